@@ -1,0 +1,28 @@
+#pragma once
+// Errors a caller or a file can cause. Only `main` catches them; each carries one line that says what to do.
+
+#include <stdexcept>
+#include <string>
+
+namespace impactlab {
+
+// A configuration (experiment file, command line) asks for something that cannot be.
+// `what()` reads "file:line: key: found, allowed".
+class ConfigError : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
+// A data file cannot be read as what it claims to be. `what()` reads "path: row R, column C: found, allowed".
+class DataError : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
+// An output cannot be written (full disk, missing folder, no permission).
+class OutputError : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
+}  // namespace impactlab

@@ -1,0 +1,96 @@
+#pragma once
+// Rigid bodies and where they touch a plane.
+//
+// The origin of the body frame B is the centre of mass. Planar bodies move in the x-z plane of W; planar theta is positive counter-clockwise
+// seen with x right and z up, that is, a rotation about -W_y: R_WB = Ry(-theta), omega_WB = (0, -theta_dot, 0).
+
+#include <Eigen/Core>
+#include <Eigen/Geometry>
+#include <string>
+#include <vector>
+
+#include "impact/contact.h"
+
+namespace impactlab {
+
+enum class BodyShape {
+  kBox,        // box, or rectangle in planar motion: half_extents
+  kRod,        // cylinder with hemispherical caps, axis B_z in space and B_x in planar motion: half_length (to the cap's tip), radius
+  kBall,       // ball or disc: radius
+  kEllipsoid,  // ellipsoid or ellipse: half_extents are the semi-axes
+  kPolytope,   // convex hull of `points_B`
+  kPoints      // contact points `points_B` only
+};
+
+struct Body {
+  std::string name;
+  bool planar = false;
+  double mass = 1;            // [kg]
+  bool mass_known = false;    // false: 1 kg stands for an unknown mass; coefficients and velocities do not depend on it
+  Eigen::Matrix3d inertia_B = Eigen::Matrix3d::Identity();  // about the centre of mass [kg m^2]; planar motion uses the yy entry
+  BodyShape shape = BodyShape::kBox;
+  Eigen::Vector3d half_extents = Eigen::Vector3d::Zero();   // [m]; planar: x and z
+  double radius = 0;                                        // [m]
+  double half_length = 0;                                   // [m]
+  std::vector<Eigen::Vector3d> points_B;                    // vertices about the centre of mass [m]
+  double corner_radius = 0;                                 // [m] rounding that lies inside the given outline of box and polytope
+};
+
+// A uniform solid of the given shape. Throw ConfigError for a size, mass or inertia that no body can have.
+Body MakeBox(const Eigen::Vector3d& sides, double mass, bool planar = false, double corner_radius = 0);
+Body MakeRod(double length, double radius, double mass, bool planar = false);
+Body MakeBall(double radius, double mass, bool planar = false);
+Body MakeEllipsoid(const Eigen::Vector3d& semi_axes, double mass, bool planar = false);
+// Convex hull of `vertices`; inertia of the uniform solid, vertices are moved so that their solid's centre of mass is the origin.
+Body MakePolytope(std::vector<Eigen::Vector3d> vertices, double mass, bool planar = false, double corner_radius = 0);
+Body MakePoints(std::vector<Eigen::Vector3d> points, double mass, const Eigen::Matrix3d& inertia_B, bool planar = false);
+
+// Checks mass > 0, inertia symmetric, positive definite, triangle inequality, sizes finite. Throws ConfigError naming the value and what is allowed.
+void CheckBody(const Body& body);
+
+// A plane in W: points p with normal.dot(p) = offset; the body is on the side of the normal.
+struct Plane {
+  Eigen::Vector3d normal = Eigen::Vector3d::UnitZ();
+  double offset = 0;  // [m]
+};
+
+// Where a body is closest to a plane.
+struct PlaneContact {
+  Eigen::Vector3d p_WP = Eigen::Vector3d::Zero();  // the body's lowest point
+  double gap = 0;        // signed distance of that point from the plane [m], negative inside
+  int feature = -1;      // index of the vertex that touches; -1 for smooth shapes
+  int n_touching = 1;    // vertices within `feature_tolerance` of the lowest one: 1 corner, 2 edge or planar flat, 4 face
+  double next_gap = 0;   // gap of the next vertex minus gap of the lowest [m]; infinity for smooth shapes
+};
+PlaneContact ContactWithPlane(const Body& body, const Eigen::Isometry3d& X_WB, const Plane& plane, double feature_tolerance = 1e-4);
+
+// Lever from the centre of mass to the body's lowest point in the direction -n, in B, for a given contact direction n_B (unit, in B).
+Eigen::Vector3d SupportLever(const Body& body, const Eigen::Vector3d& n_B);
+
+// Vertices that can touch, in B, before `corner_radius` is subtracted; empty for smooth shapes.
+std::vector<Eigen::Vector3d> Vertices(const Body& body);
+
+// Contact frame at p_WP: F_z = plane normal, F_x downhill for `gravity_W` (W_x projected where the plane is level; W_y where that vanishes).
+// For a planar body F_x lies in the x-z plane and points along W_x projected.
+Eigen::Isometry3d ContactFrame(const Plane& plane, const Eigen::Vector3d& p_WP, const Eigen::Vector3d& gravity_W, bool planar);
+
+// A_F of a single body touching the ground at p_WP, and its approach velocity. Planar bodies have A_xy = A_yn = 0 and A_yy = 1/m.
+Eigen::Matrix3d ContactInverseMass(const Body& body, const Eigen::Isometry3d& X_WB, const Eigen::Isometry3d& X_WF);
+ContactState MakeContactState(const Body& body, const Eigen::Isometry3d& X_WB, const Eigen::Vector3d& v_WB, const Eigen::Vector3d& omega_WB,
+                              const Eigen::Isometry3d& X_WF);
+
+// Rigid-body velocity change caused by an impulse J_F at the origin of F.
+struct VelocityChange {
+  Eigen::Vector3d dv_W, domega_W;
+};
+VelocityChange ApplyImpulse(const Body& body, const Eigen::Isometry3d& X_WB, const Eigen::Isometry3d& X_WF, const Eigen::Vector3d& J_F);
+
+// Kinetic energy [J]. Planar bodies use v_x, v_z and omega_y only.
+double KineticEnergy(const Body& body, const Eigen::Matrix3d& R_WB, const Eigen::Vector3d& v_WB, const Eigen::Vector3d& omega_WB);
+
+// Planar pose as a spatial one.
+Eigen::Isometry3d PlanarPose(double x, double z, double theta);
+// theta of a planar pose, in (-pi, pi].
+double PlanarAngle(const Eigen::Isometry3d& X_WB);
+
+}  // namespace impactlab

@@ -1,0 +1,31 @@
+#pragma once
+// An independent judge of an impact outcome. It never calls a solver: every check is made from the path an outcome carries,
+// with quadrature of its own.
+
+#include <string>
+#include <vector>
+
+#include "impact/solve.h"
+
+namespace impactlab {
+
+// One check: ok when value <= limit.
+struct CertificateCheck {
+  std::string name;
+  double value = 0;
+  double limit = 0;
+  bool ok = false;
+};
+
+// Checks by name: "momentum" (v+ = v- + A J at every point), "cone" (|J_t| increments inside the cone), "opposes" (friction opposes slip),
+// "separation" (v_n+ >= 0), "compression" (v_n = 0 at its end), "unilateral" (J_n never falls), "work" (work of the path by quadrature = work reported = kinetic
+// energy change of the contact), "restitution" (the law's own definition), "energy" (kinetic energy not gained; Newton's and Poisson's laws may
+// gain, which is reported here and is not a fault of the solver), "stick" (friction while sticking inside the static cone).
+struct Certificate {
+  bool ok = false;  // all checks hold
+  std::vector<CertificateCheck> checks;
+};
+
+Certificate Certify(const ContactState& contact, const ImpactModel& model, const ImpactOutcome& outcome);
+
+}  // namespace impactlab

@@ -1,0 +1,35 @@
+#pragma once
+// One contact, in the notation of the project: the contact frame F has F_z = n out of the surface into the body,
+// F_x downhill, F_y = n x F_x. Impulses J_F act on the body, J_n >= 0; v_plus_F = v_minus_F + A_F * J_F.
+
+#include <Eigen/Core>
+#include <Eigen/Geometry>
+
+namespace impactlab {
+
+// What a single-contact law needs to know of the bodies that meet.
+struct ContactState {
+  Eigen::Isometry3d X_WF = Eigen::Isometry3d::Identity();  // contact frame in W; origin at the contact point P
+  Eigen::Vector3d v_minus_F = Eigen::Vector3d::Zero();      // velocity of the body's contact point relative to the surface [m/s]
+  Eigen::Matrix3d A_F = Eigen::Matrix3d::Identity();        // contact-space inverse mass [1/kg], symmetric positive definite
+};
+
+// True when the motion stays in the x-n plane of F: v_y = 0 and A_xy = A_yn = 0 (relative 1e-12).
+bool IsPlanar(const ContactState& contact);
+
+enum class RestitutionLaw { kNewton, kPoisson, kEnergetic };
+
+// Name used in files: "newton", "poisson", "energetic".
+const char* LawName(RestitutionLaw law);
+// Name of the coefficient in files: "e_n", "e_p", "e_star".
+const char* CoefficientName(RestitutionLaw law);
+
+// Coulomb friction with one law of restitution. mu_s decides whether the contact, once at rest, sticks.
+struct ImpactModel {
+  RestitutionLaw law = RestitutionLaw::kEnergetic;
+  double e = 0.5;     // coefficient of `law`, in [0, 1]
+  double mu_k = 0.2;  // kinetic friction, >= 0
+  double mu_s = 0.2;  // static friction, >= mu_k
+};
+
+}  // namespace impactlab
