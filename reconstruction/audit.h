@@ -1,0 +1,80 @@
+#pragma once
+// Model-free data audit: does what was recorded obey mechanics, and if not, which frame error explains it?
+//
+// Nothing here uses a law of friction or restitution. Evidence comes from independent sources - conservation of angular momentum about the
+// contact point, rest poses against geometry, acceleration of free flight - and a culprit is named only when two of them agree.
+
+#include <span>
+#include <string>
+#include <vector>
+
+#include "impact/event.h"
+#include "reconstruction/motion_fit.h"
+
+namespace impactlab {
+
+struct Estimate {
+  double value = 0, sd = 0;
+  double lower95 = 0, upper95 = 0;
+  bool determined = false;
+  std::string reason;  // why not determined
+};
+
+// Angular momentum about the contact point: I (omega+ - omega-) = r x m (v+ - v-), residual in spin change.
+struct MomentumAudit {
+  int n = 0;
+  double rms = 0, median_abs = 0, bias = 0;  // of the residual spin change [rad/s]
+  double spread = 0;                         // RMS of the measured spin change about its mean [rad/s]
+  double expected_rms = 0;                   // from the events' covariance [rad/s]
+  Estimate gyration_normal;                  // radius of gyration from the normal impulse term [m]
+  Estimate gyration_tangential;              // from the tangential impulse term [m]
+  double gyration_body = 0;                  // of the body as given [m]
+  double relative() const { return spread > 0 ? rms / spread : 0; }
+};
+
+struct EventAudit {
+  std::string recording;
+  int impact = 0;
+  double momentum_residual = 0;      // [rad/s]
+  double momentum_sd = 0;            // [rad/s]
+  double energy_gain = 0;            // (T+ - T-) / T-
+  double energy_sd = 0;
+  std::string friction;              // "opposes", "assists", "inside_cone", "not_tested"
+  bool momentum_ok = false, energy_ok = false, friction_ok = false;
+};
+
+// What one source of evidence says about one frame error.
+struct Evidence {
+  std::string parameter;             // "theta_offset_rad", "com_offset_x_m", "length_scale", "clock_rate", "floor_offset_m", ...
+  std::string source;                // "momentum", "rest_pose", "free_flight", "contact_height"
+  Estimate estimate;
+};
+
+struct Finding {
+  std::string parameter;             // frame error named, or a degenerate set joined by '|'
+  bool named = false;                // two independent sources agree
+  Estimate estimate;                 // combined
+  std::string text;                  // one line for people
+};
+
+struct AuditOptions {
+  Eigen::Vector3d gravity_W = Eigen::Vector3d(0, 0, -9.80665);
+  double significance = 3.5;         // standard deviations before a deviation counts
+  bool allow_mirror = true;
+};
+
+struct AuditResult {
+  MomentumAudit momentum;                 // as recorded
+  MomentumAudit momentum_corrected;       // after `correction`
+  std::vector<EventAudit> events;
+  Estimate gravity;                       // size of the free-flight acceleration [m/s^2]
+  std::vector<Evidence> evidence;
+  std::vector<Finding> findings;
+  FrameCorrection correction;             // named errors only
+  std::string inertia_note;               // inertia given, from shape and from momentum, side by side
+};
+
+AuditResult Audit(std::span<const ImpactEvent> events, std::span<const FlightArc> arcs, std::span<const RestPose> rests, const Body& body,
+                  const Plane& floor, const AuditOptions& options = {});
+
+}  // namespace impactlab

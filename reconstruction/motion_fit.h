@@ -1,0 +1,59 @@
+#pragma once
+// Impact-aware motion fit: free-flight arcs on either side of an unknown impact time.
+//
+// Minus and plus arc share the pose at the impact time; velocity and spin jump. Time, common pose, minus and plus states are estimated
+// jointly, so their covariance is joint. No smoothing filter crosses the impact. Planar arcs are linear in all but the impact time; spatial
+// arcs follow torque-free Newton-Euler motion on SO(3).
+
+#include <Eigen/Core>
+#include <string>
+#include <vector>
+
+#include "impact/event.h"
+#include "impact/free_flight.h"
+#include "reconstruction/pose_recording.h"
+
+namespace impactlab {
+
+struct MotionFitOptions {
+  FlightOptions flight;              // gravity and drag of the arcs
+  int min_frames = 5;                // fewest frames in an arc: spare freedoms for a noise scale
+  int max_frames = 30;               // most frames used on either side: longer arcs gain little and collect model error
+  int contact_frames = 0;            // frames on either side of the impact left out: contact lasts a finite time
+  double feature_tolerance_frames = 1.0;  // two vertices that arrive within this many frames are not one contact
+  double misfit_probability = 1e-4;  // an arc is rejected when its residual is less likely than this against the set's noise scale
+  double sigma_position = 0;         // pose noise [m]; 0: estimated from all arcs of the recording
+  double sigma_angle = 0;            // [rad]; 0: estimated
+  int first_impacts = 0;             // keep only the first n impacts of a recording; 0: all
+};
+
+// A stretch of free flight, fitted with its own gravity: the control experiment.
+struct FlightArc {
+  std::string recording;
+  int first = 0, last = 0;          // frames, inclusive
+  double duration = 0;              // [s]
+  Eigen::Vector3d acceleration_W = Eigen::Vector3d::Zero();  // fitted [m/s^2]
+  Eigen::Vector3d sd_acceleration = Eigen::Vector3d::Zero();
+  double rms_position = 0, rms_angle = 0;                    // residuals [m], [rad]
+  double omega_drift = 0;           // change of angular momentum over the arc relative to its size (planar: spin)
+};
+
+// A stretch in which the body rests: the other control experiment.
+struct RestPose {
+  std::string recording;
+  int first = 0, last = 0;
+  Eigen::Isometry3d X_WB = Eigen::Isometry3d::Identity();    // mean pose
+  double sd_position = 0, sd_angle = 0;                      // scatter of the frames
+};
+
+struct MotionFit {
+  std::vector<ImpactEvent> events;  // accepted or rejected, in time order; one with kNoImpact or kBadRecording where there is nothing else
+  std::vector<FlightArc> arcs;
+  std::vector<RestPose> rests;
+  double sigma_position = 0, sigma_angle = 0;  // noise scale of the recording, from arc residuals with their degrees of freedom
+  int dof = 0;
+};
+
+MotionFit FitMotion(const PoseRecording& recording, const Body& body, const Plane& floor, const MotionFitOptions& options = {});
+
+}  // namespace impactlab
