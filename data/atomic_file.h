@@ -1,0 +1,50 @@
+#pragma once
+// Output files that are either complete or not there.
+//
+// Text goes to a hidden temporary file in the folder of the final one, which takes its name in one step at Commit() after everything has
+// reached the disk. A writer that is destroyed without Commit() (an exception, an interrupt) leaves the last good file as it was. Every
+// write is checked. A symbolic link is followed; a device or a pipe is written directly. All errors are OutputError with path and cause.
+
+#include <filesystem>
+#include <string>
+#include <string_view>
+
+#include "data/error.h"
+
+namespace impactlab {
+
+class AtomicFile {
+ public:
+  // Creates missing parent folders.
+  explicit AtomicFile(const std::filesystem::path& path);
+  ~AtomicFile();
+  AtomicFile(AtomicFile&& other) noexcept;
+  AtomicFile& operator=(AtomicFile&&) = delete;
+  AtomicFile(const AtomicFile&) = delete;
+  AtomicFile& operator=(const AtomicFile&) = delete;
+
+  void Write(std::string_view text);
+  // Makes the file appear under its name. Nothing may be written afterwards.
+  void Commit();
+
+  const std::filesystem::path& path() const { return path_; }
+
+ private:
+  void Flush();
+  void Discard() noexcept;
+  [[noreturn]] void Fail(const char* action, int error);
+
+  std::filesystem::path path_;       // as given
+  std::filesystem::path target_;     // with links resolved
+  std::filesystem::path temporary_;  // empty when target_ is written directly
+  std::string buffer_;
+  int fd_ = -1;
+};
+
+// Writes `text` as the whole of `path`.
+void WriteFile(const std::filesystem::path& path, std::string_view text);
+
+// Whole content of a regular file of at most `max_bytes`; DataError when it cannot be read.
+std::string ReadFile(const std::filesystem::path& path, std::size_t max_bytes = std::size_t{512} << 20);
+
+}  // namespace impactlab

@@ -1,0 +1,59 @@
+#pragma once
+// Quantiles, test bands and robust location and scale. Arguments that have no meaning (a probability outside its range, no values, a
+// weight below 0, NaN) throw ConfigError.
+
+#include <cstdint>
+#include <vector>
+
+namespace impactlab {
+
+// Quantiles for 0 < p < 1 and distribution functions.
+double NormalQuantile(double p);
+double NormalCdf(double x);
+double StudentQuantile(double p, double dof);  // dof > 0, infinity is the normal
+double StudentCdf(double x, double dof);
+double ChiSquareQuantile(double p, double dof);
+double ChiSquareCdf(double x, double dof);
+
+struct Interval {
+  double lower = 0, upper = 0;
+};
+
+// Counts k of `n` trials of probability `p` that an exact two-sided test at level `alpha` accepts: at most alpha / 2 of probability lies
+// below `lower` and at most alpha / 2 above `upper`.
+struct CountBand {
+  std::int64_t lower = 0, upper = 0;
+  bool Contains(std::int64_t k) const { return lower <= k && k <= upper; }
+};
+CountBand BinomialBand(std::int64_t n, double p, double alpha);
+
+// Exact (Clopper-Pearson) interval of level 1 - alpha for the probability behind k successes of n.
+Interval BinomialInterval(std::int64_t k, std::int64_t n, double alpha);
+
+// Central band of probability 1 - alpha of a chi-square variable.
+Interval ChiSquareBand(double dof, double alpha);
+
+// Level of each of `n_tests` tests so that the chance of any false alarm stays at `family_alpha` (Sidak).
+double PerTestLevel(double family_alpha, int n_tests);
+
+double Mean(const std::vector<double>& values);
+// Unbiased sample standard deviation; needs two values.
+double StandardDeviation(const std::vector<double>& values);
+// Linear interpolation between order statistics (R type 7), 0 <= p <= 1.
+double Quantile(std::vector<double> values, double p);
+double Median(std::vector<double> values);
+// Median absolute deviation from the median, times 1.4826 so that it estimates the standard deviation of normal data.
+double MadSigma(const std::vector<double>& values);
+
+// Weights are relative precisions (1 / variance).
+struct WeightedMean {
+  double value = 0;
+  double sd = 0;          // from the weights alone, 1 / sqrt(sum of weights)
+  double chi_square = 0;  // sum of w (x - value)^2
+  int dof = 0;            // values of weight above 0, minus 1
+};
+WeightedMean MeanByWeight(const std::vector<double>& values, const std::vector<double>& weights);
+// Smallest value at which half of the total weight is reached; midpoint where it is reached exactly.
+double WeightedMedian(const std::vector<double>& values, const std::vector<double>& weights);
+
+}  // namespace impactlab
