@@ -1,0 +1,49 @@
+#pragma once
+// An experiment file: what was recorded, of which body, over which floor, and what to make of it.
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "impact/identify.h"
+#include "reconstruction/audit.h"
+#include "reconstruction/motion_fit.h"
+#include "reconstruction/pose_recording.h"
+
+namespace impactlab {
+
+struct ValidationOptions {
+  int folds = 5;                          // k of the k-fold cross-validation over recordings
+  double coverage = 2.0;                  // k of the validation uncertainty, stated beside every verdict
+  double tolerance_velocity = 0.1;        // adequate when |E| + k u_val is below this [m/s]
+  double tolerance_spin = 5;              // [rad/s]
+};
+
+struct Experiment {
+  std::filesystem::path path;             // of the file
+  std::string name;
+  std::string recordings;                 // glob, relative to the file's folder
+  PoseColumns columns;
+  Body body;
+  Plane floor;
+  MotionFitOptions motion;                // motion.flight.gravity_W is the gravity of the experiment
+  AuditOptions audit;
+  FrameCorrection correction;             // known beforehand, applied before anything else
+  std::vector<std::string> apply;         // audit parameters that may be corrected: names of Evidence::parameter, or "all"
+  std::vector<RestitutionLaw> laws = {RestitutionLaw::kNewton, RestitutionLaw::kPoisson, RestitutionLaw::kEnergetic};
+  IdentifyOptions identify;
+  ValidationOptions validation;
+  std::uint64_t seed = 1;
+};
+
+// Reads an experiment file; unknown keys, wrong units and impossible values throw ConfigError with file, line and key.
+Experiment LoadExperiment(const std::filesystem::path& path);
+
+// The experiment as YAML with every default written out, for run.yaml. LoadExperiment reads it back to the same experiment.
+std::string ToYaml(const Experiment& experiment);
+
+// The part of `correction` whose parameters the experiment allows to apply.
+FrameCorrection AllowedCorrection(const FrameCorrection& correction, const std::vector<std::string>& apply);
+
+}  // namespace impactlab

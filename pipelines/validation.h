@@ -1,0 +1,67 @@
+#pragma once
+// Predictions against measurements: validation table, prediction errors and verdicts after ASME V&V 20.
+
+#include <filesystem>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "impact/identify.h"
+#include "pipelines/experiment.h"
+
+namespace impactlab {
+
+struct ValidationRow {
+  std::string recording;
+  int impact = 0;
+  std::string law;
+  int fold = -1;              // fold whose fit excluded this recording; -1: in sample
+  std::string path_case;      // predicted case
+  std::string quantity;       // "v_plus_x", ..., "omega_plus_y", "v_n_plus", "v_t_plus", "J_t_over_J_n", "energy_ratio"
+  std::string unit;
+  double predicted = 0, sd_predicted = 0, measured = 0, sd_measured = 0;
+  double difference = 0, sd_difference = 0, z = 0;  // E = S - D with cross terms
+  bool in_sample = false;
+  std::string verdict;        // "adequate", "discrepant", "unresolved"
+};
+
+// Error of the predicted plus state in the kinetic-energy norm, relative to three denominators.
+struct PredictionError {
+  std::string recording;
+  int impact = 0;
+  std::string law, path_case;
+  int fold = -1;
+  double by_plus = 0;         // sqrt(d' M d / v+' M v+)
+  double by_minus = 0;        // sqrt(d' M d / v-' M v-)
+  double by_change = 0;       // sqrt(d' M d / dv' M dv)
+};
+
+struct ErrorSummary {
+  std::string law;
+  std::string group;          // "all" or a case
+  bool in_sample = false;
+  int n = 0;
+  double median_by_plus = 0, mean_by_plus = 0, median_by_minus = 0, mean_by_minus = 0, median_by_change = 0, mean_by_change = 0;
+};
+
+struct QuantitySummary {
+  std::string law, quantity, group;
+  bool in_sample = false;
+  int n = 0, adequate = 0, discrepant = 0, unresolved = 0;
+  double rms = 0, bias = 0, rms_z = 0;
+};
+
+struct ValidationTable {
+  std::vector<ValidationRow> rows;
+  std::vector<PredictionError> errors;
+  std::vector<ErrorSummary> error_summary;
+  std::vector<QuantitySummary> quantity_summary;
+};
+
+// In-sample rows with the given fits, and out-of-sample rows by k-fold over recordings (fits repeated without each fold).
+ValidationTable Validate(std::span<const ImpactEvent> events, const Body& body, const FitResult& fit, const IdentifyOptions& identify,
+                         const ValidationOptions& options);
+
+void WriteValidation(const std::filesystem::path& path, const ValidationTable& table);
+
+}  // namespace impactlab
