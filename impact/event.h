@@ -49,6 +49,7 @@ struct ImpactEvent {
   RejectReason reason = RejectReason::kNone;
   std::string detail;                                      // one line for people: figure found and figure allowed
   int frames_minus = 0, frames_plus = 0;                   // frames in the two arcs
+  int frames_lost = 0;                                     // frames the recorder lost at this impact (plus arc late by as many intervals)
   double sigma_position = 0;                               // noise scale from the arc residuals [m]
   double sigma_angle = 0;                                  // [rad]
 };
