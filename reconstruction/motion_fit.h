@@ -24,6 +24,9 @@ struct MotionFitOptions {
   double misfit_probability = 1e-4;  // an arc is rejected when its residual is less likely than this against the set's noise scale
   double sigma_position = 0;         // pose noise [m]; 0: estimated from all arcs of the recording
   double sigma_angle = 0;            // [rad]; 0: estimated
+  int max_lost_frames = 2;           // frames a tracker may silently lose at an impact: the plus arc is late by whole frame intervals; 0: none
+  double jump_allowance_position = 1e-4;  // contact lasts a finite time, so arcs meet only this well [m]
+  double jump_allowance_angle = 3e-3;     // [rad]
   int first_impacts = 0;             // keep only the first n impacts of a recording; 0: all
 };
 
