@@ -21,6 +21,7 @@ struct IdentifyOptions {
   bool fit_discrepancy = true;     // false: pixel noise alone explains the scatter
   bool fit_mu_s = false;           // false: mu_s = mu_k
   int bootstrap = 0;               // resamples over recordings; 0 leaves sd_bootstrap empty
+  bool intervals = true;           // false: values, covariance and discrepancy only (refits of a cross-validation)
   bool influence = true;
   int grid = 0;                    // points a side of the confidence region; 0 leaves it out
   std::uint64_t seed = 1;
