@@ -5,7 +5,9 @@
 // reached the disk. A writer that is destroyed without Commit() (an exception, an interrupt) leaves the last good file as it was. Every
 // write is checked. A symbolic link is followed; a device or a pipe is written directly. All errors are OutputError with path and cause.
 
+#include <cstddef>
 #include <filesystem>
+#include <functional>
 #include <string>
 #include <string_view>
 
@@ -44,7 +46,11 @@ class AtomicFile {
 // Writes `text` as the whole of `path`.
 void WriteFile(const std::filesystem::path& path, std::string_view text);
 
-// Whole content of a regular file of at most `max_bytes`; DataError when it cannot be read.
+// Hands the content of a file to `take` in pieces of at most 1 MB. DataError "path: cause" for a folder, a file that is missing or may not
+// be read, and one of more than `max_bytes`.
+void ReadPieces(const std::filesystem::path& path, std::size_t max_bytes, const std::function<void(std::string_view)>& take);
+
+// Whole content of a file, with the same errors.
 std::string ReadFile(const std::filesystem::path& path, std::size_t max_bytes = std::size_t{512} << 20);
 
 }  // namespace impactlab

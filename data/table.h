@@ -60,7 +60,7 @@ class CsvWriter {
 
   CsvWriter& Number(double value);
   CsvWriter& Integer(long long value);
-  // Quoted where needed; line ends and control characters become spaces.
+  // Quoted where needed; line ends, control characters and bytes that are not UTF-8 become spaces, so that ReadCsv takes the file back.
   CsvWriter& Text(std::string_view text);
   // Ends the row; std::logic_error when it has not as many cells as the header.
   void EndRow();
