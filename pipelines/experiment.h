@@ -14,23 +14,24 @@
 namespace impactlab {
 
 struct ValidationOptions {
-  int folds = 5;                          // k of the k-fold cross-validation over recordings
-  double coverage = 2.0;                  // k of the validation uncertainty, stated beside every verdict
-  double tolerance_velocity = 0.1;        // adequate when |E| + k u_val is below this [m/s]
-  double tolerance_spin = 5;              // [rad/s]
+  int folds = 5;                    // k of the k-fold cross-validation over recordings
+  double coverage = 2.0;            // k of the validation uncertainty, stated beside every verdict
+  double tolerance_velocity = 0.1;  // adequate when |E| + k u_val is below this [m/s]
+  double tolerance_spin = 5;        // [rad/s]
+  double tolerance_ratio = 0.1;     // impulse and energy ratios [1]
 };
 
 struct Experiment {
-  std::filesystem::path path;             // of the file
+  std::filesystem::path path;  // of the file
   std::string name;
-  std::string recordings;                 // glob, relative to the file's folder
+  std::string recordings;  // glob, relative to the file's folder
   PoseColumns columns;
   Body body;
   Plane floor;
-  MotionFitOptions motion;                // motion.flight.gravity_W is the gravity of the experiment
+  MotionFitOptions motion;  // motion.flight.gravity_W is the gravity of the experiment
   AuditOptions audit;
-  FrameCorrection correction;             // known beforehand, applied before anything else
-  std::vector<std::string> apply;         // audit parameters that may be corrected: names of Evidence::parameter, or "all"
+  FrameCorrection correction;      // known beforehand, applied before anything else
+  std::vector<std::string> apply;  // audit parameters that may be corrected: names of Evidence::parameter, or "all"
   std::vector<RestitutionLaw> laws = {RestitutionLaw::kNewton, RestitutionLaw::kPoisson, RestitutionLaw::kEnergetic};
   IdentifyOptions identify;
   ValidationOptions validation;

@@ -13,9 +13,9 @@ namespace impactlab {
 
 // Everything one pass over the recordings gives for one set of frame corrections.
 struct Analysis {
-  FrameCorrection correction;          // applied to the recordings
-  std::vector<MotionFit> motion;       // one a recording, in order of the files
-  std::vector<ImpactEvent> events;     // all events of all recordings
+  FrameCorrection correction;       // applied to the recordings
+  std::vector<MotionFit> motion;    // one a recording, in order of the files
+  std::vector<ImpactEvent> events;  // all events of all recordings
   FitResult fit;
   ValidationTable validation;
 };
@@ -23,14 +23,37 @@ struct Analysis {
 struct RunResult {
   Experiment experiment;
   std::vector<std::filesystem::path> files;
-  std::vector<PoseRecording> recordings;   // as read (empty poses where a file could not be used)
-  Analysis recorded;                       // with corrections known beforehand only
-  AuditResult audit;                       // of `recorded`
+  std::vector<PoseRecording> recordings;  // as read (empty poses where a file could not be used)
+  Analysis recorded;                      // with corrections known beforehand only
+  AuditResult audit;                      // of `recorded`
   bool has_corrected = false;
-  Analysis corrected;                      // with the audit's corrections
+  Analysis corrected;  // with the audit's corrections
   AuditResult audit_corrected;
-  double seconds = 0;                      // wall time without the report
+  double seconds = 0;  // wall time without the report
   const Analysis& best() const { return has_corrected ? corrected : recorded; }
 };
+
+// Reads the recordings; one that cannot be used becomes an empty recording and an event with the reason. `bad` gets one line each.
+std::vector<PoseRecording> ReadRecordings(const Experiment& experiment, const std::vector<std::filesystem::path>& files,
+                                          std::vector<std::string>& bad);
+
+struct RunOptions {
+  int threads = 0;       // 0: one a core
+  bool quiet = false;    // no progress
+  bool identify = true;  // false: stop after events and audit
+  bool validate = true;
+};
+
+// The whole chain, from files to validated fits. Throws DataError when `files` is empty; a bad recording is a rejected event.
+RunResult RunExperiment(const Experiment& experiment, const std::vector<std::filesystem::path>& files, const RunOptions& options = {});
+
+// Fits of all laws of the experiment to the accepted events, with the rejected ones listed.
+FitResult FitAll(const Experiment& experiment, const std::vector<ImpactEvent>& events);
+
+// Writes the files of a run folder (formats in data/README.md) except the report; each appears whole or not at all.
+void WriteRun(const std::filesystem::path& folder, const RunResult& run, const std::string& command);
+
+// Table for a terminal: one screen.
+std::string BriefReport(const RunResult& run);
 
 }  // namespace impactlab

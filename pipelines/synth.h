@@ -1,8 +1,8 @@
 #pragma once
 // Synthetic recordings with known truth: the project's own experiments for tests, demo and coverage.
 //
-// The scene integrates its own motion and solves its own impacts; what the estimator does not model (pose jumps of a finite contact, scatter of the
-// coefficients, lost frames, drag, heavy-tailed noise) can be switched on, so that studies are no inverse crime.
+// The scene integrates its own motion and solves its own impacts; what the estimator does not model (pose jumps of a finite contact,
+// scatter of the coefficients, lost frames, drag, heavy-tailed noise) can be switched on, so that studies are no inverse crime.
 
 #include <cstdint>
 #include <filesystem>
@@ -23,35 +23,35 @@ struct SynthOptions {
   FlightOptions flight;
   ImpactModel model;
   int drops = 20;
-  double frame_rate = 250;                     // [Hz]
-  double height_min = 0.1, height_max = 0.3;   // drop height of the lowest point over the floor [m]
-  double speed_tangential = 0.8;               // release speed along the floor, uniform in +- [m/s]
-  double spin = 10;                            // release spin, each component uniform in +- [rad/s]
-  double lean_min = 0.2;                       // least angle between the lever and the edge or flat landing [rad]
-  double duration_after = 0.15;                // time recorded after the first impact [s]
-  int max_impacts = 20;                        // impacts followed before the body is taken as resting
+  double frame_rate = 250;                    // [Hz]
+  double height_min = 0.1, height_max = 0.3;  // drop height of the lowest point over the floor [m]
+  double speed_tangential = 0.8;              // release speed along the floor, uniform in +- [m/s]
+  double spin = 10;                           // release spin, each component uniform in +- [rad/s]
+  double lean_min = 0.2;                      // least angle between the lever and the edge or flat landing [rad]
+  double duration_after = 0.15;               // time recorded after the first impact [s]
+  int max_impacts = 20;                       // impacts followed before the body is taken as resting
   // Scatter of the impulse from event to event, relative to m_eff |v_n-| (see Discrepancy).
   double sd_tangential = 0, sd_normal = 0, sd_couple = 0;
-  double sd_mu = 0, sd_e = 0;                  // scatter of the coefficients from event to event: not in the estimator's model
-  double wild_share = 0;                       // share of events with ten times the scatter
+  double sd_mu = 0, sd_e = 0;  // scatter of the coefficients from event to event: not in the estimator's model
+  double wild_share = 0;       // share of events with ten times the scatter
   // Noise of the poses.
-  double noise_position = 4e-5;                // [m]
-  double noise_angle = 7e-4;                   // [rad]
-  double noise_dof = 0;                        // Student-t noise with these degrees of freedom; 0: Gaussian
-  double lost_frame_share = 0;                 // share of impacts at which the recorder loses one frame
-  double double_strike_share = 0;              // share of drops that land nearly flat, so that two corners strike within two frames
-  FrameCorrection error;                       // frame errors planted in what is written
+  double noise_position = 4e-5;    // [m]
+  double noise_angle = 7e-4;       // [rad]
+  double noise_dof = 0;            // Student-t noise with these degrees of freedom; 0: Gaussian
+  double lost_frame_share = 0;     // share of impacts at which the recorder loses one frame
+  double double_strike_share = 0;  // share of drops that land nearly flat, so that two corners strike within two frames
+  FrameCorrection error;           // frame errors planted in what is written
   std::uint64_t seed = 1;
 };
 
 struct SynthTruth {
-  std::vector<ImpactEvent> events;             // true events of every recording, in the true frame; accepted = a clean single contact
-  std::vector<bool> double_strike;             // for each event: planted or happened within two frames
-  std::vector<ImpactModel> models;             // coefficients of every event, scatter included
+  std::vector<ImpactEvent> events;  // true events of every recording, in the true frame; accepted = a clean single contact
+  std::vector<bool> double_strike;  // for each event: planted or happened within two frames
+  std::vector<ImpactModel> models;  // coefficients of every event, scatter included
 };
 
 struct SynthSet {
-  std::vector<PoseRecording> recordings;       // as recorded: noise and frame errors included
+  std::vector<PoseRecording> recordings;  // as recorded: noise and frame errors included
   SynthTruth truth;
 };
 

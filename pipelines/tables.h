@@ -13,8 +13,10 @@
 namespace impactlab {
 
 void WriteEvents(const std::filesystem::path& folder, std::span<const ImpactEvent> events);  // events.csv and events_cov.csv
-// Reads events.csv of a run folder or a table of pre/post states made elsewhere; `events_cov.csv` beside it where present, else the table's sd_ columns.
-std::vector<ImpactEvent> ReadEvents(const std::filesystem::path& events_csv, const Body& body, const Plane& floor, const Eigen::Vector3d& gravity_W);
+// Reads events.csv of a run folder or a table of pre/post states made elsewhere; `events_cov.csv` beside it where present, else the table's
+// sd_ columns.
+std::vector<ImpactEvent> ReadEvents(const std::filesystem::path& events_csv, const Body& body, const Plane& floor,
+                                    const Eigen::Vector3d& gravity_W);
 
 void WriteMotion(const std::filesystem::path& path, std::span<const MotionFit> fits);  // flight arcs and rests, one row each
 

@@ -11,18 +11,22 @@
 
 namespace impactlab {
 
+// One quantity of one event. sd_predicted and z carry the event-to-event discrepancy of the fit, because that is what a prediction has to
+// live with; the verdict does not, because it asks whether the law itself explains the event: u_val holds pixel noise of both states, the
+// coefficients' uncertainty and the solver's error, with their covariance.
 struct ValidationRow {
   std::string recording;
   int impact = 0;
   std::string law;
-  int fold = -1;              // fold whose fit excluded this recording; -1: in sample
-  std::string path_case;      // predicted case
-  std::string quantity;       // "v_plus_x", ..., "omega_plus_y", "v_n_plus", "v_t_plus", "J_t_over_J_n", "energy_ratio"
+  int fold = -1;          // fold whose fit excluded this recording; -1: in sample
+  std::string path_case;  // predicted case
+  std::string quantity;   // "v_plus_x", ..., "omega_plus_y", "v_n_plus", "v_t_plus", "J_t_over_J_n", "energy_ratio"
   std::string unit;
   double predicted = 0, sd_predicted = 0, measured = 0, sd_measured = 0;
-  double difference = 0, sd_difference = 0, z = 0;  // E = S - D with cross terms
+  double difference = 0, sd_difference = 0, z = 0;  // E = S - D, discrepancy included, cross terms included
+  double u_val = 0;                                 // validation uncertainty without discrepancy
   bool in_sample = false;
-  std::string verdict;        // "adequate", "discrepant", "unresolved"
+  std::string verdict;  // "adequate", "discrepant", "unresolved"
 };
 
 // Error of the predicted plus state in the kinetic-energy norm, relative to three denominators.
@@ -31,14 +35,14 @@ struct PredictionError {
   int impact = 0;
   std::string law, path_case;
   int fold = -1;
-  double by_plus = 0;         // sqrt(d' M d / v+' M v+)
-  double by_minus = 0;        // sqrt(d' M d / v-' M v-)
-  double by_change = 0;       // sqrt(d' M d / dv' M dv)
+  double by_plus = 0;    // sqrt(d' M d / v+' M v+)
+  double by_minus = 0;   // sqrt(d' M d / v-' M v-)
+  double by_change = 0;  // sqrt(d' M d / dv' M dv)
 };
 
 struct ErrorSummary {
   std::string law;
-  std::string group;          // "all" or a case
+  std::string group;  // "all" or a case
   bool in_sample = false;
   int n = 0;
   double median_by_plus = 0, mean_by_plus = 0, median_by_minus = 0, mean_by_minus = 0, median_by_change = 0, mean_by_change = 0;

@@ -1,0 +1,105 @@
+// The terminal summary of a run: one screen.
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+
+#include "pipelines/run.h"
+
+namespace impactlab {
+namespace {
+
+std::string Number(double value, int digits = 4) { return std::isfinite(value) ? fmt::format("{:.{}f}", value, digits) : "-"; }
+
+std::string IntervalText(const ParameterEstimate& p) {
+  if (!std::isfinite(p.upper95)) return fmt::format("[{}, inf)", Number(p.lower95));
+  return fmt::format("[{}, {}]", Number(p.lower95), Number(p.upper95));
+}
+
+void AddRejections(const std::vector<ImpactEvent>& events, std::string& out) {
+  std::map<std::string, int> first, all;
+  int accepted = 0, accepted_first = 0, impacts = 0;
+  for (const ImpactEvent& event : events) {
+    if (event.accepted) {
+      ++accepted;
+      accepted_first += event.impact == 0;
+    } else {
+      ++all[ReasonName(event.reason)];
+    }
+    ++impacts;
+  }
+  out += fmt::format("impacts     {} seen, {} accepted ({} of them first impacts)\n", impacts, accepted, accepted_first);
+  std::vector<std::pair<int, std::string>> order;
+  for (const auto& [reason, count] : all) order.emplace_back(count, reason);
+  std::sort(order.rbegin(), order.rend());
+  std::string line;
+  for (const auto& [count, reason] : order) line += fmt::format("{}{} {}", line.empty() ? "" : ", ", count, reason);
+  if (!line.empty()) out += "rejected    " + line + "\n";
+}
+
+void AddAudit(const RunResult& run, std::string& out) {
+  const auto momentum = [&](const char* name, const MomentumAudit& m) {
+    if (m.n == 0) return;
+    out += fmt::format(
+        "{}spin-change residual rms {:.2f} of {:.2f} rad/s spread ({:.0f} %), radius of gyration {:.2f} / {:.2f} mm (normal / tangential; "
+        "body {:.2f})\n",
+        name, m.rms, m.spread, 100 * m.relative(), 1e3 * m.gyration_normal.value, 1e3 * m.gyration_tangential.value, 1e3 * m.gyration_body);
+  };
+  momentum("momentum    ", run.audit.momentum);
+  if (run.has_corrected) momentum("  corrected ", run.audit_corrected.momentum);
+  if (run.audit.gravity.determined) {
+    out += fmt::format("free flight g = {:.3f} +- {:.3f} m/s^2 (given {:.3f})\n", run.audit.gravity.value, run.audit.gravity.sd,
+                       run.experiment.motion.flight.gravity_W.norm());
+  }
+  for (const Finding& finding : run.audit.findings)
+    out += fmt::format("{}{}\n", finding.named ? "found       " : "undecided   ", finding.text);
+}
+
+void AddFits(const FitResult& fit, std::string& out) {
+  out +=
+      fmt::format("\n{:<10} {:<7} {:>8} {:>8} {:>9} {:>20}  {:>9}\n", "law", "", "value", "sd", "sd noise", "95 % interval", "bootstrap");
+  for (const LawFit& law : fit.fits) {
+    for (std::size_t i = 0; i < law.parameters.size(); ++i) {
+      const ParameterEstimate& p = law.parameters[i];
+      out +=
+          fmt::format("{:<10} {:<7} {:>8} {:>8} {:>9} {:>20}  {:>9}  {}\n", i == 0 ? law.law : "", p.name, Number(p.value), Number(p.sd),
+                      Number(p.sd_noise_only), IntervalText(p), i < law.sd_bootstrap.size() ? Number(law.sd_bootstrap[i]) : "-", p.reason);
+    }
+  }
+}
+
+void AddErrors(const RunResult& run, std::string& out) {
+  const auto find = [](const ValidationTable& table, const std::string& law, bool in_sample) -> const ErrorSummary* {
+    for (const ErrorSummary& s : table.error_summary) {
+      if (s.law == law && s.in_sample == in_sample && s.group == "all") return &s;
+    }
+    return nullptr;
+  };
+  const auto line = [&](const std::string& law, const char* how, const ErrorSummary* s) {
+    if (!s) return;
+    out += fmt::format("{:<10} {:<22} {:>4}  {:>6.3f} {:>6.3f}   {:>6.3f} {:>6.3f}   {:>6.3f} {:>6.3f}\n", law, how, s->n,
+                       s->median_by_plus, s->mean_by_plus, s->median_by_minus, s->mean_by_minus, s->median_by_change, s->mean_by_change);
+  };
+  if (run.best().validation.errors.empty()) return;
+  out += fmt::format("\nprediction error, kinetic-energy norm: median and mean relative to v+, v-, change\n");
+  for (const LawFit& law : run.best().fit.fits) {
+    line(law.law, "in sample", find(run.best().validation, law.law, true));
+    line("", fmt::format("{}-fold", run.experiment.validation.folds).c_str(), find(run.best().validation, law.law, false));
+    if (run.has_corrected) line("", "k-fold, uncorrected", find(run.recorded.validation, law.law, false));
+  }
+}
+
+}  // namespace
+
+std::string BriefReport(const RunResult& run) {
+  std::string out = fmt::format("{}: {} recordings\n", run.experiment.name, run.recordings.size());
+  AddRejections(run.best().events, out);
+  AddAudit(run, out);
+  if (!run.best().fit.fits.empty()) AddFits(run.best().fit, out);
+  AddErrors(run, out);
+  return out;
+}
+
+}  // namespace impactlab

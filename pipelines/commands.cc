@@ -1,0 +1,210 @@
+#include "pipelines/commands.h"
+
+#include <fmt/core.h>
+
+#include <charconv>
+#include <cmath>
+#include <map>
+
+#include "data/atomic_file.h"
+#include "data/error.h"
+#include "data/glob.h"
+#include "data/table.h"
+#include "pipelines/report.h"
+#include "pipelines/run.h"
+#include "pipelines/solve_io.h"
+#include "pipelines/synth.h"
+#include "pipelines/tables.h"
+
+#ifndef IMPACTLAB_PLOT_LIBRARY
+#define IMPACTLAB_PLOT_LIBRARY ""
+#endif
+
+namespace impactlab {
+namespace {
+
+constexpr int kDone = 0, kNotMet = 1, kNothingUsable = 3;
+
+std::vector<std::filesystem::path> FindRecordings(const RunArguments& arguments, const Experiment& experiment) {
+  if (!arguments.recordings.empty()) {
+    auto files = ExpandGlob(arguments.recordings);
+    if (files.empty()) throw DataError(fmt::format("--recordings: no file matches '{}'", arguments.recordings));
+    return files;
+  }
+  auto files = ExpandGlob(experiment.recordings, arguments.experiment.parent_path());
+  if (files.empty()) {
+    throw DataError(fmt::format("{}: recordings.files: no file matches '{}' in '{}'; name them with --recordings 'GLOB'",
+                                arguments.experiment.string(), experiment.recordings,
+                                std::filesystem::absolute(arguments.experiment).parent_path().string()));
+  }
+  return files;
+}
+
+// Figures a requirement may name.
+std::map<std::string, double> Figures(const RunResult& run) {
+  std::map<std::string, double> figures;
+  const Analysis& best = run.best();
+  int accepted = 0, accepted_first = 0;
+  for (const ImpactEvent& event : best.events) {
+    accepted += event.accepted;
+    accepted_first += event.accepted && event.impact == 0;
+  }
+  figures["accepted"] = accepted;
+  figures["accepted_first"] = accepted_first;
+  figures["gravity"] = run.audit.gravity.value;
+  figures["momentum_relative"] = (run.has_corrected ? run.audit_corrected : run.audit).momentum.relative();
+  for (const LawFit& law : best.fit.fits) {
+    for (const ParameterEstimate& p : law.parameters) {
+      // mu_k belongs to every law: plain mu_k is the energetic law's, law.mu_k any other's.
+      for (const std::string& name : {law.law + "." + p.name, p.name}) {
+        if (name == "mu_k" && law.law != "energetic") continue;
+        figures[name] = p.value;
+        figures[name + ".half_width"] = 0.5 * (p.upper95 - p.lower95);
+        figures[name + ".identifiable"] = p.identifiable;
+      }
+    }
+  }
+  return figures;
+}
+
+struct Requirement {
+  std::string text, name, relation;
+  double limit = 0;
+};
+
+Requirement ParseRequirement(const std::string& text) {
+  for (const char* relation : {">=", "<=", ">", "<"}) {
+    const auto at = text.find(relation);
+    if (at == std::string::npos) continue;
+    Requirement out{text, text.substr(0, at), relation, 0};
+    const std::string number = text.substr(at + out.relation.size());
+    const auto [end, error] = std::from_chars(number.data(), number.data() + number.size(), out.limit);
+    if (error == std::errc() && end == number.data() + number.size() && !out.name.empty() && !number.empty()) return out;
+    break;
+  }
+  throw ConfigError(fmt::format("--require: '{}' is not NAME>=NUMBER, NAME<=NUMBER, NAME>NUMBER or NAME<NUMBER", text));
+}
+
+int CheckRequirements(const std::vector<Requirement>& requirements, const RunResult& run) {
+  const auto figures = Figures(run);
+  int code = kDone;
+  for (const Requirement& want : requirements) {
+    const auto found = figures.find(want.name);
+    if (found == figures.end()) {
+      std::string known;
+      for (const auto& [name, value] : figures) known += (known.empty() ? "" : ", ") + name;
+      throw ConfigError(fmt::format("--require: no figure '{}'; known: {}", want.name, known));
+    }
+    const double value = found->second;
+    const bool met = want.relation == ">="   ? value >= want.limit
+                     : want.relation == "<=" ? value <= want.limit
+                     : want.relation == ">"  ? value > want.limit
+                                             : value < want.limit;
+    if (met) continue;
+    fmt::print(stderr, "impactlab: requirement {} is not met: {} = {:.6g}\n", want.text, want.name, value);
+    code = kNotMet;
+  }
+  return code;
+}
+
+int RunChain(const RunArguments& arguments, bool whole) {
+  std::vector<Requirement> requirements;
+  for (const std::string& text : arguments.require) requirements.push_back(ParseRequirement(text));
+  Experiment experiment = LoadExperiment(arguments.experiment);
+  if (arguments.bootstrap >= 0) experiment.identify.bootstrap = arguments.bootstrap;
+  const auto files = FindRecordings(arguments, experiment);
+  const RunResult run =
+      RunExperiment(experiment, files, {.threads = arguments.threads, .quiet = arguments.quiet, .identify = whole, .validate = whole});
+  WriteRun(arguments.out, run, arguments.command);
+  if (whole && arguments.report) WriteReport(arguments.out / "report.html", run, IMPACTLAB_PLOT_LIBRARY);
+  if (!arguments.quiet) {
+    fmt::print("{}", BriefReport(run));
+    fmt::print("\n{:.2f} s without the report; written to {}\n", run.seconds, arguments.out.string());
+    if (whole && arguments.report) fmt::print("report      {}\n", (arguments.out / "report.html").string());
+  }
+  const int code = CheckRequirements(requirements, run);
+  if (code != kDone) return code;
+  for (const ImpactEvent& event : run.best().events) {
+    if (event.accepted) return kDone;
+  }
+  // Recordings that could all be read but hold no usable impact are a result; none that could be read is not.
+  for (const PoseRecording& recording : run.recordings) {
+    if (!recording.t.empty()) return kDone;
+  }
+  std::string first;
+  for (const ImpactEvent& event : run.recorded.events) {
+    if (first.empty()) first = event.detail;
+  }
+  fmt::print(stderr, "impactlab: none of {} recordings can be used; first: {}\n", run.recordings.size(), first);
+  return kNothingUsable;
+}
+
+struct Stage {
+  Experiment experiment;
+  std::vector<ImpactEvent> events;
+};
+
+Stage LoadStage(const StageArguments& arguments) {
+  Stage stage{LoadExperiment(arguments.experiment), {}};
+  stage.events = ReadEvents(arguments.events, stage.experiment.body, stage.experiment.floor, stage.experiment.motion.flight.gravity_W);
+  return stage;
+}
+
+FitResult LoadFit(const std::filesystem::path& path) { return FitResultFromJson(ReadFile(path), path.string()); }
+
+}  // namespace
+
+int RunCommand(const RunArguments& arguments) { return RunChain(arguments, true); }
+
+int ReconstructCommand(const RunArguments& arguments) { return RunChain(arguments, false); }
+
+int IdentifyCommand(const StageArguments& arguments) {
+  const Stage stage = LoadStage(arguments);
+  const FitResult fit = FitAll(stage.experiment, stage.events);
+  WriteFile(arguments.out / "fit.json", ToJson(fit));
+  fmt::print("{}written to {}\n", fit.BriefReport(), (arguments.out / "fit.json").string());
+  return fit.n_events > 0 ? kDone : kNothingUsable;
+}
+
+int PredictCommand(const StageArguments& arguments) {
+  const Stage stage = LoadStage(arguments);
+  const FitResult fit = LoadFit(arguments.fit);
+  ValidationOptions in_sample = stage.experiment.validation;
+  in_sample.folds = 0;
+  const auto path = arguments.out / "predictions.csv";
+  WriteValidation(path, Validate(stage.events, stage.experiment.body, fit, stage.experiment.identify, in_sample));
+  fmt::print("written to {}\n", path.string());
+  return kDone;
+}
+
+int ValidateCommand(const StageArguments& arguments) {
+  const Stage stage = LoadStage(arguments);
+  const FitResult fit = LoadFit(arguments.fit);
+  const ValidationTable table = Validate(stage.events, stage.experiment.body, fit, stage.experiment.identify, stage.experiment.validation);
+  const auto path = arguments.out / "validation.csv";
+  WriteValidation(path, table);
+  for (const QuantitySummary& q : table.quantity_summary) {
+    if (q.group != "all") continue;
+    fmt::print(
+        "{:<10} {:<9} {:<14} n {:>4}  adequate {:>4}  discrepant {:>4}  unresolved {:>4}  rms {:>8.4f}  bias {:>8.4f}  rms z {:>5.2f}\n",
+        q.law, q.in_sample ? "in sample" : "k-fold", q.quantity, q.n, q.adequate, q.discrepant, q.unresolved, q.rms, q.bias, q.rms_z);
+  }
+  fmt::print("written to {}\n", path.string());
+  return kDone;
+}
+
+int SolveCommand(const std::filesystem::path& cases, const std::filesystem::path& out) {
+  WriteFile(out, SolveCasesJson(ReadFile(cases), cases.string()));
+  fmt::print("written to {}\n", out.string());
+  return kDone;
+}
+
+int SynthCommand(const std::filesystem::path& scene, const std::filesystem::path& out) {
+  const SynthOptions options = LoadScene(scene);
+  const SynthSet set = Synthesise(options);
+  WriteSynth(out, options, set);
+  fmt::print("{} recordings with {} impacts written to {}\n", set.recordings.size(), set.truth.events.size(), out.string());
+  return kDone;
+}
+
+}  // namespace impactlab

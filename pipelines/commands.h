@@ -1,0 +1,38 @@
+#pragma once
+// The verbs of the program. Each reads files, calls the library and writes files; main adds them to the command line.
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+namespace impactlab {
+
+struct RunArguments {
+  std::filesystem::path experiment;
+  std::string recordings;  // glob that replaces the experiment's; relative to the working folder
+  std::filesystem::path out = "out";
+  int threads = 0;
+  bool report = true;
+  bool quiet = false;
+  int bootstrap = -1;                // replaces the experiment's; -1 keeps it
+  std::vector<std::string> require;  // "accepted>=40", "mu_k.half_width<=0.03", ...
+  std::string command;               // command line, for run.yaml
+};
+
+struct StageArguments {
+  std::filesystem::path experiment;
+  std::filesystem::path events;  // events.csv
+  std::filesystem::path fit;     // fit.json
+  std::filesystem::path out = "out";
+};
+
+// Each returns the exit code: 0 done, 1 a requirement is not met, 3 nothing usable. Errors are thrown.
+int RunCommand(const RunArguments& arguments);
+int ReconstructCommand(const RunArguments& arguments);
+int IdentifyCommand(const StageArguments& arguments);
+int PredictCommand(const StageArguments& arguments);
+int ValidateCommand(const StageArguments& arguments);
+int SolveCommand(const std::filesystem::path& cases, const std::filesystem::path& out);
+int SynthCommand(const std::filesystem::path& scene, const std::filesystem::path& out);
+
+}  // namespace impactlab

@@ -1,0 +1,20 @@
+#pragma once
+// Ctrl-C: long loops ask, and the program ends with exit code 130 and the last good output untouched.
+
+#include <atomic>
+#include <stdexcept>
+
+namespace impactlab {
+
+class Interrupted : public std::runtime_error {
+ public:
+  Interrupted() : std::runtime_error("interrupted; nothing was written") {}
+};
+
+inline std::atomic<bool> interrupt_requested = false;
+
+inline void CheckInterrupt() {
+  if (interrupt_requested.load(std::memory_order_relaxed)) throw Interrupted();
+}
+
+}  // namespace impactlab

@@ -1,0 +1,125 @@
+// impactlab: from recordings of impacts to friction, restitution and a validation table.
+
+#include <fmt/core.h>
+
+#include <CLI/CLI.hpp>
+#include <csignal>
+#include <cstdio>
+#include <exception>
+
+#include "data/error.h"
+#include "data/provenance.h"
+#include "pipelines/commands.h"
+#include "pipelines/interrupt.h"
+
+namespace {
+
+constexpr int kUsage = 2, kUnusable = 3, kInternal = 4, kInterrupted = 130;
+
+std::string Quoted(int argc, char** argv) {
+  std::string line = "impactlab";
+  for (int i = 1; i < argc; ++i) {
+    const std::string word = argv[i];
+    const bool plain = word.find_first_of(" \t'\"*?[]$\\") == std::string::npos && !word.empty();
+    line += plain ? " " + word : " '" + word + "'";
+  }
+  return line;
+}
+
+int Fail(int code, const char* what) {
+  fmt::print(stderr, "impactlab: {}\n", what);
+  return code;
+}
+
+void AddRunOptions(CLI::App& verb, impactlab::RunArguments& arguments) {
+  verb.add_option("experiment", arguments.experiment, "experiment file (YAML)")->required();
+  verb.add_option("--recordings", arguments.recordings, "glob of recordings, instead of the experiment's");
+  verb.add_option("--out", arguments.out, "run folder to write")->capture_default_str();
+  verb.add_option("--threads", arguments.threads, "threads; 0: one a core")->check(CLI::Range(0, 256))->capture_default_str();
+  verb.add_flag("--quiet", arguments.quiet, "no progress, no summary");
+  verb.add_option("--require", arguments.require, "requirement such as accepted>=40 or mu_k.half_width<=0.03; exit code 1 when not met");
+}
+
+void AddStageOptions(CLI::App& verb, impactlab::StageArguments& arguments, bool needs_fit) {
+  verb.add_option("experiment", arguments.experiment, "experiment file (YAML)")->required();
+  verb.add_option("--events", arguments.events, "events.csv, or any table of pre and post states")->required();
+  if (needs_fit) verb.add_option("--fit", arguments.fit, "fit.json")->required();
+  verb.add_option("--out", arguments.out, "folder to write")->capture_default_str();
+}
+
+int Main(int argc, char** argv) {
+  using namespace impactlab;
+  CLI::App app("Experimental impact mechanics: recordings of drops and throws in, friction, restitution and a validation table out.");
+  app.set_version_flag("--version", "impactlab " + ProgramVersion());
+  app.require_subcommand(1);
+
+  int code = 0;
+  RunArguments run;
+  run.command = Quoted(argc, argv);
+  auto* run_verb = app.add_subcommand("run", "recordings to events, audit, fit, validation table and report");
+  AddRunOptions(*run_verb, run);
+  run_verb->add_flag("!--no-report", run.report, "leave report.html out");
+  run_verb->add_option("--bootstrap", run.bootstrap, "resamples over recordings, instead of the experiment's")
+      ->check(CLI::Range(0, 100000));
+  run_verb->callback([&] { code = RunCommand(run); });
+
+  auto* reconstruct_verb = app.add_subcommand("reconstruct", "recordings to events.csv, motion.csv and audit.json");
+  AddRunOptions(*reconstruct_verb, run);
+  reconstruct_verb->callback([&] { code = ReconstructCommand(run); });
+
+  StageArguments stage;
+  auto* identify_verb = app.add_subcommand("identify", "events.csv to fit.json");
+  AddStageOptions(*identify_verb, stage, false);
+  identify_verb->callback([&] { code = IdentifyCommand(stage); });
+  auto* predict_verb = app.add_subcommand("predict", "events.csv and fit.json to predictions.csv");
+  AddStageOptions(*predict_verb, stage, true);
+  predict_verb->callback([&] { code = PredictCommand(stage); });
+  auto* validate_verb = app.add_subcommand("validate", "events.csv and fit.json to validation.csv, in sample and k-fold");
+  AddStageOptions(*validate_verb, stage, true);
+  validate_verb->callback([&] { code = ValidateCommand(stage); });
+
+  std::filesystem::path cases, outcomes = "outcomes.json", scene, folder = "out";
+  auto* solve_verb = app.add_subcommand("solve", "exact outcomes of single impacts: cases.json to outcomes.json");
+  solve_verb->add_option("cases", cases, "JSON array of cases")->required();
+  solve_verb->add_option("--out", outcomes, "file to write")->capture_default_str();
+  solve_verb->callback([&] { code = SolveCommand(cases, outcomes); });
+  auto* synth_verb = app.add_subcommand("synth", "synthetic recordings with known truth from a scene file");
+  synth_verb->add_option("scene", scene, "scene file (YAML)")->required();
+  synth_verb->add_option("--out", folder, "folder to write")->capture_default_str();
+  synth_verb->callback([&] { code = SynthCommand(scene, folder); });
+
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    if (error.get_exit_code() == 0) return app.exit(error);  // --help, --version
+    fmt::print(stderr, "impactlab: {}; see impactlab --help\n", error.what());
+    return kUsage;
+  }
+  return code;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  std::signal(SIGINT, [](int) { impactlab::interrupt_requested = true; });
+  std::signal(SIGTERM, [](int) { impactlab::interrupt_requested = true; });
+  std::signal(SIGPIPE, SIG_IGN);
+  std::signal(SIGXFSZ, SIG_IGN);
+  try {
+    const int code = Main(argc, argv);
+    if (std::fflush(stdout) != 0) return Fail(kUnusable, "standard output cannot be written");
+    return code;
+  } catch (const impactlab::ConfigError& error) {
+    return Fail(kUsage, error.what());
+  } catch (const impactlab::DataError& error) {
+    return Fail(kUnusable, error.what());
+  } catch (const impactlab::OutputError& error) {
+    return Fail(kUnusable, error.what());
+  } catch (const impactlab::Interrupted& error) {
+    return Fail(kInterrupted, error.what());
+  } catch (const std::bad_alloc&) {
+    return Fail(kUnusable, "out of memory");
+  } catch (const std::exception& error) {
+    return Fail(kInternal, error.what());
+  }
+}

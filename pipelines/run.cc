@@ -1,0 +1,220 @@
+#include "pipelines/run.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <map>
+#include <thread>
+
+#include "data/atomic_file.h"
+#include "data/error.h"
+#include "data/progress.h"
+#include "data/provenance.h"
+#include "pipelines/interrupt.h"
+#include "pipelines/tables.h"
+
+namespace impactlab {
+namespace {
+
+// Runs work(i) for i in [0, n) on several threads. The first exception is rethrown when all have stopped.
+template <typename Work>
+void ForEachIndex(std::size_t n, int threads, const Work& work) {
+  std::atomic<std::size_t> next = 0;
+  std::exception_ptr fault;
+  std::atomic<bool> stop = false;
+  const auto loop = [&] {
+    for (std::size_t i = next++; i < n && !stop; i = next++) {
+      try {
+        work(i);
+      } catch (...) {
+        if (!stop.exchange(true)) fault = std::current_exception();
+      }
+    }
+  };
+  const unsigned wanted = threads > 0 ? static_cast<unsigned>(threads) : std::max(1u, std::thread::hardware_concurrency());
+  std::vector<std::jthread> pool;
+  for (unsigned k = 1; k < std::min<std::size_t>(wanted, n); ++k) pool.emplace_back(loop);
+  loop();
+  pool.clear();
+  if (fault) std::rethrow_exception(fault);
+}
+
+// A recording that could not be read, as an event that says why.
+ImpactEvent BadRecording(const std::string& name, const std::string& detail) {
+  ImpactEvent event;
+  event.recording = name;
+  event.reason = RejectReason::kBadRecording;
+  event.detail = detail;
+  return event;
+}
+
+Analysis Reconstruct(const Experiment& experiment, const std::vector<PoseRecording>& recordings, const std::vector<std::string>& bad,
+                     const FrameCorrection& correction, const RunOptions& options, const std::string& label) {
+  Analysis analysis;
+  analysis.correction = correction;
+  analysis.motion.resize(recordings.size());
+  const Plane floor = CorrectedFloor(experiment.floor, correction);
+  Progress progress(label, static_cast<std::int64_t>(recordings.size()), "recordings", {.enabled = !options.quiet});
+  ForEachIndex(recordings.size(), options.threads, [&](std::size_t i) {
+    CheckInterrupt();
+    if (recordings[i].t.empty()) {
+      analysis.motion[i].events = {BadRecording(recordings[i].name, bad[i])};
+    } else {
+      analysis.motion[i] = FitMotion(Correct(recordings[i], correction), experiment.body, floor, experiment.motion);
+    }
+    progress.Advance();
+  });
+  for (const MotionFit& fit : analysis.motion) analysis.events.insert(analysis.events.end(), fit.events.begin(), fit.events.end());
+  return analysis;
+}
+
+AuditResult AuditAnalysis(const Experiment& experiment, const Analysis& analysis) {
+  std::vector<FlightArc> arcs;
+  std::vector<RestPose> rests;
+  for (const MotionFit& fit : analysis.motion) {
+    arcs.insert(arcs.end(), fit.arcs.begin(), fit.arcs.end());
+    rests.insert(rests.end(), fit.rests.begin(), fit.rests.end());
+  }
+  AuditOptions options = experiment.audit;
+  options.gravity_W = experiment.motion.flight.gravity_W;
+  return Audit(analysis.events, arcs, rests, experiment.body, CorrectedFloor(experiment.floor, analysis.correction), options);
+}
+
+bool IsIdentity(const FrameCorrection& c) {
+  return c.rotation_offset_B.isZero(0) && c.com_offset_B.isZero(0) && c.length_scale == 1 && c.clock_rate == 1 && !c.mirrored &&
+         !c.theta_flipped && c.floor_offset == 0 && c.floor_tilt == 0;
+}
+
+// `second` found on data that `first` had already corrected.
+FrameCorrection Compose(const FrameCorrection& first, const FrameCorrection& second) {
+  FrameCorrection both = first;
+  const auto rotation = [](const Eigen::Vector3d& v) {
+    const double angle = v.norm();
+    return angle > 0 ? Eigen::AngleAxisd(angle, v / angle) : Eigen::AngleAxisd(0, Eigen::Vector3d::UnitX());
+  };
+  const Eigen::AngleAxisd total(rotation(second.rotation_offset_B).toRotationMatrix() *
+                                rotation(first.rotation_offset_B).toRotationMatrix());
+  both.rotation_offset_B = total.angle() * total.axis();
+  both.com_offset_B = first.com_offset_B + second.com_offset_B;
+  both.length_scale *= second.length_scale;
+  both.clock_rate *= second.clock_rate;
+  both.mirrored = first.mirrored != second.mirrored;
+  both.theta_flipped = first.theta_flipped != second.theta_flipped;
+  both.floor_offset += second.floor_offset;
+  both.floor_tilt += second.floor_tilt;
+  return both;
+}
+
+void IdentifyAndValidate(const Experiment& experiment, const RunOptions& options, Analysis& analysis) {
+  if (!options.identify) return;
+  analysis.fit = FitAll(experiment, analysis.events);
+  CheckInterrupt();
+  if (!options.validate) return;
+  analysis.validation = Validate(analysis.events, experiment.body, analysis.fit, experiment.identify, experiment.validation);
+}
+
+}  // namespace
+
+std::vector<PoseRecording> ReadRecordings(const Experiment& experiment, const std::vector<std::filesystem::path>& files,
+                                          std::vector<std::string>& bad) {
+  std::vector<PoseRecording> recordings(files.size());
+  bad.assign(files.size(), "");
+  // Two folders may hold files of one name; the name that stands in the tables must stay a key.
+  std::map<std::string, int> seen;
+  for (std::size_t i = 0; i < files.size(); ++i) {
+    const std::string stem = files[i].stem().string();
+    const int count = seen[stem]++;
+    const std::string name = count == 0 ? stem : fmt::format("{}~{}", stem, count + 1);
+    try {
+      recordings[i] = ReadPoses(files[i], experiment.columns);
+    } catch (const DataError& error) {
+      recordings[i] = {};
+      recordings[i].planar = experiment.columns.planar;
+      bad[i] = error.what();
+    }
+    recordings[i].name = name;
+  }
+  return recordings;
+}
+
+FitResult FitAll(const Experiment& experiment, const std::vector<ImpactEvent>& events) {
+  FitResult result;
+  std::vector<ImpactEvent> accepted;
+  for (const ImpactEvent& event : events) {
+    if (event.accepted) {
+      accepted.push_back(event);
+    } else {
+      result.rejected.push_back({event.recording, event.impact, ReasonName(event.reason), event.detail});
+    }
+  }
+  result.n_events = static_cast<int>(accepted.size());
+  IdentifyOptions options = experiment.identify;
+  options.seed = experiment.seed;
+  for (const RestitutionLaw law : experiment.laws) {
+    CheckInterrupt();
+    result.fits.push_back(Identify(accepted, experiment.body, ImpactModel{.law = law}, options));
+  }
+  return result;
+}
+
+RunResult RunExperiment(const Experiment& experiment, const std::vector<std::filesystem::path>& files, const RunOptions& options) {
+  if (files.empty()) throw DataError(fmt::format("{}: no recording matches '{}'", experiment.path.string(), experiment.recordings));
+  const auto start = std::chrono::steady_clock::now();
+  RunResult run;
+  run.experiment = experiment;
+  run.files = files;
+  std::vector<std::string> bad;
+  run.recordings = ReadRecordings(experiment, files, bad);
+  run.recorded = Reconstruct(experiment, run.recordings, bad, experiment.correction, options, "fitting motion");
+  run.audit = AuditAnalysis(experiment, run.recorded);
+  const FrameCorrection allowed = AllowedCorrection(run.audit.correction, experiment.apply);
+  if (!IsIdentity(allowed)) {
+    run.corrected =
+        Reconstruct(experiment, run.recordings, bad, Compose(experiment.correction, allowed), options, "fitting corrected motion");
+    run.audit_corrected = AuditAnalysis(experiment, run.corrected);
+    run.has_corrected = true;
+  }
+  IdentifyAndValidate(experiment, options, run.recorded);
+  if (run.has_corrected) IdentifyAndValidate(experiment, options, run.corrected);
+  run.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  return run;
+}
+
+void WriteRun(const std::filesystem::path& folder, const RunResult& run, const std::string& command) {
+  const Analysis& best = run.best();
+  std::vector<std::filesystem::path> inputs = {run.experiment.path};
+  for (const auto& file : run.files) {
+    if (std::filesystem::is_regular_file(file)) inputs.push_back(file);
+  }
+  std::string yaml = ToYaml(run.experiment);
+  Provenance provenance = CollectProvenance(run.experiment.seed, command);
+  for (const auto& input : inputs) {
+    // A file that could be listed but not read stays in the list, without a hash.
+    InputFile entry{input.string(), "", 0};
+    try {
+      entry.sha256 = Sha256File(input, &entry.bytes);
+    } catch (const DataError&) {
+      entry.bytes = 0;
+    }
+    provenance.inputs.push_back(std::move(entry));
+  }
+  yaml += ToYaml(provenance);
+  WriteFile(folder / "run.yaml", yaml);
+  WriteEvents(folder, best.events);
+  WriteMotion(folder / "motion.csv", best.motion);
+  std::string audit = "{\"schema\": \"impactlab.audit/1\",\n\"as_recorded\": " + ToJson(run.audit);
+  if (run.has_corrected) audit += ",\n\"after_correction\": " + ToJson(run.audit_corrected);
+  WriteFile(folder / "audit.json", audit + "}\n");
+  if (!best.fit.fits.empty()) WriteFile(folder / "fit.json", ToJson(best.fit));
+  if (!best.validation.rows.empty()) WriteValidation(folder / "validation.csv", best.validation);
+  if (run.has_corrected) {
+    const auto recorded = folder / "as_recorded";
+    WriteEvents(recorded, run.recorded.events);
+    if (!run.recorded.fit.fits.empty()) WriteFile(recorded / "fit.json", ToJson(run.recorded.fit));
+    if (!run.recorded.validation.rows.empty()) WriteValidation(recorded / "validation.csv", run.recorded.validation);
+  }
+}
+
+}  // namespace impactlab
