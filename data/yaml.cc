@@ -336,21 +336,22 @@ YamlNode LoadYaml(const std::filesystem::path& path) {
 
 std::string YamlQuote(std::string_view text) {
   std::string out = "\"";
-  for (const char c : text) {
-    if (c == '"' || c == '\\') {
-      out += '\\';
-      out += c;
-    } else if (c == '\n') {
-      out += "\\n";
-    } else if (c == '\t') {
-      out += "\\t";
-    } else if (static_cast<unsigned char>(c) < 0x20 || c == 0x7F) {
-      out += fmt::format("\\x{:02X}", static_cast<unsigned char>(c));
-    } else {
-      out += c;
+  while (!text.empty()) {
+    const auto fault = FindTextFault(text);
+    for (const char c : text.substr(0, fault ? fault->offset : text.size())) {
+      if (c == '"' || c == '\\') out += '\\';
+      if (c == '\n' || c == '\t' || c == '\r') {
+        out += c == '\n' ? "\\n" : c == '\t' ? "\\t" : "\\r";
+      } else {
+        out += c;
+      }
     }
+    if (!fault) break;
+    // Bytes that are not UTF-8 become the Latin-1 character of their number: file names may hold anything, a YAML file may not.
+    out += fmt::format("\\x{:02X}", static_cast<unsigned char>(text[fault->offset]));
+    text.remove_prefix(fault->offset + 1);
   }
-  return out + "\"";
+  return out + '"';
 }
 
 }  // namespace impactlab
