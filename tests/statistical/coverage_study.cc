@@ -1,0 +1,148 @@
+// Coverage of (mu, e) over random synthetic experiments: coverage_study [--spatial] [--experiments N] [--drops N] [--seed S] [--out FILE].
+// Half of the experiments carry effects that the estimator does not model; both halves are reported.
+
+#include <fmt/core.h>
+
+#include <atomic>
+#include <chrono>
+#include <cstdlib>
+#include <mutex>
+#include <nlohmann/json.hpp>
+#include <thread>
+
+#include "data/atomic_file.h"
+#include "data/provenance.h"
+#include "data/statistics.h"
+#include "tests/statistical/twin.h"
+
+namespace {
+
+using namespace impactlab;
+
+struct Count {
+  int n = 0, covered = 0;
+  double sum_z = 0, sum_z2 = 0;
+  void Add(const ParameterEstimate& p, double truth) {
+    ++n;
+    covered += p.lower95 <= truth && truth <= p.upper95;
+    const double z = p.sd > 0 ? (p.value - truth) / p.sd : 0;
+    sum_z += z;
+    sum_z2 += z * z;
+  }
+  nlohmann::json Json(double alpha) const {
+    if (n == 0) return {{"n", 0}};
+    const CountBand band = BinomialBand(n, 0.95, alpha);
+    return {{"n", n},
+            {"covered", covered},
+            {"band", {band.lower, band.upper}},
+            {"inside", band.Contains(covered)},
+            {"mean_z", sum_z / n},
+            {"sd_of_mean_z", 1 / std::sqrt(double(n))},
+            {"rms_z", std::sqrt(sum_z2 / n)}};
+  }
+};
+
+struct Half {
+  Count mu, e;
+  int too_few = 0, bounded_below = 0, bound_holds = 0, verdict_wrong = 0, verdicts = 0;
+  nlohmann::json wrong = nlohmann::json::array();
+};
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  int experiments = 1000, drops = 20;
+  bool planar = true;
+  std::uint64_t seed = 20260101;
+  std::string out;
+  for (int i = 1; i < argc; ++i) {
+    const std::string word = argv[i];
+    const auto next = [&] { return i + 1 < argc ? argv[++i] : ""; };
+    if (word == "--spatial")
+      planar = false;
+    else if (word == "--experiments")
+      experiments = std::atoi(next());
+    else if (word == "--drops")
+      drops = std::atoi(next());
+    else if (word == "--seed")
+      seed = std::strtoull(next(), nullptr, 10);
+    else if (word == "--out")
+      out = next();
+    else
+      return fmt::print(stderr, "unknown argument {}\n", word), 2;
+  }
+  const auto start = std::chrono::steady_clock::now();
+  Half halves[2];
+  std::mutex mutex;
+  std::atomic<int> next = 0;
+  const auto loop = [&] {
+    for (int k = next++; k < experiments; k = next++) {
+      std::mt19937_64 rng(seed + 7919ull * k);
+      const bool unmodelled = k % 2 == 1;
+      const SynthOptions scene = twin::RandomScene(rng, {planar, unmodelled, drops}, seed + k);
+      IdentifyOptions identify;
+      identify.influence = false;
+      const twin::TwinOutcome outcome = twin::RunTwin(scene, identify);
+      const std::lock_guard lock(mutex);
+      Half& half = halves[unmodelled];
+      if (outcome.accepted < 5) {
+        ++half.too_few;
+        continue;
+      }
+      const ParameterEstimate& mu = outcome.fit.parameters[0];
+      const ParameterEstimate& e = outcome.fit.parameters[1];
+      if (e.identifiable) half.e.Add(e, scene.model.e);
+      // Truth: mu shows when some accepted event truly slips long enough for its impulse to depend on mu.
+      const bool shows = outcome.information_mu > 0.5, hidden = outcome.slipping == 0;
+      if (shows || hidden) {
+        ++half.verdicts;
+        if (mu.identifiable != shows) {
+          ++half.verdict_wrong;
+          half.wrong.push_back({{"k", k},
+                                {"mu", scene.model.mu_k},
+                                {"value", mu.value},
+                                {"slipping", outcome.slipping},
+                                {"sticking", outcome.sticking},
+                                {"reason", mu.reason}});
+        }
+      }
+      if (mu.identifiable) {
+        half.mu.Add(mu, scene.model.mu_k);
+      } else if (std::isinf(mu.upper95) && mu.lower95 > 0) {
+        ++half.bounded_below;
+        half.bound_holds += mu.lower95 <= scene.model.mu_k;
+      }
+    }
+  };
+  std::vector<std::jthread> pool;
+  for (unsigned t = 1; t < std::thread::hardware_concurrency(); ++t) pool.emplace_back(loop);
+  loop();
+  pool.clear();
+
+  const double alpha = PerTestLevel(0.001, 4);
+  const auto json = [&](const Half& half) {
+    return nlohmann::json{{"mu_k", half.mu.Json(alpha)},
+                          {"e_star", half.e.Json(alpha)},
+                          {"experiments_with_fewer_than_5_events", half.too_few},
+                          {"bounded_below", half.bounded_below},
+                          {"bound_holds", half.bound_holds},
+                          {"verdicts", half.verdicts},
+                          {"verdicts_wrong", half.verdict_wrong},
+                          {"wrong", half.wrong}};
+  };
+  const Provenance provenance = CollectProvenance(seed);
+  const nlohmann::json result = {{"schema", "impactlab.study/1"},
+                                 {"study", "coverage"},
+                                 {"planar", planar},
+                                 {"experiments", experiments},
+                                 {"drops", drops},
+                                 {"seed", seed},
+                                 {"version", provenance.version},
+                                 {"revision", provenance.git_revision},
+                                 {"cpu", provenance.cpu},
+                                 {"seconds", std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count()},
+                                 {"as_modelled", json(halves[0])},
+                                 {"unmodelled_effects", json(halves[1])}};
+  if (!out.empty()) WriteFile(out, result.dump(1) + "\n");
+  fmt::print("{}\n", result.dump(1));
+}
