@@ -85,8 +85,8 @@ int RotationSeries(const Vector3d& moments, const Vector3d& w0, const Eigen::Vec
   return kOrder;
 }
 
-// Turn R_AB over dt of a free asymmetric body, seen in its principal frame at the start.
-Matrix3d AsymmetricTurn(const Vector3d& moments, Vector3d w, double dt) {
+// Turn over dt of a free asymmetric body, seen in its principal frame at the start; `w` in the principal frame goes along.
+Matrix3d AsymmetricTurn(const Vector3d& moments, double dt, Vector3d& w) {
   Eigen::Vector4d q(1, 0, 0, 0);
   Series<Vector3d> cw;
   Series<Eigen::Vector4d> cq;
@@ -109,7 +109,7 @@ Matrix3d AsymmetricTurn(const Vector3d& moments, Vector3d w, double dt) {
   return Quaterniond(q[0], q[1], q[2], q[3]).toRotationMatrix();
 }
 
-// Attitude and angular velocity of a torque-free body. L_W is constant.
+// Attitude and angular velocity of a torque-free body.
 void Rotate(const BodyState& state, const Body& body, double dt, BodyState& next) {
   const Matrix3d& R0 = state.X_WB.linear();
   if (body.planar) {
@@ -128,8 +128,7 @@ void Rotate(const BodyState& state, const Body& body, double dt, BodyState& next
     if (R_BA.determinant() < 0) R_BA.col(2) = -R_BA.col(2);
   }
   const Matrix3d R_WA = R0 * R_BA;
-  const Vector3d w = R_WA.transpose() * state.omega_WB;
-  const Vector3d L = moments.cwiseProduct(w);
+  Vector3d w = R_WA.transpose() * state.omega_WB;
   const auto same = [&](int i, int j) { return std::abs(moments[i] - moments[j]) <= 4e-16 * moments[i]; };
   Matrix3d R_WA_next;
   int axis = -1;  // of symmetry
@@ -139,16 +138,16 @@ void Rotate(const BodyState& state, const Body& body, double dt, BodyState& next
   if (axis >= 0) {
     // omega = L / I_t + w_a (1 - I_a / I_t) e_a: a steady turn about L in space after one about the axis in the body.
     const double across = moments[(axis + 1) % 3];
-    const Vector3d own = Vector3d::Unit(axis) * (w[axis] * (1 - moments[axis] / across) * dt);
-    R_WA_next = R_WA * Exp(L / across * dt) * Exp(own);
+    const Matrix3d own = Exp(Vector3d::Unit(axis) * (w[axis] * (1 - moments[axis] / across) * dt));
+    R_WA_next = R_WA * Exp(moments.cwiseProduct(w) / across * dt) * own;
+    w = own.transpose() * w;
   } else {
-    R_WA_next = R_WA * AsymmetricTurn(moments, w, dt);
+    R_WA_next = R_WA * AsymmetricTurn(moments, dt, w);
   }
   // Products of matrices drift from orthogonality by rounding; one Newton step of the polar decomposition removes it.
   const Matrix3d R = R_WA_next * R_BA.transpose();
   next.X_WB.linear() = 0.5 * R * (3 * Matrix3d::Identity() - R.transpose() * R);
-  const Vector3d L_A = R_BA.transpose() * (next.X_WB.linear().transpose() * (R_WA * L));
-  next.omega_WB = next.X_WB.linear() * (R_BA * L_A.cwiseQuotient(moments));
+  next.omega_WB = next.X_WB.linear() * (R_BA * w);
 }
 
 // One stretch of flight with drag over which the speed is analytic. `sign` != 0: motion along gravity, whose speed is sign * v.dot(along).
@@ -162,6 +161,13 @@ void DragStretch(const Vector3d& gravity, const Vector3d& along, double sign, do
     if (!std::isfinite(scale) || step == kMaxSteps || k * scale * std::abs(dt) > 1e9) {
       throw ConfigError(
           fmt::format("free flight: drag {} 1/m: found a flight that cannot be followed over {} s (its speed grows without bound)", k, dt));
+    }
+    double h = left;
+    if (sign == 0) {
+      // |v| is singular where v.v = 0, at a complex time about |v| / |dv/dt| away. Near the vertical that part of the series starts too
+      // small to show in its first terms, so the step is kept inside the circle of convergence beforehand.
+      const double radius = speed / (gravity - k * speed * v).norm();
+      h = std::min(0.4 * radius, std::abs(left)) * (left < 0 ? -1 : 1);
     }
     cv[0] = v;
     cs[0] = speed;
@@ -181,16 +187,15 @@ void DragStretch(const Vector3d& gravity, const Vector3d& along, double sign, do
         for (int i = 1; i <= n; ++i) sum -= cs[i] * cs[n + 1 - i];
         cs[n + 1] = speed > 0 ? sum / (2 * speed) : 0;
       }
-      power *= left;
+      power *= h;
       small = cv[n + 1].norm() * std::abs(power) <= kTermTolerance * scale ? small + 1 : 0;
       if (small == 2) {
         order = n + 1;
         break;
       }
     }
-    double h = left;
     if (order == kOrder) {
-      h = std::min(StepFromTail(cv[kOrder].norm(), cv[kOrder - 1].norm(), scale), std::abs(left)) * (left < 0 ? -1 : 1);
+      h = std::min(StepFromTail(cv[kOrder].norm(), cv[kOrder - 1].norm(), scale), std::abs(h)) * (left < 0 ? -1 : 1);
     }
     cp[0] = Vector3d::Zero();
     for (int i = 1; i <= order; ++i) cp[i] = cv[i - 1] / i;
