@@ -1,0 +1,308 @@
+#include "impact/identify.h"
+
+#include <fmt/format.h>
+
+#include <Eigen/Dense>
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "data/statistics.h"
+#include "impact/identify_fit.h"
+#include "impact/identify_interval.h"
+
+namespace impactlab {
+namespace {
+
+using internal::FitPoint;
+using internal::FitTask;
+using internal::Information;
+using internal::PreparedEvent;
+using internal::Profile;
+
+constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+// Levels of the first scan and of the search for further valleys. Mode boundaries crowd at small friction.
+const std::vector<double> kMuLevels{0, 0.03, 0.07, 0.12, 0.19, 0.28, 0.4, 0.55, 0.75, 1, 1.5, 3};
+const std::vector<double> kELevels{0.1, 0.35, 0.6, 0.85};
+
+const char* LikelihoodName(Likelihood likelihood) {
+  switch (likelihood) {
+    case Likelihood::kGaussian:
+      return "gaussian";
+    case Likelihood::kStudentT:
+      return "student_t";
+    case Likelihood::kContamination:
+      return "contamination";
+  }
+  return "";
+}
+
+// Fits the scatter of the couples, which no coefficient explains, and sets what the impulses need of it. Returns half of -2 log L.
+double FitCouple(std::vector<PreparedEvent>& events, const IdentifyOptions& options, double& s_c) {
+  const int dim = events.front().dim_c;
+  const internal::Shape shape(options, dim);
+  internal::VarianceData data;
+  double start = 1e-12;
+  for (const PreparedEvent& event : events) {
+    data.r.push_back(event.z_c);
+    data.N.push_back(event.N_cc);
+    start += std::min(event.z_c.squaredNorm() / dim, 1.0) / events.size();
+  }
+  data.multiplicity.assign(events.size(), 1.0);
+  data.group.assign(dim, 0);
+  std::vector<double> log_s{std::log(internal::kScatterFloor)};
+  if (options.fit_discrepancy && events.size() > 1) {
+    log_s[0] = 0.5 * std::log(start);
+    FitVariance(data, shape, log_s);
+  }
+  s_c = options.fit_discrepancy ? std::exp(log_s[0]) : 0;
+  for (PreparedEvent& event : events) {
+    internal::Mat V = event.N_cc;
+    V.diagonal().array() += std::max(s_c * s_c, internal::kScatterFloor * internal::kScatterFloor) + 1e-14 * event.N_cc.trace();
+    event.V_cc_inverse = V.llt().solve(internal::Mat::Identity(dim, dim));
+    const internal::Vec solved = event.V_cc_inverse * event.z_c;
+    event.c_whitened = shape(event.z_c.dot(solved))[1] * solved;
+  }
+  return VarianceCost(data, shape, log_s.data(), nullptr);
+}
+
+// Best optimum of several descents: the user's guess and the valleys of a coarse scan across the mode boundaries.
+FitPoint MultiStart(const FitTask& task, const ImpactModel& start, bool scan, LawFit& fit) {
+  std::vector<FitPoint> starts{EvaluateAt(task, std::clamp(start.mu_k, 0.0, internal::kMuMax), std::clamp(start.e, 0.0, 1.0), {})};
+  if (scan) {
+    const int rows = static_cast<int>(kMuLevels.size()), columns = static_cast<int>(kELevels.size());
+    std::vector<FitPoint> grid;
+    for (double mu : kMuLevels) {
+      for (double e : kELevels) grid.push_back(EvaluateAt(task, mu, e, {}));
+    }
+    std::vector<FitPoint> valleys;
+    for (int i = 0; i < rows; ++i) {
+      for (int j = 0; j < columns; ++j) {
+        const double cost = grid[i * columns + j].cost;
+        bool lowest = grid[i * columns + j].ok;
+        for (int a = std::max(0, i - 1); a <= std::min(rows - 1, i + 1); ++a) {
+          for (int b = std::max(0, j - 1); b <= std::min(columns - 1, j + 1); ++b) lowest = lowest && cost <= grid[a * columns + b].cost;
+        }
+        if (lowest) valleys.push_back(grid[i * columns + j]);
+      }
+    }
+    std::sort(valleys.begin(), valleys.end(), [](const FitPoint& a, const FitPoint& b) { return a.cost < b.cost; });
+    constexpr std::size_t kMaxValleys = 4;
+    valleys.resize(std::min(valleys.size(), kMaxValleys));
+    starts.insert(starts.end(), valleys.begin(), valleys.end());
+  }
+  std::vector<FitPoint> ends;
+  for (const FitPoint& point : starts) {
+    if (point.ok) ends.push_back(FitFrom(task, point, true, true));
+  }
+  if (ends.empty()) return {};
+  const auto best = std::min_element(ends.begin(), ends.end(), [](const FitPoint& a, const FitPoint& b) { return a.cost < b.cost; });
+  fit.n_starts = static_cast<int>(starts.size());
+  fit.n_starts_agreeing =
+      static_cast<int>(std::count_if(ends.begin(), ends.end(), [&](const FitPoint& p) { return p.cost < best->cost + 0.01; }));
+  return *best;
+}
+
+// Standard deviation of the ordinary scatter of one component: squares beyond the 99 % point of the normal count as that point, so that a
+// wild event does not inflate it, while no likelihood's own idea of its tails enters.
+double OrdinaryScatter(const std::vector<double>& r, const std::vector<double>& noise) {
+  constexpr double kCap = 6.6349, kMean = 0.9230;  // chi-square(1) 99 % point; mean of min(chi-square(1), cap)
+  const auto excess = [&](double variance) {
+    double sum = 0;
+    for (std::size_t i = 0; i < r.size(); ++i) sum += std::min(r[i] * r[i] / std::max(noise[i] + variance, 1e-300), kCap);
+    return sum / r.size() - kMean;
+  };
+  double low = 0, high = 1e-18;
+  if (excess(1e-18) <= 0) return 0;
+  while (excess(high) > 0 && high < 1e6) high *= 16;
+  for (int i = 0; i < 80; ++i) (excess(0.5 * (low + high)) > 0 ? low : high) = 0.5 * (low + high);
+  return std::sqrt(high);
+}
+
+Discrepancy ScatterOf(const std::vector<PreparedEvent>& events, const FitPoint& best) {
+  std::vector<double> r_t, N_t, r_n, N_n, r_c, N_c;
+  for (std::size_t i = 0; i < events.size(); ++i) {
+    const internal::EventAt& at = best.at[i];
+    const int last = events[i].dim - 1;
+    for (int k = 0; k < last; ++k) {
+      r_t.push_back(at.r[k]);
+      N_t.push_back(at.N(k, k));
+    }
+    r_n.push_back(at.r[last]);
+    N_n.push_back(at.N(last, last));
+    for (int k = 0; k < events[i].dim_c; ++k) {
+      r_c.push_back(events[i].z_c[k]);
+      N_c.push_back(events[i].N_cc(k, k));
+    }
+  }
+  const double n = static_cast<double>(events.size());
+  const double correction = std::sqrt(n / std::max(1.0, n - 1));  // one coefficient takes its share of each residual
+  return {correction * OrdinaryScatter(r_t, N_t), correction * OrdinaryScatter(r_n, N_n), OrdinaryScatter(r_c, N_c)};
+}
+
+void NotIdentifiable(ParameterEstimate& p, const std::string& reason, double upper) {
+  p.value = p.sd = kNaN;
+  p.lower95 = 0;
+  p.upper95 = upper;
+  p.identifiable = false;
+  p.reason = reason;
+}
+
+// Verdict on friction from its profile.
+void JudgeFriction(Profile& profile, const internal::ProfileInterval& interval, const FitPoint& best, double threshold,
+                   ParameterEstimate& mu) {
+  const auto sticks = [](int digit) { return digit == 1 || digit == 3 || digit == 5; };
+  const bool all_stick = std::all_of(best.at.begin(), best.at.end(), [&](const internal::EventAt& at) { return sticks(at.digit); });
+  mu.lower95 = interval.lower_open ? 0 : interval.lower;
+  mu.upper95 = interval.upper;
+  // A verdict of "identifiable" asks for clearly more than the interval does: where every event truly sticks, the lowest of many kinks in
+  // the profile falls below its plateau by more than a chi-square of one degree of freedom would.
+  constexpr double kClearly = 2.5;
+  const double at_infinity = profile(internal::kMuMax);
+  const bool open = interval.upper_open || at_infinity < kClearly * threshold;
+  if (open) mu.upper95 = kInfinity;
+  mu.identifiable = !open;
+  if (open && interval.lower_open) {
+    NotIdentifiable(mu, "no tangential demand: no event slides and none needs friction to stick, so that every mu_k agrees with the data",
+                    kInfinity);
+  } else if (open) {
+    mu.reason = all_stick ? "every event sticks: mu_k is bounded below only" : "almost every event sticks: mu_k is bounded below only";
+    mu.value = mu.sd = kNaN;
+  } else if (interval.lower_open) {
+    mu.reason = "slides freely: mu_k agrees with zero and is bounded above only";
+  }
+}
+
+}  // namespace
+
+LawFit Identify(std::span<const ImpactEvent> events, const Body& body, ImpactModel start, const IdentifyOptions& options) {
+  LawFit fit;
+  fit.law = LawName(start.law);
+  fit.likelihood = LikelihoodName(options.likelihood);
+  fit.parameters.resize(2);
+  fit.parameters[0].name = "mu_k";
+  fit.parameters[1].name = CoefficientName(start.law);
+  ParameterEstimate &mu = fit.parameters[0], &e = fit.parameters[1];
+  e.upper95 = 1;
+  fit.covariance = fit.covariance_noise_only = Eigen::Matrix2d::Constant(kNaN);
+
+  std::vector<PreparedEvent> prepared = internal::PrepareEvents(events, body);
+  const int n = static_cast<int>(prepared.size());
+  if (n == 0) {
+    NotIdentifiable(mu, "no accepted event approaches the surface", kInfinity);
+    NotIdentifiable(e, "no accepted event approaches the surface", 1);
+    return fit;
+  }
+  double s_c = 0;
+  const double couple_cost = FitCouple(prepared, options, s_c);
+  FitTask task{.events = &prepared,
+               .multiplicity = std::vector<double>(n, 1.0),
+               .law = start.law,
+               .fit_discrepancy = options.fit_discrepancy && n > 1,
+               .one_scatter = n < 4,
+               .shape = internal::Shape(options, prepared.front().dim)};
+  FitPoint best = MultiStart(task, start, options.intervals, fit);
+  if (!best.ok) {
+    NotIdentifiable(mu, "no friction and restitution could be evaluated on these events", kInfinity);
+    NotIdentifiable(e, mu.reason, 1);
+    return fit;
+  }
+
+  Information info = InformationAt(task, best);
+  if (options.intervals) {
+    // The profiles may meet a deeper valley than the starts did; then they begin again from there.
+    for (int attempt = 0; attempt < 3; ++attempt) {
+      const double threshold = internal::IntervalThreshold(n, info.scatter_share);
+      Profile mu_profile(task, best, info, 0), e_profile(task, best, info, 1);
+      const auto step = [&](int k) { return info.informed[k] ? std::clamp(2 * std::sqrt(info.covariance(k, k)), 1e-9, 0.2) : 0.05; };
+      std::vector<double> levels = kMuLevels;
+      levels.push_back(internal::kMuMax);
+      const internal::ProfileInterval mu_interval = FindInterval(mu_profile, 0, internal::kMuMax, step(0), threshold, levels);
+      const internal::ProfileInterval e_interval = FindInterval(e_profile, 0, 1, step(1), threshold, {});
+      mu.value = best.mu;
+      e.value = best.e;
+      JudgeFriction(mu_profile, mu_interval, best, threshold, mu);
+      e.lower95 = e_interval.lower;
+      e.upper95 = e_interval.upper;
+      e.identifiable = !(e_interval.lower_open && e_interval.upper_open);
+      e.reason = !e.identifiable         ? "every coefficient agrees with the data"
+                 : e_interval.lower_open ? "agrees with zero: bounded above only"
+                 : e_interval.upper_open ? "agrees with one: bounded below only"
+                                         : "";
+      if (!mu_profile.FoundBetter(best) && !e_profile.FoundBetter(best)) break;
+      best = FitFrom(task, best, true, true);
+      info = InformationAt(task, best);
+    }
+  } else {
+    mu.value = best.mu;
+    e.value = best.e;
+    mu.lower95 = 0;
+    mu.identifiable = info.informed[0];
+    e.identifiable = info.informed[1];
+  }
+
+  const double correction = n > 2 ? n / (n - 2.0) : 1;
+  fit.covariance = info.covariance * (1 + info.scatter_share * (correction - 1));
+  fit.covariance_noise_only = NoiseOnlyCovariance(task, best);
+  if (n < 2 && options.fit_discrepancy) {
+    mu.reason = e.reason = "one event: its scatter cannot be told from its coefficients";
+    mu.identifiable = e.identifiable = false;
+    mu.lower95 = e.lower95 = 0;
+    mu.upper95 = kInfinity;
+    e.upper95 = 1;
+    fit.covariance.setConstant(kNaN);
+  }
+  for (int k = 0; k < 2; ++k) {
+    if (std::isnan(fit.parameters[k].value) || !info.informed[k]) {
+      fit.covariance.row(k).setConstant(kNaN);
+      fit.covariance.col(k).setConstant(kNaN);
+      fit.covariance_noise_only.row(k).setConstant(kNaN);
+      fit.covariance_noise_only.col(k).setConstant(kNaN);
+    }
+    fit.parameters[k].sd = std::sqrt(fit.covariance(k, k));
+    fit.parameters[k].sd_noise_only = std::sqrt(fit.covariance_noise_only(k, k));
+  }
+  if (options.fit_discrepancy && n > 1) fit.discrepancy = ScatterOf(prepared, best);
+  fit.loglik = -(best.cost + couple_cost);
+  fit.dof = n * (prepared.front().dim + prepared.front().dim_c) - 2 - (task.fit_discrepancy ? (task.one_scatter ? 2 : 3) : 0);
+  if (options.influence) {
+    for (int i = 0; i < n; ++i) {
+      const Eigen::Vector2d shift = internal::LeaveOneOut(info, i);
+      EventInfluence influence{prepared[i].event->recording, prepared[i].event->impact, {}, 1};
+      const internal::Mat S = TotalCovariance(task, best, i);
+      influence.weight = task.shape(best.at[i].r.dot(S.llt().solve(best.at[i].r)))[1];
+      for (int k = 0; k < 2; ++k) {
+        const double sd = fit.parameters[k].sd;
+        influence.shift.push_back(sd > 0 ? shift[k] / sd : 0);
+      }
+      fit.influence.push_back(std::move(influence));
+    }
+  }
+  if (options.bootstrap > 1) {
+    fit.sd_bootstrap = internal::BootstrapOverRecordings(task, best, options.bootstrap, options.seed, options.progress);
+  }
+  if (options.grid > 1) {
+    const auto span = [&](const ParameterEstimate& p, double low_bound, double high_bound) {
+      const double low = p.lower95, high = std::isfinite(p.upper95) ? p.upper95 : std::max(1.0, 2 * p.lower95);
+      const double margin = 0.5 * (high - low);
+      return Interval{std::max(low_bound, low - margin), std::min(high_bound, high + margin)};
+    };
+    const Interval mu_span = span(mu, 0, internal::kMuMax), e_span = span(e, 0, 1);
+    fit.grid_deviance.resize(options.grid, options.grid);
+    for (int i = 0; i < options.grid; ++i) {
+      const double share = i / (options.grid - 1.0);
+      fit.grid_mu.push_back(mu_span.lower + share * (mu_span.upper - mu_span.lower));
+      fit.grid_e.push_back(e_span.lower + share * (e_span.upper - e_span.lower));
+    }
+    for (int i = 0; i < options.grid; ++i) {
+      for (int j = 0; j < options.grid; ++j) {
+        const FitPoint point = EvaluateAt(task, fit.grid_mu[i], fit.grid_e[j], best.log_s);
+        fit.grid_deviance(i, j) = std::max(0.0, 2 * (point.cost - best.cost));
+      }
+    }
+  }
+  return fit;
+}
+
+}  // namespace impactlab

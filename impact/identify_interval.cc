@@ -1,0 +1,222 @@
+#include "impact/identify_interval.h"
+
+#include <Eigen/Dense>
+#include <algorithm>
+#include <cmath>
+#include <random>
+
+#include "data/statistics.h"
+
+namespace impactlab::internal {
+namespace {
+
+// Inverse on the parameters that have curvature.
+Eigen::Matrix2d InverseWhere(const Eigen::Matrix2d& H, const std::array<bool, 2>& informed) {
+  Eigen::Matrix2d inverse = Eigen::Matrix2d::Zero();
+  if (informed[0] && informed[1]) {
+    const double det = H.determinant();
+    if (det > 1e-12 * H(0, 0) * H(1, 1)) inverse << H(1, 1) / det, -H(0, 1) / det, -H(1, 0) / det, H(0, 0) / det;
+    return inverse;
+  }
+  for (int k = 0; k < 2; ++k) {
+    if (informed[k]) inverse(k, k) = 1 / H(k, k);
+  }
+  return inverse;
+}
+
+}  // namespace
+
+Information InformationAt(const FitTask& task, const FitPoint& point) {
+  Information info;
+  const int dim = task.shape.dim();
+  Eigen::Matrix2d fisher = Eigen::Matrix2d::Zero(), meat = Eigen::Matrix2d::Zero();
+  double slope = 0, square = 0, n = 0, share = 0;
+  std::vector<Eigen::Vector2d> cluster_score;
+  for (std::size_t i = 0; i < point.at.size(); ++i) {
+    const EventAt& at = point.at[i];
+    const Mat S = TotalCovariance(task, point, static_cast<int>(i));
+    const Eigen::LLT<Mat> llt(S);
+    const Vec solved = llt.solve(at.r);
+    const double q = at.r.dot(solved);
+    const std::array<double, 3> rho = task.shape(q);
+    const Eigen::Matrix2d GSG = at.G.transpose() * llt.solve(at.G);
+    info.score.push_back(rho[1] * (at.G.transpose() * solved));
+    info.event_curvature.push_back(GSG);
+    const double m = task.multiplicity[i];
+    fisher += m * GSG;
+    slope += m * (rho[1] + 2 * rho[2] * q / dim);
+    square += m * rho[1] * rho[1] * q / dim;
+    n += m;
+    share += m * (1 - at.N.trace() / S.trace());
+    const std::size_t cluster = (*task.events)[i].cluster;
+    if (cluster_score.size() <= cluster) cluster_score.resize(cluster + 1, Eigen::Vector2d::Zero());
+    cluster_score[cluster] += m * info.score.back();
+  }
+  slope /= n;
+  square /= n;
+  slope = std::max(slope, 0.1);
+  info.scatter_share = std::clamp(share / n, 0.0, 1.0);
+  for (Eigen::Matrix2d& h : info.event_curvature) h *= slope;
+  info.curvature = slope * fisher;
+  for (int k = 0; k < 2; ++k) info.informed[k] = info.curvature(k, k) > 1e-10 * n;
+  for (const Eigen::Vector2d& u : cluster_score) meat += u * u.transpose();
+  info.n_clusters = static_cast<int>(cluster_score.size());
+  const Eigen::Matrix2d inverse = InverseWhere(info.curvature, info.informed);
+  info.covariance = square / slope * inverse;
+  for (int k = 0; k < 2; ++k) {
+    if (info.informed[k] && info.covariance(k, k) > 0) info.deviance_scale[k] = inverse(k, k) / info.covariance(k, k);
+  }
+  return info;
+}
+
+Eigen::Matrix2d NoiseOnlyCovariance(const FitTask& task, const FitPoint& point) {
+  // The couple's scatter is left out too, so that its noise tells about the impulse's.
+  std::vector<PreparedEvent> events = *task.events;
+  Eigen::Matrix2d fisher = Eigen::Matrix2d::Zero();
+  for (std::size_t i = 0; i < events.size(); ++i) {
+    PreparedEvent& event = events[i];
+    const Mat regular = event.N_cc + Mat::Identity(event.dim_c, event.dim_c) * (kScatterFloor * kScatterFloor + 1e-12 * event.N_cc.trace());
+    event.V_cc_inverse = regular.llt().solve(Mat::Identity(event.dim_c, event.dim_c));
+    event.c_whitened.setZero();
+    const EventAt at = EvaluateEvent(event, ModelAt(task, point.mu, point.e), Need::kNoise);
+    if (!at.ok) continue;
+    Mat N = at.N;
+    N.diagonal().array() += kScatterFloor * kScatterFloor + 1e-10 * std::max(0.0, N.trace());
+    const Eigen::LLT<Mat> llt(N);
+    if (llt.info() != Eigen::Success) continue;
+    fisher += task.multiplicity[i] * (at.G.transpose() * llt.solve(at.G));
+  }
+  const std::array<bool, 2> informed{fisher(0, 0) > 1e-10, fisher(1, 1) > 1e-10};
+  return InverseWhere(fisher, informed);
+}
+
+double IntervalThreshold(int n, double scatter_share) {
+  const double z = NormalQuantile(0.975);
+  if (n < 2) return z * z;
+  const double t = StudentQuantile(0.975, n - 1);
+  const double unknown = n * std::log1p(t * t / (n - 1));
+  return z * z + scatter_share * scatter_share * (unknown - z * z);
+}
+
+Profile::Profile(const FitTask& task, const FitPoint& best, const Information& information, int parameter)
+    : task_(task), best_(best), parameter_(parameter), scale_(information.deviance_scale[parameter]) {
+  points_.push_back(best);
+}
+
+double Profile::operator()(double value) {
+  for (const auto& [at, deviance] : known_) {
+    if (at == value) return deviance;
+  }
+  const auto coordinate = [&](const FitPoint& p) { return parameter_ == 0 ? p.mu : p.e; };
+  FitPoint start = *std::min_element(points_.begin(), points_.end(), [&](const FitPoint& a, const FitPoint& b) {
+    return std::abs(coordinate(a) - value) < std::abs(coordinate(b) - value);
+  });
+  (parameter_ == 0 ? start.mu : start.e) = value;
+  FitPoint point = FitFrom(task_, start, parameter_ != 0, parameter_ == 0);
+  double deviance = 1e6;  // a value no fit reaches is as good as excluded
+  if (point.ok) {
+    deviance = std::max(0.0, 2 * (point.cost - best_.cost) * scale_);
+    points_.push_back(std::move(point));
+  }
+  known_.emplace_back(value, deviance);
+  return deviance;
+}
+
+bool Profile::FoundBetter(FitPoint& point) const {
+  const auto lowest = std::min_element(points_.begin(), points_.end(), [](const auto& a, const auto& b) { return a.cost < b.cost; });
+  if (!(lowest->cost < best_.cost - 5e-3)) return false;
+  point = *lowest;
+  return true;
+}
+
+ProfileInterval FindInterval(Profile& profile, double lower_bound, double upper_bound, double step, double threshold,
+                             const std::vector<double>& levels) {
+  ProfileInterval interval;
+  const double centre = profile.best_value();
+  // Between a point inside and a point outside; sqrt(deviance) is nearly linear, so regula falsi guarded by bisection is quick.
+  const auto refine = [&](double inside, double outside) {
+    double low = std::sqrt(profile(inside)), high = std::sqrt(profile(outside));
+    const double target = std::sqrt(threshold);
+    for (int i = 0; i < 12; ++i) {
+      if (std::abs(outside - inside) < 0.004 * std::abs(outside - centre) + 1e-12) break;
+      double fraction = std::clamp((target - low) / (high - low), 0.0, 1.0);
+      if (i % 3 == 2) fraction = 0.5;
+      fraction = std::clamp(fraction, 0.02, 0.98);
+      const double middle = inside + fraction * (outside - inside);
+      const double value = std::sqrt(profile(middle));
+      if (std::abs(value - target) < 0.002 * target) return middle;
+      (value < target ? inside : outside) = middle;
+      (value < target ? low : high) = value;
+    }
+    return inside + (outside - inside) * std::clamp((target - low) / (high - low), 0.0, 1.0);
+  };
+  for (const double side : {-1.0, 1.0}) {
+    const double bound = side < 0 ? lower_bound : upper_bound;
+    double inside = centre, outside = centre, stride = step;
+    bool open = true;
+    while (inside != bound) {
+      outside = side < 0 ? std::max(bound, inside - stride) : std::min(bound, inside + stride);
+      if (profile(outside) >= threshold) {
+        open = false;
+        break;
+      }
+      inside = outside;
+      stride *= 1.7;
+    }
+    double end = open ? bound : refine(inside, outside);
+    // Other valleys beyond the first crossing.
+    if (!open) {
+      std::vector<double> beyond;
+      for (double level : levels) {
+        if (side * (level - outside) > 0 && side * (bound - level) >= 0) beyond.push_back(level);
+      }
+      std::sort(beyond.begin(), beyond.end(), [side](double a, double b) { return side * a < side * b; });
+      for (std::size_t i = 0; i < beyond.size(); ++i) {
+        if (profile(beyond[i]) >= threshold) continue;
+        open = beyond[i] == bound;
+        if (open) {
+          end = bound;
+          break;
+        }
+        const double next = i + 1 < beyond.size() ? beyond[i + 1] : bound;
+        if (profile(next) >= threshold) end = refine(beyond[i], next);
+      }
+    }
+    (side < 0 ? interval.lower : interval.upper) = end;
+    (side < 0 ? interval.lower_open : interval.upper_open) = open;
+  }
+  return interval;
+}
+
+Eigen::Vector2d LeaveOneOut(const Information& information, int event) {
+  const Eigen::Matrix2d rest = information.curvature - information.event_curvature[event];
+  std::array<bool, 2> informed = information.informed;
+  for (int k = 0; k < 2; ++k) informed[k] = informed[k] && rest(k, k) > 1e-6 * information.curvature(k, k);
+  return InverseWhere(rest, informed) * information.score[event];
+}
+
+std::vector<double> BootstrapOverRecordings(const FitTask& task, const FitPoint& best, int resamples, std::uint64_t seed,
+                                            const std::function<void(double)>& progress) {
+  int n_clusters = 0;
+  for (const PreparedEvent& event : *task.events) n_clusters = std::max(n_clusters, event.cluster + 1);
+  if (n_clusters < 2) return {};
+  std::mt19937_64 random(seed);
+  std::uniform_int_distribution<int> pick(0, n_clusters - 1);
+  std::vector<double> mu, e;
+  for (int k = 0; k < resamples; ++k) {
+    std::vector<double> count(n_clusters, 0.0);
+    for (int j = 0; j < n_clusters; ++j) ++count[pick(random)];
+    FitTask resampled = task;
+    for (std::size_t i = 0; i < task.events->size(); ++i) resampled.multiplicity[i] = count[(*task.events)[i].cluster];
+    const FitPoint point = FitFrom(resampled, best, true, true);
+    if (point.ok) {
+      mu.push_back(point.mu);
+      e.push_back(point.e);
+    }
+    if (progress) progress(static_cast<double>(k + 1) / resamples);
+  }
+  if (mu.size() < 2) return {};
+  return {StandardDeviation(mu), StandardDeviation(e)};
+}
+
+}  // namespace impactlab::internal
