@@ -1,0 +1,178 @@
+#pragma once
+// Private to the solver: slip that turns, integrated by Taylor series.
+//
+// Keller's equations in polar form, v_t = s (cos phi, sin phi), with A = [[B, b], [b', c]] and dJ_n = s dsigma:
+//   dphi/dsigma = h(phi),  ds/dsigma = s g(phi),  dv_n/dsigma = s k(phi),  dJ_n/dsigma = s,
+//   g = e.b - mu e.B e,  h = e_perp.b - mu e_perp.B e,  k = c - mu b.e,   e = (cos phi, sin phi).
+// All right sides are polynomials of cos phi, sin phi, s, so the coefficients of every variable follow from convolutions. In sigma the end
+// of slip lies at infinity and is approached exponentially along an isoclinic direction, h = 0: nothing is singular there. Units:
+// velocities by |v_minus|, A by its largest diagonal entry.
+
+#include <array>
+#include <cmath>
+
+#include "impact/normal_path.h"
+
+namespace impactlab::internal {
+
+template <class T>
+struct SlipField {
+  T B_xx{0}, B_xy{0}, B_yy{0}, b_x{0}, b_y{0}, c{0}, mu{0};
+
+  // b - mu B e, the rate of v_t.
+  void Rate(const T& e_x, const T& e_y, T& r_x, T& r_y) const {
+    r_x = b_x - mu * (B_xx * e_x + B_xy * e_y);
+    r_y = b_y - mu * (B_xy * e_x + B_yy * e_y);
+  }
+  T Growth(const T& e_x, const T& e_y) const {
+    T r_x, r_y;
+    Rate(e_x, e_y, r_x, r_y);
+    return e_x * r_x + e_y * r_y;
+  }
+  T Turn(const T& e_x, const T& e_y) const {
+    T r_x, r_y;
+    Rate(e_x, e_y, r_x, r_y);
+    return e_x * r_y - e_y * r_x;
+  }
+  // dh/dphi
+  T TurnSlope(const T& e_x, const T& e_y) const {
+    return -(b_x * e_x + b_y * e_y) - mu * ((B_yy - B_xx) * (e_x * e_x - e_y * e_y) - T(4) * B_xy * e_x * e_y);
+  }
+  T NormalRate(const T& e_x, const T& e_y) const { return c - mu * (b_x * e_x + b_y * e_y); }
+  double Scale() const { return std::abs(Value(b_x)) + std::abs(Value(b_y)) + Value(mu) * (Value(B_xx) + Value(B_yy)); }
+};
+
+// State of the slip at one point.
+template <class T>
+struct SlipPoint {
+  T phi{0}, s{0}, vn{0}, J{0}, W_n{0}, S{0};  // S = integral of s dJ_n: friction has done -mu S; J, W_n, S from the start of the step
+};
+
+template <class T>
+class SlipSeries {
+ public:
+  static constexpr int kOrder = 20;
+
+  void Expand(const SlipField<T>& field, const T& phi, const T& s, const T& vn);
+  // Longest step whose last terms stay below `tolerance`.
+  double Step(double tolerance) const;
+  // Size of the last terms at `sigma`: the truncation error of the angle and of the slip speed (relative).
+  double Truncation(double sigma) const;
+  SlipPoint<T> At(const T& sigma) const;
+  double PhiAt(double sigma) const { return Horner(phi_, sigma); }
+  double NormalVelocityAt(double sigma) const { return Horner(vn_, sigma); }
+  double ImpulseAt(double sigma) const { return Horner(J_, sigma); }
+  double NormalWorkAt(double sigma) const { return Horner(W_, sigma); }
+  double SpeedAt(double sigma) const { return Horner(s_, sigma); }
+
+ private:
+  using Series = std::array<T, kOrder + 1>;
+
+  static double Horner(const Series& x, double sigma) {
+    double sum = Value(x[kOrder]);
+    for (int k = kOrder - 1; k >= 0; --k) sum = sum * sigma + Value(x[k]);
+    return sum;
+  }
+  static T HornerT(const Series& x, const T& sigma) {
+    T sum = x[kOrder];
+    for (int k = kOrder - 1; k >= 0; --k) sum = sum * sigma + x[k];
+    return sum;
+  }
+
+  Series cos_, sin_, phi_, s_, vn_, J_, W_, S_;
+};
+
+template <class T>
+void SlipSeries<T>::Expand(const SlipField<T>& field, const T& phi, const T& s, const T& vn) {
+  using std::cos;
+  using std::sin;
+  Series h, g, normal;
+  const T mu_diff = field.mu * (field.B_xx - field.B_yy);  // mu (B_xx - B_yy): e.Be = mean + diff/2 cos 2phi + B_xy sin 2phi
+  const T mu_off = T(2) * field.mu * field.B_xy;
+  const T mu_bx = field.mu * field.b_x, mu_by = field.mu * field.b_y;
+  phi_[0] = phi;
+  cos_[0] = cos(phi);
+  sin_[0] = sin(phi);
+  s_[0] = s;
+  vn_[0] = vn;
+  J_[0] = W_[0] = S_[0] = T(0);
+  for (int k = 0; k < kOrder; ++k) {
+    T cos2(0), cossin(0);
+    for (int i = 0; i <= k; ++i) {
+      cos2 += cos_[i] * cos_[k - i];
+      cossin += cos_[i] * sin_[k - i];
+    }
+    g[k] = field.b_x * cos_[k] + field.b_y * sin_[k] - mu_diff * cos2 - mu_off * cossin;
+    h[k] = field.b_y * cos_[k] - field.b_x * sin_[k] + mu_diff * cossin - mu_off * cos2;
+    normal[k] = -mu_bx * cos_[k] - mu_by * sin_[k];
+    if (k == 0) {
+      g[0] -= field.mu * field.B_yy;
+      h[0] += T(0.5) * mu_off;
+      normal[0] += field.c;
+    }
+    T dcos(0), dsin(0), ds(0), dvn(0), dW(0), dS(0);
+    for (int i = 0; i <= k; ++i) {
+      dcos += sin_[k - i] * h[i];
+      dsin += cos_[k - i] * h[i];
+      ds += s_[k - i] * g[i];
+      dvn += s_[k - i] * normal[i];
+      dW += s_[k - i] * vn_[i];
+      dS += s_[k - i] * s_[i];
+    }
+    const double by = 1.0 / (k + 1);
+    phi_[k + 1] = h[k] * by;
+    cos_[k + 1] = -dcos * by;
+    sin_[k + 1] = dsin * by;
+    s_[k + 1] = ds * by;
+    vn_[k + 1] = dvn * by;
+    J_[k + 1] = s_[k] * by;
+    W_[k + 1] = dW * by;
+    S_[k + 1] = dS * by;
+  }
+}
+
+template <class T>
+double SlipSeries<T>::Step(double tolerance) const {
+  double log_step = std::numeric_limits<double>::infinity();
+  const double inverse_s = 1 / Value(s_[0]);
+  for (int k = kOrder - 1; k <= kOrder; ++k) {
+    const double size = std::max(std::max(std::abs(Value(cos_[k])), std::abs(Value(sin_[k]))), std::abs(Value(s_[k])) * inverse_s);
+    if (size > 0) log_step = std::min(log_step, std::log(tolerance / size) / k);
+  }
+  return std::exp(log_step);
+}
+
+template <class T>
+double SlipSeries<T>::Truncation(double sigma) const {
+  const double inverse_s = 1 / Value(s_[0]);
+  const auto size = [&](int k) { return std::max(std::abs(Value(phi_[k])), std::abs(Value(s_[k])) * inverse_s) * std::pow(sigma, k); };
+  return size(kOrder - 1) * 0.5 + size(kOrder);
+}
+
+template <class T>
+SlipPoint<T> SlipSeries<T>::At(const T& sigma) const {
+  return {HornerT(phi_, sigma), HornerT(s_, sigma), HornerT(vn_, sigma), HornerT(J_, sigma), HornerT(W_, sigma), HornerT(S_, sigma)};
+}
+
+// Root of an increasing or decreasing function with derivative, bracketed by lo < hi; Newton steps kept inside the bracket.
+// `f(x, df)` returns the value and sets the derivative.
+template <class F>
+double BracketedRoot(F&& f, double lo, double hi) {
+  double df = 0;
+  const double f_hi = f(hi, df);
+  if (f_hi == 0) return hi;
+  const bool rising = f_hi > 0;
+  double x = hi, fx = f_hi;
+  for (int i = 0; i < 100; ++i) {
+    double next = df != 0 ? x - fx / df : lo;
+    if (!(next > lo && next < hi)) next = 0.5 * (lo + hi);
+    if (std::abs(next - x) <= 2e-16 * std::abs(next)) return next;
+    x = next;
+    fx = f(x, df);
+    if (fx == 0) return x;
+    ((fx > 0) == rising ? hi : lo) = x;
+  }
+  return x;
+}
+
+}  // namespace impactlab::internal
