@@ -1,0 +1,205 @@
+#include "pipelines/experiment.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "data/text.h"
+#include "data/yaml.h"
+#include "pipelines/config_yaml.h"
+
+namespace impactlab {
+namespace {
+
+using internal::YamlCount;
+using internal::YamlFlag;
+using internal::YamlLine;
+using internal::YamlWord;
+
+constexpr const char* kSchema = "impactlab.experiment/1";
+constexpr double kMostCount = 1e9;  // counts fit an int
+
+struct LikelihoodName {
+  Likelihood likelihood;
+  const char* name;
+};
+constexpr LikelihoodName kLikelihoods[] = {
+    {Likelihood::kGaussian, "gaussian"}, {Likelihood::kStudentT, "student_t"}, {Likelihood::kContamination, "contamination"}};
+constexpr RestitutionLaw kLaws[] = {RestitutionLaw::kNewton, RestitutionLaw::kPoisson, RestitutionLaw::kEnergetic};
+
+int Count(const YamlNode& node, const std::string& key, int otherwise, double least) {
+  return static_cast<int>(node.Integer(key, otherwise, Closed(least, kMostCount)));
+}
+
+void ParseRecordings(const YamlNode& node, Experiment& e) {
+  e.recordings = node.Text("files");
+  e.columns.planar = node.Choice("kind", {"planar_poses", "spatial_poses"}) == "planar_poses";
+  const YamlNode columns = node.MapOrEmpty("columns");
+  const std::vector<std::string> keys = e.columns.planar ? std::vector<std::string>{"t", "x", "z", "theta"}
+                                                         : std::vector<std::string>{"t", "x", "y", "z", "qw", "qx", "qy", "qz"};
+  for (const std::string& key : keys) {
+    if (columns.Has(key)) e.columns.names[key] = columns.Text(key);
+  }
+}
+
+void ParseMotion(const YamlNode& node, MotionFitOptions& m) {
+  m.min_frames = Count(node, "min_frames", m.min_frames, 3);
+  m.max_frames = Count(node, "max_frames", m.max_frames, 3);
+  if (m.max_frames < m.min_frames) {
+    throw node.Fault("max_frames", std::to_string(m.max_frames), fmt::format("at least min_frames, {}", m.min_frames));
+  }
+  m.contact_frames = Count(node, "contact_frames", m.contact_frames, 0);
+  m.feature_tolerance_frames = node.Number("feature_tolerance_frames", m.feature_tolerance_frames, NonNegative());
+  m.misfit_probability = node.Number("misfit_probability", m.misfit_probability, Open(0, 1));
+  m.sigma_position = node.Number("sigma_position_m", m.sigma_position, NonNegative());
+  m.sigma_angle = node.Number("sigma_angle_rad", m.sigma_angle, NonNegative());
+  m.max_lost_frames = Count(node, "max_lost_frames", m.max_lost_frames, 0);
+  m.jump_allowance_position = node.Number("jump_allowance_position_m", m.jump_allowance_position, NonNegative());
+  m.jump_allowance_angle = node.Number("jump_allowance_angle_rad", m.jump_allowance_angle, NonNegative());
+  m.first_impacts = Count(node, "first_impacts", m.first_impacts, 0);
+}
+
+void ParseAudit(const YamlNode& node, Experiment& e) {
+  e.apply = node.Texts("apply", {});
+  std::vector<std::string> known = internal::CorrectionNames();
+  for (const char* word : {"all", "none"}) known.emplace_back(word);
+  for (const std::string& name : e.apply) {
+    if (std::find(known.begin(), known.end(), name) == known.end()) {
+      const std::string nearest = NearestName(name, known);
+      throw node.Fault("apply", Excerpt(name) + (nearest.empty() ? "" : ", nearest is " + nearest), JoinNames(known));
+    }
+    if ((name == "all" || name == "none") && e.apply.size() > 1)
+      throw node.Fault("apply", name + " among other names", "it alone, or names without it");
+  }
+  if (e.apply.size() == 1 && e.apply[0] == "none") e.apply.clear();
+  e.audit.significance = node.Number("significance", e.audit.significance, Positive());
+  e.audit.allow_mirror = node.Flag("allow_mirror", e.audit.allow_mirror);
+}
+
+void ParseIdentify(const YamlNode& node, Experiment& e) {
+  std::vector<std::string> names;
+  for (const RestitutionLaw law : kLaws) names.emplace_back(LawName(law));
+  if (node.Has("laws")) {
+    e.laws.clear();
+    for (const std::string& word : node.Texts("laws")) {
+      const auto place = std::find(names.begin(), names.end(), word);
+      if (place == names.end()) throw node.Fault("laws", Excerpt(word), JoinNames(names, " | "));
+      const RestitutionLaw law = kLaws[place - names.begin()];
+      if (std::find(e.laws.begin(), e.laws.end(), law) != e.laws.end()) throw node.Fault("laws", word + " again", "every law once");
+      e.laws.push_back(law);
+    }
+  }
+  IdentifyOptions& o = e.identify;
+  std::string start;
+  std::vector<std::string> likelihoods;
+  for (const LikelihoodName& l : kLikelihoods) {
+    likelihoods.emplace_back(l.name);
+    if (l.likelihood == o.likelihood) start = l.name;
+  }
+  const std::string chosen = node.Choice("likelihood", start, likelihoods);
+  for (const LikelihoodName& l : kLikelihoods) {
+    if (chosen == l.name) o.likelihood = l.likelihood;
+  }
+  o.student_dof = node.Number("student_dof", o.student_dof, Positive());
+  o.contamination = node.Number("contamination", o.contamination, Open(0, 1));
+  Range above_one = AtLeast(1);
+  above_one.lo_open = true;
+  o.contamination_scale = node.Number("contamination_scale", o.contamination_scale, above_one);
+  o.fit_discrepancy = node.Flag("fit_discrepancy", o.fit_discrepancy);
+  o.fit_mu_s = node.Flag("fit_mu_s", o.fit_mu_s);
+  o.bootstrap = Count(node, "bootstrap", o.bootstrap, 0);
+  o.influence = node.Flag("influence", o.influence);
+  o.grid = Count(node, "grid", o.grid, 0);
+}
+
+void ParseValidation(const YamlNode& node, ValidationOptions& v) {
+  v.folds = Count(node, "folds", v.folds, 2);
+  v.coverage = node.Number("coverage", v.coverage, Positive());
+  v.tolerance_velocity = node.Number("tolerance_velocity_m_per_s", v.tolerance_velocity, Positive());
+  v.tolerance_spin = node.Number("tolerance_spin_rad_per_s", v.tolerance_spin, Positive());
+  v.tolerance_ratio = node.Number("tolerance_ratio", v.tolerance_ratio, Positive());
+}
+
+}  // namespace
+
+Experiment LoadExperiment(const std::filesystem::path& path) {
+  const YamlNode root = LoadYaml(path);
+  Experiment e;
+  e.path = path;
+  root.Choice("schema", {kSchema});
+  e.name = root.Text("name", path.stem().string());
+  ParseRecordings(root.Map("recordings"), e);
+  const bool planar = e.columns.planar;
+  e.body = internal::ParseBody(root.Map("body"), planar);
+  e.floor = internal::ParseFloor(root, planar);
+  e.motion.flight = internal::ParseFlight(root, planar);
+  e.audit.gravity_W = e.motion.flight.gravity_W;
+  ParseMotion(root.MapOrEmpty("motion"), e.motion);
+  e.correction = internal::ParseCorrection(root, "correction", planar);
+  ParseAudit(root.MapOrEmpty("audit"), e);
+  ParseIdentify(root.MapOrEmpty("identify"), e);
+  ParseValidation(root.MapOrEmpty("validate"), e.validation);
+  e.seed = static_cast<std::uint64_t>(root.Integer("seed", static_cast<std::int64_t>(e.seed), NonNegative()));
+  e.identify.seed = e.seed;
+  root.Has("provenance");  // of a run.yaml: says where a result came from and changes nothing
+  root.Finish();
+  return e;
+}
+
+std::string ToYaml(const Experiment& e) {
+  std::string out;
+  out += YamlWord(0, "schema", kSchema) + YamlWord(0, "name", YamlQuote(e.name));
+  out += "recordings:\n" + YamlWord(1, "files", YamlQuote(e.recordings));
+  out += YamlWord(1, "kind", e.columns.planar ? "planar_poses" : "spatial_poses");
+  if (!e.columns.names.empty()) out += "  columns:\n";
+  for (const auto& [key, name] : e.columns.names) out += YamlWord(2, key, YamlQuote(name));
+  out += internal::BodyYaml(e.body) + internal::FloorYaml(e.floor) + internal::FlightYaml(e.motion.flight);
+  const MotionFitOptions& m = e.motion;
+  out += "motion:\n" + YamlCount(1, "min_frames", m.min_frames) + YamlCount(1, "max_frames", m.max_frames) +
+         YamlCount(1, "contact_frames", m.contact_frames) + YamlLine(1, "feature_tolerance_frames", m.feature_tolerance_frames) +
+         YamlLine(1, "misfit_probability", m.misfit_probability) + YamlLine(1, "sigma_position_m", m.sigma_position) +
+         YamlLine(1, "sigma_angle_rad", m.sigma_angle) + YamlCount(1, "max_lost_frames", m.max_lost_frames) +
+         YamlLine(1, "jump_allowance_position_m", m.jump_allowance_position) +
+         YamlLine(1, "jump_allowance_angle_rad", m.jump_allowance_angle) + YamlCount(1, "first_impacts", m.first_impacts);
+  out += internal::CorrectionYaml("correction", e.correction, e.columns.planar);
+  out += "audit:\n" + YamlWord(1, "apply", e.apply.empty() ? "none" : "[" + JoinNames(e.apply) + "]") +
+         YamlLine(1, "significance", e.audit.significance) + YamlFlag(1, "allow_mirror", e.audit.allow_mirror);
+  std::vector<std::string> laws;
+  for (const RestitutionLaw law : e.laws) laws.emplace_back(LawName(law));
+  const IdentifyOptions& o = e.identify;
+  out += "identify:\n" + YamlWord(1, "laws", "[" + JoinNames(laws) + "]");
+  for (const LikelihoodName& l : kLikelihoods) {
+    if (l.likelihood == o.likelihood) out += YamlWord(1, "likelihood", l.name);
+  }
+  out += YamlLine(1, "student_dof", o.student_dof) + YamlLine(1, "contamination", o.contamination) +
+         YamlLine(1, "contamination_scale", o.contamination_scale) + YamlFlag(1, "fit_discrepancy", o.fit_discrepancy) +
+         YamlFlag(1, "fit_mu_s", o.fit_mu_s) + YamlCount(1, "bootstrap", o.bootstrap) + YamlFlag(1, "influence", o.influence) +
+         YamlCount(1, "grid", o.grid);
+  const ValidationOptions& v = e.validation;
+  out += "validate:\n" + YamlCount(1, "folds", v.folds) + YamlLine(1, "coverage", v.coverage) +
+         YamlLine(1, "tolerance_velocity_m_per_s", v.tolerance_velocity) + YamlLine(1, "tolerance_spin_rad_per_s", v.tolerance_spin) +
+         YamlLine(1, "tolerance_ratio", v.tolerance_ratio);
+  return out + YamlWord(0, "seed", std::to_string(e.seed));
+}
+
+FrameCorrection AllowedCorrection(const FrameCorrection& correction, const std::vector<std::string>& apply) {
+  const auto allows = [&](const char* name) {
+    return std::any_of(apply.begin(), apply.end(), [&](const std::string& word) { return word == "all" || word == name; });
+  };
+  FrameCorrection out;
+  for (int k = 0; k < 3; ++k) {
+    constexpr const char* kTurns[] = {"rotation_offset_x_rad", "rotation_offset_y_rad", "rotation_offset_z_rad"};
+    constexpr const char* kShifts[] = {"com_offset_x_m", "com_offset_y_m", "com_offset_z_m"};
+    if (allows(kTurns[k]) || (k == 1 && allows("theta_offset_rad"))) out.rotation_offset_B(k) = correction.rotation_offset_B(k);
+    if (allows(kShifts[k])) out.com_offset_B(k) = correction.com_offset_B(k);
+  }
+  if (allows("length_scale")) out.length_scale = correction.length_scale;
+  if (allows("clock_rate")) out.clock_rate = correction.clock_rate;
+  if (allows("mirrored")) out.mirrored = correction.mirrored;
+  if (allows("theta_flipped")) out.theta_flipped = correction.theta_flipped;
+  if (allows("floor_offset_m")) out.floor_offset = correction.floor_offset;
+  if (allows("floor_tilt_rad")) out.floor_tilt = correction.floor_tilt;
+  return out;
+}
+
+}  // namespace impactlab
