@@ -58,7 +58,7 @@ AtomicFile::AtomicFile(const std::filesystem::path& path) : path_(path), target_
     return;
   }
   // A rename needs no write permission on the file it replaces; a file that someone protected stays protected.
-  if (exists && ::access(target_.c_str(), W_OK) != 0) Fail("cannot replace", errno);
+  if (exists && ::faccessat(AT_FDCWD, target_.c_str(), W_OK, AT_EACCESS) != 0) Fail("cannot replace", errno);
 
   static std::atomic<unsigned> counter = 0;
   for (int attempt = 0; attempt < 1000 && fd_ < 0; ++attempt) {

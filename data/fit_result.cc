@@ -30,25 +30,28 @@ Json FromMatrix(const Eigen::MatrixXd& matrix) {
   return rows;
 }
 
+// Recording names come from the file system, where any bytes may stand: what is not UTF-8 is replaced.
+std::string Dump(const Json& json) { return json.dump(-1, ' ', false, Json::error_handler_t::replace); }
+
 // Objects and lists of them are indented, lists of plain values stay on one line.
 void Write(const Json& json, std::size_t indent, std::string& out) {
-  const bool flat = json.is_array() && std::none_of(json.begin(), json.end(), [](const Json& item) { return item.is_structured(); });
-  if (!json.is_structured() || flat || json.empty()) {
-    // Recording names come from the file system, where any bytes may stand.
-    out += json.dump(-1, ' ', false, Json::error_handler_t::replace);
+  if (!json.is_structured() || json.empty()) {
+    out += Dump(json);
     return;
   }
-  const std::string margin(indent + 2, ' ');
-  out += json.is_object() ? "{\n" : "[\n";
+  const bool flat = json.is_array() && std::none_of(json.begin(), json.end(), [](const Json& item) { return item.is_structured(); });
+  const std::string margin = flat ? std::string() : '\n' + std::string(indent + 2, ' ');
+  out += json.is_object() ? '{' : '[';
   bool first = true;
   for (const auto& entry : json.items()) {
-    if (!first) out += ",\n";
+    if (!first) out += flat ? ", " : ",";
     first = false;
     out += margin;
-    if (json.is_object()) out += Json(entry.key()).dump(-1, ' ', false, Json::error_handler_t::replace) + ": ";
+    if (json.is_object()) out += Dump(entry.key()) + ": ";
     Write(entry.value(), indent + 2, out);
   }
-  out += '\n' + std::string(indent, ' ') + (json.is_object() ? '}' : ']');
+  if (!flat) out += '\n' + std::string(indent, ' ');
+  out += json.is_object() ? '}' : ']';
 }
 
 // One value of the document with the name of its place.

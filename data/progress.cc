@@ -28,7 +28,7 @@ struct Progress::State {
     std::string line = total > 0 ? fmt::format("{}: {} of {}{} ({:.0f} %)", label, done, total, words,
                                                100 * std::min(1.0, static_cast<double>(done) / static_cast<double>(total)))
                                  : fmt::format("{}: {}{}", label, done, words);
-    if (rate > 0) line += fmt::format(", {:.{}f}/s", rate, rate < 10 ? 2 : 0);
+    if (rate > 0) line += fmt::format(", {:.{}f}/s", rate, rate < 9.995 ? 2 : 0);
     if (rate > 0 && total > done) line += fmt::format(", {} left", FormatDuration(static_cast<double>(total - done) / rate));
     return line;
   }

@@ -294,20 +294,20 @@ CsvWriter& CsvWriter::Integer(long long value) {
 }
 
 CsvWriter& CsvWriter::Text(std::string_view text) {
+  std::string clean(text);
+  for (char& c : clean) {
+    if (c == '\t' || c == '\r' || c == '\n') c = ' ';
+  }
+  while (const auto fault = FindTextFault(clean)) clean[fault->offset] = ' ';
+
   Separate();
-  const bool edge_space = !text.empty() && (text.front() == ' ' || text.back() == ' ');
+  const bool edge_space = !clean.empty() && (clean.front() == ' ' || clean.back() == ' ');
   // A first cell that starts with # would read as a comment.
-  const bool quote = edge_space || text.find_first_of(",;\t\"#\r\n") != std::string_view::npos || (text.empty() && n_columns_ == 1);
+  const bool quote = edge_space || clean.find_first_of(",;\"#") != std::string::npos || (clean.empty() && n_columns_ == 1);
   if (quote) line_ += '"';
-  while (!text.empty()) {
-    const auto fault = FindTextFault(text);
-    for (const char c : text.substr(0, fault ? fault->offset : text.size())) {
-      if (c == '"') line_ += '"';
-      line_ += c == '\t' || c == '\r' || c == '\n' ? ' ' : c;
-    }
-    if (!fault) break;
-    line_ += ' ';
-    text.remove_prefix(fault->offset + 1);
+  for (const char c : clean) {
+    if (c == '"') line_ += '"';
+    line_ += c;
   }
   if (quote) line_ += '"';
   return *this;

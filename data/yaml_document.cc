@@ -70,6 +70,7 @@ class Builder : public YAML::EventHandler {
   void OnMapEnd() override { Close(); }
 
   Item root;
+  YAML::Mark last_quoted = YAML::Mark::null_mark();
 
  private:
   struct Level {
@@ -113,6 +114,7 @@ class Builder : public YAML::EventHandler {
   void Add(const YAML::Mark& mark, YAML::anchor_t anchor, Item item, const std::string& tag) {
     Check(mark, anchor, tag);
     item.line = mark.line + 1;
+    if (item.quoted) last_quoted = mark;
     Level* level = levels_.empty() ? nullptr : &levels_.back();
     if (level && level->item.kind == Kind::kMap && !level->have_key) {
       if (item.kind != Kind::kScalar || item.text.empty()) Refuse(name_, item.line, "syntax", "an empty key", "plain words as keys");
@@ -146,6 +148,23 @@ class Builder : public YAML::EventHandler {
   const std::string& name_;
   std::vector<Level> levels_;
 };
+
+// The parser lets the end of the file close a quote; only the last quoted text can be such a one.
+void CheckLastQuote(const std::string& source, const YAML::Mark& start, const std::string& name) {
+  const auto place = static_cast<std::size_t>(start.pos);
+  if (start.is_null() || place >= source.size()) return;
+  const char quote = source[place];
+  if (quote != '"' && quote != '\'') return;  // block text
+  for (std::size_t i = place + 1; i < source.size(); ++i) {
+    const bool doubled = quote == '\'' && source[i] == quote && i + 1 < source.size() && source[i + 1] == quote;
+    if ((quote == '"' && source[i] == '\\') || doubled) {
+      ++i;
+    } else if (source[i] == quote) {
+      return;
+    }
+  }
+  Refuse(name, start.line + 1, "syntax", "a quote that stays open", "quotes in pairs");
+}
 
 // Faults that are clearer when told from the bytes than from the parser.
 void CheckText(std::string_view text, const std::string& name) {
@@ -187,6 +206,7 @@ Document ParseDocument(std::string_view text, const std::string& name) {
   } catch (const YAML::Exception& error) {
     Refuse(name, std::max(error.mark.line, 0) + 1, "syntax", error.msg, "YAML of keys and values");
   }
+  CheckLastQuote(document.source, builder.last_quoted, name);
   const Item& root = document.root;
   if (!have_document || root.kind == Kind::kNull) Refuse(name, 1, "document", "nothing", "a map of keys");
   if (root.kind != Kind::kMap) Refuse(name, root.line, "document", Describe(root), "a map of keys (key: value, with a space)");
