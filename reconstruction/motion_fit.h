@@ -16,37 +16,37 @@
 namespace impactlab {
 
 struct MotionFitOptions {
-  FlightOptions flight;              // gravity and drag of the arcs
-  int min_frames = 5;                // fewest frames in an arc: spare freedoms for a noise scale
-  int max_frames = 30;               // most frames used on either side: longer arcs gain little and collect model error
-  int contact_frames = 0;            // frames on either side of the impact left out: contact lasts a finite time
+  FlightOptions flight;                   // gravity and drag of the arcs
+  int min_frames = 5;                     // fewest frames in an arc: spare freedoms for a noise scale
+  int max_frames = 30;                    // most frames used on either side: longer arcs gain little and collect model error
+  int contact_frames = 0;                 // frames on either side of the impact left out: contact lasts a finite time
   double feature_tolerance_frames = 1.0;  // two vertices that arrive within this many frames are not one contact
-  double misfit_probability = 1e-4;  // an arc is rejected when its residual is less likely than this against the set's noise scale
-  double sigma_position = 0;         // pose noise [m]; 0: estimated from all arcs of the recording
-  double sigma_angle = 0;            // [rad]; 0: estimated
-  int max_lost_frames = 2;           // frames a tracker may silently lose at an impact: the plus arc is late by whole frame intervals; 0: none
+  double misfit_probability = 1e-4;       // an arc is rejected when its residual is less likely than this against the set's noise scale
+  double sigma_position = 0;              // pose noise [m]; 0: estimated from all arcs of the recording
+  double sigma_angle = 0;                 // [rad]; 0: estimated
+  int max_lost_frames = 2;  // frames a tracker may silently lose at an impact: the plus arc is late by whole frame intervals; 0: none
   double jump_allowance_position = 1e-4;  // contact lasts a finite time, so arcs meet only this well [m]
   double jump_allowance_angle = 3e-3;     // [rad]
-  int first_impacts = 0;             // keep only the first n impacts of a recording; 0: all
+  int first_impacts = 0;                  // keep only the first n impacts of a recording; 0: all
 };
 
 // A stretch of free flight, fitted with its own gravity: the control experiment.
 struct FlightArc {
   std::string recording;
-  int first = 0, last = 0;          // frames, inclusive
-  double duration = 0;              // [s]
+  int first = 0, last = 0;                                   // frames, inclusive
+  double duration = 0;                                       // [s]
   Eigen::Vector3d acceleration_W = Eigen::Vector3d::Zero();  // fitted [m/s^2]
   Eigen::Vector3d sd_acceleration = Eigen::Vector3d::Zero();
-  double rms_position = 0, rms_angle = 0;                    // residuals [m], [rad]
-  double omega_drift = 0;           // change of angular momentum over the arc relative to its size (planar: spin)
+  double rms_position = 0, rms_angle = 0;  // residuals [m], [rad]
+  double omega_drift = 0;                  // change of angular momentum over the arc relative to its size (planar: spin)
 };
 
 // A stretch in which the body rests: the other control experiment.
 struct RestPose {
   std::string recording;
   int first = 0, last = 0;
-  Eigen::Isometry3d X_WB = Eigen::Isometry3d::Identity();    // mean pose
-  double sd_position = 0, sd_angle = 0;                      // scatter of the frames
+  Eigen::Isometry3d X_WB = Eigen::Isometry3d::Identity();  // mean pose
+  double sd_position = 0, sd_angle = 0;                    // scatter of the frames
 };
 
 struct MotionFit {
