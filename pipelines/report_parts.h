@@ -1,0 +1,79 @@
+#pragma once
+// Parts of the report and what they share. Private to the report.
+
+#include <map>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "pipelines/report_html.h"
+#include "pipelines/report_plot.h"
+#include "pipelines/run.h"
+
+namespace impactlab::internal {
+
+using EventKey = std::pair<std::string, int>;  // recording, impact
+
+struct ReportContext {
+  const RunResult& run;
+  const Analysis& best;
+  bool interactive = false;     // the plotting library is in the page
+  const LawFit* fit = nullptr;  // fit of the law that predicts best; null where nothing was fitted
+  std::map<std::string, int> recording_index;
+  std::map<EventKey, std::string> path_case;  // predicted by that law, in sample
+  int n_accepted = 0;
+  std::vector<std::pair<std::string, int>> rejected;  // reason code and count, most frequent first
+  const AuditResult& final_audit() const { return run.has_corrected ? run.audit_corrected : run.audit; }
+  int Code(const std::string& recording, int impact) const;  // EventCode; -1 for a recording the run does not hold
+};
+ReportContext MakeContext(const RunResult& run, bool interactive);
+
+struct Section {
+  std::string id, title;
+  std::string html;
+  std::vector<Figure> figures;  // drawn by the page's script
+};
+
+std::string HeadHtml(const ReportContext& context);
+Section FitSection(const ReportContext& context);
+Section PredictionSection(const ReportContext& context);
+Section MeasuredSection(const ReportContext& context);
+Section AuditSection(const ReportContext& context);
+Section RecordingsSection(const ReportContext& context);
+Section MethodsSection(const ReportContext& context);
+
+// Poses, arcs and impacts of all recordings for the browser of recordings; at most `max_frames` poses each.
+std::string RecordingsJson(const ReportContext& context, std::size_t max_frames = 420);
+
+// Figures, apart from the text around them.
+std::vector<Figure> FitFigures(const ReportContext& context);
+std::vector<Figure> PredictionFigures(const ReportContext& context);
+std::vector<Figure> MeasuredFigures(const ReportContext& context);
+std::vector<Figure> AuditFigures(const ReportContext& context);
+
+// Median error of the law's predictions in the kinetic-energy norm over recordings its fit had not seen (in sample where there is no
+// other); NaN where it predicted nothing.
+struct MedianError {
+  double by_plus = std::numeric_limits<double>::quiet_NaN();
+  bool in_sample = false;
+};
+MedianError ErrorOf(const ValidationTable& table, const std::string& law);
+
+// The two parameters of a fit; null where a fit has fewer.
+const ParameterEstimate* Friction(const LawFit& fit);
+const ParameterEstimate* Restitution(const LawFit& fit);
+
+// Figures of one measured impact, free of any law, with first-order standard deviations.
+struct MeasuredImpact {
+  double speed = 0;                // approach speed of the contact point [m/s]
+  double lean = 0;                 // of the line from contact to centre of mass against the normal [rad]; signed in planar motion
+  double e = 0, sd_e = 0;          // -v_n+ / v_n-
+  double ratio = 0, sd_ratio = 0;  // |J_t| / J_n
+};
+MeasuredImpact Measure(const ImpactEvent& event);
+
+// Colour of a case code, and of a law.
+int CaseColour(const std::string& path_case);
+
+}  // namespace impactlab::internal
