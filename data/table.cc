@@ -172,7 +172,8 @@ class CsvReader {
              "every column name once");
       }
       names_.push_back(name);
-      const bool text = std::find(options_.text_columns.begin(), options_.text_columns.end(), name) != options_.text_columns.end();
+      const bool listed = std::find(options_.text_columns.begin(), options_.text_columns.end(), name) != options_.text_columns.end();
+      const bool text = listed || (options_.is_text && options_.is_text(name));
       is_text_.push_back(text);
       (text ? table_.text_columns : table_.columns).push_back(name);
     }

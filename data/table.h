@@ -8,6 +8,7 @@
 
 #include <cstddef>
 #include <filesystem>
+#include <functional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -18,9 +19,11 @@
 namespace impactlab {
 
 struct CsvOptions {
-  std::vector<std::string> text_columns;           // read as text where present; anything goes in them
-  bool empty_is_nan = false;                       // an empty cell of a numeric column reads as NaN, the way CsvWriter writes one
-  std::size_t min_rows = 1;                        // 0 accepts a header without rows
+  std::vector<std::string> text_columns;  // read as text where present; anything goes in them
+  std::function<bool(std::string_view)>
+      is_text;                // asked for every other column: true reads it as text, so that a stranger may hold anything
+  bool empty_is_nan = false;  // an empty cell of a numeric column reads as NaN, the way CsvWriter writes one
+  std::size_t min_rows = 1;   // 0 accepts a header without rows
   std::size_t max_bytes = std::size_t{512} << 20;  // larger files are refused before they fill the memory
 };
 

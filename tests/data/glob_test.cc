@@ -1,7 +1,5 @@
 #include "data/glob.h"
 
-#include <chrono>
-
 #include "tests/data/message.h"
 
 namespace impactlab {
@@ -44,12 +42,11 @@ TEST(Glob, MatchesOneName) {
   yes("*\xE9*", "x\xE9y");  // a broken byte counts as a character
 }
 
+// Ends at once, or not in a lifetime.
 TEST(Glob, StarsAreNotExponential) {
   std::string pattern;
   for (int i = 0; i < 200; ++i) pattern += "*a";
-  const auto start = std::chrono::steady_clock::now();
   EXPECT_FALSE(MatchesGlob(pattern + "b", std::string(5000, 'a')));
-  EXPECT_LT(std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count(), 2);
 }
 
 class GlobFiles : public ::testing::Test {
@@ -119,9 +116,7 @@ TEST_F(GlobFiles, LinksInCirclesEnd) {
 
 TEST_F(GlobFiles, ThousandsOfFiles) {
   for (int i = 0; i < 3000; ++i) Put(folder_ / ("many/toss_" + std::to_string(i) + ".csv"), "");
-  const auto start = std::chrono::steady_clock::now();
   const auto names = Expand("**/toss_*.csv");
-  EXPECT_LT(std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count(), 3);
   ASSERT_EQ(names.size(), 3000u);
   for (int i = 0; i < 3000; ++i) ASSERT_EQ(names[static_cast<std::size_t>(i)], "many/toss_" + std::to_string(i) + ".csv");
 }
