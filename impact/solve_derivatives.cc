@@ -6,7 +6,7 @@ namespace impactlab {
 namespace {
 
 using internal::kNumInputs;
-using Jet = ceres::Jet<double, kNumInputs>;
+using Jet = ceres::Jet<double, internal::kJetSize>;
 
 internal::Inputs<Jet> Seed(const internal::Inputs<double>& in) {
   internal::Inputs<Jet> seeded;
@@ -20,7 +20,7 @@ internal::Inputs<Jet> Seed(const internal::Inputs<double>& in) {
 
 void Set(const Jet& x, double unit, int row, Eigen::Vector3d& value, Eigen::Matrix<double, 3, 12>& derivative) {
   value[row] = x.a * unit;
-  derivative.row(row).head<kNumInputs>() = x.v.transpose() * unit;  // mu_s only chooses the mode
+  derivative.row(row).head<kNumInputs>() = x.v.head<kNumInputs>().transpose() * unit;  // mu_s only chooses the mode
 }
 
 }  // namespace
@@ -51,7 +51,7 @@ ImpactDerivatives Differentiate(const ContactState& contact, const ImpactModel& 
     Set(result.v_n, 1, 2, out.v_plus_F, out.dv_plus);
   } else {
     SolveOptions options;
-    options.tolerance = 1e-13;  // the truncated terms of a derivative are larger by the order of the series
+    options.tolerance = 1e-12;  // the truncated terms of a derivative are larger by the order of the series
     options.dense_output = false;
     const SpatialProblem<Jet> problem = MakeSpatial(in, model, options);
     if (SpatialSeparates(problem)) return no_approach();

@@ -23,6 +23,7 @@ struct Inputs {
   T e, mu_k;
 };
 inline constexpr int kNumInputs = 11;
+inline constexpr int kJetSize = 12;  // even, so that a Jet's part fills whole vector registers
 
 inline Inputs<double> PlainInputs(const ContactState& contact, const ImpactModel& model) {
   const Eigen::Matrix3d& A = contact.A_F;

@@ -37,12 +37,12 @@ struct SpatialResult {
 // A direction within this angle of an isoclinic that slip would leave counts as isoclinic: rounding alone must not decide that slip turns.
 inline constexpr double kIsoclinic = 1e-12;
 
-// Value of a number, or the largest of value and (a thousandth of) its derivatives: what must be negligible before a variable may be
+// Value of a number, or the largest of value and (a hundredth of) its derivatives: what must be negligible before a variable may be
 // dropped.
 inline double Size(double x) { return std::abs(x); }
 template <class T>
 requires requires(const T& x) { x.v; }
-double Size(const T& x) { return std::max(std::abs(x.a), 1e-3 * x.v.cwiseAbs().maxCoeff()); }
+double Size(const T& x) { return std::max(std::abs(x.a), 1e-2 * x.v.cwiseAbs().maxCoeff()); }
 
 template <class T>
 bool SpatialSeparates(const SpatialProblem<T>& problem) {
@@ -83,13 +83,15 @@ class SpatialWalk {
     out_.work_n_r = Value(path_.W_r) * energy_unit;
     out_.work_t = Value(W_t_) * energy_unit;
     out_.turn = turn_;
-    out_.error_bound = error_;
+    // Steps, the angle given up where slip straightens and the works each have a share of the tolerance.
+    out_.error_bound = error_ > 0 ? 0.5 * in_.tolerance + 10 * error_ : 0;
     return {J_t_, v_t_, path_.J, path_.vn};
   }
 
  private:
   static constexpr int kMaxSteps = 500;
   static constexpr int kDensePerStep = 8;
+  static constexpr double kSpent = 1e-14;  // slip that slows down and is slower than this has stopped
 
   void Add(PathEvent event) {
     // Only the last zero of v_n from below ends compression.
@@ -105,9 +107,17 @@ class SpatialWalk {
              Eigen::Vector3d(Value(v_t_.x()), Value(v_t_.y()), Value(path_.vn)) * v, Value(path_.Work()) * v * J, Value(W_t_) * v * J);
   }
 
+  // B^-1 r by the factors of B, which keeps the digits that an explicit inverse loses when B is nearly singular.
   Vec2<T> SolveB(const Vec2<T>& r) const {
-    const T det = field_.B_xx * field_.B_yy - field_.B_xy * field_.B_xy;
-    return Vec2<T>((field_.B_yy * r.x() - field_.B_xy * r.y()) / det, (field_.B_xx * r.y() - field_.B_xy * r.x()) / det);
+    const T below = field_.B_xy / field_.B_xx;
+    const T y = (r.y() - below * r.x()) / SchurOfB();
+    return Vec2<T>(r.x() / field_.B_xx - below * y, y);
+  }
+  T SchurOfB() const { return Determinant(field_.B_xx, field_.B_xy, field_.B_yy) / field_.B_xx; }
+  // c - b.B^-1 b, the rate of v_n while the contact sticks: the last pivot of A.
+  T StickRate() const {
+    const T below = field_.B_xy / field_.B_xx, rest = AddProduct(field_.b_y, -below, field_.b_x);
+    return Determinant(field_.c, field_.b_x, field_.B_xx) / field_.B_xx - rest * rest / SchurOfB();
   }
 
   // Slip along the direction e at constant rates, from the speed s.
@@ -136,7 +146,7 @@ class SpatialWalk {
     const Vec2<T> b(field_.b_x, field_.b_y), beta = SolveB(b), J_start = J_t_;
     const T J_n_start = path_.J;
     SlipState<T> none;
-    const LinearRates<T> rates{T(0), field_.c - b.x() * beta.x() - b.y() * beta.y(), T(0)};
+    const LinearRates<T> rates{T(0), StickRate(), T(0)};
     const auto update = [&] { J_t_ = J_start - beta * (path_.J - J_n_start); };
     const StretchEnd end = WalkLinear(path_, none, rates, [&] {
       update();

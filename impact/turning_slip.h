@@ -11,19 +11,20 @@ bool SpatialWalk<T>::Straightens(const T& phi, const T& s, T& phi_straight) cons
   using std::sin;
   const T e_x = cos(phi), e_y = sin(phi);
   const double g = Value(field_.Growth(e_x, e_y));
-  const double negligible = std::min(1e-14, 1e-3 * in_.tolerance);
-  if (g < 0 && Value(s) < negligible) {
-    phi_straight = phi;
-    return true;
-  }
   const T slope = field_.TurnSlope(e_x, e_y);
-  if (!(Value(slope) < 0)) return false;
-  const T offset = -field_.Turn(e_x, e_y) / slope;
+  const bool attracts = Value(slope) < 0;
+  const T offset = attracts ? T(-field_.Turn(e_x, e_y) / slope) : T(0);
+  const bool spent = g < 0 && Value(s) < kSpent;
   // Slip that dies out weighs the angle that is left by its speed; slip that grows does not.
-  if (Size(offset) * (g < 0 ? Value(s) : 1.0) > negligible) return false;
-  phi_straight = phi + offset;
-  const T c = cos(phi_straight), d = sin(phi_straight);
-  phi_straight -= field_.Turn(c, d) / field_.TurnSlope(c, d);
+  if (!spent && !(attracts && Size(offset) * (g < 0 ? Value(s) : 1.0) <= std::max(0.1 * in_.tolerance, 1e-13))) return false;
+  // Little impulse is left to feel the last of the angle, but the turning angle wants its limit.
+  phi_straight = phi;
+  if (!attracts || std::abs(Value(offset)) > 0.5) return true;
+  for (int i = 0; i < 20; ++i) {
+    const T c = cos(phi_straight), d = sin(phi_straight), step = field_.Turn(c, d) / field_.TurnSlope(c, d);
+    phi_straight -= step;
+    if (std::abs(Value(step)) < 1e-12) break;
+  }
   return true;
 }
 
@@ -154,9 +155,9 @@ StretchEnd SpatialWalk<T>::TurningSlip(T s) {
       turn_ += std::abs(Value(phi_straight) - phi_start);
       return Ray(Vec2<T>(cos(phi_straight), sin(phi_straight)), s);
     }
-    series.Expand(field_, phi, s, path_.vn);
+    series.Expand(field_, phi, s, path_.vn, in_.law == RestitutionLaw::kEnergetic);
     // Slip of constant velocity has no higher terms; ten times the impulse that could stop the approach is then far enough.
-    double sigma = std::min(series.Step(0.03 * in_.tolerance), 10 / (Value(s) * Value(field_.c)) + 10 / field_.Scale());
+    double sigma = std::min(series.Step(0.03 * in_.tolerance, field_.Scale()), 10 / (Value(s) * Value(field_.c)) + 10 / field_.Scale());
     std::array<double, 4> ends;
     const int n_parts = Monotone(series, sigma, ends);
     StepEvent event = StepEvent::kNone;

@@ -180,7 +180,8 @@ class Walk {
       stepper.do_step(rhs, y_, Real(0), next, dt, error);
       const Real weight = std::min(s, std::hypot(next[0], next[1]));
       const Real size = std::max(std::hypot(error[0], error[1]) / weight,
-                                 std::max(std::abs(error[2]) / scale_, std::abs(error[6]) * a_ / (scale_ * scale_)));
+                                 std::max(std::abs(error[2]) / scale_, std::abs(error[6]) / (std::max(std::abs(next[6]), std::abs(W_c_)) +
+                                                                                             std::abs(next[2]) * (next[5] - y_[5]))));
       const Real tolerance = 1e-16L;
       const Real factor = Real(0.8) * std::pow(tolerance / std::max(size, Real(1e-30)), Real(0.125));
       if (!(size <= tolerance)) {
