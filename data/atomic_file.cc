@@ -41,7 +41,7 @@ int OpenRetry(const char* path, int flags, mode_t mode = 0666) {
 
 }  // namespace
 
-AtomicFile::AtomicFile(const std::filesystem::path& path) : path_(path), target_(ResolveLinks(path)) {
+AtomicFile::AtomicFile(const std::filesystem::path& path, bool to_disk) : path_(path), target_(ResolveLinks(path)), to_disk_(to_disk) {
   if (path.empty()) throw OutputError("output: found an empty file name, allowed the name of a file");
   if (!target_.has_filename()) throw OutputError(fmt::format("{}: found a folder, allowed the name of a file", path.string()));
   std::error_code error;
@@ -81,7 +81,8 @@ AtomicFile::AtomicFile(AtomicFile&& other) noexcept
       target_(std::move(other.target_)),
       temporary_(std::exchange(other.temporary_, {})),
       buffer_(std::move(other.buffer_)),
-      fd_(std::exchange(other.fd_, -1)) {}
+      fd_(std::exchange(other.fd_, -1)),
+      to_disk_(other.to_disk_) {}
 
 AtomicFile::~AtomicFile() { Discard(); }
 
@@ -120,11 +121,12 @@ void AtomicFile::Commit() {
   Flush();
   const bool direct = temporary_.empty();
   // Some file systems report a full disk only now.
-  if (!direct && ::fsync(fd_) != 0 && errno != EINVAL && errno != ENOTSUP) Fail("cannot write", errno);
+  if (!direct && to_disk_ && ::fsync(fd_) != 0 && errno != EINVAL && errno != ENOTSUP) Fail("cannot write", errno);
   if (::close(std::exchange(fd_, -1)) != 0) Fail("cannot write", errno);
   if (direct) return;
   if (::rename(temporary_.c_str(), target_.c_str()) != 0) Fail("cannot rename its temporary file", errno);
   temporary_.clear();
+  if (!to_disk_) return;
   // Makes the new name itself survive a power cut; the content is safe already, so a refusal is no fault.
   const int folder = OpenRetry(FolderOf(target_).c_str(), O_RDONLY | O_DIRECTORY);
   if (folder >= 0) {
@@ -133,8 +135,8 @@ void AtomicFile::Commit() {
   }
 }
 
-void WriteFile(const std::filesystem::path& path, std::string_view text) {
-  AtomicFile file(path);
+void WriteFile(const std::filesystem::path& path, std::string_view text, bool to_disk) {
+  AtomicFile file(path, to_disk);
   file.Write(text);
   file.Commit();
 }

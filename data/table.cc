@@ -269,7 +269,8 @@ Table ParseCsv(std::string_view text, const std::string& name, const CsvOptions&
   return reader.Finish();
 }
 
-CsvWriter::CsvWriter(const std::filesystem::path& path, std::vector<std::string> columns) : file_(path), n_columns_(columns.size()) {
+CsvWriter::CsvWriter(const std::filesystem::path& path, const std::vector<std::string>& columns, bool to_disk)
+    : file_(path, to_disk), n_columns_(columns.size()) {
   for (const std::string& column : columns) Text(column);
   EndRow();
 }

@@ -59,7 +59,7 @@ Table ParseCsv(std::string_view text, const std::string& name, const CsvOptions&
 //   out.Commit();
 class CsvWriter {
  public:
-  CsvWriter(const std::filesystem::path& path, std::vector<std::string> columns);
+  CsvWriter(const std::filesystem::path& path, const std::vector<std::string>& columns, bool to_disk = true);  // see AtomicFile
 
   CsvWriter& Number(double value);
   CsvWriter& Integer(long long value);

@@ -32,7 +32,10 @@ std::string RangeWords(const Range& range, const char* noun) {
   return fmt::format("{} {}", noun, lo ? above : below);
 }
 
-const Item kEmptyMap{Kind::kMap, false, 1, {}, 1, {}, {}};
+const Item& EmptyMap() {
+  static const Item item{Kind::kMap, false, 1, {}, 1, {}, {}};
+  return item;
+}
 
 }  // namespace
 
@@ -59,7 +62,7 @@ Range AtLeast(double lo) { return Closed(lo, std::numeric_limits<double>::infini
 
 struct YamlNode::State {
   std::shared_ptr<const internal::Document> document = std::make_shared<internal::Document>();
-  const Item* item = &kEmptyMap;
+  const Item* item = &EmptyMap();
   int line = 1;
   std::string prefix;                                                   // full name of this map and a dot; empty at the top
   std::vector<std::string> asked;                                       // keys asked for, in the order of asking
@@ -251,7 +254,7 @@ YamlNode YamlNode::MapOrEmpty(const std::string& key) const {
   const Item* item = state_->Ask(key);
   // A map whose keys are all commented out reads as nothing.
   if (item && item->kind != Kind::kNull) return Map(key);
-  return YamlNode(state_->Child(&kEmptyMap, item ? item->key_line : state_->line, key));
+  return YamlNode(state_->Child(&EmptyMap(), item ? item->key_line : state_->line, key));
 }
 
 std::vector<YamlNode> YamlNode::List(const std::string& key) const {

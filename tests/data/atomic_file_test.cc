@@ -67,6 +67,17 @@ TEST(AtomicFile, MovesWithoutLosingOrDoubling) {
   EXPECT_EQ(FilesIn(folder.path()), 1u);
 }
 
+TEST(AtomicFile, WithoutDiskItIsStillAllOrNothing) {
+  test::TemporaryFolder folder;
+  WriteFile(folder / "x", "one", false);
+  {
+    AtomicFile file(folder / "x", false);
+    file.Write("two");
+  }
+  EXPECT_EQ(Get(folder / "x"), "one");
+  EXPECT_EQ(FilesIn(folder.path()), 1u);
+}
+
 TEST(AtomicFile, TwoWritersOfOneFileDoNotMix) {
   test::TemporaryFolder folder;
   AtomicFile a(folder / "x"), b(folder / "x");
