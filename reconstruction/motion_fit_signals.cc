@@ -218,18 +218,4 @@ BentLine FitBentLine(const Signals& signals, int signal, const Segment& segment)
   return line;
 }
 
-double JointCost(const Signals& signals, const Segment& a, const Segment& b, const PerSignal& noise, const PerSignal& acceleration) {
-  const Weights weights = MakeWeights(signals, noise, acceleration);
-  Sums<6> sums;
-  const int base = a.last;
-  for (const Segment& segment : {a, b}) {
-    for (int i = segment.first; i <= segment.last; ++i) {
-      double y[6] = {};
-      for (int d = 0; d < signals.dim; ++d) y[d] = signals.y[i][d] - signals.y[base][d];
-      sums.Add(signals.t[i] - signals.t[base], y);
-    }
-  }
-  return sums.Cost(weights.inverse_variance.data(), weights.ridge.data());
-}
-
 }  // namespace impactlab::internal

@@ -46,7 +46,4 @@ struct BentLine {
 };
 BentLine FitBentLine(const Signals& signals, int signal, const Segment& segment);
 
-// Cost of frames `a` and `b` together as one stretch of flight, in the units of Split.
-double JointCost(const Signals& signals, const Segment& a, const Segment& b, const PerSignal& noise, const PerSignal& acceleration);
-
 }  // namespace impactlab::internal

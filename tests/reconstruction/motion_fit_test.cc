@@ -1,0 +1,520 @@
+#include "reconstruction/motion_fit.h"
+
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <cmath>
+#include <cstdlib>
+#include <filesystem>
+
+#include "data/error.h"
+#include "data/statistics.h"
+#include "reconstruction/motion_fit_arcs.h"
+#include "tests/reconstruction/motion_scene.h"
+
+namespace impactlab::testing {
+namespace {
+
+Body Square() { return MakeBox({0.06, 0.06, 0.06}, 0.3, true); }
+Body Cube() { return MakeBox({0.10, 0.10, 0.10}, 0.37); }
+
+MotionFitOptions Strict() {
+  MotionFitOptions options;
+  options.max_lost_frames = 0;
+  options.jump_allowance_position = options.jump_allowance_angle = 0;
+  return options;
+}
+
+BodyState SquareBefore(double lean, double vx, double vz, double theta_rate) {
+  BodyState state;
+  state.X_WB = PlanarPose(0.02, 0.05, lean);
+  state.v_WB = {vx, 0, vz};
+  state.omega_WB = {0, -theta_rate, 0};
+  return state;
+}
+
+void ExpectState(const ImpactEvent& event, const Scene& scene, double tolerance) {
+  const BodyState minus = scene.At(scene.pieces[1].t - 1e-12), plus = scene.pieces[1].state;
+  EXPECT_NEAR((event.v_minus - minus.v_WB).norm(), 0, tolerance);
+  EXPECT_NEAR((event.omega_minus - minus.omega_WB).norm(), 0, 30 * tolerance);
+  EXPECT_NEAR((event.v_plus - plus.v_WB).norm(), 0, tolerance);
+  EXPECT_NEAR((event.omega_plus - plus.omega_WB).norm(), 0, 30 * tolerance);
+  EXPECT_NEAR(event.t, scene.pieces[1].t, tolerance);
+  EXPECT_NEAR((event.X_WB.matrix() - plus.X_WB.matrix()).cwiseAbs().maxCoeff(), 0, tolerance);
+}
+
+TEST(MotionFit, RecoversAPlanarImpactWithoutNoise) {
+  std::mt19937_64 rng(1);
+  Scene scene;
+  scene.body = Square();
+  scene = OneImpact(scene, SquareBefore(0.5, 0.4, -1.5, 3), 0.1013);
+  const PoseRecording recording = Record(scene, Times(0.02, 0.16, 250), {}, rng);
+  const MotionFit fit = FitMotion(recording, scene.body, scene.floor);
+  ASSERT_EQ(fit.events.size(), 1u);
+  const ImpactEvent& event = fit.events.front();
+  EXPECT_TRUE(event.accepted) << event.detail;
+  EXPECT_EQ(event.frames_lost, 0);
+  ExpectState(event, scene, 1e-8);
+  EXPECT_NEAR(event.p_WP.z(), 0, 1e-8);
+  EXPECT_LT(event.contact.v_minus_F.z(), 0);
+  EXPECT_NEAR(event.v_plus_F.z(), -0.5 * event.contact.v_minus_F.z(), 1e-6);
+}
+
+TEST(MotionFit, RecoversASpatialTumblingImpactWithoutNoise) {
+  std::mt19937_64 rng(2);
+  Scene scene;
+  scene.body = MakeBox({0.16, 0.10, 0.05}, 0.5);
+  BodyState minus;
+  minus.X_WB.linear() = ExpMap({0.4, 0.5, -0.3});
+  minus.v_WB = {0.5, -0.3, -1.5};
+  minus.omega_WB = {6, -9, 5};
+  scene = OneImpact(scene, minus, 0.1007);
+  const double end = NextTouch(scene, scene.pieces[1].t, 0.25);
+  const PoseRecording recording = Record(scene, Times(0.04, end, 250), {}, rng);
+  const MotionFit fit = FitMotion(recording, scene.body, scene.floor, Strict());
+  ASSERT_EQ(fit.events.size(), 1u);
+  ExpectState(fit.events.front(), scene, 1e-7);
+}
+
+TEST(MotionFit, DragBelongsToTheArcs) {
+  std::mt19937_64 rng(3);
+  Scene scene;
+  scene.body = Square();
+  scene.flight.drag_per_m = 0.05;
+  scene = OneImpact(scene, SquareBefore(0.5, 1.5, -2.5, 3), 0.1013);
+  const PoseRecording recording = Record(scene, Times(0.02, 0.2, 250), {}, rng);
+  MotionFitOptions options = Strict();
+  options.flight = scene.flight;
+  const MotionFit fit = FitMotion(recording, scene.body, scene.floor, options);
+  ASSERT_GE(fit.events.size(), 1u);
+  ExpectState(fit.events.front(), scene, 1e-7);
+  // Without it the arcs do not fit: 0.3 m/s^2 over a tenth of a second.
+  options.flight.drag_per_m = 0;
+  options.sigma_position = 4e-5;
+  const MotionFit without = FitMotion(recording, scene.body, scene.floor, options);
+  EXPECT_GT((without.events.front().v_minus - fit.events.front().v_minus).norm(), 1e-4);
+}
+
+// The impact may fall on a frame, or a hair to either side of it.
+TEST(MotionFit, ImpactTimesAtFrameBoundaries) {
+  std::mt19937_64 rng(4);
+  for (const double offset : {0.0, 1e-9, -1e-9, 1e-5, -1e-5, 1e-4, -1e-4, 2e-3}) {
+    Scene scene;
+    scene.body = Square();
+    scene = OneImpact(scene, SquareBefore(0.45, 0.4, -1.5, 2), 0.1 + offset);
+    const PoseRecording recording = Record(scene, Times(0.02, 0.16, 250), {2e-5, 3e-4}, rng);
+    MotionFitOptions options = Strict();
+    options.sigma_position = 2e-5;
+    options.sigma_angle = 3e-4;
+    const MotionFit fit = FitMotion(recording, scene.body, scene.floor, options);
+    ASSERT_EQ(fit.events.size(), 1u) << offset;
+    EXPECT_TRUE(fit.events.front().accepted) << offset << " " << fit.events.front().detail;
+    EXPECT_LT(std::abs(fit.events.front().t - scene.pieces[1].t), 4.5 * fit.events.front().sd_t) << offset;
+  }
+}
+
+TEST(MotionFit, SpinThroughPiAndManyTurns) {
+  std::mt19937_64 rng(5);
+  for (const double theta : {M_PI - 0.5, -M_PI + 0.5, M_PI / 2 + 0.4, 31.0}) {
+    Scene scene;
+    scene.body = Square();
+    scene = OneImpact(scene, SquareBefore(theta, 0.4, -1.8, 25), 0.1013);
+    const double end = NextTouch(scene, scene.pieces[1].t, 0.2);
+    if ((end - 0.1013) * 250 < 8) continue;
+    const PoseRecording recording = Record(scene, Times(0.05, end, 250), {2e-5, 3e-4}, rng);
+    const MotionFit fit = FitMotion(recording, scene.body, scene.floor, Strict());
+    ASSERT_EQ(fit.events.size(), 1u);
+    EXPECT_NEAR(fit.events.front().omega_minus.y(), -25, 0.5);
+    EXPECT_LT((fit.events.front().v_plus - scene.pieces[1].state.v_WB).norm(), 0.02);
+  }
+}
+
+TEST(MotionFit, MirroredRecordingGivesTheMirroredEvent) {
+  std::mt19937_64 rng(6);
+  Scene scene;
+  scene.body = Square();
+  scene = OneImpact(scene, SquareBefore(0.5, 0.4, -1.5, 3), 0.1013);
+  const PoseRecording recording = Record(scene, Times(0.02, 0.16, 250), {4e-5, 7e-4}, rng);
+  FrameCorrection mirror;
+  mirror.mirrored = mirror.theta_flipped = true;
+  const PoseRecording mirrored = Correct(recording, mirror);
+  const ImpactEvent a = FitMotion(recording, scene.body, scene.floor).events.front();
+  const ImpactEvent b = FitMotion(mirrored, scene.body, scene.floor).events.front();
+  EXPECT_NEAR(a.t, b.t, 1e-9);
+  EXPECT_NEAR(a.v_plus.x(), -b.v_plus.x(), 1e-9);
+  EXPECT_NEAR(a.v_plus.z(), b.v_plus.z(), 1e-9);
+  EXPECT_NEAR(a.omega_plus.y(), -b.omega_plus.y(), 1e-7);
+  EXPECT_NEAR(a.cov(kVPlus, kOmegaPlus + 1), b.cov(kVPlus, kOmegaPlus + 1), 1e-12);
+  EXPECT_NEAR(a.cov(kVPlus, kVPlus + 2), -b.cov(kVPlus, kVPlus + 2), 1e-12);
+}
+
+// Several impacts and a resting end in one recording.
+TEST(MotionFit, SeveralImpactsInOrderAndTheRest) {
+  std::mt19937_64 rng(7);
+  Scene scene;
+  scene.body = MakeBall(0.03, 0.1, true);
+  BodyState minus;
+  minus.X_WB = PlanarPose(0, 0.1, 0);
+  minus.v_WB = {0.2, 0, -1.5};
+  scene = OneImpact(scene, minus, 0.1, 0.6, 0.1);
+  const std::vector<double> more = BounceOn(scene, 0.62, 10, 0.6, 0.1);
+  ASSERT_GE(more.size(), 3u);
+  // Rest from here on: a piece without gravity stands for the floor's support.
+  PoseRecording recording = Record(scene, Times(0.02, 0.6, 250), {4e-5, 7e-4}, rng);
+  Scene rest = scene;
+  rest.flight.gravity_W.setZero();
+  BodyState still;
+  still.X_WB = scene.At(0.6).X_WB;
+  Settle(scene, still);
+  rest.pieces = {{0.6, still}};
+  const PoseRecording end = Record(rest, Times(0.604, 0.8, 250), {4e-5, 7e-4}, rng);
+  recording.t.insert(recording.t.end(), end.t.begin(), end.t.end());
+  recording.X_WB.insert(recording.X_WB.end(), end.X_WB.begin(), end.X_WB.end());
+  recording.theta.insert(recording.theta.end(), end.theta.begin(), end.theta.end());
+  const MotionFit fit = FitMotion(recording, scene.body, scene.floor, Strict());
+  ASSERT_GE(fit.events.size(), 3u);
+  EXPECT_NEAR(fit.events[0].t, 0.1, 1e-3);
+  for (int i = 0; i < 3; ++i) {
+    EXPECT_EQ(fit.events[i].impact, i);
+    EXPECT_TRUE(fit.events[i].accepted) << fit.events[i].detail;
+    EXPECT_NEAR(fit.events[i].t, i > 0 ? more[i - 1] : 0.1, 1e-3);
+    EXPECT_NEAR(-fit.events[i].v_plus_F.z() / fit.events[i].contact.v_minus_F.z(), 0.6, 0.03);
+  }
+  for (const ImpactEvent& event : fit.events) EXPECT_LT(event.t, 0.62);
+  ASSERT_EQ(fit.rests.size(), 1u);
+  EXPECT_GE(fit.rests[0].last - fit.rests[0].first, 40);
+  EXPECT_NEAR(fit.rests[0].X_WB.translation().z(), 0.03, 3e-5);
+  EXPECT_NEAR(fit.rests[0].sd_position, 4e-5, 1e-5);
+  MotionFitOptions first = Strict();
+  first.first_impacts = 2;
+  EXPECT_EQ(FitMotion(recording, scene.body, scene.floor, first).events.size(), 2u);
+}
+
+TEST(MotionFit, FlightArcsMeasureGravity) {
+  std::mt19937_64 rng(8);
+  int n = 0;
+  double chi_square = 0;
+  for (int i = 0; i < 60; ++i) {
+    const RandomImpact draw = DrawImpact(Cube(), 148, 12, rng);
+    const MotionFit fit = FitMotion(Record(draw.scene, draw.times, {1e-4, 1e-3}, rng), draw.scene.body, draw.scene.floor);
+    for (const FlightArc& arc : fit.arcs) {
+      const Vector3d z = (arc.acceleration_W - Vector3d(0, 0, -9.80665)).cwiseQuotient(arc.sd_acceleration);
+      chi_square += z.squaredNorm();
+      n += 3;
+      EXPECT_NEAR(arc.rms_position, 1e-4, 8e-5);
+      EXPECT_GE(arc.last - arc.first + 1, 10);
+    }
+  }
+  ASSERT_GT(n, 200);
+  // The larger of two noise scales goes into the sd, so it errs on the wide side.
+  EXPECT_LT(chi_square, ChiSquareBand(n, 1e-3).upper);
+  EXPECT_GT(chi_square, 0.6 * n);
+}
+
+// A recorder that drops frames at the impact and numbers on: the plus arc is late.
+TEST(MotionFit, LostFramesAreCounted) {
+  std::mt19937_64 rng(9);
+  int right = 0, n = 0;
+  for (int i = 0; i < 120; ++i) {
+    const RandomImpact draw = DrawImpact(Square(), 250, 12, rng);
+    PoseRecording recording = Record(draw.scene, draw.times, {4e-5, 7e-4}, rng);
+    const int lost = i % 3;
+    const int after = static_cast<int>(std::upper_bound(recording.t.begin(), recording.t.end(), draw.t) - recording.t.begin());
+    recording.X_WB.erase(recording.X_WB.begin() + after, recording.X_WB.begin() + after + lost);
+    recording.theta.erase(recording.theta.begin() + after, recording.theta.begin() + after + lost);
+    recording.t.resize(recording.t.size() - static_cast<std::size_t>(lost));
+    const MotionFit fit = FitMotion(recording, draw.scene.body, draw.scene.floor);
+    const ImpactEvent& event = fit.events.front();
+    ++n;
+    if (!event.accepted || event.frames_lost != lost) continue;
+    ++right;
+    EXPECT_LT((event.v_plus - draw.plus.v_WB).norm(), 0.02);
+    EXPECT_LT(std::abs(event.t - draw.t), 1e-3);
+  }
+  EXPECT_GE(right, 0.9 * n);
+}
+
+TEST(MotionFit, FloorAndAttitudeMayBeOff) {
+  std::mt19937_64 rng(10);
+  int accepted = 0;
+  for (int i = 0; i < 60; ++i) {
+    const RandomImpact draw = DrawImpact(Square(), 250, 8, rng);
+    FrameCorrection error;
+    error.rotation_offset_B.y() = 0.033;
+    const PoseRecording recording = Correct(Record(draw.scene, draw.times, {4e-5, 7e-4}, rng), error);
+    Plane floor;
+    floor.offset = i % 2 == 0 ? 0.002 : -0.002;
+    const MotionFit fit = FitMotion(recording, draw.scene.body, floor);
+    if (!fit.events.front().accepted) continue;
+    ++accepted;
+    EXPECT_LT((fit.events.front().v_plus - draw.plus.v_WB).norm(), 0.02);
+  }
+  EXPECT_GE(accepted, 54);
+}
+
+// A scale that is wrong by 3 % bends every arc; the events stay, with covariances that know of it.
+TEST(MotionFit, WrongScaleWidensTheCovariance) {
+  std::mt19937_64 rng(11);
+  FrameCorrection error;
+  error.length_scale = 1 / 1.03;
+  int accepted = 0, inside = 0, n = 0;
+  for (int i = 0; i < 60; ++i) {
+    const RandomImpact draw = DrawImpact(Square(), 250, 20, rng);
+    const PoseRecording recording = Correct(Record(draw.scene, draw.times, {4e-5, 7e-4}, rng), error);
+    const MotionFit fit = FitMotion(recording, draw.scene.body, draw.scene.floor);
+    const ImpactEvent& event = fit.events.front();
+    accepted += event.accepted;
+    if (!event.accepted) continue;
+    ++n;
+    inside += std::abs(event.v_minus.z() - 1.03 * draw.minus.v_WB.z()) < 2.5 * std::sqrt(event.cov(kVMinus + 2, kVMinus + 2));
+  }
+  EXPECT_GE(accepted, 50);
+  EXPECT_GE(inside, 0.8 * n);
+}
+
+TEST(MotionFit, NothingToFindIsSaid) {
+  std::mt19937_64 rng(12);
+  Scene scene;
+  scene.body = Square();
+  scene.pieces = {{0, SquareBefore(0.3, 0.1, 1.0, 1)}};
+  scene.pieces[0].state.X_WB.translation().z() = 0.5;
+  const auto reason = [&](const PoseRecording& recording) {
+    const MotionFit fit = FitMotion(recording, scene.body, scene.floor);
+    EXPECT_EQ(fit.events.size(), 1u);
+    EXPECT_FALSE(fit.events.front().accepted);
+    EXPECT_FALSE(fit.events.front().detail.empty());
+    EXPECT_EQ(fit.events.front().recording, "scene");
+    return fit.events.front().reason;
+  };
+  EXPECT_EQ(reason(Record(scene, Times(0, 0.2, 250), {4e-5, 7e-4}, rng)), RejectReason::kNoImpact);
+  EXPECT_EQ(reason(Record(scene, Times(0, 0.0041, 250), {4e-5, 7e-4}, rng)), RejectReason::kTooFewFrames);
+  EXPECT_EQ(reason(Record(scene, {}, {}, rng)), RejectReason::kTooFewFrames);
+
+  PoseRecording still = Record(scene, Times(0, 0.2, 250), {}, rng);
+  for (std::size_t i = 0; i < still.t.size(); ++i) {
+    still.X_WB[i] = PlanarPose(0, 0.03, 0);
+    still.theta[i] = 0;
+  }
+  EXPECT_EQ(reason(still), RejectReason::kNoImpact);
+  EXPECT_EQ(FitMotion(still, scene.body, scene.floor).rests.size(), 1u);
+
+  PoseRecording broken = still;
+  broken.X_WB[3].translation().x() = std::nan("");
+  EXPECT_EQ(reason(broken), RejectReason::kBadRecording);
+  broken = still;
+  broken.t[5] = broken.t[4];
+  EXPECT_EQ(reason(broken), RejectReason::kBadRecording);
+  broken = still;
+  broken.theta.pop_back();
+  EXPECT_EQ(reason(broken), RejectReason::kBadRecording);
+}
+
+TEST(MotionFit, HugeNoiseGivesNoAcceptedEventsOfNonsense) {
+  std::mt19937_64 rng(13);
+  for (int i = 0; i < 30; ++i) {
+    const RandomImpact draw = DrawImpact(Square(), 250, 8, rng);
+    const MotionFit fit = FitMotion(Record(draw.scene, draw.times, {0.01, 0.3}, rng), draw.scene.body, draw.scene.floor);
+    for (const ImpactEvent& event : fit.events) {
+      if (!event.accepted) continue;
+      EXPECT_TRUE(event.cov.allFinite());
+      EXPECT_GT(event.cov(kVMinus, kVMinus), 1e-4);
+    }
+  }
+}
+
+TEST(MotionFit, ShortArcsAreTooFewFrames) {
+  std::mt19937_64 rng(14);
+  Scene scene;
+  scene.body = Square();
+  scene = OneImpact(scene, SquareBefore(0.5, 0.4, -1.5, 3), 0.1013);
+  const MotionFit late = FitMotion(Record(scene, Times(0.092, 0.16, 250), {4e-5, 7e-4}, rng), scene.body, scene.floor);
+  ASSERT_EQ(late.events.size(), 1u);
+  EXPECT_EQ(late.events.front().reason, RejectReason::kTooFewFrames) << late.events.front().detail;
+  const MotionFit early = FitMotion(Record(scene, Times(0.02, 0.113, 250), {4e-5, 7e-4}, rng), scene.body, scene.floor);
+  ASSERT_EQ(early.events.size(), 1u);
+  EXPECT_EQ(early.events.front().reason, RejectReason::kTooFewFrames) << early.events.front().detail;
+}
+
+TEST(MotionFit, FlatLandingIsNoEvent) {
+  std::mt19937_64 rng(15);
+  for (const double lean : {0.0, 0.01, -0.02, 0.05}) {
+    Scene scene;
+    scene.body = Square();
+    BodyState minus = SquareBefore(lean, 0.1, -1.5, 0);
+    Settle(scene, minus);
+    // Both corners at once: the body leaves as it came, without spin.
+    BodyState plus = minus;
+    plus.v_WB.z() = 0.7;
+    scene.pieces = {{-0.9, Propagate(minus, scene.body, scene.flight, -1)}, {0.1, plus}};
+    const MotionFit fit = FitMotion(Record(scene, Times(0.02, 0.18, 250), {4e-5, 7e-4}, rng), scene.body, scene.floor);
+    ASSERT_EQ(fit.events.size(), 1u);
+    EXPECT_EQ(fit.events.front().reason, RejectReason::kEdgeOrFlatLanding) << lean << " " << fit.events.front().detail;
+  }
+}
+
+// A corner that stays on the floor after the impact, its speed along the floor kept: not a single impact with a plus arc.
+TEST(MotionFit, RollingIsNoEvent) {
+  std::mt19937_64 rng(16);
+  Scene scene;
+  scene.body = Square();
+  BodyState minus = SquareBefore(0.5, 0.2, -1.0, 0);
+  Settle(scene, minus);
+  scene.pieces = {{-0.9, Propagate(minus, scene.body, scene.flight, -1)}};
+  PoseRecording recording = Record(scene, Times(0.0, 0.1, 250), {4e-5, 7e-4}, rng);
+  std::normal_distribution<double> normal;
+  const double reach = 0.03 * std::sqrt(2);
+  for (int i = 1; i < 16; ++i) {
+    const double s = i * 0.004, theta = 0.5 + 6 * s + 0.5 * 120 * s * s;
+    const double z = reach * std::sin(M_PI / 4 + theta);
+    if (theta > 1.4) break;
+    recording.t.push_back(0.1 + s);
+    recording.theta.push_back(theta + 7e-4 * normal(rng));
+    recording.X_WB.push_back(PlanarPose(0.02 + 0.1 * s + 4e-5 * normal(rng), z + 4e-5 * normal(rng), recording.theta.back()));
+  }
+  for (const ImpactEvent& event : FitMotion(recording, scene.body, scene.floor).events) EXPECT_FALSE(event.accepted) << event.detail;
+}
+
+TEST(MotionFit, OneWildFrameInFlightIsNoImpact) {
+  std::mt19937_64 rng(17);
+  Scene scene;
+  scene.body = Square();
+  scene = OneImpact(scene, SquareBefore(0.5, 0.4, -1.5, 3), 0.1013);
+  PoseRecording recording = Record(scene, Times(0.02, 0.16, 250), {4e-5, 7e-4}, rng);
+  recording.X_WB[6].translation().x() += 0.004;
+  recording.X_WB[6].translation().z() += 0.003;
+  const MotionFit fit = FitMotion(recording, scene.body, scene.floor);
+  ASSERT_EQ(fit.events.size(), 1u);
+  EXPECT_NEAR(fit.events.front().t, 0.1013, 1e-3);
+  EXPECT_TRUE(fit.events.front().accepted) << fit.events.front().detail;
+}
+
+TEST(MotionFit, ContactFramesAreLeftOut) {
+  std::mt19937_64 rng(18);
+  Scene scene;
+  scene.body = Cube();
+  BodyState minus;
+  minus.X_WB.linear() = ExpMap({0.5, 0.4, 0});
+  minus.v_WB = {0.4, -0.2, -1.2};
+  minus.omega_WB = {3, -2, 1};
+  scene = OneImpact(scene, minus, 0.1007);
+  const double end = std::min(0.2, NextTouch(scene, 0.1007, 0.2));
+  PoseRecording recording = Record(scene, Times(0.0, end, 200), {5e-5, 5e-4}, rng);
+  // The frames on either side are smeared over the impact, as a median filter does.
+  int after = 0;
+  while (recording.t[after] < 0.1007) ++after;
+  recording.X_WB[after].translation() = 0.5 * (recording.X_WB[after - 1].translation() + recording.X_WB[after + 1].translation());
+  MotionFitOptions options;
+  options.contact_frames = 1;
+  const MotionFit fit = FitMotion(recording, scene.body, scene.floor, options);
+  ASSERT_GE(fit.events.size(), 1u);
+  EXPECT_TRUE(fit.events.front().accepted) << fit.events.front().detail;
+  ExpectState(fit.events.front(), scene, 0.01);
+}
+
+TEST(MotionFit, CallersMistakesAreNamed) {
+  std::mt19937_64 rng(19);
+  Scene scene;
+  scene.body = Square();
+  scene.pieces = {{0, SquareBefore(0.3, 0.1, 1.0, 1)}};
+  const PoseRecording recording = Record(scene, Times(0, 0.2, 250), {}, rng);
+  EXPECT_THROW(FitMotion(recording, Cube(), scene.floor), ConfigError);
+  MotionFitOptions options;
+  options.min_frames = 2;
+  EXPECT_THROW(FitMotion(recording, scene.body, scene.floor, options), ConfigError);
+  options.min_frames = 10;
+  options.max_frames = 5;
+  EXPECT_THROW(FitMotion(recording, scene.body, scene.floor, options), ConfigError);
+}
+
+// Derivatives of torque-free rotation against central differences, for a spherical and an asymmetric body.
+TEST(MotionFitArcs, TurnDerivatives) {
+  for (const Vector3d& sides : {Vector3d(0.1, 0.1, 0.1), Vector3d(0.16, 0.1, 0.05)}) {
+    const Body body = MakeBox(sides, 0.5);
+    for (const double dt : {0.05, -0.08}) {
+      internal::TorqueFree start;
+      start.omega_B = {7, -9, 4};
+      const internal::TorqueFree end = internal::Turn(body, start, dt);
+      BodyState state;
+      state.omega_WB = start.omega_B;
+      const BodyState then = Propagate(state, body, {Vector3d::Zero(), 0}, dt);
+      EXPECT_LT((end.Q - then.X_WB.linear()).norm(), 1e-12);
+      for (int i = 0; i < 3; ++i) {
+        const double h = 1e-5;
+        internal::TorqueFree up = start, down = start;
+        up.omega_B[i] += h;
+        down.omega_B[i] -= h;
+        const internal::TorqueFree a = internal::Turn(body, up, dt), b = internal::Turn(body, down, dt);
+        const Vector3d phi = (internal::Log(end.Q.transpose() * a.Q) - internal::Log(end.Q.transpose() * b.Q)) / (2 * h);
+        EXPECT_LT((phi - end.dphi_domega.col(i)).norm(), 1e-7) << dt;
+        EXPECT_LT(((a.omega_B - b.omega_B) / (2 * h) - end.domega_domega.col(i)).norm(), 1e-6) << dt;
+      }
+    }
+  }
+}
+
+TEST(MotionFitArcs, LogAndExpAgreeAtEveryAngle) {
+  std::mt19937_64 rng(20);
+  std::normal_distribution<double> normal;
+  for (const double angle : {0.0, 1e-14, 1e-9, 1e-4, 0.1, 0.5235, 0.5237, 1.0, 3.0, 3.14159}) {
+    const Vector3d v = angle * Vector3d(normal(rng), normal(rng), normal(rng)).normalized();
+    EXPECT_LT((internal::Log(internal::Exp(v)) - v).norm(), 1e-9 + 1e-12 * angle) << angle;
+  }
+}
+
+// The real recordings: how many first impacts are usable, and do plain medians look like the published figures?
+TEST(MotionFit, SquareDropsSmoke) {
+  const std::filesystem::path folder = std::filesystem::path(IMPACTLAB_SOURCE_DIR) / "../shared/data/square-drops";
+  if (!std::filesystem::exists(folder)) GTEST_SKIP() << "skipped: shared data absent";
+  const Body body = Square();
+  for (const double theta_offset : {0.0, -0.0323}) {
+    FrameCorrection correction;
+    correction.rotation_offset_B.y() = -theta_offset;
+    std::vector<double> e, mu;
+    int n = 0;
+    std::vector<PoseRecording> recordings;
+    for (const auto& entry : std::filesystem::directory_iterator(folder)) {
+      if (entry.path().extension() == ".csv") recordings.push_back(Correct(ReadPoses(entry.path(), {}), correction));
+    }
+    for (const PoseRecording& recording : recordings) {
+      const MotionFit fit = FitMotion(recording, body, {});
+      const ImpactEvent& event = fit.events.front();
+      if (!event.accepted) continue;
+      ++n;
+      e.push_back(-event.v_plus_F.z() / event.contact.v_minus_F.z());
+      const Vector3d J = MeasuredImpulse(event, body);
+      if (event.contact.v_minus_F.x() * event.v_plus_F.x() > 0 && std::abs(event.v_plus_F.x()) > 0.1) mu.push_back(std::abs(J.x()) / J.z());
+    }
+    EXPECT_EQ(recordings.size(), 300u);
+    EXPECT_GE(n, 40);
+    EXPECT_LE(n, 120);
+    EXPECT_GT(Median(e), 0.42);
+    EXPECT_LT(Median(e), 0.49);
+    EXPECT_GT(Median(mu), 0.05);
+    EXPECT_LT(Median(mu), 0.20);
+  }
+}
+
+TEST(MotionFit, CubeTossesSmoke) {
+  const std::filesystem::path folder = std::filesystem::path(IMPACTLAB_SOURCE_DIR) / "../shared/data/cube-tosses";
+  if (!std::filesystem::exists(folder)) GTEST_SKIP() << "skipped: shared data absent";
+  Body body = MakeBox({0.1048, 0.1048, 0.1048}, 0.37);
+  body.inertia_B = 0.00081 * Matrix3d::Identity();
+  PoseColumns columns;
+  columns.planar = false;
+  int n = 0, files = 0;
+  std::vector<double> g;
+  for (const auto& entry : std::filesystem::directory_iterator(folder)) {
+    if (entry.path().extension() != ".csv") continue;
+    ++files;
+    const MotionFit fit = FitMotion(ReadPoses(entry.path(), columns), body, {});
+    n += fit.events.front().accepted;
+    for (const FlightArc& arc : fit.arcs) g.push_back(-arc.acceleration_W.z());
+  }
+  EXPECT_EQ(files, 380);
+  EXPECT_GE(n, 20);
+  EXPECT_LE(n, 120);
+  EXPECT_NEAR(Median(g), 9.6, 0.2);
+}
+
+}  // namespace
+}  // namespace impactlab::testing
