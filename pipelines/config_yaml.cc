@@ -198,10 +198,9 @@ Body ParseBody(const YamlNode& node, bool planar) {
   } catch (const ConfigError& fault) {
     // The impact room does not know the file: "body 'box': corner_radius_m: found ..." becomes "file:line: body.corner_radius_m: found
     // ...".
-    const std::string_view what = fault.what();
-    const std::size_t start = what.find("': ");
-    if (what.substr(0, 6) != "body '" || start == what.npos) throw;
-    const std::string_view rest = what.substr(start + 3);
+    std::string_view rest = fault.what();
+    if (rest.substr(0, node.File().string().size()) == node.File().string()) throw;
+    if (const std::size_t start = rest.find("': "); rest.substr(0, 6) == "body '" && start != rest.npos) rest.remove_prefix(start + 3);
     std::string key(rest.substr(0, rest.find_first_of(": ")));
     if (key == "vertices") key = "vertices_m";
     for (const char* other : {"inertia_per_mass_m2", "gyration_radius_m"}) {

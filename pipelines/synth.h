@@ -27,7 +27,7 @@ struct SynthOptions {
   double height_min = 0.1, height_max = 0.3;  // drop height of the lowest point over the floor [m]
   double speed_tangential = 0.8;              // release speed along the floor, uniform in +- [m/s]
   double spin = 10;                           // release spin, each component uniform in +- [rad/s]
-  double lean_min = 0.2;                      // least angle between the lever and the edge or flat landing [rad]
+  double lean_min = 0.2;                      // least angle at the first impact between the floor and an edge of the touching vertex [rad]
   double duration_after = 0.15;               // time recorded after the first impact [s]
   int max_impacts = 20;                       // impacts followed before the body is taken as resting
   // Scatter of the impulse from event to event, relative to m_eff |v_n-| (see Discrepancy).
@@ -40,12 +40,16 @@ struct SynthOptions {
   double noise_dof = 0;            // Student-t noise with these degrees of freedom; 0: Gaussian
   double lost_frame_share = 0;     // share of impacts at which the recorder loses one frame
   double double_strike_share = 0;  // share of drops that land nearly flat, so that two corners strike within two frames
-  FrameCorrection error;           // frame errors planted in what is written
+  // Frame errors planted in what is written. `floor` is the floor as the experimenter gives it; the body falls on CorrectedFloor(floor,
+  // error).
+  FrameCorrection error;
   std::uint64_t seed = 1;
 };
 
 struct SynthTruth {
-  std::vector<ImpactEvent> events;  // true events of every recording, in the true frame; accepted = a clean single contact
+  // True events of every recording, in the true frame; times on the recording's clock before a planted clock rate. Accepted means a clean
+  // single contact: five frames of free flight on either side, no other strike and no second vertex that would arrive within one frame.
+  std::vector<ImpactEvent> events;
   std::vector<bool> double_strike;  // for each event: planted or happened within two frames
   std::vector<ImpactModel> models;  // coefficients of every event, scatter included
 };
@@ -55,12 +59,15 @@ struct SynthSet {
   SynthTruth truth;
 };
 
+// The same options give the same recordings; drop k does not depend on how many there are, noise and frame errors change no impact. Throws
+// ConfigError for a scene that cannot be.
 SynthSet Synthesise(const SynthOptions& options);
 
 // Reads a scene file (YAML; see data/README.md). Throws ConfigError.
 SynthOptions LoadScene(const std::filesystem::path& path);
 
-// Writes drop_0001.csv ..., truth.csv (events, models) and scene.yaml to a folder.
+// Writes drop_0001.csv ..., truth.csv (events, models), scene.yaml, and experiment.yaml (what somebody would write who has the recordings
+// and knows body and floor, but none of the planted errors) to a folder. Throws OutputError.
 void WriteSynth(const std::filesystem::path& folder, const SynthOptions& options, const SynthSet& set);
 
 }  // namespace impactlab

@@ -9,7 +9,6 @@
 #include <set>
 #include <utility>
 
-#include "data/atomic_file.h"
 #include "data/table.h"
 #include "data/text.h"
 #include "data/units.h"
@@ -22,27 +21,6 @@ using Eigen::Vector3d;
 
 // A sidecar that was made for another table must not pass for this one's: its standard deviations would differ.
 constexpr double kSidecarTolerance = 1e-6;
-
-// Names in the header line of a CSV file.
-std::vector<std::string> HeaderNames(const std::filesystem::path& path) {
-  std::string head;
-  ReadPieces(path, CsvOptions{}.max_bytes, [&](std::string_view piece) {
-    if (head.size() < (std::size_t{1} << 20)) head.append(piece);
-  });
-  std::size_t start = 0;
-  ByteOrderMark(head, &start);
-  while (start < head.size()) {
-    const std::size_t end = std::min(head.find('\n', start), head.size());
-    const std::string line = head.substr(start, end - start);
-    start = end + 1;
-    const std::string_view content = TrimSpace(line);
-    if (content.empty() || content == "\r" || content.front() == '#') continue;
-    CsvOptions options;
-    options.min_rows = 0;
-    return ParseCsv(line, path.string(), options).columns;
-  }
-  return {};
-}
 
 struct Stem {
   std::string name;
@@ -76,12 +54,10 @@ class EventTable {
     CsvOptions options;
     options.empty_is_nan = true;
     options.min_rows = 0;
-    for (const std::string& name : HeaderNames(path)) {
+    options.is_text = [&](std::string_view name) {
       const std::string stem = SplitUnit(name).stem;
-      if (std::none_of(stems.begin(), stems.end(), [&](const Stem& s) { return s.name == stem || s.name == name; })) {
-        options.text_columns.push_back(name);
-      }
-    }
+      return std::none_of(stems.begin(), stems.end(), [&](const Stem& s) { return s.name == stem || s.name == name; });
+    };
     table_ = ReadCsv(path, options);
     for (const Stem& s : stems) {
       const bool there = std::any_of(table_.columns.begin(), table_.columns.end(),

@@ -1,0 +1,95 @@
+#pragma once
+// Motion of one synthetic drop: free flight, impacts and resting contact. Private to the pipelines room.
+//
+// Flight follows Propagate; impacts are roots of the gap of each vertex, found to 1e-12 s and solved with Solve. Where the bounces become
+// too small to follow (or too many), the body goes on in lasting contact: time stepping at velocity level with unilateral contacts and
+// Coulomb friction (Moreau, in Nonsmooth Mechanics and Applications, 1988; contacts relaxed one by one), until it takes off again or rests.
+
+#include <Eigen/Core>
+#include <random>
+#include <vector>
+
+#include "impact/body.h"
+#include "impact/event.h"
+#include "impact/free_flight.h"
+#include "impact/solve.h"
+
+namespace impactlab::internal {
+
+// Points of a body that can touch the floor: spheres around fixed centres (radius 0: vertices) or, for an ellipsoid, its lowest point.
+class FloorContacts {
+ public:
+  FloorContacts(const Body& body, const Plane& floor);
+  int size() const { return smooth_ ? 1 : static_cast<int>(centres_B_.size()); }
+  double Gap(int i, const Eigen::Isometry3d& X_WB) const;             // signed distance [m]
+  double GapRate(int i, const BodyState& state) const;                // [m/s]
+  Eigen::Vector3d Point(int i, const Eigen::Isometry3d& X_WB) const;  // lowest point, in W [m]
+  double LowestGap(const Eigen::Isometry3d& X_WB) const;
+  // Least angle over the floor of the lines from point i to the others [rad]: 0 where two arrive together, infinity where there is no
+  // other.
+  double Lean(int i, const Eigen::Isometry3d& X_WB) const;
+  // Point that spans this least angle with i; -1 where there is none.
+  int Neighbour(int i, const Eigen::Isometry3d& X_WB) const;
+  const Eigen::Vector3d& normal() const { return normal_; }
+
+ private:
+  Eigen::Vector3d Lever(int i, const Eigen::Matrix3d& R_WB) const;  // of the centre of sphere i, or of the lowest point [m]
+  const Body* body_;
+  Eigen::Vector3d normal_;
+  double offset_ = 0;
+  bool smooth_ = false;
+  double radius_ = 0;
+  std::vector<Eigen::Vector3d> centres_B_;
+};
+
+// Impulses that scatter from impact to impact.
+struct Scatter {
+  double sd_tangential = 0, sd_normal = 0, sd_couple = 0;  // relative to m_eff |v_n-|, see Discrepancy
+  double sd_mu = 0, sd_e = 0;
+  double wild_share = 0;
+};
+
+struct Strike {
+  double t = 0;       // since the release [s]
+  ImpactEvent event;  // states, contact point and contact; t and everything the recorder adds are not set
+  ImpactModel model;  // coefficients of this impact
+  bool from_flight = true;
+};
+
+// A stretch of the motion, from `t` to the start of the next.
+struct Stretch {
+  enum class Kind { kFlight, kContact, kRest };
+  double t = 0;
+  Kind kind = Kind::kFlight;
+  BodyState state;
+};
+
+struct DropMotion {
+  std::vector<Stretch> stretches;
+  std::vector<Strike> strikes;
+  double t_end = 0;
+};
+
+struct MotionRules {
+  FlightOptions flight;
+  ImpactModel model;
+  Scatter scatter;
+  int max_impacts = 20;
+};
+
+// Time of the first contact of a flight that starts now, and the point that touches; point -1 where there is none before `t_max`.
+struct FirstContact {
+  double t = 0;
+  int point = -1;
+};
+FirstContact FindContact(const FloorContacts& contacts, const Body& body, const FlightOptions& flight, const BodyState& start,
+                         double t_max);
+
+// Motion from a release until `duration_after` behind the first impact, or until `t_max` where there is no impact. ConfigError when an
+// impact cannot be solved.
+DropMotion SimulateDrop(const Body& body, const Plane& floor, const MotionRules& rules, const BodyState& release, double duration_after,
+                        double t_max, std::mt19937_64& rng);
+
+Eigen::Isometry3d PoseAt(const DropMotion& motion, const Body& body, const FlightOptions& flight, double t);
+
+}  // namespace impactlab::internal
