@@ -20,6 +20,14 @@ AuditUnit UnitOf(const std::string& parameter) {
   return {1, "1"};
 }
 
+// Typographic signs for the ASCII of a line meant for a terminal as well.
+std::string Typographic(std::string text) {
+  for (std::size_t at; (at = text.find("+-")) != std::string::npos;) text.replace(at, 2, "±");
+  for (std::size_t at = 0; (at = text.find(" -", at)) != std::string::npos; ++at)
+    if (at + 2 < text.size() && text[at + 2] >= '0' && text[at + 2] <= '9') text.replace(at + 1, 1, "\u2212");
+  return text;
+}
+
 std::string FindingsHtml(const ReportContext& context) {
   const AuditResult& audit = context.run.audit;
   if (audit.findings.empty())
@@ -30,7 +38,7 @@ std::string FindingsHtml(const ReportContext& context) {
     const bool several = finding.parameter.find('|') != std::string::npos;
     const char* badge = finding.named ? "named" : several ? "not separable" : "not named";
     out += fmt::format("<li class=\"{}\"><span class=\"badge\">{}</span> {}</li>", finding.named ? "named" : "open", badge,
-                       Escape(finding.text));
+                       Typographic(Escape(finding.text)));
   }
   out += "</ul>\n";
   if (context.run.has_corrected) {
@@ -79,7 +87,7 @@ std::string GyrationHtml(const ReportContext& context) {
                          {{"all arcs", audit.gravity.value, audit.gravity.lower95, audit.gravity.upper95, false}}, g, "as given");
   }
   if (!out.empty()) out = "<div class=\"minis\">" + out + "</div>\n";
-  if (!audit.inertia_note.empty()) out += "<p>" + Escape(audit.inertia_note) + "</p>\n";
+  if (!audit.inertia_note.empty()) out += "<p>" + Typographic(Escape(audit.inertia_note)) + "</p>\n";
   return out;
 }
 
@@ -165,6 +173,11 @@ std::string EventTable(const ReportContext& context) {
 }
 
 }  // namespace
+
+std::string EstimateWords(const std::string& parameter, const Estimate& estimate) {
+  const AuditUnit unit = UnitOf(parameter);
+  return ValueSd(unit.factor * estimate.value, unit.factor * estimate.sd) + (unit.name == "1" ? std::string() : "\u00A0" + unit.name);
+}
 
 Section AuditSection(const ReportContext& context) {
   Section section{.id = "audit", .title = "Data audit", .html = {}, .figures = AuditFigures(context)};

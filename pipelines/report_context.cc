@@ -32,7 +32,8 @@ std::string ParameterWords(const ParameterEstimate& p) {
 std::string NamedErrors(const AuditResult& audit) {
   std::vector<std::string> parts;
   for (const Finding& finding : audit.findings)
-    if (finding.named) parts.push_back(Escape(ErrorTitle(finding.parameter)));
+    if (finding.named)
+      parts.push_back(fmt::format("{} ({})", Escape(ErrorTitle(finding.parameter)), EstimateWords(finding.parameter, finding.estimate)));
   std::string text;
   for (std::size_t i = 0; i < parts.size(); ++i) text += (i == 0 ? "" : i + 1 == parts.size() ? " and " : ", ") + parts[i];
   return text;
@@ -43,11 +44,11 @@ std::string AuditWords(const ReportContext& context) {
   const std::string named = NamedErrors(run.audit);
   if (run.has_corrected)
     return fmt::format(
-        "The audit names {} as recorded wrongly. With it corrected, the momentum residual falls from {} to {} of the spin change.",
-        named.empty() ? "a frame error" : named, Percent(run.audit.momentum.relative()), Percent(run.audit_corrected.momentum.relative()));
-  if (!named.empty()) return "The audit names " + named + " as recorded wrongly; the experiment does not allow it to be corrected.";
+        "The audit finds the frames in error: {}. Corrected for it, the momentum residual goes from {} to {} of the spin change.",
+        named.empty() ? "see below" : named, Percent(run.audit.momentum.relative()), Percent(run.audit_corrected.momentum.relative()));
+  if (!named.empty()) return "The audit finds the frames in error: " + named + ". The experiment file does not allow a correction.";
   if (run.audit.momentum.n == 0) return {};
-  return fmt::format("The audit names no frame error; the momentum residual is {} of the spin change.",
+  return fmt::format("The audit finds no frame error; the momentum residual is {} of the spin change.",
                      Percent(run.audit.momentum.relative()));
 }
 
@@ -98,13 +99,14 @@ std::string CountsHtml(const ReportContext& context) {
 
 std::string IntervalsHtml(const ReportContext& context) {
   std::vector<IntervalRow> mu, e;
-  for (const LawFit& fit : context.best.fit.fits) {
-    if (const ParameterEstimate* p = Friction(fit)) mu.push_back({LawTitle(fit.law), p->value, p->lower95, p->upper95, !p->identifiable});
-    if (const ParameterEstimate* p = Restitution(fit)) e.push_back({LawTitle(fit.law), p->value, p->lower95, p->upper95, !p->identifiable});
+  for (const LawFit* fit : FitsInOrder(context)) {
+    if (const ParameterEstimate* p = Friction(*fit)) mu.push_back({LawTitle(fit->law), p->value, p->lower95, p->upper95, !p->identifiable});
+    if (const ParameterEstimate* p = Restitution(*fit))
+      e.push_back({LawTitle(fit->law), p->value, p->lower95, p->upper95, !p->identifiable});
   }
   if (mu.empty() && e.empty()) return {};
-  return "<div class=\"minis\">" + IntervalChart("Friction coefficient μ by law, 95 % interval", "1", mu) +
-         IntervalChart("Coefficient of restitution e by law, 95 % interval", "1", e) + "</div>\n";
+  return "<div class=\"minis\">" + IntervalChart("Friction coefficient μ by law, 95 % interval", "", mu) +
+         IntervalChart("Coefficient of restitution e by law, 95 % interval", "", e) + "</div>\n";
 }
 
 }  // namespace
@@ -116,6 +118,14 @@ int ReportContext::Code(const std::string& recording, int impact) const {
 
 const ParameterEstimate* Friction(const LawFit& fit) { return fit.parameters.empty() ? nullptr : &fit.parameters.front(); }
 const ParameterEstimate* Restitution(const LawFit& fit) { return fit.parameters.size() < 2 ? nullptr : &fit.parameters.back(); }
+
+std::vector<const LawFit*> FitsInOrder(const ReportContext& context) {
+  std::vector<const LawFit*> fits;
+  if (context.fit) fits.push_back(context.fit);
+  for (const LawFit& fit : context.best.fit.fits)
+    if (&fit != context.fit) fits.push_back(&fit);
+  return fits;
+}
 
 MedianError ErrorOf(const ValidationTable& table, const std::string& law) {
   MedianError found;
@@ -167,19 +177,20 @@ std::string HeadHtml(const ReportContext& context) {
                   Escape(name), Verdict(context));
   const std::string audit = AuditWords(context);
   if (!audit.empty()) out += "<p class=\"second\">" + audit + "</p>\n";
-  out += "<dl class=\"tiles\">";
   if (context.fit) {
+    out += "<dl class=\"tiles\">";
     if (const ParameterEstimate* p = Friction(*context.fit)) out += ParameterTile(*p, "Friction");
     if (const ParameterEstimate* p = Restitution(*context.fit)) out += ParameterTile(*p, "Restitution");
     const MedianError error = ErrorOf(context.best.validation, context.fit->law);
     if (std::isfinite(error.by_plus))
       out += Tile("Prediction error", Percent(error.by_plus), error.in_sample ? "median, in sample" : "median over unseen recordings");
+    out += Tile("Impacts used", fmt::format("{}", context.n_accepted),
+                fmt::format("of {} in {}", context.best.events.size(), Count(static_cast<long long>(run.recordings.size()), "recording")));
+    if (context.final_audit().momentum.n > 0)
+      out += Tile("Momentum residual", Percent(context.final_audit().momentum.relative()), "of the spread of the spin change");
+    out += "</dl>\n";
   }
-  out += Tile("Impacts used", fmt::format("{}", context.n_accepted),
-              fmt::format("of {} in {}", context.best.events.size(), Count(static_cast<long long>(run.recordings.size()), "recording")));
-  if (context.final_audit().momentum.n > 0)
-    out += Tile("Momentum residual", Percent(context.final_audit().momentum.relative()), "of the spread of the spin change");
-  out += "</dl>\n<div class=\"pair\">" + CountsHtml(context) + IntervalsHtml(context) + "</div></header>\n";
+  out += "<div class=\"pair\">" + CountsHtml(context) + IntervalsHtml(context) + "</div></header>\n";
   return out;
 }
 

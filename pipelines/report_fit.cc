@@ -16,7 +16,8 @@ constexpr double kDeviance50 = 1.3863, kDeviance95 = 5.9915;  // quantiles of ch
 std::string ParameterTable(const ReportContext& context) {
   HtmlTable table("Coefficients of every law",
                   {"Law", "Coefficient", "#Value", "#sd, total", "#sd, noise only", "#95 % interval", "#sd, bootstrap", "Remark"});
-  for (const LawFit& fit : context.best.fit.fits)
+  for (const LawFit* one : FitsInOrder(context)) {
+    const LawFit& fit = *one;
     for (std::size_t i = 0; i < fit.parameters.size(); ++i) {
       const ParameterEstimate& p = fit.parameters[i];
       const int decimals = DecimalsFor(p.sd);
@@ -26,6 +27,7 @@ std::string ParameterTable(const ReportContext& context) {
                  p.identifiable ? Escape(p.reason) : "not identifiable" + (p.reason.empty() ? std::string() : ": " + Escape(p.reason))},
                 &fit == context.fit ? "first" : "");
     }
+  }
   return table.Html();
 }
 
@@ -36,11 +38,14 @@ std::string LawTable(const ReportContext& context) {
   HtmlTable table("Scatter that measurement noise does not explain, and likelihood",
                   {"Law", "#sd tangential", "#sd normal", "#sd couple", "Likelihood", "#log L", "#below best", "#Degrees of freedom",
                    "#Starts agreeing"});
-  for (const LawFit& fit : context.best.fit.fits)
-    table.Row({LawTitle(fit.law), Percent(fit.discrepancy.sd_tangential), Percent(fit.discrepancy.sd_normal),
-               Percent(fit.discrepancy.sd_couple), Escape(fit.likelihood == "student_t" ? "Student-t" : fit.likelihood),
-               Fixed(fit.loglik, 1), Fixed(best - fit.loglik, 1), fmt::format("{}", fit.dof),
-               fmt::format("{} of {}", fit.n_starts_agreeing, fit.n_starts)});
+  for (const LawFit* one : FitsInOrder(context)) {
+    const LawFit& fit = *one;
+    table.Row(
+        {LawTitle(fit.law), Percent(fit.discrepancy.sd_tangential), Percent(fit.discrepancy.sd_normal), Percent(fit.discrepancy.sd_couple),
+         Escape(fit.likelihood == "student_t" ? "Student\u2011t" : fit.likelihood), Fixed(fit.loglik, 1), Fixed(best - fit.loglik, 1),
+         fmt::format("{}", fit.dof), fmt::format("{} of {}", fit.n_starts_agreeing, fit.n_starts)},
+        one == context.fit ? "first" : "");
+  }
   return table.Html();
 }
 
@@ -66,7 +71,8 @@ Series Ellipse(const LawFit& fit, double deviance, std::string name, int colour)
 Figure RegionFigure(const ReportContext& context) {
   Figure figure{.id = "fig-region", .title = "Confidence region of the coefficients", .caption = {}, .selectors = {"Law"}, .plots = {}};
   bool profile = false, ellipse = false;
-  for (const LawFit& fit : context.best.fit.fits) {
+  for (const LawFit* one : FitsInOrder(context)) {
+    const LawFit& fit = *one;
     const ParameterEstimate *mu = Friction(fit), *e = Restitution(fit);
     if (!mu || !e) continue;
     Plot plot{.choice = {LawTitle(fit.law)}, .x_label = "friction coefficient μ", .y_label = "coefficient of restitution e", .series = {}};
@@ -85,10 +91,7 @@ Figure RegionFigure(const ReportContext& context) {
     if (!anything) continue;
     Finish(plot);
     plot.x_min = std::max(plot.x_min, mu->value >= 0 ? 0.0 : plot.x_min);
-    if (&fit == context.fit)
-      figure.plots.insert(figure.plots.begin(), std::move(plot));
-    else
-      figure.plots.push_back(std::move(plot));
+    figure.plots.push_back(std::move(plot));
   }
   figure.caption = profile ? "Joint region from the profile of the likelihood, with the scatter parameters fitted anew at every point."
                            : "Joint region of the normal approximation (no likelihood profile was asked for).";
@@ -99,7 +102,8 @@ Figure RegionFigure(const ReportContext& context) {
 
 Figure InfluenceFigure(const ReportContext& context) {
   Figure figure{.id = "fig-influence", .title = "Influence of single impacts", .caption = {}, .selectors = {"Law"}, .plots = {}};
-  for (const LawFit& fit : context.best.fit.fits) {
+  for (const LawFit* one : FitsInOrder(context)) {
+    const LawFit& fit = *one;
     Plot plot{.choice = {LawTitle(fit.law)},
               .x_label = "shift of μ without the impact [sd]",
               .y_label = "shift of e without the impact [sd]",
@@ -117,10 +121,7 @@ Figure InfluenceFigure(const ReportContext& context) {
     for (Series* s : {&normal, &wild})
       if (!s->x.empty()) plot.series.push_back(std::move(*s));
     Finish(plot);
-    if (&fit == context.fit)
-      figure.plots.insert(figure.plots.begin(), std::move(plot));
-    else
-      figure.plots.push_back(std::move(plot));
+    figure.plots.push_back(std::move(plot));
   }
   figure.caption =
       "Change of each coefficient when one impact is left out, in its own standard deviation. A point beyond ±1 carries the result by "
@@ -165,7 +166,9 @@ Section FitSection(const ReportContext& context) {
   section.html = fmt::format(
       "<p>Friction and restitution were identified together from {}, each weighted by its measured covariance. The total standard "
       "deviation "
-      "includes the scatter between impacts; \u201Cnoise only\u201D is what measurement noise alone would give.</p>\n",
+      "includes the scatter between impacts; \u201Cnoise only\u201D is what measurement noise alone would give. Bold: the law that "
+      "predicts unseen "
+      "recordings best.</p>\n",
       Count(context.best.fit.n_events > 0 ? context.best.fit.n_events : context.n_accepted, "accepted impact"));
   section.html += ParameterTable(context) + LawTable(context);
   section.html +=

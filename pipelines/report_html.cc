@@ -109,7 +109,10 @@ std::string Percent(double share) {
 
 int DecimalsFor(double sd) {
   if (!std::isfinite(sd) || sd <= 0) return 3;
-  return std::clamp(1 - static_cast<int>(std::floor(std::log10(sd) + 1e-9)), 0, 6);
+  // Two digits of an sd that starts with 1, 2 or 3, one of a larger: the rounding then costs at most a seventh of it.
+  const double exponent = std::floor(std::log10(sd) + 1e-9);
+  const double lead = sd / std::pow(10.0, exponent);
+  return std::clamp((lead < 3.55 || lead >= 9.5 ? 1 : 0) - static_cast<int>(exponent) - (lead >= 9.5 ? 1 : 0), 0, 6);
 }
 
 std::string ValueSd(double value, double sd) {
@@ -155,8 +158,8 @@ std::string QuantityTitle(std::string_view quantity) {
                                                                         {"omega_plus_z", "spin z after"},
                                                                         {"v_n_plus", "contact speed along n after"},
                                                                         {"v_t_plus", "contact speed along the floor after"},
-                                                                        {"J_t_over_J_n", "impulse ratio J_t / J_n"},
-                                                                        {"energy_ratio", "energy ratio T+ / T−"}};
+                                                                        {"J_t_over_J_n", "impulse ratio Jₜ / Jₙ"},
+                                                                        {"energy_ratio", "energy ratio T⁺ / T⁻"}};
   return Lookup(names, quantity, Spaced(quantity));
 }
 
@@ -241,11 +244,11 @@ std::string IntervalChart(const std::string& title, const std::string& unit, con
   if (!(high >= low)) return {};
   const double pad = high > low ? 0.06 * (high - low) : std::max(0.05 * std::abs(high), 1e-6);
   low -= pad, high += pad;
-  const double left = 150, right = 380, top = std::isfinite(reference) && !reference_label.empty() ? 22 : 8, pitch = 26;
+  const double left = 140, right = 420, top = std::isfinite(reference) && !reference_label.empty() ? 22 : 8, pitch = 26;
   const double bottom = top + pitch * static_cast<double>(rows.size());
   const auto px = [&](double v) { return left + (right - left) * (std::clamp(v, low, high) - low) / (high - low); };
   std::string svg =
-      fmt::format("<svg class=\"interval\" viewBox=\"0 0 400 {:.0f}\" role=\"img\" aria-label=\"{}\">", bottom + 24, Escape(title));
+      fmt::format("<svg class=\"interval\" viewBox=\"0 0 440 {:.0f}\" role=\"img\" aria-label=\"{}\">", bottom + 24, Escape(title));
   const std::vector<double> ticks = Ticks(low, high, 4);
   for (const double tick : ticks)
     svg += fmt::format("<path class=\"grid\" d=\"M{0:.1f} {1:.0f}V{2:.0f}\"/><text class=\"tick\" x=\"{0:.1f}\" y=\"{3:.0f}\">{4}</text>",

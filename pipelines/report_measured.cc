@@ -49,7 +49,7 @@ void LimitRange(Plot& plot, double lower_limit, double upper_limit) {
   std::erase_if(y, [](double v) { return !std::isfinite(v); });
   if (y.empty()) return;
   std::sort(y.begin(), y.end());
-  plot.y_min = std::max(lower_limit, std::min(y.front(), 0.0) - 0.03);
+  plot.y_min = y.front() >= 0 ? 0 : std::max(lower_limit, y.front() - 0.03);
   plot.y_max = std::min(upper_limit, 1.08 * std::max(y.back(), 0.1));
 }
 
@@ -109,7 +109,7 @@ std::vector<Figure> MeasuredFigures(const ReportContext& context) {
       Plot plot{.choice = {lean ? "lean" : "approach speed"},
                 .x_label = lean ? (planar ? "lean of the centre of mass over the contact [°]" : "angle between lever and normal [°]")
                                 : "approach speed of the contact point [m/s]",
-                .y_label = restitution ? "measured −v_n⁺ / v_n⁻" : "measured |J_t| / J_n",
+                .y_label = restitution ? "measured −vₙ⁺ / vₙ⁻" : "measured |Jₜ| / Jₙ",
                 .series = {}};
       for (auto& [path_case, s] : by_case) {
         s.name = path_case.empty() ? "impacts" : "case " + path_case;

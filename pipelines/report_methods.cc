@@ -37,7 +37,7 @@ std::string Definitions(const ReportContext& context) {
           "scatter between impacts as parameters of their own. Intervals are 95 % intervals of the profile likelihood; one-sided where "
           "the coefficient runs into a bound or the data leave a side open.",
           identify.likelihood == Likelihood::kGaussian   ? "normal"
-          : identify.likelihood == Likelihood::kStudentT ? fmt::format("Student-t ({} degrees of freedom)", Num(identify.student_dof, 2))
+          : identify.likelihood == Likelihood::kStudentT ? fmt::format("Student-t ({} degrees of freedom)", Num(identify.student_dof, 1))
                                                          : std::string("contaminated normal")));
   out += Definition("Prediction error",
                     "√(dᵀ M d / vᵀ M v): d is the predicted minus the measured rigid-body velocity (translation and spin), M the mass "
@@ -47,10 +47,10 @@ std::string Definitions(const ReportContext& context) {
       "Verdicts",
       fmt::format(
           "After ASME V&amp;V 20: E = prediction − measurement, u² = u²<sub>num</sub> + u²<sub>input</sub> + u²<sub>D</sub> with the "
-          "covariance between "
-          "prediction and measurement. Adequate: |E| + k u ≤ tolerance. Discrepant: |E| &gt; k u. Otherwise unresolved: a noisy experiment "
+          "covariance between prediction and measurement, but without the scatter between impacts, which would excuse a law for "
+          "what it does not explain. Adequate: |E| + k u ≤ tolerance. Discrepant: |E| &gt; k u. Otherwise unresolved: a noisy experiment "
           "never passes. Here k = {}.",
-          Num(validation.coverage, 2)));
+          Num(validation.coverage, 1)));
   out += Definition(
       "Selection",
       "An impact counts when its kinematics say that a single contact happened between two stretches of free flight. How well a law "

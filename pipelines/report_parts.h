@@ -60,6 +60,9 @@ struct MedianError {
 };
 MedianError ErrorOf(const ValidationTable& table, const std::string& law);
 
+// Fits with the one spoken of first in front.
+std::vector<const LawFit*> FitsInOrder(const ReportContext& context);
+
 // The two parameters of a fit; null where a fit has fewer.
 const ParameterEstimate* Friction(const LawFit& fit);
 const ParameterEstimate* Restitution(const LawFit& fit);
@@ -73,7 +76,10 @@ struct MeasuredImpact {
 };
 MeasuredImpact Measure(const ImpactEvent& event);
 
-// Colour of a case code, and of a law.
+// Value of a frame error with its sd in the unit its name ends in, e.g. "-35.9 +- 0.4 mrad".
+std::string EstimateWords(const std::string& parameter, const Estimate& estimate);
+
+// Colour of a case code.
 int CaseColour(const std::string& path_case);
 
 }  // namespace impactlab::internal

@@ -14,28 +14,33 @@ namespace {
 
 const char* SampleName(bool in_sample) { return in_sample ? "in sample" : "unseen recordings"; }
 
-// Laws in the order of the fits, the one spoken of first in front.
+std::string WithUnit(const std::string& text, const std::string& unit) {
+  return unit.empty() || unit == "1" ? text : text + " [" + unit + "]";
+}
+
 std::vector<std::string> Laws(const ReportContext& context) {
   std::vector<std::string> laws;
-  if (context.fit) laws.push_back(context.fit->law);
-  for (const LawFit& fit : context.best.fit.fits)
-    if (&fit != context.fit) laws.push_back(fit.law);
+  for (const LawFit* fit : FitsInOrder(context)) laws.push_back(fit->law);
   return laws;
 }
 
 void ErrorRows(HtmlTable& table, const ReportContext& context, const ValidationTable& validation, const std::string& frames, bool all) {
+  std::vector<const ErrorSummary*> ordered;
   for (const std::string& law : Laws(context))
-    for (const ErrorSummary& s : validation.error_summary) {
-      if (s.law != law || (s.group == "all") != all) continue;
-      std::vector<std::string> cells = {LawTitle(s.law), SampleName(s.in_sample)};
-      if (!all) cells.insert(cells.begin() + 1, "case " + Escape(s.group));
-      if (!frames.empty()) cells.push_back(frames);
-      for (std::string& cell :
-           std::vector<std::string>{fmt::format("{}", s.n), Percent(s.median_by_plus), Percent(s.mean_by_plus), Percent(s.median_by_minus),
-                                    Percent(s.mean_by_minus), Percent(s.median_by_change), Percent(s.mean_by_change)})
-        cells.push_back(std::move(cell));
-      table.Row(cells, context.fit && law == context.fit->law && !s.in_sample && frames != "as recorded" ? "first" : "");
-    }
+    for (const bool in_sample : {false, true})
+      for (const ErrorSummary& s : validation.error_summary)
+        if (s.law == law && (s.group == "all") == all && s.in_sample == in_sample) ordered.push_back(&s);
+  for (const ErrorSummary* one : ordered) {
+    const ErrorSummary& s = *one;
+    std::vector<std::string> cells = {LawTitle(s.law), SampleName(s.in_sample)};
+    if (!all) cells.insert(cells.begin() + 1, "case " + Escape(s.group));
+    if (!frames.empty()) cells.push_back(frames);
+    for (std::string& cell :
+         std::vector<std::string>{fmt::format("{}", s.n), Percent(s.median_by_plus), Percent(s.mean_by_plus), Percent(s.median_by_minus),
+                                  Percent(s.mean_by_minus), Percent(s.median_by_change), Percent(s.mean_by_change)})
+      cells.push_back(std::move(cell));
+    table.Row(cells, context.fit && s.law == context.fit->law && !s.in_sample && frames != "as recorded" ? "first" : "");
+  }
 }
 
 std::vector<std::string> ErrorHeaders(std::vector<std::string> lead) {
@@ -69,14 +74,18 @@ std::string VerdictBar(const QuantitySummary& s) {
 std::string QuantityTable(const ReportContext& context, const std::string& law) {
   std::map<std::string, std::string> unit;
   for (const ValidationRow& row : context.best.validation.rows) unit.emplace(row.quantity, row.unit);
-  HtmlTable table(LawTitle(law) + " law: verdict on every predicted quantity",
-                  {"Quantity", "Sample", "#n", "Adequate · unresolved · discrepant", "#adequate", "#unresolved", "#discrepant",
-                   "#rms difference", "#bias", "Unit", "#rms z"});
-  for (const QuantitySummary& s : context.best.validation.quantity_summary) {
-    if (s.law != law || s.group != "all") continue;
-    table.Row({Escape(QuantityTitle(s.quantity)), SampleName(s.in_sample), fmt::format("{}", s.n), VerdictBar(s),
-               fmt::format("{}", s.adequate), fmt::format("{}", s.unresolved), fmt::format("{}", s.discrepant), Num(s.rms, 2),
-               Num(s.bias, 2), Escape(unit[s.quantity]), Fixed(s.rms_z, 2)});
+  HtmlTable table(
+      LawTitle(law) + " law: verdict on every predicted quantity",
+      {"Quantity", "Sample", "#n", "Verdicts", "#adequate", "#unresolved", "#discrepant", "#rms difference", "#bias", "#rms z"});
+  std::vector<const QuantitySummary*> ordered;
+  for (const bool in_sample : {false, true})
+    for (const QuantitySummary& s : context.best.validation.quantity_summary)
+      if (s.law == law && s.group == "all" && s.in_sample == in_sample) ordered.push_back(&s);
+  for (const QuantitySummary* one : ordered) {
+    const QuantitySummary& s = *one;
+    table.Row({Escape(WithUnit(QuantityTitle(s.quantity), unit[s.quantity])), SampleName(s.in_sample), fmt::format("{}", s.n),
+               VerdictBar(s), fmt::format("{}", s.adequate), fmt::format("{}", s.unresolved), fmt::format("{}", s.discrepant),
+               Num(s.rms, 2), Num(s.bias, 2), Fixed(s.rms_z, 2)});
   }
   return table.rows() > 0 ? table.Html() : std::string();
 }
@@ -105,15 +114,9 @@ std::vector<Group> Groups(const ReportContext& context) {
   return groups;
 }
 
-std::string WithUnit(const std::string& text, const std::string& unit) { return unit.empty() ? text : text + " [" + unit + "]"; }
-
 Figure AgainstMeasured(const ReportContext& context, const std::vector<Group>& groups) {
-  Figure figure{.id = "fig-predicted",
-                .title = "Predicted against measured",
-                .caption = {},
-                .selectors = {"Law", "Quantity", "Sample"},
-                .plots = {},
-                .wide = true};
+  Figure figure{
+      .id = "fig-predicted", .title = "Predicted against measured", .caption = {}, .selectors = {"Law", "Quantity", "Sample"}, .plots = {}};
   bool thinned = false;
   for (const Group& group : groups) {
     std::map<std::string, Series> by_case;
@@ -155,8 +158,7 @@ Figure Standardised(const ReportContext& context, const std::vector<Group>& grou
                 .title = "Differences in units of their uncertainty",
                 .caption = {},
                 .selectors = {"Law", "Quantity"},
-                .plots = {},
-                .wide = true};
+                .plots = {}};
   constexpr double kLimit = 5;
   constexpr int kBins = 40;
   const auto add = [&](const std::string& law, const std::string& quantity, const std::vector<double>& unseen,
@@ -237,12 +239,14 @@ Section PredictionSection(const ReportContext& context) {
   std::string first, others;
   for (const std::string& law : Laws(context)) (context.fit && law == context.fit->law ? first : others) += QuantityTable(context, law);
   if (!first.empty())
-    section.html += "<h3>Verdicts</h3>\n" + first +
-                    fmt::format(
-                        "<p class=\"foot\">Adequate: |difference| + {0} u is within the tolerance ({1} m/s, {2} rad/s). Discrepant: "
-                        "|difference| exceeds "
-                        "{0} u. Otherwise the measurement cannot tell. u is the standard uncertainty of the difference.</p>\n",
-                        Num(options.coverage, 2), Num(options.tolerance_velocity, 2), Num(options.tolerance_spin, 2));
+    section.html +=
+        "<h3>Verdicts</h3>\n" + first +
+        fmt::format(
+            "<p class=\"foot\">Adequate: |difference| + {0} u is within the tolerance ({1} m/s, {2} rad/s). Discrepant: "
+            "|difference| exceeds "
+            "{0} u. Otherwise the measurement cannot tell. u is the standard uncertainty "
+            "of the difference from measurement and coefficients, without the scatter between impacts: the law itself is on trial.</p>\n",
+            Num(options.coverage, 2), Num(options.tolerance_velocity, 2), Num(options.tolerance_spin, 2));
   if (!others.empty()) section.html += "<details><summary>Verdicts on the other laws</summary>" + others + "</details>\n";
   return section;
 }

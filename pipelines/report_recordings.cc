@@ -146,7 +146,7 @@ std::string State(const ImpactEvent& event) { return event.accepted ? "accepted"
 
 // Two panels for one recording, for pages without the plotting library.
 std::string StaticView(const View& view, bool planar) {
-  static const std::vector<std::string> planar_names = {"x", "z", "θ"}, spatial_names = {"x", "y", "z", "q_w", "q_x", "q_y", "q_z"};
+  static const std::vector<std::string> planar_names = {"x", "z", "θ"}, spatial_names = {"x", "y", "z", "qw", "qx", "qy", "qz"};
   const std::vector<std::string>& names = planar ? planar_names : spatial_names;
   const std::size_t split = planar ? 2 : 3;
   std::string out;

@@ -121,6 +121,7 @@ std::string ToSvg(const Plot& plot, const std::string& title) {
 
 std::string FigureHtml(const Figure& figure, bool interactive) {
   if (figure.empty()) return {};
+  bool left_out = false;
   std::string out =
       fmt::format("<figure class=\"figure{}\" id=\"{}\"><h3>{}</h3>", figure.wide ? " wide" : "", figure.id, Escape(figure.title));
   if (interactive || figure.plots.size() == 1) {
@@ -128,12 +129,18 @@ std::string FigureHtml(const Figure& figure, bool interactive) {
     out += "<div class=\"controls\"></div><div class=\"drawing\">" + ToSvg(figure.plots[0], figure.title) + "</div>";
   } else {
     for (std::size_t i = 0; i < figure.plots.size(); ++i) {
+      // A drawing for every law would make the page long: the law spoken of first stands for them.
+      if (figure.selectors[0] == "Law" && figure.plots[i].choice[0] != figure.plots[0].choice[0]) {
+        left_out = true;
+        continue;
+      }
       std::string name;
       for (const std::string& choice : figure.plots[i].choice) name += (name.empty() ? "" : ", ") + choice;
       out += fmt::format("<details{}><summary>{}</summary>{}</details>", i == 0 ? " open" : "", Escape(name),
                          ToSvg(figure.plots[i], figure.title));
     }
   }
+  if (left_out) out += "<p class=\"foot\">Drawn for the " + Escape(figure.plots[0].choice[0]) + " law.</p>";
   return out + "<figcaption>" + figure.caption + "</figcaption></figure>\n";
 }
 

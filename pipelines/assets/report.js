@@ -40,7 +40,7 @@
   const layout = (look) => ({
     font: {family: getComputedStyle(document.body).fontFamily, size: 12, color: look.soft}, paper_bgcolor: 'rgba(0,0,0,0)', plot_bgcolor: 'rgba(0,0,0,0)',
     margin: {l: 62, r: 10, t: 8, b: 48}, hovermode: 'closest', barmode: 'overlay',
-    legend: {orientation: 'h', x: 0, y: -0.2, yanchor: 'top', font: {size: 12.5, color: look.ink}},
+    legend: {orientation: 'h', x: 0, y: -0.17, yanchor: 'top', font: {size: 12.5, color: look.ink}},
     hoverlabel: {bgcolor: look.bg, bordercolor: look.line, font: {color: look.ink, size: 12.5}},
   });
 
@@ -175,7 +175,7 @@
     };
 
     const drawTable = (recording) => {
-      const headers = ['Impact', 'Time [s]', 'Outcome', 'Approach speed [m/s]', '−v_n⁺ / v_n⁻', '|J_t| / J_n', 'Lean [°]', 'Frames', 'Detail'];
+      const headers = ['Impact', 'Time [s]', 'Outcome', 'Approach speed [m/s]', '−vₙ⁺ / vₙ⁻', '|Jₜ| / Jₙ', 'Lean [°]', 'Frames', 'Detail'];
       const t = element('table'), head = element('tr'), body = element('tbody');
       t.append(element('caption', 'Impacts of ' + recording.name));
       headers.forEach((h, k) => head.append(element('th', h, {scope: 'col', class: k === 2 || k === 8 ? '' : 'n'})));
@@ -195,7 +195,7 @@
     const drawPlot = (recording) => {
       const look = theme(), t = unpack(recording.t), channels = recording.channels.map(unpack);
       const panels = recording.planar ? [['x [m]', [0], ['x']], ['z [m]', [1], ['z']], ['θ [rad]', [2], ['θ']]]
-                                      : [['position [m]', [0, 1, 2], ['x', 'y', 'z']], ['quaternion [1]', [3, 4, 5, 6], ['q_w', 'q_x', 'q_y', 'q_z']]];
+                                      : [['position [m]', [0, 1, 2], ['x', 'y', 'z']], ['quaternion [1]', [3, 4, 5, 6], ['qw', 'qx', 'qy', 'qz']]];
       const used = t.map((_, i) => recording.used.some(([a, b]) => i >= a && i <= b));
       const traces = [], shapes = [], height = 1 / panels.length, gap = 0.035;
       const full = {...layout(look), height: recording.planar ? 620 : 600, shapes, xaxis: axis(look, 't [s]'), showlegend: !recording.planar, legend: {...layout(look).legend, y: -0.1}};

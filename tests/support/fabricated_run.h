@@ -1,5 +1,6 @@
 #pragma once
-// A RunResult with plausible numbers made by simple code, for tests of what is written about a run. Nothing here is an estimate of anything.
+// A RunResult with plausible numbers made by simple code, for tests of what is written about a run. Nothing here is an estimate of
+// anything.
 
 #include <fmt/format.h>
 
@@ -20,8 +21,8 @@ struct FabricateOptions {
   bool planar = true;
   int recordings = 40;
   int frames = 200;
-  bool corrected = true;   // with a second analysis after the audit
-  bool accepted = true;    // false: every impact is rejected
+  bool corrected = true;  // with a second analysis after the audit
+  bool accepted = true;   // false: every impact is rejected
   std::uint64_t seed = 7;
 };
 
@@ -39,7 +40,8 @@ inline ImpactEvent MakeEvent(Rng& rng, const Body& body, const Plane& floor, con
   if (body.planar)
     event.X_WB = PlanarPose(x, 0, lean - 0.785 + 1.5708 * std::floor(Uniform(rng, -2, 3)));
   else
-    event.X_WB.linear() = Eigen::Quaterniond(Normal(rng, 1), Normal(rng, 1), Normal(rng, 1), Normal(rng, 1)).normalized().toRotationMatrix();
+    event.X_WB.linear() =
+        Eigen::Quaterniond(Normal(rng, 1), Normal(rng, 1), Normal(rng, 1), Normal(rng, 1)).normalized().toRotationMatrix();
   event.X_WB.translation().z() -= ContactWithPlane(body, event.X_WB, floor).gap;
   event.p_WP = ContactWithPlane(body, event.X_WB, floor).p_WP;
   event.v_minus = {Uniform(rng, -0.8, 0.8), body.planar ? 0 : Uniform(rng, -0.8, 0.8), -Uniform(rng, 0.9, 2.4)};
@@ -70,7 +72,8 @@ inline PoseRecording MakeRecording(Rng& rng, const ImpactEvent& event, const Bod
   for (int k = 0; k < frames; ++k) {
     const double t = k * 0.5 / std::max(1, frames - 1);
     const bool plus = t > event.t;
-    const BodyState at = Propagate({event.X_WB, plus ? event.v_plus : event.v_minus, plus ? event.omega_plus : event.omega_minus}, body, flight, t - event.t);
+    const BodyState at = Propagate({event.X_WB, plus ? event.v_plus : event.v_minus, plus ? event.omega_plus : event.omega_minus}, body,
+                                   flight, t - event.t);
     Eigen::Isometry3d X = at.X_WB;
     for (const int axis : {0, 2}) X.translation()[axis] += Normal(rng, 5e-5);
     recording.t.push_back(t);
@@ -96,7 +99,8 @@ inline void AddFlights(Rng& rng, MotionFit& fit, const ImpactEvent& event, const
   }
   RestPose rest;
   rest.recording = event.recording;
-  rest.X_WB = body.planar ? PlanarPose(0, 0, tilt + Normal(rng, 1e-3) + 1.5707963 * std::floor(Uniform(rng, 0, 4))) : Eigen::Isometry3d::Identity();
+  rest.X_WB =
+      body.planar ? PlanarPose(0, 0, tilt + Normal(rng, 1e-3) + 1.5707963 * std::floor(Uniform(rng, 0, 4))) : Eigen::Isometry3d::Identity();
   rest.X_WB.translation().z() -= ContactWithPlane(body, rest.X_WB, floor).gap - Normal(rng, 5e-5);
   fit.rests.push_back(rest);
 }
@@ -105,7 +109,8 @@ inline LawFit MakeFit(Rng& rng, const std::string& law, const std::string& name,
   LawFit fit;
   fit.law = law;
   const double mu = 0.11;
-  fit.parameters = {{"mu_k", mu, 0.004, 0.0004, mu - 0.008, mu + 0.009, true, ""}, {name, e, 0.011, 0.0012, e - 0.021, e + 0.023, true, ""}};
+  fit.parameters = {{"mu_k", mu, 0.004, 0.0004, mu - 0.008, mu + 0.009, true, ""},
+                    {name, e, 0.011, 0.0012, e - 0.021, e + 0.023, true, ""}};
   fit.covariance = Eigen::Matrix2d{{1.6e-5, 1.5e-5}, {1.5e-5, 1.21e-4}};
   fit.covariance_noise_only = 0.01 * fit.covariance;
   fit.discrepancy = {0.021, 0.034, 0.027};
@@ -165,14 +170,23 @@ inline void AddRows(Rng& rng, ValidationTable& table, const std::string& law, co
       const double m = (in_sample ? 0.041 : 0.044) * scatter;
       table.error_summary.push_back({law, group, in_sample, group == "all" ? n : n / 5, m, 1.3 * m, 0.6 * m, 0.8 * m, 0.4 * m, 0.5 * m});
       for (const char* quantity : {"v_plus_x", "v_plus_z", "omega_plus_y", "v_n_plus", "J_t_over_J_n", "energy_ratio"})
-        table.quantity_summary.push_back({law, quantity, group, in_sample, n, n * 6 / 10, n * 2 / 10, n - n * 6 / 10 - n * 2 / 10, 0.041, -0.003, 1.1});
+        table.quantity_summary.push_back(
+            {law, quantity, group, in_sample, n, n * 6 / 10, n * 2 / 10, n - n * 6 / 10 - n * 2 / 10, 0.041, -0.003, 1.1});
     }
 }
 
 inline AuditResult MakeAudit(Rng& rng, const std::vector<ImpactEvent>& accepted, double residual, bool named) {
   AuditResult audit;
   const int n = static_cast<int>(accepted.size());
-  audit.momentum = {n, residual, 0.6 * residual, 0.1 * residual, 18.4, 0.35, {0.0243, 2e-4, 0.0239, 0.0247, true, ""}, {0.0251, 9e-4, 0.0233, 0.0269, true, ""}, 0.0245};
+  audit.momentum = {n,
+                    residual,
+                    0.6 * residual,
+                    0.1 * residual,
+                    18.4,
+                    0.35,
+                    {0.0243, 2e-4, 0.0239, 0.0247, true, ""},
+                    {0.0251, 9e-4, 0.0233, 0.0269, true, ""},
+                    0.0245};
   audit.momentum_corrected = audit.momentum;
   audit.momentum_corrected.rms *= 0.3;
   if (n == 0) audit.momentum = audit.momentum_corrected = {};
@@ -189,8 +203,14 @@ inline AuditResult MakeAudit(Rng& rng, const std::vector<ImpactEvent>& accepted,
                     {"length_scale", "free_flight", {1.0006, 0.0012, 0.9982, 1.0030, true, ""}},
                     {"com_offset_x_m", "momentum", {0, 0, 0, 0, false, "collinear with com_offset_z_m"}}};
   if (named)
-    audit.findings = {{"theta_offset_rad", true, {-0.0359, 0.0004, -0.0367, -0.0351, true, ""}, "The recorded attitude is off by -0.0359 +- 0.0004 rad: momentum and rest poses agree."},
-                      {"length_scale|clock_rate", false, {1.001, 0.002, 0.997, 1.005, true, ""}, "Length scale and clock rate cannot be told apart by free flight alone."}};
+    audit.findings = {{"theta_offset_rad",
+                       true,
+                       {-0.0359, 0.0004, -0.0367, -0.0351, true, ""},
+                       "The recorded attitude is off by -0.0359 +- 0.0004 rad: momentum and rest poses agree."},
+                      {"length_scale|clock_rate",
+                       false,
+                       {1.001, 0.002, 0.997, 1.005, true, ""},
+                       "Length scale and clock rate cannot be told apart by free flight alone."}};
   audit.inertia_note = "Radius of gyration: 24.5 mm from the shape, 24.3 +- 0.2 mm from momentum.";
   return audit;
 }
@@ -208,7 +228,8 @@ inline RunResult FabricatedRun(const FabricateOptions& options = {}) {
   experiment.body = MakeBox({0.06, options.planar ? 0 : 0.06, 0.06}, 0.2, options.planar);
   experiment.body.name = options.planar ? "square" : "cube";
   const Eigen::Vector3d& gravity = experiment.motion.flight.gravity_W;
-  const RejectReason reasons[] = {RejectReason::kSecondContact, RejectReason::kSecondContact, RejectReason::kEdgeOrFlatLanding, RejectReason::kArcMisfit};
+  const RejectReason reasons[] = {RejectReason::kSecondContact, RejectReason::kSecondContact, RejectReason::kEdgeOrFlatLanding,
+                                  RejectReason::kArcMisfit};
   std::vector<ImpactEvent> accepted;
   for (int i = 0; i < options.recordings; ++i) {
     ImpactEvent event = MakeEvent(rng, experiment.body, experiment.floor, gravity);
@@ -244,7 +265,8 @@ inline RunResult FabricatedRun(const FabricateOptions& options = {}) {
   run.has_corrected = options.corrected;
   if (options.corrected) {
     run.corrected = run.recorded;
-    for (ImpactEvent& event : run.recorded.events) event.omega_plus.y() += Normal(rng, 4) + (event.p_WP - event.X_WB.translation()).x() * 120;
+    for (ImpactEvent& event : run.recorded.events)
+      event.omega_plus.y() += Normal(rng, 4) + (event.p_WP - event.X_WB.translation()).x() * 120;
     run.corrected.correction.floor_offset = 2e-5;
     fill(run.corrected, 1);
     run.audit_corrected = MakeAudit(rng, accepted, 0.9, false);
