@@ -214,7 +214,8 @@ void HtmlTable::Row(const std::vector<std::string>& cells, std::string_view row_
 std::string HtmlTable::Html(bool tall) const {
   // The box takes the keyboard focus so that it can be scrolled without a mouse.
   return fmt::format(
-      "<div class=\"scroll{}\" tabindex=\"0\" role=\"region\" aria-label=\"{}\"><table><caption>{}</caption><thead><tr>{}</tr></thead>"
+      "<div class=\"scroll{}\" tabindex=\"0\" role=\"region\" "
+      "aria-label=\"{}\"><table><caption><span>{}</span></caption><thead><tr>{}</tr></thead>"
       "<tbody>\n{}</tbody></table></div>\n",
       tall ? " tall" : "", Escape(caption_), Escape(caption_), head_, body_);
 }

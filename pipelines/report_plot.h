@@ -26,6 +26,7 @@ struct Series {
   std::vector<double> sd_x = {}, sd_y = {};  // one standard deviation, drawn as an error bar; empty: none
   std::vector<int> event = {};               // EventCode of every point, so that a click finds the recording; empty: none
   double bar_width = 0;
+  double size = 6;  // of the points of a static drawing [px]
 };
 inline constexpr int kInk = -1;
 

@@ -155,7 +155,7 @@ std::string StaticView(const View& view, bool planar) {
         .choice = {}, .x_label = "t [s]", .y_label = attitude ? (planar ? "θ [rad]" : "quaternion [1]") : "position [m]", .series = {}};
     for (std::size_t k = attitude ? split : 0; k < (attitude ? names.size() : split); ++k) {
       Series frames{.name = names[k] + ", frames", .mark = Mark::kDot, .colour = static_cast<int>(k)};
-      frames.x = view.t, frames.y = view.channels[k];
+      frames.x = view.t, frames.y = view.channels[k], frames.size = 2.5;
       plot.series.push_back(std::move(frames));
       for (const Arc& arc : view.arcs) {
         Series line{.name = {}, .mark = Mark::kLine, .colour = static_cast<int>(k)};

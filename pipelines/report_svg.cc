@@ -67,7 +67,7 @@ std::string Points(const Frame& frame, const Series& s) {
   std::string out;
   const std::string colour = Colour(s.colour);
   if (!bars.empty()) out += fmt::format("<path class=\"{} err\" d=\"{}\"/>", colour, bars);
-  out += fmt::format("<path class=\"{} dot\" d=\"{}\"/>", colour, dots);
+  out += fmt::format("<path class=\"{} dot\" stroke-width=\"{}\" d=\"{}\"/>", colour, s.size, dots);
   if (s.mark == Mark::kRing) out += fmt::format("<path class=\"hole\" d=\"{}\"/>", dots);
   return out;
 }

@@ -57,9 +57,10 @@
               line: {color: colour, width: s.colour < 0 ? 1.1 : 1.8, dash: s.mark === 'dash' ? 'dash' : 'solid', shape: s.mark === 'outline' ? 'hvh' : 'linear'}};
     }
     const bars = (sd) => (sd ? {type: 'data', array: sd, color: faded(colour, 0.35), thickness: 1, width: 0} : undefined);
+    const many = s.x.length > 120;
     return {
       ...base, type: 'scatter', mode: 'markers', customdata: s.event, error_x: bars(s.sx), error_y: bars(s.sy),
-      marker: {color: colour, size: 6.5, symbol: symbols[s.colour % 8] + (s.mark === 'ring' ? '-open' : ''), opacity: 0.9, line: {width: s.mark === 'ring' ? 1.5 : 0}},
+      marker: {color: colour, size: many ? 5 : 6.5, symbol: symbols[s.colour % 8] + (s.mark === 'ring' ? '-open' : ''), opacity: many ? 0.75 : 0.9, line: {width: s.mark === 'ring' ? 1.5 : 0}},
       text: s.x.map((x, i) => (s.event ? place(s.event[i]) : '') + `x ${short(x)}${s.sx ? ' ± ' + short(s.sx[i]) : ''}, y ${short(s.y[i])}${s.sy ? ' ± ' + short(s.sy[i]) : ''}`),
       hovertemplate: '%{text}<extra>%{fullData.name}</extra>',
     };
@@ -177,7 +178,9 @@
     const drawTable = (recording) => {
       const headers = ['Impact', 'Time [s]', 'Outcome', 'Approach speed [m/s]', '−vₙ⁺ / vₙ⁻', '|Jₜ| / Jₙ', 'Lean [°]', 'Frames', 'Detail'];
       const t = element('table'), head = element('tr'), body = element('tbody');
-      t.append(element('caption', 'Impacts of ' + recording.name));
+      const caption = element('caption');
+      caption.append(element('span', 'Impacts of ' + recording.name));
+      t.append(caption);
       headers.forEach((h, k) => head.append(element('th', h, {scope: 'col', class: k === 2 || k === 8 ? '' : 'n'})));
       for (const impact of recording.impacts) {
         const row = element('tr');
