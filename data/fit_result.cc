@@ -114,7 +114,7 @@ class Place {
   }
 
   std::string Choice(const std::vector<std::string>& allowed) const {
-    const std::string text = Text();
+    std::string text = Text();
     if (std::find(allowed.begin(), allowed.end(), text) == allowed.end()) Refuse(JoinNames(allowed, " | "));
     return text;
   }
@@ -218,9 +218,9 @@ Json FromLaw(const LawFit& fit) {
 LawFit ToLaw(const Place& place) {
   LawFit fit;
   fit.law = place["law"].Choice({"newton", "poisson", "energetic"});
-  static const std::vector<std::string> kParameters = {"mu_k", "mu_s", "e_star", "e_n", "e_p"};
+  static const std::vector<std::string> known = {"mu_k", "mu_s", "e_star", "e_n", "e_p"};
   for (const auto& [name, entry] : place["parameters"].Entries(true)) {
-    if (std::find(kParameters.begin(), kParameters.end(), name) == kParameters.end()) entry.Refuse("parameters " + JoinNames(kParameters));
+    if (std::find(known.begin(), known.end(), name) == known.end()) entry.Refuse("parameters " + JoinNames(known));
     fit.parameters.push_back(ToParameter(name, entry));
   }
   const std::size_t n = fit.parameters.size();
