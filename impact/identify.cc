@@ -50,7 +50,7 @@ double FitCouple(std::vector<PreparedEvent>& events, const IdentifyOptions& opti
     start += std::min(event.z_c.squaredNorm() / dim, 1.0) / events.size();
   }
   data.multiplicity.assign(events.size(), 1.0);
-  data.group.assign(dim, 0);
+  data.E.assign(events.size(), {internal::Mat::Identity(dim, dim)});
   std::vector<double> log_s{std::log(internal::kScatterFloor)};
   if (options.fit_discrepancy && events.size() > 1) {
     log_s[0] = 0.5 * std::log(start);
@@ -64,7 +64,13 @@ double FitCouple(std::vector<PreparedEvent>& events, const IdentifyOptions& opti
     const internal::Vec solved = event.V_cc_inverse * event.z_c;
     event.c_whitened = shape(event.z_c.dot(solved))[1] * solved;
   }
-  return VarianceCost(data, shape, log_s.data(), nullptr);
+  return VarianceCost(data, shape, log_s.data(), nullptr, nullptr);
+}
+
+// How much of the scatter's shape so many events can tell apart.
+int ScatterGroups(int n) {
+  if (n < 4) return 1;
+  return n < 8 ? 2 : 4;
 }
 
 // Best optimum of several descents: the user's guess and the valleys of a coarse scan across the mode boundaries.
@@ -74,7 +80,7 @@ FitPoint MultiStart(const FitTask& task, const ImpactModel& start, bool scan, La
     const int rows = static_cast<int>(kMuLevels.size()), columns = static_cast<int>(kELevels.size());
     std::vector<FitPoint> grid;
     for (double mu : kMuLevels) {
-      for (double e : kELevels) grid.push_back(EvaluateAt(task, mu, e, {}));
+      for (double e : kELevels) grid.push_back(EvaluateAt(task, mu, e, {}, false));
     }
     std::vector<FitPoint> valleys;
     for (int i = 0; i < rows; ++i) {
@@ -94,13 +100,13 @@ FitPoint MultiStart(const FitTask& task, const ImpactModel& start, bool scan, La
   }
   std::vector<FitPoint> ends;
   for (const FitPoint& point : starts) {
-    if (point.ok) ends.push_back(FitFrom(task, point, true, true));
+    if (point.ok) ends.push_back(FitFrom(task, point, true, true, 1e-7));
   }
   if (ends.empty()) return {};
   const auto best = std::min_element(ends.begin(), ends.end(), [](const FitPoint& a, const FitPoint& b) { return a.cost < b.cost; });
   fit.n_starts = static_cast<int>(starts.size());
   fit.n_starts_agreeing =
-      static_cast<int>(std::count_if(ends.begin(), ends.end(), [&](const FitPoint& p) { return p.cost < best->cost + 0.01; }));
+      static_cast<int>(std::count_if(ends.begin(), ends.end(), [&](const FitPoint& p) { return p.cost < best->cost + 0.05; }));
   return *best;
 }
 
@@ -200,7 +206,7 @@ LawFit Identify(std::span<const ImpactEvent> events, const Body& body, ImpactMod
                .multiplicity = std::vector<double>(n, 1.0),
                .law = start.law,
                .fit_discrepancy = options.fit_discrepancy && n > 1,
-               .one_scatter = n < 4,
+               .n_groups = ScatterGroups(n),
                .shape = internal::Shape(options, prepared.front().dim)};
   FitPoint best = MultiStart(task, start, options.intervals, fit);
   if (!best.ok) {
@@ -213,16 +219,16 @@ LawFit Identify(std::span<const ImpactEvent> events, const Body& body, ImpactMod
   if (options.intervals) {
     // The profiles may meet a deeper valley than the starts did; then they begin again from there.
     for (int attempt = 0; attempt < 3; ++attempt) {
-      const double threshold = internal::IntervalThreshold(n, info.scatter_share);
-      Profile mu_profile(task, best, info, 0), e_profile(task, best, info, 1);
+      const double mu_threshold = internal::IntervalThreshold(info, n, 0), e_threshold = internal::IntervalThreshold(info, n, 1);
+      Profile mu_profile(task, best, 0), e_profile(task, best, 1);
       const auto step = [&](int k) { return info.informed[k] ? std::clamp(2 * std::sqrt(info.covariance(k, k)), 1e-9, 0.2) : 0.05; };
       std::vector<double> levels = kMuLevels;
       levels.push_back(internal::kMuMax);
-      const internal::ProfileInterval mu_interval = FindInterval(mu_profile, 0, internal::kMuMax, step(0), threshold, levels);
-      const internal::ProfileInterval e_interval = FindInterval(e_profile, 0, 1, step(1), threshold, {});
+      const internal::ProfileInterval mu_interval = FindInterval(mu_profile, 0, internal::kMuMax, step(0), mu_threshold, levels);
+      const internal::ProfileInterval e_interval = FindInterval(e_profile, 0, 1, step(1), e_threshold, {});
       mu.value = best.mu;
       e.value = best.e;
-      JudgeFriction(mu_profile, mu_interval, best, threshold, mu);
+      JudgeFriction(mu_profile, mu_interval, best, mu_threshold, mu);
       e.lower95 = e_interval.lower;
       e.upper95 = e_interval.upper;
       e.identifiable = !(e_interval.lower_open && e_interval.upper_open);
@@ -231,7 +237,7 @@ LawFit Identify(std::span<const ImpactEvent> events, const Body& body, ImpactMod
                  : e_interval.upper_open ? "agrees with one: bounded below only"
                                          : "";
       if (!mu_profile.FoundBetter(best) && !e_profile.FoundBetter(best)) break;
-      best = FitFrom(task, best, true, true);
+      best = FitFrom(task, best, true, true, 1e-7);
       info = InformationAt(task, best);
     }
   } else {
@@ -242,8 +248,7 @@ LawFit Identify(std::span<const ImpactEvent> events, const Body& body, ImpactMod
     e.identifiable = info.informed[1];
   }
 
-  const double correction = n > 2 ? n / (n - 2.0) : 1;
-  fit.covariance = info.covariance * (1 + info.scatter_share * (correction - 1));
+  fit.covariance = info.covariance;
   fit.covariance_noise_only = NoiseOnlyCovariance(task, best);
   if (n < 2 && options.fit_discrepancy) {
     mu.reason = e.reason = "one event: its scatter cannot be told from its coefficients";
@@ -265,13 +270,12 @@ LawFit Identify(std::span<const ImpactEvent> events, const Body& body, ImpactMod
   }
   if (options.fit_discrepancy && n > 1) fit.discrepancy = ScatterOf(prepared, best);
   fit.loglik = -(best.cost + couple_cost);
-  fit.dof = n * (prepared.front().dim + prepared.front().dim_c) - 2 - (task.fit_discrepancy ? (task.one_scatter ? 2 : 3) : 0);
+  fit.dof = n * (prepared.front().dim + prepared.front().dim_c) - 2 - (task.fit_discrepancy ? (task.n_groups + 1) : 0);
   if (options.influence) {
     for (int i = 0; i < n; ++i) {
       const Eigen::Vector2d shift = internal::LeaveOneOut(info, i);
       EventInfluence influence{prepared[i].event->recording, prepared[i].event->impact, {}, 1};
-      const internal::Mat S = TotalCovariance(task, best, i);
-      influence.weight = task.shape(best.at[i].r.dot(S.llt().solve(best.at[i].r)))[1];
+      influence.weight = task.shape(best.at[i].r.dot(best.S[i].llt().solve(best.at[i].r)))[1];
       for (int k = 0; k < 2; ++k) {
         const double sd = fit.parameters[k].sd;
         influence.shift.push_back(sd > 0 ? shift[k] / sd : 0);

@@ -171,7 +171,12 @@ EventAt EvaluateEvent(const PreparedEvent& event, const ImpactModel& model, Need
     at.r = event.z_J - PickImpulse(Vector3d(outcome.J_F / event.p), planar);
     return at;
   }
-  const ImpactDerivatives d = Differentiate(event.event->contact, model);
+  const ImpactModel& last = event.differentiated_at;
+  if (last.e != model.e || last.mu_k != model.mu_k || last.mu_s != model.mu_s || last.law != model.law) {
+    event.derivatives = Differentiate(event.event->contact, model);
+    event.differentiated_at = model;
+  }
+  const ImpactDerivatives& d = event.derivatives;
   at.ok = d.status != SolveStatus::kInvalid && d.J_F.allFinite() && d.dJ.allFinite();
   at.digit = d.path_case.digit;
   at.r = event.z_J - PickImpulse(Vector3d(d.J_F / event.p), planar);
@@ -180,15 +185,16 @@ EventAt EvaluateEvent(const PreparedEvent& event, const ImpactModel& model, Need
   at.G.col(1) = PickImpulse(Vector3d(-d.dJ.col(9) / event.p), planar);
   if (need == Need::kDerivative) return at;
   const Input F = event.dz_J - (d.dJ.leftCols<3>() * event.dv_F + d.dJ.middleCols<6>(3) * event.dA_F) / event.p;
-  at.N = PickImpulse(Matrix3d(F * event.cov * F.transpose()), planar);
+  const Input F_cov = F.lazyProduct(event.cov);
+  at.N = PickImpulse(Matrix3d(F_cov.lazyProduct(F.transpose())), planar);
   Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, 0, 3, 3> N_Jc(event.dim, event.dim_c);
-  const Matrix3d all = F * event.cov_dz_c;
+  const Matrix3d all = F.lazyProduct(event.cov_dz_c);
   for (int i = 0; i < event.dim; ++i) {
     for (int j = 0; j < event.dim_c; ++j) N_Jc(i, j) = all(planar && i == 1 ? 2 : i, j);
   }
-  at.shift = N_Jc * event.c_whitened;
+  at.shift = N_Jc.lazyProduct(event.c_whitened);
   at.r -= at.shift;
-  at.N -= N_Jc * event.V_cc_inverse * N_Jc.transpose();
+  at.N -= Mat(N_Jc.lazyProduct(event.V_cc_inverse)).lazyProduct(N_Jc.transpose());
   at.N = (0.5 * (at.N + at.N.transpose())).eval();
   return at;
 }

@@ -39,6 +39,9 @@ struct PreparedEvent {
   Eigen::Matrix<double, kEventDim, 3> cov_dz_c = Eigen::Matrix<double, kEventDim, 3>::Zero();  // Sigma (d z_c)^T
   Mat V_cc_inverse;  // of noise + discrepancy, set once s_c is known
   Vec c_whitened;    // weight * V_cc^-1 z_c
+  // Last derivatives: a descent ends where it differentiated last, and the noise is wanted there. Not for use by several threads.
+  mutable ImpactModel differentiated_at{.e = -1};
+  mutable ImpactDerivatives derivatives;
 };
 
 // Events that can be used: accepted, finite, approaching. The rest are left out.

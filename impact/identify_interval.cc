@@ -24,47 +24,72 @@ Eigen::Matrix2d InverseWhere(const Eigen::Matrix2d& H, const std::array<bool, 2>
   return inverse;
 }
 
+Eigen::Vector2d LeaveOut(const Information& info, const Eigen::Matrix2d& curvature, const Eigen::Vector2d& score) {
+  const Eigen::Matrix2d rest = info.curvature - curvature;
+  std::array<bool, 2> informed = info.informed;
+  for (int k = 0; k < 2; ++k) informed[k] = informed[k] && rest(k, k) > 1e-3 * info.curvature(k, k);
+  return InverseWhere(rest, informed) * score;
+}
+
 }  // namespace
 
 Information InformationAt(const FitTask& task, const FitPoint& point) {
   Information info;
   const int dim = task.shape.dim();
-  Eigen::Matrix2d fisher = Eigen::Matrix2d::Zero(), meat = Eigen::Matrix2d::Zero();
   double slope = 0, square = 0, n = 0, share = 0;
   std::vector<Eigen::Vector2d> cluster_score;
+  std::vector<Eigen::Matrix2d> cluster_curvature;
   for (std::size_t i = 0; i < point.at.size(); ++i) {
     const EventAt& at = point.at[i];
-    const Mat S = TotalCovariance(task, point, static_cast<int>(i));
+    const Mat& S = point.S[i];
     const Eigen::LLT<Mat> llt(S);
     const Vec solved = llt.solve(at.r);
     const double q = at.r.dot(solved);
     const std::array<double, 3> rho = task.shape(q);
-    const Eigen::Matrix2d GSG = at.G.transpose() * llt.solve(at.G);
-    info.score.push_back(rho[1] * (at.G.transpose() * solved));
-    info.event_curvature.push_back(GSG);
     const double m = task.multiplicity[i];
-    fisher += m * GSG;
     slope += m * (rho[1] + 2 * rho[2] * q / dim);
     square += m * rho[1] * rho[1] * q / dim;
-    n += m;
     share += m * (1 - at.N.trace() / S.trace());
+    n += m;
+    info.score.push_back(rho[1] * (at.G.transpose() * solved));
+    info.event_curvature.push_back(at.G.transpose() * llt.solve(at.G));
+    info.curvature += m * info.event_curvature.back();
     const std::size_t cluster = (*task.events)[i].cluster;
-    if (cluster_score.size() <= cluster) cluster_score.resize(cluster + 1, Eigen::Vector2d::Zero());
+    if (cluster_score.size() <= cluster) {
+      cluster_score.resize(cluster + 1, Eigen::Vector2d::Zero());
+      cluster_curvature.resize(cluster + 1, Eigen::Matrix2d::Zero());
+    }
     cluster_score[cluster] += m * info.score.back();
+    cluster_curvature[cluster] += m * info.event_curvature.back();
   }
-  slope /= n;
+  // Mean curvature of the likelihood's shape: residual by residual it may be negative, on average it is not.
+  slope = std::max(slope / n, 0.1);
   square /= n;
-  slope = std::max(slope, 0.1);
-  info.scatter_share = std::clamp(share / n, 0.0, 1.0);
+  info.scatter_share = task.fit_discrepancy ? std::clamp(share / n, 0.0, 1.0) : 0.0;
+  info.curvature *= slope;
   for (Eigen::Matrix2d& h : info.event_curvature) h *= slope;
-  info.curvature = slope * fisher;
   for (int k = 0; k < 2; ++k) info.informed[k] = info.curvature(k, k) > 1e-10 * n;
-  for (const Eigen::Vector2d& u : cluster_score) meat += u * u.transpose();
-  info.n_clusters = static_cast<int>(cluster_score.size());
   const Eigen::Matrix2d inverse = InverseWhere(info.curvature, info.informed);
-  info.covariance = square / slope * inverse;
+  const Eigen::Matrix2d by_model = (task.fit_discrepancy ? square / slope : 1.0) * inverse;
+  Eigen::Matrix2d jackknife = Eigen::Matrix2d::Zero();
+  std::array<double, 2> sum{}, sum_square{};
+  const double n_clusters = static_cast<double>(cluster_score.size());
+  for (std::size_t c = 0; c < cluster_score.size(); ++c) {
+    const Eigen::Matrix2d h = slope * cluster_curvature[c];
+    const Eigen::Vector2d shift = LeaveOut(info, h, cluster_score[c]);
+    jackknife += (n_clusters - 1) / n_clusters * shift * shift.transpose();
+    const Eigen::Matrix2d expected = inverse * h * inverse;
+    for (int k = 0; k < 2; ++k) {
+      sum[k] += expected(k, k);
+      sum_square[k] += expected(k, k) * expected(k, k);
+    }
+  }
+  const double phi = n_clusters > 1 ? info.scatter_share : 0;
+  info.covariance = phi * jackknife + (1 - phi) * by_model;
   for (int k = 0; k < 2; ++k) {
-    if (info.informed[k] && info.covariance(k, k) > 0) info.deviance_scale[k] = inverse(k, k) / info.covariance(k, k);
+    if (!info.informed[k]) continue;
+    if (inverse(k, k) > 0) info.variance_ratio[k] = std::max(info.covariance(k, k) / inverse(k, k), 1e-6);
+    if (sum_square[k] > 0) info.dof[k] = std::max(1.0, sum[k] * sum[k] / sum_square[k] - 1);
   }
   return info;
 }
@@ -90,16 +115,16 @@ Eigen::Matrix2d NoiseOnlyCovariance(const FitTask& task, const FitPoint& point) 
   return InverseWhere(fisher, informed);
 }
 
-double IntervalThreshold(int n, double scatter_share) {
-  const double z = NormalQuantile(0.975);
-  if (n < 2) return z * z;
-  const double t = StudentQuantile(0.975, n - 1);
-  const double unknown = n * std::log1p(t * t / (n - 1));
-  return z * z + scatter_share * scatter_share * (unknown - z * z);
+double IntervalThreshold(const Information& information, int n, int k) {
+  const double share = information.scatter_share * information.scatter_share;
+  const double t = StudentQuantile(0.975, share > 1e-6 ? information.dof[k] / share : 1e6);
+  const double square = t * t * information.variance_ratio[k];
+  if (n < 2) return square;
+  // The scatter is fitted anew along a profile, which therefore grows like a logarithm: exactly so for a normal mean.
+  return (1 - share) * square + share * n * std::log1p(square / (n - 1));
 }
 
-Profile::Profile(const FitTask& task, const FitPoint& best, const Information& information, int parameter)
-    : task_(task), best_(best), parameter_(parameter), scale_(information.deviance_scale[parameter]) {
+Profile::Profile(const FitTask& task, const FitPoint& best, int parameter) : task_(task), best_(best), parameter_(parameter) {
   points_.push_back(best);
 }
 
@@ -112,10 +137,10 @@ double Profile::operator()(double value) {
     return std::abs(coordinate(a) - value) < std::abs(coordinate(b) - value);
   });
   (parameter_ == 0 ? start.mu : start.e) = value;
-  FitPoint point = FitFrom(task_, start, parameter_ != 0, parameter_ == 0);
+  FitPoint point = FitFrom(task_, start, parameter_ != 0, parameter_ == 0, 1e-3);
   double deviance = 1e6;  // a value no fit reaches is as good as excluded
   if (point.ok) {
-    deviance = std::max(0.0, 2 * (point.cost - best_.cost) * scale_);
+    deviance = std::max(0.0, 2 * (point.cost - best_.cost));
     points_.push_back(std::move(point));
   }
   known_.emplace_back(value, deviance);
@@ -189,10 +214,7 @@ ProfileInterval FindInterval(Profile& profile, double lower_bound, double upper_
 }
 
 Eigen::Vector2d LeaveOneOut(const Information& information, int event) {
-  const Eigen::Matrix2d rest = information.curvature - information.event_curvature[event];
-  std::array<bool, 2> informed = information.informed;
-  for (int k = 0; k < 2; ++k) informed[k] = informed[k] && rest(k, k) > 1e-6 * information.curvature(k, k);
-  return InverseWhere(rest, informed) * information.score[event];
+  return LeaveOut(information, information.event_curvature[event], information.score[event]);
 }
 
 std::vector<double> BootstrapOverRecordings(const FitTask& task, const FitPoint& best, int resamples, std::uint64_t seed,
@@ -208,7 +230,7 @@ std::vector<double> BootstrapOverRecordings(const FitTask& task, const FitPoint&
     for (int j = 0; j < n_clusters; ++j) ++count[pick(random)];
     FitTask resampled = task;
     for (std::size_t i = 0; i < task.events->size(); ++i) resampled.multiplicity[i] = count[(*task.events)[i].cluster];
-    const FitPoint point = FitFrom(resampled, best, true, true);
+    const FitPoint point = FitFrom(resampled, best, true, true, 1e-4);
     if (point.ok) {
       mu.push_back(point.mu);
       e.push_back(point.e);

@@ -11,30 +11,32 @@
 
 namespace impactlab::internal {
 
-// What the events say about (mu, e) near an optimum.
+// What the events say about (mu, e) near an optimum. The covariance is the leave-one-recording-out jackknife to first order (a sandwich
+// with its small-sample correction): it holds whatever the scatter's distribution, also where sliding events scatter otherwise than
+// sticking ones. Where measurement noise explains the residuals its known size is used instead, in proportion.
 struct Information {
   Eigen::Matrix2d curvature = Eigen::Matrix2d::Zero();   // of half the deviance by (mu, e)
   Eigen::Matrix2d covariance = Eigen::Matrix2d::Zero();  // total; zero rows for a parameter without curvature
   std::vector<Eigen::Vector2d> score;                    // of each event
   std::vector<Eigen::Matrix2d> event_curvature;
   std::array<bool, 2> informed{};              // has curvature
-  std::array<double, 2> deviance_scale{1, 1};  // the raw deviance of a parameter times this is calibrated
+  std::array<double, 2> variance_ratio{1, 1};  // covariance over what the curvature alone says
+  std::array<double, 2> dof{1, 1};             // effective recordings behind the covariance, minus 1
   double scatter_share = 0;                    // share of the variance that is scatter, not measurement noise
-  int n_clusters = 0;                          // recordings
 };
 Information InformationAt(const FitTask& task, const FitPoint& point);
 
 // Covariance of (mu, e) from the measurement noise alone, at the optimum.
 Eigen::Matrix2d NoiseOnlyCovariance(const FitTask& task, const FitPoint& point);
 
-// Deviance at the ends of the 95 % interval of a mean: that of Student's t where the variance comes from n events, of the normal where it
-// is known; between them by the share of the variance that has to be estimated.
-double IntervalThreshold(int n, double scatter_share);
+// Deviance at the ends of the 95 % interval of parameter k: what a normal mean needs so that its likelihood interval is Student's, with the
+// variance and degrees of freedom of `information`.
+double IntervalThreshold(const Information& information, int n, int k);
 
-// Profile of the calibrated deviance over one parameter (0 mu, 1 e).
+// Profile of the deviance over one parameter (0 mu, 1 e).
 class Profile {
  public:
-  Profile(const FitTask& task, const FitPoint& best, const Information& information, int parameter);
+  Profile(const FitTask& task, const FitPoint& best, int parameter);
   // >= 0; continues from the nearest point already computed.
   double operator()(double value);
   double best_value() const { return parameter_ == 0 ? best_.mu : best_.e; }
@@ -45,7 +47,6 @@ class Profile {
   const FitTask& task_;
   const FitPoint& best_;
   int parameter_;
-  double scale_;
   std::vector<FitPoint> points_;
   std::vector<std::pair<double, double>> known_;
 };
