@@ -35,43 +35,48 @@ struct MomentumAudit {
 struct EventAudit {
   std::string recording;
   int impact = 0;
-  double momentum_residual = 0;      // [rad/s]
-  double momentum_sd = 0;            // [rad/s]
-  double energy_gain = 0;            // (T+ - T-) / T-
+  double momentum_residual = 0;  // [rad/s]
+  double momentum_sd = 0;        // [rad/s]
+  double energy_gain = 0;        // (T+ - T-) / T-
   double energy_sd = 0;
-  std::string friction;              // "opposes", "assists", "inside_cone", "not_tested"
+  // Slip keeps its sense: "opposes", "assists"; elsewhere, against the cone of those events: "inside_cone", "outside_cone"; else
+  // "not_tested".
+  std::string friction;
   bool momentum_ok = false, energy_ok = false, friction_ok = false;
 };
 
 // What one source of evidence says about one frame error.
 struct Evidence {
-  std::string parameter;             // "theta_offset_rad", "com_offset_x_m", "length_scale", "clock_rate", "floor_offset_m", ...
-  std::string source;                // "momentum", "rest_pose", "free_flight", "contact_height"
+  // "theta_offset_rad" | "rotation_offset_{x,y,z}_rad", "com_offset_{x,y,z}_m", "length_scale", "clock_rate", "mirrored", "theta_flipped",
+  // "floor_offset_m", "floor_tilt_rad" (slope along x), "floor_tilt_y_rad" (along y), "gravity_tilt_rad", "inertia_scale", "axis_swapped";
+  // empty where a source could say nothing at all
+  std::string parameter;
+  std::string source;  // "momentum", "rest_attitude", "rest_height", "free_flight", "contact_height", "friction", "shape"
   Estimate estimate;
 };
 
 struct Finding {
-  std::string parameter;             // frame error named, or a degenerate set joined by '|'
-  bool named = false;                // two independent sources agree
-  Estimate estimate;                 // combined
-  std::string text;                  // one line for people
+  std::string parameter;  // frame error named, or a degenerate set joined by '|'
+  bool named = false;     // two independent sources agree
+  Estimate estimate;      // combined
+  std::string text;       // one line for people
 };
 
 struct AuditOptions {
   Eigen::Vector3d gravity_W = Eigen::Vector3d(0, 0, -9.80665);
-  double significance = 3.5;         // standard deviations before a deviation counts
+  double significance = 3.5;  // standard deviations before a deviation counts
   bool allow_mirror = true;
 };
 
 struct AuditResult {
-  MomentumAudit momentum;                 // as recorded
-  MomentumAudit momentum_corrected;       // after `correction`
+  MomentumAudit momentum;            // as recorded
+  MomentumAudit momentum_corrected;  // after `correction`
   std::vector<EventAudit> events;
-  Estimate gravity;                       // size of the free-flight acceleration [m/s^2]
+  Estimate gravity;  // size of the free-flight acceleration [m/s^2]
   std::vector<Evidence> evidence;
   std::vector<Finding> findings;
-  FrameCorrection correction;             // named errors only
-  std::string inertia_note;               // inertia given, from shape and from momentum, side by side
+  FrameCorrection correction;  // named errors only
+  std::string inertia_note;    // inertia given, from shape and from momentum, side by side
 };
 
 AuditResult Audit(std::span<const ImpactEvent> events, std::span<const FlightArc> arcs, std::span<const RestPose> rests, const Body& body,

@@ -1,0 +1,113 @@
+#pragma once
+// Sources of evidence of the data audit and how they are brought together (private to this room).
+//
+// All sources speak of one vector of frame errors, each as a quadratic form: value and information, possibly singular. The errors, in order
+// (planar | spatial): attitude offset (theta | rotation vector in B), offset of the centre of mass (x, z | x, y, z in B), log length scale,
+// log clock rate, floor offset, floor tilt (slope along W_x | along W_x and W_y); and two nuisances that are always free: the log of the
+// inertia seen by momentum over the body's, and the effective contact time by which approach speed deepens the contact height. The last
+// entry, handedness (0: right, 1: mirrored), is fitted by JudgeHandedness only.
+
+#include <Eigen/Core>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "reconstruction/audit.h"
+#include "reconstruction/audit_robust.h"
+
+namespace impactlab::internal {
+
+struct Layout {
+  explicit Layout(bool planar);
+  bool planar;
+  int attitude = 0, com, scale, clock, floor, tilt, inertia, contact_time, handedness, size;
+  Eigen::VectorXd unit;            // size at which an error of this kind matters
+  std::vector<std::string> names;  // as in Evidence::parameter
+  // Errors that come and go together: attitude, com, scale, clock, floor, tilt.
+  std::vector<std::vector<int>> blocks;
+
+  Eigen::Vector3d Rotation(const Eigen::VectorXd& p) const;                              // rotation_offset_B
+  Eigen::Vector3d Com(const Eigen::VectorXd& p) const;                                   // com_offset_B
+  Eigen::Vector3d Normal(const Eigen::VectorXd& p, const Eigen::Vector3d& given) const;  // of the true floor
+};
+
+struct Source {
+  std::string name;
+  bool usable = false;
+  std::string reason;
+  Eigen::VectorXd value;
+  Eigen::MatrixXd information;
+  int n = 0;           // events, rests or arcs used
+  double scatter = 0;  // extra scatter of a row beyond its stated noise
+  double typical = 0;  // robust size of a residual
+};
+
+// What every source needs.
+struct AuditInput {
+  std::vector<const ImpactEvent*> events;  // accepted ones
+  std::span<const FlightArc> arcs;
+  std::span<const RestPose> rests;
+  const Body* body = nullptr;
+  Plane floor;  // normal of unit length
+  AuditOptions options;
+};
+
+RobustFit FitMomentum(const AuditInput& input, const Layout& layout, const Eigen::VectorXd& start, bool free_handedness);
+Source MomentumSource(const AuditInput& input, const Layout& layout, const Eigen::VectorXd& start);
+Source ContactHeightSource(const AuditInput& input, const Layout& layout, const Eigen::VectorXd& start);
+Source FreeFlightSource(const AuditInput& input, const Layout& layout);
+// Attitude and height of the rests: two sources, for one may be wrong without the other.
+Source RestAttitudeSource(const AuditInput& input, const Layout& layout);
+Source RestHeightSource(const AuditInput& input, const Layout& layout);
+
+// How a body may lie on level ground: direction of B that points up, height of the centre of mass.
+struct RestCandidate {
+  Eigen::Vector3d up_B;
+  double height;
+};
+std::vector<RestCandidate> RestCandidates(const Body& body);
+
+// Residual of the spin change, omega+ - omega- minus what the momentum change about the contact point gives, in B [rad/s], and its
+// covariance.
+struct SpinResidual {
+  Eigen::Vector3d value;
+  Eigen::Matrix3d cov;
+};
+SpinResidual MomentumResidual(const ImpactEvent& event, const Body& body, const Eigen::Vector3d& floor_normal);
+
+// The event as it would read without the errors; contact point and covariance follow.
+ImpactEvent CorrectEvent(const ImpactEvent& event, const FrameCorrection& correction, const Body& body, const Plane& floor,
+                         const Eigen::Vector3d& gravity_W);
+
+EventAudit AuditEvent(const ImpactEvent& event, const Body& body, const Plane& floor, const AuditOptions& options);
+// Friction of all events together: whether it opposes slip where slip keeps its sense, and lies inside the cone of those events elsewhere.
+void AuditFriction(std::span<const ImpactEvent* const> events, const Body& body, const Plane& floor, const AuditOptions& options,
+                   std::span<EventAudit> audits);
+MomentumAudit AuditMomentum(std::span<const ImpactEvent* const> events, const Body& body, const Plane& floor, const AuditOptions& options);
+
+// Handedness: does the recording's x (space: y) run the wrong way against its attitudes?
+struct Handedness {
+  bool mirrored = false;       // named by two sources
+  bool theta_flipped = false;  // likewise, on a body whose outline tells a reversed theta from a reversed x
+  std::vector<Evidence> evidence;
+  std::vector<Finding> findings;
+};
+Handedness JudgeHandedness(const AuditInput& input, const Layout& layout);
+
+// One explanation of all evidence: which errors there are, and how well they are known.
+struct Explanation {
+  std::vector<Evidence> evidence;
+  std::vector<Finding> findings;
+  Eigen::VectorXd named;  // values of the named errors, zero elsewhere
+};
+Explanation Explain(const std::vector<Source>& sources, const Layout& layout, const AuditOptions& options);
+
+// Estimate with a 95 % interval from a value and its sd.
+Estimate MakeEstimate(double value, double sd);
+Estimate Undetermined(const std::string& reason);
+// "0.9790 +- 0.0011", two digits of the sd, in units of 1 / factor.
+std::string PlusMinus(const Estimate& estimate, double factor = 1);
+// Body-fixed rotation Exp(r).
+Eigen::Matrix3d Rotate(const Eigen::Vector3d& r);
+
+}  // namespace impactlab::internal
