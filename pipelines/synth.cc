@@ -315,12 +315,8 @@ void Record(const Isometry3d& truth, double theta, const SynthOptions& o, std::m
     out.theta.push_back(angle);
     X = PlanarPose(p.x(), p.z(), angle);
   } else {
-    Matrix3d R = truth.linear() * Exp(c.rotation_offset_B);
-    const Matrix3d mirror = Vector3d(1, -1, 1).asDiagonal();
-    if (c.mirrored) {
-      p = mirror * p;
-      R = (mirror * R * mirror).eval();
-    }
+    const Matrix3d R = truth.linear() * Exp(c.rotation_offset_B);
+    if (c.mirrored) p.y() = -p.y();
     p *= c.length_scale;
     for (int i = 0; i < 3; ++i) p(i) += noise(o.noise_position);
     const double a = noise(o.noise_angle), b = noise(o.noise_angle), d = noise(o.noise_angle);

