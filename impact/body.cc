@@ -218,9 +218,9 @@ Body MakeEllipsoid(const Vector3d& semi_axes, double mass, bool planar) {
   return body;
 }
 
-Body MakePolytope(std::vector<Vector3d> vertices, double mass, bool planar, double corner_radius) {
+Body MakePolytope(const std::vector<Vector3d>& vertices, double mass, bool planar, double corner_radius) {
   Body body = Start("polytope", BodyShape::kPolytope, mass, planar);
-  internal::ConvexHull hull = internal::BuildConvexHull(vertices, planar);
+  const internal::ConvexHull hull = internal::BuildConvexHull(vertices, planar);
   body.points_B = hull.vertices;
   for (Vector3d& p : body.points_B) {
     p -= hull.solid.centre;
@@ -327,6 +327,7 @@ std::vector<Vector3d> Vertices(const Body& body) {
   if (body.shape == BodyShape::kPolytope || body.shape == BodyShape::kPoints) return body.points_B;
   if (body.shape == BodyShape::kRod) return {body.half_length * RodAxis(body), -body.half_length * RodAxis(body)};
   std::vector<Vector3d> vertices;
+  vertices.reserve(corners.size);
   for (int i = 0; i < corners.size; ++i) vertices.push_back(BoxCorner(body.half_extents, body.planar, i));
   return vertices;
 }

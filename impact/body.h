@@ -49,7 +49,7 @@ Body MakeBall(double radius, double mass, bool planar = false);
 Body MakeEllipsoid(const Eigen::Vector3d& semi_axes, double mass, bool planar = false);
 // Convex hull of `vertices`; inertia of the uniform solid, vertices are moved so that their solid's centre of mass is the origin. Points
 // that are no corner of the hull are left out, the others keep their order.
-Body MakePolytope(std::vector<Eigen::Vector3d> vertices, double mass, bool planar = false, double corner_radius = 0);
+Body MakePolytope(const std::vector<Eigen::Vector3d>& vertices, double mass, bool planar = false, double corner_radius = 0);
 Body MakePoints(std::vector<Eigen::Vector3d> points, double mass, const Eigen::Matrix3d& inertia_B, bool planar = false);
 
 // Checks mass > 0, inertia symmetric, positive definite, triangle inequality (planar: yy entry > 0), sizes finite. Throws ConfigError
