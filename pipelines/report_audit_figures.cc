@@ -56,7 +56,7 @@ Figure MomentumFigure(const ReportContext& context) {
   Finish(plot);
   Series diagonal{.name = "momentum kept", .mark = Mark::kDash, .colour = kInk};
   diagonal.x = {plot.x_min, plot.x_max}, diagonal.y = diagonal.x;
-  plot.series.insert(plot.series.begin(), std::move(diagonal));
+  plot.series.push_back(std::move(diagonal));
   figure.plots.push_back(std::move(plot));
   figure.caption = "No law enters: the moment of the measured impulse must give the measured spin change.";
   if (!context.run.experiment.body.planar) figure.caption += " All three components in the lab frame.";

@@ -142,7 +142,7 @@ Figure AgainstMeasured(const ReportContext& context, const std::vector<Group>& g
     thinned = Finish(plot) || thinned;
     Series diagonal{.name = "equality", .mark = Mark::kDash, .colour = kInk};
     diagonal.x = {plot.x_min, plot.x_max}, diagonal.y = {plot.x_min, plot.x_max};
-    plot.series.insert(plot.series.begin(), std::move(diagonal));
+    plot.series.push_back(std::move(diagonal));
     figure.plots.push_back(std::move(plot));
   }
   figure.caption =

@@ -30,7 +30,8 @@
     return `rgba(${n >> 16},${(n >> 8) & 255},${n & 255},${alpha})`;
   };
   const config = (name) => ({
-    responsive: true, displaylogo: false, modeBarButtonsToRemove: ['select2d', 'lasso2d', 'autoScale2d'],
+    // Measurements stay in the page: the library would offer to upload them.
+    responsive: true, displaylogo: false, showSendToCloud: false, plotlyServerURL: '', modeBarButtonsToRemove: ['select2d', 'lasso2d', 'autoScale2d'],
     toImageButtonOptions: {format: 'svg', filename: name},
   });
   const axis = (look, title, range) => ({
@@ -41,6 +42,7 @@
     font: {family: getComputedStyle(document.body).fontFamily, size: 12, color: look.soft}, paper_bgcolor: 'rgba(0,0,0,0)', plot_bgcolor: 'rgba(0,0,0,0)',
     margin: {l: 62, r: 10, t: 8, b: 48}, hovermode: 'closest', barmode: 'overlay',
     legend: {orientation: 'h', x: 0, y: -0.17, yanchor: 'top', font: {size: 12.5, color: look.ink}},
+    modebar: {bgcolor: 'rgba(0,0,0,0)', color: look.soft, activecolor: look.ink},
     hoverlabel: {bgcolor: look.bg, bordercolor: look.line, font: {color: look.ink, size: 12.5}},
   });
 

@@ -298,6 +298,7 @@ TEST_F(ReportTest, AsksForNothingFromElsewhere) {
   for (const std::string& page : {Interactive(FabricatedRun({.recordings = 9})), Static(FabricatedRun({.recordings = 9}))}) {
     for (const char* part : {"http:", "https:", "url(", "@import", " src=", "fetch(", "XMLHttpRequest"})
       EXPECT_EQ(CountOf(page, part), 0u) << part;
+    EXPECT_EQ(CountOf(page, "<script") > 0, CountOf(page, "showSendToCloud: false, plotlyServerURL: ''") == 1);
     EXPECT_EQ(CountOf(page, "href="), CountOf(page, "href=\"#") + CountOf(page, "href=\"data:,\""));
     // Links within the page lead somewhere.
     for (std::size_t i = 0; (i = page.find("href=\"#", i)) != std::string::npos; ++i) {
