@@ -150,17 +150,15 @@ void FitRotation(const FlightModel& model, double sd, double acceleration, Arc& 
     }
     // Chi-square at the optimum of the linear model: exact once the step is small.
     const double reduction = step.dot(right);
-    const double size_of_step = reduction;
     arc.R0 = arc.R0 * Exp(step.head<3>());
     arc.omega_B += step.segment<3>(3);
     arc.alpha_B += step.tail<3>();
-    if (!std::isfinite(size_of_step)) return;
-    if (size_of_step < 1e-6) {
-      arc.chi_square += chi_square - reduction;
+    if (!std::isfinite(reduction)) return;
+    arc.chi_square_rotation = chi_square - reduction;
+    if (reduction < 1e-6) {
       arc.converged = true;
       return;
     }
-    if (iteration == 11) arc.chi_square += chi_square - reduction;
   }
 }
 
@@ -268,6 +266,7 @@ Arc FitArc(const FlightModel& model, const Segment& frames, const NoiseModel& no
   arc.dof = axes.n_lines * (n - 2);
   if (!recording.planar) {
     FitRotation(model, noise.sd[3], noise.acceleration[3], arc);
+    arc.chi_square += arc.chi_square_rotation;
     arc.dof += 3 * (n - 2);
   }
   return arc;
@@ -388,7 +387,7 @@ Joint<D> Join(const Arc& minus_arc, const Arc& plus_arc, const FlightModel& mode
   (void)at_border;
   const Matrix project = Matrix::Identity() - approach * (approach.transpose() * weight) / information;
   // Estimates are linear in the errors x of the arcs (minus pose, minus velocity, plus pose, plus velocity) and the gap error d.
-  const Matrix Pm = minus.cov.template topLeftCorner<D, D>(), Pp = plus.cov.template topLeftCorner<D, D>();
+  const Matrix Pm = minus.cov.template topLeftCorner<D, D>();
   const Matrix Vm = minus.cov.template bottomLeftCorner<D, D>(), Vp = plus.cov.template bottomLeftCorner<D, D>();
   constexpr int N = 3 * D + 1;
   Eigen::Matrix<double, N, D> B;

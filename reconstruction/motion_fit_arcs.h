@@ -32,8 +32,9 @@ struct LineFit {
 
 struct Arc {
   Segment frames;
-  double t0 = 0;          // reference time [s]
-  double chi_square = 0;  // of all coordinates, accelerations as noise
+  double t0 = 0;                   // reference time [s]
+  double chi_square = 0;           // of all coordinates, accelerations as noise
+  double chi_square_rotation = 0;  // its share of the rotation in space
   int dof = 0;
   std::array<LineFit, 3> line;     // planar x, z, theta; spatial x, y, z
   Eigen::Vector3d drag_p, drag_v;  // planar and spatial: state whose drag was taken off, at t0
