@@ -147,9 +147,12 @@ Experiment LoadExperiment(const std::filesystem::path& path) {
 }
 
 std::string ToYaml(const Experiment& e) {
+  // The text goes to a run folder: there a pattern relative to the experiment file would find nothing.
+  std::filesystem::path files = e.recordings;
+  if (files.is_relative() && !e.path.empty()) files = std::filesystem::absolute(e.path).parent_path() / files;
   std::string out;
   out += YamlWord(0, "schema", kSchema) + YamlWord(0, "name", YamlQuote(e.name));
-  out += "recordings:\n" + YamlWord(1, "files", YamlQuote(e.recordings));
+  out += "recordings:\n" + YamlWord(1, "files", YamlQuote(files.string()));
   out += YamlWord(1, "kind", e.columns.planar ? "planar_poses" : "spatial_poses");
   if (!e.columns.names.empty()) out += "  columns:\n";
   for (const auto& [key, name] : e.columns.names) out += YamlWord(2, key, YamlQuote(name));

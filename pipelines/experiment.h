@@ -41,7 +41,8 @@ struct Experiment {
 // Reads an experiment file; unknown keys, wrong units and impossible values throw ConfigError with file, line and key.
 Experiment LoadExperiment(const std::filesystem::path& path);
 
-// The experiment as YAML with every default written out, for run.yaml. LoadExperiment reads it back to the same experiment.
+// The experiment as YAML with every default written out, for run.yaml. LoadExperiment reads it back to the same experiment; `recordings` is
+// written from the root of the file system, so that the text means the same files in any folder.
 std::string ToYaml(const Experiment& experiment);
 
 // The part of `correction` whose parameters the experiment allows to apply.

@@ -128,7 +128,8 @@ TEST(Experiment, EveryKeyIsReadAndWrittenBackExactly) {
   const Experiment back = Load(text);
   EXPECT_EQ(ToYaml(back), text);
   EXPECT_EQ(back.name, e.name);
-  EXPECT_EQ(back.recordings, e.recordings);
+  EXPECT_EQ(back.recordings, (e.path.parent_path() / e.recordings).string());  // found from any folder
+  EXPECT_TRUE(std::filesystem::path(back.recordings).is_absolute());
   EXPECT_EQ(back.columns.names, e.columns.names);
   EXPECT_EQ(back.body.inertia_B, e.body.inertia_B);
   EXPECT_EQ(back.body.mass, e.body.mass);

@@ -415,6 +415,67 @@ TEST(Synth, LongRecordingsEndAtRestOnAFace) {
   }
 }
 
+// Motion that starts in touch with a level floor and meets no impact.
+internal::DropMotion Touching(const Body& body, double mu, const BodyState& start, double t_max) {
+  internal::MotionRules rules;
+  rules.model = {RestitutionLaw::kEnergetic, 0.0, mu, mu};
+  std::mt19937_64 rng(1);
+  return internal::SimulateDrop(body, Plane{}, rules, start, 0.1, t_max, rng);
+}
+
+TEST(Synth, LastingContactSlidesAndStopsAsCoulombSays) {
+  for (const bool planar : {true, false}) {
+    SCOPED_TRACE(planar);
+    const Body box = MakeBox({0.1, planar ? 0 : 0.1, 0.04}, 0.5, planar);
+    BodyState s;
+    s.X_WB.translation() = Vector3d(0, 0, 0.02);
+    s.v_WB = Vector3d(0.5, 0, 0);
+    const internal::DropMotion motion = Touching(box, 0.2, s, 1);
+    EXPECT_TRUE(motion.strikes.empty());
+    const auto pose = [&](double t) { return PoseAt(motion, box, FlightOptions{}, t); };
+    const double decel = 0.2 * 9.80665;
+    EXPECT_NEAR(pose(0.1).translation().x(), 0.05 - 0.5 * decel * 0.01, 2e-5);
+    EXPECT_NEAR(pose(0.9).translation().x(), 0.25 / (2 * decel), 2e-5);
+    EXPECT_LT((pose(0.9).linear() - Matrix3d::Identity()).norm(), 1e-9);
+    EXPECT_NEAR(pose(0.9).translation().z(), 0.02, 1e-9);
+    EXPECT_EQ(motion.stretches.back().kind, internal::Stretch::Kind::kRest);
+  }
+}
+
+TEST(Synth, SlidingBallEndsRolling) {
+  for (const bool planar : {true, false}) {
+    SCOPED_TRACE(planar);
+    const Body ball = MakeBall(0.05, 0.3, planar);
+    BodyState s;
+    s.X_WB.translation() = Vector3d(0, 0, 0.05);
+    s.v_WB = Vector3d(0.7, 0, 0);
+    const internal::DropMotion motion = Touching(ball, 0.3, s, 0.5);
+    const BodyState& last = motion.stretches.back().state;
+    EXPECT_NEAR(last.v_WB.x(), 0.7 * (planar ? 2.0 / 3 : 5.0 / 7), 1e-6);
+    EXPECT_NEAR(last.omega_WB.y() * 0.05, last.v_WB.x(), 1e-6);
+  }
+}
+
+TEST(Synth, SquareTipsOverItsCornerWithTheEnergyOfTheFall) {
+  const Body square = MakeBox({0.1, 0, 0.1}, 0.5, true);
+  const double r = 0.05 * std::sqrt(2.0), start = 0.2;  // angle of the diagonal off the vertical
+  BodyState s;
+  s.X_WB = PlanarPose(r * std::sin(start), r * std::cos(start), M_PI / 4 - start);
+  const internal::DropMotion motion = Touching(square, 20, s, 5);
+  double turned = 0;
+  for (const internal::Stretch& stretch : motion.stretches) {
+    const double angle = std::atan2(stretch.state.X_WB.translation().x(), stretch.state.X_WB.translation().z());
+    if (stretch.kind != internal::Stretch::Kind::kContact || angle > 0.7 || !motion.strikes.empty()) break;
+    const double fall = 0.5 * 9.80665 * r * (std::cos(start) - std::cos(angle));
+    const double kinetic = KineticEnergy(square, stretch.state.X_WB.linear(), stretch.state.v_WB, stretch.state.omega_WB);
+    if (angle > 0.3) {
+      EXPECT_NEAR(kinetic / fall, 1, 3e-3);
+    }
+    turned = angle;
+  }
+  EXPECT_GT(turned, 0.69);
+}
+
 TEST(Synth, SuccessiveImpactsNeverGainEnergy) {
   SynthOptions o = Cube();
   o.drops = 5;
