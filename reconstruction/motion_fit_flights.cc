@@ -237,6 +237,7 @@ class FlightFinder {
       arc.last = segment.last;
       arc.duration = recording_.t[segment.last] - recording_.t[segment.first];
       arc.acceleration_W = options_.flight.gravity_W;
+      arc.velocity_W = (recording_.X_WB[segment.last].translation() - recording_.X_WB[segment.first].translation()) / arc.duration;
       double rss_position = 0, rss_angle = 0;
       const int free_frames = segment.size() - 3;
       for (int d = 0; d < signals_.dim; ++d) {
