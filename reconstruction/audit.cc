@@ -114,7 +114,7 @@ void JudgeGravity(const AuditInput& input, AuditResult& result) {
 }
 
 // Inertia given, of the uniform solid and as momentum sees it.
-void JudgeInertia(const AuditInput& input, const Layout& layout, const Source& momentum, double log_scale, AuditResult& result) {
+void JudgeInertia(const AuditInput& input, const Layout& layout, const Source& momentum, AuditResult& result) {
   const Body& body = *input.body;
   const auto size = [&](const Body& b) { return body.planar ? b.inertia_B(1, 1) : b.inertia_B.trace() / 3; };
   const double given = size(body);
@@ -153,8 +153,7 @@ void JudgeInertia(const AuditInput& input, const Layout& layout, const Source& m
     free.push_back(layout.inertia);
     const MatrixXd C = Covariance(momentum.information, layout.unit, free);
     const double sd = std::sqrt(C(free.size() - 1, free.size() - 1));
-    // Recorded velocity changes carry the length scale, levers come from the body: the inertia seen is the true one over the scale.
-    const double value = std::exp(momentum.value(layout.inertia) + log_scale);
+    const double value = std::exp(momentum.value(layout.inertia));
     ratio = sd < 0.5 ? MakeEstimate(value, value * sd) : Undetermined("levers and offsets take up the inertia");
   }
   if (ratio.determined) {
@@ -229,13 +228,23 @@ AuditResult Audit(std::span<const ImpactEvent> events, std::span<const FlightArc
     input.rests = turned_rests;
   }
 
-  std::vector<Source> sources = {RestAttitudeSource(input, layout), RestHeightSource(input, layout), FreeFlightSource(input, layout)};
+  std::vector<Source> sources = {RestAttitudeSource(input, layout), RestHeightSource(input, layout, VectorXd::Zero(layout.size)),
+                                 FreeFlightSource(input, layout)};
   VectorXd start = sources[0].usable ? sources[0].value : VectorXd::Zero(layout.size);
   sources.push_back(MomentumSource(input, layout, start));
   const int momentum = sources.size() - 1;
   if (sources[momentum].usable) start = sources[momentum].value;
   sources.push_back(ContactHeightSource(input, layout, start));
-  const Explanation explanation = Explain(sources, layout, options);
+  Explanation explanation = Explain(sources, layout, options);
+  if (explanation.best(layout.scale) != 0) {
+    // Momentum does not see the scale but its offsets hang on it; heights of rests are linearised where the explanation is.
+    start = sources[momentum].value;
+    start(layout.scale) = explanation.best(layout.scale);
+    sources[momentum] = MomentumSource(input, layout, start);
+    sources[momentum].value(layout.scale) = 0;
+    sources[1] = RestHeightSource(input, layout, explanation.best);
+    explanation = Explain(sources, layout, options);
+  }
   result.evidence.insert(result.evidence.end(), explanation.evidence.begin(), explanation.evidence.end());
   for (const Source& source : sources) {
     if (!source.usable) result.evidence.push_back({"", source.name, Undetermined(source.reason)});
@@ -250,7 +259,7 @@ AuditResult Audit(std::span<const ImpactEvent> events, std::span<const FlightArc
   correction.clock_rate = std::exp(named(layout.clock));
   correction.floor_offset = named(layout.floor);
   correction.floor_tilt = named(layout.tilt);
-  JudgeInertia(input, layout, sources[momentum], named(layout.scale), result);
+  JudgeInertia(input, layout, sources[momentum], result);
 
   std::vector<ImpactEvent> corrected;
   for (const ImpactEvent* event : used) corrected.push_back(CorrectEvent(*event, correction, body, input.floor, options.gravity_W));

@@ -17,11 +17,13 @@ using Eigen::Vector3d;
 using Eigen::VectorXd;
 using Matrix3x15 = Eigen::Matrix<double, 3, kEventDim>;
 
-constexpr double kClear = 2;            // standard deviations at which a slip or an impulse has a sense
-constexpr double kSameSense = 0.5;      // cosine between slips before and after that counts as kept
-constexpr double kBetterAligned = 0.3;  // difference of cosines by which one hand fits friction better than the other
-constexpr double kOtherAttitude = 2;    // ratio of momentum residuals at which geometry decides the sense of theta
-constexpr int kFewestSliding = 3;       // events that make a friction cone
+constexpr double kClear = 2;             // standard deviations at which a slip or an impulse has a sense
+constexpr double kSameSense = 0.5;       // cosine between slips before and after that counts as kept
+constexpr double kBetterAligned = 0.3;   // difference of cosines by which one hand fits friction better than the other
+constexpr double kOtherAttitude = 2;     // ratio of momentum residuals at which geometry decides the sense of theta
+constexpr double kStrayShare = 0.1;      // share of events whose friction may by chance speak for the wrong hand
+constexpr double kSecondLevel = 0.0248;  // two-sided level whose upper half is that of 2.5 standard deviations: a second source
+constexpr int kFewestSliding = 3;        // events that make a friction cone
 
 Matrix3d Cross(const Vector3d& r) {
   Matrix3d S;
@@ -337,8 +339,9 @@ Estimate MirrorShare(const RobustFit& fit, const Layout& layout) {
 }
 
 // Of the events whose friction fits one hand better than the other, the share that fits the other hand than recorded.
-Estimate FrictionShare(const AuditInput& input, const std::vector<ImpactEvent>& other, int& tested) {
-  int against = 0, in_favour = 0;
+Estimate FrictionShare(const AuditInput& input, const std::vector<ImpactEvent>& other, int& against, int& tested) {
+  against = 0;
+  int in_favour = 0;
   for (std::size_t i = 0; i < input.events.size(); ++i) {
     const Slip slip_here = MeasureSlip(*input.events[i], *input.body, input.floor.normal),
                slip_there = MeasureSlip(other[i], *input.body, input.floor.normal);
@@ -348,7 +351,7 @@ Estimate FrictionShare(const AuditInput& input, const std::vector<ImpactEvent>& 
     in_favour += there < here - kBetterAligned ? 1 : 0;
   }
   tested = against + in_favour;
-  if (tested < 4) return Undetermined(fmt::format("{} events tell by the sense of friction: at least 4 are needed", tested));
+  if (tested < 2) return Undetermined(fmt::format("{} events tell by the sense of friction: at least 2 are needed", tested));
   const double smoothed = (against + 1.0) / (tested + 2);
   return MakeEstimate(static_cast<double>(against) / tested, std::sqrt(smoothed * (1 - smoothed) / tested));
 }
@@ -384,14 +387,15 @@ Handedness JudgeHandedness(const AuditInput& input, const Layout& layout) {
   }
   const std::string name = flip ? "theta_flipped" : "mirrored";
   judged.evidence.push_back({name, "momentum", momentum});
-  int tested = 0;
-  const Estimate friction = FrictionShare(input, CorrectAll(input, mirror || !flip, flip), tested);
+  int against = 0, tested = 0;
+  const Estimate friction = FrictionShare(input, CorrectAll(input, mirror || !flip, flip), against, tested);
   judged.evidence.push_back({name, "friction", friction});
   if (!input.options.allow_mirror || !(mirror || flip)) return judged;
 
   // A recording mirrored in x and in theta is right as seen from behind: friction fits both, geometry alone decides.
   const bool from_behind = mirror && flip;
-  const bool friction_says = from_behind || (friction.determined && friction.value > 0.7 && friction.value > k * friction.sd);
+  const bool friction_says =
+      from_behind || (friction.determined && friction.value > 0.7 && BinomialInterval(against, tested, kSecondLevel).lower > kStrayShare);
   Finding finding;
   finding.parameter = name;
   finding.named = friction_says && !from_behind;

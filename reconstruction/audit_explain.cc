@@ -333,6 +333,10 @@ Explanation Explain(const std::vector<Source>& sources, const Layout& layout, co
 
   MatrixXd cov;
   const VectorXd p = judge.Solve(final_blocks, &cov);
+  explanation.best = VectorXd::Zero(layout.size);
+  for (int b = 0; b < n_blocks; ++b) {
+    for (const int i : layout.blocks[b]) explanation.best(i) = final_blocks[b] ? p(i) * layout.unit(i) : 0;
+  }
   for (int b = 0; b < n_blocks; ++b) {
     if (!best[b]) continue;
     const std::vector<int>& block = layout.blocks[b];

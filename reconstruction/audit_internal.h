@@ -58,7 +58,7 @@ Source ContactHeightSource(const AuditInput& input, const Layout& layout, const 
 Source FreeFlightSource(const AuditInput& input, const Layout& layout);
 // Attitude and height of the rests: two sources, for one may be wrong without the other.
 Source RestAttitudeSource(const AuditInput& input, const Layout& layout);
-Source RestHeightSource(const AuditInput& input, const Layout& layout);
+Source RestHeightSource(const AuditInput& input, const Layout& layout, const Eigen::VectorXd& start);
 
 // How a body may lie on level ground: direction of B that points up, height of the centre of mass.
 struct RestCandidate {
@@ -98,6 +98,7 @@ Handedness JudgeHandedness(const AuditInput& input, const Layout& layout);
 struct Explanation {
   std::vector<Evidence> evidence;
   std::vector<Finding> findings;
+  Eigen::VectorXd best;   // errors that explain the evidence best, named or not
   Eigen::VectorXd named;  // values of the named errors, zero elsewhere
 };
 Explanation Explain(const std::vector<Source>& sources, const Layout& layout, const AuditOptions& options);

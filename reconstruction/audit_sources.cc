@@ -54,9 +54,12 @@ RobustFit FitFromStarts(RobustProblem problem, const std::vector<VectorXd>& star
   return best;
 }
 
+// No error, and the guess; both keep the scale of the guess, for a source that does not fit it.
 std::vector<VectorXd> Starts(const Layout& layout, const VectorXd& start) {
   std::vector<VectorXd> starts = {VectorXd::Zero(layout.size)};
-  if (start.size() == layout.size && start.cwiseAbs().maxCoeff() > 0) starts.push_back(start);
+  if (start.size() != layout.size) return starts;
+  starts[0](layout.scale) = start(layout.scale);
+  if (start.cwiseAbs().maxCoeff() > 0) starts.push_back(start);
   return starts;
 }
 
@@ -263,13 +266,13 @@ RobustFit FitMomentum(const AuditInput& input, const Layout& layout, const Vecto
   problem.residual = [&](const VectorXd& p, VectorXd& r) {
     const Matrix3d undo = Rotate(layout.Rotation(p)).transpose();
     const Vector3d com = layout.Com(p);
-    const double per_inertia = std::exp(-p(layout.inertia));
+    const double per_inertia = std::exp(-p(layout.inertia)), per_scale = std::exp(-p(layout.scale));
     for (int i = 0; i < n; ++i) {
       const ImpactEvent& event = *input.events[i];
       const Matrix3d R = event.X_WB.linear() * undo;
       const Vector3d lever_B = SupportLever(body, R.transpose() * input.floor.normal);
       const Vector3d spin_B = R.transpose() * (event.omega_plus - event.omega_minus);
-      Vector3d dv_W = event.v_plus - event.v_minus;
+      Vector3d dv_W = per_scale * (event.v_plus - event.v_minus);
       dv_W(layout.planar ? 0 : 1) *= 1 - 2 * p(layout.handedness);
       const Vector3d e = spin_B - per_inertia * (inverse * lever_B.cross(R.transpose() * dv_W + spin_B.cross(com)));
       if (rows == 1) {
@@ -386,7 +389,7 @@ Source RestAttitudeSource(const AuditInput& input, const Layout& layout) {
   return FromFit("rest_attitude", FitRobust(problem), n, layout);
 }
 
-Source RestHeightSource(const AuditInput& input, const Layout& layout) {
+Source RestHeightSource(const AuditInput& input, const Layout& layout, const VectorXd& start) {
   const Body& body = *input.body;
   const std::vector<RestCandidate> candidates = RestCandidates(body);
   std::vector<Rest> rests;
@@ -406,7 +409,7 @@ Source RestHeightSource(const AuditInput& input, const Layout& layout) {
   problem.active = Concatenate({layout.blocks[1], {layout.scale, layout.floor}, layout.blocks[5]});
   problem.within_clusters = layout.blocks[5];
   if (n < 4) return Silent("rest_height", layout, fmt::format("{} rests: at least 4 are needed", n));
-  problem.start = VectorXd::Zero(layout.size);
+  problem.start = start;
   problem.sd.resize(n);
   if (!candidates.empty()) problem.cluster.resize(n);
   for (int i = 0; i < n; ++i) {
