@@ -82,7 +82,8 @@ struct ImpactDerivatives {
   SolveStatus status = SolveStatus::kOk;
 };
 
-// Exact derivatives by automatic differentiation of the closed form (planar) or of the integrated path (spatial).
+// Exact derivatives by automatic differentiation of the closed form (planar) or of the integrated path (spatial). A planar contact is moved
+// within its plane only: the rows and columns of v_y, A_xy, A_yy, A_yn are zero. mu_s chooses the mode and has no derivative.
 ImpactDerivatives Differentiate(const ContactState& contact, const ImpactModel& model);
 
 }  // namespace impactlab

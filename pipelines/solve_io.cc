@@ -130,6 +130,8 @@ std::string SolveCasesJson(const std::string& input_json, const std::string& pat
     });
   } catch (const json::parse_error& error) {
     throw DataError(fmt::format("{}: byte {}: not JSON; allowed an array of cases", path, error.byte));
+  } catch (const json::out_of_range&) {
+    throw DataError(fmt::format("{}: a number is beyond the range of a double; allowed finite numbers", path));
   }
   if (!input.is_array()) throw DataError(fmt::format("{}: found {}, allowed an array of cases", path, input.type_name()));
   std::string out = "[";

@@ -2,13 +2,28 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <cmath>
+#include <cstdlib>
 #include <limits>
+#include <new>
 #include <random>
 
 #include "impact/solve.h"
 #include "tests/impact/brute_force.h"
 #include "tests/impact/random_contact.h"
+
+namespace {
+std::atomic<long> g_allocations{0};
+}
+
+void* operator new(std::size_t size) {
+  ++g_allocations;
+  if (void* memory = std::malloc(size)) return memory;
+  throw std::bad_alloc();
+}
+void operator delete(void* memory) noexcept { std::free(memory); }
+void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
 
 namespace impactlab {
 namespace {
@@ -262,6 +277,64 @@ TEST(SolvePlanar, AgreesWithBisection) {
   EXPECT_GT(no_approach, 200);
   EXPECT_GT(painleve, 200);
   std::printf("worst relative error %.3g, without collision or Painleve %d\n", worst, painleve);
+}
+
+TEST(SolvePlanar, AllocatesNothing) {
+  std::mt19937_64 rng(20240112);
+  std::vector<ContactState> contacts;
+  std::vector<ImpactModel> models;
+  for (int i = 0; i < 1000; ++i) {
+    contacts.push_back(RandomPlanar(rng, 100));
+    models.push_back(RandomModel(rng));
+    if (contacts.back().v_minus_F.z() == 0) contacts.back().v_minus_F.z() = -1;
+  }
+  double sum = 0;
+  const long before = g_allocations;
+  for (size_t i = 0; i < contacts.size(); ++i) sum += Solve(contacts[i], models[i]).v_plus_F.z();
+  EXPECT_EQ(g_allocations - before, 0);
+  EXPECT_GT(sum, 0);
+}
+
+// Mirrored along F_x: the same impact with its tangential quantities reversed, to the last bit.
+TEST(SolvePlanar, MirrorSymmetry) {
+  std::mt19937_64 rng(20240113);
+  for (int i = 0; i < 10000; ++i) {
+    const ContactState contact = RandomPlanar(rng, 1e4);
+    const ImpactModel model = RandomModel(rng);
+    ContactState mirrored = contact;
+    mirrored.v_minus_F.x() *= -1;
+    mirrored.A_F(0, 2) *= -1;
+    mirrored.A_F(2, 0) *= -1;
+    const ImpactOutcome a = Solve(contact, model), b = Solve(mirrored, model);
+    ASSERT_EQ(a.v_plus_F.x(), -b.v_plus_F.x());
+    ASSERT_EQ(a.v_plus_F.z(), b.v_plus_F.z());
+    ASSERT_EQ(a.J_F.x(), -b.J_F.x());
+    ASSERT_EQ(a.path_case.digit, b.path_case.digit);
+  }
+}
+
+// Just below and above k_N = 0 (friction that all but presses the bodies together) the outcome is one smooth function of mu.
+TEST(SolvePlanar, SmoothThroughVanishingNormalRate) {
+  const double a = 2, b = 1.2, c = 1;  // slip to the right: k_N = c - mu b
+  ImpactModel model = Model(RestitutionLaw::kEnergetic, 0.7, c / b);
+  for (const RestitutionLaw law : {RestitutionLaw::kNewton, RestitutionLaw::kPoisson, RestitutionLaw::kEnergetic}) {
+    model.law = law;
+    const auto solve = [&](double mu) {
+      model.mu_k = model.mu_s = mu;
+      return Solve(Planar(a, b, c, 1, -1), model);
+    };
+    const ImpactOutcome at = solve(c / b);
+    ASSERT_EQ(at.path_case.digit, 1);
+    ASSERT_TRUE(at.v_plus_F.allFinite());
+    for (const double step : {1e-15, 1e-12, 1e-9, 1e-6}) {
+      for (const double sign : {-1.0, 1.0}) {
+        const ImpactOutcome near = solve(c / b + sign * step);
+        EXPECT_NEAR(near.v_plus_F.z(), at.v_plus_F.z(), 3 * step + 1e-14);
+        EXPECT_NEAR(near.J_F.z(), at.J_F.z(), 10 * step + 1e-14);
+        EXPECT_EQ(near.path_case.digit, 1);
+      }
+    }
+  }
 }
 
 }  // namespace

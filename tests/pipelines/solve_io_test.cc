@@ -66,6 +66,8 @@ TEST(SolveIo, EmptyArrayAndBadText) {
   EXPECT_THROW(Solve(""), DataError);
   EXPECT_THROW(Solve("[1,"), DataError);
   EXPECT_THROW(Solve(std::string(100000, '[')), DataError);
+  EXPECT_THROW(Solve("[{\"e\": 1e999}]"), DataError);
+  EXPECT_THROW(Solve("[{\"law\": \"\xff\"}]"), DataError);
   EXPECT_EQ(Solve("[1]")[0]["status"], "invalid");
 }
 
