@@ -19,6 +19,7 @@ using internal::FitTask;
 using internal::Information;
 using internal::PreparedEvent;
 using internal::Profile;
+using internal::StaticLevel;
 
 constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
@@ -120,7 +121,7 @@ double OrdinaryScatter(const std::vector<double>& r, const std::vector<double>& 
     return sum / r.size() - kMean;
   };
   double low = 0, high = 1e-18;
-  if (excess(1e-18) <= 0) return 0;
+  if (r.empty() || excess(1e-18) <= 0) return 0;
   while (excess(high) > 0 && high < 1e6) high *= 16;
   for (int i = 0; i < 80; ++i) (excess(0.5 * (low + high)) > 0 ? low : high) = 0.5 * (low + high);
   return std::sqrt(high);
@@ -131,7 +132,7 @@ Discrepancy ScatterOf(const std::vector<PreparedEvent>& events, const FitPoint& 
   for (std::size_t i = 0; i < events.size(); ++i) {
     const internal::EventAt& at = best.at[i];
     const int last = events[i].dim - 1;
-    for (int k = 0; k < last; ++k) {
+    for (int k = 0; k < last && !events[i].no_demand; ++k) {
       r_t.push_back(at.r[k]);
       N_t.push_back(at.N(k, k));
     }
@@ -180,6 +181,96 @@ void JudgeFriction(Profile& profile, const internal::ProfileInterval& interval, 
   }
 }
 
+// Values, intervals and verdicts. `best` moves where the profiles meet a deeper valley than the starts did; then they begin again from
+// there.
+void SetIntervals(const FitTask& task, FitPoint& best, ParameterEstimate& mu, ParameterEstimate& e) {
+  const int n = static_cast<int>(task.events->size());
+  std::vector<double> levels = kMuLevels;
+  levels.push_back(internal::kMuMax);
+  constexpr int kAttempts = 4;
+  for (int attempt = 0; attempt < kAttempts; ++attempt) {
+    const Information info = InformationAt(task, best);
+    const double mu_threshold = internal::IntervalThreshold(info, n, 0), e_threshold = internal::IntervalThreshold(info, n, 1);
+    Profile mu_profile(task, best, 0), e_profile(task, best, 1);
+    const auto step = [&](int k) { return info.informed[k] ? std::clamp(2 * std::sqrt(info.covariance(k, k)), 1e-9, 0.2) : 0.05; };
+    const internal::ProfileInterval mu_interval = FindInterval(mu_profile, 0, internal::kMuMax, step(0), mu_threshold, levels);
+    const internal::ProfileInterval e_interval = FindInterval(e_profile, 0, 1, step(1), e_threshold, {});
+    FitPoint better = best;
+    const bool moved = attempt + 1 < kAttempts && (mu_profile.FoundBetter(better) || e_profile.FoundBetter(better));
+    if (moved) {
+      best = FitFrom(task, better, true, true, 1e-7);
+      continue;
+    }
+    mu.value = best.mu;
+    e.value = best.e;
+    JudgeFriction(mu_profile, mu_interval, best, mu_threshold, mu);
+    e.lower95 = e_interval.lower;
+    e.upper95 = e_interval.upper;
+    e.identifiable = !(e_interval.lower_open && e_interval.upper_open);
+    e.reason = !e.identifiable         ? "every coefficient agrees with the data"
+               : e_interval.lower_open ? "agrees with zero: bounded above only"
+               : e_interval.upper_open ? "agrees with one: bounded below only"
+                                       : "";
+    return;
+  }
+}
+
+void FillGrid(const FitTask& task, const FitPoint& best, int points, LawFit& fit) {
+  const auto span = [](const ParameterEstimate& p, double low_bound, double high_bound) {
+    const double low = p.lower95, high = std::isfinite(p.upper95) ? p.upper95 : std::max(1.0, 2 * p.lower95);
+    const double margin = 0.5 * (high - low);
+    return Interval{std::max(low_bound, low - margin), std::min(high_bound, high + margin)};
+  };
+  const Interval mu_span = span(fit.parameters[0], 0, internal::kMuMax), e_span = span(fit.parameters[1], 0, 1);
+  fit.grid_deviance.resize(points, points);
+  for (int i = 0; i < points; ++i) {
+    const double share = i / (points - 1.0);
+    fit.grid_mu.push_back(mu_span.lower + share * (mu_span.upper - mu_span.lower));
+    fit.grid_e.push_back(e_span.lower + share * (e_span.upper - e_span.lower));
+  }
+  for (int i = 0; i < points; ++i) {
+    for (int j = 0; j < points; ++j) {
+      const FitPoint point = EvaluateAt(task, fit.grid_mu[i], fit.grid_e[j], best.log_s);
+      fit.grid_deviance(i, j) = std::max(0.0, 2 * (point.cost - best.cost));
+    }
+  }
+}
+
+// Static friction as the third parameter: all that impacts can tell is between which two critical ratios it lies.
+void AddStaticFriction(const std::vector<StaticLevel>& levels, double mu_k, LawFit& fit) {
+  ParameterEstimate mu_s;
+  mu_s.name = "mu_s";
+  mu_s.lower95 = mu_k;
+  if (levels.size() < 2) {
+    mu_s.reason = "no event tells sticking from slipping again: any mu_s above mu_k agrees with the data";
+  } else {
+    const auto best = std::min_element(levels.begin(), levels.end(), [](const auto& a, const auto& b) { return a.cost < b.cost; });
+    const double limit = best->cost + 0.5 * ChiSquareQuantile(0.95, 1);
+    mu_s.lower95 = kInfinity;
+    mu_s.upper95 = 0;
+    for (const StaticLevel& level : levels) {
+      if (level.cost > limit) continue;
+      mu_s.lower95 = std::min(mu_s.lower95, level.lower);
+      mu_s.upper95 = std::max(mu_s.upper95, level.upper);
+    }
+    mu_s.identifiable = std::isfinite(mu_s.upper95);
+    if (mu_s.identifiable) {
+      mu_s.value = std::isfinite(best->upper) ? 0.5 * (best->lower + best->upper) : best->lower;
+      mu_s.reason = "known to lie between critical ratios of the events; any value between fits alike";
+    } else {
+      mu_s.reason = "every event that stops sticks: mu_s is bounded below only";
+    }
+  }
+  fit.parameters.push_back(mu_s);
+  for (Eigen::MatrixXd* covariance : {&fit.covariance, &fit.covariance_noise_only}) {
+    const Eigen::MatrixXd two = *covariance;
+    covariance->setConstant(3, 3, kNaN);
+    covariance->topLeftCorner(2, 2) = two;
+  }
+  for (EventInfluence& influence : fit.influence) influence.shift.push_back(0);
+  if (!fit.sd_bootstrap.empty()) fit.sd_bootstrap.push_back(kNaN);
+}
+
 }  // namespace
 
 LawFit Identify(std::span<const ImpactEvent> events, const Body& body, ImpactModel start, const IdentifyOptions& options) {
@@ -215,39 +306,19 @@ LawFit Identify(std::span<const ImpactEvent> events, const Body& body, ImpactMod
     return fit;
   }
 
-  Information info = InformationAt(task, best);
+  std::vector<StaticLevel> static_levels;
+  if (options.fit_mu_s) static_levels = internal::FitStaticFriction(task, best);
   if (options.intervals) {
-    // The profiles may meet a deeper valley than the starts did; then they begin again from there.
-    for (int attempt = 0; attempt < 3; ++attempt) {
-      const double mu_threshold = internal::IntervalThreshold(info, n, 0), e_threshold = internal::IntervalThreshold(info, n, 1);
-      Profile mu_profile(task, best, 0), e_profile(task, best, 1);
-      const auto step = [&](int k) { return info.informed[k] ? std::clamp(2 * std::sqrt(info.covariance(k, k)), 1e-9, 0.2) : 0.05; };
-      std::vector<double> levels = kMuLevels;
-      levels.push_back(internal::kMuMax);
-      const internal::ProfileInterval mu_interval = FindInterval(mu_profile, 0, internal::kMuMax, step(0), mu_threshold, levels);
-      const internal::ProfileInterval e_interval = FindInterval(e_profile, 0, 1, step(1), e_threshold, {});
-      mu.value = best.mu;
-      e.value = best.e;
-      JudgeFriction(mu_profile, mu_interval, best, mu_threshold, mu);
-      e.lower95 = e_interval.lower;
-      e.upper95 = e_interval.upper;
-      e.identifiable = !(e_interval.lower_open && e_interval.upper_open);
-      e.reason = !e.identifiable         ? "every coefficient agrees with the data"
-                 : e_interval.lower_open ? "agrees with zero: bounded above only"
-                 : e_interval.upper_open ? "agrees with one: bounded below only"
-                                         : "";
-      if (!mu_profile.FoundBetter(best) && !e_profile.FoundBetter(best)) break;
-      best = FitFrom(task, best, true, true, 1e-7);
-      info = InformationAt(task, best);
-    }
+    SetIntervals(task, best, mu, e);
   } else {
     mu.value = best.mu;
     e.value = best.e;
-    mu.lower95 = 0;
+  }
+  const Information info = InformationAt(task, best);
+  if (!options.intervals) {
     mu.identifiable = info.informed[0];
     e.identifiable = info.informed[1];
   }
-
   fit.covariance = info.covariance;
   fit.covariance_noise_only = NoiseOnlyCovariance(task, best);
   if (n < 2 && options.fit_discrepancy) {
@@ -286,26 +357,8 @@ LawFit Identify(std::span<const ImpactEvent> events, const Body& body, ImpactMod
   if (options.bootstrap > 1) {
     fit.sd_bootstrap = internal::BootstrapOverRecordings(task, best, options.bootstrap, options.seed, options.progress);
   }
-  if (options.grid > 1) {
-    const auto span = [&](const ParameterEstimate& p, double low_bound, double high_bound) {
-      const double low = p.lower95, high = std::isfinite(p.upper95) ? p.upper95 : std::max(1.0, 2 * p.lower95);
-      const double margin = 0.5 * (high - low);
-      return Interval{std::max(low_bound, low - margin), std::min(high_bound, high + margin)};
-    };
-    const Interval mu_span = span(mu, 0, internal::kMuMax), e_span = span(e, 0, 1);
-    fit.grid_deviance.resize(options.grid, options.grid);
-    for (int i = 0; i < options.grid; ++i) {
-      const double share = i / (options.grid - 1.0);
-      fit.grid_mu.push_back(mu_span.lower + share * (mu_span.upper - mu_span.lower));
-      fit.grid_e.push_back(e_span.lower + share * (e_span.upper - e_span.lower));
-    }
-    for (int i = 0; i < options.grid; ++i) {
-      for (int j = 0; j < options.grid; ++j) {
-        const FitPoint point = EvaluateAt(task, fit.grid_mu[i], fit.grid_e[j], best.log_s);
-        fit.grid_deviance(i, j) = std::max(0.0, 2 * (point.cost - best.cost));
-      }
-    }
-  }
+  if (options.grid > 1) FillGrid(task, best, options.grid, fit);
+  if (options.fit_mu_s) AddStaticFriction(static_levels, best.mu, fit);
   return fit;
 }
 

@@ -25,7 +25,7 @@ struct IdentifyOptions {
   bool influence = true;
   int grid = 0;                    // points a side of the confidence region; 0 leaves it out
   std::uint64_t seed = 1;
-  std::function<void(double)> progress;  // share done, for long runs
+  std::function<void(double)> progress = {};  // share done, for long runs
 };
 
 // Fits (mu_k, e) of `start.law`; `start` gives the first guess. Only accepted events are used.

@@ -80,6 +80,34 @@ Mat PickImpulse(const Matrix3d& a, bool planar) {
   return b;
 }
 
+// Four standard deviations of the tangential velocity, or rounding, hide both the slip before the impact and the slip the impact would
+// cause.
+bool HasNoDemand(const ImpactEvent& event, const PreparedEvent& prepared) {
+  const Matrix3d cov_v = prepared.dv_F * prepared.cov * prepared.dv_F.transpose();
+  const double sd = std::sqrt(std::max(0.0, cov_v(0, 0) + (event.planar ? 0 : cov_v(1, 1))));
+  const double hidden = 4 * sd + 1e-9 * std::abs(event.contact.v_minus_F.z());
+  if (event.contact.v_minus_F.head<2>().norm() > hidden) return false;
+  const Eigen::Matrix<double, 6, 6> cov_A = prepared.dA_F * prepared.cov * prepared.dA_F.transpose();
+  const double A_tn = event.contact.A_F.topRightCorner<2, 1>().norm();
+  if (A_tn <= 4 * std::sqrt(std::max(0.0, cov_A(2, 2) + cov_A(4, 4)))) return true;
+  return 2 * prepared.p * A_tn <= hidden;  // by the largest normal impulse
+}
+
+// Leaves only the normal component to speak.
+void Mute(EventAt& at) {
+  const Eigen::Index t = at.r.size() - 1;
+  at.r.head(t).setZero();
+  if (at.shift.size() > 0) at.shift.head(t).setZero();
+  if (at.G.rows() > 0) {
+    at.G.topRows(t).setZero();
+    at.G(t, 0) = 0;
+  }
+  if (at.N.rows() == 0) return;
+  at.N.topRows(t).setZero();
+  at.N.leftCols(t).setZero();
+  at.N.diagonal().head(t).setOnes();
+}
+
 }  // namespace
 
 double RadiusOfGyration(const Body& body) {
@@ -154,6 +182,7 @@ std::vector<PreparedEvent> PrepareEvents(std::span<const ImpactEvent> events, co
     }
     e.dv_F = ContactVelocityByInputs(event, body);
     e.dA_F = InverseMassByInputs(event, body);
+    e.no_demand = HasNoDemand(event, e);
     e.V_cc_inverse = Mat::Zero(e.dim_c, e.dim_c);
     e.c_whitened = Vec::Zero(e.dim_c);
     prepared.push_back(std::move(e));
@@ -169,6 +198,7 @@ EventAt EvaluateEvent(const PreparedEvent& event, const ImpactModel& model, Need
     at.ok = outcome.usable() && outcome.J_F.allFinite();
     at.digit = outcome.path_case.digit;
     at.r = event.z_J - PickImpulse(Vector3d(outcome.J_F / event.p), planar);
+    if (event.no_demand) Mute(at);
     return at;
   }
   const ImpactModel& last = event.differentiated_at;
@@ -183,7 +213,10 @@ EventAt EvaluateEvent(const PreparedEvent& event, const ImpactModel& model, Need
   at.G.resize(event.dim, 2);
   at.G.col(0) = PickImpulse(Vector3d(-(d.dJ.col(10) + d.dJ.col(11)) / event.p), planar);  // mu_s moves with mu_k
   at.G.col(1) = PickImpulse(Vector3d(-d.dJ.col(9) / event.p), planar);
-  if (need == Need::kDerivative) return at;
+  if (need == Need::kDerivative) {
+    if (event.no_demand) Mute(at);
+    return at;
+  }
   const Input F = event.dz_J - (d.dJ.leftCols<3>() * event.dv_F + d.dJ.middleCols<6>(3) * event.dA_F) / event.p;
   const Input F_cov = F.lazyProduct(event.cov);
   at.N = PickImpulse(Matrix3d(F_cov.lazyProduct(F.transpose())), planar);
@@ -196,6 +229,7 @@ EventAt EvaluateEvent(const PreparedEvent& event, const ImpactModel& model, Need
   at.r -= at.shift;
   at.N -= Mat(N_Jc.lazyProduct(event.V_cc_inverse)).lazyProduct(N_Jc.transpose());
   at.N = (0.5 * (at.N + at.N.transpose())).eval();
+  if (event.no_demand) Mute(at);
   return at;
 }
 

@@ -30,11 +30,13 @@ struct PreparedEvent {
   int dim = 3;                                    // components of the impulse: 2 planar (t, n), 3 spatial (t_x, t_y, n); the last is normal
   int dim_c = 3;                                  // components of the couple
   double p = 1;                                   // effective normal momentum [N s]
-  Vec z_J;                                        // measured impulse / p
-  Vec z_c;                                        // measured couple about P / (p k)
-  Mat N_cc;                                       // noise covariance of z_c
-  Input dz_J = Input::Zero();                     // d z_J by the 15 measured quantities
-  Input dv_F = Input::Zero();                     // d v_minus_F
+  // v_t and A_tn cannot be told from zero: the direction of slip is noise, and the tangential impulse says nothing about friction.
+  bool no_demand = false;
+  Vec z_J;                     // measured impulse / p
+  Vec z_c;                     // measured couple about P / (p k)
+  Mat N_cc;                    // noise covariance of z_c
+  Input dz_J = Input::Zero();  // d z_J by the 15 measured quantities
+  Input dv_F = Input::Zero();  // d v_minus_F
   Eigen::Matrix<double, 6, kEventDim> dA_F = Eigen::Matrix<double, 6, kEventDim>::Zero();
   Eigen::Matrix<double, kEventDim, 3> cov_dz_c = Eigen::Matrix<double, kEventDim, 3>::Zero();  // Sigma (d z_c)^T
   Mat V_cc_inverse;  // of noise + discrepancy, set once s_c is known

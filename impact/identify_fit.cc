@@ -192,6 +192,45 @@ FitPoint FitFrom(const FitTask& task, const FitPoint& start, bool free_mu, bool 
   return best;
 }
 
+std::vector<StaticLevel> FitStaticFriction(FitTask& task, FitPoint& best) {
+  std::vector<double> ratios;
+  for (const PreparedEvent& event : *task.events) {
+    const Eigen::Matrix3d& A = event.event->contact.A_F;
+    const Eigen::Vector2d needed = A.topLeftCorner<2, 2>().inverse() * A.topRightCorner<2, 1>();
+    if (needed.norm() > best.mu) ratios.push_back(needed.norm());
+  }
+  std::sort(ratios.begin(), ratios.end());
+  constexpr std::size_t kMaxLevels = 16;
+  if (ratios.size() > kMaxLevels) {
+    std::vector<double> some;
+    for (std::size_t i = 0; i < kMaxLevels; ++i) some.push_back(ratios[i * (ratios.size() - 1) / (kMaxLevels - 1)]);
+    ratios = some;
+  }
+  ratios.erase(std::unique(ratios.begin(), ratios.end()), ratios.end());
+  std::vector<StaticLevel> levels;
+  const FitPoint start = best;
+  double best_floor = 0;
+  for (std::size_t i = 0; i <= ratios.size(); ++i) {
+    StaticLevel level{i == 0 ? start.mu : ratios[i - 1], i < ratios.size() ? ratios[i] : std::numeric_limits<double>::infinity(), 0};
+    task.mu_s_floor = i == 0 ? 0 : std::isfinite(level.upper) ? 0.5 * (level.lower + level.upper) : 1.1 * level.lower;
+    const FitPoint point = FitFrom(task, start, true, true, 1e-6);
+    if (!point.ok) continue;
+    level.cost = point.cost;
+    // Ranges that no event tells apart are one.
+    if (!levels.empty() && std::abs(levels.back().cost - level.cost) < 1e-9 * (1 + std::abs(level.cost))) {
+      levels.back().upper = level.upper;
+    } else {
+      levels.push_back(level);
+    }
+    if (point.cost < best.cost - 1e-6) {
+      best = point;
+      best_floor = task.mu_s_floor;
+    }
+  }
+  task.mu_s_floor = best_floor;
+  return levels;
+}
+
 double CostAt(const FitTask& task, const FitPoint& at, double mu, double e, Eigen::Vector2d* gradient) {
   double cost = 0;
   if (gradient != nullptr) gradient->setZero();

@@ -41,6 +41,14 @@ FitPoint EvaluateAt(const FitTask& task, double mu, double e, std::vector<double
 // Minimum from `start` over the free parameters and the scatter, to `tolerance` in cost.
 FitPoint FitFrom(const FitTask& task, const FitPoint& start, bool free_mu, bool free_e, double tolerance);
 
+// A range of static friction within which no event changes its path, and the best cost there.
+struct StaticLevel {
+  double lower = 0, upper = 0, cost = 0;  // upper may be infinite
+};
+// Fits static friction: only its order among the critical ratios |A_tn| / A_tt of the events matters, so every range between them is tried.
+// Leaves the best range in `task` and its optimum in `best`; a single level means that nothing depends on it.
+std::vector<StaticLevel> FitStaticFriction(FitTask& task, FitPoint& best);
+
 // Cost at (mu, e) with the covariances S_i held at those of `at`, and its gradient by (mu, e): what the descents see. For tests.
 double CostAt(const FitTask& task, const FitPoint& at, double mu, double e, Eigen::Vector2d* gradient);
 

@@ -84,13 +84,23 @@ Information InformationAt(const FitTask& task, const FitPoint& point) {
       sum_square[k] += expected(k, k) * expected(k, k);
     }
   }
+  // The jackknife of few recordings is a poor estimate; the model's own, which pools the residuals of all events, takes its place there.
+  constexpr double kTrust = 3;  // degrees of freedom at which both count the same
+  const double model_dof = std::max(1.0, n - 2);
   const double phi = n_clusters > 1 ? info.scatter_share : 0;
-  info.covariance = phi * jackknife + (1 - phi) * by_model;
+  Eigen::Vector2d weight = Eigen::Vector2d::Zero();
   for (int k = 0; k < 2; ++k) {
-    if (!info.informed[k]) continue;
-    if (inverse(k, k) > 0) info.variance_ratio[k] = std::max(info.covariance(k, k) / inverse(k, k), 1e-6);
-    if (sum_square[k] > 0) info.dof[k] = std::max(1.0, sum[k] * sum[k] / sum_square[k] - 1);
+    info.dof[k] = model_dof;
+    if (!info.informed[k] || !(sum_square[k] > 0) || !(inverse(k, k) > 0)) continue;
+    const double dof = std::max(0.5, sum[k] * sum[k] / sum_square[k] - 1);
+    weight[k] = phi * dof / (dof + kTrust);
+    const double part = weight[k] * jackknife(k, k), rest = (1 - weight[k]) * by_model(k, k);
+    info.variance_ratio[k] = std::max((part + rest) / inverse(k, k), 1e-6);
+    info.dof[k] = std::min(model_dof, std::max(4.0, dof));
   }
+  const Eigen::Vector2d root = weight.cwiseSqrt(), other = (1 - weight.array()).sqrt();
+  info.covariance = root.asDiagonal() * jackknife * root.asDiagonal();
+  info.covariance += other.asDiagonal() * by_model * other.asDiagonal();
   return info;
 }
 
@@ -149,7 +159,7 @@ double Profile::operator()(double value) {
 
 bool Profile::FoundBetter(FitPoint& point) const {
   const auto lowest = std::min_element(points_.begin(), points_.end(), [](const auto& a, const auto& b) { return a.cost < b.cost; });
-  if (!(lowest->cost < best_.cost - 5e-3)) return false;
+  if (!(lowest->cost < best_.cost - 0.02)) return false;
   point = *lowest;
   return true;
 }

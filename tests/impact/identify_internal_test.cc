@@ -1,0 +1,289 @@
+// The parts of the identification against differences: linearised noise, likelihoods, gradients, predictions.
+
+#include <gtest/gtest.h>
+
+#include <Eigen/Dense>
+
+#include "impact/identify.h"
+#include "impact/identify_event.h"
+#include "impact/identify_fit.h"
+#include "impact/identify_variance.h"
+#include "tests/impact/identify_twin.h"
+
+namespace impactlab {
+namespace {
+
+using internal::EvaluateAt;
+using internal::FitPoint;
+using internal::FitTask;
+using internal::Need;
+using internal::PreparedEvent;
+
+const Likelihood kLikelihoods[] = {Likelihood::kGaussian, Likelihood::kStudentT, Likelihood::kContamination};
+
+// The event with one of its measured quantities moved.
+ImpactEvent Moved(ImpactEvent event, const Body& body, int quantity, double step) {
+  Eigen::Vector3d* parts[] = {&event.v_minus, &event.omega_minus, &event.v_plus, &event.omega_plus, &event.p_WP};
+  (*parts[quantity / 3])[quantity % 3] += step;
+  UpdateContact(event, body, Plane{}, {0, 0, -9.8});
+  return event;
+}
+
+std::vector<int> Quantities(bool planar) {
+  if (planar) return {0, 2, 4, 6, 8, 10, 12, 14};
+  return {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14};
+}
+
+Eigen::Matrix<double, 6, 1> Plus(const ImpactEvent& event, const Body& body, const ImpactModel& model) {
+  return Predict(event, body, model, LawFit{}).plus;
+}
+
+class ByBody : public ::testing::TestWithParam<bool> {
+ protected:
+  Body body = GetParam() ? twin::Square() : MakeBox({0.1, 0.08, 0.06}, 0.5);
+};
+INSTANTIATE_TEST_SUITE_P(PlanarAndSpatial, ByBody, ::testing::Bool());
+
+TEST_P(ByBody, PlusStateByInputsMatchesDifferences) {
+  std::mt19937_64 random(1);
+  const ImpactModel model{RestitutionLaw::kEnergetic, 0.6, 0.15, 0.15};
+  int checked = 0;
+  for (int i = 0; i < 12; ++i) {
+    const ImpactEvent event = twin::RandomEvent(body, {}, random, i);
+    const auto F = internal::PlusByInputs(event, body, Differentiate(event.contact, model));
+    const int digit = Solve(event.contact, model).path_case.digit;
+    for (int q : Quantities(body.planar)) {
+      const double h = q >= kLever ? 1e-7 : (q / 3) % 2 == 0 ? 1e-6 : 1e-5;
+      const ImpactEvent up = Moved(event, body, q, h), down = Moved(event, body, q, -h);
+      if (Solve(up.contact, model).path_case.digit != digit || Solve(down.contact, model).path_case.digit != digit) continue;
+      const Eigen::Matrix<double, 6, 1> difference = (Plus(up, body, model) - Plus(down, body, model)) / (2 * h);
+      EXPECT_LT((difference - F.col(q)).norm(), 2e-5 * (1 + F.col(q).norm())) << "event " << i << " quantity " << q;
+      ++checked;
+    }
+  }
+  EXPECT_GT(checked, 80);
+}
+
+// Noise of the impulse residual given the couple, against the full covariance of (impulse, couple) built from differences.
+TEST_P(ByBody, ConditionalNoiseMatchesDifferences) {
+  std::mt19937_64 random(2);
+  const ImpactModel model{RestitutionLaw::kPoisson, 0.5, 0.2, 0.2};
+  twin::Options options;
+  options.sd_c = 0.01;
+  for (int i = 0; i < 6; ++i) {
+    std::vector<ImpactEvent> one{twin::RandomEvent(body, options, random, i)};
+    std::vector<PreparedEvent> prepared = internal::PrepareEvents(one, body);
+    ASSERT_EQ(prepared.size(), 1u);
+    PreparedEvent& event = prepared[0];
+    const double s_c = 0.003;
+    const internal::Mat V = event.N_cc + s_c * s_c * internal::Mat::Identity(event.dim_c, event.dim_c);
+    event.V_cc_inverse = V.inverse();
+    event.c_whitened = event.V_cc_inverse * event.z_c;
+    const internal::EventAt at = EvaluateEvent(event, model, Need::kNoise);
+    // Residuals as functions of the measured quantities, in the units of the unmoved event.
+    const int m = event.dim + event.dim_c;
+    const auto residual = [&](const ImpactEvent& moved) {
+      const std::vector<ImpactEvent> list{moved};
+      const PreparedEvent other = internal::PrepareEvents(list, body)[0];
+      Eigen::VectorXd r(m);
+      r.head(event.dim) = EvaluateEvent(other, model, Need::kResidual).r * other.p / event.p;
+      r.tail(event.dim_c) = other.z_c * other.p / event.p;
+      return r;
+    };
+    Eigen::MatrixXd F = Eigen::MatrixXd::Zero(m, kEventDim);
+    for (int q : Quantities(body.planar)) {
+      const double h = q >= kLever ? 1e-7 : (q / 3) % 2 == 0 ? 1e-6 : 1e-5;
+      F.col(q) = (residual(Moved(one[0], body, q, h)) - residual(Moved(one[0], body, q, -h))) / (2 * h);
+    }
+    const Eigen::MatrixXd N = F * one[0].cov * F.transpose();
+    EXPECT_LT((N.bottomRightCorner(event.dim_c, event.dim_c) - event.N_cc).norm(), 1e-4 * event.N_cc.norm());
+    Eigen::MatrixXd full = N;
+    full.bottomRightCorner(event.dim_c, event.dim_c) += s_c * s_c * Eigen::MatrixXd::Identity(event.dim_c, event.dim_c);
+    const Eigen::MatrixXd K = full.topRightCorner(event.dim, event.dim_c) * full.bottomRightCorner(event.dim_c, event.dim_c).inverse();
+    const Eigen::MatrixXd conditional = N.topLeftCorner(event.dim, event.dim) - K * full.bottomLeftCorner(event.dim_c, event.dim);
+    EXPECT_LT((conditional - at.N).norm(), 1e-3 * conditional.norm()) << i;
+    EXPECT_LT((K * event.z_c - at.shift).norm(), 1e-3 * (1e-6 + at.shift.norm())) << i;
+  }
+}
+
+TEST(IdentifyShape, DensitiesIntegrateToOneAndSlopesMatchDifferences) {
+  for (Likelihood likelihood : kLikelihoods) {
+    const internal::Shape one({.likelihood = likelihood}, 1);
+    double integral = 0;
+    const double step = 0.01;
+    for (double x = -400; x <= 400; x += step) integral += step * std::exp(-0.5 * one(x * x)[0]);
+    EXPECT_NEAR(integral, 1, 1e-4);
+    for (int dim : {1, 2, 3}) {
+      const internal::Shape shape({.likelihood = likelihood}, dim);
+      for (double q : {0.0, 0.3, 2.0, 9.0, 30.0, 400.0}) {
+        const double h = 1e-4 * (1 + q);
+        EXPECT_NEAR(shape(q)[1], (shape(q + h)[0] - shape(std::max(0.0, q - h))[0]) / (q > 0 ? 2 * h : h), 1e-3);
+        if (q > 0) {
+          EXPECT_NEAR(shape(q)[2], (shape(q + h)[1] - shape(q - h)[1]) / (2 * h), 1e-4);
+        }
+      }
+    }
+  }
+}
+
+TEST(IdentifyVariance, GradientAndHessianMatchDifferences) {
+  std::mt19937_64 random(3);
+  for (Likelihood likelihood : kLikelihoods) {
+    for (int dim : {1, 2, 3}) {
+      const internal::Shape shape({.likelihood = likelihood}, dim);
+      internal::VarianceData data;
+      data.n_groups = dim == 1 ? 1 : 4;
+      for (int i = 0; i < 15; ++i) {
+        internal::Vec r(dim), a(dim), b(dim);
+        for (int k = 0; k < dim; ++k) {
+          r[k] = 0.1 * twin::Normal(random);
+          a[k] = twin::Normal(random);
+          b[k] = twin::Normal(random);
+        }
+        data.r.push_back(r);
+        data.N.push_back(1e-4 * (internal::Mat::Identity(dim, dim) + internal::Mat(a * a.transpose())));
+        internal::Mat t = internal::Mat::Identity(dim, dim), n = internal::Mat::Zero(dim, dim);
+        if (dim > 1) {
+          t(dim - 1, dim - 1) = 0;
+          n(dim - 1, dim - 1) = 1;
+        }
+        data.E.push_back({t, n, internal::Mat(a * a.transpose()), internal::Mat(b * b.transpose())});
+        data.multiplicity.push_back(i % 3);
+      }
+      const double log_s[] = {-2.5, -3.0, -3.5, -2.0};
+      Eigen::Vector4d gradient, up, down;
+      Eigen::Matrix4d hessian;
+      VarianceCost(data, shape, log_s, &gradient, &hessian);
+      for (int g = 0; g < data.n_groups; ++g) {
+        double moved[4];
+        std::copy(log_s, log_s + 4, moved);
+        const double h = 1e-5;
+        moved[g] = log_s[g] + h;
+        const double above = VarianceCost(data, shape, moved, &up, nullptr);
+        moved[g] = log_s[g] - h;
+        const double below = VarianceCost(data, shape, moved, &down, nullptr);
+        EXPECT_NEAR(gradient[g], (above - below) / (2 * h), 1e-5 * (1 + std::abs(gradient[g])));
+        for (int k = 0; k < data.n_groups; ++k) {
+          EXPECT_NEAR(hessian(g, k), (up[k] - down[k]) / (2 * h), 1e-5 * (1 + std::abs(hessian(g, k)))) << dim << g << k;
+        }
+      }
+    }
+  }
+}
+
+TEST(IdentifyVariance, FindsTheVarianceOfKnownData) {
+  // Gaussian, no noise: the maximum-likelihood variance is the mean square.
+  internal::VarianceData data;
+  double sum = 0;
+  std::mt19937_64 random(4);
+  for (int i = 0; i < 50; ++i) {
+    data.r.push_back(internal::Vec::Constant(1, 0.07 * twin::Normal(random)));
+    data.N.push_back(internal::Mat::Zero(1, 1));
+    data.E.push_back({internal::Mat::Identity(1, 1)});
+    data.multiplicity.push_back(1);
+    sum += data.r.back()[0] * data.r.back()[0] / 50;
+  }
+  for (double start : {-9.0, -2.0, 2.0}) {
+    std::vector<double> log_s{start};
+    FitVariance(data, internal::Shape({.likelihood = Likelihood::kGaussian}, 1), log_s);
+    EXPECT_NEAR(std::exp(2 * log_s[0]), sum, 1e-4 * sum) << start;
+  }
+  // All of it noise: the variance goes to its floor and stays finite.
+  for (internal::Mat& N : data.N) N(0, 0) = 0.1;
+  std::vector<double> log_s{-2};
+  FitVariance(data, internal::Shape({.likelihood = Likelihood::kGaussian}, 1), log_s);
+  EXPECT_LT(log_s[0], std::log(0.01));
+}
+
+TEST_P(ByBody, GradientOfTheCostMatchesDifferences) {
+  std::mt19937_64 random(5);
+  twin::Options options;
+  options.n = 8;
+  options.sd_t = options.sd_n = options.sd_c = 0.03;
+  const auto events = twin::Experiment(body, options, random);
+  const std::vector<PreparedEvent> prepared = internal::PrepareEvents(events, body);
+  for (Likelihood likelihood : kLikelihoods) {
+    const FitTask task{.events = &prepared,
+                       .multiplicity = std::vector<double>(prepared.size(), 1.0),
+                       .shape = internal::Shape({.likelihood = likelihood}, prepared[0].dim)};
+    for (double mu : {0.07, 0.31}) {
+      for (double e : {0.2, 0.8}) {
+        const FitPoint at = EvaluateAt(task, mu, e, {});
+        ASSERT_TRUE(at.ok);
+        Eigen::Vector2d gradient;
+        EXPECT_NEAR(CostAt(task, at, mu, e, &gradient), at.cost, 1e-8 * (1 + std::abs(at.cost)));
+        const double h = 1e-6;
+        const Eigen::Vector2d difference((CostAt(task, at, mu + h, e, nullptr) - CostAt(task, at, mu - h, e, nullptr)) / (2 * h),
+                                         (CostAt(task, at, mu, e + h, nullptr) - CostAt(task, at, mu, e - h, nullptr)) / (2 * h));
+        EXPECT_LT((gradient - difference).norm(), 1e-4 * (1 + gradient.norm())) << mu << " " << e;
+      }
+    }
+  }
+}
+
+// Predicted minus measured, over its own covariance, is chi-square: noise, scatter and cross terms together.
+TEST_P(ByBody, PredictionCoversTheMeasurement) {
+  std::mt19937_64 random(6);
+  twin::Options options;
+  options.sd_v = 0.01;
+  options.sd_omega = 0.2;
+  options.sd_r = 2e-4;
+  options.sd_t = 0.01;
+  options.sd_n = 0.02;
+  options.sd_c = 0.03;
+  LawFit fit;
+  fit.law = "energetic";
+  fit.discrepancy = {options.sd_t, options.sd_n, options.sd_c};
+  const ImpactModel model{options.law, options.e, options.mu, options.mu};
+  const std::vector<int> rows = body.planar ? std::vector<int>{0, 2, 4} : std::vector<int>{0, 1, 2, 3, 4, 5};
+  const int m = static_cast<int>(rows.size()), n = body.planar ? 400 : 150;
+  double sum = 0, sum_alone = 0;
+  for (int i = 0; i < n; ++i) {
+    const ImpactEvent event = twin::RandomEvent(body, options, random, i);
+    const Prediction prediction = Predict(event, body, model, fit);
+    Eigen::VectorXd d(m);
+    Eigen::MatrixXd V(m, m);
+    Eigen::Matrix<double, 6, 1> measured;
+    measured << event.v_plus, event.omega_plus;
+    for (int a = 0; a < m; ++a) {
+      d[a] = prediction.plus[rows[a]] - measured[rows[a]];
+      for (int b = 0; b < m; ++b) V(a, b) = prediction.cov_difference(rows[a], rows[b]);
+    }
+    sum += d.dot(V.ldlt().solve(d));
+    sum_alone += V.trace();
+  }
+  EXPECT_NEAR(sum / n, m, 5 * std::sqrt(2.0 * m / n) + 0.1 * m);
+  EXPECT_GT(sum_alone, 0);
+}
+
+TEST(IdentifyPredict, CoefficientCovarianceEntersAndNonFiniteEntriesDoNot) {
+  std::mt19937_64 random(7);
+  const Body body = twin::Square();
+  const ImpactEvent event = twin::RandomEvent(body, {}, random, 0);
+  const ImpactModel model{RestitutionLaw::kEnergetic, 0.5, 0.1, 0.1};
+  LawFit fit;
+  fit.law = "energetic";
+  const Eigen::Matrix<double, 6, 6> bare = Predict(event, body, model, fit).cov;
+  fit.covariance = Eigen::Vector2d(1e-4, 4e-4).asDiagonal();
+  const Eigen::Matrix<double, 6, 6> with = Predict(event, body, model, fit).cov;
+  const double h = 1e-6;
+  const auto by_mu = [&] {
+    ImpactModel up = model, down = model;
+    up.mu_k = up.mu_s = model.mu_k + h;
+    down.mu_k = down.mu_s = model.mu_k - h;
+    return Eigen::Matrix<double, 6, 1>((Plus(event, body, up) - Plus(event, body, down)) / (2 * h));
+  }();
+  const auto by_e = [&] {
+    ImpactModel up = model, down = model;
+    up.e += h;
+    down.e -= h;
+    return Eigen::Matrix<double, 6, 1>((Plus(event, body, up) - Plus(event, body, down)) / (2 * h));
+  }();
+  const Eigen::Matrix<double, 6, 6> expected = 1e-4 * by_mu * by_mu.transpose() + 4e-4 * by_e * by_e.transpose();
+  EXPECT_LT((with - bare - expected).norm(), 1e-4 * expected.norm());
+  fit.covariance(0, 0) = fit.covariance(0, 1) = fit.covariance(1, 0) = std::numeric_limits<double>::quiet_NaN();
+  EXPECT_TRUE(Predict(event, body, model, fit).cov.allFinite());
+}
+
+}  // namespace
+}  // namespace impactlab

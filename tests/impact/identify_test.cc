@@ -1,0 +1,514 @@
+// Identification of (mu, e): recovery, verdicts and degenerate input.
+
+#include "impact/identify.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <limits>
+
+#include "data/error.h"
+#include "tests/impact/identify_twin.h"
+
+namespace impactlab {
+namespace {
+
+using ::testing::HasSubstr;
+
+const RestitutionLaw kLaws[] = {RestitutionLaw::kNewton, RestitutionLaw::kPoisson, RestitutionLaw::kEnergetic};
+
+const ParameterEstimate& Mu(const LawFit& fit) { return fit.parameters[0]; }
+const ParameterEstimate& E(const LawFit& fit) { return fit.parameters[1]; }
+
+twin::Options Scatter(double sd) {
+  twin::Options options;
+  options.sd_t = options.sd_n = sd;
+  options.sd_c = 2 * sd;
+  return options;
+}
+
+// Nothing that is called a result may be NaN.
+void ExpectSane(const LawFit& fit) {
+  ASSERT_GE(fit.parameters.size(), 2u);
+  for (const ParameterEstimate& p : fit.parameters) {
+    EXPECT_FALSE(std::isnan(p.lower95)) << p.name;
+    EXPECT_FALSE(std::isnan(p.upper95)) << p.name;
+    EXPECT_LE(p.lower95, p.upper95) << p.name;
+    EXPECT_GE(p.lower95, 0) << p.name;
+    if (p.identifiable) {
+      EXPECT_TRUE(std::isfinite(p.value)) << p.name;
+      EXPECT_TRUE(std::isfinite(p.upper95)) << p.name;
+      EXPECT_LE(p.lower95, p.value + 1e-12) << p.name;
+      EXPECT_LE(p.value, p.upper95 + 1e-12) << p.name;
+      EXPECT_FALSE(p.sd < 0) << p.name;
+    } else {
+      EXPECT_FALSE(p.reason.empty()) << p.name;
+    }
+  }
+  EXPECT_LE(E(fit).upper95, 1);
+  const ImpactModel model = ModelOf(fit);
+  EXPECT_TRUE(std::isfinite(model.mu_k) && std::isfinite(model.e));
+}
+
+TEST(Identify, ExactEventsGiveTheirCoefficientsForEveryLawAndLikelihood) {
+  for (RestitutionLaw law : kLaws) {
+    for (Likelihood likelihood : {Likelihood::kGaussian, Likelihood::kStudentT, Likelihood::kContamination}) {
+      std::mt19937_64 random(11);
+      twin::Options options;
+      options.law = law;
+      options.mu = 0.23;
+      options.e = 0.61;
+      options.sd_v = options.sd_omega = options.sd_r = 0;
+      const Body body = twin::Square();
+      const auto events = twin::Experiment(body, options, random);
+      const LawFit fit = Identify(events, body, {.law = law, .e = 0.2, .mu_k = 0.9}, {.likelihood = likelihood});
+      ExpectSane(fit);
+      EXPECT_EQ(fit.law, LawName(law));
+      EXPECT_NEAR(Mu(fit).value, 0.23, 1e-6) << fit.law << fit.likelihood;
+      EXPECT_NEAR(E(fit).value, 0.61, 1e-6) << fit.law << fit.likelihood;
+      EXPECT_TRUE(Mu(fit).identifiable && E(fit).identifiable);
+    }
+  }
+}
+
+TEST(Identify, RecoversCoefficientsOfDifferentBodies) {
+  const Body bodies[] = {MakeRod(0.2, 0.005, 0.1, true), MakeBox({0.1, 0.03, 0.03}, 2, true), MakeEllipsoid({0.05, 0.05, 0.03}, 0.3, true),
+                         MakeBox({0.1, 0.08, 0.06}, 0.4), MakeRod(0.15, 0.01, 0.2)};
+  for (const Body& body : bodies) {
+    std::mt19937_64 random(5);
+    twin::Options options = Scatter(0.01);
+    options.mu = 0.15;
+    options.e = 0.7;
+    const auto events = twin::Experiment(body, options, random);
+    const LawFit fit = Identify(events, body, {}, {});
+    ExpectSane(fit);
+    EXPECT_NEAR(Mu(fit).value, 0.15, 4 * Mu(fit).sd) << body.name;
+    EXPECT_NEAR(E(fit).value, 0.7, 4 * E(fit).sd) << body.name;
+    EXPECT_LT(Mu(fit).sd, 0.02) << body.name;
+    EXPECT_LT(E(fit).sd, 0.02) << body.name;
+    EXPECT_LT(Mu(fit).sd_noise_only, Mu(fit).sd) << body.name;
+  }
+}
+
+TEST(Identify, ScatterAndNoiseAreToldApart) {
+  std::mt19937_64 random(21);
+  twin::Options options;
+  options.n = 200;
+  options.sd_t = 0.04;
+  options.sd_n = 0.02;
+  options.sd_c = 0.08;
+  options.mu = 0.1;
+  const Body body = twin::Square();
+  const LawFit fit = Identify(twin::Experiment(body, options, random), body, {}, {.influence = false});
+  EXPECT_NEAR(fit.discrepancy.sd_tangential, 0.04, 0.006);
+  EXPECT_NEAR(fit.discrepancy.sd_normal, 0.02, 0.003);
+  EXPECT_NEAR(fit.discrepancy.sd_couple, 0.08, 0.012);
+  EXPECT_LT(Mu(fit).sd_noise_only, 0.1 * Mu(fit).sd);
+  EXPECT_EQ(fit.dof, 200 * 3 - 2 - 5);
+}
+
+TEST(Identify, NoiseAloneExplainsNoiseAlone) {
+  std::mt19937_64 random(22);
+  twin::Options options;
+  options.n = 100;
+  options.sd_v = 2e-2;
+  options.sd_omega = 0.5;
+  options.sd_r = 5e-4;
+  const Body body = twin::Square();
+  const LawFit fit = Identify(twin::Experiment(body, options, random), body, {}, {.likelihood = Likelihood::kGaussian, .influence = false});
+  EXPECT_LT(fit.discrepancy.sd_tangential, 0.02);
+  EXPECT_LT(fit.discrepancy.sd_normal, 0.02);
+  EXPECT_NEAR(Mu(fit).value, 0.2, 4 * Mu(fit).sd);
+  EXPECT_NEAR(Mu(fit).sd / Mu(fit).sd_noise_only, 1.3, 0.5);
+}
+
+// T41 (i): a ball that falls straight down without spin asks nothing of friction.
+TEST(IdentifyVerdict, NoTangentialDemandLeavesFrictionUnobservable) {
+  std::mt19937_64 random(31);
+  const Body ball = MakeBall(0.02, 0.1, true);
+  for (double noise : {0.0, 1.0}) {
+    twin::Options options = Scatter(0.01);
+    options.speed_t = options.spin = 0;
+    options.sd_t = 0;
+    options.sd_v *= noise;
+    options.sd_omega *= noise;
+    options.sd_r *= noise;
+    const auto events = twin::Experiment(ball, options, random);
+    const LawFit fit = Identify(events, ball, {}, {.bootstrap = 20, .grid = 5});
+    ExpectSane(fit);
+    EXPECT_FALSE(Mu(fit).identifiable);
+    EXPECT_TRUE(std::isinf(Mu(fit).upper95));
+    EXPECT_LT(Mu(fit).lower95, 0.01);
+    EXPECT_TRUE(std::isnan(Mu(fit).sd));
+    EXPECT_TRUE(E(fit).identifiable);
+    EXPECT_NEAR(E(fit).value, 0.5, 0.02);
+    EXPECT_THAT(Mu(fit).reason, HasSubstr("no tangential demand"));
+  }
+}
+
+// T41 (ii): everything sticks.
+TEST(IdentifyVerdict, StickingEventsBoundFrictionFromBelow) {
+  std::mt19937_64 random(32);
+  for (int repeat = 0; repeat < 10; ++repeat) {
+    twin::Options options = Scatter(0.01);
+    options.mu = 3;
+    options.speed_t = 0.4;
+    options.spin = 3;
+    const Body body = twin::Square();
+    const LawFit fit = Identify(twin::Experiment(body, options, random), body, {}, {});
+    ExpectSane(fit);
+    EXPECT_FALSE(Mu(fit).identifiable);
+    EXPECT_TRUE(std::isinf(Mu(fit).upper95));
+    EXPECT_GT(Mu(fit).lower95, 0.1);
+    EXPECT_LT(Mu(fit).lower95, 3);
+    EXPECT_THAT(Mu(fit).reason, HasSubstr("bounded below"));
+    EXPECT_TRUE(E(fit).identifiable);
+    // A prediction from this fit sticks.
+    EXPECT_GT(ModelOf(fit).mu_k, Mu(fit).lower95);
+  }
+}
+
+// T41 (iii): frictionless with slip.
+TEST(IdentifyVerdict, FrictionlessSlipGivesZeroWithAnUpperBound) {
+  std::mt19937_64 random(33);
+  for (int repeat = 0; repeat < 10; ++repeat) {
+    twin::Options options = Scatter(0.01);
+    options.mu = 0;
+    const Body body = twin::Square();
+    const LawFit fit = Identify(twin::Experiment(body, options, random), body, {}, {});
+    ExpectSane(fit);
+    EXPECT_TRUE(Mu(fit).identifiable);
+    EXPECT_LT(Mu(fit).lower95, 0.005);
+    EXPECT_GT(Mu(fit).upper95, 0);
+    EXPECT_LT(Mu(fit).upper95, 0.03);
+    if (Mu(fit).lower95 == 0) {
+      EXPECT_THAT(Mu(fit).reason, HasSubstr("bounded above"));
+    }
+  }
+}
+
+TEST(IdentifyVerdict, RestitutionAtItsBounds) {
+  for (double e : {0.0, 1.0}) {
+    std::mt19937_64 random(34);
+    for (double scatter : {0.0, 0.02}) {
+      twin::Options options = Scatter(scatter);
+      options.e = e;
+      const Body body = twin::Square();
+      const LawFit fit = Identify(twin::Experiment(body, options, random), body, {}, {});
+      ExpectSane(fit);
+      EXPECT_TRUE(E(fit).identifiable);
+      EXPECT_NEAR(E(fit).value, e, 0.03);
+      EXPECT_NEAR(Mu(fit).value, 0.2, 0.05);
+    }
+  }
+}
+
+TEST(IdentifyDegenerate, NoUsableEvents) {
+  const Body body = twin::Square();
+  std::mt19937_64 random(41);
+  std::vector<ImpactEvent> events = twin::Experiment(body, Scatter(0.01), random);
+  ExpectSane(Identify({}, body, {}, {}));
+  for (ImpactEvent& event : events) event.accepted = false;
+  const LawFit rejected = Identify(events, body, {}, {.bootstrap = 10, .grid = 4});
+  ExpectSane(rejected);
+  EXPECT_FALSE(Mu(rejected).identifiable || E(rejected).identifiable);
+  EXPECT_THAT(E(rejected).reason, HasSubstr("no accepted event"));
+  // Events that separate are no impacts.
+  for (ImpactEvent& event : events) {
+    event.accepted = true;
+    event.v_minus.z() = 5;
+    UpdateContact(event, body, Plane{}, {0, 0, -9.8});
+  }
+  const LawFit separating = Identify(events, body, {}, {});
+  ExpectSane(separating);
+  EXPECT_FALSE(E(separating).identifiable);
+}
+
+TEST(IdentifyDegenerate, FewEvents) {
+  const Body body = twin::Square();
+  for (int n = 1; n <= 5; ++n) {
+    for (double scatter : {0.0, 0.02}) {
+      std::mt19937_64 random(42);
+      twin::Options options = Scatter(scatter);
+      options.n = n;
+      const auto events = twin::Experiment(body, options, random);
+      const LawFit fit = Identify(events, body, {}, {.bootstrap = 10, .grid = 3});
+      ExpectSane(fit);
+      if (n == 1) {
+        EXPECT_FALSE(Mu(fit).identifiable || E(fit).identifiable);
+        EXPECT_THAT(E(fit).reason, HasSubstr("one event"));
+        EXPECT_TRUE(std::isnan(E(fit).sd));
+        EXPECT_TRUE(fit.sd_bootstrap.empty());
+        // Without scatter one event is enough for its own coefficients.
+        const LawFit noise_only = Identify(events, body, {}, {.fit_discrepancy = false});
+        ExpectSane(noise_only);
+        EXPECT_TRUE(E(noise_only).identifiable);
+      } else if (scatter > 0) {
+        // The interval of two events is Student's with one degree of freedom: wide.
+        EXPECT_GT(E(fit).upper95 - E(fit).lower95, n == 2 ? 4 * E(fit).sd : 2 * E(fit).sd);
+      }
+    }
+  }
+}
+
+TEST(IdentifyDegenerate, CovariancesThatAreZeroSingularHugeOrBroken) {
+  const Body body = twin::Square();
+  const auto make = [&] {
+    std::mt19937_64 random(43);
+    return twin::Experiment(body, Scatter(0.02), random);
+  };
+  const LawFit reference = Identify(make(), body, {}, {});
+  const auto with = [&](auto&& change) {
+    std::vector<ImpactEvent> events = make();
+    for (std::size_t i = 0; i < events.size(); ++i) change(events[i], i);
+    return Identify(events, body, {}, {.bootstrap = 10});
+  };
+  const LawFit zero = with([](ImpactEvent& event, std::size_t) { event.cov.setZero(); });
+  ExpectSane(zero);
+  EXPECT_NEAR(Mu(zero).value, Mu(reference).value, 0.3 * Mu(reference).sd);
+  const LawFit singular = with([](ImpactEvent& event, std::size_t) {
+    Eigen::Matrix<double, kEventDim, 1> v = event.cov.col(0);
+    event.cov = v * v.transpose();
+  });
+  ExpectSane(singular);
+  EXPECT_NEAR(E(singular).value, E(reference).value, 0.5 * E(reference).sd);
+  const LawFit indefinite = with([](ImpactEvent& event, std::size_t) { event.cov(0, 2) = event.cov(2, 0) = 3 * event.cov(0, 0); });
+  ExpectSane(indefinite);
+  // Half of the events are all but unmeasured: the other half decides.
+  const LawFit huge = with([](ImpactEvent& event, std::size_t i) {
+    if (i % 2 == 0) {
+      event.cov *= 1e10;
+      event.v_plus.x() += 3;
+    }
+  });
+  ExpectSane(huge);
+  EXPECT_NEAR(E(huge).value, 0.5, 5 * E(huge).sd);
+  // An event that cannot be used does not spoil the rest.
+  const LawFit broken = with([](ImpactEvent& event, std::size_t i) {
+    if (i == 3) event.cov(4, 4) = std::numeric_limits<double>::quiet_NaN();
+    if (i == 4) event.v_plus.z() = std::numeric_limits<double>::infinity();
+    if (i == 5) event.contact.A_F(0, 0) = -1;
+  });
+  ExpectSane(broken);
+  EXPECT_EQ(broken.influence.size(), 17u);
+  EXPECT_NEAR(E(broken).value, E(reference).value, E(reference).sd);
+}
+
+TEST(IdentifyDegenerate, DuplicatedEventsOfOneRecordingCountOnce) {
+  std::mt19937_64 random(44);
+  const Body body = twin::Square();
+  const auto once = twin::Experiment(body, Scatter(0.02), random);
+  std::vector<ImpactEvent> twice;
+  for (const ImpactEvent& event : once) {
+    twice.push_back(event);
+    twice.push_back(event);
+    twice.back().impact = 1;
+  }
+  const LawFit a = Identify(once, body, {}, {}), b = Identify(twice, body, {}, {});
+  ExpectSane(b);
+  EXPECT_NEAR(Mu(a).value, Mu(b).value, 0.1 * Mu(a).sd);
+  // The copies share their recording, so the standard deviation must not shrink by the root of two.
+  EXPECT_NEAR(Mu(b).sd / Mu(a).sd, 1, 0.1);
+  EXPECT_NEAR(E(b).sd / E(a).sd, 1, 0.1);
+  EXPECT_NEAR((E(b).upper95 - E(b).lower95) / (E(a).upper95 - E(a).lower95), 1, 0.15);
+}
+
+TEST(IdentifyRobust, WildEventsMoveARobustFitLittle) {
+  std::mt19937_64 random(51);
+  const Body body = twin::Square();
+  twin::Options options = Scatter(0.02);
+  options.n = 40;
+  std::vector<ImpactEvent> events = twin::Experiment(body, options, random);
+  for (int i : {3, 17, 29}) {
+    events[i].v_plus += Eigen::Vector3d(1.5, 0, 1.0);
+    events[i].omega_plus.y() += 20;
+    UpdateContact(events[i], body, Plane{}, {0, 0, -9.8});
+  }
+  const LawFit gaussian = Identify(events, body, {}, {.likelihood = Likelihood::kGaussian});
+  for (Likelihood likelihood : {Likelihood::kStudentT, Likelihood::kContamination}) {
+    const LawFit robust = Identify(events, body, {}, {.likelihood = likelihood});
+    ExpectSane(robust);
+    EXPECT_NEAR(Mu(robust).value, 0.2, 0.02);
+    EXPECT_NEAR(E(robust).value, 0.5, 0.03);
+    EXPECT_LT(E(robust).sd, 0.5 * E(gaussian).sd);
+    for (int i : {3, 17, 29}) EXPECT_LT(robust.influence[i].weight, 0.2);
+    int ordinary = 0;
+    for (const EventInfluence& influence : robust.influence) ordinary += influence.weight > 0.5;
+    EXPECT_GE(ordinary, 25);
+  }
+}
+
+// Momentum that does not close (a couple about the contact point) says nothing about mu and e and must not cost them anything.
+TEST(IdentifyRobust, WildCouplesLeaveTheImpulseItsInformation) {
+  const Body body = twin::Square();
+  twin::Options calm = Scatter(0.02), wild = calm;
+  calm.sd_c = 0;
+  wild.sd_c = 2;
+  std::mt19937_64 a(52), b(52);
+  const LawFit with = Identify(twin::Experiment(body, wild, a), body, {}, {}),
+               without = Identify(twin::Experiment(body, calm, b), body, {}, {});
+  EXPECT_GT(with.discrepancy.sd_couple, 1);
+  EXPECT_NEAR(Mu(with).value, Mu(without).value, 0.2 * Mu(without).sd);
+  EXPECT_NEAR(E(with).value, E(without).value, 0.2 * E(without).sd);
+  EXPECT_NEAR(Mu(with).sd, Mu(without).sd, 0.1 * Mu(without).sd);
+}
+
+TEST(IdentifyInvariance, OrderMassAndMirrorDoNotMatter) {
+  std::mt19937_64 random(61);
+  const Body body = twin::Square();
+  std::vector<ImpactEvent> events = twin::Experiment(body, Scatter(0.02), random);
+  const LawFit reference = Identify(events, body, {}, {});
+  const auto expect_same = [&](const LawFit& fit, const char* what) {
+    for (int k = 0; k < 2; ++k) {
+      const ParameterEstimate &p = fit.parameters[k], &q = reference.parameters[k];
+      EXPECT_NEAR(p.value, q.value, 2e-3 * q.sd) << what;
+      EXPECT_NEAR(p.sd, q.sd, 5e-3 * q.sd) << what;
+      EXPECT_NEAR(p.lower95, q.lower95, 2e-2 * q.sd) << what;
+      EXPECT_NEAR(p.upper95, q.upper95, 2e-2 * q.sd) << what;
+    }
+    EXPECT_NEAR(fit.loglik, reference.loglik, 1e-3) << what;
+  };
+  std::vector<ImpactEvent> shuffled = events;
+  std::shuffle(shuffled.begin(), shuffled.end(), random);
+  expect_same(Identify(shuffled, body, {}, {}), "order");
+  const Body heavy = MakeBox({0.06, 0.06, 0.06}, 7.5, true);
+  std::vector<ImpactEvent> heavier = events;
+  for (ImpactEvent& event : heavier) UpdateContact(event, heavy, Plane{}, {0, 0, -9.8});
+  expect_same(Identify(heavier, heavy, {}, {}), "mass");
+  // Mirror in the y-z plane: x and omega_y change sign, and the pose of a square with them.
+  std::vector<ImpactEvent> mirrored = events;
+  Eigen::Matrix<double, kEventDim, 1> sign = Eigen::Matrix<double, kEventDim, 1>::Ones();
+  for (int i : {kVMinus, kVPlus, kLever, kOmegaMinus + 1, kOmegaPlus + 1}) sign[i] = -1;
+  for (ImpactEvent& event : mirrored) {
+    event.X_WB = PlanarPose(-event.X_WB.translation().x(), event.X_WB.translation().z(), -PlanarAngle(event.X_WB));
+    event.p_WP.x() *= -1;
+    event.v_minus.x() *= -1;
+    event.v_plus.x() *= -1;
+    event.omega_minus *= -1;
+    event.omega_plus *= -1;
+    event.cov = sign.asDiagonal() * event.cov * sign.asDiagonal();
+    UpdateContact(event, body, Plane{}, {0, 0, -9.8});
+  }
+  expect_same(Identify(mirrored, body, {}, {}), "mirror");
+}
+
+TEST(IdentifyInfluence, AgreesWithLeavingEventsOut) {
+  std::mt19937_64 random(71);
+  const Body body = twin::Square();
+  twin::Options options = Scatter(0.02);
+  options.mu = 0.12;
+  const std::vector<ImpactEvent> events = twin::Experiment(body, options, random);
+  const LawFit fit = Identify(events, body, {}, {.likelihood = Likelihood::kGaussian});
+  ASSERT_EQ(fit.influence.size(), events.size());
+  double product = 0, square = 0, refit_square = 0;
+  for (std::size_t i = 0; i < events.size(); ++i) {
+    std::vector<ImpactEvent> rest = events;
+    rest.erase(rest.begin() + i);
+    const LawFit without = Identify(rest, body, {}, {.likelihood = Likelihood::kGaussian, .influence = false});
+    EXPECT_EQ(fit.influence[i].recording, events[i].recording);
+    for (int k = 0; k < 2; ++k) {
+      const double shift = (without.parameters[k].value - fit.parameters[k].value) / fit.parameters[k].sd;
+      EXPECT_NEAR(fit.influence[i].shift[k], shift, 0.3) << i << " " << k;
+      product += shift * fit.influence[i].shift[k];
+      square += fit.influence[i].shift[k] * fit.influence[i].shift[k];
+      refit_square += shift * shift;
+    }
+  }
+  EXPECT_GT(product / std::sqrt(square * refit_square), 0.9);
+}
+
+TEST(IdentifyBootstrap, IsDeterministicAndAgreesWithTheTotal) {
+  std::mt19937_64 random(72);
+  const Body body = twin::Square();
+  twin::Options options = Scatter(0.03);
+  options.n = 100;
+  const auto events = twin::Experiment(body, options, random);
+  double last = 0;
+  const IdentifyOptions with{.bootstrap = 100, .influence = false, .seed = 9, .progress = [&](double share) { last = share; }};
+  const LawFit a = Identify(events, body, {}, with), b = Identify(events, body, {}, with);
+  ASSERT_EQ(a.sd_bootstrap.size(), 2u);
+  EXPECT_EQ(a.sd_bootstrap, b.sd_bootstrap);
+  EXPECT_EQ(last, 1);
+  for (int k = 0; k < 2; ++k) {
+    const double half_width = 0.5 * (a.parameters[k].upper95 - a.parameters[k].lower95);
+    EXPECT_NEAR(half_width / (1.96 * a.sd_bootstrap[k]), 1, 0.25) << k;
+  }
+}
+
+TEST(IdentifyGrid, IsLowestAtTheFit) {
+  std::mt19937_64 random(73);
+  const Body body = twin::Square();
+  const auto events = twin::Experiment(body, Scatter(0.02), random);
+  const LawFit fit = Identify(events, body, {}, {.influence = false, .grid = 21});
+  ASSERT_EQ(fit.grid_deviance.rows(), 21);
+  Eigen::Index i = 0, j = 0;
+  EXPECT_GE(fit.grid_deviance.minCoeff(&i, &j), 0);
+  EXPECT_NEAR(fit.grid_mu[i], Mu(fit).value, fit.grid_mu[1] - fit.grid_mu[0]);
+  EXPECT_NEAR(fit.grid_e[j], E(fit).value, fit.grid_e[1] - fit.grid_e[0]);
+  EXPECT_GT(fit.grid_deviance(0, 0), 4);
+  EXPECT_GT(fit.grid_deviance(20, 20), 4);
+}
+
+TEST(IdentifyQuick, SkippingIntervalsKeepsTheEstimate) {
+  std::mt19937_64 random(74);
+  const Body body = twin::Square();
+  const auto events = twin::Experiment(body, Scatter(0.02), random);
+  const LawFit fit = Identify(events, body, {}, {});
+  const LawFit quick = Identify(events, body, ModelOf(fit), {.intervals = false, .influence = false});
+  for (int k = 0; k < 2; ++k) {
+    EXPECT_NEAR(quick.parameters[k].value, fit.parameters[k].value, 0.01 * fit.parameters[k].sd);
+    EXPECT_NEAR(quick.parameters[k].sd, fit.parameters[k].sd, 0.02 * fit.parameters[k].sd);
+  }
+  EXPECT_TRUE(quick.influence.empty());
+}
+
+TEST(IdentifyStatic, BracketsStaticFrictionBetweenCriticalRatios) {
+  // A rod that lands inclined slips, stops, and sticks only where mu_s exceeds its critical ratio.
+  const Body rod = MakeRod(0.2, 0.002, 1, true);
+  std::mt19937_64 random(75);
+  twin::Options options = Scatter(0.003);
+  options.n = 60;
+  options.mu = 0.15;
+  options.speed_t = 0.5;
+  std::vector<ImpactEvent> events = twin::Experiment(rod, options, random);
+  const double mu_s = 0.45;
+  for (ImpactEvent& event : events) {
+    const ImpactOutcome outcome = Solve(event.contact, {options.law, options.e, options.mu, mu_s});
+    const VelocityChange change = ApplyImpulse(rod, event.X_WB, event.contact.X_WF, outcome.J_F);
+    event.v_plus = event.v_minus + change.dv_W + Eigen::Vector3d(2e-3 * twin::Normal(random), 0, 2e-3 * twin::Normal(random));
+    event.omega_plus = event.omega_minus + change.domega_W;
+  }
+  const LawFit fit = Identify(events, rod, {}, {.fit_mu_s = true});
+  ASSERT_EQ(fit.parameters.size(), 3u);
+  EXPECT_EQ(fit.parameters[2].name, "mu_s");
+  EXPECT_LE(fit.parameters[2].lower95, mu_s);
+  EXPECT_GE(fit.parameters[2].upper95, mu_s);
+  EXPECT_LT(fit.parameters[2].upper95, 1);
+  EXPECT_GT(fit.parameters[2].lower95, 0.2);
+  EXPECT_NEAR(Mu(fit).value, options.mu, 5 * Mu(fit).sd);
+  EXPECT_NEAR(ModelOf(fit).mu_s, fit.parameters[2].value, 1e-12);
+  EXPECT_EQ(fit.covariance.rows(), 3);
+  // A ball has A_tn = 0: nothing tells.
+  const Body ball = MakeBall(0.02, 1, true);
+  const LawFit blind = Identify(twin::Experiment(ball, options, random), ball, {}, {.fit_mu_s = true});
+  EXPECT_FALSE(blind.parameters[2].identifiable);
+}
+
+TEST(IdentifyModelOf, ReadsTheFitAndRefusesWhatIsNone) {
+  LawFit fit;
+  fit.law = "poisson";
+  EXPECT_THROW(ModelOf(fit), ConfigError);
+  fit.parameters.resize(2);
+  fit.parameters[0].value = 0.3;
+  fit.parameters[1].value = 0.6;
+  EXPECT_EQ(ModelOf(fit).law, RestitutionLaw::kPoisson);
+  EXPECT_EQ(ModelOf(fit).mu_k, 0.3);
+  EXPECT_EQ(ModelOf(fit).mu_s, 0.3);
+  EXPECT_EQ(ModelOf(fit).e, 0.6);
+  fit.law = "hertz";
+  EXPECT_THROW(ModelOf(fit), ConfigError);
+}
+
+}  // namespace
+}  // namespace impactlab
