@@ -114,7 +114,9 @@ class Fitter {
 
   void FindEvents() {
     if (flights_.flights.empty()) {
-      const bool rests = !flights_.rests.empty() && flights_.rests.front().last - flights_.rests.front().first + 1 > n() / 2;
+      int resting = 0;
+      for (const RestPose& rest : flights_.rests) resting += rest.last - rest.first + 1;
+      const bool rests = 2 * resting > n();
       if (rests || !NearFloor(0, n() - 1)) {
         AddUnfitted(RejectReason::kNoImpact, rests ? "the body rests" : "the body does not come near the floor", 0);
       } else {

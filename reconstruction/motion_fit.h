@@ -38,8 +38,8 @@ struct FlightArc {
   Eigen::Vector3d acceleration_W = Eigen::Vector3d::Zero();  // fitted [m/s^2]
   Eigen::Vector3d sd_acceleration = Eigen::Vector3d::Zero();
   Eigen::Vector3d velocity_W = Eigen::Vector3d::Zero();  // mean velocity of the body\'s origin [m/s]
-  double rms_position = 0, rms_angle = 0;  // residuals [m], [rad]
-  double omega_drift = 0;                  // change of angular momentum over the arc relative to its size (planar: spin)
+  double rms_position = 0, rms_angle = 0;                // residuals [m], [rad]
+  double omega_drift = 0;                                // change of angular momentum over the arc relative to its size (planar: spin)
 };
 
 // A stretch in which the body rests: the other control experiment.
@@ -58,6 +58,12 @@ struct MotionFit {
   int dof = 0;
 };
 
+// Cuts the recording into stretches of free flight and fits an event at every break near the floor. Bad recordings are values
+// (kBadRecording, kTooFewFrames), a body of the other kind (planar or spatial) or options that cannot be throw ConfigError.
+//
+// Flight that is not quite free - a wrong scale or clock, friction of plates, drag - shows as acceleration in the recording's own flights.
+// Where it does beyond doubt, every arc gets an unknown acceleration of that standard deviation, which widens the covariance of its
+// velocities. The residuals of the flights, each with an acceleration of its own, give the noise of every coordinate.
 MotionFit FitMotion(const PoseRecording& recording, const Body& body, const Plane& floor, const MotionFitOptions& options = {});
 
 }  // namespace impactlab

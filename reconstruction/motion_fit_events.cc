@@ -64,7 +64,9 @@ Matrix3d LeverByRotation(const Body& body, const Matrix3d& R, const Vector3d& n)
     const Vector3d turn = h * Vector3d::Unit(i);
     derivative.col(i) = (Lever(body, Exp(turn) * R, n) - Lever(body, Exp(Vector3d(-turn)) * R, n)) / (2 * h);
   }
-  return derivative;
+  // A ball's lever does not turn: what is left is rounding.
+  const double rounding = 1e-9 * Lever(body, R, n).norm();
+  return (derivative.array().abs() < rounding).select(0.0, derivative);
 }
 
 void FillEvent(const FitContext& context, const Joint<3>& joint, BreakFit& fit) {

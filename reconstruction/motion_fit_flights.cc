@@ -15,6 +15,7 @@ constexpr double kPenalty = 20;
 // Acceleration beyond free flight that segmentation lets pass, relative to gravity; a rolling or sliding body exceeds four times as much.
 constexpr double kAccelerationTolerance = 0.05;
 constexpr int kRestFrames = 8;
+constexpr double kRestRange = 9;   // standard deviations between the extremes of a rest: ten thousand frames of noise reach 8
 constexpr double kNoNoise = 1e-9;  // [m], [rad] where a recording has no noise at all
 
 double Reach(const Body& body) {
@@ -285,7 +286,7 @@ class FlightFinder {
           const double y = pose(i, d);
           l[d] = i == first ? y : std::min(l[d], y);
           h[d] = i == first ? y : std::max(h[d], y);
-          if (h[d] - l[d] > 7 * noise_[d]) still = false;
+          if (h[d] - l[d] > kRestRange * noise_[d]) still = false;
         }
         if (!still) break;
         low = l;

@@ -88,6 +88,21 @@ TEST(MotionFitCoverage, TumblingBodyIsCoveredToo) {
   ExpectCovered(coverage);
 }
 
+// The contact point of a smooth body moves over it with the attitude; a rod touches with its cap.
+TEST(MotionFitCoverage, SmoothBodiesAndRodsAreCovered) {
+  const Noise noise{5e-5, 8e-4};
+  const Coverage egg = RunFits(MakeEllipsoid({0.05, 0.035, 0.03}, 0.2), 200, noise, 100, 20240105, Exact(noise));
+  EXPECT_GE(egg.accepted, 0.9 * egg.fits);
+  ExpectCovered(egg);
+  const Coverage disc = RunFits(MakeBall(0.03, 0.1, true), 250, noise, 300, 20240106, Exact(noise));
+  EXPECT_GE(disc.accepted, 0.9 * disc.fits);
+  EXPECT_EQ(disc.dof, 6 * disc.events);  // a disc's lever does not turn
+  ExpectCovered(disc);
+  const Coverage rod = RunFits(MakeRod(0.2, 0.01, 0.1, true), 250, noise, 300, 20240107, Exact(noise));
+  EXPECT_GE(rod.accepted, 0.85 * rod.fits);
+  ExpectCovered(rod);
+}
+
 // The noise scale comes from the residuals: a little wider, and Student-like.
 TEST(MotionFitCoverage, EstimatedNoiseScaleKeepsCoverage) {
   const Body body = MakeBox({0.06, 0.06, 0.06}, 0.3, true);

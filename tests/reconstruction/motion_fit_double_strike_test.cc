@@ -42,7 +42,7 @@ Strike DrawDoubleStrike(const Body& body, double rate, double most, std::mt19937
     strike.t = 0.1 + uniform(rng) / rate;
     scene = OneImpact(scene, minus, strike.t);
     bool clean = true;
-    for (double s = 2e-4; s < 0.09; s += 2e-4) clean = clean && scene.GapAt(strike.t - s) > 0;
+    for (double s = 1e-3; s < 0.09; s += 1e-3) clean = clean && scene.GapAt(strike.t - s) > 0;
     if (!clean) continue;
     const std::vector<double> more = BounceOn(scene, strike.t + 0.2, 8, 0.5, 0.1);
     if (more.empty() || more.front() - strike.t > most / rate || more.front() - strike.t < 0.1 / rate) continue;
@@ -115,6 +115,34 @@ TEST(DoubleStrike, CleanImpactsPass) {
   EXPECT_LT(FalseRejects(square, 250, {4e-5, 7e-4}, 0.25, 500, 15, {}), 0.1);
   const Body cube = MakeBox({0.10, 0.10, 0.10}, 0.37);
   EXPECT_LT(FalseRejects(cube, 148, {1e-4, 1e-3}, 0.25, 150, 16, {}), 0.1);
+}
+
+// Heavy tails make neither impacts nor double strikes of clean recordings, and the covariance still covers.
+TEST(DoubleStrike, HeavyTailsAreNoStrikes) {
+  for (const Body& body : {MakeBox({0.06, 0.06, 0.06}, 0.3, true), MakeBox({0.10, 0.10, 0.10}, 0.37)}) {
+    std::mt19937_64 rng(17);
+    const double rate = body.planar ? 250 : 148;
+    int accepted = 0, dof = 0;
+    double chi_square = 0;
+    const int n = 150;
+    for (int i = 0; i < n; ++i) {
+      const RandomImpact truth = DrawImpact(body, rate, 12, rng);
+      const Noise noise = body.planar ? Noise{4e-5, 7e-4} : Noise{1e-4, 1e-3};
+      const PoseRecording recording = Record(truth.scene, truth.times, noise, rng, std::student_t_distribution<double>(4));
+      for (const ImpactEvent& event : FitMotion(recording, body, truth.scene.floor).events) {
+        if (!event.accepted) continue;
+        EXPECT_LT(std::abs(event.t - truth.t), 1 / rate);
+        ++accepted;
+        int rank = 0;
+        chi_square += ChiSquareOf(EventError(event, truth), event.cov, &rank);
+        dof += rank;
+      }
+    }
+    EXPECT_GE(accepted, 0.9 * n);
+    EXPECT_LE(accepted, n);
+    EXPECT_LT(chi_square, 1.15 * dof);
+    EXPECT_GT(chi_square, 0.75 * dof);
+  }
 }
 
 }  // namespace

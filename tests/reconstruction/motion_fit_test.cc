@@ -234,6 +234,111 @@ TEST(MotionFit, LostFramesAreCounted) {
   EXPECT_GE(right, 0.9 * n);
 }
 
+// The same in space, and double strikes are not excused as lost frames.
+TEST(MotionFit, LostFramesInSpace) {
+  std::mt19937_64 rng(21);
+  int right = 0;
+  const int n = 60;
+  for (int i = 0; i < n; ++i) {
+    const RandomImpact draw = DrawImpact(Cube(), 148, 12, rng);
+    PoseRecording recording = Record(draw.scene, draw.times, {1e-4, 1e-3}, rng);
+    const int lost = i % 2;
+    const int after = static_cast<int>(std::upper_bound(recording.t.begin(), recording.t.end(), draw.t) - recording.t.begin());
+    recording.X_WB.erase(recording.X_WB.begin() + after, recording.X_WB.begin() + after + lost);
+    recording.t.resize(recording.t.size() - static_cast<std::size_t>(lost));
+    const ImpactEvent event = FitMotion(recording, draw.scene.body, draw.scene.floor).events.front();
+    right += event.accepted && event.frames_lost == lost && (event.v_plus - draw.plus.v_WB).norm() < 0.03;
+  }
+  EXPECT_GE(right, 0.9 * n);
+}
+
+// Frames that are missing with honest stamps, anywhere, and a clock that jitters.
+TEST(MotionFit, MissingFramesAndJitter) {
+  std::mt19937_64 rng(22);
+  std::uniform_real_distribution<double> uniform(0, 1);
+  int right = 0;
+  const int n = 80;
+  for (int i = 0; i < n; ++i) {
+    RandomImpact draw = DrawImpact(Square(), 250, 14, rng);
+    std::vector<double> times;
+    for (const double t : draw.times) {
+      if (uniform(rng) < 0.1) continue;
+      times.push_back(t + 0.001 * uniform(rng));
+    }
+    while (!times.empty() && times.back() > draw.times.back()) times.pop_back();
+    const MotionFit fit = FitMotion(Record(draw.scene, times, {4e-5, 7e-4}, rng), draw.scene.body, draw.scene.floor);
+    const ImpactEvent& event = fit.events.front();
+    right += event.accepted && event.frames_lost == 0 && (event.v_plus - draw.plus.v_WB).norm() < 0.02 && std::abs(event.t - draw.t) < 1e-3;
+  }
+  EXPECT_GE(right, 0.85 * n);
+}
+
+// A floor that leans, as in experiments on a ramp: everything is relative to its normal, gravity is not.
+TEST(MotionFit, TiltedFloor) {
+  std::mt19937_64 rng(23);
+  Scene scene;
+  scene.body = Square();
+  const double tilt = 0.35;
+  scene.floor.normal = Vector3d(-std::sin(tilt), 0, std::cos(tilt));
+  scene.floor.offset = 0.1;
+  scene = OneImpact(scene, SquareBefore(0.85, 0.4, -1.5, 2), 0.1013);
+  const double end = std::min(0.18, NextTouch(scene, 0.1013, 0.18));
+  const PoseRecording recording = Record(scene, Times(0.02, end, 250), {2e-5, 3e-4}, rng);
+  const MotionFit fit = FitMotion(recording, scene.body, scene.floor);
+  ASSERT_EQ(fit.events.size(), 1u);
+  const ImpactEvent& event = fit.events.front();
+  EXPECT_TRUE(event.accepted) << event.detail;
+  EXPECT_NEAR(scene.floor.normal.dot(event.p_WP), 0.1, 3e-4);
+  EXPECT_NEAR(-event.v_plus_F.z() / event.contact.v_minus_F.z(), 0.5, 0.01);
+}
+
+TEST(MotionFit, FlatRodIsNoEventAndALeaningRodIs) {
+  std::mt19937_64 rng(24);
+  for (const double lean : {0.01, 0.4}) {
+    Scene scene;
+    scene.body = MakeRod(0.2, 0.01, 0.1, true);
+    scene = OneImpact(scene, SquareBefore(lean, 0.1, -1.5, 0), 0.1);
+    const double end = NextTouch(scene, 0.1, 0.2);
+    if (lean < 0.1) BounceOn(scene, 0.3, 10, 0.5, 0.1);
+    const PoseRecording recording = Record(scene, Times(0.0, lean < 0.1 ? 0.3 : end, 500), {2e-5, 3e-4}, rng);
+    const ImpactEvent event = FitMotion(recording, scene.body, scene.floor).events.front();
+    EXPECT_EQ(event.accepted, lean > 0.1) << event.detail;
+  }
+}
+
+// A quaternion and its negative are one attitude, and half a turn between frames is no break.
+TEST(MotionFit, FastSpinInSpace) {
+  std::mt19937_64 rng(25);
+  Scene scene;
+  scene.body = MakeBall(0.03, 0.1);
+  BodyState minus;
+  minus.v_WB = {0.5, 0.2, -1.5};
+  minus.omega_WB = {60, -50, 30};
+  scene = OneImpact(scene, minus, 0.1013, 0.7, 0.2);
+  const MotionFit fit = FitMotion(Record(scene, Times(0.04, 0.17, 250), {2e-5, 1e-3}, rng), scene.body, scene.floor);
+  ASSERT_EQ(fit.events.size(), 1u);
+  EXPECT_TRUE(fit.events.front().accepted) << fit.events.front().detail;
+  EXPECT_LT((fit.events.front().omega_minus - minus.omega_WB).norm(), 0.5);
+  EXPECT_LT((fit.events.front().omega_plus - scene.pieces[1].state.omega_WB).norm(), 0.5);
+}
+
+TEST(MotionFit, LongRecordingsTakeLinearTime) {
+  std::mt19937_64 rng(26);
+  Scene rest;
+  rest.body = Square();
+  rest.flight.gravity_W.setZero();
+  BodyState still;
+  still.X_WB = PlanarPose(0, 0.03, 0);
+  rest.pieces = {{0, still}};
+  const PoseRecording recording = Record(rest, Times(0, 40, 250), {4e-5, 7e-4}, rng);
+  const auto start = std::chrono::steady_clock::now();
+  const MotionFit fit = FitMotion(recording, rest.body, {});
+  EXPECT_LT(std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count(), 20);
+  ASSERT_EQ(fit.events.size(), 1u);
+  EXPECT_EQ(fit.events.front().reason, RejectReason::kNoImpact) << fit.events.front().detail;
+  ASSERT_GE(fit.rests.size(), 1u);
+}
+
 TEST(MotionFit, FloorAndAttitudeMayBeOff) {
   std::mt19937_64 rng(10);
   int accepted = 0;
