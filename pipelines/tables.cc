@@ -158,16 +158,17 @@ ImpactEvent EventOf(const EventTable& in, std::size_t row, const Body& body, con
   e.planar = body.planar;
   e.recording = in.Text("recording", row);
   e.impact = in.Count("impact", row);
-  if (in.Has("planar") && (in.Get("planar", row, 0) != 0) != body.planar) {
-    throw in.Fault(row, "planar",
-                   fmt::format("{}, as the body '{}' is {}", body.planar ? 1 : 0, body.name, body.planar ? "planar" : "spatial"));
-  }
   e.t = in.Get("t", row, 0);
   e.sd_t = in.Get("sd_t", row, 0);
   const bool has_accepted = in.Has("accepted");
   const double accepted = in.Get("accepted", row, 1);
   if (accepted != 0 && accepted != 1) throw in.Fault(row, "accepted", "0 or 1");
   e.accepted = accepted == 1;
+  // A recording that could not be read is listed without knowing its kind.
+  if (e.accepted && in.Has("planar") && (in.Get("planar", row, 0) != 0) != body.planar) {
+    throw in.Fault(row, "planar",
+                   fmt::format("{}, as the body '{}' is {}", body.planar ? 1 : 0, body.name, body.planar ? "planar" : "spatial"));
+  }
   if (has_accepted) e.reason = ReasonOf(in, row);  // elsewhere the word may mean anything
   e.detail = in.Text("detail", row);
   e.v_minus = VectorAt(in, "v_minus", row);
@@ -236,6 +237,8 @@ void ReadCovariances(const std::filesystem::path& path, bool planar, std::vector
                         "every impact of a recording once");
     }
   }
+  const bool any = std::any_of(events.begin(), events.end(), [](const ImpactEvent& e) { return e.accepted; });
+  if (!any && !table.Has(internal::CovarianceColumn(kVMinus + 1, kVMinus + 1))) planar = true;
   const std::vector<int> active = internal::ActiveRows(planar);
   std::vector<const std::vector<double>*> columns;
   for (std::size_t a = 0; a < active.size(); ++a) {
@@ -271,7 +274,8 @@ void WriteEvents(const std::filesystem::path& folder, std::span<const ImpactEven
     internal::WriteEventCells(table, event);
     table.EndRow();
   }
-  const bool planar = std::all_of(events.begin(), events.end(), [](const ImpactEvent& e) { return e.planar; });
+  const bool planar =
+      std::all_of(events.begin(), events.end(), [](const ImpactEvent& e) { return e.planar || e.reason == RejectReason::kBadRecording; });
   const std::vector<int> active = internal::ActiveRows(planar);
   std::vector<std::string> columns = {"recording", "impact"};
   for (std::size_t a = 0; a < active.size(); ++a) {

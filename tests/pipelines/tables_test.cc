@@ -147,6 +147,27 @@ TEST(Tables, RejectedEventWithoutStatesSurvives) {
   EXPECT_TRUE(std::isnan(back[0].v_minus.x()));
 }
 
+TEST(Tables, BadRecordingAmongGoodOnesChangesNothingForThem) {
+  for (const bool planar : {true, false}) {
+    SCOPED_TRACE(planar);
+    const Folder folder;
+    const Body body = MakeBox({0.06, planar ? 0 : 0.06, 0.06}, 1, planar);
+    std::vector<ImpactEvent> events = RandomEvents(body, Plane{}, 2, 3);
+    ImpactEvent bad;  // of unknown kind: planar is not set
+    bad.recording = "broken";
+    bad.reason = RejectReason::kBadRecording;
+    bad.detail = "no column x_m";
+    events.push_back(bad);
+    WriteEvents(folder.path(), events);
+    const auto back = ReadEvents(folder / "events.csv", body, Plane{}, kGravity);
+    ASSERT_EQ(back.size(), 3u);
+    ExpectSame(events[1], back[1]);
+    EXPECT_EQ(back[2].reason, RejectReason::kBadRecording);
+    WriteEvents(folder.path(), std::vector<ImpactEvent>{bad});
+    EXPECT_EQ(ReadEvents(folder / "events.csv", body, Plane{}, kGravity).size(), 1u);
+  }
+}
+
 TEST(Tables, NoEventsIsATable) {
   const Folder folder;
   WriteEvents(folder.path(), {});
