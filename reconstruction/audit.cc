@@ -44,6 +44,67 @@ Estimate MeanOverArcs(std::span<const FlightArc> arcs, const Vector3d& direction
   return MakeEstimate(fit.value(0), 1 / std::sqrt(fit.information(0, 0)));
 }
 
+// Air or guide plates slow a body in proportion to its velocity, a = g - k v, and short fast arcs then show too little gravity. k is common
+// to all arcs and directions, so flights up, down and along tell it from g. Undetermined where no arc carries a velocity.
+Estimate DragRate(std::span<const FlightArc> arcs, bool planar) {
+  const int rows = planar ? 2 : 3;
+  std::vector<const FlightArc*> used;
+  for (const FlightArc& arc : arcs) {
+    if (arc.acceleration_W.allFinite() && arc.sd_acceleration.allFinite() && arc.velocity_W.allFinite()) used.push_back(&arc);
+  }
+  const int n = used.size();
+  if (n < 12) return Undetermined(fmt::format("{} flight arcs: at least 12 are needed", n));
+  const auto axis = [&](int k) { return planar && k == 1 ? 2 : k; };
+  RobustProblem problem;
+  problem.groups = n;
+  problem.rows = rows;
+  problem.sd.resize(n * rows);
+  problem.start = VectorXd::Zero(rows + 1);
+  problem.unit = VectorXd::Ones(rows + 1);
+  problem.unit(rows) = 0.1;
+  for (int k = 0; k < rows; ++k) {
+    std::vector<double> values;
+    for (int i = 0; i < n; ++i) {
+      values.push_back(used[i]->acceleration_W(axis(k)));
+      problem.sd(i * rows + k) = std::max(1e-6, used[i]->sd_acceleration(axis(k)));
+    }
+    problem.start(k) = Median(values);
+    problem.active.push_back(k);
+  }
+  problem.active.push_back(rows);
+  problem.residual = [&](const VectorXd& p, VectorXd& r) {
+    for (int i = 0; i < n; ++i) {
+      for (int k = 0; k < rows; ++k) r(i * rows + k) = p(k) - p(rows) * used[i]->velocity_W(axis(k)) - used[i]->acceleration_W(axis(k));
+    }
+  };
+  const RobustFit fit = FitRobust(problem);
+  if (!fit.usable) return Undetermined(fit.reason);
+  const MatrixXd C = Covariance(fit.information, problem.unit, problem.active);
+  const double sd = problem.unit(rows) * std::sqrt(C(rows, rows));
+  if (!(sd < 1)) return Undetermined("flights too alike to tell drag from gravity");
+  return MakeEstimate(fit.value(rows), sd);
+}
+
+// Takes a drag that is beyond doubt out of the arcs.
+std::vector<FlightArc> WithoutDrag(const AuditInput& input, AuditResult& result) {
+  std::vector<FlightArc> arcs(input.arcs.begin(), input.arcs.end());
+  const Estimate rate = DragRate(arcs, input.body->planar);
+  result.evidence.push_back({"drag_rate_per_s", "free_flight", rate});
+  if (!rate.determined || rate.value < input.options.significance * rate.sd) return arcs;
+  // A drag that changes no arc's acceleration by a five-hundredth of gravity is left alone: it could not mislead the verdict on g.
+  double fastest = 0;
+  for (const FlightArc& arc : arcs) fastest = std::max(fastest, arc.velocity_W.allFinite() ? arc.velocity_W.norm() : 0.0);
+  if (rate.value * fastest < 0.002 * input.options.gravity_W.norm()) return arcs;
+  for (FlightArc& arc : arcs) arc.acceleration_W += rate.value * arc.velocity_W;
+  Finding finding;
+  finding.parameter = "drag_rate_per_s";
+  finding.estimate = rate;
+  finding.text =
+      fmt::format("drag_rate_per_s: free flight slows by {} /s of its velocity; taken out before gravity is judged", PlusMinus(rate));
+  result.findings.push_back(finding);
+  return arcs;
+}
+
 // Size and direction of the free-flight acceleration; a wrong direction means swapped or reversed axes, or a tilted frame.
 void JudgeGravity(const AuditInput& input, AuditResult& result) {
   const Vector3d given = input.options.gravity_W;
@@ -113,8 +174,44 @@ void JudgeGravity(const AuditInput& input, AuditResult& result) {
   }
 }
 
+// Every source, with the errors at `at` as first guess.
+std::vector<Source> Gather(const AuditInput& input, const Layout& layout, const VectorXd& at) {
+  std::vector<Source> sources = {RestAttitudeSource(input, layout), RestHeightSource(input, layout, at), FreeFlightSource(input, layout)};
+  VectorXd start = at;
+  if (start.isZero(0) && sources[0].usable) start = sources[0].value;
+  sources.push_back(MomentumSource(input, layout, start));
+  if (sources.back().usable) {
+    start = sources.back().value;
+    start.segment(layout.scale, layout.corner - layout.scale) = at.segment(layout.scale, layout.corner - layout.scale);
+  }
+  sources.push_back(ContactHeightSource(input, layout, start));
+  return sources;
+}
+
+// Events that meet, with the errors undone, the criterion that all met as recorded: the next vertex arrives no sooner after the first. An
+// attitude that was off lets flat landings pass for single contacts.
+std::vector<const ImpactEvent*> SingleContacts(const AuditInput& input, const Layout& layout, const VectorXd& errors) {
+  std::vector<double> before, after;
+  const Body rounded = layout.Rounded(*input.body, errors);
+  const Vector3d n = layout.Normal(errors, input.floor.normal);
+  for (const ImpactEvent* event : input.events) {
+    const double approach = std::max(1e-9, std::abs(event->contact.v_minus_F.z()));
+    Eigen::Isometry3d X = event->X_WB;
+    before.push_back(ContactWithPlane(*input.body, X, input.floor).next_gap / approach);
+    X.linear() = X.linear() * Rotate(layout.Rotation(errors)).transpose();
+    after.push_back(ContactWithPlane(rounded, X, {n, 0}).next_gap / approach);
+  }
+  std::vector<const ImpactEvent*> single;
+  if (before.empty() || std::isinf(before[0])) return input.events;
+  const double soonest = Quantile(before, 0.02);
+  for (std::size_t i = 0; i < after.size(); ++i) {
+    if (after[i] >= soonest) single.push_back(input.events[i]);
+  }
+  return 2 * single.size() > input.events.size() ? single : input.events;
+}
+
 // Inertia given, of the uniform solid and as momentum sees it.
-void JudgeInertia(const AuditInput& input, const Layout& layout, const Source& momentum, AuditResult& result) {
+void JudgeInertia(const AuditInput& input, const Layout& layout, const Explanation& explanation, AuditResult& result) {
   const Body& body = *input.body;
   const auto size = [&](const Body& b) { return body.planar ? b.inertia_B(1, 1) : b.inertia_B.trace() / 3; };
   const double given = size(body);
@@ -146,15 +243,15 @@ void JudgeInertia(const AuditInput& input, const Layout& layout, const Source& m
     solid = 0;  // a shape that makes no solid has no inertia of its own
   }
   note += solid > 0 ? fmt::format(", uniform solid {:.4g}", solid) : ", no uniform solid";
-  Estimate ratio = Undetermined(momentum.reason);
-  if (momentum.usable) {
-    std::vector<int> free = layout.blocks[0];
-    free.insert(free.end(), layout.blocks[1].begin(), layout.blocks[1].end());
-    free.push_back(layout.inertia);
-    const MatrixXd C = Covariance(momentum.information, layout.unit, free);
-    const double sd = std::sqrt(C(free.size() - 1, free.size() - 1));
-    const double value = std::exp(momentum.value(layout.inertia));
-    ratio = sd < 0.5 ? MakeEstimate(value, value * sd) : Undetermined("levers and offsets take up the inertia");
+  Estimate ratio = Undetermined("no momentum");
+  const double value = std::exp(explanation.best(layout.inertia)), sd = explanation.sd(layout.inertia);
+  for (const Source& source : explanation.sources) {
+    if (source.name != "momentum") continue;
+    if (!source.usable) {
+      ratio = Undetermined(source.reason);
+    } else {
+      ratio = sd < 0.3 ? MakeEstimate(value, value * sd) : Undetermined("levers and offsets take up the inertia");
+    }
   }
   if (ratio.determined) {
     note += fmt::format(", from momentum {:.4g} +- {:.2g}", given * ratio.value, given * ratio.sd);
@@ -163,12 +260,14 @@ void JudgeInertia(const AuditInput& input, const Layout& layout, const Source& m
   }
   result.inertia_note = note + " " + unit;
   result.evidence.push_back({"inertia_scale", "momentum", ratio});
+  const double k = input.options.significance;
+  const bool off = ratio.determined && std::abs(ratio.value - 1) > k * ratio.sd;
   if (!(solid > 0)) return;
   // A solid that is taken for uniform may well not be: 2 % stand for that.
-  const double shape = solid / given, k = input.options.significance;
+  const double shape = solid / given;
   const Estimate from_shape = MakeEstimate(shape, 0.02 * shape);
   result.evidence.push_back({"inertia_scale", "shape", from_shape});
-  if (!ratio.determined || std::abs(ratio.value - 1) <= k * ratio.sd) return;
+  if (!off) return;
   Finding finding;
   finding.parameter = "inertia_scale";
   const double together = std::hypot(ratio.sd, from_shape.sd);
@@ -196,15 +295,16 @@ AuditResult Audit(std::span<const ImpactEvent> events, std::span<const FlightArc
                         event.omega_minus.allFinite() && event.omega_plus.allFinite() && event.cov.allFinite();
     if (event.accepted && finite) input.events.push_back(&event);
   }
-  const std::vector<const ImpactEvent*> used = input.events;
   input.arcs = arcs;
   input.rests = rests;
 
   AuditResult result;
-  const Layout layout(body.planar);
+  const Layout layout(body);
   for (const ImpactEvent* event : input.events) result.events.push_back(AuditEvent(*event, body, input.floor, options));
   AuditFriction(input.events, body, input.floor, options, result.events);
-  result.momentum = AuditMomentum(input.events, body, input.floor, options);
+  result.momentum = AuditMomentum(input, layout, VectorXd());
+  const std::vector<FlightArc> slowed = WithoutDrag(input, result);
+  input.arcs = slowed;
   JudgeGravity(input, result);
 
   // Handedness first: it changes what everything else means.
@@ -228,21 +328,15 @@ AuditResult Audit(std::span<const ImpactEvent> events, std::span<const FlightArc
     input.rests = turned_rests;
   }
 
-  std::vector<Source> sources = {RestAttitudeSource(input, layout), RestHeightSource(input, layout, VectorXd::Zero(layout.size)),
-                                 FreeFlightSource(input, layout)};
-  VectorXd start = sources[0].usable ? sources[0].value : VectorXd::Zero(layout.size);
-  sources.push_back(MomentumSource(input, layout, start));
-  const int momentum = sources.size() - 1;
-  if (sources[momentum].usable) start = sources[momentum].value;
-  sources.push_back(ContactHeightSource(input, layout, start));
+  std::vector<Source> sources = Gather(input, layout, VectorXd::Zero(layout.size));
   Explanation explanation = Explain(sources, layout, options);
-  if (explanation.best(layout.scale) != 0) {
-    // Momentum does not see the scale but its offsets hang on it; heights of rests are linearised where the explanation is.
-    start = sources[momentum].value;
-    start(layout.scale) = explanation.best(layout.scale);
-    sources[momentum] = MomentumSource(input, layout, start);
-    sources[momentum].value(layout.scale) = 0;
-    sources[1] = RestHeightSource(input, layout, explanation.best);
+  std::vector<const ImpactEvent*> single = input.events;
+  if (!explanation.best.head(layout.inertia).isZero(0)) {
+    // A second look from where the explanation is: sources are linearised there, and events that turn out to be flat landings are left out.
+    single = SingleContacts(input, layout, explanation.best);
+    AuditInput closer = input;
+    closer.events = single;
+    sources = Gather(closer, layout, explanation.best);
     explanation = Explain(sources, layout, options);
   }
   result.evidence.insert(result.evidence.end(), explanation.evidence.begin(), explanation.evidence.end());
@@ -259,14 +353,39 @@ AuditResult Audit(std::span<const ImpactEvent> events, std::span<const FlightArc
   correction.clock_rate = std::exp(named(layout.clock));
   correction.floor_offset = named(layout.floor);
   correction.floor_tilt = named(layout.tilt);
-  JudgeInertia(input, layout, sources[momentum], result);
+  result.body.corner_radius_change = named(layout.corner);
+  JudgeInertia(input, layout, explanation, result);
 
+  Body corrected_body = CorrectedBody(body, result.body);
+  AuditInput corrected_input = input;
+  corrected_input.body = &corrected_body;
+  corrected_input.floor = CorrectedFloor(input.floor, correction);
+  corrected_input.events.clear();
+  FrameCorrection rest = correction;  // the events are turned already
+  rest.mirrored = rest.theta_flipped = false;
   std::vector<ImpactEvent> corrected;
-  for (const ImpactEvent* event : used) corrected.push_back(CorrectEvent(*event, correction, body, input.floor, options.gravity_W));
-  std::vector<const ImpactEvent*> pointers;
-  for (const ImpactEvent& event : corrected) pointers.push_back(&event);
-  result.momentum_corrected = AuditMomentum(pointers, body, CorrectedFloor(input.floor, correction), options);
+  for (const ImpactEvent* event : single) corrected.push_back(CorrectEvent(*event, rest, corrected_body, input.floor, options.gravity_W));
+  for (const ImpactEvent& event : corrected) corrected_input.events.push_back(&event);
+  const Layout corrected_layout(corrected_body);
+  if (options.fit_inertia) {
+    const std::vector<int> inertia = {layout.inertia};
+    const RobustFit fit = FitMomentum(corrected_input, corrected_layout, VectorXd::Zero(layout.size), inertia);
+    const double change = fit.usable ? fit.value(layout.inertia) : 0;
+    if (fit.usable && std::abs(change) > options.significance * std::sqrt(Covariance(fit.information, layout.unit, inertia)(0, 0))) {
+      result.body.inertia_scale = std::exp(change);
+      corrected_body = CorrectedBody(body, result.body);
+    }
+  }
+  result.momentum_corrected = AuditMomentum(corrected_input, corrected_layout, explanation.sd);
+  result.momentum_corrected.gyration_body = result.momentum.gyration_body;
   return result;
+}
+
+Body CorrectedBody(const Body& body, const BodyCorrection& correction) {
+  Body corrected = body;
+  corrected.corner_radius += correction.corner_radius_change;
+  corrected.inertia_B *= correction.inertia_scale;
+  return corrected;
 }
 
 }  // namespace impactlab

@@ -62,21 +62,31 @@ struct Finding {
   std::string text;       // one line for people
 };
 
+// What momentum and contact heights say about the body itself.
+struct BodyCorrection {
+  double corner_radius_change = 0;  // named rounding of the corners beyond the one given [m]
+  double inertia_scale = 1;  // inertia that momentum shows over the one given, where it differs significantly: a nuisance, never a culprit
+};
+Body CorrectedBody(const Body& body, const BodyCorrection& correction);
+
 struct AuditOptions {
   Eigen::Vector3d gravity_W = Eigen::Vector3d(0, 0, -9.80665);
   double significance = 3.5;  // standard deviations before a deviation counts
   bool allow_mirror = true;
+  bool fit_inertia = true;  // take the inertia as a nuisance in `momentum_corrected`
 };
 
 struct AuditResult {
-  MomentumAudit momentum;            // as recorded
-  MomentumAudit momentum_corrected;  // after `correction`
+  MomentumAudit momentum;  // as recorded
+  // After `correction` and `body`, over the events that are single contacts with them; the radii of gyration carry their uncertainty.
+  MomentumAudit momentum_corrected;
   std::vector<EventAudit> events;
   Estimate gravity;  // size of the free-flight acceleration [m/s^2]
   std::vector<Evidence> evidence;
   std::vector<Finding> findings;
   FrameCorrection correction;  // named errors only
-  std::string inertia_note;    // inertia given, from shape and from momentum, side by side
+  BodyCorrection body;
+  std::string inertia_note;  // inertia given, from shape and from momentum, side by side
 };
 
 AuditResult Audit(std::span<const ImpactEvent> events, std::span<const FlightArc> arcs, std::span<const RestPose> rests, const Body& body,

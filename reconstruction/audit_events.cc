@@ -97,11 +97,11 @@ double InitialOpposition(const Slip& slip) {
   return -slip.dv_t.normalized().dot(slip.minus.normalized());
 }
 
-// Radius of gyration from the share of the body's inverse inertia that one term of the momentum balance shows.
-Estimate Gyration(double share, double sd, double gyration_body) {
-  if (!(share > 0) || !(sd < 0.3 * share)) return Undetermined("this impulse term is too small against the scatter");
-  Estimate estimate = MakeEstimate(gyration_body / std::sqrt(share), 0.5 * gyration_body / std::sqrt(share) * sd / share);
-  return estimate;
+// Radius of gyration from the log of the inertia that one term of the momentum balance shows over the body's.
+Estimate Gyration(double log_inertia, double variance, double gyration_body) {
+  const double sd = 0.5 * std::sqrt(std::max(0.0, variance)), value = gyration_body * std::exp(0.5 * log_inertia);
+  if (!(sd < 0.15)) return Undetermined("this impulse term is too small against the scatter");
+  return MakeEstimate(value, value * sd);
 }
 
 }  // namespace
@@ -250,66 +250,50 @@ void AuditFriction(std::span<const ImpactEvent* const> events, const Body& body,
   }
 }
 
-MomentumAudit AuditMomentum(std::span<const ImpactEvent* const> events, const Body& body, const Plane& floor, const AuditOptions&) {
+MomentumAudit AuditMomentum(const AuditInput& input, const Layout& layout, const VectorXd& prior_sd) {
+  const Body& body = *input.body;
   MomentumAudit audit;
-  audit.n = events.size();
+  const int n = audit.n = input.events.size();
   audit.gyration_body = std::sqrt((body.planar ? body.inertia_B(1, 1) : body.inertia_B.trace() / 3) / body.mass);
-  audit.gyration_normal = audit.gyration_tangential = Undetermined(fmt::format("{} accepted events: at least 6 are needed", audit.n));
-  if (audit.n == 0) return audit;
-  const int n = audit.n, rows = body.planar ? 1 : 3;
+  audit.gyration_normal = audit.gyration_tangential = Undetermined(fmt::format("{} accepted events are too few", n));
+  if (n == 0) return audit;
   std::vector<double> size;
+  std::vector<Vector3d> spin;
   Vector3d bias = Vector3d::Zero(), mean = Vector3d::Zero();
-  MatrixXd spin(3, n), normal(3, n), tangential(3, n);
-  RobustProblem problem;
-  problem.sd.resize(n * rows);
-  for (int i = 0; i < n; ++i) {
-    const ImpactEvent& event = *events[i];
-    const SpinResidual e = MomentumResidual(event, body, floor.normal);
-    const Matrix3d to_B = body.planar ? Matrix3d(Vector3d(0, 1, 0).asDiagonal()) : Matrix3d(event.X_WB.linear().transpose());
-    const Matrix3d K = InverseInertiaPerMass(event, body);
-    const Vector3d r = LeverW(event, body, floor.normal), dv = event.v_plus - event.v_minus, dv_n = floor.normal.dot(dv) * floor.normal;
-    spin.col(i) = to_B * (event.omega_plus - event.omega_minus);
-    normal.col(i) = to_B * (K * r.cross(dv_n));
-    tangential.col(i) = to_B * (K * r.cross(dv - dv_n));
+  for (const ImpactEvent* event : input.events) {
+    const SpinResidual e = MomentumResidual(*event, body, input.floor.normal);
+    const Vector3d change = event->omega_plus - event->omega_minus;
+    spin.push_back(body.planar ? Vector3d(0, change.y(), 0) : Vector3d(event->X_WB.linear().transpose() * change));
     size.push_back(e.value.norm());
     audit.rms += e.value.squaredNorm() / n;
     audit.expected_rms += e.cov.trace() / n;
     bias += e.value / n;
-    mean += spin.col(i) / n;
-    const double least = 1e-9 * (1 + spin.col(i).norm());
-    for (int k = 0; k < rows; ++k)
-      problem.sd(i * rows + k) = std::max(least, std::sqrt(std::max(0.0, e.cov(rows == 1 ? 1 : k, rows == 1 ? 1 : k))));
+    mean += spin.back() / n;
   }
-  for (int i = 0; i < n; ++i) audit.spread += (spin.col(i) - mean).squaredNorm() / n;
+  for (const Vector3d& s : spin) audit.spread += (s - mean).squaredNorm() / n;
   audit.rms = std::sqrt(audit.rms);
   audit.expected_rms = std::sqrt(audit.expected_rms);
   audit.spread = std::sqrt(audit.spread);
   audit.median_abs = Median(size);
   audit.bias = body.planar ? -bias.y() : bias.norm();
-  if (n < 6) return audit;
-  problem.groups = n;
-  problem.rows = rows;
-  problem.active = {0, 1};
-  problem.start = VectorXd::Ones(2);
-  problem.unit = VectorXd::Constant(2, 0.05);
-  problem.residual = [&](const VectorXd& p, VectorXd& residual) {
-    for (int i = 0; i < n; ++i) {
-      const Vector3d e = spin.col(i) - p(0) * normal.col(i) - p(1) * tangential.col(i);
-      if (rows == 1) {
-        residual(i) = e.y();
-      } else {
-        residual.segment<3>(3 * i) = e;
-      }
-    }
-  };
-  const RobustFit fit = FitRobust(problem);
+
+  std::vector<int> active;
+  for (int i = 0; i < prior_sd.size(); ++i) {
+    const std::vector<int> seen = MomentumParameters(layout);
+    if (prior_sd(i) > 0 && i != layout.inertia && std::find(seen.begin(), seen.end(), i) != seen.end()) active.push_back(i);
+  }
+  active.push_back(layout.inertia);
+  active.push_back(layout.split);
+  const RobustFit fit = FitMomentum(input, layout, VectorXd::Zero(layout.size), active, prior_sd);
   if (!fit.usable) {
     audit.gyration_normal = audit.gyration_tangential = Undetermined(fit.reason);
     return audit;
   }
-  const MatrixXd C = Covariance(fit.information, problem.unit, problem.active);
-  audit.gyration_normal = Gyration(fit.value(0), std::sqrt(C(0, 0)), audit.gyration_body);
-  audit.gyration_tangential = Gyration(fit.value(1), std::sqrt(C(1, 1)), audit.gyration_body);
+  const MatrixXd C = Covariance(fit.information, layout.unit, active);
+  const int a = active.size() - 2, b = active.size() - 1;
+  audit.gyration_normal = Gyration(fit.value(layout.inertia), C(a, a), audit.gyration_body);
+  audit.gyration_tangential =
+      Gyration(fit.value(layout.inertia) + fit.value(layout.split), C(a, a) + C(b, b) + 2 * C(a, b), audit.gyration_body);
   return audit;
 }
 
@@ -329,9 +313,7 @@ std::vector<ImpactEvent> CorrectAll(const AuditInput& input, bool mirrored, bool
 // Share of mirroring that the tangential impulses need for angular momentum to close: 0 as given, 1 reversed.
 Estimate MirrorShare(const RobustFit& fit, const Layout& layout) {
   if (!fit.usable) return Undetermined(fit.reason);
-  std::vector<int> active = layout.blocks[0];
-  active.insert(active.end(), layout.blocks[1].begin(), layout.blocks[1].end());
-  active.push_back(layout.inertia);
+  std::vector<int> active = MomentumParameters(layout);
   active.push_back(layout.handedness);
   const int last = active.size() - 1;
   const double sd = std::sqrt(Covariance(fit.information, layout.unit, active)(last, last));
@@ -360,7 +342,9 @@ Estimate FrictionShare(const AuditInput& input, const std::vector<ImpactEvent>& 
 
 Handedness JudgeHandedness(const AuditInput& input, const Layout& layout) {
   Handedness judged;
-  const RobustFit as_given = FitMomentum(input, layout, VectorXd(), true);
+  std::vector<int> active = MomentumParameters(layout);
+  active.push_back(layout.handedness);
+  const RobustFit as_given = FitMomentum(input, layout, VectorXd(), active);
   const Estimate given_share = MirrorShare(as_given, layout);
   const double k = input.options.significance;
   const auto reversed = [&](const Estimate& share) {
@@ -374,7 +358,7 @@ Handedness JudgeHandedness(const AuditInput& input, const Layout& layout) {
     AuditInput other = input;
     other.events.clear();
     for (const ImpactEvent& event : turned) other.events.push_back(&event);
-    const RobustFit as_turned = FitMomentum(other, layout, VectorXd(), true);
+    const RobustFit as_turned = FitMomentum(other, layout, VectorXd(), active);
     if (as_turned.usable) {
       attitude_known = std::max(as_turned.typical, as_given.typical) > kOtherAttitude * std::min(as_turned.typical, as_given.typical);
       if (attitude_known && as_turned.typical < as_given.typical) {

@@ -76,7 +76,7 @@ class Judge {
   double Charge(int block) const { return Limit(layout_.blocks[block].size()); }
 
   std::vector<int> Free(const Blocks& on) const {
-    std::vector<int> free = {layout_.inertia, layout_.contact_time};
+    std::vector<int> free = {layout_.inertia, layout_.contact_time, layout_.contact_depth};
     for (std::size_t b = 0; b < on.size(); ++b) {
       if (on[b]) free.insert(free.end(), layout_.blocks[b].begin(), layout_.blocks[b].end());
     }
@@ -167,7 +167,19 @@ class Judge {
     const VectorXd d = a.value - b.value;
     const MatrixXd C = a.cov + b.cov;
     if (d.dot(C.ldlt().solve(d)) <= Limit(d.size())) return true;
-    return d.norm() <= kSameSize * std::max(a.value.norm(), b.value.norm());
+    if (d.norm() <= kSameSize * std::max(a.value.norm(), b.value.norm())) return true;
+    // Of several components the one that both see best decides.
+    int seen = 0;
+    double best = -1;
+    for (int i = 0; i < d.size(); ++i) {
+      const double z = std::min(std::abs(a.value(i)) / std::sqrt(a.cov(i, i)), std::abs(b.value(i)) / std::sqrt(b.cov(i, i)));
+      if (z > best) {
+        best = z;
+        seen = i;
+      }
+    }
+    const double both = std::max(std::abs(a.value(seen)), std::abs(b.value(seen)));
+    return best * best > Limit(1) && (d(seen) * d(seen) <= Limit(1) * C(seen, seen) || std::abs(d(seen)) <= kSameSize * both);
   }
 
   // A source that could see what another one claims, and sees something else.
@@ -248,7 +260,7 @@ class Judge {
 };
 
 Estimate InUnits(const Layout& layout, int parameter, double value, double sd) {
-  value *= layout.unit(parameter);
+  value = value * layout.unit(parameter) + (parameter == layout.corner ? layout.corner_given : 0);
   sd *= layout.unit(parameter);
   if (parameter == layout.scale || parameter == layout.clock) {
     value = std::exp(value);
@@ -275,7 +287,8 @@ Explanation Explain(const std::vector<Source>& sources, const Layout& layout, co
   const Judge judge(sources, layout, options);
   const int n_blocks = layout.blocks.size();
   Explanation explanation;
-  explanation.named = VectorXd::Zero(layout.size);
+  explanation.sources = sources;
+  explanation.named = explanation.sd = VectorXd::Zero(layout.size);
 
   Blocks best(n_blocks, false);
   double least = judge.Score(best);
@@ -337,6 +350,8 @@ Explanation Explain(const std::vector<Source>& sources, const Layout& layout, co
   for (int b = 0; b < n_blocks; ++b) {
     for (const int i : layout.blocks[b]) explanation.best(i) = final_blocks[b] ? p(i) * layout.unit(i) : 0;
   }
+  explanation.best(layout.inertia) = p(layout.inertia) * layout.unit(layout.inertia);
+  explanation.sd(layout.inertia) = std::sqrt(cov(layout.inertia, layout.inertia)) * layout.unit(layout.inertia);
   for (int b = 0; b < n_blocks; ++b) {
     if (!best[b]) continue;
     const std::vector<int>& block = layout.blocks[b];
@@ -372,12 +387,16 @@ Explanation Explain(const std::vector<Source>& sources, const Layout& layout, co
         if (static_cast<int>(i) != strongest && strength[i] < options.significance * birge) continue;
         Finding finding;
         finding.parameter = layout.names[parameter];
-        finding.named = true;
+        finding.named = parameter != layout.corner || p(parameter) * layout.unit(parameter) + layout.corner_given > 0;
         finding.estimate = InUnits(layout, parameter, p(parameter), birge * std::sqrt(cov(parameter, parameter)));
         finding.text = fmt::format("{}: {} ({}); {} agree", finding.parameter, Words(layout, parameter, finding.estimate),
                                    said(parameter, i), Join(witnesses, " and "));
+        if (!finding.named) finding.text += "; corners stick out of the outline, which no radius describes";
         explanation.findings.push_back(finding);
+        if (!finding.named) continue;
         explanation.named(parameter) = p(parameter) * layout.unit(parameter);
+        explanation.sd(parameter) =
+            finding.estimate.sd / (parameter == layout.scale || parameter == layout.clock ? finding.estimate.value : 1);
       }
       continue;
     }

@@ -192,6 +192,12 @@ RobustFit FitRobust(const RobustProblem& problem) {
       const double unit = problem.unit(problem.active[j]), prior = Prior(problem, problem.active[j]);
       N(j, j) += kRidge + prior * unit * unit;
       b(j) -= prior * unit * fit.value(problem.active[j]);
+      if (std::find(problem.held.begin(), problem.held.end(), problem.active[j]) != problem.held.end()) {
+        N.row(j).setZero();
+        N.col(j).setZero();
+        N(j, j) = 1;
+        b(j) = 0;
+      }
     }
     const double cost = Cost(problem, r, scatter2) + PriorCost(problem, fit.value);
     double moved = 0;
@@ -236,6 +242,7 @@ RobustFit FitRobust(const RobustProblem& problem) {
   const MatrixXd Xw = root.asDiagonal() * X;
   const VectorXd yw = root.cwiseProduct(r);
   MatrixXd N = Xw.transpose() * Xw;
+  VectorXd last;
   if (!problem.cluster.empty()) {
     // Shifts are trusted no better than a part of the scatter from one repeat to the next.
     const double tau2 = std::max(ClusterVariance(problem, Xw, yw, root), 0.25 * scatter2);
@@ -256,12 +263,21 @@ RobustFit FitRobust(const RobustProblem& problem) {
         N -= inverse * Xu.col(c) * Xu.col(c).transpose();
         b += inverse * uy(c) * Xu.col(c);
       }
-      MatrixXd limited = N;
-      limited.diagonal().array() += kRidge;
-      const VectorXd step = limited.ldlt().solve(b);
-      for (int j = 0; j < p; ++j) fit.value(problem.active[j]) += step(j) * problem.unit(problem.active[j]);
-      problem.residual(fit.value, r);
+      last = b;
     }
+  }
+  if (!problem.cluster.empty() || !problem.held.empty()) {
+    // One more step: to the minimum with the shifts, or along what was held.
+    VectorXd b = last.size() > 0 ? last : VectorXd(-Xw.transpose() * yw);
+    MatrixXd limited = N;
+    for (int j = 0; j < p; ++j) {
+      const double unit = problem.unit(problem.active[j]), prior = Prior(problem, problem.active[j]);
+      limited(j, j) += 1 / (kUndetermined * kUndetermined) + prior * unit * unit;
+      b(j) -= prior * unit * fit.value(problem.active[j]);
+    }
+    const VectorXd step = limited.ldlt().solve(b);
+    for (int j = 0; j < p; ++j) fit.value(problem.active[j]) += step(j) * problem.unit(problem.active[j]);
+    problem.residual(fit.value, r);
   }
   for (int i = 0; i < p; ++i) {
     const int a = problem.active[i];

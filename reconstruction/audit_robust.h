@@ -18,8 +18,10 @@ struct RobustProblem {
   std::function<void(const Eigen::VectorXd&, Eigen::VectorXd&)> residual;  // parameters -> groups * rows residuals
   Eigen::VectorXd sd;                                                      // stated standard deviation of every row
   std::vector<int> active;                                                 // parameters to fit; the others stay at `start`
-  Eigen::VectorXd start, unit;                                             // first guess, natural size of every parameter
-  Eigen::VectorXd prior_sd;                                                // of every parameter about 0; 0 or empty: no prior
+  // Of `active`, parameters that others can mimic over any distance: they stay near `start`, where the result is linearised.
+  std::vector<int> held;
+  Eigen::VectorXd start, unit;       // first guess, natural size of every parameter
+  Eigen::VectorXd prior_sd;          // of every parameter about 0; 0 or empty: no prior
   std::vector<int> cluster;          // of every row: rows that may share an unknown shift; empty: none
   std::vector<int> within_clusters;  // parameters that a single cluster determines
 };

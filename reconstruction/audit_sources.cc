@@ -15,8 +15,10 @@ using Eigen::MatrixXd;
 using Eigen::Vector3d;
 using Eigen::VectorXd;
 
-constexpr double kContactTime = 2e-3;  // prior size of the effective contact time: hard bodies part within a few milliseconds [s]
-constexpr double kLargestLean = 0.35;  // a rest further than this from any way to lie leans on something [rad]
+constexpr double kContactTime = 2e-3;   // prior size of the effective contact time: hard bodies part within a few milliseconds [s]
+constexpr double kContactDepth = 5e-4;  // prior size of the depth at which arcs meet whatever the speed: rough, soft or dusty surfaces [m]
+constexpr int kFewestEvents = 6;        // for any fit of momentum
+constexpr double kLargestLean = 0.35;   // a rest further than this from any way to lie leans on something [rad]
 
 Source FromFit(const std::string& name, const RobustFit& fit, int n, const Layout& layout) {
   Source source;
@@ -31,6 +33,18 @@ Source FromFit(const std::string& name, const RobustFit& fit, int n, const Layou
   return source;
 }
 
+// Information that remains when `gone` may take any value.
+void Marginalise(const std::vector<int>& gone, const Layout& layout, MatrixXd& information) {
+  const MatrixXd U = layout.unit.asDiagonal();
+  MatrixXd N = U * information * U;
+  for (const int g : gone) {
+    if (N(g, g) > 0) N -= (N.col(g) * N.row(g) / N(g, g)).eval();
+    N.row(g).setZero();
+    N.col(g).setZero();
+  }
+  information = U.inverse() * N * U.inverse();
+}
+
 Source Silent(const std::string& name, const Layout& layout, const std::string& reason) {
   RobustFit none;
   none.reason = reason;
@@ -42,6 +56,8 @@ std::vector<int> Concatenate(std::initializer_list<std::vector<int>> lists) {
   for (const auto& list : lists) all.insert(all.end(), list.begin(), list.end());
   return all;
 }
+
+std::vector<int> Corner(const Layout& layout) { return layout.blocks.size() > 6 ? layout.blocks[6] : std::vector<int>(); }
 
 // Better of several starts: the fit with the smallest typical residual.
 RobustFit FitFromStarts(RobustProblem problem, const std::vector<VectorXd>& starts) {
@@ -64,13 +80,13 @@ std::vector<VectorXd> Starts(const Layout& layout, const VectorXd& start) {
 }
 
 // Corrected height of the body's lowest point over the corrected floor, in recorded units.
-double Gap(const Layout& layout, const VectorXd& p, const Body& body, const Plane& floor, const Eigen::Isometry3d& X) {
+double Gap(const Layout& layout, const VectorXd& p, const Body& rounded, const Plane& floor, const Eigen::Isometry3d& X) {
   const Matrix3d R = X.linear() * Rotate(layout.Rotation(p)).transpose();
   const Vector3d n = layout.Normal(p, floor.normal);
   const double scale = std::exp(p(layout.scale));
   const Vector3d centre = X.translation() / scale + R * layout.Com(p);
   const Vector3d foot = floor.normal * (floor.offset + p(layout.floor));
-  return scale * (n.dot(centre - foot) + n.dot(R * SupportLever(body, R.transpose() * n)));
+  return scale * (n.dot(centre - foot) + n.dot(R * SupportLever(rounded, R.transpose() * n)));
 }
 
 // Any two directions across `u`.
@@ -110,22 +126,26 @@ double FramesOf(const RestPose& rest) { return std::max(1, rest.last - rest.firs
 
 }  // namespace
 
-Layout::Layout(bool is_planar) : planar(is_planar) {
+Layout::Layout(const Body& body) : planar(body.planar), corner_given(body.corner_radius) {
   const int rotations = planar ? 1 : 3, coms = planar ? 2 : 3, tilts = planar ? 1 : 2;
   com = rotations;
   scale = com + coms;
   clock = scale + 1;
   floor = clock + 1;
   tilt = floor + 1;
-  inertia = tilt + tilts;
+  corner = tilt + tilts;
+  inertia = corner + 1;
   contact_time = inertia + 1;
-  handedness = contact_time + 1;
-  size = handedness + 1;
+  contact_depth = contact_time + 1;
+  handedness = contact_depth + 1;
+  split = handedness + 1;
+  size = split + 1;
   unit = VectorXd::Constant(size, 0.01);
   unit.segment(com, coms).setConstant(1e-3);
   unit(floor) = 1e-3;
-  unit(inertia) = 0.05;
-  unit(contact_time) = 1e-3;
+  unit(corner) = 1e-3;
+  unit(inertia) = unit(split) = 0.05;
+  unit(contact_time) = unit(contact_depth) = 1e-3;
   unit(handedness) = 0.1;
   if (planar) {
     names = {"theta_offset_rad", "com_offset_x_m", "com_offset_z_m"};
@@ -135,7 +155,7 @@ Layout::Layout(bool is_planar) : planar(is_planar) {
   }
   names.insert(names.end(), {"length_scale", "clock_rate", "floor_offset_m", "floor_tilt_rad"});
   if (!planar) names.push_back("floor_tilt_y_rad");
-  names.insert(names.end(), {"inertia_scale", "contact_time_s", "mirrored"});
+  names.insert(names.end(), {"corner_radius_m", "inertia_scale", "contact_time_s", "contact_depth_m", "mirrored", "split"});
   const auto block = [&](int first, int n) {
     blocks.emplace_back();
     for (int i = 0; i < n; ++i) blocks.back().push_back(first + i);
@@ -146,6 +166,13 @@ Layout::Layout(bool is_planar) : planar(is_planar) {
   block(clock, 1);
   block(floor, 1);
   block(tilt, tilts);
+  if (body.shape == BodyShape::kBox || (body.shape == BodyShape::kPolytope && body.corner_radius > 0)) block(corner, 1);
+}
+
+Body Layout::Rounded(const Body& body, const VectorXd& p) const {
+  Body rounded = body;
+  rounded.corner_radius += p(corner);
+  return rounded;
 }
 
 Vector3d Layout::Rotation(const VectorXd& p) const { return planar ? Vector3d(0, -p(attitude), 0) : Vector3d(p.segment<3>(attitude)); }
@@ -239,18 +266,22 @@ std::vector<RestCandidate> RestCandidates(const Body& body) {
   return candidates;
 }
 
-RobustFit FitMomentum(const AuditInput& input, const Layout& layout, const VectorXd& start, bool free_handedness) {
+std::vector<int> MomentumParameters(const Layout& layout) {
+  return Concatenate({layout.blocks[0], layout.blocks[1], Corner(layout), {layout.inertia}});
+}
+
+RobustFit FitMomentum(const AuditInput& input, const Layout& layout, const VectorXd& start, const std::vector<int>& active,
+                      const VectorXd& prior_sd) {
   const int n = input.events.size(), rows = layout.planar ? 1 : 3;
   RobustProblem problem;
   problem.groups = n;
   problem.rows = rows;
   problem.unit = layout.unit;
-  problem.active = Concatenate({layout.blocks[0], layout.blocks[1], {layout.inertia}});
-  if (free_handedness) problem.active.push_back(layout.handedness);
-  const int least_events = layout.planar ? 8 : 6;
-  if (n < least_events) {
+  problem.active = active;
+  problem.prior_sd = prior_sd;
+  if (n < kFewestEvents) {
     RobustFit none;
-    none.reason = fmt::format("{} accepted events: at least {} are needed", n, least_events);
+    none.reason = fmt::format("{} accepted events: at least {} are needed", n, kFewestEvents);
     return none;
   }
   const Body& body = *input.body;
@@ -266,15 +297,22 @@ RobustFit FitMomentum(const AuditInput& input, const Layout& layout, const Vecto
   problem.residual = [&](const VectorXd& p, VectorXd& r) {
     const Matrix3d undo = Rotate(layout.Rotation(p)).transpose();
     const Vector3d com = layout.Com(p);
+    const Body rounded = layout.Rounded(body, p);
+    const double split = std::exp(-p(layout.split));
     const double per_inertia = std::exp(-p(layout.inertia)), per_scale = std::exp(-p(layout.scale));
     for (int i = 0; i < n; ++i) {
       const ImpactEvent& event = *input.events[i];
       const Matrix3d R = event.X_WB.linear() * undo;
-      const Vector3d lever_B = SupportLever(body, R.transpose() * input.floor.normal);
+      const Vector3d lever_B = SupportLever(rounded, R.transpose() * input.floor.normal);
       const Vector3d spin_B = R.transpose() * (event.omega_plus - event.omega_minus);
       Vector3d dv_W = per_scale * (event.v_plus - event.v_minus);
       dv_W(layout.planar ? 0 : 1) *= 1 - 2 * p(layout.handedness);
-      const Vector3d e = spin_B - per_inertia * (inverse * lever_B.cross(R.transpose() * dv_W + spin_B.cross(com)));
+      Vector3d dv_B = R.transpose() * dv_W + spin_B.cross(com);
+      if (split != 1) {
+        const Vector3d n_B = R.transpose() * input.floor.normal, normal = n_B.dot(dv_B) * n_B;
+        dv_B = normal + split * (dv_B - normal);
+      }
+      const Vector3d e = spin_B - per_inertia * (inverse * lever_B.cross(dv_B));
       if (rows == 1) {
         r(i) = e.y();
       } else {
@@ -286,7 +324,7 @@ RobustFit FitMomentum(const AuditInput& input, const Layout& layout, const Vecto
 }
 
 Source MomentumSource(const AuditInput& input, const Layout& layout, const VectorXd& start) {
-  return FromFit("momentum", FitMomentum(input, layout, start, false), input.events.size(), layout);
+  return FromFit("momentum", FitMomentum(input, layout, start, MomentumParameters(layout)), input.events.size(), layout);
 }
 
 Source ContactHeightSource(const AuditInput& input, const Layout& layout, const VectorXd& start) {
@@ -295,9 +333,16 @@ Source ContactHeightSource(const AuditInput& input, const Layout& layout, const 
   RobustProblem problem;
   problem.groups = n;
   problem.unit = layout.unit;
-  problem.active = Concatenate({layout.blocks[0], layout.blocks[1], {layout.scale, layout.floor}, layout.blocks[5], {layout.contact_time}});
+  problem.active = Concatenate({layout.blocks[0],
+                                layout.blocks[1],
+                                {layout.scale, layout.floor},
+                                layout.blocks[5],
+                                Corner(layout),
+                                {layout.contact_time, layout.contact_depth}});
+  problem.held = Concatenate({{layout.scale}, Corner(layout)});
   problem.prior_sd = VectorXd::Zero(layout.size);
   problem.prior_sd(layout.contact_time) = kContactTime;
+  problem.prior_sd(layout.contact_depth) = kContactDepth;
   if (n < static_cast<int>(problem.active.size()) + 3) {
     return Silent("contact_height", layout, fmt::format("{} accepted events: at least {} are needed", n, problem.active.size() + 3));
   }
@@ -310,9 +355,15 @@ Source ContactHeightSource(const AuditInput& input, const Layout& layout, const 
     problem.sd(i) = std::max(1e-7, std::hypot(event.sigma_position, approach[i] * event.sd_t));
   }
   problem.residual = [&](const VectorXd& p, VectorXd& r) {
-    for (int i = 0; i < n; ++i) r(i) = Gap(layout, p, body, input.floor, input.events[i]->X_WB) - p(layout.contact_time) * approach[i];
+    const Body rounded = layout.Rounded(body, p);
+    for (int i = 0; i < n; ++i)
+      r(i) = Gap(layout, p, rounded, input.floor, input.events[i]->X_WB) - p(layout.contact_time) * approach[i] + p(layout.contact_depth);
   };
-  return FromFit("contact_height", FitFromStarts(problem, Starts(layout, start)), n, layout);
+  Source source = FromFit("contact_height", FitFromStarts(problem, Starts(layout, start)), n, layout);
+  // Arcs of a contact that lasts meet below the surface, by an amount that changes with the lean, and worn corners reach less far than
+  // sharp ones. Both look like a wrong scale, so this source has no say on it.
+  if (source.usable) Marginalise({layout.scale}, layout, source.information);
+  return source;
 }
 
 Source FreeFlightSource(const AuditInput& input, const Layout& layout) {

@@ -8,6 +8,8 @@ namespace {
 using Eigen::Matrix3d;
 using Eigen::Vector3d;
 
+constexpr double kMostDrag = 0.5;  // of its speed that an arc may lose
+
 bool IsSpherical(const Matrix3d& inertia) {
   return (inertia - Matrix3d(Matrix3d::Identity() * inertia(0, 0))).cwiseAbs().maxCoeff() <= 1e-12 * inertia(0, 0);
 }
@@ -247,6 +249,11 @@ Arc FitArc(const FlightModel& model, const Segment& frames, const NoiseModel& no
   for (int pass = 0; pass < passes; ++pass) {
     if (pass > 0) {
       for (int k = 0; k < axes.n_positions; ++k) arc.drag_v[axes.axis[k]] = arc.line[k].coefficients[1];
+      // Drag that stops a body within the arc is no correction to free flight; Propagate could not follow it back either.
+      if (model.flight.drag_per_m * arc.drag_v.norm() * (s.back() - s.front()) > kMostDrag) {
+        arc.converged = false;
+        break;
+      }
       arc.has_drag = true;
       for (int i = 0; i < n; ++i) drag[i] = DragAt(arc, model, s[i]).p;
     } else {
@@ -265,7 +272,9 @@ Arc FitArc(const FlightModel& model, const Segment& frames, const NoiseModel& no
   }
   arc.dof = axes.n_lines * (n - 2);
   if (!recording.planar) {
+    const bool centre_converged = arc.converged;
     FitRotation(model, noise.sd[3], noise.acceleration[3], arc);
+    arc.converged = arc.converged && centre_converged;
     arc.chi_square += arc.chi_square_rotation;
     arc.dof += 3 * (n - 2);
   }

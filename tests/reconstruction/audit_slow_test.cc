@@ -158,7 +158,8 @@ TEST(AuditMonteCarlo, StatedUncertaintyIsHonest) {
         square += std::min(v * v, 25.0) / values.size();
         inside += std::abs(v) < 1.96 ? 1.0 / values.size() : 0;
       }
-      EXPECT_GT(std::sqrt(square), 0.6) << name << " planar " << planar << " n " << values.size();
+      // The radii of gyration carry the uncertainty of the errors undone on top of the scatter between events, which errs on the safe side.
+      EXPECT_GT(std::sqrt(square), 0.5) << name << " planar " << planar << " n " << values.size();
       EXPECT_LT(std::sqrt(square), 1.25) << name << " planar " << planar << " n " << values.size();
       EXPECT_GT(inside, 0.88) << name << " planar " << planar << " n " << values.size();
     }

@@ -245,8 +245,11 @@ TEST(Audit, ContactHeightsStandInForRests) {
   scene.error.rotation_offset_B = Vector3d(0, 0.04, 0);
   ExpectNamed(scene, 61, {{"theta_offset_rad", -0.04}});
   scene.error = FrameCorrection();
+  // They have no say on the scale, which the depth and the rounding of a real contact mimic: without rests, scale and clock stay together.
   scene.error.length_scale = 1.04;
-  ExpectNamed(scene, 62, {{"length_scale", 1.04}});
+  const AuditResult result = RunAudit(scene, MakeSet(scene, 62));
+  EXPECT_TRUE(NamedParameters(result).empty()) << Story(result);
+  EXPECT_THAT(Story(result), ::testing::HasSubstr("clock_rate|length_scale"));
 }
 
 TEST(Audit, SourcesThatContradictEachOtherNameNothing) {

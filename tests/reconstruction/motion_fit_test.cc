@@ -427,6 +427,54 @@ TEST(MotionFit, HugeNoiseGivesNoAcceptedEventsOfNonsense) {
   }
 }
 
+// Recordings that are no motion at all: walks, jumps, white noise of any size. Answers stay finite, and next to none is accepted.
+TEST(MotionFit, GarbageGivesFiniteAnswers) {
+  std::mt19937_64 rng(27);
+  std::normal_distribution<double> normal;
+  std::uniform_real_distribution<double> uniform(0, 1);
+  int accepted = 0;
+  for (int trial = 0; trial < 900; ++trial) {
+    const bool planar = trial % 2 == 0;
+    const Body body = trial % 3 == 0   ? MakeBall(0.03, 0.1, planar)
+                      : trial % 3 == 1 ? MakeBox({0.06, 0.05, 0.04}, 0.2, planar)
+                                       : MakeRod(0.1, 0.01, 0.1, planar);
+    const int kind = trial % 4, n = static_cast<int>(uniform(rng) * 120);
+    const double size = std::pow(10, -6 + 8 * uniform(rng)), turn = std::pow(10, -6 + 6 * uniform(rng));
+    const auto step = [&]() { return Vector3d(size * normal(rng), planar ? 0 : size * normal(rng), size * normal(rng)); };
+    PoseRecording recording;
+    recording.planar = planar;
+    Vector3d p(0, 0, 0.05);
+    Matrix3d R = Matrix3d::Identity();
+    double theta = 0;
+    for (int i = 0; i < n; ++i) {
+      recording.t.push_back(0.004 * i + (kind == 3 ? 0.0039 * uniform(rng) : 0));
+      if (kind == 1 || (kind > 1 && uniform(rng) < 0.05)) p += step();
+      theta += turn * normal(rng);
+      R = R * ExpMap(turn * Vector3d(normal(rng), normal(rng), normal(rng)));
+      Isometry3d X = Isometry3d::Identity();
+      X.linear() = planar ? PlanarPose(0, 0, theta).linear() : R;
+      X.translation() = kind == 0 ? Vector3d(p + step()) : p;
+      recording.X_WB.push_back(X);
+      if (planar) recording.theta.push_back(theta);
+    }
+    MotionFitOptions options;
+    options.contact_frames = trial % 3;
+    if (trial % 5 == 0) options.sigma_position = 1e-5;
+    if (trial % 7 == 0) options.flight.drag_per_m = 0.05;
+    if (trial % 11 == 0) options.flight.gravity_W.setZero();
+    const MotionFit fit = FitMotion(recording, body, {}, options);
+    EXPECT_GE(fit.events.size(), 1u);
+    for (const ImpactEvent& event : fit.events) {
+      accepted += event.accepted;
+      EXPECT_TRUE(event.cov.allFinite() && event.v_minus.allFinite() && event.v_plus.allFinite() && event.contact.A_F.allFinite()) << trial;
+      EXPECT_TRUE(std::isfinite(event.t) && std::isfinite(event.sd_t)) << trial;
+      EXPECT_EQ(event.accepted, event.reason == RejectReason::kNone);
+    }
+    for (const FlightArc& arc : fit.arcs) EXPECT_TRUE(arc.acceleration_W.allFinite() && arc.sd_acceleration.allFinite()) << trial;
+  }
+  EXPECT_LE(accepted, 9);
+}
+
 TEST(MotionFit, ShortArcsAreTooFewFrames) {
   std::mt19937_64 rng(14);
   Scene scene;
