@@ -48,7 +48,7 @@ void AddAudit(const RunResult& run, std::string& out) {
         name, m.rms, m.spread, 100 * m.relative(), 1e3 * m.gyration_normal.value, 1e3 * m.gyration_tangential.value, 1e3 * m.gyration_body);
   };
   momentum("momentum    ", run.audit.momentum);
-  if (run.has_corrected) momentum("  corrected ", run.audit_corrected.momentum);
+  if (run.has_corrected) momentum("  corrected ", run.audit.momentum_corrected);
   if (run.audit.gravity.determined) {
     out += fmt::format("free flight g = {:.3f} +- {:.3f} m/s^2 (given {:.3f})\n", run.audit.gravity.value, run.audit.gravity.sd,
                        run.experiment.motion.flight.gravity_W.norm());

@@ -52,7 +52,7 @@ std::map<std::string, double> Figures(const RunResult& run) {
   figures["accepted"] = accepted;
   figures["accepted_first"] = accepted_first;
   figures["gravity"] = run.audit.gravity.value;
-  figures["momentum_relative"] = (run.has_corrected ? run.audit_corrected : run.audit).momentum.relative();
+  figures["momentum_relative"] = (run.has_corrected ? run.audit.momentum_corrected : run.audit.momentum).relative();
   for (const LawFit& law : best.fit.fits) {
     for (const ParameterEstimate& p : law.parameters) {
       // mu_k belongs to every law: plain mu_k is the energetic law's, law.mu_k any other's.

@@ -3,7 +3,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <regex>
 
+#include "data/text.h"
 #include "pipelines/report_parts.h"
 
 namespace impactlab::internal {
@@ -17,38 +19,57 @@ struct AuditUnit {
 AuditUnit UnitOf(const std::string& parameter) {
   if (parameter.ends_with("_rad")) return {1e3, "mrad"};
   if (parameter.ends_with("_m")) return {1e3, "mm"};
+  if (parameter.ends_with("_per_s")) return {1, "1/s"};
+  if (parameter.ends_with("_s")) return {1e3, "ms"};
   return {1, "1"};
 }
 
-// Typographic signs for the ASCII of a line meant for a terminal as well.
+// Escaped text for people from a line meant for a terminal: typographic signs, words instead of names with underscores.
 std::string Typographic(std::string text) {
-  for (std::size_t at; (at = text.find("+-")) != std::string::npos;) text.replace(at, 2, "±");
-  for (std::size_t at = 0; (at = text.find(" -", at)) != std::string::npos; ++at)
-    if (at + 2 < text.size() && text[at + 2] >= '0' && text[at + 2] <= '9') text.replace(at + 1, 1, "\u2212");
+  static const std::regex exponent("([0-9])e([+-]?)0*([0-9]+)"), minus("(^|[ (,=])-(?=[0-9])"), name("([a-z])_(?=[a-z])");
+  text = Escape(text);
+  text = std::regex_replace(text, exponent, "$1\u00D710<sup>$2$3</sup>");
+  text = std::regex_replace(text, minus, "$1\u2212");
+  text = std::regex_replace(text, name, "$1 ");
+  for (const auto& [ascii, sign] :
+       {std::pair{"+-", "±"}, std::pair{"<sup>-", "<sup>\u2212"}, std::pair{"<sup>+", "<sup>"}, std::pair{"^2", "²"}})
+    for (std::size_t at; (at = text.find(ascii)) != std::string::npos;) text.replace(at, std::string_view(ascii).size(), sign);
   return text;
 }
 
+std::string FindingText(const Finding& finding) {
+  std::string text = finding.text;
+  if (text.rfind(finding.parameter + ":", 0) == 0) text.erase(0, finding.parameter.size() + 1);
+  std::string title;
+  for (std::size_t from = 0; from <= finding.parameter.size();) {
+    const std::size_t bar = std::min(finding.parameter.find('|', from), finding.parameter.size());
+    title += (title.empty() ? "" : " or ") + Escape(ErrorTitle(finding.parameter.substr(from, bar - from)));
+    from = bar + 1;
+  }
+  return "<b>" + title + "</b>: " + Typographic(std::string(TrimSpace(text)));
+}
+
 std::string FindingsHtml(const ReportContext& context) {
-  const AuditResult& audit = context.run.audit;
-  if (audit.findings.empty())
+  std::vector<const Finding*> findings;
+  for (const bool named : {true, false})
+    for (const Finding& finding : context.run.audit.findings)
+      if (finding.named == named) findings.push_back(&finding);
+  if (findings.empty())
     return "<p class=\"finding calm\">No frame error was found: nothing in the recordings contradicts mechanics beyond its "
            "uncertainty.</p>\n";
   std::string out = "<ul class=\"findings\">";
-  for (const Finding& finding : audit.findings) {
-    const bool several = finding.parameter.find('|') != std::string::npos;
-    const char* badge = finding.named ? "named" : several ? "not separable" : "not named";
-    out += fmt::format("<li class=\"{}\"><span class=\"badge\">{}</span> {}</li>", finding.named ? "named" : "open", badge,
-                       Typographic(Escape(finding.text)));
-  }
+  for (const Finding* finding : findings)
+    out += fmt::format("<li class=\"{}\"><span class=\"badge\">{}</span> {}</li>", finding->named ? "named" : "open",
+                       finding->named ? "found" : "undecided", FindingText(*finding));
   out += "</ul>\n";
-  if (context.run.has_corrected) {
-    int remaining = 0;
-    for (const Finding& finding : context.run.audit_corrected.findings) remaining += finding.named ? 1 : 0;
-    out += remaining == 0
-               ? "<p>After the correction the audit names nothing more.</p>\n"
-               : fmt::format("<p>After the correction the audit still names {}: see the evidence below.</p>\n", Count(remaining, "error"));
-  }
-  return out;
+  if (!context.run.has_corrected) return out;
+  std::string remaining;
+  for (const Finding& finding : context.run.audit_corrected.findings)
+    if (finding.named)
+      remaining += (remaining.empty() ? "" : ", ") +
+                   fmt::format("{} ({})", Escape(ErrorTitle(finding.parameter)), EstimateWords(finding.parameter, finding.estimate));
+  return out + (remaining.empty() ? "<p>Audited again after the correction, the recordings show no further frame error.</p>\n"
+                                  : "<p>Audited again after the correction, the recordings still show: " + remaining + ".</p>\n");
 }
 
 std::string MomentumTable(const ReportContext& context) {
@@ -87,7 +108,7 @@ std::string GyrationHtml(const ReportContext& context) {
                          {{"all arcs", audit.gravity.value, audit.gravity.lower95, audit.gravity.upper95, false}}, g, "as given");
   }
   if (!out.empty()) out = "<div class=\"minis\">" + out + "</div>\n";
-  if (!audit.inertia_note.empty()) out += "<p>" + Typographic(Escape(audit.inertia_note)) + "</p>\n";
+  if (!audit.inertia_note.empty()) out += "<p>" + Typographic(audit.inertia_note) + "</p>\n";
   return out;
 }
 

@@ -79,15 +79,21 @@ Figure ResidualFigure(const ReportContext& context) {
     for (const double x : *v) size.push_back(std::abs(x));
   if (size.empty()) return figure;
   const double limit = std::max(1.15 * Quantile(size, 0.97), 1e-6);
+  // In space the residual is the size of a vector: half the frame would be empty.
+  bool negative = false;
+  for (const std::vector<double>* v : {&before, &after})
+    for (const double x : *v) negative = negative || x < 0;
+  const double lower = negative ? -limit : 0;
   Plot plot{.choice = {}, .x_label = "residual spin change [rad/s]", .y_label = "impacts", .counts = true, .series = {}};
-  if (!after.empty()) plot.series.push_back(Histogram(after, -limit, limit, 41, "corrected", 0));
-  if (!before.empty()) plot.series.push_back(Histogram(before, -limit, limit, 41, "as recorded", 1));
+  if (!after.empty()) plot.series.push_back(Histogram(after, lower, limit, negative ? 41 : 30, "corrected", 0));
+  if (!before.empty()) plot.series.push_back(Histogram(before, lower, limit, negative ? 41 : 30, "as recorded", 1));
   if (!after.empty() && !before.empty()) plot.series.back().mark = Mark::kOutline;
-  plot.x_min = -limit, plot.x_max = limit;
+  plot.x_min = lower, plot.x_max = limit;
   Finish(plot);
   figure.plots.push_back(std::move(plot));
-  figure.caption = fmt::format(
-      "Measured minus required spin change of every audited impact. Values beyond ±{} rad/s are in the end columns.", Num(limit, 2));
+  figure.caption = fmt::format("{} of every audited impact. Values beyond {}{} rad/s are in the end columns.",
+                               negative ? "Measured minus required spin change" : "Size of the measured minus the required spin change",
+                               negative ? "±" : "", Num(limit, 2));
   return figure;
 }
 
@@ -172,8 +178,20 @@ Figure RestFigure(const ReportContext& context) {
   add(context.run.recorded, "as recorded", context.run.has_corrected ? Mark::kRing : Mark::kDot, 1);
   if (context.run.has_corrected) add(context.run.corrected, "corrected", Mark::kDot, 0);
   if (plot.series.empty()) return figure;
+  // The bulk and the origin are shown; a body that leans on something would shrink them to a dot.
+  std::vector<double> tilts, gaps;
+  for (const Series& s : plot.series) tilts.insert(tilts.end(), s.x.begin(), s.x.end()), gaps.insert(gaps.end(), s.y.begin(), s.y.end());
+  const auto limits = [](const std::vector<double>& v, double least, double& lower, double& upper) {
+    lower = std::min(Quantile(v, 0.02), 0.0), upper = std::max(Quantile(v, 0.98), 0.0);
+    const double pad = std::max(0.25 * (upper - lower), least);
+    lower -= pad, upper += pad;
+  };
+  limits(tilts, 0.1, plot.x_min, plot.x_max);
+  limits(gaps, 0.05, plot.y_min, plot.y_max);
+  int beyond = 0;
+  for (std::size_t i = 0; i < tilts.size(); ++i)
+    beyond += tilts[i] < plot.x_min || tilts[i] > plot.x_max || gaps[i] < plot.y_min || gaps[i] > plot.y_max ? 1 : 0;
   Finish(plot);
-  plot.x_min = std::min(plot.x_min, -0.1), plot.x_max = std::max(plot.x_max, 0.1);
   Series zero_x{.name = "lies flat on the floor", .mark = Mark::kDash, .colour = kInk},
       zero_y{.name = {}, .mark = Mark::kDash, .colour = kInk};
   zero_x.x = {plot.x_min, plot.x_max}, zero_x.y = {0, 0};
@@ -182,6 +200,7 @@ Figure RestFigure(const ReportContext& context) {
   plot.series.push_back(std::move(zero_y));
   figure.plots.push_back(std::move(plot));
   figure.caption = "A body at rest on one of its sides must lie flat and touch the floor: both coordinates are zero.";
+  if (beyond > 0) figure.caption += " " + Count(beyond, "pose") + " outside the frame.";
   return figure;
 }
 

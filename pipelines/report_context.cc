@@ -68,8 +68,7 @@ std::string Verdict(const ReportContext& context) {
   std::string parameters;
   for (const ParameterEstimate& p : fit.parameters) parameters += (parameters.empty() ? "" : " and ") + ParameterWords(p);
   const MedianError error = ErrorOf(context.best.validation, fit.law);
-  const std::string whose = fit.law == "newton" ? "Newton\u2019s" : fit.law == "poisson" ? "Poisson\u2019s" : "the " + Escape(fit.law);
-  std::string text = fmt::format("With {}, {} law of restitution ", parameters, whose);
+  std::string text = fmt::format("With {}, {} of restitution ", parameters, LawPhrase(fit.law));
   if (std::isfinite(error.by_plus))
     text += fmt::format("predicts the motion after {} with a median error of {}",
                         error.in_sample ? "the impacts it was fitted to" : "impacts of recordings it has not seen", Percent(error.by_plus));

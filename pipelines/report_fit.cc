@@ -139,7 +139,7 @@ std::string InfluenceTable(const ReportContext& context) {
     return std::isfinite(a) ? a : 0;
   };
   std::stable_sort(sorted.begin(), sorted.end(), [&](const auto* a, const auto* b) { return size(a) > size(b); });
-  HtmlTable table("Impacts with the greatest influence on the " + LawTitle(context.fit->law) + " fit",
+  HtmlTable table("Impacts with the greatest influence on the fit of " + LawPhrase(context.fit->law),
                   {"Recording", "#Impact", "#Shift of " + SymbolHtml(context.fit->parameters.front().name) + " [sd]",
                    "#Shift of " + SymbolHtml(context.fit->parameters.back().name) + " [sd]", "#Weight"});
   for (std::size_t i = 0; i < std::min<std::size_t>(8, sorted.size()); ++i)

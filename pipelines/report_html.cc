@@ -140,6 +140,11 @@ std::string LawTitle(std::string_view law) {
   return Lookup(names, law, Escape(law));
 }
 
+std::string LawPhrase(std::string_view law) {
+  if (law == "newton" || law == "poisson") return LawTitle(law) + "\u2019s law";
+  return "the " + Escape(law) + " law";
+}
+
 std::string SymbolHtml(std::string_view parameter) {
   static const std::map<std::string, std::string, std::less<>> names = {{"mu_k", "<i>μ</i><sub>k</sub>"},
                                                                         {"mu_s", "<i>μ</i><sub>s</sub>"},
@@ -156,8 +161,10 @@ std::string QuantityTitle(std::string_view quantity) {
                                                                         {"omega_plus_x", "spin x after"},
                                                                         {"omega_plus_y", "spin y after"},
                                                                         {"omega_plus_z", "spin z after"},
-                                                                        {"v_n_plus", "contact speed along n after"},
-                                                                        {"v_t_plus", "contact speed along the floor after"},
+                                                                        {"v_n_plus", "normal velocity after"},
+                                                                        {"v_t_plus", "slip velocity after"},
+                                                                        {"v_t2_plus", "slip velocity across after"},
+                                                                        {"J_t2_over_J_n", "impulse ratio across Jₜ₂ / Jₙ"},
                                                                         {"J_t_over_J_n", "impulse ratio Jₜ / Jₙ"},
                                                                         {"energy_ratio", "energy ratio T⁺ / T⁻"}};
   return Lookup(names, quantity, Spaced(quantity));
@@ -186,8 +193,22 @@ std::string ErrorTitle(std::string_view parameter) {
                                                                         {"mirrored", "mirrored axis"},
                                                                         {"theta_flipped", "sense of rotation"},
                                                                         {"floor_offset_m", "floor height"},
-                                                                        {"floor_tilt_rad", "floor tilt"}};
-  return Lookup(names, parameter, Spaced(parameter));
+                                                                        {"floor_tilt_rad", "floor tilt"},
+                                                                        {"floor_tilt_y_rad", "floor tilt along y"},
+                                                                        {"gravity_tilt_rad", "gravity off the vertical"},
+                                                                        {"gravity_tilt_y_rad", "gravity off the vertical along y"},
+                                                                        {"inertia_scale", "inertia"},
+                                                                        {"axis_swapped", "swapped axes"},
+                                                                        {"contact_time_s", "contact time"},
+                                                                        {"corner_radius_m", "corner radius"},
+                                                                        {"drag_rate_per_s", "drag"}};
+  std::string_view stem = parameter;
+  for (const std::string_view unit : {"_per_s", "_rad", "_m", "_s"})
+    if (stem.ends_with(unit)) {
+      stem.remove_suffix(unit.size());
+      break;
+    }
+  return Lookup(names, parameter, Spaced(stem));
 }
 
 HtmlTable::HtmlTable(std::string caption, const std::vector<std::string>& headers) : caption_(std::move(caption)) {
@@ -255,8 +276,8 @@ std::string IntervalChart(const std::string& title, const std::string& unit, con
     svg += fmt::format("<path class=\"grid\" d=\"M{0:.1f} {1:.0f}V{2:.0f}\"/><text class=\"tick\" x=\"{0:.1f}\" y=\"{3:.0f}\">{4}</text>",
                        px(tick), top, bottom, bottom + 17, TickLabel(tick, ticks.size() > 1 ? ticks[1] - ticks[0] : 0));
   if (std::isfinite(reference))
-    svg += fmt::format("<path class=\"ref\" d=\"M{0:.1f} {1:.0f}V{2:.0f}\"/><text class=\"tick\" x=\"{0:.1f}\" y=\"13\">{3}</text>",
-                       px(reference), top - 4, bottom, Escape(reference_label));
+    svg += fmt::format("<path class=\"ref\" d=\"M{0:.1f} {1:.0f}V{2:.0f}\"/><text class=\"tick\" x=\"{4:.1f}\" y=\"13\">{3}</text>",
+                       px(reference), top - 4, bottom, Escape(reference_label), std::clamp(px(reference), left + 20, right - 30));
   double y = top + pitch / 2;
   for (const IntervalRow& row : rows) {
     const bool open_low = !std::isfinite(row.lower), open_high = !std::isfinite(row.upper);

@@ -30,7 +30,8 @@ std::string Range(double lower, double upper, double sd, double lower_limit = -s
 std::string Count(long long n, std::string_view noun);
 
 // Plain names of laws, coefficients (HTML with subscripts) and quantities of the tables; unknown names pass through, escaped.
-std::string LawTitle(std::string_view law);
+std::string LawTitle(std::string_view law);   // "Newton"
+std::string LawPhrase(std::string_view law);  // "Newton’s law", "the energetic law"
 std::string SymbolHtml(std::string_view parameter);
 std::string QuantityTitle(std::string_view quantity);  // plain text, not escaped
 std::string ReasonTitle(std::string_view reason);      // plain text, not escaped

@@ -75,7 +75,7 @@ std::string QuantityTable(const ReportContext& context, const std::string& law) 
   std::map<std::string, std::string> unit;
   for (const ValidationRow& row : context.best.validation.rows) unit.emplace(row.quantity, row.unit);
   HtmlTable table(
-      LawTitle(law) + " law: verdict on every predicted quantity",
+      "Verdict on every quantity predicted by " + LawPhrase(law),
       {"Quantity", "Sample", "#n", "Verdicts", "#adequate", "#unresolved", "#discrepant", "#rms difference", "#bias", "#rms z"});
   std::vector<const QuantitySummary*> ordered;
   for (const bool in_sample : {false, true})

@@ -140,7 +140,7 @@ std::string FigureHtml(const Figure& figure, bool interactive) {
                          ToSvg(figure.plots[i], figure.title));
     }
   }
-  if (left_out) out += "<p class=\"foot\">Drawn for the " + Escape(figure.plots[0].choice[0]) + " law.</p>";
+  if (left_out) out += "<p class=\"foot\">Only the plots of the first law (" + Escape(figure.plots[0].choice[0]) + ") are drawn.</p>";
   return out + "<figcaption>" + figure.caption + "</figcaption></figure>\n";
 }
 

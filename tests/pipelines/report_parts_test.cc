@@ -62,6 +62,20 @@ TEST(ReportHtml, RoundsToTheUncertainty) {
   EXPECT_EQ(Range(kNaN, kNaN, kNaN), "open");
 }
 
+TEST(ReportHtml, NamesWhatItKnowsAndWhatItDoesNot) {
+  EXPECT_EQ(ErrorTitle("theta_offset_rad"), "attitude offset");
+  EXPECT_EQ(ErrorTitle("new_error_per_s"), "new error");
+  EXPECT_EQ(ErrorTitle("new_error_rad"), "new error");
+  EXPECT_EQ(ReasonTitle("second_contact"), "second contact too soon");
+  EXPECT_EQ(ReasonTitle("some_thing"), "some thing");
+  EXPECT_EQ(LawPhrase("newton"), "Newton\u2019s law");
+  EXPECT_EQ(LawPhrase("<law>"), "the &lt;law&gt; law");
+  for (int k = 0; k <= static_cast<int>(RejectReason::kBadRecording); ++k) {  // every reason has words of its own
+    const std::string code = ReasonName(static_cast<RejectReason>(k));
+    if (k > 0) EXPECT_NE(ReasonTitle(code).find(' '), std::string::npos) << code;
+  }
+}
+
 TEST(ReportHtml, TicksAreRoundAndInside) {
   for (const auto& [a, b] : {std::pair{0.0, 1.0}, {-3.2e-6, 7.7e-6}, {9.78, 9.83}, {-1e5, 3e5}, {0.4999999, 0.5000001}}) {
     const std::vector<double> ticks = Ticks(a, b, 6);

@@ -250,7 +250,11 @@ TEST_F(ReportTest, RunsWithoutResultsGiveSensiblePages) {
   }
   // Fits that came to nothing, one parameter only, and a recording that could not be read.
   RunResult odd = FabricatedRun({.recordings = 6, .corrected = false});
-  for (LawFit& fit : odd.recorded.fit.fits) fit = LawFit{.law = fit.law};
+  for (LawFit& fit : odd.recorded.fit.fits) {
+    LawFit bare;
+    bare.law = fit.law;
+    fit = bare;
+  }
   odd.recorded.fit.fits[0].parameters.resize(1);
   odd.recorded.validation = {};
   odd.recordings[2].t.clear();
@@ -375,6 +379,12 @@ TEST_F(ReportTest, SaysWhatTheAuditChanged) {
   EXPECT_NE(page.find("attitude offset (\u221235.9\u00A0\u00B1\u00A00.4\u00A0mrad)"), std::string::npos);
   EXPECT_NE(page.find("from 23\u00A0% to 4.9\u00A0%"), std::string::npos);
   EXPECT_NE(page.find("as recorded</td>"), std::string::npos);
+  EXPECT_NE(
+      page.find("<b>attitude offset</b>: \u22120.03590 ± 0.00040 rad (rest attitude \u22120.03580 ± 0.00040 rad, momentum \u22120.0362 ± "
+                "1.1\u00D710<sup>\u22123</sup> rad)"),
+      std::string::npos);
+  EXPECT_NE(page.find("<b>length scale or clock rate</b>"), std::string::npos);
+  EXPECT_LT(page.find("class=\"badge\">found"), page.find("class=\"badge\">undecided"));
   run.has_corrected = false;
   page = Static(run);
   EXPECT_NE(page.find("The experiment file does not allow a correction."), std::string::npos);

@@ -3,16 +3,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
-#include <filesystem>
-#include <fstream>
 
-#include "data/atomic_file.h"
 #include "data/error.h"
 #include "data/statistics.h"
-#include "pipelines/experiment.h"
 #include "pipelines/synth_motion.h"
-#include "pipelines/tables.h"
 
 namespace impactlab {
 namespace {
@@ -21,22 +17,6 @@ using Eigen::Matrix3d;
 using Eigen::Vector3d;
 using internal::FloorContacts;
 using ::testing::HasSubstr;
-
-class Folder {
- public:
-  Folder() {
-    const auto* info = testing::UnitTest::GetInstance()->current_test_info();
-    path_ = std::filesystem::temp_directory_path() / (std::string("impactlab_") + info->test_suite_name() + "_" + info->name());
-    std::filesystem::remove_all(path_);
-    std::filesystem::create_directories(path_);
-  }
-  ~Folder() { std::filesystem::remove_all(path_); }
-  const std::filesystem::path& path() const { return path_; }
-  std::filesystem::path operator/(const std::string& name) const { return path_ / name; }
-
- private:
-  std::filesystem::path path_;
-};
 
 SynthOptions Square() {
   SynthOptions o;
@@ -157,45 +137,6 @@ TEST(Synth, FramesFollowFreeFlightBetweenTheTrueEvents) {
     EXPECT_GT(lost_frames, 0);
     EXPECT_LT(lost_frames, checked + 1);
   }
-}
-
-TEST(Synth, ImpactTimeIsTheRootOfTheGap) {
-  // A ball has its root in closed form.
-  const Body ball = MakeBall(0.02, 0.1);
-  const Plane floor;
-  const FloorContacts contacts(ball, floor);
-  BodyState s;
-  for (const double height : {1e-6, 0.01, 0.3, 5.0}) {
-    s.X_WB.translation() = Vector3d(0, 0, 0.02 + height);
-    s.v_WB = Vector3d(1, 0, 0.3);
-    s.omega_WB = Vector3d(30, 20, 10);
-    const double g = 9.80665, expected = (0.3 + std::sqrt(0.09 + 2 * g * height)) / g;
-    const auto contact = internal::FindContact(contacts, ball, FlightOptions{}, s, 10);
-    EXPECT_EQ(contact.point, 0);
-    EXPECT_NEAR(contact.t, expected, 1e-12);
-  }
-  EXPECT_EQ(internal::FindContact(contacts, ball, FlightOptions{}, s, 0.5).point, -1);
-}
-
-TEST(Synth, GrazingVertexIsNotMissed) {
-  // A fast rotor whose vertex dips into the floor for less than a scanning step.
-  const Body stick = MakePoints({{0.1, 0, 0}, {-0.1, 0, 0}}, 1, 0.01 * Matrix3d::Identity(), true);
-  const FloorContacts contacts(stick, Plane{});
-  FlightOptions weightless;
-  weightless.gravity_W.setZero();
-  for (const double depth : {1e-3, 1e-6, 1e-9}) {
-    BodyState s;
-    s.X_WB = PlanarPose(0, 0.1 - depth, 0.013);
-    s.omega_WB = Vector3d(0, -20, 0);
-    const auto contact = internal::FindContact(contacts, stick, weightless, s, 1);
-    ASSERT_GE(contact.point, 0) << depth;
-    const double angle = std::asin(1 - depth / 0.1);  // of the lower tip below the horizontal at contact
-    EXPECT_NEAR(contact.t, (angle - 0.013) / 20, 1e-8) << depth;
-  }
-  BodyState clear;
-  clear.X_WB = PlanarPose(0, 0.1 + 1e-9, 0.013);
-  clear.omega_WB = Vector3d(0, -20, 0);
-  EXPECT_EQ(internal::FindContact(contacts, stick, weightless, clear, 1).point, -1);
 }
 
 TEST(Synth, CorrectUndoesPlantedErrors) {
@@ -415,68 +356,6 @@ TEST(Synth, LongRecordingsEndAtRestOnAFace) {
   }
 }
 
-// Motion that starts in touch with a level floor and meets no impact.
-internal::DropMotion Touching(const Body& body, double mu, const BodyState& start, double t_max) {
-  internal::MotionRules rules;
-  rules.model = {RestitutionLaw::kEnergetic, 0.0, mu, mu};
-  std::mt19937_64 rng(1);
-  return internal::SimulateDrop(body, Plane{}, rules, start, 0.1, t_max, rng);
-}
-
-TEST(Synth, LastingContactSlidesAndStopsAsCoulombSays) {
-  for (const bool planar : {true, false}) {
-    SCOPED_TRACE(planar);
-    const Body box = MakeBox({0.1, planar ? 0 : 0.1, 0.04}, 0.5, planar);
-    BodyState s;
-    s.X_WB.translation() = Vector3d(0, 0, 0.02);
-    s.v_WB = Vector3d(0.5, 0, 0);
-    const internal::DropMotion motion = Touching(box, 0.2, s, 1);
-    EXPECT_TRUE(motion.strikes.empty());
-    const auto pose = [&](double t) { return PoseAt(motion, box, FlightOptions{}, t); };
-    const double decel = 0.2 * 9.80665;
-    EXPECT_NEAR(pose(0.1).translation().x(), 0.05 - 0.5 * decel * 0.01, 2e-5);
-    EXPECT_NEAR(pose(0.9).translation().x(), 0.25 / (2 * decel), 2e-5);
-    EXPECT_LT((pose(0.9).linear() - Matrix3d::Identity()).norm(), 1e-9);
-    EXPECT_NEAR(pose(0.9).translation().z(), 0.02, 1e-9);
-    EXPECT_EQ(motion.stretches.back().kind, internal::Stretch::Kind::kRest);
-  }
-}
-
-TEST(Synth, SlidingBallEndsRolling) {
-  for (const bool planar : {true, false}) {
-    SCOPED_TRACE(planar);
-    const Body ball = MakeBall(0.05, 0.3, planar);
-    BodyState s;
-    s.X_WB.translation() = Vector3d(0, 0, 0.05);
-    s.v_WB = Vector3d(0.7, 0, 0);
-    const internal::DropMotion motion = Touching(ball, 0.3, s, 0.5);
-    const BodyState& last = motion.stretches.back().state;
-    EXPECT_NEAR(last.v_WB.x(), 0.7 * (planar ? 2.0 / 3 : 5.0 / 7), 1e-6);
-    EXPECT_NEAR(last.omega_WB.y() * 0.05, last.v_WB.x(), 1e-6);
-  }
-}
-
-TEST(Synth, SquareTipsOverItsCornerWithTheEnergyOfTheFall) {
-  const Body square = MakeBox({0.1, 0, 0.1}, 0.5, true);
-  const double r = 0.05 * std::sqrt(2.0), start = 0.2;  // angle of the diagonal off the vertical
-  BodyState s;
-  s.X_WB = PlanarPose(r * std::sin(start), r * std::cos(start), M_PI / 4 - start);
-  const internal::DropMotion motion = Touching(square, 20, s, 5);
-  double turned = 0;
-  for (const internal::Stretch& stretch : motion.stretches) {
-    const double angle = std::atan2(stretch.state.X_WB.translation().x(), stretch.state.X_WB.translation().z());
-    if (angle > 0.7) break;
-    ASSERT_TRUE(stretch.kind == internal::Stretch::Kind::kContact || stretch.t == 0) << stretch.t;  // never lifts off
-    const double fall = 0.5 * 9.80665 * r * (std::cos(start) - std::cos(angle));
-    const double kinetic = KineticEnergy(square, stretch.state.X_WB.linear(), stretch.state.v_WB, stretch.state.omega_WB);
-    if (angle > 0.3) {
-      EXPECT_NEAR(kinetic / fall, 1, 3e-3);
-    }
-    turned = angle;
-  }
-  EXPECT_GT(turned, 0.69);
-}
-
 TEST(Synth, SuccessiveImpactsNeverGainEnergy) {
   SynthOptions o = Cube();
   o.drops = 5;
@@ -529,100 +408,6 @@ TEST(Synth, ImpossibleScenesAreRefused) {
                 o.double_strike_share = 0.5;
               }),
               HasSubstr("double_strike_share"));
-}
-
-TEST(Synth, FilesReadBackExactly) {
-  for (SynthOptions o : {Square(), Cube()}) {
-    SCOPED_TRACE(o.body.planar);
-    const Folder folder;
-    o.drops = 2;
-    o.noise_position = 4e-5;
-    o.noise_angle = 7e-4;
-    o.double_strike_share = 0.5;
-    o.lost_frame_share = 0.25;
-    o.sd_mu = 0.01;
-    o.error.com_offset_B = Vector3d(1e-3, 0, 0);
-    o.error.clock_rate = 1.001;
-    if (o.body.planar) o.error.rotation_offset_B.y() = 0.036;
-    const SynthSet set = Synthesise(o);
-    WriteSynth(folder.path(), o, set);
-    const PoseRecording back = ReadPoses(folder / "drop_0002.csv", {.planar = o.body.planar, .names = {}});
-    ASSERT_EQ(back.t, set.recordings[1].t);
-    EXPECT_EQ(back.theta, set.recordings[1].theta);
-    for (std::size_t k = 0; k < back.t.size(); ++k) {
-      EXPECT_EQ(back.X_WB[k].translation(), set.recordings[1].X_WB[k].translation());
-      EXPECT_LT((back.X_WB[k].linear() - set.recordings[1].X_WB[k].linear()).norm(), 1e-14);
-    }
-    const auto events = ReadEvents(folder / "truth.csv", o.body, o.floor, o.flight.gravity_W);
-    ASSERT_EQ(events.size(), set.truth.events.size());
-    EXPECT_EQ(events[0].v_plus, set.truth.events[0].v_plus);
-    EXPECT_EQ(events[0].accepted, set.truth.events[0].accepted);
-    // The scene gives the same recordings again, and the experiment is one.
-    const SynthOptions again = LoadScene(folder / "scene.yaml");
-    EXPECT_EQ(again.error.rotation_offset_B, o.error.rotation_offset_B);
-    const SynthSet repeated = Synthesise(again);
-    EXPECT_EQ(repeated.recordings[1].theta, set.recordings[1].theta);
-    EXPECT_EQ(repeated.recordings[1].X_WB[7].matrix(), set.recordings[1].X_WB[7].matrix());
-    const std::string scene = ReadFile(folder / "scene.yaml");
-    WriteSynth(folder.path(), again, repeated);
-    EXPECT_EQ(ReadFile(folder / "scene.yaml"), scene);
-    const Experiment experiment = LoadExperiment(folder / "experiment.yaml");
-    EXPECT_EQ(experiment.body.half_extents, o.body.half_extents);
-    EXPECT_EQ(experiment.apply, std::vector<std::string>{"all"});
-  }
-}
-
-TEST(Synth, SceneFaultsNameKeyAndWhatIsAllowed) {
-  const Folder folder;
-  const std::string head = "schema: impactlab.scene/1\nkind: planar_poses\nbody: {shape: box, side_m: 0.06}\n";
-  const auto fault = [&](const std::string& rest) {
-    WriteFile(folder / "scene.yaml", head + rest);
-    try {
-      LoadScene(folder / "scene.yaml");
-    } catch (const ConfigError& error) {
-      return std::string(error.what());
-    }
-    return std::string("no error");
-  };
-  const std::string model = "model: {law: energetic, e_star: 0.5, mu_k: 0.2}\n";
-  EXPECT_EQ(fault(model), "no error");
-  EXPECT_THAT(fault("model: {law: energetic, e_star: 0.5, mu_k: -0.2}\n"), HasSubstr("scene.yaml:4: model.mu_k"));
-  EXPECT_THAT(fault("model: {law: energetic, e_star: 1.5, mu_k: 0.2}\n"), HasSubstr("scene.yaml:4: model.e_star"));
-  EXPECT_THAT(fault("model: {law: energetic, e_n: 0.5, mu_k: 0.2}\n"), HasSubstr("scene.yaml:4: model.e_star"));
-  EXPECT_THAT(fault("model: {law: energetic, e_star: 0.5, e_n: 0.5, mu_k: 0.2}\n"),
-              HasSubstr("scene.yaml:4: model.e_n: found an unknown key"));
-  EXPECT_THAT(fault("model: {law: poisson, e_p: 0.5, mu_k: 0.2, mu_s: 0.1}\n"), HasSubstr("scene.yaml:4: model.mu_s"));
-  EXPECT_THAT(fault(model + "frame_rate_kHz: 1\n"),
-              ::testing::AllOf(HasSubstr("scene.yaml:5: frame_rate_kHz"), HasSubstr("frame_rate_Hz")));
-  EXPECT_THAT(fault(model + "height_max_m: 0.05\n"), HasSubstr("scene.yaml:5: height_max_m"));
-  EXPECT_THAT(fault(model + "wild_share: 1.5\n"), HasSubstr("scene.yaml:5: wild_share"));
-  EXPECT_THAT(fault(model + "noise_dof: 2\n"), HasSubstr("scene.yaml:5: noise_dof"));
-  EXPECT_THAT(fault(model + "error: {theta_offset_deg: 2}\n"), HasSubstr("theta_offset_rad"));
-  EXPECT_THAT(fault(""), HasSubstr("model"));
-}
-
-TEST(Synth, SampleIsWhatItsSceneGives) {
-  const std::filesystem::path sample = std::filesystem::path(IMPACTLAB_SOURCE_DIR) / "data" / "sample";
-  const Folder folder;
-  const SynthOptions options = LoadScene(sample / "scene.yaml");
-  WriteSynth(folder.path(), options, Synthesise(options));
-  std::uintmax_t bytes = 0;
-  int files = 0;
-  for (const auto& file : std::filesystem::directory_iterator(sample)) {
-    bytes += file.file_size();
-    ++files;
-    ASSERT_TRUE(std::filesystem::exists(folder / file.path().filename().string())) << file.path();
-  }
-  EXPECT_EQ(files, options.drops + 3);
-  EXPECT_LT(bytes, 300000u);
-  // Numbers, not bytes: another mathematics library may round the last digit differently.
-  const PoseColumns columns{.planar = options.body.planar, .names = {}};
-  for (int k = 1; k <= options.drops; ++k) {
-    const std::string name = "drop_" + std::string(k < 10 ? "000" : "00") + std::to_string(k) + ".csv";
-    const PoseRecording a = ReadPoses(sample / name, columns), b = ReadPoses(folder / name, columns);
-    ASSERT_EQ(a.t.size(), b.t.size()) << name;
-    for (std::size_t i = 0; i < a.t.size(); ++i) EXPECT_LT((a.X_WB[i].matrix() - b.X_WB[i].matrix()).norm(), 1e-9);
-  }
 }
 
 }  // namespace

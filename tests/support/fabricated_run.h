@@ -203,14 +203,15 @@ inline AuditResult MakeAudit(Rng& rng, const std::vector<ImpactEvent>& accepted,
                     {"length_scale", "free_flight", {1.0006, 0.0012, 0.9982, 1.0030, true, ""}},
                     {"com_offset_x_m", "momentum", {0, 0, 0, 0, false, "collinear with com_offset_z_m"}}};
   if (named)
-    audit.findings = {{"theta_offset_rad",
-                       true,
-                       {-0.0359, 0.0004, -0.0367, -0.0351, true, ""},
-                       "The recorded attitude is off by -0.0359 +- 0.0004 rad: momentum and rest poses agree."},
-                      {"length_scale|clock_rate",
-                       false,
-                       {1.001, 0.002, 0.997, 1.005, true, ""},
-                       "Length scale and clock rate cannot be told apart by free flight alone."}};
+    audit.findings = {
+        {"theta_offset_rad",
+         true,
+         {-0.0359, 0.0004, -0.0367, -0.0351, true, ""},
+         "theta_offset_rad: -0.03590 +- 0.00040 rad (rest_attitude -0.03580 +- 0.00040 rad, momentum -0.0362 +- 1.1e-03 rad); they agree"},
+        {"length_scale|clock_rate",
+         false,
+         {1.001, 0.002, 0.997, 1.005, true, ""},
+         "length_scale|clock_rate: free_flight 1.0010 +- 0.0020, not confirmed by a second source"}};
   audit.inertia_note = "Radius of gyration: 24.5 mm from the shape, 24.3 +- 0.2 mm from momentum.";
   return audit;
 }
