@@ -80,8 +80,8 @@ inline SynthOptions RandomScene(std::mt19937_64& rng, const TwinOptions& options
 
 struct TwinOutcome {
   SynthOptions scene;
-  int accepted = 0, slipping = 0, sticking = 0;  // accepted events; those whose true path depends on mu; those that stick throughout
-  double information_mu = 0;                     // sum over true events of (d J_t / d mu / p)^2: how much mu shows
+  int accepted = 0, slipping = 0, sticking = 0;  // accepted events; those that truly end sliding; those that truly end sticking
+  double information_mu = 0;                     // Fisher information of mu over the true events and the scatter of the scene
   LawFit fit;
 };
 
@@ -105,12 +105,10 @@ inline TwinOutcome RunTwin(const SynthOptions& scene, const IdentifyOptions& ide
     if (truth == set.truth.events.end()) continue;
     const ImpactDerivatives d = Differentiate(truth->contact, scene.model);
     const double p = -truth->contact.v_minus_F.z() / truth->contact.A_F(2, 2);
-    const double sensitivity = (d.dJ.col(10) + d.dJ.col(11)).norm() / p;
-    out.information_mu += sensitivity * sensitivity;
-    if (sensitivity > 1e-6)
-      ++out.slipping;
-    else
-      ++out.sticking;
+    const Eigen::Vector3d by_mu = (d.dJ.col(10) + d.dJ.col(11)) / p;
+    out.information_mu += by_mu.head<2>().squaredNorm() / std::pow(scene.sd_tangential, 2) + std::pow(by_mu.z() / scene.sd_normal, 2);
+    // An impact that ends sliding shows mu in its impulse; one that ends sticking mostly says that mu was large enough.
+    ++(d.path_case.digit % 2 == 0 ? out.slipping : out.sticking);
   }
   out.fit = Identify(events, scene.body, ImpactModel{.law = scene.model.law}, identify);
   return out;
