@@ -24,11 +24,16 @@ Eigen::Matrix2d InverseWhere(const Eigen::Matrix2d& H, const std::array<bool, 2>
   return inverse;
 }
 
+// First-order shift when a part of the information is left out. Where that part is nearly all there is of a parameter, no first-order shift
+// means anything: its leverage is capped.
 Eigen::Vector2d LeaveOut(const Information& info, const Eigen::Matrix2d& curvature, const Eigen::Vector2d& score) {
-  const Eigen::Matrix2d rest = info.curvature - curvature;
-  std::array<bool, 2> informed = info.informed;
-  for (int k = 0; k < 2; ++k) informed[k] = informed[k] && rest(k, k) > 1e-3 * info.curvature(k, k);
-  return InverseWhere(rest, informed) * score;
+  constexpr double kMaxLeverage = 0.7;
+  double share = 1;
+  for (int k = 0; k < 2; ++k) {
+    if (curvature(k, k) > kMaxLeverage * info.curvature(k, k))
+      share = std::min(share, kMaxLeverage * info.curvature(k, k) / curvature(k, k));
+  }
+  return InverseWhere(info.curvature - share * curvature, info.informed) * score;
 }
 
 }  // namespace
