@@ -113,6 +113,8 @@ int RunChain(const RunArguments& arguments, bool whole) {
   Experiment experiment = LoadExperiment(arguments.experiment);
   if (arguments.bootstrap >= 0) experiment.identify.bootstrap = arguments.bootstrap;
   const auto files = FindRecordings(arguments, experiment);
+  // run.yaml must find the same recordings again, from wherever it lies.
+  if (!arguments.recordings.empty()) experiment.recordings = std::filesystem::absolute(arguments.recordings).string();
   const RunResult run =
       RunExperiment(experiment, files, {.threads = arguments.threads, .quiet = arguments.quiet, .identify = whole, .validate = whole});
   WriteRun(arguments.out, run, arguments.command);

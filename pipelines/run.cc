@@ -107,8 +107,10 @@ FrameCorrection Compose(const FrameCorrection& first, const FrameCorrection& sec
   return both;
 }
 
-void IdentifyAndValidate(const Experiment& experiment, const RunOptions& options, Analysis& analysis) {
+// `side` is an analysis kept for comparison only: values and intervals, without resampling.
+void IdentifyAndValidate(Experiment experiment, const RunOptions& options, bool side, Analysis& analysis) {
   if (!options.identify) return;
+  if (side) experiment.identify.bootstrap = experiment.identify.grid = 0;
   analysis.fit = FitAll(experiment, analysis.events);
   CheckInterrupt();
   if (!options.validate) return;
@@ -176,8 +178,8 @@ RunResult RunExperiment(const Experiment& experiment, const std::vector<std::fil
     run.audit_corrected = AuditAnalysis(experiment, run.corrected);
     run.has_corrected = true;
   }
-  IdentifyAndValidate(experiment, options, run.recorded);
-  if (run.has_corrected) IdentifyAndValidate(experiment, options, run.corrected);
+  IdentifyAndValidate(experiment, options, run.has_corrected, run.recorded);
+  if (run.has_corrected) IdentifyAndValidate(experiment, options, false, run.corrected);
   run.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   return run;
 }

@@ -1,8 +1,8 @@
 #pragma once
 // Synthetic recordings with known truth: the project's own experiments for tests, demo and coverage.
 //
-// The scene integrates its own motion and solves its own impacts; what the estimator does not model (pose jumps of a finite contact,
-// scatter of the coefficients, lost frames, drag, heavy-tailed noise) can be switched on, so that studies are no inverse crime.
+// The scene integrates its own motion and solves its own impacts; what the estimator does not model (scatter of the
+// coefficients, drag, heavy-tailed noise, wild events) can be switched on, so that studies are no inverse crime.
 
 #include <cstdint>
 #include <filesystem>

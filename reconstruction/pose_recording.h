@@ -34,7 +34,7 @@ PoseRecording ReadPoses(const std::filesystem::path& path, const PoseColumns& co
 
 // What is wrong between the frame a recording claims and the body: recorded = error applied to truth, in the order
 //   R = R_true * Exp(rotation_offset_B), p = p_true - R_true * com_offset_B   (planar: theta = theta_true + theta_offset)
-//   mirror (planar: x -> -x; spatial, M = diag(1, -1, 1): p -> M p, R -> M R M) and flip (planar: theta -> -theta)
+//   mirror (planar: x -> -x; spatial, M = diag(1, -1, 1): p -> M p, attitudes as they are) and flip (planar: theta -> -theta)
 //   p -> length_scale * p, t -> clock_rate * t.
 struct FrameCorrection {
   Eigen::Vector3d rotation_offset_B =
