@@ -643,7 +643,7 @@ TEST(MotionFit, SquareDropsSmoke) {
     EXPECT_GT(Median(e), 0.42);
     EXPECT_LT(Median(e), 0.49);
     EXPECT_GT(Median(mu), 0.05);
-    EXPECT_LT(Median(mu), 0.20);
+    EXPECT_LT(Median(mu), 0.15);
   }
 }
 
