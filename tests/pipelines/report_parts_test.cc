@@ -72,7 +72,9 @@ TEST(ReportHtml, NamesWhatItKnowsAndWhatItDoesNot) {
   EXPECT_EQ(LawPhrase("<law>"), "the &lt;law&gt; law");
   for (int k = 0; k <= static_cast<int>(RejectReason::kBadRecording); ++k) {  // every reason has words of its own
     const std::string code = ReasonName(static_cast<RejectReason>(k));
-    if (k > 0) EXPECT_NE(ReasonTitle(code).find(' '), std::string::npos) << code;
+    if (k > 0) {
+      EXPECT_NE(ReasonTitle(code).find(' '), std::string::npos) << code;
+    }
   }
 }
 
