@@ -131,7 +131,7 @@ TEST(AtomicFile, ModeOfAnExistingFileIsKept) {
 }
 
 TEST(AtomicFile, FullDeviceIsReported) {
-  if (!std::filesystem::exists("/dev/full")) GTEST_SKIP() << "no /dev/full here";
+  if (!std::filesystem::exists("/dev/full")) GTEST_SKIP() << "skipped: /dev/full absent";
   EXPECT_THAT(MessageOf<OutputError>([] { WriteFile("/dev/full", "x"); }),
               AllOf(HasSubstr("/dev/full: cannot write: "), HasSubstr("No space left")));
   EXPECT_THAT(MessageOf<OutputError>([] { WriteFile("/dev/full", std::string(1 << 20, 'x')); }), HasSubstr("No space left"));

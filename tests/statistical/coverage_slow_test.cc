@@ -1,0 +1,44 @@
+// A reduced sentinel of coverage_study: 160 planar experiments of 20 drops through the whole back half of the chain.
+
+#include <gtest/gtest.h>
+
+#include "data/statistics.h"
+#include "tests/statistical/twin.h"
+
+namespace impactlab {
+namespace {
+
+TEST(Coverage, PlanarTwinsHoldTheTruth) {
+  int n_mu = 0, mu_inside = 0, n_e = 0, e_inside = 0, bounds = 0, bounds_hold = 0;
+  for (int k = 0; k < 160; ++k) {
+    std::mt19937_64 rng(4001 + k);
+    const SynthOptions scene = twin::RandomScene(rng, {true, k % 2 == 1, 20}, 9001 + k);
+    IdentifyOptions identify;
+    identify.influence = false;
+    const twin::TwinOutcome outcome = twin::RunTwin(scene, identify);
+    if (outcome.accepted < 5) continue;
+    const ParameterEstimate &mu = outcome.fit.parameters[0], &e = outcome.fit.parameters[1];
+    if (e.identifiable) {
+      ++n_e;
+      e_inside += e.lower95 <= scene.model.e && scene.model.e <= e.upper95;
+    }
+    if (mu.identifiable) {
+      ++n_mu;
+      mu_inside += mu.lower95 <= scene.model.mu_k && scene.model.mu_k <= mu.upper95;
+    } else if (mu.lower95 > 0) {
+      ++bounds;
+      bounds_hold += mu.lower95 <= scene.model.mu_k;
+    }
+  }
+  const double alpha = PerTestLevel(0.001, 2);
+  EXPECT_GT(n_mu, 60);
+  EXPECT_TRUE(BinomialBand(n_mu, 0.95, alpha).Contains(mu_inside)) << mu_inside << " of " << n_mu;
+  EXPECT_GT(n_e, 120);
+  EXPECT_TRUE(BinomialBand(n_e, 0.95, alpha).Contains(e_inside)) << e_inside << " of " << n_e;
+  // A one-sided bound at 95 % may fail now and then.
+  EXPECT_GT(bounds, 10);
+  EXPECT_GE(bounds_hold, BinomialBand(bounds, 0.95, alpha).lower) << bounds_hold << " of " << bounds;
+}
+
+}  // namespace
+}  // namespace impactlab
