@@ -45,6 +45,15 @@ std::string Invalid(const ContactState& contact, const ImpactModel& model) {
     return fmt::format("A_F is not positive definite: [[{}, {}, {}], [{}, {}, {}], [{}, {}, {}]]", A(0, 0), A(0, 1), A(0, 2), A(1, 0),
                        A(1, 1), A(1, 2), A(2, 0), A(2, 1), A(2, 2));
   }
+  // Products of four such numbers stay finite, and the smallest entry keeps digits beside the largest.
+  constexpr double kLargest = 1e60, kSpan = 1e12;
+  const double least = A.diagonal().minCoeff();
+  if (largest > kLargest || least < 1 / kLargest || largest > kSpan * least) {
+    return fmt::format("A_F has entries from {} to {}, must lie in [{}, {}] and span at most {}", least, largest, 1 / kLargest, kLargest,
+                       kSpan);
+  }
+  const double speed = v.cwiseAbs().maxCoeff();
+  if (speed > kLargest) return fmt::format("v_minus_F has an entry of size {}, must be at most {}", speed, kLargest);
   if (!(model.e >= 0 && model.e <= 1)) return fmt::format("{} is {}, must be in [0, 1]", CoefficientName(model.law), model.e);
   if (!(model.mu_k >= 0 && std::isfinite(model.mu_k))) return fmt::format("mu_k is {}, must be finite and >= 0", model.mu_k);
   if (!(model.mu_s >= model.mu_k && std::isfinite(model.mu_s))) {

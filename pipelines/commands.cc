@@ -2,9 +2,11 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <charconv>
 #include <cmath>
 #include <map>
+#include <set>
 
 #include "data/atomic_file.h"
 #include "data/error.h"
@@ -23,7 +25,7 @@
 namespace impactlab {
 namespace {
 
-constexpr int kDone = 0, kNotMet = 1, kNothingUsable = 3;
+constexpr int kDone = 0, kNotMet = 1;
 
 std::vector<std::filesystem::path> FindRecordings(const RunArguments& arguments, const Experiment& experiment) {
   if (!arguments.recordings.empty()) {
@@ -117,6 +119,10 @@ int RunChain(const RunArguments& arguments, bool whole) {
   if (!arguments.recordings.empty()) experiment.recordings = std::filesystem::absolute(arguments.recordings).string();
   const RunResult run =
       RunExperiment(experiment, files, {.threads = arguments.threads, .quiet = arguments.quiet, .identify = whole, .validate = whole});
+  // Recordings that hold no usable impact are a result; none that can be read is not, and leaves the last good output alone.
+  if (std::all_of(run.recordings.begin(), run.recordings.end(), [](const PoseRecording& r) { return r.t.empty(); })) {
+    throw DataError(fmt::format("none of {} recordings can be used; first: {}", run.recordings.size(), run.recorded.events.front().detail));
+  }
   WriteRun(arguments.out, run, arguments.command);
   if (whole && arguments.report) WriteReport(arguments.out / "report.html", run, IMPACTLAB_PLOT_LIBRARY);
   if (!arguments.quiet) {
@@ -124,21 +130,7 @@ int RunChain(const RunArguments& arguments, bool whole) {
     fmt::print("\n{:.2f} s without the report; written to {}\n", run.seconds, arguments.out.string());
     if (whole && arguments.report) fmt::print("report      {}\n", (arguments.out / "report.html").string());
   }
-  const int code = CheckRequirements(requirements, run);
-  if (code != kDone) return code;
-  for (const ImpactEvent& event : run.best().events) {
-    if (event.accepted) return kDone;
-  }
-  // Recordings that could all be read but hold no usable impact are a result; none that could be read is not.
-  for (const PoseRecording& recording : run.recordings) {
-    if (!recording.t.empty()) return kDone;
-  }
-  std::string first;
-  for (const ImpactEvent& event : run.recorded.events) {
-    if (first.empty()) first = event.detail;
-  }
-  fmt::print(stderr, "impactlab: none of {} recordings can be used; first: {}\n", run.recordings.size(), first);
-  return kNothingUsable;
+  return CheckRequirements(requirements, run);
 }
 
 struct Stage {
@@ -152,7 +144,28 @@ Stage LoadStage(const StageArguments& arguments) {
   return stage;
 }
 
-FitResult LoadFit(const std::filesystem::path& path) { return FitResultFromJson(ReadFile(path), path.string()); }
+// A fit that predictions can be made from; one edited into nonsense is refused before it silently predicts nothing.
+FitResult LoadFit(const std::filesystem::path& path) {
+  FitResult fit = FitResultFromJson(ReadFile(path), path.string());
+  const auto refuse = [&](const std::string& what) { throw DataError(fmt::format("{}: {}", path.string(), what)); };
+  if (fit.fits.empty()) refuse("fits: found none, allowed at least one");
+  std::set<std::string> laws;
+  for (const LawFit& law : fit.fits) {
+    if (!laws.insert(law.law).second) refuse(fmt::format("fits: law {} stands twice", law.law));
+    for (const ParameterEstimate& p : law.parameters) {
+      const bool friction = p.name == "mu_k";
+      if (std::isfinite(p.value) && (p.value < 0 || (!friction && p.value > 1))) {
+        refuse(fmt::format("fits: {}: {}: value: found {}, allowed {}", law.law, p.name, p.value,
+                           friction ? "a number >= 0" : "a number in [0, 1]"));
+      }
+    }
+    for (int i = 0; i < law.covariance.rows(); ++i) {
+      if (law.covariance(i, i) < 0)
+        refuse(fmt::format("fits: {}: covariance: found a variance of {}, allowed a number >= 0", law.law, law.covariance(i, i)));
+    }
+  }
+  return fit;
+}
 
 }  // namespace
 
@@ -165,7 +178,8 @@ int IdentifyCommand(const StageArguments& arguments) {
   const FitResult fit = FitAll(stage.experiment, stage.events);
   WriteFile(arguments.out / "fit.json", ToJson(fit));
   fmt::print("{}written to {}\n", fit.BriefReport(), (arguments.out / "fit.json").string());
-  return fit.n_events > 0 ? kDone : kNothingUsable;
+  if (fit.n_events == 0) throw DataError(fmt::format("{}: no accepted event", arguments.events.string()));
+  return kDone;
 }
 
 int PredictCommand(const StageArguments& arguments) {
@@ -196,6 +210,9 @@ int ValidateCommand(const StageArguments& arguments) {
 }
 
 int SolveCommand(const std::filesystem::path& cases, const std::filesystem::path& out) {
+  std::error_code absent;
+  if (std::filesystem::equivalent(cases, out, absent))
+    throw ConfigError(fmt::format("--out: '{}' is the file of cases itself", out.string()));
   WriteFile(out, SolveCasesJson(ReadFile(cases), cases.string()));
   fmt::print("written to {}\n", out.string());
   return kDone;

@@ -109,7 +109,7 @@ void ParseIdentify(const YamlNode& node, Experiment& e) {
   o.fit_mu_s = node.Flag("fit_mu_s", o.fit_mu_s);
   o.bootstrap = Count(node, "bootstrap", o.bootstrap, 0);
   o.influence = node.Flag("influence", o.influence);
-  o.grid = Count(node, "grid", o.grid, 0);
+  o.grid = static_cast<int>(node.Integer("grid", o.grid, Closed(0, 501)));
 }
 
 void ParseValidation(const YamlNode& node, ValidationOptions& v) {

@@ -154,6 +154,7 @@ FitResult FitAll(const Experiment& experiment, const std::vector<ImpactEvent>& e
   result.n_events = static_cast<int>(accepted.size());
   IdentifyOptions options = experiment.identify;
   options.seed = experiment.seed;
+  options.progress = [](double) { CheckInterrupt(); };
   for (const RestitutionLaw law : experiment.laws) {
     CheckInterrupt();
     result.fits.push_back(Identify(accepted, experiment.body, ImpactModel{.law = law}, options));

@@ -29,13 +29,13 @@ struct Field {
 
 std::vector<Field> Fields() {
   const Range share = Closed(0, 1);
-  return {{"frame_rate_Hz", &SynthOptions::frame_rate, Positive()},
+  return {{"frame_rate_Hz", &SynthOptions::frame_rate, Closed(1, 1e6)},
           {"height_min_m", &SynthOptions::height_min, Positive()},
-          {"height_max_m", &SynthOptions::height_max, Positive()},
-          {"speed_tangential_m_per_s", &SynthOptions::speed_tangential, NonNegative()},
-          {"spin_rad_per_s", &SynthOptions::spin, NonNegative()},
+          {"height_max_m", &SynthOptions::height_max, Closed(1e-6, 1000)},
+          {"speed_tangential_m_per_s", &SynthOptions::speed_tangential, Closed(0, 1000)},
+          {"spin_rad_per_s", &SynthOptions::spin, Closed(0, 1e5)},
           {"lean_min_rad", &SynthOptions::lean_min, Closed(0, 1.5)},
-          {"duration_after_s", &SynthOptions::duration_after, NonNegative()},
+          {"duration_after_s", &SynthOptions::duration_after, Closed(0, 60)},
           {"sd_tangential", &SynthOptions::sd_tangential, NonNegative()},
           {"sd_normal", &SynthOptions::sd_normal, NonNegative()},
           {"sd_couple", &SynthOptions::sd_couple, NonNegative()},

@@ -1,7 +1,10 @@
 #pragma once
 // Recordings in closed form for the tests of the motion fit: flights by Propagate, one or more impacts by given impulses, noise on top.
 
+#include <gtest/gtest.h>
+
 #include <Eigen/Dense>
+#include <algorithm>
 #include <cmath>
 #include <random>
 #include <vector>
@@ -231,6 +234,35 @@ inline double ChiSquareOf(const Eigen::Matrix<double, kEventDim, 1>& error, cons
     ++*rank;
   }
   return chi_square;
+}
+
+inline Body Square() { return MakeBox({0.06, 0.06, 0.06}, 0.3, true); }
+inline Body Cube() { return MakeBox({0.10, 0.10, 0.10}, 0.37); }
+
+// No allowance for finite contacts and lost frames: the model is exact.
+inline MotionFitOptions Strict() {
+  MotionFitOptions options;
+  options.max_lost_frames = 0;
+  options.jump_allowance_position = options.jump_allowance_angle = 0;
+  return options;
+}
+
+inline BodyState SquareBefore(double lean, double vx, double vz, double theta_rate) {
+  BodyState state;
+  state.X_WB = PlanarPose(0.02, 0.05, lean);
+  state.v_WB = {vx, 0, vz};
+  state.omega_WB = {0, -theta_rate, 0};
+  return state;
+}
+
+inline void ExpectState(const ImpactEvent& event, const Scene& scene, double tolerance) {
+  const BodyState minus = scene.At(scene.pieces[1].t - 1e-12), plus = scene.pieces[1].state;
+  EXPECT_NEAR((event.v_minus - minus.v_WB).norm(), 0, tolerance);
+  EXPECT_NEAR((event.omega_minus - minus.omega_WB).norm(), 0, 30 * tolerance);
+  EXPECT_NEAR((event.v_plus - plus.v_WB).norm(), 0, tolerance);
+  EXPECT_NEAR((event.omega_plus - plus.omega_WB).norm(), 0, 30 * tolerance);
+  EXPECT_NEAR(event.t, scene.pieces[1].t, tolerance);
+  EXPECT_NEAR((event.X_WB.matrix() - plus.X_WB.matrix()).cwiseAbs().maxCoeff(), 0, tolerance);
 }
 
 }  // namespace impactlab::testing
