@@ -13,6 +13,7 @@ TEST(SolveSpatialSlow, TenThousandImpacts) {
               tally.worst_work, tally.resumed);
   EXPECT_GT(tally.compared, 9000);
   EXPECT_LE(tally.digit_differs, 10);
+  EXPECT_LE(tally.not_integrated, 5);
   EXPECT_GT(tally.resumed, 0);
   for (int digit = 0; digit < 7; ++digit) EXPECT_GT(tally.digits[digit], 20) << digit;
 }

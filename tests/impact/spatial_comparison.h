@@ -7,6 +7,7 @@
 #include <cmath>
 #include <random>
 
+#include "impact/certify.h"
 #include "impact/solve.h"
 #include "tests/impact/brute_force.h"
 #include "tests/impact/random_contact.h"
@@ -14,7 +15,7 @@
 namespace impactlab {
 
 struct ComparisonTally {
-  int compared = 0, digits[7] = {}, no_approach = 0, digit_differs = 0, resumed = 0;
+  int compared = 0, digits[7] = {}, no_approach = 0, digit_differs = 0, resumed = 0, not_integrated = 0;
   double worst = 0, worst_work = 0;
 };
 
@@ -42,7 +43,12 @@ inline void CompareWithIntegration(std::uint64_t seed, int n, double max_conditi
     ASSERT_EQ(outcome.status, SolveStatus::kOk) << outcome.reason;
     if (std::abs(StickFriction(contact.A_F) / model.mu_s - 1) < 1e-8) continue;
     const brute::Result exact = brute::Integrate(contact, model, false);
-    ASSERT_TRUE(exact.ok);
+    if (!exact.ok) {
+      // The reference gives up on a handful of nearly singular paths; the judge, who shares nothing with either, still has its say.
+      ++tally.not_integrated;
+      ASSERT_TRUE(Certify(contact, model, outcome).ok);
+      continue;
+    }
     const double speed = contact.v_minus_F.norm();
     double error = 0;
     for (int k = 0; k < 3; ++k) {
