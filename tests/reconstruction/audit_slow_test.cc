@@ -2,11 +2,15 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <filesystem>
 #include <map>
 
 #include "data/statistics.h"
+#include "reconstruction/motion_fit.h"
+#include "reconstruction/pose_recording.h"
 #include "tests/reconstruction/audit_scene.h"
 
 namespace impactlab {
@@ -181,6 +185,77 @@ TEST(AuditMonteCarlo, HundredEventsTakeLittleTime) {
     EXPECT_LT(best, 0.25) << "seconds";  // about 0.02 on an idle core
     RecordProperty(scene.body.planar ? "planar_ms" : "spatial_ms", static_cast<int>(1e3 * best));
   }
+}
+
+struct RealSet {
+  AuditSet recorded, corrected;
+  AuditResult audit, audit_corrected;
+};
+
+// The audit of all recordings of a folder, and again with its findings undone. Only first impacts: later bounces are low and end on edges.
+RealSet AuditFolder(const std::filesystem::path& folder, const Body& body, int contact_frames) {
+  std::vector<std::filesystem::path> files;
+  for (const auto& entry : std::filesystem::directory_iterator(folder)) {
+    if (entry.path().extension() == ".csv") files.push_back(entry.path());
+  }
+  std::sort(files.begin(), files.end());
+  PoseColumns columns;
+  columns.planar = body.planar;
+  MotionFitOptions options;
+  options.first_impacts = 1;
+  options.contact_frames = contact_frames;
+  const auto fit = [&](const FrameCorrection& correction, const Body& with, const Plane& floor) {
+    AuditSet set;
+    for (const auto& file : files) {
+      const MotionFit motion = FitMotion(Correct(ReadPoses(file, columns), correction), with, floor, options);
+      set.events.insert(set.events.end(), motion.events.begin(), motion.events.end());
+      set.arcs.insert(set.arcs.end(), motion.arcs.begin(), motion.arcs.end());
+      set.rests.insert(set.rests.end(), motion.rests.begin(), motion.rests.end());
+    }
+    return set;
+  };
+  RealSet set;
+  set.recorded = fit(FrameCorrection(), body, Plane());
+  set.audit = Audit(set.recorded.events, set.recorded.arcs, set.recorded.rests, body, Plane());
+  const Body found = CorrectedBody(body, set.audit.body);
+  const Plane floor = CorrectedFloor(Plane(), set.audit.correction);
+  set.corrected = fit(set.audit.correction, found, floor);
+  set.audit_corrected = Audit(set.corrected.events, set.corrected.arcs, set.corrected.rests, found, floor);
+  return set;
+}
+
+const std::filesystem::path kShared = std::filesystem::path(IMPACTLAB_SOURCE_DIR) / ".." / "shared" / "data";
+
+TEST(AuditOfRealData, SquareDropsCloseTheirMomentumOnceTheFrameIsRight) {
+  if (!std::filesystem::exists(kShared / "square-drops")) GTEST_SKIP() << "skipped: shared data absent";
+  const RealSet set = AuditFolder(kShared / "square-drops", MakeBox(Vector3d(0.06, 0, 0.06), 1, true), 0);
+  EXPECT_GT(set.audit.momentum.relative(), 0.25) << "does not close as published";
+  ASSERT_TRUE(Named(set.audit, "theta_offset_rad")) << Story(set.audit);
+  EXPECT_NEAR(set.audit.correction.theta_offset(), -0.035, 0.004);
+  EXPECT_FALSE(Named(set.audit, "length_scale") || Named(set.audit, "clock_rate")) << Story(set.audit);
+  EXPECT_NEAR(set.audit.gravity.value, 9.80665, 0.05);
+  // Below 15 % of the spread of the spin change, both before the recordings are fitted again and after.
+  for (const MomentumAudit& m : {set.audit.momentum_corrected, set.audit_corrected.momentum}) {
+    EXPECT_GT(m.n, 40);
+    EXPECT_LT(m.relative(), 0.15);
+  }
+  const Estimate &normal = set.audit.momentum_corrected.gyration_normal, &tangential = set.audit.momentum_corrected.gyration_tangential;
+  ASSERT_TRUE(normal.determined && tangential.determined);
+  EXPECT_LT(std::max(normal.lower95, tangential.lower95), std::min(normal.upper95, tangential.upper95))
+      << normal.value << " " << tangential.value;
+  for (const EventAudit& e : set.audit_corrected.events) EXPECT_TRUE(e.energy_ok) << e.recording;
+}
+
+TEST(AuditOfRealData, CubeTossesHaveAScaleErrorNotAFloorError) {
+  if (!std::filesystem::exists(kShared / "cube-tosses")) GTEST_SKIP() << "skipped: shared data absent";
+  Body cube = MakeBox(Vector3d::Constant(0.1048), 0.37);
+  cube.inertia_B = 0.00081 * Eigen::Matrix3d::Identity();
+  const RealSet set = AuditFolder(kShared / "cube-tosses", cube, 1);
+  ASSERT_TRUE(Named(set.audit, "length_scale")) << Story(set.audit);
+  EXPECT_NEAR(set.audit.correction.length_scale, 0.981, 0.003);
+  EXPECT_FALSE(Named(set.audit, "floor_offset_m") || Named(set.audit, "clock_rate")) << Story(set.audit);
+  EXPECT_NE(set.audit.inertia_note.find("given 0.00081"), std::string::npos) << set.audit.inertia_note;
+  EXPECT_NE(set.audit.inertia_note.find("uniform solid 0.00067"), std::string::npos) << set.audit.inertia_note;
 }
 
 }  // namespace
