@@ -44,7 +44,8 @@ std::string AuditWords(const ReportContext& context) {
   const std::string named = NamedErrors(run.audit);
   if (run.has_corrected)
     return fmt::format(
-        "The audit finds the frames in error: {}. Corrected for it, the momentum residual goes from {} to {} of the spin change.",
+        "The audit finds the frames in error: {}. Corrected as far as the experiment file allows, the momentum residual goes from {} to {} "
+        "of the spin change.",
         named.empty() ? "see below" : named, Percent(run.audit.momentum.relative()), Percent(run.audit_corrected.momentum.relative()));
   if (!named.empty()) return "The audit finds the frames in error: " + named + ". The experiment file does not allow a correction.";
   if (run.audit.momentum.n == 0) return {};
