@@ -62,6 +62,46 @@ double CostOf(const VarianceData& data, const Shape& shape, const double* log_s,
   return cost;
 }
 
+// Newton's method with Levenberg's damping. Returns the cost reached.
+double Descend(const VarianceData& data, const Shape& shape, std::vector<double>& log_s) {
+  constexpr int kIterations = 60;
+  constexpr double kLongestStep = 2;                                              // of log s
+  const double lowest = std::log(kScatterFloor) + 0.01, highest = std::log(1e3);  // above the floor there is a slope left to see
+  Eigen::Vector4d gradient;
+  Eigen::Matrix4d hessian;
+  for (double& x : log_s) x = std::clamp(x, lowest, highest);
+  double cost = VarianceCost(data, shape, log_s.data(), &gradient, &hessian);
+  double damping = 1e-3;
+  for (int iteration = 0; iteration < kIterations && std::isfinite(cost); ++iteration) {
+    if (gradient.cwiseAbs().maxCoeff() < 1e-7 * data.r.size()) break;  // zero beyond n_groups
+    Eigen::Matrix4d damped = hessian;
+    const double scale = std::max(1e-3, hessian.diagonal().cwiseAbs().maxCoeff());
+    for (int g = 0; g < kMaxGroups; ++g) damped(g, g) += g < data.n_groups ? damping * scale : 1;
+    const Eigen::LLT<Eigen::Matrix4d> llt(damped);
+    if (llt.info() != Eigen::Success) {
+      damping = std::max(10 * damping, 1e-2);
+      if (damping > 1e8) break;
+      continue;
+    }
+    const Eigen::Vector4d step = llt.solve(-gradient);
+    std::vector<double> trial = log_s;
+    for (int g = 0; g < data.n_groups; ++g)
+      trial[g] = std::clamp(log_s[g] + std::clamp(step[g], -kLongestStep, kLongestStep), lowest, highest);
+    const double trial_cost = VarianceCost(data, shape, trial.data(), nullptr, nullptr);
+    if (trial_cost < cost) {
+      const double gain = cost - trial_cost;
+      log_s = trial;
+      cost = VarianceCost(data, shape, log_s.data(), &gradient, &hessian);
+      damping = std::max(0.1 * damping, 1e-9);
+      if (gain < 1e-9 * (1 + std::abs(cost))) break;
+    } else {
+      damping = std::max(10 * damping, 1e-3);
+      if (damping > 1e8) break;
+    }
+  }
+  return cost;
+}
+
 }  // namespace
 
 Shape::Shape(const IdentifyOptions& options, int dim)
@@ -112,39 +152,32 @@ double VarianceCost(const VarianceData& data, const Shape& shape, const double* 
 }
 
 void FitVariance(const VarianceData& data, const Shape& shape, std::vector<double>& log_s) {
-  constexpr int kIterations = 60;
-  constexpr double kLongestStep = 2;  // of log s
-  const double lowest = std::log(kScatterFloor), highest = std::log(1e3);
-  Eigen::Vector4d gradient;
-  Eigen::Matrix4d hessian;
-  double cost = VarianceCost(data, shape, log_s.data(), &gradient, &hessian);
-  double damping = 1e-3;
-  for (int iteration = 0; iteration < kIterations && std::isfinite(cost); ++iteration) {
-    if (gradient.cwiseAbs().maxCoeff() < 1e-7 * data.r.size()) break;  // zero beyond n_groups
-    Eigen::Matrix4d damped = hessian;
-    const double scale = std::max(1e-3, hessian.diagonal().cwiseAbs().maxCoeff());
-    for (int g = 0; g < kMaxGroups; ++g) damped(g, g) += g < data.n_groups ? damping * scale : 1;
-    const Eigen::LLT<Eigen::Matrix4d> llt(damped);
-    if (llt.info() != Eigen::Success) {
-      damping = std::max(10 * damping, 1e-2);
-      if (damping > 1e8) break;
-      continue;
+  double cost = Descend(data, shape, log_s);
+  // In log s a variance of zero is flat, so a descent that passed through zero stays there. In s^2 it is not: where the slope calls for
+  // more, a second descent begins from a share of the largest variance.
+  for (int repeat = 0; repeat < data.n_groups && data.n_groups > 1; ++repeat) {
+    Eigen::Vector4d gradient;
+    VarianceCost(data, shape, log_s.data(), &gradient, nullptr);
+    const double largest = ScatterVariance(*std::max_element(log_s.begin(), log_s.end()));
+    constexpr double kShare = 0.1;
+    int steepest = -1;
+    double best_gain = -0.02;  // of cost: less is not worth the trouble
+    for (int g = 0; g < data.n_groups; ++g) {
+      const double variance = ScatterVariance(log_s[g]);
+      if (variance > 0.1 * kShare * largest) continue;
+      const double gain = gradient[g] / (2 * variance) * kShare * largest;
+      if (gain < best_gain) {
+        best_gain = gain;
+        steepest = g;
+      }
     }
-    const Eigen::Vector4d step = llt.solve(-gradient);
+    if (steepest < 0) return;
     std::vector<double> trial = log_s;
-    for (int g = 0; g < data.n_groups; ++g)
-      trial[g] = std::clamp(log_s[g] + std::clamp(step[g], -kLongestStep, kLongestStep), lowest, highest);
-    const double trial_cost = VarianceCost(data, shape, trial.data(), nullptr, nullptr);
-    if (trial_cost < cost) {
-      const double gain = cost - trial_cost;
-      log_s = trial;
-      cost = VarianceCost(data, shape, log_s.data(), &gradient, &hessian);
-      damping = std::max(0.1 * damping, 1e-9);
-      if (gain < 1e-9 * (1 + std::abs(cost))) break;
-    } else {
-      damping = std::max(10 * damping, 1e-3);
-      if (damping > 1e8) break;
-    }
+    trial[steepest] = 0.5 * std::log(kShare * largest);
+    const double trial_cost = Descend(data, shape, trial);
+    if (!(trial_cost < cost - 1e-6)) return;
+    cost = trial_cost;
+    log_s = trial;
   }
 }
 
