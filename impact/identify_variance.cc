@@ -102,6 +102,17 @@ double Descend(const VarianceData& data, const Shape& shape, std::vector<double>
   return cost;
 }
 
+double MeanWeight(const VarianceData& data, const Shape& shape, const std::vector<double>& log_s) {
+  double sum = 0, count = 0;
+  for (std::size_t i = 0; i < data.r.size(); ++i) {
+    Mat S = data.N[i];
+    for (int g = 0; g < data.n_groups; ++g) S += ScatterVariance(log_s[g]) * data.E[i][g];
+    sum += data.multiplicity[i] * shape(data.r[i].dot(S.llt().solve(data.r[i])))[1];
+    count += data.multiplicity[i];
+  }
+  return count > 0 ? sum / count : 1;
+}
+
 }  // namespace
 
 Shape::Shape(const IdentifyOptions& options, int dim)
@@ -153,6 +164,18 @@ double VarianceCost(const VarianceData& data, const Shape& shape, const double* 
 
 void FitVariance(const VarianceData& data, const Shape& shape, std::vector<double>& log_s) {
   double cost = Descend(data, shape, log_s);
+  // A mixture has a second valley, in which every event is wild and the ordinary scatter is nobody's.
+  constexpr double kMostlyWild = 0.3;
+  const double weight = MeanWeight(data, shape, log_s);
+  if (weight < kMostlyWild && weight > 0) {
+    std::vector<double> trial = log_s;
+    for (double& x : trial) x -= 0.5 * std::log(weight);
+    const double trial_cost = Descend(data, shape, trial);
+    if (trial_cost < cost) {
+      cost = trial_cost;
+      log_s = trial;
+    }
+  }
   // In log s a variance of zero is flat, so a descent that passed through zero stays there. In s^2 it is not: where the slope calls for
   // more, a second descent begins from a share of the largest variance.
   for (int repeat = 0; repeat < data.n_groups && data.n_groups > 1; ++repeat) {

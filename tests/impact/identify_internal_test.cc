@@ -195,6 +195,31 @@ TEST(IdentifyVariance, FindsTheVarianceOfKnownData) {
   EXPECT_LT(log_s[0], std::log(0.01));
 }
 
+// A variance that a poor start drives to zero must come back: in log s zero is flat.
+TEST(IdentifyVariance, LeavesZeroWhereTheDataCallForScatter) {
+  std::mt19937_64 random(8);
+  internal::VarianceData data;
+  data.n_groups = 2;
+  for (int i = 0; i < 60; ++i) {
+    internal::Vec r(2);
+    r << 0.04 * twin::Normal(random), 0.03 * twin::Normal(random);
+    data.r.push_back(r);
+    data.N.push_back(1e-6 * internal::Mat::Identity(2, 2));
+    internal::Mat t = internal::Mat::Zero(2, 2), n = internal::Mat::Zero(2, 2);
+    t(0, 0) = n(1, 1) = 1;
+    data.E.push_back({t, n});
+    data.multiplicity.push_back(1);
+  }
+  for (Likelihood likelihood : kLikelihoods) {
+    const internal::Shape shape({.likelihood = likelihood}, 2);
+    std::vector<double> good{-3, -3}, trapped{-3, -19};
+    FitVariance(data, shape, good);
+    FitVariance(data, shape, trapped);
+    EXPECT_NEAR(good[0], trapped[0], 1e-3);
+    EXPECT_NEAR(good[1], trapped[1], 1e-3);
+  }
+}
+
 TEST_P(ByBody, GradientOfTheCostMatchesDifferences) {
   std::mt19937_64 random(5);
   twin::Options options;
