@@ -164,18 +164,6 @@ double VarianceCost(const VarianceData& data, const Shape& shape, const double* 
 
 void FitVariance(const VarianceData& data, const Shape& shape, std::vector<double>& log_s) {
   double cost = Descend(data, shape, log_s);
-  // A mixture has a second valley, in which every event is wild and the ordinary scatter is nobody's.
-  constexpr double kMostlyWild = 0.3;
-  const double weight = MeanWeight(data, shape, log_s);
-  if (weight < kMostlyWild && weight > 0) {
-    std::vector<double> trial = log_s;
-    for (double& x : trial) x -= 0.5 * std::log(weight);
-    const double trial_cost = Descend(data, shape, trial);
-    if (trial_cost < cost) {
-      cost = trial_cost;
-      log_s = trial;
-    }
-  }
   // In log s a variance of zero is flat, so a descent that passed through zero stays there. In s^2 it is not: where the slope calls for
   // more, a second descent begins from a share of the largest variance.
   for (int repeat = 0; repeat < data.n_groups && data.n_groups > 1; ++repeat) {
@@ -194,13 +182,21 @@ void FitVariance(const VarianceData& data, const Shape& shape, std::vector<doubl
         steepest = g;
       }
     }
-    if (steepest < 0) return;
+    if (steepest < 0) break;
     std::vector<double> trial = log_s;
     trial[steepest] = 0.5 * std::log(kShare * largest);
     const double trial_cost = Descend(data, shape, trial);
-    if (!(trial_cost < cost - 1e-6)) return;
+    if (!(trial_cost < cost - 1e-6)) break;
     cost = trial_cost;
     log_s = trial;
+  }
+  // A mixture has a second valley, in which every event is wild and the ordinary scatter is nobody's.
+  constexpr double kMostlyWild = 0.5;
+  if (shape.wild_scale() > 1 && MeanWeight(data, shape, log_s) < kMostlyWild) {
+    std::vector<double> trial = log_s;
+    for (double& x : trial) x += std::log(shape.wild_scale());
+    const double trial_cost = Descend(data, shape, trial);
+    if (trial_cost < cost) log_s = trial;
   }
 }
 

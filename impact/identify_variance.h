@@ -20,6 +20,8 @@ class Shape {
   // rho, rho' and rho''. rho' is the event's weight: 1 for Gaussian, falls with q for the others.
   std::array<double, 3> operator()(double q) const;
   int dim() const { return dim_; }
+  // Scale of wild events of a mixture; 1 where there is none.
+  double wild_scale() const { return kind_ == Likelihood::kContamination ? scale_ : 1; }
 
  private:
   Likelihood kind_;
