@@ -145,16 +145,6 @@ std::string ImpactCase::Name() const {
   return name;
 }
 
-// Slip that turns round between two points of the path has passed so close to rest that the steps may have jumped over a stop; one such
-// path in ten thousand changes with the tolerance and is worth a second look.
-static bool SlipTurnsRound(const ImpactOutcome& outcome) {
-  for (int k = 1; k < outcome.path_size; ++k) {
-    const Eigen::Vector2d a = outcome.path[k - 1].v_F.head<2>(), b = outcome.path[k].v_F.head<2>();
-    if (a.dot(b) < -0.9 * a.norm() * b.norm()) return true;
-  }
-  return false;
-}
-
 ImpactOutcome Solve(const ContactState& contact, const ImpactModel& model, const SolveOptions& options) {
   using namespace internal;
   ImpactOutcome outcome;
@@ -167,12 +157,6 @@ ImpactOutcome Solve(const ContactState& contact, const ImpactModel& model, const
   if (NeedsScaling(contact)) return SolveScaled(contact, model, options);
   if (!IsPlanar(contact)) {
     SolveSpatial(contact, model, options, outcome);
-    if (SlipTurnsRound(outcome)) {
-      SolveOptions finer = options;
-      finer.tolerance *= 0.1;
-      outcome = {};
-      SolveSpatial(contact, model, finer, outcome);
-    }
     return outcome;
   }
   const PlanarProblem<double> problem = MakePlanar(PlainInputs(contact, model), model);

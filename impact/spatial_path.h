@@ -229,8 +229,10 @@ class SpatialWalk {
   }
 
   StretchEnd TurningSlip(T s);
-  // Where slip has come so close to an attracting isoclinic that the rest of it is straight to `tolerance`: that direction.
-  bool Straightens(const T& phi, const T& s, T& phi_straight) const;
+  // Where slip has come so close to an attracting isoclinic, or to rest, that the rest of it is straight to `tolerance`: that direction,
+  // and the one that the last of the slip, however slow, turns to.
+  bool Straightens(const T& phi, const T& s, T& phi_straight, double& phi_limit) const;
+  double NextIsoclinic(double phi) const;
   enum class StepEvent { kNone, kCompressionEnds, kCompressionResumes, kLaw };
   StepEvent FindEvent(const SlipSeries<T>& series, double from, double to, double& sigma) const;
   // Ends of the parts of a step on which v_n is monotone.

@@ -6,7 +6,7 @@
 namespace impactlab::internal {
 
 template <class T>
-bool SpatialWalk<T>::Straightens(const T& phi, const T& s, T& phi_straight) const {
+bool SpatialWalk<T>::Straightens(const T& phi, const T& s, T& phi_straight, double& phi_limit) const {
   using std::cos;
   using std::sin;
   const T e_x = cos(phi), e_y = sin(phi);
@@ -18,14 +18,43 @@ bool SpatialWalk<T>::Straightens(const T& phi, const T& s, T& phi_straight) cons
   // Slip that dies out weighs the angle that is left by its speed; slip that grows does not.
   if (!spent && !(attracts && Size(offset) * (g < 0 ? Value(s) : 1.0) <= std::max(0.1 * in_.tolerance, 1e-13))) return false;
   // Little impulse is left to feel the last of the angle, but the turning angle wants its limit.
-  phi_straight = phi;
-  if (!attracts || std::abs(Value(offset)) > 0.5) return true;
-  for (int i = 0; i < 20; ++i) {
-    const T c = cos(phi_straight), d = sin(phi_straight), step = field_.Turn(c, d) / field_.TurnSlope(c, d);
-    phi_straight -= step;
-    if (std::abs(Value(step)) < 1e-12) break;
+  T limit = phi;
+  bool converged = false;
+  for (int i = 0; attracts && !converged && i < 20; ++i) {
+    const T c = cos(limit), d = sin(limit), step = field_.Turn(c, d) / field_.TurnSlope(c, d);
+    limit -= step;
+    converged = std::abs(Value(step)) < 1e-12;
   }
+  // Where h only dips towards zero and slip turns on, Newton's method runs off to some other isoclinic. The limit of this slip lies ahead,
+  // about as far as the first step said, attracts, and lets slip grow or die out as it does here.
+  const T c = cos(limit), d = sin(limit);
+  const double moved = Value(limit) - Value(phi), expected = Value(offset);
+  const bool ahead = std::abs(moved) <= 1e-9 || (moved * expected > 0 && std::abs(moved) <= std::min(2 * std::abs(expected), 0.5));
+  const bool sound = converged && ahead && Value(field_.TurnSlope(c, d)) < 0 && (Value(field_.Growth(c, d)) < 0) == (g < 0);
+  if (!sound && !spent) return false;
+  phi_straight = sound ? limit : phi;
+  phi_limit = sound ? Value(limit) : NextIsoclinic(Value(phi));
   return true;
+}
+
+// The zero of h that slip turns towards.
+template <class T>
+double SpatialWalk<T>::NextIsoclinic(double phi) const {
+  const auto h = [this](double angle, double& slope) {
+    const T c(std::cos(angle)), d(std::sin(angle));
+    slope = Value(field_.TurnSlope(c, d));
+    return Value(field_.Turn(c, d));
+  };
+  constexpr int kScan = 1440;
+  double slope = 0;
+  const bool rising = h(phi, slope) > 0;
+  const double step = (rising ? 2 : -2) * M_PI / kScan;
+  for (int i = 1; i <= kScan; ++i) {
+    const double next = phi + step * i;
+    if ((h(next, slope) > 0) == rising) continue;
+    return rising ? BracketedRoot(h, next - step, next) : BracketedRoot(h, next, next - step);
+  }
+  return phi;
 }
 
 template <class T>
@@ -151,9 +180,12 @@ StretchEnd SpatialWalk<T>::TurningSlip(T s) {
   SlipSeries<T> series;
   for (int step = 0; step < kMaxSteps; ++step) {
     T phi_straight;
-    if (Straightens(phi, s, phi_straight)) {
-      turn_ += std::abs(Value(phi_straight) - phi_start);
-      return Ray(Vec2<T>(cos(phi_straight), sin(phi_straight)), s);
+    double phi_limit = 0;
+    if (Straightens(phi, s, phi_straight, phi_limit)) {
+      turn_ += std::abs(phi_limit - phi_start);
+      const StretchEnd end = Ray(Vec2<T>(cos(phi_straight), sin(phi_straight)), s);
+      incoming_ = Vec2<double>(std::cos(phi_limit), std::sin(phi_limit));
+      return end;
     }
     series.Expand(field_, phi, s, path_.vn, in_.law == RestitutionLaw::kEnergetic);
     // Slip of constant velocity has no higher terms; ten times the impulse that could stop the approach is then far enough.

@@ -34,6 +34,28 @@ TEST(SolveSpatial, AgreesWithIntegration) {
   EXPECT_LE(tally.digit_differs, 2);
 }
 
+// h(phi) dips towards zero ahead of this slip without reaching it: an isoclinic that Newton's method finds from there is not the one that
+// slip ends along. It stops and sticks, at every tolerance.
+TEST(SolveSpatial, SlipTurnsOnPastADipOfItsTurningRate) {
+  ContactState contact;
+  contact.A_F << 2.3776709127257711, -0.82783419798148283, -2.1477970511820486, -0.82783419798148283, 4.4227118300251265,
+      -0.66079762792449115, -2.1477970511820486, -0.66079762792449115, 2.5352723544473137;
+  contact.v_minus_F = Eigen::Vector3d(0.047627628409146479, -0.001495372670170473, -0.035963480097411973);
+  const ImpactModel model{RestitutionLaw::kEnergetic, 0.94060256430836686, 0.96917810305904295, 1.4365437449151457};
+  const brute::Result exact = brute::Integrate(contact, model, false);
+  ASSERT_TRUE(exact.ok);
+  const double turn = Solve(contact, model).turn;
+  for (const double tolerance : {1e-6, 1e-7, 1e-8, 1e-9, 1e-10, 1.1e-11, 1e-11, 9e-12, 1e-12, 1e-13}) {
+    SolveOptions options;
+    options.tolerance = tolerance;
+    const ImpactOutcome outcome = Solve(contact, model, options);
+    EXPECT_EQ(outcome.path_case.digit, 3) << tolerance;
+    EXPECT_NEAR(outcome.turn, turn, 1e-6) << tolerance;
+    EXPECT_NEAR(outcome.turn, 3.4937, 1e-4) << tolerance;
+    EXPECT_NEAR(outcome.v_plus_F.z(), static_cast<double>(exact.v[2]), tolerance * contact.v_minus_F.norm() + 1e-14) << tolerance;
+  }
+}
+
 // A turn of F about n turns the results and changes no digit, turning angle or work.
 TEST(SolveSpatial, FrameRotation) {
   std::mt19937_64 rng(20240104);
