@@ -329,6 +329,16 @@ LawFit Identify(std::span<const ImpactEvent> events, const Body& body, ImpactMod
     e.upper95 = 1;
     fit.covariance.setConstant(kNaN);
   }
+  for (int k = 0; k < 2 && options.intervals; ++k) {
+    // Kinks beside the optimum make its curvature too good a judge: the interval knows them. One-sided intervals are no measure.
+    const ParameterEstimate& p = fit.parameters[k];
+    const bool two_sided = p.identifiable && p.lower95 > 0 && p.upper95 < (k == 0 ? internal::kMuMax : 1.0);
+    if (!two_sided || !(fit.covariance(k, k) > 0)) continue;
+    const double sd = 0.5 * (p.upper95 - p.lower95) / internal::IntervalQuantile(info, k);
+    const double ratio = std::max(1.0, sd / std::sqrt(fit.covariance(k, k)));
+    fit.covariance.row(k) *= ratio;
+    fit.covariance.col(k) *= ratio;
+  }
   for (int k = 0; k < 2; ++k) {
     if (std::isnan(fit.parameters[k].value) || !info.informed[k]) {
       fit.covariance.row(k).setConstant(kNaN);

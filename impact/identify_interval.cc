@@ -101,7 +101,8 @@ Information InformationAt(const FitTask& task, const FitPoint& point) {
     weight[k] = phi * dof / (dof + kTrust);
     const double part = weight[k] * jackknife(k, k), rest = (1 - weight[k]) * by_model(k, k);
     info.variance_ratio[k] = std::max((part + rest) / inverse(k, k), 1e-6);
-    info.dof[k] = std::min(model_dof, std::max(4.0, dof));
+    // Satterthwaite's degrees of freedom of the two together.
+    info.dof[k] = std::max(3.0, (part + rest) * (part + rest) / (part * part / dof + rest * rest / model_dof));
   }
   const Eigen::Vector2d root = weight.cwiseSqrt(), other = (1 - weight.array()).sqrt();
   info.covariance = root.asDiagonal() * jackknife * root.asDiagonal();
@@ -130,9 +131,14 @@ Eigen::Matrix2d NoiseOnlyCovariance(const FitTask& task, const FitPoint& point) 
   return InverseWhere(fisher, informed);
 }
 
+double IntervalQuantile(const Information& information, int k) {
+  const double share = information.scatter_share * information.scatter_share;
+  return StudentQuantile(0.975, share > 1e-6 ? information.dof[k] / share : 1e6);
+}
+
 double IntervalThreshold(const Information& information, int n, int k) {
   const double share = information.scatter_share * information.scatter_share;
-  const double t = StudentQuantile(0.975, share > 1e-6 ? information.dof[k] / share : 1e6);
+  const double t = IntervalQuantile(information, k);
   const double square = t * t * information.variance_ratio[k];
   if (n < 2) return square;
   // The scatter is fitted anew along a profile, which therefore grows like a logarithm: exactly so for a normal mean.

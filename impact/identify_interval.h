@@ -33,6 +33,9 @@ Eigen::Matrix2d NoiseOnlyCovariance(const FitTask& task, const FitPoint& point);
 // variance and degrees of freedom of `information`.
 double IntervalThreshold(const Information& information, int n, int k);
 
+// Student's quantile that goes with that threshold.
+double IntervalQuantile(const Information& information, int k);
+
 // Profile of the deviance over one parameter (0 mu, 1 e).
 class Profile {
  public:
