@@ -165,7 +165,7 @@ void JudgeFriction(Profile& profile, const internal::ProfileInterval& interval, 
   mu.upper95 = interval.upper;
   // A verdict of "identifiable" asks for clearly more than the interval does: where every event truly sticks, the lowest of many kinks in
   // the profile falls below its plateau by more than a chi-square of one degree of freedom would.
-  constexpr double kClearly = 1.5;
+  constexpr double kClearly = 2.2;
   const double at_infinity = profile(internal::kMuMax);
   const bool open = interval.upper_open || at_infinity < kClearly * threshold;
   if (open) mu.upper95 = kInfinity;
