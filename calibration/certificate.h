@@ -24,16 +24,16 @@
 
 namespace impactlab {
 
-enum class Verdict { kGood, kUsable, kRefused };
-const char* ToString(Verdict verdict);  // "good", "usable", "refused"
+enum class RigVerdict { kGood, kUsable, kRefused };
+const char* ToString(RigVerdict verdict);  // "good", "usable", "refused"
 
 // One thing that holds the verdict down (or only deserves to be known: level kGood).
-struct Finding {
-  Verdict level = Verdict::kUsable;  // the best verdict possible with it
-  int camera = -1;                   // -1: the whole
-  std::string code;                  // stable: "parallel-boards", "single-depth", "coverage", "uncertainty", "model-error", ...
-  std::string text;                  // what is the matter, with numbers and units
-  std::string advice;                // what to film or check next; may be empty
+struct RigFinding {
+  RigVerdict level = RigVerdict::kUsable;  // the best verdict possible with it
+  int camera = -1;                         // -1: the whole
+  std::string code;                        // stable: "parallel-boards", "single-depth", "coverage", "uncertainty", "model-error", ...
+  std::string text;                        // what is the matter, with numbers and units
+  std::string advice;                      // what to film or check next; may be empty
 };
 
 // What can be said of the shots before anything is solved.
@@ -58,7 +58,7 @@ struct CameraGeometry {
 };
 struct GeometryCheck {
   std::vector<CameraGeometry> cameras;
-  std::vector<Finding> findings;
+  std::vector<RigFinding> findings;
 };
 // `X_CG[camera][shot]`: pose of the board in that camera where it is known, at least roughly.
 using BoardPoses = std::vector<std::vector<std::optional<Eigen::Isometry3d>>>;
@@ -130,7 +130,7 @@ CrossValidation CrossValidate(const CalibrationProblem& problem, const Calibrati
 CrossValidation CompareHalves(const CalibrationResult& whole, const CalibrationResult& first, const CalibrationResult& second,
                               double distance);
 
-struct CertificateOptions {
+struct RigCertificateOptions {
   // Where the experiment will be, from the camera [m]. 0: median distance of the board points.
   double working_distance = 0;
   // Uncertainty at the working distance over the covered part of the image, 90 % of it below: corners are found to about 0.1 px and markers
@@ -146,7 +146,7 @@ struct CertificateOptions {
 
 struct CameraCertificate {
   std::string name;
-  Verdict verdict = Verdict::kRefused;
+  RigVerdict verdict = RigVerdict::kRefused;
   double working_distance = 0;  // [m]
   UncertaintyMap at_distance;   // at the working distance
   UncertaintyMap at_infinity;
@@ -166,11 +166,11 @@ struct TriangulationFigure {
   std::string problem;                               // why not measurable there; the figures are then 0
 };
 
-struct Certificate {
-  Verdict verdict = Verdict::kRefused;
-  std::string headline;             // one sentence
-  std::vector<Finding> findings;    // worst first
-  std::vector<std::string> advice;  // what to film next, most useful first, no repeats
+struct RigCertificate {
+  RigVerdict verdict = RigVerdict::kRefused;
+  std::string headline;              // one sentence
+  std::vector<RigFinding> findings;  // worst first
+  std::vector<std::string> advice;   // what to film next, most useful first, no repeats
   GeometryCheck geometry;
   std::vector<CameraCertificate> cameras;                // empty when there is no solution
   std::optional<TriangulationFigure> triangulation;      // at the working distance; nothing for one camera
@@ -179,10 +179,10 @@ struct Certificate {
   double board_warp = 0;  // largest departure of the board from a plane [m]
 };
 
-Certificate Certify(const CalibrationProblem& problem, const CalibrationResult& result, const std::optional<CrossValidation>& halves = {},
-                    const CertificateOptions& options = {});
+RigCertificate CertifyRig(const CalibrationProblem& problem, const CalibrationResult& result,
+                          const std::optional<CrossValidation>& halves = {}, const RigCertificateOptions& options = {});
 
 // A few lines for the terminal: verdict, figures, reasons, advice.
-std::string BriefReport(const Certificate& certificate);
+std::string BriefReport(const RigCertificate& certificate);
 
 }  // namespace impactlab
