@@ -28,13 +28,20 @@ struct TriangulatedPoint {
   double depth_lower68 = 0, depth_upper68 = 0, depth_lower95 = 0, depth_upper95 = 0;
   double chi_square = 0;  // of the reprojection, dof = 2 n - 3
   int dof = 0;
+  // How the point follows the rig parameters, on request: the rig's error is common to all points, and the cross covariance of two points
+  // is dp_drig_1 C dp_drig_2' with C the rig's covariance.
+  Eigen::Matrix<double, 3, Eigen::Dynamic> dp_drig;
 };
 
 struct TriangulateOptions {
   double max_relative_sd = 0.3;  // of the depth; above it the point is refused
+  bool derivatives = false;      // fill dp_drig
 };
 
-// Maximum likelihood over the pixels. ConfigError for a camera the rig has not. With fewer than two observations: not usable.
+// Maximum likelihood over the pixels, in the direction from the first camera and the inverse distance (Civera, Davison and Montiel 2008),
+// in which a point at infinity is nothing special. 68 % stands for one standard deviation. A refused point keeps what is known of it (the
+// inverse depth and its interval); nothing is ever NaN. ConfigError for a camera the rig has not. With fewer than two observations: not
+// usable.
 TriangulatedPoint Triangulate(const CameraRig& rig, const std::vector<PixelObservation>& observations,
                               const TriangulateOptions& options = {});
 
