@@ -204,7 +204,8 @@ TriangulatedPoint Triangulate(const CameraRig& rig, const std::vector<PixelObser
     converged = step.dot(at.information * step) < 1e-18 && damping < 1e-2;
     const Eigen::Vector3d d_new = (d + TangentBasis(d) * step.head<2>()).normalized();
     const Linearized next = Linearize(sightings, d_new, rho + step(2));
-    if (next.valid && next.cost <= at.cost * (1 + 1e-14) + 1e-24) {
+    // The cost is known to about 1e-11 of itself; the last steps change it by less and are right all the same.
+    if (next.valid && next.cost <= at.cost * (1 + 1e-9) + 1e-18) {
       d = d_new, rho += step(2), at = next;
       damping = std::max(damping * 0.1, 1e-12);
     } else {
