@@ -6,6 +6,8 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
+#include <bit>
 #include <cerrno>
 #include <cmath>
 #include <cstring>
@@ -99,9 +101,44 @@ struct FreeIo {
 
 int RefuseOpen(AVFormatContext*, AVIOContext**, const char*, int, AVDictionary**) { return AVERROR(EPERM); }
 
+constexpr const char* kNoStamps =
+    "has no time stamps; put it into a container with its true frame rate first, for example: ffmpeg -r RATE -i FILE -c copy FILE.mp4";
+
+// Demuxers of bare streams take a frame rate as an option and count frames.
+bool MakesUpStamps(const AVInputFormat& format) {
+  if ((format.flags & AVFMT_NOTIMESTAMPS) != 0) return true;
+  return format.priv_class != nullptr &&
+         av_opt_find(const_cast<const AVClass**>(&format.priv_class), "framerate", nullptr, 0, AV_OPT_SEARCH_FAKE_OBJ) != nullptr;
+}
+
 // Text drawn as a picture is no picture of anything.
 bool IsTextCodec(AVCodecID id) {
   return id == AV_CODEC_ID_ANSI || id == AV_CODEC_ID_BINTEXT || id == AV_CODEC_ID_XBIN || id == AV_CODEC_ID_IDF;
+}
+
+// Where a Matroska file says that it ends; 0 where it does not say. The demuxer takes a file cut short for a whole one.
+std::int64_t MatroskaEnd(const Source& source) {
+  std::array<std::uint8_t, 4096> head{};
+  const ssize_t n = ::pread(source.fd, head.data(), head.size(), 0);
+  std::size_t at = 0;
+  // An element: identifier, then a size whose leading zeros give its length; all ones mean that the size was not known.
+  const auto number = [&](bool keep_marker) -> std::optional<std::uint64_t> {
+    if (n < 0 || at + 8 > static_cast<std::size_t>(n) || head[at] == 0) return std::nullopt;
+    const int length = std::countl_zero(head[at]) + 1;
+    std::uint64_t value = keep_marker ? head[at] : head[at] & (0xFF >> length);
+    for (int k = 1; k < length; ++k) value = value << 8 | head[at + static_cast<std::size_t>(k)];
+    at += static_cast<std::size_t>(length);
+    if (!keep_marker && value == (std::uint64_t{1} << (7 * length)) - 1) return std::nullopt;
+    return value;
+  };
+  constexpr std::uint64_t kEbml = 0x1A45DFA3, kSegment = 0x18538067;
+  if (number(true) != kEbml) return 0;
+  const auto header = number(false);
+  if (!header || *header > head.size()) return 0;
+  at += static_cast<std::size_t>(*header);
+  if (number(true) != kSegment) return 0;
+  const auto size = number(false);
+  return size && *size < (std::uint64_t{1} << 56) ? static_cast<std::int64_t>(at + *size) : 0;
 }
 
 // Display matrix as quarter turns: a point (x, y) of the stored picture is shown in direction (a x + c y, b x + d y).
@@ -215,11 +252,7 @@ void VideoReader::State::OpenCodec(int threads) {
   if (parameters->width <= 0 || parameters->height <= 0) Fail("holds no picture that can be read: its size cannot be found");
   CheckSize(parameters->width, parameters->height);
   info.still = std::string_view(format->iformat->name).ends_with("_pipe");
-  if (!info.still && (format->iformat->flags & AVFMT_NOTIMESTAMPS) != 0) {
-    Fail(
-        "is a bare stream without time stamps; put it into a container with its true frame rate first, for example: ffmpeg -r RATE -i "
-        "FILE -c copy FILE.mp4");
-  }
+  if (!info.still && MakesUpStamps(*format->iformat)) Fail(kNoStamps);
   for (unsigned k = 0; k < format->nb_streams; ++k) {
     if (static_cast<int>(k) != best) format->streams[k]->discard = AVDISCARD_ALL;
   }
@@ -241,7 +274,7 @@ void VideoReader::State::OpenCodec(int threads) {
   codec->max_pixels = kMaxPixels;
   codec->thread_count = info.still ? 1 : threads;
   // Half a picture is worse than none where its points are measured.
-  codec->err_recognition = AV_EF_CRCCHECK | AV_EF_BITSTREAM | AV_EF_BUFFER | (info.still ? AV_EF_EXPLODE : 0);
+  codec->err_recognition = AV_EF_CRCCHECK | AV_EF_BITSTREAM | AV_EF_BUFFER | (predicted ? 0 : AV_EF_EXPLODE);
   const int error = avcodec_open2(codec.get(), decoder, nullptr);
   if (error < 0) Fail(fmt::format("its {} pictures cannot be decoded ({})", info.codec, ErrorText(error)));
 }
@@ -254,6 +287,7 @@ void VideoReader::State::Feed() {
       if (source.error != 0) Fail(std::strerror(source.error));
       if (error != AVERROR_EOF) cut = ErrorText(error);
       if (packets < expected_packets) cut = fmt::format("{} of {} frames are there", packets, expected_packets);
+      if (MatroskaEnd(source) > source.size) cut = fmt::format("the file has {} of {} bytes", source.size, MatroskaEnd(source));
       draining = true;
       avcodec_send_packet(codec.get(), nullptr);
       return;
@@ -323,7 +357,7 @@ bool VideoReader::Next(GrayImage* image, double* t) {
     const bool swaps = s.turn.swaps();
     if (frame->width != (swaps ? s.info.height : s.info.width) || frame->height != (swaps ? s.info.width : s.info.height))
       s.Fail(fmt::format("frame {} has {} x {} pixels before it is turned, the first had others", s.index, frame->width, frame->height));
-    if (!s.info.still && frame->best_effort_timestamp == AV_NOPTS_VALUE) s.Fail(fmt::format("frame {} has no time stamp", s.index));
+    if (!s.info.still && frame->best_effort_timestamp == AV_NOPTS_VALUE) s.Fail(kNoStamps);
     if (t != nullptr)
       *t = s.info.still ? 0 : static_cast<double>(frame->best_effort_timestamp) * s.stream->time_base.num / s.stream->time_base.den;
     if (image != nullptr && !internal::ToGray(*frame, s.turn, image))
