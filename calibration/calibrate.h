@@ -10,6 +10,7 @@
 
 #include <Eigen/Core>
 #include <Eigen/Geometry>
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
@@ -53,6 +54,8 @@ struct CalibrationOptions {
   double outlier_sigma = 4.5;  // [sigma], length of the two-dimensional residual
   bool fix_order = true;       // turn views whose point order disagrees with the rest (see Symmetries)
   int max_iterations = 200;
+  int random_starts = 0;   // further solves from disturbed starts; a different optimum is a note, a better one is taken
+  std::uint64_t seed = 1;  // of the disturbances
 };
 
 enum class CalibrationStatus { kSolved, kNotConverged, kUndetermined, kInconsistent, kNoData };
@@ -95,6 +98,7 @@ struct CalibrationResult {
   double cost = 0;  // half the sum of squared residuals of the points in the solve [px^2]
   int n_points = 0, n_outliers = 0, dof = 0;
   int iterations = 0;
+  int starts = 1, starts_agreeing = 1;  // solves tried, and those that ended at this optimum (cost within 1e-6 of it)
   double seconds = 0;
   std::vector<std::string> notes;  // relabelled views, cameras fixed by lack of data, swapped cameras, ...
 };
@@ -102,7 +106,6 @@ struct CalibrationResult {
 // ConfigError for a setup that makes no sense (names, sizes); everything the data say is in the status.
 CalibrationResult Calibrate(const CalibrationProblem& problem, const CalibrationOptions& options = {});
 
-// Value of a parameter the data leave open is refused above these relative standard deviations.
 struct LensChoice {
   std::vector<LensModel> chosen;  // by camera
   struct Score {
