@@ -71,7 +71,7 @@ struct UncertaintyMap {
   double distance = 0;               // [m]; infinity allowed
   std::vector<Eigen::Vector2d> q;    // [px]
   std::vector<char> valid;           // the pixel has a ray
-  std::vector<char> covered;         // inside the angle up to which the lens was measured
+  std::vector<char> covered;         // inside the convex hull of the points this camera measured: elsewhere the model extrapolates
   std::vector<Eigen::Matrix2d> cov;  // [px^2]
   std::vector<double> sd_pixel;      // worst direction [px]
   std::vector<double> sd_across;     // worst direction across the ray at the distance [m] ([rad] at infinity)
