@@ -16,13 +16,13 @@ namespace {
 
 constexpr double kRayleighMedian = 1.1774;  // median length of a residual of unit sd in each coordinate
 
-Eigen::Matrix3d Homography(const std::vector<Eigen::Vector2d>& from, const std::vector<Eigen::Vector2d>& to) {
+Eigen::Matrix3d Homography(const std::vector<Eigen::Vector2d>& from, const std::vector<Eigen::Vector2d>& to, bool robust) {
   std::vector<cv::Point2d> a, b;
   for (std::size_t i = 0; i < from.size(); ++i) {
     a.emplace_back(from[i].x(), from[i].y());
     b.emplace_back(to[i].x(), to[i].y());
   }
-  const cv::Mat h = cv::findHomography(a, b, from.size() > 8 ? cv::LMEDS : 0, 3.0);
+  const cv::Mat h = cv::findHomography(a, b, robust && from.size() > 8 ? cv::LMEDS : 0);
   Eigen::Matrix3d H = Eigen::Matrix3d::Zero();
   if (h.rows == 3 && h.cols == 3)
     for (int i = 0; i < 3; ++i)
@@ -133,7 +133,7 @@ std::optional<double> ZhangFocal(const std::vector<const BundleView*>& views, do
       grid.push_back(view->p_G[i].head<2>());
       image.push_back(view->q[i] - Eigen::Vector2d(cx, cy));
     }
-    const Eigen::Matrix3d H = Homography(grid, image);
+    const Eigen::Matrix3d H = Homography(grid, image, false);
     const Eigen::Vector3d h1 = H.col(0), h2 = H.col(1);
     const double norm = H.squaredNorm() > 0 ? 1 / std::sqrt(h1.squaredNorm() * h2.squaredNorm()) : 0;
     if (!(norm > 0)) continue;
@@ -167,18 +167,24 @@ GridFit FitGrid(const Board& board, const BoardView& view) {
     image.push_back(point.q);
   }
   if (!SpansPlane(grid) || !SpansPlane(image)) return fit;
-  const Eigen::Matrix3d H = Homography(grid, image);
-  if (!(H.squaredNorm() > 0)) return fit;
+  // Least squares does for most views; a wrong point or two call for the slower robust kind.
   std::vector<double> misfit;
   int mirrored = 0;
-  for (std::size_t i = 0; i < grid.size(); ++i) {
-    const Eigen::Vector3d p = H * grid[i].homogeneous();
-    // d(image) / d(grid) at this point.
-    Eigen::Matrix2d D;
-    for (int j = 0; j < 2; ++j) D.col(j) = (H.col(j).head<2>() - H(2, j) * p.hnormalized()) / p.z();
-    const double spacing = std::sqrt(std::abs(D.determinant())) * board.pitch;
-    misfit.push_back(spacing > 0 ? (p.hnormalized() - image[i]).norm() / spacing : 1e9);
-    mirrored += D.determinant() < 0;
+  for (const bool robust : {false, true}) {
+    const Eigen::Matrix3d H = Homography(grid, image, robust);
+    if (!(H.squaredNorm() > 0)) return fit;
+    misfit.clear();
+    mirrored = 0;
+    for (std::size_t i = 0; i < grid.size(); ++i) {
+      const Eigen::Vector3d p = H * grid[i].homogeneous();
+      // d(image) / d(grid) at this point.
+      Eigen::Matrix2d D;
+      for (int j = 0; j < 2; ++j) D.col(j) = (H.col(j).head<2>() - H(2, j) * p.hnormalized()) / p.z();
+      const double spacing = std::sqrt(std::abs(D.determinant())) * board.pitch;
+      misfit.push_back(spacing > 0 ? (p.hnormalized() - image[i]).norm() / spacing : 1e9);
+      mirrored += D.determinant() < 0;
+    }
+    if (*std::max_element(misfit.begin(), misfit.end()) < 0.5) break;
   }
   fit.ok = true;
   std::sort(misfit.begin(), misfit.end());
@@ -305,9 +311,9 @@ MonoStart StartCamera(const CameraSetup& setup, const std::vector<const BundleVi
       bundle.sigma = {sigma};
       const BundleSummary summary = Minimize(bundle, 3, 50, 1e-6);
       cost = summary.cost * sigma * sigma;
-      if (round >= 2 && robust_sigma() > 0.9 * sigma) break;
+      if (round >= 1 && robust_sigma() > 0.9 * sigma) break;
       // A flat board far away has two poses that look alike: now that the lens is known, take the better one.
-      for (int s = 0; round < 2 && s < bundle.shots(); ++s) {
+      for (int s = 0; round == 0 && s < bundle.shots(); ++s) {
         const auto poses = SolvePoses(setup.model, bundle.intrinsics[0], setup.width, setup.height, bundle.views[s][0]);
         if (!poses.empty()) bundle.X_WG[s] = poses.front().X_CG;
       }
