@@ -228,35 +228,47 @@ std::vector<Eigen::Vector2d> Residuals(const Bundle& bundle, int shot, int camer
 }
 
 BundleSummary Minimize(Bundle& bundle, double loss_scale, int max_iterations, double tolerance) {
+  // The solver orders blocks by their addresses: in one array their order, and with it every bit of the result, is that of the problem.
+  std::vector<double> unknowns(static_cast<std::size_t>(6 * bundle.shots() + (kMaxIntrinsics + 6) * bundle.cameras() + 2));
+  double* const boards = unknowns.data();
+  double* const intrinsics = boards + 6 * bundle.shots();
+  double* const places = intrinsics + kMaxIntrinsics * bundle.cameras();
+  double* const warp = places + 6 * bundle.cameras();
+  for (int s = 0; s < bundle.shots(); ++s) Eigen::Map<Vector6d>(boards + 6 * s) = bundle.X_WG[s];
+  for (int c = 0; c < bundle.cameras(); ++c) {
+    std::copy_n(bundle.intrinsics[c].data(), bundle.intrinsics[c].size(), intrinsics + kMaxIntrinsics * c);
+    Eigen::Map<Vector6d>(places + 6 * c) = bundle.X_CW[c];
+  }
+  Eigen::Map<Eigen::Vector2d>(warp, 2) = bundle.warp;
+
   ceres::Problem problem;
   auto ordering = std::make_shared<ceres::ParameterBlockOrdering>();
   std::vector<char> leads(bundle.cameras(), 0), placed(bundle.cameras(), 0);
-  bool warp_used = false;
+  bool any = false;
   for (int s = 0; s < bundle.shots(); ++s) {
     bool board_used = false;
     for (int c = 0; c < bundle.cameras(); ++c) {
       const BundleView& view = bundle.views[s][c];
       if (!view.used) continue;
-      auto cost = std::make_unique<ViewCost>(bundle.model[c], view, c == 0, bundle.sigma[c], loss_scale,
-                                             bundle.free_warp ? nullptr : bundle.warp.data());
+      auto cost = std::make_unique<ViewCost>(bundle.model[c], view, c == 0, bundle.sigma[c], loss_scale, bundle.free_warp ? nullptr : warp);
       if (cost->num_residuals() == 0) continue;
-      std::vector<double*> blocks{bundle.intrinsics[bundle.leader[c]].data()};
-      if (c > 0) blocks.push_back(bundle.X_CW[c].data());
-      blocks.push_back(bundle.X_WG[s].data());
-      if (bundle.free_warp) blocks.push_back(bundle.warp.data());
+      std::vector<double*> blocks{intrinsics + kMaxIntrinsics * bundle.leader[c]};
+      if (c > 0) blocks.push_back(places + 6 * c);
+      blocks.push_back(boards + 6 * s);
+      if (bundle.free_warp) blocks.push_back(warp);
       problem.AddResidualBlock(cost.release(), nullptr, blocks);
       leads[bundle.leader[c]] = 1;
       placed[c] = 1;
-      board_used = warp_used = true;
+      board_used = any = true;
     }
-    if (board_used) ordering->AddElementToGroup(bundle.X_WG[s].data(), 0);
+    if (board_used) ordering->AddElementToGroup(boards + 6 * s, 0);
   }
-  if (!warp_used) return {};
-  if (bundle.free_warp) ordering->AddElementToGroup(bundle.warp.data(), 1);
+  if (!any) return {};
+  if (bundle.free_warp) ordering->AddElementToGroup(warp, 1);
   for (int c = 0; c < bundle.cameras(); ++c) {
-    if (c > 0 && placed[c]) ordering->AddElementToGroup(bundle.X_CW[c].data(), 1);
+    if (c > 0 && placed[c]) ordering->AddElementToGroup(places + 6 * c, 1);
     if (!leads[c]) continue;
-    double* block = bundle.intrinsics[c].data();
+    double* block = intrinsics + kMaxIntrinsics * c;
     const int n = IntrinsicCount(bundle.model[c]);
     ordering->AddElementToGroup(block, 1);
     std::vector<int> held;
@@ -281,7 +293,13 @@ BundleSummary Minimize(Bundle& bundle, double loss_scale, int max_iterations, do
   options.logging_type = ceres::SILENT;
   ceres::Solver::Summary summary;
   ceres::Solve(options, &problem, &summary);
-  for (int c = 0; c < bundle.cameras(); ++c) bundle.intrinsics[c] = bundle.intrinsics[bundle.leader[c]];
+
+  for (int s = 0; s < bundle.shots(); ++s) bundle.X_WG[s] = Eigen::Map<Vector6d>(boards + 6 * s);
+  for (int c = 0; c < bundle.cameras(); ++c) {
+    bundle.intrinsics[c] = Eigen::Map<Eigen::VectorXd>(intrinsics + kMaxIntrinsics * bundle.leader[c], IntrinsicCount(bundle.model[c]));
+    bundle.X_CW[c] = Eigen::Map<Vector6d>(places + 6 * c);
+  }
+  bundle.warp = Eigen::Map<Eigen::Vector2d>(warp, 2);
   BundleSummary result;
   result.converged = summary.termination_type == ceres::CONVERGENCE && std::isfinite(summary.final_cost);
   result.iterations = static_cast<int>(summary.iterations.size());

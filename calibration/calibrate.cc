@@ -570,6 +570,15 @@ CalibrationResult Calibrate(const CalibrationProblem& given, const CalibrationOp
       return finish();
     }
   }
+  for (int c = 0; c < n_cameras; ++c) {
+    const Camera& camera = result.rig.cameras[c].camera;
+    const double aspect = camera.fx / camera.fy;
+    if (std::abs(aspect - 1) > 0.02)
+      result.notes.push_back(
+          fmt::format("camera '{}': its pixels are not square (width to height 1 : {:.4f}); a stretched video, or one of another "
+                      "sample aspect ratio, looks like this",
+                      result.rig.cameras[c].name, aspect));
+  }
   if (!best.converged) {
     result.status = CalibrationStatus::kNotConverged;
     result.reason = fmt::format("the solve did not settle within {} iterations", options.max_iterations);

@@ -188,7 +188,7 @@ GridFit FitGrid(const Board& board, const BoardView& view) {
   }
   fit.ok = true;
   std::sort(misfit.begin(), misfit.end());
-  fit.misfit = misfit[misfit.size() / 2];
+  fit.misfit = misfit[misfit.size() * 4 / 5];
   fit.mirrored = 2 * mirrored > static_cast<int>(grid.size());
   return fit;
 }

@@ -14,7 +14,7 @@ namespace impactlab::internal {
 // How well the points of a view lie on the projective image of their grid.
 struct GridFit {
   bool ok = false;        // enough points, not on one line
-  double misfit = 0;      // median distance from the fitted grid in units of the local spacing of the points; a lens bends by some 0.1
+  double misfit = 0;      // distance from the fitted grid that 80 % of the points keep, in units of their local spacing; a lens bends by 0.1
   bool mirrored = false;  // the grid is seen from behind
 };
 GridFit FitGrid(const Board& board, const BoardView& view);
