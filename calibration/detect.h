@@ -2,18 +2,23 @@
 // Finds the points of a board in a picture.
 
 #include <Eigen/Core>
+#include <Eigen/Geometry>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "calibration/board.h"
+#include "calibration/camera.h"
 #include "data/image.h"
 
 namespace impactlab {
 
 struct BoardPoint {
   int id = 0;
-  Eigen::Vector2d q = Eigen::Vector2d::Zero();  // [px]
-  double sd = 1;                                // relative: 1 for a sharp, full-contrast corner, above 1 for a worse one
+  // Image of the point itself [px]: of a disc, the projection of its true centre, not the centre of the ellipse that is its image (off by
+  // up to several pixels for large tilted discs).
+  Eigen::Vector2d q = Eigen::Vector2d::Zero();
+  double sd = 1;  // relative: 1 for a sharp, full-contrast corner, above 1 for a worse one; 1 stands for about 0.02 px
 };
 
 // What one camera saw of the board in one shot. No points: not seen, `problem` says why.
@@ -34,5 +39,9 @@ struct DetectOptions {
 
 // Never throws for what is in the picture. Deterministic, safe to call from many threads at once.
 BoardView DetectBoard(const GrayImage& image, const Board& board, const DetectOptions& options = {});
+
+// Centroid of the image of a disc minus the image of its centre [px]. What DetectBoard reports is already freed of it, with a map fitted to
+// the grid; this is the value for a known camera and pose. Nothing where the disc is not seen.
+std::optional<Eigen::Vector2d> DiscBias(const Camera& camera, const Eigen::Isometry3d& X_CG, const Board& board, int id);
 
 }  // namespace impactlab

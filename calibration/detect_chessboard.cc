@@ -151,7 +151,7 @@ std::optional<CornerGrid> Grid(const std::vector<cv::Point2f>& corners, int colu
 std::optional<CornerGrid> FindClassic(const Search& search, const Board& board) {
   std::vector<cv::Point2f> corners;
   if (!cv::findChessboardCorners(search.image, {board.columns, board.rows}, corners,
-                                 cv::CALIB_CB_ADAPTIVE_THRESH | cv::CALIB_CB_NORMALIZE_IMAGE))
+                                 cv::CALIB_CB_ADAPTIVE_THRESH | cv::CALIB_CB_NORMALIZE_IMAGE | cv::CALIB_CB_FAST_CHECK))
     return std::nullopt;
   return Grid(corners, board.columns, board.rows, search.scale);
 }

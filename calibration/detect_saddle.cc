@@ -15,7 +15,8 @@ namespace {
 constexpr double kSigma = 1.5;      // of the smoothing before second derivatives [px of the search picture]
 constexpr int kMostSaddles = 3000;  // a picture of noise has many; a board's are among the strongest
 constexpr int kMostSeeds = 200;
-constexpr double kSameDirection = 0.94;  // cosine of about 20 degrees
+constexpr double kSameDirection = 0.94;        // cosine of about 20 degrees
+constexpr double kLeastCurvatureRatio = 0.04;  // of a corner whose edges meet at 23 degrees: tan^2 of half that
 
 struct Saddle {
   Eigen::Vector2d q;       // [px of the search picture]
@@ -51,8 +52,8 @@ std::vector<Saddle> FindSaddles(const cv::Mat& image) {
       saddle.hessian << a, b, b, c;
       saddle.strength = row[x];
       const double mean = (a + c) / 2, radius = std::hypot((a - c) / 2, b), l1 = mean + radius, l2 = mean - radius;
-      // A bump or a ridge is no corner: both curvatures are of one size.
-      if (!(l1 > 0) || !(l2 < 0) || std::min(l1, -l2) < 0.2 * std::max(l1, -l2)) continue;
+      // A bump or a ridge is no corner.
+      if (!(l1 > 0) || !(l2 < 0) || std::min(l1, -l2) < kLeastCurvatureRatio * std::max(l1, -l2)) continue;
       const double angle = 0.5 * std::atan2(2 * b, a - c);
       const Eigen::Vector2d e1(std::cos(angle), std::sin(angle)), e2(-e1.y(), e1.x());
       // The Hessian of a product of two distances vanishes along both lines.
