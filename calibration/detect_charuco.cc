@@ -17,7 +17,7 @@ namespace {
 
 constexpr int kLargestForSearch = 1600;  // [px]
 constexpr int kLeastMarkers = 2;         // that agree with each other
-constexpr double kMostBlurOfGap = 0.55;  // width of an edge relative to the gap between it and a marker
+constexpr double kMostBlurOfGap = 0.5;   // width of an edge relative to the gap between it and a marker
 constexpr int kLeastCorners = 4;         // that determine the board's pose
 
 struct Marker {

@@ -10,9 +10,11 @@
 namespace impactlab::internal {
 namespace {
 
-constexpr double kReach = 0.45;     // of the window along each side of a square
-constexpr double kMostReach = 10;   // [px]
-constexpr double kLeastSquare = 5;  // distance of the lines of a square below which blur mixes corners [px]
+constexpr double kReach = 0.45;      // of the window along each side of a square
+constexpr double kMostReach = 10;    // [px]
+constexpr double kLeastSquare = 5;   // distance of the lines of a square below which blur mixes corners [px]
+constexpr double kMarkerReach = 2;   // of a marker's blur [standard deviations]
+constexpr double kLeastClear = 0.8;  // strip along the lines that is used in any case [px]
 constexpr int kMostIterations = 20;
 constexpr double kLeastContrast = 4;  // [grey levels]
 
@@ -100,7 +102,7 @@ double Evaluate(const std::vector<Pixel>& pixels, const Parameters& p, Columns* 
 }
 
 // Pixels of the window about `centre`, in the squares' own coordinates, with their place relative to `origin`.
-std::vector<Pixel> Window(const GrayImage& image, const CornerGuess& guess, const Eigen::Vector2d& centre) {
+std::vector<Pixel> Window(const GrayImage& image, const CornerGuess& guess, const Eigen::Vector2d& centre, double width) {
   Eigen::Matrix2d to_px;
   to_px << guess.du, guess.dv;
   const Eigen::Matrix2d to_square = to_px.inverse();
@@ -114,8 +116,11 @@ std::vector<Pixel> Window(const GrayImage& image, const CornerGuess& guess, cons
             y0 = std::max(0, static_cast<int>(std::ceil(centre.y() - span_y)));
   const int x1 = std::min(image.width - 1, static_cast<int>(std::floor(centre.x() + span_x)));
   const int y1 = std::min(image.height - 1, static_cast<int>(std::floor(centre.y() + span_y)));
-  const double clear_u = std::max(guess.clear - 1.5 / h2, std::min(guess.clear, 1.0 / h2)),
-               clear_v = std::max(guess.clear - 1.5 / h1, std::min(guess.clear, 1.0 / h1));
+  // Off the lines only as far as the blur of a marker does not reach.
+  const auto clear = [&](double lines) {
+    return std::max(guess.clear - kMarkerReach * width / lines, std::min(guess.clear, kLeastClear / lines));
+  };
+  const double clear_u = clear(h2), clear_v = clear(h1);
   std::vector<Pixel> pixels;
   for (int y = y0; y <= y1; ++y) {
     for (int x = x0; x <= x1; ++x) {
@@ -142,7 +147,7 @@ std::optional<CornerFit> FitCorner(const GrayImage& image, const CornerGuess& gu
   p[kA1] = a1;
   p[kA2] = a2;
   p[kS] = std::clamp(0.12 * nearest_line, 0.8, 2.0);
-  std::vector<Pixel> pixels = Window(image, guess, guess.q);
+  std::vector<Pixel> pixels = Window(image, guess, guess.q, 1.0);
   Columns columns;
   Normal A, next_A;
   Parameters b, next_b;
@@ -192,10 +197,9 @@ std::optional<CornerFit> FitCorner(const GrayImage& image, const CornerGuess& gu
     }
     if (std::hypot(p[kX], p[kY]) > 0.45 * std::min(lu, lv)) return std::nullopt;
     if (round == 2) break;
-    // The window follows the corner when it was off by more than half a pixel.
-    const Eigen::Vector2d centre = guess.q + p.head<2>();
-    std::vector<Pixel> again = Window(image, guess, centre);
-    if (std::hypot(p[kX], p[kY]) < 0.5) break;
+    // The window follows the corner when it was off by more than half a pixel, and the blur where there are markers.
+    if (std::hypot(p[kX], p[kY]) < 0.5 && (guess.clear > 0.5 || round > 0)) break;
+    std::vector<Pixel> again = Window(image, guess, guess.q + p.head<2>(), p[kS]);
     pixels = std::move(again);
   }
 
