@@ -95,7 +95,9 @@ void FromSolve(const CalibrationProblem& problem, const CalibrationResult& resul
         turned += !view.note.empty();
         continue;
       }
-      const std::string shot = s < problem.shots.size() ? problem.shots[s].name : fmt::format("shot {}", s);
+      const bool seen = s < problem.shots.size() && c < problem.shots[s].views.size() && !problem.shots[s].views[c].points.empty();
+      if (!seen) continue;
+      const std::string& shot = problem.shots[s].name;
       findings.Add(RigVerdict::kGood, static_cast<int>(c), "view-rejected",
                    fmt::format("{}: picture '{}' was left out: {}", problem.cameras[c].name, shot, view.rejected));
     }

@@ -184,6 +184,26 @@ Eigen::Isometry3d FitMotion(const Camera& first, const Camera& second, const std
   return M;
 }
 
+// Chance that sum of weight_i chi_square_1 exceeds x: the saddlepoint approximation of Kuonen (Biometrika 86, 1999).
+double WeightedChiSquareTail(const Eigen::VectorXd& weights, double x) {
+  const double largest = weights.maxCoeff();
+  if (!(largest > 0)) return x > 0 ? 0 : 1;
+  // K'(t) = x has one root below 1 / (2 largest); K' rises from 0 to infinity.
+  const auto slope = [&](double t) { return (weights.array() / (1 - 2 * t * weights.array())).sum(); };
+  double lower = -0.5 * static_cast<double>(weights.size()) / std::max(x, 1e-300), upper = 0.5 / largest;
+  for (int k = 0; k < 200; ++k) {
+    const double middle = 0.5 * (lower + upper);
+    (slope(middle) < x ? lower : upper) = middle;
+  }
+  const double t = 0.5 * (lower + upper);
+  const Eigen::ArrayXd factor = 1 - 2 * t * weights.array();
+  const double curvature = 2 * (weights.array() / factor).square().sum();
+  const double w = std::copysign(std::sqrt(std::max(0.0, 2 * (t * x + 0.5 * factor.log().sum()))), t), v = t * std::sqrt(curvature);
+  if (std::abs(w) < 1e-4)
+    return 1 - ChiSquareCdf(x * weights.sum() / weights.squaredNorm(), weights.sum() * weights.sum() / weights.squaredNorm());
+  return 1 - NormalCdf(w + std::log(v / w) / w);
+}
+
 }  // namespace
 
 UncertaintyMap ProjectionUncertainty(const CalibrationResult& result, int camera, double distance, int columns, int rows) {
@@ -240,10 +260,12 @@ CrossValidation CompareHalves(const CalibrationResult& whole, const CalibrationR
     }
     if (predicted > 0) {
       result.ratio = std::sqrt(squared / predicted);
-      // The sum of squares is a weighted sum of chi-squares, the weights eigenvalues of cov * field; Satterthwaite's degrees of freedom.
-      const Eigen::MatrixXd product = cov * field;
-      const double dof = product.trace() * product.trace() / (product * product).trace();
-      if (std::isfinite(dof) && dof > 0) result.p = 1 - ChiSquareCdf(dof * squared / predicted, dof);
+      // The sum of squares is a sum of chi-squares weighted by the eigenvalues of root' field root, cov = root root'.
+      const Eigen::SelfAdjointEigenSolver<Eigen::MatrixXd> eigen(cov);
+      const Eigen::MatrixXd root = eigen.eigenvectors() * eigen.eigenvalues().cwiseMax(0).cwiseSqrt().asDiagonal();
+      const Eigen::SelfAdjointEigenSolver<Eigen::MatrixXd> weights(Eigen::MatrixXd(root.transpose() * field * root),
+                                                                   Eigen::EigenvaluesOnly);
+      result.p = WeightedChiSquareTail(weights.eigenvalues(), squared);
     }
     out.cameras.push_back(std::move(result));
   }

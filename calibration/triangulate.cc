@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <Eigen/Cholesky>
+#include <Eigen/QR>
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -105,35 +106,51 @@ std::string Names(const std::vector<Sighting>& sightings) {
   return names;
 }
 
-// Derivatives of p_W and rho by the rig's parameters: the estimate follows the rig because its pixels stay.
-void FollowRig(const CameraRig& rig, const std::vector<Sighting>& sightings, const Eigen::Vector3d& d, double rho,
-               const Eigen::Matrix3d& cov_x, const std::vector<Eigen::Matrix<double, 2, 3>>& dq_dx,
-               const std::vector<Eigen::Matrix<double, 2, 3>>& dq_dh, const Eigen::Matrix3d& dp_dx,
-               Eigen::Matrix<double, 3, Eigen::Dynamic>* dp_drig, Eigen::RowVectorXd* drho_drig) {
-  Eigen::Matrix<double, 3, Eigen::Dynamic> dx = Eigen::Matrix<double, 3, Eigen::Dynamic>::Zero(3, ParameterCount(rig));
+// Derivatives of the predicted pixels, stacked, by the rig's parameters at a fixed direction and inverse distance in the first camera.
+Eigen::MatrixXd PixelsByRig(const CameraRig& rig, const std::vector<Sighting>& sightings, const Eigen::Vector3d& d, double rho,
+                            const std::vector<Eigen::Matrix<double, 2, 3>>& dq_dh) {
+  Eigen::MatrixXd by_rig = Eigen::MatrixXd::Zero(2 * static_cast<Eigen::Index>(sightings.size()), ParameterCount(rig));
   const Sighting& first = sightings.front();
   const int first_pose = FirstParameter(rig, first.index) + IntrinsicCount(first.camera->camera.model);
   for (std::size_t i = 0; i < sightings.size(); ++i) {
     const Sighting& s = sightings[i];
+    const auto row = 2 * static_cast<Eigen::Index>(i);
     const int n = IntrinsicCount(s.camera->camera.model), at = FirstParameter(rig, s.index);
-    const Eigen::Matrix<double, 3, 2> gain = -cov_x * dq_dx[i].transpose() * s.weight;
     const Eigen::Vector3d h = Homogeneous(s, d, rho);
     Eigen::Vector2d q;
     internal::IntrinsicDerivative by_intrinsics = internal::IntrinsicDerivative::Zero();
     internal::ProjectLens(s.camera->camera.model, s.intrinsics.data(), h, &q, nullptr, &by_intrinsics);
-    dx.middleCols(at, n) += gain * by_intrinsics.leftCols(n);
+    by_rig.block(row, at, 2, n) = by_intrinsics.leftCols(n);
     if (s.index == first.index) continue;  // the direction and the distance belong to this camera: its pose changes no image of its own
-    const Eigen::Matrix<double, 3, 3> by_h = gain * dq_dh[i];
-    dx.middleCols<3>(at + n) += by_h * Skew(h);
-    dx.middleCols<3>(at + n + 3) -= rho * by_h * s.R_CW;
-    dx.middleCols<3>(first_pose) -= by_h * s.R_CC0 * Skew(d);
-    dx.middleCols<3>(first_pose + 3) += rho * by_h * s.R_CW;
+    by_rig.block<2, 3>(row, at + n) = dq_dh[i] * Skew(h);
+    by_rig.block<2, 3>(row, at + n + 3) = -rho * dq_dh[i] * s.R_CW;
+    by_rig.block<2, 3>(row, first_pose) = -dq_dh[i] * s.R_CC0 * Skew(d);
+    by_rig.block<2, 3>(row, first_pose + 3) = rho * dq_dh[i] * s.R_CW;
   }
-  *drho_drig = dx.row(2);
-  if (rho == 0) return;
-  *dp_drig = dp_dx * dx;
-  dp_drig->middleCols<3>(first_pose) -= first.camera->X_WC.linear() * Skew(d) / rho;
-  dp_drig->middleCols<3>(first_pose + 3) += Eigen::Matrix3d::Identity();
+  return by_rig;
+}
+
+// Chi-square of the residuals when the rig may be wrong too: in the directions of the pixels that no point can reach.
+double Consistency(const std::vector<Sighting>& sightings, const Eigen::Vector3d& d, double rho,
+                   const std::vector<Eigen::Matrix<double, 2, 3>>& dq_dx, const Eigen::MatrixXd& by_rig, const Eigen::MatrixXd& cov_rig) {
+  const auto n = static_cast<Eigen::Index>(sightings.size());
+  Eigen::MatrixXd J(2 * n, 3), E(2 * n, by_rig.cols());
+  Eigen::VectorXd residual(2 * n);
+  for (Eigen::Index i = 0; i < n; ++i) {
+    const Sighting& s = sightings[i];
+    const Eigen::Matrix2d root = s.weight.llt().matrixU();
+    Eigen::Vector2d q;
+    internal::ProjectLens(s.camera->camera.model, s.intrinsics.data(), Homogeneous(s, d, rho), &q, nullptr, nullptr);
+    residual.segment<2>(2 * i) = root * (q - s.q);
+    J.middleRows<2>(2 * i) = root * dq_dx[i];
+    E.middleRows<2>(2 * i) = root * by_rig.middleRows<2>(2 * i);
+  }
+  const Eigen::HouseholderQR<Eigen::MatrixXd> qr(J * J.colwise().norm().cwiseMax(1e-300).cwiseInverse().asDiagonal());
+  const Eigen::VectorXd z = (qr.householderQ().adjoint() * residual).tail(2 * n - 3);
+  const Eigen::MatrixXd F = (qr.householderQ().adjoint() * E).bottomRows(2 * n - 3);
+  Eigen::MatrixXd cov = F * cov_rig * F.transpose();
+  cov.diagonal().array() += 1;
+  return z.dot(cov.llt().solve(z));
 }
 
 void SetIntervals(TriangulatedPoint& point) {
@@ -239,11 +256,24 @@ TriangulatedPoint Triangulate(const CameraRig& rig, const std::vector<PixelObser
   }
   double variance = variance_rho;
   Eigen::Matrix<double, 3, Eigen::Dynamic> dp_drig;
+  point.consistency = point.chi_square;
   const bool with_rig = rig.covariance.size() > 0;
   if (with_rig || options.derivatives) {
-    Eigen::RowVectorXd drho_drig;
-    FollowRig(rig, sightings, d, rho, cov_x, dq_dx, dq_dh, dp_dx, &dp_drig, &drho_drig);
-    if (with_rig) variance += drho_drig * rig.covariance * drho_drig.transpose();
+    // The estimate follows the rig because its pixels stay.
+    const Eigen::MatrixXd by_rig = PixelsByRig(rig, sightings, d, rho, dq_dh);
+    Eigen::Matrix<double, 3, Eigen::Dynamic> dx_drig = Eigen::Matrix<double, 3, Eigen::Dynamic>::Zero(3, by_rig.cols());
+    for (std::size_t i = 0; i < sightings.size(); ++i)
+      dx_drig -= cov_x * dq_dx[i].transpose() * sightings[i].weight * by_rig.middleRows<2>(2 * static_cast<Eigen::Index>(i));
+    if (rho != 0) {
+      const int pose = FirstParameter(rig, sightings.front().index) + IntrinsicCount(sightings.front().camera->camera.model);
+      dp_drig = dp_dx * dx_drig;
+      dp_drig.middleCols<3>(pose) -= R_WC0 * Skew(d) / rho;
+      dp_drig.middleCols<3>(pose + 3) += Eigen::Matrix3d::Identity();
+    }
+    if (with_rig) {
+      variance += (dx_drig.row(2) * rig.covariance * dx_drig.row(2).transpose())(0);
+      point.consistency = Consistency(sightings, d, rho, dq_dx, by_rig, rig.covariance);
+    }
   }
   point.inverse_depth = rho;
   point.sd_inverse_depth = std::sqrt(variance);

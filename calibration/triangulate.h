@@ -28,6 +28,7 @@ struct TriangulatedPoint {
   double depth_lower68 = 0, depth_upper68 = 0, depth_lower95 = 0, depth_upper95 = 0;
   double chi_square = 0;  // of the reprojection, dof = 2 n - 3
   int dof = 0;
+  double consistency = 0;  // the same with the rig's covariance counted too: what tells whether the images are of one point
   // How the point follows the rig parameters, on request: the rig's error is common to all points, and the cross covariance of two points
   // is dp_drig_1 C dp_drig_2' with C the rig's covariance.
   Eigen::Matrix<double, 3, Eigen::Dynamic> dp_drig;

@@ -35,13 +35,14 @@ struct FrameEstimate {
 // The rig in W, its covariance with it. The world of the result is named `source`; gravity and slope of the old one are carried over.
 CameraRig MoveRig(const CameraRig& rig, const FrameEstimate& frame, const std::string& source);
 
-// Down, in the frame of the rig it was measured with.
+// Down, in the frame of the rig it was measured with (or in W).
 struct GravityEstimate {
   bool usable = false;
   std::string reason;
+  bool in_world = false;                               // given in W itself: the error of the frame is not added
   Eigen::Vector3d gravity = Eigen::Vector3d::UnitZ();  // unit vector, downwards
   Eigen::Matrix3d cov = Eigen::Matrix3d::Zero();       // total
-  Eigen::Matrix<double, 3, Eigen::Dynamic> cross;      // covariance with the rig's parameters; empty: none
+  Eigen::Matrix<double, 3, Eigen::Dynamic> dg_drig;    // how it follows the rig's parameters; empty: not at all
   double sd = 0;                                       // worst direction [rad]
   double chi_square = 0;                               // of the line
   int dof = 0;
@@ -86,6 +87,8 @@ FrameEstimate FrameGiven(const Eigen::Isometry3d& X_WA, double sd_rotation = 0, 
 GravityEstimate GravityFromPlumbLine(const CameraRig& rig, const std::vector<PixelObservation>& line);
 // A direction known in the frame of a camera (an accelerometer, a levelled camera), or in that of the rig (`camera` < 0).
 GravityEstimate GravityGiven(const CameraRig& rig, int camera, const Eigen::Vector3d& direction, double sd = 0);
+// Known in W: (0, 0, -1) for a levelled surface. `sd`: of each component of tilt [rad].
+GravityEstimate GravityInWorld(const Eigen::Vector3d& direction, double sd = 0);
 
 // W with its gravity. `gravity` is in frame A like `frame`.
 struct World {
@@ -135,14 +138,16 @@ struct RigidityCheck {
   bool usable = false;
   std::string reason;
   Eigen::Isometry3d motion = Eigen::Isometry3d::Identity();  // in W
-  std::vector<Eigen::Vector3d> residual;                     // after - motion * before [m]
-  double rms = 0;                                            // [m]
-  double expected_rms = 0;                                   // from the covariance [m]
-  double chi_square = 0;
+  std::vector<Eigen::Vector3d> residual;                     // after - motion * before; zero for points not measured [m]
+  double rms = 0, expected_rms = 0;                          // of the residuals, and from the covariance [m]
+  double chi_square = 0, p = 1;                              // of all residuals
   int dof = 0;
-  double p = 1;
-  bool rigid = true;       // p above the significance
-  double model_error = 0;  // rms beyond noise where not rigid [m]
+  // Of the part that is linear and quadratic in the place of the point: the field a wrong lens leaves.
+  double smooth_chi_square = 0, smooth_p = 1;
+  int smooth_dof = 0;
+  double smooth_rms = 0;   // of the fitted smooth field [m]
+  bool rigid = true;       // both p above the significance
+  double model_error = 0;  // where not rigid: rms beyond noise [m]
   std::string verdict;     // plain words
 };
 RigidityCheck CheckRigidity(const CameraRig& rig, const std::vector<std::vector<PixelObservation>>& before,

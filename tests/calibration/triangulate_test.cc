@@ -253,5 +253,23 @@ TEST(Triangulate, ChiSquareHasItsMean) {
   EXPECT_NEAR(sum / kSamples, 5, 4 * std::sqrt(2 * 5.0 / kSamples));
 }
 
+// With a rig that is wrong within its covariance the residuals are larger than the pixels' noise, and known to be.
+TEST(Triangulate, ConsistencyCountsTheRig) {
+  std::mt19937_64 random(22);
+  const CameraRig truth = SideBySide(0.5, 2, 3);
+  const Eigen::MatrixXd cov = scene::TypicalCovariance(truth, 0.5), root = scene::Root(cov);
+  double with_rig = 0, pixels = 0;
+  constexpr int kSamples = 1000;
+  for (int k = 0; k < kSamples; ++k) {
+    CameraRig rig = Moved(truth, root * scene::Normals(static_cast<int>(cov.rows()), random));
+    rig.covariance = cov;
+    const auto p = Triangulate(rig, Observe(truth, {0, 0.1, 2}, 0.1, random));
+    with_rig += p.consistency / kSamples;
+    pixels += p.chi_square / kSamples;
+  }
+  EXPECT_NEAR(with_rig, 3, 4 * std::sqrt(6.0 / kSamples));
+  EXPECT_GT(pixels, 6);
+}
+
 }  // namespace
 }  // namespace impactlab
