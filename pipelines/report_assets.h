@@ -1,10 +1,12 @@
 #pragma once
-// Style sheet and script of the report, compiled in from pipelines/assets. Private to the report.
+// Style sheet and script of the pages, compiled in from pipelines/assets. Private to the pages.
 
 #include <string_view>
 
 namespace impactlab::internal {
 
 extern const std::string_view kReportStyle, kReportScript;
+// Of the calibration page: its own rules, and the view of the rig in space.
+extern const std::string_view kRigStyle, kRigScript;
 
 }  // namespace impactlab::internal

@@ -9,11 +9,6 @@
 namespace impactlab::internal {
 namespace {
 
-std::string Tile(const std::string& label, const std::string& value, const std::string& note) {
-  return fmt::format("<div class=\"tile\"><dt>{}</dt><dd><span class=\"big\">{}</span><span class=\"note\">{}</span></dd></div>", label,
-                     value, note);
-}
-
 std::string ParameterTile(const ParameterEstimate& p, const std::string& what) {
   if (!p.identifiable) {
     const std::string bounds = Range(p.lower95, p.upper95, p.sd, 0);

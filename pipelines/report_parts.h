@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "pipelines/report_html.h"
+#include "pipelines/report_page.h"
 #include "pipelines/report_plot.h"
 #include "pipelines/run.h"
 
@@ -28,12 +29,6 @@ struct ReportContext {
   int Code(const std::string& recording, int impact) const;  // EventCode; -1 for a recording the run does not hold
 };
 ReportContext MakeContext(const RunResult& run, bool interactive);
-
-struct Section {
-  std::string id, title;
-  std::string html;
-  std::vector<Figure> figures;  // drawn by the page's script
-};
 
 std::string HeadHtml(const ReportContext& context);
 Section FitSection(const ReportContext& context);

@@ -192,28 +192,36 @@ Series Contour(const std::vector<double>& x, const std::vector<double>& y, const
   return s;
 }
 
+std::string Base64(std::string_view bytes) {
+  static constexpr char kDigits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+  const auto byte = [&](std::size_t i) { return static_cast<std::uint32_t>(static_cast<unsigned char>(bytes[i])); };
+  std::string out;
+  out.reserve(4 * (bytes.size() + 2) / 3);
+  for (std::size_t i = 0; i < bytes.size(); i += 3) {
+    const std::size_t n = std::min<std::size_t>(3, bytes.size() - i);
+    std::uint32_t word = byte(i) << 16;
+    if (n > 1) word |= byte(i + 1) << 8;
+    if (n > 2) word |= byte(i + 2);
+    for (std::size_t k = 0; k < 4; ++k) out += k <= n ? kDigits[(word >> (18 - 6 * k)) & 63] : '=';
+  }
+  return out;
+}
+
 Packed Pack(const std::vector<double>& values) {
   Extent extent;
   for (const double v : values) extent.Add(v);
   Packed packed;
   if (!extent.empty()) packed.lower = extent.lower, packed.upper = extent.upper;
   const double span = packed.upper - packed.lower;
-  std::vector<std::uint8_t> bytes;
-  bytes.reserve(2 * values.size() + 2);
+  std::string bytes;
+  bytes.reserve(2 * values.size());
   for (const double v : values) {
     std::uint16_t code = 0xFFFF;
     if (std::isfinite(v)) code = span > 0 ? static_cast<std::uint16_t>(std::lround(65534 * ((v - packed.lower) / span))) : std::uint16_t{0};
-    bytes.push_back(static_cast<std::uint8_t>(code & 0xFF));
-    bytes.push_back(static_cast<std::uint8_t>(code >> 8));
+    bytes += static_cast<char>(code & 0xFF);
+    bytes += static_cast<char>(code >> 8);
   }
-  static constexpr char kDigits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-  for (std::size_t i = 0; i < bytes.size(); i += 3) {
-    const std::size_t n = std::min<std::size_t>(3, bytes.size() - i);
-    std::uint32_t word = static_cast<std::uint32_t>(bytes[i]) << 16;
-    if (n > 1) word |= static_cast<std::uint32_t>(bytes[i + 1]) << 8;
-    if (n > 2) word |= bytes[i + 2];
-    for (std::size_t k = 0; k < 4; ++k) packed.base64 += k <= n ? kDigits[(word >> (18 - 6 * k)) & 63] : '=';
-  }
+  packed.base64 = Base64(bytes);
   return packed;
 }
 

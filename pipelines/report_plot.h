@@ -5,6 +5,7 @@
 #include <Eigen/Core>
 #include <limits>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace impactlab::internal {
@@ -70,6 +71,9 @@ Series Histogram(const std::vector<double>& values, double lower, double upper, 
 // Lines where a function on a grid equals `level` (marching squares); pieces are separated by NaN. Rows of `f` belong to x.
 Series Contour(const std::vector<double>& x, const std::vector<double>& y, const Eigen::MatrixXd& f, double level, std::string name,
                int colour);
+
+// Base-64 of bytes, for data URLs.
+std::string Base64(std::string_view bytes);
 
 // Base-64 of numbers quantised to 16 bits between their least and greatest value; 0xFFFF stands for a value that is not finite.
 struct Packed {

@@ -3,43 +3,19 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <atomic>
 #include <chrono>
 #include <map>
-#include <thread>
 
 #include "data/atomic_file.h"
 #include "data/error.h"
 #include "data/progress.h"
 #include "data/provenance.h"
 #include "pipelines/interrupt.h"
+#include "pipelines/parallel.h"
 #include "pipelines/tables.h"
 
 namespace impactlab {
 namespace {
-
-// Runs work(i) for i in [0, n) on several threads. The first exception is rethrown when all have stopped.
-template <typename Work>
-void ForEachIndex(std::size_t n, int threads, const Work& work) {
-  std::atomic<std::size_t> next = 0;
-  std::exception_ptr fault;
-  std::atomic<bool> stop = false;
-  const auto loop = [&] {
-    for (std::size_t i = next++; i < n && !stop; i = next++) {
-      try {
-        work(i);
-      } catch (...) {
-        if (!stop.exchange(true)) fault = std::current_exception();
-      }
-    }
-  };
-  const unsigned wanted = threads > 0 ? static_cast<unsigned>(threads) : std::max(1u, std::thread::hardware_concurrency());
-  std::vector<std::jthread> pool;
-  for (unsigned k = 1; k < std::min<std::size_t>(wanted, n); ++k) pool.emplace_back(loop);
-  loop();
-  pool.clear();
-  if (fault) std::rethrow_exception(fault);
-}
 
 // A recording that could not be read, as an event that says why.
 ImpactEvent BadRecording(const std::string& name, const std::string& detail) {

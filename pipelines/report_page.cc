@@ -1,0 +1,105 @@
+#include "pipelines/report_page.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cctype>
+
+#include "data/atomic_file.h"
+#include "data/error.h"
+#include "pipelines/report_assets.h"
+#include "pipelines/report_html.h"
+
+namespace impactlab::internal {
+namespace {
+
+std::string Navigation(const std::vector<Section>& sections) {
+  std::string items = "<li><a href=\"#result\">Result</a></li>";
+  for (const Section& section : sections) items += fmt::format("<li><a href=\"#{}\">{}</a></li>", section.id, Escape(section.title));
+  return "<nav aria-label=\"Sections\"><ul>" + items + "</ul></nav>\n";
+}
+
+std::string FiguresJson(const std::vector<Section>& sections) {
+  std::string json = "[";
+  for (const Section& section : sections)
+    for (const Figure& figure : section.figures) json += (json.size() > 1 ? "," : "") + ToJson(figure);
+  return json + "]";
+}
+
+void WriteData(AtomicFile& out, const std::string& id, const std::string& json) {
+  out.Write("<script type=\"application/json\" id=\"" + id + "\">" + ScriptSafe(json) + "</script>\n");
+}
+
+}  // namespace
+
+std::string ReadPlotLibrary(const std::filesystem::path& path) {
+  std::error_code error;
+  if (path.empty() || !std::filesystem::is_regular_file(path, error) || error) return {};
+  std::string text;
+  try {
+    text = ReadFile(path, std::size_t{16} << 20);
+  } catch (const DataError&) {
+    return {};  // a report without interactive plots is better than none
+  }
+  // Nothing inside the script may end its element.
+  std::string lower(text.size(), '\0');
+  std::transform(text.begin(), text.end(), lower.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  std::string out;
+  std::size_t from = 0;
+  for (std::size_t at; (at = lower.find("</script", from)) != std::string::npos; from = at + 1) out += text.substr(from, at - from) + "<\\";
+  return from == 0 ? text : out + text.substr(from);
+}
+
+std::string Tile(const std::string& label, const std::string& value, const std::string& note) {
+  return fmt::format("<div class=\"tile\"><dt>{}</dt><dd><span class=\"big\">{}</span><span class=\"note\">{}</span></dd></div>", label,
+                     value, note);
+}
+
+void WritePage(const std::filesystem::path& path, const Page& page, const std::string& library) {
+  const bool interactive = !library.empty();
+  AtomicFile out(path);
+  // The policy forbids the page every request: it is complete as it is.
+  out.Write(
+      fmt::format("<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n<meta name=\"viewport\" "
+                  "content=\"width=device-width, initial-scale=1\">\n"
+                  "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'; script-src "
+                  "'unsafe-inline'; img-src "
+                  "data: blob:\">\n<meta name=\"color-scheme\" content=\"light dark\">\n<link rel=\"icon\" href=\"data:,\">\n<title>{}"
+                  "</title>\n<style>\n",
+                  Escape(page.title)));
+  out.Write(kReportStyle);
+  for (const std::string_view style : page.styles) out.Write(style);
+  out.Write("</style>\n</head>\n<body>\n<a class=\"skip\" href=\"#main\">Skip to the content</a>\n");
+  out.Write(Navigation(page.sections));
+  out.Write("<main id=\"main\">\n");
+  out.Write(page.head);
+  if (!interactive)
+    out.Write(
+        "<p class=\"notice\">The plotting library was not installed when this page was written, so its plots are static drawings.</p>\n");
+  for (const Section& section : page.sections) {
+    out.Write(fmt::format("<section id=\"{0}\" aria-labelledby=\"{0}-title\"><h2 id=\"{0}-title\">{1}</h2>\n", section.id,
+                          Escape(section.title)));
+    out.Write(section.html);
+    out.Write("</section>\n");
+  }
+  out.Write("</main>\n");
+  for (const auto& [id, json] : page.data) WriteData(out, id, json);
+  for (const std::string_view script : page.scripts) {
+    out.Write("<script>\n");
+    out.Write(script);
+    out.Write("</script>\n");
+  }
+  if (interactive) {
+    WriteData(out, "figure-data", FiguresJson(page.sections));
+    WriteData(out, "recording-data", page.recordings);
+    out.Write("<script>\n");
+    out.Write(library);
+    out.Write("\n</script>\n<script>\n");
+    out.Write(kReportScript);
+    out.Write("</script>\n");
+  }
+  out.Write("</body>\n</html>\n");
+  out.Commit();
+}
+
+}  // namespace impactlab::internal
