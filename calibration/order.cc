@@ -248,7 +248,6 @@ RigStart ChainCameras(CalibrationProblem& problem, MonoPoses& X_CG, bool fix) {
     for (int c = 0; c < n_cameras; ++c)
       if (X_CG[s][c] && start.X_WC[c]) seeing.push_back(c);
     if (seeing.size() < 2) continue;
-    int best = -1;
     std::size_t best_support = 0;
     std::vector<char> agrees(n_cameras, 0);
     for (const int a : seeing) {
@@ -260,7 +259,7 @@ RigStart ChainCameras(CalibrationProblem& problem, MonoPoses& X_CG, bool fix) {
         with[b] = Disagreement(expected, *X_CG[s][b], 2 * distance) < 1;
         support += with[b];
       }
-      if (support > best_support) best = a, best_support = support, agrees = with;
+      if (support > best_support) best_support = support, agrees = with;
     }
     if (best_support == seeing.size()) continue;
     ++start.disagreeing;

@@ -130,7 +130,9 @@ TEST(Calibrate, ListsOutliersAndLeavesThemOut) {
     for (const ViewResult& view : shot.views)
       for (const PointResidual& point : view.points) {
         listed += point.outlier;
-        if (point.outlier) EXPECT_GT(point.residual.norm(), 0.5);
+        if (point.outlier) {
+          EXPECT_GT(point.residual.norm(), 0.5);
+        }
       }
   EXPECT_EQ(listed, result.n_outliers);
 }
