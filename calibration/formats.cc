@@ -205,6 +205,7 @@ std::optional<RigFormat> Recognise(const std::filesystem::path& path, const std:
   if (extension == ".toml") return RigFormat::kAniposelib;
   if (HasLine(text, "schema:")) return RigFormat::kImpactLab;
   if (HasLine(text, "cam0:")) return RigFormat::kKalibr;
+  if (HasLine(text, "camera_matrix:")) return RigFormat::kOpenCv;
   if (HasLine(text, "[cam_")) return RigFormat::kAniposelib;
   if (start.find_first_not_of("0123456789+-.eE,;\t\r\n ") == start.npos && start.find_first_of("0123456789") != start.npos) {
     return RigFormat::kDlt;

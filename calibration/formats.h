@@ -20,7 +20,7 @@ namespace impactlab {
 
 enum class RigFormat {
   kImpactLab,   // rig.yaml
-  kOpenCv,      // cv::FileStorage, YAML, XML or JSON by the extension
+  kOpenCv,      // cv::FileStorage, YAML, XML or JSON by the extension; reads ROS's camera files too
   kKalibr,      // camchain.yaml
   kMrcal,       // .cameramodel, one file a camera; a rig is a folder of them
   kAniposelib,  // calibration.toml

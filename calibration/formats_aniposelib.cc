@@ -1,10 +1,19 @@
 // aniposelib's calibration.toml: a table a camera; rotation vector and translation take points of the world to the camera.
 
 #include <fmt/format.h>
-#include <toml++/toml.h>
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
+#include <stdexcept>
+
+// toml++ asserts some of what a file can get wrong, and assumes it where NDEBUG is set. Here a broken assertion is one more bad file.
+[[noreturn]] static void RefuseToml() { throw std::logic_error("toml++"); }
+#undef NDEBUG
+#undef TOML_HEADER_ONLY
+#undef TOML_SHARED_LIB
+#define TOML_HEADER_ONLY 1
+#define TOML_ASSERT(expression) (static_cast<bool>(expression) ? void() : RefuseToml())
+#include <toml++/toml.h>
 
 #include "calibration/formats_internal.h"
 #include "data/error.h"
@@ -77,6 +86,8 @@ CameraRig ReadAniposelib(const std::string& text, const std::string& name, const
     for (const std::string& key : keys) rig.cameras.push_back(ReadTable(*root[key].as_table(), name + ": " + key, options));
   } catch (const toml::parse_error& error) {
     RefuseFile(fmt::format("{}:{}", name, error.source().begin.line), Excerpt(error.description()), "TOML that can be parsed");
+  } catch (const std::logic_error&) {
+    RefuseFile(name, "broken TOML", "TOML that can be parsed");
   }
   if (rig.cameras.empty()) RefuseFile(name, "no cameras", "tables [cam_0], [cam_1], ...");
   return rig;

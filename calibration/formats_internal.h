@@ -46,6 +46,8 @@ double LengthUnit(const RigReadOptions& options, double of_file = 1);
 CameraRig RelativeToFirst(const CameraRig& rig, const RigWriteOptions& options, const char* format, const char* others);
 bool FirstAtOrigin(const CameraRig& rig);
 
+// An OpenCV file storage (YAML, XML or JSON) as a tree; a matrix is a map with the list `data`.
+nlohmann::json ParseStorage(const std::string& text, const std::string& name);
 CameraRig ReadOpenCv(const std::string& text, const std::string& name, const RigReadOptions& options);
 std::string WriteOpenCv(const CameraRig& rig, const std::filesystem::path& path);
 CameraRig ReadKalibr(const std::string& text, const std::string& name, const RigReadOptions& options);

@@ -24,6 +24,7 @@ constexpr int kMaxDepth = 6;
 
 template <typename T>
 void Fill(json& rows, const matvar_t& variable, std::size_t n_rows, std::size_t n_columns) {
+  if (variable.nbytes < n_rows * n_columns * sizeof(T)) return;  // the sizes in a spoilt file need not agree
   const T* data = static_cast<const T*>(variable.data);
   for (std::size_t i = 0; i < n_rows; ++i) {
     json row = json::array();
@@ -49,6 +50,7 @@ json FromMat(matvar_t& variable, int depth) {
   if (rows > 64 || columns > 64 || rows * columns == 0) return nullptr;
   if (variable.class_type == MAT_C_CHAR) {
     std::string text;
+    if (variable.data_size < 1 || variable.nbytes < rows * columns * static_cast<std::size_t>(variable.data_size)) return nullptr;
     for (std::size_t i = 0; i < rows * columns; ++i) {
       if (variable.data_size == 1) text += static_cast<const char*>(variable.data)[i];
       if (variable.data_size == 2) text += static_cast<char>(static_cast<const std::uint16_t*>(variable.data)[i] & 0x7f);
@@ -66,12 +68,15 @@ json FromMat(matvar_t& variable, int depth) {
       Fill<float>(list, variable, rows, columns);
       break;
     case MAT_C_UINT8:
+      if (variable.data_type != MAT_T_UINT8) return nullptr;
       Fill<std::uint8_t>(list, variable, rows, columns);
       break;
     case MAT_C_INT32:
+      if (variable.data_type != MAT_T_INT32) return nullptr;
       Fill<std::int32_t>(list, variable, rows, columns);
       break;
     case MAT_C_UINT32:
+      if (variable.data_type != MAT_T_UINT32) return nullptr;
       Fill<std::uint32_t>(list, variable, rows, columns);
       break;
     default:

@@ -1,13 +1,13 @@
 // cv::FileStorage: YAML, XML or JSON. Layouts: one camera (camera_matrix, distortion_coefficients), a stereo pair (M1, D1, M2, D2, R, T;
 // R and T take points of camera 1 to camera 2), and n cameras (nCameras, camera_matrix_I, camera_distortion_I, camera_pose_I: world to
-// camera), the names of OpenCV's own multi-camera calibration.
+// camera), the names of OpenCV's own multi-camera calibration. ROS's camera files are the first layout in plain YAML.
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cctype>
 #include <cmath>
-#include <initializer_list>
+#include <nlohmann/json.hpp>
 #include <opencv2/core.hpp>
 #include <opencv2/core/persistence.hpp>
 
@@ -19,106 +19,91 @@
 namespace impactlab::internal {
 namespace {
 
+using nlohmann::json;
+
 struct Storage {
-  cv::FileStorage storage;
   std::string name;
+  json root;
 
-  Storage(const std::string& text, const std::string& file) : name(file) {
-    bool opened = false;
-    if (text.find('\0') != text.npos) RefuseFile(file, "binary bytes", "an OpenCV file storage");
-    try {
-      opened = storage.open(text, cv::FileStorage::READ | cv::FileStorage::MEMORY);
-    } catch (const cv::Exception& error) {
-      RefuseFile(file, Excerpt(error.err), "an OpenCV file storage that can be parsed");
-    }
-    if (!opened || !storage.root().isMap()) RefuseFile(file, "no keys", "an OpenCV file storage");
-  }
+  Storage(const std::string& text, const std::string& file) : name(file), root(ParseStorage(text, file)) {}
 
-  // The first of several spellings that is there.
-  cv::FileNode Find(std::initializer_list<const char*> keys) const {
-    for (const char* key : keys) {
-      if (cv::FileNode node = storage[key]; !node.empty()) return node;
+  // The first of several spellings that is there; empty when none is.
+  std::string Find(const std::vector<std::string>& keys) const {
+    for (const std::string& key : keys) {
+      if (root.contains(key)) return key;
     }
     return {};
   }
-  cv::FileNode Need(std::initializer_list<const char*> keys) const {
-    cv::FileNode node = Find(keys);
-    if (node.empty()) RefuseFile(fmt::format("{}: {}", name, *keys.begin()), "nothing", "this key is required");
-    return node;
+  std::string Need(const std::vector<std::string>& keys) const {
+    const std::string key = Find(keys);
+    if (key.empty()) RefuseFile(fmt::format("{}: {}", name, keys.front()), "nothing", "this key is required");
+    return key;
   }
+  std::string Where(const std::string& key) const { return name + ": " + key; }
 
-  double Number(const cv::FileNode& node) const {
-    const double value = node.isInt() || node.isReal() ? static_cast<double>(node) : NAN;
-    if (!std::isfinite(value)) RefuseFile(fmt::format("{}: {}", name, node.name()), "something else", "a finite number");
-    return value;
-  }
+  double Number(const std::string& key) const { return NumberAt(root.at(key), Where(key)); }
 
   // Numbers of a matrix, or of a plain list, row by row.
-  std::vector<double> Numbers(const cv::FileNode& node) const {
-    const cv::FileNode data = node.isMap() ? node["data"] : node;
-    if (!data.isSeq() || data.size() > 64) RefuseFile(fmt::format("{}: {}", name, node.name()), "something else", "a small matrix");
-    std::vector<double> values;
-    for (const cv::FileNode& item : data) {
-      if (!item.isInt() && !item.isReal()) RefuseFile(fmt::format("{}: {}", name, node.name()), "something else", "a matrix of numbers");
-      values.push_back(static_cast<double>(item));
-      if (!std::isfinite(values.back())) RefuseFile(fmt::format("{}: {}", name, node.name()), "a number that is not finite", "numbers");
-    }
-    return values;
+  std::vector<double> Numbers(const std::string& key) const {
+    const json& value = root.at(key);
+    return NumbersAt(value.is_object() ? ValueAt(value, "data", Where(key)) : value, Where(key));
   }
-
-  Eigen::Matrix3d Matrix(const cv::FileNode& node) const {
-    const auto values = Numbers(node);
-    if (values.size() != 9)
-      RefuseFile(fmt::format("{}: {}", name, node.name()), fmt::format("{} numbers", values.size()), "a 3 x 3 matrix");
-    return Eigen::Map<const Eigen::Matrix<double, 3, 3, Eigen::RowMajor>>(values.data());
-  }
-
-  bool Fisheye(const std::string& suffix) const {
-    const cv::FileNode flag = storage["fisheye_model" + suffix], word = storage["camera_model" + suffix];
-    if (!word.empty()) {
-      const std::string model = word.isString() ? static_cast<std::string>(word) : "";
-      if (model != "pinhole" && model != "fisheye") RefuseFile(name + ": camera_model" + suffix, Excerpt(model), "pinhole | fisheye");
-      return model == "fisheye";
-    }
-    return !flag.empty() && Number(flag) != 0;
-  }
-
-  int Size(std::initializer_list<const char*> keys, int given) const {
-    const cv::FileNode node = Find(keys);
-    return node.empty() ? given : SizeAt(Number(node), fmt::format("{}: {}", name, node.name()));
+  Eigen::Matrix3d Matrix(const std::string& key) const {
+    const json& value = root.at(key);
+    return Matrix3At(value.is_object() ? ValueAt(value, "data", Where(key)) : value, Where(key));
   }
 
   std::string Text(const std::string& key, const std::string& otherwise) const {
-    const cv::FileNode node = storage[key];
-    return node.isString() ? static_cast<std::string>(node) : otherwise;
+    return root.contains(key) && root.at(key).is_string() ? root.at(key).get<std::string>() : otherwise;
+  }
+
+  bool Fisheye(const std::string& suffix) const {
+    const std::string flag = "fisheye_model" + suffix, word = "camera_model" + suffix, ros = "distortion_model" + suffix;
+    if (root.contains(word)) {
+      const std::string model = Text(word, "");
+      if (model != "pinhole" && model != "fisheye") RefuseFile(Where(word), Excerpt(model), "pinhole | fisheye");
+      return model == "fisheye";
+    }
+    if (root.contains(ros) && !root.contains(flag)) {
+      const std::string model = Text(ros, "");
+      if (model != "plumb_bob" && model != "rational_polynomial" && model != "equidistant") {
+        RefuseFile(Where(ros), Excerpt(model), "plumb_bob | rational_polynomial | equidistant");
+      }
+      return model == "equidistant";
+    }
+    return root.contains(flag) && Number(flag) != 0;
+  }
+
+  int Size(const std::vector<std::string>& keys, int given) const {
+    const std::string key = Find(keys);
+    return key.empty() ? given : SizeAt(Number(key), Where(key));
   }
 };
 
-RigCamera Item(const Storage& file, const cv::FileNode& matrix, const cv::FileNode& distortion, const std::string& label, bool fisheye,
-               int width, int height, const RigReadOptions& options) {
+RigCamera MakeItem(const Storage& file, const std::string& matrix, const std::string& distortion, const std::string& label, bool fisheye,
+                   int width, int height, const RigReadOptions& options) {
   RigCamera item;
   item.name = label;
   const auto coefficients = distortion.empty() ? std::vector<double>(fisheye ? 4 : 0) : file.Numbers(distortion);
-  item.camera =
-      CameraFromMatrix(file.name + ": " + matrix.name(), file.Matrix(matrix), coefficients, fisheye, width, height, options.max_skew);
+  item.camera = CameraFromMatrix(file.Where(matrix), file.Matrix(matrix), coefficients, fisheye, width, height, options.max_skew);
   return item;
 }
 
 CameraRig ReadMany(const Storage& file, const RigReadOptions& options) {
-  const double count = file.Number(file.Need({"nCameras"}));
+  const double count = file.Number("nCameras");
   if (!(count >= 1 && count <= 1000) || count != std::floor(count)) RefuseFile(file.name + ": nCameras", FormatNumber(count), "1 to 1000");
   CameraRig rig;
   for (int i = 0; i < static_cast<int>(count); ++i) {
     const auto key = [&](const char* stem) { return fmt::format("{}_{}", stem, i); };
-    const int width = file.Size({key("image_width").c_str(), "image_width"}, options.width);
-    const int height = file.Size({key("image_height").c_str(), "image_height"}, options.height);
-    if (!file.storage[key("xi")].empty() && file.Number(file.storage[key("xi")]) != 0) {
+    const int width = file.Size({key("image_width"), "image_width"}, options.width);
+    const int height = file.Size({key("image_height"), "image_height"}, options.height);
+    if (file.root.contains(key("xi")) && file.Number(key("xi")) != 0) {
       RefuseFile(fmt::format("{}: {}", file.name, key("xi")), "an omnidirectional (Mei) model", "a pinhole or fisheye model");
     }
     RigCamera item =
-        Item(file, file.Need({key("camera_matrix").c_str()}), file.Find({key("camera_distortion").c_str()}),
-             file.Text(key("camera_name"), fmt::format("camera{}", i)), file.Fisheye(fmt::format("_{}", i)), width, height, options);
-    const auto pose = file.Numbers(file.Need({key("camera_pose").c_str()}));
+        MakeItem(file, file.Need({key("camera_matrix")}), file.Find({key("camera_distortion")}),
+                 file.Text(key("camera_name"), fmt::format("camera{}", i)), file.Fisheye(fmt::format("_{}", i)), width, height, options);
+    const auto pose = file.Numbers(file.Need({key("camera_pose")}));
     const std::string where = fmt::format("{}: {}", file.name, key("camera_pose"));
     if (pose.size() != 16) RefuseFile(where, fmt::format("{} numbers", pose.size()), "a 4 x 4 matrix, world to camera");
     const Eigen::Map<const Eigen::Matrix<double, 4, 4, Eigen::RowMajor>> T(pose.data());
@@ -133,10 +118,10 @@ CameraRig ReadStereo(const Storage& file, const RigReadOptions& options) {
   const int width = file.Size({"image_width", "image_Width"}, options.width);
   const int height = file.Size({"image_height", "image_Height"}, options.height);
   const bool fisheye = file.Fisheye("");
-  rig.cameras.push_back(Item(file, file.Need({"M1", "K1", "cameraMatrix1"}), file.Find({"D1", "distCoeffs1"}),
-                             file.Text("camera_name_1", "camera1"), fisheye, width, height, options));
-  rig.cameras.push_back(Item(file, file.Need({"M2", "K2", "cameraMatrix2"}), file.Find({"D2", "distCoeffs2"}),
-                             file.Text("camera_name_2", "camera2"), fisheye, width, height, options));
+  rig.cameras.push_back(MakeItem(file, file.Need({"M1", "K1", "cameraMatrix1"}), file.Find({"D1", "distCoeffs1"}),
+                                 file.Text("camera_name_1", "camera1"), fisheye, width, height, options));
+  rig.cameras.push_back(MakeItem(file, file.Need({"M2", "K2", "cameraMatrix2"}), file.Find({"D2", "distCoeffs2"}),
+                                 file.Text("camera_name_2", "camera2"), fisheye, width, height, options));
   std::optional<Storage> other;
   if (!options.extrinsics.empty()) {
     try {
@@ -144,7 +129,7 @@ CameraRig ReadStereo(const Storage& file, const RigReadOptions& options) {
     } catch (const DataError& error) {
       throw ConfigError(error.what());
     }
-  } else if (file.Find({"R"}).empty()) {
+  } else if (!file.root.contains("R")) {
     RefuseFile(file.name + ": R", "nothing", "R and T, here or in the file of extrinsics");
   }
   const Storage& poses = other ? *other : file;
@@ -173,21 +158,17 @@ cv::Mat DistortionMat(const Camera& camera) {
 }  // namespace
 
 CameraRig ReadOpenCv(const std::string& text, const std::string& name, const RigReadOptions& options) {
-  try {
-    const Storage file(text, name);
-    if (!file.Find({"nCameras"}).empty()) return ReadMany(file, options);
-    if (!file.Find({"M1", "K1", "cameraMatrix1"}).empty()) return ReadStereo(file, options);
-    const cv::FileNode matrix = file.Find({"camera_matrix", "cameraMatrix", "Camera_Matrix", "K"});
-    if (matrix.empty()) RefuseFile(name, "no camera in this OpenCV file", "keys camera_matrix, M1 and M2, or nCameras");
-    CameraRig rig;
-    rig.cameras.push_back(Item(file, matrix, file.Find({"distortion_coefficients", "distCoeffs", "Distortion_Coefficients", "D"}),
-                               file.Text("camera_name", std::filesystem::path(name).stem().string()), file.Fisheye(""),
-                               file.Size({"image_width", "image_Width"}, options.width),
-                               file.Size({"image_height", "image_Height"}, options.height), options));
-    return rig;
-  } catch (const cv::Exception& error) {
-    RefuseFile(name, Excerpt(error.err), "an OpenCV file storage of cameras");
-  }
+  const Storage file(text, name);
+  if (file.root.contains("nCameras")) return ReadMany(file, options);
+  if (!file.Find({"M1", "K1", "cameraMatrix1"}).empty()) return ReadStereo(file, options);
+  const std::string matrix = file.Find({"camera_matrix", "cameraMatrix", "Camera_Matrix", "K"});
+  if (matrix.empty()) RefuseFile(name, "no camera in this OpenCV file", "keys camera_matrix, M1 and M2, or nCameras");
+  CameraRig rig;
+  rig.cameras.push_back(MakeItem(file, matrix, file.Find({"distortion_coefficients", "distCoeffs", "Distortion_Coefficients", "D"}),
+                                 file.Text("camera_name", std::filesystem::path(name).stem().string()), file.Fisheye(""),
+                                 file.Size({"image_width", "image_Width"}, options.width),
+                                 file.Size({"image_height", "image_Height"}, options.height), options));
+  return rig;
 }
 
 std::string WriteOpenCv(const CameraRig& rig, const std::filesystem::path& path) {

@@ -252,6 +252,21 @@ TEST(Formats, GoldenOpenCvSingleXmlAndFisheye) {
   EXPECT_NEAR((*Project(rig.cameras[0].camera, {1, 0, 1})).x(), 320 + 300 * theta * (1 + 0.01 * theta * theta), 1e-10);
 }
 
+TEST(Formats, GoldenRosCameraFile) {
+  TemporaryFolder folder;
+  const std::string text =
+      "image_width: 640\nimage_height: 480\ncamera_name: narrow\ncamera_matrix:\n  rows: 3\n  cols: 3\n"
+      "  data: [500.0, 0.0, 320.0, 0.0, 500.0, 240.0, 0.0, 0.0, 1.0]\ndistortion_model: plumb_bob\n"
+      "distortion_coefficients:\n  rows: 1\n  cols: 5\n  data: [0.1, 0.0, 0.01, 0.0, 0.0]\n";
+  Put(folder / "ost.yaml", text);
+  const CameraRig rig = ReadRig(folder / "ost.yaml");
+  ASSERT_EQ(rig.cameras.size(), 1u);
+  EXPECT_EQ(rig.cameras[0].name, "narrow");
+  EXPECT_LT((*Project(rig.cameras[0].camera, kPoint) - kFirst).norm(), 1e-10);
+  Put(folder / "ost.yaml", text.substr(0, text.find("plumb")) + "mystery" + text.substr(text.find("plumb") + 9));
+  EXPECT_NE(MessageOf<ConfigError>([&] { ReadRig(folder / "ost.yaml"); }).find("mystery"), std::string::npos);
+}
+
 TEST(Formats, GoldenKalibr) {
   TemporaryFolder folder;
   Put(folder / "camchain.yaml", kKalibr);
@@ -566,13 +581,13 @@ TEST(Formats, RefusalsNameWhatIsWrong) {
   refused("a.yml", Replaced(kStereoYaml, "500., 0., 320.", "-500., 0., 320."), {"M1", "fx"});
   refused("a.yml", Replaced(kStereoYaml, "0., -1., 0., 1.,", "0., 1., 0., 1.,"), {"R", "rotation"});
   refused("a.yml", Replaced(kStereoYaml, "[ 0.1, 0., 0.01", "[ -8., 0., 0.01"), {"folds inside the image"});
-  refused("a.yml", Replaced(kStereoYaml, "[ 0.1, 0., 0.01", "[ .Nan, 0., 0.01"), {"D1", "not finite"});
+  refused("a.yml", Replaced(kStereoYaml, "[ 0.1, 0., 0.01", "[ .Nan, 0., 0.01"), {"D1", "finite number"});
   refused("a.yml", Replaced(kStereoYaml, "image_width: 640", "image_width: 640.5"), {"image_width"});
   refused("a.yml", Replaced(kStereoYaml, "0., 0., 0. ]\nR:", "0., 0., 0.1 ]\nR:"), {"tilted"});
   refused("a.yml", "%YAML:1.0\n---\nimages:\n  - a.jpg\n", {"no camera"});
   refused("a.xml", "<?xml version=\"1.0\"?>\n<opencv_storage>\n<imagelist>\n\"left01.jpg\"\n</imagelist>\n</opencv_storage>\n",
           {"no camera"});
-  refused("a.xml", "<?xml version=\"1.0\"?>\n<opencv_storage>\n<image", {"parsed"});
+  refused("a.xml", "<?xml version=\"1.0\"?>\n<opencv_storage>\n<image", {"stays open"});
   refused("a.yaml", Replaced(kKalibr, "camera_model: pinhole", "camera_model: omni"), {"camera_model", "omni"});
   refused("a.yaml", Replaced(kKalibr, "radtan", "fov"), {"distortion_model", "fov"});
   refused("a.yaml", Replaced(kKalibr, "cam1:", "cam2:"), {"cam1"});

@@ -55,7 +55,7 @@ CameraRig RandomRig(Random& random, int n, bool covariance) {
 
 template <typename T>
 bool SameBits(const T& a, const T& b) {
-  return a.size() == b.size() && std::memcmp(a.data(), b.data(), sizeof(a.data()[0]) * a.size()) == 0;
+  return a.size() == b.size() && (a.size() == 0 || std::memcmp(a.data(), b.data(), sizeof(a.data()[0]) * a.size()) == 0);
 }
 
 void ExpectSame(const CameraRig& a, const CameraRig& b) {
