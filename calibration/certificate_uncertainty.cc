@@ -188,6 +188,7 @@ Eigen::Isometry3d FitMotion(const Camera& first, const Camera& second, const std
 double WeightedChiSquareTail(const Eigen::VectorXd& weights, double x) {
   const double largest = weights.maxCoeff();
   if (!(largest > 0)) return x > 0 ? 0 : 1;
+  if (x < 1e-6 * weights.sum()) return 1;
   // K'(t) = x has one root below 1 / (2 largest); K' rises from 0 to infinity.
   const auto slope = [&](double t) { return (weights.array() / (1 - 2 * t * weights.array())).sum(); };
   double lower = -0.5 * static_cast<double>(weights.size()) / std::max(x, 1e-300), upper = 0.5 / largest;

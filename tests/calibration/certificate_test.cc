@@ -1,0 +1,385 @@
+#include "calibration/certificate.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <numbers>
+
+#include "calibration/certificate_detail.h"
+#include "calibration/triangulate.h"
+#include "data/statistics.h"
+#include "tests/support/rig_twin.h"
+
+namespace impactlab {
+namespace {
+
+using testing::HasSubstr;
+
+const RigFinding* Find(const std::vector<RigFinding>& findings, const std::string& code, int camera = -2) {
+  for (const RigFinding& finding : findings)
+    if (finding.code == code && (camera == -2 || finding.camera == camera)) return &finding;
+  return nullptr;
+}
+
+test::RigTwinOptions Stereo(int shots = 24) {
+  test::RigTwinOptions options;
+  options.cameras = {test::MakePinhole(1280, 720, 1000), test::MakePinhole(1280, 720, 1010)};
+  options.X_WC = {Eigen::Isometry3d::Identity(), test::BesideLooking(0.3, 0.6)};
+  options.shots = shots;
+  return options;
+}
+
+// One solved rig for the tests that only look at it.
+struct Solved {
+  test::RigTwin twin = test::MakeRigTwin(Stereo(), 7);
+  CalibrationResult result = Calibrate(twin.problem);
+};
+const Solved& GoodRig() {
+  static const Solved solved;
+  return solved;
+}
+
+// A camera that sees a board at chosen poses.
+struct View {
+  CalibrationProblem problem;
+  BoardPoses X_CG;
+  View() {
+    CameraSetup setup;
+    setup.name = "left";
+    setup.width = 1280;
+    setup.height = 720;
+    problem.cameras.push_back(setup);
+    X_CG.resize(1);
+  }
+  // Centre at (x, y, z), tilted about x.
+  void Add(double x, double y, double z, double tilt) {
+    const Camera camera = test::MakePinhole(1280, 720, 1000);
+    Eigen::Isometry3d X = Eigen::Isometry3d::Identity();
+    X.linear() = Eigen::AngleAxisd(tilt, Eigen::Vector3d::UnitX()).toRotationMatrix();
+    X.translation() = Eigen::Vector3d(x, y, z) - X.linear() * Eigen::Vector3d(0.1, 0.0625, 0);
+    BoardShot shot;
+    shot.views.resize(1);
+    for (int id = 0; id < PointCount(problem.board); ++id) {
+      const auto q = Project(camera, X * PointOnBoard(problem.board, id));
+      if (q && q->x() > 0 && q->y() > 0 && q->x() < 1279 && q->y() < 719) shot.views[0].points.push_back({id, *q, 1});
+    }
+    problem.shots.push_back(shot);
+    X_CG[0].push_back(X);
+  }
+};
+
+TEST(Geometry, ParallelBoardsAreNamed) {
+  View view;
+  for (int k = 0; k < 12; ++k) view.Add(0.1 * (k % 4 - 1.5), 0.1 * (k / 4 - 1), 0.5 + 0.05 * k, 0.3 + 0.01 * (k % 3));
+  const auto check = CheckGeometry(view.problem, view.X_CG);
+  ASSERT_EQ(check.cameras.size(), 1u);
+  EXPECT_NEAR(check.cameras[0].tilt_spread, 0.02, 1e-6);
+  const RigFinding* finding = Find(check.findings, "parallel-boards");
+  ASSERT_TRUE(finding);
+  EXPECT_EQ(finding->level, RigVerdict::kRefused);
+  EXPECT_THAT(finding->text, HasSubstr("all parallel"));
+  EXPECT_THAT(finding->advice, HasSubstr("tilt"));
+}
+
+TEST(Geometry, SingleDepthIsNamed) {
+  View view;
+  for (int k = 0; k < 12; ++k) view.Add(0.1 * (k % 4 - 1.5), 0.1 * (k / 4 - 1), 0.8, k % 2 ? 0.08 : -0.08);
+  const auto check = CheckGeometry(view.problem, view.X_CG);
+  const RigFinding* finding = Find(check.findings, "single-depth");
+  ASSERT_TRUE(finding);
+  EXPECT_EQ(finding->level, RigVerdict::kRefused);
+  EXPECT_THAT(finding->text, HasSubstr("single depth"));
+}
+
+TEST(Geometry, TinyCoverageIsNamedWithTheEmptyCorners) {
+  View view;
+  for (int k = 0; k < 12; ++k) view.Add(0, 0, 1.5 + 0.1 * k, k % 2 ? 0.5 : -0.5);
+  const auto check = CheckGeometry(view.problem, view.X_CG);
+  const RigFinding* finding = Find(check.findings, "coverage");
+  ASSERT_TRUE(finding);
+  EXPECT_EQ(finding->level, RigVerdict::kRefused);
+  EXPECT_LT(check.cameras[0].coverage, 0.2);
+  EXPECT_THAT(finding->advice, HasSubstr("top left, top right, bottom left, bottom right"));
+  int cells = 0;
+  for (int n : check.cameras[0].cell_points) cells += n;
+  EXPECT_EQ(cells, check.cameras[0].points);
+}
+
+TEST(Geometry, GoodShotsHaveNothingToSay) {
+  const Solved& good = GoodRig();
+  ASSERT_TRUE(good.result.usable()) << good.result.reason;
+  const auto check = CheckGeometry(good.twin.problem, PosesInCameras(good.result));
+  for (const RigFinding& finding : check.findings) ADD_FAILURE() << finding.text;
+  EXPECT_GT(check.cameras[0].coverage, 0.6);
+  EXPECT_GT(check.cameras[1].depth_far, 1.3 * check.cameras[1].depth_near);
+  // The same without poses: coverage only.
+  EXPECT_TRUE(CheckGeometry(good.twin.problem, {}).findings.empty());
+}
+
+TEST(Geometry, FewOrNoShots) {
+  View view;
+  view.Add(0, 0, 0.5, 0.3);
+  const auto one = CheckGeometry(view.problem, view.X_CG);
+  ASSERT_TRUE(Find(one.findings, "few-shots"));
+  EXPECT_EQ(Find(one.findings, "few-shots")->level, RigVerdict::kRefused);
+  view.problem.shots.clear();
+  const auto none = CheckGeometry(view.problem, {});
+  EXPECT_EQ(none.findings.size(), 1u) << "no second-order complaints about a camera that saw nothing";
+}
+
+// The motion fitted out is what makes the number an uncertainty of the camera: a principal point that moves with a turned camera is
+// harmless.
+TEST(Uncertainty, ImpliedMotionUndoesWhatItCan) {
+  const Solved& good = GoodRig();
+  const Camera& camera = good.result.rig.cameras[0].camera;
+  const auto points = internal::MeasuredPoints(good.result, 0);
+  ASSERT_GT(points.size(), 500u);
+  Eigen::MatrixXd only_centre = Eigen::MatrixXd::Zero(9, 9);
+  only_centre(2, 2) = 25;  // 5 px
+  const auto map = internal::MapUncertainty(camera, points, only_centre, 0.6, 5, 5, nullptr);
+  EXPECT_LT(map.sd_pixel[12], 0.5);
+  // Without any structure to fit, the sum of squares at the points is the least there is: no other motion does better.
+  const auto M = internal::ImpliedMotion(camera, points);
+  const Eigen::VectorXd d = Eigen::VectorXd::Unit(9, 2);
+  const auto cost = [&](const Eigen::Matrix<double, 6, 1>& m) {
+    double sum = 0;
+    for (const auto& p : points) {
+      Eigen::Matrix<double, 2, Eigen::Dynamic> by_intrinsics;
+      Eigen::Matrix<double, 2, 6> by_motion;
+      internal::PixelDerivatives(camera, p.p_C, &by_intrinsics, &by_motion);
+      sum += p.weight * (by_intrinsics * d + by_motion * m).squaredNorm();
+    }
+    return sum;
+  };
+  const Eigen::Matrix<double, 6, 1> best = M * d;
+  for (int i = 0; i < 6; ++i)
+    for (double h : {-1e-4, 1e-4}) EXPECT_GT(cost(best + h * Eigen::Matrix<double, 6, 1>::Unit(i)), cost(best));
+}
+
+TEST(Uncertainty, MapIsInPixelsMetresAndKnowsItsHull) {
+  const Solved& good = GoodRig();
+  const auto map = ProjectionUncertainty(good.result, 0, 0.6, 9, 7);
+  ASSERT_EQ(map.q.size(), 63u);
+  EXPECT_EQ(map.q.front(), Eigen::Vector2d(0, 0));
+  EXPECT_EQ(map.q.back(), Eigen::Vector2d(1279, 719));
+  const std::size_t centre = 31;
+  EXPECT_TRUE(map.covered[centre]);
+  EXPECT_GT(map.sd_pixel[centre], 0.001);
+  EXPECT_LT(map.sd_pixel[centre], 0.1);
+  EXPECT_NEAR(map.sd_across[centre], 0.6 * map.sd_pixel[centre] / 1000, 0.1 * map.sd_across[centre]);
+  EXPECT_GT(map.sd_pixel.front(), map.sd_pixel[centre]) << "the corner of the picture is worse than its middle";
+  // Distance matters: what is confounded at the boards' distance shows elsewhere.
+  const auto far = ProjectionUncertainty(good.result, 0, std::numeric_limits<double>::infinity(), 9, 7);
+  EXPECT_GT(far.sd_pixel[centre], map.sd_pixel[centre]);
+  EXPECT_NEAR(far.sd_across[centre], far.sd_pixel[centre] / 1000, 0.1 * far.sd_across[centre]);
+}
+
+TEST(Uncertainty, HullHoldsItsPoints) {
+  std::mt19937_64 random(3);
+  std::uniform_real_distribution<double> unit(0, 1);
+  std::vector<Eigen::Vector2d> points;
+  for (int k = 0; k < 200; ++k) points.emplace_back(unit(random), unit(random));
+  const auto hull = internal::ConvexHull(points);
+  for (const auto& q : points) EXPECT_TRUE(internal::InHull(hull, q));
+  EXPECT_FALSE(internal::InHull(hull, {1.2, 0.5}));
+  EXPECT_FALSE(internal::InHull(hull, {0.5, -0.1}));
+  EXPECT_FALSE(internal::InHull(internal::ConvexHull({{0, 0}, {1, 1}}), {0.5, 0.5}));
+}
+
+TEST(Residuals, NoiseHasNoStructure) {
+  const Solved& good = GoodRig();
+  for (int c = 0; c < 2; ++c) {
+    const auto r = SummariseResiduals(good.twin.problem, good.result, c);
+    EXPECT_GT(r.structure_p, 1e-3);
+    EXPECT_GT(r.structure_dof, 40);
+    EXPECT_LT(r.structure, 0.05);
+    EXPECT_NEAR(r.sigma, 0.2, 0.02);
+    EXPECT_NEAR(r.rms, 0.2 * std::sqrt(2.0), 0.03);
+    int sum = 0, tails = 0;
+    for (std::size_t b = 0; b < r.histogram.size(); ++b) {
+      sum += r.histogram[b];
+      if (b < 16 || b >= 24) tails += r.histogram[b];  // beyond one standard deviation
+    }
+    EXPECT_EQ(sum, 2 * r.n);
+    EXPECT_NEAR(static_cast<double>(tails) / sum, 0.3173, 0.04);
+    int radial = 0;
+    for (const RadialBin& bin : r.radial) {
+      radial += bin.n;
+      if (bin.n > 10) {
+        EXPECT_LT(std::abs(bin.mean), 5 * bin.se);
+      }
+    }
+    EXPECT_EQ(radial, r.n);
+    EXPECT_EQ(r.shot_rms.size(), good.twin.problem.shots.size());
+  }
+}
+
+TEST(Residuals, ALensTheModelCannotFollowShows) {
+  auto options = Stereo(30);
+  auto twin = test::MakeRigTwin(options, 8);
+  // k1 of the truth held at 0: the fit can only bend poses and focal length.
+  for (CameraSetup& setup : twin.problem.cameras) setup.fixed = {"k1", "k2", "k3"};
+  CalibrationOptions loose;
+  loose.outlier_sigma = 20;
+  const CalibrationResult result = Calibrate(twin.problem, loose);
+  ASSERT_TRUE(result.usable()) << result.reason;
+  const auto r = SummariseResiduals(twin.problem, result, 0);
+  EXPECT_LT(r.structure_p, 1e-6);
+  EXPECT_GT(r.structure, 0.1);
+  const auto certificate = CertifyRig(twin.problem, result, CrossValidate(twin.problem, result, loose));
+  const RigFinding* finding = Find(certificate.findings, "model-error", 0);
+  ASSERT_TRUE(finding);
+  EXPECT_GT(certificate.cameras[0].model_error, 3 * certificate.cameras[0].sampling_error);
+  EXPECT_NE(certificate.verdict, RigVerdict::kGood);
+  EXPECT_THAT(finding->advice, HasSubstr("lens model"));
+}
+
+TEST(Halves, AgreeWithTheCovariance) {
+  const Solved& good = GoodRig();
+  const CrossValidation halves = CrossValidate(good.twin.problem, good.result);
+  ASSERT_TRUE(halves.usable) << halves.reason;
+  for (const auto& camera : halves.cameras) {
+    EXPECT_GT(camera.p, 1e-3);
+    EXPECT_GT(camera.ratio, 0.2);
+    EXPECT_LT(camera.ratio, 3);
+    EXPECT_GT(camera.rms_predicted, 0);
+  }
+  CalibrationResult failed;
+  EXPECT_FALSE(CompareHalves(good.result, good.result, failed, 0).usable);
+  // A half compared with itself differs by nothing.
+  const auto same = CompareHalves(good.result, good.result, good.result, 0);
+  EXPECT_LT(same.cameras[0].rms_difference, 1e-9);
+  EXPECT_NEAR(same.cameras[0].p, 1, 1e-6);
+}
+
+// A camera that is only turned and moved is the same camera.
+TEST(Halves, PoseAloneIsNoDifference) {
+  const Solved& good = GoodRig();
+  CalibrationResult turned = good.result;
+  Eigen::VectorXd v = Intrinsics(turned.rig.cameras[0].camera);
+  v(2) += 3;  // principal point by 3 px
+  SetIntrinsics(turned.rig.cameras[0].camera, v);
+  const auto compared = CompareHalves(good.result, good.result, turned, 0);
+  EXPECT_LT(compared.cameras[0].rms_difference, 0.5);
+  EXPECT_GT(compared.cameras[0].rms_difference, 0.01);
+}
+
+TEST(Certificate, GoodRigIsGood) {
+  const Solved& good = GoodRig();
+  const auto certificate = CertifyRig(good.twin.problem, good.result);
+  EXPECT_EQ(certificate.verdict, RigVerdict::kGood) << BriefReport(certificate);
+  EXPECT_THAT(certificate.headline, HasSubstr("Good"));
+  EXPECT_TRUE(certificate.advice.empty());
+  ASSERT_TRUE(certificate.triangulation);
+  EXPECT_TRUE(certificate.triangulation->problem.empty()) << certificate.triangulation->problem;
+  EXPECT_GT(certificate.triangulation->sd_along, certificate.triangulation->sd_along_pixels);
+  EXPECT_EQ(certificate.triangulation_field.size(), 27u);
+  EXPECT_THAT(BriefReport(certificate), HasSubstr("camera1"));
+  // The figure is that of Triangulate.
+  const TriangulationFigure& figure = *certificate.triangulation;
+  std::vector<PixelObservation> observations;
+  for (int c = 0; c < 2; ++c) {
+    const RigCamera& camera = good.result.rig.cameras[c];
+    observations.push_back(
+        {c, *Project(camera.camera, camera.X_WC.inverse() * figure.p_W), std::pow(good.result.sigma[c], 2) * Eigen::Matrix2d::Identity()});
+  }
+  const auto point = Triangulate(good.result.rig, observations);
+  EXPECT_NEAR(std::pow(figure.sd_along, 2), figure.p_W.normalized().dot(point.cov * figure.p_W.normalized()), 1e-12);
+}
+
+TEST(Certificate, RefusalsSayWhy) {
+  const Solved& good = GoodRig();
+  for (const auto& [status, word] :
+       {std::pair{CalibrationStatus::kUndetermined, "do not determine"}, std::pair{CalibrationStatus::kInconsistent, "contradict"},
+        std::pair{CalibrationStatus::kNotConverged, "did not settle"}, std::pair{CalibrationStatus::kNoData, "nothing to solve"}}) {
+    CalibrationResult failed = good.result;
+    failed.status = status;
+    failed.reason = "because of the test";
+    const auto certificate = CertifyRig(good.twin.problem, failed);
+    EXPECT_EQ(certificate.verdict, RigVerdict::kRefused);
+    EXPECT_THAT(certificate.headline, HasSubstr(word));
+    EXPECT_THAT(certificate.headline, HasSubstr("because of the test"));
+    EXPECT_TRUE(certificate.cameras.empty());
+    EXPECT_THAT(BriefReport(certificate), HasSubstr("!!"));
+  }
+  // Nothing at all.
+  const auto empty = CertifyRig({}, {});
+  EXPECT_EQ(empty.verdict, RigVerdict::kRefused);
+  EXPECT_FALSE(empty.headline.empty());
+}
+
+TEST(Certificate, MirroredPicturesAreNamed) {
+  const Solved& good = GoodRig();
+  CalibrationProblem problem = good.twin.problem;
+  for (BoardShot& shot : problem.shots) {
+    shot.views[1].points.clear();
+    shot.views[1].mirrored = true;
+  }
+  const auto certificate = CertifyRig(problem, Calibrate(problem));
+  EXPECT_EQ(certificate.verdict, RigVerdict::kRefused);
+  const RigFinding* finding = Find(certificate.findings, "mirrored");
+  ASSERT_TRUE(finding);
+  EXPECT_EQ(finding->camera, 1);
+  EXPECT_THAT(certificate.headline, HasSubstr("mirrored"));
+}
+
+TEST(Certificate, BoardNotFoundPointsAtTheSquareCount) {
+  const Solved& good = GoodRig();
+  CalibrationProblem problem = good.twin.problem;
+  for (BoardShot& shot : problem.shots) {
+    for (BoardView& view : shot.views) {
+      view.image = "a.png";
+      view.points.clear();
+      view.problem = "no 9 x 6 board found";
+    }
+  }
+  const auto certificate = CertifyRig(problem, Calibrate(problem));
+  EXPECT_EQ(certificate.verdict, RigVerdict::kRefused);
+  ASSERT_TRUE(Find(certificate.findings, "board-not-found"));
+  EXPECT_THAT(Find(certificate.findings, "board-not-found")->advice, HasSubstr("inner corners"));
+}
+
+TEST(Certificate, ParallelBoardsAreRefused) {
+  auto options = Stereo(15);
+  options.cameras.resize(1);
+  options.X_WC.resize(1);
+  auto twin = test::MakeRigTwin(options, 9);
+  // All boards held square to the camera.
+  const Camera& camera = twin.truth.cameras[0].camera;
+  std::mt19937_64 random(10);
+  std::normal_distribution<double> normal;
+  for (std::size_t s = 0; s < twin.problem.shots.size(); ++s) {
+    auto& points = twin.problem.shots[s].views[0].points;
+    points.clear();
+    const Eigen::Vector3d corner(0.12 * (static_cast<double>(s % 4) - 2), 0.1 * (static_cast<double>(s / 4) - 2), 0.5 + 0.01 * s);
+    for (int id = 0; id < PointCount(options.board); ++id) {
+      const auto q = Project(camera, corner + PointOnBoard(options.board, id));
+      if (q && q->x() > 0 && q->y() > 0 && q->x() < 1279 && q->y() < 719)
+        points.push_back({id, *q + 0.2 * Eigen::Vector2d(normal(random), normal(random)), 1});
+    }
+  }
+  const auto certificate = CertifyRig(twin.problem, Calibrate(twin.problem));
+  EXPECT_EQ(certificate.verdict, RigVerdict::kRefused);
+  EXPECT_THAT(BriefReport(certificate), HasSubstr("parallel"));
+}
+
+TEST(Certificate, NoisyRigIsOnlyUsable) {
+  auto options = Stereo(12);
+  options.pixel_sd = 1.2;
+  const auto twin = test::MakeRigTwin(options, 11);
+  const CalibrationResult result = Calibrate(twin.problem);
+  ASSERT_TRUE(result.usable()) << result.reason;
+  const auto certificate = CertifyRig(twin.problem, result);
+  EXPECT_EQ(certificate.verdict, RigVerdict::kUsable) << BriefReport(certificate);
+  EXPECT_TRUE(Find(certificate.findings, "noise", 0));
+  EXPECT_TRUE(Find(certificate.findings, "uncertainty", 0));
+  EXPECT_FALSE(certificate.advice.empty());
+  for (std::size_t i = 0; i < certificate.advice.size(); ++i)
+    EXPECT_EQ(std::count(certificate.advice.begin(), certificate.advice.end(), certificate.advice[i]), 1) << "no repeats";
+}
+
+}  // namespace
+}  // namespace impactlab
