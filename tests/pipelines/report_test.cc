@@ -15,11 +15,14 @@
 #include "data/atomic_file.h"
 #include "data/error.h"
 #include "tests/support/fabricated_run.h"
+#include "tests/support/html.h"
 
 namespace impactlab {
 namespace {
 
 using Json = nlohmann::json;
+using test::Block;
+using test::CountOf;
 using testing::FabricatedRun;
 
 constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
@@ -46,64 +49,6 @@ class ReportTest : public ::testing::Test {
 
   std::filesystem::path folder_, library_;
 };
-
-std::size_t CountOf(const std::string& text, const std::string& part) {
-  std::size_t n = 0;
-  for (std::size_t i = 0; (i = text.find(part, i)) != std::string::npos; i += part.size()) ++n;
-  return n;
-}
-
-// Reads a page the way a browser does: names of open elements are matched with those that close them, attributes must be quoted, the
-// content of <script> and <style> runs to their end tag. Returns what is wrong, empty when nothing is.
-std::string Fault(const std::string& page) {
-  static const std::set<std::string> kVoid = {"meta", "link", "br"};
-  static const std::set<std::string> kSelfClosing = {"path", "circle"};
-  std::vector<std::string> open;
-  std::set<std::string> ids;
-  for (std::size_t i = 0; (i = page.find('<', i)) != std::string::npos;) {
-    if (page.compare(i, 2, "<!") == 0) {
-      i = page.find('>', i);
-      continue;
-    }
-    const bool closes = page[i + 1] == '/';
-    std::size_t k = i + (closes ? 2 : 1);
-    std::string name;
-    while (k < page.size() && std::isalnum(static_cast<unsigned char>(page[k]))) name += page[k++];
-    if (name.empty()) return "a bare '<' at " + page.substr(i, 40);
-    bool slash = false;
-    while (k < page.size() && page[k] != '>') {
-      slash = page[k] == '/';
-      if (page[k] == '<') return "an open tag at " + page.substr(i, 60);
-      if (page[k] == '=') {
-        if (page[k + 1] != '"') return "an unquoted attribute at " + page.substr(i, 60);
-        const std::size_t end = page.find('"', k + 2);
-        const std::string value = page.substr(k + 2, end - k - 2);
-        if (page.compare(k - 3, 3, " id") == 0 && !ids.insert(value).second) return "id " + value + " twice";
-        k = end;
-      }
-      ++k;
-    }
-    i = k + 1;
-    if (closes) {
-      if (open.empty() || open.back() != name) return "</" + name + "> closes " + (open.empty() ? "nothing" : open.back());
-      open.pop_back();
-    } else if (slash) {
-      if (!kSelfClosing.count(name)) return "<" + name + "/> is not an empty element";
-    } else if (!kVoid.count(name)) {
-      open.push_back(name);
-      if (name == "script" || name == "style") i = page.find("</" + name, i);
-    }
-  }
-  return open.empty() ? std::string() : "<" + open.back() + "> stays open";
-}
-
-Json Block(const std::string& page, const std::string& id) {
-  const std::string start = "id=\"" + id + "\">";
-  const std::size_t from = page.find(start);
-  if (from == std::string::npos) return {};
-  const std::size_t begin = from + start.size();
-  return Json::parse(page.substr(begin, page.find("</script>", begin) - begin));
-}
 
 std::vector<double> Unpack(const Json& packed) {
   static const std::string kDigits = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
@@ -151,17 +96,17 @@ TEST_F(ReportTest, PagesAreWellFormed) {
   for (const bool planar : {true, false})
     for (const bool corrected : {true, false}) {
       const RunResult run = FabricatedRun({.planar = planar, .recordings = 24, .corrected = corrected});
-      EXPECT_EQ(Fault(Interactive(run)), "");
-      EXPECT_EQ(Fault(Static(run)), "");
+      EXPECT_EQ(test::HtmlFault(Interactive(run)), "");
+      EXPECT_EQ(test::HtmlFault(Static(run)), "");
     }
 }
 
 TEST_F(ReportTest, CheckerFindsFaults) {
-  EXPECT_NE(Fault("<p>a<b</p>"), "");
-  EXPECT_NE(Fault("<p><i></p></i>"), "");
-  EXPECT_NE(Fault("<p id=\"a\"></p><p id=\"a\"></p>"), "");
-  EXPECT_NE(Fault("<p class=a></p>"), "");
-  EXPECT_NE(Fault("<div>"), "");
+  EXPECT_NE(test::HtmlFault("<p>a<b</p>"), "");
+  EXPECT_NE(test::HtmlFault("<p><i></p></i>"), "");
+  EXPECT_NE(test::HtmlFault("<p id=\"a\"></p><p id=\"a\"></p>"), "");
+  EXPECT_NE(test::HtmlFault("<p class=a></p>"), "");
+  EXPECT_NE(test::HtmlFault("<div>"), "");
 }
 
 TEST_F(ReportTest, UserTextCannotLeaveItsPlace) {
@@ -191,7 +136,7 @@ TEST_F(ReportTest, UserTextCannotLeaveItsPlace) {
   run.audit_corrected.events[0].recording = nasty;
   run.audit_corrected.events[0].friction = nasty;
   for (const std::string& page : {Interactive(run), Static(run)}) {
-    EXPECT_EQ(Fault(page), "");
+    EXPECT_EQ(test::HtmlFault(page), "");
     EXPECT_EQ(CountOf(page, "<img"), 0u);
     EXPECT_EQ(CountOf(page, "<script>alert"), 0u);
     EXPECT_EQ(CountOf(page, "\xff"), 0u);
@@ -226,26 +171,26 @@ TEST_F(ReportTest, NumbersThatAreNoneBecomeNullAndDashes) {
   run.audit.momentum.rms = kNaN;
   run.audit_corrected.gravity.value = kNaN;
   const std::string page = Interactive(run);
-  EXPECT_EQ(Fault(page), "");
+  EXPECT_EQ(test::HtmlFault(page), "");
   EXPECT_TRUE(Block(page, "figure-data").is_array());  // parse() refuses nan and inf
   EXPECT_TRUE(Block(page, "recording-data").is_array());
   const std::string text = page.substr(0, page.find("<script"));
   for (const char* word : {">nan", ">inf", ">-nan", "nan ", " -inf", "\"-inf", "NaN"}) EXPECT_EQ(CountOf(text, word), 0u) << word;
   EXPECT_NE(text.find("no impact slides"), std::string::npos);
-  EXPECT_EQ(Fault(Static(run)), "");
+  EXPECT_EQ(test::HtmlFault(Static(run)), "");
 }
 
 TEST_F(ReportTest, RunsWithoutResultsGiveSensiblePages) {
   const RunResult rejected = FabricatedRun({.recordings = 8, .corrected = false, .accepted = false});
   for (const std::string& page : {Interactive(rejected), Static(rejected)}) {
-    EXPECT_EQ(Fault(page), "");
+    EXPECT_EQ(test::HtmlFault(page), "");
     EXPECT_NE(page.find("so no coefficient was identified"), std::string::npos);
     EXPECT_NE(page.find("second contact too soon"), std::string::npos);
     EXPECT_NE(page.find("No law was fitted"), std::string::npos);
   }
   RunResult nothing;
   for (const std::string& page : {Interactive(nothing), Static(nothing)}) {
-    EXPECT_EQ(Fault(page), "");
+    EXPECT_EQ(test::HtmlFault(page), "");
     EXPECT_NE(page.find("No impact in 0"), std::string::npos);
   }
   // Fits that came to nothing, one parameter only, and a recording that could not be read.
@@ -266,9 +211,9 @@ TEST_F(ReportTest, RunsWithoutResultsGiveSensiblePages) {
   bad.reason = RejectReason::kBadRecording;
   odd.recorded.motion[2].events = {bad};
   odd.recorded.events[2] = bad;
-  EXPECT_EQ(Fault(Interactive(odd)), "");
+  EXPECT_EQ(test::HtmlFault(Interactive(odd)), "");
   const std::string page = Static(odd);
-  EXPECT_EQ(Fault(page), "");
+  EXPECT_EQ(test::HtmlFault(page), "");
   EXPECT_NE(page.find("file cannot be used"), std::string::npos);
 }
 
@@ -291,7 +236,7 @@ TEST_F(ReportTest, FallsBackToDrawingsWithoutTheLibrary) {
 TEST_F(ReportTest, LibraryCannotEndItsElement) {
   WriteFile(library_, "var Plotly = {}; var a = \"</script>\", b = '</SCRIPT >', c = '<\\/script>';");
   const std::string page = Interactive(FabricatedRun({.recordings = 5}));
-  EXPECT_EQ(Fault(page), "");
+  EXPECT_EQ(test::HtmlFault(page), "");
   EXPECT_EQ(CountOf(page, "<script"), 4u);
   EXPECT_EQ(CountOf(page, "</script"), 4u);
   EXPECT_EQ(CountOf(page, "</SCRIPT"), 0u);
