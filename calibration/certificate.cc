@@ -5,7 +5,9 @@
 #include <Eigen/Eigenvalues>
 #include <algorithm>
 #include <cmath>
-#include <numeric>
+#include <limits>
+#include <map>
+#include <utility>
 
 #include "calibration/certificate_detail.h"
 #include "calibration/triangulate.h"
@@ -22,7 +24,8 @@ struct Findings {
     list->push_back({level, camera, code, std::move(text), std::move(advice)});
   }
   // `value` against a good and a greatest limit.
-  void Grade(double value, double good, double largest, int camera, const char* code, const std::string& text, const std::string& advice) const {
+  void Grade(double value, double good, double largest, int camera, const char* code, const std::string& text,
+             const std::string& advice) const {
     if (!(value > good)) return;
     Add(value > largest ? RigVerdict::kRefused : RigVerdict::kUsable, camera, code, text, advice);
   }
@@ -80,45 +83,53 @@ void FromSolve(const CalibrationProblem& problem, const CalibrationResult& resul
       findings.Add(RigVerdict::kRefused, -1, "undetermined", "the shots do not determine the cameras: " + result.reason);
       break;
     case CalibrationStatus::kInconsistent:
-      findings.Add(RigVerdict::kRefused, -1, "inconsistent", "the shots contradict each other: " + result.reason,
-                   "check that the pictures of the cameras belong together, that no two cameras are swapped, and that one board was used");
+      findings.Add(RigVerdict::kRefused, -1, "inconsistent", "the shots and the model do not fit together: " + result.reason,
+                   "check that the pictures of the cameras belong together, that no two cameras are swapped, that one board was used and "
+                   "counted right, "
+                   "and that the lens model is no richer than the pictures");
       break;
     case CalibrationStatus::kNoData:
       findings.Add(RigVerdict::kRefused, -1, "no-data", "there is nothing to solve: " + result.reason);
       break;
   }
-  int turned = 0;
-  for (std::size_t s = 0; s < result.shots.size(); ++s) {
-    for (std::size_t c = 0; c < result.shots[s].views.size(); ++c) {
+  // Pictures left out, one finding a camera and reason.
+  int turned = 0, views = 0, rejected = 0, swapped = 0;
+  std::map<std::pair<std::size_t, std::string>, std::vector<std::string>> left_out;
+  for (std::size_t s = 0; s < std::min(result.shots.size(), problem.shots.size()); ++s) {
+    for (std::size_t c = 0; c < std::min(result.shots[s].views.size(), problem.shots[s].views.size()); ++c) {
+      if (problem.shots[s].views[c].points.empty()) continue;
       const ViewResult& view = result.shots[s].views[c];
+      ++views;
       if (view.rejected.empty()) {
         turned += !view.note.empty();
         continue;
       }
-      const bool seen = s < problem.shots.size() && c < problem.shots[s].views.size() && !problem.shots[s].views[c].points.empty();
-      if (!seen) continue;
-      const std::string& shot = problem.shots[s].name;
-      findings.Add(RigVerdict::kGood, static_cast<int>(c), "view-rejected",
-                   fmt::format("{}: picture '{}' was left out: {}", problem.cameras[c].name, shot, view.rejected));
+      ++rejected;
+      swapped += view.rejected.find("swapped") != std::string::npos;
+      left_out[{c, view.rejected}].push_back("'" + problem.shots[s].name + "'");
     }
+  }
+  for (const auto& [what, names] : left_out) {
+    findings.Add(RigVerdict::kGood, static_cast<int>(what.first), "view-rejected",
+                 fmt::format("{}: picture{} {} left out: {}", problem.cameras[what.first].name, names.size() > 1 ? "s" : "",
+                             fmt::join(names, ", "), what.second));
   }
   if (turned > 0) {
     findings.Add(RigVerdict::kGood, -1, "orientation",
                  fmt::format("in {} pictures the points of the board were numbered from another corner; they were turned", turned),
                  "a ChArUco board, or a chessboard with an odd and an even side, cannot be taken for its own turned self");
   }
-  // Half of the shots and more left out for the same reason is not a detail any more.
-  int rejected = 0, views = 0;
-  for (std::size_t s = 0; s < result.shots.size(); ++s)
-    for (std::size_t c = 0; c < result.shots[s].views.size(); ++c) {
-      const bool seen = s < problem.shots.size() && c < problem.shots[s].views.size() && !problem.shots[s].views[c].points.empty();
-      views += seen;
-      rejected += seen && !result.shots[s].views[c].rejected.empty();
-    }
-  if (rejected > 0 && views > 0) {
-    const double share = static_cast<double>(rejected) / views;
-    findings.Grade(share, 0.2, 0.5, -1, "views-rejected", fmt::format("{} of {} pictures had to be left out", rejected, views),
-                   "see the reasons; often pictures of two cameras are mixed up or the board was counted wrongly");
+  if (swapped > 0) {
+    const double share = static_cast<double>(swapped) / views;
+    findings.Add(share > 0.25 ? RigVerdict::kRefused : RigVerdict::kUsable, -1, "swapped-cameras",
+                 fmt::format("swapped cameras: {} of {} pictures show what another camera should have seen{}", swapped, views,
+                             share > 0.25 ? "; which of them are right cannot be told" : ""),
+                 "check the folders and file names of the cameras: each must hold the pictures of one camera only");
+  }
+  if (rejected > swapped) {
+    findings.Grade(static_cast<double>(rejected - swapped) / views, 0.2, 0.5, -1, "views-rejected",
+                   fmt::format("{} of {} pictures had to be left out", rejected - swapped, views),
+                   "see the reason of each; often pictures of different moments are paired, or the board was counted wrongly");
   }
   for (const std::string& note : result.notes) findings.Add(RigVerdict::kGood, -1, "note", note);
   if (!result.usable()) return;
@@ -342,7 +353,13 @@ RigCertificate CertifyRig(const CalibrationProblem& problem, const CalibrationRe
   // Without a solution the poses are guesses at best, and so is what they say about depth and tilt: coverage only.
   const bool poses = result.usable() || result.status == CalibrationStatus::kUndetermined;
   out.geometry = CheckGeometry(problem, poses ? PosesInCameras(result) : BoardPoses(), options.geometry);
-  out.findings.insert(out.findings.end(), out.geometry.findings.begin(), out.geometry.findings.end());
+  for (const RigFinding& finding : out.geometry.findings) {
+    // A board that was not found says more than the shots that are missing for it.
+    const bool said = finding.code == "few-shots" && std::any_of(out.findings.begin(), out.findings.end(), [&](const RigFinding& other) {
+                        return other.camera == finding.camera && (other.code == "board-not-found" || other.code == "mirrored");
+                      });
+    if (!said) out.findings.push_back(finding);
+  }
   FromSolve(problem, result, options, findings);
   const double wx = result.warp.x(), wy = result.warp.y();
   out.board_warp = std::max({std::abs(wx), std::abs(wy), std::abs(wx + wy)});

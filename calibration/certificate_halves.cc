@@ -12,6 +12,8 @@ CrossValidation CrossValidate(const CalibrationProblem& problem, const Calibrati
   for (std::size_t s = 0; s < whole.shots.size(); ++s)
     if (whole.shots[s].used) used.push_back(static_cast<int>(s));
   if (used.size() < 6) return out.reason = "fewer than 6 shots: halves would be too small", out;
+  CalibrationOptions from_whole = options;
+  from_whole.random_starts = 0;  // the whole is start enough
   CalibrationResult halves[2];
   for (int half = 0; half < 2; ++half) {
     CalibrationProblem part;
@@ -28,7 +30,7 @@ CrossValidation CrossValidate(const CalibrationProblem& problem, const Calibrati
     // Fixed parameters are held at their start when one is given and at 0 or the centre when not: the start above must not change that.
     for (std::size_t c = 0; c < part.cameras.size(); ++c)
       if (!problem.cameras[c].start && !problem.cameras[c].fixed.empty()) part.cameras[c].start.reset();
-    halves[half] = Calibrate(part, options);
+    halves[half] = Calibrate(part, from_whole);
   }
   return CompareHalves(whole, halves[0], halves[1], distance);
 }

@@ -218,7 +218,7 @@ TEST(Residuals, NoiseHasNoStructure) {
 }
 
 TEST(Residuals, ALensTheModelCannotFollowShows) {
-  auto options = Stereo(30);
+  auto options = Stereo(16);
   auto twin = test::MakeRigTwin(options, 8);
   // k1 of the truth held at 0: the fit can only bend poses and focal length.
   for (CameraSetup& setup : twin.problem.cameras) setup.fixed = {"k1", "k2", "k3"};
@@ -293,7 +293,7 @@ TEST(Certificate, GoodRigIsGood) {
 TEST(Certificate, RefusalsSayWhy) {
   const Solved& good = GoodRig();
   for (const auto& [status, word] :
-       {std::pair{CalibrationStatus::kUndetermined, "do not determine"}, std::pair{CalibrationStatus::kInconsistent, "contradict"},
+       {std::pair{CalibrationStatus::kUndetermined, "do not determine"}, std::pair{CalibrationStatus::kInconsistent, "do not fit together"},
         std::pair{CalibrationStatus::kNotConverged, "did not settle"}, std::pair{CalibrationStatus::kNoData, "nothing to solve"}}) {
     CalibrationResult failed = good.result;
     failed.status = status;
@@ -324,6 +324,17 @@ TEST(Certificate, MirroredPicturesAreNamed) {
   ASSERT_TRUE(finding);
   EXPECT_EQ(finding->camera, 1);
   EXPECT_THAT(certificate.headline, HasSubstr("mirrored"));
+}
+
+TEST(Certificate, SwappedCamerasAreNamed) {
+  const Solved& good = GoodRig();
+  for (const int every : {2, 8}) {
+    CalibrationProblem problem = good.twin.problem;
+    for (std::size_t s = 0; s < problem.shots.size(); s += every) std::swap(problem.shots[s].views[0], problem.shots[s].views[1]);
+    const auto certificate = CertifyRig(problem, Calibrate(problem));
+    EXPECT_EQ(certificate.verdict, every == 2 ? RigVerdict::kRefused : RigVerdict::kUsable) << BriefReport(certificate);
+    EXPECT_THAT(BriefReport(certificate), HasSubstr("swapped"));
+  }
 }
 
 TEST(Certificate, BoardNotFoundPointsAtTheSquareCount) {
