@@ -164,7 +164,7 @@ struct PlaneMap {
       }
       if (!better) break;
     }
-    return residual.norm() * pixels < 0.1 * kUnprojectTolerance;
+    return residual.norm() * pixels < 0.7 * kUnprojectTolerance;
   }
 
   // Monotone maps: the solution lies on the side of x to which the residual points. Ellipses that shrink around what is left of the disc
@@ -305,7 +305,8 @@ void SetIntrinsics(Camera& camera, const Eigen::VectorXd& intrinsics) {
 double InvertibleAngle(const Camera& camera) {
   if (camera.model == LensModel::kFisheye) return InvertibleRadius(camera, std::numbers::pi);
   const double end = std::tan(kPinholeLimit), radius = InvertibleRadius(camera, end);
-  return radius < end ? std::atan(radius) : kPinholeLimit;
+  // A hair inside, so that the tangent of the angle cannot round to beyond a pole.
+  return radius < end ? std::atan(radius) * (1 - 1e-13) : kPinholeLimit;
 }
 
 std::string Fault(const Camera& given) {
