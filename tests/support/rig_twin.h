@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "calibration/board_tour.h"
 #include "calibration/calibrate.h"
 
 namespace impactlab::test {
@@ -72,7 +73,6 @@ inline RigTwin MakeRigTwin(const RigTwinOptions& options, std::uint64_t seed) {
   RigTwin twin;
   twin.problem.board = options.board;
   twin.warp = options.warp;
-  Eigen::Vector3d middle = Eigen::Vector3d::Zero();
   for (std::size_t c = 0; c < options.cameras.size(); ++c) {
     CameraSetup setup;
     setup.name = "camera" + std::to_string(c);
@@ -81,33 +81,16 @@ inline RigTwin MakeRigTwin(const RigTwinOptions& options, std::uint64_t seed) {
     setup.model = options.cameras[c].model;
     twin.problem.cameras.push_back(setup);
     twin.truth.cameras.push_back({setup.name, options.cameras[c], options.X_WC[c]});
-    middle += options.X_WC[c].translation() / static_cast<double>(options.cameras.size());
   }
   const Eigen::Vector2d half = 0.5 * Extent(options.board);
-  // Boards are aimed at random pixels of a random camera, so that every camera's corners are covered.
+  TourOptions tour;
+  tour.shots = options.shots;
+  tour.distance_min = options.distance_min;
+  tour.distance_max = options.distance_max;
+  tour.max_tilt = options.max_tilt;
+  twin.X_WG = BoardTour(twin.truth, options.board, tour, seed);
   for (int s = 0; s < options.shots; ++s) {
-    const std::size_t aimed = static_cast<std::size_t>(s) % options.cameras.size();
-    const Camera& camera = options.cameras[aimed];
-    Eigen::Vector3d direction = Eigen::Vector3d::UnitZ();
-    for (int attempt = 0; attempt < 20; ++attempt) {
-      const Eigen::Vector2d q(camera.width * (0.5 + 0.4 * unit(random)), camera.height * (0.5 + 0.4 * unit(random)));
-      if (const auto ray = Unproject(camera, q)) {
-        direction = *ray;
-        break;
-      }
-    }
-    const double distance = options.distance_min + (options.distance_max - options.distance_min) * 0.5 * (1 + unit(random));
-    const Eigen::Vector3d centre = options.X_WC[aimed] * (direction * distance);
-    const double azimuth = M_PI * unit(random), tilt = options.max_tilt * std::sqrt(0.5 * (1 + unit(random)));
-    const Eigen::Vector3d axis(std::cos(azimuth), std::sin(azimuth), 0);
-    Eigen::Isometry3d X_WG = Eigen::Isometry3d::Identity();
-    // Facing the middle of the cameras, then tilted and rolled.
-    const Eigen::Matrix3d facing =
-        Eigen::Quaterniond::FromTwoVectors(Eigen::Vector3d::UnitZ(), (centre - middle).normalized()).toRotationMatrix();
-    X_WG.linear() = facing * Eigen::AngleAxisd(tilt, axis).toRotationMatrix() *
-                    Eigen::AngleAxisd(0.5 * unit(random), Eigen::Vector3d::UnitZ()).toRotationMatrix();
-    X_WG.translation() = centre - X_WG.linear() * Eigen::Vector3d(half.x(), half.y(), 0);
-    twin.X_WG.push_back(X_WG);
+    const Eigen::Isometry3d& X_WG = twin.X_WG[s];
     BoardShot shot;
     shot.name = "shot" + std::to_string(s);
     for (std::size_t c = 0; c < options.cameras.size(); ++c) {
