@@ -3,6 +3,7 @@
 
 #include <Eigen/Geometry>
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <opencv2/core.hpp>
 #include <opencv2/imgproc.hpp>
@@ -15,8 +16,8 @@ namespace {
 constexpr double kSigma = 1.5;      // of the smoothing before second derivatives [px of the search picture]
 constexpr int kMostSaddles = 3000;  // a picture of noise has many; a board's are among the strongest
 constexpr int kMostSeeds = 200;
-constexpr double kSameDirection = 0.94;        // cosine of about 20 degrees
-constexpr double kLeastCurvatureRatio = 0.04;  // of a corner whose edges meet at 23 degrees: tan^2 of half that
+constexpr double kSameDirection = 0.94;   // cosine of about 20 degrees
+constexpr double kMostStrengthRatio = 6;  // between neighbours; goes with the square of the contrast
 
 struct Saddle {
   Eigen::Vector2d q;       // [px of the search picture]
@@ -24,6 +25,40 @@ struct Saddle {
   Eigen::Matrix2d hessian;
   double strength = 0;
 };
+
+// Directions of the two edges from the light on a circle about the saddle, which must change four times, opposite to itself. (The second
+// derivatives do not tell: of a smoothed corner their trace is 0 at whatever angle its edges meet.)
+bool EdgesOnCircle(const cv::Mat& smooth, double radius, Saddle* saddle) {
+  constexpr int n = 32;
+  const int reach = static_cast<int>(std::ceil(radius)) + 1, cx = static_cast<int>(saddle->q.x()), cy = static_cast<int>(saddle->q.y());
+  if (cx < reach || cy < reach || cx >= smooth.cols - reach || cy >= smooth.rows - reach) return false;
+  std::array<double, n> value;
+  for (int k = 0; k < n; ++k) {
+    const double x = cx + radius * std::cos(2 * M_PI * k / n), y = cy + radius * std::sin(2 * M_PI * k / n);
+    const int x0 = static_cast<int>(x), y0 = static_cast<int>(y);
+    const double fx = x - x0, fy = y - y0;
+    const float *upper = smooth.ptr<float>(y0) + x0, *lower = smooth.ptr<float>(y0 + 1) + x0;
+    value[k] = (1 - fy) * ((1 - fx) * upper[0] + fx * upper[1]) + fy * ((1 - fx) * lower[0] + fx * lower[1]);
+  }
+  const auto [low, high] = std::minmax_element(value.begin(), value.end());
+  const double middle = (*low + *high) / 2;
+  std::array<double, 4> crossing;
+  int found = 0;
+  for (int k = 0; k < n; ++k) {
+    const double a = value[k] - middle, b = value[(k + 1) % n] - middle;
+    if ((a > 0) == (b > 0)) continue;
+    if (found == 4) return false;
+    crossing[found++] = 2 * M_PI * (k + a / (a - b)) / n;
+  }
+  if (found != 4) return false;
+  for (int k = 0; k < 2; ++k) {
+    const double bend = crossing[k + 2] - crossing[k] - M_PI;
+    if (std::abs(bend) > 0.6) return false;
+    const double angle = crossing[k] + bend / 2;
+    (k == 0 ? saddle->d1 : saddle->d2) = Eigen::Vector2d(std::cos(angle), std::sin(angle));
+  }
+  return true;
+}
 
 std::vector<Saddle> FindSaddles(const cv::Mat& image) {
   cv::Mat smooth, xx, yy, xy;
@@ -48,23 +83,22 @@ std::vector<Saddle> FindSaddles(const cv::Mat& image) {
       if (row[x] < least || row[x] < peak[x]) continue;
       Saddle saddle;
       saddle.q = Eigen::Vector2d(x, y);
-      const double a = xx.at<float>(y, x), b = xy.at<float>(y, x), c = yy.at<float>(y, x);
-      saddle.hessian << a, b, b, c;
+      saddle.hessian << xx.at<float>(y, x), xy.at<float>(y, x), xy.at<float>(y, x), yy.at<float>(y, x);
       saddle.strength = row[x];
-      const double mean = (a + c) / 2, radius = std::hypot((a - c) / 2, b), l1 = mean + radius, l2 = mean - radius;
-      // A bump or a ridge is no corner.
-      if (!(l1 > 0) || !(l2 < 0) || std::min(l1, -l2) < kLeastCurvatureRatio * std::max(l1, -l2)) continue;
-      const double angle = 0.5 * std::atan2(2 * b, a - c);
-      const Eigen::Vector2d e1(std::cos(angle), std::sin(angle)), e2(-e1.y(), e1.x());
-      // The Hessian of a product of two distances vanishes along both lines.
-      saddle.d1 = (std::sqrt(-l2) * e1 + std::sqrt(l1) * e2).normalized();
-      saddle.d2 = (std::sqrt(-l2) * e1 - std::sqrt(l1) * e2).normalized();
       all.push_back(saddle);
     }
   }
   std::stable_sort(all.begin(), all.end(), [](const Saddle& a, const Saddle& b) { return a.strength > b.strength; });
   if (all.size() > kMostSaddles) all.resize(kMostSaddles);
-  return all;
+  std::vector<Saddle> corners;
+  for (Saddle& saddle : all)
+    if (EdgesOnCircle(smooth, 5, &saddle) || EdgesOnCircle(smooth, 3.5, &saddle)) corners.push_back(saddle);
+  return corners;
+}
+
+// Strong enough to be a corner of the same board beside the other: noise makes saddles too.
+bool Alike(const Saddle& a, const Saddle& b) {
+  return a.strength < kMostStrengthRatio * b.strength && b.strength < kMostStrengthRatio * a.strength;
 }
 
 // The next corner along an edge: in its direction, its own edges alike, its colours exchanged.
@@ -72,6 +106,7 @@ const Saddle* Neighbour(const std::vector<Saddle>& all, const Saddle& from, cons
   const Saddle* best = nullptr;
   double nearest = INFINITY;
   for (const Saddle& s : all) {
+    if (!Alike(s, from)) continue;
     const Eigen::Vector2d step = s.q - from.q;
     const double distance = step.norm();
     if (distance < 4 || distance >= nearest || step.dot(direction) < 0.97 * distance) continue;
@@ -139,7 +174,7 @@ std::vector<CornerGrid> FindGrids(const GrayImage& image, int scale) {
           double nearest = reach * reach;
           Eigen::Vector2d place = q;
           for (const Saddle& s : saddles) {
-            if (const double d = (s.q - q).squaredNorm(); d < nearest) {
+            if (const double d = (s.q - q).squaredNorm(); d < nearest && Alike(s, seed)) {
               nearest = d;
               place = s.q;
             }
