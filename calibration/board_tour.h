@@ -17,6 +17,7 @@ struct TourOptions {
   double max_tilt = 0.7;                          // against the line of sight, uniform over the directions below it [rad]
   double max_roll = 0.5;                          // about its own normal [rad]
   double reach = 0.4;                             // of the picture, from its centre: where the board's centre may appear
+  bool whole = false;                             // keep the whole print in the picture, of all cameras where that can be had
 };
 
 // Poses X_WG; cameras take turns in being aimed at. The same seed gives the same tour.

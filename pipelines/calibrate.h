@@ -9,6 +9,7 @@
 
 #include "calibration/calibrate.h"
 #include "calibration/certificate.h"
+#include "data/yaml.h"
 
 namespace impactlab {
 
@@ -53,8 +54,9 @@ struct CalibrationPlan {
 CalibrationPlan LoadCalibration(const std::filesystem::path& path);
 // With every default written out and paths from the root of the file system; LoadCalibration reads it back to the same plan.
 std::string ToYaml(const CalibrationPlan& plan);
-// The `board` map alone, as it is to be copied into a calibration file.
+// The `board` map alone, as it is to be copied into a calibration file, and its reader.
 std::string BoardYaml(const Board& board);
+Board BoardFromYaml(const YamlNode& root);
 
 struct CalibrationRun {
   CalibrationPlan plan;

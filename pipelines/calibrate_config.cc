@@ -199,6 +199,8 @@ CalibrationPlan LoadCalibration(const std::filesystem::path& path) {
   return plan;
 }
 
+Board BoardFromYaml(const YamlNode& root) { return ParseBoard(root); }
+
 std::string BoardYaml(const Board& board) {
   std::string out = "board:\n" + YamlWord(1, "kind", ToString(board.kind));
   out += YamlWord(1, HasSquares(board.kind) ? "corners" : "discs", fmt::format("[{}, {}]", board.columns, board.rows));

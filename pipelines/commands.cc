@@ -16,6 +16,7 @@
 #include "pipelines/run.h"
 #include "pipelines/solve_io.h"
 #include "pipelines/synth.h"
+#include "pipelines/synth_rig.h"
 #include "pipelines/tables.h"
 
 #ifndef IMPACTLAB_PLOT_LIBRARY
@@ -219,6 +220,12 @@ int SolveCommand(const std::filesystem::path& cases, const std::filesystem::path
 }
 
 int SynthCommand(const std::filesystem::path& scene, const std::filesystem::path& out) {
+  if (IsRigScene(scene)) {
+    const int pictures = SynthesiseRig(out, LoadRigScene(scene));
+    fmt::print("{} pictures of a board written to {}; next: impactlab calibrate {}\n", pictures, out.string(),
+               (out / "calibration.yaml").string());
+    return kDone;
+  }
   const SynthOptions options = LoadScene(scene);
   const SynthSet set = Synthesise(options);
   WriteSynth(out, options, set);

@@ -1,4 +1,4 @@
-// impactlab: from recordings of impacts to friction, restitution and a validation table.
+// impactlab: from recordings of impacts to friction, restitution and a validation table; from pictures of a board to a camera rig.
 
 #include <fmt/core.h>
 
@@ -83,10 +83,34 @@ int Main(int argc, char** argv) {
   solve_verb->add_option("cases", cases, "JSON array of cases")->required();
   solve_verb->add_option("--out", outcomes, "file to write")->capture_default_str();
   solve_verb->callback([&] { code = SolveCommand(cases, outcomes); });
-  auto* synth_verb = app.add_subcommand("synth", "synthetic recordings with known truth from a scene file");
+  auto* synth_verb = app.add_subcommand("synth", "synthetic recordings, or pictures of a board, with known truth from a scene file");
   synth_verb->add_option("scene", scene, "scene file (YAML)")->required();
   synth_verb->add_option("--out", folder, "folder to write")->capture_default_str();
   synth_verb->callback([&] { code = SynthCommand(scene, folder); });
+
+  CalibrateArguments calibrate;
+  calibrate.command = run.command;
+  auto* calibrate_verb = app.add_subcommand("calibrate", "pictures or videos of a board to rig.yaml, with a certificate");
+  calibrate_verb->add_option("file", calibrate.file, "calibration file (YAML)")->required();
+  calibrate_verb->add_option("--out", calibrate.out, "folder to write")->capture_default_str();
+  calibrate_verb->add_option("--threads", calibrate.threads, "threads; 0: one a core")->check(CLI::Range(0, 256))->capture_default_str();
+  calibrate_verb->add_flag("--quiet", calibrate.quiet, "no progress, no summary");
+  calibrate_verb->add_flag("!--no-report", calibrate.report, "leave calibration.html out");
+  calibrate_verb->add_option("--export", calibrate.exports, "FORMAT=PATH: the rig in a foreign format as well");
+  calibrate_verb->callback([&] { code = CalibrateCommand(calibrate); });
+
+  BoardArguments board;
+  auto* board_verb = app.add_subcommand("board", "a calibration board to print at true scale");
+  board_verb->add_option("--kind", board.kind, "chessboard, charuco, circles or asymmetric-circles")->capture_default_str();
+  board_verb->add_option("--corners", board.corners, "inner corners (squares less one) or discs, columns x rows")->capture_default_str();
+  board_verb->add_option("--square-m", board.square, "side of a square; spacing of discs (asymmetric grids: half of it)")->required();
+  board_verb->add_option("--marker-m", board.marker, "side of a marker; 0: 0.75 of the square");
+  board_verb->add_option("--disc-diameter-m", board.disc_diameter, "diameter of a disc; 0: half of the distance between discs");
+  board_verb->add_option("--dictionary", board.dictionary, "of ChArUco markers")->capture_default_str();
+  board_verb->add_flag("--legacy", board.legacy, "ChArUco pattern of OpenCV before 4.6");
+  board_verb->add_option("--page", board.page, "a4, a3, a2, a1, a0, letter, or WIDTHxHEIGHT in metres")->capture_default_str();
+  board_verb->add_option("-o,--out", board.out, "file to write: .pdf or .svg")->capture_default_str();
+  board_verb->callback([&] { code = BoardCommand(board); });
 
   try {
     app.parse(argc, argv);

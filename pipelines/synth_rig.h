@@ -1,0 +1,30 @@
+#pragma once
+// Synthetic pictures of a board by a rig of known truth: material for `calibrate` that anybody can make.
+
+#include <filesystem>
+
+#include "calibration/board.h"
+#include "calibration/board_tour.h"
+#include "calibration/render.h"
+#include "calibration/rig.h"
+
+namespace impactlab {
+
+struct RigScene {
+  CameraRig rig;  // the truth
+  Board board;
+  Eigen::Vector2d warp = Eigen::Vector2d::Zero();  // [m]
+  TourOptions tour;                                // whole boards unless the scene says otherwise
+  RenderOptions render;                            // its seed is set picture by picture
+  std::uint64_t seed = 1;
+};
+
+// Whether a file names the schema of a rig scene; false for anything else, a file that cannot be read included.
+bool IsRigScene(const std::filesystem::path& path);
+// Reads a scene file (keys in data/README.md). ConfigError.
+RigScene LoadRigScene(const std::filesystem::path& path);
+// Writes NAME_001.png ... for every camera, calibration.yaml (what somebody would write who has the pictures and the board) and
+// truth_rig.yaml. Draws on all cores. OutputError; returns the number of pictures.
+int SynthesiseRig(const std::filesystem::path& folder, const RigScene& scene);
+
+}  // namespace impactlab
