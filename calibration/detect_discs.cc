@@ -16,7 +16,7 @@ namespace impactlab::internal {
 namespace {
 
 constexpr double kLeastShare = 0.75;    // of the discs that must be seen
-constexpr double kTolerance = 0.25;     // of a step, for the next disc of the lattice
+constexpr double kTolerance = 0.35;     // of a step, for the next disc of the lattice
 constexpr double kMostAreaRatio = 2.2;  // between neighbours
 constexpr int kMostBlobs = 4000;
 
@@ -97,7 +97,11 @@ std::optional<Lattice> Grow(const std::vector<Blob>& blobs, int seed) {
     for (const auto& [i, j] : {Node{1, 0}, Node{-1, 0}, Node{0, 1}, Node{0, -1}}) {
       const Node to{at.node.first + i, at.node.second + j};
       if (lattice.nodes.count(to) != 0) continue;
-      const Eigen::Vector2d step = i * a + j * b;
+      Eigen::Vector2d step = i * a + j * b;
+      // In perspective steps grow or shrink in one ratio.
+      const Eigen::Vector2d *back = place(-i, -j), *before = place(-2 * i, -2 * j);
+      if (back != nullptr) step = blob.q - *back;
+      if (back != nullptr && before != nullptr) step *= std::clamp(step.norm() / (*back - *before).norm(), 0.6, 1.7);
       const int next = Nearest(blobs, blob.q + step, kTolerance * std::min(a.norm(), b.norm()), blob);
       if (next < 0 || used.count(next) != 0) continue;
       used.insert(next);
@@ -246,7 +250,10 @@ void DetectDiscs(const GrayImage& image, const Board& board, const DetectOptions
     view->problem = "no grid of discs was found";
     return;
   }
-  if (placings.empty() || placings[0].blob_of_id.size() < enough) {
+  // One disc of clutter may continue the lattice; more is another board.
+  const bool fits =
+      !placings.empty() && placings[0].blob_of_id.size() >= enough && placings[0].outside <= std::max(1, PointCount(board) / 20);
+  if (!fits) {
     const auto mirrored = Place(largest, chosen_blobs, board, true);
     if (!mirrored.empty() && mirrored[0].blob_of_id.size() >= enough && mirrored[0].outside == 0) {
       view->mirrored = true;
@@ -256,16 +263,11 @@ void DetectDiscs(const GrayImage& image, const Board& board, const DetectOptions
     view->problem = Found(largest, board);
     return;
   }
-  // One disc of clutter may continue the lattice; more is another board.
-  if (placings[0].outside > std::max(1, PointCount(board) / 20)) {
-    view->problem = Found(largest, board);
-    return;
-  }
   const Placing& best = *std::max_element(placings.begin(), placings.end(), [](const Placing& a, const Placing& b) {
     return a.x_direction.x() / std::max(a.x_direction.norm(), 1e-9) < b.x_direction.x() / std::max(b.x_direction.norm(), 1e-9);
   });
   if (best.ambiguous) {
-    view->problem = "a whole rim of the grid is hidden, so its discs cannot be told apart";
+    view->problem = Found(largest, board) + "; a hidden row or column at the rim leaves open which disc is which";
     return;
   }
 
