@@ -169,6 +169,9 @@ TriangulatedPoint Triangulate(const CameraRig& rig, const std::vector<PixelObser
   TriangulatedPoint point;
   point.sd_inverse_depth = kInfinity;
   SetIntervals(point);
+  if (rig.covariance.size() > 0 && (rig.covariance.rows() != ParameterCount(rig) || rig.covariance.cols() != ParameterCount(rig)))
+    throw ConfigError(fmt::format("triangulation: the covariance of the rig is {} x {}, its parameters are {}", rig.covariance.rows(),
+                                  rig.covariance.cols(), ParameterCount(rig)));
   std::vector<Sighting> sightings;
   for (const PixelObservation& o : observations) {
     if (o.camera < 0 || o.camera >= static_cast<int>(rig.cameras.size()))

@@ -41,8 +41,8 @@ struct TriangulateOptions {
 
 // Maximum likelihood over the pixels, in the direction from the first camera and the inverse distance (Civera, Davison and Montiel 2008),
 // in which a point at infinity is nothing special. 68 % stands for one standard deviation. A refused point keeps what is known of it (the
-// inverse depth and its interval); nothing is ever NaN. ConfigError for a camera the rig has not. With fewer than two observations: not
-// usable.
+// inverse depth and its interval); nothing is ever NaN. ConfigError for a camera the rig has not, or a covariance of another size. With
+// fewer than two observations: not usable.
 TriangulatedPoint Triangulate(const CameraRig& rig, const std::vector<PixelObservation>& observations,
                               const TriangulateOptions& options = {});
 

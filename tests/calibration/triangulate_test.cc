@@ -185,6 +185,9 @@ TEST(Triangulate, RefusesWhatItCannotUse) {
   const CameraRig rig = SideBySide(0.5, 2, 2);
   EXPECT_THROW(Triangulate(rig, {{0, {1, 1}}, {2, {1, 1}}}), ConfigError);
   EXPECT_THROW(Triangulate(rig, {{-1, {1, 1}}}), ConfigError);
+  CameraRig odd = rig;
+  odd.covariance = Eigen::MatrixXd::Identity(5, 5);
+  EXPECT_THROW(Triangulate(odd, {{0, {1, 1}}, {1, {1, 1}}}), ConfigError);
   EXPECT_THAT(Triangulate(rig, {}).reason, HasSubstr("fewer than two"));
   EXPECT_THAT(Triangulate(rig, {{0, {600, 300}}}).reason, HasSubstr("fewer than two"));
   EXPECT_THAT(Triangulate(rig, {{0, {NAN, 3}}, {1, {1, 1}}}).reason, HasSubstr("not a number"));
