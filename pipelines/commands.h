@@ -26,6 +26,28 @@ struct StageArguments {
   std::filesystem::path out = "out";
 };
 
+struct CalibrateArguments {
+  std::filesystem::path file;
+  std::filesystem::path out = "calibration";
+  int threads = 0;
+  bool report = true;
+  bool quiet = false;
+  std::vector<std::string> exports;  // "FORMAT=PATH"
+  std::string command;               // command line, for run.yaml
+};
+
+struct BoardArguments {
+  std::string kind = "chessboard";
+  std::string corners = "9x6";  // points in a row x points in a column; discs of circle grids
+  double square = 0;            // side of a square, spacing of discs, half the spacing of an asymmetric grid [m]
+  double marker = 0;            // ChArUco [m]; 0: 0.75 of the square
+  double disc_diameter = 0;     // circle grids [m]; 0: half of the distance between discs
+  std::string dictionary = "4X4_50";
+  bool legacy = false;
+  std::string page = "a4";
+  std::filesystem::path out = "board.pdf";  // .pdf or .svg
+};
+
 // Each returns the exit code: 0 done, 1 a requirement is not met, 3 nothing usable. Errors are thrown.
 int RunCommand(const RunArguments& arguments);
 int ReconstructCommand(const RunArguments& arguments);
@@ -33,6 +55,8 @@ int IdentifyCommand(const StageArguments& arguments);
 int PredictCommand(const StageArguments& arguments);
 int ValidateCommand(const StageArguments& arguments);
 int SolveCommand(const std::filesystem::path& cases, const std::filesystem::path& out);
+int CalibrateCommand(const CalibrateArguments& arguments);
+int BoardCommand(const BoardArguments& arguments);
 int SynthCommand(const std::filesystem::path& scene, const std::filesystem::path& out);
 
 }  // namespace impactlab

@@ -10,6 +10,7 @@
 
 #include "calibration/render.h"
 #include "calibration/rig.h"
+#include "pipelines/calibrate.h"
 #include "tests/support/rig_twin.h"
 #include "tracking/video.h"
 
@@ -49,14 +50,14 @@ struct CalibrationScene {
     return true;
   }
 
-  // Adds boards at random places that all cameras see, tilted by up to `tilt` [rad].
-  void AddBoards(int n, double tilt, std::uint64_t seed, double near = 0.3, double far = 0.5, double roll = 0.4) {
+  // Adds boards at random places that all cameras see, tilted by up to `tilt` [rad]; `spread` 0 keeps them in the middle.
+  void AddBoards(int n, double tilt, std::uint64_t seed, double near = 0.3, double far = 0.5, double roll = 0.4, double spread = 1) {
     std::mt19937_64 random(seed);
     std::uniform_real_distribution<double> unit(-1, 1);
     const Eigen::Vector2d extent = Extent(board);
     for (int tries = 0; static_cast<int>(X_WG.size()) < n && tries < 20000; ++tries) {
       const double distance = near + (far - near) * 0.5 * (1 + unit(random)), azimuth = M_PI * unit(random);
-      const Eigen::Vector3d middle(0.55 * distance * unit(random) + 0.05, 0.4 * distance * unit(random), distance);
+      const Eigen::Vector3d middle(spread * (0.55 * distance * unit(random) + 0.05), spread * 0.4 * distance * unit(random), distance);
       Eigen::Isometry3d pose = Eigen::Isometry3d::Identity();
       pose.linear() =
           (Eigen::AngleAxisd(tilt * std::sqrt(0.5 * (1 + unit(random))), Eigen::Vector3d(std::cos(azimuth), std::sin(azimuth), 0)) *
@@ -89,8 +90,7 @@ struct CalibrationScene {
 
   // A calibration file for those pictures.
   std::string Yaml(const std::string& more = "") const {
-    std::string text = "board: {kind: chessboard, corners: [" + std::to_string(board.columns) + ", " + std::to_string(board.rows) +
-                       "], square_m: 0.02}\ncameras:\n";
+    std::string text = BoardYaml(board) + "cameras:\n";
     for (const RigCamera& camera : truth.cameras) text += "  - {name: " + camera.name + ", images: \"" + camera.name + "_*.png\"}\n";
     return text + more;
   }
