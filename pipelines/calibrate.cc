@@ -111,6 +111,11 @@ CalibrationRun RunCalibration(const CalibrationPlan& plan, const CalibrateOption
   if (run.result.usable()) halves = CrossValidate(run.problem, run.result, plan.solve, plan.certificate.working_distance);
   CheckInterrupt();
   run.certificate = CertifyRig(run.problem, run.result, halves, plan.certificate);
+  if (run.result.usable() && !plan.world.empty()) {
+    run.world = PlaceWorld(plan.world, run.problem, run.result);
+    const Eigen::MatrixXd& covariance = run.world->rig.covariance;
+    run.world->rig.covariance = (0.5 * (covariance + covariance.transpose())).eval();
+  }
   run.seconds = Since(start);
   return run;
 }
@@ -131,7 +136,7 @@ void WriteCalibration(const std::filesystem::path& folder, const CalibrationRun&
     }
     provenance.inputs.push_back(std::move(entry));
   }
-  if (!run.refused()) WriteFile(folder / "rig.yaml", ToYaml(run.result.rig));
+  if (!run.refused()) WriteFile(folder / "rig.yaml", ToYaml(run.rig()));
   WriteFile(folder / "calibration.json", ToJson(run));
   WriteFile(folder / "run.yaml", ToYaml(run.plan) + ToYaml(provenance));
 }
@@ -167,6 +172,7 @@ std::string BriefReport(const CalibrationRun& run) {
   }
   out += "\n" + BriefReport(run.certificate);
   if (!out.ends_with("\n")) out += "\n";
+  if (run.world) out += "\n" + BriefReport(*run.world);
   constexpr std::size_t kFew = 6;
   if (!bad.empty()) out += fmt::format("\npictures not used: {}\n", bad.size());
   for (std::size_t k = 0; k < std::min(bad.size(), kFew); ++k) out += "  " + bad[k] + "\n";

@@ -10,6 +10,7 @@
 #include "calibration/calibrate.h"
 #include "calibration/certificate.h"
 #include "data/yaml.h"
+#include "pipelines/calibrate_world.h"
 
 namespace impactlab {
 
@@ -47,6 +48,7 @@ struct CalibrationPlan {
   DetectOptions detect;
   CalibrationOptions solve;
   RigCertificateOptions certificate;
+  WorldPlan world;
   bool video() const { return !cameras.empty() && !cameras.front().videos.empty(); }
 };
 
@@ -65,9 +67,12 @@ struct CalibrationRun {
   std::optional<LensChoice> lenses;          // where a model was to be chosen
   CalibrationResult result;
   RigCertificate certificate;
+  std::optional<WorldRun> world;   // where one was asked for and the solve is usable
   std::vector<std::string> notes;  // what a user must know about the input: assumptions, pictures without partner, ...
   double seconds_detect = 0, seconds = 0;
-  bool refused() const { return !result.usable() || certificate.verdict == RigVerdict::kRefused; }
+  bool refused() const { return !result.usable() || certificate.verdict == RigVerdict::kRefused || (world && !world->problem.empty()); }
+  // In W.
+  const CameraRig& rig() const { return world && world->problem.empty() ? world->rig : result.rig; }
 };
 
 struct CalibrateOptions {

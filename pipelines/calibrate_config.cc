@@ -194,6 +194,9 @@ CalibrationPlan LoadCalibration(const std::filesystem::path& path) {
   plan.detect.refine = detect.Flag("refine", plan.detect.refine);
   ParseSolve(root.MapOrEmpty("solve"), plan.solve);
   ParseCertificate(root.MapOrEmpty("certificate"), plan.certificate);
+  std::vector<std::string> names;
+  for (const CameraSource& camera : plan.cameras) names.push_back(camera.name);
+  plan.world = WorldFromYaml(root, names);
   root.Has("provenance");  // of a run.yaml: says where a result came from and changes nothing
   root.Finish();
   return plan;
@@ -255,7 +258,7 @@ std::string ToYaml(const CalibrationPlan& plan) {
   out += "certificate:\n" + YamlLine(1, "working_distance_m", c.working_distance) + YamlLine(1, "good_pixel_sd_px", c.good_pixel_sd) +
          YamlLine(1, "max_pixel_sd_px", c.max_pixel_sd) + YamlLine(1, "good_depth_sd", c.good_depth_sd) +
          YamlLine(1, "max_depth_sd", c.max_depth_sd);
-  return out;
+  return out + ToYaml(plan.world);
 }
 
 }  // namespace impactlab

@@ -160,6 +160,49 @@ Json Of(const LensChoice& choice, const CalibrationProblem& problem) {
   return json;
 }
 
+Json Of(const WorldRun& world) {
+  Json json = {{"problem", world.problem}, {"source", world.rig.world.source}, {"notes", world.notes}};
+  if (world.frame) {
+    const Eigen::Matrix<double, 6, 1> sd = world.frame->cov.diagonal().cwiseMax(0).cwiseSqrt();
+    json["frame"] = {{"sd_rotation_rad", List(Eigen::Vector3d(sd.head<3>()))},
+                     {"sd_position_m", List(Eigen::Vector3d(sd.tail<3>()))},
+                     {"chi_square", Number(world.frame->chi_square)},
+                     {"dof", world.frame->dof},
+                     {"p", Number(world.frame->p)}};
+  }
+  if (world.points) {
+    json["scale"] = {
+        {"value", Number(world.points->scale)}, {"sd", Number(world.points->sd_scale)}, {"consistent", world.points->scale_consistent}};
+    json["points"] = Json::array();
+    for (const PointResult& point : world.points->points)
+      json["points"].push_back({{"name", point.name},
+                                {"problem", point.problem},
+                                {"residual_m", List(point.residual_W)},
+                                {"sd_m", List(point.sd_W)},
+                                {"chi_square", Number(point.chi_square)}});
+  }
+  if (world.gravity) {
+    json["gravity_W"] = world.rig.world.gravity_W ? List(*world.rig.world.gravity_W) : Json(nullptr);
+    json["slope_rad"] = Number(world.slope);
+    json["sd_slope_rad"] = Number(world.sd_slope);
+    json["downhill_rad"] = Number(world.downhill);
+    json["sd_downhill_rad"] = Number(world.sd_downhill);
+  }
+  if (world.scale) {
+    json["lengths"] = Json::array();
+    for (const LengthResult& length : world.scale->lengths)
+      json["lengths"].push_back({{"name", length.name},
+                                 {"problem", length.problem},
+                                 {"measured_m", Number(length.measured)},
+                                 {"sd_m", Number(length.sd_measured)},
+                                 {"ratio", Number(length.ratio)},
+                                 {"lower95", Number(length.lower95)},
+                                 {"upper95", Number(length.upper95)}});
+    json["lengths_verdict"] = world.scale->verdict;
+  }
+  return json;
+}
+
 Json ViewsOf(const CalibrationRun& run) {
   Json shots = Json::array();
   for (std::size_t k = 0; k < run.problem.shots.size(); ++k) {
@@ -239,6 +282,7 @@ std::string ToJson(const CalibrationRun& run) {
   json["notes"] = notes;
   if (run.lenses) json["lens_choice"] = Of(*run.lenses, run.problem);
   json["certificate"] = Of(run.certificate);
+  if (run.world) json["world"] = Of(*run.world);
   json["shots"] = ViewsOf(run);
   // Bytes of a foreign file name that are not UTF-8 become a replacement character rather than an exception.
   return json.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";

@@ -63,6 +63,7 @@ void WriteCalibrationPage(const std::filesystem::path& path, const CalibrationRu
   page.sections.push_back(ViewsSection(context, WorstViews(context)));
   if (run.result.usable()) {
     std::vector<Section> measured = {ResidualsSection(context), CoverageSection(context), SpaceSection(context), CamerasSection(context)};
+    if (run.world) measured.insert(measured.begin() + 3, WorldSection(context));
     page.sections.insert(page.sections.begin(), std::make_move_iterator(measured.begin()), std::make_move_iterator(measured.end()));
     page.data = {{"rig-data", SceneJson(context)}};
     page.scripts = {kRigScript};

@@ -40,6 +40,8 @@ Section ResidualsSection(const RigContext& context);
 Section CoverageSection(const RigContext& context);
 Section SpaceSection(const RigContext& context);
 Section ViewsSection(const RigContext& context, const std::vector<ShownView>& views);
+// Only where the run has a world.
+Section WorldSection(const RigContext& context);
 Section RigMethodSection(const RigContext& context);
 
 // Cameras and boards for the view in space.

@@ -114,7 +114,7 @@ int CalibrateCommand(const CalibrateArguments& arguments) {
   WriteCalibration(arguments.out, run, arguments.command);
   if (arguments.report) WriteCalibrationPage(arguments.out / "calibration.html", run, IMPACTLAB_PLOT_LIBRARY);
   if (!run.refused())
-    for (const Export& one : exports) WriteRig(one.path, run.result.rig, one.format, {.relative = true});
+    for (const Export& one : exports) WriteRig(one.path, run.rig(), one.format, {.relative = true});
   if (!arguments.quiet) {
     fmt::print("{}", BriefReport(run));
     fmt::print("\n{:.1f} s, of which {:.1f} s to find the boards; written to {}\n", run.seconds, run.seconds_detect,
