@@ -1,5 +1,14 @@
 #pragma once
 // Finds the points of a board in a picture.
+//
+// Order. Points of ChArUco boards carry their ids. Otherwise the list is right-handed (x to the right and y down on the print as it is
+// seen) and point 0 of a chessboard is the corner whose upper left square is black, which decides all where columns + rows is odd. Where
+// colours do not decide (see Symmetries), x is the direction that points most to the right in the picture, and orientation_known is false.
+// A mirrored picture can be told for ChArUco boards and asymmetric grids with an even number of rows; other patterns are their own mirror
+// image or that of a turned print, and only the agreement of cameras tells.
+// ChArUco: the layout given and its legacy sister are both tried, the one that explains more markers counts.
+// Method: chessboards are grown from saddle points (finds partly hidden, dim and noisy ones and counts their lines), OpenCV's detectors are
+// used where that finds nothing or where asked for; corners are fitted by our own edge model (detect_corner.h) in every case.
 
 #include <Eigen/Core>
 #include <Eigen/Geometry>
@@ -33,8 +42,9 @@ struct BoardView {
 };
 
 struct DetectOptions {
-  enum class Method { kAuto, kClassic, kSector } method = Method::kAuto;  // chessboards: cv::findChessboardCorners or its sector based kin
-  bool refine = true;                                                     // sub-pixel corner refinement
+  // Chessboards: our own search, then cv::findChessboardCorners; that one first; its sector based kin first.
+  enum class Method { kAuto, kClassic, kSector } method = Method::kAuto;
+  bool refine = true;  // sub-pixel; false gives the places of OpenCV's detector where one was asked for (discs: of their outlines)
 };
 
 // Never throws for what is in the picture. Deterministic, safe to call from many threads at once.

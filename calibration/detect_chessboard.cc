@@ -135,6 +135,24 @@ double Rightward(const CornerGrid& grid) {
   return sum.x() / std::max(sum.norm(), 1e-12);
 }
 
+// Once more from the corners as fitted, so that the result does not remember where the search put them.
+void Refit(const GrayImage& image, CornerGrid* grid) {
+  const CornerGrid before = *grid;
+  for (int r = 0; r < grid->rows; ++r) {
+    for (int c = 0; c < grid->columns; ++c) {
+      const std::size_t k = static_cast<std::size_t>(r) * grid->columns + c;
+      if (!before.fits[k]) continue;
+      CornerGuess guess;
+      guess.q = before.q[k];
+      Steps(before, c, r, &guess.du, &guess.dv);
+      if (const auto fit = FitCorner(image, guess); fit && (fit->contrast > 0) == (before.fits[k]->contrast > 0)) {
+        grid->fits[k] = fit;
+        grid->q[k] = fit->q;
+      }
+    }
+  }
+}
+
 struct Search {
   cv::Mat image;
   int scale = 1;
@@ -167,7 +185,6 @@ std::optional<CornerGrid> FindSector(const Search& search, const Board& board, i
 
 void FitGrid(const GrayImage& image, CornerGrid* grid) {
   grid->fits.assign(grid->q.size(), std::nullopt);
-  // Twice: corners that moved improve the directions of their neighbours.
   for (int r = 0; r < grid->rows; ++r) {
     for (int c = 0; c < grid->columns; ++c) {
       const std::size_t k = static_cast<std::size_t>(r) * grid->columns + c;
@@ -263,6 +280,7 @@ void DetectChessboard(const GrayImage& image, const Board& board, const DetectOp
     best = std::max_element(grids.begin(), grids.end(), [](const CornerGrid& a, const CornerGrid& b) { return a.q.size() < b.q.size(); });
   CornerGrid found = *best;
   const int columns = std::max(found.columns, found.rows), rows = std::min(found.columns, found.rows);
+  Refit(image, &found);
   bool known = false;
   if (!CanonicalOrder(board, &found, &known)) {
     const bool turned = board.columns < board.rows;
