@@ -4,197 +4,293 @@
 
 #include <algorithm>
 #include <cmath>
-#include <numbers>
+#include <filesystem>
 
+#include "data/error.h"
 #include "data/text.h"
 #include "pipelines/config_yaml.h"
 
-namespace impactlab::internal {
+namespace impactlab {
 namespace {
 
-constexpr double kDegree = std::numbers::pi / 180;
+using internal::YamlLine;
+using internal::YamlWord;
 
-// A map from cameras to image points; each is `many` or one point.
-std::vector<PixelObservation> ParsePixels(const YamlNode& node, const std::string& key, double sd, bool many,
-                                          const std::vector<std::string>& cameras) {
-  std::vector<PixelObservation> out;
-  const YamlNode map = node.Map(key);
-  for (const std::string& name : map.Keys()) {
-    const auto at = std::find(cameras.begin(), cameras.end(), name);
-    if (at == cameras.end()) throw map.Fault(name, "a camera that is not in the file", JoinNames(cameras));
-    const auto points = many ? map.Vectors(name, 2) : std::vector<std::vector<double>>{map.Vector(name, 2)};
-    for (const auto& p : points)
-      out.push_back({static_cast<int>(at - cameras.begin()), Eigen::Vector2d(p[0], p[1]), sd * sd * Eigen::Matrix2d::Identity()});
-  }
-  return out;
+Eigen::Vector2d Pixel(const std::vector<double>& v) { return {v[0], v[1]}; }
+
+void CheckCamera(const YamlNode& node, const std::string& name, const std::vector<std::string>& cameras) {
+  if (std::find(cameras.begin(), cameras.end(), name) == cameras.end())
+    throw node.Fault(name, "a camera that is not in the list", JoinNames(cameras));
 }
 
-double PixelSd(const YamlNode& node) { return node.Number("sd_px", Positive()); }
-
-std::string Pair(const Eigen::Vector2d& q) { return "[" + FormatNumber(q.x()) + ", " + FormatNumber(q.y()) + "]"; }
-
-std::string Pixels(const std::vector<PixelObservation>& observations, bool many, const std::vector<std::string>& cameras) {
-  std::string out;
-  for (std::size_t c = 0; c < cameras.size(); ++c) {
-    std::string points;
-    for (const PixelObservation& o : observations)
-      if (o.camera == static_cast<int>(c)) points += (points.empty() ? "" : ", ") + Pair(o.q);
-    if (!points.empty()) out += (out.empty() ? "" : ", ") + YamlQuote(cameras[c]) + ": " + (many ? "[" + points + "]" : points);
+// {left: [x, y], right: [x, y]}
+SeenBy ParseSeen(const YamlNode& parent, const std::string& key, const std::vector<std::string>& cameras) {
+  const YamlNode node = parent.Map(key);
+  SeenBy seen;
+  for (const std::string& name : node.Keys()) {
+    CheckCamera(node, name, cameras);
+    seen.emplace_back(name, Pixel(node.Vector(name, 2, Closed(-1e5, 1e5))));
   }
+  if (seen.size() < 2) throw parent.Fault(key, fmt::format("{} cameras", seen.size()), "pixels [x, y] in two cameras or more");
+  return seen;
+}
+
+std::string SeenYaml(const SeenBy& seen) {
+  std::string out;
+  for (const auto& [name, q] : seen) out += fmt::format("{}{}: [{}, {}]", out.empty() ? "" : ", ", YamlQuote(name), q.x(), q.y());
   return "{" + out + "}";
 }
 
-double SdOf(const std::vector<PixelObservation>& observations) { return observations.empty() ? 1 : std::sqrt(observations[0].cov(0, 0)); }
+void ParseGiven(const YamlNode& given, WorldPlan* plan) {
+  const auto rows = given.Vectors("rotation", 3, Closed(-1, 1));
+  if (rows.size() != 3) throw given.Fault("rotation", fmt::format("{} rows", rows.size()), "three rows of three: R_WC of the first camera");
+  Eigen::Matrix3d R;
+  for (int i = 0; i < 3; ++i)
+    for (int j = 0; j < 3; ++j) R(i, j) = rows[static_cast<std::size_t>(i)][static_cast<std::size_t>(j)];
+  if ((R.transpose() * R - Eigen::Matrix3d::Identity()).norm() > 1e-6 || R.determinant() < 0)
+    throw given.Fault("rotation", "a matrix that is no rotation", "orthonormal rows, right-handed, to 1e-6");
+  plan->X_WA.linear() = R;
+  const std::vector<double> p = given.Vector("position_m", 3, Closed(-1e4, 1e4));
+  plan->X_WA.translation() << p[0], p[1], p[2];
+  plan->sd_rotation = given.Number("sd_rotation_rad", 0, NonNegative());
+  plan->sd_position = given.Number("sd_position_m", 0, NonNegative());
+}
+
+void ParseWorld(const YamlNode& root, const std::vector<std::string>& cameras, WorldPlan* plan) {
+  if (!root.Has("world")) return;
+  const YamlNode node = root.Map("world");
+  int kinds = 0;
+  for (const char* kind : {"board", "points", "given"}) {
+    if (!node.Has(kind)) continue;
+    plan->source = kind;
+    ++kinds;
+  }
+  if (kinds != 1) throw root.Fault("world", fmt::format("{} of the keys board, points, given", kinds), "exactly one of them");
+  if (plan->source == "board") {
+    const YamlNode board = node.Map("board");
+    plan->shot = board.Text("shot");
+    plan->board.thickness = board.Number("thickness_m", 0, Closed(0, 1));
+    plan->board.sd_thickness = board.Number("sd_thickness_m", 0, Closed(0, 1));
+  } else if (plan->source == "points") {
+    for (const YamlNode& item : node.List("points")) {
+      WorldPlan::Point point;
+      point.name = item.Text("name", fmt::format("point {}", plan->points.size() + 1));
+      const std::vector<double> at = item.Vector("at_m", 3, Closed(-1e4, 1e4));
+      point.p_W << at[0], at[1], at[2];
+      point.sd = item.Number("sd_m", 0, Closed(0, 1));
+      point.sd_pixel = item.Number("sd_px", point.sd_pixel, Positive());
+      point.seen = ParseSeen(item, "seen", cameras);
+      plan->points.push_back(point);
+    }
+    if (plan->points.size() < 3) throw node.Fault("points", fmt::format("{} points", plan->points.size()), "three or more, not on a line");
+  } else {
+    ParseGiven(node.Map("given"), plan);
+  }
+}
+
+void ParseGravity(const YamlNode& root, const std::vector<std::string>& cameras, WorldPlan* plan) {
+  if (!root.Has("gravity")) return;
+  const YamlNode node = root.Map("gravity");
+  const bool line = node.Has("plumb_line"), direction = node.Has("direction");
+  if (line == direction)
+    throw root.Fault("gravity", line ? "both plumb_line and direction" : "neither plumb_line nor direction", "one of them");
+  if (line) {
+    plan->gravity = "plumb_line";
+    const YamlNode map = node.Map("plumb_line");
+    plan->sd_plumb = map.Number("sd_px", plan->sd_plumb, Positive());
+    for (const std::string& name : map.Keys()) {
+      if (name == "sd_px") continue;
+      CheckCamera(map, name, cameras);
+      std::vector<Eigen::Vector2d> points;
+      for (const auto& q : map.Vectors(name, 2, Closed(-1e5, 1e5))) points.push_back(Pixel(q));
+      if (points.size() < 2) throw map.Fault(name, "one point", "two or more pixels [x, y] on the string, from the top down");
+      plan->plumb_line.emplace_back(name, points);
+    }
+    if (plan->plumb_line.size() < 2)
+      throw node.Fault("plumb_line", fmt::format("{} cameras", plan->plumb_line.size()), "the string in two cameras or more");
+    return;
+  }
+  plan->gravity = "direction";
+  const YamlNode map = node.Map("direction");
+  std::vector<std::string> frames = cameras;
+  frames.insert(frames.begin(), "world");
+  plan->direction_frame = map.Choice("frame", frames);
+  const std::vector<double> down = map.Vector("down", 3, Closed(-1e6, 1e6));
+  plan->down << down[0], down[1], down[2];
+  if (!(plan->down.norm() > 0)) throw map.Fault("down", "[0, 0, 0]", "a direction");
+  plan->sd_down = map.Number("sd_rad", 0, Closed(0, 1));
+}
+
+std::vector<PixelObservation> Observations(const SeenBy& seen, double sd, const std::vector<std::string>& cameras) {
+  std::vector<PixelObservation> observations;
+  for (const auto& [name, q] : seen) {
+    PixelObservation one;
+    one.camera = static_cast<int>(std::find(cameras.begin(), cameras.end(), name) - cameras.begin());
+    one.q = q;
+    one.cov = sd * sd * Eigen::Matrix2d::Identity();
+    observations.push_back(one);
+  }
+  return observations;
+}
+
+int FindShot(const std::string& wanted, const CalibrationProblem& problem) {
+  std::vector<std::string> names;
+  for (std::size_t s = 0; s < problem.shots.size(); ++s) {
+    if (problem.shots[s].name == wanted) return static_cast<int>(s);
+    for (const BoardView& view : problem.shots[s].views)
+      if (std::filesystem::path(view.image).filename() == wanted) return static_cast<int>(s);
+    if (names.size() < 12) names.push_back(problem.shots[s].name);
+  }
+  throw ConfigError(fmt::format("world.board.shot: found {}, allowed the name of a shot or picture: {}{}", Excerpt(wanted),
+                                JoinNames(names), problem.shots.size() > names.size() ? ", ..." : ""));
+}
+
+GravityEstimate FindGravity(const WorldPlan& plan, const CameraRig& rig, const std::vector<std::string>& cameras) {
+  if (plan.gravity == "direction") {
+    const auto at = std::find(cameras.begin(), cameras.end(), plan.direction_frame);
+    const Eigen::Vector3d down = plan.down.normalized();
+    return at == cameras.end() ? GravityInWorld(down, plan.sd_down)
+                               : GravityGiven(rig, static_cast<int>(at - cameras.begin()), down, plan.sd_down);
+  }
+  std::vector<PixelObservation> line;
+  for (const auto& [name, points] : plan.plumb_line)
+    for (const Eigen::Vector2d& q : points)
+      for (const PixelObservation& one : Observations({{name, q}}, plan.sd_plumb, cameras)) line.push_back(one);
+  return GravityFromPlumbLine(rig, line);
+}
 
 }  // namespace
 
-WorldPlan ParseWorld(const YamlNode& root, const std::vector<std::string>& cameras) {
+WorldPlan WorldFromYaml(const YamlNode& root, const std::vector<std::string>& cameras) {
   WorldPlan plan;
-  if (root.Has("lengths")) {
-    for (const YamlNode& node : root.List("lengths")) {
-      KnownLength length;
-      length.name = node.Text("name");
-      length.length = node.Number("length_m", Positive());
-      length.sd = node.Number("sd_m", 0.0, NonNegative());
-      const double sd = PixelSd(node);
-      length.from = ParsePixels(node, "from", sd, false, cameras);
-      length.to = ParsePixels(node, "to", sd, false, cameras);
-      plan.lengths.push_back(std::move(length));
-    }
-  }
-  if (!root.Has("world")) return plan;
-  const YamlNode world = root.Map("world");
-  const bool board = world.Has("board_shot"), points = world.Has("points");
-  if (board && points) throw world.Fault("points", "board_shot as well", "one of board_shot and points");
-  if (board) {
-    plan.board_shot = world.Text("board_shot");
-    plan.board.thickness = world.Number("thickness_m", 0.0, NonNegative());
-    plan.board.sd_thickness = world.Number("sd_thickness_m", 0.0, NonNegative());
-  }
-  if (points) {
-    for (const YamlNode& node : world.List("points")) {
-      KnownPoint point;
-      point.name = node.Text("name");
-      const std::vector<double> p = node.Vector("position_m", 3);
-      point.p_W = {p[0], p[1], p[2]};
-      point.sd = node.Number("sd_m", 0.0, NonNegative());
-      point.observations = ParsePixels(node, "pixels", PixelSd(node), false, cameras);
-      plan.points.push_back(std::move(point));
-    }
-  }
-  if (world.Has("gravity") && world.Has("plumb_line")) throw world.Fault("plumb_line", "gravity as well", "one of gravity and plumb_line");
-  if (world.Has("gravity")) {
-    const YamlNode node = world.Map("gravity");
-    WorldPlan::Direction direction;
-    direction.camera = static_cast<int>(std::find(cameras.begin(), cameras.end(), node.Choice("camera", cameras)) - cameras.begin());
-    const std::vector<double> g = node.Vector("direction", 3);
-    direction.gravity = {g[0], g[1], g[2]};
-    if (!(direction.gravity.norm() > 0))
-      throw node.Fault("direction", "no direction", "a vector that points down, in the frame of the camera");
-    direction.sd = node.Number("sd_rad", NonNegative());
-    plan.gravity = direction;
-  }
-  if (world.Has("plumb_line")) {
-    const YamlNode node = world.Map("plumb_line");
-    plan.plumb_line = ParsePixels(node, "pixels", PixelSd(node), true, cameras);
+  ParseWorld(root, cameras, &plan);
+  ParseGravity(root, cameras, &plan);
+  if (!root.Has("lengths")) return plan;
+  for (const YamlNode& item : root.List("lengths")) {
+    WorldPlan::Length length;
+    length.name = item.Text("name", fmt::format("length {}", plan.lengths.size() + 1));
+    length.length = item.Number("length_m", Positive());
+    length.sd = item.Number("sd_m", 0, NonNegative());
+    length.sd_pixel = item.Number("sd_px", length.sd_pixel, Positive());
+    length.from = ParseSeen(item, "from", cameras);
+    length.to = ParseSeen(item, "to", cameras);
+    plan.lengths.push_back(length);
   }
   return plan;
 }
 
-std::string WorldYaml(const WorldPlan& plan, const std::vector<std::string>& cameras) {
+std::string ToYaml(const WorldPlan& plan) {
   std::string out;
-  if (plan.places() || plan.gravity || !plan.plumb_line.empty()) out += "world:\n";
-  if (!plan.board_shot.empty())
-    out += YamlWord(1, "board_shot", YamlQuote(plan.board_shot)) + YamlLine(1, "thickness_m", plan.board.thickness) +
-           YamlLine(1, "sd_thickness_m", plan.board.sd_thickness);
-  if (!plan.points.empty()) out += "  points:\n";
-  for (const KnownPoint& p : plan.points)
-    out += "    - " + YamlWord(0, "name", YamlQuote(p.name)) + YamlLine(3, "position_m", {p.p_W.x(), p.p_W.y(), p.p_W.z()}) +
-           YamlLine(3, "sd_m", p.sd) + YamlLine(3, "sd_px", SdOf(p.observations)) +
-           YamlWord(3, "pixels", Pixels(p.observations, false, cameras));
-  if (plan.gravity) {
-    const Eigen::Vector3d& g = plan.gravity->gravity;
-    out += "  gravity:\n" + YamlWord(2, "camera", YamlQuote(cameras[static_cast<std::size_t>(plan.gravity->camera)])) +
-           YamlLine(2, "direction", {g.x(), g.y(), g.z()}) + YamlLine(2, "sd_rad", plan.gravity->sd);
+  if (plan.source == "board") {
+    out += "world:\n  board:\n" + YamlWord(2, "shot", YamlQuote(plan.shot)) + YamlLine(2, "thickness_m", plan.board.thickness) +
+           YamlLine(2, "sd_thickness_m", plan.board.sd_thickness);
+  } else if (plan.source == "points") {
+    out += "world:\n  points:\n";
+    for (const WorldPlan::Point& p : plan.points)
+      out += fmt::format("    - {{name: {}, at_m: [{}, {}, {}], sd_m: {}, sd_px: {}, seen: {}}}\n", YamlQuote(p.name), p.p_W.x(), p.p_W.y(),
+                         p.p_W.z(), p.sd, p.sd_pixel, SeenYaml(p.seen));
+  } else if (plan.source == "given") {
+    const Eigen::Matrix3d R = plan.X_WA.linear();
+    out += "world:\n  given:\n";
+    out += fmt::format("    rotation: [[{}, {}, {}], [{}, {}, {}], [{}, {}, {}]]\n", R(0, 0), R(0, 1), R(0, 2), R(1, 0), R(1, 1), R(1, 2),
+                       R(2, 0), R(2, 1), R(2, 2));
+    const Eigen::Vector3d p = plan.X_WA.translation();
+    out += YamlLine(2, "position_m", {p.x(), p.y(), p.z()}) + YamlLine(2, "sd_rotation_rad", plan.sd_rotation) +
+           YamlLine(2, "sd_position_m", plan.sd_position);
   }
-  if (!plan.plumb_line.empty())
-    out += "  plumb_line:\n" + YamlLine(2, "sd_px", SdOf(plan.plumb_line)) + YamlWord(2, "pixels", Pixels(plan.plumb_line, true, cameras));
-  if (!plan.lengths.empty()) out += "lengths:\n";
-  for (const KnownLength& l : plan.lengths)
-    out += "  - " + YamlWord(0, "name", YamlQuote(l.name)) + YamlLine(2, "length_m", l.length) + YamlLine(2, "sd_m", l.sd) +
-           YamlLine(2, "sd_px", SdOf(l.from)) + YamlWord(2, "from", Pixels(l.from, false, cameras)) +
-           YamlWord(2, "to", Pixels(l.to, false, cameras));
-  return out;
-}
-
-WorldResult FindWorld(const WorldPlan& plan, const CalibrationProblem& problem, const CalibrationResult& result) {
-  WorldResult out;
-  const CameraRig& rig = result.rig;
-  if (!plan.lengths.empty()) out.scale = CheckScale(rig, plan.lengths);
-  const bool wants_gravity = plan.gravity || !plan.plumb_line.empty();
-  if (!plan.places() && !wants_gravity) return out;
-  FrameEstimate frame;
-  std::string source = "camera";
-  if (!plan.board_shot.empty()) {
-    const auto shot =
-        std::find_if(problem.shots.begin(), problem.shots.end(), [&](const BoardShot& s) { return s.name == plan.board_shot; });
-    if (shot == problem.shots.end()) {
-      std::vector<std::string> names;
-      for (const BoardShot& s : problem.shots) names.push_back(s.name);
-      const std::string nearest = NearestName(plan.board_shot, names);
-      out.problem =
-          fmt::format("world.board_shot: there is no shot '{}'{}", plan.board_shot, nearest.empty() ? "" : ", nearest is " + nearest);
-      return out;
+  if (plan.gravity == "plumb_line") {
+    out += "gravity:\n  plumb_line:\n" + YamlLine(2, "sd_px", plan.sd_plumb);
+    for (const auto& [name, points] : plan.plumb_line) {
+      std::string list;
+      for (const auto& q : points) list += fmt::format("{}[{}, {}]", list.empty() ? "" : ", ", q.x(), q.y());
+      out += YamlWord(2, YamlQuote(name), "[" + list + "]");
     }
-    source = "board";
-    frame = FrameFromBoard(result, static_cast<int>(shot - problem.shots.begin()), plan.board);
-  } else if (!plan.points.empty()) {
-    source = "points";
-    out.points = FrameFromPoints(rig, plan.points);
-    frame = out.points.frame;
-  } else {
-    frame = FrameGiven(Eigen::Isometry3d::Identity());
+  } else if (plan.gravity == "direction") {
+    out += fmt::format("gravity:\n  direction: {{frame: {}, down: [{}, {}, {}], sd_rad: {}}}\n", YamlQuote(plan.direction_frame),
+                       plan.down.x(), plan.down.y(), plan.down.z(), plan.sd_down);
   }
-  if (!frame.usable) {
-    out.problem = "world: " + frame.reason;
-    return out;
-  }
-  std::optional<GravityEstimate> gravity;
-  if (plan.gravity) gravity = GravityGiven(rig, plan.gravity->camera, plan.gravity->gravity, plan.gravity->sd);
-  if (!plan.plumb_line.empty()) gravity = GravityFromPlumbLine(rig, plan.plumb_line);
-  if (gravity && !gravity->usable) {
-    out.problem = "world: " + gravity->reason;
-    return out;
-  }
-  out.world = MakeWorld(rig, frame, gravity, source);
-  Eigen::MatrixXd& cov = out.world->rig.covariance;
-  cov = (0.5 * (cov + cov.transpose())).eval();
+  if (!plan.lengths.empty()) out += "lengths:\n";
+  for (const WorldPlan::Length& l : plan.lengths)
+    out += fmt::format("  - {{name: {}, length_m: {}, sd_m: {}, sd_px: {}, from: {}, to: {}}}\n", YamlQuote(l.name), l.length, l.sd,
+                       l.sd_pixel, SeenYaml(l.from), SeenYaml(l.to));
   return out;
 }
 
-std::string BriefReport(const WorldResult& result) {
-  std::string out;
-  if (!result.problem.empty()) out += "  " + result.problem + "\n";
-  if (result.world) {
-    const WorldFrame& frame = result.world->rig.world;
-    out += fmt::format("  the rig stands in the lab frame, from {}\n", frame.source);
-    if (frame.gravity_W && frame.source != "camera")
-      out += fmt::format("  surface against the horizontal: {:.2f} +- {:.2f} degrees\n", result.world->slope / kDegree,
-                         result.world->sd_slope / kDegree);
-    for (const std::string& note : result.world->notes) out += "  " + note + "\n";
+WorldRun PlaceWorld(const WorldPlan& plan, const CalibrationProblem& problem, const CalibrationResult& result) {
+  WorldRun run;
+  run.rig = result.rig;
+  std::vector<std::string> cameras;
+  for (const RigCamera& camera : result.rig.cameras) cameras.push_back(camera.name);
+  if (plan.source == "board") {
+    run.frame = FrameFromBoard(result, FindShot(plan.shot, problem), plan.board);
+  } else if (plan.source == "points") {
+    std::vector<KnownPoint> known;
+    for (const WorldPlan::Point& p : plan.points) known.push_back({p.name, p.p_W, p.sd, Observations(p.seen, p.sd_pixel, cameras)});
+    run.points = FrameFromPoints(result.rig, known);
+    run.frame = run.points->frame;
+  } else if (plan.source == "given") {
+    run.frame = FrameGiven(plan.X_WA, plan.sd_rotation, plan.sd_position);
   }
-  for (const PointResult& p : result.points.points) {
-    out += p.problem.empty() ? fmt::format("  point {}: {:.2g} mm off\n", p.name, 1e3 * p.residual_W.norm())
-                             : fmt::format("  point {} was not used: {}\n", p.name, p.problem);
+  if (run.frame && !run.frame->usable) {
+    run.problem = "the world frame cannot be had: " + run.frame->reason;
+    return run;
   }
-  if (!result.points.points.empty() && !result.points.scale_consistent)
-    out += fmt::format("  ! the known points come out {:.4f} times as far apart\n", result.points.scale);
-  if (result.scale) {
-    if (result.scale->usable) out += fmt::format("  {}{}\n", result.scale->consistent ? "" : "! ", result.scale->verdict);
-    for (const LengthResult& l : result.scale->lengths)
-      if (!l.problem.empty()) out += fmt::format("  length {} was not used: {}\n", l.name, l.problem);
+  if (!plan.gravity.empty()) run.gravity = FindGravity(plan, result.rig, cameras);
+  if (run.gravity && !run.gravity->usable) {
+    run.problem = "the direction of gravity cannot be had: " + run.gravity->reason;
+    return run;
   }
-  return out.empty() ? out : "\nworld\n" + out;
+  if (run.frame || run.gravity) {
+    const World world = MakeWorld(result.rig, run.frame.value_or(FrameGiven(Eigen::Isometry3d::Identity())), run.gravity,
+                                  run.frame ? plan.source : result.rig.world.source);
+    run.rig = world.rig;
+    run.slope = world.slope;
+    run.sd_slope = world.sd_slope;
+    run.downhill = world.downhill;
+    run.sd_downhill = world.sd_downhill;
+    run.notes = world.notes;
+  }
+  if (!plan.lengths.empty()) {
+    std::vector<KnownLength> known;
+    for (const WorldPlan::Length& l : plan.lengths)
+      known.push_back({l.name, l.length, l.sd, Observations(l.from, l.sd_pixel, cameras), Observations(l.to, l.sd_pixel, cameras)});
+    run.scale = CheckScale(result.rig, known);
+  }
+  return run;
 }
 
-}  // namespace impactlab::internal
+std::string BriefReport(const WorldRun& world) {
+  if (!world.problem.empty()) return "Refused: " + world.problem + "\n";
+  constexpr double kDegrees = 180 / M_PI;
+  std::string out;
+  if (world.frame)
+    out += fmt::format("world       from {}; place of the first camera known to {:.2g} mm and {:.2g} deg\n", world.rig.world.source,
+                       1e3 * std::sqrt(world.frame->cov.diagonal().tail<3>().maxCoeff()),
+                       kDegrees * std::sqrt(world.frame->cov.diagonal().head<3>().maxCoeff()));
+  if (world.points) {
+    for (const PointResult& point : world.points->points)
+      out += point.problem.empty() ? fmt::format("  {:<10} {:.2f} mm from where it was given\n", point.name, 1e3 * point.residual_W.norm())
+                                   : fmt::format("  {:<10} not used: {}\n", point.name, point.problem);
+    out += fmt::format("  scale      {:.4f} +- {:.4f}{}\n", world.points->scale, world.points->sd_scale,
+                       world.points->scale_consistent ? "" : ": the points and the board do not agree on lengths");
+  }
+  if (world.gravity) {
+    out += fmt::format("slope       {:.2f} +- {:.2f} deg between the surface and the horizontal", kDegrees * world.slope,
+                       kDegrees * world.sd_slope);
+    out += std::isfinite(world.sd_downhill)
+               ? fmt::format("; downhill {:.0f} +- {:.2g} deg from x\n", kDegrees * world.downhill, kDegrees * world.sd_downhill)
+               : "; no downhill direction can be told\n";
+  }
+  if (world.scale) {
+    for (const LengthResult& length : world.scale->lengths)
+      out += length.problem.empty()
+                 ? fmt::format("  {:<10} {:.2f} +- {:.2f} mm, {:.4f} of its length [{:.4f}, {:.4f}]\n", length.name, 1e3 * length.measured,
+                               1e3 * length.sd_measured, length.ratio, length.lower95, length.upper95)
+                 : fmt::format("  {:<10} not measured: {}\n", length.name, length.problem);
+    out += "lengths     " + world.scale->verdict + "\n";
+  }
+  for (const std::string& note : world.notes) out += "  " + note + "\n";
+  return out;
+}
+
+}  // namespace impactlab

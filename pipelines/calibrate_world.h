@@ -1,46 +1,70 @@
 #pragma once
-// The `world` and `lengths` of a calibration file: from the frame of the first camera to that of the experiment. Private to the pipelines
-// room.
+// What a calibration file says of the world - the struck surface, gravity, known lengths - and what becomes of it.
 
+#include <Eigen/Core>
+#include <Eigen/Geometry>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "calibration/calibrate.h"
 #include "calibration/world.h"
 #include "data/yaml.h"
 
 namespace impactlab {
 
-// What the file says about W. Nothing: W stays the frame of the first camera.
+// Pixels of one thing by camera name.
+using SeenBy = std::vector<std::pair<std::string, Eigen::Vector2d>>;
+
 struct WorldPlan {
-  std::string board_shot;  // shot in which the board lay on the struck surface
+  std::string source;  // "board", "points", "given"; empty: W stays the frame of the first camera
+  std::string shot;    // board: shot or picture in which it lies on the struck surface
   BoardWorldOptions board;
-  std::vector<KnownPoint> points;
-  struct Direction {
-    int camera = 0;
-    Eigen::Vector3d gravity = Eigen::Vector3d::UnitY();  // in the frame of that camera
-    double sd = 0;                                       // [rad]
+  struct Point {
+    std::string name;
+    Eigen::Vector3d p_W = Eigen::Vector3d::Zero();  // [m]
+    double sd = 0, sd_pixel = 0.5;                  // [m], [px]
+    SeenBy seen;
   };
-  std::optional<Direction> gravity;
-  std::vector<PixelObservation> plumb_line;
-  std::vector<KnownLength> lengths;
-  bool places() const { return !board_shot.empty() || !points.empty(); }
-  bool empty() const { return !places() && !gravity && plumb_line.empty() && lengths.empty(); }
+  std::vector<Point> points;
+  Eigen::Isometry3d X_WA = Eigen::Isometry3d::Identity();  // given: pose of the first camera in W
+  double sd_rotation = 0, sd_position = 0;                 // [rad], [m]
+
+  std::string gravity;                                                           // "plumb_line", "direction"; empty: not known
+  std::vector<std::pair<std::string, std::vector<Eigen::Vector2d>>> plumb_line;  // by camera, from the top down [px]
+  double sd_plumb = 0.5;                                                         // [px]
+  std::string direction_frame;                                                   // "world" or a camera
+  Eigen::Vector3d down = -Eigen::Vector3d::UnitZ();
+  double sd_down = 0;  // [rad]
+
+  struct Length {
+    std::string name;
+    double length = 0, sd = 0, sd_pixel = 0.5;  // [m], [m], [px]
+    SeenBy from, to;
+  };
+  std::vector<Length> lengths;
+  bool empty() const { return source.empty() && gravity.empty() && lengths.empty(); }
 };
 
-struct WorldResult {
-  std::string problem;         // W cannot be had: why
-  std::optional<World> world;  // the rig in W
-  PointsWorld points;          // residuals of the known points, where there are any
+// Keys `world`, `gravity` and `lengths` of a calibration file (data/README.md) for cameras of these names. ConfigError.
+WorldPlan WorldFromYaml(const YamlNode& root, const std::vector<std::string>& cameras);
+std::string ToYaml(const WorldPlan& plan);
+
+struct WorldRun {
+  std::string problem;                                            // why the world asked for cannot be had; the rig is then refused
+  CameraRig rig;                                                  // in W
+  double slope = 0, sd_slope = 0, downhill = 0, sd_downhill = 0;  // see World [rad]; only with gravity
+  std::optional<FrameEstimate> frame;
+  std::optional<PointsWorld> points;
+  std::optional<GravityEstimate> gravity;
   std::optional<ScaleCheck> scale;
+  std::vector<std::string> notes;
 };
+// The result must be usable. ConfigError for a shot that is not among those of the problem.
+WorldRun PlaceWorld(const WorldPlan& plan, const CalibrationProblem& problem, const CalibrationResult& result);
 
-namespace internal {
+// Lines for a terminal; empty where nothing was asked.
+std::string BriefReport(const WorldRun& world);
 
-WorldPlan ParseWorld(const YamlNode& root, const std::vector<std::string>& cameras);
-std::string WorldYaml(const WorldPlan& plan, const std::vector<std::string>& cameras);
-WorldResult FindWorld(const WorldPlan& plan, const CalibrationProblem& problem, const CalibrationResult& result);
-std::string BriefReport(const WorldResult& result);
-
-}  // namespace internal
 }  // namespace impactlab

@@ -126,7 +126,9 @@ int CalibrateCommand(const CalibrateArguments& arguments) {
       for (const Export& one : exports) fmt::print("{:<11} {}\n", ToString(one.format), one.path.string());
     return kDone;
   }
-  const std::string why = run.result.usable() ? run.certificate.headline : run.result.reason;
+  const std::string why = !run.result.usable()                       ? run.result.reason
+                          : run.world && !run.world->problem.empty() ? run.world->problem
+                                                                     : run.certificate.headline;
   fmt::print(stderr, "impactlab: calibration refused, rig.yaml was not written: {}\n", why);
   return kUnusable;
 }
