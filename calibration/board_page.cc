@@ -60,11 +60,11 @@ Page Layout(const Board& board, double page_width, double page_height) {
   if (const std::string fault = Fault(board); !fault.empty()) throw ConfigError(fmt::format("board: {}", fault));
   const BoardPattern pattern(board);
   const Eigen::Vector2d size = pattern.upper - pattern.lower;
-  const double rim = std::max(kEdge, board.pitch / 2);  // white around the pattern, for detection
+  const double rim = std::max(kEdge, board.pitch / 4);  // white around the pattern, for detection
   const double need_x = size.x() + 2 * rim, need_y = size.y() + 2 * rim + kStrip + kEdge;
   if (!(page_width >= need_x && page_height >= need_y) || !std::isfinite(page_width) || !std::isfinite(page_height))
     throw ConfigError(fmt::format("page: {:.6g} x {:.6g} m, the board with its white rim and ruler needs at least {:.4g} x {:.4g} m",
-                                  page_width, page_height, std::ceil(need_x * 1000) / 1000, std::ceil(need_y * 1000) / 1000));
+                                  page_width, page_height, std::ceil(need_x * 1000 - 1e-6) / 1000, std::ceil(need_y * 1000 - 1e-6) / 1000));
   const double mm = 1000;
   Page page;
   page.width = page_width * mm;

@@ -4,11 +4,15 @@
 
 #include <Eigen/Dense>
 #include <algorithm>
+#include <array>
 #include <cmath>
+#include <cstdio>
 #include <opencv2/aruco/charuco.hpp>
 #include <set>
+#include <sstream>
 
 #include "calibration/board_pattern.h"
+#include "data/error.h"
 
 namespace impactlab {
 namespace {
@@ -204,6 +208,75 @@ TEST(BoardPatternTest, RectanglesCoverWhatIsBlack) {
       ASSERT_EQ(covered, pattern.Black(x, y) ? 1 : 0) << x << " " << y;
     }
   }
+}
+
+// Numbers of the drawing itself, read back from the text [mm].
+std::vector<std::array<double, 4>> RectanglesOf(const std::string& text, const std::string& format) {
+  std::vector<std::array<double, 4>> all;
+  std::istringstream lines(text);
+  for (std::string line; std::getline(lines, line);) {
+    if (const auto start = line.rfind('M'); format == "svg" && start != std::string::npos) line = line.substr(start);
+    std::array<double, 4> r{};
+    char tail[8] = {0};
+    const bool is = format == "svg" ? std::sscanf(line.c_str(), "M%lf %lfh%lfv%lfh", &r[0], &r[1], &r[2], &r[3]) == 4
+                                    : std::sscanf(line.c_str(), "%lf %lf %lf %lf %3s", &r[0], &r[1], &r[2], &r[3], tail) == 5 &&
+                                          std::string(tail) == "re";
+    if (is) all.push_back(r);
+  }
+  return all;
+}
+
+TEST(BoardPageTest, DrawsThePatternToScale) {
+  Board board = Charuco(4, 5, false);
+  board.pitch = 0.025;
+  board.marker_side = 0.018;
+  const internal::BoardPattern pattern(board);
+  for (const std::string format : {"svg", "pdf"}) {
+    const auto drawn = RectanglesOf(format == "svg" ? BoardSvg(board, 0.21, 0.297) : BoardPdf(board, 0.21, 0.297), format);
+    const auto expected = pattern.BlackRectangles();
+    ASSERT_EQ(drawn.size(), expected.size());
+    for (std::size_t k = 0; k < drawn.size(); ++k) {
+      EXPECT_NEAR(drawn[k][0] - drawn[0][0], (expected[k].x - expected[0].x) * 1000, 1e-4);
+      EXPECT_NEAR(drawn[k][1] - drawn[0][1], (expected[k].y - expected[0].y) * 1000, 1e-4);
+      EXPECT_NEAR(drawn[k][2], expected[k].width * 1000, 1e-4);
+      EXPECT_NEAR(drawn[k][3], expected[k].height * 1000, 1e-4);
+      EXPECT_TRUE(drawn[k][0] > 5 && drawn[k][1] > 5 && drawn[k][0] + drawn[k][2] < 205 && drawn[k][1] + drawn[k][3] < 275);
+    }
+  }
+  EXPECT_NE(BoardSvg(board, 0.21, 0.297)
+                .find("ChArUco, 4 x 5 inner corners, squares 25 mm, markers 18 mm, 5X5_100; the ruler must measure 150 mm"),
+            std::string::npos);
+}
+
+TEST(BoardPageTest, PdfTableOfOffsetsIsRight) {
+  for (const Board& board : {Chessboard(6, 4), Discs(BoardKind::kCircles, 6, 4), Discs(BoardKind::kAsymmetricCircles, 4, 7)}) {
+    const std::string pdf = BoardPdf(board, 0.21, 0.297);
+    EXPECT_EQ(pdf.rfind("%PDF-1.", 0), 0u);
+    const std::size_t table = std::stoul(pdf.substr(pdf.rfind("startxref") + 10));
+    ASSERT_EQ(pdf.substr(table, 4), "xref");
+    std::size_t line = pdf.find("65535 f", table) + 9;
+    for (int k = 1; k <= 5; ++k, line += 20) {
+      const std::size_t offset = std::stoul(pdf.substr(line, 10));
+      EXPECT_EQ(pdf.substr(offset, 8), std::to_string(k) + " 0 obj\n");
+    }
+    const std::size_t start = pdf.find("stream\n") + 7, length = std::stoul(pdf.substr(pdf.find("/Length ") + 8));
+    EXPECT_EQ(pdf.substr(start + length, 9), "endstream");
+  }
+}
+
+TEST(BoardPageTest, BoardsLargerThanThePageAreRefusedWithTheSizeTheyNeed) {
+  Board board = Chessboard(9, 6);
+  EXPECT_THROW(BoardSvg(board, 0.21, 0.297), ConfigError);
+  EXPECT_NO_THROW(BoardSvg(board, 0.297, 0.21));
+  board.pitch = 0.03;
+  try {
+    BoardPdf(board, 0.297, 0.21);
+    FAIL();
+  } catch (const ConfigError& error) {
+    EXPECT_NE(std::string(error.what()).find("needs at least 0.315 x 0.242 m"), std::string::npos) << error.what();
+  }
+  EXPECT_THROW(BoardSvg(Chessboard(9, 6), NAN, 1), ConfigError);
+  EXPECT_THROW(BoardSvg(Chessboard(1, 6), 1, 1), ConfigError);
 }
 
 }  // namespace
