@@ -197,7 +197,7 @@ CameraCertificate CertifyCamera(const CalibrationProblem& problem, const Calibra
                                                                           : RigVerdict::kGood;
     findings.Add(
         level, camera, "model-error",
-        fmt::format("{}: the lens or the board does something the model cannot follow, about {:.2f} px beyond noise: {}", out.name,
+        fmt::format("{}: the lens or the board does something the model cannot follow, about {:.2g} px beyond noise: {}", out.name,
                     out.model_error, how),
         "try a richer lens model (rational, or fisheye for a wide lens); check that focus and zoom did not move and the board is flat");
   }
@@ -307,7 +307,7 @@ void Conclude(const CalibrationResult& result, RigCertificate* out) {
     worst_px = std::max(worst_px, camera.sd_pixel_90);
     worst_m = std::max(worst_m, camera.sd_across_90);
   }
-  const std::string figures = fmt::format("the lenses are known to {:.2f} px, {:.2g} mm at the working distance{}", worst_px, 1e3 * worst_m,
+  const std::string figures = fmt::format("the lenses are known to {:.2g} px, {:.2g} mm at the working distance{}", worst_px, 1e3 * worst_m,
                                           out->triangulation && out->triangulation->problem.empty()
                                               ? fmt::format("; depth to {:.2g} mm", 1e3 * out->triangulation->sd_along)
                                               : "");
@@ -383,10 +383,10 @@ RigCertificate CertifyRig(const CalibrationProblem& problem, const CalibrationRe
 std::string BriefReport(const RigCertificate& certificate) {
   std::string text = certificate.headline + "\n";
   for (const CameraCertificate& c : certificate.cameras) {
-    text += fmt::format("  {}: {}; noise {:.2f} px, rms {:.2f} px, {} points; lens {:.3f} px = {:.3g} mm at {:.3g} m (median)", c.name,
+    text += fmt::format("  {}: {}; noise {:.2g} px, rms {:.2g} px, {} points; lens {:.2g} px = {:.3g} mm at {:.3g} m (median)", c.name,
                         ToString(c.verdict), c.residuals.sigma, c.residuals.rms, c.residuals.n, c.sd_pixel_median, 1e3 * c.sd_across_median,
                         c.working_distance);
-    text += c.model_error > 0 ? fmt::format("; model error {:.2f} px\n", c.model_error) : "\n";
+    text += c.model_error > 0 ? fmt::format("; model error {:.2g} px\n", c.model_error) : "\n";
   }
   if (certificate.triangulation && certificate.triangulation->problem.empty()) {
     const TriangulationFigure& t = *certificate.triangulation;
@@ -396,7 +396,7 @@ std::string BriefReport(const RigCertificate& certificate) {
   }
   if (certificate.halves && certificate.halves->usable) {
     for (std::size_t c = 0; c < certificate.halves->cameras.size() && c < certificate.cameras.size(); ++c)
-      text += fmt::format("  {}: halves differ by {:.3f} px, {:.3f} px expected\n", certificate.cameras[c].name,
+      text += fmt::format("  {}: halves differ by {:.2g} px, {:.2g} px expected\n", certificate.cameras[c].name,
                           certificate.halves->cameras[c].rms_difference, certificate.halves->cameras[c].rms_predicted);
   }
   for (const RigFinding& finding : certificate.findings)
