@@ -146,6 +146,12 @@ Attempt SolveRig(CalibrationProblem problem, const CalibrationOptions& options,
 
   // Together.
   RigStart rig = ChainCameras(problem, X_CG, options.fix_order);
+  if (rig.mirrored)
+    return fail(
+        CalibrationStatus::kInconsistent,
+        fmt::format("the pictures of '{}' or of '{}' are mirrored: what the two saw fits together once one of them is turned over. Turn "
+                    "mirroring off in that camera or its recording program; a mirrored picture has no camera",
+                    problem.cameras[rig.mirrored->first].name, problem.cameras[rig.mirrored->second].name));
   for (int s = 0; s < n_shots; ++s)
     for (int c = 0; c < n_cameras; ++c) {
       auto& check = attempt.checks[s][c];

@@ -71,13 +71,24 @@ Eigen::Isometry3d Average(const std::vector<Eigen::Isometry3d>& poses) {
 
 bool MayTurn(const BoardView& view) { return !view.orientation_known; }
 
+// Pose of the board behind a view whose picture was mirrored left to right: reflected in the camera, and in the board as it was numbered.
+Eigen::Isometry3d Mirrored(const Eigen::Isometry3d& X_CG, const Board& board) {
+  const Eigen::Vector3d flip(-1, 1, 1);
+  Eigen::Isometry3d X = Eigen::Isometry3d::Identity();
+  X.linear() = flip.asDiagonal() * X_CG.linear() * flip.asDiagonal();
+  X.translation() = flip.asDiagonal() * (X_CG.translation() + X_CG.linear() * Eigen::Vector3d(Extent(board).x(), 0, 0));
+  return X;
+}
+
 // The relative pose X_ab most shots agree on when each may be turned.
 struct Consensus {
   std::optional<Eigen::Isometry3d> X_ab;
   int support = 0, plain = 0;  // shots that agree; those that do without being turned
 };
 
-Consensus Agree(const CalibrationProblem& problem, const MonoPoses& X_CG, const std::vector<Turn>& turns, int a, int b) {
+// `mirror`: as if b's pictures were mirrored. A plain chessboard looks the same then, and its pose is the mirror image of the true one.
+Consensus Agree(const CalibrationProblem& problem, const MonoPoses& X_CG, const std::vector<Turn>& turns, int a, int b,
+                bool mirror = false) {
   struct Candidate {
     int shot, turn;
     Eigen::Isometry3d X_ab;
@@ -87,9 +98,10 @@ Consensus Agree(const CalibrationProblem& problem, const MonoPoses& X_CG, const 
   for (std::size_t s = 0; s < X_CG.size(); ++s) {
     distance.push_back(X_CG[s][a] && X_CG[s][b] ? std::max(X_CG[s][a]->translation().norm(), X_CG[s][b]->translation().norm()) : 0);
     if (!X_CG[s][a] || !X_CG[s][b]) continue;
-    const bool may_turn = MayTurn(problem.shots[s].views[a]) || MayTurn(problem.shots[s].views[b]);
+    const bool may_turn = mirror || MayTurn(problem.shots[s].views[a]) || MayTurn(problem.shots[s].views[b]);
+    const Eigen::Isometry3d X_bG = mirror ? Mirrored(*X_CG[s][b], problem.board) : *X_CG[s][b];
     for (std::size_t k = 0; k < (may_turn ? turns.size() : 1); ++k)
-      candidates.push_back({static_cast<int>(s), static_cast<int>(k), *X_CG[s][a] * (*X_CG[s][b] * turns[k].S.inverse()).inverse()});
+      candidates.push_back({static_cast<int>(s), static_cast<int>(k), *X_CG[s][a] * (X_bG * turns[k].S.inverse()).inverse()});
   }
   Consensus best;
   double best_sum = 0;
@@ -214,6 +226,15 @@ RigStart ChainCameras(CalibrationProblem& problem, MonoPoses& X_CG, bool fix) {
       }
     }
     if (to < 0) break;
+    int shared = 0;
+    for (int s = 0; s < n_shots; ++s) shared += X_CG[s][from] && X_CG[s][to];
+    if (shared >= 4 && 2 * best.support < shared) {
+      const Consensus mirror = Agree(problem, X_CG, turns, from, to, true);
+      if (5 * mirror.support >= 4 * shared && mirror.support > 2 * best.support) {
+        start.mirrored = {from, to};
+        return start;
+      }
+    }
     start.X_WC[to] = *start.X_WC[from] * *best.X_ab;
     for (int s = 0; s < n_shots; ++s) {
       if (!X_CG[s][from] || !X_CG[s][to]) continue;

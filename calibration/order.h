@@ -5,6 +5,7 @@
 #include <Eigen/Geometry>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "calibration/calibrate.h"
@@ -26,6 +27,7 @@ struct RigStart {
   std::vector<std::optional<Eigen::Isometry3d>> X_WC;  // W = camera 0; nothing: no chain of shared shots leads there
   std::vector<std::vector<ViewCheck>> checks;          // [shot][camera]
   int turned = 0, disagreeing = 0, swapped = 0;        // shots
+  std::optional<std::pair<int, int>> mirrored;         // cameras whose views agree once one of the two is mirrored, and not before
 };
 using MonoPoses = std::vector<std::vector<std::optional<Eigen::Isometry3d>>>;
 RigStart ChainCameras(CalibrationProblem& problem, MonoPoses& X_CG, bool fix);

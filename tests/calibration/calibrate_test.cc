@@ -353,6 +353,23 @@ TEST(Calibrate, HostileT09MirroredPicturesAreNamed) {
   EXPECT_TRUE(std::isfinite(result.cost));
 }
 
+TEST(Calibrate, HostileT09MirroredChessboardsAreNamed) {
+  // A detector cannot tell a mirrored chessboard from a turned one and lists its points as if nothing were wrong.
+  test::RigTwin twin = test::MakeRigTwin(Stereo(), 73);
+  const Board& board = twin.problem.board;
+  for (BoardShot& shot : twin.problem.shots) {
+    BoardView& view = shot.views[1];
+    for (BoardPoint& point : view.points) {
+      point.q.x() = view.width - 1 - point.q.x();
+      point.id = point.id / board.columns * board.columns + board.columns - 1 - point.id % board.columns;
+    }
+    std::sort(view.points.begin(), view.points.end(), [](const BoardPoint& a, const BoardPoint& b) { return a.id < b.id; });
+  }
+  const CalibrationResult result = Calibrate(twin.problem);
+  EXPECT_EQ(result.status, CalibrationStatus::kInconsistent);
+  EXPECT_THAT(result.reason, HasSubstr("are mirrored"));
+}
+
 TEST(Calibrate, HostileT12StretchedPicturesKeepTheirAspect) {
   // 512 x 424 stretched to 1920 x 1080 beside an ordinary camera.
   test::RigTwinOptions options = Stereo();
