@@ -13,11 +13,14 @@ namespace {
 
 constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 
-// "Good: the lenses ..." without the verdict, which stands above it.
-std::string Headline(const RigCertificate& certificate) {
-  std::string text = certificate.headline;
+// "Good: the lenses ..." without the verdict, which stands above it. Names of cameras keep their first letter.
+std::string Headline(const RigContext& context) {
+  const bool lost = context.run.world && !context.run.world->problem.empty();
+  std::string text = lost ? context.run.world->problem : context.run.certificate.headline;
   const auto colon = text.find(": ");
   if (colon != std::string::npos && colon < 24) text.erase(0, colon + 2);
+  for (std::size_t c = 0; c < context.cameras(); ++c)
+    if (text.starts_with(context.name(c) + ":")) return text;
   if (!text.empty() && text[0] >= 'a' && text[0] <= 'z') text[0] = static_cast<char>(text[0] - 'a' + 'A');
   return text;
 }
@@ -265,7 +268,7 @@ std::string RigHead(const RigContext& context) {
   std::string out = fmt::format(
       "<header class=\"head\" id=\"result\"><p class=\"eyebrow\">Calibration certificate</p><h1>{}</h1>\n"
       "<p class=\"verdict {}\">{}</p><p class=\"lead\">{}</p>\n",
-      Escape(run.plan.name), ToString(verdict), VerdictWords(verdict), Escape(Headline(certificate)));
+      Escape(run.plan.name), ToString(verdict), VerdictWords(verdict), Escape(Headline(context)));
   std::string tiles;
   if (run.result.usable()) {
     for (const CameraCertificate& camera : certificate.cameras)
@@ -286,7 +289,7 @@ std::string RigHead(const RigContext& context) {
     for (const CameraCertificate& camera : certificate.cameras)
       tiles += Tile("Residual " + Escape(camera.name), Num(camera.residuals.rms, 3) + "\u00A0px",
                     fmt::format("rms of {}, {} left out", Count(camera.residuals.n, "point"), camera.residuals.n_outliers));
-    tiles += Tile("Board", LengthWords(certificate.board_warp), "largest departure from a plane");
+    if (certificate.board_warp > 0) tiles += Tile("Board", LengthWords(certificate.board_warp), "largest departure from a plane");
   }
   if (!tiles.empty()) out += "<dl class=\"tiles\">" + tiles + "</dl>\n";
   return out + FindingsHtml(certificate) + "</header>\n";

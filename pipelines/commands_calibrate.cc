@@ -126,9 +126,10 @@ int CalibrateCommand(const CalibrateArguments& arguments) {
       for (const Export& one : exports) fmt::print("{:<11} {}\n", ToString(one.format), one.path.string());
     return kDone;
   }
-  const std::string why = !run.result.usable()                       ? run.result.reason
-                          : run.world && !run.world->problem.empty() ? run.world->problem
-                                                                     : run.certificate.headline;
+  std::string why = !run.result.usable()                       ? run.result.reason
+                    : run.world && !run.world->problem.empty() ? run.world->problem
+                                                               : run.certificate.headline;
+  if (why.starts_with("Refused: ")) why.erase(0, 9);
   fmt::print(stderr, "impactlab: calibration refused, rig.yaml was not written: {}\n", why);
   return kUnusable;
 }
