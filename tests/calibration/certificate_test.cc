@@ -218,7 +218,7 @@ TEST(Residuals, NoiseHasNoStructure) {
 }
 
 TEST(Residuals, ALensTheModelCannotFollowShows) {
-  auto options = Stereo(16);
+  auto options = Stereo(24);
   auto twin = test::MakeRigTwin(options, 8);
   // k1 of the truth held at 0: the fit can only bend poses and focal length.
   for (CameraSetup& setup : twin.problem.cameras) setup.fixed = {"k1", "k2", "k3"};
