@@ -117,6 +117,8 @@ Attempt SolveRig(CalibrationProblem problem, const CalibrationOptions& options,
     for (int c = 0; c < n_cameras; ++c)
       if (attempt.checks[s][c].rejected.empty()) views[s][c] = MakeView(problem.board, problem.shots[s].views[c]);
   bundle.intrinsics.resize(n_cameras);
+  std::vector<double> mono_sigma(n_cameras, 1);
+  std::vector<std::vector<std::vector<char>>> mono_inliers(n_shots, std::vector<std::vector<char>>(n_cameras));
   MonoPoses X_CG(n_shots, std::vector<std::optional<Eigen::Isometry3d>>(n_cameras));
   for (int lead = 0; lead < n_cameras; ++lead) {
     if (bundle.leader[lead] != lead) continue;
@@ -136,6 +138,8 @@ Attempt SolveRig(CalibrationProblem problem, const CalibrationOptions& options,
       if (bundle.leader[c] == lead) bundle.intrinsics[c] = start.intrinsics;
     for (std::size_t i = 0; i < where.size(); ++i) {
       const auto [s, c] = where[i];
+      mono_sigma[c] = std::max(start.sigma, 1e-6);
+      mono_inliers[s][c] = start.inliers[i];
       if (start.poses[i]) {
         X_CG[s][c] = ToIsometry(start.poses[i]->X_CG);
       } else {
@@ -159,6 +163,7 @@ Attempt SolveRig(CalibrationProblem problem, const CalibrationOptions& options,
       if (!found.note.empty()) {
         check.note += (check.note.empty() ? "" : "; ") + found.note;
         views[s][c] = MakeView(problem.board, problem.shots[s].views[c]);
+        mono_inliers[s][c].clear();  // in the order of the old numbers
       }
       if (check.rejected.empty()) check.rejected = found.rejected;
     }
@@ -209,7 +214,31 @@ Attempt SolveRig(CalibrationProblem problem, const CalibrationOptions& options,
   for (const auto& shot : bundle.views)
     for (const BundleView& view : shot) used_views += view.used;
   if (options.robust) {
-    for (int round = 0; round < 4; ++round) {
+    // What each camera by itself found to be an outlier waits outside; then the rest is nearly least squares. Where the cameras together
+    // fit much worse than each alone, something else is wrong and the robust loss has to find it.
+    bundle.free_warp = options.warp && used_views > 2;
+    bundle.sigma = mono_sigma;
+    for (int s = 0; s < n_shots; ++s)
+      for (int c = 0; c < n_cameras; ++c) {
+        BundleView& view = bundle.views[s][c];
+        if (view.used && mono_inliers[s][c].size() == view.active.size()) view.active = mono_inliers[s][c];
+      }
+    const auto start_poses = bundle.X_WG;
+    const auto start_places = bundle.X_CW;
+    const auto start_intrinsics = bundle.intrinsics;
+    attempt.iterations += Minimize(bundle, 0, 30, 1e-6).iterations;
+    const auto together = RobustSigmas(bundle);
+    bool worse = false;
+    for (int c = 0; c < n_cameras; ++c) worse |= !(together[c] < 1.5 * mono_sigma[c]);
+    if (worse) {
+      bundle.X_WG = start_poses;
+      bundle.X_CW = start_places;
+      bundle.intrinsics = start_intrinsics;
+      bundle.warp.setZero();
+      for (auto& shot : bundle.views)
+        for (BundleView& view : shot) std::fill(view.active.begin(), view.active.end(), 1);
+    }
+    for (int round = 0; worse && round < 4; ++round) {
       const auto before = bundle.sigma;
       bundle.sigma = RobustSigmas(bundle);
       if (round > 1) {
@@ -218,7 +247,7 @@ Attempt SolveRig(CalibrationProblem problem, const CalibrationOptions& options,
         if (change < 0.1) break;
       }
       bundle.free_warp = options.warp && round > 0 && used_views > 2;
-      attempt.iterations += Minimize(bundle, 3, options.max_iterations, 1e-5).iterations;
+      attempt.iterations += Minimize(bundle, 3, options.max_iterations, 1e-4).iterations;
     }
   }
   bundle.free_warp = options.warp && used_views > 2;
@@ -260,9 +289,10 @@ Attempt SolveRig(CalibrationProblem problem, const CalibrationOptions& options,
       // A prior is weighed against the noise itself, not only against the other cameras.
       for (int c = 0; c < n_cameras; ++c)
         if (!bundle.priors[c].empty()) change = std::max(change, std::abs(bundle.sigma[c] / before[c] - 1));
-      if (change < 1e-4) break;
+      if (change < 1e-4 && round > 1) break;
     }
-    summary = Minimize(bundle, 0, options.max_iterations);
+    // The set of points and the weights will change once more after the first round: no digits before their time.
+    summary = Minimize(bundle, 0, options.max_iterations, round == 0 ? 1e-6 : 1e-13);
     attempt.iterations += summary.iterations;
   }
   attempt.problem = std::move(problem);

@@ -286,6 +286,8 @@ BundleSummary Minimize(Bundle& bundle, double loss_scale, int max_iterations, do
   options.linear_solver_type = ceres::DENSE_SCHUR;
   options.linear_solver_ordering = ordering;
   options.max_num_iterations = max_iterations;
+  // Least squares starts where a robust solve ended: whole steps from the first.
+  if (!(loss_scale > 0)) options.initial_trust_region_radius = 1e9;
   options.num_threads = 1;  // bits that do not depend on the machine's load
   options.function_tolerance = tolerance;
   options.parameter_tolerance = 1e-12;
@@ -358,13 +360,13 @@ BundleCovariance Covariance(const Bundle& bundle, const CameraRig& rig) {
   Eigen::MatrixXd U = Eigen::MatrixXd::Zero(n_free, n_free);
   std::vector<Matrix6d> V(bundle.shots(), Matrix6d::Zero());
   std::vector<Eigen::MatrixXd> W(bundle.shots(), Eigen::MatrixXd::Zero(6, n_free));
-  struct Rows {
+  struct Products {  // of the derivatives of one view
     int shot, camera;
-    Dense common;  // only the columns listed
-    std::vector<int> columns;
-    Dense board;
+    std::vector<int> columns;       // common ones it has
+    Eigen::MatrixXd square, cross;  // common' common, board' common
+    Matrix6d board;                 // board' board
   };
-  std::vector<Rows> rows;
+  std::vector<Products> products;
   for (int s = 0; s < bundle.shots(); ++s) {
     for (int c = 0; c < n_cameras; ++c) {
       const BundleView& view = bundle.views[s][c];
@@ -376,24 +378,26 @@ BundleCovariance Covariance(const Bundle& bundle, const CameraRig& rig) {
       Dense d_intrinsics(m, n), d_camera(m, 6), d_board(m, 6), d_warp(m, 2);
       model.Evaluate(bundle.intrinsics[c].data(), bundle.X_CW[c].data(), bundle.X_WG[s].data(), bundle.warp.data(), bundle.sigma[c],
                      residuals.data(), d_intrinsics.data(), c == 0 ? nullptr : d_camera.data(), d_board.data(), d_warp.data());
-      Rows row{s, c, Dense(m, n + 8), {}, d_board};
+      Eigen::MatrixXd common(m, n + 8);
+      Products view_products{s, c, {}, {}, {}, d_board.transpose() * d_board};
       int k = 0;
       const auto take = [&](const auto& column, int at) {
-        row.common.col(k++) = column;
-        row.columns.push_back(at);
+        common.col(k++) = column;
+        view_products.columns.push_back(at);
       };
       for (int j = 0; j < n; ++j)
         if (intrinsic_column[c][j] >= 0) take(d_intrinsics.col(j), intrinsic_column[c][j]);
       for (int j = 0; c > 0 && j < 6; ++j) take(d_camera.col(j), camera_column[c] + j);
       for (int j = 0; bundle.free_warp && j < 2; ++j) take(d_warp.col(j), warp_column + j);
-      row.common.conservativeResize(m, k);
-      const Eigen::MatrixXd square = row.common.transpose() * row.common, cross = d_board.transpose() * row.common;
+      view_products.square = common.leftCols(k).transpose() * common.leftCols(k);
+      view_products.cross = d_board.transpose() * common.leftCols(k);
       for (int i = 0; i < k; ++i) {
-        for (int j = 0; j < k; ++j) U(row.columns[i], row.columns[j]) += square(i, j);
-        W[s].col(row.columns[i]) += cross.col(i);
+        const int at = view_products.columns[i];
+        for (int j = 0; j < k; ++j) U(at, view_products.columns[j]) += view_products.square(i, j);
+        W[s].col(at) += view_products.cross.col(i);
       }
-      V[s] += d_board.transpose() * d_board;
-      rows.push_back(std::move(row));
+      V[s] += view_products.board;
+      products.push_back(std::move(view_products));
     }
   }
   for (int c = 0; c < n_cameras; ++c)
@@ -434,16 +438,25 @@ BundleCovariance Covariance(const Bundle& bundle, const CameraRig& rig) {
     C = half * half.transpose();
   }
 
-  // Degrees of freedom spent by the points of each camera: trace of the hat matrix over its rows.
+  // Degrees of freedom spent by the points of each camera: trace of the hat matrix over its rows, J cov J' with the board following the
+  // common parameters.
   result.leverage.assign(n_cameras, 0);
-  for (const Rows& row : rows) {
-    const int k = static_cast<int>(row.columns.size());
-    // d(residual) along a free common parameter with the board following, including columns this view has not.
-    Eigen::MatrixXd total = row.board * follow[row.shot];
-    for (int i = 0; i < k; ++i) total.col(row.columns[i]) += row.common.col(i);
-    double spent = (row.board * V_inverse[row.shot]).cwiseProduct(row.board).sum();
-    if (n_free > 0) spent += (total * C).cwiseProduct(total).sum();
-    result.leverage[row.camera] += spent;
+  for (const Products& view : products) {
+    const Eigen::MatrixXd& F = follow[view.shot];
+    double spent = V_inverse[view.shot].cwiseProduct(view.board).sum();
+    if (n_free > 0) {
+      Eigen::MatrixXd gram = F.transpose() * view.board * F;
+      const Eigen::MatrixXd mixed = F.transpose() * view.cross;  // free x columns of the view
+      for (std::size_t i = 0; i < view.columns.size(); ++i) {
+        const int at = view.columns[i];
+        gram.col(at) += mixed.col(static_cast<Eigen::Index>(i));
+        gram.row(at) += mixed.col(static_cast<Eigen::Index>(i)).transpose();
+        for (std::size_t j = 0; j < view.columns.size(); ++j)
+          gram(at, view.columns[j]) += view.square(static_cast<Eigen::Index>(i), static_cast<Eigen::Index>(j));
+      }
+      spent += C.cwiseProduct(gram).sum();
+    }
+    result.leverage[view.camera] += spent;
   }
 
   // To the parameters of the rig: rotations about the camera's own axes and positions in W instead of the unknowns of X_CW.

@@ -190,9 +190,10 @@ CalibrationResult Calibrate(const CalibrationProblem& given, const CalibrationOp
   const auto covariance = Covariance(scaled, result.rig);
   if (!covariance.determined) return undetermined("the views leave parameters open");
   result.sigma = scaled.sigma;
-  result.cov_common = covariance.common;
+  // Symmetric to the last bit, as files want it.
+  result.cov_common = 0.5 * (covariance.common + covariance.common.transpose());
   const int n_rig = ParameterCount(result.rig);
-  result.rig.covariance = covariance.common.topLeftCorner(n_rig, n_rig);
+  result.rig.covariance = result.cov_common.topLeftCorner(n_rig, n_rig);
   for (int s = 0; s < bundle.shots(); ++s) {
     result.shots[s].cov_given_common = covariance.given_common[s];
     result.shots[s].dpose_dcommon = covariance.dpose_dcommon[s];
@@ -234,18 +235,28 @@ CalibrationResult Calibrate(const CalibrationProblem& given, const CalibrationOp
     result.status = CalibrationStatus::kNotConverged;
     result.reason = fmt::format("the solve did not settle within {} iterations", options.max_iterations);
   }
-  // Views far above their camera's level are named even where no single point is beyond the limit.
+  // Views far above their camera's level are named, outliers included: a shot whose corners were found badly loses them one by one.
   for (int c = 0; c < n_cameras; ++c) {
-    std::vector<double> levels;
-    for (const ShotResult& shot : result.shots)
-      if (shot.views[c].rms > 0) levels.push_back(shot.views[c].rms);
+    std::vector<std::pair<double, std::size_t>> levels;  // rms of all points, shot
+    for (std::size_t s = 0; s < result.shots.size(); ++s) {
+      const auto& points = result.shots[s].views[c].points;
+      if (points.empty() || !result.shots[s].views[c].rejected.empty()) continue;
+      double squares = 0;
+      for (const PointResidual& point : points) squares += point.residual.squaredNorm();
+      levels.emplace_back(std::sqrt(squares / static_cast<double>(points.size())), s);
+    }
     if (levels.size() < 4) continue;
-    std::nth_element(levels.begin(), levels.begin() + static_cast<std::ptrdiff_t>(levels.size() / 2), levels.end());
-    const double typical = levels[levels.size() / 2];
-    for (std::size_t s = 0; s < result.shots.size(); ++s)
-      if (result.shots[s].views[c].rms > 2.5 * typical)
-        result.notes.push_back(fmt::format("{} stands out: residuals of {:.2f} px rms where {:.2f} is usual for this camera",
-                                           ViewName(best.problem, static_cast<int>(s), c), result.shots[s].views[c].rms, typical));
+    auto sorted = levels;
+    std::nth_element(sorted.begin(), sorted.begin() + static_cast<std::ptrdiff_t>(sorted.size() / 2), sorted.end());
+    const double typical = sorted[sorted.size() / 2].first;
+    for (const auto& [level, s] : levels) {
+      const auto& points = result.shots[s].views[c].points;
+      const auto out = std::count_if(points.begin(), points.end(), [](const PointResidual& p) { return p.outlier; });
+      if (!(level > 2.5 * typical) || (out < 3 && result.shots[s].views[c].rms < 2.5 * typical)) continue;
+      result.notes.push_back(
+          fmt::format("{} stands out: {} of its {} points were left out, residuals of all {:.2g} px rms where {:.2g} is usual",
+                      ViewName(best.problem, static_cast<int>(s), c), out, points.size(), level, typical));
+    }
   }
   return finish();
 }

@@ -7,6 +7,8 @@
 #include <limits>
 #include <opencv2/calib3d.hpp>
 #include <opencv2/core.hpp>
+#include <opencv2/imgproc.hpp>
+#include <utility>
 
 #include "calibration/lens.h"
 #include "calibration/rotation.h"
@@ -14,6 +16,7 @@
 namespace impactlab::internal {
 namespace {
 
+constexpr double kNoRival = 8;              // ratio of misfits
 constexpr double kRayleighMedian = 1.1774;  // median length of a residual of unit sd in each coordinate
 
 Eigen::Matrix3d Homography(const std::vector<Eigen::Vector2d>& from, const std::vector<Eigen::Vector2d>& to, bool robust) {
@@ -28,6 +31,26 @@ Eigen::Matrix3d Homography(const std::vector<Eigen::Vector2d>& from, const std::
     for (int i = 0; i < 3; ++i)
       for (int j = 0; j < 3; ++j) H(i, j) = h.at<double>(i, j);
   return H;
+}
+
+// Homography through the four points farthest out along the diagonals of the grid; 0 where they do not span it.
+Eigen::Matrix3d FourCorners(const std::vector<Eigen::Vector2d>& from, const std::vector<Eigen::Vector2d>& to) {
+  const Eigen::Vector2d diagonal[4] = {{-1, -1}, {1, -1}, {1, 1}, {-1, 1}};
+  std::size_t corner[4] = {0, 0, 0, 0};
+  cv::Point2f a[4], b[4];
+  for (int k = 0; k < 4; ++k) {
+    for (std::size_t i = 0; i < from.size(); ++i)
+      if (diagonal[k].dot(from[i]) > diagonal[k].dot(from[corner[k]])) corner[k] = i;
+    for (int j = 0; j < k; ++j)
+      if (corner[j] == corner[k]) return Eigen::Matrix3d::Zero();
+    a[k] = cv::Point2f(static_cast<float>(from[corner[k]].x()), static_cast<float>(from[corner[k]].y()));
+    b[k] = cv::Point2f(static_cast<float>(to[corner[k]].x()), static_cast<float>(to[corner[k]].y()));
+  }
+  const cv::Mat h = cv::getPerspectiveTransform(a, b);
+  Eigen::Matrix3d H;
+  for (int i = 0; i < 3; ++i)
+    for (int j = 0; j < 3; ++j) H(i, j) = h.at<double>(i, j);
+  return H.allFinite() ? H : Eigen::Matrix3d::Zero().eval();
 }
 
 // True where the points do not lie (nearly) on one line.
@@ -50,6 +73,7 @@ struct PoseStep {
 
 PoseStep EvaluatePose(LensModel model, const double* intrinsics, const BundleView& view, const Eigen::Isometry3d& X, double scale) {
   PoseStep step;
+  step.lengths.reserve(view.q.size());
   for (std::size_t i = 0; i < view.q.size(); ++i) {
     Eigen::Vector2d q;
     Eigen::Matrix<double, 2, 3, Eigen::RowMajor> dq_dp;
@@ -113,6 +137,17 @@ BoardPose RefinePose(LensModel model, const double* intrinsics, const BundleView
   return {FromIsometry(X), now.cost, RobustSigma(now.lengths)};
 }
 
+// Of one view of a one-camera problem.
+double ViewSigma(const Bundle& bundle, int shot) {
+  const auto residuals = Residuals(bundle, shot, 0);
+  std::vector<double> lengths;
+  for (std::size_t i = 0; i < residuals.size(); ++i) {
+    const double length = residuals[i].norm() / bundle.views[shot][0].sd[i];
+    lengths.push_back(length < 1e9 ? length : 1e9);
+  }
+  return RobustSigma(std::move(lengths));
+}
+
 Camera MakeCamera(LensModel model, const Eigen::VectorXd& intrinsics, int width, int height) {
   Camera camera;
   camera.model = model;
@@ -124,9 +159,9 @@ Camera MakeCamera(LensModel model, const Eigen::VectorXd& intrinsics, int width,
 
 // Closed form of Zhang (2000) with the principal point held at the image centre; nothing where the views do not say.
 std::optional<double> ZhangFocal(const std::vector<const BundleView*>& views, double cx, double cy) {
-  std::vector<double> focals;
   double numerator = 0, denominator = 0;
-  for (const BundleView* view : views) {
+  for (std::size_t v = 0; v < views.size(); v += std::max<std::size_t>(1, views.size() / 20)) {
+    const BundleView* view = views[v];
     if (view->q.size() < 8) continue;
     std::vector<Eigen::Vector2d> grid, image;
     for (std::size_t i = 0; i < view->q.size(); ++i) {
@@ -167,11 +202,12 @@ GridFit FitGrid(const Board& board, const BoardView& view) {
     image.push_back(point.q);
   }
   if (!SpansPlane(grid) || !SpansPlane(image)) return fit;
-  // Least squares does for most views; a wrong point or two call for the slower robust kind.
+  // Four far corners do for most views; wrong points among them, then anywhere, call for ever slower kinds.
   std::vector<double> misfit;
   int mirrored = 0;
-  for (const bool robust : {false, true}) {
-    const Eigen::Matrix3d H = Homography(grid, image, robust);
+  for (const int effort : {0, 1, 2}) {
+    const Eigen::Matrix3d H = effort == 0 ? FourCorners(grid, image) : Homography(grid, image, effort == 2);
+    if (effort == 0 && !(H.squaredNorm() > 0)) continue;
     if (!(H.squaredNorm() > 0)) return fit;
     misfit.clear();
     mirrored = 0;
@@ -211,10 +247,16 @@ std::vector<BoardPose> SolvePoses(LensModel model, const Eigen::VectorXd& intrin
   } catch (const cv::Exception&) {
     return poses;  // points on a line
   }
+  double least = std::numeric_limits<double>::infinity();
   for (std::size_t k = 0; k < rotations.size(); ++k) {
     Vector6d pose;
     for (int j = 0; j < 3; ++j) pose[j] = rotations[k].at<double>(j), pose[3 + j] = translations[k].at<double>(j);
     if (!pose.allFinite() || !(pose[5] > 0)) continue;
+    // The closed form gives the better one first. Far worse before it was refined, the second is no rival.
+    std::vector<double> lengths = EvaluatePose(model, intrinsics.data(), view, ToIsometry(pose), 1e9).lengths;
+    const double misfit = lengths.size() == view.q.size() ? RobustSigma(std::move(lengths)) : std::numeric_limits<double>::infinity();
+    if (misfit > kNoRival * std::max(least, 1.0)) continue;
+    least = std::min(least, misfit);
     const BoardPose refined = RefinePose(model, intrinsics.data(), view, ToIsometry(pose));
     if (std::isfinite(refined.cost)) poses.push_back(refined);
   }
@@ -279,11 +321,12 @@ MonoStart StartCamera(const CameraSetup& setup, const std::vector<const BundleVi
     bundle.intrinsics = {candidate.second};
     bundle.X_CW = {Vector6d::Zero()};
     std::vector<int> view_of;  // of each shot of the bundle
-    std::vector<double> lengths;
+    std::vector<char> rival;   // a second pose came near
     for (std::size_t v = 0; v < views.size(); ++v) {
       const auto poses = SolvePoses(setup.model, candidate.second, setup.width, setup.height, *views[v]);
       if (poses.empty()) continue;
       bundle.X_WG.push_back(poses.front().X_CG);
+      rival.push_back(poses.size() > 1);
       bundle.views.push_back({*views[v]});
       bundle.views.back()[0].used = true;
       view_of.push_back(static_cast<int>(v));
@@ -309,11 +352,13 @@ MonoStart StartCamera(const CameraSetup& setup, const std::vector<const BundleVi
     for (int round = 0; round < 6; ++round) {
       const double sigma = std::max(robust_sigma(), 1e-3);
       bundle.sigma = {sigma};
-      const BundleSummary summary = Minimize(bundle, 3, 50, 1e-6);
+      const BundleSummary summary = Minimize(bundle, 3, 50, 1e-4);
       cost = summary.cost * sigma * sigma;
       if (round >= 1 && robust_sigma() > 0.9 * sigma) break;
       // A flat board far away has two poses that look alike: now that the lens is known, take the better one.
+      const double overall = robust_sigma();
       for (int s = 0; round == 0 && s < bundle.shots(); ++s) {
+        if (!rival[s] && ViewSigma(bundle, s) < 1.5 * overall) continue;
         const auto poses = SolvePoses(setup.model, bundle.intrinsics[0], setup.width, setup.height, bundle.views[s][0]);
         if (!poses.empty()) bundle.X_WG[s] = poses.front().X_CG;
       }
@@ -324,13 +369,14 @@ MonoStart StartCamera(const CameraSetup& setup, const std::vector<const BundleVi
     best.sigma = robust_sigma();
     best.intrinsics = bundle.intrinsics[0];
     best.poses.assign(views.size(), std::nullopt);
+    best.inliers.assign(views.size(), {});
     for (int s = 0; s < bundle.shots(); ++s) {
-      const auto residuals = Residuals(bundle, s, 0);
-      std::vector<double> lengths_here;
-      for (std::size_t i = 0; i < residuals.size(); ++i) lengths_here.push_back(residuals[i].norm() / bundle.views[s][0].sd[i]);
       BoardPose pose;
       pose.X_CG = bundle.X_WG[s];
-      pose.rms = RobustSigma(lengths_here);
+      pose.rms = ViewSigma(bundle, s);
+      const auto residuals = Residuals(bundle, s, 0);
+      for (std::size_t i = 0; i < residuals.size(); ++i)
+        best.inliers[view_of[s]].push_back(residuals[i].norm() < 6 * std::max(best.sigma, 1e-6) * bundle.views[s][0].sd[i]);
       best.poses[view_of[s]] = pose;
     }
   }

@@ -13,8 +13,8 @@ namespace impactlab::internal {
 
 // How well the points of a view lie on the projective image of their grid.
 struct GridFit {
-  bool ok = false;        // enough points, not on one line
-  double misfit = 0;      // distance from the fitted grid that 80 % of the points keep, in units of their local spacing; a lens bends by 0.1
+  bool ok = false;    // enough points, not on one line
+  double misfit = 0;  // distance from the fitted grid that 80 % of the points keep, in units of their local spacing; a lens bends by 0.1
   bool mirrored = false;  // the grid is seen from behind
 };
 GridFit FitGrid(const Board& board, const BoardView& view);
@@ -33,6 +33,7 @@ struct MonoStart {
   bool ok = false;
   Eigen::VectorXd intrinsics;
   std::vector<std::optional<BoardPose>> poses;  // by view
+  std::vector<std::vector<char>> inliers;       // by view and point: within 6 sigma of this fit
   double cost = 0;                              // robust cost of all views [px^2]
   double sigma = 0;                             // robust [px]
 };

@@ -104,8 +104,6 @@ CalibrationRun RunCalibration(const CalibrationPlan& plan, const CalibrateOption
   ChooseModels(&run);
   CheckInterrupt();
   run.result = Calibrate(run.problem, plan.solve);
-  // Symmetric to the last bit, as files want it.
-  run.result.rig.covariance = (0.5 * (run.result.rig.covariance + run.result.rig.covariance.transpose())).eval();
   CheckInterrupt();
   std::optional<CrossValidation> halves;
   if (run.result.usable()) halves = CrossValidate(run.problem, run.result, plan.solve, plan.certificate.working_distance);
