@@ -63,7 +63,7 @@ TEST_F(OpenCvDoc, PlainCostOfThePairIsNoHigherThanOpenCvs) {
     for (const Stereo kind : {Stereo::kFreeToTheEnd, Stereo::kFreeIntrinsics, Stereo::kFixedIntrinsics}) {
       const Solution theirs = SolveByOpenCv(problem, kind);
       const double their_cost = Cost(theirs, problem), n = 108.0 * static_cast<double>(problem.shots.size());
-      EXPECT_LE(std::sqrt(2 * their_cost / n), theirs.rms * (1 + 1e-6));
+      EXPECT_LE(std::sqrt(2 * their_cost / n), theirs.rms * (1 + 1e-5));  // it takes the corners in single precision
       EXPECT_EQ(ours.n_points, static_cast<int>(n));
       EXPECT_LE(ours.cost, their_cost * (1 + 1e-6));
       std::cout << "pair: cost " << std::setprecision(10) << ours.cost << " ours, " << their_cost << " OpenCV, rms " << theirs.rms
@@ -130,6 +130,8 @@ TEST_F(OpenCvDoc, TheBadPairIsNamed) {
     } else {
       EXPECT_THAT(worst, testing::Each(kBadPair));
       EXPECT_GE(outliers[bad], 10);
+      EXPECT_THAT(result.notes, testing::Contains(testing::HasSubstr("left02.jpg stands out")));
+      EXPECT_THAT(result.notes, testing::Contains(testing::HasSubstr("right02.jpg stands out")));
       EXPECT_EQ(*std::max_element(outliers.begin(), outliers.end()), outliers[bad]);
     }
   }
