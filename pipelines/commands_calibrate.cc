@@ -162,7 +162,7 @@ int BoardCommand(const BoardArguments& arguments) {
       } catch (const ConfigError&) {
         continue;
       }
-      throw ConfigError(fmt::format("{}; use a larger --page, or --square-m {}", error.what(), smaller.pitch));
+      throw ConfigError(fmt::format("{}; use a larger --page, or --square-m {:.4g}", error.what(), smaller.pitch));
     }
     throw;
   }
