@@ -1,6 +1,7 @@
 #include "calibration/bundle.h"
 
 #include <ceres/ceres.h>
+#include <glog/logging.h>
 
 #include <Eigen/Cholesky>
 #include <Eigen/Eigenvalues>
@@ -14,6 +15,9 @@
 
 namespace impactlab::internal {
 namespace {
+
+// Ceres logs every step it had to take back; what comes of it is in the summary.
+[[maybe_unused]] const int quiet_log = FLAGS_minloglevel = google::GLOG_ERROR;
 
 // Stands in for a residual that has no value (a point behind the camera): large, and flat, so that no step goes there.
 constexpr double kBehind = 1e4;  // [px]

@@ -80,10 +80,12 @@ std::string WriteKalibr(const CameraRig& absolute, const RigWriteOptions& option
   for (std::size_t i = 0; i < rig.cameras.size(); ++i) {
     const auto& [name, camera, X_WC] = rig.cameras[i];
     if (camera.model == LensModel::kRational || camera.distortion[4] != 0) {
-      throw ConfigError(fmt::format("kalibr: camera {}: found {}, allowed k1, k2, p1, p2 or a fisheye; {}", Excerpt(name),
-                                    camera.model == LensModel::kRational ? "the rational model" : "a third radial coefficient",
-                                    camera.model == LensModel::kRational ? "impactlab, opencv and mrcal carry it"
-                                                                         : "impactlab, opencv, mrcal and aniposelib carry it"));
+      throw ConfigError(
+          fmt::format("kalibr: camera {}: found {}, allowed k1, k2, p1, p2 or a fisheye; {}", Excerpt(name),
+                      camera.model == LensModel::kRational ? "the rational model" : "a third radial coefficient",
+                      camera.model == LensModel::kRational
+                          ? "impactlab, opencv and mrcal carry it"
+                          : "impactlab, opencv, mrcal and aniposelib carry it, and so does Kalibr what was calibrated with fixed: [k3]"));
     }
     const bool fisheye = camera.model == LensModel::kFisheye;
     out += fmt::format("cam{}:\n  camera_model: pinhole\n  intrinsics: {}\n  distortion_model: {}\n  distortion_coeffs: {}\n", i,

@@ -87,6 +87,11 @@ std::string Sha256(std::string_view bytes) {
 }
 
 std::string Sha256File(const std::filesystem::path& path, std::uint64_t* bytes) {
+  std::error_code absent;
+  // A pipe would be waited for, without end.
+  if (std::filesystem::exists(path, absent) && !std::filesystem::is_regular_file(path, absent) &&
+      !std::filesystem::is_directory(path, absent))
+    throw DataError(path.string() + ": is not a regular file");
   Hasher hasher;
   std::uint64_t total = 0;
   ReadPieces(path, std::numeric_limits<std::size_t>::max(), [&](std::string_view piece) {

@@ -21,8 +21,10 @@ using Clock = std::chrono::steady_clock;
 double Since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
 
 std::string BoardWords(const Board& board) {
+  constexpr const char* kWords[] = {"chessboard", "ChArUco board", "grid of discs", "staggered grid of discs"};
   const bool squares = board.kind == BoardKind::kChessboard || board.kind == BoardKind::kCharuco;
-  return fmt::format("{} with {} x {} {}", ToString(board.kind), board.columns, board.rows, squares ? "inner corners" : "discs");
+  return fmt::format("{} with {} x {} {}", kWords[static_cast<int>(board.kind)], board.columns, board.rows,
+                     squares ? "inner corners" : "discs");
 }
 
 std::vector<CameraSetup> Setups(const CalibrationPlan& plan) {
@@ -53,7 +55,7 @@ void NeedPoints(const CalibrationRun& run) {
   }
   if (found > 0) return;
   const bool squares = run.plan.board.kind == BoardKind::kChessboard || run.plan.board.kind == BoardKind::kCharuco;
-  throw DataError(fmt::format("{}: the {} was found in none of {} pictures; {}all of it must be in the picture{}. First: {}",
+  throw DataError(fmt::format("{}: the {} was found in none of the {} pictures; {}all of it must be in the picture{}. First: {}",
                               run.plan.path.string(), BoardWords(run.plan.board), views,
                               squares ? "corners counts the points where four squares meet, one less each way than squares; " : "",
                               run.plan.board.kind == BoardKind::kCharuco ? " or at least a good part" : "", first));
@@ -81,6 +83,19 @@ void ChooseModels(CalibrationRun* run) {
     std::erase_if(setup.fixed, lacks);
     std::erase_if(setup.priors, [&](const CameraSetup::Prior& p) { return lacks(p.parameter); });
   }
+}
+
+// A known length that comes out wrong is a wrong scale, whatever the residuals say.
+void JudgeScale(CalibrationRun* run) {
+  if (!run->world || !run->world->scale || !run->world->scale->usable || run->world->scale->consistent) return;
+  RigCertificate& certificate = run->certificate;
+  const std::string& words = run->world->scale->verdict;
+  certificate.findings.insert(certificate.findings.begin(), {RigVerdict::kUsable, -1, "scale", words,
+                                                             "measure the squares of the printed board and the known length once more"});
+  certificate.advice.insert(certificate.advice.begin(), certificate.findings.front().advice);
+  if (certificate.verdict == RigVerdict::kRefused) return;
+  certificate.verdict = RigVerdict::kUsable;
+  certificate.headline = "Usable with care: " + words + (words.ends_with('.') ? "" : ".");
 }
 
 }  // namespace
@@ -113,6 +128,7 @@ CalibrationRun RunCalibration(const CalibrationPlan& plan, const CalibrateOption
     run.world = PlaceWorld(plan.world, run.problem, run.result);
     const Eigen::MatrixXd& covariance = run.world->rig.covariance;
     run.world->rig.covariance = (0.5 * (covariance + covariance.transpose())).eval();
+    JudgeScale(&run);
   }
   run.seconds = Since(start);
   return run;

@@ -76,7 +76,15 @@ std::vector<std::filesystem::path> FindFiles(const std::vector<std::string>& pat
     } else {
       found = ExpandGlob(pattern, base);
       if (found.empty())
-        throw DataError(fmt::format("{}: no file matches '{}' in '{}'", where, pattern, std::filesystem::absolute(base).string()));
+        throw DataError(
+            fmt::format("{}: no file matches '{}' in '{}'{}", where, pattern,
+                        std::filesystem::absolute(base.empty() ? "." : base).lexically_normal().string(),
+                        pattern.find('[') == std::string::npos ? "" : "; [ and ] stand for a choice of characters, not for themselves"));
+    }
+    for (const auto& file : found) {
+      std::error_code ignored;
+      if (!std::filesystem::is_regular_file(file, ignored))
+        throw DataError(fmt::format("{}: '{}' is not a regular file", where, file.string()));
     }
     for (const auto& file : found)
       if (std::find(out.begin(), out.end(), file) == out.end()) out.push_back(file);

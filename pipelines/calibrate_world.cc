@@ -133,14 +133,32 @@ std::vector<PixelObservation> Observations(const SeenBy& seen, double sd, const 
   return observations;
 }
 
+// Last run of digits without its leading zeros.
+std::string LastNumber(const std::string& text) {
+  const auto last = text.find_last_of("0123456789");
+  if (last == std::string::npos) return {};
+  auto first = last;
+  while (first > 0 && text[first - 1] >= '0' && text[first - 1] <= '9') --first;
+  while (first < last && text[first] == '0') ++first;
+  return text.substr(first, last + 1 - first);
+}
+
+// By the shot's name, the file name of one of its pictures with or without extension, or the number in it where that is its alone.
 int FindShot(const std::string& wanted, const CalibrationProblem& problem) {
   std::vector<std::string> names;
+  std::vector<int> numbered;
+  const bool number = !wanted.empty() && wanted.find_first_not_of("0123456789") == std::string::npos;
   for (std::size_t s = 0; s < problem.shots.size(); ++s) {
     if (problem.shots[s].name == wanted) return static_cast<int>(s);
-    for (const BoardView& view : problem.shots[s].views)
-      if (std::filesystem::path(view.image).filename() == wanted) return static_cast<int>(s);
+    bool same_number = number && LastNumber(problem.shots[s].name) == LastNumber(wanted);
+    for (const BoardView& view : problem.shots[s].views) {
+      const std::filesystem::path file = std::filesystem::path(view.image).filename();
+      if (!file.empty() && (file == wanted || file.stem() == wanted)) return static_cast<int>(s);
+    }
+    if (same_number) numbered.push_back(static_cast<int>(s));
     if (names.size() < 12) names.push_back(problem.shots[s].name);
   }
+  if (numbered.size() == 1) return numbered.front();
   throw ConfigError(fmt::format("world.board.shot: found {}, allowed the name of a shot or picture: {}{}", Excerpt(wanted),
                                 JoinNames(names), problem.shots.size() > names.size() ? ", ..." : ""));
 }
@@ -233,6 +251,9 @@ WorldRun PlaceWorld(const WorldPlan& plan, const CalibrationProblem& problem, co
   }
   if (run.frame && !run.frame->usable) {
     run.problem = "the world frame cannot be had: " + run.frame->reason;
+    if (run.points)
+      for (const PointResult& point : run.points->points)
+        if (!point.problem.empty()) run.problem += fmt::format("; {}: {}", point.name, point.problem);
     return run;
   }
   if (!plan.gravity.empty()) run.gravity = FindGravity(plan, result.rig, cameras);

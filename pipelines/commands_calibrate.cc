@@ -23,7 +23,7 @@
 namespace impactlab {
 namespace {
 
-constexpr int kDone = 0, kUnusable = 3;
+constexpr int kDone = 0, kUsage = 2, kUnusable = 3;
 
 std::string Lower(std::string text) {
   std::transform(text.begin(), text.end(), text.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
@@ -113,8 +113,17 @@ int CalibrateCommand(const CalibrateArguments& arguments) {
   const CalibrationRun run = RunCalibration(plan, {.threads = arguments.threads, .quiet = arguments.quiet});
   WriteCalibration(arguments.out, run, arguments.command);
   if (arguments.report) WriteCalibrationPage(arguments.out / "calibration.html", run, IMPACTLAB_PLOT_LIBRARY);
-  if (!run.refused())
-    for (const Export& one : exports) WriteRig(one.path, run.rig(), one.format, {.relative = true});
+  // An export that fails must hide neither the result nor the other exports.
+  std::vector<std::string> written, failed;
+  for (const Export& one : exports) {
+    if (run.refused()) break;
+    try {
+      WriteRig(one.path, run.rig(), one.format, {.relative = true});
+      written.push_back(fmt::format("{:<11} {}", ToString(one.format), one.path.string()));
+    } catch (const std::runtime_error& error) {
+      failed.push_back(fmt::format("--export {}={}: {}", ToString(one.format), one.path.string(), error.what()));
+    }
+  }
   if (!arguments.quiet) {
     fmt::print("{}", BriefReport(run));
     fmt::print("\n{:.1f} s, of which {:.1f} s to find the boards; written to {}\n", run.seconds, run.seconds_detect,
@@ -123,8 +132,9 @@ int CalibrateCommand(const CalibrateArguments& arguments) {
   }
   if (!run.refused()) {
     if (!arguments.quiet)
-      for (const Export& one : exports) fmt::print("{:<11} {}\n", ToString(one.format), one.path.string());
-    return kDone;
+      for (const std::string& line : written) fmt::print("{}\n", line);
+    for (const std::string& line : failed) fmt::print(stderr, "impactlab: {}\n", line);
+    return failed.empty() ? kDone : kUsage;
   }
   std::string why = !run.result.usable()                       ? run.result.reason
                     : run.world && !run.world->problem.empty() ? run.world->problem

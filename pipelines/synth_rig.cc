@@ -8,6 +8,7 @@
 
 #include "data/atomic_file.h"
 #include "data/error.h"
+#include "data/glob.h"
 #include "data/progress.h"
 #include "data/text.h"
 #include "data/yaml.h"
@@ -62,6 +63,16 @@ RigScene LoadRigScene(const std::filesystem::path& path) {
 int SynthesiseRig(const std::filesystem::path& folder, const RigScene& scene) {
   const std::vector<Eigen::Isometry3d> tour = BoardTour(scene.rig, scene.board, scene.tour, scene.seed);
   const int n_cameras = static_cast<int>(scene.rig.cameras.size()), n = n_cameras * static_cast<int>(tour.size());
+  // Pictures left of another scene would be taken for this one's.
+  for (const RigCamera& item : scene.rig.cameras)
+    for (const auto& file : ExpandGlob(item.name + "_*.png", folder)) {
+      bool ours = false;
+      for (std::size_t shot = 1; shot <= tour.size() && !ours; ++shot)
+        ours = file.filename() == fmt::format("{}_{:03d}.png", item.name, shot);
+      if (!ours)
+        throw OutputError(fmt::format("{}: '{}' would be mixed with the {} pictures of this scene; name an empty folder", folder.string(),
+                                      file.filename().string(), tour.size()));
+    }
   // The folder and its writability first: nobody wants to hear of a full disk after a thousand pictures.
   std::string yaml = fmt::format("schema: impactlab.calibration/1\nname: synthetic rig\n{}cameras:\n", BoardYaml(scene.board));
   for (const RigCamera& item : scene.rig.cameras)

@@ -50,7 +50,7 @@ TEST_F(Calibrate, BadFilesAndFlagsAreOneLine) {
   expect(board, 2, "cameras");
   expect(board + "cameras: [{name: left, images: \"absent*.png\"}]\n", 3, "no file matches 'absent*.png'");
   expect(board + "cameras: [{name: left, imags: \"left_*.png\"}]\n", 2, "images");
-  expect(good, 3, "found in none of 1 pictures");
+  expect(good, 3, "found in none of the 1 pictures");
   expect(good, 2, "nearest is opencv", {"--export", "opencvv=a.yml"});
   expect(good, 2, "FORMAT=PATH", {"--export", "opencv"});
   expect(good, 2, "FORMAT=PATH", {"--export", "dlt=a.csv"});

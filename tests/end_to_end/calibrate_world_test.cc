@@ -100,6 +100,42 @@ TEST_F(CalibrateWorld, KnownPointsAndAWrongLength) {
   const Eigen::Isometry3d X_WC = X_AW.inverse() * scene_.rig.cameras[1].X_WC;
   EXPECT_LT((rig.cameras[1].X_WC.translation() - X_WC.translation()).norm(), 1e-3);
   EXPECT_THAT(result.out, AllOf(HasSubstr("point 4"), HasSubstr("no downhill direction"), HasSubstr("too short")));
+  EXPECT_THAT(result.out, HasSubstr("Usable with care: lengths come out"));
+}
+
+TEST_F(CalibrateWorld, CarelessUseIsOneLine) {
+  // A shot by its number, with the zeros of the file name; an export that cannot be, beside one that can.
+  WriteText(File("pictures/mine.yaml"), ReadText(File("pictures/calibration.yaml")) + "world: {board: {shot: \"004\"}}\n");
+  const ProcessResult exported = RunProgram(
+      {"calibrate", "pictures/mine.yaml", "--out", "out", "--no-report", "--export", "kalibr=k.yaml", "--export", "mrcal=models"},
+      scratch_.path(), "cd " + ShellQuote(scratch_.path()) + ";");
+  EXPECT_EQ(exported.code, 2) << exported.out << exported.err;
+  EXPECT_THAT(exported.err, AllOf(HasSubstr("--export kalibr=k.yaml"), HasSubstr("fixed: [k3]")));
+  EXPECT_THAT(exported.out, AllOf(HasSubstr("world       from board"), HasSubstr("models")));
+  EXPECT_TRUE(std::filesystem::exists(File("models/left.cameramodel")));
+  EXPECT_TRUE(std::filesystem::exists(File("out/rig.yaml")));
+  EXPECT_FALSE(std::filesystem::exists(File("k.yaml")));
+
+  // A file named without its folder.
+  WriteText(File("absent.yaml"),
+            "board: {kind: chessboard, corners: [9, 6], square_m: 0.025}\ncameras: [{name: a, images: \"no[1]/a*.png\"}]\n");
+  const ProcessResult absent =
+      RunProgram({"calibrate", "absent.yaml", "--out", "none"}, scratch_.path(), "cd " + ShellQuote(scratch_.path()) + ";");
+  EXPECT_EQ(absent.code, 3);
+  EXPECT_THAT(absent.err, AllOf(HasSubstr("no file matches 'no[1]/a*.png'"), HasSubstr("choice of characters")));
+
+  // A pipe among the pictures is not waited for.
+  ASSERT_EQ(std::system(("mkfifo " + ShellQuote(File("pictures/left_100.png"))).c_str()), 0);
+  const ProcessResult pipe =
+      RunProgram({"calibrate", File("pictures/calibration.yaml"), "--out", File("none")}, scratch_.path(), "timeout 20");
+  EXPECT_EQ(pipe.code, 3) << pipe.err;
+  EXPECT_THAT(pipe.err, HasSubstr("is not a regular file"));
+
+  // Pictures of two scenes do not mix.
+  WriteText(File("scene.yaml"), ReadText(File("scene.yaml")) + "max_roll_rad: 0.1\n");
+  const ProcessResult mixed = RunProgram({"synth", File("scene.yaml"), "--out", File("pictures")}, scratch_.path());
+  EXPECT_EQ(mixed.code, 3);
+  EXPECT_THAT(mixed.err, HasSubstr("would be mixed"));
 }
 
 TEST_F(CalibrateWorld, AWorldThatCannotBeHadRefusesTheRig) {
