@@ -88,11 +88,10 @@ Attempt SolveRig(CalibrationProblem problem, const CalibrationOptions& options,
     if (usable[c] > 0) continue;
     const std::string& name = problem.cameras[c].name;
     if (mirrored[c] > 0)
-      return fail(
-          CalibrationStatus::kInconsistent,
-          fmt::format("camera '{}': its pictures are mirrored ({} of them show the board as from behind). Turn mirroring off in the "
-                      "camera or the recording program; a mirrored picture has no camera",
-                      name, mirrored[c]));
+      return fail(CalibrationStatus::kInconsistent,
+                  fmt::format("camera '{}': its pictures are mirrored ({} of them show the board as from behind). No camera sees like "
+                              "that: turn mirroring off in the camera or the recording program, or flip the pictures",
+                              name, mirrored[c]));
     if (mixed[c] > 0) return fail(CalibrationStatus::kInconsistent, fmt::format("camera '{}': {}", name, last_reason[c]));
     if (offered[c] > 0)
       return fail(CalibrationStatus::kInconsistent,
@@ -153,8 +152,8 @@ Attempt SolveRig(CalibrationProblem problem, const CalibrationOptions& options,
   if (rig.mirrored)
     return fail(
         CalibrationStatus::kInconsistent,
-        fmt::format("the pictures of '{}' or of '{}' are mirrored: what the two saw fits together once one of them is turned over. Turn "
-                    "mirroring off in that camera or its recording program; a mirrored picture has no camera",
+        fmt::format("the pictures of '{}' or of '{}' are mirrored: what the two saw fits together once one of them is turned over. No "
+                    "camera sees like that: turn mirroring off in that camera or its recording program, or flip its pictures",
                     problem.cameras[rig.mirrored->first].name, problem.cameras[rig.mirrored->second].name));
   for (int s = 0; s < n_shots; ++s)
     for (int c = 0; c < n_cameras; ++c) {
@@ -272,8 +271,9 @@ Attempt SolveRig(CalibrationProblem problem, const CalibrationOptions& options,
           if (left < 4 || left < kMostlyOutliers * static_cast<double>(residuals.size())) {
             view.used = false;
             changed = true;
-            attempt.checks[s][c].rejected = fmt::format("{} of its {} points do not fit the rest: blurred, moved or wrongly found",
-                                                        residuals.size() - left, residuals.size());
+            attempt.checks[s][c].rejected =
+                fmt::format("{} of its {} points do not fit the rest: blurred, moved, turned upside down or wrongly found",
+                            residuals.size() - left, residuals.size());
           }
         }
     }

@@ -9,7 +9,7 @@
 #include <random>
 
 #include "calibration/attempt.h"
-#include "calibration/certificate.h"
+#include "calibration/certificate_detail.h"
 #include "calibration/setup.h"
 
 namespace impactlab {
@@ -35,22 +35,49 @@ std::string ViewName(const CalibrationProblem& problem, int shot, int camera) {
   return view.image.empty() ? fmt::format("{} of {}", problem.shots[shot].name, problem.cameras[camera].name) : view.image;
 }
 
-// What in the shots leaves the cameras undetermined, in words; the parameter itself where nothing general is found.
+// What in the shots leaves the cameras undetermined, in words, and what to film.
 std::string WhyUndetermined(const CalibrationProblem& problem, const CalibrationResult& result, const std::string& symptom) {
   const GeometryCheck geometry = CheckGeometry(problem, PosesInCameras(result));
-  std::string text, advice;
+  std::string causes;
   for (const RigFinding& finding : geometry.findings) {
     if (finding.level != RigVerdict::kRefused) continue;
-    text += (text.empty() ? "" : "; ") + finding.text;
-    advice += (advice.empty() ? "" : " ") + finding.advice;
+    const std::string cause = finding.code == "few-shots"         ? "too few pictures of the board"
+                              : finding.code == "coverage"        ? "the board covers too little of the picture"
+                              : finding.code == "parallel-boards" ? "the boards are all parallel to each other"
+                              : finding.code == "single-depth"    ? "all boards are at one distance"
+                                                                  : finding.text;
+    const std::string whose = problem.cameras.size() > 1 ? fmt::format(" (camera '{}')", problem.cameras[finding.camera].name) : "";
+    causes += (causes.empty() ? ". Likely cause: " : "; ") + cause + whose;
   }
-  if (text.empty()) {
-    text = symptom;
-    advice = "Film more views of the board: tilted both ways, near and far, in all corners of the picture.";
-  } else {
-    text += " (" + symptom + ")";
+  const bool richer = symptom.find(internal::kRicher) != std::string::npos;
+  return symptom + causes + ". " + (richer ? internal::kSimplerLens : internal::kFilmMore);
+}
+
+// Parameters the views leave open, in the words of a user.
+std::string OpenParameters(const CalibrationProblem& problem, const std::vector<std::string>& weak) {
+  std::vector<std::string> lenses, others;
+  for (const CameraSetup& camera : problem.cameras) {
+    std::vector<std::string> coefficients, rest;
+    for (const std::string& name : weak) {
+      if (name.rfind(camera.name + ".", 0) != 0) continue;
+      const std::string parameter = name.substr(camera.name.size() + 1);
+      const bool coefficient = parameter.size() == 2 && (parameter[0] == 'k' || parameter[0] == 'p');
+      const std::string words = parameter[0] == 'f' ? "the focal length" : parameter[0] == 'c' ? "the principal point" : "the place";
+      if (coefficient) {
+        coefficients.push_back(parameter);
+      } else if (std::find(rest.begin(), rest.end(), words) == rest.end()) {
+        rest.push_back(words);
+      }
+    }
+    if (!coefficients.empty())
+      lenses.push_back(fmt::format("the lens model '{}' of camera '{}' {} ({} stay{} open)", ToString(camera.model), camera.name,
+                                   internal::kRicher, fmt::join(coefficients, ", "), coefficients.size() == 1 ? "s" : ""));
+    for (const std::string& words : rest) others.push_back(fmt::format("{} of camera '{}'", words, camera.name));
   }
-  return text + ". " + advice;
+  if (lenses.empty() && others.empty()) return "the views cannot tell the bend of the board";
+  std::string text = fmt::format("{}", fmt::join(lenses, "; "));
+  if (!others.empty()) text += fmt::format("{}the views cannot tell {}", text.empty() ? "" : "; ", fmt::join(others, ", "));
+  return text;
 }
 
 std::vector<Eigen::VectorXd> Disturbed(const Bundle& bundle, const CalibrationProblem& problem, std::mt19937_64& random) {
@@ -184,11 +211,11 @@ CalibrationResult Calibrate(const CalibrationProblem& given, const CalibrationOp
   Bundle scaled = bundle;
   {
     const auto unit = Covariance(scaled, result.rig);
-    if (!unit.determined) return undetermined(fmt::format("the views leave {} open", fmt::join(unit.weak_parameters, ", ")));
+    if (!unit.determined) return undetermined(OpenParameters(best.problem, unit.weak_parameters));
     scaled.sigma = UnbiasedSigmas(bundle, unit.leverage, !options.robust);
   }
   const auto covariance = Covariance(scaled, result.rig);
-  if (!covariance.determined) return undetermined("the views leave parameters open");
+  if (!covariance.determined) return undetermined(OpenParameters(best.problem, covariance.weak_parameters));
   result.sigma = scaled.sigma;
   // Symmetric to the last bit, as files want it.
   result.cov_common = 0.5 * (covariance.common + covariance.common.transpose());

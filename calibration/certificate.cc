@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <map>
+#include <numbers>
 #include <utility>
 
 #include "calibration/certificate_detail.h"
@@ -16,134 +16,32 @@
 namespace impactlab {
 namespace {
 
+using internal::Findings;
 using internal::MeasuredPoint;
-
-struct Findings {
-  std::vector<RigFinding>* list;
-  void Add(RigVerdict level, int camera, const char* code, std::string text, std::string advice = "") const {
-    list->push_back({level, camera, code, std::move(text), std::move(advice)});
-  }
-  // `value` against a good and a greatest limit.
-  void Grade(double value, double good, double largest, int camera, const char* code, const std::string& text,
-             const std::string& advice) const {
-    if (!(value > good)) return;
-    Add(value > largest ? RigVerdict::kRefused : RigVerdict::kUsable, camera, code, text, advice);
-  }
-};
-
-// What detection and the solve have said, in the order of their weight.
-void FromInput(const CalibrationProblem& problem, Findings findings) {
-  const int n_shots = static_cast<int>(problem.shots.size());
-  for (int c = 0; c < static_cast<int>(problem.cameras.size()); ++c) {
-    const std::string& name = problem.cameras[c].name;
-    int pictures = 0, mirrored = 0, empty = 0;
-    std::string example;
-    for (const BoardShot& shot : problem.shots) {
-      if (c >= static_cast<int>(shot.views.size())) continue;
-      const BoardView& view = shot.views[c];
-      if (view.image.empty() && view.points.empty() && view.problem.empty() && !view.mirrored) continue;  // no picture at all
-      ++pictures;
-      mirrored += view.mirrored;
-      if (view.points.empty() && !view.mirrored) {
-        ++empty;
-        if (example.empty()) example = view.problem;
-      }
-    }
-    if (mirrored > 0) {
-      const bool most = 2 * mirrored > pictures;
-      findings.Add(most ? RigVerdict::kRefused : RigVerdict::kUsable, c, "mirrored",
-                   fmt::format("{}: {} of {} pictures show the board mirrored; their points cannot be used", name, mirrored, pictures),
-                   "switch off the mirroring of the camera (a selfie setting), or do not film through a mirror");
-    }
-    if (pictures > 0 && empty > 0.7 * pictures) {
-      findings.Add(
-          RigVerdict::kRefused, c, "board-not-found",
-          fmt::format("{}: the board was not found in {} of {} pictures{}", name, empty, pictures,
-                      example.empty() ? "" : " (" + example + ")"),
-          fmt::format("check the size of the board that was given, {} x {} points: on a chessboard the inner corners count, one less "
-                      "than the squares each way; check focus, light, and that the whole board is in the picture",
-                      problem.board.columns, problem.board.rows));
-    }
-  }
-  if (n_shots == 0) {
-    findings.Add(RigVerdict::kRefused, -1, "no-data", "there are no pictures of the board", "film the board with every camera");
-  }
-}
-
-void FromSolve(const CalibrationProblem& problem, const CalibrationResult& result, const RigCertificateOptions& options,
-               Findings findings) {
-  switch (result.status) {
-    case CalibrationStatus::kSolved:
-      break;
-    case CalibrationStatus::kNotConverged:
-      findings.Add(RigVerdict::kRefused, -1, "not-converged", "the solve did not settle: " + result.reason,
-                   "look at the worst pictures; check board size and square side; start with a simpler lens model");
-      break;
-    case CalibrationStatus::kUndetermined:
-      findings.Add(RigVerdict::kRefused, -1, "undetermined", "the shots do not determine the cameras: " + result.reason);
-      break;
-    case CalibrationStatus::kInconsistent:
-      findings.Add(RigVerdict::kRefused, -1, "inconsistent", "the shots and the model do not fit together: " + result.reason,
-                   "check that the pictures of the cameras belong together, that no two cameras are swapped, that one board was used and "
-                   "counted right, "
-                   "and that the lens model is no richer than the pictures");
-      break;
-    case CalibrationStatus::kNoData:
-      findings.Add(RigVerdict::kRefused, -1, "no-data", "there is nothing to solve: " + result.reason);
-      break;
-  }
-  // Pictures left out, one finding a camera and reason.
-  int turned = 0, views = 0, rejected = 0, swapped = 0;
-  std::map<std::pair<std::size_t, std::string>, std::vector<std::string>> left_out;
-  for (std::size_t s = 0; s < std::min(result.shots.size(), problem.shots.size()); ++s) {
-    for (std::size_t c = 0; c < std::min(result.shots[s].views.size(), problem.shots[s].views.size()); ++c) {
-      if (problem.shots[s].views[c].points.empty()) continue;
-      const ViewResult& view = result.shots[s].views[c];
-      ++views;
-      if (view.rejected.empty()) {
-        turned += !view.note.empty();
-        continue;
-      }
-      ++rejected;
-      swapped += view.rejected.find("swapped") != std::string::npos;
-      left_out[{c, view.rejected}].push_back("'" + problem.shots[s].name + "'");
-    }
-  }
-  for (const auto& [what, names] : left_out) {
-    findings.Add(RigVerdict::kGood, static_cast<int>(what.first), "view-rejected",
-                 fmt::format("{}: picture{} {} left out: {}", problem.cameras[what.first].name, names.size() > 1 ? "s" : "",
-                             fmt::join(names, ", "), what.second));
-  }
-  if (turned > 0) {
-    findings.Add(RigVerdict::kGood, -1, "orientation",
-                 fmt::format("in {} pictures the points of the board were numbered from another corner; they were turned", turned),
-                 "a ChArUco board, or a chessboard with an odd and an even side, cannot be taken for its own turned self");
-  }
-  if (swapped > 0) {
-    const double share = static_cast<double>(swapped) / views;
-    findings.Add(share > 0.25 ? RigVerdict::kRefused : RigVerdict::kUsable, -1, "swapped-cameras",
-                 fmt::format("swapped cameras: {} of {} pictures show what another camera should have seen{}", swapped, views,
-                             share > 0.25 ? "; which of them are right cannot be told" : ""),
-                 "check the folders and file names of the cameras: each must hold the pictures of one camera only");
-  }
-  if (rejected > swapped) {
-    findings.Grade(static_cast<double>(rejected - swapped) / views, 0.2, 0.5, -1, "views-rejected",
-                   fmt::format("{} of {} pictures had to be left out", rejected - swapped, views),
-                   "see the reason of each; often pictures of different moments are paired, or the board was counted wrongly");
-  }
-  for (const std::string& note : result.notes) findings.Add(RigVerdict::kGood, -1, "note", note);
-  if (!result.usable()) return;
-  const double share = result.n_points > 0 ? static_cast<double>(result.n_outliers) / (result.n_points + result.n_outliers) : 0;
-  findings.Grade(share, options.good_outliers, options.max_outliers, -1, "outliers",
-                 fmt::format("{:.1f} % of the points do not fit and were left out", 100 * share),
-                 "hold the board still, avoid blur and reflections; mount it on a stiff plate");
-}
+using internal::TurnedPictures;
 
 double CoveredQuantile(const UncertaintyMap& map, const std::vector<double>& values, double p) {
   std::vector<double> covered;
   for (std::size_t k = 0; k < values.size(); ++k)
     if (map.covered[k]) covered.push_back(values[k]);
   return covered.empty() ? 0 : Quantile(std::move(covered), p);
+}
+
+// Two halves that differ by many times what noise explains: causes, the lens model first where the residuals have a pattern too.
+void HalvesDisagree(const CameraCertificate& own, const CrossValidation::PerCamera& half, int camera, const RigCertificateOptions& options,
+                    Findings findings) {
+  const bool pattern = own.residuals.structure_p < options.significance;
+  const std::string changed = fmt::format(
+      "find what changed between the pictures of {}: some turned upside down, focus or zoom moved, stabilisation on, another camera among "
+      "them, or the board bent; then film anew with all of it fixed",
+      own.name);
+  findings.Add(
+      half.model_error > options.max_model_error ? RigVerdict::kRefused : RigVerdict::kUsable, camera, "halves-disagree",
+      fmt::format("{}: two halves of the pictures, solved apart, give lenses that differ by {:.2g} px where noise explains {:.2g} px "
+                  "({:.0f} times as much): the pictures are not those of one unchanging camera and board{}",
+                  own.name, half.rms_difference, half.rms_predicted, half.ratio,
+                  pattern ? ", or the lens model does not suit the lens" : ""),
+      pattern ? "try a richer lens model (rational, or fisheye for a wide lens); if the halves still differ, " + changed : changed);
 }
 
 CameraCertificate CertifyCamera(const CalibrationProblem& problem, const CalibrationResult& result, int camera,
@@ -186,6 +84,31 @@ CameraCertificate CertifyCamera(const CalibrationProblem& problem, const Calibra
       out.model_error_source = "halves";
     }
   }
+  out.total_pixel = std::hypot(out.sd_pixel_90, out.model_error);
+  const double metres =
+      out.sd_pixel_90 > 0 ? out.sd_across_90 / out.sd_pixel_90 : out.working_distance / result.rig.cameras[camera].camera.fx;
+  out.total_across = metres * out.total_pixel;
+  const bool unwell =
+      out.model_error > 0 || out.residuals.n_outliers > options.good_outliers * (out.residuals.n + out.residuals.n_outliers);
+  const TurnedPictures turned = unwell ? internal::FindTurnedPictures(problem, result, camera) : TurnedPictures();
+  if (!turned.shots.empty()) {
+    std::vector<std::string> names;
+    for (int s : turned.shots) names.push_back("'" + problem.shots[s].name + "'");
+    const auto listed = std::min<std::size_t>(names.size(), 12);
+    findings.Add(
+        RigVerdict::kRefused, camera, "turned-pictures",
+        fmt::format("{}: {} pictures are turned upside down against the rest ({}{}): with them turned back the points scatter by {:.2g} "
+                    "px instead of {:.2g} px",
+                    out.name, names.size(), fmt::join(names.begin(), names.begin() + static_cast<std::ptrdiff_t>(listed), ", "),
+                    listed < names.size() ? ", ..." : "", turned.sigma_turned, turned.sigma_as_is),
+        fmt::format("turn all pictures of {} the way the camera took them (automatic rotation off), and calibrate again", out.name));
+    return out;
+  }
+  if (out.model_error_source == "halves" && halves->cameras[camera].ratio > options.max_halves_ratio &&
+      out.model_error > options.good_model_error) {
+    HalvesDisagree(out, halves->cameras[camera], camera, options, findings);
+    return out;
+  }
   const std::string how = out.model_error_source == "halves"
                               ? fmt::format("two halves of the pictures, solved apart, differ {:.1f} times as much as noise explains",
                                             halves->cameras[camera].ratio)
@@ -195,16 +118,27 @@ CameraCertificate CertifyCamera(const CalibrationProblem& problem, const Calibra
     const RigVerdict level = out.model_error > options.max_model_error    ? RigVerdict::kRefused
                              : out.model_error > options.good_model_error ? RigVerdict::kUsable
                                                                           : RigVerdict::kGood;
-    findings.Add(
-        level, camera, "model-error",
-        fmt::format("{}: the lens or the board does something the model cannot follow, about {:.2g} px beyond noise: {}", out.name,
-                    out.model_error, how),
-        "try a richer lens model (rational, or fisheye for a wide lens); check that focus and zoom did not move and the board is flat");
+    findings.Add(level, camera, "model-error",
+                 fmt::format("{}: the lens or the board does something the model cannot follow, about {:.2g} px beyond noise: {}", out.name,
+                             out.model_error, how),
+                 "try a richer lens model (rational, or fisheye for a wide lens); check that focus and zoom did not move, that no "
+                 "pictures are turned upside down, and that the board is flat");
   }
   return out;
 }
 
-TriangulationFigure FigureAt(const CalibrationResult& result, const Eigen::Vector3d& p_W) {
+constexpr const char* kUnseen = "no camera sees this place";
+constexpr const char* kSeenByOne = "only one camera sees this place";
+
+// Worst standard deviation across a direction.
+double SdAcross(const Eigen::Matrix3d& cov, const Eigen::Vector3d& along) {
+  const Eigen::Matrix3d across = Eigen::Matrix3d::Identity() - along * along.transpose();
+  const Eigen::SelfAdjointEigenSolver<Eigen::Matrix3d> eigen(across * cov * across, Eigen::EigenvaluesOnly);
+  return std::sqrt(std::max(0.0, eigen.eigenvalues()(2)));
+}
+
+// `model_error` by camera [px], or empty.
+TriangulationFigure FigureAt(const CalibrationResult& result, const Eigen::Vector3d& p_W, const std::vector<double>& model_error = {}) {
   TriangulationFigure out;
   out.p_W = p_W;
   std::vector<PixelObservation> observations;
@@ -215,23 +149,49 @@ TriangulationFigure FigureAt(const CalibrationResult& result, const Eigen::Vecto
     const double sigma = c < static_cast<int>(result.sigma.size()) && result.sigma[c] > 0 ? result.sigma[c] : 0.1;
     observations.push_back({c, *q, sigma * sigma * Eigen::Matrix2d::Identity()});
   }
-  if (observations.empty()) return out.problem = "no camera sees this place", out;
+  if (observations.empty()) return out.problem = kUnseen, out;
   const Eigen::Vector3d arm = p_W - result.rig.cameras[observations.front().camera].X_WC.translation();
   out.distance = arm.norm();
-  if (observations.size() < 2) return out.problem = "only one camera sees this place", out;
+  if (observations.size() < 2) return out.problem = kSeenByOne, out;
   const TriangulatedPoint point = Triangulate(result.rig, observations);
   if (!point.usable) return out.problem = point.reason, out;
   const Eigen::Vector3d along = arm.normalized();
-  const Eigen::Matrix3d across = Eigen::Matrix3d::Identity() - along * along.transpose();
-  const auto worst = [&](const Eigen::Matrix3d& cov) {
-    const Eigen::SelfAdjointEigenSolver<Eigen::Matrix3d> eigen(across * cov * across, Eigen::EigenvaluesOnly);
-    return std::sqrt(std::max(0.0, eigen.eigenvalues()(2)));
-  };
   out.sd_along = std::sqrt(along.dot(point.cov * along));
-  out.sd_across = worst(point.cov);
+  out.sd_across = SdAcross(point.cov, along);
   out.sd_along_pixels = std::sqrt(along.dot(point.cov_pixels * along));
-  out.sd_across_pixels = worst(point.cov_pixels);
+  out.sd_across_pixels = SdAcross(point.cov_pixels, along);
+  // The model error displaces the image of the point in each camera, in an unknown direction: half of its square along each coordinate.
+  Eigen::Matrix3d cov_model = Eigen::Matrix3d::Zero();
+  for (std::size_t k = 0; k < observations.size(); ++k) {
+    const auto c = static_cast<std::size_t>(observations[k].camera);
+    if (c >= model_error.size() || !(model_error[c] > 0)) continue;
+    for (int i = 0; i < 2; ++i) {
+      auto moved = observations;
+      moved[k].q(i) += model_error[c] / std::numbers::sqrt2;
+      const TriangulatedPoint displaced = Triangulate(result.rig, moved);
+      if (!displaced.usable) continue;
+      const Eigen::Vector3d d = displaced.p_W - point.p_W;
+      cov_model += d * d.transpose();
+    }
+  }
+  out.sd_along_model = std::sqrt(std::max(0.0, along.dot(cov_model * along)));
+  out.sd_across_model = SdAcross(cov_model, along);
   return out;
+}
+
+// "left and right" when all cameras that see a point look at it along what is one line within the uncertainty of where they stand.
+std::string SamePlace(const CalibrationResult& result, const Eigen::Vector3d& p_W) {
+  constexpr double kLeastAngle = 1e-3;  // [rad]
+  std::vector<std::string> names;
+  std::vector<Eigen::Vector3d> arms;
+  for (const RigCamera& camera : result.rig.cameras) {
+    if (!Project(camera.camera, camera.X_WC.inverse() * p_W)) continue;
+    names.push_back(camera.name);
+    arms.push_back(p_W - camera.X_WC.translation());
+  }
+  for (const Eigen::Vector3d& arm : arms)
+    if ((arm - arms.front()).norm() > kLeastAngle * arm.norm()) return {};
+  return names.size() < 2 ? std::string() : fmt::format("{}", fmt::join(names, " and "));
 }
 
 void FillTriangulation(const CalibrationResult& result, const RigCertificateOptions& options, RigCertificate* out, Findings findings) {
@@ -273,25 +233,62 @@ void FillTriangulation(const CalibrationResult& result, const RigCertificateOpti
   }
   const Eigen::Vector3d eye = result.rig.cameras[0].X_WC.translation();
   const double distance = options.working_distance > 0 ? options.working_distance : (middle - eye).norm();
-  out->triangulation = FigureAt(result, eye + distance * (middle - eye).normalized());
+  std::vector<double> model_error;
+  for (const CameraCertificate& camera : out->cameras) model_error.push_back(camera.model_error);
+  out->triangulation = FigureAt(result, eye + distance * (middle - eye).normalized(), model_error);
   const TriangulationFigure& figure = *out->triangulation;
   if (!figure.problem.empty()) {
-    findings.Add(RigVerdict::kUsable, -1, "triangulation",
+    const bool seen_by_two = figure.problem != kUnseen && figure.problem != kSeenByOne;
+    if (const std::string pair = seen_by_two ? SamePlace(result, figure.p_W) : ""; !pair.empty()) {
+      findings.Add(RigVerdict::kRefused, -1, "same-place",
+                   fmt::format("{} stand at the same place, or are the same pictures: no depth can be measured", pair),
+                   "place the cameras apart, a third to the whole of the working distance, and check that each has its own pictures");
+      return;
+    }
+    findings.Add(seen_by_two ? RigVerdict::kRefused : RigVerdict::kUsable, -1, "triangulation",
                  fmt::format("a point {:.3g} m away in the middle of the filmed space cannot be measured: {}", distance, figure.problem),
-                 "check the working distance; turn the cameras so that they see the same space; place them farther apart");
+                 options.working_distance > 0
+                     ? "check the working distance that was given; turn the cameras so that they see the same space there; place them "
+                       "farther apart"
+                     : "turn the cameras so that they see the same space; place them farther apart");
     return;
   }
-  findings.Grade(figure.sd_along / distance, options.good_depth_sd, options.max_depth_sd, -1, "triangulation",
-                 fmt::format("depth at {:.3g} m is uncertain by {:.2g} mm ({:.1f} %)", distance, 1e3 * figure.sd_along,
-                             100 * figure.sd_along / distance),
+  const double depth = std::hypot(figure.sd_along, figure.sd_along_model);
+  findings.Grade(depth / distance, options.good_depth_sd, options.max_depth_sd, -1, "triangulation",
+                 fmt::format("depth at {:.3g} m is uncertain by {:.2g} mm ({:.1f} %)", distance, 1e3 * depth, 100 * depth / distance),
                  "place the cameras farther apart (a third to the whole of the working distance), or nearer to the experiment");
+}
+
+// A working distance at which nothing was filmed is an extrapolation.
+void CheckWorkingDistance(const RigCertificateOptions& options, const RigCertificate& certificate, Findings findings) {
+  constexpr double kFactor = 5;
+  if (!(options.working_distance > 0)) return;
+  double near = std::numeric_limits<double>::infinity(), far = 0;
+  for (const CameraGeometry& camera : certificate.geometry.cameras) {
+    if (!(camera.depth_far > 0)) continue;
+    near = std::min(near, camera.depth_near);
+    far = std::max(far, camera.depth_far);
+  }
+  if (!(far > 0) || (options.working_distance < kFactor * far && options.working_distance > near / kFactor)) return;
+  findings.Add(RigVerdict::kUsable, -1, "working-distance",
+               fmt::format("the working distance of {:.3g} m is far from where the board was filmed, {:.3g} to {:.3g} m",
+                           options.working_distance, near, far),
+               "check the working distance that was given, or film the board there");
 }
 
 int Rank(RigVerdict verdict) { return verdict == RigVerdict::kRefused ? 0 : verdict == RigVerdict::kUsable ? 1 : 2; }
 
+// Of findings of one level: what makes all other figures worthless first.
+int Weight(const std::string& code) {
+  for (const char* first : {"same-pictures", "no-common-view", "turned-pictures", "halves-disagree", "same-place", "few-common-views"})
+    if (code == first) return 0;
+  return 1;
+}
+
 void Conclude(const CalibrationResult& result, RigCertificate* out) {
-  std::stable_sort(out->findings.begin(), out->findings.end(),
-                   [](const RigFinding& a, const RigFinding& b) { return Rank(a.level) < Rank(b.level); });
+  std::stable_sort(out->findings.begin(), out->findings.end(), [](const RigFinding& a, const RigFinding& b) {
+    return std::pair(Rank(a.level), Weight(a.code)) < std::pair(Rank(b.level), Weight(b.code));
+  });
   out->verdict = result.usable() ? RigVerdict::kGood : RigVerdict::kRefused;
   for (CameraCertificate& camera : out->cameras) camera.verdict = RigVerdict::kGood;
   for (const RigFinding& finding : out->findings) {
@@ -302,15 +299,21 @@ void Conclude(const CalibrationResult& result, RigCertificate* out) {
     if (finding.level == RigVerdict::kGood || finding.advice.empty()) continue;
     if (std::find(out->advice.begin(), out->advice.end(), finding.advice) == out->advice.end()) out->advice.push_back(finding.advice);
   }
-  double worst_px = 0, worst_m = 0;
+  const CameraCertificate* worst = nullptr;
+  double worst_m = 0;
   for (const CameraCertificate& camera : out->cameras) {
-    worst_px = std::max(worst_px, camera.sd_pixel_90);
-    worst_m = std::max(worst_m, camera.sd_across_90);
+    if (!worst || camera.total_pixel > worst->total_pixel) worst = &camera;
+    worst_m = std::max(worst_m, camera.total_across);
   }
-  const std::string figures = fmt::format("the lenses are known to {:.2g} px, {:.2g} mm at the working distance{}", worst_px, 1e3 * worst_m,
-                                          out->triangulation && out->triangulation->problem.empty()
-                                              ? fmt::format("; depth to {:.2g} mm", 1e3 * out->triangulation->sd_along)
-                                              : "");
+  std::string figures;
+  if (worst) {
+    figures = fmt::format("the {} known to {:.2g} px", out->cameras.size() > 1 ? "lenses are" : "lens is", worst->total_pixel);
+    if (worst->model_error > 0)
+      figures += fmt::format(" ({:.2g} px from noise, {:.2g} px of model error)", worst->sd_pixel_90, worst->model_error);
+    figures += fmt::format(", {:.2g} mm at the working distance", 1e3 * worst_m);
+  }
+  if (out->triangulation && out->triangulation->problem.empty())
+    figures += fmt::format("; depth to {:.2g} mm", 1e3 * std::hypot(out->triangulation->sd_along, out->triangulation->sd_along_model));
   const auto held = [&](RigVerdict level) {
     for (const RigFinding& finding : out->findings)
       if (finding.level == level) return finding.text;
@@ -349,7 +352,7 @@ RigCertificate CertifyRig(const CalibrationProblem& problem, const CalibrationRe
                           const RigCertificateOptions& options) {
   RigCertificate out;
   const Findings findings{&out.findings};
-  FromInput(problem, findings);
+  internal::FromInput(problem, result, findings);
   // Without a solution the poses are guesses at best, and so is what they say about depth and tilt: coverage only.
   const bool poses = result.usable() || result.status == CalibrationStatus::kUndetermined;
   out.geometry = CheckGeometry(problem, poses ? PosesInCameras(result) : BoardPoses(), options.geometry);
@@ -360,12 +363,13 @@ RigCertificate CertifyRig(const CalibrationProblem& problem, const CalibrationRe
                       });
     if (!said) out.findings.push_back(finding);
   }
-  FromSolve(problem, result, options, findings);
+  internal::FromSolve(problem, result, options, findings);
   const double wx = result.warp.x(), wy = result.warp.y();
   out.board_warp = std::max({std::abs(wx), std::abs(wy), std::abs(wx + wy)});
   if (result.usable()) {
     for (int c = 0; c < static_cast<int>(result.rig.cameras.size()); ++c)
       out.cameras.push_back(CertifyCamera(problem, result, c, halves, options, findings));
+    CheckWorkingDistance(options, out, findings);
     FillTriangulation(result, options, &out, findings);
     if (halves && !halves->usable)
       findings.Add(RigVerdict::kUsable, -1, "not-cross-validated", "the calibration could not be checked against itself: " + halves->reason,
@@ -386,13 +390,18 @@ std::string BriefReport(const RigCertificate& certificate) {
     text += fmt::format("  {}: {}; noise {:.2g} px, rms {:.2g} px, {} points; lens {:.2g} px = {:.3g} mm at {:.3g} m (median)", c.name,
                         ToString(c.verdict), c.residuals.sigma, c.residuals.rms, c.residuals.n, c.sd_pixel_median, 1e3 * c.sd_across_median,
                         c.working_distance);
-    text += c.model_error > 0 ? fmt::format("; model error {:.2g} px\n", c.model_error) : "\n";
+    text += c.model_error > 0 ? fmt::format("; model error {:.2g} px, total {:.2g} px\n", c.model_error, c.total_pixel) : "\n";
   }
   if (certificate.triangulation && certificate.triangulation->problem.empty()) {
     const TriangulationFigure& t = *certificate.triangulation;
     text +=
         fmt::format("  a point {:.3g} m away: {:.2g} mm along the view, {:.2g} mm across ({:.2g} and {:.2g} mm from its pixels alone)\n",
                     t.distance, 1e3 * t.sd_along, 1e3 * t.sd_across, 1e3 * t.sd_along_pixels, 1e3 * t.sd_across_pixels);
+    if (t.sd_along_model > 0)
+      text += fmt::format("    and {:.2g} mm along, {:.2g} mm across from the model error of the lenses\n", 1e3 * t.sd_along_model,
+                          1e3 * t.sd_across_model);
+    if (t.sd_across > 2 * t.sd_across_pixels)
+      text += "    across, most is the direction of the first camera, which all points share: it cancels in their differences\n";
   }
   if (certificate.halves && certificate.halves->usable) {
     for (std::size_t c = 0; c < certificate.halves->cameras.size() && c < certificate.cameras.size(); ++c)

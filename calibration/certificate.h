@@ -31,7 +31,7 @@ const char* ToString(RigVerdict verdict);  // "good", "usable", "refused"
 struct RigFinding {
   RigVerdict level = RigVerdict::kUsable;  // the best verdict possible with it
   int camera = -1;                         // -1: the whole
-  std::string code;                        // stable: "parallel-boards", "single-depth", "coverage", "uncertainty", "model-error", ...
+  std::string code;                        // stable: "parallel-boards", "coverage", "uncertainty", "model-error", "halves-disagree", ...
   std::string text;                        // what is the matter, with numbers and units
   std::string advice;                      // what to film or check next; may be empty
 };
@@ -138,6 +138,7 @@ struct RigCertificateOptions {
   double good_pixel_sd = 0.2, max_pixel_sd = 2;
   double good_model_error = 0.2, max_model_error = 1.5;  // [px], same reasoning
   double significance = 1e-3;                            // chance level at which structure or a difference of the halves is called real
+  double max_halves_ratio = 10;                          // difference of the halves over the expected: above it no one camera was filmed
   double good_outliers = 0.05, max_outliers = 0.25;      // share of points left out
   double good_sigma = 0.7, max_sigma = 3;                // noise of the points [px]; more means blur, a bent board or a wrong lens model
   double good_depth_sd = 0.005, max_depth_sd = 0.1;      // triangulation at the working distance, relative to it
@@ -152,6 +153,7 @@ struct CameraCertificate {
   UncertaintyMap at_infinity;
   double sd_pixel_median = 0, sd_pixel_90 = 0;    // over the covered part, at the working distance [px]
   double sd_across_median = 0, sd_across_90 = 0;  // [m]
+  double total_pixel = 0, total_across = 0;       // the 90 % figures and the model error together, root of the squares [px], [m]
   double sampling_error = 0, model_error = 0;  // rms over the covered part [px]; model error: the larger of the two estimates, 0 where not
   std::string model_error_source;              // significant: "halves", "residuals" or empty
   ResidualStatistics residuals;
@@ -163,13 +165,14 @@ struct TriangulationFigure {
   double distance = 0;                               // from the first camera that sees it [m]
   double sd_along = 0, sd_across = 0;                // along the first camera's ray; worst direction across it [m]
   double sd_along_pixels = 0, sd_across_pixels = 0;  // of that, from the pixels alone (0.1 px or the noise of the points)
+  double sd_along_model = 0, sd_across_model = 0;    // what the model error of the lenses adds; 0 where none is significant
   std::string problem;                               // why not measurable there; the figures are then 0
 };
 
 struct RigCertificate {
   RigVerdict verdict = RigVerdict::kRefused;
   std::string headline;              // one sentence
-  std::vector<RigFinding> findings;  // worst first
+  std::vector<RigFinding> findings;  // worst first; among equals what hides most comes first
   std::vector<std::string> advice;   // what to film next, most useful first, no repeats
   GeometryCheck geometry;
   std::vector<CameraCertificate> cameras;                // empty when there is no solution

@@ -3,12 +3,47 @@
 
 #include <Eigen/Core>
 #include <Eigen/Geometry>
+#include <algorithm>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include "calibration/calibrate.h"
 #include "calibration/certificate.h"
 
 namespace impactlab::internal {
+
+// What helps where nothing more special does; ends the reason of an undetermined solve.
+inline constexpr const char* kFilmMore = "Film more pictures of the board: tilted both ways, near and far, in all corners of the picture";
+// The same where the lens model is richer than the views can tell.
+inline constexpr const char* kSimplerLens =
+    "Use a simpler lens model (model: brown, or model: auto; within brown, fixed: [k3]), or film more pictures of the board: tilted both "
+    "ways, near and far, in all corners of the picture";
+inline constexpr const char* kRicher = "is richer than these views can tell";
+
+struct Findings {
+  std::vector<RigFinding>* list;
+  void Add(RigVerdict level, int camera, const char* code, std::string text, std::string advice = "") const {
+    list->push_back({level, camera, code, std::move(text), std::move(advice)});
+  }
+  // `value` against a good and a greatest limit.
+  void Grade(double value, double good, double largest, int camera, const char* code, const std::string& text,
+             const std::string& advice) const {
+    if (!(value > good)) return;
+    Add(value > largest ? RigVerdict::kRefused : RigVerdict::kUsable, camera, code, text, advice);
+  }
+};
+
+// What detection and the cameras' shots say, and what the solve has said, in the order of their weight.
+void FromInput(const CalibrationProblem& problem, const CalibrationResult& result, Findings findings);
+void FromSolve(const CalibrationProblem& problem, const CalibrationResult& result, const RigCertificateOptions& options, Findings findings);
+
+// Shots whose pictures of one camera are turned by 180 degrees against those of the rest.
+struct TurnedPictures {
+  std::vector<int> shots;                    // the fewer; empty: none
+  double sigma_as_is = 0, sigma_turned = 0;  // noise of the camera by itself, with the pictures as they are and turned back [px]
+};
+TurnedPictures FindTurnedPictures(const CalibrationProblem& problem, const CalibrationResult& result, int camera);
 
 // An inlier of one camera: where the board point is in the camera's frame, and how sure its pixel was.
 struct MeasuredPoint {

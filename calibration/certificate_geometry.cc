@@ -71,7 +71,7 @@ void Judge(const std::string& name, int camera, const CameraGeometry& g, bool po
   };
   if (g.shots < o.good_shots) {
     add(g.shots < o.min_shots, "few-shots",
-        fmt::format("{}: the board was found in {} picture{}; {} are the least, {} make a good calibration", name, g.shots,
+        fmt::format("{}: the board was found in {} picture{}; at least {} are needed, {} make it good", name, g.shots,
                     g.shots == 1 ? "" : "s", o.min_shots, o.good_shots),
         fmt::format("film the board with {} at more places and tilts until it is found in {} pictures or more", name, o.good_shots));
   }
@@ -79,19 +79,20 @@ void Judge(const std::string& name, int camera, const CameraGeometry& g, bool po
   if (g.coverage < o.good_coverage) {
     const std::string corners = EmptyCorners(g);
     add(g.coverage < o.min_coverage, "coverage",
-        fmt::format("{}: board points fill {:.0f} % of the picture; elsewhere the lens is guessed ({:.0f} % are the least, {:.0f} % good)",
-                    name, 100 * g.coverage, 100 * o.min_coverage, 100 * o.good_coverage),
+        fmt::format(
+            "{}: board points fill {:.0f} % of the picture; elsewhere the lens is guessed (at least {:.0f} % is needed, {:.0f} % is good)",
+            name, 100 * g.coverage, 100 * o.min_coverage, 100 * o.good_coverage),
         corners.empty() ? fmt::format("move the board through the whole picture of {}", name)
                         : fmt::format("hold the board into these corners of the picture of {}: {}", name, corners));
   }
   if (!poses_known) return;
   if (g.shots > 1 && g.tilt_spread < o.good_tilt_spread) {
     add(g.tilt_spread < o.min_tilt_spread, "parallel-boards",
-        fmt::format(
-            "{}: the boards {} ({:.1f} degrees between the most different two; {:.0f} are the least, {:.0f} good). Parallel boards cannot "
-            "tell a long lens far away from a short one near by",
-            name, g.tilt_spread < o.min_tilt_spread ? "are all parallel to each other" : "are tilted little", g.tilt_spread / kDegree,
-            o.min_tilt_spread / kDegree, o.good_tilt_spread / kDegree),
+        fmt::format("{}: the boards {} ({:.1f} degrees between the most different two; at least {:.0f} are needed, {:.0f} are good). "
+                    "Parallel boards cannot "
+                    "tell a long lens far away from a short one near by",
+                    name, g.tilt_spread < o.min_tilt_spread ? "are all parallel to each other" : "are tilted little",
+                    g.tilt_spread / kDegree, o.min_tilt_spread / kDegree, o.good_tilt_spread / kDegree),
         fmt::format("tilt the board towards {}: 30 to 45 degrees to the left, right, up and down", name));
   }
   if (g.depth_near > 0 && g.depth_far < o.good_depth_ratio * g.depth_near) {
