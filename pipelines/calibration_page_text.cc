@@ -272,13 +272,18 @@ std::string RigHead(const RigContext& context) {
   std::string tiles;
   if (run.result.usable()) {
     for (const CameraCertificate& camera : certificate.cameras)
-      tiles += Tile(
-          "Lens " + Escape(camera.name), Num(camera.sd_pixel_90, 2) + "\u00A0px",
-          LengthWords(camera.sd_across_90) + " at " + LengthWords(camera.working_distance, 3) + "; nine tenths of the measured picture");
+      tiles += Tile("Lens " + Escape(camera.name), Num(camera.total_pixel, 2) + "\u00A0px",
+                    LengthWords(camera.total_across) + " at " + LengthWords(camera.working_distance, 3) +
+                        (camera.model_error > 0 ? fmt::format("; {}\u00A0px from noise, {}\u00A0px of model error",
+                                                              Num(camera.sd_pixel_90, 2), Num(camera.model_error, 2))
+                                                : "; nine tenths of the measured picture"));
     if (certificate.triangulation && certificate.triangulation->problem.empty()) {
       const TriangulationFigure& t = *certificate.triangulation;
-      tiles += Tile("Depth of a point", LengthWords(t.sd_along),
-                    fmt::format("at {}; {} across", LengthWords(t.distance, 3), LengthWords(t.sd_across)));
+      tiles += Tile(
+          "Depth of a point", LengthWords(std::hypot(t.sd_along, t.sd_along_model)),
+          fmt::format("along the view at {}; across the view {}{}", LengthWords(t.distance, 3),
+                      LengthWords(std::hypot(t.sd_across, t.sd_across_model)),
+                      t.sd_across > 2 * t.sd_across_pixels ? ", mostly the direction of the first camera, which all points share" : ""));
     }
     const CameraRig& rig = run.result.rig;
     if (rig.cameras.size() > 1) {
@@ -342,7 +347,7 @@ Section CoverageSection(const RigContext& context) {
     html += table.Html() +
             "<p class=\"foot\">The uncertainties follow from the scatter of the points. When two halves differ by more than they say, "
             "something "
-            "else is at work: a lens the model cannot follow, a board that bends, a focus that moved.</p>\n";
+            "else is at work: a lens the model cannot follow, a board that bends, a focus that moved, pictures turned upside down.</p>\n";
   }
   return {"coverage", "Coverage and uncertainty", html, {}};
 }
@@ -395,8 +400,13 @@ Section RigMethodSection(const RigContext& context) {
       "<dt>Lens uncertainty</dt><dd>Standard deviation of the image of a fixed point, along its worst direction, from the covariance of "
       "the lens "
       "parameters; the rigid motion that a change of the lens implies is taken out. It says nothing about a lens the model cannot "
-      "follow.</dd><dt>Depth of a point</dt><dd>Standard deviation along the view of the first camera, noise of the points and of the rig "
-      "together.</dd></dl>";
+      "follow.</dd><dt>Model error</dt><dd>What the lens does beyond the model, from the pattern of the residuals or from two halves of "
+      "the "
+      "shots, where it is more than chance. The head of the page gives both together, root of the sum of squares.</dd><dt>Depth of a "
+      "point</dt><dd>Standard deviation along the view of the first camera, noise of the points, of the rig and "
+      "model error together. Across the view the axes of the world count too: they are those of the first camera and turn with its "
+      "principal "
+      "point, for all points alike, so that most of it cancels in differences of points.</dd></dl>";
   html += fmt::format(
       "<p class=\"foot\">impactlab {}. Everything on this page stands as numbers in calibration.json; inputs and settings in "
       "run.yaml.</p>\n",
