@@ -120,6 +120,18 @@ Provenance CollectProvenance(std::uint64_t seed, const std::string& command, con
   return provenance;
 }
 
+void AddReadable(const std::vector<std::filesystem::path>& inputs, Provenance* provenance) {
+  for (const auto& path : inputs) {
+    InputFile input{path.string(), "", 0};
+    try {
+      input.sha256 = Sha256File(path, &input.bytes);
+    } catch (const DataError&) {
+      input.bytes = 0;
+    }
+    provenance->inputs.push_back(std::move(input));
+  }
+}
+
 std::string ToYaml(const Provenance& provenance) {
   std::string out = "provenance:\n";
   const auto text = [&](const char* key, const std::string& value) {

@@ -39,6 +39,9 @@ std::string Sha256File(const std::filesystem::path& path, std::uint64_t* bytes =
 // Describes this program, this machine, now, and the input files (hashed here; DataError when one cannot be read).
 Provenance CollectProvenance(std::uint64_t seed, const std::string& command = {}, const std::vector<std::filesystem::path>& inputs = {});
 
+// Adds input files; one that could be listed but not read stays in the list, without a hash.
+void AddReadable(const std::vector<std::filesystem::path>& inputs, Provenance* provenance);
+
 // A `provenance:` map for run.yaml, ending in a newline. The inverse reads it from the root of such a document.
 std::string ToYaml(const Provenance& provenance);
 Provenance ProvenanceFromYaml(const YamlNode& root);

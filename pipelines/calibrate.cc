@@ -140,16 +140,7 @@ void WriteCalibration(const std::filesystem::path& folder, const CalibrationRun&
     if (camera.start_file) inputs.push_back(*camera.start_file);
   inputs.insert(inputs.end(), run.files.begin(), run.files.end());
   Provenance provenance = CollectProvenance(run.plan.solve.seed, command);
-  for (const auto& input : inputs) {
-    // A file that could be listed but not read stays in the list, without a hash.
-    InputFile entry{input.string(), "", 0};
-    try {
-      entry.sha256 = Sha256File(input, &entry.bytes);
-    } catch (const DataError&) {
-      entry.bytes = 0;
-    }
-    provenance.inputs.push_back(std::move(entry));
-  }
+  AddReadable(inputs, &provenance);
   if (!run.refused()) WriteFile(folder / "rig.yaml", ToYaml(run.rig()));
   WriteFile(folder / "calibration.json", ToJson(run));
   WriteFile(folder / "run.yaml", ToYaml(run.plan) + ToYaml(provenance));

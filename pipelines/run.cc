@@ -169,16 +169,7 @@ void WriteRun(const std::filesystem::path& folder, const RunResult& run, const s
   }
   std::string yaml = ToYaml(run.experiment);
   Provenance provenance = CollectProvenance(run.experiment.seed, command);
-  for (const auto& input : inputs) {
-    // A file that could be listed but not read stays in the list, without a hash.
-    InputFile entry{input.string(), "", 0};
-    try {
-      entry.sha256 = Sha256File(input, &entry.bytes);
-    } catch (const DataError&) {
-      entry.bytes = 0;
-    }
-    provenance.inputs.push_back(std::move(entry));
-  }
+  AddReadable(inputs, &provenance);
   yaml += ToYaml(provenance);
   WriteFile(folder / "run.yaml", yaml);
   WriteEvents(folder, best.events);

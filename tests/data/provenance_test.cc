@@ -82,5 +82,16 @@ TEST(Provenance, DamagedYamlIsNamed) {
   EXPECT_THAT(fault("provenance: {version: 1, seed: 1, inputs: [{path: a, sha256: " + Sha256("") + ", bytes: -1}]}\n"), HasSubstr("bytes"));
 }
 
+TEST(Provenance, KeepsInputsItCannotReadWithoutAHash) {
+  Provenance provenance;
+  // A device is never read to its end.
+  AddReadable({"/dev/zero", "/no such file", "/proc/self/comm"}, &provenance);
+  ASSERT_EQ(provenance.inputs.size(), 3u);
+  EXPECT_EQ(provenance.inputs[0].sha256, "");
+  EXPECT_EQ(provenance.inputs[1].sha256, "");
+  EXPECT_EQ(provenance.inputs[1].bytes, 0u);
+  EXPECT_EQ(provenance.inputs[2].sha256.size(), 64u);
+}
+
 }  // namespace
 }  // namespace impactlab
