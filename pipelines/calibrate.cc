@@ -163,7 +163,9 @@ std::string BriefReport(const CalibrationRun& run) {
         const ViewResult& result = run.result.shots[k].views[c];
         used += result.rejected.empty() && !result.points.empty() && run.result.shots[k].used;
         if (!result.rejected.empty() && !view.points.empty()) why = result.rejected;
+        const bool in_solve = result.rejected.empty() && run.result.shots[k].used;
         for (const PointResidual& p : result.points) {
+          if (!in_solve) break;
           outliers += p.outlier;
           points += !p.outlier;
           if (!p.outlier) sum += p.residual.squaredNorm();

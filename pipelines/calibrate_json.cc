@@ -107,6 +107,8 @@ Json Of(const RigCertificate& c) {
                 {"sd_90_px", Number(camera.sd_pixel_90)},
                 {"sd_across_median_m", Number(camera.sd_across_median)},
                 {"sd_across_90_m", Number(camera.sd_across_90)},
+                {"total_px", Number(camera.total_pixel)},
+                {"total_across_m", Number(camera.total_across)},
                 {"sampling_error_px", Number(camera.sampling_error)},
                 {"model_error_px", Number(camera.model_error)},
                 {"model_error_source", camera.model_error_source},
