@@ -4,6 +4,7 @@
 #include <cctype>
 #include <cmath>
 
+#include "calibration/formats.h"
 #include "calibration/rig.h"
 #include "data/text.h"
 #include "data/yaml.h"
@@ -64,7 +65,7 @@ Board ParseBoard(const YamlNode& root) {
 
 // A camera of another rig to start from: the one of the same name, or the only one.
 Camera StartCamera(const YamlNode& node, const std::filesystem::path& file, const std::string& name) {
-  const CameraRig rig = RigFromYaml(file);
+  const CameraRig rig = ReadRig(file);
   std::vector<std::string> names;
   for (const RigCamera& camera : rig.cameras) {
     if (camera.name == name || rig.cameras.size() == 1) return camera.camera;

@@ -36,6 +36,17 @@ struct CalibrateArguments {
   std::string command;               // command line, for run.yaml
 };
 
+// A camera file of another program, or a rig.yaml, into other formats.
+struct ConvertArguments {
+  std::filesystem::path file;
+  std::vector<std::string> exports;  // FORMAT=PATH
+  std::string format;                // of the file; empty: recognised
+  std::vector<int> size;             // width and height for files that do not say [px]
+  double length_unit = 0;            // one unit of length of the file [m]; 0: what the file says, else a metre
+  std::filesystem::path extrinsics;  // OpenCV: the file with R and T where it is another one
+  bool relative = false;             // give up the pose of the first camera where a format cannot carry it
+};
+
 struct BoardArguments {
   std::string kind = "chessboard";
   std::string corners = "9x6";  // points in a row x points in a column; discs of circle grids
@@ -55,6 +66,7 @@ int IdentifyCommand(const StageArguments& arguments);
 int PredictCommand(const StageArguments& arguments);
 int ValidateCommand(const StageArguments& arguments);
 int SolveCommand(const std::filesystem::path& cases, const std::filesystem::path& out);
+int ConvertCommand(const ConvertArguments& arguments);
 int CalibrateCommand(const CalibrateArguments& arguments);
 int BoardCommand(const BoardArguments& arguments);
 int SynthCommand(const std::filesystem::path& scene, const std::filesystem::path& out);

@@ -107,6 +107,33 @@ std::vector<Export> ParseExports(const std::vector<std::string>& texts) {
 
 }  // namespace
 
+int ConvertCommand(const ConvertArguments& arguments) {
+  const std::vector<Export> exports = ParseExports(arguments.exports);
+  RigReadOptions options;
+  if (!arguments.format.empty()) {
+    options.format = RigFormatFromString(arguments.format);
+    if (!options.format)
+      throw ConfigError(
+          fmt::format("--format: found {}, allowed impactlab, opencv, kalibr, mrcal, aniposelib, dlt, matlab", Excerpt(arguments.format)));
+  }
+  if (!arguments.size.empty()) options.width = arguments.size[0], options.height = arguments.size[1];
+  options.length_unit = arguments.length_unit;
+  options.extrinsics = arguments.extrinsics;
+  const CameraRig rig = ReadRig(arguments.file, options);
+  fmt::print("{:<12} {:>11} {:<9} {:>9} {:>9}  {}\n", "camera", "pictures", "lens", "fx [px]", "fy [px]", "position [m]");
+  for (const RigCamera& item : rig.cameras) {
+    const Eigen::Vector3d p = item.X_WC.translation();
+    fmt::print("{:<12} {:>11} {:<9} {:>9.2f} {:>9.2f}  {:.4f} {:.4f} {:.4f}\n", item.name,
+               fmt::format("{} x {}", item.camera.width, item.camera.height), ToString(item.camera.model), item.camera.fx, item.camera.fy,
+               p.x(), p.y(), p.z());
+  }
+  for (const Export& one : exports) {
+    WriteRig(one.path, rig, one.format, {.relative = arguments.relative});
+    fmt::print("{:<11} {}\n", ToString(one.format), one.path.string());
+  }
+  return kDone;
+}
+
 int CalibrateCommand(const CalibrateArguments& arguments) {
   const std::vector<Export> exports = ParseExports(arguments.exports);
   const CalibrationPlan plan = LoadCalibration(arguments.file);

@@ -88,6 +88,18 @@ int Main(int argc, char** argv) {
   synth_verb->add_option("--out", folder, "folder to write")->capture_default_str();
   synth_verb->callback([&] { code = SynthCommand(scene, folder); });
 
+  ConvertArguments convert;
+  auto* convert_verb = app.add_subcommand("convert", "cameras from and to the files of other programs");
+  convert_verb->add_option("file", convert.file, "rig.yaml, OpenCV, Kalibr, mrcal, aniposelib, DLT or MATLAB file")->required();
+  convert_verb->add_option("--export", convert.exports,
+                           "FORMAT=PATH with impactlab, opencv, kalibr, mrcal, aniposelib; without it the cameras are shown");
+  convert_verb->add_option("--format", convert.format, "of the file, where it is not recognised");
+  convert_verb->add_option("--size-px", convert.size, "width and height of the pictures, where the file does not say")->expected(2);
+  convert_verb->add_option("--length-unit-m", convert.length_unit, "one unit of length of the file; 0: what it says, else a metre");
+  convert_verb->add_option("--extrinsics", convert.extrinsics, "OpenCV: the file with R and T where it is another one");
+  convert_verb->add_flag("--relative", convert.relative, "give up the pose of the first camera where a format cannot carry it");
+  convert_verb->callback([&] { code = ConvertCommand(convert); });
+
   CalibrateArguments calibrate;
   calibrate.command = run.command;
   auto* calibrate_verb = app.add_subcommand("calibrate", "pictures or videos of a board to rig.yaml, with a certificate");

@@ -116,6 +116,23 @@ TEST_F(CalibrateWorld, CarelessUseIsOneLine) {
   EXPECT_TRUE(std::filesystem::exists(File("out/rig.yaml")));
   EXPECT_FALSE(std::filesystem::exists(File("k.yaml")));
 
+  // From one program to another and back, and as the start of a solve.
+  const std::string there = "cd " + ShellQuote(scratch_.path()) + ";";
+  const ProcessResult converted =
+      RunProgram({"convert", "models", "--export", "opencv=cv.yml", "--export", "impactlab=back.yaml"}, scratch_.path(), there);
+  ASSERT_EQ(converted.code, 0) << converted.err;
+  EXPECT_THAT(converted.out, AllOf(HasSubstr("1280 x 720 brown"), HasSubstr("cv.yml")));
+  EXPECT_EQ(ReadRig(File("back.yaml")).cameras[1].camera.fx, RigFromYaml(File("out/rig.yaml")).cameras[1].camera.fx);
+  const ProcessResult bad = RunProgram({"convert", "scene.yaml"}, scratch_.path(), there);
+  EXPECT_EQ(bad.code, 2);
+  EXPECT_THAT(bad.err, HasSubstr("scene.yaml"));
+  EXPECT_EQ(RunProgram({"convert", "models", "--format", "opencvv"}, scratch_.path(), there).code, 2);
+  std::string started = ReadText(File("pictures/calibration.yaml"));
+  started.replace(started.find("model: brown"), 12, "model: brown\n    start: ../cv.yml");
+  WriteText(File("pictures/started.yaml"), started);
+  const ProcessResult again = RunProgram({"calibrate", "pictures/started.yaml", "--out", "again", "--no-report"}, scratch_.path(), there);
+  EXPECT_EQ(again.code, 0) << again.err;
+
   // A file named without its folder.
   WriteText(File("absent.yaml"),
             "board: {kind: chessboard, corners: [9, 6], square_m: 0.025}\ncameras: [{name: a, images: \"no[1]/a*.png\"}]\n");
