@@ -57,7 +57,8 @@ Board MakeBoard(const BoardArguments& arguments) {
     throw ConfigError(fmt::format("--square-m: found {}, allowed a length above 0", arguments.square));
   board.pitch = arguments.square;
   if (board.kind == BoardKind::kCharuco) {
-    board.marker_side = arguments.marker > 0 ? arguments.marker : 0.75 * board.pitch;
+    board.marker_side =
+        arguments.marker > 0 ? arguments.marker : std::round(0.75e6 * board.pitch) / 1e6;  // whole micrometres, to be typed again
     board.dictionary = arguments.dictionary;
     board.legacy = arguments.legacy;
   }
