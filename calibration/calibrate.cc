@@ -35,7 +35,7 @@ std::string ViewName(const CalibrationProblem& problem, int shot, int camera) {
   return view.image.empty() ? fmt::format("{} of {}", problem.shots[shot].name, problem.cameras[camera].name) : view.image;
 }
 
-// What in the shots leaves the cameras undetermined, in words, and what to film.
+// What in the shots leaves the cameras undetermined, in words.
 std::string WhyUndetermined(const CalibrationProblem& problem, const CalibrationResult& result, const std::string& symptom) {
   const GeometryCheck geometry = CheckGeometry(problem, PosesInCameras(result));
   std::string causes;
@@ -49,12 +49,11 @@ std::string WhyUndetermined(const CalibrationProblem& problem, const Calibration
     const std::string whose = problem.cameras.size() > 1 ? fmt::format(" (camera '{}')", problem.cameras[finding.camera].name) : "";
     causes += (causes.empty() ? ". Likely cause: " : "; ") + cause + whose;
   }
-  const bool richer = symptom.find(internal::kRicher) != std::string::npos;
-  return symptom + causes + ". " + (richer ? internal::kSimplerLens : internal::kFilmMore);
+  return symptom + causes;
 }
 
-// Parameters the views leave open, in the words of a user.
-std::string OpenParameters(const CalibrationProblem& problem, const std::vector<std::string>& weak) {
+// Parameters the views leave open, in the words of a user. `richer`: a lens model has more of them than the views can tell.
+std::string OpenParameters(const CalibrationProblem& problem, const std::vector<std::string>& weak, bool* richer) {
   std::vector<std::string> lenses, others;
   for (const CameraSetup& camera : problem.cameras) {
     std::vector<std::string> coefficients, rest;
@@ -70,10 +69,12 @@ std::string OpenParameters(const CalibrationProblem& problem, const std::vector<
       }
     }
     if (!coefficients.empty())
-      lenses.push_back(fmt::format("the lens model '{}' of camera '{}' {} ({} stay{} open)", ToString(camera.model), camera.name,
-                                   internal::kRicher, fmt::join(coefficients, ", "), coefficients.size() == 1 ? "s" : ""));
+      lenses.push_back(fmt::format("the lens model '{}' of camera '{}' is richer than these views can tell ({} stay{} open)",
+                                   ToString(camera.model), camera.name, fmt::join(coefficients, ", "),
+                                   coefficients.size() == 1 ? "s" : ""));
     for (const std::string& words : rest) others.push_back(fmt::format("{} of camera '{}'", words, camera.name));
   }
+  *richer = !lenses.empty();
   if (lenses.empty() && others.empty()) return "the views cannot tell the bend of the board";
   std::string text = fmt::format("{}", fmt::join(lenses, "; "));
   if (!others.empty()) text += fmt::format("{}the views cannot tell {}", text.empty() ? "" : "; ", fmt::join(others, ", "));
@@ -96,6 +97,95 @@ std::vector<Eigen::VectorXd> Disturbed(const Bundle& bundle, const CalibrationPr
     }
   }
   return starts;
+}
+
+// Poses, residuals and the field each camera was measured over; the number of shots in the solve.
+int FillShots(const Attempt& attempt, CalibrationResult* result) {
+  const Bundle& bundle = attempt.bundle;
+  int used_shots = 0;
+  for (int s = 0; s < bundle.shots(); ++s) {
+    ShotResult& shot = result->shots[s];
+    shot.used = bundle.ShotUsed(s);
+    used_shots += shot.used;
+    shot.X_WG = ToIsometry(bundle.X_WG[s]);
+    for (int c = 0; c < bundle.cameras(); ++c) {
+      const BundleView& view = bundle.views[s][c];
+      ViewResult& out = shot.views[c];
+      if (view.empty() || (!view.used && out.rejected.empty())) continue;
+      const auto residuals = Residuals(bundle, s, c);
+      const Eigen::Isometry3d X_CG = ToIsometry(bundle.X_CW[c]) * shot.X_WG;
+      double squares = 0;
+      int n = 0;
+      for (std::size_t i = 0; i < residuals.size(); ++i) {
+        if (!residuals[i].allFinite()) continue;
+        out.points.push_back({view.id[i], view.q[i], residuals[i], view.sd[i], !view.active[i] || !view.used});
+        if (!view.active[i] || !view.used) continue;
+        squares += residuals[i].squaredNorm();
+        ++n;
+        const Eigen::Vector3d p_C = X_CG * view.p_G[i];
+        Camera& camera = result->rig.cameras[c].camera;
+        camera.calibrated_angle = std::max(camera.calibrated_angle, std::atan2(p_C.head<2>().norm(), p_C.z()));
+      }
+      out.rms = n > 0 ? std::sqrt(squares / n) : 0;
+    }
+  }
+  return used_shots;
+}
+
+// What the covariance leaves too open to be of use; empty: nothing.
+std::string TooUncertain(const Bundle& bundle, const CalibrationResult& result) {
+  for (int c = 0; c < bundle.cameras(); ++c) {
+    const RigCamera& camera = result.rig.cameras[c];
+    const int first = FirstParameter(result.rig, c), n = IntrinsicCount(camera.camera.model);
+    const auto sd = [&](int j) { return std::sqrt(std::max(0.0, result.cov_common(first + j, first + j))); };
+    const double focal = std::max(sd(0) / std::abs(camera.camera.fx), sd(1) / std::abs(camera.camera.fy));
+    if (!(focal < kMaxFocalSd)) return fmt::format("camera '{}': the focal length is uncertain by {:.0f} %", camera.name, 100 * focal);
+    const double centre = std::max(sd(2) / camera.camera.width, sd(3) / camera.camera.height);
+    if (!(centre < kMaxCentreSd))
+      return fmt::format("camera '{}': the principal point is uncertain by {:.0f} % of the picture", camera.name, 100 * centre);
+    double nearest = std::numeric_limits<double>::infinity();
+    for (int s = 0; s < bundle.shots(); ++s)
+      if (bundle.views[s][c].used) nearest = std::min(nearest, (camera.X_WC.inverse() * result.shots[s].X_WG.translation()).norm());
+    const double position = c == 0 ? 0 : std::max({sd(n + 3), sd(n + 4), sd(n + 5)});
+    if (!(position < kMaxPositionSd * nearest))
+      return fmt::format("camera '{}': its position is uncertain by {:.3g} m", camera.name, position);
+  }
+  return {};
+}
+
+void NoteOddities(const CalibrationProblem& problem, CalibrationResult* result) {
+  for (int c = 0; c < static_cast<int>(problem.cameras.size()); ++c) {
+    const Camera& camera = result->rig.cameras[c].camera;
+    const double aspect = camera.fx / camera.fy;
+    if (std::abs(aspect - 1) > 0.02)
+      result->notes.push_back(
+          fmt::format("camera '{}': its pixels are not square (width to height 1 : {:.4f}); a stretched video, or one of another "
+                      "sample aspect ratio, looks like this",
+                      result->rig.cameras[c].name, aspect));
+  }
+  // Views far above their camera's level are named, outliers included: a shot whose corners were found badly loses them one by one.
+  for (int c = 0; c < static_cast<int>(problem.cameras.size()); ++c) {
+    std::vector<std::pair<double, std::size_t>> levels;  // rms of all points, shot
+    for (std::size_t s = 0; s < result->shots.size(); ++s) {
+      const auto& points = result->shots[s].views[c].points;
+      if (points.empty() || !result->shots[s].views[c].rejected.empty()) continue;
+      double squares = 0;
+      for (const PointResidual& point : points) squares += point.residual.squaredNorm();
+      levels.emplace_back(std::sqrt(squares / static_cast<double>(points.size())), s);
+    }
+    if (levels.size() < 4) continue;
+    auto sorted = levels;
+    std::nth_element(sorted.begin(), sorted.begin() + static_cast<std::ptrdiff_t>(sorted.size() / 2), sorted.end());
+    const double typical = sorted[sorted.size() / 2].first;
+    for (const auto& [level, s] : levels) {
+      const auto& points = result->shots[s].views[c].points;
+      const auto out = std::count_if(points.begin(), points.end(), [](const PointResidual& p) { return p.outlier; });
+      if (!(level > 2.5 * typical) || (out < 3 && result->shots[s].views[c].rms < 2.5 * typical)) continue;
+      result->notes.push_back(
+          fmt::format("{} stands out: {} of its {} points were left out, residuals of all {:.2g} px rms where {:.2g} is usual",
+                      ViewName(problem, static_cast<int>(s), c), out, points.size(), level, typical));
+    }
+  }
 }
 
 }  // namespace
@@ -165,33 +255,7 @@ CalibrationResult Calibrate(const CalibrationProblem& given, const CalibrationOp
   result.n_outliers = best.n_outliers;
   result.rig = ToRig(bundle, best.problem);
   result.warp = bundle.warp;
-  int used_shots = 0;
-  for (int s = 0; s < bundle.shots(); ++s) {
-    ShotResult& shot = result.shots[s];
-    shot.used = bundle.ShotUsed(s);
-    used_shots += shot.used;
-    shot.X_WG = ToIsometry(bundle.X_WG[s]);
-    for (int c = 0; c < n_cameras; ++c) {
-      const BundleView& view = bundle.views[s][c];
-      ViewResult& out = shot.views[c];
-      if (view.empty() || (!view.used && out.rejected.empty())) continue;
-      const auto residuals = Residuals(bundle, s, c);
-      const Eigen::Isometry3d X_CG = ToIsometry(bundle.X_CW[c]) * shot.X_WG;
-      double squares = 0;
-      int n = 0;
-      for (std::size_t i = 0; i < residuals.size(); ++i) {
-        if (!residuals[i].allFinite()) continue;
-        out.points.push_back({view.id[i], view.q[i], residuals[i], view.sd[i], !view.active[i] || !view.used});
-        if (!view.active[i] || !view.used) continue;
-        squares += residuals[i].squaredNorm();
-        ++n;
-        const Eigen::Vector3d p_C = X_CG * view.p_G[i];
-        Camera& camera = result.rig.cameras[c].camera;
-        camera.calibrated_angle = std::max(camera.calibrated_angle, std::atan2(p_C.head<2>().norm(), p_C.z()));
-      }
-      out.rms = n > 0 ? std::sqrt(squares / n) : 0;
-    }
-  }
+  const int used_shots = FillShots(best, &result);
   int n_free = bundle.free_warp ? 2 : 0;
   for (int c = 0; c < n_cameras; ++c) {
     n_free += c > 0 ? 6 : 0;
@@ -202,20 +266,22 @@ CalibrationResult Calibrate(const CalibrationProblem& given, const CalibrationOp
   if (result.starts_agreeing < result.starts)
     result.notes.push_back(fmt::format("{} of {} starts ended at another optimum; the best one is given",
                                        result.starts - result.starts_agreeing, result.starts));
+  bool richer = false;
   const auto undetermined = [&](const std::string& symptom) {
     result.status = CalibrationStatus::kUndetermined;
     result.reason = WhyUndetermined(best.problem, result, symptom);
+    result.advice = richer ? internal::kSimplerLens : internal::kFilmMore;
     return finish();
   };
   if (result.dof < 1) return undetermined(fmt::format("{} points cannot determine {} unknowns", result.n_points, 6 * used_shots + n_free));
   Bundle scaled = bundle;
   {
     const auto unit = Covariance(scaled, result.rig);
-    if (!unit.determined) return undetermined(OpenParameters(best.problem, unit.weak_parameters));
+    if (!unit.determined) return undetermined(OpenParameters(best.problem, unit.weak_parameters, &richer));
     scaled.sigma = UnbiasedSigmas(bundle, unit.leverage, !options.robust);
   }
   const auto covariance = Covariance(scaled, result.rig);
-  if (!covariance.determined) return undetermined(OpenParameters(best.problem, covariance.weak_parameters));
+  if (!covariance.determined) return undetermined(OpenParameters(best.problem, covariance.weak_parameters, &richer));
   result.sigma = scaled.sigma;
   // Symmetric to the last bit, as files want it.
   result.cov_common = 0.5 * (covariance.common + covariance.common.transpose());
@@ -225,23 +291,8 @@ CalibrationResult Calibrate(const CalibrationProblem& given, const CalibrationOp
     result.shots[s].cov_given_common = covariance.given_common[s];
     result.shots[s].dpose_dcommon = covariance.dpose_dcommon[s];
   }
-  for (int c = 0; c < n_cameras; ++c) {
-    const RigCamera& camera = result.rig.cameras[c];
-    const int first = FirstParameter(result.rig, c), n = IntrinsicCount(camera.camera.model);
-    const auto sd = [&](int j) { return std::sqrt(std::max(0.0, covariance.common(first + j, first + j))); };
-    const double focal = std::max(sd(0) / std::abs(camera.camera.fx), sd(1) / std::abs(camera.camera.fy));
-    if (!(focal < kMaxFocalSd))
-      return undetermined(fmt::format("camera '{}': the focal length is uncertain by {:.0f} %", camera.name, 100 * focal));
-    const double centre = std::max(sd(2) / camera.camera.width, sd(3) / camera.camera.height);
-    if (!(centre < kMaxCentreSd))
-      return undetermined(
-          fmt::format("camera '{}': the principal point is uncertain by {:.0f} % of the picture", camera.name, 100 * centre));
-    double nearest = std::numeric_limits<double>::infinity();
-    for (int s = 0; s < bundle.shots(); ++s)
-      if (bundle.views[s][c].used) nearest = std::min(nearest, (camera.X_WC.inverse() * result.shots[s].X_WG.translation()).norm());
-    const double position = c == 0 ? 0 : std::max({sd(n + 3), sd(n + 4), sd(n + 5)});
-    if (!(position < kMaxPositionSd * nearest))
-      return undetermined(fmt::format("camera '{}': its position is uncertain by {:.3g} m", camera.name, position));
+  if (const std::string symptom = TooUncertain(bundle, result); !symptom.empty()) return undetermined(symptom);
+  for (const RigCamera& camera : result.rig.cameras) {
     if (const std::string fault = Fault(camera.camera); !fault.empty()) {
       result.status = CalibrationStatus::kInconsistent;
       result.reason =
@@ -249,42 +300,11 @@ CalibrationResult Calibrate(const CalibrationProblem& given, const CalibrationOp
       return finish();
     }
   }
-  for (int c = 0; c < n_cameras; ++c) {
-    const Camera& camera = result.rig.cameras[c].camera;
-    const double aspect = camera.fx / camera.fy;
-    if (std::abs(aspect - 1) > 0.02)
-      result.notes.push_back(
-          fmt::format("camera '{}': its pixels are not square (width to height 1 : {:.4f}); a stretched video, or one of another "
-                      "sample aspect ratio, looks like this",
-                      result.rig.cameras[c].name, aspect));
-  }
   if (!best.converged) {
     result.status = CalibrationStatus::kNotConverged;
     result.reason = fmt::format("the solve did not settle within {} iterations", options.max_iterations);
   }
-  // Views far above their camera's level are named, outliers included: a shot whose corners were found badly loses them one by one.
-  for (int c = 0; c < n_cameras; ++c) {
-    std::vector<std::pair<double, std::size_t>> levels;  // rms of all points, shot
-    for (std::size_t s = 0; s < result.shots.size(); ++s) {
-      const auto& points = result.shots[s].views[c].points;
-      if (points.empty() || !result.shots[s].views[c].rejected.empty()) continue;
-      double squares = 0;
-      for (const PointResidual& point : points) squares += point.residual.squaredNorm();
-      levels.emplace_back(std::sqrt(squares / static_cast<double>(points.size())), s);
-    }
-    if (levels.size() < 4) continue;
-    auto sorted = levels;
-    std::nth_element(sorted.begin(), sorted.begin() + static_cast<std::ptrdiff_t>(sorted.size() / 2), sorted.end());
-    const double typical = sorted[sorted.size() / 2].first;
-    for (const auto& [level, s] : levels) {
-      const auto& points = result.shots[s].views[c].points;
-      const auto out = std::count_if(points.begin(), points.end(), [](const PointResidual& p) { return p.outlier; });
-      if (!(level > 2.5 * typical) || (out < 3 && result.shots[s].views[c].rms < 2.5 * typical)) continue;
-      result.notes.push_back(
-          fmt::format("{} stands out: {} of its {} points were left out, residuals of all {:.2g} px rms where {:.2g} is usual",
-                      ViewName(best.problem, static_cast<int>(s), c), out, points.size(), level, typical));
-    }
-  }
+  NoteOddities(best.problem, &result);
   return finish();
 }
 

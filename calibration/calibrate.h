@@ -87,7 +87,8 @@ struct ShotResult {
 
 struct CalibrationResult {
   CalibrationStatus status = CalibrationStatus::kNoData;
-  std::string reason;  // in words of a user, with what to film next; empty when solved
+  std::string reason;  // in words of a user; empty when solved
+  std::string advice;  // what to do or to film next, where the reason does not say it itself
   bool usable() const { return status == CalibrationStatus::kSolved; }
 
   CameraRig rig;                                   // W is the first camera; covariance of its parameters

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cctype>
 #include <map>
 #include <utility>
 
@@ -66,16 +67,10 @@ void Undetermined(const CalibrationResult& result, Findings findings) {
     if (finding.code == "no-common-view" && finding.level == RigVerdict::kRefused) return;
     explained |= finding.level == RigVerdict::kRefused;
   }
-  std::string reason = result.reason, advice;
-  for (const char* cure : {kSimplerLens, kFilmMore}) {
-    const auto at = reason.find(std::string(". ") + cure);
-    if (at == std::string::npos) continue;
-    reason.erase(at);
-    if (cure == kSimplerLens || !explained) advice = cure;
-    break;
-  }
-  if (!advice.empty()) advice[0] = static_cast<char>(advice[0] - 'A' + 'a');
-  findings.Add(RigVerdict::kRefused, -1, "undetermined", "the shots do not determine the cameras: " + reason, advice);
+  // What to film stands with the finding that explains it.
+  std::string advice = explained && result.advice == kFilmMore ? "" : result.advice;
+  if (!advice.empty()) advice[0] = static_cast<char>(std::tolower(static_cast<unsigned char>(advice[0])));
+  findings.Add(RigVerdict::kRefused, -1, "undetermined", "the shots do not determine the cameras: " + result.reason, advice);
 }
 
 // Cameras that were given the same pictures.

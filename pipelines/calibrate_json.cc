@@ -252,6 +252,7 @@ std::string ToJson(const CalibrationRun& run) {
                {"name", run.plan.name},
                {"status", Words(r.status)},
                {"reason", r.reason},
+               {"advice", r.advice},
                {"refused", run.refused()},
                {"n_points", r.n_points},
                {"n_outliers", r.n_outliers},

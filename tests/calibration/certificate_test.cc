@@ -578,7 +578,7 @@ TEST(Certificate, TooLittleIsSaidOnceInSentences) {
   const CalibrationResult result = Calibrate(problem);
   ASSERT_EQ(result.status, CalibrationStatus::kUndetermined) << result.reason;
   EXPECT_THAT(result.reason, HasSubstr("Likely cause: too few pictures of the board"));
-  EXPECT_THAT(result.reason, HasSubstr(". Film more pictures of the board"));
+  EXPECT_THAT(result.advice, HasSubstr("Film more pictures of the board"));
   const auto certificate = CertifyRig(problem, result);
   const RigFinding *few = Find(certificate.findings, "few-shots"), *open = Find(certificate.findings, "undetermined");
   ASSERT_TRUE(few && open);
@@ -601,7 +601,7 @@ TEST(Certificate, OpenLensParametersAreToldInWords) {
   const CalibrationResult result = Calibrate(problem);
   ASSERT_EQ(result.status, CalibrationStatus::kUndetermined) << result.reason;
   EXPECT_THAT(result.reason, HasSubstr("the lens model 'rational' of camera 'camera1' is richer than these views can tell (k"));
-  EXPECT_THAT(result.reason, HasSubstr(". Use a simpler lens model (model: brown"));
+  EXPECT_THAT(result.advice, HasSubstr("Use a simpler lens model (model: brown"));
   EXPECT_THAT(result.reason, Not(HasSubstr("camera1.k")));
   const auto certificate = CertifyRig(problem, result);
   EXPECT_THAT(certificate.headline, HasSubstr("richer than these views can tell"));

@@ -9,27 +9,13 @@
 
 #include "data/atomic_file.h"
 #include "data/error.h"
+#include "tests/support/folder.h"
 
 namespace impactlab {
 namespace {
 
+using test::Folder;
 using ::testing::HasSubstr;
-
-// A folder of one test, removed at its end.
-class Folder {
- public:
-  Folder() {
-    const auto* info = testing::UnitTest::GetInstance()->current_test_info();
-    path_ = std::filesystem::temp_directory_path() / (std::string("impactlab_") + info->test_suite_name() + "_" + info->name());
-    std::filesystem::remove_all(path_);
-    std::filesystem::create_directories(path_);
-  }
-  ~Folder() { std::filesystem::remove_all(path_); }
-  std::filesystem::path operator/(const std::string& name) const { return path_ / name; }
-
- private:
-  std::filesystem::path path_;
-};
 
 const char* const kHead = R"(schema: impactlab.experiment/1
 recordings:

@@ -9,45 +9,17 @@
 #include "pipelines/experiment.h"
 #include "pipelines/synth.h"
 #include "pipelines/tables.h"
+#include "tests/support/folder.h"
+#include "tests/support/synth_scenes.h"
 
 namespace impactlab {
 namespace {
 
 using Eigen::Vector3d;
+using test::Cube;
+using test::Folder;
+using test::Square;
 using ::testing::HasSubstr;
-
-class Folder {
- public:
-  Folder() {
-    const auto* info = testing::UnitTest::GetInstance()->current_test_info();
-    path_ = std::filesystem::temp_directory_path() / (std::string("impactlab_") + info->test_suite_name() + "_" + info->name());
-    std::filesystem::remove_all(path_);
-    std::filesystem::create_directories(path_);
-  }
-  ~Folder() { std::filesystem::remove_all(path_); }
-  const std::filesystem::path& path() const { return path_; }
-  std::filesystem::path operator/(const std::string& name) const { return path_ / name; }
-
- private:
-  std::filesystem::path path_;
-};
-
-SynthOptions Square() {
-  SynthOptions o;
-  o.body = MakeBox({0.06, 0, 0.06}, 0.2, true);
-  o.model = {RestitutionLaw::kEnergetic, 0.45, 0.12, 0.12};
-  o.noise_position = o.noise_angle = 0;
-  o.drops = 12;
-  return o;
-}
-
-SynthOptions Cube() {
-  SynthOptions o = Square();
-  o.body = MakeBox({0.1, 0.1, 0.1}, 0.37);
-  o.lean_min = 0.1;
-  o.drops = 6;
-  return o;
-}
 
 TEST(SynthFiles, FilesReadBackExactly) {
   for (SynthOptions o : {Square(), Cube()}) {

@@ -9,6 +9,7 @@
 #include "data/error.h"
 #include "data/statistics.h"
 #include "pipelines/synth_motion.h"
+#include "tests/support/synth_scenes.h"
 
 namespace impactlab {
 namespace {
@@ -16,24 +17,9 @@ namespace {
 using Eigen::Matrix3d;
 using Eigen::Vector3d;
 using internal::FloorContacts;
+using test::Cube;
+using test::Square;
 using ::testing::HasSubstr;
-
-SynthOptions Square() {
-  SynthOptions o;
-  o.body = MakeBox({0.06, 0, 0.06}, 0.2, true);
-  o.model = {RestitutionLaw::kEnergetic, 0.45, 0.12, 0.12};
-  o.noise_position = o.noise_angle = 0;
-  o.drops = 12;
-  return o;
-}
-
-SynthOptions Cube() {
-  SynthOptions o = Square();
-  o.body = MakeBox({0.1, 0.1, 0.1}, 0.37);
-  o.lean_min = 0.1;
-  o.drops = 6;
-  return o;
-}
 
 // Bodies of every shape, planar and spatial, none of them symmetric where it need not be.
 std::vector<SynthOptions> AllShapes() {

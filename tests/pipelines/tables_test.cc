@@ -11,30 +11,16 @@
 #include "data/atomic_file.h"
 #include "data/error.h"
 #include "data/table.h"
+#include "tests/support/folder.h"
 
 namespace impactlab {
 namespace {
 
 using Eigen::Vector3d;
+using test::Folder;
 using ::testing::HasSubstr;
 
 const Vector3d kGravity(0, 0, -9.80665);
-
-class Folder {
- public:
-  Folder() {
-    const auto* info = testing::UnitTest::GetInstance()->current_test_info();
-    path_ = std::filesystem::temp_directory_path() / (std::string("impactlab_") + info->test_suite_name() + "_" + info->name());
-    std::filesystem::remove_all(path_);
-    std::filesystem::create_directories(path_);
-  }
-  ~Folder() { std::filesystem::remove_all(path_); }
-  const std::filesystem::path& path() const { return path_; }
-  std::filesystem::path operator/(const std::string& name) const { return path_ / name; }
-
- private:
-  std::filesystem::path path_;
-};
 
 std::vector<ImpactEvent> RandomEvents(const Body& body, const Plane& floor, int n, std::uint64_t seed) {
   std::mt19937_64 rng(seed);
