@@ -12,6 +12,7 @@
 #include <string_view>
 
 #include "data/error.h"
+#include "tests/support/folder.h"
 
 namespace impactlab::test {
 
@@ -50,26 +51,6 @@ class OrdinaryUser {
 
  private:
   bool was_root_;
-};
-
-// A folder of its own for one test, with a space and letters beyond ASCII in its name.
-class TemporaryFolder {
- public:
-  TemporaryFolder() {
-    static int counter = 0;
-    path_ = std::filesystem::temp_directory_path() /
-            ("impactlab data \xC3\xA9-" + std::to_string(::getpid()) + "-" + std::to_string(counter++));
-    std::filesystem::create_directories(path_);
-  }
-  ~TemporaryFolder() {
-    std::error_code error;
-    std::filesystem::remove_all(path_, error);
-  }
-  std::filesystem::path operator/(const std::string& name) const { return path_ / name; }
-  const std::filesystem::path& path() const { return path_; }
-
- private:
-  std::filesystem::path path_;
 };
 
 inline void Put(const std::filesystem::path& path, std::string_view text) {

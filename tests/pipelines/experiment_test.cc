@@ -14,7 +14,7 @@
 namespace impactlab {
 namespace {
 
-using test::Folder;
+using test::TemporaryFolder;
 using ::testing::HasSubstr;
 
 const char* const kHead = R"(schema: impactlab.experiment/1
@@ -28,7 +28,7 @@ const char* const kBox = R"(body:
 )";
 
 Experiment Load(const std::string& text) {
-  const Folder folder;
+  const TemporaryFolder folder;
   WriteFile(folder / "exp.yaml", text);
   return LoadExperiment(folder / "exp.yaml");
 }

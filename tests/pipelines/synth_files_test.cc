@@ -17,14 +17,14 @@ namespace {
 
 using Eigen::Vector3d;
 using test::Cube;
-using test::Folder;
 using test::Square;
+using test::TemporaryFolder;
 using ::testing::HasSubstr;
 
 TEST(SynthFiles, FilesReadBackExactly) {
   for (SynthOptions o : {Square(), Cube()}) {
     SCOPED_TRACE(o.body.planar);
-    const Folder folder;
+    const TemporaryFolder folder;
     o.drops = 2;
     o.noise_position = 4e-5;
     o.noise_angle = 7e-4;
@@ -63,7 +63,7 @@ TEST(SynthFiles, FilesReadBackExactly) {
 }
 
 TEST(SynthFiles, SceneFaultsNameKeyAndWhatIsAllowed) {
-  const Folder folder;
+  const TemporaryFolder folder;
   const std::string head = "schema: impactlab.scene/1\nkind: planar_poses\nbody: {shape: box, side_m: 0.06}\n";
   const auto fault = [&](const std::string& rest) {
     WriteFile(folder / "scene.yaml", head + rest);
@@ -93,7 +93,7 @@ TEST(SynthFiles, SceneFaultsNameKeyAndWhatIsAllowed) {
 
 TEST(SynthFiles, SampleIsWhatItsSceneGives) {
   const std::filesystem::path sample = std::filesystem::path(IMPACTLAB_SOURCE_DIR) / "data" / "sample";
-  const Folder folder;
+  const TemporaryFolder folder;
   const SynthOptions options = LoadScene(sample / "scene.yaml");
   WriteSynth(folder.path(), options, Synthesise(options));
   std::uintmax_t bytes = 0;

@@ -17,7 +17,7 @@ namespace impactlab {
 namespace {
 
 using Eigen::Vector3d;
-using test::Folder;
+using test::TemporaryFolder;
 using ::testing::HasSubstr;
 
 const Vector3d kGravity(0, 0, -9.80665);
@@ -102,7 +102,7 @@ TEST(Tables, EventsReadBackExactly) {
   const Plane floor{Vector3d(0.1, 0, 1).normalized(), 0.02};
   for (const bool planar : {true, false}) {
     SCOPED_TRACE(planar);
-    const Folder folder;
+    const TemporaryFolder folder;
     const Body body = MakeBox({0.06, planar ? 0 : 0.08, 0.05}, 0.3, planar);
     const std::vector<ImpactEvent> events = RandomEvents(body, floor, 9, 11);
     WriteEvents(folder.path(), events);
@@ -116,7 +116,7 @@ TEST(Tables, EventsReadBackExactly) {
 }
 
 TEST(Tables, RejectedEventWithoutStatesSurvives) {
-  const Folder folder;
+  const TemporaryFolder folder;
   const Body body = MakeBox({0.06, 0, 0.06}, 1, true);
   ImpactEvent bad;
   bad.recording = "broken";
@@ -136,7 +136,7 @@ TEST(Tables, RejectedEventWithoutStatesSurvives) {
 TEST(Tables, BadRecordingAmongGoodOnesChangesNothingForThem) {
   for (const bool planar : {true, false}) {
     SCOPED_TRACE(planar);
-    const Folder folder;
+    const TemporaryFolder folder;
     const Body body = MakeBox({0.06, planar ? 0 : 0.06, 0.06}, 1, planar);
     std::vector<ImpactEvent> events = RandomEvents(body, Plane{}, 2, 3);
     ImpactEvent bad;  // of unknown kind: planar is not set
@@ -155,13 +155,13 @@ TEST(Tables, BadRecordingAmongGoodOnesChangesNothingForThem) {
 }
 
 TEST(Tables, NoEventsIsATable) {
-  const Folder folder;
+  const TemporaryFolder folder;
   WriteEvents(folder.path(), {});
   EXPECT_TRUE(ReadEvents(folder / "events.csv", MakeBox({0.06, 0, 0.06}, 1, true), Plane{}, kGravity).empty());
 }
 
 std::vector<ImpactEvent> ReadText(const std::string& text, const Body& body, const std::string& sidecar = {}) {
-  const Folder folder;
+  const TemporaryFolder folder;
   WriteFile(folder / "states.csv", text);
   if (!sidecar.empty()) WriteFile(folder / "states_cov.csv", sidecar);
   return ReadEvents(folder / "states.csv", body, Plane{}, kGravity);
@@ -247,7 +247,7 @@ TEST(Tables, FaultsSayWhereAndWhatIsAllowed) {
 }
 
 TEST(Tables, SpatialEventsOfAPlanarBodyAreRefused) {
-  const Folder folder;
+  const TemporaryFolder folder;
   const Body cube = MakeBox({0.06, 0.06, 0.06}, 1);
   WriteEvents(folder.path(), RandomEvents(cube, Plane{}, 2, 3));
   try {
@@ -259,7 +259,7 @@ TEST(Tables, SpatialEventsOfAPlanarBodyAreRefused) {
 }
 
 TEST(Tables, SidecarOfAnotherTableIsRefused) {
-  const Folder folder;
+  const TemporaryFolder folder;
   const Body body = MakeBox({0.06, 0, 0.06}, 1, true);
   std::vector<ImpactEvent> events = RandomEvents(body, Plane{}, 3, 5);
   WriteEvents(folder.path(), events);
@@ -295,7 +295,7 @@ TEST(Tables, PublishedTablesLoad) {
 }
 
 TEST(Tables, MotionHasOneRowForEveryArcAndRest) {
-  const Folder folder;
+  const TemporaryFolder folder;
   MotionFit fit;
   fit.sigma_position = 3e-5;
   fit.dof = 40;

@@ -1,29 +1,28 @@
 #pragma once
-// A fresh folder of one test, removed at its end.
+// Where a test puts its files.
 
-#include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <filesystem>
 #include <string>
 
 namespace impactlab::test {
 
-class Folder {
+// A folder of its own for one test, with a space and letters beyond ASCII in its name.
+class TemporaryFolder {
  public:
-  Folder() {
-    const auto* info = testing::UnitTest::GetInstance()->current_test_info();
-    path_ = std::filesystem::temp_directory_path() / (std::string("impactlab_") + info->test_suite_name() + "_" + info->name());
-    std::filesystem::remove_all(path_);
+  TemporaryFolder() {
+    static int counter = 0;
+    path_ = std::filesystem::temp_directory_path() /
+            ("impactlab data \xC3\xA9-" + std::to_string(::getpid()) + "-" + std::to_string(counter++));
     std::filesystem::create_directories(path_);
   }
-  ~Folder() {
-    std::error_code ignored;
-    std::filesystem::remove_all(path_, ignored);
+  ~TemporaryFolder() {
+    std::error_code error;
+    std::filesystem::remove_all(path_, error);
   }
-  Folder(const Folder&) = delete;
-  Folder& operator=(const Folder&) = delete;
-  const std::filesystem::path& path() const { return path_; }
   std::filesystem::path operator/(const std::string& name) const { return path_ / name; }
+  const std::filesystem::path& path() const { return path_; }
 
  private:
   std::filesystem::path path_;
