@@ -1,0 +1,37 @@
+#pragma once
+// Tracks drawn over the pictures they came from.
+
+#include <filesystem>
+#include <vector>
+
+#include "data/image.h"
+#include "tracking/frames.h"
+#include "tracking/tracks.h"
+#include "tracking/video_writer.h"
+
+namespace impactlab {
+
+struct OverlayOptions {
+  int trail = 20;     // frames a marker's path is shown behind it
+  bool gates = true;  // 3 sd ellipses (enlarged, as stated in the picture) around measured, dashed around predicted points
+  bool labels = true;
+  double ellipse_scale = 20;
+};
+
+// One frame with what is known of it: outline, name, trail, gate, flags as colours (legend in the corner), frame and time.
+ColorImage DrawFrame(const Frame& frame, const MarkerTracks& tracks, int camera, const OverlayOptions& options = {});
+
+// Video of a camera. Streams; OutputError, DataError.
+void WriteOverlay(const std::filesystem::path& path, const FrameSource& source, const MarkerTracks& tracks, int camera,
+                  const OverlayOptions& options = {});
+
+// Frames around the first impact (or around `frame`), `columns` x `rows` crops that follow the markers, enlarged, each with frame and time.
+void WriteContactSheet(const std::filesystem::path& path, const FrameSource& source, const MarkerTracks& tracks, int camera,
+                       long long frame = -1, int columns = 4, int rows = 3);
+
+// The steps of detection of one frame side by side (document 004): grey, difference from the background where one is used, binary,
+// outlines, centroids.
+void WriteMontage(const std::filesystem::path& path, const GrayImage& image, const SpotOptions& options,
+                  const GrayImage* difference = nullptr);
+
+}  // namespace impactlab

@@ -1,0 +1,28 @@
+#pragma once
+// Square tags (ArUco, AprilTag) on a body: markers that carry their name.
+
+#include <Eigen/Core>
+#include <array>
+#include <string>
+#include <vector>
+
+#include "data/image.h"
+
+namespace impactlab {
+
+struct TagOptions {
+  std::string dictionary = "4X4_50";  // as of boards, also "APRILTAG_36h11", "APRILTAG_25h9", "APRILTAG_16h5"
+};
+
+struct Tag {
+  int id = -1;
+  std::array<Eigen::Vector2d, 4> corners;       // refined to sub-pixel, from the tag's own upper left, clockwise [px]
+  std::array<Eigen::Matrix2d, 4> cov;           // [px^2]
+  Eigen::Vector2d q = Eigen::Vector2d::Zero();  // crossing of the diagonals: image of the tag's centre [px]
+  Eigen::Matrix2d cov_q = Eigen::Matrix2d::Zero();
+};
+
+// ConfigError for a dictionary that is not known.
+std::vector<Tag> DetectTags(const GrayImage& image, const TagOptions& options = {});
+
+}  // namespace impactlab
