@@ -9,21 +9,11 @@
 #include <vector>
 
 #include "pipelines/calibrate.h"
+#include "pipelines/input_files.h"
 
 namespace impactlab::internal {
 
-// Files that a list of files, patterns and folders names, in natural order each. `where` begins the error of one that names nothing.
-std::vector<std::filesystem::path> FindFiles(const std::vector<std::string>& patterns, const std::filesystem::path& base, bool videos,
-                                             const std::string& where);
-
-// For every file name the part that changes within the list, digits without leading zeros: left01, left02 ... give 1, 2 ...
-std::vector<std::string> NameKeys(const std::vector<std::filesystem::path>& files);
-
-// Shots as places in the lists of the cameras; -1 where a camera has none. DataError when nothing matches.
-struct MatchedShot {
-  std::string name;
-  std::vector<int> file;
-};
+// Pictures of the cameras that belong together. DataError when nothing matches.
 std::vector<MatchedShot> MatchFiles(const CalibrationPlan& plan, const std::vector<std::vector<std::filesystem::path>>& files,
                                     std::vector<std::string>* notes);
 
