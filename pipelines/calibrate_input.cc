@@ -37,7 +37,8 @@ std::vector<MatchedShot> MatchFiles(const CalibrationPlan& plan, const std::vect
   }
   std::vector<std::string> cameras;
   for (const CameraSource& camera : plan.cameras) cameras.push_back(camera.name);
-  return MatchByName(cameras, files, plan.path.string() + ": match: name", "picture", notes);
+  return MatchByName(cameras, files, plan.path.string() + ": match: name", "picture", ", or use match: index when their order agrees",
+                     notes);
 }
 
 std::optional<Eigen::Matrix<double, 8, 1>> BoardQuad(const Board& board, const BoardView& view) {

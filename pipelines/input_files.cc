@@ -116,7 +116,8 @@ std::vector<std::string> NameKeys(const std::vector<std::filesystem::path>& file
 }
 
 std::vector<MatchedShot> MatchByName(const std::vector<std::string>& cameras, const std::vector<std::vector<std::filesystem::path>>& files,
-                                     const std::string& where, const std::string& unit, std::vector<std::string>* notes) {
+                                     const std::string& where, const std::string& unit, const std::string& cure,
+                                     std::vector<std::string>* notes) {
   std::vector<MatchedShot> shots;
   const std::size_t n = files.size();
   if (n == 1) {
@@ -133,9 +134,9 @@ std::vector<MatchedShot> MatchByName(const std::vector<std::string>& cameras, co
       if (fresh) order.push_back(all_keys[c][k]);
       int& file = place->second[c];
       if (file >= 0) {
-        throw DataError(fmt::format("{}, but '{}' and '{}' of camera {} both read '{}'; give them names that differ", where,
+        throw DataError(fmt::format("{}, but '{}' and '{}' of camera {} both read '{}'; give them names that differ{}", where,
                                     files[c][static_cast<std::size_t>(file)].filename().string(), files[c][k].filename().string(),
-                                    cameras[c], all_keys[c][k]));
+                                    cameras[c], all_keys[c][k], cure));
       }
       file = static_cast<int>(k);
     }
@@ -152,8 +153,8 @@ std::vector<MatchedShot> MatchByName(const std::vector<std::string>& cameras, co
   }
   if (shared == 0) {
     throw DataError(
-        fmt::format("{}, but no name of camera {} ({}) goes with one of camera {} ({}); name the {}s that belong together alike", where,
-                    cameras[0], ShortList(all_keys[0]), cameras[1], ShortList(all_keys[1]), unit));
+        fmt::format("{}, but no name of camera {} ({}) goes with one of camera {} ({}); name the {}s that belong together alike{}", where,
+                    cameras[0], ShortList(all_keys[0]), cameras[1], ShortList(all_keys[1]), unit, cure));
   }
   if (!alone.empty())
     notes->push_back(fmt::format("{} of {} lack a {} of some camera: {}", alone.size(), order.size(), unit, ShortList(alone)));

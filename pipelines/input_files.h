@@ -19,9 +19,10 @@ struct MatchedShot {
   std::string name;
   std::vector<int> file;
 };
-// By the part of the names that changes; in natural order. `where` begins errors, `unit` names a file in words. DataError when nothing
-// matches or two files of a camera read the same.
+// By the part of the names that changes; in natural order. `where` begins errors, `unit` names a file in words, `cure` ends them. DataError
+// when nothing matches or two files of a camera read the same.
 std::vector<MatchedShot> MatchByName(const std::vector<std::string>& cameras, const std::vector<std::vector<std::filesystem::path>>& files,
-                                     const std::string& where, const std::string& unit, std::vector<std::string>* notes);
+                                     const std::string& where, const std::string& unit, const std::string& cure,
+                                     std::vector<std::string>* notes);
 
 }  // namespace impactlab::internal
