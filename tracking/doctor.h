@@ -13,7 +13,7 @@ namespace impactlab {
 enum class Severity { kFine, kNote, kWarning, kFault };
 const char* ToString(Severity severity);
 
-struct Finding {
+struct TimeFinding {
   std::string code;  // "duplicated_frames", "dropped_frames", "out_of_order", "variable_rate", "rate_unlikely", "rotation", "interlaced",
                      // "rolling_shutter", "exposure_changes", "stabilised", "damaged", "coarse_stamps", "cut_short", ...
   Severity severity = Severity::kNote;
@@ -35,7 +35,7 @@ struct TimeBaseReport {
   std::vector<long long> dropped;      // frames after which at least one is missing, by their stamps
   // For every frame handed out the number of the exposure it shows, duplicates sharing one and gaps counted: the index map.
   std::vector<long long> exposure;
-  std::vector<Finding> findings;  // most severe first
+  std::vector<TimeFinding> findings;  // most severe first
   Severity verdict = Severity::kFine;
   std::string headline;  // one plain sentence
 };
@@ -51,7 +51,7 @@ TimeBaseReport Examine(const FrameSource& source, const DoctorOptions& options =
 
 // Whether clips of one camera (calibration and drops, say) were taken through the same lens setting: size, rotation, scale and shift of the
 // still part of the scene (stabilisation, zoom, refocus), exposure. Empty where they can be compared and agree.
-std::vector<Finding> Compare(const FrameSource& reference, const FrameSource& other, const DoctorOptions& options = {});
+std::vector<TimeFinding> Compare(const FrameSource& reference, const FrameSource& other, const DoctorOptions& options = {});
 
 std::string BriefReport(const TimeBaseReport& report);
 std::string ToJson(const TimeBaseReport& report);
