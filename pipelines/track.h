@@ -1,0 +1,124 @@
+#pragma once
+// From recordings of a marked body to tracks.csv: every camera of every recording followed, clocks brought together, names decided.
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "calibration/rig.h"
+#include "reconstruction/identity.h"
+#include "tracking/camera_track.h"
+#include "tracking/sync.h"
+
+namespace impactlab {
+
+// One camera as the file describes it; `source` without files.
+struct TrackedCamera {
+  std::string name;
+  FrameSource source;
+  double exposure = 0;  // [s]; 0: not known
+};
+
+struct TrackedRecording {
+  std::string name;
+  std::vector<std::vector<std::filesystem::path>> files;  // of every camera: a video, or pictures in order; empty: this camera has none
+};
+
+enum class SyncMethod {
+  kNone,   // the stamps of all cameras are on one clock
+  kGiven,  // shift_s and clock_rate of every camera
+  kFlash   // a flash that all saw
+};
+const char* ToString(SyncMethod method);
+
+struct TrackPlan {
+  std::filesystem::path path;  // of the file
+  std::string name;
+  std::filesystem::path rig_file;  // empty: names are decided camera by camera
+  std::optional<CameraRig> rig;
+  std::vector<TrackedCamera> cameras;
+  CameraTrackOptions track;                       // names, layout, spots, tracker; hints apply to all recordings of their camera
+  std::vector<std::pair<int, MarkerHint>> hints;  // camera and hint
+  std::vector<TrackedRecording> recordings;
+  SyncMethod sync = SyncMethod::kNone;
+  std::filesystem::path corrections;  // empty: none
+  IdentityOptions identity;
+};
+
+// Reads a tracking file (keys in data/README.md); ConfigError with file, line and key.
+TrackPlan LoadTracking(const std::filesystem::path& path);
+// With every default written out and paths from the root of the file system; LoadTracking reads it back to the same plan.
+std::string ToYaml(const TrackPlan& plan);
+
+// How one marker fared in one camera.
+struct MarkerSummary {
+  std::string camera, marker;
+  long long first = -1, last = -1;                                // frames
+  long long measured = 0, predicted = 0, rough = 0, flagged = 0;  // points; flagged: measured with any flag of its image
+  long long gaps = 0, longest_gap = 0;                            // of predicted frames
+  double sd = 0;                                                  // median of the larger standard deviation of a measured point [px]
+};
+
+struct RecordingSummary {
+  std::string name;
+  std::string failure;  // why nothing was tracked; empty where something was
+  struct Camera {
+    std::string name;
+    std::string failure;
+    VideoInfo info;
+    long long frames = 0, damaged = 0;
+    double rate = 0;  // from the median step [1/s]
+    std::string broke;
+    double blur = 0, noise = 0, threshold = 0, spots_per_frame = 0;  // [px], [grey levels], [grey levels], [1]
+    InnovationReport innovations;
+    double seconds = 0, decoding = 0;
+  };
+  std::vector<Camera> cameras;
+  std::vector<CameraClock> clocks;  // of every camera
+  bool identity_tried = false;
+  bool identity_usable = false;
+  std::string identity_reason;
+  double ray_rms = 0, layout_rms = 0, log_odds = 0;
+  std::vector<IdentityChange> changes;
+  std::vector<MarkerSummary> markers;
+  int corrections = 0;
+  std::vector<std::string> notes;
+};
+
+// Everything known of one recording.
+struct RecordingTracks {
+  MarkerTracks tracks;
+  std::vector<FrameSource> sources;  // of every camera, with the clock as found
+  RecordingSummary summary;
+};
+
+// Follows the markers of one recording. Never throws for what its files hold: `summary.failure` says why.
+RecordingTracks TrackRecording(const TrackPlan& plan, std::size_t recording, const std::vector<Correction>& corrections = {},
+                               int threads = 1);
+
+struct TrackRunOptions {
+  int threads = 0;                // 0: one a core
+  bool quiet = false;             // no progress
+  std::filesystem::path overlay;  // video per recording and camera, named after this one; empty: none
+  bool sheets = true;             // a picture of the frames about the first impact, per recording and camera
+  std::string command;            // for run.yaml
+};
+
+struct TrackRun {
+  TrackPlan plan;
+  std::vector<RecordingSummary> recordings;
+  double seconds = 0;
+  long long points = 0;
+};
+
+// All recordings, in parallel; writes tracks.csv, tracking.json, run.yaml and the pictures to `folder` as results come in. DataError when
+// no recording gives a single track.
+TrackRun RunTracking(const TrackPlan& plan, const std::filesystem::path& folder, const TrackRunOptions& options = {});
+
+std::string ToJson(const TrackRun& run);
+// One screen for a terminal.
+std::string BriefReport(const TrackRun& run);
+
+}  // namespace impactlab
