@@ -30,12 +30,16 @@ struct VideoWriterOptions {
   int b_frames = 0;
   int key_interval = 30;    // frames
   int time_base = 1000000;  // ticks a second
-  int rotation_deg = 0;     // clockwise, as a player is to turn it
+  int rotation_deg = 0;     // clockwise, as a player is to turn it: quarter turns, in mp4 and mov
   bool color = false;
+  int threads = 1;  // of the encoder; the bytes of an H.264 file depend on their number
 };
 
 // The container follows from the extension (mp4, mkv, avi, mov). The file appears under its name at Finish; OutputError, ConfigError for
-// what the codec cannot do.
+// what the codec or the container cannot do.
+//
+// Stamps are kept to one tick of the time base. avi counts frames instead: there the stamps must be even steps from 0. Colour is bit exact
+// in kH264Lossless and kFfv1; the other two halve the resolution of the colours, and kH264 uses the limited range that players expect.
 class VideoWriter {
  public:
   VideoWriter(const std::filesystem::path& path, int width, int height, const VideoWriterOptions& options = {});
@@ -43,7 +47,7 @@ class VideoWriter {
   VideoWriter(VideoWriter&&) noexcept;
   VideoWriter& operator=(VideoWriter&&) noexcept;
 
-  // Stamps must increase [s].
+  // Stamps must increase and not be negative [s]. A gray picture may be written to a colour video.
   void Write(const GrayImage& image, double t);
   void Write(const ColorImage& image, double t);
   void Finish();
@@ -53,6 +57,8 @@ class VideoWriter {
   std::unique_ptr<State> state_;
 };
 
+// 8-bit colour PNG, as bytes and as a file. OutputError.
+std::string EncodePng(const ColorImage& image);
 void WritePng(const std::filesystem::path& path, const ColorImage& image);
 
 }  // namespace impactlab
