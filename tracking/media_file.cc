@@ -119,14 +119,15 @@ std::int64_t MediaFile::Seek(void* self, std::int64_t offset, int whence) {
   return file.at_ = offset;
 }
 
-bool MediaFile::Replace(std::string_view from, std::string_view to) {
+bool MediaFile::Overwrite(std::string_view mark, std::string_view to) {
   avio_flush(io_);
   Check();
   std::array<char, 4096> head{};
   const ssize_t n = ::pread(fd_, head.data(), head.size(), 0);
   if (n < 0) Fail("cannot read back", errno);
-  const std::size_t at = std::string_view(head.data(), static_cast<std::size_t>(n)).find(from);
-  if (at == std::string_view::npos || to.size() != from.size()) return false;
+  std::size_t at = std::string_view(head.data(), static_cast<std::size_t>(n)).find(mark);
+  if (at == std::string_view::npos) return false;
+  at += mark.size();
   if (::pwrite(fd_, to.data(), to.size(), static_cast<off_t>(at)) != static_cast<ssize_t>(to.size())) Fail("cannot write", errno);
   return true;
 }

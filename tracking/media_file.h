@@ -21,8 +21,9 @@ class MediaFile {
   AVIOContext* io() const { return io_; }
   // OutputError where a write has failed: libavformat passes on only some of them.
   void Check() const;
-  // Replaces the first place within the first 4096 bytes where `from` stands; false where it does not. After everything has been written.
-  bool Replace(std::string_view from, std::string_view to);
+  // Writes `to` over what follows the first `mark` within the first 4096 bytes; false where that mark is not. After everything has been
+  // written.
+  bool Overwrite(std::string_view mark, std::string_view to);
   // Makes the file appear under its name; nothing may be written afterwards.
   void Commit();
   void Discard() noexcept;

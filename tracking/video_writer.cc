@@ -147,6 +147,7 @@ struct VideoWriter::State {
   long long Stamp(double t) const;
   void Take(FramePtr frame, double t);
   void Encode(const AVFrame* frame);
+  bool CorrectScale();
 };
 
 Container VideoWriter::State::Check(const std::filesystem::path& path) const {
@@ -364,6 +365,20 @@ void VideoWriter::State::Encode(const AVFrame* frame) {
   }
 }
 
+// Sets the nanoseconds of a tick of a Matroska file, and the duration that the muxer has spelt out for players to show.
+bool VideoWriter::State::CorrectScale() {
+  const int scale = 1000000000 / options.time_base;
+  const std::string bytes = {static_cast<char>(scale >> 16), static_cast<char>(scale >> 8 & 0xFF), static_cast<char>(scale & 0xFF)};
+  const std::string mark("\x2A\xD7\xB1\x83", 4);
+  if (!file.Overwrite(mark, bytes)) return false;
+  const double seconds = static_cast<double>(last + step) / options.time_base;
+  const int minutes = static_cast<int>(seconds / 60);
+  if (minutes < 6000)
+    file.Overwrite(std::string("DURATION\x44\x87\x94", 11),
+                   fmt::format("{:02}:{:02}:{:012.9f}", minutes / 60, minutes % 60, seconds - 60.0 * minutes));
+  return true;
+}
+
 VideoWriter::VideoWriter(const std::filesystem::path& path, int width, int height, const VideoWriterOptions& options) {
   static std::once_flag quiet;
   std::call_once(quiet, [] { av_log_set_level(AV_LOG_QUIET); });
@@ -409,14 +424,9 @@ void VideoWriter::Finish() {
   s.Encode(nullptr);
   s.Need(av_write_trailer(s.format.get()), "its end cannot be written");
   s.file.Check();
-  if (s.container.matroska && s.options.time_base != 1000) {
-    const auto scale = static_cast<unsigned>(1000000000 / s.options.time_base);
-    const std::string element("\x2A\xD7\xB1\x83", 4);
-    const std::string bytes = {static_cast<char>(scale >> 16), static_cast<char>(scale >> 8 & 0xFF), static_cast<char>(scale & 0xFF)};
-    if (!s.file.Replace(element + std::string("\x0F\x42\x40", 3), element + bytes)) {
-      s.broken = true;
-      throw OutputError(fmt::format("{}: its time base cannot be set; use mp4 or mov", s.name));
-    }
+  if (s.container.matroska && s.options.time_base != 1000 && !s.CorrectScale()) {
+    s.broken = true;
+    throw OutputError(fmt::format("{}: its time base cannot be set; use mp4 or mov", s.name));
   }
   s.file.Commit();
   s.finished = true;

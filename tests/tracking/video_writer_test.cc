@@ -364,6 +364,13 @@ TEST_F(VideoWriterTest, OtherTimeBasesAreKept) {
   }
 }
 
+TEST_F(VideoWriterTest, MatroskaSpellsItsDurationInSeconds) {
+  VideoWriter writer(Path("a.mkv"), 32, 32);
+  for (int k = 0; k < 10; ++k) writer.Write(Waves(32, 32, k), 70 + 0.25 * k);
+  writer.Finish();
+  EXPECT_THAT(test::ReadText(Path("a.mkv")), HasSubstr("00:01:12.500000000"));
+}
+
 TEST_F(VideoWriterTest, ColourPng) {
   ColorImage image{37, 23, std::vector<std::uint8_t>(37 * 23 * 3)};
   std::mt19937_64 rng(9);
