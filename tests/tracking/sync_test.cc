@@ -1,0 +1,351 @@
+#include "tracking/sync.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <Eigen/LU>
+#include <cmath>
+#include <random>
+
+#include "data/error.h"
+#include "data/statistics.h"
+#include "tests/support/clip.h"
+
+namespace impactlab {
+namespace {
+
+using ::testing::HasSubstr;
+
+struct Camera {
+  double rate = 240, exposure = 2e-3, t_line = 0;
+  int height = 480, bands = 8, frames = 300;
+  double noise = 0.05;               // of a band mean
+  double shift = 0, clock_rate = 1;  // t_common = shift + clock_rate * t
+  double amplitude = 40;
+  double phase = 0;  // of the first frame [s]
+};
+struct Light {
+  double on = 0, off = 0;  // common time
+};
+
+// Integrates the light over the exposure of many rows, apart from the estimator's own few.
+BrightnessSeries Simulate(const Camera& camera, const std::vector<Light>& lights, std::mt19937_64& rng) {
+  std::normal_distribution<double> normal(0, 1);
+  BrightnessSeries series;
+  series.t_line = camera.t_line, series.height = camera.height, series.exposure = camera.exposure;
+  for (int k = 0; k < camera.frames; ++k) {
+    const double t = camera.phase + k / camera.rate;
+    series.t.push_back(t);
+    std::vector<double> bands(static_cast<std::size_t>(camera.bands), 0);
+    for (int y = 0; y < camera.height; ++y) {
+      const double middle = t + y * camera.t_line;
+      double share = 0;
+      for (const Light& light : lights) {
+        const double on = (light.on - camera.shift) / camera.clock_rate, off = (light.off - camera.shift) / camera.clock_rate;
+        share += std::max(0.0, std::min(off, middle + camera.exposure / 2) - std::max(on, middle - camera.exposure / 2)) / camera.exposure;
+      }
+      bands[static_cast<std::size_t>(y * camera.bands / camera.height)] += camera.amplitude * share * camera.bands / camera.height;
+    }
+    for (int b = 0; b < camera.bands; ++b) bands[b] += 60 + 3 * b + camera.noise * normal(rng);
+    series.bands.push_back(bands);
+  }
+  return series;
+}
+
+std::vector<Instant> Given(const std::vector<double>& t, double sd = 1e-3) {
+  std::vector<Instant> list;
+  for (const double x : t) list.push_back({x, sd, "given"});
+  return list;
+}
+
+TEST(FindFlashes, NothingInADarkRoom) {
+  std::mt19937_64 rng(1);
+  int found = 0;
+  for (int trial = 0; trial < 40; ++trial) found += static_cast<int>(FindFlashes(Simulate({}, {}, rng)).size());
+  EXPECT_EQ(found, 0);
+  EXPECT_TRUE(FindFlashes({}).empty());
+}
+
+TEST(FindFlashes, AMovingObjectAndADriftingLampAreNoFlash) {
+  std::mt19937_64 rng(2);
+  Camera camera;
+  BrightnessSeries series = Simulate(camera, {}, rng);
+  for (int k = 0; k < camera.frames; ++k) {
+    const int band = k / 40;
+    if (band < camera.bands) series.bands[k][band] += 15;            // a bright body passes the bands one after another
+    for (double& v : series.bands[k]) v += 10 * std::sin(0.02 * k);  // the lamp drifts
+  }
+  EXPECT_TRUE(FindFlashes(series).empty());
+}
+
+TEST(FindFlashes, BeginningAndEndToAPartOfAFrame) {
+  std::mt19937_64 rng(3);
+  Camera camera;
+  camera.exposure = 4e-3;
+  const Light light{0.5008, 0.5508};  // on 0.8 ms after the middle of frame 120, off 0.8 ms after that of frame 132
+  const auto found = FindFlashes(Simulate(camera, {light}, rng));
+  ASSERT_EQ(found.size(), 2u);
+  EXPECT_EQ(found[0].what, "flash on");
+  EXPECT_EQ(found[1].what, "flash off");
+  EXPECT_NEAR(found[0].t, light.on, 3e-5);
+  EXPECT_NEAR(found[1].t, light.off, 3e-5);
+  EXPECT_LT(found[0].sd, 2e-5);
+  EXPECT_GT(found[0].sd, 1e-7);
+}
+
+TEST(FindFlashes, BetweenExposuresTheGapIsTheUncertainty) {
+  std::mt19937_64 rng(4);
+  Camera camera;
+  camera.exposure = 1e-3;
+  const auto found = FindFlashes(Simulate(camera, {{0.50208, 9}}, rng));  // between frames 120 (0.5) and 121 (0.504167)
+  ASSERT_EQ(found.size(), 1u);
+  const double gap = 1 / 240.0 - 1e-3;
+  EXPECT_NEAR(found[0].sd, gap / std::sqrt(12), 0.1 * gap);
+  EXPECT_NEAR(found[0].t, 0.5 + 0.5 / 240, 0.2e-3);
+}
+
+TEST(FindFlashes, AnUnknownExposureIsSaidByTheUncertainty) {
+  std::mt19937_64 rng(5);
+  Camera camera;
+  camera.exposure = 3e-3;
+  BrightnessSeries series = Simulate(camera, {{0.5012, 9}}, rng);  // 10 % of the frame at 0.5
+  const double known = FindFlashes(series).at(0).sd;
+  series.exposure = 0;
+  const Instant blind = FindFlashes(series).at(0);
+  EXPECT_GT(blind.sd, 5 * known);
+  EXPECT_LT(blind.sd, 1 / 240.0 / std::sqrt(12)) << "still better than the frame alone";
+  EXPECT_NEAR(blind.t, 0.5012, 4 * blind.sd);
+}
+
+TEST(FindFlashes, SaturatedFlashesHaveNoShare) {
+  std::mt19937_64 rng(6);
+  Camera camera;
+  camera.exposure = 4e-3;
+  camera.amplitude = 5000;
+  BrightnessSeries series = Simulate(camera, {{0.5008, 0.7}}, rng);
+  for (auto& bands : series.bands)
+    for (double& v : bands) v = std::min(v, 255.0);
+  const auto found = FindFlashes(series);
+  ASSERT_EQ(found.size(), 2u);
+  EXPECT_GT(found[0].sd, 1e-3);
+  EXPECT_NEAR(found[0].t, 0.5008, 3 * found[0].sd);
+  EXPECT_NEAR(found[1].t, 0.7, 3 * found[1].sd);
+}
+
+TEST(FindFlashes, ClutterWidensTheAnswer) {
+  std::mt19937_64 rng(7);
+  Camera camera;
+  camera.exposure = 4e-3;
+  BrightnessSeries series = Simulate(camera, {{0.5008, 9}}, rng);
+  const double quiet = FindFlashes(series).at(0).sd;
+  for (int k = 115; k < 128; ++k) series.bands[k][3] += 3 * std::sin(2.0 * k);  // something glitters during the flash only
+  EXPECT_GT(FindFlashes(series).at(0).sd, 2 * quiet);
+}
+
+TEST(FindFlashes, RefusesSeriesThatAreNone) {
+  BrightnessSeries series{{0, 1, 2, 3, 4, 5}, std::vector<std::vector<double>>(5, {1.0}), 0, 10, 0};
+  EXPECT_THROW(FindFlashes(series), ConfigError);
+  series.bands.assign(6, {1.0});
+  series.t[3] = 1;
+  EXPECT_THROW(FindFlashes(series), ConfigError);
+  series.t[3] = 3;
+  series.bands[2] = {1, 2};
+  EXPECT_THROW(FindFlashes(series), ConfigError);
+}
+
+// Steps, pulses that fill no frame, rolling and global shutters, exposures known or not: errors over reported uncertainty.
+struct Kind {
+  const char* name;
+  double exposure, t_line, length;
+  bool known;
+};
+class FlashCoverage : public ::testing::TestWithParam<Kind> {};
+
+TEST_P(FlashCoverage, ErrorsAreAsLargeAsReported) {
+  const Kind& kind = GetParam();
+  std::mt19937_64 rng(42);
+  std::uniform_real_distribution<double> uniform(0, 1);
+  const int trials = 300;
+  double sum = 0;
+  int outside = 0, pulses = 0;
+  for (int i = 0; i < trials; ++i) {
+    Camera camera;
+    camera.frames = 60;
+    // Where the estimator has to sum over the exposure, the truth is drawn from what it is said to be drawn from.
+    camera.exposure = kind.known ? kind.exposure : std::max(1e-5, uniform(rng)) / camera.rate;
+    camera.t_line = kind.t_line;
+    camera.height = 240;
+    camera.noise = 0.3;  // well above what the estimator allows a lamp to be unsteady by
+    const double on = 0.1 + uniform(rng) / camera.rate, length = kind.length < 0.1 ? kind.length * uniform(rng) : kind.length;
+    BrightnessSeries series = Simulate(camera, {{on, on + length}}, rng);
+    if (!kind.known) series.exposure = 0;
+    const auto found = FindFlashes(series);
+    if (found.empty()) continue;  // wholly between two exposures
+    const double truth = found[0].what == "flash" ? on + length / 2 : on;
+    pulses += found[0].what == "flash";
+    const double z = (found[0].t - truth) / found[0].sd;
+    sum += z * z;
+    outside += std::abs(z) > 4 ? 1 : 0;
+  }
+  // Uniform errors have lighter tails than normal ones, so that the chi-square band is wide enough for both.
+  const Interval band = ChiSquareBand(trials, PerTestLevel(1e-3, 5));
+  EXPECT_LT(sum, band.upper) << kind.name;
+  if (kind.length > 0.1) {
+    EXPECT_GT(sum, band.lower) << kind.name;
+  }
+  EXPECT_LE(outside, 2) << kind.name;
+  if (kind.length < 0.1) {
+    EXPECT_GT(pulses, trials / 3);
+  }
+}
+INSTANTIATE_TEST_SUITE_P(Kinds, FlashCoverage,
+                         ::testing::Values(Kind{"global, known", 2e-3, 0, 9, true}, Kind{"global, unknown", 2e-3, 0, 9, false},
+                                           Kind{"rolling", 1e-3, 8e-6, 9, true}, Kind{"long exposure", 4.1e-3, 0, 9, true},
+                                           Kind{"pulse", 2e-3, 0, 8e-3, true}));
+
+TEST(Synchronise, OneCommonInstantGivesTheShiftAndSaysThatDriftIsAssumed) {
+  const CameraClock clock = Synchronise(Given({12.5}), Given({2.25}));
+  ASSERT_TRUE(clock.usable) << clock.reason;
+  EXPECT_NEAR(clock.shift, 10.25, 1e-12);
+  EXPECT_EQ(clock.rate, 1);
+  EXPECT_FALSE(clock.rate_known);
+  EXPECT_THAT(clock.reason, HasSubstr("50 ppm"));
+  EXPECT_NEAR(clock.cov(1, 1), 25e-10, 1e-15);
+  // At the instant itself the drift does not matter: only the two readings do.
+  const Eigen::Vector2d at(1, 2.25);
+  EXPECT_NEAR(at.dot(clock.cov * at), 2e-6, 1e-12);
+  EXPECT_EQ(clock.matched, 1);
+}
+
+TEST(Synchronise, NothingCommonIsNotUsable) {
+  EXPECT_FALSE(Synchronise({}, Given({1})).usable);
+  EXPECT_FALSE(Synchronise(Given({1}), {}).usable);
+  EXPECT_THAT(Synchronise({{1, 1e-3, "flash on"}}, {{1, 1e-3, "flash off"}}).reason, HasSubstr("no instant"));
+  EXPECT_FALSE(Synchronise(Given({0}), Given({100}), {.shift_max = 10}).usable);
+}
+
+TEST(Synchronise, AmbiguousMatchesAreRefusedWithTheReason) {
+  const CameraClock one_of_three = Synchronise(Given({1, 2, 3}), Given({0.5}));
+  EXPECT_FALSE(one_of_three.usable);
+  EXPECT_THAT(one_of_three.reason, HasSubstr("ambiguous"));
+  EXPECT_THAT(one_of_three.reason, HasSubstr("3 shifts"));
+  // A beat without a mark: four of five can be the first or the last four.
+  EXPECT_FALSE(Synchronise(Given({0, 1, 2, 3, 4}), Given({10, 11, 12, 13})).usable);
+  // Uneven intervals tell.
+  const CameraClock uneven = Synchronise(Given({0, 1, 2.3, 3, 4.6}), Given({11, 12.3, 13, 14.6}));
+  EXPECT_TRUE(uneven.usable) << uneven.reason;
+  EXPECT_NEAR(uneven.shift + 11, 1, 2e-3);
+  // A shift known to half a second tells as well.
+  EXPECT_TRUE(Synchronise(Given({1, 2, 3}), Given({0.9}), {.shift_max = 0.5}).usable);
+}
+
+TEST(Synchronise, HostileT25DifferentLengthsOffsetAndDriftTogether) {
+  // 472 frames against 469, the second started 41 frames earlier, 120 frames/s; three flashes, one of them missed by the second camera.
+  std::mt19937_64 rng(25);
+  Camera a, b;
+  a.rate = b.rate = 120;
+  a.frames = 472, b.frames = 469 + 41;
+  a.exposure = b.exposure = 6e-3;
+  b.shift = -41 / 120.0 + 0.0017, b.clock_rate = 1 + 80e-6;
+  const std::vector<Light> lights = {{0.4111, 0.5}, {1.203, 1.31}, {3.5372, 3.62}};
+  const auto seen_a = FindFlashes(Simulate(a, lights, rng));
+  const auto seen_b = FindFlashes(Simulate(b, {lights[0], lights[2]}, rng));
+  ASSERT_EQ(seen_a.size(), 6u);
+  ASSERT_EQ(seen_b.size(), 4u);
+  const CameraClock clock = Synchronise(seen_a, seen_b);
+  ASSERT_TRUE(clock.usable) << clock.reason;
+  EXPECT_EQ(clock.matched, 4);
+  for (const Light& light : lights) {
+    const double t = (light.on - b.shift) / b.clock_rate;
+    const Eigen::Vector2d at(1, t);
+    const double sd = std::sqrt(at.dot(clock.cov * at));
+    EXPECT_NEAR(clock.shift + clock.rate * t, light.on, 4 * sd);
+    EXPECT_LT(sd, 2e-4) << "a fortieth of a frame";
+  }
+  EXPECT_NEAR(clock.rate, b.clock_rate, 4 * std::sqrt(clock.cov(1, 1)));
+}
+
+TEST(Synchronise, HostileT26ClocksTwoHundredPpmApart) {
+  // A minute with flashes at uneven intervals: 200 ppm are 12 ms or three frames at its end.
+  std::mt19937_64 rng(26);
+  Camera a, b;
+  a.frames = b.frames = 60 * 240;
+  a.height = b.height = 80;
+  a.exposure = 3e-3, b.exposure = 4e-3;
+  b.shift = -3.21, b.clock_rate = 1 + 200e-6;
+  std::vector<Light> lights;
+  for (const double t : {1.3, 7.9, 16.4, 22.05, 31.7, 40.2, 44.4, 51.9, 55.1}) lights.push_back({t + 0.00123 * t, t + 0.00123 * t + 0.05});
+  const CameraClock clock = Synchronise(FindFlashes(Simulate(a, lights, rng)), FindFlashes(Simulate(b, lights, rng)));
+  ASSERT_TRUE(clock.usable) << clock.reason;
+  EXPECT_TRUE(clock.rate_known);
+  EXPECT_EQ(clock.matched, 18);
+  EXPECT_NEAR(1e6 * (clock.rate - 1), 200, 5);
+  EXPECT_LT(1e6 * std::sqrt(clock.cov(1, 1)), 5);
+  EXPECT_NEAR(clock.rate, b.clock_rate, 4 * std::sqrt(clock.cov(1, 1)));
+  EXPECT_NEAR(clock.shift, b.shift, 4 * std::sqrt(clock.cov(0, 0)));
+}
+
+// From brightness to clock: z of (shift, rate) jointly over 300 pairs of cameras.
+TEST(Synchronise, CovarianceHolds) {
+  std::mt19937_64 rng(300);
+  std::uniform_real_distribution<double> uniform(0, 1);
+  std::normal_distribution<double> normal(0, 1);
+  const int trials = 300;
+  double chi2 = 0;
+  int usable = 0, in95 = 0;
+  for (int i = 0; i < trials; ++i) {
+    Camera a, b;
+    a.height = b.height = 24;
+    a.frames = b.frames = 480;
+    b.rate = 200, a.exposure = 1e-3 + 2.5e-3 * uniform(rng), b.exposure = 1e-3 + 3.5e-3 * uniform(rng);
+    a.phase = uniform(rng) / a.rate, b.phase = uniform(rng) / b.rate;
+    if (i % 3 == 0) b.t_line = 4e-5;
+    a.noise = b.noise = 0.3;
+    b.shift = normal(rng), b.clock_rate = 1 + 50e-6 * normal(rng);
+    std::vector<Light> lights;
+    for (double t = 0.3 + std::max(0.0, b.shift); t < std::min(1.9, 2.2 + b.shift); t += 0.12 + 0.2 * uniform(rng))
+      lights.push_back({t, t + 0.06});
+    if (lights.size() < 2) continue;
+    const CameraClock clock = Synchronise(FindFlashes(Simulate(a, lights, rng)), FindFlashes(Simulate(b, lights, rng)));
+    if (!clock.usable) continue;
+    ++usable;
+    const Eigen::Vector2d error(clock.shift - b.shift, clock.rate - b.clock_rate);
+    const double q = error.dot(clock.cov.inverse() * error);
+    chi2 += q;
+    in95 += q < ChiSquareQuantile(0.95, 2);
+  }
+  EXPECT_GT(usable, trials * 3 / 4);
+  const double level = PerTestLevel(1e-3, 2);
+  const Interval band = ChiSquareBand(2.0 * usable, level);
+  EXPECT_GT(chi2, band.lower);
+  EXPECT_LT(chi2, band.upper);
+  EXPECT_TRUE(BinomialBand(usable, 0.95, level).Contains(in95)) << in95 << " of " << usable;
+  RecordProperty("usable", usable);
+  RecordProperty("chi2_per_dof", std::to_string(chi2 / (2 * usable)));
+}
+
+TEST(Synchronise, AFlashSeenAsAWholeMeetsItsBeginningAndEnd) {
+  const std::vector<Instant> fast = {
+      {1.0, 1e-5, "flash on"}, {1.01, 1e-5, "flash off"}, {4.0, 1e-5, "flash on"}, {4.02, 1e-5, "flash off"}};
+  const std::vector<Instant> slow = {{0.505, 5e-3, "flash"}, {3.51, 5e-3, "flash"}};
+  const CameraClock clock = Synchronise(fast, slow);
+  ASSERT_TRUE(clock.usable) << clock.reason;
+  EXPECT_EQ(clock.matched, 2);
+  EXPECT_NEAR(clock.shift, 0.5, 1e-3);
+}
+
+TEST(Synchronise, OneFalseInstantOnEachSideIsLeftOut) {
+  const CameraClock clock = Synchronise(Given({0, 1.7, 2.1, 5.3, 9.0}, 1e-4), Given({3, 4.7, 7.31, 8.3, 12.0}, 1e-4));
+  ASSERT_TRUE(clock.usable) << clock.reason;
+  EXPECT_EQ(clock.matched, 4);
+  EXPECT_NEAR(clock.shift, -3, 3e-4);
+}
+
+TEST(Synchronise, RefusesInstantsThatAreNone) {
+  EXPECT_THROW(Synchronise({{NAN, 1e-3, "given"}}, Given({1})), ConfigError);
+  EXPECT_THROW(Synchronise(Given({1}), {{1, -1, "given"}}), ConfigError);
+  EXPECT_THROW(Synchronise(Given({1}), Given({1}), {.rate_sd = 0}), ConfigError);
+}
+
+}  // namespace
+}  // namespace impactlab
