@@ -68,6 +68,7 @@ struct SpotOptions {
   int rim = 2;                 // pixels around a spot that are used for its centroid [px]
   PixelNoise noise;
   bool estimate_noise = true;  // take `noise.read` from the frame itself (differences of neighbouring pixels)
+  bool portable = false;       // no vector instructions, for comparison: the result is the same
 };
 
 // Finds spots in frame after frame of one camera; keeps its storage, so that nothing is allocated per frame. Uses AVX2 where the processor
@@ -106,8 +107,7 @@ class Background {
  private:
   int width_, height_;
   long long frames_ = 0;
-  std::vector<std::uint8_t> median_;
-  std::vector<std::uint8_t> samples_;  // of at most kSamples frames, pixel by pixel
+  std::vector<std::uint8_t> samples_;  // of a few frames, one after another
   GrayImage image_;
   bool stale_ = true;
 };

@@ -1,0 +1,250 @@
+#include "tracking/spot_measure.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <limits>
+
+namespace impactlab::internal {
+namespace {
+
+constexpr int kGap = 1, kRing = 3;         // between aperture and ring, width of the ring [px]
+constexpr double kLeastSignal = 5;         // flux over its standard deviation
+constexpr double kClip = 3;                // standard deviations from the median of the ring
+constexpr std::size_t kRingPixels = 4096;  // of the largest spots every second, third ... row of the ring
+
+// Half width of a disc of radius `rim` in the row dy from its centre.
+int DiscReach(int rim, int dy) {
+  const int square = rim * rim + rim - dy * dy;
+  return square < 0 ? -1 : static_cast<int>(std::sqrt(static_cast<double>(square)));
+}
+
+}  // namespace
+
+void Add(const Run& run, Piece* piece) {
+  const double n = run.right - run.left + 1, middle = 0.5 * (run.left + run.right), y = run.y;
+  if (piece->count == 0) {
+    *piece = {piece->first, piece->last, run.left, run.y, run.right, run.y};
+  } else {
+    piece->left = std::min(piece->left, run.left);
+    piece->right = std::max(piece->right, run.right);
+    piece->bottom = run.y;
+  }
+  piece->count += n;
+  piece->x += n * middle;
+  piece->y += n * y;
+  piece->xx += n * middle * middle + n * (n * n - 1) / 12;
+  piece->xy += n * middle * y;
+  piece->yy += n * y * y;
+}
+
+// Spot and rim: the extents dilated with a disc, cut at the border of the picture.
+void SpotMeasure::Widen(int width, int height, int top, int bottom) {
+  const int rim = std::max(0, options_.rim);
+  aperture_top_ = std::max(0, top - rim);
+  const int last = std::min(height - 1, bottom + rim);
+  aperture_.assign(last - aperture_top_ + 1, {width, -1});
+  for (int dy = -rim; dy <= rim; ++dy) {
+    const int reach = DiscReach(rim, dy);
+    if (reach < 0) continue;
+    const int from = std::max(top, aperture_top_ - dy), to = std::min(bottom, last - dy);
+    for (int y = from; y <= to; ++y) {
+      Extent& wide = aperture_[y + dy - aperture_top_];
+      const Extent& own = extents_[y - top];
+      wide.left = std::min(wide.left, own.left - reach);
+      wide.right = std::max(wide.right, own.right + reach);
+    }
+  }
+  for (Extent& row : aperture_) {
+    row.left = std::max(row.left, 0);
+    row.right = std::min(row.right, width - 1);
+  }
+}
+
+// Mean of the pixels of a ring around the aperture that lie about their median, so that a neighbour in a part of it does not count.
+double SpotMeasure::RingLevel(const GrayImage& image, const PixelNoise& noise, double* variance) {
+  const int rows = static_cast<int>(aperture_.size()), far = kGap + kRing;
+  const long long around = 2ll * far * (rows + aperture_[rows / 2].right - aperture_[rows / 2].left + 2 * far);
+  const int every = 1 + static_cast<int>(around / static_cast<long long>(kRingPixels));
+  ring_.clear();
+  const auto take = [&](int y, int left, int right) {
+    left = std::max(left, 0);
+    right = std::min(right, image.width - 1);
+    const std::uint8_t* row = image.pixels.data() + static_cast<std::size_t>(y) * image.width;
+    for (int x = left; x <= right; x += every) ring_.push_back(row[x]);
+  };
+  for (int i = -far; i < rows + far; ++i) {
+    const int y = aperture_top_ + i;
+    if (y < 0 || y >= image.height || (every > 1 && i % every != 0)) continue;
+    const Extent& row = aperture_[std::clamp(i, 0, rows - 1)];
+    if (i < -kGap || i >= rows + kGap) {
+      take(y, row.left - 1, row.right + 1);
+    } else {
+      take(y, row.left - far, row.left - kGap - 1);
+      take(y, row.right + kGap + 1, row.right + far);
+    }
+  }
+  const std::size_t n = ring_.size();
+  if (n == 0) {
+    *variance = 255.0 * 255 / 12;
+    return std::numeric_limits<double>::quiet_NaN();
+  }
+  std::array<std::uint32_t, 256> counts{};
+  for (const std::uint8_t v : ring_) ++counts[v];
+  std::size_t below = 0;
+  int median = 0;
+  while (below + counts[median] <= n / 2) below += counts[median++];
+  const int reach = static_cast<int>(std::ceil(kClip * std::sqrt(noise.Variance(median)))) + 1;
+  double used = 0, sum = 0, squares = 0;
+  for (int v = std::max(0, median - reach); v <= std::min(255, median + reach); ++v) {
+    const double c = counts[v], d = v - median;
+    used += c;
+    sum += c * d;
+    squares += c * d * d;
+  }
+  const double mean = sum / used;
+  // An uneven background is known no better than it scatters.
+  *variance = std::max(noise.Variance(median + mean), squares / used - mean * mean) / used;
+  return median + mean;
+}
+
+bool SpotMeasure::Measure(const GrayImage& image, const std::vector<Run>& runs, const Piece& piece, const PixelNoise& noise, int level,
+                          double contrast, Spot* spot, SpotShape* shape) {
+  extents_.assign(piece.bottom - piece.top + 1, {image.width, -1});
+  for (int r = piece.first; r >= 0; r = runs[r].next) {
+    Extent& row = extents_[runs[r].y - piece.top];
+    row.left = std::min(row.left, runs[r].left);
+    row.right = std::max(row.right, runs[r].right);
+  }
+  Widen(image.width, image.height, piece.top, piece.bottom);
+  double var_background = 0;
+  double background = RingLevel(image, noise, &var_background);
+  const double sign = options_.dark ? -1 : 1;
+  const double level_gray = options_.dark ? 255 - level : level;
+  if (std::isnan(background)) background = options_.dark ? 255 : 0;  // it fills the picture
+  if (contrast <= 0) contrast = std::max(1.0, sign * (level_gray + 0.5 * sign - background));
+  const int base = static_cast<int>(std::lround(background));
+  const int limit = std::clamp(static_cast<int>(std::lround(2 * contrast)), 1, 255);
+  const double shift = background - base;
+
+  // Sums over the aperture about (x0, y0): of one, of d = intensity - background, and of the variance of every pixel.
+  const double x0 = 0.5 * (piece.left + piece.right), y0 = 0.5 * (piece.top + piece.bottom);
+  double n = 0, nx = 0, ny = 0, nxx = 0, nxy = 0, nyy = 0, d = 0, dx = 0, dy = 0, dxx = 0, dxy = 0, dyy = 0, clamped = 0;
+  int lowest = 255, highest = 0;
+  for (std::size_t i = 0; i < aperture_.size(); ++i) {
+    const Extent& row = aperture_[i];
+    if (row.right < row.left) continue;
+    const int y_pixel = aperture_top_ + static_cast<int>(i);
+    const std::uint8_t* pixels = image.pixels.data() + static_cast<std::size_t>(y_pixel) * image.width;
+    const double count = row.right - row.left + 1, middle = 0.5 * (row.left + row.right) - x0, y = y_pixel - y0, left = row.left - x0;
+    const RowSums s = SumRow(pixels + row.left, static_cast<int>(count), base, limit, simd_);
+    n += count;
+    nx += count * middle;
+    ny += count * y;
+    nxx += count * middle * middle + count * (count * count - 1) / 12;
+    nxy += count * middle * y;
+    nyy += count * y * y;
+    const double rd = static_cast<double>(s.d), rdx = static_cast<double>(s.dx) + left * rd;
+    d += rd;
+    dx += rdx;
+    dy += rd * y;
+    dxx += static_cast<double>(s.dxx) + left * (2 * static_cast<double>(s.dx) + left * rd);
+    dxy += rdx * y;
+    dyy += rd * y * y;
+    clamped += static_cast<double>(s.clamped);
+    lowest = std::min(lowest, s.lowest);
+    highest = std::max(highest, s.highest);
+  }
+  const double v0 = noise.Variance(base);  // variance of a pixel: v0 + gain d
+  const double flux = d - shift * n, fx = dx - shift * nx, fy = dy - shift * ny;
+  const double var_flux = std::max(0.0, v0 * n + noise.gain * d) + n * n * var_background;
+  if (!(sign * flux > kLeastSignal * std::sqrt(var_flux)) || !(sign * flux > 0)) return false;
+  const double cx = fx / flux, cy = fy / flux;
+  const auto about = [&](double s, double sx, double sy, double sxx, double sxy, double syy) {
+    Eigen::Matrix2d m;
+    m(0, 0) = sxx - 2 * cx * sx + cx * cx * s;
+    m(1, 1) = syy - 2 * cy * sy + cy * cy * s;
+    m(0, 1) = m(1, 0) = sxy - cx * sy - cy * sx + cx * cy * s;
+    return m;
+  };
+  const Eigen::Vector2d lever(nx - n * cx, ny - n * cy);  // of the background's error
+  spot->q = {x0 + cx, y0 + cy};
+  Eigen::Matrix2d pixels = v0 * about(n, nx, ny, nxx, nxy, nyy);
+  if (noise.gain != 0) pixels += noise.gain * about(d, dx, dy, dxx, dxy, dyy);
+  spot->cov = (pixels + var_background * lever * lever.transpose()) / (flux * flux);
+  spot->flux = sign * flux;
+  spot->peak = sign * ((options_.dark ? lowest : highest) - background);
+  spot->background = background;
+  spot->area = sign * (clamped - shift * (n - piece.count)) / limit;  // pixels of the rim lie about `background`, not about `base`
+  spot->left = piece.left;
+  spot->top = piece.top;
+  spot->right = piece.right;
+  spot->bottom = piece.bottom;
+  spot->flags = 0;
+  if (options_.dark ? lowest == 0 : highest == 255) spot->flags |= kSaturated;
+  if (piece.left == 0 || piece.top == 0 || piece.right == image.width - 1 || piece.bottom == image.height - 1) spot->flags |= kCut;
+  const double sigma = std::sqrt(v0);
+  if (spot->flux < 5 * sigma * spot->area) spot->flags |= kFaint;
+  Judge(piece, contrast / sigma, spot, shape);
+  return true;
+}
+
+// Shape against the ellipse of its own second moments.
+void SpotMeasure::Judge(const Piece& piece, double sigmas, Spot* spot, SpotShape* shape) {
+  const double mx = piece.x / piece.count, my = piece.y / piece.count;
+  const double xx = piece.xx / piece.count - mx * mx + 1.0 / 12, yy = piece.yy / piece.count - my * my + 1.0 / 12,
+               xy = piece.xy / piece.count - mx * my;
+  spot->spread << xx, xy, xy, yy;
+  const double half = 0.5 * (xx + yy), root = std::hypot(0.5 * (xx - yy), xy);
+  shape->elongation = std::sqrt((half + root) / std::max(1e-9, half - root));
+  // Pixels in one of spot and ellipse only. Rows are cut by the ellipse at (mx + xy / yy dy) +- sqrt((4 - dy^2 / yy) (xx - xy^2 / yy)).
+  const double inner = std::max(0.0, xx - xy * xy / yy);
+  double differ = 0, extent_count = 0;
+  const int reach = static_cast<int>(std::ceil(2 * std::sqrt(yy)));
+  const int from = std::min(piece.top, static_cast<int>(my) - reach), to = std::max(piece.bottom, static_cast<int>(my) + reach);
+  for (int y = from; y <= to; ++y) {
+    const double dy = y - my, square = (4 - dy * dy / yy) * inner, centre = mx + xy / yy * dy;
+    const double width = square > 0 ? std::sqrt(square) : 0, a = centre - width, b = centre + width;
+    if (y < piece.top || y > piece.bottom || extents_[y - piece.top].right < extents_[y - piece.top].left) {
+      differ += 2 * width;
+      continue;
+    }
+    const double left = extents_[y - piece.top].left - 0.5, right = extents_[y - piece.top].right + 0.5;
+    extent_count += right - left;
+    const double both = std::max(0.0, std::min(b, right) - std::max(a, left));
+    differ += right - left + 2 * width - 2 * both;
+  }
+  differ += extent_count - piece.count;  // holes and bays
+  // Ends of rows are off by half a pixel at most by rounding, and by the noise over the slope of the edge.
+  const double rows = piece.bottom - piece.top + 1;
+  const double allowed = (0.7 + 1.5 / std::max(1.0, sigmas)) * rows + 0.08 * piece.count;
+  shape->ellipse = differ <= allowed;
+  shape->lobes = false;
+  if (shape->ellipse) return;
+  // Convex hull of the ends of the rows (Andrew's chain; they are ordered by y).
+  double hull_area = 0;
+  for (const int side : {-1, 1}) {
+    hull_.clear();
+    for (int y = piece.top; y <= piece.bottom; ++y) {
+      const Extent& row = extents_[y - piece.top];
+      if (row.right < row.left) continue;
+      for (const double edge : {y - 0.5, y + 0.5}) {
+        const std::pair<double, double> p(edge, side < 0 ? -(row.left - 0.5) : row.right + 0.5);
+        while (hull_.size() >= 2) {
+          const auto& u = hull_[hull_.size() - 2];
+          const auto& v = hull_.back();
+          if ((v.first - u.first) * (p.second - u.second) - (v.second - u.second) * (p.first - u.first) < 0) break;
+          hull_.pop_back();
+        }
+        hull_.push_back(p);
+      }
+    }
+    for (std::size_t i = 1; i < hull_.size(); ++i) {
+      hull_area += 0.5 * (hull_[i].first - hull_[i - 1].first) * (hull_[i].second + hull_[i - 1].second);
+    }
+  }
+  const double solidity = piece.count / std::max(hull_area, piece.count);
+  shape->lobes = shape->elongation > 1.4 && solidity < 0.95;
+}
+
+}  // namespace impactlab::internal
