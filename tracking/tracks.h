@@ -44,7 +44,8 @@ void Sort(MarkerTracks* tracks);
 std::string FlagNames(std::uint32_t flags);
 std::uint32_t FlagsFromNames(const std::string& names);
 
-// tracks.csv (columns in data/README), recording after recording. Throws OutputError.
+// tracks.csv (columns in data/README), recording after recording. Throws OutputError; std::invalid_argument for tracks that are not in
+// order or hold what ReadTracks would refuse to name: a recording twice, a point twice, a position that is not finite.
 class TracksWriter {
  public:
   explicit TracksWriter(const std::filesystem::path& path);
@@ -56,12 +57,15 @@ class TracksWriter {
   struct State;
   std::unique_ptr<State> state_;
 };
-// All recordings of a file, in its order. Throws DataError.
+// All recordings of a file, in its order; cameras and markers in the order in which they come. Rows may stand in any order, and columns
+// behind the covariance may be missing. Throws DataError: a point twice, a covariance that is not positive, a frame below 0, an unknown
+// flag, times that go back along a marker.
 std::vector<MarkerTracks> ReadTracks(const std::filesystem::path& path);
 
 // Points changed by hand (corrections.csv; columns recording, camera, marker, frame, action add|move|delete|relabel, x_px, y_px, sd_px,
 // to_marker, note): they override what was tracked and carry kManual, or kRelabelled. DataError with row and column for one that names what
-// is not there.
+// is not there. All relabelling is done first and at once, so that two rows swap two markers; then the others in their order, with the new
+// names. A marker that did not exist is made by adding points to it or relabelling points as it.
 struct Correction {
   enum class Action { kAdd, kMove, kDelete, kRelabel };
   std::string recording, camera, marker;
@@ -74,8 +78,9 @@ struct Correction {
   int line = 0;  // of the file
 };
 std::vector<Correction> ReadCorrections(const std::filesystem::path& path);
-// `time` gives the time of a frame and row of a camera where an added point needs one. Returns how many were applied; those of other
-// recordings are passed over. `name` begins messages.
+// `time` gives the time of a frame and row of a camera where an added or moved point needs one; without it a moved point keeps its time and
+// an added one takes that of another point of its frame. Ellipse, brightness and smoothed values of a point placed by hand are not known.
+// Returns how many were applied; those of other recordings are passed over. `name` begins messages; on an error `tracks` stays as it was.
 int ApplyCorrections(const std::vector<Correction>& corrections, const std::string& name,
                      const std::function<double(int camera, long long frame, double y)>& time, MarkerTracks* tracks);
 
