@@ -328,6 +328,11 @@ void Record(const Isometry3d& truth, double theta, const SynthOptions& o, std::m
 
 }  // namespace
 
+internal::DropMotion internal::DrawMotion(const SynthOptions& options, int drop) {
+  Check(options);
+  return Scene(options).Drop(drop);
+}
+
 SynthSet Synthesise(const SynthOptions& options) {
   Check(options);
   const Scene scene(options);

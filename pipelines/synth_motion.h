@@ -14,6 +14,10 @@
 #include "impact/free_flight.h"
 #include "impact/solve.h"
 
+namespace impactlab {
+struct SynthOptions;
+}
+
 namespace impactlab::internal {
 
 // Points of a body that can touch the floor: spheres around fixed centres (radius 0: vertices) or, for an ellipsoid, its lowest point.
@@ -89,6 +93,9 @@ FirstContact FindContact(const FloorContacts& contacts, const Body& body, const 
 // impact cannot be solved.
 DropMotion SimulateDrop(const Body& body, const Plane& floor, const MotionRules& rules, const BodyState& release, double duration_after,
                         double t_max, std::mt19937_64& rng);
+
+// The motion of a drop (from 1) of a scene, release and impacts drawn as `Synthesise` does. ConfigError.
+DropMotion DrawMotion(const SynthOptions& options, int drop);
 
 Eigen::Isometry3d PoseAt(const DropMotion& motion, const Body& body, const FlightOptions& flight, double t);
 

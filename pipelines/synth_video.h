@@ -61,8 +61,9 @@ struct VideoScene {
   double shading = 0.3;                                                 // of the body's faces with their tilt, relative
   double light_gradient = 0.1;                                          // over the picture, relative
   int clutter = 0;                                                      // bright patches that stand still
-  int occlusions = 0;  // per drop and camera: something dark passes before a marker for 2 to 8 frames
-  bool flash = true;   // a lamp lights both cameras' pictures for 50 ms before the release
+  int occlusions = 0;  // per drop and camera: something dark passes before a marker for 2 to 8 frames; fewer where there is no room
+  double screen_brightness = 8;  // of what passes before markers [grey levels]
+  bool flash = true;             // a lamp lights both cameras' pictures for 50 ms before the release
   VideoWriterOptions video;
   bool images = false;         // PNG sequences in place of videos
   std::optional<Board> board;  // footage of it for the calibration
@@ -84,8 +85,11 @@ bool IsVideoScene(const std::filesystem::path& path);
 // Reads a scene (schema impactlab.video_scene/1; keys in data/README). ConfigError.
 VideoScene LoadVideoScene(const std::filesystem::path& path);
 
-// Draws one drop, frame by frame and camera by camera: `take` is handed every frame as it is made, with its stamp on the camera's own
-// clock. For studies that need no files.
+// What is wrong with a scene made by hand: ConfigError.
+void CheckVideoScene(const VideoScene& scene);
+
+// Draws one drop (from 1, as in `Synthesise`), camera after camera and frame after frame: `take` is handed every frame as it is made, with
+// its stamp on the camera's own clock. The same scene gives the same pictures. For studies that need no files.
 struct DrawnFrame {
   int camera = 0;
   long long frame = 0;
