@@ -47,12 +47,15 @@ struct TrackStep {
   int observation = -1;                                                     // in the frame's list; -1: predicted
   Eigen::Matrix<double, 6, 1> state = Eigen::Matrix<double, 6, 1>::Zero();  // after the update [px], [px/s], [px/s^2]
   Eigen::Matrix<double, 6, 6> cov = Eigen::Matrix<double, 6, 6>::Zero();
-  double nis = 0;       // NaN where predicted
-  bool impact = false;  // velocity was opened at this step
+  double nis = 0;                                          // NaN where predicted
+  bool impact = false;                                     // velocity was opened at this step
+  Eigen::Vector2d measured = Eigen::Vector2d::Zero();      // the observation itself [px]; zero where predicted
+  Eigen::Matrix2d measured_cov = Eigen::Matrix2d::Zero();  // as used: floor included, wider for partial images [px^2]
 };
 
 struct Track {
   int id = -1;
+  bool still = false;            // never left the place it was first seen at: clutter, or a body that was not dropped
   std::vector<TrackStep> steps;  // one a frame from its first to its last observation, gaps as predictions
 };
 
@@ -81,7 +84,8 @@ class MarkerTracker {
   std::optional<Eigen::Vector2d> Velocity(int track) const;
   // Whether a marker that was there is missing now, or fewer are followed than expected: the whole frame should be searched.
   bool Searching() const;
-  // All tracks that were confirmed, tracklets of one marker joined where the motion allows only one way; ends the tracker.
+  // All tracks that were confirmed, tracklets of one marker joined where the motion allows only one way; ends the tracker. Those that
+  // moved come first, those seen most before others.
   std::vector<Track> Finish();
   InnovationReport innovations() const;
 

@@ -1,0 +1,508 @@
+#include "tracking/tracker.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <stdexcept>
+
+#include "data/statistics.h"
+#include "tracking/tracker_state.h"
+
+namespace impactlab {
+namespace internal {
+namespace {
+
+constexpr double kInf = std::numeric_limits<double>::infinity();
+constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
+constexpr double kSwapMargin = 12;  // -2 ln(odds) an exchange of two tracks must be dearer by
+constexpr std::size_t kTentative = 200;
+constexpr std::size_t kCandidates = 8;  // observations a track is offered at most: those closest
+constexpr double kReachFloor = 500;     // jump of speed that is always allowed for [px/s]
+
+TrackStep Predicted(long long frame, const MarkerState& state) {
+  TrackStep step;
+  step.frame = frame;
+  step.t = state.t;
+  step.state = state.x;
+  step.cov = state.cov;
+  step.nis = kNan;
+  return step;
+}
+
+}  // namespace
+
+Live::Live(int track, const Observation& o, long long frame, double t, int index, const TrackerOptions& options)
+    : id(track),
+      last(Start(o.q, Covariance(o, options), o.t, options)),
+      now(last),
+      jerk(options.jerk_density),
+      row_time(o.t - t),
+      origin(o.q) {
+  log_area = std::log(std::max(o.area, 1.0));
+  log_peak = std::log(std::max(o.peak, 1.0));
+  steps.push_back({frame, o.t, index, last.x, last.cov, kNan, false, o.q, Covariance(o, options)});
+}
+
+double Radius(const Observation& o) { return std::sqrt(std::max(o.area, 1.0) / 3.14159); }
+double Radius(const Live& live) { return std::exp(live.log_area / 2) / std::sqrt(3.14159); }
+
+Eigen::Matrix2d WorkingCovariance(const Live& live, const Observation& o, const TrackerOptions& options) {
+  Eigen::Matrix2d cov = Covariance(o, options);
+  const double r = Radius(live), ratio = std::log(std::max(o.area, 1.0)) - live.log_area, limit = std::log(options.size_ratio);
+  double sd = 0;
+  if (o.flags & kTouching) sd = 0.1 + 0.05 * r;
+  // A part of a disc has its centroid off by a share of the radius, two discs in one by up to a whole one.
+  if ((o.flags & (kHidden | kCut)) || ratio < -limit) sd = std::max(sd, 0.3 * r);
+  if (ratio > limit) sd = std::max(sd, 0.5 * Radius(o));
+  return cov + sd * sd * Eigen::Matrix2d::Identity();
+}
+
+double LookCost(const Live& live, const Observation& o, const TrackerOptions& options, bool near) {
+  const double size = (std::log(std::max(o.area, 1.0)) - live.log_area) / std::log(options.size_ratio);
+  const double peak = (std::log(std::max(o.peak, 1.0)) - live.log_peak) / 0.5;
+  const bool partial = o.flags & (kTouching | kHidden | kCut);
+  if (!near && !partial && (std::abs(size) > 1 || std::abs(peak) > 2)) return kInf;
+  return std::min(4 * size * size, 4.0) + std::min(peak * peak, 4.0);
+}
+
+double GateDistance(const Live& live, const Observation& o, const TrackerOptions& options) {
+  // Extrapolated to the row it was found in; the covariance hardly changes over that.
+  const double h = o.t - live.now.t;
+  if (!(o.t > live.last.t)) return kInf;
+  const Eigen::Vector2d shift = h * live.now.x.segment<2>(2);
+  const Eigen::Vector2d d = o.q - live.now.x.head<2>() - shift;
+  Eigen::Matrix2d cov = WorkingCovariance(live, o, options);
+  // A position nobody knows fits anywhere: for the gate it counts as known to 5 px.
+  constexpr double kMost = 25;
+  if (cov.trace() > 2 * kMost) cov *= 2 * kMost / cov.trace();
+  const Eigen::Matrix2d s = live.now.cov.topLeftCorner<2, 2>() + cov;
+  const double det = s(0, 0) * s(1, 1) - s(0, 1) * s(0, 1);
+  const double d2 = (s(1, 1) * d.x() * d.x() - 2 * s(0, 1) * d.x() * d.y() + s(0, 0) * d.y() * d.y()) / det;
+  return d2 <= options.gate * options.gate ? d2 : kInf;
+}
+
+}  // namespace internal
+
+using namespace internal;
+
+struct MarkerTracker::State {
+  TrackerOptions options;
+  std::vector<Live> lives;
+  std::vector<Track> ended;
+  std::vector<std::pair<long long, double>> times;
+  FrameView view;
+  std::vector<int> result;
+  int next_id = 0;
+  long long nis_count = 0, nis_outside = 0;
+  double nis_sum = 0;
+
+  double Reach() const {
+    double speed = 0;
+    for (const Live& l : lives) {
+      if (l.confirmed && l.moved && l.open == 0) speed = std::max(speed, l.last.x.segment<2>(2).norm());
+    }
+    return std::min(options.jump_speed, 2.5 * speed + kReachFloor);
+  }
+
+  void Look(double t, const std::vector<Observation>& observations) {
+    view.observations = &observations;
+    view.usable.clear();
+    view.owner.assign(observations.size(), -1);
+    for (int j = 0; j < static_cast<int>(observations.size()); ++j) {
+      if (Usable(observations[j]) && std::abs(observations[j].t - t) < 1) view.usable.push_back(j);
+    }
+    std::sort(view.usable.begin(), view.usable.end(), [&](int a, int b) { return observations[a].q.x() < observations[b].q.x(); });
+  }
+
+  // Observations inside the gate of a track that nobody owns, best first, with their costs.
+  void Candidates(const Live& l, double radius, bool near, std::vector<std::pair<double, int>>* out) const {
+    const std::vector<Observation>& all = *view.observations;
+    out->clear();
+    const double x = l.now.x(0);
+    auto j =
+        std::lower_bound(view.usable.begin(), view.usable.end(), x - radius, [&](int a, double value) { return all[a].q.x() < value; });
+    for (; j != view.usable.end() && all[*j].q.x() <= x + radius; ++j) {
+      if (view.owner[*j] >= 0) continue;
+      const double d2 = GateDistance(l, all[*j], options);
+      if (d2 == kInf) continue;
+      const double look = LookCost(l, all[*j], options, near);
+      if (look < kInf) out->emplace_back(d2 + look, *j);
+    }
+    std::sort(out->begin(), out->end());
+    if (out->size() > kCandidates) out->resize(kCandidates);
+  }
+
+  // Half the side of the box around the gate; rows of a rolling shutter and what observations add are allowed for.
+  double GateRadius(const Live& l) const {
+    return options.gate * std::sqrt(l.now.cov.topLeftCorner<2, 2>().trace() + 50) + 1e-3 * l.now.x.segment<2>(2).norm();
+  }
+
+  // Global assignment of the free observations to `rows`. Tracks that share no observation are independent of each other, so that only
+  // clusters need a matrix.
+  void Match(const std::vector<int>& rows) {
+    std::vector<std::vector<std::pair<double, int>>> candidates(rows.size());
+    std::vector<int> first(view.owner.size(), -1), root(rows.size());
+    for (std::size_t r = 0; r < rows.size(); ++r) root[r] = static_cast<int>(r);
+    const auto find = [&](int r) {
+      while (root[r] != r) r = root[r] = root[root[r]];
+      return r;
+    };
+    for (std::size_t r = 0; r < rows.size(); ++r) {
+      const Live& l = lives[rows[r]];
+      const bool near = l.now.cov.topLeftCorner<2, 2>().trace() < 18;
+      Candidates(l, GateRadius(l), near, &candidates[r]);
+      for (const auto& [cost, j] : candidates[r]) {
+        if (first[j] < 0) {
+          first[j] = static_cast<int>(r);
+        } else {
+          root[find(static_cast<int>(r))] = find(first[j]);
+        }
+      }
+    }
+    std::unordered_map<int, std::vector<int>> clusters;
+    for (std::size_t r = 0; r < rows.size(); ++r) {
+      if (!candidates[r].empty()) clusters[find(static_cast<int>(r))].push_back(static_cast<int>(r));
+    }
+    const double alone = options.gate * options.gate + 8;  // what a look may cost at most
+    for (const auto& [key, members] : clusters) {
+      if (members.size() == 1) {
+        Take(rows[members[0]], candidates[members[0]][0].second);
+        continue;
+      }
+      std::vector<int> columns;
+      for (const int r : members) {
+        for (const auto& [cost, j] : candidates[r]) columns.push_back(j);
+      }
+      std::sort(columns.begin(), columns.end());
+      columns.erase(std::unique(columns.begin(), columns.end()), columns.end());
+      Eigen::MatrixXd cost = Eigen::MatrixXd::Constant(static_cast<int>(members.size()), static_cast<int>(columns.size()), kInf);
+      for (std::size_t m = 0; m < members.size(); ++m) {
+        for (const auto& [c, j] : candidates[members[m]]) {
+          cost(static_cast<int>(m), std::lower_bound(columns.begin(), columns.end(), j) - columns.begin()) = c;
+        }
+      }
+      const std::vector<int> assigned = Assign(cost, alone);
+      for (std::size_t m = 0; m < members.size(); ++m) {
+        if (assigned[m] >= 0) Take(rows[members[m]], columns[assigned[m]]);
+      }
+    }
+  }
+
+  void Take(int row, int observation) {
+    lives[row].match = observation;
+    view.owner[observation] = row;
+  }
+  void Free(Live* l) {
+    if (l->match >= 0) view.owner[l->match] = -1;
+    l->match = -1;
+  }
+
+  // An impact that was believed on thin evidence is taken back when the marker shows up where it would be without.
+  void Revert(Live* l, double t) {
+    Live back = *l;
+    back.last = l->fork->last;
+    back.jerk = l->fork->jerk;
+    back.hits = l->fork->hits;
+    back.fork.reset();
+    back.open = 0;
+    for (std::size_t k = l->fork->steps; k < back.steps.size(); ++k) {
+      TrackStep& step = back.steps[k];
+      MarkerState s = back.last;
+      Predict(step.t, back.jerk.jerk(), &s);
+      step = Predicted(step.frame, s);
+      ++back.misses;
+    }
+    back.now = back.last;
+    Predict(t + back.row_time, back.jerk.jerk(), &back.now);
+    *l = std::move(back);
+  }
+
+  void CheckForks(double t) {
+    std::vector<std::pair<double, int>> near;
+    for (Live& l : lives) {
+      if (!l.fork) continue;
+      Live plain = l;
+      plain.last = l.fork->last;
+      plain.now = plain.last;
+      Predict(t + l.row_time, l.fork->jerk.jerk(), &plain.now);
+      Candidates(plain, GateRadius(plain), true, &near);
+      bool own = false;
+      for (const auto& [cost, j] : near) {
+        own |= std::none_of(lives.begin(), lives.end(), [&](const Live& other) {
+          return &other != &l && other.confirmed && GateDistance(other, (*view.observations)[j], options) < kInf;
+        });
+      }
+      if (!own) continue;
+      // Where the jump foretells the same place there is nothing to choose.
+      if ((plain.now.x.head<2>() - l.now.x.head<2>()).norm() < 3) continue;
+      Revert(&l, t);
+    }
+  }
+
+  // Two markers in one spot: the spot belongs to neither.
+  void PartMerged() {
+    for (Live& lost : lives) {
+      if (!lost.confirmed || lost.match >= 0) continue;
+      for (const int j : view.usable) {
+        const Observation& o = (*view.observations)[j];
+        const double reach = Radius(o) + 0.5 * Radius(lost) + std::min(5.0, std::sqrt(lost.now.cov(0, 0) + lost.now.cov(1, 1)));
+        if (std::abs(o.q.x() - lost.now.x(0)) > reach || (o.q - lost.now.x.head<2>()).norm() > reach) continue;
+        if (!(o.flags & kTouching) && std::log(std::max(o.area, 1.0)) < lost.log_area + 0.25) continue;
+        const int owner = view.owner[j];
+        if (owner == -1) {
+          // Both lost it: whoever else is near was parted before, or nobody is.
+          for (const Live& other : lives) {
+            if (&other != &lost && other.confirmed && other.merged && (o.q - other.now.x.head<2>()).norm() < 2 * reach) lost.merged = true;
+          }
+          continue;
+        }
+        Live& holder = lives[owner];
+        if (!holder.confirmed) continue;
+        Free(&holder);
+        holder.merged = lost.merged = true;
+      }
+    }
+  }
+
+  // Ends tracks that could as well be exchanged: joining decides later, with what follows.
+  void PartAmbiguous() {
+    const std::vector<Observation>& all = *view.observations;
+    for (std::size_t i = 0; i < lives.size(); ++i) {
+      Live& a = lives[i];
+      if (!a.confirmed || a.match < 0 || a.open > 0 || a.jump || a.doomed) continue;
+      for (std::size_t k = 0; k < lives.size(); ++k) {
+        Live& b = lives[k];
+        if (k == i || !b.confirmed || b.doomed || b.open > 0 || b.jump) continue;
+        if (a.misses == 0 && (b.misses == 0 || b.match < 0)) continue;
+        const double b_takes = GateDistance(b, all[a.match], options);
+        if (b_takes == kInf) continue;
+        const double a_takes = GateDistance(a, all[a.match], options);
+        double margin = 0;
+        if (b.match >= 0) {
+          const double a_swapped = GateDistance(a, all[b.match], options);
+          if (a_swapped == kInf) continue;
+          margin = a_swapped + b_takes - a_takes - GateDistance(b, all[b.match], options);
+        } else {
+          margin =
+              b_takes - a_takes + std::log(b.now.cov.topLeftCorner<2, 2>().determinant() / a.now.cov.topLeftCorner<2, 2>().determinant());
+        }
+        if (margin >= kSwapMargin) continue;
+        if (a.misses > 0) a.doomed = true;
+        if (b.misses > 0) b.doomed = true;
+      }
+    }
+    for (Live& l : lives) {
+      if (l.doomed) Free(&l);
+    }
+  }
+
+  void Accept(Live* l, long long frame, double t) {
+    const Observation& o = (*view.observations)[l->match];
+    const Eigen::Matrix2d cov = WorkingCovariance(*l, o, options);
+    const double h = o.t - l->last.t;
+    MarkerState s = l->last;
+    Predict(o.t, l->jerk.jerk(), &s);
+    if (l->jump) Open(h, options, &s);
+    const Innovation innovation = Innovate(s, o.q, cov);
+    const bool normal = !l->jump && l->open == 0 && l->hits >= 3;
+    l->jerk.Add(h, s, innovation, cov.trace() / 2, normal);
+    if (normal) {
+      ++nis_count;
+      nis_sum += innovation.nis;
+      nis_outside += innovation.nis > options.gate * options.gate;
+    }
+    Correct(innovation, cov, &s);
+    l->last = s;
+    l->row_time = o.t - t;
+    l->steps.push_back({frame, o.t, l->match, s.x, s.cov, innovation.nis, l->jump, o.q, cov});
+    l->open = l->jump ? 1 : std::max(0, l->open - 1);
+    l->misses = 0;
+    ++l->hits;
+    if (l->hits >= options.confirm) l->confirmed = true;
+    if (!(o.flags & (kTouching | kHidden | kCut))) {
+      // Slow enough for noise, quick enough for what comes nearer or is blurred.
+      const double area = std::log(std::max(o.area, 1.0)), limit = std::log(options.size_ratio);
+      if (std::abs(area - l->log_area) < limit) l->log_area += 0.25 * (area - l->log_area);
+      l->log_peak += 0.25 * std::clamp(std::log(std::max(o.peak, 1.0)) - l->log_peak, -1.0, 1.0);
+    }
+    const double away = (s.x.head<2>() - l->origin).norm();
+    if (away > 4 + 6 * std::sqrt(cov.trace() / 2)) l->moved = true;
+    if (l->fork && ++l->fork->age > 4) l->fork.reset();
+  }
+
+  void Miss(Live* l, long long frame, double t) {
+    if (l->fork) {
+      Revert(l, t);
+    }
+    ++l->misses;
+    l->steps.push_back(Predicted(frame, l->now));
+  }
+
+  void End(Live* l) {
+    while (!l->steps.empty() && l->steps.back().observation < 0) l->steps.pop_back();
+    if (!l->confirmed || l->steps.empty()) return;
+    Track track;
+    track.id = l->id;
+    track.still = !l->moved;
+    track.steps = std::move(l->steps);
+    ended.push_back(std::move(track));
+  }
+
+  void Begin(long long frame, double t) {
+    std::vector<int> free;
+    for (const int j : view.usable) {
+      if (view.owner[j] < 0) free.push_back(j);
+    }
+    const std::size_t waiting = std::count_if(lives.begin(), lives.end(), [](const Live& l) { return !l.confirmed; });
+    const std::size_t room = waiting < kTentative ? kTentative - waiting : 0;
+    const std::vector<Observation>& all = *view.observations;
+    if (free.size() > room) {
+      // The largest and brightest first.
+      std::sort(free.begin(), free.end(), [&](int a, int b) { return all[a].area * all[a].peak > all[b].area * all[b].peak; });
+      free.resize(room);
+    }
+    for (const int j : free) {
+      lives.emplace_back(next_id++, all[j], frame, t, j, options);
+      if (options.confirm == 1) lives.back().confirmed = true;
+      view.owner[j] = static_cast<int>(lives.size()) - 1;
+    }
+  }
+};
+
+MarkerTracker::MarkerTracker(const TrackerOptions& options) : state_(std::make_unique<State>()) {
+  Check(options);
+  state_->options = options;
+}
+MarkerTracker::~MarkerTracker() = default;
+MarkerTracker::MarkerTracker(MarkerTracker&&) noexcept = default;
+MarkerTracker& MarkerTracker::operator=(MarkerTracker&&) noexcept = default;
+
+std::vector<Window> MarkerTracker::Windows(double t, double margin) const {
+  std::vector<Window> windows;
+  if (!std::isfinite(t) || !(margin >= 0)) throw std::invalid_argument("MarkerTracker: window of no time or size");
+  const double reach = state_->Reach();
+  for (const Live& l : state_->lives) {
+    MarkerState s = l.last;
+    Predict(std::max(t + l.row_time, s.t), l.jerk.jerk(), &s);
+    const double h = s.t - l.last.t;
+    double half = margin + state_->options.gate * std::sqrt(std::max(s.cov(0, 0), s.cov(1, 1)));
+    if (l.confirmed && l.moved) half += reach * h;
+    constexpr double kMost = 1e6;  // so that a pixel still is an int
+    const double x = std::clamp(s.x(0), -kMost, kMost), y = std::clamp(s.x(1), -kMost, kMost);
+    half = std::min(half, kMost);
+    windows.push_back({static_cast<int>(std::floor(x - half)), static_cast<int>(std::floor(y - half)),
+                       static_cast<int>(std::ceil(x + half)), static_cast<int>(std::ceil(y + half))});
+  }
+  return windows;
+}
+
+const std::vector<int>& MarkerTracker::Update(long long frame, double t, const std::vector<Observation>& observations) {
+  State& s = *state_;
+  if (!std::isfinite(t)) throw std::invalid_argument("MarkerTracker: the time of a frame is not finite");
+  if (!s.times.empty() && !(frame > s.times.back().first && t > s.times.back().second)) {
+    throw std::invalid_argument("MarkerTracker: frames must come in order, with times that increase");
+  }
+  s.times.emplace_back(frame, t);
+  s.Look(t, observations);
+  for (Live& l : s.lives) {
+    l.match = -1;
+    l.jump = l.merged = l.doomed = false;
+    l.now = l.last;
+    Predict(std::max(t + l.row_time, l.last.t), l.jerk.jerk(), &l.now);
+    if (!l.now.cov.allFinite() || !l.now.x.allFinite()) l.doomed = true;
+  }
+  s.CheckForks(t);
+
+  std::vector<int> rows;
+  for (int i = 0; i < static_cast<int>(s.lives.size()); ++i) {
+    if (s.lives[i].confirmed && s.lives[i].open == 0 && !s.lives[i].doomed) rows.push_back(i);
+  }
+  s.Match(rows);
+  bool lost = false;
+  for (const Live& l : s.lives) lost |= l.confirmed && l.match < 0;
+  if (lost) {
+    s.PartMerged();
+    MatchJumps(s.Reach(), s.options, &s.lives, &s.view);
+    MatchByCompanions(s.options, &s.lives, &s.view);
+  }
+  s.PartAmbiguous();
+
+  rows.clear();
+  for (int i = 0; i < static_cast<int>(s.lives.size()); ++i) {
+    const Live& l = s.lives[i];
+    if (l.match < 0 && !l.doomed && (!l.confirmed || l.open > 0) && !l.merged) rows.push_back(i);
+  }
+  if (!rows.empty()) s.Match(rows);
+
+  s.result.assign(observations.size(), -1);
+  for (Live& l : s.lives) {
+    if (l.match >= 0) {
+      s.result[l.match] = l.id;
+      s.Accept(&l, frame, t);
+    } else {
+      s.Miss(&l, frame, t);
+    }
+  }
+  const auto over = std::stable_partition(s.lives.begin(), s.lives.end(), [&](const Live& l) {
+    return !l.doomed && (l.confirmed ? l.misses <= s.options.gap_max : l.misses == 0);
+  });
+  for (auto l = over; l != s.lives.end(); ++l) s.End(&*l);
+  s.lives.erase(over, s.lives.end());
+  const std::size_t old = s.lives.size();
+  s.Begin(frame, t);
+  for (std::size_t i = old; i < s.lives.size(); ++i) s.result[s.lives[i].steps[0].observation] = s.lives[i].id;
+  s.view.observations = nullptr;
+  return s.result;
+}
+
+std::optional<Eigen::Vector2d> MarkerTracker::Velocity(int track) const {
+  for (const Live& l : state_->lives) {
+    if (l.id == track) return Eigen::Vector2d(l.last.x.segment<2>(2));
+  }
+  return {};
+}
+
+bool MarkerTracker::Searching() const {
+  const State& s = *state_;
+  int seen = 0, moving = 0, missing = 0;
+  for (const Live& l : s.lives) {
+    if (!l.confirmed) continue;
+    (l.misses == 0 || l.merged ? seen : missing) += 1;
+    moving += l.moved && (l.misses == 0 || l.merged);
+  }
+  if (s.options.markers > 0) return moving < s.options.markers;
+  constexpr std::size_t kEvery = 8;  // of markers that come later nobody knows
+  return missing > 0 || seen == 0 || s.times.size() % kEvery == 0;
+}
+
+std::vector<Track> MarkerTracker::Finish() {
+  State& s = *state_;
+  const double reach = s.options.jump_speed;
+  for (Live& l : s.lives) s.End(&l);
+  s.lives.clear();
+  std::vector<Track> tracks = std::move(s.ended);
+  s.ended.clear();
+  JoinTracks(s.times, reach, s.options, &tracks);
+  // What moves first, then what was seen most.
+  const auto count = [](const Track& track) {
+    return std::count_if(track.steps.begin(), track.steps.end(), [](const TrackStep& step) { return step.observation >= 0; });
+  };
+  std::stable_sort(tracks.begin(), tracks.end(),
+                   [&](const Track& a, const Track& b) { return a.still != b.still ? b.still : count(a) > count(b); });
+  return tracks;
+}
+
+InnovationReport MarkerTracker::innovations() const {
+  InnovationReport report;
+  report.n = state_->nis_count;
+  if (report.n == 0) return report;
+  const double n = static_cast<double>(report.n);
+  report.mean = state_->nis_sum / (2 * n);
+  const Interval band = ChiSquareBand(2 * n, 1e-3);
+  report.lower = band.lower / (2 * n);
+  report.upper = band.upper / (2 * n);
+  report.outside_gate = static_cast<double>(state_->nis_outside) / n;
+  return report;
+}
+
+}  // namespace impactlab

@@ -1,0 +1,159 @@
+#include <Eigen/LU>
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "tracking/tracker_state.h"
+
+namespace impactlab::internal {
+namespace {
+
+constexpr double kInf = std::numeric_limits<double>::infinity();
+constexpr double kJoinGate = 40;  // dearest join: -2 ln(likelihood) against a perfect one
+constexpr double kSure = 9;       // the next best way must be this much dearer
+constexpr double kImpactCost = 12;
+constexpr double kJerk = 1e10;  // in the gap: of a body that spins
+
+// State at one end of a track from its steps near there, seen from that end.
+MarkerState EndState(const Track& track, bool start, const TrackerOptions& options) {
+  constexpr int kSteps = 25;
+  if (!start) {
+    MarkerState s;
+    s.x = track.steps.back().state;
+    s.cov = track.steps.back().cov;
+    s.t = track.steps.back().t;
+    return s;
+  }
+  // Filtered positions of the first steps are as observed, nearly: backwards from them, up to an impact.
+  int last = 0;
+  const int n = static_cast<int>(track.steps.size());
+  while (last + 1 < n && last + 1 < kSteps && !track.steps[last + 1].impact) ++last;
+  while (last > 0 && track.steps[last].observation < 0) --last;
+  MarkerState s;
+  bool begun = false;
+  for (int k = last; k >= 0; --k) {
+    const TrackStep& step = track.steps[k];
+    if (step.observation < 0) continue;
+    const Eigen::Matrix2d cov = step.measured_cov;
+    if (!begun) {
+      s = Start(step.measured, cov, step.t, options);
+      begun = true;
+      continue;
+    }
+    Predict(step.t, kJerk / 10, &s);
+    Correct(Innovate(s, step.measured, cov), cov, &s);
+  }
+  return s;
+}
+
+// -2 ln(likelihood) that one marker went from state `a` to state `b`, against an exact agreement.
+double JoinCost(const MarkerState& a, const MarkerState& b, double reach) {
+  double best = kInf;
+  const double gap = b.t - a.t;
+  // Without an impact: position and velocity agree in the middle.
+  {
+    MarkerState x = a, y = b;
+    const double t = a.t + gap / 2;
+    Predict(t, kJerk, &x);
+    Predict(t, kJerk, &y);
+    const Eigen::Matrix4d cov = x.cov.topLeftCorner<4, 4>() + y.cov.topLeftCorner<4, 4>();
+    const Eigen::Vector4d d = x.x.head<4>() - y.x.head<4>();
+    best = d.dot(cov.inverse() * d);
+  }
+  // With one: positions agree at some instant.
+  constexpr int kParts = 16;
+  for (int part = 0; part <= kParts; ++part) {
+    MarkerState x = a, y = b;
+    const double t = a.t + gap * part / kParts;
+    Predict(t, kJerk, &x);
+    Predict(t, kJerk, &y);
+    const Eigen::Matrix2d cov = x.cov.topLeftCorner<2, 2>() + y.cov.topLeftCorner<2, 2>();
+    const Eigen::Vector2d d = x.x.head<2>() - y.x.head<2>(), jump = x.x.segment<2>(2) - y.x.segment<2>(2);
+    best = std::min(best, d.dot(cov.inverse() * d) + kImpactCost + jump.squaredNorm() / (reach * reach / 9));
+  }
+  return best;
+}
+
+void Bridge(const std::vector<std::pair<long long, double>>& times, const MarkerState& a, const MarkerState& b, Track* track, Track* next) {
+  const long long from = track->steps.back().frame, to = next->steps.front().frame;
+  auto it = std::upper_bound(times.begin(), times.end(), std::make_pair(from, kInf));
+  const double row = a.t - std::prev(it)->second;
+  // Where the two continuations meet the marker changes from one to the other.
+  double meet = b.t, least = kInf;
+  for (auto k = it; k != times.end() && k->first < to; ++k) {
+    MarkerState x = a, y = b;
+    Predict(k->second + row, kJerk, &x);
+    Predict(k->second + row, kJerk, &y);
+    const double d = (x.x.head<2>() - y.x.head<2>()).norm();
+    if (d < least) {
+      least = d;
+      meet = k->second + row;
+    }
+  }
+  for (; it != times.end() && it->first < to; ++it) {
+    MarkerState s = it->second + row < meet ? a : b;
+    Predict(it->second + row, kJerk, &s);
+    TrackStep step;
+    step.frame = it->first;
+    step.t = it->second + row;
+    step.state = s.x;
+    step.cov = s.cov;
+    step.nis = std::numeric_limits<double>::quiet_NaN();
+    track->steps.push_back(step);
+  }
+  track->steps.insert(track->steps.end(), next->steps.begin(), next->steps.end());
+  track->still = track->still && next->still;
+}
+
+}  // namespace
+
+void JoinTracks(const std::vector<std::pair<long long, double>>& times, double reach, const TrackerOptions& options,
+                std::vector<Track>* tracks) {
+  const int n = static_cast<int>(tracks->size());
+  if (n < 2) return;
+  std::vector<MarkerState> head(n), tail(n);
+  for (int i = 0; i < n; ++i) {
+    head[i] = EndState((*tracks)[i], true, options);
+    tail[i] = EndState((*tracks)[i], false, options);
+  }
+  Eigen::MatrixXd cost = Eigen::MatrixXd::Constant(n, n, kInf);
+  for (int i = 0; i < n; ++i) {
+    const long long end = (*tracks)[i].steps.back().frame;
+    for (int j = 0; j < n; ++j) {
+      const long long begin = (*tracks)[j].steps.front().frame;
+      if (i == j || begin <= end || begin - end > options.gap_max + 1) continue;
+      // Far outside of what the fastest jump could bridge.
+      if ((head[j].x.head<2>() - tail[i].x.head<2>()).norm() > 4 * reach * (head[j].t - tail[i].t) + 50) continue;
+      const double c = JoinCost(tail[i], head[j], reach);
+      if (c < kJoinGate) cost(i, j) = c;
+    }
+  }
+  const std::vector<int> assigned = Assign(cost, kJoinGate);
+  const auto total = [&](const Eigen::MatrixXd& c, const std::vector<int>& ways) {
+    double sum = 0;
+    for (int i = 0; i < n; ++i) sum += ways[i] < 0 ? kJoinGate : c(i, ways[i]);
+    return sum;
+  };
+  const double best = total(cost, assigned);
+  std::vector<int> follow(n, -1);
+  for (int i = 0; i < n; ++i) {
+    if (assigned[i] < 0) continue;
+    Eigen::MatrixXd without = cost;
+    without(i, assigned[i]) = kInf;
+    if (total(without, Assign(without, kJoinGate)) - best >= kSure) follow[i] = assigned[i];
+  }
+  std::vector<char> continued(n, 0);
+  for (const int j : follow) {
+    if (j >= 0) continued[j] = 1;
+  }
+  std::vector<Track> joined;
+  for (int i = 0; i < n; ++i) {
+    if (continued[i]) continue;
+    Track track = std::move((*tracks)[i]);
+    for (int k = i; follow[k] >= 0; k = follow[k]) Bridge(times, tail[k], head[follow[k]], &track, &(*tracks)[follow[k]]);
+    joined.push_back(std::move(track));
+  }
+  *tracks = std::move(joined);
+}
+
+}  // namespace impactlab::internal

@@ -1,0 +1,78 @@
+#pragma once
+// What the parts of the tracker share: tracks that are alive, the frame at hand, and the questions asked of both.
+
+#include <optional>
+#include <unordered_map>
+#include <vector>
+
+#include "tracking/kalman.h"
+#include "tracking/tracker.h"
+
+namespace impactlab::internal {
+
+struct Live {
+  Live(int track, const Observation& o, long long frame, double t, int index, const TrackerOptions& options);
+
+  int id;
+  MarkerState last;  // after its last observation
+  MarkerState now;   // predicted to this frame
+  JerkAdaptation jerk;
+  double log_area = 0, log_peak = 0;
+  double row_time = 0;     // of its last observation after the frame's own time [s]
+  Eigen::Vector2d origin;  // where it was first seen
+  int hits = 1, misses = 0;
+  int open = 0;  // frames until the velocity is known again after an impact
+  bool confirmed = false, moved = false;
+  std::vector<TrackStep> steps;
+
+  // The history without the impact, kept until the impact has proved true.
+  struct Fork {
+    MarkerState last;
+    JerkAdaptation jerk;
+    std::size_t steps;
+    int age, hits;
+  };
+  std::optional<Fork> fork;
+
+  // Of the frame at hand.
+  int match = -1;
+  bool jump = false;    // open the velocity before the match is used
+  bool merged = false;  // hidden in the image of another marker
+  bool doomed = false;  // ends with this frame: nobody can tell which marker it is
+};
+
+// A frame as the tracker sees it.
+struct FrameView {
+  const std::vector<Observation>* observations = nullptr;
+  std::vector<int> usable;  // by x
+  std::vector<int> owner;   // place of the track in the list of live ones; -1
+};
+
+double Radius(const Observation& o);
+double Radius(const Live& live);
+
+// Covariance the tracker works with: wider where the image is merged, partly hidden or cut.
+Eigen::Matrix2d WorkingCovariance(const Live& live, const Observation& o, const TrackerOptions& options);
+
+// Disagreement of size and brightness, as a chi-square; infinite for what must be another marker. `near`: the place alone says it is this
+// one, so that a part of it is accepted.
+double LookCost(const Live& live, const Observation& o, const TrackerOptions& options, bool near);
+
+// Mahalanobis distance squared of an observation from the prediction; infinite outside of the gate (jumps left out).
+double GateDistance(const Live& live, const Observation& o, const TrackerOptions& options);
+
+// Tracks that kept their distances to `seed` over the last frames: seen as parts of one rigid body.
+std::vector<int> BodyOf(const std::vector<Live>& lives, int seed);
+
+// Looks for an impact that explains why tracks left their gates, or carries on with one of the last frame: matches of a whole body at
+// once, so that no marker takes the place of its neighbour. `reach`: largest jump of speed [px/s].
+void MatchJumps(double reach, const TrackerOptions& options, std::vector<Live>* lives, FrameView* view);
+
+// Finds markers again after a gap from the place their companions on the body leave for them.
+void MatchByCompanions(const TrackerOptions& options, std::vector<Live>* lives, FrameView* view);
+
+// Joins tracklets whose motion allows one way only; fills the frames between. `times`: all frames and their times.
+void JoinTracks(const std::vector<std::pair<long long, double>>& times, double reach, const TrackerOptions& options,
+                std::vector<Track>* tracks);
+
+}  // namespace impactlab::internal
