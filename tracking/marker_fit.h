@@ -31,7 +31,10 @@ struct MarkerFitOptions {
   bool fit_blur = false;                             // take `blur` as a start and fit it
   Eigen::Vector2d motion = Eigen::Vector2d::Zero();  // of the image during the exposure [px]
   PixelNoise noise;
-  bool circle = false;          // one radius instead of two axes and an angle: fewer unknowns for small discs
+  bool circle = false;  // one radius instead of two axes and an angle: fewer unknowns for small discs
+  // The ends of the stripe are marks of their own. Otherwise they are where the body turns out of sight, and the covariance along the
+  // stripe is that of anywhere on it.
+  bool stripe_ends = false;
   double margin = 3;            // pixels taken around the spot [px]
   std::optional<Window> limit;  // pixels that may be used, e.g. where a neighbour stands close
 };

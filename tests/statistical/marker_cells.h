@@ -1,0 +1,117 @@
+#pragma once
+// Monte Carlo of the marker fit: pictures drawn by brute force, noise and 8 bits on top, errors against the true centre.
+
+#include <Eigen/LU>
+#include <chrono>
+#include <string>
+
+#include "data/statistics.h"
+#include "tests/support/marker_render.h"
+#include "tracking/marker_fit.h"
+
+namespace impactlab::test {
+
+enum class MarkerEffect { kNone, kBlur, kDefocus, kGradient, kClutter, kShade, kTilt };
+
+struct MarkerCell {
+  double diameter = 12, snr = 20, motion = 0;
+  MarkerEffect effect = MarkerEffect::kNone;
+  bool circle = true;
+};
+
+struct MarkerTally {
+  int n = 0, failed = 0, flagged = 0, within_95 = 0;  // flagged: hidden or rough
+  double sum_along = 0, sum_across = 0, square_along = 0, square_across = 0;
+  double sum_nees = 0, sum_bound = 0;  // of errors by the stated covariance and by the bound
+  double bound_along = 0, bound_across = 0;
+  double seconds = 0;
+  int bins[10] = {};  // of the fractional part of the found position, both axes
+
+  double BiasAlong() const { return sum_along / n; }
+  double BiasAcross() const { return sum_across / n; }
+  double SdOfBiasAlong() const { return std::sqrt(square_along / n / n); }
+  double SdOfBiasAcross() const { return std::sqrt(square_across / n / n); }
+  double OverBound() const { return std::sqrt(sum_bound / (2. * n)); }
+  double Nees() const { return sum_nees / n; }
+  double Microseconds() const { return 1e6 * seconds / n; }
+  double BinChiSquare() const {
+    double chi_square = 0;
+    for (int count : bins) chi_square += std::pow(count - 2 * n / 10., 2) / (2 * n / 10.);
+    return chi_square;
+  }
+};
+
+// `drawings` fine drawings with centres and directions of motion at random, n / drawings exposures of each at random shifts.
+inline MarkerTally RunMarkerCell(const MarkerCell& cell, int n, std::uint64_t seed, int drawings = 4) {
+  std::mt19937_64 rng(seed);
+  std::uniform_real_distribution<double> uniform(0, 1);
+  MarkerTally tally;
+  for (int drawing = 0; drawing < drawings; ++drawing) {
+    const double radius = cell.diameter / 2, direction = 2 * std::numbers::pi * uniform(rng);
+    RenderedMarker marker;
+    marker.major = radius;
+    marker.minor = cell.effect == MarkerEffect::kTilt ? 0.7 * radius : radius;
+    marker.angle = 3 * uniform(rng);
+    marker.motion = cell.motion * Eigen::Vector2d(std::cos(direction), std::sin(direction));
+    const int side = static_cast<int>(std::ceil(2 * (radius + cell.motion / 2 + 7)));
+    marker.q = Eigen::Vector2d(side / 2. + uniform(rng), side / 2. + uniform(rng));
+    if (cell.effect == MarkerEffect::kBlur) marker.blur *= 1.2;
+    if (cell.effect == MarkerEffect::kDefocus) marker.defocus = 1.4, marker.blur = 0.5;
+    if (cell.effect == MarkerEffect::kShade)
+      marker.shade = [radius, direction](const Eigen::Vector2d& d) {
+        return 1 + 0.1 / radius * (std::cos(direction) * d[0] + std::sin(direction) * d[1]);
+      };
+    const FineMarker fine(marker, side, side, cell.motion + cell.diameter > 25 ? 12 : 16);
+    const std::vector<double> centred = fine.Cover();
+    const double peak = *std::max_element(centred.begin(), centred.end());
+    const double contrast = 80, background = 80, amplitude = contrast / peak;
+    PixelNoise noise;
+    noise.read = contrast / cell.snr;
+    const Eigen::Vector2d along(std::cos(direction), std::sin(direction)), across(-along[1], along[0]);
+    MarkerFitOptions options;
+    options.motion = marker.motion;
+    options.noise = noise;
+    options.circle = cell.circle;
+    for (int k = 0; k < n / drawings; ++k) {
+      const int right = static_cast<int>(uniform(rng) * fine.fine()), down = static_cast<int>(uniform(rng) * fine.fine());
+      const Eigen::Vector2d q = marker.q + Eigen::Vector2d(right, down) / fine.fine();
+      std::vector<double> intensity = fine.Cover(right, down);
+      const Spot spot = SpotOf(intensity, side, amplitude, background, 0.5, &rng);
+      for (double& value : intensity) value = background + amplitude * value;
+      if (cell.effect == MarkerEffect::kGradient)
+        for (int i = 0; i < side * side; ++i)
+          intensity[i] += 0.2 * contrast / cell.diameter * along.dot(Eigen::Vector2d(i % side, i / side) - q);
+      if (cell.effect == MarkerEffect::kClutter)  // a bar behind the marker, two pixels off its outline
+        for (int i = 0; i < side * side; ++i)
+          if (along.dot(Eigen::Vector2d(i % side, i / side) - q) > radius + cell.motion / 2 + 2.5) intensity[i] += 0.7 * contrast;
+      const GrayImage image = Expose(intensity, side, noise, &rng);
+      const auto start = std::chrono::steady_clock::now();
+      const auto fit = FitMarker(image, spot, options);
+      tally.seconds += std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+      ++tally.n;
+      if (!fit) {
+        ++tally.failed;
+        continue;
+      }
+      tally.flagged += (fit->flags & (kHidden | kRough)) != 0;
+      MarkerFit truth;
+      truth.q = q;
+      truth.major = marker.major, truth.minor = marker.minor, truth.angle = marker.angle;
+      truth.amplitude = amplitude, truth.background = background, truth.blur = marker.blur;
+      const Eigen::Matrix2d bound = PositionBound(truth, options);
+      const Eigen::Vector2d error = fit->q - q;
+      tally.sum_along += error.dot(along), tally.sum_across += error.dot(across);
+      tally.square_along += std::pow(error.dot(along), 2), tally.square_across += std::pow(error.dot(across), 2);
+      tally.bound_along += along.dot(bound * along), tally.bound_across += across.dot(bound * across);
+      const double nees = error.dot(fit->cov.inverse() * error);
+      tally.sum_nees += nees;
+      tally.within_95 += nees <= 5.991464547;
+      tally.sum_bound += error.dot(bound.inverse() * error);
+      for (int axis = 0; axis < 2; ++axis)
+        ++tally.bins[std::min(9, static_cast<int>(10 * (fit->q[axis] - std::floor(fit->q[axis]))))];
+    }
+  }
+  return tally;
+}
+
+}  // namespace impactlab::test

@@ -1,0 +1,449 @@
+#include "tracking/marker_fit.h"
+
+#include <Eigen/Eigenvalues>
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <limits>
+#include <numbers>
+
+#include "tracking/marker_solve.h"
+
+namespace impactlab {
+
+namespace {
+
+using namespace internal;
+using std::numbers::pi;
+
+constexpr int kSectors = 16;           // of the outline, for what is hidden
+constexpr int kFewestSectors = 6;      // that must be seen
+constexpr double kClutter = 4;         // residual outside of the marker that belongs to something else [standard deviations]
+constexpr double kClutterPart = 0.4;   // of the pixels outside that may be clutter
+constexpr double kNoMisfit = 0.02;     // misfit over the height of the marker that is left to the covariance
+constexpr double kRoughMisfit = 0.12;  // beyond which the model says nothing
+constexpr double kFormKnown = 0.15;    // standard deviation of the form over the radius above which a circle is fitted
+constexpr double kSignificant = 4;     // amplitude over its standard deviation, everything else known
+
+MarkerPatch TakePatch(const GrayImage& image, const Window& wanted) {
+  MarkerPatch patch;
+  patch.window = {std::max(wanted.left, 0), std::max(wanted.top, 0), std::min(wanted.right, image.width - 1),
+                  std::min(wanted.bottom, image.height - 1)};
+  patch.width = std::max(0, patch.window.right - patch.window.left + 1);
+  patch.height = std::max(0, patch.window.bottom - patch.window.top + 1);
+  if (patch.width == 0 || patch.height == 0) patch.width = patch.height = 0;
+  patch.origin = 0.5 * Eigen::Vector2d(patch.window.left + patch.window.right, patch.window.top + patch.window.bottom);
+  patch.values.reserve(static_cast<std::size_t>(patch.width) * patch.height);
+  for (int y = 0; y < patch.height; ++y)
+    for (int x = 0; x < patch.width; ++x)
+      patch.values.push_back(std::min<double>(image.At(patch.window.left + x, patch.window.top + y), 254));
+  patch.used.assign(patch.values.size(), 1);
+  return patch;
+}
+
+Window Grown(double left, double top, double right, double bottom, const MarkerFitOptions& options) {
+  const double margin = std::clamp(options.margin, 0., 1000.);
+  const auto whole = [](double value) { return static_cast<int>(std::clamp(value, -1e6, 1e6)); };
+  Window window{whole(std::floor(left - margin)), whole(std::floor(top - margin)), whole(std::ceil(right + margin)),
+                whole(std::ceil(bottom + margin))};
+  if (options.limit) {
+    window.left = std::max(window.left, options.limit->left);
+    window.top = std::max(window.top, options.limit->top);
+    window.right = std::min(window.right, options.limit->right);
+    window.bottom = std::min(window.bottom, options.limit->bottom);
+  }
+  return window;
+}
+
+// The form whose area would have these second moments, the motion taken off.
+Eigen::Vector3d StartForm(const Spot& spot, const MarkerFitOptions& options) {
+  Eigen::Matrix2d spread = spot.spread - Eigen::Matrix2d::Identity() / 12;
+  if (!(spread.trace() > 0)) {
+    const double area = std::max({spot.area, 0.5 * (spot.right - spot.left + 1) * (spot.bottom - spot.top + 1), 1.});
+    spread = Eigen::Matrix2d::Identity() * area / (4 * pi);
+  }
+  const double length = options.motion.norm();
+  if (options.shape == MarkerShape::kDisc && length > 0.5) {
+    // Along the motion the outline tells little about the disc: as wide as it is across.
+    const Eigen::Vector2d across = Eigen::Vector2d(-options.motion[1], options.motion[0]) / length;
+    const double radius = std::max(0.5, 2 * std::sqrt(std::max(0., across.dot(spread * across))));
+    return {radius, radius, 0};
+  }
+  spread -= options.motion * options.motion.transpose() / 12;
+  Eigen::SelfAdjointEigenSolver<Eigen::Matrix2d> eigen;
+  eigen.computeDirect(spread);
+  const double factor = options.shape == MarkerShape::kDisc ? 4 : 3;  // moment of an ellipse a^2 / 4, of a rectangle a^2 / 3
+  const double major = std::sqrt(std::max(0.25, factor * eigen.eigenvalues()[1]));
+  const double minor = std::sqrt(std::max({0.25, 0.01 * major * major, factor * eigen.eigenvalues()[0]}));
+  const Eigen::Vector2d direction = eigen.eigenvectors().col(1);
+  return FormOf(options.shape, {major, minor, std::atan2(direction[1], direction[0])});
+}
+
+MarkerProblem ProblemOf(const MarkerFitOptions& options, bool circle) {
+  MarkerProblem problem;
+  problem.shape = options.shape;
+  problem.circle = circle && options.shape == MarkerShape::kDisc;
+  problem.by_blur = options.fit_blur;
+  problem.motion = options.motion;
+  problem.blur = options.blur;
+  problem.noise = options.noise;
+  return problem;
+}
+
+MarkerVector StartOf(const MarkerPatch& patch, const Spot& spot, const MarkerFitOptions& options) {
+  MarkerOutline outline;
+  outline.shape = options.shape;
+  outline.form = StartForm(spot, options);
+  const FormAxes axes = AxesOf(outline);
+  // Which way it differs from what is around it: the spot tells only how much.
+  double sum = 0, weight = 0;
+  for (std::size_t i = 0; i < patch.values.size(); ++i) {
+    const Eigen::Vector2d d = patch.Place(static_cast<int>(i)) - spot.q;
+    const double near = std::exp(-d.squaredNorm() / (0.5 * axes.minor * axes.minor + 0.5));
+    sum += near * (patch.values[i] - spot.background);
+    weight += near;
+  }
+  const double height = weight > 1e-12 ? sum / weight : 0;
+  const double swept = 1 + options.motion.norm() / (axes.major + axes.minor);
+  double amplitude = spot.flux > 0 ? spot.flux / outline.Area() : spot.peak;
+  amplitude = std::clamp(amplitude, std::abs(height), 3 * swept * std::max(spot.peak, std::abs(height)) + 1);
+  MarkerVector p = MarkerVector::Zero();
+  p.head<2>() = spot.q;
+  p[kAmplitude] = height < 0 ? -amplitude : amplitude;
+  p[kLevel] = spot.background;
+  p.segment<3>(kForm0) = outline.form;
+  p[kBlur] = options.blur;
+  return p;
+}
+
+MarkerVector AsCircle(MarkerVector p) {
+  p[kForm0] = std::sqrt(std::max(0.01, std::abs(p[kForm0] * p[kForm1] - p[kForm2] * p[kForm2])));
+  p[kForm1] = p[kForm0];
+  p[kForm2] = 0;
+  return p;
+}
+
+// What is known before looking: the marker is where and about as large as the spot says. Too weak to be felt where pixels tell anything.
+void SetPrior(const MarkerVector& start, MarkerProblem* problem) {
+  const FormAxes axes = AxesOf(problem->Outline(start));
+  problem->prior_mean = start;
+  MarkerVector& sd = problem->prior_sd;
+  sd[kCentreX] = sd[kCentreY] = 2 * axes.major + 2;
+  sd[kAmplitude] = 2 * std::abs(start[kAmplitude]) + 10;
+  sd[kLevel] = 200;
+  sd[kSlopeX] = sd[kSlopeY] = 50;
+  sd[kForm0] = 0.5 * axes.major + 0.5;
+  sd[kForm1] = problem->shape == MarkerShape::kStripe ? 0.5 * axes.minor + 0.5 : sd[kForm0];
+  sd[kForm2] = problem->shape == MarkerShape::kStripe ? 1 : sd[kForm0];
+  sd[kBlur] = 0.5 * problem->blur + 0.1;
+  sd[kShadeX] = sd[kShadeY] = 0.5 / (axes.major + 0.5);
+  problem->prior_mean[kShadeX] = problem->prior_mean[kShadeY] = 0;
+}
+
+struct Attempt {
+  MarkerProblem problem;
+  MarkerSolution solution;
+  double Excess() const { return solution.chi_square / std::max(1, solution.dof(problem)); }  // 1 where the model fits
+  double Limit() const { return 1 + 4 * std::sqrt(2. / std::max(1, solution.dof(problem))); }
+  bool Fits() const { return solution.dof(problem) > 0 && Excess() < Limit(); }
+};
+
+// A fit to one spot, with what may be wrong with it.
+class SpotFit {
+ public:
+  SpotFit(const GrayImage& image, const Spot& spot, const MarkerFitOptions& options)
+      : image_(image), spot_(spot), options_(options), flags_(spot.flags) {
+    patch_ = TakePatch(image, Grown(spot.left, spot.top, spot.right, spot.bottom, options));
+  }
+
+  std::optional<MarkerFit> Run() {
+    if (patch_.values.size() < 12 || !spot_.q.allFinite()) return std::nullopt;
+    start_ = StartOf(patch_, spot_, options_);
+    if (!start_.allFinite()) return std::nullopt;
+    Attempt best = Fit(options_.circle, start_);
+    if (!best.solution.converged || !Plausible(best)) {
+      if (options_.shape == MarkerShape::kDisc && !best.problem.circle) best = Fit(true, start_);
+      if (!best.solution.converged || !Plausible(best)) return std::nullopt;
+    }
+    if (!best.Fits()) Explain(&best);
+    return Report(best);
+  }
+
+ private:
+  // Of an ellipse whose form the pixels do not tell the circle.
+  Attempt Fit(bool circle, const MarkerVector& start, bool shaded = false) {
+    Attempt attempt;
+    attempt.problem = ProblemOf(options_, circle);
+    attempt.problem.shaded = shaded;
+    const MarkerVector from = attempt.problem.circle ? AsCircle(start) : start;
+    SetPrior(attempt.problem.circle ? AsCircle(start_) : start_, &attempt.problem);
+    attempt.solution = solver_.Solve(patch_, attempt.problem, from);
+    if (attempt.problem.circle) {
+      attempt.solution.p[kForm1] = attempt.solution.p[kForm0];
+      attempt.solution.p[kForm2] = 0;
+    }
+    if (options_.shape != MarkerShape::kDisc || attempt.problem.circle || shaded) return attempt;
+    const MarkerMatrix cov = attempt.solution.Covariance(attempt.problem);
+    const double radius = (attempt.solution.p[kForm0] + attempt.solution.p[kForm1]) / 2;
+    // Of the difference of the axes, both ways: their mean trades with the amplitude and is no matter of form.
+    const double difference = (cov(kForm0, kForm0) + cov(kForm1, kForm1) - 2 * cov(kForm0, kForm1)) / 4;
+    if (attempt.solution.converged && std::sqrt(std::max(difference, cov(kForm2, kForm2))) < kFormKnown * radius) return attempt;
+    return Fit(true, from);
+  }
+
+  // A marker, of a size and at a place that have to do with the spot.
+  bool Plausible(const Attempt& attempt) const {
+    const MarkerVector& p = attempt.solution.p;
+    const FormAxes axes = AxesOf(attempt.problem.Outline(p)), before = AxesOf(attempt.problem.Outline(start_));
+    const double reach = before.major + 2 + options_.motion.norm() / 2;
+    return p.allFinite() && attempt.solution.dof(attempt.problem) >= 3 && (p.head<2>() - spot_.q).norm() < reach &&
+           axes.major < 3 * before.major + 3 &&
+           std::abs(p[kAmplitude]) * std::sqrt(attempt.solution.information(kAmplitude, kAmplitude)) > kSignificant;
+  }
+
+  double Height() const {  // of the cover of the last evaluation
+    double most = 0;
+    for (std::size_t i = 0; i < patch_.values.size(); ++i) most = std::max(most, solver_.cover(static_cast<int>(i)));
+    return most;
+  }
+  // Root of the mean square by which the model is wrong, over the height of the marker. After the last evaluation.
+  double Misfit(const Attempt& attempt) const {
+    double variance = 0;
+    int n = 0;
+    for (std::size_t i = 0; i < patch_.values.size(); ++i)
+      if (patch_.used[i]) variance += solver_.variance(static_cast<int>(i)), ++n;
+    const double height = Height() * std::abs(attempt.solution.p[kAmplitude]);
+    return std::sqrt(std::max(0., attempt.Excess() - 1) * variance / std::max(1, n)) / std::max(height, 1e-9);
+  }
+
+  // Looks for the reason of a bad fit, the harmless ones first.
+  void Explain(Attempt* best) {
+    Rerun(best);
+    for (int pass = 0; pass < 3 && LeaveClutterOut(); ++pass) {
+      Attempt again = Fit(best->problem.circle, best->solution.p);
+      if (!again.solution.converged || !Plausible(again)) break;
+      *best = again;
+      if (best->Fits()) return;
+    }
+    Rerun(best);
+    if (Misfit(*best) < kNoMisfit) return;
+    if (options_.shape == MarkerShape::kDisc) {
+      Attempt shaded = Fit(best->problem.circle, best->solution.p, true);
+      if (shaded.solution.converged && Plausible(shaded) && shaded.Excess() - 1 < 0.5 * (best->Excess() - 1)) {
+        *best = shaded;
+        if (best->Fits() || Misfit(*best) < kNoMisfit) return;
+      }
+    }
+    LookForHidden(best);
+    Rerun(best);
+    if (!best->Fits() && Misfit(*best) > kRoughMisfit) flags_ |= kRough;
+  }
+
+  void Rerun(Attempt* attempt) {
+    const bool converged = attempt->solution.converged;
+    attempt->solution = solver_.Look(patch_, attempt->problem, attempt->solution.p);
+    attempt->solution.converged = converged;
+  }
+
+  // True where pixels outside of the marker were found that belong to something else, and were left out with their neighbours.
+  bool LeaveClutterOut() {
+    std::vector<std::uint8_t> used = patch_.used;
+    int outside = 0, left_out = 0, fresh = 0;
+    const auto clear = [&](int x, int y) { return solver_.cover(y * patch_.width + x) < 0.02; };
+    for (int y = 0; y < patch_.height; ++y)
+      for (int x = 0; x < patch_.width; ++x) {
+        const int i = y * patch_.width + x;
+        if (!clear(x, y)) continue;
+        ++outside;
+        if (!patch_.used[i] || std::abs(solver_.residual(i)) < kClutter) continue;
+        ++fresh;
+        for (int v = std::max(0, y - 1); v <= std::min(patch_.height - 1, y + 1); ++v)
+          for (int u = std::max(0, x - 1); u <= std::min(patch_.width - 1, x + 1); ++u)
+            if (clear(u, v)) used[v * patch_.width + u] = 0;
+      }
+    for (std::size_t i = 0; i < used.size(); ++i) left_out += !used[i];
+    if (fresh == 0 || left_out > kClutterPart * outside) return false;
+    patch_.used = used;
+    return true;
+  }
+
+  static int SectorOf(const Eigen::Vector2d& d) {
+    return static_cast<int>(std::floor((std::atan2(d[1], d[0]) / (2 * pi) + 1) * kSectors)) % kSectors;
+  }
+
+  // Mean squared residual in the sectors about the centre, where the marker is or would be.
+  std::array<double, kSectors> SectorMisfit(const MarkerVector& p, const std::vector<std::uint8_t>& usable) const {
+    std::array<double, kSectors> sum{}, n{};
+    for (std::size_t i = 0; i < patch_.values.size(); ++i) {
+      if (!usable[i] || solver_.cover(static_cast<int>(i)) < 0.02) continue;
+      const int sector = SectorOf(patch_.Place(static_cast<int>(i)) - p.head<2>());
+      sum[sector] += std::pow(solver_.residual(static_cast<int>(i)), 2);
+      n[sector] += 1;
+    }
+    for (int k = 0; k < kSectors; ++k) sum[k] = n[k] > 0 ? sum[k] / n[k] : 0;
+    return sum;
+  }
+
+  // Tries which part of the outline may be covered: a fit to each two thirds of it, the best one taken as the truth about the rest.
+  void LookForHidden(Attempt* best) {
+    const std::vector<std::uint8_t> usable = patch_.used;
+    const auto use = [&](const Eigen::Vector2d& centre, const auto& hidden) {
+      for (std::size_t i = 0; i < usable.size(); ++i)
+        patch_.used[i] = usable[i] && !hidden(SectorOf(patch_.Place(static_cast<int>(i)) - centre));
+    };
+    constexpr int kTries = 8, kWide = 6;  // hidden sectors of a try: 135 degrees
+    std::optional<Attempt> found;
+    for (int t = 0; t < kTries; ++t) {
+      use(best->solution.p.head<2>(), [&](int sector) { return (sector - 2 * t + kSectors) % kSectors < kWide; });
+      Attempt attempt = Fit(best->problem.circle, best->solution.p);
+      if (!attempt.solution.converged || !Plausible(attempt)) continue;
+      if (!found || attempt.Excess() < found->Excess()) found = attempt;
+    }
+    bool accepted = false;
+    std::vector<std::uint8_t> accepted_pixels;
+    for (int pass = 0; found && pass < 3; ++pass) {
+      patch_.used = usable;
+      Attempt judge = *found;
+      Rerun(&judge);
+      const auto misfit = SectorMisfit(judge.solution.p, usable);
+      std::array<double, kSectors> sorted = misfit;
+      std::nth_element(sorted.begin(), sorted.begin() + kSectors / 3, sorted.end());
+      const double limit = 2.5 * std::max(1., sorted[kSectors / 3]);
+      std::array<bool, kSectors> hidden{};
+      for (int k = 0; k < kSectors; ++k)
+        if (misfit[k] > limit) hidden[k] = hidden[(k + 1) % kSectors] = hidden[(k + kSectors - 1) % kSectors] = true;
+      const int n_hidden = static_cast<int>(std::count(hidden.begin(), hidden.end(), true));
+      if (n_hidden == 0 || kSectors - n_hidden < kFewestSectors) break;
+      use(judge.solution.p.head<2>(), [&](int sector) { return hidden[sector]; });
+      Attempt again = Fit(best->problem.circle, judge.solution.p);
+      if (!again.solution.converged || !Plausible(again)) break;
+      found = again;
+      if (found->Excess() - 1 < 0.5 * (best->Excess() - 1)) {
+        accepted = true;
+        accepted_pixels = patch_.used;
+      }
+    }
+    if (!accepted || !(found->Excess() - 1 < 0.5 * (best->Excess() - 1))) {
+      patch_.used = usable;
+      return;
+    }
+    patch_.used = accepted_pixels;
+    *best = *found;
+    flags_ |= kHidden;
+  }
+
+  MarkerFit Report(const Attempt& attempt) {
+    const MarkerVector& p = attempt.solution.p;
+    const MarkerOutline outline = attempt.problem.Outline(p);
+    const FormAxes axes = AxesOf(outline);
+    MarkerFit fit;
+    fit.q = p.head<2>();
+    fit.major = axes.major, fit.minor = axes.minor, fit.angle = axes.angle;
+    fit.amplitude = p[kAmplitude];
+    fit.background = p[kLevel] + p.segment<2>(kSlopeX).dot(fit.q - patch_.origin);
+    fit.blur = outline.blur;
+    fit.chi_square = attempt.solution.chi_square;
+    fit.dof = attempt.solution.dof(attempt.problem);
+    fit.cov = attempt.solution.Covariance(attempt.problem).topLeftCorner<2, 2>();
+    if (!attempt.Fits()) fit.cov *= attempt.Excess();
+    if (options_.shape == MarkerShape::kStripe && !options_.stripe_ends) {
+      const Eigen::Vector2d along(std::cos(axes.angle), std::sin(axes.angle));
+      fit.cov += along * along.transpose() * (axes.major * axes.major / 3);
+    }
+    flags_ |= Flags(attempt);
+    if (flags_ & kRough) {
+      const Eigen::Vector2d apart = fit.q - spot_.q;
+      fit.cov += spot_.cov + apart * apart.transpose();
+      fit.q = spot_.q;
+    }
+    fit.flags = flags_;
+    return fit;
+  }
+
+  std::uint32_t Flags(const Attempt& attempt) const {
+    std::uint32_t flags = 0;
+    const MarkerVector& p = attempt.solution.p;
+    double height = 0, noise = 0, n = 0;
+    for (std::size_t i = 0; i < patch_.values.size(); ++i) {
+      const double cover = solver_.cover(static_cast<int>(i)), value = patch_.values[i];
+      height = std::max(height, cover);
+      if (cover > 0.3 && (p[kAmplitude] > 0 ? value >= 254 : value <= 0)) flags |= kSaturated;
+      if (cover < 0.02 && patch_.used[i]) noise += solver_.variance(static_cast<int>(i)), n += 1;
+    }
+    if (n > 0 && std::abs(p[kAmplitude]) * height < 5 * std::sqrt(noise / n)) flags |= kFaint;
+    if (options_.motion.norm() > 1) flags |= kBlurred;
+    const Eigen::Vector2d half = attempt.problem.Outline(p).HalfBox();
+    if (p[0] - half[0] < -0.5 || p[1] - half[1] < -0.5 || p[0] + half[0] > image_.width - 0.5 || p[1] + half[1] > image_.height - 0.5)
+      flags |= kCut;
+    return flags;
+  }
+
+  const GrayImage& image_;
+  const Spot& spot_;
+  const MarkerFitOptions& options_;
+  MarkerPatch patch_;
+  MarkerSolver& solver_ = Solver();
+  MarkerVector start_;
+  std::uint32_t flags_;
+
+  static MarkerSolver& Solver() {  // of the thread: its storage is used again for every marker
+    static thread_local MarkerSolver solver;
+    return solver;
+  }
+};
+
+MarkerOutline OutlineOf(const MarkerFit& truth, const MarkerFitOptions& options) {
+  return {options.shape, truth.q, FormOf(options.shape, {truth.major, truth.minor, truth.angle}),
+          truth.blur > 0 ? truth.blur : options.blur, options.motion};
+}
+
+}  // namespace
+
+std::optional<MarkerFit> FitMarker(const GrayImage& image, const Spot& spot, const MarkerFitOptions& options) {
+  return SpotFit(image, spot, options).Run();
+}
+
+Eigen::Matrix2d PositionBound(const MarkerFit& truth, const MarkerFitOptions& options) {
+  const MarkerOutline outline = OutlineOf(truth, options);
+  const Eigen::Vector2d half = outline.HalfBox();
+  const Window window = Grown(truth.q[0] - half[0], truth.q[1] - half[1], truth.q[0] + half[0], truth.q[1] + half[1], options);
+  MarkerCover cover;
+  cover.Evaluate(outline, window);
+  const int width = window.right - window.left + 1, height = window.bottom - window.top + 1;
+  Eigen::Matrix<double, 7, 7> information = Eigen::Matrix<double, 7, 7>::Zero();
+  for (int i = 0; i < width * height; ++i) {
+    const double* c = cover.pixel(i);
+    Eigen::Matrix<double, 7, 1> j;
+    for (int k = 0; k < 5; ++k) j[k] = truth.amplitude * c[k];
+    j[5] = c[CoverChannel::kCover];
+    j[6] = 1;
+    if (options.circle && options.shape == MarkerShape::kDisc) {
+      j[2] += j[3];
+      j[3] = j[4] = 0;
+    }
+    const double intensity = truth.background + truth.amplitude * c[CoverChannel::kCover];
+    information += j * j.transpose() / options.noise.Variance(std::max(0., intensity));
+  }
+  // Pseudo-inverse: of a disc smaller than the blur size and amplitude cannot be told apart, which is nothing to its position.
+  const Eigen::Matrix<double, 7, 1> scale = information.diagonal().cwiseMax(1e-300).cwiseSqrt().cwiseInverse();
+  const Eigen::SelfAdjointEigenSolver<Eigen::Matrix<double, 7, 7>> eigen(scale.asDiagonal() * information * scale.asDiagonal());
+  Eigen::Matrix2d bound = Eigen::Matrix2d::Zero();
+  for (int k = 0; k < 7; ++k) {
+    if (eigen.eigenvalues()[k] < 1e-12) continue;
+    const Eigen::Vector2d v = scale.head<2>().cwiseProduct(eigen.eigenvectors().col(k).head<2>());
+    bound += v * v.transpose() / eigen.eigenvalues()[k];
+  }
+  return bound;
+}
+
+std::vector<double> ModelImage(const MarkerFit& truth, const MarkerFitOptions& options, const Window& window) {
+  MarkerCover cover;
+  cover.Evaluate(OutlineOf(truth, options), window);
+  const int width = std::max(0, window.right - window.left + 1), height = std::max(0, window.bottom - window.top + 1);
+  std::vector<double> image(static_cast<std::size_t>(width) * height);
+  for (std::size_t i = 0; i < image.size(); ++i)
+    image[i] = truth.background + truth.amplitude * cover.pixel(static_cast<int>(i))[CoverChannel::kCover];
+  return image;
+}
+
+}  // namespace impactlab
