@@ -69,6 +69,8 @@ class VideoFile {
   // To the key frame at or before a stamp. False where the container cannot.
   bool SeekTo(std::int64_t stamp);
 
+  const AVFormatContext& format() const { return *format_; }
+
   std::string name;
   AVStream* stream = nullptr;
   const AVCodec* decoder = nullptr;
