@@ -28,15 +28,16 @@ struct CameraTrackOptions {
   MarkerShape shape = MarkerShape::kDisc;
   double exposure = 0;  // [s]; 0: not known: the blur of the motion is not modelled
   double blur = 0;      // of the lens, standard deviation [px]; 0: from the markers
-  // What stands still is taken away before markers are searched (two passes over the file): for cluttered scenes in which no marker rests for
-  // half of the recording.
+  // What stands still is taken away before markers are searched (two passes over the file): for cluttered scenes in which no marker rests
+  // for half of the recording.
   bool subtract_background = false;
   std::vector<std::string> names;       // of the markers
   std::vector<Eigen::Vector3d> layout;  // p_BM [m]; empty where not known
   std::vector<MarkerHint> hints;
   bool tags = false;  // square tags with identities in place of spots
   TagOptions tag;
-  std::vector<std::pair<int, std::string>> tag_names;  // id and marker; corners are NAME.1 ... NAME.4; empty: all tags, named tag_ID
+  std::vector<std::pair<int, std::string>> tag_names;  // id and name of every tag
+  bool tag_corners = false;                            // the markers are the corners NAME.1 ... NAME.4 of every tag, else its centre NAME
   long long first = 0, last = -1;                      // frames used; -1: to the end
   int brightness_bands = 8;                            // of the series for the flash; 0: none is measured
   // Called after every frame; may throw to stop.
@@ -52,13 +53,13 @@ struct CameraTrackResult {
   BrightnessSeries brightness;
   VideoInfo info;
   long long frames = 0, damaged = 0;
-  std::vector<double> stamps;    // of row 0 of every frame used, on the common clock [s]
-  std::vector<long long> index;  // its number in the file
-  std::string broke;             // why the file ended early; empty where it did not
-  double blur = 0;               // of the lens as used [px]
-  PixelNoise noise;              // median over the frames
-  double threshold = 0;          // median [grey levels]
-  long long spots = 0;           // in all frames
+  std::vector<double> stamps;        // of row 0 of every frame used, on the common clock [s]
+  std::vector<long long> index;      // its number in the file
+  std::string broke;                 // why the file ended early; empty where it did not
+  double blur = 0;                   // of the lens as used [px]
+  PixelNoise noise;                  // median over the frames
+  double threshold = 0;              // median [grey levels]
+  long long spots = 0;               // in all frames
   long long refined = 0, rough = 0;  // points with the edge model; points where it did not fit
   double seconds = 0, decoding = 0;  // wall time; time the decoder worked [s]
   std::vector<std::string> notes;

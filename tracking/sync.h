@@ -20,6 +20,8 @@ struct BrightnessSeries {
   int height = 0;                          // [px]
   double exposure = 0;                     // [s]; 0: not known
 };
+// The next frame, where frames pass by anyway; the caller sets t_line and exposure.
+void AddFrame(const Frame& frame, int bands, BrightnessSeries* series);
 BrightnessSeries MeasureBrightness(const FrameSource& source, double exposure, int bands = 8, long long max_frames = 0);
 
 struct Instant {

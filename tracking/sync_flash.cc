@@ -278,6 +278,24 @@ std::vector<Instant> FlashFinder::Find() const {
 
 }  // namespace
 
+void AddFrame(const Frame& frame, int bands, BrightnessSeries* series) {
+  const GrayImage& image = frame.image;
+  series->height = image.height;
+  const int n = std::min(bands, image.height);
+  std::vector<double> means;
+  for (int b = 0; b < n; ++b) {
+    const int y0 = static_cast<int>(static_cast<long long>(b) * image.height / n);
+    const int y1 = static_cast<int>(static_cast<long long>(b + 1) * image.height / n);
+    std::uint64_t sum = 0;
+    const std::uint8_t* p = image.pixels.data() + static_cast<std::size_t>(y0) * image.width;
+    const std::size_t count = static_cast<std::size_t>(y1 - y0) * image.width;
+    for (std::size_t i = 0; i < count; ++i) sum += p[i];
+    means.push_back(static_cast<double>(sum) / static_cast<double>(count));
+  }
+  series->t.push_back(frame.t);
+  series->bands.push_back(std::move(means));
+}
+
 BrightnessSeries MeasureBrightness(const FrameSource& source, double exposure, int bands, long long max_frames) {
   if (!(exposure >= 0) || !std::isfinite(exposure)) throw ConfigError("exposure_s: it must not be negative");
   if (bands < 1) throw ConfigError("bands: at least one is needed");
@@ -286,23 +304,7 @@ BrightnessSeries MeasureBrightness(const FrameSource& source, double exposure, i
   series.t_line = source.t_line;
   series.exposure = exposure;
   Frame frame;
-  while ((max_frames <= 0 || static_cast<long long>(series.t.size()) < max_frames) && reader.Next(&frame)) {
-    const GrayImage& image = frame.image;
-    series.height = image.height;
-    const int n = std::min(bands, image.height);
-    std::vector<double> means;
-    for (int b = 0; b < n; ++b) {
-      const int y0 = static_cast<int>(static_cast<long long>(b) * image.height / n);
-      const int y1 = static_cast<int>(static_cast<long long>(b + 1) * image.height / n);
-      std::uint64_t sum = 0;
-      const std::uint8_t* p = image.pixels.data() + static_cast<std::size_t>(y0) * image.width;
-      const std::size_t count = static_cast<std::size_t>(y1 - y0) * image.width;
-      for (std::size_t i = 0; i < count; ++i) sum += p[i];
-      means.push_back(static_cast<double>(sum) / static_cast<double>(count));
-    }
-    series.t.push_back(frame.t);
-    series.bands.push_back(std::move(means));
-  }
+  while ((max_frames <= 0 || static_cast<long long>(series.t.size()) < max_frames) && reader.Next(&frame)) AddFrame(frame, bands, &series);
   return series;
 }
 
