@@ -1,5 +1,6 @@
 #include "tracking/tracker.h"
 
+#include <Eigen/LU>
 #include <algorithm>
 #include <cmath>
 #include <limits>
