@@ -36,6 +36,17 @@ struct CalibrateArguments {
   std::string command;               // command line, for run.yaml
 };
 
+struct TrackArguments {
+  std::filesystem::path file;
+  std::filesystem::path out = "tracks";
+  std::filesystem::path overlay;  // videos named after it, one for each recording and camera; empty: none
+  int threads = 0;
+  bool sheets = true;
+  bool report = true;
+  bool quiet = false;
+  std::string command;  // command line, for run.yaml
+};
+
 // A camera file of another program, or a rig.yaml, into other formats.
 struct ConvertArguments {
   std::filesystem::path file;
@@ -67,6 +78,7 @@ int PredictCommand(const StageArguments& arguments);
 int ValidateCommand(const StageArguments& arguments);
 int SolveCommand(const std::filesystem::path& cases, const std::filesystem::path& out);
 int ConvertCommand(const ConvertArguments& arguments);
+int TrackCommand(const TrackArguments& arguments);
 int CalibrateCommand(const CalibrateArguments& arguments);
 int BoardCommand(const BoardArguments& arguments);
 int SynthCommand(const std::filesystem::path& scene, const std::filesystem::path& out);

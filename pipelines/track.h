@@ -102,6 +102,7 @@ struct TrackRunOptions {
   int threads = 0;                // 0: one a core
   bool quiet = false;             // no progress
   std::filesystem::path overlay;  // video per recording and camera, named after this one; empty: none
+  std::size_t shown = 6;          // recordings whose tracks are kept for the page
   bool sheets = true;             // a picture of the frames about the first impact, per recording and camera
   std::string command;            // for run.yaml
 };
@@ -111,6 +112,7 @@ struct TrackRun {
   std::vector<RecordingSummary> recordings;
   double seconds = 0;
   long long points = 0;
+  std::vector<MarkerTracks> shown;  // of the first recordings that gave any
 };
 
 // All recordings, in parallel; writes tracks.csv, tracking.json, run.yaml and the pictures to `folder` as results come in. DataError when

@@ -1,0 +1,330 @@
+#include "pipelines/track.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <thread>
+
+#include "data/atomic_file.h"
+#include "data/error.h"
+#include "data/progress.h"
+#include "data/provenance.h"
+#include "data/text.h"
+#include "pipelines/interrupt.h"
+#include "pipelines/parallel.h"
+#include "tracking/overlay.h"
+
+namespace impactlab {
+namespace {
+
+bool IsPicture(const std::filesystem::path& path) {
+  std::string extension = path.extension().string();
+  std::transform(extension.begin(), extension.end(), extension.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  constexpr const char* kPictures[] = {".png", ".jpg", ".jpeg", ".tif", ".tiff", ".bmp", ".pgm", ".ppm", ".webp", ".jp2"};
+  return std::any_of(std::begin(kPictures), std::end(kPictures), [&](const char* one) { return extension == one; });
+}
+
+double Median(std::vector<double> values) {
+  if (values.empty()) return 0;
+  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
+  std::nth_element(values.begin(), middle, values.end());
+  return *middle;
+}
+
+double MedianRate(const std::vector<double>& stamps) {
+  std::vector<double> steps;
+  for (std::size_t k = 1; k < stamps.size(); ++k) steps.push_back(stamps[k] - stamps[k - 1]);
+  const double step = Median(std::move(steps));
+  return step > 0 ? 1 / step : 0;
+}
+
+FrameSource SourceOf(const TrackedCamera& camera, const std::vector<std::filesystem::path>& files) {
+  FrameSource source = camera.source;
+  if (files.size() == 1 && !IsPicture(files.front())) {
+    source.video = files.front();
+  } else {
+    source.images = files;
+  }
+  return source;
+}
+
+void Apply(const CameraClock& clock, CameraTrackResult* camera, FrameSource* source) {
+  for (TrackPoint& point : camera->points) {
+    point.t = clock.shift + clock.rate * point.t;
+    point.smooth_v /= clock.rate;
+  }
+  for (double& t : camera->stamps) t = clock.shift + clock.rate * t;
+  source->t_shift = clock.shift + clock.rate * source->t_shift;
+  source->clock_rate *= clock.rate;
+}
+
+// Brings the cameras that saw the same flashes onto the clock of the first of them.
+void SynchroniseCameras(const TrackPlan& plan, std::vector<CameraTrackResult>* cameras, RecordingTracks* out) {
+  out->summary.clocks.resize(cameras->size());
+  for (std::size_t c = 0; c < cameras->size(); ++c) out->summary.clocks[c].usable = plan.sync != SyncMethod::kFlash;
+  if (plan.sync != SyncMethod::kFlash) return;
+  std::vector<std::vector<Instant>> flashes;
+  for (const CameraTrackResult& camera : *cameras) flashes.push_back(FindFlashes(camera.brightness));
+  const auto first = std::find_if(flashes.begin(), flashes.end(), [](const auto& f) { return !f.empty(); });
+  if (first == flashes.end()) {
+    out->summary.notes.emplace_back(
+        "no camera saw a flash: every camera keeps its own clock, and points of different cameras must not be combined");
+    return;
+  }
+  for (std::size_t c = 0; c < cameras->size(); ++c) {
+    CameraClock& clock = out->summary.clocks[c];
+    if (static_cast<std::ptrdiff_t>(c) == first - flashes.begin()) {
+      clock.usable = clock.rate_known = true;
+      clock.reason = "the common clock";
+      continue;
+    }
+    clock = Synchronise(*first, flashes[c]);
+    if (clock.usable) {
+      Apply(clock, &(*cameras)[c], &out->sources[c]);
+    } else {
+      out->summary.notes.push_back(
+          fmt::format("camera {} could not be brought onto the common clock: {}", plan.cameras[c].name, clock.reason));
+    }
+  }
+}
+
+// One list of markers for all cameras: the names first, then what has none. A camera in which every name has its track needs no others.
+void Merge(const TrackPlan& plan, const std::vector<CameraTrackResult>& cameras, bool keep_unnamed, MarkerTracks* tracks) {
+  tracks->markers = plan.track.names;
+  const int n_names = static_cast<int>(plan.track.names.size());
+  for (std::size_t c = 0; c < cameras.size(); ++c) {
+    const bool keep = keep_unnamed || !cameras[c].labels.complete;
+    std::map<int, int> place;
+    for (TrackPoint point : cameras[c].points) {
+      point.camera = static_cast<int>(c);
+      if (point.marker >= n_names) {
+        if (!keep) continue;
+        const auto [at, fresh] = place.try_emplace(point.marker, static_cast<int>(tracks->markers.size()));
+        if (fresh)
+          tracks->markers.push_back(fmt::format("{}.{}", plan.cameras[c].name, cameras[c].markers[static_cast<std::size_t>(point.marker)]));
+        point.marker = at->second;
+      }
+      tracks->points.push_back(point);
+    }
+  }
+  Sort(tracks);
+}
+
+void DecideIdentity(const TrackPlan& plan, RecordingTracks* out) {
+  RecordingSummary& s = out->summary;
+  s.identity_tried = true;
+  IdentityResult result = ResolveIdentity(out->tracks, *plan.rig, plan.track.layout, plan.identity);
+  s.identity_usable = result.usable;
+  s.identity_reason = result.reason;
+  s.ray_rms = result.ray_rms;
+  s.layout_rms = result.layout_rms;
+  s.log_odds = result.log_odds;
+  s.changes = result.changes;
+  s.notes.insert(s.notes.end(), result.notes.begin(), result.notes.end());
+  if (result.usable) {
+    result.tracks.recording = out->tracks.recording;
+    out->tracks = std::move(result.tracks);
+  }
+}
+
+std::vector<MarkerSummary> Summarise(const MarkerTracks& tracks) {
+  std::vector<MarkerSummary> out;
+  std::vector<double> sds;
+  long long gap = 0;
+  const auto close = [&] {
+    if (!out.empty()) out.back().sd = Median(std::move(sds));
+    sds.clear();
+    gap = 0;
+  };
+  for (const TrackPoint& point : tracks.points) {
+    const std::string& camera = tracks.cameras[static_cast<std::size_t>(point.camera)];
+    const std::string& marker = tracks.markers[static_cast<std::size_t>(point.marker)];
+    if (out.empty() || out.back().camera != camera || out.back().marker != marker) {
+      close();
+      out.push_back({.camera = camera, .marker = marker, .first = point.frame});
+    }
+    MarkerSummary& m = out.back();
+    m.last = point.frame;
+    if ((point.flags & kPredicted) != 0) {
+      ++m.predicted;
+      m.gaps += gap++ == 0;
+      m.longest_gap = std::max(m.longest_gap, gap);
+      continue;
+    }
+    gap = 0;
+    ++m.measured;
+    constexpr std::uint32_t kImage = kSaturated | kTouching | kHidden | kCut | kFaint | kRough | kOutlier;
+    m.rough += (point.flags & kRough) != 0;
+    m.flagged += (point.flags & kImage) != 0;
+    const double half = 0.5 * (point.cov(0, 0) + point.cov(1, 1));
+    const double split = std::hypot(0.5 * (point.cov(0, 0) - point.cov(1, 1)), point.cov(0, 1));
+    sds.push_back(std::sqrt(std::max(0.0, half + split)));
+  }
+  close();
+  return out;
+}
+
+RecordingSummary::Camera SummaryOf(const std::string& name, const CameraTrackResult& r) {
+  RecordingSummary::Camera s;
+  s.name = name;
+  s.info = r.info;
+  s.frames = r.frames;
+  s.damaged = r.damaged;
+  s.rate = MedianRate(r.stamps);
+  s.broke = r.broke;
+  s.blur = r.blur;
+  s.noise = r.noise.read;
+  s.threshold = r.threshold;
+  s.spots_per_frame = r.frames > 0 ? static_cast<double>(r.spots) / static_cast<double>(r.frames) : 0;
+  s.innovations = r.innovations;
+  s.seconds = r.seconds;
+  s.decoding = r.decoding;
+  return s;
+}
+
+std::filesystem::path WithSuffix(const std::filesystem::path& path, const std::string& suffix) {
+  return path.parent_path() / (path.stem().string() + "_" + suffix + path.extension().string());
+}
+
+void WritePictures(const std::filesystem::path& folder, const TrackRunOptions& options, RecordingTracks* done) {
+  for (std::size_t c = 0; c < done->sources.size(); ++c) {
+    const FrameSource& source = done->sources[c];
+    if (source.video.empty() && source.images.empty()) continue;
+    if (!done->summary.cameras[c].failure.empty()) continue;
+    const std::string name = done->summary.name + "_" + done->tracks.cameras[c];
+    const int camera = static_cast<int>(c);
+    try {
+      if (options.sheets) WriteContactSheet(folder / "sheets" / (name + ".png"), source, done->tracks, camera);
+      if (!options.overlay.empty()) WriteOverlay(WithSuffix(options.overlay, name), source, done->tracks, camera);
+    } catch (const DataError& error) {
+      // A file that breaks in the middle has been reported already.
+      if (done->summary.cameras[c].broke.empty()) done->summary.notes.push_back(error.what());
+    }
+  }
+}
+
+}  // namespace
+
+RecordingTracks TrackRecording(const TrackPlan& plan, std::size_t recording, const std::vector<Correction>& corrections, int threads) {
+  const TrackedRecording& input = plan.recordings.at(recording);
+  RecordingTracks out;
+  RecordingSummary& s = out.summary;
+  s.name = out.tracks.recording = input.name;
+  const std::size_t n = plan.cameras.size();
+  s.cameras.resize(n);
+  out.sources.resize(n);
+  std::vector<CameraTrackResult> cameras(n);
+  for (const TrackedCamera& camera : plan.cameras) out.tracks.cameras.push_back(camera.name);
+  ForEachIndex(n, threads, [&](std::size_t c) {
+    s.cameras[c].name = plan.cameras[c].name;
+    if (input.files[c].empty()) {
+      s.cameras[c].failure = "no file";
+      return;
+    }
+    out.sources[c] = SourceOf(plan.cameras[c], input.files[c]);
+    CameraTrackOptions options = plan.track;
+    options.exposure = plan.cameras[c].exposure;
+    options.hints.clear();
+    for (const auto& [camera, hint] : plan.hints)
+      if (camera == static_cast<int>(c)) options.hints.push_back(hint);
+    options.brightness_bands = plan.sync == SyncMethod::kFlash ? 8 : 0;
+    options.progress = [](long long) { CheckInterrupt(); };
+    try {
+      cameras[c] = TrackCamera(out.sources[c], options);
+      s.cameras[c] = SummaryOf(plan.cameras[c].name, cameras[c]);
+      if (cameras[c].frames == 0)
+        s.cameras[c].failure = cameras[c].broke.empty() ? "no frame in the range that was asked for" : cameras[c].broke;
+    } catch (const DataError& error) {
+      s.cameras[c].failure = error.what();
+    }
+  });
+  for (std::size_t c = 0; c < n; ++c) {
+    for (const std::vector<std::string>* notes : {&cameras[c].notes, &cameras[c].labels.notes})
+      for (const std::string& note : *notes) s.notes.push_back(fmt::format("camera {}: {}", plan.cameras[c].name, note));
+  }
+  const auto tracked = std::count_if(cameras.begin(), cameras.end(), [](const CameraTrackResult& r) { return !r.points.empty(); });
+  if (tracked == 0) {
+    for (const RecordingSummary::Camera& camera : s.cameras) {
+      if (!camera.failure.empty() && s.failure.empty()) s.failure = fmt::format("camera {}: {}", camera.name, camera.failure);
+    }
+    if (s.failure.empty()) s.failure = "no marker was found in any camera; look at the thresholds with --sheets, or try look: dark";
+    return out;
+  }
+  SynchroniseCameras(plan, &cameras, &out);
+  const bool joint = plan.rig && tracked > 1;
+  Merge(plan, cameras, joint, &out.tracks);
+  if (joint) DecideIdentity(plan, &out);
+  const auto time = [&](int camera, long long frame, double y) {
+    const CameraTrackResult& r = cameras[static_cast<std::size_t>(camera)];
+    const auto at = std::lower_bound(r.index.begin(), r.index.end(), frame);
+    if (at == r.index.end() || *at != frame) return std::nan("");
+    // Points that are added have a column of their own; only a rolling shutter that was turned by 90 degrees would ask for it.
+    Frame moment;
+    moment.t = r.stamps[static_cast<std::size_t>(at - r.index.begin())];
+    return RowTime(out.sources[static_cast<std::size_t>(camera)], r.info, moment, 0, y);
+  };
+  s.corrections = ApplyCorrections(corrections, plan.corrections.string(), time, &out.tracks);
+  s.markers = Summarise(out.tracks);
+  return out;
+}
+
+TrackRun RunTracking(const TrackPlan& plan, const std::filesystem::path& folder, const TrackRunOptions& options) {
+  const auto start = std::chrono::steady_clock::now();
+  TrackRun run;
+  run.plan = plan;
+  const std::size_t n = plan.recordings.size();
+  run.recordings.resize(n);
+  const std::vector<Correction> corrections = plan.corrections.empty() ? std::vector<Correction>{} : ReadCorrections(plan.corrections);
+  TracksWriter writer(folder / "tracks.csv");
+  // Recordings are written in their order, whichever is done first.
+  std::mutex guard;
+  std::map<std::size_t, MarkerTracks> waiting;
+  std::size_t next = 0;
+  const int cores = options.threads > 0 ? options.threads : static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
+  const int inner = std::max(1, cores / static_cast<int>(std::max<std::size_t>(1, n)));
+  ProgressOptions shown;
+  shown.enabled = !options.quiet;
+  Progress progress("tracking", static_cast<std::int64_t>(n), "recordings", shown);
+  ForEachIndex(n, options.threads, [&](std::size_t i) {
+    CheckInterrupt();
+    RecordingTracks done = TrackRecording(plan, i, corrections, inner);
+    if (done.summary.failure.empty()) WritePictures(folder, options, &done);
+    const std::lock_guard lock(guard);
+    run.recordings[i] = std::move(done.summary);
+    waiting.emplace(i, std::move(done.tracks));
+    for (auto at = waiting.find(next); at != waiting.end(); at = waiting.find(++next)) {
+      run.points += static_cast<long long>(at->second.points.size());
+      writer.Write(at->second);
+      if (run.shown.size() < options.shown && !at->second.points.empty()) run.shown.push_back(std::move(at->second));
+      waiting.erase(at);
+    }
+    progress.Advance();
+  });
+  progress.Finish();
+  if (run.points == 0)
+    throw DataError(
+        fmt::format("{}: no marker was tracked in {} recordings; first: {}", plan.path.string(), n, run.recordings.front().failure));
+  run.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  writer.Commit();
+  WriteFile(folder / "tracking.json", ToJson(run));
+  std::vector<std::filesystem::path> inputs = {plan.path};
+  if (plan.rig) inputs.push_back(plan.rig_file);
+  if (!plan.corrections.empty()) inputs.push_back(plan.corrections);
+  for (const TrackedRecording& recording : plan.recordings)
+    for (const auto& files : recording.files) inputs.insert(inputs.end(), files.begin(), files.end());
+  std::erase_if(inputs, [](const std::filesystem::path& path) {
+    std::error_code absent;
+    return !std::filesystem::is_regular_file(path, absent);
+  });
+  Provenance provenance = CollectProvenance(0, options.command);
+  AddReadable(inputs, &provenance);
+  WriteFile(folder / "run.yaml", ToYaml(plan) + ToYaml(provenance));
+  return run;
+}
+
+}  // namespace impactlab
