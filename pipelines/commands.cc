@@ -17,6 +17,7 @@
 #include "pipelines/solve_io.h"
 #include "pipelines/synth.h"
 #include "pipelines/synth_rig.h"
+#include "pipelines/synth_video.h"
 #include "pipelines/tables.h"
 
 #ifndef IMPACTLAB_PLOT_LIBRARY
@@ -224,6 +225,13 @@ int SynthCommand(const std::filesystem::path& scene, const std::filesystem::path
     const int pictures = SynthesiseRig(out, LoadRigScene(scene));
     fmt::print("{} pictures of a board written to {}; next: impactlab calibrate {}\n", pictures, out.string(),
                (out / "calibration.yaml").string());
+    return kDone;
+  }
+  if (IsVideoScene(scene)) {
+    const VideoScene video = LoadVideoScene(scene);
+    const long long frames = SynthesiseVideo(out, video);
+    fmt::print("{} frames of {} drops written to {}; next: impactlab track {}\n", frames, video.motion.drops, out.string(),
+               (out / "tracking.yaml").string());
     return kDone;
   }
   const SynthOptions options = LoadScene(scene);

@@ -9,6 +9,7 @@
 #include "pipelines/config_yaml.h"
 #include "pipelines/event_columns.h"
 #include "pipelines/synth.h"
+#include "pipelines/synth_motion.h"
 
 namespace impactlab {
 namespace {
@@ -25,11 +26,12 @@ struct Field {
   const char* key;
   double SynthOptions::*value;
   Range allowed;
+  bool recorder = false;  // of poses, not of the motion
 };
 
 std::vector<Field> Fields() {
   const Range share = Closed(0, 1);
-  return {{"frame_rate_Hz", &SynthOptions::frame_rate, Closed(1, 1e6)},
+  return {{"frame_rate_Hz", &SynthOptions::frame_rate, Closed(1, 1e6), true},
           {"height_min_m", &SynthOptions::height_min, Positive()},
           {"height_max_m", &SynthOptions::height_max, Closed(1e-6, 1000)},
           {"speed_tangential_m_per_s", &SynthOptions::speed_tangential, Closed(0, 1000)},
@@ -42,10 +44,10 @@ std::vector<Field> Fields() {
           {"sd_mu", &SynthOptions::sd_mu, NonNegative()},
           {"sd_e", &SynthOptions::sd_e, NonNegative()},
           {"wild_share", &SynthOptions::wild_share, share},
-          {"noise_position_m", &SynthOptions::noise_position, NonNegative()},
-          {"noise_angle_rad", &SynthOptions::noise_angle, NonNegative()},
-          {"noise_dof", &SynthOptions::noise_dof, NonNegative()},
-          {"lost_frame_share", &SynthOptions::lost_frame_share, share},
+          {"noise_position_m", &SynthOptions::noise_position, NonNegative(), true},
+          {"noise_angle_rad", &SynthOptions::noise_angle, NonNegative(), true},
+          {"noise_dof", &SynthOptions::noise_dof, NonNegative(), true},
+          {"lost_frame_share", &SynthOptions::lost_frame_share, share, true},
           {"double_strike_share", &SynthOptions::double_strike_share, share}};
 }
 
@@ -105,46 +107,56 @@ void WriteRecording(const std::filesystem::path& path, const PoseRecording& reco
 
 }  // namespace
 
-SynthOptions LoadScene(const std::filesystem::path& path) {
-  const YamlNode root = LoadYaml(path);
+SynthOptions internal::ParseMotion(const YamlNode& root, bool planar, bool poses) {
   SynthOptions o;
-  root.Choice("schema", {kSchema});
-  const bool planar = root.Choice("kind", {"planar_poses", "spatial_poses"}) == "planar_poses";
-  o.body = internal::ParseBody(root.Map("body"), planar);
-  o.floor = internal::ParseFloor(root, planar);
-  o.flight = internal::ParseFlight(root, planar);
+  o.body = ParseBody(root.Map("body"), planar);
+  o.floor = ParseFloor(root, planar);
+  o.flight = ParseFlight(root, planar);
   o.model = ParseModel(root.Map("model"));
   o.drops = static_cast<int>(root.Integer("drops", o.drops, Closed(1, 1e6)));
   o.max_impacts = static_cast<int>(root.Integer("max_impacts", o.max_impacts, Closed(1, 1e4)));
-  for (const Field& field : Fields()) o.*field.value = root.Number(field.key, o.*field.value, field.allowed);
+  for (const Field& field : Fields())
+    if (poses || !field.recorder) o.*field.value = root.Number(field.key, o.*field.value, field.allowed);
   if (o.height_max < o.height_min) {
     throw root.Fault(root.Has("height_max_m") ? "height_max_m" : "height_min_m",
                      FormatNumber(root.Has("height_max_m") ? o.height_max : o.height_min),
                      root.Has("height_max_m") ? fmt::format("at least height_min_m, {}", FormatNumber(o.height_min))
                                               : fmt::format("at most height_max_m, {}", FormatNumber(o.height_max)));
   }
+  o.seed = static_cast<std::uint64_t>(root.Integer("seed", static_cast<std::int64_t>(o.seed), NonNegative()));
+  return o;
+}
+
+SynthOptions LoadScene(const std::filesystem::path& path) {
+  const YamlNode root = LoadYaml(path);
+  root.Choice("schema", {kSchema});
+  const bool planar = root.Choice("kind", {"planar_poses", "spatial_poses"}) == "planar_poses";
+  SynthOptions o = internal::ParseMotion(root, planar, true);
   if (o.noise_dof > 0 && o.noise_dof <= 2) {
     throw root.Fault("noise_dof", FormatNumber(o.noise_dof),
                      "0 (Gaussian) or a number above 2, below which there is no standard deviation");
   }
   o.error = internal::ParseCorrection(root, "error", planar);
-  o.seed = static_cast<std::uint64_t>(root.Integer("seed", static_cast<std::int64_t>(o.seed), NonNegative()));
   root.Finish();
   return o;
 }
 
-void WriteSynth(const std::filesystem::path& folder, const SynthOptions& options, const SynthSet& set) {
-  for (const PoseRecording& recording : set.recordings) WriteRecording(folder / (recording.name + ".csv"), recording);
+void internal::WriteTruth(const std::filesystem::path& path, const SynthTruth& truth) {
   std::vector<std::string> columns = internal::EventColumns();
   for (const char* name : {"law", "e", "mu_k", "mu_s", "double_strike"}) columns.emplace_back(name);
-  CsvWriter truth(folder / "truth.csv", columns);
-  for (std::size_t k = 0; k < set.truth.events.size(); ++k) {
-    internal::WriteEventCells(truth, set.truth.events[k]);
-    const ImpactModel& model = set.truth.models[k];
-    truth.Text(LawName(model.law)).Number(model.e).Number(model.mu_k).Number(model.mu_s).Integer(set.truth.double_strike[k] ? 1 : 0);
-    truth.EndRow();
+  CsvWriter out(path, columns);
+  for (std::size_t k = 0; k < truth.events.size(); ++k) {
+    internal::WriteEventCells(out, truth.events[k]);
+    const ImpactModel& model = truth.models[k];
+    out.Text(LawName(model.law)).Number(model.e).Number(model.mu_k).Number(model.mu_s).Integer(truth.double_strike[k] ? 1 : 0);
+    out.EndRow();
   }
-  truth.Commit();
+  out.Commit();
+}
+
+void WriteSynth(const std::filesystem::path& folder, const SynthOptions& options, const SynthSet& set) {
+  for (const PoseRecording& recording : set.recordings) WriteRecording(folder / (recording.name + ".csv"), recording);
+  internal::WriteTruth(folder / "truth.csv", set.truth);
   WriteFile(folder / "experiment.yaml", ExperimentYaml(options));
   WriteFile(folder / "scene.yaml", SceneYaml(options));
 }

@@ -6,6 +6,7 @@
 // Coulomb friction (Moreau, in Nonsmooth Mechanics and Applications, 1988; contacts relaxed one by one), until it takes off again or rests.
 
 #include <Eigen/Core>
+#include <filesystem>
 #include <random>
 #include <vector>
 
@@ -15,8 +16,10 @@
 #include "impact/solve.h"
 
 namespace impactlab {
+class YamlNode;
 struct SynthOptions;
-}
+struct SynthTruth;
+}  // namespace impactlab
 
 namespace impactlab::internal {
 
@@ -96,6 +99,11 @@ DropMotion SimulateDrop(const Body& body, const Plane& floor, const MotionRules&
 
 // The motion of a drop (from 1) of a scene, release and impacts drawn as `Synthesise` does. ConfigError.
 DropMotion DrawMotion(const SynthOptions& options, int drop);
+
+// Body, floor, law, releases and seed of a scene file. `poses`: the keys of the recorder of poses too.
+SynthOptions ParseMotion(const YamlNode& root, bool planar, bool poses);
+// truth.csv: events and their models.
+void WriteTruth(const std::filesystem::path& path, const SynthTruth& truth);
 
 Eigen::Isometry3d PoseAt(const DropMotion& motion, const Body& body, const FlightOptions& flight, double t);
 

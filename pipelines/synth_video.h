@@ -68,6 +68,7 @@ struct VideoScene {
   bool images = false;         // PNG sequences in place of videos
   std::optional<Board> board;  // footage of it for the calibration
   TourOptions tour;
+  bool footage_video = false;  // of the board: one clip a camera in place of pictures
   std::uint64_t seed = 1;
 };
 
@@ -99,8 +100,9 @@ struct DrawnFrame {
 };
 void DrawDrop(const VideoScene& scene, int drop, const std::function<void(const DrawnFrame&)>& take);
 
-// Writes drop_0001_CAMERA.mp4 ..., calibration footage, rig.yaml (truth_rig.yaml), tracking.yaml (what somebody would write who has the
-// recordings), truth_tracks.csv, truth_motion.csv and truth.csv. OutputError; returns the number of frames.
+// Writes drop_0001_CAMERA.mp4 ... (FFV1 and MJPEG: .mkv; pictures: folders drop_0001_CAMERA), rig.yaml (the true one), tracking.yaml (what
+// somebody would write who has the recordings), truth_tracks.csv, truth_motion.csv and truth.csv, and calibration/ with footage of the
+// board as `SynthesiseRig` lays it out. OutputError; returns the number of frames.
 long long SynthesiseVideo(const std::filesystem::path& folder, const VideoScene& scene, int threads = 0);
 
 }  // namespace impactlab

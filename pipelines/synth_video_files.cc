@@ -1,0 +1,284 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <memory>
+#include <set>
+
+#include "calibration/render.h"
+#include "data/atomic_file.h"
+#include "data/error.h"
+#include "data/glob.h"
+#include "data/progress.h"
+#include "data/table.h"
+#include "data/text.h"
+#include "data/yaml.h"
+#include "pipelines/calibrate.h"
+#include "pipelines/config_yaml.h"
+#include "pipelines/interrupt.h"
+#include "pipelines/parallel.h"
+#include "pipelines/synth_motion.h"
+#include "pipelines/synth_rig.h"
+#include "pipelines/synth_video.h"
+#include "pipelines/synth_video_draw.h"
+#include "tracking/video.h"
+
+namespace impactlab {
+namespace {
+
+using internal::YamlLine;
+using internal::YamlWord;
+
+constexpr int kHold = 3;             // frames of a clip of the board that show it at one place
+constexpr double kFootageRate = 30;  // [1/s]
+
+std::string DropName(int drop) { return fmt::format("drop_{:04}", drop); }
+
+std::string Extension(const VideoScene& scene) {
+  using Codec = VideoWriterOptions::Codec;
+  return scene.video.codec == Codec::kFfv1 || scene.video.codec == Codec::kMjpeg ? ".mkv" : ".mp4";
+}
+
+// Name of the recording of a camera: a file, or a folder of pictures.
+std::string FileName(const VideoScene& scene, int drop, std::size_t camera) {
+  return fmt::format("{}_{}{}", DropName(drop), scene.rig.cameras[camera].name, scene.images ? "" : Extension(scene));
+}
+
+// The picture as a sensor saw it that was turned, so that turning it clockwise sets it upright again.
+GrayImage TurnedBack(const GrayImage& image, int rotation_deg) {
+  if (rotation_deg == 0) return image;
+  const bool sideways = rotation_deg != 180;
+  GrayImage out{sideways ? image.height : image.width, sideways ? image.width : image.height, {}};
+  out.pixels.resize(image.pixels.size());
+  for (int y = 0; y < image.height; ++y)
+    for (int x = 0; x < image.width; ++x) {
+      const std::uint8_t value = image.At(x, y);
+      if (rotation_deg == 90) out.At(y, image.width - 1 - x) = value;
+      if (rotation_deg == 180) out.At(image.width - 1 - x, image.height - 1 - y) = value;
+      if (rotation_deg == 270) out.At(image.height - 1 - y, x) = value;
+    }
+  return out;
+}
+
+// One recording of one camera: frames as they are made go to a video, or to numbered pictures with a table of their stamps.
+class Recorder {
+ public:
+  Recorder(const std::filesystem::path& path, const VideoScene& scene, std::size_t camera)
+      : path_(path), rotation_deg_(scene.cameras[camera].rotation_deg) {
+    const Camera& lens = scene.rig.cameras[camera].camera;
+    const bool sideways = rotation_deg_ == 90 || rotation_deg_ == 270;
+    VideoWriterOptions options = scene.video;
+    options.rotation_deg = rotation_deg_;
+    if (scene.images)
+      stamps_ = std::make_unique<CsvWriter>(path / "stamps.csv", std::vector<std::string>{"t_s"}, false);
+    else
+      video_ = std::make_unique<VideoWriter>(path, sideways ? lens.height : lens.width, sideways ? lens.width : lens.height, options);
+  }
+  void Write(const DrawnFrame& frame) {
+    if (video_) {
+      video_->Write(TurnedBack(frame.image, rotation_deg_), frame.stamp);
+      return;
+    }
+    WritePng(path_ / fmt::format("{:06}.png", frame.frame), frame.image);
+    stamps_->Row({frame.stamp});
+  }
+  void Finish() {
+    if (video_) video_->Finish();
+    if (stamps_) stamps_->Commit();
+  }
+
+ private:
+  std::filesystem::path path_;
+  int rotation_deg_ = 0;
+  std::unique_ptr<VideoWriter> video_;
+  std::unique_ptr<CsvWriter> stamps_;
+};
+
+// What somebody would write who has the recordings, the rig and the drawing of the body.
+std::string TrackingYaml(const VideoScene& scene) {
+  const std::size_t n = scene.rig.cameras.size();
+  std::string out =
+      YamlWord(0, "schema", "impactlab.tracking/1") + YamlWord(0, "name", YamlQuote(scene.name)) + YamlWord(0, "rig", "rig.yaml");
+  out += "cameras:\n";
+  for (std::size_t c = 0; c < n; ++c) {
+    const SceneCamera& camera = scene.cameras[c];
+    out += "  - " + YamlWord(0, "name", YamlQuote(scene.rig.cameras[c].name)) + YamlLine(2, "exposure_s", camera.exposure);
+    if (camera.t_line != 0) out += YamlLine(2, "t_line_s", camera.t_line);
+    if (scene.images) out += YamlLine(2, "rate_Hz", camera.frame_rate);
+  }
+  std::string names, places;
+  bool bright = true;
+  for (const SceneMarker& m : scene.markers) {
+    names += (names.empty() ? "" : ", ") + YamlQuote(m.name);
+    places += fmt::format("    - [{}, {}, {}]\n", FormatNumber(m.p_BM.x()), FormatNumber(m.p_BM.y()), FormatNumber(m.p_BM.z()));
+    bright = bright && m.brightness > scene.body_brightness;
+  }
+  out +=
+      "markers:\n" + YamlWord(1, "look", bright ? "bright" : "dark") + YamlWord(1, "names", "[" + names + "]") + "  layout_m:\n" + places;
+  out += "recordings:\n";
+  for (int drop = 1; drop <= scene.motion.drops; ++drop) {
+    std::string files;
+    for (std::size_t c = 0; c < n; ++c)
+      files += fmt::format("{}{}: {}", c == 0 ? "" : ", ", YamlQuote(scene.rig.cameras[c].name), YamlQuote(FileName(scene, drop, c)));
+    out += fmt::format("  - {{name: {}, files: {{{}}}}}\n", DropName(drop), files);
+  }
+  if (scene.flash) return out + "synchronise: {method: flash}\n";
+  bool common = true;
+  std::vector<double> shifts, rates;
+  const SceneCamera& clock = scene.cameras[0];
+  for (const SceneCamera& camera : scene.cameras) {
+    shifts.push_back((camera.t_offset - clock.t_offset) / clock.clock_rate);
+    rates.push_back(camera.clock_rate / clock.clock_rate);
+    common = common && shifts.back() == 0 && rates.back() == 1;
+  }
+  if (common) return out + "synchronise: {method: none}\n";
+  return out + "synchronise:\n" + YamlWord(1, "method", "given") + YamlLine(1, "shift_s", shifts) + YamlLine(1, "clock_rate", rates);
+}
+
+// Files of other recordings would be taken for this scene's.
+void RefuseStrangers(const std::filesystem::path& folder, const VideoScene& scene) {
+  std::set<std::string> ours;
+  for (int drop = 1; drop <= scene.motion.drops; ++drop)
+    for (std::size_t c = 0; c < scene.rig.cameras.size(); ++c) ours.insert(FileName(scene, drop, c));
+  std::error_code absent;
+  for (const auto& entry : std::filesystem::directory_iterator(folder, absent)) {
+    const std::string name = entry.path().filename().string();
+    if (MatchesGlob("drop_[0-9][0-9][0-9][0-9]*", name) && !ours.contains(name))
+      throw OutputError(fmt::format("{}: '{}' would be mixed with the {} drops of this scene; name an empty folder", folder.string(), name,
+                                    scene.motion.drops));
+    // Pictures in a folder of ours may be those of a longer recording.
+    if (scene.images && ours.contains(name) && entry.is_directory())
+      for (const auto& picture : ExpandGlob("*.png", entry.path())) std::filesystem::remove(picture, absent);
+  }
+}
+
+void WriteTruthTracks(const std::filesystem::path& path, const VideoScene& scene, const std::vector<std::vector<TruthPoint>>& truth) {
+  CsvWriter out(path, {"recording", "camera", "marker", "frame", "t_s", "x_px", "y_px", "centroid_x_px", "centroid_y_px", "visible"});
+  for (const std::vector<TruthPoint>& recording : truth)
+    for (const TruthPoint& p : recording) {
+      out.Text(DropName(p.drop)).Text(scene.rig.cameras[static_cast<std::size_t>(p.camera)].name);
+      out.Text(scene.markers[static_cast<std::size_t>(p.marker)].name).Integer(p.frame).Number(p.t).Number(p.q.x()).Number(p.q.y());
+      out.Number(p.q_centroid.x()).Number(p.q_centroid.y()).Number(p.visible).EndRow();
+    }
+  out.Commit();
+}
+
+// Poses at the times of the first camera's row 0, from the release on.
+void WriteTruthMotion(const std::filesystem::path& path, const VideoScene& scene, const std::vector<internal::Film>& films) {
+  CsvWriter out(path, {"recording", "t_s", "x_m", "y_m", "z_m", "qw", "qx", "qy", "qz"});
+  const SceneCamera& camera = scene.cameras[0];
+  for (std::size_t i = 0; i < films.size(); ++i) {
+    Eigen::Quaterniond last = Eigen::Quaterniond::Identity();
+    for (long long k = 0;; ++k) {
+      const double t = camera.t_offset + camera.clock_rate * (static_cast<double>(k) / camera.frame_rate);
+      if (t > films[i].end) break;
+      if (t < films[i].release) continue;
+      const Eigen::Isometry3d X_WB = films[i].Pose(t);
+      Eigen::Quaterniond q(X_WB.linear());
+      if (q.dot(last) < 0) q.coeffs() = -q.coeffs();  // of the two quaternions of an attitude the one that follows on
+      last = q;
+      out.Text(DropName(static_cast<int>(i) + 1)).Number(t);
+      for (const double value : {X_WB.translation().x(), X_WB.translation().y(), X_WB.translation().z(), q.w(), q.x(), q.y(), q.z()})
+        out.Number(value);
+      out.EndRow();
+    }
+  }
+  out.Commit();
+}
+
+// Impacts on the common clock, where they happen in W.
+SynthTruth Impacts(const VideoScene& scene, const std::vector<internal::Film>& films) {
+  SynthOptions motion = scene.motion;
+  motion.frame_rate = scene.cameras[0].frame_rate;
+  motion.noise_position = motion.noise_angle = motion.lost_frame_share = 0;
+  SynthTruth truth = Synthesise(motion).truth;
+  for (ImpactEvent& event : truth.events) {
+    const internal::Film& film = films[static_cast<std::size_t>(std::stoi(event.recording.substr(5)) - 1)];
+    event.t = film.release + film.motion.strikes[static_cast<std::size_t>(event.impact)].t;
+    event.X_WB.translation() += film.shift;
+    event.p_WP += film.shift;
+    event.contact.X_WF.translation() += film.shift;
+  }
+  return truth;
+}
+
+RenderOptions FootageOptions(const VideoScene& scene, std::size_t camera) {
+  RenderOptions render;
+  const SceneCamera& settings = scene.cameras[camera];
+  render.blur = settings.blur;
+  render.noise_sd = std::sqrt(settings.noise * settings.noise + settings.noise_gain * 125);
+  return render;
+}
+
+// Clips of the board: every place is held for a few frames.
+void WriteFootage(const std::filesystem::path& folder, const VideoScene& scene, int threads, Progress* progress) {
+  const std::vector<Eigen::Isometry3d> tour = BoardTour(scene.rig, *scene.board, scene.tour, scene.seed);
+  std::string yaml = fmt::format("schema: impactlab.calibration/1\nname: {}\n{}cameras:\n", YamlQuote(scene.name), BoardYaml(*scene.board));
+  for (const RigCamera& item : scene.rig.cameras)
+    yaml += fmt::format("  - name: {0}\n    video: {1}\n    model: {2}\n", item.name, YamlQuote(item.name + ".mp4"),
+                        ToString(item.camera.model));
+  WriteFile(folder / "truth_rig.yaml", ToYaml(scene.rig));
+  WriteFile(folder / "calibration.yaml", yaml + "match: index\n");
+  ForEachIndex(scene.rig.cameras.size(), threads, [&](std::size_t c) {
+    const RigCamera& item = scene.rig.cameras[c];
+    VideoWriterOptions options = scene.video;
+    if (Extension(scene) != ".mp4" || scene.images) options.codec = VideoWriterOptions::Codec::kH264Lossless;
+    VideoWriter writer(folder / (item.name + ".mp4"), item.camera.width, item.camera.height, options);
+    RenderOptions render = FootageOptions(scene, c);
+    long long k = 0;
+    for (const Eigen::Isometry3d& X_WG : tour)
+      for (int hold = 0; hold < kHold; ++hold, ++k) {
+        CheckInterrupt();
+        render.seed = internal::Mix(internal::Mix(scene.seed, c), static_cast<std::uint64_t>(k));
+        writer.Write(RenderBoard(item.camera, item.X_WC.inverse() * X_WG, *scene.board, Eigen::Vector2d::Zero(), render),
+                     static_cast<double>(k) / kFootageRate);
+        progress->Advance();
+      }
+    writer.Finish();
+  });
+}
+
+}  // namespace
+
+long long SynthesiseVideo(const std::filesystem::path& folder, const VideoScene& scene, int threads) {
+  CheckVideoScene(scene);
+  RefuseStrangers(folder, scene);
+  // The folder and its writability first: nobody wants to hear of a full disk after a thousand frames.
+  WriteFile(folder / "rig.yaml", ToYaml(scene.rig));
+  WriteFile(folder / "tracking.yaml", TrackingYaml(scene));
+  const std::size_t n_cameras = scene.rig.cameras.size(), n_drops = static_cast<std::size_t>(scene.motion.drops);
+  std::vector<internal::Film> films(n_drops);
+  ForEachIndex(n_drops, threads, [&](std::size_t i) { films[i] = internal::MakeFilm(scene, static_cast<int>(i) + 1); });
+  internal::WriteTruth(folder / "truth.csv", Impacts(scene, films));
+  WriteTruthMotion(folder / "truth_motion.csv", scene, films);
+  if (scene.board && !scene.footage_video) {
+    RigScene board{scene.rig, *scene.board, Eigen::Vector2d::Zero(), scene.tour, FootageOptions(scene, 0), scene.seed};
+    SynthesiseRig(folder / "calibration", board);
+  }
+  if (scene.board && scene.footage_video) {
+    Progress progress("drawing the board", static_cast<std::int64_t>(n_cameras) * scene.tour.shots * kHold, "frames");
+    WriteFootage(folder / "calibration", scene, threads, &progress);
+  }
+  Progress progress("drawing", static_cast<std::int64_t>(n_drops * n_cameras), "recordings");
+  std::vector<std::vector<TruthPoint>> truth(n_drops * n_cameras);
+  std::vector<long long> frames(n_drops * n_cameras);
+  ForEachIndex(n_drops * n_cameras, threads, [&](std::size_t i) {
+    const std::size_t camera = i % n_cameras;
+    const int drop = static_cast<int>(i / n_cameras) + 1;
+    Recorder recorder(folder / FileName(scene, drop, camera), scene, camera);
+    internal::DrawCamera(scene, films[i / n_cameras], drop, static_cast<int>(camera), [&](const DrawnFrame& frame) {
+      CheckInterrupt();
+      recorder.Write(frame);
+      truth[i].insert(truth[i].end(), frame.truth.begin(), frame.truth.end());
+      ++frames[i];
+    });
+    recorder.Finish();
+    progress.Advance();
+  });
+  WriteTruthTracks(folder / "truth_tracks.csv", scene, truth);
+  long long total = 0;
+  for (const long long n : frames) total += n;
+  return total;
+}
+
+}  // namespace impactlab
