@@ -47,6 +47,17 @@ struct TrackArguments {
   std::string command;  // command line, for run.yaml
 };
 
+struct ImportArguments {
+  std::vector<std::filesystem::path> files;
+  std::filesystem::path out = "tracks.csv";
+  std::filesystem::path corrections;  // empty: none
+  std::string format;                 // of the files; empty: recognised
+  std::vector<std::string> cameras;   // names, in the order of the file's cameras
+  double rate = 0;                    // of files that count frames [1/s]
+  int height = 0;                     // of the pictures, for files that count rows from below [px]
+  double sd = 0.5;                    // of a point, where the file does not say [px]
+};
+
 // A camera file of another program, or a rig.yaml, into other formats.
 struct ConvertArguments {
   std::filesystem::path file;
@@ -79,6 +90,7 @@ int ValidateCommand(const StageArguments& arguments);
 int SolveCommand(const std::filesystem::path& cases, const std::filesystem::path& out);
 int ConvertCommand(const ConvertArguments& arguments);
 int TrackCommand(const TrackArguments& arguments);
+int ImportCommand(const ImportArguments& arguments);
 int CalibrateCommand(const CalibrateArguments& arguments);
 int BoardCommand(const BoardArguments& arguments);
 int SynthCommand(const std::filesystem::path& scene, const std::filesystem::path& out);
