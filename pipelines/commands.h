@@ -55,6 +55,7 @@ struct ImportArguments {
   std::vector<std::string> cameras;   // names, in the order of the file's cameras
   double rate = 0;                    // of files that count frames [1/s]
   int height = 0;                     // of the pictures, for files that count rows from below [px]
+  bool rows_from_top = false;         // DLTdv from version 7 on
   double sd = 0.5;                    // of a point, where the file does not say [px]
 };
 

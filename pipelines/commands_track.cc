@@ -47,6 +47,7 @@ int ImportCommand(const ImportArguments& arguments) {
   options.cameras = arguments.cameras;
   options.rate = arguments.rate;
   options.height = arguments.height;
+  options.rows_from_top = arguments.rows_from_top;
   options.sd = arguments.sd;
   const std::vector<Correction> corrections =
       arguments.corrections.empty() ? std::vector<Correction>{} : ReadCorrections(arguments.corrections);
