@@ -1,0 +1,450 @@
+// What was found in a recording, in words, with its cost.
+//
+// Costs are errors of e* = v_plus / v_minus of a central impact at 1 m/s (at e* = 1, where they are largest, unless said otherwise), both
+// speeds being slopes of least-squares lines over `kArc` of flight:
+//   lost frame, repeated frame, uneven stamps: the times that would be believed against the real ones (CostOfTimes). A step s of time in
+//   the
+//     middle of an arc T changes its slope by 1.5 s / T.
+//   wrong rate: speeds change alike and their ratio does not, but g does: CostOfRate.
+//   rolling shutter: a body that moves by u pixels a second along the rows' direction is seen at t + y t_line, its speed by 1 + u t_line
+//   too
+//     small or large; before and after have opposite signs: (1 + e) u t_line. The scale is not known here: 0.5 m are taken for the height
+//     of the picture.
+//   exposure that changes with the light: its middle moves by half of the change.
+
+#include "tracking/doctor.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "data/error.h"
+#include "data/statistics.h"
+#include "tracking/doctor_detail.h"
+
+namespace impactlab {
+namespace {
+
+using namespace internal;
+
+constexpr double kSceneHeight = 0.5;  // of the picture, where costs depend on the scale [m]
+
+Severity FromCost(double cost) { return cost >= 0.02 ? Severity::kFault : cost >= 0.002 ? Severity::kWarning : Severity::kNote; }
+
+std::string Numbers(const std::vector<long long>& list) {
+  std::string text;
+  constexpr std::size_t kShown = 6;
+  for (std::size_t k = 0; k < std::min(kShown, list.size()); ++k) text += fmt::format("{}{}", k > 0 ? ", " : "", list[k]);
+  if (list.size() > kShown) text += fmt::format(" and {} more", list.size() - kShown);
+  return text;
+}
+
+const char* Plural(std::size_t n, const char* one, const char* many) { return n == 1 ? one : many; }
+
+struct Examination {
+  Examination(const FrameSource& s, const DoctorOptions& o) : source(s), options(o) {}
+
+  const FrameSource& source;
+  const DoctorOptions& options;
+  TimeBaseReport report;
+  StreamFacts facts;
+  std::vector<double> t;       // as handed out
+  std::vector<double> sorted;  // in order
+  std::vector<long long> index;
+  std::vector<FrameMeasure> frames;
+  FrameMeter meter;
+  RepeatedFrames pictures;
+  Beat beat;
+  GrayImage first, last;
+  std::string broken;
+  bool more = false;
+
+  void Add(std::string code, Severity severity, double cost, std::string text, std::string advice = {}) {
+    report.findings.push_back({std::move(code), severity, std::move(text), std::move(advice), cost});
+  }
+  void Read();
+  void Stamps();
+  void Pictures();
+  void Rate();
+  void Evenness(const std::vector<double>& even_with_gaps);
+  void Repeats();
+  void Shutter();
+  void Brightness();
+  void Steadiness();
+  void Container();
+  void Conclude();
+};
+
+void Examination::Read() {
+  FrameReader reader(source);
+  report.name = Name(source);
+  report.info = reader.info();
+  if (!source.video.empty()) facts = ProbeStream(source.video);
+  Frame frame;
+  try {
+    while (reader.Next(&frame)) {
+      if (static_cast<long long>(t.size()) >= options.max_frames) {
+        more = true;
+        break;
+      }
+      t.push_back(frame.t);
+      index.push_back(frame.index);
+      frames.push_back(meter.Measure(frame.image));
+      if (first.pixels.empty()) first = frame.image;
+      last = frame.image;
+    }
+  } catch (const DataError& error) {
+    broken = error.what();
+    if (broken.starts_with(report.name + ": ")) broken.erase(0, report.name.size() + 2);
+  }
+  report.damaged = reader.damaged();
+  report.frames = static_cast<long long>(t.size());
+}
+
+void Examination::Stamps() {
+  sorted = t;
+  std::stable_sort(sorted.begin(), sorted.end());
+  std::vector<long long> back, same;
+  for (std::size_t k = 1; k < t.size(); ++k) {
+    if (t[k] < t[k - 1]) back.push_back(index[k]);
+    if (t[k] == t[k - 1]) same.push_back(index[k]);
+  }
+  report.first = sorted.front(), report.last = sorted.back();
+  if (!back.empty()) {
+    Add("out_of_order", Severity::kFault, CostOfTimes(sorted, t, kArc),
+        fmt::format("{} {} before the one that precedes {} in the file: {}", back.size(),
+                    Plural(back.size(), "frame is stamped", "frames are stamped"), Plural(back.size(), "it", "them"), Numbers(back)),
+        "frames or stamps were mixed up when the file was written: record or convert it again");
+  }
+  if (!same.empty()) {
+    Add("repeated_stamps", Severity::kFault, 0,
+        fmt::format("{} the stamp of the one before: {}", Plural(same.size(), "frame has", "frames have"), Numbers(same)),
+        "times must increase: give a table of stamps, or the file as the camera wrote it");
+  }
+  beat = FitBeat(sorted);
+  if (beat.step <= 0) return;
+  report.rate = 1 / beat.step;
+  report.jitter = beat.jitter;
+  std::vector<double> steps;
+  for (std::size_t k = 1; k < sorted.size(); ++k) steps.push_back(sorted[k] - sorted[k - 1]);
+  for (const double p : {0.0, 0.05, 0.25, 0.5, 0.75, 0.95, 1.0}) report.step_quantiles.push_back(Quantile(steps, p));
+  report.step_min = report.step_quantiles.front(), report.step_max = report.step_quantiles.back();
+
+  // Damaged frames are gaps of the stamps too, but not lost by the camera.
+  std::vector<double> even(sorted.size());
+  for (std::size_t k = 0; k < sorted.size(); ++k) even[k] = sorted[0] + beat.step * static_cast<double>(k);
+  long long missing = 0;
+  for (std::size_t k = 1; k < sorted.size(); ++k) {
+    const long long gap = beat.count[k] - beat.count[k - 1] - 1, skipped = index[k] > index[k - 1] ? index[k] - index[k - 1] - 1 : 0;
+    if (gap <= skipped) continue;
+    report.dropped.push_back(index[k - 1]);
+    missing += gap - skipped;
+  }
+  const bool wanders = beat.jitter > 0.25 * beat.step;  // no beat to miss frames of
+  if (wanders) report.dropped.clear();
+  if (!report.dropped.empty()) {
+    const double cost = CostOfTimes(sorted, even, kArc);
+    Add("dropped_frames", std::max(Severity::kWarning, FromCost(cost)), cost,
+        fmt::format("{} {} missing by the stamps, after {} {}", missing, missing == 1 ? "frame is" : "frames are",
+                    Plural(report.dropped.size(), "frame", "frames"), Numbers(report.dropped)),
+        "times are taken from the stamps, which show the gap: harmless unless it lies at an impact; never count frames in this file");
+  }
+  Evenness(beat.even);
+}
+
+// Jitter, drift and rounding of the stamps.
+void Examination::Evenness(const std::vector<double>& even) {
+  const double scale = source.rate > 0 || source.clock_rate != 1 ? 0 : DecimalTick(sorted);
+  const double tick =
+      std::max(facts.tick * (source.rate > 0 && report.info.nominal_rate > 0 ? report.info.nominal_rate / source.rate : 1), scale);
+  const bool rounded = tick > 0 && beat.residual_max <= 1.01 * tick;
+  if (rounded && beat.residual_sd > 2e-3 * beat.step) {
+    const double cost = CostOfTimes(even, sorted, kArc);
+    Add("coarse_stamps", FromCost(cost), cost,
+        fmt::format("stamps are rounded to {:.3g} ms, {:.0f} % of the time between frames; behind them is an even {:.4f} frames/s",
+                    1e3 * tick, 100 * tick / beat.step, 1 / beat.step),
+        "record into MP4 or MOV, or give a table of even stamps if the camera is known to run at a fixed rate");
+    return;
+  }
+  if (beat.residual_max <= 1e-3 * beat.step || (rounded && beat.residual_sd <= 2e-3 * beat.step)) return;
+  std::vector<double> believed(sorted.size());
+  for (std::size_t k = 0; k < sorted.size(); ++k) believed[k] = sorted[0] + beat.step * static_cast<double>(beat.count[k]);
+  const double cost = CostOfTimes(sorted, believed, kArc);
+  Add("variable_rate", FromCost(cost), cost,
+      fmt::format("the time between frames varies: {:.3f} to {:.3f} ms, half of it within {:.3f} to {:.3f} ms (median {:.3f} ms)",
+                  1e3 * report.step_min, 1e3 * report.step_max, 1e3 * report.step_quantiles[2], 1e3 * report.step_quantiles[4],
+                  1e3 * report.step_quantiles[3]),
+      "times are taken from the stamps, frame by frame; where the stamps come from the computer rather than the camera the pictures may be "
+      "more even than they: fix the rate in the camera");
+}
+
+void Examination::Rate() {
+  if (beat.step <= 0) return;
+  const double rate = report.rate;
+  if (source.rate > 0) {
+    if (facts.capture_rate > 0 && std::abs(facts.capture_rate / source.rate - 1) > 0.02) {
+      const double factor = facts.capture_rate / source.rate;
+      Add("rate_unlikely", Severity::kWarning, CostOfRate(factor, kArc),
+          fmt::format("the rate given is {:.4g} frames/s, but the file says that {:.4g} were recorded a second ({})", source.rate,
+                      facts.capture_rate, facts.capture_tag),
+          "check which is right: the tracks of a free fall must show g");
+    }
+    return;
+  }
+  if (facts.capture_rate > 0 && std::abs(facts.capture_rate / rate - 1) > 0.02) {
+    const double factor = facts.capture_rate / rate;
+    Add("rate_unlikely", Severity::kFault, CostOfRate(factor, kArc),
+        fmt::format("slow motion: stamped for playing at {:.4g} frames/s, recorded at {:.4g} ({}); all times are {:.4g} times too long",
+                    rate, facts.capture_rate, facts.capture_tag, factor),
+        fmt::format("give the true rate, rate_hz: {:.6g}, in the experiment file", facts.capture_rate));
+    return;
+  }
+  if (rate < 5 || rate > 5e6) {
+    Add("rate_unlikely", Severity::kWarning, 0, fmt::format("{:.4g} frames/s is no rate at which impacts are filmed", rate),
+        "give the true rate, rate_hz, in the experiment file");
+    return;
+  }
+  if (facts.capture_rate > 0) return;
+  for (const double playing : {24.0, 25.0, 30.0}) {
+    const bool near = std::abs(rate / playing - 1) < 1e-4 || std::abs(rate * 1.001 / playing - 1) < 1e-4;
+    if (!near || source.video.empty()) continue;
+    Add("playing_rate", Severity::kNote, 0,
+        fmt::format("{:.4g} frames/s is a rate for playing: if this was recorded faster (slow motion) the file does not show it", rate),
+        "give rate_hz in the experiment file if so; the tracks of a free fall must show g");
+  }
+  if (facts.counted) {
+    Add("counted_stamps", Severity::kNote, 0, "AVI holds a rate and no stamps: frames that the camera lost do not show in its times",
+        "prefer a container with stamps, or check the rate with a free fall");
+  }
+}
+
+void Examination::Pictures() {
+  pictures = FindRepeated(frames, meter.samples(), meter.blocks(), facts.predicted);
+  report.exposure.assign(t.size(), 0);
+  for (std::size_t k = 1; k < t.size(); ++k) {
+    const long long by_stamps = beat.step > 0 ? beat.count[k] - beat.count[k - 1] : 1;
+    const long long by_picture = pictures.exposures[k];
+    report.exposure[k] = report.exposure[k - 1] + (by_picture == 0 ? 0 : std::max(by_stamps, by_picture));
+  }
+  for (const long long k : pictures.repeated) report.duplicated.push_back(index[k]);
+  Repeats();
+}
+
+void Examination::Repeats() {
+  if (beat.step <= 0) return;
+  // Real times after the exposures that the pictures show, against the stamps that would be believed.
+  std::vector<double> real(t.size());
+  for (std::size_t k = 0; k < t.size(); ++k) real[k] = sorted[0] + beat.step * static_cast<double>(report.exposure[k]);
+  if (!report.duplicated.empty()) {
+    const double cost = CostOfTimes(real, beat.even, kArc);
+    const std::size_t n = report.duplicated.size();
+    const double share = static_cast<double>(n) / static_cast<double>(t.size());
+    std::string text =
+        fmt::format("{} of {} {} the picture of the frame before ({}): {}", n, t.size(), Plural(n, "frames repeats", "frames repeat"),
+                    pictures.by_noise && pictures.by_motion ? "noise and motion stand still"
+                    : pictures.by_noise                     ? "its noise stands still"
+                                                            : "motion halts and goes on",
+                    Numbers(report.duplicated));
+    if (share > 0.15) text += fmt::format("; {:.4g} pictures/s are real", report.rate * (1 - share));
+    Add("duplicated_frames", std::max(Severity::kWarning, FromCost(cost)), cost, text,
+        "leave these frames out: they were taken at other times than stamped, and so may be those that follow");
+  }
+  std::vector<long long> lost;
+  for (const long long k : pictures.lost)
+    if (beat.count[k] - beat.count[k - 1] < pictures.exposures[k]) lost.push_back(index[k - 1]);
+  if (!lost.empty()) {
+    const double cost = CostOfTimes(real, beat.even, kArc);
+    Add("lost_frames", std::max(Severity::kWarning, FromCost(cost)), cost,
+        fmt::format("by the motion a frame is missing after {} {}, though the stamps go on evenly", Plural(lost.size(), "frame", "frames"),
+                    Numbers(lost)),
+        "the stamps after it are too early: use the original file, or split the recording there");
+    report.dropped.insert(report.dropped.end(), lost.begin(), lost.end());
+    std::sort(report.dropped.begin(), report.dropped.end());
+  }
+  if (!pictures.decidable && t.size() > 5)
+    Add("duplicates_unknown", Severity::kFine, 0, "repeated frames could not be looked for: the pictures show neither noise nor motion");
+}
+
+void Examination::Shutter() {
+  const double limit = beat.step > 0 ? std::min(beat.step, 0.033) : 0;
+  const auto cost_of = [&](double readout) { return std::min(1.0, 2 * readout / kSceneHeight); };
+  if (source.t_line != 0) {
+    Add("rolling_shutter", Severity::kFine, 0, fmt::format("rolling shutter with the row time given, {:.3f} us", 1e6 * source.t_line));
+    return;
+  }
+  const ShutterEvidence seen = FindShutter(sorted, frames);
+  const double rows = std::max(1, (report.info.rotation_deg % 180 == 0 ? report.info.height : report.info.width) - 1);
+  const char* advice = "give t_line_s, the time from row to row, for this camera";
+  if (facts.readout > 0 || seen.rolling) {
+    const double readout = facts.readout > 0 ? facts.readout : seen.readout;
+    const double cost = cost_of(readout > 0 ? readout : limit);
+    const std::string by = facts.readout > 0 ? "as the file says"
+                           : seen.mains > 0  ? fmt::format("by lamps that flicker at {:.0f} Hz", seen.mains)
+                                             : "flicker of the lamps runs down the picture";
+    Add("rolling_shutter", std::max(Severity::kWarning, FromCost(cost)), cost,
+        readout > 0 ? fmt::format("rolling shutter, {}: {:.2f} ms from the first row to the last, {:.3f} us a row", by, 1e3 * readout,
+                                  1e6 * readout / rows)
+                    : fmt::format("rolling shutter: {}", by),
+        advice);
+  } else if (seen.flicker) {
+    Add("rolling_shutter", Severity::kFine, 0, "all rows are exposed together: flicker of the lamps is in step from top to bottom");
+  } else if (facts.phone) {
+    Add("rolling_shutter", Severity::kWarning, cost_of(limit), "a phone: rolling shutter with a row time that is not known", advice);
+  } else {
+    Add("rolling_shutter", Severity::kFine, cost_of(limit),
+        "rolling shutter: not known, since nothing in the pictures measures it (a flickering lamp would)");
+  }
+}
+
+void Examination::Brightness() {
+  const std::size_t n = frames.size();
+  if (n < 12) return;
+  std::vector<double> gain, smooth(n), rest;
+  for (const FrameMeasure& m : frames) gain.push_back(m.gain);
+  for (std::size_t k = 0; k < n; ++k) {
+    const std::size_t a = k < 7 ? 0 : k - 7, b = std::min(n, k + 8);
+    smooth[k] = Median({gain.begin() + static_cast<std::ptrdiff_t>(a), gain.begin() + static_cast<std::ptrdiff_t>(b)});
+    rest.push_back(gain[k] - smooth[k]);
+  }
+  const double scatter = MadSigma(rest);
+  const auto [low, high] = std::minmax_element(smooth.begin(), smooth.end());
+  if (*low > 0 && *high / *low > 1.04) {
+    const double exposure = options.exposure > 0 ? options.exposure : beat.step;
+    std::vector<double> real(n);
+    for (std::size_t k = 0; k < n; ++k) real[k] = sorted[k] + 0.5 * exposure * (std::min(2.0, smooth[k] / *high) - 1);
+    const double cost = CostOfTimes(real, sorted, kArc);
+    Add("exposure_changes", std::max(Severity::kWarning, FromCost(cost)), cost,
+        fmt::format("brightness changes by {:.0f} % in the course of the recording, from frame {} to {}", 100 * (*high / *low - 1),
+                    index[std::min(low, high) - smooth.begin()], index[std::max(low, high) - smooth.begin()]),
+        "fix exposure and gain in the camera; if a lamp was switched this is harmless to times, but thresholds must follow");
+  }
+  if (scatter > 0.01) {
+    Add("flicker", Severity::kNote, 0, fmt::format("brightness flickers by {:.1f} % from frame to frame", 100 * scatter),
+        "use lamps on direct current; thresholds must follow the light");
+  }
+  long long flashes = 0, when = -1;
+  for (std::size_t k = 0; k < n; ++k) {
+    if (rest[k] < std::max(0.05, 8 * scatter)) continue;
+    if (when < 0) when = index[k];
+    flashes += k == 0 || rest[k - 1] < std::max(0.05, 8 * scatter);
+  }
+  if (flashes > 0 && flashes < 20)
+    Add("flash", Severity::kFine, 0, fmt::format("{} short {}, the first at frame {}", flashes, flashes == 1 ? "flash" : "flashes", when));
+}
+
+// A camera that moves, or a picture that is stabilised, while the body flies.
+void Examination::Steadiness() {
+  for (TimeFinding& f : SimilarityFindings(FindSimilarity(first, last), report.info.width, "from the first to the last frame"))
+    if (f.code != "exposure_changes" && f.code != "refocused") report.findings.push_back(std::move(f));
+}
+
+void Examination::Container() {
+  if (report.info.rotation_deg != 0 || report.info.mirrored) {
+    Add("rotation", Severity::kNote, 0,
+        fmt::format("the file asks for a turn by {} degrees clockwise{}, which is followed: pictures are {} x {}", report.info.rotation_deg,
+                    report.info.mirrored ? " of a mirrored picture" : "", report.info.width, report.info.height),
+        "the calibration must come from clips with the same turn");
+  }
+  double comb = 0, field = 0, moving = 0;
+  for (const FrameMeasure& m : frames) comb += m.comb, field += m.comb_field, moving += m.active > 0;
+  const bool combed = moving >= 3 && comb > 40 * moving && comb > 4 * field;
+  if (report.info.interlaced) {
+    Add("interlaced", Severity::kNote, 0,
+        fmt::format("interlaced, {} first: every field is a frame of its own here, {:.4g} a second",
+                    report.info.top_field_first ? "upper lines" : "lower lines", report.rate),
+        "calibrate with clips of the same kind; every second line is interpolated");
+  }
+  if (combed) {
+    // Points scatter by a quarter of the time between frames to either side.
+    const double s = beat.step / 4, n = std::max(3.0, kArc / std::max(beat.step, 1e-9));
+    const double cost = std::min(1.0, std::sqrt(2.0) * s * std::sqrt(12 / n) / (n * beat.step));
+    Add("interlaced", Severity::kFault, cost,
+        report.info.interlaced
+            ? "moving parts are combed in spite of it: fields are in the wrong order, or were parted before"
+            : "moving parts are combed line by line: the pictures hold two fields taken at different times, but are not marked so",
+        "record progressive, or mark the file (ffmpeg: -field_order tt or bb) so that the fields can be parted");
+  }
+  if (report.damaged > 0) {
+    Add("damaged", Severity::kWarning, 0,
+        fmt::format("{} {} cannot be decoded and {} left out", report.damaged,
+                    Plural(static_cast<std::size_t>(report.damaged), "frame", "frames"), report.damaged == 1 ? "is" : "are"),
+        "copy the file from the camera again");
+  }
+  if (!broken.empty())
+    Add("cut_short", Severity::kWarning, 0, "the file breaks: " + broken,
+        "the good frames before are used; copy the file from the camera again");
+  const long long announced = report.info.announced_frames;
+  if (broken.empty() && !more && announced > 0 && report.frames + report.damaged < announced) {
+    Add("frame_count", Severity::kNote, 0,
+        fmt::format("the header announces {} frames, {} are there", announced, report.frames + report.damaged),
+        "never count frames by the header");
+  }
+  if (more) Add("cut_short_here", Severity::kFine, 0, fmt::format("only the first {} frames were examined", options.max_frames));
+}
+
+void Examination::Conclude() {
+  std::stable_sort(report.findings.begin(), report.findings.end(), [](const TimeFinding& a, const TimeFinding& b) {
+    return a.severity != b.severity ? a.severity > b.severity : a.cost_e > b.cost_e;
+  });
+  for (const TimeFinding& f : report.findings) report.verdict = std::max(report.verdict, f.severity);
+  const std::string base = fmt::format("{} frames at {:.4f} /s", report.frames, report.rate);
+  const auto worst = static_cast<std::size_t>(
+      std::count_if(report.findings.begin(), report.findings.end(), [&](const TimeFinding& f) { return f.severity == report.verdict; }));
+  switch (report.verdict) {
+    case Severity::kFine:
+      report.headline = fmt::format("Good: {}, nothing found against the times.", base);
+      break;
+    case Severity::kNote:
+      report.headline = fmt::format("Good: {}; {} to know.", base, Plural(worst, "one thing", "some things"));
+      break;
+    case Severity::kWarning:
+      report.headline = fmt::format("Usable with care: {}; {} {} attention.", base, worst, Plural(worst, "finding needs", "findings need"));
+      break;
+    case Severity::kFault:
+      report.headline =
+          fmt::format("Not to be trusted as it is: {}; {} {} to be put right.", base, worst, Plural(worst, "fault has", "faults have"));
+      break;
+  }
+}
+
+}  // namespace
+
+const char* ToString(Severity severity) {
+  switch (severity) {
+    case Severity::kFine:
+      return "fine";
+    case Severity::kNote:
+      return "note";
+    case Severity::kWarning:
+      return "warning";
+    case Severity::kFault:
+      return "fault";
+  }
+  return "";
+}
+
+TimeBaseReport Examine(const FrameSource& source, const DoctorOptions& options) {
+  if (options.max_frames < 1) throw ConfigError("doctor: max_frames must be at least 1");
+  if (!(options.exposure >= 0)) throw ConfigError("doctor: exposure_s must not be negative");
+  Examination e(source, options);
+  e.Read();
+  if (e.t.empty()) throw DataError(fmt::format("{}: {}", e.report.name, e.broken.empty() ? "holds no frame that can be read" : e.broken));
+  if (e.t.size() == 1) {
+    e.report.first = e.report.last = e.t[0];
+    e.report.exposure = {0};
+    e.Add("single_frame", Severity::kFault, 0, "a single frame has no motion and no rate", "give a recording");
+  } else {
+    e.Stamps();
+    e.Pictures();
+    e.Rate();
+    e.Shutter();
+    e.Brightness();
+    e.Steadiness();
+  }
+  e.Container();
+  e.Conclude();
+  return e.report;
+}
+
+}  // namespace impactlab
