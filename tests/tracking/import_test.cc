@@ -1,0 +1,282 @@
+#include "tracking/import.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "data/error.h"
+#include "tests/support/process.h"
+
+namespace impactlab {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+
+class ImportTest : public ::testing::Test {
+ protected:
+  MarkerTracks Import(const std::string& text, const ImportOptions& options = {}) const {
+    test::WriteText(scratch_.path() / "drop 7.csv", text);
+    return ImportTracks(scratch_.path() / "drop 7.csv", options);
+  }
+  template <typename Error = DataError>
+  std::string ErrorOf(const std::string& text, const ImportOptions& options = {}) const {
+    try {
+      Import(text, options);
+    } catch (const Error& error) {
+      return error.what();
+    }
+    return "no error";
+  }
+  static const TrackPoint* Find(const MarkerTracks& tracks, const std::string& camera, const std::string& marker, long long frame) {
+    for (const TrackPoint& p : tracks.points)
+      if (tracks.cameras[static_cast<std::size_t>(p.camera)] == camera && tracks.markers[static_cast<std::size_t>(p.marker)] == marker &&
+          p.frame == frame)
+        return &p;
+    return nullptr;
+  }
+  test::ScratchFolder scratch_{::testing::UnitTest::GetInstance()->current_test_info()->name()};
+};
+
+const std::string kDltdvFile =
+    "pt1_cam1_X,pt1_cam1_Y,pt1_cam2_X,pt1_cam2_Y,pt2_cam1_X,pt2_cam1_Y,pt2_cam2_X,pt2_cam2_Y\n"
+    "NaN,NaN,10.5,20.25,NaN,NaN,NaN,NaN\n"
+    "1,1,11,21,5,480,NaN,NaN\n"
+    "2,2,NaN,NaN,NaN,NaN,NaN,NaN\n"
+    "NaN,NaN,NaN,NaN,NaN,NaN,7,8\n";
+
+TEST_F(ImportTest, DltdvCountsRowsFromBelow) {
+  const MarkerTracks tracks = Import(kDltdvFile, {.cameras = {"left", "right"}, .rate = 500, .height = 480, .sd = 0.7});
+  EXPECT_EQ(tracks.recording, "drop 7");
+  EXPECT_EQ(tracks.cameras, (std::vector<std::string>{"left", "right"}));
+  EXPECT_EQ(tracks.markers, (std::vector<std::string>{"pt1", "pt2"}));
+  ASSERT_EQ(tracks.points.size(), 6U);
+  // Pixel (1, 1) is the lowest of the first column, (5, 480) in the top row.
+  EXPECT_EQ(Find(tracks, "left", "pt1", 1)->q, Eigen::Vector2d(0, 479));
+  EXPECT_EQ(Find(tracks, "left", "pt2", 1)->q, Eigen::Vector2d(4, 0));
+  EXPECT_EQ(Find(tracks, "right", "pt1", 0)->q, Eigen::Vector2d(9.5, 459.75));
+  EXPECT_DOUBLE_EQ(Find(tracks, "right", "pt2", 3)->t, 3 / 500.0);
+  EXPECT_EQ(Find(tracks, "left", "pt1", 0), nullptr);
+  for (const TrackPoint& p : tracks.points) {
+    EXPECT_EQ(p.flags, kImported);
+    EXPECT_DOUBLE_EQ(p.cov(0, 0), 0.49);
+    EXPECT_DOUBLE_EQ(p.cov(1, 1), 0.49);
+  }
+}
+
+TEST_F(ImportTest, DltdvOfVersionsThatCountFromTheTop) {
+  const MarkerTracks tracks = Import(kDltdvFile, {.rate = 500, .rows_from_top = true});
+  EXPECT_EQ(tracks.cameras, (std::vector<std::string>{"camera_1", "camera_2"}));
+  EXPECT_EQ(Find(tracks, "camera_1", "pt1", 1)->q, Eigen::Vector2d(0, 0));
+  EXPECT_EQ(Find(tracks, "camera_1", "pt2", 1)->q, Eigen::Vector2d(4, 479));
+}
+
+TEST_F(ImportTest, DltdvHostile) {
+  const ImportOptions good{.rate = 500, .height = 480};
+  EXPECT_THAT(ErrorOf<ConfigError>(kDltdvFile, {.height = 480}), HasSubstr("the file counts frames: give the rate"));
+  EXPECT_THAT(ErrorOf<ConfigError>(kDltdvFile, {.rate = 500}), HasSubstr("rows are counted from below: give the height"));
+  EXPECT_THAT(ErrorOf<ConfigError>(kDltdvFile, {.cameras = {"one"}, .rate = 500, .height = 480}), HasSubstr("1 camera names"));
+  EXPECT_THAT(ErrorOf("pt1_cam1_X,pt1_cam1_Y\n1,2\n3\n", good), HasSubstr("row 3: found 1 cells, allowed 2"));
+  EXPECT_THAT(ErrorOf("pt1_cam1_X,pt1_cam1_Y\n1,2,3\n", good), HasSubstr("row 2: found 3 cells"));
+  EXPECT_EQ(ErrorOf("pt1_cam1_X,pt1_cam1_Y,\n1,2,\n", good), "no error") << "a comma at the end";
+  EXPECT_THAT(ErrorOf("pt1_cam1_X,pt1_cam1_Y\n1,NaN\n", good), HasSubstr("row 2, column pt1_cam1_Y: found an empty cell or NaN beside"));
+  EXPECT_THAT(ErrorOf("pt1_cam1_X,pt1_cam1_Y\n1,inf\n", good), HasSubstr("found 'inf'"));
+  EXPECT_THAT(ErrorOf("pt1_cam1_X,pt1_cam1_Y\n1,abc\n", good), HasSubstr("row 2, column pt1_cam1_Y: found 'abc'"));
+  EXPECT_THAT(ErrorOf("pt1_cam1_X\tpt1_cam1_Y\n1,5\t2\n", good), HasSubstr("a number with a decimal point"));
+  EXPECT_THAT(ErrorOf("pt1_cam1_X,pt2_cam1_Y\n1,2\n", good), HasSubstr("column pt1_cam1: found one coordinate, allowed X and Y"));
+  EXPECT_THAT(ErrorOf("pt1_cam1_X,pt1_cam1_X\n1,2\n", good), HasSubstr("again"));
+  EXPECT_THAT(ErrorOf("pt1_cam1_X,pt1_cam1_Y,speed\n1,2,3\n", good), HasSubstr("found 'speed', allowed a name as pt1_cam1_X"));
+  EXPECT_THAT(ErrorOf("pt1_cam1_X,pt1_cam1_Y\nNaN,NaN\n", good), HasSubstr("found no point"));
+  EXPECT_THAT(ErrorOf("pt0_cam1_X,pt0_cam1_Y\n1,2\n", {.format = TrackFormat::kDltdv, .rate = 1, .height = 9}), HasSubstr("'pt0_cam1_X'"));
+  const MarkerTracks tracks = Import("\xEF\xBB\xBFpt1_cam1_X, pt1_cam1_Y\r\n1,2\r\n\r\nnan,nan\r\n3,4\r\n\r\n", good);
+  ASSERT_EQ(tracks.points.size(), 2U);
+  EXPECT_EQ(tracks.points[1].frame, 3) << "a blank line is a frame without a point";
+}
+
+TEST_F(ImportTest, TrackerWithPixelColumns) {
+  for (const std::string delimiter : {"\t", ",", ";"}) {
+    std::string text =
+        "\tmass A\t\t\t\t\t\t\nt\tframe\tx\ty\tpixelx\tpixely\t\n"
+        "0.000000000E0\t5\t-1.2E1\t3.0E0\t100.5\t50.25\t\n"
+        "8.333333333E-3\t6\t\t\t\t\t\n"
+        "1.666666667E-2\t7\t-1.1E1\t2.9E0\t1.035E2\t5.5E1\t\n";
+    std::string changed;
+    for (const char c : text) changed += c == '\t' ? delimiter : std::string(1, c);
+    const MarkerTracks tracks = Import(changed);
+    ASSERT_EQ(tracks.points.size(), 2U) << delimiter;
+    EXPECT_EQ(tracks.markers, std::vector<std::string>{"mass A"});
+    EXPECT_EQ(tracks.points[0].frame, 5);
+    EXPECT_EQ(tracks.points[0].t, 0);
+    // The corner of the picture is Tracker's zero, the centre of the first pixel is ours.
+    EXPECT_EQ(tracks.points[0].q, Eigen::Vector2d(100, 49.75));
+    EXPECT_EQ(tracks.points[1].q, Eigen::Vector2d(103, 54.5));
+    EXPECT_DOUBLE_EQ(tracks.points[1].t, 1.666666667E-2);
+    // A slow-motion file: the experimenter knows the rate better.
+    EXPECT_DOUBLE_EQ(Import(changed, {.rate = 1000}).points[1].t, 0.007);
+  }
+}
+
+TEST_F(ImportTest, TrackerWithDecimalCommasAndPlainPositions) {
+  const ImportOptions options{.cameras = {"side"}, .rate = 100, .height = 480};
+  const std::string text = "Masse A\nt\tx\ty\n0,000\t10,5\t20,5\n0,01\t\t\n0,02\t1,15E1\t479,5\n";
+  const MarkerTracks tracks = Import(text, options);
+  ASSERT_EQ(tracks.points.size(), 2U);
+  EXPECT_EQ(tracks.markers, std::vector<std::string>{"Masse A"});
+  EXPECT_EQ(tracks.cameras, std::vector<std::string>{"side"});
+  EXPECT_EQ(tracks.points[0].q, Eigen::Vector2d(10, 459));
+  EXPECT_EQ(tracks.points[1].q, Eigen::Vector2d(11, 0));
+  EXPECT_EQ(tracks.points[1].frame, 2);
+  EXPECT_DOUBLE_EQ(tracks.points[1].t, 0.02);
+  EXPECT_THAT(ErrorOf<ConfigError>(text, {.rate = 100}), HasSubstr("give the height"));
+  EXPECT_THAT(ErrorOf<ConfigError>(text, {.height = 480}), HasSubstr("no column frame: give the rate"));
+  EXPECT_THAT(ErrorOf(text, {.rate = 130, .height = 480}), HasSubstr("row 5, column t: found 0.02, allowed the time of a frame at 130"));
+  EXPECT_EQ(Import("t,x,y\n0,1,2\n", options).markers, std::vector<std::string>{"drop 7"}) << "named after the file";
+}
+
+TEST_F(ImportTest, TrackerWithSeveralTracks) {
+  const std::string text =
+      "#multi:\n\tA\t\t\tB, right\t\t\t\nt\tframe\tpixelx\tpixely\tframe\tpixelx\tpixely\t\n"
+      "0.0\t0\t1.5\t2.5\t0\t3.5\t4.5\t\n0.1\t1\t11.5\t12.5\t\t\t\t\n";
+  const MarkerTracks tracks = Import(text);
+  EXPECT_EQ(tracks.markers, (std::vector<std::string>{"A", "B, right"}));
+  ASSERT_EQ(tracks.points.size(), 3U);
+  EXPECT_EQ(Find(tracks, "camera_1", "B, right", 0)->q, Eigen::Vector2d(3, 4));
+  EXPECT_EQ(Find(tracks, "camera_1", "A", 1)->q, Eigen::Vector2d(11, 12));
+}
+
+TEST_F(ImportTest, TrackerHostile) {
+  const ImportOptions as{.format = TrackFormat::kTracker, .rate = 100, .height = 480};
+  EXPECT_THAT(ErrorOf("A\nt\tvx\tvy\n0\t1\t2\n", as), HasSubstr("row 2"));
+  EXPECT_THAT(ErrorOf("A\nt\tx\tvy\n0\t1\t2\n", as), HasSubstr("row 2, column A: found no position, allowed the variables pixelx"));
+  EXPECT_THAT(ErrorOf("A\nt\tx\ty\n0\t1\n", as), HasSubstr("row 3: found 2 cells, allowed 3"));
+  EXPECT_THAT(ErrorOf("A\nt\tx\ty\n\t1\t2\n", as), HasSubstr("column t: found an empty cell"));
+  EXPECT_THAT(ErrorOf("A\nt\tx\ty\n0\t1\tq\n", as), HasSubstr("row 3, column y: found 'q'"));
+  EXPECT_THAT(ErrorOf("A\nt\tx\tx\ty\n0\t1\t1\t2\n", as), HasSubstr("'x' of track A again"));
+  EXPECT_THAT(ErrorOf("A\nt\tframe\tpixelx\tpixely\n0\t1\t1\t2\n0.1\t1\t1\t2\n", as),
+              HasSubstr("row 4, column frame: found a second point"));
+  EXPECT_THAT(ErrorOf("A\nt\tframe\tpixelx\tpixely\n0\t1.5\t1\t2\n", as), HasSubstr("column frame: found 1.5, allowed a frame"));
+  EXPECT_THAT(ErrorOf("A\nt\tframe\tpixelx\tpixely\n0.2\t1\t1\t2\n0.1\t2\t1\t2\n", {.format = TrackFormat::kTracker}),
+              HasSubstr("column t_s: found 0.1, before that of frame 1"));
+  EXPECT_THAT(ErrorOf("A\n", as), HasSubstr("no variables"));
+  EXPECT_THAT(ErrorOf("#multi:\n", as), HasSubstr("no variables"));
+  EXPECT_THAT(ErrorOf("", as), HasSubstr("empty file"));
+}
+
+const std::string kDlcFile =
+    "scorer,DLC_resnet50,DLC_resnet50,DLC_resnet50,DLC_resnet50,DLC_resnet50,DLC_resnet50\n"
+    "bodyparts,top,top,top,\"end, far\",\"end, far\",\"end, far\"\n"
+    "coords,x,y,likelihood,x,y,likelihood\n"
+    "0,10.5,20.25,0.99,30,40,0.1\n1,11,21,0.6,31,41,0.61\n2,,,,32,42,\n";
+
+TEST_F(ImportTest, DeepLabCutLeavesOutTheUnlikely) {
+  const MarkerTracks tracks = Import(kDlcFile, {.rate = 240});
+  EXPECT_EQ(tracks.markers, (std::vector<std::string>{"top", "end, far"}));
+  ASSERT_EQ(tracks.points.size(), 3U);
+  EXPECT_EQ(Find(tracks, "camera_1", "top", 0)->q, Eigen::Vector2d(10.5, 20.25));
+  EXPECT_DOUBLE_EQ(Find(tracks, "camera_1", "top", 1)->t, 1 / 240.0);
+  EXPECT_EQ(Find(tracks, "camera_1", "end, far", 0), nullptr);
+  EXPECT_NE(Find(tracks, "camera_1", "end, far", 1), nullptr);
+  EXPECT_EQ(Import(kDlcFile, {.rate = 240, .likelihood_min = 0.05}).points.size(), 4U) << "without a likelihood it is not likely";
+}
+
+TEST_F(ImportTest, DeepLabCutOfSeveralIndividuals) {
+  const MarkerTracks tracks = Import(
+      "scorer,s,s,s,s,s,s,s,s\nindividuals,rod,rod,rod,bar,bar,bar,single,single\nbodyparts,top,top,top,top,top,top,floor,floor\n"
+      "coords,x,y,likelihood,x,y,likelihood,x,y\n7,1,2,1,3,4,1,5,6\n",
+      {.rate = 240});
+  EXPECT_EQ(tracks.markers, (std::vector<std::string>{"rod_top", "bar_top", "floor"}));
+  ASSERT_EQ(tracks.points.size(), 3U);
+  EXPECT_EQ(Find(tracks, "camera_1", "bar_top", 7)->q, Eigen::Vector2d(3, 4));
+  EXPECT_EQ(Find(tracks, "camera_1", "floor", 7)->q, Eigen::Vector2d(5, 6));
+}
+
+TEST_F(ImportTest, DeepLabCutHostile) {
+  const ImportOptions good{.rate = 240};
+  const std::string header = "scorer,s,s,s\nbodyparts,a,a,a\ncoords,x,y,likelihood\n";
+  EXPECT_THAT(ErrorOf<ConfigError>(kDlcFile), HasSubstr("give the rate"));
+  EXPECT_THAT(ErrorOf(header + "0,1,2\n", good), HasSubstr("row 4: found 3 cells, allowed 4"));
+  EXPECT_THAT(ErrorOf(header + "0,1,2,1.5\n", good), HasSubstr("column a likelihood: found 1.5, allowed 0 to 1"));
+  EXPECT_THAT(ErrorOf(header + "labeled-data/v/img001.png,1,2,1\n", good), HasSubstr("allowed the number of a frame"));
+  EXPECT_THAT(ErrorOf(header + "0,1,2,1\n0,1,2,1\n", good), HasSubstr("row 5, column frame: found a second point of marker a in frame 0"));
+  EXPECT_THAT(ErrorOf(header + "0,1,,1\n", good), HasSubstr("column a y"));
+  EXPECT_THAT(ErrorOf("scorer,s\ncoords,x\n0,1\n", good), HasSubstr("row 2, column 1: found 'coords', allowed the header row bodyparts"));
+  EXPECT_THAT(ErrorOf("scorer,s\n", good), HasSubstr("allowed the header row bodyparts"));
+  EXPECT_THAT(ErrorOf("scorer,s,s\nbodyparts,a,a\ncoords,x,z\n0,1,2\n", good), HasSubstr("found 'z', allowed x, y or likelihood"));
+  EXPECT_THAT(ErrorOf("scorer,s,s\nbodyparts,a,a\ncoords,x,likelihood\n0,1,1\n", good), HasSubstr("allowed x and y"));
+  EXPECT_THAT(ErrorOf("scorer,s,s,s\nbodyparts,a,a,a\ncoords,x,y,x\n0,1,1,1\n", good), HasSubstr("x of a again"));
+  EXPECT_THAT(ErrorOf(header, good), HasSubstr("found no point"));
+}
+
+TEST_F(ImportTest, AnyTable) {
+  const MarkerTracks tracks =
+      Import("frame,t_s,marker,camera,x_px,y_px,sd_px,remark\n3,0.03,a,L,1,2,0.1,x\n3,0.031,a,R,5,6,,\n4,0.04,b,L,,,,gone\n");
+  EXPECT_EQ(tracks.cameras, (std::vector<std::string>{"L", "R"}));
+  EXPECT_EQ(tracks.markers, (std::vector<std::string>{"a", "b"}));
+  ASSERT_EQ(tracks.points.size(), 2U);
+  EXPECT_EQ(tracks.points[0].q, Eigen::Vector2d(1, 2));
+  EXPECT_DOUBLE_EQ(tracks.points[0].cov(0, 0), 0.01);
+  EXPECT_DOUBLE_EQ(tracks.points[1].cov(0, 0), 0.25);
+  EXPECT_DOUBLE_EQ(tracks.points[1].t, 0.031);
+  EXPECT_EQ(Import("t_s;x_px;y_px\n0.5;1;2\n0.52;1;2\n", {.rate = 50}).points[1].frame, 26);
+  EXPECT_DOUBLE_EQ(Import("# by hand\nframe,x_px,y_px\n5,1,2\n", {.rate = 50}).points[0].t, 0.1);
+  EXPECT_THAT(ErrorOf<ConfigError>("t_s,x_px,y_px\n0.5,1,2\n"), HasSubstr("no column frame: give the rate"));
+  EXPECT_THAT(ErrorOf<ConfigError>("frame,x_px,y_px\n5,1,2\n"), HasSubstr("no column t_s: give the rate"));
+  EXPECT_THAT(ErrorOf("x_px,y_px\n1,2\n"), HasSubstr("neither a column frame nor t_s"));
+  EXPECT_THAT(ErrorOf("frame,t_s,x_px,y_px\n5,0,1,\n"), HasSubstr("column y_px: found an empty cell beside a number"));
+  EXPECT_THAT(ErrorOf("frame,t_s,x_px,y_px\n5,,1,2\n"), HasSubstr("column t_s: found an empty cell"));
+  EXPECT_THAT(ErrorOf("frame,t_s,x_px,y_px,sd_px\n5,0,1,2,-1\n"), HasSubstr("column sd_px: found -1"));
+  EXPECT_THAT(ErrorOf("frame,t_s,x_px,y_px\n5,0,1,2\n5,0.1,1,2\n"), HasSubstr("row 3, column frame: found a second point"));
+  EXPECT_THAT(ErrorOf("frame;t_s;x_px;y_px\n5;0;1,5;2\n"), HasSubstr("decimal point"));
+}
+
+TEST_F(ImportTest, OwnTracksKeepEverything) {
+  MarkerTracks own{"drop_9", {"left"}, {"m"}, {}};
+  TrackPoint p;
+  p.q = {3.25, 4.5};
+  p.t = 0.125;
+  p.cov = 0.01 * Eigen::Matrix2d::Identity();
+  p.flags = kHidden;
+  own.points.push_back(p);
+  const auto path = scratch_.path() / "own.csv";
+  {
+    TracksWriter writer(path);
+    writer.Write(own);
+    writer.Commit();
+  }
+  const MarkerTracks read = ImportTracks(path, {.cameras = {"west"}});
+  EXPECT_EQ(read.recording, "drop_9");
+  EXPECT_EQ(read.cameras, std::vector<std::string>{"west"});
+  EXPECT_EQ(read.points.at(0).flags, kHidden);
+  EXPECT_EQ(read.points.at(0).q, p.q);
+  TracksWriter writer(path);
+  writer.Write(own);
+  own.recording = "drop_10";
+  writer.Write(own);
+  writer.Commit();
+  EXPECT_THROW(ImportTracks(path), DataError) << "two recordings";
+}
+
+TEST_F(ImportTest, WhatIsNoTracksFile) {
+  EXPECT_THAT(ErrorOf("name,value\na,1\n"),
+              AllOf(HasSubstr("row 1: found a header beginning with 'name'"), HasSubstr("impactlab, dltdv, tracker, deeplabcut, table")));
+  EXPECT_THAT(ErrorOf(std::string("\x89PNG\r\n\x1A\n\0\0", 10)), HasSubstr("UTF-8"));
+  EXPECT_THAT(ErrorOf("\xFF\xFE" + std::string("t\0", 2)), HasSubstr("UTF-16"));
+  EXPECT_THAT(ErrorOf("\n\n"), HasSubstr("empty"));
+  EXPECT_THAT(ErrorOf("t,x,y\n0,\"1,2\n", {.rate = 10, .height = 10}), HasSubstr("a quote that stays open"));
+  EXPECT_THROW(ImportTracks(scratch_.path() / "absent.csv"), DataError);
+  EXPECT_THROW(ImportTracks(scratch_.path()), DataError);
+  EXPECT_THAT(ErrorOf<ConfigError>(kDltdvFile, {.rate = 500, .height = 480, .sd = 0}), HasSubstr("sd_px"));
+  EXPECT_THAT(ErrorOf<ConfigError>(kDltdvFile, {.rate = -1, .height = 480}), HasSubstr("rate"));
+}
+
+TEST(TrackFormatTest, Names) {
+  for (const auto format :
+       {TrackFormat::kImpactLab, TrackFormat::kDltdv, TrackFormat::kTracker, TrackFormat::kDeepLabCut, TrackFormat::kTable})
+    EXPECT_EQ(TrackFormatFromString(ToString(format)), format);
+  EXPECT_STREQ(ToString(TrackFormat::kDeepLabCut), "deeplabcut");
+  EXPECT_FALSE(TrackFormatFromString("DLTdv").has_value());
+}
+
+}  // namespace
+}  // namespace impactlab
