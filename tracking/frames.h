@@ -21,17 +21,17 @@
 namespace impactlab {
 
 struct FrameSource {
-  std::filesystem::path video;                // a video file; or
-  std::vector<std::filesystem::path> images;  // the pictures of a sequence, in their order
+  std::filesystem::path video = {};                // a video file; or
+  std::vector<std::filesystem::path> images = {};  // the pictures of a sequence, in their order
   // True rate of stored frames, not of fields [1/s]; 0: as stamped. Of a sequence it gives the stamps. Of a video all stamps are stretched
   // by the ratio of the rate at which they follow one another (the lattice nearest to all of them, lost frames counted; the header's rate
   // is not asked) to this one, so that gaps and jitter stay what they are.
   double rate = 0;
-  std::filesystem::path stamps;  // CSV with a column t_s, one row a frame: takes the place of all other stamps
-  double t_line = 0;             // from one row to the next [s]; negative where the sensor is read from below; 0: global shutter
-  double t_shift = 0;            // added to every stamp: onto the common clock [s]
-  double clock_rate = 1;         // of the common clock to this camera's: t_common = t_shift + clock_rate * t
-  VideoOptions decode;
+  std::filesystem::path stamps = {};  // CSV with a column t_s, one row a frame: takes the place of all other stamps
+  double t_line = 0;                  // from one row to the next [s]; negative where the sensor is read from below; 0: global shutter
+  double t_shift = 0;                 // added to every stamp: onto the common clock [s]
+  double clock_rate = 1;              // of the common clock to this camera's: t_common = t_shift + clock_rate * t
+  VideoOptions decode = {};
 };
 
 // Name for messages: the file, or the first picture of a sequence.

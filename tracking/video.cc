@@ -4,7 +4,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <deque>
 #include <set>
+#include <utility>
 
 #include "data/error.h"
 #include "tracking/video_file.h"
@@ -34,6 +36,10 @@ struct VideoReader::State {
 
   bool by_stamp = true;    // frames are told apart by the stamps of their packets; else they are counted
   std::vector<Sent> sent;  // ordered by place
+  // Decoding stamps of the packets on their way. Where packets have no others the frames, in the order shown, have these.
+  std::deque<std::int64_t> decoding_stamps;
+  bool all_have_decoding_stamps = true;
+  std::int64_t stamp = AV_NOPTS_VALUE;  // of the frame in hand
   long long packets = 0;
   // Packets between which the first one lies from which on nothing can be trusted, up to a key frame after the last; -1: all is well.
   long long bad_from = -1, bad_to = -1;
@@ -43,9 +49,10 @@ struct VideoReader::State {
   int field = 0;           // of it that comes next
   long long index = -1, ticks = 0;
   std::set<long long> damaged;
-  bool draining = false, ended = false;
+  bool ended = false;
   std::optional<internal::StampTable> table;
   long long sought = -1;  // frames before this one are passed over without being judged
+  bool entered = false;   // decoding began at a key frame in the middle, and no damage was met since
 
   bool splits() const { return info.interlaced && options.fields == VideoOptions::Fields::kSplit; }
   void Open();
@@ -55,14 +62,23 @@ struct VideoReader::State {
   bool Decode();
   void Decoder(int error);
   void Passed(std::int64_t place);
+  long long Count() {
+    if (!decoding_stamps.empty()) decoding_stamps.pop_front();
+    return next++;
+  }
   void Damaged(long long number) {
     if (number >= sought) damaged.insert(number);
   }
   bool Accept(const Sent* entry);
+  // Decoders that enter a stream where pictures before the key frame are missing may keep back good pictures later on.
+  bool LostWithoutDamage(long long expected, long long came) const {
+    return entered && sought < 0 && table && table->exact && came > expected;
+  }
   void Number(const Sent* entry);
   double HalfFrame() const;
   bool SeekFrame(long long number);
   bool DecodeUpTo(long long number);
+  bool FromStart(long long number);
   void Forget();
 };
 
@@ -119,13 +135,18 @@ void VideoReader::State::Describe() {
 void VideoReader::State::Feed() {
   const VideoFile::Got got = file->Read(packet.get());
   if (got == VideoFile::Got::kEnd) {
-    draining = true;
     avcodec_send_packet(codec.get(), nullptr);
     return;
   }
   ++packets;
-  if (packet->pts == AV_NOPTS_VALUE) by_stamp = false;
-  if (by_stamp && !file->still && internal::IsShown(*packet, codec->codec_id)) {
+  if (packet->pts == AV_NOPTS_VALUE) {
+    by_stamp = false;
+    sent.clear();
+  }
+  const bool shown = internal::IsShown(*packet, codec->codec_id);
+  if (shown && packet->dts != AV_NOPTS_VALUE) decoding_stamps.push_back(packet->dts);
+  if (shown && packet->dts == AV_NOPTS_VALUE) all_have_decoding_stamps = false;
+  if (by_stamp && !file->still && shown) {
     const Sent entry{file->reorders ? packet->pts : packets, packet->pts, packets};
     sent.insert(std::upper_bound(sent.begin(), sent.end(), entry, [](const Sent& a, const Sent& b) { return a.place < b.place; }), entry);
   }
@@ -138,20 +159,21 @@ void VideoReader::State::Feed() {
 // The decoder could not make a frame of a packet: the last one, or one of those that its threads work on.
 void VideoReader::State::Decoder(int error) {
   if (file->still) file->Fail(fmt::format("the picture is damaged or cut ({})", ErrorText(error)));
+  entered = false;
   if (file->predicted) {
     const int behind = (codec->active_thread_type & FF_THREAD_FRAME) != 0 ? std::max(0, codec->thread_count) : 0;
     const long long first = std::max(1LL, packets - behind);
     bad_from = bad_from < 0 ? first : std::min(bad_from, first);
     bad_to = packets;
   }
-  if (!by_stamp || file->still) Damaged(next++);
+  if (!by_stamp) Damaged(Count());
 }
 
 // All frames before this place that are still on their way will not come.
 void VideoReader::State::Passed(std::int64_t place) {
   const auto end = std::find_if(sent.begin(), sent.end(), [&](const Sent& entry) { return entry.place >= place; });
   for (auto it = sent.begin(); it != end; ++it) {
-    const long long number = table && table->exact ? table->Find(it->stamp) : next++;
+    const long long number = table && table->exact ? table->Find(it->stamp) : Count();
     if (number >= 0) Damaged(number);
   }
   sent.erase(sent.begin(), end);
@@ -159,9 +181,12 @@ void VideoReader::State::Passed(std::int64_t place) {
 
 // Whether the frame just decoded shows nothing that was made from a damaged one.
 bool VideoReader::State::Accept(const Sent* entry) {
-  const bool flagged = (frame->flags & AV_FRAME_FLAG_CORRUPT) != 0 || frame->decode_error_flags != 0;
-  if (flagged && file->still) file->Fail("the picture is damaged or cut");
-  if (flagged) {
+  const bool corrupt = (frame->flags & AV_FRAME_FLAG_CORRUPT) != 0, concealed = frame->decode_error_flags != 0;
+  if ((corrupt || concealed) && file->still) file->Fail("the picture is damaged or cut");
+  // H.264 flags so what is seen before a stream entered in its middle is whole; it knows by itself when that is over.
+  if (corrupt && !concealed && codec->codec_id == AV_CODEC_ID_H264) return false;
+  if (corrupt || concealed) {
+    if (sought < 0) entered = false;
     if (file->predicted) {
       const long long at = entry != nullptr ? entry->packet : packets;
       bad_from = bad_from < 0 ? at : std::min(bad_from, at);
@@ -171,25 +196,27 @@ bool VideoReader::State::Accept(const Sent* entry) {
   }
   if (bad_from < 0) return true;
   if (entry != nullptr && entry->packet < bad_from) return true;
-  if (frame->key_frame == 0 || (entry != nullptr && entry->packet <= bad_to)) return false;
+  // A picture that is refreshed bit by bit is called a key frame before it is whole.
+  const bool whole = frame->key_frame != 0 && frame->pict_type != AV_PICTURE_TYPE_P && frame->pict_type != AV_PICTURE_TYPE_B;
+  if (!whole || (entry != nullptr && entry->packet <= bad_to)) return false;
   bad_from = bad_to = -1;
   return true;
 }
 
 void VideoReader::State::Number(const Sent* entry) {
+  stamp = by_stamp && frame->pts != AV_NOPTS_VALUE ? frame->pts : frame->best_effort_timestamp;
+  if (!by_stamp && all_have_decoding_stamps && !decoding_stamps.empty()) stamp = decoding_stamps.front();
+  if (entry != nullptr) Passed(entry->place);
+  decoded = Count();
   if (table && table->exact && frame->pts != AV_NOPTS_VALUE) {
     decoded = table->Find(frame->pts);
-    if (entry != nullptr) Passed(entry->place);
     if (decoded >= 0) next = decoded + 1;
-  } else {
-    if (entry != nullptr) Passed(entry->place);
-    decoded = next++;
   }
   if (!sent.empty() && entry != nullptr) sent.erase(sent.begin());
   damaged.erase(decoded);
 }
 
-// The next good frame into `frame`. False at the end; DataError where the file ends in the middle.
+// The next good frame into `frame`. False at the end, or behind the frame that is sought; DataError where the file ends in the middle.
 bool VideoReader::State::Decode() {
   while (!ended) {
     const int got = avcodec_receive_frame(codec.get(), frame.get());
@@ -200,7 +227,9 @@ bool VideoReader::State::Decode() {
     if (got == AVERROR(ENOMEM)) throw std::bad_alloc();
     if (got == AVERROR_EOF) {
       ended = true;
+      const long long expected = next;
       if (!sent.empty()) Passed(sent.back().place + 1);
+      if (LostWithoutDamage(expected, table ? static_cast<long long>(table->ticks.size()) : 0)) return FromStart(expected);
       const std::string& cut = table ? table->cut : file->cut;
       if (!cut.empty()) file->Fail(fmt::format("ends in the middle after {} frames: {}", next, cut));
       return false;
@@ -213,12 +242,15 @@ bool VideoReader::State::Decode() {
     const Sent* entry = at != sent.end() ? &*at : nullptr;
     if (!Accept(entry)) {
       // One that is told by its stamp is missed when a later one comes.
-      if (entry == nullptr) Damaged(next++);
+      if (entry == nullptr) Damaged(Count());
+      if (sought >= 0 && table && table->exact && table->Find(frame->pts) > sought) return false;
       continue;
     }
+    const long long expected = next;
     Number(entry);
     if (decoded < 0) continue;
-    if (!file->still && frame->pts == AV_NOPTS_VALUE && frame->best_effort_timestamp == AV_NOPTS_VALUE) file->Fail(internal::kNoStamps);
+    if (LostWithoutDamage(expected, decoded)) return FromStart(expected);
+    if (!file->still && stamp == AV_NOPTS_VALUE) file->Fail(internal::kNoStamps);
     pending = true;
     field = 0;
     return true;
@@ -267,16 +299,15 @@ bool VideoReader::Next(GrayImage* image, double* t) {
     s.file->Fail(
         fmt::format("frame {} has {} x {} pixels before it is turned, the first had others", s.decoded, frame.width, frame.height));
   const int field = s.field;
-  const std::int64_t stamp = s.by_stamp && frame.pts != AV_NOPTS_VALUE ? frame.pts : frame.best_effort_timestamp;
   if (image != nullptr) {
     const bool top = (field == 0) == s.info.top_field_first;
     s.gray->Make(frame, !s.splits() ? internal::Lines::kAll : top ? internal::Lines::kTop : internal::Lines::kBottom, image);
   }
   if (t != nullptr) {
     const AVRational unit = s.file->stream->time_base;
-    *t = s.info.still ? 0 : static_cast<double>(stamp) * unit.num / unit.den + (field == 1 ? s.HalfFrame() : 0);
+    *t = s.info.still ? 0 : static_cast<double>(s.stamp) * unit.num / unit.den + (field == 1 ? s.HalfFrame() : 0);
   }
-  s.ticks = s.info.still ? 0 : stamp;
+  s.ticks = s.info.still ? 0 : s.stamp;
   s.index = s.splits() ? 2 * s.decoded + field : s.decoded;
   if (s.splits() && field == 0) {
     s.field = 1;
@@ -300,8 +331,22 @@ bool VideoReader::State::DecodeUpTo(long long number) {
 void VideoReader::State::Forget() {
   avcodec_flush_buffers(codec.get());
   sent.clear();
+  decoding_stamps.clear();
   bad_from = bad_to = -1;
-  draining = ended = pending = false;
+  ended = pending = false;
+}
+
+// Reads the file again up to a frame, or to the first good one after it; as DecodeUpTo.
+bool VideoReader::State::FromStart(long long number) {
+  Open();
+  Forget();
+  packets = next = 0;
+  decoded = -1;
+  entered = false;
+  const long long before = std::exchange(sought, number);
+  DecodeUpTo(number);
+  sought = before;
+  return pending || (before < 0 && Decode());
 }
 
 bool VideoReader::State::SeekFrame(long long number) {
@@ -319,13 +364,17 @@ bool VideoReader::State::SeekFrame(long long number) {
     }
     long long key = number;
     while (key > 0 && !table->key[static_cast<std::size_t>(key)]) --key;
-    if (ahead && key <= at) return DecodeUpTo(number);
+    if (ahead && key <= at) {
+      if (DecodeUpTo(number)) return true;
+      if (!entered) return false;
+    }
     // A frame that the nearest key frame does not lead to is tried from earlier ones: some key frames lead to good pictures only later.
     for (int attempt = 0; attempt < 3 && key > 0; ++attempt) {
       const bool done = file->SeekTo(table->ticks[static_cast<std::size_t>(key)]);
       Forget();
       decoded = -1;
       if (!done) break;
+      entered = true;
       if (DecodeUpTo(number)) return true;
       --key;
       while (key > 0 && !table->key[static_cast<std::size_t>(key)]) --key;
@@ -333,11 +382,7 @@ bool VideoReader::State::SeekFrame(long long number) {
   } else if (ahead) {
     return DecodeUpTo(number);
   }
-  Open();
-  Forget();
-  packets = next = 0;
-  decoded = -1;
-  return DecodeUpTo(number);
+  return FromStart(number) && decoded == number;
 }
 
 bool VideoReader::Seek(long long index) {

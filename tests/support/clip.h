@@ -30,6 +30,11 @@ struct ClipOptions {
   AVColorRange range = AVCOL_RANGE_UNSPECIFIED;
   int b_frames = 0, key_interval = 12;
   std::map<std::string, std::string> more = {};  // of the encoder
+  bool interlaced = false, top_first = true;
+  AVColorTransferCharacteristic transfer = AVCOL_TRC_UNSPECIFIED;
+  AVColorSpace colorspace = AVCOL_SPC_UNSPECIFIED;
+  AVChromaLocation chroma = AVCHROMA_LOC_UNSPECIFIED;
+  std::map<std::string, std::string> muxer = {};
 };
 
 inline void Check(int code, const char* what) {
@@ -55,6 +60,13 @@ inline void WriteClip(const std::filesystem::path& path, const ClipOptions& opti
   codec->thread_count = 1;
   codec->strict_std_compliance = FF_COMPLIANCE_EXPERIMENTAL;
   codec->bit_rate = 4000000;
+  codec->color_trc = options.transfer;
+  codec->colorspace = options.colorspace;
+  codec->chroma_sample_location = options.chroma;
+  if (options.interlaced) {
+    codec->flags |= AV_CODEC_FLAG_INTERLACED_DCT | AV_CODEC_FLAG_INTERLACED_ME;
+    codec->field_order = options.top_first ? AV_FIELD_TT : AV_FIELD_BB;
+  }
   for (const auto& [key, value] : options.more) Check(av_opt_set(codec, key.c_str(), value.c_str(), AV_OPT_SEARCH_CHILDREN), "option");
   if ((format->oformat->flags & AVFMT_GLOBALHEADER) != 0) codec->flags |= AV_CODEC_FLAG_GLOBAL_HEADER;
   Check(avcodec_open2(codec, encoder, nullptr), "open encoder");
@@ -65,7 +77,11 @@ inline void WriteClip(const std::filesystem::path& path, const ClipOptions& opti
     av_display_rotation_set(matrix, options.rotation_deg);
   }
   Check(avio_open(&format->pb, ("file:" + path.string()).c_str(), AVIO_FLAG_WRITE), "file");
-  Check(avformat_write_header(format, nullptr), "header");
+  AVDictionary* muxer = nullptr;
+  for (const auto& [key, value] : options.muxer) av_dict_set(&muxer, key.c_str(), value.c_str(), 0);
+  const int header = avformat_write_header(format, &muxer);
+  av_dict_free(&muxer);
+  Check(header, "header");
   const std::size_t n = options.stamps.size();
   const std::int64_t last_step = n > 1 ? options.stamps[n - 1] - options.stamps[n - 2] : 750;
   AVFrame* frame = av_frame_alloc();
@@ -84,6 +100,11 @@ inline void WriteClip(const std::filesystem::path& path, const ClipOptions& opti
     frame->width = options.width;
     frame->height = options.height;
     frame->color_range = options.range;
+    frame->color_trc = options.transfer;
+    frame->colorspace = options.colorspace;
+    frame->chroma_location = options.chroma;
+    frame->interlaced_frame = options.interlaced ? 1 : 0;
+    frame->top_field_first = options.interlaced && options.top_first ? 1 : 0;
     Check(av_frame_get_buffer(frame, 0), "frame");
     fill(static_cast<int>(k), *frame);
     frame->pts = options.stamps[k];
