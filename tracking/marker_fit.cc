@@ -19,10 +19,11 @@ using std::numbers::pi;
 constexpr int kSectors = 16;           // of the outline, for what is hidden
 constexpr int kFewestSectors = 6;      // that must be seen
 constexpr double kClutter = 4;         // residual outside of the marker that belongs to something else [standard deviations]
-constexpr double kClutterPart = 0.4;   // of the pixels outside that may be clutter
+constexpr double kClutterPart = 0.5;   // of the pixels outside that may be clutter
 constexpr double kNoMisfit = 0.02;     // misfit over the height of the marker that is left to the covariance
 constexpr double kRoughMisfit = 0.12;  // beyond which the model says nothing
 constexpr double kFormKnown = 0.15;    // standard deviation of the form over the radius above which a circle is fitted
+constexpr double kShadeScore = 16;     // chi-square of two unknowns above which a marker is taken as unevenly lit (p = 3e-4)
 constexpr double kSignificant = 4;     // amplitude over its standard deviation, everything else known
 
 MarkerPatch TakePatch(const GrayImage& image, const Window& wanted) {
@@ -153,7 +154,15 @@ class SpotFit {
  public:
   SpotFit(const GrayImage& image, const Spot& spot, const MarkerFitOptions& options)
       : image_(image), spot_(spot), options_(options), flags_(spot.flags) {
-    patch_ = TakePatch(image, Grown(spot.left, spot.top, spot.right, spot.bottom, options));
+    // The threshold cuts the faint ends off a marker that moves far: they are added, else they pass for a slope of the background.
+    MarkerOutline outline;
+    outline.shape = options.shape;
+    outline.form = StartForm(spot, options);
+    outline.motion = options.motion;
+    const Eigen::Vector2d half = options.motion.norm() > 0.5 ? outline.HalfBox() : Eigen::Vector2d::Zero();
+    patch_ = TakePatch(
+        image, Grown(std::min<double>(spot.left, spot.q[0] - half[0]), std::min<double>(spot.top, spot.q[1] - half[1]),
+                     std::max<double>(spot.right, spot.q[0] + half[0]), std::max<double>(spot.bottom, spot.q[1] + half[1]), options));
   }
 
   std::optional<MarkerFit> Run() {
@@ -166,6 +175,7 @@ class SpotFit {
       if (!best.solution.converged || !Plausible(best)) return std::nullopt;
     }
     if (!best.Fits()) Explain(&best);
+    LookForShade(&best);
     return Report(best);
   }
 
@@ -216,27 +226,48 @@ class SpotFit {
     return std::sqrt(std::max(0., attempt.Excess() - 1) * variance / std::max(1, n)) / std::max(height, 1e-9);
   }
 
+  // Takes the other model where it explains at least half of what the first one does not.
+  bool Better(const Attempt& attempt, Attempt* best) const {
+    if (!attempt.solution.converged || !Plausible(attempt) || attempt.Excess() - 1 > 0.5 * (best->Excess() - 1)) return false;
+    *best = attempt;
+    return true;
+  }
+
   // Looks for the reason of a bad fit, the harmless ones first.
   void Explain(Attempt* best) {
     Rerun(best);
-    for (int pass = 0; pass < 3 && LeaveClutterOut(); ++pass) {
-      Attempt again = Fit(best->problem.circle, best->solution.p);
+    for (int pass = 0; pass < 6 && LeaveClutterOut(); ++pass) {
+      const Attempt again = Fit(best->problem.circle, best->solution.p);
       if (!again.solution.converged || !Plausible(again)) break;
       *best = again;
       if (best->Fits()) return;
     }
+    if (best->problem.circle && Better(Fit(false, best->solution.p), best) && best->Fits()) return;
     Rerun(best);
     if (Misfit(*best) < kNoMisfit) return;
-    if (options_.shape == MarkerShape::kDisc) {
-      Attempt shaded = Fit(best->problem.circle, best->solution.p, true);
-      if (shaded.solution.converged && Plausible(shaded) && shaded.Excess() - 1 < 0.5 * (best->Excess() - 1)) {
-        *best = shaded;
-        if (best->Fits() || Misfit(*best) < kNoMisfit) return;
-      }
-    }
+    if (options_.shape == MarkerShape::kDisc && Better(Fit(best->problem.circle, best->solution.p, true), best) && best->Fits()) return;
+    Rerun(best);
+    if (Misfit(*best) < kNoMisfit) return;
     LookForHidden(best);
     Rerun(best);
     if (!best->Fits() && Misfit(*best) > kRoughMisfit) flags_ |= kRough;
+  }
+
+  // A marker brighter on one side is drawn there. The test is that of the slope of the likelihood (Rao, 1948): it needs no second fit.
+  void LookForShade(Attempt* best) {
+    if (options_.shape != MarkerShape::kDisc || best->problem.shaded) return;
+    MarkerProblem shaded = best->problem;
+    shaded.shaded = true;
+    const MarkerSolution look = solver_.Look(patch_, shaded, best->solution.p);
+    const double score = look.gradient.dot(look.Covariance(shaded) * look.gradient);
+    if (score / std::max(1., best->Excess()) > kShadeScore) {
+      Attempt attempt = Fit(best->problem.circle, best->solution.p, true);
+      if (attempt.solution.converged && Plausible(attempt) && attempt.solution.chi_square < best->solution.chi_square) {
+        *best = attempt;
+        return;
+      }
+    }
+    Rerun(best);
   }
 
   void Rerun(Attempt* attempt) {
@@ -245,24 +276,32 @@ class SpotFit {
     attempt->solution.converged = converged;
   }
 
-  // True where pixels outside of the marker were found that belong to something else, and were left out with their neighbours.
+  // True where pixels outside of the marker were found that belong to something else, and were left out with their neighbours. The worst
+  // ones first: they spoil the fit, and with it the residuals of all others.
   bool LeaveClutterOut() {
+    const auto outside = [&](int i) { return solver_.cover(i) < 0.02; };
+    const int n = static_cast<int>(patch_.values.size());
+    double worst = 0;
+    int n_outside = 0;
+    for (int i = 0; i < n; ++i) {
+      if (!outside(i)) continue;
+      ++n_outside;
+      if (patch_.used[i]) worst = std::max(worst, std::abs(solver_.residual(i)));
+    }
+    if (worst < kClutter) return false;
+    const double limit = std::max(kClutter, 0.5 * worst);
     std::vector<std::uint8_t> used = patch_.used;
-    int outside = 0, left_out = 0, fresh = 0;
-    const auto clear = [&](int x, int y) { return solver_.cover(y * patch_.width + x) < 0.02; };
     for (int y = 0; y < patch_.height; ++y)
       for (int x = 0; x < patch_.width; ++x) {
         const int i = y * patch_.width + x;
-        if (!clear(x, y)) continue;
-        ++outside;
-        if (!patch_.used[i] || std::abs(solver_.residual(i)) < kClutter) continue;
-        ++fresh;
+        if (!outside(i) || !patch_.used[i] || std::abs(solver_.residual(i)) < limit) continue;
         for (int v = std::max(0, y - 1); v <= std::min(patch_.height - 1, y + 1); ++v)
           for (int u = std::max(0, x - 1); u <= std::min(patch_.width - 1, x + 1); ++u)
-            if (clear(u, v)) used[v * patch_.width + u] = 0;
+            if (outside(v * patch_.width + u)) used[v * patch_.width + u] = 0;
       }
-    for (std::size_t i = 0; i < used.size(); ++i) left_out += !used[i];
-    if (fresh == 0 || left_out > kClutterPart * outside) return false;
+    int left_out = 0;
+    for (const std::uint8_t use : used) left_out += !use;
+    if (left_out > kClutterPart * n_outside) return false;
     patch_.used = used;
     return true;
   }

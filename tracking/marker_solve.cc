@@ -221,6 +221,7 @@ MarkerSolution MarkerSolver::Look(const MarkerPatch& patch, const MarkerProblem&
   MarkerSolution solution;
   solution.p = p;
   solution.information = sums.information;
+  solution.gradient = sums.gradient;
   solution.chi_square = sums.chi_square;
   solution.n = sums.n;
   return solution;
@@ -248,7 +249,9 @@ MarkerSolution MarkerSolver::Solve(const MarkerPatch& patch, const MarkerProblem
     const double length = step.dot(at.information * step), part = Shorten(problem, p, step);
     MarkerVector next = p + part * step;
     Repair(problem, &next);
-    if (length < kDone && damping < 0.1) {
+    // Where the model does not fit a standard deviation is larger than the noise makes it.
+    const double excess = std::max(1., at.chi_square / std::max(1, at.n));
+    if (length < kDone * excess && damping < 0.1) {
       // So near that the step can be taken unseen: residuals and information are those of a few hundredths of a standard deviation beside.
       p = next;
       solution.converged = true;
@@ -259,7 +262,7 @@ MarkerSolution MarkerSolver::Solve(const MarkerPatch& patch, const MarkerProblem
     for (std::size_t i = 0; i < n; ++i)
       if (patch.used[i]) merit += residuals_[i] * residuals_[i];
     Evaluate(patch, problem, next, &trial);
-    if (std::isfinite(trial.merit) && trial.merit <= merit * (1 + 1e-9)) {
+    if (std::isfinite(trial.merit) && trial.merit <= merit * (1 + 1e-6) + 1e-3) {
       p = next;
       at = trial;
       damping = std::max(damping * 0.1, 1e-9);
@@ -267,7 +270,7 @@ MarkerSolution MarkerSolver::Solve(const MarkerPatch& patch, const MarkerProblem
     }
     damping = std::max(damping * 10, 1e-3);
     if (damping > 1e8) {
-      solution.converged = length < 1;
+      solution.converged = length < excess;
       break;
     }
     Evaluate(patch, problem, p, &at);

@@ -64,6 +64,7 @@ struct MarkerProblem {
 struct MarkerSolution {
   MarkerVector p = MarkerVector::Zero();
   MarkerMatrix information = MarkerMatrix::Identity();  // of the free unknowns, prior included
+  MarkerVector gradient = MarkerVector::Zero();         // of half of chi-square, downwards; of Look only
   double chi_square = 0;                                // of pixels, without the prior
   int n = 0;                                            // pixels that can tell something
   bool converged = false;
