@@ -64,6 +64,7 @@ struct SpotFinder::State {
   GrayImage difference;  // from the local mean
   internal::LocalMean local_mean;
   std::vector<std::uint8_t> maxima;
+  internal::LevelCounts counts, parted;  // of the image, of what is parted where that is another
   std::array<Pieces, kDepth + 1> pieces;
   std::vector<Found> found;
   std::vector<Extent> pool;
@@ -73,15 +74,15 @@ struct SpotFinder::State {
   const GrayImage& Parted(const GrayImage& image) const { return options.local > 0 ? difference : image; }
   std::uint8_t PartedFlip() const { return options.local > 0 ? 0 : flip; }
 
-  void SetLevel(const internal::LevelCounts& counts, const internal::LevelCounts& parted) {
+  void SetLevel() {
     noise = options.noise;
-    if (options.estimate_noise) noise.read = internal::EstimateRead(counts, options.noise, flip);
+    if (options.estimate_noise) noise.read = internal::EstimateRead(counts, options.noise, flip, simd);
     if (options.local > 0) {
-      level = options.threshold > 0 ? internal::kLocalZero + options.threshold : internal::ChooseThreshold(parted, noise, 0);
+      level = options.threshold > 0 ? internal::kLocalZero + options.threshold : internal::ChooseThreshold(parted, noise, 0, simd);
     } else if (options.threshold > 0) {
       level = flip ? 255 - options.threshold : options.threshold;
     } else {
-      level = internal::ChooseThreshold(parted, noise, flip);
+      level = internal::ChooseThreshold(counts, noise, flip, simd);
     }
     level = std::clamp(level, 0, 255);
   }
@@ -136,7 +137,8 @@ struct SpotFinder::State {
     const double sigma = std::sqrt(noise.Variance(flip ? 255 - peak : peak));
     if (level_here <= at_level || peak - at_level < 4 * sigma) return 0;
     Pieces& parts = pieces[depth + 1];
-    internal::CollectRuns(parted, {piece.left, piece.top, piece.right, piece.bottom}, PartedFlip(), level_here, simd, nullptr, &parts.runs);
+    internal::CollectRuns(parted, {piece.left, piece.top, piece.right, piece.bottom}, PartedFlip(), level_here, simd, nullptr, nullptr,
+                          &parts.runs);
     internal::JoinRuns(CountMin(), &parts);
     int taken = 0, run = piece.first;
     for (std::size_t i = 0; i < parts.pieces.size(); ++i) {
@@ -155,26 +157,28 @@ struct SpotFinder::State {
 
   void FindAll(const GrayImage& image) {
     const Rect all{0, 0, image.width - 1, image.height - 1};
-    internal::LevelCounts counts;
+    counts.Clear();
+    parted.Clear();
     const long long tiles = (static_cast<long long>(image.width) + internal::kBlock - 1) / internal::kBlock *
                             ((image.height + internal::kBand - 1) / internal::kBand);
-    const int every = static_cast<int>(std::max(1ll, tiles / 256));
+    const int every = static_cast<int>(std::max(1ll, tiles / 192));
     internal::ScanLevels(image, all, flip, every, simd, &maxima, &counts);
     if (options.local > 0) {
       local_mean.Subtract(image, all, options.local, flip, &difference);
-      internal::LevelCounts parted;
       internal::ScanLevels(difference, all, 0, every, simd, &maxima, &parted);
-      SetLevel(counts, parted);
+      SetLevel();
     } else {
-      SetLevel(counts, counts);
+      SetLevel();
     }
-    internal::CollectRuns(Parted(image), all, PartedFlip(), level, simd, &maxima, &pieces[0].runs);
+    internal::CollectRuns(Parted(image), all, PartedFlip(), level, simd, &maxima, options.local > 0 ? &parted.high : &counts.high,
+                          &pieces[0].runs);
     internal::JoinRuns(CountMin(), &pieces[0]);
     for (std::size_t i = 0; i < pieces[0].pieces.size(); ++i) Take(image, pieces[0].pieces[i], level, 0);
   }
 
   void FindIn(const GrayImage& image, const std::vector<Window>& windows) {
-    internal::LevelCounts counts, parted;
+    counts.Clear();
+    parted.Clear();
     if (options.local > 0) {  // of the whole frame: a spot may be followed anywhere
       local_mean.Subtract(image, {0, 0, image.width - 1, image.height - 1}, options.local, flip, &difference);
     }
@@ -184,8 +188,8 @@ struct SpotFinder::State {
       internal::ScanLevels(image, rect, flip, 1, simd, &maxima, &counts);
       if (options.local > 0) internal::ScanLevels(difference, rect, 0, 1, simd, &maxima, &parted);
     }
-    if (counts.tiles == 0) return;
-    SetLevel(counts, options.local > 0 ? parted : counts);
+    if (counts.low.empty()) return;
+    SetLevel();
     for (const Window& window : windows) {
       const Rect inside = Clip(window, image);
       if (inside.empty()) continue;
@@ -208,7 +212,7 @@ struct SpotFinder::State {
   void Grow(const GrayImage& image, const Rect& inside) {
     Rect rect = inside;
     for (int step = 8;; step *= 2) {
-      internal::CollectRuns(Parted(image), rect, PartedFlip(), level, simd, nullptr, &pieces[0].runs);
+      internal::CollectRuns(Parted(image), rect, PartedFlip(), level, simd, nullptr, nullptr, &pieces[0].runs);
       internal::JoinRuns(1, &pieces[0]);
       Rect next = rect;
       for (const Piece& piece : pieces[0].pieces) {

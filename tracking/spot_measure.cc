@@ -1,14 +1,16 @@
 #include "tracking/spot_measure.h"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
+#include <cstring>
 #include <limits>
+
+#include "tracking/spot_threshold.h"
 
 namespace impactlab::internal {
 namespace {
 
-constexpr int kGap = 1, kRing = 3;         // between aperture and ring, width of the ring [px]
+constexpr int kGap = 1, kRing = 4;         // between aperture and ring, width of the ring [px]
 constexpr double kLeastSignal = 5;         // flux over its standard deviation
 constexpr double kClip = 3;                // standard deviations from the median of the ring
 constexpr std::size_t kRingPixels = 4096;  // of the largest spots every second, third ... row of the ring
@@ -77,8 +79,19 @@ double SpotMeasure::RingLevel(const GrayImage& image, const PixelNoise& noise, d
     const int y = aperture_top_ + i;
     if (y < 0 || y >= image.height || (every > 1 && i % every != 0)) continue;
     const Extent& row = aperture_[std::clamp(i, 0, rows - 1)];
+    const std::uint8_t* pixels = image.pixels.data() + static_cast<std::size_t>(y) * image.width;
+    const bool inside = every == 1 && row.left >= far && row.right + far < image.width;
     if (i < -kGap || i >= rows + kGap) {
-      take(y, row.left - 1, row.right + 1);
+      if (inside) {
+        ring_.insert(ring_.end(), pixels + row.left - 1, pixels + row.right + 2);
+      } else {
+        take(y, row.left - 1, row.right + 1);
+      }
+    } else if (inside) {
+      const std::size_t at = ring_.size();
+      ring_.resize(at + 2 * kRing);
+      std::memcpy(&ring_[at], pixels + row.left - far, kRing);
+      std::memcpy(&ring_[at + kRing], pixels + row.right + kGap + 1, kRing);
     } else {
       take(y, row.left - far, row.left - kGap - 1);
       take(y, row.right + kGap + 1, row.right + far);
@@ -89,23 +102,14 @@ double SpotMeasure::RingLevel(const GrayImage& image, const PixelNoise& noise, d
     *variance = 255.0 * 255 / 12;
     return std::numeric_limits<double>::quiet_NaN();
   }
-  std::array<std::uint32_t, 256> counts{};
-  for (const std::uint8_t v : ring_) ++counts[v];
-  std::size_t below = 0;
-  int median = 0;
-  while (below + counts[median] <= n / 2) below += counts[median++];
+  const int median = RankLevel(ring_, n / 2 + 1, simd_);
   const int reach = static_cast<int>(std::ceil(kClip * std::sqrt(noise.Variance(median)))) + 1;
-  double used = 0, sum = 0, squares = 0;
-  for (int v = std::max(0, median - reach); v <= std::min(255, median + reach); ++v) {
-    const double c = counts[v], d = v - median;
-    used += c;
-    sum += c * d;
-    squares += c * d * d;
-  }
-  const double mean = sum / used;
+  const int from = std::max(0, median - reach), to = std::min(255, median + reach);
+  const RangeSums in = SumBetween(ring_.data(), n, from, to, simd_);
+  const double used = static_cast<double>(in.n), mean = static_cast<double>(in.sum) / used;
   // An uneven background is known no better than it scatters.
-  *variance = std::max(noise.Variance(median + mean), squares / used - mean * mean) / used;
-  return median + mean;
+  *variance = std::max(noise.Variance(from + mean), static_cast<double>(in.squares) / used - mean * mean) / used;
+  return from + mean;
 }
 
 bool SpotMeasure::Measure(const GrayImage& image, const std::vector<Run>& runs, const Piece& piece, const PixelNoise& noise, int level,
@@ -128,33 +132,24 @@ bool SpotMeasure::Measure(const GrayImage& image, const std::vector<Run>& runs, 
   const double shift = background - base;
 
   // Sums over the aperture about (x0, y0): of one, of d = intensity - background, and of the variance of every pixel.
-  const double x0 = 0.5 * (piece.left + piece.right), y0 = 0.5 * (piece.top + piece.bottom);
-  double n = 0, nx = 0, ny = 0, nxx = 0, nxy = 0, nyy = 0, d = 0, dx = 0, dy = 0, dxx = 0, dxy = 0, dyy = 0, clamped = 0;
-  int lowest = 255, highest = 0;
+  int x0 = image.width;
+  for (const Extent& row : aperture_) x0 = std::min(x0, row.left);
+  const int y0 = aperture_top_;
+  double n = 0, nx = 0, ny = 0, nxx = 0, nxy = 0, nyy = 0;
   for (std::size_t i = 0; i < aperture_.size(); ++i) {
     const Extent& row = aperture_[i];
-    if (row.right < row.left) continue;
-    const int y_pixel = aperture_top_ + static_cast<int>(i);
-    const std::uint8_t* pixels = image.pixels.data() + static_cast<std::size_t>(y_pixel) * image.width;
-    const double count = row.right - row.left + 1, middle = 0.5 * (row.left + row.right) - x0, y = y_pixel - y0, left = row.left - x0;
-    const RowSums s = SumRow(pixels + row.left, static_cast<int>(count), base, limit, simd_);
+    const double count = std::max(0, row.right - row.left + 1), middle = 0.5 * (row.left + row.right) - x0, y = static_cast<double>(i);
     n += count;
     nx += count * middle;
     ny += count * y;
     nxx += count * middle * middle + count * (count * count - 1) / 12;
     nxy += count * middle * y;
     nyy += count * y * y;
-    const double rd = static_cast<double>(s.d), rdx = static_cast<double>(s.dx) + left * rd;
-    d += rd;
-    dx += rdx;
-    dy += rd * y;
-    dxx += static_cast<double>(s.dxx) + left * (2 * static_cast<double>(s.dx) + left * rd);
-    dxy += rdx * y;
-    dyy += rd * y * y;
-    clamped += static_cast<double>(s.clamped);
-    lowest = std::min(lowest, s.lowest);
-    highest = std::max(highest, s.highest);
   }
+  const ApertureSums sums = SumAperture(image, aperture_, y0, x0, base, limit, simd_);
+  const double d = static_cast<double>(sums.d), dx = static_cast<double>(sums.dx), dy = static_cast<double>(sums.dy),
+               dxx = static_cast<double>(sums.dxx), dxy = static_cast<double>(sums.dxy), dyy = static_cast<double>(sums.dyy),
+               clamped = static_cast<double>(sums.clamped);
   const double v0 = noise.Variance(base);  // variance of a pixel: v0 + gain d
   const double flux = d - shift * n, fx = dx - shift * nx, fy = dy - shift * ny;
   const double var_flux = std::max(0.0, v0 * n + noise.gain * d) + n * n * var_background;
@@ -173,7 +168,7 @@ bool SpotMeasure::Measure(const GrayImage& image, const std::vector<Run>& runs, 
   if (noise.gain != 0) pixels += noise.gain * about(d, dx, dy, dxx, dxy, dyy);
   spot->cov = (pixels + var_background * lever * lever.transpose()) / (flux * flux);
   spot->flux = sign * flux;
-  spot->peak = sign * ((options_.dark ? lowest : highest) - background);
+  spot->peak = sign * ((options_.dark ? sums.lowest : sums.highest) - background);
   spot->background = background;
   spot->area = sign * (clamped - shift * (n - piece.count)) / limit;  // pixels of the rim lie about `background`, not about `base`
   spot->left = piece.left;
@@ -181,7 +176,7 @@ bool SpotMeasure::Measure(const GrayImage& image, const std::vector<Run>& runs, 
   spot->right = piece.right;
   spot->bottom = piece.bottom;
   spot->flags = 0;
-  if (options_.dark ? lowest == 0 : highest == 255) spot->flags |= kSaturated;
+  if (options_.dark ? sums.lowest == 0 : sums.highest == 255) spot->flags |= kSaturated;
   if (piece.left == 0 || piece.top == 0 || piece.right == image.width - 1 || piece.bottom == image.height - 1) spot->flags |= kCut;
   const double sigma = std::sqrt(v0);
   if (spot->flux < 5 * sigma * spot->area) spot->flags |= kFaint;

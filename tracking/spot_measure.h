@@ -9,11 +9,6 @@
 
 namespace impactlab::internal {
 
-// The pixels a spot was found by: of each row the columns from the first to the last.
-struct Extent {
-  int left = 0, right = -1;
-};
-
 // Pixels of a spot that are above the threshold.
 struct Piece {
   int first = -1, last = -1;                               // of its runs, chained by Run::next

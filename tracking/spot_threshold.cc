@@ -1,6 +1,7 @@
 #include "tracking/spot_threshold.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 
 #include "data/statistics.h"
@@ -13,18 +14,9 @@ constexpr double kSigmas = 3;
 constexpr double kShare = 0.3;    // of the way from the rest of the frame to the brightest pixel
 constexpr double kLeastStep = 3;  // [grey levels]: rounding and compression make steps of one or two
 
-// Smallest level with at least `share` of the counts at or below it.
-int QuantileLevel(const std::array<int, 256>& counts, double share) {
-  long long total = 0, below = 0;
-  for (const int n : counts) total += n;
-  for (int v = 0; v < 256; ++v) {
-    below += counts[v];
-    if (below > 0 && below >= share * static_cast<double>(total)) return v;
-  }
-  return 255;
-}
-
-int Otsu(const std::array<int, 256>& counts) {
+int Otsu(const std::vector<std::uint8_t>& values) {
+  std::array<int, 256> counts{};
+  for (const std::uint8_t v : values) ++counts[v];
   double total = 0, sum = 0;
   for (int v = 0; v < 256; ++v) {
     total += counts[v];
@@ -48,35 +40,44 @@ int Otsu(const std::array<int, 256>& counts) {
 
 }  // namespace
 
-double EstimateRead(const LevelCounts& counts, const PixelNoise& given, std::uint8_t flip) {
-  if (counts.pairs < 64 || counts.pairs < counts.pixels / 8) return given.read;
+int RankLevel(const std::vector<std::uint8_t>& values, std::size_t rank, Simd simd) {
+  int low = -1, high = 255;  // `low` is too small, `high` is not
+  while (high - low > 1) {
+    const int middle = (low + high) / 2;
+    (CountUpTo(values.data(), values.size(), middle, simd) >= rank ? high : low) = middle;
+  }
+  return high;
+}
+
+double EstimateRead(const LevelCounts& counts, const PixelNoise& given, std::uint8_t flip, Simd simd) {
+  const std::size_t pairs = CountUpTo(counts.difference.data(), counts.difference.size(), 254, simd);
+  if (pairs < 64 || pairs < counts.difference.size() / 8) return given.read;
   // A normal variable rounded to whole numbers: P(|d| <= k) is that of |x| < k + 1/2. The smaller differences alone count, so that edges
   // and texture in less than half of the sample do not.
-  long long below = 0;
-  int k = 0;
-  for (;; ++k) {
-    below += counts.difference[k];
-    if (below >= 0.5 * counts.pairs) break;
-  }
-  const double p = std::min(static_cast<double>(below) / counts.pairs, 1 - 0.5 / counts.pairs);
+  const int k = RankLevel(counts.difference, (pairs + 1) / 2, simd);
+  const double share =
+      static_cast<double>(CountUpTo(counts.difference.data(), counts.difference.size(), k, simd)) / static_cast<double>(pairs);
+  const double p = std::min(share, 1 - 0.5 / static_cast<double>(pairs));
   const double sd = (k + 0.5) / NormalQuantile(0.5 * (1 + p));
-  const int median = QuantileLevel(counts.sample, 0.5);
-  const double light = given.gain * (flip ? 255 - median : median);
+  double light = 0;
+  if (given.gain != 0) {
+    const int median = RankLevel(counts.sample, (counts.sample.size() + 1) / 2, simd);
+    light = given.gain * (flip ? 255 - median : median);
+  }
   return std::sqrt(std::max(0.0, 0.5 * sd * sd - 1.0 / 12 - light));
 }
 
-int ChooseThreshold(const LevelCounts& counts, const PixelNoise& noise, std::uint8_t flip) {
+int ChooseThreshold(const LevelCounts& counts, const PixelNoise& noise, std::uint8_t flip, Simd simd) {
   const auto sigma = [&](double level) { return std::sqrt(noise.Variance(flip ? 255 - level : level)); };
-  const int background = QuantileLevel(counts.sample, 0.5);
-  const int filled = QuantileLevel(counts.low, 0.999);  // one tile in a thousand may be filled by the streak of a moving marker
-  const int top = QuantileLevel(counts.high, 1);
+  const std::size_t tiles = counts.low.size();
+  const int background = RankLevel(counts.sample, (counts.sample.size() + 1) / 2, simd);
+  const int filled = RankLevel(counts.low, tiles - tiles / 1000, simd);  // one tile in a thousand may be filled by the streak of a marker
+  const int top = RankLevel(counts.high, tiles, simd);
   const auto step = [&](double level) { return std::max(kLeastStep, kSigmas * sigma(level)); };
   // The largest of many column maxima lies above the level itself by about a standard deviation.
   const double rest = std::max<double>(std::min(background, filled), filled - sigma(filled));
   double threshold = rest + std::max(step(rest), kShare * (top - rest));
-  if (top - rest < 4 + 1.5 * step(rest)) {
-    threshold = std::max<double>(background + step(background), Otsu(counts.sample));
-  }
+  if (top - rest < 4 + 1.5 * step(rest)) threshold = std::max<double>(background + step(background), Otsu(counts.sample));
   return static_cast<int>(std::clamp(std::lround(threshold), 0l, 254l));
 }
 

@@ -13,9 +13,12 @@ namespace impactlab::internal {
 
 // Standard deviation of the noise that does not depend on intensity, from the differences in the sample; `given.read` where the sample has
 // too few pixels inside the grey scale.
-double EstimateRead(const LevelCounts& counts, const PixelNoise& given, std::uint8_t flip);
+double EstimateRead(const LevelCounts& counts, const PixelNoise& given, std::uint8_t flip, Simd simd);
 
 // Raised level; a pixel of a marker is above it.
-int ChooseThreshold(const LevelCounts& counts, const PixelNoise& noise, std::uint8_t flip);
+int ChooseThreshold(const LevelCounts& counts, const PixelNoise& noise, std::uint8_t flip, Simd simd);
+
+// Smallest value with at least `rank` of the values at or below it; 255 where there are fewer.
+int RankLevel(const std::vector<std::uint8_t>& values, std::size_t rank, Simd simd);
 
 }  // namespace impactlab::internal
