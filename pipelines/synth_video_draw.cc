@@ -16,9 +16,10 @@ using Eigen::Vector3d;
 constexpr int kCorners = 48;   // of the outline of a marker
 constexpr double kStep = 0.5;  // most a marker moves from instant to instant of an exposure [px]
 constexpr int kMostInstants = 400;
-constexpr int kImpactInstants = 24;  // least where the velocity jumps during the exposure
-constexpr double kFlashGain = 1.5;   // light of the lamp over the light without it
-constexpr double kFloorSide = 0.6;   // [m]
+constexpr int kImpactInstants = 24;        // least where the velocity jumps during the exposure
+constexpr double kFlashGain = 1.5;         // light of the lamp over the light without it
+constexpr double kVisibleRounding = 1e-5;  // of a share
+constexpr double kFloorSide = 0.6;         // [m]
 
 // What is left of the light of a layer below: share of `cover`.
 void Paint(const Grid& cover, float value, Grid* light) {
@@ -171,7 +172,8 @@ void FrameDrawer::DrawMarkers(std::vector<Seen*> group, const std::vector<std::v
                               const std::vector<Polygon>& screens, const Box& inner) {
   Box box;
   for (const Seen* seen : group) box = Union(box, seen->bounds);
-  box = Intersection(box.Grown(reach_), still_raw_.box);
+  // As far as the blur carries, and the rim that blurring leaves as it was.
+  box = Intersection(box.Grown(2 * reach_), still_raw_.box);
   if (box.empty()) return;
   const bool faces = !figure_.faces.empty();
   const float body = static_cast<float>(scene_->body_brightness);
@@ -316,7 +318,9 @@ void FrameDrawer::Draw(double t_row0, const std::vector<Polygon>& screens, std::
     // Turned away for a part of the exposure counts as hidden for it.
     const double present =
         static_cast<double>(std::count_if(all[m].at.begin(), all[m].at.end(), [](const Polygon& p) { return !p.empty(); }));
-    (*truth)[m].visible = all[m].area > 0 ? std::clamp(all[m].visible / all[m].area * present / n, 0.0, 1.0) : 0;
+    const double visible = all[m].area > 0 ? all[m].visible / all[m].area * present / n : 0;
+    // Areas are summed in single precision: what is next to all is all, next to nothing is nothing.
+    (*truth)[m].visible = visible > 1 - kVisibleRounding ? 1 : visible < kVisibleRounding ? 0 : visible;
   }
   Take(t_row0, inner, key, image);
 }
