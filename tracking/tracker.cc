@@ -16,8 +16,11 @@ namespace {
 constexpr double kInf = std::numeric_limits<double>::infinity();
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 constexpr double kSwapMargin = 12;  // -2 ln(odds) an exchange of two tracks must be dearer by
+constexpr double kFoundAgain = 18;  // variance up to which a prediction alone finds a marker again, sum of both axes [px^2]
 constexpr std::size_t kTentative = 200;
 constexpr std::size_t kCandidates = 8;  // observations a track is offered at most: those closest
+constexpr double kKinkScale = 2.5;      // change of acceleration of a body that begins to turn, in units of acceleration_sd
+constexpr double kForgetSpeed = 0.95;   // a frame
 constexpr double kReachFloor = 500;     // jump of speed that is always allowed for [px/s]
 
 TrackStep Predicted(long long frame, const MarkerState& state) {
@@ -97,18 +100,20 @@ struct MarkerTracker::State {
   long long nis_count = 0, nis_outside = 0;
   double nis_sum = 0;
 
-  double Reach() const {
-    double speed = 0;
+  double speed = 0;  // of the fastest marker, forgotten slowly: right after an impact nobody's is known [px/s]
+
+  void Pace() {
+    speed *= kForgetSpeed;
     for (const Live& l : lives) {
-      if (l.confirmed && l.moved && l.open == 0) speed = std::max(speed, l.last.x.segment<2>(2).norm());
+      if (l.confirmed && l.moved && l.open == 0 && l.hits > 3) speed = std::max(speed, l.last.x.segment<2>(2).norm());
     }
-    return std::min(options.jump_speed, 2.5 * speed + kReachFloor);
   }
+  double Reach() const { return std::min(options.jump_speed, 2.5 * speed + kReachFloor); }
 
   void Look(double t, const std::vector<Observation>& observations) {
     view.observations = &observations;
     view.usable.clear();
-    view.owner.assign(observations.size(), -1);
+    view.owner.assign(observations.size(), kFree);
     for (int j = 0; j < static_cast<int>(observations.size()); ++j) {
       if (Usable(observations[j]) && std::abs(observations[j].t - t) < 1) view.usable.push_back(j);
     }
@@ -123,7 +128,7 @@ struct MarkerTracker::State {
     auto j =
         std::lower_bound(view.usable.begin(), view.usable.end(), x - radius, [&](int a, double value) { return all[a].q.x() < value; });
     for (; j != view.usable.end() && all[*j].q.x() <= x + radius; ++j) {
-      if (view.owner[*j] >= 0) continue;
+      if (view.owner[*j] != kFree) continue;
       const double d2 = GateDistance(l, all[*j], options);
       if (d2 == kInf) continue;
       const double look = LookCost(l, all[*j], options, near);
@@ -194,7 +199,7 @@ struct MarkerTracker::State {
     view.owner[observation] = row;
   }
   void Free(Live* l) {
-    if (l->match >= 0) view.owner[l->match] = -1;
+    if (l->match >= 0) view.owner[l->match] = kFree;
     l->match = -1;
   }
 
@@ -221,7 +226,7 @@ struct MarkerTracker::State {
   void CheckForks(double t) {
     std::vector<std::pair<double, int>> near;
     for (Live& l : lives) {
-      if (!l.fork) continue;
+      if (!l.fork || !l.fork->jump) continue;
       Live plain = l;
       plain.last = l.fork->last;
       plain.now = plain.last;
@@ -240,6 +245,29 @@ struct MarkerTracker::State {
     }
   }
 
+  // A second chance for tracks that left their gates a little: the body was released, or begins to turn.
+  void MatchKinks() {
+    std::vector<int> rows;
+    std::vector<MarkerState> plain;
+    for (int i = 0; i < static_cast<int>(lives.size()); ++i) {
+      Live& l = lives[i];
+      if (!l.confirmed || l.match >= 0 || l.misses > 0 || l.open > 0 || l.doomed) continue;
+      rows.push_back(i);
+      plain.push_back(l.now);
+      const double t = l.now.t, h = t - l.last.t;
+      l.now = l.last;
+      Predict(t, std::max(l.jerk.jerk(), options.jerk_density), &l.now);
+      if (h > 0) AddJerk(h, kKinkScale * kKinkScale * options.acceleration_sd * options.acceleration_sd / h, &l.now.cov);
+    }
+    if (rows.empty()) return;
+    Match(rows);
+    for (std::size_t k = 0; k < rows.size(); ++k) {
+      Live& l = lives[rows[k]];
+      l.kink = l.match >= 0;
+      if (!l.kink) l.now = plain[k];
+    }
+  }
+
   // Two markers in one spot: the spot belongs to neither.
   void PartMerged() {
     for (Live& lost : lives) {
@@ -250,16 +278,20 @@ struct MarkerTracker::State {
         if (std::abs(o.q.x() - lost.now.x(0)) > reach || (o.q - lost.now.x.head<2>()).norm() > reach) continue;
         if (!(o.flags & kTouching) && std::log(std::max(o.area, 1.0)) < lost.log_area + 0.25) continue;
         const int owner = view.owner[j];
-        if (owner == -1) {
-          // Both lost it: whoever else is near was parted before, or nobody is.
-          for (const Live& other : lives) {
-            if (&other != &lost && other.confirmed && other.merged && (o.q - other.now.x.head<2>()).norm() < 2 * reach) lost.merged = true;
+        if (owner == kBarred) lost.merged = true;
+        if (owner < 0) {
+          // Lost by both, perhaps in frames before.
+          for (Live& other : lives) {
+            if (&other == &lost || !other.confirmed || other.match >= 0 || (o.q - other.now.x.head<2>()).norm() > reach) continue;
+            other.merged = lost.merged = true;
+            view.owner[j] = kBarred;
           }
           continue;
         }
         Live& holder = lives[owner];
         if (!holder.confirmed) continue;
         Free(&holder);
+        view.owner[j] = kBarred;
         holder.merged = lost.merged = true;
       }
     }
@@ -298,14 +330,18 @@ struct MarkerTracker::State {
   }
 
   void Accept(Live* l, long long frame, double t) {
+    // Found again on thin evidence: taken back when nothing follows.
+    if (l->misses > 0 && l->confirmed && !l->fork) l->fork = Live::Fork{l->last, l->jerk, l->steps.size(), 0, l->hits, false};
     const Observation& o = (*view.observations)[l->match];
     const Eigen::Matrix2d cov = WorkingCovariance(*l, o, options);
     const double h = o.t - l->last.t;
     MarkerState s = l->last;
+    if (l->jump || l->kink) l->jerk = JerkAdaptation(std::max(l->jerk.jerk(), options.jerk_density));
     Predict(o.t, l->jerk.jerk(), &s);
     if (l->jump) Open(h, options, &s);
+    if (l->kink) AddJerk(h, kKinkScale * kKinkScale * options.acceleration_sd * options.acceleration_sd / h, &s.cov);
     const Innovation innovation = Innovate(s, o.q, cov);
-    const bool normal = !l->jump && l->open == 0 && l->hits >= 3;
+    const bool normal = !l->jump && !l->kink && l->open == 0 && l->hits >= 3;
     l->jerk.Add(h, s, innovation, cov.trace() / 2, normal);
     if (normal) {
       ++nis_count;
@@ -315,7 +351,7 @@ struct MarkerTracker::State {
     Correct(innovation, cov, &s);
     l->last = s;
     l->row_time = o.t - t;
-    l->steps.push_back({frame, o.t, l->match, s.x, s.cov, innovation.nis, l->jump, o.q, cov});
+    l->steps.push_back({frame, o.t, l->match, s.x, s.cov, innovation.nis, l->jump && !l->silent, o.q, cov});
     l->open = l->jump ? 1 : std::max(0, l->open - 1);
     l->misses = 0;
     ++l->hits;
@@ -328,7 +364,7 @@ struct MarkerTracker::State {
     }
     const double away = (s.x.head<2>() - l->origin).norm();
     if (away > 4 + 6 * std::sqrt(cov.trace() / 2)) l->moved = true;
-    if (l->fork && ++l->fork->age > 4) l->fork.reset();
+    if (l->fork && ++l->fork->age > (l->fork->jump ? 4 : 2)) l->fork.reset();
   }
 
   void Miss(Live* l, long long frame, double t) {
@@ -337,6 +373,7 @@ struct MarkerTracker::State {
     }
     ++l->misses;
     l->steps.push_back(Predicted(frame, l->now));
+    l->steps.back().impact = l->jump;
   }
 
   void End(Live* l) {
@@ -352,7 +389,7 @@ struct MarkerTracker::State {
   void Begin(long long frame, double t) {
     std::vector<int> free;
     for (const int j : view.usable) {
-      if (view.owner[j] < 0) free.push_back(j);
+      if (view.owner[j] == kFree) free.push_back(j);
     }
     const std::size_t waiting = std::count_if(lives.begin(), lives.end(), [](const Live& l) { return !l.confirmed; });
     const std::size_t room = waiting < kTentative ? kTentative - waiting : 0;
@@ -407,21 +444,26 @@ const std::vector<int>& MarkerTracker::Update(long long frame, double t, const s
   s.Look(t, observations);
   for (Live& l : s.lives) {
     l.match = -1;
-    l.jump = l.merged = l.doomed = false;
+    l.jump = l.kink = l.silent = l.merged = l.doomed = false;
     l.now = l.last;
     Predict(std::max(t + l.row_time, l.last.t), l.jerk.jerk(), &l.now);
     if (!l.now.cov.allFinite() || !l.now.x.allFinite()) l.doomed = true;
   }
+  s.Pace();
   s.CheckForks(t);
 
   std::vector<int> rows;
   for (int i = 0; i < static_cast<int>(s.lives.size()); ++i) {
-    if (s.lives[i].confirmed && s.lives[i].open == 0 && !s.lives[i].doomed) rows.push_back(i);
+    const Live& l = s.lives[i];
+    // After a gap only what is well foretold; else companions or, with what follows, the joining.
+    if (l.confirmed && l.open == 0 && !l.doomed && (l.misses == 0 || l.now.cov.topLeftCorner<2, 2>().trace() < kFoundAgain))
+      rows.push_back(i);
   }
   s.Match(rows);
   bool lost = false;
   for (const Live& l : s.lives) lost |= l.confirmed && l.match < 0;
   if (lost) {
+    s.MatchKinks();
     s.PartMerged();
     MatchJumps(s.Reach(), s.options, &s.lives, &s.view);
     MatchByCompanions(s.options, &s.lives, &s.view);
@@ -431,7 +473,7 @@ const std::vector<int>& MarkerTracker::Update(long long frame, double t, const s
   rows.clear();
   for (int i = 0; i < static_cast<int>(s.lives.size()); ++i) {
     const Live& l = s.lives[i];
-    if (l.match < 0 && !l.doomed && (!l.confirmed || l.open > 0) && !l.merged) rows.push_back(i);
+    if (l.match < 0 && !l.doomed && !l.confirmed && !l.merged) rows.push_back(i);
   }
   if (!rows.empty()) s.Match(rows);
 

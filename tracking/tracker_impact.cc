@@ -70,7 +70,7 @@ class Body {
       m.sd = 0.7 + known + 0.02 * m.r.norm();
       for (const int j : view.usable) {
         // What belongs to somebody outside of the body stays there.
-        if (view.owner[j] >= 0 && std::find(group.begin(), group.end(), view.owner[j]) == group.end()) continue;
+        if (view.owner[j] != kFree && std::find(group.begin(), group.end(), view.owner[j]) == group.end()) continue;
         const Observation& o = observations_[j];
         if ((o.q - m.p).norm() > radius + 3 * m.sd) continue;
         const double look = LookCost(live, o, options, false);
@@ -273,9 +273,20 @@ void MatchJumps(double reach, const TrackerOptions& options, std::vector<Live>* 
       }
     }
     if (best.cost + (open ? 0 : kImpactCost) >= stay) continue;
+    // Few markers are thin evidence: not against a track that expects to find one of them again.
+    bool claimed = false;
+    for (std::size_t i = 0; i < group.size() && best.count < 3; ++i) {
+      if (best.match[i] < 0 || best.match[i] == (*lives)[group[i]].match) continue;
+      for (std::size_t k = 0; k < lives->size(); ++k) {
+        const Live& other = (*lives)[k];
+        if (static_cast<int>(k) == group[i] || !other.confirmed || other.match >= 0 || other.misses == 0 || other.open > 0) continue;
+        claimed |= GateDistance(other, (*view->observations)[best.match[i]], options) < kInf;
+      }
+    }
+    if (claimed) continue;
     for (const int i : group) {
       Live& l = (*lives)[i];
-      if (l.match >= 0) view->owner[l.match] = -1;
+      if (l.match >= 0) view->owner[l.match] = kFree;
     }
     for (std::size_t i = 0; i < group.size(); ++i) {
       Live& l = (*lives)[group[i]];
@@ -285,8 +296,8 @@ void MatchJumps(double reach, const TrackerOptions& options, std::vector<Live>* 
       if (l.open > 0) continue;
       if (l.match >= 0) {
         // A marker that stayed inside its gate keeps what is known of its speed, except where the whole body jumped.
-        l.jump = !was_normal || best.count >= 2;
-        if (l.jump && best.count < 3) l.fork = Live::Fork{l.last, l.jerk, l.steps.size(), 0, l.hits};
+        l.jump = !was_normal || (best.count >= 2 && !open);
+        if (l.jump && best.count < 3) l.fork = Live::Fork{l.last, l.jerk, l.steps.size(), 0, l.hits, true};
       } else {
         // Hidden at the impact: it goes where the others say.
         const Member& m = body.members()[i];
@@ -297,6 +308,7 @@ void MatchJumps(double reach, const TrackerOptions& options, std::vector<Live>* 
         if (best.count >= 2) Correct(Innovate(l.now, m.p + best.field.At(m.r), cov), cov, &l.now);
         l.last = l.now;
         l.open = 2;
+        l.jump = true;
       }
     }
   }
@@ -305,6 +317,7 @@ void MatchJumps(double reach, const TrackerOptions& options, std::vector<Live>* 
 void MatchByCompanions(const TrackerOptions& options, std::vector<Live>* lives, FrameView* view) {
   struct Place {
     int live;
+    bool impact;  // in the gap
     Eigen::Vector2d q;
     double tolerance;
   };
@@ -318,11 +331,15 @@ void MatchByCompanions(const TrackerOptions& options, std::vector<Live>* lives, 
     // Affine map of the companions from then to now, the part that is no similarity held small.
     std::vector<std::pair<Eigen::Vector2d, Eigen::Vector2d>> pairs;
     const Eigen::Vector2d from = seen->state.head<2>();
+    bool impact = false;
     for (const int k : BodyOf(*lives, i)) {
       const Live& other = (*lives)[k];
       if (k == i || other.match < 0) continue;
       const auto then = PositionAt(other, seen->frame);
-      if (then) pairs.emplace_back(*then - from, (*view->observations)[other.match].q);
+      if (!then) continue;
+      pairs.emplace_back(*then - from, (*view->observations)[other.match].q);
+      impact |= other.jump;
+      for (auto step = other.steps.rbegin(); step != other.steps.rend() && step->frame > seen->frame; ++step) impact |= step->impact;
     }
     if (pairs.size() < 2) continue;
     // Unknowns: place, similarity (c, w), shear (u, v): M = c I + w J + u diag(1, -1) + v offdiag.
@@ -350,14 +367,14 @@ void MatchByCompanions(const TrackerOptions& options, std::vector<Live>* lives, 
       nearest = std::min(nearest, r.norm());
     }
     if (rest > 3) continue;
-    places.push_back({i, theta.head<2>(), 2 + rest + std::min(0.015 * gap, 0.1) * nearest});
+    places.push_back({i, impact, theta.head<2>(), 2 + rest + std::min(0.015 * gap, 0.1) * nearest});
   }
   for (const Place& place : places) {
     Live& lost = (*lives)[place.live];
     int found = -1, count = 0;
     for (const int j : view->usable) {
       const Observation& o = (*view->observations)[j];
-      if (view->owner[j] >= 0 || (o.q - place.q).norm() > place.tolerance || LookCost(lost, o, options, false) == kInf) continue;
+      if (view->owner[j] != kFree || (o.q - place.q).norm() > place.tolerance || LookCost(lost, o, options, false) == kInf) continue;
       ++count;
       found = j;
     }
@@ -369,6 +386,8 @@ void MatchByCompanions(const TrackerOptions& options, std::vector<Live>* lives, 
     lost.match = found;
     view->owner[found] = place.live;
     lost.jump = GateDistance(lost, (*view->observations)[found], options) == kInf;
+    lost.silent = !place.impact;
+    lost.fork = Live::Fork{lost.last, lost.jerk, lost.steps.size(), 0, lost.hits, false};
   }
 }
 

@@ -12,7 +12,8 @@ constexpr double kInf = std::numeric_limits<double>::infinity();
 constexpr double kJoinGate = 40;  // dearest join: -2 ln(likelihood) against a perfect one
 constexpr double kSure = 9;       // the next best way must be this much dearer
 constexpr double kImpactCost = 12;
-constexpr double kJerk = 1e10;  // in the gap: of a body that spins
+constexpr double kJerk = 1e9;  // of tracks that do not turn [px^2/s^5]
+constexpr double kSpin = 25;   // fastest rotation of a body [rad/s]
 
 // State at one end of a track from its steps near there, seen from that end.
 MarkerState EndState(const Track& track, bool start, const TrackerOptions& options) {
@@ -46,16 +47,27 @@ MarkerState EndState(const Track& track, bool start, const TrackerOptions& optio
   return s;
 }
 
+// Jerk that covers for what rotation does to a constant acceleration over `h` seconds: h^5 jerk / 20 = (h^3 / 6 spin |a|)^2.
+double SpinJerk(const MarkerState& state, double h) {
+  constexpr double kMost = 1e5;  // [px/s^2]
+  const double rate = kSpin * std::min(state.x.tail<2>().norm(), kMost);
+  return kJerk + 20.0 / 36 * rate * rate * std::abs(h);
+}
+
+// Prediction for joining: grows with what is not known of the motion.
+MarkerState Reach(MarkerState state, double t) {
+  Predict(t, SpinJerk(state, t - state.t), &state);
+  return state;
+}
+
 // -2 ln(likelihood) that one marker went from state `a` to state `b`, against an exact agreement.
 double JoinCost(const MarkerState& a, const MarkerState& b, double reach) {
   double best = kInf;
   const double gap = b.t - a.t;
   // Without an impact: position and velocity agree in the middle.
   {
-    MarkerState x = a, y = b;
     const double t = a.t + gap / 2;
-    Predict(t, kJerk, &x);
-    Predict(t, kJerk, &y);
+    const MarkerState x = Reach(a, t), y = Reach(b, t);
     const Eigen::Matrix4d cov = x.cov.topLeftCorner<4, 4>() + y.cov.topLeftCorner<4, 4>();
     const Eigen::Vector4d d = x.x.head<4>() - y.x.head<4>();
     best = d.dot(cov.inverse() * d);
@@ -63,10 +75,8 @@ double JoinCost(const MarkerState& a, const MarkerState& b, double reach) {
   // With one: positions agree at some instant.
   constexpr int kParts = 16;
   for (int part = 0; part <= kParts; ++part) {
-    MarkerState x = a, y = b;
     const double t = a.t + gap * part / kParts;
-    Predict(t, kJerk, &x);
-    Predict(t, kJerk, &y);
+    const MarkerState x = Reach(a, t), y = Reach(b, t);
     const Eigen::Matrix2d cov = x.cov.topLeftCorner<2, 2>() + y.cov.topLeftCorner<2, 2>();
     const Eigen::Vector2d d = x.x.head<2>() - y.x.head<2>(), jump = x.x.segment<2>(2) - y.x.segment<2>(2);
     best = std::min(best, d.dot(cov.inverse() * d) + kImpactCost + jump.squaredNorm() / (reach * reach / 9));
@@ -81,9 +91,7 @@ void Bridge(const std::vector<std::pair<long long, double>>& times, const Marker
   // Where the two continuations meet the marker changes from one to the other.
   double meet = b.t, least = kInf;
   for (auto k = it; k != times.end() && k->first < to; ++k) {
-    MarkerState x = a, y = b;
-    Predict(k->second + row, kJerk, &x);
-    Predict(k->second + row, kJerk, &y);
+    const MarkerState x = Reach(a, k->second + row), y = Reach(b, k->second + row);
     const double d = (x.x.head<2>() - y.x.head<2>()).norm();
     if (d < least) {
       least = d;
@@ -91,8 +99,7 @@ void Bridge(const std::vector<std::pair<long long, double>>& times, const Marker
     }
   }
   for (; it != times.end() && it->first < to; ++it) {
-    MarkerState s = it->second + row < meet ? a : b;
-    Predict(it->second + row, kJerk, &s);
+    const MarkerState s = Reach(it->second + row < meet ? a : b, it->second + row);
     TrackStep step;
     step.frame = it->first;
     step.t = it->second + row;

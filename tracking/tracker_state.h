@@ -31,21 +31,27 @@ struct Live {
     JerkAdaptation jerk;
     std::size_t steps;
     int age, hits;
+    bool jump;  // an impact; else a marker found again
   };
   std::optional<Fork> fork;
 
   // Of the frame at hand.
   int match = -1;
   bool jump = false;    // open the velocity before the match is used
+  bool silent = false;  // the jump stands for a gap that was foretold badly, not for an impact
+  bool kink = false;    // open the acceleration: released, or begun to turn
   bool merged = false;  // hidden in the image of another marker
   bool doomed = false;  // ends with this frame: nobody can tell which marker it is
 };
+
+// Owners that are no track.
+inline constexpr int kFree = -1, kBarred = -2;  // barred: two markers in one spot
 
 // A frame as the tracker sees it.
 struct FrameView {
   const std::vector<Observation>* observations = nullptr;
   std::vector<int> usable;  // by x
-  std::vector<int> owner;   // place of the track in the list of live ones; -1
+  std::vector<int> owner;   // place of the track in the list of live ones, or kFree, kBarred
 };
 
 double Radius(const Observation& o);
