@@ -51,8 +51,9 @@ struct VideoReader::State {
   std::set<long long> damaged;
   bool ended = false;
   std::optional<internal::StampTable> table;
-  long long sought = -1;  // frames before this one are passed over without being judged
-  bool entered = false;   // decoding began at a key frame in the middle, and no damage was met since
+  long long sought = -1;     // frames before this one are passed over without being judged
+  long long not_before = 0;  // nor handed out after a seek to one that is damaged
+  bool entered = false;      // decoding began at a key frame in the middle, and no damage was met since
 
   bool splits() const { return info.interlaced && options.fields == VideoOptions::Fields::kSplit; }
   void Open();
@@ -240,6 +241,8 @@ bool VideoReader::State::Decode() {
     }
     const auto at = std::find_if(sent.begin(), sent.end(), [&](const Sent& s) { return by_stamp && s.stamp == frame->pts; });
     const Sent* entry = at != sent.end() ? &*at : nullptr;
+    // Around damage a decoder may hand out a picture late, when its turn is over.
+    if (entry == nullptr && by_stamp && file->reorders && decoded >= 0 && frame->pts <= stamp) continue;
     if (!Accept(entry)) {
       // One that is told by its stamp is missed when a later one comes.
       if (entry == nullptr) Damaged(Count());
@@ -248,7 +251,7 @@ bool VideoReader::State::Decode() {
     }
     const long long expected = next;
     Number(entry);
-    if (decoded < 0) continue;
+    if (decoded < not_before) continue;
     if (LostWithoutDamage(expected, decoded)) return FromStart(expected);
     if (!file->still && stamp == AV_NOPTS_VALUE) file->Fail(internal::kNoStamps);
     pending = true;
@@ -390,7 +393,7 @@ bool VideoReader::Seek(long long index) {
   if (index < 0) return false;
   const int fields = s.splits() ? 2 : 1;
   if (s.splits() && s.pending && s.field == 1) s.pending = false;
-  s.sought = index / fields;
+  s.sought = s.not_before = index / fields;
   bool found = false;
   try {
     found = s.SeekFrame(index / fields);
