@@ -16,15 +16,16 @@ namespace {
 using namespace internal;
 using std::numbers::pi;
 
-constexpr int kSectors = 16;           // of the outline, for what is hidden
-constexpr int kFewestSectors = 6;      // that must be seen
-constexpr double kClutter = 4;         // residual outside of the marker that belongs to something else [standard deviations]
-constexpr double kClutterPart = 0.5;   // of the pixels outside that may be clutter
-constexpr double kNoMisfit = 0.02;     // misfit over the height of the marker that is left to the covariance
-constexpr double kRoughMisfit = 0.12;  // beyond which the model says nothing
-constexpr double kFormKnown = 0.15;    // standard deviation of the form over the radius above which a circle is fitted
-constexpr double kShadeScore = 16;     // chi-square of two unknowns above which a marker is taken as unevenly lit (p = 3e-4)
-constexpr double kSignificant = 4;     // amplitude over its standard deviation, everything else known
+constexpr int kSectors = 16;            // of the outline, for what is hidden
+constexpr int kFewestSectors = 6;       // that must be seen
+constexpr int kSectorsForEllipse = 11;  // that must be seen for its axes to be told
+constexpr double kClutter = 4;          // residual outside of the marker that belongs to something else [standard deviations]
+constexpr double kClutterPart = 0.5;    // of the pixels outside that may be clutter
+constexpr double kNoMisfit = 0.02;      // misfit over the height of the marker that is left to the covariance
+constexpr double kRoughMisfit = 0.12;   // beyond which the model says nothing
+constexpr double kFormKnown = 0.15;     // standard deviation of the form over the radius above which a circle is fitted
+constexpr double kShadeScore = 16;      // chi-square of two unknowns above which a marker is taken as unevenly lit (p = 3e-4)
+constexpr double kSignificant = 4;      // amplitude over its standard deviation, everything else known
 
 MarkerPatch TakePatch(const GrayImage& image, const Window& wanted) {
   MarkerPatch patch;
@@ -323,50 +324,62 @@ class SpotFit {
     return sum;
   }
 
-  // Tries which part of the outline may be covered: a fit to each two thirds of it, the best one taken as the truth about the rest.
+  // Leaves out the sectors about the centre for which hidden(sector), and pixels outside of the marker that belong to something else.
+  template <typename Hidden>
+  void UseSectors(const std::vector<std::uint8_t>& usable, const Eigen::Vector2d& centre, const Hidden& hidden) {
+    for (std::size_t i = 0; i < usable.size(); ++i)
+      patch_.used[i] = usable[i] && !hidden(SectorOf(patch_.Place(static_cast<int>(i)) - centre));
+  }
+
+  // The best of the fits to one half of the outline.
+  std::optional<Attempt> BestHalf(const std::vector<std::uint8_t>& usable, const Attempt& start, bool circle) {
+    std::optional<Attempt> found;
+    for (int t = 0; t < kSectors; ++t) {
+      UseSectors(usable, start.solution.p.head<2>(), [&](int sector) { return (sector - t + kSectors) % kSectors < kSectors / 2; });
+      const Attempt attempt = Fit(circle, start.solution.p);
+      if (attempt.solution.converged && Plausible(attempt) && (!found || attempt.Excess() < found->Excess())) found = attempt;
+    }
+    return found;
+  }
+
+  // Tries which part of the outline may be covered: a fit to each half of it, the best one taken as the truth about the rest. Half an
+  // outline hardly tells an ellipse, so that circles are tried first.
   void LookForHidden(Attempt* best) {
     const std::vector<std::uint8_t> usable = patch_.used;
-    const auto use = [&](const Eigen::Vector2d& centre, const auto& hidden) {
-      for (std::size_t i = 0; i < usable.size(); ++i)
-        patch_.used[i] = usable[i] && !hidden(SectorOf(patch_.Place(static_cast<int>(i)) - centre));
-    };
-    constexpr int kTries = 8, kWide = 6;  // hidden sectors of a try: 135 degrees
-    std::optional<Attempt> found;
-    for (int t = 0; t < kTries; ++t) {
-      use(best->solution.p.head<2>(), [&](int sector) { return (sector - 2 * t + kSectors) % kSectors < kWide; });
-      Attempt attempt = Fit(best->problem.circle, best->solution.p);
-      if (!attempt.solution.converged || !Plausible(attempt)) continue;
-      if (!found || attempt.Excess() < found->Excess()) found = attempt;
+    const bool disc = options_.shape == MarkerShape::kDisc;
+    std::optional<Attempt> found = BestHalf(usable, *best, disc);
+    if (disc && !best->problem.circle && (!found || found->Excess() - 1 > 0.2 * (best->Excess() - 1))) {
+      const auto ellipse = BestHalf(usable, *best, false);
+      if (ellipse && (!found || ellipse->Excess() - 1 < 0.5 * (found->Excess() - 1))) found = ellipse;
     }
-    bool accepted = false;
-    std::vector<std::uint8_t> accepted_pixels;
-    for (int pass = 0; found && pass < 3; ++pass) {
-      patch_.used = usable;
+    std::vector<std::uint8_t> pixels;
+    for (int pass = 0; found && pass < 4; ++pass) {
       Attempt judge = *found;
       Rerun(&judge);
       const auto misfit = SectorMisfit(judge.solution.p, usable);
       std::array<double, kSectors> sorted = misfit;
       std::nth_element(sorted.begin(), sorted.begin() + kSectors / 3, sorted.end());
-      const double limit = 2.5 * std::max(1., sorted[kSectors / 3]);
+      const double limit = 2 * std::max(1., sorted[kSectors / 3]);
       std::array<bool, kSectors> hidden{};
       for (int k = 0; k < kSectors; ++k)
         if (misfit[k] > limit) hidden[k] = hidden[(k + 1) % kSectors] = hidden[(k + kSectors - 1) % kSectors] = true;
       const int n_hidden = static_cast<int>(std::count(hidden.begin(), hidden.end(), true));
       if (n_hidden == 0 || kSectors - n_hidden < kFewestSectors) break;
-      use(judge.solution.p.head<2>(), [&](int sector) { return hidden[sector]; });
-      Attempt again = Fit(best->problem.circle, judge.solution.p);
+      UseSectors(usable, judge.solution.p.head<2>(), [&](int sector) { return hidden[sector]; });
+      for (std::size_t i = 0; i < usable.size(); ++i)
+        if (solver_.cover(static_cast<int>(i)) < 0.02 && std::abs(solver_.residual(static_cast<int>(i))) > kClutter) patch_.used[i] = 0;
+      const bool circle = found->problem.circle && (best->problem.circle || kSectors - n_hidden < kSectorsForEllipse);
+      const Attempt again = Fit(circle, judge.solution.p);
       if (!again.solution.converged || !Plausible(again)) break;
+      if (patch_.used == pixels) break;
       found = again;
-      if (found->Excess() - 1 < 0.5 * (best->Excess() - 1)) {
-        accepted = true;
-        accepted_pixels = patch_.used;
-      }
+      pixels = patch_.used;
     }
-    if (!accepted || !(found->Excess() - 1 < 0.5 * (best->Excess() - 1))) {
+    if (pixels.empty() || found->Excess() - 1 > 0.5 * (best->Excess() - 1)) {
       patch_.used = usable;
       return;
     }
-    patch_.used = accepted_pixels;
+    patch_.used = pixels;
     *best = *found;
     flags_ |= kHidden;
   }

@@ -15,6 +15,7 @@ constexpr double kBlack = 0, kWhite = 254;  // grey levels at and beyond which a
 constexpr double kNear = 3.5;               // standard deviations from there within which clipping is felt
 constexpr double kThinnest = 0.1;           // semi-axis [px]
 constexpr double kDone = 1e-3;              // squared length of a step in standard deviations that ends the iteration
+constexpr double kIndifferent = 0.05;       // of chi-square: the number of nodes changes with the size, and with it the last digits
 constexpr int kPasses = 30;
 
 // Mean, its derivative, and variance of max(X, 0) for normal X of this mean and variance.
@@ -262,17 +263,15 @@ MarkerSolution MarkerSolver::Solve(const MarkerPatch& patch, const MarkerProblem
     for (std::size_t i = 0; i < n; ++i)
       if (patch.used[i]) merit += residuals_[i] * residuals_[i];
     Evaluate(patch, problem, next, &trial);
-    if (std::isfinite(trial.merit) && trial.merit <= merit * (1 + 1e-6) + 1e-3) {
+    if (std::isfinite(trial.merit) && trial.merit <= merit * (1 + 1e-6) + kIndifferent) {
       p = next;
       at = trial;
       damping = std::max(damping * 0.1, 1e-9);
       continue;
     }
+    solution.converged = length < 0.1 * excess;
     damping = std::max(damping * 10, 1e-3);
-    if (damping > 1e8) {
-      solution.converged = length < excess;
-      break;
-    }
+    if (solution.converged || damping > 1e8) break;
     Evaluate(patch, problem, p, &at);
   }
   solution.p = p;
