@@ -166,8 +166,9 @@ MarkerTracks ImportTracker(const std::filesystem::path& path, const ImportOption
       sheet.CheckWidth(row, width);
       const auto q = Position(sheet, row, x, y, name_x, name_y, true);
       if (!q) continue;
-      const auto time = t == kNone ? std::nullopt : sheet.Number(row, t, "t", true);
-      const auto number = frame_at == kNone ? std::nullopt : sheet.Number(row, frame_at, "frame", true);
+      std::optional<double> time, number;
+      if (t != kNone) time = sheet.Number(row, t, "t", true);
+      if (frame_at != kNone) number = sheet.Number(row, frame_at, "frame", true);
       if (t != kNone && !time) throw sheet.Fault(row, "t", "an empty cell", "the time of the point");
       if (frame_at != kNone && !number) throw sheet.Fault(row, "frame", "an empty cell", "the frame of the point");
       const int line = sheet.Line(row);

@@ -1,5 +1,9 @@
 #pragma once
 // Square tags (ArUco, AprilTag) on a body: markers that carry their name.
+//
+// A tag is found by OpenCV's aruco module; its sides are then fitted as blurred steps of brightness over a band of pixels along each side,
+// and the corners are where they cross. Covariances follow from the residuals of those fits. A tag needs a white margin of half a cell at
+// least; where the fit fails the corners stand as found, with a standard deviation of a pixel.
 
 #include <Eigen/Core>
 #include <array>
