@@ -27,6 +27,7 @@ struct ClipOptions {
   AVRational time_base = {1, 90000};
   std::vector<std::int64_t> stamps = {};  // of every frame, in the order shown
   int rotation_deg = 0;                   // clockwise, to be applied by a player
+  bool upside_down = false;               // turned so before it is rotated
   AVColorRange range = AVCOL_RANGE_UNSPECIFIED;
   int b_frames = 0, key_interval = 12;
   std::map<std::string, std::string> more = {};  // of the encoder
@@ -72,9 +73,10 @@ inline void WriteClip(const std::filesystem::path& path, const ClipOptions& opti
   Check(avcodec_open2(codec, encoder, nullptr), "open encoder");
   Check(avcodec_parameters_from_context(stream->codecpar, codec), "parameters");
   stream->time_base = options.time_base;
-  if (options.rotation_deg != 0) {
+  if (options.rotation_deg != 0 || options.upside_down) {
     auto* matrix = reinterpret_cast<std::int32_t*>(av_stream_new_side_data(stream, AV_PKT_DATA_DISPLAYMATRIX, 9 * sizeof(std::int32_t)));
     av_display_rotation_set(matrix, options.rotation_deg);
+    if (options.upside_down) av_display_matrix_flip(matrix, 0, 1);
   }
   Check(avio_open(&format->pb, ("file:" + path.string()).c_str(), AVIO_FLAG_WRITE), "file");
   AVDictionary* muxer = nullptr;
@@ -119,6 +121,34 @@ inline void WriteClip(const std::filesystem::path& path, const ClipOptions& opti
   av_frame_free(&frame);
   avcodec_free_context(&codec);
   avformat_free_context(format);
+}
+
+// A single picture (PNG, TIFF, JPEG ... as the encoder says) as the bytes of its file.
+inline std::string EncodePicture(const ClipOptions& options, const std::function<void(AVFrame&)>& fill) {
+  const AVCodec* encoder = avcodec_find_encoder_by_name(options.encoder.c_str());
+  Check(encoder != nullptr ? 0 : -1, "encoder");
+  AVCodecContext* codec = avcodec_alloc_context3(encoder);
+  AVFrame* frame = av_frame_alloc();
+  AVPacket* packet = av_packet_alloc();
+  codec->width = frame->width = options.width;
+  codec->height = frame->height = options.height;
+  codec->pix_fmt = options.format;
+  frame->format = options.format;
+  codec->time_base = {1, 1};
+  codec->thread_count = 1;
+  codec->color_range = frame->color_range = options.range;
+  codec->color_trc = frame->color_trc = options.transfer;
+  Check(avcodec_open2(codec, encoder, nullptr), "open encoder");
+  Check(av_frame_get_buffer(frame, 0), "frame");
+  fill(*frame);
+  Check(avcodec_send_frame(codec, frame), "encode");
+  Check(avcodec_send_frame(codec, nullptr), "flush");
+  Check(avcodec_receive_packet(codec, packet), "packet");
+  std::string bytes(reinterpret_cast<const char*>(packet->data), static_cast<std::size_t>(packet->size));
+  av_packet_free(&packet);
+  av_frame_free(&frame);
+  avcodec_free_context(&codec);
+  return bytes;
 }
 
 // Copies a gray picture into the first plane of a frame; other planes become neutral.
