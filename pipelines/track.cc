@@ -17,6 +17,7 @@
 #include "data/text.h"
 #include "pipelines/interrupt.h"
 #include "pipelines/parallel.h"
+#include "tracking/finish.h"
 #include "tracking/overlay.h"
 
 namespace impactlab {
@@ -268,7 +269,13 @@ RecordingTracks TrackRecording(const TrackPlan& plan, std::size_t recording, con
     moment.t = r.stamps[static_cast<std::size_t>(at - r.index.begin())];
     return RowTime(out.sources[static_cast<std::size_t>(camera)], r.info, moment, 0, y);
   };
+  // Names and points may have changed: gaps, impacts and the smooth curve are those of the tracks as they are now.
   s.corrections = ApplyCorrections(corrections, plan.corrections.string(), time, &out.tracks);
+  for (std::size_t c = 0; c < n; ++c) {
+    if (cameras[c].stamps.empty()) continue;
+    s.cameras[c].innovations =
+        FinishTracks(cameras[c].index, cameras[c].stamps, static_cast<int>(c), FinishOptions(plan.track), &out.tracks);
+  }
   s.markers = Summarise(out.tracks);
   return out;
 }

@@ -6,16 +6,15 @@
 #include <array>
 #include <chrono>
 #include <cmath>
-#include <limits>
 #include <map>
 #include <optional>
 
 #include "data/error.h"
+#include "tracking/finish.h"
 
 namespace impactlab {
 namespace {
 
-constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 // Position errors that no noise of a pixel accounts for (shading, texture, the lens's own shape), standard deviation [px].
 constexpr double kModelError = 0.01;
 
@@ -135,11 +134,13 @@ Point Pass::RefineOne(const Pending& now, std::size_t k, const Eigen::Vector2d& 
   const std::optional<MarkerFit> best = FitMarker(now.frame.image, spot, fit);
   constexpr double kFar = 3;  // a fit that leaves its spot has found something else [px]
   if (!best || !((best->q - spot.q).norm() < kFar + 0.5 * motion.norm())) {
+    // What is no disc has its centre anywhere near its middle.
+    constexpr double kShare = 0.3;  // of the radius
     point.observation.flags |= kRough;
-    point.observation.cov *= 4;
+    point.observation.cov += kShare * kShare * spot.area / M_PI * Eigen::Matrix2d::Identity();
     return point;
   }
-  if (learn) {
+  if (learn && (best->flags & (kUnclear | kRough)) == 0) {
     blurs_.push_back(best->blur);
     if (blurs_.size() >= kEnough) blur_ = std::max(0.2, Median(blurs_));
   }
@@ -285,41 +286,19 @@ const Point* Pass::Find(long long frame, int observation) const {
 }
 
 void Pass::CollectOne(const Track& track, int marker) {
-  std::vector<double> t;
-  std::vector<std::optional<Observation>> observations;
-  std::vector<bool> hint;
-  std::vector<const Point*> points;
   for (const TrackStep& step : track.steps) {
     const Point* point = step.observation >= 0 ? Find(step.frame, step.observation) : nullptr;
-    points.push_back(point);
-    t.push_back(point != nullptr ? point->observation.t : step.t);
-    observations.push_back(point != nullptr ? std::optional(point->observation) : std::nullopt);
-    hint.push_back(step.impact);
-  }
-  const std::vector<SmoothedStep> smooth = SmoothTrack(t, observations, o_.tracker, hint);
-  for (std::size_t k = 0; k < track.steps.size(); ++k) {
+    if (point == nullptr) continue;
     TrackPoint out;
     out.marker = marker;
-    out.frame = track.steps[k].frame;
-    out.t = t[k];
-    out.smooth_q = smooth[k].q;
-    out.smooth_v = smooth[k].v;
-    out.nis = smooth[k].nis;
-    if (const Point* point = points[k]) {
-      out.q = point->observation.q;
-      out.cov = point->observation.cov;
-      out.flags = point->observation.flags;
-      out.major = point->major, out.minor = point->minor, out.angle = point->angle;
-      out.amplitude = point->amplitude, out.background = point->background;
-      (point->refined ? result_.refined : result_.rough) += 1;
-    } else {
-      out.q = smooth[k].q;
-      out.cov = smooth[k].cov_q;
-      out.flags = kPredicted;
-      out.nis = kNan;
-    }
-    if (smooth[k].impact) out.flags |= kImpact;
-    if (smooth[k].outlier) out.flags |= kOutlier;
+    out.frame = step.frame;
+    out.t = point->observation.t;
+    out.q = point->observation.q;
+    out.cov = point->observation.cov;
+    out.flags = point->observation.flags | (step.impact ? static_cast<std::uint32_t>(kImpact) : 0);
+    out.major = point->major, out.minor = point->minor, out.angle = point->angle;
+    out.amplitude = point->amplitude, out.background = point->background;
+    (point->refined ? result_.refined : result_.rough) += 1;
     result_.points.push_back(out);
   }
 }
@@ -369,6 +348,12 @@ CameraTrackResult Pass::Run() {
   } else {
     Collect(tracker_.Finish());
   }
+  MarkerTracks tracks;
+  tracks.cameras = {"camera"};
+  tracks.markers = result_.markers;
+  tracks.points = std::move(result_.points);
+  result_.innovations = FinishTracks(result_.index, result_.stamps, 0, FinishOptions(o_), &tracks);
+  result_.points = std::move(tracks.points);
   result_.damaged = reader_->damaged();
   result_.decoding = reader_->decoding();
   result_.blur = blur_ > 0 ? blur_ : Median(blurs_);
@@ -379,6 +364,14 @@ CameraTrackResult Pass::Run() {
 }
 
 }  // namespace
+
+TrackerOptions FinishOptions(const CameraTrackOptions& options) {
+  // The floor stands in for what the covariance of a centroid leaves out; the edge model has its own.
+  constexpr double kFloor = 0.02;
+  TrackerOptions out = options.tracker;
+  if (options.refine || options.tags) out.position_floor = std::min(out.position_floor, kFloor);
+  return out;
+}
 
 CameraTrackResult TrackCamera(const FrameSource& source, const CameraTrackOptions& options) { return Pass(source, options).Run(); }
 

@@ -65,6 +65,9 @@ struct CameraTrackResult {
   std::vector<std::string> notes;
 };
 
+// Of the smoothing of refined points.
+TrackerOptions FinishOptions(const CameraTrackOptions& options);
+
 // DataError where the file cannot be opened; one that breaks later gives what came before and says so in `broke`.
 CameraTrackResult TrackCamera(const FrameSource& source, const CameraTrackOptions& options);
 

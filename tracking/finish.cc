@@ -1,0 +1,145 @@
+#include "tracking/finish.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <optional>
+
+#include "data/statistics.h"
+
+namespace impactlab {
+namespace {
+
+// Median over the fitted points within `reach` of k, k itself left out; 0 where there are fewer than three.
+double Typical(const std::vector<TrackPoint>& points, std::size_t k, std::size_t reach, double TrackPoint::*size) {
+  std::vector<double> sizes;
+  for (std::size_t j = k > reach ? k - reach : 0; j < std::min(points.size(), k + reach + 1); ++j)
+    if (j != k && points[j].*size > 0) sizes.push_back(points[j].*size);
+  if (sizes.size() < 3) return 0;
+  const auto middle = sizes.begin() + static_cast<std::ptrdiff_t>(sizes.size() / 2);
+  std::nth_element(sizes.begin(), middle, sizes.end());
+  return *middle;
+}
+
+// The longer axis of a disc follows its distance alone and hardly changes; the shorter one follows its tilt.
+void CheckSizes(std::vector<TrackPoint>* points) {
+  constexpr std::size_t kFar = 15, kNear = 4;
+  constexpr double kSmaller = 0.8, kLarger = 1.2;
+  constexpr double kLeast = 0.5;  // difference of a semi-axis that noise does not make [px]
+  std::vector<double> grow(points->size(), 0);
+  std::vector<std::uint32_t> flags(points->size(), 0);
+  for (std::size_t k = 0; k < points->size(); ++k) {
+    const TrackPoint& p = (*points)[k];
+    if (!(p.major > 0) || (p.flags & kCut) != 0) continue;
+    const double major = Typical(*points, k, kFar, &TrackPoint::major), minor = Typical(*points, k, kNear, &TrackPoint::minor);
+    if (major > 0 && p.major > kLarger * major && p.major - major > kLeast) {
+      flags[k] |= kTouching;
+      grow[k] = p.major - major;
+    }
+    const double missing = std::max(major > 0 && p.major < kSmaller * major ? major - p.major : 0,
+                                    minor > 0 && p.minor < kSmaller * minor ? minor - p.minor : 0);
+    if (missing > kLeast) {
+      flags[k] |= kHidden;
+      grow[k] = std::max(grow[k], missing);
+    }
+  }
+  for (std::size_t k = 0; k < points->size(); ++k) {
+    (*points)[k].flags |= flags[k];
+    (*points)[k].cov += grow[k] * grow[k] * Eigen::Matrix2d::Identity();
+  }
+}
+
+// `points`: measured ones of a marker in order of their frames. Returns one point for every frame from the first to the last.
+std::vector<TrackPoint> Smoothed(const std::vector<TrackPoint>& points, const std::vector<long long>& index,
+                                 const std::vector<double>& stamps, const TrackerOptions& options) {
+  const auto place = [&](long long frame) { return std::lower_bound(index.begin(), index.end(), frame) - index.begin(); };
+  const std::ptrdiff_t first = place(points.front().frame), last = place(points.back().frame);
+  std::vector<double> t;
+  std::vector<std::optional<Observation>> observations;
+  std::vector<bool> hints;
+  std::vector<TrackPoint> out;
+  std::size_t next = 0;
+  for (std::ptrdiff_t i = first; i <= last; ++i) {
+    const long long frame = index[static_cast<std::size_t>(i)];
+    const double stamp = stamps[static_cast<std::size_t>(i)];
+    if (next < points.size() && points[next].frame == frame) {
+      const TrackPoint& p = points[next++];
+      Observation o;
+      o.q = p.q, o.cov = p.cov, o.t = p.t, o.flags = p.flags;
+      t.push_back(p.t);
+      observations.emplace_back(o);
+      hints.push_back((p.flags & kImpact) != 0);
+      out.push_back(p);
+      continue;
+    }
+    // Row times change slowly: that of the points on both sides, in between.
+    const TrackPoint &a = points[next - 1], &b = points[std::min(next, points.size() - 1)];
+    const double shift_a = a.t - stamps[static_cast<std::size_t>(place(a.frame))],
+                 shift_b = b.t - stamps[static_cast<std::size_t>(place(b.frame))];
+    const double share = b.frame > a.frame ? static_cast<double>(frame - a.frame) / static_cast<double>(b.frame - a.frame) : 0;
+    TrackPoint bridge;
+    bridge.camera = a.camera, bridge.marker = a.marker, bridge.frame = frame;
+    bridge.t = stamp + (1 - share) * shift_a + share * shift_b;
+    bridge.flags = kPredicted;
+    t.push_back(bridge.t);
+    observations.emplace_back(std::nullopt);
+    hints.push_back(false);
+    out.push_back(bridge);
+  }
+  const std::vector<SmoothedStep> smooth = SmoothTrack(t, observations, options, hints);
+  for (std::size_t k = 0; k < out.size(); ++k) {
+    TrackPoint& p = out[k];
+    p.smooth_q = smooth[k].q;
+    p.smooth_v = smooth[k].v;
+    p.nis = smooth[k].nis;
+    p.flags &= ~static_cast<std::uint32_t>(kImpact | kOutlier);
+    if (smooth[k].impact) p.flags |= kImpact;
+    if (smooth[k].outlier) p.flags |= kOutlier;
+    if ((p.flags & kPredicted) == 0) continue;
+    p.q = smooth[k].q;
+    p.cov = smooth[k].cov_q;
+  }
+  return out;
+}
+
+}  // namespace
+
+InnovationReport FinishTracks(const std::vector<long long>& index, const std::vector<double>& stamps, int camera,
+                              const TrackerOptions& options, MarkerTracks* tracks) {
+  std::map<int, std::vector<TrackPoint>> markers;
+  std::vector<TrackPoint> out;
+  for (const TrackPoint& p : tracks->points) {
+    if (p.camera != camera) {
+      out.push_back(p);
+    } else if ((p.flags & kPredicted) == 0) {
+      markers[p.marker].push_back(p);
+    }
+  }
+  InnovationReport report;
+  double sum = 0;
+  long long outside = 0;
+  for (auto& [marker, points] : markers) {
+    std::sort(points.begin(), points.end(), [](const TrackPoint& a, const TrackPoint& b) { return a.frame < b.frame; });
+    CheckSizes(&points);
+    for (const TrackPoint& p : Smoothed(points, index, stamps, options)) {
+      if (std::isfinite(p.nis) && (p.flags & (kPredicted | kImpact | kOutlier)) == 0) {
+        ++report.n;
+        sum += p.nis;
+      }
+      outside += (p.flags & kOutlier) != 0;
+      out.push_back(p);
+    }
+  }
+  tracks->points = std::move(out);
+  Sort(tracks);
+  if (report.n > 0) {
+    const double dof = 2 * static_cast<double>(report.n);
+    report.mean = sum / dof;
+    report.lower = ChiSquareQuantile(0.0005, dof) / dof;
+    report.upper = ChiSquareQuantile(0.9995, dof) / dof;
+    report.outside_gate = static_cast<double>(outside) / static_cast<double>(report.n + outside);
+  }
+  return report;
+}
+
+}  // namespace impactlab
