@@ -1,5 +1,6 @@
 #include <Eigen/LU>
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <limits>
 #include <stdexcept>
@@ -22,7 +23,8 @@ constexpr double kImpactCost = 9.2;  // one frame in a hundred
 constexpr double kHintCost = 1.4;    // a hint: every second
 constexpr double kKinkCost = 9.2;    // a change of acceleration alone: the release
 constexpr double kPrune = 60;        // hypotheses this much dearer than the best are given up
-constexpr std::size_t kHypotheses = 12;
+constexpr std::size_t kHypotheses = 32;
+constexpr std::array<double, 5> kJerks{1e5, 1e7, 1e9, 1e10, 1e11};  // tried for the history [px^2/s^5]
 
 struct Data {
   const std::vector<double>& t;
@@ -43,25 +45,28 @@ struct Events {
 struct Branch {
   MarkerState state;  // after its last accepted observation
   double cost = 0;
+  double jerk = 0;
   int since = 0;  // accepted observations since the last event
   Events events;
 };
 
 double Cost(const Innovation& innovation) { return innovation.nis + innovation.log_det + 2 * kLog2Pi; }
 
-// The likeliest history under one strength of the jerk: Viterbi over the times of impacts, kinks and outliers.
-Branch BestHistory(const Data& data, int first, double jerk) {
-  std::vector<Branch> branches(1);
-  branches[0].state = internal::Start(data.q[first], data.cov[first], data.t[first], data.options);
-  branches[0].since = 1;
+// The likeliest history: Viterbi over the times of impacts, kinks and outliers and the strength of the jerk, which may change at an impact.
+Branch BestHistory(const Data& data, int first) {
+  std::vector<Branch> branches;
+  for (const double jerk : kJerks) {
+    Branch& branch = branches.emplace_back();
+    branch.state = internal::Start(data.q[first], data.cov[first], data.t[first], data.options);
+    branch.since = 1;
+    branch.jerk = jerk;
+  }
   std::vector<Branch> next;
   for (int k = first + 1; k < data.size(); ++k) {
     if (!data.seen[k]) continue;
     next.clear();
-    const Branch& best =
-        *std::min_element(branches.begin(), branches.end(), [](const Branch& a, const Branch& b) { return a.cost < b.cost; });
     enum Event { kNone, kImpact, kKink };
-    const auto extend = [&](const Branch& from, Event event, double price) {
+    const auto extend = [&](const Branch& from, Event event, double price, double jerk) {
       MarkerState state = from.state;
       const double h = data.t[k] - state.t;
       internal::Predict(data.t[k], jerk, &state);
@@ -72,6 +77,7 @@ Branch BestHistory(const Data& data, int first, double jerk) {
       if (event != kNone && cost > kOutlierCost) return;
       Branch& branch = next.emplace_back(from);
       branch.cost += price;
+      branch.jerk = jerk;
       if (cost > kOutlierCost) {
         branch.cost += kOutlierCost;
         branch.events.outliers.push_back(k);
@@ -85,10 +91,13 @@ Branch BestHistory(const Data& data, int first, double jerk) {
       branch.since = 1;
       (event == kImpact ? branch.events.impacts : branch.events.kinks).push_back(k);
     };
-    for (const Branch& branch : branches) extend(branch, kNone, 0);
+    for (const Branch& branch : branches) extend(branch, kNone, 0, branch.jerk);
     // Only the best history can be the best one's past.
-    if (best.since >= 2) extend(best, kImpact, data.hint[k] ? kHintCost : kImpactCost);
-    if (best.since >= 4) extend(best, kKink, kKinkCost);
+    const Branch& best = branches.front();
+    if (best.since >= 2) {
+      for (const double jerk : kJerks) extend(best, kImpact, data.hint[k] ? kHintCost : kImpactCost, jerk);
+    }
+    if (best.since >= 4) extend(best, kKink, kKinkCost, best.jerk);
     std::sort(next.begin(), next.end(), [](const Branch& a, const Branch& b) { return a.cost < b.cost; });
     std::size_t keep = 1;
     while (keep < std::min(next.size(), kHypotheses) && next[keep].cost < next[0].cost + kPrune) ++keep;
@@ -134,7 +143,7 @@ double Filter(const Data& data, const std::vector<char>& use, const std::vector<
 
 // Strength of the jerk of greatest likelihood; of those nearly as likely the largest, since too small a one makes errors look small.
 double FitJerk(const Data& data, const std::vector<char>& use, const std::vector<char>& kink, const Stretch& s) {
-  constexpr double kTolerance = 0.5;
+  constexpr double kTolerance = 1;
   std::vector<std::pair<double, double>> costs;
   double least = std::numeric_limits<double>::infinity();
   for (double e = 4; e <= 14; e += 0.5) {
@@ -243,12 +252,7 @@ std::vector<SmoothedStep> SmoothTrack(const std::vector<double>& t, const std::v
   const int first = static_cast<int>(std::find(data.seen.begin(), data.seen.end(), 1) - data.seen.begin());
   if (first == n) return steps;
 
-  Branch best;
-  best.cost = std::numeric_limits<double>::infinity();
-  for (double e = 5; e <= 12; ++e) {
-    const Branch history = BestHistory(data, first, std::pow(10, e));
-    if (history.cost < best.cost) best = history;
-  }
+  const Branch best = BestHistory(data, first);
   std::vector<char> use = data.seen, kink(n, 0);
   for (const int k : best.events.outliers) use[k] = 0;
   for (const int k : best.events.kinks) kink[k] = 1;
