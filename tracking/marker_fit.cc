@@ -259,7 +259,7 @@ class SpotFit {
     if (options_.shape != MarkerShape::kDisc || best->problem.shaded) return;
     MarkerProblem shaded = best->problem;
     shaded.shaded = true;
-    const MarkerSolution look = solver_.Look(patch_, shaded, best->solution.p);
+    const MarkerSolution look = solver_.Look(patch_, shaded, best->solution.at);
     const double score = look.gradient.dot(look.Covariance(shaded) * look.gradient);
     if (score / std::max(1., best->Excess()) > kShadeScore) {
       Attempt attempt = Fit(best->problem.circle, best->solution.p, true);
@@ -267,14 +267,15 @@ class SpotFit {
         *best = attempt;
         return;
       }
+      Rerun(best);
     }
-    Rerun(best);
   }
 
   void Rerun(Attempt* attempt) {
-    const bool converged = attempt->solution.converged;
-    attempt->solution = solver_.Look(patch_, attempt->problem, attempt->solution.p);
-    attempt->solution.converged = converged;
+    const MarkerSolution before = attempt->solution;
+    attempt->solution = solver_.Look(patch_, attempt->problem, before.at);
+    attempt->solution.p = before.p;
+    attempt->solution.converged = before.converged;
   }
 
   // True where pixels outside of the marker were found that belong to something else, and were left out with their neighbours. The worst

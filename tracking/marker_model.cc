@@ -15,6 +15,7 @@ using std::numbers::pi;
 constexpr double kReach = 4.5;          // of the kernel beyond the pixel [blur]
 constexpr double kSpacing = 1.35;       // of the nodes of an ellipse [blur]
 constexpr double kSharpest = 0.05;      // a sharper image is drawn with this blur [px]
+constexpr double kSpacingMoving = 1.6;  // of the nodes where the motion smooths what they do not resolve [blur]
 constexpr int kLargestRule = 16;        // nodes of one Gauss-Legendre panel
 constexpr int kKernelEdges = 512;       // pixel edges a kernel reaches at most
 constexpr double kWidestBlur = 50;      // [px]
@@ -151,8 +152,9 @@ void MarkerCover::PlaceNodes(const MarkerOutline& outline) {
   nodes_.clear();
   const Eigen::Vector3d& form = outline.form;
   if (outline.shape == MarkerShape::kDisc) {
+    const double spacing = outline.motion.norm() > 3 * blur_ ? kSpacingMoving : kSpacing;
     const double longest = 0.5 * (form[0] + form[1]) + std::hypot(0.5 * (form[0] - form[1]), form[2]);
-    const int n = std::clamp(static_cast<int>(std::ceil(2 * pi * longest / (kSpacing * blur_))) + 4, 8, 20000);
+    const int n = std::clamp(static_cast<int>(std::ceil(2 * pi * longest / (spacing * blur_))) + 4, 8, 20000);
     // Consecutive angles by rotation: exact enough over a turn, and no trigonometry a node.
     const double step = 2 * pi / n, cos_step = std::cos(step), sin_step = std::sin(step);
     double cos = std::cos(0.5 * step), sin = std::sin(0.5 * step);
@@ -259,7 +261,7 @@ void MarkerCover::Evaluate(const MarkerOutline& outline, const Window& window, b
   if (values_.empty()) return;
   PlaceNodes(outline);
   const double length = outline.motion.norm();
-  OnLine(length > 0 ? LineNodes(1.5, 0.75, length, blur_) : 1, [&](double s, double weight) {
+  OnLine(length > 0 ? LineNodes(0.7, 0.7, length, blur_) : 1, [&](double s, double weight) {
     const Eigen::Vector2d shift = s * outline.motion;
     for (const Node& node : nodes_) {
       if (by_blur)

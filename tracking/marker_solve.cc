@@ -33,6 +33,11 @@ Clipped ClipBelow(double mean, double variance) {
 
 bool Valid(const MarkerVector& p) { return p.allFinite(); }
 
+bool Same(const Window& a, const Window& b) { return a.left == b.left && a.top == b.top && a.right == b.right && a.bottom == b.bottom; }
+bool Same(const MarkerOutline& a, const MarkerOutline& b) {
+  return a.shape == b.shape && a.c == b.c && a.form == b.form && a.blur == b.blur && a.motion == b.motion;
+}
+
 // The free unknowns of the problem in front, the others fixed with a unit pivot.
 void FixOthers(const MarkerProblem& problem, MarkerMatrix* information, MarkerVector* gradient) {
   for (int k = 0; k < kMarkerUnknowns; ++k) {
@@ -195,7 +200,14 @@ double MarkerSolver::PriorMerit(const MarkerProblem& problem, const MarkerVector
 }
 
 void MarkerSolver::Evaluate(const MarkerPatch& patch, const MarkerProblem& problem, const MarkerVector& p, Sums* sums) {
-  cover_.Evaluate(problem.Outline(p), patch.window, problem.by_blur);
+  const MarkerOutline outline = problem.Outline(p);
+  if (!drawn_ || by_blur_ != problem.by_blur || !Same(window_, patch.window) || !Same(outline_, outline)) {
+    cover_.Evaluate(outline, patch.window, problem.by_blur);
+    outline_ = outline;
+    window_ = patch.window;
+    by_blur_ = problem.by_blur;
+    drawn_ = true;
+  }
   weights_before_.swap(weights_);
   if (problem.by_blur || problem.shaded)
     Sum<kMarkerUnknowns>(patch, problem, p, sums);
@@ -220,7 +232,7 @@ MarkerSolution MarkerSolver::Look(const MarkerPatch& patch, const MarkerProblem&
   Sums sums;
   Evaluate(patch, problem, p, &sums);
   MarkerSolution solution;
-  solution.p = p;
+  solution.p = solution.at = p;
   solution.information = sums.information;
   solution.gradient = sums.gradient;
   solution.chi_square = sums.chi_square;
@@ -239,6 +251,7 @@ MarkerSolution MarkerSolver::Solve(const MarkerPatch& patch, const MarkerProblem
   Evaluate(patch, problem, p, &at);
   double damping = 1e-3;
   MarkerSolution solution;
+  solution.at = p;
   for (int pass = 0; pass < kPasses; ++pass) {
     const MarkerVector scale = at.information.diagonal().cwiseMax(1e-300).cwiseSqrt().cwiseInverse();
     MarkerMatrix normal = scale.asDiagonal() * at.information * scale.asDiagonal();
@@ -264,7 +277,7 @@ MarkerSolution MarkerSolver::Solve(const MarkerPatch& patch, const MarkerProblem
       if (patch.used[i]) merit += residuals_[i] * residuals_[i];
     Evaluate(patch, problem, next, &trial);
     if (std::isfinite(trial.merit) && trial.merit <= merit * (1 + 1e-6) + kIndifferent) {
-      p = next;
+      p = solution.at = next;
       at = trial;
       damping = std::max(damping * 0.1, 1e-9);
       continue;

@@ -63,6 +63,7 @@ struct MarkerProblem {
 
 struct MarkerSolution {
   MarkerVector p = MarkerVector::Zero();
+  MarkerVector at = MarkerVector::Zero();               // where the model was last drawn: the last step is not worth another drawing
   MarkerMatrix information = MarkerMatrix::Identity();  // of the free unknowns, prior included
   MarkerVector gradient = MarkerVector::Zero();         // of half of chi-square, downwards; of Look only
   double chi_square = 0;                                // of pixels, without the prior
@@ -97,6 +98,9 @@ class MarkerSolver {  // keeps its storage
   double PriorMerit(const MarkerProblem& problem, const MarkerVector& p) const;
 
   MarkerCover cover_;
+  MarkerOutline outline_;  // of the cover
+  Window window_;
+  bool by_blur_ = false, drawn_ = false;
   std::vector<double> residuals_, weights_, weights_before_;
 };
 
