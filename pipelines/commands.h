@@ -82,6 +82,19 @@ struct BoardArguments {
   std::filesystem::path out = "board.pdf";  // .pdf or .svg
 };
 
+// Recordings whose time base is examined.
+struct DoctorArguments {
+  std::vector<std::filesystem::path> files;  // videos, or folders of pictures
+  std::filesystem::path reference;           // a clip of the same camera, of its calibration say; empty: none
+  std::filesystem::path stamps;              // table of stamps of the one recording; empty: none
+  double rate = 0;                           // true rate [1/s]; 0: as stamped
+  double exposure = 0;                       // [s]; 0: not known
+  double t_line = 0;                         // row time of a rolling shutter [s]; 0: not known
+  long long max_frames = 20000;
+  bool json = false;          // JSON on the terminal
+  std::filesystem::path out;  // JSON file to write; empty: none
+};
+
 // Each returns the exit code: 0 done, 1 a requirement is not met, 3 nothing usable. Errors are thrown.
 int RunCommand(const RunArguments& arguments);
 int ReconstructCommand(const RunArguments& arguments);
@@ -89,6 +102,7 @@ int IdentifyCommand(const StageArguments& arguments);
 int PredictCommand(const StageArguments& arguments);
 int ValidateCommand(const StageArguments& arguments);
 int SolveCommand(const std::filesystem::path& cases, const std::filesystem::path& out);
+int DoctorCommand(const DoctorArguments& arguments);
 int ConvertCommand(const ConvertArguments& arguments);
 int TrackCommand(const TrackArguments& arguments);
 int ImportCommand(const ImportArguments& arguments);

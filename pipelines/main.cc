@@ -88,6 +88,21 @@ int Main(int argc, char** argv) {
   synth_verb->add_option("--out", folder, "folder to write")->capture_default_str();
   synth_verb->callback([&] { code = SynthCommand(scene, folder); });
 
+  DoctorArguments doctor;
+  auto* doctor_verb = app.add_subcommand("doctor", "examines the time base of recordings before anything is measured in them");
+  doctor_verb->add_option("files", doctor.files, "videos, or folders of pictures")->required();
+  doctor_verb->add_option("--reference", doctor.reference, "clip of the same camera (its calibration) to compare the view with");
+  doctor_verb->add_option("--rate-hz", doctor.rate, "true frame rate, where the files do not know it (slow motion, pictures)");
+  doctor_verb->add_option("--stamps", doctor.stamps, "CSV with a column t_s, one row a frame");
+  doctor_verb->add_option("--exposure-s", doctor.exposure, "exposure time; 0: not known");
+  doctor_verb->add_option("--t-line-s", doctor.t_line, "row time of a rolling shutter; 0: not known");
+  doctor_verb->add_option("--max-frames", doctor.max_frames, "frames examined of each file")
+      ->check(CLI::Range(1, 100000000))
+      ->capture_default_str();
+  doctor_verb->add_flag("--json", doctor.json, "JSON instead of text");
+  doctor_verb->add_option("--out", doctor.out, "JSON file to write as well");
+  doctor_verb->callback([&] { code = DoctorCommand(doctor); });
+
   ConvertArguments convert;
   auto* convert_verb = app.add_subcommand("convert", "cameras from and to the files of other programs");
   convert_verb->add_option("file", convert.file, "rig.yaml, OpenCV, Kalibr, mrcal, aniposelib, DLT or MATLAB file")->required();

@@ -21,16 +21,14 @@
 
 #include "data/error.h"
 #include "data/statistics.h"
-#include "tracking/doctor_detail.h"
+#include "tracking/doctor_examination.h"
 
 namespace impactlab {
-namespace {
-
-using namespace internal;
-
-constexpr double kSceneHeight = 0.5;  // of the picture, where costs depend on the scale [m]
+namespace internal {
 
 Severity FromCost(double cost) { return cost >= 0.02 ? Severity::kFault : cost >= 0.002 ? Severity::kWarning : Severity::kNote; }
+
+namespace {
 
 std::string Numbers(const std::vector<long long>& list) {
   std::string text;
@@ -40,41 +38,7 @@ std::string Numbers(const std::vector<long long>& list) {
   return text;
 }
 
-const char* Plural(std::size_t n, const char* one, const char* many) { return n == 1 ? one : many; }
-
-struct Examination {
-  Examination(const FrameSource& s, const DoctorOptions& o) : source(s), options(o) {}
-
-  const FrameSource& source;
-  const DoctorOptions& options;
-  TimeBaseReport report;
-  StreamFacts facts;
-  std::vector<double> t;       // as handed out
-  std::vector<double> sorted;  // in order
-  std::vector<long long> index;
-  std::vector<FrameMeasure> frames;
-  FrameMeter meter;
-  RepeatedFrames pictures;
-  Beat beat;
-  GrayImage first, last;
-  std::string broken;
-  bool more = false;
-
-  void Add(std::string code, Severity severity, double cost, std::string text, std::string advice = {}) {
-    report.findings.push_back({std::move(code), severity, std::move(text), std::move(advice), cost});
-  }
-  void Read();
-  void Stamps();
-  void Pictures();
-  void Rate();
-  void Evenness(const std::vector<double>& even_with_gaps);
-  void Repeats();
-  void Shutter();
-  void Brightness();
-  void Steadiness();
-  void Container();
-  void Conclude();
-};
+}  // namespace
 
 void Examination::Read() {
   FrameReader reader(source);
@@ -266,124 +230,13 @@ void Examination::Repeats() {
     Add("duplicates_unknown", Severity::kFine, 0, "repeated frames could not be looked for: the pictures show neither noise nor motion");
 }
 
-void Examination::Shutter() {
-  const double limit = beat.step > 0 ? std::min(beat.step, 0.033) : 0;
-  const auto cost_of = [&](double readout) { return std::min(1.0, 2 * readout / kSceneHeight); };
-  if (source.t_line != 0) {
-    Add("rolling_shutter", Severity::kFine, 0, fmt::format("rolling shutter with the row time given, {:.3f} us", 1e6 * source.t_line));
-    return;
-  }
-  const ShutterEvidence seen = FindShutter(sorted, frames);
-  const double rows = std::max(1, (report.info.rotation_deg % 180 == 0 ? report.info.height : report.info.width) - 1);
-  const char* advice = "give t_line_s, the time from row to row, for this camera";
-  if (facts.readout > 0 || seen.rolling) {
-    const double readout = facts.readout > 0 ? facts.readout : seen.readout;
-    const double cost = cost_of(readout > 0 ? readout : limit);
-    const std::string by = facts.readout > 0 ? "as the file says"
-                           : seen.mains > 0  ? fmt::format("by lamps that flicker at {:.0f} Hz", seen.mains)
-                                             : "flicker of the lamps runs down the picture";
-    Add("rolling_shutter", std::max(Severity::kWarning, FromCost(cost)), cost,
-        readout > 0 ? fmt::format("rolling shutter, {}: {:.2f} ms from the first row to the last, {:.3f} us a row", by, 1e3 * readout,
-                                  1e6 * readout / rows)
-                    : fmt::format("rolling shutter: {}", by),
-        advice);
-  } else if (seen.flicker) {
-    Add("rolling_shutter", Severity::kFine, 0, "all rows are exposed together: flicker of the lamps is in step from top to bottom");
-  } else if (facts.phone) {
-    Add("rolling_shutter", Severity::kWarning, cost_of(limit), "a phone: rolling shutter with a row time that is not known", advice);
-  } else {
-    Add("rolling_shutter", Severity::kFine, cost_of(limit),
-        "rolling shutter: not known, since nothing in the pictures measures it (a flickering lamp would)");
-  }
-}
+}  // namespace internal
 
-void Examination::Brightness() {
-  const std::size_t n = frames.size();
-  if (n < 12) return;
-  std::vector<double> gain, smooth(n), rest;
-  for (const FrameMeasure& m : frames) gain.push_back(m.gain);
-  for (std::size_t k = 0; k < n; ++k) {
-    const std::size_t a = k < 7 ? 0 : k - 7, b = std::min(n, k + 8);
-    smooth[k] = Median({gain.begin() + static_cast<std::ptrdiff_t>(a), gain.begin() + static_cast<std::ptrdiff_t>(b)});
-    rest.push_back(gain[k] - smooth[k]);
-  }
-  const double scatter = MadSigma(rest);
-  const auto [low, high] = std::minmax_element(smooth.begin(), smooth.end());
-  if (*low > 0 && *high / *low > 1.04) {
-    const double exposure = options.exposure > 0 ? options.exposure : beat.step;
-    std::vector<double> real(n);
-    for (std::size_t k = 0; k < n; ++k) real[k] = sorted[k] + 0.5 * exposure * (std::min(2.0, smooth[k] / *high) - 1);
-    const double cost = CostOfTimes(real, sorted, kArc);
-    Add("exposure_changes", std::max(Severity::kWarning, FromCost(cost)), cost,
-        fmt::format("brightness changes by {:.0f} % in the course of the recording, from frame {} to {}", 100 * (*high / *low - 1),
-                    index[std::min(low, high) - smooth.begin()], index[std::max(low, high) - smooth.begin()]),
-        "fix exposure and gain in the camera; if a lamp was switched this is harmless to times, but thresholds must follow");
-  }
-  if (scatter > 0.01) {
-    Add("flicker", Severity::kNote, 0, fmt::format("brightness flickers by {:.1f} % from frame to frame", 100 * scatter),
-        "use lamps on direct current; thresholds must follow the light");
-  }
-  long long flashes = 0, when = -1;
-  for (std::size_t k = 0; k < n; ++k) {
-    if (rest[k] < std::max(0.05, 8 * scatter)) continue;
-    if (when < 0) when = index[k];
-    flashes += k == 0 || rest[k - 1] < std::max(0.05, 8 * scatter);
-  }
-  if (flashes > 0 && flashes < 20)
-    Add("flash", Severity::kFine, 0, fmt::format("{} short {}, the first at frame {}", flashes, flashes == 1 ? "flash" : "flashes", when));
-}
+namespace {
 
-// A camera that moves, or a picture that is stabilised, while the body flies.
-void Examination::Steadiness() {
-  for (TimeFinding& f : SimilarityFindings(FindSimilarity(first, last), report.info.width, "from the first to the last frame"))
-    if (f.code != "exposure_changes" && f.code != "refocused") report.findings.push_back(std::move(f));
-}
-
-void Examination::Container() {
-  if (report.info.rotation_deg != 0 || report.info.mirrored) {
-    Add("rotation", Severity::kNote, 0,
-        fmt::format("the file asks for a turn by {} degrees clockwise{}, which is followed: pictures are {} x {}", report.info.rotation_deg,
-                    report.info.mirrored ? " of a mirrored picture" : "", report.info.width, report.info.height),
-        "the calibration must come from clips with the same turn");
-  }
-  double comb = 0, field = 0, moving = 0;
-  for (const FrameMeasure& m : frames) comb += m.comb, field += m.comb_field, moving += m.active > 0;
-  const bool combed = moving >= 3 && comb > 40 * moving && comb > 4 * field;
-  if (report.info.interlaced) {
-    Add("interlaced", Severity::kNote, 0,
-        fmt::format("interlaced, {} first: every field is a frame of its own here, {:.4g} a second",
-                    report.info.top_field_first ? "upper lines" : "lower lines", report.rate),
-        "calibrate with clips of the same kind; every second line is interpolated");
-  }
-  if (combed) {
-    // Points scatter by a quarter of the time between frames to either side.
-    const double s = beat.step / 4, n = std::max(3.0, kArc / std::max(beat.step, 1e-9));
-    const double cost = std::min(1.0, std::sqrt(2.0) * s * std::sqrt(12 / n) / (n * beat.step));
-    Add("interlaced", Severity::kFault, cost,
-        report.info.interlaced
-            ? "moving parts are combed in spite of it: fields are in the wrong order, or were parted before"
-            : "moving parts are combed line by line: the pictures hold two fields taken at different times, but are not marked so",
-        "record progressive, or mark the file (ffmpeg: -field_order tt or bb) so that the fields can be parted");
-  }
-  if (report.damaged > 0) {
-    Add("damaged", Severity::kWarning, 0,
-        fmt::format("{} {} cannot be decoded and {} left out", report.damaged,
-                    Plural(static_cast<std::size_t>(report.damaged), "frame", "frames"), report.damaged == 1 ? "is" : "are"),
-        "copy the file from the camera again");
-  }
-  if (!broken.empty())
-    Add("cut_short", Severity::kWarning, 0, "the file breaks: " + broken,
-        "the good frames before are used; copy the file from the camera again");
-  const long long announced = report.info.announced_frames;
-  if (broken.empty() && !more && announced > 0 && report.frames + report.damaged < announced) {
-    Add("frame_count", Severity::kNote, 0,
-        fmt::format("the header announces {} frames, {} are there", announced, report.frames + report.damaged),
-        "never count frames by the header");
-  }
-  if (more) Add("cut_short_here", Severity::kFine, 0, fmt::format("only the first {} frames were examined", options.max_frames));
-}
-
-void Examination::Conclude() {
+void Judge(TimeBaseReport* to) {
+  TimeBaseReport& report = *to;
+  report.verdict = Severity::kFine;
   std::stable_sort(report.findings.begin(), report.findings.end(), [](const TimeFinding& a, const TimeFinding& b) {
     return a.severity != b.severity ? a.severity > b.severity : a.cost_e > b.cost_e;
   });
@@ -396,14 +249,16 @@ void Examination::Conclude() {
       report.headline = fmt::format("Good: {}, nothing found against the times.", base);
       break;
     case Severity::kNote:
-      report.headline = fmt::format("Good: {}; {} to know.", base, Plural(worst, "one thing", "some things"));
+      report.headline =
+          fmt::format("Good: {}; {} to know.", base, internal::Plural(static_cast<long long>(worst), "one thing", "some things"));
       break;
     case Severity::kWarning:
-      report.headline = fmt::format("Usable with care: {}; {} {} attention.", base, worst, Plural(worst, "finding needs", "findings need"));
+      report.headline = fmt::format("Usable with care: {}; {} {} attention.", base, worst,
+                                    internal::Plural(static_cast<long long>(worst), "finding needs", "findings need"));
       break;
     case Severity::kFault:
-      report.headline =
-          fmt::format("Not to be trusted as it is: {}; {} {} to be put right.", base, worst, Plural(worst, "fault has", "faults have"));
+      report.headline = fmt::format("Not to be trusted as it is: {}; {} {} to be put right.", base, worst,
+                                    internal::Plural(static_cast<long long>(worst), "fault has", "faults have"));
       break;
   }
 }
@@ -424,10 +279,15 @@ const char* ToString(Severity severity) {
   return "";
 }
 
+void AddFinding(TimeBaseReport* report, TimeFinding finding) {
+  report->findings.push_back(std::move(finding));
+  Judge(report);
+}
+
 TimeBaseReport Examine(const FrameSource& source, const DoctorOptions& options) {
   if (options.max_frames < 1) throw ConfigError("doctor: max_frames must be at least 1");
   if (!(options.exposure >= 0)) throw ConfigError("doctor: exposure_s must not be negative");
-  Examination e(source, options);
+  internal::Examination e(source, options);
   e.Read();
   if (e.t.empty()) throw DataError(fmt::format("{}: {}", e.report.name, e.broken.empty() ? "holds no frame that can be read" : e.broken));
   if (e.t.size() == 1) {
@@ -443,7 +303,7 @@ TimeBaseReport Examine(const FrameSource& source, const DoctorOptions& options) 
     e.Steadiness();
   }
   e.Container();
-  e.Conclude();
+  Judge(&e.report);
   return e.report;
 }
 

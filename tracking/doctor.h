@@ -14,8 +14,12 @@ enum class Severity { kFine, kNote, kWarning, kFault };
 const char* ToString(Severity severity);
 
 struct TimeFinding {
-  std::string code;  // "duplicated_frames", "dropped_frames", "out_of_order", "variable_rate", "rate_unlikely", "rotation", "interlaced",
-                     // "rolling_shutter", "exposure_changes", "stabilised", "damaged", "coarse_stamps", "cut_short", ...
+  // Of Examine: "duplicated_frames", "duplicates_unknown", "dropped_frames" (by the stamps), "lost_frames" (by the motion), "out_of_order",
+  // "repeated_stamps", "variable_rate", "coarse_stamps", "rate_unlikely", "playing_rate", "counted_stamps", "frame_count", "rotation",
+  // "interlaced", "rolling_shutter", "exposure_changes", "flicker", "flash", "stabilised", "zoomed", "damaged", "cut_short" (the file
+  // breaks), "not_all" (only the first frames were examined), "single_frame". Of Compare: "stabilised", "zoomed", "refocused",
+  // "exposure_changes", "rotation", "other_size", "not_comparable".
+  std::string code;
   Severity severity = Severity::kNote;
   std::string text;    // plain words, with the figures
   std::string advice;  // what to do; may be empty
@@ -27,12 +31,12 @@ struct TimeBaseReport {
   VideoInfo info;
   long long frames = 0, damaged = 0;
   double first = 0, last = 0;          // stamps [s]
-  double rate = 0;                     // from the median step [1/s]
+  double rate = 0;                     // of the even beat nearest to all stamps, gaps counted [1/s]
   double jitter = 0;                   // standard deviation of the steps about the median, gaps left out [s]
   double step_min = 0, step_max = 0;   // [s]
   std::vector<double> step_quantiles;  // 0, 5, 25, 50, 75, 95, 100 % [s]
   std::vector<long long> duplicated;   // frames whose picture is that of the frame before (noise and compression allowed for)
-  std::vector<long long> dropped;      // frames after which at least one is missing, by their stamps
+  std::vector<long long> dropped;      // frames after which at least one is missing, by their stamps or by the motion
   // For every frame handed out the number of the exposure it shows, duplicates sharing one and gaps counted: the index map.
   std::vector<long long> exposure;
   std::vector<TimeFinding> findings;  // most severe first
@@ -43,7 +47,6 @@ struct TimeBaseReport {
 struct DoctorOptions {
   long long max_frames = 20000;  // examined; the report says when there were more
   double exposure = 0;           // given by the user [s]; 0: not known
-  // A free fall in the recording: height and time, to check the rate against g; 0: none.
 };
 
 // DataError for a file that cannot be opened; a file that breaks is a finding.
@@ -52,6 +55,9 @@ TimeBaseReport Examine(const FrameSource& source, const DoctorOptions& options =
 // Whether clips of one camera (calibration and drops, say) were taken through the same lens setting: size, rotation, scale and shift of the
 // still part of the scene (stabilisation, zoom, refocus), exposure. Empty where they can be compared and agree.
 std::vector<TimeFinding> Compare(const FrameSource& reference, const FrameSource& other, const DoctorOptions& options = {});
+
+// Puts a finding (of Compare) into its place and judges again.
+void AddFinding(TimeBaseReport* report, TimeFinding finding);
 
 std::string BriefReport(const TimeBaseReport& report);
 std::string ToJson(const TimeBaseReport& report);

@@ -228,7 +228,7 @@ GrayImage MedianPicture(const FrameSource& source, long long max_frames, VideoIn
     for (; k < max_frames && reader.Next(&frame); ++k) {
       if (k % stride != 0) continue;
       if (kept.size() == kKept) {
-        for (std::size_t i = 0; i < kKept / 2; ++i) kept[i] = std::move(kept[2 * i]);
+        for (std::size_t i = 1; i < kKept / 2; ++i) std::swap(kept[i], kept[2 * i]);
         kept.resize(kKept / 2);
         stride *= 2;
         if (k % stride != 0) continue;

@@ -55,16 +55,16 @@ double CostOfRate(double factor, double arc);
 
 // One frame against the one before it.
 struct FrameMeasure {
-  double mean = 0;                  // grey level
-  double gain = 1;                  // brightness relative to the first frame, moving parts left out
-  double still = 0;                 // mean |difference| over the blocks where nothing moves [grey level]
-  bool identical = false;           // bit by bit
-  int active = 0;                   // blocks in which something moves
-  double activity = 0;              // sum of |difference| over those
-  double moment[2] = {0, 0};        // sum of difference times position over those: contrast times displacement
-  double balance = 0;               // |sum of differences| / activity: 0 while a body stays in the picture
-  double comb = 0, comb_field = 0;  // pixels of moving blocks that are combed line against line, and within one field
-  std::vector<float> bands;         // mean grey level of bands of rows
+  double mean = 0;              // grey level
+  double gain = 1;              // brightness relative to the first frame, moving parts left out
+  double change = 0;            // mean |difference| of the whole picture [grey level]
+  bool identical = false;       // bit by bit
+  int active = 0;               // blocks in which something moves
+  double activity = 0;          // sum of |difference| over those
+  double moment[2] = {0, 0};    // sum of difference times position over those: contrast times displacement
+  double balance = 0;           // |sum of differences| / activity: 0 while a body stays in the picture
+  double comb = 0, ridges = 0;  // pixels of moving blocks that stand out of the lines beside them, like those two away or not
+  std::vector<float> bands;     // mean grey level of bands of rows
 };
 
 class FrameMeter {
@@ -73,12 +73,15 @@ class FrameMeter {
   // Mean |difference| of sampled blocks to the frame before, for every frame but the first, [frame][block], in 1/64 grey levels.
   const std::vector<std::vector<std::uint16_t>>& samples() const { return samples_; }
   int blocks() const { return columns_ * rows_; }
+  // Share of the height that whole blocks, and so the bands, cover.
+  double covered() const { return covered_; }
 
  private:
   void Start(const GrayImage& image);
   int columns_ = 0, rows_ = 0;
+  double covered_ = 1;
   GrayImage last_;
-  std::vector<float> noise_, reference_;  // of blocks
+  std::vector<float> reference_;  // levels of the blocks of the first frame
   std::vector<int> sampled_;
   std::vector<std::vector<std::uint16_t>> samples_;
 };
@@ -103,7 +106,7 @@ struct ShutterEvidence {
   double readout = 0;    // [s] where the lamp is mains-driven (100 or 120 Hz); 0: not known
   double mains = 0;      // [Hz]
 };
-ShutterEvidence FindShutter(const std::vector<double>& t, const std::vector<FrameMeasure>& frames);
+ShutterEvidence FindShutter(const std::vector<double>& t, const std::vector<FrameMeasure>& frames, double covered = 1);
 
 // ---- clips against each other (doctor_compare.cc) --------------------------------------------------------------------------------------
 

@@ -50,6 +50,13 @@ void Understand(StreamFacts* facts) {
   }
 }
 
+// Codecs of single pictures that libav does not list as such.
+bool IsIntra(AVCodecID id) {
+  constexpr AVCodecID kIntra[] = {AV_CODEC_ID_PNG,      AV_CODEC_ID_TIFF, AV_CODEC_ID_BMP,
+                                  AV_CODEC_ID_RAWVIDEO, AV_CODEC_ID_FFV1, AV_CODEC_ID_JPEG2000};
+  return std::find(std::begin(kIntra), std::end(kIntra), id) != std::end(kIntra);
+}
+
 }  // namespace
 
 StreamFacts ProbeStream(const std::filesystem::path& path) {
@@ -57,7 +64,7 @@ StreamFacts ProbeStream(const std::filesystem::path& path) {
   StreamFacts facts;
   facts.container = file.format().iformat->name;
   facts.tick = av_q2d(file.stream->time_base);
-  facts.predicted = file.predicted;
+  facts.predicted = file.predicted && !IsIntra(file.stream->codecpar->codec_id);
   facts.counted = facts.container == "avi";
   TakeTags(file.format().metadata, &facts);
   TakeTags(file.stream->metadata, &facts);

@@ -10,10 +10,10 @@
 
 namespace impactlab::internal {
 
-ShutterEvidence FindShutter(const std::vector<double>& t, const std::vector<FrameMeasure>& frames) {
+ShutterEvidence FindShutter(const std::vector<double>& t, const std::vector<FrameMeasure>& frames, double covered) {
   ShutterEvidence out;
   const std::size_t n = frames.size();
-  if (n < 48 || frames.front().bands.empty()) return out;
+  if (n < 48 || frames.front().bands.size() < 4) return out;
   const std::size_t bands = frames.front().bands.size();
   const double span = t.back() - t.front(), step = span / static_cast<double>(n - 1);
   if (!(step > 0)) return out;
@@ -77,7 +77,7 @@ ShutterEvidence FindShutter(const std::vector<double>& t, const std::vector<Fram
   const double sd = std::sqrt(rest / static_cast<double>(bands - 2) / weight);
   if (sd > 0.1) return out;
   out.flicker = true;
-  out.turn = slope * static_cast<double>(bands);  // the bands cover the whole height
+  out.turn = slope * static_cast<double>(bands) / covered;
   out.rolling = std::abs(slope) > std::max(5 * sd, 0.02);
   if (!out.rolling) return out;
   // A row read later by d sees the phase advanced by 2 pi F d. Lamps flicker at twice the frequency of the mains; sampled, that is seen

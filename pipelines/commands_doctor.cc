@@ -1,0 +1,85 @@
+// The verb that examines recordings before anything is measured in them.
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <cctype>
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "data/atomic_file.h"
+#include "data/error.h"
+#include "data/text.h"
+#include "pipelines/commands.h"
+#include "tracking/doctor.h"
+
+namespace impactlab {
+namespace {
+
+constexpr int kDone = 0, kUnusable = 3;
+
+bool IsPicture(const std::filesystem::path& path) {
+  std::string extension = path.extension().string();
+  std::transform(extension.begin(), extension.end(), extension.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  constexpr const char* kPictures[] = {".png", ".tif", ".tiff", ".jpg", ".jpeg", ".bmp", ".pgm"};
+  return std::find(std::begin(kPictures), std::end(kPictures), extension) != std::end(kPictures);
+}
+
+// A video, or a folder of pictures in the order of their numbers.
+FrameSource SourceOf(const std::filesystem::path& path, const DoctorArguments& arguments) {
+  FrameSource source;
+  source.rate = arguments.rate, source.t_line = arguments.t_line, source.stamps = arguments.stamps;
+  std::error_code error;
+  if (!std::filesystem::is_directory(path, error)) {
+    source.video = path;
+    return source;
+  }
+  for (const auto& entry : std::filesystem::directory_iterator(path, error))
+    if (IsPicture(entry.path())) source.images.push_back(entry.path());
+  if (error) throw DataError(fmt::format("{}: {}", path.string(), error.message()));
+  if (source.images.empty()) throw DataError(fmt::format("{}: holds no pictures", path.string()));
+  std::sort(source.images.begin(), source.images.end(), [](const auto& a, const auto& b) { return NaturalLess(a.string(), b.string()); });
+  return source;
+}
+
+}  // namespace
+
+int DoctorCommand(const DoctorArguments& arguments) {
+  if (!std::isfinite(arguments.rate) || arguments.rate < 0)
+    throw ConfigError(fmt::format("--rate-hz: found {}, allowed frames a second above 0", arguments.rate));
+  if (!std::isfinite(arguments.exposure) || arguments.exposure < 0)
+    throw ConfigError(fmt::format("--exposure-s: found {}, allowed a time above 0", arguments.exposure));
+  if (!std::isfinite(arguments.t_line)) throw ConfigError(fmt::format("--t-line-s: found {}, allowed a finite time", arguments.t_line));
+  if (!arguments.stamps.empty() && arguments.files.size() > 1) throw ConfigError("--stamps: goes with one recording only");
+  DoctorOptions options;
+  options.exposure = arguments.exposure;
+  options.max_frames = arguments.max_frames;
+
+  nlohmann::ordered_json all = nlohmann::ordered_json::array();
+  std::string text;
+  std::size_t unreadable = 0;
+  for (const std::filesystem::path& file : arguments.files) {
+    // One that cannot be read does not keep the others from being examined.
+    try {
+      const FrameSource source = SourceOf(file, arguments);
+      TimeBaseReport report = Examine(source, options);
+      if (!arguments.reference.empty()) {
+        for (TimeFinding& finding : Compare(SourceOf(arguments.reference, arguments), source, options))
+          AddFinding(&report, std::move(finding));
+      }
+      all.push_back(nlohmann::ordered_json::parse(ToJson(report)));
+      text += (text.empty() ? "" : "\n") + BriefReport(report);
+    } catch (const DataError& error) {
+      if (arguments.files.size() == 1) throw;
+      ++unreadable;
+      all.push_back({{"file", file.string()}, {"error", error.what()}});
+      text += fmt::format("{}{}\n  verdict   cannot be examined: {}\n", text.empty() ? "" : "\n", file.string(), error.what());
+    }
+  }
+  const std::string json = all.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
+  if (!arguments.out.empty()) WriteFile(arguments.out, json);
+  fmt::print("{}", arguments.json ? json : text);
+  return unreadable == arguments.files.size() ? kUnusable : kDone;
+}
+
+}  // namespace impactlab
