@@ -237,14 +237,19 @@ std::vector<float> GaussianKernel(double sigma) {
   if (!(sigma > 0)) return {1};
   const int r = static_cast<int>(std::ceil(4 * sigma));
   std::vector<double> k(r + 1);
-  double sum = 0;
-  for (int i = 0; i <= r; ++i) {
-    k[i] = std::exp(-i * i / (2 * sigma * sigma));
-    sum += (i == 0 ? 1 : 2) * k[i];
+  // A narrow Gaussian loses variance to sampling; it is widened until the samples have the variance asked for.
+  double width = sigma * sigma;
+  for (int round = 0; round < 30; ++round) {
+    double sum = 0, variance = 0;
+    for (int i = 0; i <= r; ++i) {
+      k[i] = std::exp(-i * i / (2 * width));
+      sum += (i == 0 ? 1 : 2) * k[i];
+      variance += 2 * i * i * k[i];
+    }
+    for (double& v : k) v /= sum;
+    width += sigma * sigma - variance / sum;
   }
-  std::vector<float> kernel;
-  for (const double v : k) kernel.push_back(static_cast<float>(v / sum));
-  return kernel;
+  return {k.begin(), k.end()};
 }
 
 void Blur(const std::vector<float>& kernel, Grid* grid, std::vector<float>* scratch) {
