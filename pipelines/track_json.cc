@@ -30,6 +30,7 @@ Json Of(const RecordingSummary::Camera& c) {
           {"spots_per_frame", Number(c.spots_per_frame)},
           {"innovations",
            {{"n", c.innovations.n},
+            {"error_scale", Number(c.innovations.error_scale)},
             {"mean_nis_per_dof", Number(c.innovations.mean)},
             {"lower999", Number(c.innovations.lower)},
             {"upper999", Number(c.innovations.upper)},

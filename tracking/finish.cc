@@ -1,5 +1,6 @@
 #include "tracking/finish.h"
 
+#include <Eigen/Cholesky>
 #include <algorithm>
 #include <cmath>
 #include <map>
@@ -47,6 +48,42 @@ void CheckSizes(std::vector<TrackPoint>* points) {
     (*points)[k].flags |= flags[k];
     (*points)[k].cov += grow[k] * grow[k] * Eigen::Matrix2d::Identity();
   }
+}
+
+// Ratio of the scatter of clear moving points about a short polynomial to what their covariances say: noise of the pixels is not all that
+// moves a point where a video was compressed or the marker is no disc. 1 where the data cannot tell or the covariances hold.
+double ErrorScale(const std::map<int, std::vector<TrackPoint>>& markers) {
+  constexpr int kWindow = 9, kOrder = 4;  // 9 points, 5 coefficients: a turn of 20 rad/s leaves 0.01 px at 120 frames a second
+  constexpr std::size_t kEnough = 8;
+  constexpr std::uint32_t kUnclear = ~static_cast<std::uint32_t>(kBlurred | kRelabelled | kManual);
+  constexpr double kStep = 0.3;  // pixels a frame: a still picture repeats its errors
+  std::vector<double> ratios;
+  for (const auto& [marker, points] : markers) {
+    for (std::size_t first = 0; first + kWindow <= points.size();) {
+      const TrackPoint *a = &points[first], *b = a + kWindow - 1;
+      const bool usable = std::none_of(a, b + 1, [](const TrackPoint& p) { return (p.flags & kUnclear) != 0; }) &&
+                          (b->q - a->q).norm() > kStep * kWindow && b->t > a->t;
+      if (!usable) {
+        ++first;
+        continue;
+      }
+      Eigen::Matrix<double, kWindow, kOrder + 1> basis;
+      Eigen::Matrix<double, kWindow, 2> q;
+      for (int k = 0; k < kWindow; ++k) {
+        const double sd = std::sqrt(0.5 * a[k].cov.trace()), x = 2 * (a[k].t - a->t) / (b->t - a->t) - 1;
+        double power = 1 / sd;
+        for (int j = 0; j <= kOrder; ++j, power *= x) basis(k, j) = power;
+        q.row(k) = (a[k].q - a->q).transpose() / sd;
+      }
+      const Eigen::Matrix<double, kWindow, 2> rest = q - basis * (basis.transpose() * basis).ldlt().solve(basis.transpose() * q);
+      ratios.push_back(rest.squaredNorm());
+      first += kWindow;
+    }
+  }
+  if (ratios.size() < kEnough) return 1;
+  // The median, because an impact that was not seen spoils its window.
+  constexpr double kDof = 2 * (kWindow - kOrder - 1);
+  return std::sqrt(std::max(1.0, Quantile(ratios, 0.5) / ChiSquareQuantile(0.5, kDof)));
 }
 
 // `points`: measured ones of a marker in order of their frames. Returns one point for every frame from the first to the last.
@@ -121,6 +158,10 @@ InnovationReport FinishTracks(const std::vector<long long>& index, const std::ve
   for (auto& [marker, points] : markers) {
     std::sort(points.begin(), points.end(), [](const TrackPoint& a, const TrackPoint& b) { return a.frame < b.frame; });
     CheckSizes(&points);
+  }
+  report.error_scale = ErrorScale(markers);
+  for (auto& [marker, points] : markers) {
+    for (TrackPoint& p : points) p.cov *= report.error_scale * report.error_scale;
     for (const TrackPoint& p : Smoothed(points, index, stamps, options)) {
       if (std::isfinite(p.nis) && (p.flags & (kPredicted | kImpact | kOutlier)) == 0) {
         ++report.n;

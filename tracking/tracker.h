@@ -64,6 +64,7 @@ struct Track {
 struct InnovationReport {
   long long n = 0;
   double mean = 0, lower = 0, upper = 0;
+  double error_scale = 1;   // standard deviations were enlarged by this; see FinishTracks
   double outside_gate = 0;  // share of observations beyond the gate of their own track, impacts left out
 };
 
