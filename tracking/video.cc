@@ -140,6 +140,7 @@ void VideoReader::State::Feed() {
     return;
   }
   ++packets;
+  if (codec->codec_id == AV_CODEC_ID_TIFF) internal::DropForeignTags(packet.get());
   if (packet->pts == AV_NOPTS_VALUE) {
     by_stamp = false;
     sent.clear();

@@ -97,6 +97,10 @@ class VideoFile {
 // Whether a packet makes a frame that is shown: edit lists cut some, and some codecs store pictures that only others are made from.
 bool IsShown(const AVPacket& packet, AVCodecID codec);
 
+// Takes out of a TIFF picture all that does not concern its pixels: the decoder, when it is to refuse damaged pictures, refuses every tag
+// that it does not know.
+void DropForeignTags(AVPacket* packet);
+
 // Stamps of all frames in the order shown, found by going through the packets of the file without decoding.
 struct StampTable {
   std::vector<std::int64_t> ticks;

@@ -138,6 +138,7 @@ inline std::string EncodePicture(const ClipOptions& options, const std::function
   codec->thread_count = 1;
   codec->color_range = frame->color_range = options.range;
   codec->color_trc = frame->color_trc = options.transfer;
+  for (const auto& [key, value] : options.more) Check(av_opt_set(codec, key.c_str(), value.c_str(), AV_OPT_SEARCH_CHILDREN), "option");
   Check(avcodec_open2(codec, encoder, nullptr), "open encoder");
   Check(av_frame_get_buffer(frame, 0), "frame");
   fill(*frame);

@@ -416,6 +416,41 @@ TEST_F(VideoTest, CutPicturesAreRefused) {
   EXPECT_EQ(ReadImage(Path("tagged.jpg")).pixels, ReadImage(Path("whole.jpg")).pixels);
 }
 
+// TIFF as programs write it, with tags about paper and programs, packed in several ways, in both byte orders, and cut.
+TEST_F(VideoTest, TiffPicturesAreReadAndCutOnesAreNot) {
+  const GrayImage image = Noise(60, 40, 9);
+  for (const std::string packing : {"raw", "packbits", "lzw", "deflate"}) {
+    const std::string bytes = test::EncodePicture({.encoder = "tiff", .width = 60, .height = 40, .more = {{"compression_algo", packing}}},
+                                                  [&](AVFrame& frame) { FillGray(frame, image); });
+    WriteText(Path("a.tif"), bytes);
+    EXPECT_EQ(ReadImage(Path("a.tif")).pixels, image.pixels) << packing;
+    for (const double share : {0.95, 0.6, 0.3, 0.02}) {
+      WriteText(Path("cut.tif"), bytes.substr(0, static_cast<std::size_t>(share * static_cast<double>(bytes.size()))));
+      EXPECT_THROW(ReadImage(Path("cut.tif")), DataError) << packing << ", " << share;
+    }
+    if (packing == "deflate") {
+      std::string harmed = bytes;
+      for (std::size_t k = 0; k < 20; ++k) harmed[bytes.size() / 2 + k] ^= 0x5A;
+      WriteText(Path("harmed.tif"), harmed);
+      EXPECT_THROW(ReadImage(Path("harmed.tif")), DataError);
+    }
+  }
+  // By hand: big-endian, orientation "turned", artist, resolution; the pixels stand behind the table.
+  const auto entry = [](unsigned tag, unsigned type, unsigned count, unsigned value) {
+    std::string e;
+    for (const unsigned v : {tag, type}) e += {static_cast<char>(v >> 8), static_cast<char>(v & 0xFF)};
+    for (const unsigned v : {count, type == 3 ? value << 16 : value})
+      for (int k = 3; k >= 0; --k) e += static_cast<char>(v >> (8 * k) & 0xFF);
+    return e;
+  };
+  const std::string table = entry(256, 3, 1, 3) + entry(257, 3, 1, 2) + entry(258, 3, 1, 8) + entry(259, 3, 1, 1) + entry(262, 3, 1, 1) +
+                            entry(273, 4, 1, 8 + 2 + 12 * 12 + 4) + entry(274, 3, 1, 6) + entry(277, 3, 1, 1) + entry(278, 3, 1, 2) +
+                            entry(279, 4, 1, 6) + entry(296, 3, 1, 2) + entry(33432, 2, 4, 0x41424300);
+  const std::string tiff = std::string("MM\0*\0\0\0\x08\0\x0C", 10) + table + std::string(4, '\0') + "\x01\x02\x03\x7F\x80\xFF";
+  WriteText(Path("hand.tif"), tiff);
+  EXPECT_EQ(ReadImage(Path("hand.tif")).pixels, (std::vector<std::uint8_t>{1, 2, 3, 127, 128, 255}));
+}
+
 TEST_F(VideoTest, BareStreamsHaveNoTime) {
   WriteClip(Path("bare.m1v"), {.encoder = "mpeg1video", .format = AV_PIX_FMT_YUV420P, .time_base = {1, 25}, .stamps = EvenStamps(5, 1)},
             [](int k, AVFrame& frame) { FillGray(frame, Uniform(64, 48, 30 + k)); });
