@@ -126,6 +126,31 @@ int Main(int argc, char** argv) {
   calibrate_verb->add_option("--export", calibrate.exports, "FORMAT=PATH: the rig in a foreign format as well");
   calibrate_verb->callback([&] { code = CalibrateCommand(calibrate); });
 
+  TrackArguments track;
+  track.command = run.command;
+  auto* track_verb = app.add_subcommand("track", "videos of a marked body to tracks.csv");
+  track_verb->add_option("file", track.file, "tracking file (YAML)")->required();
+  track_verb->add_option("--out", track.out, "folder to write")->capture_default_str();
+  track_verb->add_option("--overlay", track.overlay, "videos with the tracks drawn in, NAME_RECORDING_CAMERA.mp4 for NAME.mp4");
+  track_verb->add_option("--threads", track.threads, "threads; 0: one a core")->check(CLI::Range(0, 256))->capture_default_str();
+  track_verb->add_flag("!--no-sheets", track.sheets, "leave the pictures of the frames about the impacts out");
+  track_verb->add_flag("!--no-report", track.report, "leave tracking.html out");
+  track_verb->add_flag("--quiet", track.quiet, "no progress, no summary");
+  track_verb->callback([&] { code = TrackCommand(track); });
+
+  ImportArguments import;
+  auto* import_verb = app.add_subcommand("import", "two-dimensional tracks of other programs to tracks.csv");
+  import_verb->add_option("files", import.files, "DLTdv, Tracker or DeepLabCut export, or a table; one recording each")->required();
+  import_verb->add_option("--out", import.out, "file to write")->capture_default_str();
+  import_verb->add_option("--format", import.format, "impactlab, dltdv, tracker, deeplabcut, table, where it is not recognised");
+  import_verb->add_option("--cameras", import.cameras, "names, in the order of the file's cameras")->delimiter(',');
+  import_verb->add_option("--rate-hz", import.rate, "frame rate, for files that count frames");
+  import_verb->add_option("--height-px", import.height, "height of the pictures, for files that count rows from below");
+  import_verb->add_flag("--rows-from-top", import.rows_from_top, "DLTdv from version 7 on");
+  import_verb->add_option("--sd-px", import.sd, "standard deviation of a point, where the file does not say")->capture_default_str();
+  import_verb->add_option("--corrections", import.corrections, "corrections.csv to apply");
+  import_verb->callback([&] { code = ImportCommand(import); });
+
   BoardArguments board;
   auto* board_verb = app.add_subcommand("board", "a calibration board to print at true scale");
   board_verb->add_option("--kind", board.kind, "chessboard, charuco, circles or asymmetric-circles")->capture_default_str();

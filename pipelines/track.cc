@@ -273,8 +273,10 @@ RecordingTracks TrackRecording(const TrackPlan& plan, std::size_t recording, con
   s.corrections = ApplyCorrections(corrections, plan.corrections.string(), time, &out.tracks);
   for (std::size_t c = 0; c < n; ++c) {
     if (cameras[c].stamps.empty()) continue;
+    const double scale = s.cameras[c].innovations.error_scale;  // found before the names were settled, and already applied
     s.cameras[c].innovations =
         FinishTracks(cameras[c].index, cameras[c].stamps, static_cast<int>(c), FinishOptions(plan.track), &out.tracks);
+    s.cameras[c].innovations.error_scale *= scale;
   }
   s.markers = Summarise(out.tracks);
   return out;

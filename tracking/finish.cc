@@ -56,28 +56,32 @@ double ErrorScale(const std::map<int, std::vector<TrackPoint>>& markers) {
   constexpr int kWindow = 9, kOrder = 4;  // 9 points, 5 coefficients: a turn of 20 rad/s leaves 0.01 px at 120 frames a second
   constexpr std::size_t kEnough = 8;
   constexpr std::uint32_t kUnclear = ~static_cast<std::uint32_t>(kBlurred | kRelabelled | kManual);
-  constexpr double kStep = 0.3;  // pixels a frame: a still picture repeats its errors
+  constexpr double kStep = 0.3;       // pixels a frame: a still picture repeats its errors
+  constexpr long long kLongest = 14;  // frames a window may span: some of its points may be unclear
   std::vector<double> ratios;
   for (const auto& [marker, points] : markers) {
-    for (std::size_t first = 0; first + kWindow <= points.size();) {
-      const TrackPoint *a = &points[first], *b = a + kWindow - 1;
-      const bool usable = std::none_of(a, b + 1, [](const TrackPoint& p) { return (p.flags & kUnclear) != 0; }) &&
-                          (b->q - a->q).norm() > kStep * kWindow && b->t > a->t;
-      if (!usable) {
-        ++first;
-        continue;
+    std::vector<const TrackPoint*> window;
+    for (const TrackPoint& p : points) {
+      if ((p.flags & kImpact) != 0) window.clear();
+      if ((p.flags & kUnclear) != 0) continue;
+      if (!window.empty() && p.frame - window.front()->frame >= kLongest) window.clear();
+      window.push_back(&p);
+      if (window.size() < kWindow) continue;
+      const double t0 = window.front()->t, t1 = window.back()->t;
+      if (t1 > t0 && (window.back()->q - window.front()->q).norm() > kStep * kWindow) {
+        Eigen::Matrix<double, kWindow, kOrder + 1> basis;
+        Eigen::Matrix<double, kWindow, 2> q;
+        for (int k = 0; k < kWindow; ++k) {
+          const TrackPoint& one = *window[static_cast<std::size_t>(k)];
+          const double sd = std::sqrt(0.5 * one.cov.trace()), x = 2 * (one.t - t0) / (t1 - t0) - 1;
+          double power = 1 / sd;
+          for (int j = 0; j <= kOrder; ++j, power *= x) basis(k, j) = power;
+          q.row(k) = (one.q - p.q).transpose() / sd;
+        }
+        const Eigen::Matrix<double, kWindow, 2> rest = q - basis * (basis.transpose() * basis).ldlt().solve(basis.transpose() * q);
+        ratios.push_back(rest.squaredNorm());
       }
-      Eigen::Matrix<double, kWindow, kOrder + 1> basis;
-      Eigen::Matrix<double, kWindow, 2> q;
-      for (int k = 0; k < kWindow; ++k) {
-        const double sd = std::sqrt(0.5 * a[k].cov.trace()), x = 2 * (a[k].t - a->t) / (b->t - a->t) - 1;
-        double power = 1 / sd;
-        for (int j = 0; j <= kOrder; ++j, power *= x) basis(k, j) = power;
-        q.row(k) = (a[k].q - a->q).transpose() / sd;
-      }
-      const Eigen::Matrix<double, kWindow, 2> rest = q - basis * (basis.transpose() * basis).ldlt().solve(basis.transpose() * q);
-      ratios.push_back(rest.squaredNorm());
-      first += kWindow;
+      window.clear();
     }
   }
   if (ratios.size() < kEnough) return 1;
