@@ -3,6 +3,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdio>
+#include <cstring>
+#include <fstream>
 #include <random>
 
 #include "data/error.h"
@@ -75,6 +78,56 @@ TEST_F(FramesSlowTest, SeeksAroundDamage) {
     }
   }
   EXPECT_LT(fewest, 120U) << "nothing was damaged: the test says nothing";
+}
+
+// Resident memory of this process now [bytes].
+double Resident() {
+  std::ifstream status("/proc/self/status");
+  for (std::string word; status >> word;) {
+    if (word != "VmRSS:") continue;
+    double kilobytes = 0;
+    status >> kilobytes;
+    return 1024 * kilobytes;
+  }
+  return 0;
+}
+
+// A file of 20,000 frames costs no more memory than one of 1000, however it is stored.
+TEST_F(FramesSlowTest, MemoryStaysConstantOver20000Frames) {
+  constexpr int kFrames = 20000;
+  ClipOptions options = H264(EvenStamps(kFrames, 375), 2, 250, {{"preset", "ultrafast"}});
+  options.more["preset"] = "ultrafast";
+  options.width = 320;
+  options.height = 240;
+  // Nothing to search for: the encoder would cost more than all the reading.
+  WriteClip(Path("long.mp4"), options, [](int k, AVFrame& frame) {
+    for (int plane = 0; plane < 3; ++plane)
+      std::memset(frame.data[plane], plane == 0 ? 60 + k % 100 : 128,
+                  static_cast<std::size_t>(frame.linesize[plane]) * (plane == 0 ? 240 : 120));
+  });
+  for (const int threads : {1, 0}) {
+    FrameReader reader(Video("long.mp4", threads), {.ahead = 8});
+    double after_first = 0, most = 0;
+    Frame frame;
+    long long n = 0;
+    while (reader.Next(&frame)) {
+      ASSERT_EQ(frame.index, n);
+      ASSERT_NEAR(frame.t, static_cast<double>(n) * 375 / 90000, 1e-9);
+      ++n;
+      if (n == 1000) after_first = Resident();
+      if (n > 1000 && n % 500 == 0) most = std::max(most, Resident());
+    }
+    EXPECT_EQ(n, kFrames);
+    RecordProperty("resident_megabytes", static_cast<int>(most / 1e6));
+    EXPECT_LT(most - after_first, 4e6) << "grows with the number of frames";
+    EXPECT_LT(most, 300e6);
+    std::printf("%d threads: %.1f MB after 1000 frames, %.1f MB at most\n", threads, after_first / 1e6, most / 1e6);
+    // The table of stamps that seeking needs is small.
+    ASSERT_TRUE(reader.Seek(kFrames - 10));
+    ASSERT_TRUE(reader.Next(&frame));
+    EXPECT_EQ(frame.index, kFrames - 10);
+    EXPECT_LT(Resident() - most, 16e6);
+  }
 }
 
 }  // namespace
