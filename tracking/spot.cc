@@ -23,6 +23,8 @@ namespace {
 
 constexpr int kDepth = 4;  // how often a patch that is no spot is cut again, at a higher level
 
+constexpr double kOwnShare = 0.3;
+
 // A spot and what the search for neighbours needs.
 struct Found {
   Spot spot;
@@ -64,8 +66,8 @@ struct SpotFinder::State {
   GrayImage difference;  // from the local mean
   internal::LocalMean local_mean;
   std::vector<std::uint8_t> maxima;
-  internal::LevelCounts counts, parted;  // of the image, of what is parted where that is another
-  std::array<Pieces, kDepth + 1> pieces;
+  internal::LevelCounts counts, parted;   // of the image, of what is parted where that is another
+  std::array<Pieces, kDepth + 2> pieces;  // of the frame, of pieces cut again, of a spot lowered
   std::vector<Found> found;
   std::vector<Extent> pool;
   std::vector<Spot> spots;
@@ -107,6 +109,7 @@ struct SpotFinder::State {
     const double contrast = options.local > 0 ? at_level - internal::kLocalZero + 0.5 : 0;
     const bool too_large = piece.count > 1.5 * options.area_max;
     const bool stands_out = !too_large && measure.Measure(image, set.runs, piece, noise, at_level, contrast, &spot, &shape);
+    if (stands_out && depth == 0 && options.local == 0 && options.threshold == 0) Lower(image, piece, at_level, &spot, &shape);
     if (!too_large && !stands_out) return 0;
     const bool fits =
         !too_large && spot.area >= options.area_min && spot.area <= options.area_max && shape.elongation <= options.elongation_max;
@@ -128,6 +131,52 @@ struct SpotFinder::State {
     found.push_back({spot, set.runs[piece.first].left, static_cast<int>(pool.size()), static_cast<int>(rows.size())});
     pool.insert(pool.end(), rows.begin(), rows.end());
     return 1;
+  }
+
+  // A spot that the threshold cuts near its top (a dim marker beside bright ones, the fading ends of a fast one) is parted again at
+  // kOwnShare of its own height, unless it then meets something else.
+  void Lower(const GrayImage& image, const Piece& piece, int at_level, Spot* spot, internal::SpotShape* shape) {
+    const double base = flip ? 255 - spot->background : spot->background, sigma = std::sqrt(noise.Variance(spot->background));
+    const double height = spot->peak - 2 * sigma;
+    const int lower = static_cast<int>(std::lround(base + std::max({3.0, 3 * sigma, kOwnShare * height})));
+    if (at_level - base < 1.25 * kOwnShare * height || lower >= at_level - 1) return;
+    Pieces& wide = pieces[kDepth + 1];
+    const Run first = pieces[0].runs[piece.first];
+    int margin = 4 + std::max(piece.right - piece.left, piece.bottom - piece.top) / 2;
+    for (int attempt = 0; attempt < 3; ++attempt, margin *= 2) {
+      const Rect rect = Clip({piece.left - margin, piece.top - margin, piece.right + margin, piece.bottom + margin}, image);
+      internal::CollectRuns(image, rect, flip, lower, simd, nullptr, nullptr, &wide.runs);
+      internal::JoinRuns(piece.count, &wide);
+      for (const Piece& whole : wide.pieces) {
+        if (!Meets(wide, whole, {first.left, first.y, first.left, first.y})) continue;
+        const bool cut = (whole.left == rect.left && rect.left > 0) || (whole.top == rect.top && rect.top > 0) ||
+                         (whole.right == rect.right && rect.right < image.width - 1) ||
+                         (whole.bottom == rect.bottom && rect.bottom < image.height - 1);
+        if (cut) break;
+        if (CountAbove(image, wide, whole, at_level) > piece.count + 2) return;
+        Spot other = *spot;
+        internal::SpotShape other_shape = *shape;
+        if (whole.count <= 1.5 * options.area_max && measure.Measure(image, wide.runs, whole, noise, lower, 0, &other, &other_shape) &&
+            !other_shape.lobes) {
+          *spot = other;
+          *shape = other_shape;
+        } else {
+          measure.Measure(image, pieces[0].runs, piece, noise, at_level, 0, spot, shape);  // for its extents
+        }
+        return;
+      }
+    }
+  }
+
+  // Pixels of a piece above a level.
+  double CountAbove(const GrayImage& image, const Pieces& set, const Piece& piece, int above) const {
+    std::size_t count = 0;
+    for (int r = piece.first; r >= 0; r = set.runs[r].next) {
+      const Run& run = set.runs[r];
+      const std::uint8_t* row = image.pixels.data() + static_cast<std::size_t>(run.y) * image.width;
+      for (int x = run.left; x <= run.right; ++x) count += (row[x] ^ flip) > above;
+    }
+    return static_cast<double>(count);
   }
 
   int Cut(const GrayImage& image, const Piece& piece, int at_level, int depth) {

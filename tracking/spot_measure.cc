@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstring>
 #include <limits>
+#include <numbers>
 
 #include "tracking/spot_threshold.h"
 
@@ -15,10 +16,32 @@ constexpr double kLeastSignal = 5;         // flux over its standard deviation
 constexpr double kClip = 3;                // standard deviations from the median of the ring
 constexpr std::size_t kRingPixels = 4096;  // of the largest spots every second, third ... row of the ring
 
+// Of its fading ends a streak keeps what is above the threshold; the aperture takes this share of their length more at either end.
+constexpr double kFading = 0.6;
+
 // Half width of a disc of radius `rim` in the row dy from its centre.
 int DiscReach(int rim, int dy) {
   const int square = rim * rim + rim - dy * dy;
   return square < 0 ? -1 : static_cast<int>(std::sqrt(static_cast<double>(square)));
+}
+
+Axes FindAxes(const Piece& piece) {
+  Axes axes;
+  axes.x = piece.x / piece.count;
+  axes.y = piece.y / piece.count;
+  axes.xx = piece.xx / piece.count - axes.x * axes.x + 1.0 / 12;
+  axes.yy = piece.yy / piece.count - axes.y * axes.y + 1.0 / 12;
+  axes.xy = piece.xy / piece.count - axes.x * axes.y;
+  const double half = 0.5 * (axes.xx + axes.yy), difference = 0.5 * (axes.xx - axes.yy);
+  const double root = std::sqrt(difference * difference + axes.xy * axes.xy);
+  axes.major = 2 * std::sqrt(half + root);
+  axes.minor = 2 * std::sqrt(std::max(1.0 / 12, half - root));
+  if (root > 1e-9 * half) {
+    const Eigen::Vector2d u =
+        axes.xx >= axes.yy ? Eigen::Vector2d(root + difference, axes.xy) : Eigen::Vector2d(axes.xy, root - difference);
+    axes.direction = u.normalized();
+  }
+  return axes;
 }
 
 }  // namespace
@@ -40,22 +63,41 @@ void Add(const Run& run, Piece* piece) {
   piece->yy += n * y * y;
 }
 
-// Spot and rim: the extents dilated with a disc, cut at the border of the picture.
-void SpotMeasure::Widen(int width, int height, int top, int bottom) {
-  const int rim = std::max(0, options_.rim);
-  aperture_top_ = std::max(0, top - rim);
-  const int last = std::min(height - 1, bottom + rim);
+// Spot and rim: the extents dilated with a disc, then drawn along `reach` both ways, cut at the border of the picture.
+void SpotMeasure::Widen(int width, int height, int top, int bottom, const Eigen::Vector2d& reach) {
+  const int rim = std::max(0, options_.rim), steps = static_cast<int>(std::ceil(reach.norm()));
+  const int rise = static_cast<int>(std::ceil(std::abs(reach.y())));
+  aperture_top_ = std::max(0, top - rim - rise);
+  const int last = std::min(height - 1, bottom + rim + rise);
   aperture_.assign(last - aperture_top_ + 1, {width, -1});
   for (int dy = -rim; dy <= rim; ++dy) {
-    const int reach = DiscReach(rim, dy);
-    if (reach < 0) continue;
+    const int across = DiscReach(rim, dy);
+    if (across < 0) continue;
     const int from = std::max(top, aperture_top_ - dy), to = std::min(bottom, last - dy);
     for (int y = from; y <= to; ++y) {
       Extent& wide = aperture_[y + dy - aperture_top_];
       const Extent& own = extents_[y - top];
-      wide.left = std::min(wide.left, own.left - reach);
-      wide.right = std::max(wide.right, own.right + reach);
+      wide.left = std::min(wide.left, own.left - across);
+      wide.right = std::max(wide.right, own.right + across);
     }
+  }
+  if (steps > 0) {
+    drawn_.assign(aperture_.begin(), aperture_.end());
+    const int rows = static_cast<int>(aperture_.size());
+    for (int k = -steps; k <= steps; ++k) {
+      const int dx = static_cast<int>(std::lround(k * reach.x() / steps)), dy = static_cast<int>(std::lround(k * reach.y() / steps));
+      for (int i = std::max(0, -dy); i < std::min(rows, rows - dy); ++i) {
+        if (aperture_[i].right < aperture_[i].left) continue;
+        drawn_[i + dy].left = std::min(drawn_[i + dy].left, aperture_[i].left + dx);
+        drawn_[i + dy].right = std::max(drawn_[i + dy].right, aperture_[i].right + dx);
+      }
+    }
+    const auto empty = [](const Extent& row) { return row.right < row.left; };
+    while (!drawn_.empty() && empty(drawn_.back())) drawn_.pop_back();
+    std::size_t first = 0;
+    while (first < drawn_.size() && empty(drawn_[first])) ++first;
+    aperture_.assign(drawn_.begin() + static_cast<std::ptrdiff_t>(first), drawn_.end());
+    aperture_top_ += static_cast<int>(first);
   }
   for (Extent& row : aperture_) {
     row.left = std::max(row.left, 0);
@@ -120,7 +162,9 @@ bool SpotMeasure::Measure(const GrayImage& image, const std::vector<Run>& runs, 
     row.left = std::min(row.left, runs[r].left);
     row.right = std::max(row.right, runs[r].right);
   }
-  Widen(image.width, image.height, piece.top, piece.bottom);
+  const Axes axes = FindAxes(piece);
+  const double fading = axes.major > 1.15 * axes.minor ? kFading * axes.Ramp() : 0;
+  Widen(image.width, image.height, piece.top, piece.bottom, fading * axes.direction);
   double var_background = 0;
   double background = RingLevel(image, noise, &var_background);
   const double sign = options_.dark ? -1 : 1;
@@ -180,18 +224,15 @@ bool SpotMeasure::Measure(const GrayImage& image, const std::vector<Run>& runs, 
   if (piece.left == 0 || piece.top == 0 || piece.right == image.width - 1 || piece.bottom == image.height - 1) spot->flags |= kCut;
   const double sigma = std::sqrt(v0);
   if (spot->flux < 5 * sigma * spot->area) spot->flags |= kFaint;
-  Judge(piece, contrast / sigma, spot, shape);
+  Judge(piece, axes, contrast, sigma, spot, shape);
   return true;
 }
 
 // Shape against the ellipse of its own second moments.
-void SpotMeasure::Judge(const Piece& piece, double sigmas, Spot* spot, SpotShape* shape) {
-  const double mx = piece.x / piece.count, my = piece.y / piece.count;
-  const double xx = piece.xx / piece.count - mx * mx + 1.0 / 12, yy = piece.yy / piece.count - my * my + 1.0 / 12,
-               xy = piece.xy / piece.count - mx * my;
+void SpotMeasure::Judge(const Piece& piece, const Axes& axes, double contrast, double sigma, Spot* spot, SpotShape* shape) {
+  const double mx = axes.x, my = axes.y, xx = axes.xx, xy = axes.xy, yy = axes.yy;
   spot->spread << xx, xy, xy, yy;
-  const double half = 0.5 * (xx + yy), root = std::hypot(0.5 * (xx - yy), xy);
-  shape->elongation = std::sqrt((half + root) / std::max(1e-9, half - root));
+  shape->elongation = axes.major / axes.minor;
   // Pixels in one of spot and ellipse only. Rows are cut by the ellipse at (mx + xy / yy dy) +- sqrt((4 - dy^2 / yy) (xx - xy^2 / yy)).
   const double inner = std::max(0.0, xx - xy * xy / yy);
   double differ = 0, extent_count = 0;
@@ -212,7 +253,10 @@ void SpotMeasure::Judge(const Piece& piece, double sigmas, Spot* spot, SpotShape
   differ += extent_count - piece.count;  // holes and bays
   // Ends of rows are off by half a pixel at most by rounding, and by the noise over the slope of the edge.
   const double rows = piece.bottom - piece.top + 1;
-  const double allowed = (0.7 + 1.5 / std::max(1.0, sigmas)) * rows + 0.08 * piece.count;
+  const double plateau = spot->flux / (std::numbers::pi * axes.major * axes.minor);
+  const double missed = 0.5 * std::erfc((plateau - contrast) / (std::sqrt(2.0) * sigma));  // pixels the noise takes below the threshold
+  const double allowed = (0.7 + 1.5 * sigma / std::max(contrast, sigma)) * rows + (0.08 + 2 * missed) * piece.count +
+                         4 * axes.minor * axes.Ramp() * sigma / std::max(plateau, sigma);
   shape->ellipse = differ <= allowed;
   shape->lobes = false;
   if (shape->ellipse) return;

@@ -1,6 +1,8 @@
 #pragma once
 // What is measured of one spot: background from a ring, centroid over spot and rim, covariance, area, shape.
 
+#include <Eigen/Core>
+#include <algorithm>
 #include <cstdint>
 #include <vector>
 
@@ -23,6 +25,14 @@ struct SpotShape {
   bool lobes = false;     // it has a waist: two spots in one, rather
 };
 
+// Second moments of a piece about its centre, every pixel a square, and the axes of the ellipse that has them.
+struct Axes {
+  double x = 0, y = 0, xx = 0, xy = 0, yy = 0;
+  double major = 0, minor = 0;                                        // semi-axes [px]
+  Eigen::Vector2d direction = Eigen::Vector2d::UnitX();               // of the major one
+  double Ramp() const { return 2 * std::min(minor, major - minor); }  // length over which the ends of a streak fade
+};
+
 class SpotMeasure {
  public:
   SpotMeasure(const SpotOptions& options, Simd simd) : options_(options), simd_(simd) {}
@@ -34,14 +44,15 @@ class SpotMeasure {
   const std::vector<Extent>& extents() const { return extents_; }
 
  private:
-  void Widen(int width, int height, int top, int bottom);
+  void Widen(int width, int height, int top, int bottom, const Eigen::Vector2d& reach);
   double RingLevel(const GrayImage& image, const PixelNoise& noise, double* variance);
-  void Judge(const Piece& piece, double sigmas, Spot* spot, SpotShape* shape);
+  void Judge(const Piece& piece, const Axes& axes, double contrast, double sigma, Spot* spot, SpotShape* shape);
 
   SpotOptions options_;
   Simd simd_;
   std::vector<Extent> extents_;   // of the spot, from its top on
   std::vector<Extent> aperture_;  // of spot and rim, from aperture_top_ on
+  std::vector<Extent> drawn_;
   int aperture_top_ = 0;
   std::vector<std::uint8_t> ring_;
   std::vector<std::pair<double, double>> corners_, hull_;

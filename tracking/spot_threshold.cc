@@ -52,17 +52,25 @@ int RankLevel(const std::vector<std::uint8_t>& values, std::size_t rank, Simd si
 double EstimateRead(const LevelCounts& counts, const PixelNoise& given, std::uint8_t flip, Simd simd) {
   const std::size_t pairs = CountUpTo(counts.difference.data(), counts.difference.size(), 254, simd);
   if (pairs < 64 || pairs < counts.difference.size() / 8) return given.read;
-  // A normal variable rounded to whole numbers: P(|d| <= k) is that of |x| < k + 1/2. The smaller differences alone count, so that edges
-  // and texture in less than half of the sample do not.
-  const int k = RankLevel(counts.difference, (pairs + 1) / 2, simd);
-  const double share =
-      static_cast<double>(CountUpTo(counts.difference.data(), counts.difference.size(), k, simd)) / static_cast<double>(pairs);
-  const double p = std::min(share, 1 - 0.5 / static_cast<double>(pairs));
-  const double sd = (k + 0.5) / NormalQuantile(0.5 * (1 + p));
+  const auto count = [&](int k) {
+    return static_cast<double>(CountUpTo(counts.difference.data(), counts.difference.size(), std::min(k, 254), simd));
+  };
+  // A normal variable of deviation sd, rounded to whole numbers: P(|d| <= k) is that of |x| < k + 1/2. Edges and texture make large
+  // differences and add few to the small ones: the ratio of two counts of small ones does not know them.
+  const auto share = [](int k, double sd) { return std::erf((k + 0.5) / (std::sqrt(2.0) * sd)); };
+  const int median = RankLevel(counts.difference, (pairs + 1) / 2, simd);
+  const int near = median, far = std::max(median + 1, static_cast<int>(std::lround(3 * (median + 0.5))));
+  const double ratio = count(near) / count(far);
+  double low = 0.05, high = 3 * (median + 1);  // the ratio falls with sd
+  for (int i = 0; i < 20; ++i) {
+    const double sd = 0.5 * (low + high);
+    (share(near, sd) / share(far, sd) > ratio ? low : high) = sd;
+  }
+  const double sd = 0.5 * (low + high);
   double light = 0;
   if (given.gain != 0) {
-    const int median = RankLevel(counts.sample, (counts.sample.size() + 1) / 2, simd);
-    light = given.gain * (flip ? 255 - median : median);
+    const int level = RankLevel(counts.sample, (counts.sample.size() + 1) / 2, simd);
+    light = given.gain * (flip ? 255 - level : level);
   }
   return std::sqrt(std::max(0.0, 0.5 * sd * sd - 1.0 / 12 - light));
 }
@@ -74,9 +82,10 @@ int ChooseThreshold(const LevelCounts& counts, const PixelNoise& noise, std::uin
   const int filled = RankLevel(counts.low, tiles - tiles / 1000, simd);  // one tile in a thousand may be filled by the streak of a marker
   const int top = RankLevel(counts.high, tiles, simd);
   const auto step = [&](double level) { return std::max(kLeastStep, kSigmas * sigma(level)); };
-  // The largest of many column maxima lies above the level itself by about a standard deviation.
-  const double rest = std::max<double>(std::min(background, filled), filled - sigma(filled));
-  double threshold = rest + std::max(step(rest), kShare * (top - rest));
+  // The largest of many column maxima lies above the level itself by the largest noise of its columns.
+  const double rest = std::max<double>(std::min(background, filled), filled - 1.5 * sigma(filled));
+  // So does the brightest of the pixels of the markers, most of all where they are faint.
+  double threshold = rest + std::max(step(rest), kShare * (top - 2.5 * sigma(top) - rest));
   if (top - rest < 4 + 1.5 * step(rest)) threshold = std::max<double>(background + step(background), Otsu(counts.sample));
   return static_cast<int>(std::clamp(std::lround(threshold), 0l, 254l));
 }
