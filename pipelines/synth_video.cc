@@ -72,8 +72,12 @@ std::vector<std::vector<Polygon>> PlanScreens(const VideoScene& scene, const Vie
     for (const Taken& t : taken) fits = fits && (t.marker != m || from > t.to + kApart || to < t.from - kApart);
     double reach = 0;
     for (int k = from - 1; k <= to + 1 && fits; ++k) {
-      fits = discs[k][m].seen;
-      reach = std::max(reach, discs[k][m].radius);
+      const Disc& disc = discs[k][m];
+      fits = disc.seen;
+      // Nor is it behind another marker anyway.
+      for (int other = 0; other < n_markers; ++other)
+        fits = fits && (other == m || (discs[k][other].q - disc.q).norm() > disc.radius + discs[k][other].radius);
+      reach = std::max(reach, disc.radius);
     }
     if (!fits) continue;
     const double radius = std::max(6.0, size * reach), middle = 0.5 * (from + to);
