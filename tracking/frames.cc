@@ -57,6 +57,7 @@ struct FrameReader::State {
   std::exception_ptr error;  // where the file breaks
   std::optional<long long> wish;
   bool answered = false, found = false;
+  std::exception_ptr seek_error;     // apart from `error`: the worker may have reached the end again before the answer is read
   double decoding = 0, waiting = 0;  // [s]
 
   std::thread thread;  // last: starts when all else is there
@@ -117,7 +118,8 @@ void FrameReader::State::Answer(std::unique_lock<std::mutex>& lock) {
   decoding += Since(begin);
   count = 0;
   done = thrown != nullptr;
-  error = thrown;
+  error = nullptr;
+  seek_error = thrown;
   found = there;
   answered = true;
   to_user.notify_one();
@@ -166,7 +168,7 @@ bool FrameReader::State::Goto(long long index) {
   answered = false;
   to_worker.notify_one();
   to_user.wait(lock, [&] { return answered; });
-  if (error) std::rethrow_exception(std::exchange(error, nullptr));
+  if (seek_error) std::rethrow_exception(std::exchange(seek_error, nullptr));
   return found;
 }
 

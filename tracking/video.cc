@@ -250,6 +250,8 @@ bool VideoReader::State::Decode() {
       if (sought >= 0 && table && table->exact && table->Find(frame->pts) > sought) return false;
       continue;
     }
+    // libavcodec says gamma 2.2 of every TIFF, which says nothing itself.
+    if (codec->codec_id == AV_CODEC_ID_TIFF) frame->color_trc = AVCOL_TRC_UNSPECIFIED;
     const long long expected = next;
     Number(entry);
     if (decoded < not_before) continue;
