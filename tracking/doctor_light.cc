@@ -96,9 +96,10 @@ void Examination::Container() {
                     report.info.mirrored ? " of a mirrored picture" : "", report.info.width, report.info.height),
         "the calibration must come from clips with the same turn");
   }
-  double comb = 0, ridges = 0, moving = 0;
-  for (const FrameMeasure& m : frames) comb += m.comb, ridges += m.ridges, moving += m.active > 0;
-  const bool combed = moving >= 3 && comb > 8 * moving && comb > 0.5 * ridges;
+  // Quick motion combs a frame; while a body is slow both fields show it in the same place.
+  long long moving = 0, frames_combed = 0;
+  for (const FrameMeasure& m : frames) moving += m.active > 0, frames_combed += m.comb >= 12 && m.comb > 0.3 * m.ridges;
+  const bool combed = frames_combed >= std::max(3LL, moving / 10);
   if (report.info.interlaced) {
     Add("interlaced", Severity::kNote, 0,
         fmt::format("interlaced, {} first: every field is a frame of its own here, {:.4g} a second",
