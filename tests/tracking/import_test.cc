@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <random>
 
 #include "data/error.h"
 #include "tests/support/process.h"
@@ -268,6 +269,47 @@ TEST_F(ImportTest, WhatIsNoTracksFile) {
   EXPECT_THROW(ImportTracks(scratch_.path()), DataError);
   EXPECT_THAT(ErrorOf<ConfigError>(kDltdvFile, {.rate = 500, .height = 480, .sd = 0}), HasSubstr("sd_px"));
   EXPECT_THAT(ErrorOf<ConfigError>(kDltdvFile, {.rate = -1, .height = 480}), HasSubstr("rate"));
+}
+
+// Whatever stands in a file, it is read or refused with a reason.
+TEST_F(ImportTest, DamagedFilesAreReadOrRefused) {
+  std::mt19937_64 rng(11);
+  const std::string own =
+      "recording,camera,marker,frame,t_s,x_px,y_px,cov_xx_px2,cov_xy_px2,cov_yy_px2,flags\nr,c,m,0,0.5,1,2,0.1,0,0.1,cut\nr,c,m,1,0.6,1,2,"
+      "0.1,0,0.1,\n";
+  const std::string tracker = "#multi:\n\tA\t\t\tB\t\t\t\nt\tframe\tpixelx\tpixely\tframe\tx\ty\t\n0,0\t0\t1,5\t2\t0\t3\t4\t\n";
+  const std::string alphabet = "\t\n\r,;\"#0123456789.-eENnaAxXyYpt_ \xEF\xBB\xBF\xC3\xA9";
+  int read = 0, refused = 0;
+  for (int k = 0; k < 800; ++k) {
+    std::string text =
+        std::vector<std::string>{kDltdvFile, kDlcFile, own, tracker, "frame,t_s,x_px,y_px\n5,0,1,2\n"}[static_cast<std::size_t>(k % 5)];
+    for (std::size_t changes = 1 + rng() % 4; changes > 0 && !text.empty(); --changes) {
+      const std::size_t at = rng() % text.size(), kind = rng() % 4;
+      const char c = alphabet[rng() % alphabet.size()];
+      if (kind == 0) text[at] = c;
+      if (kind == 1) text.insert(at, 1, c);
+      if (kind == 2) text.erase(at, 1 + rng() % 12);
+      if (kind == 3) text.insert(at, text.substr(rng() % text.size(), rng() % 40));
+    }
+    ImportOptions options{.rate = 240, .height = 480};
+    if (rng() % 3 == 0) options.format = static_cast<TrackFormat>(rng() % 5);
+    try {
+      const MarkerTracks tracks = Import(text, options);
+      ++read;
+      for (const TrackPoint& p : tracks.points) {
+        ASSERT_TRUE(p.q.allFinite() && std::isfinite(p.t) && p.frame >= 0 && p.cov(0, 0) > 0) << text;
+        ASSERT_LT(static_cast<std::size_t>(p.marker), tracks.markers.size());
+        ASSERT_LT(static_cast<std::size_t>(p.camera), tracks.cameras.size());
+      }
+    } catch (const DataError& error) {
+      ++refused;
+      ASSERT_THAT(error.what(), HasSubstr("drop 7.csv")) << text;
+    } catch (const ConfigError&) {
+      ++refused;
+    }
+  }
+  EXPECT_GT(read, 20);
+  EXPECT_GT(refused, 200);
 }
 
 TEST(TrackFormatTest, Names) {
