@@ -19,7 +19,7 @@ namespace {
 using namespace internal::identity;
 using Eigen::Vector3d;
 
-constexpr double kDecided = 4;          // log odds below which a name is not given
+constexpr double kDecided = 5;          // log odds below which a name is not given
 constexpr double kMostMiss = 3;         // of the rays, root mean square [standard deviations]
 constexpr double kMostUndecided = 0.1;  // share of named points that may be left out as undecided
 

@@ -89,10 +89,15 @@ void CutEncounters(const MarkerTracks& tracks, Run* a, Run* b) {
   const auto flush = [&] {
     if (steps.empty()) return;
     const auto nearest = std::min_element(steps.begin(), steps.end(), [](const Step& l, const Step& r) { return l.distance < r.distance; });
-    for (const Step& s : {steps.front(), *nearest, steps.back()}) {
-      a->Cut(s.a, kTrustEncounter);
-      b->Cut(s.b, kTrustEncounter);
+    // At the ends and about the middle: what was seen in between is decided point by point.
+    const auto middle = nearest - steps.begin(), size = static_cast<std::ptrdiff_t>(steps.size());
+    for (std::ptrdiff_t k = 0; k < size; ++k) {
+      if (k > 1 && k < size - 2 && std::abs(k - middle) > 1) continue;
+      a->Cut(steps[k].a, kTrustEncounter);
+      b->Cut(steps[k].b, kTrustEncounter);
     }
+    a->Cut(steps.back().a + 1, kTrustEncounter);
+    b->Cut(steps.back().b + 1, kTrustEncounter);
     steps.clear();
   };
   std::size_t i = 0, j = 0;

@@ -3,6 +3,7 @@
 #include <Eigen/Geometry>
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <numbers>
 
 #include "reconstruction/identity_window.h"
@@ -13,7 +14,9 @@ namespace {
 using Eigen::Vector3d;
 
 constexpr double kImageRange = 200;      // over which images without a relation are spread [px]
-constexpr std::size_t kBeam = 200;       // namings kept while labels are given one after another
+constexpr std::size_t kBeamOfFew = 400;  // namings of one or two markers that are kept while one marker is named after another
+constexpr std::size_t kBeam = 60;        // of more
+constexpr std::size_t kSets = 60;        // of images that may belong together
 constexpr std::size_t kProposals = 24;   // namings of a window that are tried
 constexpr std::size_t kWithSingles = 6;  // of these, the ones whose single images are named too
 constexpr double kWorthTrying = 40;      // behind the best [nats]
@@ -60,8 +63,7 @@ double WindowScore::SingleScore(const std::vector<Named>& named, const std::vect
     const auto sum_at = [&](const Eigen::Matrix3d& R, const Vector3d& t) {
       double score = 0;
       for (const auto& [ray, label] : rays) {
-        const double leverage = 1.0 / at.n + (layout.p[label] - at.centre).squaredNorm() / std::max(at.moment, 1e-12);
-        score += RayScore(*ray, R * layout.p[label] + t, own * leverage + layout.sd * layout.sd);
+        score += RayScore(*ray, R * layout.p[label] + t, own * at.Leverage(layout.p[label]) + layout.sd * layout.sd);
       }
       return score;
     };
@@ -145,6 +147,18 @@ std::vector<std::string> WindowScore::Propose() {
       if (meets) sets.push_back(sets[i] + static_cast<char>(j));
     }
   }
+  // First those that compete with few others for their images.
+  std::vector<int> rivals(n, 0);
+  for (const std::string& set : sets) {
+    for (char place : set) ++rivals[static_cast<std::size_t>(place)];
+  }
+  const auto crowd = [&](const std::string& set) {
+    int sum = 0;
+    for (char place : set) sum += rivals[static_cast<std::size_t>(place)];
+    return sum;
+  };
+  std::stable_sort(sets.begin(), sets.end(), [&](const std::string& l, const std::string& r) { return crowd(l) < crowd(r); });
+  if (sets.size() > kSets) sets.resize(kSets);
   std::vector<int> ids;
   for (const std::string& set : sets) ids.push_back(TupleOf(set));
 
@@ -153,32 +167,45 @@ std::vector<std::string> WindowScore::Propose() {
     std::string naming;
     std::vector<Named> named;
   };
-  const auto better = [](const State& a, const State& b) { return a.score > b.score; };
-  std::vector<State> beam{{0, std::string(n, kOpen), {}}}, next;
-  for (int label = 0; label < scene_.labels; ++label) {
-    next.clear();
-    for (const State& state : beam) {
-      next.push_back(state);
-      for (std::size_t s = 0; s < sets.size(); ++s) {
+  const auto better = [](const State& a, const State& b) { return a.score != b.score ? a.score > b.score : a.naming < b.naming; };
+  // States by the number of markers they name: few named are not to be crowded out by many named wrongly.
+  std::vector<std::vector<State>> levels(1, {{0, std::string(n, kOpen), {}}});
+  for (std::size_t s = 0; s < sets.size(); ++s) {
+    std::vector<std::vector<State>> fresh(levels.size() + 1);
+    for (std::size_t k = 0; k < levels.size(); ++k) {
+      for (const State& state : levels[k]) {
         const auto free = [&](char place) { return state.naming[static_cast<std::size_t>(place)] == kOpen; };
         if (!std::all_of(sets[s].begin(), sets[s].end(), free)) continue;
-        // A marker whose place is not known can only be told by its name.
-        if (!scene_.layout.known[label] && scene_.pieces[window_.live[sets[s].front()]].track != label) continue;
-        double score = state.score + tuples_[ids[s]].score;
-        for (const Named& other : state.named) score += PairScore(other.tuple, other.label, ids[s], label);
-        if (score < -kWorthTrying) continue;
-        next.push_back(state);
-        next.back().score = score;
-        next.back().named.push_back({label, ids[s]});
-        for (char place : sets[s]) next.back().naming[static_cast<std::size_t>(place)] = static_cast<char>(label);
+        for (int label = 0; label < scene_.labels; ++label) {
+          // A marker whose place is not known can only be told by its name.
+          if (!scene_.layout.known[label] && scene_.pieces[window_.live[sets[s].front()]].track != label) continue;
+          double score = tuples_[ids[s]].score;
+          bool taken = false;
+          for (const Named& other : state.named) {
+            if ((taken = other.label == label)) break;
+            score += PairScore(other.tuple, other.label, ids[s], label);
+          }
+          if (taken || score < 0) continue;
+          State& added = fresh[k + 1].emplace_back(state);
+          added.score += score;
+          added.named.push_back({label, ids[s]});
+          for (char place : sets[s]) added.naming[static_cast<std::size_t>(place)] = static_cast<char>(label);
+        }
       }
     }
-    if (next.size() > kBeam) {
-      std::nth_element(next.begin(), next.begin() + kBeam, next.end(), better);
-      next.resize(kBeam);
+    if (fresh.back().empty()) fresh.pop_back();
+    if (levels.size() < fresh.size()) levels.resize(fresh.size());
+    for (std::size_t k = 1; k < fresh.size(); ++k) {
+      auto& level = levels[k];
+      level.insert(level.end(), std::make_move_iterator(fresh[k].begin()), std::make_move_iterator(fresh[k].end()));
+      const std::size_t most = k < 3 ? kBeamOfFew : kBeam;
+      if (level.size() <= most) continue;
+      std::nth_element(level.begin(), level.begin() + static_cast<std::ptrdiff_t>(most), level.end(), better);
+      level.resize(most);
     }
-    beam.swap(next);
   }
+  std::vector<State> beam;
+  for (auto& level : levels) beam.insert(beam.end(), std::make_move_iterator(level.begin()), std::make_move_iterator(level.end()));
   for (State& state : beam) state.score += Chirality(state.named);
   std::sort(beam.begin(), beam.end(), better);
   if (beam.size() > kProposals) beam.resize(kProposals);

@@ -12,11 +12,10 @@ using Eigen::Vector2d;
 
 constexpr std::size_t kBeam = 60;
 constexpr double kBehind = 60;       // histories this far behind the best are given up [nats]
-constexpr double kIsMarker = 1;      // log odds that a piece is a marker at all
+constexpr double kIsMarker = 0.5;    // log odds that a piece is a marker at all
 constexpr double kSameName = 0.5;    // that it has the name it came with
 constexpr double kWorthRepair = 60;  // a change that costs more at first is not followed up [nats]
-constexpr double kMotionWeight = 0.5;
-constexpr double kMotionOutlier = 0.02;
+constexpr double kMotionOutlier = 0.01;
 constexpr double kMotionRange = 200;  // [px]
 constexpr double kAcceleration = 30;  // not foreseen by the velocities beside a gap [m/s^2]
 constexpr double kSpeed = 3;          // of a marker of which nothing is known [m/s]
@@ -38,7 +37,7 @@ double Continuity(const Scene& scene, int first, int second) {
   }
   const double squared = (b.q.front() - a.q.back() - 0.5 * h * (v_a + v_b)).squaredNorm() / variance;
   const double ratio = kMotionRange * kMotionRange / (2 * std::numbers::pi * variance) * std::exp(-0.5 * squared);
-  double score = kMotionWeight * std::log((1 - kMotionOutlier) * std::min(ratio, 1e4) + kMotionOutlier);
+  double score = std::log((1 - kMotionOutlier) * std::min(ratio, 1e4) + kMotionOutlier);
   if (ratio < 1 && variance > kMotionRange * kMotionRange / 6) score = 0;  // too long ago to say
   if (b.before == first) score += b.trust;
   if (b.before != first && a.track == b.track) score += 0.5 * b.trust;
@@ -401,7 +400,12 @@ PieceNaming NamePieces(const Scene& scene, const std::vector<TimeWindow>& window
       if (to == out.label[i]) continue;
       auto label = out.label;
       const double loss = std::min(kCertain, -whole.Rename(i, static_cast<char>(to), &label));
-      if (to >= 0) refused(loss, label);
+      if (to >= 0) {
+        refused(loss, label);
+      } else if (loss < out.odds[i]) {
+        out.odds[i] = loss;
+        out.rival[i] = kNone;
+      }
       const int incoming = scene.pieces[i].track;
       if (to == incoming || (incoming >= scene.labels && to == kNone)) out.keep[i] = loss;
     }

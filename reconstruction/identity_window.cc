@@ -2,6 +2,7 @@
 
 #include <Eigen/Eigenvalues>
 #include <Eigen/Geometry>
+#include <Eigen/LU>
 #include <Eigen/SVD>
 #include <algorithm>
 #include <array>
@@ -14,7 +15,7 @@ namespace {
 
 using Eigen::Vector3d;
 
-constexpr double kCorrelation = 0.2;  // of the errors of neighbouring frames
+constexpr double kCorrelation = 0.4;  // of the errors of neighbouring frames
 constexpr double kImageRange = 200;   // over which images without a relation are spread [px]
 constexpr std::size_t kTimes = 6;     // looked at in a window
 
@@ -42,6 +43,15 @@ void Measure(Layout* layout) {
   layout->collinear = eigen[1] < 4e-4 * eigen[2] || eigen[1] < 4 * layout->sd * layout->sd;
 }
 
+double Placement::Leverage(const Vector3d& p) const {
+  // The least a line can say about the turn about itself is that of a point beside it by its own error.
+  const Eigen::Matrix3d turn = (inertia + std::max(variance, 1e-12) * Eigen::Matrix3d::Identity()).inverse();
+  const Vector3d r = p - centre;
+  Eigen::Matrix3d cross;
+  cross << 0, -r.z(), r.y(), r.z(), 0, -r.x(), -r.y(), r.x(), 0;
+  return 1.0 / n + 0.5 * (cross * turn * cross.transpose()).trace();
+}
+
 Placement Place(const std::vector<Vector3d>& layout, const std::vector<SpacePoint>& points) {
   Placement out;
   Vector3d centre_W = Vector3d::Zero();
@@ -63,7 +73,7 @@ Placement Place(const std::vector<Vector3d>& layout, const std::vector<SpacePoin
     H += b * (points[i].p - centre_W).transpose();
     moment += b * b.transpose();
   }
-  out.moment = moment.trace();
+  out.inertia = moment.trace() * Eigen::Matrix3d::Identity() - moment;
   const Vector3d eigen = Eigen::SelfAdjointEigenSolver<Eigen::Matrix3d>(moment).eigenvalues();
   out.rank = eigen[1] < 2e-3 * eigen[2] || eigen[1] < 9 * out.variance ? 1 : 3;
   const Eigen::JacobiSVD<Eigen::Matrix3d> svd(H, Eigen::ComputeFullU | Eigen::ComputeFullV);
@@ -258,17 +268,20 @@ double WindowScore::Score(const std::string& naming) {
   }
   std::vector<Named> named;
   std::vector<std::pair<int, int>> singles;  // place, label
-  double score = 0;
+  double score = 0, pairs = 0;
   for (int label = 0; label < scene_.labels; ++label) {
     const std::string& own = places[static_cast<std::size_t>(label)];
     if (own.size() == 1) singles.emplace_back(own[0], label);
     if (own.size() < 2) continue;
     const int tuple = TupleOf(own);
     score += tuples_[tuple].score;
-    for (const Named& other : named) score += PairScore(other.tuple, other.label, tuple, label);
+    for (const Named& other : named) pairs += PairScore(other.tuple, other.label, tuple, label);
     named.push_back({label, tuple});
   }
-  score += Chirality(named) + SingleScore(named, singles);
+  // k points of a body know 3 k - 6 things (k - 1 on a line), not one for every two of them.
+  const double k = static_cast<double>(named.size());
+  if (k > 2) pairs *= std::min(1.0, (scene_.layout.collinear ? k - 1 : 3 * k - 6) / (0.5 * k * (k - 1)));
+  score += pairs + Chirality(named) + SingleScore(named, singles);
   scores_[naming] = score;
   return score;
 }

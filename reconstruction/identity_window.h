@@ -47,8 +47,11 @@ struct Placement {
   int rank = 0;
   Eigen::Matrix3d R = Eigen::Matrix3d::Identity();
   Eigen::Vector3d t = Eigen::Vector3d::Zero(), centre = Eigen::Vector3d::Zero();  // centre: of the points, in the layout
-  double moment = 0, variance = 0;  // sum of squared distances from the centre [m^2]; of a point, one component [m^2]
+  Eigen::Matrix3d inertia = Eigen::Matrix3d::Zero();                              // of the points about their centre, in the layout [m^2]
+  double variance = 0;                                                            // of a point, one component [m^2]
   int n = 0;
+  // Variance of another point of the layout over that of a point.
+  double Leverage(const Eigen::Vector3d& p) const;
 };
 Placement Place(const std::vector<Eigen::Vector3d>& layout, const std::vector<SpacePoint>& points);
 

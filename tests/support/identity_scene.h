@@ -92,7 +92,8 @@ inline SceneBody MakeMarkedBody(MarkedBody kind, std::mt19937_64& random) {
           Eigen::Vector3d p(unit(random) * half.x(), unit(random) * half.y(), unit(random) * half.z());
           p *= 0.85;
           p[axis] = side * half[axis];
-          if (std::all_of(own.begin(), own.end(), [&](const auto& o) { return (o - p).norm() > 0.02; })) own.push_back(p);
+          const auto far = [&](const auto& o) { return (o - p).norm() > 0.016; };
+          if (std::all_of(own.begin(), own.end(), far) && std::all_of(body.p.begin(), body.p.end(), far)) own.push_back(p);
         }
         for (const auto& p : own) add(p, n);
       }
