@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 
 #include "data/error.h"
 #include "tracking/video_levels.h"
@@ -12,6 +13,10 @@ extern "C" {
 #include <libavutil/frame.h>
 #include <libavutil/pixdesc.h>
 }
+
+#ifdef __SSE2__
+#include <emmintrin.h>
+#endif
 
 namespace impactlab::internal {
 namespace {
@@ -39,6 +44,7 @@ Closeness::Closeness(const std::array<double, 3>& reference, std::string name) :
 void Closeness::Begin(const AVFrame& frame, const AVPixFmtDescriptor& format, Lines lines, const std::vector<double>& luma,
                       const std::string& curve) {
   for (ChromaRow& row : rows_) row.at = -1;
+  column_.clear();
   levels_.assign(luma.begin(), luma.end());
   curve_.clear();
   if (!curve.empty())
@@ -95,18 +101,33 @@ void Closeness::Begin(const AVFrame& frame, const AVPixFmtDescriptor& format, Li
   if (lines != Lines::kAll && format.log2_chroma_h == 1) shift_y_ = lines == Lines::kTop ? 0.25F : 0.75F;
 }
 
-float Closeness::Curve(float level) const {
-  const float e = std::clamp(level, 0.0F, 1.0F);
-  return curve_.empty() ? e : curve_[static_cast<std::size_t>(e * kCurveSteps + 0.5F)];
-}
-
-std::uint8_t Closeness::Of(float r, float g, float b) const {
-  const float sum = r + g + b;
-  if (!(sum > 0)) return 0;
-  const float dr = r / sum - ref_r_, dg = g / sum - ref_g_, db = -dr - dg;
-  const float near = 1 - std::sqrt(dr * dr + dg * dg + db * db) * inverse_span_;
-  if (near <= 0) return 0;
-  return static_cast<std::uint8_t>(255 * near * std::min(1.0F, dark_gain_ * sum / (sum + kDark)) + 0.5F);
+void Closeness::Row(int width, std::uint8_t* out) const {
+  constexpr float kTiny = 1e-6F;  // black has no colour; its share below is 0
+  const float *r = rgb[0].data(), *g = rgb[1].data(), *b = rgb[2].data();
+  int x = 0;
+#ifdef __SSE2__
+  const auto all = [](float v) { return _mm_set1_ps(v); };
+  for (; x + 4 <= width; x += 4) {
+    const __m128 sum = _mm_add_ps(_mm_loadu_ps(r + x), _mm_add_ps(_mm_loadu_ps(g + x), _mm_loadu_ps(b + x)));
+    const __m128 inverse = _mm_div_ps(all(1), _mm_max_ps(sum, all(kTiny)));
+    const __m128 dr = _mm_sub_ps(_mm_mul_ps(_mm_loadu_ps(r + x), inverse), all(ref_r_));
+    const __m128 dg = _mm_sub_ps(_mm_mul_ps(_mm_loadu_ps(g + x), inverse), all(ref_g_));
+    const __m128 db = _mm_add_ps(dr, dg);
+    const __m128 square = _mm_add_ps(_mm_mul_ps(dr, dr), _mm_add_ps(_mm_mul_ps(dg, dg), _mm_mul_ps(db, db)));
+    const __m128 near = _mm_max_ps(_mm_sub_ps(all(1), _mm_mul_ps(_mm_sqrt_ps(square), all(inverse_span_))), _mm_setzero_ps());
+    const __m128 light = _mm_min_ps(all(1), _mm_div_ps(_mm_mul_ps(all(dark_gain_), sum), _mm_add_ps(sum, all(kDark))));
+    const __m128i gray = _mm_cvttps_epi32(_mm_add_ps(_mm_mul_ps(_mm_mul_ps(all(255), near), light), all(0.5F)));
+    const __m128i words = _mm_packs_epi32(gray, gray);
+    const int bytes = _mm_cvtsi128_si32(_mm_packus_epi16(words, words));
+    std::memcpy(out + x, &bytes, 4);
+  }
+#endif
+  for (; x < width; ++x) {
+    const float sum = r[x] + g[x] + b[x], inverse = 1 / std::max(sum, kTiny);
+    const float dr = r[x] * inverse - ref_r_, dg = g[x] * inverse - ref_g_, db = dr + dg;
+    const float near = std::max(0.0F, 1 - std::sqrt(dr * dr + dg * dg + db * db) * inverse_span_);
+    out[x] = static_cast<std::uint8_t>(255 * near * std::min(1.0F, dark_gain_ * sum / (sum + kDark)) + 0.5F);
+  }
 }
 
 const Closeness::ChromaRow& Closeness::Chroma(const PlanesView& view, const AVPixFmtDescriptor& format, int at) {
@@ -126,25 +147,47 @@ const Closeness::ChromaRow& Closeness::Chroma(const PlanesView& view, const AVPi
 
 void Closeness::YuvRow(const PlanesView& view, const AVPixFmtDescriptor& format, int y, std::uint8_t* out) {
   const int lines = AV_CEIL_RSHIFT(view.height, format.log2_chroma_h), columns = AV_CEIL_RSHIFT(view.width, format.log2_chroma_w);
-  const float step_x = 1.0F / static_cast<float>(1 << format.log2_chroma_w), step_y = 1.0F / static_cast<float>(1 << format.log2_chroma_h);
-  const float at = std::clamp((static_cast<float>(y) - shift_y_) * step_y, 0.0F, static_cast<float>(lines - 1));
-  const int above = static_cast<int>(at), below = std::min(above + 1, lines - 1);
+  const auto width = static_cast<std::size_t>(view.width);
+  if (column_.size() != width) {
+    const float step = 1.0F / static_cast<float>(1 << format.log2_chroma_w);
+    column_.resize(width);
+    beside_.resize(width);
+    for (std::size_t x = 0; x < width; ++x) {
+      const float at = std::clamp((static_cast<float>(x) - shift_x_) * step, 0.0F, static_cast<float>(columns - 1));
+      column_[x] = static_cast<int>(at);
+      beside_[x] = at - static_cast<float>(column_[x]);
+    }
+  }
+  const float at =
+      std::clamp((static_cast<float>(y) - shift_y_) / static_cast<float>(1 << format.log2_chroma_h), 0.0F, static_cast<float>(lines - 1));
+  const int above = static_cast<int>(at);
   const float v = at - static_cast<float>(above);
   const ChromaRow& upper = Chroma(view, format, above);
-  const ChromaRow& lower = below == above ? upper : Chroma(view, format, below);
-  view.Read(format, y, 0, view.width, stored_.data());
-  for (int x = 0; x < view.width; ++x) {
-    const float along = std::clamp((static_cast<float>(x) - shift_x_) * step_x, 0.0F, static_cast<float>(columns - 1));
-    const auto i = static_cast<std::size_t>(along), j = std::min(i + 1, static_cast<std::size_t>(columns - 1));
-    const float u = along - static_cast<float>(i);
-    const auto mix = [&](const std::vector<float>& a, const std::vector<float>& b) {
-      return (1 - v) * ((1 - u) * a[i] + u * a[j]) + v * ((1 - u) * b[i] + u * b[j]);
-    };
-    const float luma = levels_[stored_[static_cast<std::size_t>(x)]];
-    const float r = luma + red_to_r_ * mix(upper.red, lower.red), b = luma + blue_to_b_ * mix(upper.blue, lower.blue);
-    const float g = (luma - k_r_ * r - k_b_ * b) / (1 - k_r_ - k_b_);
-    out[x] = Of(Curve(r), Curve(g), Curve(b));
+  const ChromaRow& lower = above + 1 < lines ? Chroma(view, format, above + 1) : upper;
+  blue_.resize(static_cast<std::size_t>(columns) + 1);
+  red_.resize(blue_.size());
+  for (std::size_t k = 0; k + 1 < blue_.size(); ++k) {
+    blue_[k] = blue_to_b_ * (upper.blue[k] + v * (lower.blue[k] - upper.blue[k]));
+    red_[k] = red_to_r_ * (upper.red[k] + v * (lower.red[k] - upper.red[k]));
   }
+  blue_.back() = blue_[blue_.size() - 2];
+  red_.back() = red_[red_.size() - 2];
+  view.Read(format, y, 0, view.width, stored_.data());
+  for (std::vector<float>& part : rgb) part.resize(width);
+  const float inverse_g = 1 / (1 - k_r_ - k_b_);
+  for (std::size_t x = 0; x < width; ++x) {
+    const auto i = static_cast<std::size_t>(column_[x]);
+    const float luma = levels_[stored_[x]], u = beside_[x];
+    const float r = luma + red_[i] + u * (red_[i + 1] - red_[i]), b = luma + blue_[i] + u * (blue_[i + 1] - blue_[i]);
+    const float g = (luma - k_r_ * r - k_b_ * b) * inverse_g;
+    rgb[0][x] = std::clamp(r, 0.0F, 1.0F);
+    rgb[1][x] = std::clamp(g, 0.0F, 1.0F);
+    rgb[2][x] = std::clamp(b, 0.0F, 1.0F);
+  }
+  if (!curve_.empty())
+    for (std::vector<float>& part : rgb)
+      for (float& level : part) level = curve_[static_cast<std::size_t>(level * kCurveSteps + 0.5F)];
+  Row(view.width, out);
 }
 
 }  // namespace impactlab::internal

@@ -33,8 +33,9 @@ class Closeness {
   // To be called before the rows of a frame; `luma` as LevelTable without curve, for YUV; `curve` names the one to be undone, if any.
   void Begin(const AVFrame& frame, const AVPixFmtDescriptor& format, Lines lines, const std::vector<double>& luma,
              const std::string& curve);
-  // `rgb` as shares of white, 0..1.
-  std::uint8_t Of(float r, float g, float b) const;
+  // Red, green and blue of a row as shares of white, 0..1, to be filled in before Row.
+  std::array<std::vector<float>, 3> rgb;
+  void Row(int width, std::uint8_t* out) const;
   void YuvRow(const PlanesView& view, const AVPixFmtDescriptor& format, int y, std::uint8_t* out);
 
  private:
@@ -43,13 +44,15 @@ class Closeness {
     std::vector<float> blue, red;  // differences, -0.5..0.5
   };
   const ChromaRow& Chroma(const PlanesView& view, const AVPixFmtDescriptor& format, int at);
-  float Curve(float level) const;
 
   std::string name_;
   std::array<double, 3> given_;
   float ref_r_ = 0, ref_g_ = 0, inverse_span_ = 1, dark_gain_ = 1;
   float red_to_r_ = 0, blue_to_b_ = 0, k_r_ = 0, k_b_ = 0, chroma_zero_ = 0, chroma_scale_ = 1, shift_x_ = 0, shift_y_ = 0;
   std::vector<float> levels_, curve_;
+  std::vector<int> column_;    // of the chroma sample at or left of a pixel
+  std::vector<float> beside_;  // share of the next one
+  std::vector<float> blue_, red_;
   std::array<ChromaRow, 2> rows_;
   std::vector<std::uint16_t> stored_;
 };

@@ -254,14 +254,14 @@ void GrayMaker::State::Row(const AVFrame& frame, const PlanesView& view, int y, 
         out[x] = static_cast<std::uint8_t>(std::min(255.0, sum + 0.5 + 1e-9));
       }
       break;
-    case Way::kColorRgb: {
+    case Way::kColorRgb:
       RgbSamples(frame, view, y);
-      for (std::size_t x = 0; x < width; ++x) {
-        out[x] = closeness->Of(static_cast<float>(weighted[0][samples[0][x]]), static_cast<float>(weighted[1][samples[1][x]]),
-                               static_cast<float>(weighted[2][samples[2][x]]));
+      for (std::size_t k = 0; k < 3; ++k) {
+        closeness->rgb[k].resize(width);
+        for (std::size_t x = 0; x < width; ++x) closeness->rgb[k][x] = static_cast<float>(weighted[k][samples[k][x]]);
       }
+      closeness->Row(view.width, out);
       break;
-    }
     case Way::kColorYuv:
       closeness->YuvRow(view, *descriptor, y, out);
       break;
