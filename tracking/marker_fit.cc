@@ -1,13 +1,12 @@
 #include "tracking/marker_fit.h"
 
-#include <Eigen/Eigenvalues>
 #include <algorithm>
 #include <array>
 #include <cmath>
 #include <limits>
 #include <numbers>
 
-#include "tracking/marker_solve.h"
+#include "tracking/marker_start.h"
 
 namespace impactlab {
 
@@ -17,130 +16,15 @@ using namespace internal;
 using std::numbers::pi;
 
 constexpr int kSectors = 16;            // of the outline, for what is hidden
-constexpr int kFewestSectors = 6;       // that must be seen
+constexpr int kFewestSectors = 5;       // that must be seen
 constexpr int kSectorsForEllipse = 11;  // that must be seen for its axes to be told
 constexpr double kClutter = 4;          // residual outside of the marker that belongs to something else [standard deviations]
 constexpr double kClutterPart = 0.5;    // of the pixels outside that may be clutter
-constexpr double kNoMisfit = 0.02;      // misfit over the height of the marker that is left to the covariance
+constexpr double kNoMisfit = 0.025;     // misfit over the height of the marker that is left to the covariance
 constexpr double kRoughMisfit = 0.12;   // beyond which the model says nothing
 constexpr double kFormKnown = 0.15;     // standard deviation of the form over the radius above which a circle is fitted
 constexpr double kShadeScore = 16;      // chi-square of two unknowns above which a marker is taken as unevenly lit (p = 3e-4)
 constexpr double kSignificant = 4;      // amplitude over its standard deviation, everything else known
-
-MarkerPatch TakePatch(const GrayImage& image, const Window& wanted) {
-  MarkerPatch patch;
-  patch.window = {std::max(wanted.left, 0), std::max(wanted.top, 0), std::min(wanted.right, image.width - 1),
-                  std::min(wanted.bottom, image.height - 1)};
-  patch.width = std::max(0, patch.window.right - patch.window.left + 1);
-  patch.height = std::max(0, patch.window.bottom - patch.window.top + 1);
-  if (patch.width == 0 || patch.height == 0) patch.width = patch.height = 0;
-  patch.origin = 0.5 * Eigen::Vector2d(patch.window.left + patch.window.right, patch.window.top + patch.window.bottom);
-  patch.values.reserve(static_cast<std::size_t>(patch.width) * patch.height);
-  for (int y = 0; y < patch.height; ++y)
-    for (int x = 0; x < patch.width; ++x)
-      patch.values.push_back(std::min<double>(image.At(patch.window.left + x, patch.window.top + y), 254));
-  patch.used.assign(patch.values.size(), 1);
-  return patch;
-}
-
-Window Grown(double left, double top, double right, double bottom, const MarkerFitOptions& options) {
-  const double margin = std::clamp(options.margin, 0., 1000.);
-  const auto whole = [](double value) { return static_cast<int>(std::clamp(value, -1e6, 1e6)); };
-  Window window{whole(std::floor(left - margin)), whole(std::floor(top - margin)), whole(std::ceil(right + margin)),
-                whole(std::ceil(bottom + margin))};
-  if (options.limit) {
-    window.left = std::max(window.left, options.limit->left);
-    window.top = std::max(window.top, options.limit->top);
-    window.right = std::min(window.right, options.limit->right);
-    window.bottom = std::min(window.bottom, options.limit->bottom);
-  }
-  return window;
-}
-
-// The form whose area would have these second moments, the motion taken off.
-Eigen::Vector3d StartForm(const Spot& spot, const MarkerFitOptions& options) {
-  Eigen::Matrix2d spread = spot.spread - Eigen::Matrix2d::Identity() / 12;
-  if (!(spread.trace() > 0)) {
-    const double area = std::max({spot.area, 0.5 * (spot.right - spot.left + 1) * (spot.bottom - spot.top + 1), 1.});
-    spread = Eigen::Matrix2d::Identity() * area / (4 * pi);
-  }
-  const double length = options.motion.norm();
-  if (options.shape == MarkerShape::kDisc && length > 0.5) {
-    // Along the motion the outline tells little about the disc: as wide as it is across.
-    const Eigen::Vector2d across = Eigen::Vector2d(-options.motion[1], options.motion[0]) / length;
-    const double radius = std::max(0.5, 2 * std::sqrt(std::max(0., across.dot(spread * across))));
-    return {radius, radius, 0};
-  }
-  spread -= options.motion * options.motion.transpose() / 12;
-  Eigen::SelfAdjointEigenSolver<Eigen::Matrix2d> eigen;
-  eigen.computeDirect(spread);
-  const double factor = options.shape == MarkerShape::kDisc ? 4 : 3;  // moment of an ellipse a^2 / 4, of a rectangle a^2 / 3
-  const double major = std::sqrt(std::max(0.25, factor * eigen.eigenvalues()[1]));
-  const double minor = std::sqrt(std::max({0.25, 0.01 * major * major, factor * eigen.eigenvalues()[0]}));
-  const Eigen::Vector2d direction = eigen.eigenvectors().col(1);
-  return FormOf(options.shape, {major, minor, std::atan2(direction[1], direction[0])});
-}
-
-MarkerProblem ProblemOf(const MarkerFitOptions& options, bool circle) {
-  MarkerProblem problem;
-  problem.shape = options.shape;
-  problem.circle = circle && options.shape == MarkerShape::kDisc;
-  problem.by_blur = options.fit_blur;
-  problem.motion = options.motion;
-  problem.blur = options.blur;
-  problem.noise = options.noise;
-  return problem;
-}
-
-MarkerVector StartOf(const MarkerPatch& patch, const Spot& spot, const MarkerFitOptions& options) {
-  MarkerOutline outline;
-  outline.shape = options.shape;
-  outline.form = StartForm(spot, options);
-  const FormAxes axes = AxesOf(outline);
-  // Which way it differs from what is around it: the spot tells only how much.
-  double sum = 0, weight = 0;
-  for (std::size_t i = 0; i < patch.values.size(); ++i) {
-    const Eigen::Vector2d d = patch.Place(static_cast<int>(i)) - spot.q;
-    const double near = std::exp(-d.squaredNorm() / (0.5 * axes.minor * axes.minor + 0.5));
-    sum += near * (patch.values[i] - spot.background);
-    weight += near;
-  }
-  const double height = weight > 1e-12 ? sum / weight : 0;
-  const double swept = 1 + options.motion.norm() / (axes.major + axes.minor);
-  double amplitude = spot.flux > 0 ? spot.flux / outline.Area() : spot.peak;
-  amplitude = std::clamp(amplitude, std::abs(height), 3 * swept * std::max(spot.peak, std::abs(height)) + 1);
-  MarkerVector p = MarkerVector::Zero();
-  p.head<2>() = spot.q;
-  p[kAmplitude] = height < 0 ? -amplitude : amplitude;
-  p[kLevel] = spot.background;
-  p.segment<3>(kForm0) = outline.form;
-  p[kBlur] = options.blur;
-  return p;
-}
-
-MarkerVector AsCircle(MarkerVector p) {
-  p[kForm0] = std::sqrt(std::max(0.01, std::abs(p[kForm0] * p[kForm1] - p[kForm2] * p[kForm2])));
-  p[kForm1] = p[kForm0];
-  p[kForm2] = 0;
-  return p;
-}
-
-// What is known before looking: the marker is where and about as large as the spot says. Too weak to be felt where pixels tell anything.
-void SetPrior(const MarkerVector& start, MarkerProblem* problem) {
-  const FormAxes axes = AxesOf(problem->Outline(start));
-  problem->prior_mean = start;
-  MarkerVector& sd = problem->prior_sd;
-  sd[kCentreX] = sd[kCentreY] = 2 * axes.major + 2;
-  sd[kAmplitude] = 2 * std::abs(start[kAmplitude]) + 10;
-  sd[kLevel] = 200;
-  sd[kSlopeX] = sd[kSlopeY] = 50;
-  sd[kForm0] = 0.5 * axes.major + 0.5;
-  sd[kForm1] = problem->shape == MarkerShape::kStripe ? 0.5 * axes.minor + 0.5 : sd[kForm0];
-  sd[kForm2] = problem->shape == MarkerShape::kStripe ? 1 : sd[kForm0];
-  sd[kBlur] = 0.5 * problem->blur + 0.1;
-  sd[kShadeX] = sd[kShadeY] = 0.5 / (axes.major + 0.5);
-  problem->prior_mean[kShadeX] = problem->prior_mean[kShadeY] = 0;
-}
 
 struct Attempt {
   MarkerProblem problem;
@@ -171,11 +55,10 @@ class SpotFit {
     start_ = StartOf(patch_, spot_, options_);
     if (!start_.allFinite()) return std::nullopt;
     Attempt best = Fit(options_.circle, start_);
-    if (!best.solution.converged || !Plausible(best)) {
-      if (options_.shape == MarkerShape::kDisc && !best.problem.circle) best = Fit(true, start_);
-      if (!best.solution.converged || !Plausible(best)) return std::nullopt;
-    }
+    if (!Plausible(best) && options_.shape == MarkerShape::kDisc && !best.problem.circle) best = Fit(true, start_);
+    if (!Plausible(best)) return std::nullopt;
     if (!best.Fits()) Explain(&best);
+    if (!best.solution.converged) return std::nullopt;
     LookForShade(&best);
     return Report(best);
   }
@@ -360,10 +243,13 @@ class SpotFit {
       const auto misfit = SectorMisfit(judge.solution.p, usable);
       std::array<double, kSectors> sorted = misfit;
       std::nth_element(sorted.begin(), sorted.begin() + kSectors / 3, sorted.end());
-      const double limit = 2 * std::max(1., sorted[kSectors / 3]);
+      const double usual = std::max(1., sorted[kSectors / 3]);
       std::array<bool, kSectors> hidden{};
-      for (int k = 0; k < kSectors; ++k)
-        if (misfit[k] > limit) hidden[k] = hidden[(k + 1) % kSectors] = hidden[(k + kSectors - 1) % kSectors] = true;
+      for (int k = 0; k < kSectors; ++k) {
+        if (misfit[k] < 2 * usual) continue;
+        hidden[k] = true;
+        for (int beside : {(k + 1) % kSectors, (k + kSectors - 1) % kSectors}) hidden[beside] |= misfit[beside] > 1.3 * usual;
+      }
       const int n_hidden = static_cast<int>(std::count(hidden.begin(), hidden.end(), true));
       if (n_hidden == 0 || kSectors - n_hidden < kFewestSectors) break;
       UseSectors(usable, judge.solution.p.head<2>(), [&](int sector) { return hidden[sector]; });
@@ -376,7 +262,7 @@ class SpotFit {
       found = again;
       pixels = patch_.used;
     }
-    if (pixels.empty() || found->Excess() - 1 > 0.5 * (best->Excess() - 1)) {
+    if (pixels.empty() || found->Excess() - 1 > 0.3 * (best->Excess() - 1)) {
       patch_.used = usable;
       return;
     }
@@ -445,58 +331,10 @@ class SpotFit {
   }
 };
 
-MarkerOutline OutlineOf(const MarkerFit& truth, const MarkerFitOptions& options) {
-  return {options.shape, truth.q, FormOf(options.shape, {truth.major, truth.minor, truth.angle}),
-          truth.blur > 0 ? truth.blur : options.blur, options.motion};
-}
-
 }  // namespace
 
 std::optional<MarkerFit> FitMarker(const GrayImage& image, const Spot& spot, const MarkerFitOptions& options) {
   return SpotFit(image, spot, options).Run();
-}
-
-Eigen::Matrix2d PositionBound(const MarkerFit& truth, const MarkerFitOptions& options) {
-  const MarkerOutline outline = OutlineOf(truth, options);
-  const Eigen::Vector2d half = outline.HalfBox();
-  const Window window = Grown(truth.q[0] - half[0], truth.q[1] - half[1], truth.q[0] + half[0], truth.q[1] + half[1], options);
-  MarkerCover cover;
-  cover.Evaluate(outline, window);
-  const int width = window.right - window.left + 1, height = window.bottom - window.top + 1;
-  Eigen::Matrix<double, 7, 7> information = Eigen::Matrix<double, 7, 7>::Zero();
-  for (int i = 0; i < width * height; ++i) {
-    const double* c = cover.pixel(i);
-    Eigen::Matrix<double, 7, 1> j;
-    for (int k = 0; k < 5; ++k) j[k] = truth.amplitude * c[k];
-    j[5] = c[CoverChannel::kCover];
-    j[6] = 1;
-    if (options.circle && options.shape == MarkerShape::kDisc) {
-      j[2] += j[3];
-      j[3] = j[4] = 0;
-    }
-    const double intensity = truth.background + truth.amplitude * c[CoverChannel::kCover];
-    information += j * j.transpose() / options.noise.Variance(std::max(0., intensity));
-  }
-  // Pseudo-inverse: of a disc smaller than the blur size and amplitude cannot be told apart, which is nothing to its position.
-  const Eigen::Matrix<double, 7, 1> scale = information.diagonal().cwiseMax(1e-300).cwiseSqrt().cwiseInverse();
-  const Eigen::SelfAdjointEigenSolver<Eigen::Matrix<double, 7, 7>> eigen(scale.asDiagonal() * information * scale.asDiagonal());
-  Eigen::Matrix2d bound = Eigen::Matrix2d::Zero();
-  for (int k = 0; k < 7; ++k) {
-    if (eigen.eigenvalues()[k] < 1e-12) continue;
-    const Eigen::Vector2d v = scale.head<2>().cwiseProduct(eigen.eigenvectors().col(k).head<2>());
-    bound += v * v.transpose() / eigen.eigenvalues()[k];
-  }
-  return bound;
-}
-
-std::vector<double> ModelImage(const MarkerFit& truth, const MarkerFitOptions& options, const Window& window) {
-  MarkerCover cover;
-  cover.Evaluate(OutlineOf(truth, options), window);
-  const int width = std::max(0, window.right - window.left + 1), height = std::max(0, window.bottom - window.top + 1);
-  std::vector<double> image(static_cast<std::size_t>(width) * height);
-  for (std::size_t i = 0; i < image.size(); ++i)
-    image[i] = truth.background + truth.amplitude * cover.pixel(static_cast<int>(i))[CoverChannel::kCover];
-  return image;
 }
 
 }  // namespace impactlab
