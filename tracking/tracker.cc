@@ -17,9 +17,10 @@ constexpr double kInf = std::numeric_limits<double>::infinity();
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 constexpr double kSwapMargin = 12;  // -2 ln(odds) an exchange of two tracks must be dearer by
 constexpr double kFoundAgain = 18;  // variance up to which a prediction alone finds a marker again, sum of both axes [px^2]
+constexpr int kGapPerHit = 3;       // frames a track seen once more is waited for longer: chance tracks die young
 constexpr std::size_t kTentative = 200;
 constexpr std::size_t kCandidates = 8;  // observations a track is offered at most: those closest
-constexpr double kKinkScale = 2.5;      // change of acceleration of a body that begins to turn, in units of acceleration_sd
+constexpr double kKinkScale = 3;      // change of acceleration of a body that begins to turn, in units of acceleration_sd
 constexpr double kForgetSpeed = 0.95;   // a frame
 constexpr double kReachFloor = 500;     // jump of speed that is always allowed for [px/s]
 
@@ -487,7 +488,7 @@ const std::vector<int>& MarkerTracker::Update(long long frame, double t, const s
     }
   }
   const auto over = std::stable_partition(s.lives.begin(), s.lives.end(), [&](const Live& l) {
-    return !l.doomed && (l.confirmed ? l.misses <= s.options.gap_max : l.misses == 0);
+    return !l.doomed && (l.confirmed ? l.misses <= std::min(s.options.gap_max, kGapPerHit * l.hits) : l.misses == 0);
   });
   for (auto l = over; l != s.lives.end(); ++l) s.End(&*l);
   s.lives.erase(over, s.lives.end());

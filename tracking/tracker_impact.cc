@@ -15,7 +15,8 @@ constexpr double kImpactCost = 8;    // of an impact in this frame
 constexpr double kSure = 6;          // the next best way must be this much dearer
 constexpr double kSpin = 40;         // jump of the angular velocity, one standard deviation [rad/s]
 constexpr double kForeshort = 0.04;  // change of size with the jump, relative
-constexpr std::size_t kSeeds = 200;
+// Bounds on the work in one frame, whatever it shows.
+constexpr std::size_t kSeeds = 60, kCandidates = 12, kBodies = 6, kLost = 16;
 
 using Vector4 = Eigen::Matrix<double, 4, 1>;
 using Matrix4 = Eigen::Matrix<double, 4, 4>;
@@ -78,6 +79,7 @@ class Body {
         m.candidates.push_back(j);
         m.look.push_back(look);
       }
+      Nearest(&m);
       members_.push_back(std::move(m));
     }
   }
@@ -134,6 +136,21 @@ class Body {
   }
 
  private:
+  void Nearest(Member* m) const {
+    if (m->candidates.size() <= kCandidates) return;
+    std::vector<std::pair<double, std::size_t>> order;
+    for (std::size_t c = 0; c < m->candidates.size(); ++c) order.emplace_back((observations_[m->candidates[c]].q - m->p).norm(), c);
+    std::nth_element(order.begin(), order.begin() + kCandidates, order.end());
+    std::vector<int> candidates;
+    std::vector<double> look;
+    for (std::size_t k = 0; k < kCandidates; ++k) {
+      candidates.push_back(m->candidates[order[k].second]);
+      look.push_back(m->look[order[k].second]);
+    }
+    m->candidates.swap(candidates);
+    m->look.swap(look);
+  }
+
   static bool Contradicts(const Joint& a, const Joint& b) {
     for (std::size_t i = 0; i < a.match.size(); ++i) {
       for (std::size_t k = 0; k < b.match.size(); ++k) {
@@ -208,6 +225,18 @@ std::optional<Eigen::Vector2d> PositionAt(const Live& live, long long frame) {
   return {};
 }
 
+// Places of the tracks that fulfil `wanted`, those seen most first.
+template <typename Wanted>
+std::vector<int> Chosen(const std::vector<Live>& lives, std::size_t most, const Wanted& wanted) {
+  std::vector<int> chosen;
+  for (int i = 0; i < static_cast<int>(lives.size()); ++i) {
+    if (lives[i].confirmed && lives[i].match < 0 && !lives[i].merged && !lives[i].doomed && wanted(lives[i])) chosen.push_back(i);
+  }
+  std::stable_sort(chosen.begin(), chosen.end(), [&](int a, int b) { return lives[a].hits > lives[b].hits; });
+  if (chosen.size() > most) chosen.resize(most);
+  return chosen;
+}
+
 bool KeptDistance(const Live& a, const Live& b) {
   constexpr int kFrames = 8;
   double least = kInf, most = 0;
@@ -244,11 +273,9 @@ std::vector<int> BodyOf(const std::vector<Live>& lives, int seed) {
 
 void MatchJumps(double reach, const TrackerOptions& options, std::vector<Live>* lives, FrameView* view) {
   std::vector<char> handled(lives->size(), 0);
-  for (int seed = 0; seed < static_cast<int>(lives->size()); ++seed) {
-    const Live& first = (*lives)[seed];
-    if (!first.confirmed || first.match >= 0 || first.merged || first.doomed || handled[seed]) continue;
-    // A long gap alone is left to companions and to joining.
-    if (first.misses > 0 && first.open == 0) continue;
+  // A long gap alone is left to companions and to joining.
+  for (const int seed : Chosen(*lives, kBodies, [](const Live& l) { return l.misses == 0 || l.open > 0; })) {
+    if (handled[seed] || (*lives)[seed].match >= 0) continue;
     std::vector<int> group;
     for (const int i : BodyOf(*lives, seed)) {
       const Live& l = (*lives)[i];
@@ -322,9 +349,8 @@ void MatchByCompanions(const TrackerOptions& options, std::vector<Live>* lives, 
     double tolerance;
   };
   std::vector<Place> places;
-  for (int i = 0; i < static_cast<int>(lives->size()); ++i) {
+  for (const int i : Chosen(*lives, kLost, [](const Live& l) { return l.misses > 0 && !l.steps.empty(); })) {
     const Live& lost = (*lives)[i];
-    if (!lost.confirmed || lost.match >= 0 || lost.misses == 0 || lost.merged || lost.doomed || lost.steps.empty()) continue;
     auto seen = lost.steps.rbegin();
     while (seen != lost.steps.rend() && seen->observation < 0) ++seen;
     if (seen == lost.steps.rend()) continue;
