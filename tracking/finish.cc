@@ -157,16 +157,22 @@ InnovationReport FinishTracks(const std::vector<long long>& index, const std::ve
     }
   }
   InnovationReport report;
-  double sum = 0;
-  long long outside = 0;
   for (auto& [marker, points] : markers) {
     std::sort(points.begin(), points.end(), [](const TrackPoint& a, const TrackPoint& b) { return a.frame < b.frame; });
     CheckSizes(&points);
+    points = Smoothed(points, index, stamps, options);
   }
+  // Only now are the impacts known, between which the scatter is measured.
   report.error_scale = ErrorScale(markers);
+  double sum = 0;
+  long long outside = 0;
   for (auto& [marker, points] : markers) {
-    for (TrackPoint& p : points) p.cov *= report.error_scale * report.error_scale;
-    for (const TrackPoint& p : Smoothed(points, index, stamps, options)) {
+    if (report.error_scale > 1) {
+      std::erase_if(points, [](const TrackPoint& p) { return (p.flags & kPredicted) != 0; });
+      for (TrackPoint& p : points) p.cov *= report.error_scale * report.error_scale;
+      points = Smoothed(points, index, stamps, options);
+    }
+    for (const TrackPoint& p : points) {
       if (std::isfinite(p.nis) && (p.flags & (kPredicted | kImpact | kOutlier)) == 0) {
         ++report.n;
         sum += p.nis;
