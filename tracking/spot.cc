@@ -24,6 +24,7 @@ namespace {
 constexpr int kDepth = 4;  // how often a patch that is no spot is cut again, at a higher level
 
 constexpr double kOwnShare = 0.3;
+constexpr double kLong = 3;
 
 // A spot and what the search for neighbours needs.
 struct Found {
@@ -113,23 +114,31 @@ struct SpotFinder::State {
     if (!too_large && !stands_out) return 0;
     const bool fits =
         !too_large && spot.area >= options.area_min && spot.area <= options.area_max && shape.elongation <= options.elongation_max;
-    if (!fits || shape.lobes) {
-      const std::size_t found_before = found.size(), pool_before = pool.size();
-      const int parts = piece.count >= 2 * options.area_min ? Cut(image, piece, at_level, depth) : 0;
-      if (parts >= (fits ? 2 : 1)) return parts;
-      found.resize(found_before);
-      pool.resize(pool_before);
-      if (!fits) return 0;
-      measure.Measure(image, set.runs, piece, noise, at_level, contrast, &spot, &shape);
+    const std::size_t own = found.size();
+    if (fits) {
+      if (shape.lobes) {
+        spot.flags |= kTouching;
+      } else if (!shape.ellipse) {
+        spot.flags |= kHidden;
+      }
+      const std::vector<Extent>& rows = measure.extents();
+      found.push_back({spot, set.runs[piece.first].left, static_cast<int>(pool.size()), static_cast<int>(rows.size())});
+      pool.insert(pool.end(), rows.begin(), rows.end());
+      if (!shape.lobes && !shape.capped) return 1;
     }
-    if (shape.lobes) {
-      spot.flags |= kTouching;
-    } else if (!shape.ellipse) {
-      spot.flags |= kHidden;
+    const std::size_t others = found.size();
+    const int parts = piece.count >= 2 * options.area_min ? Cut(image, piece, at_level, depth) : 0;
+    if (!fits) return parts;
+    double area = 0;
+    for (std::size_t i = others; i < found.size(); ++i) area += found[i].spot.area;
+    // What is bright on a spot is small beside it, or the spot is merely uneven. One bright part of a round spot is a reflection, one of a
+    // long spot its marker.
+    const bool small = shape.lobes || area < piece.count / 4;
+    if (small && parts >= (shape.lobes || shape.elongation < kLong ? 2 : 1)) {
+      found.erase(found.begin() + static_cast<std::ptrdiff_t>(own));
+      return parts;
     }
-    const std::vector<Extent>& rows = measure.extents();
-    found.push_back({spot, set.runs[piece.first].left, static_cast<int>(pool.size()), static_cast<int>(rows.size())});
-    pool.insert(pool.end(), rows.begin(), rows.end());
+    found.resize(others);
     return 1;
   }
 
@@ -219,6 +228,17 @@ struct SpotFinder::State {
     } else {
       SetLevel();
     }
+    Part(image, all);
+    if (!found.empty() || options.threshold > 0) return;
+    // Nothing between what fills tiles and the brightest pixel: markers may be larger than tiles.
+    const int second =
+        options.local > 0 ? internal::SecondThreshold(parted, noise, 0, simd) : internal::SecondThreshold(counts, noise, flip, simd);
+    if (second == level) return;
+    level = second;
+    Part(image, all);
+  }
+
+  void Part(const GrayImage& image, const Rect& all) {
     internal::CollectRuns(Parted(image), all, PartedFlip(), level, simd, &maxima, options.local > 0 ? &parted.high : &counts.high,
                           &pieces[0].runs);
     internal::JoinRuns(CountMin(), &pieces[0]);

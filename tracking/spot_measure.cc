@@ -254,7 +254,9 @@ void SpotMeasure::Judge(const Piece& piece, const Axes& axes, double contrast, d
   // Ends of rows are off by half a pixel at most by rounding, and by the noise over the slope of the edge.
   const double rows = piece.bottom - piece.top + 1;
   const double plateau = spot->flux / (std::numbers::pi * axes.major * axes.minor);
-  const double missed = 0.5 * std::erfc((plateau - contrast) / (std::sqrt(2.0) * sigma));  // pixels the noise takes below the threshold
+  shape->capped = spot->peak - 3 * sigma > 1.5 * plateau;
+  const double missed =
+      std::min(0.15, 0.5 * std::erfc((plateau - contrast) / (std::sqrt(2.0) * sigma)));  // pixels the noise takes below the threshold
   const double allowed = (0.7 + 1.5 * sigma / std::max(contrast, sigma)) * rows + (0.08 + 2 * missed) * piece.count +
                          4 * axes.minor * axes.Ramp() * sigma / std::max(plateau, sigma);
   shape->ellipse = differ <= allowed;

@@ -23,6 +23,7 @@ struct SpotShape {
   double elongation = 1;  // larger axis over smaller
   bool ellipse = true;    // outline like that of an ellipse
   bool lobes = false;     // it has a waist: two spots in one, rather
+  bool capped = false;    // something much brighter on it: markers on a bright body, or a reflection
 };
 
 // Second moments of a piece about its centre, every pixel a square, and the axes of the ellipse that has them.

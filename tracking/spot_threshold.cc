@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <numbers>
 
 #include "data/statistics.h"
 
@@ -55,14 +56,19 @@ double EstimateRead(const LevelCounts& counts, const PixelNoise& given, std::uin
   const auto count = [&](int k) {
     return static_cast<double>(CountUpTo(counts.difference.data(), counts.difference.size(), std::min(k, 254), simd));
   };
-  // A normal variable of deviation sd, rounded to whole numbers: P(|d| <= k) is that of |x| < k + 1/2. Edges and texture make large
-  // differences and add few to the small ones: the ratio of two counts of small ones does not know them.
-  const auto share = [](int k, double sd) { return std::erf((k + 0.5) / (std::sqrt(2.0) * sd)); };
+  // The difference of two rounded values, of normal noise of deviation sd in their difference: P(|d| <= k) is that of |x| < t, averaged
+  // over t from k to k + 1. Edges and texture make large differences and add few to the small ones: the ratio of two counts of small ones
+  // does not know them.
+  const auto share = [](int k, double sd) {
+    const double s = std::sqrt(2.0) * sd;
+    const auto integral = [s](double t) { return t * std::erf(t / s) + s / std::sqrt(std::numbers::pi) * std::exp(-t * t / (s * s)); };
+    return integral(k + 1) - integral(k);
+  };
   const int median = RankLevel(counts.difference, (pairs + 1) / 2, simd);
   const int near = median, far = std::max(median + 1, static_cast<int>(std::lround(3 * (median + 0.5))));
   const double ratio = count(near) / count(far);
   double low = 0.05, high = 3 * (median + 1);  // the ratio falls with sd
-  for (int i = 0; i < 20; ++i) {
+  for (int i = 0; i < 14; ++i) {
     const double sd = 0.5 * (low + high);
     (share(near, sd) / share(far, sd) > ratio ? low : high) = sd;
   }
@@ -72,7 +78,7 @@ double EstimateRead(const LevelCounts& counts, const PixelNoise& given, std::uin
     const int level = RankLevel(counts.sample, (counts.sample.size() + 1) / 2, simd);
     light = given.gain * (flip ? 255 - level : level);
   }
-  return std::sqrt(std::max(0.0, 0.5 * sd * sd - 1.0 / 12 - light));
+  return std::sqrt(std::max(0.0, 0.5 * sd * sd - light));
 }
 
 int ChooseThreshold(const LevelCounts& counts, const PixelNoise& noise, std::uint8_t flip, Simd simd) {
@@ -86,7 +92,14 @@ int ChooseThreshold(const LevelCounts& counts, const PixelNoise& noise, std::uin
   const double rest = std::max<double>(std::min(background, filled), filled - 1.5 * sigma(filled));
   // So does the brightest of the pixels of the markers, most of all where they are faint.
   double threshold = rest + std::max(step(rest), kShare * (top - 2.5 * sigma(top) - rest));
-  if (top - rest < 4 + 1.5 * step(rest)) threshold = std::max<double>(background + step(background), Otsu(counts.sample));
+  if (top - rest < 4 + 1.5 * step(rest)) return SecondThreshold(counts, noise, flip, simd);
+  return static_cast<int>(std::clamp(std::lround(threshold), 0l, 254l));
+}
+
+int SecondThreshold(const LevelCounts& counts, const PixelNoise& noise, std::uint8_t flip, Simd simd) {
+  const int background = RankLevel(counts.sample, (counts.sample.size() + 1) / 2, simd);
+  const double step = std::max(kLeastStep, kSigmas * std::sqrt(noise.Variance(flip ? 255 - background : background)));
+  const double threshold = std::max<double>(background + step, Otsu(counts.sample));
   return static_cast<int>(std::clamp(std::lround(threshold), 0l, 254l));
 }
 

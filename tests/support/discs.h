@@ -20,12 +20,12 @@ struct Disc {
   Eigen::Vector2d motion = Eigen::Vector2d::Zero();  // during the exposure, centred on q [px]
 };
 
-// Adds the disc to a picture that is not yet rounded: coverage of sub-pixels of a quarter pixel, blurred by a Gaussian through the error function of
-// its edge, which is exact to 1 % of the amplitude at radius 2 and better above; symmetric about q in any case, so that the centroid of
-// the sampled light is q to better than 1e-3 px.
+// Adds the disc to a picture that is not yet rounded: coverage of sub-pixels of a quarter pixel, blurred by a Gaussian through the error
+// function of its edge, which is exact to 1 % of the amplitude at radius 2 and better above; symmetric about q in any case, so that the
+// centroid of the sampled light is q to better than 1e-3 px.
 inline void AddDisc(const Disc& disc, int width, int height, std::vector<double>* picture) {
   constexpr int kSub = 4;
-  const int steps = 1 + static_cast<int>(std::ceil(4 * disc.motion.norm()));
+  const int steps = 1 + static_cast<int>(std::ceil(2 * disc.motion.norm()));
   const double reach = disc.radius + 4 * disc.blur + 1;
   const double across = 1 / (std::sqrt(2.0) * std::max(disc.blur, 1e-3));
   for (int k = 0; k < steps; ++k) {
