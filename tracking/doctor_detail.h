@@ -59,6 +59,8 @@ struct FrameMeasure {
   double gain = 1;              // brightness relative to the first frame, moving parts left out
   double change = 0;            // mean |difference| of the whole picture [grey level]
   bool identical = false;       // bit by bit
+  double strongest = 0;         // mean |difference| of the block that changes most, and
+  double hidden = 0;            // below which nothing can be told from noise anywhere [grey level]
   int active = 0;               // blocks in which something moves
   double activity = 0;          // sum of |difference| over those
   double moment[2] = {0, 0};    // sum of difference times position over those: contrast times displacement

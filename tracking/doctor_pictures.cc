@@ -112,7 +112,11 @@ FrameMeasure FrameMeter::Measure(const GrayImage& image) {
     samples_.push_back(std::move(kept));
     // What moves, and the rims of it in the blocks around, which alone would not stand out of the noise.
     std::vector<char> moves(static_cast<std::size_t>(n), 0);
-    for (int b = 0; b < n; ++b) moves[b] = difference[b] > kActive * usual[b] + kActiveFloor;
+    for (int b = 0; b < n; ++b) {
+      moves[b] = difference[b] > kActive * usual[b] + kActiveFloor;
+      m.strongest = std::max<double>(m.strongest, difference[b]);
+      m.hidden = std::max(m.hidden, kActive * usual[b] + kActiveFloor);
+    }
     const auto beside = [&](int b) {
       for (int r = std::max(0, b / columns_ - 1); r <= std::min(rows_ - 1, b / columns_ + 1); ++r)
         for (int c = std::max(0, b % columns_ - 1); c <= std::min(columns_ - 1, b % columns_ + 1); ++c)
@@ -178,7 +182,8 @@ std::vector<char> RepeatsByNoise(const std::vector<FrameMeasure>& frames, const 
   std::vector<std::size_t> noisy;
   for (std::size_t b = 0; b < blocks; ++b)
     if (usual[b] > 0.1) noisy.push_back(b);
-  if (noisy.size() < std::max<std::size_t>(4, blocks / 50)) return repeats;
+  // A body on its way changes some blocks too, and rests before it falls: noise is in many.
+  if (noisy.size() < std::max<std::size_t>(8, blocks / 5)) return repeats;
   std::vector<double> ratio(n);
   for (std::size_t k = 0; k < n; ++k) {
     std::vector<float> r;
@@ -223,6 +228,7 @@ struct Motion {
   bool Halts(long long a, long long k) const {
     const auto &u = frames[a].moment, &v = frames[k].moment;
     if (frames[k].change > 1.3 * frames[a].change + 0.2) return false;  // the light, or the camera, moved instead
+    if (frames[k].hidden > 0.6 * frames[a].strongest) return false;     // the same motion might not be seen (key frame of a coder)
     return frames[k].activity < 0.5 * frames[a].activity && u[0] * v[0] + u[1] * v[1] < 0.25 * Size(a) * Size(a);
   }
   bool Near(double a, double b, double tolerance) const { return std::abs(a - b) <= tolerance * std::max(a, b); }
@@ -247,7 +253,8 @@ RepeatedFrames FindRepeated(const std::vector<FrameMeasure>& frames, const std::
   // Motion that halts for a frame or a few and goes on the way it went. At a bounce it turns round, so that a body that is in the same
   // place before and after is no repeat; where the moment of the difference (contrast times displacement) is the same on both sides, the
   // pictures between are.
-  for (long long k = 3; k + 2 < n; ++k) {
+  // Where noise can tell it is not asked: a body before a background of its own brightness seems to halt.
+  for (long long k = 3; !informative && k + 2 < n; ++k) {
     if (!motion.Clear(k - 1) || !motion.Clear(k - 2)) continue;
     long long end = k;
     while (end < n && end - k < 4 && motion.Halts(k - 1, end)) ++end;
@@ -255,6 +262,10 @@ RepeatedFrames FindRepeated(const std::vector<FrameMeasure>& frames, const std::
     const bool onward = motion.Cosine(k - 1, end) > 0.7 && motion.Cosine(k - 2, k - 1) > 0.7 && motion.Cosine(end, end + 1) > 0.7;
     if (!onward || !motion.Near(motion.Size(k - 2), motion.Size(k - 1), 0.35)) continue;
     if (!motion.Near(motion.Size(k - 1), motion.Size(end + 1), 0.35)) continue;
+    // A body that sinks into its background for a moment changes less before and after, too; a longer halt must be a full one.
+    bool full = motion.Near(frames[k - 1].activity, frames[end].activity, 0.4) || motion.Size(end) > 1.5 * motion.Size(k - 1);
+    for (long long j = k; j < end && end - k > 1; ++j) full = full && frames[j].activity < 0.2 * frames[k - 1].activity;
+    if (!full) continue;
     for (long long j = k; j < end; ++j) repeats[j] = 1;
     out.by_motion = true;
   }
@@ -294,6 +305,8 @@ RepeatedFrames FindRepeated(const std::vector<FrameMeasure>& frames, const std::
     }
     const auto line = [&](long long j) { return mean_y + xy / xx * (static_cast<double>(j - k) - mean_x); };
     for (const long long j : steps_around) clear = clear && motion.Near(motion.Size(j), line(j), tolerance);
+    if (predicted)
+      for (const long long j : steps_around) clear = clear && frames[k].activity > 1.25 * frames[j].activity;
     const double steps = motion.Size(k) / line(k);
     const long whole = std::lround(steps);
     if (!clear || whole < 2 || whole > 8 || std::abs(steps - static_cast<double>(whole)) > 0.25) continue;
