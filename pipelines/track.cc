@@ -94,21 +94,25 @@ void SynchroniseCameras(const TrackPlan& plan, std::vector<CameraTrackResult>* c
   }
 }
 
-// One list of markers for all cameras: the names first, then what has none. A camera in which every name has its track needs no others.
-void Merge(const TrackPlan& plan, const std::vector<CameraTrackResult>& cameras, bool keep_unnamed, MarkerTracks* tracks) {
+// One list of markers for all cameras: the names first, then what has none. A camera in which every name has its track needs no others,
+// unless names are decided anew; what stands still and has no name is clutter in the end.
+enum class Unnamed { kAll, kMoving, kNone };
+void Merge(const TrackPlan& plan, const std::vector<CameraTrackResult>& cameras, Unnamed keep, MarkerTracks* tracks) {
   tracks->markers = plan.track.names;
+  tracks->points.clear();
   const int n_names = static_cast<int>(plan.track.names.size());
   for (std::size_t c = 0; c < cameras.size(); ++c) {
-    const bool keep = keep_unnamed || !cameras[c].labels.complete;
+    const CameraTrackResult& camera = cameras[c];
     std::map<int, int> place;
-    for (TrackPoint point : cameras[c].points) {
+    for (TrackPoint point : camera.points) {
       point.camera = static_cast<int>(c);
       if (point.marker >= n_names) {
-        if (!keep) continue;
-        const auto [at, fresh] = place.try_emplace(point.marker, static_cast<int>(tracks->markers.size()));
-        if (fresh)
-          tracks->markers.push_back(fmt::format("{}.{}", plan.cameras[c].name, cameras[c].markers[static_cast<std::size_t>(point.marker)]));
-        point.marker = at->second;
+        const auto at = static_cast<std::size_t>(point.marker);
+        if (keep == Unnamed::kNone && camera.labels.complete) continue;
+        if (keep != Unnamed::kAll && camera.still[at] != 0) continue;
+        const auto [found, fresh] = place.try_emplace(point.marker, static_cast<int>(tracks->markers.size()));
+        if (fresh) tracks->markers.push_back(plan.cameras[c].name + "." + camera.markers[at]);
+        point.marker = found->second;
       }
       tracks->points.push_back(point);
     }
@@ -131,6 +135,23 @@ void DecideIdentity(const TrackPlan& plan, RecordingTracks* out) {
     result.tracks.recording = out->tracks.recording;
     out->tracks = std::move(result.tracks);
   }
+}
+
+// Names that nothing confirms are taken away: a track without a name is worth more than one with a wrong name.
+void TakeNames(const TrackPlan& plan, const std::vector<CameraTrackResult>& cameras, RecordingTracks* out) {
+  constexpr double kCertain = 7;  // log odds
+  Merge(plan, cameras, Unnamed::kMoving, &out->tracks);
+  std::map<std::pair<int, int>, int> place;
+  for (TrackPoint& p : out->tracks.points) {
+    const CameraTrackResult& camera = cameras[static_cast<std::size_t>(p.camera)];
+    if (p.marker >= static_cast<int>(plan.track.names.size()) || camera.odds[static_cast<std::size_t>(p.marker)] > kCertain) continue;
+    const auto [at, fresh] = place.try_emplace({p.camera, p.marker}, static_cast<int>(out->tracks.markers.size()));
+    if (fresh)
+      out->tracks.markers.push_back(fmt::format("{}.open_{}", plan.cameras[static_cast<std::size_t>(p.camera)].name,
+                                                out->tracks.markers[static_cast<std::size_t>(p.marker)]));
+    p.marker = at->second;
+  }
+  Sort(&out->tracks);
 }
 
 std::vector<MarkerSummary> Summarise(const MarkerTracks& tracks) {
@@ -258,8 +279,9 @@ RecordingTracks TrackRecording(const TrackPlan& plan, std::size_t recording, con
   }
   SynchroniseCameras(plan, &cameras, &out);
   const bool joint = plan.rig && tracked > 1;
-  Merge(plan, cameras, joint, &out.tracks);
+  Merge(plan, cameras, joint ? Unnamed::kAll : Unnamed::kNone, &out.tracks);
   if (joint) DecideIdentity(plan, &out);
+  if (joint && !s.identity_usable) TakeNames(plan, cameras, &out);
   const auto time = [&](int camera, long long frame, double y) {
     const CameraTrackResult& r = cameras[static_cast<std::size_t>(camera)];
     const auto at = std::lower_bound(r.index.begin(), r.index.end(), frame);

@@ -141,7 +141,8 @@ std::string BriefReport(const TrackRun& run) {
     std::vector<std::string> notes = r.notes;
     for (const RecordingSummary::Camera& camera : r.cameras)
       if (!camera.broke.empty()) notes.push_back(fmt::format("camera {}: {}", camera.name, camera.broke));
-    if (r.identity_tried && !r.identity_usable) notes.push_back("names could not be confirmed in space: " + r.identity_reason);
+    if (r.identity_tried && !r.identity_usable)
+      notes.push_back("names could not be confirmed in space and were taken away where one camera cannot tell: " + r.identity_reason);
     for (const IdentityChange& change : r.changes)
       notes.push_back(fmt::format("camera {}, frames {} to {}: {} {}", run.plan.cameras[static_cast<std::size_t>(change.camera)].name,
                                   change.first, change.last, change.from, change.to.empty() ? "is no marker" : "is " + change.to));

@@ -6,6 +6,7 @@
 #include <array>
 #include <chrono>
 #include <cmath>
+#include <limits>
 #include <map>
 #include <optional>
 
@@ -306,13 +307,20 @@ void Pass::CollectOne(const Track& track, int marker) {
 void Pass::Collect(const std::vector<Track>& tracks) {
   result_.labels = LabelTracks(tracks, o_.names, o_.layout, o_.hints);
   result_.markers = o_.names;
+  result_.odds.assign(o_.names.size(), std::numeric_limits<double>::infinity());
+  result_.still.assign(o_.names.size(), 1);
   int unnamed = 0;
   for (std::size_t i = 0; i < tracks.size(); ++i) {
     int marker = result_.labels.label[i];
     if (marker < 0) {
       marker = static_cast<int>(result_.markers.size());
       result_.markers.push_back(fmt::format("unnamed_{}", ++unnamed));
+      result_.odds.push_back(0);
+      result_.still.push_back(1);
     }
+    const auto at = static_cast<std::size_t>(marker);
+    result_.odds[at] = std::min(result_.odds[at], result_.labels.odds[i]);
+    if (!tracks[i].still) result_.still[at] = 0;
     CollectOne(tracks[i], marker);
   }
 }
@@ -341,6 +349,8 @@ CameraTrackResult Pass::Run() {
   if (has_previous_) Refine(previous_, {});
   if (o_.tags) {
     result_.markers = o_.names;
+    result_.odds.assign(o_.names.size(), std::numeric_limits<double>::infinity());
+    result_.still.assign(o_.names.size(), 0);
     result_.labels.complete = true;
     for (std::size_t k = 0; k < tag_tracks_.size(); ++k) {
       if (!tag_tracks_[k].steps.empty()) CollectOne(tag_tracks_[k], static_cast<int>(k));

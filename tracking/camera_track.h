@@ -47,6 +47,8 @@ struct CameraTrackOptions {
 struct CameraTrackResult {
   // Names in options.names come first; tracks without a name are "unnamed_1" ... behind them. Camera 0 in every point.
   std::vector<std::string> markers;
+  std::vector<double> odds;  // of every marker's name, the least of its tracks; 0 where it cannot be told, and for those without a name
+  std::vector<char> still;   // whether a marker never left its place
   std::vector<TrackPoint> points;
   LabelResult labels;
   InnovationReport innovations;  // of the refined tracks

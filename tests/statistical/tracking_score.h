@@ -38,7 +38,7 @@ struct TrackingScore {
     worst = std::max(worst, o.worst);
     return *this;
   }
-  bool good() const { return failure.empty() && swapped == 0 && lost == 0 && unflagged == 0; }
+  bool good() const { return failure.empty() && named && swapped == 0 && lost == 0 && unflagged == 0; }
   double false_share() const { return measured > 0 ? static_cast<double>(false_points) / static_cast<double>(measured) : 0; }
 };
 
@@ -139,7 +139,7 @@ inline TrackingScore Compare(const MarkerTracks& tracks, const std::vector<Truth
       if (own_error > kNear + (own != nullptr ? (merged ? 2 : 1) * ImageRadius(scene, *own) : 0)) {
         const bool other = nearest != nullptr && nearest != own && (nearest->q_centroid - point.q).norm() < kNear;
         score.swapped += other && marker >= 0;
-        score.false_points += !other || marker < 0;
+        score.false_points += !other;
       }
       constexpr std::uint32_t kImage = kSaturated | kTouching | kHidden | kCut | kFaint | kRough | kOutlier | kImpact;
       if (own != nullptr && own->visible > 0.999 && (point.flags & kImage) == 0 &&
@@ -151,6 +151,7 @@ inline TrackingScore Compare(const MarkerTracks& tracks, const std::vector<Truth
         score.worst = std::max(score.worst, e.norm());
       }
     }
+    // A track without a name follows its marker, but nobody can use it: it counts as lost.
     if (marker >= 0) found[{point.camera, marker, point.frame}] = &point;
   }
   // Frames of every marker of every camera in order.
