@@ -53,11 +53,11 @@ void CheckSizes(std::vector<TrackPoint>* points) {
 // Ratio of the scatter of clear moving points about a short polynomial to what their covariances say: noise of the pixels is not all that
 // moves a point where a video was compressed or the marker is no disc. 1 where the data cannot tell or the covariances hold.
 double ErrorScale(const std::map<int, std::vector<TrackPoint>>& markers) {
-  constexpr int kWindow = 9, kOrder = 4;  // 9 points, 5 coefficients: a turn of 20 rad/s leaves 0.01 px at 120 frames a second
-  constexpr std::size_t kEnough = 8;
+  constexpr int kWindow = 7, kOrder = 3;  // a turn of 20 rad/s leaves 0.02 px at 120 frames a second
+  constexpr std::size_t kEnough = 4;
   constexpr std::uint32_t kUnclear = ~static_cast<std::uint32_t>(kBlurred | kRelabelled | kManual);
   constexpr double kStep = 0.3;       // pixels a frame: a still picture repeats its errors
-  constexpr long long kLongest = 14;  // frames a window may span: some of its points may be unclear
+  constexpr long long kLongest = 11;  // frames a window may span: some of its points may be unclear
   std::vector<double> ratios;
   for (const auto& [marker, points] : markers) {
     std::vector<const TrackPoint*> window;
@@ -85,9 +85,11 @@ double ErrorScale(const std::map<int, std::vector<TrackPoint>>& markers) {
     }
   }
   if (ratios.size() < kEnough) return 1;
-  // The median, because an impact that was not seen spoils its window.
-  constexpr double kDof = 2 * (kWindow - kOrder - 1);
-  return std::sqrt(std::max(1.0, Quantile(ratios, 0.5) / ChiSquareQuantile(0.5, kDof)));
+  // A low quantile, because impacts that were not seen spoil their windows; it must stand out of its own scatter.
+  constexpr double kDof = 2 * (kWindow - kOrder - 1), kShare = 0.3, kSure = 3;
+  const double expected = ChiSquareQuantile(kShare, kDof), found = Quantile(ratios, kShare);
+  const double sd = 1.3 * std::sqrt(kDof / static_cast<double>(ratios.size()));  // of the quantile, by the density there
+  return found > expected + kSure * sd ? std::sqrt(found / expected) : 1;
 }
 
 // `points`: measured ones of a marker in order of their frames. Returns one point for every frame from the first to the last.
