@@ -109,7 +109,7 @@ void Examination::Stamps() {
   if (wanders) report.dropped.clear();
   if (!report.dropped.empty()) {
     const double cost = CostOfTimes(sorted, even, kArc);
-    Add("dropped_frames", std::max(Severity::kWarning, FromCost(cost)), cost,
+    Add("dropped_frames", Severity::kWarning, cost,
         fmt::format("{} {} missing by the stamps, after {} {}", missing, missing == 1 ? "frame is" : "frames are",
                     Plural(report.dropped.size(), "frame", "frames"), Numbers(report.dropped)),
         "times are taken from the stamps, which show the gap: harmless unless it lies at an impact; never count frames in this file");
@@ -135,7 +135,7 @@ void Examination::Evenness(const std::vector<double>& even) {
   std::vector<double> believed(sorted.size());
   for (std::size_t k = 0; k < sorted.size(); ++k) believed[k] = sorted[0] + beat.step * static_cast<double>(beat.count[k]);
   const double cost = CostOfTimes(sorted, believed, kArc);
-  Add("variable_rate", FromCost(cost), cost,
+  Add("variable_rate", std::min(Severity::kWarning, FromCost(cost)), cost,
       fmt::format("the time between frames varies: {:.3f} to {:.3f} ms, half of it within {:.3f} to {:.3f} ms (median {:.3f} ms)",
                   1e3 * report.step_min, 1e3 * report.step_max, 1e3 * report.step_quantiles[2], 1e3 * report.step_quantiles[4],
                   1e3 * report.step_quantiles[3]),

@@ -11,7 +11,9 @@
 namespace impactlab::internal {
 
 void Examination::Shutter() {
-  const double limit = beat.step > 0 ? std::min(beat.step, 0.033) : 0;
+  // A picture is read within the time between frames, of which slow motion knows better than its stamps.
+  const double limit =
+      source.rate <= 0 && facts.capture_rate > 0 ? std::min(beat.step, 1 / facts.capture_rate) : std::min(beat.step, 0.033);
   const auto cost_of = [&](double readout) { return std::min(1.0, 2 * readout / kSceneHeight); };
   if (source.t_line != 0) {
     Add("rolling_shutter", Severity::kFine, 0, fmt::format("rolling shutter with the row time given, {:.3f} us", 1e6 * source.t_line));

@@ -32,7 +32,7 @@ std::string Wrap(const std::string& text, std::size_t indent, std::size_t width 
   return out;
 }
 
-// How often each length of step occurs, between the smallest and the largest; gaps leave the scale to the others.
+// Quantiles of the time between frames.
 std::string Steps(const TimeBaseReport& report) {
   const auto& q = report.step_quantiles;
   if (q.size() < 7) return {};
@@ -70,7 +70,7 @@ std::string BriefReport(const TimeBaseReport& report) {
     const std::string cost = CostText(f.cost_e);
     std::string text = f.text;
     if (!cost.empty() && f.severity == Severity::kFine) text += fmt::format("; if there is one: up to {} in e*", cost);
-    out += fmt::format("  {:<9} {}\n", f.severity == Severity::kFine ? "" : ToString(f.severity), Wrap(text, kIndent));
+    out += fmt::format("  {:<9} {}\n", ToString(f.severity), Wrap(text, kIndent));
     if (!cost.empty() && f.severity != Severity::kFine) out += fmt::format("            cost in e* if ignored: up to {}\n", cost);
     if (!f.advice.empty()) out += fmt::format("            -> {}\n", Wrap(f.advice, kIndent + 3));
   }
