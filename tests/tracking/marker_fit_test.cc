@@ -5,6 +5,7 @@
 #include <Eigen/LU>
 #include <limits>
 
+#include "data/statistics.h"
 #include "tests/support/marker_render.h"
 #include "tracking/marker_solve.h"
 
@@ -163,6 +164,26 @@ TEST(MarkerFit, NoiseCutOffAtBlackDoesNotPull) {
   EXPECT_NEAR(light / (60 * std::numbers::pi * 16), 1, 0.03);
 }
 
+TEST(MarkerFit, NoiseThatGrowsWithTheLightIsWeighted) {
+  double nees = 0;
+  const int n = 150;
+  for (int k = 0; k < n; ++k) {
+    Scene scene = Draw(Disc(5), 1, 150, 20, 1);
+    std::vector<double> intensity = CoverOf(scene.marker);
+    for (double& value : intensity) value = 20 + 150 * value;
+    std::mt19937_64 rng(2000 + k);
+    scene.options.noise = {1, 0.6};
+    scene.image = test::Expose(intensity, kSide, scene.options.noise, &rng);
+    const auto fit = FitMarker(scene.image, scene.spot, scene.options);
+    ASSERT_TRUE(fit);
+    EXPECT_LT(fit->chi_square, 1.4 * fit->dof);
+    nees += Nees(*fit, scene.marker.q);
+  }
+  const Interval band = ChiSquareBand(2 * n, 0.001);
+  EXPECT_GT(nees, band.lower);
+  EXPECT_LT(nees, band.upper);
+}
+
 TEST(MarkerFit, CutAtTheBorder) {
   // The centre 2 px inside of the picture: two thirds of the disc are seen.
   for (int k = 0; k < 8; ++k) {
@@ -258,6 +279,42 @@ TEST(MarkerFit, AnUnevenlyLitMarkerIsDrawnUneven) {
     sum += (fit->q - marker.q) / 6;
   }
   EXPECT_LT(sum.norm(), 0.03);  // 0.25 px without
+}
+
+TEST(MarkerFit, WhatIsNoDiscIsRoughAndKeepsTheCentroid) {
+  // A ring: no part of its outline is hidden, and no ellipse fits.
+  const std::vector<double> hole = FineMarker(Disc(5), kSide, kSide, 10).Cover();
+  const Scene scene = Draw(Disc(9), 750, 120, 60, 2, [&](std::vector<double>* intensity) {
+    for (std::size_t i = 0; i < hole.size(); ++i) (*intensity)[i] -= 120 * hole[i];
+  });
+  const auto fit = FitMarker(scene.image, scene.spot, scene.options);
+  ASSERT_TRUE(fit);
+  EXPECT_TRUE(fit->flags & kRough);
+  EXPECT_FALSE(fit->flags & kHidden);
+  EXPECT_EQ(fit->q, scene.spot.q);
+  EXPECT_GT(fit->cov.trace(), scene.spot.cov.trace());
+  EXPECT_LT(Nees(*fit, scene.marker.q), 13.8);
+}
+
+TEST(MarkerFit, HostileT32DiscBlurredUpTo30Px) {
+  double nees = 0, along = 0;
+  int n = 0;
+  for (int length = 0; length <= 30; length += 3) {
+    RenderedMarker marker = Disc(4);
+    marker.motion = {static_cast<double>(length), 0};
+    for (int k = 0; k < 4; ++k, ++n) {
+      const Scene scene = Draw(marker, 760 + 10 * length + k, 120 * std::max(1., length / 8.), 60, 6);
+      const auto fit = FitMarker(scene.image, scene.spot, scene.options);
+      ASSERT_TRUE(fit) << length;
+      EXPECT_FALSE(fit->flags & (kHidden | kRough | kCut)) << length;
+      nees += Nees(*fit, marker.q);
+      along += fit->q[0] - marker.q[0];
+    }
+  }
+  const Interval band = ChiSquareBand(2 * n, 0.001);
+  EXPECT_GT(nees, band.lower);
+  EXPECT_LT(nees, band.upper);
+  EXPECT_LT(std::abs(along / n), 0.05);  // the middle of the exposure
 }
 
 TEST(MarkerFit, FitsTheBlurWhereAsked) {

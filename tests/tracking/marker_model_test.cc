@@ -116,7 +116,8 @@ TEST(MarkerModel, DerivativesAgreeWithDifferences) {
         largest = std::max(largest, std::abs(difference));
       }
       EXPECT_GT(largest, 0.01) << c.name << " parameter " << k;
-      EXPECT_LT(worst, (k == 5 ? 0.02 : 5e-3) * largest) << c.name << " parameter " << k;
+      // The number of nodes along a motion follows the blur, and with it the fourth digit of the cover.
+      EXPECT_LT(worst, (k < 5 ? 5e-3 : c.marker.motion.norm() > 0 ? 0.06 : 0.02) * largest) << c.name << " parameter " << k;
     }
   }
 }
