@@ -52,8 +52,12 @@ struct MarkerFit {
   std::uint32_t flags = 0;
 };
 
-// Starts at `spot`. Nothing where there is no marker to fit (no contrast, too few pixels, no convergence). Saturated pixels are left out;
-// kHidden where residuals cluster in one part of the outline, which is then left out too; kRough where the model does not fit.
+// Starts at `spot`. Nothing where there is no marker to fit (no contrast, too few pixels, no convergence). Pixels near the ends of the grey
+// scale are compared with the mean that clipped noise has there, so that saturation costs information but does not pull. An ellipse whose
+// axes the pixels do not tell is fitted as a circle; a circle asked for that does not fit, as an ellipse. Where the fit is bad, in this
+// order: pixels outside of the marker that belong to something else are left out; a marker brighter on one side is drawn so; kHidden where
+// a part of the outline does not belong to it, which is left out; kRough where nothing helps: then q is that of the spot. What misfit
+// remains widens the covariance. Below 12 px or an SNR of 20 a disc with a part covered passes for an ellipse, unnoticed.
 std::optional<MarkerFit> FitMarker(const GrayImage& image, const Spot& spot, const MarkerFitOptions& options = {});
 
 // Cramer-Rao bound of the position for unknown position, axes, angle, amplitude and background, known blur and motion: inverse of the
