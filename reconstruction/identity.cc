@@ -20,6 +20,7 @@ using namespace internal::identity;
 using Eigen::Vector3d;
 
 constexpr double kDecided = 5;          // log odds below which a name is not given
+constexpr double kDoubt = 3;            // the same, against there being no marker
 constexpr double kMostMiss = 3;         // of the rays, root mean square [standard deviations]
 constexpr double kMostUndecided = 0.1;  // share of named points that may be left out as undecided
 
@@ -320,7 +321,9 @@ IdentityResult ResolveIdentity(const MarkerTracks& input, const CameraRig& rig, 
     const auto n = static_cast<double>(piece.points.size());
     if (label[i] < 0) continue;
     named += n;
-    if (naming.odds[i] >= kDecided) {
+    // A single image fits somewhere by chance more easily than a row of them.
+    const bool brief = static_cast<int>(piece.points.size()) < options.piece_min;
+    if (naming.odds[i] >= (brief ? 2.5 : 1) * kDecided && naming.doubt[i] >= kDoubt) {
       result.log_odds = std::min(result.log_odds, naming.odds[i]);
       continue;
     }
@@ -346,6 +349,11 @@ IdentityResult ResolveIdentity(const MarkerTracks& input, const CameraRig& rig, 
   if (result.ray_rms > kMostMiss) {
     return refuse(
         fmt::format("rays miss each other by {:.1f} standard deviations: rig or times are not those of the recording", result.ray_rms));
+  }
+  if (result.layout_rms > std::max(10 * options.layout_sd, 0.03 * scene.layout.extent)) {
+    return refuse(
+        fmt::format("distances between the markers differ from the layout by {:.1f} mm (root mean square): not the layout of this body",
+                    1e3 * result.layout_rms));
   }
   result.usable = true;
   ListChanges(tracks, scene, naming, &result.changes);

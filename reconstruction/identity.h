@@ -18,7 +18,7 @@ struct IdentityOptions {
   double layout_sd = 5e-4;  // of the markers' positions as given [m]
   double pixel_sd = 0.3;    // added to every image point: rig, perspective bias of discs and time [px]
   double outlier_probability = 1e-3;
-  int piece_min = 2;  // shorter pieces of tracks are not decided on their own
+  int piece_min = 2;  // points; the name of a shorter piece of a track must be 2.5 times as certain
 };
 
 struct IdentityChange {
@@ -35,13 +35,16 @@ struct IdentityResult {
   std::vector<IdentityChange> changes;
   double ray_rms = 0;     // of the distances of the rays, in standard deviations
   double layout_rms = 0;  // of the markers' distances against the layout, or against their own median [m]
-  double log_odds = 0;    // of the whole decision against the next best; small: ambiguous
+  double log_odds = 0;    // of the least certain name that was given, against the next best decision; 99: beyond question
   std::vector<std::string> notes;
 };
 
-// `layout`: p_BM of every marker of `tracks` [m], empty where not known: then only what the rays and the constancy of distances decide.
-// Names in `tracks` are taken as a start, not as a truth; tracks are cut into pieces at gaps and where two markers come close.
-// ConfigError for a camera of the tracks that the rig has not.
+// `layout`: p_BM of the first names of `tracks` [m]; further names are those of tracks that may be anything. Empty where it is not known:
+// then the arrangement is learned from the recording, and names mean no more than that they stay with their marker. Names in `tracks` are
+// taken as a start, not as a truth; tracks are cut into pieces at gaps, impacts, jumps and where two markers come close. A piece whose name
+// is not certain is left out; when that would be more than a tenth of the points, the result is not usable and the tracks stay as they
+// came. A clock that is off by up to 0.75 frames is allowed for (the notes say so). ConfigError for a camera of the tracks that the rig has
+// not, or a layout of more markers than the tracks name.
 IdentityResult ResolveIdentity(const MarkerTracks& tracks, const CameraRig& rig, const std::vector<Eigen::Vector3d>& layout,
                                const IdentityOptions& options = {});
 

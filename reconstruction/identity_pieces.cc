@@ -11,9 +11,11 @@ namespace {
 
 using Eigen::Vector2d;
 
-constexpr double kJumpFloor = 2.5;    // deviations from straight motion below this are not looked at [px]
-constexpr double kEncounter = 8;      // images nearer than this may have been exchanged [px]
-constexpr long long kLongestGap = 2;  // frames from one point to the next that need no cut
+constexpr double kJumpFloor = 2.5;      // deviations from straight motion below this are not looked at [px]
+constexpr double kEncounter = 8;        // images nearer than this may have been exchanged [px]
+constexpr long long kLongestGap = 2;    // frames from one point to the next that need no cut
+constexpr double kStanding = 1.5;       // that is not called motion [px]
+constexpr double kMostOfTheTime = 0.5;  // share of the recording
 constexpr double kTrustGap = 1.5, kTrustImpact = 2, kTrustHidden = 1.5, kTrustJump = 0.3, kTrustEncounter = 0.5;
 
 // Seen points of one track and where it is cut: cut[i] is before point i, with the trust that the name survives it.
@@ -140,6 +142,29 @@ Vector2d Slope(const Piece& piece, std::size_t begin, std::size_t end) {
   return tt > 0 ? Vector2d(tq / tt) : Vector2d::Zero();
 }
 
+// Reflections and stains stand still while the body passes.
+void FindStanding(const MarkerTracks& tracks, std::vector<Piece>* pieces) {
+  std::map<int, std::pair<double, double>> span;  // of the camera's points [s]
+  for (const Piece& piece : *pieces) {
+    auto [at, fresh] = span.emplace(piece.camera, std::pair(piece.t.front(), piece.t.back()));
+    at->second = {std::min(at->second.first, piece.t.front()), std::max(at->second.second, piece.t.back())};
+  }
+  for (Piece& piece : *pieces) {
+    Vector2d mean = Vector2d::Zero();
+    for (const Vector2d& q : piece.q) mean += q / static_cast<double>(piece.q.size());
+    const auto near = [&](const Vector2d& q) { return (q - mean).norm() < kStanding; };
+    if (!std::all_of(piece.q.begin(), piece.q.end(), near)) continue;
+    double first = piece.t.front(), last = piece.t.back();
+    for (const TrackPoint& p : tracks.points) {
+      if (p.camera != piece.camera || (p.flags & (kPredicted | kOutlier)) || !near(p.q)) continue;
+      first = std::min(first, p.t);
+      last = std::max(last, p.t);
+    }
+    const auto [begin, end] = span.at(piece.camera);
+    piece.standing = last - first > kMostOfTheTime * (end - begin);
+  }
+}
+
 }  // namespace
 
 std::vector<double> FrameTimes(const MarkerTracks& tracks) {
@@ -200,6 +225,7 @@ std::vector<Piece> CutPieces(const MarkerTracks& tracks) {
     piece.v_first = Slope(piece, 0, m);
     piece.v_last = Slope(piece, n - m, n);
   }
+  FindStanding(tracks, &pieces);
   return pieces;
 }
 

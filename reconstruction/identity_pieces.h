@@ -19,7 +19,8 @@ struct Piece {
   bool moving = false;                                                                  // velocities are known
   Eigen::Vector2d v_first = Eigen::Vector2d::Zero(), v_last = Eigen::Vector2d::Zero();  // [px/s]
   int before = -1;                                                                      // piece of the same track before this one
-  double trust = 0;  // log odds that the track has kept its marker since then
+  double trust = 0;       // log odds that the track has kept its marker since then
+  bool standing = false;  // at a place where something was seen most of the time
   int first_window = -1, last_window = -1;
 };
 

@@ -13,6 +13,7 @@ using Eigen::Vector2d;
 constexpr std::size_t kBeam = 60;
 constexpr double kBehind = 60;       // histories this far behind the best are given up [nats]
 constexpr double kIsMarker = 0.5;    // log odds that a piece is a marker at all
+constexpr double kIsClutter = 8;     // that something that stands still is none
 constexpr double kSameName = 0.5;    // that it has the name it came with
 constexpr double kWorthRepair = 60;  // a change that costs more at first is not followed up [nats]
 constexpr double kMotionOutlier = 0.01;
@@ -20,7 +21,9 @@ constexpr double kMotionRange = 200;  // [px]
 constexpr double kAcceleration = 30;  // not foreseen by the velocities beside a gap [m/s^2]
 constexpr double kSpeed = 3;          // of a marker of which nothing is known [m/s]
 
-double Prior(const Piece& piece, char label) { return kIsMarker + (piece.track == label ? kSameName : 0); }
+double Prior(const Piece& piece, char label) {
+  return kIsMarker - (piece.standing ? kIsClutter : 0) + (piece.track == label ? kSameName : 0);
+}
 
 // For two pieces to be one marker, the second after the first: where the motion leads to, and the names.
 double Continuity(const Scene& scene, int first, int second) {
@@ -385,6 +388,7 @@ PieceNaming NamePieces(const Scene& scene, const std::vector<TimeWindow>& window
   }
   out.score = whole.Total(out.label);
   out.odds.assign(static_cast<std::size_t>(n), kCertain);
+  out.doubt.assign(static_cast<std::size_t>(n), kCertain);
   out.keep.assign(static_cast<std::size_t>(n), 0);
   out.rival.assign(static_cast<std::size_t>(n), kNone);
   // What a refused change would have renamed is as certain as that refusal.
@@ -402,9 +406,8 @@ PieceNaming NamePieces(const Scene& scene, const std::vector<TimeWindow>& window
       const double loss = std::min(kCertain, -whole.Rename(i, static_cast<char>(to), &label));
       if (to >= 0) {
         refused(loss, label);
-      } else if (loss < out.odds[i]) {
-        out.odds[i] = loss;
-        out.rival[i] = kNone;
+      } else {
+        out.doubt[i] = loss;
       }
       const int incoming = scene.pieces[i].track;
       if (to == incoming || (incoming >= scene.labels && to == kNone)) out.keep[i] = loss;

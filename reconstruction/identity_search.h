@@ -17,9 +17,10 @@ constexpr double kCertain = 99;  // odds are not told apart beyond this
 struct PieceNaming {
   std::vector<char> label;  // of every piece: a label or kNone
   double score = 0;
-  std::vector<double> odds;  // of every named piece against the best change that names it otherwise; kCertain for others
-  std::vector<char> rival;   // what it would be then
-  std::vector<double> keep;  // of every piece against its incoming name; 0 where it has that
+  std::vector<double> odds;   // of every named piece against the best change that names it otherwise; kCertain for others
+  std::vector<char> rival;    // what it would be then
+  std::vector<double> doubt;  // against having no name; kCertain for others
+  std::vector<double> keep;   // of every piece against its incoming name; 0 where it has that
 };
 
 PieceNaming NamePieces(const Scene& scene, const std::vector<TimeWindow>& windows, std::vector<WindowScore>& scores);

@@ -278,9 +278,9 @@ double WindowScore::Score(const std::string& naming) {
     for (const Named& other : named) pairs += PairScore(other.tuple, other.label, tuple, label);
     named.push_back({label, tuple});
   }
-  // k points of a body know 3 k - 6 things (k - 1 on a line), not one for every two of them.
+  // k points of a body know 3 k - 6 things (3 k - 5 on a line), not one for every two of them.
   const double k = static_cast<double>(named.size());
-  if (k > 2) pairs *= std::min(1.0, (scene_.layout.collinear ? k - 1 : 3 * k - 6) / (0.5 * k * (k - 1)));
+  if (k > 2) pairs *= std::min(1.0, (scene_.layout.collinear ? 3 * k - 5 : 3 * k - 6) / (0.5 * k * (k - 1)));
   score += pairs + Chirality(named) + SingleScore(named, singles);
   scores_[naming] = score;
   return score;
