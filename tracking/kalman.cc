@@ -9,7 +9,7 @@
 namespace impactlab::internal {
 namespace {
 
-constexpr double kLogJerkMin = 9.2, kLogJerkMax = 34.5;  // 1e4 to 1e15 px^2/s^5
+constexpr double kLogJerkMin = 4.6, kLogJerkMax = 34.5;  // 1e4 to 1e15 px^2/s^5
 constexpr double kForget = 0.98;                         // memory of 50 frames
 
 Eigen::Matrix3d JerkCovariance(double h) {

@@ -20,7 +20,7 @@ constexpr double kFoundAgain = 18;  // variance up to which a prediction alone f
 constexpr int kGapPerHit = 3;       // frames a track seen once more is waited for longer: chance tracks die young
 constexpr std::size_t kTentative = 200;
 constexpr std::size_t kCandidates = 8;  // observations a track is offered at most: those closest
-constexpr double kKinkScale = 3;      // change of acceleration of a body that begins to turn, in units of acceleration_sd
+constexpr double kKinkScale = 3;        // change of acceleration of a body that begins to turn, in units of acceleration_sd
 constexpr double kForgetSpeed = 0.95;   // a frame
 constexpr double kReachFloor = 500;     // jump of speed that is always allowed for [px/s]
 
@@ -266,6 +266,20 @@ struct MarkerTracker::State {
       Live& l = lives[rows[k]];
       l.kink = l.match >= 0;
       if (!l.kink) l.now = plain[k];
+    }
+    // At an impact a marker may land where its hidden neighbour was foretold.
+    for (std::size_t k = 0; k < rows.size(); ++k) {
+      Live& l = lives[rows[k]];
+      if (!l.kink) continue;
+      for (const Live& other : lives) {
+        if (!other.confirmed || other.match >= 0 || other.misses > 0 || other.moved != l.moved) continue;
+        const double radius = Reach() * (other.now.t - other.last.t) + 3;
+        if (((*view.observations)[l.match].q - other.now.x.head<2>()).norm() > radius) continue;
+        Free(&l);
+        l.kink = false;
+        l.now = plain[k];
+        break;
+      }
     }
   }
 

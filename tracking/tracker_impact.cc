@@ -73,6 +73,8 @@ class Body {
         // What belongs to somebody outside of the body stays there.
         if (view.owner[j] != kFree && std::find(group.begin(), group.end(), view.owner[j]) == group.end()) continue;
         const Observation& o = observations_[j];
+        // The place of a merged image says nothing exact, and may be that of anybody.
+        if ((o.flags & kTouching) && view.owner[j] == kFree) continue;
         if ((o.q - m.p).norm() > radius + 3 * m.sd) continue;
         const double look = LookCost(live, o, options, false);
         if (look == kInf) continue;
@@ -238,7 +240,7 @@ std::vector<int> Chosen(const std::vector<Live>& lives, std::size_t most, const 
 }
 
 bool KeptDistance(const Live& a, const Live& b) {
-  constexpr int kFrames = 8;
+  constexpr int kFrames = 10;
   double least = kInf, most = 0;
   int count = 0;
   for (std::size_t k = 0; k < std::min<std::size_t>(kFrames + a.misses, a.steps.size()); ++k) {
@@ -300,12 +302,21 @@ void MatchJumps(double reach, const TrackerOptions& options, std::vector<Live>* 
       }
     }
     if (best.cost + (open ? 0 : kImpactCost) >= stay) continue;
+    // One marker that alone leaves its body is hidden, and what lies about is something else.
+    int changed = 0, normal = 0;
+    for (std::size_t i = 0; i < group.size(); ++i) {
+      const int match = (*lives)[group[i]].match;
+      changed += best.match[i] >= 0 && best.match[i] != match;
+      normal += match >= 0;
+    }
+    if (!open && changed < 2 && normal > 0 && best.count < 3) continue;
     // Few markers are thin evidence: not against a track that expects to find one of them again.
     bool claimed = false;
-    for (std::size_t i = 0; i < group.size() && best.count < 3; ++i) {
+    for (std::size_t i = 0; i < group.size(); ++i) {
       if (best.match[i] < 0 || best.match[i] == (*lives)[group[i]].match) continue;
       for (std::size_t k = 0; k < lives->size(); ++k) {
         const Live& other = (*lives)[k];
+        if (best.count >= 3 && std::find(group.begin(), group.end(), static_cast<int>(k)) != group.end()) continue;
         if (static_cast<int>(k) == group[i] || !other.confirmed || other.match >= 0 || other.misses == 0 || other.open > 0) continue;
         claimed |= GateDistance(other, (*view->observations)[best.match[i]], options) < kInf;
       }
@@ -400,7 +411,9 @@ void MatchByCompanions(const TrackerOptions& options, std::vector<Live>* lives, 
     int found = -1, count = 0;
     for (const int j : view->usable) {
       const Observation& o = (*view->observations)[j];
-      if (view->owner[j] != kFree || (o.q - place.q).norm() > place.tolerance || LookCost(lost, o, options, false) == kInf) continue;
+      if (view->owner[j] != kFree || (o.flags & kTouching) || (o.q - place.q).norm() > place.tolerance ||
+          LookCost(lost, o, options, false) == kInf)
+        continue;
       ++count;
       found = j;
     }
@@ -408,7 +421,11 @@ void MatchByCompanions(const TrackerOptions& options, std::vector<Live>* lives, 
     const bool contested = std::any_of(places.begin(), places.end(), [&](const Place& other) {
       return other.live != place.live && ((*view->observations)[found].q - other.q).norm() < 2 * other.tolerance;
     });
-    if (contested) continue;
+    bool claimed = false;
+    for (const Live& other : *lives) {
+      claimed |= &other != &lost && other.confirmed && other.match < 0 && GateDistance(other, (*view->observations)[found], options) < kInf;
+    }
+    if (contested || claimed) continue;
     lost.match = found;
     view->owner[found] = place.live;
     lost.jump = GateDistance(lost, (*view->observations)[found], options) == kInf;

@@ -186,7 +186,7 @@ inline Drop MakeDrop(const DropOptions& options, std::mt19937_64& rng) {
   return drop;
 }
 
-inline std::vector<Track> Run(const Drop& drop, const TrackerOptions& options, InnovationReport* report = nullptr) {
+inline std::vector<Track> TrackAll(const Drop& drop, const TrackerOptions& options, InnovationReport* report = nullptr) {
   MarkerTracker tracker(options);
   for (const DropFrame& f : drop.frames) tracker.Update(f.frame, f.t, f.observations);
   if (report) *report = tracker.innovations();
