@@ -9,7 +9,8 @@
 
 #include "data/error.h"
 #include "data/statistics.h"
-#include "tests/support/clip.h"
+#include "tests/support/process.h"
+#include "tests/tracking/doctor_scene.h"
 
 namespace impactlab {
 namespace {
@@ -202,6 +203,32 @@ INSTANTIATE_TEST_SUITE_P(Kinds, FlashCoverage,
                          ::testing::Values(Kind{"global, known", 2e-3, 0, 9, true}, Kind{"global, unknown", 2e-3, 0, 9, false},
                                            Kind{"rolling", 1e-3, 8e-6, 9, true}, Kind{"long exposure", 4.1e-3, 0, 9, true},
                                            Kind{"pulse", 2e-3, 0, 8e-3, true}));
+
+// From the file on: a lamp that goes on during the exposure of frame 30 and off during that of frame 40.
+TEST(MeasureBrightness, FlashesOfAVideo) {
+  test::ScratchFolder scratch("MeasureBrightness");
+  test::DoctorScene scene;
+  const double rate = 240, exposure = 3e-3, on = 30 / rate + 0.5e-3, off = 40 / rate - 0.9e-3;
+  scene.gain = [&](int k) {
+    const double a = k / rate - exposure / 2, b = k / rate + exposure / 2;
+    return 1 + 0.6 * std::max(0.0, std::min(b, off) - std::max(a, on)) / exposure;
+  };
+  FrameSource source;
+  source.video = test::WriteScene(scratch.path() / "a.mov", scene, test::Range(0, 60), {.encoder = "ffv1"});
+  const BrightnessSeries series = MeasureBrightness(source, exposure);
+  ASSERT_EQ(series.t.size(), 60u);
+  EXPECT_EQ(series.height, 120);
+  EXPECT_EQ(series.bands.front().size(), 8u);
+  const auto found = FindFlashes(series);
+  ASSERT_EQ(found.size(), 2u);
+  EXPECT_NEAR(found[0].t, on, std::max(4 * found[0].sd, 2e-5));
+  EXPECT_NEAR(found[1].t, off, std::max(4 * found[1].sd, 2e-5));
+  EXPECT_LT(found[0].sd, 1e-4);
+  EXPECT_EQ(MeasureBrightness(source, exposure, 500, 10).bands.front().size(), 120u) << "a row each at most";
+  EXPECT_EQ(MeasureBrightness(source, exposure, 500, 10).t.size(), 10u);
+  EXPECT_THROW(MeasureBrightness(source, -1), ConfigError);
+  EXPECT_THROW(MeasureBrightness(source, 0, 0), ConfigError);
+}
 
 TEST(Synchronise, OneCommonInstantGivesTheShiftAndSaysThatDriftIsAssumed) {
   const CameraClock clock = Synchronise(Given({12.5}), Given({2.25}));
