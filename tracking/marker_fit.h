@@ -57,7 +57,7 @@ struct MarkerFit {
 // axes the pixels do not tell is fitted as a circle; a circle asked for that does not fit, as an ellipse. Where the fit is bad, in this
 // order: pixels outside of the marker that belong to something else are left out; a marker brighter on one side is drawn so; kHidden where
 // a part of the outline does not belong to it, which is left out; kRough where nothing helps: then q is that of the spot. What misfit
-// remains widens the covariance. Below 12 px or an SNR of 20 a disc with a part covered passes for an ellipse, unnoticed.
+// remains widens the covariance. A disc of 4 px, or below 12 px at an SNR of 10, with a third covered passes for an ellipse unnoticed.
 std::optional<MarkerFit> FitMarker(const GrayImage& image, const Spot& spot, const MarkerFitOptions& options = {});
 
 // Cramer-Rao bound of the position for unknown position, axes, angle, amplitude and background, known blur and motion: inverse of the

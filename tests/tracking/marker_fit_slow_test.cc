@@ -45,7 +45,7 @@ TEST(MarkerFitStatistics, BiasBoundCovarianceAndEvenness) {
 }
 
 TEST(MarkerFitStatistics, WhatIsNotModelledStaysWithinLimits) {
-  // Measured with marker_study; limits a third above.
+  // Limits above what marker_study records.
   struct Limit {
     MarkerCell cell;
     double bias, nees;
