@@ -15,7 +15,6 @@ namespace {
 
 constexpr double kInf = std::numeric_limits<double>::infinity();
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
-constexpr double kSwapMargin = 12;  // -2 ln(odds) an exchange of two tracks must be dearer by
 constexpr double kFoundAgain = 18;  // variance up to which a prediction alone finds a marker again, sum of both axes [px^2]
 constexpr int kGapPerHit = 3;       // frames a track seen once more is waited for longer: chance tracks die young
 constexpr std::size_t kTentative = 200;
@@ -35,56 +34,6 @@ TrackStep Predicted(long long frame, const MarkerState& state) {
 }
 
 }  // namespace
-
-Live::Live(int track, const Observation& o, long long frame, double t, int index, const TrackerOptions& options)
-    : id(track),
-      last(Start(o.q, Covariance(o, options), o.t, options)),
-      now(last),
-      jerk(options.jerk_density),
-      row_time(o.t - t),
-      origin(o.q) {
-  log_area = std::log(std::max(o.area, 1.0));
-  log_peak = std::log(std::max(o.peak, 1.0));
-  steps.push_back({frame, o.t, index, last.x, last.cov, kNan, false, o.q, Covariance(o, options)});
-}
-
-double Radius(const Observation& o) { return std::sqrt(std::max(o.area, 1.0) / 3.14159); }
-double Radius(const Live& live) { return std::exp(live.log_area / 2) / std::sqrt(3.14159); }
-
-Eigen::Matrix2d WorkingCovariance(const Live& live, const Observation& o, const TrackerOptions& options) {
-  Eigen::Matrix2d cov = Covariance(o, options);
-  const double r = Radius(live), ratio = std::log(std::max(o.area, 1.0)) - live.log_area, limit = std::log(options.size_ratio);
-  double sd = 0;
-  if (o.flags & kTouching) sd = 0.1 + 0.05 * r;
-  // A part of a disc has its centroid off by a share of the radius, two discs in one by up to a whole one.
-  if ((o.flags & (kHidden | kCut)) || ratio < -limit) sd = std::max(sd, 0.3 * r);
-  if (ratio > limit) sd = std::max(sd, 0.5 * Radius(o));
-  return cov + sd * sd * Eigen::Matrix2d::Identity();
-}
-
-double LookCost(const Live& live, const Observation& o, const TrackerOptions& options, bool near) {
-  const double size = (std::log(std::max(o.area, 1.0)) - live.log_area) / std::log(options.size_ratio);
-  const double peak = (std::log(std::max(o.peak, 1.0)) - live.log_peak) / 0.5;
-  const bool partial = o.flags & (kTouching | kHidden | kCut);
-  if (!near && !partial && (std::abs(size) > 1 || std::abs(peak) > 2)) return kInf;
-  return std::min(4 * size * size, 4.0) + std::min(peak * peak, 4.0);
-}
-
-double GateDistance(const Live& live, const Observation& o, const TrackerOptions& options) {
-  // Extrapolated to the row it was found in; the covariance hardly changes over that.
-  const double h = o.t - live.now.t;
-  if (!(o.t > live.last.t)) return kInf;
-  const Eigen::Vector2d shift = h * live.now.x.segment<2>(2);
-  const Eigen::Vector2d d = o.q - live.now.x.head<2>() - shift;
-  Eigen::Matrix2d cov = WorkingCovariance(live, o, options);
-  // A position nobody knows fits anywhere: for the gate it counts as known to 5 px.
-  constexpr double kMost = 25;
-  if (cov.trace() > 2 * kMost) cov *= 2 * kMost / cov.trace();
-  const Eigen::Matrix2d s = live.now.cov.topLeftCorner<2, 2>() + cov;
-  const double det = s(0, 0) * s(1, 1) - s(0, 1) * s(0, 1);
-  const double d2 = (s(1, 1) * d.x() * d.x() - 2 * s(0, 1) * d.x() * d.y() + s(0, 0) * d.y() * d.y()) / det;
-  return d2 <= options.gate * options.gate ? d2 : kInf;
-}
 
 }  // namespace internal
 
@@ -312,38 +261,6 @@ struct MarkerTracker::State {
     }
   }
 
-  // Ends tracks that could as well be exchanged: joining decides later, with what follows.
-  void PartAmbiguous() {
-    const std::vector<Observation>& all = *view.observations;
-    for (std::size_t i = 0; i < lives.size(); ++i) {
-      Live& a = lives[i];
-      if (!a.confirmed || a.match < 0 || a.open > 0 || a.jump || a.doomed) continue;
-      for (std::size_t k = 0; k < lives.size(); ++k) {
-        Live& b = lives[k];
-        if (k == i || !b.confirmed || b.doomed || b.open > 0 || b.jump) continue;
-        if (a.misses == 0 && (b.misses == 0 || b.match < 0)) continue;
-        const double b_takes = GateDistance(b, all[a.match], options);
-        if (b_takes == kInf) continue;
-        const double a_takes = GateDistance(a, all[a.match], options);
-        double margin = 0;
-        if (b.match >= 0) {
-          const double a_swapped = GateDistance(a, all[b.match], options);
-          if (a_swapped == kInf) continue;
-          margin = a_swapped + b_takes - a_takes - GateDistance(b, all[b.match], options);
-        } else {
-          margin =
-              b_takes - a_takes + std::log(b.now.cov.topLeftCorner<2, 2>().determinant() / a.now.cov.topLeftCorner<2, 2>().determinant());
-        }
-        if (margin >= kSwapMargin) continue;
-        if (a.misses > 0) a.doomed = true;
-        if (b.misses > 0) b.doomed = true;
-      }
-    }
-    for (Live& l : lives) {
-      if (l.doomed) Free(&l);
-    }
-  }
-
   void Accept(Live* l, long long frame, double t) {
     // Found again on thin evidence: taken back when nothing follows.
     if (l->misses > 0 && l->confirmed && !l->fork) l->fork = Live::Fork{l->last, l->jerk, l->steps.size(), 0, l->hits, false};
@@ -483,7 +400,7 @@ const std::vector<int>& MarkerTracker::Update(long long frame, double t, const s
     MatchJumps(s.Reach(), s.options, &s.lives, &s.view);
     MatchByCompanions(s.options, &s.lives, &s.view);
   }
-  s.PartAmbiguous();
+  PartAmbiguous(s.options, &s.lives, &s.view);
 
   rows.clear();
   for (int i = 0; i < static_cast<int>(s.lives.size()); ++i) {

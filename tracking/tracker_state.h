@@ -77,6 +77,9 @@ void MatchJumps(double reach, const TrackerOptions& options, std::vector<Live>* 
 // Finds markers again after a gap from the place their companions on the body leave for them.
 void MatchByCompanions(const TrackerOptions& options, std::vector<Live>* lives, FrameView* view);
 
+// Ends tracks that could as well be exchanged: joining decides later, with what follows.
+void PartAmbiguous(const TrackerOptions& options, std::vector<Live>* lives, FrameView* view);
+
 // Joins tracklets whose motion allows one way only; fills the frames between. `times`: all frames and their times.
 void JoinTracks(const std::vector<std::pair<long long, double>>& times, double reach, const TrackerOptions& options,
                 std::vector<Track>* tracks);
