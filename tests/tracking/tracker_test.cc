@@ -41,7 +41,7 @@ DropOptions Clean() {
   return options;
 }
 
-// Random drops with everything at once: see the slow test for more of them.
+// Random drops with everything at once.
 TEST(Tracker, RandomDropsKeepIdentities) {
   Score all;
   for (int run = 0; run < 30; ++run) {
