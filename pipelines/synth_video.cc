@@ -66,7 +66,8 @@ std::vector<std::vector<Polygon>> PlanScreens(const VideoScene& scene, const Vie
     const int m = static_cast<int>(unit(random) * n_markers),
               n = kFewestHidden + static_cast<int>(unit(random) * (kMostHidden - kFewestHidden + 1));
     const int from = first + static_cast<int>(unit(random) * std::max(1, n_frames - first)), to = from + n - 1;
-    const double size = 2 + 1.2 * unit(random), way = 2 * M_PI * unit(random);
+    // Wide enough that the marker is wholly hidden for a frame at least.
+    const double size = n == 2 ? 3.4 : 2 + 1.2 * unit(random), way = 2 * M_PI * unit(random);
     if (from < first || to + kFewestHidden >= n_frames) continue;
     bool fits = true;
     for (const Taken& t : taken) fits = fits && (t.marker != m || from > t.to + kApart || to < t.from - kApart);
