@@ -226,9 +226,9 @@ markers:
 camera: {rate_Hz: 120, exposure_s: 0.002, noise_grey: 1.5}
 )";
 
-class Files : public testing::Test {
+class SynthVideoFiles : public testing::Test {
  protected:
-  Files() {
+  SynthVideoFiles() {
     VideoScene scene = test::RodScene(Small());
     WriteFile(folder_ / "rig.yaml", ToYaml(scene.rig));
   }
@@ -248,7 +248,7 @@ class Files : public testing::Test {
   test::TemporaryFolder folder_;
 };
 
-TEST_F(Files, ScenesAreReadWithDefaultsAndPerCamera) {
+TEST_F(SynthVideoFiles, ScenesAreReadWithDefaultsAndPerCamera) {
   const VideoScene scene = Load(
       "cameras:\n  - {name: right, t_offset_s: 0.02, blur_px: 1.5, rate_Hz: 60, rotation_deg: 90}\n"
       "light: {background_grey: 10, gradient: -0.2}\nocclusions: 2\nflash: false\nseed: 77\n"
@@ -281,7 +281,7 @@ TEST_F(Files, ScenesAreReadWithDefaultsAndPerCamera) {
   EXPECT_EQ(scene.centre_W.x(), 0.1);
 }
 
-TEST_F(Files, FaultsNameLineKeyAndWhatIsAllowed) {
+TEST_F(SynthVideoFiles, FaultsNameLineKeyAndWhatIsAllowed) {
   EXPECT_THAT(Fault("ocluder: 3\n"), HasSubstr("ocluder"));
   EXPECT_THAT(Fault("occlusions: -1\n"), HasSubstr("occlusions: found '-1'"));
   EXPECT_THAT(Fault("camera2: {}\n"), HasSubstr("camera2"));
@@ -318,7 +318,7 @@ TEST_F(Files, FaultsNameLineKeyAndWhatIsAllowed) {
   EXPECT_THROW(DrawDrop(scene, 1, [](const DrawnFrame&) {}), ConfigError);
 }
 
-TEST_F(Files, VideosHoldTheDrawnFramesAndTheirStamps) {
+TEST_F(SynthVideoFiles, VideosHoldTheDrawnFramesAndTheirStamps) {
   VideoScene scene = Load("cameras:\n  - {name: left, dropped_share: 0.1, duplicated_share: 0.1}\n  - {name: right, rotation_deg: 90}\n");
   std::filesystem::create_directories(Out());
   const long long total = SynthesiseVideo(Out(), scene, 2);
@@ -381,7 +381,7 @@ TEST_F(Files, VideosHoldTheDrawnFramesAndTheirStamps) {
   EXPECT_THROW(SynthesiseVideo(Out(), scene, 2), OutputError);
 }
 
-TEST_F(Files, PicturesCarryTheirStampsInATable) {
+TEST_F(SynthVideoFiles, PicturesCarryTheirStampsInATable) {
   VideoScene scene =
       Load("output: {codec: png}\nflash: false\ncameras:\n  - {name: right, t_offset_s: -0.01, clock_rate: 1.0001, dropped_share: 0.2}\n");
   scene.motion.drops = 1;
@@ -405,7 +405,7 @@ TEST_F(Files, PicturesCarryTheirStampsInATable) {
   EXPECT_EQ(tracking.List("cameras")[1].Number("exposure_s"), 0.002);
 }
 
-TEST_F(Files, FootageOfTheBoardComesWithAFileToCalibrateFrom) {
+TEST_F(SynthVideoFiles, FootageOfTheBoardComesWithAFileToCalibrateFrom) {
   for (const char* as : {"pictures", "video"}) {
     VideoScene scene =
         Load("footage: {board: {kind: chessboard, corners: [7, 5], square_m: 0.03}, shots: 2, as: " + std::string(as) + "}\n");
