@@ -104,7 +104,6 @@ std::string TrackingYaml(const VideoScene& scene) {
     const SceneCamera& camera = scene.cameras[c];
     out += "  - " + YamlWord(0, "name", YamlQuote(scene.rig.cameras[c].name)) + YamlLine(2, "exposure_s", camera.exposure);
     if (camera.t_line != 0) out += YamlLine(2, "t_line_s", camera.t_line);
-    if (scene.images) out += YamlLine(2, "rate_Hz", camera.frame_rate);
   }
   std::string names, places;
   bool bright = true;
@@ -117,10 +116,13 @@ std::string TrackingYaml(const VideoScene& scene) {
       "markers:\n" + YamlWord(1, "look", bright ? "bright" : "dark") + YamlWord(1, "names", "[" + names + "]") + "  layout_m:\n" + places;
   out += "recordings:\n";
   for (int drop = 1; drop <= scene.motion.drops; ++drop) {
-    std::string files;
-    for (std::size_t c = 0; c < n; ++c)
-      files += fmt::format("{}{}: {}", c == 0 ? "" : ", ", YamlQuote(scene.rig.cameras[c].name), YamlQuote(FileName(scene, drop, c)));
-    out += fmt::format("  - {{name: {}, files: {{{}}}}}\n", DropName(drop), files);
+    std::string files, stamps;
+    for (std::size_t c = 0; c < n; ++c) {
+      const std::string start = (c == 0 ? "" : ", ") + YamlQuote(scene.rig.cameras[c].name) + ": ", file = FileName(scene, drop, c);
+      files += start + YamlQuote(file);
+      stamps += start + YamlQuote(file + "/stamps.csv");
+    }
+    out += fmt::format("  - {{name: {}, files: {{{}}}{}}}\n", DropName(drop), files, scene.images ? ", stamps: {" + stamps + "}" : "");
   }
   if (scene.flash) return out + "synchronise: {method: flash}\n";
   bool common = true;

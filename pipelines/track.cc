@@ -249,6 +249,7 @@ RecordingTracks TrackRecording(const TrackPlan& plan, std::size_t recording, con
       return;
     }
     out.sources[c] = SourceOf(plan.cameras[c], input.files[c]);
+    if (c < input.stamps.size()) out.sources[c].stamps = input.stamps[c];
     CameraTrackOptions options = plan.track;
     options.exposure = plan.cameras[c].exposure;
     options.hints.clear();
@@ -348,6 +349,7 @@ TrackRun RunTracking(const TrackPlan& plan, const std::filesystem::path& folder,
   if (!plan.corrections.empty()) inputs.push_back(plan.corrections);
   for (const TrackedRecording& recording : plan.recordings)
     for (const auto& files : recording.files) inputs.insert(inputs.end(), files.begin(), files.end());
+  for (const TrackedRecording& recording : plan.recordings) inputs.insert(inputs.end(), recording.stamps.begin(), recording.stamps.end());
   std::erase_if(inputs, [](const std::filesystem::path& path) {
     std::error_code absent;
     return !std::filesystem::is_regular_file(path, absent);

@@ -24,6 +24,7 @@ struct TrackedCamera {
 struct TrackedRecording {
   std::string name;
   std::vector<std::vector<std::filesystem::path>> files;  // of every camera: a video, or pictures in order; empty: this camera has none
+  std::vector<std::filesystem::path> stamps;              // of every camera: a table of stamps; empty: none
 };
 
 enum class SyncMethod {

@@ -199,6 +199,7 @@ void ParseRecordings(const YamlNode& root, TrackPlan& plan) {
          internal::MatchByName(cameras, files, root.Where("files") + ": files", "video", "; or list the recordings one by one", &notes)) {
       TrackedRecording recording;
       recording.name = match.name;
+      recording.stamps.resize(files.size());
       for (std::size_t c = 0; c < files.size(); ++c) {
         recording.files.emplace_back();
         if (match.file[c] >= 0) recording.files.back().push_back(files[c][static_cast<std::size_t>(match.file[c])]);
@@ -216,6 +217,10 @@ void ParseRecordings(const YamlNode& root, TrackPlan& plan) {
       auto& of_camera = recording.files[static_cast<std::size_t>(IndexOf(files, camera, camera, cameras))];
       of_camera = FilesOf(files.Texts(camera), root.Folder());
     }
+    recording.stamps.resize(cameras.size());
+    const YamlNode stamps = node.MapOrEmpty("stamps");
+    for (const std::string& camera : stamps.Keys())
+      recording.stamps[static_cast<std::size_t>(IndexOf(stamps, camera, camera, cameras))] = root.Folder() / stamps.Text(camera);
     plan.recordings.push_back(std::move(recording));
   }
 }
@@ -354,6 +359,11 @@ std::string ToYaml(const TrackPlan& plan) {
       for (const auto& file : r.files[c]) list += (list.empty() ? "" : ", ") + Quoted(file);
       out += YamlWord(3, plan.cameras[c].name, "[" + list + "]");
     }
+    const auto has = [](const std::filesystem::path& path) { return !path.empty(); };
+    if (std::none_of(r.stamps.begin(), r.stamps.end(), has)) continue;
+    out += "    stamps:\n";
+    for (std::size_t c = 0; c < r.stamps.size(); ++c)
+      if (has(r.stamps[c])) out += YamlWord(3, plan.cameras[c].name, Quoted(r.stamps[c]));
   }
   out += "synchronise:\n" + YamlWord(1, "method", ToString(plan.sync));
   if (plan.sync == SyncMethod::kGiven) {

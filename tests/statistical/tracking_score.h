@@ -74,7 +74,7 @@ inline TrackPlan PlanOf(const VideoScene& scene, const std::string& name, const 
   TrackPlan plan;
   plan.name = scene.name;
   plan.rig = scene.rig;
-  TrackedRecording recording{.name = name, .files = {}};
+  TrackedRecording recording{.name = name, .files = {}, .stamps = {}};
   for (std::size_t c = 0; c < scene.rig.cameras.size(); ++c) {
     TrackedCamera camera;
     camera.name = scene.rig.cameras[c].name;
