@@ -27,7 +27,7 @@ ColorImage DrawFrame(const Frame& frame, const MarkerTracks& tracks, int camera,
 void WriteOverlay(const std::filesystem::path& path, const FrameSource& source, const MarkerTracks& tracks, int camera,
                   const OverlayOptions& options = {});
 
-// Frames around the first impact (or around `frame`), `columns` x `rows` crops that follow the markers, enlarged, each with frame and time.
+// Frames around the first strong impact (or around `frame`), `columns` x `rows` crops that follow the markers, enlarged, each with frame and time.
 // Without an impact those around the middle of the tracks. DataError where the recording has no such frames.
 void WriteContactSheet(const std::filesystem::path& path, const FrameSource& source, const MarkerTracks& tracks, int camera,
                        long long frame = -1, int columns = 4, int rows = 3);

@@ -28,16 +28,26 @@ struct Extent {
   Eigen::Vector2d middle() const { return (low + high) / 2; }
 };
 
-// The frame the sheet is about: of the first impact, else the middle of the tracks.
+// The frame the sheet is about: the first in which velocities jump at least half as much as they ever do, all markers together; a hand
+// that lets go makes small jumps before. Else the first marked impact, else the middle of the tracks.
 long long FrameOfInterest(const MarkerTracks& tracks, int camera) {
-  long long impact = std::numeric_limits<long long>::max(), first = impact, last = -1;
+  std::map<long long, double> jumps;  // [px/s]
+  long long first = std::numeric_limits<long long>::max(), last = -1;
+  const TrackPoint* before = nullptr;
   for (const TrackPoint& p : tracks.points) {
     if (p.camera != camera) continue;
-    if ((p.flags & kImpact) != 0) impact = std::min(impact, p.frame);
     first = std::min(first, p.frame);
     last = std::max(last, p.frame);
+    if ((p.flags & kImpact) != 0) {
+      const double jump = before != nullptr && before->marker == p.marker ? (p.smooth_v - before->smooth_v).norm() : 0;
+      jumps[p.frame] += std::isfinite(jump) ? jump : 0;
+    }
+    before = &p;
   }
-  if (impact != std::numeric_limits<long long>::max()) return impact;
+  double most = 0;
+  for (const auto& [frame, jump] : jumps) most = std::max(most, jump);
+  for (const auto& [frame, jump] : jumps)
+    if (jump >= 0.5 * most) return frame;
   return last < 0 ? 0 : (first + last) / 2;
 }
 
