@@ -18,7 +18,7 @@ inline std::size_t CountOf(const std::string& text, const std::string& part) {
 // Reads a page the way a browser does: names of open elements are matched with those that close them, attributes must be quoted, the
 // content of <script> and <style> runs to their end tag. Returns what is wrong, empty when nothing is.
 inline std::string HtmlFault(const std::string& page) {
-  static const std::set<std::string> kVoid = {"meta", "link", "br"};
+  static const std::set<std::string> kVoid = {"meta", "link", "br", "img"};
   static const std::set<std::string> kSelfClosing = {"path", "circle", "image"};
   std::vector<std::string> open;
   std::set<std::string> ids;
