@@ -7,6 +7,7 @@
 #include <numbers>
 
 #include "tracking/marker_start.h"
+#include "tracking/marker_uneven.h"
 
 namespace impactlab {
 
@@ -24,11 +25,14 @@ constexpr double kNoMisfit = 0.025;     // misfit over the height of the marker 
 constexpr double kRoughMisfit = 0.12;   // beyond which the model says nothing
 constexpr double kFormKnown = 0.15;     // standard deviation of the form over the radius above which a circle is fitted
 constexpr double kShadeScore = 16;      // chi-square of two unknowns above which a marker is taken as unevenly lit (p = 3e-4)
+constexpr double kUneven = 3;           // excess of chi-square outside of the marker that makes its background uneven [standard deviations]
+constexpr double kUnevenExcess = 2;     // chi-square a degree of freedom up to which an uneven background explains a picture
 constexpr double kSignificant = 4;      // amplitude over its standard deviation, everything else known
 
 struct Attempt {
   MarkerProblem problem;
   MarkerSolution solution;
+  bool uneven = false;                                                                        // before a background of any form
   double Excess() const { return solution.chi_square / std::max(1, solution.dof(problem)); }  // 1 where the model fits
   double Limit() const { return 1 + 4 * std::sqrt(2. / std::max(1, solution.dof(problem))); }
   bool Fits() const { return solution.dof(problem) > 0 && Excess() < Limit(); }
@@ -60,6 +64,7 @@ class SpotFit {
     if (!best.Fits()) Explain(&best);
     if (!best.solution.converged) return std::nullopt;
     LookForShade(&best);
+    if (best.uneven) solver_.Look(patch_, best.problem, best.solution.p);  // cover and noise of the pixels
     return Report(best);
   }
 
@@ -120,6 +125,7 @@ class SpotFit {
   // Looks for the reason of a bad fit, the harmless ones first.
   void Explain(Attempt* best) {
     Rerun(best);
+    if (BackgroundUneven() && FitUneven(best)) return;
     for (int pass = 0; pass < 6 && LeaveClutterOut(); ++pass) {
       const Attempt again = Fit(best->problem.circle, best->solution.p);
       if (!again.solution.converged || !Plausible(again)) break;
@@ -137,9 +143,29 @@ class SpotFit {
     if (!best->Fits() && Misfit(*best) > kRoughMisfit) flags_ |= kRough;
   }
 
+  // True where the pixels beside the marker are not those of a level with a slope. After the last evaluation.
+  bool BackgroundUneven() const {
+    double sum = 0;
+    int n = 0;
+    for (std::size_t i = 0; i < patch_.values.size(); ++i)
+      if (patch_.used[i] && solver_.cover(static_cast<int>(i)) < 0.02) sum += std::pow(solver_.residual(static_cast<int>(i)), 2), ++n;
+    return n > 10 && sum / n > 1 + kUneven * std::sqrt(2. / n);
+  }
+
+  // True where a background of any form explains the picture.
+  bool FitUneven(Attempt* best) {
+    if (options_.shape != MarkerShape::kDisc || best->problem.by_blur || best->problem.shaded) return false;
+    Attempt attempt = *best;
+    attempt.uneven = true;
+    attempt.solution = uneven_.Solve(patch_, best->problem, best->solution.p);
+    if (!attempt.solution.converged || !Plausible(attempt) || (!attempt.Fits() && attempt.Excess() > kUnevenExcess)) return false;
+    *best = attempt;
+    return true;
+  }
+
   // A marker brighter on one side is drawn there. The test is that of the slope of the likelihood (Rao, 1948): it needs no second fit.
   void LookForShade(Attempt* best) {
-    if (options_.shape != MarkerShape::kDisc || best->problem.shaded) return;
+    if (options_.shape != MarkerShape::kDisc || best->problem.shaded || best->uneven) return;
     MarkerProblem shaded = best->problem;
     shaded.shaded = true;
     const MarkerSolution look = solver_.Look(patch_, shaded, best->solution.at);
@@ -322,11 +348,16 @@ class SpotFit {
   const MarkerFitOptions& options_;
   MarkerPatch patch_;
   MarkerSolver& solver_ = Solver();
+  UnevenSolver& uneven_ = Uneven();
   MarkerVector start_;
   std::uint32_t flags_;
 
   static MarkerSolver& Solver() {  // of the thread: its storage is used again for every marker
     static thread_local MarkerSolver solver;
+    return solver;
+  }
+  static UnevenSolver& Uneven() {
+    static thread_local UnevenSolver solver;
     return solver;
   }
 };

@@ -31,6 +31,21 @@ Clipped ClipBelow(double mean, double variance) {
   return {clipped, distribution, std::max(square - clipped * clipped, 0.1 * variance + 1. / 12)};
 }
 
+inline PixelMean ClippedMean(double intensity, double read, double gain) {
+  PixelMean pixel{intensity, 1, read + gain * std::clamp(intensity, kBlack, kWhite)};
+  double gap = intensity - kBlack;
+  if (gap < 0 || gap * gap < kNear * kNear * pixel.variance) {
+    const Clipped clipped = ClipBelow(gap, pixel.variance);
+    pixel = {kBlack + clipped.mean, clipped.derivative, clipped.variance};
+  }
+  gap = kWhite - intensity;
+  if (gap < 0 || gap * gap < kNear * kNear * pixel.variance) {
+    const Clipped clipped = ClipBelow(gap, pixel.variance);
+    pixel = {kWhite - clipped.mean, clipped.derivative, clipped.variance};
+  }
+  return pixel;
+}
+
 bool Valid(const MarkerVector& p) { return p.allFinite(); }
 
 bool Same(const Window& a, const Window& b) { return a.left == b.left && a.top == b.top && a.right == b.right && a.bottom == b.bottom; }
@@ -85,6 +100,10 @@ double Shorten(const MarkerProblem& problem, const MarkerVector& p, const Marker
 
 }  // namespace
 
+PixelMean MeanOf(double intensity, const PixelNoise& noise) {
+  return ClippedMean(intensity, noise.read * noise.read + 1. / 12, noise.gain);
+}
+
 int MarkerPatch::CountUsed() const { return static_cast<int>(std::count(used.begin(), used.end(), 1)); }
 
 int MarkerProblem::CountFree() const {
@@ -134,17 +153,7 @@ void MarkerSolver::Sum(const MarkerPatch& patch, const MarkerProblem& problem, c
       const double shade = kN == kMarkerUnknowns ? 1 + shade_x * from_x + shade_y * from_y : 1;
       const double bright = amplitude * shade;
       const double intensity = p[kLevel] + p[kSlopeX] * dx + p[kSlopeY] * dy + bright * c[CoverChannel::kCover];
-      double variance = read + gain * std::clamp(intensity, kBlack, kWhite), mean = intensity, derivative = 1;
-      double gap = intensity - kBlack;
-      if (gap < 0 || gap * gap < kNear * kNear * variance) {
-        const Clipped clipped = ClipBelow(gap, variance);
-        mean = kBlack + clipped.mean, derivative = clipped.derivative, variance = clipped.variance;
-      }
-      gap = kWhite - intensity;
-      if (gap < 0 || gap * gap < kNear * kNear * variance) {
-        const Clipped clipped = ClipBelow(gap, variance);
-        mean = kWhite - clipped.mean, derivative = clipped.derivative, variance = clipped.variance;
-      }
+      const auto [mean, derivative, variance] = ClippedMean(intensity, read, gain);
       const double r = patch.values[i] - mean, weight = 1 / variance;
       residuals_[i] = r * std::sqrt(weight);
       weights_[i] = weight;

@@ -41,6 +41,12 @@ struct MarkerPatch {
   int CountUsed() const;
 };
 
+// What a sensor that clips makes of an intensity: mean, its derivative by the intensity, and variance.
+struct PixelMean {
+  double mean, derivative, variance;
+};
+PixelMean MeanOf(double intensity, const PixelNoise& noise);
+
 struct MarkerProblem {
   MarkerShape shape = MarkerShape::kDisc;
   bool circle = false, by_blur = false, shaded = false;

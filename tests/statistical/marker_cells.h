@@ -12,8 +12,10 @@ namespace impactlab::test {
 
 // What the model of the fit does not know of: a blur of 1.2 times the stated one; a lens out of focus; a background that changes by a fifth
 // of the contrast over the marker (the fit does know); a bright bar 2.5 px off the outline; a marker a fifth brighter on one side than on
-// the other; a tilted marker (the fit knows unless a circle is asked for); a third of it behind something as bright as the background.
-enum class MarkerEffect { kNone, kBlur, kDefocus, kGradient, kClutter, kShade, kTilt, kCovered };
+// the other; a tilted marker (the fit knows unless a circle is asked for); a third of it behind something as bright as the background; a
+// bar behind it, 0.4 to 0.8 of its diameter wide, at any angle, with 0.175 of the contrast, and in half of the drawings the edge of a floor
+// besides.
+enum class MarkerEffect { kNone, kBlur, kDefocus, kGradient, kClutter, kShade, kTilt, kCovered, kBar };
 
 struct MarkerCell {
   double diameter = 12, snr = 20, motion = 0;
@@ -75,10 +77,20 @@ inline MarkerTally RunMarkerCell(const MarkerCell& cell, int n, std::uint64_t se
       marker.shade = [radius, direction](const Eigen::Vector2d& d) {
         return 1 + 0.1 / radius * (std::cos(direction) * d[0] + std::sin(direction) * d[1]);
       };
+    if (cell.effect == MarkerEffect::kBar) {
+      const double half = radius * (0.4 + 0.4 * uniform(rng)), off = 0.1 * radius * (2 * uniform(rng) - 1);
+      const double tilt = 0.5 * std::numbers::pi * uniform(rng), edge = radius * (2 * uniform(rng) - 1);
+      const bool floor = drawing % 2 == 1;
+      marker.backdrop = [=](const Eigen::Vector2d& d) {
+        if (std::abs(std::cos(tilt) * d[0] + std::sin(tilt) * d[1] - off) < half) return 0.175;
+        return floor && d[1] > edge ? 0.1 : 0.;
+      };
+    }
     const FineMarker fine(marker, side, side, cell.motion + cell.diameter > 25 ? 8 : 16);
     const std::vector<double> centred = fine.Cover();
     const double peak = *std::max_element(centred.begin(), centred.end());
-    const double contrast = 80, background = 80, amplitude = contrast / peak;
+    const bool bar = cell.effect == MarkerEffect::kBar;
+    const double contrast = bar ? 200 : 80, background = bar ? 25 : 80, amplitude = contrast / peak;
     PixelNoise noise;
     noise.read = contrast / cell.snr;
     const Eigen::Vector2d along(std::cos(direction), std::sin(direction)), across(-along[1], along[0]);

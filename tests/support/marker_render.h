@@ -24,6 +24,9 @@ struct RenderedMarker {
   Eigen::Vector2d motion = Eigen::Vector2d::Zero();
   // Factor of the brightness of the marker at a place relative to its centre [px]; uniform where empty. Without motion only.
   std::function<double(const Eigen::Vector2d&)> shade = nullptr;
+  // What is seen beside it, over the brightness of the marker, at a place relative to its centre [px]; dark where empty. The cover is then
+  // that of the marker and what is behind it. Without motion only.
+  std::function<double(const Eigen::Vector2d&)> backdrop = nullptr;
 };
 
 // Cover of the pixels between 0 and 1, from one fine drawing at every shift by whole steps of 1 / fine pixel.
@@ -50,7 +53,9 @@ class FineMarker {
           sum += Inside(marker.shape, normalise(d), line);
         }
         sum /= sub;
+        const double left = 1 - sum;
         if (marker.shade && sum > 0) sum *= marker.shade(d);
+        if (marker.backdrop && left > 0) sum += left * marker.backdrop(d);
         grid[static_cast<std::size_t>(row) * columns_ + column] = sum;
       }
     if (marker.defocus > 0) grid = Defocus(grid, marker.defocus * fine);
