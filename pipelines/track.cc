@@ -8,7 +8,9 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <set>
 #include <thread>
+#include <tuple>
 
 #include "data/atomic_file.h"
 #include "data/error.h"
@@ -17,6 +19,7 @@
 #include "data/text.h"
 #include "pipelines/interrupt.h"
 #include "pipelines/parallel.h"
+#include "reconstruction/identity_complete.h"
 #include "tracking/finish.h"
 #include "tracking/overlay.h"
 
@@ -59,6 +62,7 @@ void Apply(const CameraClock& clock, CameraTrackResult* camera, FrameSource* sou
     point.t = clock.shift + clock.rate * point.t;
     point.smooth_v /= clock.rate;
   }
+  for (TrackPoint& point : camera->loose) point.t = clock.shift + clock.rate * point.t;
   for (double& t : camera->stamps) t = clock.shift + clock.rate * t;
   source->t_shift = clock.shift + clock.rate * source->t_shift;
   source->clock_rate *= clock.rate;
@@ -120,7 +124,23 @@ void Merge(const TrackPlan& plan, const std::vector<CameraTrackResult>& cameras,
   Sort(tracks);
 }
 
-void DecideIdentity(const TrackPlan& plan, RecordingTracks* out) {
+// Images that have no name yet: of no track, or of one whose name was not certain.
+std::vector<TrackPoint> Nameless(const std::vector<CameraTrackResult>& cameras, const MarkerTracks& before, const MarkerTracks& after) {
+  std::vector<TrackPoint> out;
+  for (std::size_t c = 0; c < cameras.size(); ++c) {
+    for (TrackPoint point : cameras[c].loose) {
+      point.camera = static_cast<int>(c);
+      out.push_back(point);
+    }
+  }
+  std::set<std::tuple<int, long long, double, double>> named;
+  for (const TrackPoint& p : after.points) named.insert({p.camera, p.frame, p.q.x(), p.q.y()});
+  for (const TrackPoint& p : before.points)
+    if ((p.flags & kPredicted) == 0 && !named.contains({p.camera, p.frame, p.q.x(), p.q.y()})) out.push_back(p);
+  return out;
+}
+
+void DecideIdentity(const TrackPlan& plan, const std::vector<CameraTrackResult>& cameras, RecordingTracks* out) {
   RecordingSummary& s = out->summary;
   s.identity_tried = true;
   IdentityResult result = ResolveIdentity(out->tracks, *plan.rig, plan.track.layout, plan.identity);
@@ -133,7 +153,10 @@ void DecideIdentity(const TrackPlan& plan, RecordingTracks* out) {
   s.notes.insert(s.notes.end(), result.notes.begin(), result.notes.end());
   if (result.usable) {
     result.tracks.recording = out->tracks.recording;
+    const std::vector<TrackPoint> nameless = Nameless(cameras, out->tracks, result.tracks);
     out->tracks = std::move(result.tracks);
+    const long long n = CompleteTracks(nameless, *plan.rig, plan.track.layout, {}, &out->tracks);
+    if (n > 0) s.notes.push_back(fmt::format("{} images outside of any certain track were named by the pose of the body", n));
   }
 }
 
@@ -281,7 +304,7 @@ RecordingTracks TrackRecording(const TrackPlan& plan, std::size_t recording, con
   SynchroniseCameras(plan, &cameras, &out);
   const bool joint = plan.rig && tracked > 1;
   Merge(plan, cameras, joint ? Unnamed::kAll : Unnamed::kNone, &out.tracks);
-  if (joint) DecideIdentity(plan, &out);
+  if (joint) DecideIdentity(plan, cameras, &out);
   if (joint && !s.identity_usable) TakeNames(plan, cameras, &out);
   const auto time = [&](int camera, long long frame, double y) {
     const CameraTrackResult& r = cameras[static_cast<std::size_t>(camera)];

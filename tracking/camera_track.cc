@@ -9,6 +9,7 @@
 #include <limits>
 #include <map>
 #include <optional>
+#include <set>
 
 #include "data/error.h"
 #include "tracking/finish.h"
@@ -57,6 +58,8 @@ class Pass {
   Window Limit(const Pending& now, std::size_t k) const;
   void Collect(const std::vector<Track>& tracks);
   void CollectOne(const Track& track, int marker);
+  void CollectLoose();
+  static TrackPoint Output(const Point& point, long long frame, int marker);
   const Point* Find(long long frame, int observation) const;
 
   const FrameSource& source_;
@@ -73,7 +76,8 @@ class Pass {
   std::map<long long, std::size_t> place_;    // of a frame's index in points_
   std::vector<double> blurs_, noises_, gains_, thresholds_;
   double blur_ = 0;
-  std::vector<Track> tag_tracks_;  // one a name
+  std::set<std::pair<long long, int>> in_track_;  // frame and place in its list of spots
+  std::vector<Track> tag_tracks_;                 // one a name
   CameraTrackResult result_;
 };
 
@@ -286,19 +290,35 @@ const Point* Pass::Find(long long frame, int observation) const {
   return it == here.end() ? nullptr : &it->second;
 }
 
+TrackPoint Pass::Output(const Point& point, long long frame, int marker) {
+  TrackPoint out;
+  out.marker = marker;
+  out.frame = frame;
+  out.t = point.observation.t;
+  out.q = point.observation.q;
+  out.cov = point.observation.cov;
+  out.flags = point.observation.flags;
+  out.major = point.major, out.minor = point.minor, out.angle = point.angle;
+  out.amplitude = point.amplitude, out.background = point.background;
+  return out;
+}
+
+// What was seen for too short a time for a track may still be told by others.
+void Pass::CollectLoose() {
+  for (std::size_t k = 0; k < points_.size(); ++k) {
+    const long long frame = result_.index[k];
+    for (const auto& [observation, point] : points_[k])
+      if (!in_track_.contains({frame, observation})) result_.loose.push_back(Output(point, frame, -1));
+  }
+}
+
 void Pass::CollectOne(const Track& track, int marker) {
   for (const TrackStep& step : track.steps) {
     const Point* point = step.observation >= 0 ? Find(step.frame, step.observation) : nullptr;
     if (point == nullptr) continue;
-    TrackPoint out;
-    out.marker = marker;
-    out.frame = step.frame;
-    out.t = point->observation.t;
-    out.q = point->observation.q;
-    out.cov = point->observation.cov;
-    out.flags = point->observation.flags | (step.impact ? static_cast<std::uint32_t>(kImpact) : 0);
-    out.major = point->major, out.minor = point->minor, out.angle = point->angle;
-    out.amplitude = point->amplitude, out.background = point->background;
+    TrackPoint out = Output(*point, step.frame, marker);
+    if (step.impact) out.flags |= kImpact;
+    in_track_.emplace(step.frame, step.observation);
     (point->refined ? result_.refined : result_.rough) += 1;
     result_.points.push_back(out);
   }
@@ -323,6 +343,7 @@ void Pass::Collect(const std::vector<Track>& tracks) {
     if (!tracks[i].still) result_.still[at] = 0;
     CollectOne(tracks[i], marker);
   }
+  CollectLoose();
 }
 
 CameraTrackResult Pass::Run() {
@@ -364,6 +385,7 @@ CameraTrackResult Pass::Run() {
   tracks.points = std::move(result_.points);
   result_.innovations = FinishTracks(result_.index, result_.stamps, 0, FinishOptions(o_), &tracks);
   result_.points = std::move(tracks.points);
+  for (TrackPoint& point : result_.loose) point.cov *= result_.innovations.error_scale * result_.innovations.error_scale;
   result_.damaged = reader_->damaged();
   result_.decoding = reader_->decoding();
   result_.blur = blur_ > 0 ? blur_ : Median(blurs_);

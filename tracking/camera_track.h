@@ -50,6 +50,7 @@ struct CameraTrackResult {
   std::vector<double> odds;  // of every marker's name, the least of its tracks; 0 where it cannot be told, and for those without a name
   std::vector<char> still;   // whether a marker never left its place
   std::vector<TrackPoint> points;
+  std::vector<TrackPoint> loose;  // spots that belong to no track; marker -1
   LabelResult labels;
   InnovationReport innovations;  // of the refined tracks
   BrightnessSeries brightness;
