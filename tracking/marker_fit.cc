@@ -154,7 +154,7 @@ class SpotFit {
 
   // True where a background of any form explains the picture.
   bool FitUneven(Attempt* best) {
-    if (options_.shape != MarkerShape::kDisc || best->problem.by_blur || best->problem.shaded) return false;
+    if (options_.shape != MarkerShape::kDisc || best->problem.shaded) return false;
     Attempt attempt = *best;
     attempt.uneven = true;
     attempt.solution = uneven_.Solve(patch_, best->problem, best->solution.p);

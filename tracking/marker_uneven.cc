@@ -19,10 +19,10 @@ constexpr double kTooBright = 0.5;  // of the way from the background to the mar
 constexpr int kPasses = 10;
 constexpr int kTensorPasses = 2;  // after which the structure tensor stays
 constexpr double kDone = 1e-3;    // squared length of a step in standard deviations that ends the iteration
-constexpr int kUnknowns = 6;      // centre, level, form
-constexpr int kColumns = 8;       // those, the gradient, and one to fill up
+constexpr int kUnknowns = 7;      // centre, level, form, blur
+constexpr int kColumns = 8;       // those and the gradient
 
-constexpr int kPlace[kUnknowns] = {kCentreX, kCentreY, kAmplitude, kForm0, kForm1, kForm2};
+constexpr int kPlace[kUnknowns] = {kCentreX, kCentreY, kAmplitude, kForm0, kForm1, kForm2, kBlur};
 
 // Columns of the banded Cholesky factor are subtracted from those that follow: the hot loop.
 __attribute__((target_clones("arch=haswell", "default"))) void EliminateColumn(double* __restrict matrix, int band, int last,
@@ -123,8 +123,9 @@ double UnevenSolver::Energy(const MarkerPatch& patch, const MarkerProblem& probl
     n_used_ += mean.derivative > 0.5 || r * r * weight > 1;
     if (!assemble) continue;
     const double d = mean.derivative;
-    double j[kUnknowns] = {d * height * c[kByX],    d * height * c[kByY],        d * cover,
-                           d * height * c[kByForm], d * height * c[kByForm + 1], d * height * c[kByForm + 2]};
+    const double by_c = d * height;
+    double j[kUnknowns] = {by_c * c[kByX],        by_c * c[kByY],        d * cover,        by_c * c[kByForm],
+                           by_c * c[kByForm + 1], by_c * c[kByForm + 2], by_c * c[kByBlur]};
     if (problem.circle) j[3] += j[4], j[4] = j[5] = 0;
     for (int a = 0; a < kUnknowns; ++a) {
       gradient_[a] += weight * r * j[a];
@@ -201,7 +202,7 @@ MarkerSolution UnevenSolver::Solve(const MarkerPatch& patch, const MarkerProblem
   double energy = 0, before = 1e300;
   Eigen::Matrix<double, kUnknowns, kUnknowns> normal;
   for (int pass = 0; pass < kPasses; ++pass) {
-    cover_.Evaluate(problem.Outline(p), patch.window);
+    cover_.Evaluate(problem.Outline(p), patch.window, problem.by_blur);
     if (pass < kTensorPasses) FindTensors(patch, problem), before = 1e300;
     energy = Energy(patch, problem, p, true);
     if (!std::isfinite(energy) || energy > 1.1 * before + 10) return solution;
@@ -217,6 +218,7 @@ MarkerSolution UnevenSolver::Solve(const MarkerPatch& patch, const MarkerProblem
       gradient -= g * row;
     }
     if (problem.circle) normal(4, 4) = normal(5, 5) = 1;
+    if (!problem.by_blur) normal(6, 6) = 1;
     const Eigen::Matrix<double, kUnknowns, 1> scale = normal.diagonal().cwiseMax(1e-300).cwiseSqrt().cwiseInverse();
     const Eigen::LDLT<Eigen::Matrix<double, kUnknowns, kUnknowns>> ldlt(scale.asDiagonal() * normal * scale.asDiagonal());
     Eigen::Matrix<double, kUnknowns, 1> step = scale.cwiseProduct(ldlt.solve(scale.cwiseProduct(gradient)));
@@ -244,8 +246,9 @@ MarkerSolution UnevenSolver::Solve(const MarkerPatch& patch, const MarkerProblem
       b[at] = sum * column[0];
       behind_[at] += b[at];
     }
+    if (problem.by_blur) p[kBlur] = std::clamp(p[kBlur], 0.1, 30.);
     if (!(p[kForm0] > 0.3) || !p.allFinite()) return solution;
-    const double dof = std::max(1, n_used_ - (problem.circle ? 5 : 7));
+    const double dof = std::max(1, n_used_ + 2 - problem.CountFree());
     if (pass > kTensorPasses - 1 && length < kDone * std::max(1., energy / dof)) {
       solution.converged = true;
       break;

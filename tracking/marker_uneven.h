@@ -19,7 +19,7 @@ namespace impactlab::internal {
 class UnevenSolver {  // keeps its storage
  public:
   // From the solution of the plain fit. The amplitude is over the mean background beside the marker, slopes are zero; the information is
-  // that of centre, amplitude and form with B unknown; n counts pixels less the one mean level, chi-square holds what B costs. Not
+  // that of centre, amplitude, form and blur with B unknown; n counts pixels less the one mean level, chi-square holds what B costs. Not
   // converged where B is no background: it reaches half-way up to the marker where the outline is.
   MarkerSolution Solve(const MarkerPatch& patch, const MarkerProblem& problem, const MarkerVector& start);
 
