@@ -66,7 +66,6 @@ struct SpotFinder::State {
 
   GrayImage difference;  // from the local mean
   internal::LocalMean local_mean;
-  std::vector<std::uint8_t> maxima;
   internal::LevelCounts counts, parted;   // of the image, of what is parted where that is another
   std::array<Pieces, kDepth + 2> pieces;  // of the frame, of pieces cut again, of a spot lowered
   std::vector<Found> found;
@@ -154,7 +153,7 @@ struct SpotFinder::State {
     int margin = 4 + std::max(piece.right - piece.left, piece.bottom - piece.top) / 2;
     for (int attempt = 0; attempt < 3; ++attempt, margin *= 2) {
       const Rect rect = Clip({piece.left - margin, piece.top - margin, piece.right + margin, piece.bottom + margin}, image);
-      internal::CollectRuns(image, rect, flip, lower, simd, nullptr, nullptr, &wide.runs);
+      internal::CollectRuns(image, rect, flip, lower, simd, nullptr, &wide.runs);
       internal::JoinRuns(piece.count, &wide);
       for (const Piece& whole : wide.pieces) {
         if (!Meets(wide, whole, {first.left, first.y, first.left, first.y})) continue;
@@ -195,8 +194,7 @@ struct SpotFinder::State {
     const double sigma = std::sqrt(noise.Variance(flip ? 255 - peak : peak));
     if (level_here <= at_level || peak - at_level < 4 * sigma) return 0;
     Pieces& parts = pieces[depth + 1];
-    internal::CollectRuns(parted, {piece.left, piece.top, piece.right, piece.bottom}, PartedFlip(), level_here, simd, nullptr, nullptr,
-                          &parts.runs);
+    internal::CollectRuns(parted, {piece.left, piece.top, piece.right, piece.bottom}, PartedFlip(), level_here, simd, nullptr, &parts.runs);
     internal::JoinRuns(CountMin(), &parts);
     int taken = 0, run = piece.first;
     for (std::size_t i = 0; i < parts.pieces.size(); ++i) {
@@ -220,10 +218,10 @@ struct SpotFinder::State {
     const long long tiles = (static_cast<long long>(image.width) + internal::kBlock - 1) / internal::kBlock *
                             ((image.height + internal::kBand - 1) / internal::kBand);
     const int every = static_cast<int>(std::max(1ll, tiles / 192));
-    internal::ScanLevels(image, all, flip, every, simd, &maxima, &counts);
+    internal::ScanLevels(image, all, flip, every, simd, &counts);
     if (options.local > 0) {
       local_mean.Subtract(image, all, options.local, flip, &difference);
-      internal::ScanLevels(difference, all, 0, every, simd, &maxima, &parted);
+      internal::ScanLevels(difference, all, 0, every, simd, &parted);
       SetLevel();
     } else {
       SetLevel();
@@ -239,8 +237,7 @@ struct SpotFinder::State {
   }
 
   void Part(const GrayImage& image, const Rect& all) {
-    internal::CollectRuns(Parted(image), all, PartedFlip(), level, simd, &maxima, options.local > 0 ? &parted.high : &counts.high,
-                          &pieces[0].runs);
+    internal::CollectRuns(Parted(image), all, PartedFlip(), level, simd, options.local > 0 ? &parted.high : &counts.high, &pieces[0].runs);
     internal::JoinRuns(CountMin(), &pieces[0]);
     for (std::size_t i = 0; i < pieces[0].pieces.size(); ++i) Take(image, pieces[0].pieces[i], level, 0);
   }
@@ -254,8 +251,8 @@ struct SpotFinder::State {
     for (const Window& window : windows) {
       const Rect rect = Clip(window, image);
       if (rect.empty()) continue;
-      internal::ScanLevels(image, rect, flip, 1, simd, &maxima, &counts);
-      if (options.local > 0) internal::ScanLevels(difference, rect, 0, 1, simd, &maxima, &parted);
+      internal::ScanLevels(image, rect, flip, 1, simd, &counts);
+      if (options.local > 0) internal::ScanLevels(difference, rect, 0, 1, simd, &parted);
     }
     if (counts.low.empty()) return;
     SetLevel();
@@ -281,7 +278,7 @@ struct SpotFinder::State {
   void Grow(const GrayImage& image, const Rect& inside) {
     Rect rect = inside;
     for (int step = 8;; step *= 2) {
-      internal::CollectRuns(Parted(image), rect, PartedFlip(), level, simd, nullptr, nullptr, &pieces[0].runs);
+      internal::CollectRuns(Parted(image), rect, PartedFlip(), level, simd, nullptr, &pieces[0].runs);
       internal::JoinRuns(1, &pieces[0]);
       Rect next = rect;
       for (const Piece& piece : pieces[0].pieces) {

@@ -6,8 +6,6 @@
 #include <limits>
 #include <numbers>
 
-#include "tracking/spot_threshold.h"
-
 namespace impactlab::internal {
 namespace {
 
@@ -144,7 +142,7 @@ double SpotMeasure::RingLevel(const GrayImage& image, const PixelNoise& noise, d
     *variance = 255.0 * 255 / 12;
     return std::numeric_limits<double>::quiet_NaN();
   }
-  const int median = RankLevel(ring_, n / 2 + 1, simd_);
+  const int median = ring_guess_ = RankLevel(ring_.data(), n, n / 2 + 1, ring_guess_, simd_);
   const int reach = static_cast<int>(std::ceil(kClip * std::sqrt(noise.Variance(median)))) + 1;
   const int from = std::max(0, median - reach), to = std::min(255, median + reach);
   const RangeSums in = SumBetween(ring_.data(), n, from, to, simd_);

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "tracking/spot.h"
-#include "tracking/spot_scan.h"
+#include "tracking/spot_sums.h"
 
 namespace impactlab::internal {
 
@@ -56,6 +56,7 @@ class SpotMeasure {
   std::vector<Extent> drawn_;
   int aperture_top_ = 0;
   std::vector<std::uint8_t> ring_;
+  int ring_guess_ = 127;  // median of the last ring
   std::vector<std::pair<double, double>> corners_, hull_;
 };
 

@@ -5,7 +5,7 @@
 #include <cmath>
 #include <numbers>
 
-#include "data/statistics.h"
+#include "tracking/spot_sums.h"
 
 namespace impactlab::internal {
 namespace {
@@ -39,16 +39,12 @@ int Otsu(const std::vector<std::uint8_t>& values) {
   return (first + last) / 2;
 }
 
-}  // namespace
-
-int RankLevel(const std::vector<std::uint8_t>& values, std::size_t rank, Simd simd) {
-  int low = -1, high = 255;  // `low` is too small, `high` is not
-  while (high - low > 1) {
-    const int middle = (low + high) / 2;
-    (CountUpTo(values.data(), values.size(), middle, simd) >= rank ? high : low) = middle;
-  }
-  return high;
+// Of the sampled pixels.
+int Median(const LevelCounts& counts, Simd simd) {
+  return RankLevel(counts.sample.data(), counts.sample.size(), (counts.sample.size() + 1) / 2, 127, simd);
 }
+
+}  // namespace
 
 double EstimateRead(const LevelCounts& counts, const PixelNoise& given, std::uint8_t flip, Simd simd) {
   const std::size_t pairs = CountUpTo(counts.difference.data(), counts.difference.size(), 254, simd);
@@ -64,7 +60,7 @@ double EstimateRead(const LevelCounts& counts, const PixelNoise& given, std::uin
     const auto integral = [s](double t) { return t * std::erf(t / s) + s / std::sqrt(std::numbers::pi) * std::exp(-t * t / (s * s)); };
     return integral(k + 1) - integral(k);
   };
-  const int median = RankLevel(counts.difference, (pairs + 1) / 2, simd);
+  const int median = RankLevel(counts.difference.data(), counts.difference.size(), (pairs + 1) / 2, 2, simd);
   const int near = median, far = std::max(median + 1, static_cast<int>(std::lround(3 * (median + 0.5))));
   const double ratio = count(near) / count(far);
   double low = 0.05, high = 3 * (median + 1);  // the ratio falls with sd
@@ -75,7 +71,7 @@ double EstimateRead(const LevelCounts& counts, const PixelNoise& given, std::uin
   const double sd = 0.5 * (low + high);
   double light = 0;
   if (given.gain != 0) {
-    const int level = RankLevel(counts.sample, (counts.sample.size() + 1) / 2, simd);
+    const int level = Median(counts, simd);
     light = given.gain * (flip ? 255 - level : level);
   }
   return std::sqrt(std::max(0.0, 0.5 * sd * sd - light));
@@ -84,9 +80,10 @@ double EstimateRead(const LevelCounts& counts, const PixelNoise& given, std::uin
 int ChooseThreshold(const LevelCounts& counts, const PixelNoise& noise, std::uint8_t flip, Simd simd) {
   const auto sigma = [&](double level) { return std::sqrt(noise.Variance(flip ? 255 - level : level)); };
   const std::size_t tiles = counts.low.size();
-  const int background = RankLevel(counts.sample, (counts.sample.size() + 1) / 2, simd);
-  const int filled = RankLevel(counts.low, tiles - tiles / 1000, simd);  // one tile in a thousand may be filled by the streak of a marker
-  const int top = RankLevel(counts.high, tiles, simd);
+  const int background = Median(counts, simd);
+  const int filled = RankLevel(counts.low.data(), tiles, tiles - tiles / 1000, background,
+                               simd);  // one tile in a thousand may be filled by the streak of a marker
+  const int top = *std::max_element(counts.high.begin(), counts.high.end());
   const auto step = [&](double level) { return std::max(kLeastStep, kSigmas * sigma(level)); };
   // The largest of many column maxima lies above the level itself by the largest noise of its columns.
   const double rest = std::max<double>(std::min(background, filled), filled - 1.5 * sigma(filled));
@@ -97,7 +94,7 @@ int ChooseThreshold(const LevelCounts& counts, const PixelNoise& noise, std::uin
 }
 
 int SecondThreshold(const LevelCounts& counts, const PixelNoise& noise, std::uint8_t flip, Simd simd) {
-  const int background = RankLevel(counts.sample, (counts.sample.size() + 1) / 2, simd);
+  const int background = Median(counts, simd);
   const double step = std::max(kLeastStep, kSigmas * std::sqrt(noise.Variance(flip ? 255 - background : background)));
   const double threshold = std::max<double>(background + step, Otsu(counts.sample));
   return static_cast<int>(std::clamp(std::lround(threshold), 0l, 254l));

@@ -21,7 +21,4 @@ int ChooseThreshold(const LevelCounts& counts, const PixelNoise& noise, std::uin
 // Otsu's, at least several standard deviations of the noise above most pixels: where the other finds nothing.
 int SecondThreshold(const LevelCounts& counts, const PixelNoise& noise, std::uint8_t flip, Simd simd);
 
-// Smallest value with at least `rank` of the values at or below it; 255 where there are fewer.
-int RankLevel(const std::vector<std::uint8_t>& values, std::size_t rank, Simd simd);
-
 }  // namespace impactlab::internal

@@ -14,6 +14,7 @@
 #include "tests/tracking/spot_trials.h"
 #include "tracking/spot_pieces.h"
 #include "tracking/spot_scan.h"
+#include "tracking/spot_sums.h"
 
 namespace {
 std::atomic<long long> allocations{0};
@@ -69,22 +70,20 @@ TEST(SpotScan, VectorCodeAgreesWithPlainCode) {
       row.right = row.left - 1 + static_cast<int>(rng() % (width - row.left + 1));
     }
     const int base = static_cast<int>(rng() % 256), limit = 1 + static_cast<int>(rng() % 255);
-    std::vector<std::uint8_t> maxima[3];
     internal::LevelCounts counts[3];
     std::vector<internal::Run> runs[3];
     const Simd kinds[] = {Simd::kPlain, Simd::kSse2, internal::BestSimd()};
     for (int k = 0; k < 3; ++k) {
-      internal::ScanLevels(image, rect, flip, every, kinds[k], &maxima[k], &counts[k]);
-      EXPECT_EQ(maxima[k], maxima[0]);
+      internal::ScanLevels(image, rect, flip, every, kinds[k], &counts[k]);
       EXPECT_EQ(counts[k].low, counts[0].low);
       EXPECT_EQ(counts[k].high, counts[0].high);
       EXPECT_EQ(counts[k].sample, counts[0].sample);
       EXPECT_EQ(counts[k].difference, counts[0].difference);
-      internal::CollectRuns(image, rect, flip, level, kinds[k], &maxima[k], &counts[k].high, &runs[k]);
+      internal::CollectRuns(image, rect, flip, level, kinds[k], &counts[k].high, &runs[k]);
       std::vector<internal::Run> direct;
-      internal::CollectRuns(image, rect, flip, level, kinds[k], nullptr, nullptr, &direct);
+      internal::CollectRuns(image, rect, flip, level, kinds[k], nullptr, &direct);
       ASSERT_EQ(runs[k].size(), runs[0].size());
-      ASSERT_EQ(direct.size(), runs[0].size()) << "what the column maxima rule out holds nothing";
+      ASSERT_EQ(direct.size(), runs[0].size()) << "what the tiles rule out holds nothing";
       for (std::size_t i = 0; i < direct.size(); ++i) {
         EXPECT_TRUE(direct[i].left == runs[k][i].left && direct[i].right == runs[k][i].right && direct[i].y == runs[k][i].y);
         EXPECT_TRUE(runs[0][i].left == runs[k][i].left && runs[0][i].right == runs[k][i].right && runs[0][i].y == runs[k][i].y);
@@ -102,6 +101,52 @@ TEST(SpotScan, VectorCodeAgreesWithPlainCode) {
   }
 }
 
+TEST(SpotScan, RanksAreThoseOfTheSortedValuesWhateverTheGuess) {
+  std::mt19937_64 rng(21);
+  for (int trial = 0; trial < 300; ++trial) {
+    std::vector<std::uint8_t> values(1 + rng() % 200);
+    const int centre = static_cast<int>(rng() % 256), spread = 1 + static_cast<int>(rng() % 60);
+    for (std::uint8_t& v : values)
+      v = static_cast<std::uint8_t>(std::clamp<int>(centre + static_cast<int>(rng() % spread) - spread / 2, 0, 255));
+    std::vector<std::uint8_t> sorted = values;
+    std::sort(sorted.begin(), sorted.end());
+    const std::size_t rank = 1 + rng() % values.size();
+    const int guess = static_cast<int>(rng() % 256);
+    for (const Simd simd : {Simd::kPlain, Simd::kSse2, internal::BestSimd()}) {
+      EXPECT_EQ(internal::RankLevel(values.data(), values.size(), rank, guess, simd), sorted[rank - 1]);
+      EXPECT_EQ(internal::RankLevel(values.data(), values.size(), values.size() + 1, guess, simd), 255);
+    }
+  }
+}
+
+TEST(SpotScan, TilesKnowTheirLevels) {
+  std::mt19937_64 rng(22);
+  for (const int width : {20, 32, 41, 64, 70, 97, 160}) {
+    GrayImage image = Uniform(width, 37, 0);
+    for (std::uint8_t& v : image.pixels) v = static_cast<std::uint8_t>(rng());
+    const std::uint8_t flip = width % 2 ? 0xFF : 0;
+    internal::LevelCounts counts;
+    internal::ScanLevels(image, {0, 0, width - 1, 36}, flip, 1, internal::BestSimd(), &counts);
+    const int blocks = (width + internal::kBlock - 1) / internal::kBlock;
+    ASSERT_EQ(counts.low.size(), static_cast<std::size_t>(3 * blocks));
+    for (int band = 0; band < 3; ++band) {
+      for (int k = 0; k < blocks; ++k) {
+        const int left = std::max(0, std::min(k * internal::kBlock, width - internal::kBlock));
+        int low = 255, high = 0;
+        for (int x = left; x < std::min(left + internal::kBlock, width); ++x) {
+          int most = 0;
+          for (int y = band * internal::kBand; y < std::min(37, (band + 1) * internal::kBand); ++y)
+            most = std::max(most, image.At(x, y) ^ flip);
+          low = std::min(low, most);
+          high = std::max(high, most);
+        }
+        EXPECT_EQ(counts.low[band * blocks + k], low);
+        EXPECT_EQ(counts.high[band * blocks + k], high);
+      }
+    }
+  }
+}
+
 TEST(SpotPieces, AreTheConnectedComponents) {
   std::mt19937_64 rng(12);
   for (int trial = 0; trial < 40; ++trial) {
@@ -109,7 +154,7 @@ TEST(SpotPieces, AreTheConnectedComponents) {
     GrayImage image = Uniform(w, h, 0);
     for (std::uint8_t& v : image.pixels) v = static_cast<int>(rng() % 100) < share ? 200 : 0;
     internal::Pieces pieces;
-    internal::CollectRuns(image, {0, 0, w - 1, h - 1}, 0, 100, internal::BestSimd(), nullptr, nullptr, &pieces.runs);
+    internal::CollectRuns(image, {0, 0, w - 1, h - 1}, 0, 100, internal::BestSimd(), nullptr, &pieces.runs);
     internal::JoinRuns(1, &pieces);
     // Flood fill.
     std::vector<int> label(image.pixels.size(), -1);
