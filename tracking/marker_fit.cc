@@ -152,15 +152,21 @@ class SpotFit {
     return n > 10 && sum / n > 1 + kUneven * std::sqrt(2. / n);
   }
 
-  // True where a background of any form explains the picture.
+  // True where a background of any form explains the picture. A bad fit may have gone anywhere: then from where it started.
   bool FitUneven(Attempt* best) {
     if (options_.shape != MarkerShape::kDisc || best->problem.shaded) return false;
-    Attempt attempt = *best;
-    attempt.uneven = true;
-    attempt.solution = uneven_.Solve(patch_, best->problem, best->solution.p);
-    if (!attempt.solution.converged || !Plausible(attempt) || (!attempt.Fits() && attempt.Excess() > kUnevenExcess)) return false;
-    *best = attempt;
-    return true;
+    for (const bool afresh : {false, true}) {
+      Attempt attempt = *best;
+      attempt.uneven = true;
+      if (afresh) attempt.problem.by_blur = false;
+      const MarkerVector from = !afresh ? best->solution.p : best->problem.circle ? AsCircle(start_) : start_;
+      attempt.solution = uneven_.Solve(patch_, attempt.problem, from);
+      if (!attempt.solution.converged || !Plausible(attempt)) continue;
+      if (!attempt.Fits() && attempt.Excess() > kUnevenExcess) continue;
+      *best = attempt;
+      return true;
+    }
+    return false;
   }
 
   // A marker brighter on one side is drawn there. The test is that of the slope of the likelihood (Rao, 1948): it needs no second fit.
