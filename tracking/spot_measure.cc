@@ -17,12 +17,6 @@ constexpr std::size_t kRingPixels = 4096;  // of the largest spots every second,
 // Of its fading ends a streak keeps what is above the threshold; the aperture takes this share of their length more at either end.
 constexpr double kFading = 0.6;
 
-// Half width of a disc of radius `rim` in the row dy from its centre.
-int DiscReach(int rim, int dy) {
-  const int square = rim * rim + rim - dy * dy;
-  return square < 0 ? -1 : static_cast<int>(std::sqrt(static_cast<double>(square)));
-}
-
 Axes FindAxes(const Piece& piece) {
   Axes axes;
   axes.x = piece.x / piece.count;
@@ -44,21 +38,9 @@ Axes FindAxes(const Piece& piece) {
 
 }  // namespace
 
-void Add(const Run& run, Piece* piece) {
-  const double n = run.right - run.left + 1, middle = 0.5 * (run.left + run.right), y = run.y;
-  if (piece->count == 0) {
-    *piece = {piece->first, piece->last, run.left, run.y, run.right, run.y};
-  } else {
-    piece->left = std::min(piece->left, run.left);
-    piece->right = std::max(piece->right, run.right);
-    piece->bottom = run.y;
-  }
-  piece->count += n;
-  piece->x += n * middle;
-  piece->y += n * y;
-  piece->xx += n * middle * middle + n * (n * n - 1) / 12;
-  piece->xy += n * middle * y;
-  piece->yy += n * y * y;
+SpotMeasure::SpotMeasure(const SpotOptions& options, Simd simd) : options_(options), simd_(simd) {
+  const int rim = std::max(0, options.rim);
+  for (int dy = -rim; dy <= rim; ++dy) across_.push_back(static_cast<int>(std::sqrt(static_cast<double>(rim * rim + rim - dy * dy))));
 }
 
 // Spot and rim: the extents dilated with a disc, then drawn along `reach` both ways, cut at the border of the picture.
@@ -69,8 +51,7 @@ void SpotMeasure::Widen(int width, int height, int top, int bottom, const Eigen:
   const int last = std::min(height - 1, bottom + rim + rise);
   aperture_.assign(last - aperture_top_ + 1, {width, -1});
   for (int dy = -rim; dy <= rim; ++dy) {
-    const int across = DiscReach(rim, dy);
-    if (across < 0) continue;
+    const int across = across_[dy + rim];
     const int from = std::max(top, aperture_top_ - dy), to = std::min(bottom, last - dy);
     for (int y = from; y <= to; ++y) {
       Extent& wide = aperture_[y + dy - aperture_top_];
@@ -108,12 +89,17 @@ double SpotMeasure::RingLevel(const GrayImage& image, const PixelNoise& noise, d
   const int rows = static_cast<int>(aperture_.size()), far = kGap + kRing;
   const long long around = 2ll * far * (rows + aperture_[rows / 2].right - aperture_[rows / 2].left + 2 * far);
   const int every = 1 + static_cast<int>(around / static_cast<long long>(kRingPixels));
-  ring_.clear();
+  // Never more than the rows above and below, whole, and both sides of the others.
+  const auto span = [](const Extent& row) { return static_cast<std::size_t>(std::max(0, row.right - row.left + 3)); };
+  const std::size_t most =
+      kRing * (span(aperture_.front()) + span(aperture_.back())) + 2 * kRing * static_cast<std::size_t>(rows + 2 * kGap);
+  if (ring_.size() < most) ring_.resize(most);
+  std::uint8_t* out = ring_.data();
   const auto take = [&](int y, int left, int right) {
     left = std::max(left, 0);
     right = std::min(right, image.width - 1);
     const std::uint8_t* row = image.pixels.data() + static_cast<std::size_t>(y) * image.width;
-    for (int x = left; x <= right; x += every) ring_.push_back(row[x]);
+    for (int x = left; x <= right; x += every) *out++ = row[x];
   };
   for (int i = -far; i < rows + far; ++i) {
     const int y = aperture_top_ + i;
@@ -122,22 +108,17 @@ double SpotMeasure::RingLevel(const GrayImage& image, const PixelNoise& noise, d
     const std::uint8_t* pixels = image.pixels.data() + static_cast<std::size_t>(y) * image.width;
     const bool inside = every == 1 && row.left >= far && row.right + far < image.width;
     if (i < -kGap || i >= rows + kGap) {
-      if (inside) {
-        ring_.insert(ring_.end(), pixels + row.left - 1, pixels + row.right + 2);
-      } else {
-        take(y, row.left - 1, row.right + 1);
-      }
+      take(y, row.left - 1, row.right + 1);
     } else if (inside) {
-      const std::size_t at = ring_.size();
-      ring_.resize(at + 2 * kRing);
-      std::memcpy(&ring_[at], pixels + row.left - far, kRing);
-      std::memcpy(&ring_[at + kRing], pixels + row.right + kGap + 1, kRing);
+      std::memcpy(out, pixels + row.left - far, kRing);
+      std::memcpy(out + kRing, pixels + row.right + kGap + 1, kRing);
+      out += 2 * kRing;
     } else {
       take(y, row.left - far, row.left - kGap - 1);
       take(y, row.right + kGap + 1, row.right + far);
     }
   }
-  const std::size_t n = ring_.size();
+  const std::size_t n = static_cast<std::size_t>(out - ring_.data());
   if (n == 0) {
     *variance = 255.0 * 255 / 12;
     return std::numeric_limits<double>::quiet_NaN();

@@ -17,7 +17,6 @@ struct Piece {
   int left = 0, top = 0, right = 0, bottom = 0;            // box
   double count = 0, x = 0, y = 0, xx = 0, xy = 0, yy = 0;  // sums over its pixels
 };
-void Add(const Run& run, Piece* piece);
 
 struct SpotShape {
   double elongation = 1;  // larger axis over smaller
@@ -36,7 +35,7 @@ struct Axes {
 
 class SpotMeasure {
  public:
-  SpotMeasure(const SpotOptions& options, Simd simd) : options_(options), simd_(simd) {}
+  SpotMeasure(const SpotOptions& options, Simd simd);
 
   // False where nothing stands out of the noise. `contrast`: of the threshold with the background [grey levels], 0: the difference of
   // `level` and the background found. The extents of the rows are left in `extents()`.
@@ -51,6 +50,7 @@ class SpotMeasure {
 
   SpotOptions options_;
   Simd simd_;
+  std::vector<int> across_;       // half widths of the rows of a disc, of the rim, from its top on
   std::vector<Extent> extents_;   // of the spot, from its top on
   std::vector<Extent> aperture_;  // of spot and rim, from aperture_top_ on
   std::vector<Extent> drawn_;

@@ -252,6 +252,14 @@ void AppendRuns(const GrayImage& image, int top, int bottom, const Extent* parts
       image, top, bottom, parts, n_parts, [flip, l](const std::uint8_t* p, int n) { return AbovePlain(p, n, flip, l); }, runs);
 }
 
+// Asks the memory for a part of some rows.
+void Fetch(const GrayImage& image, int top, int bottom, const Extent& part) {
+  for (int y = top; y <= bottom; ++y) {
+    const std::uint8_t* row = image.pixels.data() + static_cast<std::size_t>(y) * image.width;
+    for (int x = part.left; x <= part.right; x += 64) __builtin_prefetch(row + x);
+  }
+}
+
 }  // namespace
 
 void CollectRuns(const GrayImage& image, const Rect& rect, std::uint8_t flip, int level, Simd simd, const std::vector<std::uint8_t>* high,
@@ -263,22 +271,33 @@ void CollectRuns(const GrayImage& image, const Rect& rect, std::uint8_t flip, in
     AppendRuns(image, rect.top, rect.bottom, &whole, 1, flip, level, simd, runs);
     return;
   }
-  const int width = rect.width(), blocks = (width + kBlock - 1) / kBlock;
-  thread_local std::vector<Extent> hot;  // columns of the band with something in them
-  for (int band = 0; band * kBand < rect.height(); ++band) {
-    hot.clear();
+  const int width = rect.width(), blocks = (width + kBlock - 1) / kBlock, bands = (rect.height() + kBand - 1) / kBand;
+  const auto rows = [&](int band) { return Extent{rect.top + band * kBand, std::min(rect.top + (band + 1) * kBand - 1, rect.bottom)}; };
+  // Columns of a band with something in them.
+  const auto find_hot = [&](int band, std::vector<Extent>* hot) {
+    hot->clear();
+    const std::uint8_t* most = high->data() + static_cast<std::size_t>(band) * blocks;
     for (int k = 0; k < blocks; ++k) {
-      if ((*high)[static_cast<std::size_t>(band) * blocks + k] <= level) continue;
+      if (most[k] <= level) continue;
       const int from = rect.left + k * kBlock, to = std::min(from + kBlock - 1, rect.right);
-      if (!hot.empty() && hot.back().right == from - 1) {
-        hot.back().right = to;
+      if (!hot->empty() && hot->back().right == from - 1) {
+        hot->back().right = to;
       } else {
-        hot.push_back({from, to});
+        hot->push_back({from, to});
       }
     }
-    if (hot.empty()) continue;
-    const int top = rect.top + band * kBand, bottom = std::min(top + kBand - 1, rect.bottom);
-    AppendRuns(image, top, bottom, hot.data(), hot.size(), flip, level, simd, runs);
+  };
+  thread_local std::vector<Extent> hot, next;
+  find_hot(0, &hot);
+  for (int band = 0; band < bands; ++band) {
+    next.clear();
+    if (band + 1 < bands) {
+      find_hot(band + 1, &next);
+      const Extent y = rows(band + 1);
+      for (const Extent& part : next) Fetch(image, y.left, y.right, part);
+    }
+    if (!hot.empty()) AppendRuns(image, rows(band).left, rows(band).right, hot.data(), hot.size(), flip, level, simd, runs);
+    std::swap(hot, next);
   }
 }
 
