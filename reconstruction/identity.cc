@@ -286,28 +286,72 @@ IdentityResult ResolveIdentity(const MarkerTracks& input, const CameraRig& rig, 
     if (h > 0 && (shortest == 0 || h < shortest)) shortest = h;
   }
   scene.tolerance = 0.01 * shortest;
-  const std::vector<double> shifts = ClockShifts(scene, frame_times);
-  for (Piece& piece : scene.pieces) {
-    for (double& t : piece.t) t += shifts[piece.camera];
+  // Everything that follows from a choice of the clocks.
+  struct Attempt {
+    Scene scene;
+    std::vector<double> shifts;
+    std::vector<TimeWindow> windows;
+    Solved solved;
+    std::string refusal;
+  };
+  const auto attempt = [&](const std::vector<double>& shifts) {
+    Attempt a{scene, shifts, {}, {}, ""};
+    for (Piece& piece : a.scene.pieces) {
+      for (double& t : piece.t) t += shifts[piece.camera];
+    }
+    a.windows = MakeWindows(&a.scene);
+    for (const TimeWindow& window : a.windows) {
+      if (window.live.size() > 120) a.refusal = "more than 120 tracks at the same time";
+    }
+    if (!a.refusal.empty()) return a;
+    const auto pairs = LikelyPairs(a.scene, a.windows, Scores(a.scene, a.windows));
+    if (pairs.empty()) {
+      a.refusal = "no rays of two cameras meet: no common frames, or rig or times are not those of the recording";
+      return a;
+    }
+    a.scene.spread = SpreadOfRig(rig, pairs);
+    a.scene.scale = Scales(a.scene, pairs);
+    a.solved = Solve(&a.scene, a.windows, given);
+    if (a.solved.naming.label.empty()) {
+      a.refusal = "no two markers are seen by two cameras at the same time, and their distances are not given";
+    }
+    return a;
+  };
+  const auto better = [](const Attempt& a, const Attempt& b) {
+    return a.refusal.empty() && (!b.refusal.empty() || a.solved.naming.score > b.solved.naming.score);
+  };
+  Attempt chosen = attempt(std::vector<double>(scene.rig_camera.size(), 0));
+  // Clocks are doubted where the rays ask for it: without names first, then with those that were found.
+  const std::vector<double> guess = ClockShifts(scene, frame_times);
+  if (std::any_of(guess.begin(), guess.end(), [](double s) { return s != 0; })) {
+    Attempt other = attempt(guess);
+    if (better(other, chosen)) chosen = std::move(other);
   }
-  for (std::size_t c = 0; c < shifts.size(); ++c) {
-    if (shifts[c] == 0) continue;
+  for (int round = 0; round < 3 && chosen.refusal.empty(); ++round) {
+    const std::vector<double> more = RefinedShifts(chosen.scene, chosen.solved.naming.label, frame_times);
+    std::vector<double> sum = chosen.shifts;
+    bool moved = false;
+    for (std::size_t c = 0; c < sum.size(); ++c) {
+      sum[c] += more[c];
+      moved = moved || more[c] != 0;
+    }
+    if (!moved) break;
+    Attempt other = attempt(sum);
+    if (!better(other, chosen)) break;
+    chosen = std::move(other);
+  }
+  if (!chosen.refusal.empty()) return refuse(chosen.refusal);
+  scene = std::move(chosen.scene);
+  const std::vector<TimeWindow> windows = std::move(chosen.windows);
+  PieceNaming& naming = chosen.solved.naming;
+  for (std::size_t c = 0; c < chosen.shifts.size(); ++c) {
+    const double shift = chosen.shifts[c];
+    result.shifts.push_back(shift);
+    if (shift == 0) continue;
     result.notes.push_back(
         fmt::format("the rays of {} meet the others best {:.3g} ms {}: allowed for in the names, not changed in the tracks",
-                    tracks.cameras[c], 1e3 * std::abs(shifts[c]), shifts[c] > 0 ? "later" : "earlier"));
+                    tracks.cameras[c], 1e3 * std::abs(shift), shift > 0 ? "later" : "earlier"));
   }
-
-  const std::vector<TimeWindow> windows = MakeWindows(&scene);
-  for (const TimeWindow& window : windows) {
-    if (window.live.size() > 120) return refuse("more than 120 tracks at the same time");
-  }
-  const auto pairs = LikelyPairs(scene, windows, Scores(scene, windows));
-  if (pairs.empty()) return refuse("no rays of two cameras meet: no common frames, or rig or times are not those of the recording");
-  scene.spread = SpreadOfRig(rig, pairs);
-  scene.scale = Scales(scene, pairs);
-  Solved solved = Solve(&scene, windows, given);
-  PieceNaming& naming = solved.naming;
-  if (naming.label.empty()) return refuse("no two markers are seen by two cameras at the same time, and their distances are not given");
 
   // A name that another could stand for is worse than none.
   double named = 0, undecided = 0, least = kCertain;

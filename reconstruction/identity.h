@@ -33,9 +33,10 @@ struct IdentityResult {
   std::string reason;   // why not: too few cameras, too few common frames, a layout with a symmetry, ...
   MarkerTracks tracks;  // with the names as decided; changed points carry kRelabelled, points of no marker are left out
   std::vector<IdentityChange> changes;
-  double ray_rms = 0;     // of the distances of the rays, in standard deviations
-  double layout_rms = 0;  // of the markers' distances against the layout, or against their own median [m]
-  double log_odds = 0;    // of the least certain name that was given, against the next best decision; 99: beyond question
+  double ray_rms = 0;          // of the distances of the rays, in standard deviations
+  double layout_rms = 0;       // of the markers' distances against the layout, or against their own median [m]
+  double log_odds = 0;         // of the least certain name that was given, against the next best decision; 99: beyond question
+  std::vector<double> shifts;  // by which the times of every camera had to move for its rays to meet those of the others [s]; 0 mostly
   std::vector<std::string> notes;
 };
 

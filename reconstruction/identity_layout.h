@@ -21,6 +21,10 @@ Layout LearnLayout(const Scene& scene, const std::vector<TimeWindow>& windows, s
 constexpr double kLargestOffset = 0.75;
 std::vector<double> ClockShifts(const Scene& scene, const std::vector<double>& frame_times);
 
+// What is missing in the times of every camera of a scene once its pieces are named: the least robust sum of the misses between images of
+// one name, the same images for every shift [s]; 0 for the camera with most points and where the images do not ask for it.
+std::vector<double> RefinedShifts(const Scene& scene, const std::vector<char>& label, const std::vector<double>& frame_times);
+
 // Images that seem to belong together.
 std::vector<ImagePair> LikelyPairs(const Scene& scene, const std::vector<TimeWindow>& windows, const std::vector<WindowScore>& scores);
 

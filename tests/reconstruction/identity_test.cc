@@ -123,6 +123,26 @@ TEST(Identity, ClockThatIsOffByPartOfAFrame) {
       std::any_of(result.notes.begin(), result.notes.end(), [](const std::string& n) { return n.find("ms") != std::string::npos; }));
 }
 
+// A clock is doubted for a reason, and then the right amount is said.
+TEST(Identity, ClockErrorsAreEstimatedToATenthOfAFrame) {
+  int seed = 40;
+  for (const double late : {-0.5, -0.32, -0.2, 0.0, 0.13, 0.25, 0.4, 0.5}) {
+    IdentitySceneOptions o;
+    o.body = static_cast<MarkedBody>(seed % 2);
+    o.late = seed % 3 == 0 ? 0.3 : 0;
+    o.late_unknown = late;
+    o.swaps = 1;
+    const IdentityScene scene = MakeIdentityScene(o, static_cast<std::uint64_t>(seed++));
+    const IdentityResult result = Resolve(scene);
+    ExpectRight(scene, result, 0.95);
+    ASSERT_EQ(result.shifts.size(), 2u);
+    EXPECT_NEAR((result.shifts[1] - result.shifts[0]) * o.frame_rate, late, 0.1) << late;
+    if (late == 0) {
+      EXPECT_EQ(result.shifts[1] - result.shifts[0], 0);
+    }
+  }
+}
+
 TEST(Identity, RefusesWhatItCannotDecide) {
   const IdentityScene scene = MakeIdentityScene({}, 11);
   // One camera.
