@@ -82,6 +82,8 @@ std::size_t CountUpTo(const std::uint8_t* values, std::size_t n, int level, Simd
 }
 
 int RankLevel(const std::uint8_t* values, std::size_t n, std::size_t rank, int guess, Simd simd) {
+  // Of many values, a few tell about where it is.
+  if (n >= 1024) guess = RankLevel(values, n / 16, std::max<std::size_t>(1, rank / 16), guess, simd);
   int low = -1, high = 255;  // `low` is too small, `high` is not
   for (int at = std::clamp(guess, 0, 254), step = 1; high - low > 1; at = std::clamp(at, low + 1, high - 1)) {
     // Away from the guess by longer and longer steps until the answer is enclosed, then by halves.
