@@ -103,6 +103,22 @@ int LineNodes(double base, double slope, double length, double blur) {
   return std::clamp(static_cast<int>(std::ceil(base + slope * length / blur)), 1, 2000);
 }
 
+// Adds what one node does to a row of pixels: kernel * by to their channels, the rise to the cover. The hot loop.
+__attribute__((target_clones("arch=haswell", "default"), optimize("O3"))) void StampRows(
+    double* __restrict line, std::ptrdiff_t stride, int rows, int columns, const double* __restrict kernel_y,
+    const double* __restrict kernel_x, const double* __restrict rise, const double* __restrict by, double nx) {
+  for (int row = 0; row < rows; ++row, line += stride) {
+    const double ky = kernel_y[row], value = -ky * nx;
+    double* __restrict p = line;
+    for (int column = 0; column < columns; ++column, p += kCoverChannels) {
+      const double k = ky * kernel_x[column];
+      for (int a = 0; a < 4; ++a) p[a] += k * by[a];
+      p[4] += k * by[4];
+      p[kCover] += rise[column] * value;
+    }
+  }
+}
+
 }  // namespace
 
 double MarkerOutline::Area() const {
@@ -229,26 +245,28 @@ void MarkerCover::Stamp(const Node& node, double x, double y, double weight) {
   }
 
   const double nx = node.nx * weight, ny = node.ny * weight;
-  Eigen::Array<double, 6, 1> by;
-  by << nx, ny, node.by_form[0] * weight, node.by_form[1] * weight, node.by_form[2] * weight, 0;
+  const double by[5] = {nx, ny, node.by_form[0] * weight, node.by_form[1] * weight, node.by_form[2] * weight};
   const int first_column = std::max(left, window_.left), last_column = std::min(right, window_.right);
   // What rises before the window is there already in its first column.
   double before = 0;
   for (int column = left; column < first_column && column <= right + 1; ++column) before += rise[column - left];
   const bool last_rise = right + 1 >= first_column && right + 1 <= window_.right;
+  const std::ptrdiff_t stride = static_cast<std::ptrdiff_t>(width_) * kCoverChannels;
+  double* first = values_.data() + (first_row - window_.top) * stride;
+  const int columns = last_column - first_column + 1, inside = first_column - left;
+  if (columns > 0)
+    StampRows(first + (first_column - window_.left) * kCoverChannels, stride, last_row - first_row + 1, columns, kernel_y,
+              kernel_x + inside, rise + inside, by, nx);
   for (int row = first_row; row <= last_row; ++row) {
     const double ky = kernel_y[row - first_row], value = -ky * nx;
-    double* line = values_.data() + static_cast<std::size_t>(row - window_.top) * width_ * kCoverChannels;
+    double* line = first + (row - first_row) * stride;
     line[(first_column - window_.left) * kCoverChannels + kCover] += before * value;
-    double* p = line + (first_column - window_.left) * kCoverChannels;
-    for (int column = first_column; column <= last_column; ++column, p += kCoverChannels) {
-      const double k = ky * kernel_x[column - left];
-      Eigen::Map<Eigen::Array<double, 6, 1>>(p) += k * by;
-      p[kCover] += rise[column - left] * value;
-      if constexpr (kWithBlur)
+    if (last_rise) line[(right + 1 - window_.left) * kCoverChannels + kCover] += rise[right - left + 1] * value;
+    if constexpr (kWithBlur) {
+      double* p = line + (first_column - window_.left) * kCoverChannels;
+      for (int column = first_column; column <= last_column; ++column, p += kCoverChannels)
         p[kByBlur] -= blur_ * (slope_x[column - left] * ky * nx + kernel_x[column - left] * slope_y[row - first_row] * ny);
     }
-    if (last_rise) line[(right + 1 - window_.left) * kCoverChannels + kCover] += rise[right - left + 1] * value;
   }
 }
 

@@ -17,22 +17,25 @@ constexpr double kSmoothest = 0.4;  // least variance of a step of B over that o
 constexpr double kAlong = 0.1;      // least variance of a step along an edge over that across it
 constexpr double kTooBright = 0.5;  // of the way from the background to the marker
 constexpr int kPasses = 10;
-constexpr int kTensorPasses = 2;  // after which the structure tensor stays
-constexpr double kDone = 1e-3;    // squared length of a step in standard deviations that ends the iteration
-constexpr int kUnknowns = 7;      // centre, level, form, blur
-constexpr int kColumns = 8;       // those and the gradient
+constexpr double kMoved = 0.15;  // of the outline after which its surroundings are looked at again [px]
+constexpr double kDone = 1e-2;   // squared length of a step in standard deviations that ends the iteration
+constexpr int kUnknowns = 7;     // centre, level, form, blur
+constexpr int kColumns = 8;      // those and the gradient
 
 constexpr int kPlace[kUnknowns] = {kCentreX, kCentreY, kAmplitude, kForm0, kForm1, kForm2, kBlur};
 
-// Columns of the banded Cholesky factor are subtracted from those that follow: the hot loop.
-__attribute__((target_clones("arch=haswell", "default"))) void EliminateColumn(double* __restrict matrix, int band, int last,
-                                                                               const double* __restrict column) {
+// A column of the banded Cholesky factor is subtracted from those that follow, and its right-hand sides from theirs: the hot loop.
+__attribute__((target_clones("arch=haswell", "default"), optimize("O3"))) void EliminateColumn(const double* __restrict column, int band,
+                                                                                               int last, double* __restrict matrix,
+                                                                                               const double* __restrict own,
+                                                                                               double* __restrict right) {
   for (int k = 1; k <= last; ++k) {
     const double factor = column[k];
     if (factor == 0) continue;
     double* __restrict to = matrix + static_cast<std::ptrdiff_t>(k - 1) * (band + 1);
     const double* from = column + k;
     for (int m = 0; m <= last - k; ++m) to[m] -= factor * from[m];
+    for (int a = 0; a < kColumns; ++a) right[(k - 1) * kColumns + a] -= factor * own[a];
   }
 }
 
@@ -178,11 +181,7 @@ void UnevenSolver::Eliminate() {
     if (!field_[static_cast<std::size_t>(j)]) continue;
     const int last = std::min(band_, n - 1 - j);
     for (int k = 1; k <= last; ++k) column[k] *= inverse;
-    EliminateColumn(column + band_ + 1, band_, last, column);
-    for (int k = 1; k <= last; ++k) {
-      if (column[k] == 0) continue;
-      for (int a = 0; a < kColumns; ++a) right[k * kColumns + a] -= column[k] * right[a];
-    }
+    EliminateColumn(column, band_, last, column + band_ + 1, right, right + kColumns);
   }
 }
 
@@ -199,11 +198,11 @@ MarkerSolution UnevenSolver::Solve(const MarkerPatch& patch, const MarkerProblem
   residuals_.resize(static_cast<std::size_t>(n));
   for (int i = 0; i < n; ++i)
     behind_[static_cast<std::size_t>(i)] = start[kLevel] + start.segment<2>(kSlopeX).dot(patch.Place(i) - patch.origin);
-  double energy = 0, before = 1e300;
+  double energy = 0, before = 1e300, moved = 0;
   Eigen::Matrix<double, kUnknowns, kUnknowns> normal;
   for (int pass = 0; pass < kPasses; ++pass) {
     cover_.Evaluate(problem.Outline(p), patch.window, problem.by_blur);
-    if (pass < kTensorPasses) FindTensors(patch, problem), before = 1e300;
+    if (pass == 0 || (pass == 1 && moved > kMoved)) FindTensors(patch, problem), before = 1e300;
     energy = Energy(patch, problem, p, true);
     if (!std::isfinite(energy) || energy > 1.1 * before + 10) return solution;
     before = energy;
@@ -249,7 +248,8 @@ MarkerSolution UnevenSolver::Solve(const MarkerPatch& patch, const MarkerProblem
     if (problem.by_blur) p[kBlur] = std::clamp(p[kBlur], 0.1, 30.);
     if (!(p[kForm0] > 0.3) || !p.allFinite()) return solution;
     const double dof = std::max(1, n_used_ + 2 - problem.CountFree());
-    if (pass > kTensorPasses - 1 && length < kDone * std::max(1., energy / dof)) {
+    moved = part * largest;
+    if (pass > 0 && length < kDone * std::max(1., energy / dof)) {
       solution.converged = true;
       break;
     }

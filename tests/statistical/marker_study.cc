@@ -39,6 +39,8 @@ const char* NameOf(MarkerEffect effect) {
       return "tilt_as_circle";
     case MarkerEffect::kCovered:
       return "third_covered";
+    case MarkerEffect::kBar:
+      return "bar_behind";
   }
   return "";
 }
@@ -88,7 +90,7 @@ int main(int argc, char** argv) {
       for (double snr : {5., 10., 20., 50.}) cells.push_back({diameter, snr, motion});
   const int n_modelled = static_cast<int>(cells.size());
   for (MarkerEffect effect : {MarkerEffect::kBlur, MarkerEffect::kDefocus, MarkerEffect::kGradient, MarkerEffect::kClutter,
-                              MarkerEffect::kShade, MarkerEffect::kTilt, MarkerEffect::kCovered})
+                              MarkerEffect::kShade, MarkerEffect::kTilt, MarkerEffect::kCovered, MarkerEffect::kBar})
     for (double diameter : {4., 6., 9., 12., 20., 30.})
       for (double snr : {10., 50.}) cells.push_back({diameter, snr, 0, effect});
 

@@ -64,5 +64,23 @@ TEST(MarkerFitStatistics, WhatIsNotModelledStaysWithinLimits) {
   }
 }
 
+TEST(MarkerFitStatistics, ABarBehindDoesNotPullAndHidesNothing) {
+  int hidden = 0, n = 0;
+  for (double diameter : {8., 12., 24.})
+    for (double snr : {30., 100.}) {
+      const MarkerCell cell{diameter, snr, 0, MarkerEffect::kBar, false};
+      const MarkerTally t = test::RunMarkerCell(cell, 96, 9700 + static_cast<int>(diameter + snr), 8);
+      EXPECT_EQ(t.failed, 0);
+      EXPECT_EQ(t.rough, 0);
+      hidden += t.hidden, n += t.n;
+      EXPECT_LT(std::hypot(t.BiasAlong(), t.BiasAcross()), 0.01) << Describe(cell, t);
+      // Of the bound that knows the background to be even.
+      EXPECT_LT(t.OverBound(), 3) << Describe(cell, t);
+      EXPECT_GT(t.Nees() / 2, 0.5) << Describe(cell, t);
+      EXPECT_LT(t.Nees() / 2, 1.5) << Describe(cell, t);
+    }
+  EXPECT_LE(hidden, n / 100);
+}
+
 }  // namespace
 }  // namespace impactlab

@@ -267,6 +267,59 @@ TEST(MarkerFit, ASlopeOfTheBackgroundDoesNotPull) {
   EXPECT_LT(sum.norm(), 0.015);
 }
 
+// A stripe through the centre with the grey level `level`, `half` px to either side.
+std::function<void(std::vector<double>*)> Stripe(const Eigen::Vector2d& q, double direction, double half, double level) {
+  return [=](std::vector<double>* intensity) {
+    const std::vector<double> marker = CoverOf(Disc(6, q));
+    const Eigen::Vector2d n(std::cos(direction), std::sin(direction));
+    for (int i = 0; i < kSide * kSide; ++i) {
+      const double d = n.dot(Eigen::Vector2d(i % kSide, i / kSide) - q), s = 0.76 * std::numbers::sqrt2;  // blur and pixel
+      const double part = 0.5 * (std::erf((d + half) / s) - std::erf((d - half) / s));
+      (*intensity)[i] += (1 - marker[i]) * part * (level - 60);
+    }
+  };
+}
+
+TEST(MarkerFit, ARodBehindItIsNoCoveredPart) {
+  // Bright and dark rods, off the middle by half a pixel: nothing is hidden, nothing is pulled, and the covariance knows.
+  double nees = 0;
+  int n = 0;
+  Eigen::Vector2d sum = Eigen::Vector2d::Zero();
+  for (double level : {25., 95.})
+    for (int k = 0; k < 12; ++k, ++n) {
+      const Eigen::Vector2d q(23.37, 22.81);
+      const Scene scene = Draw(Disc(6, q), 650 + k, 120, 60, 2, Stripe(q, 0.26 * k, 3 + 0.15 * k, level));
+      const auto fit = FitMarker(scene.image, scene.spot, scene.options);
+      ASSERT_TRUE(fit);
+      EXPECT_FALSE(fit->flags & (kHidden | kRough)) << level << " " << k;
+      EXPECT_LT((fit->q - q).norm(), 0.08) << level << " " << k;
+      nees += Nees(*fit, q);
+      sum += fit->q - q;
+    }
+  EXPECT_LT(nees / n, 3.2);
+  EXPECT_GT(nees / n, 0.9);
+  EXPECT_LT((sum / n).norm(), 0.015);
+}
+
+TEST(MarkerFit, ACoveredPartBeforeARodIsFound) {
+  int flagged = 0;
+  for (int k = 0; k < 6; ++k) {
+    const Eigen::Vector2d q(23.37, 22.81);
+    const auto rod = Stripe(q, 0.9, 4, 90), cover = Cover(q, k, 1.5, 20);
+    Scene scene = Draw(Disc(6, q), 660 + k, 120, 60, 2, [&](std::vector<double>* intensity) {
+      rod(intensity);
+      cover(intensity);
+    });
+    scene.spot.q -= Eigen::Vector2d(std::cos(k), std::sin(k));
+    const auto fit = FitMarker(scene.image, scene.spot, scene.options);
+    flagged += !fit || (fit->flags & (kHidden | kRough)) != 0;
+    if (fit) {
+      EXPECT_LT((fit->q - q).norm(), 1.5) << k;
+    }
+  }
+  EXPECT_GE(flagged, 5);
+}
+
 TEST(MarkerFit, AnUnevenlyLitMarkerIsDrawnUneven) {
   RenderedMarker marker = Disc(8);
   marker.shade = [](const Eigen::Vector2d& d) { return 1 + 0.02 * d[0] + 0.01 * d[1]; };
