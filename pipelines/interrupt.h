@@ -8,7 +8,7 @@ namespace impactlab {
 
 class Interrupted : public std::runtime_error {
  public:
-  Interrupted() : std::runtime_error("interrupted; nothing was written") {}
+  Interrupted() : std::runtime_error("interrupted; files that were not complete were not kept") {}
 };
 
 inline std::atomic<bool> interrupt_requested = false;

@@ -40,11 +40,15 @@ double Median(std::vector<double> values) {
   return *middle;
 }
 
-double MedianRate(const std::vector<double>& stamps) {
+// Of the even beat under stamps that may be rounded or have gaps.
+double RateOf(const std::vector<double>& stamps) {
   std::vector<double> steps;
   for (std::size_t k = 1; k < stamps.size(); ++k) steps.push_back(stamps[k] - stamps[k - 1]);
-  const double step = Median(std::move(steps));
-  return step > 0 ? 1 / step : 0;
+  const double step = Median(steps);
+  if (!(step > 0)) return 0;
+  double beats = 0;
+  for (const double s : steps) beats += std::round(s / step);
+  return beats / (stamps.back() - stamps.front());
 }
 
 FrameSource SourceOf(const TrackedCamera& camera, const std::vector<std::filesystem::path>& files) {
@@ -83,6 +87,10 @@ void SynchroniseCameras(const TrackPlan& plan, std::vector<CameraTrackResult>* c
   }
   for (std::size_t c = 0; c < cameras->size(); ++c) {
     CameraClock& clock = out->summary.clocks[c];
+    if (!out->summary.cameras[c].failure.empty()) {
+      clock.reason = "no frames";
+      continue;
+    }
     if (static_cast<std::ptrdiff_t>(c) == first - flashes.begin()) {
       clock.usable = clock.rate_known = true;
       clock.reason = "the common clock";
@@ -151,6 +159,12 @@ void DecideIdentity(const TrackPlan& plan, const std::vector<CameraTrackResult>&
   s.log_odds = result.log_odds;
   s.changes = result.changes;
   s.notes.insert(s.notes.end(), result.notes.begin(), result.notes.end());
+  constexpr double kMisfit = 4;  // of the layout's own standard deviation
+  if (!plan.track.layout.empty() && result.layout_rms > kMisfit * plan.identity.layout_sd)
+    s.notes.push_back(fmt::format(
+        "the distances of the markers differ from layout_m by {:.2g} mm rms, layout_sd_m says {:.2g} mm: check the layout, or the scale of "
+        "the rig",
+        1e3 * result.layout_rms, 1e3 * plan.identity.layout_sd));
   if (result.usable) {
     result.tracks.recording = out->tracks.recording;
     const std::vector<TrackPoint> nameless = Nameless(cameras, out->tracks, result.tracks);
@@ -220,7 +234,7 @@ RecordingSummary::Camera SummaryOf(const std::string& name, const CameraTrackRes
   s.info = r.info;
   s.frames = r.frames;
   s.damaged = r.damaged;
-  s.rate = MedianRate(r.stamps);
+  s.rate = RateOf(r.stamps);
   s.broke = r.broke;
   s.blur = r.blur;
   s.noise = r.noise.read;
@@ -255,6 +269,22 @@ void WritePictures(const std::filesystem::path& folder, const TrackRunOptions& o
 
 }  // namespace
 
+namespace {
+
+// A rig speaks of pixels of one size of picture.
+std::string SizeFault(const TrackPlan& plan, std::size_t camera, const VideoInfo& info) {
+  if (!plan.rig) return "";
+  for (const RigCamera& one : plan.rig->cameras) {
+    if (one.name != plan.cameras[camera].name || (one.camera.width == info.width && one.camera.height == info.height)) continue;
+    return fmt::format(
+        "its pictures have {} x {} pixels, the camera of the rig has {} x {}: turned, cropped or scaled since the calibration", info.width,
+        info.height, one.camera.width, one.camera.height);
+  }
+  return "";
+}
+
+}  // namespace
+
 RecordingTracks TrackRecording(const TrackPlan& plan, std::size_t recording, const std::vector<Correction>& corrections, int threads) {
   const TrackedRecording& input = plan.recordings.at(recording);
   RecordingTracks out;
@@ -283,6 +313,11 @@ RecordingTracks TrackRecording(const TrackPlan& plan, std::size_t recording, con
     try {
       cameras[c] = TrackCamera(out.sources[c], options);
       s.cameras[c] = SummaryOf(plan.cameras[c].name, cameras[c]);
+      if (const std::string fault = SizeFault(plan, c, cameras[c].info); !fault.empty()) {
+        s.cameras[c].failure = fault;
+        cameras[c] = {};
+        return;
+      }
       if (cameras[c].frames == 0)
         s.cameras[c].failure = cameras[c].broke.empty() ? "no frame in the range that was asked for" : cameras[c].broke;
     } catch (const DataError& error) {
@@ -290,15 +325,19 @@ RecordingTracks TrackRecording(const TrackPlan& plan, std::size_t recording, con
     }
   });
   for (std::size_t c = 0; c < n; ++c) {
-    for (const std::vector<std::string>* notes : {&cameras[c].notes, &cameras[c].labels.notes})
-      for (const std::string& note : *notes) s.notes.push_back(fmt::format("camera {}: {}", plan.cameras[c].name, note));
+    for (const std::string& note : cameras[c].notes) s.notes.push_back(fmt::format("camera {}: {}", plan.cameras[c].name, note));
+  }
+  for (std::size_t c = 0; c < n; ++c) {
+    if (cameras[c].damaged > 0)
+      s.notes.push_back(fmt::format("camera {}: {} of {} frames are damaged and left out", plan.cameras[c].name, cameras[c].damaged,
+                                    cameras[c].frames + cameras[c].damaged));
   }
   const auto tracked = std::count_if(cameras.begin(), cameras.end(), [](const CameraTrackResult& r) { return !r.points.empty(); });
   if (tracked == 0) {
     for (const RecordingSummary::Camera& camera : s.cameras) {
       if (!camera.failure.empty() && s.failure.empty()) s.failure = fmt::format("camera {}: {}", camera.name, camera.failure);
     }
-    if (s.failure.empty()) s.failure = "no marker was found in any camera; look at the thresholds with --sheets, or try look: dark";
+    if (s.failure.empty()) s.failure = "no marker was found in any camera; try look: dark, a threshold_grey, or another area_px2";
     return out;
   }
   SynchroniseCameras(plan, &cameras, &out);
@@ -306,6 +345,9 @@ RecordingTracks TrackRecording(const TrackPlan& plan, std::size_t recording, con
   Merge(plan, cameras, joint ? Unnamed::kAll : Unnamed::kNone, &out.tracks);
   if (joint) DecideIdentity(plan, cameras, &out);
   if (joint && !s.identity_usable) TakeNames(plan, cameras, &out);
+  // What one camera cannot tell matters only where nothing else could.
+  for (std::size_t c = 0; c < n && !s.identity_usable; ++c)
+    for (const std::string& note : cameras[c].labels.notes) s.notes.push_back(fmt::format("camera {}: {}", plan.cameras[c].name, note));
   const auto time = [&](int camera, long long frame, double y) {
     const CameraTrackResult& r = cameras[static_cast<std::size_t>(camera)];
     const auto at = std::lower_bound(r.index.begin(), r.index.end(), frame);
@@ -328,6 +370,57 @@ RecordingTracks TrackRecording(const TrackPlan& plan, std::size_t recording, con
   return out;
 }
 
+namespace {
+
+std::vector<std::filesystem::path> Inputs(const TrackPlan& plan) {
+  std::vector<std::filesystem::path> inputs = {plan.path};
+  if (plan.rig) inputs.push_back(plan.rig_file);
+  if (!plan.corrections.empty()) inputs.push_back(plan.corrections);
+  for (const TrackedRecording& recording : plan.recordings) {
+    for (const auto& files : recording.files) inputs.insert(inputs.end(), files.begin(), files.end());
+    inputs.insert(inputs.end(), recording.stamps.begin(), recording.stamps.end());
+  }
+  return inputs;
+}
+
+// Nothing that was read may be written over.
+void CheckOutputs(const TrackPlan& plan, const std::filesystem::path& folder, const TrackRunOptions& options) {
+  const auto canonical = [](const std::filesystem::path& path) {
+    std::error_code error;
+    const auto out = std::filesystem::weakly_canonical(std::filesystem::absolute(path), error);
+    return error ? path : out;
+  };
+  std::set<std::filesystem::path> inputs;
+  for (const auto& path : Inputs(plan))
+    if (!path.empty()) inputs.insert(canonical(path));
+  std::vector<std::filesystem::path> outputs = {folder / "tracks.csv", folder / "tracking.json", folder / "tracking.html",
+                                                folder / "run.yaml"};
+  for (const TrackedRecording& recording : plan.recordings) {
+    for (const TrackedCamera& camera : plan.cameras) {
+      const std::string name = recording.name + "_" + camera.name;
+      if (options.sheets) outputs.push_back(folder / "sheets" / (name + ".png"));
+      if (!options.overlay.empty()) outputs.push_back(WithSuffix(options.overlay, name));
+    }
+  }
+  for (const auto& output : outputs)
+    if (inputs.contains(canonical(output)))
+      throw ConfigError(fmt::format("{}: would be written over, but it is read; choose another --out or --overlay", output.string()));
+}
+
+void CheckCorrections(const TrackPlan& plan, const std::vector<Correction>& corrections) {
+  std::vector<std::string> names;
+  for (const TrackedRecording& recording : plan.recordings) names.push_back(recording.name);
+  for (const Correction& correction : corrections) {
+    if (std::find(names.begin(), names.end(), correction.recording) != names.end()) continue;
+    const std::string nearest = NearestName(correction.recording, names);
+    throw DataError(fmt::format("{}: row {}, column recording: found {}, allowed the recordings of {}{}", plan.corrections.string(),
+                                correction.line, Excerpt(correction.recording), plan.path.string(),
+                                nearest.empty() ? "" : ", nearest is " + nearest));
+  }
+}
+
+}  // namespace
+
 TrackRun RunTracking(const TrackPlan& plan, const std::filesystem::path& folder, const TrackRunOptions& options) {
   const auto start = std::chrono::steady_clock::now();
   TrackRun run;
@@ -335,6 +428,8 @@ TrackRun RunTracking(const TrackPlan& plan, const std::filesystem::path& folder,
   const std::size_t n = plan.recordings.size();
   run.recordings.resize(n);
   const std::vector<Correction> corrections = plan.corrections.empty() ? std::vector<Correction>{} : ReadCorrections(plan.corrections);
+  CheckOutputs(plan, folder, options);
+  CheckCorrections(plan, corrections);
   TracksWriter writer(folder / "tracks.csv");
   // Recordings are written in their order, whichever is done first.
   std::mutex guard;
@@ -367,12 +462,7 @@ TrackRun RunTracking(const TrackPlan& plan, const std::filesystem::path& folder,
   run.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   writer.Commit();
   WriteFile(folder / "tracking.json", ToJson(run));
-  std::vector<std::filesystem::path> inputs = {plan.path};
-  if (plan.rig) inputs.push_back(plan.rig_file);
-  if (!plan.corrections.empty()) inputs.push_back(plan.corrections);
-  for (const TrackedRecording& recording : plan.recordings)
-    for (const auto& files : recording.files) inputs.insert(inputs.end(), files.begin(), files.end());
-  for (const TrackedRecording& recording : plan.recordings) inputs.insert(inputs.end(), recording.stamps.begin(), recording.stamps.end());
+  std::vector<std::filesystem::path> inputs = Inputs(plan);
   std::erase_if(inputs, [](const std::filesystem::path& path) {
     std::error_code absent;
     return !std::filesystem::is_regular_file(path, absent);

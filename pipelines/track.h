@@ -121,6 +121,8 @@ struct TrackRun {
 TrackRun RunTracking(const TrackPlan& plan, const std::filesystem::path& folder, const TrackRunOptions& options = {});
 
 std::string ToJson(const TrackRun& run);
+// What a user should know beside the tables, the same words of several recordings once.
+std::vector<std::string> GroupedNotes(const TrackRun& run);
 // One screen for a terminal.
 std::string BriefReport(const TrackRun& run);
 

@@ -166,10 +166,10 @@ std::vector<std::filesystem::path> FilesOf(const std::vector<std::string>& texts
     std::error_code absent;
     const std::filesystem::path full = base / text;
     std::vector<std::filesystem::path> found;
-    if (std::filesystem::is_directory(full, absent)) {
-      found = internal::FindFiles({text}, base, false, text);
-    } else {
-      found = ExpandGlob(text, base);
+    try {
+      found = std::filesystem::is_directory(full, absent) ? internal::FindFiles({text}, base, false, text) : ExpandGlob(text, base);
+    } catch (const DataError&) {
+      // An empty or unreadable folder is named when it is opened.
     }
     if (found.empty()) found.push_back(full);
     out.insert(out.end(), found.begin(), found.end());
@@ -210,7 +210,14 @@ void ParseRecordings(const YamlNode& root, TrackPlan& plan) {
   }
   for (const YamlNode& node : root.List("recordings")) {
     TrackedRecording recording;
-    recording.name = NewName(node, "name", NamesOf(plan.recordings));
+    recording.name = node.Text("name");
+    // It becomes part of file names.
+    const bool fits =
+        recording.name.front() != '.' && recording.name.size() <= 200 && recording.name.find_first_of("/\\\n\r\t") == std::string::npos;
+    if (!fits) throw node.Fault("name", Excerpt(recording.name), "a name that can be part of a file's name: no / and no dot in front");
+    const std::vector<std::string> earlier = NamesOf(plan.recordings);
+    if (std::find(earlier.begin(), earlier.end(), recording.name) != earlier.end())
+      throw node.Fault("name", recording.name + " again", "a name of its own");
     recording.files.resize(cameras.size());
     const YamlNode files = node.Map("files");
     for (const std::string& camera : files.Keys()) {

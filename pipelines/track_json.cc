@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <nlohmann/json.hpp>
 
 #include "data/provenance.h"
@@ -91,6 +92,38 @@ std::string Cut(const std::string& text, std::size_t most) { return text.size() 
 
 }  // namespace
 
+std::vector<std::string> GroupedNotes(const TrackRun& run) {
+  // The same words of many recordings are one note.
+  std::vector<std::string> order;
+  std::map<std::string, std::vector<std::string>> by_text;
+  const auto add = [&](const std::string& text, const std::string& recording) {
+    std::vector<std::string>& names = by_text[text];
+    if (names.empty()) order.push_back(text);
+    if (names.empty() || names.back() != recording) names.push_back(recording);
+  };
+  for (const RecordingSummary& r : run.recordings) {
+    for (const RecordingSummary::Camera& camera : r.cameras) {
+      if (!camera.broke.empty()) add(fmt::format("camera {}: {}", camera.name, camera.broke), r.name);
+      if (r.failure.empty() && !camera.failure.empty()) add(fmt::format("camera {}: {}", camera.name, camera.failure), r.name);
+    }
+    if (r.identity_tried && !r.identity_usable)
+      add("names could not be confirmed in space and were taken away where one camera cannot tell: " + r.identity_reason, r.name);
+    for (const std::string& note : r.notes) add(note, r.name);
+  }
+  std::vector<std::string> out;
+  for (const std::string& text : order) {
+    const std::vector<std::string>& names = by_text.at(text);
+    out.push_back(names.size() == 1 ? names.front() + ": " + text
+                                    : fmt::format("{} and {} more: {}", names.front(), names.size() - 1, text));
+  }
+  std::size_t changed = 0;
+  for (const RecordingSummary& r : run.recordings) changed += r.changes.size();
+  if (changed > 0)
+    out.push_back(
+        fmt::format("{} stretches of tracks changed their name once rays and layout were counted (listed in tracking.json)", changed));
+  return out;
+}
+
 std::string ToJson(const TrackRun& run) {
   Json json = {{"schema", "impactlab.tracking_result/1"},
                {"version", ProgramVersion()},
@@ -135,21 +168,13 @@ std::string BriefReport(const TrackRun& run) {
     }
   }
   if (rows > kRows) out += fmt::format("... and {} rows more, in tracking.json\n", rows - kRows);
-  std::size_t shown = 0;
-  constexpr std::size_t kNotes = 12;
-  for (const RecordingSummary& r : run.recordings) {
-    std::vector<std::string> notes = r.notes;
-    for (const RecordingSummary::Camera& camera : r.cameras)
-      if (!camera.broke.empty()) notes.push_back(fmt::format("camera {}: {}", camera.name, camera.broke));
-    if (r.identity_tried && !r.identity_usable)
-      notes.push_back("names could not be confirmed in space and were taken away where one camera cannot tell: " + r.identity_reason);
-    for (const IdentityChange& change : r.changes)
-      notes.push_back(fmt::format("camera {}, frames {} to {}: {} {}", run.plan.cameras[static_cast<std::size_t>(change.camera)].name,
-                                  change.first, change.last, change.from, change.to.empty() ? "is no marker" : "is " + change.to));
-    for (const std::string& note : notes)
-      if (shown++ < kNotes) out += fmt::format("{}{}: {}\n", shown == 1 ? "\n" : "", r.name, note);
-  }
-  if (shown > kNotes) out += fmt::format("... and {} notes more, in tracking.json\n", shown - kNotes);
+  const std::vector<std::string> notes = GroupedNotes(run);
+  constexpr std::size_t kNotes = 14;
+  for (std::size_t k = 0; k < std::min(notes.size(), kNotes); ++k) out += fmt::format("{}{}\n", k == 0 ? "\n" : "", notes[k]);
+  if (notes.size() > kNotes) out += fmt::format("... and {} notes more, on the page\n", notes.size() - kNotes);
+  int corrections = 0;
+  for (const RecordingSummary& r : run.recordings) corrections += r.corrections;
+  if (corrections > 0) out += fmt::format("{} points corrected by hand\n", corrections);
   if (failed > 0) out += fmt::format("\n{} of {} recordings gave nothing\n", failed, run.recordings.size());
   return out;
 }

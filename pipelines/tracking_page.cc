@@ -66,11 +66,10 @@ Section RecordingsSection(const TrackRun& run) {
   Section section{"recordings", "Recordings", "", {}};
   HtmlTable table("Every camera of every recording", {"Recording", "Camera", "#Frames", "#Rate [Hz]", "#Blur [px]", "#Noise [grey]",
                                                       "Marker", "#Measured", "#Bridged", "#Longest gap", "#Flagged", "#sd [px]"});
+  for (const RecordingSummary& r : run.recordings)
+    if (!r.failure.empty()) table.Row({Escape(r.name), Escape(r.failure), "", "", "", "", "", "", "", "", "", ""}, "rejected");
   for (const RecordingSummary& r : run.recordings) {
-    if (!r.failure.empty()) {
-      table.Row({Escape(r.name), Escape(r.failure), "", "", "", "", "", "", "", "", "", ""}, "rejected");
-      continue;
-    }
+    if (!r.failure.empty()) continue;
     for (const RecordingSummary::Camera& c : r.cameras) {
       bool first = true;
       const auto row = [&](const std::string& marker, const std::vector<std::string>& rest) {
@@ -95,13 +94,7 @@ Section RecordingsSection(const TrackRun& run) {
   }
   section.html = table.Html(true);
   std::string notes;
-  for (const RecordingSummary& r : run.recordings) {
-    for (const std::string& note : r.notes) notes += fmt::format("<li>{}: {}</li>", Escape(r.name), Escape(note));
-    for (const RecordingSummary::Camera& c : r.cameras)
-      if (!c.broke.empty()) notes += fmt::format("<li>{}, camera {}: {}</li>", Escape(r.name), Escape(c.name), Escape(c.broke));
-    if (r.identity_tried && !r.identity_usable)
-      notes += fmt::format("<li>{}: names could not be confirmed in space: {}</li>", Escape(r.name), Escape(r.identity_reason));
-  }
+  for (const std::string& note : GroupedNotes(run)) notes += "<li>" + Escape(note) + "</li>";
   if (!notes.empty()) section.html += "<h3>Notes</h3><ul>" + notes + "</ul>";
   return section;
 }
@@ -166,7 +159,8 @@ Figure ConsistencyFigure(const std::vector<MarkerTracks>& shown) {
                 .title = "Does the filter know its errors?",
                 .caption =
                     "Normalised innovation squared of every measured position against the &chi;&sup2; density with 2 degrees of "
-                    "freedom it has when the stated covariances are right. Values above 12 stand in the last column.",
+                    "freedom it has when the stated covariances are right. Values above 12 stand in the last column. More "
+                    "small values than expected mean that the stated covariances are on the safe side; a still marker makes them.",
                 .selectors = {},
                 .plots = {}};
   if (nis.empty()) return figure;

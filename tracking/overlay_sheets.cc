@@ -44,10 +44,17 @@ long long FrameOfInterest(const MarkerTracks& tracks, int camera) {
     }
     before = &p;
   }
+  // The markers of a body show one impact in frames side by side.
+  constexpr long long kTogether = 2;
+  const auto around = [&](long long frame) {
+    double sum = 0;
+    for (auto at = jumps.lower_bound(frame - kTogether); at != jumps.end() && at->first <= frame + kTogether; ++at) sum += at->second;
+    return sum;
+  };
   double most = 0;
-  for (const auto& [frame, jump] : jumps) most = std::max(most, jump);
+  for (const auto& [frame, jump] : jumps) most = std::max(most, around(frame));
   for (const auto& [frame, jump] : jumps)
-    if (jump >= 0.5 * most) return frame;
+    if (around(frame) >= 0.5 * most) return frame;
   return last < 0 ? 0 : (first + last) / 2;
 }
 
