@@ -283,6 +283,25 @@ std::string SizeFault(const TrackPlan& plan, std::size_t camera, const VideoInfo
   return "";
 }
 
+// A marker that hardly ever got its name has something wrong with it.
+void NoteAbsentMarkers(const TrackPlan& plan, RecordingSummary* s) {
+  for (const RecordingSummary::Camera& camera : s->cameras) {
+    if (!camera.failure.empty()) continue;
+    std::map<std::string, long long> measured;
+    long long most = 0;
+    for (const MarkerSummary& m : s->markers) {
+      if (m.camera != camera.name) continue;
+      measured[m.marker] = m.measured;
+      most = std::max(most, m.measured);
+    }
+    for (const std::string& name : plan.track.names) {
+      if (2 * measured[name] >= most) continue;
+      s->notes.push_back(fmt::format("camera {}: {} has its name in {} frames only, others in {}{}", camera.name, name, measured[name],
+                                     most, s->identity_usable && !plan.track.layout.empty() ? ": is its place in layout_m right?" : ""));
+    }
+  }
+}
+
 }  // namespace
 
 RecordingTracks TrackRecording(const TrackPlan& plan, std::size_t recording, const std::vector<Correction>& corrections, int threads) {
@@ -367,6 +386,7 @@ RecordingTracks TrackRecording(const TrackPlan& plan, std::size_t recording, con
     s.cameras[c].innovations.error_scale *= scale;
   }
   s.markers = Summarise(out.tracks);
+  NoteAbsentMarkers(plan, &s);
   return out;
 }
 
