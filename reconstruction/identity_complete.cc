@@ -27,6 +27,7 @@ using Vector6 = Eigen::Matrix<double, 6, 1>;
 
 constexpr std::uint32_t kPartial = kTouching | kHidden | kCut;
 constexpr double kKnown = 3;         // a pose foretells all places this well, or is not called known [px]
+constexpr double kMostMiss = 3;      // of the images from a pose, root mean square [standard deviations]
 constexpr double kLongestWay = 0.2;  // from a known pose to one that is looked for [s]
 constexpr int kRounds = 4;
 
@@ -84,6 +85,7 @@ class Completion {
       auto pose = Start(views_[i].t);
       if (pose && Determined(*pose)) poses_[views_[i].t] = *pose;
     }
+    RemoveStray();
     long long added = 0;
     for (int round = 0; round < kRounds; ++round) {
       const long long before = added;
@@ -284,7 +286,6 @@ class Completion {
 
   // Whether a pose foretells every marker in every camera, and agrees with its images.
   bool Determined(const Pose& pose) const {
-    constexpr double kMostMiss = 3;
     if (pose.fit > kMostMiss) return false;
     for (std::size_t c = 0; c < named_.size(); ++c) {
       for (std::size_t l = 0; l < layout_.size(); ++l) {
@@ -344,6 +345,36 @@ class Completion {
     return sizes[sizes.size() / 2];
   }
 
+  // Images whose outline is not that of a marker and that lie far from where the others put it are something else.
+  void RemoveStray() {
+    constexpr std::uint32_t kUnclear = kPartial | kRough;
+    constexpr double kFar = 5;  // standard deviations
+    constexpr double kOwn = 3;  // largest of the image itself that counts [px]
+    for (const View& view : views_) {
+      for (std::size_t l = 0; l < layout_.size(); ++l) {
+        auto& points = named_[view.camera][l];
+        const auto at = points.find(view.frame);
+        if (at == points.end() || (at->second.flags & kUnclear) == 0) continue;
+        const auto expected = Expected(view.t);
+        if (!expected) continue;
+        std::vector<Image> images = ImagesAt(view.t);
+        std::erase_if(images, [&](const Image& i) { return i.camera == view.camera && i.label == static_cast<int>(l); });
+        const auto pose = Fit(*expected, images);
+        Eigen::Matrix<double, 2, 6> J;
+        const auto q = pose && Determined(*pose) ? Foretell(*pose, view.camera, static_cast<int>(l), &J) : std::nullopt;
+        if (!q) continue;
+        Matrix2d own = Wider(at->second, o_);
+        own *= std::min(1.0, 2 * kOwn * kOwn / own.trace());
+        const Vector2d r = at->second.q - *q;
+        if (r.dot((own + J * pose->cov * J.transpose()).inverse() * r) < kFar * kFar) continue;
+        std::erase_if(tracks_.points, [&](const TrackPoint& p) {
+          return p.camera == view.camera && p.marker == static_cast<int>(l) && p.frame == view.frame;
+        });
+        points.erase(at);
+      }
+    }
+  }
+
   // Names what can be named in a picture, the surest first; the number of names.
   long long Complete(const View& view) {
     long long added = 0;
@@ -374,7 +405,10 @@ class Completion {
         const bool vague = place.trace() > 2 * o_.widest * o_.widest;
         for (std::size_t k = 0; k < free.size(); ++k) {
           const TrackPoint& p = loose_[free[k]];
-          const Matrix2d S = place + Wider(p, o_);
+          // What is no clear image may be anywhere by its own account: for the gate its place counts as known to a few pixels.
+          Matrix2d own = Wider(p, o_);
+          own *= std::min(1.0, 2 * o_.partial_sd * o_.partial_sd / own.trace());
+          const Matrix2d S = place + own;
           const Vector2d r = p.q - *q;
           const double d2 = r.dot(S.inverse() * r);
           const auto row = static_cast<Eigen::Index>(m), column = static_cast<Eigen::Index>(k);
@@ -402,6 +436,12 @@ class Completion {
       p.marker = missing[static_cast<std::size_t>(row)];
       p.flags = (p.flags & ~static_cast<std::uint32_t>(kOutlier | kImpact)) | kRelabelled;
       named_[view.camera][p.marker].emplace(p.frame, p);
+      // The body must be able to follow.
+      const auto with = Fit(*expected, ImagesAt(view.t));
+      if (!with || with->fit > std::max(kMostMiss, pose->fit + 0.5)) {
+        named_[view.camera][p.marker].erase(p.frame);
+        continue;
+      }
       // A prediction gives way to what was seen.
       std::erase_if(tracks_.points, [&](const TrackPoint& old) {
         return old.camera == p.camera && old.marker == p.marker && old.frame == p.frame && (old.flags & (kPredicted | kOutlier)) != 0;

@@ -15,7 +15,7 @@ struct CompletionOptions {
   double pixel_sd = 0.5;       // added to every image: rig, layout and shape of the markers [px]
   double partial_sd = 2;       // the same for images that are merged, cut or hidden in part [px]
   double gate = 4;             // standard deviations from the foretold place
-  double widest = 8;           // a place that is known less well than this names nothing, standard deviation [px]
+  double widest = 20;          // a place that is known less well than this names nothing, standard deviation [px]
   double margin = 16;          // -2 ln(odds) against any other image for the name, and any other name for the image
   double speed_error = 1.5;    // of a pose between two that are known, per second to the nearer one [m/s]
   double turn_error = 10;      // the same [rad/s]
@@ -23,10 +23,11 @@ struct CompletionOptions {
   double largest_ratio = 1.6;  // of the size of an image to that of its marker, and the reverse
 };
 
-// Gives names to images of `loose` (measured ones, no track's or a nameless track's) and adds them to `tracks`, flagged kRelabelled. The
-// names in `tracks` are taken as true: they must have been decided with `layout` (p_BM of the first markers of `tracks` [m]). A place for
-// which two images compete, or an image for which two markers do, is left as it is. Returns the number of points added. ConfigError for a
-// camera that the rig has not.
+// First takes the name from images that are merged, hidden in part or of another outline and lie far from the place that all other images
+// give their marker. Then gives names to images of `loose` (measured ones, no track's or a nameless track's) and adds them to `tracks`,
+// flagged kRelabelled. The names in `tracks` are taken as true: they must have been decided with `layout` (p_BM of the first markers of
+// `tracks` [m]). A place for which two images compete, or an image for which two markers do, is left as it is. Returns the number of points
+// added. ConfigError for a camera that the rig has not.
 long long CompleteTracks(const std::vector<TrackPoint>& loose, const CameraRig& rig, const std::vector<Eigen::Vector3d>& layout,
                          const CompletionOptions& options, MarkerTracks* tracks);
 

@@ -13,6 +13,7 @@
 
 #include "data/error.h"
 #include "tracking/finish.h"
+#include "tracking/spot_again.h"
 
 namespace impactlab {
 namespace {
@@ -250,11 +251,14 @@ void Pass::Take(Frame& frame) {
   }
   constexpr double kMargin = 24;
   current_.spots = tracker_.Searching() ? finder_.Find(*searched) : finder_.Find(*searched, tracker_.Windows(frame.t, kMargin));
+  LookAgain(*searched, o_.spots, finder_.noise(), tracker_.Expected(frame.t), &current_.spots);
   noises_.push_back(finder_.noise().read);
   gains_.push_back(finder_.noise().gain);
   thresholds_.push_back(finder_.threshold());
   result_.spots += static_cast<long long>(current_.spots.size());
   current_.observations.clear();
+  // Closeness to a colour ends at 255 by its definition: such pixels are not clipped.
+  const std::uint32_t kept = source_.decode.color ? ~static_cast<std::uint32_t>(kSaturated) : ~0u;
   for (const Spot& spot : current_.spots) {
     Observation one;
     one.q = spot.q;
@@ -262,7 +266,7 @@ void Pass::Take(Frame& frame) {
     one.t = RowTime(source_, reader_->info(), current_.frame, spot.q.x(), spot.q.y());
     one.area = spot.area;
     one.peak = spot.peak;
-    one.flags = spot.flags;
+    one.flags = spot.flags & kept;
     current_.observations.push_back(one);
   }
   current_.track = tracker_.Update(current_.frame.index, current_.frame.t, current_.observations);
@@ -374,7 +378,12 @@ CameraTrackResult Pass::Run() {
     result_.still.assign(o_.names.size(), 0);
     result_.labels.complete = true;
     for (std::size_t k = 0; k < tag_tracks_.size(); ++k) {
-      if (!tag_tracks_[k].steps.empty()) CollectOne(tag_tracks_[k], static_cast<int>(k));
+      if (!tag_tracks_[k].steps.empty()) {
+        CollectOne(tag_tracks_[k], static_cast<int>(k));
+      } else if (!o_.tag_corners || k % 4 == 0) {
+        const auto tag = o_.tag_names[o_.tag_corners ? k / 4 : k];
+        result_.notes.push_back(fmt::format("tag {} ({}) was not seen in any frame", tag.first, tag.second));
+      }
     }
   } else {
     Collect(tracker_.Finish());

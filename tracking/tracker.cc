@@ -366,6 +366,18 @@ std::vector<Window> MarkerTracker::Windows(double t, double margin) const {
   return windows;
 }
 
+std::vector<ExpectedMarker> MarkerTracker::Expected(double t) const {
+  std::vector<ExpectedMarker> out;
+  for (const Live& l : state_->lives) {
+    constexpr int kLately = 2;
+    if (!l.confirmed || l.misses > kLately) continue;
+    MarkerState s = l.last;
+    Predict(std::max(t + l.row_time, s.t), l.jerk.jerk(), &s);
+    out.push_back({s.x.head<2>(), std::sqrt(0.5 * s.cov.topLeftCorner<2, 2>().trace()), std::exp(l.log_area)});
+  }
+  return out;
+}
+
 const std::vector<int>& MarkerTracker::Update(long long frame, double t, const std::vector<Observation>& observations) {
   State& s = *state_;
   if (!std::isfinite(t)) throw std::invalid_argument("MarkerTracker: the time of a frame is not finite");

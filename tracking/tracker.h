@@ -68,6 +68,12 @@ struct InnovationReport {
   double outside_gate = 0;  // share of observations beyond the gate of their own track, impacts left out
 };
 
+// Where a marker that was there lately should be.
+struct ExpectedMarker {
+  Eigen::Vector2d q = Eigen::Vector2d::Zero();  // [px]
+  double sd = 0, area = 0;                      // of q, one component [px]; [px^2]
+};
+
 class MarkerTracker {
  public:
   explicit MarkerTracker(const TrackerOptions& options = {});
@@ -78,7 +84,8 @@ class MarkerTracker {
   // Where to look for the known markers at time t, impact jumps allowed for, and how far; empty when there is no track yet. `margin` is
   // added for the size of a marker [px].
   std::vector<Window> Windows(double t, double margin) const;
-  // Predicted velocity of every live track, by track id [px/s].
+  // The confirmed tracks that were seen in one of the last frames, at time t.
+  std::vector<ExpectedMarker> Expected(double t) const;
   // Takes the observations of a frame; for each, the id of the track it was given to, -1 for none. Frames must come in order.
   const std::vector<int>& Update(long long frame, double t, const std::vector<Observation>& observations);
   // Velocity of a track now [px/s]; nothing for one that has ended or is not known.
