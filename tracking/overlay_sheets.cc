@@ -28,7 +28,7 @@ struct Extent {
   Eigen::Vector2d middle() const { return (low + high) / 2; }
 };
 
-// The frame the sheet is about: the first in which velocities jump at least half as much as they ever do, all markers together; a hand
+// The frame the sheet is about: the first in which velocities jump at least a fifth as much as they ever do, all markers together; a hand
 // that lets go makes small jumps before. Else the first marked impact, else the middle of the tracks.
 long long FrameOfInterest(const MarkerTracks& tracks, int camera) {
   std::map<long long, double> jumps;  // [px/s]
@@ -54,7 +54,7 @@ long long FrameOfInterest(const MarkerTracks& tracks, int camera) {
   double most = 0;
   for (const auto& [frame, jump] : jumps) most = std::max(most, around(frame));
   for (const auto& [frame, jump] : jumps)
-    if (around(frame) >= 0.5 * most) return frame;
+    if (around(frame) >= 0.2 * most) return frame;
   return last < 0 ? 0 : (first + last) / 2;
 }
 
