@@ -2,8 +2,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <map>
-#include <set>
+#include <tuple>
 #include <utility>
 
 #include "data/table.h"
@@ -14,6 +15,8 @@ namespace impactlab {
 namespace {
 
 const std::vector<std::string> kActions = {"add", "move", "delete", "relabel"};
+
+constexpr double kSmallestSd = 1e-6;  // [px]
 
 using Key = std::pair<int, long long>;  // marker, frame, within a camera
 
@@ -34,9 +37,9 @@ class Editor {
   int Relabel(const std::vector<const Correction*>& corrections) {
     std::vector<std::pair<TrackPoint, const Correction*>> moved;
     for (const Correction* c : corrections) {
-      const int camera = Camera(*c), to = Marker(c->to_marker);
+      const int camera = Camera(*c), to = Marker(*c, "to_marker", c->to_marker);
       auto& points = points_[static_cast<std::size_t>(camera)];
-      const auto place = points.find({Existing(*c), c->frame});
+      const auto place = points.find({Marker(*c, "marker", c->marker), c->frame});
       if (place == points.end()) Absent(*c);
       TrackPoint p = place->second;
       p.marker = to;
@@ -48,6 +51,7 @@ class Editor {
       if (!points_[static_cast<std::size_t>(p.camera)].emplace(Key{p.marker, p.frame}, p).second)
         Fail(*c, "to_marker", fmt::format("'{}', which has a point in frame {} of camera {} already", c->to_marker, c->frame, c->camera),
              "a name that is free there; relabel or delete the other point too");
+      placed_.emplace_back(c, p.camera, Key{p.marker, p.frame});
     }
     return static_cast<int>(moved.size());
   }
@@ -56,7 +60,7 @@ class Editor {
     const int camera = Camera(c);
     auto& points = points_[static_cast<std::size_t>(camera)];
     const bool add = c.action == Correction::Action::kAdd;
-    const Key key{add ? Marker(c.marker) : Existing(c), c.frame};
+    const Key key{Marker(c, "marker", c.marker), c.frame};
     const auto place = points.find(key);
     if (!add && place == points.end()) Absent(c);
     if (c.action == Correction::Action::kDelete) {
@@ -74,10 +78,12 @@ class Editor {
     p.flags = kManual;
     if (place != points.end()) p.flags |= place->second.flags & (kImpact | kRelabelled);
     p.t = Time(c, camera, place == points.end() ? nullptr : &place->second);
-    points.insert_or_assign(key, p);
+    const auto here = points.insert_or_assign(key, p).first;
+    placed_.emplace_back(&c, camera, here->first);
   }
 
   void Finish() {
+    for (const auto& [c, camera, key] : placed_) CheckOrder(*c, points_[static_cast<std::size_t>(camera)], key);
     tracks_.points.clear();
     for (const auto& points : points_)
       for (const auto& [key, p] : points) tracks_.points.push_back(p);
@@ -90,36 +96,62 @@ class Editor {
   [[noreturn]] void Absent(const Correction& c) const {
     Fail(c, "frame", fmt::format("{}, where marker '{}' has no point in camera {}", c.frame, c.marker, c.camera), "a frame with one");
   }
-  int Camera(const Correction& c) const {
-    const int index = IndexOf(tracks_.cameras, c.camera);
-    if (index < 0) Fail(c, "camera", Excerpt(c.camera), JoinNames(tracks_.cameras));
-    return index;
-  }
-  int Existing(const Correction& c) const {
-    const int index = IndexOf(tracks_.markers, c.marker);
-    if (index < 0) Fail(c, "marker", Excerpt(c.marker), JoinNames(tracks_.markers));
-    return index;
-  }
-  // Markers may be made by hand.
-  int Marker(const std::string& marker) {
-    const int index = IndexOf(tracks_.markers, marker);
+  int Known(const Correction& c, const char* column, const std::string& name, const std::vector<std::string>& names) const {
+    const int index = IndexOf(names, name);
     if (index >= 0) return index;
-    tracks_.markers.push_back(marker);
-    return static_cast<int>(tracks_.markers.size()) - 1;
+    const std::string nearest = NearestName(name, names);
+    Fail(c, column, Excerpt(name),
+         names.empty() ? "none" : JoinNames(names) + (nearest.empty() ? std::string() : fmt::format("; nearest is {}", Excerpt(nearest))));
   }
+  int Camera(const Correction& c) const { return Known(c, "camera", c.camera, tracks_.cameras); }
+  int Marker(const Correction& c, const char* column, const std::string& name) const { return Known(c, column, name, tracks_.markers); }
   double Time(const Correction& c, int camera, const TrackPoint* old) const {
-    if (time_) return time_(camera, c.frame, c.q.y());
+    const double t = time_ ? time_(camera, c.frame, c.q.y()) : std::nan("");
+    if (std::isfinite(t)) return t;
     if (old != nullptr) return old->t;
-    for (const auto& [key, p] : points_[static_cast<std::size_t>(camera)])
+    long long first = kLargestFrame, last = -1;
+    for (const auto& [key, p] : points_[static_cast<std::size_t>(camera)]) {
       if (key.second == c.frame) return p.t;
-    Fail(c, "frame", fmt::format("{}, whose time is not known", c.frame), "a frame with another point, or the recording beside its tracks");
+      first = std::min(first, key.second);
+      last = std::max(last, key.second);
+    }
+    std::string allowed = fmt::format("a frame of the recording whose time is known; camera {} has ", c.camera);
+    allowed += last < 0 ? "no points" : fmt::format("points in frames {} to {}", first, last);
+    Fail(c, "frame", std::to_string(c.frame), allowed);
+  }
+  // Times do not go back along a marker.
+  void CheckOrder(const Correction& c, const std::map<Key, TrackPoint>& points, const Key& key) const {
+    const auto place = points.find(key);
+    if (place == points.end()) return;  // deleted again
+    const auto fails = [&](const TrackPoint& other, const char* side) {
+      Fail(c, "frame", fmt::format("{} at {} s", c.frame, FormatNumber(place->second.t)),
+           fmt::format("a time {} that of frame {}, {} s", side, other.frame, FormatNumber(other.t)));
+    };
+    if (place != points.begin())
+      if (const auto& [before, p] = *std::prev(place); before.first == key.first && p.t > place->second.t) fails(p, "after");
+    if (const auto next = std::next(place); next != points.end() && next->first.first == key.first && next->second.t < place->second.t)
+      fails(next->second, "before");
   }
 
   const std::string& name_;
   const std::function<double(int, long long, double)>& time_;
   MarkerTracks& tracks_;
   std::vector<std::map<Key, TrackPoint>> points_;
+  std::vector<std::tuple<const Correction*, int, Key>> placed_;  // or relabelled by hand, with their cameras
 };
+
+// A word of a column that no one asked for: a slip for one that is missing, or a stranger.
+void CheckColumns(const Table& table, const std::vector<std::string>& known) {
+  for (const std::string& name : table.text_columns) {
+    if (std::find(known.begin(), known.end(), name) != known.end()) continue;
+    std::vector<std::string> absent;
+    for (const std::string& column : known)
+      if (!table.Has(column) && !table.HasText(column)) absent.push_back(column);
+    const std::string nearest = NearestName(name, absent);
+    throw DataError(fmt::format("{}: found the column {}, allowed {}", table.path, Excerpt(name),
+                                nearest.empty() ? JoinNames(known) : Excerpt(nearest)));
+  }
+}
 
 }  // namespace
 
@@ -128,14 +160,10 @@ std::vector<Correction> ReadCorrections(const std::filesystem::path& path) {
   options.text_columns = {"recording", "camera", "marker", "action", "to_marker", "note"};
   options.empty_is_nan = true;
   options.min_rows = 0;
+  const std::vector<std::string> known = {"recording", "camera", "marker", "frame", "action", "x_px", "y_px", "sd_px", "to_marker", "note"};
+  options.is_text = [&](std::string_view name) { return std::find(known.begin(), known.end(), name) == known.end(); };
   const Table table = ReadCsv(path, options);
-  const std::vector<std::string> known = {"frame", "x_px", "y_px", "sd_px"};
-  for (const std::string& name : table.columns) {
-    if (std::find(known.begin(), known.end(), name) != known.end()) continue;
-    std::vector<std::string> all = options.text_columns;
-    all.insert(all.end(), known.begin(), known.end());
-    throw DataError(fmt::format("{}: found the column {}, allowed {}", table.path, Excerpt(name), JoinNames(all)));
-  }
+  CheckColumns(table, known);
   const auto& frames = table.Column("frame");
   const auto &recordings = table.TextColumn("recording"), &cameras = table.TextColumn("camera"), &markers = table.TextColumn("marker");
   const auto& actions = table.TextColumn("action");
@@ -150,8 +178,9 @@ std::vector<Correction> ReadCorrections(const std::filesystem::path& path) {
     c.line = table.lines[row];
     for (const auto& [column, value] : {std::pair{"recording", &c.recording}, {"camera", &c.camera}, {"marker", &c.marker}})
       if (value->empty()) throw table.Fault(row, column, "an empty cell", "a name");
-    if (!(frames[row] >= 0) || frames[row] != std::floor(frames[row]) || frames[row] > 9e15)
-      throw table.Fault(row, "frame", std::isnan(frames[row]) ? "an empty cell" : FormatNumber(frames[row]), "a whole number from 0 on");
+    if (!(frames[row] >= 0) || frames[row] != std::floor(frames[row]) || frames[row] > static_cast<double>(kLargestFrame))
+      throw table.Fault(row, "frame", std::isnan(frames[row]) ? "an empty cell" : FormatNumber(frames[row]),
+                        "a whole number from 0 to 1e9");
     c.frame = static_cast<long long>(frames[row]);
     const int action = IndexOf(kActions, actions[row]);
     if (action < 0) throw table.Fault(row, "action", Excerpt(actions[row]), JoinNames(kActions));
@@ -170,8 +199,10 @@ std::vector<Correction> ReadCorrections(const std::filesystem::path& path) {
     }
     if (places) {
       c.q = {number("x_px", row), number("y_px", row)};
+      for (const auto& [column, value] : {std::pair{"x_px", c.q.x()}, {"y_px", c.q.y()}})
+        if (std::abs(value) > kFarthest) throw table.Fault(row, column, FormatNumber(value), "a position from -1e5 to 1e5");
       const double sd = number("sd_px", row);
-      if (sd <= 0) throw table.Fault(row, "sd_px", FormatNumber(sd), "above 0");
+      if (sd < kSmallestSd || sd > kFarthest) throw table.Fault(row, "sd_px", FormatNumber(sd), "from 1e-6 to 1e5");
       if (!std::isnan(sd)) c.sd = sd;
     }
     if (relabels && (c.to_marker.empty() || c.to_marker == c.marker))

@@ -5,6 +5,9 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <iterator>
+#include <map>
+#include <string_view>
 #include <utility>
 
 #include "data/error.h"
@@ -20,6 +23,8 @@ constexpr std::array<std::pair<TrackFormat, const char*>, 5> kFormats = {{{Track
                                                                           {TrackFormat::kTracker, "tracker"},
                                                                           {TrackFormat::kDeepLabCut, "deeplabcut"},
                                                                           {TrackFormat::kTable, "table"}}};
+
+constexpr std::string_view kTableNames[] = {"frame", "t_s", "marker", "camera", "x_px", "y_px", "sd_px"};
 
 bool Has(const std::vector<std::string_view>& cells, std::string_view name) {
   return std::find(cells.begin(), cells.end(), name) != cells.end();
@@ -44,23 +49,50 @@ TrackFormat Recognise(const std::filesystem::path& path) {
   }
   std::vector<std::string> all;
   for (const auto& [format, name] : kFormats) all.emplace_back(name);
-  throw DataError(fmt::format("{}: row {}: found a header beginning with {}, allowed that of one of the formats {}", path.string(),
-                              head.Line(row), Excerpt(cells[0]), JoinNames(all)));
+  throw DataError(fmt::format("{}: row {}: found a header beginning with {}, allowed that of one of the formats {}; {}", path.string(),
+                              head.Line(row), Excerpt(cells[0]), JoinNames(all), internal::kTableColumns));
+}
+
+// Columns of strangers are passed over, misspelt ones are not: without its marker every point would be of the same one.
+void CheckTableColumns(const Table& table) {
+  for (const std::string& name : table.text_columns) {
+    const auto* absent = std::find_if(std::begin(kTableNames), std::end(kTableNames), [&](std::string_view known) {
+      return EditDistance(known, name) <= (known.size() > 5 ? 2 : 1) && !table.Has(known) && !table.HasText(known);
+    });
+    if (absent != std::end(kTableNames))
+      throw DataError(fmt::format("{}: found the column {}, allowed '{}'", table.path, Excerpt(name), *absent));
+  }
+}
+
+// Numbers of frames of a table that has times only: the order of the distinct times of every camera, those of rows without a point
+// included.
+std::vector<std::map<double, long long>> FramesOfTimes(const Table& table, const std::vector<int>& cameras) {
+  std::vector<std::map<double, long long>> frames;
+  const std::vector<double>& t = table.Column("t_s");
+  for (std::size_t row = 0; row < table.n_rows(); ++row) {
+    frames.resize(std::max(frames.size(), static_cast<std::size_t>(cameras[row]) + 1));
+    if (!std::isnan(t[row])) frames[static_cast<std::size_t>(cameras[row])][t[row]] = 0;
+  }
+  for (auto& of_camera : frames) {
+    long long number = 0;
+    for (auto& [time, frame] : of_camera) frame = number++;
+  }
+  return frames;
 }
 
 MarkerTracks ImportTable(const std::filesystem::path& path, const ImportOptions& options) {
   CsvOptions csv;
   csv.text_columns = {"marker", "camera"};
   csv.is_text = [](std::string_view name) {
-    return name != "frame" && name != "t_s" && name != "x_px" && name != "y_px" && name != "sd_px";
+    return std::find(std::begin(kTableNames), std::end(kTableNames), name) == std::end(kTableNames);
   };
   csv.empty_is_nan = true;
   const Table table = ReadCsv(path, csv);
+  CheckTableColumns(table);
   internal::TrackBuilder builder(path, options);
   const auto &x = table.Column("x_px"), &y = table.Column("y_px");
   const bool frames = table.Has("frame"), times = table.Has("t_s");
   if (!frames && !times) throw DataError(fmt::format("{}: found neither a column frame nor t_s, allowed one or both", path.string()));
-  if (!frames) builder.NeedRate("it has no column frame");
   if (!times) builder.NeedRate("it has no column t_s");
   const std::vector<double>* sd = table.Has("sd_px") ? &table.Column("sd_px") : nullptr;
   const auto name = [&](const char* column, std::size_t row, const char* otherwise) -> std::string {
@@ -74,18 +106,26 @@ MarkerTracks ImportTable(const std::filesystem::path& path, const ImportOptions&
     if (std::isnan(value)) throw table.Fault(row, column, "an empty cell", "a number");
     return value;
   };
+  // Of every row, so that a marker never seen and its camera are known.
+  std::vector<int> cameras, markers;
   for (std::size_t row = 0; row < table.n_rows(); ++row) {
-    // In any case, so that a marker never seen and its camera are known.
-    const int camera = builder.Camera(name("camera", row, "camera_1")), marker = builder.Marker(name("marker", row, "marker_1"));
+    cameras.push_back(builder.Camera(name("camera", row, "camera_1")));
+    markers.push_back(builder.Marker(name("marker", row, "marker_1")));
+  }
+  std::vector<std::map<double, long long>> frame_of;
+  if (!frames && options.rate == 0) frame_of = FramesOfTimes(table, cameras);
+  for (std::size_t row = 0; row < table.n_rows(); ++row) {
     if (std::isnan(x[row]) && std::isnan(y[row])) continue;
     if (std::isnan(x[row]) || std::isnan(y[row]))
       throw table.Fault(row, std::isnan(x[row]) ? "x_px" : "y_px", "an empty cell beside a number", "two numbers or none");
     const int line = table.lines[row];
-    double width = options.sd;
-    if (sd != nullptr && !std::isnan((*sd)[row])) width = (*sd)[row];
-    if (!(width > 0)) throw table.Fault(row, "sd_px", FormatNumber(width), "above 0");
-    const long long frame = frames ? builder.Frame(number("frame", row), line, "frame") : builder.FrameOf(number("t_s", row), line, "t_s");
-    builder.Add(camera, marker, frame, times ? number("t_s", row) : builder.TimeOf(frame), {x[row], y[row]}, width, line);
+    const double width = sd != nullptr && !std::isnan((*sd)[row]) ? (*sd)[row] : options.sd;
+    const double time = times ? number("t_s", row) : 0;
+    const long long frame = frames             ? builder.Frame(number("frame", row), line, "frame")
+                            : frame_of.empty() ? builder.FrameOf(time, line, "t_s")
+                                               : frame_of[static_cast<std::size_t>(cameras[row])].at(time);
+    const Eigen::Vector2d q(x[row], y[row]);
+    builder.Add(cameras[row], markers[row], frame, times ? time : builder.TimeOf(frame), q, width, {q, "x_px", "y_px", line});
   }
   return builder.Finish();
 }
@@ -97,6 +137,7 @@ MarkerTracks ImportOwn(const std::filesystem::path& path, const ImportOptions& o
     if (options.cameras.size() != all[0].cameras.size())
       throw ConfigError(
           fmt::format("{}: {} camera names are given for a file of {}", path.string(), options.cameras.size(), all[0].cameras.size()));
+    internal::CheckCameraNames(path.string(), options.cameras);
     all[0].cameras = options.cameras;
   }
   return std::move(all[0]);

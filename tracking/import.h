@@ -16,14 +16,15 @@ enum class TrackFormat {
   kTracker,  // OSP Tracker data export: one track or several (#multi:), columns pixelx and pixely (corner of the picture at 0), or x and y
              // with the axes at the lower left corner and no scale; frame, or t and a rate; any delimiter, decimal point or comma
   kDeepLabCut,  // CSV with header rows scorer, (individuals,) bodyparts, coords; likelihood; first column the frame
-  kTable        // any CSV with columns frame or t_s, and x_px, y_px; optional marker, camera, sd_px
+  kTable        // any CSV with columns frame or t_s, and x_px, y_px; optional marker, camera, sd_px. Without frame and rate, the distinct
+                // times of a camera are its frames, in their order
 };
 
 struct ImportOptions {
   std::optional<TrackFormat> format = {};  // nothing: recognised from the header
   std::vector<std::string> cameras = {};   // names, in the order of the file's cameras; default camera_1 ...
   double rate = 0;                         // frames per second, for formats that count frames [1/s]; its times replace those of Tracker
-  int height = 0;                          // of the pictures, for formats that count rows from below [px]
+  int height = 0;                          // of the pictures, for formats that count rows from below; others are held to it [px]
   bool rows_from_top = false;              // DLTdv from version 7 on counts rows from the top: pixel (1, 1) at the upper left
   double sd = 0.5;                         // of a point, where the file does not say [px]
   double likelihood_min = 0.6;             // DeepLabCut: less likely points are left out

@@ -138,7 +138,7 @@ MarkerTracks ImportDltdv(const std::filesystem::path& path, const ImportOptions&
       if (!q) continue;
       const Eigen::Vector2d here(q->x() - 1, options.rows_from_top ? q->y() - 1 : options.height - q->y());
       builder.Add(builder.Camera(fmt::format("camera_{}", key.first)), markers[key.second], frame, builder.TimeOf(frame), here, options.sd,
-                  sheet.Line(row));
+                  {*q, header[place.first], header[place.second], sheet.Line(row)});
     }
   }
   return builder.Finish();
@@ -152,15 +152,17 @@ MarkerTracks ImportTracker(const std::filesystem::path& path, const ImportOption
   std::size_t width = sheet.Row(first_row - 1).size();
   while (width > 0 && sheet.Cell(first_row - 1, width - 1).empty()) --width;
   const int camera = builder.Camera("camera_1");
+  const std::string other = options.format ? std::string() : fmt::format("; {}", kTableColumns);
   for (const TrackerColumns& track : tracks) {
     const bool pixels = track.At("pixelx") != kNone && track.At("pixely") != kNone;
     const char *name_x = pixels ? "pixelx" : "x", *name_y = pixels ? "pixely" : "y";
     const std::size_t x = track.At(name_x), y = track.At(name_y), frame_at = track.At("frame");
     if (x == kNone || y == kNone)
       throw sheet.Fault(first_row - 1, track.name, "no position", "the variables pixelx and pixely, or x and y");
-    if (!pixels) builder.NeedHeight("it has no columns pixelx and pixely, and y is counted from below");
-    if (frame_at == kNone) builder.NeedRate("it has no column frame");
-    if (t == kNone) builder.NeedRate("it has no column t");
+    if (!pixels)
+      builder.NeedHeight("taken for an export of Tracker without the columns pixelx and pixely, so that y is counted from below", other);
+    if (frame_at == kNone) builder.NeedRate("taken for an export of Tracker that has no column frame", other);
+    if (t == kNone) builder.NeedRate("taken for an export of Tracker that has no column t", other);
     const int marker = builder.Marker(track.name);
     for (std::size_t row = first_row; row < sheet.size(); ++row) {
       sheet.CheckWidth(row, width);
@@ -176,7 +178,7 @@ MarkerTracks ImportTracker(const std::filesystem::path& path, const ImportOption
       // Its corner of the picture, not the centre of the first pixel, is at (0, 0).
       const Eigen::Vector2d here(q->x() - 0.5, pixels ? q->y() - 0.5 : options.height - q->y() - 0.5);
       builder.Add(camera, marker, frame, number && (options.rate > 0 || !time) ? builder.TimeOf(frame) : time.value_or(0), here, options.sd,
-                  line);
+                  {*q, name_x, name_y, line});
     }
   }
   return builder.Finish();
@@ -196,7 +198,7 @@ MarkerTracks ImportDeepLabCut(const std::filesystem::path& path, const ImportOpt
   }
   const std::size_t coords = titles.size() - 1, parts = coords - 1, width = sheet.Row(coords).size();
   struct Part {
-    std::string name;
+    std::string name, name_x, name_y;
     std::size_t x = kNone, y = kNone, likelihood = kNone;
   };
   std::vector<Part> found;
@@ -206,7 +208,7 @@ MarkerTracks ImportDeepLabCut(const std::filesystem::path& path, const ImportOpt
     const std::string individual(several ? sheet.Cell(1, k) : "");
     if (!individual.empty() && individual != "single") name = individual + "_" + name;
     auto part = std::find_if(found.begin(), found.end(), [&](const Part& p) { return p.name == name; });
-    if (part == found.end()) part = found.insert(found.end(), Part{name});
+    if (part == found.end()) part = found.insert(found.end(), Part{name, name + " x", name + " y"});
     const std::string coordinate = Lower(sheet.Cell(coords, k));
     if (coordinate != "x" && coordinate != "y" && coordinate != "likelihood")
       throw sheet.Fault(coords, std::to_string(k + 1), Excerpt(sheet.Cell(coords, k)), "x, y or likelihood");
@@ -227,7 +229,7 @@ MarkerTracks ImportDeepLabCut(const std::filesystem::path& path, const ImportOpt
     const long long frame = builder.Frame(*number, sheet.Line(row), "1");
     for (std::size_t k = 0; k < found.size(); ++k) {
       const Part& part = found[k];
-      const auto q = Position(sheet, row, part.x, part.y, part.name + " x", part.name + " y");
+      const auto q = Position(sheet, row, part.x, part.y, part.name_x, part.name_y);
       if (!q) continue;
       if (part.likelihood != kNone) {
         const auto likelihood = sheet.Number(row, part.likelihood, part.name + " likelihood");
@@ -235,7 +237,7 @@ MarkerTracks ImportDeepLabCut(const std::filesystem::path& path, const ImportOpt
           throw sheet.Fault(row, part.name + " likelihood", FormatNumber(*likelihood), "0 to 1");
         if (!likelihood || *likelihood < options.likelihood_min) continue;
       }
-      builder.Add(camera, markers[k], frame, builder.TimeOf(frame), *q, options.sd, sheet.Line(row));
+      builder.Add(camera, markers[k], frame, builder.TimeOf(frame), *q, options.sd, {*q, part.name_x, part.name_y, sheet.Line(row)});
     }
   }
   return builder.Finish();

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <fstream>
+#include <set>
 #include <tuple>
 #include <utility>
 
@@ -15,6 +16,9 @@ namespace impactlab::internal {
 namespace {
 
 constexpr std::size_t kHeadBytes = 1 << 16;
+constexpr double kRim = 1;                         // points just outside of a picture are still of it [px]
+constexpr double kSmallestSd = 1e-6;               // [px]
+constexpr double kSlowest = 1e-6, kFastest = 1e9;  // of frames [1/s]
 
 bool IsNan(std::string_view cell) {
   return cell.size() == 3 && (cell[0] == 'n' || cell[0] == 'N') && (cell[1] == 'a' || cell[1] == 'A') && (cell[2] == 'n' || cell[2] == 'N');
@@ -119,11 +123,12 @@ DataError Sheet::Fault(std::size_t row, std::string_view column, const std::stri
 }
 
 TrackBuilder::TrackBuilder(const std::filesystem::path& path, const ImportOptions& options) : path_(path.string()), options_(options) {
-  tracks_.recording = path.stem().string();
-  if (!(options.sd > 0) || !std::isfinite(options.sd))
-    throw ConfigError(fmt::format("{}: found sd_px {}, allowed above 0", path_, options.sd));
-  if (!(options.rate >= 0) || !std::isfinite(options.rate))
-    throw ConfigError(fmt::format("{}: found a rate of {} frames per second, allowed above 0", path_, options.rate));
+  tracks_.recording = TrimSpace(path.stem().string());
+  if (tracks_.recording.empty()) tracks_.recording = "recording";
+  if (!(options.sd >= kSmallestSd && options.sd <= kFarthest))
+    throw ConfigError(fmt::format("{}: found sd_px {}, allowed from 1e-6 to 1e5", path_, FormatNumber(options.sd)));
+  if (options.rate != 0 && !(options.rate >= kSlowest && options.rate <= kFastest))
+    throw ConfigError(fmt::format("{}: found a rate of {} frames per second, allowed from 1e-6 to 1e9", path_, FormatNumber(options.rate)));
 }
 
 int TrackBuilder::Camera(const std::string& name) { return AddName(name, &tracks_.cameras); }
@@ -133,7 +138,14 @@ DataError TrackBuilder::Fault(int line, std::string_view column, const std::stri
   return DataError(fmt::format("{}: row {}, column {}: found {}, allowed {}", path_, line, column, found, allowed));
 }
 
-void TrackBuilder::Add(int camera, int marker, long long frame, double t, const Eigen::Vector2d& q, double sd, int line) {
+void TrackBuilder::Add(int camera, int marker, long long frame, double t, const Eigen::Vector2d& q, double sd, const Written& written) {
+  const auto& [q_file, name_x, name_y, line] = written;
+  for (const auto& [name, value] : {std::pair{name_x, q_file.x()}, {name_y, q_file.y()}})
+    if (std::abs(value) > kFarthest) throw Fault(line, name, FormatNumber(value), "a position from -1e5 to 1e5 px");
+  if (options_.height > 0 && (q.y() < -0.5 - kRim || q.y() > options_.height - 0.5 + kRim))
+    throw Fault(line, name_y, fmt::format("{}, which would be row {} of the picture", FormatNumber(q_file.y()), FormatNumber(q.y())),
+                fmt::format("rows 0 to {} of pictures of height {}", options_.height - 1, options_.height));
+  if (!(sd >= kSmallestSd && sd <= kFarthest)) throw Fault(line, "sd_px", FormatNumber(sd), "from 1e-6 to 1e5");
   TrackPoint p;
   p.camera = camera;
   p.marker = marker;
@@ -147,23 +159,30 @@ void TrackBuilder::Add(int camera, int marker, long long frame, double t, const 
 }
 
 long long TrackBuilder::Frame(double value, int line, std::string_view column) const {
-  if (!(value >= 0) || value != std::floor(value) || value > 9e15)
-    throw Fault(line, column, FormatNumber(value), "a frame: a whole number from 0 on");
+  if (!(value >= 0) || value != std::floor(value) || value > static_cast<double>(kLargestFrame))
+    throw Fault(line, column, FormatNumber(value), "a frame: a whole number from 0 to 1e9");
   return static_cast<long long>(value);
 }
 
 long long TrackBuilder::FrameOf(double t, int line, std::string_view column) const {
   const double frame = t * options_.rate;
-  if (!(frame > -0.25) || frame > 9e15 || std::abs(frame - std::round(frame)) > 0.25)
+  if (!(frame > -0.25) || frame > static_cast<double>(kLargestFrame) || std::abs(frame - std::round(frame)) > 0.25)
     throw Fault(line, column, FormatNumber(t), fmt::format("the time of a frame at {} frames per second", FormatNumber(options_.rate)));
   return std::llround(frame);
 }
 
-void TrackBuilder::NeedRate(const char* why) const {
-  if (options_.rate == 0) throw ConfigError(fmt::format("{}: {}: give the rate of the recording", path_, why));
+void TrackBuilder::NeedRate(const char* why, const std::string& other) const {
+  if (options_.rate == 0) throw ConfigError(fmt::format("{}: {}: give the rate of the recording{}", path_, why, other));
 }
-void TrackBuilder::NeedHeight(const char* why) const {
-  if (options_.height <= 0) throw ConfigError(fmt::format("{}: {}: give the height of the pictures", path_, why));
+void TrackBuilder::NeedHeight(const char* why, const std::string& other) const {
+  if (options_.height <= 0) throw ConfigError(fmt::format("{}: {}: give the height of the pictures{}", path_, why, other));
+}
+
+void CheckCameraNames(const std::string& path, const std::vector<std::string>& names) {
+  std::set<std::string> known;
+  for (const std::string& name : names)
+    if (TrimSpace(name).empty() || !known.insert(name).second)
+      throw ConfigError(fmt::format("{}: found the camera name {}, allowed a name of its own for every camera", path, Excerpt(name)));
 }
 
 MarkerTracks TrackBuilder::Finish() {
@@ -171,6 +190,7 @@ MarkerTracks TrackBuilder::Finish() {
     if (options_.cameras.size() != tracks_.cameras.size())
       throw ConfigError(
           fmt::format("{}: {} camera names are given for a file of {}", path_, options_.cameras.size(), tracks_.cameras.size()));
+    CheckCameraNames(path_, options_.cameras);
     tracks_.cameras = options_.cameras;
   }
   if (tracks_.points.empty()) throw DataError(fmt::format("{}: found no point, allowed a file with at least one", path_));

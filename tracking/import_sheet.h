@@ -54,15 +54,22 @@ class TrackBuilder {
   // Numbers names in the order in which they come.
   int Camera(const std::string& name);
   int Marker(const std::string& name);
-  void Add(int camera, int marker, long long frame, double t, const Eigen::Vector2d& q, double sd, int line);
+  // `q_file` is the position as the file counts it, under the names of its columns. DataError for one far away, and for a row outside of
+  // pictures of the height that was given.
+  struct Written {
+    Eigen::Vector2d q_file;
+    std::string_view name_x, name_y;
+    int line = 0;
+  };
+  void Add(int camera, int marker, long long frame, double t, const Eigen::Vector2d& q, double sd, const Written& written);
   // Frame number in a cell. DataError.
   long long Frame(double value, int line, std::string_view column) const;
   // Frame of a time, by the rate.
   long long FrameOf(double t, int line, std::string_view column) const;
   double TimeOf(long long frame) const { return static_cast<double>(frame) / options_.rate; }
-  // ConfigError where an option is not given.
-  void NeedRate(const char* why) const;
-  void NeedHeight(const char* why) const;
+  // ConfigError where an option is not given. `other` follows: what else may help.
+  void NeedRate(const char* why, const std::string& other = {}) const;
+  void NeedHeight(const char* why, const std::string& other = {}) const;
   // Names the cameras as the options say, sorts the points. DataError for a point twice and for no points at all.
   MarkerTracks Finish();
 
@@ -73,6 +80,12 @@ class TrackBuilder {
   MarkerTracks tracks_;
   std::vector<int> lines_;
 };
+
+// What a plain table must have, for messages.
+inline constexpr const char* kTableColumns = "a plain table, in pixels from the top left one, has the columns x_px, y_px, and frame or t_s";
+
+// ConfigError for names that are empty or there twice.
+void CheckCameraNames(const std::string& path, const std::vector<std::string>& names);
 
 MarkerTracks ImportDltdv(const std::filesystem::path& path, const ImportOptions& options);
 MarkerTracks ImportTracker(const std::filesystem::path& path, const ImportOptions& options);

@@ -58,7 +58,6 @@ const std::vector<std::string> kColumns = {"recording",
                                            "smooth_y_px",
                                            "smooth_vx_px_per_s",
                                            "smooth_vy_px_per_s"};
-constexpr double kLargestFrame = 9007199254740992.0;  // whole numbers are exact up to here
 constexpr std::size_t kMostBytes = std::size_t{8} << 30;
 
 auto Key(const TrackPoint& p) { return std::tie(p.camera, p.marker, p.frame); }
@@ -210,20 +209,25 @@ void TracksWriter::Write(const MarkerTracks& tracks) {
   };
   if (TrimSpace(tracks.recording).empty()) wrong("the recording has no name");
   if (!state_->recordings.insert(tracks.recording).second) wrong("were written before");
+  const double nan = std::numeric_limits<double>::quiet_NaN();  // an empty cell
   const auto n_cameras = static_cast<int>(tracks.cameras.size()), n_markers = static_cast<int>(tracks.markers.size());
   for (std::size_t k = 0; k < tracks.points.size(); ++k) {
     const TrackPoint& p = tracks.points[k];
     if (p.camera < 0 || p.camera >= n_cameras || p.marker < 0 || p.marker >= n_markers)
       wrong(fmt::format("point {} has no camera or marker", k));
     if (k > 0 && !(Key(tracks.points[k - 1]) < Key(p))) wrong(fmt::format("point {} is out of order or there twice", k));
-    if (p.frame < 0 || !std::isfinite(p.t) || !p.q.allFinite() || !p.cov.allFinite()) wrong(fmt::format("point {} is not finite", k));
+    if (p.frame < 0 || p.frame > kLargestFrame || !std::isfinite(p.t) || !p.q.allFinite() || !p.cov.allFinite())
+      wrong(fmt::format("point {} is not finite", k));
     if (!(p.cov(0, 0) > 0 && p.cov(1, 1) > 0 && p.cov(0, 1) * p.cov(0, 1) < p.cov(0, 0) * p.cov(1, 1)))
       wrong(fmt::format("the covariance of point {} is not positive definite", k));
     CsvWriter& csv = state_->csv;
     csv.Text(tracks.recording).Text(tracks.cameras[static_cast<std::size_t>(p.camera)]);
     csv.Text(tracks.markers[static_cast<std::size_t>(p.marker)]).Integer(p.frame).Number(p.t);
     csv.Number(p.q.x()).Number(p.q.y()).Number(p.cov(0, 0)).Number(p.cov(0, 1)).Number(p.cov(1, 1)).Text(FlagNames(p.flags));
-    csv.Number(p.major).Number(p.minor).Number(p.angle).Number(p.amplitude).Number(p.background).Number(p.nis);
+    const bool ellipse = p.major != 0 || p.minor != 0, light = p.amplitude != 0 || p.background != 0;
+    for (const double value : {p.major, p.minor, p.angle}) csv.Number(ellipse ? value : nan);
+    for (const double value : {p.amplitude, p.background}) csv.Number(light ? value : nan);
+    csv.Number(p.nis);
     csv.Number(p.smooth_q.x()).Number(p.smooth_q.y()).Number(p.smooth_v.x()).Number(p.smooth_v.y());
     csv.EndRow();
   }
@@ -268,8 +272,8 @@ std::vector<MarkerTracks> ReadTracks(const std::filesystem::path& path) {
     p.camera = recording.cameras.Index(cameras[row], &recording.tracks.cameras);
     p.marker = recording.markers.Index(markers[row], &recording.tracks.markers);
     const double number = frame.Finite(row);
-    if (number < 0 || number != std::floor(number) || number > kLargestFrame)
-      throw table.Fault(row, "frame", FormatNumber(number), "a whole number from 0 on");
+    if (number < 0 || number != std::floor(number) || number > static_cast<double>(kLargestFrame))
+      throw table.Fault(row, "frame", FormatNumber(number), "a whole number from 0 to 1e9");
     p.frame = static_cast<long long>(number);
     p.t = t.Finite(row);
     p.q = {x.Finite(row), y.Finite(row)};

@@ -14,6 +14,9 @@
 
 namespace impactlab {
 
+constexpr long long kLargestFrame = 1000000000;  // a frame beyond it is a slip of somebody's table
+constexpr double kFarthest = 1e5;                // so is a position beyond it, to either side, in what people and other programs write [px]
+
 struct TrackPoint {
   int camera = 0;                                 // in MarkerTracks::cameras
   int marker = 0;                                 // in MarkerTracks::markers
@@ -45,7 +48,8 @@ std::string FlagNames(std::uint32_t flags);
 std::uint32_t FlagsFromNames(const std::string& names);
 
 // tracks.csv (columns in data/README), recording after recording. Throws OutputError; std::invalid_argument for tracks that are not in
-// order or hold what ReadTracks would refuse to name: a recording twice, a point twice, a position that is not finite.
+// order or hold what ReadTracks would refuse to name: a recording twice, a point twice, a position that is not finite. An ellipse without
+// axes, and a brightness of 0 on a background of 0, are not known: empty cells.
 class TracksWriter {
  public:
   explicit TracksWriter(const std::filesystem::path& path);
@@ -64,8 +68,8 @@ std::vector<MarkerTracks> ReadTracks(const std::filesystem::path& path);
 
 // Points changed by hand (corrections.csv; columns recording, camera, marker, frame, action add|move|delete|relabel, x_px, y_px, sd_px,
 // to_marker, note): they override what was tracked and carry kManual, or kRelabelled. DataError with row and column for one that names what
-// is not there. All relabelling is done first and at once, so that two rows swap two markers; then the others in their order, with the new
-// names. A marker that did not exist is made by adding points to it or relabelling points as it.
+// is not there: markers are those of the tracks, seen or not. All relabelling is done first and at once, so that two rows swap two markers;
+// then the others in their order, with the new names.
 struct Correction {
   enum class Action { kAdd, kMove, kDelete, kRelabel };
   std::string recording, camera, marker;
@@ -78,8 +82,9 @@ struct Correction {
   int line = 0;  // of the file
 };
 std::vector<Correction> ReadCorrections(const std::filesystem::path& path);
-// `time` gives the time of a frame and row of a camera where an added or moved point needs one; without it a moved point keeps its time and
-// an added one takes that of another point of its frame. Ellipse, brightness and smoothed values of a point placed by hand are not known.
+// `time` gives the time of a frame and row of a camera where an added or moved point needs one, NaN where it knows none; then, and without
+// it, a moved point keeps its time and an added one takes that of another point of its frame; without one it is an error, and so are times
+// that would go back. Ellipse, brightness and smoothed values of a point placed by hand are not known.
 // Returns how many were applied; those of other recordings are passed over. `name` begins messages; on an error `tracks` stays as it was.
 int ApplyCorrections(const std::vector<Correction>& corrections, const std::string& name,
                      const std::function<double(int camera, long long frame, double y)>& time, MarkerTracks* tracks);

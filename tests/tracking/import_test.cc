@@ -14,6 +14,7 @@ namespace {
 
 using ::testing::AllOf;
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 class ImportTest : public ::testing::Test {
  protected:
@@ -130,7 +131,7 @@ TEST_F(ImportTest, TrackerWithDecimalCommasAndPlainPositions) {
   EXPECT_EQ(tracks.points[1].frame, 2);
   EXPECT_DOUBLE_EQ(tracks.points[1].t, 0.02);
   EXPECT_THAT(ErrorOf<ConfigError>(text, {.rate = 100}), HasSubstr("give the height"));
-  EXPECT_THAT(ErrorOf<ConfigError>(text, {.height = 480}), HasSubstr("no column frame: give the rate"));
+  EXPECT_THAT(ErrorOf<ConfigError>(text, {.height = 480}), HasSubstr("that has no column frame: give the rate"));
   EXPECT_THAT(ErrorOf(text, {.rate = 130, .height = 480}), HasSubstr("row 5, column t: found 0.02, allowed the time of a frame at 130"));
   EXPECT_EQ(Import("t,x,y\n0,1,2\n", options).markers, std::vector<std::string>{"drop 7"}) << "named after the file";
 }
@@ -221,7 +222,6 @@ TEST_F(ImportTest, AnyTable) {
   EXPECT_DOUBLE_EQ(tracks.points[1].t, 0.031);
   EXPECT_EQ(Import("t_s;x_px;y_px\n0.5;1;2\n0.52;1;2\n", {.rate = 50}).points[1].frame, 26);
   EXPECT_DOUBLE_EQ(Import("# by hand\nframe,x_px,y_px\n5,1,2\n", {.rate = 50}).points[0].t, 0.1);
-  EXPECT_THAT(ErrorOf<ConfigError>("t_s,x_px,y_px\n0.5,1,2\n"), HasSubstr("no column frame: give the rate"));
   EXPECT_THAT(ErrorOf<ConfigError>("frame,x_px,y_px\n5,1,2\n"), HasSubstr("no column t_s: give the rate"));
   EXPECT_THAT(ErrorOf("x_px,y_px\n1,2\n"), HasSubstr("neither a column frame nor t_s"));
   EXPECT_THAT(ErrorOf("frame,t_s,x_px,y_px\n5,0,1,\n"), HasSubstr("column y_px: found an empty cell beside a number"));
@@ -229,6 +229,80 @@ TEST_F(ImportTest, AnyTable) {
   EXPECT_THAT(ErrorOf("frame,t_s,x_px,y_px,sd_px\n5,0,1,2,-1\n"), HasSubstr("column sd_px: found -1"));
   EXPECT_THAT(ErrorOf("frame,t_s,x_px,y_px\n5,0,1,2\n5,0.1,1,2\n"), HasSubstr("row 3, column frame: found a second point"));
   EXPECT_THAT(ErrorOf("frame;t_s;x_px;y_px\n5;0;1,5;2\n"), HasSubstr("decimal point"));
+}
+
+// A frame is a time that a camera has, whoever was seen in it.
+TEST_F(ImportTest, TableOfTimesNumbersThem) {
+  const MarkerTracks tracks = Import(
+      "t_s,marker,camera,x_px,y_px\n0.5,a,L,1,2\n0.5,b,L,3,4\n0.75,a,L,,\n0.625,b,L,5,6\n1,a,L,7,8\n-3,a,R,9,9\n0.75,b,R,9,9\n0.5,a,R,9,"
+      "9\n,c,R,,\n");
+  EXPECT_EQ(tracks.markers, (std::vector<std::string>{"a", "b", "c"}));
+  ASSERT_EQ(tracks.points.size(), 7U);
+  ASSERT_NE(Find(tracks, "L", "a", 0), nullptr);
+  EXPECT_EQ(Find(tracks, "L", "b", 0)->q, Eigen::Vector2d(3, 4));
+  ASSERT_NE(Find(tracks, "L", "b", 1), nullptr);
+  EXPECT_EQ(Find(tracks, "L", "b", 1)->t, 0.625);
+  EXPECT_EQ(Find(tracks, "L", "a", 2), nullptr) << "the row without a point is a frame all the same";
+  ASSERT_NE(Find(tracks, "L", "a", 3), nullptr);
+  EXPECT_EQ(Find(tracks, "L", "a", 3)->t, 1);
+  ASSERT_NE(Find(tracks, "R", "a", 1), nullptr) << "each camera counts its own";
+  EXPECT_EQ(Find(tracks, "R", "a", 0)->t, -3);
+  ASSERT_NE(Find(tracks, "R", "b", 2), nullptr);
+  EXPECT_THAT(ErrorOf("t_s,x_px,y_px\n0.5,1,2\n0.5,1,2\n"), HasSubstr("row 3, column frame: found a second point of marker marker_1"));
+  EXPECT_THAT(ErrorOf("t_s,x_px,y_px\n,1,2\n"), HasSubstr("row 2, column t_s: found an empty cell"));
+  // Given a rate, frames that are not in the file count too.
+  EXPECT_EQ(Import("t_s,x_px,y_px\n0.5,1,2\n0.54,1,2\n", {.rate = 50}).points[1].frame, 27);
+  EXPECT_EQ(Import("t_s,x_px,y_px\n0.5,1,2\n0.54,1,2\n").points[1].frame, 1);
+}
+
+TEST_F(ImportTest, MessagesNameTheColumnsOfATable) {
+  const std::string columns = "a plain table, in pixels from the top left one, has the columns x_px, y_px, and frame or t_s";
+  EXPECT_THAT(ErrorOf<ConfigError>("frame,x,y\n0,1,2\n"),
+              AllOf(HasSubstr("taken for an export of Tracker"), HasSubstr("give the height of the pictures; " + columns)));
+  EXPECT_THAT(ErrorOf<ConfigError>("frame,pixelx,pixely\n0,1,2\n"), HasSubstr("no column t: give the rate of the recording; " + columns));
+  EXPECT_THAT(ErrorOf("frame,x_pixel,y_pixel\n0,1,2\n"), HasSubstr(columns));
+  // Somebody who says that it is Tracker's knows.
+  EXPECT_THAT(ErrorOf<ConfigError>("frame,x,y\n0,1,2\n", {.format = TrackFormat::kTracker}),
+              AllOf(HasSubstr("give the height"), Not(HasSubstr("plain table"))));
+  // Points of all markers would become those of one.
+  EXPECT_THAT(ErrorOf("frame,t_s,x_px,y_px,markr\n0,0,1,2,a\n"), HasSubstr("found the column 'markr', allowed 'marker'"));
+  EXPECT_THAT(ErrorOf("frame,t_s,x_px,y_px,Camera\n0,0,1,2,a\n"), HasSubstr("found the column 'Camera', allowed 'camera'"));
+  EXPECT_THAT(ErrorOf("fram,t_s,x_px,y_px\n0,0,1,2\n"), HasSubstr("found the column 'fram', allowed 'frame'"));
+  EXPECT_EQ(ErrorOf("frame,t_s,x_px,y_px,name,vx_px,note\n0,0,1,2,a,b,c\n"), "no error") << "strangers";
+}
+
+TEST_F(ImportTest, RowsOutsideOfThePictureNameTheirRow) {
+  const ImportOptions low{.rate = 100, .height = 500};
+  EXPECT_THAT(ErrorOf("pt1_cam1_X,pt1_cam1_Y\n1,2\n5,720\n", low),
+              HasSubstr("drop 7.csv: row 3, column pt1_cam1_Y: found 720, which would be row -220 of the picture, allowed rows 0 to 499"));
+  EXPECT_THAT(ErrorOf("pt1_cam1_X,pt1_cam1_Y\n1,-2\n", low), HasSubstr("row 2, column pt1_cam1_Y: found -2, which would be row 502"));
+  EXPECT_THAT(ErrorOf("frame,x,y\n0,1,2\n1,1,720\n", low), HasSubstr("row 3, column y: found 720, which would be row -220.5"));
+  EXPECT_THAT(ErrorOf("frame,t_s,x_px,y_px\n0,0,1,720\n", low), HasSubstr("row 2, column y_px: found 720"));
+  EXPECT_THAT(ErrorOf("scorer,s,s\nbodyparts,a,a\ncoords,x,y\n0,1,720\n", low), HasSubstr("row 4, column a y: found 720"));
+  EXPECT_EQ(ErrorOf("frame,t_s,x_px,y_px\n0,0,1,720\n"), "no error") << "no height, no bound";
+  // From edge to edge and a pixel beyond.
+  EXPECT_EQ(ErrorOf("pt1_cam1_X,pt1_cam1_Y\n1,0.5\n1,500.5\n1,-0.4\n1,501.4\n", low), "no error");
+  EXPECT_THAT(ErrorOf("pt1_cam1_X,pt1_cam1_Y\n1,501.6\n", low), HasSubstr("row 2"));
+}
+
+TEST_F(ImportTest, AbsurdNumbersAreRefusedWithTheirRow) {
+  const ImportOptions good{.rate = 100, .height = 480};
+  EXPECT_THAT(ErrorOf("frame,t_s,x_px,y_px\n1e10,0,1,2\n"), HasSubstr("row 2, column frame: found 1e+10, allowed a frame: a whole "));
+  EXPECT_EQ(Import("frame,t_s,x_px,y_px\n1e9,0,1,2\n").points[0].frame, 1000000000);
+  EXPECT_THAT(ErrorOf("t_s,x_px,y_px\n1e8,1,2\n", good), HasSubstr("row 2, column t_s: found 1e+08"));
+  EXPECT_THAT(ErrorOf("A\nt\tframe\tpixelx\tpixely\n0\t1e12\t1\t2\n", good), HasSubstr("row 3, column frame: found 1e+12"));
+  EXPECT_THAT(ErrorOf("scorer,s,s\nbodyparts,a,a\ncoords,x,y\n1e11,1,2\n", good), HasSubstr("row 4, column 1: found 1e+11"));
+  EXPECT_THAT(ErrorOf("pt1_cam1_X,pt1_cam1_Y\n1e6,2\n", good), HasSubstr("row 2, column pt1_cam1_X: found 1e+06"));
+  EXPECT_THAT(ErrorOf("frame,t_s,x_px,y_px\n0,0,1,-1e300\n"), HasSubstr("row 2, column y_px: found -1e+300, allowed a position"));
+  // A standard deviation whose square is 0 or infinite could not be written.
+  for (const char* sd : {"1e-200", "1e200", "0"})
+    EXPECT_THAT(ErrorOf("frame,t_s,x_px,y_px,sd_px\n0,0,1,2," + std::string(sd) + "\n"), HasSubstr("row 2, column sd_px")) << sd;
+  for (const double rate : {1e-300, 1e300, HUGE_VAL, std::nan("")})
+    EXPECT_THAT(ErrorOf<ConfigError>("frame,x_px,y_px\n1000,1,2\n", {.rate = rate}), HasSubstr("a rate of"));
+  for (const double sd : {1e-200, 1e200})
+    EXPECT_THAT(ErrorOf<ConfigError>("frame,t_s,x_px,y_px\n0,0,1,2\n", {.sd = sd}), HasSubstr("sd_px"));
+  for (const std::vector<std::string>& names : {std::vector<std::string>{"left", "left"}, {"left", " "}})
+    EXPECT_THAT(ErrorOf<ConfigError>(kDltdvFile, {.cameras = names, .rate = 500, .height = 480}), HasSubstr("a name of its own"));
 }
 
 TEST_F(ImportTest, OwnTracksKeepEverything) {
