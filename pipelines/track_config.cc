@@ -31,7 +31,7 @@ bool IsPlainName(const std::string& name) {
 }
 
 std::string NewName(const YamlNode& node, const std::string& key, const std::vector<std::string>& earlier) {
-  const std::string name = node.Text(key);
+  std::string name = node.Text(key);
   if (!IsPlainName(name) || name.front() == '.') throw node.Fault(key, Excerpt(name), "letters, digits, - _ and .");
   if (std::find(earlier.begin(), earlier.end(), name) != earlier.end()) throw node.Fault(key, name + " again", "a name of its own");
   return name;
