@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <cmath>
+#include <cstdlib>
+#include <set>
 
 #include "data/error.h"
 #include "data/text.h"
@@ -16,6 +18,20 @@
 #endif
 
 namespace impactlab {
+namespace {
+
+// Time of a frame of a file without video, counted at `rate` from the nearest frame of the camera that has a point; NaN, that is, as the
+// points of the frame say, where it has points itself, and where no rate is known.
+double TimeFromOthers(const MarkerTracks& tracks, int camera, long long frame, double rate) {
+  const double unknown = std::nan("");
+  const TrackPoint* nearest = nullptr;
+  for (const TrackPoint& p : tracks.points)
+    if (p.camera == camera && (nearest == nullptr || std::abs(p.frame - frame) < std::abs(nearest->frame - frame))) nearest = &p;
+  if (!(rate > 0) || (nearest != nullptr && nearest->frame == frame)) return unknown;
+  return nearest == nullptr ? static_cast<double>(frame) / rate : nearest->t + static_cast<double>(frame - nearest->frame) / rate;
+}
+
+}  // namespace
 
 int TrackCommand(const TrackArguments& arguments) {
   constexpr int kDone = 0;
@@ -53,22 +69,27 @@ int ImportCommand(const ImportArguments& arguments) {
       arguments.corrections.empty() ? std::vector<Correction>{} : ReadCorrections(arguments.corrections);
   TracksWriter writer(arguments.out);
   std::size_t points = 0;
+  std::set<std::string> names;
   for (const std::filesystem::path& file : arguments.files) {
     MarkerTracks tracks = ImportTracks(file, options);
-    // Frames of a file without video have the times of its other points.
-    const auto time = [&](int camera, long long frame, double) {
-      for (const TrackPoint& point : tracks.points)
-        if (point.camera == camera && point.frame == frame) return point.t;
-      return arguments.rate > 0 ? static_cast<double>(frame) / arguments.rate : std::nan("");
-    };
-    const int changed = ApplyCorrections(corrections, arguments.corrections.string(), time, &tracks);
-    fmt::print("{}: {} points of {} markers in {} cameras{}\n", file.string(), tracks.points.size(), tracks.markers.size(),
-               tracks.cameras.size(), changed > 0 ? fmt::format(", {} corrected by hand", changed) : "");
+    const std::string own = tracks.recording;
+    for (int count = 2; !names.insert(tracks.recording).second; ++count) tracks.recording = fmt::format("{}~{}", own, count);
+    const int changed = ApplyCorrections(
+        corrections, arguments.corrections.string(),
+        [&](int camera, long long frame, double) { return TimeFromOthers(tracks, camera, frame, arguments.rate); }, &tracks);
+    fmt::print("{}: {} points of {} markers in {} cameras{}{}\n", file.string(), tracks.points.size(), tracks.markers.size(),
+               tracks.cameras.size(), changed > 0 ? fmt::format(", {} corrected by hand", changed) : "",
+               tracks.recording == own ? "" : fmt::format("; named '{}', as there is a recording '{}' before it", tracks.recording, own));
     points += tracks.points.size();
     writer.Write(tracks);
   }
   if (points == 0) throw DataError("no file holds a point");
+  std::set<std::string> strangers;
+  for (const Correction& correction : corrections)
+    if (!names.contains(correction.recording)) strangers.insert(Excerpt(correction.recording));
   writer.Commit();
+  if (!strangers.empty())
+    fmt::print("corrections passed over, of recordings not here: {}\n", JoinNames({strangers.begin(), strangers.end()}));
   fmt::print("written to {}\n", arguments.out.string());
   return kDone;
 }

@@ -104,6 +104,13 @@ std::vector<std::vector<Polygon>> PlanScreens(const VideoScene& scene, const Vie
   return screens;
 }
 
+bool IsMp4(const VideoScene& scene) {
+  using Codec = VideoWriterOptions::Codec;
+  return scene.video.codec != Codec::kFfv1 && scene.video.codec != Codec::kMjpeg;
+}
+
+bool TellsRotation(const VideoScene& scene) { return !scene.images && IsMp4(scene); }
+
 void DrawCamera(const VideoScene& scene, const Film& film, int drop, int camera, const std::function<void(const DrawnFrame&)>& take) {
   const SceneCamera& settings = scene.cameras[static_cast<std::size_t>(camera)];
   FrameDrawer drawer(scene, camera, film);
@@ -169,6 +176,8 @@ void CheckVideoScene(const VideoScene& scene) {
     require(c.rotation_deg % 90 == 0 && c.rotation_deg >= 0 && c.rotation_deg < 360, "rotation_deg", c.rotation_deg, "0, 90, 180 or 270");
     require(c.rotation_deg == 0 || c.t_line == 0, "rotation_deg", c.rotation_deg,
             "0 where t_line_s is not 0: rows would no longer be rows");
+    require(c.rotation_deg == 0 || internal::TellsRotation(scene), "rotation_deg", c.rotation_deg,
+            "0 in pictures, and in videos of a codec other than H.264: their files have nowhere to tell it");
   }
   for (const SceneMarker& m : scene.markers) {
     require(m.p_BM.allFinite() && m.normal_B.allFinite(), "markers: " + m.name, 0, "finite numbers");
@@ -176,6 +185,8 @@ void CheckVideoScene(const VideoScene& scene) {
     require(m.second_radius >= 0 && m.second_radius < 1, "markers: second_radius_m", m.second_radius, "at least 0 and below 1");
   }
   require(scene.clutter >= 0 && scene.clutter <= 10000, "clutter", scene.clutter, "from 0 to 10000");
+  require(scene.video.b_frames == 0 || (!scene.images && internal::IsMp4(scene)), "output: b_frames", scene.video.b_frames,
+          "0 where the codec is not H.264");
   require(scene.occlusions >= 0 && scene.occlusions <= 1000, "occlusions", scene.occlusions, "from 0 to 1000");
 }
 

@@ -100,6 +100,7 @@ struct DrawnFrame {
 };
 void DrawDrop(const VideoScene& scene, int drop, const std::function<void(const DrawnFrame&)>& take);
 
+// When a run is broken off, no tracking.yaml stands in the folder: it is the last file to be written, and an older one goes first.
 // Writes drop_0001_CAMERA.mp4 ... (FFV1 and MJPEG: .mkv; pictures: folders drop_0001_CAMERA), rig.yaml (the true one), tracking.yaml (what
 // somebody would write who has the recordings), truth_tracks.csv, truth_motion.csv and truth.csv, and calibration/ with footage of the
 // board as `SynthesiseRig` lays it out. OutputError; returns the number of frames.

@@ -66,6 +66,10 @@ class FrameDrawer {
 std::vector<std::vector<Polygon>> PlanScreens(const VideoScene& scene, const Viewer& viewer, const std::vector<double>& times, int camera,
                                               double release, std::uint64_t key);
 
+// Whether its videos are mp4, not mkv; and whether its files can tell that a camera was held turned.
+bool IsMp4(const VideoScene& scene);
+bool TellsRotation(const VideoScene& scene);
+
 // Draws one camera of a drop.
 void DrawCamera(const VideoScene& scene, const Film& film, int drop, int camera, const std::function<void(const DrawnFrame&)>& take);
 

@@ -31,13 +31,11 @@ using internal::YamlWord;
 
 constexpr int kHold = 3;             // frames of a clip of the board that show it at one place
 constexpr double kFootageRate = 30;  // [1/s]
+constexpr const char* kTelling[] = {"tracking.yaml", "truth.csv", "truth_motion.csv", "truth_tracks.csv"};
 
 std::string DropName(int drop) { return fmt::format("drop_{:04}", drop); }
 
-std::string Extension(const VideoScene& scene) {
-  using Codec = VideoWriterOptions::Codec;
-  return scene.video.codec == Codec::kFfv1 || scene.video.codec == Codec::kMjpeg ? ".mkv" : ".mp4";
-}
+std::string Extension(const VideoScene& scene) { return internal::IsMp4(scene) ? ".mp4" : ".mkv"; }
 
 // Name of the recording of a camera: a file, or a folder of pictures.
 std::string FileName(const VideoScene& scene, int drop, std::size_t camera) {
@@ -245,14 +243,17 @@ void WriteFootage(const std::filesystem::path& folder, const VideoScene& scene, 
 long long SynthesiseVideo(const std::filesystem::path& folder, const VideoScene& scene, int threads) {
   CheckVideoScene(scene);
   RefuseStrangers(folder, scene);
-  // The folder and its writability first: nobody wants to hear of a full disk after a thousand frames.
-  WriteFile(folder / "rig.yaml", ToYaml(scene.rig));
-  WriteFile(folder / "tracking.yaml", TrackingYaml(scene));
+  // Can all be written? Nobody wants to hear of it after a thousand frames. What tells of the recordings is written when they are there,
+  // and what an earlier run wrote goes before they change, so that a broken off run is not taken for a whole one. The rig may be the user's
+  // own.
+  AtomicFile(folder / "rig.yaml");
+  for (const char* name : kTelling) AtomicFile(folder / name);
+  std::error_code absent;
+  for (const char* name : kTelling) std::filesystem::remove(folder / name, absent);
   const std::size_t n_cameras = scene.rig.cameras.size(), n_drops = static_cast<std::size_t>(scene.motion.drops);
   std::vector<internal::Film> films(n_drops);
   ForEachIndex(n_drops, threads, [&](std::size_t i) { films[i] = internal::MakeFilm(scene, static_cast<int>(i) + 1); });
-  internal::WriteTruth(folder / "truth.csv", Impacts(scene, films));
-  WriteTruthMotion(folder / "truth_motion.csv", scene, films);
+  const SynthTruth impacts = Impacts(scene, films);
   if (scene.board && !scene.footage_video) {
     RigScene board{scene.rig, *scene.board, Eigen::Vector2d::Zero(), scene.tour, FootageOptions(scene, 0), scene.seed};
     SynthesiseRig(folder / "calibration", board);
@@ -278,6 +279,10 @@ long long SynthesiseVideo(const std::filesystem::path& folder, const VideoScene&
     progress.Advance();
   });
   WriteTruthTracks(folder / "truth_tracks.csv", scene, truth);
+  WriteTruthMotion(folder / "truth_motion.csv", scene, films);
+  internal::WriteTruth(folder / "truth.csv", impacts);
+  WriteFile(folder / "rig.yaml", ToYaml(scene.rig));
+  WriteFile(folder / "tracking.yaml", TrackingYaml(scene));
   long long total = 0;
   for (const long long n : frames) total += n;
   return total;

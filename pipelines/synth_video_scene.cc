@@ -11,6 +11,7 @@
 #include "pipelines/calibrate.h"
 #include "pipelines/synth_motion.h"
 #include "pipelines/synth_video.h"
+#include "pipelines/synth_video_draw.h"
 
 namespace impactlab {
 namespace {
@@ -78,6 +79,7 @@ VideoWriterOptions ParseOutput(const YamlNode& node, bool* images) {
   o.quality = node.Number("quality", o.quality, codec == "mjpeg" ? Closed(2, 31) : Closed(0, 51));
   o.bit_rate = node.Integer("bit_rate_bit_per_s", 0, Closed(1000, 1e10));
   o.b_frames = static_cast<int>(node.Integer("b_frames", 0, Closed(0, 8)));
+  if (o.b_frames > 0 && !codec.starts_with("h264")) throw node.Fault("b_frames", std::to_string(o.b_frames), "0 with codec " + codec);
   o.key_interval = static_cast<int>(node.Integer("key_interval_frames", o.key_interval, Closed(1, 10000)));
   return o;
 }
@@ -149,14 +151,15 @@ VideoScene LoadVideoScene(const std::filesystem::path& path) {
   scene.occlusions = static_cast<int>(root.Integer("occlusions", scene.occlusions, Closed(0, 1000)));
   scene.flash = root.Flag("flash", scene.flash);
   scene.video = ParseOutput(root.MapOrEmpty("output"), &scene.images);
-  if (scene.images)
-    for (const SceneCamera& camera : scene.cameras)
-      if (camera.rotation_deg != 0)
-        throw root.Map("output").Fault("codec", "png", "a video where a camera has a rotation_deg: pictures have nowhere to tell it");
+  for (const SceneCamera& camera : scene.cameras)
+    if (camera.rotation_deg != 0 && !internal::TellsRotation(scene))
+      throw root.Map("output").Fault("codec", Excerpt(root.Map("output").Text("codec")),
+                                     "h264_lossless or h264 where a camera has a rotation_deg: the other files have nowhere to tell it");
   if (root.Has("footage")) ParseFootage(root.Map("footage"), &scene);
   scene.seed = scene.motion.seed;
   scene.motion.frame_rate = scene.cameras[0].frame_rate;
   root.Finish();
+  CheckVideoScene(scene);  // what no single key is to blame for
   return scene;
 }
 

@@ -16,6 +16,7 @@
 #include "data/table.h"
 #include "data/yaml.h"
 #include "pipelines/calibrate.h"
+#include "pipelines/interrupt.h"
 #include "pipelines/synth_motion.h"
 #include "pipelines/synth_video_outline.h"
 #include "tests/support/folder.h"
@@ -25,6 +26,7 @@
 namespace impactlab {
 namespace {
 
+using testing::AllOf;
 using testing::HasSubstr;
 
 // Small pictures, so that drawing takes no time.
@@ -294,6 +296,16 @@ TEST_F(SynthVideoFiles, FaultsNameLineKeyAndWhatIsAllowed) {
   EXPECT_THAT(Fault("cameras:\n  - {name: left, rotation_deg: 90, t_line_s: 1e-5}\n"), HasSubstr("t_line_s"));
   EXPECT_THAT(Fault("output: {codec: png}\ncameras:\n  - {name: left, rotation_deg: 90}\n"), HasSubstr("rotation_deg"));
   EXPECT_THAT(Fault("output: {codec: avi}\n"), HasSubstr("h264_lossless"));
+  // A turned camera needs a file that can say so, wherever the two are told.
+  for (const std::string codec : {"ffv1", "mjpeg", "png"}) {
+    EXPECT_THAT(
+        Fault("output: {codec: " + codec + "}\ncameras:\n  - {name: right, rotation_deg: 180}\n"),
+        AllOf(HasSubstr("scene.yaml:16: output.codec: found '" + codec + "', allowed h264_lossless or h264"), HasSubstr("rotation_deg")));
+    EXPECT_EQ(Fault("output: {codec: " + codec + "}\n"), "accepted");
+    EXPECT_THAT(Fault("output: {codec: " + codec + ", b_frames: 2}\n"), HasSubstr("b_frames"));
+  }
+  for (const std::string codec : {"h264", "h264_lossless"})
+    EXPECT_EQ(Fault("output: {codec: " + codec + ", b_frames: 2}\ncameras:\n  - {name: right, rotation_deg: 180}\n"), "accepted");
   EXPECT_THAT(Fault("output: {quality: 20}\n"), HasSubstr("keeps every bit"));
   EXPECT_THAT(Fault("light: {background: 10}\n"), HasSubstr("background_grey"));
   EXPECT_THAT(Fault("footage: {shots: 3}\n"), HasSubstr("board"));
@@ -313,6 +325,20 @@ TEST_F(SynthVideoFiles, FaultsNameLineKeyAndWhatIsAllowed) {
       with("shape: box, sides_m: [0.1, 0.08, 0.05], mass_kg: 0.3", "shape: points, vertices_m: [[0, 0, 0.1]], gyration_radius_m: 0.1"),
       HasSubstr("surface"));
   VideoScene scene = test::RodScene(Small());
+  scene.cameras[1].rotation_deg = 270;
+  CheckVideoScene(scene);
+  for (const auto codec : {VideoWriterOptions::Codec::kFfv1, VideoWriterOptions::Codec::kMjpeg}) {
+    scene.video.codec = codec;
+    EXPECT_THROW(CheckVideoScene(scene), ConfigError);
+    EXPECT_THROW(SynthesiseVideo(Out(), scene), ConfigError);
+  }
+  scene.video.codec = VideoWriterOptions::Codec::kH264;
+  scene.images = true;
+  EXPECT_THROW(CheckVideoScene(scene), ConfigError);
+  scene.images = false;
+  scene.cameras[1].t_line = 1e-5;
+  EXPECT_THROW(CheckVideoScene(scene), ConfigError);
+  EXPECT_FALSE(std::filesystem::exists(Out())) << "refused before anything is written";
   scene.cameras.pop_back();
   EXPECT_THROW(CheckVideoScene(scene), ConfigError);
   EXPECT_THROW(DrawDrop(scene, 1, [](const DrawnFrame&) {}), ConfigError);
@@ -379,6 +405,33 @@ TEST_F(SynthVideoFiles, VideosHoldTheDrawnFramesAndTheirStamps) {
   // Again into the same folder is fine, a shorter experiment is not: its left-over videos would be taken for its own.
   scene.motion.drops = 1;
   EXPECT_THROW(SynthesiseVideo(Out(), scene, 2), OutputError);
+}
+
+// The folder of a run that was broken off must not look like that of a whole one, be it the first or one over it.
+TEST_F(SynthVideoFiles, ABrokenOffRunLeavesNoTrackingFile) {
+  VideoScene scene = Load("output: {codec: mjpeg}\nflash: false\n");
+  scene.motion.drops = 1;
+  const std::vector<std::string> telling = {"tracking.yaml", "truth.csv", "truth_motion.csv", "truth_tracks.csv"};
+  const auto break_off = [&] {
+    interrupt_requested = true;
+    EXPECT_THROW(SynthesiseVideo(Out(), scene, 2), Interrupted);
+    interrupt_requested = false;
+    for (const std::string& name : telling) EXPECT_FALSE(std::filesystem::exists(Out() / name)) << name;
+  };
+  break_off();
+  EXPECT_FALSE(std::filesystem::exists(Out() / "rig.yaml"));
+  for (const auto& entry : std::filesystem::directory_iterator(Out())) ADD_FAILURE() << entry.path() << " is left";
+  SynthesiseVideo(Out(), scene, 2);
+  for (const std::string& name : telling) EXPECT_TRUE(std::filesystem::exists(Out() / name)) << name;
+  const std::string video = ReadFile(Out() / "drop_0001_left.mkv");
+  break_off();
+  EXPECT_TRUE(std::filesystem::exists(Out() / "rig.yaml"));
+  EXPECT_EQ(ReadFile(Out() / "drop_0001_left.mkv"), video) << "what was whole stays";
+  // Whatever cannot be written is found before the first frame.
+  std::filesystem::create_directories(Out() / "truth_tracks.csv");
+  interrupt_requested = true;
+  EXPECT_THROW(SynthesiseVideo(Out(), scene, 2), OutputError);
+  interrupt_requested = false;
 }
 
 TEST_F(SynthVideoFiles, PicturesCarryTheirStampsInATable) {
