@@ -356,7 +356,12 @@ TEST_F(ImportTest, DamagedFilesAreReadOrRefused) {
   int read = 0, refused = 0;
   for (int k = 0; k < 800; ++k) {
     std::string text =
-        std::vector<std::string>{kDltdvFile, kDlcFile, own, tracker, "frame,t_s,x_px,y_px\n5,0,1,2\n"}[static_cast<std::size_t>(k % 5)];
+        std::vector<std::string>{kDltdvFile,
+                                 kDlcFile,
+                                 own,
+                                 tracker,
+                                 "frame,t_s,x_px,y_px\n5,0,1,2\n",
+                                 "t_s,marker,x_px,y_px,sd_px\n0.5,a,1,2,\n0.5,b,1e3,2,1e-3\n"}[static_cast<std::size_t>(k % 6)];
     for (std::size_t changes = 1 + rng() % 4; changes > 0 && !text.empty(); --changes) {
       const std::size_t at = rng() % text.size(), kind = rng() % 4;
       const char c = alphabet[rng() % alphabet.size()];
@@ -365,7 +370,7 @@ TEST_F(ImportTest, DamagedFilesAreReadOrRefused) {
       if (kind == 2) text.erase(at, 1 + rng() % 12);
       if (kind == 3) text.insert(at, text.substr(rng() % text.size(), rng() % 40));
     }
-    ImportOptions options{.rate = 240, .height = 480};
+    ImportOptions options{.rate = rng() % 2 == 0 ? 240.0 : 0.0, .height = 480};
     if (rng() % 3 == 0) options.format = static_cast<TrackFormat>(rng() % 5);
     try {
       const MarkerTracks tracks = Import(text, options);
@@ -375,6 +380,13 @@ TEST_F(ImportTest, DamagedFilesAreReadOrRefused) {
         ASSERT_LT(static_cast<std::size_t>(p.marker), tracks.markers.size());
         ASSERT_LT(static_cast<std::size_t>(p.camera), tracks.cameras.size());
       }
+      // What is read can be written, and read again.
+      TracksWriter writer(scratch_.path() / "tracks.csv");
+      writer.Write(tracks);
+      writer.Commit();
+      const auto again = ReadTracks(scratch_.path() / "tracks.csv");
+      ASSERT_EQ(again.size(), 1U) << text;
+      ASSERT_EQ(again[0].points.size(), tracks.points.size()) << text;
     } catch (const DataError& error) {
       ++refused;
       ASSERT_THAT(error.what(), HasSubstr("drop 7.csv")) << text;
