@@ -25,10 +25,12 @@ bool IsPicture(const std::filesystem::path& path) {
   return std::find(std::begin(kPictures), std::end(kPictures), extension) != std::end(kPictures);
 }
 
-// A video, or a folder of pictures in the order of their numbers.
+constexpr const char* kStampTable = "stamps.csv";
+
+// A video, or a folder of pictures in the order of their numbers, with the table of stamps that lies among them.
 FrameSource SourceOf(const std::filesystem::path& path, const DoctorArguments& arguments) {
   FrameSource source;
-  source.rate = arguments.rate, source.t_line = arguments.t_line, source.stamps = arguments.stamps;
+  source.rate = arguments.rate, source.t_line = arguments.t_line;
   std::error_code error;
   if (!std::filesystem::is_directory(path, error)) {
     source.video = path;
@@ -39,7 +41,33 @@ FrameSource SourceOf(const std::filesystem::path& path, const DoctorArguments& a
   if (error) throw DataError(fmt::format("{}: {}", path.string(), error.message()));
   if (source.images.empty()) throw DataError(fmt::format("{}: holds no pictures", path.string()));
   std::sort(source.images.begin(), source.images.end(), [](const auto& a, const auto& b) { return NaturalLess(a.string(), b.string()); });
+  // A rate that was given is meant; the table is then only spoken of.
+  if (source.rate <= 0 && arguments.stamps.empty() && std::filesystem::is_regular_file(path / kStampTable, error))
+    source.stamps = path / kStampTable;
   return source;
+}
+
+// What a clip to compare with looks like does not depend on its times, nor do stamps given for the recording belong to it.
+FrameSource ReferenceOf(const DoctorArguments& arguments) {
+  DoctorArguments own = arguments;
+  own.stamps.clear();
+  FrameSource source = SourceOf(arguments.reference, own);
+  if (!source.images.empty() && source.rate <= 0) source.stamps.clear(), source.rate = 1;
+  return source;
+}
+
+// Says where the times of a folder come from, when nobody named the table.
+void TellTable(const std::filesystem::path& folder, const DoctorArguments& arguments, const FrameSource& source, TimeBaseReport* report) {
+  std::error_code error;
+  if (source.images.empty() || !std::filesystem::is_regular_file(folder / kStampTable, error)) return;
+  if (arguments.stamps.empty() && arguments.rate <= 0) {
+    AddFinding(report, {"stamp_table", Severity::kFine, fmt::format("times are those of {} in the folder", kStampTable), "", 0});
+  } else {
+    AddFinding(report, {"stamp_table", Severity::kNote,
+                        fmt::format("{} in the folder is left aside, since {} given", kStampTable,
+                                    arguments.stamps.empty() ? "a rate is" : "another table is"),
+                        "leave out the option to have the times of the table", 0});
+  }
 }
 
 }  // namespace
@@ -61,11 +89,12 @@ int DoctorCommand(const DoctorArguments& arguments) {
   for (const std::filesystem::path& file : arguments.files) {
     // One that cannot be read does not keep the others from being examined.
     try {
-      const FrameSource source = SourceOf(file, arguments);
+      FrameSource source = SourceOf(file, arguments);
+      if (!arguments.stamps.empty()) source.stamps = arguments.stamps;
       TimeBaseReport report = Examine(source, options);
+      TellTable(file, arguments, source, &report);
       if (!arguments.reference.empty()) {
-        for (TimeFinding& finding : Compare(SourceOf(arguments.reference, arguments), source, options))
-          AddFinding(&report, std::move(finding));
+        for (TimeFinding& finding : Compare(ReferenceOf(arguments), source, options)) AddFinding(&report, std::move(finding));
       }
       all.push_back(nlohmann::ordered_json::parse(ToJson(report)));
       text += (text.empty() ? "" : "\n") + BriefReport(report);

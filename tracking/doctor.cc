@@ -41,7 +41,10 @@ std::string Numbers(const std::vector<long long>& list) {
 }  // namespace
 
 void Examination::Read() {
-  FrameReader reader(source);
+  // With threads a decoder that meets the end of a cut file gives fewer frames: examined is what will be measured, on one.
+  FrameSource alone = source;
+  alone.decode.threads = 1;
+  FrameReader reader(alone);
   report.name = Name(source);
   report.info = reader.info();
   if (!source.video.empty()) facts = ProbeStream(source.video);
@@ -183,13 +186,23 @@ void Examination::Rate() {
   }
 }
 
+void Examination::Exposure() {
+  if (options.exposure <= 0 || beat.step <= 0 || options.exposure <= 1.02 * beat.step) return;
+  Add("exposure_unlikely", Severity::kFault, 0,
+      fmt::format("the exposure given, {:.4g} s, is longer than the {:.4g} s from frame to frame: no camera does that", options.exposure,
+                  beat.step),
+      "give the exposure in seconds, or the true rate of the camera if the stamps are wrong");
+}
+
 void Examination::Pictures() {
   pictures = FindRepeated(frames, meter.samples(), meter.blocks(), facts.predicted);
   report.exposure.assign(t.size(), 0);
+  long long latest = 0;
   for (std::size_t k = 1; k < t.size(); ++k) {
     const long long by_stamps = beat.step > 0 ? beat.count[k] - beat.count[k - 1] : 1;
-    const long long by_picture = pictures.exposures[k];
-    report.exposure[k] = report.exposure[k - 1] + (by_picture == 0 ? 0 : std::max(by_stamps, by_picture));
+    const long long by_picture = pictures.exposures[k], shown = pictures.shown[k];
+    latest += by_picture == 0 ? 0 : std::max(by_stamps, by_picture);
+    report.exposure[k] = by_picture == 0 ? report.exposure[shown] : latest;
   }
   for (const long long k : pictures.repeated) report.duplicated.push_back(index[k]);
   Repeats();
@@ -206,13 +219,22 @@ void Examination::Repeats() {
     const double share = static_cast<double>(n) / static_cast<double>(t.size());
     std::string text =
         fmt::format("{} of {} {} the picture of the frame before ({}): {}", n, t.size(), Plural(n, "frames repeats", "frames repeat"),
-                    pictures.by_noise && pictures.by_motion ? "noise and motion stand still"
-                    : pictures.by_noise                     ? "its noise stands still"
-                                                            : "motion halts and goes on",
+                    pictures.by_copy && !pictures.by_noise    ? "every pixel is the same"
+                    : pictures.by_noise && pictures.by_motion ? "noise and motion stand still"
+                    : pictures.by_noise                       ? "its noise stands still"
+                                                              : "motion halts and goes on",
                     Numbers(report.duplicated));
     if (share > 0.15) text += fmt::format("; {:.4g} pictures/s are real", report.rate * (1 - share));
     Add("duplicated_frames", std::max(Severity::kWarning, FromCost(cost)), cost, text,
         "leave these frames out: they were taken at other times than stamped, and so may be those that follow");
+  }
+  if (std::vector<long long> back, again; !pictures.returned.empty()) {
+    for (const long long k : pictures.returned) back.push_back(index[k]), again.push_back(index[pictures.shown[k]]);
+    const double cost = CostOfTimes(real, beat.even, kArc);
+    Add("out_of_order", Severity::kFault, cost,
+        fmt::format("{} {} a picture that was there before, pixel by pixel: that of {} {}", Plural(back.size(), "frame", "frames"),
+                    Numbers(back) + Plural(back.size(), " shows", " show"), Plural(again.size(), "frame", "frames"), Numbers(again)),
+        "frames were mixed up when the file was written: record or convert it again, or leave these frames out");
   }
   std::vector<long long> lost;
   for (const long long k : pictures.lost)
@@ -226,8 +248,17 @@ void Examination::Repeats() {
     report.dropped.insert(report.dropped.end(), lost.begin(), lost.end());
     std::sort(report.dropped.begin(), report.dropped.end());
   }
-  if (!pictures.decidable && t.size() > 5)
-    Add("duplicates_unknown", Severity::kFine, 0, "repeated frames could not be looked for: the pictures show neither noise nor motion");
+  if (t.size() <= 5) return;
+  const auto pairs = static_cast<double>(t.size() - 1);
+  if (!pictures.decidable) {
+    Add("duplicates_unknown", Severity::kNote, 0,
+        facts.predicted ? "repeated frames could not be looked for: the coder left neither noise nor motion in the pictures"
+                        : "repeated frames could not be looked for: the pictures show neither noise nor motion");
+  } else if (static_cast<double>(pictures.decided) < 0.75 * pairs) {
+    Add("duplicates_unknown", Severity::kFine, 0,
+        fmt::format("repeated frames could be looked for only while something moves, in {} of {} frames: noise does not tell them",
+                    pictures.decided, t.size()));
+  }
 }
 
 }  // namespace internal
@@ -241,16 +272,23 @@ void Judge(TimeBaseReport* to) {
     return a.severity != b.severity ? a.severity > b.severity : a.cost_e > b.cost_e;
   });
   for (const TimeFinding& f : report.findings) report.verdict = std::max(report.verdict, f.severity);
-  const std::string base = fmt::format("{} frames at {:.4f} /s", report.frames, report.rate);
+  const std::string base = report.frames == 1 ? "a single frame"
+                           : report.rate > 0  ? fmt::format("{} frames at {:.4f} /s", report.frames, report.rate)
+                                              : fmt::format("{} frames without a rate", report.frames);
+  const auto unknown =
+      std::find_if(report.findings.begin(), report.findings.end(), [](const TimeFinding& f) { return f.code == "duplicates_unknown"; });
+  const bool undecided = unknown != report.findings.end() && unknown->severity == Severity::kNote;
   const auto worst = static_cast<std::size_t>(
       std::count_if(report.findings.begin(), report.findings.end(), [&](const TimeFinding& f) { return f.severity == report.verdict; }));
   switch (report.verdict) {
     case Severity::kFine:
-      report.headline = fmt::format("Good: {}, nothing found against the times.", base);
+      report.headline = fmt::format("Good: {}, nothing found against the times{}.", base,
+                                    unknown != report.findings.end() ? ", but repeats would show in a part of the frames only" : "");
       break;
     case Severity::kNote:
-      report.headline =
-          fmt::format("Good: {}; {} to know.", base, internal::Plural(static_cast<long long>(worst), "one thing", "some things"));
+      report.headline = undecided ? fmt::format("Undecided: {}, no fault seen, but repeated frames could not be looked for.", base)
+                                  : fmt::format("Good: {}; {} to know.", base,
+                                                internal::Plural(static_cast<long long>(worst), "one thing", "some things"));
       break;
     case Severity::kWarning:
       report.headline = fmt::format("Usable with care: {}; {} {} attention.", base, worst,
@@ -296,6 +334,7 @@ TimeBaseReport Examine(const FrameSource& source, const DoctorOptions& options) 
     e.Add("single_frame", Severity::kFault, 0, "a single frame has no motion and no rate", "give a recording");
   } else {
     e.Stamps();
+    e.Exposure();
     e.Pictures();
     e.Rate();
     e.Shutter();

@@ -16,9 +16,9 @@ const char* ToString(Severity severity);
 struct TimeFinding {
   // Of Examine: "duplicated_frames", "duplicates_unknown", "dropped_frames" (by the stamps), "lost_frames" (by the motion), "out_of_order",
   // "repeated_stamps", "variable_rate", "coarse_stamps", "rate_unlikely", "playing_rate", "counted_stamps", "frame_count", "rotation",
-  // "interlaced", "rolling_shutter", "exposure_changes", "flicker", "flash", "stabilised", "zoomed", "damaged", "cut_short" (the file
-  // breaks), "not_all" (only the first frames were examined), "single_frame". Of Compare: "stabilised", "zoomed", "refocused",
-  // "exposure_changes", "rotation", "other_size", "not_comparable".
+  // "interlaced", "rolling_shutter", "exposure_changes", "exposure_unlikely", "flicker", "flash", "stabilised", "zoomed", "damaged",
+  // "cut_short" (the file breaks), "not_all" (only the first frames were examined), "single_frame". Of Compare: "stabilised", "zoomed",
+  // "refocused", "exposure_changes", "rotation", "other_size", "not_comparable".
   std::string code;
   Severity severity = Severity::kNote;
   std::string text;    // plain words, with the figures

@@ -13,6 +13,7 @@
 #include <random>
 
 #include "data/error.h"
+#include "data/statistics.h"
 #include "tracking/doctor_detail.h"
 
 namespace impactlab {
@@ -129,6 +130,31 @@ std::vector<Pair> Find(const cv::Mat& a, const cv::Mat& b, int size, int reach, 
   return pairs;
 }
 
+// Whether the fit makes the blocks of `a` more like `b` than leaving them where they are does: the median over all blocks with texture of
+// the ratio of squares without it to those with it. Noise and the squares of a coder can be found anywhere; they gain nothing. Both are
+// smoothed first, since a picture between pixels is smoother than one on them.
+double Gain(const cv::Mat& a, const cv::Mat& b, const Fit& fit) {
+  cv::Mat smooth_a, smooth_b, moved;
+  a.convertTo(smooth_a, CV_32F), b.convertTo(smooth_b, CV_32F);
+  cv::GaussianBlur(smooth_a, smooth_a, {}, 1.5), cv::GaussianBlur(smooth_b, smooth_b, {}, 1.5);
+  const double cx = 0.5 * (a.cols - 1), cy = 0.5 * (a.rows - 1);
+  const cv::Matx23d map(fit.a, -fit.b, cx + fit.tx - fit.a * cx + fit.b * cy, fit.b, fit.a, cy + fit.ty - fit.b * cx - fit.a * cy);
+  cv::warpAffine(smooth_b, moved, map, a.size(), cv::INTER_LINEAR | cv::WARP_INVERSE_MAP, cv::BORDER_REPLICATE);
+  std::vector<double> gains;
+  constexpr int kSize = 32;
+  for (const cv::Point& at : Textured(a, kSize, 2)) {
+    const cv::Rect block(at.x - kSize / 2, at.y - kSize / 2, kSize, kSize);
+    // Of the differences their variance: brightness may have changed.
+    const auto squares = [&](const cv::Mat& other) {
+      cv::Scalar mean, deviation;
+      cv::meanStdDev(smooth_a(block) - other(block), mean, deviation);
+      return deviation[0] * deviation[0];
+    };
+    gains.push_back(squares(smooth_b) / std::max(1e-6, squares(moved)));
+  }
+  return gains.empty() ? 0 : Median(gains);
+}
+
 }  // namespace
 
 Similarity FindSimilarity(const GrayImage& image_a, const GrayImage& image_b) {
@@ -152,6 +178,15 @@ Similarity FindSimilarity(const GrayImage& image_a, const GrayImage& image_b) {
   out.blocks = static_cast<int>(found.size()), out.agreeing = static_cast<int>(agree.size());
   // By chance two blocks always agree, and a board that was moved as a whole does too: most of what was found must.
   if (out.agreeing < 8 || 2 * out.agreeing < out.blocks) return out;
+  // A body with texture before a wall without any moves as a whole as well, but fills a small part of the picture.
+  constexpr double kHull = 0.15, kShare = 0.1;
+  std::vector<cv::Point2f> centres;
+  for (const Pair& p : agree) centres.emplace_back(static_cast<float>(p.x), static_cast<float>(p.y));
+  std::vector<cv::Point2f> hull;
+  cv::convexHull(centres, hull);
+  if (cv::contourArea(hull) < kHull * a.cols * a.rows || out.agreeing * 32.0 * 32.0 < kShare * a.cols * a.rows) return out;
+  const double corner = std::hypot(fit.tx, fit.ty) + std::hypot(fit.a - 1, fit.b) * 0.5 * a.cols;
+  if (corner > 0.3 && Gain(a, b, fit) < 1.3) return out;
   out.known = true;
   out.scale = std::hypot(fit.a, fit.b), out.angle = std::atan2(fit.b, fit.a);
   out.shift[0] = fit.tx, out.shift[1] = fit.ty;
@@ -181,12 +216,13 @@ std::vector<TimeFinding> SimilarityFindings(const Similarity& s, int width, cons
   std::vector<TimeFinding> out;
   if (!s.known) return out;
   constexpr double kVisible = 0.5;  // px at the border of the picture
+  constexpr double kMoved = 0.01;   // of the width, by which the border of the picture moves: a fault
   const double shift = std::hypot(s.shift[0], s.shift[1]), zoom = std::abs(s.scale - 1);
   const char* advice = "switch stabilisation, autofocus and zoom off, fix the camera, and calibrate again";
   // A length that is wrong by z changes both speeds alike, but the gravity of the fit is not scaled: as for a wrong rate.
   if (zoom * width / 2 > kVisible) {
     out.push_back(
-        {"zoomed", Severity::kWarning,
+        {"zoomed", zoom / 2 > kMoved ? Severity::kFault : Severity::kWarning,
          fmt::format("{} the scale of the still scene changes by {:+.2f} %: zoom, focus or distance", between, 100 * (s.scale - 1)), advice,
          std::min(1.0, zoom * 9.81 * kArc / 2)});
   }
@@ -195,7 +231,7 @@ std::vector<TimeFinding> SimilarityFindings(const Similarity& s, int width, cons
   if (std::abs(s.angle) * width / 2 > kVisible || shift > kVisible) {
     const double cost = 2 * std::max(std::abs(s.angle), shift / width);
     out.push_back(
-        {"stabilised", cost > 0.02 ? Severity::kFault : Severity::kWarning,
+        {"stabilised", cost > 2 * kMoved ? Severity::kFault : Severity::kWarning,
          fmt::format("{} the still scene moves by ({:+.1f}, {:+.1f}) px and turns by {:+.2f} degrees: the camera was moved, or the "
                      "picture is stabilised",
                      between, s.shift[0], s.shift[1], 180 / std::numbers::pi * s.angle),
@@ -218,7 +254,9 @@ namespace {
 
 // Median over a clip of pictures at even distances; what moves is mostly gone.
 GrayImage MedianPicture(const FrameSource& source, long long max_frames, VideoInfo* info) {
-  FrameReader reader(source);
+  FrameSource alone = source;
+  alone.decode.threads = 1;  // as the frames will be measured
+  FrameReader reader(alone);
   *info = reader.info();
   constexpr std::size_t kKept = 16;
   std::vector<GrayImage> kept;
@@ -270,12 +308,12 @@ std::vector<TimeFinding> Compare(const FrameSource& reference, const FrameSource
   }
   const internal::Similarity s = internal::FindSimilarity(before, after);
   if (!s.known) {
-    return {
-        {"not_comparable", Severity::kNote,
-         fmt::format("{} no still scene is found again ({} of {} textured blocks agree): whether the lens and the camera stayed the same "
-                     "cannot be told",
-                     between, s.agreeing, s.blocks),
-         "let something fixed with texture stand in both clips", 0}};
+    return {{"not_comparable", Severity::kNote,
+             fmt::format("{} no still scene that spreads over the picture is found again ({} of {} textured blocks agree): whether the "
+                         "lens and the camera stayed the same "
+                         "cannot be told",
+                         between, s.agreeing, s.blocks),
+             "let something fixed with texture stand in both clips", 0}};
   }
   return internal::SimilarityFindings(s, a.width, between);
 }

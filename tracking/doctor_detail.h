@@ -51,7 +51,7 @@ double CostOfTimes(const std::vector<double>& real, const std::vector<double>& b
 // gravity of the place.
 double CostOfRate(double factor, double arc);
 
-// ---- what the pictures say (doctor_pictures.cc) ----------------------------------------------------------------------------------------
+// ---- what the pictures say (doctor_pictures.cc, doctor_repeats.cc) ---------------------------------------------------------------------
 
 // One frame against the one before it.
 struct FrameMeasure {
@@ -59,6 +59,8 @@ struct FrameMeasure {
   double gain = 1;              // brightness relative to the first frame, moving parts left out
   double change = 0;            // mean |difference| of the whole picture [grey level]
   bool identical = false;       // bit by bit
+  double equal = 0;             // share of pixels that are exactly those of the frame before
+  std::uint64_t print = 0;      // of the picture: the same for the same one
   double strongest = 0;         // mean |difference| of the block that changes most, and
   double hidden = 0;            // below which nothing can be told from noise anywhere [grey level]
   int active = 0;               // blocks in which something moves
@@ -68,6 +70,8 @@ struct FrameMeasure {
   double comb = 0, ridges = 0;  // pixels of moving blocks that stand out of the lines beside them, like those two away or not
   std::vector<float> bands;     // mean grey level of bands of rows
 };
+
+constexpr double kSampleScale = 64;  // of kept differences
 
 class FrameMeter {
  public:
@@ -92,9 +96,13 @@ struct RepeatedFrames {
   std::vector<long long> repeated;  // positions in the series whose picture is that of the frame before
   std::vector<long long> lost;      // positions before which an exposure is missing by the motion, though the stamps run on
   std::vector<int> exposures;       // of every frame: exposures since the frame before, as far as the pictures tell (0, 1, 2 ...)
-  bool by_noise = false;            // how: noise that repeats,
+  std::vector<long long> shown;     // of every frame: position of the frame whose picture it shows, its own unless it is a copy
+  std::vector<long long> returned;  // positions whose picture is that of a frame further back: out of order
+  bool by_copy = false;             // how: pixel by pixel, where those of other frames differ,
+  bool by_noise = false;            // noise that (nearly) repeats,
   bool by_motion = false;           // motion that halts and goes on
   bool decidable = true;            // false: no noise and no motion in the pictures, so that nothing can be said
+  long long decided = 0;            // frames in which a repeat would have shown
 };
 RepeatedFrames FindRepeated(const std::vector<FrameMeasure>& frames, const std::vector<std::vector<std::uint16_t>>& samples, int blocks,
                             bool predicted);

@@ -38,6 +38,7 @@ struct Examination {
   }
   void Read();
   void Stamps();
+  void Exposure();
   void Pictures();
   void Rate();
   void Evenness(const std::vector<double>& even);

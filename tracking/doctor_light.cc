@@ -43,11 +43,60 @@ void Examination::Shutter() {
   }
 }
 
+namespace {
+
+// Frames in which the light is brighter for a moment: it comes and goes within `longest` frames and by sharp edges, or one of the two lies
+// outside of the recording.
+std::vector<char> Flashed(const std::vector<double>& gain, double least, std::size_t longest) {
+  const std::size_t n = gain.size();
+  std::vector<char> flash(n, 0);
+  for (std::size_t k = 0; k < n;) {
+    std::size_t end = k;
+    if (k > 0 && gain[k] > gain[k - 1] * (1 + least)) {
+      double peak = gain[k];
+      while (end < n && gain[end] > gain[k - 1] + 0.1 * (peak - gain[k - 1])) peak = std::max(peak, gain[end]), ++end;
+    } else if (k == 0) {
+      // Lit from the start: all of it is brighter than the level to which it falls at once.
+      double dimmest = gain[0];
+      for (std::size_t at = 1; at <= longest && at + 1 < n && end == 0; ++at) {
+        if (dimmest > gain[at] * (1 + least) && gain[at + 1] > 0.98 * gain[at]) end = at;
+        dimmest = std::min(dimmest, gain[at]);
+      }
+    }
+    if (end > k && end - k <= longest) {
+      std::fill(flash.begin() + static_cast<std::ptrdiff_t>(k), flash.begin() + static_cast<std::ptrdiff_t>(end), char{1});
+      k = end;
+    } else {
+      ++k;
+    }
+  }
+  return flash;
+}
+
+}  // namespace
+
 void Examination::Brightness() {
   const std::size_t n = frames.size();
   if (n < 12) return;
   std::vector<double> gain, smooth(n), rest;
   for (const FrameMeasure& m : frames) gain.push_back(m.gain);
+  // What flashes says nothing about the exposure: their frames take the level of those beside them.
+  constexpr double kLongest = 0.15;  // of a flash [s]
+  std::vector<double> jitter;
+  for (std::size_t k = 1; k < n; ++k) jitter.push_back(gain[k] - gain[k - 1]);
+  const double least = std::max(0.05, 8 * MadSigma(jitter));
+  const auto longest = std::min<std::size_t>(n / 3, beat.step > 0 ? std::max(6L, std::lround(kLongest / beat.step)) : 6);
+  const std::vector<char> flash = Flashed(gain, least, longest);
+  long long flashes = 0, when = -1;
+  for (std::size_t k = 0; k < n; ++k) {
+    if (flash[k] == 0 || (k > 0 && flash[k - 1] != 0)) continue;
+    std::size_t end = k;
+    while (end < n && flash[end] != 0) ++end;
+    const double level = k == 0 ? (end < n ? gain[end] : gain[k]) : gain[k - 1];
+    std::fill(gain.begin() + static_cast<std::ptrdiff_t>(k), gain.begin() + static_cast<std::ptrdiff_t>(end), level);
+    ++flashes;
+    if (when < 0) when = index[k];
+  }
   const auto around = [&](std::size_t k) { return std::pair(k < 7 ? 0 : k - 7, std::min(n, k + 8)); };
   std::vector<double> typical(n);
   for (std::size_t k = 0; k < n; ++k) {
@@ -74,12 +123,6 @@ void Examination::Brightness() {
   if (scatter > 0.01) {
     Add("flicker", Severity::kNote, 0, fmt::format("brightness flickers by {:.1f} % from frame to frame", 100 * scatter),
         "use lamps on direct current; thresholds must follow the light");
-  }
-  long long flashes = 0, when = -1;
-  for (std::size_t k = 0; k < n; ++k) {
-    if (rest[k] < std::max(0.05, 8 * scatter)) continue;
-    if (when < 0) when = index[k];
-    flashes += k == 0 || rest[k - 1] < std::max(0.05, 8 * scatter);
   }
   if (flashes > 0 && flashes < 20)
     Add("flash", Severity::kFine, 0, fmt::format("{} short {}, the first at frame {}", flashes, flashes == 1 ? "flash" : "flashes", when));

@@ -1,10 +1,10 @@
-// Frames against the frames before them: noise that repeats, motion that halts or jumps, lines that comb, brightness.
+// Frames against the frames before them: what differs, what moves, lines that comb, brightness.
 
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
+#include <cstring>
 
-#include "data/statistics.h"
 #include "tracking/doctor_detail.h"
 
 namespace impactlab::internal {
@@ -13,11 +13,23 @@ namespace {
 constexpr int kBlock = 16;     // [px]
 constexpr int kSamples = 256;  // blocks whose noise is kept for the whole recording
 constexpr int kBands = 8;
-constexpr double kScale = 64;                  // of kept differences
 constexpr double kActive = 1.6;                // times the noise of a block, and
 constexpr double kActiveFloor = 0.3;           // grey levels on top: what moves
 constexpr double kRim = 1.1, kRimFloor = 0.1;  // the same beside it
 constexpr int kCombStep = 12;                  // grey levels by which a line must stand out of both its neighbours, above the noise
+
+// FNV-1a, eight pixels at a time.
+std::uint64_t Fingerprint(const std::vector<std::uint8_t>& pixels) {
+  std::uint64_t print = 0xcbf29ce484222325ULL, word = 0;
+  const std::size_t whole = pixels.size() / sizeof word * sizeof word;
+  for (std::size_t i = 0; i < whole; i += sizeof word) {
+    std::memcpy(&word, pixels.data() + i, sizeof word);
+    print = (print ^ word) * 0x100000001b3ULL;
+    print ^= print >> 29;
+  }
+  for (std::size_t i = whole; i < pixels.size(); ++i) print = (print ^ pixels[i]) * 0x100000001b3ULL;
+  return print;
+}
 
 float MedianOf(std::vector<float> values) {
   const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
@@ -74,6 +86,7 @@ FrameMeasure FrameMeter::Measure(const GrayImage& image) {
   m.bands.assign(static_cast<std::size_t>(n_bands), 0.0F);
   std::vector<int> rows_in(static_cast<std::size_t>(n_bands), 0);
   double total = 0;
+  std::size_t alike = 0;
   for (int r = 0; r < rows_; ++r) {
     std::vector<unsigned> sum(static_cast<std::size_t>(columns_), 0), apart(static_cast<std::size_t>(columns_), 0);
     for (int y = r * bh; y < (r + 1) * bh; ++y) {
@@ -81,7 +94,8 @@ FrameMeasure FrameMeter::Measure(const GrayImage& image) {
       const std::uint8_t* before = compare ? last_.pixels.data() + static_cast<std::size_t>(y) * width : now;
       for (int c = 0; c < columns_; ++c) {
         unsigned s = 0, d = 0;
-        for (int x = c * bw; x < (c + 1) * bw; ++x) s += now[x], d += static_cast<unsigned>(std::abs(now[x] - before[x]));
+        for (int x = c * bw; x < (c + 1) * bw; ++x)
+          s += now[x], d += static_cast<unsigned>(std::abs(now[x] - before[x])), alike += now[x] == before[x];
         sum[c] += s, apart[c] += d;
       }
     }
@@ -97,6 +111,7 @@ FrameMeasure FrameMeter::Measure(const GrayImage& image) {
   }
   for (int b = 0; b < n_bands; ++b) m.bands[b] /= static_cast<float>(rows_in[b]);
   m.mean = total / n;
+  m.print = Fingerprint(image.pixels);
 
   if (first) reference_ = level;
   std::vector<float> ratios;
@@ -107,8 +122,10 @@ FrameMeasure FrameMeter::Measure(const GrayImage& image) {
   if (compare) {
     const std::vector<float> usual = UsualDifference(level, difference);
     m.identical = image.pixels == last_.pixels;
+    m.equal = static_cast<double>(alike) / (static_cast<double>(n) * bw * bh);
     std::vector<std::uint16_t> kept;
-    for (const int b : sampled_) kept.push_back(static_cast<std::uint16_t>(std::min(65535.0F, static_cast<float>(kScale) * difference[b])));
+    for (const int b : sampled_)
+      kept.push_back(static_cast<std::uint16_t>(std::min(65535.0F, static_cast<float>(kSampleScale) * difference[b])));
     samples_.push_back(std::move(kept));
     // What moves, and the rims of it in the blocks around, which alone would not stand out of the noise.
     std::vector<char> moves(static_cast<std::size_t>(n), 0);
@@ -157,164 +174,6 @@ FrameMeasure FrameMeter::Measure(const GrayImage& image) {
   }
   last_ = image;
   return m;
-}
-
-namespace {
-
-// Pairs whose noise is (nearly) that of the frame before.
-std::vector<char> RepeatsByNoise(const std::vector<FrameMeasure>& frames, const std::vector<std::vector<std::uint16_t>>& samples,
-                                 bool predicted, bool* informative) {
-  const std::size_t n = samples.size();
-  std::vector<char> repeats(frames.size(), 0);
-  *informative = false;
-  // A coder that predicts leaves what changes little as it was: still scenes repeat, and noise proves nothing.
-  if (predicted || n < 5) return repeats;
-  // What a block differs by when nothing moves in it and it is not a repeat.
-  const std::size_t blocks = samples.front().size();
-  std::vector<double> usual(blocks);
-  std::vector<float> column(n);
-  for (std::size_t b = 0; b < blocks; ++b) {
-    for (std::size_t k = 0; k < n; ++k) column[k] = samples[k][b];
-    const auto at = column.begin() + static_cast<std::ptrdiff_t>(0.6 * static_cast<double>(n - 1));
-    std::nth_element(column.begin(), at, column.end());
-    usual[b] = *at / kScale;
-  }
-  std::vector<std::size_t> noisy;
-  for (std::size_t b = 0; b < blocks; ++b)
-    if (usual[b] > 0.1) noisy.push_back(b);
-  // A body on its way changes some blocks too, and rests before it falls: noise is in many.
-  if (noisy.size() < std::max<std::size_t>(8, blocks / 5)) return repeats;
-  std::vector<double> ratio(n);
-  for (std::size_t k = 0; k < n; ++k) {
-    std::vector<float> r;
-    for (const std::size_t b : noisy) r.push_back(static_cast<float>(samples[k][b] / kScale / usual[b]));
-    ratio[k] = MedianOf(std::move(r));
-  }
-  constexpr double kRepeat = 0.25;
-  *informative = true;
-  for (std::size_t k = 0; k < n;) {
-    if (ratio[k] >= kRepeat) {
-      ++k;
-      continue;
-    }
-    std::size_t end = k;
-    while (end < n && ratio[end] < kRepeat) ++end;
-    // A long quiet spell after shaking is rest, unless not a grain of noise changes in it.
-    const bool frozen = std::all_of(ratio.begin() + static_cast<std::ptrdiff_t>(k), ratio.begin() + static_cast<std::ptrdiff_t>(end),
-                                    [](double r) { return r < 0.02; });
-    if (end - k <= 6 || frozen)
-      for (std::size_t j = k; j < end; ++j) repeats[j + 1] = 1;
-    k = end;
-  }
-  return repeats;
-}
-
-struct Motion {
-  const std::vector<FrameMeasure>& frames;
-  int blocks;
-  bool Inside(long long k) const { return k >= 1 && k < static_cast<long long>(frames.size()); }
-  // A body that moves through the picture as a whole.
-  bool Clear(long long k) const {
-    if (!Inside(k)) return false;
-    const FrameMeasure& m = frames[k];
-    return m.active > 0 && m.active < 0.4 * blocks && m.balance < 0.25 && Size(k) > 0;
-  }
-  double Size(long long k) const { return std::hypot(frames[k].moment[0], frames[k].moment[1]); }
-  double Cosine(long long a, long long b) const {
-    const auto &u = frames[a].moment, &v = frames[b].moment;
-    return (u[0] * v[0] + u[1] * v[1]) / std::max(1e-300, Size(a) * Size(b));
-  }
-  // Less than half of the change and a quarter of the way of frame `a`: coders leave a rest.
-  bool Halts(long long a, long long k) const {
-    const auto &u = frames[a].moment, &v = frames[k].moment;
-    if (frames[k].change > 1.3 * frames[a].change + 0.2) return false;  // the light, or the camera, moved instead
-    if (frames[k].hidden > 0.6 * frames[a].strongest) return false;     // the same motion might not be seen (key frame of a coder)
-    return frames[k].activity < 0.5 * frames[a].activity && u[0] * v[0] + u[1] * v[1] < 0.25 * Size(a) * Size(a);
-  }
-  bool Near(double a, double b, double tolerance) const { return std::abs(a - b) <= tolerance * std::max(a, b); }
-};
-
-}  // namespace
-
-RepeatedFrames FindRepeated(const std::vector<FrameMeasure>& frames, const std::vector<std::vector<std::uint16_t>>& samples, int blocks,
-                            bool predicted) {
-  RepeatedFrames out;
-  const auto n = static_cast<long long>(frames.size());
-  out.exposures.assign(frames.size(), 1);
-  if (n > 0) out.exposures[0] = 0;
-  bool informative = false;
-  const std::vector<char> by_noise = RepeatsByNoise(frames, samples, predicted, &informative);
-  const Motion motion{frames, blocks};
-  long long moving = 0;
-  for (long long k = 1; k < n; ++k) moving += motion.Clear(k);
-  out.decidable = informative || moving >= 5;
-
-  std::vector<char> repeats = by_noise;
-  // Motion that halts for a frame or a few and goes on the way it went. At a bounce it turns round, so that a body that is in the same
-  // place before and after is no repeat; where the moment of the difference (contrast times displacement) is the same on both sides, the
-  // pictures between are.
-  // Where noise can tell it is not asked: a body before a background of its own brightness seems to halt.
-  for (long long k = 3; !informative && k + 2 < n; ++k) {
-    if (!motion.Clear(k - 1) || !motion.Clear(k - 2)) continue;
-    long long end = k;
-    while (end < n && end - k < 4 && motion.Halts(k - 1, end)) ++end;
-    if (end == k || end - k > 3 || !motion.Clear(end) || !motion.Clear(end + 1)) continue;
-    const bool onward = motion.Cosine(k - 1, end) > 0.7 && motion.Cosine(k - 2, k - 1) > 0.7 && motion.Cosine(end, end + 1) > 0.7;
-    if (!onward || !motion.Near(motion.Size(k - 2), motion.Size(k - 1), 0.35)) continue;
-    if (!motion.Near(motion.Size(k - 1), motion.Size(end + 1), 0.35)) continue;
-    // A body that sinks into its background for a moment changes less before and after, too; a longer halt must be a full one.
-    bool full = motion.Near(frames[k - 1].activity, frames[end].activity, 0.4) || motion.Size(end) > 1.5 * motion.Size(k - 1);
-    for (long long j = k; j < end && end - k > 1; ++j) full = full && frames[j].activity < 0.2 * frames[k - 1].activity;
-    if (!full) continue;
-    for (long long j = k; j < end; ++j) repeats[j] = 1;
-    out.by_motion = true;
-  }
-  // Noise may be stopped by a coder where motion is seen to go on.
-  for (long long k = 1; k < n; ++k) {
-    if (repeats[k] == 0) continue;
-    if (!frames[k].identical && motion.Clear(k) && motion.Clear(k - 1) && frames[k].activity > 0.5 * frames[k - 1].activity) {
-      repeats[k] = 0;
-      continue;
-    }
-    out.by_noise |= by_noise[k] != 0;
-    out.repeated.push_back(k);
-    out.exposures[k] = 0;
-  }
-  // A step of motion that is a whole multiple of what the steps on both sides lead up to: exposures between were thrown away. Coders let
-  // motion stutter, so that more of it must be even there.
-  const int around = predicted ? 3 : 2;
-  const double tolerance = predicted ? 0.12 : 0.2;
-  for (long long k = around; k + around < n; ++k) {
-    std::vector<long long> steps_around;
-    long long before = k - 1, halted = 0;
-    while (before > 0 && repeats[before] != 0) --before, ++halted;
-    for (long long j = before - around + 1; j <= before; ++j) steps_around.push_back(j);
-    for (long long j = k + 1; j <= k + around; ++j) steps_around.push_back(j);
-    bool clear = motion.Clear(k) && repeats[k] == 0;
-    for (const long long j : steps_around)
-      clear = clear && motion.Clear(j) && repeats[j] == 0 && motion.Cosine(j, k) > 0.85 && frames[j].change < 2 * frames[k].change + 0.2;
-    if (!clear) continue;
-    double mean_x = 0, mean_y = 0, xx = 0, xy = 0;
-    for (const long long j : steps_around) {
-      mean_x += static_cast<double>(j - k) / static_cast<double>(steps_around.size());
-      mean_y += motion.Size(j) / static_cast<double>(steps_around.size());
-    }
-    for (const long long j : steps_around) {
-      const double x = static_cast<double>(j - k) - mean_x;
-      xx += x * x, xy += x * (motion.Size(j) - mean_y);
-    }
-    const auto line = [&](long long j) { return mean_y + xy / xx * (static_cast<double>(j - k) - mean_x); };
-    for (const long long j : steps_around) clear = clear && motion.Near(motion.Size(j), line(j), tolerance);
-    if (predicted)
-      for (const long long j : steps_around) clear = clear && frames[k].activity > 1.25 * frames[j].activity;
-    const double steps = motion.Size(k) / line(k);
-    const long whole = std::lround(steps);
-    if (!clear || whole < 2 || whole > 8 || std::abs(steps - static_cast<double>(whole)) > 0.25) continue;
-    out.exposures[k] = static_cast<int>(whole);
-    // In place of the exposures that are lost a frame was repeated: the beat goes on. Otherwise it lost time.
-    if (whole - 1 > halted) out.lost.push_back(k);
-  }
-  return out;
 }
 
 }  // namespace impactlab::internal

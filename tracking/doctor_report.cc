@@ -59,7 +59,8 @@ std::string BriefReport(const TimeBaseReport& report) {
   out += fmt::format("  verdict   {}\n", Wrap(report.headline, kIndent));
   out += fmt::format("  picture   {} x {}, {}{}\n", info.width, info.height, info.codec,
                      info.rotation_deg != 0 ? fmt::format(", turned by {} degrees", info.rotation_deg) : "");
-  out += fmt::format("  time      {:.6f} to {:.6f} s, {:.4f} frames/s by the stamps", report.first, report.last, report.rate);
+  out += fmt::format("  time      {:.6f} to {:.6f} s", report.first, report.last);
+  if (report.rate > 0) out += fmt::format(", {:.4f} frames/s by the stamps", report.rate);
   if (info.nominal_rate > 0) out += fmt::format(" (header {:.4f})", info.nominal_rate);
   out += '\n';
   if (report.rate > 0) {

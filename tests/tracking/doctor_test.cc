@@ -7,118 +7,30 @@
 #include <nlohmann/json.hpp>
 
 #include "data/error.h"
-#include "tests/support/process.h"
-#include "tests/tracking/doctor_scene.h"
+#include "tests/tracking/doctor_fixture.h"
 
 namespace impactlab {
 namespace {
 
 using test::ClipOptions;
+using test::Complaints;
 using test::DoctorScene;
 using test::EvenStamps;
+using test::Find;
+using test::H264;
 using test::Range;
 using test::WriteScene;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-const TimeFinding* Find(const TimeBaseReport& report, const std::string& code) {
-  for (const TimeFinding& f : report.findings)
-    if (f.code == code) return &f;
-  return nullptr;
-}
-// Codes of all that is more than `fine`, for messages and comparisons.
-std::vector<std::string> Complaints(const TimeBaseReport& report) {
-  std::vector<std::string> codes;
-  for (const TimeFinding& f : report.findings)
-    if (f.severity > Severity::kFine) codes.push_back(f.code);
-  return codes;
-}
-ClipOptions H264(const char* crf, AVRational time_base = {1, 90000}) {
-  ClipOptions clip;
-  clip.encoder = "libx264", clip.format = AV_PIX_FMT_YUV420P, clip.time_base = time_base;
-  clip.b_frames = 2, clip.key_interval = 60;
-  clip.more = {{"crf", crf}, {"preset", "veryfast"}};
-  return clip;
-}
+class DoctorTest : public test::DoctorTest {};
 
-class DoctorTest : public ::testing::Test {
- protected:
-  std::filesystem::path Path(const std::string& name) const { return scratch_.path() / name; }
-  TimeBaseReport Look(const std::filesystem::path& path, double rate = 0) const {
-    FrameSource source;
-    source.video = path, source.rate = rate;
-    return Examine(source);
-  }
-  test::ScratchFolder scratch_{::testing::UnitTest::GetInstance()->current_test_info()->name()};
-};
+// ---- nothing is found where nothing is wrong: the matrix is in doctor_slow_test.cc -----------------------------------------------------
 
-// ---- nothing is found where nothing is wrong -------------------------------------------------------------------------------------------
-
-struct Healthy {
-  const char* name;
-  double noise;
-  bool texture, marker;
-  const char* encoder;  // "png", "mjpeg", "ffv1", or the crf of H.264
-  const char* extension;
-};
-class DoctorHealthy : public DoctorTest, public ::testing::WithParamInterface<Healthy> {};
-
-TEST_P(DoctorHealthy, NothingIsFound) {
-  const Healthy& h = GetParam();
-  DoctorScene scene;
-  scene.noise = h.noise, scene.texture = h.texture, scene.marker = h.marker;
-  ClipOptions clip;
-  if (std::isdigit(h.encoder[0]) != 0) {
-    clip = H264(h.encoder);
-  } else {
-    clip.encoder = h.encoder;
-    if (clip.encoder == "mjpeg") clip.format = AV_PIX_FMT_YUVJ420P, clip.more = {{"global_quality", "400"}, {"flags", "+qscale"}};
-  }
-  const int n = 90;
-  const TimeBaseReport report = Look(WriteScene(Path(std::string("a.") + h.extension), scene, Range(0, n), clip));
-  EXPECT_THAT(Complaints(report), ElementsAre()) << BriefReport(report);
-  EXPECT_EQ(report.verdict, Severity::kFine);
-  EXPECT_EQ(report.frames, n);
-  EXPECT_NEAR(report.rate, 240, 1e-6);
-  EXPECT_EQ(report.exposure.back(), n - 1);
-  EXPECT_THAT(report.headline, HasSubstr("Good"));
-  const bool still = h.noise == 0 && !h.marker;
-  EXPECT_EQ(Find(report, "duplicates_unknown") != nullptr, still) << "what cannot be told must be said";
-}
-INSTANTIATE_TEST_SUITE_P(
-    Scenes, DoctorHealthy,
-    ::testing::Values(Healthy{"still, noisy", 2, true, false, "png", "mov"}, Healthy{"moving, noisy", 2, true, true, "png", "mov"},
-                      Healthy{"moving, little noise", 0.4, false, true, "ffv1", "mov"},
-                      Healthy{"still, without noise", 0, true, false, "png", "mov"},
-                      Healthy{"moving, without noise", 0, true, true, "png", "mov"},
-                      Healthy{"moving, black, without noise", 0, false, true, "ffv1", "mov"},
-                      Healthy{"JPEG, still", 2, true, false, "mjpeg", "mov"}, Healthy{"JPEG, moving", 2, true, true, "mjpeg", "mov"},
-                      Healthy{"H.264, moving", 2, true, true, "18", "mp4"}, Healthy{"H.264, moving, poor", 2, true, true, "32", "mp4"},
-                      Healthy{"H.264, moving, no noise", 0, true, true, "20", "mp4"}),
-    [](const auto& info) { return "Case" + std::to_string(info.index); });
-
-// A coder that skips what changes little repeats pictures of a still scene: those are no duplicates.
-TEST_F(DoctorTest, AStillSceneThroughACoderIsNotCalledRepeated) {
-  DoctorScene scene;
-  scene.marker = false;
-  for (const char* crf : {"16", "23", "30", "40"}) {
-    const TimeBaseReport report = Look(WriteScene(Path("still.mp4"), scene, Range(0, 90), H264(crf)));
-    EXPECT_THAT(report.duplicated, ElementsAre()) << crf;
-    EXPECT_THAT(Complaints(report), ElementsAre()) << crf << "\n" << BriefReport(report);
-  }
-}
-
-// Bounces straight down: the pair of frames around the contact or the apex may show no motion at all.
-TEST_F(DoctorTest, TurningPointsAreNotCalledRepeated) {
-  for (int i = 0; i < 8; ++i) {
-    DoctorScene scene;
-    scene.noise = i % 2 == 0 ? 0 : 1;
-    scene.speed_x = 0;
-    scene.rate = 171 + 7 * i;  // the contact falls between other frames each time
-    const TimeBaseReport report = Look(WriteScene(Path("bounce.mov"), scene, Range(0, 100), {.encoder = "ffv1"}));
-    EXPECT_THAT(report.duplicated, ElementsAre()) << i;
-    EXPECT_THAT(report.dropped, ElementsAre()) << i;
-  }
+TEST_F(DoctorTest, NothingIsFoundInHealthyClips) {
+  ExpectNothing({"moving, noisy", 2, true, true, "png", "mov"});
+  ExpectNothing({"still, without noise", 0, true, false, "png", "mov"});
+  ExpectNothing({"H.264, moving", 2, true, true, "18", "mp4"});
 }
 
 // ---- planted faults --------------------------------------------------------------------------------------------------------------------

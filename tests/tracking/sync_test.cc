@@ -11,53 +11,16 @@
 #include "data/statistics.h"
 #include "tests/support/process.h"
 #include "tests/tracking/doctor_scene.h"
+#include "tests/tracking/sync_scene.h"
 
 namespace impactlab {
 namespace {
 
+using Camera = test::FlashCamera;
+using Light = test::FlashLight;
+using test::Given;
+using test::Simulate;
 using ::testing::HasSubstr;
-
-struct Camera {
-  double rate = 240, exposure = 2e-3, t_line = 0;
-  int height = 480, bands = 8, frames = 300;
-  double noise = 0.05;               // of a band mean
-  double shift = 0, clock_rate = 1;  // t_common = shift + clock_rate * t
-  double amplitude = 40;
-  double phase = 0;  // of the first frame [s]
-};
-struct Light {
-  double on = 0, off = 0;  // common time
-};
-
-// Integrates the light over the exposure of many rows, apart from the estimator's own few.
-BrightnessSeries Simulate(const Camera& camera, const std::vector<Light>& lights, std::mt19937_64& rng) {
-  std::normal_distribution<double> normal(0, 1);
-  BrightnessSeries series;
-  series.t_line = camera.t_line, series.height = camera.height, series.exposure = camera.exposure;
-  for (int k = 0; k < camera.frames; ++k) {
-    const double t = camera.phase + k / camera.rate;
-    series.t.push_back(t);
-    std::vector<double> bands(static_cast<std::size_t>(camera.bands), 0);
-    for (int y = 0; y < camera.height; ++y) {
-      const double middle = t + y * camera.t_line;
-      double share = 0;
-      for (const Light& light : lights) {
-        const double on = (light.on - camera.shift) / camera.clock_rate, off = (light.off - camera.shift) / camera.clock_rate;
-        share += std::max(0.0, std::min(off, middle + camera.exposure / 2) - std::max(on, middle - camera.exposure / 2)) / camera.exposure;
-      }
-      bands[static_cast<std::size_t>(y * camera.bands / camera.height)] += camera.amplitude * share * camera.bands / camera.height;
-    }
-    for (int b = 0; b < camera.bands; ++b) bands[b] += 60 + 3 * b + camera.noise * normal(rng);
-    series.bands.push_back(bands);
-  }
-  return series;
-}
-
-std::vector<Instant> Given(const std::vector<double>& t, double sd = 1e-3) {
-  std::vector<Instant> list;
-  for (const double x : t) list.push_back({x, sd, "given"});
-  return list;
-}
 
 TEST(FindFlashes, NothingInADarkRoom) {
   std::mt19937_64 rng(1);
@@ -153,56 +116,6 @@ TEST(FindFlashes, RefusesSeriesThatAreNone) {
   series.bands[2] = {1, 2};
   EXPECT_THROW(FindFlashes(series), ConfigError);
 }
-
-// Steps, pulses that fill no frame, rolling and global shutters, exposures known or not: errors over reported uncertainty.
-struct Kind {
-  const char* name;
-  double exposure, t_line, length;
-  bool known;
-};
-class FlashCoverage : public ::testing::TestWithParam<Kind> {};
-
-TEST_P(FlashCoverage, ErrorsAreAsLargeAsReported) {
-  const Kind& kind = GetParam();
-  std::mt19937_64 rng(42);
-  std::uniform_real_distribution<double> uniform(0, 1);
-  const int trials = 300;
-  double sum = 0;
-  int outside = 0, pulses = 0;
-  for (int i = 0; i < trials; ++i) {
-    Camera camera;
-    camera.frames = 60;
-    // Where the estimator has to sum over the exposure, the truth is drawn from what it is said to be drawn from.
-    camera.exposure = kind.known ? kind.exposure : std::max(1e-5, uniform(rng)) / camera.rate;
-    camera.t_line = kind.t_line;
-    camera.height = 240;
-    camera.noise = 0.3;  // well above what the estimator allows a lamp to be unsteady by
-    const double on = 0.1 + uniform(rng) / camera.rate, length = kind.length < 0.1 ? kind.length * uniform(rng) : kind.length;
-    BrightnessSeries series = Simulate(camera, {{on, on + length}}, rng);
-    if (!kind.known) series.exposure = 0;
-    const auto found = FindFlashes(series);
-    if (found.empty()) continue;  // wholly between two exposures
-    const double truth = found[0].what == "flash" ? on + length / 2 : on;
-    pulses += found[0].what == "flash";
-    const double z = (found[0].t - truth) / found[0].sd;
-    sum += z * z;
-    outside += std::abs(z) > 4 ? 1 : 0;
-  }
-  // Uniform errors have lighter tails than normal ones, so that the chi-square band is wide enough for both.
-  const Interval band = ChiSquareBand(trials, PerTestLevel(1e-3, 5));
-  EXPECT_LT(sum, band.upper) << kind.name;
-  if (kind.length > 0.1) {
-    EXPECT_GT(sum, band.lower) << kind.name;
-  }
-  EXPECT_LE(outside, 2) << kind.name;
-  if (kind.length < 0.1) {
-    EXPECT_GT(pulses, trials / 3);
-  }
-}
-INSTANTIATE_TEST_SUITE_P(Kinds, FlashCoverage,
-                         ::testing::Values(Kind{"global, known", 2e-3, 0, 9, true}, Kind{"global, unknown", 2e-3, 0, 9, false},
-                                           Kind{"rolling", 1e-3, 8e-6, 9, true}, Kind{"long exposure", 4.1e-3, 0, 9, true},
-                                           Kind{"pulse", 2e-3, 0, 8e-3, true}));
 
 // From the file on: a lamp that goes on during the exposure of frame 30 and off during that of frame 40.
 TEST(MeasureBrightness, FlashesOfAVideo) {
@@ -310,45 +223,6 @@ TEST(Synchronise, HostileT26ClocksTwoHundredPpmApart) {
   EXPECT_LT(1e6 * std::sqrt(clock.cov(1, 1)), 5);
   EXPECT_NEAR(clock.rate, b.clock_rate, 4 * std::sqrt(clock.cov(1, 1)));
   EXPECT_NEAR(clock.shift, b.shift, 4 * std::sqrt(clock.cov(0, 0)));
-}
-
-// From brightness to clock: z of (shift, rate) jointly over 300 pairs of cameras.
-TEST(Synchronise, CovarianceHolds) {
-  std::mt19937_64 rng(300);
-  std::uniform_real_distribution<double> uniform(0, 1);
-  std::normal_distribution<double> normal(0, 1);
-  const int trials = 300;
-  double chi2 = 0;
-  int usable = 0, in95 = 0;
-  for (int i = 0; i < trials; ++i) {
-    Camera a, b;
-    a.height = b.height = 24;
-    a.frames = b.frames = 480;
-    b.rate = 200, a.exposure = 1e-3 + 2.5e-3 * uniform(rng), b.exposure = 1e-3 + 3.5e-3 * uniform(rng);
-    a.phase = uniform(rng) / a.rate, b.phase = uniform(rng) / b.rate;
-    if (i % 3 == 0) b.t_line = 4e-5;
-    a.noise = b.noise = 0.3;
-    b.shift = normal(rng), b.clock_rate = 1 + 50e-6 * normal(rng);
-    std::vector<Light> lights;
-    for (double t = 0.3 + std::max(0.0, b.shift); t < std::min(1.9, 2.2 + b.shift); t += 0.12 + 0.2 * uniform(rng))
-      lights.push_back({t, t + 0.06});
-    if (lights.size() < 2) continue;
-    const CameraClock clock = Synchronise(FindFlashes(Simulate(a, lights, rng)), FindFlashes(Simulate(b, lights, rng)));
-    if (!clock.usable) continue;
-    ++usable;
-    const Eigen::Vector2d error(clock.shift - b.shift, clock.rate - b.clock_rate);
-    const double q = error.dot(clock.cov.inverse() * error);
-    chi2 += q;
-    in95 += q < ChiSquareQuantile(0.95, 2);
-  }
-  EXPECT_GT(usable, trials * 3 / 4);
-  const double level = PerTestLevel(1e-3, 2);
-  const Interval band = ChiSquareBand(2.0 * usable, level);
-  EXPECT_GT(chi2, band.lower);
-  EXPECT_LT(chi2, band.upper);
-  EXPECT_TRUE(BinomialBand(usable, 0.95, level).Contains(in95)) << in95 << " of " << usable;
-  RecordProperty("usable", usable);
-  RecordProperty("chi2_per_dof", std::to_string(chi2 / (2 * usable)));
 }
 
 TEST(Synchronise, AFlashSeenAsAWholeMeetsItsBeginningAndEnd) {
