@@ -145,6 +145,18 @@ std::vector<TrackPoint> Smoothed(const std::vector<TrackPoint>& points, const st
   return out;
 }
 
+// Outliers that lie far beyond the marker's own image are images of something else: they are left out, and the gap is bridged.
+bool LeaveStrangers(std::vector<TrackPoint>* points) {
+  static constexpr double kSizes = 3, kLeast = 12;  // semi-axes, and [px]
+  const auto is_stranger = [](const TrackPoint& p) {
+    return (p.flags & kOutlier) != 0 && (p.flags & (kPredicted | kManual)) == 0 &&
+           (p.q - p.smooth_q).norm() > std::max(kLeast, kSizes * p.major);
+  };
+  const bool any = std::any_of(points->begin(), points->end(), is_stranger);
+  if (any) std::erase_if(*points, [&](const TrackPoint& p) { return (p.flags & kPredicted) != 0 || is_stranger(p); });
+  return any && !points->empty();
+}
+
 }  // namespace
 
 InnovationReport FinishTracks(const std::vector<long long>& index, const std::vector<double>& stamps, int camera,
@@ -163,6 +175,7 @@ InnovationReport FinishTracks(const std::vector<long long>& index, const std::ve
     std::sort(points.begin(), points.end(), [](const TrackPoint& a, const TrackPoint& b) { return a.frame < b.frame; });
     CheckSizes(&points);
     points = Smoothed(points, index, stamps, options);
+    if (LeaveStrangers(&points)) points = Smoothed(points, index, stamps, options);
   }
   // Only now are the impacts known, between which the scatter is measured.
   report.error_scale = ErrorScale(markers);

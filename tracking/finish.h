@@ -13,6 +13,7 @@ namespace impactlab {
 // (kHidden), one much larger is merged with something (kTouching), and its covariance grows by the size that is missing or too much.
 // Where clear moving points scatter about their path more than their covariances say (compression, texture), all covariances of the camera
 // grow by the ratio; calling it again finds nothing left to add.
+// A point far outside of its track and of its marker's image is left out, except where it was placed by hand.
 // `index` and `stamps`: frames in use, in order, and the times of their row 0 [s].
 InnovationReport FinishTracks(const std::vector<long long>& index, const std::vector<double>& stamps, int camera,
                               const TrackerOptions& options, MarkerTracks* tracks);

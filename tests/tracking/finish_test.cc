@@ -166,6 +166,19 @@ TEST(Finish, APointOffItsPathIsAnOutlier) {
   }
 }
 
+TEST(Finish, APointFarOutsideOfItsImageIsLeftOutUnlessPlacedByHand) {
+  for (const bool by_hand : {false, true}) {
+    Take take = Fall(40, 0.02, 0.02, 12);
+    take.tracks.points[17].q += Vector2d(90, -40);
+    if (by_hand) take.tracks.points[17].flags |= kManual;
+    FinishTracks(take.index, take.stamps, 0, Options(), &take.tracks);
+    ASSERT_EQ(take.tracks.points.size(), 40u);
+    const TrackPoint& p = take.tracks.points[17];
+    EXPECT_EQ((p.flags & kPredicted) != 0, !by_hand);
+    EXPECT_EQ((p.q - take.truth[17]).norm() < 1, !by_hand);
+  }
+}
+
 TEST(Finish, OtherCamerasStayAsTheyAre) {
   Take take = Fall(30, 0.03, 0.03, 8);
   TrackPoint other = take.tracks.points[3];
