@@ -84,6 +84,25 @@ TEST_F(DoctorVerb, FoldersOfPicturesNeedARate) {
   EXPECT_THAT(result.out, AllOf(HasSubstr("12 frames at 500.0000 /s"), Not(HasSubstr("missing"))));
 }
 
+TEST_F(DoctorVerb, ATableOfStampsAmongThePicturesIsTaken) {
+  std::filesystem::create_directories(File("pictures"));
+  std::string table = "frame,t_s\n";
+  for (int k = 0; k < 12; ++k) {
+    WritePng(File("pictures/" + std::to_string(k) + ".png"), Expose({}, k));
+    table += std::to_string(k) + "," + std::to_string(0.004 * (k < 7 ? k : k + 1)) + "\n";
+  }
+  WriteText(File("pictures/stamps.csv"), table);
+  const ProcessResult taken = Run({File("pictures"), "--reference", File("pictures")});
+  EXPECT_EQ(taken.code, 0) << taken.err;
+  EXPECT_THAT(taken.out, AllOf(HasSubstr("12 frames at 250.0000 /s"), HasSubstr("missing by the stamps, after frame 6"),
+                               HasSubstr("times are those of stamps.csv")));
+  // What is given counts more, and that is said.
+  const ProcessResult given = Run({File("pictures"), "--rate-hz", "500"});
+  EXPECT_THAT(given.out, AllOf(HasSubstr("12 frames at 500.0000 /s"), HasSubstr("stamps.csv in the folder is left aside")));
+  WriteText(File("pictures/stamps.csv"), "frame\n0\n");
+  ExpectOneLine(Run({File("pictures")}), 3);
+}
+
 TEST_F(DoctorVerb, WhatCannotBeReadIsSaidAndTheRestExamined) {
   WriteText(File("text.mp4"), "no video");
   ExpectOneLine(Run({File("text.mp4")}), 3);

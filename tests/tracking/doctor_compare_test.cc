@@ -84,6 +84,18 @@ TEST_F(CompareTest, ShiftAndZoomAreMeasured) {
   EXPECT_THAT(f->text, ::testing::AnyOf(HasSubstr("+3.0"), HasSubstr("+2.9")));
 }
 
+TEST_F(CompareTest, AZoomIsAsGraveAsTheShiftThatItMakesAtTheBorder) {
+  DoctorScene scene = base_;
+  scene.zoom = 1.05;  // 8 px at the border
+  const auto zoomed = Against(scene);
+  ASSERT_NE(Find(zoomed, "zoomed"), nullptr);
+  EXPECT_EQ(Find(zoomed, "zoomed")->severity, Severity::kFault);
+  scene.zoom = 1.01;  // 1.6 px
+  const auto little = Against(scene);
+  ASSERT_NE(Find(little, "zoomed"), nullptr);
+  EXPECT_EQ(Find(little, "zoomed")->severity, Severity::kWarning);
+}
+
 TEST_F(CompareTest, OtherSizesTurnsExposuresAndScenes) {
   DoctorScene scene = base_;
   scene.width = 160, scene.height = 120;

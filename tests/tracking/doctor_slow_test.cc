@@ -60,5 +60,61 @@ TEST_F(DoctorSlow, TurningPointsAreNotCalledRepeated) {
   }
 }
 
+// Coders over a still scene into which a body falls: what they leave out must not be taken for copies, of which there are none.
+TEST_F(DoctorSlow, CodersLeaveRestAloneAndNothingIsCalledRepeated) {
+  for (const double noise : {0.0, 0.5, 2.0, 5.0}) {
+    for (const char* crf : {"2", "8", "16", "24", "34"}) {
+      for (const int b_frames : {0, 2}) {
+        DoctorScene scene;
+        scene.noise = noise;
+        ClipOptions clip = H264(crf);
+        clip.b_frames = b_frames;
+        clip.stamps = test::EvenStamps(70, 375);
+        clip.width = scene.width, clip.height = scene.height;
+        test::WriteClip(Path("a.mp4"), clip, [&](int k, AVFrame& frame) {
+          DoctorScene at_rest = scene;
+          at_rest.marker = k >= 20;
+          test::FillGray(frame, test::Expose(at_rest, std::max(0, k - 20) + (k < 20 ? 500 + k : 0)));
+        });
+        const TimeBaseReport report = Look(Path("a.mp4"));
+        EXPECT_THAT(report.duplicated, ElementsAre()) << noise << " " << crf << " " << b_frames << "\n" << BriefReport(report);
+        EXPECT_EQ(Find(report, "out_of_order"), nullptr);
+      }
+    }
+  }
+}
+
+// Copies at rest and in flight, in noise, whatever the coder spends its bits on.
+TEST_F(DoctorSlow, HostileT23ExactCopiesInNoiseAreNamedWhateverTheCodec) {
+  struct Codec {
+    const char* encoder;
+    AVPixelFormat format;
+    std::vector<std::pair<std::string, std::string>> more;
+  };
+  const Codec codecs[] = {{"png", AV_PIX_FMT_GRAY8, {}},
+                          {"ffv1", AV_PIX_FMT_GRAY8, {}},
+                          {"mjpeg", AV_PIX_FMT_YUVJ420P, {{"global_quality", "400"}, {"flags", "+qscale"}}},
+                          {"libx264", AV_PIX_FMT_YUV420P, {{"qp", "0"}, {"preset", "veryfast"}}}};
+  int hits = 0, planted = 0;
+  for (const Codec& codec : codecs) {
+    for (const bool marker : {true, false}) {
+      for (const double noise : {0.7, 2.0, 4.0}) {
+        DoctorScene scene;
+        scene.marker = marker, scene.noise = noise;
+        ClipOptions clip;
+        clip.encoder = codec.encoder, clip.format = codec.format;
+        for (const auto& [key, value] : codec.more) clip.more[key] = value;
+        std::vector<int> order = Range(0, 60);
+        for (const int k : {50, 26, 9, 3}) order.insert(order.begin() + k, order[static_cast<std::size_t>(k - 1)]);
+        const TimeBaseReport report = Look(WriteScene(Path(codec.format == AV_PIX_FMT_YUV420P ? "a.mp4" : "a.mov"), scene, order, clip));
+        EXPECT_THAT(report.duplicated, ElementsAre(3, 10, 28, 53)) << codec.encoder << marker << noise << BriefReport(report);
+        planted += 4, hits += static_cast<int>(report.duplicated.size());
+        for (std::size_t k = 0; k < order.size(); ++k) EXPECT_EQ(report.exposure[k], order[k]) << k;
+      }
+    }
+  }
+  EXPECT_EQ(hits, planted);
+}
+
 }  // namespace
 }  // namespace impactlab
