@@ -91,6 +91,8 @@ void FillEvent(const FitContext& context, const Joint<3>& joint, BreakFit& fit) 
   fit.cov_attitude_W(1, 1) = joint.cov(2, 2);
 }
 
+}  // namespace
+
 void FillEvent(const FitContext& context, const Joint<6>& joint, BreakFit& fit) {
   const Body& body = *context.model.body;
   ImpactEvent& event = fit.event;
@@ -112,6 +114,8 @@ void FillEvent(const FitContext& context, const Joint<6>& joint, BreakFit& fit) 
   event.cov = map * joint.cov * map.transpose();
   fit.cov_attitude_W = R * joint.cov.block<3, 3>(3, 3) * R.transpose();
 }
+
+namespace {
 
 // Derivative of the normal velocity of the contact point, n.v + n.(omega x r), by the entries of an event's covariance.
 Eigen::Matrix<double, 1, kEventDim> NormalRow(const FitContext& context, const ImpactEvent& event, bool after) {

@@ -40,6 +40,9 @@ struct BreakFit {
 // `minus` and `plus` are the stretches of flight on either side; at most one frame (or the frames left out) lies between them.
 BreakFit FitBreak(const FitContext& context, const Segment& minus, const Segment& plus);
 
+// States of the event, their covariance and that of the attitude from two flights that meet in space; neither time nor contact.
+void FillEvent(const FitContext& context, const Joint<6>& joint, BreakFit& fit);
+
 // Accepts the event or states the first criterion it misses.
 void Judge(const FitContext& context, BreakFit& fit);
 

@@ -1,0 +1,85 @@
+#pragma once
+// Impact-aware bundle fit: the images of all markers in all cameras around one impact, explained by two flights that meet.
+//
+// Unknown are the time tau of the impact, the pose at tau common to both flights, velocity and spin just before and just after, and on
+// request the time offsets of the cameras after the first and the layout of the markers. Between impacts the body moves as Newton and Euler
+// say: the centre under gravity, the rotation free of torque. Residuals are pixels, weighted with the covariance of every point; the
+// covariance of the result is that of the least squares, with the errors of the rig carried through.
+
+#include <Eigen/Core>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "calibration/rig.h"
+#include "impact/event.h"
+#include "reconstruction/marker_pose.h"
+#include "reconstruction/motion_fit.h"
+#include "tracking/tracks.h"
+
+namespace impactlab {
+
+struct DropFitOptions {
+  // Gravity, arcs (min_frames, max_frames), what may be lost at an impact and the limits by which an event is accepted. Drag, lost frames,
+  // contact frames and noise scales play no part here.
+  MotionFitOptions motion;
+  std::optional<double> t_impact;  // about, within a frame or two [s]; else from the tracks' own impact flags, else from the motion
+  double t_begin = -1e300;         // only points between these times [s]: the flights before and after the impact
+  double t_end = 1e300;
+  double exposure = 0;      // points within half of this of the impact are left out: they saw both flights [s]
+  double contact_time = 0;  // how long the body touches: points within half of it are left out too [s]
+  double pixel_sd = 0;      // added to every image point, independent: what its covariance does not know [px]
+  bool scale_noise = true;  // widen the covariance by the residuals where they are larger than the noise says, beyond chance (1 %)
+  double outlier_sd = 4;    // points further off than this, in standard deviations of two coordinates, are left out of the last fit
+  double offset_sd = 0;     // of the clock of every camera after the first; 0: the times are right [s]
+  double layout_sd = 0;     // of every coordinate of the layout, which is then estimated too; 0: the layout is right [m]
+  // Markers within this of a line, or within three layout_sd, are on it: rotation about it is not seen [m]. The roll is then a convention
+  // and the spin about the axis has a prior: before the impact (a release at rest) and after it.
+  double collinear_tolerance = 5e-4;
+  double spin_axis_prior_sd = 1;        // [rad/s]
+  double spin_axis_prior_sd_plus = 30;  // friction at the impact may set the body spinning [rad/s]
+  bool rig_covariance = true;           // count the rig's errors in the covariance
+};
+
+// How one point fared.
+struct DropResidual {
+  int point = 0;                                // in MarkerTracks::points
+  Eigen::Vector2d r = Eigen::Vector2d::Zero();  // image by the fit less image [px]
+  double distance = 0;                          // in standard deviations
+  bool after = false;                           // of the impact
+  bool used = false;                            // false: an outlier
+};
+
+// Order of the states in DropFit::cov: position and body-side rotation at tau, then velocity in W and spin in B before, the same after,
+// tau.
+inline constexpr int kDropPose = 0, kDropMinus = 6, kDropPlus = 12, kDropTime = 18, kDropDim = 19;
+using DropCovariance = Eigen::Matrix<double, kDropDim, kDropDim>;
+
+struct DropFit {
+  bool usable = false;
+  std::string reason;  // why there is no event at all: too few points, no start, not converged, ...
+  // States in W, contact and joint covariance; accepted or rejected by the criteria of the motion fit.
+  ImpactEvent event;
+  DropCovariance cov = DropCovariance::Zero();         // everything
+  DropCovariance cov_pixels = DropCovariance::Zero();  // pixels (and priors) alone
+  Eigen::Matrix<double, kDropDim, Eigen::Dynamic> dx_drig;
+  // False: the markers lie on a line through axis_B; roll is a convention and the spin about it the prior's.
+  bool observable = true;
+  Eigen::Vector3d axis_B = Eigen::Vector3d::Zero();
+  std::vector<double> offset, sd_offset;  // of every camera of the tracks, added to its times [s]; 0 for the first
+  std::vector<Eigen::Vector3d> layout;    // p_BM as estimated [m]
+  double chi_square = 0;                  // of the points used, priors included
+  int dof = 0;
+  double noise_scale = 1;  // by which standard deviations were widened
+  std::vector<DropResidual> residuals;
+  int outliers = 0, iterations = 0;
+  std::vector<std::string> notes;
+};
+
+// `markers`: the layout, one a name of `tracks.markers` in its order; names behind it are passed over. Cameras of the tracks are found in
+// the rig by name. Points that were predicted or found to be outliers are passed over; those placed by hand are used. ConfigError for a
+// camera the rig has not, a planar body, drag, or options without meaning.
+DropFit FitDrop(const MarkerTracks& tracks, const CameraRig& rig, const std::vector<BodyMarker>& markers, const Body& body,
+                const Plane& floor, const DropFitOptions& options = {});
+
+}  // namespace impactlab

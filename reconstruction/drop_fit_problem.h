@@ -1,0 +1,94 @@
+#pragma once
+// The least squares behind FitDrop: residuals with derivatives, the solve, and the normal equations at its end.
+
+#include <Eigen/Dense>
+#include <string>
+#include <vector>
+
+#include "impact/body.h"
+#include "reconstruction/drop_fit.h"
+#include "reconstruction/marker_pose_image.h"
+
+namespace impactlab::internal {
+
+struct DropPoint {
+  int index = 0;  // in the tracks
+  int view = 0;   // in DropProblem::views
+  int clock = 0;  // camera of the tracks, whose offset counts
+  int marker = 0;
+  double t = 0;  // by its own clock [s]
+  Eigen::Vector2d q = Eigen::Vector2d::Zero();
+  Eigen::Matrix2d root = Eigen::Matrix2d::Identity();  // of the weight
+  bool used = true;
+  int instant = 0;  // in DropProblem::instants
+};
+
+struct DropState {
+  Eigen::Vector3d p = Eigen::Vector3d::Zero();                                    // at tau, in W
+  Eigen::Quaterniond q = Eigen::Quaterniond::Identity();                          // R_WB at tau
+  Eigen::Vector3d v[2] = {Eigen::Vector3d::Zero(), Eigen::Vector3d::Zero()};      // before, after; in W
+  Eigen::Vector3d omega[2] = {Eigen::Vector3d::Zero(), Eigen::Vector3d::Zero()};  // before, after; in B
+  double tau = 0;
+  std::vector<double> offset;         // of every clock
+  std::vector<Eigen::Vector3d> p_BM;  // of every marker
+};
+
+// One time of one clock: all that moves there.
+struct Instant {
+  int clock = 0;
+  double t = 0;
+};
+
+struct DropProblem {
+  std::vector<View> views;
+  std::vector<BodyMarker> markers;
+  std::vector<DropPoint> points;
+  std::vector<Instant> instants;  // by clock, then time
+  Body body;
+  Eigen::Vector3d gravity_W = Eigen::Vector3d::Zero();
+  double offset_sd = 0, layout_sd = 0;
+  // Rotation at tau moves along these columns only, and the spin along `axis_B` has a prior, where the markers are on a line.
+  Eigen::Matrix<double, 3, Eigen::Dynamic> turn = Eigen::Matrix3d::Identity();
+  bool has_axis = false;
+  Eigen::Vector3d axis_B = Eigen::Vector3d::Zero();
+  double spin_sd[2] = {0, 0};
+  int clocks() const;
+  bool free_clocks() const { return offset_sd > 0; }
+  bool free_layout() const { return layout_sd > 0; }
+};
+
+// Sorts the instants of the points and links both.
+void LinkInstants(DropProblem* problem);
+
+// Where the body is at every instant, and how that follows the state.
+struct BodyAt {
+  Eigen::Isometry3d X_WB = Eigen::Isometry3d::Identity();
+  double s = 0;                             // since tau
+  int arc = 0;                              // 0 before, 1 after
+  Eigen::Matrix3d dphi_dturn, dphi_domega;  // body-side rotation now by rotation and spin at tau
+  Eigen::Vector3d velocity, omega_B;        // now
+};
+std::vector<BodyAt> Follow(const DropProblem& problem, const DropState& state);
+
+// Solve with a robust loss (`robust` standard deviations; 0: none). False where it did not converge.
+bool SolveDrop(const DropProblem& problem, double robust, DropState* state, int* iterations);
+
+// Normal equations of the points used and the priors at a state. Parameters: the 19 of DropCovariance, then an offset a clock after the
+// first where free, then three a marker where free.
+struct DropNormal {
+  bool valid = false;
+  Eigen::MatrixXd information;      // 19 + ...
+  Eigen::MatrixXd by_rig;           // J' W dq_drig
+  Eigen::MatrixXd rig_information;  // (dq_drig)' W dq_drig of the points
+  Eigen::VectorXd rig_gradient;     // (dq_drig)' W r
+  double chi_square = 0;
+  double arc_chi_square[2] = {0, 0};
+  int arc_residuals[2] = {0, 0};
+  int residuals = 0, parameters = 0;  // parameters that are free
+};
+DropNormal NormalEquations(const DropProblem& problem, const DropState& state, int rig_size);
+
+// Inverse over the free parameters; columns that are fixed are 0. False where it has none.
+bool InvertNormal(const DropProblem& problem, const Eigen::MatrixXd& information, Eigen::MatrixXd* inverse);
+
+}  // namespace impactlab::internal
