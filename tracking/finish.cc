@@ -145,16 +145,26 @@ std::vector<TrackPoint> Smoothed(const std::vector<TrackPoint>& points, const st
   return out;
 }
 
-// Outliers that lie far beyond the marker's own image are images of something else: they are left out, and the gap is bridged.
+// A single outlier far beyond the marker's own image is an image of something else: it is left out, and the gap is bridged. Several in a
+// row may be the marker on a path that the smoothing has missed; they stay.
 bool LeaveStrangers(std::vector<TrackPoint>* points) {
-  static constexpr double kSizes = 3, kLeast = 12;  // semi-axes, and [px]
-  const auto is_stranger = [](const TrackPoint& p) {
-    return (p.flags & kOutlier) != 0 && (p.flags & (kPredicted | kManual)) == 0 &&
-           (p.q - p.smooth_q).norm() > std::max(kLeast, kSizes * p.major);
-  };
-  const bool any = std::any_of(points->begin(), points->end(), is_stranger);
-  if (any) std::erase_if(*points, [&](const TrackPoint& p) { return (p.flags & kPredicted) != 0 || is_stranger(p); });
-  return any && !points->empty();
+  constexpr double kSizes = 3, kLeast = 12;  // semi-axes, and [px]
+  std::vector<char> stranger(points->size(), 0);
+  for (std::size_t k = 0; k < points->size(); ++k) {
+    const TrackPoint& p = (*points)[k];
+    const double far = std::max(kLeast, kSizes * p.major);
+    stranger[k] = (p.flags & kOutlier) != 0 && (p.flags & (kPredicted | kManual)) == 0 && (p.q - p.smooth_q).norm() > far;
+  }
+  std::vector<TrackPoint> kept;
+  bool any = false;
+  for (std::size_t k = 0; k < points->size(); ++k) {
+    const bool alone = (k == 0 || stranger[k - 1] == 0) && (k + 1 == points->size() || stranger[k + 1] == 0);
+    any = any || (stranger[k] != 0 && alone);
+    if (((*points)[k].flags & kPredicted) == 0 && (stranger[k] == 0 || !alone)) kept.push_back((*points)[k]);
+  }
+  if (!any || kept.empty()) return false;
+  *points = std::move(kept);
+  return true;
 }
 
 }  // namespace
