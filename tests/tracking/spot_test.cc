@@ -3,7 +3,6 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
-#include <chrono>
 #include <cstdlib>
 #include <functional>
 #include <new>
@@ -437,6 +436,13 @@ TEST(Spot, HostileSaltAndPepper) {
   EXPECT_LT((spots[0].q - Eigen::Vector2d(220.8, 60.1)).norm(), 0.5);
 }
 
+// Time this thread has worked: other programs may run.
+double ThreadSeconds() {
+  timespec t{};
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+  return static_cast<double>(t.tv_sec) + 1e-9 * static_cast<double>(t.tv_nsec);
+}
+
 TEST(Spot, HostileCheckerboardTakesLinearTime) {
   SpotOptions options;
   const auto seconds = [&](int side, int square) {
@@ -446,9 +452,13 @@ TEST(Spot, HostileCheckerboardTakesLinearTime) {
     }
     SpotFinder finder(options);
     finder.Find(image);
-    const auto begin = std::chrono::steady_clock::now();
-    for (const Spot& s : finder.Find(image)) EXPECT_TRUE(s.q.allFinite());
-    return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+    double best = 1e9;
+    for (int round = 0; round < 3; ++round) {
+      const double begin = ThreadSeconds();
+      for (const Spot& s : finder.Find(image)) EXPECT_TRUE(s.q.allFinite());
+      best = std::min(best, ThreadSeconds() - begin);
+    }
+    return best;
   };
   for (const int square : {1, 4}) EXPECT_LT(seconds(1200, square), 16 * (seconds(300, square) + 0.02)) << square;
   // Many separate spots: 10,000 of 5x5 pixels.
@@ -457,9 +467,9 @@ TEST(Spot, HostileCheckerboardTakesLinearTime) {
     for (int x = 0; x < 1000; ++x) many.At(x, y) = x % 10 < 5 && y % 10 < 5 ? 200 : 30;
   }
   options.area_min = 6;
-  const auto begin = std::chrono::steady_clock::now();
+  const double begin = ThreadSeconds();
   EXPECT_EQ(Spots(many, options).size(), 10000u);
-  EXPECT_LT(std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count(), 2);
+  EXPECT_LT(ThreadSeconds() - begin, 2);
 }
 
 TEST(Spot, EstimatesTheNoise) {
