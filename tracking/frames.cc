@@ -45,7 +45,8 @@ struct FrameReader::State {
 
   internal::FrameStream stream;  // touched by the worker alone where there is one
   const VideoInfo info;
-  long long damaged = 0;
+  long long damaged = 0;         // up to the frame handed out last
+  long long damaged_at_end = 0;  // known to the worker before the user gets there
 
   std::mutex mutex;
   std::condition_variable to_worker, to_user;
@@ -96,7 +97,7 @@ void FrameReader::State::Work() {
     } else {
       done = true;
       error = thrown;
-      damaged = work.damaged;
+      damaged_at_end = work.damaged;
     }
     to_user.notify_one();
   }
@@ -118,6 +119,7 @@ void FrameReader::State::Answer(std::unique_lock<std::mutex>& lock) {
   decoding += Since(begin);
   count = 0;
   done = thrown != nullptr;
+  damaged_at_end = stream.damaged();
   error = nullptr;
   seek_error = thrown;
   found = there;
@@ -141,6 +143,7 @@ bool FrameReader::State::Take(Frame* frame) {
   std::unique_lock lock(mutex);
   to_user.wait(lock, [&] { return count > 0 || done; });
   if (count == 0) {
+    damaged = damaged_at_end;
     if (error) std::rethrow_exception(std::exchange(error, nullptr));
     return false;
   }
