@@ -9,14 +9,17 @@
 namespace impactlab {
 namespace {
 
-TEST(TrackingStudy, SixDropsWithoutAFault) {
+TEST(TrackingStudy, SixDropsWithoutAWrongNameOrAHiddenGap) {
   const test::TemporaryFolder folder;
   test::TrackingScore sum;
   for (const int k : {0, 3, 5, 10, 14, 15}) {
     const test::TrackingScore score = test::ScoreDrop(test::StudyScene(k, 977), 1, folder.path(), k);
-    EXPECT_TRUE(score.good()) << score.name << ": " << test::Words(score);
+    EXPECT_EQ(score.failure, "") << score.name;
+    EXPECT_TRUE(score.named && score.swapped == 0 && score.unflagged == 0) << score.name << ": " << test::Words(score);
     sum += score;
   }
+  // The aim is none; the study found 37 such stretches in 100 drops, these six have 5. More would be a step back.
+  EXPECT_LE(sum.lost, 6) << test::Words(sum);
   EXPECT_GT(sum.visible, 2000);
   EXPECT_GT(sum.measured, 0.9 * static_cast<double>(sum.visible));
   EXPECT_LE(sum.false_share(), 0.005) << test::Words(sum);
