@@ -11,19 +11,13 @@
 #include "data/error.h"
 #include "data/text.h"
 #include "pipelines/commands.h"
+#include "pipelines/input_files.h"
 #include "tracking/doctor.h"
 
 namespace impactlab {
 namespace {
 
 constexpr int kDone = 0, kUnusable = 3;
-
-bool IsPicture(const std::filesystem::path& path) {
-  std::string extension = path.extension().string();
-  std::transform(extension.begin(), extension.end(), extension.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-  constexpr const char* kPictures[] = {".png", ".tif", ".tiff", ".jpg", ".jpeg", ".bmp", ".pgm"};
-  return std::find(std::begin(kPictures), std::end(kPictures), extension) != std::end(kPictures);
-}
 
 constexpr const char* kStampTable = "stamps.csv";
 
@@ -37,7 +31,7 @@ FrameSource SourceOf(const std::filesystem::path& path, const DoctorArguments& a
     return source;
   }
   for (const auto& entry : std::filesystem::directory_iterator(path, error))
-    if (IsPicture(entry.path())) source.images.push_back(entry.path());
+    if (internal::IsPicture(entry.path())) source.images.push_back(entry.path());
   if (error) throw DataError(fmt::format("{}: {}", path.string(), error.message()));
   if (source.images.empty()) throw DataError(fmt::format("{}: holds no pictures", path.string()));
   std::sort(source.images.begin(), source.images.end(), [](const auto& a, const auto& b) { return NaturalLess(a.string(), b.string()); });

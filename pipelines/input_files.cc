@@ -83,6 +83,8 @@ std::vector<std::filesystem::path> FindFiles(const std::vector<std::string>& pat
   return out;
 }
 
+bool IsPicture(const std::filesystem::path& file) { return HasExtension(file, kPictures); }
+
 std::vector<std::string> NameKeys(const std::vector<std::filesystem::path>& files) {
   std::vector<std::string> stems;
   for (const auto& file : files) stems.push_back(file.stem().string());

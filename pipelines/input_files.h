@@ -11,6 +11,9 @@ namespace impactlab::internal {
 std::vector<std::filesystem::path> FindFiles(const std::vector<std::string>& patterns, const std::filesystem::path& base, bool videos,
                                              const std::string& where);
 
+// By the extension of its name.
+bool IsPicture(const std::filesystem::path& file);
+
 // For every file name the part that changes within the list, digits without leading zeros: left01, left02 ... give 1, 2 ...
 std::vector<std::string> NameKeys(const std::vector<std::filesystem::path>& files);
 

@@ -16,7 +16,9 @@
 #include "data/error.h"
 #include "data/progress.h"
 #include "data/provenance.h"
+#include "data/statistics.h"
 #include "data/text.h"
+#include "pipelines/input_files.h"
 #include "pipelines/interrupt.h"
 #include "pipelines/parallel.h"
 #include "reconstruction/identity_complete.h"
@@ -26,25 +28,14 @@
 namespace impactlab {
 namespace {
 
-bool IsPicture(const std::filesystem::path& path) {
-  std::string extension = path.extension().string();
-  std::transform(extension.begin(), extension.end(), extension.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-  constexpr const char* kPictures[] = {".png", ".jpg", ".jpeg", ".tif", ".tiff", ".bmp", ".pgm", ".ppm", ".webp", ".jp2"};
-  return std::any_of(std::begin(kPictures), std::end(kPictures), [&](const char* one) { return extension == one; });
-}
-
-double Median(std::vector<double> values) {
-  if (values.empty()) return 0;
-  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
-  std::nth_element(values.begin(), middle, values.end());
-  return *middle;
-}
+// 0 where nothing was measured.
+double Typical(const std::vector<double>& values) { return values.empty() ? 0 : Median(values); }
 
 // Of the even beat under stamps that may be rounded or have gaps.
 double RateOf(const std::vector<double>& stamps) {
   std::vector<double> steps;
   for (std::size_t k = 1; k < stamps.size(); ++k) steps.push_back(stamps[k] - stamps[k - 1]);
-  const double step = Median(steps);
+  const double step = Typical(steps);
   if (!(step > 0)) return 0;
   double beats = 0;
   for (const double s : steps) beats += std::round(s / step);
@@ -53,7 +44,7 @@ double RateOf(const std::vector<double>& stamps) {
 
 FrameSource SourceOf(const TrackedCamera& camera, const std::vector<std::filesystem::path>& files) {
   FrameSource source = camera.source;
-  if (files.size() == 1 && !IsPicture(files.front())) {
+  if (files.size() == 1 && !internal::IsPicture(files.front())) {
     source.video = files.front();
   } else {
     source.images = files;
@@ -196,7 +187,7 @@ std::vector<MarkerSummary> Summarise(const MarkerTracks& tracks) {
   std::vector<double> sds;
   long long gap = 0;
   const auto close = [&] {
-    if (!out.empty()) out.back().sd = Median(std::move(sds));
+    if (!out.empty()) out.back().sd = Typical(sds);
     sds.clear();
     gap = 0;
   };

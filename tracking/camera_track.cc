@@ -12,6 +12,7 @@
 #include <set>
 
 #include "data/error.h"
+#include "data/statistics.h"
 #include "tracking/finish.h"
 #include "tracking/spot_again.h"
 
@@ -21,12 +22,8 @@ namespace {
 // Position errors that no noise of a pixel accounts for (shading, texture, the lens's own shape), standard deviation [px].
 constexpr double kModelError = 0.01;
 
-double Median(std::vector<double> values) {
-  if (values.empty()) return 0;
-  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
-  std::nth_element(values.begin(), middle, values.end());
-  return *middle;
-}
+// 0 where nothing was measured.
+double Typical(const std::vector<double>& values) { return values.empty() ? 0 : Median(values); }
 
 // A marker in a frame, as found and as refined.
 struct Point {
@@ -148,7 +145,7 @@ Point Pass::RefineOne(const Pending& now, std::size_t k, const Eigen::Vector2d& 
   }
   if (learn && (best->flags & (kUnclear | kRough)) == 0) {
     blurs_.push_back(best->blur);
-    if (blurs_.size() >= kEnough) blur_ = std::max(0.2, Median(blurs_));
+    if (blurs_.size() >= kEnough) blur_ = std::max(0.2, Typical(blurs_));
   }
   point.refined = true;
   point.observation.q = best->q;
@@ -397,9 +394,9 @@ CameraTrackResult Pass::Run() {
   for (TrackPoint& point : result_.loose) point.cov *= result_.innovations.error_scale * result_.innovations.error_scale;
   result_.damaged = reader_->damaged();
   result_.decoding = reader_->decoding();
-  result_.blur = blur_ > 0 ? blur_ : Median(blurs_);
-  result_.noise = {Median(noises_), Median(gains_)};
-  result_.threshold = Median(thresholds_);
+  result_.blur = blur_ > 0 ? blur_ : Typical(blurs_);
+  result_.noise = {Typical(noises_), Typical(gains_)};
+  result_.threshold = Typical(thresholds_);
   result_.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   return std::move(result_);
 }

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <fstream>
+#include <string>
 
 #include "data/error.h"
 #include "pipelines/track.h"
@@ -139,6 +140,26 @@ TEST_F(TrackConfigTest, PatternsPairVideosOfOneDrop) {
   EXPECT_EQ(plan.recordings[1].name, "2");
   EXPECT_TRUE(plan.recordings[1].files[1].empty());
   EXPECT_EQ(plan.recordings[2].files[1][0].filename(), "drop_10_R.mp4");
+}
+
+TEST_F(TrackConfigTest, WhatIsReadIsNeverWrittenOver) {
+  std::ofstream(folder_ / "s_r_c.mp4") << "a recording";
+  const TrackPlan plan =
+      LoadTracking(Write("cameras: [{name: c}]\nmarkers: {names: [a]}\nrecordings: [{name: r, files: {c: s_r_c.mp4}}]\n"));
+  TrackRunOptions options;
+  options.quiet = true;
+  options.overlay = folder_ / "s.mp4";
+  EXPECT_THROW(RunTracking(plan, folder_ / "out", options), ConfigError);
+  std::string text;
+  std::getline(std::ifstream(folder_ / "s_r_c.mp4"), text);
+  EXPECT_EQ(text, "a recording");
+}
+
+TEST_F(TrackConfigTest, AnEmptyFolderIsARowAndNotTheEndOfTheBatch) {
+  std::filesystem::create_directories(folder_ / "pictures");
+  const TrackPlan plan =
+      LoadTracking(Write("cameras: [{name: c}]\nmarkers: {names: [a]}\nrecordings: [{name: r, files: {c: pictures}}]\n"));
+  EXPECT_THAT(TrackRecording(plan, 0).summary.failure, HasSubstr("pictures"));
 }
 
 }  // namespace
