@@ -9,7 +9,6 @@
 #include <limits>
 #include <map>
 #include <optional>
-#include <set>
 
 #include "data/error.h"
 #include "data/statistics.h"
@@ -30,6 +29,16 @@ struct Point {
   Observation observation;  // refined where `refined`
   bool refined = false;
   double major = 0, minor = 0, angle = 0, amplitude = 0, background = 0;
+};
+
+// A point as it is kept until tracks are known: many markers in many frames.
+struct StoredPoint {
+  double t, x, y;
+  float xx, xy, yy;
+  float major, minor, angle, amplitude, background;
+  std::uint32_t flags;
+  int observation;  // place in the frame's list of spots
+  bool refined, in_track;
 };
 
 // A frame that waits for the next one to tell how fast its markers moved.
@@ -54,11 +63,19 @@ class Pass {
   void Refine(Pending& now, const std::map<int, Eigen::Vector2d>& next);
   Point RefineOne(const Pending& now, std::size_t k, const Eigen::Vector2d& motion);
   Window Limit(const Pending& now, std::size_t k) const;
-  void Collect(const std::vector<Track>& tracks);
+  void Collect(std::vector<Track> tracks);
   void CollectOne(const Track& track, int marker);
   void CollectLoose();
-  static TrackPoint Output(const Point& point, long long frame, int marker);
-  const Point* Find(long long frame, int observation) const;
+  void Store(int observation, const Point& point) {
+    const Observation& o = point.observation;
+    points_.back().push_back({o.t, o.q.x(), o.q.y(), static_cast<float>(o.cov(0, 0)), static_cast<float>(o.cov(0, 1)),
+                              static_cast<float>(o.cov(1, 1)), static_cast<float>(point.major), static_cast<float>(point.minor),
+                              static_cast<float>(point.angle), static_cast<float>(point.amplitude), static_cast<float>(point.background),
+                              o.flags, observation, point.refined, false});
+  }
+  static TrackPoint Output(const StoredPoint& point, long long frame, int marker);
+  std::size_t PlaceOf(long long frame) const;
+  StoredPoint* Find(long long frame, int observation);
 
   const FrameSource& source_;
   const CameraTrackOptions& o_;
@@ -69,13 +86,12 @@ class Pass {
   std::optional<FrameReader> reader_;
   Pending previous_, current_;
   bool has_previous_ = false;
-  std::map<int, Eigen::Vector2d> before_;     // centroid of every track in the frame before the previous one
-  std::vector<std::map<int, Point>> points_;  // by frame used and place in its list of spots
-  std::map<long long, std::size_t> place_;    // of a frame's index in points_
+  std::map<int, Eigen::Vector2d> before_;         // centroid of every track in the frame before the previous one
+  std::vector<std::vector<StoredPoint>> points_;  // by frame used, in the order of its spots
+  std::vector<std::vector<TrackPoint>> markers_;  // of every marker, as tracked
   std::vector<double> blurs_, noises_, gains_, thresholds_;
   double blur_ = 0;
-  std::set<std::pair<long long, int>> in_track_;  // frame and place in its list of spots
-  std::vector<Track> tag_tracks_;                 // one a name
+  std::vector<Track> tag_tracks_;  // one a name
   CameraTrackResult result_;
 };
 
@@ -162,7 +178,9 @@ Point Pass::RefineOne(const Pending& now, std::size_t k, const Eigen::Vector2d& 
 
 // `next`: centroid of every track in the frame that follows.
 void Pass::Refine(Pending& now, const std::map<int, Eigen::Vector2d>& next) {
-  std::map<int, Point>& out = points_[place_.at(now.frame.index)];
+  // The frame that waited is the last one without its points.
+  const std::size_t place = points_.size();
+  points_.emplace_back();
   std::map<int, Eigen::Vector2d> here;
   for (std::size_t k = 0; k < now.spots.size(); ++k) {
     const int id = now.track[k];
@@ -173,7 +191,6 @@ void Pass::Refine(Pending& now, const std::map<int, Eigen::Vector2d>& next) {
     if (o_.exposure > 0) {
       const auto a = before_.find(id);
       const auto b = next.find(id);
-      const std::size_t place = place_.at(now.frame.index);
       const double t = result_.stamps[place];
       const double t0 = place > 0 ? result_.stamps[place - 1] : t, t1 = place + 1 < result_.stamps.size() ? result_.stamps[place + 1] : t;
       Eigen::Vector2d v = Eigen::Vector2d::Zero();
@@ -189,13 +206,13 @@ void Pass::Refine(Pending& now, const std::map<int, Eigen::Vector2d>& next) {
       }
       motion = v * o_.exposure;
     }
-    out.emplace(static_cast<int>(k), RefineOne(now, k, motion));
+    Store(static_cast<int>(k), RefineOne(now, k, motion));
   }
+  points_.back().shrink_to_fit();
   before_ = std::move(here);
 }
 
 void Pass::TakeTags(const Frame& frame) {
-  place_[frame.index] = points_.size();
   points_.emplace_back();
   tag_tracks_.resize(o_.names.size());
   const auto add = [&](const std::string& name, const Eigen::Vector2d& q, const Eigen::Matrix2d& cov) {
@@ -208,10 +225,10 @@ void Pass::TakeTags(const Frame& frame) {
     point.observation.cov = cov + kModelError * kModelError * Eigen::Matrix2d::Identity();
     point.observation.t = RowTime(source_, reader_->info(), frame, q.x(), q.y());
     point.refined = true;
-    points_.back().emplace(marker, point);
+    Store(marker, point);
     // Frames in which the tag was not found are gaps.
     if (!track.steps.empty()) {
-      for (std::size_t k = place_.at(track.steps.back().frame) + 1; k + 1 < points_.size(); ++k) {
+      for (std::size_t k = PlaceOf(track.steps.back().frame) + 1; k + 1 < points_.size(); ++k) {
         TrackStep gap;
         gap.frame = result_.index[k];
         gap.t = result_.stamps[k];
@@ -267,8 +284,6 @@ void Pass::Take(Frame& frame) {
     current_.observations.push_back(one);
   }
   current_.track = tracker_.Update(current_.frame.index, current_.frame.t, current_.observations);
-  place_[current_.frame.index] = points_.size();
-  points_.emplace_back();
   result_.stamps.push_back(current_.frame.t);
   result_.index.push_back(current_.frame.index);
   if (has_previous_) {
@@ -283,22 +298,24 @@ void Pass::Take(Frame& frame) {
   std::swap(frame.image, current_.frame.image);
 }
 
-const Point* Pass::Find(long long frame, int observation) const {
-  const auto place = place_.find(frame);
-  if (place == place_.end()) return nullptr;
-  const auto& here = points_[place->second];
-  const auto it = here.find(observation);
-  return it == here.end() ? nullptr : &it->second;
+std::size_t Pass::PlaceOf(long long frame) const {
+  return static_cast<std::size_t>(std::lower_bound(result_.index.begin(), result_.index.end(), frame) - result_.index.begin());
 }
 
-TrackPoint Pass::Output(const Point& point, long long frame, int marker) {
+StoredPoint* Pass::Find(long long frame, int observation) {
+  std::vector<StoredPoint>& here = points_[PlaceOf(frame)];
+  const auto at = std::find_if(here.begin(), here.end(), [&](const StoredPoint& point) { return point.observation == observation; });
+  return at == here.end() ? nullptr : &*at;
+}
+
+TrackPoint Pass::Output(const StoredPoint& point, long long frame, int marker) {
   TrackPoint out;
   out.marker = marker;
   out.frame = frame;
-  out.t = point.observation.t;
-  out.q = point.observation.q;
-  out.cov = point.observation.cov;
-  out.flags = point.observation.flags;
+  out.t = point.t;
+  out.q << point.x, point.y;
+  out.cov << point.xx, point.xy, point.xy, point.yy;
+  out.flags = point.flags;
   out.major = point.major, out.minor = point.minor, out.angle = point.angle;
   out.amplitude = point.amplitude, out.background = point.background;
   return out;
@@ -307,25 +324,27 @@ TrackPoint Pass::Output(const Point& point, long long frame, int marker) {
 // What was seen for too short a time for a track may still be told by others.
 void Pass::CollectLoose() {
   for (std::size_t k = 0; k < points_.size(); ++k) {
-    const long long frame = result_.index[k];
-    for (const auto& [observation, point] : points_[k])
-      if (!in_track_.contains({frame, observation})) result_.loose.push_back(Output(point, frame, -1));
+    for (const StoredPoint& point : points_[k])
+      if (!point.in_track) result_.loose.push_back(Output(point, result_.index[k], -1));
+    points_[k] = {};
   }
 }
 
 void Pass::CollectOne(const Track& track, int marker) {
+  markers_.resize(std::max(markers_.size(), static_cast<std::size_t>(marker) + 1));
+  std::vector<TrackPoint>& out = markers_[static_cast<std::size_t>(marker)];
+  out.reserve(out.size() + track.steps.size());
   for (const TrackStep& step : track.steps) {
-    const Point* point = step.observation >= 0 ? Find(step.frame, step.observation) : nullptr;
+    StoredPoint* point = step.observation >= 0 ? Find(step.frame, step.observation) : nullptr;
     if (point == nullptr) continue;
-    TrackPoint out = Output(*point, step.frame, marker);
-    if (step.impact) out.flags |= kImpact;
-    in_track_.emplace(step.frame, step.observation);
+    out.push_back(Output(*point, step.frame, marker));
+    if (step.impact) out.back().flags |= kImpact;
+    point->in_track = true;
     (point->refined ? result_.refined : result_.rough) += 1;
-    result_.points.push_back(out);
   }
 }
 
-void Pass::Collect(const std::vector<Track>& tracks) {
+void Pass::Collect(std::vector<Track> tracks) {
   result_.labels = LabelTracks(tracks, o_.names, o_.layout, o_.hints);
   result_.markers = o_.names;
   result_.odds.assign(o_.names.size(), std::numeric_limits<double>::infinity());
@@ -343,6 +362,7 @@ void Pass::Collect(const std::vector<Track>& tracks) {
     result_.odds[at] = std::min(result_.odds[at], result_.labels.odds[i]);
     if (!tracks[i].still) result_.still[at] = 0;
     CollectOne(tracks[i], marker);
+    tracks[i].steps = {};
   }
   CollectLoose();
 }
@@ -385,12 +405,15 @@ CameraTrackResult Pass::Run() {
   } else {
     Collect(tracker_.Finish());
   }
-  MarkerTracks tracks;
-  tracks.cameras = {"camera"};
-  tracks.markers = result_.markers;
-  tracks.points = std::move(result_.points);
-  result_.innovations = FinishTracks(result_.index, result_.stamps, 0, FinishOptions(o_), &tracks);
-  result_.points = std::move(tracks.points);
+  points_ = {};
+  result_.innovations = FinishMarkers(result_.index, result_.stamps, FinishOptions(o_), &markers_);
+  std::size_t n = 0;
+  for (const auto& marker : markers_) n += marker.size();
+  result_.points.reserve(n);
+  for (auto& marker : markers_) {
+    result_.points.insert(result_.points.end(), marker.begin(), marker.end());
+    marker = {};
+  }
   for (TrackPoint& point : result_.loose) point.cov *= result_.innovations.error_scale * result_.innovations.error_scale;
   result_.damaged = reader_->damaged();
   result_.decoding = reader_->decoding();

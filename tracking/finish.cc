@@ -52,14 +52,14 @@ void CheckSizes(std::vector<TrackPoint>* points) {
 
 // Ratio of the scatter of clear moving points about a short polynomial to what their covariances say: noise of the pixels is not all that
 // moves a point where a video was compressed or the marker is no disc. 1 where the data cannot tell or the covariances hold.
-double ErrorScale(const std::map<int, std::vector<TrackPoint>>& markers) {
+double ErrorScale(const std::vector<std::vector<TrackPoint>>& markers) {
   constexpr int kWindow = 7, kOrder = 3;  // a turn of 20 rad/s leaves 0.02 px at 120 frames a second
   constexpr std::size_t kEnough = 4;
   constexpr std::uint32_t kUnclear = ~static_cast<std::uint32_t>(kBlurred | kRelabelled | kManual);
   constexpr double kStep = 0.3;       // pixels a frame: a still picture repeats its errors
   constexpr long long kLongest = 11;  // frames a window may span: some of its points may be unclear
   std::vector<double> ratios;
-  for (const auto& [marker, points] : markers) {
+  for (const std::vector<TrackPoint>& points : markers) {
     std::vector<const TrackPoint*> window;
     for (const TrackPoint& p : points) {
       if ((p.flags & kImpact) != 0) window.clear();
@@ -169,30 +169,23 @@ bool LeaveStrangers(std::vector<TrackPoint>* points) {
 
 }  // namespace
 
-InnovationReport FinishTracks(const std::vector<long long>& index, const std::vector<double>& stamps, int camera,
-                              const TrackerOptions& options, MarkerTracks* tracks) {
-  std::map<int, std::vector<TrackPoint>> markers;
-  std::vector<TrackPoint> out;
-  for (const TrackPoint& p : tracks->points) {
-    if (p.camera != camera) {
-      out.push_back(p);
-    } else if ((p.flags & kPredicted) == 0) {
-      markers[p.marker].push_back(p);
-    }
-  }
+InnovationReport FinishMarkers(const std::vector<long long>& index, const std::vector<double>& stamps, const TrackerOptions& options,
+                               std::vector<std::vector<TrackPoint>>* markers) {
   InnovationReport report;
-  for (auto& [marker, points] : markers) {
+  for (std::vector<TrackPoint>& points : *markers) {
+    std::erase_if(points, [](const TrackPoint& p) { return (p.flags & kPredicted) != 0; });
+    if (points.empty()) continue;
     std::sort(points.begin(), points.end(), [](const TrackPoint& a, const TrackPoint& b) { return a.frame < b.frame; });
     CheckSizes(&points);
     points = Smoothed(points, index, stamps, options);
     if (LeaveStrangers(&points)) points = Smoothed(points, index, stamps, options);
   }
   // Only now are the impacts known, between which the scatter is measured.
-  report.error_scale = ErrorScale(markers);
+  report.error_scale = ErrorScale(*markers);
   double sum = 0;
   long long outside = 0;
-  for (auto& [marker, points] : markers) {
-    if (report.error_scale > 1) {
+  for (std::vector<TrackPoint>& points : *markers) {
+    if (report.error_scale > 1 && !points.empty()) {
       std::erase_if(points, [](const TrackPoint& p) { return (p.flags & kPredicted) != 0; });
       for (TrackPoint& p : points) p.cov *= report.error_scale * report.error_scale;
       points = Smoothed(points, index, stamps, options);
@@ -203,11 +196,8 @@ InnovationReport FinishTracks(const std::vector<long long>& index, const std::ve
         sum += p.nis;
       }
       outside += (p.flags & kOutlier) != 0;
-      out.push_back(p);
     }
   }
-  tracks->points = std::move(out);
-  Sort(tracks);
   if (report.n > 0) {
     const double dof = 2 * static_cast<double>(report.n);
     report.mean = sum / dof;
@@ -215,6 +205,31 @@ InnovationReport FinishTracks(const std::vector<long long>& index, const std::ve
     report.upper = ChiSquareQuantile(0.9995, dof) / dof;
     report.outside_gate = static_cast<double>(outside) / static_cast<double>(report.n + outside);
   }
+  return report;
+}
+
+InnovationReport FinishTracks(const std::vector<long long>& index, const std::vector<double>& stamps, int camera,
+                              const TrackerOptions& options, MarkerTracks* tracks) {
+  std::map<int, std::vector<TrackPoint>> by_marker;
+  std::vector<TrackPoint> out;
+  for (const TrackPoint& p : tracks->points) {
+    if (p.camera != camera) {
+      out.push_back(p);
+    } else if ((p.flags & kPredicted) == 0) {
+      by_marker[p.marker].push_back(p);
+    }
+  }
+  // There may be many: every point is kept once.
+  tracks->points = {};
+  std::vector<std::vector<TrackPoint>> markers;
+  for (auto& [marker, points] : by_marker) markers.push_back(std::move(points));
+  const InnovationReport report = FinishMarkers(index, stamps, options, &markers);
+  for (std::vector<TrackPoint>& points : markers) {
+    out.insert(out.end(), points.begin(), points.end());
+    points = {};
+  }
+  tracks->points = std::move(out);
+  Sort(tracks);
   return report;
 }
 

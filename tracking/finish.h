@@ -18,4 +18,8 @@ namespace impactlab {
 InnovationReport FinishTracks(const std::vector<long long>& index, const std::vector<double>& stamps, int camera,
                               const TrackerOptions& options, MarkerTracks* tracks);
 
+// The same for the points of every marker of one camera, each a list of its own: nothing is held twice.
+InnovationReport FinishMarkers(const std::vector<long long>& index, const std::vector<double>& stamps, const TrackerOptions& options,
+                               std::vector<std::vector<TrackPoint>>* markers);
+
 }  // namespace impactlab

@@ -14,7 +14,6 @@ namespace internal {
 namespace {
 
 constexpr double kInf = std::numeric_limits<double>::infinity();
-constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 constexpr double kFoundAgain = 18;  // variance up to which a prediction alone finds a marker again, sum of both axes [px^2]
 constexpr int kGapPerHit = 3;       // frames a track seen once more is waited for longer: chance tracks die young
 constexpr std::size_t kTentative = 200;
@@ -27,9 +26,7 @@ TrackStep Predicted(long long frame, const MarkerState& state) {
   TrackStep step;
   step.frame = frame;
   step.t = state.t;
-  step.state = state.x;
-  step.cov = state.cov;
-  step.nis = kNan;
+  step.state = state.x.head<4>();
   return step;
 }
 
@@ -42,7 +39,7 @@ using namespace internal;
 struct MarkerTracker::State {
   TrackerOptions options;
   std::vector<Live> lives;
-  std::vector<Track> ended;
+  std::vector<Tracklet> ended;
   std::vector<std::pair<long long, double>> times;
   FrameView view;
   std::vector<int> result;
@@ -157,6 +154,8 @@ struct MarkerTracker::State {
   void Revert(Live* l, double t) {
     Live back = *l;
     back.last = l->fork->last;
+    back.seen = l->fork->seen;
+    std::erase_if(back.head, [&](const Sighting& s) { return s.step >= l->fork->steps; });
     back.jerk = l->fork->jerk;
     back.hits = l->fork->hits;
     back.fork.reset();
@@ -263,7 +262,7 @@ struct MarkerTracker::State {
 
   void Accept(Live* l, long long frame, double t) {
     // Found again on thin evidence: taken back when nothing follows.
-    if (l->misses > 0 && l->confirmed && !l->fork) l->fork = Live::Fork{l->last, l->jerk, l->steps.size(), 0, l->hits, false};
+    if (l->misses > 0 && l->confirmed && !l->fork) l->BeginFork(false);
     const Observation& o = (*view.observations)[l->match];
     const Eigen::Matrix2d cov = WorkingCovariance(*l, o, options);
     const double h = o.t - l->last.t;
@@ -281,9 +280,10 @@ struct MarkerTracker::State {
       nis_outside += innovation.nis > options.gate * options.gate;
     }
     Correct(innovation, cov, &s);
-    l->last = s;
+    l->last = l->seen = s;
     l->row_time = o.t - t;
-    l->steps.push_back({frame, o.t, l->match, s.x, s.cov, innovation.nis, l->jump && !l->silent, o.q, cov});
+    if (l->steps.size() < kHeadSteps) l->head.push_back({l->steps.size(), o.t, o.q, cov});
+    l->steps.push_back({frame, o.t, l->match, l->jump && !l->silent, s.x.head<4>()});
     l->open = l->jump ? 1 : std::max(0, l->open - 1);
     l->misses = 0;
     ++l->hits;
@@ -311,11 +311,13 @@ struct MarkerTracker::State {
   void End(Live* l) {
     while (!l->steps.empty() && l->steps.back().observation < 0) l->steps.pop_back();
     if (!l->confirmed || l->steps.empty()) return;
-    Track track;
-    track.id = l->id;
-    track.still = !l->moved;
-    track.steps = std::move(l->steps);
-    ended.push_back(std::move(track));
+    Tracklet tracklet;
+    tracklet.track.id = l->id;
+    tracklet.track.still = !l->moved;
+    tracklet.track.steps = std::move(l->steps);
+    tracklet.head = std::move(l->head);
+    tracklet.tail = l->seen;
+    ended.push_back(std::move(tracklet));
   }
 
   void Begin(long long frame, double t) {
@@ -467,9 +469,8 @@ std::vector<Track> MarkerTracker::Finish() {
   const double reach = s.options.jump_speed;
   for (Live& l : s.lives) s.End(&l);
   s.lives.clear();
-  std::vector<Track> tracks = std::move(s.ended);
+  std::vector<Track> tracks = JoinTracks(s.times, reach, s.options, std::move(s.ended));
   s.ended.clear();
-  JoinTracks(s.times, reach, s.options, &tracks);
   // What moves first, then what was seen most.
   const auto count = [](const Track& track) {
     return std::count_if(track.steps.begin(), track.steps.end(), [](const TrackStep& step) { return step.observation >= 0; });

@@ -335,7 +335,7 @@ void MatchJumps(double reach, const TrackerOptions& options, std::vector<Live>* 
       if (l.match >= 0) {
         // A marker that stayed inside its gate keeps what is known of its speed, except where the whole body jumped.
         l.jump = !was_normal || (best.count >= 2 && !open);
-        if (l.jump && best.count < 3) l.fork = Live::Fork{l.last, l.jerk, l.steps.size(), 0, l.hits, true};
+        if (l.jump && best.count < 3) l.BeginFork(true);
       } else {
         // Hidden at the impact: it goes where the others say.
         const Member& m = body.members()[i];
@@ -430,7 +430,7 @@ void MatchByCompanions(const TrackerOptions& options, std::vector<Live>* lives, 
     view->owner[found] = place.live;
     lost.jump = GateDistance(lost, (*view->observations)[found], options) == kInf;
     lost.silent = !place.impact;
-    lost.fork = Live::Fork{lost.last, lost.jerk, lost.steps.size(), 0, lost.hits, false};
+    lost.BeginFork(false);
   }
 }
 

@@ -15,34 +15,23 @@ constexpr double kImpactCost = 12;
 constexpr double kJerk = 1e9;  // of tracks that do not turn [px^2/s^5]
 constexpr double kSpin = 25;   // fastest rotation of a body [rad/s]
 
-// State at one end of a track from its steps near there, seen from that end.
-MarkerState EndState(const Track& track, bool start, const TrackerOptions& options) {
-  constexpr int kSteps = 25;
-  if (!start) {
-    MarkerState s;
-    s.x = track.steps.back().state;
-    s.cov = track.steps.back().cov;
-    s.t = track.steps.back().t;
-    return s;
-  }
+// State at the beginning of a track from its steps near there, seen backwards in time.
+MarkerState HeadState(const Tracklet& tracklet, const TrackerOptions& options) {
   // Filtered positions of the first steps are as observed, nearly: backwards from them, up to an impact.
-  int last = 0;
-  const int n = static_cast<int>(track.steps.size());
-  while (last + 1 < n && last + 1 < kSteps && !track.steps[last + 1].impact) ++last;
-  while (last > 0 && track.steps[last].observation < 0) --last;
+  const std::vector<TrackStep>& steps = tracklet.track.steps;
+  std::size_t last = 0;
+  while (last + 1 < std::min(steps.size(), kHeadSteps) && !steps[last + 1].impact) ++last;
   MarkerState s;
   bool begun = false;
-  for (int k = last; k >= 0; --k) {
-    const TrackStep& step = track.steps[k];
-    if (step.observation < 0) continue;
-    const Eigen::Matrix2d cov = step.measured_cov;
+  for (auto seen = tracklet.head.rbegin(); seen != tracklet.head.rend(); ++seen) {
+    if (seen->step > last) continue;
     if (!begun) {
-      s = Start(step.measured, cov, step.t, options);
+      s = Start(seen->q, seen->cov, seen->t, options);
       begun = true;
       continue;
     }
-    Predict(step.t, kJerk / 10, &s);
-    Correct(Innovate(s, step.measured, cov), cov, &s);
+    Predict(seen->t, kJerk / 10, &s);
+    Correct(Innovate(s, seen->q, seen->cov), seen->cov, &s);
   }
   return s;
 }
@@ -103,31 +92,29 @@ void Bridge(const std::vector<std::pair<long long, double>>& times, const Marker
     TrackStep step;
     step.frame = it->first;
     step.t = it->second + row;
-    step.state = s.x;
-    step.cov = s.cov;
-    step.nis = std::numeric_limits<double>::quiet_NaN();
+    step.state = s.x.head<4>();
     track->steps.push_back(step);
   }
   track->steps.insert(track->steps.end(), next->steps.begin(), next->steps.end());
+  next->steps = {};
   track->still = track->still && next->still;
 }
 
 }  // namespace
 
-void JoinTracks(const std::vector<std::pair<long long, double>>& times, double reach, const TrackerOptions& options,
-                std::vector<Track>* tracks) {
-  const int n = static_cast<int>(tracks->size());
-  if (n < 2) return;
+std::vector<Track> JoinTracks(const std::vector<std::pair<long long, double>>& times, double reach, const TrackerOptions& options,
+                              std::vector<Tracklet> tracklets) {
+  const int n = static_cast<int>(tracklets.size());
   std::vector<MarkerState> head(n), tail(n);
   for (int i = 0; i < n; ++i) {
-    head[i] = EndState((*tracks)[i], true, options);
-    tail[i] = EndState((*tracks)[i], false, options);
+    head[i] = HeadState(tracklets[i], options);
+    tail[i] = tracklets[i].tail;
   }
   Eigen::MatrixXd cost = Eigen::MatrixXd::Constant(n, n, kInf);
   for (int i = 0; i < n; ++i) {
-    const long long end = (*tracks)[i].steps.back().frame;
+    const long long end = tracklets[i].track.steps.back().frame;
     for (int j = 0; j < n; ++j) {
-      const long long begin = (*tracks)[j].steps.front().frame;
+      const long long begin = tracklets[j].track.steps.front().frame;
       if (i == j || begin <= end || begin - end > options.gap_max + 1) continue;
       // Far outside of what the fastest jump could bridge.
       if ((head[j].x.head<2>() - tail[i].x.head<2>()).norm() > 4 * reach * (head[j].t - tail[i].t) + 50) continue;
@@ -156,11 +143,11 @@ void JoinTracks(const std::vector<std::pair<long long, double>>& times, double r
   std::vector<Track> joined;
   for (int i = 0; i < n; ++i) {
     if (continued[i]) continue;
-    Track track = std::move((*tracks)[i]);
-    for (int k = i; follow[k] >= 0; k = follow[k]) Bridge(times, tail[k], head[follow[k]], &track, &(*tracks)[follow[k]]);
+    Track track = std::move(tracklets[i].track);
+    for (int k = i; follow[k] >= 0; k = follow[k]) Bridge(times, tail[k], head[follow[k]], &track, &tracklets[follow[k]].track);
     joined.push_back(std::move(track));
   }
-  *tracks = std::move(joined);
+  return joined;
 }
 
 }  // namespace impactlab::internal

@@ -9,7 +9,6 @@ namespace impactlab::internal {
 namespace {
 
 constexpr double kInf = std::numeric_limits<double>::infinity();
-constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 
 constexpr double kSwapMargin = 12;  // -2 ln(odds) an exchange of two tracks must be dearer by
 
@@ -18,13 +17,15 @@ constexpr double kSwapMargin = 12;  // -2 ln(odds) an exchange of two tracks mus
 Live::Live(int track, const Observation& o, long long frame, double t, int index, const TrackerOptions& options)
     : id(track),
       last(Start(o.q, Covariance(o, options), o.t, options)),
+      seen(last),
       now(last),
       jerk(options.jerk_density),
       row_time(o.t - t),
       origin(o.q) {
   log_area = std::log(std::max(o.area, 1.0));
   log_peak = std::log(std::max(o.peak, 1.0));
-  steps.push_back({frame, o.t, index, last.x, last.cov, kNan, false, o.q, Covariance(o, options)});
+  steps.push_back({frame, o.t, index, false, last.x.head<4>()});
+  head.push_back({0, o.t, o.q, Covariance(o, options)});
 }
 
 double Radius(const Observation& o) { return std::sqrt(std::max(o.area, 1.0) / 3.14159); }

@@ -10,11 +10,28 @@
 
 namespace impactlab::internal {
 
+// An observation near the start of a track, which is joined to others from it.
+struct Sighting {
+  std::size_t step = 0;
+  double t = 0;
+  Eigen::Vector2d q;    // [px]
+  Eigen::Matrix2d cov;  // as used [px^2]
+};
+inline constexpr std::size_t kHeadSteps = 25;
+
+// A track that has ended, and what joining needs of its two ends.
+struct Tracklet {
+  Track track;
+  std::vector<Sighting> head;  // in its first kHeadSteps steps
+  MarkerState tail;            // after its last observation
+};
+
 struct Live {
   Live(int track, const Observation& o, long long frame, double t, int index, const TrackerOptions& options);
 
   int id;
-  MarkerState last;  // after its last observation
+  MarkerState last;  // after its last observation, or opened by an impact since
+  MarkerState seen;  // after its last observation
   MarkerState now;   // predicted to this frame
   JerkAdaptation jerk;
   double log_area = 0, log_peak = 0;
@@ -24,16 +41,18 @@ struct Live {
   int open = 0;  // frames until the velocity is known again after an impact
   bool confirmed = false, moved = false;
   std::vector<TrackStep> steps;
+  std::vector<Sighting> head;
 
   // The history without the impact, kept until the impact has proved true.
   struct Fork {
-    MarkerState last;
+    MarkerState last, seen;
     JerkAdaptation jerk;
     std::size_t steps;
     int age, hits;
     bool jump;  // an impact; else a marker found again
   };
   std::optional<Fork> fork;
+  void BeginFork(bool impact) { fork = Fork{last, seen, jerk, steps.size(), 0, hits, impact}; }
 
   // Of the frame at hand.
   int match = -1;
@@ -81,7 +100,7 @@ void MatchByCompanions(const TrackerOptions& options, std::vector<Live>* lives, 
 void PartAmbiguous(const TrackerOptions& options, std::vector<Live>* lives, FrameView* view);
 
 // Joins tracklets whose motion allows one way only; fills the frames between. `times`: all frames and their times.
-void JoinTracks(const std::vector<std::pair<long long, double>>& times, double reach, const TrackerOptions& options,
-                std::vector<Track>* tracks);
+std::vector<Track> JoinTracks(const std::vector<std::pair<long long, double>>& times, double reach, const TrackerOptions& options,
+                              std::vector<Tracklet> tracklets);
 
 }  // namespace impactlab::internal
