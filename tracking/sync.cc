@@ -206,13 +206,18 @@ CameraClock Synchronise(const std::vector<Instant>& reference_in, const std::vec
   for (const auto& [i, j] : best.pairs) squares += std::pow(reference[i].t - best.line.At(camera[j].t), 2);
   clock.rms = std::sqrt(squares / clock.matched);
 
-  double others = 0;
+  double others = 0, scatter = 0;
   int equals = 1;
   const Hypothesis* rival = nullptr;
   for (std::size_t k = 1; k < all.size(); ++k) {
     // Another choice between instants that lie closer together than they are known is no other clock.
     const double apart = all[k].line.At(best.line.centre) - best.line.at_centre;
     if (apart * apart < best.line.cov(0, 0) + all[k].line.cov(0, 0)) continue;
+    // Nor is one within what instants are known in truth: lossy coders move them by more than the noise of the pixels says.
+    if (std::abs(apart) < options.same_shift) {
+      scatter = std::max(scatter, apart * apart * std::exp(all[k].score - best.score));
+      continue;
+    }
     const double odds = std::exp(all[k].score - best.score);
     others += odds;
     if (odds > kRunnerUp) ++equals;
@@ -228,6 +233,7 @@ CameraClock Synchronise(const std::vector<Instant>& reference_in, const std::vec
     return clock;
   }
   clock.usable = true;
+  clock.cov(0, 0) += scatter;
   const double dof = clock.matched - 1.0 - (clock.rate_known ? 1 : 0);
   if (dof >= 1 && best.line.chi2 > ChiSquareQuantile(0.999, dof)) {
     clock.cov *= best.line.chi2 / dof;

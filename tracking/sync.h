@@ -42,8 +42,9 @@ struct CameraClock {
 };
 
 struct SyncOptions {
-  double rate_sd = 5e-5;   // clocks of cameras differ by so much before anything is measured [1]
-  double shift_max = 1e4;  // largest shift that is looked for [s]
+  double rate_sd = 5e-5;     // clocks of cameras differ by so much before anything is measured [1]
+  double shift_max = 1e4;    // largest shift that is looked for [s]
+  double same_shift = 1e-3;  // shifts closer than this are one clock, known only so well [s]
 };
 
 // Matches the instants of a camera to those of camera 0 (order kept, any may be missing on either side: a camera that started later, a

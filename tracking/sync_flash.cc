@@ -22,6 +22,7 @@ constexpr int kLongestEdge = 4;       // steps of frames; slower changes are no 
 constexpr double kSaturated = 246;    // band mean above which shares of an exposure are no longer seen
 constexpr double kNoiseFloor = 0.01;  // of a band mean [grey level]
 constexpr double kUnsteady = 1e-3;    // of the lamp and of the response, as a share of the flash
+constexpr double kWeak = 0.1;         // share of the strongest change below which one is not the lamp's: lossy coders change their mind
 
 // Neighbouring pairs of frames (k - 1, k), first..last, between which it becomes brighter or darker.
 struct Edge {
@@ -143,6 +144,10 @@ std::vector<Edge> FlashFinder::Edges() const {
     const auto lit = std::count_if(change_of.begin(), change_of.end(), [&](double c) { return c > 0.1 * largest; });
     return 2 * lit < bands() && series_.t_line == 0;
   });
+  const auto height = [&](const Edge& e) { return std::abs(mean_[e.last] - mean_[e.first - 1]); };
+  double strongest = 0;
+  for (const Edge& e : edges) strongest = std::max(strongest, height(e));
+  std::erase_if(edges, [&](const Edge& e) { return height(e) < kWeak * strongest; });
   return edges;
 }
 
