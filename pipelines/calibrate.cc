@@ -146,6 +146,14 @@ void WriteCalibration(const std::filesystem::path& folder, const CalibrationRun&
   WriteFile(folder / "run.yaml", ToYaml(run.plan) + ToYaml(provenance));
 }
 
+std::string WhyRefused(const CalibrationRun& run) {
+  std::string why = !run.result.usable() ? run.result.reason + (run.result.advice.empty() ? "" : ". " + run.result.advice)
+                    : run.world && !run.world->problem.empty() ? run.world->problem
+                                                               : run.certificate.headline;
+  if (why.starts_with("Refused: ")) why.erase(0, 9);
+  return why;
+}
+
 std::string BriefReport(const CalibrationRun& run) {
   std::string out = fmt::format("{} from a {}\n\n", run.plan.name, BoardWords(run.plan.board));
   out += fmt::format("{:<12} {:>8} {:>6} {:>5} {:>7} {:>8} {:>9}  {}\n", "camera", "pictures", "found", "used", "points", "left out",

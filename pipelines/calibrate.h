@@ -88,6 +88,9 @@ CalibrationRun RunCalibration(const CalibrationPlan& plan, const CalibrateOption
 void WriteCalibration(const std::filesystem::path& folder, const CalibrationRun& run, const std::string& command);
 std::string ToJson(const CalibrationRun& run);
 
+// Of a refused one, in a line.
+std::string WhyRefused(const CalibrationRun& run);
+
 // One screen for a terminal.
 std::string BriefReport(const CalibrationRun& run);
 

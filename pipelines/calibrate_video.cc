@@ -237,12 +237,13 @@ void ReadVideos(const CalibrateOptions& options, CalibrationRun* run) {
     while (readers[0].Step()) {
       CheckInterrupt();
       const ClipReader::Frame& frame = readers[0].now();
-      if (frame.index % step != 0) continue;
+      const std::string name =
+          clips[0].size() > 1 ? fmt::format("{}#{}", clips[0][clip].stem().string(), frame.index) : fmt::format("#{}", frame.index);
+      if (frame.index % step != 0 && name != plan.world.shot) continue;
       ++examined, ++seen;
       if (examined == 2 * per_clip) step *= 2, examined = per_clip;
       FrameCandidate candidate{.shot = {}, .clip = static_cast<int>(clip), .t = frame.t, .frame = frame.index};
-      candidate.shot.name =
-          clips[0].size() > 1 ? fmt::format("{}#{}", clips[0][clip].stem().string(), frame.index) : fmt::format("#{}", frame.index);
+      candidate.shot.name = name;
       for (std::size_t c = 0; c < n; ++c) {
         const ClipReader::Frame* own = c == 0                           ? &frame
                                        : plan.match == ShotMatch::kTime ? readers[c].At(frame.t)
@@ -275,7 +276,11 @@ void ReadVideos(const CalibrateOptions& options, CalibrationRun* run) {
   std::size_t with_board = 0;
   for (const FrameCandidate& c : candidates)
     with_board += std::any_of(c.shot.views.begin(), c.shot.views.end(), [](const BoardView& v) { return !v.points.empty(); });
-  const std::vector<std::size_t> chosen = ChooseFrames(candidates, plan.board, plan.frames.most);
+  std::vector<std::size_t> chosen = ChooseFrames(candidates, plan.board, plan.frames.most);
+  // The frame that shows the struck surface stays, whatever the others tell.
+  for (std::size_t k = 0; k < candidates.size(); ++k)
+    if (candidates[k].shot.name == plan.world.shot && std::find(chosen.begin(), chosen.end(), k) == chosen.end())
+      chosen.insert(std::upper_bound(chosen.begin(), chosen.end(), k), k);
   run->notes.push_back(fmt::format("{} frames were searched, {} show the board, {} were kept: the sharpest, calmest and most different",
                                    seen, with_board, chosen.size()));
   for (const std::size_t k : chosen) run->problem.shots.push_back(std::move(candidates[k].shot));

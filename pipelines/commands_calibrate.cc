@@ -164,11 +164,7 @@ int CalibrateCommand(const CalibrateArguments& arguments) {
     for (const std::string& line : failed) fmt::print(stderr, "impactlab: {}\n", line);
     return failed.empty() ? kDone : kUsage;
   }
-  std::string why = !run.result.usable() ? run.result.reason + (run.result.advice.empty() ? "" : ". " + run.result.advice)
-                    : run.world && !run.world->problem.empty() ? run.world->problem
-                                                               : run.certificate.headline;
-  if (why.starts_with("Refused: ")) why.erase(0, 9);
-  fmt::print(stderr, "impactlab: calibration refused, rig.yaml was not written: {}\n", why);
+  fmt::print(stderr, "impactlab: calibration refused, rig.yaml was not written: {}\n", WhyRefused(run));
   return kUnusable;
 }
 

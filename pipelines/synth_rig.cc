@@ -61,7 +61,11 @@ RigScene LoadRigScene(const std::filesystem::path& path) {
 }
 
 int SynthesiseRig(const std::filesystem::path& folder, const RigScene& scene) {
-  const std::vector<Eigen::Isometry3d> tour = BoardTour(scene.rig, scene.board, scene.tour, scene.seed);
+  return SynthesiseRig(folder, scene, BoardTour(scene.rig, scene.board, scene.tour, scene.seed), "");
+}
+
+int SynthesiseRig(const std::filesystem::path& folder, const RigScene& scene, const std::vector<Eigen::Isometry3d>& tour,
+                  const std::string& world) {
   const int n_cameras = static_cast<int>(scene.rig.cameras.size()), n = n_cameras * static_cast<int>(tour.size());
   // Pictures left of another scene would be taken for this one's.
   for (const RigCamera& item : scene.rig.cameras)
@@ -79,7 +83,7 @@ int SynthesiseRig(const std::filesystem::path& folder, const RigScene& scene) {
     yaml += fmt::format("  - name: {0}\n    images: {1}\n    model: {2}\n", item.name, YamlQuote(item.name + "_*.png"),
                         ToString(item.camera.model));
   WriteFile(folder / "truth_rig.yaml", ToYaml(scene.rig));
-  WriteFile(folder / "calibration.yaml", yaml);
+  WriteFile(folder / "calibration.yaml", yaml + world);
   Progress progress("drawing", n, "pictures");
   ForEachIndex(static_cast<std::size_t>(n), 0, [&](std::size_t i) {
     const int k = static_cast<int>(i), shot = k / n_cameras;

@@ -69,6 +69,9 @@ struct VideoScene {
   std::optional<Board> board;  // footage of it for the calibration
   TourOptions tour;
   bool footage_video = false;  // of the board: one clip a camera in place of pictures
+  // The first shot shows the board lying on the floor, its point 0 where the floor is nearest to the origin of W, its rows along F_x: a
+  // calibration then knows the floor, and W itself where the floor is z = 0.
+  bool board_on_floor = false;
   std::uint64_t seed = 1;
 };
 

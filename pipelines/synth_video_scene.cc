@@ -98,6 +98,7 @@ void ParseFootage(const YamlNode& node, VideoScene* scene) {
   tour.max_roll = node.Number("max_roll_rad", tour.max_roll, Closed(0, 3.15));
   tour.reach = node.Number("reach", tour.reach, Closed(0, 0.5));
   tour.whole = node.Flag("whole", true);
+  scene->board_on_floor = node.Flag("on_floor", false);
 }
 
 }  // namespace
