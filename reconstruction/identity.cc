@@ -12,6 +12,7 @@
 
 #include "data/error.h"
 #include "reconstruction/identity_layout.h"
+#include "reconstruction/identity_motion.h"
 
 namespace impactlab {
 namespace {
@@ -360,20 +361,26 @@ IdentityResult ResolveIdentity(const MarkerTracks& input, const CameraRig& rig, 
   std::map<std::pair<int, int>, int> left_out;
   const auto name = [&](int marker) { return tracks.markers[static_cast<std::size_t>(marker)]; };
   const std::vector<char> label = naming.label;
+  std::vector<char> sure = label;
+  for (std::size_t i = 0; i < sure.size(); ++i) {
+    // A single image fits somewhere by chance more easily than a row of them.
+    const bool brief = static_cast<int>(scene.pieces[i].points.size()) < options.piece_min;
+    if (naming.odds[i] < (brief ? 2.5 : 1) * kDecided || naming.doubt[i] < kDoubt) sure[i] = kNone;
+  }
+  MotionCheck motion = CheckAgainstMotion(scene, sure, label);
+  naming.label = std::move(motion.label);
   for (std::size_t i = 0; i < scene.pieces.size(); ++i) {
     const Piece& piece = scene.pieces[i];
     const auto n = static_cast<double>(piece.points.size());
     if (label[i] < 0) continue;
     named += n;
-    // A single image fits somewhere by chance more easily than a row of them.
-    const bool brief = static_cast<int>(piece.points.size()) < options.piece_min;
-    if (naming.odds[i] >= (brief ? 2.5 : 1) * kDecided && naming.doubt[i] >= kDoubt) {
-      result.log_odds = std::min(result.log_odds, naming.odds[i]);
+    if (naming.label[i] >= 0) {
+      result.log_odds = std::min(result.log_odds, motion.odds[i] > 0 ? motion.odds[i] : naming.odds[i]);
+      if (naming.label[i] != label[i]) naming.keep[i] = motion.odds[i];
       continue;
     }
     undecided += n;
     left_out[{piece.camera, piece.track}] += static_cast<int>(n);
-    naming.label[i] = kNone;
     if (naming.odds[i] >= least || naming.rival[i] < 0) continue;
     least = naming.odds[i];
     rivals = fmt::format("{} in {} from {:.4f} s on could be {}", name(label[i]), tracks.cameras[static_cast<std::size_t>(piece.camera)],

@@ -5,6 +5,8 @@
 #include <numbers>
 #include <numeric>
 
+#include "data/statistics.h"
+
 namespace impactlab::internal::identity {
 namespace {
 
@@ -12,11 +14,6 @@ using Eigen::Vector3d;
 
 constexpr std::size_t kWindows = 6;  // tried as a start
 constexpr std::size_t kBeam = 60;
-
-double Median(std::vector<double> v) {
-  std::nth_element(v.begin(), v.begin() + v.size() / 2, v.end());
-  return v[v.size() / 2];
-}
 
 // Sets of images, one a camera, that are taken for one marker each.
 struct Matching {

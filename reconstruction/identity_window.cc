@@ -19,7 +19,11 @@ constexpr double kCorrelation = 0.4;  // of the errors of neighbouring frames
 constexpr double kImageRange = 200;   // over which images without a relation are spread [px]
 constexpr std::size_t kTimes = 6;     // looked at in a window
 
-double LogRatio(double gain, double squared, double outlier) { return std::log((1 - outlier) * std::exp(gain - 0.5 * squared) + outlier); }
+// Far images, which most are, need neither logarithm nor exponential.
+double LogRatio(double gain, double squared, double outlier, double log_outlier) {
+  const double power = gain - 0.5 * squared;
+  return power < log_outlier - 20 ? log_outlier : std::log((1 - outlier) * std::exp(power) + outlier);
+}
 double LineGain(double range, double sd) { return std::log(range / (sd * std::sqrt(2 * std::numbers::pi))); }
 
 }  // namespace
@@ -134,7 +138,7 @@ WindowScore::WindowScore(const Scene& scene, const TimeWindow& window) : scene_(
     }
   }
   meets_ = Eigen::MatrixXd::Zero(static_cast<Eigen::Index>(n), static_cast<Eigen::Index>(n));
-  const double outlier = scene.options.outlier_probability;
+  const double outlier = scene.options.outlier_probability, log_outlier = std::log(outlier);
   for (std::size_t i = 0; i < n; ++i) {
     for (std::size_t j = i + 1; j < n; ++j) {
       if (scene.pieces[window.live[i]].camera == scene.pieces[window.live[j]].camera) continue;
@@ -142,8 +146,8 @@ WindowScore::WindowScore(const Scene& scene, const TimeWindow& window) : scene_(
       for (const auto& row : rays_) {
         if (!row[i] || !row[j]) continue;
         const auto miss = Between(*row[i], *row[j], scene.spread.angle);
-        sum += miss ? LogRatio(LineGain(kImageRange * miss->pixel, miss->sd), std::pow(miss->distance / miss->sd, 2), outlier)
-                    : std::log(outlier);
+        sum += miss ? LogRatio(LineGain(kImageRange * miss->pixel, miss->sd), std::pow(miss->distance / miss->sd, 2), outlier, log_outlier)
+                    : log_outlier;
       }
       meets_(i, j) = meets_(j, i) = weight_ * sum;
     }
@@ -192,6 +196,11 @@ double WindowScore::PairScore(int tuple_a, int label_a, int tuple_b, int label_b
   if (scores.empty()) {
     scores.assign(L * L, 0);
     const double range = std::max(2 * layout.extent, 0.05);
+    const double outlier = scene_.options.outlier_probability, log_outlier = std::log(outlier);
+    std::vector<double> distance(L * L);
+    for (std::size_t i = 0; i < L; ++i) {
+      for (std::size_t j = i + 1; j < L; ++j) distance[i * L + j] = (layout.p[i] - layout.p[j]).norm();
+    }
     for (std::size_t k = 0; k < window_.times.size(); ++k) {
       const SpacePoint &a = tuples_[tuple_a].points[k], &b = tuples_[tuple_b].points[k];
       if (!a.valid || !b.valid) continue;
@@ -203,8 +212,8 @@ double WindowScore::PairScore(int tuple_a, int label_a, int tuple_b, int label_b
       for (std::size_t i = 0; i < L; ++i) {
         for (std::size_t j = i + 1; j < L; ++j) {
           if (!layout.known[i] || !layout.known[j]) continue;
-          const double off = d - (layout.p[i] - layout.p[j]).norm();
-          scores[i * L + j] += static_cast<float>(weight_ * LogRatio(gain, off * off / variance, scene_.options.outlier_probability));
+          const double off = d - distance[i * L + j];
+          scores[i * L + j] += static_cast<float>(weight_ * LogRatio(gain, off * off / variance, outlier, log_outlier));
         }
       }
     }

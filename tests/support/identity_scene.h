@@ -292,6 +292,24 @@ inline IdentityScene MakeIdentityScene(const IdentitySceneOptions& o, std::uint6
   return scene;
 }
 
+// Recording `k` of the study: everything at random, the bodies in turn.
+inline IdentityScene MakeStudyScene(int k) {
+  std::mt19937_64 random(static_cast<std::uint64_t>(7 * k + 1));
+  std::uniform_real_distribution<double> unit(0, 1);
+  IdentitySceneOptions o;
+  o.body = static_cast<MarkedBody>(k % 4);
+  o.angle = (60 + 30 * unit(random)) * std::numbers::pi / 180;
+  o.pixel_sd = 0.05 + 0.25 * unit(random);
+  o.frame_rate = unit(random) < 0.5 ? 120 : 240;
+  o.late = unit(random) < 0.5 ? 0 : unit(random);
+  o.clutter = (k / 4) % 3;
+  o.rig_covariance = unit(random) < 0.5;
+  o.impact_flags = unit(random) < 0.5;
+  o.predictions = unit(random) < 0.7;
+  o.cameras = unit(random) < 0.8 ? 2 : 3;
+  return MakeIdentityScene(o, static_cast<std::uint64_t>(k));
+}
+
 struct IdentityScore {
   int points = 0;    // of the body that went in
   int named = 0;     // that came out with a name
