@@ -21,6 +21,7 @@
 #include "pipelines/input_files.h"
 #include "pipelines/interrupt.h"
 #include "pipelines/parallel.h"
+#include "pipelines/track_visit.h"
 #include "reconstruction/identity_complete.h"
 #include "tracking/finish.h"
 #include "tracking/overlay.h"
@@ -354,10 +355,6 @@ RecordingTracks TrackRecording(const TrackPlan& plan, std::size_t recording, con
   const bool joint = plan.rig && tracked > 1;
   Merge(plan, cameras, joint ? Unnamed::kAll : Unnamed::kNone, &out.tracks);
   if (joint) DecideIdentity(plan, cameras, &out);
-  if (joint && !s.identity_usable) TakeNames(plan, cameras, &out);
-  // What one camera cannot tell matters only where nothing else could.
-  for (std::size_t c = 0; c < n && !s.identity_usable; ++c)
-    for (const std::string& note : cameras[c].labels.notes) s.notes.push_back(fmt::format("camera {}: {}", plan.cameras[c].name, note));
   const auto time = [&](int camera, long long frame, double y) {
     const CameraTrackResult& r = cameras[static_cast<std::size_t>(camera)];
     const auto at = std::lower_bound(r.index.begin(), r.index.end(), frame);
@@ -367,6 +364,11 @@ RecordingTracks TrackRecording(const TrackPlan& plan, std::size_t recording, con
     moment.t = r.stamps[static_cast<std::size_t>(at - r.index.begin())];
     return RowTime(out.sources[static_cast<std::size_t>(camera)], r.info, moment, 0, y);
   };
+  if (joint && s.identity_usable && !plan.track.tags && plan.track.refine) VisitAgain(plan, cameras, time, &out);
+  if (joint && !s.identity_usable) TakeNames(plan, cameras, &out);
+  // What one camera cannot tell matters only where nothing else could.
+  for (std::size_t c = 0; c < n && !s.identity_usable; ++c)
+    for (const std::string& note : cameras[c].labels.notes) s.notes.push_back(fmt::format("camera {}: {}", plan.cameras[c].name, note));
   // Names and points may have changed: gaps, impacts and the smooth curve are those of the tracks as they are now.
   s.corrections = ApplyCorrections(corrections, plan.corrections.string(), time, &out.tracks);
   for (std::size_t c = 0; c < n; ++c) {

@@ -1,7 +1,5 @@
 #include "reconstruction/identity_complete.h"
 
-#include <fmt/format.h>
-
 #include <Eigen/Cholesky>
 #include <Eigen/Geometry>
 #include <Eigen/LU>
@@ -12,8 +10,7 @@
 #include <optional>
 #include <tuple>
 
-#include "data/error.h"
-#include "reconstruction/identity_window.h"
+#include "reconstruction/identity_poses.h"
 
 namespace impactlab {
 namespace {
@@ -25,24 +22,7 @@ using Eigen::Vector3d;
 using Matrix6 = Eigen::Matrix<double, 6, 6>;
 using Vector6 = Eigen::Matrix<double, 6, 1>;
 
-constexpr std::uint32_t kPartial = kTouching | kHidden | kCut;
-constexpr double kKnown = 3;         // a pose foretells all places this well, or is not called known [px]
-constexpr double kMostMiss = 3;      // of the images from a pose, root mean square [standard deviations]
-constexpr double kLongestWay = 0.2;  // from a known pose to one that is looked for [s]
 constexpr int kRounds = 4;
-
-// An image of a marker at a moment, its own or between two of its own.
-struct Image {
-  int camera = 0, label = 0;
-  Vector2d q;
-  Matrix2d cov;
-};
-
-struct Pose {
-  Eigen::Isometry3d X_WB = Eigen::Isometry3d::Identity();
-  Matrix6 cov = Matrix6::Identity();  // of a turn and a shift in W, about the body's origin
-  double fit = 0;                     // root mean square of the residuals [standard deviations]
-};
 
 // A picture: one frame of one camera.
 struct View {
@@ -52,29 +32,12 @@ struct View {
   std::vector<int> loose;  // images without a name
 };
 
-Matrix2d Wider(const TrackPoint& p, const CompletionOptions& o) {
-  const double sd = (p.flags & kPartial) != 0 ? o.partial_sd : o.pixel_sd;
-  return (p.cov.allFinite() ? p.cov : Matrix2d::Zero()) + sd * sd * Matrix2d::Identity();
-}
-
 class Completion {
  public:
   Completion(const std::vector<TrackPoint>& loose, const CameraRig& rig, const std::vector<Vector3d>& layout, const CompletionOptions& o,
              MarkerTracks* tracks)
-      : loose_(loose), used_(loose.size(), 0), rig_(rig), layout_(layout), o_(o), tracks_(*tracks) {
-    for (const std::string& name : tracks_.cameras) {
-      const auto at = std::find_if(rig.cameras.begin(), rig.cameras.end(), [&](const RigCamera& c) { return c.name == name; });
-      if (at == rig.cameras.end()) throw ConfigError(fmt::format("identity: the tracks have a camera {}, the rig has none", name));
-      rig_camera_.push_back(static_cast<int>(at - rig.cameras.begin()));
-    }
-    shape_.p = layout;
-    shape_.known.assign(layout.size(), 1);
-    Measure(&shape_);
-    named_.assign(tracks_.cameras.size(), std::vector<std::map<long long, TrackPoint>>(layout.size()));
-    for (const TrackPoint& p : tracks_.points) {
-      if ((p.flags & (kPredicted | kOutlier)) == 0 && p.marker < static_cast<int>(layout.size()))
-        named_[p.camera][p.marker].emplace(p.frame, p);
-    }
+      : loose_(loose), used_(loose.size(), 0), layout_(layout), o_(o), tracks_(*tracks), poses_(*tracks, rig, layout, o) {
+    FindDoubles();
     FindStanding();
     FindViews();
   }
@@ -82,8 +45,7 @@ class Completion {
   long long Run() {
     if (loose_.empty() || layout_.size() < 2) return 0;
     for (std::size_t i = 0; i < views_.size(); ++i) {
-      auto pose = Start(views_[i].t);
-      if (pose && Determined(*pose)) poses_[views_[i].t] = *pose;
+      poses_.Learn(views_[i].t);
     }
     RemoveStray();
     long long added = 0;
@@ -98,6 +60,21 @@ class Completion {
   }
 
  private:
+  // What lies inside of an image that has its name is that image once more.
+  void FindDoubles() {
+    std::map<std::pair<int, long long>, std::vector<const TrackPoint*>> named;
+    for (const TrackPoint& p : tracks_.points) {
+      if ((p.flags & (kPredicted | kOutlier)) == 0 && p.marker < poses_.labels()) named[{p.camera, p.frame}].push_back(&p);
+    }
+    for (std::size_t i = 0; i < loose_.size(); ++i) {
+      const auto at = named.find({loose_[i].camera, loose_[i].frame});
+      if (at == named.end()) continue;
+      for (const TrackPoint* p : at->second) {
+        if (p->major > 0 && (p->q - loose_[i].q).norm() < p->major) used_[i] = 1;
+      }
+    }
+  }
+
   void FindStanding() {
     standing_.assign(loose_.size(), 0);
     constexpr double kCell = 2, kNear = 1.5;  // [px]
@@ -136,9 +113,9 @@ class Completion {
       if (fresh) at->second = {p.camera, p.frame, p.t, {}};
       return at->second;
     };
-    for (const auto& camera : named_) {
-      for (const auto& marker : camera) {
-        for (const auto& [frame, p] : marker) view(p);
+    for (int c = 0; c < poses_.cameras(); ++c) {
+      for (int l = 0; l < poses_.labels(); ++l) {
+        for (const auto& [frame, p] : poses_.Named(c, l)) view(p);
       }
     }
     for (std::size_t i = 0; i < loose_.size(); ++i) {
@@ -150,201 +127,6 @@ class Completion {
     std::sort(views_.begin(), views_.end(), [](const View& a, const View& b) { return a.t < b.t; });
   }
 
-  // Image of a marker at a time: its own, or one between its neighbours, wider by what the curve through more of them says otherwise.
-  std::optional<Image> ImageAt(int camera, int label, double t) const {
-    constexpr double kSame = 2e-4;        // a row or two of a rolling shutter [s]
-    constexpr long long kLongestGap = 3;  // frames
-    const auto& points = named_[camera][label];
-    // Times follow frames: the first point at or after t.
-    auto next = points.begin();
-    std::size_t n = points.size();
-    if (n == 0) return std::nullopt;
-    {
-      // Frames are nearly even in time, so that a search from the guess is short.
-      const TrackPoint &first = points.begin()->second, &last = points.rbegin()->second;
-      const double rate = last.t > first.t ? static_cast<double>(last.frame - first.frame) / (last.t - first.t) : 0;
-      next = points.lower_bound(first.frame + static_cast<long long>(std::clamp((t - first.t) * rate, -1e9, 1e9)));
-      while (next != points.begin() && (next == points.end() || std::prev(next)->second.t >= t)) --next;
-      while (next != points.end() && next->second.t < t) ++next;
-    }
-    for (auto at : {next, next == points.begin() ? next : std::prev(next)}) {
-      if (at == points.end() || std::abs(at->second.t - t) > kSame) continue;
-      return Image{camera, label, at->second.q, Wider(at->second, o_)};
-    }
-    if (next == points.end() || next == points.begin()) return std::nullopt;
-    const auto before = std::prev(next);
-    const TrackPoint &a = before->second, &b = next->second;
-    if (b.frame - a.frame > kLongestGap) return std::nullopt;
-    const double x = (t - a.t) / (b.t - a.t);
-    Image image{camera, label, (1 - x) * a.q + x * b.q, (1 - x) * Wider(a, o_) + x * Wider(b, o_)};
-    double off = 0.05 * (b.q - a.q).norm();
-    if (before != points.begin() && std::next(next) != points.end()) {
-      const TrackPoint &c = std::prev(before)->second, &d = std::next(next)->second;
-      if (b.frame - c.frame <= 2 * kLongestGap && d.frame - a.frame <= 2 * kLongestGap) {
-        const TrackPoint* all[4] = {&c, &a, &b, &d};
-        Vector2d q = Vector2d::Zero();
-        for (int i = 0; i < 4; ++i) {
-          double w = 1;
-          for (int j = 0; j < 4; ++j) {
-            if (j != i) w *= (t - all[j]->t) / (all[i]->t - all[j]->t);
-          }
-          q += w * all[i]->q;
-        }
-        off = 0.5 * (q - image.q).norm();
-        image.q = q;
-      }
-    }
-    image.cov += off * off * Matrix2d::Identity();
-    return image;
-  }
-
-  std::vector<Image> ImagesAt(double t) const {
-    std::vector<Image> out;
-    for (std::size_t c = 0; c < named_.size(); ++c) {
-      for (std::size_t l = 0; l < layout_.size(); ++l) {
-        if (const auto image = ImageAt(static_cast<int>(c), static_cast<int>(l), t)) out.push_back(*image);
-      }
-    }
-    return out;
-  }
-
-  // Where a marker's image would be, and how it follows the pose.
-  std::optional<Vector2d> Foretell(const Pose& pose, int camera, int label, Eigen::Matrix<double, 2, 6>* by_pose) const {
-    const RigCamera& seer = rig_.cameras[rig_camera_[camera]];
-    const Vector3d arm = pose.X_WB.linear() * layout_[label];
-    Eigen::Matrix<double, 2, 3> by_p;
-    const auto q = Project(seer.camera, seer.X_WC.inverse() * (arm + pose.X_WB.translation()), &by_p);
-    if (!q) return std::nullopt;
-    by_p = by_p * seer.X_WC.linear().transpose();
-    Eigen::Matrix3d cross;
-    cross << 0, -arm.z(), arm.y(), arm.z(), 0, -arm.x(), -arm.y(), arm.x(), 0;
-    by_pose->leftCols<3>() = -by_p * cross;
-    by_pose->rightCols<3>() = by_p;
-    return q;
-  }
-
-  // Least squares from a start whose covariance counts as knowledge; far residuals lose their weight.
-  std::optional<Pose> Fit(const Pose& start, const std::vector<Image>& images) const {
-    constexpr int kSteps = 12;
-    constexpr double kRobust = 3;  // standard deviations
-    const Matrix6 prior = start.cov.inverse();
-    Pose pose = start;
-    Vector6 from = Vector6::Zero();  // of the pose from the start, small turns added up
-    for (int step = 0; step < kSteps; ++step) {
-      Matrix6 A = prior;
-      Vector6 b = -prior * from;
-      double sum = 0, n = 0;
-      for (const Image& image : images) {
-        Eigen::Matrix<double, 2, 6> J;
-        const auto q = Foretell(pose, image.camera, image.label, &J);
-        if (!q) return std::nullopt;
-        const Vector2d r = image.q - *q;
-        const Matrix2d W = image.cov.inverse();
-        const double squared = r.dot(W * r), weight = 1 / (1 + squared / (kRobust * kRobust));
-        A += weight * J.transpose() * W * J;
-        b += weight * J.transpose() * W * r;
-        sum += std::min(squared, 100.0);
-        n += 2;
-      }
-      const Vector6 d = A.ldlt().solve(b);
-      if (!d.allFinite()) return std::nullopt;
-      const Vector3d turn = d.head<3>();
-      if (turn.norm() > 0) {
-        pose.X_WB.linear() = (Eigen::AngleAxisd(turn.norm(), turn.normalized()) * pose.X_WB.linear()).eval();
-      }
-      pose.X_WB.translation() += d.tail<3>();
-      from += d;
-      pose.cov = A.inverse();
-      pose.fit = n > 0 ? std::sqrt(sum / n) : 0;
-      if (d.head<3>().norm() < 1e-6 && d.tail<3>().norm() < 1e-7) break;
-    }
-    return pose.cov.allFinite() ? std::optional(pose) : std::nullopt;
-  }
-
-  // From the markers of which two cameras have images, without any other knowledge.
-  std::optional<Pose> Start(double t) const {
-    const std::vector<Image> images = ImagesAt(t);
-    std::vector<SpacePoint> points(layout_.size());
-    for (std::size_t l = 0; l < layout_.size(); ++l) {
-      std::vector<Ray> rays;
-      for (const Image& image : images) {
-        if (image.label != static_cast<int>(l)) continue;
-        if (const auto ray = RayOf(rig_, rig_camera_[image.camera], {image.q, image.cov}, 0)) rays.push_back(*ray);
-      }
-      if (rays.size() < 2) continue;
-      std::vector<const Ray*> all;
-      for (const Ray& ray : rays) all.push_back(&ray);
-      points[l] = Meet(all);
-    }
-    const Placement at = Place(layout_, points);
-    if (!(at.rank == 3 && at.n >= 3) && !(shape_.collinear && at.n >= 2)) return std::nullopt;
-    Pose pose;
-    pose.X_WB.linear() = at.R;
-    pose.X_WB.translation() = at.t;
-    return Fit(pose, images);
-  }
-
-  // Whether a pose foretells every marker in every camera, and agrees with its images.
-  bool Determined(const Pose& pose) const {
-    if (pose.fit > kMostMiss) return false;
-    for (std::size_t c = 0; c < named_.size(); ++c) {
-      for (std::size_t l = 0; l < layout_.size(); ++l) {
-        Eigen::Matrix<double, 2, 6> J;
-        if (!Foretell(pose, static_cast<int>(c), static_cast<int>(l), &J)) continue;
-        if ((J * pose.cov * J.transpose()).trace() > 2 * kKnown * kKnown) return false;
-      }
-    }
-    return true;
-  }
-
-  // Between the known poses next to a time, or beyond the last of them.
-  std::optional<Pose> Expected(double t) const {
-    const auto next = poses_.lower_bound(t);
-    const bool has_next = next != poses_.end() && next->first - t < kLongestWay;
-    const bool has_before = next != poses_.begin() && t - std::prev(next)->first < kLongestWay;
-    if (!has_next && !has_before) return std::nullopt;
-    Pose out;
-    double way = 0, more = 1;
-    if (has_next && has_before) {
-      const auto& [t0, a] = *std::prev(next);
-      const auto& [t1, b] = *next;
-      const double x = (t - t0) / (t1 - t0);
-      out.X_WB.linear() = Eigen::Quaterniond(a.X_WB.linear()).slerp(x, Eigen::Quaterniond(b.X_WB.linear())).toRotationMatrix();
-      out.X_WB.translation() = (1 - x) * a.X_WB.translation() + x * b.X_WB.translation();
-      way = std::min(t - t0, t1 - t);
-    } else {
-      const auto& [t0, a] = has_next ? *next : *std::prev(next);
-      out.X_WB = a.X_WB;
-      way = std::abs(t - t0);
-      more = 2;
-    }
-    const double turn = 0.02 + more * o_.turn_error * way, shift = 0.002 + more * o_.speed_error * way;
-    out.cov.setZero();
-    out.cov.diagonal() << Vector3d::Constant(turn * turn), Vector3d::Constant(shift * shift);
-    return out;
-  }
-
-  // Typical size of a marker's image in a camera near a frame; 0 where it is not known.
-  double SizeOf(int camera, int label, long long frame) const {
-    std::vector<double> sizes;
-    const auto& points = named_[camera][label];
-    auto next = points.lower_bound(frame);
-    auto before = next;
-    for (int k = 0; k < 6; ++k) {
-      if (next != points.end()) {
-        if (next->second.major > 0) sizes.push_back(next->second.major);
-        ++next;
-      }
-      if (before != points.begin()) {
-        --before;
-        if (before->second.major > 0) sizes.push_back(before->second.major);
-      }
-    }
-    if (sizes.size() < 3) return 0;
-    std::nth_element(sizes.begin(), sizes.begin() + static_cast<std::ptrdiff_t>(sizes.size() / 2), sizes.end());
-    return sizes[sizes.size() / 2];
-  }
-
   // Images whose outline is not that of a marker and that lie far from where the others put it are something else.
   void RemoveStray() {
     constexpr std::uint32_t kUnclear = kPartial | kRough;
@@ -352,16 +134,16 @@ class Completion {
     constexpr double kOwn = 3;  // largest of the image itself that counts [px]
     for (const View& view : views_) {
       for (std::size_t l = 0; l < layout_.size(); ++l) {
-        auto& points = named_[view.camera][l];
+        const auto& points = poses_.Named(view.camera, static_cast<int>(l));
         const auto at = points.find(view.frame);
         if (at == points.end() || (at->second.flags & kUnclear) == 0) continue;
-        const auto expected = Expected(view.t);
+        const auto expected = poses_.Expected(view.t);
         if (!expected) continue;
-        std::vector<Image> images = ImagesAt(view.t);
-        std::erase_if(images, [&](const Image& i) { return i.camera == view.camera && i.label == static_cast<int>(l); });
-        const auto pose = Fit(*expected, images);
+        std::vector<BodyImage> images = poses_.ImagesAt(view.t);
+        std::erase_if(images, [&](const BodyImage& i) { return i.camera == view.camera && i.label == static_cast<int>(l); });
+        const auto pose = poses_.Fit(*expected, images);
         Eigen::Matrix<double, 2, 6> J;
-        const auto q = pose && Determined(*pose) ? Foretell(*pose, view.camera, static_cast<int>(l), &J) : std::nullopt;
+        const auto q = pose && poses_.Determined(*pose) ? poses_.Foretell(*pose, view.camera, static_cast<int>(l), &J) : std::nullopt;
         if (!q) continue;
         Matrix2d own = Wider(at->second, o_);
         own *= std::min(1.0, 2 * kOwn * kOwn / own.trace());
@@ -370,9 +152,116 @@ class Completion {
         std::erase_if(tracks_.points, [&](const TrackPoint& p) {
           return p.camera == view.camera && p.marker == static_cast<int>(l) && p.frame == view.frame;
         });
-        points.erase(at);
+        poses_.Remove(view.camera, static_cast<int>(l), view.frame);
       }
     }
+  }
+
+  void Give(int image, int marker) {
+    used_[image] = 1;
+    TrackPoint p = loose_[image];
+    p.marker = marker;
+    p.flags = (p.flags & ~static_cast<std::uint32_t>(kOutlier | kImpact)) | kRelabelled;
+    poses_.Add(p);
+    // A prediction gives way to what was seen.
+    std::erase_if(tracks_.points, [&](const TrackPoint& old) {
+      return old.camera == p.camera && old.marker == p.marker && old.frame == p.frame && (old.flags & (kPredicted | kOutlier)) != 0;
+    });
+    tracks_.points.push_back(p);
+  }
+
+  bool SizeFits(const TrackPoint& p, int marker) const {
+    const double size = poses_.SizeOf(p.camera, marker, p.frame);
+    const double ratio = size > 0 && p.major > 0 ? p.major / size : 1;
+    return ratio < o_.largest_ratio && ((p.flags & kPartial) != 0 || ratio > 1 / o_.largest_ratio);
+  }
+
+  // The line of the body through the two markers with images that lie farthest apart: a place on it and its direction.
+  std::optional<std::pair<Vector3d, Vector3d>> LineOf(const std::vector<BodyImage>& images) const {
+    std::optional<std::pair<Vector3d, Vector3d>> line;
+    double length = 0;
+    for (const BodyImage& a : images) {
+      for (const BodyImage& b : images) {
+        const Vector3d way = layout_[b.label] - layout_[a.label];
+        if (way.norm() <= length) continue;
+        length = way.norm();
+        line.emplace(layout_[a.label], way / length);
+      }
+    }
+    return line;
+  }
+
+  // After a hard impact a body may spin so fast about the line through the markers that have names that nothing foretells how far it has
+  // turned. The other images do, two of them at once: whichever turn puts two markers on two images. The number of names given.
+  long long NameTurned(const View& view, const BodyPose& expected, const std::vector<int>& missing, const std::vector<int>& free) {
+    const std::vector<BodyImage> images = poses_.ImagesAt(view.t);
+    const auto line = LineOf(images);
+    if (!line || missing.empty() || free.empty()) return 0;
+    std::vector<BodyImage> on, off;
+    for (const BodyImage& i : images) {
+      constexpr double kOff = 0.004;  // [m]
+      (line->second.cross(layout_[i.label] - line->first).norm() < kOff ? on : off).push_back(i);
+    }
+    if (off.size() + std::min(missing.size(), free.size()) < 2) return 0;
+    const auto pose = poses_.Fit(expected, on);
+    if (!pose || pose->fit > kMostMiss) return 0;
+    constexpr int kTurns = 120;
+    constexpr double kNear = 12;                     // of an image from its place for one of these turns [px]
+    constexpr double kTurn = 0.3, kShift = 0.01;     // how far from one of them a pose may be, standard deviations [rad], [m]
+    using Names = std::vector<std::pair<int, int>>;  // marker and image
+    std::map<Names, std::pair<double, BodyPose>> ways;
+    for (int k = 0; k < kTurns; ++k) {
+      const Eigen::Matrix3d R = pose->X_WB.linear();
+      BodyPose start;
+      start.X_WB.linear() = Eigen::AngleAxisd(2 * M_PI * k / kTurns, R * line->second) * R;
+      start.X_WB.translation() = pose->X_WB * line->first - start.X_WB.linear() * line->first;
+      start.cov.diagonal() << Vector3d::Constant(kTurn * kTurn), Vector3d::Constant(kShift * kShift);
+      Names names;
+      std::vector<int> taken;
+      double sum = 0;
+      for (const BodyImage& i : off) {
+        Eigen::Matrix<double, 2, 6> J;
+        const auto q = poses_.Foretell(start, i.camera, i.label, &J);
+        sum += q ? std::min((i.q - *q).squaredNorm(), 9 * kNear * kNear) : 9 * kNear * kNear;
+      }
+      for (const int m : missing) {
+        Eigen::Matrix<double, 2, 6> J;
+        const auto q = poses_.Foretell(start, view.camera, m, &J);
+        if (!q) continue;
+        int best = -1;
+        for (const int i : free) {
+          const double d = (loose_[i].q - *q).norm();
+          if (d < kNear && SizeFits(loose_[i], m) && (best < 0 || d < (loose_[best].q - *q).norm())) best = i;
+        }
+        if (best < 0 || std::find(taken.begin(), taken.end(), best) != taken.end()) continue;
+        taken.push_back(best);
+        names.emplace_back(m, best);
+        sum += (loose_[best].q - *q).squaredNorm();
+      }
+      if (names.empty() || names.size() + off.size() < 2) continue;
+      const auto [at, fresh] = ways.try_emplace(names, sum, start);
+      if (!fresh && sum < at->second.first) at->second = {sum, start};
+    }
+    double least = 1e9, next = 1e9;
+    const Names* best = nullptr;
+    for (const auto& [names, way] : ways) {
+      std::vector<BodyImage> all = images;
+      for (const auto& [m, i] : names) all.push_back({view.camera, m, loose_[i].q, Wider(loose_[i], o_)});
+      const auto fit = poses_.Fit(way.second, all);
+      if (!fit) continue;
+      // Mean square and number of the residuals, and what every marker without an image costs.
+      const double cost =
+          fit->fit * fit->fit * 2 * static_cast<double>(all.size()) + o_.margin * static_cast<double>(missing.size() - names.size());
+      if (cost < least) {
+        next = least, least = cost;
+        best = fit->fit < kMostMiss ? &names : nullptr;
+      } else {
+        next = std::min(next, cost);
+      }
+    }
+    if (best == nullptr || next < least + o_.margin) return 0;
+    for (const auto& [m, i] : *best) Give(i, m);
+    return static_cast<long long>(best->size());
   }
 
   // Names what can be named in a picture, the surest first; the number of names.
@@ -381,17 +270,26 @@ class Completion {
     for (;;) {
       std::vector<int> missing, free;
       for (std::size_t l = 0; l < layout_.size(); ++l) {
-        if (!named_[view.camera][l].contains(view.frame)) missing.push_back(static_cast<int>(l));
+        if (!poses_.Named(view.camera, static_cast<int>(l)).contains(view.frame)) missing.push_back(static_cast<int>(l));
       }
       for (int i : view.loose) {
         if (used_[i] == 0) free.push_back(i);
       }
       if (missing.empty() || free.empty()) break;
-      const auto expected = Expected(view.t);
+      const auto expected = poses_.Expected(view.t);
       if (!expected) break;
-      const auto pose = Fit(*expected, ImagesAt(view.t));
+      const auto pose = poses_.Fit(*expected, poses_.ImagesAt(view.t));
       if (!pose) break;
-      if (Determined(*pose)) poses_[view.t] = *pose;
+      // What the poses around say may be wrong after an impact: a pose counts as known where its own images tell it.
+      constexpr double kFreely = 400;  // times the variance
+      BodyPose start = *pose;
+      start.cov = kFreely * expected->cov;
+      if (const auto own = poses_.Fit(start, poses_.ImagesAt(view.t)); own && poses_.Determined(*own)) {
+        poses_.Learn(view.t, *own);
+      } else if (const long long n = NameTurned(view, *expected, missing, free); n > 0) {
+        added += n;
+        continue;
+      }
       // -2 ln(likelihood) of every image as every marker, against images anywhere.
       constexpr double kFar = 1e6;
       Eigen::MatrixXd cost =
@@ -399,7 +297,7 @@ class Completion {
       Eigen::MatrixXd squared = cost;
       for (std::size_t m = 0; m < missing.size(); ++m) {
         Eigen::Matrix<double, 2, 6> J;
-        const auto q = Foretell(*pose, view.camera, missing[m], &J);
+        const auto q = poses_.Foretell(*pose, view.camera, missing[m], &J);
         if (!q) continue;
         const Matrix2d place = J * pose->cov * J.transpose();
         const bool vague = place.trace() > 2 * o_.widest * o_.widest;
@@ -413,10 +311,7 @@ class Completion {
           const double d2 = r.dot(S.inverse() * r);
           const auto row = static_cast<Eigen::Index>(m), column = static_cast<Eigen::Index>(k);
           cost(row, column) = d2 + std::log(S.determinant());
-          const double size = SizeOf(view.camera, missing[m], view.frame);
-          const double ratio = size > 0 && p.major > 0 ? p.major / size : 1;
-          const bool fits = ratio < o_.largest_ratio && ((p.flags & kPartial) != 0 || ratio > 1 / o_.largest_ratio);
-          if (!vague && fits && d2 < o_.gate * o_.gate) squared(row, column) = d2;
+          if (!vague && SizeFits(p, missing[m]) && d2 < o_.gate * o_.gate) squared(row, column) = d2;
         }
       }
       double best = kFar;
@@ -431,22 +326,16 @@ class Completion {
         }
       }
       if (row < 0) break;
-      TrackPoint p = loose_[free[static_cast<std::size_t>(column)]];
-      used_[free[static_cast<std::size_t>(column)]] = 1;
-      p.marker = missing[static_cast<std::size_t>(row)];
-      p.flags = (p.flags & ~static_cast<std::uint32_t>(kOutlier | kImpact)) | kRelabelled;
-      named_[view.camera][p.marker].emplace(p.frame, p);
+      const int image = free[static_cast<std::size_t>(column)], marker = missing[static_cast<std::size_t>(row)];
+      used_[image] = 1;
+      TrackPoint p = loose_[image];
+      p.marker = marker;
+      poses_.Add(p);
       // The body must be able to follow.
-      const auto with = Fit(*expected, ImagesAt(view.t));
-      if (!with || with->fit > std::max(kMostMiss, pose->fit + 0.5)) {
-        named_[view.camera][p.marker].erase(p.frame);
-        continue;
-      }
-      // A prediction gives way to what was seen.
-      std::erase_if(tracks_.points, [&](const TrackPoint& old) {
-        return old.camera == p.camera && old.marker == p.marker && old.frame == p.frame && (old.flags & (kPredicted | kOutlier)) != 0;
-      });
-      tracks_.points.push_back(p);
+      const auto with = poses_.Fit(*expected, poses_.ImagesAt(view.t));
+      poses_.Remove(p.camera, p.marker, p.frame);
+      if (!with || with->fit > std::max(kMostMiss, pose->fit + 0.5)) continue;
+      Give(image, marker);
       ++added;
     }
     return added;
@@ -454,15 +343,11 @@ class Completion {
 
   const std::vector<TrackPoint>& loose_;
   std::vector<char> used_, standing_;
-  const CameraRig& rig_;
   const std::vector<Vector3d>& layout_;
   const CompletionOptions& o_;
   MarkerTracks& tracks_;
-  std::vector<int> rig_camera_;
-  Layout shape_;
-  std::vector<std::vector<std::map<long long, TrackPoint>>> named_;  // [camera][marker], by frame
+  BodyPoses poses_;
   std::vector<View> views_;
-  std::map<double, Pose> poses_;  // that are known, by time
 };
 
 }  // namespace

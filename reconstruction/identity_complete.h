@@ -3,6 +3,7 @@
 // every other marker, and what lies there alone is that marker.
 
 #include <Eigen/Core>
+#include <functional>
 #include <vector>
 
 #include "calibration/rig.h"
@@ -30,5 +31,22 @@ struct CompletionOptions {
 // added. ConfigError for a camera that the rig has not.
 long long CompleteTracks(const std::vector<TrackPoint>& loose, const CameraRig& rig, const std::vector<Eigen::Vector3d>& layout,
                          const CompletionOptions& options, MarkerTracks* tracks);
+
+// A place where a marker has no image although the pose of its body says that there should be one, unless something hides it.
+struct AbsentMarker {
+  int camera = 0, marker = 0;
+  long long frame = 0;
+  Eigen::Vector2d q = Eigen::Vector2d::Zero();    // [px]
+  Eigen::Matrix2d cov = Eigen::Matrix2d::Zero();  // of q [px^2]
+  Eigen::Vector2d v = Eigen::Vector2d::Zero();    // [px/s]
+  double major = 0;                               // typical longer semi-axis of its image in the frames around [px]
+};
+
+// All such places, by camera, frame and marker, in the frames listed for every camera: those inside of the picture, known to
+// `options.widest`, that lie on no image which has a name. `time` gives the time of a row of a frame [s]. ConfigError as CompleteTracks.
+std::vector<AbsentMarker> FindAbsent(const MarkerTracks& tracks, const CameraRig& rig, const std::vector<Eigen::Vector3d>& layout,
+                                     const std::vector<std::vector<long long>>& frames,
+                                     const std::function<double(int camera, long long frame, double y)>& time,
+                                     const CompletionOptions& options);
 
 }  // namespace impactlab

@@ -1,0 +1,79 @@
+#pragma once
+// Where a rigid body was, from the images whose names are decided, and where its other markers must be seen then. Private to identity.
+
+#include <Eigen/Core>
+#include <Eigen/Geometry>
+#include <map>
+#include <optional>
+#include <vector>
+
+#include "calibration/rig.h"
+#include "reconstruction/identity_complete.h"
+#include "tracking/tracks.h"
+
+namespace impactlab::internal::identity {
+
+// Images that say less about the place of their marker than their outline claims.
+constexpr std::uint32_t kPartial = kTouching | kHidden | kCut;
+constexpr double kMostMiss = 3;  // of the images from a pose, root mean square [standard deviations]
+
+// An image of a marker at a moment, its own or between two of its own.
+struct BodyImage {
+  int camera = 0, label = 0;
+  Eigen::Vector2d q;    // [px]
+  Eigen::Matrix2d cov;  // [px^2]
+};
+
+struct BodyPose {
+  Eigen::Isometry3d X_WB = Eigen::Isometry3d::Identity();
+  Eigen::Matrix<double, 6, 6> cov = Eigen::Matrix<double, 6, 6>::Identity();  // of a turn and a shift in W, about the body's origin
+  double fit = 0;                                                             // root mean square of the residuals [standard deviations]
+};
+
+// Covariance of an image with what the options add for rig, layout and missing parts.
+Eigen::Matrix2d Wider(const TrackPoint& point, const CompletionOptions& options);
+
+class BodyPoses {
+ public:
+  // ConfigError for a camera of the tracks that the rig has not. The arguments must live as long.
+  BodyPoses(const MarkerTracks& tracks, const CameraRig& rig, const std::vector<Eigen::Vector3d>& layout, const CompletionOptions& options);
+
+  int cameras() const { return static_cast<int>(named_.size()); }
+  int labels() const { return static_cast<int>(layout_.size()); }
+  // Named images of a marker in a camera, by frame.
+  const std::map<long long, TrackPoint>& Named(int camera, int label) const { return named_[camera][label]; }
+  void Add(const TrackPoint& point) { named_[point.camera][point.marker].emplace(point.frame, point); }
+  void Remove(int camera, int label, long long frame) { named_[camera][label].erase(frame); }
+
+  // Notes the pose at a time when the images alone determine it.
+  void Learn(double t);
+  void Learn(double t, const BodyPose& pose) { poses_[t] = pose; }
+
+  // Images of all markers at a time; where a marker has none of its own, one between its neighbours, wider by what the curve through more
+  // of them says otherwise.
+  std::vector<BodyImage> ImagesAt(double t) const;
+  // Least squares from a start whose covariance counts as knowledge; far residuals lose their weight.
+  std::optional<BodyPose> Fit(const BodyPose& start, const std::vector<BodyImage>& images) const;
+  // Between the poses noted next to a time, or beyond the last of them.
+  std::optional<BodyPose> Expected(double t) const;
+  // Whether a pose foretells every marker in every camera, and agrees with its images.
+  bool Determined(const BodyPose& pose) const;
+  // Where a marker's image would be [px], and how it follows the pose.
+  std::optional<Eigen::Vector2d> Foretell(const BodyPose& pose, int camera, int label, Eigen::Matrix<double, 2, 6>* by_pose) const;
+  // Typical longer semi-axis of a marker's image in a camera near a frame [px]; 0 where it is not known.
+  double SizeOf(int camera, int label, long long frame) const;
+
+ private:
+  std::optional<BodyImage> ImageAt(int camera, int label, double t) const;
+  std::optional<BodyPose> Start(double t) const;
+
+  const CameraRig& rig_;
+  const std::vector<Eigen::Vector3d>& layout_;
+  const CompletionOptions& o_;
+  std::vector<int> rig_camera_;
+  bool collinear_ = false;
+  std::vector<std::vector<std::map<long long, TrackPoint>>> named_;  // [camera][marker], by frame
+  std::map<double, BodyPose> poses_;                                 // that are known, by time
+};
+
+}  // namespace impactlab::internal::identity
