@@ -41,6 +41,9 @@ DropOptions Clean() {
   return options;
 }
 
+// A recording of 40 markers and 20,000 frames has 800,000 steps.
+TEST(Tracker, AStepIsSmall) { EXPECT_LE(sizeof(TrackStep), 56u); }
+
 // Random drops with everything at once.
 TEST(Tracker, RandomDropsKeepIdentities) {
   Score all;
@@ -61,8 +64,8 @@ TEST(Tracker, RandomDropsKeepIdentities) {
     all.points += score.points;
     EXPECT_EQ(score.swaps, 0) << run;
   }
-  EXPECT_LE(static_cast<double>(all.lost), 5e-3 * static_cast<double>(all.seen));
-  EXPECT_LE(static_cast<double>(all.wrong), 5e-3 * static_cast<double>(all.points));
+  EXPECT_LE(static_cast<double>(all.lost), 1.5e-3 * static_cast<double>(all.seen));
+  EXPECT_LE(static_cast<double>(all.wrong), 5e-4 * static_cast<double>(all.points));
 }
 
 TEST(Tracker, ACleanDropIsOneTrackAMarkerWithImpactsInTheirFrames) {
@@ -126,7 +129,7 @@ TEST(Tracker, HostileT32PredictionKeepsMarkersInsideItsWindows) {
     lost += score.lost;
     seen += score.seen;
   }
-  EXPECT_LE(static_cast<double>(lost), 5e-3 * static_cast<double>(seen));
+  EXPECT_LE(static_cast<double>(lost), 1e-3 * static_cast<double>(seen));
   EXPECT_EQ(outside, 0);
   EXPECT_GT(windows, 1000);
   EXPECT_LT(area / static_cast<double>(windows), 140 * 140);
@@ -214,8 +217,8 @@ TEST(Tracker, HostileT34SimilarBodiesCross) {
     joined += score.tracks == 6;
     ++total;
   }
-  EXPECT_LE(static_cast<double>(lost), 5e-3 * static_cast<double>(seen));
-  EXPECT_GE(joined, total * 2 / 3) << "most need no joining by others";
+  EXPECT_EQ(lost, 0) << "of " << seen;
+  EXPECT_GE(joined, total - 2) << "hardly any needs joining by others";
 }
 
 TEST(Tracker, NisIsOneOnBallisticArcs) {
