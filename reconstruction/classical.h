@@ -4,12 +4,11 @@
 // Each is a set of weights over the poses of one side. Positions are differentiated in W, rotations as rotation vectors from the pose next
 // to the impact (omega_B = J_r(phi) dphi/dt). The stated covariance is what the poses' own covariance becomes under the weights, for the
 // Kalman smoother with its process noise; none of the methods states the bias that it has where the motion is not the polynomial it
-// assumes. Houbolt's third-order backward difference and its gravity term: document 004, eqs. 4.9 and 4.24 (J. Aircraft 1950); Savitzky and
-// Golay, Anal. Chem. 36, 1964; Rauch, Tung and Striebel, AIAA J. 3, 1965.
+// assumes. Houbolt's third-order backward difference and its gravity term: document 004, eqs. 4.9 and 4.24 (J. Aeronaut. Sci. 17, 1950);
+// Savitzky and Golay, Anal. Chem. 36, 1964; Rauch, Tung and Striebel, AIAA J. 3, 1965.
 
 #include <Eigen/Core>
 #include <functional>
-#include <optional>
 #include <string>
 #include <vector>
 
