@@ -1,6 +1,9 @@
 #include "tracking/camera_track.h"
 
 #include <fmt/format.h>
+#ifdef __GLIBC__
+#include <malloc.h>
+#endif
 
 #include <algorithm>
 #include <array>
@@ -20,6 +23,13 @@ namespace {
 
 // Position errors that no noise of a pixel accounts for (shading, texture, the lens's own shape), standard deviation [px].
 constexpr double kModelError = 0.01;
+
+// Memory that many small pieces leave free stays with the process otherwise, and a long recording would be held twice.
+void GiveBack() {
+#ifdef __GLIBC__
+  malloc_trim(0);
+#endif
+}
 
 // 0 where nothing was measured.
 double Typical(const std::vector<double>& values) { return values.empty() ? 0 : Median(values); }
@@ -363,6 +373,7 @@ void Pass::Collect(std::vector<Track> tracks) {
     if (!tracks[i].still) result_.still[at] = 0;
     CollectOne(tracks[i], marker);
     tracks[i].steps = {};
+    GiveBack();
   }
   CollectLoose();
 }
@@ -406,6 +417,7 @@ CameraTrackResult Pass::Run() {
     Collect(tracker_.Finish());
   }
   points_ = {};
+  GiveBack();
   result_.innovations = FinishMarkers(result_.index, result_.stamps, FinishOptions(o_), &markers_);
   std::size_t n = 0;
   for (const auto& marker : markers_) n += marker.size();
@@ -413,6 +425,7 @@ CameraTrackResult Pass::Run() {
   for (auto& marker : markers_) {
     result_.points.insert(result_.points.end(), marker.begin(), marker.end());
     marker = {};
+    GiveBack();
   }
   for (TrackPoint& point : result_.loose) point.cov *= result_.innovations.error_scale * result_.innovations.error_scale;
   result_.damaged = reader_->damaged();
