@@ -336,7 +336,7 @@ void Pass::CollectLoose() {
   for (std::size_t k = 0; k < points_.size(); ++k) {
     for (const StoredPoint& point : points_[k])
       if (!point.in_track) result_.loose.push_back(Output(point, result_.index[k], -1));
-    points_[k] = {};
+    std::vector<StoredPoint>().swap(points_[k]);
   }
 }
 
@@ -372,7 +372,7 @@ void Pass::Collect(std::vector<Track> tracks) {
     result_.odds[at] = std::min(result_.odds[at], result_.labels.odds[i]);
     if (!tracks[i].still) result_.still[at] = 0;
     CollectOne(tracks[i], marker);
-    tracks[i].steps = {};
+    std::vector<TrackStep>().swap(tracks[i].steps);
     GiveBack();
   }
   CollectLoose();
@@ -416,7 +416,7 @@ CameraTrackResult Pass::Run() {
   } else {
     Collect(tracker_.Finish());
   }
-  points_ = {};
+  std::vector<std::vector<StoredPoint>>().swap(points_);
   GiveBack();
   result_.innovations = FinishMarkers(result_.index, result_.stamps, FinishOptions(o_), &markers_);
   std::size_t n = 0;
@@ -424,7 +424,7 @@ CameraTrackResult Pass::Run() {
   result_.points.reserve(n);
   for (auto& marker : markers_) {
     result_.points.insert(result_.points.end(), marker.begin(), marker.end());
-    marker = {};
+    std::vector<TrackPoint>().swap(marker);
     GiveBack();
   }
   for (TrackPoint& point : result_.loose) point.cov *= result_.innovations.error_scale * result_.innovations.error_scale;

@@ -220,13 +220,13 @@ InnovationReport FinishTracks(const std::vector<long long>& index, const std::ve
     }
   }
   // There may be many: every point is kept once.
-  tracks->points = {};
+  std::vector<TrackPoint>().swap(tracks->points);
   std::vector<std::vector<TrackPoint>> markers;
   for (auto& [marker, points] : by_marker) markers.push_back(std::move(points));
   const InnovationReport report = FinishMarkers(index, stamps, options, &markers);
   for (std::vector<TrackPoint>& points : markers) {
     out.insert(out.end(), points.begin(), points.end());
-    points = {};
+    std::vector<TrackPoint>().swap(points);
   }
   tracks->points = std::move(out);
   Sort(tracks);

@@ -96,7 +96,7 @@ void Bridge(const std::vector<std::pair<long long, double>>& times, const Marker
     track->steps.push_back(step);
   }
   track->steps.insert(track->steps.end(), next->steps.begin(), next->steps.end());
-  next->steps = {};
+  std::vector<TrackStep>().swap(next->steps);
   track->still = track->still && next->still;
 }
 
