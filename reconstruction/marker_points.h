@@ -1,0 +1,88 @@
+#pragma once
+// Markers in space, frame by frame: what motion capture delivers and what triangulation of tracks gives. The level between images and
+// poses; files of it are read and written by marker_files.h.
+
+#include <Eigen/Core>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "calibration/rig.h"
+#include "reconstruction/marker_pose.h"
+#include "reconstruction/pose_recording.h"
+#include "tracking/tracks.h"
+
+namespace impactlab {
+
+struct MarkerEvent {
+  std::string label;    // "impact", "Foot Strike"
+  std::string context;  // whose: "General", "Left"; empty where not said
+  double t = 0;         // on the clock of the frames [s]
+};
+
+// One recording. Lists of values are marker by marker, each of one value a frame; those that are not known are empty.
+struct MarkerPoints {
+  std::string name;                                               // of the recording
+  std::vector<std::string> markers;                               // every name once
+  std::vector<double> t;                                          // of every frame, rising [s]
+  std::vector<std::vector<std::optional<Eigen::Vector3d>>> p_WM;  // [m]; nothing where the marker was not seen
+  std::vector<std::vector<Eigen::Matrix3d>> cov;                  // of p_WM [m^2]; zero where not known
+  std::vector<std::vector<double>> residual;                      // how well the rays met [m]; 0: not measured but filled, or not known
+  long long first_frame = 1;        // number of the first frame where files count, from 1 at the start of the trial
+  std::vector<MarkerEvent> events;  // in any order
+};
+
+// Throws ConfigError that begins with the name of the recording: lists of other lengths, a name that is empty or stands twice, times that
+// do not rise or are no numbers, a position, covariance or residual that is none.
+void CheckMarkerPoints(const MarkerPoints& points);
+
+// Frames a second where the frames are evenly spaced but for whole frames left out, within `tolerance` of an interval [1/s]; nothing
+// where they are not, and for fewer than two frames. Rounded to what a file would say (ten digits), where that fits as well.
+std::optional<double> FrameRate(const MarkerPoints& points, double tolerance = 0.05);
+
+// Position of a marker on the body.
+struct NamedMarker {
+  std::string name;
+  Eigen::Vector3d p_BM = Eigen::Vector3d::Zero();  // [m]
+};
+
+struct PointPoseOptions {
+  double max_rms = 0.005;    // of the distances that the layout leaves; a frame above it is left out [m]
+  double min_spread = 1e-3;  // second largest rms extent of the markers seen: below it they lie on a line [m]
+};
+
+// Poses of a body from its markers, and why frames have none. Nothing is interpolated.
+struct PointPoses {
+  bool usable = false;
+  std::string reason;                          // why there are none at all: a mirrored layout, markers on a line, names that do not occur
+  PoseRecording poses;                         // of the frames that have one
+  std::vector<int> frames;                     // which those are, from 0
+  std::vector<double> rms;                     // what the layout leaves in each [m]
+  int too_few = 0, collinear = 0, misfit = 0;  // frames left out
+};
+
+// Weighted absolute orientation (AlignPoints), weights from the covariances where every point of a frame has one. Needs three markers of
+// the layout that do not lie on a line; markers of the recording that are not of the layout are passed over. A layout whose mirror image
+// fits where it does not is refused; three markers, or markers in one plane, cannot tell. ConfigError for a layout with a name twice or
+// points that are no numbers, and options without meaning.
+PointPoses PosesFromPoints(const MarkerPoints& points, const std::vector<NamedMarker>& layout, const PointPoseOptions& options = {});
+
+struct TrackPointsOptions {
+  double max_time_difference = 1e-4;  // images that far apart are of one instant [s]
+  double misfit_probability = 1e-6;   // images less likely than this to be of one point are left out; 0: never
+  double max_relative_sd = 0.3;       // of the depth; above it the point is left out
+};
+
+struct TrackPoints {
+  MarkerPoints points;               // with covariances of pixels and rig
+  int instants = 0;                  // at which two cameras or more have images
+  int alone = 0;                     // images without one of another camera at their time
+  int misfit = 0, undetermined = 0;  // points left out
+};
+
+// Triangulates the markers at every instant that two cameras share. Cameras go by their names in the rig; predicted images and outliers are
+// not used. The rig's covariance is counted in every point (it is common to all of them). ConfigError for a camera the rig has not;
+// DataError where no two cameras have images of one instant: rates, clocks or rolling shutters differ.
+TrackPoints PointsFromTracks(const MarkerTracks& tracks, const CameraRig& rig, const TrackPointsOptions& options = {});
+
+}  // namespace impactlab
