@@ -1,10 +1,12 @@
 #include "tracking/marker_fit.h"
 
+#include <Eigen/Cholesky>
 #include <algorithm>
 #include <array>
 #include <cmath>
 #include <limits>
 #include <numbers>
+#include <utility>
 
 #include "tracking/marker_start.h"
 #include "tracking/marker_uneven.h"
@@ -17,17 +19,25 @@ using namespace internal;
 using std::numbers::pi;
 
 constexpr int kSectors = 16;            // of the outline, for what is hidden
+constexpr int kHalvesTried = 5;         // of the sectors' halves, the most promising ones
+constexpr double kHalfWorth = 0.6;      // of the misfit: where the first step leaves more in every half nothing is hidden
 constexpr int kFewestSectors = 5;       // that must be seen
 constexpr int kSectorsForEllipse = 11;  // that must be seen for its axes to be told
 constexpr double kClutter = 4;          // residual outside of the marker that belongs to something else [standard deviations]
-constexpr double kClutterPart = 0.5;    // of the pixels outside that may be clutter
-constexpr double kNoMisfit = 0.025;     // misfit over the height of the marker that is left to the covariance
-constexpr double kRoughMisfit = 0.12;   // beyond which the model says nothing
-constexpr double kFormKnown = 0.15;     // standard deviation of the form over the radius above which a circle is fitted
-constexpr double kShadeScore = 16;      // chi-square of two unknowns above which a marker is taken as unevenly lit (p = 3e-4)
-constexpr double kUneven = 3;           // excess of chi-square outside of the marker that makes its background uneven [standard deviations]
-constexpr double kUnevenExcess = 2;     // chi-square a degree of freedom up to which an uneven background explains a picture
-constexpr double kSignificant = 4;      // amplitude over its standard deviation, everything else known
+constexpr int kClutterPasses = 6, kClutterPassesSmall = 3;
+constexpr double kClutterPart = 0.5;   // of the pixels outside that may be clutter
+constexpr double kNoMisfit = 0.025;    // misfit over the height of the marker that is left to the covariance
+constexpr double kRoughMisfit = 0.12;  // beyond which the model says nothing
+constexpr double kFormKnown = 0.15;    // standard deviation of the form over the radius above which a circle is fitted
+constexpr double kShadeScore = 16;     // chi-square of two unknowns above which a marker is taken as unevenly lit (p = 3e-4)
+constexpr double kUneven = 3;          // excess of chi-square outside of the marker that makes its background uneven [standard deviations]
+constexpr double kUnevenExcess = 2;    // chi-square a degree of freedom up to which an uneven background explains a picture
+constexpr double kAway = 2.5;          // of the outline, from which on pixels are those of the background [blur]
+constexpr double kAwayMore = 0.7;      // and this for what the detector does not know of it [px]
+constexpr int kFewestBeside = 20;      // such pixels
+constexpr double kClearlyUneven = 5;   // as kUneven, before any fit
+constexpr double kMoreUneven = 4;      // misfit of a plane beside the marker over that of an uneven background
+constexpr double kSignificant = 4;     // amplitude over its standard deviation, everything else known
 
 struct Attempt {
   MarkerProblem problem;
@@ -58,13 +68,13 @@ class SpotFit {
     if (patch_.values.size() < 12 || !spot_.q.allFinite()) return std::nullopt;
     start_ = StartOf(patch_, spot_, options_);
     if (!start_.allFinite()) return std::nullopt;
+    if (const auto attempt = UnevenFirst()) return Report(*attempt);
     Attempt best = Fit(options_.circle, start_);
     if (!Plausible(best) && options_.shape == MarkerShape::kDisc && !best.problem.circle) best = Fit(true, start_);
     if (!Plausible(best)) return std::nullopt;
     if (!best.Fits()) Explain(&best);
     if (!best.solution.converged) return std::nullopt;
     LookForShade(&best);
-    if (best.uneven) solver_.Look(patch_, best.problem, best.solution.p);  // cover and noise of the pixels
     return Report(best);
   }
 
@@ -82,12 +92,15 @@ class SpotFit {
       attempt.solution.p[kForm2] = 0;
     }
     if (options_.shape != MarkerShape::kDisc || attempt.problem.circle || shaded) return attempt;
+    return attempt.solution.converged && FormKnown(attempt) ? attempt : Fit(true, from);
+  }
+
+  static bool FormKnown(const Attempt& attempt) {
     const MarkerMatrix cov = attempt.solution.Covariance(attempt.problem);
     const double radius = (attempt.solution.p[kForm0] + attempt.solution.p[kForm1]) / 2;
     // Of the difference of the axes, both ways: their mean trades with the amplitude and is no matter of form.
     const double difference = (cov(kForm0, kForm0) + cov(kForm1, kForm1) - 2 * cov(kForm0, kForm1)) / 4;
-    if (attempt.solution.converged && std::sqrt(std::max(difference, cov(kForm2, kForm2))) < kFormKnown * radius) return attempt;
-    return Fit(true, from);
+    return std::sqrt(std::max(difference, cov(kForm2, kForm2))) < kFormKnown * radius;
   }
 
   // A marker, of a size and at a place that have to do with the spot.
@@ -100,19 +113,29 @@ class SpotFit {
            std::abs(p[kAmplitude]) * std::sqrt(attempt.solution.information(kAmplitude, kAmplitude)) > kSignificant;
   }
 
-  double Height() const {  // of the cover of the last evaluation
-    double most = 0;
-    for (std::size_t i = 0; i < patch_.values.size(); ++i) most = std::max(most, solver_.cover(static_cast<int>(i)));
-    return most;
+  double Cover(const Attempt& attempt, std::size_t i) const {  // of its last evaluation
+    const auto k = static_cast<int>(i);
+    return attempt.uneven ? uneven_.cover(k) : solver_.cover(k);
+  }
+  double Variance(const Attempt& attempt, std::size_t i) const {
+    const auto k = static_cast<int>(i);
+    return attempt.uneven ? uneven_.variance(k) : solver_.variance(k);
   }
   // Root of the mean square by which the model is wrong, over the height of the marker. After the last evaluation.
   double Misfit(const Attempt& attempt) const {
-    double variance = 0;
+    double variance = 0, cover = 0;
     int n = 0;
-    for (std::size_t i = 0; i < patch_.values.size(); ++i)
-      if (patch_.used[i]) variance += solver_.variance(static_cast<int>(i)), ++n;
-    const double height = Height() * std::abs(attempt.solution.p[kAmplitude]);
+    for (std::size_t i = 0; i < patch_.values.size(); ++i) {
+      cover = std::max(cover, Cover(attempt, i));
+      if (patch_.used[i]) variance += Variance(attempt, i), ++n;
+    }
+    const double height = cover * std::abs(attempt.solution.p[kAmplitude]);
     return std::sqrt(std::max(0., attempt.Excess() - 1) * variance / std::max(1, n)) / std::max(height, 1e-9);
+  }
+  bool UnevenExplains(const Attempt& attempt) const {
+    if (attempt.Fits() || attempt.Excess() <= kUnevenExcess) return true;
+    // What is left may be the noise of a codec; where that is all there is beside the marker too, its background is even.
+    return beside_ > kMoreUneven * attempt.Excess() && Misfit(attempt) < kNoMisfit;
   }
 
   // Takes the other model where it explains at least half of what the first one does not.
@@ -126,7 +149,9 @@ class SpotFit {
   void Explain(Attempt* best) {
     Rerun(best);
     if (BackgroundUneven() && FitUneven(best)) return;
-    for (int pass = 0; pass < 6 && LeaveClutterOut(); ++pass) {
+    // What is small may be anything, the noise of a codec for one: there only the worst is looked at.
+    const int most = Misfit(*best) > kNoMisfit ? kClutterPasses : kClutterPassesSmall;
+    for (int pass = 0; pass < most && LeaveClutterOut(); ++pass) {
       const Attempt again = Fit(best->problem.circle, best->solution.p);
       if (!again.solution.converged || !Plausible(again)) break;
       *best = again;
@@ -152,17 +177,77 @@ class SpotFit {
     return n > 10 && sum / n > 1 + kUneven * std::sqrt(2. / n);
   }
 
+  // The level and slope of the pixels well away from where the marker is thought to be; nothing where they agree with one, or are too few.
+  std::optional<Eigen::Vector3d> PlaneOfUneven() {
+    MarkerOutline outline;
+    outline.form = start_.segment<3>(kForm0);
+    const double minor = AxesOf(outline).minor, away = 1 + (kAway * options_.blur + kAwayMore) / minor;
+    Eigen::Matrix2d round;  // takes the outline to the unit circle
+    round << outline.form[1], -outline.form[2], -outline.form[2], outline.form[0];
+    round /= outline.form[0] * outline.form[1] - outline.form[2] * outline.form[2];
+    const Eigen::Vector2d motion = options_.motion;
+    const double length = motion.squaredNorm();
+    Eigen::Matrix3d normal = Eigen::Matrix3d::Zero();
+    Eigen::Vector3d right = Eigen::Vector3d::Zero();
+    double square = 0;
+    int n = 0;
+    for (std::size_t i = 0; i < patch_.values.size(); ++i) {
+      const Eigen::Vector2d place = patch_.Place(static_cast<int>(i));
+      Eigen::Vector2d d = place - start_.head<2>();
+      if (length > 0) d -= std::clamp(d.dot(motion) / length, -0.5, 0.5) * motion;
+      if ((round * d).squaredNorm() < away * away) continue;
+      const double value = patch_.values[i], weight = 1 / options_.noise.Variance(value);
+      const Eigen::Vector3d by(1, place[0] - patch_.origin[0], place[1] - patch_.origin[1]);
+      normal += weight * by * by.transpose();
+      right += weight * value * by;
+      square += weight * value * value;
+      ++n;
+    }
+    if (n < kFewestBeside) return std::nullopt;
+    const Eigen::Vector3d plane = normal.ldlt().solve(right);
+    if (!plane.allFinite()) return std::nullopt;
+    beside_ = (square - plane.dot(right)) / (n - 3);
+    if (beside_ < 1 + kClearlyUneven * std::sqrt(2. / n)) return std::nullopt;
+    return plane;
+  }
+
+  // Where the pixels beside the marker say from the start that its background is uneven, the plain fit has nothing to tell.
+  std::optional<Attempt> UnevenFirst() {
+    if (options_.shape != MarkerShape::kDisc) return std::nullopt;
+    const auto plane = PlaneOfUneven();
+    if (!plane) return std::nullopt;
+    tried_uneven_ = true;
+    MarkerVector from = start_;
+    from.segment<3>(kLevel) = *plane;
+    from[kAmplitude] += start_[kLevel] - (*plane)[0] - plane->tail<2>().dot(start_.head<2>() - patch_.origin);
+    Attempt attempt;
+    attempt.uneven = true;
+    const auto solve = [&](bool circle, bool by_blur, const MarkerVector& at) {
+      attempt.problem = ProblemOf(options_, circle);
+      attempt.problem.by_blur = by_blur;
+      attempt.solution = uneven_.Solve(patch_, attempt.problem, attempt.problem.circle ? AsCircle(at) : at);
+      return attempt.solution.converged && Plausible(attempt);
+    };
+    if (!solve(options_.circle, false, from)) return std::nullopt;
+    if (!attempt.problem.circle && !FormKnown(attempt) && !solve(true, false, attempt.solution.p)) return std::nullopt;
+    if (options_.fit_blur && !solve(attempt.problem.circle, true, attempt.solution.p)) return std::nullopt;
+    refused_uneven_ = !UnevenExplains(attempt);
+    if (refused_uneven_) return std::nullopt;
+    return attempt;
+  }
+
   // True where a background of any form explains the picture. A bad fit may have gone anywhere: then from where it started.
   bool FitUneven(Attempt* best) {
-    if (options_.shape != MarkerShape::kDisc || best->problem.shaded) return false;
+    if (options_.shape != MarkerShape::kDisc || best->problem.shaded || refused_uneven_) return false;
     for (const bool afresh : {false, true}) {
+      if (afresh && tried_uneven_) break;
       Attempt attempt = *best;
       attempt.uneven = true;
       if (afresh) attempt.problem.by_blur = false;
       const MarkerVector from = !afresh ? best->solution.p : best->problem.circle ? AsCircle(start_) : start_;
       attempt.solution = uneven_.Solve(patch_, attempt.problem, from);
       if (!attempt.solution.converged || !Plausible(attempt)) continue;
-      if (!attempt.Fits() && attempt.Excess() > kUnevenExcess) continue;
+      if (!UnevenExplains(attempt)) continue;
       *best = attempt;
       return true;
     }
@@ -247,11 +332,27 @@ class SpotFit {
       patch_.used[i] = usable[i] && !hidden(SectorOf(patch_.Place(static_cast<int>(i)) - centre));
   }
 
-  // The best of the fits to one half of the outline.
+  // The best of the fits to one half of the outline. Which halves are worth a fit tells the first step from `start` in each: what would be
+  // left of its chi-square.
   std::optional<Attempt> BestHalf(const std::vector<std::uint8_t>& usable, const Attempt& start, bool circle) {
-    std::optional<Attempt> found;
+    const auto use = [&](int first) {
+      UseSectors(usable, start.solution.p.head<2>(), [&](int sector) { return (sector - first + kSectors) % kSectors < kSectors / 2; });
+    };
+    MarkerProblem problem = start.problem;
+    problem.circle = circle;
+    const MarkerVector p = circle ? AsCircle(start.solution.p) : start.solution.p;
+    std::array<std::pair<double, int>, kSectors> halves;
     for (int t = 0; t < kSectors; ++t) {
-      UseSectors(usable, start.solution.p.head<2>(), [&](int sector) { return (sector - t + kSectors) % kSectors < kSectors / 2; });
+      use(t);
+      const MarkerSolution look = solver_.Look(patch_, problem, p);
+      const double left = look.chi_square - look.gradient.dot(look.Covariance(problem) * look.gradient);
+      halves[t] = {left / std::max(1, look.dof(problem)), t};
+    }
+    std::partial_sort(halves.begin(), halves.begin() + kHalvesTried, halves.end());
+    if (halves[0].first - 1 > kHalfWorth * (start.Excess() - 1)) return std::nullopt;
+    std::optional<Attempt> found;
+    for (int k = 0; k < kHalvesTried; ++k) {
+      use(halves[k].second);
       const Attempt attempt = Fit(circle, start.solution.p);
       if (attempt.solution.converged && Plausible(attempt) && (!found || attempt.Excess() < found->Excess())) found = attempt;
     }
@@ -336,10 +437,10 @@ class SpotFit {
     const MarkerVector& p = attempt.solution.p;
     double height = 0, noise = 0, n = 0;
     for (std::size_t i = 0; i < patch_.values.size(); ++i) {
-      const double cover = solver_.cover(static_cast<int>(i)), value = patch_.values[i];
+      const double cover = Cover(attempt, i), value = patch_.values[i];
       height = std::max(height, cover);
       if (cover > 0.3 && (p[kAmplitude] > 0 ? value >= 254 : value <= 0)) flags |= kSaturated;
-      if (cover < 0.02 && patch_.used[i]) noise += solver_.variance(static_cast<int>(i)), n += 1;
+      if (cover < 0.02 && patch_.used[i]) noise += Variance(attempt, i), n += 1;
     }
     if (n > 0 && std::abs(p[kAmplitude]) * height < 5 * std::sqrt(noise / n)) flags |= kFaint;
     if (options_.motion.norm() > 1) flags |= kBlurred;
@@ -357,6 +458,8 @@ class SpotFit {
   UnevenSolver& uneven_ = Uneven();
   MarkerVector start_;
   std::uint32_t flags_;
+  bool tried_uneven_ = false, refused_uneven_ = false;
+  double beside_ = 0;  // chi-square a degree of freedom of a plane through the pixels away from the marker
 
   static MarkerSolver& Solver() {  // of the thread: its storage is used again for every marker
     static thread_local MarkerSolver solver;

@@ -6,6 +6,8 @@
 #include <cmath>
 #include <numbers>
 
+#include "tracking/marker_simd.h"
+
 namespace impactlab::internal {
 
 namespace {
@@ -19,6 +21,9 @@ constexpr double kSpacingMoving = 1.6;  // of the nodes where the motion smooths
 constexpr int kLargestRule = 16;        // nodes of one Gauss-Legendre panel
 constexpr int kKernelEdges = 512;       // pixel edges a kernel reaches at most
 constexpr double kWidestBlur = 50;      // [px]
+constexpr int kPhases = 64;             // of a node within its pixel, for which kernels are tabulated: series from there err below 1e-8
+constexpr double kSharpestTable = 0.3;  // [px]
+constexpr double kWidestTable = 3;      // [px]
 constexpr double kTableEnd = 6;         // of the normal distribution [standard deviations]
 constexpr double kTableStep = 1. / 64;  // [standard deviations]
 
@@ -103,20 +108,41 @@ int LineNodes(double base, double slope, double length, double blur) {
   return std::clamp(static_cast<int>(std::ceil(base + slope * length / blur)), 1, 2000);
 }
 
-// Adds what one node does to a row of pixels: kernel * by to their channels, the rise to the cover. The hot loop.
-__attribute__((target_clones("arch=haswell", "default"), optimize("O3"))) void StampRows(
-    double* __restrict line, std::ptrdiff_t stride, int rows, int columns, const double* __restrict kernel_y,
-    const double* __restrict kernel_x, const double* __restrict rise, const double* __restrict by, double nx) {
+// Adds what one node does to rows of pixels: kernel * by to their channels, the rise to the cover. The hot loop.
+#ifdef IMPACTLAB_FMA
+IMPACTLAB_FMA void StampRowsFma(double* line, std::ptrdiff_t stride, int rows, int columns, const double* kernel_y, const double* kernel_x,
+                                const double* rise, const double* by, double nx) {
+  static_assert(kByX == 0 && kByForm + 2 == 4 && kCover == 5 && kCoverChannels == 8);
+  const Four by_first = FourAt(by), by_last = {by[4], 0, 0, 0}, lift = {0, -nx, 0, 0};
   for (int row = 0; row < rows; ++row, line += stride) {
-    const double ky = kernel_y[row], value = -ky * nx;
-    double* __restrict p = line;
+    const Four first = kernel_y[row] * by_first, last = kernel_y[row] * by_last, up = kernel_y[row] * lift;
+    double* p = line;
     for (int column = 0; column < columns; ++column, p += kCoverChannels) {
-      const double k = ky * kernel_x[column];
-      for (int a = 0; a < 4; ++a) p[a] += k * by[a];
-      p[4] += k * by[4];
-      p[kCover] += rise[column] * value;
+      FourAt(p) += kernel_x[column] * first;
+      FourAt(p + 4) += kernel_x[column] * last + rise[column] * up;
     }
   }
+}
+#endif
+void StampRows(double* line, std::ptrdiff_t stride, int rows, int columns, const double* kernel_y, const double* kernel_x,
+               const double* rise, const double* by, double nx) {
+#ifdef IMPACTLAB_FMA
+  if (HasFma()) return StampRowsFma(line, stride, rows, columns, kernel_y, kernel_x, rise, by, nx);
+#endif
+  for (int row = 0; row < rows; ++row, line += stride) {
+    double* p = line;
+    for (int column = 0; column < columns; ++column, p += kCoverChannels) {
+      const double k = kernel_y[row] * kernel_x[column];
+      for (int a = 0; a < 5; ++a) p[a] += k * by[a];
+      p[kCover] -= rise[column] * kernel_y[row] * nx;
+    }
+  }
+}
+
+// Taylor series in `h`: four coefficients of `n` values, one after another.
+__attribute__((target_clones("arch=haswell", "default"), optimize("O3"))) void Series(const double* __restrict c, int n, double h,
+                                                                                      double* __restrict out) {
+  for (int i = 0; i < n; ++i) out[i] = c[i] + h * (c[n + i] + h * (c[2 * n + i] + h * c[3 * n + i]));
 }
 
 }  // namespace
@@ -202,6 +228,45 @@ void MarkerCover::PlaceNodes(const MarkerOutline& outline) {
   side(-across, form[1], along, form[0], false);
 }
 
+void MarkerCover::TabulateKernel() {
+  table_blur_ = blur_;
+  table_reach_ = static_cast<int>(kReach * blur_ + 1);
+  const int n = table_width_ = (2 * table_reach_ + 1 + 3) / 4 * 4;
+  table_.assign(static_cast<std::size_t>(kPhases) * 8 * static_cast<std::size_t>(n), 0.);
+  for (int phase = 0; phase < kPhases; ++phase) {
+    double* kernel = table_.data() + static_cast<std::ptrdiff_t>(phase) * 8 * n;
+    double* rise = kernel + 4 * static_cast<std::ptrdiff_t>(n);
+    struct Edge {
+      double density, distribution, integral, first, second;  // of the kernel at an edge, and the slopes of the density
+    };
+    const auto edge = [&](int i) {  // right one of pixel i
+      const double z = (i - table_reach_ + 0.5 - ((phase + 0.5) / kPhases - 0.5)) / blur_;
+      Edge e;
+      e.density = std::exp(-z * z / 2) / std::sqrt(2 * pi);
+      e.distribution = std::erfc(-z / std::numbers::sqrt2) / 2;
+      e.integral = blur_ * (z * e.distribution + e.density);
+      e.first = -z * e.density;
+      e.second = (z * z - 1) * e.density;
+      return e;
+    };
+    Edge e0 = edge(-2), e1 = edge(-1);
+    for (int i = 0; i < 2 * table_reach_ + 1; ++i) {
+      const Edge e2 = edge(i);
+      // Derivatives by the place of the node: against those by the place of the pixel.
+      kernel[i] = e2.distribution - e1.distribution;
+      kernel[n + i] = -(e2.density - e1.density) / blur_;
+      kernel[2 * n + i] = (e2.first - e1.first) / (2 * blur_ * blur_);
+      kernel[3 * n + i] = -(e2.second - e1.second) / (6 * blur_ * blur_ * blur_);
+      rise[i] = e2.integral - 2 * e1.integral + e0.integral;
+      rise[n + i] = -(e2.distribution - 2 * e1.distribution + e0.distribution);
+      rise[2 * n + i] = (e2.density - 2 * e1.density + e0.density) / (2 * blur_);
+      rise[3 * n + i] = -(e2.first - 2 * e1.first + e0.first) / (6 * blur_ * blur_);
+      e0 = e1;
+      e1 = e2;
+    }
+  }
+}
+
 template <bool kWithBlur>
 void MarkerCover::Stamp(const Node& node, double x, double y, double weight) {
   const double reach = kReach * blur_ + 0.5;
@@ -210,9 +275,25 @@ void MarkerCover::Stamp(const Node& node, double x, double y, double weight) {
   const int first_row = std::max(top, window_.top), last_row = std::min(bottom, window_.bottom);
   if (first_row > last_row || left > window_.right) return;
 
-  const NormalTable& normal = Normal();
-  double kernel_x[kKernelEdges], slope_x[kKernelEdges], rise[kKernelEdges], kernel_y[kKernelEdges], slope_y[kKernelEdges];
-  {
+  double store_x[kKernelEdges], store_rise[kKernelEdges], store_y[kKernelEdges], slope_x[kKernelEdges], slope_y[kKernelEdges];
+  double *kernel_x = store_x, *rise = store_rise, *kernel_y = store_y;
+  if (!kWithBlur && table_blur_ == blur_) {
+    const auto series = [&](double place, bool rises, double* out) {  // pixel of the first value
+      const double middle = std::floor(place + 0.5), phase = (place - middle + 0.5) * kPhases;
+      const int k = std::min(static_cast<int>(phase), kPhases - 1);
+      Series(table_.data() + (static_cast<std::ptrdiff_t>(k) * 8 + (rises ? 4 : 0)) * table_width_, table_width_,
+             (phase - k - 0.5) / kPhases, out);
+      return static_cast<int>(middle) - table_reach_;
+    };
+    const int from = series(x, false, store_x);
+    series(x, true, store_rise);
+    kernel_x += left - from, rise += left - from;
+    kernel_y += first_row - series(y, false, store_y);
+    double total = 0;
+    for (int i = 0; i <= right - left; ++i) total += rise[i];
+    rise[right - left + 1] = 1 - total;
+  } else {
+    const NormalTable& normal = Normal();
     double density, distribution, density_before, distribution_before, total = 0, integral_before = 0;
     double z = (left - 0.5 - x) / blur_;
     normal.At(z, &density_before, &distribution_before);
@@ -277,6 +358,7 @@ void MarkerCover::Evaluate(const MarkerOutline& outline, const Window& window, b
   blur_ = std::clamp(outline.blur, kSharpest, kWidestBlur);
   values_.assign(static_cast<std::size_t>(width_) * height_ * kCoverChannels, 0.);
   if (values_.empty()) return;
+  if (!by_blur && blur_ != table_blur_ && blur_ >= kSharpestTable && blur_ <= kWidestTable) TabulateKernel();
   PlaceNodes(outline);
   const double length = outline.motion.norm();
   OnLine(length > 0 ? LineNodes(0.7, 0.7, length, blur_) : 1, [&](double s, double weight) {

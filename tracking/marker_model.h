@@ -58,6 +58,7 @@ class MarkerCover {  // keeps its storage
     double by_form[3];    // V . n dl
   };
   void PlaceNodes(const MarkerOutline& outline);
+  void TabulateKernel();
   template <bool kWithBlur>
   void Stamp(const Node& node, double x, double y, double weight);
 
@@ -66,6 +67,9 @@ class MarkerCover {  // keeps its storage
   double blur_ = 1;
   std::vector<Node> nodes_;
   std::vector<double> values_;
+  double table_blur_ = 0;
+  int table_reach_ = 0, table_width_ = 0;
+  std::vector<double> table_;  // of the phases: Taylor series of kernel and rise
 };
 
 }  // namespace impactlab::internal

@@ -7,15 +7,15 @@
 #include <limits>
 #include <numbers>
 
+#include "tracking/marker_simd.h"
+
 namespace impactlab::internal {
 
 namespace {
 
-constexpr double kBlack = 0, kWhite = 254;  // grey levels at and beyond which a pixel is clipped
-constexpr double kNear = 3.5;               // standard deviations from there within which clipping is felt
-constexpr double kThinnest = 0.1;           // semi-axis [px]
-constexpr double kDone = 1e-3;              // squared length of a step in standard deviations that ends the iteration
-constexpr double kIndifferent = 0.05;       // of chi-square: the number of nodes changes with the size, and with it the last digits
+constexpr double kThinnest = 0.1;      // semi-axis [px]
+constexpr double kDone = 1e-3;         // squared length of a step in standard deviations that ends the iteration
+constexpr double kIndifferent = 0.05;  // of chi-square: the number of nodes changes with the size, and with it the last digits
 constexpr int kPasses = 30;
 
 // Mean, its derivative, and variance of max(X, 0) for normal X of this mean and variance.
@@ -29,21 +29,6 @@ Clipped ClipBelow(double mean, double variance) {
   const double square = (mean * mean + variance) * distribution + mean * sd * density;
   // Never better known than a tenth of what the sensor would do unclipped: what is left is not normal.
   return {clipped, distribution, std::max(square - clipped * clipped, 0.1 * variance + 1. / 12)};
-}
-
-inline PixelMean ClippedMean(double intensity, double read, double gain) {
-  PixelMean pixel{intensity, 1, read + gain * std::clamp(intensity, kBlack, kWhite)};
-  double gap = intensity - kBlack;
-  if (gap < 0 || gap * gap < kNear * kNear * pixel.variance) {
-    const Clipped clipped = ClipBelow(gap, pixel.variance);
-    pixel = {kBlack + clipped.mean, clipped.derivative, clipped.variance};
-  }
-  gap = kWhite - intensity;
-  if (gap < 0 || gap * gap < kNear * kNear * pixel.variance) {
-    const Clipped clipped = ClipBelow(gap, pixel.variance);
-    pixel = {kWhite - clipped.mean, clipped.derivative, clipped.variance};
-  }
-  return pixel;
 }
 
 bool Valid(const MarkerVector& p) { return p.allFinite(); }
@@ -100,6 +85,21 @@ double Shorten(const MarkerProblem& problem, const MarkerVector& p, const Marker
 
 }  // namespace
 
+PixelMean MeanNearEnds(double intensity, double read, double gain) {
+  PixelMean pixel{intensity, 1, read + gain * std::clamp(intensity, kBlack, kWhite)};
+  double gap = intensity - kBlack;
+  if (gap < 0 || gap * gap < kNear * kNear * pixel.variance) {
+    const Clipped clipped = ClipBelow(gap, pixel.variance);
+    pixel = {kBlack + clipped.mean, clipped.derivative, clipped.variance};
+  }
+  gap = kWhite - intensity;
+  if (gap < 0 || gap * gap < kNear * kNear * pixel.variance) {
+    const Clipped clipped = ClipBelow(gap, pixel.variance);
+    pixel = {kWhite - clipped.mean, clipped.derivative, clipped.variance};
+  }
+  return pixel;
+}
+
 PixelMean MeanOf(double intensity, const PixelNoise& noise) {
   return ClippedMean(intensity, noise.read * noise.read + 1. / 12, noise.gain);
 }
@@ -137,16 +137,18 @@ MarkerMatrix MarkerSolution::Covariance(const MarkerProblem& problem) const {
 
 template <int kN>
 void MarkerSolver::Sum(const MarkerPatch& patch, const MarkerProblem& problem, const MarkerVector& p, Sums* sums) {
-  using Vector = Eigen::Matrix<double, kN, 1>;
-  Eigen::Matrix<double, kN, kN> information = Eigen::Matrix<double, kN, kN>::Zero();
-  Vector gradient = Vector::Zero(), j = Vector::Zero();
+  constexpr int kWide = (kN + 4) / 4 * 4;  // derivatives and, behind them, the residual
+  double products[kWide * kWide] = {};
   double chi_square = 0, merit = 0;
   int n = 0, i = 0;
+  rows_.assign(static_cast<std::size_t>(patch.width) * (kWide + 1), 0.);
+  double* const used = rows_.data() + static_cast<std::ptrdiff_t>(patch.width) * kWide;  // weights in the fit
   const double read = problem.noise.read * problem.noise.read + 1. / 12, gain = problem.noise.gain;
   const double amplitude = p[kAmplitude], shade_x = problem.shaded ? p[kShadeX] : 0, shade_y = problem.shaded ? p[kShadeY] : 0;
   for (int row = 0; row < patch.height; ++row) {
     const double dy = patch.window.top + row - patch.origin[1], from_y = patch.window.top + row - p[kCentreY];
-    for (int column = 0; column < patch.width; ++column, ++i) {
+    double* j = rows_.data();
+    for (int column = 0; column < patch.width; ++column, ++i, j += kWide) {
       const double* c = cover_.pixel(i);
       const double dx = patch.window.left + column - patch.origin[0];
       const double from_x = patch.window.left + column - p[kCentreX];
@@ -157,6 +159,7 @@ void MarkerSolver::Sum(const MarkerPatch& patch, const MarkerProblem& problem, c
       const double r = patch.values[i] - mean, weight = 1 / variance;
       residuals_[i] = r * std::sqrt(weight);
       weights_[i] = weight;
+      used[column] = patch.used[i] ? weight : 0;
       if (!patch.used[i]) continue;
       merit += r * r * weights_before_[i];
       // A clipped pixel where the model is clipped too says nothing: it counts neither for nor against.
@@ -187,15 +190,16 @@ void MarkerSolver::Sum(const MarkerPatch& patch, const MarkerProblem& problem, c
         j[kShadeX] = shaded * from_x;
         j[kShadeY] = shaded * from_y;
       }
-      const Vector weighted = weight * j;
-      gradient += r * weighted;
-      information.noalias() += weighted * j.transpose();
+      j[kN] = r;
     }
+    AddProducts<kWide>(rows_.data(), used, patch.width, products);
   }
   sums->information.setZero();
   sums->gradient.setZero();
-  sums->information.template topLeftCorner<kN, kN>() = information;
-  sums->gradient.template head<kN>() = gradient;
+  for (int a = 0; a < kN; ++a) {
+    sums->gradient[a] = products[kN * kWide + a];
+    for (int b = 0; b <= a; ++b) sums->information(a, b) = sums->information(b, a) = products[a * kWide + b];
+  }
   sums->chi_square = chi_square;
   sums->merit = merit;
   sums->n = n;

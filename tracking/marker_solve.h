@@ -4,6 +4,7 @@
 // information but does not pull.
 
 #include <Eigen/Core>
+#include <algorithm>
 #include <cstdint>
 #include <vector>
 
@@ -46,6 +47,17 @@ struct PixelMean {
   double mean, derivative, variance;
 };
 PixelMean MeanOf(double intensity, const PixelNoise& noise);
+
+constexpr double kBlack = 0, kWhite = 254;  // grey levels at and beyond which a pixel is clipped
+constexpr double kNear = 3.5;               // standard deviations from there within which clipping is felt
+PixelMean MeanNearEnds(double intensity, double read, double gain);
+// The variance is read + gain intensity, rounding included [grey levels^2].
+inline PixelMean ClippedMean(double intensity, double read, double gain) {
+  const double variance = read + gain * std::clamp(intensity, kBlack, kWhite), near = kNear * kNear * variance;
+  const double below = intensity - kBlack, above = kWhite - intensity;
+  if (below >= 0 && above >= 0 && below * below >= near && above * above >= near) return {intensity, 1, variance};
+  return MeanNearEnds(intensity, read, gain);
+}
 
 struct MarkerProblem {
   MarkerShape shape = MarkerShape::kDisc;
@@ -108,6 +120,7 @@ class MarkerSolver {  // keeps its storage
   Window window_;
   bool by_blur_ = false, drawn_ = false;
   std::vector<double> residuals_, weights_, weights_before_;
+  std::vector<double> rows_;  // derivatives of the pixels of one row
 };
 
 }  // namespace impactlab::internal

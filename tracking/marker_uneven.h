@@ -9,6 +9,10 @@
 // rough across edges, and carries an edge straight on towards the marker. Outline and level of the marker are fitted together with it, and
 // what B leaves unknown of the outline is in the covariance. Inside of the marker there is nothing for B to explain: a covered part stays
 // a misfit.
+//
+// The work is the Cholesky factor of the precision of B. Only pixels where B is felt are unknowns, numbered row by row: the rows across the
+// marker are short, and the envelope of the matrix with them. The factor is kept while the outline hardly moves: gradients are exact in
+// every pass, so that the passes end at the same place.
 
 #include <vector>
 
@@ -18,32 +22,54 @@ namespace impactlab::internal {
 
 class UnevenSolver {  // keeps its storage
  public:
-  // From the solution of the plain fit. The amplitude is over the mean background beside the marker, slopes are zero; the information is
-  // that of centre, amplitude, form and blur with B unknown; n counts pixels less the one mean level, chi-square holds what B costs. Not
-  // converged where B is no background: it reaches half-way up to the marker where the outline is.
+  // From `start`, a solution of the plain fit or what the detector says. The amplitude is over the mean background beside the marker,
+  // slopes are zero; the information is that of centre, amplitude, form and blur with B unknown; n counts pixels less the one mean level,
+  // chi-square holds what B costs. Not converged where B is no background: it reaches half-way up to the marker where the outline is.
   MarkerSolution Solve(const MarkerPatch& patch, const MarkerProblem& problem, const MarkerVector& start);
 
   // Of the last evaluation, as of MarkerSolver.
-  double residual(int i) const { return residuals_[static_cast<std::size_t>(i)]; }
+  double cover(int i) const { return cover_.pixel(i)[CoverChannel::kCover]; }
+  double variance(int i) const { return 1 / weights_[static_cast<std::size_t>(i)]; }
 
  private:
+  static constexpr int kUnknowns = 7;  // centre, level, form, blur
+  static constexpr int kColumns = 8;   // those and the gradient by B
+  using Vector = Eigen::Matrix<double, kUnknowns, 1>;
+  using Matrix = Eigen::Matrix<double, kUnknowns, kUnknowns>;
   struct Tensor {
-    double xx = 0, xy = 0, yy = 0;
+    double xx, xy, yy;
+  };
+  struct Steps {  // a row of the precision of the membrane: with the pixel itself and those that follow it
+    double own, right, below_left, below, below_right;
   };
   void FindTensors(const MarkerPatch& patch, const MarkerProblem& problem);
-  double Energy(const MarkerPatch& patch, const MarkerProblem& problem, const MarkerVector& p, bool assemble);
+  void FindSteps();
+  void Number();
+  double Energy(const MarkerPatch& patch, const MarkerProblem& problem, const MarkerVector& p, bool factor);
+  void Assemble();
   void Eliminate();
+  void Forward();
+  void Reduce(bool factor, Vector* gradient, Matrix* normal);
+  void FollowB(const Vector& step);
+  bool Finish(const MarkerVector& p, MarkerSolution* solution) const;
 
-  int width_ = 0, height_ = 0, band_ = 0, n_used_ = 0;
+  int width_ = 0, height_ = 0, n_used_ = 0;
   MarkerCover cover_;
-  std::vector<Tensor> tensors_;      // of the cells between four pixels: weights of the steps
-  std::vector<std::uint8_t> field_;  // pixels where B is felt
-  std::vector<double> behind_;       // B
-  std::vector<double> residuals_;
-  std::vector<double> matrix_;  // band of the lower triangle, column by column
-  std::vector<double> right_;   // derivatives by the unknowns of the marker, and the gradient by B; row by row
-  MarkerMatrix information_;
-  MarkerVector gradient_;
+  std::vector<float> planes_, smooth_;  // of the structure tensor
+  std::vector<Tensor> tensors_;         // of the cells between four pixels: weights of the steps
+  std::vector<Steps> steps_;            // of the pixels, a border of one around them
+  std::vector<double> behind_;          // B, the same border
+  std::vector<double> weights_, by_b_;  // of the pixels: inverse variance, weight of B
+  std::vector<double> gradient_b_;
+  std::vector<int> pixel_, number_;  // of the unknowns of B, and back; -1 where B is not felt
+  std::vector<int> last_;            // of the unknowns a column of the factor reaches
+  std::ptrdiff_t stride_ = 0;
+  std::vector<double> matrix_;   // lower triangle, column by column from the diagonal on
+  std::vector<double> right_;    // derivatives by the unknowns of the marker, and the gradient by B; row by row
+  std::vector<double> forward_;  // of the gradient alone
+  std::vector<double> rows_, ones_;
+  Matrix information_;  // of the unknowns of the marker, B known
+  Vector gradient_;
 };
 
 }  // namespace impactlab::internal
