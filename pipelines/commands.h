@@ -59,6 +59,19 @@ struct ImportArguments {
   double sd = 0.5;                    // of a point, where the file does not say [px]
 };
 
+// Markers in space: from tracks and a rig, or from a marker file, to a marker file.
+struct ExportArguments {
+  std::filesystem::path file;       // tracks.csv, or a marker CSV, TRC or C3D
+  std::filesystem::path out;        // .csv, .trc, .c3d; of several recordings NAME_RECORDING.trc for NAME.trc
+  std::filesystem::path rig;        // of tracks
+  std::string recording;            // of tracks; empty: all
+  std::string format;               // of the output; empty: by its extension
+  std::string up = "z";             // axis of the output that points up
+  std::string up_of_file;           // of a marker file; empty: what a C3D says, else z
+  std::string unit = "mm";          // of TRC and C3D
+  double max_time_difference = -1;  // between images of one instant [s]; below 0: as TrackPointsOptions
+};
+
 // A camera file of another program, or a rig.yaml, into other formats.
 struct ConvertArguments {
   std::filesystem::path file;
@@ -106,6 +119,7 @@ int DoctorCommand(const DoctorArguments& arguments);
 int ConvertCommand(const ConvertArguments& arguments);
 int TrackCommand(const TrackArguments& arguments);
 int ImportCommand(const ImportArguments& arguments);
+int ExportCommand(const ExportArguments& arguments);
 int CalibrateCommand(const CalibrateArguments& arguments);
 int BoardCommand(const BoardArguments& arguments);
 int SynthCommand(const std::filesystem::path& scene, const std::filesystem::path& out);

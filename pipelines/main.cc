@@ -151,6 +151,21 @@ int Main(int argc, char** argv) {
   import_verb->add_option("--corrections", import.corrections, "corrections.csv to apply");
   import_verb->callback([&] { code = ImportCommand(import); });
 
+  ExportArguments markers;
+  auto* export_verb =
+      app.add_subcommand("export", "markers in space to a CSV, TRC or C3D file, from tracks and a rig or from another such file");
+  export_verb->add_option("file", markers.file, "tracks.csv, or a marker CSV, TRC or C3D")->required();
+  export_verb->add_option("--out", markers.out, "file to write; of several recordings NAME_RECORDING.trc for NAME.trc")->required();
+  export_verb->add_option("--rig", markers.rig, "rig.yaml of the cameras, for tracks");
+  export_verb->add_option("--recording", markers.recording, "the one to take, of tracks");
+  export_verb->add_option("--format", markers.format, "csv, trc, c3d, where the name does not say it");
+  export_verb->add_option("--up-axis", markers.up, "axis of the file written that points up: x, y, z; OpenSim has y")
+      ->capture_default_str();
+  export_verb->add_option("--up-axis-of-file", markers.up_of_file, "the same of a marker file read; else what a C3D says, else z");
+  export_verb->add_option("--unit", markers.unit, "m or mm, of TRC and C3D")->capture_default_str();
+  export_verb->add_option("--max-time-difference-s", markers.max_time_difference, "between images of one instant, 1e-4 where not given");
+  export_verb->callback([&] { code = ExportCommand(markers); });
+
   BoardArguments board;
   auto* board_verb = app.add_subcommand("board", "a calibration board to print at true scale");
   board_verb->add_option("--kind", board.kind, "chessboard, charuco, circles or asymmetric-circles")->capture_default_str();

@@ -1,0 +1,125 @@
+// The verb that turns markers in space into the files of other programs: from tracks and a rig, or from one such file into another.
+
+#include <fmt/core.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <fstream>
+#include <set>
+
+#include "calibration/rig.h"
+#include "data/error.h"
+#include "data/text.h"
+#include "pipelines/commands.h"
+#include "reconstruction/marker_files.h"
+#include "reconstruction/marker_points.h"
+#include "tracking/tracks.h"
+
+namespace impactlab {
+namespace {
+
+UpAxis ParseUp(const std::string& text, const char* flag) {
+  const auto axis = UpAxisFromString(text);
+  if (!axis) throw ConfigError(fmt::format("{}: found {}, allowed x, y, z", flag, Excerpt(text)));
+  return *axis;
+}
+
+// A name that can be a part of a file's.
+std::string FileName(std::string name) {
+  for (char& c : name)
+    if (c == '/' || c == '\\' || static_cast<unsigned char>(c) < 0x20) c = '_';
+  return name;
+}
+
+std::string Share(const MarkerPoints& points) {
+  std::size_t seen = 0;
+  for (const auto& list : points.p_WM)
+    seen += static_cast<std::size_t>(std::count_if(list.begin(), list.end(), [](const auto& p) { return p.has_value(); }));
+  const std::size_t all = points.markers.size() * points.t.size();
+  return fmt::format("{} markers, {} frames, {:.1f} % of the points", points.markers.size(), points.t.size(),
+                     100.0 * static_cast<double>(seen) / static_cast<double>(std::max<std::size_t>(all, 1)));
+}
+
+void WriteAndTell(const std::filesystem::path& out, const MarkerPoints& points, const MarkerWriteOptions& options) {
+  const std::vector<std::string> notes = WriteMarkerFile(out, points, options);
+  fmt::print("{}: {}; written to {}\n", points.name, Share(points), out.string());
+  for (const std::string& note : notes) fmt::print("  {}\n", note);
+}
+
+int FromTracks(const ExportArguments& arguments, const MarkerWriteOptions& write) {
+  constexpr int kDone = 0;
+  const CameraRig rig = RigFromYaml(arguments.rig);
+  std::vector<MarkerTracks> recordings = ReadTracks(arguments.file);
+  std::vector<std::string> names;
+  for (const MarkerTracks& tracks : recordings) names.push_back(tracks.recording);
+  if (!arguments.recording.empty()) {
+    std::erase_if(recordings, [&](const MarkerTracks& tracks) { return tracks.recording != arguments.recording; });
+    if (recordings.empty())
+      throw ConfigError(fmt::format("--recording: found {}, allowed {}", Excerpt(arguments.recording), JoinNames(names)));
+  }
+  TrackPointsOptions options;
+  if (arguments.max_time_difference >= 0) options.max_time_difference = arguments.max_time_difference;
+  std::vector<TrackPoints> all;
+  std::set<std::string> files;
+  for (const MarkerTracks& tracks : recordings) {
+    if (!files.insert(FileName(tracks.recording)).second)
+      throw ConfigError(
+          fmt::format("recordings {}: two of them would be written to one file; choose one by --recording", JoinNames(names)));
+    all.push_back(PointsFromTracks(tracks, rig, options));
+  }
+  for (const TrackPoints& one : all) {
+    std::filesystem::path out = arguments.out;
+    if (all.size() > 1)
+      out.replace_filename(fmt::format("{}_{}{}", out.stem().string(), FileName(one.points.name), out.extension().string()));
+    WriteAndTell(out, one.points, write);
+    if (one.alone > 0) fmt::print("  {} images without one of another camera at their time\n", one.alone);
+    if (one.misfit > 0) fmt::print("  {} points left out whose images are not of one point\n", one.misfit);
+    if (one.undetermined > 0) fmt::print("  {} points left out whose place is not determined\n", one.undetermined);
+  }
+  return kDone;
+}
+
+// Whether the header names the columns that only tracks have.
+bool LooksLikeTracks(const std::filesystem::path& path) {
+  std::ifstream file(path);
+  std::string line;
+  while (std::getline(file, line) && (line.empty() || line[0] == '#')) {
+  }
+  return line.find("x_px") != std::string::npos && line.find("camera") != std::string::npos;
+}
+
+}  // namespace
+
+int ExportCommand(const ExportArguments& arguments) {
+  constexpr int kDone = 0;
+  MarkerWriteOptions write;
+  write.up = ParseUp(arguments.up, "--up-axis");
+  write.unit = arguments.unit;
+  if (!arguments.format.empty()) {
+    write.format = MarkerFormatFromString(arguments.format);
+    if (!write.format) throw ConfigError(fmt::format("--format: found {}, allowed csv, trc, c3d", Excerpt(arguments.format)));
+  } else if (!MarkerFormatOf(arguments.out)) {
+    throw ConfigError(
+        fmt::format("--out: found {}, allowed a name that ends in .csv, .trc or .c3d, or --format", Excerpt(arguments.out.string())));
+  }
+  if (write.unit != "m" && write.unit != "mm") throw ConfigError(fmt::format("--unit: found {}, allowed m, mm", Excerpt(write.unit)));
+  std::error_code ignored;
+  if (std::filesystem::equivalent(arguments.file, arguments.out, ignored))
+    throw ConfigError(fmt::format("--out: found {}, the file that is read; allowed another one", arguments.out.string()));
+  const bool tracks = LooksLikeTracks(arguments.file);
+  if (tracks && arguments.rig.empty())
+    throw ConfigError(
+        fmt::format("--rig: found none, allowed the rig.yaml of the cameras that {} was tracked with", arguments.file.string()));
+  if (tracks) return FromTracks(arguments, write);
+  if (!arguments.rig.empty() || !arguments.recording.empty())
+    throw ConfigError(fmt::format("{}: found markers in space, allowed with --rig and --recording: a tracks.csv", arguments.file.string()));
+  MarkerReadOptions read;
+  if (!arguments.up_of_file.empty()) read.up = ParseUp(arguments.up_of_file, "--up-axis-of-file");
+  const MarkerFile file = ReadMarkerFile(arguments.file, read);
+  fmt::print("{}: {}, {} up\n", arguments.file.string(), ToString(file.format), ToString(file.up));
+  for (const std::string& note : file.notes) fmt::print("  {}\n", note);
+  WriteAndTell(arguments.out, file.points, write);
+  return kDone;
+}
+
+}  // namespace impactlab
