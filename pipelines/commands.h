@@ -61,15 +61,14 @@ struct ImportArguments {
 
 // Markers in space: from tracks and a rig, or from a marker file, to a marker file.
 struct ExportArguments {
-  std::filesystem::path file;       // tracks.csv, or a marker CSV, TRC or C3D
-  std::filesystem::path out;        // .csv, .trc, .c3d; of several recordings NAME_RECORDING.trc for NAME.trc
-  std::filesystem::path rig;        // of tracks
-  std::string recording;            // of tracks; empty: all
-  std::string format;               // of the output; empty: by its extension
-  std::string up = "z";             // axis of the output that points up
-  std::string up_of_file;           // of a marker file; empty: what a C3D says, else z
-  std::string unit = "mm";          // of TRC and C3D
-  double max_time_difference = -1;  // between images of one instant [s]; below 0: as TrackPointsOptions
+  std::filesystem::path file;  // tracks.csv, or a marker CSV, TRC or C3D
+  std::filesystem::path out;   // .csv, .trc, .c3d; of several recordings NAME_RECORDING.trc for NAME.trc
+  std::filesystem::path rig;   // of tracks
+  std::string recording;       // of tracks; empty: all
+  std::string format;          // of the output; empty: by its extension
+  std::string up = "z";        // axis of the output that points up
+  std::string up_of_file;      // of a marker file; empty: what a C3D says, else z
+  std::string unit = "mm";     // of TRC and C3D
 };
 
 // A camera file of another program, or a rig.yaml, into other formats.

@@ -57,22 +57,20 @@ int FromTracks(const ExportArguments& arguments, const MarkerWriteOptions& write
     if (recordings.empty())
       throw ConfigError(fmt::format("--recording: found {}, allowed {}", Excerpt(arguments.recording), JoinNames(names)));
   }
-  TrackPointsOptions options;
-  if (arguments.max_time_difference >= 0) options.max_time_difference = arguments.max_time_difference;
   std::vector<TrackPoints> all;
   std::set<std::string> files;
   for (const MarkerTracks& tracks : recordings) {
     if (!files.insert(FileName(tracks.recording)).second)
       throw ConfigError(
           fmt::format("recordings {}: two of them would be written to one file; choose one by --recording", JoinNames(names)));
-    all.push_back(PointsFromTracks(tracks, rig, options));
+    all.push_back(PointsFromTracks(tracks, rig));
   }
   for (const TrackPoints& one : all) {
     std::filesystem::path out = arguments.out;
     if (all.size() > 1)
       out.replace_filename(fmt::format("{}_{}{}", out.stem().string(), FileName(one.points.name), out.extension().string()));
     WriteAndTell(out, one.points, write);
-    if (one.alone > 0) fmt::print("  {} images without one of another camera at their time\n", one.alone);
+    if (one.alone > 0) fmt::print("  {} images of a marker that no other camera sees at the time\n", one.alone);
     if (one.misfit > 0) fmt::print("  {} points left out whose images are not of one point\n", one.misfit);
     if (one.undetermined > 0) fmt::print("  {} points left out whose place is not determined\n", one.undetermined);
   }

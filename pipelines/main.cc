@@ -163,7 +163,6 @@ int Main(int argc, char** argv) {
       ->capture_default_str();
   export_verb->add_option("--up-axis-of-file", markers.up_of_file, "the same of a marker file read; else what a C3D says, else z");
   export_verb->add_option("--unit", markers.unit, "m or mm, of TRC and C3D")->capture_default_str();
-  export_verb->add_option("--max-time-difference-s", markers.max_time_difference, "between images of one instant, 1e-4 where not given");
   export_verb->callback([&] { code = ExportCommand(markers); });
 
   BoardArguments board;

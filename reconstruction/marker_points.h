@@ -68,21 +68,25 @@ struct PointPoses {
 PointPoses PosesFromPoints(const MarkerPoints& points, const std::vector<NamedMarker>& layout, const PointPoseOptions& options = {});
 
 struct TrackPointsOptions {
-  double max_time_difference = 1e-4;  // images that far apart are of one instant [s]
-  double misfit_probability = 1e-6;   // images less likely than this to be of one point are left out; 0: never
-  double max_relative_sd = 0.3;       // of the depth; above it the point is left out
+  std::vector<double> offset;        // of every camera of the tracks, added to its times [s]; empty: the times are right
+  double misfit_probability = 1e-6;  // images less likely than this to be of one point are voted out, or the point is; 0: never
+  double max_relative_sd = 0.3;      // of the depth; above it the point is left out
+  int longest_gap = 2;               // frames from image to image over which a track is interpolated
 };
 
 struct TrackPoints {
-  MarkerPoints points;               // with covariances of pixels and rig
-  int instants = 0;                  // at which two cameras or more have images
-  int alone = 0;                     // images without one of another camera at their time
-  int misfit = 0, undetermined = 0;  // points left out
+  MarkerPoints points;   // at every frame of the first camera, with covariances of pixels and rig
+  int placed = 0;        // points
+  int alone = 0;         // images of a marker that no other camera sees at the time
+  int misfit = 0;        // points left out whose images are not of one point
+  int undetermined = 0;  // points left out whose place is not determined
 };
 
-// Triangulates the markers at every instant that two cameras share. Cameras go by their names in the rig; predicted images and outliers are
-// not used. The rig's covariance is counted in every point (it is common to all of them). ConfigError for a camera the rig has not;
-// DataError where no two cameras have images of one instant: rates, clocks or rolling shutters differ.
+// Triangulates the markers (PlacePoint) at every frame of the first camera of the tracks. Images of other cameras, and of the rows of a
+// rolling shutter, are brought to that instant along the marker's own track as in PosesFromTracks, never across an impact; cameras need not
+// expose together. Cameras go by their names in the rig; predicted images and outliers are not used. The rig's covariance is counted in
+// every point (it is common to all of them). ConfigError for a camera the rig has not, options without meaning; DataError where no point
+// can be placed at all.
 TrackPoints PointsFromTracks(const MarkerTracks& tracks, const CameraRig& rig, const TrackPointsOptions& options = {});
 
 }  // namespace impactlab

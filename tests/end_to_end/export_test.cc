@@ -52,7 +52,7 @@ class ExportVerb : public ::testing::Test {
           const RigCamera& camera = rig.cameras[static_cast<std::size_t>(c)];
           p.q = *Project(camera.camera, camera.X_WC.inverse() * MarkerAt(drop, m, i));
           p.cov = 0.0025 * Eigen::Matrix2d::Identity();
-          if (i != 12 || c == 0 || m == 1) tracks.points.push_back(p);
+          if (i < 11 || i > 13 || c == 0 || m == 1) tracks.points.push_back(p);  // too long to be bridged
         }
       Sort(&tracks);
       writer.Write(tracks);
@@ -78,7 +78,8 @@ TEST_F(ExportVerb, TracksToEveryFormatAndBack) {
     const std::string out = std::string("points.") + extension;
     const ProcessResult result = Run({File("tracks.csv"), "--rig", File("rig.yaml"), "--out", File(out), "--up-axis", "y"});
     EXPECT_EQ(result.code, 0) << result.err;
-    EXPECT_THAT(result.out, AllOf(HasSubstr("drop1: 2 markers, 30 frames, 98.3 %"), HasSubstr("1 images without one of another camera")));
+    EXPECT_THAT(result.out,
+                AllOf(HasSubstr("drop1: 2 markers, 30 frames, 95.0 %"), HasSubstr("3 images of a marker that no other camera sees")));
     for (int drop = 0; drop < 2; ++drop) {
       const std::string name = "points_drop" + std::to_string(drop + 1) + "." + extension;
       const MarkerFile file = ReadMarkerFile(File(name), {.up = UpAxis::kY});
@@ -88,7 +89,7 @@ TEST_F(ExportVerb, TracksToEveryFormatAndBack) {
         EXPECT_NEAR(file.points.t[static_cast<std::size_t>(i)], i / 120.0, 1e-12);
         for (std::size_t m = 0; m < 2; ++m) {
           const auto& p = file.points.p_WM[m][static_cast<std::size_t>(i)];
-          if (i != 12 || m == 1) {
+          if (i < 11 || i > 13 || m == 1) {
             EXPECT_LT((p.value_or(Vector3d::Zero()) - MarkerAt(drop, static_cast<int>(m), i)).norm(), 1e-6);
           }
         }
