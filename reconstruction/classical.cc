@@ -100,8 +100,8 @@ class Estimator {
     const Matrix3d R_ref = poses_.recording.X_WB[own.front()].linear();
     LimitTurn(R_ref, own.front(), &used);
     if (static_cast<int>(used.size()) < needed) return "the body turns too far between the poses";
-    std::vector<double> times;
-    for (int i : used) times.push_back(Time(i));
+    std::vector<double> times(used.size());
+    std::transform(used.begin(), used.end(), times.begin(), [&](int i) { return Time(i); });
     side->times = times;
     const int edge = static_cast<int>(std::find(used.begin(), used.end(), own.front()) - used.begin());
     Stencil position, rotation;
