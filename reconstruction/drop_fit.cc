@@ -7,23 +7,26 @@
 #include <cmath>
 #include <map>
 #include <set>
+#include <utility>
 
 #include "data/error.h"
 #include "data/statistics.h"
+#include "reconstruction/drop_fit_event.h"
 #include "reconstruction/drop_fit_problem.h"
-#include "reconstruction/drop_fit_start.h"
-#include "reconstruction/motion_fit_events.h"
+#include "reconstruction/drop_fit_recording.h"
 
 namespace impactlab {
 namespace {
 
-using Eigen::Matrix3d;
 using Eigen::MatrixXd;
 using Eigen::Vector3d;
 using internal::DropNormal;
+using internal::DropPlaces;
 using internal::DropPoint;
 using internal::DropProblem;
+using internal::DropRecording;
 using internal::DropState;
+using internal::RoughImpact;
 
 constexpr double kHuber = 2;      // of the first solve [standard deviations]
 constexpr int kRounds = 6;        // of choosing the points that are used
@@ -38,39 +41,57 @@ void Check(const MarkerTracks& tracks, const CameraRig& rig, const std::vector<B
   if (o.motion.flight.drag_per_m != 0)
     throw ConfigError(fmt::format("fit of a drop: found a drag of {} 1/m, allowed: 0", o.motion.flight.drag_per_m));
   if (markers.size() > tracks.markers.size())
-    throw ConfigError(fmt::format("fit of a drop: found a layout of {} markers, allowed: the {} that the tracks name at most",
-                                  markers.size(), tracks.markers.size()));
-  const auto bad = [](double x) { return !(x >= 0) || !std::isfinite(x); };
-  if (bad(o.exposure) || bad(o.contact_time) || bad(o.pixel_sd) || bad(o.offset_sd) || bad(o.layout_sd) || bad(o.collinear_tolerance) ||
-      !(o.outlier_sd > 0) || !(o.spin_axis_prior_sd > 0) || !(o.spin_axis_prior_sd_plus > 0) || o.motion.min_frames < 3 ||
-      o.motion.max_frames < o.motion.min_frames) {
     throw ConfigError(
-        "fit of a drop: found an option without meaning, allowed: times, noises and tolerances of 0 or more, outlier_sd and "
-        "spin priors above 0, at least 3 frames and no fewer at most than at least");
+        fmt::format("fit of a drop: found a layout of {} markers, allowed: the "
+                    "{} that the tracks name at most",
+                    markers.size(), tracks.markers.size()));
+  const auto bad = [](double x) { return !(x >= 0) || !std::isfinite(x); };
+  if (bad(o.exposure) || bad(o.contact_time) || bad(o.pixel_sd) || bad(o.offset_sd) || bad(o.row_time_sd) || bad(o.rate_sd) ||
+      bad(o.layout_sd) || bad(o.collinear_tolerance) || !(o.outlier_sd > 0) || !(o.spin_axis_prior_sd > 0) ||
+      !(o.spin_axis_prior_sd_plus > 0) || o.motion.min_frames < 3 || o.motion.max_frames < o.motion.min_frames) {
+    throw ConfigError(
+        "fit of a drop: found an option without meaning, allowed: times, "
+        "noises and tolerances of 0 or more, outlier_sd and "
+        "spin priors above 0, at least 3 frames and no fewer at most than at "
+        "least");
+  }
+  const int n = static_cast<int>(markers.size());
+  for (const KnownDistance& d : o.distances) {
+    if (d.marker1 < 0 || d.marker1 >= n || d.marker2 < 0 || d.marker2 >= n || d.marker1 == d.marker2 || !(d.distance > 0) || !(d.sd > 0) ||
+        !std::isfinite(d.distance) || !std::isfinite(d.sd)) {
+      throw ConfigError(
+          fmt::format("fit of a drop: found a known distance of {} m (sd {} m) between "
+                      "markers {} and {}, allowed: distance and sd above "
+                      "0 between two of the {} markers",
+                      d.distance, d.sd, d.marker1 + 1, d.marker2 + 1, n));
+    }
   }
 }
 
+DropFit Unusable(const DropRecording& recording, RejectReason reason, std::string detail, double t = 0) {
+  DropFit fit;
+  fit.reason = std::move(detail);
+  fit.event.recording = recording.name;
+  fit.event.t = t;
+  fit.event.reason = reason;
+  fit.event.detail = fit.reason;
+  fit.notes = recording.notes;
+  fit.observable = !recording.problem.has_axis;
+  fit.axis_B = recording.problem.axis_B;
+  return fit;
+}
+
+// One impact.
 class Fitter {
  public:
-  Fitter(const MarkerTracks& tracks, const CameraRig& rig, const std::vector<BodyMarker>& markers, const Body& body, const Plane& floor,
-         const DropFitOptions& options)
-      : tracks_(tracks), rig_(rig), options_(options) {
-    problem_.views = internal::Views(rig);
-    problem_.markers = markers;
-    problem_.body = body;
-    problem_.gravity_W = options.motion.flight.gravity_W;
-    problem_.offset_sd = tracks.cameras.size() > 1 ? options.offset_sd : 0;
-    problem_.layout_sd = options.layout_sd;
-    problem_.spin_sd[0] = options.spin_axis_prior_sd;
-    problem_.spin_sd[1] = options.spin_axis_prior_sd_plus;
-    const double length = floor.normal.norm();
-    floor_ = {floor.normal / length, floor.offset / length};
-    fit_.event.recording = tracks.recording;
-    fit_.event.reason = RejectReason::kBadRecording;
+  Fitter(const DropRecording& recording, const MarkerTracks& tracks, const CameraRig& rig, const DropFitOptions& options)
+      : recording_(recording), tracks_(tracks), rig_(rig), options_(options), problem_(recording.problem) {
+    fit_ = Unusable(recording, RejectReason::kBadRecording, "");
   }
 
-  DropFit Run() {
-    fit_.reason = Prepare();
+  DropFit Run(const RoughImpact& impact) {
+    fit_.event.t = impact.t;
+    fit_.reason = Start(impact);
     if (fit_.reason.empty()) fit_.reason = Solve();
     if (fit_.reason.empty()) fit_.reason = Conclude();
     fit_.usable = fit_.reason.empty();
@@ -79,102 +100,27 @@ class Fitter {
   }
 
  private:
-  // Points, layout and start.
-  std::string Prepare() {
-    TakePoints();
-    std::set<int> seen;
-    for (const DropPoint& point : problem_.points) seen.insert(point.marker);
-    if (seen.size() < 3) return fmt::format("{} markers are seen, a fit needs three", seen.size());
-    FindAxis(seen);
+  std::string Start(const RoughImpact& impact) {
+    const double reach = options_.motion.max_frames * recording_.frame_interval;
+    const double begin = std::max(impact.begin, impact.t - reach), end = std::min(impact.end, impact.t + reach);
+    const auto outside = [&](double t) { return t < begin || t > end; };
+    std::erase_if(problem_.points, [&](const DropPoint& p) { return outside(p.t + recording_.offset[p.clock]); });
     internal::LinkInstants(&problem_);
-    frame_interval_ = internal::FrameInterval(problem_);
-    if (!(frame_interval_ > 0)) return fmt::format("{} has no two frames with markers", tracks_.cameras.front());
-    state_.offset = internal::RoughOffsets(rig_, problem_, frame_interval_);
-    state_.offset.resize(tracks_.cameras.size(), 0);
-    const PoseRecording poses = internal::RoughPoses(rig_, problem_, state_.offset);
-    if (poses.t.empty()) return "no frame has three markers that can be placed in space: seen by one camera only, or rays that do not meet";
-    std::optional<internal::RoughImpact> impact;
-    if (options_.t_impact) {
-      impact = internal::RoughImpact{*options_.t_impact};
-    } else {
-      impact = internal::FlaggedImpact(tracks_, problem_, frame_interval_);
-      if (!impact) impact = internal::ImpactOfMotion(poses, problem_, floor_, options_.motion);
-    }
-    if (!impact) {
-      fit_.event.reason = RejectReason::kNoImpact;
-      return "neither the tracks nor the motion show an impact";
-    }
-    const double reach = options_.motion.max_frames * frame_interval_;
-    const double begin = std::max(impact->begin, impact->t - reach), end = std::min(impact->end, impact->t + reach);
-    std::erase_if(problem_.points, [&](const DropPoint& p) { return p.t < begin || p.t > end; });
-    internal::LinkInstants(&problem_);
+    problem_.t_reference = fit_.t_reference = impact.t;
     PoseRecording near;
-    for (std::size_t i = 0; i < poses.t.size(); ++i) {
-      if (poses.t[i] < begin || poses.t[i] > end) continue;
-      near.t.push_back(poses.t[i]);
-      near.X_WB.push_back(poses.X_WB[i]);
+    for (std::size_t i = 0; i < recording_.poses.t.size(); ++i) {
+      if (outside(recording_.poses.t[i])) continue;
+      near.t.push_back(recording_.poses.t[i]);
+      near.X_WB.push_back(recording_.poses.X_WB[i]);
     }
     for (const BodyMarker& marker : problem_.markers) state_.p_BM.push_back(marker.p_BM);
-    const std::string reason = internal::StartDrop(near, problem_, impact->t, options_.motion, &state_);
+    for (const double offset : recording_.offset) state_.clock.push_back({offset, 0, 0});
+    const std::string reason = internal::StartDrop(near, problem_, impact.t, options_.motion, &state_);
     if (!reason.empty()) fit_.event.reason = RejectReason::kTooFewFrames;
     return reason;
   }
 
-  void TakePoints() {
-    std::vector<int> view_of;
-    for (const std::string& name : tracks_.cameras) {
-      const auto found = std::find_if(rig_.cameras.begin(), rig_.cameras.end(), [&](const RigCamera& c) { return c.name == name; });
-      if (found == rig_.cameras.end()) throw ConfigError(fmt::format("fit of a drop: found camera '{}', allowed: those of the rig", name));
-      view_of.push_back(static_cast<int>(found - rig_.cameras.begin()));
-    }
-    int bad = 0;
-    for (std::size_t i = 0; i < tracks_.points.size(); ++i) {
-      const TrackPoint& p = tracks_.points[i];
-      if (p.marker >= static_cast<int>(problem_.markers.size()) || (p.flags & (kPredicted | kOutlier)) || p.t < options_.t_begin ||
-          p.t > options_.t_end) {
-        continue;
-      }
-      DropPoint point;
-      point.index = static_cast<int>(i);
-      point.view = view_of[p.camera];
-      point.clock = p.camera;
-      point.marker = p.marker;
-      point.t = p.t;
-      point.q = p.q;
-      const Eigen::Matrix2d cov = p.cov + options_.pixel_sd * options_.pixel_sd * Eigen::Matrix2d::Identity();
-      if (!p.q.allFinite() || !std::isfinite(p.t) || !internal::WeightRoot(cov, &point.root)) {
-        ++bad;
-        continue;
-      }
-      problem_.points.push_back(point);
-    }
-    if (bad > 0) fit_.notes.push_back(fmt::format("{} points without a finite place or a positive covariance were passed over", bad));
-  }
-
-  // Markers on a line: they are put on it, and the rotation about it becomes a convention.
-  void FindAxis(const std::set<int>& seen) {
-    std::vector<Vector3d> p_B;
-    for (int m : seen) p_B.push_back(problem_.markers[m].p_BM);
-    const AbsoluteOrientation shape = AlignPoints(p_B, p_B, std::vector<double>(p_B.size(), 1.0));
-    Vector3d axis = shape.axes_B.col(0), middle = Vector3d::Zero();
-    for (const Vector3d& p : p_B) middle += p / static_cast<double>(p_B.size());
-    const auto on_line = [&](const Vector3d& p) -> Vector3d { return middle + axis * axis.dot(p - middle); };
-    double worst = 0;
-    for (const Vector3d& p : p_B) worst = std::max(worst, (p - on_line(p)).norm());
-    if (worst > std::max(options_.collinear_tolerance, 3 * options_.layout_sd)) return;
-    if (axis.dot(p_B.back() - p_B.front()) < 0) axis = -axis;
-    for (int m : seen) problem_.markers[m].p_BM = on_line(problem_.markers[m].p_BM);
-    problem_.has_axis = true;
-    problem_.axis_B = axis;
-    problem_.turn.resize(3, 2);
-    problem_.turn.col(0) = axis.unitOrthogonal();
-    problem_.turn.col(1) = axis.cross(problem_.turn.col(0));
-    fit_.observable = false;
-    fit_.axis_B = axis;
-    fit_.notes.push_back("the markers lie on a line: roll is a convention, the spin about it has its prior");
-  }
-
-  double Since(const DropPoint& point) const { return point.t + state_.offset[point.clock] - state_.tau; }
+  double Since(const DropPoint& point) const { return problem_.Time(state_.clock[point.clock], point.t, point.q.y()) - state_.tau; }
 
   // Chooses the points to use: far enough from the impact, and near enough to where the fit has them. True where the choice changed.
   bool Choose(bool judge) {
@@ -262,11 +208,13 @@ class Fitter {
   }
 
   std::string Conclude() {
-    const int rig_size = ParameterCount(rig_);
-    const DropNormal normal = internal::NormalEquations(problem_, state_, rig_size);
+    const int clocks = static_cast<int>(state_.clock.size());
+    const DropPlaces places = internal::PlacesOf(problem_, clocks);
+    const DropNormal normal = internal::NormalEquations(problem_, state_, ParameterCount(rig_));
     MatrixXd inverse;
     if (!normal.valid || !internal::InvertNormal(problem_, normal.information, &inverse))
-      return "the images do not determine the motion: its covariance has no end";
+      return "the images do not determine the motion: its covariance has no "
+             "end";
     fit_.chi_square = normal.chi_square;
     fit_.dof = normal.residuals - normal.parameters;
     if (fit_.dof < 1) return "there are no more images than unknowns";
@@ -274,7 +222,9 @@ class Fitter {
     if (options_.scale_noise && honest > ChiSquareQuantile(1 - kChance, fit_.dof)) {
       fit_.noise_scale = std::sqrt(honest / fit_.dof);
       fit_.notes.push_back(
-          fmt::format("residuals are {:.2f} times what their covariances say: standard deviations are widened by it", fit_.noise_scale));
+          fmt::format("residuals are {:.2f} times what their covariances say: "
+                      "standard deviations are widened by it",
+                      fit_.noise_scale));
     }
     const MatrixXd pixels = fit_.noise_scale * fit_.noise_scale * inverse;
     fit_.cov_pixels = pixels.topLeftCorner<kDropDim, kDropDim>();
@@ -283,105 +233,100 @@ class Fitter {
     const bool with_rig = rig_.covariance.size() > 0 && options_.rig_covariance;
     const MatrixXd all = with_rig ? MatrixXd(pixels + dx_drig * rig_.covariance * dx_drig.transpose()) : pixels;
     fit_.cov = all.topLeftCorner<kDropDim, kDropDim>();
-    fit_.offset = state_.offset;
-    fit_.sd_offset.assign(state_.offset.size(), 0);
-    for (std::size_t c = 1; problem_.free_clocks() && c < state_.offset.size(); ++c) {
-      const auto at = kDropDim + static_cast<Eigen::Index>(c) - 1;
-      fit_.sd_offset[c] = std::sqrt(std::max(0.0, all(at, at)));
+    ShareOut(normal, places);
+    const auto sd = [&](int k) { return k >= 0 ? std::sqrt(std::max(0.0, all(k, k))) : 0; };
+    for (int c = 0; c < clocks; ++c) {
+      fit_.offset.push_back(state_.clock[c].offset);
+      fit_.row_time.push_back(state_.clock[c].row_time);
+      fit_.rate.push_back(state_.clock[c].rate);
+      fit_.sd_offset.push_back(sd(places.offset[c]));
+      fit_.sd_row_time.push_back(sd(places.row_time[c]));
+      fit_.sd_rate.push_back(sd(places.rate[c]));
     }
     fit_.layout = state_.p_BM;
+    fit_.cov_layout = all.bottomRightCorner(places.size - places.clocks_end, places.size - places.clocks_end);
     if (left_out_ > 0) fit_.notes.push_back(fmt::format("{} points beside the impact were left out", left_out_));
     if (fit_.outliers > 0) fit_.notes.push_back(fmt::format("{} points are outliers", fit_.outliers));
-    MakeEvent(normal);
+    internal::MakeEvent(recording_, problem_, state_, normal, options_, &fit_);
     return "";
   }
 
-  void MakeEvent(const DropNormal& normal) {
-    internal::Joint<6> joint;
-    joint.converged = true;
-    joint.t = state_.tau;
-    joint.sd_t = std::sqrt(std::max(0.0, fit_.cov(kDropTime, kDropTime)));
-    joint.minus.pose.head<3>() = state_.p;
-    joint.minus.R = state_.q.toRotationMatrix();
-    joint.minus.velocity << state_.v[0], state_.omega[0];
-    joint.plus.velocity << state_.v[1], state_.omega[1];
-    joint.cov = fit_.cov;
-    internal::FitContext context;
-    context.model.body = &problem_.body;
-    context.model.flight = options_.motion.flight;
-    context.floor = floor_;
-    context.options = &options_.motion;
-    context.frame_interval = frame_interval_;
-    internal::BreakFit fit;
-    fit.converged = true;
-    fit.event = fit_.event;
-    internal::FillEvent(context, joint, fit);
-    ImpactEvent& event = fit.event;
-    event.t = joint.t;
-    event.sd_t = joint.sd_t;
-    event.reason = RejectReason::kNone;
-    event.p_WP = ContactWithPlane(problem_.body, event.X_WB, floor_).p_WP;
-    NoiseOf(&event);
-    UpdateContact(event, problem_.body, floor_, problem_.gravity_W);
-    // The two flights share their pose, so no gap can remain; arcs are judged against the noise of both.
-    fit.gap_dof = 5;
-    const double scale2 = std::max(1.0, fit_.chi_square / fit_.dof);
-    fit.minus_chi_square = normal.arc_chi_square[0] / scale2;
-    fit.plus_chi_square = normal.arc_chi_square[1] / scale2;
-    fit.minus_dof = std::max(1, normal.arc_residuals[0] - 9);
-    fit.plus_dof = std::max(1, normal.arc_residuals[1] - 9);
-    fit.t_previous = -1e300;
-    fit.t_next = 1e300;
-    for (std::size_t i = 0; i < problem_.points.size(); ++i) {
-      const DropPoint& point = problem_.points[i];
-      if (!point.used) continue;
-      const double t = point.t + state_.offset[point.clock];
-      if (t < state_.tau) fit.t_previous = std::max(fit.t_previous, t);
-      if (t >= state_.tau) fit.t_next = std::min(fit.t_next, t);
-      if (std::abs(Since(point)) < 1.5 * frame_interval_) {
-        fit.near_chi_square += std::pow(fit_.residuals[i].distance, 2) / scale2;
-        fit.near_dof += 2;
-      }
-    }
-    internal::Judge(context, fit);
-    fit_.event = fit.event;
+  // What each group of unknowns adds to the covariance of the state, in the order pixels, clocks, layout, rig.
+  void ShareOut(const DropNormal& normal, const DropPlaces& places) {
+    const double scale2 = fit_.noise_scale * fit_.noise_scale;
+    const auto held_beyond = [&](int size) -> DropCovariance {
+      MatrixXd inverse;
+      if (!internal::InvertNormal(problem_, normal.information.topLeftCorner(size, size), &inverse)) return fit_.cov_pixels;
+      return scale2 * inverse.topLeftCorner<kDropDim, kDropDim>();
+    };
+    fit_.share_pixels = held_beyond(kDropDim);
+    const DropCovariance with_clocks = places.clocks_end > kDropDim ? held_beyond(places.clocks_end) : fit_.share_pixels;
+    fit_.share_clocks = with_clocks - fit_.share_pixels;
+    fit_.share_layout = fit_.cov_pixels - with_clocks;
+    fit_.share_rig = fit_.cov - fit_.cov_pixels;
   }
 
-  // What a marker's noise is in space, at the impact, in the first camera.
-  void NoiseOf(ImpactEvent* event) const {
-    double sum = 0, spread = 0;
-    int n = 0;
-    for (const DropPoint& point : problem_.points) {
-      if (!point.used || point.clock != 0) continue;
-      Eigen::Vector2d q;
-      internal::ImageDerivatives d;
-      if (!internal::ImageOf(problem_.views[point.view], problem_.markers[point.marker], event->X_WB, &q, &d)) continue;
-      sum += 2 / (point.root * d.by_p_W).squaredNorm();
-      spread += problem_.markers[point.marker].p_BM.squaredNorm();
-      ++n;
-    }
-    if (n == 0) return;
-    event->sigma_position = fit_.noise_scale * std::sqrt(sum / n);
-    if (spread > 0) event->sigma_angle = event->sigma_position / std::sqrt(spread / n);
-  }
-
+  const DropRecording& recording_;
   const MarkerTracks& tracks_;
   const CameraRig& rig_;
   const DropFitOptions& options_;
   DropProblem problem_;
   DropState state_;
-  Plane floor_;
-  double frame_interval_ = 0;
   int left_out_ = 0;
   DropFit fit_;
 };
+
+// Flights too short for rough poses may do for images, which are counted and judged anew.
+DropFit FitImpact(const DropRecording& recording, const MarkerTracks& tracks, const CameraRig& rig, const DropFitOptions& options,
+                  const RoughImpact& impact) {
+  const bool doubtful = impact.reason == RejectReason::kTooFewFrames || impact.reason == RejectReason::kSecondContact;
+  if (doubtful || impact.reason == RejectReason::kNone) {
+    DropFit fit = Fitter(recording, tracks, rig, options).Run(impact);
+    if (fit.usable || !doubtful) return fit;
+  }
+  return Unusable(recording, impact.reason, impact.detail, impact.t);
+}
 
 }  // namespace
 
 DropFit FitDrop(const MarkerTracks& tracks, const CameraRig& rig, const std::vector<BodyMarker>& markers, const Body& body,
                 const Plane& floor, const DropFitOptions& options) {
   Check(tracks, rig, markers, body, options);
-  return Fitter(tracks, rig, markers, body, floor, options).Run();
+  const DropRecording recording = internal::PrepareDrops(tracks, rig, markers, body, floor, options);
+  if (!recording.reason.empty()) return Unusable(recording, RejectReason::kBadRecording, recording.reason);
+  const auto& impacts = recording.rough.impacts;
+  RoughImpact impact;
+  if (options.t_impact) {
+    impact = internal::ImpactAbout(*options.t_impact, recording.rough, recording.poses);
+  } else {
+    auto first = std::find_if(impacts.begin(), impacts.end(), [](const RoughImpact& i) { return i.reason == RejectReason::kNone; });
+    if (first == impacts.end()) first = impacts.begin();
+    if (first == impacts.end()) return Unusable(recording, recording.rough.reason, recording.rough.detail);
+    impact = *first;
+  }
+  return FitImpact(recording, tracks, rig, options, impact);
+}
+
+std::vector<DropFit> FitDrops(const MarkerTracks& tracks, const CameraRig& rig, const std::vector<BodyMarker>& markers, const Body& body,
+                              const Plane& floor, const DropFitOptions& options) {
+  Check(tracks, rig, markers, body, options);
+  const DropRecording recording = internal::PrepareDrops(tracks, rig, markers, body, floor, options);
+  std::vector<DropFit> fits;
+  if (!recording.reason.empty()) {
+    fits.push_back(Unusable(recording, RejectReason::kBadRecording, recording.reason));
+    return fits;
+  }
+  const std::size_t most = options.motion.first_impacts > 0 ? options.motion.first_impacts : recording.rough.impacts.size();
+  for (const RoughImpact& impact : recording.rough.impacts) {
+    if (fits.size() >= most) break;
+    DropFit fit = FitImpact(recording, tracks, rig, options, impact);
+    // A jump of the tracker, or a blow from something else than the floor.
+    if (fit.usable && !internal::IsPush(recording, fit)) continue;
+    fit.event.impact = static_cast<int>(fits.size());
+    fits.push_back(std::move(fit));
+  }
+  if (fits.empty()) fits.push_back(Unusable(recording, recording.rough.reason, recording.rough.detail));
+  return fits;
 }
 
 }  // namespace impactlab

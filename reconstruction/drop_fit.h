@@ -2,9 +2,12 @@
 // Impact-aware bundle fit: the images of all markers in all cameras around one impact, explained by two flights that meet.
 //
 // Unknown are the time tau of the impact, the pose at tau common to both flights, velocity and spin just before and just after, and on
-// request the time offsets of the cameras after the first and the layout of the markers. Between impacts the body moves as Newton and Euler
-// say: the centre under gravity, the rotation free of torque. Residuals are pixels, weighted with the covariance of every point; the
-// covariance of the result is that of the least squares, with the errors of the rig carried through.
+// request the clocks of the cameras (offset, rate, row time of a rolling shutter) and the layout of the markers. Between impacts the body
+// moves as Newton and Euler say: the centre under gravity, the rotation free of torque. Residuals are pixels, weighted with the covariance
+// of every point; the covariance of the result is that of the least squares, with the errors of the rig carried through.
+//
+// A point of camera c at time t and row y of its picture was seen at t + offset_c + row_time_c y + rate_c (t - t_ref), t_ref about that of
+// the impact (DropFit::t_reference). Times of results are on that clock: the first camera's, where its row time is right.
 
 #include <Eigen/Core>
 #include <optional>
@@ -19,6 +22,12 @@
 
 namespace impactlab {
 
+// A distance between two markers that was measured: the scale where the layout is learned.
+struct KnownDistance {
+  int marker1 = 0, marker2 = 0;  // in the layout
+  double distance = 0, sd = 0;   // [m]
+};
+
 struct DropFitOptions {
   // Gravity, arcs (min_frames, max_frames), what may be lost at an impact and the limits by which an event is accepted. Drag, lost frames,
   // contact frames and noise scales play no part here.
@@ -31,10 +40,15 @@ struct DropFitOptions {
   double pixel_sd = 0;      // added to every image point, independent: what its covariance does not know [px]
   bool scale_noise = true;  // widen the covariance by the residuals where they are larger than the noise says, beyond chance (1 %)
   double outlier_sd = 4;    // points further off than this, in standard deviations of two coordinates, are left out of the last fit
-  double offset_sd = 0;     // of the clock of every camera after the first; 0: the times are right [s]
-  double layout_sd = 0;     // of every coordinate of the layout, which is then estimated too; 0: the layout is right [m]
-  // Markers within this of a line, or within three layout_sd, are on it: rotation about it is not seen [m]. The roll is then a convention
-  // and the spin about the axis has a prior: before the impact (a release at rest) and after it.
+  // Standard deviations of what else may be wrong; 0: it is right. Offsets are first sought over three of theirs, on a grid by how well the
+  // rays of the cameras meet, so that several frames may be missing between two cameras.
+  double offset_sd = 0;    // of the clock of every camera after the first [s]
+  double row_time_sd = 0;  // of the time between two rows, of every camera, beyond the row time that the points' times hold already [s]
+  double rate_sd = 0;      // of the rate of the clock of every camera, relative
+  double layout_sd = 0;    // of every coordinate of the layout [m]
+  std::vector<KnownDistance> distances;  // count only where layout_sd is above 0
+  // Markers within this of a line, or within three layout_sd (and 3 % of their length), are on it: rotation about it is not seen [m]. The
+  // roll is then a convention and the spin about the axis has a prior: before the impact (a release at rest) and after it.
   double collinear_tolerance = 5e-4;
   double spin_axis_prior_sd = 1;        // [rad/s]
   double spin_axis_prior_sd_plus = 30;  // friction at the impact may set the body spinning [rad/s]
@@ -61,14 +75,22 @@ struct DropFit {
   // States in W, contact and joint covariance; accepted or rejected by the criteria of the motion fit.
   ImpactEvent event;
   DropCovariance cov = DropCovariance::Zero();         // everything
-  DropCovariance cov_pixels = DropCovariance::Zero();  // pixels (and priors) alone
+  DropCovariance cov_pixels = DropCovariance::Zero();  // all but the rig: pixels (and priors), clocks and layout
+  // Shares of `cov`, which is their sum: pixels and the prior of the spin, were all else known; clocks; layout; rig.
+  DropCovariance share_pixels = DropCovariance::Zero(), share_clocks = DropCovariance::Zero(), share_layout = DropCovariance::Zero(),
+                 share_rig = DropCovariance::Zero();
   Eigen::Matrix<double, kDropDim, Eigen::Dynamic> dx_drig;
   // False: the markers lie on a line through axis_B; roll is a convention and the spin about it the prior's.
   bool observable = true;
   Eigen::Vector3d axis_B = Eigen::Vector3d::Zero();
-  std::vector<double> offset, sd_offset;  // of every camera of the tracks, added to its times [s]; 0 for the first
-  std::vector<Eigen::Vector3d> layout;    // p_BM as estimated [m]
-  double chi_square = 0;                  // of the points used, priors included
+  // Of every camera of the tracks; 0 where not estimated.
+  std::vector<double> offset, sd_offset;      // added to its times [s]; 0 for the first
+  std::vector<double> row_time, sd_row_time;  // added to the row time that its points' times hold [s]
+  std::vector<double> rate, sd_rate;
+  double t_reference = 0;               // at which a rate has no effect [s]
+  std::vector<Eigen::Vector3d> layout;  // p_BM as estimated [m]
+  Eigen::MatrixXd cov_layout;           // 3 n x 3 n, everything; empty where the layout was not estimated
+  double chi_square = 0;                // of the points used, priors included
   int dof = 0;
   double noise_scale = 1;  // by which standard deviations were widened
   std::vector<DropResidual> residuals;
@@ -81,5 +103,13 @@ struct DropFit {
 // camera the rig has not, a planar body, drag, or options without meaning.
 DropFit FitDrop(const MarkerTracks& tracks, const CameraRig& rig, const std::vector<BodyMarker>& markers, const Body& body,
                 const Plane& floor, const DropFitOptions& options = {});
+
+// Every impact of a recording, in order of time, `event.impact` counted from 0: each with the flights up to its neighbours. Impacts are
+// those of the motion (see FitMotion) and, where it shows neither flight nor impact, those that the tracks flag; what is no push off the
+// floor is none. Impacts whose flight between them is shorter than motion.min_frames are not usable, and so are contacts that do not end in
+// free flight: they keep their place with reason and time. One unusable fit says so where there is no impact at all. At most
+// motion.first_impacts where that is above 0; options.t_impact has no meaning here. Clocks and layout are estimated anew for each impact.
+std::vector<DropFit> FitDrops(const MarkerTracks& tracks, const CameraRig& rig, const std::vector<BodyMarker>& markers, const Body& body,
+                              const Plane& floor, const DropFitOptions& options = {});
 
 }  // namespace impactlab

@@ -1,5 +1,5 @@
 #pragma once
-// The least squares behind FitDrop: residuals with derivatives, the solve, and the normal equations at its end.
+// The least squares behind FitDrop: residuals with derivatives, the normal equations, and the solve.
 
 #include <Eigen/Dense>
 #include <string>
@@ -23,20 +23,24 @@ struct DropPoint {
   int instant = 0;  // in DropProblem::instants
 };
 
+struct ClockState {
+  double offset = 0, row_time = 0, rate = 0;
+};
+
 struct DropState {
   Eigen::Vector3d p = Eigen::Vector3d::Zero();                                    // at tau, in W
   Eigen::Quaterniond q = Eigen::Quaterniond::Identity();                          // R_WB at tau
   Eigen::Vector3d v[2] = {Eigen::Vector3d::Zero(), Eigen::Vector3d::Zero()};      // before, after; in W
   Eigen::Vector3d omega[2] = {Eigen::Vector3d::Zero(), Eigen::Vector3d::Zero()};  // before, after; in B
   double tau = 0;
-  std::vector<double> offset;         // of every clock
+  std::vector<ClockState> clock;
   std::vector<Eigen::Vector3d> p_BM;  // of every marker
 };
 
-// One time of one clock: all that moves there.
+// One time of one clock (and one row, where row times are estimated): all that moves there.
 struct Instant {
   int clock = 0;
-  double t = 0;
+  double t = 0, row = 0;
 };
 
 struct DropProblem {
@@ -46,15 +50,21 @@ struct DropProblem {
   std::vector<Instant> instants;  // by clock, then time
   Body body;
   Eigen::Vector3d gravity_W = Eigen::Vector3d::Zero();
-  double offset_sd = 0, layout_sd = 0;
+  double t_reference = 0;  // of the rates
+  double offset_sd = 0, row_time_sd = 0, rate_sd = 0, layout_sd = 0;
+  std::vector<KnownDistance> distances;
   // Rotation at tau moves along these columns only, and the spin along `axis_B` has a prior, where the markers are on a line.
   Eigen::Matrix<double, 3, Eigen::Dynamic> turn = Eigen::Matrix3d::Identity();
   bool has_axis = false;
   Eigen::Vector3d axis_B = Eigen::Vector3d::Zero();
   double spin_sd[2] = {0, 0};
   int clocks() const;
-  bool free_clocks() const { return offset_sd > 0; }
+  bool free_offset(int clock) const { return offset_sd > 0 && clock > 0; }
+  bool free_clocks() const { return offset_sd > 0 || row_time_sd > 0 || rate_sd > 0; }
   bool free_layout() const { return layout_sd > 0; }
+  double Time(const ClockState& clock, double t, double row) const {
+    return t + clock.offset + clock.row_time * row + clock.rate * (t - t_reference);
+  }
 };
 
 // Sorts the instants of the points and links both.
@@ -70,11 +80,31 @@ struct BodyAt {
 };
 std::vector<BodyAt> Follow(const DropProblem& problem, const DropState& state);
 
+// Residual of one point and its derivatives: the 19 of DropCovariance, the time of its picture, the centre of its marker.
+struct PointRow {
+  Eigen::Vector2d r;
+  Eigen::Matrix<double, 2, kDropDim> by_state;
+  Eigen::Vector2d by_time;
+  Eigen::Matrix<double, 2, 3> by_marker;
+};
+// False where it has no image.
+bool RowOf(const DropProblem& problem, const DropPoint& point, const BodyAt& at, const Eigen::Vector3d& p_BM, bool derivatives,
+           PointRow* row);
+
 // Solve with a robust loss (`robust` standard deviations; 0: none). False where it did not converge.
 bool SolveDrop(const DropProblem& problem, double robust, DropState* state, int* iterations);
 
-// Normal equations of the points used and the priors at a state. Parameters: the 19 of DropCovariance, then an offset a clock after the
-// first where free, then three a marker where free.
+// Places of the parameters of the normal equations: the 19 of DropCovariance, then clock after clock what is free of it, then three a
+// marker where the layout is free. -1: not free.
+struct DropPlaces {
+  std::vector<int> offset, row_time, rate;  // of every clock
+  int clocks_end = kDropDim;
+  int size = kDropDim;
+  int Marker(int m) const { return size > clocks_end ? clocks_end + 3 * m : -1; }
+};
+DropPlaces PlacesOf(const DropProblem& problem, int clocks);
+
+// Normal equations of the points used and the priors at a state.
 struct DropNormal {
   bool valid = false;
   Eigen::MatrixXd information;      // 19 + ...
@@ -88,7 +118,8 @@ struct DropNormal {
 };
 DropNormal NormalEquations(const DropProblem& problem, const DropState& state, int rig_size);
 
-// Inverse over the free parameters; columns that are fixed are 0. False where it has none.
+// Inverse over the free parameters; columns that are fixed are 0. A leading block of the information gives the inverse with the parameters
+// behind it held. False where it has none.
 bool InvertNormal(const DropProblem& problem, const Eigen::MatrixXd& information, Eigen::MatrixXd* inverse);
 
 }  // namespace impactlab::internal

@@ -9,7 +9,6 @@
 #include "calibration/triangulate.h"
 #include "data/statistics.h"
 #include "reconstruction/motion_fit_arcs.h"
-#include "reconstruction/motion_fit_flights.h"
 
 namespace impactlab::internal {
 namespace {
@@ -19,8 +18,12 @@ using Eigen::Matrix3d;
 using Eigen::Vector3d;
 
 constexpr double kLongestGap = 2.5;  // frame intervals over which a track is interpolated
-constexpr int kOffsetInstants = 10;  // times at which the rays are compared
-constexpr double kOffsetStep = 0.2;  // of the grid [frame intervals]
+constexpr int kOffsetPoints = 400;   // at most, whose rays are compared
+constexpr int kOffsetReach = 500;    // steps of the first grid to either side at most
+// Steps of the grids of offsets [frame intervals].
+constexpr double kOffsetSteps[] = {0.2, 0.04, 0.01};
+// Poses off the layout by so many medians, beyond so much [m], hold a stray point.
+constexpr double kWorstFit = 4, kFitFloor = 2e-4;
 // Noise of rough poses; only its order counts.
 constexpr double kRoughPosition = 2e-4, kRoughAngle = 5e-3;  // [m], [rad]
 
@@ -112,6 +115,7 @@ PoseRecording RoughPoses(const CameraRig& rig, const DropProblem& problem, const
   const CameraRig bare = Bare(rig);
   const auto tracks = Tracks(problem);
   PoseRecording poses;
+  std::vector<double> misfit;
   std::optional<Isometry3d> last;
   for (double t : FirstTimes(problem, frame_interval)) {
     std::vector<Vector3d> p_B, p_W;
@@ -124,7 +128,8 @@ PoseRecording RoughPoses(const CameraRig& rig, const DropProblem& problem, const
       weights.push_back(1);
     }
     if (p_B.size() < 3 && !(problem.has_axis && p_B.size() == 2)) continue;
-    Isometry3d X = AlignPoints(p_B, p_W, weights).X_WB;
+    const AbsoluteOrientation aligned = AlignPoints(p_B, p_W, weights);
+    Isometry3d X = aligned.X_WB;
     if (problem.has_axis) {
       const Matrix3d R_near = last ? Matrix3d(last->linear()) : Matrix3d(X.linear());
       const Matrix3d R =
@@ -135,41 +140,113 @@ PoseRecording RoughPoses(const CameraRig& rig, const DropProblem& problem, const
     last = X;
     poses.t.push_back(t + offset[0]);
     poses.X_WB.push_back(X);
+    misfit.push_back(std::sqrt(aligned.left / static_cast<double>(p_B.size())));
   }
-  return poses;
+  if (poses.t.empty()) return poses;
+  const double limit = kFitFloor + kWorstFit * Median(misfit);
+  PoseRecording good;
+  for (std::size_t i = 0; i < misfit.size(); ++i) {
+    if (misfit[i] > limit) continue;
+    good.t.push_back(poses.t[i]);
+    good.X_WB.push_back(poses.X_WB[i]);
+  }
+  return good;
 }
 
-std::vector<double> RoughOffsets(const CameraRig& rig, const DropProblem& problem, double frame_interval) {
-  const auto tracks = Tracks(problem);
-  std::vector<double> offset(tracks.size(), 0.0);
-  if (!problem.free_clocks() || !(frame_interval > 0)) return offset;
-  const CameraRig bare = Bare(rig);
-  const std::vector<double> times = FirstTimes(problem, frame_interval);
-  const int reach = std::clamp(static_cast<int>(std::ceil(3 * problem.offset_sd / (kOffsetStep * frame_interval))), 1, 30);
-  for (std::size_t c = 1; c < tracks.size(); ++c) {
-    auto pair = tracks;
-    for (std::size_t other = 1; other < pair.size(); ++other) {
-      if (other != c) pair[other].assign(problem.markers.size(), {});
-    }
-    std::vector<double> costs;
-    for (int k = -reach; k <= reach; ++k) {
-      offset[c] = k * kOffsetStep * frame_interval;
-      double sum = 0;
-      int n = 0;
-      const std::size_t stride = std::max<std::size_t>(1, times.size() / kOffsetInstants);
-      for (std::size_t i = stride / 2; i < times.size(); i += stride) {
-        for (std::size_t m = 0; m < problem.markers.size(); ++m) {
-          const TriangulatedPoint point = PlaceMarker(bare, pair, static_cast<int>(m), times[i], offset, kLongestGap * frame_interval);
-          if (!point.usable) continue;
-          // An outlier, or an impact between the frames, is not to decide.
-          sum += std::log1p(point.chi_square / 10);
-          ++n;
-        }
+namespace {
+
+// One image as a ray from its camera, in W.
+struct Ray {
+  double t = 0, sd = 0;  // [s], angle [rad]
+  Vector3d d = Vector3d::Zero();
+};
+
+// [clock][marker], by time.
+std::vector<std::vector<std::vector<Ray>>> RaysOf(const DropProblem& problem) {
+  std::vector<std::vector<std::vector<Ray>>> rays(problem.clocks(), std::vector<std::vector<Ray>>(problem.markers.size()));
+  for (const DropPoint& point : problem.points) {
+    const View& view = problem.views[point.view];
+    const auto d = Unproject(view.camera->camera, point.q);
+    if (!d) continue;
+    const double sd = std::sqrt(2 / point.root.squaredNorm()) / view.camera->camera.fx;
+    rays[point.clock][point.marker].push_back({point.t, sd, view.R_CW.transpose() * *d});
+  }
+  for (auto& clock : rays) {
+    for (auto& marker : clock) std::sort(marker.begin(), marker.end(), [](const Ray& a, const Ray& b) { return a.t < b.t; });
+  }
+  return rays;
+}
+
+// Mean over the rays of one camera of how far they pass from those of another, whose clock is `offset` behind. Robust: an outlier, or an
+// impact between two frames, is not to decide. Infinite where nothing can be compared.
+struct OffsetCost {
+  const std::vector<std::vector<Ray>>&a, &b;
+  Vector3d from_a_to_b;
+  double longest = 0;
+  std::size_t stride = 1;
+
+  double operator()(double offset, int* compared) const {
+    double sum = 0;
+    *compared = 0;
+    for (std::size_t m = 0; m < a.size(); ++m) {
+      for (std::size_t i = stride / 2; i < a[m].size(); i += stride) {
+        const Ray& ray = a[m][i];
+        const double t = ray.t - offset;
+        const auto after = std::lower_bound(b[m].begin(), b[m].end(), t, [](const Ray& r, double time) { return r.t < time; });
+        if (after == b[m].end() || after == b[m].begin() || after->t - (after - 1)->t > longest) continue;
+        const double share = (t - (after - 1)->t) / (after->t - (after - 1)->t);
+        const Vector3d d = ((1 - share) * (after - 1)->d + share * after->d).normalized(), n = ray.d.cross(d);
+        const double sine2 = n.squaredNorm();
+        if (!(sine2 > 1e-8)) continue;
+        // Distance along both rays to where they pass each other; behind a camera nothing is seen.
+        const double along_a = from_a_to_b.cross(d).dot(n) / sine2, along_b = from_a_to_b.cross(ray.d).dot(n) / sine2;
+        double angle = 1;
+        if (along_a > 0 && along_b > 0) angle = std::abs(from_a_to_b.dot(n)) / std::sqrt(sine2) / std::min(along_a, along_b);
+        sum += std::log1p(std::pow(angle / (3 * std::hypot(ray.sd, after->sd)), 2));
+        ++*compared;
       }
-      costs.push_back(n > 0 ? sum / n : 1e300);
     }
-    const int best = static_cast<int>(std::min_element(costs.begin(), costs.end()) - costs.begin());
-    offset[c] = costs[best] < 1e300 ? (best - reach) * kOffsetStep * frame_interval : 0;
+    return *compared > 0 ? sum / *compared : std::numeric_limits<double>::infinity();
+  }
+};
+
+}  // namespace
+
+std::vector<double> RoughOffsets(const DropProblem& problem, double frame_interval) {
+  const auto rays = RaysOf(problem);
+  std::vector<double> offset(rays.size(), 0.0);
+  if (!(problem.offset_sd > 0) || !(frame_interval > 0)) return offset;
+  std::vector<const View*> view(rays.size(), nullptr);
+  for (const DropPoint& point : problem.points) view[point.clock] = &problem.views[point.view];
+  std::size_t points = 0;
+  for (const auto& marker : rays[0]) points += marker.size();
+  for (std::size_t c = 1; c < rays.size(); ++c) {
+    if (!view[0] || !view[c]) continue;
+    const OffsetCost cost{rays[0], rays[c], view[c]->p_WC - view[0]->p_WC, kLongestGap * frame_interval,
+                          std::max<std::size_t>(1, points / kOffsetPoints)};
+    double best = 0;
+    for (const double step : kOffsetSteps) {
+      const bool first = step == kOffsetSteps[0];
+      const int reach =
+          first ? std::clamp(static_cast<int>(std::ceil(3 * problem.offset_sd / (step * frame_interval))), 1, kOffsetReach) : 5;
+      std::vector<double> costs;
+      std::vector<int> compared;
+      for (int k = -reach; k <= reach; ++k) {
+        int n = 0;
+        // Of places that fit alike the nearest counts.
+        costs.push_back(cost(best + k * step * frame_interval, &n) + (first ? 1e-9 * std::abs(k) : 0));
+        compared.push_back(n);
+      }
+      // A few frames in common fit anywhere.
+      const int most = *std::max_element(compared.begin(), compared.end());
+      int lowest = -1;
+      for (int k = 0; k < static_cast<int>(costs.size()); ++k) {
+        if (2 * compared[k] >= most && std::isfinite(costs[k]) && (lowest < 0 || costs[k] < costs[lowest])) lowest = k;
+      }
+      if (lowest < 0) break;
+      best += (lowest - reach) * step * frame_interval;
+    }
+    offset[c] = best;
   }
   return offset;
 }
@@ -180,7 +257,10 @@ std::string StartDrop(const PoseRecording& poses, const DropProblem& problem, do
   int split = 0;
   while (split < n && poses.t[split] < t_impact) ++split;
   if (split < 3 || n - split < 3)
-    return fmt::format("{} poses before and {} after the impact at {:.4f} s, a start needs three of each", split, n - split, t_impact);
+    return fmt::format(
+        "{} poses before and {} after the impact at {:.4f} s, a "
+        "start needs three of each",
+        split, n - split, t_impact);
   FlightModel model;
   model.recording = &poses;
   model.body = &problem.body;
@@ -216,45 +296,6 @@ std::string StartDrop(const PoseRecording& poses, const DropProblem& problem, do
     for (Vector3d& omega : state->omega) omega -= problem.axis_B * problem.axis_B.dot(omega);
   }
   return "";
-}
-
-std::optional<RoughImpact> FlaggedImpact(const MarkerTracks& tracks, const DropProblem& problem, double frame_interval) {
-  std::vector<double> flagged;
-  for (const DropPoint& point : problem.points) {
-    if (tracks.points[point.index].flags & kImpact) flagged.push_back(point.t);
-  }
-  std::sort(flagged.begin(), flagged.end());
-  // Clusters of flags; one marker alone may have jumped for another reason.
-  std::vector<double> impacts, cluster;
-  for (std::size_t i = 0; i <= flagged.size(); ++i) {
-    if (i == flagged.size() || (!cluster.empty() && flagged[i] - cluster.back() > 2.5 * frame_interval)) {
-      if (cluster.size() > 1) impacts.push_back(Median(cluster));
-      cluster.clear();
-    }
-    if (i < flagged.size()) cluster.push_back(flagged[i]);
-  }
-  if (impacts.empty()) return std::nullopt;
-  RoughImpact impact;
-  impact.t = impacts.front();
-  if (impacts.size() > 1) impact.end = impacts[1] - 2 * frame_interval;
-  return impact;
-}
-
-std::optional<RoughImpact> ImpactOfMotion(const PoseRecording& poses, const DropProblem& problem, const Plane& floor,
-                                          const MotionFitOptions& options) {
-  if (static_cast<int>(poses.t.size()) < 2 * options.min_frames) return std::nullopt;
-  FlightModel model;
-  model.recording = &poses;
-  model.body = &problem.body;
-  model.flight.gravity_W = problem.gravity_W;
-  const Flights flights = FindFlights(model, floor, options);
-  for (std::size_t i = 0; i + 1 < flights.flights.size(); ++i) {
-    const Segment &minus = flights.flights[i], &plus = flights.flights[i + 1];
-    if (plus.first - minus.last > 3) continue;
-    const double half = 0.5 * (poses.t[minus.last + 1] - poses.t[minus.last]);
-    return RoughImpact{0.5 * (poses.t[minus.last] + poses.t[plus.first]), poses.t[minus.first] - half, poses.t[plus.last] + half};
-  }
-  return std::nullopt;
 }
 
 }  // namespace impactlab::internal

@@ -1,11 +1,11 @@
 #pragma once
 // Where the fit of a drop begins: rough poses of every frame, the impact between them, and the two flights joined.
 
-#include <optional>
 #include <string>
 #include <vector>
 
 #include "reconstruction/drop_fit_problem.h"
+#include "reconstruction/motion_fit_signals.h"
 #include "reconstruction/pose_recording.h"
 
 namespace impactlab::internal {
@@ -14,8 +14,9 @@ namespace impactlab::internal {
 // on a line the roll is carried along without turning.
 PoseRecording RoughPoses(const CameraRig& rig, const DropProblem& problem, const std::vector<double>& offset);
 
-// Offsets of the clocks that make the rays meet, from a grid of steps of the frame interval over three `offset_sd`.
-std::vector<double> RoughOffsets(const CameraRig& rig, const DropProblem& problem, double frame_interval);
+// Offsets of the clocks that make the rays meet, from a grid over three `offset_sd` and finer ones about its best place; right to a few
+// hundredths of a frame where the images say it at all, else 0.
+std::vector<double> RoughOffsets(const DropProblem& problem, double frame_interval);
 
 // Median frame interval of the first clock that has points [s]; 0 for none.
 double FrameInterval(const DropProblem& problem);
@@ -24,13 +25,22 @@ double FrameInterval(const DropProblem& problem);
 std::string StartDrop(const PoseRecording& poses, const DropProblem& problem, double t_impact, const MotionFitOptions& options,
                       DropState* state);
 
-// An impact and the times between which its two flights lie.
+// An impact and the times between which its two flights lie; or one that cannot be fitted, with the reason.
 struct RoughImpact {
   double t = 0, begin = -1e300, end = 1e300;  // [s]
+  RejectReason reason = RejectReason::kNone;
+  std::string detail;
 };
-// From the first cluster of flagged points, up to the next; or from the first break between two flights.
-std::optional<RoughImpact> FlaggedImpact(const MarkerTracks& tracks, const DropProblem& problem, double frame_interval);
-std::optional<RoughImpact> ImpactOfMotion(const PoseRecording& poses, const DropProblem& problem, const Plane& floor,
-                                          const MotionFitOptions& options);
+struct RoughImpacts {
+  std::vector<RoughImpact> impacts;  // by time
+  std::vector<Segment> flights;      // of the poses, by time
+  RejectReason reason = RejectReason::kNoImpact;
+  std::string detail;  // why there are no impacts
+};
+// From the motion of the poses, and from the flags of the points where they show neither flight nor impact.
+RoughImpacts FindImpacts(const MarkerTracks& tracks, const DropProblem& problem, const std::vector<double>& offset,
+                         const PoseRecording& poses, const Plane& floor, const MotionFitOptions& options);
+// The flights on both sides of `t`, where the poses show them.
+RoughImpact ImpactAbout(double t, const RoughImpacts& rough, const PoseRecording& poses);
 
 }  // namespace impactlab::internal
