@@ -55,6 +55,11 @@ class C3dReader {
     for (std::size_t i = 0; i < shape_.frames; ++i)
       points.t[i] = own_start_ ? start + static_cast<double>(i) / shape_.rate
                                : static_cast<double>(shape_.first - 1 + static_cast<long long>(i)) / shape_.rate;
+    for (std::size_t i = 1; i < shape_.frames; ++i) {
+      if (!(points.t[i] > points.t[i - 1]) || !std::isfinite(points.t[i]))
+        throw DataError(
+            fmt::format("{}: POINT:RATE: found {}, allowed one that tells the times of the frames apart", bytes_.path(), shape_.rate));
+    }
     ReadPoints();
     ReadEvents(start);
     return std::move(file_);
@@ -68,8 +73,11 @@ class C3dReader {
 
   void ReadShape() {
     const C3dParameters& p = parameters_;
-    shape_.markers = static_cast<std::size_t>(p.Number("POINT", "USED").value_or(bytes_.Word(HeaderWord(2))));
-    if (shape_.markers == 0) throw DataError(fmt::format("{}: POINT:USED: found 0, allowed at least one point", bytes_.path()));
+    const double used = p.Number("POINT", "USED").value_or(bytes_.Word(HeaderWord(2)));
+    if (!(used >= 1 && used <= kLargestWord))
+      throw DataError(
+          fmt::format("{}: POINT:USED: found {}, allowed at least one point, at most 65535", bytes_.path(), FormatNumber(used)));
+    shape_.markers = static_cast<std::size_t>(used);
     auto scale = p.Number("POINT", "SCALE");
     if (!scale || !std::isfinite(*scale) || *scale == 0) scale = bytes_.Float(HeaderWord(7));
     if (!std::isfinite(*scale) || *scale == 0)
@@ -107,7 +115,7 @@ class C3dReader {
   // The pointer of the parameters counts unless it cannot be.
   void ReadPlace() {
     const auto in_file = [&](double block) {
-      return block >= 2 && kBlock * (static_cast<std::size_t>(block) - 1) < bytes_.size() &&
+      return block >= 2 && block < 1e7 && kBlock * (static_cast<std::size_t>(block) - 1) < bytes_.size() &&
              kBlock * static_cast<std::size_t>(block) > parameters_.end();
     };
     const double stated = parameters_.Number("POINT", "DATA_START").value_or(0), header = bytes_.Word(HeaderWord(9));
@@ -125,7 +133,7 @@ class C3dReader {
     shape_.analog = header;
     const auto used = parameters_.Number("ANALOG", "USED");
     const auto rate = Positive(parameters_.Number("ANALOG", "RATE"));
-    if (!used || !std::isfinite(*used) || *used < 0) return;
+    if (!used || !(*used >= 0 && *used <= kLargestWord)) return;
     double samples = bytes_.Word(HeaderWord(10));
     if (rate) samples = std::round(*rate / Positive(parameters_.Number("POINT", "RATE")).value_or(shape_.rate));
     if (!(samples >= 1 && samples <= kLargestWord)) return;
@@ -271,7 +279,8 @@ class C3dReader {
     const C3dParameters& p = parameters_;
     const double origin = start - static_cast<double>(shape_.first - 1) / shape_.rate;
     const std::vector<std::string> labels = p.Texts("EVENT", "LABELS"), contexts = p.Texts("EVENT", "CONTEXTS");
-    const auto used = static_cast<std::size_t>(std::clamp(p.Number("EVENT", "USED").value_or(0), 0.0, kLargestWord));
+    const double stated = p.Number("EVENT", "USED").value_or(0);
+    const std::size_t used = stated >= 0 && stated <= kLargestWord ? static_cast<std::size_t>(stated) : 0;
     for (std::size_t k = 0; k < used; ++k) {
       const auto minutes = p.Number("EVENT", "TIMES", 2 * k), seconds = p.Number("EVENT", "TIMES", 2 * k + 1);
       if (!minutes || !seconds || !std::isfinite(*minutes + *seconds)) {

@@ -183,6 +183,9 @@ std::string MakeC3d(const MarkerPoints& points, const MarkerWriteOptions& option
       farthest = std::max<double>(farthest, static_cast<float>(per_metre * points.p_WM[m][i]->cwiseAbs().maxCoeff()));
       largest_residual = std::max(largest_residual, per_metre * ResidualOf(points, m, i));
     }
+  if (!std::isfinite(farthest) || !(largest_residual < 1e38))
+    throw ConfigError(fmt::format("{}: C3D: found a position or residual beyond 1e38 {}, allowed what single precision holds", points.name,
+                                  options.unit));
   // What a residual counts in, and a coordinate if the file were turned into integers.
   double scale = std::max(farthest / kMostCounts, largest_residual / 255);
   if (!(scale > 0)) scale = 1 / kMostCounts;

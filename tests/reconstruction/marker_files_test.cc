@@ -394,6 +394,12 @@ TEST_F(MarkerFiles, BrokenC3dIsSaidInOneLine) {
                 c.header_rate = 0;
               }),
               HasSubstr("POINT:RATE"));
+  EXPECT_THAT(build([](C3dBuilder& c) {
+                c.Points({"A", "B"}, -0.1, 1e36, 40, 4);
+                c.Group(5, "IMPACTLAB");
+                c.Text(5, "START_S", {"0.25"}, 4);
+              }),
+              HasSubstr("tells the times of the frames apart"));
   EXPECT_THAT(build([](C3dBuilder& c) { c.Points({"A", "B"}, -0.1, 100, 65000, 4); }), HasSubstr("allowed the 65000 that are stated"));
   EXPECT_THAT(build([](C3dBuilder& c) { c.Points({"A", "B"}, 0, 100, 40, 4); }), HasSubstr("POINT:SCALE"));
   EXPECT_THAT(build([](C3dBuilder& c) {
@@ -458,6 +464,8 @@ TEST_F(MarkerFiles, WhatAFormatCannotHoldIsSaid) {
   EXPECT_THAT(MessageOf<ConfigError>([&] { WriteMarkerFile(folder_ / "a.trc", points); }), HasSubstr("tabs"));
   points.markers[0] = "a_sd";
   EXPECT_THAT(MessageOf<ConfigError>([&] { WriteMarkerFile(folder_ / "a.csv", points); }), HasSubstr("_sd"));
+  points.p_WM[0][0] = Vector3d(1e200, 0, 0);
+  EXPECT_THAT(MessageOf<ConfigError>([&] { WriteMarkerFile(folder_ / "a.c3d", points); }), HasSubstr("single precision"));
   points.p_WM[0][0] = Vector3d(0, std::nan(""), 0);
   EXPECT_THAT(MessageOf<ConfigError>([&] { WriteMarkerFile(folder_ / "a.csv", points); }), HasSubstr("position"));
   EXPECT_THAT(MessageOf<DataError>([&] { ReadMarkerFile(folder_ / "none.c3d"); }), HasSubstr("none.c3d"));
