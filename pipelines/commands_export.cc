@@ -51,6 +51,7 @@ int FromTracks(const ExportArguments& arguments, const MarkerWriteOptions& write
   const CameraRig rig = RigFromYaml(arguments.rig);
   std::vector<MarkerTracks> recordings = ReadTracks(arguments.file);
   std::vector<std::string> names;
+  names.reserve(recordings.size());
   for (const MarkerTracks& tracks : recordings) names.push_back(tracks.recording);
   if (!arguments.recording.empty()) {
     std::erase_if(recordings, [&](const MarkerTracks& tracks) { return tracks.recording != arguments.recording; });

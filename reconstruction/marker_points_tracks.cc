@@ -18,6 +18,7 @@ namespace {
 void Check(const MarkerTracks& tracks, const CameraRig& rig, const TrackPointsOptions& o) {
   internal::CheckRig(rig, "points from tracks");
   std::vector<std::string> names;
+  names.reserve(rig.cameras.size());
   for (const RigCamera& camera : rig.cameras) names.push_back(camera.name);
   for (const std::string& name : tracks.cameras)
     if (std::find(names.begin(), names.end(), name) == names.end())
