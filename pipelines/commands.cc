@@ -111,16 +111,34 @@ int CheckRequirements(const std::vector<Requirement>& requirements, const RunRes
   return code;
 }
 
+RunResult RunFromPoses(const RunArguments& arguments, Experiment experiment, const RunOptions& options) {
+  const auto files = FindRecordings(arguments, experiment);
+  // run.yaml must find the same recordings again, from wherever it lies.
+  if (!arguments.recordings.empty()) experiment.recordings = std::filesystem::absolute(arguments.recordings).string();
+  return RunExperiment(experiment, files, options);
+}
+
+RunResult RunFromMarkers(const RunArguments& arguments, Experiment experiment, const RunOptions& options) {
+  if (!arguments.recordings.empty())
+    throw ConfigError(fmt::format("--recordings: {} names its recordings in the tracking file, {}", arguments.experiment.string(),
+                                  experiment.markers->plan.path.string()));
+  MarkerRecordings markers = TakeMarkers(experiment, arguments.out,
+                                         {.threads = arguments.threads,
+                                          .quiet = arguments.quiet,
+                                          .pages = arguments.report && options.identify,
+                                          .command = arguments.command,
+                                          .plotting = IMPACTLAB_PLOT_LIBRARY});
+  return RunExperiment(experiment, std::move(markers), options);
+}
+
 int RunChain(const RunArguments& arguments, bool whole) {
   std::vector<Requirement> requirements;
   for (const std::string& text : arguments.require) requirements.push_back(ParseRequirement(text));
   Experiment experiment = LoadExperiment(arguments.experiment);
   if (arguments.bootstrap >= 0) experiment.identify.bootstrap = arguments.bootstrap;
-  const auto files = FindRecordings(arguments, experiment);
-  // run.yaml must find the same recordings again, from wherever it lies.
-  if (!arguments.recordings.empty()) experiment.recordings = std::filesystem::absolute(arguments.recordings).string();
-  const RunResult run =
-      RunExperiment(experiment, files, {.threads = arguments.threads, .quiet = arguments.quiet, .identify = whole, .validate = whole});
+  const RunOptions options = {.threads = arguments.threads, .quiet = arguments.quiet, .identify = whole, .validate = whole};
+  const RunResult run = experiment.markers ? RunFromMarkers(arguments, std::move(experiment), options)
+                                           : RunFromPoses(arguments, std::move(experiment), options);
   // Recordings that hold no usable impact are a result; none that can be read is not, and leaves the last good output alone.
   if (std::all_of(run.recordings.begin(), run.recordings.end(), [](const PoseRecording& r) { return r.t.empty(); })) {
     throw DataError(fmt::format("none of {} recordings can be used; first: {}", run.recordings.size(), run.recorded.events.front().detail));

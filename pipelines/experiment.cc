@@ -31,9 +31,29 @@ int Count(const YamlNode& node, const std::string& key, int otherwise, double le
   return static_cast<int>(node.Integer(key, otherwise, Closed(least, kMostCount)));
 }
 
+void ParseMarkerSource(const YamlNode& node, Experiment& e) {
+  MarkerSource& m = e.markers.emplace();
+  const std::filesystem::path folder = node.Folder();
+  e.columns.planar = false;
+  m.plan = LoadTracking(folder / node.Text("tracking"));
+  if (m.plan.track.layout.empty())
+    throw node.Fault("tracking", "a tracking file without markers.layout_m", "one with the places of the markers on the body");
+  if (node.Has("tracks")) m.tracks = folder / node.Text("tracks");
+  if (node.Has("calibration")) m.calibration = folder / node.Text("calibration");
+  if (node.Has("rig")) m.rig = folder / node.Text("rig");
+  if (!m.calibration.empty() && !m.rig.empty()) throw node.Fault("rig", "a rig and a calibration", "one of them");
+  if (m.calibration.empty() && m.rig.empty() && !m.plan.rig)
+    throw node.Fault("rig", "no rig", "rig or calibration here, or rig in the tracking file");
+}
+
 void ParseRecordings(const YamlNode& node, Experiment& e) {
+  const std::string kind = node.Choice("kind", {"planar_poses", "spatial_poses", "markers"});
+  if (kind == "markers") {
+    ParseMarkerSource(node, e);
+    return;
+  }
   e.recordings = node.Text("files");
-  e.columns.planar = node.Choice("kind", {"planar_poses", "spatial_poses"}) == "planar_poses";
+  e.columns.planar = kind == "planar_poses";
   const YamlNode columns = node.MapOrEmpty("columns");
   const std::vector<std::string> keys = e.columns.planar ? std::vector<std::string>{"t", "x", "z", "theta"}
                                                          : std::vector<std::string>{"t", "x", "y", "z", "qw", "qx", "qy", "qz"};
@@ -57,6 +77,27 @@ void ParseMotion(const YamlNode& node, MotionFitOptions& m) {
   m.jump_allowance_position = node.Number("jump_allowance_position_m", m.jump_allowance_position, NonNegative());
   m.jump_allowance_angle = node.Number("jump_allowance_angle_rad", m.jump_allowance_angle, NonNegative());
   m.first_impacts = Count(node, "first_impacts", m.first_impacts, 0);
+}
+
+void ParseBundle(const YamlNode& root, Experiment& e) {
+  if (!e.markers) return;
+  const YamlNode node = root.MapOrEmpty("bundle");
+  DropFitOptions& o = e.bundle;
+  o.pixel_sd = node.Number("pixel_sd_px", o.pixel_sd, Closed(0, 100));
+  o.exposure = node.Has("exposure_s") ? node.Number("exposure_s", Closed(0, 1)) : -1;
+  o.contact_time = node.Number("contact_time_s", o.contact_time, Closed(0, 1));
+  o.max_noise_scale = node.Number("max_noise_scale", o.max_noise_scale, AtLeast(1));
+  o.outlier_sd = node.Number("outlier_sd", o.outlier_sd, Closed(1, 1e6));
+  o.scale_noise = node.Flag("scale_noise", o.scale_noise);
+  o.offset_sd = node.Has("offset_sd_s") ? node.Number("offset_sd_s", Closed(0, 1e3)) : -1;
+  o.row_time_sd = node.Number("row_time_sd_s", o.row_time_sd, Closed(0, 1e-3));
+  o.rate_sd = node.Number("rate_sd", o.rate_sd, Closed(0, 0.1));
+  o.layout_sd = node.Number("layout_sd_m", o.layout_sd, Closed(0, 1));
+  o.collinear_tolerance = node.Number("collinear_tolerance_m", o.collinear_tolerance, Closed(0, 1));
+  o.spin_axis_prior_sd = node.Number("spin_axis_prior_sd_rad_per_s", o.spin_axis_prior_sd, Positive());
+  o.spin_axis_prior_sd_plus = node.Number("spin_axis_prior_sd_plus_rad_per_s", o.spin_axis_prior_sd_plus, Positive());
+  o.rig_covariance = node.Flag("rig_covariance", o.rig_covariance);
+  e.inertia_sd = root.MapOrEmpty("budget").Number("inertia_sd", e.inertia_sd, Closed(0, 1));
 }
 
 void ParseAudit(const YamlNode& node, Experiment& e) {
@@ -133,6 +174,11 @@ Experiment LoadExperiment(const std::filesystem::path& path) {
   e.body = internal::ParseBody(root.Map("body"), planar);
   e.floor = internal::ParseFloor(root, planar);
   e.motion.flight = internal::ParseFlight(root, planar);
+  e.floor_of_rig = e.markers && !root.Has("floor");
+  e.gravity_of_rig = e.markers && !root.Has("gravity_m_per_s2");
+  if (e.markers && e.motion.flight.drag_per_m != 0)
+    throw root.Fault("drag_per_m", FormatNumber(e.motion.flight.drag_per_m), "0 with recordings of markers, whose flights are free");
+  ParseBundle(root, e);
   e.audit.gravity_W = e.motion.flight.gravity_W;
   ParseMotion(root.MapOrEmpty("motion"), e.motion);
   e.correction = internal::ParseCorrection(root, "correction", planar);
@@ -146,17 +192,50 @@ Experiment LoadExperiment(const std::filesystem::path& path) {
   return e;
 }
 
-std::string ToYaml(const Experiment& e) {
-  // The text goes to a run folder: there a pattern relative to the experiment file would find nothing.
+namespace {
+
+// The text goes to a run folder: there a path relative to the experiment file would find nothing.
+std::string RecordingsYaml(const Experiment& e) {
+  const auto quoted = [](const std::filesystem::path& path) { return YamlQuote(std::filesystem::absolute(path).string()); };
+  std::string out = "recordings:\n";
+  if (e.markers) {
+    const MarkerSource& m = *e.markers;
+    out += YamlWord(1, "kind", "markers") + YamlWord(1, "tracking", quoted(m.plan.path));
+    if (!m.tracks.empty()) out += YamlWord(1, "tracks", quoted(m.tracks));
+    if (!m.calibration.empty()) out += YamlWord(1, "calibration", quoted(m.calibration));
+    if (!m.rig.empty()) out += YamlWord(1, "rig", quoted(m.rig));
+    return out;
+  }
   std::filesystem::path files = e.recordings;
   if (files.is_relative() && !e.path.empty()) files = std::filesystem::absolute(e.path).parent_path() / files;
-  std::string out;
-  out += YamlWord(0, "schema", kSchema) + YamlWord(0, "name", YamlQuote(e.name));
-  out += "recordings:\n" + YamlWord(1, "files", YamlQuote(files.string()));
+  out += YamlWord(1, "files", YamlQuote(files.string()));
   out += YamlWord(1, "kind", e.columns.planar ? "planar_poses" : "spatial_poses");
   if (!e.columns.names.empty()) out += "  columns:\n";
   for (const auto& [key, name] : e.columns.names) out += YamlWord(2, key, YamlQuote(name));
-  out += internal::BodyYaml(e.body) + internal::FloorYaml(e.floor) + internal::FlightYaml(e.motion.flight);
+  return out;
+}
+
+std::string BundleYaml(const DropFitOptions& o) {
+  std::string out = "bundle:\n" + YamlLine(1, "pixel_sd_px", o.pixel_sd);
+  if (o.exposure >= 0) out += YamlLine(1, "exposure_s", o.exposure);
+  out += YamlLine(1, "contact_time_s", o.contact_time) + YamlLine(1, "max_noise_scale", o.max_noise_scale) +
+         YamlLine(1, "outlier_sd", o.outlier_sd) + YamlFlag(1, "scale_noise", o.scale_noise);
+  if (o.offset_sd >= 0) out += YamlLine(1, "offset_sd_s", o.offset_sd);
+  out += YamlLine(1, "row_time_sd_s", o.row_time_sd) + YamlLine(1, "rate_sd", o.rate_sd);
+  return out + YamlLine(1, "layout_sd_m", o.layout_sd) + YamlLine(1, "collinear_tolerance_m", o.collinear_tolerance) +
+         YamlLine(1, "spin_axis_prior_sd_rad_per_s", o.spin_axis_prior_sd) +
+         YamlLine(1, "spin_axis_prior_sd_plus_rad_per_s", o.spin_axis_prior_sd_plus) + YamlFlag(1, "rig_covariance", o.rig_covariance);
+}
+
+}  // namespace
+
+std::string ToYaml(const Experiment& e) {
+  std::string out;
+  out += YamlWord(0, "schema", kSchema) + YamlWord(0, "name", YamlQuote(e.name)) + RecordingsYaml(e);
+  out += internal::BodyYaml(e.body);
+  if (!e.floor_of_rig) out += internal::FloorYaml(e.floor);
+  if (!e.gravity_of_rig) out += internal::FlightYaml(e.motion.flight);
+  if (e.markers) out += BundleYaml(e.bundle) + "budget:\n" + YamlLine(1, "inertia_sd", e.inertia_sd);
   const MotionFitOptions& m = e.motion;
   out += "motion:\n" + YamlCount(1, "min_frames", m.min_frames) + YamlCount(1, "max_frames", m.max_frames) +
          YamlCount(1, "contact_frames", m.contact_frames) + YamlLine(1, "feature_tolerance_frames", m.feature_tolerance_frames) +

@@ -3,11 +3,14 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "impact/identify.h"
+#include "pipelines/track.h"
 #include "reconstruction/audit.h"
+#include "reconstruction/drop_fit.h"
 #include "reconstruction/motion_fit.h"
 #include "reconstruction/pose_recording.h"
 
@@ -21,11 +24,25 @@ struct ValidationOptions {
   double tolerance_ratio = 0.1;     // impulse and energy ratios [1]
 };
 
+// Where the images of markers come from, and the cameras that saw them.
+struct MarkerSource {
+  TrackPlan plan;                     // of the tracking file: cameras, markers with their layout, recordings; the rig it names
+  std::filesystem::path tracks;       // tracks.csv that is there already; empty: the recordings of the plan are followed
+  std::filesystem::path calibration;  // calibration file whose footage gives the rig; empty: no calibration of its own
+  std::filesystem::path rig;          // rig.yaml; empty, and no calibration: the rig of the plan
+};
+
 struct Experiment {
   std::filesystem::path path;  // of the file
   std::string name;
-  std::string recordings;  // glob, relative to the file's folder
+  std::string recordings;  // glob of files of poses, relative to the file's folder; empty: images of markers
   PoseColumns columns;
+  std::optional<MarkerSource> markers;
+  // Of marker images: options of the bundle fit, whose `motion` is the one below. `exposure` and `offset_sd` below 0: as the tracking says.
+  DropFitOptions bundle;
+  double inertia_sd = 0.01;  // of the moments of the body, relative, for the error budget: what a drawing or a pendulum gives
+  // Not in the file: taken from the rig, the floor as z = 0 of its W.
+  bool floor_of_rig = false, gravity_of_rig = false;
   Body body;
   Plane floor;
   MotionFitOptions motion;  // motion.flight.gravity_W is the gravity of the experiment

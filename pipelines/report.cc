@@ -14,6 +14,7 @@ void WriteReport(const std::filesystem::path& path, const RunResult& run, const 
   page.head = HeadHtml(context);
   page.sections = {FitSection(context),   PredictionSection(context), MeasuredSection(context),
                    AuditSection(context), RecordingsSection(context), MethodsSection(context)};
+  if (run.markers) page.sections.insert(page.sections.begin() + 1, PixelSection(context));
   if (context.interactive) page.recordings = RecordingsJson(context);
   WritePage(path, page, library);
 }

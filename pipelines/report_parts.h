@@ -34,6 +34,7 @@ std::string HeadHtml(const ReportContext& context);
 Section FitSection(const ReportContext& context);
 Section PredictionSection(const ReportContext& context);
 Section MeasuredSection(const ReportContext& context);
+Section PixelSection(const ReportContext& context);  // of a run from images of markers
 Section AuditSection(const ReportContext& context);
 Section RecordingsSection(const ReportContext& context);
 Section MethodsSection(const ReportContext& context);

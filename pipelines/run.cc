@@ -10,9 +10,11 @@
 #include "data/error.h"
 #include "data/progress.h"
 #include "data/provenance.h"
+#include "data/statistics.h"
 #include "pipelines/interrupt.h"
 #include "pipelines/parallel.h"
 #include "pipelines/tables.h"
+#include "reconstruction/track_poses.h"
 
 namespace impactlab {
 namespace {
@@ -26,19 +28,59 @@ ImpactEvent BadRecording(const std::string& name, const std::string& detail) {
   return event;
 }
 
-Analysis Reconstruct(const Experiment& experiment, const std::vector<PoseRecording>& recordings, const std::vector<std::string>& bad,
-                     const FrameCorrection& correction, const RunOptions& options, const std::string& label) {
+// What the chain works on, however it was recorded.
+struct Recorded {
+  const std::vector<PoseRecording>* poses = nullptr;  // where the recordings are poses
+  const MarkerRecordings* markers = nullptr;
+  std::vector<std::string> bad;  // why one cannot be used
+  std::size_t size() const { return bad.size(); }
+  const std::string& Name(std::size_t i) const { return markers != nullptr ? markers->tracks[i].recording : (*poses)[i].name; }
+};
+
+// One clock for the poses: what the bundle fits found of the clocks of the cameras, the median over the impacts.
+PoseRecording PosesOf(const MarkerRecordings& markers, std::size_t i, const std::vector<DropFit>& drops) {
+  const MarkerTracks& tracks = markers.tracks[i];
+  TrackPosesOptions options;
+  options.offset.assign(tracks.cameras.size(), 0);
+  for (std::size_t c = 0; c < options.offset.size(); ++c) {
+    std::vector<double> found;
+    for (const DropFit& drop : drops)
+      if (drop.usable && c < drop.offset.size()) found.push_back(drop.offset[c]);
+    if (!found.empty()) options.offset[c] = Median(found);
+  }
+  for (const DropFit& drop : drops)
+    if (drop.usable) options.impacts.push_back(drop.event.t);
+  options.exposure = markers.exposure;
+  PoseRecording poses = PosesFromTracks(tracks, markers.rig, markers.layout, options).recording;
+  poses.name = tracks.recording;
+  return poses;
+}
+
+Analysis Reconstruct(const Experiment& experiment, const Recorded& recorded, const FrameCorrection& correction, const RunOptions& options,
+                     const std::string& label) {
   Analysis analysis;
   analysis.correction = correction;
-  analysis.motion.resize(recordings.size());
+  analysis.motion.resize(recorded.size());
   const Plane floor = CorrectedFloor(experiment.floor, correction);
-  Progress progress(label, static_cast<std::int64_t>(recordings.size()), "recordings", {.enabled = !options.quiet});
-  ForEachIndex(recordings.size(), options.threads, [&](std::size_t i) {
+  std::optional<MarkerRecordings> markers;
+  if (recorded.markers != nullptr) markers = Correct(*recorded.markers, correction);
+  if (markers) analysis.drops.resize(recorded.size());
+  ProgressOptions shown;
+  shown.enabled = !options.quiet;
+  Progress progress(label, static_cast<std::int64_t>(recorded.size()), "recordings", shown);
+  ForEachIndex(recorded.size(), options.threads, [&](std::size_t i) {
     CheckInterrupt();
-    if (recordings[i].t.empty()) {
-      analysis.motion[i].events = {BadRecording(recordings[i].name, bad[i])};
+    MotionFit& motion = analysis.motion[i];
+    if (!recorded.bad[i].empty()) {
+      motion.events = {BadRecording(recorded.Name(i), recorded.bad[i])};
+    } else if (markers) {
+      std::vector<DropFit>& drops = analysis.drops[i];
+      drops = FitDrops(markers->tracks[i], markers->rig, markers->layout, experiment.body, floor, BundleOptions(experiment, *markers, i));
+      motion = FitMotion(PosesOf(*markers, i, drops), experiment.body, floor, experiment.motion);
+      motion.events.clear();
+      for (const DropFit& drop : drops) motion.events.push_back(drop.event);
     } else {
-      analysis.motion[i] = FitMotion(Correct(recordings[i], correction), experiment.body, floor, experiment.motion);
+      motion = FitMotion(Correct((*recorded.poses)[i], correction), experiment.body, floor, experiment.motion);
     }
     progress.Advance();
   });
@@ -84,11 +126,15 @@ FrameCorrection Compose(const FrameCorrection& first, const FrameCorrection& sec
 }
 
 // `side` is an analysis kept for comparison only: values and intervals, without resampling.
-void IdentifyAndValidate(Experiment experiment, const RunOptions& options, bool side, Analysis& analysis) {
+void IdentifyAndValidate(Experiment experiment, const MarkerRecordings* markers, const RunOptions& options, bool side, Analysis& analysis) {
   if (!options.identify) return;
   if (side) experiment.identify.bootstrap = experiment.identify.grid = 0;
-  analysis.fit = FitAll(experiment, analysis.events);
+  analysis.fit = FitAll(experiment, markers == nullptr ? analysis.events : NoiseEvents(analysis));
   CheckInterrupt();
+  if (markers != nullptr && !side) {
+    analysis.budget = MakeBudget(experiment, Correct(*markers, analysis.correction), analysis, options.threads);
+    AddCommon(analysis.budget, &analysis.fit);
+  }
   if (!options.validate) return;
   analysis.validation = Validate(analysis.events, experiment.body, analysis.fit, experiment.identify, experiment.validation);
 }
@@ -138,25 +184,49 @@ FitResult FitAll(const Experiment& experiment, const std::vector<ImpactEvent>& e
   return result;
 }
 
+namespace {
+
+void Analyse(const Recorded& recorded, const RunOptions& options, RunResult* run) {
+  const Experiment& experiment = run->experiment;
+  run->recorded = Reconstruct(experiment, recorded, experiment.correction, options, "fitting motion");
+  run->audit = AuditAnalysis(experiment, run->recorded);
+  const FrameCorrection allowed = AllowedCorrection(run->audit.correction, experiment.apply);
+  if (!IsIdentity(allowed)) {
+    run->corrected = Reconstruct(experiment, recorded, Compose(experiment.correction, allowed), options, "fitting corrected motion");
+    run->audit_corrected = AuditAnalysis(experiment, run->corrected);
+    run->has_corrected = true;
+  }
+  IdentifyAndValidate(experiment, recorded.markers, options, run->has_corrected, run->recorded);
+  if (run->has_corrected) IdentifyAndValidate(experiment, recorded.markers, options, false, run->corrected);
+}
+
+}  // namespace
+
 RunResult RunExperiment(const Experiment& experiment, const std::vector<std::filesystem::path>& files, const RunOptions& options) {
   if (files.empty()) throw DataError(fmt::format("{}: no recording matches '{}'", experiment.path.string(), experiment.recordings));
   const auto start = std::chrono::steady_clock::now();
   RunResult run;
   run.experiment = experiment;
   run.files = files;
-  std::vector<std::string> bad;
-  run.recordings = ReadRecordings(experiment, files, bad);
-  run.recorded = Reconstruct(experiment, run.recordings, bad, experiment.correction, options, "fitting motion");
-  run.audit = AuditAnalysis(experiment, run.recorded);
-  const FrameCorrection allowed = AllowedCorrection(run.audit.correction, experiment.apply);
-  if (!IsIdentity(allowed)) {
-    run.corrected =
-        Reconstruct(experiment, run.recordings, bad, Compose(experiment.correction, allowed), options, "fitting corrected motion");
-    run.audit_corrected = AuditAnalysis(experiment, run.corrected);
-    run.has_corrected = true;
+  Recorded recorded;
+  run.recordings = ReadRecordings(experiment, files, recorded.bad);
+  recorded.poses = &run.recordings;
+  Analyse(recorded, options, &run);
+  run.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  return run;
+}
+
+RunResult RunExperiment(const Experiment& experiment, MarkerRecordings markers, const RunOptions& options) {
+  const auto start = std::chrono::steady_clock::now();
+  RunResult run;
+  run.experiment = experiment;
+  run.files = markers.files;
+  run.markers = std::move(markers);
+  Analyse({.markers = &*run.markers, .bad = run.markers->bad}, options, &run);
+  for (std::size_t i = 0; i < run.markers->tracks.size(); ++i) {
+    run.recordings.push_back(run.markers->bad[i].empty() ? PosesOf(*run.markers, i, run.recorded.drops[i]) : PoseRecording{});
+    run.recordings.back().name = run.markers->tracks[i].recording;
   }
-  IdentifyAndValidate(experiment, options, run.has_corrected, run.recorded);
-  if (run.has_corrected) IdentifyAndValidate(experiment, options, false, run.corrected);
   run.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   return run;
 }
@@ -174,10 +244,15 @@ void WriteRun(const std::filesystem::path& folder, const RunResult& run, const s
   WriteFile(folder / "run.yaml", yaml);
   WriteEvents(folder, best.events);
   WriteMotion(folder / "motion.csv", best.motion);
+  if (run.markers) {
+    WriteDrops(folder / "drops.csv", run.markers->tracks, best.drops);
+    WritePoses(folder / "poses", run.recordings);
+  }
   std::string audit = "{\"schema\": \"impactlab.audit/1\",\n\"as_recorded\": " + ToJson(run.audit);
   if (run.has_corrected) audit += ",\n\"after_correction\": " + ToJson(run.audit_corrected);
   WriteFile(folder / "audit.json", audit + "}\n");
   if (!best.fit.fits.empty()) WriteFile(folder / "fit.json", ToJson(best.fit));
+  if (!best.budget.empty()) WriteBudget(folder / "budget.csv", best.budget);
   if (!best.validation.rows.empty()) WriteValidation(folder / "validation.csv", best.validation);
   if (run.has_corrected) {
     const auto recorded = folder / "as_recorded";

@@ -2,30 +2,36 @@
 // The chain from recordings to a validated fit, as one value.
 
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "data/fit_result.h"
+#include "pipelines/error_budget.h"
 #include "pipelines/experiment.h"
+#include "pipelines/marker_recordings.h"
 #include "pipelines/validation.h"
 
 namespace impactlab {
 
 // Everything one pass over the recordings gives for one set of frame corrections.
 struct Analysis {
-  FrameCorrection correction;       // applied to the recordings
-  std::vector<MotionFit> motion;    // one a recording, in order of the files
-  std::vector<ImpactEvent> events;  // all events of all recordings
-  FitResult fit;
+  FrameCorrection correction;               // applied to the recordings
+  std::vector<MotionFit> motion;            // one a recording, in order of the files
+  std::vector<std::vector<DropFit>> drops;  // of marker images: the bundle fits behind the events, by recording
+  std::vector<ImpactEvent> events;          // all events of all recordings
+  FitResult fit;                            // of marker images with what all impacts share of errors counted
+  ErrorBudget budget;                       // of marker images; empty where nothing was fitted
   ValidationTable validation;
 };
 
 struct RunResult {
   Experiment experiment;
   std::vector<std::filesystem::path> files;
-  std::vector<PoseRecording> recordings;  // as read (empty poses where a file could not be used)
-  Analysis recorded;                      // with corrections known beforehand only
-  AuditResult audit;                      // of `recorded`
+  std::vector<PoseRecording> recordings;  // as read, or frame by frame from the images (empty poses where a file could not be used)
+  std::optional<MarkerRecordings> markers;
+  Analysis recorded;  // with corrections known beforehand only
+  AuditResult audit;  // of `recorded`
   bool has_corrected = false;
   Analysis corrected;  // with the audit's corrections
   AuditResult audit_corrected;
@@ -46,6 +52,8 @@ struct RunOptions {
 
 // The whole chain, from files to validated fits. Throws DataError when `files` is empty; a bad recording is a rejected event.
 RunResult RunExperiment(const Experiment& experiment, const std::vector<std::filesystem::path>& files, const RunOptions& options = {});
+// The same from the images of markers: every impact by its bundle fit, free flights and rests from the poses of the frames.
+RunResult RunExperiment(const Experiment& experiment, MarkerRecordings markers, const RunOptions& options = {});
 
 // Fits of all laws of the experiment to the accepted events, with the rejected ones listed.
 FitResult FitAll(const Experiment& experiment, const std::vector<ImpactEvent>& events);

@@ -31,7 +31,7 @@ using internal::YamlWord;
 
 constexpr int kHold = 3;             // frames of a clip of the board that show it at one place
 constexpr double kFootageRate = 30;  // [1/s]
-constexpr const char* kTelling[] = {"tracking.yaml", "truth.csv", "truth_motion.csv", "truth_tracks.csv"};
+constexpr const char* kTelling[] = {"tracking.yaml", "experiment.yaml", "truth.csv", "truth_motion.csv", "truth_tracks.csv"};
 
 std::string DropName(int drop) { return fmt::format("drop_{:04}", drop); }
 
@@ -103,15 +103,19 @@ std::string TrackingYaml(const VideoScene& scene) {
     out += "  - " + YamlWord(0, "name", YamlQuote(scene.rig.cameras[c].name)) + YamlLine(2, "exposure_s", camera.exposure);
     if (camera.t_line != 0) out += YamlLine(2, "t_line_s", camera.t_line);
   }
-  std::string names, places;
+  std::string names, places, normals;
+  std::vector<double> radii;
   bool bright = true;
   for (const SceneMarker& m : scene.markers) {
     names += (names.empty() ? "" : ", ") + YamlQuote(m.name);
     places += fmt::format("    - [{}, {}, {}]\n", FormatNumber(m.p_BM.x()), FormatNumber(m.p_BM.y()), FormatNumber(m.p_BM.z()));
+    normals +=
+        fmt::format("    - [{}, {}, {}]\n", FormatNumber(m.normal_B.x()), FormatNumber(m.normal_B.y()), FormatNumber(m.normal_B.z()));
+    radii.push_back(m.radius);
     bright = bright && m.brightness > scene.body_brightness;
   }
-  out +=
-      "markers:\n" + YamlWord(1, "look", bright ? "bright" : "dark") + YamlWord(1, "names", "[" + names + "]") + "  layout_m:\n" + places;
+  out += "markers:\n" + YamlWord(1, "look", bright ? "bright" : "dark") + YamlWord(1, "names", "[" + names + "]") + "  layout_m:\n" +
+         places + "  layout_sd_m: 0.0001\n" + YamlLine(1, "radius_m", radii) + "  normals:\n" + normals;
   out += "recordings:\n";
   for (int drop = 1; drop <= scene.motion.drops; ++drop) {
     std::string files, stamps;
@@ -133,6 +137,21 @@ std::string TrackingYaml(const VideoScene& scene) {
   }
   if (common) return out + "synchronise: {method: none}\n";
   return out + "synchronise:\n" + YamlWord(1, "method", "given") + YamlLine(1, "shift_s", shifts) + YamlLine(1, "clock_rate", rates);
+}
+
+// Floor and gravity are those of the calibration where its footage knows them.
+std::string ExperimentYaml(const VideoScene& scene) {
+  std::string out = YamlWord(0, "schema", "impactlab.experiment/1") + YamlWord(0, "name", YamlQuote(scene.name)) + "recordings:\n" +
+                    YamlWord(1, "kind", "markers") + YamlWord(1, "tracking", "tracking.yaml");
+  const bool calibrated = scene.board && scene.board_on_floor;
+  if (calibrated) out += YamlWord(1, "calibration", "calibration/calibration.yaml");
+  out += internal::BodyYaml(scene.motion.body);
+  if (!calibrated) {
+    FlightOptions flight = scene.motion.flight;
+    flight.drag_per_m = 0;  // nobody knows it
+    out += internal::FloorYaml(scene.motion.floor) + internal::FlightYaml(flight);
+  }
+  return out + YamlWord(0, "seed", std::to_string(scene.seed));
 }
 
 // Files of other recordings would be taken for this scene's.
@@ -210,15 +229,49 @@ RenderOptions FootageOptions(const VideoScene& scene, std::size_t camera) {
   return render;
 }
 
+// The board as it lies on the floor, printed side up.
+Eigen::Isometry3d OnFloor(const VideoScene& scene) {
+  const Plane& floor = scene.motion.floor;
+  Eigen::Isometry3d X_WG = ContactFrame(floor, floor.offset * floor.normal, scene.motion.flight.gravity_W, false);
+  X_WG.linear() = X_WG.linear() * Eigen::Vector3d(1, -1, -1).asDiagonal();
+  for (const RigCamera& item : scene.rig.cameras)
+    for (int id = 0; id < PointCount(*scene.board); ++id) {
+      const auto q = ProjectBoardPoint(item.camera, item.X_WC.inverse() * X_WG, *scene.board, Eigen::Vector2d::Zero(), id);
+      const bool seen = q && q->x() > 0 && q->y() > 0 && q->x() < item.camera.width - 1 && q->y() < item.camera.height - 1;
+      if (!seen)
+        throw ConfigError(fmt::format(
+            "{}: footage.on_floor: camera {} does not see the whole board lying on the floor with its point 0 at [{:.3g}, {:.3g}, {:.3g}]",
+            scene.name, item.name, X_WG.translation().x(), X_WG.translation().y(), X_WG.translation().z()));
+    }
+  return X_WG;
+}
+
+std::vector<Eigen::Isometry3d> Tour(const VideoScene& scene) {
+  std::vector<Eigen::Isometry3d> tour = BoardTour(scene.rig, *scene.board, scene.tour, scene.seed);
+  if (scene.board_on_floor) tour.insert(tour.begin(), OnFloor(scene));
+  return tour;
+}
+
+// What the calibration file says of W where the board lay on the floor in the shot of that name.
+std::string WorldYaml(const VideoScene& scene, const std::string& shot) {
+  if (!scene.board_on_floor) return "";
+  const Eigen::Matrix3d R_WF = OnFloor(scene).linear() * Eigen::Vector3d(1, -1, -1).asDiagonal();
+  const Eigen::Vector3d down = R_WF.transpose() * scene.motion.flight.gravity_W.normalized();
+  constexpr double kInclinometer = 1e-3;  // [rad]
+  return "world:\n  board: {shot: " + YamlQuote(shot) + "}\n" +
+         fmt::format("gravity:\n  direction: {{frame: world, down: [{}, {}, {}], sd_rad: {}}}\n", FormatNumber(down.x()),
+                     FormatNumber(down.y()), FormatNumber(down.z()), kInclinometer);
+}
+
 // Clips of the board: every place is held for a few frames.
 void WriteFootage(const std::filesystem::path& folder, const VideoScene& scene, int threads, Progress* progress) {
-  const std::vector<Eigen::Isometry3d> tour = BoardTour(scene.rig, *scene.board, scene.tour, scene.seed);
+  const std::vector<Eigen::Isometry3d> tour = Tour(scene);
   std::string yaml = fmt::format("schema: impactlab.calibration/1\nname: {}\n{}cameras:\n", YamlQuote(scene.name), BoardYaml(*scene.board));
   for (const RigCamera& item : scene.rig.cameras)
     yaml += fmt::format("  - name: {0}\n    video: {1}\n    model: {2}\n", item.name, YamlQuote(item.name + ".mp4"),
                         ToString(item.camera.model));
   WriteFile(folder / "truth_rig.yaml", ToYaml(scene.rig));
-  WriteFile(folder / "calibration.yaml", yaml + "match: index\n");
+  WriteFile(folder / "calibration.yaml", yaml + "match: index\n" + WorldYaml(scene, fmt::format("#{}", kHold / 2)));
   ForEachIndex(scene.rig.cameras.size(), threads, [&](std::size_t c) {
     const RigCamera& item = scene.rig.cameras[c];
     VideoWriterOptions options = scene.video;
@@ -256,10 +309,11 @@ long long SynthesiseVideo(const std::filesystem::path& folder, const VideoScene&
   const SynthTruth impacts = Impacts(scene, films);
   if (scene.board && !scene.footage_video) {
     RigScene board{scene.rig, *scene.board, Eigen::Vector2d::Zero(), scene.tour, FootageOptions(scene, 0), scene.seed};
-    SynthesiseRig(folder / "calibration", board);
+    SynthesiseRig(folder / "calibration", board, Tour(scene), WorldYaml(scene, "001"));
   }
   if (scene.board && scene.footage_video) {
-    Progress progress("drawing the board", static_cast<std::int64_t>(n_cameras) * scene.tour.shots * kHold, "frames");
+    Progress progress("drawing the board", static_cast<std::int64_t>(n_cameras) * static_cast<std::int64_t>(Tour(scene).size()) * kHold,
+                      "frames");
     WriteFootage(folder / "calibration", scene, threads, &progress);
   }
   Progress progress("drawing", static_cast<std::int64_t>(n_drops * n_cameras), "recordings");
@@ -283,6 +337,7 @@ long long SynthesiseVideo(const std::filesystem::path& folder, const VideoScene&
   internal::WriteTruth(folder / "truth.csv", impacts);
   WriteFile(folder / "rig.yaml", ToYaml(scene.rig));
   WriteFile(folder / "tracking.yaml", TrackingYaml(scene));
+  WriteFile(folder / "experiment.yaml", ExperimentYaml(scene));
   long long total = 0;
   for (const long long n : frames) total += n;
   return total;

@@ -9,6 +9,7 @@
 
 #include "calibration/rig.h"
 #include "reconstruction/identity.h"
+#include "reconstruction/marker_pose.h"
 #include "tracking/camera_track.h"
 #include "tracking/sync.h"
 
@@ -41,6 +42,7 @@ struct TrackPlan {
   std::optional<CameraRig> rig;
   std::vector<TrackedCamera> cameras;
   CameraTrackOptions track;                       // names, layout, spots, tracker; hints apply to all recordings of their camera
+  std::vector<BodyMarker> markers;                // layout with radii and normals; empty where the layout is not known
   std::vector<std::pair<int, MarkerHint>> hints;  // camera and hint
   std::vector<TrackedRecording> recordings;
   SyncMethod sync = SyncMethod::kNone;

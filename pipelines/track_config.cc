@@ -128,6 +128,29 @@ void ParseMarkers(const YamlNode& root, CameraTrackOptions& o) {
   }
 }
 
+// What the images of discs and balls need beside the places of their centres.
+void ParseShapes(const YamlNode& root, TrackPlan& plan) {
+  const YamlNode node = root.Map("markers");
+  const std::size_t n = plan.track.names.size();
+  plan.markers.clear();
+  for (const char* key : {"radius_m", "normals"})
+    if (node.Has(key) && plan.track.layout.empty()) throw node.Fault(key, "it without layout_m", "both, or none");
+  for (const Eigen::Vector3d& p : plan.track.layout) plan.markers.push_back({.p_BM = p});
+  if (plan.track.layout.empty()) return;
+  if (node.Has("radius_m")) {
+    const std::vector<double> radius = node.Vector("radius_m", static_cast<int>(n), Closed(0, 10));
+    for (std::size_t k = 0; k < n; ++k) plan.markers[k].radius = radius[k];
+  }
+  if (!node.Has("normals")) return;
+  const auto normals = node.Vectors("normals", 3);
+  if (normals.size() != n)
+    throw node.Fault("normals", fmt::format("{} directions", normals.size()), fmt::format("one of each of the {} names", n));
+  for (std::size_t k = 0; k < n; ++k) {
+    const Eigen::Vector3d normal(normals[k][0], normals[k][1], normals[k][2]);
+    plan.markers[k].normal_B = normal.norm() > 0 ? Eigen::Vector3d(normal.normalized()) : normal;
+  }
+}
+
 void ParseTracker(const YamlNode& root, CameraTrackOptions& o) {
   const YamlNode node = root.MapOrEmpty("tracker");
   TrackerOptions& t = o.tracker;
@@ -292,6 +315,7 @@ TrackPlan LoadTracking(const std::filesystem::path& path) {
   }
   CheckRig(root, plan);
   ParseMarkers(root, plan.track);
+  ParseShapes(root, plan);
   ParseTracker(root, plan.track);
   ParseHints(root, plan);
   ParseRecordings(root, plan);
@@ -335,6 +359,13 @@ std::string ToYaml(const TrackPlan& plan) {
     std::string rows;
     for (const Eigen::Vector3d& p : o.layout) rows += (rows.empty() ? "" : ", ") + Bracketed({p.x(), p.y(), p.z()});
     out += YamlWord(1, "layout_m", "[" + rows + "]");
+    std::vector<double> radii;
+    rows.clear();
+    for (const BodyMarker& m : plan.markers) {
+      radii.push_back(m.radius);
+      rows += (rows.empty() ? "" : ", ") + Bracketed({m.normal_B.x(), m.normal_B.y(), m.normal_B.z()});
+    }
+    out += YamlWord(1, "radius_m", Bracketed(radii)) + YamlWord(1, "normals", "[" + rows + "]");
   }
   out += YamlLine(1, "layout_sd_m", plan.identity.layout_sd) + YamlCount(1, "threshold_grey", o.spots.threshold) +
          YamlCount(1, "local_px", o.spots.local) + YamlWord(1, "area_px2", Bracketed({o.spots.area_min, o.spots.area_max})) +

@@ -35,11 +35,12 @@ struct DropFitOptions {
   std::optional<double> t_impact;  // about, within a frame or two [s]; else from the tracks' own impact flags, else from the motion
   double t_begin = -1e300;         // only points between these times [s]: the flights before and after the impact
   double t_end = 1e300;
-  double exposure = 0;      // points within half of this of the impact are left out: they saw both flights [s]
-  double contact_time = 0;  // how long the body touches: points within half of it are left out too [s]
-  double pixel_sd = 0;      // added to every image point, independent: what its covariance does not know [px]
-  bool scale_noise = true;  // widen the covariance by the residuals where they are larger than the noise says, beyond chance (1 %)
-  double outlier_sd = 4;    // points further off than this, in standard deviations of two coordinates, are left out of the last fit
+  double exposure = 0;         // points within half of this of the impact are left out: they saw both flights [s]
+  double contact_time = 0;     // how long the body touches: points within half of it are left out too [s]
+  double pixel_sd = 0;         // added to every image point, independent: what its covariance does not know [px]
+  bool scale_noise = true;     // widen the covariance by the residuals where they are larger than the noise says, beyond chance (1 %)
+  double max_noise_scale = 4;  // residuals so many times their noise are no two free flights: the impact is not accepted
+  double outlier_sd = 4;       // points further off than this, in standard deviations of two coordinates, are left out of the last fit
   // Standard deviations of what else may be wrong; 0: it is right. Offsets are first sought over three of theirs, on a grid by how well the
   // rays of the cameras meet, so that several frames may be missing between two cameras.
   double offset_sd = 0;    // of the clock of every camera after the first [s]
@@ -74,8 +75,9 @@ struct DropFit {
   std::string reason;  // why there is no event at all: too few points, no start, not converged, ...
   // States in W, contact and joint covariance; accepted or rejected by the criteria of the motion fit.
   ImpactEvent event;
-  DropCovariance cov = DropCovariance::Zero();         // everything
-  DropCovariance cov_pixels = DropCovariance::Zero();  // all but the rig: pixels (and priors), clocks and layout
+  DropCovariance cov = DropCovariance::Zero();                // everything
+  DropCovariance cov_pixels = DropCovariance::Zero();         // all but the rig: pixels (and priors), clocks and layout
+  EventCovariance event_cov_noise = EventCovariance::Zero();  // as event.cov, from cov_pixels: what differs from impact to impact
   // Shares of `cov`, which is their sum: pixels and the prior of the spin, were all else known; clocks; layout; rig.
   DropCovariance share_pixels = DropCovariance::Zero(), share_clocks = DropCovariance::Zero(), share_layout = DropCovariance::Zero(),
                  share_rig = DropCovariance::Zero();

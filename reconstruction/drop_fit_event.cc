@@ -35,8 +35,9 @@ void NoiseOf(const DropProblem& problem, double noise_scale, ImpactEvent* event)
   if (spread > 0) event->sigma_angle = event->sigma_position / std::sqrt(spread / n);
 }
 
-// States in W and their covariance.
-void FillStates(const DropState& state, const DropCovariance& cov, const Body& body, const Vector3d& n, ImpactEvent* event) {
+// States in W and their covariance, and that of the noise alone.
+void FillStates(const DropState& state, const Body& body, const Vector3d& n, DropFit* fit, ImpactEvent* event) {
+  const DropCovariance& cov = fit->cov;
   const Matrix3d R = state.q.toRotationMatrix();
   event->t = state.tau;
   event->sd_t = std::sqrt(std::max(0.0, cov(kDropTime, kDropTime)));
@@ -55,6 +56,7 @@ void FillStates(const DropState& state, const DropCovariance& cov, const Body& b
   }
   map.block<3, 3>(kLever, kDropPose + 3) = LeverByRotation(body, R, n) * R;
   event->cov = map * cov * map.transpose();
+  fit->event_cov_noise = map * fit->cov_pixels * map.transpose();
 }
 
 }  // namespace
@@ -89,7 +91,7 @@ void MakeEvent(const DropRecording& recording, const DropProblem& problem, const
   ImpactEvent& event = judged.event;
   event.reason = RejectReason::kNone;
   event.detail.clear();
-  FillStates(state, fit->cov, problem.body, recording.floor.normal, &event);
+  FillStates(state, problem.body, recording.floor.normal, fit, &event);
   const Matrix3d R = event.X_WB.linear();
   judged.cov_attitude_W = R * fit->cov.block<3, 3>(kDropPose + 3, kDropPose + 3) * R.transpose();
   event.p_WP = ContactWithPlane(problem.body, event.X_WB, recording.floor).p_WP;
@@ -117,6 +119,12 @@ void MakeEvent(const DropRecording& recording, const DropProblem& problem, const
   }
   Judge(context, judged);
   fit->event = judged.event;
+  if (fit->event.accepted && fit->noise_scale > options.max_noise_scale) {
+    fit->event.accepted = false;
+    fit->event.reason = RejectReason::kArcMisfit;
+    fit->event.detail = fmt::format("residuals are {:.3g} times their noise, allowed {:.3g}: no two free flights", fit->noise_scale,
+                                    options.max_noise_scale);
+  }
   // A second strike a few frames away: images of the flight between fit neither side and were taken for strangers.
   for (const auto& [frames, share] : {std::pair(2.5, 0.17), std::pair(4.5, 0.3)}) {
     int near = 0, strange = 0;
@@ -139,7 +147,8 @@ bool IsPush(const DropRecording& recording, const DropFit& fit) {
   const ImpactEvent& event = fit.event;
   const Vector3d& n = recording.floor.normal;
   const double gap = n.dot(event.p_WP) - recording.floor.offset;
-  if (std::abs(gap) > HeightTolerance(recording.problem.body, event.sigma_position)) return false;
+  // What no flight explains says nothing of how well the height is known.
+  if (std::abs(gap) > HeightTolerance(recording.problem.body, event.sigma_position / std::max(1.0, fit.noise_scale))) return false;
   const Vector3d lever = event.p_WP - event.X_WB.translation(), spin = event.omega_plus - event.omega_minus;
   Eigen::Matrix<double, 1, kEventDim> row = Eigen::Matrix<double, 1, kEventDim>::Zero();
   for (const bool after : {false, true}) {

@@ -170,19 +170,18 @@ std::string LayoutFault(const std::vector<std::string>& names, const std::vector
   const double tolerance = std::max(kDistanceGate * std::sqrt(2.0) * sd, 1e-9);
   const std::optional<Exchange> exchange = Search(layout, tolerance).Run();
   if (!exchange) return {};
-  std::vector<int> moved;
   std::string who;
   for (int i = 0; i < static_cast<int>(layout.size()); ++i) {
-    if (exchange->to[i] != i) moved.push_back(i);
-  }
-  for (std::size_t k = 0; k < moved.size(); ++k) {
-    who += (k == 0 ? "" : k + 1 == moved.size() ? " and " : ", ") + names[moved[k]];
+    const int k = exchange->to[i];
+    const bool pair = exchange->to[k] == i;
+    if (k == i || (pair && k < i)) continue;
+    who += fmt::format("{}{} {} {}", who.empty() ? "" : ", ", names[i], pair ? "and" : "for", names[k]);
   }
   std::string text = fmt::format("markers {} can be exchanged (the distances change by at most {:.2g} mm)", who, 1e3 * exchange->change);
   // A marker that stays in place breaks the symmetry as well as one that is exchanged.
   std::vector<int> all(layout.size());
   for (std::size_t i = 0; i < all.size(); ++i) all[i] = static_cast<int>(i);
-  constexpr std::size_t kMost = 16;
+  constexpr std::size_t kMost = 20;
   const auto move = layout.size() <= kMost ? Advise(layout, all, tolerance) : std::nullopt;
   if (move) {
     text += fmt::format("; move {} by {:.0f} mm {}, or give one end a marker of its own look", names[move->marker], 1e3 * move->by,

@@ -46,6 +46,8 @@ markers:
   names: [a, b, c]
   layout_m: [[0, 0, -0.1], [0, 0, 0.05], [0, 0.01, 0.1]]
   layout_sd_m: 0.001
+  radius_m: [0.004, 0.005, 0.006]
+  normals: [[0, 0, 0], [0, 0, 2], [1, 0, 0]]
   threshold_grey: 90
   local_px: 31
   area_px2: [10, 900]
@@ -78,6 +80,11 @@ TEST_F(TrackConfigTest, EveryKeyIsReadAndReadsBack) {
   EXPECT_EQ(plan.cameras[1].source.t_shift, 0.25);
   EXPECT_EQ((*plan.cameras[1].source.decode.color)[1], 120);
   EXPECT_TRUE(plan.track.spots.dark);
+  ASSERT_EQ(plan.markers.size(), 3u);
+  EXPECT_EQ(plan.markers[2].p_BM, plan.track.layout[2]);
+  EXPECT_EQ(plan.markers[1].radius, 0.005);
+  EXPECT_TRUE(plan.markers[0].normal_B.isZero(0));
+  EXPECT_EQ(plan.markers[1].normal_B, Eigen::Vector3d(0, 0, 1)) << "a direction";
   EXPECT_EQ(plan.track.shape, MarkerShape::kStripe);
   EXPECT_EQ(plan.track.spots.threshold, 90);
   EXPECT_EQ(plan.track.spots.area_max, 900);

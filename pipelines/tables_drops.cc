@@ -1,0 +1,76 @@
+// drops.csv and the files of poses.
+
+#include <fmt/format.h>
+
+#include <cmath>
+
+#include "data/table.h"
+#include "pipelines/tables.h"
+
+namespace impactlab {
+namespace {
+
+// What one camera gave to one fit.
+struct Share {
+  int points = 0, outliers = 0;
+  double squares = 0;  // [px^2]
+};
+
+std::vector<Share> SharesOf(const DropFit& drop, const MarkerTracks& tracks) {
+  std::vector<Share> shares(tracks.cameras.size());
+  for (const DropResidual& r : drop.residuals) {
+    Share& share = shares[static_cast<std::size_t>(tracks.points[static_cast<std::size_t>(r.point)].camera)];
+    if (r.used) {
+      ++share.points;
+      share.squares += r.r.squaredNorm();
+    } else {
+      ++share.outliers;
+    }
+  }
+  return shares;
+}
+
+}  // namespace
+
+void WriteDrops(const std::filesystem::path& path, std::span<const MarkerTracks> recordings, std::span<const std::vector<DropFit>> drops) {
+  CsvWriter out(path, {"recording", "impact", "camera", "usable", "reason", "points", "outliers", "rms_px", "offset_s", "sd_offset_s",
+                       "chi_square", "dof", "noise_scale", "spin_axis_observable", "axis_x", "axis_y", "axis_z"});
+  for (std::size_t i = 0; i < drops.size(); ++i) {
+    const MarkerTracks& tracks = recordings[i];
+    for (const DropFit& drop : drops[i]) {
+      const std::vector<Share> shares = SharesOf(drop, tracks);
+      for (std::size_t c = 0; c < shares.size(); ++c) {
+        const auto of_camera = [&](const std::vector<double>& values) { return c < values.size() ? values[c] : std::nan(""); };
+        const Share& share = shares[c];
+        out.Text(tracks.recording).Integer(drop.event.impact).Text(tracks.cameras[c]).Integer(drop.usable).Text(drop.reason);
+        out.Integer(share.points).Integer(share.outliers);
+        // Of one coordinate.
+        out.Number(share.points > 0 ? std::sqrt(share.squares / (2 * share.points)) : std::nan(""));
+        out.Number(of_camera(drop.offset)).Number(of_camera(drop.sd_offset));
+        out.Number(drop.chi_square).Integer(drop.dof).Number(drop.noise_scale).Integer(drop.observable);
+        out.Number(drop.axis_B.x()).Number(drop.axis_B.y()).Number(drop.axis_B.z()).EndRow();
+      }
+    }
+  }
+  out.Commit();
+}
+
+void WritePoses(const std::filesystem::path& folder, std::span<const PoseRecording> recordings) {
+  for (const PoseRecording& recording : recordings) {
+    if (recording.t.empty()) continue;
+    CsvWriter out(folder / (recording.name + ".csv"), {"t_s", "x_m", "y_m", "z_m", "qw", "qx", "qy", "qz"});
+    Eigen::Quaterniond last = Eigen::Quaterniond::Identity();
+    for (std::size_t k = 0; k < recording.t.size(); ++k) {
+      const Eigen::Vector3d p = recording.X_WB[k].translation();
+      Eigen::Quaterniond q(recording.X_WB[k].linear());
+      if (q.dot(last) < 0) q.coeffs() = -q.coeffs();  // of the two quaternions of an attitude the one that follows on
+      last = q;
+      out.Number(recording.t[k]);
+      for (const double value : {p.x(), p.y(), p.z(), q.w(), q.x(), q.y(), q.z()}) out.Number(value);
+      out.EndRow();
+    }
+    out.Commit();
+  }
+}
+
+}  // namespace impactlab
