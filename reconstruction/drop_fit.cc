@@ -276,13 +276,15 @@ class Fitter {
   DropFit fit_;
 };
 
-// Flights too short for rough poses may do for images, which are counted and judged anew.
+// Flights too short or too ragged for rough poses may do for images, which are counted and judged anew.
 DropFit FitImpact(const DropRecording& recording, const MarkerTracks& tracks, const CameraRig& rig, const DropFitOptions& options,
                   const RoughImpact& impact) {
-  const bool doubtful = impact.reason == RejectReason::kTooFewFrames || impact.reason == RejectReason::kSecondContact;
+  const bool doubtful = impact.reason == RejectReason::kTooFewFrames || impact.reason == RejectReason::kSecondContact ||
+                        impact.reason == RejectReason::kNoFreeFlight || impact.reason == RejectReason::kNotConverged;
   if (doubtful || impact.reason == RejectReason::kNone) {
     DropFit fit = Fitter(recording, tracks, rig, options).Run(impact);
     if (fit.usable || !doubtful) return fit;
+    return Unusable(recording, impact.reason, fmt::format("{}; {}", impact.detail, fit.reason), impact.t);
   }
   return Unusable(recording, impact.reason, impact.detail, impact.t);
 }

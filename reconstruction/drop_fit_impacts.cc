@@ -145,8 +145,12 @@ RoughImpacts FindImpacts(const MarkerTracks& tracks, const DropProblem& problem,
       if (!(event.sd_t > 0)) {
         impact.reason = event.reason;
         impact.detail = event.detail;
+        // Ragged motion tells the time badly; flags, where there are any, tell it better.
+        double nearest = (options.min_frames + 1) * frame_interval;
         for (const double t : flagged) {
-          if (std::abs(t - impact.t) < kSameImpact * frame_interval) impact.t = t;
+          if (std::abs(t - event.t) >= nearest) continue;
+          nearest = std::abs(t - event.t);
+          impact.t = t;
         }
       }
       found.push_back(impact);

@@ -6,6 +6,7 @@
 
 #include "data/error.h"
 #include "data/statistics.h"
+#include "reconstruction/drop_fit_event.h"
 #include "tests/reconstruction/drop_scene.h"
 
 namespace impactlab::test {
@@ -71,6 +72,173 @@ TEST(DropFit, BoxIsCovered) { ExpectCovered(Thing::kBox, 0, 10, 11); }
 TEST(DropFit, BarIsCovered) { ExpectCovered(Thing::kBar, 0, 10, 12); }
 TEST(DropFit, RodIsCoveredWithoutItsRoll) { ExpectCovered(Thing::kRod, 0, 10, 13); }
 TEST(DropFit, UnknownOffsetIsFound) { ExpectCovered(Thing::kBox, 0.002, 10, 14); }
+
+TEST(DropFit, OffsetOfSeveralFramesIsFound) {
+  std::mt19937_64 random(21);
+  const CameraRig rig = DropRig(2);
+  for (const double frames : {-5.3, 0.6, 4.8}) {
+    const Drop drop = DrawDrop(Thing::kBar, random);
+    Filming filming;
+    filming.offset[1] = frames / filming.rate;
+    DropFitOptions options;
+    options.offset_sd = 5 / filming.rate;
+    const DropFit fit = FitDrop(Film(drop, rig, filming, random), rig, drop.markers, drop.body, {}, options);
+    ASSERT_TRUE(fit.usable) << fit.reason;
+    EXPECT_NEAR(fit.offset[1], filming.offset[1], 5 * fit.sd_offset[1]);
+    EXPECT_LT(fit.sd_offset[1], 0.02 / filming.rate);
+    EXPECT_NEAR(fit.event.t, drop.t, 5 * fit.event.sd_t);
+  }
+}
+
+TEST(DropFit, RowTimesAreFound) {
+  std::mt19937_64 random(22);
+  const CameraRig rig = DropRig(2);
+  const Drop drop = DrawDrop(Thing::kBox, random);
+  Filming filming;
+  filming.t_line = 8e-6;
+  filming.more_line = {2e-6, -1e-6, 0, 0};
+  DropFitOptions options;
+  DropFit fit = FitDrop(Film(drop, rig, filming, random), rig, drop.markers, drop.body, {}, options);
+  // Not modelled they spoil the fit.
+  EXPECT_TRUE(!fit.usable || std::abs(fit.event.t - drop.t) > 10 * fit.event.sd_t / fit.noise_scale);
+  options.row_time_sd = 3e-6;
+  fit = FitDrop(Film(drop, rig, filming, random), rig, drop.markers, drop.body, {}, options);
+  ASSERT_TRUE(fit.usable) << fit.reason;
+  for (int c = 0; c < 2; ++c) {
+    EXPECT_NEAR(fit.row_time[c], filming.more_line[c], 4 * fit.sd_row_time[c]);
+    EXPECT_LT(fit.sd_row_time[c], 1e-6);
+  }
+  EXPECT_NEAR(fit.event.t, drop.t, 4 * fit.event.sd_t);
+  EXPECT_NEAR((fit.share_pixels + fit.share_clocks - fit.cov_pixels).norm(), 0, 1e-9 * fit.cov_pixels.norm());
+  EXPECT_GT(fit.share_clocks(kDropTime, kDropTime), 0);
+}
+
+TEST(DropFit, RateOfAClockIsFound) {
+  std::mt19937_64 random(23);
+  const CameraRig rig = DropRig(2);
+  const Drop drop = DrawDrop(Thing::kBox, random);
+  Filming filming;
+  filming.clock_rate = {0, 4e-3, 0, 0};
+  DropFitOptions options;
+  options.offset_sd = 1e-3;
+  options.rate_sd = 3e-3;
+  const DropFit fit = FitDrop(Film(drop, rig, filming, random), rig, drop.markers, drop.body, {}, options);
+  ASSERT_TRUE(fit.usable) << fit.reason;
+  for (int c = 0; c < 2; ++c) EXPECT_NEAR(fit.rate[c], filming.clock_rate[c], 4 * fit.sd_rate[c]);
+  EXPECT_LT(fit.sd_rate[1], 2e-3);
+  EXPECT_NEAR(fit.event.t, drop.t, 4 * fit.event.sd_t);
+}
+
+// The layout as somebody measured it, two millimetres wrong.
+std::vector<BodyMarker> Misplaced(std::vector<BodyMarker> markers, double sd, std::mt19937_64& random) {
+  for (BodyMarker& marker : markers) marker.p_BM += sd * Normal3(random);
+  return markers;
+}
+
+TEST(DropFit, LayoutIsLearned) {
+  std::mt19937_64 random(24);
+  const CameraRig rig = DropRig(2);
+  const Drop drop = DrawDrop(Thing::kBox, random);
+  const MarkerTracks tracks = Film(drop, rig, {}, random);
+  const std::vector<BodyMarker> wrong = Misplaced(drop.markers, 2e-3, random);
+  DropFitOptions options;
+  options.layout_sd = 2e-3;
+  const DropFit fit = FitDrop(tracks, rig, wrong, drop.body, {}, options);
+  ASSERT_TRUE(fit.usable) << fit.reason;
+  EXPECT_LT(fit.noise_scale, 1.2);
+  ASSERT_EQ(fit.cov_layout.rows(), 12);
+  Eigen::VectorXd error(12);
+  for (int m = 0; m < 4; ++m) error.segment<3>(3 * m) = fit.layout[m] - drop.markers[m].p_BM;
+  EXPECT_LT(error.dot(fit.cov_layout.ldlt().solve(error)), ChiSquareQuantile(1 - 1e-4, 12));
+  for (int a = 0; a < 4; ++a) {
+    for (int b = 0; b < a; ++b)
+      EXPECT_NEAR((fit.layout[a] - fit.layout[b]).norm(), (drop.markers[a].p_BM - drop.markers[b].p_BM).norm(), 1e-4);
+  }
+  EXPECT_LT((fit.event.v_minus - drop.minus.v).norm(), 0.02);
+}
+
+TEST(DropFit, KnownDistanceGivesTheScale) {
+  std::mt19937_64 random(25);
+  const CameraRig rig = DropRig(2);
+  const Drop drop = DrawDrop(Thing::kBox, random);
+  const MarkerTracks tracks = Film(drop, rig, {}, random);
+  DropFitOptions options;
+  options.layout_sd = 2e-3;
+  const double distance = (drop.markers[0].p_BM - drop.markers[1].p_BM).norm();
+  options.distances = {{0, 1, distance, 2e-5}};
+  const std::vector<BodyMarker> wrong = Misplaced(drop.markers, 2e-3, random);
+  const DropFit fit = FitDrop(tracks, rig, wrong, drop.body, {}, options);
+  ASSERT_TRUE(fit.usable) << fit.reason;
+  EXPECT_NEAR((fit.layout[0] - fit.layout[1]).norm(), distance, 6e-5);
+  options.distances[0].marker2 = 7;
+  EXPECT_THROW(FitDrop(tracks, rig, wrong, drop.body, {}, options), ConfigError);
+}
+
+TEST(DropFit, PicturesThatSawBothFlightsAreLeftOut) {
+  std::mt19937_64 random(26);
+  const CameraRig rig = DropRig(2);
+  const Drop drop = DrawDrop(Thing::kBox, random);
+  Filming filming;
+  filming.exposure = 3.5e-3;
+  filming.pixel_sd = 0.02;
+  DropFitOptions options;
+  const MarkerTracks tracks = Film(drop, rig, filming, random);
+  const DropFit blind = FitDrop(tracks, rig, drop.markers, drop.body, {}, options);
+  options.exposure = filming.exposure;
+  const DropFit fit = FitDrop(tracks, rig, drop.markers, drop.body, {}, options);
+  ASSERT_TRUE(fit.usable) << fit.reason;
+  EXPECT_LT(fit.noise_scale, 1.3);
+  EXPECT_LT((fit.event.v_minus - drop.minus.v).norm(), 5e-3);
+  for (const DropResidual& r : fit.residuals) {
+    if (std::abs(tracks.points[r.point].t - fit.event.t) < 0.5 * filming.exposure) {
+      EXPECT_FALSE(r.used);
+    }
+  }
+  options.contact_time = 6e-3;
+  const DropFit wide = FitDrop(tracks, rig, drop.markers, drop.body, {}, options);
+  ASSERT_TRUE(wide.usable);
+  for (const DropResidual& r : wide.residuals) {
+    if (std::abs(tracks.points[r.point].t - wide.event.t) < 0.5 * (filming.exposure + options.contact_time)) {
+      EXPECT_FALSE(r.used);
+    }
+  }
+}
+
+TEST(DropFit, WildPointsDoNoHarm) {
+  std::mt19937_64 random(27);
+  const CameraRig rig = DropRig(2);
+  for (const Thing thing : {Thing::kBox, Thing::kRod}) {
+    const Drop drop = DrawDrop(thing, random);
+    Filming filming;
+    filming.wild = 0.05;
+    DropFitOptions options;
+    options.offset_sd = 2e-3;
+    filming.offset[1] = 1.5e-3;
+    const DropFit fit = FitDrop(Film(drop, rig, filming, random), rig, drop.markers, drop.body, {}, options);
+    ASSERT_TRUE(fit.usable) << fit.reason;
+    EXPECT_GT(fit.outliers, 5);
+    EXPECT_LT(fit.noise_scale, 1.2);
+    EXPECT_LT((fit.event.v_minus - drop.minus.v).norm(), 5e-3);
+    EXPECT_NEAR(fit.event.t, drop.t, 5 * fit.event.sd_t);
+  }
+}
+
+TEST(DropFit, LeverTurnsWithTheBody) {
+  std::mt19937_64 random(28);
+  const Vector3d n = Vector3d(0.3, -0.2, 1).normalized();
+  for (const Body& body :
+       {MakeBox({0.1, 0.07, 0.05}, 1, false, 0.004), MakeRod(0.2, 0.01, 1), MakeBall(0.05, 1), MakeEllipsoid({0.05, 0.03, 0.08}, 1)}) {
+    const Matrix3d R = AnyRotation(random), by_rotation = internal::LeverByRotation(body, R, n);
+    const auto lever = [&](const Vector3d& turn) -> Vector3d {
+      const Matrix3d turned = Turned(turn) * R;
+      return turned * SupportLever(body, turned.transpose() * n);
+    };
+    for (int i = 0; i < 3; ++i) {
+      const Vector3d h = 1e-5 * Vector3d::Unit(i);
+      EXPECT_LT(((lever(h) - lever(-h)) / 2e-5 - by_rotation.col(i)).norm(), 1e-8) << body.name << i;
+    }
+  }
+}
 
 TEST(DropFit, RefusesWithAReason) {
   std::mt19937_64 random(5);
