@@ -1,0 +1,165 @@
+#include "reconstruction/flight_check_setup.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <utility>
+
+#include "reconstruction/drop_fit_recording.h"
+#include "reconstruction/motion_fit_arcs.h"
+
+namespace impactlab::internal {
+namespace {
+
+using Eigen::Vector3d;
+using Eigen::VectorXd;
+
+constexpr int kFewestPoses = 6;  // of a flight
+// States are free: far beyond what the start can be wrong by [m, rad, m/s, rad/s].
+constexpr std::array<double, 4> kStateSd = {1, 1, 10, 50};
+
+class Builder {
+ public:
+  Builder(const MarkerTracks& tracks, const CameraRig& rig, const std::vector<BodyMarker>& markers, const Body& body, const Plane& floor,
+          const FlightCheckOptions& options)
+      : tracks_(tracks), rig_(rig), markers_(markers), body_(body), floor_(floor), options_(options) {}
+
+  FlightSetup Run() {
+    out_.reason = Build();
+    return std::move(out_);
+  }
+
+ private:
+  std::string Build() {
+    DropFitOptions wide = options_.drop;
+    if (tracks_.cameras.size() > 1) wide.offset_sd = std::max(wide.offset_sd, options_.wrong_offset);
+    // A wrong clock or scale hides flights: they are sought under other gravities too.
+    DropRecording recording;
+    for (const double factor : {1.0, 0.7, 1.4}) {
+      wide.motion.flight.gravity_W = factor * options_.drop.motion.flight.gravity_W;
+      recording = PrepareDrops(tracks_, rig_, markers_, body_, floor_, wide);
+      if (!recording.reason.empty()) return recording.reason;
+      if (!options_.flights.empty() || !recording.rough.flights.empty()) break;
+    }
+    out_.flights = options_.flights;
+    const double guard = options_.guard_frames * recording.frame_interval;
+    if (out_.flights.empty()) {
+      for (const Segment& flight : recording.rough.flights)
+        out_.flights.emplace_back(recording.poses.t[flight.first] + guard, recording.poses.t[flight.last] - guard);
+    }
+    problem_.rig = &rig_;
+    for (const std::string& name : tracks_.cameras) {
+      const auto found = std::find_if(rig_.cameras.begin(), rig_.cameras.end(), [&](const RigCamera& c) { return c.name == name; });
+      problem_.camera_of_clock.push_back(static_cast<int>(found - rig_.cameras.begin()));
+    }
+    problem_.gravity_W = options_.drop.motion.flight.gravity_W;
+    const Vector3d down = problem_.gravity_W.normalized(), side = down.unitOrthogonal();
+    problem_.gravity_axes << side, down.cross(side), down;
+    problem_.distances = options_.drop.distances;
+    std::erase_if(out_.flights, [&](const auto& flight) { return !AddFlight(recording, flight.first, flight.second); });
+    if (problem_.flights.empty()) return "no free flight of six frames or more";
+    double t_reference = 0;
+    for (const DropState& start : problem_.start) t_reference += start.tau / static_cast<double>(problem_.start.size());
+    for (DropProblem& flight : problem_.flights) flight.t_reference = t_reference;
+    Place(recording);
+    return "";
+  }
+
+  bool AddFlight(const DropRecording& recording, double from, double to) {
+    DropProblem flight = recording.problem;
+    flight.row_time_sd = options_.drop.row_time_sd;
+    std::erase_if(flight.points, [&](const DropPoint& p) {
+      const double t = p.t + recording.offset[p.clock];
+      return t < from || t > to;
+    });
+    LinkInstants(&flight);
+    PoseRecording poses;
+    for (std::size_t i = 0; i < recording.poses.t.size(); ++i) {
+      if (recording.poses.t[i] < from || recording.poses.t[i] > to) continue;
+      poses.t.push_back(recording.poses.t[i]);
+      poses.X_WB.push_back(recording.poses.X_WB[i]);
+    }
+    const int n = static_cast<int>(poses.t.size());
+    if (n < kFewestPoses) return false;
+    FlightModel model;
+    model.recording = &poses;
+    model.body = &flight.body;
+    model.flight.gravity_W = problem_.gravity_W;
+    NoiseModel noise;
+    noise.sd.fill(1e-3);
+    noise.acceleration.fill(0);
+    for (int i = 0; i < 3; ++i) noise.acceleration[i] = 5;
+    const Arc arc = FitArc(model, {0, n - 1}, noise);
+    if (!arc.converged) return false;
+    DropState state;
+    state.tau = 0.5 * (from + to);
+    const ArcState<6> at = StateAt<6>(arc, model, state.tau);
+    state.p = at.pose.head<3>();
+    state.q = Eigen::Quaterniond(at.R).normalized();
+    for (int side = 0; side < 2; ++side) {
+      state.v[side] = at.velocity.head<3>();
+      state.omega[side] = at.velocity.tail<3>();
+      if (flight.has_axis) state.omega[side] -= flight.axis_B * flight.axis_B.dot(state.omega[side]);
+    }
+    state.clock.assign(tracks_.cameras.size(), {});
+    for (const BodyMarker& marker : flight.markers) state.p_BM.push_back(marker.p_BM);
+    problem_.flights.push_back(std::move(flight));
+    problem_.start.push_back(std::move(state));
+    return true;
+  }
+
+  // Places of all parameters and their priors as declared.
+  void Place(const DropRecording& recording) {
+    FlightPlaces& at = problem_.places;
+    at.flights = static_cast<int>(problem_.flights.size());
+    at.cameras = static_cast<int>(tracks_.cameras.size());
+    at.markers = static_cast<int>(markers_.size());
+    problem_.rig_axes = Eigen::MatrixXd::Zero(ParameterCount(rig_), 0);
+    if (rig_.covariance.size() > 0 && options_.drop.rig_covariance) {
+      const VectorXd sd = rig_.covariance.diagonal().cwiseMax(1e-300).cwiseSqrt(), inverse = sd.cwiseInverse();
+      const Eigen::SelfAdjointEigenSolver<Eigen::MatrixXd> eigen(inverse.asDiagonal() * rig_.covariance * inverse.asDiagonal());
+      const VectorXd root = eigen.eigenvalues().cwiseMax(0).cwiseSqrt();
+      const auto kept = (root.array() > 1e-8).count();
+      problem_.rig_axes = sd.asDiagonal() * eigen.eigenvectors().rightCols(kept) * root.tail(kept).asDiagonal();
+    }
+    at.rig = static_cast<int>(problem_.rig_axes.cols());
+    const DropFitOptions& drop = options_.drop;
+    out_.prior = VectorXd::Zero(at.Size());
+    out_.start = VectorXd::Zero(at.Size());
+    out_.rough_offset = recording.offset;
+    for (int f = 0; f < at.flights; ++f) {
+      for (int i = 0; i < 12; ++i) out_.prior[at.State(f) + i] = kStateSd[i / 3];
+    }
+    const double g = problem_.gravity_W.norm();
+    out_.prior.segment<2>(at.Gravity()).setConstant(g * options_.vertical_sd);
+    out_.prior[at.Gravity() + 2] = options_.gravity_sd;
+    out_.layout_sd = drop.layout_sd > 0 ? drop.layout_sd : options_.layout_sd;
+    out_.prior.segment(at.Marker(0), 3 * at.markers).setConstant(out_.layout_sd);
+    out_.prior.tail(at.rig).setOnes();
+    for (int c = 0; c < at.cameras; ++c) {
+      const int first = at.Camera(c);
+      out_.prior[first] = c > 0 ? drop.offset_sd : 0;
+      out_.prior[first + 1] = drop.row_time_sd;
+      out_.prior[first + 2] = drop.rate_sd;
+      if (out_.prior[first] > 0) out_.start[first] = out_.rough_offset[c];
+    }
+  }
+
+  const MarkerTracks& tracks_;
+  const CameraRig& rig_;
+  const std::vector<BodyMarker>& markers_;
+  const Body& body_;
+  const Plane& floor_;
+  const FlightCheckOptions& options_;
+  FlightSetup out_;
+  FlightProblem& problem_ = out_.problem;
+};
+
+}  // namespace
+
+FlightSetup SetUpFlights(const MarkerTracks& tracks, const CameraRig& rig, const std::vector<BodyMarker>& markers, const Body& body,
+                         const Plane& floor, const FlightCheckOptions& options) {
+  return Builder(tracks, rig, markers, body, floor, options).Run();
+}
+
+}  // namespace impactlab::internal
