@@ -159,9 +159,14 @@ RoughImpacts FindImpacts(const MarkerTracks& tracks, const DropProblem& problem,
     for (std::size_t i = 0; i < found.size(); ++i) {
       RoughImpact about = ImpactAbout(found[i].t, rough, poses);
       if (found[i].reason != RejectReason::kNone) {
-        // The flight on one side is not known: as far as the next impact.
-        if (i > 0) about.begin = std::max(about.begin, rough.impacts[i - 1].t + frame_interval);
-        if (i + 1 < found.size()) about.end = std::min(about.end, rough.impacts[i + 1].t - frame_interval);
+        // The flights are not known: as far as the next impact, but for another that ragged motion shows at once.
+        const double shortest = (rougher.min_frames + 1) * frame_interval;
+        about.begin = -1e300;
+        about.end = 1e300;
+        for (const RoughImpact& other : rough.impacts) {
+          if (other.t < found[i].t - shortest) about.begin = std::max(about.begin, other.t + frame_interval);
+          if (other.t > found[i].t + shortest) about.end = std::min(about.end, other.t - frame_interval);
+        }
       }
       found[i].begin = about.begin;
       found[i].end = about.end;
