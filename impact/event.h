@@ -13,16 +13,16 @@ namespace impactlab {
 // Why an impact of a recording cannot be used as a single-contact event. Kinematic criteria stated beforehand, never how well a law fits.
 enum class RejectReason {
   kNone,
-  kTooFewFrames,         // an arc has fewer frames than its motion has freedoms to spare
-  kSecondContact,        // another contact inside the frame resolution, or before the plus arc is determined
-  kEdgeOrFlatLanding,    // two or more vertices arrive within the frame resolution or the attitude's uncertainty
-  kRollingContact,       // the body stays on the surface after the impact
-  kNoApproach,           // the contact point does not approach the surface
-  kArcMisfit,            // flight arcs do not follow free flight within their noise
-  kNoFreeFlight,         // no arc of free flight before the impact
-  kNoImpact,             // the recording holds no impact
-  kNotConverged,         // the fit found no optimum
-  kBadRecording          // the file cannot be used: see detail
+  kTooFewFrames,       // an arc has fewer frames than its motion has freedoms to spare
+  kSecondContact,      // another contact inside the frame resolution, or before the plus arc is determined
+  kEdgeOrFlatLanding,  // two or more vertices arrive within the frame resolution or the attitude's uncertainty
+  kRollingContact,     // the body stays on the surface after the impact
+  kNoApproach,         // the contact point does not approach the surface
+  kArcMisfit,          // flight arcs do not follow free flight within their noise
+  kNoFreeFlight,       // no arc of free flight before the impact
+  kNoImpact,           // the recording holds no impact
+  kNotConverged,       // the fit found no optimum
+  kBadRecording        // the file cannot be used: see detail
 };
 // Code used in files, e.g. "second_contact".
 const char* ReasonName(RejectReason reason);
@@ -34,24 +34,26 @@ using EventCovariance = Eigen::Matrix<double, kEventDim, kEventDim>;
 
 struct ImpactEvent {
   std::string recording;
-  int impact = 0;        // 0 for the first impact of the recording
+  int impact = 0;  // 0 for the first impact of the recording
   bool planar = false;
-  double t = 0;          // impact time on the recording's clock [s]
-  double sd_t = 0;       // [s]
-  Eigen::Isometry3d X_WB = Eigen::Isometry3d::Identity();  // pose at the impact (continuous through it)
+  double t = 0;                                                                              // impact time on the recording's clock [s]
+  double sd_t = 0;                                                                           // [s]
+  Eigen::Isometry3d X_WB = Eigen::Isometry3d::Identity();                                    // pose at the impact (continuous through it)
   Eigen::Vector3d v_minus = Eigen::Vector3d::Zero(), omega_minus = Eigen::Vector3d::Zero();  // in W [m/s], [rad/s]
   Eigen::Vector3d v_plus = Eigen::Vector3d::Zero(), omega_plus = Eigen::Vector3d::Zero();
-  Eigen::Vector3d p_WP = Eigen::Vector3d::Zero();          // contact point [m]
+  Eigen::Vector3d p_WP = Eigen::Vector3d::Zero();  // contact point [m]
   EventCovariance cov = EventCovariance::Zero();
-  ContactState contact;                                    // A_F, v_minus_F, X_WF
-  Eigen::Vector3d v_plus_F = Eigen::Vector3d::Zero();      // measured velocity of the contact point after [m/s]
+  // Unit axis about which the spin was not measured (all markers lie on it) and a prior stands in its place; zero: all was measured.
+  Eigen::Vector3d unseen_axis_B = Eigen::Vector3d::Zero();
+  ContactState contact;                                // A_F, v_minus_F, X_WF
+  Eigen::Vector3d v_plus_F = Eigen::Vector3d::Zero();  // measured velocity of the contact point after [m/s]
   bool accepted = false;
   RejectReason reason = RejectReason::kNone;
-  std::string detail;                                      // one line for people: figure found and figure allowed
-  int frames_minus = 0, frames_plus = 0;                   // frames in the two arcs
-  int frames_lost = 0;                                     // frames the recorder lost at this impact (plus arc late by as many intervals)
-  double sigma_position = 0;                               // noise scale from the arc residuals [m]
-  double sigma_angle = 0;                                  // [rad]
+  std::string detail;                     // one line for people: figure found and figure allowed
+  int frames_minus = 0, frames_plus = 0;  // frames in the two arcs
+  int frames_lost = 0;                    // frames the recorder lost at this impact (plus arc late by as many intervals)
+  double sigma_position = 0;              // noise scale from the arc residuals [m]
+  double sigma_angle = 0;                 // [rad]
 };
 
 // Fills contact, v_plus_F from the states, the contact point and the body.

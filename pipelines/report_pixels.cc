@@ -29,7 +29,7 @@ std::vector<Figure> PixelFigures(const ReportContext& context) {
         cloud.x.push_back(r.r.x());
         cloud.y.push_back(r.r.y());
       }
-  Figure figure{.id = "fig-residuals",
+  Figure figure{.id = "fig-pixels",
                 .title = "What the fits leave of the images",
                 .caption =
                     "Image by the fit less image found, of every marker in every frame, against the time from the impact. A trend on "
@@ -58,6 +58,12 @@ std::vector<Figure> PixelFigures(const ReportContext& context) {
   return {figure};
 }
 
+std::string StateTitle(const std::string& quantity) {
+  if (quantity == "position") return "position at the impact";
+  return (quantity.starts_with("v_") ? std::string("velocity ") : std::string("spin ")) +
+         (quantity.ends_with("minus") ? "before" : "after");
+}
+
 std::string BudgetHtml(const ErrorBudget& budget) {
   if (budget.empty()) return "";
   std::vector<std::string> headers = {"quantity"};
@@ -68,7 +74,7 @@ std::string BudgetHtml(const ErrorBudget& budget) {
     const bool metric = row.unit == "m" || row.unit == "m/s";
     const double scale = metric ? 1e3 : 1;
     const std::string unit = row.unit == "1" ? "" : metric ? ", m" + row.unit : ", " + row.unit;
-    std::vector<std::string> cells = {row.law.empty() ? Escape(QuantityTitle(row.quantity) + unit)
+    std::vector<std::string> cells = {row.law.empty() ? Escape(StateTitle(row.quantity) + unit)
                                                       : SymbolHtml(row.quantity) + " (" + Escape(LawTitle(row.law)) + ")"};
     for (const double sd : row.sd) cells.push_back(Num(scale * sd, 2));
     cells.push_back(Num(scale * row.total, 2));

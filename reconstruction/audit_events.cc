@@ -183,6 +183,13 @@ ImpactEvent CorrectEvent(const ImpactEvent& event, const FrameCorrection& correc
   return out;
 }
 
+namespace {
+
+// Takes from spins in B their part about the axis that was not measured.
+Matrix3d Seen(const ImpactEvent& event) { return Matrix3d::Identity() - event.unseen_axis_B * event.unseen_axis_B.transpose(); }
+
+}  // namespace
+
 EventAudit AuditEvent(const ImpactEvent& event, const Body& body, const Plane& floor, const AuditOptions& options) {
   EventAudit audit;
   audit.recording = event.recording;
@@ -195,8 +202,9 @@ EventAudit AuditEvent(const ImpactEvent& event, const Body& body, const Plane& f
     audit.momentum_sd = std::sqrt(std::max(0.0, spin.cov(1, 1)));
     audit.momentum_ok = std::abs(audit.momentum_residual) <= options.significance * audit.momentum_sd;
   } else {
-    audit.momentum_residual = spin.value.norm();
-    audit.momentum_sd = LargestSd(spin.cov);
+    const Matrix3d seen = Seen(event);
+    audit.momentum_residual = (seen * spin.value).norm();
+    audit.momentum_sd = LargestSd(seen * spin.cov * seen);
     const Matrix3d C = spin.cov + 1e-12 * (1e-300 + spin.cov.trace()) * Matrix3d::Identity();
     const double limit = ChiSquareQuantile(1 - 2 * NormalCdf(-std::clamp(options.significance, 0.1, 7.0)), 3);
     audit.momentum_ok = spin.cov.trace() > 0 && spin.value.dot(C.ldlt().solve(spin.value)) <= limit;
@@ -262,12 +270,13 @@ MomentumAudit AuditMomentum(const AuditInput& input, const Layout& layout, const
   Vector3d bias = Vector3d::Zero(), mean = Vector3d::Zero();
   for (const ImpactEvent* event : input.events) {
     const SpinResidual e = MomentumResidual(*event, body, input.floor.normal);
-    const Vector3d change = event->omega_plus - event->omega_minus;
-    spin.push_back(body.planar ? Vector3d(0, change.y(), 0) : Vector3d(event->X_WB.linear().transpose() * change));
-    size.push_back(e.value.norm());
-    audit.rms += e.value.squaredNorm() / n;
-    audit.expected_rms += e.cov.trace() / n;
-    bias += e.value / n;
+    const Matrix3d seen = Seen(*event);
+    const Vector3d value = seen * e.value, change = event->omega_plus - event->omega_minus;
+    spin.push_back(body.planar ? Vector3d(0, change.y(), 0) : Vector3d(seen * event->X_WB.linear().transpose() * change));
+    size.push_back(value.norm());
+    audit.rms += value.squaredNorm() / n;
+    audit.expected_rms += (seen * e.cov * seen).trace() / n;
+    bias += value / n;
     mean += spin.back() / n;
   }
   for (const Vector3d& s : spin) audit.spread += (s - mean).squaredNorm() / n;

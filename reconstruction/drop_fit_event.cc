@@ -119,6 +119,7 @@ void MakeEvent(const DropRecording& recording, const DropProblem& problem, const
   }
   Judge(context, judged);
   fit->event = judged.event;
+  if (!fit->observable) fit->event.unseen_axis_B = fit->axis_B;
   if (fit->event.accepted && fit->noise_scale > options.max_noise_scale) {
     fit->event.accepted = false;
     fit->event.reason = RejectReason::kArcMisfit;
