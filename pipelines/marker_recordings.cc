@@ -63,6 +63,16 @@ void CheckCameras(const std::string& where, const std::vector<std::string>& came
 }
 
 // The clocks of cameras that were brought together by what they saw are known only so well; others are taken at their word.
+// Tracks that are read again do not tell how well a flash was timed: then it may be between two exposures.
+constexpr double kUnknownFlashSd = 5e-3;  // [s]
+
+std::string FaultsOf(const RecordingSummary& summary) {
+  std::string out;
+  for (const RecordingSummary::Camera& camera : summary.cameras)
+    if (!camera.failure.empty()) out += fmt::format("{}camera {}: {}", out.empty() ? "" : "; ", camera.name, camera.failure);
+  return out;
+}
+
 double OffsetSd(const RecordingSummary& summary, SyncMethod method) {
   double sd = 0;
   if (method != SyncMethod::kFlash) return sd;
@@ -96,6 +106,7 @@ void ReadPoints(const MarkerSource& source, const std::filesystem::path& file, M
     order.clear();
     for (const RecordingSummary& summary : out->tracking->recordings) order.push_back(summary.name);
   }
+  if (order.empty()) throw DataError(fmt::format("{}: found no point, allowed at least one", file.string()));
   for (std::size_t i = 0; i < order.size(); ++i) {
     MarkerTracks& tracks = read[order[i]];
     tracks.recording = order[i];
@@ -103,7 +114,9 @@ void ReadPoints(const MarkerSource& source, const std::filesystem::path& file, M
     if (tracks.points.empty()) why = out->tracking ? out->tracking->recordings[i].failure : "no point";
     if (tracks.points.empty() && why.empty()) why = "no marker was tracked";
     out->bad.push_back(why);
-    out->offset_sd.push_back(out->tracking ? OffsetSd(out->tracking->recordings[i], source.plan.sync) : 0);
+    const double unknown = source.plan.sync == SyncMethod::kFlash ? kUnknownFlashSd : 0;
+    out->offset_sd.push_back(out->tracking ? OffsetSd(out->tracking->recordings[i], source.plan.sync) : unknown);
+    out->faults.push_back(out->tracking ? FaultsOf(out->tracking->recordings[i]) : "");
     out->tracks.push_back(std::move(tracks));
   }
 }
@@ -111,10 +124,12 @@ void ReadPoints(const MarkerSource& source, const std::filesystem::path& file, M
 void TakeWorld(Experiment& e, const CameraRig& rig) {
   const WorldFrame& world = rig.world;
   if (e.floor_of_rig) {
-    if (world.source == "camera")
-      throw ConfigError(fmt::format(
-          "{}: floor: found none, and W is the frame of the first camera; allowed a floor here, or `world` in the calibration file",
-          e.path.string()));
+    if (world.source != "board" && world.source != "points")
+      throw ConfigError(
+          fmt::format("{}: floor: found none, and the rig does not know the struck surface: its W is {}; allowed a floor here, or `world` "
+                      "with a board or "
+                      "points on the surface in the calibration file",
+                      e.path.string(), world.source == "camera" ? "the frame of the first camera" : "given"));
     e.floor = {};
   }
   if (e.gravity_of_rig) {
@@ -172,6 +187,7 @@ MarkerRecordings Correct(const MarkerRecordings& markers, const FrameCorrection&
   out.layout = markers.layout;
   out.tracks = markers.tracks;
   out.bad = markers.bad;
+  out.faults = markers.faults;
   out.offset_sd = markers.offset_sd;
   out.exposure = markers.exposure;
   const double angle = correction.rotation_offset_B.norm();

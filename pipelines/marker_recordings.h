@@ -21,6 +21,7 @@ struct MarkerRecordings {
   std::vector<BodyMarker> layout;            // one a name, in the order of the tracking file
   std::vector<MarkerTracks> tracks;          // recordings; without points where nothing was tracked. Markers of the layout come first
   std::vector<std::string> bad;              // why a recording has none; empty where it has
+  std::vector<std::string> faults;           // cameras that gave nothing and why, by recording; empty where all gave something
   std::vector<double> offset_sd;             // of the clocks of the cameras after the first, by recording [s]
   double exposure = 0;                       // the longest of any camera [s]
   std::vector<std::filesystem::path> files;  // read

@@ -79,6 +79,9 @@ Analysis Reconstruct(const Experiment& experiment, const Recorded& recorded, con
       motion = FitMotion(PosesOf(*markers, i, drops), experiment.body, floor, experiment.motion);
       motion.events.clear();
       for (const DropFit& drop : drops) motion.events.push_back(drop.event);
+      const std::string fault = i < markers->faults.size() ? markers->faults[i] : "";
+      for (ImpactEvent& event : motion.events)
+        if (!event.accepted && !fault.empty()) event.detail = fault + "; " + event.detail;
     } else {
       motion = FitMotion(Correct((*recorded.poses)[i], correction), experiment.body, floor, experiment.motion);
     }

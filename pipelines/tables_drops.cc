@@ -2,7 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
+#include <filesystem>
 
 #include "data/table.h"
 #include "pipelines/tables.h"
@@ -56,6 +58,13 @@ void WriteDrops(const std::filesystem::path& path, std::span<const MarkerTracks>
 }
 
 void WritePoses(const std::filesystem::path& folder, std::span<const PoseRecording> recordings) {
+  // What an earlier run left of other recordings would be taken for this one's.
+  std::error_code absent;
+  for (const auto& entry : std::filesystem::directory_iterator(folder, absent)) {
+    const bool ours = std::any_of(recordings.begin(), recordings.end(),
+                                  [&](const PoseRecording& r) { return !r.t.empty() && entry.path().filename() == r.name + ".csv"; });
+    if (!ours && entry.path().extension() == ".csv") std::filesystem::remove(entry.path(), absent);
+  }
   for (const PoseRecording& recording : recordings) {
     if (recording.t.empty()) continue;
     CsvWriter out(folder / (recording.name + ".csv"), {"t_s", "x_m", "y_m", "z_m", "qw", "qx", "qy", "qz"});

@@ -109,8 +109,6 @@ TEST_F(RunMarkers, EntersAtTheTracksAndComesToTheSame) {
   text.replace(text.find(from), from.size(),
                "rig: '" + Out("run/calibration/rig.yaml").string() + "'\n  tracks: '" + Out("run/tracking/tracks.csv").string() + "'");
   text.replace(text.find(tracking), tracking.size(), "tracking: '" + (kSample / "tracking.yaml").string() + "'");
-  // The clocks are known as well as the flash told them only where the videos were followed.
-  text += "bundle: {offset_sd_s: 0.003, exposure_s: 0.001}\n";
   WriteText(Out("again.yaml"), text);
   const auto result = RunProgram({"run", Out("again.yaml"), "--out", Out("again")}, folder_->path());
   ASSERT_EQ(result.code, 0) << result.err;

@@ -127,6 +127,12 @@ TEST_F(MarkerRecordingsTest, WhatTheRigCannotSayIsAskedFor) {
   EXPECT_THAT(refusal(""), HasSubstr("floor"));
   EXPECT_THAT(refusal("floor: {offset_m: 0}\n"), HasSubstr("gravity_m_per_s2"));
   EXPECT_EQ(refusal("floor: {offset_m: 0}\ngravity_m_per_s2: [0, 0, -9.81]\n"), "accepted");
+  {
+    TracksWriter empty(folder_ / "tracks.csv");
+    empty.Commit();
+  }
+  impactlab::Experiment e = LoadExperiment(Write("experiment.yaml", Experiment("floor: {offset_m: 0}\ngravity_m_per_s2: [0, 0, -9.81]\n")));
+  EXPECT_THROW(TakeMarkers(e, folder_ / "out", {.quiet = true}), DataError);
 }
 
 TEST_F(MarkerRecordingsTest, FrameErrorsAreTakenOutOfRigLayoutAndClocks) {
