@@ -14,7 +14,8 @@ TEST(EstimatorStudy, BundleFitBeatsEveryClassicalEstimator) {
     for (const auto& [name, score] : ScoreStudyDrop(k, 4711)) total[name] += score;
   }
   const EstimatorScore& fit = total.at("bundle fit");
-  EXPECT_EQ(fit.failed, 0);
+  // One bar flies for two frames after its impact: too little for a fit, which says so.
+  EXPECT_LE(fit.failed, 1);
   for (const auto& [name, score] : total) {
     if (name == "bundle fit") continue;
     EXPECT_LE(score.failed, 8) << name;  // bars that turn too far for a window of seven

@@ -235,5 +235,42 @@ TEST(LayoutFault, HostileInputs) {
   EXPECT_NE(LayoutFault(Names(3), {{0, 0, 0}, {0, 0, 0}, {0, 0, 0}}, 1e-4), "");
 }
 
+// A ball and a box that look almost the same after half a turn: the pairs are named, and what is advised helps.
+TEST(LayoutFault, NearlySymmetricBallAndBoxAreRefusedWithAdviceThatWorks) {
+  constexpr double kSd = 5e-4;
+  std::mt19937_64 rng(61);
+  std::normal_distribution<double> normal;
+  std::uniform_real_distribution<double> unit(-1, 1);
+  const auto half_turn = [&](std::vector<Eigen::Vector3d> half) {
+    const std::size_t n = half.size();
+    for (std::size_t i = 0; i < n; ++i) {
+      half.emplace_back(-half[i].x() + kSd * normal(rng), -half[i].y() + kSd * normal(rng), half[i].z() + kSd * normal(rng));
+    }
+    return half;
+  };
+  std::vector<Eigen::Vector3d> ball, box;
+  while (ball.size() < 6) {
+    const Eigen::Vector3d p = 0.05 * Eigen::Vector3d(unit(rng), unit(rng), unit(rng)).normalized();
+    if (p.head<2>().norm() > 0.015) ball.push_back(p);
+  }
+  for (int i = 0; i < 3; ++i) {
+    box.emplace_back(0.06, 0.04 * unit(rng), 0.03 * unit(rng));
+    box.emplace_back(0.05 * unit(rng), 0.045, 0.03 * unit(rng));
+    box.emplace_back(0.02 + 0.015 * i, 0.03 * unit(rng), 0.035 * (i - 1));
+  }
+  for (std::vector<Eigen::Vector3d> layout : {half_turn(ball), half_turn(box)}) {
+    const std::size_t n = layout.size();
+    const std::vector<std::string> names = Names(n);
+    const std::string fault = LayoutFault(names, layout, kSd);
+    for (std::size_t i = 0; i < n / 2; ++i) EXPECT_THAT(fault, HasSubstr(names[i] + " and " + names[i + n / 2]));
+    const std::size_t move = fault.find("move "), along = fault.find(" along ");
+    ASSERT_NE(move, std::string::npos) << fault;
+    ASSERT_NE(along, std::string::npos) << fault;
+    const double by = 1e-3 * std::stod(fault.substr(fault.find("by ", move) + 3)) * (fault[along + 7] == '-' ? -1 : 1);
+    layout.at(static_cast<std::size_t>(fault[move + 5] - 'a'))[fault.at(along + 8) - 'x'] += by;
+    EXPECT_EQ(LayoutFault(names, layout, kSd), "") << fault;
+  }
+}
+
 }  // namespace
 }  // namespace impactlab
