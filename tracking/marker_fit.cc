@@ -21,8 +21,6 @@ using std::numbers::pi;
 constexpr int kSectors = 16;            // of the outline, for what is hidden
 constexpr int kHalvesTried = 5;         // of the sectors' halves, the most promising ones
 constexpr double kHalfWorth = 0.6;      // of the misfit: where the first step leaves more in every half nothing is hidden
-constexpr double kLargeRadius = 12;     // semi-axis from which all halves are tried until one explains the picture [px]
-constexpr double kHalfExplains = 0.1;   // of the misfit, that a half which sees nothing hidden leaves
 constexpr int kFewestSectors = 5;       // that must be seen
 constexpr int kSectorsForEllipse = 11;  // that must be seen for its axes to be told
 constexpr double kClutter = 4;          // residual outside of the marker that belongs to something else [standard deviations]
@@ -350,14 +348,10 @@ class SpotFit {
       const double left = look.chi_square - look.gradient.dot(look.Covariance(problem) * look.gradient);
       halves[t] = {left / std::max(1, look.dof(problem)), t};
     }
-    std::sort(halves.begin(), halves.end());
+    std::partial_sort(halves.begin(), halves.begin() + kHalvesTried, halves.end());
     if (halves[0].first - 1 > kHalfWorth * (start.Excess() - 1)) return std::nullopt;
-    const bool large = start.problem.Outline(start.solution.p).HalfBox().minCoeff() > kLargeRadius;
     std::optional<Attempt> found;
-    for (int k = 0; k < kSectors; ++k) {
-      // A first step foretells less the larger the disc is against its blur.
-      const bool doubtful = large && (!found || found->Excess() - 1 > kHalfExplains * (start.Excess() - 1));
-      if (k >= kHalvesTried && !doubtful) break;
+    for (int k = 0; k < kHalvesTried; ++k) {
       use(halves[k].second);
       const Attempt attempt = Fit(circle, start.solution.p);
       if (attempt.solution.converged && Plausible(attempt) && (!found || attempt.Excess() < found->Excess())) found = attempt;
