@@ -1,12 +1,11 @@
 // Free flight as a certificate: honest recordings pass, each sabotage is found and named.
 
-#include "reconstruction/flight_check.h"
-
 #include <gtest/gtest.h>
 
 #include <algorithm>
 
 #include "data/error.h"
+#include "reconstruction/flight_check.h"
 #include "tests/reconstruction/drop_scene.h"
 
 namespace impactlab::test {
