@@ -416,23 +416,4 @@ void WriteBudget(const std::filesystem::path& path, const ErrorBudget& budget) {
   out.Commit();
 }
 
-std::string BriefReport(const ErrorBudget& budget) {
-  if (budget.empty()) return "";
-  std::string out = fmt::format("{:<10} {:<12}", "budget", "1 sd");
-  for (const BudgetSource& source : budget.sources) out += fmt::format(" {:>9}", source.name);
-  out += fmt::format(" {:>9}\n", "total");
-  for (const BudgetRow& row : budget.rows) {
-    const bool length = row.unit == "m" || row.unit == "m/s";  // in millimetres
-    const std::string unit = row.unit == "1" ? "" : length ? "m" + row.unit : row.unit;
-    out += fmt::format("{:<10} {:<12}", row.law, row.quantity + (unit.empty() ? "" : " " + unit));
-    const auto cell = [&](double v) {
-      return std::isfinite(v) ? fmt::format(" {:>9.3g}", (length ? 1e3 : 1) * v) : fmt::format(" {:>9}", "-");
-    };
-    for (const double sd : row.sd) out += cell(sd);
-    out += cell(row.total) + "\n";
-  }
-  for (const std::string& note : budget.notes) out += "  " + note + "\n";
-  return out;
-}
-
 }  // namespace impactlab

@@ -1,13 +1,9 @@
 #pragma once
-// Error budget of a run from marker images: what every source of error
-// contributes to the states of the impacts and to the coefficients.
+// Error budget of a run from marker images: what every source of error contributes to the states of the impacts and to the coefficients.
 //
-// Pixels differ from impact to impact and average out; the cameras, the layout
-// of the markers, gravity and the body are the same for all and do not. What is
-// common is varied by one standard deviation in every independent direction,
-// carried through bundle fits and identification, and added in squares (first
-// order; JCGM 100:2008, 5.1). tests/statistical holds the check by propagation
-// of distributions (JCGM 101:2008).
+// Pixels differ from impact to impact and average out; the cameras, the layout of the markers, gravity and the body are the same for all
+// and do not. What is common is varied by one standard deviation in every independent direction, carried through bundle fits and
+// identification, and added in squares (first order; JCGM 100:2008, 5.1).
 
 #include <Eigen/Core>
 #include <filesystem>
@@ -23,20 +19,16 @@ namespace impactlab {
 struct Analysis;
 
 struct BudgetSource {
-  std::string name;     // "pixels", "clocks", "cameras", "layout", "gravity",
-                        // "inertia", "scatter"
+  std::string name;     // "pixels", "clocks", "cameras", "layout", "gravity", "inertia", "scatter"
   std::string how;      // what was varied, by how much, in words
   bool common = false;  // the same for all impacts
-  int dimensions = 0;   // independent directions that were varied; 0 where the
-                        // covariance itself is known
+  int dimensions = 0;   // independent directions that were varied; 0 where the covariance itself is known
 };
 
-// One quantity: its standard deviation by source, in the order of the sources;
-// NaN where a source does not apply.
+// One quantity: its standard deviation by source, in the order of the sources; NaN where a source does not apply.
 struct BudgetRow {
   std::string quantity;  // "mu_k", "e_star", "position", "v_minus", ...
-  std::string law;       // of a coefficient; empty for states, whose figures are rms
-                         // over the accepted impacts of one component
+  std::string law;       // of a coefficient; empty for states, whose figures are rms over the accepted impacts of one component
   std::string unit;
   double value = 0;  // of a coefficient
   std::vector<double> sd;
@@ -51,20 +43,15 @@ struct ErrorBudget {
   bool empty() const { return rows.empty(); }
 };
 
-// Of the analysis as fitted from events without the errors of the cameras (see
-// NoiseEvents).
+// Of the analysis as fitted from events without the errors of the cameras (see NoiseEvents).
 ErrorBudget MakeBudget(const Experiment& experiment, const MarkerRecordings& markers, const Analysis& analysis, int threads);
 
-// Adds what is common to all impacts to standard deviations, covariances and
-// intervals of the fits.
+// Adds what is common to all impacts to standard deviations, covariances and intervals of the fits.
 void AddCommon(const ErrorBudget& budget, FitResult* fit);
 
-// Events of bundle fits with the covariance of what differs from impact to
-// impact: all but the rig.
+// Events of bundle fits with the covariance of what differs from impact to impact: all but the rig.
 std::vector<ImpactEvent> NoiseEvents(const Analysis& analysis);
 
-// budget.csv: quantity, law, unit, value, source, sd, share of the variance.
-void WriteBudget(const std::filesystem::path& path, const ErrorBudget& budget);
-std::string BriefReport(const ErrorBudget& budget);
+void WriteBudget(const std::filesystem::path& path, const ErrorBudget& budget);  // budget.csv (data/README)
 
 }  // namespace impactlab
