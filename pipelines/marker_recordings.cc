@@ -62,7 +62,6 @@ void CheckCameras(const std::string& where, const std::vector<std::string>& came
       throw ConfigError(fmt::format("{}: camera {} is not in the rig, which has {}", where, Excerpt(camera), JoinNames(names)));
 }
 
-// The clocks of cameras that were brought together by what they saw are known only so well; others are taken at their word.
 // Tracks that are read again do not tell how well a flash was timed: then it may be between two exposures.
 constexpr double kUnknownFlashSd = 5e-3;  // [s]
 
@@ -73,6 +72,7 @@ std::string FaultsOf(const RecordingSummary& summary) {
   return out;
 }
 
+// The clocks of cameras that were brought together by what they saw are known only so well; others are taken at their word.
 double OffsetSd(const RecordingSummary& summary, SyncMethod method) {
   double sd = 0;
   if (method != SyncMethod::kFlash) return sd;
@@ -127,8 +127,7 @@ void TakeWorld(Experiment& e, const CameraRig& rig) {
     if (world.source != "board" && world.source != "points")
       throw ConfigError(
           fmt::format("{}: floor: found none, and the rig does not know the struck surface: its W is {}; allowed a floor here, or `world` "
-                      "with a board or "
-                      "points on the surface in the calibration file",
+                      "with a board or points on the surface in the calibration file",
                       e.path.string(), world.source == "camera" ? "the frame of the first camera" : "given"));
     e.floor = {};
   }
