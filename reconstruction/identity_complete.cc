@@ -246,7 +246,7 @@ class Completion {
     const Names* best = nullptr;
     for (const auto& [names, way] : ways) {
       std::vector<BodyImage> all = images;
-      for (const auto& [m, i] : names) all.push_back({view.camera, m, loose_[i].q, Wider(loose_[i], o_)});
+      for (const auto& [m, i] : names) all.push_back(poses_.AsImage(loose_[i], m));
       const auto fit = poses_.Fit(way.second, all);
       if (!fit) continue;
       // Mean square and number of the residuals, and what every marker without an image costs.

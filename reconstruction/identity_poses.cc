@@ -2,13 +2,10 @@
 
 #include <fmt/format.h>
 
-#include <Eigen/Cholesky>
-#include <Eigen/LU>
 #include <algorithm>
 #include <cmath>
 
 #include "data/error.h"
-#include "reconstruction/identity_window.h"
 
 namespace impactlab::internal::identity {
 namespace {
@@ -16,8 +13,6 @@ namespace {
 using Eigen::Matrix2d;
 using Eigen::Vector2d;
 using Eigen::Vector3d;
-using Matrix6 = Eigen::Matrix<double, 6, 6>;
-using Vector6 = Eigen::Matrix<double, 6, 1>;
 
 constexpr double kKnown = 3;         // a pose foretells all places this well, or is not called known [px]
 constexpr double kLongestWay = 0.2;  // from a known pose to one that is looked for [s]
@@ -30,25 +25,27 @@ Matrix2d Wider(const TrackPoint& p, const CompletionOptions& o) {
 }
 
 BodyPoses::BodyPoses(const MarkerTracks& tracks, const CameraRig& rig, const std::vector<Vector3d>& layout, const CompletionOptions& o)
-    : rig_(rig), layout_(layout), o_(o) {
+    : rig_(rig), o_(o) {
   for (const std::string& name : tracks.cameras) {
     const auto at = std::find_if(rig.cameras.begin(), rig.cameras.end(), [&](const RigCamera& c) { return c.name == name; });
     if (at == rig.cameras.end()) throw ConfigError(fmt::format("identity: the tracks have a camera {}, the rig has none", name));
     rig_camera_.push_back(static_cast<int>(at - rig.cameras.begin()));
   }
-  Layout shape;
-  shape.p = layout;
-  shape.known.assign(layout.size(), 1);
-  Measure(&shape);
-  collinear_ = shape.collinear;
+  layout_.p = layout;
+  layout_.known.assign(layout.size(), 1);
+  Measure(&layout_);
   named_.assign(tracks.cameras.size(), std::vector<std::map<long long, TrackPoint>>(layout.size()));
   for (const TrackPoint& p : tracks.points) {
     if ((p.flags & (kPredicted | kOutlier)) == 0 && p.marker < static_cast<int>(layout.size())) Add(p);
   }
 }
 
+BodyImage BodyPoses::AsImage(const TrackPoint& point, int label) const {
+  return {point.camera, label, rig_camera_[point.camera], point.q, Wider(point, o_)};
+}
+
 void BodyPoses::Learn(double t) {
-  const auto pose = Start(t);
+  const auto pose = StartBody(rig_, layout_, ImagesAt(t));
   if (pose && Determined(*pose)) poses_[t] = *pose;
 }
 
@@ -71,14 +68,14 @@ std::optional<BodyImage> BodyPoses::ImageAt(int camera, int label, double t) con
   }
   for (auto at : {next, next == points.begin() ? next : std::prev(next)}) {
     if (at == points.end() || std::abs(at->second.t - t) > kSame) continue;
-    return BodyImage{camera, label, at->second.q, Wider(at->second, o_)};
+    return AsImage(at->second, label);
   }
   if (next == points.end() || next == points.begin()) return std::nullopt;
   const auto before = std::prev(next);
   const TrackPoint &a = before->second, &b = next->second;
   if (b.frame - a.frame > kLongestGap) return std::nullopt;
   const double x = (t - a.t) / (b.t - a.t);
-  BodyImage image{camera, label, (1 - x) * a.q + x * b.q, (1 - x) * Wider(a, o_) + x * Wider(b, o_)};
+  BodyImage image{camera, label, rig_camera_[camera], (1 - x) * a.q + x * b.q, (1 - x) * Wider(a, o_) + x * Wider(b, o_)};
   double off = 0.05 * (b.q - a.q).norm();
   if (before != points.begin() && std::next(next) != points.end()) {
     const TrackPoint &c = std::prev(before)->second, &d = std::next(next)->second;
@@ -103,94 +100,26 @@ std::optional<BodyImage> BodyPoses::ImageAt(int camera, int label, double t) con
 std::vector<BodyImage> BodyPoses::ImagesAt(double t) const {
   std::vector<BodyImage> out;
   for (std::size_t c = 0; c < named_.size(); ++c) {
-    for (std::size_t l = 0; l < layout_.size(); ++l) {
+    for (std::size_t l = 0; l < layout_.p.size(); ++l) {
       if (const auto image = ImageAt(static_cast<int>(c), static_cast<int>(l), t)) out.push_back(*image);
     }
   }
   return out;
 }
 
-// Where a marker's image would be, and how it follows the pose.
 std::optional<Vector2d> BodyPoses::Foretell(const BodyPose& pose, int camera, int label, Eigen::Matrix<double, 2, 6>* by_pose) const {
-  const RigCamera& seer = rig_.cameras[rig_camera_[camera]];
-  const Vector3d arm = pose.X_WB.linear() * layout_[label];
-  Eigen::Matrix<double, 2, 3> by_p;
-  const auto q = Project(seer.camera, seer.X_WC.inverse() * (arm + pose.X_WB.translation()), &by_p);
-  if (!q) return std::nullopt;
-  by_p = by_p * seer.X_WC.linear().transpose();
-  Eigen::Matrix3d cross;
-  cross << 0, -arm.z(), arm.y(), arm.z(), 0, -arm.x(), -arm.y(), arm.x(), 0;
-  by_pose->leftCols<3>() = -by_p * cross;
-  by_pose->rightCols<3>() = by_p;
-  return q;
+  return identity::Foretell(rig_, layout_, pose, rig_camera_[camera], label, by_pose);
 }
 
-// Least squares from a start whose covariance counts as knowledge; far residuals lose their weight.
 std::optional<BodyPose> BodyPoses::Fit(const BodyPose& start, const std::vector<BodyImage>& images) const {
-  constexpr int kSteps = 12;
-  constexpr double kRobust = 3;  // standard deviations
-  const Matrix6 prior = start.cov.inverse();
-  BodyPose pose = start;
-  Vector6 from = Vector6::Zero();  // of the pose from the start, small turns added up
-  for (int step = 0; step < kSteps; ++step) {
-    Matrix6 A = prior;
-    Vector6 b = -prior * from;
-    double sum = 0, n = 0;
-    for (const BodyImage& image : images) {
-      Eigen::Matrix<double, 2, 6> J;
-      const auto q = Foretell(pose, image.camera, image.label, &J);
-      if (!q) return std::nullopt;
-      const Vector2d r = image.q - *q;
-      const Matrix2d W = image.cov.inverse();
-      const double squared = r.dot(W * r), weight = 1 / (1 + squared / (kRobust * kRobust));
-      A += weight * J.transpose() * W * J;
-      b += weight * J.transpose() * W * r;
-      sum += std::min(squared, 100.0);
-      n += 2;
-    }
-    const Vector6 d = A.ldlt().solve(b);
-    if (!d.allFinite()) return std::nullopt;
-    const Vector3d turn = d.head<3>();
-    if (turn.norm() > 0) {
-      pose.X_WB.linear() = (Eigen::AngleAxisd(turn.norm(), turn.normalized()) * pose.X_WB.linear()).eval();
-    }
-    pose.X_WB.translation() += d.tail<3>();
-    from += d;
-    pose.cov = A.inverse();
-    pose.fit = n > 0 ? std::sqrt(sum / n) : 0;
-    if (d.head<3>().norm() < 1e-6 && d.tail<3>().norm() < 1e-7) break;
-  }
-  return pose.cov.allFinite() ? std::optional(pose) : std::nullopt;
-}
-
-// From the markers of which two cameras have images, without any other knowledge.
-std::optional<BodyPose> BodyPoses::Start(double t) const {
-  const std::vector<BodyImage> images = ImagesAt(t);
-  std::vector<SpacePoint> points(layout_.size());
-  for (std::size_t l = 0; l < layout_.size(); ++l) {
-    std::vector<Ray> rays;
-    for (const BodyImage& image : images) {
-      if (image.label != static_cast<int>(l)) continue;
-      if (const auto ray = RayOf(rig_, rig_camera_[image.camera], {image.q, image.cov}, 0)) rays.push_back(*ray);
-    }
-    if (rays.size() < 2) continue;
-    std::vector<const Ray*> all;
-    for (const Ray& ray : rays) all.push_back(&ray);
-    points[l] = Meet(all);
-  }
-  const Placement at = Place(layout_, points);
-  if (!(at.rank == 3 && at.n >= 3) && !(collinear_ && at.n >= 2)) return std::nullopt;
-  BodyPose pose;
-  pose.X_WB.linear() = at.R;
-  pose.X_WB.translation() = at.t;
-  return Fit(pose, images);
+  return FitBody(rig_, layout_, start, images);
 }
 
 // Whether a pose foretells every marker in every camera, and agrees with its images.
 bool BodyPoses::Determined(const BodyPose& pose) const {
   if (pose.fit > kMostMiss) return false;
   for (std::size_t c = 0; c < named_.size(); ++c) {
-    for (std::size_t l = 0; l < layout_.size(); ++l) {
+    for (std::size_t l = 0; l < layout_.p.size(); ++l) {
       Eigen::Matrix<double, 2, 6> J;
       if (!Foretell(pose, static_cast<int>(c), static_cast<int>(l), &J)) continue;
       if ((J * pose.cov * J.transpose()).trace() > 2 * kKnown * kKnown) return false;
@@ -210,9 +139,7 @@ std::optional<BodyPose> BodyPoses::Expected(double t) const {
   if (has_next && has_before) {
     const auto& [t0, a] = *std::prev(next);
     const auto& [t1, b] = *next;
-    const double x = (t - t0) / (t1 - t0);
-    out.X_WB.linear() = Eigen::Quaterniond(a.X_WB.linear()).slerp(x, Eigen::Quaterniond(b.X_WB.linear())).toRotationMatrix();
-    out.X_WB.translation() = (1 - x) * a.X_WB.translation() + x * b.X_WB.translation();
+    out.X_WB = Between(a.X_WB, b.X_WB, (t - t0) / (t1 - t0));
     way = std::min(t - t0, t1 - t);
   } else {
     const auto& [t0, a] = has_next ? *next : *std::prev(next);
@@ -220,9 +147,7 @@ std::optional<BodyPose> BodyPoses::Expected(double t) const {
     way = std::abs(t - t0);
     more = 2;
   }
-  const double turn = 0.02 + more * o_.turn_error * way, shift = 0.002 + more * o_.speed_error * way;
-  out.cov.setZero();
-  out.cov.diagonal() << Vector3d::Constant(turn * turn), Vector3d::Constant(shift * shift);
+  out.cov = Loose(0.02 + more * o_.turn_error * way, 0.002 + more * o_.speed_error * way);
   return out;
 }
 

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "calibration/rig.h"
+#include "reconstruction/identity_body.h"
 #include "reconstruction/identity_complete.h"
 #include "tracking/tracks.h"
 
@@ -15,20 +16,6 @@ namespace impactlab::internal::identity {
 
 // Images that say less about the place of their marker than their outline claims.
 constexpr std::uint32_t kPartial = kTouching | kHidden | kCut;
-constexpr double kMostMiss = 3;  // of the images from a pose, root mean square [standard deviations]
-
-// An image of a marker at a moment, its own or between two of its own.
-struct BodyImage {
-  int camera = 0, label = 0;
-  Eigen::Vector2d q;    // [px]
-  Eigen::Matrix2d cov;  // [px^2]
-};
-
-struct BodyPose {
-  Eigen::Isometry3d X_WB = Eigen::Isometry3d::Identity();
-  Eigen::Matrix<double, 6, 6> cov = Eigen::Matrix<double, 6, 6>::Identity();  // of a turn and a shift in W, about the body's origin
-  double fit = 0;                                                             // root mean square of the residuals [standard deviations]
-};
 
 // Covariance of an image with what the options add for rig, layout and missing parts.
 Eigen::Matrix2d Wider(const TrackPoint& point, const CompletionOptions& options);
@@ -39,9 +26,11 @@ class BodyPoses {
   BodyPoses(const MarkerTracks& tracks, const CameraRig& rig, const std::vector<Eigen::Vector3d>& layout, const CompletionOptions& options);
 
   int cameras() const { return static_cast<int>(named_.size()); }
-  int labels() const { return static_cast<int>(layout_.size()); }
+  int labels() const { return static_cast<int>(layout_.p.size()); }
   // Named images of a marker in a camera, by frame.
   const std::map<long long, TrackPoint>& Named(int camera, int label) const { return named_[camera][label]; }
+  // An image as it counts under a name.
+  BodyImage AsImage(const TrackPoint& point, int label) const;
   void Add(const TrackPoint& point) { named_[point.camera][point.marker].emplace(point.frame, point); }
   void Remove(int camera, int label, long long frame) { named_[camera][label].erase(frame); }
 
@@ -65,13 +54,11 @@ class BodyPoses {
 
  private:
   std::optional<BodyImage> ImageAt(int camera, int label, double t) const;
-  std::optional<BodyPose> Start(double t) const;
 
   const CameraRig& rig_;
-  const std::vector<Eigen::Vector3d>& layout_;
+  Layout layout_;
   const CompletionOptions& o_;
   std::vector<int> rig_camera_;
-  bool collinear_ = false;
   std::vector<std::vector<std::map<long long, TrackPoint>>> named_;  // [camera][marker], by frame
   std::map<double, BodyPose> poses_;                                 // that are known, by time
 };
