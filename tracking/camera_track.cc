@@ -15,6 +15,7 @@
 
 #include "data/error.h"
 #include "data/statistics.h"
+#include "tracking/coder_error.h"
 #include "tracking/finish.h"
 #include "tracking/spot_again.h"
 
@@ -101,6 +102,7 @@ class Pass {
   std::vector<std::vector<TrackPoint>> markers_;  // of every marker, as tracked
   std::vector<double> blurs_, noises_, gains_, thresholds_;
   double blur_ = 0;
+  internal::CoderError coder_;
   std::vector<Track> tag_tracks_;  // one a name
   CameraTrackResult result_;
 };
@@ -154,6 +156,8 @@ Point Pass::RefineOne(const Pending& now, std::size_t k, const Eigen::Vector2d& 
   fit.shape = o_.shape;
   fit.motion = motion;
   fit.noise = finder_.noise();
+  const double coder = coder_.Variance(fit.noise.Variance(spot.background));
+  fit.noise.read = std::hypot(fit.noise.read, std::sqrt(coder));
   fit.limit = Limit(now, k);
   fit.blur = blur_ > 0 ? blur_ : 0.8;
   constexpr std::uint32_t kUnclear = kSaturated | kTouching | kHidden | kCut | kFaint;
@@ -169,7 +173,9 @@ Point Pass::RefineOne(const Pending& now, std::size_t k, const Eigen::Vector2d& 
     point.observation.cov += kShare * kShare * spot.area / M_PI * Eigen::Matrix2d::Identity();
     return point;
   }
-  if (learn && (best->flags & (kUnclear | kRough)) == 0) {
+  const bool clear = ((spot.flags | best->flags) & (kUnclear | kRough)) == 0;
+  if (clear) coder_.Add(best->unexplained + coder);
+  if (learn && clear) {
     blurs_.push_back(best->blur);
     if (blurs_.size() >= kEnough) blur_ = std::max(0.2, Typical(blurs_));
   }
@@ -432,6 +438,7 @@ CameraTrackResult Pass::Run() {
   result_.decoding = reader_->decoding();
   result_.blur = blur_ > 0 ? blur_ : Typical(blurs_);
   result_.noise = {Typical(noises_), Typical(gains_)};
+  result_.coder = std::sqrt(coder_.Variance(result_.noise.Variance(result_.threshold)));
   result_.threshold = Typical(thresholds_);
   result_.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   return std::move(result_);

@@ -61,6 +61,7 @@ struct CameraTrackResult {
   std::string broke;                 // why the file ended early; empty where it did not
   double blur = 0;                   // of the lens as used [px]
   PixelNoise noise;                  // median over the frames
+  double coder = 0;                  // error of the pixels of markers beyond that noise, standard deviation; 0: none seen [grey levels]
   double threshold = 0;              // median [grey levels]
   long long spots = 0;               // in all frames
   long long refined = 0, rough = 0;  // points with the edge model; points where it did not fit

@@ -121,16 +121,19 @@ class SpotFit {
     const auto k = static_cast<int>(i);
     return attempt.uneven ? uneven_.variance(k) : solver_.variance(k);
   }
+  double MeanVariance(const Attempt& attempt) const {  // of the noise of the pixels in the fit, after the last evaluation
+    double variance = 0;
+    int n = 0;
+    for (std::size_t i = 0; i < patch_.values.size(); ++i)
+      if (patch_.used[i]) variance += Variance(attempt, i), ++n;
+    return variance / std::max(1, n);
+  }
   // Root of the mean square by which the model is wrong, over the height of the marker. After the last evaluation.
   double Misfit(const Attempt& attempt) const {
-    double variance = 0, cover = 0;
-    int n = 0;
-    for (std::size_t i = 0; i < patch_.values.size(); ++i) {
-      cover = std::max(cover, Cover(attempt, i));
-      if (patch_.used[i]) variance += Variance(attempt, i), ++n;
-    }
+    double cover = 0;
+    for (std::size_t i = 0; i < patch_.values.size(); ++i) cover = std::max(cover, Cover(attempt, i));
     const double height = cover * std::abs(attempt.solution.p[kAmplitude]);
-    return std::sqrt(std::max(0., attempt.Excess() - 1) * variance / std::max(1, n)) / std::max(height, 1e-9);
+    return std::sqrt(std::max(0., attempt.Excess() - 1) * MeanVariance(attempt)) / std::max(height, 1e-9);
   }
   bool UnevenExplains(const Attempt& attempt) const {
     if (attempt.Fits() || attempt.Excess() <= kUnevenExcess) return true;
@@ -416,6 +419,7 @@ class SpotFit {
     fit.blur = outline.blur;
     fit.chi_square = attempt.solution.chi_square;
     fit.dof = attempt.solution.dof(attempt.problem);
+    fit.unexplained = (attempt.Excess() - 1) * MeanVariance(attempt);
     fit.cov = attempt.solution.Covariance(attempt.problem).topLeftCorner<2, 2>();
     if (!attempt.Fits()) fit.cov *= attempt.Excess();
     if (options_.shape == MarkerShape::kStripe && !options_.stripe_ends) {

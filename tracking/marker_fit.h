@@ -48,6 +48,7 @@ struct MarkerFit {
   double background = 0;                          // at q [grey levels]
   double blur = 0;                                // as fitted or given [px]
   double chi_square = 0;                          // of the weighted residuals
+  double unexplained = 0;  // mean square of the residuals less what options.noise says; negative where that says too much [grey levels^2]
   int dof = 0;
   std::uint32_t flags = 0;
 };

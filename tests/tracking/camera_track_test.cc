@@ -35,9 +35,10 @@ Eigen::Vector2d Place(int marker, double t) {
 class CameraTrackTest : public ::testing::Test {
  protected:
   // Grey levels run from `ground` by the amplitude of the discs.
-  std::filesystem::path Draw(double ground, double amplitude, const std::string& name = "clip.mp4") const {
+  std::filesystem::path Draw(double ground, double amplitude, const std::string& name = "clip.mp4",
+                             const VideoWriterOptions& video = {}) const {
     const auto path = folder_ / name;
-    VideoWriter writer(path, kWidth, kHeight, {});
+    VideoWriter writer(path, kWidth, kHeight, video);
     std::mt19937_64 rng(7);
     for (int k = 0; k < kFrames; ++k) {
       std::vector<double> picture(static_cast<std::size_t>(kWidth) * kHeight, ground);
@@ -101,6 +102,30 @@ TEST_F(CameraTrackTest, PositionsBlurNamesAndImpact) {
     EXPECT_GT(chi2 / n, 0.15);
     EXPECT_LT(chi2 / n, 1.4);
   }
+}
+
+TEST_F(CameraTrackTest, WhatACoderDoesToMarkersIsLearned) {
+  VideoWriterOptions lossy;
+  lossy.codec = VideoWriterOptions::Codec::kH264;
+  lossy.quality = 24;
+  EXPECT_EQ(TrackCamera(Source(Draw(40, 150)), Options()).coder, 0);
+  const CameraTrackResult result = TrackCamera(Source(Draw(40, 150, "lossy.mp4", lossy)), Options());
+  EXPECT_GT(result.coder, 2 * result.noise.read) << "the frame as a whole looks cleaner than its markers are";
+  EXPECT_LT(result.coder, 10);
+  double chi2 = 0;
+  int n = 0, flagged = 0;
+  for (const TrackPoint& p : result.points) {
+    if (p.marker > 1 || (p.flags & kPredicted) != 0) continue;
+    flagged += (p.flags & (kHidden | kTouching | kRough | kFaint)) != 0;
+    if (p.frame == 20 || p.frame == 21) continue;
+    const Eigen::Vector2d error = p.q - Place(p.marker, static_cast<double>(p.frame) / kRate);
+    EXPECT_LT(error.norm(), 0.4) << p.frame;
+    chi2 += error.dot(p.cov.inverse() * error), n += 2;
+  }
+  EXPECT_GE(n, 2 * 2 * (kFrames - 5));
+  EXPECT_LE(flagged, 2);
+  EXPECT_GT(chi2 / n, 0.3);
+  EXPECT_LT(chi2 / n, 2);
 }
 
 TEST_F(CameraTrackTest, ARangeOfFramesAndStopping) {
