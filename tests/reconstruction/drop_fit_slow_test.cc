@@ -7,37 +7,13 @@
 
 #include "data/statistics.h"
 #include "reconstruction/drop_fit.h"
+#include "tests/reconstruction/drop_errors.h"
 #include "tests/reconstruction/drop_scene.h"
 
 namespace impactlab::test {
 namespace {
 
 constexpr double kFamily = 1e-3;  // chance of any false alarm
-
-// Of a rotation near 1.
-Vector3d SmallRotation(const Matrix3d& R) {
-  const Eigen::AngleAxisd turn(R);
-  return turn.angle() * turn.axis();
-}
-
-// Errors of the 19 states. The roll of a rod is a convention: the truth is rolled to that of the fit.
-Eigen::VectorXd StateError(const DropFit& fit, const Drop& drop) {
-  Matrix3d R = drop.minus.R;
-  const Matrix3d R_fit = fit.event.X_WB.linear();
-  if (!fit.observable) {
-    const Matrix3d M = R.transpose() * R_fit;
-    R = R * Turned({0, 0, std::atan2(M(1, 0) - M(0, 1), M(0, 0) + M(1, 1))});
-  }
-  Eigen::VectorXd error(kDropDim);
-  error.segment<3>(kDropPose) = fit.event.X_WB.translation() - drop.minus.p;
-  error.segment<3>(kDropPose + 3) = SmallRotation(R.transpose() * R_fit);
-  error.segment<3>(kDropMinus) = fit.event.v_minus - drop.minus.v;
-  error.segment<3>(kDropMinus + 3) = R_fit.transpose() * fit.event.omega_minus - R.transpose() * drop.minus.omega;
-  error.segment<3>(kDropPlus) = fit.event.v_plus - drop.plus.v;
-  error.segment<3>(kDropPlus + 3) = R_fit.transpose() * fit.event.omega_plus - R.transpose() * drop.plus.omega;
-  error[kDropTime] = fit.event.t - drop.t;
-  return error;
-}
 
 struct Trial {
   Thing thing = Thing::kBox;
@@ -63,11 +39,7 @@ void ExpectCoverage(const Trial& trial) {
   options.offset_sd = 1 / filming.rate;
   options.layout_sd = trial.layout_sd;
   options.row_time_sd = trial.row_time_sd;
-  std::vector<int> states;
-  for (int i = 0; i < kDropDim; ++i) {
-    const bool roll = i == kDropPose + 5 || i == kDropMinus + 5 || i == kDropPlus + 5;
-    if (trial.thing != Thing::kRod || !roll) states.push_back(i);
-  }
+  const std::vector<int> states = ToldStates(trial.thing);
   std::map<std::string, int> hits;
   const double k = NormalQuantile(0.975);
   const auto score = [&](const std::string& name, double error, double sd) { hits[name] += std::abs(error) <= k * sd; };

@@ -3,18 +3,12 @@
 
 #include <fmt/core.h>
 
-#include <atomic>
-#include <chrono>
-#include <cstdlib>
 #include <mutex>
 #include <nlohmann/json.hpp>
-#include <thread>
 
-#include "data/atomic_file.h"
-#include "data/progress.h"
-#include "data/provenance.h"
 #include "data/statistics.h"
 #include "tests/statistical/rig_scenes.h"
+#include "tests/statistical/study.h"
 
 namespace {
 
@@ -79,42 +73,22 @@ struct Tally {
 
 int main(int argc, char** argv) {
   int experiments = 1000;
-  std::uint64_t seed = 20260101;
-  std::string out;
-  for (int i = 1; i < argc; ++i) {
-    const std::string word = argv[i];
-    const auto next = [&] { return i + 1 < argc ? argv[++i] : ""; };
-    if (word == "--experiments")
-      experiments = std::atoi(next());
-    else if (word == "--seed")
-      seed = std::strtoull(next(), nullptr, 10);
-    else if (word == "--out")
-      out = next();
-    else
-      return fmt::print(stderr, "unknown argument {}\n", word), 2;
-  }
+  test::Study study("calibration", "Coverage of every parameter of calibrations of random rigs", 20260101);
+  study.app.add_option("--experiments", experiments, "of every rig")->capture_default_str();
+  int code = 0;
+  if (!study.Read(argc, argv, &code)) return code;
   const auto scenes = test::RigScenes();
-  const auto start = std::chrono::steady_clock::now();
   const int per_scene = experiments + experiments / 4;
   std::vector<std::array<Tally, 2>> tallies(scenes.size());
   std::mutex mutex;
-  std::atomic<int> next = 0;
-  Progress progress("calibrations", static_cast<std::int64_t>(scenes.size()) * per_scene, "rigs");
-  const auto loop = [&] {
-    for (int k = next++; k < static_cast<int>(scenes.size()) * per_scene; k = next++) {
-      const int scene = k / per_scene, index = k % per_scene;
-      const bool unmodelled = index >= experiments;
-      const test::RigTwin twin = test::DrawRig(scenes[scene], unmodelled, seed + k);
-      const CalibrationResult result = Calibrate(twin.problem);
-      const std::lock_guard lock(mutex);
-      tallies[scene][unmodelled].Add(result, twin);
-      progress.Advance();
-    }
-  };
-  std::vector<std::jthread> threads;
-  for (unsigned t = 0; t < std::max(1u, std::thread::hardware_concurrency()); ++t) threads.emplace_back(loop);
-  threads.clear();
-  progress.Finish();
+  study.Each(static_cast<int>(scenes.size()) * per_scene, "calibrations", "rigs", [&](int k) {
+    const int scene = k / per_scene, index = k % per_scene;
+    const bool unmodelled = index >= experiments;
+    const test::RigTwin twin = test::DrawRig(scenes[scene], unmodelled, study.seed + k);
+    const CalibrationResult result = Calibrate(twin.problem);
+    const std::lock_guard lock(mutex);
+    tallies[scene][unmodelled].Add(result, twin);
+  });
 
   int n_tests = 0;
   for (const auto& tally : tallies) n_tests += static_cast<int>(std::count(tally[0].free.begin(), tally[0].free.end(), 1));
@@ -136,18 +110,10 @@ int main(int argc, char** argv) {
     fmt::print("{:<16} {} solved, {} refused; covered {} to {} of {}, band {} to {}; largest |mean z| {:.2f}\n", scenes[s].name,
                tallies[s][0].n, tallies[s][0].refused, least, most, tallies[s][0].n, band.lower, band.upper, worst);
   }
-  const Provenance provenance = CollectProvenance(seed);
   json["experiments"] = experiments;
   json["tests"] = n_tests;
   json["alpha_per_test"] = alpha;
   json["all_inside"] = inside;
-  json["seed"] = seed;
-  json["seconds"] = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-  json["version"] = provenance.version;
-  json["git"] = provenance.git_revision;
-  json["cpu"] = provenance.cpu;
-  json["utc"] = provenance.utc;
   fmt::print("{} parameters, all inside the band: {}\n", n_tests, inside ? "yes" : "no");
-  if (!out.empty()) WriteFile(out, json.dump(1) + "\n");
-  return inside ? 0 : 1;
+  return study.Keep(std::move(json), inside);
 }

@@ -3,16 +3,11 @@
 
 #include <fmt/core.h>
 
-#include <atomic>
-#include <chrono>
-#include <cstdlib>
 #include <mutex>
 #include <nlohmann/json.hpp>
-#include <thread>
 
-#include "data/atomic_file.h"
-#include "data/provenance.h"
 #include "data/statistics.h"
+#include "tests/statistical/study.h"
 #include "tests/statistical/twin.h"
 
 namespace {
@@ -52,77 +47,58 @@ struct Half {
 
 int main(int argc, char** argv) {
   int experiments = 1000, drops = 20;
-  bool planar = true;
-  std::uint64_t seed = 20260101;
-  std::string out;
-  for (int i = 1; i < argc; ++i) {
-    const std::string word = argv[i];
-    const auto next = [&] { return i + 1 < argc ? argv[++i] : ""; };
-    if (word == "--spatial")
-      planar = false;
-    else if (word == "--experiments")
-      experiments = std::atoi(next());
-    else if (word == "--drops")
-      drops = std::atoi(next());
-    else if (word == "--seed")
-      seed = std::strtoull(next(), nullptr, 10);
-    else if (word == "--out")
-      out = next();
-    else
-      return fmt::print(stderr, "unknown argument {}\n", word), 2;
-  }
-  const auto start = std::chrono::steady_clock::now();
+  bool spatial = false;
+  test::Study study("coverage", "Coverage of mu and e over random synthetic experiments of poses", 20260101);
+  study.app.add_flag("--spatial", spatial, "free motion in space; else in a plane");
+  study.app.add_option("--experiments", experiments)->capture_default_str();
+  study.app.add_option("--drops", drops, "of an experiment")->capture_default_str();
+  int code = 0;
+  if (!study.Read(argc, argv, &code)) return code;
+  const bool planar = !spatial;
   Half halves[2];
   std::mutex mutex;
-  std::atomic<int> next = 0;
-  const auto loop = [&] {
-    for (int k = next++; k < experiments; k = next++) {
-      std::mt19937_64 rng(seed + 7919ull * k);
-      const bool unmodelled = k % 2 == 1;
-      const SynthOptions scene = twin::RandomScene(rng, {planar, unmodelled, drops}, seed + k);
-      IdentifyOptions identify;
-      identify.influence = false;
-      const twin::TwinOutcome outcome = twin::RunTwin(scene, identify);
-      const std::lock_guard lock(mutex);
-      Half& half = halves[unmodelled];
-      if (outcome.accepted < 5) {
-        ++half.too_few;
-        continue;
-      }
-      const ParameterEstimate& mu = outcome.fit.parameters[0];
-      const ParameterEstimate& e = outcome.fit.parameters[1];
-      if (e.identifiable) half.e.Add(e, scene.model.e);
-      // A verdict is wrong when mu is called identifiable although the Fisher information of the true events does not tell it from twice or
-      // none of itself, or when it is not although a quarter of the events truly end sliding. Between the two the noise decides, and
-      // caution is no fault: a stick late in restitution holds information on mu that tangential compliance, which no law here has, would
-      // mimic.
-      const double relative_sd = 1 / (scene.model.mu_k * std::sqrt(std::max(1e-30, outcome.information_mu)));
-      const bool shows = 4 * outcome.slipping >= outcome.accepted, hidden = !shows && relative_sd > 1;
-      if (shows || hidden) {
-        ++half.verdicts;
-        if (mu.identifiable != shows) {
-          ++half.verdict_wrong;
-          half.wrong.push_back({{"k", k},
-                                {"mu", scene.model.mu_k},
-                                {"value", mu.value},
-                                {"slipping", outcome.slipping},
-                                {"relative_sd", relative_sd},
-                                {"sticking", outcome.sticking},
-                                {"reason", mu.reason}});
-        }
-      }
-      if (mu.identifiable) {
-        half.mu.Add(mu, scene.model.mu_k);
-      } else if (std::isinf(mu.upper95) && mu.lower95 > 0) {
-        ++half.bounded_below;
-        half.bound_holds += mu.lower95 <= scene.model.mu_k;
+  study.Each(experiments, "experiments", "experiments", [&](int k) {
+    std::mt19937_64 rng(study.seed + 7919ull * k);
+    const bool unmodelled = k % 2 == 1;
+    const SynthOptions scene = twin::RandomScene(rng, {planar, unmodelled, drops}, study.seed + k);
+    IdentifyOptions identify;
+    identify.influence = false;
+    const twin::TwinOutcome outcome = twin::RunTwin(scene, identify);
+    const std::lock_guard lock(mutex);
+    Half& half = halves[unmodelled];
+    if (outcome.accepted < 5) {
+      ++half.too_few;
+      return;
+    }
+    const ParameterEstimate& mu = outcome.fit.parameters[0];
+    const ParameterEstimate& e = outcome.fit.parameters[1];
+    if (e.identifiable) half.e.Add(e, scene.model.e);
+    // A verdict is wrong when mu is called identifiable although the Fisher information of the true events does not tell it from twice or
+    // none of itself, or when it is not although a quarter of the events truly end sliding. Between the two the noise decides, and
+    // caution is no fault: a stick late in restitution holds information on mu that tangential compliance, which no law here has, would
+    // mimic.
+    const double relative_sd = 1 / (scene.model.mu_k * std::sqrt(std::max(1e-30, outcome.information_mu)));
+    const bool shows = 4 * outcome.slipping >= outcome.accepted, hidden = !shows && relative_sd > 1;
+    if (shows || hidden) {
+      ++half.verdicts;
+      if (mu.identifiable != shows) {
+        ++half.verdict_wrong;
+        half.wrong.push_back({{"k", k},
+                              {"mu", scene.model.mu_k},
+                              {"value", mu.value},
+                              {"slipping", outcome.slipping},
+                              {"relative_sd", relative_sd},
+                              {"sticking", outcome.sticking},
+                              {"reason", mu.reason}});
       }
     }
-  };
-  std::vector<std::jthread> pool;
-  for (unsigned t = 1; t < std::thread::hardware_concurrency(); ++t) pool.emplace_back(loop);
-  loop();
-  pool.clear();
+    if (mu.identifiable) {
+      half.mu.Add(mu, scene.model.mu_k);
+    } else if (std::isinf(mu.upper95) && mu.lower95 > 0) {
+      ++half.bounded_below;
+      half.bound_holds += mu.lower95 <= scene.model.mu_k;
+    }
+  });
 
   const double alpha = PerTestLevel(0.001, 4);
   const auto json = [&](const Half& half) {
@@ -135,19 +111,11 @@ int main(int argc, char** argv) {
                           {"verdicts_wrong", half.verdict_wrong},
                           {"wrong", half.wrong}};
   };
-  const Provenance provenance = CollectProvenance(seed);
-  const nlohmann::json result = {{"schema", "impactlab.study/1"},
-                                 {"study", "coverage"},
-                                 {"planar", planar},
-                                 {"experiments", experiments},
-                                 {"drops", drops},
-                                 {"seed", seed},
-                                 {"version", provenance.version},
-                                 {"revision", provenance.git_revision},
-                                 {"cpu", provenance.cpu},
-                                 {"seconds", std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count()},
-                                 {"as_modelled", json(halves[0])},
-                                 {"unmodelled_effects", json(halves[1])}};
-  if (!out.empty()) WriteFile(out, result.dump(1) + "\n");
+  nlohmann::json result = {{"planar", planar},
+                           {"experiments", experiments},
+                           {"drops", drops},
+                           {"as_modelled", json(halves[0])},
+                           {"unmodelled_effects", json(halves[1])}};
   fmt::print("{}\n", result.dump(1));
+  return study.Keep(std::move(result), true);
 }

@@ -3,17 +3,11 @@
 
 #include <fmt/core.h>
 
-#include <atomic>
-#include <chrono>
-#include <cstdlib>
 #include <nlohmann/json.hpp>
-#include <thread>
 
-#include "data/atomic_file.h"
-#include "data/progress.h"
-#include "data/provenance.h"
 #include "data/statistics.h"
 #include "tests/statistical/estimator_scenes.h"
+#include "tests/statistical/study.h"
 
 namespace {
 
@@ -65,34 +59,13 @@ bool Best(const std::string& title, const Scores& scores) {
 
 int main(int argc, char** argv) {
   int drops = 600;
-  std::uint64_t seed = 20260715;
-  std::string out;
-  for (int i = 1; i < argc; ++i) {
-    const std::string word = argv[i];
-    const auto next = [&] { return i + 1 < argc ? argv[++i] : ""; };
-    if (word == "--drops")
-      drops = std::atoi(next());
-    else if (word == "--seed")
-      seed = std::strtoull(next(), nullptr, 10);
-    else if (word == "--out")
-      out = next();
-    else
-      return fmt::print(stderr, "unknown argument {}\n", word), 2;
-  }
-  const auto start = std::chrono::steady_clock::now();
-  std::vector<Scores> each(static_cast<std::size_t>(std::max(0, drops)));
-  std::atomic<int> next = 0;
-  Progress progress("drops by every estimator", drops, "drops");
-  const auto loop = [&] {
-    for (int k = next++; k < drops; k = next++) {
-      each[static_cast<std::size_t>(k)] = test::ScoreStudyDrop(k, seed);
-      progress.Advance();
-    }
-  };
-  std::vector<std::jthread> threads;
-  for (unsigned t = 0; t < std::max(1u, std::thread::hardware_concurrency()); ++t) threads.emplace_back(loop);
-  threads.clear();
-  progress.Finish();
+  test::Study study("estimators", "The bundle fit against the classical estimators on the same synthetic drops", 20260715);
+  study.app.add_option("--drops", drops)->capture_default_str()->check(CLI::Range(3, 1000000));
+  int code = 0;
+  if (!study.Read(argc, argv, &code)) return code;
+  std::vector<Scores> each(static_cast<std::size_t>(drops));
+  study.Each(drops, "drops by every estimator", "drops",
+             [&](int k) { each[static_cast<std::size_t>(k)] = test::ScoreStudyDrop(k, study.seed); });
 
   // Added in the order of the drops, so that every run gives the same digits.
   Scores total;
@@ -103,7 +76,6 @@ int main(int argc, char** argv) {
       by_body[test::kStudyBodies[static_cast<std::size_t>(k % 3)]][name] += score;
     }
   }
-  if (drops < 3) return fmt::print(stderr, "--drops {}: allowed are 3 or more\n", drops), 2;
   nlohmann::json json;
   bool fine = Best("all", total);
   Print("all (bias, sd, rms, cover; m/s and rad/s)", total);
@@ -119,15 +91,7 @@ int main(int argc, char** argv) {
     fine = fine && band.Contains(std::llround(q.cover() * (q.components / 2)));
   }
   fine = fine && total.at("bundle fit").failed == 0;
-  const Provenance provenance = CollectProvenance(seed);
   json["best_in_everything"] = fine;
-  json["seed"] = seed;
   json["drops"] = drops;
-  json["seconds"] = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-  json["version"] = provenance.version;
-  json["git"] = provenance.git_revision;
-  json["cpu"] = provenance.cpu;
-  json["utc"] = provenance.utc;
-  if (!out.empty()) WriteFile(out, json.dump(1) + "\n");
-  return fine ? 0 : 1;
+  return study.Keep(std::move(json), fine);
 }

@@ -3,16 +3,10 @@
 
 #include <fmt/core.h>
 
-#include <atomic>
-#include <cstdlib>
-#include <mutex>
 #include <nlohmann/json.hpp>
-#include <thread>
 
-#include "data/atomic_file.h"
-#include "data/progress.h"
-#include "data/provenance.h"
 #include "tests/statistical/marker_cells.h"
+#include "tests/statistical/study.h"
 
 namespace {
 
@@ -70,20 +64,10 @@ nlohmann::json Json(const MarkerCell& cell, const MarkerTally& t) {
 
 int main(int argc, char** argv) {
   int pictures = 1000;
-  std::uint64_t seed = 20260201;
-  std::string out;
-  for (int i = 1; i < argc; ++i) {
-    const std::string word = argv[i];
-    const auto next = [&] { return i + 1 < argc ? argv[++i] : ""; };
-    if (word == "--pictures")
-      pictures = std::atoi(next());
-    else if (word == "--seed")
-      seed = std::strtoull(next(), nullptr, 10);
-    else if (word == "--out")
-      out = next();
-    else
-      return fmt::print(stderr, "unknown argument {}\n", word), 2;
-  }
+  test::Study study("markers", "Bias, efficiency and covariance of the marker fit over sizes, noise and motion", 20260201);
+  study.app.add_option("--pictures", pictures, "of every cell")->capture_default_str();
+  int code = 0;
+  if (!study.Read(argc, argv, &code)) return code;
   std::vector<MarkerCell> cells;
   for (double motion : {0., 5., 15.})
     for (double diameter : {4., 6., 9., 12., 20., 30.})
@@ -94,24 +78,9 @@ int main(int argc, char** argv) {
     for (double diameter : {4., 6., 9., 12., 20., 30.})
       for (double snr : {10., 50.}) cells.push_back({diameter, snr, 0, effect});
 
-  const double start = test::ThreadSeconds();
   std::vector<MarkerTally> tallies(cells.size());
-  std::vector<double> seconds(64, 0.);
-  std::atomic<int> next = 0;
-  std::mutex mutex;
-  Progress progress("marker cells", static_cast<std::int64_t>(cells.size()), "cells");
-  const auto loop = [&](unsigned thread) {
-    for (int k = next++; k < static_cast<int>(cells.size()); k = next++) {
-      tallies[k] = test::RunMarkerCell(cells[k], k < n_modelled ? pictures : pictures / 2, seed + k);
-      const std::lock_guard lock(mutex);
-      seconds[thread] = test::ThreadSeconds();
-      progress.Advance();
-    }
-  };
-  std::vector<std::jthread> threads;
-  for (unsigned t = 0; t < std::clamp(std::thread::hardware_concurrency(), 1u, 64u); ++t) threads.emplace_back(loop, t);
-  threads.clear();
-  progress.Finish();
+  study.Each(static_cast<int>(cells.size()), "marker cells", "cells",
+             [&](int k) { tallies[k] = test::RunMarkerCell(cells[k], k < n_modelled ? pictures : pictures / 2, study.seed + k); });
 
   // Bias of discs that stand still below 0.02 px and along a motion below 0.05 px; efficiency; and per cell two tests of distribution.
   const double alpha = PerTestLevel(0.001, 2 * n_modelled);
@@ -137,19 +106,9 @@ int main(int argc, char** argv) {
         NameOf(cell.effect), cell.diameter, cell.snr, cell.motion, t.BiasAlong(), t.BiasAcross(), t.RmsAlong(), t.RmsAcross(),
         t.OverBound(), t.Nees(), t.BinChiSquare(), t.failed, t.hidden, t.rough, t.Microseconds(), verdict);
   }
-  const Provenance provenance = CollectProvenance(seed);
-  double cpu = test::ThreadSeconds() - start;
-  for (double s : seconds) cpu += s;
   json["pictures"] = pictures;
   json["alpha_per_test"] = alpha;
   json["all_inside"] = ok;
-  json["seed"] = seed;
-  json["cpu_seconds"] = cpu;
-  json["version"] = provenance.version;
-  json["git"] = provenance.git_revision;
-  json["cpu"] = provenance.cpu;
-  json["utc"] = provenance.utc;
-  fmt::print("{} cells as modelled, all inside: {}; {:.0f} s of processor\n", n_modelled, ok ? "yes" : "no", cpu);
-  if (!out.empty()) WriteFile(out, json.dump(1) + "\n");
-  return ok ? 0 : 1;
+  fmt::print("{} cells as modelled, all inside: {}\n", n_modelled, ok ? "yes" : "no");
+  return study.Keep(std::move(json), ok);
 }
