@@ -114,10 +114,9 @@ class Variation {
     }
   };
 
-  // Events moved as the fits follow the rig.
-  Sum Rig() const {
+  // Events moved as the fits follow what is given and not fitted: the rig, or the layout.
+  Sum Given(const Eigen::MatrixXd& cov, Eigen::Matrix<double, kDropDim, Eigen::Dynamic> DropFit::*dx_dgiven) const {
     Sum sum;
-    const Eigen::MatrixXd& cov = markers_.rig.covariance;
     if (cov.size() == 0) return sum;
     const Eigen::SelfAdjointEigenSolver<Eigen::MatrixXd> eigen(cov);
     std::vector<Sum> parts(static_cast<std::size_t>(cov.rows()));
@@ -129,9 +128,9 @@ class Variation {
       const Eigen::VectorXd step = std::sqrt(variance) * eigen.eigenvectors().col(column);
       std::vector<ImpactEvent> moved;
       for (std::size_t i = 0; i < used_.size(); ++i) {
-        const DropFit& fit = Fit(used_[i]);
-        moved.push_back(fit.dx_drig.cols() == step.size() ? Displaced(events_[i], fit.dx_drig * step, experiment_.body, floor(), gravity())
-                                                          : events_[i]);
+        const auto& follows = Fit(used_[i]).*dx_dgiven;
+        moved.push_back(follows.cols() == step.size() ? Displaced(events_[i], follows * step, experiment_.body, floor(), gravity())
+                                                      : events_[i]);
       }
       AddMoved(moved, experiment_.body, &parts[k]);
     });
@@ -293,24 +292,23 @@ class Maker {
       budget_.notes.emplace_back("cameras: the rig carries no covariance, its errors are not counted");
       return;
     }
-    AddCommon("cameras", "lenses, poses and the frame W, along the axes of the rig's covariance", variation_.Rig());
+    AddCommon("cameras", "lenses, poses and the frame W, along the axes of the rig's covariance",
+              variation_.Given(markers_.rig.covariance, &DropFit::dx_drig));
   }
 
   void AddLayout() {
-    const double sd = experiment_.bundle.layout_sd > 0 ? 0 : experiment_.markers->plan.identity.layout_sd;
     if (experiment_.bundle.layout_sd > 0) {
       AddShare("layout", "places of the markers as fitted with each impact", &DropFit::share_layout);
       return;
     }
-    if (!(sd > 0)) return;
-    Variation::Sum sum;
-    for (std::size_t m = 0; m < markers_.layout.size(); ++m)
-      for (int axis = 0; axis < 3; ++axis) {
-        std::vector<BodyMarker> layout = markers_.layout;
-        layout[m].p_BM(axis) += sd;
-        variation_.Refit(layout, variation_.gravity(), experiment_.body, &sum);
-      }
-    AddCommon("layout", fmt::format("every coordinate of every marker by {:.3g} mm", 1e3 * sd), sum);
+    const LearnedLayout& layout = analysis_.layout;
+    if (layout.knowledge.cov.size() == 0) return;
+    const double left = std::sqrt(layout.knowledge.cov.diagonal().mean());
+    AddCommon("layout",
+              layout.impacts > 0 ? fmt::format("places of the markers: given to {:.3g} mm, learned from {} impacts to {:.3g} mm (rms)",
+                                               1e3 * layout.prior_sd, layout.impacts, 1e3 * left)
+                                 : fmt::format("every coordinate of every marker by {:.3g} mm", 1e3 * layout.prior_sd),
+              variation_.Given(layout.knowledge.cov, &DropFit::dx_dlayout));
   }
 
   // Its direction is that of the rig; its size is known.

@@ -97,6 +97,7 @@ void ParseBundle(const YamlNode& root, Experiment& e) {
   o.spin_axis_prior_sd = node.Number("spin_axis_prior_sd_rad_per_s", o.spin_axis_prior_sd, Positive());
   o.spin_axis_prior_sd_plus = node.Number("spin_axis_prior_sd_plus_rad_per_s", o.spin_axis_prior_sd_plus, Positive());
   o.rig_covariance = node.Flag("rig_covariance", o.rig_covariance);
+  e.learn_layout = node.Flag("learn_layout", e.learn_layout);
   e.inertia_sd = root.MapOrEmpty("budget").Number("inertia_sd", e.inertia_sd, Closed(0, 1));
 }
 
@@ -215,15 +216,16 @@ std::string RecordingsYaml(const Experiment& e) {
   return out;
 }
 
-std::string BundleYaml(const DropFitOptions& o) {
+std::string BundleYaml(const Experiment& e) {
+  const DropFitOptions& o = e.bundle;
   std::string out = "bundle:\n" + YamlLine(1, "pixel_sd_px", o.pixel_sd);
   if (o.exposure >= 0) out += YamlLine(1, "exposure_s", o.exposure);
   out += YamlLine(1, "contact_time_s", o.contact_time) + YamlLine(1, "max_noise_scale", o.max_noise_scale) +
          YamlLine(1, "outlier_sd", o.outlier_sd) + YamlFlag(1, "scale_noise", o.scale_noise);
   if (o.offset_sd >= 0) out += YamlLine(1, "offset_sd_s", o.offset_sd);
   out += YamlLine(1, "row_time_sd_s", o.row_time_sd) + YamlLine(1, "rate_sd", o.rate_sd);
-  return out + YamlLine(1, "layout_sd_m", o.layout_sd) + YamlLine(1, "collinear_tolerance_m", o.collinear_tolerance) +
-         YamlLine(1, "spin_axis_prior_sd_rad_per_s", o.spin_axis_prior_sd) +
+  return out + YamlLine(1, "layout_sd_m", o.layout_sd) + YamlFlag(1, "learn_layout", e.learn_layout) +
+         YamlLine(1, "collinear_tolerance_m", o.collinear_tolerance) + YamlLine(1, "spin_axis_prior_sd_rad_per_s", o.spin_axis_prior_sd) +
          YamlLine(1, "spin_axis_prior_sd_plus_rad_per_s", o.spin_axis_prior_sd_plus) + YamlFlag(1, "rig_covariance", o.rig_covariance);
 }
 
@@ -235,7 +237,7 @@ std::string ToYaml(const Experiment& e) {
   out += internal::BodyYaml(e.body);
   if (!e.floor_of_rig) out += internal::FloorYaml(e.floor);
   if (!e.gravity_of_rig) out += internal::FlightYaml(e.motion.flight);
-  if (e.markers) out += BundleYaml(e.bundle) + "budget:\n" + YamlLine(1, "inertia_sd", e.inertia_sd);
+  if (e.markers) out += BundleYaml(e) + "budget:\n" + YamlLine(1, "inertia_sd", e.inertia_sd);
   const MotionFitOptions& m = e.motion;
   out += "motion:\n" + YamlCount(1, "min_frames", m.min_frames) + YamlCount(1, "max_frames", m.max_frames) +
          YamlCount(1, "contact_frames", m.contact_frames) + YamlLine(1, "feature_tolerance_frames", m.feature_tolerance_frames) +

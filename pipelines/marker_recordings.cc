@@ -173,6 +173,7 @@ MarkerRecordings TakeMarkers(Experiment& experiment, const std::filesystem::path
 DropFitOptions BundleOptions(const Experiment& experiment, const MarkerRecordings& markers, std::size_t recording) {
   DropFitOptions options = experiment.bundle;
   options.motion = experiment.motion;
+  options.layout = markers.layout_knowledge;
   if (options.exposure < 0) options.exposure = markers.exposure;
   if (options.offset_sd < 0) options.offset_sd = markers.offset_sd[recording];
   return options;

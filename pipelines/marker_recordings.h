@@ -11,6 +11,7 @@
 #include "pipelines/calibrate.h"
 #include "pipelines/experiment.h"
 #include "pipelines/track.h"
+#include "reconstruction/drop_fit.h"
 #include "reconstruction/marker_pose.h"
 #include "tracking/tracks.h"
 
@@ -19,6 +20,7 @@ namespace impactlab {
 struct MarkerRecordings {
   CameraRig rig;                             // in W
   std::vector<BodyMarker> layout;            // one a name, in the order of the tracking file
+  LayoutKnowledge layout_knowledge;          // how well it is known; empty: exactly
   std::vector<MarkerTracks> tracks;          // recordings; without points where nothing was tracked. Markers of the layout come first
   std::vector<std::string> bad;              // why a recording has none; empty where it has
   std::vector<std::string> faults;           // cameras that gave nothing and why, by recording; empty where all gave something

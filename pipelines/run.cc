@@ -64,18 +64,22 @@ Analysis Reconstruct(const Experiment& experiment, const Recorded& recorded, con
   const Plane floor = CorrectedFloor(experiment.floor, correction);
   std::optional<MarkerRecordings> markers;
   if (recorded.markers != nullptr) markers = Correct(*recorded.markers, correction);
-  if (markers) analysis.drops.resize(recorded.size());
   ProgressOptions shown;
   shown.enabled = !options.quiet;
-  Progress progress(label, static_cast<std::int64_t>(recorded.size()), "recordings", shown);
+  if (markers) {
+    CampaignFit campaign = FitCampaign(experiment, *markers, floor, options.threads, label, shown);
+    analysis.drops = std::move(campaign.drops);
+    analysis.layout = std::move(campaign.layout);
+    markers = WithLayout(std::move(*markers), analysis.layout);
+  }
+  Progress progress(markers ? label + " of the frames" : label, static_cast<std::int64_t>(recorded.size()), "recordings", shown);
   ForEachIndex(recorded.size(), options.threads, [&](std::size_t i) {
     CheckInterrupt();
     MotionFit& motion = analysis.motion[i];
     if (!recorded.bad[i].empty()) {
       motion.events = {BadRecording(recorded.Name(i), recorded.bad[i])};
     } else if (markers) {
-      std::vector<DropFit>& drops = analysis.drops[i];
-      drops = FitDrops(markers->tracks[i], markers->rig, markers->layout, experiment.body, floor, BundleOptions(experiment, *markers, i));
+      const std::vector<DropFit>& drops = analysis.drops[i];
       motion = FitMotion(PosesOf(*markers, i, drops), experiment.body, floor, experiment.motion);
       motion.events.clear();
       for (const DropFit& drop : drops) motion.events.push_back(drop.event);
@@ -135,7 +139,8 @@ void IdentifyAndValidate(Experiment experiment, const MarkerRecordings* markers,
   analysis.fit = FitAll(experiment, markers == nullptr ? analysis.events : NoiseEvents(analysis));
   CheckInterrupt();
   if (markers != nullptr && !side) {
-    analysis.budget = MakeBudget(experiment, Correct(*markers, analysis.correction), analysis, options.threads);
+    analysis.budget =
+        MakeBudget(experiment, WithLayout(Correct(*markers, analysis.correction), analysis.layout), analysis, options.threads);
     AddCommon(analysis.budget, &analysis.fit);
   }
   if (!options.validate) return;
@@ -227,7 +232,7 @@ RunResult RunExperiment(const Experiment& experiment, MarkerRecordings markers, 
   run.markers = std::move(markers);
   Analyse({.markers = &*run.markers, .bad = run.markers->bad}, options, &run);
   for (std::size_t i = 0; i < run.markers->tracks.size(); ++i) {
-    run.recordings.push_back(run.markers->bad[i].empty() ? PosesOf(*run.markers, i, run.recorded.drops[i]) : PoseRecording{});
+    run.recordings.push_back(run.markers->bad[i].empty() ? PosesOf(learned, i, run.recorded.drops[i]) : PoseRecording{});
     run.recordings.back().name = run.markers->tracks[i].recording;
   }
   run.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
@@ -250,6 +255,7 @@ void WriteRun(const std::filesystem::path& folder, const RunResult& run, const s
   if (run.markers) {
     WriteDrops(folder / "drops.csv", run.markers->tracks, best.drops);
     WritePoses(folder / "poses", run.recordings);
+  const MarkerRecordings learned = WithLayout(*run.markers, run.recorded.layout);
   }
   std::string audit = "{\"schema\": \"impactlab.audit/1\",\n\"as_recorded\": " + ToJson(run.audit);
   if (run.has_corrected) audit += ",\n\"after_correction\": " + ToJson(run.audit_corrected);

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "data/fit_result.h"
+#include "pipelines/campaign_fit.h"
 #include "pipelines/error_budget.h"
 #include "pipelines/experiment.h"
 #include "pipelines/marker_recordings.h"
@@ -20,6 +21,7 @@ struct Analysis {
   std::vector<MotionFit> motion;            // one a recording, in order of the files
   std::vector<std::vector<DropFit>> drops;  // of marker images: the bundle fits behind the events, by recording
   std::vector<ImpactEvent> events;          // all events of all recordings
+  LearnedLayout layout;                     // of marker images: as those fits have it
   FitResult fit;                            // of marker images with what all impacts share of errors counted
   ErrorBudget budget;                       // of marker images; empty where nothing was fitted
   ValidationTable validation;

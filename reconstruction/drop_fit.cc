@@ -55,6 +55,15 @@ void Check(const MarkerTracks& tracks, const CameraRig& rig, const std::vector<B
         "spin priors above 0, at least 3 frames and no fewer at most than at "
         "least");
   }
+  const auto n_places = static_cast<Eigen::Index>(3 * markers.size());
+  const Eigen::MatrixXd &known = o.layout.cov, &follows = o.layout.by_rig;
+  if ((known.size() > 0 && (known.rows() != n_places || known.cols() != n_places || !known.allFinite())) ||
+      (follows.size() > 0 && (follows.rows() != n_places || follows.cols() != ParameterCount(rig) || !follows.allFinite()))) {
+    throw ConfigError(
+        fmt::format("fit of a drop: found {} x {} for the covariance of the layout and {} x {} for how it follows the rig, "
+                    "allowed: {} x {} and {} x {}, finite",
+                    known.rows(), known.cols(), follows.rows(), follows.cols(), n_places, n_places, n_places, ParameterCount(rig)));
+  }
   const int n = static_cast<int>(markers.size());
   for (const KnownDistance& d : o.distances) {
     if (d.marker1 < 0 || d.marker1 >= n || d.marker2 < 0 || d.marker2 >= n || d.marker1 == d.marker2 || !(d.distance > 0) || !(d.sd > 0) ||
@@ -195,15 +204,25 @@ class Fitter {
     return TooFew();
   }
 
-  // Chi-square with the errors of the rig counted: residuals they explain are no noise.
-  double WithoutRig(const DropNormal& normal, const MatrixXd& inverse) const {
-    if (rig_.covariance.size() == 0 || !options_.rig_covariance) return normal.chi_square;
-    const Eigen::SelfAdjointEigenSolver<MatrixXd> eigen(rig_.covariance);
-    const MatrixXd L = eigen.eigenvectors() * eigen.eigenvalues().cwiseMax(0).cwiseSqrt().asDiagonal();
-    const MatrixXd M = normal.rig_information - normal.by_rig.transpose() * inverse * normal.by_rig;
+  bool with_rig() const { return rig_.covariance.size() > 0 && options_.rig_covariance; }
+  bool with_layout() const { return options_.layout.cov.size() > 0 && !problem_.free_layout(); }
+  bool layout_follows() const { return options_.layout.by_rig.size() > 0 && !problem_.free_layout(); }
+
+  // Chi-square with the errors of what is given counted: residuals they explain are no noise.
+  double WithoutGiven(const DropNormal& normal, const MatrixXd& inverse) const {
+    const Eigen::Index n = normal.by_given.cols(), r = ParameterCount(rig_), l = n - r;
+    MatrixXd L = MatrixXd::Zero(n, n);
+    const auto root = [](const MatrixXd& cov) -> MatrixXd {
+      const Eigen::SelfAdjointEigenSolver<MatrixXd> eigen(cov);
+      return eigen.eigenvectors() * eigen.eigenvalues().cwiseMax(0).cwiseSqrt().asDiagonal();
+    };
+    if (with_rig()) L.topLeftCorner(r, r) = root(rig_.covariance);
+    if (with_rig() && layout_follows()) L.bottomLeftCorner(l, r) = options_.layout.by_rig * L.topLeftCorner(r, r);
+    if (with_layout()) L.bottomRightCorner(l, l) = root(options_.layout.cov);
+    const MatrixXd M = normal.given_information - normal.by_given.transpose() * inverse * normal.by_given;
     MatrixXd S = L.transpose() * M * L;
     S.diagonal().array() += 1;
-    const Eigen::VectorXd b = L.transpose() * normal.rig_gradient;
+    const Eigen::VectorXd b = L.transpose() * normal.given_gradient;
     return normal.chi_square - b.dot(S.llt().solve(b));
   }
 
@@ -218,7 +237,7 @@ class Fitter {
     fit_.chi_square = normal.chi_square;
     fit_.dof = normal.residuals - normal.parameters;
     if (fit_.dof < 1) return "there are no more images than unknowns";
-    const double honest = WithoutRig(normal, inverse);
+    const double honest = WithoutGiven(normal, inverse);
     if (options_.scale_noise && honest > ChiSquareQuantile(1 - kChance, fit_.dof)) {
       fit_.noise_scale = std::sqrt(honest / fit_.dof);
       fit_.notes.push_back(
@@ -228,10 +247,22 @@ class Fitter {
     }
     const MatrixXd pixels = fit_.noise_scale * fit_.noise_scale * inverse;
     fit_.cov_pixels = pixels.topLeftCorner<kDropDim, kDropDim>();
-    const MatrixXd dx_drig = -inverse * normal.by_rig;
+    const Eigen::Index r = ParameterCount(rig_), l = normal.by_given.cols() - r;
+    const MatrixXd dx_dgiven = -inverse * normal.by_given, dx_dlayout = dx_dgiven.rightCols(l);
+    MatrixXd dx_drig = dx_dgiven.leftCols(r);
+    if (layout_follows()) dx_drig += dx_dlayout * options_.layout.by_rig;
     fit_.dx_drig = dx_drig.topRows<kDropDim>();
-    const bool with_rig = rig_.covariance.size() > 0 && options_.rig_covariance;
-    const MatrixXd all = with_rig ? MatrixXd(pixels + dx_drig * rig_.covariance * dx_drig.transpose()) : pixels;
+    fit_.dx_dlayout = dx_dlayout.topRows<kDropDim>();
+    MatrixXd all = pixels;
+    if (with_rig()) all += dx_drig * rig_.covariance * dx_drig.transpose();
+    if (with_layout()) all += dx_dlayout * options_.layout.cov * dx_dlayout.transpose();
+    if (!problem_.free_layout()) {
+      const MatrixXd M = (normal.given_information - normal.by_given.transpose() * inverse * normal.by_given).bottomRows(l);
+      const double weight = 1 / (fit_.noise_scale * fit_.noise_scale);
+      fit_.layout_information = weight * M.rightCols(l);
+      fit_.layout_rig_information = weight * M.leftCols(r);
+      fit_.layout_gradient = weight * normal.given_gradient.tail(l);
+    }
     fit_.cov = all.topLeftCorner<kDropDim, kDropDim>();
     ShareOut(normal, places);
     const auto sd = [&](int k) { return k >= 0 ? std::sqrt(std::max(0.0, all(k, k))) : 0; };
@@ -251,7 +282,7 @@ class Fitter {
     return "";
   }
 
-  // What each group of unknowns adds to the covariance of the state, in the order pixels, clocks, layout, rig.
+  // What each group of unknowns, and then of what is given, adds to the covariance of the state.
   void ShareOut(const DropNormal& normal, const DropPlaces& places) {
     const double scale2 = fit_.noise_scale * fit_.noise_scale;
     const auto held_beyond = [&](int size) -> DropCovariance {
@@ -263,7 +294,8 @@ class Fitter {
     const DropCovariance with_clocks = places.clocks_end > kDropDim ? held_beyond(places.clocks_end) : fit_.share_pixels;
     fit_.share_clocks = with_clocks - fit_.share_pixels;
     fit_.share_layout = fit_.cov_pixels - with_clocks;
-    fit_.share_rig = fit_.cov - fit_.cov_pixels;
+    if (with_layout()) fit_.share_layout = fit_.dx_dlayout * options_.layout.cov * fit_.dx_dlayout.transpose();
+    fit_.share_rig = fit_.cov - fit_.cov_pixels - (with_layout() ? fit_.share_layout : DropCovariance::Zero());
   }
 
   const DropRecording& recording_;

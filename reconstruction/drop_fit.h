@@ -28,6 +28,12 @@ struct KnownDistance {
   double distance = 0, sd = 0;   // [m]
 };
 
+// How well a layout is known that is given and not fitted: its errors count in the covariance, like the rig's, but no fit moves it.
+struct LayoutKnowledge {
+  Eigen::MatrixXd cov;     // of the markers' places, 3 n x 3 n [m^2]; empty: exact
+  Eigen::MatrixXd by_rig;  // 3 n x parameters of the rig: how the layout follows the rig that it was learned with; empty: not at all
+};
+
 struct DropFitOptions {
   // Gravity, arcs (min_frames, max_frames), what may be lost at an impact and the limits by which an event is accepted. Drag, lost frames,
   // contact frames and noise scales play no part here.
@@ -46,7 +52,8 @@ struct DropFitOptions {
   double offset_sd = 0;    // of the clock of every camera after the first [s]
   double row_time_sd = 0;  // of the time between two rows, of every camera, beyond the row time that the points' times hold already [s]
   double rate_sd = 0;      // of the rate of the clock of every camera, relative
-  double layout_sd = 0;    // of every coordinate of the layout [m]
+  double layout_sd = 0;    // of every coordinate of the layout, fitted with every impact [m]
+  LayoutKnowledge layout;  // counts only where layout_sd is 0
   std::vector<KnownDistance> distances;  // count only where layout_sd is above 0
   // Markers within this of a line, or within three layout_sd (and 3 % of their length), are on it: rotation about it is not seen [m]. The
   // roll is then a convention and the spin about the axis has a prior: before the impact (a release at rest) and after it.
@@ -76,12 +83,13 @@ struct DropFit {
   // States in W, contact and joint covariance; accepted or rejected by the criteria of the motion fit.
   ImpactEvent event;
   DropCovariance cov = DropCovariance::Zero();                // everything
-  DropCovariance cov_pixels = DropCovariance::Zero();         // all but the rig: pixels (and priors), clocks and layout
+  DropCovariance cov_pixels = DropCovariance::Zero();         // all but the rig and a given layout: pixels (and priors), clocks
   EventCovariance event_cov_noise = EventCovariance::Zero();  // as event.cov, from cov_pixels: what differs from impact to impact
   // Shares of `cov`, which is their sum: pixels and the prior of the spin, were all else known; clocks; layout; rig.
   DropCovariance share_pixels = DropCovariance::Zero(), share_clocks = DropCovariance::Zero(), share_layout = DropCovariance::Zero(),
                  share_rig = DropCovariance::Zero();
-  Eigen::Matrix<double, kDropDim, Eigen::Dynamic> dx_drig;
+  Eigen::Matrix<double, kDropDim, Eigen::Dynamic> dx_drig;     // with the layout following the rig as LayoutKnowledge says
+  Eigen::Matrix<double, kDropDim, Eigen::Dynamic> dx_dlayout;  // 3 a marker; empty where the layout was fitted
   // False: the markers lie on a line through axis_B; roll is a convention and the spin about it the prior's.
   bool observable = true;
   Eigen::Vector3d axis_B = Eigen::Vector3d::Zero();
@@ -92,7 +100,11 @@ struct DropFit {
   double t_reference = 0;               // at which a rate has no effect [s]
   std::vector<Eigen::Vector3d> layout;  // p_BM as estimated [m]
   Eigen::MatrixXd cov_layout;           // 3 n x 3 n, everything; empty where the layout was not estimated
-  double chi_square = 0;                // of the points used, priors included
+  // What this impact says of a layout that was given, states and clocks eliminated: information, half the gradient of the chi-square, and
+  // the information that it shares with the rig (see LearnLayout); empty where the layout was fitted.
+  Eigen::MatrixXd layout_information, layout_rig_information;
+  Eigen::VectorXd layout_gradient;
+  double chi_square = 0;  // of the points used, priors included
   int dof = 0;
   double noise_scale = 1;  // by which standard deviations were widened
   std::vector<DropResidual> residuals;

@@ -150,9 +150,10 @@ DropNormal NormalEquations(const DropProblem& problem, const DropState& state, i
   const DropPlaces places = PlacesOf(problem, clocks);
   const int size = places.size;
   normal.information = MatrixXd::Zero(size, size);
-  normal.by_rig = MatrixXd::Zero(size, rig_size);
-  normal.rig_information = MatrixXd::Zero(rig_size, rig_size);
-  normal.rig_gradient = Eigen::VectorXd::Zero(rig_size);
+  const int given = rig_size + (problem.free_layout() ? 0 : 3 * static_cast<int>(problem.markers.size()));
+  normal.by_given = MatrixXd::Zero(size, given);
+  normal.given_information = MatrixXd::Zero(given, given);
+  normal.given_gradient = Eigen::VectorXd::Zero(given);
   normal.parameters = size - 3 + static_cast<int>(problem.turn.cols());
   const std::vector<BodyAt> at = Follow(problem, state);
   MatrixXd J(2, size);
@@ -173,6 +174,12 @@ DropNormal NormalEquations(const DropProblem& problem, const DropState& state, i
     normal.arc_chi_square[now.arc] += row.r.squaredNorm();
     normal.arc_residuals[now.arc] += 2;
     normal.residuals += 2;
+    if (!problem.free_layout()) {
+      const Eigen::Index place = rig_size + 3 * point.marker;
+      normal.by_given.middleCols<3>(place).noalias() += J.transpose() * row.by_marker;
+      normal.given_information.block<3, 3>(place, place).noalias() += row.by_marker.transpose() * row.by_marker;
+      normal.given_gradient.segment<3>(place).noalias() += row.by_marker.transpose() * row.r;
+    }
     if (rig_size > 0) {
       BodyMarker marker = problem.markers[point.marker];
       marker.p_BM = state.p_BM[point.marker];
@@ -181,9 +188,13 @@ DropNormal NormalEquations(const DropProblem& problem, const DropState& state, i
       if (!ImageOf(view, marker, now.X_WB, &q, nullptr, &by_rig)) return normal;
       const Eigen::Index first = view.first_parameter, n = by_rig.cols();
       const Eigen::Matrix<double, 2, Eigen::Dynamic> E = point.root * by_rig;
-      normal.by_rig.middleCols(first, n).noalias() += J.transpose() * E;
-      normal.rig_information.block(first, first, n, n).noalias() += E.transpose() * E;
-      normal.rig_gradient.segment(first, n).noalias() += E.transpose() * row.r;
+      normal.by_given.middleCols(first, n).noalias() += J.transpose() * E;
+      normal.given_information.block(first, first, n, n).noalias() += E.transpose() * E;
+      normal.given_gradient.segment(first, n).noalias() += E.transpose() * row.r;
+      if (problem.free_layout()) continue;
+      const Eigen::Index place = rig_size + 3 * point.marker;
+      normal.given_information.block(place, first, 3, n).noalias() += row.by_marker.transpose() * E;
+      normal.given_information.block(first, place, n, 3).noalias() += E.transpose() * row.by_marker;
     }
   }
   AddPriors(problem, state, places, &normal);

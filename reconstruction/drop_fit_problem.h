@@ -107,10 +107,11 @@ DropPlaces PlacesOf(const DropProblem& problem, int clocks);
 // Normal equations of the points used and the priors at a state.
 struct DropNormal {
   bool valid = false;
-  Eigen::MatrixXd information;      // 19 + ...
-  Eigen::MatrixXd by_rig;           // J' W dq_drig
-  Eigen::MatrixXd rig_information;  // (dq_drig)' W dq_drig of the points
-  Eigen::VectorXd rig_gradient;     // (dq_drig)' W r
+  Eigen::MatrixXd information;  // 19 + ...
+  // What is given and not fitted: the parameters of the rig, then three a marker where the layout is not free.
+  Eigen::MatrixXd by_given;           // J' W dq_dgiven
+  Eigen::MatrixXd given_information;  // (dq_dgiven)' W dq_dgiven of the points
+  Eigen::VectorXd given_gradient;     // (dq_dgiven)' W r
   double chi_square = 0;
   double arc_chi_square[2] = {0, 0};
   int arc_residuals[2] = {0, 0};

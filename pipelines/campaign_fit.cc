@@ -1,0 +1,66 @@
+#include "pipelines/campaign_fit.h"
+
+#include <algorithm>
+
+#include "pipelines/interrupt.h"
+#include "pipelines/parallel.h"
+
+namespace impactlab {
+namespace {
+
+constexpr int kRounds = 4;         // of fits and learning
+constexpr double kStill = 0.2;     // a step below so many of the layout's standard deviations changes nothing [1]
+constexpr double kWideNoise = 20;  // in the first round, before the layout is learned, residuals may be so many times their noise
+
+std::vector<std::vector<DropFit>> FitRound(const Experiment& experiment, const MarkerRecordings& markers, const Plane& floor, int threads,
+                                           const std::string& label, const ProgressOptions& shown) {
+  Progress progress(label, static_cast<std::int64_t>(markers.tracks.size()), "recordings", shown);
+  std::vector<std::vector<DropFit>> drops(markers.tracks.size());
+  ForEachIndex(drops.size(), threads, [&](std::size_t i) {
+    CheckInterrupt();
+    if (markers.bad[i].empty())
+      drops[i] = FitDrops(markers.tracks[i], markers.rig, markers.layout, experiment.body, floor, BundleOptions(experiment, markers, i));
+    progress.Advance();
+  });
+  return drops;
+}
+
+}  // namespace
+
+MarkerRecordings WithLayout(MarkerRecordings markers, const LearnedLayout& layout) {
+  markers.layout = layout.markers;
+  markers.layout_knowledge = layout.knowledge;
+  return markers;
+}
+
+CampaignFit FitCampaign(const Experiment& experiment, const MarkerRecordings& markers, const Plane& floor, int threads,
+                        const std::string& label, const ProgressOptions& shown) {
+  CampaignFit out;
+  const std::vector<BodyMarker>& given = markers.layout;
+  const double sd = experiment.markers->plan.identity.layout_sd;
+  out.layout.markers = given;
+  out.layout.prior_sd = sd;
+  for (const BodyMarker& marker : given) {
+    out.layout.given.push_back(marker.p_BM);
+    out.layout.sd.push_back(Eigen::Vector3d::Constant(sd));
+  }
+  const auto n = static_cast<Eigen::Index>(3 * given.size());
+  if (sd > 0) out.layout.knowledge.cov = sd * sd * Eigen::MatrixXd::Identity(n, n);
+  out.drops = FitRound(experiment, WithLayout(markers, out.layout), floor, threads, label, shown);
+  if (!experiment.learn_layout || experiment.bundle.layout_sd > 0 || !(sd > 0)) return out;
+  while (out.rounds < kRounds) {
+    std::vector<const DropFit*> fits;
+    for (const std::vector<DropFit>& drops : out.drops)
+      for (const DropFit& fit : drops) fits.push_back(&fit);
+    const double widest = out.rounds == 1 ? kWideNoise : experiment.bundle.max_noise_scale;
+    LearnedLayout next = LearnLayout(fits, markers.rig, given, out.layout.markers, sd, widest);
+    if (next.impacts == 0) break;
+    if (out.rounds > 1 && next.step < kStill) break;
+    out.layout = std::move(next);
+    out.drops = FitRound(experiment, WithLayout(markers, out.layout), floor, threads, label + " with the learned layout", shown);
+    ++out.rounds;
+  }
+  return out;
+}
+
+}  // namespace impactlab

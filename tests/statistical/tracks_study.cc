@@ -1,0 +1,127 @@
+// Do the intervals of states, mu and e* cover when one experiment of stereo drops is repeated? Pixels, clocks, calibration, layout and
+// inertia are drawn anew each time. Exit code 1 where a count is outside its binomial band.
+
+#include <fmt/core.h>
+
+#include <cmath>
+#include <map>
+#include <mutex>
+#include <nlohmann/json.hpp>
+
+#include "data/statistics.h"
+#include "tests/reconstruction/drop_errors.h"
+#include "tests/statistical/study.h"
+#include "tests/statistical/tracks_twin.h"
+
+namespace {
+
+using namespace impactlab;
+
+struct Count {
+  int n = 0, covered = 0;
+  double sum = 0, sum2 = 0, sum_z2 = 0, sum_var = 0;
+  void Add(double error, double sd, bool inside) {
+    ++n;
+    covered += inside;
+    sum += error;
+    sum2 += error * error;
+    sum_var += sd * sd;
+    sum_z2 += std::pow(error / sd, 2);
+  }
+};
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  int repeats = 1000, drops = 12;
+  double slope = 20;
+  std::string body = "rod";
+  test::Study study("tracks", "Coverage of states, mu and e* when one experiment of stereo drops is repeated from its tracks", 20261101);
+  study.app.add_option("--repeats", repeats)->capture_default_str();
+  study.app.add_option("--drops", drops)->capture_default_str();
+  study.app.add_option("--slope-deg", slope, "of the surface")->capture_default_str();
+  study.app.add_option("--body", body)->capture_default_str()->check(CLI::IsMember({"rod", "bar", "box", "ball"}));
+  int code = 0;
+  if (!study.Read(argc, argv, &code)) return code;
+  const std::map<std::string, test::Thing> things = {
+      {"rod", test::Thing::kRod}, {"bar", test::Thing::kBar}, {"box", test::Thing::kBox}, {"ball", test::Thing::kBall}};
+  const test::Thing thing = things.at(body);
+  const twin::TracksExperiment experiment = twin::MakeTracksExperiment(thing, drops, slope * M_PI / 180, study.seed);
+  const std::vector<int> states = test::ToldStates(thing);
+
+  std::map<std::string, Count> counts;
+  std::map<std::string, double> budget;  // variances by "quantity source", summed over the repeats
+  int refused = 0, unidentified = 0, n_drops = 0;
+  double half_mu = 0, half_e = 0;
+  std::mutex mutex;
+  study.Each(repeats, "experiments repeated", "experiments", [&](int k) {
+    std::mt19937_64 random(study.seed + 7919ull * static_cast<std::uint64_t>(k + 1));
+    const twin::TracksRepeat repeat = twin::Repeat(experiment, {}, true, random);
+    const std::lock_guard lock(mutex);
+    for (std::size_t i = 0; i < repeat.analysis.drops.size(); ++i) {
+      ++n_drops;
+      const std::vector<DropFit>& fits = repeat.analysis.drops[i];
+      if (fits.size() != 1 || !fits.front().event.accepted) {
+        ++refused;
+        continue;
+      }
+      const DropFit& fit = fits.front();
+      const Eigen::VectorXd error = test::StateError(fit, experiment.drops[i]);
+      const double quantile = NormalQuantile(0.975);
+      const auto add = [&](const std::string& name, double e, double sd) { counts[name].Add(e, sd, std::abs(e) <= quantile * sd); };
+      for (const int s : states) add(fmt::format("drop {:2} state {:2}", i + 1, s), error[s], std::sqrt(fit.cov(s, s)));
+      add(fmt::format("drop {:2} offset", i + 1), fit.offset[1] - repeat.offset[i], fit.sd_offset[1]);
+    }
+    const LawFit& law = repeat.analysis.fit.fits.front();
+    bool all = law.parameters.size() == 2;
+    for (const ParameterEstimate& p : law.parameters) {
+      all = all && p.identifiable;
+      if (!p.identifiable) continue;
+      const double truth = p.name == "mu_k" ? experiment.model.mu_k : experiment.model.e;
+      counts[p.name].Add(p.value - truth, p.sd, p.lower95 <= truth && truth <= p.upper95);
+      (p.name == "mu_k" ? half_mu : half_e) += 0.5 * (p.upper95 - p.lower95);
+    }
+    unidentified += !all;
+    for (const BudgetRow& row : repeat.analysis.budget.rows) {
+      if (row.law.empty()) continue;
+      for (std::size_t i = 0; i < row.sd.size(); ++i) {
+        if (std::isfinite(row.sd[i])) budget[row.quantity + " " + repeat.analysis.budget.sources[i].name] += row.sd[i] * row.sd[i];
+      }
+    }
+  });
+
+  const double level = PerTestLevel(1e-3, static_cast<int>(counts.size()));
+  bool fine = true;
+  nlohmann::json json;
+  for (const auto& [name, count] : counts) {
+    const CountBand band = BinomialBand(count.n, 0.95, level);
+    const bool inside = band.Contains(count.covered);
+    fine = fine && inside;
+    json["quantities"][name] = {{"n", count.n},
+                                {"covered", count.covered},
+                                {"band", {band.lower, band.upper}},
+                                {"inside", inside},
+                                {"bias", count.sum / count.n},
+                                {"rms", std::sqrt(count.sum2 / count.n)},
+                                {"stated_sd", std::sqrt(count.sum_var / count.n)},
+                                {"rms_z", std::sqrt(count.sum_z2 / count.n)}};
+    if (!inside || name == "mu_k" || name == "e_star")
+      fmt::print("{:<20} {} of {} covered, allowed {} to {}; bias {:+.2e} rms {:.2e} stated {:.2e}\n", name, count.covered, count.n,
+                 band.lower, band.upper, count.sum / count.n, std::sqrt(count.sum2 / count.n), std::sqrt(count.sum_var / count.n));
+  }
+  for (const auto& [name, sum] : budget) {
+    json["budget"][name] = std::sqrt(sum / repeats);
+    fmt::print("budget {:<20} {:.2e}\n", name, std::sqrt(sum / repeats));
+  }
+  fmt::print("{} quantities; {} of {} impacts refused; a coefficient not identified in {} of {}; mean half widths mu {:.4f}, e* {:.4f}\n",
+             counts.size(), refused, n_drops, unidentified, repeats, half_mu / repeats, half_e / repeats);
+  json["repeats"] = repeats;
+  json["drops"] = drops;
+  json["body"] = body;
+  json["slope_deg"] = slope;
+  json["refused"] = refused;
+  json["not_identified"] = unidentified;
+  json["half_width"] = {{"mu_k", half_mu / repeats}, {"e_star", half_e / repeats}};
+  json["all_inside"] = fine;
+  return study.Keep(std::move(json), fine);
+}

@@ -1,0 +1,139 @@
+#pragma once
+// One experiment of stereo drops at the level of tracks, repeated: what a laboratory does not know of its cameras, clocks, markers and body
+// is drawn anew each time, the impacts stay the same. The whole back half of the chain makes coefficients of the tracks.
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <random>
+#include <vector>
+
+#include "impact/event.h"
+#include "impact/solve.h"
+#include "pipelines/run.h"
+#include "tests/reconstruction/drop_scene.h"
+
+namespace impactlab::twin {
+
+// What is drawn in a repeat; the others are as the estimator takes them to be.
+struct Drawn {
+  bool pixels = true, clocks = true, cameras = true, layout = true, inertia = true;
+};
+
+struct TracksExperiment {
+  CameraRig rig;
+  std::vector<test::Drop> drops;
+  std::vector<test::Path> paths;
+  ImpactModel model;
+  Plane floor;
+  double rate = 120;         // [1/s]
+  double layout_sd = 1e-4;   // of every coordinate of a marker, the same in all drops [m]
+  double inertia_sd = 0.01;  // of all moments together, relative
+};
+
+// The free flight after an impact by the law, until anything touches again. False where that is no single impact with some flight after it.
+inline bool Obey(const ImpactModel& model, double least_after, test::Drop* drop) {
+  const test::Flying& m = drop->minus;
+  ImpactEvent event;
+  event.X_WB.linear() = m.R;
+  event.X_WB.translation() = m.p;
+  event.v_minus = event.v_plus = m.v;
+  event.omega_minus = event.omega_plus = m.omega;
+  event.p_WP = m.p + test::LowestLever(drop->body, m.R, drop->normal);
+  UpdateContact(event, drop->body, drop->floor(), drop->gravity);
+  const ImpactOutcome outcome = Solve(event.contact, model);
+  const Eigen::Vector3d J = event.contact.X_WF.linear() * outcome.J_F, lever = event.p_WP - m.p;
+  drop->plus = m;
+  drop->plus.v += J / drop->body.mass;
+  drop->plus.omega += m.R * drop->body.inertia_B.inverse() * m.R.transpose() * lever.cross(J);
+  test::Flying after = drop->plus;
+  drop->end = 0;
+  while (drop->end < 0.2) {
+    after = test::Fly(after, drop->body.inertia_B, drop->gravity, 2e-3);
+    if (test::Heights(drop->body, after, drop->normal)[0] <= 0) break;
+    drop->end += 2e-3;
+  }
+  drop->end -= 2e-3;
+  return drop->end > least_after;
+}
+
+// Document 004's cameras: 1280 x 720, f about 1060 px, 0.9 m away, 0.34 m apart, calibrated by 15 pairs of boards with 0.1 px a corner.
+inline TracksExperiment MakeTracksExperiment(test::Thing thing, int drops, double slope, std::uint64_t seed) {
+  std::mt19937_64 random(seed);
+  TracksExperiment e;
+  e.rig = test::DropRig(2);
+  test::CalibrateByBoards(&e.rig, 15, 0.1, random);
+  e.model = {.law = RestitutionLaw::kEnergetic, .e = 0.55, .mu_k = 0.25, .mu_s = 0.25};
+  const Eigen::Vector3d n(std::sin(slope), 0, std::cos(slope));
+  while (static_cast<int>(e.drops.size()) < drops) {
+    test::Drop drop = test::DrawDrop(thing, random, 0.2, n);
+    if (Obey(e.model, 0.07, &drop)) e.drops.push_back(drop);
+  }
+  e.floor = e.drops.front().floor();
+  for (const test::Drop& drop : e.drops) e.paths.emplace_back(drop);
+  return e;
+}
+
+struct TracksRepeat {
+  Analysis analysis;
+  std::vector<double> offset;  // true one of the second camera, by drop [s]
+};
+
+// `intervals`: with intervals and error budget, else the coefficients alone.
+inline TracksRepeat Repeat(const TracksExperiment& e, const Drawn& drawn, bool intervals, std::mt19937_64& random) {
+  std::normal_distribution<double> normal;
+  std::uniform_real_distribution<double> uniform(-1, 1);
+  MarkerRecordings markers;
+  markers.rig = drawn.cameras ? test::Miscalibrated(e.rig, random) : e.rig;
+  markers.layout = e.drops.front().markers;
+  if (drawn.layout)
+    for (BodyMarker& marker : markers.layout) marker.p_BM += e.layout_sd * test::Normal3(random);
+  TracksRepeat out;
+  for (std::size_t i = 0; i < e.drops.size(); ++i) {
+    test::Filming filming;
+    filming.rate = e.rate;
+    filming.offset[1] = drawn.clocks ? uniform(random) / e.rate : 0.3 / e.rate;
+    if (!drawn.pixels) filming.pixel_sd = 1e-6;
+    out.offset.push_back(filming.offset[1]);
+    MarkerTracks tracks = test::Film(e.drops[i], e.paths[i], e.rig, filming, random);
+    // What the estimator is told of the noise is the same where none is drawn.
+    for (TrackPoint& point : tracks.points) point.cov = std::pow(test::Filming{}.pixel_sd, 2) * Eigen::Matrix2d::Identity();
+    tracks.recording = fmt::format("drop_{:02}", i + 1);
+    markers.tracks.push_back(std::move(tracks));
+    markers.bad.emplace_back();
+    markers.faults.emplace_back();
+    markers.offset_sd.push_back(1 / e.rate);
+  }
+  Experiment experiment;
+  experiment.name = "twin";
+  experiment.body = e.drops.front().body;
+  if (drawn.inertia) experiment.body.inertia_B *= 1 + e.inertia_sd * normal(random);
+  experiment.floor = e.floor;
+  experiment.motion.flight.gravity_W = e.drops.front().gravity;
+  experiment.bundle.offset_sd = experiment.bundle.exposure = -1;
+  experiment.inertia_sd = e.inertia_sd;
+  experiment.markers.emplace();
+  experiment.markers->plan.identity.layout_sd = e.layout_sd;
+  experiment.laws = {RestitutionLaw::kEnergetic};
+  experiment.identify.bootstrap = experiment.identify.grid = 0;
+  experiment.identify.influence = false;
+  experiment.identify.intervals = intervals;
+  Analysis& analysis = out.analysis;
+  ProgressOptions silent;
+  silent.enabled = false;
+  CampaignFit campaign = FitCampaign(experiment, markers, e.floor, 1, "", silent);
+  analysis.drops = std::move(campaign.drops);
+  analysis.layout = std::move(campaign.layout);
+  markers = WithLayout(std::move(markers), analysis.layout);
+  for (const std::vector<DropFit>& drops : analysis.drops) {
+    analysis.motion.emplace_back();
+    for (const DropFit& drop : drops) analysis.motion.back().events.push_back(drop.event);
+  }
+  analysis.fit = FitAll(experiment, NoiseEvents(analysis));
+  if (!intervals) return out;
+  analysis.budget = MakeBudget(experiment, markers, analysis, 1);
+  AddCommon(analysis.budget, &analysis.fit);
+  return out;
+}
+
+}  // namespace impactlab::twin
