@@ -47,13 +47,17 @@ void ParseMarkerSource(const YamlNode& node, Experiment& e) {
 }
 
 void ParseRecordings(const YamlNode& node, Experiment& e) {
-  const std::string kind = node.Choice("kind", {"planar_poses", "spatial_poses", "markers"});
+  const std::string kind = node.Choice("kind", {"planar_poses", "spatial_poses", "marker_points", "markers"});
   if (kind == "markers") {
     ParseMarkerSource(node, e);
     return;
   }
   e.recordings = node.Text("files");
   e.columns.planar = kind == "planar_poses";
+  if (kind == "marker_points") {
+    e.points = ParsePointSource(node);
+    return;
+  }
   const YamlNode columns = node.MapOrEmpty("columns");
   const std::vector<std::string> keys = e.columns.planar ? std::vector<std::string>{"t", "x", "z", "theta"}
                                                          : std::vector<std::string>{"t", "x", "y", "z", "qw", "qx", "qy", "qz"};
@@ -210,6 +214,7 @@ std::string RecordingsYaml(const Experiment& e) {
   std::filesystem::path files = e.recordings;
   if (files.is_relative() && !e.path.empty()) files = std::filesystem::absolute(e.path).parent_path() / files;
   out += YamlWord(1, "files", YamlQuote(files.string()));
+  if (e.points) return out + YamlWord(1, "kind", "marker_points") + ToYaml(*e.points);
   out += YamlWord(1, "kind", e.columns.planar ? "planar_poses" : "spatial_poses");
   if (!e.columns.names.empty()) out += "  columns:\n";
   for (const auto& [key, name] : e.columns.names) out += YamlWord(2, key, YamlQuote(name));

@@ -149,16 +149,28 @@ void IdentifyAndValidate(Experiment experiment, const MarkerRecordings* markers,
 
 }  // namespace
 
+namespace {
+
+// Two folders may hold files of one name; the name that stands in the tables must stay a key.
+std::vector<std::string> RecordingNames(const std::vector<std::filesystem::path>& files) {
+  std::vector<std::string> names;
+  std::map<std::string, int> seen;
+  for (const auto& file : files) {
+    const std::string stem = file.stem().string();
+    const int count = seen[stem]++;
+    names.push_back(count == 0 ? stem : fmt::format("{}~{}", stem, count + 1));
+  }
+  return names;
+}
+
+}  // namespace
+
 std::vector<PoseRecording> ReadRecordings(const Experiment& experiment, const std::vector<std::filesystem::path>& files,
                                           std::vector<std::string>& bad) {
   std::vector<PoseRecording> recordings(files.size());
   bad.assign(files.size(), "");
-  // Two folders may hold files of one name; the name that stands in the tables must stay a key.
-  std::map<std::string, int> seen;
+  const std::vector<std::string> names = RecordingNames(files);
   for (std::size_t i = 0; i < files.size(); ++i) {
-    const std::string stem = files[i].stem().string();
-    const int count = seen[stem]++;
-    const std::string name = count == 0 ? stem : fmt::format("{}~{}", stem, count + 1);
     try {
       recordings[i] = ReadPoses(files[i], experiment.columns);
     } catch (const DataError& error) {
@@ -166,7 +178,7 @@ std::vector<PoseRecording> ReadRecordings(const Experiment& experiment, const st
       recordings[i].planar = experiment.columns.planar;
       bad[i] = error.what();
     }
-    recordings[i].name = name;
+    recordings[i].name = names[i];
   }
   return recordings;
 }
@@ -217,7 +229,14 @@ RunResult RunExperiment(const Experiment& experiment, const std::vector<std::fil
   run.experiment = experiment;
   run.files = files;
   Recorded recorded;
-  run.recordings = ReadRecordings(experiment, files, recorded.bad);
+  if (experiment.points) {
+    run.points = ReadPointRecordings(*experiment.points, files, RecordingNames(files));
+    SetPoseNoise(*experiment.points, *run.points, &run.experiment.motion);
+    run.recordings = run.points->poses;
+    for (const PointFile& file : run.points->files) recorded.bad.push_back(file.bad);
+  } else {
+    run.recordings = ReadRecordings(experiment, files, recorded.bad);
+  }
   recorded.poses = &run.recordings;
   Analyse(recorded, options, &run);
   run.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
@@ -231,6 +250,7 @@ RunResult RunExperiment(const Experiment& experiment, MarkerRecordings markers, 
   run.files = markers.files;
   run.markers = std::move(markers);
   Analyse({.markers = &*run.markers, .bad = run.markers->bad}, options, &run);
+  const MarkerRecordings learned = WithLayout(*run.markers, run.recorded.layout);
   for (std::size_t i = 0; i < run.markers->tracks.size(); ++i) {
     run.recordings.push_back(run.markers->bad[i].empty() ? PosesOf(learned, i, run.recorded.drops[i]) : PoseRecording{});
     run.recordings.back().name = run.markers->tracks[i].recording;
@@ -255,7 +275,10 @@ void WriteRun(const std::filesystem::path& folder, const RunResult& run, const s
   if (run.markers) {
     WriteDrops(folder / "drops.csv", run.markers->tracks, best.drops);
     WritePoses(folder / "poses", run.recordings);
-  const MarkerRecordings learned = WithLayout(*run.markers, run.recorded.layout);
+  }
+  if (run.points) {
+    WritePointFiles(folder / "points.csv", *run.points);
+    WritePoses(folder / "poses", run.recordings);
   }
   std::string audit = "{\"schema\": \"impactlab.audit/1\",\n\"as_recorded\": " + ToJson(run.audit);
   if (run.has_corrected) audit += ",\n\"after_correction\": " + ToJson(run.audit_corrected);

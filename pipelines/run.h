@@ -32,8 +32,9 @@ struct RunResult {
   std::vector<std::filesystem::path> files;
   std::vector<PoseRecording> recordings;  // as read, or frame by frame from the images (empty poses where a file could not be used)
   std::optional<MarkerRecordings> markers;
-  Analysis recorded;  // with corrections known beforehand only
-  AuditResult audit;  // of `recorded`
+  std::optional<PointRecordings> points;  // of markers in space: how the files fared
+  Analysis recorded;                      // with corrections known beforehand only
+  AuditResult audit;                      // of `recorded`
   bool has_corrected = false;
   Analysis corrected;  // with the audit's corrections
   AuditResult audit_corrected;

@@ -152,13 +152,15 @@ PointPoses PosesFromPoints(const MarkerPoints& points, const std::vector<NamedMa
     return out;
   }
   int mirrored = 0;
-  double worst = 0;
+  double worst = 0, worst_point = 0;
   for (std::size_t i = 0; i < points.t.size(); ++i) {
     std::vector<Vector3d> p_B, p_W;
     std::vector<double> weights;
+    std::vector<std::size_t> which;
     bool weighted = !points.cov.empty();
     for (const auto& [m, p_BM] : used) {
       if (!points.p_WM[m][i]) continue;
+      which.push_back(m);
       p_B.push_back(p_BM);
       p_W.push_back(*points.p_WM[m][i]);
       const double trace = points.cov.empty() ? 0 : points.cov[m][i].trace();
@@ -180,6 +182,13 @@ PointPoses PosesFromPoints(const MarkerPoints& points, const std::vector<NamedMa
     if (rms > options.max_rms) {
       ++out.misfit;
       worst = std::max(worst, rms);
+      for (std::size_t k = 0; k < which.size(); ++k) {
+        const double off = (plain.X_WB * p_B[k] - p_W[k]).norm();
+        if (off <= worst_point) continue;
+        worst_point = off;
+        out.worst = fmt::format("marker {} in frame {}, {:.3g} m from where the others put it", Excerpt(points.markers[which[k]]),
+                                points.first_frame + static_cast<long long>(i), off);
+      }
       mirrored += plain.reflected < kMirrorShare * plain.left;
       continue;
     }
@@ -187,6 +196,8 @@ PointPoses PosesFromPoints(const MarkerPoints& points, const std::vector<NamedMa
     out.poses.X_WB.push_back(weighted ? AlignPoints(p_B, p_W, weights).X_WB : plain.X_WB);
     out.frames.push_back(static_cast<int>(i));
     out.rms.push_back(rms);
+    out.sum_squares += plain.left;
+    out.dof += 3 * static_cast<int>(p_B.size()) - 6;
   }
   if (2 * mirrored > out.misfit + static_cast<int>(out.frames.size())) {
     out.reason = "the layout is mirrored: its mirror image fits the markers, it does not";
@@ -195,8 +206,9 @@ PointPoses PosesFromPoints(const MarkerPoints& points, const std::vector<NamedMa
     out.frames.clear();
     out.rms.clear();
   } else if (out.frames.empty()) {
-    out.reason = out.misfit > 0 ? fmt::format("the distances of the markers are not those of the layout: {:.3g} m apart, allowed {:.3g} m",
-                                              worst, options.max_rms)
+    out.reason = out.misfit > 0
+                     ? fmt::format("the distances of the markers are not those of the layout: {:.3g} m rms, allowed {:.3g} m; worst {}",
+                                   worst, options.max_rms, out.worst)
                  : out.collinear > 0 ? "the markers lie on a line: the rotation about it cannot be seen"
                                      : "no frame shows three markers of the layout";
   }

@@ -59,6 +59,9 @@ struct PointPoses {
   std::vector<int> frames;                     // which those are, from 0
   std::vector<double> rms;                     // what the layout leaves in each [m]
   int too_few = 0, collinear = 0, misfit = 0;  // frames left out
+  std::string worst;                           // of the misfits: the marker and frame (as the file numbers it) that fit least, in words
+  double sum_squares = 0;                      // of what the layout leaves in the frames that have a pose [m^2]
+  int dof = 0;                                 // three a point less six a pose
 };
 
 // Weighted absolute orientation (AlignPoints), weights from the covariances where every point of a frame has one. Needs three markers of
@@ -66,6 +69,28 @@ struct PointPoses {
 // fits where it does not is refused; three markers, or markers in one plane, cannot tell. ConfigError for a layout with a name twice or
 // points that are no numbers, and options without meaning.
 PointPoses PosesFromPoints(const MarkerPoints& points, const std::vector<NamedMarker>& layout, const PointPoseOptions& options = {});
+
+// Places of the markers on the body that all frames of all recordings agree on.
+struct PointLayout {
+  bool usable = false;
+  std::string reason;                // why there is none: too few given markers, a marker that no frame shows with three others, ...
+  std::vector<NamedMarker> markers;  // those given, then those asked for, in their order
+  int frames = 0;                    // that told something
+  double sd = 0;                     // of one coordinate of a point, from what the rigid layout leaves; 0: no freedom is left to tell [m]
+};
+
+// Generalised Procrustes analysis (Gower, Psychometrika 40, 1975) with markers missing: poses by the present layout, then every marker at
+// its mean place on the body, until nothing moves. The frame B stays where the `given` markers put it in the least squares, so that the
+// error of B is theirs over the root of their number; `asked` are names without a place. Frames above `max_rms` are left out.
+PointLayout LearnPointLayout(const std::vector<MarkerPoints>& recordings, const std::vector<NamedMarker>& given,
+                             const std::vector<std::string>& asked, const PointPoseOptions& options = {});
+
+// Standard deviations of position and of rotation (root mean square of the axes) that independent errors `sd` of every coordinate of all
+// markers of a layout leave in a pose [m], [rad].
+struct PoseNoise {
+  double position = 0, angle = 0;
+};
+PoseNoise PoseNoiseOf(const std::vector<NamedMarker>& layout, double sd);
 
 struct TrackPointsOptions {
   std::vector<double> offset;        // of every camera of the tracks, added to its times [s]; empty: the times are right
