@@ -20,6 +20,7 @@ using std::numbers::pi;
 
 constexpr int kSectors = 16;            // of the outline, for what is hidden
 constexpr int kHalvesTried = 5;         // of the sectors' halves, the most promising ones
+constexpr double kStraight = 1.5;       // of blur and half a pixel: longest step that the slope at its start tells
 constexpr double kHalfWorth = 0.6;      // of the misfit: where the first step leaves more in every half nothing is hidden
 constexpr int kFewestSectors = 5;       // that must be seen
 constexpr int kSectorsForEllipse = 11;  // that must be seen for its axes to be told
@@ -336,7 +337,7 @@ class SpotFit {
   }
 
   // The best of the fits to one half of the outline. Which halves are worth a fit tells the first step from `start` in each: what would be
-  // left of its chi-square.
+  // left of its chi-square. Where that step is longer than a rim is wide, as on large discs, it tells nothing: then halves all round.
   std::optional<Attempt> BestHalf(const std::vector<std::uint8_t>& usable, const Attempt& start, bool circle) {
     const auto use = [&](int first) {
       UseSectors(usable, start.solution.p.head<2>(), [&](int sector) { return (sector - first + kSectors) % kSectors < kSectors / 2; });
@@ -344,18 +345,30 @@ class SpotFit {
     MarkerProblem problem = start.problem;
     problem.circle = circle;
     const MarkerVector p = circle ? AsCircle(start.solution.p) : start.solution.p;
-    std::array<std::pair<double, int>, kSectors> halves;
+    struct Half {
+      double left;   // chi-square a degree of freedom
+      double moved;  // outline [px]
+      int first;
+    };
+    std::array<Half, kSectors> halves;
     for (int t = 0; t < kSectors; ++t) {
       use(t);
       const MarkerSolution look = solver_.Look(patch_, problem, p);
-      const double left = look.chi_square - look.gradient.dot(look.Covariance(problem) * look.gradient);
-      halves[t] = {left / std::max(1, look.dof(problem)), t};
+      const MarkerVector step = look.Covariance(problem) * look.gradient;
+      halves[t] = {(look.chi_square - look.gradient.dot(step)) / std::max(1, look.dof(problem)),
+                   step.head<2>().norm() + step.segment<3>(kForm0).lpNorm<Eigen::Infinity>(), t};
     }
-    std::partial_sort(halves.begin(), halves.begin() + kHalvesTried, halves.end());
-    if (halves[0].first - 1 > kHalfWorth * (start.Excess() - 1)) return std::nullopt;
+    const auto promising = [](const Half& a, const Half& b) { return a.left < b.left; };
+    int tried = kHalvesTried;
+    if (std::min_element(halves.begin(), halves.end(), promising)->moved > kStraight * (problem.blur + 0.5)) {
+      for (tried = 0; 2 * tried < kSectors; ++tried) halves[tried] = halves[2 * tried];
+    } else {
+      std::partial_sort(halves.begin(), halves.begin() + tried, halves.end(), promising);
+      if (halves[0].left - 1 > kHalfWorth * (start.Excess() - 1)) return std::nullopt;
+    }
     std::optional<Attempt> found;
-    for (int k = 0; k < kHalvesTried; ++k) {
-      use(halves[k].second);
+    for (int k = 0; k < tried; ++k) {
+      use(halves[k].first);
       const Attempt attempt = Fit(circle, start.solution.p);
       if (attempt.solution.converged && Plausible(attempt) && (!found || attempt.Excess() < found->Excess())) found = attempt;
     }
@@ -368,7 +381,7 @@ class SpotFit {
     const std::vector<std::uint8_t> usable = patch_.used;
     const bool disc = options_.shape == MarkerShape::kDisc;
     std::optional<Attempt> found = BestHalf(usable, *best, disc);
-    if (disc && !best->problem.circle && (!found || found->Excess() - 1 > 0.2 * (best->Excess() - 1))) {
+    if (disc && !best->problem.circle && (!found || (!found->Fits() && found->Excess() - 1 > 0.2 * (best->Excess() - 1)))) {
       const auto ellipse = BestHalf(usable, *best, false);
       if (ellipse && (!found || ellipse->Excess() - 1 < 0.5 * (found->Excess() - 1))) found = ellipse;
     }

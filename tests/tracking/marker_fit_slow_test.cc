@@ -52,7 +52,8 @@ TEST(MarkerFitStatistics, WhatIsNotModelledStaysWithinLimits) {
   };
   for (const Limit& limit : {Limit{{12, 50, 0, MarkerEffect::kBlur}, 0.01, 3.}, Limit{{12, 50, 0, MarkerEffect::kDefocus}, 0.01, 3.},
                              Limit{{12, 50, 0, MarkerEffect::kClutter}, 0.01, 3.}, Limit{{20, 50, 0, MarkerEffect::kShade}, 0.02, 5.},
-                             Limit{{20, 50, 0, MarkerEffect::kTilt}, 0.01, 3.}, Limit{{20, 50, 0, MarkerEffect::kCovered}, 0.2, 5.}}) {
+                             Limit{{20, 50, 0, MarkerEffect::kTilt}, 0.01, 3.}, Limit{{20, 50, 0, MarkerEffect::kCovered}, 0.2, 5.},
+                             Limit{{30, 10, 0, MarkerEffect::kCovered}, 0.2, 5.}, Limit{{30, 50, 0, MarkerEffect::kCovered}, 0.02, 5.}}) {
     const MarkerTally t = test::RunMarkerCell(limit.cell, 100, 9500, 2);
     EXPECT_EQ(t.failed, 0);
     EXPECT_LT(std::hypot(t.BiasAlong(), t.BiasAcross()), limit.bias) << Describe(limit.cell, t);
