@@ -9,6 +9,7 @@
 #include "impact/event.h"
 #include "reconstruction/audit.h"
 #include "reconstruction/drop_fit.h"
+#include "reconstruction/layout_learn.h"
 #include "reconstruction/motion_fit.h"
 
 namespace impactlab {
@@ -22,6 +23,7 @@ std::vector<ImpactEvent> ReadEvents(const std::filesystem::path& events_csv, con
 void WriteMotion(const std::filesystem::path& path, std::span<const MotionFit> fits);  // flight arcs and rests, one row each
 
 // drops.csv: how every bundle fit went, one row an impact and camera.
+void WriteLayout(const std::filesystem::path& path, std::span<const std::string> names, const LearnedLayout& layout);  // layout.csv
 void WriteDrops(const std::filesystem::path& path, std::span<const MarkerTracks> recordings, std::span<const std::vector<DropFit>> drops);
 // A file NAME.csv for every recording that has poses, as experiments read them.
 void WritePoses(const std::filesystem::path& folder, std::span<const PoseRecording> recordings);

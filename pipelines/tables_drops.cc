@@ -1,4 +1,4 @@
-// drops.csv and the files of poses.
+// drops.csv, layout.csv and the files of poses.
 
 #include <fmt/format.h>
 
@@ -33,6 +33,17 @@ std::vector<Share> SharesOf(const DropFit& drop, const MarkerTracks& tracks) {
 }
 
 }  // namespace
+
+void WriteLayout(const std::filesystem::path& path, std::span<const std::string> names, const LearnedLayout& layout) {
+  CsvWriter out(
+      path, {"marker", "impacts", "x_m", "y_m", "z_m", "sd_x_m", "sd_y_m", "sd_z_m", "given_x_m", "given_y_m", "given_z_m", "given_sd_m"});
+  for (std::size_t m = 0; m < layout.markers.size(); ++m) {
+    out.Text(m < names.size() ? names[m] : fmt::format("m{}", m + 1)).Integer(layout.impacts);
+    for (const Eigen::Vector3d& p : {layout.markers[m].p_BM, layout.sd[m], layout.given[m]}) out.Number(p.x()).Number(p.y()).Number(p.z());
+    out.Number(layout.prior_sd).EndRow();
+  }
+  out.Commit();
+}
 
 void WriteDrops(const std::filesystem::path& path, std::span<const MarkerTracks> recordings, std::span<const std::vector<DropFit>> drops) {
   CsvWriter out(path, {"recording", "impact", "camera", "usable", "reason", "points", "outliers", "rms_px", "offset_s", "sd_offset_s",

@@ -50,8 +50,11 @@ TEST(ErrorBudgetByMonteCarlo, EverySourceScattersAsItsShareSays) {
       const double sd = row->sd[static_cast<std::size_t>(source - budget.sources.begin())];
       fmt::print("{:<8} {:<7} budget {:.2e}, scatter of {} repeats {:.2e}\n", name, quantity, sd, kRepeats,
                  std::sqrt(squares / (kRepeats - 1)));
-      EXPECT_GT(squares / (sd * sd), band.lower) << name << " " << quantity;
-      EXPECT_LT(squares / (sd * sd), band.upper) << name << " " << quantity;
+      // Pixels alone reach e* only where errors of impulse and couple nearly cancel, and no linear budget follows what is left of them:
+      // what is below a thirtieth of everything together need not agree.
+      const double slack = std::pow(row->total / 30, 2) * (kRepeats - 1);
+      EXPECT_GT(squares + slack, band.lower * sd * sd) << name << " " << quantity;
+      EXPECT_LT(squares, band.upper * sd * sd + slack) << name << " " << quantity;
     }
   }
 }
