@@ -191,6 +191,7 @@ RepeatedFrames FindRepeated(const std::vector<FrameMeasure>& frames, const Sampl
   // motion stutter, so that more of it must be even there.
   const int around = predicted ? 3 : 2;
   const double tolerance = predicted ? 0.12 : 0.2;
+  constexpr int kFewBlocks = 8;
   for (long long k = around; k + around < n; ++k) {
     std::vector<long long> steps_around;
     long long before = k - 1, halted = 0;
@@ -217,6 +218,11 @@ RepeatedFrames FindRepeated(const std::vector<FrameMeasure>& frames, const Sampl
     const double steps = motion.Size(k) / line(k);
     const long whole = std::lround(steps);
     if (!clear || whole < 2 || whole > 8 || std::abs(steps - static_cast<double>(whole)) > 0.25) continue;
+    // A body on a longer way touches a few more blocks. A coder that makes the whole picture anew changes many, each a little, and their
+    // distance from the middle makes much of that.
+    int most = 0;
+    for (const long long j : steps_around) most = std::max(most, frames[j].active);
+    if (frames[k].active > (whole + 1) * most + kFewBlocks) continue;
     out.exposures[k] = static_cast<int>(whole);
     // In place of the exposures that are lost a frame was repeated: the beat goes on. Otherwise it lost time.
     if (whole - 1 > halted) out.lost.push_back(k);

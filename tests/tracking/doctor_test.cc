@@ -131,6 +131,15 @@ TEST_F(DoctorTest, LostFramesByTheMotion) {
   }
 }
 
+TEST_F(DoctorTest, ACoderThatMakesThePictureAnewLosesNoFrame) {
+  // In frame 59 many blocks change a little while the rod moves on as before.
+  const std::filesystem::path sample = std::filesystem::path(IMPACTLAB_SOURCE_DIR) / "data/sample/incline/drop_0001_left.mp4";
+  const TimeBaseReport report = Look(sample);
+  EXPECT_THAT(report.dropped, ElementsAre()) << BriefReport(report);
+  EXPECT_EQ(Find(report, "lost_frames"), nullptr);
+  EXPECT_EQ(report.verdict, Severity::kFine) << BriefReport(report);
+}
+
 TEST_F(DoctorTest, FramesOutOfOrder) {
   DoctorScene scene;
   WriteScene(Path("a.mov"), scene, Range(0, 60));
