@@ -47,13 +47,17 @@ void ParseMarkerSource(const YamlNode& node, Experiment& e) {
 }
 
 void ParseRecordings(const YamlNode& node, Experiment& e) {
-  const std::string kind = node.Choice("kind", {"planar_poses", "spatial_poses", "marker_points", "markers"});
+  const std::string kind = node.Choice("kind", {"planar_poses", "spatial_poses", "marker_points", "planar_markers", "markers"});
   if (kind == "markers") {
     ParseMarkerSource(node, e);
     return;
   }
   e.recordings = node.Text("files");
-  e.columns.planar = kind == "planar_poses";
+  e.columns.planar = kind == "planar_poses" || kind == "planar_markers";
+  if (kind == "planar_markers") {
+    e.planar_camera = ParsePlanarSource(node);
+    return;
+  }
   if (kind == "marker_points") {
     e.points = ParsePointSource(node);
     return;
@@ -214,6 +218,7 @@ std::string RecordingsYaml(const Experiment& e) {
   std::filesystem::path files = e.recordings;
   if (files.is_relative() && !e.path.empty()) files = std::filesystem::absolute(e.path).parent_path() / files;
   out += YamlWord(1, "files", YamlQuote(files.string()));
+  if (e.planar_camera) return out + YamlWord(1, "kind", "planar_markers") + ToYaml(*e.planar_camera);
   if (e.points) return out + YamlWord(1, "kind", "marker_points") + ToYaml(*e.points);
   out += YamlWord(1, "kind", e.columns.planar ? "planar_poses" : "spatial_poses");
   if (!e.columns.names.empty()) out += "  columns:\n";

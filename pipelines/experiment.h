@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "impact/identify.h"
+#include "pipelines/planar_recordings.h"
 #include "pipelines/point_recordings.h"
 #include "pipelines/track.h"
 #include "reconstruction/audit.h"
@@ -39,7 +40,8 @@ struct Experiment {
   std::string recordings;  // glob of files of poses, relative to the file's folder; empty: images of markers
   PoseColumns columns;
   std::optional<MarkerSource> markers;
-  std::optional<PointSource> points;  // the files of `recordings` are markers in space
+  std::optional<PointSource> points;          // the files of `recordings` are markers in space
+  std::optional<PlanarSource> planar_camera;  // they are tracks of one camera that sees a plane of motion
   // Of marker images: options of the bundle fit, whose `motion` is the one below. `exposure` and `offset_sd` below 0: as the tracking says.
   DropFitOptions bundle;
   double inertia_sd = 0.01;  // of the moments of the body, relative, for the error budget: what a drawing or a pendulum gives

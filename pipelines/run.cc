@@ -88,6 +88,7 @@ Analysis Reconstruct(const Experiment& experiment, const Recorded& recorded, con
         if (!event.accepted && !fault.empty()) event.detail = fault + "; " + event.detail;
     } else {
       motion = FitMotion(Correct((*recorded.poses)[i], correction), experiment.body, floor, experiment.motion);
+      if (experiment.planar_camera) AddOutOfPlane(*experiment.planar_camera, experiment.body, floor, &motion);
     }
     progress.Advance();
   });
@@ -234,6 +235,8 @@ RunResult RunExperiment(const Experiment& experiment, const std::vector<std::fil
     SetPoseNoise(*experiment.points, *run.points, &run.experiment.motion);
     run.recordings = run.points->poses;
     for (const PointFile& file : run.points->files) recorded.bad.push_back(file.bad);
+  } else if (experiment.planar_camera) {
+    run.recordings = ReadPlanarRecordings(*experiment.planar_camera, files, &recorded.bad);
   } else {
     run.recordings = ReadRecordings(experiment, files, recorded.bad);
   }
