@@ -116,15 +116,13 @@ class Fitter {
     std::erase_if(problem_.points, [&](const DropPoint& p) { return outside(p.t + recording_.offset[p.clock]); });
     internal::LinkInstants(&problem_);
     problem_.t_reference = fit_.t_reference = impact.t;
-    PoseRecording near;
-    for (std::size_t i = 0; i < recording_.poses.t.size(); ++i) {
-      if (outside(recording_.poses.t[i])) continue;
-      near.t.push_back(recording_.poses.t[i]);
-      near.X_WB.push_back(recording_.poses.X_WB[i]);
+    std::vector<internal::BriefFlight> near;
+    for (const internal::BriefFlight& flight : recording_.flights) {
+      if (!outside(flight.t)) near.push_back(flight);
     }
     for (const BodyMarker& marker : problem_.markers) state_.p_BM.push_back(marker.p_BM);
     for (const double offset : recording_.offset) state_.clock.push_back({offset, 0, 0});
-    const std::string reason = internal::StartDrop(near, problem_, impact.t, options_.motion, &state_);
+    const std::string reason = internal::StartDrop(near, problem_, impact.t, recording_.frame_interval, options_.motion, &state_);
     if (!reason.empty()) fit_.event.reason = RejectReason::kTooFewFrames;
     return reason;
   }
@@ -182,9 +180,9 @@ class Fitter {
     }
     fit_.event.frames_minus = most[0];
     fit_.event.frames_plus = most[1];
-    if (most[0] >= 3 && most[1] >= 3) return "";
+    if (most[0] >= 2 && most[1] >= 2) return "";
     fit_.event.reason = RejectReason::kTooFewFrames;
-    return fmt::format("{} frames before and {} after the impact, a fit needs three of each", most[0], most[1]);
+    return fmt::format("{} frames before and {} after the impact, a fit needs two of each", most[0], most[1]);
   }
 
   std::string Solve() {
@@ -328,17 +326,21 @@ DropFit FitDrop(const MarkerTracks& tracks, const CameraRig& rig, const std::vec
   Check(tracks, rig, markers, body, options);
   const DropRecording recording = internal::PrepareDrops(tracks, rig, markers, body, floor, options);
   if (!recording.reason.empty()) return Unusable(recording, RejectReason::kBadRecording, recording.reason);
+  if (options.t_impact)
+    return FitImpact(recording, tracks, rig, options, internal::ImpactAbout(*options.t_impact, recording.rough, recording.poses));
   const auto& impacts = recording.rough.impacts;
-  RoughImpact impact;
-  if (options.t_impact) {
-    impact = internal::ImpactAbout(*options.t_impact, recording.rough, recording.poses);
-  } else {
-    auto first = std::find_if(impacts.begin(), impacts.end(), [](const RoughImpact& i) { return i.reason == RejectReason::kNone; });
-    if (first == impacts.end()) first = impacts.begin();
-    if (first == impacts.end()) return Unusable(recording, recording.rough.reason, recording.rough.detail);
-    impact = *first;
+  if (impacts.empty()) return Unusable(recording, recording.rough.reason, recording.rough.detail);
+  // The first that is one: a break that no flight follows is none.
+  std::optional<DropFit> first;
+  for (const bool doubtful : {false, true}) {
+    for (const RoughImpact& impact : impacts) {
+      if ((impact.reason != RejectReason::kNone) != doubtful) continue;
+      DropFit fit = FitImpact(recording, tracks, rig, options, impact);
+      if (fit.usable) return fit;
+      if (!first) first = std::move(fit);
+    }
   }
-  return FitImpact(recording, tracks, rig, options, impact);
+  return *first;
 }
 
 std::vector<DropFit> FitDrops(const MarkerTracks& tracks, const CameraRig& rig, const std::vector<BodyMarker>& markers, const Body& body,

@@ -12,9 +12,11 @@
 namespace impactlab::internal {
 namespace {
 
-constexpr double kSameImpact = 3;  // frame intervals within which flags and motion mean one impact
-constexpr int kBlurredFrames = 2;  // on either side of an impact, in rough poses
-constexpr int kSeam = 4;           // frames between two pieces of one flight at most: a stray pose cuts it
+constexpr double kSameImpact = 3;      // frame intervals within which flags and motion mean one impact
+constexpr int kBlurredFrames = 2;      // on either side of an impact, in rough poses
+constexpr int kSeam = 4;               // frames between two pieces of one flight at most: a stray pose cuts it
+constexpr int kLeastFlight = 3;        // brief flights that make one to be sure of
+constexpr double kLongestContact = 4;  // frame intervals between two flights that one impact may part
 
 // Times about which several tracks are flagged; one alone may have jumped for another reason.
 std::vector<double> FlaggedTimes(const MarkerTracks& tracks, const DropProblem& problem, const std::vector<double>& offset,
@@ -78,6 +80,98 @@ void AddFlagged(const std::vector<double>& flagged, const PoseRecording& poses, 
   }
 }
 
+// By the motion of the poses: what FitMotion takes for impacts.
+void FindByMotion(const DropProblem& problem, const PoseRecording& poses, const Plane& floor, const MotionFitOptions& options,
+                  const std::vector<double>& flagged, double frame_interval, RoughImpacts* rough) {
+  MotionFitOptions rougher = options;
+  rougher.flight.gravity_W = problem.gravity_W;
+  rougher.min_frames = std::max(4, options.min_frames);
+  rougher.max_frames = std::max(rougher.min_frames, options.max_frames);
+  rougher.max_lost_frames = rougher.first_impacts = 0;
+  // Images between two pictures of another camera are not to be trusted where the impact lies between these.
+  rougher.contact_frames = std::max(kBlurredFrames, options.contact_frames);
+  rougher.sigma_position = rougher.sigma_angle = 0;
+  if (static_cast<int>(poses.t.size()) >= 2 * rougher.min_frames) {
+    const MotionFit motion = FitMotion(poses, problem.body, floor, rougher);
+    for (const FlightArc& arc : motion.arcs) rough->flights.push_back({arc.first, arc.last});
+    std::vector<RoughImpact> found;
+    for (const ImpactEvent& event : motion.events) {
+      if (event.reason == RejectReason::kNoImpact || event.reason == RejectReason::kBadRecording) {
+        rough->reason = event.reason;
+        rough->detail = event.detail;
+        continue;
+      }
+      RoughImpact impact;
+      impact.t = event.t;
+      if (!(event.sd_t > 0)) {
+        impact.reason = event.reason;
+        impact.detail = event.detail;
+        // Ragged motion tells the time badly; flags, where there are any, tell it better.
+        double nearest = (options.min_frames + 1) * frame_interval;
+        for (const double t : flagged) {
+          if (std::abs(t - event.t) >= nearest) continue;
+          nearest = std::abs(t - event.t);
+          impact.t = t;
+        }
+      }
+      found.push_back(impact);
+    }
+    rough->impacts = found;
+    for (std::size_t i = 0; i < found.size(); ++i) {
+      RoughImpact about = ImpactAbout(found[i].t, *rough, poses);
+      if (found[i].reason != RejectReason::kNone) {
+        // The flights are not known: as far as the next impact, but for another that ragged motion shows at once.
+        const double shortest = (rougher.min_frames + 1) * frame_interval;
+        about.begin = -1e300;
+        about.end = 1e300;
+        for (const RoughImpact& other : rough->impacts) {
+          if (other.t < found[i].t - shortest) about.begin = std::max(about.begin, other.t + frame_interval);
+          if (other.t > found[i].t + shortest) about.end = std::min(about.end, other.t - frame_interval);
+        }
+      }
+      found[i].begin = about.begin;
+      found[i].end = about.end;
+    }
+    rough->impacts = std::move(found);
+  }
+}
+
+// By the brief flights: those that agree with their neighbours are one flight. False where there are no two flights.
+bool FindByFlights(const DropProblem& problem, const std::vector<BriefFlight>& brief, double frame_interval, RoughImpacts* rough) {
+  std::vector<Segment> flights;
+  for (int i = 0; i < static_cast<int>(brief.size()); ++i) {
+    // A stray pose does not end a flight.
+    bool goes_on = false;
+    if (!flights.empty()) {
+      const int last = flights.back().last;
+      goes_on = i - last <= kSeam && brief[i].t - brief[last].t < kSeam * frame_interval && Agree(brief[last], brief[i], problem);
+    }
+    if (goes_on)
+      flights.back().last = i;
+    else
+      flights.push_back({i, i});
+  }
+  // Two brief flights that agree may share their images: of a flight more is wanted, but for one between two others.
+  std::erase_if(flights, [&](const Segment& s) { return brief[s.last].end - brief[s.first].begin < 1.4 * frame_interval || s.size() < 2; });
+  std::erase_if(flights, [&](const Segment& s) {
+    return std::any_of(flights.begin(), flights.end(),
+                       [&](const Segment& other) { return other.size() > s.size() && other.first < s.first && other.last > s.last; });
+  });
+  if (std::none_of(flights.begin(), flights.end(), [](const Segment& s) { return s.size() >= kLeastFlight; })) return false;
+  for (std::size_t k = 0; k + 1 < flights.size(); ++k) {
+    const BriefFlight &minus = brief[flights[k].last], &plus = brief[flights[k + 1].first];
+    if (plus.begin - minus.end > kLongestContact * frame_interval) continue;
+    RoughImpact impact;
+    impact.t = 0.5 * (minus.end + plus.begin);
+    impact.begin = brief[flights[k].first].begin - 0.01 * frame_interval;
+    impact.end = brief[flights[k + 1].last].end + 0.01 * frame_interval;
+    rough->impacts.push_back(impact);
+  }
+  for (const Segment& flight : flights)
+    if (flight.size() >= kLeastFlight) rough->flights.push_back(flight);
+  return !rough->impacts.empty();
+}
+
 }  // namespace
 
 RoughImpact ImpactAbout(double t, const RoughImpacts& rough, const PoseRecording& poses) {
@@ -118,60 +212,14 @@ RoughImpact ImpactAbout(double t, const RoughImpacts& rough, const PoseRecording
 }
 
 RoughImpacts FindImpacts(const MarkerTracks& tracks, const DropProblem& problem, const std::vector<double>& offset,
-                         const PoseRecording& poses, const Plane& floor, const MotionFitOptions& options) {
+                         const std::vector<BriefFlight>& brief, const PoseRecording& poses, const Plane& floor,
+                         const MotionFitOptions& options) {
   RoughImpacts rough;
   const double frame_interval = FrameInterval(problem);
-  MotionFitOptions rougher = options;
-  rougher.flight.gravity_W = problem.gravity_W;
-  rougher.min_frames = std::max(4, options.min_frames);
-  rougher.max_frames = std::max(rougher.min_frames, options.max_frames);
-  rougher.max_lost_frames = rougher.first_impacts = 0;
-  // Images between two pictures of another camera are not to be trusted where the impact lies between these.
-  rougher.contact_frames = std::max(kBlurredFrames, options.contact_frames);
-  rougher.sigma_position = rougher.sigma_angle = 0;
   const std::vector<double> flagged = FlaggedTimes(tracks, problem, offset, frame_interval);
-  if (static_cast<int>(poses.t.size()) >= 2 * rougher.min_frames) {
-    const MotionFit motion = FitMotion(poses, problem.body, floor, rougher);
-    for (const FlightArc& arc : motion.arcs) rough.flights.push_back({arc.first, arc.last});
-    std::vector<RoughImpact> found;
-    for (const ImpactEvent& event : motion.events) {
-      if (event.reason == RejectReason::kNoImpact || event.reason == RejectReason::kBadRecording) {
-        rough.reason = event.reason;
-        rough.detail = event.detail;
-        continue;
-      }
-      RoughImpact impact;
-      impact.t = event.t;
-      if (!(event.sd_t > 0)) {
-        impact.reason = event.reason;
-        impact.detail = event.detail;
-        // Ragged motion tells the time badly; flags, where there are any, tell it better.
-        double nearest = (options.min_frames + 1) * frame_interval;
-        for (const double t : flagged) {
-          if (std::abs(t - event.t) >= nearest) continue;
-          nearest = std::abs(t - event.t);
-          impact.t = t;
-        }
-      }
-      found.push_back(impact);
-    }
-    rough.impacts = found;
-    for (std::size_t i = 0; i < found.size(); ++i) {
-      RoughImpact about = ImpactAbout(found[i].t, rough, poses);
-      if (found[i].reason != RejectReason::kNone) {
-        // The flights are not known: as far as the next impact, but for another that ragged motion shows at once.
-        const double shortest = (rougher.min_frames + 1) * frame_interval;
-        about.begin = -1e300;
-        about.end = 1e300;
-        for (const RoughImpact& other : rough.impacts) {
-          if (other.t < found[i].t - shortest) about.begin = std::max(about.begin, other.t + frame_interval);
-          if (other.t > found[i].t + shortest) about.end = std::min(about.end, other.t - frame_interval);
-        }
-      }
-      found[i].begin = about.begin;
-      found[i].end = about.end;
-    }
-    rough.impacts = std::move(found);
+  if (!FindByFlights(problem, brief, frame_interval, &rough)) {
+    rough = {};
+    FindByMotion(problem, poses, floor, options, flagged, frame_interval, &rough);
   }
   AddFlagged(flagged, poses, frame_interval, options, &rough);
   std::sort(rough.impacts.begin(), rough.impacts.end(), [](const RoughImpact& a, const RoughImpact& b) { return a.t < b.t; });

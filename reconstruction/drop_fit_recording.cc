@@ -114,7 +114,11 @@ DropRecording PrepareDrops(const MarkerTracks& tracks, const CameraRig& rig, con
   }
   out.offset = RoughOffsets(problem, out.frame_interval);
   out.offset.resize(tracks.cameras.size(), 0);
-  out.poses = RoughPoses(rig, problem, out.offset);
+  out.flights = RoughFlights(rig, problem, out.offset);
+  for (const BriefFlight& flight : out.flights) {
+    out.poses.t.push_back(flight.t);
+    out.poses.X_WB.push_back(flight.X_WB);
+  }
   out.poses.name = tracks.recording;
   if (out.poses.t.empty()) {
     out.reason =
@@ -122,7 +126,7 @@ DropRecording PrepareDrops(const MarkerTracks& tracks, const CameraRig& rig, con
         "by one camera only, or rays that do not meet";
     return out;
   }
-  out.rough = FindImpacts(tracks, problem, out.offset, out.poses, out.floor, options.motion);
+  out.rough = FindImpacts(tracks, problem, out.offset, out.flights, out.poses, out.floor, options.motion);
   return out;
 }
 

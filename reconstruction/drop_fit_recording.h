@@ -15,8 +15,9 @@ struct DropRecording {
   DropProblem problem;  // with all points
   Plane floor;          // unit normal
   double frame_interval = 0;
-  std::vector<double> offset;  // rough, of every clock
-  PoseRecording poses;
+  std::vector<double> offset;        // rough, of every clock
+  std::vector<BriefFlight> flights;  // about every frame of the first camera
+  PoseRecording poses;               // theirs
   RoughImpacts rough;
   std::vector<std::string> notes;
 };

@@ -22,9 +22,13 @@ constexpr int kOffsetPoints = 400;   // at most, whose rays are compared
 constexpr int kOffsetReach = 500;    // steps of the first grid to either side at most
 // Steps of the grids of offsets [frame intervals].
 constexpr double kOffsetSteps[] = {0.2, 0.04, 0.01};
-// Poses off the layout by so many medians, beyond so much [m], hold a stray point.
-constexpr double kWorstFit = 4, kFitFloor = 2e-4;
+// Flights whose median image is further off than this, in standard deviations, and than so many medians of all, are none; those of the
+// other value need no second start.
+constexpr double kFlies = 3, kWorstFit = 4, kEasy = 1;
 // Noise of rough poses; only its order counts.
+constexpr double kNearFlights = 4;  // frame intervals from the impact
+constexpr double kTauStep = 0.05;   // of the times tried [frame intervals]
+constexpr double kNearness = 4;
 constexpr double kRoughPosition = 2e-4, kRoughAngle = 5e-3;  // [m], [rad]
 
 // The points of one marker in one clock, by time.
@@ -110,14 +114,24 @@ double FrameInterval(const DropProblem& problem) {
   return duration / std::max<double>(1, std::round(duration / Median(long_steps)));
 }
 
-PoseRecording RoughPoses(const CameraRig& rig, const DropProblem& problem, const std::vector<double>& offset) {
-  const double frame_interval = FrameInterval(problem), longest = kLongestGap * frame_interval;
+namespace {
+
+// A frame whose markers are placed one by one.
+struct PlacedFrame {
+  double t = 0;  // offset counted [s]
+  std::optional<Isometry3d> X_WB;
+};
+
+std::vector<PlacedFrame> PlaceFrames(const CameraRig& rig, const DropProblem& problem, const std::vector<double>& offset,
+                                     double frame_interval) {
+  const double longest = kLongestGap * frame_interval;
   const CameraRig bare = Bare(rig);
   const auto tracks = Tracks(problem);
-  PoseRecording poses;
-  std::vector<double> misfit;
+  std::vector<PlacedFrame> frames;
   std::optional<Isometry3d> last;
   for (double t : FirstTimes(problem, frame_interval)) {
+    PlacedFrame frame;
+    frame.t = t + offset[0];
     std::vector<Vector3d> p_B, p_W;
     std::vector<double> weights;
     for (std::size_t m = 0; m < problem.markers.size(); ++m) {
@@ -127,28 +141,64 @@ PoseRecording RoughPoses(const CameraRig& rig, const DropProblem& problem, const
       p_W.push_back(point.p_W);
       weights.push_back(1);
     }
-    if (p_B.size() < 3 && !(problem.has_axis && p_B.size() == 2)) continue;
-    const AbsoluteOrientation aligned = AlignPoints(p_B, p_W, weights);
-    Isometry3d X = aligned.X_WB;
-    if (problem.has_axis) {
-      const Matrix3d R_near = last ? Matrix3d(last->linear()) : Matrix3d(X.linear());
-      const Matrix3d R =
-          Eigen::Quaterniond::FromTwoVectors(R_near * problem.axis_B, X.linear() * problem.axis_B).toRotationMatrix() * R_near;
-      X.translation() = X * p_B.front() - R * p_B.front();
-      X.linear() = R;
+    if (p_B.size() >= 3 || (problem.has_axis && p_B.size() == 2)) {
+      const AbsoluteOrientation aligned = AlignPoints(p_B, p_W, weights);
+      Isometry3d X = aligned.X_WB;
+      if (problem.has_axis) {
+        const Matrix3d R_near = last ? Matrix3d(last->linear()) : Matrix3d(X.linear());
+        const Matrix3d R =
+            Eigen::Quaterniond::FromTwoVectors(R_near * problem.axis_B, X.linear() * problem.axis_B).toRotationMatrix() * R_near;
+        X.translation() = X * p_B.front() - R * p_B.front();
+        X.linear() = R;
+      }
+      frame.X_WB = last = X;
     }
-    last = X;
-    poses.t.push_back(t + offset[0]);
-    poses.X_WB.push_back(X);
-    misfit.push_back(std::sqrt(aligned.left / static_cast<double>(p_B.size())));
+    frames.push_back(frame);
   }
-  if (poses.t.empty()) return poses;
-  const double limit = kFitFloor + kWorstFit * Median(misfit);
-  PoseRecording good;
-  for (std::size_t i = 0; i < misfit.size(); ++i) {
-    if (misfit[i] > limit) continue;
-    good.t.push_back(poses.t[i]);
-    good.X_WB.push_back(poses.X_WB[i]);
+  return frames;
+}
+
+// A flight that passes the poses of two frames, at the first of them.
+BriefFlight Through(const PlacedFrame& at, const PlacedFrame& other, const DropProblem& problem) {
+  BriefFlight flight;
+  flight.t = at.t;
+  flight.X_WB = *at.X_WB;
+  const double dt = other.t - at.t;
+  flight.v_WB = (other.X_WB->translation() - at.X_WB->translation()) / dt - 0.5 * dt * problem.gravity_W;
+  flight.omega_B = Log(at.X_WB->linear().transpose() * other.X_WB->linear()) / dt;
+  if (problem.has_axis) flight.omega_B -= problem.axis_B * problem.axis_B.dot(flight.omega_B);
+  return flight;
+}
+
+}  // namespace
+
+std::vector<BriefFlight> RoughFlights(const CameraRig& rig, const DropProblem& problem, const std::vector<double>& offset) {
+  const double frame_interval = FrameInterval(problem), longest = kLongestGap * frame_interval;
+  const std::vector<PlacedFrame> frames = PlaceFrames(rig, problem, offset, frame_interval);
+  const int n = static_cast<int>(frames.size());
+  const BriefFlights fitter(problem, offset, frame_interval);
+  std::vector<BriefFlight> all;
+  for (int k = 0; k < n; ++k) {
+    std::optional<BriefFlight> best;
+    const auto attempt = [&](const BriefFlight& start) {
+      const auto fit = fitter.Fit(start);
+      if (fit && (!best || fit->off < best->off)) best = fit;
+    };
+    if (!all.empty() && frames[k].t - all.back().t < longest) attempt(After(all.back(), problem, frames[k].t - all.back().t));
+    for (const int other : {k + 1, k - 1}) {
+      if (best && best->off < kEasy) break;
+      if (other < 0 || other >= n || !frames[k].X_WB || !frames[other].X_WB || std::abs(frames[other].t - frames[k].t) > longest) continue;
+      attempt(Through(frames[k], frames[other], problem));
+    }
+    if (best) all.push_back(*best);
+  }
+  if (all.empty()) return all;
+  std::vector<double> off;
+  for (const BriefFlight& flight : all) off.push_back(flight.off);
+  const double limit = std::max(kFlies, kWorstFit * Median(off));
+  std::vector<BriefFlight> good;
+  for (const BriefFlight& flight : all) {
+    if (flight.off <= limit) good.push_back(fitter.Alone(flight));
   }
   return good;
 }
@@ -251,16 +301,59 @@ std::vector<double> RoughOffsets(const DropProblem& problem, double frame_interv
   return offset;
 }
 
-std::string StartDrop(const PoseRecording& poses, const DropProblem& problem, double t_impact, const MotionFitOptions& options,
+namespace {
+
+// Mismatch of two poses, in rough standard deviations.
+double Apart(const Isometry3d& a, const Isometry3d& b, const DropProblem& problem) {
+  Vector3d turn = Log(a.linear().transpose() * b.linear());
+  if (problem.has_axis) turn -= problem.axis_B * problem.axis_B.dot(turn);
+  return (a.translation() - b.translation()).squaredNorm() / (kRoughPosition * kRoughPosition) +
+         turn.squaredNorm() / (kRoughAngle * kRoughAngle);
+}
+
+// Flights too short for arcs: the last before the impact and the first after it, where they come nearest to each other.
+bool StartFromFlights(const std::vector<BriefFlight>& flights, const DropProblem& problem, double t_impact, double frame_interval,
                       DropState* state) {
+  double best = std::numeric_limits<double>::infinity();
+  for (const BriefFlight& minus : flights) {
+    // One that was fitted across the impact says nothing of either side.
+    if (minus.t > t_impact + 2 * frame_interval || minus.t < t_impact - kNearFlights * frame_interval) continue;
+    for (const BriefFlight& plus : flights) {
+      if (plus.t <= minus.t || plus.begin < minus.end - 0.3 * frame_interval || plus.t > t_impact + kNearFlights * frame_interval) continue;
+      for (double tau = minus.end - 0.5 * frame_interval; tau <= plus.begin + 0.5 * frame_interval; tau += kTauStep * frame_interval) {
+        if (std::abs(tau - t_impact) > 2 * frame_interval) continue;
+        const BriefFlight a = After(minus, problem, tau - minus.t), b = After(plus, problem, tau - plus.t);
+        // Of flights that meet alike those next to the impact are told best.
+        const double cost = Apart(a.X_WB, b.X_WB, problem) + kNearness * (plus.begin - minus.end) / frame_interval;
+        if (!(cost < best)) continue;
+        best = cost;
+        state->tau = tau;
+        state->p = a.X_WB.translation();
+        state->q = Eigen::Quaterniond(a.X_WB.linear()).normalized();
+        state->v[0] = a.v_WB;
+        state->v[1] = b.v_WB;
+        state->omega[0] = a.omega_B;
+        state->omega[1] = b.omega_B;
+      }
+    }
+  }
+  return std::isfinite(best);
+}
+
+}  // namespace
+
+std::string StartDrop(const std::vector<BriefFlight>& flights, const DropProblem& problem, double t_impact, double frame_interval,
+                      const MotionFitOptions& options, DropState* state) {
+  PoseRecording poses;
+  for (const BriefFlight& flight : flights) {
+    poses.t.push_back(flight.t);
+    poses.X_WB.push_back(flight.X_WB);
+  }
   const int n = static_cast<int>(poses.t.size());
   int split = 0;
   while (split < n && poses.t[split] < t_impact) ++split;
-  if (split < 3 || n - split < 3)
-    return fmt::format(
-        "{} poses before and {} after the impact at {:.4f} s, a "
-        "start needs three of each",
-        split, n - split, t_impact);
+  if (split < 1 || n - split < 1)
+    return fmt::format("{} poses before and {} after the impact at {:.4f} s, a start needs one of each", split, n - split, t_impact);
   FlightModel model;
   model.recording = &poses;
   model.body = &problem.body;
@@ -291,7 +384,8 @@ std::string StartDrop(const PoseRecording& poses, const DropProblem& problem, do
     state->omega[0] = joint.minus.velocity.tail<3>();
     state->omega[1] = joint.plus.velocity.tail<3>();
   }
-  if (!std::isfinite(best)) return fmt::format("no two flights meet about {:.4f} s", t_impact);
+  if (!std::isfinite(best) && !StartFromFlights(flights, problem, t_impact, frame_interval, state))
+    return fmt::format("no two flights meet about {:.4f} s", t_impact);
   if (problem.has_axis) {
     for (Vector3d& omega : state->omega) omega -= problem.axis_B * problem.axis_B.dot(omega);
   }

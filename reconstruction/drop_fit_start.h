@@ -4,15 +4,16 @@
 #include <string>
 #include <vector>
 
+#include "reconstruction/drop_fit_flights.h"
 #include "reconstruction/drop_fit_problem.h"
 #include "reconstruction/motion_fit_signals.h"
 #include "reconstruction/pose_recording.h"
 
 namespace impactlab::internal {
 
-// Poses at the times of the first clock, other clocks interpolated along their markers; only where three markers can be placed. For markers
-// on a line the roll is carried along without turning.
-PoseRecording RoughPoses(const CameraRig& rig, const DropProblem& problem, const std::vector<double>& offset);
+// Pose and motion at the times of the first clock, where the images of a few frames tell them; see BriefFlights. For markers on a line the
+// roll is carried along without turning.
+std::vector<BriefFlight> RoughFlights(const CameraRig& rig, const DropProblem& problem, const std::vector<double>& offset);
 
 // Offsets of the clocks that make the rays meet, from a grid over three `offset_sd` and finer ones about its best place; right to a few
 // hundredths of a frame where the images say it at all, else 0.
@@ -21,9 +22,10 @@ std::vector<double> RoughOffsets(const DropProblem& problem, double frame_interv
 // Median frame interval of the first clock that has points [s]; 0 for none.
 double FrameInterval(const DropProblem& problem);
 
-// Two flights fitted to the poses about `t_impact` and joined. Empty on success, else why not.
-std::string StartDrop(const PoseRecording& poses, const DropProblem& problem, double t_impact, const MotionFitOptions& options,
-                      DropState* state);
+// Two arcs fitted to the poses about `t_impact` and joined; where they are too short for that, the two brief flights beside it that meet
+// best. Empty on success, else why not.
+std::string StartDrop(const std::vector<BriefFlight>& flights, const DropProblem& problem, double t_impact, double frame_interval,
+                      const MotionFitOptions& options, DropState* state);
 
 // An impact and the times between which its two flights lie; or one that cannot be fitted, with the reason.
 struct RoughImpact {
@@ -37,9 +39,11 @@ struct RoughImpacts {
   RejectReason reason = RejectReason::kNoImpact;
   std::string detail;  // why there are no impacts
 };
-// From the motion of the poses, and from the flags of the points where they show neither flight nor impact.
+// Where one flight ends and the next begins, by the brief flights; where they show none, from the motion of the poses; and from the flags
+// of the points where neither shows flight or impact. `poses`: those of the brief flights.
 RoughImpacts FindImpacts(const MarkerTracks& tracks, const DropProblem& problem, const std::vector<double>& offset,
-                         const PoseRecording& poses, const Plane& floor, const MotionFitOptions& options);
+                         const std::vector<BriefFlight>& brief, const PoseRecording& poses, const Plane& floor,
+                         const MotionFitOptions& options);
 // The flights on both sides of `t`, where the poses show them.
 RoughImpact ImpactAbout(double t, const RoughImpacts& rough, const PoseRecording& poses);
 
