@@ -97,6 +97,8 @@ class StateManifold : public ceres::Manifold {
   int k_;
 };
 
+constexpr double kMostSpin = 1e4;  // [rad/s]
+
 // What Ceres moves, and where the body is for it.
 struct Moving : ceres::EvaluationCallback {
   const DropProblem* problem = nullptr;
@@ -104,6 +106,7 @@ struct Moving : ceres::EvaluationCallback {
   std::vector<double> clock;  // three a clock: offset, row time, rate
   std::vector<double> p_BM;   // three a marker
   std::vector<BodyAt> at;
+  bool tumbles = false;
 
   DropState State() const {
     DropState state;
@@ -113,7 +116,11 @@ struct Moving : ceres::EvaluationCallback {
     return state;
   }
   void PrepareForEvaluation(bool, bool new_point) override {
-    if (new_point) at = Follow(*problem, State());
+    if (!new_point) return;
+    const DropState state = State();
+    // A trial step may be wild where the images belong to no flight; a body that spins so fast is not followed, and the step is refused.
+    tumbles = !(std::max(state.omega[0].norm(), state.omega[1].norm()) < kMostSpin);
+    if (!tumbles) at = Follow(*problem, state);
   }
 };
 
@@ -128,6 +135,7 @@ class PointCost : public ceres::CostFunction {
     if (by_marker) mutable_parameter_block_sizes()->push_back(3);
   }
   bool Evaluate(double const* const* parameters, double* residuals, double** jacobians) const override {
+    if (moving_->tumbles) return false;
     PointRow row;
     const int last = by_clock_ ? 2 : 1;
     const double* p = by_marker_ ? parameters[last] : &moving_->p_BM[3 * point_->marker];
