@@ -39,9 +39,31 @@ void AddRejections(const std::vector<ImpactEvent>& events, std::string& out) {
   if (!line.empty()) out += "rejected    " + line + "\n";
 }
 
+void AddFlights(const RunResult& run, std::string& out) {
+  if (run.flights.verdict.empty()) return;
+  out += "free flight " + run.flights.verdict + "\n";
+  const bool none =
+      std::none_of(run.best().events.begin(), run.best().events.end(), [](const ImpactEvent& event) { return event.accepted; });
+  if (none && run.flights.failed > 0) out += "            no impact was accepted: this is the most likely cause\n";
+}
+
+void AddLayout(const LearnedLayout& layout, std::string& out) {
+  if (layout.impacts == 0) return;
+  double left = 0;
+  for (const Eigen::Vector3d& sd : layout.sd) left = std::max(left, sd.maxCoeff());
+  out += fmt::format("layout      given to {:.2g} mm, learned from {} impacts to {:.2g} mm or better\n", 1e3 * layout.prior_sd,
+                     layout.impacts, 1e3 * left);
+  for (const std::string& doubt : layout.Doubts()) out += "            " + doubt + "\n";
+}
+
 void AddAudit(const RunResult& run, std::string& out) {
   const auto momentum = [&](const char* name, const MomentumAudit& m) {
     if (m.n == 0) return;
+    if (!std::isfinite(m.relative())) {
+      out += fmt::format("{}spin-change residual rms {:.2f} rad/s; {}: whether momentum closes cannot be determined\n", name, m.rms,
+                         m.n == 1 ? "one event" : "the spin changes alike in all events");
+      return;
+    }
     out += fmt::format(
         "{}spin-change residual rms {:.2f} of {:.2f} rad/s spread ({:.0f} %), radius of gyration {:.2f} / {:.2f} mm (normal / tangential; "
         "body {:.2f})\n",
@@ -50,7 +72,7 @@ void AddAudit(const RunResult& run, std::string& out) {
   momentum("momentum    ", run.audit.momentum);
   if (run.has_corrected) momentum("  corrected ", run.audit.momentum_corrected);
   if (run.audit.gravity.determined) {
-    out += fmt::format("free flight g = {:.3f} +- {:.3f} m/s^2 (given {:.3f})\n", run.audit.gravity.value, run.audit.gravity.sd,
+    out += fmt::format("gravity     g = {:.3f} +- {:.3f} m/s^2 (given {:.3f})\n", run.audit.gravity.value, run.audit.gravity.sd,
                        run.experiment.motion.flight.gravity_W.norm());
   }
   for (const Finding& finding : run.audit.findings)
@@ -96,6 +118,8 @@ void AddErrors(const RunResult& run, std::string& out) {
 std::string BriefReport(const RunResult& run) {
   std::string out = fmt::format("{}: {} recordings\n", run.experiment.name, run.recordings.size());
   AddRejections(run.best().events, out);
+  AddFlights(run, out);
+  AddLayout(run.best().layout, out);
   AddAudit(run, out);
   if (!run.best().fit.fits.empty()) AddFits(run.best().fit, out);
   AddErrors(run, out);

@@ -141,7 +141,9 @@ int RunChain(const RunArguments& arguments, bool whole) {
                                            : RunFromPoses(arguments, std::move(experiment), options);
   // Recordings that hold no usable impact are a result; none that can be read is not, and leaves the last good output alone.
   if (std::all_of(run.recordings.begin(), run.recordings.end(), [](const PoseRecording& r) { return r.t.empty(); })) {
-    throw DataError(fmt::format("none of {} recordings can be used; first: {}", run.recordings.size(), run.recorded.events.front().detail));
+    throw DataError(fmt::format("none of {} recordings can be used; {}first: {}", run.recordings.size(),
+                                run.flights.failed > 0 ? "free flight: " + run.flights.verdict + "; " : std::string(),
+                                run.recorded.events.front().detail));
   }
   WriteRun(arguments.out, run, arguments.command);
   if (whole && arguments.report) WriteReport(arguments.out / "report.html", run, IMPACTLAB_PLOT_LIBRARY);

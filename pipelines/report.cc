@@ -14,7 +14,10 @@ void WriteReport(const std::filesystem::path& path, const RunResult& run, const 
   page.head = HeadHtml(context);
   page.sections = {FitSection(context),   PredictionSection(context), MeasuredSection(context),
                    AuditSection(context), RecordingsSection(context), MethodsSection(context)};
-  if (run.markers) page.sections.insert(page.sections.begin() + 1, PixelSection(context));
+  if (run.markers) {
+    const auto at = page.sections.insert(page.sections.begin() + 1, PixelSection(context));
+    page.sections.insert(at + 1, FlightSection(context));
+  }
   if (context.interactive) page.recordings = RecordingsJson(context);
   WritePage(path, page, library);
 }

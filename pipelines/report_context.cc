@@ -44,6 +44,9 @@ std::string AuditWords(const ReportContext& context) {
         named.empty() ? "see below" : named, Percent(run.audit.momentum.relative()), Percent(run.audit_corrected.momentum.relative()));
   if (!named.empty()) return "The audit finds the frames in error: " + named + ". The experiment file does not allow a correction.";
   if (run.audit.momentum.n == 0) return {};
+  if (!std::isfinite(run.audit.momentum.relative()))
+    return "The audit finds no frame error; whether angular momentum closes cannot be determined from " +
+           Count(run.audit.momentum.n, "impact") + ".";
   return fmt::format("The audit finds no frame error; the momentum residual is {} of the spin change.",
                      Percent(run.audit.momentum.relative()));
 }
@@ -172,6 +175,9 @@ std::string HeadHtml(const ReportContext& context) {
                   Escape(name), Verdict(context));
   const std::string audit = AuditWords(context);
   if (!audit.empty()) out += "<p class=\"second\">" + audit + "</p>\n";
+  if (run.flights.failed > 0)
+    out += "<p class=\"notice\">Free flight contradicts what was declared, and every number of this report rests on that: " +
+           Escape(run.flights.verdict) + ". <a href=\"#flights\">What free flight says</a></p>\n";
   if (context.fit) {
     out += "<dl class=\"tiles\">";
     if (const ParameterEstimate* p = Friction(*context.fit)) out += ParameterTile(*p, "Friction");
@@ -181,7 +187,7 @@ std::string HeadHtml(const ReportContext& context) {
       out += Tile("Prediction error", Percent(error.by_plus), error.in_sample ? "median, in sample" : "median over unseen recordings");
     out += Tile("Impacts used", fmt::format("{}", context.n_accepted),
                 fmt::format("of {} in {}", context.best.events.size(), Count(static_cast<long long>(run.recordings.size()), "recording")));
-    if (context.final_audit().momentum.n > 0)
+    if (std::isfinite(context.final_audit().momentum.relative()))
       out += Tile("Momentum residual", Percent(context.final_audit().momentum.relative()), "of the spread of the spin change");
     out += "</dl>\n";
   }

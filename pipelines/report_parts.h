@@ -35,6 +35,7 @@ Section FitSection(const ReportContext& context);
 Section PredictionSection(const ReportContext& context);
 Section MeasuredSection(const ReportContext& context);
 Section PixelSection(const ReportContext& context);  // of a run from images of markers
+Section FlightSection(const ReportContext& context);  // the same
 Section AuditSection(const ReportContext& context);
 Section RecordingsSection(const ReportContext& context);
 Section MethodsSection(const ReportContext& context);

@@ -210,6 +210,7 @@ namespace {
 void Analyse(const Recorded& recorded, const RunOptions& options, RunResult* run) {
   const Experiment& experiment = run->experiment;
   run->recorded = Reconstruct(experiment, recorded, experiment.correction, options, "fitting motion");
+  if (recorded.markers != nullptr) ExplainRefusals(run->flights, recorded.markers->tracks, &run->recorded.events);
   run->audit = AuditAnalysis(experiment, run->recorded);
   const FrameCorrection allowed = AllowedCorrection(run->audit.correction, experiment.apply);
   if (!IsIdentity(allowed)) {
@@ -252,6 +253,10 @@ RunResult RunExperiment(const Experiment& experiment, MarkerRecordings markers, 
   run.experiment = experiment;
   run.files = markers.files;
   run.markers = std::move(markers);
+  ProgressOptions shown;
+  shown.enabled = !options.quiet;
+  run.flights = CheckAllFlights(experiment, Correct(*run.markers, experiment.correction),
+                                CorrectedFloor(experiment.floor, experiment.correction), options.threads, shown);
   Analyse({.markers = &*run.markers, .bad = run.markers->bad}, options, &run);
   const MarkerRecordings learned = WithLayout(*run.markers, run.recorded.layout);
   for (std::size_t i = 0; i < run.markers->tracks.size(); ++i) {
@@ -277,6 +282,8 @@ void WriteRun(const std::filesystem::path& folder, const RunResult& run, const s
   WriteMotion(folder / "motion.csv", best.motion);
   if (run.markers) {
     WriteDrops(folder / "drops.csv", run.markers->tracks, best.drops);
+    if (!run.markers->tracks.empty()) WriteLayout(folder / "layout.csv", run.markers->tracks.front().markers, best.layout);
+    WriteFlights(folder, run.markers->tracks, run.flights);
     WritePoses(folder / "poses", run.recordings);
   }
   if (run.points) {

@@ -10,6 +10,7 @@
 #include "pipelines/campaign_fit.h"
 #include "pipelines/error_budget.h"
 #include "pipelines/experiment.h"
+#include "pipelines/flights.h"
 #include "pipelines/marker_recordings.h"
 #include "pipelines/validation.h"
 
@@ -20,8 +21,8 @@ struct Analysis {
   FrameCorrection correction;               // applied to the recordings
   std::vector<MotionFit> motion;            // one a recording, in order of the files
   std::vector<std::vector<DropFit>> drops;  // of marker images: the bundle fits behind the events, by recording
-  std::vector<ImpactEvent> events;          // all events of all recordings
   LearnedLayout layout;                     // of marker images: as those fits have it
+  std::vector<ImpactEvent> events;          // all events of all recordings
   FitResult fit;                            // of marker images with what all impacts share of errors counted
   ErrorBudget budget;                       // of marker images; empty where nothing was fitted
   ValidationTable validation;
@@ -32,6 +33,7 @@ struct RunResult {
   std::vector<std::filesystem::path> files;
   std::vector<PoseRecording> recordings;  // as read, or frame by frame from the images (empty poses where a file could not be used)
   std::optional<MarkerRecordings> markers;
+  FlightReport flights;                   // of marker images: what free flight says of cameras, clocks and layout as they were declared
   std::optional<PointRecordings> points;  // of markers in space: how the files fared
   Analysis recorded;                      // with corrections known beforehand only
   AuditResult audit;                      // of `recorded`

@@ -4,6 +4,7 @@
 // Nothing here uses a law of friction or restitution. Evidence comes from independent sources - conservation of angular momentum about the
 // contact point, rest poses against geometry, acceleration of free flight - and a culprit is named only when two of them agree.
 
+#include <limits>
 #include <span>
 #include <string>
 #include <vector>
@@ -29,7 +30,8 @@ struct MomentumAudit {
   Estimate gyration_normal;                  // radius of gyration from the normal impulse term [m]
   Estimate gyration_tangential;              // from the tangential impulse term [m]
   double gyration_body = 0;                  // of the body as given [m]
-  double relative() const { return spread > 0 ? rms / spread : 0; }
+  // Residual against spread; NaN where it cannot be determined, as with a single event, which has no spread.
+  double relative() const { return n > 1 && spread > 0 ? rms / spread : std::numeric_limits<double>::quiet_NaN(); }
 };
 
 struct EventAudit {

@@ -215,7 +215,10 @@ class Checker {
       }
       if (s.is.fault == FlightFault::kVertical)
         s.is.value = std::hypot(s.step.x[s.free[0].first], s.step.x[s.free[1].first]) / problem_.gravity_W.norm();
-      if (s.is.fault == FlightFault::kView) s.is.value = s.step.x[s.free[0].first];
+      if (s.is.fault == FlightFault::kView) {
+        s.is.value = s.step.x[s.free[0].first];
+        s.is.shift = {s.step.x[s.free[1].first], s.step.x[s.free[2].first]};
+      }
       check_.suspects.push_back(s.is);
     }
     std::stable_sort(check_.suspects.begin(), check_.suspects.end(), [](const auto& a, const auto& b) { return a.gain > b.gain; });
@@ -351,6 +354,9 @@ class Checker {
         return fmt::format("{}: off by {:.2f} degrees", s.name, s.value * 180 / M_PI);
       case FlightFault::kTorque:
         return fmt::format("{}: changes by {:.2f} rad/s^2", s.name, std::abs(s.value));
+      case FlightFault::kView:
+        return fmt::format("{}: focal length {:+.2f} %, centre of the picture ({:+.1f}, {:+.1f}) px off (focus, zoom or crop changed)",
+                           s.name, 100 * s.value, s.shift.x(), s.shift.y());
       default:
         return fmt::format("{}: true value is {:+.2f} % off", s.name, 100 * s.value);
     }

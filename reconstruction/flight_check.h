@@ -64,6 +64,7 @@ struct FlightSuspect {
   double gain = 0;   // of chi-square
   int dof = 0;
   double value = 0;  // by how much it is wrong: relative, [s], [m], [rad]; the largest where there are several
+  Eigen::Vector2d shift = Eigen::Vector2d::Zero();  // of the picture's centre, of a view [px]
 };
 
 struct FlightCheck {

@@ -201,9 +201,24 @@ struct System {
 
 }  // namespace
 
+namespace {
+
+// A trial step may be wild where the images belong to no flight at all; there is no need to follow such a turning body.
+bool Tumbles(const FlightProblem& problem, const VectorXd& x) {
+  constexpr double kMostSpin = 1e4;  // [rad/s]
+  for (int f = 0; f < problem.places.flights; ++f) {
+    const double spin = x.segment<3>(problem.places.State(f) + 9).norm() + problem.start[f].omega[0].norm();
+    if (!(spin < kMostSpin)) return true;
+  }
+  return false;
+}
+
+}  // namespace
+
 FlightSolution SolveFlights(const FlightProblem& problem, const VectorXd& prior_sd, const VectorXd& start) {
   FlightSolution out;
   out.x = start;
+  if (Tumbles(problem, start)) return out;
   Normal normal = NormalAt(problem, out.x, true);
   if (!normal.valid) return out;
   double cost = normal.chi_square + Priors(prior_sd, out.x), damping = 1e-6;
@@ -216,7 +231,8 @@ FlightSolution SolveFlights(const FlightProblem& problem, const VectorXd& prior_
       const VectorXd step = A.ldlt().solve(system.b);
       VectorXd x = out.x;
       for (std::size_t i = 0; i < system.free.size(); ++i) x[system.free[i]] += system.scale[i] * step[i];
-      const Normal next = NormalAt(problem, x, false);
+      Normal next;
+      if (!Tumbles(problem, x)) next = NormalAt(problem, x, false);
       const double next_cost = next.chi_square + Priors(prior_sd, x);
       if (next.valid && next_cost <= cost) {
         better = true;

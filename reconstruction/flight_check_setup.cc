@@ -3,8 +3,10 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <optional>
 #include <utility>
 
+#include "data/statistics.h"
 #include "reconstruction/drop_fit_recording.h"
 #include "reconstruction/motion_fit_arcs.h"
 
@@ -15,8 +17,54 @@ using Eigen::Vector3d;
 using Eigen::VectorXd;
 
 constexpr int kFewestPoses = 6;  // of a flight
+// A stretch falls when its acceleration along gravity is between these shares of it: more than what a wrong clock or scale makes of it, and
+// far from that of a body which is held or lies.
+constexpr double kLeastFall = 0.4, kMostFall = 2.5;
+constexpr double kStraight = 2e-4;  // least rms of positions about a parabola that says it is none [m]
+constexpr int kTrimGuard = 4;       // poses left out beside what is no flight, such as the hand: a parabola notices it that late
 // States are free: far beyond what the start can be wrong by [m, rad, m/s, rad/s].
 constexpr std::array<double, 4> kStateSd = {1, 1, 10, 50};
+
+// Longest stretch of the poses `whole` whose positions are one parabola that falls; nothing where there is none. Whether its acceleration
+// is that of gravity is not asked: that is what is to be checked.
+std::optional<Segment> Falling(const PoseRecording& poses, Segment whole, const Vector3d& gravity_W) {
+  const int n = whole.last - whole.first + 1;
+  if (n < kFewestPoses) return std::nullopt;
+  std::vector<double> jerks;
+  for (int i = whole.first + 3; i <= whole.last; ++i) {
+    const auto p = [&](int k) -> Vector3d { return poses.X_WB[k].translation(); };
+    jerks.push_back((p(i) - 3 * p(i - 1) + 3 * p(i - 2) - p(i - 3)).norm());
+  }
+  // Of three components: the median norm of a normal vector is 1.54 standard deviations; third differences have 20 times the variance.
+  const double noise = Median(jerks) / (1.54 * std::sqrt(20.0)), limit = std::max(kStraight, 3 * noise);
+  const double g = gravity_W.norm();
+  const auto falls = [&](int first, int last) {
+    const int count = last - first + 1;
+    Eigen::MatrixXd powers(count, 3), p(count, 3);
+    const double middle = 0.5 * (poses.t[first] + poses.t[last]);
+    for (int k = 0; k < count; ++k) {
+      const double t = poses.t[first + k] - middle;
+      powers.row(k) << 1, t, 0.5 * t * t;
+      p.row(k) = poses.X_WB[first + k].translation().transpose();
+    }
+    const Eigen::MatrixXd fit = powers.householderQr().solve(p);
+    const double rms = std::sqrt((p - powers * fit).squaredNorm() / (3.0 * count));
+    const double fall = Vector3d(fit.row(2)).dot(gravity_W) / (g * g);
+    return rms < limit && fall > kLeastFall && fall < kMostFall;
+  };
+  for (int count = n; count >= kFewestPoses; --count) {
+    for (int first = whole.first; first + count - 1 <= whole.last; ++first) {
+      const int last = first + count - 1;
+      if (!falls(first, last)) continue;
+      Segment out{first, last};
+      if (first > whole.first) out.first += kTrimGuard;
+      if (last < whole.last) out.last -= kTrimGuard;
+      if (out.last - out.first + 1 < kFewestPoses) return std::nullopt;
+      return out;
+    }
+  }
+  return std::nullopt;
+}
 
 class Builder {
  public:
@@ -44,8 +92,9 @@ class Builder {
     out_.flights = options_.flights;
     const double guard = options_.guard_frames * recording.frame_interval;
     if (out_.flights.empty()) {
-      for (const Segment& flight : recording.rough.flights)
-        out_.flights.emplace_back(recording.poses.t[flight.first] + guard, recording.poses.t[flight.last] - guard);
+      for (const Segment& between : recording.rough.flights)
+        if (const auto flight = Falling(recording.poses, between, options_.drop.motion.flight.gravity_W))
+          out_.flights.emplace_back(recording.poses.t[flight->first] + guard, recording.poses.t[flight->last] - guard);
     }
     problem_.rig = &rig_;
     for (const std::string& name : tracks_.cameras) {
