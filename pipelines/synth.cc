@@ -70,6 +70,7 @@ void Check(const SynthOptions& o) {
   size("spin_rad_per_s", o.spin);
   require(o.lean_min >= 0 && o.lean_min < M_PI / 2, "lean_min_rad", o.lean_min, "a number of at least 0 and below pi / 2");
   size("duration_after_s", o.duration_after);
+  size("contact_time_s", o.contact_time);
   size("sd_tangential", o.sd_tangential);
   size("sd_normal", o.sd_normal);
   size("sd_couple", o.sd_couple);
@@ -91,6 +92,111 @@ void Check(const SynthOptions& o) {
   }
 }
 
+// Frames of one recording: true times, and strikes at which a frame was lost.
+struct Frames {
+  double start = 0;  // true time of the first frame [s]
+  std::vector<double> t_true;
+  std::vector<bool> lost_at;  // for each strike
+  std::vector<double> clock;  // time of each strike on the recording's clock
+};
+
+Frames TakeFrames(const DropMotion& motion, const SynthOptions& options, int drop) {
+  std::mt19937_64 rng = Random(options.seed, drop, Stream::kLoss);
+  std::uniform_real_distribution<double> uniform(0, 1);
+  const double dt = 1 / options.frame_rate;
+  Frames frames;
+  frames.start = dt * uniform(rng);
+  const std::size_t n = motion.strikes.size();
+  std::vector<bool> loses(n);
+  for (std::size_t k = 0; k < n; ++k) loses[k] = uniform(rng) < options.lost_frame_share;
+  frames.lost_at.assign(n, false);
+  frames.clock.assign(n, 0);
+  int lost = 0;
+  std::size_t next = 0;
+  for (int k = 0;; ++k) {
+    const double t = frames.start + (k + lost) * dt;
+    if (t > motion.t_end) break;
+    frames.t_true.push_back(t);
+    // Strikes before the next frame: the first of them that loses a frame takes it.
+    const int lost_before = lost;
+    for (; next < n && motion.strikes[next].t < frames.start + (k + 1 + lost_before) * dt; ++next) {
+      frames.clock[next] = motion.strikes[next].t - frames.start - lost_before * dt;
+      if (loses[next] && lost == lost_before) {
+        frames.lost_at[next] = true;
+        ++lost;
+      }
+    }
+  }
+  for (; next < n; ++next) frames.clock[next] = motion.strikes[next].t - frames.start - lost * dt;
+  return frames;
+}
+
+// Judges a strike by what happens around it.
+void Judge(const DropMotion& motion, const Frames& frames, std::size_t k, const FloorContacts& contacts, double frame_rate,
+           ImpactEvent& event) {
+  const double t = motion.strikes[k].t, dt = 1 / frame_rate;
+  const auto count = [&](double from, double to) {
+    const auto& all = frames.t_true;
+    return static_cast<int>(std::lower_bound(all.begin(), all.end(), to) - std::upper_bound(all.begin(), all.end(), from));
+  };
+  double before = -1, after = motion.t_end + dt;  // ends of the free flights on either side
+  double nearest = after - before;                // time to the nearest other strike
+  bool touch_before = false, touch_after = false;
+  for (std::size_t j = 0; j < motion.strikes.size(); ++j) {
+    if (j == k) continue;
+    const double other = motion.strikes[j].t;
+    nearest = std::min(nearest, std::abs(other - t));
+    if (j < k) before = std::max(before, other);
+    if (j > k) after = std::min(after, other);
+  }
+  const bool strike_after = k + 1 < motion.strikes.size();
+  for (const internal::Stretch& s : motion.stretches) {
+    if (s.kind == internal::Stretch::Kind::kFlight) continue;
+    if (s.t < t && s.t > before) {
+      before = s.t;
+      touch_before = true;
+    }
+    if (s.t >= t && s.t < after) {
+      after = s.t;
+      touch_after = true;
+    }
+  }
+  event.frames_minus = count(before, t);
+  event.frames_plus = count(t, after);
+  const auto reject = [&](RejectReason reason, const std::string& detail) {
+    event.reason = reason;
+    event.detail = detail;
+  };
+  if (touch_before && t - before <= kFeatureFrames * dt)
+    return reject(RejectReason::kNoFreeFlight, "the body touched the floor until it struck");
+  if (nearest <= kFeatureFrames * dt) {
+    return reject(RejectReason::kEdgeOrFlatLanding,
+                  fmt::format("another strike {:.3g} frames away, allowed more than {}", nearest / dt, kFeatureFrames));
+  }
+  const BodyState landing{event.X_WB, event.v_minus, event.omega_minus};
+  int touching = 0;
+  for (int i = 1; i < contacts.size(); ++i) {
+    if (contacts.Gap(i, event.X_WB) < contacts.Gap(touching, event.X_WB)) touching = i;
+  }
+  for (int i = 0; i < contacts.size(); ++i) {
+    const double gap = contacts.Gap(i, event.X_WB), rate = contacts.GapRate(i, landing);
+    if (i != touching && gap + rate * kFeatureFrames * dt < 0) {
+      return reject(RejectReason::kEdgeOrFlatLanding,
+                    fmt::format("a second vertex {:.3g} frames from the floor, allowed more than {}", -gap / rate / dt, kFeatureFrames));
+    }
+  }
+  if (touch_after && after - t <= kFeatureFrames * dt) return reject(RejectReason::kRollingContact, "the body stays on the floor");
+  if (event.frames_minus < kCleanFrames) {
+    return reject(k > 0 || touch_before ? RejectReason::kNoFreeFlight : RejectReason::kTooFewFrames,
+                  fmt::format("{} frames of flight before, allowed at least {}", event.frames_minus, kCleanFrames));
+  }
+  if (event.frames_plus < kCleanFrames) {
+    return reject(strike_after || touch_after ? RejectReason::kSecondContact : RejectReason::kTooFewFrames,
+                  fmt::format("{} frames of flight after, allowed at least {}", event.frames_plus, kCleanFrames));
+  }
+  event.accepted = true;
+}
+
 // Draws and follows one drop after the other.
 class Scene {
  public:
@@ -100,6 +206,7 @@ class Scene {
     rules_.model = options.model;
     rules_.scatter = {options.sd_tangential, options.sd_normal, options.sd_couple, options.sd_mu, options.sd_e, options.wild_share};
     rules_.max_impacts = options.max_impacts;
+    rules_.contact_time = options.contact_time;
   }
 
   DropMotion Drop(int drop) const {
@@ -118,17 +225,27 @@ class Scene {
       const bool strikes_twice =
           motion.strikes.size() > 1 && motion.strikes[1].t - motion.strikes[0].t <= kDoubleFrames / options_.frame_rate;
       if (flat && !strikes_twice) continue;
+      if (!flat && options_.clean_first && !IsClean(motion, drop)) continue;
       return motion;
     }
     throw ConfigError(
         fmt::format("scene: lean_min_rad: found {} with drops of which none in {} lands so{}, allowed less lean, or other heights and spin",
-                    options_.lean_min, kMostDraws, flat ? " that two corners strike within two frames" : ""));
+                    options_.lean_min, kMostDraws,
+                    flat                   ? " that two corners strike within two frames"
+                    : options_.clean_first ? " that the first impact is a clean one"
+                                           : ""));
   }
 
   const Plane& floor() const { return floor_; }
   const FloorContacts& contacts() const { return contacts_; }
 
  private:
+  bool IsClean(const DropMotion& motion, int drop) const {
+    ImpactEvent first = motion.strikes.front().event;
+    Judge(motion, TakeFrames(motion, options_, drop), 0, contacts_, options_.frame_rate, first);
+    return first.accepted;
+  }
+
   BodyState Release(std::mt19937_64& rng) const {
     const bool planar = options_.body.planar;
     std::uniform_real_distribution<double> both(-1, 1);
@@ -188,111 +305,6 @@ class Scene {
   FloorContacts contacts_;
   internal::MotionRules rules_;
 };
-
-// Frames of one recording: true times, and strikes at which a frame was lost.
-struct Frames {
-  double start = 0;  // true time of the first frame [s]
-  std::vector<double> t_true;
-  std::vector<bool> lost_at;  // for each strike
-  std::vector<double> clock;  // time of each strike on the recording's clock
-};
-
-Frames TakeFrames(const DropMotion& motion, const SynthOptions& options, int drop) {
-  std::mt19937_64 rng = Random(options.seed, drop, Stream::kLoss);
-  std::uniform_real_distribution<double> uniform(0, 1);
-  const double dt = 1 / options.frame_rate;
-  Frames frames;
-  frames.start = dt * uniform(rng);
-  const std::size_t n = motion.strikes.size();
-  std::vector<bool> loses(n);
-  for (std::size_t k = 0; k < n; ++k) loses[k] = uniform(rng) < options.lost_frame_share;
-  frames.lost_at.assign(n, false);
-  frames.clock.assign(n, 0);
-  int lost = 0;
-  std::size_t next = 0;
-  for (int k = 0;; ++k) {
-    const double t = frames.start + (k + lost) * dt;
-    if (t > motion.t_end) break;
-    frames.t_true.push_back(t);
-    // Strikes before the next frame: the first of them that loses a frame takes it.
-    const int lost_before = lost;
-    for (; next < n && motion.strikes[next].t < frames.start + (k + 1 + lost_before) * dt; ++next) {
-      frames.clock[next] = motion.strikes[next].t - frames.start - lost_before * dt;
-      if (loses[next] && lost == lost_before) {
-        frames.lost_at[next] = true;
-        ++lost;
-      }
-    }
-  }
-  for (; next < n; ++next) frames.clock[next] = motion.strikes[next].t - frames.start - lost * dt;
-  return frames;
-}
-
-// Judges a strike by what happens around it.
-void Judge(const DropMotion& motion, const Frames& frames, std::size_t k, const Scene& scene, double frame_rate, ImpactEvent& event) {
-  const double t = motion.strikes[k].t, dt = 1 / frame_rate;
-  const auto count = [&](double from, double to) {
-    const auto& all = frames.t_true;
-    return static_cast<int>(std::lower_bound(all.begin(), all.end(), to) - std::upper_bound(all.begin(), all.end(), from));
-  };
-  double before = -1, after = motion.t_end + dt;  // ends of the free flights on either side
-  double nearest = after - before;                // time to the nearest other strike
-  bool touch_before = false, touch_after = false;
-  for (std::size_t j = 0; j < motion.strikes.size(); ++j) {
-    if (j == k) continue;
-    const double other = motion.strikes[j].t;
-    nearest = std::min(nearest, std::abs(other - t));
-    if (j < k) before = std::max(before, other);
-    if (j > k) after = std::min(after, other);
-  }
-  const bool strike_after = k + 1 < motion.strikes.size();
-  for (const internal::Stretch& s : motion.stretches) {
-    if (s.kind == internal::Stretch::Kind::kFlight) continue;
-    if (s.t < t && s.t > before) {
-      before = s.t;
-      touch_before = true;
-    }
-    if (s.t >= t && s.t < after) {
-      after = s.t;
-      touch_after = true;
-    }
-  }
-  event.frames_minus = count(before, t);
-  event.frames_plus = count(t, after);
-  const auto reject = [&](RejectReason reason, const std::string& detail) {
-    event.reason = reason;
-    event.detail = detail;
-  };
-  if (touch_before && t - before <= kFeatureFrames * dt)
-    return reject(RejectReason::kNoFreeFlight, "the body touched the floor until it struck");
-  if (nearest <= kFeatureFrames * dt) {
-    return reject(RejectReason::kEdgeOrFlatLanding,
-                  fmt::format("another strike {:.3g} frames away, allowed more than {}", nearest / dt, kFeatureFrames));
-  }
-  const BodyState landing{event.X_WB, event.v_minus, event.omega_minus};
-  const FloorContacts& contacts = scene.contacts();
-  int touching = 0;
-  for (int i = 1; i < contacts.size(); ++i) {
-    if (contacts.Gap(i, event.X_WB) < contacts.Gap(touching, event.X_WB)) touching = i;
-  }
-  for (int i = 0; i < contacts.size(); ++i) {
-    const double gap = contacts.Gap(i, event.X_WB), rate = contacts.GapRate(i, landing);
-    if (i != touching && gap + rate * kFeatureFrames * dt < 0) {
-      return reject(RejectReason::kEdgeOrFlatLanding,
-                    fmt::format("a second vertex {:.3g} frames from the floor, allowed more than {}", -gap / rate / dt, kFeatureFrames));
-    }
-  }
-  if (touch_after && after - t <= kFeatureFrames * dt) return reject(RejectReason::kRollingContact, "the body stays on the floor");
-  if (event.frames_minus < kCleanFrames) {
-    return reject(k > 0 || touch_before ? RejectReason::kNoFreeFlight : RejectReason::kTooFewFrames,
-                  fmt::format("{} frames of flight before, allowed at least {}", event.frames_minus, kCleanFrames));
-  }
-  if (event.frames_plus < kCleanFrames) {
-    return reject(strike_after || touch_after ? RejectReason::kSecondContact : RejectReason::kTooFewFrames,
-                  fmt::format("{} frames of flight after, allowed at least {}", event.frames_plus, kCleanFrames));
-  }
-  event.accepted = true;
-}
 
 double Noise(std::mt19937_64& rng, double dof) {
   if (dof == 0) return std::normal_distribution<double>()(rng);
@@ -367,7 +379,7 @@ SynthSet Synthesise(const SynthOptions& options) {
       event.frames_lost = frames.lost_at[k] ? 1 : 0;
       event.sigma_position = options.noise_position;
       event.sigma_angle = options.noise_angle;
-      Judge(motion, frames, k, scene, options.frame_rate, event);
+      Judge(motion, frames, k, scene.contacts(), options.frame_rate, event);
       const double near = kDoubleFrames * dt;
       const bool twice = (k > 0 && strike.t - motion.strikes[k - 1].t <= near) ||
                          (k + 1 < motion.strikes.size() && motion.strikes[k + 1].t - strike.t <= near);

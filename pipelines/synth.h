@@ -29,11 +29,13 @@ struct SynthOptions {
   double spin = 10;                           // release spin, each component uniform in +- [rad/s]
   double lean_min = 0.2;                      // least angle at the first impact between the floor and an edge of the touching vertex [rad]
   double duration_after = 0.15;               // time recorded after the first impact [s]
+  bool clean_first = false;                   // only drops are kept whose first impact is accepted, see SynthTruth
   int max_impacts = 20;                       // impacts followed before the body is taken as resting
   // Scatter of the impulse from event to event, relative to m_eff |v_n-| (see Discrepancy).
   double sd_tangential = 0, sd_normal = 0, sd_couple = 0;
   double sd_mu = 0, sd_e = 0;  // scatter of the coefficients from event to event: not in the estimator's model
   double wild_share = 0;       // share of events with ten times the scatter
+  double contact_time = 0;     // the impulse acts over this time, rising and falling [s]: not in the estimator's model
   // Noise of the poses.
   double noise_position = 4e-5;    // [m]
   double noise_angle = 7e-4;       // [rad]

@@ -38,6 +38,7 @@ std::vector<Field> Fields() {
           {"spin_rad_per_s", &SynthOptions::spin, Closed(0, 1e5)},
           {"lean_min_rad", &SynthOptions::lean_min, Closed(0, 1.5)},
           {"duration_after_s", &SynthOptions::duration_after, Closed(0, 60)},
+          {"contact_time_s", &SynthOptions::contact_time, Closed(0, 0.05)},
           {"sd_tangential", &SynthOptions::sd_tangential, NonNegative()},
           {"sd_normal", &SynthOptions::sd_normal, NonNegative()},
           {"sd_couple", &SynthOptions::sd_couple, NonNegative()},
@@ -68,7 +69,8 @@ std::string SceneYaml(const SynthOptions& o) {
   out += internal::BodyYaml(o.body) + internal::FloorYaml(o.floor) + internal::FlightYaml(o.flight);
   out += "model:\n" + YamlWord(1, "law", LawName(o.model.law)) + YamlLine(1, CoefficientName(o.model.law), o.model.e) +
          YamlLine(1, "mu_k", o.model.mu_k) + YamlLine(1, "mu_s", o.model.mu_s);
-  out += YamlCount(0, "drops", o.drops) + YamlCount(0, "max_impacts", o.max_impacts);
+  out += YamlCount(0, "drops", o.drops) + YamlCount(0, "max_impacts", o.max_impacts) +
+         YamlWord(0, "clean_first", o.clean_first ? "true" : "false");
   for (const Field& field : Fields()) out += YamlLine(0, field.key, o.*field.value);
   out += internal::CorrectionYaml("error", o.error, o.body.planar);
   return out + YamlWord(0, "seed", std::to_string(o.seed));
@@ -114,6 +116,7 @@ SynthOptions internal::ParseMotion(const YamlNode& root, bool planar, bool poses
   o.flight = ParseFlight(root, planar);
   o.model = ParseModel(root.Map("model"));
   o.drops = static_cast<int>(root.Integer("drops", o.drops, Closed(1, 1e6)));
+  o.clean_first = root.Flag("clean_first", o.clean_first);
   o.max_impacts = static_cast<int>(root.Integer("max_impacts", o.max_impacts, Closed(1, 1e4)));
   for (const Field& field : Fields())
     if (poses || !field.recorder) o.*field.value = root.Number(field.key, o.*field.value, field.allowed);

@@ -101,6 +101,7 @@ class Simulation {
   Simulation(const Body& body, const Plane& floor, const MotionRules& rules, double duration_after, double t_max, std::mt19937_64& rng)
       : body_(body), floor_(floor), rules_(rules), contacts_(body, floor), duration_after_(duration_after), rng_(rng) {
     out_.t_end = t_max;
+    out_.contact_time = rules.contact_time;
   }
 
   DropMotion Run(const BodyState& release) {
@@ -122,8 +123,10 @@ class Simulation {
       t_ = out_.t_end;
       return true;
     }
-    state_ = Propagate(state_, body_, rules_.flight, contact.t);
-    t_ += contact.t;
+    // The middle of a contact that lasts is half its time after the first touch.
+    const double dt = contact.t + 0.5 * rules_.contact_time;
+    state_ = Propagate(state_, body_, rules_.flight, dt);
+    t_ += dt;
     if (contacts_.GapRate(contact.point, state_) > -kRestSpeed || !MayStrike()) return false;
     return Hit(contact.point, true) >= kRestSpeed && MayStrike();
   }
@@ -311,6 +314,11 @@ FirstContact FindContact(const FloorContacts& contacts, const Body& body, const 
         to = Root(rate, a, b, rate_a[i], rate_b[i]);
         gap_to = gap(to);
       }
+      if (a > 0 && gap_from < -kTouching && rate_a[i] < 0 && rate_b[i] < 0) {
+        // Never came out of the floor that a lasting contact had pressed it into.
+        if (first.point < 0 || a < first.t) first = {a, i};
+        continue;
+      }
       if (!(gap_from > 0 && gap_to < 0)) continue;
       const double t = Root(gap, from, to, gap_from, gap_to);
       if (first.point < 0 || t < first.t) first = {t, i};
@@ -333,7 +341,19 @@ Isometry3d PoseAt(const DropMotion& motion, const Body& body, const FlightOption
   if (after != motion.stretches.begin()) --after;
   const Stretch& s = *after;
   const double dt = t - s.t;
-  if (s.kind == Stretch::Kind::kFlight) return Propagate(s.state, body, flight, dt).X_WB;
+  if (s.kind == Stretch::Kind::kFlight) {
+    Isometry3d X_WB = Propagate(s.state, body, flight, dt).X_WB;
+    for (const Strike& strike : motion.strikes) {
+      const double share = motion.contact_time > 0 && strike.from_flight ? (t - strike.t) / motion.contact_time + 0.5 : 0;
+      if (!(share > 0 && share < 1)) continue;
+      // Velocity goes from before to after by (1 - cos(pi share)) / 2, flights on both sides left as they are.
+      const double way = 0.5 * share - std::sin(M_PI * share) / (2 * M_PI) - std::max(0.0, share - 0.5);
+      const double after = motion.contact_time * way;
+      X_WB.translation() += after * (strike.event.v_plus - strike.event.v_minus);
+      X_WB.linear() = (Exp(after * (strike.event.omega_plus - strike.event.omega_minus)) * X_WB.linear()).eval();
+    }
+    return X_WB;
+  }
   Isometry3d X_WB = s.state.X_WB;
   if (s.kind == Stretch::Kind::kRest) return X_WB;
   X_WB.translation() += dt * s.state.v_WB;

@@ -75,6 +75,7 @@ struct DropMotion {
   std::vector<Stretch> stretches;
   std::vector<Strike> strikes;
   double t_end = 0;
+  double contact_time = 0;  // of the impacts that end a flight [s]; their stretches meet in its middle
 };
 
 struct MotionRules {
@@ -82,6 +83,9 @@ struct MotionRules {
   ImpactModel model;
   Scatter scatter;
   int max_impacts = 20;
+  // An impact that ends a flight begins where the body touches and lasts so long; its impulse, drawn for the middle, rises and falls like a
+  // raised cosine [s].
+  double contact_time = 0;
 };
 
 // Time of the first contact of a flight that starts now, and the point that touches; point -1 where there is none before `t_max`.

@@ -113,5 +113,42 @@ TEST(SynthMotion, SquareTipsOverItsCornerWithTheEnergyOfTheFall) {
   EXPECT_GT(turned, 0.69);
 }
 
+TEST(SynthMotion, ContactThatLastsTurnsOneFlightSmoothlyIntoTheOther) {
+  const Body box = MakeBox({0.1, 0.08, 0.06}, 0.3);
+  BodyState release;
+  release.X_WB.linear() = Eigen::AngleAxisd(1.3, Vector3d(1, 2, 0.5).normalized()).toRotationMatrix();
+  release.X_WB.translation() = Vector3d(0, 0, 0.2);
+  release.v_WB = Vector3d(0.3, 0.1, 0);
+  release.omega_WB = Vector3d(1, -2, 3);
+  internal::MotionRules rules;
+  rules.model = {RestitutionLaw::kEnergetic, 0.6, 0.2, 0.2};
+  std::mt19937_64 rng(1);
+  const internal::DropMotion sudden = internal::SimulateDrop(box, Plane{}, rules, release, 0.03, 10, rng);
+  rules.contact_time = 2e-3;
+  const internal::DropMotion lasting = internal::SimulateDrop(box, Plane{}, rules, release, 0.03, 10, rng);
+  ASSERT_EQ(lasting.strikes.size(), 1u);
+  const internal::Strike& strike = lasting.strikes.front();
+  // It touches when it would, and is half way a millisecond later.
+  EXPECT_NEAR(strike.t, sudden.strikes.front().t + 1e-3, 1e-9);
+  const auto velocity = [&](double t) -> Vector3d {
+    constexpr double h = 1e-6;
+    return (internal::PoseAt(lasting, box, rules.flight, t + h).translation() -
+            internal::PoseAt(lasting, box, rules.flight, t - h).translation()) /
+           (2 * h);
+  };
+  const Vector3d before = strike.event.v_minus, after = strike.event.v_plus;
+  ASSERT_GT((after - before).norm(), 0.5);
+  EXPECT_LT((velocity(strike.t - 1.01e-3) - before).norm(), 0.012);  // gravity within a millisecond
+  EXPECT_LT((velocity(strike.t + 1.01e-3) - after).norm(), 0.012);
+  EXPECT_LT((velocity(strike.t) - 0.5 * (before + after)).norm(), 0.01 * (after - before).norm());
+  double last = -1e9;
+  for (double s = -1e-3; s <= 1e-3; s += 1e-4) {
+    const double share = (velocity(strike.t + s) - before).dot(after - before) / (after - before).squaredNorm();
+    EXPECT_GT(share, last - 1e-3) << s;
+    EXPECT_NEAR(share, 0.5 * (1 - std::cos(M_PI * (s / 2e-3 + 0.5))), 0.02) << s;
+    last = share;
+  }
+}
+
 }  // namespace
 }  // namespace impactlab
