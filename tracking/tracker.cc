@@ -237,9 +237,11 @@ struct MarkerTracker::State {
       if (!lost.confirmed || lost.match >= 0) continue;
       for (const int j : view.usable) {
         const Observation& o = (*view.observations)[j];
-        const double reach = Radius(o) + 0.5 * Radius(lost) + std::min(5.0, std::sqrt(lost.now.cov(0, 0) + lost.now.cov(1, 1)));
+        const double touch = Radius(o) + 0.5 * Radius(lost), sd = std::sqrt(lost.now.cov(0, 0) + lost.now.cov(1, 1));
+        const double reach = touch + std::min(5.0, sd);
         if (std::abs(o.q.x() - lost.now.x(0)) > reach || (o.q - lost.now.x.head<2>()).norm() > reach) continue;
-        if (!(o.flags & kTouching) && std::log(std::max(o.area, 1.0)) < lost.log_area + 0.25) continue;
+        // A marker that may be anywhere is no reason to take its spot from another.
+        if (!(o.flags & kTouching) && (sd > 2 * touch || std::log(std::max(o.area, 1.0)) < lost.log_area + 0.25)) continue;
         const int owner = view.owner[j];
         if (owner == kBarred) lost.merged = true;
         if (owner < 0) {

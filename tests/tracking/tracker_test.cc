@@ -326,6 +326,33 @@ TEST(Tracker, CrossingMarkersAreNotExchanged) {
   EXPECT_GE(whole, 36);
 }
 
+TEST(Tracker, AFragmentThatMayBeAnywhereTakesNobodysSpot) {
+  // A faint speck beside a marker is seen for three frames and gone. Then a flash ends, and the marker's image grows: no two images in one.
+  MarkerTracker tracker;
+  constexpr int kGrows = 13;
+  const auto spot = [](double x, double y, double area, double sd, double t) {
+    Observation o;
+    o.q = {x, y};
+    o.cov = sd * sd * Eigen::Matrix2d::Identity();
+    o.t = t;
+    o.area = area;
+    o.peak = 100;
+    return o;
+  };
+  int own = -1;
+  for (int k = 0; k < 20; ++k) {
+    const double t = k / 120.0, y = 100 + 400 * t + 0.5 * 8000 * t * t;
+    std::vector<Observation> frame{spot(200, y, k < kGrows ? 76 : 122, 0.05, t)};
+    if (k >= 9 && k < 12) frame.push_back(spot(205, y + 4, 25, 1, t));
+    const std::vector<int>& given = tracker.Update(k, t, frame);
+    if (k == 3) own = given[0];
+    if (k >= kGrows + 2) {  // by now nobody knows where the speck is
+      EXPECT_EQ(given[0], own) << k;
+    }
+  }
+  EXPECT_GE(own, 0);
+}
+
 TEST(Tracker, RowTimesOfARollingShutterAreUsed) {
   // Rows 20 us apart: at 3 m/s the time of the row is worth 0.2 px; a tracker that used the frame's would see a wrong speed.
   std::mt19937_64 rng(59);
