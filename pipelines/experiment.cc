@@ -101,11 +101,11 @@ void ParseBundle(const YamlNode& root, Experiment& e) {
   o.row_time_sd = node.Number("row_time_sd_s", o.row_time_sd, Closed(0, 1e-3));
   o.rate_sd = node.Number("rate_sd", o.rate_sd, Closed(0, 0.1));
   o.layout_sd = node.Number("layout_sd_m", o.layout_sd, Closed(0, 1));
+  e.learn_layout = node.Flag("learn_layout", e.learn_layout);
   o.collinear_tolerance = node.Number("collinear_tolerance_m", o.collinear_tolerance, Closed(0, 1));
   o.spin_axis_prior_sd = node.Number("spin_axis_prior_sd_rad_per_s", o.spin_axis_prior_sd, Positive());
   o.spin_axis_prior_sd_plus = node.Number("spin_axis_prior_sd_plus_rad_per_s", o.spin_axis_prior_sd_plus, Positive());
   o.rig_covariance = node.Flag("rig_covariance", o.rig_covariance);
-  e.learn_layout = node.Flag("learn_layout", e.learn_layout);
   e.inertia_sd = root.MapOrEmpty("budget").Number("inertia_sd", e.inertia_sd, Closed(0, 1));
 }
 

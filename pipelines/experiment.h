@@ -44,9 +44,9 @@ struct Experiment {
   std::optional<PlanarSource> planar_camera;  // they are tracks of one camera that sees a plane of motion
   // Of marker images: options of the bundle fit, whose `motion` is the one below. `exposure` and `offset_sd` below 0: as the tracking says.
   DropFitOptions bundle;
+  bool learn_layout = true;  // the places of the markers from all impacts together, where they are not known exactly (see LearnLayout)
   double inertia_sd = 0.01;  // of the moments of the body, relative, for the error budget: what a drawing or a pendulum gives
   // Not in the file: taken from the rig, the floor as z = 0 of its W.
-  bool learn_layout = true;  // the places of the markers from all impacts together, where they are not known exactly (see LearnLayout)
   bool floor_of_rig = false, gravity_of_rig = false;
   Body body;
   Plane floor;
