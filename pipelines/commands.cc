@@ -12,6 +12,7 @@
 #include "data/error.h"
 #include "data/glob.h"
 #include "data/table.h"
+#include "data/text.h"
 #include "pipelines/report.h"
 #include "pipelines/run.h"
 #include "pipelines/solve_io.h"
@@ -71,6 +72,25 @@ std::map<std::string, double> Figures(const RunResult& run) {
   return figures;
 }
 
+// Their names, known before anything is computed.
+std::vector<std::string> FigureNames(const Experiment& experiment, bool with_fits) {
+  std::vector<std::string> names = {"accepted", "accepted_first", "gravity", "momentum_relative"};
+  if (!with_fits) return names;
+  for (const RestitutionLaw law : experiment.laws) {
+    const std::string own = LawName(law);
+    std::vector<std::string> parameters = {"mu_k", law == RestitutionLaw::kNewton    ? "e_n"
+                                                   : law == RestitutionLaw::kPoisson ? "e_p"
+                                                                                     : "e_star"};
+    if (experiment.identify.fit_mu_s) parameters.emplace_back("mu_s");
+    for (const std::string& parameter : parameters)
+      for (const char* figure : {"", ".half_width", ".identifiable"}) {
+        names.push_back(own + "." + parameter + figure);
+        if (parameter != "mu_k" || law == RestitutionLaw::kEnergetic) names.push_back(parameter + figure);
+      }
+  }
+  return names;
+}
+
 struct Requirement {
   std::string text, name, relation;
   double limit = 0;
@@ -95,9 +115,9 @@ int CheckRequirements(const std::vector<Requirement>& requirements, const RunRes
   for (const Requirement& want : requirements) {
     const auto found = figures.find(want.name);
     if (found == figures.end()) {
-      std::string known;
-      for (const auto& [name, value] : figures) known += (known.empty() ? "" : ", ") + name;
-      throw ConfigError(fmt::format("--require: no figure '{}'; known: {}", want.name, known));
+      fmt::print(stderr, "impactlab: requirement {} is not met: {} could not be determined\n", want.text, want.name);
+      code = kNotMet;
+      continue;
     }
     const double value = found->second;
     const bool met = want.relation == ">="   ? value >= want.limit
@@ -135,6 +155,13 @@ int RunChain(const RunArguments& arguments, bool whole) {
   std::vector<Requirement> requirements;
   for (const std::string& text : arguments.require) requirements.push_back(ParseRequirement(text));
   Experiment experiment = LoadExperiment(arguments.experiment);
+  const std::vector<std::string> figures = FigureNames(experiment, whole);
+  for (const Requirement& want : requirements) {
+    if (std::find(figures.begin(), figures.end(), want.name) != figures.end()) continue;
+    const std::string nearest = NearestName(want.name, figures);
+    throw ConfigError(fmt::format("--require: found {}{}, allowed {}", Excerpt(want.name), nearest.empty() ? "" : ", nearest is " + nearest,
+                                  JoinNames(figures)));
+  }
   if (arguments.bootstrap >= 0) experiment.identify.bootstrap = arguments.bootstrap;
   const RunOptions options = {.threads = arguments.threads, .quiet = arguments.quiet, .identify = whole, .validate = whole};
   const RunResult run = experiment.markers ? RunFromMarkers(arguments, std::move(experiment), options)

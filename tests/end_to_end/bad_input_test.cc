@@ -211,7 +211,10 @@ TEST_F(BadInput, RequirementNotMetExitsWithOne) {
   ExpectOneLine(result, 1);
   EXPECT_THAT(result.err, HasSubstr("accepted"));
   EXPECT_TRUE(std::filesystem::exists(out() / "fit.json"));
-  ExpectOneLine(Run({"--require", "acepted>=1"}), 2);
+  // Found before anything is computed, with the name that was meant.
+  const ProcessResult misspelt = Run({"--require", "acepted>=1"});
+  ExpectOneLine(misspelt, 2);
+  EXPECT_NE(misspelt.err.find("nearest is accepted"), std::string::npos) << misspelt.err;
   ExpectOneLine(Run({"--require", "accepted=>1"}), 2);
 }
 
