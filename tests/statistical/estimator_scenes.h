@@ -3,7 +3,6 @@
 // estimator_study and its sentinel.
 
 #include <array>
-#include <ctime>
 #include <functional>
 #include <map>
 #include <string>
@@ -13,6 +12,7 @@
 #include "reconstruction/drop_fit.h"
 #include "reconstruction/track_poses.h"
 #include "tests/reconstruction/drop_scene.h"
+#include "tests/support/core_seconds.h"
 
 namespace impactlab::test {
 
@@ -179,12 +179,6 @@ inline std::vector<NamedOptions> StudyEstimators() {
   add("Kalman/RTS, each side", ClassicalEstimator::kKalman);
   add("Kalman/RTS, across", ClassicalEstimator::kKalman).across_impact = true;
   return all;
-}
-
-inline double CoreSeconds() {
-  timespec t{};
-  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
-  return static_cast<double>(t.tv_sec) + 1e-9 * static_cast<double>(t.tv_nsec);
 }
 
 // One drop by every estimator. The classical ones are told the true time of the impact; the bundle fit finds it. Names: "bundle fit" and
