@@ -38,7 +38,7 @@ class CoderError {
  private:
   static constexpr std::size_t kRecent = 64, kEnough = 8;
   static constexpr double kShare = 0.75;  // of the fits are to agree with their noise
-  static constexpr double kWorth = 0.3;   // of the sensor's: less is not told from the model's own error
+  static constexpr double kWorth = 2;     // of the sensor's: shading of balls leaves up to 1, a coder 10
   std::vector<double> recent_;
   std::size_t next_ = 0;
   double learned_ = 0;
