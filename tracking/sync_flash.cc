@@ -21,7 +21,7 @@ constexpr int kMargin = 7;            // frames taken on each side of an edge
 constexpr int kLongestEdge = 4;       // steps of frames; slower changes are no flash
 constexpr double kSaturated = 246;    // band mean above which shares of an exposure are no longer seen
 constexpr double kNoiseFloor = 0.01;  // of a band mean [grey level]
-constexpr double kUnsteady = 1e-3;    // of the lamp and of the response, as a share of the flash
+constexpr double kUnsteady = 1e-2;    // of the lamp, the response and a lossy coder, alike in all bands, as a share of the flash
 constexpr double kWeak = 0.1;         // share of the strongest change below which one is not the lamp's: lossy coders change their mind
 
 // Neighbouring pairs of frames (k - 1, k), first..last, between which it becomes brighter or darker.
@@ -198,8 +198,11 @@ void FlashFinder::Choose(int first, int last) {
     for (int k = first; k <= last; ++k) high = std::max(high, series_.bands[k][b]), low = std::min(low, series_.bands[k][b]);
     if (high > kSaturated || high - low < 3 * noise_[b]) continue;
     used_.push_back(b);
-    sd_.push_back(std::hypot(noise_[b], kUnsteady * (high - low)));
+    sd_.push_back(kUnsteady * (high - low));
   }
+  // What is alike in all bands does not average out over them.
+  for (std::size_t u = 0; u < used_.size(); ++u)
+    sd_[u] = std::hypot(noise_[used_[u]], sd_[u] * std::sqrt(static_cast<double>(used_.size())));
 }
 
 // Scatter beyond the noise (a lamp that does not start at once, clutter that moves) widens the answer.

@@ -41,7 +41,7 @@ TEST_P(FlashCoverage, ErrorsAreAsLargeAsReported) {
     camera.exposure = kind.known ? kind.exposure : std::max(1e-5, uniform(rng)) / camera.rate;
     camera.t_line = kind.t_line;
     camera.height = 240;
-    camera.noise = 0.3;  // well above what the estimator allows a lamp to be unsteady by
+    camera.noise = 4;  // well above what the estimator allows a lamp to be unsteady by
     const double on = 0.1 + uniform(rng) / camera.rate, length = kind.length < 0.1 ? kind.length * uniform(rng) : kind.length;
     BrightnessSeries series = Simulate(camera, {{on, on + length}}, rng);
     if (!kind.known) series.exposure = 0;
@@ -84,7 +84,7 @@ TEST(Synchronise, CovarianceHolds) {
     b.rate = 200, a.exposure = 1e-3 + 2.5e-3 * uniform(rng), b.exposure = 1e-3 + 3.5e-3 * uniform(rng);
     a.phase = uniform(rng) / a.rate, b.phase = uniform(rng) / b.rate;
     if (i % 3 == 0) b.t_line = 4e-5;
-    a.noise = b.noise = 0.3;
+    a.noise = b.noise = 4;
     b.shift = normal(rng), b.clock_rate = 1 + 50e-6 * normal(rng);
     std::vector<Light> lights;
     for (double t = 0.3 + std::max(0.0, b.shift); t < std::min(1.9, 2.2 + b.shift); t += 0.12 + 0.2 * uniform(rng))
