@@ -49,10 +49,13 @@ void AddFlights(const RunResult& run, std::string& out) {
 
 void AddLayout(const LearnedLayout& layout, std::string& out) {
   if (layout.impacts == 0) return;
-  double left = 0;
-  for (const Eigen::Vector3d& sd : layout.sd) left = std::max(left, sd.maxCoeff());
-  out += fmt::format("layout      given to {:.2g} mm, learned from {} impacts to {:.2g} mm or better\n", 1e3 * layout.prior_sd,
-                     layout.impacts, 1e3 * left);
+  double least = 1e300, most = 0;
+  for (const Eigen::Vector3d& sd : layout.sd) {
+    least = std::min(least, sd.minCoeff());
+    most = std::max(most, sd.maxCoeff());
+  }
+  out += fmt::format("layout      given to {:.2g} mm a coordinate, learned from {} impacts to {:.2g}{}\n", 1e3 * layout.prior_sd,
+                     layout.impacts, 1e3 * least, most > 1.5 * least ? fmt::format(" to {:.2g} mm", 1e3 * most) : " mm");
   for (const std::string& doubt : layout.Doubts()) out += "            " + doubt + "\n";
 }
 

@@ -330,14 +330,14 @@ DropFit FitDrop(const MarkerTracks& tracks, const CameraRig& rig, const std::vec
     return FitImpact(recording, tracks, rig, options, internal::ImpactAbout(*options.t_impact, recording.rough, recording.poses));
   const auto& impacts = recording.rough.impacts;
   if (impacts.empty()) return Unusable(recording, recording.rough.reason, recording.rough.detail);
-  // The first that is one: a break that no flight follows is none.
+  // The first that is one: a break that no flight follows is none, nor is one in which nothing was pushed.
   std::optional<DropFit> first;
   for (const bool doubtful : {false, true}) {
     for (const RoughImpact& impact : impacts) {
       if ((impact.reason != RejectReason::kNone) != doubtful) continue;
       DropFit fit = FitImpact(recording, tracks, rig, options, impact);
-      if (fit.usable) return fit;
-      if (!first) first = std::move(fit);
+      if (fit.usable && internal::IsPush(recording, fit)) return fit;
+      if (!first || (fit.usable && !first->usable)) first = std::move(fit);
     }
   }
   return *first;

@@ -67,7 +67,11 @@ void ExpectCoverage(const Trial& trial) {
       score(fmt::format("state {}", states[i]), e[i], std::sqrt(cov(i, i)));
     }
     const Eigen::VectorXd sd = cov.diagonal().cwiseSqrt(), z = e.cwiseQuotient(sd);
-    joint += z.dot((sd.cwiseInverse().asDiagonal() * cov * sd.cwiseInverse().asDiagonal()).ldlt().solve(z));
+    const double square = z.dot((sd.cwiseInverse().asDiagonal() * cov * sd.cwiseInverse().asDiagonal()).ldlt().solve(z));
+    EXPECT_LT(square, 20 * static_cast<double>(states.size()))
+        << "repeat " << repeat << ": another optimum, offset " << fit.offset[1] << " for " << filming.offset[1] << " s, noise scale "
+        << fit.noise_scale << ", errors " << e.transpose();
+    joint += square;
     score("offset", fit.offset[1] - filming.offset[1], fit.sd_offset[1]);
     for (int c = 0; trial.row_time_sd > 0 && c < 2; ++c)
       score(fmt::format("row time {}", c), fit.row_time[c] - (filming.more_line[c] - nominal), fit.sd_row_time[c]);
