@@ -9,6 +9,7 @@
 #include <fstream>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <regex>
 #include <set>
 #include <string>
 #include <tuple>
@@ -66,7 +67,8 @@ test::ScratchFolder* Track::folder_ = nullptr;
 TEST_F(Track, FollowsEveryMarkerAndNamesItInSpace) {
   const auto result = Run(In("tracking.yaml"), {"--overlay", Out("seen.mp4")});
   ASSERT_EQ(result.code, 0) << result.err;
-  EXPECT_EQ(result.err, "");
+  // Nothing but progress, which a slow machine shows.
+  EXPECT_EQ(std::regex_replace(result.err, std::regex("tracking: [^\n]*\n"), ""), "");
   const std::vector<MarkerTracks> found = ReadTracks(Out("out/tracks.csv"));
   const Table truth = ReadCsv(In("truth_tracks.csv"), {.text_columns = {"recording", "camera", "marker"}});
   std::map<std::tuple<std::string, std::string, std::string, long long>, std::size_t> rows;
