@@ -34,7 +34,7 @@ std::string HeadHtml(const ReportContext& context);
 Section FitSection(const ReportContext& context);
 Section PredictionSection(const ReportContext& context);
 Section MeasuredSection(const ReportContext& context);
-Section PixelSection(const ReportContext& context);  // of a run from images of markers
+Section PixelSection(const ReportContext& context);   // of a run from images of markers
 Section FlightSection(const ReportContext& context);  // the same
 Section AuditSection(const ReportContext& context);
 Section RecordingsSection(const ReportContext& context);
