@@ -4,12 +4,12 @@
 
 #include <algorithm>
 #include <map>
-#include <set>
 
 #include "data/error.h"
 #include "data/table.h"
 #include "data/text.h"
 #include "pipelines/config_yaml.h"
+#include "pipelines/named_places.h"
 
 namespace impactlab {
 namespace {
@@ -31,17 +31,8 @@ std::vector<PlanePoint> ReadPlanePoints(const std::filesystem::path& path) {
 
 PlanarSource ParsePlanarSource(const YamlNode& node) {
   PlanarSource out;
-  const std::vector<std::string> names = node.Texts("names");
-  const std::vector<std::vector<double>> places = node.Vectors("layout_m", 2);
-  if (names.size() != places.size())
-    throw node.Fault("layout_m", fmt::format("{} positions", places.size()),
-                     fmt::format("one (x, z) of each of the {} names", names.size()));
-  if (names.size() < 2) throw node.Fault("names", fmt::format("{} markers", names.size()), "two or more: a planar pose needs them");
-  std::set<std::string> seen;
-  for (std::size_t i = 0; i < names.size(); ++i) {
-    if (!seen.insert(names[i]).second) throw node.Fault("names", Excerpt(names[i]) + " twice", "every name once");
-    out.layout.push_back({names[i], Eigen::Vector2d(places[i][0], places[i][1])});
-  }
+  for (const auto& [name, place] : internal::NamedPlaces(node, 2, 2, "two or more: a planar pose needs them"))
+    out.layout.push_back({name, Eigen::Vector2d(place[0], place[1])});
   out.camera = node.Has("camera") ? node.Text("camera") : "";
   // No default: 0 would be a claim that somebody has to make.
   out.off.depth_sd = node.Number("depth_sd_m", NonNegative());

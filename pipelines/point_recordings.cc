@@ -10,6 +10,7 @@
 #include "data/table.h"
 #include "data/text.h"
 #include "pipelines/config_yaml.h"
+#include "pipelines/named_places.h"
 
 namespace impactlab {
 namespace {
@@ -36,15 +37,10 @@ double RootMeanSquare(const std::vector<double>& values) {
 
 PointSource ParsePointSource(const YamlNode& node) {
   PointSource out;
-  const std::vector<std::string> names = node.Texts("names");
-  const std::vector<std::vector<double>> places = node.Vectors("layout_m", 3);
-  if (names.size() != places.size())
-    throw node.Fault("layout_m", fmt::format("{} positions", places.size()), fmt::format("one of each of the {} names", names.size()));
-  if (names.size() < 3) throw node.Fault("names", fmt::format("{} markers", names.size()), "three or more: the pose of a body needs them");
   std::set<std::string> seen;
-  for (std::size_t i = 0; i < names.size(); ++i) {
-    if (!seen.insert(names[i]).second) throw node.Fault("names", Excerpt(names[i]) + " twice", "every name once");
-    out.layout.push_back({names[i], Eigen::Vector3d(places[i][0], places[i][1], places[i][2])});
+  for (const auto& [name, place] : internal::NamedPlaces(node, 3, 3, "three or more: the pose of a body needs them")) {
+    seen.insert(name);
+    out.layout.push_back({name, Eigen::Vector3d(place[0], place[1], place[2])});
   }
   out.learned = node.Texts("learned_names", {});
   for (const std::string& name : out.learned)
