@@ -2,6 +2,7 @@
 // One impact of one recording: minus and plus state, contact and their joint covariance.
 
 #include <Eigen/Core>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -32,6 +33,23 @@ const char* ReasonName(RejectReason reason);
 inline constexpr int kVMinus = 0, kOmegaMinus = 3, kVPlus = 6, kOmegaPlus = 9, kLever = 12, kEventDim = 15;
 using EventCovariance = Eigen::Matrix<double, kEventDim, kEventDim>;
 
+// The struck body where it moves as well. The event is then one of relative motion: its v_minus and v_plus are those of the first body less
+// the velocity that the struck body's contact point had just before the impact, so that the impulse is still m (v_plus - v_minus); its A_F
+// is the sum of both inverse masses, its v_plus_F the velocity of the first body's contact point against the second's (Stronge, Impact
+// Mechanics, 2000, ch. 4). All in W.
+struct StruckState {
+  Eigen::Isometry3d X_WB = Eigen::Isometry3d::Identity();                                    // pose at the impact
+  Eigen::Vector3d v_minus = Eigen::Vector3d::Zero(), omega_minus = Eigen::Vector3d::Zero();  // of its centre of mass [m/s], [rad/s]
+  Eigen::Vector3d v_plus = Eigen::Vector3d::Zero(), omega_plus = Eigen::Vector3d::Zero();
+  Eigen::Vector3d normal = Eigen::Vector3d::UnitZ();  // unit, out of its surface
+  Eigen::Matrix3d A_W = Eigen::Matrix3d::Zero();      // its inverse mass at the contact point [1/kg]; singular on a fixed axis
+  // Momentum of both bodies before against after, no law involved: chi-square and its degrees of freedom.
+  double closure_chi_square = 0;
+  int closure_dof = 0;
+  Eigen::Vector3d PointMinus(const Eigen::Vector3d& p_W) const { return v_minus + omega_minus.cross(p_W - X_WB.translation()); }
+  Eigen::Vector3d PointPlus(const Eigen::Vector3d& p_W) const { return v_plus + omega_plus.cross(p_W - X_WB.translation()); }
+};
+
 struct ImpactEvent {
   std::string recording;
   int impact = 0;  // 0 for the first impact of the recording
@@ -47,6 +65,7 @@ struct ImpactEvent {
   Eigen::Vector3d unseen_axis_B = Eigen::Vector3d::Zero();
   ContactState contact;                                // A_F, v_minus_F, X_WF
   Eigen::Vector3d v_plus_F = Eigen::Vector3d::Zero();  // measured velocity of the contact point after [m/s]
+  std::optional<StruckState> struck;                   // nothing: the surface is at rest
   bool accepted = false;
   RejectReason reason = RejectReason::kNone;
   std::string detail;                     // one line for people: figure found and figure allowed
@@ -56,7 +75,7 @@ struct ImpactEvent {
   double sigma_angle = 0;                 // [rad]
 };
 
-// Fills contact, v_plus_F from the states, the contact point and the body.
+// Fills contact, v_plus_F from the states, the contact point and the body. `plane` is the surface; that of a struck body counts instead.
 void UpdateContact(ImpactEvent& event, const Body& body, const Plane& plane, const Eigen::Vector3d& gravity_W);
 
 // Measured impulse in F from the velocity change (m dv) [N s].

@@ -115,9 +115,10 @@ TwoBodyEvent Describe(const Meeting& m, const Body& body, const StruckBody& stru
   event.sd_t = m.sd_t;
   event.X_WB.linear() = one.R;
   event.X_WB.translation() = one.p;
-  out.X_WB2.linear() = two.R;
-  out.X_WB2.translation() = two.p;
-  const Plane surface = SurfaceAt(struck, out.X_WB2);
+  StruckState& other = event.struck.emplace();
+  other.X_WB.linear() = two.R;
+  other.X_WB.translation() = two.p;
+  const Plane surface = SurfaceAt(struck, other.X_WB);
   const Vector3d n = surface.normal;
   const Vector3d r1 = one.R * SupportLever(body, one.R.transpose() * n);
   event.p_WP = one.p + r1;
@@ -164,21 +165,19 @@ TwoBodyEvent Describe(const Meeting& m, const Body& body, const StruckBody& stru
   put(kLever, r1, lever);
   event.cov = map * m.cov * map.transpose();
   const Isometry3d X_WF = ContactFrame(surface, event.p_WP, options.flight.gravity_W, false);
-  event.contact = MakeContactState(body, event.X_WB, event.v_minus, omega[0], X_WF);
-  event.contact.A_F += StruckInverseMass(struck, out.X_WB2, X_WF);
-  event.v_plus_F = X_WF.linear().transpose() * (v[1] + omega[1].cross(r1) - u[1]);
-  out.v2_minus = v[2];
-  out.v2_plus = v[3];
-  out.omega2_minus = omega[2];
-  out.omega2_plus = omega[3];
-  out.u2_minus = u[0];
-  out.u2_plus = u[1];
+  other.v_minus = v[2];
+  other.v_plus = v[3];
+  other.omega_minus = omega[2];
+  other.omega_plus = omega[3];
+  other.normal = n;
+  other.A_W = X_WF.linear() * StruckInverseMass(struck, other.X_WB, X_WF) * X_WF.linear().transpose();
+  UpdateContact(event, body, surface, options.flight.gravity_W);
   const Vector3d J = body.mass * (v[1] - v[0]);
   const Rows dJ = body.mass * (dv[1] - dv[0]);
   MatrixXd dclosure;
   if (struck.axis) {
     const Vector3d axis = struck.axis->axis_W.normalized(), r = event.p_WP - struck.axis->p_W;
-    const double I = internal::AxisInertia(struck, out.X_WB2);
+    const double I = internal::AxisInertia(*struck.axis, struck.body, other.X_WB);
     out.closure = VectorXd::Constant(1, I * axis.dot(omega[3] - omega[2]) + axis.dot(r.cross(J)));
     dclosure = axis.transpose() * (I * (domega[3] - domega[2]) + Cross(r) * dJ - Cross(J) * (p1 + lever));
   } else {
@@ -186,7 +185,8 @@ TwoBodyEvent Describe(const Meeting& m, const Body& body, const StruckBody& stru
     dclosure = dJ + struck.body.mass * (dv[3] - dv[2]);
   }
   out.cov_closure = dclosure * m.cov * dclosure.transpose();
-  out.closure_chi_square = out.closure.dot(out.cov_closure.ldlt().solve(out.closure));
+  other.closure_chi_square = out.closure.dot(out.cov_closure.ldlt().solve(out.closure));
+  other.closure_dof = static_cast<int>(out.closure.size());
   return out;
 }
 
@@ -236,7 +236,7 @@ Matrix3d StruckInverseMass(const StruckBody& struck, const Isometry3d& X_WB, con
   if (!struck.axis) return ContactInverseMass(struck.body, X_WB, X_WF);
   const Vector3d arm = struck.axis->axis_W.normalized().cross(X_WF.translation() - struck.axis->p_W);
   const Vector3d arm_F = X_WF.linear().transpose() * arm;
-  return arm_F * arm_F.transpose() / internal::AxisInertia(struck, X_WB);
+  return arm_F * arm_F.transpose() / internal::AxisInertia(*struck.axis, struck.body, X_WB);
 }
 
 std::vector<TwoBodyEvent> FitTwoBodies(const PoseRecording& first, const Body& body, const PoseRecording& second, const StruckBody& struck,
@@ -245,9 +245,12 @@ std::vector<TwoBodyEvent> FitTwoBodies(const PoseRecording& first, const Body& b
     throw ConfigError("two bodies: found a planar body or recording, allowed spatial ones");
   if (struck.axis && !(struck.axis->axis_W.norm() > 0)) throw ConfigError("two bodies: found an axis of no length, allowed a direction");
   if (!(struck.surface_B.normal.norm() > 0)) throw ConfigError("two bodies: found a surface without normal, allowed one out of body 2");
+  MotionFitOptions options_2 = options;
+  if (struck.sigma_position > 0) options_2.sigma_position = struck.sigma_position;
+  if (struck.sigma_angle > 0) options_2.sigma_angle = struck.sigma_angle;
   std::vector<TwoBodyEvent> events;
   for (const internal::Break& at : internal::FindBreaks(first, body, options)) {
-    internal::Motion one(first, body, std::nullopt, options), two(second, struck.body, struck.axis, options);
+    internal::Motion one(first, body, std::nullopt, options), two(second, struck.body, struck.axis, options_2);
     // First without the frames next to the break, whose side is not known yet, then with all frames by the time found.
     Meeting meeting;
     double t = at.t, margin = at.interval;
@@ -260,7 +263,7 @@ std::vector<TwoBodyEvent> FitTwoBodies(const PoseRecording& first, const Body& b
     }
     if (!meeting.converged) continue;
     TwoBodyEvent out = Describe(meeting, body, struck, options);
-    const Plane surface = SurfaceAt(struck, out.X_WB2);
+    const Plane surface = SurfaceAt(struck, out.event.struck->X_WB);
     const double gap = surface.normal.dot(out.event.p_WP) - surface.offset;
     const double reach = std::max(0.15 * SupportLever(body, Vector3d::UnitZ()).norm(), 5 * (one.sigma_position() + two.sigma_position()));
     if (std::abs(gap) > reach) continue;  // a blow by something else

@@ -27,29 +27,26 @@ namespace impactlab {
 // A fixed axis about which body 2 turns without friction.
 struct FixedAxis {
   Eigen::Vector3d p_W = Eigen::Vector3d::Zero();      // a point of it [m]
-  Eigen::Vector3d axis_W = Eigen::Vector3d::UnitY();  // unit
+  Eigen::Vector3d axis_W = Eigen::Vector3d::UnitY();  // any length
+  double inertia = 0;                                 // about it, as measured [kg m^2]; 0: from the body's own
 };
 
 struct StruckBody {
-  Body body;                      // mass and inertia count
-  Plane surface_B;                // in its frame B, normal out of it
-  std::optional<FixedAxis> axis;  // nothing: it is free
+  Body body;                                   // mass and inertia count
+  Plane surface_B;                             // in its frame B, normal out of it
+  std::optional<FixedAxis> axis;               // nothing: it is free
+  double sigma_position = 0, sigma_angle = 0;  // noise of its poses [m], [rad]; 0: as the options say
 };
 
 // Inverse mass of body 2 at a contact [1/kg]; singular for a body on an axis.
 Eigen::Matrix3d StruckInverseMass(const StruckBody& struck, const Eigen::Isometry3d& X_WB, const Eigen::Isometry3d& X_WF);
 
 struct TwoBodyEvent {
-  ImpactEvent event;  // of body 1 against body 2, for Identify with body 1; v_plus_F is relative as well
-  Eigen::Isometry3d X_WB2 = Eigen::Isometry3d::Identity();
-  // In W, of body 2: velocity of its centre of mass and spin, and of its contact point.
-  Eigen::Vector3d v2_minus = Eigen::Vector3d::Zero(), omega2_minus = Eigen::Vector3d::Zero(), u2_minus = Eigen::Vector3d::Zero();
-  Eigen::Vector3d v2_plus = Eigen::Vector3d::Zero(), omega2_plus = Eigen::Vector3d::Zero(), u2_plus = Eigen::Vector3d::Zero();
-  // Momentum that does not close: m_1 dv_1 + m_2 dv_2 in W [N s], or on an axis I_u dw + u . (r x m_1 dv_1) [N m s]; its covariance and
-  // chi-square. No law enters.
+  ImpactEvent event;  // of body 1 against body 2 (`struck`), for Identify with body 1
+  // Momentum that does not close: m_1 dv_1 + m_2 dv_2 in W [N s], or on an axis I_u dw + u . (r x m_1 dv_1) [N m s], and its covariance. No
+  // law enters. Its chi-square is the event's.
   Eigen::VectorXd closure;
   Eigen::MatrixXd cov_closure;
-  double closure_chi_square = 0;
   double gap_chi_square = 0;  // of the poses at the common time
   int gap_dof = 0;
 };

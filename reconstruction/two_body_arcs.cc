@@ -36,10 +36,11 @@ std::vector<Break> FindBreaks(const PoseRecording& recording, const Body& body, 
   return out;
 }
 
-double AxisInertia(const StruckBody& struck, const Eigen::Isometry3d& X_WB) {
-  const Vector3d u = struck.axis->axis_W.normalized();
+double AxisInertia(const FixedAxis& axis, const Body& body, const Eigen::Isometry3d& X_WB) {
+  if (axis.inertia > 0) return axis.inertia;
+  const Vector3d u = axis.axis_W.normalized();
   const Vector3d u_B = X_WB.linear().transpose() * u;
-  return u_B.dot(struck.body.inertia_B * u_B) + struck.body.mass * u.cross(X_WB.translation() - struck.axis->p_W).squaredNorm();
+  return u_B.dot(body.inertia_B * u_B) + body.mass * u.cross(X_WB.translation() - axis.p_W).squaredNorm();
 }
 
 Motion::Motion(const PoseRecording& recording, const Body& body, const std::optional<FixedAxis>& axis, const MotionFitOptions& options)
@@ -74,7 +75,7 @@ void Motion::PrepareAxis() {
   Eigen::Isometry3d base = Eigen::Isometry3d::Identity();
   base.linear() = R_base_;
   base.translation() = axis_->p_W + arm_base_;
-  inertia_ = AxisInertia({body_, {}, axis_}, base);
+  inertia_ = AxisInertia(*axis_, body_, base);
 }
 
 double Motion::AngularAcceleration(double angle, double* by_angle) const {

@@ -25,7 +25,7 @@ struct Break {
 std::vector<Break> FindBreaks(const PoseRecording& recording, const Body& body, const MotionFitOptions& options);
 
 // Moment of inertia about the axis [kg m^2].
-double AxisInertia(const StruckBody& struck, const Eigen::Isometry3d& X_WB);
+double AxisInertia(const FixedAxis& axis, const Body& body, const Eigen::Isometry3d& X_WB);
 
 class Motion {
  public:
