@@ -19,6 +19,7 @@ std::string QuantityName(const std::string& name) {
   if (name == "reprojection") return "residuals against their noise";
   if (name.starts_with("view ")) return "focal length of camera " + name.substr(5);
   if (name.starts_with("sync ")) return "clock of camera " + name.substr(5) + " late by";
+  if (name.starts_with("row time ")) return "rows of camera " + name.substr(9) + ", time between two beyond that declared";
   if (name.starts_with("rate ")) return "rate of the clock of camera " + name.substr(5);
   if (name.starts_with("distance ")) {
     const std::size_t gap = name.find(' ', 9);
@@ -27,14 +28,14 @@ std::string QuantityName(const std::string& name) {
   return name;
 }
 
-// Lengths in mm, times in ms, angles in mrad.
+// Lengths in mm, times in ms, those between rows in µs, angles in mrad.
 struct FlightUnit {
   double factor = 1;
   std::string name;
 };
-FlightUnit UnitOf(const std::string& unit) {
+FlightUnit UnitOf(const std::string& name, const std::string& unit) {
   if (unit == "m") return {1e3, "mm"};
-  if (unit == "s") return {1e3, "ms"};
+  if (unit == "s") return name.starts_with("row time ") ? FlightUnit{1e6, "µs"} : FlightUnit{1e3, "ms"};
   if (unit == "rad") return {1e3, "mrad"};
   if (unit == "m_per_s2") return {1, "m/s²"};
   return {1, "1"};
@@ -60,7 +61,7 @@ std::string QuantityTable(const FlightReport& report) {
       "What free flight says, mean of the recordings",
       {"Quantity", "#Found", "#Declared", "Unit", "#Found / declared (95 % interval)", "#Largest |z|", "Recordings", "Verdict"});
   for (const FlightSummary& q : report.quantities) {
-    const FlightUnit unit = UnitOf(q.unit);
+    const FlightUnit unit = UnitOf(q.name, q.unit);
     table.Row({Escape(QuantityName(q.name)), q.sd > 0 ? ValueSd(unit.factor * q.value, unit.factor * q.sd) : Num(unit.factor * q.value, 3),
                Num(unit.factor * q.expected, 5), unit.name, Ratio(q), q.sd > 0 ? Fixed(std::abs(q.worst_z), 1) : "–",
                fmt::format("{}", q.recordings),

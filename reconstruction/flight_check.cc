@@ -87,7 +87,9 @@ class Checker {
       suspect(FlightFault::kSync, "sync " + name, {{first, o.wrong_offset}});
       suspect(FlightFault::kRate, "rate " + name, {{first + 2, o.wrong_rate}});
     }
-    std::vector<std::pair<int, double>> all, torque;
+    std::vector<std::pair<int, double>> all, torque, rows;
+    for (int c = 0; c < at.cameras; ++c) rows.emplace_back(at.Camera(c) + 1, o.wrong_row_time);
+    suspect(FlightFault::kRows, "rolling shutter", rows);
     for (int m = 0; m < at.markers; ++m) {
       std::vector<std::pair<int, double>> one;
       for (int i = 0; i < 3; ++i) one.emplace_back(at.Marker(m) + i, o.wrong_marker);
@@ -263,6 +265,9 @@ class Checker {
         case FlightFault::kSync:
           Add(s.is.name, "s", value, 0, all, value / all);
           break;
+        case FlightFault::kRows:
+          MeasureRows(s);
+          break;
         case FlightFault::kTorque:
           MeasureTorque(s);
           break;
@@ -274,6 +279,15 @@ class Checker {
       }
     }
     check_.quantities.push_back({"reprojection", "", check_.noise_scale, 1, 0, 0, check_.noise_scale < kMostNoise});
+  }
+
+  // Beyond the row times that the points' times hold already.
+  void MeasureRows(const Suspect& s) {
+    for (std::size_t c = 0; c < s.free.size(); ++c) {
+      const int i = s.free[c].first;
+      const double value = s.step.x[i], sd = std::hypot(std::sqrt(std::max(0.0, s.step.cov(i, i))), prior_[i]);
+      Add("row time " + tracks_.cameras[c], "s", value, 0, sd, value / sd);
+    }
   }
 
   // Change of the angular momentum over a flight, as a share of it; the largest of all flights.
@@ -347,6 +361,8 @@ class Checker {
     switch (s.fault) {
       case FlightFault::kSync:
         return fmt::format("{}: times are {:.3f} ms early", s.name, 1e3 * s.value);
+      case FlightFault::kRows:
+        return fmt::format("{}: rows are read {:.2f} us further apart than declared (t_line_s of the cameras)", s.name, 1e6 * s.value);
       case FlightFault::kMarker:
       case FlightFault::kLayout:
         return fmt::format("{}: off by up to {:.2f} mm", s.name, 1e3 * std::abs(s.value));
@@ -381,7 +397,7 @@ void CheckOptions(const MarkerTracks& tracks, const CameraRig& rig, const std::v
   const double g = o.drop.motion.flight.gravity_W.norm();
   if (bad(g) || bad(o.gravity_sd) || bad(o.vertical_sd) || bad(o.layout_sd) || !(o.guard_frames >= 0) || !(o.probability > 0) ||
       !(o.probability < 0.5) || bad(o.wrong_scale) || bad(o.wrong_rate) || bad(o.wrong_focal) || bad(o.wrong_offset) ||
-      bad(o.wrong_centre) || bad(o.wrong_marker) || bad(o.wrong_vertical) || bad(o.wrong_torque)) {
+      bad(o.wrong_row_time) || bad(o.wrong_centre) || bad(o.wrong_marker) || bad(o.wrong_vertical) || bad(o.wrong_torque)) {
     throw ConfigError(
         "check of flights: found an option without meaning, allowed: a gravity, standard deviations above 0, a probability below 0.5");
   }
@@ -405,6 +421,8 @@ const char* FaultName(FlightFault fault) {
       return "rate";
     case FlightFault::kSync:
       return "sync";
+    case FlightFault::kRows:
+      return "rows";
     case FlightFault::kLens:
       return "lens";
     case FlightFault::kView:

@@ -21,6 +21,7 @@ enum class FlightFault {
   kClock,           // rate of all clocks: a wrong frame rate
   kRate,            // rate of one clock against the first
   kSync,            // offset of one clock against the first
+  kRows,            // time between two rows: a rolling shutter that was not declared
   kLens,            // focal length of all cameras
   kView,            // focal length and centre of one camera: focus or crop changed
   kLayout,          // of several markers
@@ -41,10 +42,10 @@ struct FlightCheckOptions {
   double vertical_sd = 2e-3;                       // of its direction [rad]
   double layout_sd = 1e-4;    // of every coordinate of the layout where drop.layout_sd is 0: markers are measured no better [m]
   double probability = 1e-4;  // of a false alarm in the whole recording
-  // How far things may be wrong, standard deviations: relative scale, clock rate and focal length; clock offset [s], picture centre [px],
-  // marker [m], direction [rad], angular acceleration [rad/s^2].
-  double wrong_scale = 0.2, wrong_rate = 0.2, wrong_focal = 0.1, wrong_offset = 0.05, wrong_centre = 50, wrong_marker = 0.01,
-         wrong_vertical = 0.2, wrong_torque = 50;
+  // How far things may be wrong, standard deviations: relative scale, clock rate and focal length; clock offset [s], time between rows [s],
+  // picture centre [px], marker [m], direction [rad], angular acceleration [rad/s^2].
+  double wrong_scale = 0.2, wrong_rate = 0.2, wrong_focal = 0.1, wrong_offset = 0.05, wrong_row_time = 5e-5, wrong_centre = 50,
+         wrong_marker = 0.01, wrong_vertical = 0.2, wrong_torque = 50;
 };
 
 // One quantity that flights know: what they say against what was declared.

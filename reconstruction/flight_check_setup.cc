@@ -116,7 +116,7 @@ class Builder {
 
   bool AddFlight(const DropRecording& recording, double from, double to) {
     DropProblem flight = recording.problem;
-    flight.row_time_sd = options_.drop.row_time_sd;
+    flight.row_time_sd = std::max(options_.drop.row_time_sd, options_.wrong_row_time);  // an instant for every row
     std::erase_if(flight.points, [&](const DropPoint& p) {
       const double t = p.t + recording.offset[p.clock];
       return t < from || t > to;

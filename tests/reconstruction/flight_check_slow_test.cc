@@ -178,6 +178,19 @@ TEST(FlightCheck, ClocksApartAreFoundInTime) {
   EXPECT_TRUE(check.passed) << check.verdict;
 }
 
+TEST(FlightCheck, RollingShutterThatNobodyDeclared) {
+  for (const Thing thing : {Thing::kBox, Thing::kRod}) {
+    Scene scene(thing, 92);
+    for (double& line : scene.filming.more_line) line = 8e-3 / 720;
+    scene.options.drop.offset_sd = 1.0 / 120;
+    const FlightCheck check = scene.Check();
+    ASSERT_TRUE(check.usable) << check.reason;
+    ASSERT_EQ(check.culprits.size(), 1U) << check.verdict;
+    EXPECT_EQ(check.culprits[0].fault, FlightFault::kRows) << check.verdict;
+    EXPECT_NEAR(check.culprits[0].value, 8e-3 / 720, 0.05 * 8e-3 / 720) << check.verdict;
+  }
+}
+
 TEST(FlightCheck, SwappedCameras) {
   Scene scene(Thing::kBox, 89);
   std::swap(scene.rig.cameras[0].name, scene.rig.cameras[1].name);

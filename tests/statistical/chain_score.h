@@ -161,6 +161,9 @@ inline nlohmann::json ScoreChain(const ChainScene& chain, int k, const std::file
       }
     json["findings"] = nlohmann::json::array();
     for (const Finding& finding : run.audit.findings) json["findings"].push_back(finding.parameter);
+    json["flights"] = {{"checked", run.flights.checked}, {"failed", run.flights.failed}, {"verdict", run.flights.verdict}};
+    json["flights"]["culprits"] = nlohmann::json::array();
+    for (const FlightSuspect& s : run.flights.culprits) json["flights"]["culprits"].push_back(FaultName(s.fault));
   } catch (const std::exception& error) {
     json["failure"] = error.what();
   }

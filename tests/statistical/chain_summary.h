@@ -73,7 +73,8 @@ struct ChainGroup {
     std::vector<double> half_widths, errors;
   };
   std::map<std::string, Coefficient> coefficients;
-  std::map<std::string, int> refused, findings;
+  std::map<std::string, int> refused, findings, blamed;  // blamed: by free flight
+  int flights_failed = 0;                                // experiments whose free flights disagree with what was declared
 
   void Add(const nlohmann::json& e) {
     ++experiments;
@@ -103,10 +104,22 @@ struct ChainGroup {
       c.errors.push_back(e[name]["value"].get<double>() - truth);
     }
     for (const auto& finding : e.at("findings")) ++findings[finding];
+    if (!e.contains("flights") || e["flights"].at("failed") == 0) return;
+    ++flights_failed;
+    std::string names;
+    for (const auto& fault : e["flights"].at("culprits")) names += (names.empty() ? "" : " or ") + fault.get<std::string>();
+    ++blamed[names];
   }
   nlohmann::json Json() const {
-    nlohmann::json json = {{"experiments", experiments}, {"failed", failed},   {"drops", drops},      {"usable", usable},
-                           {"accepted", accepted},       {"refused", refused}, {"findings", findings}};
+    nlohmann::json json = {{"experiments", experiments},
+                           {"failed", failed},
+                           {"drops", drops},
+                           {"usable", usable},
+                           {"accepted", accepted},
+                           {"refused", refused},
+                           {"findings", findings},
+                           {"flights_failed", flights_failed},
+                           {"blamed", blamed}};
     for (const auto& [q, figure] : figures) json[q] = figure.Json();
     for (const auto& [name, c] : coefficients) {
       double squares = 0;
@@ -140,6 +153,7 @@ struct ChainGroup {
     for (const auto& [name, c] : coefficients)
       out += fmt::format("  {:<12} {} of {} intervals hold the truth, half width {:.4f} (median)\n", name, c.covered, c.told,
                          Median(c.half_widths));
+    for (const auto& [names, n] : blamed) out += fmt::format("  free flight of {} experiments blames: {}\n", n, names);
     for (const auto& [reason, n] : refused) out += fmt::format("  {} refused: {}\n", n, reason);
     return out;
   }
