@@ -369,7 +369,7 @@ ErrorBudget MakeBudget(const Experiment& experiment, const MarkerRecordings& mar
 }
 
 void AddCommon(const ErrorBudget& budget, FitResult* fit) {
-  constexpr double kNormal95 = 1.959964;
+  constexpr double kNormal95 = 1.959964, kFar = 0.1;
   Eigen::Index first = 0;
   for (LawFit& law : fit->fits) {
     const auto n = static_cast<Eigen::Index>(law.parameters.size());
@@ -382,9 +382,19 @@ void AddCommon(const ErrorBudget& budget, FitResult* fit) {
       ParameterEstimate& p = law.parameters[static_cast<std::size_t>(k)];
       const double sd = std::sqrt(common(k, k));
       if (!(sd > 0) || !std::isfinite(p.value)) continue;
+      const bool friction = p.name == "mu_k" || p.name == "mu_s";
+      if (sd > std::max(p.value, kFar)) {
+        // One or two impacts that change from slip to stick with the common errors decide: no first order tells how far it may be.
+        p.value = p.sd = p.sd_noise_only = std::numeric_limits<double>::quiet_NaN();
+        p.lower95 = 0;
+        p.upper95 = friction ? std::numeric_limits<double>::infinity() : 1;
+        p.identifiable = false;
+        p.reason = "errors that all impacts share (cameras, layout) move it by more than its size";
+        continue;
+      }
       p.sd = std::hypot(p.sd, sd);
       p.sd_noise_only = std::hypot(p.sd_noise_only, sd);
-      const double top = p.name == "mu_k" || p.name == "mu_s" ? std::numeric_limits<double>::infinity() : 1;
+      const double top = friction ? std::numeric_limits<double>::infinity() : 1;
       p.lower95 = std::max(0.0, p.value - std::hypot(p.value - p.lower95, kNormal95 * sd));
       if (std::isfinite(p.upper95)) p.upper95 = std::min(top, p.value + std::hypot(p.upper95 - p.value, kNormal95 * sd));
     }

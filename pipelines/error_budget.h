@@ -46,7 +46,8 @@ struct ErrorBudget {
 // Of the analysis as fitted from events without the errors of the cameras (see NoiseEvents).
 ErrorBudget MakeBudget(const Experiment& experiment, const MarkerRecordings& markers, const Analysis& analysis, int threads);
 
-// Adds what is common to all impacts to standard deviations, covariances and intervals of the fits.
+// Adds what is common to all impacts to standard deviations, covariances and intervals of the fits. A coefficient that it moves by more
+// than its own size is not determined any more.
 void AddCommon(const ErrorBudget& budget, FitResult* fit);
 
 // Events of bundle fits with the covariance of what differs from impact to impact: all but the rig.
