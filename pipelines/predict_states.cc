@@ -1,0 +1,211 @@
+#include "pipelines/predict_states.h"
+
+#include <fmt/core.h>
+
+#include <cmath>
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "data/error.h"
+#include "data/table.h"
+#include "impact/impulse_law.h"
+
+namespace impactlab {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+const std::vector<std::string> kPlanarColumns = {"v_minus_F_x_m_per_s", "v_minus_F_n_m_per_s", "A_F_xx_per_kg", "A_F_xn_per_kg",
+                                                 "A_F_nn_per_kg"};
+const std::vector<std::string> kSpatialColumns = {"v_minus_F_y_m_per_s", "A_F_xy_per_kg", "A_F_yy_per_kg", "A_F_yn_per_kg"};
+
+const char* StatusWord(SolveStatus status) {
+  switch (status) {
+    case SolveStatus::kOk:
+      return "ok";
+    case SolveStatus::kNoApproach:
+      return "no_approach";
+    case SolveStatus::kInvalid:
+      return "invalid";
+    case SolveStatus::kNotConverged:
+      return "not_converged";
+  }
+  return "invalid";
+}
+
+// JSON has no infinity: null stands for a bound that does not exist.
+Json Finite(double value) { return std::isfinite(value) ? Json(value) : Json(nullptr); }
+Json Triple(const Eigen::Vector3d& v) { return {v.x(), v.y(), v.z()}; }
+
+}  // namespace
+
+std::vector<StateToPredict> ReadStates(const std::filesystem::path& path, const LawCoefficients& otherwise) {
+  static const std::set<std::string, std::less<>> numbers = [] {
+    std::set<std::string, std::less<>> names(kPlanarColumns.begin(), kPlanarColumns.end());
+    names.insert(kSpatialColumns.begin(), kSpatialColumns.end());
+    names.insert({"impact", "e", "mu_k", "mu_s", "e_t"});
+    return names;
+  }();
+  CsvOptions options;
+  options.is_text = [](std::string_view name) { return !numbers.contains(name); };
+  // Rejected impacts of events.csv have empty cells.
+  options.empty_is_nan = true;
+  const Table table = ReadCsv(path, options);
+  for (const std::string& column : kPlanarColumns) table.Column(column);
+  const bool spatial = table.Has(kSpatialColumns[0]);
+  if (spatial)
+    for (const std::string& column : kSpatialColumns) table.Column(column);
+  const auto value = [&](std::size_t row, const std::string& column) {
+    const double x = table.Column(column)[row];
+    if (!std::isfinite(x)) throw table.Fault(row, column, "an empty cell", "a number");
+    return x;
+  };
+  std::vector<StateToPredict> states;
+  for (std::size_t row = 0; row < table.n_rows(); ++row) {
+    StateToPredict state;
+    state.name = table.HasText("name")        ? table.TextColumn("name")[row]
+                 : table.HasText("recording") ? table.TextColumn("recording")[row]
+                                              : fmt::format("row {}", table.lines[row]);
+    if (!table.HasText("name") && table.HasText("recording") && table.Has("impact"))
+      state.name += fmt::format(", impact {:g}", table.Column("impact")[row]);
+    // An impact that was not measured has no state at all; a state with a hole in it is a fault.
+    bool nothing = true;
+    for (const std::string& column : kPlanarColumns) nothing = nothing && !std::isfinite(table.Column(column)[row]);
+    if (nothing && table.HasText("recording")) continue;
+    PlanarContact planar{value(row, "A_F_xx_per_kg"), value(row, "A_F_xn_per_kg"), value(row, "A_F_nn_per_kg"),
+                         value(row, "v_minus_F_x_m_per_s"), value(row, "v_minus_F_n_m_per_s")};
+    state.contact = InSpace(planar);
+    if (spatial) {
+      state.contact.v_minus_F.y() = value(row, "v_minus_F_y_m_per_s");
+      Eigen::Matrix3d& A = state.contact.A_F;
+      A(0, 1) = A(1, 0) = value(row, "A_F_xy_per_kg");
+      A(1, 1) = value(row, "A_F_yy_per_kg");
+      A(1, 2) = A(2, 1) = value(row, "A_F_yn_per_kg");
+    }
+    const auto coefficient = [&](const char* column, double& out) {
+      if (!table.Has(column) || !std::isfinite(table.Column(column)[row])) return false;
+      out = table.Column(column)[row];
+      return true;
+    };
+    LawCoefficients& c = state.coefficients = otherwise;
+    coefficient("e", c.e);
+    coefficient("e_t", c.e_t);
+    if (coefficient("mu_k", c.mu_k)) c.mu_s = c.mu_k;
+    coefficient("mu_s", c.mu_s);
+    states.push_back(std::move(state));
+  }
+  if (states.empty()) throw DataError(fmt::format("{}: no row holds a state", path.string()));
+  return states;
+}
+
+PredictedState PredictState(const StateToPredict& state) {
+  PredictedState out;
+  out.state = state;
+  out.outcomes = PredictAll(state.contact, state.coefficients);
+  const std::optional<PlanarContact> planar = PlanarPart(state.contact);
+  // The map checks nothing: the exact path has.
+  if (planar && out.outcomes[0].usable()) {
+    const LawCoefficients& c = state.coefficients;
+    out.region = EnergeticMap(*planar, c.e, c.mu_k, c.mu_s).region;
+    if (planar->v_n < 0) out.critical = FindCriticalFriction(*planar, c.e);
+  }
+  return out;
+}
+
+std::string PredictionsJson(const std::vector<PredictedState>& states) {
+  Json list = Json::array();
+  for (const PredictedState& s : states) {
+    const ContactState& contact = s.state.contact;
+    const LawCoefficients& c = s.state.coefficients;
+    Json one = {{"name", s.state.name},
+                {"A_F_per_kg", {Triple(contact.A_F.row(0)), Triple(contact.A_F.row(1)), Triple(contact.A_F.row(2))}},
+                {"v_minus_F_m_per_s", Triple(contact.v_minus_F)},
+                {"e", c.e},
+                {"mu_k", c.mu_k},
+                {"mu_s", c.mu_s},
+                {"e_t", c.e_t},
+                {"planar", IsPlanar(contact)}};
+    if (s.region) one["region"] = *s.region;
+    if (s.critical)
+      one["critical"] = {{"mu_slide", Finite(s.critical->slide)},
+                         {"mu_slide_compression", Finite(s.critical->slide_compression)},
+                         {"mu_hold", Finite(s.critical->hold)},
+                         {"mu_press", Finite(s.critical->press)}};
+    Json outcomes = Json::array();
+    for (const LawOutcome& o : s.outcomes) {
+      Json row = {{"law", o.law}, {"status", StatusWord(o.status)}, {"reason", o.reason}};
+      if (o.usable()) {
+        Json checks = Json::object();
+        for (const CertificateCheck& check : o.certificate.checks)
+          checks[check.name] = {{"value", check.value}, {"limit", check.limit}, {"ok", check.ok}};
+        row["J_F_N_s"] = Triple(o.J_F);
+        row["v_plus_F_m_per_s"] = Triple(o.v_plus_F);
+        row["course"] = o.course;
+        row["turn_rad"] = o.turn;
+        row["energy_change_J"] = o.energy_change;
+        row["dissipated"] = o.dissipated;
+        row["certificate"] = {{"ok", o.certificate.ok}, {"checks", checks}};
+      }
+      outcomes.push_back(std::move(row));
+    }
+    one["outcomes"] = std::move(outcomes);
+    list.push_back(std::move(one));
+  }
+  const Json out = {{"schema", "impactlab.predictions/1"}, {"states", std::move(list)}};
+  return out.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+std::string PredictionsText(const PredictedState& s) {
+  const LawCoefficients& c = s.state.coefficients;
+  const Eigen::Vector3d& v = s.state.contact.v_minus_F;
+  std::string out = fmt::format("{}: v_minus_F = ({:.6g}, {:.6g}, {:.6g}) m/s, e = {:g}, mu_k = {:g}, mu_s = {:g}{}\n", s.state.name, v.x(),
+                                v.y(), v.z(), c.e, c.mu_k, c.mu_s, c.e_t != 0 ? fmt::format(", e_t = {:g}", c.e_t) : "");
+  if (s.critical) {
+    const CriticalFriction& mu = *s.critical;
+    out += mu.slide < 0              ? std::string("  slip stops even without friction")
+           : std::isfinite(mu.slide) ? fmt::format("  slip lasts up to mu_k = {:.4g}", mu.slide)
+                                     : std::string("  slip lasts whatever mu_k");
+    out += fmt::format("; once stopped it sticks from mu_s = {:.4g} on", mu.hold);
+    if (std::isfinite(mu.press)) out += fmt::format("; it presses the bodies together above mu_k = {:.4g}", mu.press);
+    out += s.region ? fmt::format("; region {}\n", *s.region) : "\n";
+  }
+  out += fmt::format("  {:<10} {:<8} {:>11} {:>11} {:>11} {:>11} {:>11} {:>11} {:>9}  {}\n", "law", "course", "v_x+ m/s", "v_y+ m/s",
+                     "v_n+ m/s", "J_x N s", "J_y N s", "J_n N s", "lost %", "certificate");
+  for (const LawOutcome& o : s.outcomes) {
+    if (!o.usable()) {
+      out += fmt::format("  {:<10} {}\n", o.law, o.reason);
+      continue;
+    }
+    const std::string verdict = o.certificate.ok ? "holds" : "fails: " + o.Failed() + (o.Failed() == "energy" ? " (gained)" : "");
+    out += fmt::format("  {:<10} {:<8} {:>11.6f} {:>11.6f} {:>11.6f} {:>11.6f} {:>11.6f} {:>11.6f} {:>9.2f}  {}\n", o.law,
+                       o.status == SolveStatus::kNoApproach ? "apart" : o.course, o.v_plus_F.x(), o.v_plus_F.y(), o.v_plus_F.z(), o.J_F.x(),
+                       o.J_F.y(), o.J_F.z(), 100 * o.dissipated, verdict);
+  }
+  return out;
+}
+
+void WriteRouth(const std::filesystem::path& path, const StateToPredict& state) {
+  const std::optional<PlanarContact> planar = PlanarPart(state.contact);
+  if (!planar) throw ConfigError(fmt::format("--routh: {} moves out of its plane; allowed a planar state", state.name));
+  const LawCoefficients& c = state.coefficients;
+  const RouthDiagram diagram = MakeRouthDiagram(*planar, c.e, c.mu_k, c.mu_s);
+  CsvWriter out(path, {"item", "kind", "J_t_N_s", "J_n_N_s"});
+  const auto row = [&](const std::string& item, const char* kind, double J_t, double J_n) {
+    out.Text(item).Text(kind).Number(J_t).Number(J_n);
+    out.EndRow();
+  };
+  for (const RouthDiagram::Line& line : diagram.lines) {
+    row(line.name, "line", line.J_t0, line.J_n0);
+    row(line.name, "line", line.J_t1, line.J_n1);
+  }
+  for (const PathPoint& point : diagram.path) {
+    const char* name = point.event == PathEvent::kStart             ? "start"
+                       : point.event == PathEvent::kSlipStops       ? "slip_stops"
+                       : point.event == PathEvent::kCompressionEnds ? "compression_ends"
+                                                                    : "end";
+    row(name, "path", point.J_F.x(), point.J_F.z());
+  }
+  out.Commit();
+}
+
+}  // namespace impactlab

@@ -1,0 +1,41 @@
+#pragma once
+// One state before an impact, or a table of them, through every law of single contacts side by side; each outcome certified.
+
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "impact/energetic_map.h"
+#include "impact/law_table.h"
+
+namespace impactlab {
+
+struct StateToPredict {
+  std::string name;
+  ContactState contact;
+  LawCoefficients coefficients;
+};
+
+// A CSV with columns v_minus_F_x_m_per_s, v_minus_F_n_m_per_s, A_F_xx_per_kg, A_F_xn_per_kg, A_F_nn_per_kg (the names of events.csv), in
+// space also v_minus_F_y_m_per_s, A_F_xy_per_kg, A_F_yy_per_kg, A_F_yn_per_kg; optional name or recording and impact, e, mu_k, mu_s, e_t,
+// which replace `otherwise` row by row (mu_s follows mu_k where only mu_k is there). Other columns are ignored. DataError.
+std::vector<StateToPredict> ReadStates(const std::filesystem::path& path, const LawCoefficients& otherwise);
+
+struct PredictedState {
+  StateToPredict state;
+  std::vector<LawOutcome> outcomes;          // in the order of LawNames()
+  std::optional<int> region;                 // of the energetic map, 1 to 10; planar states
+  std::optional<CriticalFriction> critical;  // planar states that approach
+};
+PredictedState PredictState(const StateToPredict& state);
+
+// JSON (schema impactlab.predictions/1) and a table for people.
+std::string PredictionsJson(const std::vector<PredictedState>& states);
+std::string PredictionsText(const PredictedState& state);
+
+// Lines and path of Routh's construction (Poisson's law) as a CSV: item, kind (line, path), J_t_N_s, J_n_N_s. ConfigError for a state in
+// space.
+void WriteRouth(const std::filesystem::path& path, const StateToPredict& state);
+
+}  // namespace impactlab
