@@ -73,7 +73,10 @@ void WritePage(const std::filesystem::path& path, const Page& page, const std::s
   out.Write(Navigation(page.sections));
   out.Write("<main id=\"main\">\n");
   out.Write(page.head);
-  if (!interactive)
+  // A page without plots for the library misses nothing.
+  const bool plots =
+      std::any_of(page.sections.begin(), page.sections.end(), [](const Section& section) { return !section.figures.empty(); });
+  if (!interactive && plots)
     out.Write(
         "<p class=\"notice\">The plotting library was not installed when this page was written, so its plots are static drawings.</p>\n");
   for (const Section& section : page.sections) {
