@@ -2,6 +2,7 @@
 // The verbs of the program. Each reads files, calls the library and writes files; main adds them to the command line.
 
 #include <filesystem>
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -24,6 +25,26 @@ struct StageArguments {
   std::filesystem::path events;  // events.csv
   std::filesystem::path fit;     // fit.json
   std::filesystem::path out = "out";
+};
+
+// One state before an impact, or a table of them, for every law of single contacts.
+struct PredictStatesArguments {
+  std::filesystem::path states;  // CSV; empty: one state from the flags
+  std::vector<double> velocity;  // of the contact point (with inverse_mass) or of the centre (with lever): v_t v_n, or v_x v_y v_n [m/s]
+  std::vector<double> inverse_mass;        // A_F: tt tn nn, or xx xy xn yy yn nn [1/kg]
+  std::vector<double> lever;               // planar: r_t r_n from the centre of mass to the contact [m]
+  double mass = 1, inertia = 0, spin = 0;  // with lever [kg], [kg m^2], theta_dot [rad/s]
+  double e = 0.5, mu_k = 0.2, mu_s = std::numeric_limits<double>::quiet_NaN(), e_t = 0;  // mu_s: NaN is mu_k
+  bool json = false;                                                                     // JSON on the terminal
+  std::filesystem::path out;                                                             // JSON file to write; empty: none
+  std::filesystem::path routh;  // CSV of Routh's construction for the first state; empty: none
+};
+
+struct MapArguments {
+  std::vector<std::filesystem::path> files;
+  std::filesystem::path out = "maps";
+  int threads = 0;
+  bool quiet = false;
 };
 
 struct CalibrateArguments {
@@ -112,6 +133,8 @@ int RunCommand(const RunArguments& arguments);
 int ReconstructCommand(const RunArguments& arguments);
 int IdentifyCommand(const StageArguments& arguments);
 int PredictCommand(const StageArguments& arguments);
+int PredictStatesCommand(const PredictStatesArguments& arguments);
+int MapCommand(const MapArguments& arguments);
 int ValidateCommand(const StageArguments& arguments);
 int SolveCommand(const std::filesystem::path& cases, const std::filesystem::path& out);
 int DoctorCommand(const DoctorArguments& arguments);

@@ -47,6 +47,39 @@ void AddStageOptions(CLI::App& verb, impactlab::StageArguments& arguments, bool 
   verb.add_option("--out", arguments.out, "folder to write")->capture_default_str();
 }
 
+// One verb for both ways to predict: from a fit for an experiment, or from given coefficients for given states.
+void AddPredictOptions(CLI::App& verb, impactlab::StageArguments& stage, impactlab::PredictStatesArguments& states) {
+  verb.add_option("experiment", stage.experiment,
+                  "experiment file (YAML), with --events and --fit; without it a state or a table of states");
+  verb.add_option("--events", stage.events, "events.csv, or any table of pre and post states");
+  verb.add_option("--fit", stage.fit, "fit.json");
+  verb.add_option("--states", states.states, "CSV of states: A_F_*, v_minus_F_* as in events.csv, optional e, mu_k, mu_s, e_t");
+  verb.add_option("--v-minus-m-per-s", states.velocity,
+                  "one state: v_t v_n, or v_x v_y v_n in space; of the contact point, or of the centre with --lever-m")
+      ->expected(2, 3);
+  verb.add_option("--a-per-kg", states.inverse_mass, "inverse mass at the contact: A_tt A_tn A_nn, or A_xx A_xy A_xn A_yy A_yn A_nn")
+      ->expected(3, 6);
+  verb.add_option("--lever-m", states.lever, "planar body: lever r_t r_n from the centre of mass to the contact")->expected(2);
+  verb.add_option("--mass-kg", states.mass, "of that body")->capture_default_str();
+  verb.add_option("--inertia-kg-m2", states.inertia, "of that body, about its centre of mass");
+  verb.add_option("--theta-dot-rad-per-s", states.spin, "of that body, counter-clockwise with t right and n up");
+  verb.add_option("--e", states.e, "restitution: e* of the energetic law, e_p of Poisson's, e_n of the others")->capture_default_str();
+  verb.add_option("--mu-k", states.mu_k, "kinetic friction")->capture_default_str();
+  verb.add_option("--mu-s", states.mu_s, "static friction; mu_k where it is not given");
+  verb.add_option("--e-t", states.e_t, "tangential restitution of Whittaker's law")->capture_default_str();
+  verb.add_flag("--json", states.json, "JSON instead of text");
+  verb.add_option("--routh", states.routh, "CSV of Routh's construction for the first state, for a plot");
+  verb.add_option("--out", states.out, "of an experiment: folder to write (out); of states: JSON file to write");
+}
+
+int PredictFitted(impactlab::StageArguments stage, const impactlab::PredictStatesArguments& states) {
+  if (stage.events.empty() || stage.fit.empty())
+    throw impactlab::ConfigError(
+        "predict: found an experiment without --events or --fit, allowed both; states of their own need no experiment");
+  if (!states.out.empty()) stage.out = states.out;
+  return impactlab::PredictCommand(stage);
+}
+
 int Main(int argc, char** argv) {
   using namespace impactlab;
   CLI::App app("Experimental impact mechanics: recordings of drops and throws in, friction, restitution and a validation table out.");
@@ -71,9 +104,11 @@ int Main(int argc, char** argv) {
   auto* identify_verb = app.add_subcommand("identify", "events.csv to fit.json");
   AddStageOptions(*identify_verb, stage, false);
   identify_verb->callback([&] { code = IdentifyCommand(stage); });
-  auto* predict_verb = app.add_subcommand("predict", "events.csv and fit.json to predictions.csv");
-  AddStageOptions(*predict_verb, stage, true);
-  predict_verb->callback([&] { code = PredictCommand(stage); });
+  PredictStatesArguments states;
+  auto* predict_verb = app.add_subcommand(
+      "predict", "a state, or a table of states, through every law of impact; or events.csv and fit.json to predictions.csv");
+  AddPredictOptions(*predict_verb, stage, states);
+  predict_verb->callback([&] { code = stage.experiment.empty() ? PredictStatesCommand(states) : PredictFitted(stage, states); });
   auto* validate_verb = app.add_subcommand("validate", "events.csv and fit.json to validation.csv, in sample and k-fold");
   AddStageOptions(*validate_verb, stage, true);
   validate_verb->callback([&] { code = ValidateCommand(stage); });
@@ -87,6 +122,14 @@ int Main(int argc, char** argv) {
   synth_verb->add_option("scene", scene, "scene file (YAML)")->required();
   synth_verb->add_option("--out", folder, "folder to write")->capture_default_str();
   synth_verb->callback([&] { code = SynthCommand(scene, folder); });
+
+  MapArguments map;
+  auto* map_verb = app.add_subcommand("map", "parameter maps of single impacts: sweep files to CSV, pictures and a gallery");
+  map_verb->add_option("files", map.files, "sweep files (YAML)")->required();
+  map_verb->add_option("--out", map.out, "folder to write")->capture_default_str();
+  map_verb->add_option("--threads", map.threads, "threads; 0: one a core")->check(CLI::Range(0, 256))->capture_default_str();
+  map_verb->add_flag("--quiet", map.quiet, "no progress, no summary");
+  map_verb->callback([&] { code = MapCommand(map); });
 
   DoctorArguments doctor;
   auto* doctor_verb = app.add_subcommand("doctor", "examines the time base of recordings before anything is measured in them");
