@@ -110,6 +110,21 @@ struct YamlNode::State {
     return nearest.empty() ? nearest : fmt::format("nearest is {}", PlainKey(nearest));
   }
 
+  // A key that is missing may stand under a name that nobody asks for: a fault that follows from its absence would hide it.
+  std::string Misspelt() const {
+    constexpr int kFewEdits = 2;
+    for (const Item& child : item->children) {
+      if (WasAsked(child.key)) continue;
+      for (const std::string& known : asked) {
+        if (Look(known) != nullptr) continue;
+        const UnitName other = SplitUnit(child.key), parts = SplitUnit(known);
+        if (EditDistance(child.key, known) <= kFewEdits || (other.stem == parts.stem && other.unit != parts.unit))
+          return fmt::format("; is {} in line {} meant to be {}?", PlainKey(child.key), child.key_line, known);
+      }
+    }
+    return {};
+  }
+
   double ReadNumber(const Item& at, const std::string& key, const Range& allowed) const {
     const auto value = at.kind == Kind::kScalar && !at.quoted ? ParseNumber(at.text) : std::nullopt;
     if (!value || !allowed.Contains(*value)) Refuse(at, key, Describe(at), allowed.Words());
@@ -302,7 +317,7 @@ std::string YamlNode::Where(const std::string& key) const {
 std::string YamlNode::FullName(const std::string& key) const { return state_->prefix + key; }
 
 ConfigError YamlNode::Fault(const std::string& key, const std::string& found, const std::string& allowed) const {
-  return ConfigError(fmt::format("{}: {}: found {}, allowed {}", Where(key), FullName(key), found, allowed));
+  return ConfigError(fmt::format("{}: {}: found {}, allowed {}{}", Where(key), FullName(key), found, allowed, state_->Misspelt()));
 }
 
 std::filesystem::path YamlNode::File() const { return state_->document->name; }

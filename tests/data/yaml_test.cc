@@ -235,6 +235,18 @@ TEST(Yaml, MissingKeysAreNamedWithTheLikelySlip) {
               HasSubstr("nearest is mass_g (units are part of the key)"));
 }
 
+// A fault that follows from a missing key must not hide the misspelt one.
+TEST(Yaml, FaultsPointToAMisspeltKeyThatIsMissing) {
+  const auto read = [](const YamlNode& root) {
+    if (!root.Has("mass_kg") && root.Has("inertia_kg_m2")) throw root.Fault("inertia_kg_m2", "it without mass_kg", "both");
+  };
+  EXPECT_THAT(ReadFault("mas_kg: 3\ninertia_kg_m2: 1\n", read),
+              AllOf(StartsWith("e.yaml:2: inertia_kg_m2: found it without mass_kg, allowed both"),
+                    HasSubstr("is mas_kg in line 1 meant to be mass_kg?")));
+  EXPECT_THAT(ReadFault("mass_g: 3\ninertia_kg_m2: 1\n", read), HasSubstr("is mass_g in line 1 meant to be mass_kg?"));
+  EXPECT_THAT(ReadFault("name: rod\ninertia_kg_m2: 1\n", read), Not(HasSubstr("meant to be")));
+}
+
 TEST(Yaml, UnknownKeysNameTheNearestKnownOne) {
   const auto read = [](const YamlNode& root) {
     const YamlNode body = root.MapOrEmpty("body");
