@@ -10,6 +10,8 @@
 #include <vector>
 
 #include "impact/certify.h"
+#include "impact/energetic_map.h"
+#include "impact/impulse_law.h"
 #include "impact/solve.h"
 #include "tests/impact/random_contact.h"
 
@@ -55,6 +57,45 @@ void RunSolve(benchmark::State& state, const Cases& cases, const SolveOptions& o
 
 void SolvePlanar(benchmark::State& state) { RunSolve(state, MakeCases(true, false), {}); }
 BENCHMARK(SolvePlanar);
+
+// The closed form over many states at once: items per second is what maps and scans live on.
+// As many of them as no branch predictor can learn.
+void EnergeticMapBatch(benchmark::State& state) {
+  std::mt19937_64 rng(20240402);
+  std::vector<PlanarContact> contacts(1 << 17);
+  for (PlanarContact& contact : contacts) contact = *PlanarPart(RandomPlanar(rng, 30));
+  std::vector<EnergeticMapResult> out(contacts.size());
+  for (auto _ : state) {
+    EnergeticMap(contacts, 0.6, 0.3, 0.36, out);
+    benchmark::DoNotOptimize(out.data());
+    benchmark::ClobberMemory();
+  }
+  state.SetItemsProcessed(static_cast<int64_t>(state.iterations() * contacts.size()));
+}
+BENCHMARK(EnergeticMapBatch);
+
+void ImpulseLaws(benchmark::State& state, ImpulseLaw law) {
+  const Cases cases = MakeCases(true, false);
+  std::vector<PlanarContact> contacts;
+  for (const ContactState& contact : cases.contacts) contacts.push_back(*PlanarPart(contact));
+  int i = 0;
+  for (auto _ : state) {
+    benchmark::DoNotOptimize(Apply(contacts[i], {.law = law, .e_n = 0.6, .mu = 0.3}));
+    i = (i + 1) % kNumCases;
+  }
+}
+BENCHMARK_CAPTURE(ImpulseLaws, whittaker, ImpulseLaw::kWhittaker);
+BENCHMARK_CAPTURE(ImpulseLaws, smith, ImpulseLaw::kSmith);
+BENCHMARK_CAPTURE(ImpulseLaws, brach, ImpulseLaw::kBrach);
+
+// Whatever spatial impacts come, slip that turns or not.
+void SolveSpatial(benchmark::State& state) {
+  SolveOptions options;
+  options.tolerance = 1e-9;
+  options.dense_output = false;
+  RunSolve(state, MakeCases(false, false), options);
+}
+BENCHMARK(SolveSpatial);
 
 void SolveTurningSlip(benchmark::State& state) {
   SolveOptions options;
