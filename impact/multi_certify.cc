@@ -78,12 +78,12 @@ class SystemJudge {
     energy_ = Energy(system_.u_minus);
     speed_ = std::sqrt(2 * energy_ * A_.diagonal().maxCoeff());
     impulse_ = std::max(outcome_.J.cwiseAbs().maxCoeff(), speed_ / A_.diagonal().maxCoeff());
+    speed_ = std::max(speed_, impulse_ * A_.diagonal().maxCoeff());  // contacts may press hard against each other: rounding is of that size
   }
 
   void CheckMomentum() {
     double worst = 0;
     VectorXd u = system_.u_minus, v = system_.rows * u, J = VectorXd::Zero(w_ * m_);
-    const VectorXd v_minus = v;
     for (const MultiPhase& phase : outcome_.phases) {
       worst = std::max(worst, (phase.v_begin - v).norm() / speed_);
       u += response_ * phase.dJ;
@@ -93,7 +93,7 @@ class SystemJudge {
     }
     worst = std::max({worst, (outcome_.v_plus - v).norm() / speed_, (outcome_.J - J).norm() / impulse_});
     const VectorXd du = outcome_.u_plus - u;
-    worst = std::max(worst, std::sqrt(Positive(du.dot(system_.M * du)) / (2 * energy_)));
+    worst = std::max(worst, std::sqrt(Positive(du.dot(system_.M * du)) * A_.diagonal().maxCoeff()) / speed_);
     if (system_.joints.rows() > 0) {
       const VectorXd rate = system_.joints * outcome_.u_plus;
       const double size = outcome_.u_plus.cwiseAbs().maxCoeff() + system_.u_minus.cwiseAbs().maxCoeff();
@@ -176,7 +176,7 @@ class SystemJudge {
     }
     sum = outcome_.work_n.sum() + outcome_.work_t.sum();
     worst = std::max({worst, std::abs(sum - change), (work_n - outcome_.work_n).norm(), (work_t - outcome_.work_t).norm()});
-    Report("work", worst / energy_, kLimit);
+    Report("work", worst / std::max(energy_, 0.5 * impulse_ * speed_), kLimit);
     Report("energy", change / energy_, 1e-12 * (10 + static_cast<double>(outcome_.phases.size())));
   }
 
@@ -217,7 +217,9 @@ class SystemJudge {
       const Certificate certificate = Certify(SingleContact(space, phase.v_begin, phase.struck), {law_, c.e, c.mu_k, c.mu_s}, phase.single);
       bool ok = (J - phase.dJ).norm() <= kLimit * impulse_;
       for (const CertificateCheck& check : certificate.checks) {
-        ok = ok && (check.ok || (check.name == "energy" && law_ != RestitutionLaw::kEnergetic));
+        // An impact too weak to matter, such as the last of a long sequence, is judged by what it changes in the whole.
+        const bool weak = check.value * phase.dJ.cwiseAbs().maxCoeff() <= kLimit * impulse_;
+        ok = ok && (check.ok || weak || (check.name == "energy" && law_ != RestitutionLaw::kEnergetic));
       }
       bad += !ok;
     }
@@ -303,6 +305,11 @@ class SystemJudge {
     return worst;
   }
 
+  // What distances of contact i are measured by: its indentation, and what the rounding of a velocity makes of a long flight between walls.
+  double Length(int i, const MultiPhase& phase) const {
+    return speed_ / std::sqrt(system_.contacts[i].stiffness * A_.diagonal().maxCoeff()) + 1e-6 * speed_ * phase.duration;
+  }
+
   // delta'' = -A_nn K (delta - reference), integrated by Taylor series in contact space: no modes, no independent contacts. Also watches
   // that no open contact goes inside and no pressed one outside within a phase.
   double SpringMotion() const {
@@ -347,7 +354,7 @@ class SystemJudge {
         }
       }
       for (int i = 0; i < m_; ++i) {
-        const double scale = speed_ / std::sqrt(system_.contacts[i].stiffness * A_.diagonal().maxCoeff());
+        const double scale = Length(i, phase);
         worst = std::max({worst, std::abs(v[i] - phase.v_end[Normal(i)]) / speed_, std::abs(J[i] - phase.dJ[Normal(i)]) / impulse_,
                           std::abs(x[i] + phase.reference[i] - phase.delta_end[i]) / scale});
         if (phase.stiffness[i] > 0 && system_.contacts[i].e < 1) surface[i] = phase.delta_end[i];

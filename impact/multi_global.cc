@@ -115,7 +115,7 @@ class GlobalImpact {
       path.push_back(s);
       if (end <= stop) break;
       for (const int i : set_) {
-        if (direction_[i] != 0 && std::abs(v_[space_.Tangent(i)]) <= 1e3 * kRounding * speed_) direction_[i] = 0;
+        if (direction_[i] != 0 && std::abs(v_[space_.Tangent(i)]) <= 10 * kRounding * speed_) direction_[i] = 0;
       }
     }
     if (e < 0 && !in_segment) StopInCompression((1 - e * e) * W_c, path);
@@ -135,7 +135,7 @@ class GlobalImpact {
     for (const int i : set_) {
       if (!Rough(i)) continue;
       double& slip = v_[space_.Tangent(i)];
-      if (s.mode[i] == PointMode::kStick || std::abs(slip) <= 1e3 * kRounding * speed_) slip = 0;
+      if (s.mode[i] == PointMode::kStick || std::abs(slip) <= 10 * kRounding * speed_) slip = 0;
     }
   }
 

@@ -1,6 +1,7 @@
 #include "impact/multi_simultaneous.h"
 
 #include <Eigen/Dense>
+#include <algorithm>
 #include <cmath>
 #include <vector>
 
@@ -12,13 +13,17 @@ namespace internal {
 using Eigen::MatrixXd;
 using Eigen::VectorXd;
 
-bool SolveLcp(const MatrixXd& M, const VectorXd& q, VectorXd& z, int max_pivots) {
+namespace {
+
+// An entry of q that counts as zero: rounding of a problem of unit size.
+constexpr double kZero = 1e-14;
+
+bool Lemke(const MatrixXd& M, const VectorXd& q, const VectorXd& cover, VectorXd& z, int max_pivots) {
   const Eigen::Index n = q.size();
   z = VectorXd::Zero(n);
-  if (n == 0 || q.minCoeff() >= 0) return true;
-  // Tableau of w - M z - z0 1 = q: columns w (n), z (n), z0, right side. `basis` holds the column of each row.
+  // Tableau of w - M z - z0 cover = q: columns w (n), z (n), z0, right side. `basis` holds the column of each row.
   MatrixXd T(n, 2 * n + 2);
-  T << MatrixXd::Identity(n, n), -M, -VectorXd::Ones(n), q;
+  T << MatrixXd::Identity(n, n), -M, -cover, q;
   const Eigen::Index z0 = 2 * n, rhs = 2 * n + 1;
   std::vector<Eigen::Index> basis(n);
   for (Eigen::Index i = 0; i < n; ++i) basis[i] = i;
@@ -40,7 +45,7 @@ bool SolveLcp(const MatrixXd& M, const VectorXd& q, VectorXd& z, int max_pivots)
   };
   Eigen::Index row = 0;
   for (Eigen::Index i = 1; i < n; ++i) {
-    if (q[i] < q[row]) row = i;
+    if (q[i] / cover[i] < q[row] / cover[row]) row = i;
   }
   Eigen::Index entering = row + n;  // complement of the w that leaves
   pivot(row, z0);
@@ -73,6 +78,24 @@ bool SolveLcp(const MatrixXd& M, const VectorXd& q, VectorXd& z, int max_pivots)
       return true;
     }
     entering = left < n ? left + n : left - n;
+  }
+  return false;
+}
+
+}  // namespace
+
+bool SolveLcp(const MatrixXd& M, const VectorXd& q, VectorXd& z, int max_pivots) {
+  z = VectorXd::Zero(q.size());
+  if (q.size() == 0 || q.minCoeff() >= -kZero) return true;
+  // Rounding may lead astray where redundancy makes bases singular. The solution is checked, and sought on another path if it is none.
+  VectorXd cover = VectorXd::Ones(q.size());
+  for (int attempt = 0; attempt < 5; ++attempt) {
+    if (Lemke(M, q, cover, z, max_pivots)) {
+      const VectorXd w = M * z + q;
+      const double size = std::max({1.0, q.cwiseAbs().maxCoeff(), (M.cwiseAbs() * z).maxCoeff()});
+      if (w.minCoeff() >= -1e-10 * size && w.cwiseMin(z).maxCoeff() <= 1e-10 * std::max(size, z.maxCoeff())) return true;
+    }
+    for (Eigen::Index i = 0; i < cover.size(); ++i) cover[i] = 1 + std::fmod(0.618033988749895 * (i + 1) * (attempt + 1), 1.0);
   }
   return false;
 }

@@ -20,7 +20,8 @@ MultiOutcome SolveSimultaneous(const ImpactSystem& system, MultiLaw law);
 
 namespace internal {
 
-// Lemke's method with lexicographic pivots: z >= 0, w = M z + q >= 0, z'w = 0. False when it ends on a ray or takes more than `max_pivots`.
+// Lemke's method with lexicographic pivots: z >= 0, w = M z + q >= 0, z'w = 0 for M and q of the order of 1 (to 1e-10). False when it ends
+// on a ray or takes more than `max_pivots`.
 bool SolveLcp(const Eigen::MatrixXd& M, const Eigen::VectorXd& q, Eigen::VectorXd& z, int max_pivots = 5000);
 
 }  // namespace internal
