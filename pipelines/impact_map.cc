@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "data/table.h"
+#include "impact/impulse_law.h"
 #include "impact/planar_contact.h"
 #include "pipelines/interrupt.h"
 #include "pipelines/parallel.h"
@@ -53,6 +54,26 @@ Posed Pose(const MapSweep& sweep, const std::array<double, kMapParameters>& p) {
   return out;
 }
 
+// Newton's restitution with a given impulse ratio: what the energy curves of Brach's law are made of. No law, so nothing to certify but the
+// energy.
+LawOutcome WithRatio(const ContactState& contact, double e, double u) {
+  const PlanarContact planar = *PlanarPart(contact);
+  LawOutcome out;
+  if (!(planar.v_n < 0)) {
+    out.status = SolveStatus::kNoApproach;
+    out.v_plus_F = contact.v_minus_F;
+    return out;
+  }
+  const ImpulseOutcome given = ApplyRatio(planar, e, u);
+  out.J_F << given.J_t, 0, given.J_n;
+  out.v_plus_F << given.v_t, 0, given.v_n;
+  out.energy_change = given.energy;
+  const bool gains = given.energy > 1e-12 * planar.Energy(planar.v_t, planar.v_n);
+  out.course = given.J_n < 0 ? "pulls" : gains ? "gains" : "loses";
+  if (gains) out.certificate.checks.push_back({"energy", given.energy, 0, false});
+  return out;
+}
+
 }  // namespace
 
 const std::vector<MapQuantity>& MapQuantities() {
@@ -87,8 +108,10 @@ MapPoint EvaluateMapPoint(const MapSweep& sweep, const std::string& law, double 
   const auto at = [&](MapParameter name) { return p[static_cast<std::size_t>(name)]; };
   const Posed body = Pose(sweep, p);
   const double mu_k = at(MapParameter::kMuK);
-  const LawOutcome outcome =
-      Predict(law, body.contact, {at(MapParameter::kE), mu_k, mu_k * at(MapParameter::kMuSOverMuK), at(MapParameter::kEt)});
+  const double e = at(MapParameter::kE);
+  const LawOutcome outcome = law == "ratio"
+                                 ? WithRatio(body.contact, e, at(MapParameter::kImpulseRatio))
+                                 : Predict(law, body.contact, {e, mu_k, mu_k * at(MapParameter::kMuSOverMuK), at(MapParameter::kEt)});
   MapPoint out;
   out.status = outcome.status;
   out.course = outcome.status == SolveStatus::kOk ? outcome.course : outcome.status == SolveStatus::kNoApproach ? "-" : "";

@@ -35,6 +35,7 @@ enum class MapParameter {
   kMuK,
   kMuSOverMuK,
   kEt,
+  kImpulseRatio,  // J_t / J_n, of the law "ratio"
   kCount
 };
 inline constexpr int kMapParameters = static_cast<int>(MapParameter::kCount);

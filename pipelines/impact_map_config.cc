@@ -28,6 +28,7 @@ bool Counts(MapParameter p, bool planar) {
       return !planar;
     case MapParameter::kThetaDot:
     case MapParameter::kEt:
+    case MapParameter::kImpulseRatio:
       return planar;
     default:
       return true;
@@ -147,7 +148,8 @@ const std::vector<std::string>& MapParameterNames() {
                                                  "e",
                                                  "mu_k",
                                                  "mu_s_over_mu_k",
-                                                 "e_t"};
+                                                 "e_t",
+                                                 "impulse_ratio"};
   return names;
 }
 
@@ -174,6 +176,7 @@ MapSweep LoadMapSweep(const std::filesystem::path& path) {
   }
   std::vector<std::string> all = LawNames();
   all.push_back("brach_printed");
+  all.push_back("ratio");
   sweep.laws = root.Texts("laws", {"energetic"});
   for (std::size_t i = 0; i < sweep.laws.size(); ++i) {
     const auto known = std::find(all.begin(), all.end(), sweep.laws[i]);
@@ -206,7 +209,8 @@ MapSweep LoadMapSweep(const std::filesystem::path& path) {
   sweep.contact_velocity = has(OfContact);
   if (sweep.contact_velocity && has(OfCentre))
     throw root.Fault("fixed", "velocities of the contact point and of the centre", "one of the two kinds");
-  for (const MapParameter p : {MapParameter::kE, MapParameter::kMuK})
+  const bool only_ratio = sweep.laws == std::vector<std::string>{"ratio"};
+  for (const MapParameter p : {MapParameter::kE, only_ratio ? MapParameter::kImpulseRatio : MapParameter::kMuK})
     if (std::find(given.begin(), given.end(), p) == given.end())
       throw root.Fault("fixed", "no " + MapParameterNames()[static_cast<std::size_t>(Index(p))], "it here or on an axis");
 

@@ -28,6 +28,7 @@ std::string Pictures(const ImpactMap& map) {
 }
 
 std::string Certified(const ImpactMap& map) {
+  if (map.sweep.laws == std::vector<std::string>{"ratio"}) return "A given impulse ratio is no law: there is nothing to certify.";
   const std::size_t n = map.nx() * map.ny() * map.sweep.laws.size();
   std::string out = fmt::format("{} outcomes, ", n);
   out += map.faults == 0 ? "each with a certificate that holds"

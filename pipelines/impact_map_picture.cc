@@ -36,10 +36,10 @@ std::string Hex(const Rgb8& c) {
 
 // Okabe and Ito; a letter makes the colour of its digit lighter.
 Rgb8 CaseColour(const std::string& course) {
-  static const std::map<std::string, Rgb8> colours = {{"0", {86, 180, 233}},   {"1", {213, 94, 0}},       {"2", {0, 158, 115}},
-                                                      {"3", {230, 159, 0}},    {"4", {240, 228, 66}},     {"5", {204, 121, 167}},
-                                                      {"6", {0, 114, 178}},    {"-", {221, 221, 221}},    {"mu", {86, 180, 233}},
-                                                      {"stick", {213, 94, 0}}, {"energy", {0, 158, 115}}, {"smith", {240, 228, 66}}};
+  static const std::map<std::string, Rgb8> colours = {
+      {"0", {86, 180, 233}},     {"1", {213, 94, 0}},       {"2", {0, 158, 115}},      {"3", {230, 159, 0}},    {"4", {240, 228, 66}},
+      {"5", {204, 121, 167}},    {"6", {0, 114, 178}},      {"-", {221, 221, 221}},    {"mu", {86, 180, 233}},  {"stick", {213, 94, 0}},
+      {"energy", {0, 158, 115}}, {"smith", {240, 228, 66}}, {"loses", {86, 180, 233}}, {"gains", {213, 94, 0}}, {"pulls", {204, 121, 167}}};
   auto at = colours.find(course);
   if (at != colours.end()) return at->second;
   at = colours.find(course.substr(0, 1));
@@ -54,7 +54,9 @@ std::string CaseWords(const std::string& course) {
                                                            {"4", "reverses, in restitution"}, {"5", "from rest, sticks"},
                                                            {"6", "from rest, slides"},        {"-", "no impact"},
                                                            {"mu", "full friction"},           {"stick", "slip stopped"},
-                                                           {"energy", "bounded by energy"},   {"smith", "partial reversal"}};
+                                                           {"energy", "bounded by energy"},   {"smith", "partial reversal"},
+                                                           {"loses", "energy is lost"},       {"gains", "energy is gained"},
+                                                           {"pulls", "J_n below zero"}};
   const auto at = words.find(course);
   if (at != words.end()) return at->second;
   const auto digit = words.find(course.substr(0, 1));

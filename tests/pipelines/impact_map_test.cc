@@ -204,6 +204,27 @@ TEST(ImpactMap, FaultsInFilesAreNamed) {
   EXPECT_EQ(Message(folder, kRod), "no error");
 }
 
+// Fig. 3.3 of document 002: with e = 0.5 energy is kept at the two ratios u_E and lost between them.
+TEST(ImpactMap, EnergyCurveOfAGivenRatio) {
+  const test::TemporaryFolder folder;
+  const MapSweep sweep = Load(folder, R"(schema: impactlab.map/1
+name: energy
+body: {planar: true, lever_m: 1, inertia_kg_m2: 0.3333333333333333}
+laws: [ratio]
+x: {sets: impulse_ratio, label: u, from: -0.9, to: 0.9, count: 181}
+fixed: {lean_rad: 0.4636476090008061, v_x_m_per_s: -2, v_z_m_per_s: -1.5, theta_dot_rad_per_s: 1.9, e: 0.5}
+)");
+  const auto dissipation = [&](double u) { return EvaluateMapPoint(sweep, "ratio", u, 0).values[0]; };
+  EXPECT_NEAR(dissipation(0), 0.34723038803351297, 1e-12);
+  EXPECT_NEAR(dissipation(0.292428074345168), 0.5756073035145952, 1e-12);
+  EXPECT_NEAR(dissipation(-0.26361461464324343), 0, 1e-12);
+  EXPECT_NEAR(dissipation(0.5612577428317247), 0, 1e-12);
+  EXPECT_EQ(EvaluateMapPoint(sweep, "ratio", 0.57, 0).course, "gains");
+  EXPECT_EQ(EvaluateMapPoint(sweep, "ratio", 0.55, 0).course, "loses");
+  EXPECT_EQ(EvaluateMapPoint(sweep, "ratio", 1.4, 0).course, "pulls");
+  EXPECT_THAT(Message(folder, Replaced(kRod, "mu_k: 0.4", "mu_k: 0.4") + "laws: [ratio]\n"), HasSubstr("impulse_ratio"));
+}
+
 // Every ready sweep of the repository loads, and a coarse version of it is certified throughout.
 TEST(ImpactMap, ReadySweepsLoad) {
   int n = 0;
