@@ -47,6 +47,13 @@ void AddFlights(const RunResult& run, std::string& out) {
   if (none && run.flights.failed > 0) out += "            no impact was accepted: this is the most likely cause\n";
 }
 
+void AddTwoBodies(const RunResult& run, std::string& out) {
+  if (!run.second) return;
+  const StruckBody& struck = run.experiment.second->struck;
+  out += fmt::format("two bodies  relative motion; the second is {}\n            {}\n", struck.axis ? "on a fixed axis" : "free",
+                     ToWords(ClosureOf(run.best().events)));
+}
+
 void AddLayout(const LearnedLayout& layout, std::string& out) {
   if (layout.impacts == 0) return;
   double least = 1e300, most = 0;
@@ -122,6 +129,7 @@ std::string BriefReport(const RunResult& run) {
   std::string out = fmt::format("{}: {} recordings\n", run.experiment.name, run.recordings.size());
   AddRejections(run.best().events, out);
   AddFlights(run, out);
+  AddTwoBodies(run, out);
   AddLayout(run.best().layout, out);
   AddAudit(run, out);
   if (!run.best().fit.fits.empty()) AddFits(run.best().fit, out);

@@ -58,6 +58,7 @@ std::map<std::string, double> Figures(const RunResult& run) {
   figures["accepted_first"] = accepted_first;
   figures["gravity"] = run.audit.gravity.value;
   figures["momentum_relative"] = (run.has_corrected ? run.audit.momentum_corrected : run.audit.momentum).relative();
+  if (run.second) figures["closure_probability"] = ClosureOf(best.events).probability;
   for (const LawFit& law : best.fit.fits) {
     for (const ParameterEstimate& p : law.parameters) {
       // mu_k belongs to every law: plain mu_k is the energetic law's, law.mu_k any other's.
@@ -75,6 +76,7 @@ std::map<std::string, double> Figures(const RunResult& run) {
 // Their names, known before anything is computed.
 std::vector<std::string> FigureNames(const Experiment& experiment, bool with_fits) {
   std::vector<std::string> names = {"accepted", "accepted_first", "gravity", "momentum_relative"};
+  if (experiment.second) names.emplace_back("closure_probability");
   if (!with_fits) return names;
   for (const RestitutionLaw law : experiment.laws) {
     const std::string own = LawName(law);
@@ -142,12 +144,13 @@ RunResult RunFromMarkers(const RunArguments& arguments, Experiment experiment, c
   if (!arguments.recordings.empty())
     throw ConfigError(fmt::format("--recordings: {} names its recordings in the tracking file, {}", arguments.experiment.string(),
                                   experiment.markers->plan.path.string()));
-  MarkerRecordings markers = TakeMarkers(experiment, arguments.out,
-                                         {.threads = arguments.threads,
-                                          .quiet = arguments.quiet,
-                                          .pages = arguments.report && options.identify,
-                                          .command = arguments.command,
-                                          .plotting = IMPACTLAB_PLOT_LIBRARY});
+  const MarkerStageOptions stage = {.threads = arguments.threads,
+                                    .quiet = arguments.quiet,
+                                    .pages = arguments.report && options.identify,
+                                    .command = arguments.command,
+                                    .plotting = IMPACTLAB_PLOT_LIBRARY};
+  MarkerRecordings markers = TakeMarkers(experiment, arguments.out, stage);
+  if (experiment.second) return RunExperiment(experiment, markers, TakeSecondMarkers(experiment, markers, arguments.out, stage), options);
   return RunExperiment(experiment, std::move(markers), options);
 }
 

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <cmath>
+#include <tuple>
 
 namespace impactlab::internal {
 namespace {
@@ -58,7 +59,61 @@ std::string CovarianceColumn(int row, int column) {
   return fmt::format("cov_{}_{}_{}", names[row], names[column], ProductUnit(row, column));
 }
 
-std::vector<std::string> EventColumns() {
+const std::vector<StruckColumn>& StruckColumns() {
+  static const std::vector<StruckColumn> columns = [] {
+    std::vector<StruckColumn> all;
+    const auto add = [&](const std::vector<std::string>& stems, Quantity quantity, const std::string& unit) {
+      for (const std::string& stem : stems) all.push_back({stem, quantity, unit});
+    };
+    add({"x2", "y2", "z2"}, Quantity::kLength, "m");
+    add({"q2w", "q2x", "q2y", "q2z"}, Quantity::kDimensionless, "");
+    for (const char* side : {"minus", "plus"}) {
+      for (const auto& [what, quantity, unit] :
+           {std::tuple("v2", Quantity::kVelocity, "m_per_s"), std::tuple("omega2", Quantity::kAngularVelocity, "rad_per_s")}) {
+        for (const char axis : {'x', 'y', 'z'}) add({fmt::format("{}_{}_{}", what, side, axis)}, quantity, unit);
+      }
+    }
+    add({"n2_x", "n2_y", "n2_z"}, Quantity::kDimensionless, "");
+    add({"A2_xx", "A2_xy", "A2_xz", "A2_yy", "A2_yz", "A2_zz"}, Quantity::kInverseMass, "per_kg");
+    add({"closure_chi_square", "closure_dof"}, Quantity::kDimensionless, "");
+    return all;
+  }();
+  return columns;
+}
+
+std::vector<double> StruckNumbers(const StruckState& struck) {
+  std::vector<double> out;
+  const auto vector = [&](const Eigen::Vector3d& v) { out.insert(out.end(), {v.x(), v.y(), v.z()}); };
+  vector(struck.X_WB.translation());
+  Eigen::Quaterniond q(struck.X_WB.linear());
+  if (q.w() < 0) q.coeffs() = -q.coeffs();
+  out.insert(out.end(), {q.w(), q.x(), q.y(), q.z()});
+  for (const Eigen::Vector3d* v : {&struck.v_minus, &struck.omega_minus, &struck.v_plus, &struck.omega_plus, &struck.normal}) vector(*v);
+  const Eigen::Matrix3d& A = struck.A_W;
+  out.insert(out.end(), {A(0, 0), A(0, 1), A(0, 2), A(1, 1), A(1, 2), A(2, 2)});
+  out.insert(out.end(), {struck.closure_chi_square, static_cast<double>(struck.closure_dof)});
+  return out;
+}
+
+StruckState StruckFromNumbers(const std::vector<double>& x) {
+  StruckState out;
+  const auto vector = [&](std::size_t at) { return Eigen::Vector3d(x[at], x[at + 1], x[at + 2]); };
+  out.X_WB.translation() = vector(0);
+  Eigen::Quaterniond q(x[3], x[4], x[5], x[6]);
+  if (std::abs(q.norm() - 1) > 1e-14) q.normalize();  // what was written by this program stays as it is
+  out.X_WB.linear() = q.toRotationMatrix();
+  out.v_minus = vector(7);
+  out.omega_minus = vector(10);
+  out.v_plus = vector(13);
+  out.omega_plus = vector(16);
+  out.normal = vector(19);
+  out.A_W << x[22], x[23], x[24], x[23], x[25], x[26], x[24], x[26], x[27];
+  out.closure_chi_square = x[28];
+  out.closure_dof = static_cast<int>(x[29]);
+  return out;
+}
+
+std::vector<std::string> EventColumns(bool struck) {
   std::vector<std::string> columns = {"recording", "impact", "planar", "t_s", "sd_t_s", "x_m", "y_m", "z_m", "qw", "qx", "qy", "qz"};
   const auto& names = EventComponents();
   for (int i = 0; i < kEventDim; ++i) columns.push_back(fmt::format("{}_{}", names[i], UnitOf(i)));
@@ -88,10 +143,13 @@ std::vector<std::string> EventColumns() {
                            "detail"}) {
     columns.emplace_back(name);
   }
+  if (struck) {
+    for (const StruckColumn& column : StruckColumns()) columns.push_back(column.stem + (column.unit.empty() ? "" : "_" + column.unit));
+  }
   return columns;
 }
 
-void WriteEventCells(CsvWriter& out, const ImpactEvent& event) {
+void WriteEventCells(CsvWriter& out, const ImpactEvent& event, bool struck) {
   const auto vector = [&](const Eigen::Vector3d& v) {
     for (int i = 0; i < 3; ++i) out.Number(v(i));
   };
@@ -114,6 +172,10 @@ void WriteEventCells(CsvWriter& out, const ImpactEvent& event) {
       .Number(event.sigma_position)
       .Number(event.sigma_angle);
   out.Integer(event.accepted ? 1 : 0).Text(ReasonName(event.reason)).Text(event.detail);
+  if (!struck) return;
+  const std::vector<double> numbers =
+      event.struck ? StruckNumbers(*event.struck) : std::vector<double>(StruckColumns().size(), std::nan(""));
+  for (const double number : numbers) out.Number(number);
 }
 
 }  // namespace impactlab::internal

@@ -5,13 +5,26 @@
 #include <vector>
 
 #include "data/table.h"
+#include "data/units.h"
 #include "impact/event.h"
 
 namespace impactlab::internal {
 
-std::vector<std::string> EventColumns();
+// `struck`: with the columns of a struck body that moves as well.
+std::vector<std::string> EventColumns(bool struck = false);
 // The cells of one event, in that order; the row is left open for more cells.
-void WriteEventCells(CsvWriter& out, const ImpactEvent& event);
+void WriteEventCells(CsvWriter& out, const ImpactEvent& event, bool struck = false);
+
+// A column of the struck body: its name without unit, and the unit; in order.
+struct StruckColumn {
+  std::string stem;
+  Quantity quantity;
+  std::string unit;  // empty: none
+};
+const std::vector<StruckColumn>& StruckColumns();
+// Its numbers in that order, and back.
+std::vector<double> StruckNumbers(const StruckState& struck);
+StruckState StruckFromNumbers(const std::vector<double>& numbers);
 
 // Names of the 15 components of the joint covariance without unit: "v_minus_x", ..., "r_z".
 const std::vector<std::string>& EventComponents();

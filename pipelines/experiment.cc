@@ -87,8 +87,32 @@ void ParseMotion(const YamlNode& node, MotionFitOptions& m) {
   m.first_impacts = Count(node, "first_impacts", m.first_impacts, 0);
 }
 
+// What is struck moves too: there is no floor, and impacts are fitted to poses.
+void ParseSecond(const YamlNode& root, Experiment& e) {
+  if (!root.Has("second_body")) return;
+  const std::string kind = root.Map("recordings").Text("kind");
+  if (e.columns.planar)
+    throw root.Fault("second_body", "it with recordings of kind " + kind, "it with spatial_poses, marker_points or markers");
+  e.second = ParseSecondBody(root.Map("second_body"), kind);
+  if (!e.body.mass_known)
+    throw root.Map("body").Fault("mass_kg", "none with second_body", "the mass, which an impact of two bodies depends on");
+  for (const auto& [key, why] : {std::pair("floor", "no floor: what is struck is second_body.surface"),
+                                 std::pair("bundle", "no bundle fit: the impact of two bodies is fitted to their poses"),
+                                 std::pair("budget", "no budget, which is made of bundle fits")})
+    if (root.Has(key)) throw root.Fault(key, "it with second_body", why);
+  const FrameCorrection& c = e.correction;
+  if (c.mirrored || c.floor_offset != 0 || c.floor_tilt != 0)
+    throw root.Fault("correction", "mirrored or an error of a floor with second_body",
+                     "errors of the first body's frame, length_scale and clock_rate");
+  if (!e.apply.empty()) throw root.Map("audit").Fault("apply", JoinNames(e.apply) + " with second_body", "none");
+  // Noise that the first body's markers state would stand for the second's where its own flights are asked.
+  if (e.points && (e.points->noise == PointNoise::kFlights) != (e.second->points->noise == PointNoise::kFlights))
+    throw root.Map("second_body").Fault("noise", "flights for one body alone", "flights for both bodies, or for none");
+  e.audit.allow_mirror = false;  // a mirror image of two bodies is not one of the contact
+}
+
 void ParseBundle(const YamlNode& root, Experiment& e) {
-  if (!e.markers) return;
+  if (!e.markers || e.second) return;
   const YamlNode node = root.MapOrEmpty("bundle");
   DropFitOptions& o = e.bundle;
   o.pixel_sd = node.Number("pixel_sd_px", o.pixel_sd, Closed(0, 100));
@@ -183,15 +207,16 @@ Experiment LoadExperiment(const std::filesystem::path& path) {
   e.body = internal::ParseBody(root.Map("body"), planar);
   e.floor = internal::ParseFloor(root, planar);
   e.motion.flight = internal::ParseFlight(root, planar);
-  e.floor_of_rig = e.markers && !root.Has("floor");
+  e.floor_of_rig = e.markers && !root.Has("floor") && !root.Has("second_body");
   e.gravity_of_rig = e.markers && !root.Has("gravity_m_per_s2");
   if (e.markers && e.motion.flight.drag_per_m != 0)
     throw root.Fault("drag_per_m", FormatNumber(e.motion.flight.drag_per_m), "0 with recordings of markers, whose flights are free");
-  ParseBundle(root, e);
   e.audit.gravity_W = e.motion.flight.gravity_W;
   ParseMotion(root.MapOrEmpty("motion"), e.motion);
   e.correction = internal::ParseCorrection(root, "correction", planar);
   ParseAudit(root.MapOrEmpty("audit"), e);
+  ParseSecond(root, e);
+  ParseBundle(root, e);
   ParseIdentify(root.MapOrEmpty("identify"), e);
   ParseValidation(root.MapOrEmpty("validate"), e.validation);
   e.seed = static_cast<std::uint64_t>(root.Integer("seed", static_cast<std::int64_t>(e.seed), NonNegative()));
@@ -245,9 +270,10 @@ std::string ToYaml(const Experiment& e) {
   std::string out;
   out += YamlWord(0, "schema", kSchema) + YamlWord(0, "name", YamlQuote(e.name)) + RecordingsYaml(e);
   out += internal::BodyYaml(e.body);
-  if (!e.floor_of_rig) out += internal::FloorYaml(e.floor);
+  if (e.second) out += ToYaml(*e.second, e.path.empty() ? std::filesystem::path() : std::filesystem::absolute(e.path).parent_path());
+  if (!e.floor_of_rig && !e.second) out += internal::FloorYaml(e.floor);
   if (!e.gravity_of_rig) out += internal::FlightYaml(e.motion.flight);
-  if (e.markers) out += BundleYaml(e) + "budget:\n" + YamlLine(1, "inertia_sd", e.inertia_sd);
+  if (e.markers && !e.second) out += BundleYaml(e) + "budget:\n" + YamlLine(1, "inertia_sd", e.inertia_sd);
   const MotionFitOptions& m = e.motion;
   out += "motion:\n" + YamlCount(1, "min_frames", m.min_frames) + YamlCount(1, "max_frames", m.max_frames) +
          YamlCount(1, "contact_frames", m.contact_frames) + YamlLine(1, "feature_tolerance_frames", m.feature_tolerance_frames) +

@@ -10,6 +10,7 @@
 #include "impact/identify.h"
 #include "pipelines/planar_recordings.h"
 #include "pipelines/point_recordings.h"
+#include "pipelines/second_body.h"
 #include "pipelines/track.h"
 #include "reconstruction/audit.h"
 #include "reconstruction/drop_fit.h"
@@ -46,6 +47,7 @@ struct Experiment {
   DropFitOptions bundle;
   bool learn_layout = true;  // the places of the markers from all impacts together, where they are not known exactly (see LearnLayout)
   double inertia_sd = 0.01;  // of the moments of the body, relative, for the error budget: what a drawing or a pendulum gives
+  std::optional<SecondBody> second;  // what is struck moves as well
   // Not in the file: taken from the rig, the floor as z = 0 of its W.
   bool floor_of_rig = false, gravity_of_rig = false;
   Body body;

@@ -170,6 +170,48 @@ MarkerRecordings TakeMarkers(Experiment& experiment, const std::filesystem::path
   return out;
 }
 
+MarkerRecordings TakeSecondMarkers(const Experiment& experiment, const MarkerRecordings& first, const std::filesystem::path& folder,
+                                   const MarkerStageOptions& options) {
+  const SecondBody& second = *experiment.second;
+  const MarkerSource& one = *experiment.markers;
+  MarkerSource source{.plan = *second.plan, .tracks = second.tracks.empty() ? one.tracks : second.tracks, .calibration = {}, .rig = {}};
+  MarkerRecordings found;
+  found.rig = first.rig;
+  std::vector<std::string> cameras;
+  for (const TrackedCamera& camera : source.plan.cameras) cameras.push_back(camera.name);
+  CheckCameras(source.plan.path.string(), cameras, found.rig);
+  for (const std::string& name : source.plan.track.names)
+    if (std::find(one.plan.track.names.begin(), one.plan.track.names.end(), name) != one.plan.track.names.end())
+      throw ConfigError(fmt::format("{}: markers.names: found {}, which {} has too, allowed: names of the second body's own",
+                                    source.plan.path.string(), Excerpt(name), one.plan.path.string()));
+  found.files.push_back(source.plan.path);
+  if (source.tracks.empty()) {
+    TrackPlan plan = source.plan;
+    plan.rig = first.rig;
+    if (first.calibration) plan.rig_file = folder / "calibration" / "rig.yaml";
+    if (!one.rig.empty()) plan.rig_file = one.rig;
+    FollowVideos(plan, folder / "tracking_second", options, &found);
+  } else {
+    found.files.push_back(source.tracks);
+  }
+  ReadPoints(source, source.tracks.empty() ? folder / "tracking_second" / "tracks.csv" : source.tracks, &found);
+  MarkerRecordings out = std::move(found);
+  const std::vector<MarkerTracks> tracks = std::move(out.tracks);
+  const std::vector<std::string> bad = std::move(out.bad);
+  out.layout = source.plan.markers;
+  out.exposure = first.exposure;
+  out.tracks.clear();
+  out.bad.clear();
+  for (const MarkerTracks& wanted : first.tracks) {
+    const auto at = std::find_if(tracks.begin(), tracks.end(), [&](const MarkerTracks& t) { return t.recording == wanted.recording; });
+    const bool there = at != tracks.end();
+    out.tracks.push_back(there ? *at : MarkerTracks{});
+    out.tracks.back().recording = wanted.recording;
+    out.bad.push_back(there ? bad[static_cast<std::size_t>(at - tracks.begin())] : "the second body was not tracked in this recording");
+  }
+  return out;
+}
+
 DropFitOptions BundleOptions(const Experiment& experiment, const MarkerRecordings& markers, std::size_t recording) {
   DropFitOptions options = experiment.bundle;
   options.motion = experiment.motion;

@@ -44,6 +44,11 @@ struct MarkerStageOptions {
 // ConfigError when the rig says nothing of the floor or of gravity.
 MarkerRecordings TakeMarkers(Experiment& experiment, const std::filesystem::path& folder, const MarkerStageOptions& options = {});
 
+// The same of a second body in the same pictures, which has a tracking file of its own: its markers in the recordings of `first`, in their
+// order, seen by the rig of `first`. Videos are followed into `folder`/tracking_second.
+MarkerRecordings TakeSecondMarkers(const Experiment& experiment, const MarkerRecordings& first, const std::filesystem::path& folder,
+                                   const MarkerStageOptions& options = {});
+
 // How the impacts of a recording are fitted.
 DropFitOptions BundleOptions(const Experiment& experiment, const MarkerRecordings& markers, std::size_t recording);
 

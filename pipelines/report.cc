@@ -18,6 +18,7 @@ void WriteReport(const std::filesystem::path& path, const RunResult& run, const 
     const auto at = page.sections.insert(page.sections.begin() + 1, PixelSection(context));
     page.sections.insert(at + 1, FlightSection(context));
   }
+  if (run.second) page.sections.insert(page.sections.begin() + 1, TwoBodySection(context));
   if (context.interactive) page.recordings = RecordingsJson(context);
   WritePage(path, page, library);
 }

@@ -112,8 +112,15 @@ std::string Provenance(const ReportContext& context) {
   table.Row({"Experiment file", Escape(run.experiment.path.string())});
   table.Row({"Recordings", fmt::format("{} files, {}", run.recordings.size(), Escape(run.experiment.recordings))});
   table.Row({"Body", BodyWords(run.experiment.body)});
-  table.Row({"Floor", fmt::format("normal ({}, {}, {}), height {} mm", Num(floor.normal.x()), Num(floor.normal.y()), Num(floor.normal.z()),
-                                  Num(1e3 * floor.offset))});
+  const auto plane = [](const Plane& p) {
+    return fmt::format("normal ({}, {}, {}), height {} mm", Num(p.normal.x()), Num(p.normal.y()), Num(p.normal.z()), Num(1e3 * p.offset));
+  };
+  if (const auto& second = run.experiment.second) {
+    table.Row({"Second body", BodyWords(second->struck.body)});
+    table.Row({"Its surface, in its frame", plane(second->struck.surface_B)});
+  } else {
+    table.Row({"Floor", plane(floor)});
+  }
   table.Row({"Gravity", fmt::format("({}, {}, {}) m/s²", Num(g.x(), 6), Num(g.y(), 6), Num(g.z(), 6))});
   table.Row({"Seed", fmt::format("{}", run.experiment.seed)});
   table.Row({"Program", "ImpactLab " + Escape(provenance.version) +

@@ -36,6 +36,7 @@ Section PredictionSection(const ReportContext& context);
 Section MeasuredSection(const ReportContext& context);
 Section PixelSection(const ReportContext& context);   // of a run from images of markers
 Section FlightSection(const ReportContext& context);  // the same
+Section TwoBodySection(const ReportContext& context);  // of a struck body that moves as well
 Section AuditSection(const ReportContext& context);
 Section RecordingsSection(const ReportContext& context);
 Section MethodsSection(const ReportContext& context);

@@ -55,7 +55,9 @@ Arc SampleArc(const ImpactEvent& event, const ReportContext& context, bool plus,
               const double* anchor) {
   constexpr int kPoints = 14;
   Arc arc{.t = {}, .channels = EmptySamples(event.planar)};
-  const BodyState state{event.X_WB, plus ? event.v_plus : event.v_minus, plus ? event.omega_plus : event.omega_minus};
+  BodyState state{event.X_WB, plus ? event.v_plus : event.v_minus, plus ? event.omega_plus : event.omega_minus};
+  // Velocities against a struck body that moves are less what its contact point had before.
+  if (event.struck) state.v_WB += event.struck->PointMinus(event.p_WP);
   // From the impact outwards, so that attitudes continue from the pose at the impact.
   for (int k = 0; k <= kPoints; ++k) {
     const double t = plus ? from + (to - from) * k / kPoints : to + (from - to) * k / kPoints;

@@ -32,7 +32,8 @@ ImpactEvent BadRecording(const std::string& name, const std::string& detail) {
 struct Recorded {
   const std::vector<PoseRecording>* poses = nullptr;  // where the recordings are poses
   const MarkerRecordings* markers = nullptr;
-  std::vector<std::string> bad;  // why one cannot be used
+  const std::vector<PoseRecording>* second = nullptr;  // of a struck body that moves as well
+  std::vector<std::string> bad;                        // why one cannot be used
   std::size_t size() const { return bad.size(); }
   const std::string& Name(std::size_t i) const { return markers != nullptr ? markers->tracks[i].recording : (*poses)[i].name; }
 };
@@ -86,6 +87,12 @@ Analysis Reconstruct(const Experiment& experiment, const Recorded& recorded, con
       const std::string fault = i < markers->faults.size() ? markers->faults[i] : "";
       for (ImpactEvent& event : motion.events)
         if (!event.accepted && !fault.empty()) event.detail = fault + "; " + event.detail;
+    } else if (recorded.second != nullptr) {
+      // Errors of the first body's frame are its own; scale and clock are common.
+      FrameCorrection common = correction;
+      common.rotation_offset_B = common.com_offset_B = Eigen::Vector3d::Zero();
+      motion = FitRelativeMotion(Correct((*recorded.poses)[i], correction), experiment.body, Correct((*recorded.second)[i], common),
+                                 experiment.second->struck, experiment.motion);
     } else {
       motion = FitMotion(Correct((*recorded.poses)[i], correction), experiment.body, floor, experiment.motion);
       if (experiment.planar_camera) AddOutOfPlane(*experiment.planar_camera, experiment.body, floor, &motion);
@@ -105,6 +112,9 @@ AuditResult AuditAnalysis(const Experiment& experiment, const Analysis& analysis
   }
   AuditOptions options = experiment.audit;
   options.gravity_W = experiment.motion.flight.gravity_W;
+  if (experiment.second)
+    return Audit(SeenFromSurface(analysis.events, experiment.body, experiment.second->struck, options.gravity_W), arcs, rests,
+                 experiment.body, Plane{}, options);
   return Audit(analysis.events, arcs, rests, experiment.body, CorrectedFloor(experiment.floor, analysis.correction), options);
 }
 
@@ -207,6 +217,19 @@ FitResult FitAll(const Experiment& experiment, const std::vector<ImpactEvent>& e
 
 namespace {
 
+// Joins the second body to what the chain works on; noise that its markers state goes with it.
+void TakeSecond(RunResult* run, Recorded* recorded) {
+  SecondRecordings& second = *run->second;
+  recorded->second = &second.poses;
+  for (std::size_t i = 0; i < second.bad.size(); ++i)
+    if (recorded->bad[i].empty()) recorded->bad[i] = second.bad[i];
+  if (!second.points) return;
+  MotionFitOptions noise;
+  SetPoseNoise(*run->experiment.second->points, *second.points, &noise);
+  run->experiment.second->struck.sigma_position = noise.sigma_position;
+  run->experiment.second->struck.sigma_angle = noise.sigma_angle;
+}
+
 void Analyse(const Recorded& recorded, const RunOptions& options, RunResult* run) {
   const Experiment& experiment = run->experiment;
   run->recorded = Reconstruct(experiment, recorded, experiment.correction, options, "fitting motion");
@@ -242,6 +265,47 @@ RunResult RunExperiment(const Experiment& experiment, const std::vector<std::fil
     run.recordings = ReadRecordings(experiment, files, recorded.bad);
   }
   recorded.poses = &run.recordings;
+  if (experiment.second) {
+    const std::filesystem::path folder = std::filesystem::absolute(experiment.path).parent_path();
+    run.second = ReadSecondBody(*experiment.second, folder, files, RecordingNames(files));
+    run.files.insert(run.files.end(), run.second->files.begin(), run.second->files.end());
+    TakeSecond(&run, &recorded);
+  }
+  Analyse(recorded, options, &run);
+  run.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  return run;
+}
+
+RunResult RunExperiment(const Experiment& experiment, const MarkerRecordings& first, const MarkerRecordings& second,
+                        const RunOptions& options) {
+  const auto start = std::chrono::steady_clock::now();
+  RunResult run;
+  run.experiment = experiment;
+  run.files = first.files;
+  run.files.insert(run.files.end(), second.files.begin(), second.files.end());
+  run.second.emplace();
+  Recorded recorded;
+  recorded.bad = first.bad;
+  run.second->bad = second.bad;
+  const auto take = [&](const MarkerRecordings& markers, std::vector<PoseRecording>* poses, std::vector<std::string>* bad) {
+    poses->resize(first.tracks.size());
+    ForEachIndex(poses->size(), options.threads, [&](std::size_t i) {
+      CheckInterrupt();
+      PoseRecording& recording = (*poses)[i];
+      if ((*bad)[i].empty()) {
+        TrackPosesOptions how;
+        how.exposure = markers.exposure;
+        TrackPoses found = PosesFromTracks(markers.tracks[i], markers.rig, markers.layout, how);
+        if (!found.observable) (*bad)[i] = "all markers of a body lie on a line, which hides its spin about it";
+        recording = std::move(found.recording);
+      }
+      recording.name = first.tracks[i].recording;
+    });
+  };
+  take(first, &run.recordings, &recorded.bad);
+  take(second, &run.second->poses, &run.second->bad);
+  recorded.poses = &run.recordings;
+  TakeSecond(&run, &recorded);
   Analyse(recorded, options, &run);
   run.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   return run;
@@ -286,12 +350,15 @@ void WriteRun(const std::filesystem::path& folder, const RunResult& run, const s
     WriteFlights(folder, run.markers->tracks, run.flights);
     WritePoses(folder / "poses", run.recordings);
   }
-  if (run.points) {
-    WritePointFiles(folder / "points.csv", *run.points);
-    WritePoses(folder / "poses", run.recordings);
+  if (run.points) WritePointFiles(folder / "points.csv", *run.points);
+  if (run.points || (run.second && run.experiment.markers)) WritePoses(folder / "poses", run.recordings);
+  if (run.second) {
+    if (run.second->points) WritePointFiles(folder / "points_second.csv", *run.second->points);
+    WritePoses(folder / "poses_second", run.second->poses);
   }
   std::string audit = "{\"schema\": \"impactlab.audit/1\",\n\"as_recorded\": " + ToJson(run.audit);
   if (run.has_corrected) audit += ",\n\"after_correction\": " + ToJson(run.audit_corrected);
+  if (run.second) audit += ",\n\"closure\": " + ToJson(ClosureOf(best.events));
   WriteFile(folder / "audit.json", audit + "}\n");
   if (!best.fit.fits.empty()) WriteFile(folder / "fit.json", ToJson(best.fit));
   if (!best.budget.empty()) WriteBudget(folder / "budget.csv", best.budget);

@@ -33,10 +33,11 @@ struct RunResult {
   std::vector<std::filesystem::path> files;
   std::vector<PoseRecording> recordings;  // as read, or frame by frame from the images (empty poses where a file could not be used)
   std::optional<MarkerRecordings> markers;
-  FlightReport flights;                   // of marker images: what free flight says of cameras, clocks and layout as they were declared
-  std::optional<PointRecordings> points;  // of markers in space: how the files fared
-  Analysis recorded;                      // with corrections known beforehand only
-  AuditResult audit;                      // of `recorded`
+  FlightReport flights;                    // of marker images: what free flight says of cameras, clocks and layout as they were declared
+  std::optional<PointRecordings> points;   // of markers in space: how the files fared
+  std::optional<SecondRecordings> second;  // of a struck body that moves as well: its poses, by recording
+  Analysis recorded;                       // with corrections known beforehand only
+  AuditResult audit;                       // of `recorded`
   bool has_corrected = false;
   Analysis corrected;  // with the audit's corrections
   AuditResult audit_corrected;
@@ -59,6 +60,9 @@ struct RunOptions {
 RunResult RunExperiment(const Experiment& experiment, const std::vector<std::filesystem::path>& files, const RunOptions& options = {});
 // The same from the images of markers: every impact by its bundle fit, free flights and rests from the poses of the frames.
 RunResult RunExperiment(const Experiment& experiment, MarkerRecordings markers, const RunOptions& options = {});
+// The same of two bodies in the same pictures: their impacts from the poses of the frames.
+RunResult RunExperiment(const Experiment& experiment, const MarkerRecordings& first, const MarkerRecordings& second,
+                        const RunOptions& options = {});
 
 // Fits of all laws of the experiment to the accepted events, with the rejected ones listed.
 FitResult FitAll(const Experiment& experiment, const std::vector<ImpactEvent>& events);

@@ -43,6 +43,7 @@ std::vector<Stem> KnownStems() {
     stems.push_back({name, quantity});
     stems.push_back({"sd_" + name, quantity});
   }
+  for (const internal::StruckColumn& column : internal::StruckColumns()) stems.push_back({column.stem, column.quantity});
   return stems;
 }
 
@@ -153,6 +154,33 @@ RejectReason ReasonOf(const EventTable& in, std::size_t row) {
   throw in.table().Fault(row, "reason", Excerpt(word), "nothing, " + JoinNames(known));
 }
 
+// The struck body of a row where it moves as well; a table has all of its columns or none, a row that was not accepted may leave them
+// empty.
+std::optional<StruckState> StruckOf(const EventTable& in, std::size_t row, bool accepted) {
+  std::vector<double> numbers;
+  std::string missing;
+  std::size_t empty = 0;
+  for (const internal::StruckColumn& column : internal::StruckColumns()) {
+    if (!in.Has(column.stem) && missing.empty()) missing = column.stem + (column.unit.empty() ? "" : "_" + column.unit);
+    numbers.push_back(in.Get(column.stem, row, std::nan("")));
+    empty += !std::isfinite(numbers.back());
+  }
+  if (!missing.empty()) {
+    const bool none = empty == numbers.size();
+    if (none) return std::nullopt;
+    in.Missing("no column " + missing, "all columns of the struck body, or none");
+  }
+  if (empty == numbers.size() && !accepted) return std::nullopt;
+  for (std::size_t k = 0; k < numbers.size(); ++k) {
+    if (!std::isfinite(numbers[k])) throw in.Fault(row, internal::StruckColumns()[k].stem, "a finite number of the struck body");
+  }
+  StruckState struck = internal::StruckFromNumbers(numbers);
+  const double q = std::hypot(std::hypot(numbers[3], numbers[4]), std::hypot(numbers[5], numbers[6]));
+  if (!(std::abs(q - 1) < 0.01)) throw in.Fault(row, "q2w", fmt::format("a quaternion of length 1 within 0.01 (this one has {:.6g})", q));
+  if (!(std::abs(struck.normal.norm() - 1) < 1e-6)) throw in.Fault(row, "n2_x", "a unit vector n2_x, n2_y, n2_z");
+  return struck;
+}
+
 ImpactEvent EventOf(const EventTable& in, std::size_t row, const Body& body, const Plane& floor, const Vector3d& gravity_W) {
   ImpactEvent e;
   e.planar = body.planar;
@@ -207,6 +235,7 @@ ImpactEvent EventOf(const EventTable& in, std::size_t row, const Body& body, con
   e.frames_lost = in.Count("frames_lost", row);
   e.sigma_position = in.Get("sigma_position", row, 0);
   e.sigma_angle = in.Get("sigma_angle", row, 0);
+  e.struck = StruckOf(in, row, e.accepted);
   UpdateContact(e, body, floor, gravity_W);
   if (!has_accepted && !(e.contact.v_minus_F.z() < 0)) {
     e.accepted = false;
@@ -269,9 +298,10 @@ void ReadCovariances(const std::filesystem::path& path, bool planar, std::vector
 }  // namespace
 
 void WriteEvents(const std::filesystem::path& folder, std::span<const ImpactEvent> events) {
-  CsvWriter table(folder / "events.csv", internal::EventColumns());
+  const bool struck = std::any_of(events.begin(), events.end(), [](const ImpactEvent& e) { return e.struck.has_value(); });
+  CsvWriter table(folder / "events.csv", internal::EventColumns(struck));
   for (const ImpactEvent& event : events) {
-    internal::WriteEventCells(table, event);
+    internal::WriteEventCells(table, event, struck);
     table.EndRow();
   }
   const bool planar =

@@ -44,8 +44,8 @@ struct Quantity {
 // quadratic.
 std::vector<Quantity> Quantities(const ImpactEvent& event, const Body& body, const ValidationOptions& options, const Vector6& plus) {
   std::vector<Quantity> out;
-  const auto linear = [&](const char* name, const char* unit, double tolerance, const Vector6& row) {
-    out.push_back({name, unit, tolerance, row.dot(plus), row});
+  const auto linear = [&](const char* name, const char* unit, double tolerance, const Vector6& row, double constant = 0) {
+    out.push_back({name, unit, tolerance, row.dot(plus) + constant, row});
   };
   const std::array<const char*, 6> names = {"v_plus_x", "v_plus_y", "v_plus_z", "omega_plus_x", "omega_plus_y", "omega_plus_z"};
   for (int i = 0; i < 6; ++i) {
@@ -54,14 +54,23 @@ std::vector<Quantity> Quantities(const ImpactEvent& event, const Body& body, con
   }
   const Eigen::Matrix3d R_FW = event.contact.X_WF.linear().transpose();
   const Eigen::Vector3d r = event.p_WP - event.X_WB.translation();
-  // v_P = v + omega x r, so an axis a of F gives a . v + (r x a) . omega.
-  const auto contact_row = [&](int axis) {
+  // v_P = v + omega x r, so an axis a of F gives a . v + (r x a) . omega. A struck body's contact point yields by its inverse mass times
+  // the impulse on the first body, m (v - v_minus): both give the velocity of one against the other.
+  const auto contact = [&](const char* name, int axis) {
     const Eigen::Vector3d a = R_FW.row(axis).transpose();
-    return (Vector6() << a, r.cross(a)).finished();
+    Vector6 row;
+    row << a, r.cross(a);
+    double constant = 0;
+    if (event.struck) {
+      const Eigen::Vector3d yields = body.mass * (event.struck->A_W * a);
+      row.head<3>() += yields;
+      constant = -yields.dot(event.v_minus);
+    }
+    linear(name, "m/s", options.tolerance_velocity, row, constant);
   };
-  linear("v_n_plus", "m/s", options.tolerance_velocity, contact_row(2));
-  linear("v_t_plus", "m/s", options.tolerance_velocity, contact_row(0));
-  if (!body.planar) linear("v_t2_plus", "m/s", options.tolerance_velocity, contact_row(1));
+  contact("v_n_plus", 2);
+  contact("v_t_plus", 0);
+  if (!body.planar) contact("v_t2_plus", 1);
 
   const Eigen::Vector3d dv = plus.head<3>() - event.v_minus;
   const auto ratio = [&](const char* name, int axis) {

@@ -163,14 +163,16 @@ TwoBodyEvent Describe(const Meeting& m, const Body& body, const StruckBody& stru
   put(kOmegaMinus, omega[0], domega[0]);
   put(kOmegaPlus, omega[1], domega[1]);
   put(kLever, r1, lever);
-  event.cov = map * m.cov * map.transpose();
+  const EventCovariance cov = map * m.cov * map.transpose();
+  event.cov = 0.5 * (cov + cov.transpose());  // bit by bit symmetric, as a file that holds one triangle gives it back
   const Isometry3d X_WF = ContactFrame(surface, event.p_WP, options.flight.gravity_W, false);
   other.v_minus = v[2];
   other.v_plus = v[3];
   other.omega_minus = omega[2];
   other.omega_plus = omega[3];
   other.normal = n;
-  other.A_W = X_WF.linear() * StruckInverseMass(struck, other.X_WB, X_WF) * X_WF.linear().transpose();
+  const Matrix3d A_W = X_WF.linear() * StruckInverseMass(struck, other.X_WB, X_WF) * X_WF.linear().transpose();
+  other.A_W = 0.5 * (A_W + A_W.transpose());
   UpdateContact(event, body, surface, options.flight.gravity_W);
   const Vector3d J = body.mass * (v[1] - v[0]);
   const Rows dJ = body.mass * (dv[1] - dv[0]);
