@@ -12,7 +12,7 @@
 namespace impactlab {
 namespace {
 
-constexpr double kMaxPoints = 1e7;
+constexpr double kMaxPoints = 1e6;  // some 200 MB a law
 
 int Index(MapParameter p) { return static_cast<int>(p); }
 
@@ -77,7 +77,7 @@ MapAxis ReadAxis(const YamlNode& node, bool planar) {
   if (node.Has("step")) {
     if (node.Has("count")) throw node.Fault("count", "both step and count", "one of them");
     const double step = node.Number("step", Positive());
-    if ((to - from) / step > kMaxPoints) throw node.Fault("step", FormatNumber(step), "a larger step: at most 1e7 points");
+    if ((to - from) / step > kMaxPoints) throw node.Fault("step", FormatNumber(step), "a larger step: at most 1e6 points");
     n = static_cast<std::int64_t>(std::floor((to - from) / step + 1e-9)) + 1;
     for (std::int64_t i = 0; i < n; ++i) axis.shown.push_back(from + static_cast<double>(i) * step);
   } else {
@@ -191,7 +191,7 @@ MapSweep LoadMapSweep(const std::filesystem::path& path) {
   if (root.Has("y")) sweep.y = ReadAxis(root.Map("y"), sweep.planar);
   if (sweep.y && sweep.y->parameter == sweep.x.parameter) throw root.Fault("y", "the parameter of x", "another parameter");
   if (static_cast<double>(sweep.x.shown.size()) * static_cast<double>(sweep.y ? sweep.y->shown.size() : 1) > kMaxPoints)
-    throw root.Fault("x", "too many points", "at most 1e7 in all");
+    throw root.Fault("x", "too many points", "at most 1e6 in all");
 
   sweep.fixed[static_cast<std::size_t>(Index(MapParameter::kMuSOverMuK))] = 1;
   const YamlNode fixed = root.Map("fixed");

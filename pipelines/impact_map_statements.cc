@@ -137,8 +137,8 @@ StatementResult CheckStatement(const ImpactMap& map, const MapStatement& s) {
           if (std::isfinite(u - v)) worst = std::max(worst, std::abs(u - v)), largest = std::max(largest, std::abs(u));
           cases += Digit(a.course) != Digit(b.course);
         }
-      out.found = fmt::format("mirrored points differ by at most {} of {}, in {}", Num(worst, 2), Num(largest, 3),
-                              cases == 0 ? "no case" : fmt::format("the case at {} points", cases));
+      out.found = fmt::format("mirrored points differ by at most {} of {}; the case differs {}", Num(worst, 2), Num(largest, 3),
+                              cases == 0 ? "nowhere" : fmt::format("at {} points", cases));
       out.agrees = worst <= s.tolerance * std::max(largest, 1e-300) && cases == 0;
       return out;
     }
