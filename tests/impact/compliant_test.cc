@@ -147,6 +147,46 @@ TEST(Compliant, HuntCrossleyKeepsADifferenceWhereSlipChanges) {
   }
 }
 
+// The table in the README of the room: elements that have e = 0.6 while the first slip lasts, against the energetic law with e* = 0.6. Ends
+// of a rod at 1.3 m/s, frozen; e* is what the element's normal work comes to.
+TEST(Compliant, TableOfModelDifferences) {
+  const struct {
+    double theta, v_t, mu;
+    int digit;
+    double e_star[3], dv_n[3];
+  } rows[] = {{0.9, 3, 0.2, 0, {0.6, 0.6, 0.6}, {0, 0, 0}},
+              {1.6, 1.36, 0.2, 3, {0.5997, 0.5997, 0.6000}, {-0.0004, -0.0004, 0.0000}},
+              {0.63, 1.15, 0.3, 4, {0.6038, 0.6044, 0.5996}, {0.0039, 0.0045, -0.0004}},
+              {0.18, 0.46, 1.2, 1, {0.6180, 0.6153, 0.5789}, {0.0211, 0.0179, -0.0246}},
+              {0.98, 0.93, 0.1, 2, {0.6121, 0.6102, 0.5864}, {0.0146, 0.0123, -0.0165}}};
+  constexpr double kStiffness = 1e8, kRestitution = 0.6, kSpeed = 1.3;
+  for (const auto& row : rows) {
+    const CompliantImpact impact = Rod(row.theta, row.v_t, -kSpeed, row.mu);
+    const PlanarContact rigid = RigidContact(impact);
+    const double mass = 1 / (rigid.A_nn - row.mu * rigid.A_tn);
+    // Damping of the element by its closed form: a logarithm for Maxwell, halving for the dashpot.
+    const double decrement = -std::log(kRestitution) / M_PI, zeta = decrement / std::hypot(1, decrement);
+    CompliantModel dashpot{.law = CompliantLaw::kSpringDashpot, .stiffness = kStiffness};
+    double low = 0, high = 2 * std::sqrt(kStiffness * mass);
+    for (int i = 0; i < 100; ++i) {
+      dashpot.damping = 0.5 * (low + high);
+      (ImpliedRestitution(dashpot, mass, kSpeed) > kRestitution ? low : high) = dashpot.damping;
+    }
+    const CompliantModel models[3] = {
+        {.law = CompliantLaw::kHuntCrossley, .stiffness = kStiffness, .damping = HuntCrossleyDamping(kRestitution, kSpeed)},
+        dashpot,
+        {.law = CompliantLaw::kMaxwell, .stiffness = kStiffness, .damping = std::sqrt(kStiffness * mass) / (2 * zeta)}};
+    const EnergeticMapResult exact = EnergeticMap(rigid, kRestitution, row.mu, row.mu);
+    for (int k = 0; k < 3; ++k) {
+      EXPECT_NEAR(ImpliedRestitution(models[k], mass, kSpeed), kRestitution, 1e-9);
+      const CompliantOutcome out = Simulate(impact, models[k], {.frozen = true});
+      EXPECT_EQ(out.digit, row.digit);
+      EXPECT_NEAR(out.e_star(), row.e_star[k], 6e-5) << row.digit << " " << LawName(models[k].law);
+      EXPECT_NEAR(out.v_n - exact.v_n, row.dv_n[k], 6e-5) << row.digit << " " << LawName(models[k].law);
+    }
+  }
+}
+
 TEST(Compliant, RefusesWhatIsNoModel) {
   const CompliantImpact impact = Rod(0.9, 3, -1, 0.2);
   EXPECT_THROW(Simulate(impact, {.stiffness = 0}), ConfigError);
