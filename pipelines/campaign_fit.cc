@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "data/core_seconds.h"
+#include "data/statistics.h"
 #include "pipelines/interrupt.h"
 #include "pipelines/parallel.h"
 
@@ -13,13 +15,16 @@ constexpr double kStill = 0.2;     // a step below so many of the layout's stand
 constexpr double kWideNoise = 20;  // in the first round, before the layout is learned, residuals may be so many times their noise
 
 std::vector<std::vector<DropFit>> FitRound(const Experiment& experiment, const MarkerRecordings& markers, const Plane& floor, int threads,
-                                           const std::string& label, const ProgressOptions& shown) {
+                                           const std::string& label, const ProgressOptions& shown, std::vector<double>* seconds) {
   Progress progress(label, static_cast<std::int64_t>(markers.tracks.size()), "recordings", shown);
   std::vector<std::vector<DropFit>> drops(markers.tracks.size());
+  seconds->assign(drops.size(), 0);
   ForEachIndex(drops.size(), threads, [&](std::size_t i) {
     CheckInterrupt();
+    const double start = CoreSeconds();
     if (markers.bad[i].empty())
       drops[i] = FitDrops(markers.tracks[i], markers.rig, markers.layout, experiment.body, floor, BundleOptions(experiment, markers, i));
+    (*seconds)[i] = (CoreSeconds() - start) / static_cast<double>(std::max<std::size_t>(1, drops[i].size()));
     progress.Advance();
   });
   return drops;
@@ -31,6 +36,24 @@ MarkerRecordings WithLayout(MarkerRecordings markers, const LearnedLayout& layou
   markers.layout = layout.markers;
   markers.layout_knowledge = layout.knowledge;
   return markers;
+}
+
+TrackPoses PosesOf(const MarkerRecordings& markers, std::size_t recording, const std::vector<DropFit>& drops) {
+  const MarkerTracks& tracks = markers.tracks[recording];
+  TrackPosesOptions options;
+  options.offset.assign(tracks.cameras.size(), 0);
+  for (std::size_t c = 0; c < options.offset.size(); ++c) {
+    std::vector<double> found;
+    for (const DropFit& drop : drops)
+      if (drop.usable && c < drop.offset.size()) found.push_back(drop.offset[c]);
+    if (!found.empty()) options.offset[c] = Median(found);
+  }
+  for (const DropFit& drop : drops)
+    if (drop.usable) options.impacts.push_back(drop.event.t);
+  options.exposure = markers.exposure;
+  TrackPoses poses = PosesFromTracks(tracks, markers.rig, markers.layout, options);
+  poses.recording.name = tracks.recording;
+  return poses;
 }
 
 CampaignFit FitCampaign(const Experiment& experiment, const MarkerRecordings& markers, const Plane& floor, int threads,
@@ -46,7 +69,7 @@ CampaignFit FitCampaign(const Experiment& experiment, const MarkerRecordings& ma
   }
   const auto n = static_cast<Eigen::Index>(3 * given.size());
   if (sd > 0) out.layout.knowledge.cov = sd * sd * Eigen::MatrixXd::Identity(n, n);
-  out.drops = FitRound(experiment, WithLayout(markers, out.layout), floor, threads, label, shown);
+  out.drops = FitRound(experiment, WithLayout(markers, out.layout), floor, threads, label, shown, &out.seconds);
   if (!experiment.learn_layout || experiment.bundle.layout_sd > 0 || !(sd > 0)) return out;
   while (out.rounds < kRounds) {
     std::vector<const DropFit*> fits;
@@ -57,7 +80,8 @@ CampaignFit FitCampaign(const Experiment& experiment, const MarkerRecordings& ma
     if (next.impacts == 0) break;
     if (out.rounds > 1 && next.step < kStill) break;
     out.layout = std::move(next);
-    out.drops = FitRound(experiment, WithLayout(markers, out.layout), floor, threads, label + " with the learned layout", shown);
+    out.drops =
+        FitRound(experiment, WithLayout(markers, out.layout), floor, threads, label + " with the learned layout", shown, &out.seconds);
     ++out.rounds;
   }
   return out;

@@ -8,6 +8,7 @@
 #include "pipelines/experiment.h"
 #include "pipelines/marker_recordings.h"
 #include "reconstruction/layout_learn.h"
+#include "reconstruction/track_poses.h"
 
 namespace impactlab {
 
@@ -15,6 +16,7 @@ struct CampaignFit {
   std::vector<std::vector<DropFit>> drops;  // by recording
   LearnedLayout layout;                     // as given where it was not learned (impacts = 0)
   int rounds = 1;                           // passes over all recordings
+  std::vector<double> seconds;              // of one core for one impact in the last pass, mean of a recording
 };
 
 // `label` names the work where progress is `shown`.
@@ -23,5 +25,8 @@ CampaignFit FitCampaign(const Experiment& experiment, const MarkerRecordings& ma
 
 // The same recordings seen with the layout of a campaign.
 MarkerRecordings WithLayout(MarkerRecordings markers, const LearnedLayout& layout);
+
+// Poses of a recording frame by frame on one clock: what the bundle fits found of the clocks of the cameras, the median over the impacts.
+TrackPoses PosesOf(const MarkerRecordings& markers, std::size_t recording, const std::vector<DropFit>& drops);
 
 }  // namespace impactlab

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <chrono>
 #include <cmath>
 #include <map>
 #include <set>
@@ -29,6 +30,7 @@ namespace impactlab {
 namespace {
 
 constexpr int kDone = 0, kNotMet = 1;
+constexpr const char* kRefused = "refused";  // folder of the reasons, where nothing could be used
 
 std::vector<std::filesystem::path> FindRecordings(const RunArguments& arguments, const Experiment& experiment) {
   if (!arguments.recordings.empty()) {
@@ -165,21 +167,28 @@ int RunChain(const RunArguments& arguments, bool whole) {
     throw ConfigError(fmt::format("--require: found {}{}, allowed {}", Excerpt(want.name), nearest.empty() ? "" : ", nearest is " + nearest,
                                   JoinNames(figures)));
   }
+  const auto start = std::chrono::steady_clock::now();
   if (arguments.bootstrap >= 0) experiment.identify.bootstrap = arguments.bootstrap;
   const RunOptions options = {.threads = arguments.threads, .quiet = arguments.quiet, .identify = whole, .validate = whole};
-  const RunResult run = experiment.markers ? RunFromMarkers(arguments, std::move(experiment), options)
-                                           : RunFromPoses(arguments, std::move(experiment), options);
+  RunResult run = experiment.markers ? RunFromMarkers(arguments, std::move(experiment), options)
+                                     : RunFromPoses(arguments, std::move(experiment), options);
+  run.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   // Recordings that hold no usable impact are a result; none that can be read is not, and leaves the last good output alone.
   if (std::all_of(run.recordings.begin(), run.recordings.end(), [](const PoseRecording& r) { return r.t.empty(); })) {
-    throw DataError(fmt::format("none of {} recordings can be used; {}first: {}", run.recordings.size(),
+    WriteRefusal(arguments.out / kRefused, run);
+    throw DataError(fmt::format("none of {} recordings can be used; {}first: {}; reasons of all in {}", run.recordings.size(),
                                 run.flights.failed > 0 ? "free flight: " + run.flights.verdict + "; " : std::string(),
-                                run.recorded.events.front().detail));
+                                run.recorded.events.front().detail, (arguments.out / kRefused).string()));
   }
   WriteRun(arguments.out, run, arguments.command);
+  std::error_code absent;
+  for (const char* name : {"events.csv", "events_cov.csv", "drops.csv", "points.csv", "flights.csv", "flights.json", ""})
+    std::filesystem::remove(arguments.out / kRefused / name, absent);  // what an earlier run had to say no longer holds
   if (whole && arguments.report) WriteReport(arguments.out / "report.html", run, IMPACTLAB_PLOT_LIBRARY);
   if (!arguments.quiet) {
     fmt::print("{}", BriefReport(run));
-    fmt::print("\n{:.2f} s without the report; written to {}\n", run.seconds, arguments.out.string());
+    fmt::print("\n{:.2f} s {}without the report; written to {}\n", run.seconds, run.markers ? "from the videos to the tables, " : "",
+               arguments.out.string());
     if (whole && arguments.report) fmt::print("report      {}\n", (arguments.out / "report.html").string());
   }
   return CheckRequirements(requirements, run);

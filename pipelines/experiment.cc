@@ -35,6 +35,8 @@ void ParseMarkerSource(const YamlNode& node, Experiment& e) {
   MarkerSource& m = e.markers.emplace();
   const std::filesystem::path folder = node.Folder();
   e.columns.planar = false;
+  for (const char* key : {"names", "layout_m", "layout_sd_m"})
+    if (node.Has(key)) throw node.Fault(key, "it with kind: markers", fmt::format("it in the tracking file, as markers.{}", key));
   m.plan = LoadTracking(folder / node.Text("tracking"));
   if (m.plan.track.layout.empty())
     throw node.Fault("tracking", "a tracking file without markers.layout_m", "one with the places of the markers on the body");
@@ -219,6 +221,8 @@ Experiment LoadExperiment(const std::filesystem::path& path) {
   ParseBundle(root, e);
   ParseIdentify(root.MapOrEmpty("identify"), e);
   ParseValidation(root.MapOrEmpty("validate"), e.validation);
+  if (e.markers && !e.second) e.classical = ParseComparison(root.MapOrEmpty("classical"));
+  e.repeats = ParseRepeats(root.MapOrEmpty("repeats"));
   e.seed = static_cast<std::uint64_t>(root.Integer("seed", static_cast<std::int64_t>(e.seed), NonNegative()));
   e.identify.seed = e.seed;
   root.Has("provenance");  // of a run.yaml: says where a result came from and changes nothing
@@ -299,7 +303,14 @@ std::string ToYaml(const Experiment& e) {
   out += "validate:\n" + YamlCount(1, "folds", v.folds) + YamlLine(1, "coverage", v.coverage) +
          YamlLine(1, "tolerance_velocity_m_per_s", v.tolerance_velocity) + YamlLine(1, "tolerance_spin_rad_per_s", v.tolerance_spin) +
          YamlLine(1, "tolerance_ratio", v.tolerance_ratio);
+  if (e.markers && !e.second) out += ToYaml(e.classical);
+  out += ToYaml(e.repeats);
   return out + YamlWord(0, "seed", std::to_string(e.seed));
+}
+
+RestitutionLaw MainLaw(const Experiment& e) {
+  const bool energetic = std::find(e.laws.begin(), e.laws.end(), RestitutionLaw::kEnergetic) != e.laws.end();
+  return energetic || e.laws.empty() ? RestitutionLaw::kEnergetic : e.laws.front();
 }
 
 FrameCorrection AllowedCorrection(const FrameCorrection& correction, const std::vector<std::string>& apply) {

@@ -8,8 +8,10 @@
 #include <vector>
 
 #include "impact/identify.h"
+#include "pipelines/classical_comparison.h"
 #include "pipelines/planar_recordings.h"
 #include "pipelines/point_recordings.h"
+#include "pipelines/repeatability.h"
 #include "pipelines/second_body.h"
 #include "pipelines/track.h"
 #include "reconstruction/audit.h"
@@ -59,6 +61,8 @@ struct Experiment {
   std::vector<RestitutionLaw> laws = {RestitutionLaw::kNewton, RestitutionLaw::kPoisson, RestitutionLaw::kEnergetic};
   IdentifyOptions identify;
   ValidationOptions validation;
+  ComparisonOptions classical;  // of marker images
+  RepeatOptions repeats;
   std::uint64_t seed = 1;
 };
 
@@ -68,6 +72,9 @@ Experiment LoadExperiment(const std::filesystem::path& path);
 // The experiment as YAML with every default written out, for run.yaml. LoadExperiment reads it back to the same experiment; `recordings` is
 // written from the root of the file system, so that the text means the same files in any folder.
 std::string ToYaml(const Experiment& experiment);
+
+// The law that stands for all where one is enough: the energetic one, which alone cannot gain energy, else the first.
+RestitutionLaw MainLaw(const Experiment& experiment);
 
 // The part of `correction` whose parameters the experiment allows to apply.
 FrameCorrection AllowedCorrection(const FrameCorrection& correction, const std::vector<std::string>& apply);

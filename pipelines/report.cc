@@ -1,5 +1,7 @@
 #include "pipelines/report.h"
 
+#include <algorithm>
+
 #include "pipelines/report_page.h"
 #include "pipelines/report_parts.h"
 
@@ -14,11 +16,17 @@ void WriteReport(const std::filesystem::path& path, const RunResult& run, const 
   page.head = HeadHtml(context);
   page.sections = {FitSection(context),   PredictionSection(context), MeasuredSection(context),
                    AuditSection(context), RecordingsSection(context), MethodsSection(context)};
+  const auto behind = [&](const char* id, Section section) {
+    const auto at = std::find_if(page.sections.begin(), page.sections.end(), [&](const Section& s) { return s.id == id; });
+    page.sections.insert(at + 1, std::move(section));
+  };
   if (run.markers) {
-    const auto at = page.sections.insert(page.sections.begin() + 1, PixelSection(context));
-    page.sections.insert(at + 1, FlightSection(context));
+    page.sections.insert(page.sections.begin() + 1, PixelSection(context));
+    behind("pixels", FlightSection(context));
   }
   if (run.second) page.sections.insert(page.sections.begin() + 1, TwoBodySection(context));
+  if (!context.best.repeats.empty()) behind("measured", RepeatSection(context));
+  if (!context.best.comparison.empty()) behind("measured", ClassicalSection(context));
   if (context.interactive) page.recordings = RecordingsJson(context);
   WritePage(path, page, library);
 }

@@ -12,23 +12,6 @@ namespace {
 
 constexpr double kDegrees = 180 / std::numbers::pi;
 
-using Gradient = Eigen::Matrix<double, kEventDim, 1>;
-
-double Sd(const ImpactEvent& event, const Gradient& gradient) {
-  const double variance = gradient.dot(event.cov * gradient);
-  return variance >= 0 ? std::sqrt(variance) : std::numeric_limits<double>::quiet_NaN();
-}
-
-// d (direction . velocity of the contact point) by the state of an event; `v` and `omega` are where the velocities start.
-Gradient SlopeOfContactSpeed(const ImpactEvent& event, const Eigen::Vector3d& direction, bool plus) {
-  Gradient g = Gradient::Zero();
-  const Eigen::Vector3d r = event.p_WP - event.X_WB.translation();
-  g.segment<3>(plus ? kVPlus : kVMinus) = direction;
-  g.segment<3>(plus ? kOmegaPlus : kOmegaMinus) = r.cross(direction);
-  g.segment<3>(kLever) = direction.cross(plus ? event.omega_plus : event.omega_minus);
-  return g;
-}
-
 // Line of the fitted coefficient with its 95 % interval across the whole plot.
 void AddFitLines(Plot& plot, const std::string& name, const ParameterEstimate& p) {
   const auto line = [&](double y, const std::string& legend, Mark mark) {
@@ -54,31 +37,6 @@ void LimitRange(Plot& plot, double lower_limit, double upper_limit) {
 }
 
 }  // namespace
-
-MeasuredImpact Measure(const ImpactEvent& event) {
-  MeasuredImpact m;
-  const Eigen::Matrix3d R_WF = event.contact.X_WF.linear();
-  const Eigen::Vector3d n = R_WF.col(2), d = event.X_WB.translation() - event.p_WP;
-  const double v_n_minus = event.contact.v_minus_F.z(), v_n_plus = event.v_plus_F.z();
-  m.speed = -v_n_minus;
-  m.lean = event.planar ? std::atan2(d.dot(R_WF.col(0)), d.dot(n)) : std::acos(std::clamp(d.dot(n) / d.norm(), -1.0, 1.0));
-  m.e = -v_n_plus / v_n_minus;
-  const Gradient de =
-      -SlopeOfContactSpeed(event, n, true) / v_n_minus + v_n_plus / (v_n_minus * v_n_minus) * SlopeOfContactSpeed(event, n, false);
-  m.sd_e = Sd(event, de);
-  // The mass cancels from the ratio of the impulses.
-  const Eigen::Vector3d dv = event.v_plus - event.v_minus;
-  const Eigen::Vector3d tangential = dv - n * n.dot(dv);
-  const double j_t = tangential.norm(), j_n = n.dot(dv);
-  m.ratio = j_t / std::abs(j_n);
-  const Eigen::Vector3d unit = j_t > 0 ? Eigen::Vector3d(tangential / j_t) : Eigen::Vector3d(R_WF.col(0));
-  const Eigen::Vector3d by_dv = (unit - n * (j_t / j_n)) / std::abs(j_n);
-  Gradient dr = Gradient::Zero();
-  dr.segment<3>(kVPlus) = by_dv;
-  dr.segment<3>(kVMinus) = -by_dv;
-  m.sd_ratio = Sd(event, dr);
-  return m;
-}
 
 std::vector<Figure> MeasuredFigures(const ReportContext& context) {
   struct Point {

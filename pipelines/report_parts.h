@@ -11,6 +11,7 @@
 #include "pipelines/report_page.h"
 #include "pipelines/report_plot.h"
 #include "pipelines/run.h"
+#include "pipelines/single_impact.h"
 
 namespace impactlab::internal {
 
@@ -34,8 +35,10 @@ std::string HeadHtml(const ReportContext& context);
 Section FitSection(const ReportContext& context);
 Section PredictionSection(const ReportContext& context);
 Section MeasuredSection(const ReportContext& context);
-Section PixelSection(const ReportContext& context);   // of a run from images of markers
-Section FlightSection(const ReportContext& context);  // the same
+Section PixelSection(const ReportContext& context);      // of a run from images of markers
+Section FlightSection(const ReportContext& context);     // the same
+Section ClassicalSection(const ReportContext& context);  // the same, where estimators were asked for
+Section RepeatSection(const ReportContext& context);
 Section TwoBodySection(const ReportContext& context);  // of a struck body that moves as well
 Section AuditSection(const ReportContext& context);
 Section RecordingsSection(const ReportContext& context);
@@ -64,15 +67,6 @@ std::vector<const LawFit*> FitsInOrder(const ReportContext& context);
 // The two parameters of a fit; null where a fit has fewer.
 const ParameterEstimate* Friction(const LawFit& fit);
 const ParameterEstimate* Restitution(const LawFit& fit);
-
-// Figures of one measured impact, free of any law, with first-order standard deviations.
-struct MeasuredImpact {
-  double speed = 0;                // approach speed of the contact point [m/s]
-  double lean = 0;                 // of the line from contact to centre of mass against the normal [rad]; signed in planar motion
-  double e = 0, sd_e = 0;          // -v_n+ / v_n-
-  double ratio = 0, sd_ratio = 0;  // |J_t| / J_n
-};
-MeasuredImpact Measure(const ImpactEvent& event);
 
 // Value of a frame error with its sd in the unit its name ends in, e.g. "-35.9 +- 0.4 mrad".
 std::string EstimateWords(const std::string& parameter, const Estimate& estimate);

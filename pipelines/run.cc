@@ -10,11 +10,9 @@
 #include "data/error.h"
 #include "data/progress.h"
 #include "data/provenance.h"
-#include "data/statistics.h"
 #include "pipelines/interrupt.h"
 #include "pipelines/parallel.h"
 #include "pipelines/tables.h"
-#include "reconstruction/track_poses.h"
 
 namespace impactlab {
 namespace {
@@ -38,25 +36,6 @@ struct Recorded {
   const std::string& Name(std::size_t i) const { return markers != nullptr ? markers->tracks[i].recording : (*poses)[i].name; }
 };
 
-// One clock for the poses: what the bundle fits found of the clocks of the cameras, the median over the impacts.
-PoseRecording PosesOf(const MarkerRecordings& markers, std::size_t i, const std::vector<DropFit>& drops) {
-  const MarkerTracks& tracks = markers.tracks[i];
-  TrackPosesOptions options;
-  options.offset.assign(tracks.cameras.size(), 0);
-  for (std::size_t c = 0; c < options.offset.size(); ++c) {
-    std::vector<double> found;
-    for (const DropFit& drop : drops)
-      if (drop.usable && c < drop.offset.size()) found.push_back(drop.offset[c]);
-    if (!found.empty()) options.offset[c] = Median(found);
-  }
-  for (const DropFit& drop : drops)
-    if (drop.usable) options.impacts.push_back(drop.event.t);
-  options.exposure = markers.exposure;
-  PoseRecording poses = PosesFromTracks(tracks, markers.rig, markers.layout, options).recording;
-  poses.name = tracks.recording;
-  return poses;
-}
-
 Analysis Reconstruct(const Experiment& experiment, const Recorded& recorded, const FrameCorrection& correction, const RunOptions& options,
                      const std::string& label) {
   Analysis analysis;
@@ -71,6 +50,7 @@ Analysis Reconstruct(const Experiment& experiment, const Recorded& recorded, con
     CampaignFit campaign = FitCampaign(experiment, *markers, floor, options.threads, label, shown);
     analysis.drops = std::move(campaign.drops);
     analysis.layout = std::move(campaign.layout);
+    analysis.fit_seconds = std::move(campaign.seconds);
     markers = WithLayout(std::move(*markers), analysis.layout);
   }
   Progress progress(markers ? label + " of the frames" : label, static_cast<std::int64_t>(recorded.size()), "recordings", shown);
@@ -81,7 +61,7 @@ Analysis Reconstruct(const Experiment& experiment, const Recorded& recorded, con
       motion.events = {BadRecording(recorded.Name(i), recorded.bad[i])};
     } else if (markers) {
       const std::vector<DropFit>& drops = analysis.drops[i];
-      motion = FitMotion(PosesOf(*markers, i, drops), experiment.body, floor, experiment.motion);
+      motion = FitMotion(PosesOf(*markers, i, drops).recording, experiment.body, floor, experiment.motion);
       motion.events.clear();
       for (const DropFit& drop : drops) motion.events.push_back(drop.event);
       const std::string fault = i < markers->faults.size() ? markers->faults[i] : "";
@@ -147,12 +127,16 @@ FrameCorrection Compose(const FrameCorrection& first, const FrameCorrection& sec
 void IdentifyAndValidate(Experiment experiment, const MarkerRecordings* markers, const RunOptions& options, bool side, Analysis& analysis) {
   if (!options.identify) return;
   if (side) experiment.identify.bootstrap = experiment.identify.grid = 0;
-  analysis.fit = FitAll(experiment, markers == nullptr ? analysis.events : NoiseEvents(analysis));
+  const std::vector<ImpactEvent> events = markers == nullptr ? analysis.events : NoiseEvents(analysis);
+  analysis.fit = FitAll(experiment, events);
   CheckInterrupt();
+  for (const LawFit& fit : analysis.fit.fits)
+    if (!side && fit.law == LawName(MainLaw(experiment))) analysis.repeats = StudyRepeats(events, experiment.body, fit, experiment.repeats);
   if (markers != nullptr && !side) {
-    analysis.budget =
-        MakeBudget(experiment, WithLayout(Correct(*markers, analysis.correction), analysis.layout), analysis, options.threads);
+    const MarkerRecordings corrected = WithLayout(Correct(*markers, analysis.correction), analysis.layout);
+    analysis.budget = MakeBudget(experiment, corrected, analysis, options.threads);
     AddCommon(analysis.budget, &analysis.fit);
+    analysis.comparison = CompareClassical(experiment, corrected, analysis, options.threads);
   }
   if (!options.validate) return;
   analysis.validation = Validate(analysis.events, experiment.body, analysis.fit, experiment.identify, experiment.validation);
@@ -324,11 +308,19 @@ RunResult RunExperiment(const Experiment& experiment, MarkerRecordings markers, 
   Analyse({.markers = &*run.markers, .bad = run.markers->bad}, options, &run);
   const MarkerRecordings learned = WithLayout(*run.markers, run.recorded.layout);
   for (std::size_t i = 0; i < run.markers->tracks.size(); ++i) {
-    run.recordings.push_back(run.markers->bad[i].empty() ? PosesOf(learned, i, run.recorded.drops[i]) : PoseRecording{});
+    run.recordings.push_back(run.markers->bad[i].empty() ? PosesOf(learned, i, run.recorded.drops[i]).recording : PoseRecording{});
     run.recordings.back().name = run.markers->tracks[i].recording;
   }
   run.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   return run;
+}
+
+void WriteRefusal(const std::filesystem::path& folder, const RunResult& run) {
+  WriteEvents(folder, run.recorded.events);
+  if (run.points) WritePointFiles(folder / "points.csv", *run.points);
+  if (!run.markers) return;
+  WriteDrops(folder / "drops.csv", run.markers->tracks, run.recorded.drops);
+  WriteFlights(folder, run.markers->tracks, run.flights);
 }
 
 void WriteRun(const std::filesystem::path& folder, const RunResult& run, const std::string& command) {
@@ -362,6 +354,8 @@ void WriteRun(const std::filesystem::path& folder, const RunResult& run, const s
   WriteFile(folder / "audit.json", audit + "}\n");
   if (!best.fit.fits.empty()) WriteFile(folder / "fit.json", ToJson(best.fit));
   if (!best.budget.empty()) WriteBudget(folder / "budget.csv", best.budget);
+  if (!best.comparison.empty()) WriteComparison(folder, best.comparison);
+  if (!best.repeats.empty()) WriteRepeatability(folder / "repeatability.csv", best.repeats);
   if (!best.validation.rows.empty()) WriteValidation(folder / "validation.csv", best.validation);
   if (run.has_corrected) {
     const auto recorded = folder / "as_recorded";

@@ -8,10 +8,12 @@
 
 #include "data/fit_result.h"
 #include "pipelines/campaign_fit.h"
+#include "pipelines/classical_comparison.h"
 #include "pipelines/error_budget.h"
 #include "pipelines/experiment.h"
 #include "pipelines/flights.h"
 #include "pipelines/marker_recordings.h"
+#include "pipelines/repeatability.h"
 #include "pipelines/validation.h"
 
 namespace impactlab {
@@ -25,6 +27,9 @@ struct Analysis {
   std::vector<ImpactEvent> events;          // all events of all recordings
   FitResult fit;                            // of marker images with what all impacts share of errors counted
   ErrorBudget budget;                       // of marker images; empty where nothing was fitted
+  std::vector<double> fit_seconds;          // of marker images: of one core for one impact, mean of a recording
+  Comparison comparison;                    // of marker images: the classical estimators
+  Repeatability repeats;
   ValidationTable validation;
 };
 
@@ -41,7 +46,7 @@ struct RunResult {
   bool has_corrected = false;
   Analysis corrected;  // with the audit's corrections
   AuditResult audit_corrected;
-  double seconds = 0;  // wall time without the report
+  double seconds = 0;  // wall time without the report; of the command with calibration and tracking
   const Analysis& best() const { return has_corrected ? corrected : recorded; }
 };
 
@@ -69,6 +74,9 @@ FitResult FitAll(const Experiment& experiment, const std::vector<ImpactEvent>& e
 
 // Writes the files of a run folder (formats in data/README.md) except the report; each appears whole or not at all.
 void WriteRun(const std::filesystem::path& folder, const RunResult& run, const std::string& command);
+
+// Of a run that can use no recording: the tables that say why, events.csv first.
+void WriteRefusal(const std::filesystem::path& folder, const RunResult& run);
 
 // Table for a terminal: one screen.
 std::string BriefReport(const RunResult& run);

@@ -135,8 +135,21 @@ TEST_F(BadInput, UnreadableFileIsARowWithReason) {
 }
 
 TEST_F(BadInput, AllRecordingsBadIsNothingUsable) {
+  ASSERT_EQ(Run().code, 0);
+  const std::string before = ReadText(out() / "events.csv");
+  const std::string good = Drop();
   for (const auto& drop : drops_) WriteText(drop, "");
-  ExpectOneLine(Run(), 3);
+  const ProcessResult result = Run();
+  ExpectOneLine(result, 3);
+  EXPECT_THAT(result.err, HasSubstr("reasons of all in"));
+  // The last good output stays; the reasons stand beside it, until a run can use something.
+  EXPECT_EQ(ReadText(out() / "events.csv"), before);
+  const std::string refused = ReadText(out() / "refused" / "events.csv");
+  EXPECT_EQ(std::count(refused.begin(), refused.end(), '\n'), static_cast<std::ptrdiff_t>(drops_.size()) + 1);
+  EXPECT_THAT(refused, AllOf(HasSubstr(drops_[1].stem().string()), HasSubstr("bad_recording"), HasSubstr("empty")));
+  Damage(good);
+  EXPECT_EQ(Run().code, 0);
+  EXPECT_FALSE(std::filesystem::exists(out() / "refused"));
 }
 
 TEST_F(BadInput, UnknownKeyNamesTheNearest) {

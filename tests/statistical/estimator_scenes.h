@@ -8,11 +8,12 @@
 #include <string>
 #include <vector>
 
+#include "data/core_seconds.h"
+#include "pipelines/classical_comparison.h"
 #include "reconstruction/classical.h"
 #include "reconstruction/drop_fit.h"
 #include "reconstruction/track_poses.h"
 #include "tests/reconstruction/drop_scene.h"
-#include "tests/support/core_seconds.h"
 
 namespace impactlab::test {
 
@@ -155,34 +156,8 @@ struct EstimatorScore {
   }
 };
 
-inline constexpr int kStudyWindow = 7;
-
-struct NamedOptions {
-  std::string name;
-  ClassicalOptions options;
-};
-inline std::vector<NamedOptions> StudyEstimators() {
-  std::vector<NamedOptions> all;
-  const auto add = [&](const std::string& name, ClassicalEstimator estimator) -> ClassicalOptions& {
-    all.push_back({name, {}});
-    all.back().options.estimator = estimator;
-    all.back().options.window = kStudyWindow;
-    return all.back().options;
-  };
-  ClassicalOptions& printed = add("Houbolt as printed", ClassicalEstimator::kHoubolt);
-  printed.gravity = GravityCorrection::kHalfInterval;
-  printed.backward_after = true;
-  add("Houbolt", ClassicalEstimator::kHoubolt);
-  add("central difference", ClassicalEstimator::kCentralDifference);
-  add("Savitzky-Golay", ClassicalEstimator::kSavitzkyGolay);
-  add("parabola", ClassicalEstimator::kLocalQuadratic);
-  add("Kalman/RTS, each side", ClassicalEstimator::kKalman);
-  add("Kalman/RTS, across", ClassicalEstimator::kKalman).across_impact = true;
-  return all;
-}
-
 // One drop by every estimator. The classical ones are told the true time of the impact; the bundle fit finds it. Names: "bundle fit" and
-// those of StudyEstimators.
+// the titles of ClassicalMethods.
 inline std::map<std::string, EstimatorScore> ScoreEstimators(StudyBody kind, double slope, std::uint64_t seed) {
   std::mt19937_64 random(seed);
   std::uniform_real_distribution<double> uniform(0, 1);
@@ -228,9 +203,9 @@ inline std::map<std::string, EstimatorScore> ScoreEstimators(StudyBody kind, dou
   const TrackPoses poses = PosesFromTracks(tracks, rig, drop.markers, pose_options);
   const MeasuredPoses measured = Measured(poses, tracks, rig);
   const double poses_seconds = CoreSeconds() - start;
-  for (const NamedOptions& named : StudyEstimators()) {
-    EstimatorScore& score = scores[named.name];
-    ClassicalOptions options = named.options;
+  for (const ClassicalMethod& method : ClassicalMethods()) {
+    EstimatorScore& score = scores[method.title];
+    ClassicalOptions options = method.options;
     options.gravity_W = drop.gravity;
     const double begin = CoreSeconds();
     const ClassicalEstimate e = EstimateClassical(measured, drop.t, options);

@@ -6,6 +6,7 @@
 
 #include <cmath>
 #include <random>
+#include <string>
 #include <vector>
 
 #include "impact/event.h"
@@ -31,8 +32,9 @@ struct TracksExperiment {
   double inertia_sd = 0.01;  // of all moments together, relative
 };
 
-// The free flight after an impact by the law, until anything touches again. False where that is no single impact with some flight after it.
-inline bool Obey(const ImpactModel& model, double least_after, test::Drop* drop) {
+// The free flight after an impact by the law, until anything touches again. False where that is no single impact with some flight after it,
+// or where the digit of its case is none of `cases` (empty: any).
+inline bool Obey(const ImpactModel& model, double least_after, const std::string& cases, test::Drop* drop) {
   const test::Flying& m = drop->minus;
   ImpactEvent event;
   event.X_WB.linear() = m.R;
@@ -42,6 +44,7 @@ inline bool Obey(const ImpactModel& model, double least_after, test::Drop* drop)
   event.p_WP = m.p + test::LowestLever(drop->body, m.R, drop->normal);
   UpdateContact(event, drop->body, drop->floor(), drop->gravity);
   const ImpactOutcome outcome = Solve(event.contact, model);
+  if (!cases.empty() && cases.find(outcome.path_case.Name()[0]) == std::string::npos) return false;
   const Eigen::Vector3d J = event.contact.X_WF.linear() * outcome.J_F, lever = event.p_WP - m.p;
   drop->plus = m;
   drop->plus.v += J / drop->body.mass;
@@ -58,16 +61,18 @@ inline bool Obey(const ImpactModel& model, double least_after, test::Drop* drop)
 }
 
 // Document 004's cameras: 1280 x 720, f about 1060 px, 0.9 m away, 0.34 m apart, calibrated by 15 pairs of boards with 0.1 px a corner.
-inline TracksExperiment MakeTracksExperiment(test::Thing thing, int drops, double slope, std::uint64_t seed) {
+inline TracksExperiment MakeTracksExperiment(
+    test::Thing thing, int drops, double slope, std::uint64_t seed,
+    const ImpactModel& model = {.law = RestitutionLaw::kEnergetic, .e = 0.55, .mu_k = 0.25, .mu_s = 0.25}, const std::string& cases = {}) {
   std::mt19937_64 random(seed);
   TracksExperiment e;
   e.rig = test::DropRig(2);
   test::CalibrateByBoards(&e.rig, 15, 0.1, random);
-  e.model = {.law = RestitutionLaw::kEnergetic, .e = 0.55, .mu_k = 0.25, .mu_s = 0.25};
+  e.model = model;
   const Eigen::Vector3d n(std::sin(slope), 0, std::cos(slope));
   while (static_cast<int>(e.drops.size()) < drops) {
     test::Drop drop = test::DrawDrop(thing, random, 0.2, n);
-    if (Obey(e.model, 0.07, &drop)) e.drops.push_back(drop);
+    if (Obey(e.model, 0.07, cases, &drop)) e.drops.push_back(drop);
   }
   e.floor = e.drops.front().floor();
   for (const test::Drop& drop : e.drops) e.paths.emplace_back(drop);
@@ -75,20 +80,22 @@ inline TracksExperiment MakeTracksExperiment(test::Thing thing, int drops, doubl
 }
 
 struct TracksRepeat {
+  Experiment experiment;
+  MarkerRecordings markers;  // with the layout as the analysis has it
   Analysis analysis;
   std::vector<double> offset;  // true one of the second camera, by drop [s]
 };
 
-// `intervals`: with intervals and error budget, else the coefficients alone.
-inline TracksRepeat Repeat(const TracksExperiment& e, const Drawn& drawn, bool intervals, std::mt19937_64& random) {
+// What the cameras record, and what the laboratory believes of it.
+inline TracksRepeat Record(const TracksExperiment& e, const Drawn& drawn, std::mt19937_64& random) {
   std::normal_distribution<double> normal;
   std::uniform_real_distribution<double> uniform(-1, 1);
-  MarkerRecordings markers;
+  TracksRepeat out;
+  MarkerRecordings& markers = out.markers;
   markers.rig = drawn.cameras ? test::Miscalibrated(e.rig, random) : e.rig;
   markers.layout = e.drops.front().markers;
   if (drawn.layout)
     for (BodyMarker& marker : markers.layout) marker.p_BM += e.layout_sd * test::Normal3(random);
-  TracksRepeat out;
   for (std::size_t i = 0; i < e.drops.size(); ++i) {
     test::Filming filming;
     filming.rate = e.rate;
@@ -104,7 +111,7 @@ inline TracksRepeat Repeat(const TracksExperiment& e, const Drawn& drawn, bool i
     markers.faults.emplace_back();
     markers.offset_sd.push_back(1 / e.rate);
   }
-  Experiment experiment;
+  Experiment& experiment = out.experiment;
   experiment.name = "twin";
   experiment.body = e.drops.front().body;
   if (drawn.inertia) experiment.body.inertia_B *= 1 + e.inertia_sd * normal(random);
@@ -117,6 +124,14 @@ inline TracksRepeat Repeat(const TracksExperiment& e, const Drawn& drawn, bool i
   experiment.laws = {RestitutionLaw::kEnergetic};
   experiment.identify.bootstrap = experiment.identify.grid = 0;
   experiment.identify.influence = false;
+  return out;
+}
+
+// `intervals`: with intervals and error budget, else the coefficients alone.
+inline TracksRepeat Repeat(const TracksExperiment& e, const Drawn& drawn, bool intervals, std::mt19937_64& random) {
+  TracksRepeat out = Record(e, drawn, random);
+  Experiment& experiment = out.experiment;
+  MarkerRecordings& markers = out.markers;
   experiment.identify.intervals = intervals;
   Analysis& analysis = out.analysis;
   ProgressOptions silent;
@@ -124,6 +139,7 @@ inline TracksRepeat Repeat(const TracksExperiment& e, const Drawn& drawn, bool i
   CampaignFit campaign = FitCampaign(experiment, markers, e.floor, 1, "", silent);
   analysis.drops = std::move(campaign.drops);
   analysis.layout = std::move(campaign.layout);
+  analysis.fit_seconds = std::move(campaign.seconds);
   markers = WithLayout(std::move(markers), analysis.layout);
   for (const std::vector<DropFit>& drops : analysis.drops) {
     analysis.motion.emplace_back();
