@@ -74,6 +74,16 @@ double ModeSums::FirstHorizon() const {
   return t > 0 ? 2 * t : 1;
 }
 
+double ModeSums::LastHorizon() const {
+  const double fastest = omega_.maxCoeff();
+  if (!(fastest > 0)) return FirstHorizon();
+  double slowest = fastest;
+  for (const double omega : omega_) {
+    if (omega > 1e-7 * fastest) slowest = std::min(slowest, omega);
+  }
+  return M_PI * std::min(200 / slowest, 262144 / fastest);
+}
+
 double ModeSums::FirstRise(int j, double level, double horizon, double rounding) const {
   return First(Kind::kRise, j, level, horizon, rounding);
 }

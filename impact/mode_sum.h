@@ -27,6 +27,9 @@ class ModeSums {
 
   // A time of the order of the fastest oscillation, or, with no spring at all, of the next meeting.
   double FirstHorizon() const;
+  // A time by which springs that press have let go if they ever do: a hundred periods of the slowest mode. (At most 2^18 half periods of
+  // the fastest.)
+  double LastHorizon() const;
 
  private:
   using Value = std::array<double, 5>;  // a function of time and its derivatives, as far as they are known

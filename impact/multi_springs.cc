@@ -167,8 +167,8 @@ class SpringImpact {
           state_[j] = Spring::kOpen;
           return true;
         }
-        if (std::abs(rate) > near * speed_ || delta_[j] >= surface_[j]) return false;
-        if (!forced) return false;
+        // One that turns at the same time as another is found in the next phase, of no length.
+        if (!forced || std::abs(rate) > near * speed_ || delta_[j] >= surface_[j]) return false;
         deepest_[j] = delta_[j] - surface_[j];
         state_[j] = Spring::kUnloading;
         return true;
@@ -195,8 +195,8 @@ class SpringImpact {
     const ModeSums sums(Q_, stiffness, delta_ - slack, delta_, rate_);
     double t = std::numeric_limits<double>::infinity();
     int first = -1;
-    double horizon = sums.FirstHorizon();
-    for (int n = 0; n < 60 && first < 0; ++n, horizon *= 2) {
+    const double last = sums.LastHorizon();
+    for (double horizon = sums.FirstHorizon(); first < 0 && horizon <= 2 * last; horizon *= 2) {
       for (int j = 0; j < m_; ++j) {
         const double tj = NextEvent(sums, j, std::min(horizon, t));
         if (tj < t) t = tj, first = j;
