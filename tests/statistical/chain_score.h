@@ -15,11 +15,11 @@
 #include <vector>
 
 #include "data/atomic_file.h"
+#include "data/core_seconds.h"
 #include "data/error.h"
 #include "pipelines/run.h"
 #include "pipelines/synth_video_outline.h"
 #include "tests/statistical/chain_scenes.h"
-#include "tests/support/core_seconds.h"
 
 namespace impactlab::test {
 
