@@ -263,10 +263,10 @@ TEST(Springs, CertificateFindsFaults) {
   bad.u_plus[2] += 1e-7;
   EXPECT_TRUE(failed(bad, "momentum"));
   bad = good;
-  bad.phases[1].duration *= 1 + 1e-7;
+  bad.phases[1].duration *= 1 + 1e-6;
   EXPECT_TRUE(failed(bad, "springs"));
   bad = good;
-  bad.phases[0].stiffness[1] *= 1 + 1e-7;
+  bad.phases[0].stiffness[1] *= 1 + 1e-6;
   EXPECT_TRUE(failed(bad, "springs"));
   bad = good;
   bad.v_plus[0] = -1e-6;

@@ -1,0 +1,172 @@
+// Ten thousand random systems of 1 to 12 contacts, redundant or not, through every law that applies; the judge decides.
+
+#include <gtest/gtest.h>
+
+#include <Eigen/Dense>
+#include <cstdio>
+#include <map>
+#include <random>
+
+#include "impact/multi_certify.h"
+#include "impact/multi_global.h"
+#include "impact/multi_sequence.h"
+#include "impact/multi_simultaneous.h"
+#include "impact/multi_springs.h"
+#include "tests/impact/random_contact.h"
+
+namespace impactlab {
+namespace {
+
+using Eigen::MatrixXd;
+using Eigen::VectorXd;
+
+MatrixXd Normal(std::mt19937_64& rng, Eigen::Index rows, Eigen::Index cols) {
+  std::normal_distribution<double> normal;
+  MatrixXd m(rows, cols);
+  for (Eigen::Index i = 0; i < m.size(); ++i) m.data()[i] = normal(rng);
+  return m;
+}
+
+// `ranks`: independent rows, fewer than the rows in a third of the systems. Half of the systems have joints.
+ImpactSystem RandomSystem(std::mt19937_64& rng, int width) {
+  const auto integer = [&](int lo, int hi) { return std::uniform_int_distribution<int>(lo, hi)(rng); };
+  ImpactSystem system;
+  system.width = width;
+  const int contacts = integer(1, 12), n = integer(width, 14), joints = n > width + 1 ? integer(0, 1) * integer(0, (n - width) / 2) : 0;
+  const MatrixXd half = Normal(rng, n, n);
+  system.M = half * half.transpose() + 0.1 * MatrixXd::Identity(n, n);
+  system.M = 0.5 * (system.M + system.M.transpose()).eval();
+  system.rows = Normal(rng, width * contacts, n);
+  if (integer(0, 2) == 0) {
+    const int rank = integer(width, std::min(n, width * contacts));
+    system.rows = Normal(rng, width * contacts, rank) * system.rows.topRows(rank).eval();
+  }
+  // Most systems can separate: normals share a direction.
+  if (integer(0, 4) > 0) {
+    const Eigen::RowVectorXd common = system.rows.colwise().sum();
+    for (int i = 0; i < contacts; ++i) {
+      auto row = system.rows.row(width * i + width - 1);
+      if (row.dot(common) < 0) row *= -1;
+    }
+  }
+  system.joints = Normal(rng, joints, n);
+  const VectorXd u = Normal(rng, n, 1);
+  system.u_minus = joints == 0 ? u : VectorXd(u - system.joints.completeOrthogonalDecomposition().solve(system.joints * u));
+  const bool elastic = integer(0, 3) == 0;
+  for (int i = 0; i < contacts; ++i) {
+    ContactProperties c;
+    c.e = elastic ? 1 : integer(0, 9) == 0 ? 0 : Uniform(rng, 0, 1);
+    c.mu_k = width == 1 || integer(0, 4) == 0 ? 0 : Uniform(rng, 0, 1);
+    c.mu_s = c.mu_k * Uniform(rng, 1, 1.4);
+    c.stiffness = LogUniform(rng, 0.1, 10);
+    c.gap = integer(0, 3) == 0 ? Uniform(rng, 0, 0.1) : 0;
+    system.contacts.push_back(c);
+  }
+  return system;
+}
+
+struct Tally {
+  int solved = 0, none = 0, invalid = 0, open = 0, wedged = 0;
+  std::map<std::string, int> failed;
+};
+
+// True when the outcome is all it should be. Outcomes that did not end still have to be finite and, for energetic laws, poor in energy.
+void Judge(const ImpactSystem& system, const MultiOutcome& outcome, bool may_gain, Tally& tally, const std::vector<double>& e_star = {1}) {
+  ASSERT_TRUE(outcome.J.allFinite() && outcome.v_plus.allFinite() && outcome.u_plus.allFinite());
+  const double energy = KineticEnergy(system, system.u_minus);
+  // Rounding adds up over elastic impacts of hundreds of phases.
+  if (!may_gain) EXPECT_LE(outcome.energy_change, 1e-12 * energy * (1 + 0.05 * outcome.phases.size()));
+  if (outcome.status == SolveStatus::kNoApproach) {
+    ++tally.none;
+    EXPECT_EQ(outcome.J.norm(), 0);
+    return;
+  }
+  if (outcome.status == SolveStatus::kInvalid) {
+    ++tally.invalid;
+    return;
+  }
+  if (outcome.status == SolveStatus::kNotConverged) {
+    ++(CanSeparate(ReduceToContacts(system)) ? tally.open : tally.wedged);
+    return;
+  }
+  ++tally.solved;
+  for (const CertificateCheck& check : CertifySystem(system, outcome, e_star).checks) {
+    if (check.ok || (may_gain && check.name == "energy")) continue;
+    if (++tally.failed[check.name] <= 3)
+      std::printf("%s: %s %g > %g\n", MultiLawName(outcome.law), check.name.c_str(), check.value, check.limit);
+  }
+}
+
+void Report(const char* name, const Tally& tally) {
+  std::printf("%-20s solved %d, no approach %d, not of this law %d, wedged %d, not ended %d;", name, tally.solved, tally.none,
+              tally.invalid, tally.wedged, tally.open);
+  for (const auto& [check, n] : tally.failed) std::printf(" %s %d", check.c_str(), n);
+  std::printf("\n");
+  std::fflush(stdout);
+}
+
+// Calls `solve` with every random system.
+template <typename F>
+void ForEach(int n_systems, F solve) {
+  std::mt19937_64 rng(6);
+  for (int n = 0; n < n_systems; ++n) {
+    SCOPED_TRACE(n);
+    solve(n, RandomSystem(rng, 1 + n % 3));
+    if (testing::Test::HasFatalFailure()) return;
+  }
+}
+
+constexpr int kSystems = 10000;
+
+TEST(MultiRandom, Springs) {
+  Tally tally;
+  SpringOptions options;
+  options.max_phases = 300;
+  ForEach(kSystems, [&](int, ImpactSystem system) {
+    if (system.width != 1) return;
+    for (ContactProperties& c : system.contacts) c.e = std::max(c.e, 0.05);
+    Judge(system, SolveSprings(system, options), false, tally);
+  });
+  Report("springs", tally);
+  EXPECT_TRUE(tally.failed.empty());
+  EXPECT_GT(tally.solved, 2000);
+}
+
+TEST(MultiRandom, Sequence) {
+  Tally tally;
+  SequenceOptions options;
+  options.max_impacts = 300;
+  ForEach(kSystems, [&](int, const ImpactSystem& system) { Judge(system, SolveSequence(system, options), false, tally); });
+  Report("sequence", tally);
+  EXPECT_TRUE(tally.failed.empty());
+  EXPECT_GT(tally.solved, 7000);
+}
+
+TEST(MultiRandom, Simultaneous) {
+  for (const MultiLaw law : {MultiLaw::kSimultaneousNewton, MultiLaw::kSimultaneousPoisson}) {
+    Tally tally;
+    ForEach(kSystems, [&](int n, const ImpactSystem& system) {
+      if (system.width < 3 || n % 30 == 2) Judge(system, SolveSimultaneous(system, law), true, tally);
+    });
+    Report(MultiLawName(law), tally);
+    EXPECT_TRUE(tally.failed.empty());
+    EXPECT_GT(tally.solved, 4500);
+  }
+}
+
+TEST(MultiRandom, Global) {
+  Tally tally;
+  GlobalOptions options;
+  options.max_events = 200;
+  ForEach(kSystems, [&](int, const ImpactSystem& system) {
+    if (system.width == 3) return;
+    options.e_star = {system.contacts[0].e, 0.5};
+    Judge(system, SolveGlobal(system, options), false, tally, options.e_star);
+  });
+  Report("global", tally);
+  EXPECT_TRUE(tally.failed.empty());
+  EXPECT_GT(tally.solved, 4500);
+}
+
+}  // namespace
+}  // namespace impactlab
