@@ -9,6 +9,7 @@
 #include "data/error.h"
 #include "data/table.h"
 #include "impact/impulse_law.h"
+#include "pipelines/solve_io.h"
 
 namespace impactlab {
 namespace {
@@ -18,20 +19,6 @@ using Json = nlohmann::ordered_json;
 const std::vector<std::string> kPlanarColumns = {"v_minus_F_x_m_per_s", "v_minus_F_n_m_per_s", "A_F_xx_per_kg", "A_F_xn_per_kg",
                                                  "A_F_nn_per_kg"};
 const std::vector<std::string> kSpatialColumns = {"v_minus_F_y_m_per_s", "A_F_xy_per_kg", "A_F_yy_per_kg", "A_F_yn_per_kg"};
-
-const char* StatusWord(SolveStatus status) {
-  switch (status) {
-    case SolveStatus::kOk:
-      return "ok";
-    case SolveStatus::kNoApproach:
-      return "no_approach";
-    case SolveStatus::kInvalid:
-      return "invalid";
-    case SolveStatus::kNotConverged:
-      return "not_converged";
-  }
-  return "invalid";
-}
 
 // JSON has no infinity: null stands for a bound that does not exist.
 Json Finite(double value) { return std::isfinite(value) ? Json(value) : Json(nullptr); }
@@ -133,7 +120,7 @@ std::string PredictionsJson(const std::vector<PredictedState>& states) {
                          {"mu_press", Finite(s.critical->press)}};
     Json outcomes = Json::array();
     for (const LawOutcome& o : s.outcomes) {
-      Json row = {{"law", o.law}, {"status", StatusWord(o.status)}, {"reason", o.reason}};
+      Json row = {{"law", o.law}, {"status", StatusName(o.status)}, {"reason", o.reason}};
       if (o.usable()) {
         Json checks = Json::object();
         for (const CertificateCheck& check : o.certificate.checks)

@@ -12,6 +12,21 @@
 #include "impact/solve.h"
 
 namespace impactlab {
+
+const char* StatusName(SolveStatus status) {
+  switch (status) {
+    case SolveStatus::kOk:
+      return "ok";
+    case SolveStatus::kNoApproach:
+      return "no_approach";
+    case SolveStatus::kInvalid:
+      return "invalid";
+    case SolveStatus::kNotConverged:
+      return "not_converged";
+  }
+  return "invalid";
+}
+
 namespace {
 
 using nlohmann::json;
@@ -74,20 +89,6 @@ Case ReadCase(const json& row) {
   out.model.mu_k = Number(row, "mu_k");
   out.model.mu_s = Number(row, "mu_s", out.model.mu_k);
   return out;
-}
-
-const char* StatusName(SolveStatus status) {
-  switch (status) {
-    case SolveStatus::kOk:
-      return "ok";
-    case SolveStatus::kNoApproach:
-      return "no_approach";
-    case SolveStatus::kInvalid:
-      return "invalid";
-    case SolveStatus::kNotConverged:
-      return "not_converged";
-  }
-  return "invalid";
 }
 
 ordered_json Triple(const Eigen::Vector3d& v) { return {v.x(), v.y(), v.z()}; }

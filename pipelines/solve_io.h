@@ -3,7 +3,12 @@
 
 #include <string>
 
+#include "impact/solve.h"
+
 namespace impactlab {
+
+// Word used in files: "ok", "no_approach", "invalid", "not_converged".
+const char* StatusName(SolveStatus status);
 
 // Outcomes of the cases as JSON text. A row that is no impact problem gets status "invalid" and a reason in its place; text that is not a
 // JSON array throws DataError with the place. `path` stands for the file in messages.

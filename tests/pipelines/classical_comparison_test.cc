@@ -9,6 +9,7 @@
 #include "data/error.h"
 #include "data/table.h"
 #include "tests/statistical/tracks_twin.h"
+#include "tests/support/faults.h"
 #include "tests/support/folder.h"
 
 namespace impactlab {
@@ -165,14 +166,7 @@ TEST(ClassicalComparison, KeysOfTheExperiment) {
   EXPECT_EQ(parse(ToYaml(two)).estimators, two.estimators);
   EXPECT_EQ(parse(ToYaml(two)).window, 9);
   EXPECT_TRUE(parse(ToYaml(parse("classical: {estimators: none}\n"))).estimators.empty());
-  const auto fault = [&](const std::string& text) -> std::string {
-    try {
-      parse(text);
-    } catch (const ConfigError& error) {
-      return error.what();
-    }
-    return "no error";
-  };
+  const auto fault = [&](const std::string& text) { return test::FaultOf([&] { parse(text); }); };
   EXPECT_THAT(fault("classical: {estimators: [houbold]}\n"), HasSubstr("nearest is houbolt"));
   EXPECT_THAT(fault("classical: {estimators: [all, houbolt]}\n"), HasSubstr("it alone"));
   EXPECT_THAT(fault("classical: {window: 8}\n"), HasSubstr("odd"));

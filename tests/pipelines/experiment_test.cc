@@ -9,6 +9,7 @@
 
 #include "data/atomic_file.h"
 #include "data/error.h"
+#include "tests/support/faults.h"
 #include "tests/support/folder.h"
 
 namespace impactlab {
@@ -27,20 +28,11 @@ const char* const kBox = R"(body:
   side_m: 0.06
 )";
 
-Experiment Load(const std::string& text) {
-  const TemporaryFolder folder;
-  WriteFile(folder / "exp.yaml", text);
-  return LoadExperiment(folder / "exp.yaml");
-}
+Experiment Load(const std::string& text) { return test::LoadText(text); }
 
 // The one line of error that a text causes.
 std::string Fault(const std::string& text) {
-  try {
-    Load(text);
-  } catch (const ConfigError& error) {
-    return error.what();
-  }
-  return "no error";
+  return test::FaultOf([&] { Load(text); });
 }
 
 TEST(Experiment, ShortFileTakesDefaults) {

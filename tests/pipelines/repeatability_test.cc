@@ -12,6 +12,7 @@
 #include "data/statistics.h"
 #include "impact/identify.h"
 #include "impact/solve.h"
+#include "tests/support/faults.h"
 
 namespace impactlab {
 namespace {
@@ -347,14 +348,7 @@ TEST(Repeatability, KeysOfTheExperiment) {
   EXPECT_EQ(again.groups[0].name, "flat");
   EXPECT_EQ(again.groups[0].recordings, "drop_0*");
   EXPECT_EQ(again.angle, 0.3);
-  const auto fault = [&](const std::string& text) -> std::string {
-    try {
-      parse(text);
-    } catch (const ConfigError& error) {
-      return error.what();
-    }
-    return "no error";
-  };
+  const auto fault = [&](const std::string& text) { return test::FaultOf([&] { parse(text); }); };
   EXPECT_THAT(fault("repeats:\n  angle_deg: 3\n"), HasSubstr("angle_rad"));
   EXPECT_THAT(fault("repeats:\n  groups:\n    - {name: all, recordings: a}\n"), HasSubstr("groups[0].name: found all"));
   EXPECT_THAT(fault("repeats:\n  groups:\n    - {name: a, recordings: a}\n    - {name: a, recordings: b}\n"), HasSubstr("again"));

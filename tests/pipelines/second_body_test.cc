@@ -16,6 +16,7 @@
 #include "pipelines/tables.h"
 #include "pipelines/validation.h"
 #include "tests/reconstruction/two_body_scene.h"
+#include "tests/support/faults.h"
 #include "tests/support/folder.h"
 
 namespace impactlab {
@@ -32,19 +33,10 @@ const std::string kPlate =
     "second_body:\n  files: plate/*.csv\n  body: {shape: box, sides_m: [0.2, 0.15, 0.02], mass_kg: 0.4}\n  surface: {normal: [0, 0, 2], "
     "offset_m: 0.01}\n";
 
-Experiment Load(const std::string& text) {
-  const TemporaryFolder folder;
-  WriteFile(folder / "exp.yaml", text);
-  return LoadExperiment(folder / "exp.yaml");
-}
+Experiment Load(const std::string& text) { return test::LoadText(text); }
 
 std::string Fault(const std::string& text) {
-  try {
-    Load(text);
-  } catch (const ConfigError& error) {
-    return error.what();
-  }
-  return "no error";
+  return test::FaultOf([&] { Load(text); });
 }
 
 std::string Replaced(std::string text, const std::string& from, const std::string& to) {

@@ -1,0 +1,29 @@
+#pragma once
+// The one line of error that a call or an experiment text causes.
+
+#include <string>
+
+#include "data/atomic_file.h"
+#include "data/error.h"
+#include "pipelines/experiment.h"
+#include "tests/support/folder.h"
+
+namespace impactlab::test {
+
+template <class Call>
+std::string FaultOf(const Call& call) {
+  try {
+    call();
+  } catch (const ConfigError& error) {
+    return error.what();
+  }
+  return "no error";
+}
+
+inline Experiment LoadText(const std::string& text) {
+  const TemporaryFolder folder;
+  WriteFile(folder / "exp.yaml", text);
+  return LoadExperiment(folder / "exp.yaml");
+}
+
+}  // namespace impactlab::test
