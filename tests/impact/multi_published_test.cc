@@ -87,7 +87,9 @@ TEST(MultiPublished, DoublePendulumOfDocument001) {
     const MultiOutcome outcome = SolveSequence(system, options);
     EXPECT_NEAR(-outcome.energy_change, t.Column("energy_lost_J")[i], 0.0051);
     const double J_n = t.Column("J_n_N_s")[i];
-    if (!std::isnan(J_n)) EXPECT_NEAR(outcome.J[1], J_n, 0.6e-4);
+    if (!std::isnan(J_n)) {
+      EXPECT_NEAR(outcome.J[1], J_n, 0.6e-4);
+    }
     const std::string slip = t.TextColumn("slip")[i];
     const double v_t = outcome.v_plus[0];  // before: -0.53
     EXPECT_EQ(slip, std::abs(v_t) < 1e-14 ? "sticks" : v_t > 0 ? "reverses" : "goes on");

@@ -75,7 +75,9 @@ void Judge(const ImpactSystem& system, const MultiOutcome& outcome, bool may_gai
   ASSERT_TRUE(outcome.J.allFinite() && outcome.v_plus.allFinite() && outcome.u_plus.allFinite());
   const double energy = KineticEnergy(system, system.u_minus);
   // Rounding adds up over elastic impacts of hundreds of phases.
-  if (!may_gain) EXPECT_LE(outcome.energy_change, 1e-12 * energy * (1 + 0.05 * outcome.phases.size()));
+  if (!may_gain) {
+    EXPECT_LE(outcome.energy_change, 1e-12 * energy * (1 + 0.05 * outcome.phases.size()));
+  }
   if (outcome.status == SolveStatus::kNoApproach) {
     ++tally.none;
     EXPECT_EQ(outcome.J.norm(), 0);

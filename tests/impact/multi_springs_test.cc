@@ -213,7 +213,9 @@ TEST(Springs, DissipationNeverGainsAndEveryContactGivesBackItsShare) {
     const MultiOutcome outcome = SolveSprings(system);
     ASSERT_EQ(outcome.status, SolveStatus::kOk) << outcome.reason;
     ExpectCertified(system, outcome);
-    if (e < 1) EXPECT_LT(outcome.energy_change, last);
+    if (e < 1) {
+      EXPECT_LT(outcome.energy_change, last);
+    }
     last = outcome.energy_change;
   }
 }
