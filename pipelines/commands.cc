@@ -174,11 +174,15 @@ int RunChain(const RunArguments& arguments, bool whole) {
                                      : RunFromPoses(arguments, std::move(experiment), options);
   run.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   // Recordings that hold no usable impact are a result; none that can be read is not, and leaves the last good output alone.
-  if (std::all_of(run.recordings.begin(), run.recordings.end(), [](const PoseRecording& r) { return r.t.empty(); })) {
+  const std::vector<ImpactEvent>& events = run.recorded.events;
+  const bool unread = std::all_of(run.recordings.begin(), run.recordings.end(), [](const PoseRecording& r) { return r.t.empty(); });
+  const bool bad = !events.empty() &&
+                   std::all_of(events.begin(), events.end(), [](const ImpactEvent& e) { return e.reason == RejectReason::kBadRecording; });
+  if (unread || bad) {
     WriteRefusal(arguments.out / kRefused, run);
     throw DataError(fmt::format("none of {} recordings can be used; {}first: {}; reasons of all in {}", run.recordings.size(),
                                 run.flights.failed > 0 ? "free flight: " + run.flights.verdict + "; " : std::string(),
-                                run.recorded.events.front().detail, (arguments.out / kRefused).string()));
+                                events.front().detail, (arguments.out / kRefused).string()));
   }
   WriteRun(arguments.out, run, arguments.command);
   std::error_code absent;

@@ -72,7 +72,11 @@ int FromTracks(const ExportArguments& arguments, const MarkerWriteOptions& write
       out.replace_filename(fmt::format("{}_{}{}", out.stem().string(), FileName(one.points.name), out.extension().string()));
     WriteAndTell(out, one.points, write);
     if (one.alone > 0) fmt::print("  {} images of a marker that no other camera sees at the time\n", one.alone);
-    if (one.misfit > 0) fmt::print("  {} points left out whose images are not of one point\n", one.misfit);
+    if (one.misfit > 0)
+      fmt::print(
+          "  {} points left out whose images are not of one point: where they move fast, clocks may be apart (`offset_s` in drops.csv of a "
+          "run)\n",
+          one.misfit);
     if (one.undetermined > 0) fmt::print("  {} points left out whose place is not determined\n", one.undetermined);
   }
   return kDone;

@@ -40,7 +40,7 @@ int MapCommand(const MapArguments& arguments) {
       throw ConfigError(fmt::format("map: two files are called '{}'; their results would overwrite each other", file.stem().string()));
   }
   std::vector<ImpactMap> maps;
-  std::size_t faults = 0, points = 0;
+  std::size_t faults = 0, gains = 0, points = 0;
   bool any = false;
   for (const MapSweep& sweep : sweeps) {
     const std::string stem = sweep.path.stem().string();
@@ -56,20 +56,24 @@ int MapCommand(const MapArguments& arguments) {
         WriteFile(arguments.out / (stem + "_" + picture + of + ".svg"), MapSvg(map, picture, law));
       }
     faults += map.faults;
+    gains += map.gains;
     for (const auto& law : map.points) {
       points += law.size();
       for (const MapPoint& point : law) any = any || point.status == SolveStatus::kOk;
     }
     if (!arguments.quiet)
-      fmt::print("{:<32} {:>8} outcomes, {} faults, {} gain energy\n", stem, map.points.size() * map.points[0].size(), map.faults,
-                 map.gains);
+      fmt::print("{:<32} {:>8} outcomes: {} fail their certificate, {} gain energy by their law\n", stem,
+                 map.points.size() * map.points[0].size(), map.faults, map.gains);
     maps.push_back(std::move(map));
   }
   WriteStatements(arguments.out / "statements.csv", maps);
   WriteMapGallery(arguments.out / "index.html", maps);
   if (!arguments.quiet)
-    fmt::print("written to {}; {} of {} outcomes without a certificate that holds\n", arguments.out.string(), faults, points);
-  return any ? kDone : kUnusable;
+    fmt::print("written to {}; of {} outcomes {} fail their certificate, {} gain energy by their law\n", arguments.out.string(), points,
+               faults, gains);
+  if (any) return kDone;
+  fmt::print(stderr, "impactlab: error: map: no state of any file is an impact that could be solved: v_n- < 0 is one\n");
+  return kUnusable;
 }
 
 }  // namespace impactlab

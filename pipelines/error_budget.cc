@@ -205,7 +205,7 @@ class Variation {
 };
 
 constexpr const char* kStates[] = {"position", "v_minus", "v_plus", "omega_minus", "omega_plus"};
-constexpr const char* kStateUnits[] = {"m", "m/s", "m/s", "rad/s", "rad/s"};
+constexpr const char* kStateUnits[] = {"m", "m_per_s", "m_per_s", "rad_per_s", "rad_per_s"};
 constexpr int kStatePlaces[] = {kDropPose, kDropMinus, kDropPlus, kDropMinus + 3, kDropPlus + 3};
 
 // Mean variance of one component over the fits.

@@ -71,9 +71,9 @@ std::string BudgetHtml(const ErrorBudget& budget) {
   headers.emplace_back("#total");
   HtmlTable table("Standard deviation by source. Sources that all impacts share do not average out.", headers);
   for (const BudgetRow& row : budget.rows) {
-    const bool metric = row.unit == "m" || row.unit == "m/s";
+    const bool metric = row.unit == "m" || row.unit == "m_per_s";
     const double scale = metric ? 1e3 : 1;
-    const std::string unit = row.unit == "1" ? "" : metric ? ", m" + row.unit : ", " + row.unit;
+    const std::string unit = row.unit == "m" ? ", mm" : row.unit == "m_per_s" ? ", mm/s" : row.unit == "rad_per_s" ? ", rad/s" : "";
     std::vector<std::string> cells = {row.law.empty() ? Escape(StateTitle(row.quantity) + unit)
                                                       : SymbolHtml(row.quantity) + " (" + Escape(LawTitle(row.law)) + ")"};
     for (const double sd : row.sd) cells.push_back(Num(scale * sd, 2));

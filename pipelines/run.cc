@@ -357,6 +357,19 @@ void WriteRun(const std::filesystem::path& folder, const RunResult& run, const s
   if (!best.comparison.empty()) WriteComparison(folder, best.comparison);
   if (!best.repeats.empty()) WriteRepeatability(folder / "repeatability.csv", best.repeats);
   if (!best.validation.rows.empty()) WriteValidation(folder / "validation.csv", best.validation);
+  // What an earlier run left would be taken for this one's.
+  const auto gone = [&](bool written, std::initializer_list<const char*> names) {
+    std::error_code absent;
+    for (const char* name : names)
+      if (!written) std::filesystem::remove_all(folder / name, absent);
+  };
+  gone(run.markers.has_value(), {"drops.csv", "layout.csv", "flights.csv", "flights.json"});
+  gone(!best.fit.fits.empty(), {"fit.json"});
+  gone(!best.budget.empty(), {"budget.csv"});
+  gone(!best.comparison.empty(), {"classical.csv", "classical_fit.csv"});
+  gone(!best.repeats.empty(), {"repeatability.csv"});
+  gone(!best.validation.rows.empty(), {"validation.csv"});
+  gone(run.has_corrected, {"as_recorded"});
   if (run.has_corrected) {
     const auto recorded = folder / "as_recorded";
     WriteEvents(recorded, run.recorded.events);

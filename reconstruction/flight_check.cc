@@ -374,7 +374,8 @@ class Checker {
         return fmt::format("{}: focal length {:+.2f} %, centre of the picture ({:+.1f}, {:+.1f}) px off (focus, zoom or crop changed)",
                            s.name, 100 * s.value, s.shift.x(), s.shift.y());
       default:
-        return fmt::format("{}: true value is {:+.2f} % off", s.name, 100 * s.value);
+        return fmt::format("{}: true value is {:.2f} % {} the declared one", s.name, 100 * std::abs(s.value),
+                           s.value < 0 ? "below" : "above");
     }
   }
 
