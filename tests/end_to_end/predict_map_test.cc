@@ -74,7 +74,7 @@ TEST(MapCommand, WritesTablePicturesAndGallery) {
   ASSERT_EQ(result.code, 0) << result.err;
   for (const char* name : {"rod.csv", "rod_case.svg", "rod_dissipation.svg", "statements.csv", "index.html"})
     EXPECT_FALSE(ReadText(out / name).empty()) << name;
-  EXPECT_THAT(result.out, HasSubstr("341 outcomes, 0 faults"));
+  EXPECT_THAT(result.out, HasSubstr("341 outcomes: 0 fail their certificate"));
 
   WriteText(folder.path() / "bad.yaml", "schema: impactlab.map/1\nname: rod\nbody: {planar: true, lever_m: -1, inertia_kg_m2: 1}\n");
   const ProcessResult bad = RunProgram(
