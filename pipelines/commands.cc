@@ -191,8 +191,8 @@ int RunChain(const RunArguments& arguments, bool whole) {
   if (whole && arguments.report) WriteReport(arguments.out / "report.html", run, IMPACTLAB_PLOT_LIBRARY);
   if (!arguments.quiet) {
     fmt::print("{}", BriefReport(run));
-    fmt::print("\n{:.2f} s {}without the report; written to {}\n", run.seconds, run.markers ? "from the videos to the tables, " : "",
-               arguments.out.string());
+    fmt::print("\n{:.2f} s {}without the report; written to {}\n", run.seconds,
+               run.markers ? "from the pictures or tracks to the tables, " : "", arguments.out.string());
     if (whole && arguments.report) fmt::print("report      {}\n", (arguments.out / "report.html").string());
   }
   return CheckRequirements(requirements, run);

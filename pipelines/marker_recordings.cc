@@ -142,6 +142,22 @@ void TakeWorld(Experiment& e, const CameraRig& rig) {
   }
 }
 
+// The points of the videos, followed into the folder `name` of the run, or of tracks that are there already; `out` has the rig.
+void TakeTracks(const MarkerSource& source, const std::filesystem::path& folder, const char* name, const MarkerStageOptions& options,
+                MarkerRecordings* out) {
+  if (!source.tracks.empty()) {
+    out->files.push_back(source.tracks);
+    ReadPoints(source, source.tracks, out);
+    return;
+  }
+  TrackPlan plan = source.plan;
+  plan.rig = out->rig;
+  if (out->calibration) plan.rig_file = folder / "calibration" / "rig.yaml";
+  if (!source.rig.empty()) plan.rig_file = source.rig;
+  FollowVideos(plan, folder / name, options, out);
+  ReadPoints(source, folder / name / "tracks.csv", out);
+}
+
 }  // namespace
 
 MarkerRecordings TakeMarkers(Experiment& experiment, const std::filesystem::path& folder, const MarkerStageOptions& options) {
@@ -157,16 +173,7 @@ MarkerRecordings TakeMarkers(Experiment& experiment, const std::filesystem::path
   CheckCameras(source.plan.path.string(), cameras, out.rig);
   out.layout = source.plan.markers;
   out.files.push_back(source.plan.path);
-  TrackPlan plan = source.plan;
-  plan.rig = out.rig;
-  if (source.tracks.empty()) {
-    if (out.calibration) plan.rig_file = folder / "calibration" / "rig.yaml";
-    if (!source.rig.empty()) plan.rig_file = source.rig;
-    FollowVideos(plan, folder / "tracking", options, &out);
-  } else {
-    out.files.push_back(source.tracks);
-  }
-  ReadPoints(source, source.tracks.empty() ? folder / "tracking" / "tracks.csv" : source.tracks, &out);
+  TakeTracks(source, folder, "tracking", options, &out);
   return out;
 }
 
@@ -174,9 +181,11 @@ MarkerRecordings TakeSecondMarkers(const Experiment& experiment, const MarkerRec
                                    const MarkerStageOptions& options) {
   const SecondBody& second = *experiment.second;
   const MarkerSource& one = *experiment.markers;
-  MarkerSource source{.plan = *second.plan, .tracks = second.tracks.empty() ? one.tracks : second.tracks, .calibration = {}, .rig = {}};
+  MarkerSource source{
+      .plan = *second.plan, .tracks = second.tracks.empty() ? one.tracks : second.tracks, .calibration = {}, .rig = one.rig};
   MarkerRecordings found;
   found.rig = first.rig;
+  found.calibration = first.calibration;
   std::vector<std::string> cameras;
   for (const TrackedCamera& camera : source.plan.cameras) cameras.push_back(camera.name);
   CheckCameras(source.plan.path.string(), cameras, found.rig);
@@ -185,16 +194,7 @@ MarkerRecordings TakeSecondMarkers(const Experiment& experiment, const MarkerRec
       throw ConfigError(fmt::format("{}: markers.names: found {}, which {} has too, allowed: names of the second body's own",
                                     source.plan.path.string(), Excerpt(name), one.plan.path.string()));
   found.files.push_back(source.plan.path);
-  if (source.tracks.empty()) {
-    TrackPlan plan = source.plan;
-    plan.rig = first.rig;
-    if (first.calibration) plan.rig_file = folder / "calibration" / "rig.yaml";
-    if (!one.rig.empty()) plan.rig_file = one.rig;
-    FollowVideos(plan, folder / "tracking_second", options, &found);
-  } else {
-    found.files.push_back(source.tracks);
-  }
-  ReadPoints(source, source.tracks.empty() ? folder / "tracking_second" / "tracks.csv" : source.tracks, &found);
+  TakeTracks(source, folder, "tracking_second", options, &found);
   MarkerRecordings out = std::move(found);
   const std::vector<MarkerTracks> tracks = std::move(out.tracks);
   const std::vector<std::string> bad = std::move(out.bad);

@@ -357,14 +357,13 @@ void WriteRun(const std::filesystem::path& folder, const RunResult& run, const s
   if (!best.comparison.empty()) WriteComparison(folder, best.comparison);
   if (!best.repeats.empty()) WriteRepeatability(folder / "repeatability.csv", best.repeats);
   if (!best.validation.rows.empty()) WriteValidation(folder / "validation.csv", best.validation);
-  // What an earlier run left would be taken for this one's.
+  // What an earlier run left would be taken for this one's; a step that fits nothing leaves what later steps have made.
   const auto gone = [&](bool written, std::initializer_list<const char*> names) {
     std::error_code absent;
     for (const char* name : names)
-      if (!written) std::filesystem::remove_all(folder / name, absent);
+      if (!written && !best.fit.fits.empty()) std::filesystem::remove_all(folder / name, absent);
   };
   gone(run.markers.has_value(), {"drops.csv", "layout.csv", "flights.csv", "flights.json"});
-  gone(!best.fit.fits.empty(), {"fit.json"});
   gone(!best.budget.empty(), {"budget.csv"});
   gone(!best.comparison.empty(), {"classical.csv", "classical_fit.csv"});
   gone(!best.repeats.empty(), {"repeatability.csv"});

@@ -241,6 +241,26 @@ TEST(Repeatability, GroupsByLikenessAndByName) {
   EXPECT_THAT(by_name.notes[0], HasSubstr("lost: 0 of the recordings that match"));
 }
 
+// Standard deviation of a figure of an event, by central differences of `step` standard deviations of all that is measured.
+template <class Figure>
+double SdByDifferences(const ImpactEvent& event, const Body& body, double step, const Figure& figure) {
+  double variance = 0;
+  for (int k = 0; k < kEventDim; ++k) {
+    if (event.cov(k, k) == 0) continue;
+    const double h = step * std::sqrt(event.cov(k, k));
+    double value[2];
+    for (const int side : {0, 1}) {
+      ImpactEvent moved = event;
+      Vector3d* const parts[] = {&moved.v_minus, &moved.omega_minus, &moved.v_plus, &moved.omega_plus, &moved.p_WP};
+      (*parts[k / 3])[k % 3] += side == 0 ? -h : h;
+      UpdateContact(moved, body, Plane{}, kGravity);
+      value[side] = figure(moved);
+    }
+    variance += std::pow((value[1] - value[0]) / (2 * h), 2) * event.cov(k, k);
+  }
+  return std::sqrt(variance);
+}
+
 TEST(SingleImpact, RestitutionComesBackByEveryLaw) {
   Drops drops(18);
   for (const bool planar : {false, true}) {
@@ -280,21 +300,9 @@ TEST(SingleImpact, RestitutionStatesWhatTheMeasurementDoesToIt) {
       } else if (beyond < 0) {
         EXPECT_LT(at->value, -0.005);
       }
-      double variance = 0;
-      for (int k = 0; k < kEventDim; ++k) {
-        if (event.cov(k, k) == 0) continue;
-        const double h = 0.05 * std::sqrt(event.cov(k, k));
-        double value[2];
-        for (const int side : {0, 1}) {
-          ImpactEvent moved = event;
-          Vector3d* const parts[] = {&moved.v_minus, &moved.omega_minus, &moved.v_plus, &moved.omega_plus, &moved.p_WP};
-          (*parts[k / 3])[k % 3] += side == 0 ? -h : h;
-          UpdateContact(moved, body, Plane{}, kGravity);
-          value[side] = RestitutionOf(moved, body, kLaw)->value;
-        }
-        variance += std::pow((value[1] - value[0]) / (2 * h), 2) * event.cov(k, k);
-      }
-      EXPECT_NEAR(at->sd, std::sqrt(variance), 0.03 * std::sqrt(variance)) << planar << " " << beyond;
+      const double sd =
+          SdByDifferences(event, body, 0.05, [&](const ImpactEvent& moved) { return RestitutionOf(moved, body, kLaw)->value; });
+      EXPECT_NEAR(at->sd, sd, 0.03 * sd) << planar << " " << beyond;
     }
   }
 }
@@ -312,20 +320,8 @@ TEST(SingleImpact, FrictionOnlyWhereTheContactSlidThroughout) {
     const std::optional<SingleCoefficient> found = FrictionOf(event, body, kLaw);  // from another mu
     ASSERT_TRUE(found) << mu;
     EXPECT_NEAR(found->value, mu, 1e-7);
-    double variance = 0;
-    for (int k = 0; k < kEventDim; ++k) {
-      const double h = 0.02 * std::sqrt(event.cov(k, k));
-      double value[2];
-      for (const int side : {0, 1}) {
-        ImpactEvent moved = event;
-        Vector3d* const parts[] = {&moved.v_minus, &moved.omega_minus, &moved.v_plus, &moved.omega_plus, &moved.p_WP};
-        (*parts[k / 3])[k % 3] += side == 0 ? -h : h;
-        UpdateContact(moved, body, Plane{}, kGravity);
-        value[side] = FrictionOf(moved, body, kLaw)->value;
-      }
-      variance += std::pow((value[1] - value[0]) / (2 * h), 2) * event.cov(k, k);
-    }
-    EXPECT_NEAR(found->sd, std::sqrt(variance), 0.02 * std::sqrt(variance)) << mu;
+    const double sd = SdByDifferences(event, body, 0.02, [&](const ImpactEvent& moved) { return FrictionOf(moved, body, kLaw)->value; });
+    EXPECT_NEAR(found->sd, sd, 0.02 * sd) << mu;
   }
   const ImpactEvent sticks = drops.Draw({}, body, 0, {0, 0, -2});
   ImpactModel rough = kLaw;
