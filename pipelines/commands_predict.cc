@@ -6,6 +6,7 @@
 
 #include "data/atomic_file.h"
 #include "data/error.h"
+#include "data/text.h"
 #include "pipelines/commands.h"
 #include "pipelines/predict_states.h"
 
@@ -50,8 +51,11 @@ int PredictStatesCommand(const PredictStatesArguments& arguments) {
   if (std::isfinite(arguments.mu_s)) coefficients.mu_s = arguments.mu_s;
   if (arguments.states.empty() == arguments.velocity.empty())
     throw ConfigError("predict: allowed an experiment with --events and --fit, or --states FILE, or one state by --v-minus-m-per-s");
-  const std::vector<StateToPredict> states = arguments.states.empty() ? std::vector<StateToPredict>{FromFlags(arguments, coefficients)}
-                                                                      : ReadStates(arguments.states, coefficients);
+  const StateTable table =
+      arguments.states.empty() ? StateTable{{FromFlags(arguments, coefficients)}, {}} : ReadStates(arguments.states, coefficients);
+  const std::vector<StateToPredict>& states = table.states;
+  if (!table.unread.empty())
+    fmt::print(stderr, "impactlab: note: {}: columns not read: {}\n", arguments.states.string(), JoinNames(table.unread));
   std::vector<PredictedState> predicted;
   bool any = false;
   for (const StateToPredict& state : states) {

@@ -2,13 +2,17 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
+#include <cctype>
 #include <cmath>
 #include <nlohmann/json.hpp>
-#include <set>
 
 #include "data/error.h"
 #include "data/table.h"
+#include "data/text.h"
+#include "data/units.h"
 #include "impact/impulse_law.h"
+#include "pipelines/event_columns.h"
 #include "pipelines/solve_io.h"
 
 namespace impactlab {
@@ -16,9 +20,65 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-const std::vector<std::string> kPlanarColumns = {"v_minus_F_x_m_per_s", "v_minus_F_n_m_per_s", "A_F_xx_per_kg", "A_F_xn_per_kg",
-                                                 "A_F_nn_per_kg"};
-const std::vector<std::string> kSpatialColumns = {"v_minus_F_y_m_per_s", "A_F_xy_per_kg", "A_F_yy_per_kg", "A_F_yn_per_kg"};
+struct StateColumn {
+  const char* stem;
+  Quantity quantity;
+};
+constexpr StateColumn kPlanarColumns[] = {{"v_minus_F_x", Quantity::kVelocity},
+                                          {"v_minus_F_n", Quantity::kVelocity},
+                                          {"A_F_xx", Quantity::kInverseMass},
+                                          {"A_F_xn", Quantity::kInverseMass},
+                                          {"A_F_nn", Quantity::kInverseMass}};
+constexpr StateColumn kSpatialColumns[] = {{"v_minus_F_y", Quantity::kVelocity},
+                                           {"A_F_xy", Quantity::kInverseMass},
+                                           {"A_F_yy", Quantity::kInverseMass},
+                                           {"A_F_yn", Quantity::kInverseMass}};
+constexpr const char* kCoefficients[] = {"e", "mu_k", "mu_s", "e_t"};
+
+bool IsState(std::string_view stem) {
+  const auto is = [&](const StateColumn& column) { return stem == column.stem; };
+  return std::any_of(std::begin(kPlanarColumns), std::end(kPlanarColumns), is) ||
+         std::any_of(std::begin(kSpatialColumns), std::end(kSpatialColumns), is);
+}
+
+bool IsNumber(std::string_view name) {
+  return name == "impact" || std::find(std::begin(kCoefficients), std::end(kCoefficients), name) != std::end(kCoefficients) ||
+         IsState(SplitUnit(name).stem);
+}
+
+std::string Lower(std::string_view text) {
+  std::string out(text);
+  for (char& c : out) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  return out;
+}
+
+// Columns that are not read: the known ones of events.csv silently, strangers by name; one that was probably meant to be read is refused.
+std::vector<std::string> Unread(const Table& table) {
+  std::vector<std::string> known = {"name", "recording", "impact"};
+  for (const char* coefficient : kCoefficients) known.emplace_back(coefficient);
+  for (const auto& column : kPlanarColumns) known.push_back(fmt::format("{}_{}", column.stem, UnitsOf(column.quantity)[0]));
+  for (const auto& column : kSpatialColumns) known.push_back(fmt::format("{}_{}", column.stem, UnitsOf(column.quantity)[0]));
+  const std::vector<std::string> events = internal::EventColumns(true);
+  std::vector<std::string> unread;
+  for (const std::string& column : table.text_columns) {
+    if (column == "name" || column == "recording" || std::find(events.begin(), events.end(), column) != events.end()) continue;
+    const std::string lower = Lower(column);
+    std::string nearest;
+    int fewest = 3;
+    for (const std::string& name : known) {
+      const int edits = EditDistance(lower, Lower(name));
+      if (edits < fewest && 3 * edits <= static_cast<int>(name.size())) nearest = name, fewest = edits;
+    }
+    // mu, mu_d, e_star, e_n, restitution by any other letter: a coefficient that would silently not count.
+    if (nearest.empty() && (lower.rfind("mu", 0) == 0 || lower.rfind("e_", 0) == 0 || lower == "e"))
+      nearest = lower[0] == 'e' ? "e" : "mu_k";
+    if (!nearest.empty())
+      throw DataError(fmt::format("{}: column {}: found a column that is not read, nearest is {}, allowed {}", table.path, Excerpt(column),
+                                  nearest, JoinNames(known)));
+    unread.push_back(column);
+  }
+  return unread;
+}
 
 // JSON has no infinity: null stands for a bound that does not exist.
 Json Finite(double value) { return std::isfinite(value) ? Json(value) : Json(nullptr); }
@@ -26,52 +86,54 @@ Json Triple(const Eigen::Vector3d& v) { return {v.x(), v.y(), v.z()}; }
 
 }  // namespace
 
-std::vector<StateToPredict> ReadStates(const std::filesystem::path& path, const LawCoefficients& otherwise) {
-  static const std::set<std::string, std::less<>> numbers = [] {
-    std::set<std::string, std::less<>> names(kPlanarColumns.begin(), kPlanarColumns.end());
-    names.insert(kSpatialColumns.begin(), kSpatialColumns.end());
-    names.insert({"impact", "e", "mu_k", "mu_s", "e_t"});
-    return names;
-  }();
+StateTable ReadStates(const std::filesystem::path& path, const LawCoefficients& otherwise) {
   CsvOptions options;
-  options.is_text = [](std::string_view name) { return !numbers.contains(name); };
+  options.is_text = [](std::string_view name) { return !IsNumber(name); };
   // Rejected impacts of events.csv have empty cells.
   options.empty_is_nan = true;
   const Table table = ReadCsv(path, options);
-  for (const std::string& column : kPlanarColumns) table.Column(column);
-  const bool spatial = table.Has(kSpatialColumns[0]);
-  if (spatial)
-    for (const std::string& column : kSpatialColumns) table.Column(column);
-  const auto value = [&](std::size_t row, const std::string& column) {
-    const double x = table.Column(column)[row];
+  StateTable out;
+  out.unread = Unread(table);
+  const auto any_of = [&](const StateColumn& column) {
+    return std::any_of(table.columns.begin(), table.columns.end(),
+                       [&](const std::string& name) { return SplitUnit(name).stem == column.stem; });
+  };
+  std::vector<StateColumn> columns(std::begin(kPlanarColumns), std::end(kPlanarColumns));
+  const bool spatial = std::any_of(std::begin(kSpatialColumns), std::end(kSpatialColumns), any_of);
+  if (spatial) columns.insert(columns.end(), std::begin(kSpatialColumns), std::end(kSpatialColumns));
+  std::vector<std::vector<double>> numbers;
+  std::vector<std::string> names;
+  for (const StateColumn& column : columns) {
+    numbers.push_back(SiColumn(table, column.stem, column.quantity));
+    names.push_back(ColumnNameOf(table, column.stem, column.quantity));
+  }
+  const auto given = [&](std::size_t row, const std::string& column, double x) {
     if (!std::isfinite(x)) throw table.Fault(row, column, "an empty cell", "a number");
     return x;
   };
-  std::vector<StateToPredict> states;
   for (std::size_t row = 0; row < table.n_rows(); ++row) {
-    StateToPredict state;
-    state.name = table.HasText("name")        ? table.TextColumn("name")[row]
-                 : table.HasText("recording") ? table.TextColumn("recording")[row]
-                                              : fmt::format("row {}", table.lines[row]);
-    if (!table.HasText("name") && table.HasText("recording") && table.Has("impact"))
-      state.name += fmt::format(", impact {:g}", table.Column("impact")[row]);
     // An impact that was not measured has no state at all; a state with a hole in it is a fault.
-    bool nothing = true;
-    for (const std::string& column : kPlanarColumns) nothing = nothing && !std::isfinite(table.Column(column)[row]);
+    const bool nothing = std::none_of(numbers.begin(), numbers.end(), [&](const auto& x) { return std::isfinite(x[row]); });
     if (nothing && table.HasText("recording")) continue;
-    PlanarContact planar{value(row, "A_F_xx_per_kg"), value(row, "A_F_xn_per_kg"), value(row, "A_F_nn_per_kg"),
-                         value(row, "v_minus_F_x_m_per_s"), value(row, "v_minus_F_n_m_per_s")};
-    state.contact = InSpace(planar);
+    StateToPredict state;
+    const char* text = table.HasText("name") ? "name" : table.HasText("recording") ? "recording" : nullptr;
+    state.name = text != nullptr ? table.TextColumn(text)[row] : fmt::format("row {}", table.lines[row]);
+    if (state.name.empty()) throw table.Fault(row, text, "an empty cell", "a name");
+    if (!table.HasText("name") && table.HasText("recording") && table.Has("impact"))
+      state.name += fmt::format(", impact {:g}", given(row, "impact", table.Column("impact")[row]));
+    std::vector<double> x;
+    for (std::size_t k = 0; k < numbers.size(); ++k) x.push_back(given(row, names[k], numbers[k][row]));
+    state.contact = InSpace(PlanarContact{x[2], x[3], x[4], x[0], x[1]});
     if (spatial) {
-      state.contact.v_minus_F.y() = value(row, "v_minus_F_y_m_per_s");
+      state.contact.v_minus_F.y() = x[5];
       Eigen::Matrix3d& A = state.contact.A_F;
-      A(0, 1) = A(1, 0) = value(row, "A_F_xy_per_kg");
-      A(1, 1) = value(row, "A_F_yy_per_kg");
-      A(1, 2) = A(2, 1) = value(row, "A_F_yn_per_kg");
+      A(0, 1) = A(1, 0) = x[6];
+      A(1, 1) = x[7];
+      A(1, 2) = A(2, 1) = x[8];
     }
-    const auto coefficient = [&](const char* column, double& out) {
-      if (!table.Has(column) || !std::isfinite(table.Column(column)[row])) return false;
-      out = table.Column(column)[row];
+    const auto coefficient = [&](const char* column, double& value) {
+      if (!table.Has(column)) return false;
+      value = given(row, column, table.Column(column)[row]);
       return true;
     };
     LawCoefficients& c = state.coefficients = otherwise;
@@ -79,10 +141,10 @@ std::vector<StateToPredict> ReadStates(const std::filesystem::path& path, const 
     coefficient("e_t", c.e_t);
     if (coefficient("mu_k", c.mu_k)) c.mu_s = c.mu_k;
     coefficient("mu_s", c.mu_s);
-    states.push_back(std::move(state));
+    out.states.push_back(std::move(state));
   }
-  if (states.empty()) throw DataError(fmt::format("{}: no row holds a state", path.string()));
-  return states;
+  if (out.states.empty()) throw DataError(fmt::format("{}: no row holds a state", path.string()));
+  return out;
 }
 
 PredictedState PredictState(const StateToPredict& state) {

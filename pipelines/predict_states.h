@@ -17,10 +17,16 @@ struct StateToPredict {
   LawCoefficients coefficients;
 };
 
-// A CSV with columns v_minus_F_x_m_per_s, v_minus_F_n_m_per_s, A_F_xx_per_kg, A_F_xn_per_kg, A_F_nn_per_kg (the names of events.csv), in
-// space also v_minus_F_y_m_per_s, A_F_xy_per_kg, A_F_yy_per_kg, A_F_yn_per_kg; optional name or recording and impact, e, mu_k, mu_s, e_t,
-// which replace `otherwise` row by row (mu_s follows mu_k where only mu_k is there). Other columns are ignored. DataError.
-std::vector<StateToPredict> ReadStates(const std::filesystem::path& path, const LawCoefficients& otherwise);
+struct StateTable {
+  std::vector<StateToPredict> states;
+  std::vector<std::string> unread;  // columns that neither a state nor events.csv has
+};
+
+// A CSV with columns v_minus_F_x, v_minus_F_n, A_F_xx, A_F_xn, A_F_nn (the names of events.csv), in space also v_minus_F_y, A_F_xy, A_F_yy,
+// A_F_yn, each with any unit of its kind as the last part of the name; optional name or recording and impact, e, mu_k, mu_s, e_t, which
+// replace `otherwise` row by row (mu_s follows mu_k where only mu_k is there). DataError for an empty cell of a state that is there, a
+// column with no unit or another kind's, and a column that looks like one of these and is none.
+StateTable ReadStates(const std::filesystem::path& path, const LawCoefficients& otherwise);
 
 struct PredictedState {
   StateToPredict state;

@@ -40,7 +40,7 @@ TEST(PredictStates, RowsOfDocument002) {
   const auto path = Write(folder, std::string(kHeader) +
                                       "R9,0.93,-1.45,3.0691776471822316,-1.3878172811822522,1.9308223528177684,0.9,0.1,x\n"
                                       "R1,0.88,-0.37,1.9845313805259295,-1.4086490344786013,3.01546861947407,0.9,1.5,y\n");
-  const auto states = ReadStates(path, {});
+  const auto states = ReadStates(path, {}).states;
   ASSERT_EQ(states.size(), 2u);
   EXPECT_EQ(states[0].name, "R9");
   EXPECT_EQ(states[1].coefficients.mu_s, 1.5);
@@ -101,7 +101,7 @@ TEST(PredictStates, TableOfEventsSkipsWhatWasNotMeasured) {
             "recording,impact,v_minus_F_x_m_per_s,v_minus_F_y_m_per_s,v_minus_F_n_m_per_s,A_F_xx_per_kg,A_F_xy_per_kg,A_F_xn_per_kg,"
             "A_F_yy_per_kg,A_F_yn_per_kg,A_F_nn_per_kg\n"
             "drop 1,0,0.6,0,-1,4,0,1.5,1,0,4\ndrop 2,0,,,,,,,,,\n");
-  const auto states = ReadStates(path, {.e = 0.7, .mu_k = 0.1, .mu_s = 0.2});
+  const auto states = ReadStates(path, {.e = 0.7, .mu_k = 0.1, .mu_s = 0.2}).states;
   ASSERT_EQ(states.size(), 1u);
   EXPECT_EQ(states[0].name, "drop 1, impact 0");
   EXPECT_EQ(states[0].coefficients.mu_s, 0.2);
@@ -113,8 +113,48 @@ TEST(PredictStates, WrongTablesAreNamed) {
   EXPECT_THAT(Message(Write(folder, std::string(kHeader) + "A,1,-1,2,,2,0.5,0.1,\n")), HasSubstr("A_F_xn_per_kg"));
   EXPECT_THAT(Message(Write(folder, std::string(kHeader) + "A,1,-1,2,half,2,0.5,0.1,\n")), HasSubstr("half"));
   // A bad coefficient is no fault of the table's form: the row stays, every law says what is wrong.
-  const auto states = ReadStates(Write(folder, std::string(kHeader) + "A,1,-1,2,0,2,1.5,0.1,\n"), {});
+  const auto states = ReadStates(Write(folder, std::string(kHeader) + "A,1,-1,2,0,2,1.5,0.1,\n"), {}).states;
   for (const LawOutcome& outcome : PredictState(states[0]).outcomes) EXPECT_THAT(outcome.reason, HasSubstr("1.5"));
+}
+
+// A rod of 100 g in millimetres: the same impact as in SI.
+TEST(PredictStates, UnitsComeFromTheHeader) {
+  const test::TemporaryFolder folder;
+  const auto si = ReadStates(Write(folder, std::string(kHeader) + "A,0.93,-1.45,30,-14,19,0.9,0.1,x\n"), {}).states;
+  const auto other = ReadStates(Write(folder,
+                                      "name,v_minus_F_x_mm_per_s,v_minus_F_n_in_per_s,A_F_xx_per_g,A_F_xn_per_kg,A_F_nn_per_g,e,mu_k\n"
+                                      "A,930,-57.0866141732,0.03,-14,0.019,0.9,0.1\n"),
+                                {})
+                         .states;
+  EXPECT_LT((si[0].contact.v_minus_F - other[0].contact.v_minus_F).norm(), 1e-11);
+  EXPECT_LT((si[0].contact.A_F - other[0].contact.A_F).norm(), 1e-12);
+  EXPECT_THAT(Message(Write(folder, "v_minus_F_x,v_minus_F_n_m_per_s,A_F_xx_per_kg,A_F_xn_per_kg,A_F_nn_per_kg\n1,-1,2,0,2\n")),
+              AllOf(HasSubstr("v_minus_F_x"), HasSubstr("m_per_s")));
+  EXPECT_THAT(Message(Write(folder, "v_minus_F_x_m,v_minus_F_n_m_per_s,A_F_xx_per_kg,A_F_xn_per_kg,A_F_nn_per_kg\n1,-1,2,0,2\n")),
+              AllOf(HasSubstr("v_minus_F_x_m"), HasSubstr("mm_per_s")));
+}
+
+TEST(PredictStates, NothingIsTakenSilently) {
+  const test::TemporaryFolder folder;
+  EXPECT_THAT(Message(Write(folder, std::string(kHeader) + "A,1,-1,2,0,2,0.5,0.1,\nB,1,-1,2,0,2,,0.1,\n")),
+              HasSubstr("row 3, column e: found an empty cell, allowed a number"));
+  EXPECT_THAT(Message(Write(folder, std::string(kHeader) + ",1,-1,2,0,2,0.5,0.1,\n")),
+              HasSubstr("row 2, column name: found an empty cell"));
+  const std::string columns = "v_minus_F_x_m_per_s,v_minus_F_n_m_per_s,A_F_xx_per_kg,A_F_xn_per_kg,A_F_nn_per_kg,";
+  for (const auto& [column, meant] : {std::pair{"mu", "mu_k"},
+                                      {"Mu_K", "mu_k"},
+                                      {"mu_d", "mu_k"},
+                                      {"e_star", "e"},
+                                      {"E", "e"},
+                                      {"v_minus_F_y_m_per_sec", "v_minus_F_y_m_per_s"}}) {
+    const std::string message = Message(Write(folder, columns + column + "\n1,-1,2,0,2,0.3\n"));
+    EXPECT_THAT(message, AllOf(HasSubstr(column), HasSubstr("not read, nearest is " + std::string(meant) + ","))) << column;
+  }
+  // A column in space without the others.
+  EXPECT_THAT(Message(Write(folder, columns + "v_minus_F_y_m_per_s\n1,-1,2,0,2,0.3\n")), HasSubstr("A_F_xy"));
+  const StateTable strangers = ReadStates(Write(folder, columns + "note,accepted,sigma_position_m\n1,-1,2,0,2,wet floor,1,\n"), {});
+  EXPECT_THAT(strangers.unread, ::testing::ElementsAre("note"));
+  EXPECT_EQ(strangers.states[0].name, "row 2");
 }
 
 TEST(PredictStates, RouthAsData) {
