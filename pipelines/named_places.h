@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "data/error.h"
 #include "data/text.h"
 #include "data/yaml.h"
 
@@ -29,6 +30,15 @@ inline std::vector<std::pair<std::string, std::vector<double>>> NamedPlaces(cons
     out.emplace_back(names[i], places[i]);
   }
   return out;
+}
+
+// DataError where a name of the layout is none of `present`, the markers of all recordings together; nothing where there is no recording.
+inline void CheckLayoutNames(const std::vector<std::string>& layout, const std::set<std::string>& present) {
+  for (const std::string& name : layout) {
+    if (present.empty() || present.contains(name)) continue;
+    throw DataError(fmt::format("recordings.names: found {}, which no recording has, allowed: {}", Excerpt(name),
+                                JoinNames({present.begin(), present.end()})));
+  }
 }
 
 }  // namespace impactlab::internal

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 
 #include "data/error.h"
 #include "data/table.h"
@@ -25,6 +26,17 @@ std::vector<PlanePoint> ReadPlanePoints(const std::filesystem::path& path) {
     points[i].q = {table.Column("x_px")[i], table.Column("y_px")[i]};
   }
   return points;
+}
+
+// How well the common factor of all distances is known: by the homography, and by the depth of the plane and its slope over the path.
+double ScaleSd(const PlanarSource& source, const std::vector<PoseRecording>& recordings) {
+  double path = 0;
+  for (const PoseRecording& recording : recordings)
+    for (const Eigen::Isometry3d& X_WB : recording.X_WB)
+      path = std::max(path, (X_WB.translation() - recording.X_WB.front().translation()).norm());
+  const double depth = source.off.depth_sd + source.off.tilt_sd * path;
+  const Eigen::Matrix<double, 8, 8>& E = source.view.cov_E;
+  return std::hypot(depth / source.view.distance, std::sqrt(std::max(E(0, 0), E(4, 4))));
 }
 
 }  // namespace
@@ -80,9 +92,16 @@ std::string ToYaml(const PlanarSource& source) {
          YamlLine(1, "max_rms_m", source.max_rms);
 }
 
-std::vector<PoseRecording> ReadPlanarRecordings(const PlanarSource& source, const std::vector<std::filesystem::path>& files,
-                                                std::vector<std::string>* bad) {
-  std::vector<PoseRecording> out;
+PlanarRecordings ReadPlanarRecordings(const PlanarSource& source, const std::vector<std::filesystem::path>& files) {
+  PlanarRecordings out;
+  std::vector<std::string> names;
+  std::vector<Eigen::VectorXd> places;
+  for (const PlanarMarker& marker : source.layout) {
+    names.push_back(marker.name);
+    places.emplace_back(marker.p_BM);
+  }
+  LayoutDistances distances(names, places);
+  std::set<std::string> present;
   std::map<std::string, int> seen;
   for (const auto& file : files) {
     std::vector<MarkerTracks> recordings;
@@ -100,13 +119,18 @@ std::vector<PoseRecording> ReadPlanarRecordings(const PlanarSource& source, cons
       if (count > 0) tracks.recording = fmt::format("{}~{}", tracks.recording, count + 1);
       PlanarPoses found;
       found.reason = why;
-      if (why.empty()) found = PosesInPlane(tracks, source.view, source.layout, source.camera, source.max_rms);
+      if (why.empty())
+        found =
+            PosesInPlane(tracks, source.view, source.layout, source.camera, source.max_rms, &distances, static_cast<int>(out.poses.size()));
+      present.insert(tracks.markers.begin(), tracks.markers.end());
       found.poses.name = tracks.recording;
       found.poses.planar = true;
-      bad->push_back(found.usable ? "" : why.empty() ? file.string() + ": " + found.reason : why);
-      out.push_back(std::move(found.poses));
+      out.bad.push_back(found.usable ? "" : why.empty() ? file.string() + ": " + found.reason : why);
+      out.poses.push_back(std::move(found.poses));
     }
   }
+  internal::CheckLayoutNames(names, present);
+  out.layout = distances.Judge(ScaleSd(source, out.poses));
   return out;
 }
 

@@ -26,9 +26,14 @@ struct PlanarSource {
 PlanarSource ParsePlanarSource(const YamlNode& recordings);
 std::string ToYaml(const PlanarSource& source);
 
-// Every recording of every file of tracks. `bad` says why one has no poses.
-std::vector<PoseRecording> ReadPlanarRecordings(const PlanarSource& source, const std::vector<std::filesystem::path>& files,
-                                                std::vector<std::string>* bad);
+struct PlanarRecordings {
+  std::vector<PoseRecording> poses;  // every recording of every file, empty where bad
+  std::vector<std::string> bad;      // why a recording has no poses; empty where it has
+  LayoutVerdict layout;              // whether the distances of the layout are those of the recordings
+};
+
+// DataError where a name of the layout occurs in no recording.
+PlanarRecordings ReadPlanarRecordings(const PlanarSource& source, const std::vector<std::filesystem::path>& files);
 
 // AddOutOfPlane for all events of a recording that have a state.
 void AddOutOfPlane(const PlanarSource& source, const Body& body, const Plane& floor, MotionFit* motion);

@@ -33,6 +33,19 @@ double RootMeanSquare(const std::vector<double>& values) {
   return values.empty() ? 0 : std::sqrt(sum / static_cast<double>(values.size()));
 }
 
+void AddFrames(const MarkerPoints& points, const std::vector<int>& frames, const std::vector<std::string>& layout, int recording,
+               LayoutDistances* distances) {
+  for (const int frame : frames) {
+    std::vector<std::pair<int, Eigen::VectorXd>> seen;
+    for (std::size_t m = 0; m < points.markers.size(); ++m) {
+      const auto at = std::find(layout.begin(), layout.end(), points.markers[m]);
+      const std::optional<Eigen::Vector3d>& p = points.p_WM[m][static_cast<std::size_t>(frame)];
+      if (at != layout.end() && p) seen.emplace_back(static_cast<int>(at - layout.begin()), *p);
+    }
+    distances->Add(recording, seen);
+  }
+}
+
 }  // namespace
 
 PointSource ParsePointSource(const YamlNode& node) {
@@ -92,6 +105,16 @@ PointRecordings ReadPointRecordings(const PointSource& source, const std::vector
       file.bad = error.what();
     }
   }
+  std::set<std::string> present;
+  for (const MarkerPoints& points : good) present.insert(points.markers.begin(), points.markers.end());
+  std::vector<std::string> given;
+  std::vector<Eigen::VectorXd> places;
+  for (const NamedMarker& marker : source.layout) {
+    given.push_back(marker.name);
+    places.emplace_back(marker.p_BM);
+  }
+  internal::CheckLayoutNames(given, present);
+  LayoutDistances distances(given, places);
   PointPoseOptions how;
   how.max_rms = source.max_rms;
   out.layout = source.layout;
@@ -121,8 +144,10 @@ PointRecordings ReadPointRecordings(const PointSource& source, const std::vector
       file.bad = fmt::format("{}: {}", file.path.string(), found.reason);
       continue;
     }
+    AddFrames(good[k], found.frames, given, static_cast<int>(k), &distances);
     out.poses[place[k]] = std::move(found.poses);
   }
+  out.verdict = distances.Judge();
   return out;
 }
 

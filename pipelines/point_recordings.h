@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "data/yaml.h"
+#include "reconstruction/layout_distances.h"
 #include "reconstruction/marker_files.h"
 #include "reconstruction/marker_points.h"
 #include "reconstruction/motion_fit.h"
@@ -52,10 +53,11 @@ struct PointRecordings {
   std::vector<PointFile> files;
   std::vector<NamedMarker> layout;  // as used
   double sd = 0;                    // of one coordinate from the distances, or as stated [m]; 0: not known
+  LayoutVerdict verdict;            // whether the distances of the layout that was given are those of the recordings
 };
 
 // `names` of the recordings, one a file. A file that cannot be read is bad, not an error; DataError where a layout is to be learned and the
-// files do not give it.
+// files do not give it, or a name of the layout occurs in no file.
 PointRecordings ReadPointRecordings(const PointSource& source, const std::vector<std::filesystem::path>& files,
                                     const std::vector<std::string>& names);
 

@@ -189,6 +189,7 @@ std::string ErrorTitle(std::string_view parameter) {
                                                                         {"com_offset_y_m", "offset of the centre of mass in y"},
                                                                         {"com_offset_z_m", "offset of the centre of mass in z"},
                                                                         {"length_scale", "length scale"},
+                                                                        {"layout_distance_m", "distances of the marker layout"},
                                                                         {"clock_rate", "clock rate"},
                                                                         {"mirrored", "mirrored axis"},
                                                                         {"theta_flipped", "sense of rotation"},

@@ -10,6 +10,7 @@
 #include "data/error.h"
 #include "data/progress.h"
 #include "data/provenance.h"
+#include "data/statistics.h"
 #include "pipelines/interrupt.h"
 #include "pipelines/parallel.h"
 #include "pipelines/tables.h"
@@ -214,11 +215,24 @@ void TakeSecond(RunResult* run, Recorded* recorded) {
   run->experiment.second->struck.sigma_angle = noise.sigma_angle;
 }
 
+void AddLayoutFinding(const LayoutVerdict& layout, const std::string& whose, AuditResult* audit) {
+  if (!layout.doubtful) return;
+  Finding finding;
+  finding.parameter = "layout_distance_m";
+  finding.named = true;
+  const double half = NormalQuantile(0.975) * layout.sd;
+  finding.estimate = {layout.furthest, layout.sd, layout.furthest - half, layout.furthest + half, true, ""};
+  finding.text = whose + layout.text;
+  audit->findings.push_back(finding);
+}
+
 void Analyse(const Recorded& recorded, const RunOptions& options, RunResult* run) {
   const Experiment& experiment = run->experiment;
   run->recorded = Reconstruct(experiment, recorded, experiment.correction, options, "fitting motion");
   if (recorded.markers != nullptr) ExplainRefusals(run->flights, recorded.markers->tracks, &run->recorded.events);
   run->audit = AuditAnalysis(experiment, run->recorded);
+  AddLayoutFinding(run->layout, "", &run->audit);
+  if (run->second && run->second->points) AddLayoutFinding(run->second->points->verdict, "second body: ", &run->audit);
   const FrameCorrection allowed = AllowedCorrection(run->audit.correction, experiment.apply);
   if (!IsIdentity(allowed)) {
     run->corrected = Reconstruct(experiment, recorded, Compose(experiment.correction, allowed), options, "fitting corrected motion");
@@ -242,9 +256,13 @@ RunResult RunExperiment(const Experiment& experiment, const std::vector<std::fil
     run.points = ReadPointRecordings(*experiment.points, files, RecordingNames(files));
     SetPoseNoise(*experiment.points, *run.points, &run.experiment.motion);
     run.recordings = run.points->poses;
+    run.layout = run.points->verdict;
     for (const PointFile& file : run.points->files) recorded.bad.push_back(file.bad);
   } else if (experiment.planar_camera) {
-    run.recordings = ReadPlanarRecordings(*experiment.planar_camera, files, &recorded.bad);
+    PlanarRecordings planar = ReadPlanarRecordings(*experiment.planar_camera, files);
+    run.recordings = std::move(planar.poses);
+    recorded.bad = std::move(planar.bad);
+    run.layout = std::move(planar.layout);
   } else {
     run.recordings = ReadRecordings(experiment, files, recorded.bad);
   }

@@ -40,6 +40,7 @@ struct RunResult {
   std::optional<MarkerRecordings> markers;
   FlightReport flights;                    // of marker images: what free flight says of cameras, clocks and layout as they were declared
   std::optional<PointRecordings> points;   // of markers in space: how the files fared
+  LayoutVerdict layout;                    // of markers in space or in a plane: whether the recordings show the distances of the layout
   std::optional<SecondRecordings> second;  // of a struck body that moves as well: its poses, by recording
   Analysis recorded;                       // with corrections known beforehand only
   AuditResult audit;                       // of `recorded`

@@ -195,13 +195,14 @@ std::optional<PlacedInPlane> PlaceInPlane(const PlaneView& view, const Vector2d&
 }
 
 PlanarPoses PosesInPlane(const MarkerTracks& tracks, const PlaneView& view, const std::vector<PlanarMarker>& layout,
-                         const std::string& camera, double max_rms) {
-  std::map<int, Vector2d> place;
+                         const std::string& camera, double max_rms, LayoutDistances* distances, int number) {
+  std::map<int, int> place;  // of the layout, by marker of the tracks
   std::set<std::string> names;
-  for (const PlanarMarker& marker : layout) {
+  for (std::size_t k = 0; k < layout.size(); ++k) {
+    const PlanarMarker& marker = layout[k];
     if (!names.insert(marker.name).second) throw ConfigError(fmt::format("layout: marker {}: found its name twice", Excerpt(marker.name)));
     const auto at = std::find(tracks.markers.begin(), tracks.markers.end(), marker.name);
-    if (at != tracks.markers.end()) place[static_cast<int>(at - tracks.markers.begin())] = marker.p_BM;
+    if (at != tracks.markers.end()) place[static_cast<int>(at - tracks.markers.begin())] = static_cast<int>(k);
   }
   const auto named = std::find(tracks.cameras.begin(), tracks.cameras.end(), camera);
   if (layout.size() < 2) throw ConfigError(fmt::format("layout: found {} markers, allowed two or more", layout.size()));
@@ -209,6 +210,7 @@ PlanarPoses PosesInPlane(const MarkerTracks& tracks, const PlaneView& view, cons
     throw ConfigError(fmt::format("{}: found camera {}, allowed one of {}", tracks.recording, Excerpt(camera), JoinNames(tracks.cameras)));
   const int chosen = named == tracks.cameras.end() ? 0 : static_cast<int>(named - tracks.cameras.begin());
   struct Look {
+    int marker;
     Vector2d p_B, p;
     double weight, t;
   };
@@ -219,7 +221,8 @@ PlanarPoses PosesInPlane(const MarkerTracks& tracks, const PlaneView& view, cons
     std::vector<Look>& looks = frames[point.frame];
     const auto placed = PlaceInPlane(view, point.q);
     if (!placed) continue;
-    looks.push_back({at->second, placed->p, 2 / (placed->dp_dq * point.cov * placed->dp_dq.transpose()).trace(), point.t});
+    looks.push_back({at->second, layout[static_cast<std::size_t>(at->second)].p_BM, placed->p,
+                     2 / (placed->dp_dq * point.cov * placed->dp_dq.transpose()).trace(), point.t});
   }
   PlanarPoses out;
   out.poses.name = tracks.recording;
@@ -257,6 +260,11 @@ PlanarPoses PosesInPlane(const MarkerTracks& tracks, const PlaneView& view, cons
       const double reflected = size + size_B - 2 * std::hypot(C(1, 0) + C(0, 1), C(0, 0) - C(1, 1));
       mirrored += reflected < kMirrorShare * plain;
       continue;
+    }
+    if (distances != nullptr) {
+      std::vector<std::pair<int, Eigen::VectorXd>> seen;
+      for (const Look& look : looks) seen.emplace_back(look.marker, look.p);
+      distances->Add(number, seen);
     }
     squares += left;
     dof += 2 * static_cast<int>(looks.size()) - 3;

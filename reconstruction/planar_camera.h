@@ -17,6 +17,7 @@
 
 #include "calibration/rig.h"
 #include "impact/event.h"
+#include "reconstruction/layout_distances.h"
 #include "reconstruction/pose_recording.h"
 #include "tracking/tracks.h"
 
@@ -69,8 +70,9 @@ struct PlanarPoses {
 // outliers are passed over; the markers of a frame count as seen at the mean of their times (rows of a rolling shutter are not brought
 // together). A layout that only fits mirrored is refused. ConfigError for a layout with a name twice or fewer than two markers, or tracks
 // of several cameras where `camera` names none of them.
+// `distances`, of the layout's markers in its order, learns where the frames that have a pose show them, as those of recording `number`.
 PlanarPoses PosesInPlane(const MarkerTracks& tracks, const PlaneView& view, const std::vector<PlanarMarker>& layout,
-                         const std::string& camera, double max_rms);
+                         const std::string& camera, double max_rms, LayoutDistances* distances = nullptr, int number = 0);
 
 // What the plane of motion may be off by.
 struct OutOfPlane {

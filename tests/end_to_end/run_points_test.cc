@@ -1,5 +1,6 @@
 // From images through `export` to C3D, and from there to the coefficients: the same as straight from the images.
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -86,6 +87,14 @@ TEST(RunPoints, ExportedC3dGivesTheCoefficientsOfTheImages) {
     EXPECT_GT(b.upper95, k == 0 ? kFriction : kRestitution) << b.name;
     EXPECT_LT(b.upper95 - b.lower95, 0.05) << b.name;
   }
+  std::string wrong = names;
+  wrong.replace(wrong.find("0.045, 0.03"), 11, "0.0465, 0.0285");
+  WriteText(folder / "wrong.yaml", head + "recordings: {kind: marker_points, files: 'space_*.c3d', " + wrong + "}\n");
+  const auto said = [&](const std::string& kind) {
+    return test::RunProgram({"run", folder / (kind + ".yaml"), "--out", folder / "again", "--no-report"}, folder).out;
+  };
+  EXPECT_THAT(said("wrong"), testing::HasSubstr("found       marker 'm1' is not where the layout has it"));
+  EXPECT_THAT(said("points"), testing::Not(testing::HasSubstr("layout has it")));
 }
 
 }  // namespace

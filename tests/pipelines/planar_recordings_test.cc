@@ -112,7 +112,7 @@ PlanarDrop Make(const std::string& name, const Body& body, const Depth& depth, d
   return out;
 }
 
-class PlanarRecordings : public ::testing::Test {
+class PlaneOfMotion : public ::testing::Test {
  protected:
   std::filesystem::path Write(const std::string& name, const std::string& text) const {
     std::ofstream(folder_ / name, std::ios::binary) << text;
@@ -187,7 +187,7 @@ class PlanarRecordings : public ::testing::Test {
   test::TemporaryFolder folder_;
 };
 
-TEST_F(PlanarRecordings, KeysReadBackAndFaultsAreNamed) {
+TEST_F(PlaneOfMotion, KeysReadBackAndFaultsAreNamed) {
   std::mt19937_64 random(1);
   WritePlanePoints(0, random);
   for (const std::string how :
@@ -206,7 +206,7 @@ TEST_F(PlanarRecordings, KeysReadBackAndFaultsAreNamed) {
               HasSubstr("line.csv: homography: found points that lie on a line"));
 }
 
-TEST_F(PlanarRecordings, PointsAndCalibrationPlaceAMarkerAlike) {
+TEST_F(PlaneOfMotion, PointsAndCalibrationPlaceAMarkerAlike) {
   std::mt19937_64 random(2);
   WritePlanePoints(0, random);
   const PlaneView points =
@@ -215,7 +215,7 @@ TEST_F(PlanarRecordings, PointsAndCalibrationPlaceAMarkerAlike) {
   const PlaneView rig = ViewFromCamera(SideRig().cameras[0], 0);
   EXPECT_EQ(rig.foot, kFoot);
   EXPECT_EQ(rig.distance, kDistance);
-  for (const Vector2d p : {Vector2d(0.1, 0.2), Vector2d(-0.3, 0.05)}) {
+  for (const Vector2d& p : {Vector2d(0.1, 0.2), Vector2d(-0.3, 0.05)}) {
     const Vector2d q = ImageOf({p.x(), 0, p.y()});
     for (const PlaneView& view : {points, rig}) {
       const auto placed = PlaceInPlane(view, q);
@@ -230,7 +230,7 @@ TEST_F(PlanarRecordings, PointsAndCalibrationPlaceAMarkerAlike) {
   }
 }
 
-TEST_F(PlanarRecordings, CoefficientsOfDropsOffThePlane) {
+TEST_F(PlaneOfMotion, CoefficientsOfDropsOffThePlane) {
   std::mt19937_64 random(20261201);
   const std::vector<PlanarDrop> truth = WriteDrops(30, 0.01, 0.02, 0, random);
   const RunResult run = Run(Load(std::string(kLayout) + ", depth_sd_m: 0.01, tilt_sd_rad: 0.02, rig: rig.yaml"));
@@ -248,7 +248,7 @@ TEST_F(PlanarRecordings, CoefficientsOfDropsOffThePlane) {
   }
 }
 
-TEST_F(PlanarRecordings, TwentyMillimetresOffAreCoveredByTheStatedSdAndByNothingElse) {
+TEST_F(PlaneOfMotion, TwentyMillimetresOffAreCoveredByTheStatedSdAndByNothingElse) {
   std::mt19937_64 random(20261202);
   const std::vector<PlanarDrop> truth = WriteDrops(12, 0, 0, 0.02, random);
   const std::string all = std::string(kLayout) + ", rig: rig.yaml, ";
@@ -259,7 +259,7 @@ TEST_F(PlanarRecordings, TwentyMillimetresOffAreCoveredByTheStatedSdAndByNothing
   EXPECT_GT(silent.first, 5.0);
 }
 
-TEST_F(PlanarRecordings, PointsOfThePlaneThatAreRoughWidenTheCovariance) {
+TEST_F(PlaneOfMotion, PointsOfThePlaneThatAreRoughWidenTheCovariance) {
   std::mt19937_64 random(20261203);
   const std::vector<PlanarDrop> truth = WriteDrops(20, 0, 0, 0, random);
   double sum = 0;
@@ -277,6 +277,47 @@ TEST_F(PlanarRecordings, PointsOfThePlaneThatAreRoughWidenTheCovariance) {
   EXPECT_GE(n, 120);
   EXPECT_GT(sum, 0.4);
   EXPECT_LT(sum, 2.0);
+}
+
+TEST_F(PlaneOfMotion, AMarkerThatIsNotWhereTheLayoutHasItIsNamed) {
+  std::mt19937_64 random(20261204);
+  WriteDrops(10, 0.01, 0.02, 0, random);
+  const auto layout_findings = [&](const std::string& layout, const std::string& rest) {
+    std::vector<std::string> texts;
+    for (const Finding& finding : Run(Load(layout + rest)).audit.findings)
+      if (finding.parameter == "layout_distance_m") texts.push_back(finding.text);
+    return texts;
+  };
+  const std::string sure = ", depth_sd_m: 0.001, tilt_sd_rad: 0.002, rig: rig.yaml";
+  const std::string unsure = ", depth_sd_m: 0.01, tilt_sd_rad: 0.02, rig: rig.yaml";
+  const std::string wrong = "names: [a, b, c], layout_m: [[0.02, 0.02], [-0.022, 0.012], [0.005, -0.02]]";
+  EXPECT_THAT(layout_findings(kLayout, unsure), testing::IsEmpty());
+  EXPECT_THAT(layout_findings(wrong, unsure), testing::ElementsAre(HasSubstr("one of the markers 'a', 'b', 'c' is not where")));
+  WriteDrops(10, 0.001, 0.002, 0, random);
+  EXPECT_THAT(layout_findings(kLayout, sure), testing::IsEmpty());
+  EXPECT_THAT(layout_findings(wrong, sure), testing::ElementsAre(HasSubstr("marker 'b' is not where the layout has it")));
+  EXPECT_THAT(layout_findings("names: [a, b, c], layout_m: [[0.021, 0.021], [-0.0231, 0.0105], [0.00525, -0.021]]", sure),
+              testing::ElementsAre(testing::ContainsRegex("seen 4.[78]. % shorter than the layout has them")));
+}
+
+TEST_F(PlaneOfMotion, AnUnstatedDepthShowsAsTheScale) {
+  std::mt19937_64 random(20261205);
+  WriteDrops(6, 0, 0, 0.02, random);
+  const RunResult run = Run(Load(std::string(kLayout) + ", depth_sd_m: 0, tilt_sd_rad: 0, rig: rig.yaml"));
+  EXPECT_THAT(run.layout.text, HasSubstr("% longer than the layout has them: the scale"));
+}
+
+TEST_F(PlaneOfMotion, ANameThatNoRecordingHasIsAnError) {
+  std::mt19937_64 random(3);
+  WriteDrops(2, 0, 0, 0, random);
+  const Experiment e =
+      Load("names: [a, b, cc], layout_m: [[0.02, 0.02], [-0.022, 0.01], [0.005, -0.02]], depth_sd_m: 0, tilt_sd_rad: 0, rig: rig.yaml");
+  try {
+    Run(e);
+    FAIL() << "accepted";
+  } catch (const DataError& error) {
+    EXPECT_STREQ(error.what(), "recordings.names: found 'cc', which no recording has, allowed: a, b, c");
+  }
 }
 
 }  // namespace
