@@ -6,12 +6,69 @@
 #include <cmath>
 
 #include "data/error.h"
+#include "data/statistics.h"
 
 namespace impactlab {
 
 using Eigen::MatrixXd;
 using Eigen::Vector3d;
 using Eigen::VectorXd;
+
+namespace {
+
+// What one impact says of the layout: the information, and the gradient where the layout is now.
+struct Pull {
+  Pull(MatrixXd i, VectorXd g) : information(std::move(i)), gradient(std::move(g)), eigen(information) {
+    const double least = 1e-10 * std::max(0.0, eigen.eigenvalues().maxCoeff());
+    rank = static_cast<int>((eigen.eigenvalues().array() > least).count());
+    inverse = (eigen.eigenvalues().array() > least).select(eigen.eigenvalues().array().max(1e-300).inverse(), 0);
+  }
+  // Chi-square of the disagreement with a step, of `rank` degrees.
+  double Disagreement(const VectorXd& step) const {
+    const VectorXd d = eigen.eigenvectors().transpose() * (gradient + information * step);
+    return d.dot(inverse.cwiseProduct(d));
+  }
+  MatrixXd information;
+  VectorXd gradient;
+  Eigen::SelfAdjointEigenSolver<MatrixXd> eigen;
+  VectorXd inverse;  // of the eigenvalues, 0 where the impact says nothing
+  int rank = 0;
+};
+
+struct JointStep {
+  VectorXd step;
+  MatrixXd information;
+  std::vector<double> weights;
+};
+
+// Least squares over all pulls and the prior, in which one whose disagreement is far beyond chance pulls no harder than one at its edge
+// (Huber's weights, by iteration): an impact whose fit went wrong may claim anything.
+JointStep StepTogether(const std::vector<Pull>& pulls, const MatrixXd& prior, const VectorXd& prior_gradient) {
+  constexpr double kChance = 1e-4, kStill = 1e-6;
+  constexpr int kRounds = 100;
+  JointStep out;
+  out.weights.assign(pulls.size(), 1);
+  for (int round = 0; round < kRounds; ++round) {
+    out.information = prior;
+    VectorXd gradient = prior_gradient;
+    for (std::size_t i = 0; i < pulls.size(); ++i) {
+      out.information += out.weights[i] * pulls[i].information;
+      gradient += out.weights[i] * pulls[i].gradient;
+    }
+    out.step = -Eigen::LLT<MatrixXd>(out.information).solve(gradient);
+    double change = 0;
+    for (std::size_t i = 0; i < pulls.size(); ++i) {
+      const double edge = ChiSquareQuantile(1 - kChance, std::max(1, pulls[i].rank)), found = pulls[i].Disagreement(out.step);
+      const double weight = found > edge ? std::sqrt(edge / found) : 1;
+      change = std::max(change, std::abs(weight - out.weights[i]));
+      out.weights[i] = weight;
+    }
+    if (change < kStill) break;
+  }
+  return out;
+}
+
+}  // namespace
 
 LearnedLayout LearnLayout(const std::vector<const DropFit*>& fits, const CameraRig& rig, const std::vector<BodyMarker>& given,
                           const std::vector<BodyMarker>& now, double sd, double max_noise_scale) {
@@ -26,22 +83,25 @@ LearnedLayout LearnLayout(const std::vector<const DropFit*>& fits, const CameraR
     out.given.push_back(given[m].p_BM);
     moved.segment<3>(3 * static_cast<Eigen::Index>(m)) = now[m].p_BM - given[m].p_BM;
   }
-  MatrixXd information = MatrixXd::Identity(n, n) / (sd * sd), with_rig = MatrixXd::Zero(n, ParameterCount(rig));
-  VectorXd gradient = moved / (sd * sd);
   MatrixXd directions = MatrixXd::Identity(n, n);
+  std::vector<const DropFit*> used;
   for (const DropFit* fit : fits) {
     if (!fit->usable || fit->noise_scale > max_noise_scale || fit->layout_information.rows() != n) continue;
-    information += fit->layout_information;
-    with_rig += fit->layout_rig_information;
-    gradient += fit->layout_gradient;
-    ++out.impacts;
+    used.push_back(fit);
     if (fit->observable) continue;
     directions = MatrixXd::Zero(n, n / 3);
     for (Eigen::Index m = 0; m < n / 3; ++m) directions.col(m).segment<3>(3 * m) = fit->axis_B;
   }
-  const MatrixXd free = directions.transpose() * information * directions;
-  const Eigen::LLT<MatrixXd> llt(free);
-  const VectorXd step = -(directions * llt.solve(directions.transpose() * gradient));
+  out.impacts = static_cast<int>(used.size());
+  std::vector<Pull> pulls;
+  for (const DropFit* fit : used)
+    pulls.emplace_back(directions.transpose() * fit->layout_information * directions, directions.transpose() * fit->layout_gradient);
+  const MatrixXd prior = MatrixXd::Identity(directions.cols(), directions.cols()) / (sd * sd);
+  const JointStep joint = StepTogether(pulls, prior, directions.transpose() * moved / (sd * sd));
+  MatrixXd with_rig = MatrixXd::Zero(n, ParameterCount(rig));
+  for (std::size_t i = 0; i < used.size(); ++i) with_rig += joint.weights[i] * used[i]->layout_rig_information;
+  const Eigen::LLT<MatrixXd> llt(joint.information);
+  const VectorXd step = directions * joint.step;
   MatrixXd& cov = out.knowledge.cov;
   cov = directions * llt.solve(directions.transpose()) + sd * sd * (MatrixXd::Identity(n, n) - directions * directions.transpose());
   cov = (0.5 * (cov + cov.transpose())).eval();
