@@ -10,6 +10,7 @@ namespace impactlab::internal {
 namespace {
 
 constexpr int kGap = 1, kRing = 4;         // between aperture and ring, width of the ring [px]
+constexpr int kChunk = 32;                 // pixels that are copied at once
 constexpr double kLeastSignal = 5;         // flux over its standard deviation
 constexpr double kClip = 3;                // standard deviations from the median of the ring
 constexpr std::size_t kRingPixels = 4096;  // of the largest spots every second, third ... row of the ring
@@ -36,6 +37,42 @@ Axes FindAxes(const Piece& piece) {
   return axes;
 }
 
+constexpr Extent kEmpty{std::numeric_limits<int>::max() / 2, std::numeric_limits<int>::min() / 2};
+constexpr int kLanes = 4;  // extents of a vector: so many more are read and written than there are rows
+
+#ifdef IMPACTLAB_X86
+IMPACTLAB_AVX2 void WidenRowsAvx2(const Extent* rows, const std::vector<int>& across, int n, Extent* wide) {
+  for (int i = 0; i < n; i += kLanes) {
+    __m256i least = _mm256_set1_epi32(std::numeric_limits<int>::max()), most = _mm256_set1_epi32(std::numeric_limits<int>::min());
+    const Extent* row = rows + i;
+    for (const int a : across) {
+      const __m256i both = _mm256_set1_epi64x(static_cast<long long>(a) << 32 | static_cast<std::uint32_t>(-a));  // -a, a
+      const __m256i v = _mm256_add_epi32(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(row++)), both);
+      least = _mm256_min_epi32(least, v);
+      most = _mm256_max_epi32(most, v);
+    }
+    _mm256_storeu_si256(reinterpret_cast<__m256i*>(wide + i), _mm256_blend_epi32(least, most, 0xAA));
+  }
+}
+#endif
+
+// Row i from the `across.size()` rows from i on, each widened by its entry of `across`.
+void WidenRows(const Extent* rows, const std::vector<int>& across, int n, Simd simd, Extent* wide) {
+#ifdef IMPACTLAB_X86
+  if (simd == Simd::kAvx2) return WidenRowsAvx2(rows, across, n, wide);
+#endif
+  (void)simd;
+  for (int i = 0; i < n; ++i) {
+    wide[i] = kEmpty;
+    const Extent* row = rows + i;
+    for (const int a : across) {
+      wide[i].left = std::min(wide[i].left, row->left - a);
+      wide[i].right = std::max(wide[i].right, row->right + a);
+      ++row;
+    }
+  }
+}
+
 }  // namespace
 
 SpotMeasure::SpotMeasure(const SpotOptions& options, Simd simd) : options_(options), simd_(simd) {
@@ -49,20 +86,19 @@ void SpotMeasure::Widen(int width, int height, int top, int bottom, const Eigen:
   const int rise = static_cast<int>(std::ceil(std::abs(reach.y())));
   aperture_top_ = std::max(0, top - rim - rise);
   const int last = std::min(height - 1, bottom + rim + rise);
-  aperture_.assign(last - aperture_top_ + 1, {width, -1});
-  for (int dy = -rim; dy <= rim; ++dy) {
-    const int across = across_[dy + rim];
-    const int from = std::max(top, aperture_top_ - dy), to = std::min(bottom, last - dy);
-    for (int y = from; y <= to; ++y) {
-      Extent& wide = aperture_[y + dy - aperture_top_];
-      const Extent& own = extents_[y - top];
-      wide.left = std::min(wide.left, own.left - across);
-      wide.right = std::max(wide.right, own.right + across);
-    }
-  }
+  const int rows = last - aperture_top_ + 1;
+  // Own rows with empty ones around them, which widen nothing.
+  const int before = top - aperture_top_ + rim, own = static_cast<int>(extents_.size());
+  padded_.resize(std::max<std::size_t>(padded_.size(), rows + 2 * rim + kLanes));
+  Extent* const padded = padded_.data();
+  for (int i = 0; i < before; ++i) padded[i] = kEmpty;
+  for (int i = 0; i < own; ++i) padded[before + i] = extents_[i];
+  for (int i = before + own; i < rows + 2 * rim + kLanes; ++i) padded[i] = kEmpty;
+  aperture_.resize(rows + kLanes);
+  WidenRows(padded, across_, rows, simd_, aperture_.data());
+  aperture_.resize(rows);
   if (steps > 0) {
     drawn_.assign(aperture_.begin(), aperture_.end());
-    const int rows = static_cast<int>(aperture_.size());
     for (int k = -steps; k <= steps; ++k) {
       const int dx = static_cast<int>(std::lround(k * reach.x() / steps)), dy = static_cast<int>(std::lround(k * reach.y() / steps));
       for (int i = std::max(0, -dy); i < std::min(rows, rows - dy); ++i) {
@@ -78,9 +114,13 @@ void SpotMeasure::Widen(int width, int height, int top, int bottom, const Eigen:
     aperture_.assign(drawn_.begin() + static_cast<std::ptrdiff_t>(first), drawn_.end());
     aperture_top_ += static_cast<int>(first);
   }
+  aperture_left_ = width;
+  aperture_right_ = -1;
   for (Extent& row : aperture_) {
     row.left = std::max(row.left, 0);
     row.right = std::min(row.right, width - 1);
+    aperture_left_ = std::min(aperture_left_, row.left);
+    aperture_right_ = std::max(aperture_right_, row.right);
   }
 }
 
@@ -92,7 +132,7 @@ double SpotMeasure::RingLevel(const GrayImage& image, const PixelNoise& noise, d
   // Never more than the rows above and below, whole, and both sides of the others.
   const auto span = [](const Extent& row) { return static_cast<std::size_t>(std::max(0, row.right - row.left + 3)); };
   const std::size_t most =
-      kRing * (span(aperture_.front()) + span(aperture_.back())) + 2 * kRing * static_cast<std::size_t>(rows + 2 * kGap);
+      kRing * (span(aperture_.front()) + span(aperture_.back())) + 2 * kRing * static_cast<std::size_t>(rows + 2 * kGap) + kChunk;
   if (ring_.size() < most) ring_.resize(most);
   std::uint8_t* out = ring_.data();
   const auto take = [&](int y, int left, int right) {
@@ -101,21 +141,46 @@ double SpotMeasure::RingLevel(const GrayImage& image, const PixelNoise& noise, d
     const std::uint8_t* row = image.pixels.data() + static_cast<std::size_t>(y) * image.width;
     for (int x = left; x <= right; x += every) *out++ = row[x];
   };
-  for (int i = -far; i < rows + far; ++i) {
-    const int y = aperture_top_ + i;
-    if (y < 0 || y >= image.height || (every > 1 && i % every != 0)) continue;
-    const Extent& row = aperture_[std::clamp(i, 0, rows - 1)];
-    const std::uint8_t* pixels = image.pixels.data() + static_cast<std::size_t>(y) * image.width;
-    const bool inside = every == 1 && row.left >= far && row.right + far < image.width;
-    if (i < -kGap || i >= rows + kGap) {
-      take(y, row.left - 1, row.right + 1);
-    } else if (inside) {
+  const int left = aperture_left_, right = aperture_right_;
+  const int y0 = aperture_top_;
+  if (every == 1 && left >= far && right + far < image.width && right - left + 3 <= kChunk && y0 >= far && y0 + rows + far < image.height &&
+      image.width >= kChunk) {
+    const std::uint8_t* pixels = image.pixels.data() + static_cast<std::size_t>(y0 - far) * image.width;
+    const auto next = [&] { pixels += image.width; };
+    const auto whole = [&](const Extent& row) {
+      for (int i = 0; i < kRing; ++i, next()) {
+        std::memcpy(out, pixels + row.left - 1, kChunk);
+        out += row.right - row.left + 3;
+      }
+    };
+    const auto sides = [&](const Extent& row) {
       std::memcpy(out, pixels + row.left - far, kRing);
       std::memcpy(out + kRing, pixels + row.right + kGap + 1, kRing);
       out += 2 * kRing;
-    } else {
-      take(y, row.left - far, row.left - kGap - 1);
-      take(y, row.right + kGap + 1, row.right + far);
+      next();
+    };
+    whole(aperture_.front());
+    for (int i = 0; i < kGap; ++i) sides(aperture_.front());
+    for (const Extent& row : aperture_) sides(row);
+    for (int i = 0; i < kGap; ++i) sides(aperture_.back());
+    whole(aperture_.back());
+  } else {
+    for (int i = -far; i < rows + far; ++i) {
+      const int y = aperture_top_ + i;
+      if (y < 0 || y >= image.height || (every > 1 && i % every != 0)) continue;
+      const Extent& row = aperture_[std::clamp(i, 0, rows - 1)];
+      const std::uint8_t* pixels = image.pixels.data() + static_cast<std::size_t>(y) * image.width;
+      const bool inside = every == 1 && row.left >= far && row.right + far < image.width;
+      if (i < -kGap || i >= rows + kGap) {
+        take(y, row.left - 1, row.right + 1);
+      } else if (inside) {
+        std::memcpy(out, pixels + row.left - far, kRing);
+        std::memcpy(out + kRing, pixels + row.right + kGap + 1, kRing);
+        out += 2 * kRing;
+      } else {
+        take(y, row.left - far, row.left - kGap - 1);
+        take(y, row.right + kGap + 1, row.right + far);
+      }
     }
   }
   const std::size_t n = static_cast<std::size_t>(out - ring_.data());
@@ -150,25 +215,26 @@ bool SpotMeasure::Measure(const GrayImage& image, const std::vector<Run>& runs, 
   const double level_gray = options_.dark ? 255 - level : level;
   if (std::isnan(background)) background = options_.dark ? 255 : 0;  // it fills the picture
   if (contrast <= 0) contrast = std::max(1.0, sign * (level_gray + 0.5 * sign - background));
-  const int base = static_cast<int>(std::lround(background));
-  const int limit = std::clamp(static_cast<int>(std::lround(2 * contrast)), 1, 255);
+  const int base = static_cast<int>(background + 0.5);
+  const int limit = std::clamp(static_cast<int>(2 * contrast + 0.5), 1, 255);
   const double shift = background - base;
 
   // Sums over the aperture about (x0, y0): of one, of d = intensity - background, and of the variance of every pixel.
-  int x0 = image.width;
-  for (const Extent& row : aperture_) x0 = std::min(x0, row.left);
-  const int y0 = aperture_top_;
-  double n = 0, nx = 0, ny = 0, nxx = 0, nxy = 0, nyy = 0;
-  for (std::size_t i = 0; i < aperture_.size(); ++i) {
-    const Extent& row = aperture_[i];
-    const double count = std::max(0, row.right - row.left + 1), middle = 0.5 * (row.left + row.right) - x0, y = static_cast<double>(i);
-    n += count;
-    nx += count * middle;
-    ny += count * y;
-    nxx += count * middle * middle + count * (count * count - 1) / 12;
-    nxy += count * middle * y;
-    nyy += count * y * y;
+  const int x0 = aperture_left_, y0 = aperture_top_;
+  // Whole numbers: twice the middle of a row, four times its second moment.
+  std::int64_t count = 0, count_x = 0, count_y = 0, count_xx = 0, count_xy = 0, count_yy = 0;
+  for (std::int64_t y = 0; const Extent& row : aperture_) {
+    const std::int64_t m = std::max(0, row.right - row.left + 1), middle = row.left + row.right - 2 * x0, mx = m * middle, my = m * y;
+    count += m;
+    count_x += mx;
+    count_y += my;
+    count_xx += mx * middle + m * (m * m - 1) / 3;
+    count_xy += mx * y;
+    count_yy += my * y;
+    ++y;
   }
+  const double n = static_cast<double>(count), nx = 0.5 * static_cast<double>(count_x), ny = static_cast<double>(count_y),
+               nxx = 0.25 * static_cast<double>(count_xx), nxy = 0.5 * static_cast<double>(count_xy), nyy = static_cast<double>(count_yy);
   const ApertureSums sums = SumAperture(image, aperture_, y0, x0, base, limit, simd_);
   const double d = static_cast<double>(sums.d), dx = static_cast<double>(sums.dx), dy = static_cast<double>(sums.dy),
                dxx = static_cast<double>(sums.dxx), dxy = static_cast<double>(sums.dxy), dyy = static_cast<double>(sums.dyy),
@@ -214,12 +280,13 @@ void SpotMeasure::Judge(const Piece& piece, const Axes& axes, double contrast, d
   shape->elongation = axes.major / axes.minor;
   // Pixels in one of spot and ellipse only. Rows are cut by the ellipse at (mx + xy / yy dy) +- sqrt((4 - dy^2 / yy) (xx - xy^2 / yy)).
   const double inner = std::max(0.0, xx - xy * xy / yy);
+  const double slope = xy / yy, curve = inner / yy;
   double differ = 0, extent_count = 0;
   const int reach = static_cast<int>(std::ceil(2 * std::sqrt(yy)));
   const int from = std::min(piece.top, static_cast<int>(my) - reach), to = std::max(piece.bottom, static_cast<int>(my) + reach);
   for (int y = from; y <= to; ++y) {
-    const double dy = y - my, square = (4 - dy * dy / yy) * inner, centre = mx + xy / yy * dy;
-    const double width = square > 0 ? std::sqrt(square) : 0, a = centre - width, b = centre + width;
+    const double dy = y - my, square = 4 * inner - curve * dy * dy, centre = mx + slope * dy;
+    const double width = std::sqrt(std::max(0.0, square)), a = centre - width, b = centre + width;
     if (y < piece.top || y > piece.bottom || extents_[y - piece.top].right < extents_[y - piece.top].left) {
       differ += 2 * width;
       continue;

@@ -53,8 +53,8 @@ class SpotMeasure {
   std::vector<int> across_;       // half widths of the rows of a disc, of the rim, from its top on
   std::vector<Extent> extents_;   // of the spot, from its top on
   std::vector<Extent> aperture_;  // of spot and rim, from aperture_top_ on
-  std::vector<Extent> drawn_;
-  int aperture_top_ = 0;
+  std::vector<Extent> padded_, drawn_;
+  int aperture_top_ = 0, aperture_left_ = 0, aperture_right_ = -1;
   std::vector<std::uint8_t> ring_;
   int ring_guess_ = 127;  // median of the last ring
   std::vector<std::pair<double, double>> corners_, hull_;

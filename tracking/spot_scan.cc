@@ -8,27 +8,37 @@
 namespace impactlab::internal {
 namespace {
 
-// A tile of at most kBlock columns.
-void TilePlain(const std::uint8_t* first, std::ptrdiff_t stride, int width, int rows, std::uint8_t flip, std::uint8_t* low,
-               std::uint8_t* high) {
-  std::uint8_t most[kBlock] = {};
-  for (int y = 0; y < rows; ++y) {
-    for (int x = 0; x < width; ++x) most[x] = std::max<std::uint8_t>(most[x], first[y * stride + x] ^ flip);
-  }
-  const auto [a, b] = std::minmax_element(most, most + width);
+// Distance of the pixels to ask the memory for [bytes]: it takes a few rows to come.
+constexpr std::ptrdiff_t kAhead = 8192;
+
+// Raises `most` to the levels of a row, pixel by pixel.
+void RaisePlain(const std::uint8_t* row, int width, std::uint8_t flip, std::uint8_t* most) {
+  for (int x = 0; x < width; ++x) most[x] = std::max<std::uint8_t>(most[x], row[x] ^ flip);
+}
+
+// Smallest and largest of n values.
+void SpanPlain(const std::uint8_t* most, int n, std::uint8_t* low, std::uint8_t* high) {
+  const auto [a, b] = std::minmax_element(most, most + n);
   *low = *a;
   *high = *b;
 }
 
 #ifdef IMPACTLAB_X86
-void TileSse2(const std::uint8_t* first, std::ptrdiff_t stride, int rows, std::uint8_t flip, std::uint8_t* low, std::uint8_t* high) {
+// The last vector overlaps the one before it where the width, at least kBlock, is no multiple.
+void RaiseSse2(const std::uint8_t* row, int width, std::uint8_t flip, std::uint8_t* most) {
   const __m128i f = _mm_set1_epi8(static_cast<char>(flip));
-  const auto at = [&](const std::uint8_t* p) { return _mm_xor_si128(f, _mm_loadu_si128(reinterpret_cast<const __m128i*>(p))); };
-  __m128i a = _mm_setzero_si128(), b = a;
-  for (int y = 0; y < rows; ++y) {
-    a = _mm_max_epu8(a, at(first + y * stride));
-    b = _mm_max_epu8(b, at(first + y * stride + 16));
-  }
+  const auto raise = [&](int x) {
+    __m128i* m = reinterpret_cast<__m128i*>(most + x);
+    _mm_storeu_si128(m, _mm_max_epu8(_mm_loadu_si128(m), _mm_xor_si128(f, _mm_loadu_si128(reinterpret_cast<const __m128i*>(row + x)))));
+  };
+  int x = 0;
+  for (; x + 16 <= width; x += 16) raise(x);
+  if (x < width) raise(width - 16);
+}
+
+void SpanSse2(const std::uint8_t* tile, std::uint8_t* low, std::uint8_t* high) {
+  const __m128i a = _mm_loadu_si128(reinterpret_cast<const __m128i*>(tile)),
+                b = _mm_loadu_si128(reinterpret_cast<const __m128i*>(tile + 16));
   // Halves on halves until one byte is left.
   __m128i least = _mm_min_epu8(a, b), most = _mm_max_epu8(a, b);
   const auto fold = [&](__m128i u, __m128i v) {
@@ -43,28 +53,27 @@ void TileSse2(const std::uint8_t* first, std::ptrdiff_t stride, int rows, std::u
   *high = static_cast<std::uint8_t>(_mm_cvtsi128_si32(most));
 }
 
-// Two tiles side by side. `ahead`: distance of the pixels to ask the memory for, which are two bands on: the processor does not foresee the
-// order of the rows. 0: none.
-IMPACTLAB_AVX2 inline void TwoTilesAvx2(const std::uint8_t* first, std::ptrdiff_t stride, int rows, std::uint8_t flip, std::ptrdiff_t ahead,
-                                        std::uint8_t* low, std::uint8_t* high) {
+IMPACTLAB_AVX2 void RaiseAvx2(const std::uint8_t* row, int width, std::uint8_t flip, std::ptrdiff_t ahead, std::uint8_t* most) {
   const __m256i f = _mm256_set1_epi8(static_cast<char>(flip));
-  const auto at = [&](const std::uint8_t* p)
-                      IMPACTLAB_AVX2 { return _mm256_xor_si256(f, _mm256_loadu_si256(reinterpret_cast<const __m256i*>(p))); };
-  __m256i a = _mm256_setzero_si256(), b = a;
-  if (ahead > 0) {
-    for (int y = 0; y < kBand; ++y) {
-      const std::uint8_t* p = first + y * stride;
-      _mm_prefetch(reinterpret_cast<const char*>(p + ahead), _MM_HINT_T1);
-      a = _mm256_max_epu8(a, at(p));
-      b = _mm256_max_epu8(b, at(p + 32));
-    }
-  } else {
-    for (int y = 0; y < rows; ++y) {
-      const std::uint8_t* p = first + y * stride;
-      a = _mm256_max_epu8(a, at(p));
-      b = _mm256_max_epu8(b, at(p + 32));
-    }
+  const auto raise = [&](int x) IMPACTLAB_AVX2 {
+    __m256i* m = reinterpret_cast<__m256i*>(most + x);
+    const __m256i v = _mm256_xor_si256(f, _mm256_loadu_si256(reinterpret_cast<const __m256i*>(row + x)));
+    _mm256_storeu_si256(m, _mm256_max_epu8(_mm256_loadu_si256(m), v));
+  };
+  int x = 0;
+  for (; x + 64 <= width; x += 64) {
+    _mm_prefetch(reinterpret_cast<const char*>(row + x + ahead), _MM_HINT_T0);
+    raise(x);
+    raise(x + 32);
   }
+  if (x + 32 <= width) raise(x);
+  if (width % 32 != 0) raise(width - 32);
+}
+
+// Two tiles side by side.
+IMPACTLAB_AVX2 inline void SpansAvx2(const std::uint8_t* tiles, std::uint8_t* low, std::uint8_t* high) {
+  const __m256i a = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(tiles)),
+                b = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(tiles + 32));
   // Smallest of a and of b, largest of a and of b as smallest of the complements: interleaved, halved, interleaved, halved ...
   const auto least = [](__m256i v) IMPACTLAB_AVX2 { return _mm_min_epu8(_mm256_castsi256_si128(v), _mm256_extracti128_si256(v, 1)); };
   const __m256i ones = _mm256_set1_epi8(-1);
@@ -81,35 +90,49 @@ IMPACTLAB_AVX2 inline void TwoTilesAvx2(const std::uint8_t* first, std::ptrdiff_
   high[1] = static_cast<std::uint8_t>(~bytes >> 24);
 }
 
-IMPACTLAB_AVX2 int PairsAvx2(const std::uint8_t* first, std::ptrdiff_t stride, int width, int rows, std::uint8_t flip, std::ptrdiff_t ahead,
-                             std::uint8_t* low, std::uint8_t* high) {
+IMPACTLAB_AVX2 int PairsAvx2(const std::uint8_t* most, int width, std::uint8_t* low, std::uint8_t* high) {
   int x = 0;
-  for (; x + 2 * kBlock <= width; x += 2 * kBlock, low += 2, high += 2) {
-    TwoTilesAvx2(first + x, stride, rows, flip, ahead, low, high);
-  }
+  for (; x + 2 * kBlock <= width; x += 2 * kBlock, low += 2, high += 2) SpansAvx2(most + x, low, high);
   return x;
 }
 #endif
 
-// The tiles of a band. The last overlaps the one before it where the width is no multiple: a narrow rest would be filled by a spot.
-void ScanBand(const std::uint8_t* first, std::ptrdiff_t stride, int width, int rows, std::uint8_t flip, std::ptrdiff_t ahead, Simd simd,
+// The tiles of a band, from the largest level of each of its columns. Row after row as they lie in memory: the processor foresees no other
+// order. The last tile overlaps the one before it where the width is no multiple: a narrow rest would be filled by a spot.
+void ScanBand(const GrayImage& image, int left, int width, int top, int rows, std::uint8_t flip, Simd simd, std::uint8_t* most,
               std::uint8_t* low, std::uint8_t* high) {
-  int x = 0;
+  std::fill(most, most + width, std::uint8_t{0});
+  const std::uint8_t* end = image.pixels.data() + image.pixels.size();
+  for (int y = top; y < top + rows; ++y) {
+    const std::uint8_t* row = image.pixels.data() + static_cast<std::ptrdiff_t>(y) * image.width + left;
 #ifdef IMPACTLAB_X86
-  if (simd == Simd::kAvx2) x = PairsAvx2(first, stride, width, rows, flip, ahead, low, high);
-#endif
-  for (; x < width; x += kBlock) {
-    const std::uint8_t* tile = first + std::max(0, std::min(x, width - kBlock));
-    const int k = x / kBlock, n = std::min(kBlock, width);
-#ifdef IMPACTLAB_X86
-    if (n == kBlock && simd != Simd::kPlain) {
-      TileSse2(tile, stride, rows, flip, low + k, high + k);
+    if (width >= kBlock && simd == Simd::kAvx2) {
+      RaiseAvx2(row, width, flip, end - row > width + kAhead ? kAhead : 0, most);
+      continue;
+    }
+    if (width >= kBlock && simd == Simd::kSse2) {
+      RaiseSse2(row, width, flip, most);
       continue;
     }
 #endif
-    TilePlain(tile, stride, n, rows, flip, low + k, high + k);
+    RaisePlain(row, width, flip, most);
   }
-  (void)ahead;
+  int x = 0;
+#ifdef IMPACTLAB_X86
+  if (simd == Simd::kAvx2) x = PairsAvx2(most, width, low, high);
+#endif
+  for (; x < width; x += kBlock) {
+    const std::uint8_t* tile = most + std::max(0, std::min(x, width - kBlock));
+    const int k = x / kBlock, n = std::min(kBlock, width);
+#ifdef IMPACTLAB_X86
+    if (n == kBlock && simd != Simd::kPlain) {
+      SpanSse2(tile, low + k, high + k);
+      continue;
+    }
+#endif
+    SpanPlain(tile, n, low + k, high + k);
+  }
+  (void)end;
   (void)simd;
 }
 
@@ -149,22 +172,23 @@ void LevelCounts::Clear() {
 
 void ScanLevels(const GrayImage& image, const Rect& rect, std::uint8_t flip, int every, Simd simd, LevelCounts* counts) {
   const int width = rect.width(), bands = (rect.height() + kBand - 1) / kBand, blocks = (width + kBlock - 1) / kBlock;
-  const std::ptrdiff_t stride = image.width;
-  std::size_t tile = counts->low.size();
-  counts->low.resize(tile + static_cast<std::size_t>(bands) * blocks);
-  counts->high.resize(counts->low.size());
+  const int n = std::min(kBlock, width), last = std::max(0, width - kBlock);  // width and left end of a sample, at most
+  std::size_t tile = counts->low.size(), at = counts->sample.size();
+  const std::size_t tiles = static_cast<std::size_t>(bands) * blocks, samples = (tiles + every - 1) / every;
+  counts->low.resize(tile + tiles);
+  counts->high.resize(tile + tiles);
+  counts->sample.resize(at + samples * n);
+  counts->difference.resize(at + samples * n);
+  thread_local std::vector<std::uint8_t> most;
+  most.resize(std::max<std::size_t>(most.size(), width));
   int k = 0, turn = 0;  // block of the next sample, samples taken
   for (int band = 0; band < bands; ++band, tile += blocks) {
     const int top = rect.top + band * kBand, rows = std::min(kBand, rect.bottom + 1 - top);
-    const std::uint8_t* first = image.pixels.data() + top * stride + rect.left;
-    const std::ptrdiff_t ahead = top + 3 * kBand <= rect.bottom + 1 ? 2 * kBand * stride : 0;
-    ScanBand(first, stride, width, rows, flip, ahead, simd, &counts->low[tile], &counts->high[tile]);
-    for (; k < blocks; k += every) {
-      const int from = std::max(0, std::min(k * kBlock, width - kBlock)), n = std::min(kBlock, width);
-      const std::size_t at = counts->sample.size();
-      counts->sample.resize(at + n);
-      counts->difference.resize(at + n);
-      Sample(first + (turn++ * 5 % rows) * stride + from, n, flip, simd, &counts->sample[at], &counts->difference[at]);
+    ScanBand(image, rect.left, width, top, rows, flip, simd, most.data(), &counts->low[tile], &counts->high[tile]);
+    for (; k < blocks; k += every, at += n) {
+      const std::size_t row = static_cast<std::size_t>(top + turn++ * 5 % rows) * image.width;
+      Sample(image.pixels.data() + row + rect.left + std::min(k * kBlock, last), n, flip, simd, &counts->sample[at],
+             &counts->difference[at]);
     }
     k -= blocks;
   }
@@ -195,61 +219,89 @@ IMPACTLAB_AVX2 inline std::uint32_t AboveAvx2(const std::uint8_t* p, std::uint8_
 }
 #endif
 
-// Appends the runs of the parts of the rows top..bottom. `above(p, n)`: a bit for each of the n <= 32 pixels from p on.
+// 32 columns of a part, or what is left of it.
+struct Word {
+  int x = 0, n = 0;
+  bool last = false;  // of its part
+};
+
+// Bits of the pixels of a column of words, `step` words from row to row. Returns the bits of all rows together.
+// `above(p, n)`: a bit for each of the n <= 32 pixels from p on.
 template <typename Above>
-[[gnu::always_inline]] inline void AppendRuns(const GrayImage& image, int top, int bottom, const Extent* parts, std::size_t n_parts,
-                                              const Above& above, std::vector<Run>* runs) {
-  for (int y = top; y <= bottom; ++y) {
-    const std::uint8_t* row = image.pixels.data() + static_cast<std::size_t>(y) * image.width;
-    for (std::size_t i = 0; i < n_parts; ++i) {
-      const int right = parts[i].right;
-      std::uint32_t carry = 0;
-      int start = -1;
-      for (int x = parts[i].left; x <= right; x += 32) {
-        const std::uint32_t bits = above(row + x, std::min(32, right - x + 1));
-        std::uint32_t edges = bits ^ (bits << 1 | carry);  // a bit where a run begins or has ended
-        carry = bits >> 31;
-        while (edges) {
-          const int at = x + std::countr_zero(edges);
-          edges &= edges - 1;
-          if (start < 0) {
-            start = at;
-          } else {
-            runs->push_back({start, at - 1, y});
-            start = -1;
-          }
+[[gnu::always_inline]] inline void MarkColumn(const std::uint8_t* p, std::ptrdiff_t stride, int rows, int n, std::size_t step,
+                                              const Above& above, std::uint32_t* bits, std::uint32_t* any) {
+  for (int i = 0; i < rows; ++i, p += stride, bits += step) any[i] |= * bits = above(p, n);
+}
+
+#ifdef IMPACTLAB_X86
+IMPACTLAB_AVX2 void MarkColumnAvx2(const std::uint8_t* p, std::ptrdiff_t stride, int rows, int n, std::size_t step, std::uint8_t flip,
+                                   std::uint8_t level, std::uint32_t* bits, std::uint32_t* any) {
+  const std::uint32_t inside = ~std::uint32_t{0} >> (32 - n);
+  MarkColumn(
+      p, stride, rows, n, step,
+      [flip, level, inside](const std::uint8_t* q, int) IMPACTLAB_AVX2 { return AboveAvx2(q, flip, level) & inside; }, bits, any);
+}
+#endif
+
+// Appends the runs of the parts of the rows top..bottom, at most kBand of them.
+void AppendRuns(const GrayImage& image, int top, int bottom, const std::vector<Extent>& parts, std::uint8_t flip, std::uint8_t level,
+                Simd simd, std::vector<Run>* runs) {
+  thread_local std::vector<Word> words;
+  thread_local std::vector<std::uint32_t> marked;
+  words.clear();
+  for (const Extent& part : parts) {
+    for (int x = part.left; x <= part.right; x += 32) words.push_back({x, std::min(32, part.right - x + 1), x + 32 > part.right});
+  }
+  const std::size_t n = words.size();
+  if (marked.size() < n * kBand) marked.resize(n * kBand);
+  std::uint32_t* const bits = marked.data();
+  const int rows = bottom - top + 1;
+  std::uint32_t any[kBand] = {};
+  const std::uint8_t *first = image.pixels.data() + static_cast<std::size_t>(top) * image.width,
+                     *end = image.pixels.data() + image.pixels.size();
+  for (std::size_t w = 0; w < n; ++w) {
+    const std::uint8_t* p = first + words[w].x;
+    const int width = words[w].n;
+#ifdef IMPACTLAB_X86
+    if (simd == Simd::kAvx2 && end - p >= static_cast<std::ptrdiff_t>(rows - 1) * image.width + 32) {
+      MarkColumnAvx2(p, image.width, rows, width, n, flip, level, bits + w, any);
+      continue;
+    }
+    if (simd != Simd::kPlain && width == 32) {
+      MarkColumn(
+          p, image.width, rows, width, n, [flip, level](const std::uint8_t* q, int) { return AboveSse2(q, flip, level); }, bits + w, any);
+      continue;
+    }
+#endif
+    MarkColumn(
+        p, image.width, rows, width, n, [flip, level](const std::uint8_t* q, int k) { return AbovePlain(q, k, flip, level); }, bits + w,
+        any);
+  }
+  (void)end;
+  (void)simd;
+  for (int i = 0; i < rows; ++i) {
+    if (any[i] == 0) continue;
+    std::uint32_t carry = 0;
+    int start = 0;
+    for (std::size_t w = 0; w < n; ++w) {
+      const std::uint32_t here = bits[i * n + w];
+      std::uint32_t edges = here ^ (here << 1 | carry);  // a bit where a run begins or has ended
+      bool open = carry != 0;
+      carry = here >> 31;
+      for (; edges; edges &= edges - 1, open = !open) {
+        const int at = words[w].x + std::countr_zero(edges);
+        if (open) {
+          runs->push_back({start, at - 1, top + i});
+        } else {
+          start = at;
         }
       }
-      if (start >= 0) runs->push_back({start, right, y});
+      if (words[w].last && open) {
+        runs->push_back({start, words[w].x + words[w].n - 1, top + i});
+        carry = 0;
+      }
     }
   }
-}
-
-#ifdef IMPACTLAB_X86
-IMPACTLAB_AVX2 void AppendRunsAvx2(const GrayImage& image, int top, int bottom, const Extent* parts, std::size_t n_parts, std::uint8_t flip,
-                                   std::uint8_t level, std::vector<Run>* runs) {
-  const std::uint8_t* end = image.pixels.data() + image.pixels.size();
-  const auto above = [flip, level, end](const std::uint8_t* p, int n) IMPACTLAB_AVX2 {
-    if (end - p < 32) return AbovePlain(p, n, flip, level);
-    return AboveAvx2(p, flip, level) & (~std::uint32_t{0} >> (32 - n));
-  };
-  AppendRuns(image, top, bottom, parts, n_parts, above, runs);
-}
-#endif
-
-void AppendRuns(const GrayImage& image, int top, int bottom, const Extent* parts, std::size_t n_parts, std::uint8_t flip, int level,
-                Simd simd, std::vector<Run>* runs) {
-  const std::uint8_t l = static_cast<std::uint8_t>(level);
-#ifdef IMPACTLAB_X86
-  if (simd == Simd::kAvx2) return AppendRunsAvx2(image, top, bottom, parts, n_parts, flip, l, runs);
-  if (simd == Simd::kSse2) {
-    const auto above = [flip, l](const std::uint8_t* p, int n) { return n == 32 ? AboveSse2(p, flip, l) : AbovePlain(p, n, flip, l); };
-    return AppendRuns(image, top, bottom, parts, n_parts, above, runs);
-  }
-#endif
-  (void)simd;
-  AppendRuns(
-      image, top, bottom, parts, n_parts, [flip, l](const std::uint8_t* p, int n) { return AbovePlain(p, n, flip, l); }, runs);
 }
 
 // Asks the memory for a part of some rows.
@@ -266,9 +318,12 @@ void CollectRuns(const GrayImage& image, const Rect& rect, std::uint8_t flip, in
                  std::vector<Run>* runs) {
   runs->clear();
   if (level >= 255) return;
+  const std::uint8_t raised = static_cast<std::uint8_t>(level);
+  thread_local std::vector<Extent> hot, next;
   if (high == nullptr) {
-    const Extent whole{rect.left, rect.right};
-    AppendRuns(image, rect.top, rect.bottom, &whole, 1, flip, level, simd, runs);
+    hot.assign(1, {rect.left, rect.right});
+    for (int y = rect.top; y <= rect.bottom; y += kBand)
+      AppendRuns(image, y, std::min(y + kBand - 1, rect.bottom), hot, flip, raised, simd, runs);
     return;
   }
   const int width = rect.width(), blocks = (width + kBlock - 1) / kBlock, bands = (rect.height() + kBand - 1) / kBand;
@@ -287,7 +342,6 @@ void CollectRuns(const GrayImage& image, const Rect& rect, std::uint8_t flip, in
       }
     }
   };
-  thread_local std::vector<Extent> hot, next;
   find_hot(0, &hot);
   for (int band = 0; band < bands; ++band) {
     next.clear();
@@ -296,7 +350,7 @@ void CollectRuns(const GrayImage& image, const Rect& rect, std::uint8_t flip, in
       const Extent y = rows(band + 1);
       for (const Extent& part : next) Fetch(image, y.left, y.right, part);
     }
-    if (!hot.empty()) AppendRuns(image, rows(band).left, rows(band).right, hot.data(), hot.size(), flip, level, simd, runs);
+    if (!hot.empty()) AppendRuns(image, rows(band).left, rows(band).right, hot, flip, raised, simd, runs);
     std::swap(hot, next);
   }
 }

@@ -83,7 +83,7 @@ int ChooseThreshold(const LevelCounts& counts, const PixelNoise& noise, std::uin
   const int background = Median(counts, simd);
   const int filled = RankLevel(counts.low.data(), tiles, tiles - tiles / 1000, background,
                                simd);  // one tile in a thousand may be filled by the streak of a marker
-  const int top = *std::max_element(counts.high.begin(), counts.high.end());
+  const int top = RankLevel(counts.high.data(), tiles, tiles, 255, simd);
   const auto step = [&](double level) { return std::max(kLeastStep, kSigmas * sigma(level)); };
   // The largest of many column maxima lies above the level itself by the largest noise of its columns.
   const double rest = std::max<double>(std::min(background, filled), filled - 1.5 * sigma(filled));
