@@ -54,7 +54,8 @@ void AddTwoBodies(const RunResult& run, std::string& out) {
                      ToWords(ClosureOf(run.best().events)));
 }
 
-void AddLayout(const LearnedLayout& layout, std::string& out) {
+void AddLayout(const RunResult& run, std::string& out) {
+  const LearnedLayout& layout = run.best().layout;
   if (layout.impacts == 0) return;
   double least = 1e300, most = 0;
   for (const Eigen::Vector3d& sd : layout.sd) {
@@ -63,7 +64,7 @@ void AddLayout(const LearnedLayout& layout, std::string& out) {
   }
   out += fmt::format("layout      given to {:.2g} mm a coordinate, learned from {} impacts to {:.2g}{}\n", 1e3 * layout.prior_sd,
                      layout.impacts, 1e3 * least, most > 1.5 * least ? fmt::format(" to {:.2g} mm", 1e3 * most) : " mm");
-  for (const std::string& doubt : layout.Doubts()) out += "            " + doubt + "\n";
+  for (const std::string& doubt : layout.Doubts(run.experiment.markers->plan.track.names)) out += "            " + doubt + "\n";
 }
 
 void AddAudit(const RunResult& run, std::string& out) {
@@ -130,7 +131,7 @@ std::string BriefReport(const RunResult& run) {
   AddRejections(run.best().events, out);
   AddFlights(run, out);
   AddTwoBodies(run, out);
-  AddLayout(run.best().layout, out);
+  AddLayout(run, out);
   AddAudit(run, out);
   if (!run.best().fit.fits.empty()) AddFits(run.best().fit, out);
   AddErrors(run, out);

@@ -7,6 +7,7 @@
 
 #include "data/error.h"
 #include "data/statistics.h"
+#include "data/text.h"
 
 namespace impactlab {
 
@@ -117,7 +118,7 @@ LearnedLayout LearnLayout(const std::vector<const DropFit*>& fits, const CameraR
   return out;
 }
 
-std::vector<std::string> LearnedLayout::Doubts() const {
+std::vector<std::string> LearnedLayout::Doubts(const std::vector<std::string>& names) const {
   constexpr double kBeyond = 4;  // standard deviations, of what was known before and what is still unknown
   std::vector<std::string> out;
   for (std::size_t m = 0; m < markers.size(); ++m) {
@@ -125,8 +126,8 @@ std::vector<std::string> LearnedLayout::Doubts() const {
     const Vector3d allowed = kBeyond * (sd[m].cwiseAbs2().array() + prior_sd * prior_sd).sqrt();
     if ((off.cwiseAbs().array() <= allowed.array()).all()) continue;
     out.push_back(fmt::format(
-        "marker {}: all impacts together put it ({:+.2f}, {:+.2f}, {:+.2f}) mm from where the layout has it, known to {:.2g} mm", m + 1,
-        1e3 * off.x(), 1e3 * off.y(), 1e3 * off.z(), 1e3 * prior_sd));
+        "marker {}: all impacts together put it ({:+.2f}, {:+.2f}, {:+.2f}) mm from where the layout has it, known to {:.2g} mm",
+        Excerpt(names.at(m)), 1e3 * off.x(), 1e3 * off.y(), 1e3 * off.z(), 1e3 * prior_sd));
   }
   return out;
 }
