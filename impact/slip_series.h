@@ -11,6 +11,7 @@
 #include <array>
 #include <cmath>
 
+#include "impact/jet_sums.h"
 #include "impact/normal_path.h"
 
 namespace impactlab::internal {
@@ -48,31 +49,6 @@ struct SlipPoint {
   T phi{0}, s{0}, vn{0}, J{0}, W_n{0}, S{0};  // S = integral of s dJ_n: friction has done -mu S; J, W_n, S from the start of the step
 };
 
-// Sum over i of x_i y_(k-i) of Jets with an even number of parts. Nearly all time of a derivative goes here, so the parts are summed in
-// pairs that stay in registers.
-template <class Series>
-typename Series::value_type Convolve(const Series& x, const Series& y, int k) {
-  using Jet = typename Series::value_type;
-  using Pair [[gnu::vector_size(16), gnu::may_alias]] = double;
-  constexpr int kPairs = Jet::DIMENSION / 2;
-  static_assert(Jet::DIMENSION % 2 == 0);
-  double value = 0;
-  Pair parts[kPairs] = {};
-  for (int i = 0; i <= k; ++i) {
-    const double x_a = x[i].a, y_a = y[k - i].a;
-    const double *x_v = x[i].v.data(), *y_v = y[k - i].v.data();
-    value += x_a * y_a;
-#pragma GCC unroll 8
-    for (int j = 0; j < kPairs; ++j) {
-      parts[j] += x_a * *reinterpret_cast<const Pair*>(y_v + 2 * j) + y_a * *reinterpret_cast<const Pair*>(x_v + 2 * j);
-    }
-  }
-  Jet sum(value);
-#pragma GCC unroll 8
-  for (int j = 0; j < kPairs; ++j) *reinterpret_cast<Pair*>(sum.v.data() + 2 * j) = parts[j];
-  return sum;
-}
-
 template <class T>
 class SlipSeries {
  public:
@@ -106,7 +82,9 @@ class SlipSeries {
     return sum;
   }
 
-  Series cos_, sin_, phi_, s_, vn_, J_, W_{}, S_{};
+  // Powers of cos and sin, of Jets alone, side by side with them: sums run over all four.
+  std::array<Series, std::is_same_v<T, double> ? 2 : 4> turn_;
+  Series phi_, s_, vn_, J_, W_{}, S_{};
 };
 
 template <class T>
@@ -119,56 +97,72 @@ void SlipSeries<T>::Expand(const SlipField<T>& field, const T& phi, const T& s, 
   const T mu_off = T(2) * field.mu * field.B_xy;
   const T mu_bx = field.mu * field.b_x, mu_by = field.mu * field.b_y;
   phi_[0] = phi;
-  cos_[0] = cos(phi);
-  sin_[0] = sin(phi);
+  turn_[0][0] = cos(phi);
+  turn_[1][0] = sin(phi);
   s_[0] = s;
   vn_[0] = vn;
   J_[0] = T(0);
-  for (int k = 0; k < kOrder; ++k) {
-    T cos2(0), cossin(0);
-    if constexpr (kPlain) {
+  const auto constants = [&] {
+    g[0] -= field.mu * field.B_yy;
+    h[0] += T(0.5) * mu_off;
+    normal[0] += field.c;
+  };
+  if constexpr (kPlain) {
+    for (int k = 0; k < kOrder; ++k) {
+      double cos2 = 0, cossin = 0;
       for (int i = 0; i <= k; ++i) {
-        cos2 += cos_[i] * cos_[k - i];
-        cossin += cos_[i] * sin_[k - i];
+        cos2 += turn_[0][i] * turn_[0][k - i];
+        cossin += turn_[0][i] * turn_[1][k - i];
       }
-    } else {
-      cos2 = Convolve(cos_, cos_, k);
-      cossin = Convolve(cos_, sin_, k);
-    }
-    g[k] = field.b_x * cos_[k] + field.b_y * sin_[k] - mu_diff * cos2 - mu_off * cossin;
-    h[k] = field.b_y * cos_[k] - field.b_x * sin_[k] + mu_diff * cossin - mu_off * cos2;
-    normal[k] = -mu_bx * cos_[k] - mu_by * sin_[k];
-    if (k == 0) {
-      g[0] -= field.mu * field.B_yy;
-      h[0] += T(0.5) * mu_off;
-      normal[0] += field.c;
-    }
-    T dcos(0), dsin(0), ds(0), dvn(0), dW(0), dS(0);
-    if constexpr (kPlain) {
+      g[k] = field.b_x * turn_[0][k] + field.b_y * turn_[1][k] - mu_diff * cos2 - mu_off * cossin;
+      h[k] = field.b_y * turn_[0][k] - field.b_x * turn_[1][k] + mu_diff * cossin - mu_off * cos2;
+      normal[k] = -mu_bx * turn_[0][k] - mu_by * turn_[1][k];
+      if (k == 0) constants();
+      double dcos = 0, dsin = 0, ds = 0, dvn = 0, dW = 0, dS = 0;
       for (int i = 0; i <= k; ++i) {  // one loop: the sums fill each other's latency
-        dcos += sin_[k - i] * h[i];
-        dsin += cos_[k - i] * h[i];
+        dcos += turn_[1][k - i] * h[i];
+        dsin += turn_[0][k - i] * h[i];
         ds += s_[k - i] * g[i];
         dvn += s_[k - i] * normal[i];
         dW += s_[k - i] * vn_[i];
         dS += s_[k - i] * s_[i];
       }
-    } else {
-      dcos = Convolve(sin_, h, k);
-      dsin = Convolve(cos_, h, k);
-      ds = Convolve(s_, g, k);
-      dvn = Convolve(s_, normal, k);
-      if (works) dW = Convolve(s_, vn_, k);
+      const double by = 1.0 / (k + 1);
+      phi_[k + 1] = h[k] * by;
+      turn_[0][k + 1] = -dcos * by;
+      turn_[1][k + 1] = dsin * by;
+      s_[k + 1] = ds * by;
+      vn_[k + 1] = dvn * by;
+      J_[k + 1] = s_[k] * by;
+      W_[k + 1] = dW * by;
+      S_[k + 1] = dS * by;
     }
-    const double by = 1.0 / (k + 1);
-    phi_[k + 1] = h[k] * by;
-    cos_[k + 1] = -dcos * by;
-    sin_[k + 1] = dsin * by;
-    s_[k + 1] = ds * by;
-    vn_[k + 1] = dvn * by;
-    J_[k + 1] = s_[k] * by;
-    W_[k + 1] = dW * by;
-    S_[k + 1] = dS * by;
+  } else {
+    // Of cos, sin, cos^2 and cos sin.
+    const std::array<T, 4> by_g = {field.b_x, field.b_y, -mu_diff, -mu_off}, by_h = {field.b_y, -field.b_x, -mu_off, mu_diff},
+                           by_normal = {-mu_bx, -mu_by, T(0), T(0)};
+    const auto convolve = [](const Series& x, const Series& y, int k, double scale, T& out) {
+      SumJetProducts(x.data(), 1, y.data() + k, -1, k + 1, scale, &out);
+    };
+    const auto combine = [&](const std::array<T, 4>& by, int k, int n, T& out) {
+      SumJetProducts(by.data(), 1, turn_.data()->data() + k, kOrder + 1, n, 1, &out);
+    };
+    for (int k = 0; k < kOrder; ++k) {
+      convolve(turn_[0], turn_[0], k, 1, turn_[2][k]);
+      convolve(turn_[0], turn_[1], k, 1, turn_[3][k]);
+      combine(by_g, k, 4, g[k]);
+      combine(by_h, k, 4, h[k]);
+      combine(by_normal, k, 2, normal[k]);
+      if (k == 0) constants();
+      const double by = 1.0 / (k + 1);
+      phi_[k + 1] = h[k] * by;
+      convolve(turn_[1], h, k, -by, turn_[0][k + 1]);
+      convolve(turn_[0], h, k, by, turn_[1][k + 1]);
+      convolve(s_, g, k, by, s_[k + 1]);
+      convolve(s_, normal, k, by, vn_[k + 1]);
+      J_[k + 1] = s_[k] * by;
+      if (works) convolve(s_, vn_, k, by, W_[k + 1]);
+    }
   }
 }
 
@@ -180,7 +174,7 @@ double SlipSeries<T>::Step(double tolerance, double rate) const {
   double log_step = std::numeric_limits<double>::infinity();
   for (int k = kOrder - 1; k <= kOrder; ++k) {
     const double size =
-        std::max(std::max(std::abs(Value(cos_[k])), std::abs(Value(sin_[k]))),
+        std::max(std::max(std::abs(Value(turn_[0][k])), std::abs(Value(turn_[1][k]))),
                  std::max(std::abs(Value(s_[k])) * by_s, std::max(std::abs(Value(S_[k])), std::abs(Value(W_[k]))) * by_work));
     if (size > 0) log_step = std::min(log_step, std::log(tolerance / size) / k);
   }

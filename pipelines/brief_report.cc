@@ -75,10 +75,13 @@ void AddAudit(const RunResult& run, std::string& out) {
                          m.n == 1 ? "one event" : "the spin changes alike in all events");
       return;
     }
+    const auto gyration = [](const Estimate& e) {
+      return e.determined ? fmt::format("{:.2f}", 1e3 * e.value) : std::string("not determined");
+    };
     out += fmt::format(
-        "{}spin-change residual rms {:.2f} of {:.2f} rad/s spread ({:.0f} %), radius of gyration {:.2f} / {:.2f} mm (normal / tangential; "
-        "body {:.2f})\n",
-        name, m.rms, m.spread, 100 * m.relative(), 1e3 * m.gyration_normal.value, 1e3 * m.gyration_tangential.value, 1e3 * m.gyration_body);
+        "{}spin-change residual rms {:.2f} of {:.2f} rad/s spread ({:.0f} %), radius of gyration {} / {} mm (normal / tangential; body "
+        "{:.2f})\n",
+        name, m.rms, m.spread, 100 * m.relative(), gyration(m.gyration_normal), gyration(m.gyration_tangential), 1e3 * m.gyration_body);
   };
   momentum("momentum    ", run.audit.momentum);
   if (run.has_corrected) momentum("  corrected ", run.audit.momentum_corrected);

@@ -19,7 +19,7 @@ using internal::YamlLine;
 using internal::YamlWord;
 
 std::vector<PlanePoint> ReadPlanePoints(const std::filesystem::path& path) {
-  const Table table = ReadCsv(path, {.text_columns = {"name"}});
+  const Table table = ReadCsv(path, {.text_columns = {"name"}, .is_text = {}});
   std::vector<PlanePoint> points(table.n_rows());
   for (std::size_t i = 0; i < points.size(); ++i) {
     points[i].p = {table.Column("x_m")[i], table.Column("z_m")[i]};
