@@ -40,6 +40,14 @@ struct PredictStatesArguments {
   std::filesystem::path routh;  // CSV of Routh's construction for the first state; empty: none
 };
 
+// A system file, for every law of impacts at several contacts.
+struct PredictSystemArguments {
+  std::filesystem::path file;
+  bool json = false;          // JSON on the terminal
+  std::filesystem::path out;  // JSON file to write; empty: none
+  std::filesystem::path csv;  // table to write; empty: none
+};
+
 struct MapArguments {
   std::vector<std::filesystem::path> files;
   std::filesystem::path out = "maps";
@@ -133,6 +141,7 @@ int RunCommand(const RunArguments& arguments);
 int ReconstructCommand(const RunArguments& arguments);
 int IdentifyCommand(const StageArguments& arguments);
 int PredictCommand(const StageArguments& arguments);
+int PredictSystemCommand(const PredictSystemArguments& arguments);
 int PredictStatesCommand(const PredictStatesArguments& arguments);
 int MapCommand(const MapArguments& arguments);
 int ValidateCommand(const StageArguments& arguments);

@@ -1,6 +1,8 @@
-// The verb that puts one state, or a table of them, through every law of single contacts.
+// The verb that puts one state, or a table of them, through every law of single contacts, and a system through every law of several.
 
 #include <fmt/core.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
 
 #include <cmath>
 
@@ -9,6 +11,7 @@
 #include "data/text.h"
 #include "pipelines/commands.h"
 #include "pipelines/predict_states.h"
+#include "pipelines/predict_system.h"
 
 namespace impactlab {
 namespace {
@@ -44,7 +47,28 @@ StateToPredict FromFlags(const PredictStatesArguments& a, const LawCoefficients&
   return state;
 }
 
+// Characters a line of the terminal holds; 100 where the output goes to a file.
+int TerminalWidth() {
+  winsize size{};
+  return ::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : 100;
+}
+
 }  // namespace
+
+int PredictSystemCommand(const PredictSystemArguments& arguments) {
+  const SystemToPredict problem = LoadSystem(arguments.file);
+  const SystemPrediction prediction = PredictSystem(problem);
+  if (!arguments.out.empty()) WriteFile(arguments.out, SystemJson(problem, prediction));
+  if (!arguments.csv.empty()) WriteSystemCsv(arguments.csv, problem, prediction);
+  if (arguments.json) {
+    fmt::print("{}", SystemJson(problem, prediction));
+  } else {
+    fmt::print("{}", SystemText(problem, prediction, TerminalWidth()));
+    for (const auto& file : {arguments.out, arguments.csv})
+      if (!file.empty()) fmt::print("written to {}\n", file.string());
+  }
+  return prediction.usable() ? kDone : kUnusable;
+}
 
 int PredictStatesCommand(const PredictStatesArguments& arguments) {
   LawCoefficients coefficients{.e = arguments.e, .mu_k = arguments.mu_k, .mu_s = arguments.mu_k, .e_t = arguments.e_t};

@@ -11,6 +11,7 @@
 #include "data/provenance.h"
 #include "pipelines/commands.h"
 #include "pipelines/interrupt.h"
+#include "pipelines/system_config.h"
 
 namespace {
 
@@ -47,10 +48,11 @@ void AddStageOptions(CLI::App& verb, impactlab::StageArguments& arguments, bool 
   verb.add_option("--out", arguments.out, "folder to write")->capture_default_str();
 }
 
-// One verb for both ways to predict: from a fit for an experiment, or from given coefficients for given states.
-void AddPredictOptions(CLI::App& verb, impactlab::StageArguments& stage, impactlab::PredictStatesArguments& states) {
-  verb.add_option("experiment", stage.experiment,
-                  "experiment file (YAML), with --events and --fit; without it a state or a table of states");
+// One verb for all ways to predict: from a fit for an experiment, or from given coefficients for a system or for given states.
+void AddPredictOptions(CLI::App& verb, impactlab::StageArguments& stage, impactlab::PredictStatesArguments& states,
+                       std::filesystem::path& csv) {
+  verb.add_option("file", stage.experiment,
+                  "system file (YAML), or experiment file with --events and --fit; without it a state or a table of states");
   verb.add_option("--events", stage.events, "events.csv, or any table of pre and post states");
   verb.add_option("--fit", stage.fit, "fit.json");
   verb.add_option("--states", states.states, "CSV of states: A_F_*, v_minus_F_* as in events.csv, optional e, mu_k, mu_s, e_t");
@@ -69,13 +71,20 @@ void AddPredictOptions(CLI::App& verb, impactlab::StageArguments& stage, impactl
   verb.add_option("--e-t", states.e_t, "tangential restitution of Whittaker's law")->capture_default_str();
   verb.add_flag("--json", states.json, "JSON instead of text");
   verb.add_option("--routh", states.routh, "CSV of Routh's construction for the first state, for a plot");
-  verb.add_option("--out", states.out, "of an experiment: folder to write (out); of states: JSON file to write");
+  verb.add_option("--csv", csv, "of a system: table to write");
+  verb.add_option("--out", states.out, "of an experiment: folder to write (out); of a system or states: JSON file to write");
 }
 
-int PredictFitted(impactlab::StageArguments stage, const impactlab::PredictStatesArguments& states) {
+int PredictFile(impactlab::StageArguments stage, const impactlab::PredictStatesArguments& states, const std::filesystem::path& csv) {
+  if (stage.events.empty() && stage.fit.empty() && impactlab::IsSystemFile(stage.experiment)) {
+    if (!states.states.empty() || !states.velocity.empty() || !states.routh.empty())
+      throw impactlab::ConfigError("predict: found a system file and options of states, allowed one of them");
+    return impactlab::PredictSystemCommand({stage.experiment, states.json, states.out, csv});
+  }
+  if (!csv.empty()) throw impactlab::ConfigError("predict: found --csv without a system file, allowed with one");
   if (stage.events.empty() || stage.fit.empty())
     throw impactlab::ConfigError(
-        "predict: found an experiment without --events or --fit, allowed both; states of their own need no experiment");
+        "predict: found an experiment without --events or --fit, allowed both; a system or states of their own need no experiment");
   if (!states.out.empty()) stage.out = states.out;
   return impactlab::PredictCommand(stage);
 }
@@ -106,9 +115,10 @@ int Main(int argc, char** argv) {
   identify_verb->callback([&] { code = IdentifyCommand(stage); });
   PredictStatesArguments states;
   auto* predict_verb = app.add_subcommand(
-      "predict", "a state, or a table of states, through every law of impact; or events.csv and fit.json to predictions.csv");
-  AddPredictOptions(*predict_verb, stage, states);
-  predict_verb->callback([&] { code = stage.experiment.empty() ? PredictStatesCommand(states) : PredictFitted(stage, states); });
+      "predict", "a system, a state, or a table of states, through every law of impact; or events.csv and fit.json to predictions.csv");
+  std::filesystem::path system_csv;
+  AddPredictOptions(*predict_verb, stage, states, system_csv);
+  predict_verb->callback([&] { code = stage.experiment.empty() ? PredictStatesCommand(states) : PredictFile(stage, states, system_csv); });
   auto* validate_verb = app.add_subcommand("validate", "events.csv and fit.json to validation.csv, in sample and k-fold");
   AddStageOptions(*validate_verb, stage, true);
   validate_verb->callback([&] { code = ValidateCommand(stage); });

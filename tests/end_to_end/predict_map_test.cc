@@ -1,4 +1,4 @@
-// `impactlab predict` on states and `impactlab map`, the way a user runs them.
+// `impactlab predict` on states and systems and `impactlab map`, the way a user runs them.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -52,7 +52,8 @@ TEST(PredictCommand, SaysWhatIsMissing) {
     EXPECT_THAT(out.err, HasSubstr(what));
   };
   fails({"predict"}, 2, "--states");
-  fails({"predict", "experiment.yaml"}, 2, "--events");
+  WriteText(folder.path() / "experiment.yaml", "schema: impactlab.experiment/1\n");
+  fails({"predict", (folder.path() / "experiment.yaml").string()}, 2, "--events");
   fails({"predict", "--v-minus-m-per-s", "1", "-1"}, 2, "--a-per-kg");
   fails({"predict", "--v-minus-m-per-s", "1", "0", "-1", "--a-per-kg", "1", "0", "1"}, 2, "A_xx");
   fails({"predict", "--states", "absent.csv"}, 3, "absent.csv");
@@ -60,6 +61,31 @@ TEST(PredictCommand, SaysWhatIsMissing) {
   const ProcessResult part = RunProgram(With(kState, {"--mu-s", "0.01"}), folder.path());
   EXPECT_EQ(part.code, 0);
   EXPECT_THAT(part.out, HasSubstr("must be finite and >= mu_k"));
+}
+
+TEST(PredictCommand, SystemFromItsFile) {
+  const ScratchFolder folder("predict system");
+  const std::string file = std::string(IMPACTLAB_SOURCE_DIR) + "/data/systems/bar_on_two_stops.yaml";
+  const auto json = folder.path() / "bar.json", csv = folder.path() / "bar.csv";
+  const ProcessResult text = RunProgram({"predict", file, "--out", json.string(), "--csv", csv.string()}, folder.path());
+  ASSERT_EQ(text.code, 0) << text.err;
+  for (const char* words : {"Bar falling on two stops", "certificate", "The outcome is not unique", "written to"})
+    EXPECT_THAT(text.out, HasSubstr(words));
+  EXPECT_THAT(ReadText(csv), HasSubstr("simultaneous_poisson,ok,,contact,steel,n,m/s"));
+  const ProcessResult again = RunProgram({"predict", file, "--json"}, folder.path());
+  ASSERT_EQ(again.code, 0) << again.err;
+  EXPECT_EQ(again.out, ReadText(json));
+  EXPECT_EQ(nlohmann::json::parse(again.out)["outcomes"][0]["different"], 2);
+
+  const auto fails = [&](const std::vector<std::string>& words, int code, const char* what) {
+    const ProcessResult out = RunProgram(words, folder.path());
+    EXPECT_EQ(out.code, code) << out.err;
+    EXPECT_THAT(out.err, HasSubstr(what));
+  };
+  fails({"predict", file, "--e-t", "0.1", "--states", "absent.csv"}, 2, "one of them");
+  fails({"predict", "absent.yaml"}, 2, "absent.yaml");
+  WriteText(folder.path() / "wrong.yaml", "schema: impactlab.system/1\nplanar: true\nbodies: []\n");
+  fails({"predict", (folder.path() / "wrong.yaml").string()}, 2, "wrong.yaml:3: bodies: found a list of 0");
 }
 
 TEST(MapCommand, WritesTablePicturesAndGallery) {
