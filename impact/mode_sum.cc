@@ -7,15 +7,16 @@
 namespace impactlab::internal {
 namespace {
 
-// Integrals of cos: t -> sin(wt)/w, (1 - cos wt)/w^2, (t - sin(wt)/w)/w^2, all regular at w = 0.
-double Once(double w, double t) {
-  const double x = w * t;
-  return std::abs(x) < 1e-4 ? t * (1 - x * x / 6) : std::sin(x) / w;
+// cos(wt) and its integrals sin(wt)/w and (1 - cos wt)/w^2, from half the angle; regular at w = 0.
+struct Wave {
+  double cosine, once, twice;
+};
+Wave WaveAt(double w, double t) {
+  const double x = 0.5 * w * t, s = std::sin(x), c = std::cos(x);
+  const double chord = std::abs(x) < 1e-4 ? t * (1 - x * x / 6) : 2 * s / w;
+  return {1 - 2 * s * s, chord * c, 0.5 * chord * chord};
 }
-double Twice(double w, double t) {
-  const double half = Once(0.5 * w, t);
-  return 0.5 * half * half;
-}
+// The next integral, (t - sin(wt)/w)/w^2.
 double Thrice(double w, double t) {
   const double x = w * t, x2 = x * x;
   if (std::abs(x) < 0.5) {
@@ -48,19 +49,25 @@ ModeSums::ModeSums(const Eigen::MatrixXd& Q, const Eigen::VectorXd& stiffness, c
 
 Eigen::VectorXd ModeSums::Delta(double t) const {
   Eigen::VectorXd y(omega_.size());
-  for (Eigen::Index i = 0; i < y.size(); ++i) y[i] = eta_[i] * Once(omega_[i], t) - phi_[i] * Twice(omega_[i], t);
+  for (Eigen::Index i = 0; i < y.size(); ++i) {
+    const Wave wave = WaveAt(omega_[i], t);
+    y[i] = eta_[i] * wave.once - phi_[i] * wave.twice;
+  }
   return delta_ + g_ * y;
 }
 
 Eigen::VectorXd ModeSums::Rate(double t) const {
   Eigen::VectorXd y(omega_.size());
-  for (Eigen::Index i = 0; i < y.size(); ++i) y[i] = eta_[i] * std::cos(omega_[i] * t) - phi_[i] * Once(omega_[i], t);
+  for (Eigen::Index i = 0; i < y.size(); ++i) {
+    const Wave wave = WaveAt(omega_[i], t);
+    y[i] = eta_[i] * wave.cosine - phi_[i] * wave.once;
+  }
   return V_ * y;
 }
 
 Eigen::VectorXd ModeSums::Impulse(double t) const {
   Eigen::VectorXd y(omega_.size());
-  for (Eigen::Index i = 0; i < y.size(); ++i) y[i] = eta_[i] * Twice(omega_[i], t) - phi_[i] * Thrice(omega_[i], t);
+  for (Eigen::Index i = 0; i < y.size(); ++i) y[i] = eta_[i] * WaveAt(omega_[i], t).twice - phi_[i] * Thrice(omega_[i], t);
   return -stiffness_.cwiseProduct(stretch_ * t + g_ * y);
 }
 
@@ -95,9 +102,10 @@ double ModeSums::FirstTurn(int j, double horizon, double rounding) const { retur
 ModeSums::Value ModeSums::At(Kind kind, int j, double level, double t) const {
   Value d = {delta_[j] - level, 0, 0, 0, 0};
   for (Eigen::Index i = 0; i < omega_.size(); ++i) {
-    const double w2 = omega_[i] * omega_[i], once = Once(omega_[i], t), c = std::cos(omega_[i] * t), g = g_(j, i);
+    const auto [c, once, twice] = WaveAt(omega_[i], t);
+    const double w2 = omega_[i] * omega_[i], g = g_(j, i);
     const double rate = g * (eta_[i] * c - phi_[i] * once), second = -g * (eta_[i] * w2 * once + phi_[i] * c);
-    d[0] += g * (eta_[i] * once - phi_[i] * Twice(omega_[i], t));
+    d[0] += g * (eta_[i] * once - phi_[i] * twice);
     d[1] += rate;
     d[2] += second;
     d[3] -= w2 * rate;

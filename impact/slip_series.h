@@ -108,34 +108,47 @@ void SlipSeries<T>::Expand(const SlipField<T>& field, const T& phi, const T& s, 
     normal[0] += field.c;
   };
   if constexpr (kPlain) {
+    // Two sums at once, all in one loop, so that they fill each other's latency; what the last term made comes last.
+    using Pair [[gnu::vector_size(16)]] = double;
+    Pair e[kOrder], e_x[kOrder], turn[kOrder], rate[kOrder], speed[kOrder], work[kOrder];
     for (int k = 0; k < kOrder; ++k) {
-      double cos2 = 0, cossin = 0;
-      for (int i = 0; i <= k; ++i) {
-        cos2 += turn_[0][i] * turn_[0][k - i];
-        cossin += turn_[0][i] * turn_[1][k - i];
+      Pair doubled{}, turned{}, grown{}, worked{};
+      e[k] = Pair{turn_[0][k], turn_[1][k]};
+      e_x[k] = Pair{turn_[0][k], turn_[0][k]};
+      speed[k] = Pair{s_[k], s_[k]};
+      work[k] = Pair{vn_[k], s_[k]};
+      for (int i = 1; i < k; ++i) {
+        doubled += e_x[i] * e[k - i];
+        turned += turn[i] * e[k - i];
+        grown += rate[i] * speed[k - i];
+        worked += work[i] * speed[k - i];
       }
-      g[k] = field.b_x * turn_[0][k] + field.b_y * turn_[1][k] - mu_diff * cos2 - mu_off * cossin;
-      h[k] = field.b_y * turn_[0][k] - field.b_x * turn_[1][k] + mu_diff * cossin - mu_off * cos2;
-      normal[k] = -mu_bx * turn_[0][k] - mu_by * turn_[1][k];
+      if (k == 0) {
+        doubled = e_x[0] * e[0];
+        worked = work[0] * speed[0];
+      } else {
+        doubled += e_x[k] * e[0] + e_x[0] * e[k];
+        turned += turn[0] * e[k];
+        grown += rate[0] * speed[k];
+        worked += work[k] * speed[0] + work[0] * speed[k];
+      }
+      g[k] = field.b_x * e[k][0] + field.b_y * e[k][1] - mu_diff * doubled[0] - mu_off * doubled[1];
+      h[k] = field.b_y * e[k][0] - field.b_x * e[k][1] + mu_diff * doubled[1] - mu_off * doubled[0];
+      normal[k] = -mu_bx * e[k][0] - mu_by * e[k][1];
       if (k == 0) constants();
-      double dcos = 0, dsin = 0, ds = 0, dvn = 0, dW = 0, dS = 0;
-      for (int i = 0; i <= k; ++i) {  // one loop: the sums fill each other's latency
-        dcos += turn_[1][k - i] * h[i];
-        dsin += turn_[0][k - i] * h[i];
-        ds += s_[k - i] * g[i];
-        dvn += s_[k - i] * normal[i];
-        dW += s_[k - i] * vn_[i];
-        dS += s_[k - i] * s_[i];
-      }
+      turn[k] = Pair{h[k], h[k]};
+      rate[k] = Pair{g[k], normal[k]};
+      turned += turn[k] * e[0];
+      grown += rate[k] * speed[0];
       const double by = 1.0 / (k + 1);
       phi_[k + 1] = h[k] * by;
-      turn_[0][k + 1] = -dcos * by;
-      turn_[1][k + 1] = dsin * by;
-      s_[k + 1] = ds * by;
-      vn_[k + 1] = dvn * by;
+      turn_[0][k + 1] = -turned[1] * by;
+      turn_[1][k + 1] = turned[0] * by;
+      s_[k + 1] = grown[0] * by;
+      vn_[k + 1] = grown[1] * by;
       J_[k + 1] = s_[k] * by;
-      W_[k + 1] = dW * by;
-      S_[k + 1] = dS * by;
+      W_[k + 1] = worked[0] * by;
+      S_[k + 1] = worked[1] * by;
     }
   } else {
     // Of cos, sin, cos^2 and cos sin.

@@ -175,6 +175,7 @@ StretchEnd SpatialWalk<T>::TurningSlip(T s) {
   using std::sin;
   constexpr bool kPlain = std::is_same_v<T, double>;
   T phi = atan2(v_t_.y(), v_t_.x());
+  T e_x = cos(phi), e_y = sin(phi);
   const double phi_start = Value(phi);
   double angle_error = 0;
   SlipSeries<T> series;
@@ -209,13 +210,16 @@ StretchEnd SpatialWalk<T>::TurningSlip(T s) {
       AddDense(series, sigma, event == StepEvent::kNone || event == StepEvent::kCompressionResumes ? kDensePerStep : kDensePerStep - 1);
     // An angle error is carried along by the flow: d phi_1 / d phi_0 = h(phi_1) / h(phi_0).
     const double local = series.Truncation(sigma) + 4e-16;
-    const double h_0 = Value(field_.Turn(cos(phi), sin(phi))), h_1 = Value(field_.Turn(cos(next.phi), sin(next.phi)));
+    const double h_0 = Value(field_.Turn(e_x, e_y));
+    e_x = cos(next.phi);
+    e_y = sin(next.phi);
+    const double h_1 = Value(field_.Turn(e_x, e_y));
     angle_error = angle_error * std::abs(h_1 / h_0) + local;
     error_ += (Value(s) + Value(next.s)) * (local + angle_error);
 
     phi = next.phi;
     s = next.s;
-    const Vec2<T> v_t(s * cos(phi), s * sin(phi));
+    const Vec2<T> v_t(s * e_x, s * e_y);
     J_t_ += ImpulseOver(v_t_, v_t, next.J);
     v_t_ = v_t;
     path_.vn = next.vn;
@@ -227,7 +231,7 @@ StretchEnd SpatialWalk<T>::TurningSlip(T s) {
       Add(PathEvent::kCompressionEnds);
       if (Value(path_.e) == 0) {
         turn_ += std::abs(Value(phi) - phi_start);
-        return Ray(Vec2<T>(cos(phi), sin(phi)), s);  // the law ends the impact here
+        return Ray(Vec2<T>(e_x, e_y), s);  // the law ends the impact here
       }
     } else if (event == StepEvent::kCompressionResumes) {
       path_.ResumeCompression();
