@@ -75,15 +75,23 @@ void AddPredictOptions(CLI::App& verb, impactlab::StageArguments& stage, impactl
   verb.add_option("--out", states.out, "of an experiment: folder to write (out); of a system or states: JSON file to write");
 }
 
-int PredictFile(impactlab::StageArguments stage, const impactlab::PredictStatesArguments& states, const std::filesystem::path& csv) {
-  if (stage.events.empty() && stage.fit.empty() && impactlab::IsSystemFile(stage.experiment)) {
-    if (!states.states.empty() || !states.velocity.empty() || !states.routh.empty())
-      throw impactlab::ConfigError("predict: found a system file and options of states, allowed one of them");
-    return impactlab::PredictSystemCommand({stage.experiment, states.json, states.out, csv});
+// What one way to predict reads is refused beside another, where it would silently not count.
+int PredictCommandOf(const CLI::App& verb, impactlab::StageArguments stage, const impactlab::PredictStatesArguments& states,
+                     const std::filesystem::path& csv) {
+  using impactlab::ConfigError;
+  const bool is_file = !stage.experiment.empty();
+  const bool is_system = is_file && stage.events.empty() && stage.fit.empty() && impactlab::IsSystemFile(stage.experiment);
+  if (!is_system && !csv.empty()) throw ConfigError("predict: found --csv without a system file, allowed with one");
+  if (!is_file) return impactlab::PredictStatesCommand(states);
+  for (const char* option : {"--states", "--v-minus-m-per-s", "--a-per-kg", "--lever-m", "--mass-kg", "--inertia-kg-m2",
+                             "--theta-dot-rad-per-s", "--e", "--mu-k", "--mu-s", "--e-t", "--routh"}) {
+    if (verb.count(option) > 0)
+      throw ConfigError(fmt::format("predict: found {} beside {}, allowed for states alone: the file says it", option,
+                                    is_system ? "a system file" : "an experiment"));
   }
-  if (!csv.empty()) throw impactlab::ConfigError("predict: found --csv without a system file, allowed with one");
+  if (is_system) return impactlab::PredictSystemCommand({stage.experiment, states.json, states.out, csv});
   if (stage.events.empty() || stage.fit.empty())
-    throw impactlab::ConfigError(
+    throw ConfigError(
         "predict: found an experiment without --events or --fit, allowed both; a system or states of their own need no experiment");
   if (!states.out.empty()) stage.out = states.out;
   return impactlab::PredictCommand(stage);
@@ -118,7 +126,7 @@ int Main(int argc, char** argv) {
       "predict", "a system, a state, or a table of states, through every law of impact; or events.csv and fit.json to predictions.csv");
   std::filesystem::path system_csv;
   AddPredictOptions(*predict_verb, stage, states, system_csv);
-  predict_verb->callback([&] { code = stage.experiment.empty() ? PredictStatesCommand(states) : PredictFile(stage, states, system_csv); });
+  predict_verb->callback([&] { code = PredictCommandOf(*predict_verb, stage, states, system_csv); });
   auto* validate_verb = app.add_subcommand("validate", "events.csv and fit.json to validation.csv, in sample and k-fold");
   AddStageOptions(*validate_verb, stage, true);
   validate_verb->callback([&] { code = ValidateCommand(stage); });

@@ -82,7 +82,8 @@ TEST(PredictCommand, SystemFromItsFile) {
     EXPECT_EQ(out.code, code) << out.err;
     EXPECT_THAT(out.err, HasSubstr(what));
   };
-  fails({"predict", file, "--e-t", "0.1", "--states", "absent.csv"}, 2, "one of them");
+  fails({"predict", file, "--e", "0.1"}, 2, "found --e beside a system file");
+  fails({"predict", "--states", "absent.csv", "--csv", "out.csv"}, 2, "--csv without a system file");
   fails({"predict", "absent.yaml"}, 2, "absent.yaml");
   WriteText(folder.path() / "wrong.yaml", "schema: impactlab.system/1\nplanar: true\nbodies: []\n");
   fails({"predict", (folder.path() / "wrong.yaml").string()}, 2, "wrong.yaml:3: bodies: found a list of 0");
