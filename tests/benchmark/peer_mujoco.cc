@@ -22,7 +22,7 @@ class MujocoWorld {
                                             -kStiffness, -2 * damping * std::sqrt(kStiffness));
     const std::string scene = fmt::format(
         R"(<mujoco><compiler inertiafromgeom="false"/>
-<option timestep="{}" gravity="0 0 0" cone="elliptic" solver="Newton" iterations="100" tolerance="1e-14" impratio="100"/>
+<option timestep="{}" gravity="0 0 0" cone="elliptic" solver="Newton" iterations="100" tolerance="1e-10" impratio="100"/>
 <worldbody><geom type="plane" size="10 10 1" {}/>
 <body pos="{} 0 {}"><freejoint/><inertial pos="0 0 0" mass="{}" diaginertia="{} {} {}"/>
 <geom type="sphere" size="{}" pos="{} 0 {}" {}/></body></worldbody></mujoco>)",
