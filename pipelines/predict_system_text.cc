@@ -65,7 +65,7 @@ std::string Count(std::size_t n, const std::string& what) { return fmt::format("
 
 const char* Axis(int width, int row) {
   constexpr const char* kAxes[] = {"x", "y", "n"};
-  return width == 1 ? "n" : width == 2 ? kAxes[2 * row] : kAxes[row];
+  return width == 1 ? "n" : width == 2 ? kAxes[row == 0 ? 0 : 2] : kAxes[row];
 }
 
 double Scale(const Eigen::VectorXd& v) { return v.size() > 0 ? v.cwiseAbs().maxCoeff() : 0; }
