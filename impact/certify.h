@@ -18,10 +18,11 @@ struct CertificateCheck {
 };
 
 // Checks by name: "momentum" (v+ = v- + A J at every point), "cone" (|J_t| increments inside the cone), "opposes" (friction opposes slip),
-// "separation" (v_n+ >= 0), "compression" (v_n = 0 at its end), "unilateral" (J_n never falls), "work" (work of the path by quadrature = work reported = kinetic
-// energy change of the contact), "restitution" (the law's own definition), "energy" (kinetic energy not gained; Newton's and Poisson's laws may
-// gain, which is reported here and is not a fault of the solver), "stick" (friction while sticking inside the static cone, slip from rest only
-// where that cone cannot hold), "path" (start, one end of compression, end), "case" (the digit is that of the path). An outcome that is not
+// "separation" (v_n+ >= 0), "compression" (v_n = 0 at its end), "unilateral" (J_n never falls), "work" (work of the path by quadrature =
+// work reported = kinetic energy change of the contact), "restitution" (the law's own definition), "energy" (kinetic energy not gained;
+// Newton's law may gain where slip stops or reverses, which is reported here and is not a fault of the solver; Poisson's law cannot in a
+// plane - proof in the README - and never did in space), "stick" (friction while sticking inside the static cone, slip from rest only where
+// that cone cannot hold), "path" (start, one end of compression, end), "case" (the digit is that of the path). An outcome that is not
 // usable or not finite has the one check "status". Turning slip is judged from `ImpactOutcome::dense`; an outcome without it fails there.
 struct Certificate {
   bool ok = false;  // all checks hold

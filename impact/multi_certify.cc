@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "impact/friction_check.h"
+
 namespace impactlab {
 namespace {
 
@@ -15,6 +17,8 @@ constexpr double kLimit = 1e-9;      // all else: a tenth of the least error wor
 
 // A pyramid of 16 edges inscribed in the cone falls short of it by this share between two edges: 1 - cos(pi / 16).
 constexpr double kPyramid = 0.01922;
+
+constexpr double kStick = 1e-7;  // share of mu_s, where slip speeds of 1e-12 decide that a contact is at rest
 
 constexpr double kMotion = 1e-8;  // springs: phases of hundreds of periods, integrated twice
 
@@ -40,12 +44,14 @@ class SystemJudge {
  private:
   void Report(const char* name, double value, double limit) { certificate_.checks.push_back({name, value, limit, value <= limit}); }
   bool Simultaneous() const { return outcome_.law == MultiLaw::kSimultaneousNewton || outcome_.law == MultiLaw::kSimultaneousPoisson; }
+  bool Global() const { return outcome_.law == MultiLaw::kGlobalEnergetic; }
   int Normal(int i) const { return w_ * i + w_ - 1; }
   double Slip(const VectorXd& v, int i) const { return w_ == 1 ? 0 : v.segment(w_ * i, w_ - 1).norm(); }
 
   bool CheckStatus() {
     bool ok = outcome_.usable() &&
-              (outcome_.law != MultiLaw::kGlobalEnergetic || static_cast<int>(outcome_.work_c.size()) == outcome_.events) &&
+              (!Global() || (static_cast<int>(outcome_.work_c.size()) == outcome_.events && outcome_.share.size() == m_ &&
+                             (outcome_.closure.rows() == 0 || outcome_.closure.cols() == w_ * m_))) &&
               outcome_.J.allFinite() && outcome_.v_plus.allFinite() && outcome_.u_plus.allFinite() && outcome_.work_n.allFinite() &&
               outcome_.work_t.allFinite() && std::isfinite(outcome_.energy_change) && outcome_.J.size() == w_ * m_ &&
               outcome_.v_plus.size() == w_ * m_ && outcome_.u_plus.size() == system_.M.rows();
@@ -120,7 +126,7 @@ class SystemJudge {
         }
         const double mu = phase.mode[i] == PointMode::kStick ? c.mu_s : c.mu_k;
         cone = std::max(cone, (J_t - mu * Positive(J_n)) / impulse_);
-        if (w_ == 1 || phase.struck >= 0) continue;
+        if (w_ == 1 || phase.struck >= 0 || Global()) continue;
         for (const VectorXd* v : {&phase.v_begin, &phase.v_end}) {
           if (Simultaneous() && v == &phase.v_begin) continue;
           const double slip = Slip(*v, i);
@@ -134,6 +140,13 @@ class SystemJudge {
           }
         }
       }
+    }
+    if (Global()) {
+      const internal::FrictionFaults faults = internal::CheckFriction(system_, outcome_, A_, speed_, impulse_);
+      opposes = faults.opposes;
+      work_fault_ = faults.work;
+      Report("stick", faults.stick, kStick);
+      Report("division", faults.division, kLimit);
     }
     Report("unilateral", pull, kLimit);
     Report("cone", cone, kLimit);
@@ -163,14 +176,14 @@ class SystemJudge {
 
   void CheckWork() {
     const double change = Energy(outcome_.u_plus) - energy_;
-    double sum = 0, worst = std::abs(outcome_.energy_change - change);
+    double sum = 0, worst = std::max(work_fault_, std::abs(outcome_.energy_change - change));
     VectorXd work_n = VectorXd::Zero(m_), work_t = work_n;
     for (const MultiPhase& phase : outcome_.phases) {
       work_n += phase.work_n;
       work_t += phase.work_t;
       const double total = 0.5 * phase.dJ.dot(phase.v_begin + phase.v_end);  // the change of energy in the phase, whatever its path
       worst = std::max(worst, std::abs(phase.work_n.sum() + phase.work_t.sum() - total));
-      if (outcome_.law == MultiLaw::kSprings || phase.struck >= 0) continue;
+      if (outcome_.law == MultiLaw::kSprings || phase.struck >= 0 || Global()) continue;
       for (int i = 0; i < m_; ++i) {  // velocities are linear in the impulse
         const double normal = 0.5 * phase.dJ[Normal(i)] * (phase.v_begin[Normal(i)] + phase.v_end[Normal(i)]);
         worst = std::max(worst, std::abs(phase.work_n[i] - normal));
@@ -269,8 +282,11 @@ class SystemJudge {
           begin += phase.dJ[Normal(i)] * phase.v_begin[Normal(i)];
           end += phase.dJ[Normal(i)] * phase.v_end[Normal(i)];
         }
-        if (begin < 0 && end > 0) least = std::min(least, W + 0.5 * begin * begin / (begin - end));
-        W += 0.5 * (begin + end);
+        // Along turning slip the work is not quadratic, and every phase is all compression or all restitution.
+        const bool straight = std::abs(phase.work_n.sum() - 0.5 * (begin + end)) <= 1e-12 * energy_;
+        if (straight && begin < 0 && end > 0) least = std::min(least, W + 0.5 * begin * begin / (begin - end));
+        if (!straight) worst = std::max(worst, std::min(Positive(-begin), Positive(end)) / energy_);
+        W += phase.work_n.sum();
         least = std::min(least, W);
         falling = end;
       }
@@ -371,7 +387,7 @@ class SystemJudge {
   RestitutionLaw law_;
   int m_, w_;
   MatrixXd response_, A_;
-  double energy_ = 0, speed_ = 0, impulse_ = 0;
+  double energy_ = 0, speed_ = 0, impulse_ = 0, work_fault_ = 0;
   Certificate certificate_;
 };
 

@@ -3,36 +3,36 @@
 #include <fmt/format.h>
 
 #include <Eigen/Dense>
+#include <boost/math/tools/toms748_solve.hpp>
 #include <cmath>
 #include <limits>
 
 #include "data/error.h"
+#include "impact/multi_turning.h"
 
 namespace impactlab {
 namespace {
 
 using Eigen::MatrixXd;
 using Eigen::VectorXd;
+using internal::EventRates;
+using internal::SlipStretch;
+using internal::TurningSlip;
 
 constexpr double kRounding = 1e-13;  // relative to the speed of the impact
+constexpr double kApproach = 1e-11;  // approach that counts as none: events go on until all others have ended
+constexpr double kStraight = 1e-12;  // share of a rate across the slip below which slip does not turn
+constexpr double kBreaks = 1e-10;    // share by which friction exceeds mu_s where sticking ends
+constexpr int kMaxPieces = 5000;     // of an event; slip that dies out takes some dozens
 constexpr double kInf = std::numeric_limits<double>::infinity();
-
-// A piece of the path with constant modes: p is the stacked impulse for unit P, x how far P goes.
-struct Segment {
-  VectorXd v, rate, p;
-  std::vector<PointMode> mode;
-  double a = 0, b = 0, W = 0;  // normal work W + b x + a x^2
-  double x = 0;
-};
 
 class GlobalImpact {
  public:
   GlobalImpact(const ImpactSystem& system, const ContactSpace& space, const GlobalOptions& options, MultiOutcome& outcome)
       : system_(system), space_(space), options_(options), outcome_(outcome), m_(space.n_contacts), v_(space.v_minus) {
     speed_ = internal::SpeedScale(space);
-    share_ = options.share.size() > 0 ? options.share : VectorXd::Ones(m_);
     frozen_.assign(m_, false);
-    if (options.mode == GlobalMode::kThesis) {
+    if (Thesis()) {
       // w(theta) = theta' work_ theta with the columns of pinv(rows) split into tangential and normal ones (eq. 4.7).
       const MatrixXd inverse = system.rows.completeOrthogonalDecomposition().pseudoInverse();
       MatrixXd T = inverse, N = inverse;
@@ -46,8 +46,11 @@ class GlobalImpact {
   }
 
   void Run() {
-    while (!internal::NoneApproaches(space_, v_, kRounding * speed_)) {
-      if (outcome_.events >= options_.max_events) return Fail(fmt::format("contacts still approach after {} events", outcome_.events));
+    while (!internal::NoneApproaches(space_, v_, kApproach * speed_)) {
+      if (outcome_.events >= options_.max_events) {
+        Fail(fmt::format("contacts still approach after {} events", outcome_.events));
+        return;
+      }
       const size_t last = options_.e_star.size() - 1;
       if (!Event(options_.e_star[std::min<size_t>(outcome_.events, last)])) return;
       ++outcome_.events;
@@ -57,239 +60,249 @@ class GlobalImpact {
   const VectorXd& v() const { return v_; }
 
  private:
-  void Fail(const std::string& reason) {
+  // What ends an event: restitution by e, or in compression work W_stop, or (thesis) the curve of the segment compression ends in.
+  struct Goal {
+    double e = 0;
+    double W_stop = -kInf;
+    bool in_segment = false;
+    bool Compresses() const { return W_stop > -kInf; }
+  };
+  enum class Progress { kGoesOn, kOver, kFailed };
+
+  Progress Fail(const std::string& reason) {
     outcome_.status = SolveStatus::kNotConverged;
     outcome_.reason = reason;
+    return Progress::kFailed;
   }
 
-  double NormalVelocity(const VectorXd& v, int i) const { return v[space_.Normal(i)]; }
-  bool Rough(int i) const { return space_.width == 2 && system_.contacts[i].mu_s > 0; }
+  bool Thesis() const { return options_.mode == GlobalMode::kThesis; }
+  double NormalVelocity(int i) const { return v_[space_.Normal(i)]; }
 
   // One event of the contacts that approach or rest.
   bool Event(double e) {
-    set_.clear();
+    std::vector<int> set;
     for (int i = 0; i < m_; ++i) {
-      if (!frozen_[i] && NormalVelocity(v_, i) <= kRounding * speed_) set_.push_back(i);
+      if (!frozen_[i] && NormalVelocity(i) <= kRounding * speed_) set.push_back(i);
     }
-    std::vector<Segment> path;
-    double W = 0, W_c = 0;
-    direction_.assign(m_, 0);
-    for (const int i : set_) {
-      if (Rough(i) && std::abs(v_[space_.Tangent(i)]) > kRounding * speed_) direction_[i] = v_[space_.Tangent(i)] > 0 ? 1 : -1;
+    const VectorXd start = v_;
+    const size_t first = outcome_.phases.size();
+    Goal goal{std::max(0.0, e), -kInf, e < 0 && Thesis()};
+    if (goal.in_segment) goal.e = std::abs(e);
+    if (!Walk(goal, set)) return false;
+    if (e < 0 && !Thesis()) {
+      // By work, the whole of compression must be known before a part of it can be.
+      const double W_c = W_c_;
+      v_ = start;
+      outcome_.phases.resize(first);
+      goal.W_stop = (1 - e * e) * W_c;
+      if (!Walk(goal, set)) return false;
+      W_c_ = W_c;
     }
-    const double e_up = std::max(0.0, e);
-    // The document ends compression by the curve of the segment it ends in; by work, the whole of compression must be known first.
-    const bool in_segment = e < 0 && options_.mode == GlobalMode::kThesis;
-    for (int n = 0;; ++n) {
-      if (n > 20 * m_ + 20) return Fail("the contacts change their modes without end"), false;
-      Segment s;
-      s.v = v_;
-      s.W = W;
-      if (!ChooseModes(s)) return false;
-      const double stop = NextStop(s);
-      const double vertex = s.a > 0 ? -s.b / (2 * s.a) : kInf;
-      // Lowest work so far. The document takes the vertex of the segment's own curve, wherever it lies.
-      if (options_.mode == GlobalMode::kThesis && s.a > 0)
-        W_c = s.W + s.b * vertex + s.a * vertex * vertex;
-      else if (vertex > 0 && vertex <= stop)
-        W_c = std::min(W_c, s.W + s.b * vertex + s.a * vertex * vertex);
-      double end = kInf;
-      const double target = (1 - e_up * e_up) * W_c;
-      if (in_segment) {
-        if (s.a > 0) end = std::max(0.0, vertex - std::abs(e) * std::sqrt(std::max(0.0, -W_c / s.a)));
-        // Restitution: from the vertex on in this segment, or, where work already rises, from its start.
-      } else if (s.b < 0 && s.a > 0 && vertex <= stop) {
-        end = vertex + std::sqrt(std::max(0.0, target - (s.W + s.b * vertex + s.a * vertex * vertex)) / s.a);
-      } else if (s.b >= 0 && W_c < 0) {
-        const double rise = std::max(0.0, target - s.W), root = s.b * s.b + 4 * s.a * rise;
-        if (rise == 0)
-          end = 0;
-        else if (root >= 0)
-          end = 2 * rise / (s.b + std::sqrt(root));
-      }
-      s.x = std::min(end, stop);
-      if (!std::isfinite(s.x)) return Fail("compression cannot end: friction jams the contacts"), false;
-      Advance(s, s.x);
-      W = s.W + s.b * s.x + s.a * s.x * s.x;
-      if (options_.mode == GlobalMode::kPhysical) W_c = std::min(W_c, W);
-      path.push_back(s);
-      if (end <= stop) break;
-      for (const int i : set_) {
-        if (direction_[i] != 0 && std::abs(v_[space_.Tangent(i)]) <= 10 * kRounding * speed_) direction_[i] = 0;
-      }
-    }
-    if (e < 0 && !in_segment) StopInCompression((1 - e * e) * W_c, path);
-    outcome_.work_c.push_back(W_c);
-    for (const Segment& s : path) Record(s);
-    if (options_.mode == GlobalMode::kThesis) {
-      for (int i = 0; i < m_; ++i) frozen_[i] = frozen_[i] || NormalVelocity(v_, i) > kRounding * speed_;
-    }
+    outcome_.work_c.push_back(W_c_);
+    for (int i = 0; i < m_ && Thesis(); ++i) frozen_[i] = frozen_[i] || NormalVelocity(i) > kRounding * speed_;
     return true;
   }
 
-  void Advance(const Segment& s, double x) {
+  bool Walk(const Goal& goal, const std::vector<int>& set) {
+    EventRates rates(system_, space_, outcome_.share, outcome_.closure, set);
+    TurningSlip turning(space_, speed_, 0.5 * space_.w_minus.squaredNorm());
+    W_ = W_c_ = 0;
+    choose_ = true;
+    for (int piece = 0, choices = 0;; ++piece) {
+      if (choices > 100 * m_ + 100) return Fail("the contacts change their modes without end"), false;
+      if (piece > kMaxPieces) return Fail("slip turns without end"), false;
+      if (choose_) {
+        ++choices;
+        if (!rates.ChooseModes(v_, kRounding * speed_)) return Fail(rates.refusal()), false;
+        HoldStill(rates);
+      } else if (!rates.Find(rates.Directions(v_))) {
+        return Fail(rates.refusal()), false;
+      }
+      const double reach = StraightReach(rates);
+      const Progress progress = reach > 0 ? Straight(rates, reach, goal) : Turn(rates, turning, goal);
+      if (progress == Progress::kFailed) return false;
+      if (progress == Progress::kOver) return true;
+    }
+  }
+
+  void HoldStill(const EventRates& rates) {
+    for (const int i : rates.set()) {
+      if (rates.Sticks(i)) v_.segment(space_.Tangent(i), rates.tangents()).setZero();
+    }
+  }
+
+  // How far rates are as good as constant: without end where no slip turns, some way where slip has just left rest or is about to stop,
+  // else 0.
+  double StraightReach(const EventRates& rates) const {
+    struct Slip {
+      double s, along, across, fastest;
+    };
+    std::vector<Slip> slips;
+    bool turns = false;
+    double starts = kInf, reach = 0;
+    const VectorXd fastest = space_.A.cwiseAbs() * rates.p().cwiseAbs();
+    for (const int i : rates.set()) {
+      if (!rates.Slips(i) || rates.mu_k(i) == 0 || rates.tangents() < 2) continue;
+      const VectorXd e = rates.Tangential(rates.direction(), i), r = rates.Tangential(rates.rate(), i);
+      const double along = r.dot(e);
+      slips.push_back({rates.Tangential(v_, i).norm(), along, (r - along * e).norm(), rates.Tangential(fastest, i).maxCoeff()});
+      const Slip& slip = slips.back();
+      turns = turns || slip.across > kStraight * slip.fastest;
+      // From rest as far as makes slip large against rounding and small against all else.
+      if (slip.s <= kRounding * speed_) starts = std::min(starts, std::min(1e-9 / std::max(along, 1e-300), 1e-6 / slip.fastest) * speed_);
+    }
+    if (!turns) return kInf;
+    if (starts < kInf) {
+      for (const Slip& slip : slips) {
+        if (slip.s > kRounding * speed_) starts = std::min(starts, std::max(0.1 * slip.s, 1e-12 * speed_) / slip.fastest);
+      }
+      return starts;
+    }
+    for (const Slip& stopping : slips) {
+      if (stopping.s > 1e-7 * speed_ || stopping.along >= 0) continue;
+      const double dP = stopping.s / -stopping.along;
+      double error = 0;
+      for (const Slip& slip : slips) error += slip.across * dP * (&slip == &stopping ? 1 : std::min(1.0, slip.fastest * dP / slip.s));
+      if (error <= kRounding * speed_) reach = std::max(reach, dP);
+    }
+    return reach;
+  }
+
+  // A piece with constant rates: velocities linear and work quadratic in P.
+  Progress Straight(const EventRates& rates, double reach, const Goal& goal) {
+    double b = 0, a = 0;
+    // One contact alone is determinate: the document's event 2 of the block takes its true work.
+    if (Thesis() && rates.set().size() > 1) {
+      b = 2 * v_.dot(work_ * rates.rate());
+      a = rates.rate().dot(work_ * rates.rate());
+    } else {
+      b = rates.Power(v_);
+      a = 0.5 * rates.Power(rates.rate());
+    }
+    const double stop = std::min(reach, NextStop(rates)), vertex = a > 0 ? -b / (2 * a) : kInf;
+    const auto work = [&](double x) { return W_ + b * x + a * x * x; };
+    // Lowest work so far. The document takes the vertex of the segment's own curve, wherever it lies.
+    if (Thesis() && a > 0)
+      W_c_ = work(vertex);
+    else if (vertex > 0 && vertex <= stop)
+      W_c_ = std::min(W_c_, work(vertex));
+    double end = kInf;
+    const double target = (1 - goal.e * goal.e) * W_c_;
+    if (goal.in_segment) {
+      if (a > 0) end = std::max(0.0, vertex - goal.e * std::sqrt(std::max(0.0, -W_c_ / a)));
+    } else if (goal.Compresses()) {
+      // Root on the falling branch, in the form that does not cancel.
+      const double last = std::min(stop, vertex), fall = W_ - goal.W_stop;
+      if (b < 0 && (last == kInf || work(last) <= goal.W_stop))
+        end = std::clamp(2 * fall / (-b + std::sqrt(std::max(0.0, b * b - 4 * a * fall))), 0.0, last);
+    } else if (b < 0 && a > 0 && vertex <= stop) {
+      end = vertex + std::sqrt(std::max(0.0, target - work(vertex)) / a);
+    } else if (b >= 0 && W_c_ < 0) {
+      // Restitution: from the vertex on in this segment, or, where work already rises, from its start.
+      const double rise = std::max(0.0, target - W_), root = b * b + 4 * a * rise;
+      if (rise == 0)
+        end = 0;
+      else if (root >= 0)
+        end = 2 * rise / (b + std::sqrt(root));
+    }
+    const double x = std::min(end, stop);
+    if (!std::isfinite(x)) return Fail("compression cannot end: friction jams the contacts");
+    SlipStretch stretch{v_, x * rates.p(), VectorXd::Zero(m_), VectorXd::Zero(m_)};
     for (Eigen::Index k = 0; k < v_.size(); ++k) {
-      if (!frozen_[k / space_.width]) v_[k] = s.v[k] + x * s.rate[k];
+      if (!frozen_[k / space_.width]) stretch.v[k] += x * rates.rate()[k];
     }
-    // What sticks and what has just stopped is at rest exactly.
-    for (const int i : set_) {
-      if (!Rough(i)) continue;
-      double& slip = v_[space_.Tangent(i)];
-      if (s.mode[i] == PointMode::kStick || std::abs(slip) <= 10 * kRounding * speed_) slip = 0;
+    const VectorXd mean = v_ + 0.5 * x * rates.rate();
+    for (const int i : rates.set()) {
+      stretch.work_n[i] = stretch.J[space_.Normal(i)] * mean[space_.Normal(i)];
+      stretch.work_t[i] = rates.Tangential(stretch.J, i).dot(rates.Tangential(mean, i));
     }
-  }
-
-  // Shortens the path to where work first falls to W_stop.
-  void StopInCompression(double W_stop, std::vector<Segment>& path) {
-    for (size_t k = 0; k < path.size(); ++k) {
-      Segment& s = path[k];
-      const double vertex = s.a > 0 ? -s.b / (2 * s.a) : kInf, end = std::min(s.x, vertex);
-      if (s.b >= 0 || s.W + s.b * end + s.a * end * end > W_stop) continue;
-      // Root of W + b x + a x^2 = W_stop on the falling branch, in the form that does not cancel.
-      const double fall = s.W - W_stop, root = std::sqrt(std::max(0.0, s.b * s.b - 4 * s.a * fall));
-      s.x = std::min(end, 2 * fall / (-s.b + root));
-      path.resize(k + 1);
-      v_ = s.v;
-      Advance(s, s.x);
-      return;
+    W_ = work(x);
+    if (!Thesis()) W_c_ = std::min(W_c_, W_);
+    Record(rates, stretch);
+    // What has just stopped is at rest exactly.
+    for (const int i : rates.set()) {
+      if (!rates.Rough(i)) continue;
+      const bool slows = rates.Tangential(rates.rate(), i).dot(rates.Tangential(rates.direction(), i)) < 0;
+      if (slows && rates.Tangential(v_, i).norm() <= 10 * kRounding * speed_) v_.segment(space_.Tangent(i), rates.tangents()).setZero();
     }
-  }
-
-  void Record(const Segment& s) {
-    MultiPhase phase;
-    phase.event = outcome_.events;
-    phase.mode = s.mode;
-    phase.v_begin = s.v;
-    phase.v_end = s.v;
-    for (Eigen::Index k = 0; k < s.v.size(); ++k) {
-      if (!frozen_[k / space_.width]) phase.v_end[k] += s.x * s.rate[k];
-    }
-    phase.dJ = s.x * s.p;
-    phase.work_n = phase.work_t = VectorXd::Zero(m_);
-    const VectorXd mean = s.v + 0.5 * s.x * s.rate;
-    for (const int i : set_) {
-      phase.work_n[i] = phase.dJ[space_.Normal(i)] * mean[space_.Normal(i)];
-      if (space_.width == 2) phase.work_t[i] = phase.dJ[space_.Tangent(i)] * mean[space_.Tangent(i)];
-    }
-    outcome_.phases.push_back(phase);
+    choose_ = true;
+    return end <= stop ? Progress::kOver : Progress::kGoesOn;
   }
 
   // P at which the next slip stops.
-  double NextStop(const Segment& s) const {
+  double NextStop(const EventRates& rates) const {
     double next = kInf;
-    for (const int i : set_) {
-      const int t = space_.Tangent(i);
-      if (direction_[i] == 0 || s.mode[i] == PointMode::kStick || direction_[i] * s.rate[t] >= 0) continue;
-      next = std::min(next, -s.v[t] / s.rate[t]);
+    for (const int i : rates.set()) {
+      if (!rates.Slips(i)) continue;
+      const VectorXd e = rates.Tangential(rates.direction(), i), r = rates.Tangential(rates.rate(), i);
+      const double slows = -r.dot(e);
+      // Without friction slip may pass rest by.
+      if (slows <= 0 || (rates.mu_k(i) == 0 && (r + slows * e).norm() > kStraight * slows)) continue;
+      next = std::min(next, std::max(0.0, rates.Tangential(v_, i).dot(e)) / slows);
     }
     return next;
   }
 
-  // Modes of the contacts at rest: all combinations of stick and slip either way, those that stick most first; the first that is
-  // consistent.
-  bool ChooseModes(Segment& s) {
-    std::vector<int> rest;
-    for (const int i : set_) {
-      if (Rough(i) && direction_[i] == 0) rest.push_back(i);
+  // A step of slip that turns, up to what happens first: work turns (so that it is monotone in every piece), its power does, the event
+  // ends, a contact that sticks breaks loose, or slip is spent.
+  Progress Turn(EventRates& rates, TurningSlip& turning, const Goal& goal) {
+    const double power = rates.Power(v_), target = goal.Compresses() ? goal.W_stop : (1 - goal.e * goal.e) * W_c_;
+    const bool rises = power > 0 || (power == 0 && rates.Power(rates.rate()) >= 0);
+    const double sign = rises ? 1 : -1;
+    const bool ends = goal.Compresses() ? !rises : rises && W_c_ < 0;
+    if (ends && sign * (W_ - target) >= 0) return Progress::kOver;
+    // Each happens where it becomes positive.
+    struct Happenings {
+      double turn, bend, end, breaks;
+    };
+    const auto happenings = [&](const SlipStretch& s) {
+      return Happenings{-sign * rates.Power(s.v), sign * rates.Power(rates.rate()), sign * (W_ + s.work_n.sum() - target),
+                        rates.Excess() - kBreaks};
+    };
+    const Happenings before = happenings({v_, VectorXd(), VectorXd::Zero(m_), VectorXd()});
+    if (!turning.Step(rates, v_)) return Fail(rates.refusal().empty() ? "the step of a turning slip vanishes" : rates.refusal());
+    bool refused = false;
+    const auto at = [&](double part, SlipStretch& s) {
+      s = turning.At(part);
+      refused = refused || !rates.Find(rates.Directions(s.v));
+      return happenings(s);
+    };
+    SlipStretch stretch;
+    Happenings after = at(1, stretch);
+    double part = 1;
+    bool over = false, breaks = false;
+    // One after the other, each within what the last has left: work is monotone only up to where its power turns.
+    for (double Happenings::*what : {&Happenings::turn, &Happenings::bend, &Happenings::end, &Happenings::breaks}) {
+      if (!(before.*what < 0 && after.*what >= 0) || (what == &Happenings::end && !ends)) continue;
+      std::uintmax_t iterations = 100;
+      const auto bracket = boost::math::tools::toms748_solve([&](double x) { return at(x, stretch).*what; }, 0.0, part, before.*what,
+                                                             after.*what, boost::math::tools::eps_tolerance<double>(50), iterations);
+      part = bracket.second;
+      after = at(part, stretch);
+      over = what == &Happenings::end;
+      breaks = what == &Happenings::breaks;
     }
-    if (rest.size() > 10) return Fail("more than 10 contacts come to rest together"), false;
-    int combinations = 1;
-    for (size_t k = 0; k < rest.size(); ++k) combinations *= 3;
-    std::string refusal;
-    for (size_t slipping = 0; slipping <= rest.size(); ++slipping) {
-      for (int code = 0; code < combinations; ++code) {
-        std::vector<int> direction = direction_;
-        size_t slips = 0;
-        for (size_t k = 0, c = code; k < rest.size(); ++k, c /= 3) {
-          direction[rest[k]] = c % 3 == 2 ? -1 : static_cast<int>(c % 3);
-          slips += c % 3 != 0;
-        }
-        if (slips != slipping || !Rates(direction, s, refusal) || !Consistent(rest, direction, s)) continue;
-        direction_ = direction;
-        return true;
-      }
-    }
-    return Fail(refusal.empty() ? "no mode of the contacts at rest is consistent" : refusal), false;
+    if (refused) return Fail(rates.refusal());
+    W_ += stretch.work_n.sum();
+    W_c_ = std::min(W_c_, W_);
+    Record(rates, stretch);
+    HoldStill(rates);
+    choose_ = breaks;
+    for (const int i : rates.set()) choose_ = choose_ || (rates.Slips(i) && rates.Tangential(v_, i).norm() <= kRounding * speed_);
+    return over ? Progress::kOver : Progress::kGoesOn;
   }
 
-  bool Consistent(const std::vector<int>& rest, const std::vector<int>& direction, const Segment& s) const {
-    for (const int i : rest) {
-      const double t = s.p[space_.Tangent(i)], n = s.p[space_.Normal(i)], rate = s.rate[space_.Tangent(i)];
-      if (direction[i] == 0 ? std::abs(t) > system_.contacts[i].mu_s * n * (1 + 1e-12) : direction[i] * rate <= 0) return false;
-    }
-    return true;
-  }
-
-  // Impulse for unit P with the given directions (0: sticks, where rough).
-  bool Rates(const std::vector<int>& direction, Segment& s, std::string& refusal) const {
-    const int k = static_cast<int>(set_.size());
-    const Eigen::Index size = s.v.size();
-    // Stacked impulse for unit normal impulse of each contact of the set: slip friction, then what sticking contacts need.
-    MatrixXd p_n = MatrixXd::Zero(size, k);
-    std::vector<int> stick;
-    for (int c = 0; c < k; ++c) {
-      const int i = set_[c];
-      p_n(space_.Normal(i), c) = 1;
-      if (!Rough(i)) continue;
-      if (direction[i] == 0)
-        stick.push_back(space_.Tangent(i));
-      else
-        p_n(space_.Tangent(i), c) = -direction[i] * system_.contacts[i].mu_k;
-    }
-    if (!stick.empty()) {
-      const MatrixXd all = space_.A * p_n, need = -all(stick, Eigen::all);
-      const MatrixXd held = MatrixXd(space_.A(stick, stick)).completeOrthogonalDecomposition().solve(need);
-      p_n(stick, Eigen::all) = held;
-    }
-    VectorXd n(k);
-    for (int c = 0; c < k; ++c) n[c] = share_[set_[c]];
-    if (!Divide(p_n, n)) {
-      refusal = "the closure asks a contact to pull";
-      return false;
-    }
-    n /= n[0];
-    s.p = p_n * n;
-    s.rate = space_.H * (space_.H.transpose() * s.p);
-    s.mode.assign(m_, PointMode::kOpen);
-    for (const int i : set_) s.mode[i] = Rough(i) && direction[i] == 0 ? PointMode::kStick : PointMode::kSlip;
-    s.a = s.b = 0;
-    // One contact alone is determinate: the document's event 2 of the block takes its true work.
-    if (options_.mode == GlobalMode::kThesis && set_.size() > 1) {
-      s.b = 2 * s.v.dot(work_ * s.rate);
-      s.a = s.rate.dot(work_ * s.rate);
-    } else {
-      for (const int i : set_) {
-        const int at = space_.Normal(i);
-        s.b += s.p[at] * s.v[at];
-        s.a += 0.5 * s.p[at] * s.rate[at];
-      }
-    }
-    return true;
-  }
-
-  // Normal impulses nearest to the shares that fulfil the relations between contacts of the event.
-  bool Divide(const MatrixXd& p_n, VectorXd& n) const {
-    std::vector<int> rows;
-    for (Eigen::Index r = 0; r < options_.closure.rows(); ++r) {
-      bool inside = true;
-      for (int i = 0; i < m_; ++i) {
-        const bool touches = !options_.closure.row(r).segment(space_.Tangent(i), space_.width).isZero();
-        inside = inside && (!touches || std::find(set_.begin(), set_.end(), i) != set_.end());
-      }
-      if (inside) rows.push_back(static_cast<int>(r));
-    }
-    if (!rows.empty()) {
-      const MatrixXd relations = options_.closure(rows, Eigen::all) * p_n;
-      Eigen::CompleteOrthogonalDecomposition<MatrixXd> cod;
-      cod.setThreshold(1e-10);
-      // A relation without friction may say nothing (the block's, 0 = 0): shares decide then.
-      const double size = relations.cwiseAbs().maxCoeff();
-      if (size > 1e-12) {
-        cod.compute(relations);
-        n -= cod.solve(relations * n);
-      }
-    }
-    return n.minCoeff() > 1e-12 * n.cwiseAbs().maxCoeff();
+  void Record(const EventRates& rates, const SlipStretch& stretch) {
+    MultiPhase phase;
+    phase.event = outcome_.events;
+    phase.mode = rates.mode();
+    phase.v_begin = v_;
+    phase.v_end = stretch.v;
+    phase.dJ = stretch.J;
+    phase.work_n = stretch.work_n;
+    phase.work_t = stretch.work_t;
+    outcome_.phases.push_back(phase);
+    v_ = stretch.v;
   }
 
   const ImpactSystem& system_;
@@ -297,10 +310,10 @@ class GlobalImpact {
   const GlobalOptions& options_;
   MultiOutcome& outcome_;
   int m_;
-  VectorXd v_, share_;
+  VectorXd v_;
   MatrixXd work_;
-  double speed_ = 0;
-  std::vector<int> set_, direction_;  // contacts of the event; direction of slip by contact, 0 at rest
+  double speed_ = 0, W_ = 0, W_c_ = 0;  // normal work of the event, and its least value
+  bool choose_ = true;                  // modes have to be chosen again
   std::vector<bool> frozen_;
 };
 
@@ -327,9 +340,11 @@ MultiOutcome SolveGlobal(const ImpactSystem& system, const GlobalOptions& option
   const ContactSpace space = ReduceToContacts(system);
   CheckOptions(options, space);
   MultiOutcome outcome = internal::StartOutcome(MultiLaw::kGlobalEnergetic, system, space);
-  if (space.width == 3) {
+  outcome.share = options.share.size() > 0 ? options.share : VectorXd::Ones(space.n_contacts);
+  outcome.closure = options.closure;
+  if (space.width == 3 && options.mode == GlobalMode::kThesis) {
     outcome.status = SolveStatus::kInvalid;
-    outcome.reason = "the global energetic law is planar; the system has two tangents at each contact";
+    outcome.reason = "the document prints no numbers in space: kThesis is planar";
     return outcome;
   }
   if (internal::NoneApproaches(space, space.v_minus, kRounding * internal::SpeedScale(space))) {

@@ -56,7 +56,10 @@ struct MultiOutcome {
   double energy_change = 0;               // kinetic energy after less before [J]
   int events = 0;  // impact events: 1 but for global energetic (document 000, section 1.6) and sequences (single impacts)
   std::vector<MultiPhase> phases;
-  std::vector<double> work_c;  // global energetic only: normal work at the end of compression, by event [J]
+  // Global energetic only: normal work at the end of compression by event [J], and what divided the normal impulses of an event.
+  std::vector<double> work_c;
+  Eigen::VectorXd share;
+  Eigen::MatrixXd closure;
 
   bool usable() const { return status == SolveStatus::kOk || status == SolveStatus::kNoApproach; }
 };

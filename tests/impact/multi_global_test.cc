@@ -93,13 +93,8 @@ TEST(Global, A20FiveBallsOfTableD_2DoNotFollow) {
   for (int i = 0; i < 5; ++i) EXPECT_NEAR(fitted[i], printed[i], 1e-3) << i;
 }
 
-// Block of section 6.2, flat on the ground: corner 1 in contact, corner 2 arrives with unit speed.
-ImpactSystem Block(double mu_k, double mu_s, double slip) {
-  const double b = 0.1087, h = 0.0645, spin = -1 / b;
-  SystemBody block{MakeBox(Vector3d(b, 0, h), 2.5, true), PlanarPose(0, 0, 0), Vector3d::Zero(), Vector3d(0, -spin, 0)};
-  block.v_WB = Vector3d(slip - 0.5 * h * spin, 0, -0.5);
-  return MakeFreeBody(block, {Vector3d(-0.5 * b, 0, -0.5 * h), Vector3d(0.5 * b, 0, -0.5 * h)}, Vector3d::UnitZ(), {"", mu_k, mu_s});
-}
+// Block of section 6.2: corner 1 in contact, corner 2 arrives with unit speed.
+ImpactSystem Block(double mu_k, double mu_s, double slip) { return MakeRockingBlock(0.1087, 0.0645, 2.5, 1, slip, {"", mu_k, mu_s}); }
 
 MultiOutcome SolveBlock(const ImpactSystem& system, const std::vector<double>& e_star, GlobalMode mode, int max_events) {
   GlobalOptions options;
@@ -264,6 +259,7 @@ TEST(Global, RefusesAPullAndBadOptions) {
   options.share = Vector2d(1, -1);
   EXPECT_THROW(SolveGlobal(Ball(), options), ConfigError);
   options.share.resize(0);
+  options.mode = GlobalMode::kThesis;
   EXPECT_EQ(SolveGlobal(MakeSphereInCorner(0.5, 1, -Vector3d::Ones(), Vector3d::Zero(), {}), options).status, SolveStatus::kInvalid);
 }
 

@@ -5,65 +5,18 @@
 #include <Eigen/Dense>
 #include <cstdio>
 #include <map>
-#include <random>
 
 #include "impact/multi_certify.h"
 #include "impact/multi_global.h"
 #include "impact/multi_sequence.h"
 #include "impact/multi_simultaneous.h"
 #include "impact/multi_springs.h"
-#include "tests/impact/random_contact.h"
+#include "tests/impact/random_system.h"
 
 namespace impactlab {
 namespace {
 
-using Eigen::MatrixXd;
 using Eigen::VectorXd;
-
-MatrixXd Normal(std::mt19937_64& rng, Eigen::Index rows, Eigen::Index cols) {
-  std::normal_distribution<double> normal;
-  MatrixXd m(rows, cols);
-  for (Eigen::Index i = 0; i < m.size(); ++i) m.data()[i] = normal(rng);
-  return m;
-}
-
-// `ranks`: independent rows, fewer than the rows in a third of the systems. Half of the systems have joints.
-ImpactSystem RandomSystem(std::mt19937_64& rng, int width) {
-  const auto integer = [&](int lo, int hi) { return std::uniform_int_distribution<int>(lo, hi)(rng); };
-  ImpactSystem system;
-  system.width = width;
-  const int contacts = integer(1, 12), n = integer(width, 14), joints = n > width + 1 ? integer(0, 1) * integer(0, (n - width) / 2) : 0;
-  const MatrixXd half = Normal(rng, n, n);
-  system.M = half * half.transpose() + 0.1 * MatrixXd::Identity(n, n);
-  system.M = 0.5 * (system.M + system.M.transpose()).eval();
-  system.rows = Normal(rng, width * contacts, n);
-  if (integer(0, 2) == 0) {
-    const int rank = integer(width, std::min(n, width * contacts));
-    system.rows = Normal(rng, width * contacts, rank) * system.rows.topRows(rank).eval();
-  }
-  // Most systems can separate: normals share a direction.
-  if (integer(0, 4) > 0) {
-    const Eigen::RowVectorXd common = system.rows.colwise().sum();
-    for (int i = 0; i < contacts; ++i) {
-      auto row = system.rows.row(width * i + width - 1);
-      if (row.dot(common) < 0) row *= -1;
-    }
-  }
-  system.joints = Normal(rng, joints, n);
-  const VectorXd u = Normal(rng, n, 1);
-  system.u_minus = joints == 0 ? u : VectorXd(u - system.joints.completeOrthogonalDecomposition().solve(system.joints * u));
-  const bool elastic = integer(0, 3) == 0;
-  for (int i = 0; i < contacts; ++i) {
-    ContactProperties c;
-    c.e = elastic ? 1 : integer(0, 9) == 0 ? 0 : Uniform(rng, 0, 1);
-    c.mu_k = width == 1 || integer(0, 4) == 0 ? 0 : Uniform(rng, 0, 1);
-    c.mu_s = c.mu_k * Uniform(rng, 1, 1.4);
-    c.stiffness = LogUniform(rng, 0.1, 10);
-    c.gap = integer(0, 3) == 0 ? Uniform(rng, 0, 0.1) : 0;
-    system.contacts.push_back(c);
-  }
-  return system;
-}
 
 struct Tally {
   int solved = 0, none = 0, invalid = 0, open = 0, wedged = 0;
