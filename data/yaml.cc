@@ -118,7 +118,9 @@ struct YamlNode::State {
       for (const std::string& known : asked) {
         if (Look(known) != nullptr) continue;
         const UnitName other = SplitUnit(child.key), parts = SplitUnit(known);
-        if (EditDistance(child.key, known) <= kFewEdits || (other.stem == parts.stem && other.unit != parts.unit))
+        // Two of a short name's letters are another name.
+        const int few = std::clamp(static_cast<int>(std::min(child.key.size(), known.size())) / 3, 1, kFewEdits);
+        if (EditDistance(child.key, known) <= few || (other.stem == parts.stem && other.unit != parts.unit))
           return fmt::format("; is {} in line {} meant to be {}?", PlainKey(child.key), child.key_line, known);
       }
     }
@@ -274,7 +276,8 @@ YamlNode YamlNode::MapOrEmpty(const std::string& key) const {
 
 std::vector<YamlNode> YamlNode::List(const std::string& key) const {
   const Item& item = state_->Need(key, "a list of maps");
-  if (item.kind != Kind::kList || item.children.empty()) state_->Refuse(item, key, Describe(item), "a list of maps");
+  if (item.kind != Kind::kList || item.children.empty())
+    state_->Refuse(item, key, Describe(item), item.kind == Kind::kList ? "a list of one or more maps" : "a list of maps");
   auto& children = state_->children[key];
   for (std::size_t i = children.size(); i < item.children.size(); ++i) {
     const Item& child = item.children[i];

@@ -64,6 +64,15 @@ void CheckSystem(const ImpactSystem& system) {
     Fail("M", "an unsymmetric matrix", "a symmetric positive definite matrix");
   }
   if (system.M.llt().info() != Eigen::Success) Fail("M", "a matrix that is not positive definite", "a symmetric positive definite matrix");
+  // Squares and products of four such numbers are numbers.
+  constexpr double kLeast = 1e-60, kMost = 1e60;
+  const VectorXd diagonal = system.M.diagonal();
+  if (!(diagonal.minCoeff() >= kLeast && diagonal.maxCoeff() <= kMost))
+    Fail("M", fmt::format("masses from {:.3g} to {:.3g}", diagonal.minCoeff(), diagonal.maxCoeff()),
+         fmt::format("{:g} to {:g}", kLeast, kMost));
+  const double fastest = system.u_minus.cwiseAbs().maxCoeff();
+  if (fastest != 0 && !(fastest >= kLeast && fastest <= kMost))
+    Fail("u_minus", fmt::format("velocities of {:.3g}", fastest), fmt::format("0, or {:g} to {:g} at most", kLeast, kMost));
   for (size_t i = 0; i < system.contacts.size(); ++i) CheckProperties(system.contacts[i], i);
   for (Eigen::Index i = 0; i < system.joints.rows(); ++i) {
     const double rate = system.joints.row(i) * system.u_minus;

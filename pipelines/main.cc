@@ -1,6 +1,6 @@
 // impactlab: from recordings of impacts to friction, restitution and a validation table; from pictures of a board to a camera rig.
 
-#include <fmt/core.h>
+#include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
 #include <csignal>
@@ -28,7 +28,8 @@ std::string Quoted(int argc, char** argv) {
 }
 
 int Fail(int code, const char* what) {
-  fmt::print(stderr, "impactlab: {}\n", what);
+  // Not fmt::print, which throws where nobody reads: this is the last that can be said.
+  std::fputs(fmt::format("impactlab: {}\n", what).c_str(), stderr);
   return code;
 }
 

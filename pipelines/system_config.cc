@@ -115,6 +115,8 @@ void ReadMatrices(const YamlNode& root, SystemToPredict& out) {
   names = node.Texts("names", names);
   if (static_cast<int>(names.size()) != n)
     throw node.Fault("names", fmt::format("{} names", names.size()), fmt::format("{}, as many as u_minus", n));
+  for (const std::string& name : names)
+    if (std::count(names.begin(), names.end(), name) > 1) throw node.Fault("names", Excerpt(name) + " twice", "every name once");
   for (const std::string& name : names) out.velocities.push_back({name, "", ""});
   try {
     for (ContactProperties& c : system.contacts) c.name = "C";
