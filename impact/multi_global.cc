@@ -48,7 +48,10 @@ class GlobalImpact {
   void Run() {
     while (!internal::NoneApproaches(space_, v_, kApproach * speed_)) {
       if (outcome_.events >= options_.max_events) {
-        Fail(fmt::format("contacts still approach after {} events", outcome_.events));
+        double fastest = 0;
+        for (int i = 0; i < m_; ++i) fastest = std::max(fastest, -NormalVelocity(i));
+        Fail(fmt::format("contacts still approach after {} events, at {:.1e} of the speed of the impact", outcome_.events,
+                         fastest / speed_));
         return;
       }
       const size_t last = options_.e_star.size() - 1;

@@ -1,4 +1,4 @@
-// Ten thousand random systems of 1 to 12 contacts, redundant or not, through every law that applies; the judge decides.
+// Random systems of 1 to 12 contacts, redundant or not, through every law that applies; the judge decides.
 
 #include <gtest/gtest.h>
 
@@ -72,6 +72,7 @@ void ForEach(int n_systems, F solve) {
 }
 
 constexpr int kSystems = 10000;
+constexpr int kSpatialSystems = 200;
 
 TEST(MultiRandom, Springs) {
   Tally tally;
@@ -121,6 +122,28 @@ TEST(MultiRandom, Global) {
   Report("global", tally);
   EXPECT_TRUE(tally.failed.empty());
   EXPECT_GT(tally.solved, 4500);
+}
+
+// Slip that turns is integrated twice, by the law and by its judge: fewer systems.
+TEST(MultiRandom, GlobalInSpace) {
+  Tally tally;
+  GlobalOptions options;
+  options.max_events = 40;
+  std::mt19937_64 rng(7);
+  for (int n = 0; n < kSpatialSystems; ++n) {
+    SCOPED_TRACE(n);
+    const ImpactSystem system = RandomSystem(rng, 3);
+    options.e_star = {system.contacts[0].e, 0.5};
+    const MultiOutcome outcome = SolveGlobal(system, options);
+    Judge(system, outcome, false, tally, options.e_star);
+    if (outcome.status == SolveStatus::kNotConverged) {
+      EXPECT_FALSE(outcome.reason.empty());
+    }
+    if (HasFatalFailure()) return;
+  }
+  Report("global in space", tally);
+  EXPECT_TRUE(tally.failed.empty());
+  EXPECT_GT(tally.solved, kSpatialSystems * 3 / 4);
 }
 
 }  // namespace
