@@ -222,7 +222,7 @@ void AddLayoutFinding(const LayoutVerdict& layout, const std::string& whose, Aud
   finding.named = true;
   const double half = NormalQuantile(0.975) * layout.sd;
   finding.estimate = {layout.furthest, layout.sd, layout.furthest - half, layout.furthest + half, true, ""};
-  finding.text = whose + layout.text;
+  finding.text = whose + layout.text + "; states and coefficients carry the error";
   audit->findings.push_back(finding);
 }
 
