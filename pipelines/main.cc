@@ -272,6 +272,7 @@ int main(int argc, char** argv) {
   } catch (const std::bad_alloc&) {
     return Fail(kUnusable, "out of memory");
   } catch (const std::exception& error) {
+    if (std::ferror(stdout) != 0) return Fail(kUnusable, "standard output cannot be written");
     return Fail(kInternal, error.what());
   }
 }

@@ -95,6 +95,7 @@ LearnedLayout LearnLayout(const std::vector<const DropFit*>& fits, const CameraR
   }
   out.impacts = static_cast<int>(used.size());
   std::vector<Pull> pulls;
+  pulls.reserve(used.size());
   for (const DropFit* fit : used)
     pulls.emplace_back(directions.transpose() * fit->layout_information * directions, directions.transpose() * fit->layout_gradient);
   const MatrixXd prior = MatrixXd::Identity(directions.cols(), directions.cols()) / (sd * sd);

@@ -44,6 +44,14 @@ TEST(PredictCommand, BodyInsteadOfInverseMass) {
   EXPECT_NEAR(json["states"][0]["A_F_per_kg"][0][0].get<double>(), 1 + 0.16 / 0.0833, 1e-12);
 }
 
+TEST(PredictCommand, EndsInOrderWhereNobodyReads) {
+  if (!std::filesystem::exists("/dev/full")) GTEST_SKIP() << "skipped: /dev/full absent";
+  const ScratchFolder folder("predict unread");
+  const std::string systems = std::string(IMPACTLAB_SOURCE_DIR) + "/data/systems/";
+  EXPECT_EQ(RunProgram(kState, folder.path(), "exec >/dev/full 2>&1;").code, 3);
+  EXPECT_EQ(RunProgram({"predict", systems + "000_cradle_5.yaml"}, folder.path(), "exec >/dev/full 2>&1;").code, 3);
+}
+
 TEST(PredictCommand, SaysWhatIsMissing) {
   const ScratchFolder folder("predict bad");
   const auto fails = [&](const std::vector<std::string>& words, int code, const char* what) {

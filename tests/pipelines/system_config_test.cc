@@ -100,7 +100,9 @@ TEST(SystemConfig, WrongFilesAreNamedWithLineAndKey) {
       {With(good, "impactlab.system/1", "impactlab.map/1"), {"schema", "impactlab.system/1"}},
       {With(good, "v_m_per_s: [0, -1]", "v_m_per_s: [0, -1]}, {name: box, shape: box, side_m: 1, mass_kg: 1"), {"no error"}},
       {With(good, kFloor, "contacts: [{between: ball, at_m: [0, -0.1], normal: [0, 1], e: 1.0e+400}]\n"), {"contacts[0].e"}},
-      {With(good, "mass_kg: 1", "mass_kg: 1.0e+308, inertia_kg_m2: 1.0e-308"), {"no error"}},
+      {With(good, "v_m_per_s: [0, -1]", "v_m_per_s: [0, -1.0e+200]"), {"velocities of 1e+200"}},
+      {With(good, "between: ball", "between: [ball, ball]"), {"found 'ball' and itself, allowed two different bodies"}},
+      {With(good, "mass_kg: 1", "mass_kg: 1.0e+308, inertia_kg_m2: 1.0e-308"), {"masses from 1e-308 to 1e+308, allowed 1e-60 to 1e+60"}},
   };
   for (const Wrong& wrong : wrongs)
     for (const std::string& words : wrong.says) EXPECT_THAT(Message(wrong.text), HasSubstr(words)) << wrong.text;
