@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "data/text.h"
 #include "impact/slip_quadrature.h"
 
 namespace impactlab {
@@ -296,6 +297,13 @@ Certificate CertifyNoApproach(const ContactState& contact, const ImpactModel& mo
 }
 
 }  // namespace
+
+std::string Certificate::Failed(const std::string& separator) const {
+  std::vector<std::string> names;
+  for (const CertificateCheck& check : checks)
+    if (!check.ok) names.push_back(check.name);
+  return JoinNames(names, separator);
+}
 
 Certificate Certify(const ContactState& contact, const ImpactModel& model, const ImpactOutcome& outcome) {
   if (!outcome.usable() || !AllFinite(outcome)) {

@@ -27,6 +27,7 @@ struct CertificateCheck {
 struct Certificate {
   bool ok = false;  // all checks hold
   std::vector<CertificateCheck> checks;
+  std::string Failed(const std::string& separator = ", ") const;  // names of the checks that do not hold; empty when all do
 };
 
 Certificate Certify(const ContactState& contact, const ImpactModel& model, const ImpactOutcome& outcome);

@@ -53,13 +53,6 @@ LawOutcome WithoutPath(ImpulseLaw law, const ContactState& contact, const LawCoe
 
 }  // namespace
 
-std::string LawOutcome::Failed() const {
-  std::string names;
-  for (const CertificateCheck& check : certificate.checks)
-    if (!check.ok) names += (names.empty() ? "" : ", ") + check.name;
-  return names;
-}
-
 const std::vector<std::string>& LawNames() {
   static const std::vector<std::string> names = {"energetic", "poisson", "newton", "brach", "whittaker", "smith"};
   return names;

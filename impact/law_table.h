@@ -32,8 +32,6 @@ struct LawOutcome {
   Certificate certificate;   // empty unless asked for
 
   bool usable() const { return status == SolveStatus::kOk || status == SolveStatus::kNoApproach; }
-  // Names of the checks that failed, joined by commas; empty when all hold.
-  std::string Failed() const;
 };
 
 // "energetic", "poisson", "newton" (exact paths, planar and spatial), "brach", "whittaker", "smith" (planar). `Predict` also knows

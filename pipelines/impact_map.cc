@@ -117,7 +117,7 @@ MapPoint EvaluateMapPoint(const MapSweep& sweep, const std::string& law, double 
   out.course = outcome.status == SolveStatus::kOk ? outcome.course : outcome.status == SolveStatus::kNoApproach ? "-" : "";
   out.values.fill(std::numeric_limits<double>::quiet_NaN());
   if (!outcome.usable()) return out;
-  out.failed = outcome.Failed();
+  out.failed = outcome.certificate.Failed();
   const Vector3d v = body.v + outcome.J_F / sweep.mass, omega = body.omega + body.inertia_W.inverse() * body.r.cross(outcome.J_F);
   const auto energy = [&](const Vector3d& velocity, const Vector3d& spin) {
     return 0.5 * sweep.mass * velocity.squaredNorm() + 0.5 * spin.dot(body.inertia_W * spin);

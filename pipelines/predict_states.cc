@@ -184,16 +184,13 @@ std::string PredictionsJson(const std::vector<PredictedState>& states) {
     for (const LawOutcome& o : s.outcomes) {
       Json row = {{"law", o.law}, {"status", StatusName(o.status)}, {"reason", o.reason}};
       if (o.usable()) {
-        Json checks = Json::object();
-        for (const CertificateCheck& check : o.certificate.checks)
-          checks[check.name] = {{"value", check.value}, {"limit", check.limit}, {"ok", check.ok}};
         row["J_F_N_s"] = Triple(o.J_F);
         row["v_plus_F_m_per_s"] = Triple(o.v_plus_F);
         row["course"] = o.course;
         row["turn_rad"] = o.turn;
         row["energy_change_J"] = o.energy_change;
         row["dissipated"] = o.dissipated;
-        row["certificate"] = {{"ok", o.certificate.ok}, {"checks", checks}};
+        row["certificate"] = ToJson(o.certificate);
       }
       outcomes.push_back(std::move(row));
     }
@@ -225,7 +222,8 @@ std::string PredictionsText(const PredictedState& s) {
       out += fmt::format("  {:<10} {}\n", o.law, o.reason);
       continue;
     }
-    const std::string verdict = o.certificate.ok ? "holds" : "fails: " + o.Failed() + (o.Failed() == "energy" ? " (gained)" : "");
+    const std::string verdict =
+        o.certificate.ok ? "holds" : "fails: " + o.certificate.Failed() + (o.certificate.Failed() == "energy" ? " (gained)" : "");
     out += fmt::format("  {:<10} {:<8} {:>11.6f} {:>11.6f} {:>11.6f} {:>11.6f} {:>11.6f} {:>11.6f} {:>9.2f}  {}\n", o.law,
                        o.status == SolveStatus::kNoApproach ? "apart" : o.course, o.v_plus_F.x(), o.v_plus_F.y(), o.v_plus_F.z(), o.J_F.x(),
                        o.J_F.y(), o.J_F.z(), 100 * o.dissipated, verdict);

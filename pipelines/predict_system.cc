@@ -76,13 +76,6 @@ SystemOutcomes Stiffnesses(const SystemToPredict& problem, const MultiOutcome& s
 
 }  // namespace
 
-std::string SystemLaw::Failed() const {
-  std::vector<std::string> names;
-  for (const CertificateCheck& check : certificate.checks)
-    if (!check.ok) names.push_back(check.name);
-  return JoinNames(names);
-}
-
 bool SystemPrediction::usable() const {
   for (const SystemLaw& law : laws)
     if (law.outcome.usable()) return true;

@@ -18,9 +18,6 @@ struct SystemLaw {
   std::string definition;  // what e means to it, in words
   MultiOutcome outcome;
   Certificate certificate;  // empty unless the outcome is usable
-
-  // Names of the checks that failed, joined by commas; empty when all hold.
-  std::string Failed() const;
 };
 
 // Outcomes over what rigid bodies leave open. Ranges: smallest and largest over the set.

@@ -76,11 +76,7 @@ Json LawJson(const SystemLaw& law, const ImpactSystem& system) {
   one["energy_change_J"] = o.energy_change;
   one["events"] = o.events;
   if (!o.work_c.empty()) one["work_compression_J"] = o.work_c;
-  Json checks = Json::object();
-  for (const CertificateCheck& check : law.certificate.checks)
-    checks[check.name] = {
-        {"value", std::isfinite(check.value) ? Json(check.value) : Json(nullptr)}, {"limit", check.limit}, {"ok", check.ok}};
-  if (o.usable()) one["certificate"] = {{"ok", law.certificate.ok}, {"checks", checks}};
+  if (o.usable()) one["certificate"] = ToJson(law.certificate);
   one["n_phases"] = o.phases.size();
   one["phases"] = Phases(o, system);
   return one;
@@ -153,7 +149,7 @@ void WriteSystemCsv(const std::filesystem::path& path, const SystemToPredict& pr
     const MultiOutcome& o = law.outcome;
     const auto row = [&](const char* kind, const std::string& name, const std::string& component, const std::string& unit, double before,
                          double after, double impulse, double work) {
-      out.Text(law.name).Text(StatusName(o.status)).Text(law.Failed()).Text(kind).Text(name).Text(component).Text(unit);
+      out.Text(law.name).Text(StatusName(o.status)).Text(law.certificate.Failed()).Text(kind).Text(name).Text(component).Text(unit);
       out.Number(before).Number(after).Number(impulse).Number(work);
       out.EndRow();
     };

@@ -220,7 +220,7 @@ class Report {
       std::string text = fmt::format("{}: the certificate fails", Words(law.name));
       for (const CertificateCheck& check : law.certificate.checks)
         if (!check.ok) text += fmt::format(" {} ({:.2g}, allowed {:.2g})", check.name, check.value, check.limit);
-      if (law.Failed() == "energy") text += fmt::format(": {:.4g} J were gained", law.outcome.energy_change);
+      if (law.certificate.Failed() == "energy") text += fmt::format(": {:.4g} J were gained", law.outcome.energy_change);
       Line(text + ".");
     }
     if (p_.approaching.empty()) return;

@@ -27,6 +27,13 @@ const char* StatusName(SolveStatus status) {
   return "invalid";
 }
 
+nlohmann::ordered_json ToJson(const Certificate& certificate) {
+  auto checks = nlohmann::ordered_json::object();
+  for (const CertificateCheck& check : certificate.checks)
+    checks[check.name] = {{"value", check.value}, {"limit", check.limit}, {"ok", check.ok}};
+  return {{"ok", certificate.ok}, {"checks", checks}};
+}
+
 namespace {
 
 using nlohmann::json;
@@ -107,11 +114,7 @@ ordered_json Row(const json& input) {
     out["turn_rad"] = outcome.turn;
     out["work"] = {
         {"normal_compression_J", outcome.work_n_c}, {"normal_restitution_J", outcome.work_n_r}, {"tangential_J", outcome.work_t}};
-    const Certificate certificate = Certify(row.contact, row.model, outcome);
-    ordered_json checks = ordered_json::object();
-    for (const CertificateCheck& check : certificate.checks)
-      checks[check.name] = {{"value", check.value}, {"limit", check.limit}, {"ok", check.ok}};
-    out["certificate"] = {{"ok", certificate.ok}, {"checks", checks}};
+    out["certificate"] = ToJson(Certify(row.contact, row.model, outcome));
   } catch (const BadRow& bad) {
     out["status"] = "invalid";
     out["reason"] = bad.reason;

@@ -58,7 +58,7 @@ TEST(LawTable, EnergyAndCertificates) {
       EXPECT_NEAR(outcome.energy_change, after - before, 1e-9 * before);
       EXPECT_NEAR(outcome.dissipated, 1 - after / before, 1e-9);
       ASSERT_FALSE(outcome.certificate.checks.empty());
-      EXPECT_TRUE(outcome.certificate.ok || outcome.Failed() == "energy") << outcome.law << " " << outcome.Failed();
+      EXPECT_TRUE(outcome.certificate.ok || outcome.certificate.Failed() == "energy") << outcome.law << " " << outcome.certificate.Failed();
     }
   }
 }

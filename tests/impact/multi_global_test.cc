@@ -20,11 +20,7 @@ using Eigen::VectorXd;
 
 // Names of the checks that fail.
 std::string Failures(const ImpactSystem& system, const MultiOutcome& outcome, const std::vector<double>& e_star) {
-  std::string names;
-  for (const CertificateCheck& check : CertifySystem(system, outcome, e_star).checks) {
-    if (!check.ok) names += (names.empty() ? "" : " ") + check.name;
-  }
-  return names;
+  return CertifySystem(system, outcome, e_star).Failed(" ");
 }
 
 MultiOutcome Chain(const ImpactSystem& system, const std::vector<double>& e_star) {

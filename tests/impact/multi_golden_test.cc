@@ -59,11 +59,7 @@ std::map<std::string, ImpactSystem> GoldenSystems() {
 // Checks that fail, or why there is no outcome; empty when all is well.
 std::string Faults(const ImpactSystem& system, const MultiOutcome& outcome, RestitutionLaw law = RestitutionLaw::kEnergetic) {
   if (outcome.status != SolveStatus::kOk) return outcome.reason;
-  std::string names;
-  for (const CertificateCheck& check : CertifySystem(system, outcome, {system.contacts[0].e}, law).checks) {
-    if (!check.ok) names += (names.empty() ? "" : " ") + check.name;
-  }
-  return names;
+  return CertifySystem(system, outcome, {system.contacts[0].e}, law).Failed(" ");
 }
 
 std::map<std::string, std::string> FaultsByLaw(const ImpactSystem& system) {

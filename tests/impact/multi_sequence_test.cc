@@ -18,11 +18,7 @@ using Eigen::Vector3d;
 using Eigen::VectorXd;
 
 std::string Failures(const ImpactSystem& system, const MultiOutcome& outcome, RestitutionLaw law = RestitutionLaw::kEnergetic) {
-  std::string names;
-  for (const CertificateCheck& check : CertifySystem(system, outcome, {1}, law).checks) {
-    if (!check.ok) names += (names.empty() ? "" : " ") + check.name;
-  }
-  return names;
+  return CertifySystem(system, outcome, {1}, law).Failed(" ");
 }
 
 std::vector<ContactProperties> Contacts(int n, double e) { return std::vector<ContactProperties>(n, {"", 0, 0, e}); }

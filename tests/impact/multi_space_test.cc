@@ -21,11 +21,7 @@ using Eigen::Vector3d;
 using Eigen::VectorXd;
 
 std::string Failures(const ImpactSystem& system, const MultiOutcome& outcome, const std::vector<double>& e_star) {
-  std::string names;
-  for (const CertificateCheck& check : CertifySystem(system, outcome, e_star).checks) {
-    if (!check.ok) names += (names.empty() ? "" : " ") + check.name;
-  }
-  return names;
+  return CertifySystem(system, outcome, e_star).Failed(" ");
 }
 
 // A planar system in space: a second tangent at each contact, along which only a mass of its own moves.

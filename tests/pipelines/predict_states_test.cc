@@ -77,7 +77,7 @@ TEST(PredictStates, SaysWhereEnergyIsGained) {
   const PredictedState predicted = PredictState(state);
   EXPECT_TRUE(predicted.outcomes[0].certificate.ok);
   EXPECT_EQ(predicted.outcomes[2].law, "newton");
-  EXPECT_EQ(predicted.outcomes[2].Failed(), "energy");
+  EXPECT_EQ(predicted.outcomes[2].certificate.Failed(), "energy");
   EXPECT_LT(predicted.outcomes[2].dissipated, 0);
   EXPECT_THAT(PredictionsText(predicted), HasSubstr("fails: energy (gained)"));
 }

@@ -62,7 +62,7 @@ void ExpectHonest(const Case& run) {
     const bool may_gain = law.name.find("newton") != std::string::npos || law.name.find("poisson") != std::string::npos;
     const bool gained = law.outcome.energy_change > 1e-9 * run.prediction.energy_minus;
     EXPECT_TRUE(may_gain || !gained);
-    EXPECT_EQ(law.Failed(), gained ? "energy" : "");
+    EXPECT_EQ(law.certificate.Failed(), gained ? "energy" : "");
   }
 }
 
