@@ -174,7 +174,7 @@ TEST(Rig, HostileFilesAreRefusedByLineAndKey) {
   expect("", "document", "nothing");
   expect(Replaced(kPlain, "rig/1", "rig/2"), "schema", "impactlab.rig/1");
   expect("cameras: []\n", "schema", "required");
-  expect("schema: impactlab.rig/1\ncameras: []\n", "2: cameras", "a list of maps");
+  expect("schema: impactlab.rig/1\ncameras: []\n", "2: cameras", "a list of one or more maps");
   expect("schema: impactlab.rig/1\n", "cameras", "required");
   expect(Replaced(kPlain, "fx_px: 500", "fx_px: .nan"), "7: cameras[0].fx_px", "finite number");
   expect(Replaced(kPlain, "fx_px: 500", "fx_px: 1e400"), "cameras[0].fx_px", "finite number");
