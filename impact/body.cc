@@ -10,6 +10,7 @@
 #include <string_view>
 
 #include "data/error.h"
+#include "impact/body_corners.h"
 #include "impact/convex_hull.h"
 
 namespace impactlab {
@@ -319,6 +320,15 @@ PlaneContact ContactWithPlane(const Body& body, const Isometry3d& X_WB, const Pl
   contact.p_WP = X_WB * Vector3d(corners[contact.feature] - corners.radius * n_B);
   contact.gap = centre_height + n_B.dot(corners[contact.feature]) - corners.radius;
   return contact;
+}
+
+internal::CornerSpheres internal::CornersOf(const Body& body) {
+  Corners corners;
+  CornerSpheres spheres;
+  if (!FindCorners(body, corners)) return spheres;
+  spheres.radius = corners.radius;
+  for (int i = 0; i < corners.size; ++i) spheres.centres_B.push_back(corners[i]);
+  return spheres;
 }
 
 std::vector<Vector3d> Vertices(const Body& body) {
