@@ -139,22 +139,19 @@ void SetStart(const BodyMechanism& made, bool planar, const BodyModel& model, Me
   }
 }
 
-void CheckStart(const BodyMechanism& made) {
-  const Mechanism& mechanism = made.mechanism;
-  CheckMechanism(mechanism, made.start);
-  ContactTerms contact;
-  for (std::size_t i = 0; i < made.contacts.size(); ++i) {
-    const ContactOfBodies& c = made.contacts[i];
-    MechanismState state = made.start;
-    // Where the other body will be is not known yet.
-    if (c.plane >= 0) state.t = made.bodies[static_cast<std::size_t>(c.body)].start_t;
-    mechanism.contact(state, static_cast<int>(i), contact);
-    if (contact.gap < -kTouching)
-      Fail(mechanism.contacts[i].name, fmt::format("a depth of {:.3g} m at the start", -contact.gap), "a gap of at least 0");
-  }
+void CheckDepth(const Mechanism& mechanism, const MechanismState& state, std::size_t contact) {
+  ContactTerms terms;
+  mechanism.contact(state, static_cast<int>(contact), terms);
+  if (terms.gap < -kTouching)
+    Fail(mechanism.contacts[contact].name, fmt::format("a depth of {:.3g} m at the start", -terms.gap), "a gap of at least 0");
 }
 
 }  // namespace
+
+void CheckStart(const Mechanism& mechanism, const MechanismState& start) {
+  CheckMechanism(mechanism, start);
+  for (std::size_t i = 0; i < mechanism.contacts.size(); ++i) CheckDepth(mechanism, start, i);
+}
 
 BodyState BodyMechanism::StateOf(const MechanismState& state, int k) const {
   const bool planar = mechanism.width == 2;
@@ -221,7 +218,14 @@ BodyMechanism MakeBodyMechanism(const std::vector<MovingBody>& bodies, const std
   m.frequency = [shared](const MechanismState& state) { return shared->Frequency(state); };
   if (!planar) m.normalise = [shared](Eigen::VectorXd& q) { shared->Normalise(q); };
   SetStart(made, planar, *model, made.start);
-  CheckStart(made);
+  CheckStart(m, made.start);
+  // A body set free later must be outside the planes then; where other bodies will be is not known.
+  for (std::size_t i = 0; i < made.contacts.size(); ++i) {
+    const ContactOfBodies& c = made.contacts[i];
+    MechanismState state = made.start;
+    state.t = made.bodies[static_cast<std::size_t>(c.body)].start_t;
+    if (c.plane >= 0) CheckDepth(m, state, i);
+  }
   return made;
 }
 

@@ -67,6 +67,9 @@ struct BodyMechanism {
   BodyState StateOf(const MechanismState& state, int k) const;
 };
 
+// CheckMechanism, and no contact deeper than 1e-9 m. Throws ConfigError.
+void CheckStart(const Mechanism& mechanism, const MechanismState& start);
+
 // Pairs that let every body touch every plane with the same properties.
 std::vector<TouchingPair> EveryBodyOnEveryPlane(std::size_t bodies, std::size_t planes, const ContactProperties& properties);
 

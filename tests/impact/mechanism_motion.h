@@ -1,6 +1,8 @@
 #pragma once
 // Motion of a mechanism for tests of its derivatives: a short way along given accelerations, and a random state.
 
+#include <gtest/gtest.h>
+
 #include <Eigen/Dense>
 #include <random>
 
@@ -51,6 +53,34 @@ inline Eigen::VectorXd ContactVelocity(const Mechanism& mechanism, const Mechani
   ContactTerms terms;
   mechanism.contact(state, contact, terms);
   return terms.rows * state.u - terms.v_surface;
+}
+
+// Gap and contact velocity of contact i change as its terms say while u changes by du per second. Where the frame turns (between bodies)
+// the tangential velocity is taken away first, because their bias holds there only.
+inline void ExpectContactRates(const Mechanism& m, MechanismState state, int i, bool frame_turns, const Eigen::VectorXd& du) {
+  constexpr double kStep = 1e-4;
+  ContactTerms terms, before, after;
+  m.contact(state, i, terms);
+  const int n = m.width - 1;
+  if (frame_turns) {
+    const Eigen::MatrixXd tangents = terms.rows.topRows(n);
+    state.u -= tangents.completeOrthogonalDecomposition().solve(Eigen::VectorXd(tangents * state.u - terms.v_surface.head(n)));
+    m.contact(state, i, terms);
+    EXPECT_GT(std::abs(ContactVelocity(m, state, i)[n]), 0.05);
+  }
+  const MechanismState earlier = Advance(m, state, du, -kStep), later = Advance(m, state, du, kStep);
+  m.contact(earlier, i, before);
+  m.contact(later, i, after);
+  EXPECT_NEAR((after.gap - before.gap) / (2 * kStep), ContactVelocity(m, state, i)[n], 2e-5);
+  const Eigen::VectorXd rate = (ContactVelocity(m, later, i) - ContactVelocity(m, earlier, i)) / (2 * kStep);
+  EXPECT_LT((rate - terms.rows * du - terms.bias).cwiseAbs().maxCoeff(), 2e-4 * (1 + terms.bias.norm()));
+}
+
+// Power of the free motion by differences of the energy [W].
+inline double FreePower(const Mechanism& m, const MechanismState& state) {
+  constexpr double kStep = 1e-4;
+  const Eigen::VectorXd du = FreeAcceleration(m, state);
+  return (Energy(m, Advance(m, state, du, kStep)) - Energy(m, Advance(m, state, du, -kStep))) / (2 * kStep);
 }
 
 }  // namespace impactlab
