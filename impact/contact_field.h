@@ -1,0 +1,66 @@
+#pragma once
+// Private to the simulator: equations of motion of a mechanism whose contacts keep their modes, and steps along them.
+
+#include <Eigen/Cholesky>
+#include <Eigen/Core>
+#include <vector>
+
+#include "impact/mechanism.h"
+#include "impact/multi_outcome.h"
+
+namespace impactlab::internal {
+
+struct Touch {
+  PointMode mode = PointMode::kOpen;
+  Eigen::RowVector2d direction = Eigen::RowVector2d::Zero();  // unit direction of slip
+  bool starting = false;                                      // slip so slow that `direction` stands for that of v_t
+};
+
+// Contacts at a state, stacked as in ContactSpace.
+struct FieldValues {
+  std::vector<double> dx;        // rates of (q, u)
+  Eigen::VectorXd gap;           // by contact [m]
+  Eigen::VectorXd v, a, lambda;  // [m/s], [m/s^2], [N]
+  Eigen::VectorXd press;  // by contact that slips: normal acceleration by its normal force relative to that without friction; Painleve
+                          // below 0. Else 1
+};
+
+class ContactField {
+ public:
+  ContactField(const Mechanism& mechanism, double tolerance);
+
+  // `state` decides whether the closed contacts are redundant there.
+  void SetModes(const std::vector<Touch>& touches, const MechanismState& state);
+  const std::vector<Touch>& touches() const { return touches_; }
+  bool redundant() const { return redundant_; }
+  // Slip faster than that turns with v_t.
+  void SlipStarted(int contact) { touches_[contact].starting = false; }
+
+  void Evaluate(const MechanismState& state, FieldValues& values);
+
+  // One step of at most `h` whose error is below the tolerance; returns its length and puts the length to try next into `h`.
+  double Step(const MechanismState& from, const FieldValues& at, double& h, MechanismState& to);
+  // The state `tau` later, by one step.
+  MechanismState Along(const MechanismState& from, const FieldValues& at, double tau);
+
+ private:
+  struct Stepper;
+  void Rates(const double* x, double* dx, double t);
+  void Assemble(const MechanismState& state);
+  void Load(const double* x, double t);
+
+  const Mechanism& mechanism_;
+  double tolerance_;
+  std::vector<Touch> touches_;
+  bool redundant_ = false, closed_ = false;
+
+  MechanismState state_;
+  MechanismTerms terms_;
+  std::vector<ContactTerms> contacts_;
+  Eigen::LLT<Eigen::MatrixXd> llt_;
+  Eigen::VectorXd dq_, du_, bias_, y_;
+  Eigen::MatrixXd rows_, columns_, G_;
+  std::vector<double> x_, out_, error_;
+};
+
+}  // namespace impactlab::internal

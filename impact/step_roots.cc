@@ -1,0 +1,144 @@
+#include "impact/step_roots.h"
+
+#include <algorithm>
+#include <boost/math/tools/toms748_solve.hpp>
+#include <cmath>
+#include <optional>
+
+#include "impact/gap_root.h"
+#include "impact/simulate_impact.h"
+
+namespace impactlab::internal {
+namespace {
+
+// Normal acceleration by the normal force, relative to that without friction, below which a slipping contact jams.
+constexpr double kPress = 1e-9;
+
+}  // namespace
+
+// Falls through 0 where slip stops; slip that begins may be as slow as the least that counts as slip.
+double StepRoots::Stop(const FieldValues& f, int i) const {
+  const Touch& touch = (*touches_)[i];
+  const int w = mechanism_.width;
+  const auto v_t = f.v.segment(w * i, w - 1);
+  if (w == 2) return v_t[0] * touch.direction[0];
+  return touch.starting ? v_t.dot(touch.direction.transpose()) + slip_speed_ : v_t.norm() - slip_speed_;
+}
+
+double StepRoots::Cone(const FieldValues& f, int i) const {
+  const int w = mechanism_.width;
+  return mechanism_.contacts[i].mu_s * f.lambda[Normal(i)] - f.lambda.segment(w * i, w - 1).norm();
+}
+
+template <typename Value>
+void StepRoots::Consider(StepRoot& first, StepRoot::Kind kind, int contact, const Value& value) {
+  if (!(value(*then_) < 0)) return;
+  const double f0 = value(*now_);
+  if (f0 <= 0) {
+    // It falls from the start: the mode ends at once.
+    first = {kind, contact, 0, *start_};
+    return;
+  }
+  MechanismState state;
+  FieldValues f;
+  const auto at = [&](double tau) {
+    state = field_.Along(*start_, *now_, tau);
+    field_.Evaluate(state, f);
+    return value(f);
+  };
+  const double limit = std::min(h_, first.tau), f1 = limit < h_ ? at(limit) : value(*then_);
+  if (!(f1 < 0)) return;
+  std::uintmax_t most = 60;
+  const auto bracket = boost::math::tools::toms748_solve(at, 0.0, limit, f0, f1, boost::math::tools::eps_tolerance<double>(48), most);
+  at(bracket.second);
+  first = {kind, contact, bracket.second, state};
+}
+
+StepRoot StepRoots::First(const MechanismState& start, const FieldValues& at_start, const MechanismState& end, const FieldValues& at_end,
+                          const std::vector<Touch>& touches, double h) {
+  start_ = &start, now_ = &at_start, then_ = &at_end, touches_ = &touches, h_ = h;
+  const int n = static_cast<int>(touches.size());
+  StepRoot first;
+  for (int i = 0; i < n; ++i) {
+    if (touches[i].mode == PointMode::kOpen) Closing(first, i);
+  }
+  if (field_.redundant()) {
+    if (!ModesHold(end, at_end)) Change(first);
+    return first;
+  }
+  for (int i = 0; i < n; ++i) {
+    const Touch& touch = touches[i];
+    if (touch.mode == PointMode::kOpen) continue;
+    Consider(first, StepRoot::Kind::kRelease, i, [&](const FieldValues& f) { return f.lambda[Normal(i)]; });
+    if (mechanism_.width == 1) continue;
+    if (touch.mode == PointMode::kStick) Consider(first, StepRoot::Kind::kCone, i, [&](const FieldValues& f) { return Cone(f, i); });
+    if (touch.mode == PointMode::kSlip && mechanism_.contacts[i].mu_s > 0) {
+      Consider(first, StepRoot::Kind::kStop, i, [&](const FieldValues& f) { return Stop(f, i); });
+      Consider(first, StepRoot::Kind::kPress, i, [&](const FieldValues& f) { return f.press[i] - kPress; });
+    }
+  }
+  return first;
+}
+
+void StepRoots::Closing(StepRoot& first, int i) {
+  const int w = mechanism_.width, k = Normal(i);
+  const bool touching = now_->gap[i] <= kTouch, rests = touching && now_->v[k] <= rest_speed_, leaving = touching && !rests;
+  // A contact that leaves comes back to where it left: what rounding has put it off its surface by is no way to fall.
+  const double slack = rests ? kSlack : leaving ? -now_->gap[i] : 0;
+  const GapEnd a{now_->gap[i] + slack, now_->v[k], now_->a[k]}, b{then_->gap[i] + slack, then_->v[k], then_->a[k]};
+  const std::optional<double> guess = FirstClosing(a, b, h_, leaving);
+  if (!guess || *guess > std::min(h_, first.tau)) return;
+  // Newton's method along the motion itself.
+  double tau = *guess;
+  MechanismState at = field_.Along(*start_, *now_, tau);
+  for (int round = 0; round < 8; ++round) {
+    mechanism_.contact(at, i, contact_);
+    const double gap = contact_.gap + slack, rate = contact_.rows.row(w - 1).dot(at.u) - contact_.v_surface[w - 1];
+    if (std::abs(gap) <= 1e-15 || !(rate < 0)) break;
+    const double better = std::clamp(tau - gap / rate, 0.0, h_);
+    if (std::abs(better - tau) <= 1e-16 * h_ || std::abs(better - tau) > 0.5 * h_) break;
+    tau = better;
+    at = field_.Along(*start_, *now_, tau);
+  }
+  mechanism_.contact(at, i, contact_);
+  // The quintic only guesses: a graze that stays outside is none.
+  if (contact_.gap + slack > kTouch) return;
+  if (tau < first.tau) first = {StepRoot::Kind::kGap, i, tau, at};
+}
+
+bool StepRoots::ModesHold(const MechanismState& at, const FieldValues& values) {
+  std::vector<int> set;
+  for (size_t i = 0; i < touches_->size(); ++i) {
+    const int contact = static_cast<int>(i);
+    const bool open = (*touches_)[i].mode == PointMode::kOpen;
+    if (open && (values.gap[contact] > kSlack || std::abs(values.v[Normal(contact)]) > 1000 * rest_speed_)) continue;
+    if ((*touches_)[i].mode == PointMode::kSlip && mechanism_.contacts[i].mu_s > 0 && Stop(values, contact) < 0) return false;
+    set.push_back(contact);
+  }
+  const ForceSolution s = ForcesOf(mechanism_, at, set, *touches_, slip_speed_);
+  if (!s.solved) return false;
+  for (size_t k = 0; k < set.size(); ++k) {
+    const Touch& touch = (*touches_)[set[k]];
+    if (touch.mode == PointMode::kStick && s.mode[k] == PointMode::kSlip) return false;
+    if ((touch.mode == PointMode::kOpen) != (s.mode[k] == PointMode::kOpen)) return false;
+  }
+  return true;
+}
+
+void StepRoots::Change(StepRoot& first) {
+  double low = 0, high = std::min(h_, first.tau);
+  FieldValues f;
+  const auto holds = [&](double tau) {
+    const MechanismState at = field_.Along(*start_, *now_, tau);
+    field_.Evaluate(at, f);
+    return ModesHold(at, f);
+  };
+  if (holds(high)) return;
+  while (high - low > 1e-10 * std::max(1e-3, h_)) {
+    const double middle = 0.5 * (low + high);
+    (holds(middle) ? low : high) = middle;
+  }
+  first = {StepRoot::Kind::kModes, -1, high, field_.Along(*start_, *now_, high)};
+}
+
+}  // namespace impactlab::internal
