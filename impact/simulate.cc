@@ -114,14 +114,17 @@ class Simulator {
     for (const double t : mechanism_.breaks) {
       if (t > state_.t) stop = std::min(stop, t);
     }
-    step_ = std::min({step_, LongestStep(), stop - state_.t});
-    const bool to_stop = step_ == stop - state_.t;
+    // The forces that lead up to a break are those before it: the step ends a rounding short of it.
+    double reach = stop < t_end_ ? stop - 1e-15 * std::abs(stop) : stop;
+    if (reach <= state_.t) reach = stop;
+    step_ = std::min({step_, LongestStep(), reach - state_.t});
+    const bool to_stop = step_ == reach - state_.t;
     double next = step_;
     MechanismState end;
     const double h = field_.Step(state_, now_, next, end);
     if (!(h > 0)) return GiveUp("the equations of motion cannot be stepped: forces grow without bound");
     const bool at_stop = to_stop && h == step_;
-    if (at_stop) end.t = stop;
+    if (at_stop) end.t = reach;
     step_ = next;
     field_.Evaluate(end, then_);
     const StepRoot root = roots_.First(state_, now_, end, then_, touches_, h);
@@ -131,6 +134,7 @@ class Simulator {
     const double energy = audits() ? Energy(mechanism_, state_) : 0;
     if (root.kind == StepRoot::Kind::kNone) {
       state_ = end;
+      if (at_stop) state_.t = stop;
       std::swap(now_, then_);
       Audit(energy);
       at_once_ = 0;
