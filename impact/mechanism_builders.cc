@@ -252,6 +252,10 @@ StartedMechanism MakeCradleMechanism(const Cradle& cradle) {
   m.frequency = [swing](const MechanismState& state) { return std::max(swing, state.u.cwiseAbs().maxCoeff()); };
   const auto vector = [n](const std::vector<double>& v) { return VectorXd(Eigen::Map<const VectorXd>(v.data(), n)); };
   made.start = {0, vector(cradle.angles), cradle.rates.empty() ? VectorXd(VectorXd::Zero(n)) : vector(cradle.rates)};
+  for (Eigen::Index k = 1; k < n; ++k) {
+    if (!(model.Ball(made.start, static_cast<int>(k)).centre.x() > model.Ball(made.start, static_cast<int>(k) - 1).centre.x()))
+      Fail("angles", fmt::format("ball {} beyond ball {}", k, k + 1), "balls in the order of their strings");
+  }
   CheckStart(m, made.start);
   return made;
 }

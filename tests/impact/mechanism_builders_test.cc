@@ -185,6 +185,9 @@ TEST(MechanismBuilders, RefuseWhatCannotBe) {
   cradle.angles[1] = -0.5;
   EXPECT_THROW(MakeCradleMechanism(cradle), ConfigError);  // inside its neighbour
   cradle = Balls();
+  cradle.angles[0] = 0.9;
+  EXPECT_THROW(MakeCradleMechanism(cradle), ConfigError);  // beyond it
+  cradle = Balls();
   cradle.rates.pop_back();
   EXPECT_THROW(MakeCradleMechanism(cradle), ConfigError);
   BeltPendulum p = Pendulum(0.7, 0.7);
