@@ -55,6 +55,16 @@ struct MapArguments {
   bool quiet = false;
 };
 
+// A mechanism followed through its motion.
+struct SimulateArguments {
+  std::filesystem::path file;
+  std::filesystem::path out = "out";
+  std::filesystem::path video;  // empty: none
+  double speed = 1;             // seconds of motion a second of video
+  bool page = true;
+  bool quiet = false;
+};
+
 struct CalibrateArguments {
   std::filesystem::path file;
   std::filesystem::path out = "calibration";
@@ -144,6 +154,7 @@ int PredictCommand(const StageArguments& arguments);
 int PredictSystemCommand(const PredictSystemArguments& arguments);
 int PredictStatesCommand(const PredictStatesArguments& arguments);
 int MapCommand(const MapArguments& arguments);
+int SimulateCommand(const SimulateArguments& arguments);
 int ValidateCommand(const StageArguments& arguments);
 int SolveCommand(const std::filesystem::path& cases, const std::filesystem::path& out);
 int DoctorCommand(const DoctorArguments& arguments);

@@ -150,6 +150,17 @@ int Main(int argc, char** argv) {
   map_verb->add_flag("--quiet", map.quiet, "no progress, no summary");
   map_verb->callback([&] { code = MapCommand(map); });
 
+  SimulateArguments simulate;
+  auto* simulate_verb =
+      app.add_subcommand("simulate", "bodies followed through flight, contact and impacts: a scenario file to tables and a page");
+  simulate_verb->add_option("file", simulate.file, "scenario file (YAML)")->required();
+  simulate_verb->add_option("--out", simulate.out, "folder to write")->capture_default_str();
+  simulate_verb->add_option("--video", simulate.video, "video to write as well (mp4, mkv, mov, avi)");
+  simulate_verb->add_option("--speed", simulate.speed, "seconds of motion a second of video")->capture_default_str();
+  simulate_verb->add_flag("!--no-page", simulate.page, "leave page.html out");
+  simulate_verb->add_flag("--quiet", simulate.quiet, "no summary");
+  simulate_verb->callback([&] { code = SimulateCommand(simulate); });
+
   DoctorArguments doctor;
   auto* doctor_verb = app.add_subcommand("doctor", "examines the time base of recordings before anything is measured in them");
   doctor_verb->add_option("files", doctor.files, "videos, or folders of pictures")->required();

@@ -8,5 +8,7 @@ namespace impactlab::internal {
 extern const std::string_view kReportStyle, kReportScript;
 // Of the calibration page: its own rules, and the view of the rig in space.
 extern const std::string_view kRigStyle, kRigScript;
+// Of the page of a simulation: the animation.
+extern const std::string_view kMotionStyle, kMotionScript;
 
 }  // namespace impactlab::internal

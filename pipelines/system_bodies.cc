@@ -97,7 +97,7 @@ void CheckReach(const YamlNode& node, const std::vector<BodyEntry>& bodies, cons
 }
 
 // Velocities the file leaves out are those the joints ask for. `u` holds zeros there.
-void Complete(const std::vector<YamlNode>& nodes, const std::vector<BodyEntry>& bodies, const MatrixXd& joints, int freedoms, VectorXd& u) {
+void Complete(const std::vector<BodyEntry>& bodies, const MatrixXd& joints, int freedoms, VectorXd& u) {
   std::vector<Eigen::Index> open;
   for (std::size_t b = 0; b < bodies.size(); ++b) {
     const auto first = static_cast<Eigen::Index>(freedoms * b);
@@ -115,17 +115,12 @@ void Complete(const std::vector<YamlNode>& nodes, const std::vector<BodyEntry>& 
     free.cwiseAbs().rowwise().maxCoeff().maxCoeff(&worst);
     const auto b = static_cast<std::size_t>(open[static_cast<std::size_t>(worst)] / freedoms);
     const bool spin = open[static_cast<std::size_t>(worst)] % freedoms >= (freedoms == 3 ? 2 : 3);
-    throw nodes[b].Fault(spin ? (freedoms == 3 ? "theta_dot_rad_per_s" : "omega_rad_per_s") : "v_m_per_s", "nothing",
-                         "the velocity: the joints leave it open");
+    throw bodies[b].node.Fault(spin ? (freedoms == 3 ? "theta_dot_rad_per_s" : "omega_rad_per_s") : "v_m_per_s", "nothing",
+                               "the velocity: the joints leave it open");
   }
   const VectorXd x = cod.solve(-joints * u);
   for (std::size_t k = 0; k < open.size(); ++k) u[open[k]] = x[static_cast<Eigen::Index>(k)];
 }
-
-struct JointEntry {
-  SystemJoint joint;
-  YamlNode node;
-};
 
 JointEntry ReadJoint(const YamlNode& node, const std::vector<BodyEntry>& bodies, bool planar) {
   JointEntry entry;
@@ -139,13 +134,13 @@ JointEntry ReadJoint(const YamlNode& node, const std::vector<BodyEntry>& bodies,
   return entry;
 }
 
-void CheckJoints(const std::vector<JointEntry>& joints, const ImpactSystem& system, bool planar) {
+void CheckJoints(const std::vector<JointEntry>& joints, const MatrixXd& joint_rows, const VectorXd& u, bool planar) {
   Eigen::Index row = 0;
   for (const JointEntry& entry : joints) {
     const int rows = planar ? 2 : entry.joint.axis_W.isZero() ? 3 : 5;
     for (int k = 0; k < rows; ++k, ++row) {
-      const double rate = system.joints.row(row) * system.u_minus;
-      if (std::abs(rate) <= kJointTolerance * system.joints.row(row).cwiseAbs() * system.u_minus.cwiseAbs()) continue;
+      const double rate = joint_rows.row(row) * u;
+      if (std::abs(rate) <= kJointTolerance * joint_rows.row(row).cwiseAbs() * u.cwiseAbs()) continue;
       throw entry.node.Fault(
           "between", fmt::format("bodies that leave each other at the joint with {:.4g} {}", std::abs(rate), k < 3 ? "m/s" : "rad/s"),
           "velocities that keep the joint (left out, they follow from it)");
@@ -183,6 +178,7 @@ Vector3d ReadDirection(const YamlNode& node, const std::string& key, bool planar
 
 BodyEntry ReadSystemBody(const YamlNode& node, bool planar) {
   BodyEntry entry;
+  entry.node = node;
   SystemBody& b = entry.body;
   b.body = ParseBody(node, planar);
   if (!b.body.mass_known) throw node.Fault("mass_kg", "nothing", "the mass, which impulses and other bodies depend on");
@@ -221,32 +217,60 @@ void AddVelocities(const std::string& body, bool planar, std::vector<SystemVeloc
   for (const char* component : {"omega_x", "omega_y", "omega_z"}) velocities.push_back({body, component, "rad/s"});
 }
 
-void ReadBodySystem(const YamlNode& root, const YamlNode& every, SystemToPredict& out) {
-  const bool planar = root.Flag("planar");
+std::vector<BodyEntry> ReadBodies(const YamlNode& root, bool planar) {
   const int freedoms = planar ? 3 : 6;
   const std::vector<YamlNode> nodes = root.List("bodies");
   if (static_cast<int>(nodes.size()) * freedoms > kMostSystemVelocities)
     throw root.Fault("bodies", fmt::format("{} bodies", nodes.size()), fmt::format("at most {}", kMostSystemVelocities / freedoms));
   std::vector<BodyEntry> entries;
-  std::vector<SystemBody> bodies;
   for (const YamlNode& node : nodes) {
-    BodyEntry entry = ReadSystemBody(node, planar);
-    const std::string& name = entry.body.body.name;
+    entries.push_back(ReadSystemBody(node, planar));
+    const std::string& name = entries.back().body.body.name;
     if (name == kGroundName) throw node.Fault("name", kGroundName, "another name: this one stands for what does not move");
-    if (Find(entries, name) >= 0) throw node.Fault("name", Excerpt(name) + " again", "every name once");
-    AddVelocities(name, planar, out.velocities);
-    entries.push_back(entry);
-    // Velocities come later, when the joints have completed them.
-    entry.body.v_WB = entry.body.omega_WB = Vector3d::Zero();
-    bodies.push_back(entry.body);
+    if (Find(entries, name) + 1 < static_cast<int>(entries.size())) throw node.Fault("name", Excerpt(name) + " again", "every name once");
   }
+  return entries;
+}
+
+std::vector<JointEntry> ReadJoints(const YamlNode& root, const std::vector<BodyEntry>& bodies, bool planar) {
   std::vector<JointEntry> joints;
-  std::vector<SystemJoint> builder_joints;
-  if (root.Has("joints")) {
-    for (const YamlNode& node : root.List("joints")) joints.push_back(ReadJoint(node, entries, planar));
-    if (static_cast<int>(joints.size()) > kMostSystemVelocities)
-      throw root.Fault("joints", fmt::format("{} joints", joints.size()), fmt::format("at most {}", kMostSystemVelocities));
+  if (!root.Has("joints")) return joints;
+  for (const YamlNode& node : root.List("joints")) joints.push_back(ReadJoint(node, bodies, planar));
+  if (static_cast<int>(joints.size()) > kMostSystemVelocities)
+    throw root.Fault("joints", fmt::format("{} joints", joints.size()), fmt::format("at most {}", kMostSystemVelocities));
+  return joints;
+}
+
+VectorXd ReadVelocities(const std::vector<BodyEntry>& bodies, const std::vector<JointEntry>& joints, const MatrixXd& joint_rows,
+                        bool planar) {
+  const int freedoms = planar ? 3 : 6;
+  VectorXd u(static_cast<Eigen::Index>(freedoms * bodies.size()));
+  Eigen::Index at = 0;
+  for (const BodyEntry& entry : bodies) {
+    const SystemBody& b = entry.body;
+    if (planar)
+      u.segment(at, 3) << b.v_WB.x(), b.v_WB.z(), -b.omega_WB.y();
+    else
+      u.segment(at, 6) << b.v_WB, b.omega_WB;
+    at += freedoms;
   }
+  Complete(bodies, joint_rows, freedoms, u);
+  CheckJoints(joints, joint_rows, u, planar);
+  return u;
+}
+
+void ReadBodySystem(const YamlNode& root, const YamlNode& every, SystemToPredict& out) {
+  const bool planar = root.Flag("planar");
+  const std::vector<BodyEntry> entries = ReadBodies(root, planar);
+  std::vector<SystemBody> bodies;
+  for (const BodyEntry& entry : entries) {
+    AddVelocities(entry.body.body.name, planar, out.velocities);
+    bodies.push_back(entry.body);
+    // Velocities come later, when the joints have completed them.
+    bodies.back().v_WB = bodies.back().omega_WB = Vector3d::Zero();
+  }
+  const std::vector<JointEntry> joints = ReadJoints(root, entries, planar);
+  std::vector<SystemJoint> builder_joints;
   for (const JointEntry& entry : joints) builder_joints.push_back(entry.joint);
   const std::vector<YamlNode> contact_nodes = root.List("contacts");
   if (static_cast<int>(contact_nodes.size()) > kMostSystemContacts)
@@ -266,17 +290,7 @@ void ReadBodySystem(const YamlNode& root, const YamlNode& every, SystemToPredict
     contacts.push_back(contact);
   }
   out.system = MakeBodySystem(bodies, builder_joints, contacts);
-  VectorXd& u = out.system.u_minus;
-  for (std::size_t i = 0; i < entries.size(); ++i) {
-    const SystemBody& b = entries[i].body;
-    const auto at = static_cast<Eigen::Index>(freedoms * i);
-    if (planar)
-      u.segment(at, 3) << b.v_WB.x(), b.v_WB.z(), -b.omega_WB.y();
-    else
-      u.segment(at, 6) << b.v_WB, b.omega_WB;
-  }
-  Complete(nodes, entries, out.system.joints, freedoms, u);
-  CheckJoints(joints, out.system, planar);
+  out.system.u_minus = ReadVelocities(entries, joints, out.system.joints, planar);
 }
 
 }  // namespace impactlab::internal

@@ -1,0 +1,29 @@
+// The verb that follows a scenario through its motion.
+
+#include <fmt/core.h>
+
+#include "data/atomic_file.h"
+#include "pipelines/commands.h"
+#include "pipelines/report_page.h"
+#include "pipelines/simulate.h"
+
+#ifndef IMPACTLAB_PLOT_LIBRARY
+#define IMPACTLAB_PLOT_LIBRARY ""
+#endif
+
+namespace impactlab {
+
+int SimulateCommand(const SimulateArguments& arguments) {
+  constexpr int kDone = 0, kUnusable = 3;
+  const Scenario scenario = LoadScenario(arguments.file);
+  const SimulatedMotion motion = RunScenario(scenario);
+  WriteTrajectory(arguments.out / "trajectory.csv", scenario, motion);
+  WriteMotionEvents(arguments.out / "events.csv", scenario, motion);
+  WriteFile(arguments.out / "summary.json", MotionSummary(scenario, motion));
+  if (arguments.page) WriteMotionPage(arguments.out / "page.html", scenario, motion, internal::ReadPlotLibrary(IMPACTLAB_PLOT_LIBRARY));
+  if (!arguments.video.empty()) WriteMotionVideo(arguments.video, scenario, motion, arguments.speed);
+  if (!arguments.quiet) fmt::print("{}\nwritten to {}\n", MotionLine(scenario, motion), arguments.out.string());
+  return motion.result.end == SimulationEnd::kGivenUp ? kUnusable : kDone;
+}
+
+}  // namespace impactlab

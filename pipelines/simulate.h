@@ -1,0 +1,49 @@
+#pragma once
+// A scenario followed through its motion, and the files that say what came of it.
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "pipelines/simulate_config.h"
+
+namespace impactlab {
+
+struct MotionSample {
+  MechanismState state;
+  std::vector<PointMode> mode;        // by contact
+  Eigen::VectorXd lambda;             // stacked contact forces [N]; NaN at the end, which is between samples
+  double kinetic = 0, potential = 0;  // [J]
+};
+
+struct SimulatedMotion {
+  SimulationResult result;
+  std::vector<MotionSample> samples;  // in order of time, the start first and the end last
+  std::vector<SimulationEvent> events;
+};
+
+// Checks for an interrupt at every sample and event.
+SimulatedMotion RunScenario(const Scenario& scenario);
+
+// Files of data/README.md, section Simulation.
+void WriteTrajectory(const std::filesystem::path& path, const Scenario& scenario, const SimulatedMotion& motion);
+void WriteMotionEvents(const std::filesystem::path& path, const Scenario& scenario, const SimulatedMotion& motion);
+std::string MotionSummary(const Scenario& scenario, const SimulatedMotion& motion);  // JSON
+// One page without requests: animation, plots, events. `library` as ReadPlotLibrary gives it.
+void WriteMotionPage(const std::filesystem::path& path, const Scenario& scenario, const SimulatedMotion& motion,
+                     const std::string& library);
+// Gray video (mp4, mkv, mov, avi); `speed` seconds of motion a second of video.
+void WriteMotionVideo(const std::filesystem::path& path, const Scenario& scenario, const SimulatedMotion& motion, double speed);
+
+// One line for people: what it came to.
+std::string MotionLine(const Scenario& scenario, const SimulatedMotion& motion);
+
+namespace internal {
+
+// Poses of the parts at time t, between the samples beside it.
+std::vector<Eigen::Isometry3d> PosesAt(const Scenario& scenario, const SimulatedMotion& motion, double t);
+const char* PointModeName(PointMode mode);  // "open", "slip", "stick"
+const char* EndName(SimulationEnd end);     // "duration", "rest", "section", "given_up"
+
+}  // namespace internal
+}  // namespace impactlab

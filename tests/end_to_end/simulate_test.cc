@@ -1,0 +1,88 @@
+// `impactlab simulate` on the scenarios that come with the project, the way a user runs it.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "data/glob.h"
+#include "tests/support/process.h"
+
+namespace impactlab::test {
+namespace {
+
+using ::testing::HasSubstr;
+
+const std::string kScenarios = std::string(IMPACTLAB_SOURCE_DIR) + "/data/scenarios/";
+
+nlohmann::json Simulate(const std::string& name, const std::filesystem::path& out) {
+  const ProcessResult run = RunProgram({"simulate", kScenarios + name + ".yaml", "--out", out.string()}, out.parent_path());
+  EXPECT_EQ(run.code, 0) << name << ": " << run.err;
+  for (const char* file : {"trajectory.csv", "events.csv", "summary.json", "page.html"})
+    EXPECT_TRUE(std::filesystem::exists(out / file)) << name;
+  return nlohmann::json::parse(ReadText(out / "summary.json"));
+}
+
+TEST(SimulateCommand, EveryReadyScenarioKeepsItsAudit) {
+  const ScratchFolder folder("simulate all");
+  int n = 0;
+  for (const auto& file : ExpandGlob("*.yaml", kScenarios)) {
+    const std::string name = std::filesystem::path(file).stem().string();
+    SCOPED_TRACE(name);
+    const auto summary = Simulate(name, folder.path() / name);
+    ++n;
+    EXPECT_NE(summary["end"], "given_up") << summary["reason"];
+    EXPECT_GT(summary["impacts"], 0);
+    EXPECT_GE(summary["audit"]["least_gap_m"].get<double>(), -1e-9);
+    const auto& gain = summary["audit"]["energy_gain_J"];
+    if (!gain.is_null()) {
+      EXPECT_LT(gain.get<double>(), 1e-9);
+    }
+  }
+  EXPECT_EQ(n, 8);
+}
+
+TEST(SimulateCommand, BallCubeAndBlockComeToRest) {
+  const ScratchFolder folder("simulate rest");
+  const auto ball = Simulate("bouncing_ball", folder.path() / "ball");
+  EXPECT_EQ(ball["end"], "rest");
+  EXPECT_NEAR(ball["accumulations"].back()["t_s"].get<double>(), 8.578949, 1e-6);  // document 002, closed form
+  const auto cube = Simulate("cube_toss", folder.path() / "cube");
+  EXPECT_EQ(cube["end"], "rest");
+  EXPECT_NEAR(cube["final"]["q"]["z_m"].get<double>(), 0.05, 1e-9);  // it lies on a face
+  const auto block = Simulate("rocking_block", folder.path() / "block");
+  EXPECT_EQ(block["end"], "rest");
+  EXPECT_NEAR(block["final"]["q"]["z_m"].get<double>(), 0.25, 1e-9);
+  EXPECT_NEAR(block["final"]["q"]["theta_rad"].get<double>(), 0, 1e-9);
+}
+
+// Painleve: the tip that slides on the belt jumps off without any approach, with the v_n+ of document 002's second set for mu = 0.5.
+TEST(SimulateCommand, PendulumJumpsOffTheBeltWithoutCollision) {
+  const ScratchFolder folder("simulate belt");
+  Simulate("double_pendulum_on_belt", folder.path() / "belt");
+  const std::string events = ReadText(folder.path() / "belt" / "events.csv");
+  EXPECT_THAT(events, HasSubstr("\n0,0,impact_without_collision,tip on belt"));
+}
+
+TEST(SimulateCommand, OptionsAndFaults) {
+  const ScratchFolder folder("simulate options");
+  const std::string ball = kScenarios + "bouncing_ball.yaml";
+  const auto video = folder.path() / "ball.mp4";
+  const ProcessResult run = RunProgram(
+      {"simulate", ball, "--out", (folder.path() / "o").string(), "--no-page", "--video", video.string(), "--speed", "5", "--quiet"},
+      folder.path());
+  EXPECT_EQ(run.code, 0) << run.err;
+  EXPECT_EQ(run.out, "");
+  EXPECT_TRUE(std::filesystem::exists(video));
+  EXPECT_FALSE(std::filesystem::exists(folder.path() / "o" / "page.html"));
+  const ProcessResult slow =
+      RunProgram({"simulate", ball, "--out", (folder.path() / "o").string(), "--video", video.string(), "--speed", "-1"}, folder.path());
+  EXPECT_EQ(slow.code, 2);
+  EXPECT_THAT(slow.err, HasSubstr("--speed"));
+  const ProcessResult missing = RunProgram({"simulate", "no.yaml"}, folder.path());
+  EXPECT_NE(missing.code, 0);
+  EXPECT_THAT(missing.err, HasSubstr("no.yaml"));
+}
+
+}  // namespace
+}  // namespace impactlab::test
