@@ -31,6 +31,8 @@ using internal::RoughImpact;
 constexpr double kHuber = 2;      // of the first solve [standard deviations]
 constexpr int kRounds = 6;        // of choosing the points that are used
 constexpr double kChance = 0.01;  // residuals less likely than this widen the covariance
+// Of the spin that friction gives about an unseen axis: what mass, radius and inertia leave open, and at least so much [rad/s].
+constexpr double kSpinBalance = 0.02, kLeastSpinBalance = 0.1;
 
 void Check(const MarkerTracks& tracks, const CameraRig& rig, const std::vector<BodyMarker>& markers, const Body& body,
            const DropFitOptions& o) {
@@ -192,6 +194,7 @@ class Fitter {
     std::string few = TooFew();
     if (!few.empty()) return few;
     if (!internal::SolveDrop(problem_, kHuber, &state_, &fit_.iterations)) return failed;
+    LinkSpin();
     Choose(true);
     for (int round = 0; round < kRounds; ++round) {
       few = TooFew();
@@ -202,8 +205,14 @@ class Fitter {
     return TooFew();
   }
 
+  // From here on the spin about an axis that no image shows is held by what friction gives.
+  void LinkSpin() {
+    problem_.spin_by_slip = problem_.has_axis ? internal::SpinBySlip(problem_.body, problem_.axis_B) : 0;
+    if (problem_.spin_by_slip > 0) problem_.spin_sd[1] = std::hypot(kSpinBalance * internal::SpinGain(problem_, state_), kLeastSpinBalance);
+  }
+
   bool with_rig() const { return rig_.covariance.size() > 0 && options_.rig_covariance; }
-  bool with_layout() const { return options_.layout.cov.size() > 0 && !problem_.free_layout(); }
+  bool with_layout() const { return recording_.layout_cov.size() > 0 && !problem_.free_layout(); }
   bool layout_follows() const { return options_.layout.by_rig.size() > 0 && !problem_.free_layout(); }
 
   // Chi-square with the errors of what is given counted: residuals they explain are no noise.
@@ -216,7 +225,7 @@ class Fitter {
     };
     if (with_rig()) L.topLeftCorner(r, r) = root(rig_.covariance);
     if (with_rig() && layout_follows()) L.bottomLeftCorner(l, r) = options_.layout.by_rig * L.topLeftCorner(r, r);
-    if (with_layout()) L.bottomRightCorner(l, l) = root(options_.layout.cov);
+    if (with_layout()) L.bottomRightCorner(l, l) = root(recording_.layout_cov);
     const MatrixXd M = normal.given_information - normal.by_given.transpose() * inverse * normal.by_given;
     MatrixXd S = L.transpose() * M * L;
     S.diagonal().array() += 1;
@@ -253,7 +262,7 @@ class Fitter {
     fit_.dx_dlayout = dx_dlayout.topRows<kDropDim>();
     MatrixXd all = pixels;
     if (with_rig()) all += dx_drig * rig_.covariance * dx_drig.transpose();
-    if (with_layout()) all += dx_dlayout * options_.layout.cov * dx_dlayout.transpose();
+    if (with_layout()) all += dx_dlayout * recording_.layout_cov * dx_dlayout.transpose();
     if (!problem_.free_layout()) {
       const MatrixXd M = (normal.given_information - normal.by_given.transpose() * inverse * normal.by_given).bottomRows(l);
       const double weight = 1 / (fit_.noise_scale * fit_.noise_scale);
@@ -292,7 +301,7 @@ class Fitter {
     const DropCovariance with_clocks = places.clocks_end > kDropDim ? held_beyond(places.clocks_end) : fit_.share_pixels;
     fit_.share_clocks = with_clocks - fit_.share_pixels;
     fit_.share_layout = fit_.cov_pixels - with_clocks;
-    if (with_layout()) fit_.share_layout = fit_.dx_dlayout * options_.layout.cov * fit_.dx_dlayout.transpose();
+    if (with_layout()) fit_.share_layout = fit_.dx_dlayout * recording_.layout_cov * fit_.dx_dlayout.transpose();
     fit_.share_rig = fit_.cov - fit_.cov_pixels - (with_layout() ? fit_.share_layout : DropCovariance::Zero());
   }
 
