@@ -215,8 +215,8 @@ class Fitter {
   bool with_layout() const { return recording_.layout_cov.size() > 0 && !problem_.free_layout(); }
   bool layout_follows() const { return options_.layout.by_rig.size() > 0 && !problem_.free_layout(); }
 
-  // Chi-square with the errors of what is given counted: residuals they explain are no noise.
-  double WithoutGiven(const DropNormal& normal, const MatrixXd& inverse) const {
+  // Chi-square with the errors of what is given counted: residuals they explain are no noise. `likely`: those errors that explain most.
+  double WithoutGiven(const DropNormal& normal, const MatrixXd& inverse, Eigen::VectorXd* likely) const {
     const Eigen::Index n = normal.by_given.cols(), r = ParameterCount(rig_), l = n - r;
     MatrixXd L = MatrixXd::Zero(n, n);
     const auto root = [](const MatrixXd& cov) -> MatrixXd {
@@ -230,13 +230,40 @@ class Fitter {
     MatrixXd S = L.transpose() * M * L;
     S.diagonal().array() += 1;
     const Eigen::VectorXd b = L.transpose() * normal.given_gradient;
-    return normal.chi_square - b.dot(S.llt().solve(b));
+    const Eigen::VectorXd solved = S.llt().solve(b);
+    *likely = -L * solved;
+    return normal.chi_square - b.dot(solved);
+  }
+
+  // What is left of both arcs' residuals with the markers where they most likely are: an arc is to be blamed for no error of the layout.
+  void ForgiveLayout(const MatrixXd& dx_dlayout, const Eigen::VectorXd& moved, DropNormal* normal) const {
+    if (!with_layout()) return;
+    DropState state = state_;
+    for (std::size_t m = 0; m < state.p_BM.size(); ++m) state.p_BM[m] += moved.segment<3>(3 * static_cast<Eigen::Index>(m));
+    const Eigen::VectorXd dx = dx_dlayout * moved;
+    const Vector3d turn = dx.segment<3>(kDropPose + 3);
+    state.p += dx.segment<3>(kDropPose);
+    if (turn.norm() > 0) state.q = state.q * Eigen::AngleAxisd(turn.norm(), turn.normalized());
+    for (int arc = 0; arc < 2; ++arc) {
+      state.v[arc] += dx.segment<3>(arc == 0 ? kDropMinus : kDropPlus);
+      state.omega[arc] += dx.segment<3>((arc == 0 ? kDropMinus : kDropPlus) + 3);
+    }
+    state.tau += dx[kDropTime];
+    const DropPlaces places = internal::PlacesOf(problem_, static_cast<int>(state.clock.size()));
+    for (std::size_t c = 0; c < state.clock.size(); ++c) {
+      if (places.offset[c] >= 0) state.clock[c].offset += dx[places.offset[c]];
+      if (places.row_time[c] >= 0) state.clock[c].row_time += dx[places.row_time[c]];
+      if (places.rate[c] >= 0) state.clock[c].rate += dx[places.rate[c]];
+    }
+    const DropNormal moved_there = internal::NormalEquations(problem_, state, 0);
+    for (int arc = 0; arc < 2 && moved_there.valid; ++arc)
+      normal->arc_chi_square[arc] = std::min(normal->arc_chi_square[arc], moved_there.arc_chi_square[arc]);
   }
 
   std::string Conclude() {
     const int clocks = static_cast<int>(state_.clock.size());
     const DropPlaces places = internal::PlacesOf(problem_, clocks);
-    const DropNormal normal = internal::NormalEquations(problem_, state_, ParameterCount(rig_));
+    DropNormal normal = internal::NormalEquations(problem_, state_, ParameterCount(rig_));
     MatrixXd inverse;
     if (!normal.valid || !internal::InvertNormal(problem_, normal.information, &inverse))
       return "the images do not determine the motion: its covariance has no "
@@ -244,7 +271,8 @@ class Fitter {
     fit_.chi_square = normal.chi_square;
     fit_.dof = normal.residuals - normal.parameters;
     if (fit_.dof < 1) return "there are no more images than unknowns";
-    const double honest = WithoutGiven(normal, inverse);
+    Eigen::VectorXd likely;
+    const double honest = WithoutGiven(normal, inverse, &likely);
     if (options_.scale_noise && honest > ChiSquareQuantile(1 - kChance, fit_.dof)) {
       fit_.noise_scale = std::sqrt(honest / fit_.dof);
       fit_.notes.push_back(
@@ -285,6 +313,7 @@ class Fitter {
     fit_.cov_layout = all.bottomRightCorner(places.size - places.clocks_end, places.size - places.clocks_end);
     if (left_out_ > 0) fit_.notes.push_back(fmt::format("{} points beside the impact were left out", left_out_));
     if (fit_.outliers > 0) fit_.notes.push_back(fmt::format("{} points are outliers", fit_.outliers));
+    ForgiveLayout(dx_dlayout, likely.tail(l), &normal);
     internal::MakeEvent(recording_, problem_, state_, normal, options_, &fit_);
     return "";
   }
