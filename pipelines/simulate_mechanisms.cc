@@ -115,6 +115,13 @@ void ReadCradle(const YamlNode& node, double gravity, const ContactProperties& p
   };
 }
 
+void SetFriction(const ContactProperties& properties, BodyMechanism& made) {
+  for (ContactProperties& c : made.mechanism.contacts) {
+    c.mu_k = properties.mu_k;
+    c.mu_s = properties.mu_s;
+  }
+}
+
 BodyMechanism ReadRod(const YamlNode& node, double gravity, const ContactProperties& properties) {
   RodOnFloor rod;
   rod.length = node.Number("length_m", rod.length, Positive());
@@ -128,9 +135,8 @@ BodyMechanism ReadRod(const YamlNode& node, double gravity, const ContactPropert
   rod.rates = {v.x(), v.y(), node.Number("theta_dot_rad_per_s", 0.0)};
   rod.gravity = gravity;
   rod.e = properties.e;
-  rod.mu = properties.mu_k;
   BodyMechanism made = MakeRodOnFloor(rod);
-  for (ContactProperties& c : made.mechanism.contacts) c.mu_s = properties.mu_s;
+  SetFriction(properties, made);
   return made;
 }
 
@@ -145,7 +151,10 @@ void ReadNamedMechanism(const YamlNode& root, const YamlNode& every, Scenario& o
   const double gravity = DownwardGravity(root);
   const auto mass = [&] { return node.Number("mass_kg", 1.0, Positive()); };
   if (kind == "bouncing_ball") {
-    Take(MakeBouncingBall(properties.e, node.Number("height_m", NonNegative()), gravity, node.Number("radius_m", 0.1, Positive())), out);
+    BodyMechanism ball =
+        MakeBouncingBall(properties.e, node.Number("height_m", NonNegative()), gravity, node.Number("radius_m", 0.1, Positive()));
+    SetFriction(properties, ball);
+    Take(ball, out);
   } else if (kind == "rod_on_floor") {
     Take(ReadRod(node, gravity, properties), out);
   } else if (kind == "belt_pendulum") {

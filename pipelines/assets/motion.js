@@ -139,7 +139,7 @@
     });
     part.lines.forEach((line) => {
       const thin = part.thickness === 0, middle = points[line[0]];
-      items.push({depth: line.reduce((sum, i) => sum + points[i][2], 0) / line.length, paint: stroke(line, thin ? 1.5 : Math.max(2, part.thickness * frame.scale * middle[3]))});
+      items.push({depth: line.reduce((sum, i) => sum + points[i][2], 0) / line.length, paint: stroke(line, thin ? (part.faces.length || part.ball ? 1.5 : 2.5) : Math.max(2, part.thickness * frame.scale * middle[3]))});
     });
     if (part.ball > 0) {
       const [x, y, depth, near] = points[0];
