@@ -155,7 +155,9 @@ void CheckStart(const Mechanism& mechanism, const MechanismState& start) {
 
 BodyState BodyMechanism::StateOf(const MechanismState& state, int k) const {
   const bool planar = mechanism.width == 2;
-  const internal::BodyPose pose = internal::PoseFrom(state.q.data() + (planar ? 3 : 7) * k, state.u.data() + (planar ? 3 : 6) * k, planar);
+  const auto at = static_cast<std::ptrdiff_t>(k);
+  const internal::BodyPose pose =
+      internal::PoseFrom(state.q.data() + (planar ? 3 : 7) * at, state.u.data() + (planar ? 3 : 6) * at, planar);
   BodyState out;
   out.X_WB.linear() = pose.R;
   out.X_WB.translation() = pose.p;

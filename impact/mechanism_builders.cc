@@ -12,6 +12,7 @@
 namespace impactlab {
 namespace {
 
+using Eigen::Index;
 using Eigen::Vector2d;
 using Eigen::Vector3d;
 using Eigen::VectorXd;
@@ -117,7 +118,7 @@ struct CradleModel {
     // Levers of the contact points about their pivots; a ball turns about -W_y.
     const Vector3d lever = ball.centre - ball.radius * n - Vector3d(pivots[static_cast<std::size_t>(k) + 1], 0, 0);
     const Vector3d other_lever = other.centre + other.radius * n - Vector3d(pivots[static_cast<std::size_t>(k)], 0, 0);
-    for (int row = 0; row < 2; ++row) {
+    for (Index row = 0; row < 2; ++row) {
       const Vector3d axis = contact.R_WF.col(2 * row);
       out.rows(row, k + 1) = -lever.cross(axis).y();
       out.rows(row, k) = other_lever.cross(axis).y();

@@ -156,7 +156,8 @@ void WriteMotionEvents(const std::filesystem::path& path, const Scenario& scenar
     out.Text(slot < 0 ? "" : m.contacts[static_cast<std::size_t>(event.contacts[static_cast<std::size_t>(slot)])].name);
     out.Text(slot >= 0 && slot < static_cast<int>(event.cases.size()) ? event.cases[static_cast<std::size_t>(slot)] : "");
     for (const VectorXd* values : {&event.v_minus, &event.v_plus, &event.J})
-      for (int k = 0; k < w; ++k) out.Number(slot >= 0 && values->size() >= (slot + 1) * w ? (*values)[slot * w + k] : NAN);
+      for (int k = 0; k < w; ++k)
+        out.Number(slot >= 0 && values->size() >= (slot + 1) * w ? (*values)[static_cast<Index>(slot) * w + k] : NAN);
     const bool impact = event.v_minus.size() > 0;
     out.Number(impact ? event.energy_change : NAN).Number(event.accumulation > 0 ? event.accumulation : NAN);
     out.EndRow();

@@ -58,11 +58,11 @@ class Stage {
   double Scale(const Vector3d& p) const { return planar_ ? scale_ : scale_ * Nearness(p); }
   Vector2d At(const Vector3d& p) const {
     const Vector3d d = p - middle_;
-    if (planar_) return {kWidth / 2 + scale_ * d.x(), kHeight / 2 - scale_ * d.z()};
+    if (planar_) return {0.5 * kWidth + scale_ * d.x(), 0.5 * kHeight - scale_ * d.z()};
     const double near = scale_ * Nearness(p);
     const double ahead = Ahead(d);
-    return {kWidth / 2 + near * (std::cos(kAzimuth) * d.x() + std::sin(kAzimuth) * d.y()),
-            kHeight / 2 - near * (std::cos(kElevation) * d.z() + std::sin(kElevation) * ahead)};
+    return {0.5 * kWidth + near * (std::cos(kAzimuth) * d.x() + std::sin(kAzimuth) * d.y()),
+            0.5 * kHeight - near * (std::cos(kElevation) * d.z() + std::sin(kElevation) * ahead)};
   }
 
  private:

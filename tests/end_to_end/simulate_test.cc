@@ -56,7 +56,7 @@ TEST(SimulateCommand, BallCubeAndBlockComeToRest) {
   EXPECT_NEAR(block["final"]["q"]["theta_rad"].get<double>(), 0, 1e-9);
 }
 
-// Painleve: the tip that slides on the belt jumps off without any approach, with the v_n+ of document 002's second set for mu = 0.5.
+// Painleve: the tip that slides on the belt jumps off without any approach.
 TEST(SimulateCommand, PendulumJumpsOffTheBeltWithoutCollision) {
   const ScratchFolder folder("simulate belt");
   Simulate("double_pendulum_on_belt", folder.path() / "belt");

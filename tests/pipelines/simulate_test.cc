@@ -119,6 +119,39 @@ TEST(Simulate, VideoShowsTheBallWhereItIs) {
   EXPECT_THROW(WriteMotionVideo(path, scenario, motion, 1e-9), ConfigError);
 }
 
+// Document 002, second set with theta = 4.21: velocities with which the tip leaves the belt when friction is raised to mu.
+TEST(Simulate, ThePendulumLeavesItsBeltAsTheDocumentSays) {
+  for (const auto& [mu, v_n] : {std::pair{0.462, 0.113392}, {1.3, 0.376360}}) {
+    const Scenario scenario = ParseScenario(
+        fmt::format("schema: impactlab.scenario/1\ngravity_m_per_s2: [0, 0, -9.81]\n"
+                    "mechanism: {{kind: belt_pendulum, lengths_m: [1, 1], masses_kg: [0.5, 0.5], theta_rad: 4.21, phi_rad: 4.3, "
+                    "belt_m_per_s: -0.98, held_with: -0.3}}\n"
+                    "every_contact: {{mu_k: {}, e: 0.9}}\nsimulation: {{duration_s: 0.01}}\n",
+                    mu),
+        "belt.yaml");
+    const SimulatedMotion motion = RunScenario(scenario);
+    ASSERT_FALSE(motion.events.empty());
+    const SimulationEvent& event = motion.events.front();
+    EXPECT_EQ(event.kind, SimulationEventKind::kImpactWithoutCollision);
+    EXPECT_NEAR(event.v_minus[0], 0.98, 1e-12);
+    EXPECT_NEAR(event.v_minus[1], 0, 1e-12);
+    EXPECT_NEAR(event.v_plus[0], 0, 1e-12);
+    EXPECT_NEAR(event.v_plus[1], v_n, 1e-6);
+  }
+  // Friction below the critical 0.459474 lets it slide on.
+  const Scenario held = ParseScenario(
+      "schema: impactlab.scenario/1\ngravity_m_per_s2: [0, 0, -9.81]\n"
+      "mechanism: {kind: belt_pendulum, lengths_m: [1, 1], masses_kg: [0.5, 0.5], theta_rad: 4.21, phi_rad: 4.3, belt_m_per_s: -0.98, "
+      "held_with: -0.3}\n"
+      "every_contact: {mu_k: 0.3, e: 0.9}\nsimulation: {duration_s: 0.1}\n",
+      "belt.yaml");
+  const SimulatedMotion motion = RunScenario(held);
+  EXPECT_EQ(motion.result.impacts, 0);
+  EXPECT_EQ(motion.samples.back().mode[0], PointMode::kSlip);
+  EXPECT_NEAR(motion.samples[10].lambda[1], 35.68, 0.01);
+  EXPECT_LT((motion.result.state.q - held.start.q).norm(), 1e-9);
+}
+
 // A body let go later ends as one that was let go at once.
 TEST(Simulate, ABodyLetGoLaterEndsAsOneLetGoAtOnce) {
   const auto run = [](const std::string& start) {
