@@ -154,8 +154,11 @@ void WriteFlights(const std::filesystem::path& folder, const std::vector<MarkerT
                {"recordings", Json::array()}};
   for (std::size_t i = 0; i < report.recordings.size(); ++i) {
     const FlightCheck& check = report.recordings[i];
-    Json flights = Json::array();
-    for (const auto& [from, to] : check.flights) flights.push_back({{"from_s", from}, {"to_s", to}});
+    const auto times = [](const std::vector<std::pair<double, double>>& flights) {
+      Json out = Json::array();
+      for (const auto& [from, to] : flights) out.push_back({{"from_s", from}, {"to_s", to}});
+      return out;
+    };
     json["recordings"].push_back({{"recording", tracks[i].recording},
                                   {"usable", check.usable},
                                   {"reason", check.reason},
@@ -163,7 +166,8 @@ void WriteFlights(const std::filesystem::path& folder, const std::vector<MarkerT
                                   {"verdict", check.verdict},
                                   {"culprits", Of(check.culprits)},
                                   {"suspects", Of(check.suspects)},
-                                  {"flights", flights},
+                                  {"flights", times(check.flights)},
+                                  {"unjudged", times(check.unjudged)},
                                   {"chi_square", Number(check.chi_square)},
                                   {"dof", check.dof},
                                   {"outliers", check.outliers},

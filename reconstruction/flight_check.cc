@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
+#include <set>
 #include <utility>
 
 #include "data/error.h"
@@ -21,9 +23,10 @@ using internal::FlightProblem;
 using internal::FlightSolution;
 using internal::FlightStep;
 
-constexpr double kAlike = 12;     // chi-square within which two suspects explain the images alike
-constexpr double kMostNoise = 3;  // residuals so many times those declared are no noise
-constexpr double kSwapped = 0.1;  // chi-square left by other names of the cameras, that makes them the right ones
+constexpr double kAlike = 12;       // chi-square within which two suspects explain the images alike
+constexpr double kMostNoise = 3;    // residuals so many times those declared are no noise
+constexpr int kFramesToSpeak = 10;  // of a flight, to be believed against all others
+constexpr double kSwapped = 0.1;    // chi-square left by other names of the cameras, that makes them the right ones
 
 // Standard deviations of a normal variable as unlikely as chi-square.
 double Sigmas(double chi_square, int dof) {
@@ -42,6 +45,15 @@ class Checker {
   Checker(const MarkerTracks& tracks, const CameraRig& rig, const std::vector<BodyMarker>& markers, const Body& body, const Plane& floor,
           const FlightCheckOptions& options)
       : tracks_(tracks), markers_(markers), options_(options), setup_(internal::SetUpFlights(tracks, rig, markers, body, floor, options)) {}
+
+  // Of the camera that saw the most of a flight.
+  int Frames(std::size_t flight) const {
+    std::map<int, std::set<long long>> frames;
+    for (const DropPoint& point : problem_.flights[flight].points) frames[point.clock].insert(tracks_.points[point.index].frame);
+    std::size_t most = 0;
+    for (const auto& [clock, seen] : frames) most = std::max(most, seen.size());
+    return static_cast<int>(most);
+  }
 
   // `accuse`: not only the fit as declared, but who is to blame.
   FlightCheck Run(bool accuse = true) {
@@ -412,38 +424,6 @@ void CheckOptions(const MarkerTracks& tracks, const CameraRig& rig, const std::v
 
 }  // namespace
 
-const char* FaultName(FlightFault fault) {
-  switch (fault) {
-    case FlightFault::kScale:
-      return "scale";
-    case FlightFault::kClock:
-      return "clock";
-    case FlightFault::kRate:
-      return "rate";
-    case FlightFault::kSync:
-      return "sync";
-    case FlightFault::kRows:
-      return "rows";
-    case FlightFault::kLens:
-      return "lens";
-    case FlightFault::kView:
-      return "view";
-    case FlightFault::kLayout:
-      return "layout";
-    case FlightFault::kMarker:
-      return "marker";
-    case FlightFault::kVertical:
-      return "vertical";
-    case FlightFault::kTorque:
-      return "torque";
-    case FlightFault::kCamerasSwapped:
-      return "cameras_swapped";
-    case FlightFault::kUnknown:
-      break;
-  }
-  return "unknown";
-}
-
 FlightCheck CheckFlights(const MarkerTracks& tracks, const CameraRig& rig, const std::vector<BodyMarker>& markers, const Body& body,
                          const Plane& floor, const FlightCheckOptions& options) {
   CheckOptions(tracks, rig, markers, options);
@@ -451,6 +431,23 @@ FlightCheck CheckFlights(const MarkerTracks& tracks, const CameraRig& rig, const
   Checker declared(tracks, rig, markers, body, floor, options);
   FlightCheck check = declared.Run();
   if (check.usable && check.passed) return check;
+  if (check.usable) {
+    FlightCheckOptions longer = options;
+    longer.flights.clear();
+    std::vector<std::pair<double, double>> brief;
+    for (std::size_t f = 0; f < check.flights.size(); ++f) {
+      (declared.Frames(f) < kFramesToSpeak ? brief : longer.flights).push_back(check.flights[f]);
+    }
+    if (!brief.empty() && !longer.flights.empty()) {
+      FlightCheck others = Checker(tracks, rig, markers, body, floor, longer).Run();
+      if (others.usable && others.passed) {
+        others.verdict += fmt::format("; {} of {} flights, of fewer than {} frames, disagree with the others too and are not judged",
+                                      brief.size(), check.flights.size(), kFramesToSpeak);
+        others.unjudged = std::move(brief);
+        return others;
+      }
+    }
+  }
   for (std::size_t a = 0; a < tracks.cameras.size(); ++a) {
     for (std::size_t b = a + 1; b < tracks.cameras.size(); ++b) {
       MarkerTracks swapped = tracks;

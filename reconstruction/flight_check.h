@@ -5,7 +5,9 @@
 // deviation: gravity, the length scale and lenses of the rig, the clocks, the layout. Then one suspect after the other is set free. What it
 // moves to, and by how many standard deviations, is its check; by how much the residuals shrink tells who is to blame. Suspects that
 // explain the images about as well as each other are stated together: a wrong length and a wrong clock are the same for gravity alone,
-// scale / rate^2, and are told apart only where the layout or another length is known.
+// scale / rate^2, and are told apart only where the layout or another length is known. What is wrong with the declarations is wrong in
+// every flight: a fault that a short flight alone speaks of is one of that flight, such as a touch that no impact was found for, and is no
+// finding.
 
 #include <Eigen/Core>
 #include <string>
@@ -70,8 +72,9 @@ struct FlightSuspect {
 
 struct FlightCheck {
   bool usable = false;
-  std::string reason;  // why there is nothing to check: no free flight, ...
-  std::vector<std::pair<double, double>> flights;
+  std::string reason;                               // why there is nothing to check: no free flight, ...
+  std::vector<std::pair<double, double>> flights;   // that were judged
+  std::vector<std::pair<double, double>> unjudged;  // too short to speak alone, and at odds with all others
   std::vector<FlightQuantity> quantities;
   std::vector<FlightSuspect> suspects;  // by gain
   double chi_square = 0;                // as declared, noise scaled

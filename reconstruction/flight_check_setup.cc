@@ -10,6 +10,42 @@
 #include "reconstruction/drop_fit_recording.h"
 #include "reconstruction/motion_fit_arcs.h"
 
+namespace impactlab {
+
+const char* FaultName(FlightFault fault) {
+  switch (fault) {
+    case FlightFault::kScale:
+      return "scale";
+    case FlightFault::kClock:
+      return "clock";
+    case FlightFault::kRate:
+      return "rate";
+    case FlightFault::kSync:
+      return "sync";
+    case FlightFault::kRows:
+      return "rows";
+    case FlightFault::kLens:
+      return "lens";
+    case FlightFault::kView:
+      return "view";
+    case FlightFault::kLayout:
+      return "layout";
+    case FlightFault::kMarker:
+      return "marker";
+    case FlightFault::kVertical:
+      return "vertical";
+    case FlightFault::kTorque:
+      return "torque";
+    case FlightFault::kCamerasSwapped:
+      return "cameras_swapped";
+    case FlightFault::kUnknown:
+      break;
+  }
+  return "unknown";
+}
+
+}  // namespace impactlab
+
 namespace impactlab::internal {
 namespace {
 

@@ -1,5 +1,6 @@
 // Free flight as a certificate: honest recordings pass, each sabotage is found and named.
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -209,6 +210,31 @@ TEST(FlightCheck, TiltedVertical) {
   ASSERT_FALSE(check.culprits.empty()) << check.verdict;
   EXPECT_EQ(check.culprits[0].fault, FlightFault::kVertical) << check.verdict;
   EXPECT_NEAR(check.culprits[0].value, 0.05, 5e-3);
+}
+
+// A touch bends the flight it falls in by half a pixel: of the short one that is the flight's own affair, of a long one it is a fault.
+TEST(FlightCheck, AShortFlightAtOddsWithAllOthersIsNotJudged) {
+  for (const bool brief : {true, false}) {
+    Scene scene(Thing::kBar, 92);
+    const double end = brief ? 0.078 : 0.15;
+    scene.drop.end = end;
+    MarkerTracks tracks = Film(scene.drop, scene.truth, scene.filming, scene.random);
+    const double touch = scene.drop.t + 0.5 * end;
+    for (TrackPoint& point : tracks.points) {
+      if (point.t > touch) point.q.x() += 0.5 * (point.t - touch) / (0.5 * end);
+    }
+    const FlightCheck check = CheckFlights(tracks, scene.rig, scene.markers, scene.drop.body, scene.drop.floor(), scene.options);
+    ASSERT_TRUE(check.usable) << check.reason;
+    EXPECT_EQ(check.passed, brief) << check.verdict;
+    EXPECT_EQ(check.unjudged.size(), brief ? 1U : 0U);
+    EXPECT_EQ(check.flights.size(), brief ? 1U : 2U);
+    if (!brief) continue;
+    EXPECT_GT(check.unjudged.front().first, scene.drop.t);
+    EXPECT_THAT(check.verdict, testing::HasSubstr("not judged"));
+    FlightCheckOptions alone = scene.options;
+    alone.flights = check.unjudged;
+    EXPECT_FALSE(CheckFlights(tracks, scene.rig, scene.markers, scene.drop.body, scene.drop.floor(), alone).passed);
+  }
 }
 
 TEST(FlightCheck, NothingToCheckIsSaid) {
