@@ -17,7 +17,7 @@ using Eigen::VectorXd;
 constexpr double kCompliance = 1e-9;
 constexpr double kSettled = 1e-12;
 constexpr int kMostRounds = 60;
-constexpr int kMostSweeps = 20000;
+constexpr int kFewSweeps = 500, kMostSweeps = 20000;
 
 class Forces {
  public:
@@ -72,8 +72,8 @@ class Forces {
     mu_.resize(rest_.size());
     for (size_t k = 0; k < rest_.size(); ++k) mu_[k] = p_.mu_s[rest_[k]];
     for (size_t round = 0; round <= rest_.size(); ++round) {
-      if (!Alternate()) {
-        if (solution_.jammed >= 0 || !Relax()) return false;
+      if (!Stick() && !Relax(kFewSweeps) && !(solution_.jammed < 0 && Alternate()) && !(solution_.jammed < 0 && Relax(kMostSweeps))) {
+        return false;
       }
       bool again = false;
       for (size_t k = 0; k < rest_.size(); ++k) {
@@ -84,6 +84,45 @@ class Forces {
       if (!again) break;
     }
     Store();
+    return true;
+  }
+
+  // Everything that rests stays so, where the least forces that do it are allowed; they are not the only ones if contacts are redundant.
+  bool Stick() {
+    if (rest_.empty()) return false;
+    std::vector<Eigen::Index> set;
+    MatrixXd columns(p_.b.size(), 0);
+    std::vector<int> at_rest(n_, 0);
+    for (const int i : rest_) at_rest[i] = 1;
+    for (int i = 0; i < n_; ++i) {
+      for (int row = at_rest[i] ? 0 : tangents_; row < p_.width; ++row) {
+        set.push_back(Tangent(i) + row);
+        columns.conservativeResize(Eigen::NoChange, columns.cols() + 1);
+        columns.rightCols(1) = at_rest[i] ? VectorXd(p_.W.col(Tangent(i) + row)) : VectorXd(response_.col(i));
+      }
+    }
+    Eigen::CompleteOrthogonalDecomposition<MatrixXd> cod;
+    cod.setThreshold(1e-9);
+    const MatrixXd G = columns(set, Eigen::all);
+    const VectorXd b = p_.b(set), y = -cod.compute(G).solve(b);
+    if (!y.allFinite() || (G * y + b).cwiseAbs().maxCoeff() > 1e-9 * scale_) return false;
+    Eigen::Index at = 0;
+    std::vector<double> radius(n_, 0);
+    for (size_t k = 0; k < rest_.size(); ++k) radius[rest_[k]] = mu_[k];
+    for (int i = 0; i < n_; ++i) {
+      const Eigen::Index normal = at + (at_rest[i] ? tangents_ : 0);
+      if (!(y[normal] > 0) || (at_rest[i] && y.segment(at, tangents_).norm() > radius[i] * y[normal])) return false;
+      at = normal + 1;
+    }
+    at = 0;
+    for (int i = 0, k = 0; i < n_; ++i) {
+      if (at_rest[i]) {
+        friction_.segment(tangents_ * k++, tangents_) = y.segment(at, tangents_);
+        at += tangents_;
+      }
+      force_[i] = y[at++];
+    }
+    slips_.assign(rest_.size(), false);
     return true;
   }
 
@@ -120,7 +159,7 @@ class Forces {
 
   // Contact by contact, each force by a step against its acceleration and back into its cone (Jourdan, Alart & Jean 1998): slow, and seldom
   // asked for.
-  bool Relax() {
+  bool Relax(int most_sweeps) {
     VectorXd lambda = VectorXd::Zero(p_.b.size());
     std::vector<int> at_rest(n_, -1);
     std::vector<double> step(rest_.size());
@@ -135,7 +174,7 @@ class Forces {
       for (int t = 0; t < tangents_; ++t) lambda[Tangent(i) + t] = -p_.mu_k[i] * force_[i] * p_.slip(i, t);
     }
     slips_.assign(rest_.size(), false);
-    for (int sweep = 0; sweep < kMostSweeps; ++sweep) {
+    for (int sweep = 0; sweep < most_sweeps; ++sweep) {
       double change = 0;
       for (int i = 0; i < n_; ++i) {
         const VectorXd old = lambda.segment(Tangent(i), p_.width);

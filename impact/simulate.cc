@@ -27,7 +27,8 @@ namespace {
 constexpr double kStepAngle = 0.3;
 constexpr int kMostAtOnce = 2000;
 constexpr long kMostEvents = 20000;
-constexpr double kShortWhile = 1e-3;  // [s]
+constexpr double kNoAcceleration = 1e-6;  // [m/s^2], [rad/s^2]
+constexpr double kShortWhile = 1e-3;      // [s]
 
 void CheckOptions(const SimulateOptions& o) {
   const auto fail = [](const char* key, double found, const char* allowed) {
@@ -139,6 +140,7 @@ class Simulator {
       Audit(energy);
       at_once_ = 0;
       Started();
+      if (Steady()) result_.end = SimulationEnd::kSteady;
       if (at_stop && stop < t_end_) Settle();
       return;
     }
@@ -201,6 +203,7 @@ class Simulator {
   }
 
   void Begin() {
+    steady_since_ = state_.t;
     field_.SetModes(touches_, state_);
     field_.Evaluate(state_, now_);
     step_ = LongestStep();
@@ -219,7 +222,17 @@ class Simulator {
     if (!closed || state_.t < (mechanism_.breaks.empty() ? state_.t : mechanism_.breaks.back())) return false;
     const double fastest = state_.u.cwiseAbs().maxCoeff();
     const VectorXd du = Eigen::Map<const VectorXd>(now_.dx.data() + mechanism_.n_q, mechanism_.n_u);
-    return fastest <= SlipSpeed() && du.cwiseAbs().maxCoeff() <= 1e-6;
+    return fastest <= SlipSpeed() && du.cwiseAbs().maxCoeff() <= kNoAcceleration;
+  }
+
+  // A body that rolls without resistance never rests.
+  bool Steady() {
+    const VectorXd du = Eigen::Map<const VectorXd>(now_.dx.data() + mechanism_.n_q, mechanism_.n_u);
+    const bool closed = std::any_of(touches_.begin(), touches_.end(), [](const Touch& t) { return t.mode != PointMode::kOpen; });
+    if (!mechanism_.passive || !options_.stop_at_rest || !closed || du.cwiseAbs().maxCoeff() > kNoAcceleration) {
+      steady_since_ = state_.t;
+    }
+    return state_.t - steady_since_ >= 1;
   }
 
   void Strike(const std::vector<int>& touching, int jammed) {
@@ -383,7 +396,7 @@ class Simulator {
   long samples_ = 0;
   int at_once_ = 0;
   long events_before_ = 0;
-  double t_before_ = 0;
+  double t_before_ = 0, steady_since_ = 0;
   FieldValues now_, then_;
   ContactTerms contact_;
   std::vector<double> section_;
@@ -408,6 +421,22 @@ const char* SimulationEventName(SimulationEventKind kind) {
       return "slip";
     case SimulationEventKind::kRest:
       return "rest";
+  }
+  return "";
+}
+
+const char* SimulationEndName(SimulationEnd end) {
+  switch (end) {
+    case SimulationEnd::kDuration:
+      return "duration";
+    case SimulationEnd::kRest:
+      return "rest";
+    case SimulationEnd::kSteady:
+      return "steady";
+    case SimulationEnd::kSection:
+      return "section";
+    case SimulationEnd::kGivenUp:
+      return "given_up";
   }
   return "";
 }

@@ -58,7 +58,7 @@ struct SimulateOptions {
   double sample_step = 0;                  // time between samples [s]; 0: none
   double longest_step = 0;                 // [s]; 0: what frequencies allow
   long most_events = 10'000'000;
-  bool stop_at_rest = true;  // only a passive mechanism rests
+  bool stop_at_rest = true;  // or where it moves on steadily; only a passive mechanism does
 };
 
 // A function of the state whose zeros are of interest (Poincare section).
@@ -75,7 +75,15 @@ struct SimulationObserver {
   std::function<bool(int section, const MechanismState&)> crossing;  // true: stop here
 };
 
-enum class SimulationEnd { kDuration, kRest, kSection, kGivenUp };
+enum class SimulationEnd {
+  kDuration,
+  kRest,
+  kSteady,  // rolls or spins on as it is: no acceleration and no event for a second
+  kSection,
+  kGivenUp
+};
+// Name used in files: "duration", "rest", "steady", "section", "given_up".
+const char* SimulationEndName(SimulationEnd end);
 
 struct SimulationResult {
   SimulationEnd end = SimulationEnd::kDuration;

@@ -13,6 +13,8 @@ namespace {
 
 // Normal acceleration by the normal force, relative to that without friction, below which a slipping contact jams.
 constexpr double kPress = 1e-9;
+// Friction is beyond static friction by so much when a contact begins to slip that the solver of forces has no doubt.
+constexpr double kBeyond = 1e-8;
 
 }  // namespace
 
@@ -27,7 +29,7 @@ double StepRoots::Stop(const FieldValues& f, int i) const {
 
 double StepRoots::Cone(const FieldValues& f, int i) const {
   const int w = mechanism_.width;
-  return mechanism_.contacts[i].mu_s * f.lambda[Normal(i)] - f.lambda.segment(w * i, w - 1).norm();
+  return (1 + kBeyond) * mechanism_.contacts[i].mu_s * f.lambda[Normal(i)] - f.lambda.segment(w * i, w - 1).norm();
 }
 
 template <typename Value>
@@ -86,6 +88,10 @@ void StepRoots::Closing(StepRoot& first, int i) {
   // A contact that leaves comes back to where it left: what rounding has put it off its surface by is no way to fall.
   const double slack = rests ? kSlack : leaving ? -now_->gap[i] : 0;
   const GapEnd a{now_->gap[i] + slack, now_->v[k], now_->a[k]}, b{then_->gap[i] + slack, then_->v[k], then_->a[k]};
+  if (a.gap < 0) {
+    if (then_->gap[i] < now_->gap[i]) first = {StepRoot::Kind::kGap, i, 0, *start_};
+    return;
+  }
   const std::optional<double> guess = FirstClosing(a, b, h_, leaving);
   if (!guess || *guess > std::min(h_, first.tau)) return;
   // Newton's method along the motion itself.
@@ -111,7 +117,7 @@ bool StepRoots::ModesHold(const MechanismState& at, const FieldValues& values) {
   for (size_t i = 0; i < touches_->size(); ++i) {
     const int contact = static_cast<int>(i);
     const bool open = (*touches_)[i].mode == PointMode::kOpen;
-    if (open && (values.gap[contact] > kSlack || std::abs(values.v[Normal(contact)]) > 1000 * rest_speed_)) continue;
+    if (open && (values.gap[contact] > kTouch || std::abs(values.v[Normal(contact)]) > 2 * rest_speed_)) continue;
     if ((*touches_)[i].mode == PointMode::kSlip && mechanism_.contacts[i].mu_s > 0 && Stop(values, contact) < 0) return false;
     set.push_back(contact);
   }

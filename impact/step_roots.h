@@ -12,7 +12,7 @@ namespace impactlab::internal {
 // A gap below this touches [m].
 inline constexpr double kTouch = 1e-11;
 // Contacts that rest open are followed this far below their surface before they count as closed again [m].
-inline constexpr double kSlack = 1e-10;
+inline constexpr double kSlack = 2e-11;
 
 struct StepRoot {
   enum class Kind {
