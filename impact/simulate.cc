@@ -94,12 +94,12 @@ class Simulator {
       const double frequency = mechanism_.frequency(state_);
       if (frequency > 0) h = std::min(h, kStepAngle / frequency);
     }
-    // Slip that begins is followed along a fixed direction no longer than it is slow.
+    // Slip that begins is followed along a fixed direction no longer than it is slow; no step carries slip through rest.
     if (w_ == 3) {
       for (int i = 0; i < n_; ++i) {
-        if (touches_[i].mode != PointMode::kSlip || !touches_[i].starting) continue;
-        const double a_t = now_.a.segment(w_ * i, 2).norm();
-        if (a_t > 0) h = std::min(h, 20 * SlipSpeed() / a_t);
+        if (touches_[i].mode != PointMode::kSlip) continue;
+        const double a_t = now_.a.segment(w_ * i, 2).norm(), v_t = now_.v.segment(w_ * i, 2).norm();
+        if (a_t > 0) h = std::min(h, touches_[i].starting ? 20 * SlipSpeed() / a_t : std::max(v_t, SlipSpeed()) / a_t);
       }
     }
     return h;

@@ -18,13 +18,15 @@ constexpr double kBeyond = 1e-8;
 
 }  // namespace
 
-// Falls through 0 where slip stops; slip that begins may be as slow as the least that counts as slip.
+// Falls through 0 where slip stops. Slip that begins is none yet; it stops where it runs backwards, still slower than what counts as slip.
 double StepRoots::Stop(const FieldValues& f, int i) const {
   const Touch& touch = (*touches_)[i];
   const int w = mechanism_.width;
   const auto v_t = f.v.segment(w * i, w - 1);
   if (w == 2) return v_t[0] * touch.direction[0];
-  return touch.starting ? v_t.dot(touch.direction.transpose()) + slip_speed_ : v_t.norm() - slip_speed_;
+  if (touch.starting) return v_t.dot(touch.direction.transpose()) + 0.5 * slip_speed_;
+  // Against its direction at the start of the step: slip that a step has carried through rest is not overlooked.
+  return std::min(v_t.norm(), v_t.dot(now_->v.segment(w * i, w - 1).normalized())) - slip_speed_;
 }
 
 double StepRoots::Cone(const FieldValues& f, int i) const {
@@ -107,9 +109,29 @@ void StepRoots::Closing(StepRoot& first, int i) {
     at = field_.Along(*start_, *now_, tau);
   }
   mechanism_.contact(at, i, contact_);
-  // The quintic only guesses: a graze that stays outside is none.
-  if (contact_.gap + slack > kTouch) return;
+  if (std::abs(contact_.gap + slack) > kTouch) {
+    // The quintic only guesses: a graze that stays outside is none, and where forces jump within the step the root is bracketed.
+    if (!(b.gap < 0) || !Bracket(i, slack, tau, at)) return;
+  }
   if (tau < first.tau) first = {StepRoot::Kind::kGap, i, tau, at};
+}
+
+bool StepRoots::Bracket(int i, double slack, double& tau, MechanismState& at) {
+  const auto gap = [&](double t) {
+    at = field_.Along(*start_, *now_, t);
+    mechanism_.contact(at, i, contact_);
+    return contact_.gap + slack;
+  };
+  double low = h_, at_low = then_->gap[i] + slack, high = h_;
+  const double at_high = at_low;
+  for (int k = 0; k < 40 && !(at_low > 0); ++k) at_low = gap(low *= 0.5);
+  if (!(at_low > 0)) return false;
+  std::uintmax_t most = 100;
+  const auto bracket =
+      boost::math::tools::toms748_solve(gap, low, high, at_low, at_high, boost::math::tools::eps_tolerance<double>(50), most);
+  tau = bracket.second;
+  gap(tau);
+  return true;
 }
 
 bool StepRoots::ModesHold(const MechanismState& at, const FieldValues& values) {

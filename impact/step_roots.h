@@ -45,6 +45,7 @@ class StepRoots {
   template <typename Value>
   void Consider(StepRoot& first, StepRoot::Kind kind, int contact, const Value& value);
   void Closing(StepRoot& first, int i);
+  bool Bracket(int i, double slack, double& tau, MechanismState& at);
   bool ModesHold(const MechanismState& at, const FieldValues& values);
   void Change(StepRoot& first);
 
