@@ -1,10 +1,12 @@
 #include <Eigen/Dense>
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "data/error.h"
 #include "impact/identify.h"
 #include "impact/identify_event.h"
+#include "impact/impulse_predict.h"
 
 namespace impactlab {
 
@@ -27,16 +29,14 @@ ImpactModel ModelOf(const LawFit& fit) {
   return model;
 }
 
-Prediction Predict(const ImpactEvent& event, const Body& body, const ImpactModel& model, const LawFit& fit) {
+Prediction internal::PredictByImpulse(const ImpactEvent& event, const Body& body, const ImpactDerivatives& d, const LawFit& fit) {
   using Matrix6 = Eigen::Matrix<double, 6, 6>;
   Prediction prediction;
-  prediction.outcome = Solve(event.contact, model);
   const Matrix6 B = internal::WrenchToVelocity(event, body);
   const Eigen::Vector3d omega_minus = body.planar ? Eigen::Vector3d(0, event.omega_minus.y(), 0) : event.omega_minus;
   prediction.plus << event.v_minus, omega_minus;
-  prediction.plus += B.leftCols<3>() * prediction.outcome.J_F;
+  prediction.plus += B.leftCols<3>() * d.J_F;
 
-  const ImpactDerivatives d = Differentiate(event.contact, model);
   const Eigen::Matrix<double, 6, kEventDim> F = internal::PlusByInputs(event, body, d);
   Eigen::Matrix<double, 6, kEventDim> F_difference = F;
   F_difference.middleCols<6>(kVPlus) -= Matrix6::Identity();
@@ -60,6 +60,16 @@ Prediction Predict(const ImpactEvent& event, const Body& body, const ImpactModel
   const Matrix6 common = G * coefficients * G.transpose() + B * scatter.asDiagonal() * B.transpose();
   prediction.cov = F * event.cov * F.transpose() + common;
   prediction.cov_difference = F_difference * event.cov * F_difference.transpose() + common;
+  return prediction;
+}
+
+Prediction Predict(const ImpactEvent& event, const Body& body, const ImpactModel& model, const LawFit& fit) {
+  ImpactOutcome outcome = Solve(event.contact, model);
+  // Of the path that was followed, also where the derivatives' own differs from it in its last digits.
+  ImpactDerivatives d = Differentiate(event.contact, model);
+  d.J_F = outcome.J_F;
+  Prediction prediction = internal::PredictByImpulse(event, body, d, fit);
+  prediction.outcome = std::move(outcome);
   return prediction;
 }
 

@@ -120,10 +120,14 @@ void AddErrors(const RunResult& run, std::string& out) {
   };
   if (run.best().validation.errors.empty()) return;
   out += fmt::format("\nprediction error, kinetic-energy norm: median and mean relative to v+, v-, change\n");
-  for (const LawFit& law : run.best().fit.fits) {
-    line(law.law, "in sample", find(run.best().validation, law.law, true));
-    line("", fmt::format("{}-fold", run.experiment.validation.folds).c_str(), find(run.best().validation, law.law, false));
-    if (run.has_corrected) line("", "k-fold, uncorrected", find(run.recorded.validation, law.law, false));
+  std::vector<std::string> laws;
+  for (const LawFit& law : run.best().fit.fits) laws.push_back(law.law);
+  for (const ErrorSummary& s : run.best().validation.error_summary)
+    if (std::find(laws.begin(), laws.end(), s.law) == laws.end()) laws.push_back(s.law);
+  for (const std::string& law : laws) {
+    line(law, "in sample", find(run.best().validation, law, true));
+    line("", fmt::format("{}-fold", run.experiment.validation.folds).c_str(), find(run.best().validation, law, false));
+    if (run.has_corrected) line("", "k-fold, uncorrected", find(run.recorded.validation, law, false));
   }
 }
 

@@ -135,13 +135,15 @@ std::string Range(double lower, double upper, double sd, double lower_limit) {
 std::string Count(long long n, std::string_view noun) { return fmt::format("{}\u00A0{}{}", n, noun, n == 1 ? "" : "s"); }
 
 std::string LawTitle(std::string_view law) {
-  static const std::map<std::string, std::string, std::less<>> names = {
-      {"newton", "Newton"}, {"poisson", "Poisson"}, {"energetic", "Energetic"}};
+  static const std::map<std::string, std::string, std::less<>> names = {{"newton", "Newton"},       {"poisson", "Poisson"},
+                                                                        {"energetic", "Energetic"}, {"brach", "Brach"},
+                                                                        {"whittaker", "Whittaker"}, {"smith", "Smith"}};
   return Lookup(names, law, Escape(law));
 }
 
 std::string LawPhrase(std::string_view law) {
-  if (law == "newton" || law == "poisson") return LawTitle(law) + "\u2019s law";
+  for (const char* by : {"newton", "poisson", "brach", "whittaker", "smith"})
+    if (law == by) return LawTitle(law) + "\u2019s law";
   return "the " + Escape(law) + " law";
 }
 

@@ -18,11 +18,16 @@ std::string WithUnit(const std::string& text, const std::string& unit) {
   return unit.empty() || unit == "1" ? text : text + " [" + unit + "]";
 }
 
+// Those that were fitted, then those that were only predicted by.
 std::vector<std::string> Laws(const ReportContext& context) {
   std::vector<std::string> laws;
   for (const LawFit* fit : FitsInOrder(context)) laws.push_back(fit->law);
+  for (const ErrorSummary& s : context.best.validation.error_summary)
+    if (std::find(laws.begin(), laws.end(), s.law) == laws.end()) laws.push_back(s.law);
   return laws;
 }
+
+bool HasPlanarLaws(const ReportContext& context) { return Laws(context).size() > FitsInOrder(context).size(); }
 
 void ErrorRows(HtmlTable& table, const ReportContext& context, const ValidationTable& validation, const std::string& frames, bool all) {
   std::vector<const ErrorSummary*> ordered;
@@ -33,7 +38,7 @@ void ErrorRows(HtmlTable& table, const ReportContext& context, const ValidationT
   for (const ErrorSummary* one : ordered) {
     const ErrorSummary& s = *one;
     std::vector<std::string> cells = {LawTitle(s.law), SampleName(s.in_sample)};
-    if (!all) cells.insert(cells.begin() + 1, "case " + Escape(s.group));
+    if (!all) cells.insert(cells.begin() + 1, Escape(s.group));
     if (!frames.empty()) cells.push_back(frames);
     for (std::string& cell :
          std::vector<std::string>{fmt::format("{}", s.n), Percent(s.median_by_plus), Percent(s.mean_by_plus), Percent(s.median_by_minus),
@@ -134,7 +139,8 @@ Figure AgainstMeasured(const ReportContext& context, const std::vector<Group>& g
               .equal_axes = true,
               .series = {}};
     for (auto& [path_case, s] : by_case) {
-      s.name = path_case.empty() ? "no case" : "case " + path_case;
+      const bool path = !path_case.empty() && path_case[0] >= '0' && path_case[0] <= '9';
+      s.name = path_case.empty() ? "no case" : (path ? "case " : "bound by ") + path_case;
       s.mark = group.in_sample ? Mark::kRing : Mark::kDot;
       s.colour = CaseColour(path_case);
       plot.series.push_back(std::move(s));
@@ -229,6 +235,10 @@ Section PredictionSection(const ReportContext& context) {
       "<p>Every law predicts the motion after each impact from the motion before it. \u201CUnseen recordings\u201D uses {}-fold "
       "cross-validation over recordings: the coefficients come from the other folds only.</p>\n",
       options.folds);
+  if (HasPlanarLaws(context))
+    section.html +=
+        "<p>Brach\u2019s, Whittaker\u2019s and Smith\u2019s laws were not fitted: they read the coefficients of Newton\u2019s law, with "
+        "their uncertainty and scatter, and name the impulse of the whole impact without following slip through it.</p>\n";
   section.html += ErrorTables(context);
   section.html +=
       "<p class=\"foot\">The error is √(dᵀM d / vᵀM v), with d the predicted minus the measured rigid-body velocity, M the mass matrix and "

@@ -4,10 +4,12 @@
 #include <array>
 #include <cmath>
 #include <map>
+#include <optional>
 #include <set>
 
 #include "data/statistics.h"
 #include "data/table.h"
+#include "impact/impulse_predict.h"
 
 namespace impactlab {
 namespace {
@@ -91,18 +93,38 @@ std::vector<Quantity> Quantities(const ImpactEvent& event, const Body& body, con
   return out;
 }
 
-void AddRows(const ImpactEvent& event, const Body& body, const LawFit& fit, int fold, const ValidationOptions& options,
-             ValidationTable& table) {
+// A law's word on an event, and the same without the scatter between impacts.
+struct Word {
+  std::string law, path_case;
+  Prediction prediction, bare;
+};
+
+std::optional<Word> WordOf(const ImpactEvent& event, const Body& body, const LawFit& fit) {
   const ImpactModel model = ModelOf(fit);
-  const Prediction prediction = Predict(event, body, model, fit);
-  if (!prediction.outcome.usable()) return;
+  Word word{fit.law, {}, Predict(event, body, model, fit), {}};
+  if (!word.prediction.outcome.usable()) return std::nullopt;
+  word.path_case = word.prediction.outcome.path_case.Name();
   LawFit without = fit;
   without.discrepancy = {};
-  const Prediction bare = Predict(event, body, model, without);
+  word.bare = Predict(event, body, model, without);
+  return word;
+}
 
+std::optional<Word> WordOf(const ImpactEvent& event, const Body& body, ImpulseLaw law, const LawFit& newton) {
+  const std::optional<ImpulsePrediction> prediction = Predict(event, body, law, newton);
+  LawFit without = newton;
+  without.discrepancy = {};
+  const std::optional<ImpulsePrediction> bare = Predict(event, body, law, without);
+  if (!prediction || !bare) return std::nullopt;
+  return Word{LawName(law), prediction->bound, prediction->motion, bare->motion};
+}
+
+void AddWord(const ImpactEvent& event, const Body& body, const Word& word, int fold, const ValidationOptions& options,
+             ValidationTable& table) {
+  const Prediction &prediction = word.prediction, &bare = word.bare;
+  const std::string& path_case = word.path_case;
   const Vector6 measured = PlusOf(event);
   const Eigen::Matrix<double, 6, 6> cov_measured = event.cov.block<6, 6>(kVPlus, kVPlus);
-  const std::string path_case = prediction.outcome.path_case.Name();
   const auto predicted = Quantities(event, body, options, prediction.plus);
   const auto found = Quantities(event, body, options, measured);
   // Both lists hold the same quantities unless an impulse vanishes; match by name.
@@ -112,7 +134,7 @@ void AddRows(const ImpactEvent& event, const Body& body, const LawFit& fit, int 
     ValidationRow row;
     row.recording = event.recording;
     row.impact = event.impact;
-    row.law = fit.law;
+    row.law = word.law;
     row.fold = fold;
     row.path_case = path_case;
     row.quantity = s.name;
@@ -141,7 +163,22 @@ void AddRows(const ImpactEvent& event, const Body& body, const LawFit& fit, int 
     const double scale = v.dot(M * v);
     return scale > 0 ? std::sqrt(error / scale) : std::numeric_limits<double>::quiet_NaN();
   };
-  table.errors.push_back({event.recording, event.impact, fit.law, path_case, fold, relative(measured), relative(minus), relative(change)});
+  table.errors.push_back({event.recording, event.impact, word.law, path_case, fold, relative(measured), relative(minus), relative(change)});
+}
+
+// The law that was fitted and, with coefficients of Newton's, the planar laws that read them.
+void AddRows(const ImpactEvent& event, const Body& body, const LawFit& fit, int fold, const ValidationOptions& options,
+             ValidationTable& table) {
+  if (const auto word = WordOf(event, body, fit)) AddWord(event, body, *word, fold, options, table);
+  if (fit.law != LawName(RestitutionLaw::kNewton)) return;
+  for (const ImpulseLaw law : kValidatedImpulseLaws)
+    if (const auto word = WordOf(event, body, law, fit)) AddWord(event, body, *word, fold, options, table);
+}
+
+// A digit is a path, a word what set the impulse of a law that has none.
+std::string GroupOf(const std::string& path_case) {
+  const bool path = !path_case.empty() && path_case[0] >= '0' && path_case[0] <= '9';
+  return (path ? "case " : "bound by ") + path_case;
 }
 
 template <typename Row>
@@ -149,7 +186,7 @@ std::map<std::tuple<std::string, bool, std::string>, std::vector<const Row*>> By
   std::map<std::tuple<std::string, bool, std::string>, std::vector<const Row*>> groups;
   for (const Row& row : rows) {
     groups[{row.law, row.fold < 0, "all"}].push_back(&row);
-    groups[{row.law, row.fold < 0, "case " + row.path_case}].push_back(&row);
+    groups[{row.law, row.fold < 0, GroupOf(row.path_case)}].push_back(&row);
   }
   return groups;
 }

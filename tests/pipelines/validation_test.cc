@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <map>
+#include <tuple>
 
 #include "impact/solve.h"
 
@@ -127,6 +129,66 @@ TEST(Validation, FoldsLeaveTheirRecordingsOut) {
   }
   EXPECT_EQ(seen, std::vector<int>(4, 5));
   EXPECT_EQ(table.errors.size(), 40u);
+}
+
+FitResult NewtonFit(double mu, double e, double sd) {
+  FitResult fit = KnownFit(mu, e);
+  fit.fits[0].law = "newton";
+  fit.fits[0].parameters[1].name = "e_n";
+  fit.fits[0].covariance = sd * sd * Eigen::Matrix2d::Identity();
+  fit.fits[0].discrepancy = {0.01, 0.02, 0.03};
+  return fit;
+}
+
+// Laws that name the impulse at once say what Newton's path says while slip lasts, and so do their uncertainties.
+TEST(Validation, PlanarLawsAreNewtonsWhereSlipLasts) {
+  const Body body = MakeBox({0.06, 0.06, 0.06}, 0.2, true);
+  const auto events = Events(body, {.law = RestitutionLaw::kNewton, .e = 0.5, .mu_k = 0.05, .mu_s = 0.05}, 20, 0, 1e-3);
+  const ValidationTable table = Validate(events, body, NewtonFit(0.05, 0.5, 0.01), {}, InSample());
+  EXPECT_EQ(table.errors.size(), 80u);
+  std::map<std::tuple<int, std::string, std::string>, const ValidationRow*> newton;
+  for (const ValidationRow& row : table.rows)
+    if (row.law == "newton" && row.path_case == "0") newton[{row.impact, row.recording, row.quantity}] = &row;
+  std::map<std::string, int> compared;
+  for (const ValidationRow& row : table.rows) {
+    const auto at = newton.find({row.impact, row.recording, row.quantity});
+    if (row.law == "newton" || at == newton.end() || (row.path_case != "mu" && row.path_case != "smith")) continue;
+    const ValidationRow& by_path = *at->second;
+    EXPECT_NEAR(row.predicted, by_path.predicted, 1e-9 * (1 + std::abs(by_path.predicted))) << row.law << " " << row.quantity;
+    EXPECT_NEAR(row.sd_predicted, by_path.sd_predicted, 1e-5 * by_path.sd_predicted) << row.law << " " << row.quantity;
+    EXPECT_NEAR(row.sd_difference, by_path.sd_difference, 1e-5 * by_path.sd_difference) << row.law << " " << row.quantity;
+    EXPECT_NEAR(row.u_val, by_path.u_val, 1e-5 * by_path.u_val) << row.law << " " << row.quantity;
+    ++compared[row.law];
+  }
+  for (const char* law : {"brach", "whittaker", "smith"}) EXPECT_GT(compared[law], 20) << law;
+}
+
+TEST(Validation, PlanarLawsStopSlipWhereItsPathReverses) {
+  const Body body = MakeBox({0.02, 0.02, 0.12}, 0.2, true);
+  const auto events = Events(body, {.law = RestitutionLaw::kNewton, .e = 0.5, .mu_k = 0.6, .mu_s = 0.6}, 40, 0, 1e-4);
+  const ValidationTable table = Validate(events, body, NewtonFit(0.6, 0.5, 0.01), {}, InSample());
+  int stuck = 0;
+  for (const ValidationRow& row : table.rows) {
+    if (row.law != "brach" || row.path_case != "stick" || row.quantity != "v_t_plus") continue;
+    EXPECT_NEAR(row.predicted, 0, 1e-12);
+    ++stuck;
+  }
+  EXPECT_GT(stuck, 5);
+  std::map<std::string, double> error;
+  for (const ErrorSummary& s : table.error_summary)
+    if (s.group == "all") error[s.law] = s.mean_by_plus;
+  EXPECT_LT(error["newton"], 1e-9);
+  for (const char* law : {"brach", "whittaker", "smith"}) EXPECT_GT(error[law], 1e-6) << law;
+}
+
+TEST(Validation, PlanarLawsNeedAPlaneAndNewtonsCoefficients) {
+  const Body planar = MakeBox({0.06, 0.06, 0.06}, 0.2, true);
+  const auto events = Events(planar, {.e = 0.5, .mu_k = 0.1, .mu_s = 0.1}, 4, 0, 1e-4);
+  for (const ErrorSummary& s : Validate(events, planar, KnownFit(0.1, 0.5), {}, InSample()).error_summary) EXPECT_EQ(s.law, "energetic");
+  std::vector<ImpactEvent> out_of_plane = events;
+  for (ImpactEvent& event : out_of_plane) event.contact.v_minus_F.y() = 0.1;
+  for (const ErrorSummary& s : Validate(out_of_plane, planar, NewtonFit(0.1, 0.5, 0.01), {}, InSample()).error_summary)
+    EXPECT_EQ(s.law, "newton");
 }
 
 }  // namespace

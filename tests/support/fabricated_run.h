@@ -165,7 +165,7 @@ inline void AddRows(Rng& rng, ValidationTable& table, const std::string& law, co
     }
   const int n = static_cast<int>(events.size());
   if (n == 0) return;
-  for (const std::string group : {"all", "0", "1", "2", "4"})
+  for (const std::string group : {"all", "case 0", "case 1", "case 2", "case 4"})
     for (const bool in_sample : {true, false}) {
       const double m = (in_sample ? 0.041 : 0.044) * scatter;
       table.error_summary.push_back({law, group, in_sample, group == "all" ? n : n / 5, m, 1.3 * m, 0.6 * m, 0.8 * m, 0.4 * m, 0.5 * m});
