@@ -68,7 +68,7 @@ double KineticEnergy(const Mechanism& mechanism, const MechanismState& state);
 double Energy(const Mechanism& mechanism, const MechanismState& state);
 
 // The mechanism as an impact sees it, frozen at `state`: contacts `touching`, velocities relative to the surfaces. Where surfaces move, u
-// is shifted by the least motion that makes every surface stand still (`shift`, to be taken from u_plus again); throws ConfigError where no
+// is shifted by the least motion that makes every surface stand still (`shift`, to be added to u_plus again); throws ConfigError where no
 // such motion exists.
 ImpactSystem FreezeForImpact(const Mechanism& mechanism, const MechanismState& state, const std::vector<int>& touching,
                              Eigen::VectorXd& shift);

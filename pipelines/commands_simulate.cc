@@ -2,7 +2,10 @@
 
 #include <fmt/core.h>
 
+#include <cmath>
+
 #include "data/atomic_file.h"
+#include "data/progress.h"
 #include "pipelines/commands.h"
 #include "pipelines/report_page.h"
 #include "pipelines/simulate.h"
@@ -16,7 +19,11 @@ namespace impactlab {
 int SimulateCommand(const SimulateArguments& arguments) {
   constexpr int kDone = 0, kUnusable = 3;
   const Scenario scenario = LoadScenario(arguments.file);
-  const SimulatedMotion motion = RunScenario(scenario);
+  ProgressOptions options;
+  options.enabled = !arguments.quiet;
+  Progress progress(scenario.name, std::llround(scenario.options.duration / scenario.options.sample_step), "samples", options);
+  const SimulatedMotion motion = RunScenario(scenario, [&] { progress.Advance(); });
+  progress.Finish();
   WriteTrajectory(arguments.out / "trajectory.csv", scenario, motion);
   WriteMotionEvents(arguments.out / "events.csv", scenario, motion);
   WriteFile(arguments.out / "summary.json", MotionSummary(scenario, motion));

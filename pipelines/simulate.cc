@@ -79,24 +79,27 @@ std::vector<Isometry3d> PosesAt(const Scenario& scenario, const SimulatedMotion&
 
 }  // namespace internal
 
-SimulatedMotion RunScenario(const Scenario& scenario) {
+SimulatedMotion RunScenario(const Scenario& scenario, const std::function<void()>& sampled) {
   SimulatedMotion motion;
   const auto n = scenario.mechanism.contacts.size();
   const VectorXd no_force = VectorXd::Zero(static_cast<Index>(n) * scenario.mechanism.width);
   motion.samples.push_back(Take(scenario, scenario.start, std::vector<PointMode>(n, PointMode::kOpen), no_force));
   SimulationObserver observer;
   observer.sample = [&](const MechanismState& state, const std::vector<PointMode>& mode, const VectorXd& lambda) {
-    CheckInterrupt();
+    if (sampled) sampled();
     MotionSample sample = Take(scenario, state, mode, lambda);
     // What the simulator says of the start itself replaces the guess that all is open.
     if (state.t <= motion.samples.back().state.t) motion.samples.pop_back();
     motion.samples.push_back(std::move(sample));
   };
-  observer.event = [&](const SimulationEvent& event) {
+  observer.event = [&](const SimulationEvent& event) { motion.events.push_back(event); };
+  // The simulator asks for the frequency once a step.
+  Mechanism mechanism = scenario.mechanism;
+  mechanism.frequency = [&](const MechanismState& state) {
     CheckInterrupt();
-    motion.events.push_back(event);
+    return scenario.mechanism.frequency(state);
   };
-  motion.result = Simulate(scenario.mechanism, scenario.start, scenario.options, observer);
+  motion.result = Simulate(mechanism, scenario.start, scenario.options, observer);
   const SimulationResult& result = motion.result;
   if (result.state.t > motion.samples.back().state.t)
     motion.samples.push_back(Take(scenario, result.state, result.mode, VectorXd::Constant(no_force.size(), NAN)));

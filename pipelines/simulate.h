@@ -2,6 +2,7 @@
 // A scenario followed through its motion, and the files that say what came of it.
 
 #include <filesystem>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -22,8 +23,8 @@ struct SimulatedMotion {
   std::vector<SimulationEvent> events;
 };
 
-// Checks for an interrupt at every sample and event.
-SimulatedMotion RunScenario(const Scenario& scenario);
+// Checks for an interrupt at every step. `sampled`, where given, is called with every sample.
+SimulatedMotion RunScenario(const Scenario& scenario, const std::function<void()>& sampled = {});
 
 // Files of data/README.md, section Simulation.
 void WriteTrajectory(const std::filesystem::path& path, const Scenario& scenario, const SimulatedMotion& motion);

@@ -64,6 +64,17 @@ TEST(SimulateCommand, PendulumJumpsOffTheBeltWithoutCollision) {
   EXPECT_THAT(events, HasSubstr("\n0,0,impact_without_collision,tip on belt"));
 }
 
+TEST(SimulateCommand, EndsWhereItIsInterrupted) {
+  const ScratchFolder folder("simulate stop");
+  std::string text = ReadText(kScenarios + "cradle.yaml");
+  text.replace(text.find("duration_s: 10"), 14, "duration_s: 1e12");
+  WriteText(folder.path() / "long.yaml", text);
+  const ProcessResult run = RunProgram({"simulate", (folder.path() / "long.yaml").string(), "--out", (folder.path() / "o").string()},
+                                       folder.path(), "timeout --preserve-status -s INT 0.5");
+  EXPECT_EQ(run.code, 130);
+  EXPECT_FALSE(std::filesystem::exists(folder.path() / "o" / "summary.json"));
+}
+
 TEST(SimulateCommand, OptionsAndFaults) {
   const ScratchFolder folder("simulate options");
   const std::string ball = kScenarios + "bouncing_ball.yaml";
