@@ -44,21 +44,22 @@ Json Named(const std::vector<std::string>& names, const VectorXd& values) {
 
 namespace internal {
 
-const char* PointModeName(PointMode mode) { return mode == PointMode::kOpen ? "open" : mode == PointMode::kSlip ? "slip" : "stick"; }
-
-const char* EndName(SimulationEnd end) {
-  switch (end) {
-    case SimulationEnd::kDuration:
-      return "duration";
+std::string EndPhrase(const SimulationResult& r) {
+  switch (r.end) {
     case SimulationEnd::kRest:
-      return "rest";
-    case SimulationEnd::kSection:
-      return "section";
+      return fmt::format("at rest after {:.6g} s", r.state.t);
+    case SimulationEnd::kSteady:
+      return fmt::format("in steady motion after {:.6g} s", r.state.t);
     case SimulationEnd::kGivenUp:
+      return fmt::format("given up: {}", r.reason);
+    case SimulationEnd::kDuration:
+    case SimulationEnd::kSection:
       break;
   }
-  return "given_up";
+  return fmt::format("followed for {:.6g} s", r.state.t);
 }
+
+const char* PointModeName(PointMode mode) { return mode == PointMode::kOpen ? "open" : mode == PointMode::kSlip ? "slip" : "stick"; }
 
 std::vector<Isometry3d> PosesAt(const Scenario& scenario, const SimulatedMotion& motion, double t) {
   const auto& samples = motion.samples;
@@ -179,7 +180,7 @@ std::string MotionSummary(const Scenario& scenario, const SimulatedMotion& motio
   Json json = {{"schema", "impactlab.simulation/1"}, {"name", scenario.name}, {"source", scenario.source}, {"mechanism", m.name}};
   json["law"] = LawName(scenario.options.law);
   json["several_contacts"] = MultiLawName(scenario.options.several);
-  json["end"] = internal::EndName(r.end);
+  json["end"] = SimulationEndName(r.end);
   json["reason"] = r.reason;
   json["t_s"] = r.state.t;
   json["impacts"] = r.impacts;
@@ -207,10 +208,8 @@ std::string MotionSummary(const Scenario& scenario, const SimulatedMotion& motio
 
 std::string MotionLine(const Scenario& scenario, const SimulatedMotion& motion) {
   const SimulationResult& r = motion.result;
-  const std::string end = r.end == SimulationEnd::kRest      ? fmt::format("at rest after {:.6g} s", r.state.t)
-                          : r.end == SimulationEnd::kGivenUp ? fmt::format("given up at {:.6g} s: {}", r.state.t, r.reason)
-                                                             : fmt::format("followed for {:.6g} s", r.state.t);
-  return fmt::format("{}: {}, {} impacts, {} events, deepest {:.2g} m", scenario.name, end, r.impacts, r.events, std::max(0.0, -r.deepest));
+  return fmt::format("{}: {}, {} impacts, {} events, deepest {:.2g} m", scenario.name, internal::EndPhrase(r), r.impacts, r.events,
+                     std::max(0.0, -r.deepest));
 }
 
 }  // namespace impactlab

@@ -43,8 +43,8 @@ namespace internal {
 
 // Poses of the parts at time t, between the samples beside it.
 std::vector<Eigen::Isometry3d> PosesAt(const Scenario& scenario, const SimulatedMotion& motion, double t);
-const char* PointModeName(PointMode mode);  // "open", "slip", "stick"
-const char* EndName(SimulationEnd end);     // "duration", "rest", "section", "given_up"
+const char* PointModeName(PointMode mode);              // "open", "slip", "stick"
+std::string EndPhrase(const SimulationResult& result);  // "at rest after 8.57895 s"
 
 }  // namespace internal
 }  // namespace impactlab

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cctype>
 #include <cmath>
 #include <nlohmann/json.hpp>
 
@@ -284,12 +285,11 @@ std::string Head(const Scenario& scenario, const SimulatedMotion& motion) {
   const SimulationResult& r = motion.result;
   const auto energy = [](const MotionSample& s) { return s.kinetic + s.potential; };
   const double lost = energy(motion.samples.front()) - energy(motion.samples.back());
+  std::string lead = internal::EndPhrase(r) + ".";
+  lead[0] = static_cast<char>(std::toupper(static_cast<unsigned char>(lead[0])));
   std::string out =
       fmt::format("<div class=\"head\" id=\"result\"><p class=\"eyebrow\">ImpactLab simulation</p><h1>{}</h1><p class=\"lead\">{}</p>",
-                  Escape(scenario.name),
-                  r.end == SimulationEnd::kRest      ? "At rest after " + Num(r.state.t, 6) + " s."
-                  : r.end == SimulationEnd::kGivenUp ? "Given up at " + Num(r.state.t, 6) + " s: " + Escape(r.reason)
-                                                     : "Followed for " + Num(r.state.t, 6) + " s.");
+                  Escape(scenario.name), Escape(lead));
   if (!scenario.source.empty()) out += "<p class=\"second\">" + Escape(scenario.source) + "</p>";
   out += "<dl class=\"tiles\">";
   out += internal::Tile("Impacts", std::to_string(r.impacts), internal::Count(r.events, "event") + " of all kinds");
