@@ -15,9 +15,11 @@ using Eigen::VectorXd;
 
 // Compliance of a contact relative to its inverse mass: makes the shares of redundant contacts unique and changes forces by that much.
 constexpr double kCompliance = 1e-9;
-constexpr double kSettled = 1e-12;
+constexpr double kSettled = 1e-12, kRelaxed = 1e-11;
+// Entries of one contact: no memory is asked for.
+using Stacked = Eigen::Matrix<double, Eigen::Dynamic, 1, 0, 3, 1>;
 constexpr int kMostRounds = 60;
-constexpr int kFewSweeps = 500, kMostSweeps = 20000;
+constexpr int kMostSweeps = 5000;
 
 class Forces {
  public:
@@ -72,7 +74,8 @@ class Forces {
     mu_.resize(rest_.size());
     for (size_t k = 0; k < rest_.size(); ++k) mu_[k] = p_.mu_s[rest_[k]];
     for (size_t round = 0; round <= rest_.size(); ++round) {
-      if (!Stick() && !Relax(kFewSweeps) && !(solution_.jammed < 0 && Alternate()) && !(solution_.jammed < 0 && Relax(kMostSweeps))) {
+      const bool found = rest_.empty() ? Alternate() : Stick() || Relax() || (solution_.jammed < 0 && Alternate());
+      if (!found) {
         return false;
       }
       bool again = false;
@@ -157,9 +160,8 @@ class Forces {
     return false;
   }
 
-  // Contact by contact, each force by a step against its acceleration and back into its cone (Jourdan, Alart & Jean 1998): slow, and seldom
-  // asked for.
-  bool Relax(int most_sweeps) {
+  // Contact by contact, each force by a step against its acceleration and back into its cone (Jourdan, Alart & Jean 1998).
+  bool Relax() {
     VectorXd lambda = VectorXd::Zero(p_.b.size());
     std::vector<int> at_rest(n_, -1);
     std::vector<double> step(rest_.size());
@@ -174,11 +176,11 @@ class Forces {
       for (int t = 0; t < tangents_; ++t) lambda[Tangent(i) + t] = -p_.mu_k[i] * force_[i] * p_.slip(i, t);
     }
     slips_.assign(rest_.size(), false);
-    for (int sweep = 0; sweep < most_sweeps; ++sweep) {
+    for (int sweep = 0; sweep < kMostSweeps; ++sweep) {
       double change = 0;
       for (int i = 0; i < n_; ++i) {
-        const VectorXd old = lambda.segment(Tangent(i), p_.width);
-        const VectorXd a = p_.b.segment(Tangent(i), p_.width) + p_.W.middleRows(Tangent(i), p_.width) * lambda;
+        const Stacked old = lambda.segment(Tangent(i), p_.width);
+        const Stacked a = p_.b.segment(Tangent(i), p_.width) + p_.W.middleRows(Tangent(i), p_.width) * lambda;
         const int k = at_rest[i];
         const double k_n = k >= 0 ? p_.W(Normal(i), Normal(i)) : normal_(i, i);
         if (k_n <= 1e-12 * unit_) {
@@ -190,7 +192,7 @@ class Forces {
         if (k < 0) {
           for (int t = 0; t < tangents_; ++t) lambda[Tangent(i) + t] = -p_.mu_k[i] * force * p_.slip(i, t);
         } else {
-          VectorXd x = old.head(tangents_) - step[k] * a.head(tangents_);
+          Stacked x = old.head(tangents_) - step[k] * a.head(tangents_);
           const double size = x.norm(), radius = mu_[k] * force;
           slips_[k] = size > radius * (1 + 1e-9);
           if (size > radius) x *= radius / size;
@@ -198,7 +200,7 @@ class Forces {
         }
         change = std::max(change, (lambda.segment(Tangent(i), p_.width) - old).cwiseAbs().maxCoeff());
       }
-      if (change > kSettled * scale_ / unit_) continue;
+      if (change > kRelaxed * scale_ / unit_) continue;
       for (int i = 0; i < n_; ++i) force_[i] = lambda[Normal(i)];
       for (size_t k = 0; k < rest_.size(); ++k) {
         friction_.segment(tangents_ * k, tangents_) = lambda.segment(Tangent(rest_[k]), tangents_);
