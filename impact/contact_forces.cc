@@ -176,6 +176,7 @@ class Forces {
       for (int t = 0; t < tangents_; ++t) lambda[Tangent(i) + t] = -p_.mu_k[i] * force_[i] * p_.slip(i, t);
     }
     slips_.assign(rest_.size(), false);
+    VectorXd last;
     for (int sweep = 0; sweep < kMostSweeps; ++sweep) {
       double change = 0;
       for (int i = 0; i < n_; ++i) {
@@ -200,7 +201,14 @@ class Forces {
         }
         change = std::max(change, (lambda.segment(Tangent(i), p_.width) - old).cwiseAbs().maxCoeff());
       }
-      if (change > kRelaxed * scale_ / unit_) continue;
+      bool settled = change <= kRelaxed * scale_ / unit_;
+      if (!settled && sweep % 50 == 49) {
+        // Accelerations are unique where forces of redundant contacts are not, and settle sooner.
+        const VectorXd a = p_.b + p_.W * lambda;
+        settled = last.size() > 0 && (a - last).cwiseAbs().maxCoeff() <= 1e-8 * scale_;
+        last = a;
+      }
+      if (!settled) continue;
       for (int i = 0; i < n_; ++i) force_[i] = lambda[Normal(i)];
       for (size_t k = 0; k < rest_.size(); ++k) {
         friction_.segment(tangents_ * k, tangents_) = lambda.segment(Tangent(rest_[k]), tangents_);
@@ -266,11 +274,11 @@ class Forces {
         solution_.mode[i] = PointMode::kStick;
         continue;
       }
-      // Friction opposes the slip that begins; without friction the acceleration tells its direction.
+      // Slip begins along its acceleration; at the limit of friction there is none yet, and friction opposes it.
       Eigen::RowVector2d d = Eigen::RowVector2d::Zero();
-      for (int t = 0; t < tangents_; ++t) d[t] = -solution_.lambda[Tangent(i) + t];
-      if (d.norm() <= 1e-14 * solution_.lambda[Normal(i)]) {
-        for (int t = 0; t < tangents_; ++t) d[t] = solution_.a[Tangent(i) + t];
+      for (int t = 0; t < tangents_; ++t) d[t] = solution_.a[Tangent(i) + t];
+      if (d.norm() <= 1e-6 * scale_) {
+        for (int t = 0; t < tangents_; ++t) d[t] = -solution_.lambda[Tangent(i) + t];
       }
       if (d.norm() > 0) solution_.direction.row(i) = d / d.norm();
     }
