@@ -65,6 +65,7 @@ class Simulator {
     while (!Over()) {
       if (state_.t >= t_end_) break;
       StepOnce();
+      if (!Over() && observer_.stop && observer_.stop()) result_.end = SimulationEnd::kStopped;
     }
     result_.state = state_;
     for (int i = 0; i < n_; ++i) result_.mode[i] = touches_[i].mode;
@@ -377,7 +378,7 @@ class Simulator {
       if (observer_.crossing && observer_.crossing(static_cast<int>(k), at)) {
         Samples(at.t - state_.t);
         state_ = at;
-        result_.end = SimulationEnd::kSection;
+        result_.end = SimulationEnd::kStopped;
         return true;
       }
     }
@@ -433,7 +434,7 @@ const char* SimulationEndName(SimulationEnd end) {
       return "rest";
     case SimulationEnd::kSteady:
       return "steady";
-    case SimulationEnd::kSection:
+    case SimulationEnd::kStopped:
       return "section";
     case SimulationEnd::kGivenUp:
       return "given_up";

@@ -73,16 +73,17 @@ struct SimulationObserver {
   std::function<void(const SimulationEvent&)> event;
   std::vector<Section> sections;
   std::function<bool(int section, const MechanismState&)> crossing;  // true: stop here
+  std::function<bool()> stop;                                        // asked after every step and event; true: stop here
 };
 
 enum class SimulationEnd {
   kDuration,
   kRest,
   kSteady,  // rolls or spins on as it is: no acceleration and no event for a second
-  kSection,
+  kStopped,  // by the observer
   kGivenUp
 };
-// Name used in files: "duration", "rest", "steady", "section", "given_up".
+// Name used in files: "duration", "rest", "steady", "stopped", "given_up".
 const char* SimulationEndName(SimulationEnd end);
 
 struct SimulationResult {

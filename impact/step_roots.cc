@@ -96,9 +96,14 @@ void StepRoots::Closing(StepRoot& first, int i) {
   }
   const std::optional<double> guess = FirstClosing(a, b, h_, leaving);
   if (!guess || *guess > std::min(h_, first.tau)) return;
-  // Newton's method along the motion itself.
   double tau = *guess;
   MechanismState at = field_.Along(*start_, *now_, tau);
+  if (leaving && a.rate * tau < 1e-12) {
+    // A hop as low as the rounding of positions: its quintic knows better than they.
+    if (tau < first.tau) first = {StepRoot::Kind::kGap, i, tau, at};
+    return;
+  }
+  // Newton's method along the motion itself.
   for (int round = 0; round < 8; ++round) {
     mechanism_.contact(at, i, contact_);
     const double gap = contact_.gap + slack, rate = contact_.rows.row(w - 1).dot(at.u) - contact_.v_surface[w - 1];

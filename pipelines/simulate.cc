@@ -53,7 +53,7 @@ std::string EndPhrase(const SimulationResult& r) {
     case SimulationEnd::kGivenUp:
       return fmt::format("given up: {}", r.reason);
     case SimulationEnd::kDuration:
-    case SimulationEnd::kSection:
+    case SimulationEnd::kStopped:
       break;
   }
   return fmt::format("followed for {:.6g} s", r.state.t);
