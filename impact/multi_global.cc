@@ -23,7 +23,9 @@ constexpr double kRounding = 1e-13;  // relative to the speed of the impact
 constexpr double kApproach = 1e-11;  // approach that counts as none: events go on until all others have ended
 constexpr double kStraight = 1e-12;  // share of a rate across the slip below which slip does not turn
 constexpr double kBreaks = 1e-10;    // share by which friction exceeds mu_s where sticking ends
-constexpr int kMaxPieces = 5000;     // of an event; slip that dies out takes some dozens
+// Change of other slips, all but spent, that a slip may make which leaves rest: at less it would be at rest again after every piece.
+constexpr double kLeavesRest = 1e-11;
+constexpr int kMaxPieces = 5000;  // of an event; slip that dies out takes some dozens
 constexpr double kInf = std::numeric_limits<double>::infinity();
 
 class GlobalImpact {
@@ -157,7 +159,7 @@ class GlobalImpact {
     if (!turns) return kInf;
     if (starts < kInf) {
       for (const Slip& slip : slips) {
-        if (slip.s > kRounding * speed_) starts = std::min(starts, std::max(0.1 * slip.s, 1e-12 * speed_) / slip.fastest);
+        if (slip.s > kRounding * speed_) starts = std::min(starts, std::max(0.1 * slip.s, kLeavesRest * speed_) / slip.fastest);
       }
       return starts;
     }

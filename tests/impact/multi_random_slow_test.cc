@@ -138,6 +138,7 @@ TEST(MultiRandom, GlobalInSpace) {
     Judge(system, outcome, false, tally, options.e_star);
     if (outcome.status == SolveStatus::kNotConverged) {
       EXPECT_FALSE(outcome.reason.empty());
+      EXPECT_EQ(outcome.reason.find("without end"), std::string::npos) << outcome.reason;
     }
     if (HasFatalFailure()) return;
   }
