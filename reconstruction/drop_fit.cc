@@ -31,8 +31,6 @@ using internal::RoughImpact;
 constexpr double kHuber = 2;      // of the first solve [standard deviations]
 constexpr int kRounds = 6;        // of choosing the points that are used
 constexpr double kChance = 0.01;  // residuals less likely than this widen the covariance
-// Of the spin that friction gives about an unseen axis: what mass, radius and inertia leave open, and at least so much [rad/s].
-constexpr double kSpinBalance = 0.02, kLeastSpinBalance = 0.1;
 
 void Check(const MarkerTracks& tracks, const CameraRig& rig, const std::vector<BodyMarker>& markers, const Body& body,
            const DropFitOptions& o) {
@@ -194,7 +192,6 @@ class Fitter {
     std::string few = TooFew();
     if (!few.empty()) return few;
     if (!internal::SolveDrop(problem_, kHuber, &state_, &fit_.iterations)) return failed;
-    LinkSpin();
     Choose(true);
     for (int round = 0; round < kRounds; ++round) {
       few = TooFew();
@@ -205,18 +202,12 @@ class Fitter {
     return TooFew();
   }
 
-  // From here on the spin about an axis that no image shows is held by what friction gives.
-  void LinkSpin() {
-    problem_.spin_by_slip = problem_.has_axis ? internal::SpinBySlip(problem_.body, problem_.axis_B) : 0;
-    if (problem_.spin_by_slip > 0) problem_.spin_sd[1] = std::hypot(kSpinBalance * internal::SpinGain(problem_, state_), kLeastSpinBalance);
-  }
-
   bool with_rig() const { return rig_.covariance.size() > 0 && options_.rig_covariance; }
-  bool with_layout() const { return recording_.layout_cov.size() > 0 && !problem_.free_layout(); }
+  bool with_layout() const { return options_.layout.cov.size() > 0 && !problem_.free_layout(); }
   bool layout_follows() const { return options_.layout.by_rig.size() > 0 && !problem_.free_layout(); }
 
-  // Chi-square with the errors of what is given counted: residuals they explain are no noise. `likely`: those errors that explain most.
-  double WithoutGiven(const DropNormal& normal, const MatrixXd& inverse, Eigen::VectorXd* likely) const {
+  // Chi-square with the errors of what is given counted: residuals they explain are no noise.
+  double WithoutGiven(const DropNormal& normal, const MatrixXd& inverse) const {
     const Eigen::Index n = normal.by_given.cols(), r = ParameterCount(rig_), l = n - r;
     MatrixXd L = MatrixXd::Zero(n, n);
     const auto root = [](const MatrixXd& cov) -> MatrixXd {
@@ -225,45 +216,18 @@ class Fitter {
     };
     if (with_rig()) L.topLeftCorner(r, r) = root(rig_.covariance);
     if (with_rig() && layout_follows()) L.bottomLeftCorner(l, r) = options_.layout.by_rig * L.topLeftCorner(r, r);
-    if (with_layout()) L.bottomRightCorner(l, l) = root(recording_.layout_cov);
+    if (with_layout()) L.bottomRightCorner(l, l) = root(options_.layout.cov);
     const MatrixXd M = normal.given_information - normal.by_given.transpose() * inverse * normal.by_given;
     MatrixXd S = L.transpose() * M * L;
     S.diagonal().array() += 1;
     const Eigen::VectorXd b = L.transpose() * normal.given_gradient;
-    const Eigen::VectorXd solved = S.llt().solve(b);
-    *likely = -L * solved;
-    return normal.chi_square - b.dot(solved);
-  }
-
-  // What is left of both arcs' residuals with the markers where they most likely are: an arc is to be blamed for no error of the layout.
-  void ForgiveLayout(const MatrixXd& dx_dlayout, const Eigen::VectorXd& moved, DropNormal* normal) const {
-    if (!with_layout()) return;
-    DropState state = state_;
-    for (std::size_t m = 0; m < state.p_BM.size(); ++m) state.p_BM[m] += moved.segment<3>(3 * static_cast<Eigen::Index>(m));
-    const Eigen::VectorXd dx = dx_dlayout * moved;
-    const Vector3d turn = dx.segment<3>(kDropPose + 3);
-    state.p += dx.segment<3>(kDropPose);
-    if (turn.norm() > 0) state.q = state.q * Eigen::AngleAxisd(turn.norm(), turn.normalized());
-    for (int arc = 0; arc < 2; ++arc) {
-      state.v[arc] += dx.segment<3>(arc == 0 ? kDropMinus : kDropPlus);
-      state.omega[arc] += dx.segment<3>((arc == 0 ? kDropMinus : kDropPlus) + 3);
-    }
-    state.tau += dx[kDropTime];
-    const DropPlaces places = internal::PlacesOf(problem_, static_cast<int>(state.clock.size()));
-    for (std::size_t c = 0; c < state.clock.size(); ++c) {
-      if (places.offset[c] >= 0) state.clock[c].offset += dx[places.offset[c]];
-      if (places.row_time[c] >= 0) state.clock[c].row_time += dx[places.row_time[c]];
-      if (places.rate[c] >= 0) state.clock[c].rate += dx[places.rate[c]];
-    }
-    const DropNormal moved_there = internal::NormalEquations(problem_, state, 0);
-    for (int arc = 0; arc < 2 && moved_there.valid; ++arc)
-      normal->arc_chi_square[arc] = std::min(normal->arc_chi_square[arc], moved_there.arc_chi_square[arc]);
+    return normal.chi_square - b.dot(S.llt().solve(b));
   }
 
   std::string Conclude() {
     const int clocks = static_cast<int>(state_.clock.size());
     const DropPlaces places = internal::PlacesOf(problem_, clocks);
-    DropNormal normal = internal::NormalEquations(problem_, state_, ParameterCount(rig_));
+    const DropNormal normal = internal::NormalEquations(problem_, state_, ParameterCount(rig_));
     MatrixXd inverse;
     if (!normal.valid || !internal::InvertNormal(problem_, normal.information, &inverse))
       return "the images do not determine the motion: its covariance has no "
@@ -271,8 +235,7 @@ class Fitter {
     fit_.chi_square = normal.chi_square;
     fit_.dof = normal.residuals - normal.parameters;
     if (fit_.dof < 1) return "there are no more images than unknowns";
-    Eigen::VectorXd likely;
-    const double honest = WithoutGiven(normal, inverse, &likely);
+    const double honest = WithoutGiven(normal, inverse);
     if (options_.scale_noise && honest > ChiSquareQuantile(1 - kChance, fit_.dof)) {
       fit_.noise_scale = std::sqrt(honest / fit_.dof);
       fit_.notes.push_back(
@@ -290,7 +253,7 @@ class Fitter {
     fit_.dx_dlayout = dx_dlayout.topRows<kDropDim>();
     MatrixXd all = pixels;
     if (with_rig()) all += dx_drig * rig_.covariance * dx_drig.transpose();
-    if (with_layout()) all += dx_dlayout * recording_.layout_cov * dx_dlayout.transpose();
+    if (with_layout()) all += dx_dlayout * options_.layout.cov * dx_dlayout.transpose();
     if (!problem_.free_layout()) {
       const MatrixXd M = (normal.given_information - normal.by_given.transpose() * inverse * normal.by_given).bottomRows(l);
       const double weight = 1 / (fit_.noise_scale * fit_.noise_scale);
@@ -313,7 +276,6 @@ class Fitter {
     fit_.cov_layout = all.bottomRightCorner(places.size - places.clocks_end, places.size - places.clocks_end);
     if (left_out_ > 0) fit_.notes.push_back(fmt::format("{} points beside the impact were left out", left_out_));
     if (fit_.outliers > 0) fit_.notes.push_back(fmt::format("{} points are outliers", fit_.outliers));
-    ForgiveLayout(dx_dlayout, likely.tail(l), &normal);
     internal::MakeEvent(recording_, problem_, state_, normal, options_, &fit_);
     return "";
   }
@@ -330,7 +292,7 @@ class Fitter {
     const DropCovariance with_clocks = places.clocks_end > kDropDim ? held_beyond(places.clocks_end) : fit_.share_pixels;
     fit_.share_clocks = with_clocks - fit_.share_pixels;
     fit_.share_layout = fit_.cov_pixels - with_clocks;
-    if (with_layout()) fit_.share_layout = fit_.dx_dlayout * recording_.layout_cov * fit_.dx_dlayout.transpose();
+    if (with_layout()) fit_.share_layout = fit_.dx_dlayout * options_.layout.cov * fit_.dx_dlayout.transpose();
     fit_.share_rig = fit_.cov - fit_.cov_pixels - (with_layout() ? fit_.share_layout : DropCovariance::Zero());
   }
 

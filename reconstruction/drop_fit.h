@@ -58,10 +58,9 @@ struct DropFitOptions {
   // Markers within this of a line, or within three layout_sd (and 3 % of their length), are on it: rotation about it is not seen [m]. The
   // roll is then a convention and the spin about the axis has a prior: before the impact (a release at rest) and after it.
   double collinear_tolerance = 5e-4;
-  double spin_axis_prior_sd = 1;  // [rad/s]
-  // Friction at the impact may set the body spinning [rad/s]. Rods and balls: counts only until the velocities tell what it did.
-  double spin_axis_prior_sd_plus = 30;
-  bool rig_covariance = true;  // count the rig's errors in the covariance
+  double spin_axis_prior_sd = 1;        // [rad/s]
+  double spin_axis_prior_sd_plus = 30;  // friction at the impact may set the body spinning [rad/s]
+  bool rig_covariance = true;           // count the rig's errors in the covariance
 };
 
 // How one point fared.

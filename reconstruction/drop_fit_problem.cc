@@ -69,38 +69,6 @@ std::vector<BodyAt> Follow(const DropProblem& problem, const DropState& state) {
   return all;
 }
 
-double SpinBySlip(const Body& body, const Vector3d& axis_B) {
-  constexpr double kAlong = 0.05;  // between the line of the markers and the axis of a rod [rad]
-  const bool round = body.shape == BodyShape::kBall || (body.shape == BodyShape::kRod && axis_B.head<2>().norm() < kAlong);
-  return round ? body.mass * body.radius / axis_B.dot(body.inertia_B * axis_B) : 0;
-}
-
-double SpinGain(const DropProblem& problem, const DropState& state) {
-  return problem.spin_by_slip * (state.q * problem.axis_B).dot((state.v[1] - state.v[0]).cross(problem.floor_normal));
-}
-
-Eigen::Vector2d SpinResiduals(const DropProblem& problem, const DropState& state, Eigen::Matrix<double, 2, kDropDim>* by_state) {
-  const Vector3d &axis = problem.axis_B, &n = problem.floor_normal;
-  const bool linked = problem.spin_by_slip > 0;
-  const double before = axis.dot(state.omega[0]), after = axis.dot(state.omega[1]);
-  const double gained = after - (linked ? before + SpinGain(problem, state) : 0);
-  if (by_state) {
-    by_state->setZero();
-    by_state->block<1, 3>(0, kDropMinus + 3) = axis.transpose() / problem.spin_sd[0];
-    by_state->block<1, 3>(1, kDropPlus + 3) = axis.transpose() / problem.spin_sd[1];
-  }
-  if (by_state && linked) {
-    const double weight = 1 / problem.spin_sd[1], k = weight * problem.spin_by_slip;
-    const Matrix3d R = state.q.toRotationMatrix();
-    const Vector3d by_velocity = k * n.cross(R * axis), by_axis_B = k * (R.transpose() * (state.v[1] - state.v[0]).cross(n));
-    by_state->block<1, 3>(1, kDropMinus + 3) = -weight * axis.transpose();
-    by_state->block<1, 3>(1, kDropMinus) = by_velocity.transpose();
-    by_state->block<1, 3>(1, kDropPlus) = -by_velocity.transpose();
-    by_state->block<1, 3>(1, kDropPose + 3) = -axis.cross(by_axis_B).transpose();
-  }
-  return {before / problem.spin_sd[0], gained / problem.spin_sd[1]};
-}
-
 DropPlaces PlacesOf(const DropProblem& problem, int clocks) {
   DropPlaces places;
   const auto take = [&](bool free) { return free ? places.clocks_end++ : -1; };
@@ -143,13 +111,10 @@ void AddPriors(const DropProblem& problem, const DropState& state, const DropPla
     ++normal->residuals;
   };
   Eigen::VectorXd row = Eigen::VectorXd::Zero(places.size);
-  if (problem.has_axis) {
-    Eigen::Matrix<double, 2, kDropDim> by_state;
-    const Eigen::Vector2d r = SpinResiduals(problem, state, &by_state);
-    for (int arc = 0; arc < 2; ++arc) {
-      row.head<kDropDim>() = by_state.row(arc).transpose();
-      add(row, r[arc]);
-    }
+  for (int arc = 0; problem.has_axis && arc < 2; ++arc) {
+    row.setZero();
+    row.segment<3>((arc == 0 ? kDropMinus : kDropPlus) + 3) = problem.axis_B / problem.spin_sd[arc];
+    add(row, problem.axis_B.dot(state.omega[arc]) / problem.spin_sd[arc]);
   }
   const auto add_one = [&](int k, double x, double sd) {
     if (k < 0) return;

@@ -57,10 +57,7 @@ struct DropProblem {
   Eigen::Matrix<double, 3, Eigen::Dynamic> turn = Eigen::Matrix3d::Identity();
   bool has_axis = false;
   Eigen::Vector3d axis_B = Eigen::Vector3d::Zero();
-  double spin_sd[2] = {0, 0};  // of the spin about it before, and of what is not explained of that after [rad/s]
-  // What the spin about the axis gains at the impact by the slip that friction takes, where that is known; see SpinGain.
-  double spin_by_slip = 0;  // [rad/m]
-  Eigen::Vector3d floor_normal = Eigen::Vector3d::UnitZ();
+  double spin_sd[2] = {0, 0};
   int clocks() const;
   bool free_offset(int clock) const { return offset_sd > 0 && clock > 0; }
   bool free_clocks() const { return offset_sd > 0 || row_time_sd > 0 || rate_sd > 0; }
@@ -82,16 +79,6 @@ struct BodyAt {
   Eigen::Vector3d velocity, omega_B;        // now
 };
 std::vector<BodyAt> Follow(const DropProblem& problem, const DropState& state);
-
-// An impulse J at the lever -radius n + (along the axis u) turns a body that is round about u by u . (lever x J) / I about it, whatever law
-// J obeys and wherever along the body the floor touched it. With J = m (v_plus - v_minus) that is spin_by_slip u . ((v_plus - v_minus) x
-// n), spin_by_slip = m radius / I: a spin that no image shows is known to the accuracy of the velocities. It matters, as it carries the
-// markers' distances from the true axis around. Nothing where the contact's lever from the axis depends on the roll: other bodies.
-double SpinBySlip(const Body& body, const Eigen::Vector3d& axis_B);
-double SpinGain(const DropProblem& problem, const DropState& state);
-
-// Residuals of the spin about the axis before and after, in their standard deviations, and their derivatives by the state.
-Eigen::Vector2d SpinResiduals(const DropProblem& problem, const DropState& state, Eigen::Matrix<double, 2, kDropDim>* by_state);
 
 // Residual of one point and its derivatives: the 19 of DropCovariance, the time of its picture, the centre of its marker.
 struct PointRow {

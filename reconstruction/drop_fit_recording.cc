@@ -8,7 +8,6 @@
 
 #include "data/error.h"
 #include "data/statistics.h"
-#include "reconstruction/motion_fit_arcs.h"
 
 namespace impactlab::internal {
 namespace {
@@ -52,20 +51,6 @@ void TakePoints(const MarkerTracks& tracks, const CameraRig& rig, const DropFitO
                     bad));
 }
 
-// Of the markers' distances d from the axis where the roll may be any: the mean of R d_i (R d_k)' over all rotations R about it.
-Eigen::MatrixXd CovarianceByRoll(const std::vector<BodyMarker>& markers, const Vector3d& axis) {
-  const auto n = static_cast<Eigen::Index>(markers.size());
-  const Eigen::Matrix3d across = Eigen::Matrix3d::Identity() - axis * axis.transpose();
-  Eigen::MatrixXd cov(3 * n, 3 * n);
-  for (Eigen::Index i = 0; i < n; ++i) {
-    for (Eigen::Index k = 0; k < n; ++k) {
-      const Vector3d d_i = across * markers[i].p_BM, d_k = across * markers[k].p_BM;
-      cov.block<3, 3>(3 * i, 3 * k) = 0.5 * (d_i.dot(d_k) * across - axis.dot(d_i.cross(d_k)) * Cross(axis));
-    }
-  }
-  return cov;
-}
-
 // Markers on a line: they are put on it, and the rotation about it becomes a convention.
 void FindAxis(const std::set<int>& seen, const DropFitOptions& options, DropRecording* out) {
   DropProblem& problem = out->problem;
@@ -79,24 +64,8 @@ void FindAxis(const std::set<int>& seen, const DropFitOptions& options, DropReco
   for (const Vector3d& p : p_B) worst = std::max(worst, (p - on_line(p)).norm());
   // A layout that is hardly known is no line for it: the images will show.
   const double length = shape.spread.x() * std::sqrt(12.0);
-  const double allowed = std::max(options.collinear_tolerance, std::min(3 * options.layout_sd, kThinnest * length));
-  if (worst > allowed) return;
+  if (worst > std::max(options.collinear_tolerance, std::min(3 * options.layout_sd, kThinnest * length))) return;
   if (axis.dot(p_B.back() - p_B.front()) < 0) axis = -axis;
-  // A round body whose roll is a convention shows its markers' distances from the axis on no side more than on another.
-  if (SpinBySlip(problem.body, axis) > 0) {
-    const Vector3d own = problem.body.shape == BodyShape::kRod ? Vector3d(0, 0, axis.z() < 0 ? -1 : 1) : axis;
-    const auto beside = [&](const Vector3d& p) { return (p - own * own.dot(p)).norm(); };
-    if (std::all_of(p_B.begin(), p_B.end(), [&](const Vector3d& p) { return beside(p) <= allowed; })) {
-      axis = own;
-      middle.setZero();
-      const Eigen::MatrixXd by_roll = CovarianceByRoll(problem.markers, axis);
-      if (out->layout_cov.size() > 0) {
-        out->layout_cov += by_roll;
-      } else if (!by_roll.isZero(0)) {
-        out->layout_cov = by_roll;
-      }
-    }
-  }
   for (int m : seen) problem.markers[m].p_BM = on_line(problem.markers[m].p_BM);
   problem.has_axis = true;
   problem.axis_B = axis;
@@ -128,7 +97,6 @@ DropRecording PrepareDrops(const MarkerTracks& tracks, const CameraRig& rig, con
   problem.spin_sd[1] = options.spin_axis_prior_sd_plus;
   const double length = floor.normal.norm();
   out.floor = {floor.normal / length, floor.offset / length};
-  problem.floor_normal = out.floor.normal;
   out.offset.assign(tracks.cameras.size(), 0);
   TakePoints(tracks, rig, options, &out);
   std::set<int> seen;
@@ -137,7 +105,6 @@ DropRecording PrepareDrops(const MarkerTracks& tracks, const CameraRig& rig, con
     out.reason = fmt::format("{} markers are seen, a fit needs three", seen.size());
     return out;
   }
-  out.layout_cov = options.layout.cov;
   FindAxis(seen, options, &out);
   LinkInstants(&problem);
   out.frame_interval = FrameInterval(problem);

@@ -11,10 +11,9 @@ namespace impactlab::internal {
 
 struct DropRecording {
   std::string name;
-  std::string reason;          // why nothing can be fitted; empty where something can
-  DropProblem problem;         // with all points
-  Eigen::MatrixXd layout_cov;  // that of the options, and of markers beside an axis whose roll is a convention; empty: exact
-  Plane floor;                 // unit normal
+  std::string reason;   // why nothing can be fitted; empty where something can
+  DropProblem problem;  // with all points
+  Plane floor;          // unit normal
   double frame_interval = 0;
   std::vector<double> offset;        // rough, of every clock
   std::vector<BriefFlight> flights;  // about every frame of the first camera

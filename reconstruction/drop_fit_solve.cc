@@ -54,14 +54,6 @@ Eigen::Matrix<double, 4, 3> ByTurn(const double* x) {
   return P;
 }
 
-// Derivatives by the state as those by its block `x`.
-void FillBlock(const Eigen::Matrix<double, 2, kDropDim>& by_state, const double* x, double* jacobian) {
-  Eigen::Map<Eigen::Matrix<double, 2, kBlock, Eigen::RowMajor>> J(jacobian);
-  J.leftCols<3>() = by_state.leftCols<3>();
-  J.middleCols<4>(kQ) = 4 * by_state.middleCols<3>(3) * ByTurn(x).transpose();
-  J.rightCols<kBlock - 7>() = by_state.rightCols<kDropDim - 6>();
-}
-
 // The state on its manifold: rotations move on the body side, along the columns of `turn` only.
 class StateManifold : public ceres::Manifold {
  public:
@@ -151,7 +143,12 @@ class PointCost : public ceres::CostFunction {
     if (!RowOf(problem, *point_, moving_->at[point_->instant], Vector3d(p[0], p[1], p[2]), jacobians != nullptr, &row)) return false;
     Eigen::Map<Eigen::Vector2d>{residuals} = row.r;
     if (!jacobians) return true;
-    if (jacobians[0]) FillBlock(row.by_state, parameters[0], jacobians[0]);
+    if (jacobians[0]) {
+      Eigen::Map<Eigen::Matrix<double, 2, kBlock, Eigen::RowMajor>> J(jacobians[0]);
+      J.leftCols<3>() = row.by_state.leftCols<3>();
+      J.middleCols<4>(kQ) = 4 * row.by_state.middleCols<3>(3) * ByTurn(parameters[0]).transpose();
+      J.rightCols<kBlock - 7>() = row.by_state.rightCols<kDropDim - 6>();
+    }
     if (by_clock_ && jacobians[1]) {
       Eigen::Map<Eigen::Matrix<double, 2, 3, Eigen::RowMajor>>{jacobians[1]} =
           row.by_time * Eigen::RowVector3d(1, point_->q.y(), point_->t - problem.t_reference);
@@ -171,11 +168,15 @@ class SpinPrior : public ceres::SizedCostFunction<2, kBlock> {
  public:
   explicit SpinPrior(const DropProblem* problem) : problem_(problem) {}
   bool Evaluate(double const* const* parameters, double* residuals, double** jacobians) const override {
-    DropState state;
-    Unpack(parameters[0], &state);
-    Eigen::Matrix<double, 2, kDropDim> by_state;
-    Eigen::Map<Eigen::Vector2d>{residuals} = SpinResiduals(*problem_, state, &by_state);
-    if (jacobians && jacobians[0]) FillBlock(by_state, parameters[0], jacobians[0]);
+    for (int arc = 0; arc < 2; ++arc) {
+      const Eigen::Map<const Vector3d> omega(parameters[0] + kV[arc] + 3);
+      residuals[arc] = problem_->axis_B.dot(omega) / problem_->spin_sd[arc];
+    }
+    if (jacobians && jacobians[0]) {
+      Eigen::Map<Eigen::Matrix<double, 2, kBlock, Eigen::RowMajor>> J(jacobians[0]);
+      J.setZero();
+      for (int arc = 0; arc < 2; ++arc) J.block<1, 3>(arc, kV[arc] + 3) = problem_->axis_B.transpose() / problem_->spin_sd[arc];
+    }
     return true;
   }
 

@@ -94,19 +94,15 @@ inline TracksRepeat Record(const TracksExperiment& e, const Drawn& drawn, std::m
   MarkerRecordings& markers = out.markers;
   markers.rig = drawn.cameras ? test::Miscalibrated(e.rig, random) : e.rig;
   markers.layout = e.drops.front().markers;
-  // Where the markers sit is drawn, not what the laboratory aimed at: a roll that no image tells hides on which side of the axis they are.
-  std::vector<BodyMarker> placed = markers.layout;
   if (drawn.layout)
-    for (BodyMarker& marker : placed) marker.p_BM += e.layout_sd * test::Normal3(random);
+    for (BodyMarker& marker : markers.layout) marker.p_BM += e.layout_sd * test::Normal3(random);
   for (std::size_t i = 0; i < e.drops.size(); ++i) {
     test::Filming filming;
     filming.rate = e.rate;
     filming.offset[1] = drawn.clocks ? uniform(random) / e.rate : 0.3 / e.rate;
     if (!drawn.pixels) filming.pixel_sd = 1e-6;
     out.offset.push_back(filming.offset[1]);
-    test::Drop drop = e.drops[i];
-    drop.markers = placed;
-    MarkerTracks tracks = test::Film(drop, e.paths[i], e.rig, filming, random);
+    MarkerTracks tracks = test::Film(e.drops[i], e.paths[i], e.rig, filming, random);
     // What the estimator is told of the noise is the same where none is drawn.
     for (TrackPoint& point : tracks.points) point.cov = std::pow(test::Filming{}.pixel_sd, 2) * Eigen::Matrix2d::Identity();
     tracks.recording = fmt::format("drop_{:02}", i + 1);
