@@ -16,6 +16,9 @@ using Eigen::VectorXd;
 // Compliance of a contact relative to its inverse mass: makes the shares of redundant contacts unique and changes forces by that much.
 constexpr double kCompliance = 1e-9;
 constexpr double kSettled = 1e-12, kRelaxed = 1e-11;
+// Change of accelerations in fifty sweeps below which they count as settled, relative: modes follow from them, and the direction in which
+// slip begins, which holds while it is slower than what counts as slip.
+constexpr double kSame = 1e-6;
 // Entries of one contact: no memory is asked for.
 using Stacked = Eigen::Matrix<double, Eigen::Dynamic, 1, 0, 3, 1>;
 constexpr int kMostRounds = 60;
@@ -195,7 +198,7 @@ class Forces {
         } else {
           Stacked x = old.head(tangents_) - step[k] * a.head(tangents_);
           const double size = x.norm(), radius = mu_[k] * force;
-          slips_[k] = size > radius * (1 + 1e-9);
+          slips_[k] = size > radius * (1 + 1e-10);
           if (size > radius) x *= radius / size;
           lambda.segment(Tangent(i), tangents_) = x;
         }
@@ -205,7 +208,7 @@ class Forces {
       if (!settled && sweep % 50 == 49) {
         // Accelerations are unique where forces of redundant contacts are not, and settle sooner.
         const VectorXd a = p_.b + p_.W * lambda;
-        settled = last.size() > 0 && (a - last).cwiseAbs().maxCoeff() <= 1e-8 * scale_;
+        settled = last.size() > 0 && (a - last).cwiseAbs().maxCoeff() <= kSame * scale_;
         last = a;
       }
       if (!settled) continue;

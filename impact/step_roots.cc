@@ -13,8 +13,9 @@ namespace {
 
 // Normal acceleration by the normal force, relative to that without friction, below which a slipping contact jams.
 constexpr double kPress = 1e-9;
-// Friction is beyond static friction by so much when a contact begins to slip that the solver of forces has no doubt.
-constexpr double kBeyond = 1e-8;
+// Friction is beyond static friction, and a normal force below 0, by so much of the largest force when a mode ends that the solver of forces
+// has no doubt.
+constexpr double kBeyond = 1e-7;
 
 }  // namespace
 
@@ -27,6 +28,12 @@ double StepRoots::Stop(const FieldValues& f, int i) const {
   if (touch.starting) return v_t.dot(touch.direction.transpose()) + 0.5 * slip_speed_;
   // Against its direction at the start of the step: slip that a step has carried through rest is not overlooked.
   return std::min(v_t.norm(), v_t.dot(now_->v.segment(w * i, w - 1).normalized())) - slip_speed_;
+}
+
+double StepRoots::Release(const FieldValues& f, int i) const {
+  double largest = 0;
+  for (size_t k = 0; k < touches_->size(); ++k) largest = std::max(largest, f.lambda[Normal(static_cast<int>(k))]);
+  return f.lambda[Normal(i)] + kBeyond * largest;
 }
 
 double StepRoots::Cone(const FieldValues& f, int i) const {
@@ -73,7 +80,7 @@ StepRoot StepRoots::First(const MechanismState& start, const FieldValues& at_sta
   for (int i = 0; i < n; ++i) {
     const Touch& touch = touches[i];
     if (touch.mode == PointMode::kOpen) continue;
-    Consider(first, StepRoot::Kind::kRelease, i, [&](const FieldValues& f) { return f.lambda[Normal(i)]; });
+    Consider(first, StepRoot::Kind::kRelease, i, [&](const FieldValues& f) { return Release(f, i); });
     if (mechanism_.width == 1) continue;
     if (touch.mode == PointMode::kStick) Consider(first, StepRoot::Kind::kCone, i, [&](const FieldValues& f) { return Cone(f, i); });
     if (touch.mode == PointMode::kSlip && mechanism_.contacts[i].mu_s > 0) {

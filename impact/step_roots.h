@@ -41,6 +41,7 @@ class StepRoots {
 
  private:
   double Stop(const FieldValues& f, int i) const;
+  double Release(const FieldValues& f, int i) const;
   double Cone(const FieldValues& f, int i) const;
   template <typename Value>
   void Consider(StepRoot& first, StepRoot::Kind kind, int contact, const Value& value);
