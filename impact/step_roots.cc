@@ -13,8 +13,8 @@ namespace {
 
 // Normal acceleration by the normal force, relative to that without friction, below which a slipping contact jams.
 constexpr double kPress = 1e-9;
-// Friction is beyond static friction, and a normal force below 0, by so much of the largest force when a mode ends that the solver of forces
-// has no doubt.
+// Friction is beyond static friction, and a normal force below 0, by so much of the largest force when a mode ends that the solver of
+// forces has no doubt.
 constexpr double kBeyond = 1e-7;
 
 }  // namespace
