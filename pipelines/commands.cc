@@ -7,6 +7,7 @@
 #include <chrono>
 #include <cmath>
 #include <map>
+#include <optional>
 #include <set>
 
 #include "data/atomic_file.h"
@@ -14,6 +15,7 @@
 #include "data/glob.h"
 #include "data/table.h"
 #include "data/text.h"
+#include "pipelines/multi_bounce.h"
 #include "pipelines/report.h"
 #include "pipelines/run.h"
 #include "pipelines/solve_io.h"
@@ -185,12 +187,19 @@ int RunChain(const RunArguments& arguments, bool whole) {
                                 events.front().detail, (arguments.out / kRefused).string()));
   }
   WriteRun(arguments.out, run, arguments.command);
+  std::optional<BounceStudy> bounces;
+  if (whole && arguments.bounces >= 0) {
+    bounces = StudyBounces(
+        run, {.draws = arguments.bounces, .seed = run.experiment.seed, .threads = arguments.threads, .quiet = arguments.quiet});
+    WriteBounces(arguments.out / "bounces.csv", *bounces);
+  }
   std::error_code absent;
+  if (whole && !bounces) std::filesystem::remove(arguments.out / "bounces.csv", absent);
   for (const char* name : {"events.csv", "events_cov.csv", "drops.csv", "points.csv", "flights.csv", "flights.json", ""})
     std::filesystem::remove(arguments.out / kRefused / name, absent);  // what an earlier run had to say no longer holds
   if (whole && arguments.report) WriteReport(arguments.out / "report.html", run, IMPACTLAB_PLOT_LIBRARY);
   if (!arguments.quiet) {
-    fmt::print("{}", BriefReport(run));
+    fmt::print("{}{}", BriefReport(run), bounces ? BriefReport(*bounces) : "");
     fmt::print("\n{:.2f} s {}without the report; written to {}\n", run.seconds,
                run.markers ? "from the pictures or tracks to the tables, " : "", arguments.out.string());
     if (whole && arguments.report) fmt::print("report      {}\n", (arguments.out / "report.html").string());

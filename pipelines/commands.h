@@ -16,6 +16,7 @@ struct RunArguments {
   bool report = true;
   bool quiet = false;
   int bootstrap = -1;                // replaces the experiment's; -1 keeps it
+  int bounces = -1;                  // draws for motion past the first impact (StudyBounces); -1: it is not followed
   std::vector<std::string> require;  // "accepted>=40", "mu_k.half_width<=0.03", ...
   std::string command;               // command line, for run.yaml
 };

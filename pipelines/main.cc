@@ -112,6 +112,8 @@ int Main(int argc, char** argv) {
   run_verb->add_flag("!--no-report", run.report, "leave report.html out");
   run_verb->add_option("--bootstrap", run.bootstrap, "resamples over recordings, instead of the experiment's")
       ->check(CLI::Range(0, 100000));
+  run_verb->add_option("--bounces", run.bounces, "follow recordings past their first impact, with so many draws each; 32 is enough")
+      ->check(CLI::Range(0, 100000));
   run_verb->callback([&] { code = RunCommand(run); });
 
   auto* reconstruct_verb = app.add_subcommand("reconstruct", "recordings to events.csv, motion.csv and audit.json");
