@@ -152,7 +152,8 @@ Path Follow(const BounceSetting& setting, const Start& from, double duration, co
   if (result.end == SimulationEnd::kSteady || result.end == SimulationEnd::kRest) {
     const BodyState last = made.StateOf(result.state, 0);
     const double speed = last.omega_WB.norm();
-    for (double t = path.t.back() + kSampleStep; t <= duration; t += kSampleStep) {
+    while (path.t.back() + kSampleStep <= duration) {
+      const double t = path.t.back() + kSampleStep;
       Isometry3d X = last.X_WB;
       X.translation() += last.v_WB * (t - result.state.t);
       if (speed > 0) X.linear() = AngleAxisd(speed * (t - result.state.t), last.omega_WB / speed) * last.X_WB.linear();
