@@ -22,6 +22,10 @@ using RungeKutta = odeint::runge_kutta_fehlberg78<Vector>;
 
 }  // namespace
 
+double TouchingGap(const MechanismState& state, const ContactTerms& contact) {
+  return 5e-14 * (1 + state.q.cwiseAbs().maxCoeff()) + 1e-15 * std::abs(state.t) * contact.v_surface.norm();
+}
+
 ContactField::ContactField(const Mechanism& mechanism, double tolerance)
     : mechanism_(mechanism), tolerance_(tolerance), touches_(mechanism.contacts.size()), contacts_(mechanism.contacts.size()) {
   state_.q.resize(mechanism.n_q);
@@ -135,6 +139,7 @@ void ContactField::Evaluate(const MechanismState& state, FieldValues& values) {
   Rates(x_.data(), values.dx.data(), state.t);
   const int n = static_cast<int>(touches_.size()), w = mechanism_.width;
   values.gap.resize(n);
+  values.touching.resize(n);
   values.v.resize(n * w);
   values.a.resize(n * w);
   values.lambda.setZero(n * w);
@@ -142,6 +147,7 @@ void ContactField::Evaluate(const MechanismState& state, FieldValues& values) {
   for (int i = 0; i < n; ++i) {
     if (touches_[i].mode == PointMode::kOpen) mechanism_.contact(state, i, contacts_[i]);
     values.gap[i] = contacts_[i].gap;
+    values.touching[i] = TouchingGap(state, contacts_[i]);
     values.v.segment(w * i, w) = contacts_[i].rows * state.u - contacts_[i].v_surface;
     values.a.segment(w * i, w) = contacts_[i].rows * du_ + contacts_[i].bias;
   }

@@ -16,10 +16,15 @@ struct Touch {
   bool starting = false;                                      // slip so slow that `direction` stands for that of v_t
 };
 
+// A gap below this touches [m]: what rounding makes of positions and of surfaces that move. A fall through it does not reach the speed of
+// the least rebound: what projections lift must not keep a body rocking.
+double TouchingGap(const MechanismState& state, const ContactTerms& contact);
+
 // Contacts at a state, stacked as in ContactSpace.
 struct FieldValues {
   std::vector<double> dx;        // rates of (q, u)
   Eigen::VectorXd gap;           // by contact [m]
+  Eigen::VectorXd touching;      // by contact: gap below which it touches [m]
   Eigen::VectorXd v, a, lambda;  // [m/s], [m/s^2], [N]
   Eigen::VectorXd press;  // by contact that slips: normal acceleration by its normal force relative to that without friction; Painleve
                           // below 0. Else 1

@@ -174,11 +174,11 @@ class Simulator {
 
   // ---- events ----
 
-  std::vector<int> Touching(const MechanismState& at, double gap) {
+  std::vector<int> Touching(const MechanismState& at) {
     std::vector<int> set;
     for (int i = 0; i < n_; ++i) {
       mechanism_.contact(at, i, contact_);
-      if (touches_[i].mode != PointMode::kOpen || contact_.gap <= gap) set.push_back(i);
+      if (touches_[i].mode != PointMode::kOpen || contact_.gap <= internal::TouchingGap(at, contact_)) set.push_back(i);
     }
     return set;
   }
@@ -187,7 +187,7 @@ class Simulator {
   void Settle() {
     int jammed = -1;
     for (int round = 0; round < 100; ++round) {
-      const std::vector<int> touching = Touching(state_, internal::kTouch);
+      const std::vector<int> touching = Touching(state_);
       if (touching.empty()) break;
       Strike(touching, jammed);
       if (Over()) return;

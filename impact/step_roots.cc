@@ -44,12 +44,7 @@ double StepRoots::Cone(const FieldValues& f, int i) const {
 template <typename Value>
 void StepRoots::Consider(StepRoot& first, StepRoot::Kind kind, int contact, const Value& value) {
   if (!(value(*then_) < 0)) return;
-  const double f0 = value(*now_);
-  if (f0 <= 0) {
-    // It falls from the start: the mode ends at once.
-    first = {kind, contact, 0, *start_};
-    return;
-  }
+  double low = 0, f0 = value(*now_);
   MechanismState state;
   FieldValues f;
   const auto at = [&](double tau) {
@@ -59,8 +54,17 @@ void StepRoots::Consider(StepRoot& first, StepRoot::Kind kind, int contact, cons
   };
   const double limit = std::min(h_, first.tau), f1 = limit < h_ ? at(limit) : value(*then_);
   if (!(f1 < 0)) return;
+  // A slip that begins may rise before it falls; what falls from the start ends its mode at once.
+  const bool begins = kind == StepRoot::Kind::kStop && (*touches_)[contact].starting;
+  low = limit;
+  for (int k = 0; begins && k < 30 && f0 <= 0; ++k) f0 = at(low *= 0.5);
+  if (f0 <= 0) {
+    first = {kind, contact, 0, *start_};
+    return;
+  }
+  if (!begins || low == limit) low = 0;
   std::uintmax_t most = 60;
-  const auto bracket = boost::math::tools::toms748_solve(at, 0.0, limit, f0, f1, boost::math::tools::eps_tolerance<double>(48), most);
+  const auto bracket = boost::math::tools::toms748_solve(at, low, limit, f0, f1, boost::math::tools::eps_tolerance<double>(48), most);
   at(bracket.second);
   first = {kind, contact, bracket.second, state};
 }
@@ -93,9 +97,10 @@ StepRoot StepRoots::First(const MechanismState& start, const FieldValues& at_sta
 
 void StepRoots::Closing(StepRoot& first, int i) {
   const int w = mechanism_.width, k = Normal(i);
-  const bool touching = now_->gap[i] <= kTouch, rests = touching && now_->v[k] <= rest_speed_, leaving = touching && !rests;
+  const bool touching = now_->gap[i] <= now_->touching[i], rests = touching && now_->v[k] <= rest_speed_, leaving = touching && !rests;
   // A contact that leaves comes back to where it left: what rounding has put it off its surface by is no way to fall.
-  const double slack = rests ? kSlack : leaving ? -now_->gap[i] : 0;
+  const double touch = std::max(now_->touching[i], then_->touching[i]);
+  const double slack = rests ? 2 * touch : leaving ? -now_->gap[i] : 0;
   const GapEnd a{now_->gap[i] + slack, now_->v[k], now_->a[k]}, b{then_->gap[i] + slack, then_->v[k], then_->a[k]};
   if (a.gap < 0) {
     if (then_->gap[i] < now_->gap[i]) first = {StepRoot::Kind::kGap, i, 0, *start_};
@@ -105,7 +110,7 @@ void StepRoots::Closing(StepRoot& first, int i) {
   if (!guess || *guess > std::min(h_, first.tau)) return;
   double tau = *guess;
   MechanismState at = field_.Along(*start_, *now_, tau);
-  if (leaving && a.rate * tau < 1e-12) {
+  if (leaving && a.rate * tau < 20 * touch) {
     // A hop as low as the rounding of positions: its quintic knows better than they.
     if (tau < first.tau) first = {StepRoot::Kind::kGap, i, tau, at};
     return;
@@ -121,7 +126,7 @@ void StepRoots::Closing(StepRoot& first, int i) {
     at = field_.Along(*start_, *now_, tau);
   }
   mechanism_.contact(at, i, contact_);
-  if (std::abs(contact_.gap + slack) > kTouch) {
+  if (std::abs(contact_.gap + slack) > touch) {
     // The quintic only guesses: a graze that stays outside is none, and where forces jump within the step the root is bracketed.
     if (!(b.gap < 0) || !Bracket(i, slack, tau, at)) return;
   }
@@ -151,7 +156,7 @@ bool StepRoots::ModesHold(const MechanismState& at, const FieldValues& values) {
   for (size_t i = 0; i < touches_->size(); ++i) {
     const int contact = static_cast<int>(i);
     const bool open = (*touches_)[i].mode == PointMode::kOpen;
-    if (open && (values.gap[contact] > kTouch || std::abs(values.v[Normal(contact)]) > 2 * rest_speed_)) continue;
+    if (open && (values.gap[contact] > values.touching[contact] || std::abs(values.v[Normal(contact)]) > 2 * rest_speed_)) continue;
     if ((*touches_)[i].mode == PointMode::kSlip && mechanism_.contacts[i].mu_s > 0 && Stop(values, contact) < 0) return false;
     set.push_back(contact);
   }

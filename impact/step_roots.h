@@ -9,12 +9,6 @@
 
 namespace impactlab::internal {
 
-// A gap below this touches [m]. A fall through it reaches the speed of the least rebound: what projections lift must not keep a body
-// rocking.
-inline constexpr double kTouch = 5e-14;
-// Contacts that rest open are followed this far below their surface before they count as closed again [m].
-inline constexpr double kSlack = 1e-13;
-
 struct StepRoot {
   enum class Kind {
     kNone,
