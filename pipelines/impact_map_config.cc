@@ -7,6 +7,7 @@
 
 #include "data/text.h"
 #include "data/yaml.h"
+#include "pipelines/grid_axis.h"
 #include "pipelines/impact_map.h"
 
 namespace impactlab {
@@ -71,19 +72,7 @@ MapAxis ReadAxis(const YamlNode& node, bool planar) {
   axis.label = node.Text("label");
   axis.offset = node.Number("offset", 0.0);
   axis.factor = node.Number("factor", 1.0);
-  const double from = node.Number("from"), to = node.Number("to", {});
-  if (!(to > from)) throw node.Fault("to", FormatNumber(to), "a number above from");
-  std::int64_t n = 0;
-  if (node.Has("step")) {
-    if (node.Has("count")) throw node.Fault("count", "both step and count", "one of them");
-    const double step = node.Number("step", Positive());
-    if ((to - from) / step > kMaxPoints) throw node.Fault("step", FormatNumber(step), "a larger step: at most 1e6 points");
-    n = static_cast<std::int64_t>(std::floor((to - from) / step + 1e-9)) + 1;
-    for (std::int64_t i = 0; i < n; ++i) axis.shown.push_back(from + static_cast<double>(i) * step);
-  } else {
-    n = node.Integer("count", Closed(2, kMaxPoints));
-    for (std::int64_t i = 0; i < n; ++i) axis.shown.push_back(from + (to - from) * static_cast<double>(i) / static_cast<double>(n - 1));
-  }
+  axis.shown = internal::ReadGrid(node, kMaxPoints);
   const Range range = RangeOf(axis.parameter);
   for (const double end : {axis.shown.front(), axis.shown.back()})
     if (!range.Contains(axis.Value(end)))

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "pipelines/impact_map.h"
+#include "pipelines/map_drawing.h"
 #include "pipelines/report_html.h"
 #include "pipelines/report_page.h"
 
@@ -16,14 +17,7 @@ using internal::Escape;
 std::string Pictures(const ImpactMap& map) {
   std::string out = "<div class=\"pair\">";
   for (const std::string& picture : map.sweep.pictures)
-    for (std::size_t law = 0; law < (map.sweep.y ? map.sweep.laws.size() : 1); ++law) {
-      std::string svg = MapSvg(map, picture, law);
-      // In the page a picture is as wide as its column.
-      const std::string fixed = fmt::format("width=\"{}\" height=\"{}\" role", 760, 470);
-      if (const auto at = svg.find(fixed); at != std::string::npos)
-        svg.replace(at, fixed.size(), "style=\"width:100%;height:auto;border-radius:6px\" role");
-      out += "<figure class=\"figure\">" + svg + "</figure>";
-    }
+    for (std::size_t law = 0; law < (map.sweep.y ? map.sweep.laws.size() : 1); ++law) out += internal::FigureOf(MapSvg(map, picture, law));
   return out + "</div>";
 }
 

@@ -9,30 +9,28 @@
 #include <utility>
 
 #include "pipelines/impact_map.h"
+#include "pipelines/map_drawing.h"
 #include "pipelines/report_html.h"
-#include "pipelines/report_plot.h"
-#include "tracking/video_writer.h"
 
 namespace impactlab {
 namespace {
 
-using internal::Base64;
-using internal::Escape;
+using internal::Drawing;
+using internal::Hex;
+using internal::kHeight;
+using internal::kLeft;
+using internal::kPlotHeight;
+using internal::kPlotWidth;
+using internal::kRight;
+using internal::kTop;
+using internal::kWidth;
+using internal::LegendEntry;
+using internal::Mix;
+using internal::PixelImage;
+using internal::Rgb8;
 using internal::TickLabel;
 using internal::Ticks;
-
-constexpr double kWidth = 760, kHeight = 470, kLeft = 78, kRight = 236, kTop = 46, kBottom = 60;
-constexpr double kPlotWidth = kWidth - kLeft - kRight, kPlotHeight = kHeight - kTop - kBottom;
-
-struct Rgb8 {
-  double r, g, b;  // 0 to 255
-};
-
-Rgb8 Mix(const Rgb8& a, const Rgb8& b, double t) { return {a.r + t * (b.r - a.r), a.g + t * (b.g - a.g), a.b + t * (b.b - a.b)}; }
-std::string Hex(const Rgb8& c) {
-  return fmt::format("#{:02x}{:02x}{:02x}", static_cast<int>(std::lround(c.r)), static_cast<int>(std::lround(c.g)),
-                     static_cast<int>(std::lround(c.b)));
-}
+using internal::Viridis;
 
 // Okabe and Ito; a letter makes the colour of its digit lighter.
 Rgb8 CaseColour(const std::string& course) {
@@ -65,21 +63,6 @@ std::string CaseWords(const std::string& course) {
   return digit->second + (letter == 'a' ? " (y)" : letter == 'b' ? " (x)" : " (x, y)");
 }
 
-// Viridis, by the polynomial of degree six that follows its table within a level or two.
-Rgb8 Viridis(double t) {
-  static constexpr double kC[7][3] = {{0.27772732722, 0.00540734454, 0.33409980534},   {0.10509304311, 1.40461352990, 1.38459016259},
-                                      {-0.33086182873, 0.21484755947, 0.09509516303},  {-4.63423049898, -5.79910097335, -19.33244095628},
-                                      {6.22826993635, 14.17993336681, 56.69055260068}, {4.77638499767, -13.74514537775, -65.35303263337},
-                                      {-5.43545585593, 4.64585261218, 26.31243524958}};
-  double c[3];
-  for (int k = 0; k < 3; ++k) {
-    c[k] = 0;
-    for (int i = 6; i >= 0; --i) c[k] = c[k] * t + kC[i][k];
-    c[k] = 255 * std::clamp(c[k], 0.0, 1.0);
-  }
-  return {c[0], c[1], c[2]};
-}
-
 // Blue below zero, brown above, nearly white at zero.
 Rgb8 Diverging(double t) {
   static const Rgb8 stops[5] = {{33, 102, 172}, {146, 197, 222}, {247, 247, 247}, {253, 184, 99}, {179, 88, 6}};
@@ -108,66 +91,11 @@ Scale ScaleOf(const std::vector<MapPoint>& points, std::size_t quantity, bool is
   return scale;
 }
 
-// The frame of a picture: axes with ticks and labels, in SVG attributes so that the file needs no style sheet.
-class Drawing {
- public:
-  Drawing(const std::string& title, double x0, double x1, double y0, double y1) : x0_(x0), x1_(x1), y0_(y0), y1_(y1) {
-    svg_ = fmt::format(
-        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {0} {1}\" width=\"{0}\" height=\"{1}\" role=\"img\" aria-label=\"{2}\" "
-        "font-family=\"system-ui, 'Noto Sans', 'DejaVu Sans', sans-serif\" font-size=\"13\" fill=\"#1b2127\">"
-        "<rect width=\"{0}\" height=\"{1}\" fill=\"#ffffff\"/><text x=\"{3}\" y=\"26\" font-size=\"15\" font-weight=\"600\">{2}</text>",
-        kWidth, kHeight, Escape(title), kLeft);
-  }
-  double X(double x) const { return kLeft + kPlotWidth * (x - x0_) / (x1_ - x0_); }
-  double Y(double y) const { return kHeight - kBottom - kPlotHeight * (y - y0_) / (y1_ - y0_); }
-  void Add(const std::string& svg) { svg_ += svg; }
-  void Text(double x, double y, const std::string& text, const std::string& attributes = {}) {
-    svg_ += fmt::format("<text x=\"{:.1f}\" y=\"{:.1f}\" {}>{}</text>", x, y, attributes, Escape(text));
-  }
-  // A dark letter with a white rim is legible on any colour.
-  void Label(double x, double y, const std::string& text) {
-    Text(x, y + 5, text,
-         "text-anchor=\"middle\" font-weight=\"700\" font-size=\"15\" stroke=\"#ffffff\" stroke-width=\"3.5\" paint-order=\"stroke\" "
-         "stroke-linejoin=\"round\"");
-  }
-  void Axes(const std::string& x_label, const std::string& y_label, bool y_ticks = true, bool grid = false) {
-    const auto xs = Ticks(x0_, x1_, 7), ys = y_ticks ? Ticks(y0_, y1_, 6) : std::vector<double>{};
-    std::string marks, lines;
-    for (const double x : xs) {
-      marks += fmt::format("M{:.1f} {}v5", X(x), kHeight - kBottom);
-      lines += fmt::format("M{:.1f} {}V{}", X(x), kTop, kHeight - kBottom);
-      Text(X(x), kHeight - kBottom + 20, TickLabel(x, xs.size() > 1 ? xs[1] - xs[0] : 0), "text-anchor=\"middle\"");
-    }
-    for (const double y : ys) {
-      marks += fmt::format("M{} {:.1f}h-5", kLeft, Y(y));
-      lines += fmt::format("M{} {:.1f}h{}", kLeft, Y(y), kPlotWidth);
-      Text(kLeft - 9, Y(y) + 4.5, TickLabel(y, ys.size() > 1 ? ys[1] - ys[0] : 0), "text-anchor=\"end\"");
-    }
-    if (grid) svg_ += fmt::format("<path d=\"{}\" stroke=\"#1b2127\" stroke-opacity=\"0.13\" fill=\"none\"/>", lines);
-    svg_ += fmt::format(
-        "<path d=\"{}\" stroke=\"#1b2127\" fill=\"none\"/><rect x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\" fill=\"none\" "
-        "stroke=\"#1b2127\"/>",
-        marks, kLeft, kTop, kPlotWidth, kPlotHeight);
-    Text(kLeft + kPlotWidth / 2, kHeight - 16, x_label, "text-anchor=\"middle\"");
-    Text(0, 0, y_label, fmt::format("text-anchor=\"middle\" transform=\"translate(20 {}) rotate(-90)\"", kTop + kPlotHeight / 2));
-  }
-  void CaseLegend(const std::vector<std::string>& courses) {
-    double y = kTop + 8;
-    for (const std::string& course : courses) {
-      const double x = kWidth - kRight + 18;
-      svg_ += fmt::format("<rect x=\"{}\" y=\"{}\" width=\"16\" height=\"16\" fill=\"{}\" stroke=\"#1b2127\" stroke-width=\"0.7\"/>", x,
-                          y - 8, Hex(CaseColour(course)));
-      Text(x + 24, y + 5, course.empty() ? "?" : course, "font-weight=\"700\"");
-      Text(x + 34 + 9.5 * static_cast<double>(course.size()), y + 5, CaseWords(course), "font-size=\"12\"");
-      y += 25;
-    }
-  }
-  std::string Svg() const { return svg_ + "</svg>\n"; }
-
- private:
-  std::string svg_;
-  double x0_, x1_, y0_, y1_;
-};
+std::vector<LegendEntry> CaseLegend(const std::vector<std::string>& courses) {
+  std::vector<LegendEntry> entries;
+  for (const std::string& course : courses) entries.push_back({CaseColour(course), course.empty() ? "?" : course, CaseWords(course)});
+  return entries;
+}
 
 std::vector<std::string> Courses(const std::vector<MapPoint>& points) {
   std::vector<std::string> names;
@@ -202,18 +130,7 @@ class Map2d {
 
   template <class Colour>
   std::string Pixels(const Colour& colour) const {
-    ColorImage image{static_cast<int>(nx_), static_cast<int>(ny_), std::vector<std::uint8_t>(3 * nx_ * ny_)};
-    for (std::size_t iy = 0; iy < ny_; ++iy)
-      for (std::size_t ix = 0; ix < nx_; ++ix) {
-        const Rgb8 c = colour(points_[iy * nx_ + ix]);
-        std::uint8_t* pixel = &image.rgb[3 * ((ny_ - 1 - iy) * nx_ + ix)];
-        pixel[0] = static_cast<std::uint8_t>(std::lround(c.r)), pixel[1] = static_cast<std::uint8_t>(std::lround(c.g)),
-        pixel[2] = static_cast<std::uint8_t>(std::lround(c.b));
-      }
-    return fmt::format(
-        "<image x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\" preserveAspectRatio=\"none\" style=\"image-rendering:pixelated\" "
-        "href=\"data:image/png;base64,{}\"/>",
-        kLeft, kTop, kPlotWidth, kPlotHeight, Base64(EncodePng(image)));
+    return PixelImage(nx_, ny_, [&](std::size_t i) { return colour(points_[i]); });
   }
 
   // Lines between cells of different cases.
@@ -291,7 +208,7 @@ class Map2d {
       drawing.Add(Pixels([](const MapPoint& point) { return CaseColour(point.course); }) + Borders(drawing));
       drawing.Axes(sweep.x.label, sweep.y->label);
       Names(drawing);
-      drawing.CaseLegend(Courses(points_));
+      drawing.Legend(CaseLegend(Courses(points_)));
       return drawing.Svg();
     }
     const auto q = static_cast<std::size_t>(quantity);
@@ -360,7 +277,7 @@ std::string DrawScan(const ImpactMap& map, const std::string& picture) {
                    fmt::format("text-anchor=\"middle\" transform=\"translate({} {:.1f}) rotate(-90)\"", kLeft - 12, top + height / 2));
     }
     drawing.Axes(sweep.x.label, "law", false);
-    drawing.CaseLegend(courses);
+    drawing.Legend(CaseLegend(courses));
     return drawing.Svg();
   }
   const auto q = static_cast<std::size_t>(quantity);
@@ -385,7 +302,7 @@ std::string DrawScan(const ImpactMap& map, const std::string& picture) {
     drawing.Add(fmt::format("<path d=\"{}\" fill=\"none\" stroke=\"{}\" stroke-width=\"2.2\" stroke-dasharray=\"{}\"/>", d, kInks[law % 6],
                             kDashes[law % 6]));
   }
-  drawing.CaseLegend(courses);
+  drawing.Legend(CaseLegend(courses));
   double y = kTop + 8 + 25 * static_cast<double>(courses.size()) + 14;
   for (std::size_t law = 0; law < sweep.laws.size(); ++law, y += 23) {
     const double x = kWidth - kRight + 18;
