@@ -56,6 +56,14 @@ struct MapArguments {
   bool quiet = false;
 };
 
+// A bifurcation diagram of a scenario.
+struct DiagramArguments {
+  std::filesystem::path file;
+  std::filesystem::path out = "diagram";  // with the journal of a run that was interrupted it goes on
+  int threads = 0;
+  bool quiet = false;
+};
+
 // A mechanism followed through its motion.
 struct SimulateArguments {
   std::filesystem::path file;
@@ -155,6 +163,7 @@ int PredictCommand(const StageArguments& arguments);
 int PredictSystemCommand(const PredictSystemArguments& arguments);
 int PredictStatesCommand(const PredictStatesArguments& arguments);
 int MapCommand(const MapArguments& arguments);
+int DiagramCommand(const DiagramArguments& arguments);
 int SimulateCommand(const SimulateArguments& arguments);
 int ValidateCommand(const StageArguments& arguments);
 int SolveCommand(const std::filesystem::path& cases, const std::filesystem::path& out);

@@ -163,6 +163,14 @@ int Main(int argc, char** argv) {
   simulate_verb->add_flag("--quiet", simulate.quiet, "no summary");
   simulate_verb->callback([&] { code = SimulateCommand(simulate); });
 
+  DiagramArguments diagram;
+  auto* diagram_verb = app.add_subcommand("diagram", "bifurcation diagram of a scenario: a diagram file to tables, pictures and a page");
+  diagram_verb->add_option("file", diagram.file, "diagram file (YAML)")->required();
+  diagram_verb->add_option("--out", diagram.out, "folder to write; one that was interrupted is gone on with")->capture_default_str();
+  diagram_verb->add_option("--threads", diagram.threads, "threads; 0: one a core")->check(CLI::Range(0, 256))->capture_default_str();
+  diagram_verb->add_flag("--quiet", diagram.quiet, "no progress, no summary");
+  diagram_verb->callback([&] { code = DiagramCommand(diagram); });
+
   DoctorArguments doctor;
   auto* doctor_verb = app.add_subcommand("doctor", "examines the time base of recordings before anything is measured in them");
   doctor_verb->add_option("files", doctor.files, "videos, or folders of pictures")->required();
