@@ -106,7 +106,9 @@ DiagramCell RunCell(const Diagram& diagram, const Scenario& scenario, const Mech
   cell.period = FindPeriod(points, diagram.tolerance, diagram.longest_period);
   if (cell.period > 0) cell.impacts = impacts_at.back() - impacts_at[impacts_at.size() - 1 - static_cast<std::size_t>(cell.period)];
   const bool closed = std::any_of(result.mode.begin(), result.mode.end(), [](PointMode m) { return m != PointMode::kOpen; });
-  const bool quiet = drop < impacts_at.size() && impacts_at.back() == impacts_at[drop] && releases_at.back() == releases_at[drop];
+  // A motion that repeats exactly may have bounced before its last periods.
+  const std::size_t since = cell.period > 0 ? impacts_at.size() - 1 - 3 * static_cast<std::size_t>(cell.period) : drop;
+  const bool quiet = since < impacts_at.size() && impacts_at.back() == impacts_at[since] && releases_at.back() == releases_at[since];
   cell.rests = closed && (quiet || result.end == SimulationEnd::kRest || result.end == SimulationEnd::kSteady);
   if (!diagram.y)
     for (const VectorXd& p : points) cell.points.emplace_back(p.data(), p.data() + p.size());
