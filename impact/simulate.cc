@@ -56,7 +56,6 @@ class Simulator {
         t_start_(start.t),
         t_end_(start.t + options.duration) {
     result_.mode.assign(n_, PointMode::kOpen);
-    section_.resize(observer.sections.size());
   }
 
   SimulationResult Run() {
@@ -400,7 +399,6 @@ class Simulator {
   double t_before_ = 0, steady_since_ = 0;
   FieldValues now_, then_;
   ContactTerms contact_;
-  std::vector<double> section_;
   SimulationResult result_;
 };
 
