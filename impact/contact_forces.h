@@ -24,7 +24,7 @@ struct ForceProblem {
   Eigen::VectorXd v;      // velocities [m/s]; the solution does not look at them
   Eigen::MatrixX2d slip;  // by contact: unit vector of v_t (planar: first entry +-1); zero: at rest
   std::vector<double> mu_k, mu_s;
-  double least_acceleration = 1e-12;  // [m/s^2] below this a contact neither opens nor presses
+  double least_acceleration = 1e-9;  // [m/s^2] below this a contact neither opens nor presses
 };
 
 struct ForceSolution {

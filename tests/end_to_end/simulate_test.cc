@@ -39,7 +39,7 @@ TEST(SimulateCommand, EveryReadyScenarioKeepsItsAudit) {
       EXPECT_LT(gain.get<double>(), 1e-9);
     }
   }
-  EXPECT_EQ(n, 8);
+  EXPECT_EQ(n, 9);
 }
 
 TEST(SimulateCommand, BallCubeAndBlockComeToRest) {
