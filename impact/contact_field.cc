@@ -32,14 +32,27 @@ ContactField::ContactField(const Mechanism& mechanism, double tolerance)
   state_.u.resize(mechanism.n_u);
   dq_.resize(mechanism.n_q);
   du_.resize(mechanism.n_u);
-  x_.resize(mechanism.n_q + mechanism.n_u);
-  out_ = error_ = x_;
+  out_.resize(mechanism.n_q + mechanism.n_u);
 }
 
 void ContactField::Load(const double* x, double t) {
   state_.t = t;
   state_.q = Eigen::Map<const VectorXd>(x, mechanism_.n_q);
   state_.u = Eigen::Map<const VectorXd>(x + mechanism_.n_q, mechanism_.n_u);
+}
+
+Vector ContactField::Pack(const MechanismState& state) const {
+  Vector x(out_.size());
+  std::copy(state.q.begin(), state.q.end(), x.begin());
+  std::copy(state.u.begin(), state.u.end(), x.begin() + mechanism_.n_q);
+  return x;
+}
+
+MechanismState ContactField::Unpack(double t) const {
+  MechanismState to{t, Eigen::Map<const VectorXd>(out_.data(), mechanism_.n_q),
+                    Eigen::Map<const VectorXd>(out_.data() + mechanism_.n_q, mechanism_.n_u)};
+  if (mechanism_.normalise) mechanism_.normalise(to.q);
+  return to;
 }
 
 // Mass matrix, forces, and the rows of joints and closed contacts at `state`; contacts_ of those must be there.
@@ -133,10 +146,9 @@ void ContactField::SetModes(const std::vector<Touch>& touches, const MechanismSt
 }
 
 void ContactField::Evaluate(const MechanismState& state, FieldValues& values) {
-  std::copy(state.q.begin(), state.q.end(), x_.begin());
-  std::copy(state.u.begin(), state.u.end(), x_.begin() + mechanism_.n_q);
-  values.dx.resize(x_.size());
-  Rates(x_.data(), values.dx.data(), state.t);
+  const Vector x = Pack(state);
+  values.dx.resize(x.size());
+  Rates(x.data(), values.dx.data(), state.t);
   const int n = static_cast<int>(touches_.size()), w = mechanism_.width;
   values.gap.resize(n);
   values.touching.resize(n);
@@ -178,21 +190,16 @@ void ContactField::Evaluate(const MechanismState& state, FieldValues& values) {
 }
 
 double ContactField::Step(const MechanismState& from, const FieldValues& at, double& h, MechanismState& to) {
-  std::copy(from.q.begin(), from.q.end(), x_.begin());
-  std::copy(from.u.begin(), from.u.end(), x_.begin() + mechanism_.n_q);
   const auto system = [this](const Vector& x, Vector& dx, double t) { Rates(x.data(), dx.data(), t); };
   auto stepper = odeint::make_controlled(tolerance_, tolerance_, RungeKutta());
-  const Vector in = x_;
+  const Vector in = Pack(from);
   while (true) {
     double t = from.t, dt = h;
     const odeint::controlled_step_result result = stepper.try_step(system, in, at.dx, t, out_, dt);
     if (result == odeint::success) {
       const double done = h;
       h = dt;
-      to.t = from.t + done;
-      to.q = Eigen::Map<const VectorXd>(out_.data(), mechanism_.n_q);
-      to.u = Eigen::Map<const VectorXd>(out_.data() + mechanism_.n_q, mechanism_.n_u);
-      if (mechanism_.normalise) mechanism_.normalise(to.q);
+      to = Unpack(from.t + done);
       return done;
     }
     if (!(dt > 0) || dt >= h || from.t + dt == from.t) return 0;
@@ -201,18 +208,11 @@ double ContactField::Step(const MechanismState& from, const FieldValues& at, dou
 }
 
 MechanismState ContactField::Along(const MechanismState& from, const FieldValues& at, double tau) {
-  Vector in(x_.size());
-  std::copy(from.q.begin(), from.q.end(), in.begin());
-  std::copy(from.u.begin(), from.u.end(), in.begin() + mechanism_.n_q);
+  const Vector in = Pack(from);
   const auto system = [this](const Vector& x, Vector& dx, double t) { Rates(x.data(), dx.data(), t); };
   RungeKutta stepper;
   stepper.do_step(system, in, at.dx, from.t, out_, tau);
-  MechanismState to;
-  to.t = from.t + tau;
-  to.q = Eigen::Map<const VectorXd>(out_.data(), mechanism_.n_q);
-  to.u = Eigen::Map<const VectorXd>(out_.data() + mechanism_.n_q, mechanism_.n_u);
-  if (mechanism_.normalise) mechanism_.normalise(to.q);
-  return to;
+  return Unpack(from.t + tau);
 }
 
 }  // namespace impactlab::internal

@@ -49,10 +49,11 @@ class ContactField {
   MechanismState Along(const MechanismState& from, const FieldValues& at, double tau);
 
  private:
-  struct Stepper;
   void Rates(const double* x, double* dx, double t);
   void Assemble(const MechanismState& state);
   void Load(const double* x, double t);
+  std::vector<double> Pack(const MechanismState& state) const;
+  MechanismState Unpack(double t) const;  // of out_
 
   const Mechanism& mechanism_;
   double tolerance_;
@@ -65,7 +66,7 @@ class ContactField {
   Eigen::LLT<Eigen::MatrixXd> llt_;
   Eigen::VectorXd dq_, du_, bias_, y_;
   Eigen::MatrixXd rows_, columns_, G_;
-  std::vector<double> x_, out_, error_;
+  std::vector<double> out_;
 };
 
 }  // namespace impactlab::internal

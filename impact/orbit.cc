@@ -109,13 +109,15 @@ class Derivative {
 
   template <typename Function>
   MatrixXd Differences(const VectorXd& x, const Function& function) const {
-    MatrixXd J(x.size(), x.size());
+    MatrixXd J;
     for (Eigen::Index k = 0; k < x.size(); ++k) {
       const double step = kDifference * (1 + std::abs(x[k]));
       VectorXd high = x, low = x;
       high[k] += step;
       low[k] -= step;
-      J.col(k) = (function(high) - function(low)) / (high[k] - low[k]);
+      const VectorXd slope = (function(high) - function(low)) / (high[k] - low[k]);
+      if (k == 0) J.resize(slope.size(), x.size());
+      J.col(k) = slope;
     }
     return J;
   }
@@ -145,14 +147,7 @@ class Derivative {
     const int contact = event.contacts[0];
     const MatrixXd g_x = Differences(x, [&](const VectorXd& y) { return Reset(y, t, event.contacts); });
     const VectorXd g_t = (Reset(x, t + dt, event.contacts) - Reset(x, t - dt, event.contacts)) / (2 * dt);
-    Eigen::RowVectorXd h_x(x.size());
-    for (Eigen::Index k = 0; k < x.size(); ++k) {
-      const double step = kDifference * (1 + std::abs(x[k]));
-      VectorXd high = x, low = x;
-      high[k] += step;
-      low[k] -= step;
-      h_x[k] = (Gap(high, t, contact) - Gap(low, t, contact)) / (high[k] - low[k]);
-    }
+    const Eigen::RowVectorXd h_x = Differences(x, [&](const VectorXd& y) { return VectorXd::Constant(1, Gap(y, t, contact)); });
     const double approach = event.v_minus[mechanism_.width - 1];
     if (-approach < kGraze) {
       reason = "an impact grazes";

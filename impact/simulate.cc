@@ -291,7 +291,7 @@ class Simulator {
     }
     const internal::ForceProblem problem = internal::PoseForces(mechanism_, state_, set);
     internal::ForceSolution s;
-    if (!Holds(problem, s)) s = internal::ForcesOf(mechanism_, state_, set, touches_, SlipSpeed());
+    if (!Holds(problem, s)) s = internal::ForcesOf(problem, set, touches_, SlipSpeed());
     if (!s.solved) {
       if (s.jammed < 0) {
         GiveUp("no contact forces were found");

@@ -79,7 +79,7 @@ struct SimulationObserver {
 enum class SimulationEnd {
   kDuration,
   kRest,
-  kSteady,  // rolls or spins on as it is: no acceleration and no event for a second
+  kSteady,   // rolls or spins on as it is: no acceleration and no event for a second
   kStopped,  // by the observer
   kGivenUp
 };

@@ -140,10 +140,8 @@ ForceProblem PoseForces(const Mechanism& mechanism, const MechanismState& state,
   return problem;
 }
 
-ForceSolution ForcesOf(const Mechanism& mechanism, const MechanismState& state, const std::vector<int>& set,
-                       const std::vector<Touch>& touches, double slip_speed) {
-  ForceProblem problem = PoseForces(mechanism, state, set);
-  const int w = mechanism.width;
+ForceSolution ForcesOf(ForceProblem problem, const std::vector<int>& set, const std::vector<Touch>& touches, double slip_speed) {
+  const int w = problem.width;
   for (size_t k = 0; k < set.size(); ++k) {
     const Touch& touch = touches[set[k]];
     const VectorXd v_t = problem.v.segment(w * k, w - 1);

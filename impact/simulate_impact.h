@@ -27,9 +27,9 @@ StrikeResult Strike(const Mechanism& mechanism, const MechanismState& state, con
 
 // W, b, v and coefficients of friction of the contacts in `set`; slip is left at zero.
 ForceProblem PoseForces(const Mechanism& mechanism, const MechanismState& state, const std::vector<int>& set);
-// Forces of the contacts in `set`, in the modes they have: slip that begins keeps its direction, slip slower than `slip_speed` is rest.
-ForceSolution ForcesOf(const Mechanism& mechanism, const MechanismState& state, const std::vector<int>& set,
-                       const std::vector<Touch>& touches, double slip_speed);
+// Forces of the contacts in `set`, for which `problem` was posed, in the modes they have: slip that begins keeps its direction, slip slower
+// than `slip_speed` is rest.
+ForceSolution ForcesOf(ForceProblem problem, const std::vector<int>& set, const std::vector<Touch>& touches, double slip_speed);
 
 // Brings closed contacts and joints back to their constraints: gaps and joint errors to 0, v_n and, where a contact sticks, v_t to 0, by
 // the least change in kinetic energy.

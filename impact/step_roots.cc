@@ -160,7 +160,7 @@ bool StepRoots::ModesHold(const MechanismState& at, const FieldValues& values) {
     if ((*touches_)[i].mode == PointMode::kSlip && mechanism_.contacts[i].mu_s > 0 && Stop(values, contact) < 0) return false;
     set.push_back(contact);
   }
-  const ForceSolution s = ForcesOf(mechanism_, at, set, *touches_, slip_speed_);
+  const ForceSolution s = ForcesOf(PoseForces(mechanism_, at, set), set, *touches_, slip_speed_);
   if (!s.solved) return false;
   for (size_t k = 0; k < set.size(); ++k) {
     const Touch& touch = (*touches_)[set[k]];

@@ -6,30 +6,16 @@
 
 #include <cmath>
 
-#include "impact/mechanism_builders.h"
+#include "tests/impact/vibrating_ball.h"
 
 namespace impactlab {
 namespace {
-
-constexpr double kG = 9.81;
-
-BodyMechanism Ball(double w, double e, double height = 1) {
-  MovingBody body;
-  body.start.body = MakePoints({{0, 0, 0}}, 1, Eigen::Matrix3d::Identity(), true);
-  body.start.X_WB = PlanarPose(0, height, 0);
-  MovingPlane floor;
-  floor.amplitude = 1;
-  floor.frequency = w;
-  ContactProperties p;
-  p.e = e;
-  return MakeBodyMechanism({body}, {}, {floor}, EveryBodyOnEveryPlane(1, 1, p), {0, 0, -kG});
-}
 
 // Apex of the orbit that bounces once in n periods. `upper`: the branch with sin phi > 0, which is stable after the fold.
 MechanismState Apex(double w, double e, int n, bool upper = true) {
   const double c = (1 - e) / (1 + e) * n * M_PI * kG / (w * w), phi = upper ? std::acos(c) : -std::acos(c), T = 2 * M_PI * n / w;
   const double height = std::sin(phi) + kG * T * T / 8;
-  MechanismState s = Ball(w, e, height).start;
+  MechanismState s = OnVibratingFloor(w, e, height).start;
   s.t = phi / w + T / 2;
   return s;
 }
@@ -46,7 +32,7 @@ TEST(Orbit, MultipliersOfTheBallThatBouncesOnceAPeriod) {
   MechanismState guess = Apex(w, e, 1);
   guess.q[1] += 0.01;
   guess.u[1] -= 0.02;
-  const PeriodicOrbit orbit = FindPeriodicOrbit(Ball(w, e).mechanism, guess, 2 * M_PI / w);
+  const PeriodicOrbit orbit = FindPeriodicOrbit(OnVibratingFloor(w, e).mechanism, guess, 2 * M_PI / w);
   ASSERT_TRUE(orbit.usable()) << orbit.reason;
   EXPECT_NEAR(orbit.start.q[1], Apex(w, e, 1).q[1], 1e-9);
   EXPECT_NEAR(orbit.start.u[1], 0, 1e-9);
@@ -96,7 +82,7 @@ TEST(Orbit, FoldsAndPeriodDoublingsAreFound) {
   for (const auto& [e, n] : {std::pair{0.9, 1}, {0.9, 3}, {0.8, 2}, {0.5, 1}}) {
     const double doubling = Doubling(e, n), fold = Fold(e, n), w = fold + std::min(0.08, 0.5 * (doubling - fold));
     OrbitFamily family;
-    family.mechanism = [e = e](double parameter) { return Ball(parameter, e).mechanism; };
+    family.mechanism = [e = e](double parameter) { return OnVibratingFloor(parameter, e).mechanism; };
     family.period = [n = n](double parameter) { return 2 * M_PI * n / parameter; };
     OrbitPoint first;
     first.parameter = w;
@@ -115,7 +101,7 @@ TEST(Orbit, FoldsAndPeriodDoublingsAreFound) {
 // The unstable branch ends where its impact becomes a graze (digest, section 4.5).
 TEST(Orbit, UnstableBranchEndsInAGraze) {
   OrbitFamily family;
-  family.mechanism = [](double parameter) { return Ball(parameter, 0.5).mechanism; };
+  family.mechanism = [](double parameter) { return OnVibratingFloor(parameter, 0.5).mechanism; };
   family.period = [](double parameter) { return 2 * M_PI / parameter; };
   OrbitPoint first;
   first.parameter = 4.9;
