@@ -196,12 +196,14 @@ double ContactField::Step(const MechanismState& from, const FieldValues& at, dou
   while (true) {
     double t = from.t, dt = h;
     const odeint::controlled_step_result result = stepper.try_step(system, in, at.dx, t, out_, dt);
-    if (result == odeint::success) {
+    const bool finite = std::all_of(out_.begin(), out_.end(), [](double x) { return std::isfinite(x); });
+    if (result == odeint::success && finite) {
       const double done = h;
       h = dt;
       to = Unpack(from.t + done);
       return done;
     }
+    if (!finite) dt = 0.1 * h;
     if (!(dt > 0) || dt >= h || from.t + dt == from.t) return 0;
     h = dt;
   }

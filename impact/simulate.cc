@@ -36,7 +36,7 @@ void CheckOptions(const SimulateOptions& o) {
   };
   if (!(o.duration > 0) || !std::isfinite(o.duration)) fail("duration", o.duration, "a time above 0");
   if (!(o.tolerance >= 1e-15 && o.tolerance <= 1e-3)) fail("tolerance", o.tolerance, "1e-15 to 1e-3");
-  if (!(o.least_rebound > 0) || !std::isfinite(o.least_rebound)) fail("least_rebound", o.least_rebound, "a speed above 0");
+  if (!(o.least_rebound > 0 && o.least_rebound <= 0.01)) fail("least_rebound", o.least_rebound, "above 0, at most 0.01 m/s");
   if (!(o.sample_step >= 0) || !std::isfinite(o.sample_step)) fail("sample_step", o.sample_step, "0 or a time");
   if (!(o.longest_step >= 0) || !std::isfinite(o.longest_step)) fail("longest_step", o.longest_step, "0 or a time");
 }
@@ -110,7 +110,7 @@ class Simulator {
       if (state_.t - t_before_ < kShortWhile) return GiveUp(fmt::format("{} events within {:g} s", kMostEvents, kShortWhile));
       events_before_ = result_.events, t_before_ = state_.t;
     }
-    if (++result_.steps, result_.events > options_.most_events) return GiveUp("more events than allowed (most_events)");
+    if (++result_.steps, result_.events >= options_.most_events) return GiveUp("more events than allowed (most_events)");
     double stop = t_end_;
     for (const double t : mechanism_.breaks) {
       if (t > state_.t) stop = std::min(stop, t);
@@ -123,7 +123,7 @@ class Simulator {
     double next = step_;
     MechanismState end;
     const double h = field_.Step(state_, now_, next, end);
-    if (!(h > 0)) return GiveUp("the equations of motion cannot be stepped: forces grow without bound");
+    if (!(h > 0)) return GiveUp("the equations of motion cannot be stepped: forces or velocities grow without bound");
     const bool at_stop = to_stop && h == step_;
     if (at_stop) end.t = reach;
     step_ = next;

@@ -54,7 +54,7 @@ struct SimulateOptions {
   MultiLaw several = MultiLaw::kSequence;  // contacts that touch at once: kSequence (by `law`), kSimultaneousNewton, kSimultaneousPoisson
                                            // or kGlobalEnergetic (least e of the contacts)
   double tolerance = 1e-11;                // of a step, relative and absolute in the units of q and u
-  double least_rebound = 1e-6;             // approach below which nothing rebounds [m/s]
+  double least_rebound = 1e-6;             // approach below which nothing rebounds [m/s], at most 0.01
   double sample_step = 0;                  // time between samples [s]; 0: none
   double longest_step = 0;                 // [s]; 0: what frequencies allow
   long most_events = 10'000'000;

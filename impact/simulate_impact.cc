@@ -66,9 +66,8 @@ StrikeResult Strike(const Mechanism& mechanism, const MechanismState& state, con
   VectorXd shift;
   ImpactSystem system = FreezeForImpact(mechanism, state, touching, shift);
   result.slow = jammed < 0 && fastest < options.least_rebound;
-  for (int k = 0; k < n; ++k) {
-    if (jammed < 0 && -result.v_minus[w * k + w - 1] < options.least_rebound) system.contacts[k].e = 0;
-  }
+  // A slow approach beside a fast one is struck by the law: a ball at rest in a row hands an impact on.
+  for (int k = 0; result.slow && k < n; ++k) system.contacts[k].e = 0;
   result.cases.assign(n, "");
   const int struck = jammed >= 0 ? static_cast<int>(std::find(touching.begin(), touching.end(), jammed) - touching.begin())
                      : n == 1    ? 0

@@ -22,11 +22,13 @@ StartedMechanism Hung(int n, double e, double space) {
   return MakeCradleMechanism(cradle);
 }
 
-// Elastic balls that barely do not touch hand their motion on: the last one swings as high as the first was lifted.
+// Elastic balls, apart by little or not at all, hand their motion on: the last one swings as high as the first was lifted.
 TEST(SimulateCradle, ElasticBallsHandTheirMotionOn) {
-  for (int n = 3; n <= 7; ++n) {
-    SCOPED_TRACE(n);
-    const StartedMechanism made = Hung(n, 1, 1e-7);
+  for (int k = 6; k <= 15; ++k) {
+    const int n = k / 2;
+    const double space = k % 2 == 0 ? 1e-7 : 0;
+    SCOPED_TRACE(k);
+    const StartedMechanism made = Hung(n, 1, space);
     SimulateOptions options;
     options.duration = 1;
     options.stop_at_rest = false;
@@ -41,7 +43,7 @@ TEST(SimulateCradle, ElasticBallsHandTheirMotionOn) {
     EXPECT_EQ(result.end, SimulationEnd::kDuration) << result.reason;
     EXPECT_NEAR(highest, 0.5, 1e-4);  // between samples, and the balls stand 1e-7 m apart
     EXPECT_LT(first_later, 1e-3);
-    EXPECT_GE(result.impacts, 2 * (n - 1));
+    EXPECT_GE(result.impacts, space > 0 ? 2 * (n - 1) : 2);
     const double before = Energy(made.mechanism, made.start);
     EXPECT_NEAR(Energy(made.mechanism, result.state), before, 1e-10 * std::abs(before));
     EXPECT_LT(result.energy_gain, 1e-12);

@@ -284,6 +284,20 @@ TEST(SimulateBodies, ABodySetFreeLaterRestsLikeOneSetFreeAtOnce) {
   EXPECT_LT((later.state.q - now.state.q).norm(), 1e-9);
 }
 
+// Drag so large that a step of its usual length knows no finite number.
+TEST(SimulateFlight, NothingThatIsNotFiniteIsTakenForAMotion) {
+  MovingBody body;
+  body.start.body = MakeBall(0.1, 1, true);
+  body.start.X_WB = PlanarPose(0, 10, 0);
+  body.start.v_WB = {30, 0, 0};
+  body.quadratic_drag = 1e3;
+  const BodyMechanism made = MakeBodyMechanism({body}, {}, {}, {});
+  const SimulationResult result = Simulate(made.mechanism, made.start, For(2));
+  ASSERT_TRUE(result.state.q.allFinite() && result.state.u.allFinite());
+  EXPECT_EQ(result.end, SimulationEnd::kDuration) << result.reason;
+  EXPECT_NEAR(result.state.u[1], -std::sqrt(kStandardGravity / 1e3), 1e-9);
+}
+
 TEST(Simulate, RefusesOptionsThatMeanNothing) {
   const BodyMechanism ball = MakeBouncingBall(0.9, 1);
   SimulateOptions options = For(-1);
@@ -292,8 +306,10 @@ TEST(Simulate, RefusesOptionsThatMeanNothing) {
   options.tolerance = 0;
   EXPECT_THROW(Simulate(ball.mechanism, ball.start, options), ConfigError);
   options = For(1);
-  options.least_rebound = 0;
-  EXPECT_THROW(Simulate(ball.mechanism, ball.start, options), ConfigError);
+  for (const double speed : {0.0, 100.0}) {
+    options.least_rebound = speed;
+    EXPECT_THROW(Simulate(ball.mechanism, ball.start, options), ConfigError);
+  }
   MechanismState bad = ball.start;
   bad.u[0] = NAN;
   EXPECT_THROW(Simulate(ball.mechanism, bad, For(1)), ConfigError);
