@@ -5,6 +5,7 @@
 #include <Eigen/Dense>
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <limits>
 
 #include "data/statistics.h"
@@ -23,9 +24,6 @@ using internal::StaticLevel;
 
 constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
-// Levels of the first scan and of the search for further valleys. Mode boundaries crowd at small friction.
-const std::vector<double> kMuLevels{0, 0.03, 0.07, 0.12, 0.19, 0.28, 0.4, 0.55, 0.75, 1, 1.5, 3};
-const std::vector<double> kELevels{0.1, 0.35, 0.6, 0.85};
 
 const char* LikelihoodName(Likelihood likelihood) {
   switch (likelihood) {
@@ -37,78 +35,6 @@ const char* LikelihoodName(Likelihood likelihood) {
       return "contamination";
   }
   return "";
-}
-
-// Fits the scatter of the couples, which no coefficient explains, and sets what the impulses need of it. Returns half of -2 log L.
-double FitCouple(std::vector<PreparedEvent>& events, const IdentifyOptions& options, double& s_c) {
-  const int dim = events.front().dim_c;
-  const internal::Shape shape(options, dim);
-  internal::VarianceData data;
-  double start = 1e-12;
-  for (const PreparedEvent& event : events) {
-    data.r.push_back(event.z_c);
-    data.N.push_back(event.N_cc);
-    start += std::min(event.z_c.squaredNorm() / dim, 1.0) / events.size();
-  }
-  data.multiplicity.assign(events.size(), 1.0);
-  data.E.assign(events.size(), {internal::Mat::Identity(dim, dim)});
-  std::vector<double> log_s{std::log(internal::kScatterFloor)};
-  if (options.fit_discrepancy && events.size() > 1) {
-    log_s[0] = 0.5 * std::log(start);
-    FitVariance(data, shape, log_s);
-  }
-  s_c = options.fit_discrepancy ? std::exp(log_s[0]) : 0;
-  for (PreparedEvent& event : events) {
-    internal::Mat V = event.N_cc;
-    V.diagonal().array() += std::max(s_c * s_c, internal::kScatterFloor * internal::kScatterFloor) + 1e-14 * event.N_cc.trace();
-    event.V_cc_inverse = V.llt().solve(internal::Mat::Identity(dim, dim));
-    const internal::Vec solved = event.V_cc_inverse * event.z_c;
-    event.c_whitened = shape(event.z_c.dot(solved))[1] * solved;
-  }
-  return VarianceCost(data, shape, log_s.data(), nullptr, nullptr);
-}
-
-// How much of the scatter's shape so many events can tell apart.
-int ScatterGroups(int n) {
-  if (n < 4) return 1;
-  return n < 8 ? 2 : 4;
-}
-
-// Best optimum of several descents: the user's guess and the valleys of a coarse scan across the mode boundaries.
-FitPoint MultiStart(const FitTask& task, const ImpactModel& start, bool scan, LawFit& fit) {
-  std::vector<FitPoint> starts{EvaluateAt(task, std::clamp(start.mu_k, 0.0, internal::kMuMax), std::clamp(start.e, 0.0, 1.0), {})};
-  if (scan) {
-    const int rows = static_cast<int>(kMuLevels.size()), columns = static_cast<int>(kELevels.size());
-    std::vector<FitPoint> grid;
-    for (double mu : kMuLevels) {
-      for (double e : kELevels) grid.push_back(EvaluateAt(task, mu, e, {}, false));
-    }
-    std::vector<FitPoint> valleys;
-    for (int i = 0; i < rows; ++i) {
-      for (int j = 0; j < columns; ++j) {
-        const double cost = grid[i * columns + j].cost;
-        bool lowest = grid[i * columns + j].ok;
-        for (int a = std::max(0, i - 1); a <= std::min(rows - 1, i + 1); ++a) {
-          for (int b = std::max(0, j - 1); b <= std::min(columns - 1, j + 1); ++b) lowest = lowest && cost <= grid[a * columns + b].cost;
-        }
-        if (lowest) valleys.push_back(grid[i * columns + j]);
-      }
-    }
-    std::sort(valleys.begin(), valleys.end(), [](const FitPoint& a, const FitPoint& b) { return a.cost < b.cost; });
-    constexpr std::size_t kMaxValleys = 4;
-    valleys.resize(std::min(valleys.size(), kMaxValleys));
-    starts.insert(starts.end(), valleys.begin(), valleys.end());
-  }
-  std::vector<FitPoint> ends;
-  for (const FitPoint& point : starts) {
-    if (point.ok) ends.push_back(FitFrom(task, point, true, true, 1e-7));
-  }
-  if (ends.empty()) return {};
-  const auto best = std::min_element(ends.begin(), ends.end(), [](const FitPoint& a, const FitPoint& b) { return a.cost < b.cost; });
-  fit.n_starts = static_cast<int>(starts.size());
-  fit.n_starts_agreeing =
-      static_cast<int>(std::count_if(ends.begin(), ends.end(), [&](const FitPoint& p) { return p.cost < best->cost + 0.05; }));
-  return *best;
 }
 
 // Standard deviation of the ordinary scatter of one component: squares beyond the 99 % point of the normal count as that point, so that a
@@ -191,7 +117,7 @@ void JudgeFriction(Profile& profile, const internal::ProfileInterval& interval, 
 // there.
 void SetIntervals(const FitTask& task, FitPoint& best, ParameterEstimate& mu, ParameterEstimate& e) {
   const int n = static_cast<int>(task.events->size());
-  std::vector<double> levels = kMuLevels;
+  std::vector<double> levels = internal::kMuLevels;
   levels.push_back(internal::kMuMax);
   constexpr int kAttempts = 4;
   for (int attempt = 0; attempt < kAttempts; ++attempt) {
@@ -199,8 +125,9 @@ void SetIntervals(const FitTask& task, FitPoint& best, ParameterEstimate& mu, Pa
     const double mu_threshold = internal::IntervalThreshold(info, n, 0), e_threshold = internal::IntervalThreshold(info, n, 1);
     Profile mu_profile(task, best, 0), e_profile(task, best, 1);
     const auto step = [&](int k) { return info.informed[k] ? std::clamp(2 * std::sqrt(info.covariance(k, k)), 1e-9, 0.2) : 0.05; };
-    const internal::ProfileInterval mu_interval = FindInterval(mu_profile, 0, internal::kMuMax, step(0), mu_threshold, levels);
-    const internal::ProfileInterval e_interval = FindInterval(e_profile, 0, 1, step(1), e_threshold, {});
+    const internal::ProfileInterval mu_interval =
+        FindInterval(std::ref(mu_profile), best.mu, 0, internal::kMuMax, step(0), mu_threshold, levels);
+    const internal::ProfileInterval e_interval = FindInterval(std::ref(e_profile), best.e, 0, 1, step(1), e_threshold, {});
     FitPoint better = best;
     const bool moved = attempt + 1 < kAttempts && (mu_profile.FoundBetter(better) || e_profile.FoundBetter(better));
     if (moved) {
@@ -303,9 +230,12 @@ LawFit Identify(std::span<const ImpactEvent> events, const Body& body, ImpactMod
                .multiplicity = std::vector<double>(n, 1.0),
                .law = start.law,
                .fit_discrepancy = options.fit_discrepancy && n > 1,
-               .n_groups = ScatterGroups(n),
+               .n_groups = internal::ScatterGroups(n),
                .shape = internal::Shape(options, prepared.front().dim)};
-  FitPoint best = MultiStart(task, start, options.intervals, fit);
+  const internal::Optimum optimum = FitBest(task, start, options.intervals);
+  FitPoint best = optimum.best;
+  fit.n_starts = optimum.starts;
+  fit.n_starts_agreeing = optimum.agreeing;
   if (!best.ok) {
     NotIdentifiable(mu, "no friction and restitution could be evaluated on these events", kInfinity);
     NotIdentifiable(e, mu.reason, 1);

@@ -72,21 +72,10 @@ Mat FrictionResponse(const FitTask& task, const PreparedEvent& event, const Even
 
 VarianceData ImpulseData(const FitTask& task, const FitPoint& point, int n_groups) {
   VarianceData data;
-  const int dim = task.shape.dim(), last = dim - 1;
-  Mat tangential = Mat::Identity(dim, dim), normal = Mat::Zero(dim, dim);
-  if (n_groups > 1) {
-    tangential(last, last) = 0;
-    normal(last, last) = 1;
-  }
   for (std::size_t i = 0; i < point.at.size(); ++i) {
     data.r.push_back(point.at[i].r);
     data.N.push_back(point.at[i].N);
-    data.E.push_back({tangential, normal, Mat::Zero(dim, dim), Mat::Zero(dim, dim)});
-    if (n_groups > 2) {
-      const double h = std::clamp(std::exp(point.log_s[2]), 2e-3, 0.3 * std::max(point.mu, 0.05));
-      data.E.back()[2] = FrictionResponse(task, (*task.events)[i], point.at[i], point.mu, point.e, h);
-    }
-    if (n_groups > 3) data.E.back()[3] = point.at[i].G.col(1).lazyProduct(point.at[i].G.col(1).transpose());
+    data.E.push_back(ScatterShapes(task, (*task.events)[i], point.at[i], point.mu, point.e, point.log_s, n_groups));
   }
   data.multiplicity = task.multiplicity;
   data.n_groups = n_groups;
@@ -124,6 +113,24 @@ bool DescendCoefficients(const FitTask& task, const FitPoint& point, bool free_m
 }
 
 }  // namespace
+
+std::array<Mat, kMaxGroups> ScatterShapes(const FitTask& task, const PreparedEvent& event, const EventAt& at, double mu, double e,
+                                          const std::vector<double>& log_s, int n_groups) {
+  const int dim = task.shape.dim(), last = dim - 1;
+  std::array<Mat, kMaxGroups> E;
+  E.fill(Mat::Zero(dim, dim));
+  E[0].setIdentity();
+  if (n_groups > 1) {
+    E[0](last, last) = 0;
+    E[1](last, last) = 1;
+  }
+  if (n_groups > 2) {
+    const double h = std::clamp(std::exp(log_s[2]), 2e-3, 0.3 * std::max(mu, 0.05));
+    E[2] = FrictionResponse(task, event, at, mu, e, h);
+  }
+  if (n_groups > 3) E[3] = at.G.col(1).lazyProduct(at.G.col(1).transpose());
+  return E;
+}
 
 ImpactModel ModelAt(const FitTask& task, double mu, double e) { return {task.law, e, mu, std::max(mu, task.mu_s_floor)}; }
 
@@ -190,6 +197,73 @@ FitPoint FitFrom(const FitTask& task, const FitPoint& start, bool free_mu, bool 
     if (gain < tolerance) break;
   }
   return best;
+}
+
+double FitCouple(std::vector<PreparedEvent>& events, const IdentifyOptions& options, double& s_c) {
+  const int dim = events.front().dim_c;
+  const Shape shape(options, dim);
+  VarianceData data;
+  double start = 1e-12;
+  for (const PreparedEvent& event : events) {
+    data.r.push_back(event.z_c);
+    data.N.push_back(event.N_cc);
+    start += std::min(event.z_c.squaredNorm() / dim, 1.0) / events.size();
+  }
+  data.multiplicity.assign(events.size(), 1.0);
+  data.E.assign(events.size(), {Mat::Identity(dim, dim)});
+  std::vector<double> log_s{std::log(kScatterFloor)};
+  if (options.fit_discrepancy && events.size() > 1) {
+    log_s[0] = 0.5 * std::log(start);
+    FitVariance(data, shape, log_s);
+  }
+  s_c = options.fit_discrepancy ? std::exp(log_s[0]) : 0;
+  for (PreparedEvent& event : events) {
+    Mat V = event.N_cc;
+    V.diagonal().array() += std::max(s_c * s_c, kScatterFloor * kScatterFloor) + 1e-14 * event.N_cc.trace();
+    event.V_cc_inverse = V.llt().solve(Mat::Identity(dim, dim));
+    const Vec solved = event.V_cc_inverse * event.z_c;
+    event.c_whitened = shape(event.z_c.dot(solved))[1] * solved;
+  }
+  return VarianceCost(data, shape, log_s.data(), nullptr, nullptr);
+}
+
+int ScatterGroups(int n) {
+  if (n < 4) return 1;
+  return n < 8 ? 2 : 4;
+}
+
+Optimum FitBest(const FitTask& task, const ImpactModel& start, bool scan) {
+  std::vector<FitPoint> starts{EvaluateAt(task, std::clamp(start.mu_k, 0.0, kMuMax), std::clamp(start.e, 0.0, 1.0), {})};
+  if (scan) {
+    const int rows = static_cast<int>(kMuLevels.size()), columns = static_cast<int>(kELevels.size());
+    std::vector<FitPoint> grid;
+    for (double mu : kMuLevels) {
+      for (double e : kELevels) grid.push_back(EvaluateAt(task, mu, e, {}, false));
+    }
+    std::vector<FitPoint> valleys;
+    for (int i = 0; i < rows; ++i) {
+      for (int j = 0; j < columns; ++j) {
+        const double cost = grid[i * columns + j].cost;
+        bool lowest = grid[i * columns + j].ok;
+        for (int a = std::max(0, i - 1); a <= std::min(rows - 1, i + 1); ++a) {
+          for (int b = std::max(0, j - 1); b <= std::min(columns - 1, j + 1); ++b) lowest = lowest && cost <= grid[a * columns + b].cost;
+        }
+        if (lowest) valleys.push_back(grid[i * columns + j]);
+      }
+    }
+    std::sort(valleys.begin(), valleys.end(), [](const FitPoint& a, const FitPoint& b) { return a.cost < b.cost; });
+    constexpr std::size_t kMaxValleys = 4;
+    valleys.resize(std::min(valleys.size(), kMaxValleys));
+    starts.insert(starts.end(), valleys.begin(), valleys.end());
+  }
+  std::vector<FitPoint> ends;
+  for (const FitPoint& point : starts) {
+    if (point.ok) ends.push_back(FitFrom(task, point, true, true, 1e-7));
+  }
+  if (ends.empty()) return {};
+  const auto best = std::min_element(ends.begin(), ends.end(), [](const FitPoint& a, const FitPoint& b) { return a.cost < b.cost; });
+  const auto agreeing = std::count_if(ends.begin(), ends.end(), [&](const FitPoint& p) { return p.cost < best->cost + 0.05; });
+  return {*best, static_cast<int>(starts.size()), static_cast<int>(agreeing)};
 }
 
 std::vector<StaticLevel> FitStaticFriction(FitTask& task, FitPoint& best) {

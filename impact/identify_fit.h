@@ -7,6 +7,7 @@
 // scatter common to both would be too small for the ones that tell mu and too large for the others.
 
 #include <Eigen/Core>
+#include <array>
 #include <vector>
 
 #include "impact/identify_event.h"
@@ -15,6 +16,9 @@
 namespace impactlab::internal {
 
 inline constexpr double kMuMax = 20;  // friction above which nothing is tried
+// Levels of the first scan and of the search for further valleys. Mode boundaries crowd at small friction.
+inline const std::vector<double> kMuLevels{0, 0.03, 0.07, 0.12, 0.19, 0.28, 0.4, 0.55, 0.75, 1, 1.5, 3};
+inline const std::vector<double> kELevels{0.1, 0.35, 0.6, 0.85};
 
 struct FitTask {
   const std::vector<PreparedEvent>* events = nullptr;
@@ -36,10 +40,24 @@ struct FitPoint {
 };
 
 ImpactModel ModelAt(const FitTask& task, double mu, double e);
+// Fits the scatter s_c of the couples, which no coefficient explains, and sets what the impulses need of it. Returns half of -2 log L.
+double FitCouple(std::vector<PreparedEvent>& events, const IdentifyOptions& options, double& s_c);
+// How much of the scatter's shape so many events can tell apart.
+int ScatterGroups(int n);
+// Shapes C_i of the scatter of one event, of each group.
+std::array<Mat, kMaxGroups> ScatterShapes(const FitTask& task, const PreparedEvent& event, const EventAt& at, double mu, double e,
+                                          const std::vector<double>& log_s, int n_groups);
 // Residuals, noise and best scatter at a fixed (mu, e). `with_noise` false leaves out the noise, which a coarse scan can do without.
 FitPoint EvaluateAt(const FitTask& task, double mu, double e, std::vector<double> log_s, bool with_noise = true);
 // Minimum from `start` over the free parameters and the scatter, to `tolerance` in cost.
 FitPoint FitFrom(const FitTask& task, const FitPoint& start, bool free_mu, bool free_e, double tolerance);
+
+// Best optimum of several descents: the user's guess and, with `scan`, the valleys of a coarse scan across the mode boundaries.
+struct Optimum {
+  FitPoint best;  // not ok where nothing could be evaluated
+  int starts = 0, agreeing = 0;
+};
+Optimum FitBest(const FitTask& task, const ImpactModel& start, bool scan);
 
 // A range of static friction within which no event changes its path, and the best cost there.
 struct StaticLevel {

@@ -10,40 +10,74 @@
 namespace impactlab::internal {
 namespace {
 
-// Inverse on the parameters that have curvature.
-Eigen::Matrix2d InverseWhere(const Eigen::Matrix2d& H, const std::array<bool, 2>& informed) {
-  Eigen::Matrix2d inverse = Eigen::Matrix2d::Zero();
-  if (informed[0] && informed[1]) {
-    const double det = H.determinant();
-    if (det > 1e-12 * H(0, 0) * H(1, 1)) inverse << H(1, 1) / det, -H(0, 1) / det, -H(1, 0) / det, H(0, 0) / det;
-    return inverse;
-  }
-  for (int k = 0; k < 2; ++k) {
-    if (informed[k]) inverse(k, k) = 1 / H(k, k);
-  }
-  return inverse;
-}
-
 // First-order shift when a part of the information is left out. Where that part is nearly all there is of a parameter, no first-order shift
 // means anything: its leverage is capped.
-Eigen::Vector2d LeaveOut(const Information& info, const Eigen::Matrix2d& curvature, const Eigen::Vector2d& score) {
+Eigen::VectorXd LeaveOut(const Eigen::MatrixXd& all, const std::vector<bool>& informed, const ClusterShare& part) {
   constexpr double kMaxLeverage = 0.7;
   double share = 1;
-  for (int k = 0; k < 2; ++k) {
-    if (curvature(k, k) > kMaxLeverage * info.curvature(k, k))
-      share = std::min(share, kMaxLeverage * info.curvature(k, k) / curvature(k, k));
+  for (Eigen::Index k = 0; k < all.rows(); ++k) {
+    if (part.curvature(k, k) > kMaxLeverage * all(k, k)) share = std::min(share, kMaxLeverage * all(k, k) / part.curvature(k, k));
   }
-  return InverseWhere(info.curvature - share * curvature, info.informed) * score;
+  return InverseWhere(all - share * part.curvature, informed) * part.score;
 }
 
 }  // namespace
+
+Eigen::MatrixXd InverseWhere(const Eigen::MatrixXd& H, const std::vector<bool>& informed) {
+  std::vector<Eigen::Index> rows;
+  for (Eigen::Index k = 0; k < H.rows(); ++k)
+    if (informed[static_cast<std::size_t>(k)] && H(k, k) > 0) rows.push_back(k);
+  Eigen::MatrixXd inverse = Eigen::MatrixXd::Zero(H.rows(), H.cols());
+  if (rows.empty()) return inverse;
+  const Eigen::VectorXd scale = H(rows, rows).diagonal().cwiseSqrt().cwiseInverse();
+  const Eigen::MatrixXd scaled = scale.asDiagonal() * Eigen::MatrixXd(H(rows, rows)) * scale.asDiagonal();
+  if (!(scaled.determinant() > 1e-12)) return inverse;
+  inverse(rows, rows) = scale.asDiagonal() * scaled.inverse() * scale.asDiagonal();
+  return inverse;
+}
+
+ClusterCovariance CovarianceOfClusters(const Eigen::MatrixXd& curvature, const std::vector<bool>& informed,
+                                       const std::vector<ClusterShare>& clusters, const Eigen::MatrixXd& by_model, double scatter_share,
+                                       const Eigen::VectorXd& model_dof) {
+  const Eigen::Index p = curvature.rows();
+  const Eigen::MatrixXd inverse = InverseWhere(curvature, informed);
+  Eigen::MatrixXd jackknife = Eigen::MatrixXd::Zero(p, p);
+  Eigen::VectorXd sum = Eigen::VectorXd::Zero(p), sum_square = sum;
+  const double n = static_cast<double>(clusters.size());
+  for (const ClusterShare& cluster : clusters) {
+    const Eigen::VectorXd shift = LeaveOut(curvature, informed, cluster);
+    jackknife += (n - 1) / n * shift * shift.transpose();
+    const Eigen::VectorXd expected = (inverse * cluster.curvature * inverse).diagonal();
+    sum += expected;
+    sum_square += expected.cwiseAbs2();
+  }
+  // The jackknife of few clusters is a poor estimate; the model's own, which pools the residuals of all events, takes its place there.
+  constexpr double kTrust = 3;  // degrees of freedom at which both count the same
+  const double phi = n > 1 ? scatter_share : 0;
+  ClusterCovariance out;
+  out.dof = model_dof;
+  out.variance_ratio = Eigen::VectorXd::Ones(p);
+  Eigen::VectorXd weight = Eigen::VectorXd::Zero(p);
+  for (Eigen::Index k = 0; k < p; ++k) {
+    if (!informed[static_cast<std::size_t>(k)] || !(sum_square[k] > 0) || !(inverse(k, k) > 0)) continue;
+    const double dof = std::max(0.5, sum[k] * sum[k] / sum_square[k] - 1);
+    weight[k] = phi * dof / (dof + kTrust);
+    const double part = weight[k] * jackknife(k, k), rest = (1 - weight[k]) * by_model(k, k);
+    out.variance_ratio[k] = std::max((part + rest) / inverse(k, k), 1e-6);
+    // Satterthwaite's degrees of freedom of the two together.
+    out.dof[k] = std::max(3.0, (part + rest) * (part + rest) / (part * part / dof + rest * rest / model_dof[k]));
+  }
+  const Eigen::VectorXd root = weight.cwiseSqrt(), other = (1 - weight.array()).sqrt();
+  out.covariance = root.asDiagonal() * jackknife * root.asDiagonal();
+  out.covariance += other.asDiagonal() * by_model * other.asDiagonal();
+  return out;
+}
 
 Information InformationAt(const FitTask& task, const FitPoint& point) {
   Information info;
   const int dim = task.shape.dim();
   double slope = 0, square = 0, n = 0, share = 0;
-  std::vector<Eigen::Vector2d> cluster_score;
-  std::vector<Eigen::Matrix2d> cluster_curvature;
+  std::vector<ClusterShare> clusters;
   for (std::size_t i = 0; i < point.at.size(); ++i) {
     const EventAt& at = point.at[i];
     const Mat& S = point.S[i];
@@ -60,12 +94,9 @@ Information InformationAt(const FitTask& task, const FitPoint& point) {
     info.event_curvature.push_back(at.G.transpose() * llt.solve(at.G));
     info.curvature += m * info.event_curvature.back();
     const std::size_t cluster = (*task.events)[i].cluster;
-    if (cluster_score.size() <= cluster) {
-      cluster_score.resize(cluster + 1, Eigen::Vector2d::Zero());
-      cluster_curvature.resize(cluster + 1, Eigen::Matrix2d::Zero());
-    }
-    cluster_score[cluster] += m * info.score.back();
-    cluster_curvature[cluster] += m * info.event_curvature.back();
+    if (clusters.size() <= cluster) clusters.resize(cluster + 1, {Eigen::Vector2d::Zero(), Eigen::Matrix2d::Zero()});
+    clusters[cluster].score += m * info.score.back();
+    clusters[cluster].curvature += m * info.event_curvature.back();
   }
   // Mean curvature of the likelihood's shape: residual by residual it may be negative, on average it is not.
   slope = std::max(slope / n, 0.1);
@@ -74,39 +105,16 @@ Information InformationAt(const FitTask& task, const FitPoint& point) {
   info.curvature *= slope;
   for (Eigen::Matrix2d& h : info.event_curvature) h *= slope;
   for (int k = 0; k < 2; ++k) info.informed[k] = info.curvature(k, k) > 1e-10 * n;
-  const Eigen::Matrix2d inverse = InverseWhere(info.curvature, info.informed);
-  const Eigen::Matrix2d by_model = (task.fit_discrepancy ? square / slope : 1.0) * inverse;
-  Eigen::Matrix2d jackknife = Eigen::Matrix2d::Zero();
-  std::array<double, 2> sum{}, sum_square{};
-  const double n_clusters = static_cast<double>(cluster_score.size());
-  for (std::size_t c = 0; c < cluster_score.size(); ++c) {
-    const Eigen::Matrix2d h = slope * cluster_curvature[c];
-    const Eigen::Vector2d shift = LeaveOut(info, h, cluster_score[c]);
-    jackknife += (n_clusters - 1) / n_clusters * shift * shift.transpose();
-    const Eigen::Matrix2d expected = inverse * h * inverse;
-    for (int k = 0; k < 2; ++k) {
-      sum[k] += expected(k, k);
-      sum_square[k] += expected(k, k) * expected(k, k);
-    }
-  }
-  // The jackknife of few recordings is a poor estimate; the model's own, which pools the residuals of all events, takes its place there.
-  constexpr double kTrust = 3;  // degrees of freedom at which both count the same
-  const double model_dof = std::max(1.0, n - 2);
-  const double phi = n_clusters > 1 ? info.scatter_share : 0;
-  Eigen::Vector2d weight = Eigen::Vector2d::Zero();
+  for (ClusterShare& cluster : clusters) cluster.curvature *= slope;
+  const std::vector<bool> informed(info.informed.begin(), info.informed.end());
+  const Eigen::Matrix2d by_model = (task.fit_discrepancy ? square / slope : 1.0) * InverseWhere(info.curvature, informed);
+  const ClusterCovariance found = CovarianceOfClusters(info.curvature, informed, clusters, by_model, info.scatter_share,
+                                                       Eigen::Vector2d::Constant(std::max(1.0, n - 2)));
+  info.covariance = found.covariance;
   for (int k = 0; k < 2; ++k) {
-    info.dof[k] = model_dof;
-    if (!info.informed[k] || !(sum_square[k] > 0) || !(inverse(k, k) > 0)) continue;
-    const double dof = std::max(0.5, sum[k] * sum[k] / sum_square[k] - 1);
-    weight[k] = phi * dof / (dof + kTrust);
-    const double part = weight[k] * jackknife(k, k), rest = (1 - weight[k]) * by_model(k, k);
-    info.variance_ratio[k] = std::max((part + rest) / inverse(k, k), 1e-6);
-    // Satterthwaite's degrees of freedom of the two together.
-    info.dof[k] = std::max(3.0, (part + rest) * (part + rest) / (part * part / dof + rest * rest / model_dof));
+    info.variance_ratio[k] = found.variance_ratio[k];
+    info.dof[k] = found.dof[k];
   }
-  const Eigen::Vector2d root = weight.cwiseSqrt(), other = (1 - weight.array()).sqrt();
-  info.covariance = root.asDiagonal() * jackknife * root.asDiagonal();
-  info.covariance += other.asDiagonal() * by_model * other.asDiagonal();
   return info;
 }
 
@@ -127,7 +135,7 @@ Eigen::Matrix2d NoiseOnlyCovariance(const FitTask& task, const FitPoint& point) 
     if (llt.info() != Eigen::Success) continue;
     fisher += task.multiplicity[i] * (at.G.transpose() * llt.solve(at.G));
   }
-  const std::array<bool, 2> informed{fisher(0, 0) > 1e-10, fisher(1, 1) > 1e-10};
+  const std::vector<bool> informed{fisher(0, 0) > 1e-10, fisher(1, 1) > 1e-10};
   return InverseWhere(fisher, informed);
 }
 
@@ -175,10 +183,9 @@ bool Profile::FoundBetter(FitPoint& point) const {
   return true;
 }
 
-ProfileInterval FindInterval(Profile& profile, double lower_bound, double upper_bound, double step, double threshold,
-                             const std::vector<double>& levels) {
+ProfileInterval FindInterval(const std::function<double(double)>& profile, double centre, double lower_bound, double upper_bound,
+                             double step, double threshold, const std::vector<double>& levels) {
   ProfileInterval interval;
-  const double centre = profile.best_value();
   // Between a point inside and a point outside; sqrt(deviance) is nearly linear, so regula falsi guarded by bisection is quick.
   const auto refine = [&](double inside, double outside) {
     double low = std::sqrt(profile(inside)), high = std::sqrt(profile(outside));
@@ -235,7 +242,8 @@ ProfileInterval FindInterval(Profile& profile, double lower_bound, double upper_
 }
 
 Eigen::Vector2d LeaveOneOut(const Information& information, int event) {
-  return LeaveOut(information, information.event_curvature[event], information.score[event]);
+  return LeaveOut(information.curvature, std::vector<bool>(information.informed.begin(), information.informed.end()),
+                  {information.score[event], information.event_curvature[event]});
 }
 
 std::vector<double> BootstrapOverRecordings(const FitTask& task, const FitPoint& best, int resamples, std::uint64_t seed,

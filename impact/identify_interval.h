@@ -11,9 +11,30 @@
 
 namespace impactlab::internal {
 
-// What the events say about (mu, e) near an optimum. The covariance is the leave-one-recording-out jackknife to first order (a sandwich
-// with its small-sample correction): it holds whatever the scatter's distribution, also where sliding events scatter otherwise than
-// sticking ones. Where measurement noise explains the residuals its known size is used instead, in proportion.
+// Inverse of H on the parameters that have curvature, zero elsewhere and where they cannot be told apart.
+Eigen::MatrixXd InverseWhere(const Eigen::MatrixXd& H, const std::vector<bool>& informed);
+
+// What one cluster of observations (a recording, a group) adds to the score and to the curvature of half the deviance.
+struct ClusterShare {
+  Eigen::VectorXd score;
+  Eigen::MatrixXd curvature;
+};
+
+// Covariance of parameters by the leave-one-cluster-out jackknife to first order (a sandwich with its small-sample correction), cut short
+// to `by_model` where few clusters inform a parameter and by the share of the variance that is scatter, with the degrees of freedom behind
+// it.
+struct ClusterCovariance {
+  Eigen::MatrixXd covariance;
+  Eigen::VectorXd variance_ratio;  // over what the curvature alone says
+  Eigen::VectorXd dof;
+};
+ClusterCovariance CovarianceOfClusters(const Eigen::MatrixXd& curvature, const std::vector<bool>& informed,
+                                       const std::vector<ClusterShare>& clusters, const Eigen::MatrixXd& by_model, double scatter_share,
+                                       const Eigen::VectorXd& model_dof);
+
+// What the events say about (mu, e) near an optimum. The covariance is that of clusters, the recordings: it holds whatever the scatter's
+// distribution, also where sliding events scatter otherwise than sticking ones. Where measurement noise explains the residuals its known
+// size is used instead, in proportion.
 struct Information {
   Eigen::Matrix2d curvature = Eigen::Matrix2d::Zero();   // of half the deviance by (mu, e)
   Eigen::Matrix2d covariance = Eigen::Matrix2d::Zero();  // total; zero rows for a parameter without curvature
@@ -58,10 +79,10 @@ struct ProfileInterval {
   double lower = 0, upper = 0;
   bool lower_open = false, upper_open = false;  // the deviance stays below the threshold up to the bound
 };
-// Outermost crossings of `threshold` between the bounds: `levels` are tried beyond the first crossing on either side, for a profile with
-// more than one valley.
-ProfileInterval FindInterval(Profile& profile, double lower_bound, double upper_bound, double step, double threshold,
-                             const std::vector<double>& levels);
+// Outermost crossings of `threshold` by a deviance that is 0 at `centre`, between the bounds: `levels` are tried beyond the first crossing
+// on either side, for a profile with more than one valley.
+ProfileInterval FindInterval(const std::function<double(double)>& profile, double centre, double lower_bound, double upper_bound,
+                             double step, double threshold, const std::vector<double>& levels);
 
 // Shift of (mu, e) when an event is left out.
 Eigen::Vector2d LeaveOneOut(const Information& information, int event);

@@ -1,0 +1,65 @@
+#pragma once
+// The likelihood of coefficients that vary by speed and by group, and its maximum; private to the impact room.
+//
+// Event i of group g has friction mu + u_g and restitution 1 - (1 - e - w_g) (|v_n-| / v_0)^m. The offsets (u, w) of the groups are normal
+// with variances T, which are fitted by restricted maximum likelihood; the offsets are integrated out by Laplace's method about their own
+// best values. With T = 0 all groups are one, with T infinite each group stands alone. Sources: Laird and Ware, Biometrics 38 (1982) 963;
+// Breslow and Clayton, JASA 88 (1993) 9.
+
+#include <Eigen/Core>
+#include <array>
+#include <vector>
+
+#include "impact/identify_fit.h"
+#include "impact/identify_interval.h"
+
+namespace impactlab::internal {
+
+inline constexpr int kMixedDim = 3;  // mu, e at the reference speed, m
+
+struct MixedTask {
+  FitTask base;                 // events of all groups, their multiplicities, law and scatter
+  std::vector<int> group{};     // of each event
+  std::vector<double> log_v{};  // log(|v_n-| / v_0) of each event
+  int n_groups = 1;
+  std::array<bool, kMixedDim> free{true, true, false};  // coefficients that all groups share
+  std::array<bool, 2> offset{false, false};             // mu, e differ from group to group
+  std::array<bool, 2> pooled{true, true};               // their variance is fitted; false: the groups know nothing of each other
+};
+
+struct MixedPoint {
+  Eigen::Vector3d theta{0.2, 0.5, 0};   // mu, e, m
+  std::vector<Eigen::Vector2d> offset;  // of each group
+  Eigen::Vector2d T{0, 0};              // variances of the offsets between groups
+  std::vector<double> log_s;            // scatter, see FitPoint
+  std::vector<EventAt> at;
+  std::vector<Mat> S;
+  double conditional = 0;  // half of -2 log L of the impulses given the offsets
+  double cost = 0;         // half of -2 log of the marginal likelihood, offsets integrated out
+  bool ok = false;
+};
+
+// Coefficients of one event.
+struct EventCoefficients {
+  double mu = 0, e = 0;
+  Eigen::Matrix<double, 2, kMixedDim> by_local;  // derivative by (mu, e, m) of its group
+};
+EventCoefficients CoefficientsOf(const MixedTask& task, std::size_t event, const Eigen::Vector3d& theta, const Eigen::Vector2d& offset);
+
+// Optimum from `start` (theta and offsets; scatter where it has some).
+MixedPoint FitMixed(const MixedTask& task, const MixedPoint& start);
+// Best offsets of every group by a scan across the mode boundaries, with everything else held.
+void ScanOffsets(const MixedTask& task, MixedPoint& start);
+
+// What is known at an optimum.
+struct MixedInformation {
+  Eigen::Matrix3d covariance = Eigen::Matrix3d::Zero();  // of theta; zero rows where not free or not informed
+  Eigen::Vector3d dof = Eigen::Vector3d::Constant(1);    // of Student's quantile
+  std::array<bool, kMixedDim> informed{};
+  std::vector<Eigen::Matrix3d> local;            // covariance of (mu, e, m) of each group
+  std::vector<std::array<double, 2>> own_share;  // how much of its mu, e a group knows by its own events, 0 to 1
+  double parameters = 0;                         // effective number of coefficients, offsets included
+};
+MixedInformation InformationAt(const MixedTask& task, const MixedPoint& point);
+
+}  // namespace impactlab::internal
