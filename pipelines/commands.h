@@ -49,6 +49,13 @@ struct PredictSystemArguments {
   std::filesystem::path csv;  // table to write; empty: none
 };
 
+// Tables of impacts as printed, to be audited and set beside predictions.
+struct AuditArguments {
+  std::filesystem::path file;
+  std::filesystem::path out = "audit";
+  bool quiet = false;
+};
+
 struct MapArguments {
   std::vector<std::filesystem::path> files;
   std::filesystem::path out = "maps";
@@ -165,6 +172,7 @@ int PredictStatesCommand(const PredictStatesArguments& arguments);
 int MapCommand(const MapArguments& arguments);
 int DiagramCommand(const DiagramArguments& arguments);
 int SimulateCommand(const SimulateArguments& arguments);
+int AuditCommand(const AuditArguments& arguments);
 int ValidateCommand(const StageArguments& arguments);
 int SolveCommand(const std::filesystem::path& cases, const std::filesystem::path& out);
 int DoctorCommand(const DoctorArguments& arguments);

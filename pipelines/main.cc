@@ -134,6 +134,13 @@ int Main(int argc, char** argv) {
   AddStageOptions(*validate_verb, stage, true);
   validate_verb->callback([&] { code = ValidateCommand(stage); });
 
+  AuditArguments audit;
+  auto* audit_verb = app.add_subcommand("audit", "tables of impacts as printed: do they agree with themselves, and with the laws");
+  audit_verb->add_option("file", audit.file, "published tables (YAML)")->required();
+  audit_verb->add_option("--out", audit.out, "folder to write")->capture_default_str();
+  audit_verb->add_flag("--quiet", audit.quiet, "no summary");
+  audit_verb->callback([&] { code = AuditCommand(audit); });
+
   std::filesystem::path cases, outcomes = "outcomes.json", scene, folder = "out";
   auto* solve_verb = app.add_subcommand("solve", "exact outcomes of single impacts: cases.json to outcomes.json");
   solve_verb->add_option("cases", cases, "JSON array of cases")->required();

@@ -1,0 +1,197 @@
+// Document 004 from its file: every disagreement that is known is found, and bad files are refused in one line.
+
+#include "pipelines/published.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <map>
+
+#include "data/error.h"
+#include "data/table.h"
+#include "tests/support/folder.h"
+#include "tests/support/html.h"
+#include "tests/support/process.h"
+
+namespace impactlab {
+namespace {
+
+using test::TemporaryFolder;
+using test::WriteText;
+using ::testing::HasSubstr;
+
+const std::filesystem::path kPublished = std::filesystem::path(IMPACTLAB_SOURCE_DIR) / "data/published";
+
+class Sun : public ::testing::Test {
+ public:
+  static void SetUpTestSuite() { all_ = new PublishedTables(LoadPublished(kPublished / "004_sun.yaml")); }
+  static void TearDownTestSuite() { delete all_; }
+
+ protected:
+  static const PublishedTable& Of(const std::string& body) { return all_->tables[body == "rod" ? 0 : 1]; }
+  static const RowAudit& Row(const std::string& body, const std::string& row) { return Of(body).audit.rows[Index(row)]; }
+  static std::size_t Index(const std::string& row) { return static_cast<std::size_t>(row[0] - 'A'); }
+  // Sentences of the faults of a kind in a row.
+  static std::string Said(const std::string& body, const std::string& row, const std::string& kind) {
+    std::string out;
+    for (const TableFault& f : Of(body).audit.faults)
+      if (f.row == row && f.kind == kind) out += f.sentence + "\n";
+    return out;
+  }
+  static PublishedTables* all_;
+};
+PublishedTables* Sun::all_ = nullptr;
+
+TEST_F(Sun, ReadsEveryColumn) {
+  EXPECT_TRUE(all_->unread.empty());
+  ASSERT_EQ(all_->tables.size(), 2U);
+  for (const PublishedTable& t : all_->tables) EXPECT_EQ(t.table.rows.size(), 6U);
+  const PrintedRow& b = Of("rod").table.rows[1];
+  EXPECT_EQ(b.minus.value.z(), -1.72);  // y down of the source is -z of W
+  EXPECT_EQ(b.plus.value[4], -15.1);    // about z of the source, y of W
+  EXPECT_DOUBLE_EQ(b.plus.half[4], 0.05);
+  EXPECT_DOUBLE_EQ(b.plus.half[3], 0.005);
+}
+
+// data/published/README.md lists what the energy columns should read; three numbers there are of other attitudes for D to F.
+TEST_F(Sun, EnergyColumnsThatDoNotFollow) {
+  const std::map<std::string, double> lost = {{"rod A", 91.4}, {"rod B", 2.3}, {"rod C", 45.5},
+                                              {"bar A", 78.5}, {"bar B", 6.2}, {"bar C", 20.2}};
+  for (const auto& [name, percent] : lost) {
+    const std::string body = name.substr(0, 3), row = name.substr(4);
+    EXPECT_NEAR(100 * Row(body, row).loss_printed_inertia.value, percent, 0.051) << name;
+    EXPECT_THAT(Said(body, row, "energy"), HasSubstr("is printed")) << name;
+  }
+  EXPECT_NEAR(Row("rod", "B").T_minus.value, 0.2515, 5e-5);
+  EXPECT_THAT(Said("rod", "B", "energy"), HasSubstr("2.3 % with the inertia printed); a loss of 46.2 % is printed"));
+  EXPECT_THAT(Said("rod", "E", "energy"), HasSubstr("gain"));
+  EXPECT_THAT(Said("rod", "F", "energy"), HasSubstr("gain"));
+  for (const char* row : {"D", "E", "F"})
+    for (const char* body : {"rod", "bar"}) EXPECT_THAT(Said(body, row, "energy"), HasSubstr("is printed")) << body << row;
+}
+
+TEST_F(Sun, MomentumThatDoesNotClose) {
+  EXPECT_NEAR(Row("rod", "B").spin_turned, 11.4, 0.06);
+  EXPECT_NEAR(Row("rod", "B").spin_tabulated, 15.2, 0.05);
+  for (const char* row : {"B", "C"})
+    for (const char* body : {"rod", "bar"}) EXPECT_NE(Said(body, row, "momentum"), "") << body << row;
+  // Within a contact anywhere on the end of the rod, A closes.
+  EXPECT_EQ(Said("rod", "A", "momentum"), "");
+}
+
+TEST_F(Sun, HeadingsAndLabels) {
+  EXPECT_THAT(Said("bar", "", "coefficient"), HasSubstr("mu_s = 0.416, equation 4.34 gives 0.262"));
+  EXPECT_EQ(Said("rod", "", "coefficient"), "");
+  EXPECT_THAT(Said("bar", "B", "label"), HasSubstr("2.75 (the number of 2c in plots) is reverse sliding, the label reads \"Sliding\""));
+  EXPECT_THAT(Said("bar", "C", "label"), HasSubstr("case 1 is sticking, the label reads \"RSliding\""));
+  for (const char* row : {"A", "B", "C", "D", "E", "F"}) EXPECT_EQ(Said("rod", row, "label"), "") << row;
+  EXPECT_THAT(Said("rod", "C", "case"), HasSubstr("give case 0"));
+  EXPECT_EQ(Said("rod", "B", "case"), "");  // sliding, as printed
+  EXPECT_THAT(Said("rod", "", "inertia"), HasSubstr("a unit slipped"));
+  EXPECT_EQ(Said("bar", "", "inertia"), "");
+}
+
+TEST_F(Sun, FramesContactsAndFriction) {
+  for (const char* body : {"rod", "bar"}) EXPECT_THAT(Said(body, "", "frame"), HasSubstr("frame of gravity"));
+  EXPECT_THAT(Said("bar", "A", "frame"), HasSubstr("ratio of the vertical velocities"));
+  EXPECT_NEAR(Row("rod", "A").restitution.value, 0.29, 0.0051);
+  EXPECT_NEAR(Row("rod", "C").restitution.value, 3.64, 0.0051);
+  EXPECT_NEAR(Row("bar", "C").friction.value, 3.03, 0.0051);
+  EXPECT_THAT(Said("rod", "C", "contact"), HasSubstr("times as fast"));
+  EXPECT_THAT(Said("rod", "C", "friction"), HasSubstr("0.251"));
+  EXPECT_THAT(Said("rod", "D", "contact"), HasSubstr("no attitude lets the contact leave"));
+  for (const char* row : {"E", "F"})
+    for (const char* body : {"rod", "bar"}) EXPECT_THAT(Said(body, row, "friction"), HasSubstr("whatever the azimuth")) << body << row;
+}
+
+TEST_F(Sun, OrientationsAreSolvedOrNeededAndNeverCounted) {
+  EXPECT_EQ(Row("rod", "D").attitude, AttitudeSource::kNeeded);
+  EXPECT_TRUE(Row("rod", "D").predictions.empty());
+  for (const auto& [body, row] :
+       std::vector<std::pair<std::string, std::string>>{{"rod", "E"}, {"rod", "F"}, {"bar", "D"}, {"bar", "E"}, {"bar", "F"}}) {
+    const RowAudit& audit = Row(body, row);
+    EXPECT_EQ(audit.attitude, AttitudeSource::kSolved) << body << row;
+    EXPECT_LT(audit.solved->misfit_share, 0.01);
+    EXPECT_EQ(audit.predictions.size(), 3U);
+  }
+  const TemporaryFolder folder;
+  WritePublished(folder.path(), *all_);
+  CsvOptions options;
+  options.is_text = [](std::string_view name) { return name != "error_percent"; };
+  options.empty_is_nan = true;
+  const Table table = ReadCsv(folder / "comparison.csv", options);
+  int counted = 0;
+  for (std::size_t k = 0; k < table.n_rows(); ++k) {
+    const bool known = table.TextColumn("experiment")[k] <= "C";
+    if (table.TextColumn("validation")[k] == "yes") ++counted;
+    EXPECT_EQ(table.TextColumn("orientation")[k] == "assumed", known);
+    EXPECT_FALSE(!known && table.TextColumn("validation")[k] == "yes");
+  }
+  EXPECT_EQ(counted, 6 * 4);  // three laws and one difference for each of A to C
+  for (const char* name : {"states", "comparison", "balance", "faults"})
+    for (const char* extension : {".csv", ".md", ".tex"}) EXPECT_TRUE(std::filesystem::exists(folder / (std::string(name) + extension)));
+  const std::string page = test::ReadText(folder / "index.html");
+  EXPECT_EQ(test::HtmlFault(page), "");
+  EXPECT_THAT(page, HasSubstr("orientation solved"));
+}
+
+class PublishedFile : public ::testing::Test {
+ protected:
+  void Write(const std::string& csv, const std::string& more = "", const std::string& head = "") {
+    WriteText(folder_ / "own.csv", csv);
+    WriteText(folder_ / "own.yaml",
+              "schema: impactlab.published/1\n" + head +
+                  "tables:\n  - title: own\n    files: [own.csv]\n    body: {shape: ball, radius_m: 0.02, mass_kg: 0.1}\n" + more);
+  }
+  std::string Message() {
+    try {
+      LoadPublished(folder_ / "own.yaml");
+    } catch (const ConfigError& error) {
+      return std::string("config: ") + error.what();
+    } catch (const DataError& error) {
+      return std::string("data: ") + error.what();
+    }
+    return {};
+  }
+  TemporaryFolder folder_;
+};
+
+TEST_F(PublishedFile, OneOwnTableIsEnough) {
+  Write(
+      "experiment,v_minus_z_mm_per_s,v_plus_z_mm_per_s,qw,qx,qy,qz,mu_k,e_star,dissipation_experiment_percent\n"
+      "drop,-1000,500,1,0,0,0,0.2,0.50,75.0\nother,-1000,500,1,0,0,0,0.2,0.50,80.0\n");
+  ASSERT_EQ(Message(), "");
+  const PublishedTables all = LoadPublished(folder_ / "own.yaml");
+  const TableAudit& audit = all.tables[0].audit;
+  ASSERT_EQ(audit.faults.size(), 1U);
+  EXPECT_EQ(audit.faults[0].row, "other");
+  EXPECT_EQ(audit.faults[0].kind, "energy");
+  EXPECT_NEAR(audit.rows[0].loss.value, 0.75, 1e-12);
+  EXPECT_NEAR(audit.rows[0].predictions[0].plus.z(), 0.5, 1e-9);
+}
+
+TEST_F(PublishedFile, BadFilesAreNamed) {
+  const std::string good = "experiment,v_minus_z_m_per_s,v_plus_z_m_per_s\ndrop,-1,0.5\n";
+  Write(good, "    colour: red\n");
+  EXPECT_THAT(Message(), HasSubstr("config: "));
+  EXPECT_THAT(Message(), HasSubstr("colour"));
+  Write(good, "", "axes: [x, z, y]\n");
+  EXPECT_THAT(Message(), HasSubstr("right-handed"));
+  Write(good, "    attitudes: [{experiments: [X], q: [1, 0, 0, 0], lever_m: [0, 0, -0.02]}]\n");
+  EXPECT_THAT(Message(), HasSubstr("one of drop"));
+  Write("experiment,v_minus_z_m,v_plus_z_m_per_s\ndrop,-1,0.5\n");
+  EXPECT_THAT(Message(), HasSubstr("v_minus_z_m: found the unit m"));
+  Write("experiment,v_minus_z_m_per_s\ndrop,-1\n");
+  EXPECT_THAT(Message(), HasSubstr("no motion after"));
+  Write("experiment,v_minus_z_m_per_s,v_plus_z_m_per_s\ndrop,-1,fast\n");
+  EXPECT_THAT(Message(), HasSubstr("row 2, column v_plus_z_m_per_s"));
+  Write("experiment,v_minus_z_m_per_s,v_plus_z_m_per_s\ndrop,-1,1\ndrop,-1,1\n");
+  EXPECT_THAT(Message(), HasSubstr("again"));
+  Write("experiment,v_minus_z_m_per_s,v_plus_z_m_per_s,case_printed\ndrop,-1,1,9\n");
+  EXPECT_THAT(Message(), HasSubstr("case_printed"));
+  Write("v_minus_z_m_per_s,v_plus_z_m_per_s\n-1,1\n");
+  EXPECT_THAT(Message(), HasSubstr("no column experiment"));
+}
+
+}  // namespace
+}  // namespace impactlab
