@@ -81,6 +81,15 @@ struct SimulateArguments {
   bool quiet = false;
 };
 
+// An experiment that is planned.
+struct PlanArguments {
+  std::filesystem::path file;
+  std::filesystem::path out = "plan";
+  int threads = 0;
+  bool page = true;
+  bool quiet = false;
+};
+
 struct CalibrateArguments {
   std::filesystem::path file;
   std::filesystem::path out = "calibration";
@@ -173,6 +182,7 @@ int MapCommand(const MapArguments& arguments);
 int DiagramCommand(const DiagramArguments& arguments);
 int SimulateCommand(const SimulateArguments& arguments);
 int AuditCommand(const AuditArguments& arguments);
+int PlanCommand(const PlanArguments& arguments);
 int ValidateCommand(const StageArguments& arguments);
 int SolveCommand(const std::filesystem::path& cases, const std::filesystem::path& out);
 int DoctorCommand(const DoctorArguments& arguments);

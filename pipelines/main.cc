@@ -205,6 +205,15 @@ int Main(int argc, char** argv) {
   convert_verb->add_flag("--relative", convert.relative, "give up the pose of the first camera where a format cannot carry it");
   convert_verb->callback([&] { code = ConvertCommand(convert); });
 
+  PlanArguments plan;
+  auto* plan_verb = app.add_subcommand("plan", "what an experiment would say of friction and restitution, before anybody films");
+  plan_verb->add_option("file", plan.file, "plan file (YAML)")->required();
+  plan_verb->add_option("--out", plan.out, "folder to write")->capture_default_str();
+  plan_verb->add_option("--threads", plan.threads, "threads; 0: one a core")->check(CLI::Range(0, 256))->capture_default_str();
+  plan_verb->add_flag("!--no-page", plan.page, "leave plan.html out");
+  plan_verb->add_flag("--quiet", plan.quiet, "no progress, no summary");
+  plan_verb->callback([&] { code = PlanCommand(plan); });
+
   CalibrateArguments calibrate;
   calibrate.command = run.command;
   auto* calibrate_verb = app.add_subcommand("calibrate", "pictures or videos of a board to rig.yaml, with a certificate");
