@@ -187,6 +187,7 @@ int RunChain(const RunArguments& arguments, bool whole) {
                                 events.front().detail, (arguments.out / kRefused).string()));
   }
   WriteRun(arguments.out, run, arguments.command);
+  if (whole && arguments.tables) WriteValidationForms(arguments.out, run.best().validation);
   std::optional<BounceStudy> bounces;
   if (whole && arguments.bounces >= 0) {
     bounces = StudyBounces(
@@ -273,6 +274,7 @@ int ValidateCommand(const StageArguments& arguments) {
   const ValidationTable table = Validate(stage.events, stage.experiment.body, fit, stage.experiment.identify, stage.experiment.validation);
   const auto path = arguments.out / "validation.csv";
   WriteValidation(path, table);
+  if (arguments.tables) WriteValidationForms(arguments.out, table);
   for (const QuantitySummary& q : table.quantity_summary) {
     if (q.group != "all") continue;
     fmt::print(

@@ -14,6 +14,7 @@ struct RunArguments {
   std::filesystem::path out = "out";
   int threads = 0;
   bool report = true;
+  bool tables = false;  // validation_table.csv, .md, .tex, .html
   bool quiet = false;
   int bootstrap = -1;                // replaces the experiment's; -1 keeps it
   int bounces = -1;                  // draws for motion past the first impact (StudyBounces); -1: it is not followed
@@ -26,6 +27,7 @@ struct StageArguments {
   std::filesystem::path events;  // events.csv
   std::filesystem::path fit;     // fit.json
   std::filesystem::path out = "out";
+  bool tables = false;  // of `validate`: validation_table.csv, .md, .tex, .html
 };
 
 // One state before an impact, or a table of them, for every law of single contacts.

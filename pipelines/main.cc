@@ -110,6 +110,7 @@ int Main(int argc, char** argv) {
   auto* run_verb = app.add_subcommand("run", "recordings to events, audit, fit, validation table and report");
   AddRunOptions(*run_verb, run);
   run_verb->add_flag("!--no-report", run.report, "leave report.html out");
+  run_verb->add_flag("--tables", run.tables, "the validation table as CSV, Markdown, LaTeX and HTML as well");
   run_verb->add_option("--bootstrap", run.bootstrap, "resamples over recordings, instead of the experiment's")
       ->check(CLI::Range(0, 100000));
   run_verb->add_option("--bounces", run.bounces, "follow recordings past their first impact, with so many draws each; 32 is enough")
@@ -132,6 +133,7 @@ int Main(int argc, char** argv) {
   predict_verb->callback([&] { code = PredictCommandOf(*predict_verb, stage, states, system_csv); });
   auto* validate_verb = app.add_subcommand("validate", "events.csv and fit.json to validation.csv, in sample and k-fold");
   AddStageOptions(*validate_verb, stage, true);
+  validate_verb->add_flag("--tables", stage.tables, "the table as Markdown, LaTeX and HTML as well");
   validate_verb->callback([&] { code = ValidateCommand(stage); });
 
   AuditArguments audit;

@@ -386,6 +386,8 @@ void WriteRun(const std::filesystem::path& folder, const RunResult& run, const s
   gone(!best.comparison.empty(), {"classical.csv", "classical_fit.csv"});
   gone(!best.repeats.empty(), {"repeatability.csv"});
   gone(!best.validation.rows.empty(), {"validation.csv"});
+  gone(false,
+       {"validation_table.csv", "validation_table.md", "validation_table.tex", "validation_table.html"});  // made on request, afterwards
   gone(run.has_corrected, {"as_recorded"});
   if (run.has_corrected) {
     const auto recorded = folder / "as_recorded";

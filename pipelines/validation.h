@@ -8,6 +8,7 @@
 
 #include "impact/identify.h"
 #include "pipelines/experiment.h"
+#include "pipelines/form_table.h"
 
 namespace impactlab {
 
@@ -67,5 +68,10 @@ ValidationTable Validate(std::span<const ImpactEvent> events, const Body& body, 
                          const ValidationOptions& options);
 
 void WriteValidation(const std::filesystem::path& path, const ValidationTable& table);
+
+// For people: of every impact the measured motion, then that of every law, the difference, case, energy lost, error and verdicts.
+FormTable ValidationForm(const ValidationTable& table);
+// The same as validation_table.csv, .md, .tex and .html.
+void WriteValidationForms(const std::filesystem::path& folder, const ValidationTable& table);
 
 }  // namespace impactlab

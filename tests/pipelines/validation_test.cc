@@ -54,6 +54,35 @@ ValidationOptions InSample() {
   return options;
 }
 
+// The form holds the numbers of the table: measured, predicted and their difference line by line.
+TEST(Validation, FormHoldsTheNumbersOfTheTable) {
+  const Body body = MakeBox({0.06, 0.06, 0.06}, 0.2, true);
+  const auto events = Events(body, {.e = 0.5, .mu_k = 0.1, .mu_s = 0.1}, 4, 0.02, 1e-3);
+  const ValidationTable table = Validate(events, body, KnownFit(0.1, 0.5), {}, InSample());
+  const FormTable form = ValidationForm(table);
+  std::map<std::string, std::size_t> at;
+  for (std::size_t k = 0; k < form.columns.size(); ++k) at[form.columns[k].name] = k;
+  ASSERT_EQ(at.count("v_plus_y_m_per_s"), 0U);  // planar
+  ASSERT_EQ(form.rows.size(), 4U * 4);          // measured, law, difference, line
+  for (int k = 0; k < 4; ++k) {
+    const auto& measured = form.rows[4 * k];
+    const auto& predicted = form.rows[4 * k + 1];
+    const auto& difference = form.rows[4 * k + 2];
+    EXPECT_EQ(measured[at["by"]].text, "measured");
+    EXPECT_EQ(predicted[at["by"]].text, "energetic");
+    EXPECT_DOUBLE_EQ(measured[at["v_plus_z_m_per_s"]].value, events[k].v_plus.z());
+    EXPECT_DOUBLE_EQ(measured[at["v_plus_z_m_per_s"]].sd, 1e-3);
+    EXPECT_NEAR(difference[at["v_plus_z_m_per_s"]].value, -0.02, 1e-9);
+    for (const char* name : {"v_plus_x_m_per_s", "v_plus_z_m_per_s", "omega_plus_y_rad_per_s", "dissipation_percent"})
+      EXPECT_NEAR(predicted[at[name]].value - measured[at[name]].value, difference[at[name]].value, 1e-9) << name;
+    const double T_plus = KineticEnergy(body, events[k].X_WB.linear(), events[k].v_plus, events[k].omega_plus);
+    const double T_minus = KineticEnergy(body, events[k].X_WB.linear(), events[k].v_minus, events[k].omega_minus);
+    EXPECT_NEAR(measured[at["dissipation_percent"]].value, 100 * (1 - T_plus / T_minus), 1e-9);
+    EXPECT_NEAR(predicted[at["error_percent"]].value, 100 * table.errors[k].by_plus, 1e-9);
+    EXPECT_EQ(predicted[at["case"]].text, table.errors[k].path_case);
+  }
+}
+
 TEST(Validation, ExactEventsAreAdequateWithoutError) {
   const Body body = MakeBox({0.06, 0.06, 0.06}, 0.2, true);
   const auto events = Events(body, {.e = 0.5, .mu_k = 0.1, .mu_s = 0.1}, 12, 0, 1e-4);
