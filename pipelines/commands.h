@@ -58,6 +58,13 @@ struct AuditArguments {
   bool quiet = false;
 };
 
+// Readings of bench tests for coefficients.
+struct CoefficientArguments {
+  std::filesystem::path file;
+  std::filesystem::path out = "coefficients";
+  bool quiet = false;
+};
+
 struct MapArguments {
   std::vector<std::filesystem::path> files;
   std::filesystem::path out = "maps";
@@ -185,6 +192,7 @@ int DiagramCommand(const DiagramArguments& arguments);
 int SimulateCommand(const SimulateArguments& arguments);
 int AuditCommand(const AuditArguments& arguments);
 int PlanCommand(const PlanArguments& arguments);
+int CoefficientCommand(const CoefficientArguments& arguments);
 int ValidateCommand(const StageArguments& arguments);
 int SolveCommand(const std::filesystem::path& cases, const std::filesystem::path& out);
 int DoctorCommand(const DoctorArguments& arguments);

@@ -143,6 +143,14 @@ int Main(int argc, char** argv) {
   audit_verb->add_flag("--quiet", audit.quiet, "no summary");
   audit_verb->callback([&] { code = AuditCommand(audit); });
 
+  CoefficientArguments coefficient;
+  auto* coefficient_verb =
+      app.add_subcommand("coefficient", "friction and restitution from the readings of bench tests, each with its uncertainty budget");
+  coefficient_verb->add_option("file", coefficient.file, "readings (YAML)")->required();
+  coefficient_verb->add_option("--out", coefficient.out, "folder to write")->capture_default_str();
+  coefficient_verb->add_flag("--quiet", coefficient.quiet, "no summary");
+  coefficient_verb->callback([&] { code = CoefficientCommand(coefficient); });
+
   std::filesystem::path cases, outcomes = "outcomes.json", scene, folder = "out";
   auto* solve_verb = app.add_subcommand("solve", "exact outcomes of single impacts: cases.json to outcomes.json");
   solve_verb->add_option("cases", cases, "JSON array of cases")->required();

@@ -79,7 +79,9 @@ TEST(Run, StagesGiveWhatTheWholeGives) {
       EXPECT_NEAR(a.upper95, b.upper95, 1e-6 + 1e-2 * a.sd);
     }
   }
-  run({"validate", experiment, "--events", events, "--fit", fit, "--out", stage});
+  run({"validate", experiment, "--events", events, "--fit", fit, "--out", stage, "--tables"});
+  for (const char* extension : {".csv", ".md", ".tex", ".html"})
+    EXPECT_GT(test::ReadText(stage + "/validation_table" + extension).size(), 1000u) << extension;
   run({"predict", experiment, "--events", events, "--fit", fit, "--out", stage});
   EXPECT_GT(test::ReadText(stage + "/validation.csv").size(), test::ReadText(stage + "/predictions.csv").size());
   EXPECT_GT(test::ReadText(stage + "/predictions.csv").size(), 1000u);

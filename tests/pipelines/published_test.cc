@@ -81,6 +81,7 @@ TEST_F(Sun, MomentumThatDoesNotClose) {
 
 TEST_F(Sun, HeadingsAndLabels) {
   EXPECT_THAT(Said("bar", "", "coefficient"), HasSubstr("mu_s = 0.416, equation 4.34 gives 0.262"));
+  EXPECT_THAT(Said("bar", "", "coefficient"), HasSubstr("gives 0.293"));
   EXPECT_EQ(Said("rod", "", "coefficient"), "");
   EXPECT_THAT(Said("bar", "B", "label"), HasSubstr("2.75 (the number of 2c in plots) is reverse sliding, the label reads \"Sliding\""));
   EXPECT_THAT(Said("bar", "C", "label"), HasSubstr("case 1 is sticking, the label reads \"RSliding\""));

@@ -1,0 +1,17 @@
+// The verb that makes coefficients of friction and restitution of the readings of bench tests.
+
+#include <fmt/core.h>
+
+#include "pipelines/coefficients.h"
+#include "pipelines/commands.h"
+
+namespace impactlab {
+
+int CoefficientCommand(const CoefficientArguments& arguments) {
+  const CoefficientTests all = LoadCoefficients(arguments.file);
+  WriteCoefficients(arguments.out, all);
+  if (!arguments.quiet) fmt::print("{}written to {}\n", BriefReport(all), arguments.out.string());
+  return 0;
+}
+
+}  // namespace impactlab
