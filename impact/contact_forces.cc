@@ -22,7 +22,7 @@ constexpr double kSame = 1e-6;
 // Entries of one contact: no memory is asked for.
 using Stacked = Eigen::Matrix<double, Eigen::Dynamic, 1, 0, 3, 1>;
 constexpr int kMostRounds = 60;
-constexpr int kMostSweeps = 5000;
+constexpr int kMostSweeps = 100000;  // redundant contacts at the limit of friction settle slowly
 
 class Forces {
  public:
