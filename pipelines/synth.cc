@@ -98,6 +98,7 @@ struct Frames {
   std::vector<double> t_true;
   std::vector<bool> lost_at;  // for each strike
   std::vector<double> clock;  // time of each strike on the recording's clock
+  double rest_clock = 0;      // of the last stretch
 };
 
 Frames TakeFrames(const DropMotion& motion, const SynthOptions& options, int drop) {
@@ -128,6 +129,7 @@ Frames TakeFrames(const DropMotion& motion, const SynthOptions& options, int dro
     }
   }
   for (; next < n; ++next) frames.clock[next] = motion.strikes[next].t - frames.start - lost * dt;
+  frames.rest_clock = motion.stretches.back().t - frames.start - lost * dt;
   return frames;
 }
 
@@ -206,6 +208,7 @@ class Scene {
     rules_.model = options.model;
     rules_.scatter = {options.sd_tangential, options.sd_normal, options.sd_couple, options.sd_mu, options.sd_e, options.wild_share};
     rules_.max_impacts = options.max_impacts;
+    rules_.to_rest = options.to_rest;
     rules_.contact_time = options.contact_time;
   }
 
@@ -370,6 +373,11 @@ SynthSet Synthesise(const SynthOptions& options) {
       Record(truth, theta, options, rng, recording);
     }
     set.recordings.push_back(std::move(recording));
+    if (const internal::Stretch& last = motion.stretches.back(); last.kind == internal::Stretch::Kind::kRest) {
+      const Isometry3d& X_WB = last.state.X_WB;
+      const double angle = planar ? theta + std::remainder(PlanarAngle(X_WB) - theta, 2 * M_PI) : 0;
+      set.truth.rests.push_back({set.recordings.back().name, frames.rest_clock, X_WB, angle});
+    }
     for (std::size_t k = 0; k < motion.strikes.size(); ++k) {
       const Strike& strike = motion.strikes[k];
       ImpactEvent event = strike.event;

@@ -1,8 +1,8 @@
 #pragma once
 // Synthetic recordings with known truth: the project's own experiments for tests, demo and coverage.
 //
-// The scene integrates its own motion and solves its own impacts; what the estimator does not model (scatter of the
-// coefficients, drag, heavy-tailed noise, wild events) can be switched on, so that studies are no inverse crime.
+// Nothing of the motion uses the estimator; what the estimator does not model (scatter of the coefficients, drag, heavy-tailed noise, wild
+// events) can be switched on, so that studies are no inverse crime.
 
 #include <cstdint>
 #include <filesystem>
@@ -28,9 +28,10 @@ struct SynthOptions {
   double speed_tangential = 0.8;              // release speed along the floor, uniform in +- [m/s]
   double spin = 10;                           // release spin, each component uniform in +- [rad/s]
   double lean_min = 0.2;                      // least angle at the first impact between the floor and an edge of the touching vertex [rad]
-  double duration_after = 0.15;               // time recorded after the first impact [s]
+  double duration_after = 0.15;               // time recorded after the first impact, or after the rest [s]
+  bool to_rest = false;                       // recordings go on until the body rests or moves on steadily, at most 20 s
   bool clean_first = false;                   // only drops are kept whose first impact is accepted, see SynthTruth
-  int max_impacts = 20;                       // impacts followed before the body is taken as resting
+  int max_impacts = 20;                       // impacts of a drop that scatter and are told; those after them do neither
   // Scatter of the impulse from event to event, relative to m_eff |v_n-| (see Discrepancy).
   double sd_tangential = 0, sd_normal = 0, sd_couple = 0;
   double sd_mu = 0, sd_e = 0;  // scatter of the coefficients from event to event: not in the estimator's model
@@ -48,12 +49,21 @@ struct SynthOptions {
   std::uint64_t seed = 1;
 };
 
+// Where a drop came to rest.
+struct SynthRest {
+  std::string recording;
+  double t = 0;                                            // on the clock of the events [s]
+  Eigen::Isometry3d X_WB = Eigen::Isometry3d::Identity();  // in the true frame
+  double theta = 0;                                        // planar motion, counted on from the frames [rad]
+};
+
 struct SynthTruth {
   // True events of every recording, in the true frame; times on the recording's clock before a planted clock rate. Accepted means a clean
   // single contact: five frames of free flight on either side, no other strike and no second vertex that would arrive within one frame.
   std::vector<ImpactEvent> events;
   std::vector<bool> double_strike;  // for each event: planted or happened within two frames
   std::vector<ImpactModel> models;  // coefficients of every event, scatter included
+  std::vector<SynthRest> rests;     // of the drops that came to rest while they were recorded
 };
 
 struct SynthSet {
@@ -68,8 +78,8 @@ SynthSet Synthesise(const SynthOptions& options);
 // Reads a scene file (YAML; see data/README.md). Throws ConfigError.
 SynthOptions LoadScene(const std::filesystem::path& path);
 
-// Writes drop_0001.csv ..., truth.csv (events, models), scene.yaml, and experiment.yaml (what somebody would write who has the recordings
-// and knows body and floor, but none of the planted errors) to a folder. Throws OutputError.
+// Writes drop_0001.csv ..., truth.csv (events, models), with `to_rest` truth_rest.csv, scene.yaml, and experiment.yaml (what somebody would
+// write who has the recordings and knows body and floor, but none of the planted errors) to a folder. Throws OutputError.
 void WriteSynth(const std::filesystem::path& folder, const SynthOptions& options, const SynthSet& set);
 
 }  // namespace impactlab

@@ -70,7 +70,7 @@ std::string SceneYaml(const SynthOptions& o) {
   out += "model:\n" + YamlWord(1, "law", LawName(o.model.law)) + YamlLine(1, CoefficientName(o.model.law), o.model.e) +
          YamlLine(1, "mu_k", o.model.mu_k) + YamlLine(1, "mu_s", o.model.mu_s);
   out += YamlCount(0, "drops", o.drops) + YamlCount(0, "max_impacts", o.max_impacts) +
-         YamlWord(0, "clean_first", o.clean_first ? "true" : "false");
+         YamlWord(0, "clean_first", o.clean_first ? "true" : "false") + YamlWord(0, "to_rest", o.to_rest ? "true" : "false");
   for (const Field& field : Fields()) out += YamlLine(0, field.key, o.*field.value);
   out += internal::CorrectionYaml("error", o.error, o.body.planar);
   return out + YamlWord(0, "seed", std::to_string(o.seed));
@@ -117,6 +117,7 @@ SynthOptions internal::ParseMotion(const YamlNode& root, bool planar, bool poses
   o.model = ParseModel(root.Map("model"));
   o.drops = static_cast<int>(root.Integer("drops", o.drops, Closed(1, 1e6)));
   o.clean_first = root.Flag("clean_first", o.clean_first);
+  o.to_rest = root.Flag("to_rest", o.to_rest);
   o.max_impacts = static_cast<int>(root.Integer("max_impacts", o.max_impacts, Closed(1, 1e4)));
   for (const Field& field : Fields())
     if (poses || !field.recorder) o.*field.value = root.Number(field.key, o.*field.value, field.allowed);
@@ -157,9 +158,25 @@ void internal::WriteTruth(const std::filesystem::path& path, const SynthTruth& t
   out.Commit();
 }
 
+void internal::WriteRests(const std::filesystem::path& path, const SynthTruth& truth, bool planar) {
+  CsvWriter out(path, planar ? std::vector<std::string>{"recording", "t_s", "x_m", "z_m", "theta_rad"}
+                             : std::vector<std::string>{"recording", "t_s", "x_m", "y_m", "z_m", "qw", "qx", "qy", "qz"});
+  for (const SynthRest& rest : truth.rests) {
+    const Eigen::Vector3d p = rest.X_WB.translation();
+    const Eigen::Quaterniond q(rest.X_WB.linear());
+    out.Text(rest.recording).Number(rest.t);
+    for (const double value :
+         planar ? std::vector<double>{p.x(), p.z(), rest.theta} : std::vector<double>{p.x(), p.y(), p.z(), q.w(), q.x(), q.y(), q.z()})
+      out.Number(value);
+    out.EndRow();
+  }
+  out.Commit();
+}
+
 void WriteSynth(const std::filesystem::path& folder, const SynthOptions& options, const SynthSet& set) {
   for (const PoseRecording& recording : set.recordings) WriteRecording(folder / (recording.name + ".csv"), recording);
   internal::WriteTruth(folder / "truth.csv", set.truth);
+  if (options.to_rest) internal::WriteRests(folder / "truth_rest.csv", set.truth, options.body.planar);
   WriteFile(folder / "experiment.yaml", ExperimentYaml(options));
   WriteFile(folder / "scene.yaml", SceneYaml(options));
 }

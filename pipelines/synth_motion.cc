@@ -7,6 +7,8 @@
 #include <cmath>
 
 #include "data/error.h"
+#include "impact/mechanism_bodies.h"
+#include "impact/simulate.h"
 
 namespace impactlab::internal {
 namespace {
@@ -18,12 +20,11 @@ using Eigen::Vector3d;
 constexpr double kTouching = 1e-10;       // a gap that counts as contact at the start of a flight [m]
 constexpr double kTimeTolerance = 1e-14;  // of a root [s]
 constexpr double kRestSpeed = 2e-3;       // bounces slower than this last less than half a millisecond: contact goes on instead [m/s]
-constexpr double kContactStep = 2e-5;     // of lasting contact [s]
-constexpr double kArrivalSpeed = 1e-2;    // a further vertex that arrives faster than this strikes [m/s]
-constexpr double kTakeOffGap = 1e-6;      // [m]
-constexpr int kTakeOffSteps = 3;
-constexpr int kRestSteps = 100;
-constexpr double kStillSpeed = 1e-4;  // [m/s], and relative to the body's size [rad/s]
+constexpr double kLongestMotion = 20;     // after the first impact of a motion that is followed to rest [s]
+// Of motion in contact: poses between samples follow from both ends, to a few picometres over a turn of kSampleAngle.
+constexpr double kSampleStep = 1e-3, kSampleAngle = 0.02;  // [s], [rad]
+constexpr double kTolerance = 1e-10;                       // of a step
+constexpr double kLeastRebound = 1e-4;                     // an approach below that rebounds by less than a nanometre [m/s]
 constexpr double kWildFactor = 10;
 
 Matrix3d Exp(const Vector3d& rotation) {
@@ -46,6 +47,25 @@ double Root(const F& f, double a, double b, double f_a, double f_b) {
   const auto close = [](double lo, double hi) { return std::abs(hi - lo) <= kTimeTolerance; };
   const auto bracket = boost::math::tools::toms748_solve(f, a, b, f_a, f_b, close, iterations);
   return 0.5 * (bracket.first + bracket.second);
+}
+
+// Pose at a time within a stretch of contact: cubics through the poses and velocities of both its ends.
+Isometry3d Between(const Stretch& s, double t) {
+  const BodyState &from = s.state, &to = s.end;
+  const double h = s.t_end - s.t;
+  Isometry3d X_WB = from.X_WB;
+  if (!(h > 0)) {
+    X_WB.translation() += (t - s.t) * from.v_WB;
+    X_WB.linear() = (Exp((t - s.t) * from.omega_WB) * from.X_WB.linear()).eval();
+    return X_WB;
+  }
+  const double x = (t - s.t) / h, over = x * x * (3 - 2 * x), a = h * x * (1 - x) * (1 - x), b = -h * x * x * (1 - x);
+  const Eigen::AngleAxisd way(Matrix3d(to.X_WB.linear() * from.X_WB.linear().transpose()));
+  const Vector3d turn = way.angle() * way.axis(), cross = turn.cross(to.omega_WB);
+  const Vector3d turn_rate = to.omega_WB - 0.5 * cross + turn.cross(cross) / 12;  // at the end, of the rotation vector
+  X_WB.translation() += over * (to.X_WB.translation() - from.X_WB.translation()) + a * from.v_WB + b * to.v_WB;
+  X_WB.linear() = (Exp(over * turn + a * from.omega_WB + b * turn_rate) * from.X_WB.linear()).eval();
+  return X_WB;
 }
 
 // Impulse and couple of one strike: the model's own, and what scatters about it.
@@ -106,27 +126,44 @@ class Simulation {
 
   DropMotion Run(const BodyState& release) {
     state_ = release;
-    bool flight = true;
-    while (t_ < out_.t_end) flight = flight ? Fly() : Touch();
+    while (t_ < out_.t_end && Fly()) {
+    }
+    if (t_ < out_.t_end) Stay();
     return std::move(out_);
   }
 
  private:
   bool MayStrike() const { return static_cast<int>(out_.strikes.size()) < rules_.max_impacts; }
-  void Add(Stretch::Kind kind) { out_.stretches.push_back({t_, kind, state_}); }
 
-  // Follows a flight to its end. True when another flight follows.
+  void Open(Stretch::Kind kind) {
+    if (!out_.stretches.empty() && out_.stretches.back().t == t_) out_.stretches.pop_back();
+    out_.stretches.push_back({t_, kind, state_, t_, {}});
+  }
+  void Close(double t, const BodyState& end) {
+    Stretch& last = out_.stretches.back();
+    if (last.kind != Stretch::Kind::kContact || last.t_end > last.t) return;
+    last.t_end = t;
+    last.end = end;
+  }
+
+  // Follows a flight to its end. False when contact lasts from there on.
   bool Fly() {
-    Add(Stretch::Kind::kFlight);
+    Open(Stretch::Kind::kFlight);
     const FirstContact contact = FindContact(contacts_, body_, rules_.flight, state_, out_.t_end - t_);
     if (contact.point < 0) {
       t_ = out_.t_end;
       return true;
     }
-    // The middle of a contact that lasts is half its time after the first touch.
-    const double dt = contact.t + 0.5 * rules_.contact_time;
-    state_ = Propagate(state_, body_, rules_.flight, dt);
-    t_ += dt;
+    const auto advance = [&](double dt) {
+      state_ = Propagate(state_, body_, rules_.flight, dt);
+      t_ += dt;
+    };
+    if (contact.sunk) {
+      advance(contact.t);
+      return false;
+    }
+    // The middle of an impact is half its time after the first touch.
+    advance(contact.t + 0.5 * rules_.contact_time);
     if (contacts_.GapRate(contact.point, state_) > -kRestSpeed || !MayStrike()) return false;
     return Hit(contact.point, true) >= kRestSpeed && MayStrike();
   }
@@ -147,120 +184,97 @@ class Simulation {
     UpdateContact(e, body_, floor_, rules_.flight.gravity_W);
     state_.v_WB = e.v_plus;
     state_.omega_WB = e.omega_plus;
-    if (out_.strikes.empty()) out_.t_end = t_ + duration_after_;
+    if (out_.strikes.empty()) out_.t_end = t_ + (rules_.to_rest ? kLongestMotion : duration_after_);
     out_.strikes.push_back(std::move(strike));
     return out_.strikes.back().event.v_plus_F.z();
   }
 
-  struct Support {
-    int point = 0;
-    Vector3d lever;
-    Matrix3d R_WF, A_F;
-    double bias = 0;  // gap over step [m/s]: the point may come down by its gap
-    Vector3d J = Vector3d::Zero();
-  };
-
-  // Velocity at the end of a step under the impulses of lasting contact. Contacts are relaxed one by one (projected Gauss-Seidel).
-  void Relax(std::vector<Support>& supports, Vector3d& v, Vector3d& omega) const {
-    const Matrix3d inverse_inertia = InverseInertiaW(body_, state_.X_WB.linear());
-    const double mu = rules_.model.mu_k;
-    for (int sweep = 0; sweep < 200; ++sweep) {
-      double change = 0;
-      for (Support& s : supports) {
-        const auto push = [&](const Vector3d& dJ_F) {
-          const Vector3d dJ = s.R_WF * dJ_F;
-          v += dJ / body_.mass;
-          omega += inverse_inertia * s.lever.cross(dJ);
-          change = std::max(change, dJ.norm() / body_.mass);
-        };
-        const auto velocity = [&]() -> Vector3d { return s.R_WF.transpose() * (v + omega.cross(s.lever)); };
-        const double J_n = std::max(0.0, s.J.z() - (velocity().z() + s.bias) / s.A_F(2, 2));
-        push({0, 0, J_n - s.J.z()});
-        s.J.z() = J_n;
-        Vector3d J = s.J;
-        const Vector3d slip = velocity();
-        J.x() -= slip.x() / s.A_F(0, 0);
-        if (!body_.planar) J.y() -= slip.y() / s.A_F(1, 1);
-        const double size = J.head<2>().norm(), most = mu * J_n;
-        if (size > most) J.head<2>() *= most / size;
-        push(J - s.J);
-        s.J = J;
-      }
-      if (change < 1e-13) break;
-    }
+  // From the first contact that lasts on.
+  void Stay() {
+    // An impact that takes time leaves the body as deep as it came.
+    out_.lift = std::max(0.0, -contacts_.LowestGap(state_.X_WB)) * contacts_.normal();
+    out_.lift_t = t_;
+    state_.X_WB.translation() += out_.lift;
+    while (t_ < out_.t_end) Follow();
   }
 
-  // One step of lasting contact. True when a flight follows.
-  bool Touch() {
-    double dt = std::min(kContactStep, out_.t_end - t_);
-    const Vector3d& n = contacts_.normal();
-    // A further vertex that comes down fast ends the step at its arrival and strikes.
-    int arrival = -1;
-    for (int i = 0; i < contacts_.size() && MayStrike(); ++i) {
-      const double gap = contacts_.Gap(i, state_.X_WB), rate = contacts_.GapRate(i, state_);
-      if (gap > kTakeOffGap && rate < -kArrivalSpeed && gap + rate * dt < 0) {
-        arrival = i;
-        dt = -gap / rate;
-      }
+  // Follows the simulator until an impact that the scene draws itself, or to the end.
+  void Follow() {
+    MovingBody moving;
+    moving.start = {body_, state_.X_WB, state_.v_WB, state_.omega_WB};
+    moving.quadratic_drag = rules_.flight.drag_per_m;
+    MovingPlane plane;
+    plane.plane = floor_;
+    ContactProperties surface;
+    surface.mu_k = rules_.model.mu_k, surface.mu_s = rules_.model.mu_s, surface.e = rules_.model.e;
+    BodyMechanism made = MakeBodyMechanism({moving}, {}, {plane}, EveryBodyOnEveryPlane(1, 1, surface), rules_.flight.gravity_W);
+    made.start.t = t_;
+    SimulateOptions options;
+    options.duration = out_.t_end - t_;
+    options.law = rules_.model.law;
+    options.tolerance = kTolerance;
+    options.least_rebound = kLeastRebound;
+    options.sample_step = std::min(kSampleStep, kSampleAngle / std::max(1e-9, state_.omega_WB.norm()));
+    int struck = -1;
+    bool changed = true;
+    const auto at = [&](const MechanismState& state) {
+      t_ = state.t;
+      state_ = made.StateOf(state, 0);
+    };
+    const auto kind_of = [](const std::vector<PointMode>& modes) {
+      const bool open = std::all_of(modes.begin(), modes.end(), [](PointMode mode) { return mode == PointMode::kOpen; });
+      return open ? Stretch::Kind::kFlight : Stretch::Kind::kContact;
+    };
+    SimulationObserver observer;
+    observer.sample = [&](const MechanismState& state, const std::vector<PointMode>& modes, const Eigen::VectorXd&) {
+      if (struck >= 0) return;
+      at(state);
+      Close(t_, state_);
+      const Stretch::Kind kind = kind_of(modes);
+      if (changed || kind != Stretch::Kind::kFlight || out_.stretches.back().kind != kind) Open(kind);
+      changed = false;
+    };
+    observer.event = [&](const SimulationEvent& event) {
+      if (struck >= 0) return;
+      at(event.before);
+      Close(t_, state_);
+      if (event.kind == SimulationEventKind::kImpact && MayStrike()) struck = FastestOf(made, event);
+      if (struck >= 0) return;
+      at(event.after);
+      Open(Stretch::Kind::kContact);
+      changed = true;
+    };
+    observer.stop = [&] { return struck >= 0; };
+    const SimulationResult result = Simulate(made.mechanism, made.start, options, observer);
+    if (struck >= 0) {
+      Hit(struck, false);
+      return;
     }
-    BodyState free = state_;
-    free.v_WB += rules_.flight.gravity_W * dt;
-    if (!body_.planar) {
-      const Matrix3d& R = state_.X_WB.linear();
-      const Vector3d L = R * (body_.inertia_B * (R.transpose() * state_.omega_WB));
-      free.omega_WB -= dt * (InverseInertiaW(body_, R) * state_.omega_WB.cross(L));
-    }
-    std::vector<Support> supports;
-    for (int i = 0; i < contacts_.size(); ++i) {
-      const double gap = contacts_.Gap(i, state_.X_WB);
-      if (i == arrival || gap + dt * contacts_.GapRate(i, free) > 1e-9) continue;
-      Support s;
-      s.point = i;
-      s.lever = contacts_.Point(i, state_.X_WB) - state_.X_WB.translation();
-      const Isometry3d X_WF = ContactFrame(floor_, state_.X_WB.translation() + s.lever, rules_.flight.gravity_W, body_.planar);
-      s.R_WF = X_WF.linear();
-      s.A_F = ContactInverseMass(body_, state_.X_WB, X_WF);
-      s.bias = gap / dt;
-      supports.push_back(s);
-    }
-    Relax(supports, free.v_WB, free.omega_WB);
-    state_.v_WB = free.v_WB;
-    state_.omega_WB = free.omega_WB;
-    Add(Stretch::Kind::kContact);
-    const auto loaded = std::count_if(supports.begin(), supports.end(), [](const Support& s) { return s.J.z() > 0; });
-    if (Still(loaded)) {
-      state_.v_WB.setZero();
-      state_.omega_WB.setZero();
-      out_.stretches.back() = {t_, Stretch::Kind::kRest, state_};
-      t_ = out_.t_end;
-      return true;
-    }
-    state_.X_WB.translation() += dt * state_.v_WB;
-    state_.X_WB.linear() = (Exp(dt * state_.omega_WB) * state_.X_WB.linear()).eval();
-    const Matrix3d& R = state_.X_WB.linear();
-    state_.X_WB.linear() = (0.5 * R * (3 * Matrix3d::Identity() - R.transpose() * R)).eval();
-    // What a straight step cuts off the curved path of a vertex.
-    const double lowest = contacts_.LowestGap(state_.X_WB);
-    if (lowest < 0) state_.X_WB.translation() -= lowest * n;
-    t_ += dt;
-    if (arrival >= 0) {
-      steps_free_ = steps_still_ = 0;
-      if (contacts_.GapRate(arrival, state_) > -kRestSpeed) return false;
-      return Hit(arrival, false) >= kRestSpeed && MayStrike();
-    }
-    steps_free_ = loaded == 0 && lowest > kTakeOffGap ? steps_free_ + 1 : 0;
-    if (steps_free_ < kTakeOffSteps) return false;
-    steps_free_ = steps_still_ = 0;
-    return true;
+    if (result.end == SimulationEnd::kGivenUp)
+      throw ConfigError(
+          fmt::format("scene: found a motion that cannot be followed ({}), allowed: a body, floor and coefficients of one", result.reason));
+    at(result.state);
+    Close(t_, state_);
+    const bool rests = result.end == SimulationEnd::kRest;
+    if (rests) state_.v_WB.setZero(), state_.omega_WB.setZero();
+    // What moves on steadily does so as it is.
+    if (rests || result.end == SimulationEnd::kSteady) Open(rests ? Stretch::Kind::kRest : Stretch::Kind::kContact);
+    if (rules_.to_rest && result.end != SimulationEnd::kDuration) out_.t_end = t_ + duration_after_;
+    t_ = out_.t_end;
   }
 
-  // Rests: held up where it would fall otherwise, and hardly moving for a while.
-  bool Still(std::ptrdiff_t loaded) {
-    const int needed = std::min(contacts_.size(), body_.planar ? 2 : body_.shape == BodyShape::kRod ? 2 : 3);
-    const double size = std::sqrt(body_.inertia_B(1, 1) / body_.mass);
-    const bool slow = state_.v_WB.norm() < kStillSpeed && state_.omega_WB.norm() * size < kStillSpeed;
-    steps_still_ = slow && loaded >= needed ? steps_still_ + 1 : 0;
-    return steps_still_ >= kRestSteps;
+  // Point that arrives fastest at an impact; -1 where it is too slow to be drawn.
+  int FastestOf(const BodyMechanism& made, const SimulationEvent& event) const {
+    const int w = made.mechanism.width;
+    int fastest = -1;
+    double least = -kRestSpeed;
+    for (std::size_t k = 0; k < event.contacts.size(); ++k) {
+      const double v_n = event.v_minus[w * static_cast<Eigen::Index>(k) + w - 1];
+      if (v_n > least) continue;
+      least = v_n;
+      fastest = made.contacts[static_cast<std::size_t>(event.contacts[k])].feature;
+    }
+    return fastest;
   }
 
   const Body& body_;
@@ -272,7 +286,6 @@ class Simulation {
   DropMotion out_;
   BodyState state_;
   double t_ = 0;
-  int steps_free_ = 0, steps_still_ = 0;
 };
 
 }  // namespace
@@ -315,8 +328,8 @@ FirstContact FindContact(const FloorContacts& contacts, const Body& body, const 
         gap_to = gap(to);
       }
       if (a > 0 && gap_from < -kTouching && rate_a[i] < 0 && rate_b[i] < 0) {
-        // Never came out of the floor that a lasting contact had pressed it into.
-        if (first.point < 0 || a < first.t) first = {a, i};
+        // Never came out of the floor that an impact which takes time had let it into.
+        if (first.point < 0 || a < first.t) first = {a, i, true};
         continue;
       }
       if (!(gap_from > 0 && gap_to < 0)) continue;
@@ -340,24 +353,22 @@ Isometry3d PoseAt(const DropMotion& motion, const Body& body, const FlightOption
       std::upper_bound(motion.stretches.begin(), motion.stretches.end(), t, [](double time, const Stretch& s) { return time < s.t; });
   if (after != motion.stretches.begin()) --after;
   const Stretch& s = *after;
-  const double dt = t - s.t;
-  if (s.kind == Stretch::Kind::kFlight) {
-    Isometry3d X_WB = Propagate(s.state, body, flight, dt).X_WB;
-    for (const Strike& strike : motion.strikes) {
-      const double share = motion.contact_time > 0 && strike.from_flight ? (t - strike.t) / motion.contact_time + 0.5 : 0;
-      if (!(share > 0 && share < 1)) continue;
-      // Velocity goes from before to after by (1 - cos(pi share)) / 2, flights on both sides left as they are.
-      const double way = 0.5 * share - std::sin(M_PI * share) / (2 * M_PI) - std::max(0.0, share - 0.5);
-      const double after = motion.contact_time * way;
-      X_WB.translation() += after * (strike.event.v_plus - strike.event.v_minus);
-      X_WB.linear() = (Exp(after * (strike.event.omega_plus - strike.event.omega_minus)) * X_WB.linear()).eval();
-    }
-    return X_WB;
-  }
   Isometry3d X_WB = s.state.X_WB;
-  if (s.kind == Stretch::Kind::kRest) return X_WB;
-  X_WB.translation() += dt * s.state.v_WB;
-  X_WB.linear() = Exp(dt * s.state.omega_WB) * X_WB.linear();
+  if (s.kind == Stretch::Kind::kFlight) X_WB = Propagate(s.state, body, flight, t - s.t).X_WB;
+  if (s.kind == Stretch::Kind::kContact) X_WB = Between(s, t);
+  if (motion.contact_time == 0) return X_WB;
+  const auto share_of = [&](double middle) { return std::clamp((t - middle) / motion.contact_time + 0.5, 0.0, 1.0); };
+  for (const Strike& strike : motion.strikes) {
+    const double share = strike.from_flight ? share_of(strike.t) : 0;
+    if (!(share > 0 && share < 1)) continue;
+    // Velocity goes from before to after by (1 - cos(pi share)) / 2, motion on both sides left as it is.
+    const double way = 0.5 * share - std::sin(M_PI * share) / (2 * M_PI) - std::max(0.0, share - 0.5);
+    const double later = motion.contact_time * way;
+    X_WB.translation() += later * (strike.event.v_plus - strike.event.v_minus);
+    X_WB.linear() = (Exp(later * (strike.event.omega_plus - strike.event.omega_minus)) * X_WB.linear()).eval();
+  }
+  const double share = share_of(motion.lift_t);
+  X_WB.translation() += (0.5 * (1 - std::cos(M_PI * share)) - (share >= 0.5 ? 1 : 0)) * motion.lift;
   return X_WB;
 }
 

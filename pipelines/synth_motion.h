@@ -1,9 +1,10 @@
 #pragma once
-// Motion of one synthetic drop: free flight, impacts and resting contact. Private to the pipelines room.
+// Motion of one synthetic drop: free flight, impacts, contact that lasts. Private to the pipelines room.
 //
-// Flight follows Propagate; impacts are roots of the gap of each vertex, found to 1e-12 s and solved with Solve. Where the bounces become
-// too small to follow (or too many), the body goes on in lasting contact: time stepping at velocity level with unilateral contacts and
-// Coulomb friction (Moreau, in Nonsmooth Mechanics and Applications, 1988; contacts relaxed one by one), until it takes off again or rests.
+// Until contact lasts for the first time, flight follows Propagate, and impacts are roots of the gap of each vertex, found to 1e-12 s and
+// solved with Solve. Contact lasts where bounces become too small to follow (or too many): from there on the motion is that of Simulate
+// (impact/simulate.h) - sliding, tipping, rolling, further flights, bounces down to 0.1 mm/s, rest. Of its impacts, those that arrive too
+// fast for that limit are solved here, one contact after the other and the fastest first, so that they scatter as the others do.
 
 #include <Eigen/Core>
 #include <filesystem>
@@ -69,20 +70,27 @@ struct Stretch {
   double t = 0;
   Kind kind = Kind::kFlight;
   BodyState state;
+  // Where contact leads; without an end (t_end = t) it goes on as it is.
+  double t_end = 0;
+  BodyState end;
 };
 
 struct DropMotion {
   std::vector<Stretch> stretches;
   std::vector<Strike> strikes;
   double t_end = 0;
-  double contact_time = 0;  // of the impacts that end a flight [s]; their stretches meet in its middle
+  double contact_time = 0;  // of the impacts that end a flight before contact lasts [s]; their stretches meet in its middle
+  // Impacts that take time let the body into the floor; where contact lasts it is lifted out, over the contact time around `lift_t`.
+  Eigen::Vector3d lift = Eigen::Vector3d::Zero();  // [m]
+  double lift_t = 0;                               // [s]
 };
 
 struct MotionRules {
   FlightOptions flight;
   ImpactModel model;
   Scatter scatter;
-  int max_impacts = 20;
+  int max_impacts = 20;  // that are told; the simulator follows the motion after them, and nothing scatters
+  bool to_rest = false;  // the time after counts from the rest in place of the first impact
   // An impact that ends a flight begins where the body touches and lasts so long; its impulse, drawn for the middle, rises and falls like a
   // raised cosine [s].
   double contact_time = 0;
@@ -92,12 +100,14 @@ struct MotionRules {
 struct FirstContact {
   double t = 0;
   int point = -1;
+  bool sunk = false;  // it never came out of the floor
 };
 FirstContact FindContact(const FloorContacts& contacts, const Body& body, const FlightOptions& flight, const BodyState& start,
                          double t_max);
 
-// Motion from a release until `duration_after` behind the first impact, or until `t_max` where there is no impact. ConfigError when an
-// impact cannot be solved.
+// Motion from a release until `duration_after` behind the first impact (`to_rest`: behind the time at which it rests or moves on steadily,
+// at most 20 s after the first impact), or until `t_max` where there is no impact. ConfigError when an impact cannot be solved or the
+// motion cannot be followed.
 DropMotion SimulateDrop(const Body& body, const Plane& floor, const MotionRules& rules, const BodyState& release, double duration_after,
                         double t_max, std::mt19937_64& rng);
 
@@ -108,6 +118,8 @@ DropMotion DrawMotion(const SynthOptions& options, int drop);
 SynthOptions ParseMotion(const YamlNode& root, bool planar, bool poses);
 // truth.csv: events and their models.
 void WriteTruth(const std::filesystem::path& path, const SynthTruth& truth);
+// truth_rest.csv: where and when drops came to rest.
+void WriteRests(const std::filesystem::path& path, const SynthTruth& truth, bool planar);
 
 Eigen::Isometry3d PoseAt(const DropMotion& motion, const Body& body, const FlightOptions& flight, double t);
 

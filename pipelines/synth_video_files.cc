@@ -31,7 +31,8 @@ using internal::YamlWord;
 
 constexpr int kHold = 3;             // frames of a clip of the board that show it at one place
 constexpr double kFootageRate = 30;  // [1/s]
-constexpr const char* kTelling[] = {"tracking.yaml", "experiment.yaml", "truth.csv", "truth_motion.csv", "truth_tracks.csv"};
+constexpr const char* kTelling[] = {"tracking.yaml",  "experiment.yaml",  "truth.csv",
+                                    "truth_rest.csv", "truth_motion.csv", "truth_tracks.csv"};
 
 std::string DropName(int drop) { return fmt::format("drop_{:04}", drop); }
 
@@ -205,18 +206,26 @@ void WriteTruthMotion(const std::filesystem::path& path, const VideoScene& scene
   out.Commit();
 }
 
-// Impacts on the common clock, where they happen in W.
-SynthTruth Impacts(const VideoScene& scene, const std::vector<internal::Film>& films) {
+// Impacts and rests on the common clock, where they happen in W.
+SynthTruth Happenings(const VideoScene& scene, const std::vector<internal::Film>& films) {
   SynthOptions motion = scene.motion;
   motion.frame_rate = scene.cameras[0].frame_rate;
   motion.noise_position = motion.noise_angle = motion.lost_frame_share = 0;
   SynthTruth truth = Synthesise(motion).truth;
+  const auto film_of = [&](const std::string& recording) -> const internal::Film& {
+    return films[static_cast<std::size_t>(std::stoi(recording.substr(5)) - 1)];
+  };
   for (ImpactEvent& event : truth.events) {
-    const internal::Film& film = films[static_cast<std::size_t>(std::stoi(event.recording.substr(5)) - 1)];
+    const internal::Film& film = film_of(event.recording);
     event.t = film.release + film.motion.strikes[static_cast<std::size_t>(event.impact)].t;
     event.X_WB.translation() += film.shift;
     event.p_WP += film.shift;
     event.contact.X_WF.translation() += film.shift;
+  }
+  for (SynthRest& rest : truth.rests) {
+    const internal::Film& film = film_of(rest.recording);
+    rest.t = film.release + film.motion.stretches.back().t;
+    rest.X_WB.translation() += film.shift;
   }
   return truth;
 }
@@ -306,7 +315,7 @@ long long SynthesiseVideo(const std::filesystem::path& folder, const VideoScene&
   const std::size_t n_cameras = scene.rig.cameras.size(), n_drops = static_cast<std::size_t>(scene.motion.drops);
   std::vector<internal::Film> films(n_drops);
   ForEachIndex(n_drops, threads, [&](std::size_t i) { films[i] = internal::MakeFilm(scene, static_cast<int>(i) + 1); });
-  const SynthTruth impacts = Impacts(scene, films);
+  const SynthTruth happenings = Happenings(scene, films);
   if (scene.board && !scene.footage_video) {
     RigScene board{scene.rig, *scene.board, Eigen::Vector2d::Zero(), scene.tour, FootageOptions(scene, 0), scene.seed};
     SynthesiseRig(folder / "calibration", board, Tour(scene), WorldYaml(scene, "001"));
@@ -334,7 +343,8 @@ long long SynthesiseVideo(const std::filesystem::path& folder, const VideoScene&
   });
   WriteTruthTracks(folder / "truth_tracks.csv", scene, truth);
   WriteTruthMotion(folder / "truth_motion.csv", scene, films);
-  internal::WriteTruth(folder / "truth.csv", impacts);
+  internal::WriteTruth(folder / "truth.csv", happenings);
+  if (scene.motion.to_rest) internal::WriteRests(folder / "truth_rest.csv", happenings, false);
   WriteFile(folder / "rig.yaml", ToYaml(scene.rig));
   WriteFile(folder / "tracking.yaml", TrackingYaml(scene));
   WriteFile(folder / "experiment.yaml", ExperimentYaml(scene));

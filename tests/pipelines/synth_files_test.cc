@@ -6,6 +6,7 @@
 
 #include "data/atomic_file.h"
 #include "data/error.h"
+#include "data/table.h"
 #include "pipelines/experiment.h"
 #include "pipelines/synth.h"
 #include "pipelines/tables.h"
@@ -59,6 +60,35 @@ TEST(SynthFiles, FilesReadBackExactly) {
     const Experiment experiment = LoadExperiment(folder / "experiment.yaml");
     EXPECT_EQ(experiment.body.half_extents, o.body.half_extents);
     EXPECT_EQ(experiment.apply, std::vector<std::string>{"all"});
+  }
+}
+
+TEST(SynthFiles, RestIsWrittenWhereItIsAskedFor) {
+  for (SynthOptions o : {Square(), Cube()}) {
+    SCOPED_TRACE(o.body.planar);
+    const TemporaryFolder folder;
+    o.drops = 2;
+    WriteSynth(folder.path(), o, Synthesise(o));
+    EXPECT_FALSE(std::filesystem::exists(folder / "truth_rest.csv"));
+    o.to_rest = true;
+    const SynthSet set = Synthesise(o);
+    WriteSynth(folder.path(), o, set);
+    EXPECT_TRUE(LoadScene(folder / "scene.yaml").to_rest);
+    CsvOptions csv;
+    csv.text_columns = {"recording"};
+    const Table table = ReadCsv(folder / "truth_rest.csv", csv);
+    ASSERT_EQ(table.n_rows(), 2u);
+    const SynthRest& rest = set.truth.rests[1];
+    EXPECT_EQ(table.TextColumn("recording")[1], "drop_0002");
+    EXPECT_EQ(table.Column("t_s")[1], rest.t);
+    EXPECT_EQ(table.Column("x_m")[1], rest.X_WB.translation().x());
+    EXPECT_EQ(table.Column("z_m")[1], rest.X_WB.translation().z());
+    if (o.body.planar) {
+      EXPECT_EQ(table.Column("theta_rad")[1], rest.theta);
+    } else {
+      const Eigen::Quaterniond q(table.Column("qw")[1], table.Column("qx")[1], table.Column("qy")[1], table.Column("qz")[1]);
+      EXPECT_LT((q.toRotationMatrix() - rest.X_WB.linear()).norm(), 1e-14);
+    }
   }
 }
 

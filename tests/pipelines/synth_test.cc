@@ -347,6 +347,7 @@ TEST(Synth, LongRecordingsEndAtRestOnAFace) {
     o.height_min = o.height_max = 0.05;
     o.duration_after = 3;
     const SynthSet set = Synthesise(o);
+    EXPECT_EQ(set.truth.rests.size(), 4u);
     const double half = o.body.half_extents.x();
     for (const PoseRecording& r : set.recordings) {
       const std::size_t n = r.t.size();
@@ -357,6 +358,47 @@ TEST(Synth, LongRecordingsEndAtRestOnAFace) {
     for (const ImpactEvent& e : set.truth.events) {
       EXPECT_LE(Energy(o, e.X_WB, e.v_plus, e.omega_plus), Energy(o, e.X_WB, e.v_minus, e.omega_minus) * (1 + 1e-9));
     }
+  }
+}
+
+TEST(Synth, RecordingsToRestTellWhereAndWhen) {
+  for (SynthOptions o : {Square(), Cube()}) {
+    SCOPED_TRACE(o.body.planar);
+    o.drops = 4;
+    o.to_rest = true;
+    o.duration_after = 0.2;
+    const SynthSet set = Synthesise(o);
+    ASSERT_EQ(set.truth.rests.size(), 4u);
+    const double dt = 1 / o.frame_rate;
+    for (std::size_t i = 0; i < 4; ++i) {
+      const SynthRest& rest = set.truth.rests[i];
+      const PoseRecording& r = set.recordings[i];
+      EXPECT_EQ(rest.recording, r.name);
+      EXPECT_LE(r.t.back(), rest.t + 0.2 + 1e-12);
+      EXPECT_GT(r.t.back(), rest.t + 0.2 - dt);
+      for (std::size_t k = 0; k < r.t.size(); ++k) {
+        const double away = (r.X_WB[k].matrix() - rest.X_WB.matrix()).norm();
+        if (r.t[k] >= rest.t) {
+          EXPECT_LT(away, 1e-15) << k;
+        } else if (r.t[k] < rest.t - 0.3) {
+          EXPECT_GT(away, 1e-6) << k;  // still on its way
+        }
+      }
+      if (o.body.planar) {
+        EXPECT_EQ(rest.theta, r.theta.back());
+      }
+    }
+    // Lost frames shift the clock of what follows.
+    o.lost_frame_share = 0.3;
+    const SynthSet lossy = Synthesise(o);
+    std::vector<int> lost(4);
+    for (const ImpactEvent& e : lossy.truth.events) lost[static_cast<std::size_t>(std::stoi(e.recording.substr(5)) - 1)] += e.frames_lost;
+    for (std::size_t i = 0; i < 4; ++i) {
+      EXPECT_GT(lost[i], 0);
+      EXPECT_NEAR(lossy.truth.rests[i].t + lost[i] * dt, set.truth.rests[i].t, 1e-12);
+    }
+    o.to_rest = false;
+    EXPECT_TRUE(Synthesise(o).truth.rests.empty());
   }
 }
 

@@ -407,6 +407,24 @@ TEST_F(SynthVideoFiles, VideosHoldTheDrawnFramesAndTheirStamps) {
   EXPECT_THROW(SynthesiseVideo(Out(), scene, 2), OutputError);
 }
 
+TEST_F(SynthVideoFiles, AVideoToRestEndsWithTheBodyAtRest) {
+  VideoScene scene = Load("to_rest: true\nflash: false\noutput: {codec: mjpeg}\n");
+  scene.motion.drops = 1;
+  const long long total = SynthesiseVideo(Out(), scene, 2);
+  CsvOptions csv;
+  csv.text_columns = {"recording"};
+  const Table rests = ReadCsv(Out() / "truth_rest.csv", csv), motion = ReadCsv(Out() / "truth_motion.csv", csv);
+  ASSERT_EQ(rests.n_rows(), 1u);
+  const double t = rests.Column("t_s")[0], last = motion.Column("t_s").back();
+  EXPECT_GT(total, 2 * 120 * t);
+  EXPECT_LE(last, t + 0.06);
+  EXPECT_GT(last, t + 0.06 - 1.0 / 120);
+  for (const char* column : {"x_m", "y_m", "z_m"}) EXPECT_EQ(motion.Column(column).back(), rests.Column(column)[0]) << column;
+  EXPECT_NEAR(std::min({std::abs(rests.Column("z_m")[0] - 0.025), std::abs(rests.Column("z_m")[0] - 0.04),
+                        std::abs(rests.Column("z_m")[0] - 0.05)}),
+              0, 1e-9);
+}
+
 // The folder of a run that was broken off must not look like that of a whole one, be it the first or one over it.
 TEST_F(SynthVideoFiles, ABrokenOffRunLeavesNoTrackingFile) {
   VideoScene scene = Load("output: {codec: mjpeg}\nflash: false\n");
