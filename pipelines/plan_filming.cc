@@ -1,4 +1,4 @@
-// Settings as they would be released and filmed.
+#include "pipelines/plan_filming.h"
 
 #include <fmt/format.h>
 
@@ -8,9 +8,6 @@
 #include <limits>
 #include <map>
 
-#include "pipelines/plan.h"
-#include "pipelines/synth_motion.h"
-#include "reconstruction/drop_fit.h"
 #include "reconstruction/marker_pose_image.h"
 
 namespace impactlab {
@@ -111,7 +108,8 @@ Eigen::MatrixXd Directions(const Eigen::MatrixXd& cov) {
 
 // Sums over the drops of a setting; squares where a figure is an rms.
 struct Sums {
-  int used = 0, images = 0, outside = 0;
+  int used = 0;
+  internal::PictureFigures pictures;
   std::map<std::string, int> reasons;
 };
 
@@ -134,69 +132,13 @@ void AddStates(const ExperimentPlan& plan, const EventCovariance& cov, const Imp
   f->slip += event.contact.v_minus_F.head<2>().norm();
 }
 
-// Images without noise of the flights before and after the first impact.
-MarkerTracks Film(const ExperimentPlan& plan, const DropMotion& motion, double t_end, std::mt19937_64& random, SettingFigures* f,
-                  Sums* sums) {
-  const FlightOptions flight{plan.gravity_W, 0};
-  MarkerTracks tracks;
-  tracks.recording = "plan";
-  for (std::size_t m = 0; m < plan.markers.size(); ++m) tracks.markers.push_back(fmt::format("m{}", m + 1));
-  const std::vector<internal::View> views = internal::Views(plan.rig);
-  std::uniform_real_distribution<double> phase(0, 1);
-  const double first = phase(random) / plan.rate;
-  for (std::size_t c = 0; c < views.size(); ++c) {
-    tracks.cameras.push_back(plan.rig.cameras[c].name);
-    const Camera& camera = plan.rig.cameras[c].camera;
-    const double start = c == 0 || plan.offset_sd == 0 ? first : phase(random) / plan.rate;
-    for (std::size_t m = 0; m < plan.markers.size(); ++m) {
-      const BodyMarker& marker = plan.markers[m];
-      for (long long frame = 0;; ++frame) {
-        const double t = start + static_cast<double>(frame) / plan.rate;
-        if (t > t_end) break;
-        const Eigen::Isometry3d X_WB = internal::PoseAt(motion, plan.body, flight, t);
-        const Vector3d to_camera = views[c].p_WC - X_WB * marker.p_BM;
-        if (marker.normal_B.norm() > 0 && (X_WB.linear() * marker.normal_B).dot(to_camera) <= 0) continue;
-        TrackPoint point;
-        ++sums->images;
-        const bool seen = internal::ImageOf(views[c], marker, X_WB, &point.q);
-        if (!seen || point.q.minCoeff() < 0 || point.q.x() > camera.width - 1 || point.q.y() > camera.height - 1) {
-          ++sums->outside;
-          continue;
-        }
-        Eigen::Vector2d later;
-        const double dt = 1e-4;
-        if (plan.exposure > 0 && internal::ImageOf(views[c], marker, internal::PoseAt(motion, plan.body, flight, t + dt), &later))
-          f->blur = std::max(f->blur, (later - point.q).norm() / dt * plan.exposure);
-        const double depth = -(plan.rig.cameras[c].X_WC.linear().col(2)).dot(to_camera);
-        const double size = 2 * marker.radius * camera.fx / depth;
-        if (marker.radius > 0) f->marker_size = f->marker_size > 0 ? std::min(f->marker_size, size) : size;
-        point.camera = static_cast<int>(c);
-        point.marker = static_cast<int>(m);
-        point.frame = frame;
-        point.t = t;
-        point.cov = plan.pixel_sd * plan.pixel_sd * Eigen::Matrix2d::Identity();
-        tracks.points.push_back(point);
-      }
-    }
-  }
-  return tracks;
-}
-
 // Event and covariance by the bundle fit of a drop.
-void FitFilmed(const ExperimentPlan& plan, const DropMotion& motion, const Plane& floor, double t_end, std::mt19937_64& random,
-               PlannedImpact* planned, SettingFigures* f, Sums* sums) {
-  const MarkerTracks tracks = Film(plan, motion, t_end, random, f, sums);
-  DropFitOptions options;
-  options.motion.flight.gravity_W = plan.gravity_W;
-  options.t_impact = motion.strikes.front().t;
-  options.exposure = plan.exposure;
-  options.offset_sd = plan.offset_sd;
+void FitFilmed(const ExperimentPlan& plan, const internal::ReleasedDrop& drop, std::mt19937_64& random, PlannedImpact* planned,
+               SettingFigures* f, Sums* sums) {
+  const MarkerTracks tracks = internal::FilmDrop(plan, drop, 0, random, &sums->pictures);
+  DropFitOptions options = internal::FilmFitOptions(plan, drop);
   options.scale_noise = false;
-  if (plan.layout_sd > 0) {
-    const auto n = static_cast<Eigen::Index>(3 * plan.markers.size());
-    options.layout.cov = plan.layout_sd * plan.layout_sd * Eigen::MatrixXd::Identity(n, n);
-  }
-  const DropFit fit = FitDrop(tracks, plan.rig, plan.markers, plan.body, floor, options);
+  const DropFit fit = FitDrop(tracks, plan.rig, plan.markers, plan.body, drop.floor, options);
   ImpactEvent& event = planned->event;
   event.accepted = fit.usable && fit.event.accepted;
   event.reason = fit.event.reason;
@@ -208,7 +150,7 @@ void FitFilmed(const ExperimentPlan& plan, const DropMotion& motion, const Plane
   event.sd_t = fit.event.sd_t;
   event.frames_minus = fit.event.frames_minus;
   event.frames_plus = fit.event.frames_plus;
-  const Eigen::Matrix<double, kEventDim, kDropDim> d = EventByState(event, plan.body, floor.normal);
+  const Eigen::Matrix<double, kEventDim, kDropDim> d = EventByState(event, plan.body, drop.floor.normal);
   Eigen::MatrixXd common(kEventDim, 0);
   const auto append = [&](const Eigen::MatrixXd& columns) {
     common.conservativeResize(Eigen::NoChange, common.cols() + columns.cols());
@@ -227,39 +169,12 @@ void FitFilmed(const ExperimentPlan& plan, const DropMotion& motion, const Plane
 }
 
 // The same by the fit to noisy poses.
-void FitPoses(const ExperimentPlan& plan, const DropMotion& motion, const Plane& floor, double t_end, std::mt19937_64& random,
-              PlannedImpact* planned, SettingFigures* f, Sums* sums) {
-  MotionFitOptions options;
-  options.flight.gravity_W = plan.gravity_W;
-  options.sigma_position = plan.noise_position;
-  options.sigma_angle = plan.noise_angle;
-  options.first_impacts = 1;
-  PoseRecording recording;
-  recording.name = "plan";
-  recording.planar = plan.body.planar;
-  const bool planar = recording.planar;
-  double t = std::uniform_real_distribution<double>(0, 1 / plan.rate)(random);
-  for (; t < t_end; t += 1 / plan.rate) {
-    Eigen::Isometry3d X_WB = internal::PoseAt(motion, plan.body, options.flight, t);
-    const auto noise = [&](double sd) -> Vector3d {
-      const double x = Normal(random), y = Normal(random), z = Normal(random);
-      return sd * Vector3d(x, y, z);
-    };
-    Vector3d turn = noise(plan.noise_angle), move = noise(plan.noise_position);
-    if (planar) turn.x() = turn.z() = move.y() = 0;
-    X_WB.translation() += move;
-    if (turn.norm() > 0) X_WB.linear() = (X_WB.linear() * Eigen::AngleAxisd(turn.norm(), turn.normalized())).eval();
-    recording.t.push_back(t);
-    recording.X_WB.push_back(X_WB);
-    if (!planar) continue;
-    double theta = PlanarAngle(X_WB);
-    if (!recording.theta.empty()) theta += 2 * M_PI * std::round((recording.theta.back() - theta) / (2 * M_PI));
-    recording.theta.push_back(theta);
-  }
-  const MotionFit fit = FitMotion(recording, plan.body, floor, options);
+void FitPoses(const ExperimentPlan& plan, const internal::ReleasedDrop& drop, std::mt19937_64& random, PlannedImpact* planned,
+              SettingFigures* f, Sums* sums) {
+  const MotionFit fit = FitMotion(internal::RecordPoses(plan, drop, random), plan.body, drop.floor, internal::PoseFitOptions(plan));
   ImpactEvent& event = planned->event;
   const ImpactEvent& found = fit.events.front();
-  event.accepted = found.accepted && std::abs(found.t - motion.strikes.front().t) < 1 / plan.rate;
+  event.accepted = found.accepted && std::abs(found.t - drop.motion.strikes.front().t) < 1 / plan.rate;
   event.reason = found.reason;
   if (!event.accepted) {
     ++sums->reasons[ReasonName(found.reason)];
@@ -278,7 +193,10 @@ void Average(Sums& sums, std::size_t drops, SettingFigures* f) {
   for (double* mean : {&f->approach, &f->slip, &f->frames_minus, &f->frames_plus}) *mean /= n;
   for (double* rms : {&f->sd_t, &f->sd_position, &f->sd_depth, &f->sd_v_minus, &f->sd_v_plus, &f->sd_spin_minus, &f->sd_spin_plus})
     *rms = std::sqrt(std::max(0.0, *rms) / n);
-  if (sums.images > 0) f->outside = static_cast<double>(sums.outside) / sums.images;
+  const internal::PictureFigures& pictures = sums.pictures;
+  f->blur = pictures.blur;
+  f->marker_size = pictures.marker_size;
+  if (pictures.images > 0) f->outside = static_cast<double>(pictures.outside) / pictures.images;
   if (2 * static_cast<std::size_t>(sums.used) >= drops) return;
   int most = 0;
   for (const auto& [reason, count] : sums.reasons)
@@ -287,34 +205,145 @@ void Average(Sums& sums, std::size_t drops, SettingFigures* f) {
 
 }  // namespace
 
+internal::ReleasedDrop internal::ReleaseDrop(const ExperimentPlan& plan, const PlanSetting& setting, const ImpactModel& model,
+                                             const Scatter& scatter, std::mt19937_64& random) {
+  ReleasedDrop drop;
+  drop.floor = FloorOf(plan, setting.slope);
+  MotionRules rules;
+  rules.flight.gravity_W = plan.gravity_W;
+  rules.model = model;
+  rules.scatter = scatter;
+  const BodyState release = Release(plan, setting, drop.floor, random);
+  drop.motion = SimulateDrop(plan.body, drop.floor, rules, release, plan.duration_after, kLongest, random);
+  MoveTo(plan.centre_W, drop.floor, &drop.motion);
+  const auto& strikes = drop.motion.strikes;
+  if (!strikes.empty()) drop.t_end = strikes.size() > 1 ? strikes[1].t : strikes[0].t + plan.duration_after;
+  return drop;
+}
+
+MarkerTracks internal::FilmDrop(const ExperimentPlan& plan, const ReleasedDrop& drop, double noise_sd, std::mt19937_64& random,
+                                PictureFigures* figures) {
+  const FlightOptions flight{plan.gravity_W, 0};
+  const auto pose = [&](double t) { return PoseAt(drop.motion, plan.body, flight, t); };
+  PictureFigures unused;
+  PictureFigures& f = figures ? *figures : unused;
+  MarkerTracks tracks;
+  tracks.recording = "plan";
+  for (std::size_t m = 0; m < plan.markers.size(); ++m) tracks.markers.push_back(fmt::format("m{}", m + 1));
+  const std::vector<View> views = Views(plan.rig);
+  std::uniform_real_distribution<double> phase(0, 1);
+  const double first = phase(random) / plan.rate;
+  for (std::size_t c = 0; c < views.size(); ++c) {
+    tracks.cameras.push_back(plan.rig.cameras[c].name);
+    const Camera& camera = plan.rig.cameras[c].camera;
+    const double start = c == 0 || plan.offset_sd == 0 ? first : phase(random) / plan.rate;
+    for (std::size_t m = 0; m < plan.markers.size(); ++m) {
+      const BodyMarker& marker = plan.markers[m];
+      for (long long frame = 0;; ++frame) {
+        const double t = start + static_cast<double>(frame) / plan.rate;
+        if (t > drop.t_end) break;
+        const Eigen::Isometry3d X_WB = pose(t);
+        const Vector3d to_camera = views[c].p_WC - X_WB * marker.p_BM;
+        if (marker.normal_B.norm() > 0 && (X_WB.linear() * marker.normal_B).dot(to_camera) <= 0) continue;
+        TrackPoint point;
+        ++f.images;
+        const bool seen = ImageOf(views[c], marker, X_WB, &point.q);
+        if (!seen || point.q.minCoeff() < 0 || point.q.x() > camera.width - 1 || point.q.y() > camera.height - 1) {
+          ++f.outside;
+          continue;
+        }
+        Eigen::Vector2d later;
+        const double dt = 1e-4;
+        if (figures && plan.exposure > 0 && ImageOf(views[c], marker, pose(t + dt), &later))
+          f.blur = std::max(f.blur, (later - point.q).norm() / dt * plan.exposure);
+        const double depth = -(plan.rig.cameras[c].X_WC.linear().col(2)).dot(to_camera);
+        const double size = 2 * marker.radius * camera.fx / depth;
+        if (marker.radius > 0) f.marker_size = f.marker_size > 0 ? std::min(f.marker_size, size) : size;
+        point.camera = static_cast<int>(c);
+        point.marker = static_cast<int>(m);
+        point.frame = frame;
+        point.t = t;
+        if (noise_sd > 0) {
+          const double x = Normal(random), y = Normal(random);
+          point.q += noise_sd * Eigen::Vector2d(x, y);
+        }
+        point.cov = plan.pixel_sd * plan.pixel_sd * Eigen::Matrix2d::Identity();
+        tracks.points.push_back(point);
+      }
+    }
+  }
+  return tracks;
+}
+
+DropFitOptions internal::FilmFitOptions(const ExperimentPlan& plan, const ReleasedDrop& drop) {
+  DropFitOptions options;
+  options.motion.flight.gravity_W = plan.gravity_W;
+  options.t_impact = drop.motion.strikes.front().t;
+  options.exposure = plan.exposure;
+  options.offset_sd = plan.offset_sd;
+  if (plan.layout_sd > 0) {
+    const auto n = static_cast<Eigen::Index>(3 * plan.markers.size());
+    options.layout.cov = plan.layout_sd * plan.layout_sd * Eigen::MatrixXd::Identity(n, n);
+  }
+  return options;
+}
+
+PoseRecording internal::RecordPoses(const ExperimentPlan& plan, const ReleasedDrop& drop, std::mt19937_64& random) {
+  const FlightOptions flight{plan.gravity_W, 0};
+  const bool planar = plan.body.planar;
+  PoseRecording recording;
+  recording.name = "plan";
+  recording.planar = planar;
+  const auto noise = [&](double sd) -> Vector3d {
+    const double x = Normal(random), y = Normal(random), z = Normal(random);
+    return sd * Vector3d(x, y, z);
+  };
+  for (double t = std::uniform_real_distribution<double>(0, 1 / plan.rate)(random); t < drop.t_end; t += 1 / plan.rate) {
+    Eigen::Isometry3d X_WB = PoseAt(drop.motion, plan.body, flight, t);
+    Vector3d turn = noise(plan.noise_angle), move = noise(plan.noise_position);
+    if (planar) turn.x() = turn.z() = move.y() = 0;
+    X_WB.translation() += move;
+    if (turn.norm() > 0) X_WB.linear() = (X_WB.linear() * Eigen::AngleAxisd(turn.norm(), turn.normalized())).eval();
+    recording.t.push_back(t);
+    recording.X_WB.push_back(X_WB);
+    if (!planar) continue;
+    double theta = PlanarAngle(X_WB);
+    if (!recording.theta.empty()) theta += 2 * M_PI * std::round((recording.theta.back() - theta) / (2 * M_PI));
+    recording.theta.push_back(theta);
+  }
+  return recording;
+}
+
+MotionFitOptions internal::PoseFitOptions(const ExperimentPlan& plan) {
+  MotionFitOptions options;
+  options.flight.gravity_W = plan.gravity_W;
+  options.sigma_position = plan.noise_position;
+  options.sigma_angle = plan.noise_angle;
+  options.first_impacts = 1;
+  return options;
+}
+
 SettingFigures FilmSetting(const ExperimentPlan& plan, const PlanSetting& setting, int variants, std::uint64_t seed) {
   SettingFigures figures;
   Sums sums;
-  const Plane floor = FloorOf(plan, setting.slope);
-  internal::MotionRules rules;
-  rules.flight.gravity_W = plan.gravity_W;
-  rules.model = {plan.law, plan.e.Mean(), plan.mu.Mean(), plan.mu.Mean()};
+  const ImpactModel middle{plan.law, plan.e.Mean(), plan.mu.Mean(), plan.mu.Mean()};
   for (int k = 0; k < variants; ++k) {
     std::mt19937_64 random(seed + 104729ull * static_cast<std::uint64_t>(k + 1));
-    DropMotion motion =
-        internal::SimulateDrop(plan.body, floor, rules, Release(plan, setting, floor, random), plan.duration_after, kLongest, random);
+    const internal::ReleasedDrop drop = internal::ReleaseDrop(plan, setting, middle, {}, random);
     PlannedImpact planned;
-    planned.floor = floor;
+    planned.floor = drop.floor;
     planned.gravity_W = plan.gravity_W;
     planned.common.resize(kEventDim, 0);
-    if (motion.strikes.empty() || !motion.strikes.front().from_flight) {
+    if (drop.struck()) {
+      planned.event = drop.motion.strikes.front().event;
+      planned.event.planar = plan.body.planar;
+      if (plan.filmed())
+        FitFilmed(plan, drop, random, &planned, &figures, &sums);
+      else
+        FitPoses(plan, drop, random, &planned, &figures, &sums);
+    } else {
       ++sums.reasons[ReasonName(RejectReason::kNoImpact)];
-      figures.drops.push_back(std::move(planned));
-      continue;
     }
-    MoveTo(plan.centre_W, floor, &motion);
-    planned.event = motion.strikes.front().event;
-    planned.event.planar = plan.body.planar;
-    const double t_end = motion.strikes.size() > 1 ? motion.strikes[1].t : motion.strikes[0].t + plan.duration_after;
-    if (plan.filmed())
-      FitFilmed(plan, motion, floor, t_end, random, &planned, &figures, &sums);
-    else
-      FitPoses(plan, motion, floor, t_end, random, &planned, &figures, &sums);
     sums.used += planned.event.accepted;
     figures.drops.push_back(std::move(planned));
   }
