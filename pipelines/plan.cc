@@ -193,6 +193,11 @@ void FillRates(const ExperimentPlan& plan, PlanResult* result) {
   }
 }
 
+// For a difference of `gap` a drop.
+double DropsFor(const PlanRival& r, double gap, double power) {
+  return std::ceil(std::pow((NormalQuantile(power) * r.sd + NormalQuantile(0.95) * r.sd_other) / gap, 2));
+}
+
 }  // namespace
 
 PlanPoint SimulateCampaigns(const ExperimentPlan& plan, const std::vector<PlannedSetting>& settings, const std::vector<int>& counts,
@@ -247,10 +252,13 @@ double PlanRival::Power(int drops) const {
 }
 
 double PlanRival::Drops(double power) const {
-  const double gap = mean - mean_other;
-  // Below a thousandth of a standard deviation a drop chance alone shows.
-  if (!(gap > 1e-3 * (sd + sd_other))) return kInfinity;
-  return std::ceil(std::pow((NormalQuantile(power) * sd + NormalQuantile(0.95) * sd_other) / gap, 2));
+  constexpr double kClear = 3;
+  return mean - mean_other > kClear * error ? DropsFor(*this, mean - mean_other, power) : kInfinity;
+}
+
+double PlanRival::Beyond(double power) const {
+  constexpr double kClear = 3;
+  return error > 0 ? DropsFor(*this, std::max(0.0, mean - mean_other) + kClear * error, power) : kInfinity;
 }
 
 PlanRival CompareLaws(const ExperimentPlan& plan, const std::vector<PlannedSetting>& settings, const std::vector<int>& counts,
@@ -290,6 +298,8 @@ PlanRival CompareLaws(const ExperimentPlan& plan, const std::vector<PlannedSetti
   if (other.size() < 3) return out;
   out.mean_other = Mean(other) / drops;
   out.sd_other = StandardDeviation(other) / std::sqrt(drops);
+  out.error = std::hypot(out.sd / std::sqrt(drops * static_cast<double>(d.size())),
+                         out.sd_other / std::sqrt(drops * static_cast<double>(other.size())));
   return out;
 }
 

@@ -124,8 +124,11 @@ struct PlanRival {
   double e = 0, mu = 0;                 // coefficients with which it imitates the plan's law best
   double mean = 0, sd = 0;              // of the difference for one drop where the plan's law is true
   double mean_other = 0, sd_other = 0;  // where the other one is
+  double error = 0;                     // standard deviation of mean - mean_other by the number of campaigns
   double Power(int drops) const;        // of the test at level 5 %
-  double Drops(double power) const;     // infinite where no number does
+  // Infinite where campaigns show no difference beyond three standard errors; then it takes more than `Beyond`.
+  double Drops(double power) const;
+  double Beyond(double power) const;
 };
 PlanRival CompareLaws(const ExperimentPlan& plan, const std::vector<PlannedSetting>& settings, const std::vector<int>& counts,
                       RestitutionLaw rival, int campaigns, std::uint64_t seed, int threads);

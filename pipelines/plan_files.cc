@@ -135,6 +135,7 @@ std::string PlanJson(const ExperimentPlan& plan, const PlanResult& result) {
                             {"loglik_per_drop_of_other", Number(r.mean_other)},
                             {"sd_loglik_per_drop_of_other", Number(r.sd_other)},
                             {"power", Number(r.Power(plan.drops))},
+                            {"drops_80_above", Number(r.Beyond(0.8))},
                             {"drops_80", Number(r.Drops(0.8))},
                             {"drops_95", Number(r.Drops(0.95))}});
   json["rates"] = Json::array();
@@ -168,11 +169,11 @@ std::string BriefReport(const ExperimentPlan& plan, const PlanResult& result) {
   if (plan.wanted[1] > 0) out += fmt::format("{} within {:.3g}: {} drops\n", e, plan.wanted[1], Drops(result.needed_e));
   for (const PlanRival& r : result.rivals) {
     const double drops = r.Drops(0.8);
-    if (drops <= 1e5)
-      out += fmt::format("{} law told from {}: {} drops (power 80 %), {} (95 %)\n", LawName(plan.law), LawName(r.law), Drops(drops),
-                         Drops(r.Drops(0.95)));
+    if (std::isfinite(drops))
+      out += fmt::format("{} law told from {}: {:.0f} drops (power 80 %), {:.0f} (95 %)\n", LawName(plan.law), LawName(r.law), drops,
+                         r.Drops(0.95));
     else
-      out += fmt::format("{} law cannot be told from {} by these settings\n", LawName(plan.law), LawName(r.law));
+      out += fmt::format("{} law told from {}: more than {} drops, if any\n", LawName(plan.law), LawName(r.law), Drops(r.Beyond(0.8)));
   }
   for (const std::string& limit : result.limits) out += limit + "\n";
   for (const PlanCheck& check : result.checks)

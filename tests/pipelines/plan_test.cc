@@ -180,6 +180,10 @@ TEST(Plan, PowerAndNumbersOfDropsBelongTogether) {
   const PlanRival twin{.mean = 0, .sd = 0.3, .mean_other = 0, .sd_other = 0.3};
   EXPECT_NEAR(twin.Power(50), 0.05, 1e-9);
   EXPECT_TRUE(std::isinf(twin.Drops(0.8)));
+  // A difference within chance is none; how many drops it takes at least is known all the same.
+  const PlanRival doubtful{.mean = 0.002, .sd = 0.3, .mean_other = 0, .sd_other = 0.3, .error = 0.001};
+  EXPECT_TRUE(std::isinf(doubtful.Drops(0.8)));
+  EXPECT_NEAR(doubtful.Beyond(0.8), std::pow(0.3 * (0.8416 + 1.6449) / 0.005, 2), 5);
 }
 
 TEST(Plan, PlansASquareFromEndToEnd) {
