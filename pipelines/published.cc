@@ -331,7 +331,11 @@ PublishedTables LoadPublished(const std::filesystem::path& path) {
   for (int i = 0; i < 3; ++i) all.R_WT.col(i) = ParseAxis(root, axes[static_cast<std::size_t>(i)]);
   if (std::abs(all.R_WT.determinant() - 1) > 0.5)
     throw root.Fault("axes", JoinNames(axes), "a right-handed set, each axis once: spins would turn the other way");
-  for (const YamlNode& node : root.List("tables")) all.tables.push_back(ParseTable(node, all));
+  const bool planar = root.Has("planar_tables");
+  if (root.Has("tables") || !planar)
+    for (const YamlNode& node : root.List("tables")) all.tables.push_back(ParseTable(node, all));
+  if (planar)
+    for (const YamlNode& node : root.List("planar_tables")) all.planar.push_back(ParsePlanarTable(node, all.inputs));
   root.Finish();
   for (PublishedTable& table : all.tables) table.audit = AuditTable(table.table);
   return all;

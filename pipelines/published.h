@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "pipelines/form_table.h"
+#include "pipelines/published_planar.h"
 #include "reconstruction/printed_audit.h"
 
 namespace impactlab {
@@ -26,6 +27,7 @@ struct PublishedTables {
   std::string name, source;
   Eigen::Matrix3d R_WT = Eigen::Matrix3d::Identity();  // axes of the printed tables in W
   std::vector<PublishedTable> tables;
+  std::vector<PlanarTable> planar;
   std::vector<std::string> unread;            // "FILE: COLUMN" of columns that are not read
   std::vector<std::filesystem::path> inputs;  // all files
 };
@@ -33,8 +35,9 @@ struct PublishedTables {
 // Reads and audits. ConfigError for the YAML file, DataError for a table of numbers.
 PublishedTables LoadPublished(const std::filesystem::path& path);
 
-// "states", "comparison" (measured, computed there, every law of ours), "balance" (energy, contact, spin) and "faults" of some tables.
-std::vector<FormTable> FormsOf(const PublishedTables& all, const std::vector<const PublishedTable*>& some);
+// "states", "comparison" (measured, computed there, every law of ours), "balance" (energy, contact, spin), "planar" and "faults"; those of
+// which the file has none are left out.
+std::vector<FormTable> FormsOf(const PublishedTables& all);
 
 // The tables above as CSV, Markdown and LaTeX, and index.html.
 void WritePublished(const std::filesystem::path& folder, const PublishedTables& all);

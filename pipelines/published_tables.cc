@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <cmath>
+#include <set>
 
 #include "pipelines/published.h"
 #include "pipelines/report_html.h"
@@ -121,7 +122,7 @@ FormTable Comparison(const PublishedTables& all, const Some& some) {
   return form;
 }
 
-FormTable Balance(const PublishedTables& /*all*/, const Some& some) {
+FormTable Balance(const Some& some) {
   FormTable form{
       "balance", "Energy, contact and spin, recomputed from the printed states",
       "± standard uncertainty from the printed digits. Without an attitude the energy is that of the middle of its range and the "
@@ -159,16 +160,26 @@ FormTable Balance(const PublishedTables& /*all*/, const Some& some) {
   return form;
 }
 
-FormTable Faults(const PublishedTables& /*all*/, const Some& some) {
+// The faults of a table under its title.
+using Blame = std::pair<std::string, const std::vector<TableFault>*>;
+
+std::vector<Blame> BlamesOf(const PublishedTables& all) {
+  std::vector<Blame> out;
+  for (const PublishedTable& t : all.tables) out.emplace_back(t.table.title, &t.audit.faults);
+  for (const PlanarTable& t : all.planar) out.emplace_back(t.title, &t.faults);
+  return out;
+}
+
+FormTable Faults(const PublishedTables& all) {
   FormTable form{
       "faults", "Disagreements in the printed tables",
       "Tolerance: what rounding of the printed digits allows, all inputs at their worst; disagreements within it are not listed."};
   form.columns = {{"table", "table"},   {"experiment", "experiment"},     {"kind", "kind"},
                   {"column", "column"}, {"printed", "printed"},           {"recomputed", "recomputed"},
                   {"unit", "unit"},     {"tolerance", "tolerance", true}, {"sentence", "what disagrees"}};
-  for (const PublishedTable* t : some) {
-    for (const TableFault& f : t->audit.faults)
-      form.Row({t->table.title, f.row, f.kind, f.column, f.printed, f.recomputed, f.unit,
+  for (const auto& [title, faults] : BlamesOf(all)) {
+    for (const TableFault& f : *faults)
+      form.Row({title, f.row, f.kind, f.column, f.printed, f.recomputed, f.unit,
                 f.tolerance > 0 ? FormCell(f.tolerance, fmt::format("{:.2g}", f.tolerance)) : FormCell(), f.sentence});
     form.Row({});
   }
@@ -176,36 +187,43 @@ FormTable Faults(const PublishedTables& /*all*/, const Some& some) {
 }
 
 // The same without the columns that the sentence repeats.
-FormTable FaultsForReading(const Some& some) {
+FormTable FaultsForReading(const PublishedTables& all) {
   FormTable form{"faults", "", "Tolerance: what rounding of the printed digits allows, all inputs at their worst."};
   form.columns = {
       {"table", "table"}, {"experiment", "experiment"}, {"kind", "kind"}, {"sentence", "what disagrees"}, {"tolerance", "tolerance", true},
       {"unit", "unit"}};
-  for (const PublishedTable* t : some)
-    for (const TableFault& f : t->audit.faults)
-      form.Row({t->table.title, f.row.empty() ? "all" : f.row, f.kind, f.sentence,
+  for (const auto& [title, faults] : BlamesOf(all))
+    for (const TableFault& f : *faults)
+      form.Row({title, f.row.empty() ? "all" : f.row, f.kind, f.sentence,
                 f.tolerance > 0 ? FormCell(f.tolerance, fmt::format("{:.2g}", f.tolerance)) : FormCell(), f.unit});
   return form;
 }
 
 struct Counts {
-  int rows = 0, stated = 0, solved = 0, faults = 0, rows_with_faults = 0;
+  int rows = 0, stated = 0, solved = 0;  // of states
+  int faults = 0, experiments = 0, experiments_with_faults = 0;
 };
 
 Counts CountOf(const PublishedTables& all) {
   Counts n;
-  for (const PublishedTable& t : all.tables) {
-    n.faults += static_cast<int>(t.audit.faults.size());
-    for (std::size_t k = 0; k < t.audit.rows.size(); ++k) {
+  std::set<std::string> blamed;
+  for (const auto& [title, faults] : BlamesOf(all)) {
+    n.faults += static_cast<int>(faults->size());
+    for (const TableFault& f : *faults)
+      if (!f.row.empty()) blamed.insert(title + "\n" + f.row);
+  }
+  n.experiments_with_faults = static_cast<int>(blamed.size());
+  for (const PublishedTable& t : all.tables)
+    for (const RowAudit& row : t.audit.rows) {
       ++n.rows;
-      n.stated += t.audit.rows[k].attitude == AttitudeSource::kStated;
-      n.solved += t.audit.rows[k].attitude == AttitudeSource::kSolved;
-      for (const TableFault& f : t.audit.faults)
-        if (f.row == t.table.rows[k].name) {
-          ++n.rows_with_faults;
-          break;
-        }
+      n.stated += row.attitude == AttitudeSource::kStated;
+      n.solved += row.attitude == AttitudeSource::kSolved;
     }
+  n.experiments = n.rows;
+  for (const PlanarTable& t : all.planar) {
+    std::set<std::string> names;
+    for (const PlanarRow& row : t.rows) names.insert(row.experiment);
+    n.experiments += static_cast<int>(names.size());
   }
   return n;
 }
@@ -217,7 +235,8 @@ void WriteIndex(const std::filesystem::path& path, const PublishedTables& all) {
   page.head = fmt::format(
       "<div class=\"head\" id=\"result\"><p class=\"eyebrow\">ImpactLab audit of printed tables</p><h1>{}</h1><p class=\"lead\">{} in "
       "{} of {}.</p>",
-      internal::Escape(all.name), internal::Count(n.faults, "disagreement"), n.rows_with_faults, internal::Count(n.rows, "row"));
+      internal::Escape(all.name), internal::Count(n.faults, "disagreement"), n.experiments_with_faults,
+      internal::Count(n.experiments, "experiment"));
   if (!all.source.empty()) page.head += "<p class=\"second\">" + internal::Escape(all.source) + "</p>";
   page.head += "<dl class=\"tiles\">" + internal::Tile("Disagreements", std::to_string(n.faults), "beyond what rounding allows") +
                internal::Tile("Validation", internal::Count(n.stated, "row"), "whose orientation is stated or assumed") +
@@ -231,14 +250,13 @@ void WriteIndex(const std::filesystem::path& path, const PublishedTables& all) {
     s.html = std::move(html);
     page.sections.push_back(std::move(s));
   };
-  Some whole;
-  for (const PublishedTable& t : all.tables) whole.push_back(&t);
-  section("faults", "What disagrees", ToHtml(FaultsForReading(whole)));
+  section("faults", "What disagrees", ToHtml(FaultsForReading(all)));
   int k = 0;
   for (const PublishedTable& t : all.tables) {
     const std::string id = fmt::format("table-{}", k++);
-    section(id, t.table.title, ToHtml(Comparison(all, {&t})) + ToHtml(Balance(all, {&t})) + ToHtml(States(all, {&t})));
+    section(id, t.table.title, ToHtml(Comparison(all, {&t})) + ToHtml(Balance({&t})) + ToHtml(States(all, {&t})));
   }
+  for (const PlanarTable& t : all.planar) section(fmt::format("table-{}", k++), t.title, ToHtml(PlanarForm({&t})));
   section("method", "How it is judged",
           "<p>A printed number stands for every number that rounds to it. Quantities recomputed from such numbers carry that as a standard "
           "uncertainty (rectangular, GUM 4.3.7) and as a bound; a disagreement is listed only beyond the bound. Energy and momentum are "
@@ -250,14 +268,20 @@ void WriteIndex(const std::filesystem::path& path, const PublishedTables& all) {
 
 }  // namespace
 
-std::vector<FormTable> FormsOf(const PublishedTables& all, const std::vector<const PublishedTable*>& some) {
-  return {States(all, some), Comparison(all, some), Balance(all, some), Faults(all, some)};
+std::vector<FormTable> FormsOf(const PublishedTables& all) {
+  std::vector<FormTable> forms;
+  Some whole;
+  for (const PublishedTable& t : all.tables) whole.push_back(&t);
+  if (!whole.empty()) forms = {States(all, whole), Comparison(all, whole), Balance(whole)};
+  std::vector<const PlanarTable*> planar;
+  for (const PlanarTable& t : all.planar) planar.push_back(&t);
+  if (!planar.empty()) forms.push_back(PlanarForm(planar));
+  forms.push_back(Faults(all));
+  return forms;
 }
 
 void WritePublished(const std::filesystem::path& folder, const PublishedTables& all) {
-  Some whole;
-  for (const PublishedTable& t : all.tables) whole.push_back(&t);
-  WriteForms(folder, FormsOf(all, whole));
+  WriteForms(folder, FormsOf(all));
   WriteIndex(folder / "index.html", all);
 }
 
@@ -271,9 +295,13 @@ std::string BriefReport(const PublishedTables& all) {
         out += fmt::format("  {:<12} {:<4} {}: {}\n", "orientation", t.table.rows[k].name, AttitudeName(t.audit.rows[k].attitude),
                            t.audit.rows[k].attitude_note);
   }
+  for (const PlanarTable& t : all.planar) {
+    out += t.title + "\n";
+    for (const TableFault& f : t.faults) out += fmt::format("  {:<12} {:<4} {}\n", f.kind, f.row, f.sentence);
+  }
   const Counts n = CountOf(all);
-  return out + fmt::format("{} disagreements in {} of {} rows; {} rows with an orientation, {} solved, {} need one\n", n.faults,
-                           n.rows_with_faults, n.rows, n.stated, n.solved, n.rows - n.stated - n.solved);
+  return out + fmt::format("{} disagreements in {} of {} experiments; {} with an orientation, {} solved, {} need one\n", n.faults,
+                           n.experiments_with_faults, n.experiments, n.stated, n.solved, n.rows - n.stated - n.solved);
 }
 
 }  // namespace impactlab

@@ -2,9 +2,11 @@
 
 #include "pipelines/published.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <map>
 
 #include "data/error.h"
@@ -136,6 +138,34 @@ TEST_F(Sun, OrientationsAreSolvedOrNeededAndNeverCounted) {
   EXPECT_THAT(page, HasSubstr("orientation solved"));
 }
 
+// Share of energy that a rod of L / r = 30 loses that falls along its axis with v = (p, -1) and slips throughout: J_t = -mu J_n, v_n+ = e.
+double LossOfSlip(double p, double mu, double e) {
+  const double inertia = 1.0 / 30 / 30 / 4 + 1.0 / 12, r_t = 0.5 * p / std::hypot(p, 1), r_n = -0.5 / std::hypot(p, 1);
+  const double A_tt = 1 + r_n * r_n / inertia, A_nn = 1 + r_t * r_t / inertia, A_tn = -r_t * r_n / inertia;
+  const double J = (1 + e) / (A_nn - mu * A_tn), v_t = p - J * (mu * A_tt - A_tn);
+  return J * (1 - e + mu * (p + v_t)) / (1 + p * p);
+}
+
+// Table 2.5: no reading of its attitude gives the shares that are printed as computed.
+TEST_F(Sun, PlanarTable) {
+  ASSERT_EQ(all_->planar.size(), 1U);
+  const PlanarTable& t = all_->planar[0];
+  ASSERT_EQ(t.rows.size(), 12U);
+  for (const PlanarRow& row : t.rows) {
+    if (row.law == "experiment") continue;
+    ASSERT_EQ(row.ours.size(), 3U);
+    // While slip lasts the three laws are one.
+    if (row.experiment == "C") continue;
+    EXPECT_NEAR(row.ours[2].loss.value, LossOfSlip(row.ratio.value, row.mu.value, row.e.value), 1e-9);
+    EXPECT_EQ(row.ours[2].path_case, "0");
+  }
+  int energy = 0;
+  for (const TableFault& f : t.faults) energy += f.kind == "energy";
+  EXPECT_EQ(energy, 9);
+  const FormTable form = PlanarForm({&t});
+  EXPECT_EQ(form.rows.size(), 13U);
+}
+
 class PublishedFile : public ::testing::Test {
  protected:
   void Write(const std::string& csv, const std::string& more = "", const std::string& head = "") {
@@ -192,6 +222,23 @@ TEST_F(PublishedFile, BadFilesAreNamed) {
   EXPECT_THAT(Message(), HasSubstr("case_printed"));
   Write("v_minus_z_m_per_s,v_plus_z_m_per_s\n-1,1\n");
   EXPECT_THAT(Message(), HasSubstr("no column experiment"));
+}
+
+// A planar table that is right: shares of our own solution, printed to a tenth of a percent.
+TEST_F(PublishedFile, PlanarTableThatIsRight) {
+  WriteText(folder_ / "p.yaml", "schema: impactlab.published/1\nplanar_tables: [{title: p, file: p.csv, levers: [along_fall]}]\n");
+  const std::string head = "experiment,law,v_x_over_v_y,gamma_deg,mu,e_n,case_printed,dissipation_percent\n";
+  const double loss = 100 * LossOfSlip(1, 0.2, 0.4);
+  WriteText(folder_ / "p.csv",
+            head + fmt::format("A,experiment,1.0000,135,0.2000,0.4000,0,50.0\nA,newton,1.0000,135,0.2000,0.4000,0,{:.1f}\n", loss));
+  PublishedTables all = LoadPublished(folder_ / "p.yaml");
+  EXPECT_TRUE(all.planar[0].faults.empty()) << all.planar[0].faults[0].sentence;
+  WriteText(folder_ / "p.csv", head + fmt::format("A,newton,1.0000,135,0.2000,0.4000,0,{:.1f}\n", loss + 1));
+  all = LoadPublished(folder_ / "p.yaml");
+  ASSERT_EQ(all.planar[0].faults.size(), 1U);
+  EXPECT_EQ(all.planar[0].faults[0].kind, "energy");
+  WriteText(folder_ / "p.csv", head + "A,hertz,1,135,0.2,0.4,0,50\n");
+  EXPECT_THROW(LoadPublished(folder_ / "p.yaml"), DataError);
 }
 
 }  // namespace
