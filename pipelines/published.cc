@@ -77,9 +77,16 @@ class Experiments {
                       path.string(), JoinNames(table.text_columns)));
     const auto known = Known(table);
     std::set<std::string> seen;
+    const bool counted = std::string_view(key) == "recording" && table.HasText("impact");
     for (std::size_t row = 0; row < table.n_rows(); ++row) {
-      const std::string& name = table.TextColumn(key)[row];
+      std::string name = table.TextColumn(key)[row];
       if (name.empty()) throw table.Fault(row, key, "an empty cell", "a name");
+      if (counted) name += ", impact " + table.TextColumn("impact")[row];
+      // events.csv lists impacts that were not measured.
+      if (counted && std::all_of(known.begin(), known.end(), [&](const auto& column) {
+            return column.second.first.rfind("v_", 0) != 0 || TrimSpace(table.TextColumn(column.first)[row]).empty();
+          }))
+        continue;
       if (!seen.insert(name).second) throw table.Fault(row, key, Excerpt(name) + " again", "every experiment once in a file");
       if (by_name_.emplace(name, Experiment()).second) order.push_back(name);
       for (const auto& [column, cell] : known) {

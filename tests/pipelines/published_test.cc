@@ -201,6 +201,23 @@ TEST_F(PublishedFile, OneOwnTableIsEnough) {
   EXPECT_NEAR(audit.rows[0].predictions[0].plus.z(), 0.5, 1e-9);
 }
 
+// events.csv of a run or of the same folder is a table as well: attitudes, levers and slopes in its columns, two impacts of one recording.
+TEST_F(PublishedFile, TableOfEvents) {
+  WriteText(folder_ / "own.yaml", "schema: impactlab.published/1\ntables:\n  - title: rod\n    files: ['" +
+                                      (kPublished / "004_rod_events.csv").string() +
+                                      "']\n    body: {shape: rod, length_m: 0.3048, radius_m: 0.0047625, mass_kg: 0.169,\n           "
+                                      "inertia_kg_m2: [0.0013093, 0.0013093, 1.9166e-06]}\n");
+  const PublishedTables rod = LoadPublished(folder_ / "own.yaml");
+  ASSERT_EQ(rod.tables[0].table.rows.size(), 6U);
+  EXPECT_NEAR(rod.tables[0].audit.rows[1].spin_turned, 11.4, 0.1);
+  EXPECT_NEAR(rod.tables[0].audit.rows[2].friction.value, 1.54, 0.01);
+  EXPECT_EQ(rod.tables[0].audit.rows[3].attitude, AttitudeSource::kNeeded);
+  EXPECT_EQ(rod.tables[0].audit.rows[4].attitude, AttitudeSource::kSolved);
+  Write("recording,impact,v_minus_z_m_per_s,v_plus_z_m_per_s\na,0,-1,0.5\na,1,-0.5,0.2\nb,0,,\n");
+  ASSERT_EQ(Message(), "");
+  EXPECT_EQ(LoadPublished(folder_ / "own.yaml").tables[0].table.rows.size(), 2U);
+}
+
 TEST_F(PublishedFile, BadFilesAreNamed) {
   const std::string good = "experiment,v_minus_z_m_per_s,v_plus_z_m_per_s\ndrop,-1,0.5\n";
   Write(good, "    colour: red\n");
