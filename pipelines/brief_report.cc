@@ -142,7 +142,7 @@ std::string BriefReport(const RunResult& run) {
   AddAudit(run, out);
   if (!run.best().fit.fits.empty()) AddFits(run.best().fit, out);
   AddErrors(run, out);
-  return out;
+  return out + BriefReport(run.best().scrutiny);
 }
 
 }  // namespace impactlab

@@ -274,6 +274,7 @@ int ValidateCommand(const StageArguments& arguments) {
   const ValidationTable table = Validate(stage.events, stage.experiment.body, fit, stage.experiment.identify, stage.experiment.validation);
   const auto path = arguments.out / "validation.csv";
   WriteValidation(path, table);
+  WriteValidationSummary(arguments.out / "validation_summary.csv", table);
   if (arguments.tables) WriteValidationForms(arguments.out, table);
   for (const QuantitySummary& q : table.quantity_summary) {
     if (q.group != "all") continue;
@@ -281,7 +282,9 @@ int ValidateCommand(const StageArguments& arguments) {
         "{:<10} {:<9} {:<14} n {:>4}  adequate {:>4}  discrepant {:>4}  unresolved {:>4}  rms {:>8.4f}  bias {:>8.4f}  rms z {:>5.2f}\n",
         q.law, q.in_sample ? "in sample" : "k-fold", q.quantity, q.n, q.adequate, q.discrepant, q.unresolved, q.rms, q.bias, q.rms_z);
   }
-  fmt::print("written to {}\n", path.string());
+  const Scrutiny scrutiny = Scrutinise(stage.events, stage.experiment.body, fit, table, stage.experiment.seed);
+  WriteScrutiny(arguments.out, scrutiny);
+  fmt::print("{}written to {}\n", BriefReport(scrutiny), path.string());
   return kDone;
 }
 

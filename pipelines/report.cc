@@ -25,6 +25,8 @@ void WriteReport(const std::filesystem::path& path, const RunResult& run, const 
     behind("pixels", FlightSection(context));
   }
   if (run.second) page.sections.insert(page.sections.begin() + 1, TwoBodySection(context));
+  if (!context.best.scrutiny.restitution.empty()) behind("prediction", RestitutionSection(context));
+  if (!context.best.scrutiny.empty()) behind("prediction", ScrutinySection(context));
   if (!context.best.repeats.empty()) behind("measured", RepeatSection(context));
   if (!context.best.comparison.empty()) behind("measured", ClassicalSection(context));
   if (context.interactive) page.recordings = RecordingsJson(context);

@@ -34,6 +34,8 @@ ReportContext MakeContext(const RunResult& run, bool interactive);
 std::string HeadHtml(const ReportContext& context);
 Section FitSection(const ReportContext& context);
 Section PredictionSection(const ReportContext& context);
+Section ScrutinySection(const ReportContext& context);
+Section RestitutionSection(const ReportContext& context);  // where all three laws were fitted
 Section MeasuredSection(const ReportContext& context);
 Section PixelSection(const ReportContext& context);      // of a run from images of markers
 Section FlightSection(const ReportContext& context);     // the same
@@ -50,6 +52,8 @@ std::string RecordingsJson(const ReportContext& context, std::size_t max_frames 
 // Figures, apart from the text around them.
 std::vector<Figure> FitFigures(const ReportContext& context);
 std::vector<Figure> PredictionFigures(const ReportContext& context);
+std::vector<Figure> ScrutinyFigures(const ReportContext& context);
+std::vector<Figure> RestitutionFigures(const ReportContext& context);
 std::vector<Figure> MeasuredFigures(const ReportContext& context);
 std::vector<Figure> AuditFigures(const ReportContext& context);
 

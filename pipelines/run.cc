@@ -14,6 +14,7 @@
 #include "pipelines/interrupt.h"
 #include "pipelines/parallel.h"
 #include "pipelines/tables.h"
+#include "pipelines/unknown_spin.h"
 
 namespace impactlab {
 namespace {
@@ -77,6 +78,10 @@ Analysis Reconstruct(const Experiment& experiment, const Recorded& recorded, con
     } else {
       motion = FitMotion(Correct((*recorded.poses)[i], correction), experiment.body, floor, experiment.motion);
       if (experiment.planar_camera) AddOutOfPlane(*experiment.planar_camera, experiment.body, floor, &motion);
+      const SpinPrior prior{experiment.bundle.spin_axis_prior_sd, experiment.bundle.spin_axis_prior_sd_plus};
+      if (AttitudeIsConstant((*recorded.poses)[i]))
+        for (ImpactEvent& event : motion.events)
+          TakeSpinAsUnknown(event, experiment.body, floor, experiment.motion.flight.gravity_W, prior);
     }
     progress.Advance();
   });
@@ -141,6 +146,8 @@ void IdentifyAndValidate(Experiment experiment, const MarkerRecordings* markers,
   }
   if (!options.validate) return;
   analysis.validation = Validate(analysis.events, experiment.body, analysis.fit, experiment.identify, experiment.validation);
+  CheckInterrupt();
+  if (!side) analysis.scrutiny = Scrutinise(events, experiment.body, analysis.fit, analysis.validation, experiment.seed);
 }
 
 }  // namespace
@@ -374,7 +381,11 @@ void WriteRun(const std::filesystem::path& folder, const RunResult& run, const s
   if (!best.budget.empty()) WriteBudget(folder / "budget.csv", best.budget);
   if (!best.comparison.empty()) WriteComparison(folder, best.comparison);
   if (!best.repeats.empty()) WriteRepeatability(folder / "repeatability.csv", best.repeats);
-  if (!best.validation.rows.empty()) WriteValidation(folder / "validation.csv", best.validation);
+  if (!best.validation.rows.empty()) {
+    WriteValidation(folder / "validation.csv", best.validation);
+    WriteValidationSummary(folder / "validation_summary.csv", best.validation);
+  }
+  if (!best.fit.fits.empty()) WriteScrutiny(folder, best.scrutiny);
   // What an earlier run left would be taken for this one's; a step that fits nothing leaves what later steps have made.
   const auto gone = [&](bool written, std::initializer_list<const char*> names) {
     std::error_code absent;
@@ -385,7 +396,7 @@ void WriteRun(const std::filesystem::path& folder, const RunResult& run, const s
   gone(!best.budget.empty(), {"budget.csv"});
   gone(!best.comparison.empty(), {"classical.csv", "classical_fit.csv"});
   gone(!best.repeats.empty(), {"repeatability.csv"});
-  gone(!best.validation.rows.empty(), {"validation.csv"});
+  gone(!best.validation.rows.empty(), {"validation.csv", "validation_summary.csv"});
   gone(false,
        {"validation_table.csv", "validation_table.md", "validation_table.tex", "validation_table.html"});  // made on request, afterwards
   gone(run.has_corrected, {"as_recorded"});

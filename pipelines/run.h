@@ -14,6 +14,7 @@
 #include "pipelines/flights.h"
 #include "pipelines/marker_recordings.h"
 #include "pipelines/repeatability.h"
+#include "pipelines/scrutiny.h"
 #include "pipelines/validation.h"
 
 namespace impactlab {
@@ -31,6 +32,7 @@ struct Analysis {
   Comparison comparison;                    // of marker images: the classical estimators
   Repeatability repeats;
   ValidationTable validation;
+  Scrutiny scrutiny;
 };
 
 struct RunResult {

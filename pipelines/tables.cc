@@ -13,6 +13,7 @@
 #include "data/text.h"
 #include "data/units.h"
 #include "pipelines/event_columns.h"
+#include "pipelines/unknown_spin.h"
 
 namespace impactlab {
 namespace {
@@ -205,8 +206,12 @@ ImpactEvent EventOf(const EventTable& in, std::size_t row, const Body& body, con
   e.omega_plus = VectorAt(in, "omega_plus", row);
   const std::vector<std::string>& names = internal::EventComponents();
   const std::vector<int> active = internal::ActiveRows(body.planar);
+  // A ball's impulse follows from its velocities alone.
+  const bool spin_unknown = e.accepted && body.shape == BodyShape::kBall && !e.omega_minus.allFinite() && !e.omega_plus.allFinite();
   for (int i = 0; i < kEventDim; ++i) {
     const double value = in.Get(names[i], row, 0);
+    const bool spin = i < kLever && (i / 3) % 2 == 1;
+    if (spin_unknown && spin) continue;
     if (e.accepted && !std::isfinite(value)) throw in.Fault(row, names[i], "a finite number in an accepted event");
     if (std::find(active.begin(), active.end(), i) == active.end() && std::abs(value) > 0) {
       throw in.Fault(row, names[i], "0 or no such column in planar motion, which runs in the x-z plane");
@@ -236,6 +241,7 @@ ImpactEvent EventOf(const EventTable& in, std::size_t row, const Body& body, con
   e.sigma_position = in.Get("sigma_position", row, 0);
   e.sigma_angle = in.Get("sigma_angle", row, 0);
   e.struck = StruckOf(in, row, e.accepted);
+  if (spin_unknown) TakeSpinAsUnknown(e, body, floor, gravity_W, {});
   UpdateContact(e, body, floor, gravity_W);
   if (!has_accepted && !(e.contact.v_minus_F.z() < 0)) {
     e.accepted = false;

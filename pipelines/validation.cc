@@ -1,9 +1,11 @@
 #include "pipelines/validation.h"
 
+#include <Eigen/Dense>
 #include <algorithm>
 #include <array>
 #include <cmath>
 #include <map>
+#include <numbers>
 #include <optional>
 #include <set>
 
@@ -119,8 +121,26 @@ std::optional<Word> WordOf(const ImpactEvent& event, const Body& body, ImpulseLa
   return Word{LawName(law), prediction->bound, prediction->motion, bare->motion};
 }
 
-void AddWord(const ImpactEvent& event, const Body& body, const Word& word, int fold, const ValidationOptions& options,
-             ValidationTable& table) {
+// Density of a difference by its covariance: normal, or Student's where that likelihood was fitted.
+void AddDensity(const Vector6& difference, const Eigen::Matrix<double, 6, 6>& cov, const Body& body, const IdentifyOptions& identify,
+                PredictionError& error) {
+  const std::vector<int> free = body.planar ? std::vector{0, 2, 4} : std::vector{0, 1, 2, 3, 4, 5};
+  const Eigen::VectorXd d = difference(free);
+  const Eigen::LLT<Eigen::MatrixXd> factor(Eigen::MatrixXd(cov(free, free)));
+  if (factor.info() != Eigen::Success) return;
+  const double chi_square = d.dot(factor.solve(d)), n = static_cast<double>(free.size());
+  const double half_log_det = factor.matrixLLT().diagonal().array().log().sum();
+  if (!std::isfinite(chi_square) || !std::isfinite(half_log_det)) return;
+  error.chi_square_per_dof = chi_square / n;
+  const double dof = identify.student_dof;
+  error.log_density = identify.likelihood == Likelihood::kStudentT
+                          ? std::lgamma(0.5 * (dof + n)) - std::lgamma(0.5 * dof) - 0.5 * n * std::log(dof * std::numbers::pi) -
+                                half_log_det - 0.5 * (dof + n) * std::log1p(chi_square / dof)
+                          : -0.5 * n * std::log(2 * std::numbers::pi) - half_log_det - 0.5 * chi_square;
+}
+
+void AddWord(const ImpactEvent& event, const Body& body, const Word& word, int fold, const IdentifyOptions& identify,
+             const ValidationOptions& options, ValidationTable& table) {
   const Prediction &prediction = word.prediction, &bare = word.bare;
   const std::string& path_case = word.path_case;
   const Vector6 measured = PlusOf(event);
@@ -164,15 +184,16 @@ void AddWord(const ImpactEvent& event, const Body& body, const Word& word, int f
     return scale > 0 ? std::sqrt(error / scale) : std::numeric_limits<double>::quiet_NaN();
   };
   table.errors.push_back({event.recording, event.impact, word.law, path_case, fold, relative(measured), relative(minus), relative(change)});
+  AddDensity(d, prediction.cov_difference, body, identify, table.errors.back());
 }
 
 // The law that was fitted and, with coefficients of Newton's, the planar laws that read them.
-void AddRows(const ImpactEvent& event, const Body& body, const LawFit& fit, int fold, const ValidationOptions& options,
-             ValidationTable& table) {
-  if (const auto word = WordOf(event, body, fit)) AddWord(event, body, *word, fold, options, table);
+void AddRows(const ImpactEvent& event, const Body& body, const LawFit& fit, int fold, const IdentifyOptions& identify,
+             const ValidationOptions& options, ValidationTable& table) {
+  if (const auto word = WordOf(event, body, fit)) AddWord(event, body, *word, fold, identify, options, table);
   if (fit.law != LawName(RestitutionLaw::kNewton)) return;
   for (const ImpulseLaw law : kValidatedImpulseLaws)
-    if (const auto word = WordOf(event, body, law, fit)) AddWord(event, body, *word, fold, options, table);
+    if (const auto word = WordOf(event, body, law, fit)) AddWord(event, body, *word, fold, identify, options, table);
 }
 
 // A digit is a path, a word what set the impulse of a law that has none.
@@ -184,9 +205,12 @@ std::string GroupOf(const std::string& path_case) {
 template <typename Row>
 std::map<std::tuple<std::string, bool, std::string>, std::vector<const Row*>> ByGroup(const std::vector<Row>& rows) {
   std::map<std::tuple<std::string, bool, std::string>, std::vector<const Row*>> groups;
+  std::set<std::string> sets;
+  for (const Row& row : rows) sets.insert(SetOf(row.recording));
   for (const Row& row : rows) {
     groups[{row.law, row.fold < 0, "all"}].push_back(&row);
     groups[{row.law, row.fold < 0, GroupOf(row.path_case)}].push_back(&row);
+    if (sets.size() > 1) groups[{row.law, row.fold < 0, "recordings " + SetOf(row.recording) + "*"}].push_back(&row);
   }
   return groups;
 }
@@ -259,7 +283,7 @@ ValidationTable Validate(std::span<const ImpactEvent> events, const Body& body, 
   };
   for (const LawFit& law : fit.fits) {
     if (!fitted(law)) continue;
-    for (const ImpactEvent& event : accepted) AddRows(event, body, law, -1, options, table);
+    for (const ImpactEvent& event : accepted) AddRows(event, body, law, -1, identify, options, table);
     if (options.folds < 2 || static_cast<int>(names.size()) < 2 * options.folds) continue;
     IdentifyOptions quick = identify;
     quick.bootstrap = 0;
@@ -274,12 +298,28 @@ ValidationTable Validate(std::span<const ImpactEvent> events, const Body& body, 
       const LawFit refit = Identify(training, body, ModelOf(law), quick);
       if (!fitted(refit)) continue;
       for (const ImpactEvent& event : accepted) {
-        if (fold_of[event.recording] == fold) AddRows(event, body, refit, fold, options, table);
+        if (fold_of[event.recording] == fold) AddRows(event, body, refit, fold, identify, options, table);
       }
     }
   }
   Summarise(table);
   return table;
+}
+
+std::string SetOf(const std::string& recording) {
+  const std::size_t end = recording.find_last_not_of("0123456789");
+  if (end == std::string::npos) return "";
+  const std::size_t word = recording.find_last_not_of("_- .~", end);
+  return word == std::string::npos ? "" : recording.substr(0, word + 1);
+}
+
+void WriteValidationSummary(const std::filesystem::path& path, const ValidationTable& table) {
+  CsvWriter out(path, {"law", "quantity", "group", "in_sample", "n", "adequate", "discrepant", "unresolved", "rms", "bias", "rms_z"});
+  for (const QuantitySummary& q : table.quantity_summary) {
+    out.Text(q.law).Text(q.quantity).Text(q.group).Integer(q.in_sample).Integer(q.n).Integer(q.adequate).Integer(q.discrepant);
+    out.Integer(q.unresolved).Number(q.rms).Number(q.bias).Number(q.rms_z).EndRow();
+  }
+  out.Commit();
 }
 
 void WriteValidation(const std::filesystem::path& path, const ValidationTable& table) {

@@ -2,6 +2,7 @@
 // Predictions against measurements: validation table, prediction errors and verdicts after ASME V&V 20.
 
 #include <filesystem>
+#include <limits>
 #include <span>
 #include <string>
 #include <vector>
@@ -39,11 +40,15 @@ struct PredictionError {
   double by_plus = 0;    // sqrt(d' M d / v+' M v+)
   double by_minus = 0;   // sqrt(d' M d / v-' M v-)
   double by_change = 0;  // sqrt(d' M d / dv' M dv)
+  // d against its covariance: d' C^-1 d over the freedoms of the motion, 1 on average where uncertainty and scatter are as stated, and the
+  // log of the density that the prediction gave to what was measured, with the tails of the fitted likelihood. NaN where C is singular.
+  double chi_square_per_dof = std::numeric_limits<double>::quiet_NaN();
+  double log_density = std::numeric_limits<double>::quiet_NaN();
 };
 
 struct ErrorSummary {
   std::string law;
-  std::string group;  // "all" or a case
+  std::string group;  // "all", a case, or "recordings NAME*" where the names of the recordings begin with different words
   bool in_sample = false;
   int n = 0;
   double median_by_plus = 0, mean_by_plus = 0, median_by_minus = 0, mean_by_minus = 0, median_by_change = 0, mean_by_change = 0;
@@ -67,7 +72,11 @@ struct ValidationTable {
 ValidationTable Validate(std::span<const ImpactEvent> events, const Body& body, const FitResult& fit, const IdentifyOptions& identify,
                          const ValidationOptions& options);
 
-void WriteValidation(const std::filesystem::path& path, const ValidationTable& table);
+void WriteValidation(const std::filesystem::path& path, const ValidationTable& table);         // validation.csv (data/README)
+void WriteValidationSummary(const std::filesystem::path& path, const ValidationTable& table);  // validation_summary.csv
+
+// What a name of a recording begins with before its number: "steel_03" is one of "steel".
+std::string SetOf(const std::string& recording);
 
 // For people: of every impact the measured motion, then that of every law, the difference, case, energy lost, error and verdicts.
 FormTable ValidationForm(const ValidationTable& table);

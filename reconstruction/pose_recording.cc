@@ -43,7 +43,11 @@ constexpr std::array<Key, 8> kSpatialKeys = {{{"t", Quantity::kTime},
 struct Source {
   std::string name;
   double to_si = 1;
+  bool none = false;  // not measured
 };
+
+// What stands for a column of attitude in the mapping of a file that follows a place of the body only.
+constexpr std::string_view kNotMeasured = "none";
 
 // Header of the file as a table without rows.
 Table ReadHeader(const std::filesystem::path& path) {
@@ -83,6 +87,11 @@ Source Mapped(const Table& header, const Key& key, const std::string& mapping) {
 
 Source Find(const Table& header, const Key& key, const PoseColumns& columns) {
   const auto mapping = columns.names.find(key.name);
+  const bool attitude = key.quantity == Quantity::kAngle || key.quantity == Quantity::kDimensionless;
+  const auto quaternion = columns.names.find("qw");
+  if (attitude && mapping != columns.names.end() && mapping->second == kNotMeasured) return {key.name, 1, true};
+  if (key.quantity == Quantity::kDimensionless && quaternion != columns.names.end() && quaternion->second == kNotMeasured)
+    return {key.name, 1, true};
   if (mapping != columns.names.end()) return Mapped(header, key, mapping->second);
   if (key.quantity == Quantity::kDimensionless) {
     header.Column(key.name);
@@ -112,6 +121,10 @@ PoseTable ReadColumns(const std::filesystem::path& path, const PoseColumns& colu
   out.table = ReadCsv(path, options);
   for (const Source& source : sources) {
     out.names.push_back(source.name);
+    if (source.none) {
+      out.values.emplace_back(out.table.n_rows(), source.name == "qw" ? 1.0 : 0.0);
+      continue;
+    }
     out.values.push_back(out.table.Column(source.name));
     for (double& value : out.values.back()) value *= source.to_si;
   }

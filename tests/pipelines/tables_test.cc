@@ -11,6 +11,7 @@
 #include "data/atomic_file.h"
 #include "data/error.h"
 #include "data/table.h"
+#include "pipelines/unknown_spin.h"
 #include "tests/support/folder.h"
 
 namespace impactlab {
@@ -216,6 +217,20 @@ TEST(Tables, LeverFromAttitudeOrSphere) {
   // A body of unequal moments needs an attitude; one without a centre of symmetry a contact point.
   EXPECT_THAT(Fault(head + ",r_x_m,r_y_m,r_z_m\na,0,0,-1,0,0,0,0,0,1,0,0,0,0,0,0\n", MakeBox({1, 2, 3}, 1)), HasSubstr("attitude"));
   EXPECT_THAT(Fault(head + "\na,0,0,-1,0,0,0,0,0,1,0,0,0\n", MakeBox({1, 1, 1}, 1)), HasSubstr("contact point"));
+}
+
+TEST(Tables, SpinsOfABallMayBeUnknown) {
+  const std::string text =
+      "recording,v_minus_x_m_per_s,v_minus_z_m_per_s,omega_minus_y_rad_per_s,v_plus_x_m_per_s,v_plus_z_m_per_s,omega_plus_y_rad_per_s\n"
+      "a,1,-2,,0.7,1,\n";
+  const ImpactEvent event = ReadText(text, MakeBall(0.02, 0.1, true))[0];
+  EXPECT_TRUE(event.accepted);
+  EXPECT_TRUE(SpinIsUnknown(event));
+  EXPECT_EQ(event.contact.v_minus_F, Vector3d(1, 0, -2));
+  EXPECT_EQ(event.cov(kOmegaPlus + 1, kOmegaPlus + 1), 900);
+  EXPECT_EQ(event.cov(kOmegaPlus, kOmegaPlus), 0);
+  // The contact point of a rod does not follow from its centre.
+  EXPECT_THAT(Fault(text, MakeRod(0.1, 0.01, 0.1, true)), HasSubstr("omega_minus_y"));
 }
 
 TEST(Tables, SeparatingRowIsRejectedNotRefused) {

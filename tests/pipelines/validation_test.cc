@@ -160,6 +160,26 @@ TEST(Validation, FoldsLeaveTheirRecordingsOut) {
   EXPECT_EQ(table.errors.size(), 40u);
 }
 
+TEST(Validation, SpecimensAreSummarisedApart) {
+  EXPECT_EQ(SetOf("steel_03"), "steel");
+  EXPECT_EQ(SetOf("run2 rubber-11"), "run2 rubber");
+  EXPECT_EQ(SetOf("0012"), "");
+  EXPECT_EQ(SetOf("tossed"), "tossed");
+  const Body body = MakeBox({0.06, 0.06, 0.06}, 0.2, true);
+  auto events = Events(body, {.e = 0.5, .mu_k = 0.1, .mu_s = 0.1}, 6, 0.3, 1e-4);
+  const auto good = Events(body, {.e = 0.5, .mu_k = 0.1, .mu_s = 0.1}, 6, 0, 1e-4);
+  events.insert(events.end(), good.begin(), good.end());
+  for (std::size_t i = 0; i < events.size(); ++i) events[i].recording = (i < 6 ? "steel_" : "rubber_") + std::to_string(i);
+  const ValidationTable table = Validate(events, body, KnownFit(0.1, 0.5), {}, InSample());
+  std::map<std::string, const QuantitySummary*> groups;
+  for (const QuantitySummary& q : table.quantity_summary)
+    if (q.quantity == "v_plus_z") groups[q.group] = &q;
+  ASSERT_TRUE(groups.contains("recordings steel*") && groups.contains("recordings rubber*"));
+  EXPECT_EQ(groups["recordings steel*"]->discrepant, 6);
+  EXPECT_EQ(groups["recordings rubber*"]->adequate, 6);
+  EXPECT_EQ(groups["all"]->n, 12);
+}
+
 FitResult NewtonFit(double mu, double e, double sd) {
   FitResult fit = KnownFit(mu, e);
   fit.fits[0].law = "newton";

@@ -161,7 +161,8 @@ inline void AddRows(Rng& rng, ValidationTable& table, const std::string& law, co
       add("J_t_over_J_n", "1", 0.1, 0.004);
       add("energy_ratio", "1", 0.4, 0.01);
       const double error = std::abs(Normal(rng, 0.05 * scatter));
-      table.errors.push_back({event.recording, event.impact, law, path_case, fold, error, 0.6 * error, 0.4 * error});
+      table.errors.push_back({event.recording, event.impact, law, path_case, fold, error, 0.6 * error, 0.4 * error, error * error / 0.0025,
+                              3 - error * error / 0.005});
     }
   const int n = static_cast<int>(events.size());
   if (n == 0) return;
@@ -259,6 +260,7 @@ inline RunResult FabricatedRun(const FabricateOptions& options = {}) {
         AddRows(rng, analysis.validation, law, accepted, scatter * (law == std::string("newton") ? 1.2 : 1));
         e -= 0.008;
       }
+      analysis.scrutiny = Scrutinise(analysis.events, experiment.body, analysis.fit, analysis.validation, options.seed);
     }
     for (const ImpactEvent& event : analysis.events)
       if (!event.accepted) analysis.fit.rejected.push_back({event.recording, event.impact, ReasonName(event.reason), event.detail});
