@@ -213,7 +213,8 @@ std::string YamlNode::Choice(const std::string& key, const std::vector<std::stri
   const std::string words = JoinNames(allowed, " | ");
   const Item& item = state_->Need(key, words);
   if (item.kind == Kind::kScalar && std::find(allowed.begin(), allowed.end(), item.text) != allowed.end()) return item.text;
-  state_->Refuse(item, key, Describe(item), words);
+  const std::string nearest = item.kind == Kind::kScalar ? NearestName(item.text, allowed) : "";
+  state_->Refuse(item, key, nearest.empty() ? Describe(item) : fmt::format("{}, nearest is {}", Describe(item), nearest), words);
 }
 
 std::string YamlNode::Choice(const std::string& key, const std::string& otherwise, const std::vector<std::string>& allowed) const {

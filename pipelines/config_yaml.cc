@@ -78,6 +78,7 @@ Vector3d ParseAxes(const YamlNode& node, const char* one, const char* many, bool
     const double a = node.Number(one, Positive());
     return {a, planar ? 0 : a, a};
   }
+  if (one != nullptr && !node.Has(many)) throw node.Fault(many, "nothing", fmt::format("{} or {} (one is required)", one, many));
   const std::vector<double> v = node.Vector(many, planar ? 2 : 3, Positive());
   return planar ? Vector3d(v[0], 0, v[1]) : Vector3d(v[0], v[1], v[2]);
 }

@@ -122,10 +122,11 @@ DiagramCell RunCell(const Diagram& diagram, const Scenario& scenario, const Mech
 }  // namespace
 
 std::vector<DiagramCell> ComputeDiagram(const Diagram& diagram, const std::filesystem::path& journal_path, int threads,
-                                        const std::function<void(std::size_t)>& begin, const std::function<void()>& advance) {
+                                        const std::function<void(std::size_t, std::size_t)>& begin, const std::function<void()>& advance) {
   std::vector<DiagramCell> cells(diagram.size());
   internal::DiagramJournal journal(journal_path, diagram, cells);
-  begin(static_cast<std::size_t>(std::count_if(cells.begin(), cells.end(), [](const DiagramCell& cell) { return cell.end.empty(); })));
+  const auto left = std::count_if(cells.begin(), cells.end(), [](const DiagramCell& cell) { return cell.end.empty(); });
+  begin(static_cast<std::size_t>(left), journal.damaged());
   const bool follow = diagram.follow != DiagramFollow::kNone;
   const std::size_t rows = diagram.starts.size() * diagram.ny(), nx = diagram.nx();
   // What is carried on runs one after the other; all else is independent.

@@ -77,11 +77,13 @@ struct DiagramCell {
   MechanismState last;                      // of runs that are carried on
 };
 
-// Cells by Diagram::Index, over `threads` (0: one a core); `advance` is called after each, with `total` cells left to do known before.
+// Cells by Diagram::Index, over `threads` (0: one a core); `advance` is called after each, `begin` before all with the
+// number of cells left to do and of lines of the journal that are lost to damage.
 // `journal` holds what was done before and takes what is done now. DataError where it belongs to another diagram, OutputError where it
 // cannot be written or another run writes it, Interrupted.
 std::vector<DiagramCell> ComputeDiagram(const Diagram& diagram, const std::filesystem::path& journal, int threads,
-                                        const std::function<void(std::size_t total)>& begin, const std::function<void()>& advance);
+                                        const std::function<void(std::size_t left, std::size_t damaged)>& begin,
+                                        const std::function<void()>& advance);
 
 // diagram.csv (one axis) and periods.csv of data/README.md.
 void WriteDiagramPoints(const std::filesystem::path& path, const Diagram& diagram, const std::vector<DiagramCell>& cells);

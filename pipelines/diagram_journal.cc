@@ -5,6 +5,7 @@
 #include <sys/file.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <sstream>
@@ -115,6 +116,7 @@ DiagramJournal::DiagramJournal(const std::filesystem::path& path, const Diagram&
     std::size_t at = begun ? first + 1 : 0, good = at;
     for (std::size_t end; begun && (end = text.find('\n', at)) != std::string::npos && Take(text.substr(at, end - at), diagram, cells);)
       good = at = end + 1;
+    damaged_ = static_cast<std::size_t>(std::count(text.begin() + static_cast<std::ptrdiff_t>(good), text.end(), '\n'));
     if (ftruncate(fd_, static_cast<off_t>(good)) != 0) fail(std::strerror(errno));
     if (!begun && write(fd_, head.data(), head.size()) != static_cast<ssize_t>(head.size())) fail("cannot be written");
   } catch (...) {

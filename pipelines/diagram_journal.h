@@ -19,6 +19,8 @@ class DiagramJournal {
   DiagramJournal(const DiagramJournal&) = delete;
   DiagramJournal& operator=(const DiagramJournal&) = delete;
 
+  // Whole lines dropped, which no interruption leaves.
+  std::size_t damaged() const { return damaged_; }
   // Any thread.
   void Append(std::size_t index, const DiagramCell& cell);
 
@@ -27,6 +29,7 @@ class DiagramJournal {
   const Diagram& diagram_;
   std::mutex mutex_;
   int fd_ = -1;
+  std::size_t damaged_ = 0;
 };
 
 }  // namespace impactlab::internal

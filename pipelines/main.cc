@@ -287,6 +287,11 @@ int Main(int argc, char** argv) {
   board_verb->add_option("-o,--out", board.out, "file to write: .pdf or .svg")->capture_default_str();
   board_verb->callback([&] { code = BoardCommand(board); });
 
+  // An empty name is no wish to write beside whatever lies in the current folder.
+  for (CLI::App* verb : app.get_subcommands({}))
+    if (CLI::Option* out = verb->get_option_no_throw("--out"))
+      out->check([](const std::string& name) { return name.empty() ? "found an empty name, allowed a folder or file" : std::string(); });
+
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {

@@ -80,14 +80,14 @@ std::vector<Isometry3d> PosesAt(const Scenario& scenario, const SimulatedMotion&
 
 }  // namespace internal
 
-SimulatedMotion RunScenario(const Scenario& scenario, const std::function<void()>& sampled) {
+SimulatedMotion RunScenario(const Scenario& scenario, const std::function<void(int)>& advance) {
   SimulatedMotion motion;
   const auto n = scenario.mechanism.contacts.size();
   const VectorXd no_force = VectorXd::Zero(static_cast<Index>(n) * scenario.mechanism.width);
   motion.samples.push_back(Take(scenario, scenario.start, std::vector<PointMode>(n, PointMode::kOpen), no_force));
   SimulationObserver observer;
   observer.sample = [&](const MechanismState& state, const std::vector<PointMode>& mode, const VectorXd& lambda) {
-    if (sampled) sampled();
+    if (advance) advance(1);
     MotionSample sample = Take(scenario, state, mode, lambda);
     // What the simulator says of the start itself replaces the guess that all is open.
     if (state.t <= motion.samples.back().state.t) motion.samples.pop_back();
@@ -98,6 +98,7 @@ SimulatedMotion RunScenario(const Scenario& scenario, const std::function<void()
   Mechanism mechanism = scenario.mechanism;
   mechanism.frequency = [&](const MechanismState& state) {
     CheckInterrupt();
+    if (advance) advance(0);
     return scenario.mechanism.frequency(state);
   };
   motion.result = Simulate(mechanism, scenario.start, scenario.options, observer);

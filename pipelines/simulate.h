@@ -23,8 +23,8 @@ struct SimulatedMotion {
   std::vector<SimulationEvent> events;
 };
 
-// Checks for an interrupt at every step. `sampled`, where given, is called with every sample.
-SimulatedMotion RunScenario(const Scenario& scenario, const std::function<void()>& sampled = {});
+// Checks for an interrupt at every step. `advance`, where given, is called with 1 at every sample and with 0 at every step.
+SimulatedMotion RunScenario(const Scenario& scenario, const std::function<void(int samples)>& advance = {});
 
 // Files of data/README.md, section Simulation.
 void WriteTrajectory(const std::filesystem::path& path, const Scenario& scenario, const SimulatedMotion& motion);

@@ -91,6 +91,8 @@ std::vector<TouchingPair> ReadContacts(const YamlNode& root, const YamlNode& eve
   const auto is_ball = [&](std::size_t i) { return bodies[i].start.body.shape == BodyShape::kBall; };
   bool any = !planes.empty();
   for (std::size_t i = 0, balls = 0; i < bodies.size(); ++i) any = any || (is_ball(i) && ++balls > 1);
+  if (!any && root.Has("every_contact"))
+    throw root.Fault("every_contact", "contact laws where nothing can touch", "planes or several balls beside it, or none");
   if (!any) return pairs;
   if (!root.Has("every_contact"))
     throw root.Fault("every_contact", "neither every_contact nor contacts", "one of them, with the restitution e");

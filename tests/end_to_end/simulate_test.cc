@@ -42,6 +42,36 @@ TEST(SimulateCommand, EveryReadyScenarioKeepsItsAudit) {
   EXPECT_EQ(n, 9);
 }
 
+TEST(SimulateCommand, SaysWhereThePageIsAndRefusesAnEmptyFolder) {
+  const ScratchFolder folder("simulate page");
+  const std::string ball = kScenarios + "bouncing_ball.yaml", out = (folder.path() / "o").string();
+  EXPECT_THAT(RunProgram({"simulate", ball, "--out", out}, folder.path()).out, HasSubstr(out + "/page.html"));
+  for (const char* verb : {"simulate", "diagram", "synth"}) {
+    const ProcessResult empty = RunProgram({verb, ball, "--out", ""}, folder.path());
+    EXPECT_EQ(empty.code, 2) << verb;
+    EXPECT_THAT(empty.err, HasSubstr("--out: found an empty name")) << verb;
+  }
+}
+
+TEST(SimulateCommand, FaultsNameWhatWasMeant) {
+  const ScratchFolder folder("simulate faults");
+  const std::string head = "schema: impactlab.scenario/1\n", end = "simulation: {duration_s: 1}\n";
+  const auto fault = [&](const std::string& text) {
+    WriteText(folder.path() / "s.yaml", head + text + end);
+    const ProcessResult run = RunProgram({"simulate", "s.yaml", "--out", (folder.path() / "o").string()}, folder.path(),
+                                         "cd " + ShellQuote(folder.path().string()) + ";");
+    EXPECT_EQ(run.code, 2);
+    return run.err;
+  };
+  EXPECT_THAT(fault("mechanism: {kind: bouncing_bal, height_m: 1}\nevery_contact: {e: 0.5}\n"),
+              HasSubstr("'bouncing_bal', nearest is bouncing_ball"));
+  const std::string box = "planar: true\nbodies: [{shape: box, side_mm: 60, mass_kg: 0.2, position_m: [0, 0.2]}]\n";
+  EXPECT_THAT(fault(box), HasSubstr("side_m or sides_m (one is required)"));
+  EXPECT_THAT(fault(box), HasSubstr("is side_mm in line 3 meant to be side_m?"));
+  EXPECT_THAT(fault("planar: true\nbodies: [{shape: ball, radius_m: 0.1, mass_kg: 0.2, position_m: [0, 0.2]}]\nevery_contact: {e: 0.5}\n"),
+              HasSubstr("s.yaml:4: every_contact: found contact laws where nothing can touch"));
+}
+
 TEST(SimulateCommand, BallCubeAndBlockComeToRest) {
   const ScratchFolder folder("simulate rest");
   const auto ball = Simulate("bouncing_ball", folder.path() / "ball");

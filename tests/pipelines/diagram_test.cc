@@ -52,7 +52,7 @@ class DiagramTest : public ::testing::Test {
   }
   std::vector<DiagramCell> Run(const Diagram& diagram, const std::string& journal, int threads = 1) const {
     return ComputeDiagram(
-        diagram, folder_ / journal, threads, [](std::size_t) {}, [] {});
+        diagram, folder_ / journal, threads, [](std::size_t, std::size_t) {}, [] {});
   }
   // All files of a diagram in one text.
   std::string Files(const Diagram& diagram, const std::vector<DiagramCell>& cells) const {
@@ -147,7 +147,11 @@ TEST_F(DiagramTest, ARunThatEndedAnywhereGoesOnToTheSameFiles) {
     std::string damaged = journal;
     damaged[n / 2] = damaged[n / 2] == '7' ? '8' : '7';
     WriteFile(folder_ / "damaged", damaged);
-    EXPECT_EQ(Files(diagram, Run(diagram, "damaged")), whole) << follow;
+    std::size_t dropped = 0;
+    const auto cells = ComputeDiagram(
+        diagram, folder_ / "damaged", 1, [&](std::size_t, std::size_t lines) { dropped = lines; }, [] {});
+    EXPECT_EQ(dropped, static_cast<std::size_t>(std::count(journal.begin() + static_cast<std::ptrdiff_t>(n / 2), journal.end(), '\n')));
+    EXPECT_EQ(Files(diagram, cells), whole) << follow;
     EXPECT_EQ(Files(diagram, Run(diagram, "two_" + follow, 2)), whole) << follow;
   }
 }
@@ -158,11 +162,11 @@ TEST_F(DiagramTest, WhatIsDoneIsNotDoneAgain) {
   std::size_t left = 0;
   // Stops in the middle as Ctrl-C does.
   EXPECT_THROW(ComputeDiagram(
-                   diagram, folder_ / "journal", 1, [](std::size_t) {}, [&] { interrupt_requested = ++done == 2; }),
+                   diagram, folder_ / "journal", 1, [](std::size_t, std::size_t) {}, [&] { interrupt_requested = ++done == 2; }),
                Interrupted);
   interrupt_requested = false;
   const auto cells = ComputeDiagram(
-      diagram, folder_ / "journal", 1, [&](std::size_t n) { left = n; }, [&] { ++done; });
+      diagram, folder_ / "journal", 1, [&](std::size_t n, std::size_t) { left = n; }, [&] { ++done; });
   EXPECT_EQ(left, 3u);
   EXPECT_EQ(done, 5);
   EXPECT_EQ(Files(diagram, cells), Files(diagram, Run(diagram, "other")));
