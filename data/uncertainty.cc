@@ -111,7 +111,7 @@ UncertainResult PropagateUncertainty(const std::function<double(const std::vecto
   out.mean = Mean(y);
   out.sd = StandardDeviation(y);
   std::sort(y.begin(), y.end());
-  const auto at = [&](double p) { return y[static_cast<std::size_t>(p * static_cast<double>(y.size() - 1) + 0.5)]; };
+  const auto at = [&](double p) { return y[static_cast<std::size_t>(std::lround(p * static_cast<double>(y.size() - 1)))]; };
   out.interval95 = {at(0.5 - 0.5 * kLevel), at(0.5 + 0.5 * kLevel)};
   const double tolerance = NumericalTolerance(out.u);
   out.linear_holds =

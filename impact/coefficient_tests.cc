@@ -82,6 +82,7 @@ double RestitutionOfHeights(double drop, double rebound) { return std::sqrt(rebo
 double RestitutionOfVelocities(double before, double after) { return after / before; }
 
 double SlideAcceleration(const std::vector<double>& t, const std::vector<double>& s) {
+  if (t.size() == 3) return 2 * ((s[2] - s[1]) / (t[2] - t[1]) - (s[1] - s[0]) / (t[1] - t[0])) / (t[2] - t[0]);
   const Polynomial fit = FitPolynomial(t, s, 2);
   return 2 * fit.c[2] / (fit.scale * fit.scale);
 }

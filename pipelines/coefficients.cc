@@ -41,7 +41,7 @@ class Reader {
   std::optional<Readings> Read(const std::string& stem, Quantity quantity) const {
     Readings out;
     for (const std::string& unit : UnitsOf(quantity)) {
-      const std::string key = stem + "_" + unit;
+      const std::string key = fmt::format("{}_{}", stem, unit);
       if (!node_.Has(key)) continue;
       if (!out.key.empty()) throw node_.Fault(key, out.key + " as well", "one of them");
       out.key = key;
@@ -52,7 +52,7 @@ class Reader {
         out.list.push_back(*printed);
         out.half = std::max(out.half, printed->half);
       }
-      const std::string half = stem + "_half_" + unit, sd = stem + "_sd_" + unit;
+      const std::string half = fmt::format("{}_half_{}", stem, unit), sd = fmt::format("{}_sd_{}", stem, unit);
       if (node_.Has(half) && node_.Has(sd)) throw node_.Fault(sd, half + " as well", "one of them");
       if (node_.Has(half)) out.half = to_si * node_.Number(half, NonNegative());
       if (node_.Has(sd)) {
@@ -151,10 +151,10 @@ class Model {
   std::vector<std::vector<std::size_t>> quantities_;
 };
 
-const Range kAngle = Open(0, M_PI / 2);
+Range SteepAngles() { return Open(0, M_PI / 2); }
 
 void StaticFriction(const Reader& in, CoefficientTest& test) {
-  if (const auto angle = in.One("angle", Quantity::kAngle, kAngle)) {
+  if (const auto angle = in.One("angle", Quantity::kAngle, SteepAngles())) {
     Model model;
     model.Add("angle", "rad", *angle);
     test.results.push_back(model.Evaluate("angle", [](const std::vector<double>& q) { return FrictionOfTilt(q[0]); }));
@@ -228,7 +228,7 @@ void KineticFriction(Reader& in, CoefficientTest& test, const UncertainInput& gr
   const bool slide = in.node().Has("slide");
   if (times.has_value() != places.has_value())
     throw in.node().Fault(times ? "places_m" : "times_s", "one of the two", "times and the places at them, or neither");
-  const auto angle = in.One("angle", Quantity::kAngle, kAngle);
+  const auto angle = in.One("angle", Quantity::kAngle, SteepAngles());
   if (!times && !slide) return;
   if (!angle) throw in.node().Fault("angle_rad", "no angle of the incline", "angle_rad or angle_deg");
   if (times) {

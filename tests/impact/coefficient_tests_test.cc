@@ -17,7 +17,7 @@ namespace {
 
 constexpr double kGravity = 9.81;
 
-TEST(CoefficientModels, ClosedForms) {
+TEST(BenchTests, ClosedForms) {
   EXPECT_NEAR(FrictionOfTilt(std::atan(0.3)), 0.3, 1e-15);
   EXPECT_NEAR(FrictionOfSine(3, 5), 0.75, 1e-15);
   EXPECT_TRUE(std::isnan(FrictionOfSine(5, 3)));
@@ -42,7 +42,7 @@ std::vector<double> BounceTimes(const std::function<double(double)>& e, double v
   return t;
 }
 
-TEST(CoefficientModels, BouncesGiveTheirCoefficient) {
+TEST(BenchTests, BouncesGiveTheirCoefficient) {
   const std::vector<double> t = BounceTimes([](double) { return 0.8; }, 3, 6);
   const BounceFit fit = FitBounces(t, 1e-4);
   EXPECT_NEAR(fit.e, 0.8, 1e-12);
@@ -54,14 +54,14 @@ TEST(CoefficientModels, BouncesGiveTheirCoefficient) {
 }
 
 // e that falls with speed makes the ratios rise.
-TEST(CoefficientModels, DriftOfBouncesIsSeen) {
+TEST(BenchTests, DriftOfBouncesIsSeen) {
   const std::vector<double> t = BounceTimes([](double v) { return 0.9 - 0.04 * v; }, 3, 7);
   const BounceFit fit = FitBounces(t, 2e-4);
   EXPECT_GT(fit.drift_z, 5);
   EXPECT_LT(fit.probability, 1e-6);
 }
 
-TEST(CoefficientModels, FrictionThatChangesOnTheWayIsSeen) {
+TEST(BenchTests, FrictionThatChangesOnTheWayIsSeen) {
   std::mt19937_64 rng(1);
   std::normal_distribution<double> noise(0, 2e-4);
   std::vector<double> t, even, bent;
@@ -79,7 +79,7 @@ TEST(CoefficientModels, FrictionThatChangesOnTheWayIsSeen) {
 }
 
 // Under an even e the share of false alarms at three standard deviations is that of a normal variable, and chi-square has its mean.
-TEST(CoefficientModels, BouncesOfOneCoefficientSeldomDrift) {
+TEST(BenchTests, BouncesOfOneCoefficientSeldomDrift) {
   std::mt19937_64 rng(3);
   std::normal_distribution<double> noise(0, 3e-4);
   const std::vector<double> truth = BounceTimes([](double) { return 0.7; }, 3, 6);
@@ -108,7 +108,7 @@ void ExpectCovered(int hits, const char* what) {
 
 bool Holds(const UncertainResult& r, double truth) { return r.interval95.lower <= truth && truth <= r.interval95.upper; }
 
-TEST(CoefficientCoverage, TiltReadSeveralTimes) {
+TEST(BenchTestCoverage, TiltReadSeveralTimes) {
   std::mt19937_64 rng(11);
   std::normal_distribution<double> scatter(0, 0.004);
   std::uniform_real_distribution<double> unit(-1, 1);
@@ -126,7 +126,7 @@ TEST(CoefficientCoverage, TiltReadSeveralTimes) {
   ExpectCovered(hits, "tilt");
 }
 
-TEST(CoefficientCoverage, SineOfTheTilt) {
+TEST(BenchTestCoverage, SineOfTheTilt) {
   std::mt19937_64 rng(12);
   std::uniform_real_distribution<double> unit(-1, 1);
   int hits = 0;
@@ -140,7 +140,7 @@ TEST(CoefficientCoverage, SineOfTheTilt) {
   ExpectCovered(hits, "height over length");
 }
 
-TEST(CoefficientCoverage, TimedSlide) {
+TEST(BenchTestCoverage, TimedSlide) {
   std::mt19937_64 rng(13);
   std::uniform_real_distribution<double> unit(-1, 1);
   const double angle = 0.35, mu = 0.3, a = kGravity * (std::sin(angle) - mu * std::cos(angle));
@@ -160,7 +160,7 @@ TEST(CoefficientCoverage, TimedSlide) {
   ExpectCovered(hits, "timed slide");
 }
 
-TEST(CoefficientCoverage, TrackedSlide) {
+TEST(BenchTestCoverage, TrackedSlide) {
   std::mt19937_64 rng(14);
   std::normal_distribution<double> noise(0, 3e-4);
   const double angle = 0.4, mu = 0.25, a = kGravity * (std::sin(angle) - mu * std::cos(angle));
@@ -180,7 +180,7 @@ TEST(CoefficientCoverage, TrackedSlide) {
   ExpectCovered(hits, "tracked slide");
 }
 
-TEST(CoefficientCoverage, BounceTimes) {
+TEST(BenchTestCoverage, BounceTimes) {
   std::mt19937_64 rng(15);
   std::uniform_real_distribution<double> unit(-1, 1);
   const double half = 1e-3;

@@ -144,7 +144,7 @@ TEST(PrintedNumbers, CasesAndTheirWords) {
 
 TEST(PrintedAudit, FindsNothingInTablesThatAreRight) {
   for (const Body& body : {Rod(), Bar()}) {
-    const TableAudit audit = AuditTable(Faultless(body, 40, 11));
+    const TableAudit audit = AuditTable(Faultless(body, 25, 11));
     for (const TableFault& f : audit.faults) ADD_FAILURE() << f.row << " " << f.sentence << " +- " << f.tolerance;
     for (const RowAudit& row : audit.rows) {
       EXPECT_EQ(row.attitude, AttitudeSource::kStated);
@@ -157,7 +157,7 @@ TEST(PrintedAudit, FindsNothingInTablesThatAreRight) {
 
 // One fault in one row: it is named, and no other row is blamed.
 TEST(PrintedAudit, NamesWhatIsPlanted) {
-  const PrintedTable right = Faultless(Bar(), 8, 5);
+  const PrintedTable right = Faultless(Bar(), 4, 5);
   struct Plant {
     const char* kind;
     std::function<void(PrintedTable&, PrintedRow&)> by;
