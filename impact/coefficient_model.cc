@@ -8,100 +8,22 @@
 #include <limits>
 #include <map>
 #include <random>
+#include <sstream>
 
 #include "data/error.h"
 #include "data/statistics.h"
-#include "impact/mixed_fit.h"
+#include "impact/mixed_task.h"
 
 namespace impactlab {
 namespace {
 
+using internal::Material;
 using internal::MixedInformation;
 using internal::MixedPoint;
 using internal::MixedTask;
 using internal::PreparedEvent;
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
-
-// Events of all groups as the fit sees them.
-struct Material {
-  std::vector<PreparedEvent> events;
-  std::vector<int> group;
-  std::vector<double> log_speed;  // log |v_n-|
-  int n_recordings = 0;
-  double log_reference = 0;
-};
-
-Material Prepare(std::span<const EventGroup> groups, const IdentifyOptions& options) {
-  Material material;
-  for (std::size_t g = 0; g < groups.size(); ++g) {
-    if (groups[g].body.planar != groups.front().body.planar) {
-      throw ConfigError(fmt::format("groups: found '{}' {} and '{}' {}, allowed: all planar or all in space", groups.front().name,
-                                    groups.front().body.planar ? "planar" : "in space", groups[g].name,
-                                    groups[g].body.planar ? "planar" : "in space"));
-    }
-    int clusters = 0;
-    for (PreparedEvent& event : internal::PrepareEvents(groups[g].events, groups[g].body)) {
-      clusters = std::max(clusters, event.cluster + 1);
-      event.cluster += material.n_recordings;
-      material.group.push_back(static_cast<int>(g));
-      material.log_speed.push_back(std::log(-event.event->contact.v_minus_F.z()));
-      material.events.push_back(std::move(event));
-    }
-    material.n_recordings += clusters;
-  }
-  if (material.events.empty()) return material;
-  material.log_reference = Mean(material.log_speed);
-  double s_c = 0;
-  internal::FitCouple(material.events, options, s_c);
-  return material;
-}
-
-MixedTask TaskOf(const Material& material, std::size_t n_groups, RestitutionLaw law, const CoefficientModel& model,
-                 const IdentifyOptions& options) {
-  const int n = static_cast<int>(material.events.size());
-  MixedTask task{.base = {.events = &material.events,
-                          .multiplicity = std::vector<double>(material.events.size(), 1.0),
-                          .law = law,
-                          .fit_discrepancy = options.fit_discrepancy && n > 1,
-                          .n_groups = internal::ScatterGroups(n),
-                          .shape = internal::Shape(options, material.events.front().dim)}};
-  task.group = material.group;
-  for (const double v : material.log_speed) task.log_v.push_back(v - material.log_reference);
-  task.n_groups = static_cast<int>(n_groups);
-  task.offset = {model.friction != Pooling::kComplete && n_groups > 1, model.restitution != Pooling::kComplete && n_groups > 1};
-  task.pooled = {model.friction != Pooling::kNone, model.restitution != Pooling::kNone};
-  // What every group has of its own leaves nothing to be shared.
-  task.free = {!task.offset[0] || task.pooled[0], !task.offset[1] || task.pooled[1], model.fit_exponent};
-  return task;
-}
-
-// Pooled optimum, then the model's own from there.
-MixedPoint FitFromScratch(MixedTask& task, const CoefficientModel& model) {
-  // A start needs no more events than these.
-  constexpr std::size_t kEnough = 100;
-  std::vector<PreparedEvent> few;
-  internal::FitTask some = task.base;
-  some.multiplicity.clear();
-  const std::size_t stride = std::max<std::size_t>(1, task.base.events->size() / kEnough);
-  for (std::size_t i = 0; i < task.base.events->size(); i += stride) {
-    if (task.base.multiplicity[i] == 0) continue;
-    few.push_back((*task.base.events)[i]);
-    some.multiplicity.push_back(task.base.multiplicity[i]);
-  }
-  if (few.empty()) return {};
-  some.events = &few;
-  internal::FitPoint pooled = FitBest(some, ImpactModel{.law = task.base.law}, true).best;
-  MixedPoint start;
-  if (!pooled.ok) return start;
-  if (model.fit_mu_s) {
-    pooled = internal::FitFrom(task.base, pooled, true, true, 1e-4);
-    internal::FitStaticFriction(task.base, pooled);
-  }
-  start.theta = {pooled.mu, pooled.e, model.fit_exponent ? 0 : model.exponent};
-  ScanOffsets(task, start);
-  return FitMixed(task, start);
-}
 
 ParameterEstimate Estimate(const std::string& name, double value, double variance, double dof, double lowest, double highest) {
   ParameterEstimate p;
@@ -313,7 +235,7 @@ std::vector<int> DealFolds(const Material& material, std::size_t n_groups, int f
 }
 
 // Log predictive density of every recording when its fold is left out.
-std::vector<double> CrossValidate(const Material& material, const MixedTask& task, const CoefficientModel& model,
+std::vector<double> CrossValidate(const Material& material, const MixedTask& task, const MixedPoint& all, const CoefficientModel& model,
                                   const std::vector<int>& fold, int folds, const std::function<void(double)>& progress) {
   std::vector<double> density(static_cast<std::size_t>(material.n_recordings), 0.0);
   for (int f = 0; f < folds; ++f) {
@@ -325,7 +247,8 @@ std::vector<double> CrossValidate(const Material& material, const MixedTask& tas
       empty = empty && !out;
     }
     if (empty) continue;
-    const MixedPoint point = FitFromScratch(part, model);
+    // What static friction separates is chosen from the events of the fold alone.
+    const MixedPoint point = model.fit_mu_s || !all.ok ? FitFromScratch(part, model) : FitMixed(part, all);
     MixedInformation info;
     if (point.ok) info = InformationAt(part, point);
     for (std::size_t i = 0; i < material.events.size(); ++i) {
@@ -355,11 +278,54 @@ std::string ModelName(const CoefficientModel& model) {
   std::string name;
   const auto add = [&](const std::string& part) { name += (name.empty() ? "" : "_") + part; };
   if (model.fit_exponent) add("speed");
-  if (!model.fit_exponent && model.exponent != 0) add(fmt::format("speed_{:g}", model.exponent));
-  if (model.fit_mu_s) add("mu_s");
-  if (model.friction != Pooling::kComplete) add(fmt::format("mu_{}", PoolingName(model.friction)));
-  if (model.restitution != Pooling::kComplete) add(fmt::format("e_{}", PoolingName(model.restitution)));
+  if (!model.fit_exponent && model.exponent != 0) add(fmt::format("speed{:g}", model.exponent));
+  if (model.fit_mu_s) add("static");
+  const auto word = [](Pooling pooling) { return pooling == Pooling::kPartial ? "groups" : "separate"; };
+  if (model.friction == model.restitution) {
+    if (model.friction != Pooling::kComplete) add(word(model.friction));
+  } else {
+    if (model.friction != Pooling::kComplete) add(std::string("mu") + word(model.friction));
+    if (model.restitution != Pooling::kComplete) add(std::string("e") + word(model.restitution));
+  }
   return name.empty() ? "constant" : name;
+}
+
+CoefficientModel ParseModel(const std::string& name) {
+  CoefficientModel model;
+  std::stringstream words(name);
+  std::string word;
+  const auto fault = [&] {
+    return ConfigError(
+        fmt::format("coefficient model: found '{}', allowed: constant, or speed | speedM with a number M, static, groups | "
+                    "separate | mugroups | egroups | museparate | eseparate joined by _",
+                    name));
+  };
+  while (std::getline(words, word, '_')) {
+    if (word == "constant") continue;
+    if (word == "speed") {
+      model.fit_exponent = true;
+    } else if (word.starts_with("speed")) {
+      std::size_t used = 0;
+      try {
+        model.exponent = std::stod(word.substr(5), &used);
+      } catch (const std::exception&) {
+        throw fault();
+      }
+      if (used + 5 != word.size() || !(std::abs(model.exponent) <= 3)) throw fault();
+    } else if (word == "static") {
+      model.fit_mu_s = true;
+    } else if (word == "groups" || word == "separate") {
+      model.friction = model.restitution = word == "groups" ? Pooling::kPartial : Pooling::kNone;
+    } else if (word == "mugroups" || word == "museparate") {
+      model.friction = word == "mugroups" ? Pooling::kPartial : Pooling::kNone;
+    } else if (word == "egroups" || word == "eseparate") {
+      model.restitution = word == "egroups" ? Pooling::kPartial : Pooling::kNone;
+    } else {
+      throw fault();
+    }
+  }
+  if (name.empty() || ModelName(model) != name) throw fault();
+  return model;
 }
 
 const ParameterEstimate* CoefficientFit::Find(const std::string& name) const {
@@ -372,7 +338,7 @@ CoefficientFit FitCoefficients(std::span<const EventGroup> groups, RestitutionLa
   CoefficientFit fit;
   fit.model = model;
   fit.law = LawName(law);
-  const Material material = Prepare(groups, options);
+  const Material material = internal::PrepareGroups(groups, options);
   if (material.events.empty()) {
     fit.reason = "no accepted event approaches the surface";
     return fit;
@@ -385,7 +351,7 @@ CoefficientFit FitCoefficients(std::span<const EventGroup> groups, RestitutionLa
 std::vector<ModelScore> CompareModels(std::span<const EventGroup> groups, RestitutionLaw law, std::span<const CoefficientModel> models,
                                       int folds, const IdentifyOptions& options) {
   std::vector<ModelScore> scores;
-  const Material material = Prepare(groups, options);
+  const Material material = internal::PrepareGroups(groups, options);
   if (material.events.empty() || models.empty()) return scores;
   folds = std::clamp(folds, 2, std::max(2, material.n_recordings));
   const std::vector<int> fold = DealFolds(material, groups.size(), folds, options.seed);
@@ -399,7 +365,7 @@ std::vector<ModelScore> CompareModels(std::span<const EventGroup> groups, Restit
     const auto progress = [&](double share) {
       if (options.progress) options.progress((static_cast<double>(k) + share) / static_cast<double>(models.size()));
     };
-    density.push_back(CrossValidate(material, task, models[k], fold, folds, progress));
+    density.push_back(CrossValidate(material, task, point, models[k], fold, folds, progress));
     for (const double d : density.back()) score.elpd += d;
     const double n = static_cast<double>(density.back().size());
     score.sd_elpd = n > 1 ? std::sqrt(n) * StandardDeviation(density.back()) : kInfinity;

@@ -37,8 +37,11 @@ struct CoefficientModel {
   double exponent = 0;        // m where it is not: 0 constant, 1 linear in speed
   bool fit_mu_s = false;      // static friction above the kinetic one
 };
-// Name used in files: "constant", "speed", "speed_1", "mu_s", with "_mu_partial", "_e_none" ... where groups differ.
+// Name used in files: "constant", "speed" (m fitted), "speed1" (m = 1), "static", "groups" (partial pooling), "separate" (none),
+// "mugroups", "eseparate" ..., joined by "_" in this order: "speed_groups".
 std::string ModelName(const CoefficientModel& model);
+// The model of such a name. ConfigError that lists them.
+CoefficientModel ParseModel(const std::string& name);
 
 // Coefficients of one group at the reference speed, the population's knowledge included.
 struct GroupEstimate {

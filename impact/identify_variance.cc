@@ -145,6 +145,18 @@ std::array<double, 3> Shape::operator()(double q) const {
   return {q, 1, 0};
 }
 
+double Shape::Draw(std::mt19937_64& random) const {
+  switch (kind_) {
+    case Likelihood::kGaussian:
+      return 1;
+    case Likelihood::kStudentT:
+      return std::sqrt(dof_ / std::chi_squared_distribution<double>(dof_)(random));
+    case Likelihood::kContamination:
+      return std::uniform_real_distribution<double>()(random) < share_ ? scale_ : 1;
+  }
+  return 1;
+}
+
 double ScatterVariance(double log_s) {
   const double s = std::max(std::exp(std::clamp(log_s, -50.0, 50.0)), kScatterFloor);
   return s * s;

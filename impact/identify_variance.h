@@ -6,6 +6,7 @@
 
 #include <Eigen/Core>
 #include <array>
+#include <random>
 #include <vector>
 
 #include "impact/identify.h"
@@ -20,6 +21,8 @@ class Shape {
   // rho, rho' and rho''. rho' is the event's weight: 1 for Gaussian, falls with q for the others.
   std::array<double, 3> operator()(double q) const;
   int dim() const { return dim_; }
+  // Factor on a normal vector that makes it a draw of this density.
+  double Draw(std::mt19937_64& random) const;
   // Scale of wild events of a mixture; 1 where there is none.
   double wild_scale() const { return kind_ == Likelihood::kContamination ? scale_ : 1; }
 

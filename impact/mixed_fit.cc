@@ -380,6 +380,7 @@ MixedInformation InformationAt(const MixedTask& task, const MixedPoint& point) {
   for (Eigen::Index a = 0; a < p; ++a) {
     const auto k = rows[static_cast<std::size_t>(a)];
     info.dof[k] = found.dof[a];
+    info.variance_ratio[k] = found.variance_ratio[a];
     for (Eigen::Index b = 0; b < p; ++b) info.covariance(k, rows[static_cast<std::size_t>(b)]) = found.covariance(a, b);
   }
   for (const Quadratic& q : lin.group) {

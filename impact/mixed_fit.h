@@ -53,8 +53,9 @@ void ScanOffsets(const MixedTask& task, MixedPoint& start);
 
 // What is known at an optimum.
 struct MixedInformation {
-  Eigen::Matrix3d covariance = Eigen::Matrix3d::Zero();  // of theta; zero rows where not free or not informed
-  Eigen::Vector3d dof = Eigen::Vector3d::Constant(1);    // of Student's quantile
+  Eigen::Matrix3d covariance = Eigen::Matrix3d::Zero();      // of theta; zero rows where not free or not informed
+  Eigen::Vector3d variance_ratio = Eigen::Vector3d::Ones();  // of that over what the curvature alone says
+  Eigen::Vector3d dof = Eigen::Vector3d::Constant(1);        // of Student's quantile
   std::array<bool, kMixedDim> informed{};
   std::vector<Eigen::Matrix3d> local;            // covariance of (mu, e, m) of each group
   std::vector<std::array<double, 2>> own_share;  // how much of its mu, e a group knows by its own events, 0 to 1

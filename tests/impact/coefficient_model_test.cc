@@ -74,7 +74,7 @@ TEST(CoefficientModel, RestitutionThatFallsWithSpeedIsFound) {
   EXPECT_LT(fit.slowest, fit.reference_speed);
   // Its own exponent given, the same curve.
   const CoefficientFit given = Fit(groups, {.exponent = m.value});
-  EXPECT_EQ(ModelName(given.model).substr(0, 6), "speed_");
+  EXPECT_EQ(ModelName(given.model).substr(0, 7), "speed0.");
   EXPECT_NEAR(given.parameters[1].value, e.value, 0.02 * e.sd);
 }
 
@@ -135,7 +135,16 @@ TEST(CoefficientModel, CrossValidationChoosesTheModelOfTheTruth) {
   EXPECT_EQ(chosen(Population(4, 12, 0, 0, 0, random)), "constant");
   EXPECT_EQ(chosen(Population(4, 12, 0, 0, 0.3, random)), "speed");
   const std::string grouped = chosen(Population(8, 8, 0.06, 0.08, 0, random));
-  EXPECT_EQ(grouped, "mu_partial_e_partial");
+  EXPECT_EQ(grouped, "groups");
+}
+
+TEST(CoefficientModel, NamesReadBack) {
+  for (const char* name : {"constant", "speed", "speed1", "speed0.25", "static", "groups", "separate", "speed_groups", "mugroups_eseparate",
+                           "speed_static_egroups"}) {
+    EXPECT_EQ(ModelName(ParseModel(name)), name);
+  }
+  for (const char* name : {"", "sped", "speed_speed", "groups_speed", "speed99", "speednan", "constant_speed", "speed1x", "_"})
+    EXPECT_THROW(ParseModel(name), ConfigError) << name;
 }
 
 TEST(CoefficientModel, DataThatTellNothingAreSaidSo) {

@@ -106,6 +106,10 @@ inline ImpactEvent RandomEvent(const Body& body, const Options& options, std::mt
   event.v_plus += noise.segment<3>(kVPlus);
   event.omega_plus += noise.segment<3>(kOmegaPlus);
   event.p_WP += noise.segment<3>(kLever);
+  if (body.planar) {
+    event.v_minus.y() = event.v_plus.y() = event.p_WP.y() = 0;
+    event.omega_minus.x() = event.omega_minus.z() = event.omega_plus.x() = event.omega_plus.z() = 0;
+  }
   UpdateContact(event, body, ground, gravity);
   return event;
 }

@@ -1,0 +1,83 @@
+#include "impact/mixed_task.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "data/error.h"
+#include "data/statistics.h"
+
+namespace impactlab::internal {
+
+Material PrepareGroups(std::span<const EventGroup> groups, const IdentifyOptions& options) {
+  Material material;
+  for (std::size_t g = 0; g < groups.size(); ++g) {
+    if (groups[g].body.planar != groups.front().body.planar) {
+      throw ConfigError(fmt::format("groups: found '{}' {} and '{}' {}, allowed: all planar or all in space", groups.front().name,
+                                    groups.front().body.planar ? "planar" : "in space", groups[g].name,
+                                    groups[g].body.planar ? "planar" : "in space"));
+    }
+    int clusters = 0;
+    for (PreparedEvent& event : PrepareEvents(groups[g].events, groups[g].body)) {
+      clusters = std::max(clusters, event.cluster + 1);
+      event.cluster += material.n_recordings;
+      material.group.push_back(static_cast<int>(g));
+      material.log_speed.push_back(std::log(-event.event->contact.v_minus_F.z()));
+      material.events.push_back(std::move(event));
+    }
+    material.n_recordings += clusters;
+  }
+  if (material.events.empty()) return material;
+  material.log_reference = Mean(material.log_speed);
+  double s_c = 0;
+  FitCouple(material.events, options, s_c);
+  return material;
+}
+
+MixedTask TaskOf(const Material& material, std::size_t n_groups, RestitutionLaw law, const CoefficientModel& model,
+                 const IdentifyOptions& options) {
+  const int n = static_cast<int>(material.events.size());
+  MixedTask task{.base = {.events = &material.events,
+                          .multiplicity = std::vector<double>(material.events.size(), 1.0),
+                          .law = law,
+                          .fit_discrepancy = options.fit_discrepancy && n > 1,
+                          .n_groups = ScatterGroups(n),
+                          .shape = Shape(options, material.events.front().dim)}};
+  task.group = material.group;
+  for (const double v : material.log_speed) task.log_v.push_back(v - material.log_reference);
+  task.n_groups = static_cast<int>(n_groups);
+  task.offset = {model.friction != Pooling::kComplete && n_groups > 1, model.restitution != Pooling::kComplete && n_groups > 1};
+  task.pooled = {model.friction != Pooling::kNone, model.restitution != Pooling::kNone};
+  // What every group has of its own leaves nothing to be shared.
+  task.free = {!task.offset[0] || task.pooled[0], !task.offset[1] || task.pooled[1], model.fit_exponent};
+  return task;
+}
+
+MixedPoint FitFromScratch(MixedTask& task, const CoefficientModel& model) {
+  // A start needs no more events than these.
+  constexpr std::size_t kEnough = 100;
+  std::vector<PreparedEvent> few;
+  FitTask some = task.base;
+  some.multiplicity.clear();
+  const std::size_t stride = std::max<std::size_t>(1, task.base.events->size() / kEnough);
+  for (std::size_t i = 0; i < task.base.events->size(); i += stride) {
+    if (task.base.multiplicity[i] == 0) continue;
+    few.push_back((*task.base.events)[i]);
+    some.multiplicity.push_back(task.base.multiplicity[i]);
+  }
+  if (few.empty()) return {};
+  some.events = &few;
+  FitPoint pooled = FitBest(some, ImpactModel{.law = task.base.law}, true).best;
+  MixedPoint start;
+  if (!pooled.ok) return start;
+  if (model.fit_mu_s) {
+    pooled = FitFrom(task.base, pooled, true, true, 1e-4);
+    FitStaticFriction(task.base, pooled);
+  }
+  start.theta = {pooled.mu, pooled.e, model.fit_exponent ? 0 : model.exponent};
+  ScanOffsets(task, start);
+  return FitMixed(task, start);
+}
+
+}  // namespace impactlab::internal

@@ -1,0 +1,31 @@
+#pragma once
+// Groups of events as the mixed fit sees them; private to the impact room.
+
+#include <span>
+#include <vector>
+
+#include "impact/coefficient_model.h"
+#include "impact/mixed_fit.h"
+
+namespace impactlab::internal {
+
+// Events of all groups that can be used, couples fitted.
+struct Material {
+  std::vector<PreparedEvent> events;
+  std::vector<int> group;
+  std::vector<double> log_speed;  // log |v_n-|
+  int n_recordings = 0;
+  double log_reference = 0;
+};
+
+// ConfigError where some groups are planar and some are not.
+Material PrepareGroups(std::span<const EventGroup> groups, const IdentifyOptions& options);
+
+// The fit of one model to `material`, which must outlive it.
+MixedTask TaskOf(const Material& material, std::size_t n_groups, RestitutionLaw law, const CoefficientModel& model,
+                 const IdentifyOptions& options);
+
+// Optimum from nothing: one pair of coefficients for all by a scan, then the model's own from there. Static friction is set in the task.
+MixedPoint FitFromScratch(MixedTask& task, const CoefficientModel& model);
+
+}  // namespace impactlab::internal
