@@ -80,6 +80,15 @@ struct DiagramArguments {
   bool quiet = false;
 };
 
+// Several experiments beside each other.
+struct CampaignArguments {
+  std::filesystem::path file;
+  std::filesystem::path out = "campaign";
+  int threads = 0;
+  bool quiet = false;
+  std::string command;  // command line, for the runs
+};
+
 // A mechanism followed through its motion.
 struct SimulateArguments {
   std::filesystem::path file;
@@ -188,6 +197,7 @@ int PredictCommand(const StageArguments& arguments);
 int PredictSystemCommand(const PredictSystemArguments& arguments);
 int PredictStatesCommand(const PredictStatesArguments& arguments);
 int MapCommand(const MapArguments& arguments);
+int CampaignCommand(const CampaignArguments& arguments);
 int DiagramCommand(const DiagramArguments& arguments);
 int SimulateCommand(const SimulateArguments& arguments);
 int AuditCommand(const AuditArguments& arguments);

@@ -220,6 +220,7 @@ Experiment LoadExperiment(const std::filesystem::path& path) {
   ParseSecond(root, e);
   ParseBundle(root, e);
   ParseIdentify(root.MapOrEmpty("identify"), e);
+  e.coefficients = ParseCoefficients(root.MapOrEmpty("coefficients"));
   ParseValidation(root.MapOrEmpty("validate"), e.validation);
   if (e.markers && !e.second) e.classical = ParseComparison(root.MapOrEmpty("classical"));
   e.repeats = ParseRepeats(root.MapOrEmpty("repeats"));
@@ -299,6 +300,7 @@ std::string ToYaml(const Experiment& e) {
          YamlLine(1, "contamination_scale", o.contamination_scale) + YamlFlag(1, "fit_discrepancy", o.fit_discrepancy) +
          YamlFlag(1, "fit_mu_s", o.fit_mu_s) + YamlCount(1, "bootstrap", o.bootstrap) + YamlFlag(1, "influence", o.influence) +
          YamlCount(1, "grid", o.grid);
+  out += ToYaml(e.coefficients);
   const ValidationOptions& v = e.validation;
   out += "validate:\n" + YamlCount(1, "folds", v.folds) + YamlLine(1, "coverage", v.coverage) +
          YamlLine(1, "tolerance_velocity_m_per_s", v.tolerance_velocity) + YamlLine(1, "tolerance_spin_rad_per_s", v.tolerance_spin) +

@@ -9,6 +9,7 @@
 
 #include "impact/identify.h"
 #include "pipelines/classical_comparison.h"
+#include "pipelines/coefficient_study.h"
 #include "pipelines/planar_recordings.h"
 #include "pipelines/point_recordings.h"
 #include "pipelines/repeatability.h"
@@ -60,6 +61,7 @@ struct Experiment {
   std::vector<std::string> apply;  // audit parameters that may be corrected: names of Evidence::parameter, or "all"
   std::vector<RestitutionLaw> laws = {RestitutionLaw::kNewton, RestitutionLaw::kPoisson, RestitutionLaw::kEnergetic};
   IdentifyOptions identify;
+  CoefficientOptions coefficients;
   ValidationOptions validation;
   ComparisonOptions classical;  // of marker images
   RepeatOptions repeats;

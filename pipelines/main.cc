@@ -180,6 +180,16 @@ int Main(int argc, char** argv) {
   simulate_verb->add_flag("--quiet", simulate.quiet, "no summary");
   simulate_verb->callback([&] { code = SimulateCommand(simulate); });
 
+  CampaignArguments campaign;
+  auto* campaign_verb =
+      app.add_subcommand("campaign", "several experiments as one: runs, models of the coefficients over them, differences between them");
+  campaign_verb->add_option("file", campaign.file, "campaign file (YAML)")->required();
+  campaign_verb->add_option("--out", campaign.out, "folder to write; the run of every member lies in it")->capture_default_str();
+  campaign_verb->add_option("--threads", campaign.threads, "threads; 0: one a core")->check(CLI::Range(0, 256))->capture_default_str();
+  campaign_verb->add_flag("--quiet", campaign.quiet, "no progress, no summary");
+  campaign.command = run.command;
+  campaign_verb->callback([&] { code = CampaignCommand(campaign); });
+
   DiagramArguments diagram;
   auto* diagram_verb = app.add_subcommand("diagram", "bifurcation diagram of a scenario: a diagram file to tables, pictures and a page");
   diagram_verb->add_option("file", diagram.file, "diagram file (YAML)")->required();

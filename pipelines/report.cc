@@ -28,6 +28,7 @@ void WriteReport(const std::filesystem::path& path, const RunResult& run, const 
   if (!context.best.scrutiny.restitution.empty()) behind("prediction", RestitutionSection(context));
   if (!context.best.scrutiny.empty()) behind("prediction", ScrutinySection(context));
   if (!context.best.repeats.empty()) behind("measured", RepeatSection(context));
+  if (!context.best.coefficients.empty()) behind("fit", ModelSection(context));
   if (!context.best.comparison.empty()) behind("measured", ClassicalSection(context));
   if (context.interactive) page.recordings = RecordingsJson(context);
   WritePage(path, page, library);

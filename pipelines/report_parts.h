@@ -41,6 +41,8 @@ Section PixelSection(const ReportContext& context);      // of a run from images
 Section FlightSection(const ReportContext& context);     // the same
 Section ClassicalSection(const ReportContext& context);  // the same, where estimators were asked for
 Section RepeatSection(const ReportContext& context);
+Section ModelSection(const ReportContext& context);
+std::string CoefficientHtml(const CoefficientStudy& study);  // models, groups and intervals, without the section's own words
 Section TwoBodySection(const ReportContext& context);  // of a struck body that moves as well
 Section AuditSection(const ReportContext& context);
 Section RecordingsSection(const ReportContext& context);

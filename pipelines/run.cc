@@ -138,6 +138,12 @@ void IdentifyAndValidate(Experiment experiment, const MarkerRecordings* markers,
   CheckInterrupt();
   for (const LawFit& fit : analysis.fit.fits)
     if (!side && fit.law == LawName(MainLaw(experiment))) analysis.repeats = StudyRepeats(events, experiment.body, fit, experiment.repeats);
+  if (!side) {
+    IdentifyOptions identify = experiment.identify;
+    identify.progress = [](double) { CheckInterrupt(); };
+    analysis.coefficients = StudyCoefficients(GroupEvents(events, experiment.body, experiment.coefficients), MainLaw(experiment),
+                                              experiment.coefficients, experiment.validation.folds, identify, options.threads);
+  }
   if (markers != nullptr && !side) {
     const MarkerRecordings corrected = WithLayout(Correct(*markers, analysis.correction), analysis.layout);
     analysis.budget = MakeBudget(experiment, corrected, analysis, options.threads);
@@ -381,6 +387,7 @@ void WriteRun(const std::filesystem::path& folder, const RunResult& run, const s
   if (!best.budget.empty()) WriteBudget(folder / "budget.csv", best.budget);
   if (!best.comparison.empty()) WriteComparison(folder, best.comparison);
   if (!best.repeats.empty()) WriteRepeatability(folder / "repeatability.csv", best.repeats);
+  if (!best.coefficients.empty()) WriteCoefficients(folder, best.coefficients);
   if (!best.validation.rows.empty()) {
     WriteValidation(folder / "validation.csv", best.validation);
     WriteValidationSummary(folder / "validation_summary.csv", best.validation);
@@ -396,6 +403,7 @@ void WriteRun(const std::filesystem::path& folder, const RunResult& run, const s
   gone(!best.budget.empty(), {"budget.csv"});
   gone(!best.comparison.empty(), {"classical.csv", "classical_fit.csv"});
   gone(!best.repeats.empty(), {"repeatability.csv"});
+  gone(!best.coefficients.empty(), {"models.csv", "model_coefficients.csv", "intervals.csv"});
   gone(!best.validation.rows.empty(), {"validation.csv", "validation_summary.csv"});
   gone(false,
        {"validation_table.csv", "validation_table.md", "validation_table.tex", "validation_table.html"});  // made on request, afterwards

@@ -9,6 +9,7 @@
 #include "data/fit_result.h"
 #include "pipelines/campaign_fit.h"
 #include "pipelines/classical_comparison.h"
+#include "pipelines/coefficient_study.h"
 #include "pipelines/error_budget.h"
 #include "pipelines/experiment.h"
 #include "pipelines/flights.h"
@@ -31,6 +32,7 @@ struct Analysis {
   std::vector<double> fit_seconds;          // of marker images: of one core for one impact, mean of a recording
   Comparison comparison;                    // of marker images: the classical estimators
   Repeatability repeats;
+  CoefficientStudy coefficients;  // by the law that stands for all; empty where nothing was fitted
   ValidationTable validation;
   Scrutiny scrutiny;
 };

@@ -1,0 +1,56 @@
+// The verb that sets several experiments beside each other.
+
+#include <fmt/core.h>
+
+#include "data/error.h"
+#include "data/progress.h"
+#include "pipelines/campaign.h"
+#include "pipelines/commands.h"
+#include "pipelines/interrupt.h"
+
+#ifndef IMPACTLAB_PLOT_LIBRARY
+#define IMPACTLAB_PLOT_LIBRARY ""
+#endif
+
+namespace impactlab {
+
+int CampaignCommand(const CampaignArguments& arguments) {
+  const Campaign campaign = LoadCampaign(arguments.file, arguments.out);
+  for (const CampaignMember& member : campaign.members) {
+    if (member.experiment.empty()) continue;
+    CheckInterrupt();
+    if (!arguments.quiet) fmt::print("{}: {}\n", member.name, member.experiment.string());
+    RunArguments run;
+    run.experiment = member.experiment;
+    run.recordings = member.recordings;
+    run.out = member.run;
+    run.threads = arguments.threads;
+    run.quiet = true;
+    run.command = arguments.command;
+    try {
+      RunCommand(run);
+    } catch (const DataError& error) {
+      // A member without a usable recording is a row with its reason.
+      if (!arguments.quiet) fmt::print("{}: not used: {}\n", member.name, error.what());
+    }
+  }
+  ProgressOptions shown;
+  shown.enabled = !arguments.quiet;
+  Progress progress("comparing members", 1000, "", shown);
+  std::int64_t done = 0;
+  const CampaignResult result = AnalyseCampaign(campaign, arguments.threads, [&](double share) {
+    CheckInterrupt();
+    const auto now = static_cast<std::int64_t>(1000 * share);
+    if (now > done) progress.Advance(now - done);
+    done = std::max(done, now);
+  });
+  progress.Finish();
+  WriteCampaign(arguments.out, campaign, result, IMPACTLAB_PLOT_LIBRARY);
+  if (!arguments.quiet) {
+    fmt::print("{}\nwritten to {}\n", BriefReport(campaign, result), arguments.out.string());
+    fmt::print("report      {}\n", (arguments.out / "campaign.html").string());
+  }
+  return 0;
+}
+
+}  // namespace impactlab
