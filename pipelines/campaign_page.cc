@@ -37,9 +37,9 @@ std::string MembersHtml(const std::filesystem::path& folder, const CampaignResul
   HtmlTable table("Members of the campaign", {"member", "#impacts", "#accepted", "run", "why not"});
   for (const MemberResult& member : result.members) {
     const std::string link = fmt::format("<a href=\"{}\">report</a>", Link(folder, member.member->run, "report.html"));
-    table.Row({Escape(member.member->name), Num(static_cast<double>(member.events.size()), 6), Num(member.accepted, 6), link,
-               Escape(member.fault)},
-              member.fault.empty() ? "" : "muted");
+    table.Row(
+        {Escape(member.member->name), std::to_string(member.events.size()), std::to_string(member.accepted), link, Escape(member.fault)},
+        member.fault.empty() ? "" : "muted");
   }
   return table.Html();
 }
@@ -64,7 +64,7 @@ std::string ImpactsHtml(const std::filesystem::path& folder, const CampaignResul
     const std::string link = Link(folder, member.member->run, "report.html");
     for (const ImpactEvent& event : member.events) {
       std::vector<std::string> cells = {Escape(member.member->name), fmt::format("<a href=\"{}\">{}</a>", link, Escape(event.recording)),
-                                        Num(event.impact, 6),
+                                        std::to_string(event.impact),
                                         event.accepted ? "accepted" : Escape(internal::ReasonTitle(ReasonName(event.reason)))};
       if (event.accepted) {
         const MeasuredImpact m = Measure(event);

@@ -32,6 +32,12 @@ std::string MethodWords(const std::string& method) {
   return method == "monte_carlo" ? "Monte Carlo (JCGM 101)" : "linear";
 }
 
+// Of a text made for terminals.
+std::string WithSign(std::string text) {
+  for (std::size_t at = text.find("+-"); at != std::string::npos; at = text.find("+-")) text.replace(at, 2, "±");
+  return text;
+}
+
 std::string EstimateHtml(const ParameterEstimate& p) {
   if (!p.identifiable) return Escape(p.reason.empty() ? "not determined" : p.reason);
   return fmt::format("{} ({})", ValueSd(p.value, p.sd), Range(p.lower95, p.upper95, p.sd));
@@ -88,10 +94,10 @@ std::string ModelsHtml(const CoefficientStudy& study) {
     const CoefficientFit& fit = score.fit;
     const ParameterEstimate* m = fit.Find("exponent");
     table.Row({fmt::format("{}<br><small>{}</small>", Escape(ModelName(fit.model)), Escape(ModelWords(fit.model))),
-               Num(fit.parameters_used),
+               Fixed(fit.parameters_used, 0),
                score.sd_behind > 0 ? fmt::format("{} ± {}", Fixed(score.behind, 1), Fixed(score.sd_behind, 1)) : Fixed(score.behind, 1),
                Fixed(score.delta_aic, 1), Fixed(score.delta_bic, 1), EstimateHtml(fit.parameters[0]), EstimateHtml(fit.parameters[1]),
-               m == nullptr ? "–" : EstimateHtml(*m), (score.chosen ? "<b>chosen</b>: " : "") + Escape(score.verdict)});
+               m == nullptr ? "–" : EstimateHtml(*m), (score.chosen ? "<b>chosen</b>: " : "") + Escape(WithSign(score.verdict))});
   }
   return table.Html();
 }
@@ -112,8 +118,8 @@ std::string GroupsHtml(const CoefficientFit& fit) {
   for (const GroupEstimate& group : fit.groups) {
     std::string reason = group.mu_k.reason;
     if (!group.e.reason.empty() && group.e.reason != reason) reason += (reason.empty() ? "" : "; ") + group.e.reason;
-    table.Row({Escape(group.name), Num(group.n_events), Num(group.n_recordings), EstimateHtml(group.mu_k), EstimateHtml(group.e),
-               Escape(reason)});
+    table.Row({Escape(group.name), std::to_string(group.n_events), std::to_string(group.n_recordings), EstimateHtml(group.mu_k),
+               EstimateHtml(group.e), Escape(reason)});
   }
   return out + table.Html();
 }
@@ -128,7 +134,7 @@ std::string IntervalsHtml(const IntervalComparison& intervals) {
   for (const MethodInterval& row : intervals.rows) {
     const int decimals = DecimalsFor(row.sd) + 1;
     table.Row({SymbolHtml(row.parameter), MethodWords(row.method), Num(row.sd, 2), Fixed(row.lower95, decimals),
-               Fixed(row.upper95, decimals), row.refits > 0 ? Num(row.refits, 6) : "–"});
+               Fixed(row.upper95, decimals), row.refits > 0 ? std::to_string(row.refits) : "–"});
   }
   return out + table.Html();
 }
@@ -152,10 +158,13 @@ Section ModelSection(const ReportContext& context) {
       "folds) no worse than the best within its standard error: <b>{}</b>, {}. Speeds of approach run from {} to {} m/s; restitution is "
       "stated at their geometric mean, {} m/s.</p>\n",
       LawPhrase(study.law), Count(fit.n_events, "impact"), Count(fit.n_recordings, "recording"), best->folds, Escape(ModelName(fit.model)),
-      Escape(best->verdict), Num(fit.slowest, 2), Num(fit.fastest, 2), Num(fit.reference_speed, 3));
-  section.html += CoefficientHtml(study);
+      Escape(WithSign(best->verdict)), Num(fit.slowest, 2), Num(fit.fastest, 2), Num(fit.reference_speed, 3));
   Figure figure = SpeedFigure(context);
-  if (!figure.empty()) section.figures.push_back(std::move(figure));
+  if (!figure.empty()) {
+    section.html += "<div class=\"figures\">\n" + FigureHtml(figure, context.interactive) + "</div>\n";
+    section.figures.push_back(std::move(figure));
+  }
+  section.html += CoefficientHtml(study);
   return section;
 }
 
