@@ -70,7 +70,10 @@ void MoveTo(const Vector3d& centre, const Plane& floor, DropMotion* motion) {
   if (motion->strikes.empty()) return;
   Vector3d by = centre - motion->strikes.front().event.p_WP;
   by -= floor.normal * floor.normal.dot(by);
-  for (internal::Stretch& stretch : motion->stretches) stretch.state.X_WB.translation() += by;
+  for (internal::Stretch& stretch : motion->stretches) {
+    stretch.state.X_WB.translation() += by;
+    stretch.end.X_WB.translation() += by;
+  }
   for (internal::Strike& strike : motion->strikes) {
     strike.event.X_WB.translation() += by;
     strike.event.p_WP += by;
