@@ -315,23 +315,33 @@ PlanResult MakePlan(const ExperimentPlan& plan, int threads, const std::function
   result.settings.resize(n);
   ForEachIndex(n, threads,
                [&](std::size_t c) { result.settings[c] = FilmSetting(plan, plan.settings[c], variants, Mixed(plan.seed, 1, c)); });
-  std::vector<PlannedSetting> drops;
-  for (const SettingFigures& f : result.settings) drops.push_back(f.drops);
-
   say("information");
   std::mt19937_64 random(Mixed(plan.seed, 2, 0));
   const bool fixed = plan.mu.kind == CoefficientPrior::Kind::kFixed && plan.e.kind == CoefficientPrior::Kind::kFixed;
   std::vector<ImpactModel> models;
   for (int j = 0; j < (fixed ? 1 : 16); ++j) models.push_back(DrawModel(plan, random));
   result.told.resize(n);
-  ForEachIndex(n, threads, [&](std::size_t c) {
-    for (const ImpactModel& model : models) result.told[c].push_back(InformationOf(drops[c], plan.body, model, plan.scatter));
-  });
+  const auto tell = [&](std::size_t c) {
+    result.told[c].clear();
+    for (const ImpactModel& model : models)
+      result.told[c].push_back(InformationOf(result.settings[c].drops, plan.body, model, plan.scatter));
+  };
+  ForEachIndex(n, threads, tell);
   Vector2d goal = plan.wanted;
   // Where nothing is wanted both count alike.
   for (double& x : goal) x = x > 0 ? x : goal.maxCoeff() > 0 ? goal.maxCoeff() : 0.02;
   result.shares = AllocateShares(result.told, plan.criterion, goal, plan.drops);
   result.counts = RoundShares(result.shares, plan.drops);
+  // What the proposal hangs on is released more often: campaigns draw their drops from these.
+  constexpr int kOften = 40;
+  const std::vector<std::size_t> chosen = internal::Chosen(result);
+  ForEachIndex(chosen.size(), threads, [&](std::size_t i) {
+    const std::size_t c = chosen[i];
+    result.settings[c] = FilmSetting(plan, plan.settings[c], kOften, Mixed(plan.seed, 6, c));
+    tell(c);
+  });
+  std::vector<PlannedSetting> drops;
+  for (const SettingFigures& f : result.settings) drops.push_back(f.drops);
   for (std::size_t c = 0; c < n; ++c) {
     std::vector<double> only(n, 0.0);
     only[c] = 1;
