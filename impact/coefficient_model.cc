@@ -101,7 +101,9 @@ std::vector<GroupEstimate> GroupsOf(std::span<const EventGroup> groups, const Ma
       // What the group's own events say, without the population: W = 1 / (H + 1 / T).
       const double W = point.T[k] * (1 - known);
       p.sd_noise_only = own && known > 0 ? std::sqrt(W / known) : std::numeric_limits<double>::quiet_NaN();
-      if (own && !alone && known < 0.1) p.reason = "its own events hardly tell it: mostly the value of the population";
+      if (own && !alone && known < 0.1)
+        p.reason = point.T[k] == 0 ? "no spread between the groups is seen: the value of all"
+                                   : "its own events hardly tell it: mostly the value of the population";
     }
     out.push_back(std::move(estimate));
   }

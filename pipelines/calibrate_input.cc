@@ -11,9 +11,9 @@
 
 #include "calibration/detect.h"
 #include "data/error.h"
+#include "data/parallel.h"
 #include "data/progress.h"
 #include "pipelines/interrupt.h"
-#include "pipelines/parallel.h"
 #include "tracking/video.h"
 
 namespace impactlab::internal {

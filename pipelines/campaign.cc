@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cctype>
 #include <cmath>
 #include <set>
 
@@ -25,6 +26,11 @@ bool IsFolderName(const std::string& name) {
   return std::all_of(name.begin(), name.end(), [](unsigned char c) {
     return c > 31 && c != 127 && std::string_view("/\\:*?\"<>|").find(c) == std::string_view::npos;
   });
+}
+
+std::string Lower(std::string text) {
+  std::transform(text.begin(), text.end(), text.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  return text;
 }
 
 const ParameterEstimate& Of(const GroupEstimate& group, bool friction) { return friction ? group.mu_k : group.e; }
@@ -74,12 +80,14 @@ Campaign LoadCampaign(const std::filesystem::path& path, const std::filesystem::
   campaign.path = path;
   campaign.name = root.Text("name", path.stem().string());
   std::set<std::string> names;
+  std::set<std::filesystem::path> runs;
   for (const YamlNode& node : root.List("members")) {
     CampaignMember member;
     member.name = node.Text("name");
     if (!IsFolderName(member.name))
       throw node.Fault("name", Excerpt(member.name), "a name of up to 100 characters without / \\ : * ? \" < > |");
-    if (!names.insert(member.name).second) throw node.Fault("name", Excerpt(member.name) + " again", "every name once");
+    // Some systems tell no capitals in the names of folders.
+    if (!names.insert(Lower(member.name)).second) throw node.Fault("name", Excerpt(member.name) + " again", "every name once");
     const bool finished = node.Has("run");
     if (finished == node.Has("experiment"))
       throw node.Fault("experiment", finished ? "experiment and run" : "neither experiment nor run", "one of them");
@@ -90,6 +98,8 @@ Campaign LoadCampaign(const std::filesystem::path& path, const std::filesystem::
       if (node.Has("recordings")) member.recordings = (std::filesystem::absolute(node.Folder()) / node.Text("recordings")).string();
       member.run = out / member.name;
     }
+    const std::filesystem::path folder = std::filesystem::weakly_canonical(member.run);
+    if (finished && !runs.insert(folder).second) throw node.Fault("run", Excerpt(folder.string()) + " again", "every run once");
     campaign.members.push_back(std::move(member));
   }
   std::vector<std::string> laws;
@@ -114,6 +124,8 @@ CampaignResult AnalyseCampaign(const Campaign& campaign, int threads, const std:
   for (const CampaignMember& member : campaign.members) {
     MemberResult& out = result.members.emplace_back();
     out.member = &member;
+    out.fault = member.fault;
+    if (!out.fault.empty()) continue;
     try {
       const Experiment experiment = LoadExperiment(member.run / "run.yaml");
       if (groups.empty()) identify = experiment.identify;

@@ -20,6 +20,7 @@ struct CampaignMember {
   std::filesystem::path experiment;  // file to run; empty: `run` is finished
   std::string recordings;            // glob in place of the file's own; empty: its own
   std::filesystem::path run;         // folder of the run: given, or where it is written
+  std::string fault;                 // why the run just made gave nothing; empty: it did, or it was not made
 };
 
 struct Campaign {
@@ -61,8 +62,9 @@ struct CampaignResult {
 // Reads the events of the runs. A member without a usable run is a row with its fault; DataError where none can be used.
 CampaignResult AnalyseCampaign(const Campaign& campaign, int threads, const std::function<void(double)>& progress);
 
-// campaign.csv (all impacts), members.csv, differences.csv, models.csv, model_coefficients.csv, intervals.csv; campaign.html with links to the
-// reports of the members.
+// campaign.csv (all impacts), members.csv, differences.csv, models.csv, model_coefficients.csv, intervals.csv.
+void WriteCampaignTables(const std::filesystem::path& folder, const CampaignResult& result);
+// The same and campaign.html, with links to the reports of the members.
 void WriteCampaign(const std::filesystem::path& folder, const Campaign& campaign, const CampaignResult& result,
                    const std::string& plotting);
 

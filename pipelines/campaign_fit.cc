@@ -3,9 +3,9 @@
 #include <algorithm>
 
 #include "data/core_seconds.h"
+#include "data/parallel.h"
 #include "data/statistics.h"
 #include "pipelines/interrupt.h"
-#include "pipelines/parallel.h"
 
 namespace impactlab {
 namespace {

@@ -12,8 +12,6 @@
 
 namespace impactlab {
 
-void WriteCampaignTables(const std::filesystem::path& folder, const CampaignResult& result);
-
 namespace {
 
 using internal::Escape;
@@ -44,13 +42,15 @@ std::string MembersHtml(const std::filesystem::path& folder, const CampaignResul
   return table.Html();
 }
 
+std::string P(double p) { return p < 1e-15 ? "&lt; 1e-15" : Num(p, 2); }
+
 std::string DifferencesHtml(const CampaignResult& result) {
   if (result.differences.empty()) return "<p>One member alone: there is nothing to compare.</p>\n";
   HtmlTable table("Differences between every two members, each fitted alone; p corrected for all of them together",
                   {"coefficient", "member", "less", "#difference", "#p", "#p of the family", "verdict"});
   for (const MemberDifference& d : result.differences) {
     table.Row({internal::SymbolHtml(d.parameter), Escape(d.a), Escape(d.b),
-               std::isfinite(d.sd) ? internal::ValueSd(d.difference, d.sd) : "–", Num(d.p, 2), Num(d.p_family, 2),
+               std::isfinite(d.sd) ? internal::ValueSd(d.difference, d.sd) : "–", P(d.p), P(d.p_family),
                d.verdict == "differ" ? "<span class=\"notok\">differ</span>" : Escape(d.verdict)});
   }
   return table.Html(result.differences.size() > 15);

@@ -8,11 +8,11 @@
 #include <numeric>
 
 #include "data/core_seconds.h"
+#include "data/parallel.h"
 #include "data/table.h"
 #include "data/text.h"
 #include "pipelines/config_yaml.h"
 #include "pipelines/interrupt.h"
-#include "pipelines/parallel.h"
 #include "pipelines/run.h"
 
 namespace impactlab {

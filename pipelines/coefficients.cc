@@ -364,7 +364,22 @@ void Restitution(Reader& in, CoefficientTest& test) {
   test.results.push_back(model.Evaluate("events", [](const std::vector<double>& q) { return q[0]; }));
 }
 
+// Says what no body can do, and what the readings cannot tell.
+void Sense(const CoefficientTest& test, CoefficientResult& result) {
+  const UncertainResult& r = result.result;
+  const bool restitution = test.coefficient == "e_n";
+  if (r.interval95.lower > 1 && restitution)
+    result.notes.emplace_back("above 1 beyond its uncertainty: no passive drop rebounds so; look at the readings");
+  if (r.interval95.upper < 0 || (r.value < 0 && !restitution))
+    result.notes.emplace_back("below 0: friction does not drive a slide, nor does a drop end inside the floor; look at the readings");
+  if (r.u > std::max(0.5 * std::abs(r.value), 1e-12))
+    result.notes.emplace_back(
+        "hardly determined: half a unit of the last digit written is what a reading counts as known to, so that 0 is 0 +- 0.5; write 0.00, "
+        "or state the uncertainty of the readings");
+}
+
 void Judge(CoefficientTest& test) {
+  for (CoefficientResult& result : test.results) Sense(test, result);
   for (std::size_t k = 1; k < test.results.size(); ++k) {
     const UncertainResult &a = test.results[0].result, &b = test.results[k].result;
     const double u = std::hypot(a.u, b.u), z = u > 0 ? (b.value - a.value) / u : 0;

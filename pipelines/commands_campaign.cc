@@ -15,8 +15,8 @@
 namespace impactlab {
 
 int CampaignCommand(const CampaignArguments& arguments) {
-  const Campaign campaign = LoadCampaign(arguments.file, arguments.out);
-  for (const CampaignMember& member : campaign.members) {
+  Campaign campaign = LoadCampaign(arguments.file, arguments.out);
+  for (CampaignMember& member : campaign.members) {
     if (member.experiment.empty()) continue;
     CheckInterrupt();
     if (!arguments.quiet) fmt::print("{}: {}\n", member.name, member.experiment.string());
@@ -31,6 +31,7 @@ int CampaignCommand(const CampaignArguments& arguments) {
       RunCommand(run);
     } catch (const DataError& error) {
       // A member without a usable recording is a row with its reason.
+      member.fault = error.what();
       if (!arguments.quiet) fmt::print("{}: not used: {}\n", member.name, error.what());
     }
   }

@@ -6,11 +6,11 @@
 #include <atomic>
 #include <cmath>
 
+#include "data/parallel.h"
 #include "data/table.h"
 #include "impact/orbit.h"
 #include "pipelines/diagram_journal.h"
 #include "pipelines/interrupt.h"
-#include "pipelines/parallel.h"
 
 namespace impactlab {
 namespace {

@@ -10,9 +10,9 @@
 #include <map>
 #include <utility>
 
+#include "data/parallel.h"
 #include "data/table.h"
 #include "pipelines/interrupt.h"
-#include "pipelines/parallel.h"
 #include "pipelines/run.h"
 
 namespace impactlab {

@@ -8,9 +8,9 @@
 #include <nlohmann/json.hpp>
 
 #include "data/atomic_file.h"
+#include "data/parallel.h"
 #include "data/table.h"
 #include "pipelines/interrupt.h"
-#include "pipelines/parallel.h"
 
 namespace impactlab {
 namespace {

@@ -3,11 +3,11 @@
 #include <atomic>
 #include <cmath>
 
+#include "data/parallel.h"
 #include "data/table.h"
 #include "impact/impulse_law.h"
 #include "impact/planar_contact.h"
 #include "pipelines/interrupt.h"
-#include "pipelines/parallel.h"
 
 namespace impactlab {
 namespace {

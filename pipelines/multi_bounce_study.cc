@@ -9,12 +9,12 @@
 #include <map>
 
 #include "data/error.h"
+#include "data/parallel.h"
 #include "data/progress.h"
 #include "data/statistics.h"
 #include "data/table.h"
 #include "pipelines/interrupt.h"
 #include "pipelines/multi_bounce.h"
-#include "pipelines/parallel.h"
 
 namespace impactlab {
 namespace {

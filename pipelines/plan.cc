@@ -8,8 +8,8 @@
 #include <numeric>
 
 #include "data/error.h"
+#include "data/parallel.h"
 #include "data/statistics.h"
-#include "pipelines/parallel.h"
 #include "pipelines/plan_judge.h"
 
 namespace impactlab {

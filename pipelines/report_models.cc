@@ -116,8 +116,8 @@ std::string GroupsHtml(const CoefficientFit& fit) {
   }
   HtmlTable table("Coefficients of the groups", {"group", "#impacts", "#recordings", "μ", "e", "what limits it"});
   for (const GroupEstimate& group : fit.groups) {
-    std::string reason = group.mu_k.reason;
-    if (!group.e.reason.empty() && group.e.reason != reason) reason += (reason.empty() ? "" : "; ") + group.e.reason;
+    std::string reason = group.mu_k.reason.empty() ? "" : "μ: " + group.mu_k.reason;
+    if (!group.e.reason.empty()) reason += (reason.empty() ? "e: " : "; e: ") + group.e.reason;
     table.Row({Escape(group.name), std::to_string(group.n_events), std::to_string(group.n_recordings), EstimateHtml(group.mu_k),
                EstimateHtml(group.e), Escape(reason)});
   }

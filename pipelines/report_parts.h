@@ -43,7 +43,7 @@ Section ClassicalSection(const ReportContext& context);  // the same, where esti
 Section RepeatSection(const ReportContext& context);
 Section ModelSection(const ReportContext& context);
 std::string CoefficientHtml(const CoefficientStudy& study);  // models, groups and intervals, without the section's own words
-Section TwoBodySection(const ReportContext& context);  // of a struck body that moves as well
+Section TwoBodySection(const ReportContext& context);        // of a struck body that moves as well
 Section AuditSection(const ReportContext& context);
 Section RecordingsSection(const ReportContext& context);
 Section MethodsSection(const ReportContext& context);

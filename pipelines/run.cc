@@ -8,11 +8,11 @@
 
 #include "data/atomic_file.h"
 #include "data/error.h"
+#include "data/parallel.h"
 #include "data/progress.h"
 #include "data/provenance.h"
 #include "data/statistics.h"
 #include "pipelines/interrupt.h"
-#include "pipelines/parallel.h"
 #include "pipelines/tables.h"
 #include "pipelines/unknown_spin.h"
 

@@ -9,11 +9,11 @@
 #include "data/atomic_file.h"
 #include "data/error.h"
 #include "data/glob.h"
+#include "data/parallel.h"
 #include "data/progress.h"
 #include "data/text.h"
 #include "data/yaml.h"
 #include "pipelines/calibrate.h"
-#include "pipelines/parallel.h"
 #include "tracking/video.h"
 
 namespace impactlab {

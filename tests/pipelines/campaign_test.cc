@@ -94,6 +94,8 @@ TEST(Campaign, FilesThatCannotBeAreRefusedByLineAndKey) {
   };
   EXPECT_THAT(message("members: [{name: a/b, run: a}]\n"), HasSubstr("a/b"));
   EXPECT_THAT(message("members: [{name: a, run: a}, {name: a, run: b}]\n"), HasSubstr("every name once"));
+  EXPECT_THAT(message("members: [{name: a, run: a}, {name: A, run: b}]\n"), HasSubstr("every name once"));
+  EXPECT_THAT(message("members: [{name: a, run: a}, {name: b, run: ./a}]\n"), HasSubstr("every run once"));
   EXPECT_THAT(message("members: [{name: a}]\n"), HasSubstr("neither experiment nor run"));
   EXPECT_THAT(message("members: [{name: a, run: a, experiment: b}]\n"), HasSubstr("one of them"));
   EXPECT_THAT(message("members: [{name: a, run: a}]\ncoefficients: {models: [speedy]}\n"), HasSubstr("speedy"));

@@ -82,6 +82,7 @@ correction: {rotation_offset_x_rad: 0.01, rotation_offset_z_rad: -0.3, com_offse
 audit: {apply: [length_scale, com_offset_z_m], significance: 4, allow_mirror: false}
 identify: {laws: [energetic], likelihood: contamination, student_dof: 5, contamination: 0.1, contamination_scale: 20, fit_discrepancy: false,
   fit_mu_s: true, bootstrap: 1000, influence: false, grid: 41}
+coefficients: {models: [constant, speed_egroups], groups: [{name: steel, recordings: "drop_?"}], refits: 40}
 validate: {folds: 10, coverage: 1.96, tolerance_velocity_m_per_s: 0.2, tolerance_spin_rad_per_s: 7, tolerance_ratio: 0.2}
 seed: 9007199254740993
 )";
@@ -98,6 +99,11 @@ TEST(Experiment, EveryKeyIsReadAndWrittenBackExactly) {
   EXPECT_TRUE(e.correction.mirrored);
   EXPECT_EQ(e.identify.likelihood, Likelihood::kContamination);
   EXPECT_EQ(e.identify.bootstrap, 1000);
+  ASSERT_EQ(e.coefficients.models.size(), 2U);
+  EXPECT_EQ(ModelName(e.coefficients.models[1]), "speed_egroups");
+  ASSERT_EQ(e.coefficients.groups.size(), 1U);
+  EXPECT_EQ(e.coefficients.groups[0].second, "drop_?");
+  EXPECT_EQ(e.coefficients.refits, 40);
   EXPECT_EQ(e.motion.max_frames, 100000);
   EXPECT_EQ(e.seed, 9007199254740993u);
   EXPECT_EQ(e.identify.seed, e.seed);
@@ -223,6 +229,8 @@ TEST(Experiment, FaultsNameFileLineKeyAndWhatIsAllowed) {
       {head + box + "identify: {laws: [poisson, poisson]}\n", {"exp.yaml:8: identify.laws", "once"}},
       {head + box + "identify: {likelihood: cauchy}\n", {"exp.yaml:8: identify.likelihood", "student_t"}},
       {head + box + "identify: {bootstrap: -1}\n", {"exp.yaml:8: identify.bootstrap"}},
+      {head + box + "coefficients: {models: [speedy]}\n", {"exp.yaml:8: coefficients.models", "speedy", "groups"}},
+      {head + box + "coefficients: {refits: -1}\n", {"exp.yaml:8: coefficients.refits"}},
       {head + box + "validate: {folds: 1}\n", {"exp.yaml:8: validate.folds", "2"}},
       {head + box + "seed: -1\n", {"exp.yaml:8: seed"}},
       {head, {"exp.yaml", "body"}},

@@ -49,6 +49,8 @@ inline void CountVerdict(std::uint64_t seed, double coverage, ScrutinyAlarms& ou
   if (!fit.fits[0].parameters[0].identifiable || !fit.fits[0].parameters[1].identifiable) return;
   ValidationOptions validation;
   validation.coverage = coverage;
+  // No error is small enough to be adequate: what is left is discrepant or unresolved.
+  validation.tolerance_velocity = validation.tolerance_spin = validation.tolerance_ratio = 1e-12;
   std::vector<const ValidationRow*> rows;
   const ValidationTable table = Validate(events, body, fit, identify, validation);
   for (const ValidationRow& row : table.rows)

@@ -10,9 +10,9 @@
 #include <utility>
 
 #include "data/atomic_file.h"
+#include "data/parallel.h"
 #include "data/progress.h"
 #include "data/provenance.h"
-#include "pipelines/parallel.h"
 
 namespace impactlab::test {
 

@@ -6,9 +6,9 @@
 #include <string>
 #include <vector>
 
+#include "data/parallel.h"
 #include "data/statistics.h"
 #include "impact/design.h"
-#include "pipelines/parallel.h"
 #include "pipelines/plan.h"
 #include "pipelines/validation.h"
 #include "tests/impact/identify_twin.h"
