@@ -26,7 +26,7 @@ PlanarContact PlanarBodyContact(double mass, double inertia, double r_t, double 
           .v_n = v_n + theta_dot * r_t};
 }
 
-ContactState MakeContactState(const MovingBody& striking, const MovingBody& struck, const Eigen::Isometry3d& X_WF) {
+ContactState MakeContactState(const ContactBody& striking, const ContactBody& struck, const Eigen::Isometry3d& X_WF) {
   ContactState contact = MakeContactState(*striking.body, striking.X_WB, striking.v_WB, striking.omega_WB, X_WF);
   const ContactState other = MakeContactState(*struck.body, struck.X_WB, struck.v_WB, struck.omega_WB, X_WF);
   contact.A_F += other.A_F;

@@ -34,7 +34,7 @@ ContactState InSpace(const PlanarContact& contact);
 PlanarContact PlanarBodyContact(double mass, double inertia, double r_t, double r_n, double v_t, double v_n, double theta_dot);
 
 // A body on its way, for the contact of two.
-struct MovingBody {
+struct ContactBody {
   const Body* body = nullptr;
   Eigen::Isometry3d X_WB = Eigen::Isometry3d::Identity();
   Eigen::Vector3d v_WB = Eigen::Vector3d::Zero(), omega_WB = Eigen::Vector3d::Zero();
@@ -42,6 +42,6 @@ struct MovingBody {
 
 // `striking` against `struck`: F_z of X_WF points out of the struck body into the striking one, the impulse J_F acts on the striking body
 // and -J_F on the struck one, v_minus_F is their relative velocity and A_F the sum of both inverse masses.
-ContactState MakeContactState(const MovingBody& striking, const MovingBody& struck, const Eigen::Isometry3d& X_WF);
+ContactState MakeContactState(const ContactBody& striking, const ContactBody& struck, const Eigen::Isometry3d& X_WF);
 
 }  // namespace impactlab

@@ -30,10 +30,19 @@ void WriteData(AtomicFile& out, const std::string& id, const std::string& json) 
   out.Write("<script type=\"application/json\" id=\"" + id + "\">" + ScriptSafe(json) + "</script>\n");
 }
 
+// An installed program has the library beside it, whatever became of the tree it was built in.
+std::filesystem::path InstalledPlotLibrary() {
+  std::error_code error;
+  const std::filesystem::path program = std::filesystem::read_symlink("/proc/self/exe", error);
+  const auto path = program.parent_path().parent_path() / "share" / "impactlab" / "plotly-cartesian.min.js";
+  return !error && std::filesystem::is_regular_file(path, error) && !error ? path : std::filesystem::path();
+}
+
 }  // namespace
 
-std::string ReadPlotLibrary(const std::filesystem::path& path) {
+std::string ReadPlotLibrary(const std::filesystem::path& built_with) {
   std::error_code error;
+  const std::filesystem::path installed = InstalledPlotLibrary(), path = installed.empty() ? built_with : installed;
   if (path.empty() || !std::filesystem::is_regular_file(path, error) || error) return {};
   std::string text;
   try {

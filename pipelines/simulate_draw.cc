@@ -34,7 +34,7 @@ std::vector<int> InOrder(const std::vector<Vector3d>& points) {
 }
 
 void AddFaces(const Body& body, DrawnPart& part) {
-  for (const Figure::Face& face : MakeFigure(body).faces) {
+  for (const BodyOutline::Face& face : OutlineOf(body).faces) {
     std::vector<int> loop;
     for (const Vector3d& corner : face.corners_B) {
       const auto at =

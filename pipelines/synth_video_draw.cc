@@ -34,7 +34,7 @@ FrameDrawer::FrameDrawer(const VideoScene& scene, int camera, const Film& film)
       film_(&film),
       camera_(camera),
       viewer_(scene.rig.cameras[static_cast<std::size_t>(camera)], settings_->t_line, film),
-      figure_(MakeFigure(scene.motion.body)) {
+      outline_(OutlineOf(scene.motion.body)) {
   const Camera& lens = viewer_.camera();
   picture_ = {0, 0, lens.width, lens.height};
   // Cells of at most 0.6 standard deviations of the blur, so that hardly anything of the outline is folded back by sampling.
@@ -131,14 +131,14 @@ int FrameDrawer::Instants(double t_row0) const {
 void FrameDrawer::Lay(const std::vector<Patch>& body, double weight) {
   for (const Patch& patch : body) {
     cover_sum_.Add(patch.polygon, weight);
-    if (!figure_.faces.empty()) light_sum_.Add(patch.polygon, weight * patch.shade);
+    if (!outline_.faces.empty()) light_sum_.Add(patch.polygon, weight * patch.shade);
   }
 }
 
 // Light of what stands still, the body and the screens before the lens, into `base_`.
 void FrameDrawer::DrawBody(const std::vector<std::vector<Patch>>& bodies, const RoundShade& shade, const std::vector<Polygon>& screens,
                            const Box& raw) {
-  const bool faces = !figure_.faces.empty();
+  const bool faces = !outline_.faces.empty();
   cover_sum_.Reset(raw, 1);
   if (faces) light_sum_.Reset(raw, 1);
   for (const std::vector<Patch>& body : bodies) Lay(body, 1.0 / static_cast<double>(bodies.size()));
@@ -175,7 +175,7 @@ void FrameDrawer::DrawMarkers(std::vector<Seen*> group, const std::vector<std::v
   // As far as the blur carries, and the rim that blurring leaves as it was.
   box = Intersection(box.Grown(2 * reach_), still_raw_.box);
   if (box.empty()) return;
-  const bool faces = !figure_.faces.empty();
+  const bool faces = !outline_.faces.empty();
   const float body = static_cast<float>(scene_->body_brightness);
   const std::size_t n = bodies.size();
   std::sort(group.begin(), group.end(), [](const Seen* a, const Seen* b) { return a->distance > b->distance; });
@@ -256,7 +256,7 @@ void FrameDrawer::Draw(double t_row0, const std::vector<Polygon>& screens, std::
   Box bounds;
   for (int k = 0; k < n; ++k) {
     const double t = t_row0 + settings_->exposure * ((k + 0.5) / n - 0.5);
-    bodies[k] = OutlinesOf(viewer_, figure_, t, scene_->shading, light_W_);
+    bodies[k] = OutlinesOf(viewer_, outline_, t, scene_->shading, light_W_);
     for (const Patch& patch : bodies[k]) bounds = Union(bounds, Bounds(patch.polygon));
     for (std::size_t m = 0; m < all.size(); ++m) {
       MarkerOutline outline = OutlineOf(viewer_, scene_->markers[m], t, kCorners);
@@ -288,7 +288,7 @@ void FrameDrawer::Draw(double t_row0, const std::vector<Polygon>& screens, std::
   }
   const Box inner = Intersection(bounds.Grown(reach_), picture_);
   if (!inner.empty()) {
-    const RoundShade shade(viewer_, figure_, t_row0, scene_->shading, light_W_);
+    const RoundShade shade(viewer_, outline_, t_row0, scene_->shading, light_W_);
     DrawBody(bodies, shade, screens, inner.Grown(reach_));
     Blur(kernel_, &base_, &scratch_);
     // Markers whose images may overlap are drawn together.

@@ -44,7 +44,7 @@ class FrameDrawer {
   const Film* film_;
   int camera_;
   Viewer viewer_;
-  Figure figure_;
+  BodyOutline outline_;
   Eigen::Vector3d light_W_;
   int reach_ = 0, sub_ = 2;
   std::vector<float> kernel_, fine_kernel_;

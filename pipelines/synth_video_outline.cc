@@ -133,22 +133,22 @@ Film MakeFilm(const VideoScene& scene, int drop) {
   return film;
 }
 
-Figure MakeFigure(const Body& body) {
-  Figure figure;
+BodyOutline OutlineOf(const Body& body) {
+  BodyOutline outline;
   switch (body.shape) {
     case BodyShape::kBall:
-      figure.semi_axes = Vector3d::Constant(body.radius);
-      figure.centres_B = {Vector3d::Zero()};
-      return figure;
+      outline.semi_axes = Vector3d::Constant(body.radius);
+      outline.centres_B = {Vector3d::Zero()};
+      return outline;
     case BodyShape::kEllipsoid:
-      figure.semi_axes = body.half_extents;
-      figure.centres_B = {Vector3d::Zero()};
-      return figure;
+      outline.semi_axes = body.half_extents;
+      outline.centres_B = {Vector3d::Zero()};
+      return outline;
     case BodyShape::kRod: {
       const Vector3d end(0, 0, body.half_length - body.radius);
-      figure.semi_axes = Vector3d::Constant(body.radius);
-      figure.centres_B = {-end, end};
-      return figure;
+      outline.semi_axes = Vector3d::Constant(body.radius);
+      outline.centres_B = {-end, end};
+      return outline;
     }
     case BodyShape::kBox:
     case BodyShape::kPolytope:
@@ -157,11 +157,11 @@ Figure MakeFigure(const Body& body) {
   }
   const ConvexHull hull = BuildConvexHull(Vertices(body), false);
   for (const HullFace& face : hull.faces) {
-    Figure::Face out{face.normal, {}};
+    BodyOutline::Face out{face.normal, {}};
     for (const int i : face.loop) out.corners_B.push_back(hull.vertices[static_cast<std::size_t>(i)]);
-    figure.faces.push_back(std::move(out));
+    outline.faces.push_back(std::move(out));
   }
-  return figure;
+  return outline;
 }
 
 Viewer::Viewer(const RigCamera& camera, double t_line, const Film& film)
@@ -235,20 +235,20 @@ MarkerOutline OutlineOf(const Viewer& viewer, const SceneMarker& marker, double 
   return outline;
 }
 
-std::vector<Patch> OutlinesOf(const Viewer& viewer, const Figure& figure, double t_row0, double shading, const Vector3d& light_W) {
+std::vector<Patch> OutlinesOf(const Viewer& viewer, const BodyOutline& body, double t_row0, double shading, const Vector3d& light_W) {
   std::vector<Patch> patches;
   const auto middle = viewer.See(Vector3d::Zero(), t_row0);
   if (!middle) return patches;
   const Isometry3d X_CB = viewer.X_CB(middle->t), X_BC = X_CB.inverse();
   const Vector3d eye_B = X_BC.translation();
-  for (const Figure::Face& face : figure.faces) {
+  for (const BodyOutline::Face& face : body.faces) {
     if (face.normal_B.dot(eye_B - face.corners_B[0]) <= 0) continue;
     const Vector3d normal_W = viewer.X_CW().linear().transpose() * (X_CB.linear() * face.normal_B);
     patches.push_back({Straight(viewer, face.corners_B, t_row0, X_CB), 1 + shading * normal_W.dot(light_W)});
   }
   std::vector<Vector3d> rim;
-  for (const Vector3d& centre : figure.centres_B) {
-    const std::vector<Vector3d> more = Rim(centre, figure.semi_axes, eye_B, kEndPoints);
+  for (const Vector3d& centre : body.centres_B) {
+    const std::vector<Vector3d> more = Rim(centre, body.semi_axes, eye_B, kEndPoints);
     rim.insert(rim.end(), more.begin(), more.end());
   }
   if (!rim.empty()) {
@@ -267,13 +267,13 @@ std::vector<Patch> OutlinesOf(const Viewer& viewer, const Figure& figure, double
   return patches;
 }
 
-RoundShade::RoundShade(const Viewer& viewer, const Figure& figure, double t_row0, double shading, const Vector3d& light_W) {
-  if (figure.centres_B.empty()) return;
-  const auto a = viewer.See(figure.centres_B.front(), t_row0), b = viewer.See(figure.centres_B.back(), t_row0);
+RoundShade::RoundShade(const Viewer& viewer, const BodyOutline& body, double t_row0, double shading, const Vector3d& light_W) {
+  if (body.centres_B.empty()) return;
+  const auto a = viewer.See(body.centres_B.front(), t_row0), b = viewer.See(body.centres_B.back(), t_row0);
   if (!a || !b) return;
   const Vector3d light_C = viewer.X_CW().linear() * light_W;
-  const double size = figure.semi_axes.mean() * 0.5 * (viewer.camera().fx + viewer.camera().fy);
-  const double z_a = (viewer.X_CB(a->t) * figure.centres_B.front()).norm(), z_b = (viewer.X_CB(b->t) * figure.centres_B.back()).norm();
+  const double size = body.semi_axes.mean() * 0.5 * (viewer.camera().fx + viewer.camera().fy);
+  const double z_a = (viewer.X_CB(a->t) * body.centres_B.front()).norm(), z_b = (viewer.X_CB(b->t) * body.centres_B.back()).norm();
   ax_ = static_cast<float>(a->q.x());
   ay_ = static_cast<float>(a->q.y());
   dx_ = static_cast<float>(b->q.x() - a->q.x());

@@ -28,7 +28,7 @@ struct Film {
 Film MakeFilm(const VideoScene& scene, int drop);
 
 // A body as its faces, or as the hull of one or two round ends.
-struct Figure {
+struct BodyOutline {
   struct Face {
     Eigen::Vector3d normal_B;
     std::vector<Eigen::Vector3d> corners_B;
@@ -37,7 +37,7 @@ struct Figure {
   Eigen::Vector3d semi_axes;               // of each round end [m]
   std::vector<Eigen::Vector3d> centres_B;  // of the round ends
 };
-Figure MakeFigure(const Body& body);
+BodyOutline OutlineOf(const Body& body);
 
 // Where a point of the body is seen that a rolling shutter passes at its own row: its camera sees it at `t` = t_row0 + y t_line.
 struct Sight {
@@ -73,13 +73,13 @@ struct Patch {
   Polygon polygon;
   double shade = 1;
 };
-std::vector<Patch> OutlinesOf(const Viewer& viewer, const Figure& figure, double t_row0, double shading, const Eigen::Vector3d& light_W);
+std::vector<Patch> OutlinesOf(const Viewer& viewer, const BodyOutline& body, double t_row0, double shading, const Eigen::Vector3d& light_W);
 
 // Shading of a round body over the picture at one time: relative brightness at q.
 class RoundShade {
  public:
   RoundShade() = default;
-  RoundShade(const Viewer& viewer, const Figure& figure, double t_row0, double shading, const Eigen::Vector3d& light_W);
+  RoundShade(const Viewer& viewer, const BodyOutline& body, double t_row0, double shading, const Eigen::Vector3d& light_W);
   float At(float x, float y) const;
 
  private:

@@ -240,7 +240,7 @@ TEST(TwoBodies, MomentumLimitAndExchange) {
       return Eigen::Vector3d(Uniform(rng, -size, size), Uniform(rng, -size, size), Uniform(rng, -size, size));
     };
     const auto moving = [&](const Body& body) {
-      MovingBody out{&body};
+      ContactBody out{&body};
       out.X_WB.linear() =
           Eigen::Quaterniond(Eigen::Vector4d(vector(1).x(), vector(1).y(), vector(1).z(), 1).normalized()).toRotationMatrix();
       out.X_WB.translation() = vector(0.2);
@@ -248,7 +248,7 @@ TEST(TwoBodies, MomentumLimitAndExchange) {
       out.omega_WB = vector(5);
       return out;
     };
-    MovingBody a = moving(first), b = moving(second);
+    ContactBody a = moving(first), b = moving(second);
     Eigen::Isometry3d X_WF = Eigen::Isometry3d::Identity();
     X_WF.linear() = Eigen::Quaterniond(Eigen::Vector4d(vector(1).x(), vector(1).y(), vector(1).z(), 1).normalized()).toRotationMatrix();
     X_WF.translation() = vector(0.1);
@@ -266,14 +266,14 @@ TEST(TwoBodies, MomentumLimitAndExchange) {
     const VelocityChange on_a = ApplyImpulse(*a.body, a.X_WB, X_WF, outcome.J_F), on_b = ApplyImpulse(*b.body, b.X_WB, X_WF, -outcome.J_F);
     const Eigen::Vector3d linear = a.body->mass * on_a.dv_W + b.body->mass * on_b.dv_W;
     EXPECT_LT(linear.norm(), 1e-12);
-    const auto spin = [](const MovingBody& m, const VelocityChange& change) {
+    const auto spin = [](const ContactBody& m, const VelocityChange& change) {
       const Eigen::Matrix3d R = m.X_WB.linear();
       return Eigen::Vector3d(m.body->mass * m.X_WB.translation().cross(change.dv_W) +
                              R * m.body->inertia_B * R.transpose() * change.domega_W);
     };
     EXPECT_LT((spin(a, on_a) + spin(b, on_b)).norm(), 1e-12);
     // The relative velocity after is that of the two bodies' points.
-    const auto point = [&](const MovingBody& m, const VelocityChange& change) {
+    const auto point = [&](const ContactBody& m, const VelocityChange& change) {
       return Eigen::Vector3d(m.v_WB + change.dv_W + (m.omega_WB + change.domega_W).cross(X_WF.translation() - m.X_WB.translation()));
     };
     const Eigen::Vector3d after = X_WF.linear().transpose() * (point(a, on_a) - point(b, on_b));
@@ -289,7 +289,7 @@ TEST(TwoBodies, MomentumLimitAndExchange) {
     // A struck body of great mass is a surface that moves.
     Body heavy = second;
     heavy.mass *= 1e9, heavy.inertia_B *= 1e9;
-    MovingBody wall = b;
+    ContactBody wall = b;
     wall.body = &heavy;
     ContactState one = MakeContactState(*a.body, a.X_WB, a.v_WB, a.omega_WB, X_WF);
     one.v_minus_F -= X_WF.linear().transpose() * (b.v_WB + b.omega_WB.cross(X_WF.translation() - b.X_WB.translation()));

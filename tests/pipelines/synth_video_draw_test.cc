@@ -274,7 +274,7 @@ TEST(SynthVideoDraw, WhatStandsStillIsTheSameInsideAndOutsideOfWhatIsDrawnAnew) 
   Box expected;
   const Film film = internal::MakeFilm(scene, 1);
   const FrameDrawer drawer(scene, 0, film);
-  for (const auto& patch : internal::OutlinesOf(drawer.viewer(), internal::MakeFigure(scene.motion.body), 0, 0, Vector3d::UnitZ()))
+  for (const auto& patch : internal::OutlinesOf(drawer.viewer(), internal::OutlineOf(scene.motion.body), 0, 0, Vector3d::UnitZ()))
     expected = internal::Union(expected, internal::Bounds(patch.polygon));
   for (const SceneMarker& marker : scene.markers)
     expected = internal::Union(expected, internal::Bounds(internal::OutlineOf(drawer.viewer(), marker, 0, 48).polygon));

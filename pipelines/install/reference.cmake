@@ -1,0 +1,13 @@
+# `cmake --build BUILD --target reference`: the public headers as pages, in BUILD/reference/html; any warning of doxygen is an error.
+find_program(DOXYGEN doxygen)
+if(DOXYGEN)
+  set(REFERENCE_HEADERS "")
+  foreach(room data calibration tracking impact reconstruction pipelines)
+    impactlab_public_headers(${room} headers)
+    string(REPLACE ";" " " headers "${headers}")
+    string(APPEND REFERENCE_HEADERS " ${headers}")
+  endforeach()
+  configure_file(pipelines/install/Doxyfile.in ${PROJECT_BINARY_DIR}/Doxyfile @ONLY)
+  file(MAKE_DIRECTORY ${PROJECT_BINARY_DIR}/reference)
+  add_custom_target(reference COMMAND ${DOXYGEN} ${PROJECT_BINARY_DIR}/Doxyfile VERBATIM)
+endif()

@@ -1,0 +1,48 @@
+# cmake -DBUILD=... -DSOURCE=... -DSCRATCH=... -DROOMS="impact" -P check.cmake: installs BUILD, builds the example against it and runs it.
+set(install "${SCRATCH}/an install")
+set(build "${SCRATCH}/build")
+file(REMOVE_RECURSE ${SCRATCH})
+
+function(run)
+  execute_process(COMMAND ${ARGN} RESULT_VARIABLE failed OUTPUT_VARIABLE out ERROR_VARIABLE out)
+  if(failed)
+    message(FATAL_ERROR "${ARGN}\n${out}")
+  endif()
+  set(out "${out}" PARENT_SCOPE)
+endfunction()
+
+# Links in place of copies of half a gigabyte.
+set(ENV{CMAKE_INSTALL_MODE} ABS_SYMLINK_OR_COPY)
+run(${CMAKE_COMMAND} --install ${BUILD} --prefix "${install}")
+
+set(configure ${CMAKE_COMMAND} -S ${SOURCE} -B ${build} -DCMAKE_BUILD_TYPE=Debug "-DCMAKE_PREFIX_PATH=${install}"
+  "-DINCLUDES=${install}/include/impactlab" -DCMAKE_CXX_COMPILER=${COMPILER})
+if(ROOMS STREQUAL "impact")
+  execute_process(COMMAND ${configure} -DROOMS=camera RESULT_VARIABLE failed OUTPUT_QUIET ERROR_VARIABLE out)
+  string(REGEX REPLACE "[ \n]+" " " out "${out}")
+  if(NOT failed OR NOT out MATCHES "component: found camera, allowed data, impact")
+    message(FATAL_ERROR "a room that does not exist was not refused with the allowed ones: ${out}")
+  endif()
+  # The physics must not ask for the cameras' library: looking for it is an error here.
+  run(${configure} -DROOMS=impact -DCMAKE_DISABLE_FIND_PACKAGE_OpenCV=ON)
+  run(${CMAKE_COMMAND} --build ${build})
+  run(${build}/example)
+  message(STATUS "${out}")
+  if(NOT out MATCHES "certified")
+    message(FATAL_ERROR "example: ${out}")
+  endif()
+  # The installed program takes the plotting library of its own tree.
+  set(library "${install}/share/impactlab/plotly-cartesian.min.js")
+  file(REMOVE "${library}" "${install}/bin/impactlab")
+  file(WRITE "${library}" "/* of the install tree */")
+  file(COPY ${BUILD}/impactlab DESTINATION "${install}/bin")
+  run("${install}/bin/impactlab" simulate ${SOURCE}/../../data/scenarios/bouncing_ball.yaml --out "${SCRATCH}/a ball")
+  file(STRINGS "${SCRATCH}/a ball/page.html" found REGEX "of the install tree")
+  if(NOT found)
+    message(FATAL_ERROR "the page is not drawn by the plotting library of the install tree")
+  endif()
+else()
+  run(${configure} "-DROOMS=${ROOMS}")
+  run(${CMAKE_COMMAND} --build ${build})
+endif()
+file(REMOVE_RECURSE ${SCRATCH})
