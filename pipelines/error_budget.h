@@ -2,8 +2,10 @@
 // Error budget of a run from marker images: what every source of error contributes to the states of the impacts and to the coefficients.
 //
 // Pixels differ from impact to impact and average out; the cameras, the layout of the markers, gravity and the body are the same for all
-// and do not. What is common is varied by one standard deviation in every independent direction, carried through bundle fits and
-// identification, and added in squares (first order; JCGM 100:2008, 5.1).
+// and do not. The states stand with what was declared of them. The coefficients are identified with the common errors at their best values:
+// a declared error of one standard deviation moves them by what the impacts do not find of it, and the noise with which they find it is a
+// source of its own ("adjustment"). So split, the shares add up in squares to the covariance of what is left (first order; JCGM 100:2008,
+// 5.1).
 
 #include <Eigen/Core>
 #include <filesystem>
@@ -11,6 +13,7 @@
 #include <vector>
 
 #include "data/fit_result.h"
+#include "pipelines/common_errors.h"
 #include "pipelines/experiment.h"
 #include "pipelines/marker_recordings.h"
 
@@ -43,15 +46,17 @@ struct ErrorBudget {
   bool empty() const { return rows.empty(); }
 };
 
-// Of the analysis as fitted from events without the errors of the cameras (see NoiseEvents).
-ErrorBudget MakeBudget(const Experiment& experiment, const MarkerRecordings& markers, const Analysis& analysis, int threads);
+// Of the analysis as fitted from the adjusted events.
+ErrorBudget MakeBudget(const Experiment& experiment, const Analysis& analysis, const CommonErrors& common, const Adjustment& adjustment,
+                       int threads);
 
 // Adds what is common to all impacts to standard deviations, covariances and intervals of the fits. A coefficient that it moves by more
 // than its own size is not determined any more.
 void AddCommon(const ErrorBudget& budget, FitResult* fit);
 
-// Events of bundle fits with the covariance of what differs from impact to impact: all but the rig.
-std::vector<ImpactEvent> NoiseEvents(const Analysis& analysis);
+// Fit of all laws from the events of the bundle fits in `analysis` at the best common errors, with what is left of those added and, with
+// `budget`, split by source. Sets fit and budget of `analysis`; returns the events and the body that the fits are of.
+Adjustment IdentifyTogether(const Experiment& experiment, const MarkerRecordings& markers, bool budget, int threads, Analysis* analysis);
 
 void WriteBudget(const std::filesystem::path& path, const ErrorBudget& budget);  // budget.csv (data/README)
 

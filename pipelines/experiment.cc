@@ -131,6 +131,7 @@ void ParseBundle(const YamlNode& root, Experiment& e) {
   o.collinear_tolerance = node.Number("collinear_tolerance_m", o.collinear_tolerance, Closed(0, 1));
   o.spin_axis_prior_sd = node.Number("spin_axis_prior_sd_rad_per_s", o.spin_axis_prior_sd, Positive());
   o.spin_axis_prior_sd_plus = node.Number("spin_axis_prior_sd_plus_rad_per_s", o.spin_axis_prior_sd_plus, Positive());
+  o.spin_axis_moment_sd = node.Number("spin_axis_moment_sd_rad_per_s", o.spin_axis_moment_sd, Positive());
   o.rig_covariance = node.Flag("rig_covariance", o.rig_covariance);
   e.inertia_sd = root.MapOrEmpty("budget").Number("inertia_sd", e.inertia_sd, Closed(0, 1));
 }
@@ -266,7 +267,8 @@ std::string BundleYaml(const Experiment& e) {
   out += YamlLine(1, "row_time_sd_s", o.row_time_sd) + YamlLine(1, "rate_sd", o.rate_sd);
   return out + YamlLine(1, "layout_sd_m", o.layout_sd) + YamlFlag(1, "learn_layout", e.learn_layout) +
          YamlLine(1, "collinear_tolerance_m", o.collinear_tolerance) + YamlLine(1, "spin_axis_prior_sd_rad_per_s", o.spin_axis_prior_sd) +
-         YamlLine(1, "spin_axis_prior_sd_plus_rad_per_s", o.spin_axis_prior_sd_plus) + YamlFlag(1, "rig_covariance", o.rig_covariance);
+         YamlLine(1, "spin_axis_prior_sd_plus_rad_per_s", o.spin_axis_prior_sd_plus) +
+         YamlLine(1, "spin_axis_moment_sd_rad_per_s", o.spin_axis_moment_sd) + YamlFlag(1, "rig_covariance", o.rig_covariance);
 }
 
 }  // namespace

@@ -133,8 +133,19 @@ FrameCorrection Compose(const FrameCorrection& first, const FrameCorrection& sec
 void IdentifyAndValidate(Experiment experiment, const MarkerRecordings* markers, const RunOptions& options, bool side, Analysis& analysis) {
   if (!options.identify) return;
   if (side) experiment.identify.bootstrap = experiment.identify.grid = 0;
-  const std::vector<ImpactEvent> events = markers == nullptr ? analysis.events : NoiseEvents(analysis);
-  analysis.fit = FitAll(experiment, events);
+  std::vector<ImpactEvent> events = analysis.events;
+  const Body declared = experiment.body;
+  if (markers == nullptr) {
+    analysis.fit = FitAll(experiment, events);
+  } else if (side) {
+    analysis.fit = FitAll(experiment, NoiseEvents(analysis));
+  } else {
+    const MarkerRecordings corrected = WithLayout(Correct(*markers, analysis.correction), analysis.layout);
+    Adjustment adjustment = IdentifyTogether(experiment, corrected, true, options.threads, &analysis);
+    analysis.comparison = CompareClassical(experiment, corrected, analysis, options.threads);
+    events = std::move(adjustment.set.events);
+    experiment.body = adjustment.set.body;
+  }
   CheckInterrupt();
   for (const LawFit& fit : analysis.fit.fits)
     if (!side && fit.law == LawName(MainLaw(experiment))) analysis.repeats = StudyRepeats(events, experiment.body, fit, experiment.repeats);
@@ -144,14 +155,8 @@ void IdentifyAndValidate(Experiment experiment, const MarkerRecordings* markers,
     analysis.coefficients = StudyCoefficients(GroupEvents(events, experiment.body, experiment.coefficients), MainLaw(experiment),
                                               experiment.coefficients, experiment.validation.folds, identify, options.threads);
   }
-  if (markers != nullptr && !side) {
-    const MarkerRecordings corrected = WithLayout(Correct(*markers, analysis.correction), analysis.layout);
-    analysis.budget = MakeBudget(experiment, corrected, analysis, options.threads);
-    AddCommon(analysis.budget, &analysis.fit);
-    analysis.comparison = CompareClassical(experiment, corrected, analysis, options.threads);
-  }
   if (!options.validate) return;
-  analysis.validation = Validate(analysis.events, experiment.body, analysis.fit, experiment.identify, experiment.validation);
+  analysis.validation = Validate(analysis.events, declared, analysis.fit, experiment.identify, experiment.validation);
   CheckInterrupt();
   if (!side) analysis.scrutiny = Scrutinise(events, experiment.body, analysis.fit, analysis.validation, experiment.seed);
 }

@@ -48,7 +48,8 @@ void Check(const MarkerTracks& tracks, const CameraRig& rig, const std::vector<B
   const auto bad = [](double x) { return !(x >= 0) || !std::isfinite(x); };
   if (bad(o.exposure) || bad(o.contact_time) || bad(o.pixel_sd) || bad(o.offset_sd) || bad(o.row_time_sd) || bad(o.rate_sd) ||
       bad(o.layout_sd) || bad(o.collinear_tolerance) || !(o.outlier_sd > 0) || !(o.spin_axis_prior_sd > 0) ||
-      !(o.spin_axis_prior_sd_plus > 0) || o.motion.min_frames < 3 || o.motion.max_frames < o.motion.min_frames) {
+      !(o.spin_axis_prior_sd_plus > 0) || !(o.spin_axis_moment_sd > 0) || o.motion.min_frames < 3 ||
+      o.motion.max_frames < o.motion.min_frames) {
     throw ConfigError(
         "fit of a drop: found an option without meaning, allowed: times, "
         "noises and tolerances of 0 or more, outlier_sd and "
@@ -191,11 +192,13 @@ class Fitter {
     Choose(false);
     std::string few = TooFew();
     if (!few.empty()) return few;
+    internal::SetPush(&problem_, state_.q, recording_.floor.normal);
     if (!internal::SolveDrop(problem_, kHuber, &state_, &fit_.iterations)) return failed;
     Choose(true);
     for (int round = 0; round < kRounds; ++round) {
       few = TooFew();
       if (!few.empty()) return few;
+      internal::SetPush(&problem_, state_.q, recording_.floor.normal);
       if (!internal::SolveDrop(problem_, 0, &state_, &fit_.iterations)) return failed;
       if (!Choose(true)) break;
     }
@@ -205,6 +208,14 @@ class Fitter {
   bool with_rig() const { return rig_.covariance.size() > 0 && options_.rig_covariance; }
   bool with_layout() const { return options_.layout.cov.size() > 0 && !problem_.free_layout(); }
   bool layout_follows() const { return options_.layout.by_rig.size() > 0 && !problem_.free_layout(); }
+
+  // Of derivatives by the layout: what all impacts share. Beside a line it is fitted with every impact.
+  MatrixXd Common(MatrixXd by_layout) const {
+    const Eigen::Matrix3d along = problem_.axis_B * problem_.axis_B.transpose();
+    for (Eigen::Index m = 0; problem_.beside() && m < by_layout.cols(); m += 3)
+      by_layout.middleCols<3>(m) = (by_layout.middleCols<3>(m) * along).eval();
+    return by_layout;
+  }
 
   // Chi-square with the errors of what is given counted: residuals they explain are no noise.
   double WithoutGiven(const DropNormal& normal, const MatrixXd& inverse) const {
@@ -216,7 +227,7 @@ class Fitter {
     };
     if (with_rig()) L.topLeftCorner(r, r) = root(rig_.covariance);
     if (with_rig() && layout_follows()) L.bottomLeftCorner(l, r) = options_.layout.by_rig * L.topLeftCorner(r, r);
-    if (with_layout()) L.bottomRightCorner(l, l) = root(options_.layout.cov);
+    if (with_layout()) L.bottomRightCorner(l, l) = Common(MatrixXd::Identity(l, l)) * root(options_.layout.cov);
     const MatrixXd M = normal.given_information - normal.by_given.transpose() * inverse * normal.by_given;
     MatrixXd S = L.transpose() * M * L;
     S.diagonal().array() += 1;
@@ -246,7 +257,7 @@ class Fitter {
     const MatrixXd pixels = fit_.noise_scale * fit_.noise_scale * inverse;
     fit_.cov_pixels = pixels.topLeftCorner<kDropDim, kDropDim>();
     const Eigen::Index r = ParameterCount(rig_), l = normal.by_given.cols() - r;
-    const MatrixXd dx_dgiven = -inverse * normal.by_given, dx_dlayout = dx_dgiven.rightCols(l);
+    const MatrixXd dx_dgiven = -inverse * normal.by_given, dx_dlayout = Common(dx_dgiven.rightCols(l));
     MatrixXd dx_drig = dx_dgiven.leftCols(r);
     if (layout_follows()) dx_drig += dx_dlayout * options_.layout.by_rig;
     fit_.dx_drig = dx_drig.topRows<kDropDim>();
@@ -273,7 +284,7 @@ class Fitter {
       fit_.sd_rate.push_back(sd(places.rate[c]));
     }
     fit_.layout = state_.p_BM;
-    fit_.cov_layout = all.bottomRightCorner(places.size - places.clocks_end, places.size - places.clocks_end);
+    if (problem_.free_layout()) fit_.cov_layout = all.bottomRightCorner(places.size - places.clocks_end, places.size - places.clocks_end);
     if (left_out_ > 0) fit_.notes.push_back(fmt::format("{} points beside the impact were left out", left_out_));
     if (fit_.outliers > 0) fit_.notes.push_back(fmt::format("{} points are outliers", fit_.outliers));
     internal::MakeEvent(recording_, problem_, state_, normal, options_, &fit_);
@@ -292,8 +303,10 @@ class Fitter {
     const DropCovariance with_clocks = places.clocks_end > kDropDim ? held_beyond(places.clocks_end) : fit_.share_pixels;
     fit_.share_clocks = with_clocks - fit_.share_pixels;
     fit_.share_layout = fit_.cov_pixels - with_clocks;
-    if (with_layout()) fit_.share_layout = fit_.dx_dlayout * options_.layout.cov * fit_.dx_dlayout.transpose();
-    fit_.share_rig = fit_.cov - fit_.cov_pixels - (with_layout() ? fit_.share_layout : DropCovariance::Zero());
+    const DropCovariance common =
+        with_layout() ? DropCovariance(fit_.dx_dlayout * options_.layout.cov * fit_.dx_dlayout.transpose()) : DropCovariance::Zero();
+    fit_.share_layout += common;
+    fit_.share_rig = fit_.cov - fit_.cov_pixels - common;
   }
 
   const DropRecording& recording_;

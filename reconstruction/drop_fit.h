@@ -60,7 +60,10 @@ struct DropFitOptions {
   double collinear_tolerance = 5e-4;
   double spin_axis_prior_sd = 1;        // [rad/s]
   double spin_axis_prior_sd_plus = 30;  // friction at the impact may set the body spinning [rad/s]
-  bool rig_covariance = true;           // count the rig's errors in the covariance
+  // What it changes by is the moment of the impulse about the axis, if the body touches with its lowest point and that is no more than a
+  // point: to so much [rad/s]. Counts where the line is a principal axis.
+  double spin_axis_moment_sd = 3;
+  bool rig_covariance = true;  // count the rig's errors in the covariance
 };
 
 // How one point fared.

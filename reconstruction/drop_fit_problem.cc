@@ -19,6 +19,14 @@ int DropProblem::clocks() const {
   return n;
 }
 
+void SetPush(DropProblem* problem, const Eigen::Quaterniond& q, const Vector3d& n) {
+  if (!(problem->moment_sd > 0)) return;
+  const Matrix3d R = q.toRotationMatrix();
+  const Vector3d& z = problem->principal_B;
+  const double inertia = z.dot(problem->body.inertia_B * z);
+  problem->by_push_W = problem->body.mass / inertia * (R * z.cross(SupportLever(problem->body, R.transpose() * n)));
+}
+
 void LinkInstants(DropProblem* problem) {
   // Rows of one picture move differently where their time is not known.
   const auto key = [&](const DropPoint& point) { return std::tuple(point.clock, point.t, problem->row_time_sd > 0 ? point.q.y() : 0.0); };
@@ -77,7 +85,8 @@ DropPlaces PlacesOf(const DropProblem& problem, int clocks) {
     places.row_time.push_back(take(problem.row_time_sd > 0));
     places.rate.push_back(take(problem.rate_sd > 0));
   }
-  places.size = places.clocks_end + (problem.free_layout() ? 3 * static_cast<int>(problem.markers.size()) : 0);
+  places.per_marker = problem.free_layout() ? 3 : problem.beside() ? 2 : 0;
+  places.size = places.clocks_end + places.per_marker * static_cast<int>(problem.markers.size());
   return places;
 }
 
@@ -116,6 +125,15 @@ void AddPriors(const DropProblem& problem, const DropState& state, const DropPla
     row.segment<3>((arc == 0 ? kDropMinus : kDropPlus) + 3) = problem.axis_B / problem.spin_sd[arc];
     add(row, problem.axis_B.dot(state.omega[arc]) / problem.spin_sd[arc]);
   }
+  if (problem.moment_sd > 0) {
+    row.setZero();
+    const double w = 1 / problem.moment_sd;
+    row.segment<3>(kDropPlus + 3) = w * problem.principal_B;
+    row.segment<3>(kDropMinus + 3) = -w * problem.principal_B;
+    row.segment<3>(kDropPlus) = -w * problem.by_push_W;
+    row.segment<3>(kDropMinus) = w * problem.by_push_W;
+    add(row, w * (problem.principal_B.dot(state.omega[1] - state.omega[0]) - problem.by_push_W.dot(state.v[1] - state.v[0])));
+  }
   const auto add_one = [&](int k, double x, double sd) {
     if (k < 0) return;
     row.setZero();
@@ -127,11 +145,13 @@ void AddPriors(const DropProblem& problem, const DropState& state, const DropPla
     add_one(places.row_time[c], state.clock[c].row_time, problem.row_time_sd);
     add_one(places.rate[c], state.clock[c].rate, problem.rate_sd);
   }
-  if (!problem.free_layout()) return;
-  for (std::size_t m = 0; m < problem.markers.size(); ++m) {
+  for (std::size_t m = 0; places.per_marker > 0 && m < problem.markers.size(); ++m) {
     const Vector3d off = state.p_BM[m] - problem.markers[m].p_BM;
-    for (int i = 0; i < 3; ++i) add_one(places.Marker(static_cast<int>(m)) + i, off[i], problem.layout_sd);
+    const int place = places.Marker(static_cast<int>(m));
+    for (int i = 0; problem.free_layout() && i < 3; ++i) add_one(place + i, off[i], problem.layout_sd);
+    for (int i = 0; problem.beside() && i < 2; ++i) add_one(place + i, problem.turn.col(i).dot(off), problem.beside_sd);
   }
+  if (!problem.free_layout()) return;
   for (const KnownDistance& known : problem.distances) {
     const Vector3d between = state.p_BM[known.marker1] - state.p_BM[known.marker2];
     const double length = between.norm();
@@ -168,7 +188,13 @@ DropNormal NormalEquations(const DropProblem& problem, const DropState& state, i
     if (const int k = places.offset[point.clock]; k >= 0) J.col(k) = row.by_time;
     if (const int k = places.row_time[point.clock]; k >= 0) J.col(k) = row.by_time * point.q.y();
     if (const int k = places.rate[point.clock]; k >= 0) J.col(k) = row.by_time * (point.t - problem.t_reference);
-    if (const int k = places.Marker(point.marker); k >= 0) J.middleCols<3>(k) = row.by_marker;
+    if (const int k = places.Marker(point.marker); k >= 0) {
+      if (problem.free_layout()) {
+        J.middleCols<3>(k) = row.by_marker;
+      } else {
+        J.middleCols<2>(k) = row.by_marker * problem.turn;
+      }
+    }
     normal.information.noalias() += J.transpose() * J;
     normal.chi_square += row.r.squaredNorm();
     normal.arc_chi_square[now.arc] += row.r.squaredNorm();

@@ -58,14 +58,24 @@ struct DropProblem {
   bool has_axis = false;
   Eigen::Vector3d axis_B = Eigen::Vector3d::Zero();
   double spin_sd[2] = {0, 0};
+  // How far markers may sit beside the line, along `turn`: fitted with every impact, since nobody sees how the body is rolled there [m].
+  double beside_sd = 0;
+  // Change of the spin about the principal axis along the line, less what the impulse's moment makes of it: principal_B . (w+ - w-) -
+  // by_push_W . (v+ - v-) is zero to moment_sd; 0: not told.
+  double moment_sd = 0;
+  Eigen::Vector3d principal_B = Eigen::Vector3d::Zero(), by_push_W = Eigen::Vector3d::Zero();
   int clocks() const;
   bool free_offset(int clock) const { return offset_sd > 0 && clock > 0; }
   bool free_clocks() const { return offset_sd > 0 || row_time_sd > 0 || rate_sd > 0; }
   bool free_layout() const { return layout_sd > 0; }
+  bool beside() const { return beside_sd > 0 && !free_layout(); }
   double Time(const ClockState& clock, double t, double row) const {
     return t + clock.offset + clock.row_time * row + clock.rate * (t - t_reference);
   }
 };
+
+// Sets the lever of the moment for a body that strikes as `q` has it a floor with normal n.
+void SetPush(DropProblem* problem, const Eigen::Quaterniond& q, const Eigen::Vector3d& n);
 
 // Sorts the instants of the points and links both.
 void LinkInstants(DropProblem* problem);
@@ -95,12 +105,13 @@ bool RowOf(const DropProblem& problem, const DropPoint& point, const BodyAt& at,
 bool SolveDrop(const DropProblem& problem, double robust, DropState* state, int* iterations);
 
 // Places of the parameters of the normal equations: the 19 of DropCovariance, then clock after clock what is free of it, then three a
-// marker where the layout is free. -1: not free.
+// marker where the layout is free, or two where markers may sit beside their line. -1: not free.
 struct DropPlaces {
   std::vector<int> offset, row_time, rate;  // of every clock
   int clocks_end = kDropDim;
   int size = kDropDim;
-  int Marker(int m) const { return size > clocks_end ? clocks_end + 3 * m : -1; }
+  int per_marker = 0;
+  int Marker(int m) const { return per_marker > 0 ? clocks_end + per_marker * m : -1; }
 };
 DropPlaces PlacesOf(const DropProblem& problem, int clocks);
 

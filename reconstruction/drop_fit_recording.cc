@@ -60,11 +60,31 @@ void FindAxis(const std::set<int>& seen, const DropFitOptions& options, DropReco
   Vector3d axis = shape.axes_B.col(0), middle = Vector3d::Zero();
   for (const Vector3d& p : p_B) middle += p / static_cast<double>(p_B.size());
   const auto on_line = [&](const Vector3d& p) -> Vector3d { return middle + axis * axis.dot(p - middle); };
-  double worst = 0;
-  for (const Vector3d& p : p_B) worst = std::max(worst, (p - on_line(p)).norm());
+  const auto worst = [&] {
+    double most = 0;
+    for (const Vector3d& p : p_B) most = std::max(most, (p - on_line(p)).norm());
+    return most;
+  };
   // A layout that is hardly known is no line for it: the images will show.
   const double length = shape.spread.x() * std::sqrt(12.0);
-  if (worst > std::max(options.collinear_tolerance, std::min(3 * options.layout_sd, kThinnest * length))) return;
+  const double allowed = std::max(options.collinear_tolerance, std::min(3 * options.layout_sd, kThinnest * length));
+  if (worst() > allowed) return;
+  constexpr double kAlong = 0.996;  // 5 degrees
+  const Eigen::SelfAdjointEigenSolver<Eigen::Matrix3d> moments(problem.body.inertia_B);
+  for (int k = 0; k < 3; ++k) {
+    const double along = moments.eigenvectors().col(k).dot(axis);
+    if (std::abs(along) < kAlong) continue;
+    problem.moment_sd = options.spin_axis_moment_sd;
+    problem.principal_B = (along > 0 ? 1 : -1) * moments.eigenvectors().col(k);
+    // Within what tells a line, it is the axis itself: beside it the markers would circle as the body spins, in a direction that a roll
+    // nobody sees would have to tell.
+    const Vector3d line = axis, through = middle;
+    axis = problem.principal_B;
+    middle.setZero();
+    if (worst() <= allowed) continue;
+    axis = line;
+    middle = through;
+  }
   if (axis.dot(p_B.back() - p_B.front()) < 0) axis = -axis;
   for (int m : seen) problem.markers[m].p_BM = on_line(problem.markers[m].p_BM);
   problem.has_axis = true;
@@ -75,6 +95,11 @@ void FindAxis(const std::set<int>& seen, const DropFitOptions& options, DropReco
   out->notes.push_back(
       "the markers lie on a line: roll is a convention, the "
       "spin about it has its prior");
+  if (options.layout_sd > 0 || options.layout.cov.size() == 0) return;
+  double variance = 0;
+  for (const int m : seen)
+    variance += (problem.turn.transpose() * options.layout.cov.block<3, 3>(3 * m, 3 * m) * problem.turn).trace() / (2.0 * p_B.size());
+  problem.beside_sd = std::sqrt(std::max(0.0, variance));
 }
 
 }  // namespace

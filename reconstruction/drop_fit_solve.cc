@@ -97,6 +97,33 @@ class StateManifold : public ceres::Manifold {
   int k_;
 };
 
+// A marker that may sit beside its line: it moves along the two columns of `turn`.
+class BesideLine : public ceres::Manifold {
+ public:
+  explicit BesideLine(const Eigen::Matrix<double, 3, 2>& turn) : turn_(turn) {}
+  int AmbientSize() const override { return 3; }
+  int TangentSize() const override { return 2; }
+  bool Plus(const double* x, const double* delta, double* y) const override {
+    Eigen::Map<Vector3d>{y} = Eigen::Map<const Vector3d>(x) + turn_ * Eigen::Map<const Eigen::Vector2d>(delta);
+    return true;
+  }
+  bool PlusJacobian(const double*, double* jacobian) const override {
+    Eigen::Map<Eigen::Matrix<double, 3, 2, Eigen::RowMajor>>{jacobian} = turn_;
+    return true;
+  }
+  bool Minus(const double* y, const double* x, double* delta) const override {
+    Eigen::Map<Eigen::Vector2d>{delta} = turn_.transpose() * (Eigen::Map<const Vector3d>(y) - Eigen::Map<const Vector3d>(x));
+    return true;
+  }
+  bool MinusJacobian(const double*, double* jacobian) const override {
+    Eigen::Map<Eigen::Matrix<double, 2, 3, Eigen::RowMajor>>{jacobian} = turn_.transpose();
+    return true;
+  }
+
+ private:
+  Eigen::Matrix<double, 3, 2> turn_;
+};
+
 constexpr double kMostSpin = 1e4;  // [rad/s]
 
 // What Ceres moves, and where the body is for it.
@@ -184,6 +211,29 @@ class SpinPrior : public ceres::SizedCostFunction<2, kBlock> {
   const DropProblem* problem_;
 };
 
+// Change of the spin about the axis against the moment of the impulse.
+class SpinMoment : public ceres::SizedCostFunction<1, kBlock> {
+ public:
+  explicit SpinMoment(const DropProblem* problem) : problem_(problem) {}
+  bool Evaluate(double const* const* parameters, double* residuals, double** jacobians) const override {
+    const double w = 1 / problem_->moment_sd;
+    residuals[0] = 0;
+    if (jacobians && jacobians[0]) std::fill_n(jacobians[0], kBlock, 0.0);
+    for (int arc = 0; arc < 2; ++arc) {
+      const double side = arc == 0 ? -w : w;
+      const Eigen::Map<const Vector3d> v(parameters[0] + kV[arc]), omega(parameters[0] + kV[arc] + 3);
+      residuals[0] += side * (problem_->principal_B.dot(omega) - problem_->by_push_W.dot(v));
+      if (!jacobians || !jacobians[0]) continue;
+      Eigen::Map<Vector3d>{jacobians[0] + kV[arc]} = -side * problem_->by_push_W;
+      Eigen::Map<Vector3d>{jacobians[0] + kV[arc] + 3} = side * problem_->principal_B;
+    }
+    return true;
+  }
+
+ private:
+  const DropProblem* problem_;
+};
+
 // (x - x0) / sd for three numbers; those of sd 0 have none.
 class PlainPrior : public ceres::SizedCostFunction<3, 3> {
  public:
@@ -233,7 +283,7 @@ bool SolveDrop(const DropProblem& problem, double robust, DropState* state, int*
   const auto clock_sd = [&](std::size_t c) { return Vector3d(c > 0 ? problem.offset_sd : 0, problem.row_time_sd, problem.rate_sd); };
   for (const DropPoint& point : problem.points) {
     if (!point.used) continue;
-    const bool by_clock = !clock_sd(point.clock).isZero(), by_marker = problem.free_layout();
+    const bool by_clock = !clock_sd(point.clock).isZero(), by_marker = problem.free_layout() || problem.beside();
     std::vector<double*> blocks = {moving.x};
     if (by_clock) blocks.push_back(&moving.clock[3 * point.clock]);
     if (by_marker) blocks.push_back(&moving.p_BM[3 * point.marker]);
@@ -241,6 +291,7 @@ bool SolveDrop(const DropProblem& problem, double robust, DropState* state, int*
                                    blocks);
   }
   if (problem.has_axis) least_squares.AddResidualBlock(new SpinPrior(&problem), nullptr, moving.x);
+  if (problem.moment_sd > 0) least_squares.AddResidualBlock(new SpinMoment(&problem), nullptr, moving.x);
   for (std::size_t c = 0; c < state->clock.size(); ++c) {
     const Vector3d sd = clock_sd(c);
     if (sd.isZero()) continue;
@@ -252,11 +303,12 @@ bool SolveDrop(const DropProblem& problem, double robust, DropState* state, int*
     }
     if (!fixed.empty()) least_squares.SetManifold(block, new ceres::SubsetManifold(3, fixed));
   }
+  for (std::size_t m = 0; (problem.free_layout() || problem.beside()) && m < problem.markers.size(); ++m) {
+    const double sd = problem.free_layout() ? problem.layout_sd : problem.beside_sd;
+    least_squares.AddResidualBlock(new PlainPrior(problem.markers[m].p_BM, Vector3d::Constant(sd)), nullptr, &moving.p_BM[3 * m]);
+    if (problem.beside()) least_squares.SetManifold(&moving.p_BM[3 * m], new BesideLine(problem.turn));
+  }
   if (problem.free_layout()) {
-    for (std::size_t m = 0; m < problem.markers.size(); ++m) {
-      least_squares.AddResidualBlock(new PlainPrior(problem.markers[m].p_BM, Vector3d::Constant(problem.layout_sd)), nullptr,
-                                     &moving.p_BM[3 * m]);
-    }
     for (const KnownDistance& known : problem.distances) {
       least_squares.AddResidualBlock(new DistancePrior(known), nullptr, &moving.p_BM[3 * known.marker1], &moving.p_BM[3 * known.marker2]);
     }

@@ -35,18 +35,23 @@ struct Count {
 int main(int argc, char** argv) {
   int repeats = 1000, drops = 12;
   double slope = 20;
+  double scatter = 0, patch = 0;
   std::string body = "rod";
   test::Study study("tracks", "Coverage of states, mu and e* when one experiment of stereo drops is repeated from its tracks", 20261101);
   study.app.add_option("--repeats", repeats)->capture_default_str();
   study.app.add_option("--drops", drops)->capture_default_str();
   study.app.add_option("--slope-deg", slope, "of the surface")->capture_default_str();
+  study.app.add_option("--scatter", scatter, "of mu and e* from impact to impact, relative")->capture_default_str();
+  study.app.add_option("--patch-mm", patch, "of the place of the impulse on the edge")->capture_default_str();
   study.app.add_option("--body", body)->capture_default_str()->check(CLI::IsMember({"rod", "bar", "box", "ball"}));
   int code = 0;
   if (!study.Read(argc, argv, &code)) return code;
   const std::map<std::string, test::Thing> things = {
       {"rod", test::Thing::kRod}, {"bar", test::Thing::kBar}, {"box", test::Thing::kBox}, {"ball", test::Thing::kBall}};
   const test::Thing thing = things.at(body);
-  const twin::TracksExperiment experiment = twin::MakeTracksExperiment(thing, drops, slope * M_PI / 180, study.seed);
+  twin::TracksExperiment experiment = twin::MakeTracksExperiment(thing, drops, slope * M_PI / 180, study.seed);
+  experiment.scatter = scatter;
+  experiment.patch = 1e-3 * patch;
   const std::vector<int> states = test::ToldStates(thing);
 
   std::map<std::string, Count> counts;
@@ -66,7 +71,7 @@ int main(int argc, char** argv) {
         continue;
       }
       const DropFit& fit = fits.front();
-      const Eigen::VectorXd error = test::StateError(fit, experiment.drops[i]);
+      const Eigen::VectorXd error = test::StateError(fit, repeat.drops[i]);
       const double quantile = NormalQuantile(0.975);
       const auto add = [&](const std::string& name, double e, double sd) { counts[name].Add(e, sd, std::abs(e) <= quantile * sd); };
       for (const int s : states) add(fmt::format("drop {:2} state {:2}", i + 1, s), error[s], std::sqrt(fit.cov(s, s)));
@@ -119,6 +124,8 @@ int main(int argc, char** argv) {
   json["drops"] = drops;
   json["body"] = body;
   json["slope_deg"] = slope;
+  json["scatter"] = scatter;
+  json["patch_mm"] = patch;
   json["refused"] = refused;
   json["not_identified"] = unidentified;
   json["half_width"] = {{"mu_k", half_mu / repeats}, {"e_star", half_e / repeats}};

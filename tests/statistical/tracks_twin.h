@@ -30,11 +30,15 @@ struct TracksExperiment {
   double rate = 120;         // [1/s]
   double layout_sd = 1e-4;   // of every coordinate of a marker, the same in all drops [m]
   double inertia_sd = 0.01;  // of all moments together, relative
+  // What differs from impact to impact by more than is measured: friction and restitution, relative; where the impulse acts on the edge
+  // [m].
+  double scatter = 0, patch = 0;
 };
 
 // The free flight after an impact by the law, until anything touches again. False where that is no single impact with some flight after it,
 // or where the digit of its case is none of `cases` (empty: any).
-inline bool Obey(const ImpactModel& model, double least_after, const std::string& cases, test::Drop* drop) {
+inline bool Obey(const ImpactModel& model, double least_after, const std::string& cases, test::Drop* drop,
+                 const Eigen::Vector3d& beside = Eigen::Vector3d::Zero()) {
   const test::Flying& m = drop->minus;
   ImpactEvent event;
   event.X_WB.linear() = m.R;
@@ -45,7 +49,7 @@ inline bool Obey(const ImpactModel& model, double least_after, const std::string
   UpdateContact(event, drop->body, drop->floor(), drop->gravity);
   const ImpactOutcome outcome = Solve(event.contact, model);
   if (!cases.empty() && cases.find(outcome.path_case.Name()[0]) == std::string::npos) return false;
-  const Eigen::Vector3d J = event.contact.X_WF.linear() * outcome.J_F, lever = event.p_WP - m.p;
+  const Eigen::Vector3d J = event.contact.X_WF.linear() * outcome.J_F, lever = event.p_WP - m.p + beside;
   drop->plus = m;
   drop->plus.v += J / drop->body.mass;
   drop->plus.omega += m.R * drop->body.inertia_B.inverse() * m.R.transpose() * lever.cross(J);
@@ -58,6 +62,26 @@ inline bool Obey(const ImpactModel& model, double least_after, const std::string
   }
   drop->end -= 2e-3;
   return drop->end > least_after;
+}
+
+// The same impacts as they come out this time.
+inline void Scatter(TracksExperiment* e, std::mt19937_64& random) {
+  std::normal_distribution<double> normal;
+  if (!(e->scatter > 0) && !(e->patch > 0)) return;
+  e->paths.clear();
+  for (test::Drop& drop : e->drops) {
+    const test::Drop before = drop;
+    do {
+      drop = before;
+      ImpactModel model = e->model;
+      model.mu_k = model.mu_s = e->model.mu_k * (1 + e->scatter * normal(random));
+      model.e = std::clamp(e->model.e * (1 + e->scatter * normal(random)), 0.0, 1.0);
+      Eigen::Vector3d beside = e->patch * test::Normal3(random);
+      beside -= drop.normal * drop.normal.dot(beside);
+      if (Obey(model, 0.05, {}, &drop, beside)) break;
+    } while (true);
+    e->paths.emplace_back(drop);
+  }
 }
 
 // Document 004's cameras: 1280 x 720, f about 1060 px, 0.9 m away, 0.34 m apart, calibrated by 15 pairs of boards with 0.1 px a corner.
@@ -83,19 +107,27 @@ struct TracksRepeat {
   Experiment experiment;
   MarkerRecordings markers;  // with the layout as the analysis has it
   Analysis analysis;
-  std::vector<double> offset;  // true one of the second camera, by drop [s]
+  std::vector<double> offset;     // true one of the second camera, by drop [s]
+  std::vector<test::Drop> drops;  // as they came out
 };
 
 // What the cameras record, and what the laboratory believes of it.
-inline TracksRepeat Record(const TracksExperiment& e, const Drawn& drawn, std::mt19937_64& random) {
+inline TracksRepeat Record(const TracksExperiment& as_drawn, const Drawn& drawn, std::mt19937_64& random) {
+  TracksExperiment e = as_drawn;
+  Scatter(&e, random);
   std::normal_distribution<double> normal;
   std::uniform_real_distribution<double> uniform(-1, 1);
   TracksRepeat out;
   MarkerRecordings& markers = out.markers;
   markers.rig = drawn.cameras ? test::Miscalibrated(e.rig, random) : e.rig;
   markers.layout = e.drops.front().markers;
+  // The laboratory has the drawing; the markers sit beside it, as the body turns: on a rod whose roll nobody knows that is not the same as
+  // a drawing that is off.
   if (drawn.layout)
-    for (BodyMarker& marker : markers.layout) marker.p_BM += e.layout_sd * test::Normal3(random);
+    for (std::size_t m = 0; m < markers.layout.size(); ++m) {
+      const Eigen::Vector3d beside = e.layout_sd * test::Normal3(random);
+      for (test::Drop& drop : e.drops) drop.markers[m].p_BM += beside;
+    }
   for (std::size_t i = 0; i < e.drops.size(); ++i) {
     test::Filming filming;
     filming.rate = e.rate;
@@ -111,6 +143,7 @@ inline TracksRepeat Record(const TracksExperiment& e, const Drawn& drawn, std::m
     markers.faults.emplace_back();
     markers.offset_sd.push_back(1 / e.rate);
   }
+  out.drops = e.drops;
   Experiment& experiment = out.experiment;
   experiment.name = "twin";
   experiment.body = e.drops.front().body;
@@ -145,10 +178,7 @@ inline TracksRepeat Repeat(const TracksExperiment& e, const Drawn& drawn, bool i
     analysis.motion.emplace_back();
     for (const DropFit& drop : drops) analysis.motion.back().events.push_back(drop.event);
   }
-  analysis.fit = FitAll(experiment, NoiseEvents(analysis));
-  if (!intervals) return out;
-  analysis.budget = MakeBudget(experiment, markers, analysis, 1);
-  AddCommon(analysis.budget, &analysis.fit);
+  IdentifyTogether(experiment, markers, intervals, 1, &analysis);
   return out;
 }
 
