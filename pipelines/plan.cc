@@ -173,7 +173,7 @@ void FillCurve(const ExperimentPlan& plan, const std::vector<PlannedSetting>& dr
     }
     result->curve.push_back(point);
   }
-  // As AddCommon of the error budget does.
+  // As declared: a run finds part of it from the impacts.
   for (PlanPoint& point : result->curve) {
     for (double* x : {&point.mu.half_width, &point.mu.error95}) *x = std::hypot(*x, kNormal95 * result->common[0]);
     for (double* x : {&point.e.half_width, &point.e.error95}) *x = std::hypot(*x, kNormal95 * result->common[1]);
