@@ -114,7 +114,7 @@ class Maker {
 
   void AddPixels() {
     budget_.sources.push_back(
-        {"pixels", "noise of the images as the fits found it, and the prior of a spin that no marker shows", false, 0});
+        {"pixels", "noise of the images as the fits found it, markers beside their line, the prior of a spin that none shows", false, 0});
     std::size_t at = 0;
     for (const LawFit& law : analysis_.fit.fits)
       for (const ParameterEstimate& p : law.parameters) budget_.rows[at++].sd.push_back(p.sd_noise_only);
