@@ -236,6 +236,8 @@ void HtmlTable::Row(const std::vector<std::string>& cells, std::string_view row_
 }
 
 std::string HtmlTable::Html(bool tall) const {
+  constexpr int kTall = 16;  // more rows than this have their head in sight only in a box of their own
+  tall = tall || rows_ > kTall;
   // The box takes the keyboard focus so that it can be scrolled without a mouse.
   return fmt::format(
       "<div class=\"scroll{}\" tabindex=\"0\" role=\"region\" "

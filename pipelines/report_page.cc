@@ -16,7 +16,10 @@ namespace {
 std::string Navigation(const std::vector<Section>& sections) {
   std::string items = "<li><a href=\"#result\">Result</a></li>";
   for (const Section& section : sections) items += fmt::format("<li><a href=\"#{}\">{}</a></li>", section.id, Escape(section.title));
-  return "<nav aria-label=\"Sections\"><ul>" + items + "</ul></nav>\n";
+  // The choice of colours needs the script, which brings it to light.
+  return "<nav aria-label=\"Sections\"><div><ul>" + items +
+         "</ul><label hidden>Colours <select id=\"theme\"><option value=\"\">system</option><option value=\"light\">light</option><option "
+         "value=\"dark\">dark</option></select></label></div></nav>\n";
 }
 
 std::string FiguresJson(const std::vector<Section>& sections) {
@@ -96,19 +99,21 @@ void WritePage(const std::filesystem::path& path, const Page& page, const std::s
   }
   out.Write("</main>\n");
   for (const auto& [id, json] : page.data) WriteData(out, id, json);
-  for (const std::string_view script : page.scripts) {
+  const auto write_script = [&](std::string_view script) {
     out.Write("<script>\n");
     out.Write(script);
     out.Write("</script>\n");
-  }
+  };
+  write_script(kPageScript);
+  write_script(kTableScript);
+  for (const std::string_view script : page.scripts) write_script(script);
   if (interactive) {
     WriteData(out, "figure-data", FiguresJson(page.sections));
     WriteData(out, "recording-data", page.recordings);
     out.Write("<script>\n");
     out.Write(library);
-    out.Write("\n</script>\n<script>\n");
-    out.Write(kReportScript);
-    out.Write("</script>\n");
+    out.Write("\n</script>\n");
+    write_script(kReportScript);
   }
   out.Write("</body>\n</html>\n");
   out.Commit();

@@ -116,7 +116,7 @@ std::string ToSvg(const Plot& plot, const std::string& title) {
   svg += fmt::format("<text class=\"axis\" x=\"{}\" y=\"{}\">{}</text>", (kLeft + kWidth - kRight) / 2, kHeight - 10, Escape(plot.x_label));
   svg += fmt::format("<text class=\"axis\" transform=\"translate(17 {}) rotate(-90)\">{}</text></svg>", (kTop + kHeight - kBottom) / 2,
                      Escape(plot.y_label));
-  return "<div class=\"scroll\" tabindex=\"0\">" + svg + "</div>" + Legend(plot);
+  return "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"" + Escape(title) + "\">" + svg + "</div>" + Legend(plot);
 }
 
 std::string FigureHtml(const Figure& figure, bool interactive) {

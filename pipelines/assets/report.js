@@ -33,6 +33,7 @@
     // Measurements stay in the page: the library would offer to upload them.
     responsive: true, displaylogo: false, showSendToCloud: false, plotlyServerURL: '', modeBarButtonsToRemove: ['select2d', 'lasso2d', 'autoScale2d'],
     toImageButtonOptions: {format: 'svg', filename: name},
+    modeBarButtonsToAdd: [{name: 'png', title: 'Download plot as PNG', icon: Plotly.Icons.camera, click: (node) => Plotly.downloadImage(node, {format: 'png', scale: 2, filename: name})}],
   });
   const axis = (look, title, range) => ({
     title: {text: safe(title), standoff: 8, font: {size: 13, color: look.ink}}, range, gridcolor: look.grid, linecolor: look.line, zeroline: false,
@@ -41,10 +42,29 @@
   const layout = (look) => ({
     font: {family: getComputedStyle(document.body).fontFamily, size: 12, color: look.soft}, paper_bgcolor: 'rgba(0,0,0,0)', plot_bgcolor: 'rgba(0,0,0,0)',
     margin: {l: 62, r: 10, t: 8, b: 48}, hovermode: 'closest', barmode: 'overlay',
+    // Fingers scroll the page; the buttons zoom.
+    dragmode: matchMedia('(pointer: coarse)').matches ? false : 'zoom',
     legend: {orientation: 'h', x: 0, y: -0.17, yanchor: 'top', font: {size: 12.5, color: look.ink}},
     modebar: {bgcolor: 'rgba(0,0,0,0)', color: look.soft, activecolor: look.ink},
     hoverlabel: {bgcolor: look.bg, bordercolor: look.line, font: {color: look.ink, size: 12.5}},
   });
+
+  const kPaperWidth = 680;  // [px]
+  // Draws, for the screen or for paper, and lets the keyboard have the buttons beside the plot.
+  const paint = (node, traces, full, name) => {
+    Plotly.react(node, traces, isPrinting() ? {...full, width: Math.min(kPaperWidth, node.clientWidth || kPaperWidth)} : full, config(name));
+    for (const button of node.querySelectorAll('.modebar-btn')) {
+      if (button.tabIndex === 0) continue;
+      button.tabIndex = 0;
+      button.setAttribute('role', 'button');
+      button.setAttribute('aria-label', button.dataset.title);
+      button.addEventListener('keydown', (event) => {
+        if (event.key !== 'Enter' && event.key !== ' ') return;
+        event.preventDefault();
+        button.dispatchEvent(new MouseEvent('click', {bubbles: true}));
+      });
+    }
+  };
 
   const place = (code) => {
     const recording = recordings[Math.floor(code / kImpactsPerRecording)];
@@ -105,15 +125,17 @@
     });
     const draw = () => {
       const look = theme();
+      // Paper has no selectors: the heading says there what was selected.
+      root.querySelector('h3').dataset.choice = current.choice.join(', ');
       if (!node) {
         drawing.textContent = '';
         node = element('div', undefined, {role: 'img', 'aria-label': `${figure.title}: ${current.y} against ${current.x}`});
         drawing.append(node);
         redraw.push(draw);
       }
-      Plotly.react(node, current.series.map((s) => trace(s, look)),
+      paint(node, current.series.map((s) => trace(s, look)),
                    {...layout(look), height: 430, xaxis: axis(look, current.x, [...current.xr]), yaxis: axis(look, current.y, [...current.yr]),
-                    showlegend: current.series.filter((s) => s.name !== '').length > 1}, config(figure.id));
+                    showlegend: current.series.filter((s) => s.name !== '').length > 1}, figure.id);
       if (!node.dataset.click) {
         node.dataset.click = '1';
         node.on('plotly_click', (event) => {
@@ -195,6 +217,7 @@
       thead.append(head);
       t.append(thead, body);
       table.replaceChildren(t);
+      startTable(t);
     };
 
     const drawPlot = (recording) => {
@@ -225,7 +248,7 @@
         if (impact.t === null || impact.t < t[0] || impact.t > t[t.length - 1]) continue;
         shapes.push({type: 'line', xref: 'x', yref: 'paper', x0: impact.t, x1: impact.t, y0: 0, y1: 1, line: {color: impact.accepted ? look.ink : look.soft, width: 1, dash: impact.accepted ? 'solid' : 'dot'}});
       }
-      Plotly.react(plot, traces, full, config('recording'));
+      paint(plot, traces, full, 'recording');
     };
 
     const draw = () => {
@@ -263,5 +286,5 @@
 
   const browser = startBrowser();
   figures.forEach(startFigure);
-  matchMedia('(prefers-color-scheme: dark)').addEventListener('change', () => redraw.forEach((draw) => draw()));
+  document.addEventListener('themechange', () => redraw.forEach((draw) => draw()));
 })();

@@ -12,6 +12,7 @@
 
 #include "data/fit_result.h"
 #include "data/table.h"
+#include "tests/support/browser.h"
 #include "tests/support/folder.h"
 #include "tests/support/html.h"
 #include "tests/support/process.h"
@@ -63,6 +64,11 @@ TEST_F(RunMarkers, CoefficientsHoldTheTruthFromPixels) {
   EXPECT_LT(mu.upper95 - mu.lower95, 0.02);
   EXPECT_LT(e.upper95 - e.lower95, 0.04);
   EXPECT_THAT(said_, HasSubstr("rod on an incline: 6 recordings"));
+}
+
+TEST_F(RunMarkers, ReportIsShownWithoutFault) {
+  IMPACTLAB_SKIP_WITHOUT_BROWSER();
+  EXPECT_EQ(test::PageFaults(Out("run") / "report.html", "incline", {"switch", "keyboard", "plots", "tables", "paper"}), "");
 }
 
 TEST_F(RunMarkers, ImpactsAreWhereTheyWere) {

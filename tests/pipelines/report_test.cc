@@ -222,14 +222,14 @@ TEST_F(ReportTest, FallsBackToDrawingsWithoutTheLibrary) {
   std::ofstream(folder_ / "empty.js").flush();
   for (const std::filesystem::path& library : {std::filesystem::path(), folder_ / "absent.js", folder_, folder_ / "empty.js"}) {
     const std::string page = Page(run, library);
-    EXPECT_EQ(CountOf(page, "<script"), 0u) << library;
+    EXPECT_EQ(CountOf(page, "figure-data"), 0u) << library;
     EXPECT_NE(page.find("its plots are static drawings"), std::string::npos);
     EXPECT_GT(CountOf(page, "<svg class=\"plot\""), 15u);
     EXPECT_NE(page.find("12 of"), std::string::npos);  // recordings drawn
   }
   const std::string page = Interactive(run);
   EXPECT_EQ(CountOf(page, "its plots are static drawings"), 0u);
-  EXPECT_EQ(CountOf(page, "<script"), 4u);
+  EXPECT_EQ(CountOf(page, "id=\"figure-data\""), 1u);
   EXPECT_GT(CountOf(page, "<svg class=\"plot\""), 8u);  // they stand in until the script has run
 }
 
@@ -237,8 +237,8 @@ TEST_F(ReportTest, LibraryCannotEndItsElement) {
   WriteFile(library_, "var Plotly = {}; var a = \"</script>\", b = '</SCRIPT >', c = '<\\/script>';");
   const std::string page = Interactive(FabricatedRun({.recordings = 5}));
   EXPECT_EQ(test::HtmlFault(page), "");
-  EXPECT_EQ(CountOf(page, "<script"), 4u);
-  EXPECT_EQ(CountOf(page, "</script"), 4u);
+  EXPECT_GT(CountOf(page, "<script"), 4u);
+  EXPECT_EQ(CountOf(page, "</script"), CountOf(page, "<script"));
   EXPECT_EQ(CountOf(page, "</SCRIPT"), 0u);
   EXPECT_EQ(CountOf(page, "<\\/SCRIPT >"), 1u);
 }
@@ -247,7 +247,7 @@ TEST_F(ReportTest, AsksForNothingFromElsewhere) {
   for (const std::string& page : {Interactive(FabricatedRun({.recordings = 9})), Static(FabricatedRun({.recordings = 9}))}) {
     for (const char* part : {"http:", "https:", "url(", "@import", " src=", "fetch(", "XMLHttpRequest"})
       EXPECT_EQ(CountOf(page, part), 0u) << part;
-    EXPECT_EQ(CountOf(page, "<script") > 0, CountOf(page, "showSendToCloud: false, plotlyServerURL: ''") == 1);
+    EXPECT_EQ(CountOf(page, "id=\"figure-data\"") > 0, CountOf(page, "showSendToCloud: false, plotlyServerURL: ''") == 1);
     EXPECT_EQ(CountOf(page, "href="), CountOf(page, "href=\"#") + CountOf(page, "href=\"data:,\""));
     // Links within the page lead somewhere.
     for (std::size_t i = 0; (i = page.find("href=\"#", i)) != std::string::npos; ++i) {

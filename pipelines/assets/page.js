@@ -1,0 +1,51 @@
+(() => {
+  'use strict';
+  // Light or dark as the system is, or as the reader says. The dark colours stand in one rule of the style sheet, which is switched.
+  const kKey = 'impactlab-theme', select = document.getElementById('theme');
+  const rule = [...document.styleSheets].flatMap((sheet) => [...sheet.cssRules]).find((one) => one.media && /prefers-color-scheme:\s*dark/.test(one.media.mediaText));
+  const bySystem = rule?.media.mediaText;
+  let printing = false;
+  const kept = () => {
+    try {
+      return localStorage.getItem(kKey) ?? '';
+    } catch {
+      return '';  // pages opened as files may not be allowed to keep anything
+    }
+  };
+  const apply = () => {
+    const choice = printing ? 'light' : select.value;
+    rule.media.mediaText = choice === '' ? bySystem : choice === 'dark' ? 'screen' : 'not all';
+    document.documentElement.style.colorScheme = choice;
+    document.dispatchEvent(new Event('themechange'));
+  };
+  if (rule && select) {
+    select.value = ['light', 'dark'].includes(kept()) ? kept() : '';
+    select.addEventListener('change', () => {
+      try {
+        localStorage.setItem(kKey, select.value);
+      } catch {
+        // The choice then holds until the page is closed.
+      }
+      apply();
+    });
+    matchMedia('(prefers-color-scheme: dark)').addEventListener('change', () => document.dispatchEvent(new Event('themechange')));
+    if (select.value) apply();
+    select.closest('label').hidden = false;
+    // Paper is white, and nothing on it can be opened.
+    const closed = [];
+    addEventListener('beforeprint', () => {
+      if (printing) return;
+      printing = true;
+      closed.push(...document.querySelectorAll('details:not([open])'));
+      closed.forEach((one) => (one.open = true));
+      apply();
+    });
+    addEventListener('afterprint', () => {
+      if (!printing) return;
+      printing = false;
+      closed.splice(0).forEach((one) => (one.open = false));
+      apply();
+    });
+  }
+  window.isPrinting = () => printing;
+})();
