@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "pipelines/calibration_page_parts.h"
+#include "pipelines/motion_film.h"
 
 namespace impactlab::internal {
 namespace {
@@ -95,17 +96,8 @@ Scene MakeScene(const RigContext& context) {
   for (SceneBoard& board : scene.boards)
     for (Vector3d& corner : board.corners) corner = show(corner);
   for (const RigCamera& camera : rig.cameras) {
-    const Camera& lens = camera.camera;
-    SceneCamera out{.name = camera.name, .eye = show(camera.X_WC.translation()), .corners = {}};
-    const double depth = 0.16 * scene.radius;
-    const double x[] = {-0.5, lens.width - 0.5, lens.width - 0.5, -0.5}, y[] = {-0.5, -0.5, lens.height - 0.5, lens.height - 0.5};
-    for (int k = 0; k < 4; ++k) {
-      // Without distortion: a pyramid is meant, and wide lenses have no ray in their corners. A very wide one is drawn blunt.
-      Vector3d ray((x[k] - lens.cx) / lens.fx, (y[k] - lens.cy) / lens.fy, 1);
-      const double wide = ray.head<2>().norm();
-      if (wide > 1) ray.head<2>() /= wide;
-      out.corners[static_cast<std::size_t>(k)] = show(camera.X_WC * Vector3d(depth * ray));
-    }
+    SceneCamera out{.name = camera.name, .eye = show(camera.X_WC.translation()), .corners = ViewPyramid(camera, 0.16 * scene.radius)};
+    for (Vector3d& corner : out.corners) corner = show(corner);
     scene.cameras.push_back(std::move(out));
   }
   scene.origin = show(Vector3d::Zero());

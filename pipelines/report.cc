@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "pipelines/report_assets.h"
+#include "pipelines/report_overview.h"
 #include "pipelines/report_page.h"
 #include "pipelines/report_parts.h"
 
@@ -30,7 +32,13 @@ void WriteReport(const std::filesystem::path& path, const RunResult& run, const 
   if (!context.best.repeats.empty()) behind("measured", RepeatSection(context));
   if (!context.best.coefficients.empty()) behind("fit", ModelSection(context));
   if (!context.best.comparison.empty()) behind("measured", ClassicalSection(context));
-  if (context.interactive) page.recordings = RecordingsJson(context);
+  page.recordings = RecordingsJson(context);
+  if (!run.recordings.empty()) {
+    behind("audit", ReplaySection(context));
+    page.data = {{"replay-data", ReplayJson(context)}};
+    page.styles = {kMotionStyle};
+    page.scripts = {kMotionScript};
+  }
   WritePage(path, page, library);
 }
 

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "pipelines/report_overview.h"
 #include "pipelines/report_parts.h"
 
 namespace impactlab::internal {
@@ -74,6 +75,22 @@ std::string Verdict(const ReportContext& context) {
   else
     text += "was identified, but not tested against predictions";
   return text + ".";
+}
+
+// Verdicts on the quantities of the motion after, of unseen recordings where there are any.
+std::string VerdictTile(const ReportContext& context) {
+  for (const bool in_sample : {false, true}) {
+    int n = 0, adequate = 0, discrepant = 0;
+    for (const QuantitySummary& s : context.best.validation.quantity_summary)
+      if (s.law == context.fit->law && s.group == "all" && s.in_sample == in_sample)
+        n += s.n, adequate += s.adequate, discrepant += s.discrepant;
+    if (n > 0)
+      return Tile(
+          "Verdict", Percent(static_cast<double>(adequate) / n) + " adequate",
+          fmt::format("{} discrepant, {} unresolved of {} predicted quantities, k = {}", Percent(static_cast<double>(discrepant) / n),
+                      Percent(static_cast<double>(n - adequate - discrepant) / n), n, Num(context.run.experiment.validation.coverage, 2)));
+  }
+  return {};
 }
 
 std::string CountsHtml(const ReportContext& context) {
@@ -151,9 +168,19 @@ ReportContext MakeContext(const RunResult& run, bool interactive) {
   }
   context.rejected.assign(reasons.begin(), reasons.end());
   std::stable_sort(context.rejected.begin(), context.rejected.end(), [](const auto& a, const auto& b) { return a.second > b.second; });
-  // The law spoken of first is the one that predicts best; of equals the energetic one, which alone cannot gain energy.
+  // The law spoken of first gives unseen motions the highest density of the fitted ones; where the data do not tell the energetic law from
+  // it, the energetic one, which alone cannot gain energy. Where laws were not compared, the one of least median error.
+  for (const std::string& law : context.best.scrutiny.laws.order) {
+    const LawFit* fit = FitOf(context, law);
+    if (!fit) continue;
+    const LawPair* pair = PairOf(context, law, "energetic");
+    const LawFit* energetic = pair && pair->verdict != "better" ? FitOf(context, "energetic") : nullptr;
+    context.fit = energetic ? energetic : fit;
+    break;
+  }
   double least = std::numeric_limits<double>::infinity();
   for (const LawFit& fit : context.best.fit.fits) {
+    if (!context.best.scrutiny.laws.empty() && context.fit) break;
     const MedianError error = ErrorOf(context.best.validation, fit.law);
     const double score = std::isfinite(error.by_plus) ? error.by_plus : 1e9;
     if (!context.fit || score < least * (1 - 1e-9) || (fit.law == "energetic" && score <= least * (1 + 1e-9))) {
@@ -173,8 +200,8 @@ std::string HeadHtml(const ReportContext& context) {
   std::string out =
       fmt::format("<header class=\"head\" id=\"result\"><p class=\"eyebrow\">Impact experiment</p><h1>{}</h1>\n<p class=\"lead\">{}</p>\n",
                   Escape(name), Verdict(context));
-  const std::string audit = AuditWords(context);
-  if (!audit.empty()) out += "<p class=\"second\">" + audit + "</p>\n";
+  for (const std::string& text : {LawChoiceHtml(context), AuditWords(context)})
+    if (!text.empty()) out += "<p class=\"second\">" + text + "</p>\n";
   if (run.flights.failed > 0)
     out += "<p class=\"notice\">Free flight contradicts what was declared, and every number of this report rests on that: " +
            Escape(run.flights.verdict) + ". <a href=\"#flights\">What free flight says</a></p>\n";
@@ -185,11 +212,12 @@ std::string HeadHtml(const ReportContext& context) {
     const MedianError error = ErrorOf(context.best.validation, context.fit->law);
     if (std::isfinite(error.by_plus))
       out += Tile("Prediction error", Percent(error.by_plus), error.in_sample ? "median, in sample" : "median over unseen recordings");
+    out += VerdictTile(context);
     out += Tile("Impacts used", fmt::format("{}", context.n_accepted),
                 fmt::format("of {} in {}", context.best.events.size(), Count(static_cast<long long>(run.recordings.size()), "recording")));
     if (std::isfinite(context.final_audit().momentum.relative()))
       out += Tile("Momentum residual", Percent(context.final_audit().momentum.relative()), "of the spread of the spin change");
-    out += "</dl>\n";
+    out += "</dl>\n" + LimitsHtml(context);
   }
   out += "<div class=\"pair\">" + CountsHtml(context) + IntervalsHtml(context) + "</div></header>\n";
   return out;

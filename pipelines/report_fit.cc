@@ -166,9 +166,8 @@ Section FitSection(const ReportContext& context) {
   section.html = fmt::format(
       "<p>Friction and restitution were identified together from {}, each weighted by its measured covariance. The total standard "
       "deviation "
-      "includes the scatter between impacts; \u201Cnoise only\u201D is what measurement noise alone would give. Bold: the law that "
-      "predicts unseen "
-      "recordings best.</p>\n",
+      "includes the scatter between impacts; \u201Cnoise only\u201D is what measurement noise alone would give. Bold: the law spoken "
+      "of first.</p>\n",
       Count(context.best.fit.n_events > 0 ? context.best.fit.n_events : context.n_accepted, "accepted impact"));
   section.html += ParameterTable(context) + LawTable(context);
   section.html +=

@@ -99,6 +99,7 @@ void WritePage(const std::filesystem::path& path, const Page& page, const std::s
   }
   out.Write("</main>\n");
   for (const auto& [id, json] : page.data) WriteData(out, id, json);
+  WriteData(out, "recording-data", page.recordings);
   const auto write_script = [&](std::string_view script) {
     out.Write("<script>\n");
     out.Write(script);
@@ -109,7 +110,6 @@ void WritePage(const std::filesystem::path& path, const Page& page, const std::s
   for (const std::string_view script : page.scripts) write_script(script);
   if (interactive) {
     WriteData(out, "figure-data", FiguresJson(page.sections));
-    WriteData(out, "recording-data", page.recordings);
     out.Write("<script>\n");
     out.Write(library);
     out.Write("\n</script>\n");

@@ -29,15 +29,29 @@ std::vector<std::string> Laws(const ReportContext& context) {
 
 bool HasPlanarLaws(const ReportContext& context) { return Laws(context).size() > FitsInOrder(context).size(); }
 
+// Two laws that give one motion, as Brach's and Whittaker's do where the surface gives nothing back along itself.
+bool SameErrors(const ErrorSummary& a, const ErrorSummary& b) {
+  const auto near = [](double x, double y) { return std::abs(x - y) <= 1e-9 * std::abs(x); };
+  return a.group == b.group && a.in_sample == b.in_sample && a.n == b.n && near(a.median_by_plus, b.median_by_plus) &&
+         near(a.mean_by_plus, b.mean_by_plus) && near(a.median_by_minus, b.median_by_minus) && near(a.mean_by_minus, b.mean_by_minus) &&
+         near(a.median_by_change, b.median_by_change) && near(a.mean_by_change, b.mean_by_change);
+}
+
 void ErrorRows(HtmlTable& table, const ReportContext& context, const ValidationTable& validation, const std::string& frames, bool all) {
   std::vector<const ErrorSummary*> ordered;
   for (const std::string& law : Laws(context))
     for (const bool in_sample : {false, true})
       for (const ErrorSummary& s : validation.error_summary)
         if (s.law == law && (s.group == "all") == all && s.in_sample == in_sample) ordered.push_back(&s);
-  for (const ErrorSummary* one : ordered) {
-    const ErrorSummary& s = *one;
-    std::vector<std::string> cells = {LawTitle(s.law), SampleName(s.in_sample)};
+  for (auto at = ordered.begin(); at != ordered.end(); ++at) {
+    const ErrorSummary& s = **at;
+    std::string laws = LawTitle(s.law);
+    for (auto later = at + 1; later != ordered.end();) {
+      const bool same = SameErrors(s, **later);
+      if (same) laws += ", " + LawTitle((*later)->law);
+      later = same ? ordered.erase(later) : later + 1;
+    }
+    std::vector<std::string> cells = {laws, SampleName(s.in_sample)};
     if (!all) cells.insert(cells.begin() + 1, Escape(s.group));
     if (!frames.empty()) cells.push_back(frames);
     for (std::string& cell :

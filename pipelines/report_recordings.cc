@@ -230,6 +230,14 @@ std::string RecordingsJson(const ReportContext& context, std::size_t max_frames)
         impact["ratio"] = Rounded(m.ratio, 4);
         impact["lean"] = Rounded(m.lean * 180 / std::numbers::pi, 4);
       }
+      if (!event->struck && event->frames_minus > 0 && event->frames_plus > 0) {
+        const Eigen::Matrix3d& R_WF = event->contact.X_WF.linear();
+        const auto triple = [](const Eigen::Vector3d& v) { return Json{Rounded(v.x(), 6), Rounded(v.y(), 6), Rounded(v.z(), 6)}; };
+        const auto slip = [&](const Eigen::Vector3d& v_F) { return triple(R_WF * Eigen::Vector3d(v_F.x(), v_F.y(), 0)); };
+        impact["point"] = triple(event->p_WP);
+        impact["impulse"] = triple(R_WF * MeasuredImpulse(*event, context.run.experiment.body));
+        impact["slip"] = {slip(event->contact.v_minus_F), slip(event->v_plus_F)};
+      }
       one["impacts"].push_back(std::move(impact));
     }
     recordings.push_back(std::move(one));

@@ -111,19 +111,21 @@ std::string Words(const RestitutionComparison& c) {
   if (std::all_of(c.impacts.begin(), c.impacts.end(), [](const ThreeCoefficients& one) { return IsWhole(one); }))
     return fmt::format("e_n, e_p and e* are one number ({:.3f}) in all {} impacts: slip neither stops nor turns on the way in any of them",
                        fit.e_star, c.impacts.size());
-  const auto differs = [&](double p) { return p < 0.5 * kLevel; };  // two differences are looked at
+  const double level = 0.5 * kLevel;  // two differences are looked at
+  const auto differs = [&](double p) { return p < level; };
   std::string out = fmt::format("e_n = {:.3f}, e_p = {:.3f}, e* = {:.3f} fitted to all", fit.e_n, fit.e_p, fit.e_star);
   const bool n = differs(fit.p_n), p = differs(fit.p_p);
   const auto figure = [](const char* name, double value, double sd, double p_value) {
     return std::isfinite(sd) ? fmt::format("{} - e* = {:+.4f} ± {:.4f}, p = {:.2g}", name, value, sd, p_value)
                              : std::string(name) + " - e* without an uncertainty";
   };
-  out += fmt::format("; {} ({}; {})",
+  out += fmt::format("; {} at the level of {:.0f} % for both together, p below {} for each ({}; {})",
                      n && p ? "both others differ from e*"
                      : n    ? "e_n differs from e*, e_p does not significantly"
                      : p    ? "e_p differs from e*, e_n does not significantly"
                             : "they do not differ significantly",
-                     figure("e_n", fit.n_less_star, fit.sd_n, fit.p_n), figure("e_p", fit.p_less_star, fit.sd_p, fit.p_p));
+                     100 * kLevel, level, figure("e_n", fit.n_less_star, fit.sd_n, fit.p_n),
+                     figure("e_p", fit.p_less_star, fit.sd_p, fit.p_p));
   int whole = 0;
   double largest = 0;
   std::string where;

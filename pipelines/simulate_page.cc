@@ -7,6 +7,7 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "pipelines/motion_film.h"
 #include "pipelines/report_assets.h"
 #include "pipelines/report_html.h"
 #include "pipelines/report_page.h"
@@ -29,33 +30,6 @@ using internal::Series;
 constexpr std::size_t kMostFrames = 1500;
 constexpr std::size_t kMostRows = 200;
 constexpr std::size_t kMostMarks = 2000;  // events of the animation
-
-Json Triple(const Vector3d& v) { return {internal::Rounded(v.x(), 6), internal::Rounded(v.y(), 6), internal::Rounded(v.z(), 6)}; }
-
-// Largest area of a face, by which its brightness is measured [m^2].
-double LargestFace(const internal::DrawnPart& part) {
-  double largest = 0;
-  for (const std::vector<int>& face : part.faces) {
-    Vector3d area = Vector3d::Zero();
-    for (std::size_t k = 0; k < face.size(); ++k)
-      area += part.points_B[static_cast<std::size_t>(face[k])].cross(part.points_B[static_cast<std::size_t>(face[(k + 1) % face.size()])]);
-    largest = std::max(largest, area.norm());
-  }
-  return largest;
-}
-
-Json PartJson(const internal::DrawnPart& part, bool poses_in_columns) {
-  Json points = Json::array();
-  for (const Vector3d& p : part.points_B) points.push_back(Triple(p));
-  return {{"name", part.name},
-          {"points", points},
-          {"faces", part.faces},
-          {"lines", part.lines},
-          {"thickness", part.thickness},
-          {"ball", part.ball_radius},
-          {"largest", LargestFace(part)},
-          {"trace", Triple(poses_in_columns ? part.points_B.front() : Vector3d::Zero())}};
-}
 
 std::string What(const Scenario& scenario, const SimulationEvent& event) {
   std::string names;
@@ -84,7 +58,7 @@ std::string FilmJson(const Scenario& scenario, const SimulatedMotion& motion) {
     const std::vector<Isometry3d> poses = scenario.poses(sample.state);
     for (std::size_t k = 0; k < poses.size(); ++k) {
       const Eigen::Quaterniond q(poses[k].linear());
-      Json pose = Triple(poses[k].translation());
+      Json pose = internal::TripleJson(poses[k].translation());
       for (const double x : {q.w(), q.x(), q.y(), q.z()}) pose.push_back(internal::Rounded(x, 5));
       frame.push_back(pose);
       const internal::DrawnPart& part = scenario.parts[k];
@@ -97,22 +71,17 @@ std::string FilmJson(const Scenario& scenario, const SimulatedMotion& motion) {
     frames.push_back(frame);
   }
   Json planes = Json::array(), parts = Json::array(), events = Json::array();
-  for (const internal::DrawnPlane& p : scenario.planes)
-    planes.push_back({{"name", p.name},
-                      {"normal", Triple(p.normal)},
-                      {"offset", p.offset},
-                      {"amplitude", p.amplitude},
-                      {"frequency", p.frequency},
-                      {"phase", p.phase}});
-  for (const internal::DrawnPart& part : scenario.parts) parts.push_back(PartJson(part, scenario.poses_in_columns));
+  for (const internal::DrawnPlane& plane : scenario.planes) planes.push_back(internal::PlaneJson(plane));
+  for (const internal::DrawnPart& part : scenario.parts)
+    parts.push_back(internal::PartJson(part, scenario.poses_in_columns ? part.points_B.front() : Vector3d::Zero()));
   for (const SimulationEvent& event : motion.events) {
     if (events.size() == kMostMarks) break;
     events.push_back({{"t", internal::Rounded(event.t, 9)}, {"what", What(scenario, event)}});
   }
   return Json{{"planar", scenario.planar()},
               {"size", size},
-              {"low", Triple(low)},
-              {"high", Triple(high)},
+              {"low", internal::TripleJson(low)},
+              {"high", internal::TripleJson(high)},
               {"t", t},
               {"poses", frames},
               {"parts", parts},

@@ -48,4 +48,14 @@
     });
   }
   window.isPrinting = () => printing;
+
+  // 16-bit numbers between their least and greatest value; 65535 is a gap.
+  window.unpackNumbers = ([base64, lower, upper]) => {
+    const bytes = atob(base64), values = new Array(bytes.length >> 1);
+    for (let i = 0; i < values.length; ++i) {
+      const code = bytes.charCodeAt(2 * i) | (bytes.charCodeAt(2 * i + 1) << 8);
+      values[i] = code === 65535 ? null : lower + (upper - lower) * code / 65534;
+    }
+    return values;
+  };
 })();

@@ -2,7 +2,7 @@
   'use strict';
   if (typeof Plotly === 'undefined') return;  // the static drawings stay
 
-  const parse = (id) => JSON.parse(document.getElementById(id).textContent);
+  const parse = (id) => JSON.parse(document.getElementById(id)?.textContent ?? '[]');
   const figures = parse('figure-data');
   const recordings = parse('recording-data');
   const kImpactsPerRecording = 1000;
@@ -158,16 +158,6 @@
     observer.observe(target);
   };
 
-  // 16-bit numbers between their least and greatest value; 65535 is a gap.
-  const unpack = ([base64, lower, upper]) => {
-    const bytes = atob(base64), values = new Array(bytes.length >> 1);
-    for (let i = 0; i < values.length; ++i) {
-      const code = bytes.charCodeAt(2 * i) | (bytes.charCodeAt(2 * i + 1) << 8);
-      values[i] = code === 65535 ? null : lower + (upper - lower) * code / 65534;
-    }
-    return values;
-  };
-
   const startBrowser = () => {
     const root = document.getElementById('browser');
     if (!root || recordings.length === 0) return null;
@@ -221,7 +211,7 @@
     };
 
     const drawPlot = (recording) => {
-      const look = theme(), t = unpack(recording.t), channels = recording.channels.map(unpack);
+      const look = theme(), t = unpackNumbers(recording.t), channels = recording.channels.map(unpackNumbers);
       const panels = recording.planar ? [['x [m]', [0], ['x']], ['z [m]', [1], ['z']], ['θ [rad]', [2], ['θ']]]
                                       : [['position [m]', [0, 1, 2], ['x', 'y', 'z']], ['quaternion [1]', [3, 4, 5, 6], ['qw', 'qx', 'qy', 'qz']]];
       const used = t.map((_, i) => recording.used.some(([a, b]) => i >= a && i <= b));
@@ -237,8 +227,8 @@
           traces.push(points(false), points(true));
           const xs = [], ys = [];
           for (const arc of recording.arcs) {
-            xs.push(...unpack(arc.t), null);
-            ys.push(...unpack(arc.channels[c]), null);
+            xs.push(...unpackNumbers(arc.t), null);
+            ys.push(...unpackNumbers(arc.channels[c]), null);
           }
           traces.push({type: 'scatter', mode: 'lines', x: xs, y: ys, yaxis: 'y' + suffix, name, legendgroup: name, hoverinfo: 'skip', line: {color: recording.planar ? look.colour(1) : colour, width: 1.6}});
         });
@@ -274,6 +264,7 @@
       next.disabled = at >= visible.length - 1;
       status.textContent = `${at + 1} of ${visible.length}` + (recording.stride > 1 ? `, every ${recording.stride}th frame shown` : '');
       drawTable(recording);
+      document.dispatchEvent(new CustomEvent('recordingchange', {detail: index}));
       if (near || jump) near = true, draw();
       if (jump) document.getElementById('recordings').scrollIntoView();
     };

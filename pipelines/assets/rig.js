@@ -177,6 +177,6 @@
   button('+', () => zoom(1.25));
   button('−', () => zoom(0.8));
   new ResizeObserver(draw).observe(box);
-  matchMedia('(prefers-color-scheme: dark)').addEventListener('change', draw);
+  document.addEventListener('themechange', draw);
   draw();
 })();

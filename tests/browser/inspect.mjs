@@ -95,7 +95,7 @@ export function widthFaults() {
 // tables that sort stay: they print as what they say).
 export function paperFaults(height) {
   const faults = [];
-  for (const e of document.querySelectorAll('figure, .drawing, .plot-container, .sight')) {
+  for (const e of document.querySelectorAll('figure:not(:has(details)), .plot, .plot-container, .sight')) {
     const box = e.getBoundingClientRect();
     if (box.height === 0) continue;
     let kept = false;

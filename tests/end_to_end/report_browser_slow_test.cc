@@ -17,7 +17,9 @@ TEST(ReportBrowser, SquareDropsAreShownWithoutFault) {
                                         "--out", scratch.path() / "run", "--quiet"},
                                        scratch.path());
   ASSERT_EQ(result.code, 0) << result.err;
-  EXPECT_EQ(test::PageFaults(scratch.path() / "run/report.html", "square-drops", {"switch", "keyboard", "plots", "tables", "paper"}), "");
+  EXPECT_EQ(
+      test::PageFaults(scratch.path() / "run/report.html", "square-drops", {"switch", "keyboard", "plots", "tables", "replay", "paper"}),
+      "");
 }
 
 }  // namespace

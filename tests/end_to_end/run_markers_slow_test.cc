@@ -68,7 +68,7 @@ TEST_F(RunMarkers, CoefficientsHoldTheTruthFromPixels) {
 
 TEST_F(RunMarkers, ReportIsShownWithoutFault) {
   IMPACTLAB_SKIP_WITHOUT_BROWSER();
-  EXPECT_EQ(test::PageFaults(Out("run") / "report.html", "incline", {"switch", "keyboard", "plots", "tables", "paper"}), "");
+  EXPECT_EQ(test::PageFaults(Out("run") / "report.html", "incline", {"switch", "keyboard", "plots", "tables", "replay", "paper"}), "");
 }
 
 TEST_F(RunMarkers, ImpactsAreWhereTheyWere) {

@@ -1,0 +1,63 @@
+// The replay of recordings: what the view of a run's motions shows beside the poses that the browser of recordings holds.
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "pipelines/motion_film.h"
+#include "pipelines/report_overview.h"
+
+namespace impactlab::internal {
+namespace {
+
+using Json = nlohmann::ordered_json;
+using Eigen::Vector3d;
+
+Json CameraJson(const RigCamera& camera, double depth) {
+  Json corners = Json::array();
+  for (const Vector3d& corner : ViewPyramid(camera, depth)) corners.push_back(TripleJson(corner));
+  return {{"name", camera.name}, {"eye", TripleJson(camera.X_WC.translation())}, {"corners", corners}};
+}
+
+}  // namespace
+
+std::string ReplayJson(const ReportContext& context) {
+  const Experiment& experiment = context.run.experiment;
+  const DrawnPart part = DrawBody(experiment.body, experiment.body.name.empty() ? "body" : experiment.body.name);
+  double size = part.ball_radius + part.thickness;
+  for (const Vector3d& p : part.points_B) size = std::max(size, p.norm());
+  Json scene = {{"planar", experiment.body.planar}, {"mass_known", experiment.body.mass_known}};
+  Json markers = Json::array(), cameras = Json::array(), planes = Json::array();
+  if (context.run.markers) {
+    const std::vector<BodyMarker>& layout = context.best.layout.markers.empty() ? context.run.markers->layout : context.best.layout.markers;
+    for (const BodyMarker& marker : layout) {
+      markers.push_back(TripleJson(marker.p_BM));
+      size = std::max(size, marker.p_BM.norm());
+    }
+    for (const RigCamera& camera : context.run.markers->rig.cameras) cameras.push_back(CameraJson(camera, 2 * size));
+  }
+  // A surface that moves is not drawn: the plane of the experiment is then not where the body strikes.
+  if (!experiment.second)
+    planes.push_back(PlaneJson({.name = "floor", .normal = experiment.floor.normal, .offset = experiment.floor.offset}));
+  scene["size"] = size;
+  scene["part"] = PartJson(part, Vector3d::Zero());
+  scene["markers"] = markers;
+  scene["cameras"] = cameras;
+  scene["planes"] = planes;
+  return scene.dump(-1, ' ', true, Json::error_handler_t::replace);
+}
+
+Section ReplaySection(const ReportContext& context) {
+  Section section{.id = "replay", .title = "Replay", .html = {}, .figures = {}};
+  section.html =
+      std::string(
+          "<p>Recordings as they were measured (outline) and as the arcs of free flight fitted beside every impact have them (filled); "
+          "paths of the centre of mass before and after, and of the point that struck. At an impact arrows show the impulse and the "
+          "slip of the contact point before and after.</p>\n"
+          "<div id=\"motion-view\"><div class=\"controls\"></div><div class=\"sight\"><p class=\"told\"></p></div></div>\n"
+          "<noscript><p class=\"notice\">The replay needs scripts, which this browser does not run.</p></noscript>\n") +
+      (context.run.experiment.body.planar
+           ? ""
+           : "<p class=\"foot\">Drag the picture or use the arrow keys to turn it, plus and minus to come closer.</p>\n");
+  return section;
+}
+
+}  // namespace impactlab::internal
