@@ -1,4 +1,5 @@
-// The verb that turns markers in space into the files of other programs: from tracks and a rig, or from one such file into another.
+// The verb that writes files of other programs: markers in space, from tracks and a rig or from another such file; tables of a run;
+// drawings.
 
 #include <fmt/core.h>
 #include <fmt/format.h>
@@ -11,6 +12,8 @@
 #include "data/error.h"
 #include "data/text.h"
 #include "pipelines/commands.h"
+#include "pipelines/data_set.h"
+#include "pipelines/svg_pdf.h"
 #include "reconstruction/marker_files.h"
 #include "reconstruction/marker_points.h"
 #include "tracking/tracks.h"
@@ -91,10 +94,49 @@ bool LooksLikeTracks(const std::filesystem::path& path) {
   return line.find("x_px") != std::string::npos && line.find("camera") != std::string::npos;
 }
 
+// What is neither read nor written as markers: folders and fits, drawings, and the formats that hold any table.
+bool IsData(const ExportArguments& arguments) {
+  const auto in = arguments.file.extension(), out = arguments.out.extension();
+  DataFormat format = DataFormat::kCsv;
+  return std::filesystem::is_directory(arguments.file) || in == ".json" || in == ".svg" || out == ".pdf" ||
+         (DataFormatOf(arguments.out, &format) && format != DataFormat::kCsv);
+}
+
+int ExportData(const ExportArguments& arguments) {
+  constexpr int kDone = 0;
+  if (!arguments.rig.empty() || !arguments.recording.empty() || !arguments.format.empty() || !arguments.up_of_file.empty())
+    throw ConfigError(fmt::format("{}: found no markers in space, which --rig, --recording, --format and --up-axis-of-file are of",
+                                  arguments.file.string()));
+  if (arguments.file.extension() == ".svg" || arguments.out.extension() == ".pdf") {
+    if (arguments.file.extension() != ".svg" || arguments.out.extension() != ".pdf")
+      throw ConfigError(
+          fmt::format("--out: found {} from {}, allowed a .pdf from an .svg", arguments.out.string(), arguments.file.string()));
+    SvgToPdf(arguments.file, arguments.out);
+    fmt::print("{}: written to {}\n", arguments.file.string(), arguments.out.string());
+    return kDone;
+  }
+  DataFormat format = DataFormat::kCsv;
+  if (!DataFormatOf(arguments.out, &format))
+    throw ConfigError(fmt::format("--out: found {}, allowed a name that ends in .csv, .json, .mat, .h5 or .tex", arguments.out.string()));
+  std::vector<std::string> notes;
+  const DataSet data = ReadDataSet(arguments.file, &notes);
+  const std::vector<std::string> more = WriteDataSet(arguments.out, data, format);
+  notes.insert(notes.end(), more.begin(), more.end());
+  std::vector<std::string> names;
+  for (const DataTable& table : data.tables) names.push_back(fmt::format("{} ({})", table.name, table.n_rows()));
+  fmt::print("{}: {}; written to {}\n", data.name, JoinNames(names), arguments.out.string());
+  for (const std::string& note : notes) fmt::print("  {}\n", note);
+  return kDone;
+}
+
 }  // namespace
 
 int ExportCommand(const ExportArguments& arguments) {
   constexpr int kDone = 0;
+  std::error_code ignored;
+  if (std::filesystem::equivalent(arguments.file, arguments.out, ignored))
+    throw ConfigError(fmt::format("--out: found {}, the file that is read; allowed another one", arguments.out.string()));
+  if (IsData(arguments)) return ExportData(arguments);
   MarkerWriteOptions write;
   write.up = ParseUp(arguments.up, "--up-axis");
   write.unit = arguments.unit;
@@ -103,12 +145,11 @@ int ExportCommand(const ExportArguments& arguments) {
     if (!write.format) throw ConfigError(fmt::format("--format: found {}, allowed csv, trc, c3d", Excerpt(arguments.format)));
   } else if (!MarkerFormatOf(arguments.out)) {
     throw ConfigError(
-        fmt::format("--out: found {}, allowed a name that ends in .csv, .trc or .c3d, or --format", Excerpt(arguments.out.string())));
+        fmt::format("--out: found {}, allowed a name that ends in .csv, .trc or .c3d (markers), .json, .mat, .h5, .tex (tables) or .pdf "
+                    "(drawings), or --format",
+                    Excerpt(arguments.out.string())));
   }
   if (write.unit != "m" && write.unit != "mm") throw ConfigError(fmt::format("--unit: found {}, allowed m, mm", Excerpt(write.unit)));
-  std::error_code ignored;
-  if (std::filesystem::equivalent(arguments.file, arguments.out, ignored))
-    throw ConfigError(fmt::format("--out: found {}, the file that is read; allowed another one", arguments.out.string()));
   const bool tracks = LooksLikeTracks(arguments.file);
   if (tracks && arguments.rig.empty())
     throw ConfigError(

@@ -271,9 +271,10 @@ int Main(int argc, char** argv) {
   import_verb->callback([&] { code = ImportCommand(import); });
 
   ExportArguments markers;
-  auto* export_verb =
-      app.add_subcommand("export", "markers in space to a CSV, TRC or C3D file, from tracks and a rig or from another such file");
-  export_verb->add_option("file", markers.file, "tracks.csv, or a marker CSV, TRC or C3D")->required();
+  auto* export_verb = app.add_subcommand(
+      "export", "a run folder, a table or a fit as .mat, .h5, .json, .csv or .tex; markers in space as CSV, TRC or C3D; an .svg as .pdf");
+  export_verb->add_option("file", markers.file, "run folder, CSV table or fit.json; tracks.csv, or a marker CSV, TRC or C3D; an .svg")
+      ->required();
   export_verb->add_option("--out", markers.out, "file to write; of several recordings NAME_RECORDING.trc for NAME.trc")->required();
   export_verb->add_option("--rig", markers.rig, "rig.yaml of the cameras, for tracks");
   export_verb->add_option("--recording", markers.recording, "the one to take, of tracks");
