@@ -169,7 +169,7 @@ window.startFilm = (root, start_film) => {
       }});
     });
     part.lines.forEach((line) => {
-      const thin = part.thickness === 0, middle = points[line[0]];
+      const thin = part.thickness === 0 || part.ghost, middle = points[line[0]];
       items.push({depth: line.reduce((sum, i) => sum + points[i][2], 0) / line.length, paint: stroke(line, thin ? (part.faces.length || part.ball ? 1.5 : 2.5) : Math.max(2, part.thickness * frame.scale * middle[3]))});
     });
     if (part.ball > 0) {
