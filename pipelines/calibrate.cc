@@ -10,6 +10,7 @@
 #include "data/atomic_file.h"
 #include "data/error.h"
 #include "data/provenance.h"
+#include "data/stage_cache.h"
 #include "data/text.h"
 #include "pipelines/calibrate_input.h"
 #include "pipelines/interrupt.h"
@@ -73,7 +74,10 @@ void CheckStarts(const CalibrationRun& run) {
 void ChooseModels(CalibrationRun* run) {
   const auto& sources = run->plan.cameras;
   if (std::none_of(sources.begin(), sources.end(), [](const CameraSource& s) { return s.choose_model; })) return;
-  run->lenses = ChooseLens(run->problem, {LensModel::kBrown, LensModel::kRational, LensModel::kFisheye}, 5, run->plan.solve);
+  const auto choose = [&] {
+    return ChooseLens(run->problem, {LensModel::kBrown, LensModel::kRational, LensModel::kFisheye}, 5, run->plan.solve);
+  };
+  run->lenses = StageResult<LensChoice>("lens", choose, run->problem, run->plan.solve);
   for (std::size_t c = 0; c < sources.size(); ++c)
     if (sources[c].choose_model && c < run->lenses->chosen.size()) run->problem.cameras[c].model = run->lenses->chosen[c];
   for (CameraSetup& setup : run->problem.cameras) {
@@ -118,7 +122,8 @@ CalibrationRun RunCalibration(const CalibrationPlan& plan, const CalibrateOption
   CheckInterrupt();
   ChooseModels(&run);
   CheckInterrupt();
-  run.result = Calibrate(run.problem, plan.solve);
+  run.result = StageResult<CalibrationResult>(
+      "solve", [&] { return Calibrate(run.problem, plan.solve); }, run.problem, plan.solve);
   CheckInterrupt();
   std::optional<CrossValidation> halves;
   if (run.result.usable()) halves = CrossValidate(run.problem, run.result, plan.solve, plan.certificate.working_distance);

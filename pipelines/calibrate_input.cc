@@ -13,6 +13,7 @@
 #include "data/error.h"
 #include "data/parallel.h"
 #include "data/progress.h"
+#include "data/stage_cache.h"
 #include "pipelines/interrupt.h"
 #include "tracking/video.h"
 
@@ -135,10 +136,16 @@ void ReadStills(const CalibrateOptions& options, CalibrationRun* run) {
     }
     const std::filesystem::path& path = files[k % n][static_cast<std::size_t>(file)];
     try {
-      const GrayImage image = ReadImage(path);
-      view = DetectBoard(image, plan.board, plan.detect);
-      view.width = image.width;
-      view.height = image.height;
+      view = StageResult<BoardView>(
+          "board",
+          [&] {
+            const GrayImage image = ReadImage(path);
+            BoardView found = DetectBoard(image, plan.board, plan.detect);
+            found.width = image.width;
+            found.height = image.height;
+            return found;
+          },
+          plan.board, plan.detect, ContentOf({path}));
       const std::lock_guard lock(guard);
       ++n_read;
     } catch (const DataError& error) {

@@ -11,6 +11,7 @@
 #include "data/error.h"
 #include "data/parallel.h"
 #include "data/progress.h"
+#include "data/stage_cache.h"
 #include "data/text.h"
 #include "pipelines/calibrate_input.h"
 #include "pipelines/interrupt.h"
@@ -183,20 +184,21 @@ std::vector<std::size_t> ChooseFrames(std::vector<FrameCandidate>& candidates, c
   return chosen;
 }
 
-void ReadVideos(const CalibrateOptions& options, CalibrationRun* run) {
-  const CalibrationPlan& plan = run->plan;
+namespace {
+
+// What the clips of a calibration come down to.
+struct Footage {
+  std::vector<BoardShot> shots;
+  std::vector<std::string> notes;
+};
+
+// `clips` of every camera, as many of each.
+Footage SearchClips(const CalibrationPlan& plan, const std::vector<std::vector<std::filesystem::path>>& clips,
+                    const CalibrateOptions& options) {
+  Footage out;
   const std::size_t n = plan.cameras.size();
-  std::vector<std::vector<std::filesystem::path>> clips;
-  for (const CameraSource& camera : plan.cameras) {
-    clips.push_back(FindFiles(camera.videos, plan.path.parent_path(), true, fmt::format("{}: camera {}", plan.path.string(), camera.name)));
-    run->files.insert(run->files.end(), clips.back().begin(), clips.back().end());
-    if (clips.back().size() != clips[0].size()) {
-      throw DataError(fmt::format("{}: camera {} has {} clips and camera {} {}; the clips of a rig belong together in their order",
-                                  plan.path.string(), plan.cameras[0].name, clips[0].size(), camera.name, clips.back().size()));
-    }
-  }
   if (n > 1) {
-    run->notes.push_back(
+    out.notes.push_back(
         plan.match == ShotMatch::kTime
             ? "frames of the cameras were paired by their time since the first frame of each clip: the recordings must have "
               "started together"
@@ -211,24 +213,34 @@ void ReadVideos(const CalibrateOptions& options, CalibrationRun* run) {
   Progress progress("finding boards", 0, "frames", shown);
   for (std::size_t clip = 0; clip < clips[0].size(); ++clip) {
     std::vector<ClipReader> readers;
-    for (std::size_t c = 0; c < n; ++c) readers.emplace_back(clips[c][clip], VideoOptions{.threads = n > 1 ? 1 : 0}, &run->notes);
+    for (std::size_t c = 0; c < n; ++c) readers.emplace_back(clips[c][clip], VideoOptions{.threads = n > 1 ? 1 : 0}, &out.notes);
     // Where the header does not say how long the clip is, the step doubles as it goes on.
     const long long announced = readers[0].reader().info().announced_frames;
     long long step = std::max<long long>(1, (announced + static_cast<long long>(per_clip) - 1) / static_cast<long long>(per_clip));
     std::size_t examined = 0;
     std::vector<FrameCandidate> batch;
     std::vector<GrayImage> images;  // of the batch, n each
+    std::vector<std::filesystem::path> read;
+    for (std::size_t c = 0; c < n; ++c) read.push_back(clips[c][clip]);
     const auto search = [&] {
-      ForEachIndex(batch.size() * n, options.threads, [&](std::size_t k) {
-        CheckInterrupt();
-        BoardView& view = batch[k / n].shot.views[k % n];
-        if (images[k].pixels.empty()) return;
-        const std::string name = view.image;
-        view = DetectBoard(images[k], plan.board, plan.detect);
-        view.image = name;
-        view.width = images[k].width;
-        view.height = images[k].height;
-      });
+      std::vector<BoardView> views;
+      for (const FrameCandidate& candidate : batch) views.insert(views.end(), candidate.shot.views.begin(), candidate.shot.views.end());
+      const auto find = [&] {
+        std::vector<BoardView> found = views;
+        ForEachIndex(found.size(), options.threads, [&](std::size_t k) {
+          CheckInterrupt();
+          if (images[k].pixels.empty()) return;
+          BoardView& view = found[k];
+          const std::string name = view.image;
+          view = DetectBoard(images[k], plan.board, plan.detect);
+          view.image = name;
+          view.width = images[k].width;
+          view.height = images[k].height;
+        });
+        return found;
+      };
+      views = StageResult<std::vector<BoardView>>("boards", find, views, plan.board, plan.detect, ContentOf(read));
+      for (std::size_t k = 0; k < views.size(); ++k) batch[k / n].shot.views[k % n] = std::move(views[k]);
       progress.Advance(static_cast<std::int64_t>(batch.size()));
       std::move(batch.begin(), batch.end(), std::back_inserter(candidates));
       batch.clear();
@@ -267,12 +279,12 @@ void ReadVideos(const CalibrateOptions& options, CalibrationRun* run) {
     search();
     for (std::size_t c = 0; c < n; ++c) {
       if (const long long damaged = readers[c].reader().damaged(); damaged > 0)
-        run->notes.push_back(fmt::format("{}: {} damaged frames were left out", clips[c][clip].string(), damaged));
+        out.notes.push_back(fmt::format("{}: {} damaged frames were left out", clips[c][clip].string(), damaged));
     }
   }
   progress.Finish();
   if (candidates.empty()) throw DataError(fmt::format("{}: no frame can be read", clips[0][0].string()));
-  if (unpaired > 0) run->notes.push_back(fmt::format("{} frames have no partner at their time in another camera", unpaired));
+  if (unpaired > 0) out.notes.push_back(fmt::format("{} frames have no partner at their time in another camera", unpaired));
   std::size_t with_board = 0;
   for (const FrameCandidate& c : candidates)
     with_board += std::any_of(c.shot.views.begin(), c.shot.views.end(), [](const BoardView& v) { return !v.points.empty(); });
@@ -281,9 +293,32 @@ void ReadVideos(const CalibrateOptions& options, CalibrationRun* run) {
   for (std::size_t k = 0; k < candidates.size(); ++k)
     if (candidates[k].shot.name == plan.world.shot && std::find(chosen.begin(), chosen.end(), k) == chosen.end())
       chosen.insert(std::upper_bound(chosen.begin(), chosen.end(), k), k);
-  run->notes.push_back(fmt::format("{} frames were searched, {} show the board, {} were kept: the sharpest, calmest and most different",
-                                   seen, with_board, chosen.size()));
-  for (const std::size_t k : chosen) run->problem.shots.push_back(std::move(candidates[k].shot));
+  out.notes.push_back(fmt::format("{} frames were searched, {} show the board, {} were kept: the sharpest, calmest and most different",
+                                  seen, with_board, chosen.size()));
+  for (const std::size_t k : chosen) out.shots.push_back(std::move(candidates[k].shot));
+  return out;
+}
+
+}  // namespace
+
+void ReadVideos(const CalibrateOptions& options, CalibrationRun* run) {
+  const CalibrationPlan& plan = run->plan;
+  std::vector<std::vector<std::filesystem::path>> clips;
+  std::vector<std::string> cameras;
+  for (const CameraSource& camera : plan.cameras) {
+    cameras.push_back(camera.name);
+    clips.push_back(FindFiles(camera.videos, plan.path.parent_path(), true, fmt::format("{}: camera {}", plan.path.string(), camera.name)));
+    run->files.insert(run->files.end(), clips.back().begin(), clips.back().end());
+    if (clips.back().size() != clips[0].size()) {
+      throw DataError(fmt::format("{}: camera {} has {} clips and camera {} {}; the clips of a rig belong together in their order",
+                                  plan.path.string(), plan.cameras[0].name, clips[0].size(), camera.name, clips.back().size()));
+    }
+  }
+  Footage footage = StageResult<Footage>(
+      "footage", [&] { return SearchClips(plan, clips, options); }, plan.board, plan.detect, plan.match, plan.frames, plan.world.shot,
+      cameras, clips, ContentOf(run->files));
+  std::move(footage.notes.begin(), footage.notes.end(), std::back_inserter(run->notes));
+  std::move(footage.shots.begin(), footage.shots.end(), std::back_inserter(run->problem.shots));
 }
 
 }  // namespace impactlab::internal

@@ -4,6 +4,7 @@
 
 #include "data/core_seconds.h"
 #include "data/parallel.h"
+#include "data/stage_cache.h"
 #include "data/statistics.h"
 #include "pipelines/interrupt.h"
 
@@ -14,6 +15,11 @@ constexpr int kRounds = 4;         // of fits and learning
 constexpr double kStill = 0.2;     // a step below so many of the layout's standard deviations changes nothing [1]
 constexpr double kWideNoise = 20;  // in the first round, before the layout is learned, residuals may be so many times their noise
 
+struct RecordingFits {
+  std::vector<DropFit> drops;
+  double seconds = 0;  // of one core
+};
+
 std::vector<std::vector<DropFit>> FitRound(const Experiment& experiment, const MarkerRecordings& markers, const Plane& floor, int threads,
                                            const std::string& label, const ProgressOptions& shown, std::vector<double>* seconds) {
   Progress progress(label, static_cast<std::int64_t>(markers.tracks.size()), "recordings", shown);
@@ -21,10 +27,19 @@ std::vector<std::vector<DropFit>> FitRound(const Experiment& experiment, const M
   seconds->assign(drops.size(), 0);
   ForEachIndex(drops.size(), threads, [&](std::size_t i) {
     CheckInterrupt();
-    const double start = CoreSeconds();
-    if (markers.bad[i].empty())
-      drops[i] = FitDrops(markers.tracks[i], markers.rig, markers.layout, experiment.body, floor, BundleOptions(experiment, markers, i));
-    (*seconds)[i] = (CoreSeconds() - start) / static_cast<double>(std::max<std::size_t>(1, drops[i].size()));
+    if (markers.bad[i].empty()) {
+      const DropFitOptions options = BundleOptions(experiment, markers, i);
+      const auto fit = [&] {
+        const double start = CoreSeconds();
+        RecordingFits fits{FitDrops(markers.tracks[i], markers.rig, markers.layout, experiment.body, floor, options)};
+        fits.seconds = CoreSeconds() - start;
+        return fits;
+      };
+      RecordingFits fits =
+          StageResult<RecordingFits>("drops", fit, markers.tracks[i], markers.rig, markers.layout, experiment.body, floor, options);
+      drops[i] = std::move(fits.drops);
+      (*seconds)[i] = fits.seconds / static_cast<double>(std::max<std::size_t>(1, drops[i].size()));
+    }
     progress.Advance();
   });
   return drops;

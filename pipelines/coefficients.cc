@@ -32,6 +32,14 @@ struct Readings {
 };
 
 // One test as its file has it, with the inputs of a model as they gather.
+// A range in the unit that was typed: who writes degrees is told degrees.
+std::string WordsIn(const UnitName& typed, Range allowed) {
+  const auto to_unit = [&](double x) { return std::isfinite(x) ? std::round(1e9 * x / typed.to_si) / 1e9 : x; };
+  allowed.lo = to_unit(allowed.lo);
+  allowed.hi = to_unit(allowed.hi);
+  return allowed.Words() + (typed.unit.empty() ? "" : " in " + typed.unit);
+}
+
 class Reader {
  public:
   Reader(const YamlNode& node, CoefficientTests& all) : node_(node), all_(all) {}
@@ -67,7 +75,7 @@ class Reader {
     auto readings = Read(stem, quantity);
     if (readings)
       for (const Printed& p : readings->list)
-        if (!allowed.Contains(p.value)) throw node_.Fault(readings->key, p.text, allowed.Words() + " in SI units");
+        if (!allowed.Contains(p.value)) throw node_.Fault(readings->key, p.text, WordsIn(SplitUnit(readings->key), allowed));
     return readings;
   }
 

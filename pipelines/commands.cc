@@ -13,8 +13,10 @@
 #include "data/atomic_file.h"
 #include "data/error.h"
 #include "data/glob.h"
+#include "data/stage_cache.h"
 #include "data/table.h"
 #include "data/text.h"
+#include "pipelines/answer.h"
 #include "pipelines/multi_bounce.h"
 #include "pipelines/report.h"
 #include "pipelines/run.h"
@@ -32,6 +34,7 @@ namespace impactlab {
 namespace {
 
 constexpr int kDone = 0, kNotMet = 1;
+constexpr const char* kStages = ".stages";   // folder of what is kept for a run that goes on
 constexpr const char* kRefused = "refused";  // folder of the reasons, where nothing could be used
 
 std::vector<std::filesystem::path> FindRecordings(const RunArguments& arguments, const Experiment& experiment) {
@@ -169,8 +172,10 @@ int RunChain(const RunArguments& arguments, bool whole) {
     throw ConfigError(fmt::format("--require: found {}{}, allowed {}", Excerpt(want.name), nearest.empty() ? "" : ", nearest is " + nearest,
                                   JoinNames(figures)));
   }
+  if (arguments.dry_run) return internal::DryRun(arguments);
   const auto start = std::chrono::steady_clock::now();
   if (arguments.bootstrap >= 0) experiment.identify.bootstrap = arguments.bootstrap;
+  StageCache stages(arguments.out / kStages, arguments.force);
   const RunOptions options = {.threads = arguments.threads, .quiet = arguments.quiet, .identify = whole, .validate = whole};
   RunResult run = experiment.markers ? RunFromMarkers(arguments, std::move(experiment), options)
                                      : RunFromPoses(arguments, std::move(experiment), options);
@@ -199,7 +204,10 @@ int RunChain(const RunArguments& arguments, bool whole) {
   for (const char* name : {"events.csv", "events_cov.csv", "drops.csv", "points.csv", "flights.csv", "flights.json", ""})
     std::filesystem::remove(arguments.out / kRefused / name, absent);  // what an earlier run had to say no longer holds
   if (whole && arguments.report) WriteReport(arguments.out / "report.html", run, IMPACTLAB_PLOT_LIBRARY);
-  if (!arguments.quiet) {
+  if (whole) stages.Prune();
+  if (arguments.json) {
+    fmt::print("{}", internal::AnswerJson(whole ? "run" : "reconstruct", run, arguments.out, stages.Counts(), whole && arguments.report));
+  } else if (!arguments.quiet) {
     fmt::print("{}{}", BriefReport(run), bounces ? BriefReport(*bounces) : "");
     fmt::print("\n{:.2f} s {}without the report; written to {}\n", run.seconds,
                run.markers ? "from the pictures or tracks to the tables, " : "", arguments.out.string());
@@ -314,7 +322,10 @@ int SynthCommand(const std::filesystem::path& scene, const std::filesystem::path
   const SynthOptions options = LoadScene(scene);
   const SynthSet set = Synthesise(options);
   WriteSynth(out, options, set);
-  fmt::print("{} recordings with {} impacts written to {}\n", set.recordings.size(), set.truth.events.size(), out.string());
+  const auto clean = std::count_if(set.truth.events.begin(), set.truth.events.end(), [](const ImpactEvent& e) { return e.accepted; });
+  fmt::print("{} recordings with {} impacts, {} of them clean single contacts{}, written to {}\n", set.recordings.size(),
+             set.truth.events.size(), clean, options.to_rest ? fmt::format(", {} followed to rest", set.truth.rests.size()) : "",
+             out.string());
   return kDone;
 }
 

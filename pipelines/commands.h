@@ -20,6 +20,9 @@ struct RunArguments {
   int bounces = -1;                  // draws for motion past the first impact (StudyBounces); -1: it is not followed
   std::vector<std::string> require;  // "accepted>=40", "mu_k.half_width<=0.03", ...
   std::string command;               // command line, for run.yaml
+  bool force = false;                // stages that an earlier run finished are done again
+  bool json = false;                 // one JSON object on the terminal instead of text
+  bool dry_run = false;              // check every file and say what would be done
 };
 
 struct StageArguments {
@@ -87,6 +90,7 @@ struct CampaignArguments {
   int threads = 0;
   bool quiet = false;
   std::string command;  // command line, for the runs
+  bool force = false;   // stages that an earlier run finished are done again
 };
 
 // A mechanism followed through its motion.
@@ -116,6 +120,7 @@ struct CalibrateArguments {
   bool quiet = false;
   std::vector<std::string> exports;  // "FORMAT=PATH"
   std::string command;               // command line, for run.yaml
+  bool force = false;
 };
 
 struct TrackArguments {
@@ -127,6 +132,7 @@ struct TrackArguments {
   bool report = true;
   bool quiet = false;
   std::string command;  // command line, for run.yaml
+  bool force = false;
 };
 
 struct ImportArguments {

@@ -11,6 +11,7 @@
 #include "calibration/formats.h"
 #include "data/atomic_file.h"
 #include "data/error.h"
+#include "data/stage_cache.h"
 #include "data/text.h"
 #include "pipelines/calibrate.h"
 #include "pipelines/calibration_page.h"
@@ -138,6 +139,7 @@ int ConvertCommand(const ConvertArguments& arguments) {
 int CalibrateCommand(const CalibrateArguments& arguments) {
   const std::vector<Export> exports = ParseExports(arguments.exports);
   const CalibrationPlan plan = LoadCalibration(arguments.file);
+  StageCache stages(arguments.out / ".stages", arguments.force);
   const CalibrationRun run = RunCalibration(plan, {.threads = arguments.threads, .quiet = arguments.quiet});
   WriteCalibration(arguments.out, run, arguments.command);
   if (arguments.report) WriteCalibrationPage(arguments.out / "calibration.html", run, IMPACTLAB_PLOT_LIBRARY);
@@ -152,6 +154,7 @@ int CalibrateCommand(const CalibrateArguments& arguments) {
       failed.push_back(fmt::format("--export {}={}: {}", ToString(one.format), one.path.string(), error.what()));
     }
   }
+  stages.Prune();
   if (!arguments.quiet) {
     fmt::print("{}", BriefReport(run));
     fmt::print("\n{:.1f} s, of which {:.1f} s to find the boards; written to {}\n", run.seconds, run.seconds_detect,

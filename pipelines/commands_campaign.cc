@@ -27,6 +27,7 @@ int CampaignCommand(const CampaignArguments& arguments) {
     run.threads = arguments.threads;
     run.quiet = true;
     run.command = arguments.command;
+    run.force = arguments.force;
     try {
       RunCommand(run);
     } catch (const DataError& error) {

@@ -7,6 +7,7 @@
 #include <set>
 
 #include "data/error.h"
+#include "data/stage_cache.h"
 #include "data/text.h"
 #include "pipelines/commands.h"
 #include "pipelines/track.h"
@@ -42,8 +43,10 @@ int TrackCommand(const TrackArguments& arguments) {
   options.overlay = arguments.overlay;
   options.sheets = arguments.sheets;
   options.command = arguments.command;
+  StageCache stages(arguments.out / ".stages", arguments.force);
   const TrackRun run = RunTracking(plan, arguments.out, options);
   if (arguments.report) WriteTrackingPage(arguments.out / "tracking.html", run, arguments.out / "sheets", IMPACTLAB_PLOT_LIBRARY);
+  stages.Prune();
   if (!arguments.quiet) {
     fmt::print("{}", BriefReport(run));
     fmt::print("\n{:.1f} s; written to {}\n", run.seconds, (arguments.out / "tracks.csv").string());

@@ -9,13 +9,17 @@
 
 #include "data/error.h"
 #include "data/provenance.h"
+#include "pipelines/command_line.h"
 #include "pipelines/commands.h"
+#include "pipelines/first_steps.h"
 #include "pipelines/interrupt.h"
 #include "pipelines/system_config.h"
 
 namespace {
 
 constexpr int kUsage = 2, kUnusable = 3, kInternal = 4, kInterrupted = 130;
+
+constexpr const char* kForce = "do stages again that an earlier run finished with the same inputs";
 
 std::string Quoted(int argc, char** argv) {
   std::string line = "impactlab";
@@ -39,6 +43,9 @@ void AddRunOptions(CLI::App& verb, impactlab::RunArguments& arguments) {
   verb.add_option("--out", arguments.out, "run folder to write")->capture_default_str();
   verb.add_option("--threads", arguments.threads, "threads; 0: one a core")->check(CLI::Range(0, 256))->capture_default_str();
   verb.add_flag("--quiet", arguments.quiet, "no progress, no summary");
+  verb.add_flag("--force", arguments.force, kForce);
+  verb.add_flag("--json", arguments.json, "one JSON object on standard output instead of text");
+  verb.add_flag("--dry-run", arguments.dry_run, "check every file and say what would be done; nothing is written");
   verb.add_option("--require", arguments.require, "requirement such as accepted>=40 or mu_k.half_width<=0.03; exit code 1 when not met");
 }
 
@@ -100,7 +107,9 @@ int PredictCommandOf(const CLI::App& verb, impactlab::StageArguments stage, cons
 
 int Main(int argc, char** argv) {
   using namespace impactlab;
-  CLI::App app("Experimental impact mechanics: recordings of drops and throws in, friction, restitution and a validation table out.");
+  CLI::App app("Experimental impact mechanics: recordings of drops and throws in, friction, restitution and a validation table out.",
+               "impactlab");
+  app.formatter(std::make_shared<internal::HelpFormatter>());
   app.set_version_flag("--version", "impactlab " + ProgramVersion());
   app.require_subcommand(1);
 
@@ -187,6 +196,7 @@ int Main(int argc, char** argv) {
   campaign_verb->add_option("--out", campaign.out, "folder to write; the run of every member lies in it")->capture_default_str();
   campaign_verb->add_option("--threads", campaign.threads, "threads; 0: one a core")->check(CLI::Range(0, 256))->capture_default_str();
   campaign_verb->add_flag("--quiet", campaign.quiet, "no progress, no summary");
+  campaign_verb->add_flag("--force", campaign.force, kForce);
   campaign.command = run.command;
   campaign_verb->callback([&] { code = CampaignCommand(campaign); });
 
@@ -241,6 +251,7 @@ int Main(int argc, char** argv) {
   calibrate_verb->add_option("--out", calibrate.out, "folder to write")->capture_default_str();
   calibrate_verb->add_option("--threads", calibrate.threads, "threads; 0: one a core")->check(CLI::Range(0, 256))->capture_default_str();
   calibrate_verb->add_flag("--quiet", calibrate.quiet, "no progress, no summary");
+  calibrate_verb->add_flag("--force", calibrate.force, kForce);
   calibrate_verb->add_flag("!--no-report", calibrate.report, "leave calibration.html out");
   calibrate_verb->add_option("--export", calibrate.exports, "FORMAT=PATH: the rig in a foreign format as well");
   calibrate_verb->callback([&] { code = CalibrateCommand(calibrate); });
@@ -255,6 +266,7 @@ int Main(int argc, char** argv) {
   track_verb->add_flag("!--no-sheets", track.sheets, "leave the pictures of the frames about the impacts out");
   track_verb->add_flag("!--no-report", track.report, "leave tracking.html out");
   track_verb->add_flag("--quiet", track.quiet, "no progress, no summary");
+  track_verb->add_flag("--force", track.force, kForce);
   track_verb->callback([&] { code = TrackCommand(track); });
 
   ImportArguments import;
@@ -297,6 +309,25 @@ int Main(int argc, char** argv) {
   board_verb->add_option("--page", board.page, "a4, a3, a2, a1, a0, letter, or WIDTHxHEIGHT in metres")->capture_default_str();
   board_verb->add_option("-o,--out", board.out, "file to write: .pdf or .svg")->capture_default_str();
   board_verb->callback([&] { code = BoardCommand(board); });
+
+  NewArguments fresh;
+  std::string kinds = "what goes in; one of:";
+  for (const NewKind& kind : NewKinds()) kinds += fmt::format(" {} ({});", kind.name, kind.what);
+  kinds.pop_back();
+  auto* new_verb = app.add_subcommand("new", "a commented folder to fill in: experiment, campaign, scenario, table");
+  new_verb->add_option("kind", fresh.kind, kinds)->required();
+  new_verb->add_option("folder", fresh.folder, "folder to make, or to add to; no file is written over")->required();
+  new_verb->callback([&] { code = NewCommand(fresh); });
+  CheckArguments check;
+  auto* check_verb = app.add_subcommand("check", "what is there of an experiment, what is missing, and what to do about it");
+  check_verb->add_option("paths", check.paths, "folders, configurations, tables or videos")->required();
+  check_verb->add_flag("--json", check.json, "JSON instead of text");
+  check_verb->callback([&] { code = CheckCommand(check); });
+  std::string shell;
+  auto* completion_verb = app.add_subcommand("completion", "a script that completes verbs and options in a shell");
+  completion_verb->add_option("shell", shell, "bash, zsh or fish")->required();
+  completion_verb->callback([&] { fmt::print("{}", internal::CompletionScript(app, shell)); });
+  internal::AddExamples(&app);
 
   // An empty name is no wish to write beside whatever lies in the current folder.
   for (CLI::App* verb : app.get_subcommands({}))

@@ -8,10 +8,13 @@
 
 #include "data/atomic_file.h"
 #include "data/error.h"
+#include "data/glob.h"
 #include "data/parallel.h"
 #include "data/progress.h"
 #include "data/provenance.h"
+#include "data/stage_cache.h"
 #include "data/statistics.h"
+#include "data/text.h"
 #include "pipelines/interrupt.h"
 #include "pipelines/tables.h"
 #include "pipelines/unknown_spin.h"
@@ -38,11 +41,31 @@ struct Recorded {
   const std::string& Name(std::size_t i) const { return markers != nullptr ? markers->tracks[i].recording : (*poses)[i].name; }
 };
 
+// What stands for much in the inputs of a stage.
+template <class... Values>
+std::string DigestOf(const Values&... values) {
+  return StageCache::Current() == nullptr ? "" : Sha256(ToBytes(values...));
+}
+
+// Everything the later stages read of an experiment: its own file says it all but floor and gravity, which may be those of the rig.
+std::string DigestOfExperiment(const Experiment& e) { return DigestOf(ToYaml(e), e.body, e.floor, e.motion, e.correction); }
+
+std::string DigestOfMarkers(const MarkerRecordings& m) {
+  std::string tracks;
+  for (const MarkerTracks& one : m.tracks) tracks += DigestOf(one);
+  return DigestOf(m.rig, m.layout, m.layout_knowledge, tracks, m.bad, m.faults, m.offset_sd, m.exposure);
+}
+
+std::string DigestOfDrops(const std::vector<std::vector<DropFit>>& drops) {
+  std::string out;
+  for (const std::vector<DropFit>& one : drops) out += DigestOf(one);
+  return out;
+}
+
 Analysis Reconstruct(const Experiment& experiment, const Recorded& recorded, const FrameCorrection& correction, const RunOptions& options,
                      const std::string& label) {
   Analysis analysis;
   analysis.correction = correction;
-  analysis.motion.resize(recorded.size());
   const Plane floor = CorrectedFloor(experiment.floor, correction);
   std::optional<MarkerRecordings> markers;
   if (recorded.markers != nullptr) markers = Correct(*recorded.markers, correction);
@@ -55,36 +78,49 @@ Analysis Reconstruct(const Experiment& experiment, const Recorded& recorded, con
     analysis.fit_seconds = std::move(campaign.seconds);
     markers = WithLayout(std::move(*markers), analysis.layout);
   }
-  Progress progress(markers ? label + " of the frames" : label, static_cast<std::int64_t>(recorded.size()), "recordings", shown);
-  ForEachIndex(recorded.size(), options.threads, [&](std::size_t i) {
-    CheckInterrupt();
-    MotionFit& motion = analysis.motion[i];
-    if (!recorded.bad[i].empty()) {
-      motion.events = {BadRecording(recorded.Name(i), recorded.bad[i])};
-    } else if (markers) {
-      const std::vector<DropFit>& drops = analysis.drops[i];
-      motion = FitMotion(PosesOf(*markers, i, drops).recording, experiment.body, floor, experiment.motion);
-      motion.events.clear();
-      for (const DropFit& drop : drops) motion.events.push_back(drop.event);
-      const std::string fault = i < markers->faults.size() ? markers->faults[i] : "";
-      for (ImpactEvent& event : motion.events)
-        if (!event.accepted && !fault.empty()) event.detail = fault + "; " + event.detail;
-    } else if (recorded.second != nullptr) {
-      // Errors of the first body's frame are its own; scale and clock are common.
-      FrameCorrection common = correction;
-      common.rotation_offset_B = common.com_offset_B = Eigen::Vector3d::Zero();
-      motion = FitRelativeMotion(Correct((*recorded.poses)[i], correction), experiment.body, Correct((*recorded.second)[i], common),
-                                 experiment.second->struck, experiment.motion);
-    } else {
-      motion = FitMotion(Correct((*recorded.poses)[i], correction), experiment.body, floor, experiment.motion);
-      if (experiment.planar_camera) AddOutOfPlane(*experiment.planar_camera, experiment.body, floor, &motion);
-      const SpinPrior prior{experiment.bundle.spin_axis_prior_sd, experiment.bundle.spin_axis_prior_sd_plus};
-      if (AttitudeIsConstant((*recorded.poses)[i]))
+  const auto fit = [&] {
+    std::vector<MotionFit> motions(recorded.size());
+    Progress progress(markers ? label + " of the frames" : label, static_cast<std::int64_t>(recorded.size()), "recordings", shown);
+    ForEachIndex(recorded.size(), options.threads, [&](std::size_t i) {
+      CheckInterrupt();
+      MotionFit& motion = motions[i];
+      if (!recorded.bad[i].empty()) {
+        motion.events = {BadRecording(recorded.Name(i), recorded.bad[i])};
+      } else if (markers) {
+        const std::vector<DropFit>& drops = analysis.drops[i];
+        motion = FitMotion(PosesOf(*markers, i, drops).recording, experiment.body, floor, experiment.motion);
+        motion.events.clear();
+        for (const DropFit& drop : drops) motion.events.push_back(drop.event);
+        const std::string fault = i < markers->faults.size() ? markers->faults[i] : "";
         for (ImpactEvent& event : motion.events)
-          TakeSpinAsUnknown(event, experiment.body, floor, experiment.motion.flight.gravity_W, prior);
-    }
-    progress.Advance();
-  });
+          if (!event.accepted && !fault.empty()) event.detail = fault + "; " + event.detail;
+      } else if (recorded.second != nullptr) {
+        // Errors of the first body's frame are its own; scale and clock are common.
+        FrameCorrection common = correction;
+        common.rotation_offset_B = common.com_offset_B = Eigen::Vector3d::Zero();
+        motion = FitRelativeMotion(Correct((*recorded.poses)[i], correction), experiment.body, Correct((*recorded.second)[i], common),
+                                   experiment.second->struck, experiment.motion);
+      } else {
+        motion = FitMotion(Correct((*recorded.poses)[i], correction), experiment.body, floor, experiment.motion);
+        if (experiment.planar_camera) AddOutOfPlane(*experiment.planar_camera, experiment.body, floor, &motion);
+        const SpinPrior prior{experiment.bundle.spin_axis_prior_sd, experiment.bundle.spin_axis_prior_sd_plus};
+        if (AttitudeIsConstant((*recorded.poses)[i]))
+          for (ImpactEvent& event : motion.events)
+            TakeSpinAsUnknown(event, experiment.body, floor, experiment.motion.flight.gravity_W, prior);
+      }
+      progress.Advance();
+    });
+    return motions;
+  };
+  std::string poses;
+  for (const std::vector<PoseRecording>* of_body : {recorded.poses, recorded.second})
+    if (of_body != nullptr) poses += DigestOf(*of_body);
+  const std::string struck = experiment.second ? DigestOf(experiment.second->struck) : "";
+  const std::string plane = experiment.planar_camera ? DigestOf(*experiment.planar_camera) : "";
+  analysis.motion =
+      StageResult<std::vector<MotionFit>>("motion", fit, experiment.body, floor, experiment.motion, experiment.bundle.spin_axis_prior_sd,
+                                          experiment.bundle.spin_axis_prior_sd_plus, correction, recorded.bad, poses, struck, plane,
+                                          markers ? DigestOfMarkers(*markers) : "", DigestOfDrops(analysis.drops));
   for (const MotionFit& fit : analysis.motion) analysis.events.insert(analysis.events.end(), fit.events.begin(), fit.events.end());
   return analysis;
 }
@@ -129,6 +165,22 @@ FrameCorrection Compose(const FrameCorrection& first, const FrameCorrection& sec
   return both;
 }
 
+// Without what only later steps read, so that a change there does not count here.
+Experiment ReadByFits(Experiment e) {
+  e.name.clear();
+  e.coefficients = {};
+  e.validation = {};
+  e.repeats = {};
+  e.classical = {};
+  return e;
+}
+
+struct Together {
+  FitResult fit;
+  ErrorBudget budget;
+  Adjustment adjustment;
+};
+
 // `side` is an analysis kept for comparison only: values and intervals, without resampling.
 void IdentifyAndValidate(Experiment experiment, const MarkerRecordings* markers, const RunOptions& options, bool side, Analysis& analysis) {
   if (!options.identify) return;
@@ -141,24 +193,51 @@ void IdentifyAndValidate(Experiment experiment, const MarkerRecordings* markers,
     analysis.fit = FitAll(experiment, NoiseEvents(analysis));
   } else {
     const MarkerRecordings corrected = WithLayout(Correct(*markers, analysis.correction), analysis.layout);
-    Adjustment adjustment = IdentifyTogether(experiment, corrected, true, options.threads, &analysis);
-    analysis.comparison = CompareClassical(experiment, corrected, analysis, options.threads);
-    events = std::move(adjustment.set.events);
-    experiment.body = adjustment.set.body;
+    const std::string read = DigestOf(DigestOfExperiment(ReadByFits(experiment)), DigestOfMarkers(corrected), DigestOfDrops(analysis.drops),
+                                      analysis.correction, analysis.motion, analysis.layout, analysis.events);
+    Together together = StageResult<Together>(
+        "identify",
+        [&] {
+          Together made;
+          made.adjustment = IdentifyTogether(experiment, corrected, true, options.threads, &analysis);
+          made.fit = analysis.fit;
+          made.budget = analysis.budget;
+          return made;
+        },
+        read);
+    analysis.fit = std::move(together.fit);
+    analysis.budget = std::move(together.budget);
+    analysis.comparison = StageResult<Comparison>(
+        "classical", [&] { return CompareClassical(experiment, corrected, analysis, options.threads); }, read, analysis.fit,
+        experiment.classical.estimators, experiment.classical.window);
+    events = std::move(together.adjustment.set.events);
+    experiment.body = together.adjustment.set.body;
   }
   CheckInterrupt();
   for (const LawFit& fit : analysis.fit.fits)
-    if (!side && fit.law == LawName(MainLaw(experiment))) analysis.repeats = StudyRepeats(events, experiment.body, fit, experiment.repeats);
+    if (!side && fit.law == LawName(MainLaw(experiment)))
+      analysis.repeats = StageResult<Repeatability>(
+          "repeats", [&] { return StudyRepeats(events, experiment.body, fit, experiment.repeats); }, events, experiment.body, fit,
+          experiment.repeats);
   if (!side) {
     IdentifyOptions identify = experiment.identify;
     identify.progress = [](double) { CheckInterrupt(); };
-    analysis.coefficients = StudyCoefficients(GroupEvents(events, experiment.body, experiment.coefficients), MainLaw(experiment),
-                                              experiment.coefficients, experiment.validation.folds, identify, options.threads);
+    const std::vector<EventGroup> groups = GroupEvents(events, experiment.body, experiment.coefficients);
+    const int folds = experiment.validation.folds;
+    analysis.coefficients = StageResult<CoefficientStudy>(
+        "coefficients",
+        [&] { return StudyCoefficients(groups, MainLaw(experiment), experiment.coefficients, folds, identify, options.threads); }, groups,
+        MainLaw(experiment), experiment.coefficients, folds, identify);
   }
   if (!options.validate) return;
-  analysis.validation = Validate(analysis.events, declared, analysis.fit, experiment.identify, experiment.validation);
+  analysis.validation = StageResult<ValidationTable>(
+      "validation", [&] { return Validate(analysis.events, declared, analysis.fit, experiment.identify, experiment.validation); },
+      analysis.events, declared, analysis.fit, experiment.identify, experiment.validation);
   CheckInterrupt();
-  if (!side) analysis.scrutiny = Scrutinise(events, experiment.body, analysis.fit, analysis.validation, experiment.seed);
+  if (!side)
+    analysis.scrutiny = StageResult<Scrutiny>(
+        "scrutiny", [&] { return Scrutinise(events, experiment.body, analysis.fit, analysis.validation, experiment.seed); }, events,
+        experiment.body, analysis.fit, analysis.validation, experiment.seed);
 }
 
 }  // namespace
@@ -213,7 +292,9 @@ FitResult FitAll(const Experiment& experiment, const std::vector<ImpactEvent>& e
   options.progress = [](double) { CheckInterrupt(); };
   for (const RestitutionLaw law : experiment.laws) {
     CheckInterrupt();
-    result.fits.push_back(Identify(accepted, experiment.body, ImpactModel{.law = law}, options));
+    result.fits.push_back(StageResult<LawFit>(
+        "fit", [&] { return Identify(accepted, experiment.body, ImpactModel{.law = law}, options); }, accepted, experiment.body, law,
+        options));
   }
   return result;
 }
@@ -244,8 +325,22 @@ void AddLayoutFinding(const LayoutVerdict& layout, const std::string& whose, Aud
   audit->findings.push_back(finding);
 }
 
+// A pattern that names no recording is a slip, which would leave a specimen out in silence.
+void CheckGroups(const Experiment& experiment, const Recorded& recorded) {
+  for (const auto& [name, glob] : experiment.coefficients.groups) {
+    bool any = recorded.size() == 0;
+    for (std::size_t i = 0; i < recorded.size() && !any; ++i) any = MatchesGlob(glob, recorded.Name(i));
+    if (any) continue;
+    throw ConfigError(
+        fmt::format("{}: coefficients.groups: found '{}' for {}, which is the name of none of {} recordings, allowed a pattern of "
+                    "their names, such as {}",
+                    experiment.path.string(), glob, Excerpt(name), recorded.size(), recorded.Name(0)));
+  }
+}
+
 void Analyse(const Recorded& recorded, const RunOptions& options, RunResult* run) {
   const Experiment& experiment = run->experiment;
+  CheckGroups(experiment, recorded);
   run->recorded = Reconstruct(experiment, recorded, experiment.correction, options, "fitting motion");
   if (recorded.markers != nullptr) ExplainRefusals(run->flights, recorded.markers->tracks, &run->recorded.events);
   run->audit = AuditAnalysis(experiment, run->recorded);
@@ -339,8 +434,13 @@ RunResult RunExperiment(const Experiment& experiment, MarkerRecordings markers, 
   run.markers = std::move(markers);
   ProgressOptions shown;
   shown.enabled = !options.quiet;
-  run.flights = CheckAllFlights(experiment, Correct(*run.markers, experiment.correction),
-                                CorrectedFloor(experiment.floor, experiment.correction), options.threads, shown);
+  const MarkerRecordings corrected = Correct(*run.markers, experiment.correction);
+  run.flights = StageResult<FlightReport>(
+      "flights",
+      [&] {
+        return CheckAllFlights(experiment, corrected, CorrectedFloor(experiment.floor, experiment.correction), options.threads, shown);
+      },
+      DigestOfExperiment(experiment), DigestOfMarkers(corrected));
   Analyse({.markers = &*run.markers, .bad = run.markers->bad}, options, &run);
   const MarkerRecordings learned = WithLayout(*run.markers, run.recorded.layout);
   for (std::size_t i = 0; i < run.markers->tracks.size(); ++i) {

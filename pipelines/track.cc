@@ -21,10 +21,10 @@
 #include "data/text.h"
 #include "pipelines/input_files.h"
 #include "pipelines/interrupt.h"
+#include "pipelines/track_once.h"
 #include "pipelines/track_visit.h"
 #include "reconstruction/identity_complete.h"
 #include "tracking/finish.h"
-#include "tracking/overlay.h"
 
 namespace impactlab {
 namespace {
@@ -238,27 +238,6 @@ RecordingSummary::Camera SummaryOf(const std::string& name, const CameraTrackRes
   return s;
 }
 
-std::filesystem::path WithSuffix(const std::filesystem::path& path, const std::string& suffix) {
-  return path.parent_path() / (path.stem().string() + "_" + suffix + path.extension().string());
-}
-
-void WritePictures(const std::filesystem::path& folder, const TrackRunOptions& options, RecordingTracks* done) {
-  for (std::size_t c = 0; c < done->sources.size(); ++c) {
-    const FrameSource& source = done->sources[c];
-    if (source.video.empty() && source.images.empty()) continue;
-    if (!done->summary.cameras[c].failure.empty()) continue;
-    const std::string name = done->summary.name + "_" + done->tracks.cameras[c];
-    const int camera = static_cast<int>(c);
-    try {
-      if (options.sheets) WriteContactSheet(folder / "sheets" / (name + ".png"), source, done->tracks, camera);
-      if (!options.overlay.empty()) WriteOverlay(WithSuffix(options.overlay, name), source, done->tracks, camera);
-    } catch (const DataError& error) {
-      // A file that breaks in the middle has been reported already.
-      if (done->summary.cameras[c].broke.empty()) done->summary.notes.push_back(error.what());
-    }
-  }
-}
-
 }  // namespace
 
 namespace {
@@ -412,7 +391,7 @@ void CheckOutputs(const TrackPlan& plan, const std::filesystem::path& folder, co
     for (const TrackedCamera& camera : plan.cameras) {
       const std::string name = recording.name + "_" + camera.name;
       if (options.sheets) outputs.push_back(folder / "sheets" / (name + ".png"));
-      if (!options.overlay.empty()) outputs.push_back(WithSuffix(options.overlay, name));
+      if (!options.overlay.empty()) outputs.push_back(internal::WithSuffix(options.overlay, name));
     }
   }
   for (const auto& output : outputs)
@@ -455,8 +434,7 @@ TrackRun RunTracking(const TrackPlan& plan, const std::filesystem::path& folder,
   Progress progress("tracking", static_cast<std::int64_t>(n), "recordings", shown);
   ForEachIndex(n, options.threads, [&](std::size_t i) {
     CheckInterrupt();
-    RecordingTracks done = TrackRecording(plan, i, corrections, inner);
-    if (done.summary.failure.empty()) WritePictures(folder, options, &done);
+    RecordingTracks done = internal::FollowOnce(plan, i, corrections, folder, options, inner);
     const std::lock_guard lock(guard);
     run.recordings[i] = std::move(done.summary);
     waiting.emplace(i, std::move(done.tracks));

@@ -1,0 +1,22 @@
+#pragma once
+// What a verb says to scripts, and what it would do. Private to the pipelines room.
+
+#include <filesystem>
+#include <map>
+#include <string>
+
+#include "data/stage_cache.h"
+#include "pipelines/commands.h"
+#include "pipelines/run.h"
+
+namespace impactlab::internal {
+
+// One JSON object, schema impactlab.answer/1 (data/README), ending in a newline.
+std::string AnswerJson(const std::string& verb, const RunResult& run, const std::filesystem::path& out,
+                       const std::map<std::string, StageCount>& stages, bool report);
+
+// Checks every file of a run and prints what would be done, with what an earlier run in the folder kept. The exit code: 3 where a file that
+// is needed cannot be used. Nothing is written.
+int DryRun(const RunArguments& arguments);
+
+}  // namespace impactlab::internal

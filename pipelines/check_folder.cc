@@ -1,0 +1,327 @@
+// What is there of an experiment and what is still missing, in plain words.
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <cctype>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <set>
+
+#include "calibration/rig.h"
+#include "data/atomic_file.h"
+#include "data/error.h"
+#include "data/glob.h"
+#include "data/table.h"
+#include "data/text.h"
+#include "data/units.h"
+#include "data/yaml.h"
+#include "pipelines/calibrate.h"
+#include "pipelines/campaign.h"
+#include "pipelines/coefficients.h"
+#include "pipelines/diagram.h"
+#include "pipelines/experiment.h"
+#include "pipelines/first_steps.h"
+#include "pipelines/foreign_columns.h"
+#include "pipelines/impact_map.h"
+#include "pipelines/input_files.h"
+#include "pipelines/plan.h"
+#include "pipelines/published.h"
+#include "pipelines/simulate_config.h"
+#include "pipelines/system_config.h"
+#include "reconstruction/pose_recording.h"
+#include "tracking/video.h"
+
+namespace impactlab {
+namespace {
+
+using Lines = std::vector<CheckLine>;
+using Verdict = CheckLine::Verdict;
+
+constexpr const char* kCorrect = "correct it; all keys with their meaning are in data/README.md";
+
+void Good(Lines* lines, const std::string& where, const std::string& text) { lines->push_back({Verdict::kGood, where, text, ""}); }
+void Note(Lines* lines, const std::string& where, const std::string& text, const std::string& cure = "") {
+  lines->push_back({Verdict::kNote, where, text, cure});
+}
+void Missing(Lines* lines, const std::string& where, const std::string& text, const std::string& cure) {
+  lines->push_back({Verdict::kMissing, where, text, cure});
+}
+
+// Runs `look` and turns what it throws into a line.
+template <class Look>
+bool Tried(Lines* lines, const std::filesystem::path& path, const char* cure, const Look& look) {
+  try {
+    look();
+    return true;
+  } catch (const ConfigError& error) {
+    Missing(lines, path.string(), error.what(), kCorrect);
+  } catch (const DataError& error) {
+    Missing(lines, path.string(), error.what(), cure);
+  }
+  return false;
+}
+
+std::string Words(const VideoInfo& info) {
+  return fmt::format("{} x {} pixels, {:.4g} frames/s, {}", info.width, info.height, info.nominal_rate,
+                     info.announced_frames > 0 ? fmt::format("{} frames", info.announced_frames) : std::string("length not stated"));
+}
+
+void CheckVideo(const std::filesystem::path& path, Lines* lines) {
+  Tried(lines, path, "copy it again from the camera, or leave it out", [&] {
+    const VideoInfo info = VideoReader(path).info();
+    if (info.still) {
+      Good(lines, path.string(), fmt::format("picture of {} x {} pixels", info.width, info.height));
+      return;
+    }
+    constexpr double kSlow = 100;  // [1/s]: an impact of a body that falls half a metre leaves a few frames to either side
+    if (info.nominal_rate > 0 && info.nominal_rate < kSlow)
+      Note(lines, path.string(), Words(info) + ": few frames about an impact",
+           "film faster where you can; where the file was written for slow motion say rate_Hz in the tracking file");
+    else
+      Good(lines, path.string(), Words(info));
+  });
+}
+
+// Videos that a configuration names; many good ones are one line.
+void CheckVideos(const std::string& where, const std::vector<std::filesystem::path>& files, Lines* lines) {
+  Lines own;
+  for (const std::filesystem::path& file : files) CheckVideo(file, &own);
+  std::size_t good = 0;
+  for (const CheckLine& line : own) {
+    good += line.verdict == Verdict::kGood;
+    if (line.verdict != Verdict::kGood) lines->push_back(line);
+  }
+  if (good > 0) Good(lines, where, fmt::format("{} of {} videos or pictures can be read", good, files.size()));
+}
+
+void CheckCalibration(const std::filesystem::path& path, Lines* lines) {
+  Tried(lines, path, "put the clips or pictures of the board there, or change the names", [&] {
+    const CalibrationPlan plan = LoadCalibration(path);
+    for (const CameraSource& camera : plan.cameras) {
+      const std::string where = fmt::format("{}: camera {}", path.string(), camera.name);
+      Tried(lines, where, "put the clips or pictures of the board there, or change the names", [&] {
+        CheckVideos(where, internal::FindFiles(plan.video() ? camera.videos : camera.images, path.parent_path(), plan.video(), where),
+                    lines);
+      });
+    }
+    if (plan.world.empty())
+      Note(lines, path.string(), "says nothing of the struck surface: W is the frame of the first camera",
+           "lay the board on the surface in one shot and name it: world: {board: {shot: \"#1\"}}");
+  });
+}
+
+void CheckTracking(const std::filesystem::path& path, Lines* lines) {
+  Tried(lines, path, "put the videos of the drops there, or change the patterns", [&] {
+    const TrackPlan plan = LoadTracking(path);
+    Good(lines, path.string(), fmt::format("{} recordings of {} cameras", plan.recordings.size(), plan.cameras.size()));
+    for (std::size_t c = 0; c < plan.cameras.size(); ++c) {
+      std::vector<std::filesystem::path> files;
+      for (const TrackedRecording& recording : plan.recordings)
+        files.insert(files.end(), recording.files[c].begin(), recording.files[c].end());
+      CheckVideos(fmt::format("{}: camera {}", path.string(), plan.cameras[c].name), files, lines);
+    }
+    if (plan.markers.empty())
+      Note(lines, path.string(), "has no layout_m: markers keep their names by their motion alone",
+           "measure where the markers are on the body and write it to markers.layout_m");
+  });
+}
+
+std::string Say(const PoseRecording& recording) {
+  return fmt::format("{} poses in {:.3g} s", recording.t.size(), recording.t.empty() ? 0 : recording.t.back() - recording.t.front());
+}
+
+void CheckPoses(const Experiment& e, const std::vector<std::filesystem::path>& files, Lines* lines) {
+  std::size_t good = 0;
+  bool told = false;
+  for (const std::filesystem::path& file : files) {
+    try {
+      const PoseRecording recording = ReadPoses(file, e.columns);
+      ++good;
+      if (recording.t.size() < 12)
+        Note(lines, file.string(), Say(recording) + ": too few for a flight on either side of an impact", "record the whole drop");
+    } catch (const std::exception& error) {
+      // Columns of one program are the same in all of its files: said once.
+      const std::optional<ColumnGuess> guess = told ? std::nullopt : GuessColumns(file, e.columns.planar);
+      Missing(lines, file.string(), error.what(), guess && !told ? guess->Advice(e.path.string()) : "as above");
+      told = told || guess.has_value();
+    }
+  }
+  if (good > 0) Good(lines, e.path.string(), fmt::format("{} of {} recordings can be read", good, files.size()));
+}
+
+void CheckExperiment(const std::filesystem::path& path, Lines* lines) {
+  std::optional<Experiment> e;
+  if (!Tried(lines, path, "put the files there, or change their names in the file", [&] { e = LoadExperiment(path); })) return;
+  if (e->markers) {
+    Good(lines, path.string(), fmt::format("markers {} on the body '{}'", JoinNames(e->markers->plan.track.names), e->body.name));
+    return;  // the tracking and calibration files are looked at themselves
+  }
+  const std::filesystem::path folder = path.parent_path();
+  const std::vector<std::filesystem::path> files = ExpandGlob(e->recordings, folder);
+  if (files.empty()) {
+    const std::filesystem::path wanted = folder / std::filesystem::path(e->recordings).parent_path();
+    Missing(lines, path.string(), fmt::format("no recording yet: nothing matches '{}'", (folder / e->recordings).string()),
+            e->planar_camera ? "follow the markers first: impactlab track tracking.yaml --out tracks"
+                             : fmt::format("put one file a drop in '{}'", wanted.string()));
+    return;
+  }
+  if (e->points || e->planar_camera)
+    Good(lines, path.string(), fmt::format("{} recordings are there", files.size()));
+  else
+    CheckPoses(*e, files, lines);
+  if (files.size() < 5)
+    Note(lines, path.string(), fmt::format("{} recordings: intervals will be wide and nothing can be cross-validated well", files.size()),
+         "a dozen drops or more; impactlab plan says how many pin mu and e*");
+}
+
+void CheckCsv(const std::filesystem::path& path, Lines* lines) {
+  for (const bool planar : {true, false}) {
+    try {
+      PoseColumns own;
+      own.planar = planar;
+      const PoseRecording recording = ReadPoses(path, own);
+      Good(lines, path.string(),
+           fmt::format("{}, {}; kind: {}", planar ? "poses in a plane" : "poses in space", Say(recording),
+                       planar ? "planar_poses" : "spatial_poses"));
+      return;
+    } catch (const std::exception&) {  // a stranger, or the other kind
+    }
+  }
+  if (!Tried(lines, path, "write a table with one header line and numbers, see data/README.md", [&] { ColumnsOf(path); })) return;
+  std::optional<ColumnGuess> guess;
+  for (const bool planar : {false, true})
+    if (!guess || !guess->missing.empty())
+      if (auto next = GuessColumns(path, planar); next && (!guess || next->missing.size() < guess->missing.size())) guess = next;
+  const std::string found = "columns found: " + JoinNames(ColumnsOf(path));
+  if (!guess || guess->names.size() < 2)
+    Missing(lines, path.string(), found, "none looks like a time or a place; see 'Pose recordings' in data/README.md");
+  else if (guess->missing.empty() && guess->fault.empty())
+    Note(lines, path.string(), found, guess->Advice("the experiment file"));
+  else
+    Missing(lines, path.string(), found, guess->Advice("the experiment file"));
+}
+
+void CheckYaml(const std::filesystem::path& path, Lines* lines) {
+  std::string schema;
+  if (!Tried(lines, path, kCorrect, [&] {
+        const YamlNode root = LoadYaml(path);
+        schema = root.Text("schema", root.Has("board") ? "impactlab.calibration/1" : root.Has("markers") ? "impactlab.tracking/1" : "");
+      }))
+    return;
+  const auto load = [&](const auto& look) {
+    if (Tried(lines, path, "put the files it names there, or change the names", look)) Good(lines, path.string(), schema + ", can be used");
+  };
+  if (schema == "impactlab.experiment/1") return CheckExperiment(path, lines);
+  if (schema == "impactlab.calibration/1") return CheckCalibration(path, lines);
+  if (schema == "impactlab.tracking/1") return CheckTracking(path, lines);
+  if (schema == "impactlab.published/1") return load([&] { LoadPublished(path); });
+  if (schema == "impactlab.coefficients/1") return load([&] { LoadCoefficients(path); });
+  if (schema == "impactlab.scenario/1") return load([&] { LoadScenario(path); });
+  if (schema == "impactlab.system/1") return load([&] { LoadSystem(path); });
+  if (schema == "impactlab.plan/1") return load([&] { LoadPlan(path); });
+  if (schema == "impactlab.diagram/1") return load([&] { LoadDiagram(path); });
+  if (schema == "impactlab.map/1") return load([&] { LoadMapSweep(path); });
+  if (schema == "impactlab.rig/1") return load([&] { RigFromYaml(path); });
+  if (schema == "impactlab.campaign/1") {
+    std::optional<Campaign> campaign;
+    if (!Tried(lines, path, kCorrect, [&] { campaign = LoadCampaign(path, "out"); })) return;
+    for (const CampaignMember& member : campaign->members) {
+      const std::filesystem::path file = member.experiment.empty() ? member.run / "run.yaml" : member.experiment;
+      std::error_code absent;
+      if (std::filesystem::is_regular_file(file, absent))
+        CheckExperiment(file, lines);
+      else
+        Missing(lines, path.string(), fmt::format("member {}: '{}' is not there", member.name, file.string()),
+                fmt::format("impactlab new poses '{}' makes one", file.parent_path().string()));
+    }
+    return;
+  }
+  Note(lines, path.string(), schema.empty() ? "has no schema" : "schema " + schema + " is checked by the verb that reads it");
+}
+
+std::string Extension(const std::filesystem::path& path) {
+  std::string text = path.extension().string();
+  std::transform(text.begin(), text.end(), text.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  return text;
+}
+
+bool IsVideo(const std::filesystem::path& path) {
+  static const std::set<std::string> kVideos = {".mp4", ".mov", ".avi", ".mkv", ".m4v", ".mts", ".webm", ".cine"};
+  return kVideos.contains(Extension(path));
+}
+
+void CheckDirectory(const std::filesystem::path& folder, Lines* lines) {
+  std::vector<std::filesystem::path> yaml, csv, videos;
+  for (const char* pattern : {"*", "*/*"})
+    for (const std::filesystem::path& file : ExpandGlob(pattern, folder)) {
+      if (Extension(file) == ".yaml" || Extension(file) == ".yml") yaml.push_back(file);
+      if (Extension(file) == ".csv") csv.push_back(file);
+      if (IsVideo(file)) videos.push_back(file);
+    }
+  bool any = false;
+  for (const std::filesystem::path& file : yaml) {
+    // A run folder inside tells of what was done, not of what is to do.
+    if (std::filesystem::exists(file.parent_path() / "events.csv") && file.filename() == "run.yaml") continue;
+    any = true;
+    CheckYaml(file, lines);
+  }
+  if (any) return;
+  if (csv.empty() && videos.empty()) {
+    Missing(lines, folder.string(), "holds no configuration, table or video", "impactlab new KIND FOLDER makes a folder to fill in");
+    return;
+  }
+  for (const std::filesystem::path& file : csv) {
+    CheckCsv(file, lines);
+    break;  // the others are of the same program
+  }
+  if (!videos.empty()) CheckVideos(folder.string(), videos, lines);
+  Missing(lines, folder.string(), fmt::format("{} tables and {} videos, but no experiment file", csv.size(), videos.size()),
+          fmt::format("impactlab new {} FOLDER makes one; then put these files where it says", videos.empty() ? "poses" : "stereo"));
+}
+
+}  // namespace
+
+std::vector<CheckLine> CheckPath(const std::filesystem::path& path) {
+  Lines lines;
+  std::error_code error;
+  if (!std::filesystem::exists(path, error)) {
+    Missing(&lines, path.string(), "is not there", "look at the spelling, or make it: impactlab new KIND FOLDER");
+  } else if (std::filesystem::is_directory(path, error)) {
+    CheckDirectory(path, &lines);
+  } else if (Extension(path) == ".yaml" || Extension(path) == ".yml") {
+    CheckYaml(path, &lines);
+  } else if (IsVideo(path) || internal::IsPicture(path)) {
+    CheckVideo(path, &lines);
+  } else {
+    CheckCsv(path, &lines);
+  }
+  return lines;
+}
+
+int CheckCommand(const CheckArguments& arguments) {
+  constexpr int kDone = 0, kUnusable = 3;
+  constexpr const char* kWords[] = {"ok", "note", "missing"};
+  std::size_t missing = 0;
+  nlohmann::json json = nlohmann::json::array();
+  for (const std::filesystem::path& path : arguments.paths) {
+    for (const CheckLine& line : CheckPath(path)) {
+      missing += line.verdict == Verdict::kMissing;
+      const char* word = kWords[static_cast<int>(line.verdict)];
+      json.push_back({{"verdict", word}, {"where", line.where}, {"text", line.text}, {"cure", line.cure}});
+      if (arguments.json) continue;
+      // The text of an error names its file itself.
+      const bool named = line.text.starts_with(line.where);
+      fmt::print("{:<8} {}{}{}\n", word, named ? "" : line.where, named ? "" : ": ", line.text);
+      if (!line.cure.empty()) fmt::print("         -> {}\n", line.cure);
+    }
+  }
+  if (arguments.json)
+    fmt::print("{}\n", nlohmann::json{{"schema", "impactlab.check/1"}, {"missing", missing}, {"lines", json}}.dump(
+                           1, ' ', false, nlohmann::json::error_handler_t::replace));
+  else
+    fmt::print("{}\n", missing == 0 ? "nothing is missing" : fmt::format("{} thing{} missing", missing, missing == 1 ? " is" : "s are"));
+  return missing == 0 ? kDone : kUnusable;
+}
+
+}  // namespace impactlab

@@ -1,0 +1,27 @@
+#pragma once
+// What the command line says of itself: help of 80 columns with worked examples, and completion for shells. Private to the pipelines room.
+
+#include <CLI/CLI.hpp>
+#include <string>
+
+namespace impactlab::internal {
+
+// Help text in which no line is wider than 80 columns.
+class HelpFormatter : public CLI::Formatter {
+ public:
+  std::string make_description(const CLI::App* app) const override;
+  std::string make_usage(const CLI::App* app, std::string name) const override;
+  std::string make_option(const CLI::Option* option, bool is_positional) const override;
+  std::string make_subcommand(const CLI::App* verb) const override;
+};
+
+// Worked examples of a verb, one a line, ending in a newline; empty for a verb without any.
+std::string ExamplesOf(const std::string& verb);
+
+// Gives every verb its examples, in the order of the app.
+void AddExamples(CLI::App* app);
+
+// A completion script made of the app itself. `shell`: bash, zsh or fish; ConfigError else.
+std::string CompletionScript(const CLI::App& app, const std::string& shell);
+
+}  // namespace impactlab::internal
