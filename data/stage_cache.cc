@@ -2,9 +2,12 @@
 
 #include <fmt/format.h>
 #include <link.h>
+#include <signal.h>
 #include <sys/stat.h>
 
 #include <atomic>
+#include <cerrno>
+#include <cstdio>
 #include <mutex>
 #include <set>
 #include <utility>
@@ -109,6 +112,17 @@ void StageCache::Prune() {
   std::vector<std::filesystem::path> unused;
   for (const auto& entry : std::filesystem::directory_iterator(state_->folder, error))
     if (!state_->used.contains(entry.path())) unused.push_back(entry.path());
+  for (const std::filesystem::path& file : unused) std::filesystem::remove(file, error);
+  // What a process left that was killed while it wrote: .impactlab-PROCESS-NUMBER.tmp.
+  unused.clear();
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(state_->folder.parent_path(), error)) {
+    const std::string name = entry.path().filename().string();
+    int process = 0, number = 0;
+    char end = 0;
+    if (std::sscanf(name.c_str(), ".impactlab-%d-%d.tm%c", &process, &number, &end) == 3 && end == 'p' && ::kill(process, 0) != 0 &&
+        errno == ESRCH)
+      unused.push_back(entry.path());
+  }
   for (const std::filesystem::path& file : unused) std::filesystem::remove(file, error);
 }
 

@@ -37,7 +37,8 @@ class StageCache {
   void Keep(const std::string& stage, const std::string& key, std::string_view bytes);
   void Count(const std::string& stage, bool reused);
   std::map<std::string, StageCount> Counts() const;
-  // Entries that this job did not use go. For the end of a job that ended well.
+  // Entries that this job did not use go, and half-written files of killed processes in the folder around. For the end of a job that ended
+  // well.
   void Prune();
 
   // SHA-256 of a file; read once as long as its size and time stay.

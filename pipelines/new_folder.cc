@@ -15,22 +15,22 @@
 namespace impactlab {
 namespace {
 
-constexpr const char* kBody = R"(
+constexpr const char* kBody = R"yaml(
 # What is dropped. Shapes: box (side_m or sides_m), rod (length_m to the tips, radius_m), ball (radius_m), ellipsoid (semi_axes_m),
 # polytope or points (vertices_m). Lengths in metres, measured with a calliper.
-)";
+)yaml";
 
-constexpr const char* kRest = R"(
+constexpr const char* kRest = R"yaml(
 # Frame errors the audit may take out where it finds them: all, none, or names such as [theta_offset_rad].
 audit: {apply: none}
 identify:
   laws: [newton, poisson, energetic]   # e_n, e_p, e*
   bootstrap: 200                       # resamples over the recordings; 0 is quicker
 seed: 1                                # the same seed, the same numbers
-)";
+)yaml";
 
-constexpr const char *kPlanar =
-                         R"(# Drops that were followed in a vertical plane by another program: one CSV a drop, in the folder recordings.
+constexpr const char* kPlanar =
+    R"yaml(# Drops that were followed in a vertical plane by another program: one CSV a drop, in the folder recordings.
 #   impactlab check .          what is missing
 #   impactlab run experiment.yaml --out out
 schema: impactlab.experiment/1
@@ -40,12 +40,10 @@ recordings:
   files: recordings/*.csv
   # Columns t_s, x_m, z_m, theta_rad: x right, z up, theta counter-clockwise, at the centre of mass. Other units go in the header (x_mm,
   # theta_deg). Where your file has other names, say which is which; `impactlab check FILE.csv` writes these lines for you:
-  # columns: {t: "Time (s)",
-                     x : "X mm", z : "Y mm", theta : "Rotation deg"
-}
-)";
+  # columns: {t: "Time (s) s", x: "X mm", z: "Y mm", theta: "Rotation deg"}
+)yaml";
 
-constexpr const char* kSpatial = R"(# Drops that were followed in space by another program: one CSV a drop, in the folder recordings.
+constexpr const char* kSpatial = R"yaml(# Drops that were followed in space by another program: one CSV a drop, in the folder recordings.
 #   impactlab check .          what is missing
 #   impactlab run experiment.yaml --out out
 schema: impactlab.experiment/1
@@ -56,10 +54,10 @@ recordings:
   # Columns t_s, x_m, y_m, z_m of the centre of mass, z up, and qw, qx, qy, qz, body to world. Other units go in the header (x_mm). Where your
   # file has other names, say which is which; `impactlab check FILE.csv` writes these lines for you:
   # columns: {t: "Time s", x: "X mm", y: "Y mm", z: "Z mm", qw: "QW", qx: "QX", qy: "QY", qz: "QZ"}
-)";
+)yaml";
 
 constexpr const char* kPoints =
-    R"(# Markers that motion capture followed in space: one CSV, TRC or C3D file a drop, in the folder recordings.
+    R"yaml(# Markers that motion capture followed in space: one CSV, TRC or C3D file a drop, in the folder recordings.
 #   impactlab check .          what is missing
 #   impactlab run experiment.yaml --out out
 schema: impactlab.experiment/1
@@ -73,10 +71,10 @@ recordings:
     - [-0.022, 0.010, 0.030]
     - [0.005, -0.020, 0.030]
   # up_axis: y                 # axis of the files that points up, where they do not say it
-)";
+)yaml";
 
 constexpr const char* kPlanarCamera =
-    R"(# One camera that films a plane of motion from the side. First the markers are followed, then the drops are run:
+    R"yaml(# One camera that films a plane of motion from the side. First the markers are followed, then the drops are run:
 #   put the videos in the folder videos and the pixels of known points in plane_points.csv, then
 #   impactlab check .
 #   impactlab track tracking.yaml --out tracks
@@ -92,9 +90,9 @@ recordings:
   camera_m: [0.0, 0.3, 1.5]              # x and z of the camera, and its distance from the plane of motion [m]
   depth_sd_m: 0.002                      # how far the body may be off that plane [m]
   tilt_sd_rad: 0.02                      # and how much it may lean out of it
-)";
+)yaml";
 
-constexpr const char* kPlanarTracking = R"(# What is followed: bright (or dark) dots on the side of the body.
+constexpr const char* kPlanarTracking = R"yaml(# What is followed: bright (or dark) dots on the side of the body.
 schema: impactlab.tracking/1
 cameras:
   - {name: side, exposure_s: 0.0005}     # time the shutter is open; add rate_Hz where the file was written for slow motion
@@ -102,19 +100,19 @@ markers:
   look: bright
   names: [a, b]
 files: {side: "videos/*.mp4"}
-)";
+)yaml";
 
 constexpr const char* kPlanePoints =
-    R"(# Four or more points in the plane of motion, no three of four on a line: place in metres, pixel in the video (0, 0 is the top left).
+    R"yaml(# Four or more points in the plane of motion, no three of four on a line: place in metres, pixel in the video (0, 0 is the top left).
 # These are the corners of a sheet of A4, as an example: put your own in.
 name,x_m,z_m,x_px,y_px
 lower left,0.000,0.000,412.0,905.0
 lower right,0.297,0.000,1208.0,903.0
 upper right,0.297,0.210,1207.0,340.0
 upper left,0.000,0.210,411.0,342.0
-)";
+)yaml";
 
-constexpr const char* kStereo = R"(# Drops before two cameras: videos of a board give the cameras, videos of the drops give the motion.
+constexpr const char* kStereo = R"yaml(# Drops before two cameras: videos of a board give the cameras, videos of the drops give the motion.
 #   put the clips of the board in the folder calibration and those of the drops in the folder drops, then
 #   impactlab check .
 #   impactlab run experiment.yaml --out out
@@ -125,9 +123,9 @@ recordings:
   tracking: tracking.yaml
   calibration: calibration/calibration.yaml
 # Floor and gravity are those of the calibration: its board lay on the struck surface.
-)";
+)yaml";
 
-constexpr const char* kStereoTracking = R"(# What is followed through the videos of the drops.
+constexpr const char* kStereoTracking = R"yaml(# What is followed through the videos of the drops.
 schema: impactlab.tracking/1
 cameras:
   - {name: left, exposure_s: 0.001}      # time the shutter is open [s]; add rate_Hz where the file was written for slow motion,
@@ -144,10 +142,10 @@ markers:
   normals: [[0, 0, 0], [0, 0, 0], [0, 0, 0]]   # balls; of flat dots the direction they face
 files: {left: "drops/*_left.mp4", right: "drops/*_right.mp4"}
 synchronise: {method: flash}             # a flash that both cameras saw; or none where they share a clock
-)";
+)yaml";
 
 constexpr const char* kStereoCalibration =
-    R"(# The cameras, from one clip each of a board that is moved about where the drops will be. Print one: impactlab board --square-m 0.025
+    R"yaml(# The cameras, from one clip each of a board that is moved about where the drops will be. Print one: impactlab board --square-m 0.025
 schema: impactlab.calibration/1
 board: {kind: chessboard, corners: [9, 6], square_m: 0.025}   # points where four squares meet; the square as measured on the print [m]
 cameras:
@@ -158,9 +156,9 @@ world:
   board: {shot: "#1"}                    # in this frame the board lay on the struck surface
 gravity:
   direction: {frame: world, down: [0, 0, -1], sd_rad: 0.005}  # of a level surface
-)";
+)yaml";
 
-constexpr const char* kPublished = R"(# A table of impacts as a source prints it: does it agree with itself, and with the laws?
+constexpr const char* kPublished = R"yaml(# A table of impacts as a source prints it: does it agree with itself, and with the laws?
 #   impactlab audit published.yaml --out out
 schema: impactlab.published/1
 name: Author, year
@@ -171,16 +169,16 @@ tables:
     files: [states.csv]    # one row an experiment; digits count, trailing zeros too
     body: {shape: rod, length_m: 0.2, radius_m: 0.006, mass_kg: 0.06}
     law: energetic         # that reads the coefficient of restitution: energetic, poisson, newton
-)";
+)yaml";
 
 constexpr const char* kStates =
-    R"(# Replace this row, which is an example. Motion of the centre of mass before (minus) and after (plus) the impact; motion without a column
+    R"yaml(# Replace this row, which is an example. Motion of the centre of mass before (minus) and after (plus) the impact; motion without a column
 # is 0. qw to qz: attitude, body to world.
 experiment,v_minus_z_m_per_s,v_plus_z_m_per_s,omega_minus_y_rad_per_s,omega_plus_y_rad_per_s,v_plus_x_m_per_s,e,mu_k,qw,qx,qy,qz
 A,-2.000,-0.559,0.00,18.07,0.117,0.50,0.20,0.9659,0,0.2588,0
-)";
+)yaml";
 
-constexpr const char* kCampaign = R"(# Several experiments beside each other: do their coefficients differ?
+constexpr const char* kCampaign = R"yaml(# Several experiments beside each other: do their coefficients differ?
 #   impactlab campaign campaign.yaml --out out
 schema: impactlab.campaign/1
 name: my specimens
@@ -188,9 +186,9 @@ members:                   # a name, and an experiment file (or run: the folder 
   - {name: steel, experiment: steel/experiment.yaml}
   - {name: wood, experiment: wood/experiment.yaml}
 law: energetic
-)";
+)yaml";
 
-constexpr const char* kSimulate = R"(# A cube thrown over a level floor, through all its bounces to rest.
+constexpr const char* kSimulate = R"yaml(# A cube thrown over a level floor, through all its bounces to rest.
 #   impactlab simulate scenario.yaml --out out
 schema: impactlab.scenario/1
 name: my cube
@@ -208,10 +206,10 @@ planes:
   - {name: floor, normal: [0, 0, 1]}
 every_contact: {mu_k: 0.2, e: 0.4}       # kinetic friction and restitution of every contact
 simulation: {duration_s: 2}
-)";
+)yaml";
 
 constexpr const char* kBench =
-    R"(# Readings of bench tests, each with the half width of its error: a form to fill in. Delete the tests you did not make.
+    R"yaml(# Readings of bench tests, each with the half width of its error: a form to fill in. Delete the tests you did not make.
 #   impactlab coefficient bench.yaml --out out
 schema: impactlab.coefficients/1
 name: bench tests
@@ -227,7 +225,7 @@ tests:
     drop_height_half_m: 0.002
     rebound_height_m: [0.642, 0.638, 0.645]
     rebound_height_half_m: 0.002
-)";
+)yaml";
 
 struct Template {
   NewKind kind;
