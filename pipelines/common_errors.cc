@@ -76,6 +76,7 @@ CommonErrors::CommonErrors(const Experiment& experiment, const MarkerRecordings&
   AddLayout();
   AddGravity(threads);
   AddInertia(threads);
+  AddOutline();
 }
 
 bool CommonErrors::Moves(const Eigen::VectorXd& given, Directions DropFit::*dx_dgiven) const {
@@ -176,13 +177,43 @@ void CommonErrors::AddInertia(int threads) {
            {Refit(experiment_.motion.flight.gravity_W, body, threads)});
 }
 
+// A drawing says little of how far a tip reaches and how round a corner is, and momentum about the point that touches feels both.
+void CommonErrors::AddOutline() {
+  const double sd = experiment_.outline_sd;
+  if (!(sd > 0)) return;
+  const Body& body = experiment_.body;
+  const int n = body.shape == BodyShape::kBox || body.shape == BodyShape::kRod ? 2 : 1;
+  outline_ = dimensions_;
+  sources_.push_back(
+      {"outline",
+       fmt::format("how far the body reaches where it touches{}, by {:.2g} mm", n > 1 ? " and how round it is there" : "", 1e3 * sd),
+       dimensions_, n});
+  dimensions_ += n;
+  reach_.assign(events_.size(), Eigen::Matrix<double, 3, 2>::Zero());
+  for (std::size_t i = 0; i < events_.size(); ++i) {
+    if (fits_[i] == nullptr) continue;
+    dx_[i].conservativeResize(Eigen::NoChange, dimensions_);
+    dx_[i].rightCols(n).setZero();
+    const Vector3d n_B = events_[i].X_WB.linear().transpose() * floor_.normal, lever = SupportLever(body, n_B);
+    reach_[i].col(0) = sd * lever.normalized();
+    // A sphere that rounds a corner lies further in by its radius along every edge, and reaches back out towards the floor.
+    Vector3d corner = Vector3d(0, 0, lever.z() < 0 ? -1 : 1);
+    if (body.shape == BodyShape::kBox) corner = lever.unaryExpr([](double x) { return x < 0 ? -1.0 : 1.0; });
+    if (n > 1) reach_[i].col(1) = -sd * (corner + n_B);
+  }
+}
+
 EventsOfBody CommonErrors::At(const Eigen::VectorXd& c) const {
   EventsOfBody out{events_, experiment_.body};
   // A logarithm, so that no error makes moments negative.
   if (inertia_ >= 0) out.body.inertia_B *= std::exp(c(inertia_) * std::log1p(experiment_.inertia_sd));
   for (std::size_t i = 0; i < events_.size(); ++i) {
     if (fits_[i] == nullptr || dx_[i].cols() == 0) continue;
-    out.events[i] = Displaced(events_[i], dx_[i] * c, out.body, floor_, experiment_.motion.flight.gravity_W);
+    ImpactEvent& event = out.events[i];
+    event = Displaced(events_[i], dx_[i] * c, out.body, floor_, experiment_.motion.flight.gravity_W);
+    if (outline_ < 0) continue;
+    for (int k = outline_; k < dimensions_; ++k) event.p_WP += event.X_WB.linear() * reach_[i].col(k - outline_) * c(k);
+    UpdateContact(event, out.body, floor_, experiment_.motion.flight.gravity_W);
   }
   return out;
 }

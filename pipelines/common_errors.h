@@ -1,5 +1,6 @@
 #pragma once
-// What all impacts of a run from marker images share of their errors: cameras, layout of the markers, direction of gravity, body.
+// What all impacts of a run from marker images share of their errors: cameras, layout of the markers, direction of gravity, moments and
+// outline of the body.
 //
 // Every source is split into independent directions of one prior standard deviation each, carried through the bundle fits to first order.
 // What the impacts themselves say of them is used before anything is made of the impacts (see FindSharedErrors).
@@ -19,7 +20,7 @@ namespace impactlab {
 struct Analysis;
 
 struct CommonSource {
-  std::string name;               // "cameras", "layout", "gravity", "inertia"
+  std::string name;               // "cameras", "layout", "gravity", "inertia", "outline"
   std::string how;                // what may be wrong, by how much, in words
   int first = 0, dimensions = 0;  // its directions among all
 };
@@ -48,6 +49,7 @@ class CommonErrors {
   void AddLayout();
   void AddGravity(int threads);
   void AddInertia(int threads);
+  void AddOutline();
   // Change of every state when everything is fitted again with another gravity or body.
   std::vector<Eigen::Matrix<double, kDropDim, 1>> Refit(const Eigen::Vector3d& gravity_W, const Body& body, int threads) const;
   void AddRefit(const std::string& name, const std::string& how, const std::vector<std::vector<Eigen::Matrix<double, kDropDim, 1>>>& dx);
@@ -56,13 +58,15 @@ class CommonErrors {
   const MarkerRecordings& markers_;
   const Analysis& analysis_;
   Plane floor_;
-  int dimensions_ = 0, inertia_ = -1;
+  int dimensions_ = 0, inertia_ = -1, outline_ = -1;
   std::vector<CommonSource> sources_;
   std::vector<std::string> notes_;
   std::vector<ImpactEvent> events_;
   std::vector<const DropFit*> fits_;    // behind every event; null where there is none
   std::vector<std::size_t> recording_;  // of every event
   std::vector<Directions> dx_;          // of every event; empty where it was not accepted
+  // Of every event: where it touches, in B, were the body larger by one standard deviation, and rounder.
+  std::vector<Eigen::Matrix<double, 3, 2>> reach_;
 };
 
 // The analysis' events at the best common errors.

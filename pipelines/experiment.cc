@@ -134,6 +134,7 @@ void ParseBundle(const YamlNode& root, Experiment& e) {
   o.spin_axis_moment_sd = node.Number("spin_axis_moment_sd_rad_per_s", o.spin_axis_moment_sd, Positive());
   o.rig_covariance = node.Flag("rig_covariance", o.rig_covariance);
   e.inertia_sd = root.MapOrEmpty("budget").Number("inertia_sd", e.inertia_sd, Closed(0, 1));
+  e.outline_sd = root.MapOrEmpty("budget").Number("outline_sd_m", e.outline_sd, Closed(0, 0.01));
 }
 
 void ParseAudit(const YamlNode& node, Experiment& e) {
@@ -280,7 +281,8 @@ std::string ToYaml(const Experiment& e) {
   if (e.second) out += ToYaml(*e.second, e.path.empty() ? std::filesystem::path() : std::filesystem::absolute(e.path).parent_path());
   if (!e.floor_of_rig && !e.second) out += internal::FloorYaml(e.floor);
   if (!e.gravity_of_rig) out += internal::FlightYaml(e.motion.flight);
-  if (e.markers && !e.second) out += BundleYaml(e) + "budget:\n" + YamlLine(1, "inertia_sd", e.inertia_sd);
+  if (e.markers && !e.second)
+    out += BundleYaml(e) + "budget:\n" + YamlLine(1, "inertia_sd", e.inertia_sd) + YamlLine(1, "outline_sd_m", e.outline_sd);
   const MotionFitOptions& m = e.motion;
   out += "motion:\n" + YamlCount(1, "min_frames", m.min_frames) + YamlCount(1, "max_frames", m.max_frames) +
          YamlCount(1, "contact_frames", m.contact_frames) + YamlLine(1, "feature_tolerance_frames", m.feature_tolerance_frames) +

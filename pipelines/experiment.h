@@ -50,6 +50,7 @@ struct Experiment {
   DropFitOptions bundle;
   bool learn_layout = true;  // the places of the markers from all impacts together, where they are not known exactly (see LearnLayout)
   double inertia_sd = 0.01;  // of the moments of the body, relative, for the error budget: what a drawing or a pendulum gives
+  double outline_sd = 5e-4;  // of how far the body reaches where it touches, and how round it is there [m]
   std::optional<SecondBody> second;  // what is struck moves as well
   // Not in the file: taken from the rig, the floor as z = 0 of its W.
   bool floor_of_rig = false, gravity_of_rig = false;

@@ -25,7 +25,10 @@ std::string Significance(double p) {
   return fmt::format("{}significant at {:.0f} % ({}, all pairs counted)", p < kLevel ? "" : "not ", 100 * kLevel, P(p));
 }
 
-std::string SourceWords(const std::string& source) { return source == "scatter" ? "the scatter between impacts" : "the " + source; }
+std::string SourceWords(const std::string& source) {
+  if (source == "scatter") return "the scatter between impacts";
+  return source == "adjustment" ? "how well the impacts tell what they share" : "the " + source;
+}
 
 // How many impacts halve a standard deviation of which `common` does not average out; 0 where no number does.
 long long ImpactsForHalf(double sd, double common, int n) {

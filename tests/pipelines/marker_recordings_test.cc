@@ -68,12 +68,13 @@ TEST_F(MarkerRecordingsTest, EveryKeyReadsBack) {
   const std::string keys =
       "bundle: {pixel_sd_px: 0.1, exposure_s: 0.002, contact_time_s: 0.001, max_noise_scale: 3, outlier_sd: 5, scale_noise: false, "
       "offset_sd_s: 0.004, row_time_sd_s: 1.0e-6, rate_sd: 1.0e-4, layout_sd_m: 0.0002, collinear_tolerance_m: 0.001, "
-      "spin_axis_prior_sd_rad_per_s: 2, spin_axis_prior_sd_plus_rad_per_s: 40, spin_axis_moment_sd_rad_per_s: 7, rig_covariance: false}\nbudget: {inertia_sd: 0.03}\n";
+      "spin_axis_prior_sd_rad_per_s: 2, spin_axis_prior_sd_plus_rad_per_s: 40, spin_axis_moment_sd_rad_per_s: 7, rig_covariance: false}\nbudget: {inertia_sd: 0.03, outline_sd_m: 0.0002}\n";
   const impactlab::Experiment e = LoadExperiment(Write("experiment.yaml", Experiment(keys)));
   ASSERT_TRUE(e.markers);
   EXPECT_EQ(e.bundle.row_time_sd, 1e-6);
   EXPECT_EQ(e.bundle.max_noise_scale, 3);
   EXPECT_EQ(e.inertia_sd, 0.03);
+  EXPECT_EQ(e.outline_sd, 2e-4);
   EXPECT_TRUE(e.floor_of_rig && e.gravity_of_rig);
   const impactlab::Experiment again = LoadExperiment(Write("again.yaml", ToYaml(e)));
   EXPECT_EQ(ToYaml(again), ToYaml(e));

@@ -42,13 +42,14 @@ TEST(ErrorBudgetByMonteCarlo, WhatRulesACoefficientScattersAsItsShareSays) {
   const twin::TracksExperiment experiment = twin::MakeTracksExperiment(Thing::kRod, 8, 20 * M_PI / 180, 4711);
   std::mt19937_64 random(4712);
   constexpr int kRepeats = 50;
-  const twin::Drawn nothing{false, false, false, false, false};
-  twin::Drawn pixels = nothing, cameras = nothing, inertia = nothing;
+  const twin::Drawn nothing{false, false, false, false, false, false};
+  twin::Drawn pixels = nothing, cameras = nothing, inertia = nothing, outline = nothing;
   // Markers beside the line of a rod differ from impact to impact, as pixels do.
-  pixels.pixels = pixels.clocks = pixels.layout = cameras.cameras = inertia.inertia = true;
+  pixels.pixels = pixels.clocks = pixels.layout = cameras.cameras = inertia.inertia = outline.outline = true;
   const twin::TracksRepeat nominal = twin::Repeat(experiment, pixels, true, random);
   const ErrorBudget& budget = nominal.analysis.budget;
-  const std::map<std::string, twin::Drawn> sources = {{"pixels", pixels}, {"cameras", cameras}, {"inertia", inertia}, {"all", {}}};
+  const std::map<std::string, twin::Drawn> sources = {
+      {"pixels", pixels}, {"cameras", cameras}, {"inertia", inertia}, {"outline", outline}, {"all", {}}};
   const Interval band = ChiSquareBand(kRepeats - 1, PerTestLevel(kFamily, 4));
   std::map<std::string, int> judged;
   for (const auto& [name, drawn] : sources) {

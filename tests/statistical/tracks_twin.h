@@ -18,7 +18,7 @@ namespace impactlab::twin {
 
 // What is drawn in a repeat; the others are as the estimator takes them to be.
 struct Drawn {
-  bool pixels = true, clocks = true, cameras = true, layout = true, inertia = true;
+  bool pixels = true, clocks = true, cameras = true, layout = true, inertia = true, outline = true;
 };
 
 struct TracksExperiment {
@@ -30,6 +30,7 @@ struct TracksExperiment {
   double rate = 120;         // [1/s]
   double layout_sd = 1e-4;   // of every coordinate of a marker, the same in all drops [m]
   double inertia_sd = 0.01;  // of all moments together, relative
+  double outline_sd = 5e-4;  // of half the length and the radius of a rod [m]
   // What differs from impact to impact by more than is measured: friction and restitution, relative; where the impulse acts on the edge
   // [m].
   double scatter = 0, patch = 0;
@@ -148,6 +149,11 @@ inline TracksRepeat Record(const TracksExperiment& as_drawn, const Drawn& drawn,
   experiment.name = "twin";
   experiment.body = e.drops.front().body;
   if (drawn.inertia) experiment.body.inertia_B *= 1 + e.inertia_sd * normal(random);
+  experiment.outline_sd = e.drops.front().body.shape == BodyShape::kRod ? e.outline_sd : 0;
+  if (drawn.outline && experiment.outline_sd > 0) {
+    experiment.body.half_length += e.outline_sd * normal(random);
+    experiment.body.radius = std::max(0.5 * experiment.body.radius, experiment.body.radius + e.outline_sd * normal(random));
+  }
   experiment.floor = e.floor;
   experiment.motion.flight.gravity_W = e.drops.front().gravity;
   experiment.bundle.offset_sd = experiment.bundle.exposure = -1;
