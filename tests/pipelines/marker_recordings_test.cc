@@ -108,7 +108,7 @@ TEST_F(MarkerRecordingsTest, TracksAreFittedImpactByImpact) {
   ASSERT_EQ(budget.rows.size(), 2u + 5u);
   std::vector<std::string> names;
   for (const BudgetSource& source : budget.sources) names.push_back(source.name);
-  EXPECT_THAT(names, ::testing::ElementsAre("pixels", "clocks", "cameras", "layout", "inertia", "scatter"));
+  EXPECT_THAT(names, ::testing::ElementsAre("pixels", "clocks", "cameras", "layout", "inertia", "outline", "scatter"));
   EXPECT_EQ(budget.common.rows(), 2);
   EXPECT_GT(budget.common(1, 1), 0);
 }
