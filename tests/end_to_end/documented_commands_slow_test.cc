@@ -79,6 +79,10 @@ void WriteInputs(const std::filesystem::path& folder) {
 TEST(DocumentedCommands, AreTakenByTheProgram) {
   const test::ScratchFolder scratch("documents");
   WriteInputs(scratch.path());
+  // What the documents do with a finished run.
+  const auto finished =
+      test::RunProgram({"run", scratch.path() / "experiment.yaml", "--out", scratch.path() / "out/today", "--quiet"}, scratch.path());
+  ASSERT_EQ(finished.code, 0) << finished.err;
   const std::vector<Command> commands = Documented();
   ASSERT_GE(commands.size(), 30u);
   // Long work is stopped once it is under way: that it ends well is for other tests.
