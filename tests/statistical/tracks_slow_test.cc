@@ -41,7 +41,7 @@ double Squares(const std::vector<double>& v) {
 TEST(ErrorBudgetByMonteCarlo, WhatRulesACoefficientScattersAsItsShareSays) {
   const twin::TracksExperiment experiment = twin::MakeTracksExperiment(Thing::kRod, 8, 20 * M_PI / 180, 4711);
   std::mt19937_64 random(4712);
-  constexpr int kRepeats = 50;
+  constexpr int kRepeats = 40;
   const twin::Drawn nothing{false, false, false, false, false, false};
   twin::Drawn pixels = nothing, cameras = nothing, inertia = nothing, outline = nothing;
   // Markers beside the line of a rod differ from impact to impact, as pixels do.
@@ -81,7 +81,7 @@ TEST(ErrorBudgetByMonteCarlo, WhatRulesACoefficientScattersAsItsShareSays) {
       EXPECT_LT(squares / (sd * sd), band.upper) << name << " " << quantity;
     }
   }
-  EXPECT_GE(judged["mu_k"] + judged["e_star"], 3) << "no source rules any coefficient";
+  for (const char* q : {"mu_k", "e_star"}) EXPECT_GE(judged[q], 1) << q;
 }
 
 TEST(TracksStudy, SentinelCovers) {
