@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdlib>
 #include <filesystem>
 #include <string>
 #include <vector>
@@ -11,8 +12,10 @@
 
 namespace impactlab::test {
 
-// What of browser, driver and Node.js is not installed; empty when nothing is missing.
+// What of browser, driver and Node.js is not installed; empty when nothing is missing. A page takes minutes without a graphics card, so
+// that they are opened on request alone.
 inline std::string MissingForBrowser() {
+  if (std::getenv("IMPACTLAB_BROWSER_TESTS") == nullptr) return "request to open a browser (IMPACTLAB_BROWSER_TESTS=1)";
   for (const char* program : {"node", "chromium"})
     if (std::system((std::string("command -v ") + program + " >/dev/null 2>&1").c_str()) != 0) return program;
   return std::filesystem::exists(std::filesystem::path(IMPACTLAB_SOURCE_DIR) / "node_modules/playwright-core")
