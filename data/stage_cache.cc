@@ -115,13 +115,16 @@ void StageCache::Prune() {
   for (const std::filesystem::path& file : unused) std::filesystem::remove(file, error);
   // What a process left that was killed while it wrote: .impactlab-PROCESS-NUMBER.tmp.
   unused.clear();
-  for (const auto& entry : std::filesystem::recursive_directory_iterator(state_->folder.parent_path(), error)) {
-    const std::string name = entry.path().filename().string();
+  // What lies beside the run may be anything: folders nobody may read are passed over, and so is what goes while it is looked at.
+  auto at = std::filesystem::recursive_directory_iterator(state_->folder.parent_path(),
+                                                          std::filesystem::directory_options::skip_permission_denied, error);
+  for (; !error && at != std::filesystem::end(at); at.increment(error)) {
+    const std::string name = at->path().filename().string();
     int process = 0, number = 0;
     char end = 0;
     if (std::sscanf(name.c_str(), ".impactlab-%d-%d.tm%c", &process, &number, &end) == 3 && end == 'p' && ::kill(process, 0) != 0 &&
         errno == ESRCH)
-      unused.push_back(entry.path());
+      unused.push_back(at->path());
   }
   for (const std::filesystem::path& file : unused) std::filesystem::remove(file, error);
 }

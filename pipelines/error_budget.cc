@@ -145,7 +145,8 @@ class Maker {
 
   void AddFound() {
     if (shared_.dof == 0) return;
-    budget_.sources.push_back({"adjustment", "noise and scatter with which the impacts tell what they share", true, shared_.dof});
+    // More impacts tell it better.
+    budget_.sources.push_back({"adjustment", "noise and scatter with which the impacts tell what they share", false, shared_.dof});
     const Eigen::VectorXd variance = budget_.common.diagonal() - declared_.rowwise().squaredNorm();
     for (std::size_t k = 0; k < coefficients_; ++k)
       budget_.rows[k].sd.push_back(std::sqrt(std::max(0.0, variance(static_cast<Eigen::Index>(k)))));
