@@ -10,6 +10,8 @@
 #include <cerrno>
 #include <cstdint>
 #include <cstring>
+#include <fstream>
+#include <limits>
 #include <utility>
 
 namespace impactlab {
@@ -141,6 +143,20 @@ void WriteFile(const std::filesystem::path& path, std::string_view text, bool to
   file.Commit();
 }
 
+void CheckFolder(const std::filesystem::path& folder, const std::string& where) {
+  std::error_code error;
+  std::filesystem::path there = std::filesystem::absolute(folder, error).lexically_normal();
+  while (!std::filesystem::exists(there, error) && !std::filesystem::is_symlink(there, error) && there.has_relative_path())
+    there = there.parent_path();
+  const auto refuse = [&](const std::string& found) {
+    throw OutputError(fmt::format("{}: found '{}', {}, allowed a folder that can be written into", where, folder.string(), found));
+  };
+  const std::string named =
+      there == std::filesystem::absolute(folder, error).lexically_normal() ? "" : fmt::format("where '{}' is ", there.string());
+  if (!std::filesystem::is_directory(there, error)) refuse(named + (named.empty() ? "which is no folder" : "no folder"));
+  if (::access(there.c_str(), W_OK | X_OK) != 0) refuse(named + (named.empty() ? "which may not be written" : "may not be written"));
+}
+
 void ReadPieces(const std::filesystem::path& path, std::size_t max_bytes, const std::function<void(std::string_view)>& take) {
   struct Descriptor {
     int fd;
@@ -153,23 +169,46 @@ void ReadPieces(const std::filesystem::path& path, std::size_t max_bytes, const 
     if (bytes <= max_bytes) return;
     throw DataError(fmt::format("{}: found {} bytes or more, allowed at most {}", path.string(), bytes, max_bytes));
   };
-  const Descriptor file{OpenRetry(path.c_str(), O_RDONLY)};
+  // A pipe that nobody writes to would be waited for, without end.
+  const Descriptor file{OpenRetry(path.c_str(), O_RDONLY | O_NONBLOCK)};
   struct stat status = {};
   if (file.fd < 0 || ::fstat(file.fd, &status) != 0) fail(errno);
   if (S_ISDIR(status.st_mode)) fail(EISDIR);
+  const bool pipe = S_ISFIFO(status.st_mode);
+  const auto wait = [&] { return ::fcntl(file.fd, F_SETFL, ::fcntl(file.fd, F_GETFL) & ~O_NONBLOCK) == 0; };
+  if (!pipe && !wait()) fail(errno);
   if (S_ISREG(status.st_mode)) check_size(static_cast<std::uintmax_t>(status.st_size));
   const std::size_t likely = S_ISREG(status.st_mode) ? static_cast<std::size_t>(status.st_size) + 1 : kPieceBytes;
   std::string piece(std::min(kPieceBytes, likely), '\0');
   std::uintmax_t total = 0;
   while (true) {
     const ssize_t count = ::read(file.fd, piece.data(), piece.size());
-    if (count < 0 && errno == EINTR) continue;
+    if (count < 0 && (errno == EINTR || (pipe && errno == EAGAIN && wait()))) continue;
     if (count < 0) fail(errno);
+    if (count == 0 && pipe && total == 0)
+      throw DataError(fmt::format("{}: found a pipe that nobody writes to, allowed a file", path.string()));
     if (count == 0) return;
     total += static_cast<std::uintmax_t>(count);
     check_size(total);
     take(std::string_view(piece.data(), static_cast<std::size_t>(count)));
   }
+}
+
+std::string ReadHead(const std::filesystem::path& path, std::size_t bytes) {
+  std::error_code error;
+  const auto type = std::filesystem::status(path, error).type();
+  const bool missing = type == std::filesystem::file_type::not_found || type == std::filesystem::file_type::none;
+  if (!missing && type != std::filesystem::file_type::regular && type != std::filesystem::file_type::directory)
+    throw DataError(fmt::format("{}: found {}, allowed a regular file", path.string(),
+                                type == std::filesystem::file_type::fifo     ? "a pipe"
+                                : type == std::filesystem::file_type::socket ? "a socket"
+                                                                             : "a device"));
+  std::string text(bytes, '\0');
+  std::ifstream in(path, std::ios::binary);
+  in.read(text.data(), static_cast<std::streamsize>(bytes));
+  text.resize(static_cast<std::size_t>(std::max<std::streamsize>(0, in.gcount())));
+  if (text.empty()) ReadPieces(path, std::numeric_limits<std::size_t>::max(), [](std::string_view) {});  // says what is wrong with it
+  return text;
 }
 
 std::string ReadFile(const std::filesystem::path& path, std::size_t max_bytes) {

@@ -48,11 +48,18 @@ class AtomicFile {
 // Writes `text` as the whole of `path`.
 void WriteFile(const std::filesystem::path& path, std::string_view text, bool to_disk = true);
 
+// Whether files can be written into `folder`, which is made later where it is not there: so that hours of work do not end in an error that
+// was there from the start. OutputError, begun by `where`.
+void CheckFolder(const std::filesystem::path& folder, const std::string& where);
+
 // Hands the content of a file to `take` in pieces of at most 1 MB. DataError "path: cause" for a folder, a file that is missing or may not
-// be read, and one of more than `max_bytes`.
+// be read, one of more than `max_bytes`, and a pipe that nobody writes to.
 void ReadPieces(const std::filesystem::path& path, std::size_t max_bytes, const std::function<void(std::string_view)>& take);
 
 // Whole content of a file, with the same errors.
 std::string ReadFile(const std::filesystem::path& path, std::size_t max_bytes = std::size_t{512} << 20);
+
+// First `bytes` of a file that is read again later, which a pipe or a device cannot be: DataError for them as well.
+std::string ReadHead(const std::filesystem::path& path, std::size_t bytes);
 
 }  // namespace impactlab

@@ -129,7 +129,8 @@ class Search {
 
   static bool IsFile(const fs::directory_entry& entry) {
     std::error_code error;
-    return entry.exists(error) && !entry.is_directory(error);
+    // A link that leads nowhere is for the reader to refuse, not to be passed over.
+    return (entry.exists(error) || entry.is_symlink(error)) && !entry.is_directory(error);
   }
 
   static std::vector<fs::directory_entry> List(const fs::path& folder) {

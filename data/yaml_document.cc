@@ -204,7 +204,10 @@ Document ParseDocument(std::string_view text, const std::string& name) {
       Refuse(name, builder.root.line, "syntax", "a second document", "one document");
     }
   } catch (const YAML::Exception& error) {
-    Refuse(name, std::max(error.mark.line, 0) + 1, "syntax", error.msg, "YAML of keys and values");
+    // A pattern such as *.csv reads as a reference to a name that no line gives.
+    const bool reference = error.msg.find("alias") != std::string::npos || error.msg.find("anchor") != std::string::npos;
+    Refuse(name, std::max(error.mark.line, 0) + 1, "syntax", error.msg,
+           reference ? "YAML of keys and values; what begins with * or & stands in quotes, such as \"*.csv\"" : "YAML of keys and values");
   }
   CheckLastQuote(document.source, builder.last_quoted, name);
   const Item& root = document.root;

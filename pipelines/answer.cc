@@ -14,6 +14,7 @@
 #include "data/yaml.h"
 #include "pipelines/first_steps.h"
 #include "pipelines/input_files.h"
+#include "pipelines/recording_files.h"
 
 namespace impactlab::internal {
 namespace {
@@ -44,12 +45,7 @@ std::vector<std::filesystem::path> InputsOf(const Experiment& e, const RunArgume
   std::vector<std::filesystem::path> files = {arguments.experiment};
   const auto add = [&](const std::vector<std::filesystem::path>& more) { files.insert(files.end(), more.begin(), more.end()); };
   if (!e.markers) {
-    const auto found =
-        arguments.recordings.empty() ? ExpandGlob(e.recordings, arguments.experiment.parent_path()) : ExpandGlob(arguments.recordings);
-    if (found.empty())
-      throw DataError(fmt::format("{}: recordings: no file matches '{}'", arguments.experiment.string(),
-                                  arguments.recordings.empty() ? e.recordings : arguments.recordings));
-    add(found);
+    add(RecordingsOf(arguments, e).files);
     return files;
   }
   const MarkerSource& source = *e.markers;
@@ -171,9 +167,10 @@ int DryRun(const RunArguments& arguments) {
   const auto stage = [&](const std::string& what, std::initializer_list<const char*> names) {
     int n = 0;
     for (const char* name : names) n += kept.contains(name) ? kept[name] : 0;
-    const char* how = n == 0 || arguments.force ? "to do"
-                      : changed == 0            ? "kept by an earlier run"
-                                                : "kept where its inputs did not change";
+    const std::string how = n == 0 || arguments.force ? "to do"
+                            : changed == 0            ? "kept by an earlier run"
+                                           : fmt::format("kept, but for what {} changed or new file{} of above change{}", changed,
+                                                         changed == 1 ? "" : "s", changed == 1 ? "s" : "");
     text += fmt::format("{:<28}{}\n", what, how);
     return Json{{"stage", what}, {"state", how}, {"kept", n}};
   };

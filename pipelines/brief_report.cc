@@ -37,6 +37,12 @@ void AddRejections(const std::vector<ImpactEvent>& events, std::string& out) {
   std::string line;
   for (const auto& [count, reason] : order) line += fmt::format("{}{} {}", line.empty() ? "" : ", ", count, reason);
   if (!line.empty()) out += "rejected    " + line + "\n";
+  constexpr int kNamed = 3;
+  int bad = 0;
+  for (const ImpactEvent& event : events)
+    if (event.reason == RejectReason::kBadRecording && ++bad <= kNamed)
+      out += fmt::format("            {}: {}\n", event.recording, event.detail);
+  if (bad > kNamed) out += fmt::format("            and {} more, each with its reason in events.csv\n", bad - kNamed);
 }
 
 void AddFlights(const RunResult& run, std::string& out) {

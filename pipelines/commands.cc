@@ -12,12 +12,12 @@
 
 #include "data/atomic_file.h"
 #include "data/error.h"
-#include "data/glob.h"
 #include "data/stage_cache.h"
 #include "data/table.h"
 #include "data/text.h"
 #include "pipelines/answer.h"
 #include "pipelines/multi_bounce.h"
+#include "pipelines/recording_files.h"
 #include "pipelines/report.h"
 #include "pipelines/run.h"
 #include "pipelines/solve_io.h"
@@ -36,21 +36,6 @@ namespace {
 constexpr int kDone = 0, kNotMet = 1;
 constexpr const char* kStages = ".stages";   // folder of what is kept for a run that goes on
 constexpr const char* kRefused = "refused";  // folder of the reasons, where nothing could be used
-
-std::vector<std::filesystem::path> FindRecordings(const RunArguments& arguments, const Experiment& experiment) {
-  if (!arguments.recordings.empty()) {
-    auto files = ExpandGlob(arguments.recordings);
-    if (files.empty()) throw DataError(fmt::format("--recordings: no file matches '{}'", arguments.recordings));
-    return files;
-  }
-  auto files = ExpandGlob(experiment.recordings, arguments.experiment.parent_path());
-  if (files.empty()) {
-    throw DataError(fmt::format("{}: recordings.files: no file matches '{}' in '{}'; name them with --recordings 'GLOB'",
-                                arguments.experiment.string(), experiment.recordings,
-                                std::filesystem::absolute(arguments.experiment).parent_path().string()));
-  }
-  return files;
-}
 
 // Figures a requirement may name.
 std::map<std::string, double> Figures(const RunResult& run) {
@@ -141,10 +126,11 @@ int CheckRequirements(const std::vector<Requirement>& requirements, const RunRes
 }
 
 RunResult RunFromPoses(const RunArguments& arguments, Experiment experiment, const RunOptions& options) {
-  const auto files = FindRecordings(arguments, experiment);
+  const internal::RecordingFiles found = internal::RecordingsOf(arguments, experiment);
+  if (!found.note.empty()) fmt::print(stderr, "impactlab: left out: {}\n", found.note);
   // run.yaml must find the same recordings again, from wherever it lies.
   if (!arguments.recordings.empty()) experiment.recordings = std::filesystem::absolute(arguments.recordings).string();
-  return RunExperiment(experiment, files, options);
+  return RunExperiment(experiment, found.files, options);
 }
 
 RunResult RunFromMarkers(const RunArguments& arguments, Experiment experiment, const RunOptions& options) {
@@ -172,6 +158,7 @@ int RunChain(const RunArguments& arguments, bool whole) {
     throw ConfigError(fmt::format("--require: found {}{}, allowed {}", Excerpt(want.name), nearest.empty() ? "" : ", nearest is " + nearest,
                                   JoinNames(figures)));
   }
+  CheckFolder(arguments.out, "--out");
   if (arguments.dry_run) return internal::DryRun(arguments);
   const auto start = std::chrono::steady_clock::now();
   if (arguments.bootstrap >= 0) experiment.identify.bootstrap = arguments.bootstrap;

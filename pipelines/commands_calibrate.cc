@@ -139,6 +139,7 @@ int ConvertCommand(const ConvertArguments& arguments) {
 int CalibrateCommand(const CalibrateArguments& arguments) {
   const std::vector<Export> exports = ParseExports(arguments.exports);
   const CalibrationPlan plan = LoadCalibration(arguments.file);
+  CheckFolder(arguments.out, "--out");
   StageCache stages(arguments.out / ".stages", arguments.force);
   const CalibrationRun run = RunCalibration(plan, {.threads = arguments.threads, .quiet = arguments.quiet});
   WriteCalibration(arguments.out, run, arguments.command);

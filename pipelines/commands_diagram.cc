@@ -15,6 +15,7 @@ namespace impactlab {
 int DiagramCommand(const DiagramArguments& arguments) {
   constexpr int kDone = 0, kUnusable = 3;
   const Diagram diagram = LoadDiagram(arguments.file);
+  CheckFolder(arguments.out, "--out");
   ProgressOptions options;
   options.enabled = !arguments.quiet;
   std::optional<Progress> progress;

@@ -39,6 +39,7 @@ int MapCommand(const MapArguments& arguments) {
     if (!names.insert(file.stem().string()).second)
       throw ConfigError(fmt::format("map: two files are called '{}'; their results would overwrite each other", file.stem().string()));
   }
+  CheckFolder(arguments.out, "--out");
   std::vector<ImpactMap> maps;
   std::size_t faults = 0, gains = 0, points = 0;
   bool any = false;

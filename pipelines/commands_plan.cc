@@ -16,6 +16,7 @@ namespace impactlab {
 
 int PlanCommand(const PlanArguments& arguments) {
   const ExperimentPlan plan = LoadPlan(arguments.file);
+  CheckFolder(arguments.out, "--out");
   ProgressOptions options;
   options.enabled = !arguments.quiet;
   // Settings, information, campaigns, every law, cameras.

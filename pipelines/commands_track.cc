@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <set>
 
+#include "data/atomic_file.h"
 #include "data/error.h"
 #include "data/stage_cache.h"
 #include "data/text.h"
@@ -43,6 +44,7 @@ int TrackCommand(const TrackArguments& arguments) {
   options.overlay = arguments.overlay;
   options.sheets = arguments.sheets;
   options.command = arguments.command;
+  CheckFolder(arguments.out, "--out");
   StageCache stages(arguments.out / ".stages", arguments.force);
   const TrackRun run = RunTracking(plan, arguments.out, options);
   if (arguments.report) WriteTrackingPage(arguments.out / "tracking.html", run, arguments.out / "sheets", IMPACTLAB_PLOT_LIBRARY);

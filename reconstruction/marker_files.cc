@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <cctype>
 #include <cmath>
-#include <fstream>
 #include <set>
 
 #include "data/atomic_file.h"
@@ -114,12 +113,7 @@ bool IsPlainZero(const Vector3d& p) {
 }  // namespace internal
 
 MarkerFile ReadMarkerFile(const std::filesystem::path& path, const MarkerReadOptions& options) {
-  std::string head(512, '\0');
-  std::ifstream stream(path, std::ios::binary);
-  stream.read(head.data(), static_cast<std::streamsize>(head.size()));
-  head.resize(static_cast<std::size_t>(stream.gcount()));
-  stream.close();
-  if (head.empty()) ReadPieces(path, kLargestFile, [](std::string_view) {});  // says what is wrong with it
+  const std::string head = ReadHead(path, 512);
   if (head.empty()) throw DataError(fmt::format("{}: found an empty file, allowed a marker CSV, TRC or C3D", path.string()));
   MarkerFile file;
   const bool binary = head.find('\0') != std::string::npos;

@@ -5,9 +5,9 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <fstream>
 #include <string_view>
 
+#include "data/atomic_file.h"
 #include "data/error.h"
 #include "data/table.h"
 #include "data/text.h"
@@ -51,14 +51,16 @@ constexpr std::string_view kNotMeasured = "none";
 
 // Header of the file as a table without rows.
 Table ReadHeader(const std::filesystem::path& path) {
-  std::ifstream file(path, std::ios::binary);
-  std::string text, line;
-  while (text.size() < (std::size_t{1} << 20) && std::getline(file, line)) {
-    std::size_t mark = 0;
-    if (text.empty()) ByteOrderMark(line, &mark);
-    const std::string_view content = TrimSpace(std::string_view(line).substr(mark));
-    text += line + '\n';
-    if (!content.empty() && content.front() != '#' && content != "\r") break;
+  const std::string head = ReadHead(path, std::size_t{1} << 20);
+  std::size_t mark = 0;
+  ByteOrderMark(head, &mark);
+  std::string text;
+  for (std::string_view rest = head; !rest.empty();) {
+    const std::string_view line = rest.substr(0, std::min(rest.find('\n'), rest.size() - 1) + 1);
+    rest.remove_prefix(line.size());
+    text += line;
+    const std::string_view content = TrimSpace(text.size() == line.size() ? line.substr(mark) : line);
+    if (!content.empty() && content.front() != '#') break;
   }
   CsvOptions options;
   options.min_rows = 0;

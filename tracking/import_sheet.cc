@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <fstream>
 #include <set>
 #include <tuple>
 #include <utility>
@@ -36,12 +35,8 @@ int AddName(const std::string& name, std::vector<std::string>* names) {
 Sheet::Sheet(const std::filesystem::path& path) : Sheet(path.string(), ReadFile(path), false) {}
 
 Sheet Sheet::Head(const std::filesystem::path& path) {
-  std::string text(kHeadBytes, '\0');
-  std::ifstream in(path, std::ios::binary);
-  in.read(text.data(), static_cast<std::streamsize>(text.size()));
-  text.resize(static_cast<std::size_t>(std::max<std::streamsize>(0, in.gcount())));
+  std::string text = ReadHead(path, kHeadBytes);
   const bool whole = text.size() < kHeadBytes;
-  if (text.empty()) text = ReadFile(path);  // says why
   return {path.string(), std::move(text), !whole};
 }
 

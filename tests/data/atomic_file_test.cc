@@ -1,10 +1,13 @@
 #include "data/atomic_file.h"
 
+#include <fcntl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 
+#include <chrono>
 #include <csignal>
+#include <thread>
 
 #include "data/table.h"
 #include "tests/data/message.h"
@@ -197,6 +200,52 @@ TEST(ReadPieces, ReadsAndLimits) {
   EXPECT_EQ(ReadFile(folder / "big", 3500000).size(), text.size());
   // A device has no size to ask for beforehand.
   EXPECT_THAT(MessageOf<DataError>([] { ReadFile("/dev/zero", 5 << 20); }), HasSubstr("/dev/zero: found"));
+}
+
+// A pipe without a writer would be waited for without end; one with a writer is a file that is read once.
+TEST(ReadPieces, PipesAreReadOnlyWhereSomebodyWrites) {
+  test::TemporaryFolder folder;
+  ASSERT_EQ(::mkfifo((folder / "pipe").c_str(), 0600), 0);
+  EXPECT_THAT(MessageOf<DataError>([&] { ReadFile(folder / "pipe"); }), HasSubstr("a pipe that nobody writes to"));
+  EXPECT_THAT(MessageOf<DataError>([&] { ReadHead(folder / "pipe", 10); }), HasSubstr("found a pipe, allowed a regular file"));
+  const int writer = ::open((folder / "pipe").c_str(), O_RDWR);
+  ASSERT_GE(writer, 0);
+  ASSERT_EQ(::write(writer, "some", 4), 4);
+  std::thread later([&] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    EXPECT_EQ(::write(writer, " text", 5), 5);
+    ::close(writer);
+  });
+  EXPECT_EQ(ReadFile(folder / "pipe"), "some text");
+  later.join();
+}
+
+TEST(ReadHead, IsTheBeginning) {
+  test::TemporaryFolder folder;
+  Put(folder / "file", "abcdef");
+  EXPECT_EQ(ReadHead(folder / "file", 3), "abc");
+  EXPECT_EQ(ReadHead(folder / "file", 30), "abcdef");
+  Put(folder / "empty", "");
+  EXPECT_EQ(ReadHead(folder / "empty", 3), "");
+  EXPECT_THAT(MessageOf<DataError>([&] { ReadHead(folder / "none", 3); }), HasSubstr("No such file"));
+  EXPECT_THAT(MessageOf<DataError>([&] { ReadHead(folder.path(), 3); }), HasSubstr("directory"));
+  EXPECT_THAT(MessageOf<DataError>([&] { ReadHead("/dev/null", 3); }), HasSubstr("found a device"));
+}
+
+TEST(CheckFolder, SaysWhyNothingCanBeWritten) {
+  test::TemporaryFolder folder;
+  CheckFolder(folder.path(), "--out");
+  CheckFolder(folder / "a/b/c", "--out");
+  EXPECT_FALSE(std::filesystem::exists(folder / "a"));
+  Put(folder / "file", "");
+  EXPECT_THAT(MessageOf<OutputError>([&] { CheckFolder(folder / "file", "--out"); }), HasSubstr("which is no folder"));
+  EXPECT_THAT(MessageOf<OutputError>([&] { CheckFolder(folder / "file/a/b", "--out"); }), HasSubstr("file' is no folder"));
+  std::filesystem::create_symlink("nowhere", folder / "link");
+  EXPECT_THAT(MessageOf<OutputError>([&] { CheckFolder(folder / "link/a", "--out"); }), HasSubstr("link' is no folder"));
+  const test::OrdinaryUser user;
+  ::chmod(folder.path().c_str(), 0555);
+  EXPECT_THAT(MessageOf<OutputError>([&] { CheckFolder(folder / "new", "--out"); }), HasSubstr("may not be written"));
+  ::chmod(folder.path().c_str(), 0755);
 }
 
 }  // namespace

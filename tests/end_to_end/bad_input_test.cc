@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "pipelines/recording_files.h"
 #include "tests/support/process.h"
 
 namespace impactlab::test {
@@ -132,6 +133,52 @@ TEST_F(BadInput, UnreadableFileIsARowWithReason) {
   const ProcessResult result = Run();
   EXPECT_EQ(result.code, 0) << result.err;
   EXPECT_TRUE(std::filesystem::exists(out() / "events.csv"));
+}
+
+// None of them is waited for, or passed over.
+TEST_F(BadInput, PipesAndLinksThatLeadNowhereAreRowsWithReasons) {
+  std::filesystem::remove(drops_[1]);
+  ASSERT_EQ(std::system(("mkfifo " + ShellQuote(drops_[1])).c_str()), 0);
+  ExpectRowWithReason("found a pipe");
+  std::filesystem::remove(drops_[1]);
+  std::filesystem::create_symlink("nowhere.csv", drops_[1]);
+  ExpectRowWithReason("No such file");
+  const ProcessResult told = RunProgram({"run", experiment(), "--out", out(), "--no-report"}, scratch_.path());
+  EXPECT_THAT(told.out, HasSubstr("\n            " + drops_[1].stem().string() + ": "));
+}
+
+// A second run into the folder of the recordings sees what the first one wrote.
+TEST_F(BadInput, TablesOfAnEarlierRunAreNoRecordings) {
+  Edit("drop_*.csv", "'*.csv'");
+  std::filesystem::remove(folder() / "truth.csv");
+  const auto run = [&] { return RunProgram({"run", experiment(), "--out", folder(), "--no-report", "--quiet"}, scratch_.path()); };
+  ASSERT_EQ(run().code, 0);
+  const std::string first = ReadText(folder() / "events.csv");
+  for (const auto& entry : std::filesystem::directory_iterator(folder())) {
+    const std::string name = entry.path().filename().string();
+    if (entry.path().extension() == ".csv" && !name.starts_with("drop_")) EXPECT_TRUE(internal::IsRunTable(name)) << name;
+  }
+  const ProcessResult again = run();
+  EXPECT_EQ(again.code, 0);
+  EXPECT_THAT(again.err, AllOf(HasSubstr("left out: "), HasSubstr("tables of an earlier run")));
+  EXPECT_EQ(ReadText(folder() / "events.csv"), first);
+}
+
+TEST_F(BadInput, RecordingsAreNotWrittenOver) {
+  std::filesystem::rename(drops_[1], folder() / "events.csv");
+  Edit("drop_*.csv", "'*s.csv'");
+  const std::string recording = ReadText(folder() / "events.csv");
+  const ProcessResult result = RunProgram({"run", experiment(), "--out", folder(), "--no-report", "--quiet"}, scratch_.path());
+  ExpectOneLine(result, 2);
+  EXPECT_THAT(result.err, HasSubstr("would write over its own recording"));
+  EXPECT_EQ(ReadText(folder() / "events.csv"), recording);
+}
+
+TEST_F(BadInput, APatternWithoutQuotesIsExplained) {
+  Edit("drop_*.csv", "*.csv");
+  const ProcessResult result = Run();
+  ExpectOneLine(result, 2);
+  EXPECT_THAT(result.err, HasSubstr("stands in quotes"));
 }
 
 TEST_F(BadInput, AllRecordingsBadIsNothingUsable) {
