@@ -27,6 +27,7 @@
 #include "pipelines/input_files.h"
 #include "pipelines/plan.h"
 #include "pipelines/published.h"
+#include "pipelines/recording_files.h"
 #include "pipelines/simulate_config.h"
 #include "pipelines/system_config.h"
 #include "reconstruction/pose_recording.h"
@@ -131,22 +132,48 @@ std::string Say(const PoseRecording& recording) {
   return fmt::format("{} poses in {:.3g} s", recording.t.size(), recording.t.empty() ? 0 : recording.t.back() - recording.t.front());
 }
 
+// What to do about a recording that cannot be read. Its columns may be a stranger's; else the fault is in a cell, or in the whole.
+std::string PoseCure(const Experiment& e, const std::filesystem::path& file, const std::string& fault) {
+  const std::optional<ColumnGuess> guess = GuessColumns(file, e.columns.planar);
+  if (!guess) return "copy it again from where it was recorded, or leave it out: recordings.files says which count";
+  if (guess->fault.empty()) return guess->Advice(e.path.string());
+  if (fault.find(": row ") != std::string::npos)
+    return "correct that row, or take it out whole: frames may be missing, but what is there must be numbers at times that rise";
+  return guess->Advice(e.path.string());
+}
+
 void CheckPoses(const Experiment& e, const std::vector<std::filesystem::path>& files, Lines* lines) {
   std::size_t good = 0;
-  bool told = false;
+  // What many files have in common is one thing to do.
+  struct Fault {
+    std::filesystem::path first;
+    std::string text;
+    std::size_t files = 0;
+  };
+  std::vector<std::pair<std::string, Fault>> faults;
   for (const std::filesystem::path& file : files) {
     try {
       const PoseRecording recording = ReadPoses(file, e.columns);
       ++good;
       if (recording.t.size() < 12)
         Note(lines, file.string(), Say(recording) + ": too few for a flight on either side of an impact", "record the whole drop");
-    } catch (const std::exception& error) {
-      // Columns of one program are the same in all of its files: said once.
-      const std::optional<ColumnGuess> guess = told ? std::nullopt : GuessColumns(file, e.columns.planar);
-      Missing(lines, file.string(), error.what(), guess && !told ? guess->Advice(e.path.string()) : "as above");
-      told = told || guess.has_value();
+    } catch (const ConfigError& error) {
+      Missing(lines, e.path.string(), error.what(), kCorrect);
+      return;
+    } catch (const DataError& error) {
+      const std::string text = error.what(), path = file.string();
+      const std::string what = text.starts_with(path) ? text.substr(path.size()) : text;
+      auto known = std::find_if(faults.begin(), faults.end(), [&](const auto& f) { return f.first == what; });
+      if (known == faults.end()) known = faults.insert(known, {what, {file, text, 0}});
+      ++known->second.files;
     }
   }
+  for (const auto& [what, fault] : faults)
+    Missing(lines, fault.first.string(),
+            fault.files == 1 ? fault.text
+                             : fmt::format("{}; so {} {} other{}", fault.text, fault.files == 2 ? "is" : "are", fault.files - 1,
+                                           fault.files == 2 ? "" : "s"),
+            PoseCure(e, fault.first, fault.text));
   if (good > 0) Good(lines, e.path.string(), fmt::format("{} of {} recordings can be read", good, files.size()));
 }
 
@@ -158,7 +185,12 @@ void CheckExperiment(const std::filesystem::path& path, Lines* lines) {
     return;  // the tracking and calibration files are looked at themselves
   }
   const std::filesystem::path folder = path.parent_path();
-  const std::vector<std::filesystem::path> files = ExpandGlob(e->recordings, folder);
+  std::vector<std::filesystem::path> files = ExpandGlob(e->recordings, folder);
+  // Beside a run its tables may match as well.
+  std::erase_if(files, [](const std::filesystem::path& file) {
+    std::error_code absent;
+    return internal::IsRunTable(file.filename().string()) && std::filesystem::exists(file.parent_path() / "run.yaml", absent);
+  });
   if (files.empty()) {
     const std::filesystem::path wanted = folder / std::filesystem::path(e->recordings).parent_path();
     Missing(lines, path.string(), fmt::format("no recording yet: nothing matches '{}'", (folder / e->recordings).string()),

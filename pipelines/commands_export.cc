@@ -5,14 +5,15 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <fstream>
 #include <set>
 
 #include "calibration/rig.h"
 #include "data/error.h"
 #include "data/text.h"
+#include "data/units.h"
 #include "pipelines/commands.h"
 #include "pipelines/data_set.h"
+#include "pipelines/foreign_columns.h"
 #include "pipelines/svg_pdf.h"
 #include "reconstruction/marker_files.h"
 #include "reconstruction/marker_points.h"
@@ -85,21 +86,32 @@ int FromTracks(const ExportArguments& arguments, const MarkerWriteOptions& write
   return kDone;
 }
 
-// Whether the header names the columns that only tracks have.
-bool LooksLikeTracks(const std::filesystem::path& path) {
-  std::ifstream file(path);
-  std::string line;
-  while (std::getline(file, line) && (line.empty() || line[0] == '#')) {
+enum class CsvKind { kNone, kTracks, kMarkers, kTable };
+
+// By the header: tracks have columns that nothing else has; markers three lengths with one name in front, beside a time.
+CsvKind CsvKindOf(const std::filesystem::path& path) {
+  if (path.extension() != ".csv" || std::filesystem::is_directory(path)) return CsvKind::kNone;
+  const std::vector<std::string> columns = ColumnsOf(path);
+  const auto has = [&](const std::string& name) { return std::find(columns.begin(), columns.end(), name) != columns.end(); };
+  if (has("x_px") && has("camera")) return CsvKind::kTracks;
+  bool time = false, place = false;
+  for (const std::string& column : columns) {
+    const UnitName parts = SplitUnit(column);
+    time = time || (parts.stem == "t" && parts.quantity == Quantity::kTime);
+    if (parts.quantity != Quantity::kLength || parts.stem.size() < 3 || !parts.stem.ends_with("_x")) continue;
+    const std::string name = column.substr(0, parts.stem.size() - 1), unit = column.substr(parts.stem.size());
+    place = place || (has(name + "y" + unit) && has(name + "z" + unit));
   }
-  return line.find("x_px") != std::string::npos && line.find("camera") != std::string::npos;
+  return time && place ? CsvKind::kMarkers : CsvKind::kTable;
 }
 
-// What is neither read nor written as markers: folders and fits, drawings, and the formats that hold any table.
+// What is neither read nor written as markers: folders and fits, drawings, tables, and the formats that hold any table.
 bool IsData(const ExportArguments& arguments) {
   const auto in = arguments.file.extension(), out = arguments.out.extension();
   DataFormat format = DataFormat::kCsv;
-  return std::filesystem::is_directory(arguments.file) || in == ".json" || in == ".svg" || out == ".pdf" ||
-         (DataFormatOf(arguments.out, &format) && format != DataFormat::kCsv);
+  if (std::filesystem::is_directory(arguments.file) || in == ".json" || in == ".svg" || out == ".pdf") return true;
+  if (!DataFormatOf(arguments.out, &format)) return false;
+  return format != DataFormat::kCsv || CsvKindOf(arguments.file) == CsvKind::kTable;
 }
 
 int ExportData(const ExportArguments& arguments) {
@@ -150,7 +162,7 @@ int ExportCommand(const ExportArguments& arguments) {
                     Excerpt(arguments.out.string())));
   }
   if (write.unit != "m" && write.unit != "mm") throw ConfigError(fmt::format("--unit: found {}, allowed m, mm", Excerpt(write.unit)));
-  const bool tracks = LooksLikeTracks(arguments.file);
+  const bool tracks = CsvKindOf(arguments.file) == CsvKind::kTracks;
   if (tracks && arguments.rig.empty())
     throw ConfigError(
         fmt::format("--rig: found none, allowed the rig.yaml of the cameras that {} was tracked with", arguments.file.string()));

@@ -96,6 +96,10 @@ TEST_F(ExportData, OneTableAsCsvAndLatex) {
   EXPECT_EQ(Run({File("mu.csv"), "--out", File("mu.tex")}).code, 0);
   EXPECT_THAT(ReadText(File("mu.tex")), AllOf(HasSubstr("\\begin{tabular}{lrr}"), HasSubstr("v\\_n {[}m/s]"),
                                               HasSubstr("7 & $0.251 \\pm 0.012$ & $-1.500$"), HasSubstr("8 & $0.2600$ & $-2$")));
+  EXPECT_EQ(Run({File("mu.csv"), "--out", File("again.csv")}).code, 0);
+  EXPECT_EQ(ReadText(File("again.csv")), ReadText(File("mu.csv")));
+  EXPECT_EQ(Run({File("run/events.csv"), "--out", File("events.csv")}).code, 0);
+  EXPECT_EQ(ReadText(File("events.csv")), ReadText(File("run/events.csv")));
   EXPECT_EQ(Run({File("run/fit.json"), "--out", File("fit.csv")}).code, 0);
   EXPECT_THAT(ReadText(File("fit.csv")), HasSubstr("law,parameter,value,sd,sd_noise_only,lower95,upper95,identifiable,reason\n"));
 }

@@ -226,6 +226,26 @@ TEST_F(FirstSteps, CompletionKnowsVerbsOptionsAndKinds) {
   EXPECT_EQ(Run({"completion", "tcsh"}).code, 2);
 }
 
+// Many files with one fault are one thing to do, and the cure fits the fault.
+TEST_F(FirstSteps, FaultsOfManyRecordingsAreOneLineWithItsCure) {
+  const std::filesystem::path folder = Path("faults");
+  ASSERT_EQ(Run({"new", "poses", folder}).code, 0);
+  const std::string own = ReadText(kData / "sample/drop_0001.csv");
+  WriteText(folder / "recordings/good.csv", own);
+  for (const char* name : {"a.csv", "b.csv", "c.csv"}) WriteText(folder / "recordings" / name, "");
+  std::string words = own;
+  words.replace(words.find('\n') + 1, 1, "nan");
+  WriteText(folder / "recordings/d.csv", words);
+  const ProcessResult check = Run({"check", folder});
+  EXPECT_EQ(check.code, 3);
+  EXPECT_THAT(check.out, HasSubstr("so are 2 others"));
+  EXPECT_THAT(check.out, HasSubstr("-> copy it again from where it was recorded"));
+  EXPECT_THAT(check.out, HasSubstr("-> correct that row, or take it out whole"));
+  EXPECT_THAT(check.out, HasSubstr("2 things are missing"));
+  EXPECT_THAT(check.out, HasSubstr("1 of 5 recordings can be read"));
+  EXPECT_THAT(check.out, Not(HasSubstr("as above")));
+}
+
 // Verbs with the inputs they cannot do without.
 TEST_F(FirstSteps, SlipsAreOneLineAndAnExitCode) {
   const std::map<std::string, std::vector<std::string>> first = {
