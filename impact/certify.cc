@@ -36,12 +36,18 @@ struct Scales {
   double v = 0, J = 0, work = 0;
 };
 
+// Without what tangential restitution adds behind the end.
+int SizeOfPath(const ImpactOutcome& outcome) {
+  const int n = outcome.path_size;
+  return n > 0 && outcome.path[n - 1].event == PathEvent::kRecovery ? n - 1 : n;
+}
+
 // All points in order of J_n, each with the mode that holds from it on.
-std::vector<PathPoint> MergedPath(const ImpactOutcome& outcome) {
+std::vector<PathPoint> MergedPath(const ImpactOutcome& outcome, int size) {
   std::vector<PathPoint> points;
-  points.reserve(outcome.path_size + outcome.dense.size());
+  points.reserve(size + outcome.dense.size());
   size_t next = 0;
-  for (int i = 0; i < outcome.path_size; ++i) {
+  for (int i = 0; i < size; ++i) {
     const PathPoint& point = outcome.path[i];
     for (; next < outcome.dense.size() && outcome.dense[next].J_F.z() <= point.J_F.z(); ++next) {
       points.push_back(outcome.dense[next]);
@@ -65,9 +71,10 @@ bool AllFinite(const ImpactOutcome& outcome) {
 class Judge {
  public:
   Judge(const ContactState& contact, const ImpactModel& model, const ImpactOutcome& outcome)
-      : contact_(contact), model_(model), outcome_(outcome), points_(MergedPath(outcome)) {
+      : contact_(contact), model_(model), outcome_(outcome), size_(SizeOfPath(outcome)), points_(MergedPath(outcome, size_)) {
+    if (size_ > 0) end_ = outcome.path[size_ - 1];
     scale_.v = contact.v_minus_F.norm();
-    scale_.J = outcome.J_F.norm();
+    scale_.J = end_.J_F.norm();
     const Eigen::Matrix2d B = contact.A_F.topLeftCorner<2, 2>();
     const Eigen::Vector2d b = contact.A_F.topRightCorner<2, 1>();
     stick_friction_ = B.ldlt().solve(b).norm();
@@ -84,6 +91,7 @@ class Judge {
     CheckWork();
     CheckRestitution();
     CheckCase();
+    if (model_.e_t != 0 || size_ != outcome_.path_size || outcome_.recovered != 0) CheckRecovery();
     certificate_.ok = std::all_of(certificate_.checks.begin(), certificate_.checks.end(), [](const CertificateCheck& c) { return c.ok; });
     return certificate_;
   }
@@ -95,7 +103,7 @@ class Judge {
   bool Moves(const PathPoint& point) const { return Slip(point) > kAtRest * scale_.v; }
 
   bool CheckStructure() {
-    const int n = outcome_.path_size;
+    const int n = size_;
     bool complete = n >= 3 && outcome_.path[0].event == PathEvent::kStart && outcome_.path[n - 1].event == PathEvent::kEnd;
     int compression_ends = 0, stops = 0;
     for (int i = 1; complete && i < n - 1; ++i) {
@@ -177,8 +185,10 @@ class Judge {
     const PathPoint &first = points_.front(), &last = points_.back();
     momentum.Add((first.v_F - v).norm() / scale_.v);
     momentum.Add(first.J_F.norm() / scale_.J);
-    momentum.Add((last.v_F - outcome_.v_plus_F).norm() / scale_.v);
-    momentum.Add((last.J_F - outcome_.J_F).norm() / scale_.J);
+    const PathPoint& final = size_ == outcome_.path_size ? last : outcome_.path[size_];
+    check(final.J_F, final.v_F);
+    momentum.Add((final.v_F - outcome_.v_plus_F).norm() / scale_.v);
+    momentum.Add((final.J_F - outcome_.J_F).norm() / scale_.J);
     separation.Add(-outcome_.v_plus_F.z() / scale_.v);
     Report("momentum", momentum.value(), kLimit);
     Report("separation", separation.value(), kLimit);
@@ -195,7 +205,7 @@ class Judge {
     Worst stick;
     stick.Add(static_cone_.value());
     stick.Add(held_.value());
-    for (int i = 0; i < outcome_.path_size - 1; ++i) {
+    for (int i = 0; i < size_ - 1; ++i) {
       const PathPoint& point = outcome_.path[i];
       if (point.event == PathEvent::kSlipStops) stick.Add(Slip(point) / scale_.v);
       const bool from_rest = point.event == PathEvent::kSlipStops || (point.event == PathEvent::kStart && !Moves(point));
@@ -225,10 +235,12 @@ class Judge {
     for (const double gap : work_gap_t_) add(gap);
     add(outcome_.work_n_c - work_n_c_);
     add(outcome_.work_n_r - (work_n_ - work_n_c_));
-    add(outcome_.work_t - work_t_);
+    // What is given back at a contact without slip works along half of the slip it makes.
     const Eigen::Vector3d& J = outcome_.J_F;
+    const double returned = 0.5 * (J - end_.J_F).head<2>().dot((end_.v_F + outcome_.v_plus_F).head<2>());
+    add(outcome_.work_t - (work_t_ + returned));
     const double change = J.dot(contact_.v_minus_F) + 0.5 * J.dot(contact_.A_F * J);
-    add(change - (work_n_ + work_t_));
+    add(change - (work_n_ + work_t_ + returned));
     Report("work", value.value(), kLimit);
     // Relative to the energy that an impact at v_minus can turn over at all.
     const double energy = 0.5 * contact_.v_minus_F.dot(contact_.A_F.ldlt().solve(contact_.v_minus_F));
@@ -243,7 +255,7 @@ class Judge {
     const double e = model_.e;
     switch (model_.law) {
       case RestitutionLaw::kNewton:
-        Report("restitution", std::abs(outcome_.v_plus_F.z() + e * contact_.v_minus_F.z()) / scale_.v, kLimit);
+        Report("restitution", std::abs(end_.v_F.z() + e * contact_.v_minus_F.z()) / scale_.v, kLimit);
         break;
       case RestitutionLaw::kPoisson:
         Report("restitution", std::abs(outcome_.J_F.z() - (1 + e) * J_c) / outcome_.J_F.z(), kLimit);
@@ -258,7 +270,7 @@ class Judge {
   void CheckCase() {
     int digit = Moves(outcome_.path[0]) ? 0 : outcome_.path[0].mode_after == ContactMode::kStick ? 5 : 6;
     bool restitution = false;
-    for (int i = 1; i < outcome_.path_size; ++i) {
+    for (int i = 1; i < size_; ++i) {
       restitution = restitution || outcome_.path[i].event == PathEvent::kCompressionEnds;
       if (outcome_.path[i].event != PathEvent::kSlipStops) continue;
       digit = (restitution ? 3 : 1) + (outcome_.path[i].mode_after == ContactMode::kStick ? 0 : 1);
@@ -266,9 +278,34 @@ class Judge {
     Report("case", std::abs(digit - outcome_.path_case.digit), 0);
   }
 
+  void CheckRecovery() {
+    const bool stuck = size_ > 1 && outcome_.path[size_ - 2].mode_after == ContactMode::kStick;
+    const double s = outcome_.recovered;
+    const Eigen::Vector2d v_t = contact_.v_minus_F.head<2>(), J_t = outcome_.J_F.head<2>();
+    const Eigen::Vector2d back = (outcome_.J_F - end_.J_F).head<2>();
+    const double returned = 0.5 * back.dot((end_.v_F + outcome_.v_plus_F).head<2>());
+    // How far each bound still is, in shares of what it bounds.
+    const double cone = (model_.mu_k * outcome_.J_F.z() - J_t.norm()) / scale_.J, separation = outcome_.v_plus_F.z() / scale_.v,
+                 work = -(work_t_ + returned) / scale_.work;
+    Worst value;
+    value.Add(std::abs(outcome_.J_F.z() - end_.J_F.z()) / scale_.J);
+    value.Add((stuck ? Eigen::Vector2d(outcome_.v_plus_F.head<2>() + s * v_t) : Eigen::Vector2d(back / scale_.J * scale_.v)).norm() /
+              scale_.v);
+    value.Add(-s);
+    value.Add(s - model_.e_t);
+    if (s > 0)
+      for (const double slack : {cone, separation, work}) value.Add(-slack);
+    // Less than e_t comes back only where a bound holds; a path that ends at or beyond the cone leaves nothing to give.
+    if (stuck && s < model_.e_t && v_t.norm() > kAtRest * scale_.v)
+      value.Add(std::min({std::max(0.0, cone), std::abs(separation), std::abs(work)}));
+    Report("recovery", value.value(), kLimit);
+  }
+
   const ContactState& contact_;
   const ImpactModel& model_;
   const ImpactOutcome& outcome_;
+  int size_ = 0;   // points of the path itself
+  PathPoint end_;  // its last
   std::vector<PathPoint> points_;
   Certificate certificate_;
   Scales scale_;

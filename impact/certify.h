@@ -22,8 +22,10 @@ struct CertificateCheck {
 // work reported = kinetic energy change of the contact), "restitution" (the law's own definition), "energy" (kinetic energy not gained;
 // Newton's law may gain where slip stops or reverses, which is reported here and is not a fault of the solver; Poisson's law cannot in a
 // plane - proof in the README - and never did in space), "stick" (friction while sticking inside the static cone, slip from rest only where
-// that cone cannot hold), "path" (start, one end of compression, end), "case" (the digit is that of the path). An outcome that is not
-// usable or not finite has the one check "status". Turning slip is judged from `ImpactOutcome::dense`; an outcome without it fails there.
+// that cone cannot hold), "path" (start, one end of compression, end), "case" (the digit is that of the path), "recovery" (with tangential
+// restitution: v_t+ = -s v_t- after a path that ends sticking, s = e_t or as much of it as the cone, the separation and the work of
+// friction allow). An outcome that is not usable or not finite has the one check "status". Turning slip is judged from
+// `ImpactOutcome::dense`; an outcome without it fails there.
 struct Certificate {
   bool ok = false;  // all checks hold
   std::vector<CertificateCheck> checks;

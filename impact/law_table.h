@@ -16,7 +16,8 @@ struct LawCoefficients {
   double e = 0.5;     // in [0, 1]
   double mu_k = 0.2;  // kinetic friction, >= 0
   double mu_s = 0.2;  // static friction, >= mu_k; Brach's, Whittaker's and Smith's laws know mu_k alone
-  double e_t = 0;     // tangential restitution of Whittaker's law, in [-1, 1]
+  // Tangential restitution, in [-1, 1]: of Whittaker's law, and from 0 on of the laws with a path where they end sticking.
+  double e_t = 0;
 };
 
 struct LawOutcome {

@@ -19,7 +19,7 @@ struct PlanarProblem {
 
 template <class T>
 struct PlanarResult {
-  T J_x{0}, J_n{0}, v_x{0}, v_n{0};
+  T J_x{0}, J_n{0}, v_x{0}, v_n{0}, W_t{0};
 };
 
 // Adds a point to the path of an outcome.
@@ -94,7 +94,7 @@ PlanarResult<T> SolvePlanar(const PlanarProblem<T>& problem, ImpactOutcome& outc
   outcome.work_n_c = Value(path.W_c);
   outcome.work_n_r = Value(path.W_r);
   outcome.work_t = Value(slip.W);
-  return {slip.J, path.J, slip.v, path.vn};
+  return {slip.J, path.J, slip.v, path.vn, slip.W};
 }
 
 }  // namespace impactlab::internal

@@ -4,7 +4,7 @@
 
 #include <cmath>
 
-#include "impact/solve_setup.h"
+#include "impact/tangential_recovery.h"
 
 namespace impactlab {
 namespace internal {
@@ -59,6 +59,7 @@ std::string Invalid(const ContactState& contact, const ImpactModel& model) {
   if (!(model.mu_s >= model.mu_k && std::isfinite(model.mu_s))) {
     return fmt::format("mu_s is {}, must be finite and >= mu_k = {}", model.mu_s, model.mu_k);
   }
+  if (!(model.e_t >= 0 && model.e_t <= 1)) return fmt::format("e_t is {}, must be in [0, 1]", model.e_t);
   if (model.law != RestitutionLaw::kNewton && model.law != RestitutionLaw::kPoisson && model.law != RestitutionLaw::kEnergetic) {
     return fmt::format("law has the unknown code {}", static_cast<int>(model.law));
   }
@@ -77,7 +78,8 @@ bool IsValid(const ContactState& contact, const ImpactModel& model) {
   const double slack = kAsymmetry * std::max(std::max(A(0, 0), A(1, 1)), A(2, 2));
   const bool symmetric =
       std::abs(A(0, 1) - A(1, 0)) <= slack && std::abs(A(0, 2) - A(2, 0)) <= slack && std::abs(A(1, 2) - A(2, 1)) <= slack;
-  return symmetric && model.e >= 0 && model.e <= 1 && model.mu_k >= 0 && model.mu_s >= model.mu_k && IsPositiveDefinite(A);
+  return symmetric && model.e >= 0 && model.e <= 1 && model.mu_k >= 0 && model.mu_s >= model.mu_k && model.e_t >= 0 && model.e_t <= 1 &&
+         IsPositiveDefinite(A);
 }
 
 void SetNoApproach(const ContactState& contact, ImpactOutcome& outcome) {
@@ -95,6 +97,20 @@ char Letter(const Eigen::Vector3d& before, const Eigen::Vector3d& after) {
   return x && y ? 'c' : x ? 'b' : y ? 'a' : ' ';
 }
 
+// Adds what tangential restitution gives back to a path that ends sticking.
+void GiveBack(const ContactState& contact, const ImpactModel& model, ImpactOutcome& outcome) {
+  if (model.e_t == 0 || !EndsStuck(outcome)) return;
+  const Eigen::Vector3d& J = outcome.J_F;
+  const Recovery<double> back = Recover(PlainInputs(contact, model), {J.x(), J.y(), J.z(), outcome.v_plus_F.z(), outcome.work_t});
+  outcome.recovered = back.share;
+  if (back.share == 0) return;
+  outcome.J_F += Eigen::Vector3d(back.J_x, back.J_y, 0);
+  outcome.v_plus_F += Eigen::Vector3d(back.v_x, back.v_y, back.v_n);
+  outcome.work_t += back.work;
+  AddPoint(outcome, PathEvent::kRecovery, ContactMode::kStick, outcome.J_F, outcome.v_plus_F, outcome.work_n_c + outcome.work_n_r,
+           outcome.work_t);
+}
+
 void SolveSpatial(const ContactState& contact, const ImpactModel& model, const SolveOptions& options, ImpactOutcome& outcome) {
   const SpatialProblem<double> problem = MakeSpatial(PlainInputs(contact, model), model, options);
   if (SpatialSeparates(problem)) return SetNoApproach(contact, outcome);
@@ -102,6 +118,7 @@ void SolveSpatial(const ContactState& contact, const ImpactModel& model, const S
   outcome.J_F = Eigen::Vector3d(result.J_t.x(), result.J_t.y(), result.J_n) * problem.impulse_unit;
   outcome.v_plus_F = Eigen::Vector3d(result.v_t.x(), result.v_t.y(), result.v_n) * problem.velocity_unit;
   if (outcome.path_case.digit == 2 || outcome.path_case.digit == 4) outcome.path_case.letter = Letter(contact.v_minus_F, outcome.v_plus_F);
+  GiveBack(contact, model, outcome);
 }
 
 // Outside these magnitudes the squares of velocities would leave the range of doubles.
@@ -167,6 +184,7 @@ ImpactOutcome Solve(const ContactState& contact, const ImpactModel& model, const
   const PlanarResult<double> result = SolvePlanar(problem, outcome);
   outcome.J_F = Eigen::Vector3d(result.J_x, 0, result.J_n);
   outcome.v_plus_F = Eigen::Vector3d(result.v_x, 0, result.v_n);
+  GiveBack(contact, model, outcome);
   return outcome;
 }
 

@@ -24,17 +24,17 @@ enum class SolveStatus {
 
 enum class ContactMode { kSlip, kStick };
 
-// What ends at a point of the path.
-enum class PathEvent { kStart, kSlipStops, kCompressionEnds, kEnd, kDense };
+// What ends at a point of the path; kRecovery: what tangential restitution gives back after its end.
+enum class PathEvent { kStart, kSlipStops, kCompressionEnds, kEnd, kDense, kRecovery };
 
 // State of the contact at one point of the path.
 struct PathPoint {
   PathEvent event = PathEvent::kStart;
-  ContactMode mode_after = ContactMode::kSlip;       // mode that holds from here on
-  Eigen::Vector3d J_F = Eigen::Vector3d::Zero();     // impulse on the body so far [N s]
-  Eigen::Vector3d v_F = Eigen::Vector3d::Zero();     // contact velocity [m/s]
-  double work_n = 0;                                 // work of the normal impulse so far [J]
-  double work_t = 0;                                 // work of friction so far [J], <= 0
+  ContactMode mode_after = ContactMode::kSlip;    // mode that holds from here on
+  Eigen::Vector3d J_F = Eigen::Vector3d::Zero();  // impulse on the body so far [N s]
+  Eigen::Vector3d v_F = Eigen::Vector3d::Zero();  // contact velocity [m/s]
+  double work_n = 0;                              // work of the normal impulse so far [J]
+  double work_t = 0;                              // work of friction so far [J], <= 0
 };
 
 // Case code: digit 0 slips all through in its first direction; 1, 2 first stop of slip in compression; 3, 4 in restitution; 5, 6 from rest.
@@ -52,14 +52,15 @@ struct ImpactOutcome {
   Eigen::Vector3d J_F = Eigen::Vector3d::Zero();       // total impulse on the body [N s]
   Eigen::Vector3d v_plus_F = Eigen::Vector3d::Zero();  // contact velocity after [m/s]
   ImpactCase path_case;
-  double turn = 0;              // total turning angle of the slip direction about n [rad]; a planar reversal counts pi
-  double work_n_c = 0;          // normal work in compression [J], <= 0
-  double work_n_r = 0;          // normal work in restitution [J], >= 0
-  double work_t = 0;            // work of friction [J], <= 0
-  double error_bound = 0;       // bound on |v_plus_F - exact|/|v_minus_F| of the integration; 0 in closed form
-  std::array<PathPoint, 6> path;  // start, mode changes, end of compression, end; the first `path_size` are valid
+  double turn = 0;                // total turning angle of the slip direction about n [rad]; a planar reversal counts pi
+  double work_n_c = 0;            // normal work in compression [J], <= 0
+  double work_n_r = 0;            // normal work in restitution [J], >= 0
+  double work_t = 0;              // work of friction [J], <= 0; what tangential restitution gives back is in it
+  double recovered = 0;           // share of v_t- that comes back by tangential restitution: e_t, or less where a bound holds
+  double error_bound = 0;         // bound on |v_plus_F - exact|/|v_minus_F| of the integration; 0 in closed form
+  std::array<PathPoint, 6> path;  // start, mode changes, end of compression, end, recovery; the first `path_size` are valid
   int path_size = 0;
-  std::vector<PathPoint> dense;   // spatial slip only: points between those of `path`, in order of J_n, dense enough for quadrature
+  std::vector<PathPoint> dense;  // spatial slip only: points between those of `path`, in order of J_n, dense enough for quadrature
 
   bool usable() const { return status == SolveStatus::kOk || status == SolveStatus::kNoApproach; }
 };
@@ -78,6 +79,7 @@ struct ImpactDerivatives {
   // d v_plus_F and d J_F by [v_minus_F (3) | A_F: xx, xy, xn, yy, yn, nn (6, symmetric pairs moved together) | e | mu_k | mu_s].
   Eigen::Matrix<double, 3, 12> dv_plus = Eigen::Matrix<double, 3, 12>::Zero();
   Eigen::Matrix<double, 3, 12> dJ = Eigen::Matrix<double, 3, 12>::Zero();
+  Eigen::Vector3d dv_plus_e_t = Eigen::Vector3d::Zero(), dJ_e_t = Eigen::Vector3d::Zero();  // by tangential restitution
   ImpactCase path_case;
   SolveStatus status = SolveStatus::kOk;
 };

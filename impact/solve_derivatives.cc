@@ -1,12 +1,12 @@
 #include <ceres/jet.h>
 
-#include "impact/solve_setup.h"
+#include "impact/tangential_recovery.h"
 
 namespace impactlab {
 namespace {
 
 using internal::kNumInputs;
-using Jet = ceres::Jet<double, internal::kJetSize>;
+using Jet = ceres::Jet<double, internal::kNumInputs>;
 
 internal::Inputs<Jet> Seed(const internal::Inputs<double>& in) {
   internal::Inputs<Jet> seeded;
@@ -14,13 +14,24 @@ internal::Inputs<Jet> Seed(const internal::Inputs<double>& in) {
   for (int i = 0; i < 3; ++i) seeded.v[i] = Jet(in.v[i], k++);
   for (int i = 0; i < 6; ++i) seeded.A[i] = Jet(in.A[i], k++);
   seeded.e = Jet(in.e, k++);
-  seeded.mu_k = Jet(in.mu_k, k);
+  seeded.mu_k = Jet(in.mu_k, k++);
+  seeded.e_t = Jet(in.e_t, k);
   return seeded;
 }
 
-void Set(const Jet& x, double unit, int row, Eigen::Vector3d& value, Eigen::Matrix<double, 3, 12>& derivative) {
-  value[row] = x.a * unit;
-  derivative.row(row).head<kNumInputs>() = x.v.head<kNumInputs>().transpose() * unit;  // mu_s only chooses the mode
+void Set(const Jet& x, int row, Eigen::Vector3d& value, Eigen::Matrix<double, 3, 12>& derivative, Eigen::Vector3d& by_e_t) {
+  value[row] = x.a;
+  derivative.row(row).head<kNumInputs - 1>() = x.v.head<kNumInputs - 1>().transpose();  // mu_s only chooses the mode
+  by_e_t[row] = x.v[kNumInputs - 1];
+}
+
+// Kinetic energy of the contact by an impulse: J . v_minus + J . A J / 2.
+Jet EnergyChange(const internal::Inputs<Jet>& in, const internal::StuckEnd<Jet>& end) {
+  const auto& v = in.v;
+  const auto& A = in.A;
+  const Jet &x = end.J_x, &y = end.J_y, &n = end.J_n;
+  return x * v[0] + y * v[1] + n * v[2] +
+         0.5 * (A[0] * x * x + A[3] * y * y + A[5] * n * n + 2.0 * (A[1] * x * y + A[2] * x * n + A[4] * y * n));
 }
 
 }  // namespace
@@ -41,14 +52,18 @@ ImpactDerivatives Differentiate(const ContactState& contact, const ImpactModel& 
     out.dv_plus.leftCols<3>().setIdentity();
     return out;
   };
+  const auto set_J = [&](const Jet& x, int row) { Set(x, row, out.J_F, out.dJ, out.dJ_e_t); };
+  const auto set_v = [&](const Jet& x, int row) { Set(x, row, out.v_plus_F, out.dv_plus, out.dv_plus_e_t); };
   if (IsPlanar(contact)) {
     const PlanarProblem<Jet> problem = MakePlanar(in, model);
     if (PlanarSeparates(problem)) return no_approach();
     const PlanarResult<Jet> result = SolvePlanar(problem, outcome);
-    Set(result.J_x, 1, 0, out.J_F, out.dJ);
-    Set(result.J_n, 1, 2, out.J_F, out.dJ);
-    Set(result.v_x, 1, 0, out.v_plus_F, out.dv_plus);
-    Set(result.v_n, 1, 2, out.v_plus_F, out.dv_plus);
+    Recovery<Jet> back;
+    if (EndsStuck(outcome)) back = Recover(in, {result.J_x, Jet(0), result.J_n, result.v_n, result.W_t});
+    set_J(result.J_x + back.J_x, 0);
+    set_J(result.J_n, 2);
+    set_v(result.v_x + back.v_x, 0);
+    set_v(result.v_n + back.v_n, 2);
   } else {
     SolveOptions options;
     options.tolerance = 1e-12;  // the truncated terms of a derivative are larger by the order of the series
@@ -57,12 +72,19 @@ ImpactDerivatives Differentiate(const ContactState& contact, const ImpactModel& 
     if (SpatialSeparates(problem)) return no_approach();
     const SpatialResult<Jet> result = SpatialWalk<Jet>(problem, outcome).Run();
     const double v = problem.velocity_unit, J = problem.impulse_unit;
-    Set(result.J_t.x(), J, 0, out.J_F, out.dJ);
-    Set(result.J_t.y(), J, 1, out.J_F, out.dJ);
-    Set(result.J_n, J, 2, out.J_F, out.dJ);
-    Set(result.v_t.x(), v, 0, out.v_plus_F, out.dv_plus);
-    Set(result.v_t.y(), v, 1, out.v_plus_F, out.dv_plus);
-    Set(result.v_n, v, 2, out.v_plus_F, out.dv_plus);
+    Recovery<Jet> back;
+    if (EndsStuck(outcome)) {
+      StuckEnd<Jet> end{result.J_t.x() * J, result.J_t.y() * J, result.J_n * J, result.v_n * v, Jet(0)};
+      // What the body lost less what the normal impulse took.
+      end.W_t = EnergyChange(in, end) - result.W_n * (v * J);
+      back = Recover(in, end);
+    }
+    set_J(result.J_t.x() * J + back.J_x, 0);
+    set_J(result.J_t.y() * J + back.J_y, 1);
+    set_J(result.J_n * J, 2);
+    set_v(result.v_t.x() * v + back.v_x, 0);
+    set_v(result.v_t.y() * v + back.v_y, 1);
+    set_v(result.v_n * v + back.v_n, 2);
   }
   out.path_case = outcome.path_case;
   out.status = outcome.status;

@@ -15,15 +15,14 @@ inline constexpr double kRest = 1e-14;
 // Empty when (contact, model) is an impact problem, else one line naming the value found and what is allowed.
 std::string Invalid(const ContactState& contact, const ImpactModel& model);
 
-// v_minus (3), then A_F: xx, xy, xn, yy, yn, nn, then e, mu_k: what an outcome depends on continuously.
+// v_minus (3), then A_F: xx, xy, xn, yy, yn, nn, then e, mu_k, e_t: what an outcome depends on continuously.
 template <class T>
 struct Inputs {
   std::array<T, 3> v;
   std::array<T, 6> A;
-  T e, mu_k;
+  T e, mu_k, e_t;
 };
-inline constexpr int kNumInputs = 11;
-inline constexpr int kJetSize = 12;  // even, so that a Jet's part fills whole vector registers
+inline constexpr int kNumInputs = 12;  // even, so that a Jet's part fills whole vector registers
 
 inline Inputs<double> PlainInputs(const ContactState& contact, const ImpactModel& model) {
   const Eigen::Matrix3d& A = contact.A_F;
@@ -31,7 +30,8 @@ inline Inputs<double> PlainInputs(const ContactState& contact, const ImpactModel
   return {{contact.v_minus_F.x(), contact.v_minus_F.y(), contact.v_minus_F.z()},
           {A(0, 0), pair(0, 1), pair(0, 2), A(1, 1), pair(1, 2), A(2, 2)},
           model.e,
-          model.mu_k};
+          model.mu_k,
+          model.e_t};
 }
 
 template <class T>
@@ -74,6 +74,7 @@ SpatialProblem<T> MakeSpatial(const Inputs<T>& in, const ImpactModel& model, con
   problem.at_rest = std::sqrt(v_x * v_x + v_y * v_y) <= kRest * problem.velocity_unit;
   problem.tolerance = std::clamp(options.tolerance, 1e-14, 1e-3);
   problem.dense = options.dense_output;
+  problem.works = model.law == RestitutionLaw::kEnergetic || model.e_t > 0;
   return problem;
 }
 

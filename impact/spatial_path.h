@@ -25,6 +25,7 @@ struct SpatialProblem {
   bool at_rest = false;
   double tolerance = 1e-11;
   bool dense = false;
+  bool works = true;  // Jets carry the normal work
   double velocity_unit = 1, impulse_unit = 1;
 };
 
@@ -32,6 +33,7 @@ template <class T>
 struct SpatialResult {
   Vec2<T> J_t, v_t;
   T J_n{0}, v_n{0};
+  T W_n{0};  // normal work; not of Jets where nothing reads it (SpatialProblem::works)
 };
 
 // A direction within this angle of an isoclinic that slip would leave counts as isoclinic: rounding alone must not decide that slip turns.
@@ -85,7 +87,7 @@ class SpatialWalk {
     out_.turn = turn_;
     // Steps, the angle given up where slip straightens and the works each have a share of the tolerance.
     out_.error_bound = error_ > 0 ? 0.5 * in_.tolerance + 10 * error_ : 0;
-    return {J_t_, v_t_, path_.J, path_.vn};
+    return {J_t_, v_t_, path_.J, path_.vn, path_.Work()};
   }
 
  private:

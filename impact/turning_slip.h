@@ -188,7 +188,7 @@ StretchEnd SpatialWalk<T>::TurningSlip(T s) {
       incoming_ = Vec2<double>(std::cos(phi_limit), std::sin(phi_limit));
       return end;
     }
-    series.Expand(field_, phi, s, path_.vn, in_.law == RestitutionLaw::kEnergetic);
+    series.Expand(field_, phi, s, path_.vn, in_.works);
     // Slip of constant velocity has no higher terms; ten times the impulse that could stop the approach is then far enough.
     double sigma = std::min(series.Step(0.03 * in_.tolerance, field_.Scale()), 10 / (Value(s) * Value(field_.c)) + 10 / field_.Scale());
     std::array<double, 4> ends;

@@ -76,7 +76,8 @@ void AddPredictOptions(CLI::App& verb, impactlab::StageArguments& stage, impactl
   verb.add_option("--e", states.e, "restitution: e* of the energetic law, e_p of Poisson's, e_n of the others")->capture_default_str();
   verb.add_option("--mu-k", states.mu_k, "kinetic friction")->capture_default_str();
   verb.add_option("--mu-s", states.mu_s, "static friction; mu_k where it is not given");
-  verb.add_option("--e-t", states.e_t, "tangential restitution of Whittaker's law")->capture_default_str();
+  verb.add_option("--e-t", states.e_t, "tangential restitution of what sticks: of Whittaker's law, and of the laws with a path from 0 on")
+      ->capture_default_str();
   verb.add_flag("--json", states.json, "JSON instead of text");
   verb.add_option("--routh", states.routh, "CSV of Routh's construction for the first state, for a plot");
   verb.add_option("--csv", csv, "of a system: table to write");

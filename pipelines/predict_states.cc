@@ -249,6 +249,7 @@ void WriteRouth(const std::filesystem::path& path, const StateToPredict& state) 
     const char* name = point.event == PathEvent::kStart             ? "start"
                        : point.event == PathEvent::kSlipStops       ? "slip_stops"
                        : point.event == PathEvent::kCompressionEnds ? "compression_ends"
+                       : point.event == PathEvent::kRecovery        ? "recovery"
                                                                     : "end";
     row(name, "path", point.J_F.x(), point.J_F.z());
   }
