@@ -38,8 +38,8 @@ struct Fitted {
   double Quantile(int k) const { return StudentQuantile(0.975, info.dof[k]); }
 };
 
-double LowestOf(int k) { return k < 2 ? 0 : -3; }
-double HighestOf(int k) { return k == 0 ? internal::kMuMax : k == 1 ? 1 : 3; }
+double LowestOf(int k) { return k == 2 ? -3 : 0; }
+double HighestOf(int k) { return k == 0 ? internal::kMuMax : k == 2 ? 3 : 1; }
 
 MethodInterval Row(const Fitted& fitted, int k, const char* method, double lower, double upper, double sd, int refits = 0) {
   return {fitted.names[static_cast<std::size_t>(k)],
@@ -84,7 +84,7 @@ MethodInterval ByProfile(const Fitted& fitted, int k) {
 template <typename Draw>
 std::vector<std::vector<double>> Refit(const Fitted& fitted, int n, int threads, const IdentifyOptions& options, double from,
                                        const Draw& draw) {
-  std::vector<Eigen::Vector3d> theta(static_cast<std::size_t>(n), Eigen::Vector3d::Constant(std::nan("")));
+  std::vector<internal::MixedVector> theta(static_cast<std::size_t>(n), internal::MixedVector::Constant(std::nan("")));
   std::mutex mutex;
   int done = 0;
   ForEachIndex(theta.size(), threads, [&](std::size_t i) {
@@ -103,7 +103,7 @@ std::vector<std::vector<double>> Refit(const Fitted& fitted, int n, int threads,
     options.progress(from + 0.5 * done / n);
   });
   std::vector<std::vector<double>> values(kMixedDim);
-  for (const Eigen::Vector3d& t : theta) {
+  for (const internal::MixedVector& t : theta) {
     for (int k = 0; k < kMixedDim && t.allFinite(); ++k) values[static_cast<std::size_t>(k)].push_back(t[k]);
   }
   return values;
@@ -173,7 +173,7 @@ void Draw(const Fitted& fitted, std::mt19937_64& random, std::vector<PreparedEve
       const internal::EventCoefficients here = CoefficientsOf(task, i, fitted.point.theta, fitted.point.offset[g]);
       const internal::EventCoefficients there = CoefficientsOf(task, i, fitted.point.theta, start.offset[g]);
       const auto residual = [&](const internal::EventCoefficients& c) {
-        return EvaluateEvent(events[i], ModelAt(task.base, c.mu, c.e), internal::Need::kResidual);
+        return EvaluateEvent(events[i], ModelOf(task, c), internal::Need::kResidual);
       };
       const internal::EventAt a = residual(here), b = residual(there);
       if (a.ok && b.ok) r += a.r - b.r;
@@ -204,11 +204,11 @@ std::string Note(const Fitted& fitted, int k, const std::vector<MethodInterval>&
     int change = 0;
     for (std::size_t i = 0; i < fitted.material.events.size() && k < 2; ++i) {
       const auto digit = [&](double value) {
-        Eigen::Vector3d theta = fitted.point.theta;
+        internal::MixedVector theta = fitted.point.theta;
         theta[k] = value;
         const internal::EventCoefficients c =
             CoefficientsOf(fitted.task, i, theta, fitted.point.offset[static_cast<std::size_t>(fitted.task.group[i])]);
-        return EvaluateEvent(fitted.material.events[i], ModelAt(fitted.task.base, c.mu, c.e), internal::Need::kResidual).digit;
+        return EvaluateEvent(fitted.material.events[i], ModelOf(fitted.task, c), internal::Need::kResidual).digit;
       };
       change += digit(linear->lower95) != digit(linear->upper95);
     }
@@ -253,7 +253,7 @@ IntervalComparison CompareIntervals(std::span<const EventGroup> groups, Restitut
   const MixedPoint point = FitFromScratch(task, model);
   if (!point.ok) return out;
   const MixedInformation info = InformationAt(task, point);
-  Fitted fitted{material, task, point, info, false, {}, {"mu_k", CoefficientName(law), "exponent"}};
+  Fitted fitted{material, task, point, info, false, {}, {"mu_k", CoefficientName(law), "exponent", "e_t"}};
   fitted.grouped = task.offset[0] || task.offset[1];
   for (int k = 0; k < kMixedDim; ++k) {
     const auto at = static_cast<std::size_t>(k);

@@ -20,7 +20,7 @@
 namespace impactlab {
 
 struct MethodInterval {
-  std::string parameter;  // "mu_k", the coefficient of restitution, "exponent"
+  std::string parameter;  // "mu_k", the coefficient of restitution, "exponent", "e_t"
   std::string method;     // "linear", "profile", "bootstrap", "monte_carlo"
   double value = 0, sd = 0, lower95 = 0, upper95 = 0;
   int refits = 0;  // that ended, of bootstrap and Monte Carlo

@@ -126,7 +126,7 @@ CoefficientFit Report(std::span<const EventGroup> groups, const Material& materi
   }
   fit.ok = true;
   const MixedInformation info = InformationAt(task, point);
-  fit.covariance = info.covariance;
+  fit.covariance = info.covariance.topLeftCorner<3, 3>();
   fit.groups = GroupsOf(groups, material, task, point, info);
   for (int k = 0; k < 2; ++k) {
     const std::string name = k == 0 ? "mu_k" : CoefficientName(task.base.law);
@@ -167,6 +167,9 @@ CoefficientFit Report(std::span<const EventGroup> groups, const Material& materi
     p.value = std::max(point.theta[0], task.base.mu_s_floor);
     fit.parameters.push_back(p);
   }
+  if (model.fit_e_t)
+    fit.parameters.push_back(info.informed[3] ? Estimate("e_t", point.theta[3], info.covariance(3, 3), info.dof[3], 0, 1)
+                                              : Unknown("e_t", "no event sticks with slip before", 0, 1));
   for (int k = 0; k < 2; ++k) {
     const auto at = static_cast<std::size_t>(k);
     if (!task.offset[at] || !task.pooled[at]) continue;
@@ -196,23 +199,23 @@ double PredictiveDensity(const MixedTask& task, const MixedPoint& point, const M
   const auto g = static_cast<std::size_t>(task.group[i]);
   const internal::EventCoefficients c = CoefficientsOf(task, i, point.theta, point.offset[g]);
   const PreparedEvent& event = (*task.base.events)[i];
-  const internal::EventAt at = EvaluateEvent(event, ModelAt(task.base, c.mu, c.e), internal::Need::kNoise);
+  const internal::EventAt at = EvaluateEvent(event, ModelOf(task, c), internal::Need::kNoise);
   if (!at.ok) return -1e3;
   internal::VarianceData data;
   data.n_groups = task.base.n_groups;
   data.multiplicity = {1.0};
   data.r = {at.r};
   data.N = {at.N};
-  data.E = {ScatterShapes(task.base, event, at, c.mu, c.e, point.log_s, data.n_groups)};
+  data.E = {ScatterShapes(task.base, event, at, c.mu, c.e, point.log_s, data.n_groups, c.e_t)};
   // Beyond a third of its size no coefficient's uncertainty is linear.
-  Eigen::Matrix3d local = info.local[g];
+  internal::MixedMatrix local = info.local[g];
   for (int k = 0; k < internal::kMixedDim; ++k) {
     constexpr double kMost = 0.3;
     const double shrink = std::min(1.0, kMost / std::sqrt(std::max(local(k, k), 1e-300)));
     local.row(k) *= shrink;
     local.col(k) *= shrink;
   }
-  const Eigen::Matrix<double, Eigen::Dynamic, 3, 0, 3, 3> G = at.G * c.by_local;
+  const internal::MixedJac G = Slope(at, c);
   data.N[0] += G * local * G.transpose();
   const double cost = VarianceCost(data, task.base.shape, point.log_s.data(), nullptr, nullptr);
   return std::isfinite(cost) ? -cost : -1e3;
@@ -282,6 +285,7 @@ std::string ModelName(const CoefficientModel& model) {
   if (model.fit_exponent) add("speed");
   if (!model.fit_exponent && model.exponent != 0) add(fmt::format("speed{:g}", model.exponent));
   if (model.fit_mu_s) add("static");
+  if (model.fit_e_t) add("tangential");
   const auto word = [](Pooling pooling) { return pooling == Pooling::kPartial ? "groups" : "separate"; };
   if (model.friction == model.restitution) {
     if (model.friction != Pooling::kComplete) add(word(model.friction));
@@ -298,7 +302,7 @@ CoefficientModel ParseModel(const std::string& name) {
   std::string word;
   const auto fault = [&] {
     return ConfigError(
-        fmt::format("coefficient model: found '{}', allowed: constant, or speed | speedM with a number M, static, groups | "
+        fmt::format("coefficient model: found '{}', allowed: constant, or speed | speedM with a number M, static, tangential, groups | "
                     "separate | mugroups | egroups | museparate | eseparate joined by _",
                     name));
   };
@@ -316,6 +320,8 @@ CoefficientModel ParseModel(const std::string& name) {
       if (used + 5 != word.size() || !(std::abs(model.exponent) <= 3)) throw fault();
     } else if (word == "static") {
       model.fit_mu_s = true;
+    } else if (word == "tangential") {
+      model.fit_e_t = true;
     } else if (word == "groups" || word == "separate") {
       model.friction = model.restitution = word == "groups" ? Pooling::kPartial : Pooling::kNone;
     } else if (word == "mugroups" || word == "museparate") {

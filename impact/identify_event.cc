@@ -101,6 +101,7 @@ void Mute(EventAt& at) {
   if (at.G.rows() > 0) {
     at.G.topRows(t).setZero();
     at.G(t, 0) = 0;
+    at.G_e_t.head(t).setZero();
   }
   if (at.N.rows() == 0) return;
   at.N.topRows(t).setZero();
@@ -202,7 +203,7 @@ EventAt EvaluateEvent(const PreparedEvent& event, const ImpactModel& model, Need
     return at;
   }
   const ImpactModel& last = event.differentiated_at;
-  if (last.e != model.e || last.mu_k != model.mu_k || last.mu_s != model.mu_s || last.law != model.law) {
+  if (last.e != model.e || last.mu_k != model.mu_k || last.mu_s != model.mu_s || last.e_t != model.e_t || last.law != model.law) {
     event.derivatives = Differentiate(event.event->contact, model);
     event.differentiated_at = model;
   }
@@ -213,6 +214,7 @@ EventAt EvaluateEvent(const PreparedEvent& event, const ImpactModel& model, Need
   at.G.resize(event.dim, 2);
   at.G.col(0) = PickImpulse(Vector3d(-(d.dJ.col(10) + d.dJ.col(11)) / event.p), planar);  // mu_s moves with mu_k
   at.G.col(1) = PickImpulse(Vector3d(-d.dJ.col(9) / event.p), planar);
+  at.G_e_t = PickImpulse(Vector3d(-d.dJ_e_t / event.p), planar);
   if (need == Need::kDerivative) {
     if (event.no_demand) Mute(at);
     return at;

@@ -54,6 +54,7 @@ struct EventAt {
   Vec r;      // without its share K z_c unless Need::kNoise was asked for
   Vec shift;  // K z_c
   Jac G;
+  Vec G_e_t;  // derivative of r by tangential restitution
   Mat N;
   int digit = 0;  // case of the predicted outcome
   bool ok = false;

@@ -56,15 +56,15 @@ class EventCost : public ceres::CostFunction {
 
 // Second moment of the impulse's response to friction at mu +- h, per unit of friction variance. A derivative would jump where an event
 // begins to stick; the finite step lets its share of the scatter fade out instead.
-Mat FrictionResponse(const FitTask& task, const PreparedEvent& event, const EventAt& at, double mu, double e, double h) {
+Mat FrictionResponse(const FitTask& task, const PreparedEvent& event, const EventAt& at, double mu, double e, double e_t, double h) {
   const Vec here = at.r + at.shift;
-  const EventAt above = EvaluateEvent(event, ModelAt(task, mu + h, e), Need::kResidual);
+  const EventAt above = EvaluateEvent(event, ModelAt(task, mu + h, e, e_t), Need::kResidual);
   if (!above.ok) return Mat::Zero(event.dim, event.dim);
   const Vec up = (above.r - here) / h;
   Vec down = up;
   const double h_down = std::min(h, mu);
   if (h_down > 0.1 * h) {
-    const EventAt below = EvaluateEvent(event, ModelAt(task, mu - h_down, e), Need::kResidual);
+    const EventAt below = EvaluateEvent(event, ModelAt(task, mu - h_down, e, e_t), Need::kResidual);
     if (below.ok) down = (here - below.r) / h_down;
   }
   return 0.5 * (Mat(up.lazyProduct(up.transpose())) + Mat(down.lazyProduct(down.transpose())));
@@ -115,7 +115,7 @@ bool DescendCoefficients(const FitTask& task, const FitPoint& point, bool free_m
 }  // namespace
 
 std::array<Mat, kMaxGroups> ScatterShapes(const FitTask& task, const PreparedEvent& event, const EventAt& at, double mu, double e,
-                                          const std::vector<double>& log_s, int n_groups) {
+                                          const std::vector<double>& log_s, int n_groups, double e_t) {
   const int dim = task.shape.dim(), last = dim - 1;
   std::array<Mat, kMaxGroups> E;
   E.fill(Mat::Zero(dim, dim));
@@ -126,13 +126,13 @@ std::array<Mat, kMaxGroups> ScatterShapes(const FitTask& task, const PreparedEve
   }
   if (n_groups > 2) {
     const double h = std::clamp(std::exp(log_s[2]), 2e-3, 0.3 * std::max(mu, 0.05));
-    E[2] = FrictionResponse(task, event, at, mu, e, h);
+    E[2] = FrictionResponse(task, event, at, mu, e, e_t, h);
   }
   if (n_groups > 3) E[3] = at.G.col(1).lazyProduct(at.G.col(1).transpose());
   return E;
 }
 
-ImpactModel ModelAt(const FitTask& task, double mu, double e) { return {task.law, e, mu, std::max(mu, task.mu_s_floor)}; }
+ImpactModel ModelAt(const FitTask& task, double mu, double e, double e_t) { return {task.law, e, mu, std::max(mu, task.mu_s_floor), e_t}; }
 
 FitPoint EvaluateAt(const FitTask& task, double mu, double e, std::vector<double> log_s, bool with_noise) {
   FitPoint point;

@@ -39,14 +39,14 @@ struct FitPoint {
   bool ok = false;
 };
 
-ImpactModel ModelAt(const FitTask& task, double mu, double e);
+ImpactModel ModelAt(const FitTask& task, double mu, double e, double e_t = 0);
 // Fits the scatter s_c of the couples, which no coefficient explains, and sets what the impulses need of it. Returns half of -2 log L.
 double FitCouple(std::vector<PreparedEvent>& events, const IdentifyOptions& options, double& s_c);
 // How much of the scatter's shape so many events can tell apart.
 int ScatterGroups(int n);
 // Shapes C_i of the scatter of one event, of each group.
 std::array<Mat, kMaxGroups> ScatterShapes(const FitTask& task, const PreparedEvent& event, const EventAt& at, double mu, double e,
-                                          const std::vector<double>& log_s, int n_groups);
+                                          const std::vector<double>& log_s, int n_groups, double e_t = 0);
 // Residuals, noise and best scatter at a fixed (mu, e). `with_noise` false leaves out the noise, which a coarse scan can do without.
 FitPoint EvaluateAt(const FitTask& task, double mu, double e, std::vector<double> log_s, bool with_noise = true);
 // Minimum from `start` over the free parameters and the scatter, to `tolerance` in cost.

@@ -10,18 +10,16 @@ namespace impactlab::internal {
 namespace {
 
 using Eigen::Matrix2d;
-using Eigen::Matrix3d;
 using Eigen::Vector2d;
-using Eigen::Vector3d;
 
 constexpr double kAlone = 100;      // sd of offsets whose groups know nothing of each other
 constexpr double kMaxExponent = 3;  // |m| beyond which nothing is tried
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
-// Quadratic model of half the deviance of one group about its present (mu, e, m).
+// Quadratic model of half the deviance of one group about its present (mu, e, m, e_t).
 struct Quadratic {
-  Vector3d g = Vector3d::Zero();
-  Matrix3d H = Matrix3d::Zero();
+  MixedVector g = MixedVector::Zero();
+  MixedMatrix H = MixedMatrix::Zero();
 };
 
 struct Linearised {
@@ -32,8 +30,8 @@ struct Linearised {
 };
 
 struct EventScore {
-  Vector3d g;
-  Matrix3d H;  // without `slope`
+  MixedVector g;
+  MixedMatrix H;  // without `slope`
 };
 
 // Score and information of every event by its local coefficients.
@@ -45,10 +43,10 @@ Linearised Linearise(const MixedTask& task, const MixedPoint& point, std::vector
   for (std::size_t i = 0; i < point.at.size(); ++i) {
     const double m = task.base.multiplicity[i];
     const auto g = static_cast<std::size_t>(task.group[i]);
-    if (events != nullptr) events->push_back({Vector3d::Zero(), Matrix3d::Zero()});
+    if (events != nullptr) events->push_back({MixedVector::Zero(), MixedMatrix::Zero()});
     if (m == 0) continue;
     const EventCoefficients c = CoefficientsOf(task, i, point.theta, point.offset[g]);
-    const Eigen::Matrix<double, Eigen::Dynamic, 3, 0, 3, 3> G = point.at[i].G * c.by_local;
+    const MixedJac G = Slope(point.at[i], c);
     const Eigen::LLT<Mat> llt(point.S[i]);
     const Vec solved = llt.solve(point.at[i].r);
     const double q = point.at[i].r.dot(solved);
@@ -57,8 +55,8 @@ Linearised Linearise(const MixedTask& task, const MixedPoint& point, std::vector
     square += m * rho[1] * rho[1] * q / dim;
     share += m * (1 - point.at[i].N.trace() / point.S[i].trace());
     n += m;
-    const Vector3d score = m * rho[1] * (G.transpose() * solved);
-    const Matrix3d H = m * (G.transpose() * llt.solve(G));
+    const MixedVector score = m * rho[1] * (G.transpose() * solved);
+    const MixedMatrix H = m * (G.transpose() * llt.solve(G));
     if (events != nullptr) events->back() = {score, H};
     lin.group[g].g += score;
     lin.group[g].H += H;
@@ -73,7 +71,7 @@ Linearised Linearise(const MixedTask& task, const MixedPoint& point, std::vector
 }
 
 // T^1/2 (I + T^1/2 H T^1/2)^-1 T^1/2, the covariance of a group's offsets given the rest, and log det(I + T^1/2 H T^1/2).
-Matrix2d OffsetCovariance(const Matrix3d& H, const Vector2d& T, double* log_det = nullptr) {
+Matrix2d OffsetCovariance(const MixedMatrix& H, const Vector2d& T, double* log_det = nullptr) {
   const Vector2d root = T.cwiseSqrt();
   const Matrix2d M = Matrix2d::Identity() + Matrix2d(root.asDiagonal() * H.topLeftCorner<2, 2>() * root.asDiagonal());
   if (log_det != nullptr) *log_det = std::log(std::max(M.determinant(), 1e-300));
@@ -89,7 +87,7 @@ std::vector<Eigen::Index> FreeRows(const MixedTask& task) {
 
 // Minimum of the quadratic model over theta and the offsets, for given variances of the offsets.
 struct QuadraticMinimum {
-  Vector3d theta;
+  MixedVector theta;
   std::vector<Vector2d> offset;
   double value = 0;   // of the restricted marginal, constants left out
   Eigen::MatrixXd A;  // information on the free coefficients, offsets integrated out
@@ -102,15 +100,15 @@ QuadraticMinimum Minimise(const MixedTask& task, const Linearised& lin, const Mi
   out.A = Eigen::MatrixXd::Zero(p, p);
   Eigen::VectorXd b = Eigen::VectorXd::Zero(p);
   std::vector<Matrix2d> W;
-  std::vector<Vector3d> gradient;  // at theta of now and offsets of zero
+  std::vector<MixedVector> gradient;  // at theta of now and offsets of zero
   for (std::size_t g = 0; g < lin.group.size(); ++g) {
     const Quadratic& q = lin.group[g];
     double log_det = 0;
     W.push_back(OffsetCovariance(q.H, T, &log_det));
     gradient.push_back(q.g - q.H.leftCols<2>() * at.offset[g]);
     const Vector2d g_u = gradient.back().head<2>();
-    const Matrix3d A = q.H - q.H.leftCols<2>() * W.back() * q.H.topRows<2>();
-    const Vector3d full = gradient.back() - q.H.leftCols<2>() * (W.back() * g_u);
+    const MixedMatrix A = q.H - q.H.leftCols<2>() * W.back() * q.H.topRows<2>();
+    const MixedVector full = gradient.back() - q.H.leftCols<2>() * (W.back() * g_u);
     out.A += A(rows, rows);
     b += full(rows);
     out.value += 0.5 * (log_det - g_u.dot(W.back() * g_u));
@@ -120,12 +118,12 @@ QuadraticMinimum Minimise(const MixedTask& task, const Linearised& lin, const Mi
   for (Eigen::Index k = 0; k < p; ++k) damped(k, k) = std::max(1e-12, damped(k, k) * (1 + 1e-9));
   const Eigen::LDLT<Eigen::MatrixXd> ldlt(damped);
   const Eigen::VectorXd step = p > 0 ? Eigen::VectorXd(-ldlt.solve(b)) : Eigen::VectorXd();
-  Vector3d move = Vector3d::Zero();
+  MixedVector move = MixedVector::Zero();
   for (Eigen::Index k = 0; k < p; ++k) move[rows[static_cast<std::size_t>(k)]] = step[k];
   if (p > 0) out.value += 0.5 * b.dot(step) + 0.5 * ldlt.vectorD().array().max(1e-300).log().sum();
   out.theta += move;
   for (std::size_t g = 0; g < lin.group.size(); ++g) {
-    const Vector3d here = gradient[g] + lin.group[g].H * move;
+    const MixedVector here = gradient[g] + lin.group[g].H * move;
     out.offset.push_back(-W[g] * here.head<2>());
   }
   return out;
@@ -169,7 +167,7 @@ void SetScatter(const MixedTask& task, double parameters, MixedPoint& point) {
     const EventCoefficients c = CoefficientsOf(task, i, point.theta, point.offset[static_cast<std::size_t>(task.group[i])]);
     data.r.push_back(scale * point.at[i].r);
     data.N.push_back(point.at[i].N);
-    data.E.push_back(ScatterShapes(task.base, (*task.base.events)[i], point.at[i], c.mu, c.e, point.log_s, data.n_groups));
+    data.E.push_back(ScatterShapes(task.base, (*task.base.events)[i], point.at[i], c.mu, c.e, point.log_s, data.n_groups, c.e_t));
   }
   if (task.base.fit_discrepancy) {
     FitVariance(data, task.base.shape, point.log_s);
@@ -192,7 +190,7 @@ void Evaluate(const MixedTask& task, double parameters, MixedPoint& point) {
   point.ok = true;
   for (std::size_t i = 0; i < task.base.events->size(); ++i) {
     const EventCoefficients c = CoefficientsOf(task, i, point.theta, point.offset[static_cast<std::size_t>(task.group[i])]);
-    point.at.push_back(EvaluateEvent((*task.base.events)[i], ModelAt(task.base, c.mu, c.e), Need::kNoise));
+    point.at.push_back(EvaluateEvent((*task.base.events)[i], ModelOf(task, c), Need::kNoise));
     point.ok = point.ok && (point.at.back().ok || task.base.multiplicity[i] == 0);
   }
   if (point.ok) SetScatter(task, parameters, point);
@@ -228,6 +226,7 @@ void Bound(const MixedTask& task, MixedPoint& point) {
   point.theta[0] = std::clamp(point.theta[0], 0.0, kMuMax);
   point.theta[1] = std::clamp(point.theta[1], 0.0, 1.0);
   point.theta[2] = std::clamp(point.theta[2], -kMaxExponent, kMaxExponent);
+  point.theta[3] = std::clamp(point.theta[3], 0.0, 1.0);
   for (Vector2d& u : point.offset) {
     u[0] = task.offset[0] ? std::clamp(u[0], -point.theta[0], kMuMax - point.theta[0]) : 0;
     u[1] = task.offset[1] ? std::clamp(u[1], -point.theta[1], 1 - point.theta[1]) : 0;
@@ -236,7 +235,7 @@ void Bound(const MixedTask& task, MixedPoint& point) {
 
 }  // namespace
 
-EventCoefficients CoefficientsOf(const MixedTask& task, std::size_t event, const Vector3d& theta, const Vector2d& offset) {
+EventCoefficients CoefficientsOf(const MixedTask& task, std::size_t event, const MixedVector& theta, const Vector2d& offset) {
   EventCoefficients c;
   c.by_local.setZero();
   c.mu = std::max(0.0, theta[0] + offset[0]);
@@ -245,8 +244,14 @@ EventCoefficients CoefficientsOf(const MixedTask& task, std::size_t event, const
   c.e = std::clamp(1 - loss * factor, 0.0, 1.0);
   c.by_local(1, 1) = factor;
   c.by_local(1, 2) = -loss * factor * task.log_v[event];
+  c.e_t = theta[3];
+  c.by_local(2, 3) = 1;
   return c;
 }
+
+ImpactModel ModelOf(const MixedTask& task, const EventCoefficients& c) { return ModelAt(task.base, c.mu, c.e, c.e_t); }
+
+MixedJac Slope(const EventAt& at, const EventCoefficients& c) { return at.G * c.by_local.topRows<2>() + at.G_e_t * c.by_local.row(2); }
 
 void ScanOffsets(const MixedTask& task, MixedPoint& start) {
   start.offset.assign(static_cast<std::size_t>(task.n_groups), Vector2d::Zero());
@@ -264,7 +269,7 @@ void ScanOffsets(const MixedTask& task, MixedPoint& start) {
     for (std::size_t i = 0; i < task.base.events->size(); ++i) {
       if (task.base.multiplicity[i] == 0) continue;
       const EventCoefficients c = CoefficientsOf(task, i, start.theta, u);
-      const EventAt at = EvaluateEvent((*task.base.events)[i], ModelAt(task.base, c.mu, c.e), Need::kResidual);
+      const EventAt at = EvaluateEvent((*task.base.events)[i], ModelOf(task, c), Need::kResidual);
       // A robust sum: the scan only finds the valley.
       constexpr double kTypical = 0.05;
       cost[static_cast<std::size_t>(task.group[i])] +=
@@ -348,10 +353,10 @@ MixedInformation InformationAt(const MixedTask& task, const MixedPoint& point) {
     within += q.H(rows, rows);
     if (!grouped) continue;
     const Matrix2d W = OffsetCovariance(q.H, point.T);
-    const Vector3d at_zero = q.g - q.H.leftCols<2>() * point.offset[g];
+    const MixedVector at_zero = q.g - q.H.leftCols<2>() * point.offset[g];
     ClusterShare& share = cluster(static_cast<int>(g));
-    share.score += Vector3d(at_zero - q.H.leftCols<2>() * (W * at_zero.head<2>()))(rows);
-    share.curvature += Matrix3d(q.H - q.H.leftCols<2>() * W * q.H.topRows<2>())(rows, rows);
+    share.score += MixedVector(at_zero - q.H.leftCols<2>() * (W * at_zero.head<2>()))(rows);
+    share.curvature += MixedMatrix(q.H - q.H.leftCols<2>() * W * q.H.topRows<2>())(rows, rows);
   }
   for (std::size_t i = 0; i < events.size() && !grouped; ++i) {
     ClusterShare& share = cluster((*task.base.events)[i].cluster);
@@ -385,9 +390,9 @@ MixedInformation InformationAt(const MixedTask& task, const MixedPoint& point) {
   }
   for (const Quadratic& q : lin.group) {
     const Matrix2d W = OffsetCovariance(q.H, point.T);
-    Matrix3d D = Matrix3d::Identity();
+    MixedMatrix D = MixedMatrix::Identity();
     D.topRows<2>() -= W * q.H.topRows<2>();
-    Matrix3d local = D * info.covariance * D.transpose();
+    MixedMatrix local = D * info.covariance * D.transpose();
     local.topLeftCorner<2, 2>() += W;
     info.local.push_back(local);
     std::array<double, 2> own{};

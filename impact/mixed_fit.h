@@ -1,10 +1,10 @@
 #pragma once
 // The likelihood of coefficients that vary by speed and by group, and its maximum; private to the impact room.
 //
-// Event i of group g has friction mu + u_g and restitution 1 - (1 - e - w_g) (|v_n-| / v_0)^m. The offsets (u, w) of the groups are normal
-// with variances T, which are fitted by restricted maximum likelihood; the offsets are integrated out by Laplace's method about their own
-// best values. With T = 0 all groups are one, with T infinite each group stands alone. Sources: Laird and Ware, Biometrics 38 (1982) 963;
-// Breslow and Clayton, JASA 88 (1993) 9.
+// Event i of group g has friction mu + u_g, restitution 1 - (1 - e - w_g) (|v_n-| / v_0)^m and tangential restitution e_t. The offsets (u,
+// w) of the groups are normal with variances T, which are fitted by restricted maximum likelihood; the offsets are integrated out by
+// Laplace's method about their own best values. With T = 0 all groups are one, with T infinite each group stands alone. Sources: Laird and
+// Ware, Biometrics 38 (1982) 963; Breslow and Clayton, JASA 88 (1993) 9.
 
 #include <Eigen/Core>
 #include <array>
@@ -15,20 +15,24 @@
 
 namespace impactlab::internal {
 
-inline constexpr int kMixedDim = 3;  // mu, e at the reference speed, m
+inline constexpr int kMixedDim = 4;  // mu, e at the reference speed, m, e_t
+using MixedVector = Eigen::Matrix<double, kMixedDim, 1>;
+using MixedMatrix = Eigen::Matrix<double, kMixedDim, kMixedDim>;
+// Derivative of one event's impulse residual.
+using MixedJac = Eigen::Matrix<double, Eigen::Dynamic, kMixedDim, 0, 3, kMixedDim>;
 
 struct MixedTask {
   FitTask base;                 // events of all groups, their multiplicities, law and scatter
   std::vector<int> group{};     // of each event
   std::vector<double> log_v{};  // log(|v_n-| / v_0) of each event
   int n_groups = 1;
-  std::array<bool, kMixedDim> free{true, true, false};  // coefficients that all groups share
-  std::array<bool, 2> offset{false, false};             // mu, e differ from group to group
-  std::array<bool, 2> pooled{true, true};               // their variance is fitted; false: the groups know nothing of each other
+  std::array<bool, kMixedDim> free{true, true, false, false};  // coefficients that all groups share
+  std::array<bool, 2> offset{false, false};                    // mu, e differ from group to group
+  std::array<bool, 2> pooled{true, true};                      // their variance is fitted; false: the groups know nothing of each other
 };
 
 struct MixedPoint {
-  Eigen::Vector3d theta{0.2, 0.5, 0};   // mu, e, m
+  MixedVector theta{0.2, 0.5, 0, 0};    // mu, e, m, e_t
   std::vector<Eigen::Vector2d> offset;  // of each group
   Eigen::Vector2d T{0, 0};              // variances of the offsets between groups
   std::vector<double> log_s;            // scatter, see FitPoint
@@ -41,10 +45,12 @@ struct MixedPoint {
 
 // Coefficients of one event.
 struct EventCoefficients {
-  double mu = 0, e = 0;
-  Eigen::Matrix<double, 2, kMixedDim> by_local;  // derivative by (mu, e, m) of its group
+  double mu = 0, e = 0, e_t = 0;
+  Eigen::Matrix<double, 3, kMixedDim> by_local;  // derivative of (mu, e, e_t) by (mu, e, m, e_t) of its group
 };
-EventCoefficients CoefficientsOf(const MixedTask& task, std::size_t event, const Eigen::Vector3d& theta, const Eigen::Vector2d& offset);
+EventCoefficients CoefficientsOf(const MixedTask& task, std::size_t event, const MixedVector& theta, const Eigen::Vector2d& offset);
+ImpactModel ModelOf(const MixedTask& task, const EventCoefficients& c);
+MixedJac Slope(const EventAt& at, const EventCoefficients& c);
 
 // Optimum from `start` (theta and offsets; scatter where it has some).
 MixedPoint FitMixed(const MixedTask& task, const MixedPoint& start);
@@ -53,11 +59,11 @@ void ScanOffsets(const MixedTask& task, MixedPoint& start);
 
 // What is known at an optimum.
 struct MixedInformation {
-  Eigen::Matrix3d covariance = Eigen::Matrix3d::Zero();      // of theta; zero rows where not free or not informed
-  Eigen::Vector3d variance_ratio = Eigen::Vector3d::Ones();  // of that over what the curvature alone says
-  Eigen::Vector3d dof = Eigen::Vector3d::Constant(1);        // of Student's quantile
+  MixedMatrix covariance = MixedMatrix::Zero();      // of theta; zero rows where not free or not informed
+  MixedVector variance_ratio = MixedVector::Ones();  // of that over what the curvature alone says
+  MixedVector dof = MixedVector::Constant(1);        // of Student's quantile
   std::array<bool, kMixedDim> informed{};
-  std::vector<Eigen::Matrix3d> local;            // covariance of (mu, e, m) of each group
+  std::vector<MixedMatrix> local;                // covariance of (mu, e, m, e_t) of each group
   std::vector<std::array<double, 2>> own_share;  // how much of its mu, e a group knows by its own events, 0 to 1
   double parameters = 0;                         // effective number of coefficients, offsets included
 };

@@ -50,7 +50,7 @@ MixedTask TaskOf(const Material& material, std::size_t n_groups, RestitutionLaw 
   task.offset = {model.friction != Pooling::kComplete && n_groups > 1, model.restitution != Pooling::kComplete && n_groups > 1};
   task.pooled = {model.friction != Pooling::kNone, model.restitution != Pooling::kNone};
   // What every group has of its own leaves nothing to be shared.
-  task.free = {!task.offset[0] || task.pooled[0], !task.offset[1] || task.pooled[1], model.fit_exponent};
+  task.free = {!task.offset[0] || task.pooled[0], !task.offset[1] || task.pooled[1], model.fit_exponent, model.fit_e_t};
   return task;
 }
 
@@ -75,9 +75,20 @@ MixedPoint FitFromScratch(MixedTask& task, const CoefficientModel& model) {
     pooled = FitFrom(task.base, pooled, true, true, 1e-4);
     FitStaticFriction(task.base, pooled);
   }
-  start.theta = {pooled.mu, pooled.e, model.fit_exponent ? 0 : model.exponent};
+  start.theta = {pooled.mu, pooled.e, model.fit_exponent ? 0 : model.exponent, 0};
   ScanOffsets(task, start);
-  return FitMixed(task, start);
+  MixedPoint best = FitMixed(task, start);
+  if (!model.fit_e_t) return best;
+  // What springs back looks like more friction, and less of it slides: other valleys.
+  for (const double e_t : {0.4, 0.8})
+    for (const double more : {1.0, 1.5}) {
+      start.theta[0] = more * pooled.mu;
+      start.theta[3] = e_t;
+      ScanOffsets(task, start);
+      MixedPoint found = FitMixed(task, start);
+      if (found.ok && (!best.ok || found.cost < best.cost)) best = std::move(found);
+    }
+  return best;
 }
 
 }  // namespace impactlab::internal

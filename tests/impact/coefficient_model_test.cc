@@ -138,9 +138,43 @@ TEST(CoefficientModel, CrossValidationChoosesTheModelOfTheTruth) {
   EXPECT_EQ(grouped, "groups");
 }
 
+// A ball that grips and springs back: e_t is found beside mu and e, chosen where it is there, and not known where nothing sticks.
+TEST(CoefficientModel, TangentialRestitutionIsFoundAndChosen) {
+  const Body ball = MakeBall(0.02, 0.03, true);
+  const CoefficientModel tangential{.fit_e_t = true};
+  const auto campaign = [&](double mu, double e_t, std::uint64_t seed) {
+    std::mt19937_64 random(seed);
+    const twin::Options options{.n = 40, .mu = mu, .e = 0.7, .e_t = e_t, .sd_t = 0.01, .sd_n = 0.01, .sd_c = 0.01};
+    return std::vector<EventGroup>{{"all", ball, twin::Experiment(ball, options, random)}};
+  };
+  const auto chosen = [&](const std::vector<EventGroup>& groups) {
+    for (const ModelScore& score : CompareModels(groups, RestitutionLaw::kEnergetic, std::vector{kConstant, tangential}, 5, kGaussian))
+      if (score.chosen) return ModelName(score.fit.model);
+    return std::string();
+  };
+  int covered = 0;
+  constexpr int kRepeats = 20;
+  for (int k = 0; k < kRepeats; ++k) {
+    const CoefficientFit fit = Fit(campaign(0.15, 0.45, 100 + static_cast<std::uint64_t>(k)), tangential);
+    ASSERT_TRUE(fit.ok);
+    const ParameterEstimate& e_t = *fit.Find("e_t");
+    ASSERT_TRUE(e_t.identifiable);
+    EXPECT_NEAR(e_t.value, 0.45, 5 * e_t.sd);
+    EXPECT_LT(e_t.sd, 0.03);
+    EXPECT_NEAR(fit.parameters[0].value, 0.15, 0.02);
+    covered += e_t.lower95 <= 0.45 && 0.45 <= e_t.upper95;
+  }
+  EXPECT_GE(covered, 16);  // below it one time in a thousand
+  EXPECT_EQ(chosen(campaign(0.15, 0.45, 7)), "tangential");
+  EXPECT_EQ(chosen(campaign(0.15, 0, 8)), "constant");
+  const CoefficientFit slides = Fit(campaign(0.002, 0.45, 9), tangential);
+  ASSERT_TRUE(slides.ok);
+  EXPECT_FALSE(slides.Find("e_t")->identifiable);
+}
+
 TEST(CoefficientModel, NamesReadBack) {
-  for (const char* name : {"constant", "speed", "speed1", "speed0.25", "static", "groups", "separate", "speed_groups", "mugroups_eseparate",
-                           "speed_static_egroups"}) {
+  for (const char* name : {"constant", "speed", "speed1", "speed0.25", "static", "tangential", "static_tangential_groups", "groups",
+                           "separate", "speed_groups", "mugroups_eseparate", "speed_static_egroups"}) {
     EXPECT_EQ(ModelName(ParseModel(name)), name);
   }
   for (const char* name : {"", "sped", "speed_speed", "groups_speed", "speed99", "speednan", "constant_speed", "speed1x", "_"})

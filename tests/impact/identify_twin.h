@@ -15,6 +15,7 @@ struct Options {
   int n = 20;
   RestitutionLaw law = RestitutionLaw::kEnergetic;
   double mu = 0.2, e = 0.5;
+  double e_t = 0;
   double exponent = 0, reference_speed = 1.5;        // e is that at this speed and falls as in CoefficientModel
   double sd_mu = 0, sd_e = 0;                        // scatter of the coefficients themselves
   double sd_t = 0, sd_n = 0, sd_c = 0;               // scatter of the impulse wrench relative to p and p k
@@ -78,7 +79,7 @@ inline ImpactEvent RandomEvent(const Body& body, const Options& options, std::mt
     break;
   }
   const double loss = (1 - e_0) * std::pow(-event.contact.v_minus_F.z() / options.reference_speed, options.exponent);
-  const ImpactOutcome outcome = Solve(event.contact, {options.law, std::clamp(1 - loss, 0.0, 1.0), mu, mu});
+  const ImpactOutcome outcome = Solve(event.contact, {options.law, std::clamp(1 - loss, 0.0, 1.0), mu, mu, options.e_t});
   const double p = -event.contact.v_minus_F.z() / event.contact.A_F(2, 2);
   const double wild = Uniform(random, 0, 1) < options.wild_share ? options.wild_scale : 1;
   Eigen::Vector3d J = outcome.J_F;
