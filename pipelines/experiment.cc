@@ -196,6 +196,7 @@ void ParseValidation(const YamlNode& node, ValidationOptions& v) {
   v.tolerance_velocity = node.Number("tolerance_velocity_m_per_s", v.tolerance_velocity, Positive());
   v.tolerance_spin = node.Number("tolerance_spin_rad_per_s", v.tolerance_spin, Positive());
   v.tolerance_ratio = node.Number("tolerance_ratio", v.tolerance_ratio, Positive());
+  v.compliant = node.Flag("compliant", v.compliant);
 }
 
 }  // namespace
@@ -308,7 +309,7 @@ std::string ToYaml(const Experiment& e) {
   const ValidationOptions& v = e.validation;
   out += "validate:\n" + YamlCount(1, "folds", v.folds) + YamlLine(1, "coverage", v.coverage) +
          YamlLine(1, "tolerance_velocity_m_per_s", v.tolerance_velocity) + YamlLine(1, "tolerance_spin_rad_per_s", v.tolerance_spin) +
-         YamlLine(1, "tolerance_ratio", v.tolerance_ratio);
+         YamlLine(1, "tolerance_ratio", v.tolerance_ratio) + YamlFlag(1, "compliant", v.compliant);
   if (e.markers && !e.second) out += ToYaml(e.classical);
   out += ToYaml(e.repeats);
   return out + YamlWord(0, "seed", std::to_string(e.seed));

@@ -28,6 +28,7 @@ struct ValidationOptions {
   double tolerance_velocity = 0.1;  // adequate when |E| + k u_val is below this [m/s]
   double tolerance_spin = 5;        // [rad/s]
   double tolerance_ratio = 0.1;     // impulse and energy ratios [1]
+  bool compliant = false;           // compliant contacts beside the rigid laws (compliant_predict.h), in a plane
 };
 
 // Where the images of markers come from, and the cameras that saw them.

@@ -11,6 +11,7 @@
 #include "data/many_tests.h"
 #include "data/statistics.h"
 #include "data/table.h"
+#include "impact/compliant.h"
 #include "pipelines/area_validation.h"
 
 namespace impactlab {
@@ -122,6 +123,8 @@ LawComparison CompareLaws(const ValidationTable& table) {
 
 std::string LawInWords(const std::string& law) {
   if (law == "energetic") return "the energetic law";
+  if (law == LawName(CompliantLaw::kHuntCrossley)) return "Hunt and Crossley's contact";
+  if (law == LawName(CompliantLaw::kSpringDashpot)) return "the spring-dashpot";
   std::string name = law;
   if (!name.empty()) name[0] = static_cast<char>(std::toupper(static_cast<unsigned char>(name[0])));
   return name + "'s law";

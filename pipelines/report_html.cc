@@ -135,24 +135,29 @@ std::string Range(double lower, double upper, double sd, double lower_limit) {
 std::string Count(long long n, std::string_view noun) { return fmt::format("{}\u00A0{}{}", n, noun, n == 1 ? "" : "s"); }
 
 std::string LawTitle(std::string_view law) {
-  static const std::map<std::string, std::string, std::less<>> names = {{"newton", "Newton"},       {"poisson", "Poisson"},
-                                                                        {"energetic", "Energetic"}, {"brach", "Brach"},
-                                                                        {"whittaker", "Whittaker"}, {"smith", "Smith"}};
+  static const std::map<std::string, std::string, std::less<>> names = {{"newton", "Newton"},
+                                                                        {"poisson", "Poisson"},
+                                                                        {"energetic", "Energetic"},
+                                                                        {"brach", "Brach"},
+                                                                        {"whittaker", "Whittaker"},
+                                                                        {"smith", "Smith"},
+                                                                        {"hunt_crossley", "Hunt\u2013Crossley"},
+                                                                        {"spring_dashpot", "Spring-dashpot"}};
   return Lookup(names, law, Escape(law));
 }
 
 std::string LawPhrase(std::string_view law) {
   for (const char* by : {"newton", "poisson", "brach", "whittaker", "smith"})
     if (law == by) return LawTitle(law) + "\u2019s law";
+  for (const char* contact : {"hunt_crossley", "spring_dashpot"})
+    if (law == contact) return "the " + LawTitle(law) + " contact";
   return "the " + Escape(law) + " law";
 }
 
 std::string SymbolHtml(std::string_view parameter) {
-  static const std::map<std::string, std::string, std::less<>> names = {{"mu_k", "<i>μ</i><sub>k</sub>"},
-                                                                        {"mu_s", "<i>μ</i><sub>s</sub>"},
-                                                                        {"e_n", "<i>e</i><sub>n</sub>"},
-                                                                        {"e_p", "<i>e</i><sub>p</sub>"},
-                                                                        {"e_star", "<i>e</i><sub>∗</sub>"}};
+  static const std::map<std::string, std::string, std::less<>> names = {
+      {"mu_k", "<i>μ</i><sub>k</sub>"}, {"mu_s", "<i>μ</i><sub>s</sub>"},   {"e_n", "<i>e</i><sub>n</sub>"},
+      {"e_p", "<i>e</i><sub>p</sub>"},  {"e_star", "<i>e</i><sub>∗</sub>"}, {"e_t", "<i>e</i><sub>t</sub>"}};
   return Lookup(names, parameter, Escape(parameter));
 }
 

@@ -11,6 +11,7 @@
 
 #include "data/statistics.h"
 #include "data/table.h"
+#include "impact/compliant_predict.h"
 #include "impact/impulse_predict.h"
 
 namespace impactlab {
@@ -121,6 +122,13 @@ std::optional<Word> WordOf(const ImpactEvent& event, const Body& body, ImpulseLa
   return Word{LawName(law), prediction->bound, prediction->motion, bare->motion};
 }
 
+std::optional<Word> WordOf(const ImpactEvent& event, const Body& body, CompliantLaw law, const LawFit& energetic, double reference_speed) {
+  std::optional<CompliantPrediction> prediction = Predict(event, body, law, energetic, reference_speed);
+  if (!prediction) return std::nullopt;
+  const std::string path_case = prediction->motion.outcome.path_case.Name();
+  return Word{LawName(law), path_case, std::move(prediction->motion), std::move(prediction->bare)};
+}
+
 // Density of a difference by its covariance: normal, or Student's where that likelihood was fitted.
 void AddDensity(const Vector6& difference, const Eigen::Matrix<double, 6, 6>& cov, const Body& body, const IdentifyOptions& identify,
                 PredictionError& error) {
@@ -187,10 +195,14 @@ void AddWord(const ImpactEvent& event, const Body& body, const Word& word, int f
   AddDensity(d, prediction.cov_difference, body, identify, table.errors.back());
 }
 
-// The law that was fitted and, with coefficients of Newton's, the planar laws that read them.
+// The law that was fitted and, with coefficients of Newton's, the planar laws that read them; with those of the energetic law, on request,
+// the compliant contacts that have its restitution at `reference_speed`.
 void AddRows(const ImpactEvent& event, const Body& body, const LawFit& fit, int fold, const IdentifyOptions& identify,
-             const ValidationOptions& options, ValidationTable& table) {
+             const ValidationOptions& options, double reference_speed, ValidationTable& table) {
   if (const auto word = WordOf(event, body, fit)) AddWord(event, body, *word, fold, identify, options, table);
+  if (options.compliant && fit.law == LawName(RestitutionLaw::kEnergetic))
+    for (const CompliantLaw law : kValidatedCompliantLaws)
+      if (const auto word = WordOf(event, body, law, fit, reference_speed)) AddWord(event, body, *word, fold, identify, options, table);
   if (fit.law != LawName(RestitutionLaw::kNewton)) return;
   for (const ImpulseLaw law : kValidatedImpulseLaws)
     if (const auto word = WordOf(event, body, law, fit)) AddWord(event, body, *word, fold, identify, options, table);
@@ -273,6 +285,10 @@ ValidationTable Validate(std::span<const ImpactEvent> events, const Body& body, 
     accepted.push_back(event);
     names.insert(event.recording);
   }
+  std::vector<double> log_speed;
+  for (const ImpactEvent& event : accepted)
+    if (const double v_n = event.contact.v_minus_F.z(); v_n < 0) log_speed.push_back(std::log(-v_n));
+  const double reference_speed = log_speed.empty() ? 1 : std::exp(Mean(log_speed));
   // Folds take the recordings in turn, so that slow drifts over a day of recording reach every fold.
   std::map<std::string, int> fold_of;
   int next = 0;
@@ -283,7 +299,7 @@ ValidationTable Validate(std::span<const ImpactEvent> events, const Body& body, 
   };
   for (const LawFit& law : fit.fits) {
     if (!fitted(law)) continue;
-    for (const ImpactEvent& event : accepted) AddRows(event, body, law, -1, identify, options, table);
+    for (const ImpactEvent& event : accepted) AddRows(event, body, law, -1, identify, options, reference_speed, table);
     if (options.folds < 2 || static_cast<int>(names.size()) < 2 * options.folds) continue;
     IdentifyOptions quick = identify;
     quick.bootstrap = 0;
@@ -298,7 +314,7 @@ ValidationTable Validate(std::span<const ImpactEvent> events, const Body& body, 
       const LawFit refit = Identify(training, body, ModelOf(law), quick);
       if (!fitted(refit)) continue;
       for (const ImpactEvent& event : accepted) {
-        if (fold_of[event.recording] == fold) AddRows(event, body, refit, fold, identify, options, table);
+        if (fold_of[event.recording] == fold) AddRows(event, body, refit, fold, identify, options, reference_speed, table);
       }
     }
   }
