@@ -154,7 +154,8 @@ void CheckFolder(const std::filesystem::path& folder, const std::string& where) 
   const std::string named =
       there == std::filesystem::absolute(folder, error).lexically_normal() ? "" : fmt::format("where '{}' is ", there.string());
   if (!std::filesystem::is_directory(there, error)) refuse(named + (named.empty() ? "which is no folder" : "no folder"));
-  if (::access(there.c_str(), W_OK | X_OK) != 0) refuse(named + (named.empty() ? "which may not be written" : "may not be written"));
+  if (::faccessat(AT_FDCWD, there.c_str(), W_OK | X_OK, AT_EACCESS) != 0)
+    refuse(named + (named.empty() ? "which may not be written" : "may not be written"));
 }
 
 void ReadPieces(const std::filesystem::path& path, std::size_t max_bytes, const std::function<void(std::string_view)>& take) {

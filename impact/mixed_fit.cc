@@ -330,6 +330,29 @@ MixedPoint FitMixed(const MixedTask& task, const MixedPoint& start) {
   return best;
 }
 
+MixedPoint ScanCoefficient(const MixedTask& task, const MixedPoint& start, int coefficient, double low, double high) {
+  const double parameters = static_cast<double>(FreeRows(task).size());
+  MixedPoint best = start;
+  const auto cost = [&](double value) {
+    MixedPoint point = start;
+    point.theta[coefficient] = value;
+    Evaluate(task, parameters, point);
+    if (!point.ok) return kInfinity;
+    point.cost = point.conditional + Penalty(task, point) + LogDeterminants(Linearise(task, point), point.T);
+    if (point.cost < best.cost) best = point;
+    return point.cost;
+  };
+  constexpr int kSteps = 10;
+  int nearest = 0;
+  double least = kInfinity;
+  for (int k = 0; k <= kSteps; ++k)
+    if (const double c = cost(low + (high - low) * k / kSteps); c < least) least = c, nearest = k;
+  const auto at = [&](int k) { return low + (high - low) * std::clamp(k, 0, kSteps) / kSteps; };
+  constexpr int kBits = 12;
+  boost::math::tools::brent_find_minima(cost, at(nearest - 1), at(nearest + 1), kBits);
+  return best;
+}
+
 MixedInformation InformationAt(const MixedTask& task, const MixedPoint& point) {
   MixedInformation info;
   std::vector<EventScore> events;

@@ -54,6 +54,9 @@ MixedJac Slope(const EventAt& at, const EventCoefficients& c);
 
 // Optimum from `start` (theta and offsets; scatter where it has some).
 MixedPoint FitMixed(const MixedTask& task, const MixedPoint& start);
+// The point of least cost along one coefficient in [low, high], everything else but the scatter held: where events begin to stick or to
+// spring back the likelihood has kinks that a descent in all coefficients may not leave.
+MixedPoint ScanCoefficient(const MixedTask& task, const MixedPoint& start, int coefficient, double low, double high);
 // Best offsets of every group by a scan across the mode boundaries, with everything else held.
 void ScanOffsets(const MixedTask& task, MixedPoint& start);
 

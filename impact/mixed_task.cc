@@ -80,14 +80,21 @@ MixedPoint FitFromScratch(MixedTask& task, const CoefficientModel& model) {
   MixedPoint best = FitMixed(task, start);
   if (!model.fit_e_t) return best;
   // What springs back looks like more friction, and less of it slides: other valleys.
+  const auto take = [&](MixedPoint found) {
+    const bool better = found.ok && (!best.ok || found.cost < best.cost);
+    if (better) best = std::move(found);
+    return better;
+  };
   for (const double e_t : {0.4, 0.8})
     for (const double more : {1.0, 1.5}) {
       start.theta[0] = more * pooled.mu;
       start.theta[3] = e_t;
       ScanOffsets(task, start);
-      MixedPoint found = FitMixed(task, start);
-      if (found.ok && (!best.ok || found.cost < best.cost)) best = std::move(found);
+      take(FitMixed(task, start));
     }
+  constexpr int kRounds = 3;
+  for (int round = 0; round < kRounds && best.ok; ++round)
+    if (!take(FitMixed(task, ScanCoefficient(task, best, 3, 0, 1)))) break;
   return best;
 }
 
