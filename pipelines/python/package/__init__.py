@@ -1,0 +1,61 @@
+"""Friction and restitution from recordings of impacts: the library of ImpactLab on numpy arrays.
+
+SI units and radians. Names of arguments, keys and columns carry their units; frames and notation are those of the project's README
+(W lab with z up, B body, F contact frame with F_z out of the surface).
+"""
+
+from ._impactlab import (
+    EVENT_COMPONENTS,
+    LAWS,
+    Body,
+    ConfigError,
+    DataError,
+    Events,
+    Experiment,
+    Rig,
+    __version__,
+    contact_states,
+    derivatives,
+    energetic_map,
+    identify,
+    load_events,
+    load_experiment,
+    load_rig,
+    load_run,
+    load_tracks,
+    predict,
+    predict_system,
+    predict_system_yaml,
+    routh,
+    run,
+    simulate,
+    simulate_yaml,
+)
+
+__all__ = [
+    "EVENT_COMPONENTS",
+    "LAWS",
+    "Body",
+    "ConfigError",
+    "DataError",
+    "Events",
+    "Experiment",
+    "Rig",
+    "__version__",
+    "contact_states",
+    "derivatives",
+    "energetic_map",
+    "identify",
+    "load_events",
+    "load_experiment",
+    "load_rig",
+    "load_run",
+    "load_tracks",
+    "predict",
+    "predict_system",
+    "predict_system_yaml",
+    "routh",
+    "run",
+    "simulate",
+    "simulate_yaml",
+]
