@@ -94,6 +94,8 @@ CsvKind CsvKindOf(const std::filesystem::path& path) {
   const std::vector<std::string> columns = ColumnsOf(path);
   const auto has = [&](const std::string& name) { return std::find(columns.begin(), columns.end(), name) != columns.end(); };
   if (has("x_px") && has("camera")) return CsvKind::kTracks;
+  // Tables of many recordings may hold places beside times as well.
+  if (has("recording")) return CsvKind::kTable;
   bool time = false, place = false;
   for (const std::string& column : columns) {
     const UnitName parts = SplitUnit(column);

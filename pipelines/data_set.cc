@@ -241,7 +241,8 @@ DataSet ReadDataSet(const std::filesystem::path& path, std::vector<std::string>*
   data.name = whole.filename().string();
   std::vector<fs::path> files;
   for (const auto& entry : fs::directory_iterator(path))
-    if (entry.is_regular_file() && entry.path().extension() == ".csv" && !entry.path().filename().string().starts_with("."))
+    if (std::error_code unreadable;
+        entry.is_regular_file(unreadable) && entry.path().extension() == ".csv" && !entry.path().filename().string().starts_with("."))
       files.push_back(entry.path());
   std::sort(files.begin(), files.end(), [](const fs::path& a, const fs::path& b) { return NaturalLess(a.string(), b.string()); });
   for (const fs::path& file : files) {

@@ -23,7 +23,8 @@ void WriteRun(const std::filesystem::path& folder, const RunResult& run, const s
   const Analysis& best = run.best();
   std::vector<std::filesystem::path> inputs = {run.experiment.path};
   for (const auto& file : run.files) {
-    if (std::filesystem::is_regular_file(file)) inputs.push_back(file);
+    std::error_code unreadable;
+    if (std::filesystem::is_regular_file(file, unreadable)) inputs.push_back(file);
   }
   std::string yaml = ToYaml(run.experiment);
   Provenance provenance = CollectProvenance(run.experiment.seed, command);
