@@ -71,9 +71,9 @@ struct Case {
 
 Case ReadCase(const json& row) {
   if (!row.is_object()) throw BadRow{fmt::format("found {}, allowed an object", row.dump())};
-  static const std::set<std::string> known = {"A_F", "v_minus_F", "law", "e", "mu_k", "mu_s"};
+  static const std::set<std::string> known = {"A_F", "v_minus_F", "law", "e", "mu_k", "mu_s", "e_t"};
   for (const auto& [key, value] : row.items()) {
-    if (!known.count(key)) throw BadRow{fmt::format("{}: unknown key; allowed A_F, v_minus_F, law, e, mu_k, mu_s", key)};
+    if (!known.count(key)) throw BadRow{fmt::format("{}: unknown key; allowed A_F, v_minus_F, law, e, mu_k, mu_s, e_t", key)};
   }
   Case out;
   for (const char* key : {"A_F", "v_minus_F", "law"}) {
@@ -95,6 +95,7 @@ Case ReadCase(const json& row) {
   out.model.e = Number(row, "e");
   out.model.mu_k = Number(row, "mu_k");
   out.model.mu_s = Number(row, "mu_s", out.model.mu_k);
+  out.model.e_t = Number(row, "e_t", 0);
   return out;
 }
 

@@ -37,17 +37,23 @@ TEST(SolveIo, StaticFrictionDefaultsToKinetic) {
   EXPECT_EQ(out[0], out[1]);
 }
 
+// A sphere that grips: v_t+ = -e_t v_t-.
+TEST(SolveIo, TangentialRestitution) {
+  const json out = Solve(R"([{"A_F": [[3.5, 0, 0], [0, 3.5, 0], [0, 0, 1]], "v_minus_F": [0.3, 0, -1], "law": "newton", "e": 0.6,
+                              "mu_k": 0.3, "e_t": 0.5}])");
+  EXPECT_NEAR(out[0]["v_plus_F"][0].get<double>(), -0.15, 1e-12);
+  EXPECT_TRUE(out[0]["certificate"]["checks"].contains("recovery"));
+  EXPECT_TRUE(out[0]["certificate"]["ok"].get<bool>()) << out[0]["certificate"].dump(1);
+}
+
 TEST(SolveIo, BadRowsStayInPlaceWithAReason) {
-  const std::vector<std::pair<const char*, const char*>> changes = {{R"({"mu_k": -0.1})", "mu_k"},
-                                                                    {R"({"e": 1.5})", "e"},
-                                                                    {R"({"law": "hooke"})", "law"},
-                                                                    {R"({"A_F": [1, 2, 3]})", "A_F"},
-                                                                    {R"({"mu_s": 0.1})", "mu_s"},
-                                                                    {R"({"e": "half"})", "e"},
-                                                                    {R"({"v_minus_F": [1, 2]})", "v_minus_F"},
-                                                                    {R"({"muk": 0.1})", "muk"},
-                                                                    {R"({"A_F": [[1,0,0],[0,1,0],[0,0,-1]]})", "A_F"},
-                                                                    {R"({"e": null})", "e"}};
+  const std::vector<std::pair<const char*, const char*>> changes = {
+      {R"({"mu_k": -0.1})", "mu_k"},  {R"({"e": 1.5})", "e"},
+      {R"({"law": "hooke"})", "law"}, {R"({"A_F": [1, 2, 3]})", "A_F"},
+      {R"({"mu_s": 0.1})", "mu_s"},   {R"({"e_t": 1.1})", "e_t"},
+      {R"({"e": "half"})", "e"},      {R"({"v_minus_F": [1, 2]})", "v_minus_F"},
+      {R"({"muk": 0.1})", "muk"},     {R"({"A_F": [[1,0,0],[0,1,0],[0,0,-1]]})", "A_F"},
+      {R"({"e": null})", "e"}};
   for (const auto& [change, key] : changes) {
     json bad = json::parse(kRow);
     bad.update(json::parse(change));
