@@ -6,12 +6,14 @@
 #include <charconv>
 #include <cmath>
 #include <map>
+#include <optional>
 #include <utility>
 
 #include "data/atomic_file.h"
 #include "data/text.h"
 #include "data/units.h"
 #include "data/yaml_document.h"
+#include "data/yaml_questions.h"
 
 namespace impactlab {
 using internal::Describe;
@@ -32,12 +34,33 @@ std::string RangeWords(const Range& range, const char* noun) {
   return fmt::format("{} {}", noun, lo ? above : below);
 }
 
+// Where questions go on this thread; null: nobody wants them.
+thread_local std::vector<YamlQuestion>* listener = nullptr;
+
+std::string WithoutNumbers(const std::string& key) {
+  std::string out;
+  for (std::size_t i = 0; i < key.size(); ++i) {
+    const bool in_list = i > 0 && key[i] >= '0' && key[i] <= '9' && !out.empty() && out.back() == '[';
+    if (!in_list) out += key[i];
+  }
+  return out;
+}
+
+// "a list of 3 numbers"; what each may be is said where the list is one.
+std::string ListWords(int n, const Range& each) {
+  const bool any = !std::isfinite(each.lo) && !std::isfinite(each.hi);
+  return (n < 0 ? "a list of numbers" : fmt::format("a list of {} numbers", n)) + (any ? "" : ", each " + RangeWords(each, "a number"));
+}
+
 const Item& EmptyMap() {
   static const Item item{Kind::kMap, false, 1, {}, 1, {}, {}};
   return item;
 }
 
 }  // namespace
+
+YamlQuestions::YamlQuestions() : outer_(std::exchange(listener, &all_)) {}
+YamlQuestions::~YamlQuestions() { listener = outer_; }
 
 bool Range::Contains(double value) const { return (lo_open ? value > lo : value >= lo) && (hi_open ? value < hi : value <= hi); }
 
@@ -67,6 +90,7 @@ struct YamlNode::State {
   std::string prefix;                                                   // full name of this map and a dot; empty at the top
   std::vector<std::string> asked;                                       // keys asked for, in the order of asking
   std::map<std::string, std::vector<std::shared_ptr<State>>> children;  // maps handed out
+  std::weak_ptr<const State> root;                                      // of the document
 
   bool WasAsked(const std::string& key) const { return std::find(asked.begin(), asked.end(), key) != asked.end(); }
   const Item* Look(const std::string& key) const {
@@ -79,6 +103,16 @@ struct YamlNode::State {
     if (!WasAsked(key)) asked.push_back(key);
     return Look(key);
   }
+  void Tell(const std::string& key, const std::string& allowed, const std::optional<std::string>& otherwise, bool optional,
+            bool free_name = false) const {
+    if (listener == nullptr) return;
+    const Item* item = Look(key);
+    listener->push_back({document->name, WithoutNumbers(prefix) + key, allowed, otherwise, optional, free_name, item ? item->key_line : 0});
+  }
+  // Of a key with a default, whether it is there or not.
+  void TellDefault(const std::string& key, const std::string& allowed, const std::string& otherwise) const {
+    Tell(key, allowed, otherwise, true);
+  }
   [[noreturn]] void Refuse(const Item& at, const std::string& key, const std::string& found, const std::string& allowed) const {
     const int at_line = at.key.empty() ? at.line : at.key_line;
     internal::Refuse(document->name, at_line, prefix + PlainKey(key), found, allowed);
@@ -86,6 +120,7 @@ struct YamlNode::State {
 
   // The key, or one error line that names the key which was probably meant.
   const Item& Need(const std::string& key, const std::string& allowed) {
+    Tell(key, allowed, std::nullopt, false);
     const Item* found = Ask(key);
     if (found) return *found;
     std::vector<std::string> strangers;
@@ -94,7 +129,7 @@ struct YamlNode::State {
     }
     const std::string hint = Nearest(key, strangers);
     internal::Refuse(document->name, line, prefix + key, hint.empty() ? "nothing" : fmt::format("nothing, {}", hint),
-                     allowed + " (this key is required)");
+                     allowed + " (this key is required)" + (hint.empty() ? Misspelt() : std::string()));
   }
 
   // "nearest is side_m (units are part of the key)", or empty.
@@ -110,8 +145,21 @@ struct YamlNode::State {
     return nearest.empty() ? nearest : fmt::format("nearest is {}", PlainKey(nearest));
   }
 
-  // A key that is missing may stand under a name that nobody asks for: a fault that follows from its absence would hide it.
+  // A key that is missing may stand under a name that nobody asks for: a fault that follows from its absence would hide it. First in this
+  // map, then in all that were read so far.
   std::string Misspelt() const {
+    if (std::string here = MisspeltHere(); !here.empty()) return here;
+    const std::shared_ptr<const State> top = root.lock();
+    return top ? top->MisspeltBelow() : std::string();
+  }
+  std::string MisspeltBelow() const {
+    if (std::string here = MisspeltHere(); !here.empty()) return here;
+    for (const auto& [key, below] : children)
+      for (const auto& child : below)
+        if (std::string there = child->MisspeltBelow(); !there.empty()) return there;
+    return {};
+  }
+  std::string MisspeltHere() const {
     constexpr int kFewEdits = 2;
     for (const Item& child : item->children) {
       if (WasAsked(child.key)) continue;
@@ -145,12 +193,23 @@ struct YamlNode::State {
     return values;
   }
 
+  // Keys here and in all maps handed out that nobody asked for, in the order of the file.
+  void FindStrangers(std::vector<std::pair<const State*, const Item*>>* found) const {
+    for (const Item& child : item->children) {
+      if (!WasAsked(child.key)) found->emplace_back(this, &child);
+      const auto handed_out = children.find(child.key);
+      if (handed_out == children.end()) continue;
+      for (const auto& below : handed_out->second) below->FindStrangers(found);
+    }
+  }
+
   std::shared_ptr<State> Child(const Item* child, int child_line, const std::string& name) const {
     auto state = std::make_shared<State>();
     state->document = document;
     state->item = child;
     state->line = child_line;
     state->prefix = prefix + name + ".";
+    state->root = root;
     return state;
   }
 };
@@ -163,13 +222,17 @@ YamlNode::YamlNode(YamlNode&&) noexcept = default;
 YamlNode& YamlNode::operator=(const YamlNode&) = default;
 YamlNode& YamlNode::operator=(YamlNode&&) noexcept = default;
 
-bool YamlNode::Has(const std::string& key) const { return state_->Ask(key) != nullptr; }
+bool YamlNode::Has(const std::string& key) const {
+  state_->Tell(key, {}, std::nullopt, true);
+  return state_->Ask(key) != nullptr;
+}
 
 double YamlNode::Number(const std::string& key, const Range& allowed) const {
   return state_->ReadNumber(state_->Need(key, allowed.Words()), key, allowed);
 }
 
 double YamlNode::Number(const std::string& key, double otherwise, const Range& allowed) const {
+  if (listener != nullptr) state_->TellDefault(key, allowed.Words(), FormatNumber(otherwise));
   return Has(key) ? Number(key, allowed) : otherwise;
 }
 
@@ -186,6 +249,7 @@ std::int64_t YamlNode::Integer(const std::string& key, const Range& allowed) con
 }
 
 std::int64_t YamlNode::Integer(const std::string& key, std::int64_t otherwise, const Range& allowed) const {
+  if (listener != nullptr) state_->TellDefault(key, RangeWords(allowed, "a whole number"), std::to_string(otherwise));
   return Has(key) ? Integer(key, allowed) : otherwise;
 }
 
@@ -197,7 +261,10 @@ bool YamlNode::Flag(const std::string& key) const {
   state_->Refuse(item, key, Describe(item), "true or false");
 }
 
-bool YamlNode::Flag(const std::string& key, bool otherwise) const { return Has(key) ? Flag(key) : otherwise; }
+bool YamlNode::Flag(const std::string& key, bool otherwise) const {
+  if (listener != nullptr) state_->TellDefault(key, "true or false", otherwise ? "true" : "false");
+  return Has(key) ? Flag(key) : otherwise;
+}
 
 std::string YamlNode::Text(const std::string& key) const {
   const Item& item = state_->Need(key, "text");
@@ -207,7 +274,10 @@ std::string YamlNode::Text(const std::string& key) const {
   return item.text;
 }
 
-std::string YamlNode::Text(const std::string& key, const std::string& otherwise) const { return Has(key) ? Text(key) : otherwise; }
+std::string YamlNode::Text(const std::string& key, const std::string& otherwise) const {
+  if (listener != nullptr) state_->TellDefault(key, "text", otherwise);
+  return Has(key) ? Text(key) : otherwise;
+}
 
 std::string YamlNode::Choice(const std::string& key, const std::vector<std::string>& allowed) const {
   const std::string words = JoinNames(allowed, " | ");
@@ -218,15 +288,21 @@ std::string YamlNode::Choice(const std::string& key, const std::vector<std::stri
 }
 
 std::string YamlNode::Choice(const std::string& key, const std::string& otherwise, const std::vector<std::string>& allowed) const {
+  if (listener != nullptr) state_->TellDefault(key, JoinNames(allowed, " | "), otherwise);
   return Has(key) ? Choice(key, allowed) : otherwise;
 }
 
 std::vector<double> YamlNode::Vector(const std::string& key, int n, const Range& allowed) const {
-  const Item& item = state_->Need(key, n < 0 ? "a list of numbers" : fmt::format("a list of {} numbers", n));
+  const Item& item = state_->Need(key, ListWords(n, allowed));
   return state_->ReadVector(item, key, n, allowed);
 }
 
 std::vector<double> YamlNode::Vector(const std::string& key, int n, const std::vector<double>& otherwise, const Range& allowed) const {
+  if (listener != nullptr) {
+    std::vector<std::string> numbers;
+    for (const double number : otherwise) numbers.push_back(FormatNumber(number));
+    state_->TellDefault(key, ListWords(n, allowed), "[" + JoinNames(numbers) + "]");
+  }
   return Has(key) ? Vector(key, n, allowed) : otherwise;
 }
 
@@ -257,6 +333,7 @@ std::vector<std::string> YamlNode::Texts(const std::string& key) const {
 }
 
 std::vector<std::string> YamlNode::Texts(const std::string& key, const std::vector<std::string>& otherwise) const {
+  if (listener != nullptr) state_->TellDefault(key, "a list of texts", "[" + JoinNames(otherwise) + "]");
   return Has(key) ? Texts(key) : otherwise;
 }
 
@@ -269,6 +346,7 @@ YamlNode YamlNode::Map(const std::string& key) const {
 }
 
 YamlNode YamlNode::MapOrEmpty(const std::string& key) const {
+  state_->Tell(key, "a map of keys", std::nullopt, true);
   const Item* item = state_->Ask(key);
   // A map whose keys are all commented out reads as nothing.
   if (item && item->kind != Kind::kNull) return Map(key);
@@ -294,6 +372,7 @@ std::vector<YamlNode> YamlNode::List(const std::string& key) const {
 std::vector<std::string> YamlNode::Keys() const {
   std::vector<std::string> keys;
   for (const Item& child : state_->item->children) {
+    if (!state_->WasAsked(child.key)) state_->Tell(child.key, {}, std::nullopt, true, true);
     state_->Ask(child.key);
     keys.push_back(child.key);
   }
@@ -301,16 +380,24 @@ std::vector<std::string> YamlNode::Keys() const {
 }
 
 void YamlNode::Finish() const {
-  for (const Item& child : state_->item->children) {
-    if (!state_->WasAsked(child.key)) {
-      const std::string hint = State::Nearest(child.key, state_->asked);
-      const std::string allowed = state_->asked.empty() ? "no keys" : JoinNames(state_->asked);
-      state_->Refuse(child, child.key, hint.empty() ? "an unknown key" : fmt::format("an unknown key, {}", hint), allowed);
-    }
-    const auto handed_out = state_->children.find(child.key);
-    if (handed_out == state_->children.end()) continue;
-    for (const auto& below : handed_out->second) YamlNode(below).Finish();
+  std::vector<std::pair<const State*, const Item*>> strangers;
+  state_->FindStrangers(&strangers);
+  if (strangers.empty()) return;
+  const auto hint = [](const auto& stranger) { return State::Nearest(stranger.second->key, stranger.first->asked); };
+  // All of them at once: a file is then mended in one go.
+  std::string others;
+  constexpr std::size_t kMostNamed = 5;
+  for (std::size_t i = 1; i < std::min(strangers.size(), kMostNamed); ++i) {
+    const std::string nearest = hint(strangers[i]);
+    others +=
+        fmt::format("{}{} in line {}{}", i == 1 ? "; unknown too: " : ", ", strangers[i].first->prefix + PlainKey(strangers[i].second->key),
+                    strangers[i].second->key_line, nearest.empty() ? "" : " (" + nearest + ")");
   }
+  if (strangers.size() > kMostNamed) others += fmt::format(" and {} more", strangers.size() - kMostNamed);
+  const auto& [state, child] = strangers[0];
+  const std::string nearest = hint(strangers[0]);
+  const std::string allowed = state->asked.empty() ? "no keys" : JoinNames(state->asked);
+  state->Refuse(*child, child->key, nearest.empty() ? "an unknown key" : fmt::format("an unknown key, {}", nearest), allowed + others);
 }
 
 std::string YamlNode::Where(const std::string& key) const {
@@ -339,6 +426,7 @@ YamlNode ParseYaml(std::string_view text, const std::string& name) {
   state->item = &document->root;
   state->line = document->root.line;
   state->document = std::move(document);
+  state->root = state;
   return YamlNode(std::move(state));
 }
 

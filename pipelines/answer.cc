@@ -8,6 +8,7 @@
 #include <set>
 #include <vector>
 
+#include "data/atomic_file.h"
 #include "data/error.h"
 #include "data/glob.h"
 #include "data/provenance.h"
@@ -130,6 +131,17 @@ std::string AnswerJson(const std::string& verb, const RunResult& run, const std:
                {"stages", done},
                {"files", FilesOf(out)},
                {"seconds", Number(run.seconds)}});
+}
+
+std::string FolderAnswerJson(const std::string& verb, const std::filesystem::path& out, const std::string& result, int code,
+                             double seconds) {
+  return Text({{"schema", "impactlab.answer/1"},
+               {"verb", verb},
+               {"out", out.string()},
+               {"code", code},
+               {"result", result.empty() ? Json(nullptr) : Json::parse(ReadFile(out / result))},
+               {"files", FilesOf(out)},
+               {"seconds", Number(seconds)}});
 }
 
 int DryRun(const RunArguments& arguments) {

@@ -15,6 +15,10 @@ namespace impactlab::internal {
 std::string AnswerJson(const std::string& verb, const RunResult& run, const std::filesystem::path& out,
                        const std::map<std::string, StageCount>& stages, bool report);
 
+// The same of a verb that leaves a folder: its files, and as "result" what its JSON file `result` holds (empty: null).
+std::string FolderAnswerJson(const std::string& verb, const std::filesystem::path& out, const std::string& result, int code,
+                             double seconds);
+
 // Checks every file of a run and prints what would be done, with what an earlier run in the folder kept. The exit code: 3 where a file that
 // is needed cannot be used. Nothing is written.
 int DryRun(const RunArguments& arguments);

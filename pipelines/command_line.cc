@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <charconv>
 #include <map>
 #include <vector>
 
@@ -14,28 +15,6 @@ namespace impactlab::internal {
 namespace {
 
 constexpr std::size_t kWidth = 80, kColumn = 24;
-
-// Words of `text` in lines of at most `kWidth`; the first begins at column `at`, the others at `indent`.
-std::string Wrapped(const std::string& text, std::size_t at, std::size_t indent) {
-  std::string out;
-  std::size_t column = at;
-  bool first = true;
-  for (std::size_t begin = 0; begin < text.size();) {
-    const std::size_t end = std::min(text.find(' ', begin), text.size());
-    const std::string word = text.substr(begin, end - begin);
-    begin = end + 1;
-    if (word.empty()) continue;
-    if (!first && column + 1 + word.size() > kWidth) {
-      out += "\n" + std::string(indent, ' ');
-      column = indent;
-      first = true;
-    }
-    out += (first ? "" : " ") + word;
-    column += (first ? 0 : 1) + word.size();
-    first = false;
-  }
-  return out;
-}
 
 std::string Entry(const std::string& name, const std::string& text) {
   std::string out = "  " + name;
@@ -136,6 +115,27 @@ std::string FishScript(const CLI::App& app) {
 
 }  // namespace
 
+std::string Wrapped(const std::string& text, std::size_t at, std::size_t indent) {
+  std::string out;
+  std::size_t column = at;
+  bool first = true;
+  for (std::size_t begin = 0; begin < text.size();) {
+    const std::size_t end = std::min(text.find(' ', begin), text.size());
+    const std::string word = text.substr(begin, end - begin);
+    begin = end + 1;
+    if (word.empty()) continue;
+    if (!first && column + 1 + word.size() > kWidth) {
+      out += "\n" + std::string(indent, ' ');
+      column = indent;
+      first = true;
+    }
+    out += (first ? "" : " ") + word;
+    column += (first ? 0 : 1) + word.size();
+    first = false;
+  }
+  return out;
+}
+
 std::string HelpFormatter::make_description(const CLI::App* app) const { return Wrapped(app->get_description(), 0, 0) + "\n"; }
 
 std::string HelpFormatter::make_usage(const CLI::App* app, std::string name) const {
@@ -208,6 +208,9 @@ std::string ExamplesOf(const std::string& verb) {
         "impactlab board --kind charuco --corners 8x5 --square-m 0.029 --out board.pdf"}},
       {"new", {"impactlab new poses drops", "impactlab new stereo 'two phones'", "impactlab new published table"}},
       {"check", {"impactlab check drops", "impactlab check foreign.csv", "impactlab check experiment.yaml --json"}},
+      {"reference",
+       {"impactlab reference", "impactlab reference experiment", "impactlab reference tracking markers.layout_m",
+        "impactlab reference --examples data/reference --out data/REFERENCE.md"}},
       {"completion",
        {"source <(impactlab completion bash)", "impactlab completion zsh > ~/.zfunc/_impactlab",
         "impactlab completion fish > ~/.config/fish/completions/impactlab.fish"}},
@@ -222,6 +225,44 @@ std::string ExamplesOf(const std::string& verb) {
 void AddExamples(CLI::App* app) {
   for (CLI::App* verb : app->get_subcommands({}))
     if (const std::string examples = ExamplesOf(verb->get_name()); !examples.empty()) verb->footer("Examples:\n" + examples);
+}
+
+CLI::Validator WholeNumber(long long least, long long most) {
+  return {[least, most](std::string& text) {
+            long long value = 0;
+            const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+            const bool whole = error == std::errc() && end == text.data() + text.size();
+            if (whole && value >= least && value <= most) return std::string();
+            return fmt::format("found {}, allowed a whole number from {} to {}", Excerpt(text), least, most);
+          },
+          ""};
+}
+
+std::string ParseFault(const CLI::App& app, int argc, char** argv, const std::string& what) {
+  const std::vector<std::string> words(argv + std::min(argc, 1), argv + argc);
+  if (words.empty()) return "no verb; impactlab --help shows them";
+  const CLI::App* verb = nullptr;
+  std::vector<std::string> verbs;
+  for (const CLI::App* one : app.get_subcommands({})) {
+    verbs.push_back(one->get_name());
+    if (one->get_name() == words[0]) verb = one;
+  }
+  const auto unknown = [](const std::string& of, const std::string& word, const std::vector<std::string>& names, const std::string& help) {
+    const std::string nearest = NearestName(word, names);
+    return fmt::format("{}found {}{}; {} shows what is allowed", of, Excerpt(word), nearest.empty() ? "" : ", nearest is " + nearest, help);
+  };
+  const bool is_option = words[0].starts_with('-');
+  if (verb == nullptr && !is_option) return unknown("verb: ", words[0], verbs, "impactlab --help");
+  const std::string of = verb == nullptr ? "" : verb->get_name() + ": ";
+  const std::string help = "impactlab " + (verb == nullptr ? "" : verb->get_name() + " ") + "--help";
+  std::vector<std::string> names;
+  for (const Option& option : OptionsOf(verb == nullptr ? app : *verb)) names.insert(names.end(), option.names.begin(), option.names.end());
+  for (const std::string& word : words) {
+    const std::string name = word.substr(0, word.find('='));
+    if (name.starts_with("--") && name.size() > 2 && std::find(names.begin(), names.end(), name) == names.end())
+      return unknown(of, name, names, help);
+  }
+  return of + what + "; see " + help;
 }
 
 std::string CompletionScript(const CLI::App& app, const std::string& shell) {

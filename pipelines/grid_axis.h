@@ -14,7 +14,7 @@ namespace impactlab::internal {
 // Keys `from`, `to` (above from) and one of `step` and `count` (at least 2); at most `most` values. ConfigError otherwise.
 inline std::vector<double> ReadGrid(const YamlNode& node, double most) {
   std::vector<double> values;
-  const double from = node.Number("from"), to = node.Number("to", {});
+  const double from = node.Number("from"), to = node.Number("to");
   if (!(to > from)) throw node.Fault("to", FormatNumber(to), "a number above from");
   if (node.Has("step")) {
     if (node.Has("count")) throw node.Fault("count", "both step and count", "one of them");

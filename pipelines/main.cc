@@ -6,6 +6,7 @@
 #include <csignal>
 #include <cstdio>
 #include <exception>
+#include <functional>
 
 #include "data/error.h"
 #include "data/provenance.h"
@@ -13,6 +14,8 @@
 #include "pipelines/commands.h"
 #include "pipelines/first_steps.h"
 #include "pipelines/interrupt.h"
+#include "pipelines/reference.h"
+#include "pipelines/shared_options.h"
 #include "pipelines/system_config.h"
 
 namespace {
@@ -41,7 +44,9 @@ void AddRunOptions(CLI::App& verb, impactlab::RunArguments& arguments) {
   verb.add_option("experiment", arguments.experiment, "experiment file (YAML)")->required();
   verb.add_option("--recordings", arguments.recordings, "glob of recordings, instead of the experiment's");
   verb.add_option("--out", arguments.out, "run folder to write")->capture_default_str();
-  verb.add_option("--threads", arguments.threads, "threads; 0: one a core")->check(CLI::Range(0, 256))->capture_default_str();
+  verb.add_option("--threads", arguments.threads, "threads; 0: one a core")
+      ->check(impactlab::internal::WholeNumber(0, 256))
+      ->capture_default_str();
   verb.add_flag("--quiet", arguments.quiet, "no progress, no summary");
   verb.add_flag("--force", arguments.force, kForce);
   verb.add_flag("--json", arguments.json, "one JSON object on standard output instead of text");
@@ -115,6 +120,10 @@ int Main(int argc, char** argv) {
   app.require_subcommand(1);
 
   int code = 0;
+  internal::SharedOptions shared;
+  const auto on = [&](CLI::App* verb, const std::function<int()>& command) {
+    verb->callback([&code, &shared, verb, command] { code = internal::RunShared(*verb, shared, command); });
+  };
   RunArguments run;
   run.command = Quoted(argc, argv);
   auto* run_verb = app.add_subcommand("run", "recordings to events, audit, fit, validation table and report");
@@ -122,36 +131,36 @@ int Main(int argc, char** argv) {
   run_verb->add_flag("!--no-report", run.report, "leave report.html out");
   run_verb->add_flag("--tables", run.tables, "the validation table as CSV, Markdown, LaTeX and HTML as well");
   run_verb->add_option("--bootstrap", run.bootstrap, "resamples over recordings, instead of the experiment's")
-      ->check(CLI::Range(0, 100000));
+      ->check(internal::WholeNumber(0, 100000));
   run_verb->add_option("--bounces", run.bounces, "follow recordings past their first impact, with so many draws each; 32 is enough")
-      ->check(CLI::Range(0, 100000));
-  run_verb->callback([&] { code = RunCommand(run); });
+      ->check(internal::WholeNumber(0, 100000));
+  on(run_verb, [&] { return RunCommand(run); });
 
   auto* reconstruct_verb = app.add_subcommand("reconstruct", "recordings to events.csv, motion.csv and audit.json");
   AddRunOptions(*reconstruct_verb, run);
-  reconstruct_verb->callback([&] { code = ReconstructCommand(run); });
+  on(reconstruct_verb, [&] { return ReconstructCommand(run); });
 
   StageArguments stage;
   auto* identify_verb = app.add_subcommand("identify", "events.csv to fit.json");
   AddStageOptions(*identify_verb, stage, false);
-  identify_verb->callback([&] { code = IdentifyCommand(stage); });
+  on(identify_verb, [&] { return IdentifyCommand(stage); });
   PredictStatesArguments states;
   auto* predict_verb = app.add_subcommand(
       "predict", "a system, a state, or a table of states, through every law of impact; or events.csv and fit.json to predictions.csv");
   std::filesystem::path system_csv;
   AddPredictOptions(*predict_verb, stage, states, system_csv);
-  predict_verb->callback([&] { code = PredictCommandOf(*predict_verb, stage, states, system_csv); });
+  on(predict_verb, [&] { return PredictCommandOf(*predict_verb, stage, states, system_csv); });
   auto* validate_verb = app.add_subcommand("validate", "events.csv and fit.json to validation.csv, in sample and k-fold");
   AddStageOptions(*validate_verb, stage, true);
   validate_verb->add_flag("--tables", stage.tables, "the table as Markdown, LaTeX and HTML as well");
-  validate_verb->callback([&] { code = ValidateCommand(stage); });
+  on(validate_verb, [&] { return ValidateCommand(stage); });
 
   AuditArguments audit;
   auto* audit_verb = app.add_subcommand("audit", "tables of impacts as printed: do they agree with themselves, and with the laws");
   audit_verb->add_option("file", audit.file, "published tables (YAML)")->required();
   audit_verb->add_option("--out", audit.out, "folder to write")->capture_default_str();
   audit_verb->add_flag("--quiet", audit.quiet, "no summary");
-  audit_verb->callback([&] { code = AuditCommand(audit); });
+  on(audit_verb, [&] { return AuditCommand(audit); });
 
   CoefficientArguments coefficient;
   auto* coefficient_verb =
@@ -159,25 +168,25 @@ int Main(int argc, char** argv) {
   coefficient_verb->add_option("file", coefficient.file, "readings (YAML)")->required();
   coefficient_verb->add_option("--out", coefficient.out, "folder to write")->capture_default_str();
   coefficient_verb->add_flag("--quiet", coefficient.quiet, "no summary");
-  coefficient_verb->callback([&] { code = CoefficientCommand(coefficient); });
+  on(coefficient_verb, [&] { return CoefficientCommand(coefficient); });
 
   std::filesystem::path cases, outcomes = "outcomes.json", scene, folder = "out";
   auto* solve_verb = app.add_subcommand("solve", "exact outcomes of single impacts: cases.json to outcomes.json");
   solve_verb->add_option("cases", cases, "JSON array of cases")->required();
   solve_verb->add_option("--out", outcomes, "file to write")->capture_default_str();
-  solve_verb->callback([&] { code = SolveCommand(cases, outcomes); });
+  on(solve_verb, [&] { return SolveCommand(cases, outcomes); });
   auto* synth_verb = app.add_subcommand("synth", "synthetic recordings, or pictures of a board, with known truth from a scene file");
   synth_verb->add_option("scene", scene, "scene file (YAML)")->required();
   synth_verb->add_option("--out", folder, "folder to write")->capture_default_str();
-  synth_verb->callback([&] { code = SynthCommand(scene, folder); });
+  on(synth_verb, [&] { return SynthCommand(scene, folder); });
 
   MapArguments map;
   auto* map_verb = app.add_subcommand("map", "parameter maps of single impacts: sweep files to CSV, pictures and a gallery");
   map_verb->add_option("files", map.files, "sweep files (YAML)")->required();
   map_verb->add_option("--out", map.out, "folder to write")->capture_default_str();
-  map_verb->add_option("--threads", map.threads, "threads; 0: one a core")->check(CLI::Range(0, 256))->capture_default_str();
+  map_verb->add_option("--threads", map.threads, "threads; 0: one a core")->check(internal::WholeNumber(0, 256))->capture_default_str();
   map_verb->add_flag("--quiet", map.quiet, "no progress, no summary");
-  map_verb->callback([&] { code = MapCommand(map); });
+  on(map_verb, [&] { return MapCommand(map); });
 
   SimulateArguments simulate;
   auto* simulate_verb =
@@ -188,26 +197,30 @@ int Main(int argc, char** argv) {
   simulate_verb->add_option("--speed", simulate.speed, "seconds of motion a second of video")->capture_default_str();
   simulate_verb->add_flag("!--no-page", simulate.page, "leave page.html out");
   simulate_verb->add_flag("--quiet", simulate.quiet, "no summary");
-  simulate_verb->callback([&] { code = SimulateCommand(simulate); });
+  on(simulate_verb, [&] { return SimulateCommand(simulate); });
 
   CampaignArguments campaign;
   auto* campaign_verb =
       app.add_subcommand("campaign", "several experiments as one: runs, models of the coefficients over them, differences between them");
   campaign_verb->add_option("file", campaign.file, "campaign file (YAML)")->required();
   campaign_verb->add_option("--out", campaign.out, "folder to write; the run of every member lies in it")->capture_default_str();
-  campaign_verb->add_option("--threads", campaign.threads, "threads; 0: one a core")->check(CLI::Range(0, 256))->capture_default_str();
+  campaign_verb->add_option("--threads", campaign.threads, "threads; 0: one a core")
+      ->check(internal::WholeNumber(0, 256))
+      ->capture_default_str();
   campaign_verb->add_flag("--quiet", campaign.quiet, "no progress, no summary");
   campaign_verb->add_flag("--force", campaign.force, kForce);
   campaign.command = run.command;
-  campaign_verb->callback([&] { code = CampaignCommand(campaign); });
+  on(campaign_verb, [&] { return CampaignCommand(campaign); });
 
   DiagramArguments diagram;
   auto* diagram_verb = app.add_subcommand("diagram", "bifurcation diagram of a scenario: a diagram file to tables, pictures and a page");
   diagram_verb->add_option("file", diagram.file, "diagram file (YAML)")->required();
   diagram_verb->add_option("--out", diagram.out, "folder to write; one that was interrupted is gone on with")->capture_default_str();
-  diagram_verb->add_option("--threads", diagram.threads, "threads; 0: one a core")->check(CLI::Range(0, 256))->capture_default_str();
+  diagram_verb->add_option("--threads", diagram.threads, "threads; 0: one a core")
+      ->check(internal::WholeNumber(0, 256))
+      ->capture_default_str();
   diagram_verb->add_flag("--quiet", diagram.quiet, "no progress, no summary");
-  diagram_verb->callback([&] { code = DiagramCommand(diagram); });
+  on(diagram_verb, [&] { return DiagramCommand(diagram); });
 
   DoctorArguments doctor;
   auto* doctor_verb = app.add_subcommand("doctor", "examines the time base of recordings before anything is measured in them");
@@ -218,11 +231,11 @@ int Main(int argc, char** argv) {
   doctor_verb->add_option("--exposure-s", doctor.exposure, "exposure time; 0: not known");
   doctor_verb->add_option("--t-line-s", doctor.t_line, "row time of a rolling shutter; 0: not known");
   doctor_verb->add_option("--max-frames", doctor.max_frames, "frames examined of each file")
-      ->check(CLI::Range(1, 100000000))
+      ->check(internal::WholeNumber(1, 100000000))
       ->capture_default_str();
   doctor_verb->add_flag("--json", doctor.json, "JSON instead of text");
   doctor_verb->add_option("--out", doctor.out, "JSON file to write as well");
-  doctor_verb->callback([&] { code = DoctorCommand(doctor); });
+  on(doctor_verb, [&] { return DoctorCommand(doctor); });
 
   ConvertArguments convert;
   auto* convert_verb = app.add_subcommand("convert", "cameras from and to the files of other programs");
@@ -234,28 +247,30 @@ int Main(int argc, char** argv) {
   convert_verb->add_option("--length-unit-m", convert.length_unit, "one unit of length of the file; 0: what it says, else a metre");
   convert_verb->add_option("--extrinsics", convert.extrinsics, "OpenCV: the file with R and T where it is another one");
   convert_verb->add_flag("--relative", convert.relative, "give up the pose of the first camera where a format cannot carry it");
-  convert_verb->callback([&] { code = ConvertCommand(convert); });
+  on(convert_verb, [&] { return ConvertCommand(convert); });
 
   PlanArguments plan;
   auto* plan_verb = app.add_subcommand("plan", "what an experiment would say of friction and restitution, before anybody films");
   plan_verb->add_option("file", plan.file, "plan file (YAML)")->required();
   plan_verb->add_option("--out", plan.out, "folder to write")->capture_default_str();
-  plan_verb->add_option("--threads", plan.threads, "threads; 0: one a core")->check(CLI::Range(0, 256))->capture_default_str();
+  plan_verb->add_option("--threads", plan.threads, "threads; 0: one a core")->check(internal::WholeNumber(0, 256))->capture_default_str();
   plan_verb->add_flag("!--no-page", plan.page, "leave plan.html out");
   plan_verb->add_flag("--quiet", plan.quiet, "no progress, no summary");
-  plan_verb->callback([&] { code = PlanCommand(plan); });
+  on(plan_verb, [&] { return PlanCommand(plan); });
 
   CalibrateArguments calibrate;
   calibrate.command = run.command;
   auto* calibrate_verb = app.add_subcommand("calibrate", "pictures or videos of a board to rig.yaml, with a certificate");
   calibrate_verb->add_option("file", calibrate.file, "calibration file (YAML)")->required();
   calibrate_verb->add_option("--out", calibrate.out, "folder to write")->capture_default_str();
-  calibrate_verb->add_option("--threads", calibrate.threads, "threads; 0: one a core")->check(CLI::Range(0, 256))->capture_default_str();
+  calibrate_verb->add_option("--threads", calibrate.threads, "threads; 0: one a core")
+      ->check(internal::WholeNumber(0, 256))
+      ->capture_default_str();
   calibrate_verb->add_flag("--quiet", calibrate.quiet, "no progress, no summary");
   calibrate_verb->add_flag("--force", calibrate.force, kForce);
   calibrate_verb->add_flag("!--no-report", calibrate.report, "leave calibration.html out");
   calibrate_verb->add_option("--export", calibrate.exports, "FORMAT=PATH: the rig in a foreign format as well");
-  calibrate_verb->callback([&] { code = CalibrateCommand(calibrate); });
+  on(calibrate_verb, [&] { return CalibrateCommand(calibrate); });
 
   TrackArguments track;
   track.command = run.command;
@@ -263,12 +278,12 @@ int Main(int argc, char** argv) {
   track_verb->add_option("file", track.file, "tracking file (YAML)")->required();
   track_verb->add_option("--out", track.out, "folder to write")->capture_default_str();
   track_verb->add_option("--overlay", track.overlay, "videos with the tracks drawn in, NAME_RECORDING_CAMERA.mp4 for NAME.mp4");
-  track_verb->add_option("--threads", track.threads, "threads; 0: one a core")->check(CLI::Range(0, 256))->capture_default_str();
+  track_verb->add_option("--threads", track.threads, "threads; 0: one a core")->check(internal::WholeNumber(0, 256))->capture_default_str();
   track_verb->add_flag("!--no-sheets", track.sheets, "leave the pictures of the frames about the impacts out");
   track_verb->add_flag("!--no-report", track.report, "leave tracking.html out");
   track_verb->add_flag("--quiet", track.quiet, "no progress, no summary");
   track_verb->add_flag("--force", track.force, kForce);
-  track_verb->callback([&] { code = TrackCommand(track); });
+  on(track_verb, [&] { return TrackCommand(track); });
 
   ImportArguments import;
   auto* import_verb = app.add_subcommand("import", "two-dimensional tracks of other programs to tracks.csv");
@@ -281,7 +296,7 @@ int Main(int argc, char** argv) {
   import_verb->add_flag("--rows-from-top", import.rows_from_top, "DLTdv from version 7 on");
   import_verb->add_option("--sd-px", import.sd, "standard deviation of a point, where the file does not say")->capture_default_str();
   import_verb->add_option("--corrections", import.corrections, "corrections.csv to apply");
-  import_verb->callback([&] { code = ImportCommand(import); });
+  on(import_verb, [&] { return ImportCommand(import); });
 
   ExportArguments markers;
   auto* export_verb = app.add_subcommand(
@@ -296,7 +311,7 @@ int Main(int argc, char** argv) {
       ->capture_default_str();
   export_verb->add_option("--up-axis-of-file", markers.up_of_file, "the same of a marker file read; else what a C3D says, else z");
   export_verb->add_option("--unit", markers.unit, "m or mm, of TRC and C3D")->capture_default_str();
-  export_verb->callback([&] { code = ExportCommand(markers); });
+  on(export_verb, [&] { return ExportCommand(markers); });
 
   BoardArguments board;
   auto* board_verb = app.add_subcommand("board", "a calibration board to print at true scale");
@@ -309,7 +324,7 @@ int Main(int argc, char** argv) {
   board_verb->add_flag("--legacy", board.legacy, "ChArUco pattern of OpenCV before 4.6");
   board_verb->add_option("--page", board.page, "a4, a3, a2, a1, a0, letter, or WIDTHxHEIGHT in metres")->capture_default_str();
   board_verb->add_option("-o,--out", board.out, "file to write: .pdf or .svg")->capture_default_str();
-  board_verb->callback([&] { code = BoardCommand(board); });
+  on(board_verb, [&] { return BoardCommand(board); });
 
   NewArguments fresh;
   std::string kinds = "what goes in; one of:";
@@ -318,17 +333,25 @@ int Main(int argc, char** argv) {
   auto* new_verb = app.add_subcommand("new", "a commented folder to fill in: experiment, campaign, scenario, table");
   new_verb->add_option("kind", fresh.kind, kinds)->required();
   new_verb->add_option("folder", fresh.folder, "folder to make, or to add to; no file is written over")->required();
-  new_verb->callback([&] { code = NewCommand(fresh); });
+  on(new_verb, [&] { return NewCommand(fresh); });
   CheckArguments check;
   auto* check_verb = app.add_subcommand("check", "what is there of an experiment, what is missing, and what to do about it");
   check_verb->add_option("paths", check.paths, "folders, configurations, tables or videos")->required();
   check_verb->add_flag("--json", check.json, "JSON instead of text");
-  check_verb->callback([&] { code = CheckCommand(check); });
+  on(check_verb, [&] { return CheckCommand(check); });
+  ReferenceArguments reference;
+  auto* reference_verb = app.add_subcommand("reference", "keys of the configuration files: meaning, unit, allowed values, default");
+  reference_verb->add_option("kind", reference.kind, "of file: experiment, calibration, tracking, ...; without it all kinds are named");
+  reference_verb->add_option("key", reference.key, "a key, or a map with all that is in it");
+  reference_verb->add_option("--out", reference.out, "Markdown file of all keys to write");
+  reference_verb->add_option("--examples", reference.examples, "folder of complete files to make the reference from anew (data/reference)");
+  on(reference_verb, [&] { return ReferenceCommand(reference); });
   std::string shell;
   auto* completion_verb = app.add_subcommand("completion", "a script that completes verbs and options in a shell");
   completion_verb->add_option("shell", shell, "bash, zsh or fish")->required();
   completion_verb->callback([&] { fmt::print("{}", internal::CompletionScript(app, shell)); });
   internal::AddExamples(&app);
+  internal::AddSharedOptions(&app, &shared);
 
   // An empty name is no wish to write beside whatever lies in the current folder.
   for (CLI::App* verb : app.get_subcommands({}))
@@ -339,8 +362,7 @@ int Main(int argc, char** argv) {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
     if (error.get_exit_code() == 0) return app.exit(error);  // --help, --version
-    fmt::print(stderr, "impactlab: {}; see impactlab --help\n", error.what());
-    return kUsage;
+    return Fail(kUsage, internal::ParseFault(app, argc, argv, error.what()).c_str());
   }
   return code;
 }

@@ -267,6 +267,25 @@ TEST(Yaml, UnknownKeysNameTheNearestKnownOne) {
   EXPECT_THAT(ReadFault("a: 1\n", [](const YamlNode& root) { root.Finish(); }), HasSubstr("no keys"));
 }
 
+TEST(Yaml, FinishNamesAllUnknownKeysAtOnce) {
+  const std::string fault = ReadFault("masss_kg: 1\nbody: {sidem: 2, name: x}\nzzz: 3\n", [](const YamlNode& root) {
+    root.Number("mass_kg", 1.0);
+    root.Map("body").Number("side_m", 1.0);
+    root.Map("body").Text("name");
+    root.Finish();
+  });
+  EXPECT_THAT(fault, HasSubstr(":1: masss_kg: found an unknown key, nearest is mass_kg"));
+  EXPECT_THAT(fault, HasSubstr("; unknown too: body.sidem in line 2 (nearest is side_m), zzz in line 3"));
+}
+
+TEST(Yaml, FaultInOneMapNamesAMisspeltKeyOfAnother) {
+  const std::string fault = ReadFault("one: {thicknes_m: 1}\ntwo: {a: 3}\n", [](const YamlNode& root) {
+    root.Map("one").Number("thickness_m", 0.0);
+    throw root.Map("two").Fault("a", "3", "something that fits a thickness");
+  });
+  EXPECT_THAT(fault, HasSubstr("; is thicknes_m in line 1 meant to be thickness_m?"));
+}
+
 TEST(Yaml, FinishLooksIntoListsAndMapsHandedOut) {
   const auto read = [](const YamlNode& root) {
     for (const YamlNode& item : root.List("items")) item.Map("at").Number("x_m");
