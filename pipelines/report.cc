@@ -1,16 +1,32 @@
 #include "pipelines/report.h"
 
 #include <algorithm>
+#include <set>
 
+#include "data/atomic_file.h"
 #include "pipelines/report_assets.h"
 #include "pipelines/report_overview.h"
 #include "pipelines/report_page.h"
 #include "pipelines/report_parts.h"
+#include "pipelines/report_split.h"
 
 namespace impactlab {
+namespace {
 
-void WriteReport(const std::filesystem::path& path, const RunResult& run, const std::filesystem::path& plot_library) {
-  using namespace internal;
+// Parts of former pages go, and with the last of them their folder.
+void RemoveOthers(const std::filesystem::path& folder, const std::set<std::filesystem::path>& kept) {
+  std::error_code error;
+  std::vector<std::filesystem::path> gone;
+  for (const auto& entry : std::filesystem::directory_iterator(folder, error))
+    if (entry.path().extension() == ".js" && !kept.contains(entry.path().filename())) gone.push_back(entry.path());
+  for (const auto& file : gone) std::filesystem::remove(file, error);
+  if (kept.empty()) std::filesystem::remove(folder, error);
+}
+
+}  // namespace
+
+void internal::WriteReportWithin(const std::filesystem::path& path, const RunResult& run, const std::filesystem::path& plot_library,
+                                 std::size_t page_bytes) {
   const std::string library = ReadPlotLibrary(plot_library);
   const ReportContext context = MakeContext(run, !library.empty());
   Page page;
@@ -32,14 +48,29 @@ void WriteReport(const std::filesystem::path& path, const RunResult& run, const 
   if (!context.best.repeats.empty()) behind("measured", RepeatSection(context));
   if (!context.best.coefficients.empty()) behind("fit", ModelSection(context));
   if (!context.best.comparison.empty()) behind("measured", ClassicalSection(context));
-  page.recordings = RecordingsJson(context);
+  const std::string folder = path.stem().string() + "_parts";
+  PageData data = SplitPage(context, page.sections, folder, page_bytes);
+  page.recordings = std::move(data.recordings);
+  page.figures = std::move(data.figures);
+  page.has_parts = !data.parts.empty();
   if (!run.recordings.empty()) {
     behind("audit", ReplaySection(context));
     page.data = {{"replay-data", ReplayJson(context)}};
     page.styles = {kMotionStyle};
     page.scripts = {kMotionScript};
   }
+  // Parts have names of their own: until the new page is whole the former one keeps its parts.
+  std::set<std::filesystem::path> kept;
+  for (const auto& [name, text] : data.parts) {
+    WriteFile(path.parent_path() / name, text);
+    kept.insert(std::filesystem::path(name).filename());
+  }
   WritePage(path, page, library);
+  RemoveOthers(path.parent_path() / folder, kept);
+}
+
+void WriteReport(const std::filesystem::path& path, const RunResult& run, const std::filesystem::path& plot_library) {
+  internal::WriteReportWithin(path, run, plot_library, internal::kPageBytes);
 }
 
 }  // namespace impactlab

@@ -8,8 +8,8 @@
 
 namespace impactlab {
 
-// Writes report.html. `plot_library` is the path of the plotting library's JavaScript, inlined into the page; empty or absent: static SVG
-// only.
+// Writes report.html, and of a run with hundreds of recordings scripts with what is drawn into report_parts beside it. `plot_library` is
+// the path of the plotting library's JavaScript, inlined into the page; empty or absent: static SVG only.
 void WriteReport(const std::filesystem::path& path, const RunResult& run, const std::filesystem::path& plot_library);
 
 }  // namespace impactlab

@@ -17,7 +17,7 @@ const LawFit* FitOf(const ReportContext& context, const std::string& law);
 // The comparison of two laws of which the one in front is the better by its density; null where they were not compared.
 const LawPair* PairOf(const ReportContext& context, const std::string& better, const std::string& other);
 
-// The view of motions, with ReplayJson and RecordingsJson in the page.
+// The view of motions, with ReplayJson and MakeRecordingData in the page.
 Section ReplaySection(const ReportContext& context);
 // What the replay shows beside the poses of the recordings: body, markers, cameras and floor.
 std::string ReplayJson(const ReportContext& context);

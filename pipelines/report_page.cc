@@ -70,15 +70,15 @@ std::string Tile(const std::string& label, const std::string& value, const std::
 void WritePage(const std::filesystem::path& path, const Page& page, const std::string& library) {
   const bool interactive = !library.empty();
   AtomicFile out(path);
-  // The policy forbids the page every request: it is complete as it is.
+  // The policy forbids the page every request: it is complete as it is, or with what lies beside it.
   out.Write(
       fmt::format("<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n<meta name=\"viewport\" "
                   "content=\"width=device-width, initial-scale=1\">\n"
                   "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'; script-src "
-                  "'unsafe-inline'; img-src "
+                  "'unsafe-inline'{}; img-src "
                   "data: blob:\">\n<meta name=\"color-scheme\" content=\"light dark\">\n<link rel=\"icon\" href=\"data:,\">\n<title>{}"
                   "</title>\n<style>\n",
-                  Escape(page.title)));
+                  page.has_parts ? " 'self' file:" : "", Escape(page.title)));
   out.Write(kReportStyle);
   for (const std::string_view style : page.styles) out.Write(style);
   out.Write("</style>\n</head>\n<body>\n<a class=\"skip\" href=\"#main\">Skip to the content</a>\n");
@@ -109,7 +109,7 @@ void WritePage(const std::filesystem::path& path, const Page& page, const std::s
   write_script(kTableScript);
   for (const std::string_view script : page.scripts) write_script(script);
   if (interactive) {
-    WriteData(out, "figure-data", FiguresJson(page.sections));
+    WriteData(out, "figure-data", page.figures.empty() ? FiguresJson(page.sections) : page.figures);
     out.Write("<script>\n");
     out.Write(library);
     out.Write("\n</script>\n");

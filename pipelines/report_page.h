@@ -25,6 +25,8 @@ struct Page {
   std::vector<std::string_view> styles;                   // beside the common style sheet
   std::vector<std::string_view> scripts;                  // that need no plotting library
   std::string recordings = "[]";                          // JSON of the recordings for the common script
+  std::string figures;                                    // JSON of the figures; empty: those of the sections
+  bool has_parts = false;                                 // scripts beside the page hold more of both
 };
 
 // Text of the plotting library, ready to stand in a <script>; empty when there is none to use.

@@ -48,8 +48,14 @@ Section AuditSection(const ReportContext& context);
 Section RecordingsSection(const ReportContext& context);
 Section MethodsSection(const ReportContext& context);
 
-// Poses, arcs and impacts of all recordings for the browser of recordings; at most `max_frames` poses each.
-std::string RecordingsJson(const ReportContext& context, std::size_t max_frames = 420);
+// One recording for the browser of recordings and the replay, as JSON: what lists of recordings need, and that with poses and arcs.
+struct RecordingData {
+  std::string brief, all;
+};
+// In the order of the run, with at most `max_frames` poses each.
+std::vector<RecordingData> MakeRecordingData(const ReportContext& context, std::size_t max_frames);
+// The most, up to `max_frames`, with which all recordings together stay a few megabytes.
+std::size_t FramesWithin(const ReportContext& context, std::size_t max_frames);
 
 // Figures, apart from the text around them.
 std::vector<Figure> FitFigures(const ReportContext& context);

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <nlohmann/json.hpp>
 
+#include "data/text.h"
 #include "pipelines/report_html.h"
 
 namespace impactlab::internal {
@@ -116,28 +117,37 @@ bool Finish(Plot& plot, std::size_t max_points) {
   return thinned;
 }
 
-std::string ToJson(const Figure& figure) {
-  Json plots = Json::array();
-  for (const Plot& plot : figure.plots) {
-    Json series = Json::array();
-    for (const Series& s : plot.series) {
-      Json one = {{"name", s.name}, {"mark", MarkName(s.mark)}, {"colour", s.colour}, {"x", Numbers(s.x)}, {"y", Numbers(s.y)}};
-      if (!s.sd_x.empty()) one["sx"] = Numbers(s.sd_x, 3);
-      if (!s.sd_y.empty()) one["sy"] = Numbers(s.sd_y, 3);
-      if (!s.event.empty()) one["event"] = s.event;
-      if (s.bar_width > 0) one["width"] = Rounded(s.bar_width);
-      series.push_back(std::move(one));
-    }
-    plots.push_back({{"choice", plot.choice},
+std::string ToJson(const Plot& plot) {
+  Json series = Json::array();
+  for (const Series& s : plot.series) {
+    Json one = {{"name", s.name}, {"mark", MarkName(s.mark)}, {"colour", s.colour}, {"x", Numbers(s.x)}, {"y", Numbers(s.y)}};
+    if (!s.sd_x.empty()) one["sx"] = Numbers(s.sd_x, 3);
+    if (!s.sd_y.empty()) one["sy"] = Numbers(s.sd_y, 3);
+    if (!s.event.empty()) one["event"] = s.event;
+    if (s.bar_width > 0) one["width"] = Rounded(s.bar_width);
+    series.push_back(std::move(one));
+  }
+  const Json json = {{"choice", plot.choice},
                      {"x", plot.x_label},
                      {"y", plot.y_label},
                      {"equal", plot.equal_axes},
                      {"xr", Numbers({plot.x_min, plot.x_max})},
                      {"yr", Numbers({plot.y_min, plot.y_max})},
-                     {"series", std::move(series)}});
-  }
-  const Json json = {{"id", figure.id}, {"title", figure.title}, {"selectors", figure.selectors}, {"plots", std::move(plots)}};
+                     {"series", std::move(series)}};
   return json.dump(-1, ' ', true, Json::error_handler_t::replace);
+}
+
+std::string ToJson(const Figure& figure, const std::vector<std::string>& plots) {
+  const Json json = {{"id", figure.id}, {"title", figure.title}, {"selectors", figure.selectors}};
+  std::string out = json.dump(-1, ' ', true, Json::error_handler_t::replace);
+  out.back() = ',';
+  return out + "\"plots\":[" + JoinNames(plots, ",") + "]}";
+}
+
+std::string ToJson(const Figure& figure) {
+  std::vector<std::string> plots;
+  for (const Plot& plot : figure.plots) plots.push_back(ToJson(plot));
+  return ToJson(figure, plots);
 }
 
 Series Histogram(const std::vector<double>& values, double lower, double upper, int bins, std::string name, int colour) {

@@ -61,6 +61,9 @@ bool Finish(Plot& plot, std::size_t max_points = 3000);
 
 std::string ToSvg(const Plot& plot, const std::string& title);
 std::string ToJson(const Figure& figure);
+std::string ToJson(const Plot& plot);
+// The figure with these texts in place of its plots.
+std::string ToJson(const Figure& figure, const std::vector<std::string>& plots);
 
 // The figure as HTML: heading, the static drawing of its first plot (of all plots when not `interactive`), caption.
 std::string FigureHtml(const Figure& figure, bool interactive);

@@ -131,19 +131,6 @@ std::vector<double> EveryNth(const std::vector<double>& values, std::size_t stri
   return kept;
 }
 
-// Frames a recording so that the whole set stays a few megabytes.
-std::size_t FramesWithin(const ReportContext& context, std::size_t max_frames) {
-  constexpr double kBudget = 1.4e6;  // numbers, 2.7 bytes each
-  const double channels = context.run.experiment.body.planar ? 4 : 8;
-  for (std::size_t frames = max_frames; frames > 40; frames = frames * 4 / 5) {
-    double total = 0;
-    for (const PoseRecording& recording : context.run.recordings)
-      total += channels * static_cast<double>(std::min(frames, recording.t.size()));
-    if (total <= kBudget) return frames;
-  }
-  return 40;
-}
-
 std::string State(const ImpactEvent& event) { return event.accepted ? "accepted" : ReasonTitle(ReasonName(event.reason)); }
 
 // Two panels for one recording, for pages without the plotting library.
@@ -200,49 +187,73 @@ std::string StaticViews(const ReportContext& context) {
   return out;
 }
 
+// Everything that is drawn of one recording, with at most `limit` poses.
+Json RecordingJson(const ReportContext& context, std::size_t index, std::size_t limit) {
+  const View view = MakeView(context, index);
+  const std::size_t stride = std::max<std::size_t>(1, (view.t.size() + limit - 1) / limit);
+  Json one = {{"name", view.name},
+              {"planar", context.run.recordings[index].planar},
+              {"drawn", !view.t.empty()},
+              {"stride", stride},
+              {"t", PackedJson(EveryNth(view.t, stride))}};
+  one["channels"] = Json::array();
+  for (const auto& channel : view.channels) one["channels"].push_back(PackedJson(EveryNth(channel, stride)));
+  one["used"] = Json::array();
+  for (const auto& range : view.used) one["used"].push_back({(range[0] + stride - 1) / stride, range[1] / stride});
+  one["arcs"] = Json::array();
+  for (const Arc& arc : view.arcs) one["arcs"].push_back({{"t", PackedJson(arc.t)}, {"channels", PackedJson(arc.channels)}});
+  one["impacts"] = Json::array();
+  for (const ImpactEvent* event : view.events) {
+    Json impact = {{"impact", event->impact}, {"accepted", event->accepted}, {"state", State(*event)}, {"detail", event->detail}};
+    impact["t"] =
+        event->reason == RejectReason::kBadRecording || event->reason == RejectReason::kNoImpact ? Json() : Json(Rounded(event->t, 7));
+    impact["frames"] = {event->frames_minus, event->frames_plus};
+    impact["lost"] = event->frames_lost;
+    if (event->accepted) {
+      const MeasuredImpact m = Measure(*event);
+      impact["speed"] = Rounded(m.speed, 4);
+      impact["e"] = Rounded(m.e, 4);
+      impact["ratio"] = Rounded(m.ratio, 4);
+      impact["lean"] = Rounded(m.lean * 180 / std::numbers::pi, 4);
+    }
+    if (!event->struck && event->frames_minus > 0 && event->frames_plus > 0) {
+      const Eigen::Matrix3d& R_WF = event->contact.X_WF.linear();
+      const auto triple = [](const Eigen::Vector3d& v) { return Json{Rounded(v.x(), 6), Rounded(v.y(), 6), Rounded(v.z(), 6)}; };
+      const auto slip = [&](const Eigen::Vector3d& v_F) { return triple(R_WF * Eigen::Vector3d(v_F.x(), v_F.y(), 0)); };
+      impact["point"] = triple(event->p_WP);
+      impact["impulse"] = triple(R_WF * MeasuredImpulse(*event, context.run.experiment.body));
+      impact["slip"] = {slip(event->contact.v_minus_F), slip(event->v_plus_F)};
+    }
+    one["impacts"].push_back(std::move(impact));
+  }
+  return one;
+}
+
 }  // namespace
 
-std::string RecordingsJson(const ReportContext& context, std::size_t max_frames) {
-  const std::size_t limit = FramesWithin(context, max_frames);
-  Json recordings = Json::array();
-  for (std::size_t i = 0; i < context.run.recordings.size(); ++i) {
-    const View view = MakeView(context, i);
-    const std::size_t stride = std::max<std::size_t>(1, (view.t.size() + limit - 1) / limit);
-    Json one = {
-        {"name", view.name}, {"planar", context.run.recordings[i].planar}, {"stride", stride}, {"t", PackedJson(EveryNth(view.t, stride))}};
-    one["channels"] = Json::array();
-    for (const auto& channel : view.channels) one["channels"].push_back(PackedJson(EveryNth(channel, stride)));
-    one["used"] = Json::array();
-    for (const auto& range : view.used) one["used"].push_back({(range[0] + stride - 1) / stride, range[1] / stride});
-    one["arcs"] = Json::array();
-    for (const Arc& arc : view.arcs) one["arcs"].push_back({{"t", PackedJson(arc.t)}, {"channels", PackedJson(arc.channels)}});
-    one["impacts"] = Json::array();
-    for (const ImpactEvent* event : view.events) {
-      Json impact = {{"impact", event->impact}, {"accepted", event->accepted}, {"state", State(*event)}, {"detail", event->detail}};
-      impact["t"] =
-          event->reason == RejectReason::kBadRecording || event->reason == RejectReason::kNoImpact ? Json() : Json(Rounded(event->t, 7));
-      impact["frames"] = {event->frames_minus, event->frames_plus};
-      impact["lost"] = event->frames_lost;
-      if (event->accepted) {
-        const MeasuredImpact m = Measure(*event);
-        impact["speed"] = Rounded(m.speed, 4);
-        impact["e"] = Rounded(m.e, 4);
-        impact["ratio"] = Rounded(m.ratio, 4);
-        impact["lean"] = Rounded(m.lean * 180 / std::numbers::pi, 4);
-      }
-      if (!event->struck && event->frames_minus > 0 && event->frames_plus > 0) {
-        const Eigen::Matrix3d& R_WF = event->contact.X_WF.linear();
-        const auto triple = [](const Eigen::Vector3d& v) { return Json{Rounded(v.x(), 6), Rounded(v.y(), 6), Rounded(v.z(), 6)}; };
-        const auto slip = [&](const Eigen::Vector3d& v_F) { return triple(R_WF * Eigen::Vector3d(v_F.x(), v_F.y(), 0)); };
-        impact["point"] = triple(event->p_WP);
-        impact["impulse"] = triple(R_WF * MeasuredImpulse(*event, context.run.experiment.body));
-        impact["slip"] = {slip(event->contact.v_minus_F), slip(event->v_plus_F)};
-      }
-      one["impacts"].push_back(std::move(impact));
-    }
-    recordings.push_back(std::move(one));
+std::size_t FramesWithin(const ReportContext& context, std::size_t max_frames) {
+  constexpr double kBudget = 1.4e6;  // numbers, 2.7 bytes each
+  const double channels = context.run.experiment.body.planar ? 4 : 8;
+  for (std::size_t frames = max_frames; frames > 40; frames = frames * 4 / 5) {
+    double total = 0;
+    for (const PoseRecording& recording : context.run.recordings)
+      total += channels * static_cast<double>(std::min(frames, recording.t.size()));
+    if (total <= kBudget) return frames;
   }
-  return recordings.dump(-1, ' ', true, Json::error_handler_t::replace);
+  return 40;
+}
+
+std::vector<RecordingData> MakeRecordingData(const ReportContext& context, std::size_t max_frames) {
+  const auto dump = [](const Json& json) { return json.dump(-1, ' ', true, Json::error_handler_t::replace); };
+  std::vector<RecordingData> out;
+  for (std::size_t i = 0; i < context.run.recordings.size(); ++i) {
+    const Json one = RecordingJson(context, i, max_frames);
+    Json brief = {{"name", one["name"]}, {"planar", one["planar"]}, {"drawn", one["drawn"]}, {"impacts", Json::array()}};
+    for (const Json& impact : one["impacts"])
+      brief["impacts"].push_back({{"impact", impact["impact"]}, {"accepted", impact["accepted"]}, {"state", impact["state"]}});
+    out.push_back({dump(brief), dump(one)});
+  }
+  return out;
 }
 
 Section RecordingsSection(const ReportContext& context) {

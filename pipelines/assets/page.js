@@ -49,6 +49,29 @@
   }
   window.isPrinting = () => printing;
 
+  // Recordings of a run: everything that is drawn of them, or, of a large run, what lists need; the rest stands in scripts beside the page.
+  window.recordings = JSON.parse(document.getElementById('recording-data')?.textContent ?? '[]');
+  window.takeRecordings = (first, details) => details.forEach((one, k) => Object.assign(recordings[first + k], one, {part: ''}));
+  const parts = new Map();
+  const load = (part) => {
+    if (!parts.has(part)) parts.set(part, new Promise((resolve, reject) => {
+      const script = document.createElement('script');
+      script.onload = resolve;
+      script.onerror = () => {
+        parts.delete(part);
+        reject(new Error(`What is to be drawn stands in ${part} beside this page and cannot be read: keep both together.`));
+      };
+      script.src = part.split('/').map(encodeURIComponent).join('/');
+      document.head.append(script);
+    }));
+    return parts.get(part);
+  };
+  // Calls `then` once all of a recording or plot is there, at once where it is; else `otherwise` with what to say.
+  window.withPart = (one, then, otherwise) => {
+    if (!one.part) return then();
+    load(one.part).then(then, (error) => otherwise(error.message));
+  };
+
   // 16-bit numbers between their least and greatest value; 65535 is a gap.
   window.unpackNumbers = ([base64, lower, upper]) => {
     const bytes = atob(base64), values = new Array(bytes.length >> 1);

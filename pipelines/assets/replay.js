@@ -1,9 +1,9 @@
 (() => {
   'use strict';
   const root = document.getElementById('motion-view'), data = (id) => JSON.parse(document.getElementById(id)?.textContent ?? 'null');
-  const scene = data('replay-data'), recordings = data('recording-data');
-  if (!root || !scene || !recordings) return;
-  const shown = recordings.map((_, i) => i).filter((i) => recordings[i].t[0] !== '');
+  const scene = data('replay-data');
+  if (!root || !scene) return;
+  const shown = recordings.map((_, i) => i).filter((i) => recordings[i].drawn);
   if (shown.length === 0) {
     root.replaceChildren('There are no poses to show.');
     return;
@@ -65,9 +65,14 @@
   for (const i of shown) choice.append(new Option(recordings[i].name, String(i)));
   const first = shown.find((i) => recordings[i].impacts.some((impact) => impact.accepted)) ?? shown[0];
   choice.value = String(first);
-  const view = startFilm(root, filmOf(recordings[first]));
-  root.querySelector('.controls').prepend(label);
-  const show = (i) => view.load(filmOf(recordings[i]));
+  let view = null;
+  const show = (i) => withPart(recordings[i], () => {
+    if (choice.value !== String(i)) return;  // another one was asked for meanwhile
+    if (view) return view.load(filmOf(recordings[i]));
+    view = startFilm(root, filmOf(recordings[i]));
+    root.querySelector('.controls').prepend(label);
+  }, (why) => view || root.replaceChildren(why));
+  show(first);
   choice.addEventListener('change', () => show(Number(choice.value)));
   // Follows what is looked at in the plots below.
   document.addEventListener('recordingchange', (event) => {

@@ -4,9 +4,9 @@
 
   const parse = (id) => JSON.parse(document.getElementById(id)?.textContent ?? '[]');
   const figures = parse('figure-data');
-  const recordings = parse('recording-data');
   const kImpactsPerRecording = 1000;
   const symbols = ['circle', 'square', 'diamond', 'triangle-up', 'triangle-down', 'pentagon', 'star', 'cross'];
+  window.takePlots = (id, first, plots) => plots.forEach((one, k) => Object.assign(figures.find((f) => f.id === id).plots[first + k], one, {part: ''}));
   const redraw = [];  // one function for every plot that stands in the page
 
   // Everything that reaches Plotly as text is escaped: it reads a small HTML of its own.
@@ -109,6 +109,7 @@
     const root = document.getElementById(figure.id);
     if (!root || figure.plots.length === 0) return;
     const drawing = root.querySelector('.drawing'), controls = root.querySelector('.controls');
+    const status = element('span', '', {class: 'where', role: 'status'});
     let current = figure.plots[0], node = null;
     const selects = figure.selectors.map((label, k) => {
       const values = [...new Set(figure.plots.map((plot) => plot.choice[k]))];
@@ -116,15 +117,20 @@
       const [box, select] = selector(label, values, (value) => {
         const wanted = [...current.choice];
         wanted[k] = value;
-        current = nearest(figure.plots, wanted, k);
+        const chosen = (current = nearest(figure.plots, wanted, k));
         selects.forEach((s, j) => s && (s.value = current.choice[j]));
-        draw();
+        withPart(chosen, () => chosen === current && draw(), (why) => {
+          status.textContent = why;
+          if (!status.isConnected) controls.append(status);
+        });
       });
       controls.append(box);
       return select;
     });
     const draw = () => {
+      if (current.part) return;  // drawn when it is there
       const look = theme();
+      status.remove();
       // Paper has no selectors: the heading says there what was selected.
       root.querySelector('h3').dataset.choice = current.choice.join(', ');
       if (!node) {
@@ -243,7 +249,8 @@
 
     const draw = () => {
       const recording = recordings[current];
-      if (recording.t[0] === '') {
+      if (recording.part) return;  // drawn when it is there
+      if (!recording.drawn) {
         Plotly.purge(plot);
         plot.textContent = 'There are no poses to draw.';
       } else {
@@ -259,19 +266,24 @@
       }
       current = index;
       pick.value = String(index);
-      const at = visible.indexOf(index), recording = recordings[index];
+      const at = visible.indexOf(index);
       previous.disabled = at <= 0;
       next.disabled = at >= visible.length - 1;
-      status.textContent = `${at + 1} of ${visible.length}` + (recording.stride > 1 ? `, every ${recording.stride}th frame shown` : '');
-      drawTable(recording);
-      document.dispatchEvent(new CustomEvent('recordingchange', {detail: index}));
-      if (near || jump) near = true, draw();
+      near ||= jump;
+      const recording = recordings[index];
+      withPart(recording, () => {
+        if (index !== current) return;  // another one was asked for meanwhile
+        status.textContent = `${at + 1} of ${visible.length}` + (recording.stride > 1 ? `, every ${recording.stride}th frame shown` : '');
+        drawTable(recording);
+        document.dispatchEvent(new CustomEvent('recordingchange', {detail: index}));
+        if (near) draw();
+      }, (why) => (status.textContent = why));
       if (jump) document.getElementById('recordings').scrollIntoView();
     };
     const first = recordings.findIndex((r) => r.impacts.some((impact) => impact.accepted));
     current = Math.max(0, first);
     refill();
-    whenNear(root, () => { near = true; draw(); redraw.push(() => draw()); });
+    whenNear(root, () => { near = true; redraw.push(draw); draw(); });
     return {show};
   };
 

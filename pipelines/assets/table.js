@@ -72,8 +72,9 @@
 
     if (rows.length >= kFilterFrom) {
       const input = element('input', {type: 'search', placeholder: 'Filter rows', 'aria-label': 'Filter rows of: ' + title});
-      const texts = new Map(rows.map((row) => [row, [...row.cells].map(said).join(' \u241F ').toLowerCase()]));
+      let texts = null;  // taken when they are asked for: a page may hold thousands of rows
       input.addEventListener('input', () => {
+        texts ??= new Map(rows.map((row) => [row, [...row.cells].map(said).join(' \u241F ').toLowerCase()]));
         // Every word must stand somewhere in the row.
         const words = input.value.toLowerCase().replace(/\u2212/g, '-').split(/\s+/).filter(Boolean);
         for (const row of rows) row.hidden = !words.every((word) => texts.get(row).includes(word));

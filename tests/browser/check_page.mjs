@@ -233,6 +233,32 @@ const paperHolds = async (tab) => {
   return `PDF of ${Math.round(statSync(join(screenshots, 'page.pdf')).size / 1024)} KiB`;
 };
 
+// The last recording, and the last choice of every figure, are shown wherever their numbers stand.
+const choicesShow = async (tab) => {
+  const pick = tab.locator('#browser select').nth(1), n = await pick.locator('option').count();
+  const name = await pick.locator('option').last().textContent();
+  await pick.selectOption({index: n - 1});
+  try {
+    await tab.waitForFunction((last) => document.querySelector('#browser caption')?.textContent.includes(last), name, {timeout: 20000});
+    if ((await tab.locator('#browser .trace .point').count()) === 0) fault('recordings', `"${name}" shows nothing`);
+  } catch {
+    fault('recordings', `"${name}" is not shown: ${await tab.locator('#browser .where').first().textContent()}`);
+  }
+  const figures = tab.locator('.figure:has(.controls select)'), many = await figures.count();
+  for (let i = 0; i < many; ++i) {
+    const figure = figures.nth(i), select = figure.locator('.controls select').last();
+    await figure.scrollIntoViewIfNeeded();
+    await select.selectOption({index: (await select.locator('option').count()) - 1});
+    const wanted = await select.inputValue(), title = await figure.locator('h3').textContent();
+    try {
+      await tab.waitForFunction(([e, choice]) => (e.querySelector('h3').dataset.choice ?? '').split(', ').includes(choice), [await figure.elementHandle(), wanted], {timeout: 20000});
+    } catch {
+      fault('recordings', `"${title}" does not show ${wanted}: ${await figure.locator('.controls').textContent()}`);
+    }
+  }
+  return `${n} recordings`;
+};
+
 const notes = [];
 for (const width of [390, 1440]) {
   const tab = await open(`${width} px`, width, 'light');
@@ -256,6 +282,7 @@ for (const width of [390, 1440]) {
     if (features.includes('keyboard')) notes.push(`${await keyboardReaches(tab)} controls`);
     if (features.includes('plots')) notes.push(`${await plotsZoom(tab)} plots`);
     if (features.includes('replay')) await replayScrubs(tab);
+    if (features.includes('recordings')) notes.push(await choicesShow(tab));
     if (features.includes('tables')) notes.push(JSON.stringify(await tablesWork(tab)));
   }
   await tab.context().close();

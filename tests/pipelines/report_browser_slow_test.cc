@@ -5,6 +5,7 @@
 
 #include "data/atomic_file.h"
 #include "pipelines/report.h"
+#include "pipelines/report_split.h"
 #include "tests/support/browser.h"
 #include "tests/support/fabricated_run.h"
 #include "tests/support/folder.h"
@@ -29,6 +30,14 @@ TEST(ReportBrowser, MotionInSpaceIsShownWithoutFault) {
   const test::TemporaryFolder folder;
   WriteReport(folder / "report.html", FabricatedRun({.planar = false, .recordings = 24}), kLibrary);
   EXPECT_EQ(test::PageFaults(folder / "report.html", "space", {"switch", "keyboard", "plots", "tables", "replay", "paper"}), "");
+}
+
+TEST(ReportBrowser, LargeRunLoadsWhatItShowsFromBesideThePage) {
+  IMPACTLAB_SKIP_WITHOUT_BROWSER();
+  const test::TemporaryFolder folder;
+  internal::WriteReportWithin(folder / "report.html", FabricatedRun({.recordings = 60}), kLibrary, 100'000);
+  ASSERT_TRUE(std::filesystem::exists(folder / "report_parts"));
+  EXPECT_EQ(test::PageFaults(folder / "report.html", "large", {"recordings", "replay"}), "");
 }
 
 TEST(ReportBrowser, WithoutThePlottingLibraryTheDrawingsStand) {
