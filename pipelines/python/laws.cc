@@ -213,8 +213,8 @@ void AddLaws(py::module_& module) {
 v_minus_F_m_per_s: velocity of the body's contact point relative to the surface before the impact, in the contact frame F (F_z = n out of
     the surface into the body): (x, n) in a plane or (x, y, n) in space, for one case or for n.
 A_F_per_kg: contact-space inverse mass, 2 x 2 or 3 x 3, symmetric positive definite.
-e, mu_k, mu_s, e_t: coefficients of restitution (e* of the energetic law, e_p of Poisson's, e_n of the others) and friction, tangential
-    restitution of Whittaker's law; numbers or n of them. mu_s None: mu_k.
+e, mu_k, mu_s, e_t: coefficients of restitution (e* of the energetic law, e_p of Poisson's, e_n of the others) and friction, and of
+    tangential restitution (Whittaker's law; laws with a path where they end sticking); numbers or n of them. mu_s None: mu_k.
 law: one of LAWS, or "brach_printed". Brach's, Whittaker's and Smith's laws are planar.
 certify: let a judge that calls no solver check every outcome. threads: 0 for one a core.
 
@@ -227,7 +227,8 @@ Raises ConfigError for shapes, dtypes and laws. Sources: impact/README.md.)");
              R"(Exact derivatives of v_plus_F and J_F of the exact laws ("energetic", "poisson", "newton").
 
 Returns dv_plus_F and dJ_F, both (n, 3, 12): rows x, y, n of F; columns v_minus_F (x, y, n) [m/s], A_F (xx, xy, xn, yy, yn, nn; symmetric
-pairs moved together) [1/kg], e, mu_k, mu_s. One-sided where the course changes; zero out of the plane of a planar contact.)");
+pairs moved together) [1/kg], e, mu_k, mu_s; without tangential restitution. One-sided where the course changes; zero out of the plane of a
+planar contact.)");
   module.def("energetic_map", &MapBatch, py::arg("v_minus_F_m_per_s"), py::arg("A_F_per_kg"), py::arg("e") = 0.5, py::arg("mu_k") = 0.2,
              py::arg("mu_s") = py::none(), py::kw_only(), py::arg("threads") = 0,
              R"(Region of the planar energetic map (1 to 10; 0 where there is no impact) and critical friction of n planar cases.
