@@ -3,10 +3,13 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cmath>
 #include <filesystem>
 #include <fstream>
 #include <regex>
 #include <set>
+#include <sstream>
 #include <string>
 #include <vector>
 
@@ -105,6 +108,159 @@ TEST(DocumentedCommands, AreTakenByTheProgram) {
     ++started;
   }
   EXPECT_GE(started, 25);
+}
+
+// ---- Tutorials: blocks "sh" of commands are run one after the other in one folder, and what a block "text" shows is what the block before
+// it printed. "..." stands for anything; numbers agree as far as processors do.
+
+struct Step {
+  int line = 0;  // of the document
+  std::string commands, shown;
+};
+
+std::vector<Step> StepsOf(const std::filesystem::path& document) {
+  std::vector<Step> steps;
+  std::ifstream in(document);
+  std::string fence, block;
+  int number = 0;
+  for (std::string line; std::getline(in, line);) {
+    ++number;
+    if (!line.starts_with("```")) {
+      if (!fence.empty()) block += line + "\n";
+      continue;
+    }
+    if (fence == "sh") steps.push_back({number, block, ""});
+    if (fence == "text" && !steps.empty()) steps.back().shown += block;
+    fence = fence.empty() ? line.substr(3) : "";
+    block.clear();
+  }
+  return steps;
+}
+
+std::vector<std::string> Split(const std::string& text, char by) {
+  std::vector<std::string> parts;
+  std::istringstream in(text);
+  for (std::string part; std::getline(in, part, by);)
+    if (by == '\n' || !part.empty()) parts.push_back(part);
+  return parts;
+}
+
+// "0.2499" and "[0.2491," and "0.25;" are numbers with something about them: that must be the same, the number nearly so.
+bool SameWord(const std::string& shown, const std::string& printed) {
+  static const std::regex number(R"(^([^-+0-9.]*)([-+]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:e[-+]?[0-9]+)?)(.*)$)");
+  if (shown == printed) return true;
+  std::smatch a, b;
+  if (!std::regex_match(shown, a, number) || !std::regex_match(printed, b, number) || a[1] != b[1] || a[3] != b[3]) return false;
+  // A count is exact; what was measured or fitted agrees to a few units of the last digits.
+  const std::string text = a[2];
+  if (text.find('.') == std::string::npos && text.find('e') == std::string::npos) return false;
+  const double x = std::stod(a[2]), y = std::stod(b[2]);
+  return std::abs(x - y) <= 0.02 * std::max(std::abs(x), std::abs(y)) + 3e-4;
+}
+
+bool SameWords(const std::vector<std::string>& shown, std::size_t i, const std::vector<std::string>& printed, std::size_t k) {
+  for (; i < shown.size(); ++i, ++k) {
+    if (shown[i].ends_with("...") && i + 1 == shown.size()) {
+      const std::string begin = shown[i].substr(0, shown[i].size() - 3);
+      return begin.empty() || (k < printed.size() && printed[k].starts_with(begin));
+    }
+    if (shown[i] == "...") {
+      for (; k < printed.size(); ++k)
+        if (SameWords(shown, i + 1, printed, k)) return true;
+      return false;
+    }
+    if (k >= printed.size() || !SameWord(shown[i], printed[k])) return false;
+  }
+  return k == printed.size();
+}
+
+// The first line of `shown` that was not printed; a line "..." stands for any number of lines, else they follow each other.
+std::string NotPrinted(const std::string& shown, const std::string& printed) {
+  std::vector<std::vector<std::string>> words;
+  for (const std::string& line : Split(printed, '\n')) words.push_back(Split(line, ' '));
+  std::size_t next = 0;
+  bool gap = true;  // a block may begin anywhere
+  for (const std::string& line : Split(shown, '\n')) {
+    if (line == "...") {
+      gap = true;
+      continue;
+    }
+    const std::vector<std::string> wanted = Split(line, ' ');
+    while (gap && next < words.size() && !SameWords(wanted, 0, words[next], 0)) ++next;
+    if (next >= words.size() || !SameWords(wanted, 0, words[next], 0)) return line;
+    ++next;
+    gap = false;
+  }
+  return "";
+}
+
+// Runs all steps of a document in `folder`, which stands for the folder of the project.
+void Follow(const std::filesystem::path& document, const std::filesystem::path& folder) {
+  std::filesystem::create_directory_symlink(kRoot / "data", folder / "data");
+  const std::vector<Step> steps = StepsOf(document);
+  ASSERT_GE(steps.size(), 5u);
+  for (const Step& step : steps) {
+    const std::filesystem::path said = folder / ".said.txt", script = folder / ".step.sh";
+    WriteText(script, "set -e\nexport PATH=" + ShellQuote(IMPACTLAB_BINARY_DIR) + ":\"$PATH\"\n" + step.commands);
+    const std::string line = "cd " + ShellQuote(folder) + " && bash .step.sh >" + ShellQuote(said) + " 2>&1";
+    const int status = std::system(("bash -c " + ShellQuote(line)).c_str());
+    ASSERT_EQ(status, 0) << document.filename() << ":" << step.line << ": " << step.commands << ReadText(said);
+    EXPECT_EQ(NotPrinted(step.shown, ReadText(said)), "")
+        << document.filename() << ":" << step.line << ": is shown, and this was printed:\n"
+        << ReadText(said);
+  }
+  // Pages and pictures that the text names are there.
+  const std::string text = ReadText(document);
+  const std::regex link(R"(\]\(([^)#:]+)\))");
+  for (std::sregex_iterator it(text.begin(), text.end(), link), end; it != end; ++it)
+    EXPECT_TRUE(std::filesystem::exists(document.parent_path() / (*it)[1].str())) << document.filename() << " links to " << (*it)[1];
+}
+
+TEST(DocumentedCommands, TutorialOfTwoPhonesPrintsWhatItShows) {
+  const test::ScratchFolder scratch("phones");
+  Follow(kRoot / "pipelines/tutorials/two_phones.md", scratch.path());
+}
+
+TEST(DocumentedCommands, TutorialOfPosesPrintsWhatItShows) {
+  const test::ScratchFolder scratch("poses");
+  Follow(kRoot / "pipelines/tutorials/pose_data.md", scratch.path());
+}
+
+TEST(DocumentedCommands, TutorialOfSimulationPrintsWhatItShows) {
+  const test::ScratchFolder scratch("simulation");
+  Follow(kRoot / "pipelines/tutorials/simulation_and_maps.md", scratch.path());
+}
+
+// The first screen of the README is the whole of what the demo prints.
+TEST(DocumentedCommands, ReadmeShowsTheScreenOfTheDemo) {
+  const test::ScratchFolder scratch("demo");
+  const auto run = test::RunProgram({"run", kRoot / "data/sample/incline/experiment.yaml", "--out", "out/demo"}, scratch.path(),
+                                    "cd " + ShellQuote(scratch.path()) + " &&");
+  ASSERT_EQ(run.code, 0) << run.err;
+  const std::string readme = ReadText(kRoot / "README.md");
+  const std::size_t begin = readme.find("    rod on an incline: 6 recordings\n");
+  ASSERT_NE(begin, std::string::npos);
+  std::string shown;
+  std::size_t lines = 0;
+  for (const std::string& line : Split(readme.substr(begin), '\n')) {
+    if (!line.empty() && !line.starts_with("    ")) break;
+    shown += line.substr(std::min<std::size_t>(4, line.size())) + "\n";
+    lines += !line.empty();
+  }
+  const std::regex seconds(R"(\n[0-9.]+ s from)");
+  EXPECT_EQ(NotPrinted(std::regex_replace(shown, seconds, "\ns from"), std::regex_replace(run.out, seconds, "\ns from")), "") << run.out;
+  std::size_t printed = 0;
+  for (const std::string& line : Split(run.out, '\n')) printed += !line.empty();
+  EXPECT_EQ(lines, printed) << "lines are left out";
+}
+
+TEST(DocumentedCommands, ComparisonOfScreensTellsThem) {
+  EXPECT_EQ(NotPrinted("a 0.2499 ...\n...\nend\n", "first\na 0.2501 x y\nb\nend\n"), "");
+  EXPECT_EQ(NotPrinted("a 0.2499\nend\n", "a 0.2501\nb\nend\n"), "end");
+  EXPECT_EQ(NotPrinted("a 0.24\n", "a 0.26\n"), "a 0.24");
+  EXPECT_EQ(NotPrinted("6 recordings\n", "5 recordings\n"), "6 recordings");
+  EXPECT_EQ(NotPrinted("a ... c\n", "a b b c\n"), "");
+  EXPECT_EQ(NotPrinted("a ... c\n", "a b b\n"), "a ... c");
 }
 
 }  // namespace
