@@ -39,7 +39,7 @@ namespace {
 using Lines = std::vector<CheckLine>;
 using Verdict = CheckLine::Verdict;
 
-constexpr const char* kCorrect = "correct it; all keys with their meaning are in data/README.md";
+constexpr const char* kCorrect = "correct it; all keys with their meaning: impactlab reference, or data/REFERENCE.md";
 
 void Good(Lines* lines, const std::string& where, const std::string& text) { lines->push_back({Verdict::kGood, where, text, ""}); }
 void Note(Lines* lines, const std::string& where, const std::string& text, const std::string& cure = "") {
