@@ -1,6 +1,5 @@
 #include "impact/law_table.h"
 
-#include <algorithm>
 #include <Eigen/Cholesky>
 #include <optional>
 #include <stdexcept>
@@ -17,7 +16,7 @@ void AddEnergy(const ContactState& contact, LawOutcome& out) {
 }
 
 LawOutcome WithPath(RestitutionLaw law, const ContactState& contact, const LawCoefficients& c, bool certify) {
-  const ImpactModel model{.law = law, .e = c.e, .mu_k = c.mu_k, .mu_s = c.mu_s, .e_t = std::max(0.0, c.e_t)};
+  const ImpactModel model{.law = law, .e = c.e, .mu_k = c.mu_k, .mu_s = c.mu_s, .e_t = c.e_t < 0 ? 0.0 : c.e_t};
   // Only the judge needs the points between.
   const ImpactOutcome outcome = Solve(contact, model, {.dense_output = certify});
   LawOutcome out;

@@ -39,6 +39,8 @@ std::string ToText(const ReferenceKey& key) {
 int ReferenceCommand(const ReferenceArguments& arguments) {
   const std::string page = arguments.examples.empty() ? std::string(KeptReference()) : ToMarkdown(MakeReference(arguments.examples));
   if (!arguments.out.empty()) {
+    if (!arguments.kind.empty())
+      throw ConfigError(fmt::format("reference: found --out beside {}, allowed for all kinds together", Excerpt(arguments.kind)));
     WriteFile(arguments.out, page);
     fmt::print("written to {}\n", arguments.out.string());
     return 0;

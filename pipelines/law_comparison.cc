@@ -132,6 +132,10 @@ std::string LawInWords(const std::string& law) {
 
 std::string ToWords(const LawComparison& comparison) {
   if (comparison.empty()) return "";
+  // Without a test an order would be one of chance.
+  if (const int recordings = comparison.pairs.front().recordings; recordings < kFewest)
+    return fmt::format("{} recording{} with impacts that all laws predict: too few to tell laws apart, {} at least", recordings,
+                       recordings == 1 ? "" : "s", kFewest);
   const std::string& best = comparison.order.front();
   std::vector<std::string> alike, worse, same;
   for (const LawPair& pair : comparison.pairs) {

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <cmath>
 #include <csignal>
 #include <cstdio>
 #include <exception>
@@ -81,7 +82,8 @@ void AddPredictOptions(CLI::App& verb, impactlab::StageArguments& stage, impactl
   verb.add_option("--e", states.e, "restitution: e* of the energetic law, e_p of Poisson's, e_n of the others")->capture_default_str();
   verb.add_option("--mu-k", states.mu_k, "kinetic friction")->capture_default_str();
   verb.add_option("--mu-s", states.mu_s, "static friction; mu_k where it is not given");
-  verb.add_option("--e-t", states.e_t, "tangential restitution of what sticks: of Whittaker's law, and of the laws with a path from 0 on")
+  verb.add_option("--e-t", states.e_t,
+                  "tangential restitution of what sticks, in [0, 1]; below 0, down to -1, only Whittaker's law takes it")
       ->capture_default_str();
   verb.add_flag("--json", states.json, "JSON instead of text");
   verb.add_option("--routh", states.routh, "CSV of Routh's construction for the first state, for a plot");
@@ -96,6 +98,9 @@ int PredictCommandOf(const CLI::App& verb, impactlab::StageArguments stage, cons
   const bool is_file = !stage.experiment.empty();
   const bool is_system = is_file && stage.events.empty() && stage.fit.empty() && impactlab::IsSystemFile(stage.experiment);
   if (!is_system && !csv.empty()) throw ConfigError("predict: found --csv without a system file, allowed with one");
+  if (verb.count("--mu-s") > 0 && std::isnan(states.mu_s)) throw ConfigError("--mu-s: found nan, allowed a number of at least mu_k");
+  if (verb.count("--a-per-kg") > 0 && verb.count("--lever-m") > 0)
+    throw ConfigError("predict: found --lever-m beside --a-per-kg, allowed one of them: both say how the contact yields");
   if (!is_file) return impactlab::PredictStatesCommand(states);
   for (const char* option : {"--states", "--v-minus-m-per-s", "--a-per-kg", "--lever-m", "--mass-kg", "--inertia-kg-m2",
                              "--theta-dot-rad-per-s", "--e", "--mu-k", "--mu-s", "--e-t", "--routh"}) {
