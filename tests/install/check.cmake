@@ -44,7 +44,10 @@ if(ROOMS STREQUAL "impact")
   # So does its Python module.
   if(PYTHON)
     set(ENV{PYTHONPATH} "${install}/${PYTHON_DIR}")
-    run(${PYTHON} -c "import impactlab; print(impactlab.__file__, impactlab.predict((0.1, -1), ((1, 0), (0, 1)), 0.5)['v_plus_F_m_per_s'][0][1])")
+    file(WRITE "${SCRATCH}/installed.py" "import impactlab
+print(impactlab.__file__, impactlab.predict((0.1, -1), ((1, 0), (0, 1)), 0.5)['v_plus_F_m_per_s'][0][1])
+")
+    run(${PYTHON} "${SCRATCH}/installed.py")
     if(NOT out MATCHES "an install/.* 0\\.5\n")
       message(FATAL_ERROR "the installed Python module: ${out}")
     endif()
