@@ -135,9 +135,9 @@ std::string Say(const PoseRecording& recording) {
 // What to do about a recording that cannot be read. Its columns may be a stranger's; else the fault is in a cell, or in the whole.
 std::string PoseCure(const Experiment& e, const std::filesystem::path& file, const std::string& fault) {
   const std::optional<ColumnGuess> guess = GuessColumns(file, e.columns.planar);
-  if (!guess) return "copy it again from where it was recorded, or leave it out: recordings.files says which count";
-  if (guess->fault.empty()) return guess->Advice(e.path.string());
-  if (fault.find(": row ") != std::string::npos)
+  const bool empty = fault.find("found 0 rows") != std::string::npos;
+  if (!guess || empty) return "copy it again from where it was recorded, or leave it out: recordings.files says which count";
+  if (!guess->fault.empty() && fault.find(": row ") != std::string::npos)
     return "correct that row, or take it out whole: frames may be missing, but what is there must be numbers at times that rise";
   return guess->Advice(e.path.string());
 }
