@@ -32,8 +32,8 @@ void internal::WriteReportWithin(const std::filesystem::path& path, const RunRes
   Page page;
   page.title = (run.experiment.name.empty() ? run.experiment.path.stem().string() : run.experiment.name) + " \u2013 impact report";
   page.head = HeadHtml(context);
-  page.sections = {FitSection(context),   PredictionSection(context), MeasuredSection(context),
-                   AuditSection(context), RecordingsSection(context), MethodsSection(context)};
+  page.sections = {FitSection(context),        PredictionSection(context), MeasuredSection(context),     AuditSection(context),
+                   RecordingsSection(context), MethodsSection(context),    ConfigurationSection(context)};
   const auto behind = [&](const char* id, Section section) {
     const auto at = std::find_if(page.sections.begin(), page.sections.end(), [&](const Section& s) { return s.id == id; });
     page.sections.insert(at + 1, std::move(section));

@@ -128,7 +128,9 @@ std::string Provenance(const ReportContext& context) {
   table.Row({"Compiler, CPU", Escape(provenance.compiler) + ", " + Escape(provenance.cpu)});
   table.Row({"Computed", Escape(provenance.utc) + fmt::format(", {} s", Num(run.seconds))});
   return table.Html() +
-         "<p class=\"foot\">run.yaml beside this page holds the complete configuration and the SHA-256 of every input file; events.csv, "
+         "<p class=\"foot\">Every key is listed under <a href=\"#configuration\">Configuration</a>; run.yaml beside this page also holds "
+         "the "
+         "SHA-256 of every input file. events.csv, "
          "fit.json, "
          "validation.csv and audit.json hold the numbers in full.</p>\n";
 }

@@ -47,6 +47,7 @@ Section TwoBodySection(const ReportContext& context);        // of a struck body
 Section AuditSection(const ReportContext& context);
 Section RecordingsSection(const ReportContext& context);
 Section MethodsSection(const ReportContext& context);
+Section ConfigurationSection(const ReportContext& context);
 
 // One recording for the browser of recordings and the replay, as JSON: what lists of recordings need, and that with poses and arcs.
 struct RecordingData {

@@ -72,6 +72,32 @@
     load(one.part).then(then, (error) => otherwise(error.message));
   };
 
+  window.copyText = async (text) => {
+    try {
+      await navigator.clipboard.writeText(text);
+      return true;
+    } catch {
+      // Older browsers keep the clipboard from pages that were opened as files.
+      const area = document.createElement('textarea'), before = document.activeElement;
+      area.value = text;
+      document.body.append(area);
+      area.select();
+      const done = document.execCommand('copy');
+      area.remove();
+      before?.focus();
+      return done;
+    }
+  };
+  for (const box of document.querySelectorAll('[data-copies]')) {
+    const status = box.querySelector('[role="status"]');
+    box.hidden = false;
+    box.querySelector('button').addEventListener('click', async () => {
+      const text = document.getElementById(box.dataset.copies).textContent, done = await copyText(text);
+      status.textContent = done ? `${text.split('\n').length - 1} lines copied` : 'the browser refused';
+      setTimeout(() => (status.textContent = ''), 2500);
+    });
+  }
+
   // 16-bit numbers between their least and greatest value; 65535 is a gap.
   window.unpackNumbers = ([base64, lower, upper]) => {
     const bytes = atob(base64), values = new Array(bytes.length >> 1);

@@ -89,20 +89,7 @@
     };
     const copy = element('button', {type: 'button', class: 'copy', 'aria-label': 'Copy: ' + title}, 'Copy');
     copy.addEventListener('click', async () => {
-      const text = lines((cell) => cell, '\t');
-      try {
-        await navigator.clipboard.writeText(text);
-      } catch {
-        // Older browsers keep the clipboard from pages that were opened as files.
-        const area = element('textarea');
-        area.value = text;
-        document.body.append(area);
-        area.select();
-        const done = document.execCommand('copy');
-        area.remove();
-        copy.focus();
-        if (!done) return tell('the browser refused');
-      }
+      if (!(await copyText(lines((cell) => cell, '\t')))) return tell('the browser refused');
       tell(`${shown().length} rows copied`);
     });
     const csv = element('button', {type: 'button', class: 'csv', 'aria-label': 'Save as CSV: ' + title}, 'CSV');

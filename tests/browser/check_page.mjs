@@ -1,6 +1,6 @@
 // Opens a page of the program in a browser as a reader would and says what is wrong with it:
 //   node check_page.mjs CHROMIUM PAGE SCREENSHOTS FEATURE...
-// Features the page must have: plots, tables, replay, recordings, switch, paper. Exit code 0 without a fault, 1 with faults (one a line).
+// Features the page must have: plots, tables, replay, recordings, configuration, switch, paper. Exit code 0 without a fault, 1 with faults (one a line).
 import {mkdirSync, readFileSync, statSync, writeFileSync} from 'node:fs';
 import {createRequire} from 'node:module';
 import {basename, dirname, join} from 'node:path';
@@ -183,6 +183,20 @@ const replayScrubs = async (tab) => {
   }
 };
 
+// The text of the experiment is copied as it stands, and the table finds keys by where they came from.
+const configurationCopies = async (tab) => {
+  const box = tab.locator('#configuration .controls').first();
+  if ((await box.count()) === 0) return fault('configuration', 'none');
+  const wanted = await tab.evaluate((id) => document.getElementById(id).textContent, await box.getAttribute('data-copies'));
+  await box.locator('button').click();
+  await tab.waitForTimeout(100);
+  if ((await tab.evaluate(() => navigator.clipboard.readText())) !== wanted) fault('configuration', 'another text is copied than stands in the page');
+  const lines = wanted.split('\n').length - 1;
+  if (!(await box.textContent()).includes(`${lines} lines copied`)) fault('configuration', 'does not say what was copied');
+  if (lines < 40 || !/^schema: /.test(wanted)) fault('configuration', `the text begins "${wanted.slice(0, 40)}" and has ${lines} lines`);
+  return lines;
+};
+
 // Every control is reached by the tabulator, and shows that it is.
 const keyboardReaches = async (tab) => {
   await tab.evaluate(() => scrollTo(0, 0));
@@ -282,6 +296,7 @@ for (const width of [390, 1440]) {
     if (features.includes('keyboard')) notes.push(`${await keyboardReaches(tab)} controls`);
     if (features.includes('plots')) notes.push(`${await plotsZoom(tab)} plots`);
     if (features.includes('replay')) await replayScrubs(tab);
+    if (features.includes('configuration')) notes.push(`configuration of ${await configurationCopies(tab)} lines`);
     if (features.includes('recordings')) notes.push(await choicesShow(tab));
     if (features.includes('tables')) notes.push(JSON.stringify(await tablesWork(tab)));
   }

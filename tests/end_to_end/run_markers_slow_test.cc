@@ -68,7 +68,9 @@ TEST_F(RunMarkers, CoefficientsHoldTheTruthFromPixels) {
 
 TEST_F(RunMarkers, ReportIsShownWithoutFault) {
   IMPACTLAB_SKIP_WITHOUT_BROWSER();
-  EXPECT_EQ(test::PageFaults(Out("run") / "report.html", "incline", {"switch", "keyboard", "plots", "tables", "replay", "paper"}), "");
+  EXPECT_EQ(test::PageFaults(Out("run") / "report.html", "incline",
+                             {"switch", "keyboard", "plots", "tables", "replay", "configuration", "paper"}),
+            "");
 }
 
 TEST_F(RunMarkers, ImpactsAreWhereTheyWere) {

@@ -29,7 +29,8 @@ TEST(ReportBrowser, MotionInSpaceIsShownWithoutFault) {
   IMPACTLAB_SKIP_WITHOUT_BROWSER();
   const test::TemporaryFolder folder;
   WriteReport(folder / "report.html", FabricatedRun({.planar = false, .recordings = 24}), kLibrary);
-  EXPECT_EQ(test::PageFaults(folder / "report.html", "space", {"switch", "keyboard", "plots", "tables", "replay", "paper"}), "");
+  EXPECT_EQ(
+      test::PageFaults(folder / "report.html", "space", {"switch", "keyboard", "plots", "tables", "replay", "configuration", "paper"}), "");
 }
 
 TEST(ReportBrowser, LargeRunLoadsWhatItShowsFromBesideThePage) {
