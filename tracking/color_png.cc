@@ -1,58 +1,21 @@
-#include <fmt/format.h>
-
 #include <cstring>
-#include <memory>
-#include <new>
 
 #include "data/atomic_file.h"
-#include "data/error.h"
+#include "tracking/still_encoder.h"
 #include "tracking/video_writer.h"
 
-extern "C" {
-#include <libavcodec/avcodec.h>
-}
-
 namespace impactlab {
-namespace {
-
-struct FreeCodec {
-  void operator()(AVCodecContext* p) const { avcodec_free_context(&p); }
-};
-struct FreePacket {
-  void operator()(AVPacket* p) const { av_packet_free(&p); }
-};
-struct FreeFrame {
-  void operator()(AVFrame* p) const { av_frame_free(&p); }
-};
-
-}  // namespace
 
 std::string EncodePng(const ColorImage& image) {
-  const auto fail = [](const char* what) { throw OutputError(fmt::format("a PNG picture cannot be made: {}", what)); };
+  const internal::StillFormat format{"PNG", AV_CODEC_ID_PNG, AV_PIX_FMT_RGB24};
   if (image.width <= 0 || image.height <= 0 || image.rgb.size() != 3 * static_cast<std::size_t>(image.width) * image.height)
-    fail("it has no pixels");
-  const AVCodec* encoder = avcodec_find_encoder(AV_CODEC_ID_PNG);
-  if (encoder == nullptr) fail("this libavcodec has no PNG encoder");
-  const std::unique_ptr<AVCodecContext, FreeCodec> codec(avcodec_alloc_context3(encoder));
-  const std::unique_ptr<AVFrame, FreeFrame> frame(av_frame_alloc());
-  const std::unique_ptr<AVPacket, FreePacket> packet(av_packet_alloc());
-  if (!codec || !frame || !packet) throw std::bad_alloc();
-  codec->width = frame->width = image.width;
-  codec->height = frame->height = image.height;
-  codec->pix_fmt = AV_PIX_FMT_RGB24;
-  frame->format = AV_PIX_FMT_RGB24;
-  codec->time_base = {1, 1};
-  codec->thread_count = 1;
-  if (avcodec_open2(codec.get(), encoder, nullptr) < 0) fail("the encoder does not open");
-  if (av_frame_get_buffer(frame.get(), 0) < 0) throw std::bad_alloc();
-  const std::size_t row = 3 * static_cast<std::size_t>(image.width);
-  for (int y = 0; y < image.height; ++y)
-    std::memcpy(frame->data[0] + static_cast<std::ptrdiff_t>(y) * frame->linesize[0], image.rgb.data() + row * static_cast<std::size_t>(y),
-                row);
-  if (avcodec_send_frame(codec.get(), frame.get()) < 0 || avcodec_send_frame(codec.get(), nullptr) < 0 ||
-      avcodec_receive_packet(codec.get(), packet.get()) < 0)
-    fail("the encoder refuses it");
-  return {reinterpret_cast<const char*>(packet->data), static_cast<std::size_t>(packet->size)};
+    internal::RefuseStill(format, "it has no pixels");
+  return internal::EncodeStill(format, image.width, image.height, [&](AVFrame* frame) {
+    const std::size_t row = 3 * static_cast<std::size_t>(image.width);
+    for (int y = 0; y < image.height; ++y)
+      std::memcpy(frame->data[0] + static_cast<std::ptrdiff_t>(y) * frame->linesize[0],
+                  image.rgb.data() + row * static_cast<std::size_t>(y), row);
+  });
 }
 
 void WritePng(const std::filesystem::path& path, const ColorImage& image) { WriteFile(path, EncodePng(image)); }

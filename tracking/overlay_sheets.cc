@@ -3,83 +3,25 @@
 #include <Eigen/Eigenvalues>
 #include <algorithm>
 #include <cmath>
-#include <limits>
-#include <map>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "data/error.h"
+#include "tracking/marker_extent.h"
 #include "tracking/overlay_paint.h"
 #include "tracking/spot_local.h"
 
 namespace impactlab {
 namespace {
 
+using internal::Extents;
+using internal::FrameOfInterest;
 using internal::MakeColor;
+using internal::MiddleAt;
 using internal::Rgb;
 
 constexpr Rgb kGround{24, 26, 31};
-
-struct Extent {
-  Eigen::Vector2d low = Eigen::Vector2d::Constant(1e9), high = Eigen::Vector2d::Constant(-1e9);
-  void Add(const Eigen::Vector2d& q) { low = low.cwiseMin(q), high = high.cwiseMax(q); }
-  bool empty() const { return low.x() > high.x(); }
-  Eigen::Vector2d middle() const { return (low + high) / 2; }
-};
-
-// The frame the sheet is about: the first in which velocities jump at least a fifth as much as they ever do, all markers together; a hand
-// that lets go makes small jumps before. Else the first marked impact, else the middle of the tracks.
-long long FrameOfInterest(const MarkerTracks& tracks, int camera) {
-  std::map<long long, double> jumps;  // [px/s]
-  long long first = std::numeric_limits<long long>::max(), last = -1;
-  const TrackPoint* before = nullptr;
-  for (const TrackPoint& p : tracks.points) {
-    if (p.camera != camera) continue;
-    first = std::min(first, p.frame);
-    last = std::max(last, p.frame);
-    if ((p.flags & kImpact) != 0) {
-      const double jump = before != nullptr && before->marker == p.marker ? (p.smooth_v - before->smooth_v).norm() : 0;
-      jumps[p.frame] += std::isfinite(jump) ? jump : 0;
-    }
-    before = &p;
-  }
-  // The markers of a body show one impact in frames side by side.
-  constexpr long long kTogether = 2;
-  const auto around = [&](long long frame) {
-    double sum = 0;
-    for (auto at = jumps.lower_bound(frame - kTogether); at != jumps.end() && at->first <= frame + kTogether; ++at) sum += at->second;
-    return sum;
-  };
-  double most = 0;
-  for (const auto& [frame, jump] : jumps) most = std::max(most, around(frame));
-  for (const auto& [frame, jump] : jumps)
-    if (around(frame) >= 0.2 * most) return frame;
-  return last < 0 ? 0 : (first + last) / 2;
-}
-
-// Where the markers are in each frame.
-std::map<long long, Extent> Extents(const MarkerTracks& tracks, int camera, long long from, long long to, double* largest) {
-  std::map<long long, Extent> extents;
-  for (const TrackPoint& p : tracks.points) {
-    if (p.camera != camera || p.frame < from || p.frame > to) continue;
-    extents[p.frame].Add(p.q);
-    *largest = std::max(*largest, p.major);
-  }
-  return extents;
-}
-
-// Middle of the markers, from the nearest frame where there are none.
-Eigen::Vector2d MiddleAt(const std::map<long long, Extent>& extents, long long frame, const Eigen::Vector2d& otherwise) {
-  if (extents.empty()) return otherwise;
-  auto after = extents.lower_bound(frame);
-  if (after == extents.end()) --after;
-  if (after != extents.begin() && after->first != frame) {
-    const auto before = std::prev(after);
-    if (std::abs(before->first - frame) < std::abs(after->first - frame)) after = before;
-  }
-  return after->second.middle();
-}
 
 }  // namespace
 
@@ -104,13 +46,8 @@ void WriteContactSheet(const std::filesystem::path& path, const FrameSource& sou
   for (long long k = 0; k < n && reader.Next(&read); ++k) {
     const Eigen::Vector2d size(read.image.width, read.image.height);
     if (!sheet) {
-      // One size of crop for all: what the widest needs, in the shape of 4:3, enlarged to fill a sheet of some 2000 pixels.
-      Eigen::Vector2d need = Eigen::Vector2d::Constant(40);
-      for (const auto& [index, e] : extents) need = need.cwiseMax(e.high - e.low);
-      if (extents.empty()) need = size;
-      need += Eigen::Vector2d::Constant(2 * largest + 50);
-      crop = {std::max(need.x(), need.y() * 4 / 3), std::max(need.y(), need.x() * 3 / 4)};
-      crop = crop.cwiseMin(size);
+      // One size of crop for all, enlarged to fill a sheet of some 2000 pixels.
+      crop = internal::CropSize(extents, largest, size);
       const double width = std::clamp(2000.0 / columns, 240.0, 640.0);
       scale = std::clamp(width / crop.x(), 0.25, 8.0);
       tile_width = static_cast<int>(std::lround(crop.x() * scale));
@@ -119,8 +56,7 @@ void WriteContactSheet(const std::filesystem::path& path, const FrameSource& sou
       title = static_cast<int>(2.3 * letters);
       sheet = MakeColor(columns * (tile_width + kGap) + kGap, rows * (tile_height + title + kGap) + kGap, kGround);
     }
-    const Eigen::Vector2d middle = MiddleAt(extents, read.index, size / 2);
-    const Eigen::Vector2d corner = (middle - crop / 2).cwiseMin(size - crop).cwiseMax(0).array().round();
+    const Eigen::Vector2d corner = internal::CropCorner(MiddleAt(extents, read.index, size / 2), crop, size);
     const internal::View view{corner, scale};
     ColorImage tile = internal::Enlarge(read.image, corner.x(), corner.y(), scale, tile_width, tile_height);
     internal::PaintMarkers(&tile, view, tracks, camera, read.index, 0.95 * letters, options);
