@@ -85,7 +85,7 @@ void FollowVideos(const TrackPlan& plan, const std::filesystem::path& folder, co
   TrackRunOptions how;
   how.threads = options.threads;
   how.quiet = options.quiet;
-  how.sheets = options.pages;
+  how.sheets = how.frames = options.pages;
   how.command = options.command;
   out->tracking = RunTracking(plan, folder, how);
   if (options.pages) WriteTrackingPage(folder / "tracking.html", *out->tracking, folder / "sheets", options.plotting);

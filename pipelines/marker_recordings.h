@@ -34,7 +34,7 @@ struct MarkerRecordings {
 struct MarkerStageOptions {
   int threads = 0;       // 0: one a core
   bool quiet = false;    // no progress
-  bool pages = true;     // calibration.html, tracking.html and contact sheets
+  bool pages = true;     // calibration.html, tracking.html, contact sheets and kept frames
   std::string command;   // for the run.yaml of the stages
   std::string plotting;  // path of the plotting library
 };

@@ -54,7 +54,7 @@ void internal::WriteReportWithin(const std::filesystem::path& path, const RunRes
   page.figures = std::move(data.figures);
   page.has_parts = !data.parts.empty();
   if (!run.recordings.empty()) {
-    behind("audit", ReplaySection(context));
+    behind("audit", ReplaySection(context, data.pictured));
     page.data = {{"replay-data", ReplayJson(context)}};
     page.styles = {kMotionStyle};
     page.scripts = {kMotionScript};

@@ -17,8 +17,8 @@ const LawFit* FitOf(const ReportContext& context, const std::string& law);
 // The comparison of two laws of which the one in front is the better by its density; null where they were not compared.
 const LawPair* PairOf(const ReportContext& context, const std::string& better, const std::string& other);
 
-// The view of motions, with ReplayJson and MakeRecordingData in the page.
-Section ReplaySection(const ReportContext& context);
+// The view of motions, with ReplayJson and MakeRecordingData in the page; `pictured` recordings have frames of their videos there.
+Section ReplaySection(const ReportContext& context, std::size_t pictured);
 // What the replay shows beside the poses of the recordings: body, markers, cameras and floor.
 std::string ReplayJson(const ReportContext& context);
 

@@ -58,6 +58,11 @@ std::vector<RecordingData> MakeRecordingData(const ReportContext& context, std::
 // The most, up to `max_frames`, with which all recordings together stay a few megabytes.
 std::size_t FramesWithin(const ReportContext& context, std::size_t max_frames);
 
+// What cameras saw about the first impact, as JSON lists by recording for the replay; empty where no frame was kept. At most two cameras a
+// recording, and together no more than `most_bytes`: the first camera of every recording, then the second, as far as that goes.
+inline constexpr std::size_t kPictureBytes = 8'000'000;
+std::vector<std::string> MakePictures(const ReportContext& context, std::size_t most_bytes = kPictureBytes);
+
 // Figures, apart from the text around them.
 std::vector<Figure> FitFigures(const ReportContext& context);
 std::vector<Figure> PredictionFigures(const ReportContext& context);

@@ -1,4 +1,6 @@
 // The replay of recordings: what the view of a run's motions shows beside the poses that the browser of recordings holds.
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
@@ -45,14 +47,36 @@ std::string ReplayJson(const ReportContext& context) {
   return scene.dump(-1, ' ', true, Json::error_handler_t::replace);
 }
 
-Section ReplaySection(const ReportContext& context) {
+namespace {
+
+std::string PicturesHtml(std::size_t pictured, std::size_t recordings) {
+  if (pictured == 0) return {};
+  std::string out =
+      "<p>Beside it what the cameras saw about the first impact, cut down to the markers: the frame nearest to the moment of the replay. "
+      "<span class=\"key key-ring fitted\"></span>a ring stands where the fit says the marker was, <span class=\"key found\">+</span> a "
+      "cross "
+      "where it was found.</p>\n";
+  if (pictured < recordings)
+    out +=
+        fmt::format("<p class=\"foot\">{} of {} recordings have pictures here: others have none, or would make the page too large.</p>\n",
+                    pictured, recordings);
+  return out;
+}
+
+}  // namespace
+
+Section ReplaySection(const ReportContext& context, std::size_t pictured) {
   Section section{.id = "replay", .title = "Replay", .html = {}, .figures = {}};
   section.html =
       std::string(
           "<p>Recordings as they were measured (outline) and as the arcs of free flight fitted beside every impact have them (filled); "
           "paths of the centre of mass before and after, and of the point that struck. At an impact arrows show the impulse and the "
-          "slip of the contact point before and after.</p>\n"
-          "<div id=\"motion-view\"><div class=\"controls\"></div><div class=\"sight\"><p class=\"told\"></p></div></div>\n"
+          "slip of the contact point before and after.</p>\n") +
+      PicturesHtml(pictured, context.run.recordings.size()) +
+      std::string(
+          "<div id=\"motion-view\"><div class=\"controls\"></div><div class=\"beside\"><div class=\"sight\"><p "
+          "class=\"told\"></p></div><div "
+          "class=\"seen\" hidden></div></div></div>\n"
           "<noscript><p class=\"notice\">The replay needs scripts, which this browser does not run.</p></noscript>\n") +
       (context.run.experiment.body.planar
            ? ""

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "data/provenance.h"
@@ -45,6 +46,15 @@ class Parts {
   std::string folder_, mark_;
 };
 
+// Puts the frames of the videos behind what is drawn of each recording.
+void AddPictures(const std::vector<std::string>& pictures, std::vector<RecordingData>* recordings) {
+  for (std::size_t i = 0; i < std::min(pictures.size(), recordings->size()); ++i) {
+    if (pictures[i].empty()) continue;
+    (*recordings)[i].all.back() = ',';
+    (*recordings)[i].all += "\"pictures\":" + pictures[i] + "}";
+  }
+}
+
 std::string Quoted(const std::string& text) { return nlohmann::json(text).dump(-1, ' ', true); }
 
 // `object` with the script that holds the rest of it.
@@ -69,14 +79,20 @@ PageData SplitPage(const ReportContext& context, const std::vector<Section>& sec
       bytes += texts.bytes;
     }
   const std::size_t frames = FramesWithin(context, kMaxFrames);
+  const std::vector<std::string> pictures = MakePictures(context);
   std::vector<RecordingData> recordings = MakeRecordingData(context, frames);
+  AddPictures(pictures, &recordings);
   for (const RecordingData& one : recordings) bytes += one.all.size();
 
   const bool apart = bytes > page_bytes;
-  if (apart && frames < kMaxFrames) recordings = MakeRecordingData(context, kMaxFrames);
+  if (apart && frames < kMaxFrames) {
+    recordings = MakeRecordingData(context, kMaxFrames);
+    AddPictures(pictures, &recordings);
+  }
   std::vector<std::string> all;
   for (const RecordingData& one : recordings) all.push_back(one.all);
   PageData out;
+  out.pictured = static_cast<std::size_t>(std::count_if(pictures.begin(), pictures.end(), [](const auto& one) { return !one.empty(); }));
   std::vector<std::string> figure_list;
   if (!apart) {
     for (const FigureTexts& texts : figures) figure_list.push_back(ToJson(*texts.figure, texts.plots));

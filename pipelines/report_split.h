@@ -14,6 +14,7 @@ namespace impactlab::internal {
 struct PageData {
   std::string recordings, figures;                         // JSON lists that stand in the page
   std::vector<std::pair<std::string, std::string>> parts;  // scripts: path from the page's folder, and text
+  std::size_t pictured = 0;                                // recordings with frames of their videos
 };
 
 // The page holds everything up to `page_bytes`. Beyond, it keeps of every recording what lists need and of every figure the first plot;

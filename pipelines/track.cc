@@ -25,6 +25,7 @@
 #include "pipelines/track_visit.h"
 #include "reconstruction/identity_complete.h"
 #include "tracking/finish.h"
+#include "tracking/kept_frames.h"
 
 namespace impactlab {
 namespace {
@@ -391,6 +392,9 @@ void CheckOutputs(const TrackPlan& plan, const std::filesystem::path& folder, co
     for (const TrackedCamera& camera : plan.cameras) {
       const std::string name = recording.name + "_" + camera.name;
       if (options.sheets) outputs.push_back(folder / "sheets" / (name + ".png"));
+      if (options.frames)
+        for (const auto& file : {KeptPicture(folder / internal::kFramesFolder / name), KeptTable(folder / internal::kFramesFolder / name)})
+          outputs.push_back(file);
       if (!options.overlay.empty()) outputs.push_back(internal::WithSuffix(options.overlay, name));
     }
   }
@@ -417,6 +421,7 @@ TrackRun RunTracking(const TrackPlan& plan, const std::filesystem::path& folder,
   const auto start = std::chrono::steady_clock::now();
   TrackRun run;
   run.plan = plan;
+  if (options.frames) run.frames = folder / internal::kFramesFolder;
   const std::size_t n = plan.recordings.size();
   run.recordings.resize(n);
   const std::vector<Correction> corrections = plan.corrections.empty() ? std::vector<Correction>{} : ReadCorrections(plan.corrections);

@@ -107,6 +107,7 @@ struct TrackRunOptions {
   std::filesystem::path overlay;  // video per recording and camera, named after this one; empty: none
   std::size_t shown = 6;          // recordings whose tracks are kept for the page
   bool sheets = true;             // a picture of the frames about the first impact, per recording and camera
+  bool frames = false;            // cuts of the frames about it, kept for pages that draw on them (tracking/kept_frames.h)
   std::string command;            // for run.yaml
 };
 
@@ -116,6 +117,7 @@ struct TrackRun {
   double seconds = 0;
   long long points = 0;
   std::vector<MarkerTracks> shown;  // of the first recordings that gave any
+  std::filesystem::path frames;     // folder of the frames that were kept, RECORDING_CAMERA each; empty: none
 };
 
 // All recordings, in parallel; writes tracks.csv, tracking.json, run.yaml and the pictures to `folder` as results come in. DataError when

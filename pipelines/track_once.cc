@@ -4,6 +4,7 @@
 
 #include "data/error.h"
 #include "data/stage_cache.h"
+#include "tracking/kept_frames.h"
 #include "tracking/overlay.h"
 
 namespace impactlab::internal {
@@ -25,9 +26,12 @@ Pictures WritePictures(const std::filesystem::path& folder, const TrackRunOption
     const std::string name = done.summary.name + "_" + done.tracks.cameras[c];
     const int camera = static_cast<int>(c);
     const std::filesystem::path sheet = folder / "sheets" / (name + ".png"), overlay = WithSuffix(options.overlay, name);
+    const std::filesystem::path frames = folder / kFramesFolder / name;
     try {
       if (options.sheets) WriteContactSheet(sheet, source, done.tracks, camera);
       if (options.sheets) files.push_back(sheet);
+      if (options.frames) KeepFrames(frames, source, done.tracks, camera);
+      if (options.frames) files.insert(files.end(), {KeptPicture(frames), KeptTable(frames)});
       if (!options.overlay.empty()) WriteOverlay(overlay, source, done.tracks, camera);
       if (!options.overlay.empty()) files.push_back(overlay);
     } catch (const DataError& error) {
@@ -68,8 +72,8 @@ RecordingTracks FollowOnce(const TrackPlan& plan, std::size_t recording, const s
       "tracks", [&] { return TrackRecording(plan, recording, corrections, threads); }, read, own, content);
   if (!done.summary.failure.empty()) return done;
   const Pictures pictures = StageResultIf<Pictures>(
-      "pictures", [&] { return WritePictures(folder, options, done); }, AreThere, folder, options.sheets, options.overlay, read, own,
-      content);
+      "pictures", [&] { return WritePictures(folder, options, done); }, AreThere, folder, options.sheets, options.frames, options.overlay,
+      read, own, content);
   done.summary.notes.insert(done.summary.notes.end(), pictures.notes.begin(), pictures.notes.end());
   return done;
 }

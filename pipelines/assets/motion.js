@@ -289,6 +289,7 @@ window.startFilm = (root, start_film) => {
     told.textContent = 't = ' + now.toFixed(digits) + ' s' + (before ? ' · ' + before.what + ' at ' + before.t.toFixed(digits) + ' s' : '') +
       (before?.impulse ? ` · impulse ${Math.hypot(...before.impulse).toPrecision(3)} ${film.unit}, slip ${before.slip.map((v) => Math.hypot(...v).toFixed(2)).join(' to ')} m/s` : '');
     slider.setAttribute('aria-valuetext', told.textContent);
+    film.moment?.(now);
   };
 
   const step = (time) => {

@@ -27,6 +27,7 @@
     return between(poses[k], poses[k + 1], gap > 0 ? Math.min(1, Math.max(0, (t - times[k]) / gap)) : 0);
   };
 
+  const pictures = startPictures(root.querySelector('.seen'));
   const filmOf = (recording) => {
     const frames = unpackNumbers(recording.t), measured = posesOf(recording.channels, recording.planar);
     const arcs = recording.arcs.map((arc) => {
@@ -55,7 +56,7 @@
       return {poses: arc.poses};
     };
     return {planar: recording.planar, size: scene.size, low, high, t, frames, poses, events, planes: scene.planes, cameras: scene.cameras,
-            arcs: arcs.map(struck).filter((arc) => arc.poses.every(Boolean)), unit: scene.mass_known ? 'N s' : 'N s for each kilogram',
+            moment: pictures.moment, arcs: arcs.map(struck).filter((arc) => arc.poses.every(Boolean)), unit: scene.mass_known ? 'N s' : 'N s for each kilogram',
             parts: [{...scene.part, name: 'measured', ghost: true}, {...scene.part, name: 'fitted', markers: scene.markers}]};
   };
 
@@ -68,6 +69,7 @@
   let view = null;
   const show = (i) => withPart(recordings[i], () => {
     if (choice.value !== String(i)) return;  // another one was asked for meanwhile
+    pictures.load(recordings[i].pictures ?? []);
     if (view) return view.load(filmOf(recordings[i]));
     view = startFilm(root, filmOf(recordings[i]));
     root.querySelector('.controls').prepend(label);

@@ -1,6 +1,6 @@
 // Opens a page of the program in a browser as a reader would and says what is wrong with it:
 //   node check_page.mjs CHROMIUM PAGE SCREENSHOTS FEATURE...
-// Features the page must have: plots, tables, replay, recordings, configuration, switch, paper. Exit code 0 without a fault, 1 with faults (one a line).
+// Features the page must have: plots, tables, replay, pictures, recordings, configuration, switch, paper. Exit code 0 without a fault, 1 with faults (one a line).
 import {mkdirSync, readFileSync, statSync, writeFileSync} from 'node:fs';
 import {createRequire} from 'node:module';
 import {basename, dirname, join} from 'node:path';
@@ -148,7 +148,7 @@ const replayScrubs = async (tab) => {
   if ((await view.count()) === 0) return fault('replay', 'none');
   await view.scrollIntoViewIfNeeded();
   await tab.waitForTimeout(200);
-  const canvas = view.locator('canvas'), told = view.locator('.told'), slider = view.locator('input.time');
+  const canvas = view.locator('.sight canvas'), told = view.locator('.told'), slider = view.locator('input.time');
   const pixels = () => canvas.evaluate((c) => { const d = c.getContext('2d').getImageData(0, 0, c.width, c.height).data; let h = 0, n = 0; for (let i = 0; i < d.length; i += 4) if (d[i + 3]) h = (h * 31 + d[i] + 7 * d[i + 1] + 13 * d[i + 2] + i) | 0, ++n; return [h, n]; });
   const set = (share) => slider.evaluate((s, x) => { s.value = String(Number(s.min) + x * (Number(s.max) - Number(s.min))); s.dispatchEvent(new Event('input', {bubbles: true})); }, share);
   await set(0);
@@ -181,6 +181,50 @@ const replayScrubs = async (tab) => {
       if ((await pixels())[0] === before[0]) fault('replay', 'another recording looks the same');
     }
   }
+};
+
+// What the cameras saw follows the replay, says so to those who listen, and leaves no box behind where there is nothing to see.
+const picturesFollow = async (tab) => {
+  const view = tab.locator('#motion-view'), seen = view.locator('.seen'), slider = view.locator('input.time'), choice = view.locator('select.recording');
+  await view.scrollIntoViewIfNeeded();
+  const set = (share) => slider.evaluate((s, x) => { s.value = String(Math.round(x * Number(s.max))); s.dispatchEvent(new Event('input', {bubbles: true})); }, share);
+  const says = () => seen.locator('canvas').evaluateAll((all) => all.map((c) => { const d = c.getContext('2d').getImageData(0, 0, c.width, c.height).data; let n = 0, coloured = 0; for (let i = 0; i < d.length; i += 4) { n += d[i + 3] > 0; coloured += Math.max(d[i], d[i + 1], d[i + 2]) - Math.min(d[i], d[i + 1], d[i + 2]) > 60; } return {label: c.getAttribute('aria-label'), caption: c.parentElement.querySelector('figcaption').textContent, n, coloured}; }));
+  const of = await tab.evaluate(() => recordings.map((one, i) => [i, one.pictures?.length ?? 0, one.drawn]).filter(([, , drawn]) => drawn));
+  const with_some = of.find(([, n]) => n > 0), without = of.find(([, n]) => n === 0);
+  if (!with_some) return fault('pictures', 'none');
+  await choice.selectOption(String(with_some[0]));
+  await tab.waitForTimeout(400);
+  // Moments of the replay that are those of frames.
+  const [times, frames] = await tab.evaluate((i) => [recordings[i].pictures[0].frames.map((f) => f[1]), unpackNumbers(recordings[i].t)], with_some[0]);
+  const heard = new Set();
+  for (const k of [0, Math.floor(times.length / 2), times.length - 1]) {
+    const step = frames.reduce((best, t, i) => (Math.abs(t - times[k]) < Math.abs(frames[best] - times[k]) ? i : best), 0);
+    await slider.evaluate((s, x) => { s.value = String(x); s.dispatchEvent(new Event('input', {bubbles: true})); }, step);
+    await tab.waitForTimeout(50);
+    const all = await says();
+    if (all.length !== with_some[1]) fault('pictures', `${all.length} pictures of ${with_some[1]} cameras`);
+    for (const one of all) {
+      if (one.n === 0) fault('pictures', 'nothing is drawn: ' + one.label);
+      if (one.coloured === 0) fault('pictures', 'no mark is drawn: ' + one.label);
+      if (!/^What camera .+ saw in frame \d+ at -?[\d.]+ s: /.test(one.label ?? '')) fault('pictures', 'says "' + one.label + '"');
+      const shown = Number(one.caption.match(/t = (-?[\d.]+)/)?.[1]), pace = times[1] - times[0];
+      if (!(Math.abs(shown - frames[step]) < 0.51 * pace + 1e-3)) fault('pictures', `"${one.caption}" at ${frames[step]} s`);
+      heard.add(one.label);
+    }
+  }
+  if (heard.size !== 3 * with_some[1]) fault('pictures', `${heard.size} different words for 3 frames of ${with_some[1]} cameras`);
+  await set(0);
+  const first = await says();
+  if (frames[0] < times[0] - (times[1] - times[0]) && !first.every((one) => /nearest that was kept/.test(one.caption))) fault('pictures', `far from any frame it says "${first[0].caption}"`);
+  if (without) {
+    await choice.selectOption(String(without[0]));
+    await tab.waitForTimeout(300);
+    if (await seen.isVisible()) fault('pictures', 'an empty box beside a recording without pictures');
+    await choice.selectOption(String(with_some[0]));
+    await tab.waitForTimeout(300);
+    if (!(await seen.isVisible())) fault('pictures', 'gone for good');
+  }
+  return with_some[1];
 };
 
 // The text of the experiment is copied as it stands, and the table finds keys by where they came from.
@@ -296,6 +340,7 @@ for (const width of [390, 1440]) {
     if (features.includes('keyboard')) notes.push(`${await keyboardReaches(tab)} controls`);
     if (features.includes('plots')) notes.push(`${await plotsZoom(tab)} plots`);
     if (features.includes('replay')) await replayScrubs(tab);
+    if (features.includes('pictures')) notes.push(`${await picturesFollow(tab)} pictures`);
     if (features.includes('configuration')) notes.push(`configuration of ${await configurationCopies(tab)} lines`);
     if (features.includes('recordings')) notes.push(await choicesShow(tab));
     if (features.includes('tables')) notes.push(JSON.stringify(await tablesWork(tab)));

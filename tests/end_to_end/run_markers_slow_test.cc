@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <filesystem>
 #include <map>
@@ -16,6 +17,7 @@
 #include "tests/support/folder.h"
 #include "tests/support/html.h"
 #include "tests/support/process.h"
+#include "tracking/video.h"
 
 namespace impactlab {
 namespace {
@@ -69,7 +71,7 @@ TEST_F(RunMarkers, CoefficientsHoldTheTruthFromPixels) {
 TEST_F(RunMarkers, ReportIsShownWithoutFault) {
   IMPACTLAB_SKIP_WITHOUT_BROWSER();
   EXPECT_EQ(test::PageFaults(Out("run") / "report.html", "incline",
-                             {"switch", "keyboard", "plots", "tables", "replay", "configuration", "paper"}),
+                             {"switch", "keyboard", "plots", "tables", "replay", "pictures", "configuration", "paper"}),
             "");
 }
 
@@ -143,6 +145,65 @@ TEST_F(RunMarkers, TheReportTellsOfThePixels) {
   for (const char* file : {"calibration/calibration.html", "calibration/rig.yaml", "tracking/tracking.html", "tracking/tracks.csv",
                            "drops.csv", "poses/drop_0001.csv", "run.yaml"})
     EXPECT_TRUE(std::filesystem::exists(Out("run") / file)) << file;
+}
+
+TEST_F(RunMarkers, TheReplayHoldsWhatTheCamerasSaw) {
+  const nlohmann::json recordings = test::Block(ReadText(Out("run/report.html")), "recording-data");
+  ASSERT_EQ(recordings.size(), 6u);
+  int marks = 0, fitted = 0, near = 0;
+  for (const auto& recording : recordings) {
+    ASSERT_TRUE(recording.contains("pictures")) << recording["name"];
+    ASSERT_EQ(recording["pictures"].size(), 2u);
+    for (const auto& picture : recording["pictures"]) {
+      const std::string name = recording["name"].get<std::string>() + "_" + picture["camera"].get<std::string>();
+      const GrayImage sheet = ReadImage(Out("run/tracking/frames") / (name + ".jpg"));
+      const int columns = picture["columns"], wide = picture["tile"][0], high = picture["tile"][1];
+      EXPECT_EQ(picture["frames"].size(), 21u);
+      for (std::size_t k = 0; k < picture["frames"].size(); ++k) {
+        const auto& frame = picture["frames"][k];
+        for (const auto& mark : frame[2]) {
+          const auto gray = [&](int column, int row) {
+            const double x = std::clamp(mark[column].get<double>(), 1.0, wide - 1.0),
+                         y = std::clamp(mark[row].get<double>(), 1.0, high - 1.0);
+            return sheet.At(static_cast<int>(k) % columns * wide + static_cast<int>(x),
+                            static_cast<int>(k) / columns * high + static_cast<int>(y));
+          };
+          EXPECT_GT(gray(1, 2), 100) << name << " frame " << frame[0] << ": no bright marker where it was found";
+          ++marks;
+          if (mark.size() < 6) continue;
+          ++fitted;
+          near += mark[5].get<double>() < 1;
+          if (mark[5].get<double>() < 1)
+            EXPECT_GT(gray(3, 4), 100) << name << " frame " << frame[0] << ": no bright marker where the fit says";
+        }
+      }
+    }
+  }
+  EXPECT_GT(marks, 6 * 2 * 21 * 2);
+  EXPECT_GT(fitted, marks / 2);
+  // The sample holds impacts that no fit follows.
+  EXPECT_GT(near, 0.8 * fitted);
+}
+
+TEST_F(RunMarkers, FramesThatAreGoneAreKeptAnew) {
+  const std::filesystem::path table = Out("run/tracking/frames/drop_0001_left.json"),
+                              picture = Out("run/tracking/frames/drop_0001_left.jpg");
+  const std::string before = ReadText(picture), page = ReadText(Out("run/report.html"));
+  ASSERT_FALSE(before.empty());
+  const auto again = [&] {
+    const auto result = RunProgram({"run", kSample / "experiment.yaml", "--out", Out("run"), "--json"}, folder_->path());
+    EXPECT_EQ(result.code, 0) << result.err;
+    return nlohmann::json::parse(result.out).at("stages");
+  };
+  EXPECT_EQ(again().at("pictures").at("made"), 0);
+  EXPECT_EQ(test::Block(ReadText(Out("run/report.html")), "recording-data"), test::Block(page, "recording-data"));
+  std::filesystem::remove(table);
+  WriteText(picture, "no picture");
+  const auto stages = again();
+  EXPECT_EQ(stages.at("pictures").at("made"), 1);
+  EXPECT_EQ(stages.at("tracks").at("made"), 0);
+  EXPECT_TRUE(std::filesystem::exists(table));
+  EXPECT_TRUE(ReadText(picture) == before);
 }
 
 TEST_F(RunMarkers, WhatIsMissingIsSaidWithItsCure) {

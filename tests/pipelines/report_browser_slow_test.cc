@@ -9,6 +9,7 @@
 #include "tests/support/browser.h"
 #include "tests/support/fabricated_run.h"
 #include "tests/support/folder.h"
+#include "tests/support/pictured_run.h"
 
 namespace impactlab {
 namespace {
@@ -39,6 +40,16 @@ TEST(ReportBrowser, LargeRunLoadsWhatItShowsFromBesideThePage) {
   internal::WriteReportWithin(folder / "report.html", FabricatedRun({.recordings = 60}), kLibrary, 100'000);
   ASSERT_TRUE(std::filesystem::exists(folder / "report_parts"));
   EXPECT_EQ(test::PageFaults(folder / "report.html", "large", {"recordings", "replay"}), "");
+}
+
+TEST(ReportBrowser, WhatTheCamerasSawFollowsTheReplay) {
+  IMPACTLAB_SKIP_WITHOUT_BROWSER();
+  const test::TemporaryFolder folder;
+  const RunResult run = testing::PicturedRun({.planar = false, .recordings = 12}, 8, folder.path());
+  WriteReport(folder / "report.html", run, kLibrary);
+  EXPECT_EQ(test::PageFaults(folder / "report.html", "pictures", {"keyboard", "replay", "pictures", "paper"}), "");
+  internal::WriteReportWithin(folder / "apart.html", run, kLibrary, 100'000);
+  EXPECT_EQ(test::PageFaults(folder / "apart.html", "pictures apart", {"recordings", "replay"}), "");
 }
 
 TEST(ReportBrowser, WithoutThePlottingLibraryTheDrawingsStand) {

@@ -24,7 +24,7 @@ inline std::string MissingForBrowser() {
 }
 
 // What tests/browser/check_page.mjs finds wrong with a page in light and dark, wide and narrow; empty when nothing is. `features` are what
-// the page must have: switch, keyboard, plots, tables, replay, recordings, configuration, paper. Pictures of it are left in
+// the page must have: switch, keyboard, plots, tables, replay, pictures, recordings, configuration, paper. Pictures of it are left in
 // BUILD/browser/NAME.
 inline std::string PageFaults(const std::filesystem::path& page, const std::string& name, const std::vector<std::string>& features) {
   const auto pictures = std::filesystem::path(IMPACTLAB_BINARY_DIR) / "browser" / name;

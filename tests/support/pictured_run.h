@@ -1,0 +1,59 @@
+#pragma once
+// A fabricated run whose first recordings have frames of a video, for tests of what is shown of them. Nothing here is an estimate.
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "tests/support/fabricated_run.h"
+#include "tracking/kept_frames.h"
+#include "tracking/video.h"
+
+namespace impactlab::testing {
+
+// Frames 0 to 20 of two cameras, 5 ms apart about the first impact; the marker of the body is found at (100 + frame, 80), and the fit of
+// frames before 15 has it one pixel to the right and two below. The frames are kept in `folder`.
+inline RunResult PicturedRun(const FabricateOptions& options, int pictured, const std::filesystem::path& folder) {
+  RunResult run = FabricatedRun(options);
+  MarkerRecordings& markers = run.markers.emplace();
+  markers.layout = {BodyMarker{}};
+  markers.tracking.emplace().frames = folder / "frames";
+  FrameSource source;
+  for (int k = 0; k <= 20; ++k) {
+    GrayImage image{320, 240, std::vector<std::uint8_t>(320 * 240, 60)};
+    for (int y = 70; y < 90; ++y)
+      for (int x = 90; x < 110; ++x) image.At(x + k, y) = 220;
+    source.images.push_back(folder / ("frame_" + std::to_string(k) + ".png"));
+    WritePng(source.images.back(), image);
+  }
+  source.rate = 200;
+  Analysis& best = run.has_corrected ? run.corrected : run.recorded;
+  best.drops.resize(run.recordings.size());
+  for (std::size_t i = 0; i < run.recordings.size(); ++i) {
+    MarkerTracks tracks{run.recordings[i].name, {"left", "right"}, {"m"}, {}};
+    DropFit drop;
+    drop.usable = true;
+    source.t_shift = best.motion[i].events.front().t - 0.05;
+    for (int camera = 0; camera < 2; ++camera)
+      for (int k = 0; k <= 20; ++k) {
+        TrackPoint p;
+        p.camera = camera;
+        p.frame = k;
+        p.t = source.t_shift + k / source.rate;
+        p.q = {100.0 + k, 80};
+        p.major = p.minor = 10;
+        if (k < 15) drop.residuals.push_back({.point = static_cast<int>(tracks.points.size()), .r = {1, 2}, .used = true});
+        tracks.points.push_back(p);
+      }
+    if (static_cast<int>(i) < pictured)
+      for (int camera = 0; camera < 2; ++camera)
+        KeepFrames(markers.tracking->frames / (tracks.recording + "_" + tracks.cameras[static_cast<std::size_t>(camera)]), source, tracks,
+                   camera);
+    best.drops[i] = {drop};
+    markers.tracks.push_back(tracks);
+    markers.bad.emplace_back();
+  }
+  return run;
+}
+
+}  // namespace impactlab::testing
