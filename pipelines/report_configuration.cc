@@ -12,7 +12,7 @@ namespace impactlab::internal {
 namespace {
 
 constexpr std::size_t kValueLetters = 160;  // a longer value stands in full in the text below the table
-constexpr std::size_t kTextBytes = 20'000;  // of a file that lists recordings one by one, such as that of the tracking
+constexpr std::size_t kTextBytes = 12'000;  // of a file that lists recordings one by one, such as that of the tracking
 
 const char* SourceWord(KeySource source) {
   switch (source) {
