@@ -1,9 +1,11 @@
 #include "pipelines/report_page.h"
 
+#include <dlfcn.h>
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cctype>
+#include <string_view>
 
 #include "data/atomic_file.h"
 #include "data/error.h"
@@ -33,12 +35,20 @@ void WriteData(AtomicFile& out, const std::string& id, const std::string& json) 
   out.Write("<script type=\"application/json\" id=\"" + id + "\">" + ScriptSafe(json) + "</script>\n");
 }
 
-// An installed program has the library beside it, whatever became of the tree it was built in.
+// An installed program, and an installed Python module, have the library in share/ of a folder above them, whatever became of the tree they
+// were built in.
 std::filesystem::path InstalledPlotLibrary() {
   std::error_code error;
-  const std::filesystem::path program = std::filesystem::read_symlink("/proc/self/exe", error);
-  const auto path = program.parent_path().parent_path() / "share" / "impactlab" / "plotly-cartesian.min.js";
-  return !error && std::filesystem::is_regular_file(path, error) && !error ? path : std::filesystem::path();
+  std::filesystem::path object = std::filesystem::read_symlink("/proc/self/exe", error);
+  Dl_info info = {};
+  static const char here = 0;
+  if (dladdr(&here, &info) != 0 && info.dli_fname != nullptr && std::string_view(info.dli_fname).ends_with(".so"))
+    object = std::filesystem::absolute(info.dli_fname, error);
+  for (std::filesystem::path folder = object.parent_path(); folder.has_relative_path(); folder = folder.parent_path()) {
+    std::filesystem::path path = folder / "share" / "impactlab" / "plotly-cartesian.min.js";
+    if (std::filesystem::is_regular_file(path, error)) return path;
+  }
+  return {};
 }
 
 }  // namespace

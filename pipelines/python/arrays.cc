@@ -22,7 +22,11 @@ std::string Words(const Shape& shape, bool cases) {
 std::string Words(const py::array& array) { return Words(Shape(array.shape(), array.shape() + array.ndim()), false); }
 
 Doubles Numbers(const py::handle& value, const char* name) {
-  const py::object array = py::module_::import("numpy").attr("asarray")(value);
+  const py::module_ numpy = py::module_::import("numpy");
+  // A mask would be lost without a word, and what it hides would count.
+  if (py::isinstance(value, numpy.attr("ma").attr("MaskedArray")) && numpy.attr("ma").attr("is_masked")(value).cast<bool>())
+    throw ConfigError(fmt::format("{}: found masked values, allowed numbers: give the cases that have them", name));
+  const py::object array = numpy.attr("asarray")(value);
   const auto kind = array.attr("dtype").attr("kind").cast<std::string>();
   if (kind != "f" && kind != "i" && kind != "u")
     throw ConfigError(fmt::format("{}: found dtype {}, allowed numbers", name, py::str(array.attr("dtype")).cast<std::string>()));
@@ -36,6 +40,11 @@ bool replaced = false;
 struct sigaction before;
 
 }  // namespace
+
+int CheckedThreads(int threads) {
+  if (threads < 0 || threads > 256) throw ConfigError(fmt::format("threads: found {}, allowed 0 (one a core) to 256", threads));
+  return threads;
+}
 
 Batch::Batch(const py::handle& value, const char* name, std::initializer_list<Shape> shapes) : name_(name), array_(Numbers(value, name)) {
   std::string allowed;

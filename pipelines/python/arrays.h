@@ -41,6 +41,9 @@ class Batch {
 // The number of cases; ConfigError where two batches have different numbers above 1.
 py::ssize_t Cases(std::initializer_list<const Batch*> batches);
 
+// `threads` as it is; ConfigError where it is no count (0: one a core).
+int CheckedThreads(int threads);
+
 Eigen::Vector3d ToVector(const py::handle& value, const char* name);
 // From quaternions w, x, y, z; ConfigError where one is not of unit length within 0.01, as in files.
 Eigen::Matrix3d ToRotation(const Batch& quaternions, py::ssize_t i);

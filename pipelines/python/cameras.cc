@@ -67,6 +67,7 @@ py::dict TriangulatePoints(const CameraRig& rig, const py::object& pixels, const
   const Batch q(pixels, "q_px", {{cameras, 2}}), S(cov, "cov_px2", {{2, 2}, {cameras, 2, 2}});
   const py::ssize_t n = Cases({&q, &S});
   std::vector<TriangulatedPoint> points(static_cast<std::size_t>(n));
+  CheckedThreads(threads);
   {
     const Unlocked unlocked;
     ForEachIndex(points.size(), threads, [&](std::size_t at) {

@@ -70,6 +70,7 @@ class States {
 // work(i) for all cases on several threads, without the lock of Python.
 template <typename Work>
 void ForCases(py::ssize_t n, int threads, const Work& work) {
+  CheckedThreads(threads);
   const Unlocked unlocked;
   ForEachIndex(static_cast<std::size_t>((n + kBlock - 1) / kBlock), threads, [&](std::size_t block) {
     CheckInterrupt();

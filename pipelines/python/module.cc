@@ -48,7 +48,7 @@ int Run(const std::filesystem::path& experiment, const std::filesystem::path& fo
   arguments.experiment = experiment;
   arguments.out = folder;
   arguments.recordings = recordings;
-  arguments.threads = threads;
+  arguments.threads = CheckedThreads(threads);
   arguments.report = report;
   arguments.bootstrap = bootstrap;
   arguments.require = require;

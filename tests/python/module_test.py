@@ -334,6 +334,10 @@ class Faults(Scratch):
         self.refuse(wrong, r"v_minus_y: case 0: found 1, allowed 0 in planar motion", impactlab.Events.from_arrays, flat, **{**v, "v_minus_m_per_s": (0, 1, -1)})
         self.refuse(wrong, r"laws: found brach, allowed newton", impactlab.identify, impactlab.Events.from_arrays(body, **v), body, laws=["brach"])
         self.refuse(TypeError, r"incompatible", impactlab.predict)
+        self.refuse(wrong, r"threads: found -1, allowed 0", impactlab.predict, (0, -1), np.eye(2), threads=-1)
+        masked = np.ma.array([[0.0, -1.0], [0.0, -2.0]], mask=[[False, False], [False, True]])
+        self.refuse(wrong, r"v_minus_F_m_per_s: found masked values", impactlab.predict, masked, np.eye(2))
+        impactlab.predict(np.ma.array([0.0, -1.0]), np.eye(2))  # a mask that hides nothing
         rig = impactlab.load_rig(DATA / "sample/incline/rig.yaml")
         self.refuse(wrong, r"camera: found 'middle', allowed left, right", rig.project, "middle", (0, 0, 0))
 
