@@ -437,6 +437,13 @@ YamlNode LoadYaml(const std::filesystem::path& path) {
     const std::uintmax_t size = std::filesystem::file_size(path, unknown);
     if (!unknown && size > internal::kMaxYamlBytes)
       internal::Refuse(path.string(), 1, "size", fmt::format("{} bytes", size), "at most 1 MB");
+    if (std::filesystem::is_directory(path, unknown)) {
+      std::string inside;
+      for (const std::filesystem::directory_entry& entry : std::filesystem::directory_iterator(path, unknown))
+        if (entry.path().extension() == ".yaml" && (inside.empty() || entry.path().string() < inside)) inside = entry.path().string();
+      throw ConfigError(
+          fmt::format("{}: found a folder, allowed a YAML file{}", path.string(), inside.empty() ? "" : "; in it is " + inside));
+    }
     text = ReadFile(path, internal::kMaxYamlBytes);
   } catch (const DataError& error) {
     throw ConfigError(error.what());

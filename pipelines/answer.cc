@@ -144,6 +144,10 @@ std::string FolderAnswerJson(const std::string& verb, const std::filesystem::pat
                {"seconds", Number(seconds)}});
 }
 
+std::string ErrorAnswerJson(int code, const std::string& what) {
+  return Text({{"schema", "impactlab.error/1"}, {"code", code}, {"error", what}});
+}
+
 int DryRun(const RunArguments& arguments) {
   constexpr int kDone = 0, kUnusable = 3;
   const Experiment e = LoadExperiment(arguments.experiment);

@@ -247,20 +247,25 @@ std::string ParseFault(const CLI::App& app, int argc, char** argv, const std::st
     verbs.push_back(one->get_name());
     if (one->get_name() == words[0]) verb = one;
   }
-  const auto unknown = [](const std::string& of, const std::string& word, const std::vector<std::string>& names, const std::string& help) {
-    const std::string nearest = NearestName(word, names);
-    return fmt::format("{}found {}{}; {} shows what is allowed", of, Excerpt(word), nearest.empty() ? "" : ", nearest is " + nearest, help);
+  // `dashes` are before the word and every name; they say nothing of which name was meant.
+  const auto unknown = [](const std::string& of, const std::string& word, const std::string& dashes, const std::vector<std::string>& names,
+                          const std::string& help) {
+    const std::string nearest = NearestName(word.substr(dashes.size()), names);
+    return fmt::format("{}found {}{}; {} shows what is allowed", of, Excerpt(word),
+                       nearest.empty() ? "" : ", nearest is " + dashes + nearest, help);
   };
   const bool is_option = words[0].starts_with('-');
-  if (verb == nullptr && !is_option) return unknown("verb: ", words[0], verbs, "impactlab --help");
+  if (verb == nullptr && !is_option) return unknown("verb: ", words[0], "", verbs, "impactlab --help");
   const std::string of = verb == nullptr ? "" : verb->get_name() + ": ";
   const std::string help = "impactlab " + (verb == nullptr ? "" : verb->get_name() + " ") + "--help";
   std::vector<std::string> names;
-  for (const Option& option : OptionsOf(verb == nullptr ? app : *verb)) names.insert(names.end(), option.names.begin(), option.names.end());
+  for (const Option& option : OptionsOf(verb == nullptr ? app : *verb))
+    for (const std::string& name : option.names)
+      if (name.starts_with("--")) names.push_back(name.substr(2));
   for (const std::string& word : words) {
     const std::string name = word.substr(0, word.find('='));
-    if (name.starts_with("--") && name.size() > 2 && std::find(names.begin(), names.end(), name) == names.end())
-      return unknown(of, name, names, help);
+    if (name.starts_with("--") && name.size() > 2 && std::find(names.begin(), names.end(), name.substr(2)) == names.end())
+      return unknown(of, name, "--", names, help);
   }
   return of + what + "; see " + help;
 }

@@ -3,14 +3,17 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cmath>
 #include <csignal>
 #include <cstdio>
 #include <exception>
 #include <functional>
+#include <string_view>
 
 #include "data/error.h"
 #include "data/provenance.h"
+#include "pipelines/answer.h"
 #include "pipelines/command_line.h"
 #include "pipelines/commands.h"
 #include "pipelines/first_steps.h"
@@ -35,9 +38,12 @@ std::string Quoted(int argc, char** argv) {
   return line;
 }
 
+bool json_wanted = false;  // whether a script reads standard output
+
 int Fail(int code, const char* what) {
   // Not fmt::print, which throws where nobody reads: this is the last that can be said.
   std::fputs(fmt::format("impactlab: {}\n", what).c_str(), stderr);
+  if (json_wanted) std::fputs(impactlab::internal::ErrorAnswerJson(code, what).c_str(), stdout);
   return code;
 }
 
@@ -379,6 +385,7 @@ int main(int argc, char** argv) {
   std::signal(SIGTERM, [](int) { impactlab::interrupt_requested = true; });
   std::signal(SIGPIPE, SIG_IGN);
   std::signal(SIGXFSZ, SIG_IGN);
+  json_wanted = std::find(argv + std::min(argc, 1), argv + argc, std::string_view("--json")) != argv + argc;
   try {
     const int code = Main(argc, argv);
     if (std::fflush(stdout) != 0) return Fail(kUnusable, "standard output cannot be written");

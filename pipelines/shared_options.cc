@@ -36,7 +36,7 @@ constexpr std::array kVerbs = {Verb{"identify", "fit.json", false},
                                Verb{"plan", "plan.json", true},
                                Verb{"track", "tracking.json", true},
                                Verb{"calibrate", "calibration.json", true}};
-constexpr std::array kOnlyQuiet = {"solve", "import", "export", "board"};
+constexpr std::array kOnlyQuiet = {"solve", "import", "export", "board", "predict", "check", "doctor", "convert"};
 
 // Sends standard output to nowhere while it lives.
 class Muted {

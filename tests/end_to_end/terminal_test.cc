@@ -45,6 +45,8 @@ TEST_F(Terminal, SlipsAreNamedWithWhatWasMeant) {
   refused({"run", "experiment.yaml", "--quite"}, "run: found '--quite', nearest is --quiet");
   refused({"track", "tracking.yaml", "--overlays=x.mp4"}, "nearest is --overlay");
   refused({"--versoin"}, "nearest is --version");
+  // Dashes are no likeness.
+  refused({"completion", "bash", "--hush"}, "completion: found '--hush'; impactlab completion --help");
   for (const char* verb : {"run", "map", "plan", "diagram", "campaign", "calibrate", "track"}) {
     refused({verb, "x.yaml", "--threads", "x"}, "--threads: found 'x', allowed a whole number from 0 to 256");
     refused({verb, "x.yaml", "--threads", "1.5"}, "found '1.5'");
@@ -69,11 +71,30 @@ TEST_F(Terminal, ScriptsGetOneObject) {
   answer({"coefficient", kData / "experiments/bench-tests.yaml", "--out", Path("bench"), "--json"});
   answer({"audit", kData / "published/004_sun.yaml", "--out", Path("sun"), "--json"});
   answer({"synth", kData / "sample/scene.yaml", "--out", Path("synthetic"), "--json"});
-  // What fails says so on standard error, and nothing on standard output.
-  const ProcessResult gone = Run({"simulate", Path("gone.yaml"), "--json"});
-  EXPECT_EQ(gone.code, 2);
-  EXPECT_THAT(gone.out, IsEmpty());
-  EXPECT_THAT(gone.err, HasSubstr("gone.yaml"));
+}
+
+// A script that asked for JSON gets it of failures too; people read standard error.
+TEST_F(Terminal, ScriptsGetOneObjectOfWhatFails) {
+  test::WriteText(Path("bad.yaml"), "schema: impactlab.experiment/1\nkind: planar_posse\n");
+  for (const std::vector<std::string>& words : std::vector<std::vector<std::string>>{{"simulate", Path("gone.yaml"), "--json"},
+                                                                                     {"run", Path("bad.yaml"), "--json"},
+                                                                                     {"run", "--json", "--quite"},
+                                                                                     {"doctor", Path("gone.mp4"), "--json"}}) {
+    const ProcessResult failed = Run(words);
+    const auto json = nlohmann::json::parse(failed.out);
+    EXPECT_EQ(json.at("schema"), "impactlab.error/1");
+    EXPECT_EQ(json.at("code"), failed.code);
+    EXPECT_EQ("impactlab: " + json.at("error").get<std::string>() + "\n", failed.err);
+  }
+  EXPECT_THAT(Run({"run", Path("bad.yaml")}).out, IsEmpty());
+}
+
+// A folder is taken for the file that was meant.
+TEST_F(Terminal, FoldersInPlaceOfFilesNameWhatLiesInThem) {
+  std::filesystem::create_directories(Path("drops"));
+  EXPECT_THAT(Run({"run", Path("drops")}).err, HasSubstr("found a folder, allowed a YAML file"));
+  test::WriteText(Path("drops/experiment.yaml"), "schema: impactlab.experiment/1\n");
+  EXPECT_THAT(Run({"run", Path("drops")}).err, HasSubstr("; in it is " + Path("drops/experiment.yaml")));
 }
 
 TEST_F(Terminal, QuietVerbsSayNothing) {
@@ -84,7 +105,9 @@ TEST_F(Terminal, QuietVerbsSayNothing) {
        std::vector<std::vector<std::string>>{{"solve", Path("cases.json"), "--out", Path("outcomes.json"), "--quiet"},
                                              {"board", "--square-m", "0.02", "--out", Path("board.pdf"), "--quiet"},
                                              {"synth", kData / "sample/scene.yaml", "--out", Path("s"), "--quiet"},
-                                             {"simulate", kData / "scenarios/bouncing_ball.yaml", "--out", Path("ball"), "--quiet"}}) {
+                                             {"simulate", kData / "scenarios/bouncing_ball.yaml", "--out", Path("ball"), "--quiet"},
+                                             {"check", kData / "sample", "--quiet"},
+                                             {"predict", kData / "systems/000_cradle_3.yaml", "--out", Path("c.json"), "--quiet"}}) {
     const ProcessResult result = Run(words);
     EXPECT_EQ(result.code, 0) << result.err;
     EXPECT_THAT(result.out, IsEmpty()) << words[0];
