@@ -128,6 +128,17 @@ void CheckTracking(const std::filesystem::path& path, Lines* lines) {
   });
 }
 
+// A fault without what it quotes: rows of many files that fail alike differ in the cell found.
+std::string KindOf(const std::string& fault) {
+  std::string out;
+  bool quoted = false;
+  for (const char c : fault) {
+    if (c == '\'') quoted = !quoted;
+    if (!quoted && !(c >= '0' && c <= '9')) out += c;
+  }
+  return out;
+}
+
 std::string Say(const PoseRecording& recording) {
   return fmt::format("{} poses in {:.3g} s", recording.t.size(), recording.t.empty() ? 0 : recording.t.back() - recording.t.front());
 }
@@ -147,10 +158,11 @@ void CheckPoses(const Experiment& e, const std::vector<std::filesystem::path>& f
   // What many files have in common is one thing to do.
   struct Fault {
     std::filesystem::path first;
-    std::string text;
+    std::string text, what;  // with and without the name of the file
     std::size_t files = 0;
+    bool same = true;  // to the last cell
   };
-  std::vector<std::pair<std::string, Fault>> faults;
+  std::vector<Fault> faults;
   for (const std::filesystem::path& file : files) {
     try {
       const PoseRecording recording = ReadPoses(file, e.columns);
@@ -163,17 +175,21 @@ void CheckPoses(const Experiment& e, const std::vector<std::filesystem::path>& f
     } catch (const DataError& error) {
       const std::string text = error.what(), path = file.string();
       const std::string what = text.starts_with(path) ? text.substr(path.size()) : text;
-      auto known = std::find_if(faults.begin(), faults.end(), [&](const auto& f) { return f.first == what; });
-      if (known == faults.end()) known = faults.insert(known, {what, {file, text, 0}});
-      ++known->second.files;
+      const auto known = std::find_if(faults.begin(), faults.end(), [&](const Fault& f) { return KindOf(f.what) == KindOf(what); });
+      if (known == faults.end()) {
+        faults.push_back({file, text, what, 1, true});
+      } else {
+        ++known->files;
+        known->same = known->same && known->what == what;
+      }
     }
   }
-  for (const auto& [what, fault] : faults)
-    Missing(lines, fault.first.string(),
-            fault.files == 1 ? fault.text
-                             : fmt::format("{}; so {} {} other{}", fault.text, fault.files == 2 ? "is" : "are", fault.files - 1,
-                                           fault.files == 2 ? "" : "s"),
-            PoseCure(e, fault.first, fault.text));
+  for (const Fault& fault : faults) {
+    const char* others = fault.files == 2 ? "" : "s";
+    const std::string more = fault.same ? fmt::format("; so {} {} other{}", fault.files == 2 ? "is" : "are", fault.files - 1, others)
+                                        : fmt::format("; {} other{} {} alike", fault.files - 1, others, fault.files == 2 ? "is" : "are");
+    Missing(lines, fault.first.string(), fault.text + (fault.files == 1 ? "" : more), PoseCure(e, fault.first, fault.text));
+  }
   if (good > 0) Good(lines, e.path.string(), fmt::format("{} of {} recordings can be read", good, files.size()));
 }
 
@@ -232,6 +248,34 @@ void CheckCsv(const std::filesystem::path& path, Lines* lines) {
     Note(lines, path.string(), found, guess->Advice("the experiment file"));
   else
     Missing(lines, path.string(), found, guess->Advice("the experiment file"));
+}
+
+// Tables of one program say the same of each: one line a kind of finding.
+void CheckTables(const std::vector<std::filesystem::path>& files, Lines* lines) {
+  struct Finding {
+    CheckLine line;
+    std::size_t others = 0;
+  };
+  std::vector<std::pair<std::string, Finding>> findings;
+  for (const std::filesystem::path& file : files) {
+    Lines own;
+    CheckCsv(file, &own);
+    for (CheckLine& line : own) {
+      const std::string path = file.string(), kind = line.text.starts_with(path) ? line.text.substr(path.size()) : line.text;
+      const auto known = std::find_if(findings.begin(), findings.end(), [&](const auto& one) {
+        return one.second.line.verdict == line.verdict && KindOf(one.first) == KindOf(kind);
+      });
+      if (known == findings.end())
+        findings.push_back({kind, {std::move(line), 0}});
+      else
+        ++known->second.others;
+    }
+  }
+  for (auto& [kind, finding] : findings) {
+    if (finding.others > 0)
+      finding.line.text += fmt::format("; {} other table{} alike", finding.others, finding.others == 1 ? " is" : "s are");
+    lines->push_back(std::move(finding.line));
+  }
 }
 
 void CheckYaml(const std::filesystem::path& path, Lines* lines) {
@@ -303,10 +347,7 @@ void CheckDirectory(const std::filesystem::path& folder, Lines* lines) {
     Missing(lines, folder.string(), "holds no configuration, table or video", "impactlab new KIND FOLDER makes a folder to fill in");
     return;
   }
-  for (const std::filesystem::path& file : csv) {
-    CheckCsv(file, lines);
-    break;  // the others are of the same program
-  }
+  CheckTables(csv, lines);
   if (!videos.empty()) CheckVideos(folder.string(), videos, lines);
   Missing(lines, folder.string(), fmt::format("{} tables and {} videos, but no experiment file", csv.size(), videos.size()),
           fmt::format("impactlab new {} FOLDER makes one; then put these files where it says", videos.empty() ? "poses" : "stereo"));

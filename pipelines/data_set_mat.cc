@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <matio.h>
 
+#include <algorithm>
 #include <cctype>
 #include <memory>
 #include <set>
@@ -69,7 +70,9 @@ std::string Identifier(const std::string& name, std::set<std::string>& taken, st
   if (out.empty() || std::isalpha(static_cast<unsigned char>(out[0])) == 0) out.insert(0, "n");
   if (out.size() > kLongest) out.resize(kLongest);
   for (int k = 2; !taken.insert(out).second; ++k) out = fmt::format("{}_{}", out.substr(0, kRoomForNumber), k);
-  if (out != name) notes.push_back(fmt::format("{} is called {}", name, out));
+  std::string note = fmt::format("{} is called {}", name, out);
+  // A column of many tables is told once.
+  if (out != name && std::find(notes.begin(), notes.end(), note) == notes.end()) notes.push_back(std::move(note));
   return out;
 }
 

@@ -84,6 +84,9 @@ std::vector<std::string> Unread(const Table& table) {
 Json Finite(double value) { return std::isfinite(value) ? Json(value) : Json(nullptr); }
 Json Triple(const Eigen::Vector3d& v) { return {v.x(), v.y(), v.z()}; }
 
+// Rounded to the six decimals of the table, without the sign of a zero.
+double Shown(double x) { return std::abs(x) < 5e-7 ? 0.0 : x; }
+
 }  // namespace
 
 StateTable ReadStates(const std::filesystem::path& path, const LawCoefficients& otherwise) {
@@ -225,8 +228,8 @@ std::string PredictionsText(const PredictedState& s) {
     const std::string verdict =
         o.certificate.ok ? "holds" : "fails: " + o.certificate.Failed() + (o.certificate.Failed() == "energy" ? " (gained)" : "");
     out += fmt::format("  {:<10} {:<8} {:>11.6f} {:>11.6f} {:>11.6f} {:>11.6f} {:>11.6f} {:>11.6f} {:>9.2f}  {}\n", o.law,
-                       o.status == SolveStatus::kNoApproach ? "apart" : o.course, o.v_plus_F.x(), o.v_plus_F.y(), o.v_plus_F.z(), o.J_F.x(),
-                       o.J_F.y(), o.J_F.z(), 100 * o.dissipated, verdict);
+                       o.status == SolveStatus::kNoApproach ? "apart" : o.course, Shown(o.v_plus_F.x()), Shown(o.v_plus_F.y()),
+                       Shown(o.v_plus_F.z()), Shown(o.J_F.x()), Shown(o.J_F.y()), Shown(o.J_F.z()), 100 * o.dissipated, verdict);
   }
   return out;
 }

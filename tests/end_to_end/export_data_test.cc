@@ -4,6 +4,8 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <set>
+#include <sstream>
 
 #include "data/atomic_file.h"
 #include "pipelines/tables.h"
@@ -59,6 +61,9 @@ TEST_F(ExportData, ARunIsReadByScipyAndH5py) {
     const ProcessResult result = Run({File("run"), "--out", File(out)});
     ASSERT_EQ(result.code, 0) << result.err;
     EXPECT_THAT(result.out, AllOf(HasSubstr("events (6)"), HasSubstr("events_cov (6)"), HasSubstr("fit ("), Not(HasSubstr("left out"))));
+    std::set<std::string> said;
+    std::istringstream lines(result.out);
+    for (std::string line; std::getline(lines, line);) EXPECT_TRUE(said.insert(line).second) << line;
   }
   const std::string python = PythonWith("scipy.io, h5py");
   if (python.empty()) GTEST_SKIP() << "skipped: no Python with scipy and h5py";

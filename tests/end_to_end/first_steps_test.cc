@@ -247,6 +247,25 @@ TEST_F(FirstSteps, FaultsOfManyRecordingsAreOneLineWithItsCure) {
   EXPECT_THAT(check.out, Not(HasSubstr("columns: {")));  // they are right
 }
 
+// Cells that differ do not make another fault, and every table of a folder is looked at.
+TEST_F(FirstSteps, FaultsThatDifferInTheirCellsAreOneLine) {
+  const std::filesystem::path folder = Path("commas");
+  ASSERT_EQ(Run({"new", "poses", folder}).code, 0);
+  const std::string own = ReadText(kData / "sample/drop_0001.csv");
+  WriteText(folder / "recordings/good.csv", own);
+  for (const char* cell : {"x1", "x22", "y"}) {
+    std::string words = own;
+    words.replace(words.find('\n') + 1, 1, cell);
+    WriteText(folder / "recordings" / (std::string(cell) + ".csv"), words);
+  }
+  const ProcessResult check = Run({"check", folder});
+  EXPECT_THAT(check.out, HasSubstr("; 2 others are alike"));
+  EXPECT_THAT(check.out, HasSubstr("1 thing is missing"));
+  const ProcessResult tables = Run({"check", folder / "recordings"});
+  EXPECT_THAT(tables.out, HasSubstr("poses in a plane"));
+  EXPECT_THAT(tables.out, HasSubstr("; 2 other tables are alike"));
+}
+
 // Verbs with the inputs they cannot do without.
 TEST_F(FirstSteps, SlipsAreOneLineAndAnExitCode) {
   const std::map<std::string, std::vector<std::string>> first = {
