@@ -30,13 +30,8 @@ int main(int argc, char** argv) {
   int code = 0;
   if (!study.Read(argc, argv, &code)) return code;
 
-  std::map<int, nlohmann::json> done;
-  std::ifstream in(lines);
-  for (std::string line; std::getline(in, line);) {
-    const nlohmann::json json = nlohmann::json::parse(line, nullptr, false);
-    if (json.is_discarded() || json.value("seed", std::uint64_t{0}) != study.seed || json.value("of", 0) != drops) continue;
-    done[json.at("experiment").get<int>()] = json;
-  }
+  std::map<int, nlohmann::json> done = test::ReadLines(lines, "experiment", drops);
+  std::erase_if(done, [&](const auto& one) { return one.second.value("seed", std::uint64_t{0}) != study.seed; });
   std::vector<int> missing;
   for (int k = first; k < first + experiments; ++k)
     if (!done.contains(k)) missing.push_back(k);

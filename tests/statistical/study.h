@@ -5,6 +5,8 @@
 #include <chrono>
 #include <cstdint>
 #include <ctime>
+#include <fstream>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <utility>
@@ -15,6 +17,20 @@
 #include "data/provenance.h"
 
 namespace impactlab::test {
+
+// What stands in a file of JSON lines, by the whole number under `key`, of lines whose "of" is `of`; half a line of a run that was stopped
+// does not count.
+inline std::map<int, nlohmann::json> ReadLines(const std::string& file, const char* key, const nlohmann::json& of) {
+  std::map<int, nlohmann::json> out;
+  std::ifstream in(file);
+  for (std::string line; std::getline(in, line);) {
+    nlohmann::json json = nlohmann::json::parse(line, nullptr, false);
+    if (!json.is_object() || !json.contains(key) || json.value("of", nlohmann::json()) != of) continue;
+    const int at = json.at(key).get<int>();
+    out[at] = std::move(json);
+  }
+  return out;
+}
 
 class Study {
  public:
