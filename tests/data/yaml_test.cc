@@ -317,7 +317,7 @@ TEST(Yaml, Files) {
   EXPECT_EQ(root.Number("b"), 2.0);
   EXPECT_EQ(root.Folder(), folder.path());
   EXPECT_THAT(MessageOf<ConfigError>([&] { LoadYaml(folder / "absent.yaml"); }), HasSubstr("No such file"));
-  EXPECT_THAT(MessageOf<ConfigError>([&] { LoadYaml(folder.path()); }), HasSubstr("directory"));
+  EXPECT_THAT(MessageOf<ConfigError>([&] { LoadYaml(folder.path()); }), HasSubstr("found a folder"));
   EXPECT_THAT(MessageOf<ConfigError>([&] { LoadYaml(""); }), HasSubstr("cannot be read"));
   test::Put(folder / "empty.yaml", "");
   EXPECT_THAT(MessageOf<ConfigError>([&] { LoadYaml(folder / "empty.yaml"); }), HasSubstr("found nothing"));

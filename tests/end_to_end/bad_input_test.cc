@@ -156,7 +156,9 @@ TEST_F(BadInput, TablesOfAnEarlierRunAreNoRecordings) {
   const std::string first = ReadText(folder() / "events.csv");
   for (const auto& entry : std::filesystem::directory_iterator(folder())) {
     const std::string name = entry.path().filename().string();
-    if (entry.path().extension() == ".csv" && !name.starts_with("drop_")) EXPECT_TRUE(internal::IsRunTable(name)) << name;
+    if (entry.path().extension() == ".csv" && !name.starts_with("drop_")) {
+      EXPECT_TRUE(internal::IsRunTable(name)) << name;
+    }
   }
   const ProcessResult again = run();
   EXPECT_EQ(again.code, 0);
