@@ -152,10 +152,9 @@ void CheckFolder(const std::filesystem::path& folder, const std::string& where) 
     throw OutputError(fmt::format("{}: found '{}', {}, allowed a folder that can be written into", where, folder.string(), found));
   };
   const std::string named =
-      there == std::filesystem::absolute(folder, error).lexically_normal() ? "" : fmt::format("where '{}' is ", there.string());
-  if (!std::filesystem::is_directory(there, error)) refuse(named + (named.empty() ? "which is no folder" : "no folder"));
-  if (::faccessat(AT_FDCWD, there.c_str(), W_OK | X_OK, AT_EACCESS) != 0)
-    refuse(named + (named.empty() ? "which may not be written" : "may not be written"));
+      there == std::filesystem::absolute(folder, error).lexically_normal() ? "which" : fmt::format("where '{}'", there.string());
+  if (!std::filesystem::is_directory(there, error)) refuse(named + " is no folder");
+  if (::faccessat(AT_FDCWD, there.c_str(), W_OK | X_OK, AT_EACCESS) != 0) refuse(named + " may not be written");
 }
 
 void ReadPieces(const std::filesystem::path& path, std::size_t max_bytes, const std::function<void(std::string_view)>& take) {

@@ -128,9 +128,23 @@ void CheckTracking(const std::filesystem::path& path, Lines* lines) {
   });
 }
 
-// A fault without what it quotes: rows of many files that fail alike differ in the cell found.
+// Whether a cell is a number with a decimal comma.
+bool HasDecimalComma(std::string cell) {
+  const std::size_t at = cell.find(',');
+  if (at == std::string::npos) return false;
+  cell[at] = '.';
+  return ParseNumber(cell).has_value();
+}
+
+// The first thing that a fault quotes.
+std::string QuotedIn(const std::string& fault) {
+  const std::size_t from = fault.find('\''), to = from == std::string::npos ? from : fault.find('\'', from + 1);
+  return to == std::string::npos ? "" : fault.substr(from + 1, to - from - 1);
+}
+
+// A fault without its numbers and without what it quotes: rows of many files that fail alike differ in the cell found.
 std::string KindOf(const std::string& fault) {
-  std::string out;
+  std::string out = HasDecimalComma(QuotedIn(fault)) ? "," : "";
   bool quoted = false;
   for (const char c : fault) {
     if (c == '\'') quoted = !quoted;
@@ -143,14 +157,22 @@ std::string Say(const PoseRecording& recording) {
   return fmt::format("{} poses in {:.3g} s", recording.t.size(), recording.t.empty() ? 0 : recording.t.back() - recording.t.front());
 }
 
+// What to do about a table whose columns are those wanted; empty where it is they that are not.
+std::string CellCure(const std::string& fault) {
+  if (HasDecimalComma(QuotedIn(fault))) return "write it again with decimal points (0.25 in place of 0,25), in every row";
+  if (fault.find("found 0 rows") != std::string::npos)
+    return "copy it again from where it was recorded, or leave it out: recordings.files says which count";
+  if (fault.find(": row ") != std::string::npos)
+    return "correct that row, or take it out whole: frames may be missing, but what is there must be numbers at times that rise";
+  return {};
+}
+
 // What to do about a recording that cannot be read. Its columns may be a stranger's; else the fault is in a cell, or in the whole.
 std::string PoseCure(const Experiment& e, const std::filesystem::path& file, const std::string& fault) {
   const std::optional<ColumnGuess> guess = GuessColumns(file, e.columns.planar);
-  const bool empty = fault.find("found 0 rows") != std::string::npos;
-  if (!guess || empty) return "copy it again from where it was recorded, or leave it out: recordings.files says which count";
-  if (!guess->fault.empty() && fault.find(": row ") != std::string::npos)
-    return "correct that row, or take it out whole: frames may be missing, but what is there must be numbers at times that rise";
-  return guess->Advice(e.path.string());
+  if (!guess) return CellCure("found 0 rows");
+  const std::string cure = CellCure(fault);
+  return cure.empty() ? guess->Advice(e.path.string()) : cure;
 }
 
 void CheckPoses(const Experiment& e, const std::vector<std::filesystem::path>& files, Lines* lines) {
@@ -233,6 +255,9 @@ void CheckCsv(const std::filesystem::path& path, Lines* lines) {
            fmt::format("{}, {}; kind: {}", planar ? "poses in a plane" : "poses in space", Say(recording),
                        planar ? "planar_poses" : "spatial_poses"));
       return;
+    } catch (const DataError& error) {
+      // Rows are read where all columns are there.
+      if (const std::string cure = CellCure(error.what()); !cure.empty()) return Missing(lines, path.string(), error.what(), cure);
     } catch (const std::exception&) {  // a stranger, or the other kind
     }
   }

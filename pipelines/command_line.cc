@@ -136,6 +136,13 @@ std::string Wrapped(const std::string& text, std::size_t at, std::size_t indent)
   return out;
 }
 
+std::string ShellWord(const std::string& word) {
+  if (!word.empty() && word.find_first_of(" \t'\"*?[]$\\()&;|<>`#~!") == std::string::npos) return word;
+  std::string out = "'";
+  for (const char c : word) out += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return out + "'";
+}
+
 std::string HelpFormatter::make_description(const CLI::App* app) const { return Wrapped(app->get_description(), 0, 0) + "\n"; }
 
 std::string HelpFormatter::make_usage(const CLI::App* app, std::string name) const {

@@ -9,6 +9,9 @@ namespace impactlab::internal {
 // Words of `text` in lines of at most 80 columns; the first begins at column `at`, the others at `indent`.
 std::string Wrapped(const std::string& text, std::size_t at, std::size_t indent);
 
+// A word as a shell takes it: in quotes where it has to be.
+std::string ShellWord(const std::string& word);
+
 // Help text in which no line is wider than 80 columns.
 class HelpFormatter : public CLI::Formatter {
  public:

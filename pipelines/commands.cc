@@ -7,6 +7,7 @@
 #include <chrono>
 #include <cmath>
 #include <map>
+#include <nlohmann/json.hpp>
 #include <optional>
 #include <set>
 
@@ -33,7 +34,7 @@
 namespace impactlab {
 namespace {
 
-constexpr int kDone = 0, kNotMet = 1;
+constexpr int kDone = 0, kNotMet = 1, kUnusable = 3;
 constexpr const char* kStages = ".stages";   // folder of what is kept for a run that goes on
 constexpr const char* kRefused = "refused";  // folder of the reasons, where nothing could be used
 
@@ -287,9 +288,14 @@ int SolveCommand(const std::filesystem::path& cases, const std::filesystem::path
   std::error_code absent;
   if (std::filesystem::equivalent(cases, out, absent))
     throw ConfigError(fmt::format("--out: '{}' is the file of cases itself", out.string()));
-  WriteFile(out, SolveCasesJson(ReadFile(cases), cases.string()));
-  fmt::print("written to {}\n", out.string());
-  return kDone;
+  const std::string outcomes = SolveCasesJson(ReadFile(cases), cases.string());
+  WriteFile(out, outcomes);
+  std::size_t all = 0, invalid = 0;
+  for (const nlohmann::json& one : nlohmann::json::parse(outcomes)) ++all, invalid += one.value("status", "") == "invalid";
+  fmt::print("{} of {} cases solved; written to {}\n", all - invalid, all, out.string());
+  if (invalid > 0)
+    fmt::print(stderr, "impactlab: solve: {} of {} cases are no impact problem; their reason is in their place\n", invalid, all);
+  return all > 0 && invalid == all ? kUnusable : kDone;
 }
 
 int SynthCommand(const std::filesystem::path& scene, const std::filesystem::path& out) {

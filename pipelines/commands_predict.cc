@@ -95,7 +95,11 @@ int PredictStatesCommand(const PredictStatesArguments& arguments) {
     for (const auto& file : {arguments.out, arguments.routh})
       if (!file.empty()) fmt::print("written to {}\n", file.string());
   }
-  return any ? kDone : kUnusable;
+  if (any) return kDone;
+  const bool one = predicted.size() == 1 && !predicted[0].outcomes.empty();
+  fmt::print(stderr, "impactlab: predict: no law has an outcome for {}\n",
+             one ? fmt::format("this state: {}", predicted[0].outcomes[0].reason) : fmt::format("any of {} states", predicted.size()));
+  return kUnusable;
 }
 
 }  // namespace impactlab

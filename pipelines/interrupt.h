@@ -8,7 +8,8 @@ namespace impactlab {
 
 class Interrupted : public std::runtime_error {
  public:
-  Interrupted() : std::runtime_error("interrupted; files that were not complete were not kept") {}
+  Interrupted()
+      : std::runtime_error("interrupted; files that were not complete were not kept; the same command again goes on from what was") {}
 };
 
 inline std::atomic<bool> interrupt_requested = false;

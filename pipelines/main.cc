@@ -30,11 +30,7 @@ constexpr const char* kForce = "do stages again that an earlier run finished wit
 
 std::string Quoted(int argc, char** argv) {
   std::string line = "impactlab";
-  for (int i = 1; i < argc; ++i) {
-    const std::string word = argv[i];
-    const bool plain = word.find_first_of(" \t'\"*?[]$\\") == std::string::npos && !word.empty();
-    line += plain ? " " + word : " '" + word + "'";
-  }
+  for (int i = 1; i < argc; ++i) line += " " + impactlab::internal::ShellWord(argv[i]);
   return line;
 }
 
@@ -385,7 +381,9 @@ int main(int argc, char** argv) {
   std::signal(SIGTERM, [](int) { impactlab::interrupt_requested = true; });
   std::signal(SIGPIPE, SIG_IGN);
   std::signal(SIGXFSZ, SIG_IGN);
-  json_wanted = std::find(argv + std::min(argc, 1), argv + argc, std::string_view("--json")) != argv + argc;
+  json_wanted = std::any_of(argv + std::min(argc, 1), argv + argc, [](const char* word) {
+    return std::string_view(word) == "--json" || std::string_view(word).starts_with("--json=");
+  });
   try {
     const int code = Main(argc, argv);
     if (std::fflush(stdout) != 0) return Fail(kUnusable, "standard output cannot be written");

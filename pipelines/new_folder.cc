@@ -10,6 +10,7 @@
 #include "data/atomic_file.h"
 #include "data/error.h"
 #include "data/text.h"
+#include "pipelines/command_line.h"
 #include "pipelines/first_steps.h"
 
 namespace impactlab {
@@ -309,7 +310,7 @@ int NewCommand(const NewArguments& arguments) {
     fmt::print("{}\n", (arguments.folder / name).string());
   }
   for (const std::string& name : chosen->folders) fmt::print("{}\n", (arguments.folder / name / "").string());
-  fmt::print("next: {} {}\n", chosen->next, arguments.folder.string());
+  fmt::print("next: {} {}\n", chosen->next, internal::ShellWord(arguments.folder.string()));
   return 0;
 }
 

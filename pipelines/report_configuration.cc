@@ -119,8 +119,13 @@ Section ConfigurationSection(const ReportContext& context) {
                     : e.floor_of_rig                   ? "The floor was"
                                                        : "Gravity was");
   const auto tracking = [&](const std::string& id, const std::string& title, const TrackPlan& plan) {
-    section.html += Html(
-        id, title, DescribeConfiguration("tracking", ToYaml(plan), plan.path, [&] { return ToYaml(LoadTracking(plan.path)); }), kTextBytes);
+    Configuration used = DescribeConfiguration("tracking", ToYaml(plan), plan.path, [&] { return ToYaml(LoadTracking(plan.path)); });
+    // The cameras of the experiment stand before those that the tracking file names.
+    const bool solved = !e.markers->calibration.empty();
+    const std::string rig = solved ? "calibration/rig.yaml of this run" : e.markers->rig.string();
+    for (UsedKey& key : used.keys)
+      if (key.key == "rig" && !rig.empty()) key.values = {rig}, key.source = KeySource::kDerived;
+    section.html += Html(id, title, used, kTextBytes);
   };
   if (e.markers) tracking("tracking", "Tracking", e.markers->plan);
   if (e.second && e.second->plan) tracking("tracking-second", "Tracking of the second body", *e.second->plan);

@@ -1,6 +1,8 @@
 // How to read the report: definitions, case codes, conventions, provenance.
 #include <fmt/format.h>
 
+#include <cmath>
+
 #include "data/provenance.h"
 #include "pipelines/report_parts.h"
 
@@ -13,12 +15,19 @@ std::string Definitions(const ReportContext& context) {
   const ValidationOptions& validation = context.run.experiment.validation;
   const IdentifyOptions& identify = context.run.experiment.identify;
   std::string out = "<dl class=\"definitions\">\n";
+  const Eigen::Vector3d& g = context.run.experiment.motion.flight.gravity_W;
+  const double tilt = g.norm() > 0 ? std::atan2(g.head<2>().norm(), -g.z()) * 180 / M_PI : 0;
+  constexpr double kLevel = 0.05;  // [degrees]
   out += Definition(
       "Frames",
-      "W is the lab frame with z up, B the body frame at the centre of mass, F the contact frame: F<sub>z</sub> = n points out of the "
-      "surface into the body, F<sub>x</sub> downhill, F<sub>y</sub> = n × F<sub>x</sub>. Planar θ counts positive counter-clockwise seen "
-      "with "
-      "x to the right and z up.");
+      (tilt < kLevel ? std::string("W is the lab frame with z up")
+                     : fmt::format("W is the frame of the calibrated cameras, whose z stands {}° off the vertical (gravity stands below)",
+                                   Num(tilt, 3))) +
+          ", B the body frame at the centre of mass, F the contact frame: F<sub>z</sub> = n points out of the "
+          "surface into the body, F<sub>x</sub> downhill, F<sub>y</sub> = n × F<sub>x</sub>. Planar θ counts positive counter-clockwise "
+          "seen "
+          "with "
+          "x to the right and z up.");
   out += Definition(
       "Signs",
       "<sup>−</sup> and <sup>+</sup> stand for just before and just after. An approaching contact has v<sub>n</sub><sup>−</sup> &lt; 0; "

@@ -100,7 +100,9 @@ void AddSharedOptions(CLI::App* app, SharedOptions* options) {
 int RunShared(const CLI::App& verb, const SharedOptions& options, const std::function<int()>& run) {
   const Verb* known = Find(verb.get_name());
   if (known == nullptr || (!options.json && !options.dry_run)) {
-    if (!options.quiet) return run();
+    // A verb with JSON of its own: who asks for it wants it, and no other text.
+    const CLI::Option* json = verb.get_option_no_throw("--json");
+    if (!options.quiet || (json != nullptr && json->count() > 0)) return run();
     const Muted muted;
     return run();
   }

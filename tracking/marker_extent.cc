@@ -8,7 +8,8 @@
 namespace impactlab::internal {
 
 long long FrameOfInterest(const MarkerTracks& tracks, int camera) {
-  std::map<long long, double> jumps;  // [px/s]
+  using Jumps = std::map<long long, double>;  // [px/s]
+  Jumps all, struck;
   long long first = std::numeric_limits<long long>::max(), last = -1;
   const TrackPoint* before = nullptr;
   for (const TrackPoint& p : tracks.points) {
@@ -16,11 +17,16 @@ long long FrameOfInterest(const MarkerTracks& tracks, int camera) {
     first = std::min(first, p.frame);
     last = std::max(last, p.frame);
     if ((p.flags & kImpact) != 0) {
-      const double jump = before != nullptr && before->marker == p.marker ? (p.smooth_v - before->smooth_v).norm() : 0;
-      jumps[p.frame] += std::isfinite(jump) ? jump : 0;
+      const bool known = before != nullptr && before->marker == p.marker;
+      const double jump = known ? (p.smooth_v - before->smooth_v).norm() : 0, speed = known ? before->smooth_v.norm() : 0;
+      all[p.frame] += std::isfinite(jump) ? jump : 0;
+      // A surface turns round what came towards it; what begins to move from rest was let go.
+      constexpr double kLeastSpeed = 0.25;  // of the jump
+      if (std::isfinite(jump) && speed >= kLeastSpeed * jump) struck[p.frame] += jump;
     }
     before = &p;
   }
+  const Jumps& jumps = struck.empty() ? all : struck;
   // The markers of a body show one impact in frames side by side.
   constexpr long long kTogether = 2;
   const auto around = [&](long long frame) {

@@ -6,6 +6,7 @@
 #include <new>
 
 #include "data/error.h"
+#include "tracking/video_file.h"
 
 namespace impactlab::internal {
 

@@ -4,7 +4,9 @@
 #include <functional>
 #include <string>
 
-#include "tracking/video_file.h"
+extern "C" {
+#include <libavcodec/avcodec.h>
+}
 
 namespace impactlab::internal {
 

@@ -19,11 +19,11 @@ window.startPictures = (root) => {
   const tell = (view, k) => {
     const {one, canvas, caption} = view, [index, t, marks] = one.frames[k], fitted = marks.filter((mark) => mark.length > 3);
     const step = one.frames.length > 1 ? Math.abs(one.frames[one.frames.length - 1][1] - one.frames[0][1]) / (one.frames.length - 1) : 0;
-    const off = t - now, away = Math.abs(off) > (0.5 + kNear) * step ? `; the nearest that was kept, ${(1e3 * Math.abs(off)).toPrecision(2)} ms ${off < 0 ? 'before' : 'after'} the moment shown` : '';
+    const off = t - now, away = Math.abs(off) > (0.5 + kNear) * step ? `; the nearest that was kept, ${Number((1e3 * Math.abs(off)).toPrecision(2))} ms ${off < 0 ? 'before' : 'after'} the moment shown` : '';
     const far = Math.max(...fitted.map((mark) => mark[5]));
-    const marked = fitted.length ? `; rings where the fit says the markers were, within ${far.toPrecision(2)} px` : marks.length ? '; in no fit' : '; no marker found';
+    const marked = fitted.length ? `; rings where the fit says the markers were, within ${Number(far.toPrecision(2))} px` : marks.length ? '; in no fit' : '; no marker found';
     caption.textContent = `${one.camera}: frame ${index}, t = ${t.toFixed(4)} s${marked}${away}`;
-    const drawn = fitted.length ? `${fitted.length} of ${marks.length} markers with a ring where the fit says they were, at most ${far.toPrecision(2)} pixels of the video from where they were found`
+    const drawn = fitted.length ? `${fitted.length} of ${marks.length} markers with a ring where the fit says they were, at most ${Number(far.toPrecision(2))} pixels of the video from where they were found`
       : marks.length ? `${marks.length} markers where they were found; this frame is in no fit` : 'no marker was found';
     canvas.setAttribute('aria-label', `What camera ${one.camera} saw in frame ${index} at ${t.toFixed(4)} s: ${drawn}`);
   };

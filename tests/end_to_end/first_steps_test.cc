@@ -266,6 +266,27 @@ TEST_F(FirstSteps, FaultsThatDifferInTheirCellsAreOneLine) {
   EXPECT_THAT(tables.out, HasSubstr("; 2 other tables are alike"));
 }
 
+// Columns that are right are not offered again, and each fault has the cure that fits.
+TEST_F(FirstSteps, TablesOfAFolderHaveTheCureThatFits) {
+  const std::filesystem::path folder = Path("strangers");
+  std::filesystem::create_directories(folder);
+  const std::string own = ReadText(kData / "sample/drop_0001.csv");
+  std::string commas = own, word = own;
+  std::replace(commas.begin(), commas.end(), ',', ';');
+  std::replace(commas.begin(), commas.end(), '.', ',');
+  word.replace(word.find('\n') + 1, 1, "abc");
+  WriteText(folder / "a.csv", commas);
+  WriteText(folder / "b.csv", word);
+  WriteText(folder / "c.csv", own.substr(0, own.find('\n') + 1));
+  const ProcessResult check = Run({"check", folder});
+  EXPECT_THAT(check.out, HasSubstr("-> write it again with decimal points"));
+  EXPECT_THAT(check.out, HasSubstr("-> correct that row"));
+  EXPECT_THAT(check.out, HasSubstr("-> copy it again from where it was recorded"));
+  EXPECT_THAT(check.out, Not(HasSubstr("columns: {")));
+  EXPECT_THAT(check.out, Not(HasSubstr("alike")));
+  EXPECT_THAT(Run({"new", "poses", Path("a folder")}).out, HasSubstr("impactlab check '" + Path("a folder").string() + "'"));
+}
+
 // Verbs with the inputs they cannot do without.
 TEST_F(FirstSteps, SlipsAreOneLineAndAnExitCode) {
   const std::map<std::string, std::vector<std::string>> first = {

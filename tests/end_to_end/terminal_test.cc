@@ -89,6 +89,23 @@ TEST_F(Terminal, ScriptsGetOneObjectOfWhatFails) {
   EXPECT_THAT(Run({"run", Path("bad.yaml")}).out, IsEmpty());
 }
 
+// Where nothing could be solved the exit code and standard error say so.
+TEST_F(Terminal, NothingSolvedIsToldOnStandardError) {
+  test::WriteText(Path("bad.json"), "[{}]");
+  const ProcessResult solved = Run({"solve", Path("bad.json"), "--out", Path("o.json"), "--quiet"});
+  EXPECT_EQ(solved.code, 3);
+  EXPECT_THAT(solved.err, HasSubstr("1 of 1 cases are no impact problem"));
+  const std::vector<std::string> state = {"predict", "--v-minus-m-per-s", "1", "-1", "--a-per-kg", "3", "-1", "2", "--e", "2"};
+  const ProcessResult predicted = Run(state);
+  EXPECT_EQ(predicted.code, 3);
+  EXPECT_THAT(predicted.err, HasSubstr("no law has an outcome for this state: e_star is 2"));
+  // Who asks for JSON gets it, quiet or not.
+  std::vector<std::string> both = state;
+  both.back() = "0.5";
+  both.insert(both.end(), {"--json", "--quiet"});
+  EXPECT_EQ(nlohmann::json::parse(Run(both).out).at("schema"), "impactlab.predictions/1");
+}
+
 // A folder is taken for the file that was meant.
 TEST_F(Terminal, FoldersInPlaceOfFilesNameWhatLiesInThem) {
   std::filesystem::create_directories(Path("drops"));

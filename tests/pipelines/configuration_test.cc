@@ -177,5 +177,14 @@ TEST(Configuration, SectionStaysSmallWithEveryKeyAndManyRecordings) {
   EXPECT_EQ(html.find("taken from the rig") != std::string::npos, run.experiment.gravity_of_rig);
 }
 
+// The cameras that a run calibrates stand before those that its tracking file names.
+TEST(Configuration, TheRigIsTheOneThatWasUsed) {
+  RunResult run = testing::FabricatedRun({.recordings = 6});
+  run.experiment = LoadExperiment(std::filesystem::path(IMPACTLAB_SOURCE_DIR) / "data/sample/incline/experiment.yaml");
+  ASSERT_FALSE(run.experiment.markers->calibration.empty());
+  const std::string html = internal::ConfigurationSection(internal::MakeContext(run, false)).html;
+  EXPECT_THAT(html, HasSubstr("calibration/rig.yaml of this run"));
+}
+
 }  // namespace
 }  // namespace impactlab

@@ -390,7 +390,7 @@ class Threads(unittest.TestCase):
         self.assertIsNone(child.poll())
         child.send_signal(signal.SIGINT)
         child.wait(20)
-        self.assertEqual(child.stdout.read(), "stopped interrupted; files that were not complete were not kept\n45\n")
+        self.assertEqual(child.stdout.read(), "stopped interrupted; files that were not complete were not kept; the same command again goes on from what was\n45\n")
 
 
 class Stub(unittest.TestCase):

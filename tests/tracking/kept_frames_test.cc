@@ -113,6 +113,21 @@ TEST_F(KeptFramesTest, TableReadsBack) {
   }
 }
 
+// A hand that lets go makes half the jump that the surface does, from rest: it is not what the pictures are about.
+TEST_F(KeptFramesTest, LettingGoIsNoImpact) {
+  constexpr int kRelease = 5;
+  for (TrackPoint& p : tracks_.points) {
+    if (p.frame < kRelease) p.smooth_v.setZero();
+    if (p.frame == kRelease) p.flags = kImpact;
+  }
+  const KeptFrames kept = KeepFrames(folder_ / "drop", source_, tracks_, 0);
+  EXPECT_EQ(kept.frames.front().index, kTurn - 10);
+  // What is struck while it rests has no other jump to show.
+  for (TrackPoint& p : tracks_.points)
+    if (p.frame == kTurn) p.flags = 0;
+  EXPECT_EQ(KeepFrames(folder_ / "struck", source_, tracks_, 0).frames.front().index, 0);
+}
+
 TEST_F(KeptFramesTest, EndsOfTheRecordingAreWhatThereIs) {
   for (TrackPoint& p : tracks_.points) p.flags = p.frame == 3 ? kImpact : 0u, p.smooth_v.y() = p.frame < 3 ? 900 : -900;
   const KeptFrames first = KeepFrames(folder_ / "first", source_, tracks_, 0);
