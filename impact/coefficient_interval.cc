@@ -245,8 +245,9 @@ std::string Note(const Fitted& fitted, int k, const std::vector<MethodInterval>&
 }  // namespace
 
 IntervalComparison CompareIntervals(std::span<const EventGroup> groups, RestitutionLaw law, const CoefficientModel& model,
-                                    const IntervalMethods& methods, const IdentifyOptions& options) {
+                                    const IntervalMethods& methods, const IdentifyOptions& as_asked) {
   IntervalComparison out;
+  const IdentifyOptions options = internal::Settle(groups, law, model, as_asked);
   const Material material = internal::PrepareGroups(groups, options);
   if (material.events.empty()) return out;
   MixedTask task = TaskOf(material, groups.size(), law, model, options);

@@ -342,10 +342,11 @@ const ParameterEstimate* CoefficientFit::Find(const std::string& name) const {
 }
 
 CoefficientFit FitCoefficients(std::span<const EventGroup> groups, RestitutionLaw law, const CoefficientModel& model,
-                               const IdentifyOptions& options) {
+                               const IdentifyOptions& as_asked) {
   CoefficientFit fit;
   fit.model = model;
   fit.law = LawName(law);
+  const IdentifyOptions options = internal::Settle(groups, law, model, as_asked);
   const Material material = internal::PrepareGroups(groups, options);
   if (material.events.empty()) {
     fit.reason = "no accepted event approaches the surface";
@@ -357,10 +358,13 @@ CoefficientFit FitCoefficients(std::span<const EventGroup> groups, RestitutionLa
 }
 
 std::vector<ModelScore> CompareModels(std::span<const EventGroup> groups, RestitutionLaw law, std::span<const CoefficientModel> models,
-                                      int folds, const IdentifyOptions& options) {
+                                      int folds, const IdentifyOptions& as_asked) {
   std::vector<ModelScore> scores;
+  if (models.empty()) return scores;
+  // One likelihood for all models: their densities are compared.
+  const IdentifyOptions options = internal::Settle(groups, law, models.front(), as_asked);
   const Material material = internal::PrepareGroups(groups, options);
-  if (material.events.empty() || models.empty()) return scores;
+  if (material.events.empty()) return scores;
   folds = std::clamp(folds, 2, std::max(2, material.n_recordings));
   const std::vector<int> fold = DealFolds(material, groups.size(), folds, options.seed);
   std::vector<std::vector<double>> density;

@@ -7,6 +7,9 @@
 #include <cmath>
 #include <functional>
 #include <limits>
+#include <memory>
+#include <optional>
+#include <utility>
 
 #include "data/statistics.h"
 #include "impact/identify_fit.h"
@@ -33,6 +36,8 @@ const char* LikelihoodName(Likelihood likelihood) {
       return "student_t";
     case Likelihood::kContamination:
       return "contamination";
+    case Likelihood::kAdaptive:
+      return "adaptive";
   }
   return "";
 }
@@ -125,9 +130,10 @@ void SetIntervals(const FitTask& task, FitPoint& best, ParameterEstimate& mu, Pa
     const double mu_threshold = internal::IntervalThreshold(info, n, 0), e_threshold = internal::IntervalThreshold(info, n, 1);
     Profile mu_profile(task, best, 0), e_profile(task, best, 1);
     const auto step = [&](int k) { return info.informed[k] ? std::clamp(2 * std::sqrt(info.covariance(k, k)), 1e-9, 0.2) : 0.05; };
-    const internal::ProfileInterval mu_interval =
-        FindInterval(std::ref(mu_profile), best.mu, 0, internal::kMuMax, step(0), mu_threshold, levels);
-    const internal::ProfileInterval e_interval = FindInterval(std::ref(e_profile), best.e, 0, 1, step(1), e_threshold, {});
+    const internal::ProfileInterval mu_interval = internal::FindInterval([&](double mu) { return mu_profile.Calibrated(mu, info); },
+                                                                         best.mu, 0, internal::kMuMax, step(0), mu_threshold, levels);
+    const internal::ProfileInterval e_interval =
+        internal::FindInterval([&](double e) { return e_profile.Calibrated(e, info); }, best.e, 0, 1, step(1), e_threshold, {});
     FitPoint better = best;
     const bool moved = attempt + 1 < kAttempts && (mu_profile.FoundBetter(better) || e_profile.FoundBetter(better));
     if (moved) {
@@ -204,9 +210,58 @@ void AddStaticFriction(const std::vector<StaticLevel>& levels, double mu_k, LawF
   if (!fit.sd_bootstrap.empty()) fit.sd_bootstrap.push_back(kNaN);
 }
 
+// Everything prepared and fitted under one likelihood. The task points to the events: where they are they stay.
+struct Attempt {
+  std::vector<PreparedEvent> prepared;
+  double couple_cost = 0;
+  std::optional<FitTask> task;
+  internal::Optimum optimum;
+  double cost() const { return optimum.best.ok ? optimum.best.cost + couple_cost : kInfinity; }
+};
+
+std::unique_ptr<Attempt> Try(std::vector<PreparedEvent> prepared, const ImpactModel& start, const IdentifyOptions& options, bool scan) {
+  auto attempt = std::make_unique<Attempt>();
+  attempt->prepared = std::move(prepared);
+  const int n = static_cast<int>(attempt->prepared.size());
+  double s_c = 0;
+  attempt->couple_cost = FitCouple(attempt->prepared, options, s_c);
+  attempt->task.emplace(FitTask{.events = &attempt->prepared,
+                                .multiplicity = std::vector<double>(static_cast<std::size_t>(n), 1.0),
+                                .law = start.law,
+                                .fit_discrepancy = options.fit_discrepancy && n > 1,
+                                .n_groups = internal::ScatterGroups(n),
+                                .shape = internal::Shape(options, attempt->prepared.front().dim)});
+  attempt->optimum = FitBest(*attempt->task, start, scan);
+  return attempt;
+}
+
+// The fit under the likelihood that was asked for, or under the likelier one; `options` then names it.
+std::unique_ptr<Attempt> Settle(const std::vector<PreparedEvent>& prepared, const ImpactModel& start, IdentifyOptions* options) {
+  if (options->likelihood != Likelihood::kAdaptive) return Try(prepared, start, *options, options->intervals);
+  options->likelihood = Likelihood::kStudentT;
+  std::unique_ptr<Attempt> heavy = Try(prepared, start, *options, options->intervals);
+  if (!heavy->optimum.best.ok) return heavy;
+  IdentifyOptions normal = *options;
+  normal.likelihood = Likelihood::kGaussian;
+  const FitPoint& found = heavy->optimum.best;
+  std::unique_ptr<Attempt> light = Try(prepared, ModelAt(*heavy->task, found.mu, found.e), normal, false);
+  if (!(light->cost() < heavy->cost())) return heavy;
+  light->optimum.starts = heavy->optimum.starts;
+  light->optimum.agreeing = heavy->optimum.agreeing;
+  *options = normal;
+  return light;
+}
+
 }  // namespace
 
-LawFit Identify(std::span<const ImpactEvent> events, const Body& body, ImpactModel start, const IdentifyOptions& options) {
+IdentifyOptions WithLikelihoodOf(const LawFit& fit, IdentifyOptions options) {
+  for (const Likelihood likelihood : {Likelihood::kGaussian, Likelihood::kStudentT, Likelihood::kContamination})
+    if (fit.likelihood == LikelihoodName(likelihood)) options.likelihood = likelihood;
+  return options;
+}
+
+LawFit Identify(std::span<const ImpactEvent> events, const Body& body, ImpactModel start, const IdentifyOptions& as_asked) {
+  IdentifyOptions options = as_asked;
   LawFit fit;
   fit.law = LawName(start.law);
   fit.likelihood = LikelihoodName(options.likelihood);
@@ -217,22 +272,18 @@ LawFit Identify(std::span<const ImpactEvent> events, const Body& body, ImpactMod
   e.upper95 = 1;
   fit.covariance = fit.covariance_noise_only = Eigen::Matrix2d::Constant(kNaN);
 
-  std::vector<PreparedEvent> prepared = internal::PrepareEvents(events, body);
-  const int n = static_cast<int>(prepared.size());
+  const std::vector<PreparedEvent> all = internal::PrepareEvents(events, body);
+  const int n = static_cast<int>(all.size());
   if (n == 0) {
     NotIdentifiable(mu, "no accepted event approaches the surface", kInfinity);
     NotIdentifiable(e, "no accepted event approaches the surface", 1);
     return fit;
   }
-  double s_c = 0;
-  const double couple_cost = FitCouple(prepared, options, s_c);
-  FitTask task{.events = &prepared,
-               .multiplicity = std::vector<double>(n, 1.0),
-               .law = start.law,
-               .fit_discrepancy = options.fit_discrepancy && n > 1,
-               .n_groups = internal::ScatterGroups(n),
-               .shape = internal::Shape(options, prepared.front().dim)};
-  const internal::Optimum optimum = FitBest(task, start, options.intervals);
+  const std::unique_ptr<Attempt> attempt = Settle(all, start, &options);
+  fit.likelihood = LikelihoodName(options.likelihood);
+  const std::vector<PreparedEvent>& prepared = attempt->prepared;
+  FitTask& task = *attempt->task;
+  const internal::Optimum& optimum = attempt->optimum;
   FitPoint best = optimum.best;
   fit.n_starts = optimum.starts;
   fit.n_starts_agreeing = optimum.agreeing;
@@ -286,7 +337,7 @@ LawFit Identify(std::span<const ImpactEvent> events, const Body& body, ImpactMod
     fit.parameters[k].sd_noise_only = std::sqrt(fit.covariance_noise_only(k, k));
   }
   if (options.fit_discrepancy && n > 1) fit.discrepancy = ScatterOf(prepared, best);
-  fit.loglik = -(best.cost + couple_cost);
+  fit.loglik = -(best.cost + attempt->couple_cost);
   fit.dof = n * (prepared.front().dim + prepared.front().dim_c) - 2 - (task.fit_discrepancy ? (task.n_groups + 1) : 0);
   if (options.influence) {
     for (int i = 0; i < n; ++i) {

@@ -25,11 +25,12 @@
 
 namespace impactlab {
 
-enum class Likelihood { kGaussian, kStudentT, kContamination };
+// kAdaptive: the likelier of kGaussian and kStudentT. Surfaces produce wild impacts, which heavy tails take; the noise of measurement has
+// none, and where it explains the impacts heavy tails would pass for scatter that is not there.
+enum class Likelihood { kGaussian, kStudentT, kContamination, kAdaptive };
 
 struct IdentifyOptions {
-  Likelihood likelihood =
-      Likelihood::kStudentT;        // surfaces produce a few wild impacts; Student-t keeps a proper likelihood for the intervals
+  Likelihood likelihood = Likelihood::kAdaptive;
   double student_dof = 4;           // degrees of freedom of the Student-t
   double contamination = 0.05;      // share of wild events of the contamination likelihood
   double contamination_scale = 10;  // their sd relative to the ordinary events
@@ -49,8 +50,11 @@ struct IdentifyOptions {
 // still gives a usable model). `fit_mu_s` appends "mu_s", known only to lie between critical ratios of the events. Without `intervals` only
 // `start` is descended from, and `sd` does not know of kinks beside the optimum. `discrepancy` is the sd of ordinary events, wild ones
 // bounded. `loglik` is the density of the wrench in units of each event's own momentum: comparable between laws and likelihoods for the
-// same events.
+// same events. `likelihood` of the fit is the one that was used.
 LawFit Identify(std::span<const ImpactEvent> events, const Body& body, ImpactModel start, const IdentifyOptions& options = {});
+
+// `options` with the likelihood that `fit` came to: for fits that are compared with it.
+IdentifyOptions WithLikelihoodOf(const LawFit& fit, IdentifyOptions options);
 
 // Prediction of one event: rigid-body plus state with the covariance that its inputs (minus state, lever, mu, e) and the discrepancy give.
 struct Prediction {

@@ -305,6 +305,14 @@ std::vector<StaticLevel> FitStaticFriction(FitTask& task, FitPoint& best) {
   return levels;
 }
 
+double HeldCost(const FitTask& task, const FitPoint& at, double mu, double e, bool free_mu, bool free_e) {
+  constexpr double kTolerance = 1e-3;
+  if ((free_mu || free_e) && !DescendCoefficients(task, at, free_mu, free_e, kTolerance, mu, e))
+    return std::numeric_limits<double>::infinity();
+  const double cost = CostAt(task, at, mu, e, nullptr);
+  return std::isfinite(cost) ? cost : std::numeric_limits<double>::infinity();
+}
+
 double CostAt(const FitTask& task, const FitPoint& at, double mu, double e, Eigen::Vector2d* gradient) {
   double cost = 0;
   if (gradient != nullptr) gradient->setZero();

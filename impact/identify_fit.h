@@ -67,6 +67,9 @@ struct StaticLevel {
 // Leaves the best range in `task` and its optimum in `best`; a single level means that nothing depends on it.
 std::vector<StaticLevel> FitStaticFriction(FitTask& task, FitPoint& best);
 
+// Least cost over the free coefficients from (mu, e) on, with the covariances S_i held at those of `at`. Infinite where nothing is found.
+double HeldCost(const FitTask& task, const FitPoint& at, double mu, double e, bool free_mu, bool free_e);
+
 // Cost at (mu, e) with the covariances S_i held at those of `at`, and its gradient by (mu, e): what the descents see. For tests.
 double CostAt(const FitTask& task, const FitPoint& at, double mu, double e, Eigen::Vector2d* gradient);
 

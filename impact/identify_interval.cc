@@ -107,7 +107,9 @@ Information InformationAt(const FitTask& task, const FitPoint& point) {
   for (int k = 0; k < 2; ++k) info.informed[k] = info.curvature(k, k) > 1e-10 * n;
   for (ClusterShare& cluster : clusters) cluster.curvature *= slope;
   const std::vector<bool> informed(info.informed.begin(), info.informed.end());
-  const Eigen::Matrix2d by_model = (task.fit_discrepancy ? square / slope : 1.0) * InverseWhere(info.curvature, informed);
+  // How far residuals differ from what the likelihood allows is a matter of the scatter; the noise is as large as it is known to be.
+  const double ratio = 1 + info.scatter_share * (square / slope - 1);
+  const Eigen::Matrix2d by_model = ratio * InverseWhere(info.curvature, informed);
   const ClusterCovariance found = CovarianceOfClusters(info.curvature, informed, clusters, by_model, info.scatter_share,
                                                        Eigen::Vector2d::Constant(std::max(1.0, n - 2)));
   info.covariance = found.covariance;
@@ -139,13 +141,15 @@ Eigen::Matrix2d NoiseOnlyCovariance(const FitTask& task, const FitPoint& point) 
   return InverseWhere(fisher, informed);
 }
 
+double ScatterWeight(const Information& information) { return information.scatter_share * information.scatter_share; }
+
 double IntervalQuantile(const Information& information, int k) {
-  const double share = information.scatter_share * information.scatter_share;
+  const double share = ScatterWeight(information);
   return StudentQuantile(0.975, share > 1e-6 ? information.dof[k] / share : 1e6);
 }
 
 double IntervalThreshold(const Information& information, int n, int k) {
-  const double share = information.scatter_share * information.scatter_share;
+  const double share = ScatterWeight(information);
   const double t = IntervalQuantile(information, k);
   const double square = t * t * information.variance_ratio[k];
   if (n < 2) return square;
@@ -174,6 +178,23 @@ double Profile::operator()(double value) {
   }
   known_.emplace_back(value, deviance);
   return deviance;
+}
+
+double Profile::Calibrated(double value, const Information& information) {
+  const double anew = (*this)(value), share = ScatterWeight(information);
+  if (share > 0.999) return anew;
+  for (const auto& [at, deviance] : held_)
+    if (at == value) return (1 - share) * deviance + share * anew;
+  const FitPoint& near = *std::min_element(points_.begin(), points_.end(), [&](const FitPoint& a, const FitPoint& b) {
+    return std::abs((parameter_ == 0 ? a.mu : a.e) - value) < std::abs((parameter_ == 0 ? b.mu : b.e) - value);
+  });
+  const double cost =
+      HeldCost(task_, best_, parameter_ == 0 ? value : near.mu, parameter_ == 0 ? near.e : value, parameter_ != 0, parameter_ == 0);
+  const double base = CostAt(task_, best_, best_.mu, best_.e, nullptr);
+  // What is held cannot agree better than what is not.
+  const double deviance = std::max(anew, std::min(1e6, 2 * (cost - base)));
+  held_.emplace_back(value, deviance);
+  return (1 - share) * deviance + share * anew;
 }
 
 bool Profile::FoundBetter(FitPoint& point) const {

@@ -54,6 +54,9 @@ Eigen::Matrix2d NoiseOnlyCovariance(const FitTask& task, const FitPoint& point);
 // variance and degrees of freedom of `information`.
 double IntervalThreshold(const Information& information, int n, int k);
 
+// How much an interval is one of unknown variance (1) or of known noise (0).
+double ScatterWeight(const Information& information);
+
 // Student's quantile that goes with that threshold.
 double IntervalQuantile(const Information& information, int k);
 
@@ -63,6 +66,9 @@ class Profile {
   Profile(const FitTask& task, const FitPoint& best, int parameter);
   // >= 0; continues from the nearest point already computed.
   double operator()(double value);
+  // What goes with IntervalThreshold: where measurement noise explains the residuals the scatter is held, for it would grow to excuse a
+  // wrong value; where scatter does, it is fitted anew; in proportion between.
+  double Calibrated(double value, const Information& information);
   double best_value() const { return parameter_ == 0 ? best_.mu : best_.e; }
   // Lowest point met, when it lies below the optimum it was given.
   bool FoundBetter(FitPoint& point) const;
@@ -72,7 +78,7 @@ class Profile {
   const FitPoint& best_;
   int parameter_;
   std::vector<FitPoint> points_;
-  std::vector<std::pair<double, double>> known_;
+  std::vector<std::pair<double, double>> known_, held_;
 };
 
 struct ProfileInterval {

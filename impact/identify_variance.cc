@@ -116,7 +116,11 @@ double MeanWeight(const VarianceData& data, const Shape& shape, const std::vecto
 }  // namespace
 
 Shape::Shape(const IdentifyOptions& options, int dim)
-    : kind_(options.likelihood), dim_(dim), dof_(options.student_dof), share_(options.contamination), scale_(options.contamination_scale) {
+    : kind_(options.likelihood == Likelihood::kAdaptive ? Likelihood::kStudentT : options.likelihood),
+      dim_(dim),
+      dof_(options.student_dof),
+      share_(options.contamination),
+      scale_(options.contamination_scale) {
   constant_ = dim * std::log(2 * std::numbers::pi);
   if (kind_ == Likelihood::kStudentT) {
     constant_ = dim * std::log(dof_ * std::numbers::pi) - 2 * (std::lgamma(0.5 * (dof_ + dim)) - std::lgamma(0.5 * dof_));
@@ -127,6 +131,7 @@ std::array<double, 3> Shape::operator()(double q) const {
   switch (kind_) {
     case Likelihood::kGaussian:
       return {q + constant_, 1, 0};
+    case Likelihood::kAdaptive:
     case Likelihood::kStudentT: {
       const double weight = (dof_ + dim_) / (dof_ + q);
       return {(dof_ + dim_) * std::log1p(q / dof_) + constant_, weight, -weight / (dof_ + q)};
@@ -149,6 +154,7 @@ double Shape::Draw(std::mt19937_64& random) const {
   switch (kind_) {
     case Likelihood::kGaussian:
       return 1;
+    case Likelihood::kAdaptive:
     case Likelihood::kStudentT:
       return std::sqrt(dof_ / std::chi_squared_distribution<double>(dof_)(random));
     case Likelihood::kContamination:

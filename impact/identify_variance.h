@@ -17,6 +17,7 @@ namespace impactlab::internal {
 // Shape of an elliptical density of dimension m as a function of the squared Mahalanobis distance q.
 class Shape {
  public:
+  // kAdaptive is between two shapes: taken for the heavier one.
   Shape(const IdentifyOptions& options, int dim);
   // rho, rho' and rho''. rho' is the event's weight: 1 for Gaussian, falls with q for the others.
   std::array<double, 3> operator()(double q) const;

@@ -392,8 +392,8 @@ MixedInformation InformationAt(const MixedTask& task, const MixedPoint& point) {
     informed.push_back(minimum.A(k, k) > 1e-10 * n);
     info.informed[static_cast<std::size_t>(rows[static_cast<std::size_t>(k)])] = informed.back();
   }
-  // Where the likelihood's tails are not the data's, their own size counts; so much only of the variance that is within groups.
-  const double ratio = task.base.fit_discrepancy ? lin.square / lin.slope : 1;
+  // Where the likelihood's tails are not the data's, their own size counts; so much only of the variance that is scatter within groups.
+  const double ratio = 1 + lin.scatter_share * (lin.square / lin.slope - 1);
   const Eigen::MatrixXd inverse = InverseWhere(minimum.A, informed), inside = InverseWhere(within, informed);
   const Eigen::MatrixXd by_model = inverse + (ratio - 1) * inside;
   Eigen::VectorXd model_dof = Eigen::VectorXd::Constant(p, std::max(1.0, n - 2));

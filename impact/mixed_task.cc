@@ -31,7 +31,7 @@ Material PrepareGroups(std::span<const EventGroup> groups, const IdentifyOptions
   if (material.events.empty()) return material;
   material.log_reference = Mean(material.log_speed);
   double s_c = 0;
-  FitCouple(material.events, options, s_c);
+  material.couple_cost = FitCouple(material.events, options, s_c);
   return material;
 }
 
@@ -52,6 +52,23 @@ MixedTask TaskOf(const Material& material, std::size_t n_groups, RestitutionLaw 
   // What every group has of its own leaves nothing to be shared.
   task.free = {!task.offset[0] || task.pooled[0], !task.offset[1] || task.pooled[1], model.fit_exponent, model.fit_e_t};
   return task;
+}
+
+IdentifyOptions Settle(std::span<const EventGroup> groups, RestitutionLaw law, const CoefficientModel& model, IdentifyOptions options) {
+  if (options.likelihood != Likelihood::kAdaptive) return options;
+  options.likelihood = Likelihood::kStudentT;
+  const Material heavy = PrepareGroups(groups, options);
+  if (heavy.events.empty()) return options;
+  MixedTask task = TaskOf(heavy, groups.size(), law, model, options);
+  const MixedPoint found = FitFromScratch(task, model);
+  if (!found.ok) return options;
+  IdentifyOptions normal = options;
+  normal.likelihood = Likelihood::kGaussian;
+  const Material light = PrepareGroups(groups, normal);
+  MixedTask other = TaskOf(light, groups.size(), law, model, normal);
+  other.base.mu_s_floor = task.base.mu_s_floor;
+  const MixedPoint point = FitMixed(other, found);
+  return point.ok && point.cost + light.couple_cost < found.cost + heavy.couple_cost ? normal : options;
 }
 
 MixedPoint FitFromScratch(MixedTask& task, const CoefficientModel& model) {

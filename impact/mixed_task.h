@@ -16,6 +16,7 @@ struct Material {
   std::vector<double> log_speed;  // log |v_n-|
   int n_recordings = 0;
   double log_reference = 0;
+  double couple_cost = 0;  // half of -2 log L of the couples
 };
 
 // ConfigError where some groups are planar and some are not.
@@ -24,6 +25,9 @@ Material PrepareGroups(std::span<const EventGroup> groups, const IdentifyOptions
 // The fit of one model to `material`, which must outlive it.
 MixedTask TaskOf(const Material& material, std::size_t n_groups, RestitutionLaw law, const CoefficientModel& model,
                  const IdentifyOptions& options);
+
+// `options` with the likelihood they name, or the likelier one for this model where they leave it open.
+IdentifyOptions Settle(std::span<const EventGroup> groups, RestitutionLaw law, const CoefficientModel& model, IdentifyOptions options);
 
 // Optimum from nothing: one pair of coefficients for all by a scan, then the model's own from there. Static friction is set in the task.
 MixedPoint FitFromScratch(MixedTask& task, const CoefficientModel& model);

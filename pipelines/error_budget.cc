@@ -86,7 +86,8 @@ class Maker {
     IdentifyOptions options = experiment_.identify;
     options.bootstrap = options.grid = 0;
     options.influence = options.intervals = false;
-    for (const LawFit& law : analysis_.fit.fits) result.fits.push_back(Identify(moved.events, moved.body, ModelOf(law), options));
+    for (const LawFit& law : analysis_.fit.fits)
+      result.fits.push_back(Identify(moved.events, moved.body, ModelOf(law), WithLikelihoodOf(law, options)));
     return Coefficients(result);
   }
 

@@ -23,8 +23,10 @@ struct LikelihoodName {
   Likelihood likelihood;
   const char* name;
 };
-constexpr LikelihoodName kLikelihoods[] = {
-    {Likelihood::kGaussian, "gaussian"}, {Likelihood::kStudentT, "student_t"}, {Likelihood::kContamination, "contamination"}};
+constexpr LikelihoodName kLikelihoods[] = {{Likelihood::kAdaptive, "adaptive"},
+                                           {Likelihood::kGaussian, "gaussian"},
+                                           {Likelihood::kStudentT, "student_t"},
+                                           {Likelihood::kContamination, "contamination"}};
 constexpr RestitutionLaw kLaws[] = {RestitutionLaw::kNewton, RestitutionLaw::kPoisson, RestitutionLaw::kEnergetic};
 
 int Count(const YamlNode& node, const std::string& key, int otherwise, double least) {

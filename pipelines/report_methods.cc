@@ -11,6 +11,21 @@ namespace {
 
 std::string Definition(const std::string& term, const std::string& text) { return "<dt>" + term + "</dt><dd>" + text + "</dd>\n"; }
 
+std::string LikelihoodWords(const IdentifyOptions& identify) {
+  const std::string student = fmt::format("Student-t ({} degrees of freedom)", Num(identify.student_dof, 1));
+  switch (identify.likelihood) {
+    case Likelihood::kGaussian:
+      return "normal";
+    case Likelihood::kStudentT:
+      return student;
+    case Likelihood::kContamination:
+      return "contaminated normal";
+    case Likelihood::kAdaptive:
+      return "normal or " + student + ", whichever is likelier,";
+  }
+  return "";
+}
+
 std::string Definitions(const ReportContext& context) {
   const ValidationOptions& validation = context.run.experiment.validation;
   const IdentifyOptions& identify = context.run.experiment.identify;
@@ -45,9 +60,7 @@ std::string Definitions(const ReportContext& context) {
           "Maximum likelihood over all accepted impacts, {} distribution, each impact with the covariance of its measured states and the "
           "scatter between impacts as parameters of their own. Intervals are 95 % intervals of the profile likelihood; one-sided where "
           "the coefficient runs into a bound or the data leave a side open.",
-          identify.likelihood == Likelihood::kGaussian   ? "normal"
-          : identify.likelihood == Likelihood::kStudentT ? fmt::format("Student-t ({} degrees of freedom)", Num(identify.student_dof, 1))
-                                                         : std::string("contaminated normal")));
+          LikelihoodWords(identify)));
   out += Definition("Prediction error",
                     "√(dᵀ M d / vᵀ M v): d is the predicted minus the measured rigid-body velocity (translation and spin), M the mass "
                     "matrix. As the square root of a "

@@ -299,9 +299,10 @@ ValidationTable Validate(std::span<const ImpactEvent> events, const Body& body, 
   };
   for (const LawFit& law : fit.fits) {
     if (!fitted(law)) continue;
-    for (const ImpactEvent& event : accepted) AddRows(event, body, law, -1, identify, options, reference_speed, table);
+    const IdentifyOptions likewise = WithLikelihoodOf(law, identify);
+    for (const ImpactEvent& event : accepted) AddRows(event, body, law, -1, likewise, options, reference_speed, table);
     if (options.folds < 2 || static_cast<int>(names.size()) < 2 * options.folds) continue;
-    IdentifyOptions quick = identify;
+    IdentifyOptions quick = likewise;
     quick.bootstrap = 0;
     quick.influence = false;
     quick.grid = 0;
@@ -314,7 +315,7 @@ ValidationTable Validate(std::span<const ImpactEvent> events, const Body& body, 
       const LawFit refit = Identify(training, body, ModelOf(law), quick);
       if (!fitted(refit)) continue;
       for (const ImpactEvent& event : accepted) {
-        if (fold_of[event.recording] == fold) AddRows(event, body, refit, fold, identify, options, reference_speed, table);
+        if (fold_of[event.recording] == fold) AddRows(event, body, refit, fold, likewise, options, reference_speed, table);
       }
     }
   }

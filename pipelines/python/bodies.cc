@@ -182,9 +182,10 @@ py::object IdentifyEvents(const Events& events, const Body& body, const std::vec
     experiment.laws.push_back(*found);
   }
   IdentifyOptions& options = experiment.identify;
-  if (likelihood != "gaussian" && likelihood != "student_t" && likelihood != "contamination")
-    throw ConfigError(fmt::format("likelihood: found {}, allowed gaussian, student_t, contamination", likelihood));
-  options.likelihood = likelihood == "gaussian"    ? Likelihood::kGaussian
+  if (likelihood != "adaptive" && likelihood != "gaussian" && likelihood != "student_t" && likelihood != "contamination")
+    throw ConfigError(fmt::format("likelihood: found {}, allowed adaptive, gaussian, student_t, contamination", likelihood));
+  options.likelihood = likelihood == "adaptive"    ? Likelihood::kAdaptive
+                       : likelihood == "gaussian"  ? Likelihood::kGaussian
                        : likelihood == "student_t" ? Likelihood::kStudentT
                                                    : Likelihood::kContamination;
   options.fit_discrepancy = fit_discrepancy;
@@ -317,12 +318,12 @@ sigma_angle_rad, accepted, reason, detail.)")
 
 The surface is the plane normal . p = offset_m in W. Raises DataError with row and column. `Experiment.load_events` knows body and surface.)");
   module.def("identify", &IdentifyEvents, py::arg("events"), py::arg("body"), py::kw_only(),
-             py::arg("laws") = std::vector<std::string>{"newton", "poisson", "energetic"}, py::arg("likelihood") = "student_t",
+             py::arg("laws") = std::vector<std::string>{"newton", "poisson", "energetic"}, py::arg("likelihood") = "adaptive",
              py::arg("fit_discrepancy") = true, py::arg("fit_mu_s") = false, py::arg("bootstrap") = 0, py::arg("grid") = 0,
              py::arg("seed") = 1,
              R"(Friction and restitution of accepted events by each law, as `impactlab identify` finds them.
 
-likelihood: "gaussian", "student_t", "contamination". bootstrap: resamples over recordings. grid: points a side of the confidence region.
+likelihood: "adaptive" (the likelier of the next two), "gaussian", "student_t", "contamination". bootstrap: resamples over recordings. grid: points a side of the confidence region.
 Returns what fit.json holds (schema impactlab.fit/1, data/README.md): fits[k]["parameters"]["mu_k"] with value, sd, sd_noise_only, lower95,
 upper95, identifiable, reason; covariance; discrepancy; rejected. None stands for what has no finite value. Raises ConfigError;
 KeyboardInterrupt ends it. Method: impact/README.md.)");
