@@ -146,6 +146,7 @@ FitPoint EvaluateAt(const FitTask& task, double mu, double e, std::vector<double
     point.ok = point.ok && point.at.back().ok;
   }
   const int n_groups = with_noise ? task.n_groups : std::min(task.n_groups, 2);
+  const bool held = task.hold_scatter && with_noise && static_cast<int>(log_s.size()) == n_groups;
   for (int g = static_cast<int>(log_s.size()); g < n_groups; ++g) {
     if (g >= 2) {
       log_s.push_back(std::log(g == 2 ? 0.1 * std::max(mu, 0.05) : 0.02));
@@ -167,9 +168,9 @@ FitPoint EvaluateAt(const FitTask& task, double mu, double e, std::vector<double
   point.cost = std::numeric_limits<double>::infinity();
   if (!point.ok) return point;
   const VarianceData data = ImpulseData(task, point, n_groups);
-  if (task.fit_discrepancy || !with_noise) {
+  if (!held && (task.fit_discrepancy || !with_noise)) {
     FitVariance(data, task.shape, point.log_s);
-  } else {
+  } else if (!held) {
     point.log_s.assign(n_groups, std::log(kScatterFloor));
   }
   point.cost = VarianceCost(data, task.shape, point.log_s.data(), nullptr, nullptr);
@@ -303,14 +304,6 @@ std::vector<StaticLevel> FitStaticFriction(FitTask& task, FitPoint& best) {
   }
   task.mu_s_floor = best_floor;
   return levels;
-}
-
-double HeldCost(const FitTask& task, const FitPoint& at, double mu, double e, bool free_mu, bool free_e) {
-  constexpr double kTolerance = 1e-3;
-  if ((free_mu || free_e) && !DescendCoefficients(task, at, free_mu, free_e, kTolerance, mu, e))
-    return std::numeric_limits<double>::infinity();
-  const double cost = CostAt(task, at, mu, e, nullptr);
-  return std::isfinite(cost) ? cost : std::numeric_limits<double>::infinity();
 }
 
 double CostAt(const FitTask& task, const FitPoint& at, double mu, double e, Eigen::Vector2d* gradient) {

@@ -26,6 +26,7 @@ struct FitTask {
   RestitutionLaw law = RestitutionLaw::kEnergetic;
   double mu_s_floor = 0;  // static friction is max(mu_k, this)
   bool fit_discrepancy = true;
+  bool hold_scatter = false;  // scatter stays as a fit is started with
   int n_groups = 4;  // 1: one scatter for all components; 2: s_t, s_n; 3: and s_mu; 4: and s_e
   Shape shape;
 };
@@ -66,9 +67,6 @@ struct StaticLevel {
 // Fits static friction: only its order among the critical ratios |A_tn| / A_tt of the events matters, so every range between them is tried.
 // Leaves the best range in `task` and its optimum in `best`; a single level means that nothing depends on it.
 std::vector<StaticLevel> FitStaticFriction(FitTask& task, FitPoint& best);
-
-// Least cost over the free coefficients from (mu, e) on, with the covariances S_i held at those of `at`. Infinite where nothing is found.
-double HeldCost(const FitTask& task, const FitPoint& at, double mu, double e, bool free_mu, bool free_e);
 
 // Cost at (mu, e) with the covariances S_i held at those of `at`, and its gradient by (mu, e): what the descents see. For tests.
 double CostAt(const FitTask& task, const FitPoint& at, double mu, double e, Eigen::Vector2d* gradient);

@@ -161,14 +161,18 @@ Profile::Profile(const FitTask& task, const FitPoint& best, int parameter) : tas
   points_.push_back(best);
 }
 
+const FitPoint& Profile::Nearest(double value) const {
+  const auto coordinate = [&](const FitPoint& p) { return parameter_ == 0 ? p.mu : p.e; };
+  return *std::min_element(points_.begin(), points_.end(), [&](const FitPoint& a, const FitPoint& b) {
+    return std::abs(coordinate(a) - value) < std::abs(coordinate(b) - value);
+  });
+}
+
 double Profile::operator()(double value) {
   for (const auto& [at, deviance] : known_) {
     if (at == value) return deviance;
   }
-  const auto coordinate = [&](const FitPoint& p) { return parameter_ == 0 ? p.mu : p.e; };
-  FitPoint start = *std::min_element(points_.begin(), points_.end(), [&](const FitPoint& a, const FitPoint& b) {
-    return std::abs(coordinate(a) - value) < std::abs(coordinate(b) - value);
-  });
+  FitPoint start = Nearest(value);
   (parameter_ == 0 ? start.mu : start.e) = value;
   FitPoint point = FitFrom(task_, start, parameter_ != 0, parameter_ == 0, 1e-3);
   double deviance = 1e6;  // a value no fit reaches is as good as excluded
@@ -185,14 +189,14 @@ double Profile::Calibrated(double value, const Information& information) {
   if (share > 0.999) return anew;
   for (const auto& [at, deviance] : held_)
     if (at == value) return (1 - share) * deviance + share * anew;
-  const FitPoint& near = *std::min_element(points_.begin(), points_.end(), [&](const FitPoint& a, const FitPoint& b) {
-    return std::abs((parameter_ == 0 ? a.mu : a.e) - value) < std::abs((parameter_ == 0 ? b.mu : b.e) - value);
-  });
-  const double cost =
-      HeldCost(task_, best_, parameter_ == 0 ? value : near.mu, parameter_ == 0 ? near.e : value, parameter_ != 0, parameter_ == 0);
-  const double base = CostAt(task_, best_, best_.mu, best_.e, nullptr);
+  FitPoint start = Nearest(value);
+  (parameter_ == 0 ? start.mu : start.e) = value;
+  start.log_s = best_.log_s;
+  FitTask task = task_;
+  task.hold_scatter = true;
+  const FitPoint point = FitFrom(task, start, parameter_ != 0, parameter_ == 0, 1e-3);
   // What is held cannot agree better than what is not.
-  const double deviance = std::max(anew, std::min(1e6, 2 * (cost - base)));
+  const double deviance = point.ok ? std::max(anew, 2 * (point.cost - best_.cost)) : 1e6;
   held_.emplace_back(value, deviance);
   return (1 - share) * deviance + share * anew;
 }

@@ -74,6 +74,8 @@ class Profile {
   bool FoundBetter(FitPoint& point) const;
 
  private:
+  const FitPoint& Nearest(double value) const;
+
   const FitTask& task_;
   const FitPoint& best_;
   int parameter_;

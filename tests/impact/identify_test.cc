@@ -6,9 +6,11 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 
 #include "data/error.h"
+#include "data/statistics.h"
 #include "tests/impact/identify_twin.h"
 
 namespace impactlab {
@@ -121,6 +123,40 @@ TEST(Identify, NoiseAloneExplainsNoiseAlone) {
   EXPECT_LT(fit.discrepancy.sd_normal, 0.02);
   EXPECT_NEAR(Mu(fit).value, 0.2, 4 * Mu(fit).sd);
   EXPECT_NEAR(Mu(fit).sd / Mu(fit).sd_noise_only, 1.3, 0.5);
+}
+
+// Few events whose noise is known and which do not scatter: neither heavy tails nor scatter that grows along the profile may pass for what
+// is not there.
+TEST(Identify, KnownNoiseIsNotTakenForScatter) {
+  constexpr int kSets = 300;
+  const Body body = twin::Square();
+  twin::Options options;
+  options.n = 12;
+  options.sd_v = 2e-3;
+  options.sd_omega = 0.05;
+  int normal = 0, n[2] = {0, 0}, covered[2] = {0, 0};
+  double z2[2] = {0, 0}, excess[2] = {0, 0};
+  for (int k = 0; k < kSets; ++k) {
+    std::mt19937_64 random(2300 + static_cast<unsigned>(k));
+    const LawFit fit = Identify(twin::Experiment(body, options, random), body, {}, {.influence = false});
+    normal += fit.likelihood == "gaussian";
+    for (int i = 0; i < 2; ++i) {
+      const ParameterEstimate& p = fit.parameters[static_cast<std::size_t>(i)];
+      if (!p.identifiable) continue;
+      const double truth = i == 0 ? options.mu : options.e;
+      ++n[i];
+      covered[i] += p.lower95 <= truth && truth <= p.upper95;
+      z2[i] += std::pow((p.value - truth) / p.sd, 2);
+      excess[i] += p.sd / p.sd_noise_only - 1;
+    }
+  }
+  EXPECT_GT(normal, 0.6 * kSets);
+  for (int i = 0; i < 2; ++i) {
+    EXPECT_GT(n[i], 0.9 * kSets);
+    EXPECT_TRUE(BinomialBand(n[i], 0.95, 1e-4).Contains(covered[i])) << covered[i] << " of " << n[i];
+    EXPECT_NEAR(std::sqrt(z2[i] / n[i]), 1, 0.15);
+    EXPECT_LT(excess[i] / n[i], 0.18);
+  }
 }
 
 // T41 (i): a ball that falls straight down without spin asks nothing of friction.
@@ -326,9 +362,10 @@ TEST(IdentifyRobust, WildEventsMoveARobustFitLittle) {
     UpdateContact(events[i], body, Plane{}, {0, 0, -9.8});
   }
   const LawFit gaussian = Identify(events, body, {}, {.likelihood = Likelihood::kGaussian});
-  for (Likelihood likelihood : {Likelihood::kStudentT, Likelihood::kContamination}) {
+  for (Likelihood likelihood : {Likelihood::kStudentT, Likelihood::kContamination, Likelihood::kAdaptive}) {
     const LawFit robust = Identify(events, body, {}, {.likelihood = likelihood});
     ExpectSane(robust);
+    EXPECT_EQ(robust.likelihood, likelihood == Likelihood::kContamination ? "contamination" : "student_t");
     EXPECT_NEAR(Mu(robust).value, 0.2, 0.02);
     EXPECT_NEAR(E(robust).value, 0.5, 0.03);
     EXPECT_LT(E(robust).sd, 0.5 * E(gaussian).sd);

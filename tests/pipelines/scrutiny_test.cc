@@ -58,8 +58,13 @@ const twin::Options kScene{.n = 60, .mu = 0.15, .e = 0.5, .sd_t = 0.01, .sd_n = 
 TEST(Scrutiny, TrueLawIsLeftInPeace) {
   const Judged j = Judge(Drops(twin::Square(), kScene, 5), twin::Square());
   for (const char* cause : {"everything_sticks", "everything_slides", "spin_not_measured", "two_specimens"}) EXPECT_FALSE(j.Names(cause));
-  // One of twenty true laws is accused: what is asked here is a thousand to one. Rates are counted by scrutiny_study.
-  for (const EdgeRow& row : j.scrutiny.edges) EXPECT_GT(row.p_family, 0.001) << EdgeWords(row);
+  // One of twenty true laws is accused: more than three of ten is a thousand to one. Rates are counted by scrutiny_study.
+  int accused = 0;
+  for (std::uint64_t seed = 5; seed < 15; ++seed) {
+    const std::vector<EdgeRow> edges = Judge(Drops(twin::Square(), kScene, seed), twin::Square()).scrutiny.edges;
+    accused += std::any_of(edges.begin(), edges.end(), [](const EdgeRow& row) { return row.p_family < 0.05; });
+  }
+  EXPECT_LE(accused, 3);
   for (const AreaRow& row : j.scrutiny.areas) {
     EXPECT_EQ(row.verdict, "agrees") << row.quantity << " " << row.p_family;
     EXPECT_FALSE(row.in_sample);
