@@ -247,12 +247,12 @@ std::string Note(const Fitted& fitted, int k, const std::vector<MethodInterval>&
 IntervalComparison CompareIntervals(std::span<const EventGroup> groups, RestitutionLaw law, const CoefficientModel& model,
                                     const IntervalMethods& methods, const IdentifyOptions& as_asked) {
   IntervalComparison out;
-  const IdentifyOptions options = internal::Settle(groups, law, model, as_asked);
-  const Material material = internal::PrepareGroups(groups, options);
-  if (material.events.empty()) return out;
-  MixedTask task = TaskOf(material, groups.size(), law, model, options);
-  const MixedPoint point = FitFromScratch(task, model);
-  if (!point.ok) return out;
+  const internal::MixedFit found = internal::Settle(groups, law, model, as_asked);
+  if (!found.task || !found.point.ok) return out;
+  const IdentifyOptions& options = found.options;
+  const Material& material = *found.material;
+  const MixedTask& task = *found.task;
+  const MixedPoint& point = found.point;
   const MixedInformation info = InformationAt(task, point);
   Fitted fitted{material, task, point, info, false, {}, {"mu_k", CoefficientName(law), "exponent", "e_t"}};
   fitted.grouped = task.offset[0] || task.offset[1];

@@ -342,19 +342,14 @@ const ParameterEstimate* CoefficientFit::Find(const std::string& name) const {
 }
 
 CoefficientFit FitCoefficients(std::span<const EventGroup> groups, RestitutionLaw law, const CoefficientModel& model,
-                               const IdentifyOptions& as_asked) {
+                               const IdentifyOptions& options) {
+  const internal::MixedFit found = internal::Settle(groups, law, model, options);
+  if (found.task) return Report(groups, *found.material, *found.task, model, found.point);
   CoefficientFit fit;
   fit.model = model;
   fit.law = LawName(law);
-  const IdentifyOptions options = internal::Settle(groups, law, model, as_asked);
-  const Material material = internal::PrepareGroups(groups, options);
-  if (material.events.empty()) {
-    fit.reason = "no accepted event approaches the surface";
-    return fit;
-  }
-  MixedTask task = TaskOf(material, groups.size(), law, model, options);
-  const MixedPoint point = FitFromScratch(task, model);
-  return Report(groups, material, task, model, point);
+  fit.reason = "no accepted event approaches the surface";
+  return fit;
 }
 
 std::vector<ModelScore> CompareModels(std::span<const EventGroup> groups, RestitutionLaw law, std::span<const CoefficientModel> models,
@@ -362,15 +357,16 @@ std::vector<ModelScore> CompareModels(std::span<const EventGroup> groups, Restit
   std::vector<ModelScore> scores;
   if (models.empty()) return scores;
   // One likelihood for all models: their densities are compared.
-  const IdentifyOptions options = internal::Settle(groups, law, models.front(), as_asked);
-  const Material material = internal::PrepareGroups(groups, options);
-  if (material.events.empty()) return scores;
+  const internal::MixedFit first = internal::Settle(groups, law, models.front(), as_asked);
+  if (!first.task) return scores;
+  const IdentifyOptions& options = first.options;
+  const Material& material = *first.material;
   folds = std::clamp(folds, 2, std::max(2, material.n_recordings));
   const std::vector<int> fold = DealFolds(material, groups.size(), folds, options.seed);
   std::vector<std::vector<double>> density;
   for (std::size_t k = 0; k < models.size(); ++k) {
-    MixedTask task = TaskOf(material, groups.size(), law, models[k], options);
-    const MixedPoint point = FitFromScratch(task, models[k]);
+    MixedTask task = k == 0 ? *first.task : TaskOf(material, groups.size(), law, models[k], options);
+    const MixedPoint point = k == 0 ? first.point : FitFromScratch(task, models[k]);
     ModelScore score;
     score.fit = Report(groups, material, task, models[k], point);
     score.folds = folds;

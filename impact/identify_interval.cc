@@ -191,7 +191,8 @@ double Profile::Calibrated(double value, const Information& information) {
     if (at == value) return (1 - share) * deviance + share * anew;
   FitPoint start = Nearest(value);
   (parameter_ == 0 ? start.mu : start.e) = value;
-  start.log_s = best_.log_s;
+  // It may fall: what scatter of friction there is says nothing where everything sticks.
+  for (std::size_t g = 0; g < start.log_s.size(); ++g) start.log_s[g] = std::min(start.log_s[g], best_.log_s[g]);
   FitTask task = task_;
   task.hold_scatter = true;
   const FitPoint point = FitFrom(task, start, parameter_ != 0, parameter_ == 0, 1e-3);

@@ -66,7 +66,7 @@ class Profile {
   Profile(const FitTask& task, const FitPoint& best, int parameter);
   // >= 0; continues from the nearest point already computed.
   double operator()(double value);
-  // What goes with IntervalThreshold: where measurement noise explains the residuals the scatter is held, for it would grow to excuse a
+  // What goes with IntervalThreshold: where measurement noise explains the residuals the scatter may not grow, for it would excuse a
   // wrong value; where scatter does, it is fitted anew; in proportion between.
   double Calibrated(double value, const Information& information);
   double best_value() const { return parameter_ == 0 ? best_.mu : best_.e; }

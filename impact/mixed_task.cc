@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "data/error.h"
 #include "data/statistics.h"
@@ -54,23 +55,6 @@ MixedTask TaskOf(const Material& material, std::size_t n_groups, RestitutionLaw 
   return task;
 }
 
-IdentifyOptions Settle(std::span<const EventGroup> groups, RestitutionLaw law, const CoefficientModel& model, IdentifyOptions options) {
-  if (options.likelihood != Likelihood::kAdaptive) return options;
-  options.likelihood = Likelihood::kStudentT;
-  const Material heavy = PrepareGroups(groups, options);
-  if (heavy.events.empty()) return options;
-  MixedTask task = TaskOf(heavy, groups.size(), law, model, options);
-  const MixedPoint found = FitFromScratch(task, model);
-  if (!found.ok) return options;
-  IdentifyOptions normal = options;
-  normal.likelihood = Likelihood::kGaussian;
-  const Material light = PrepareGroups(groups, normal);
-  MixedTask other = TaskOf(light, groups.size(), law, model, normal);
-  other.base.mu_s_floor = task.base.mu_s_floor;
-  const MixedPoint point = FitMixed(other, found);
-  return point.ok && point.cost + light.couple_cost < found.cost + heavy.couple_cost ? normal : options;
-}
-
 MixedPoint FitFromScratch(MixedTask& task, const CoefficientModel& model) {
   // A start needs no more events than these.
   constexpr std::size_t kEnough = 100;
@@ -113,6 +97,27 @@ MixedPoint FitFromScratch(MixedTask& task, const CoefficientModel& model) {
   for (int round = 0; round < kRounds && best.ok; ++round)
     if (!take(FitMixed(task, ScanCoefficient(task, best, 3, 0, 1)))) break;
   return best;
+}
+
+MixedFit Settle(std::span<const EventGroup> groups, RestitutionLaw law, const CoefficientModel& model, const IdentifyOptions& options) {
+  const auto prepare = [&](Likelihood likelihood) {
+    MixedFit fit;
+    fit.options = options;
+    fit.options.likelihood = likelihood;
+    fit.material = std::make_unique<Material>(PrepareGroups(groups, fit.options));
+    if (!fit.material->events.empty()) fit.task = TaskOf(*fit.material, groups.size(), law, model, fit.options);
+    return fit;
+  };
+  const bool open = options.likelihood == Likelihood::kAdaptive;
+  MixedFit heavy = prepare(open ? Likelihood::kStudentT : options.likelihood);
+  if (!heavy.task) return heavy;
+  heavy.point = FitFromScratch(*heavy.task, model);
+  if (!open || !heavy.point.ok) return heavy;
+  MixedFit light = prepare(Likelihood::kGaussian);
+  light.task->base.mu_s_floor = heavy.task->base.mu_s_floor;
+  light.point = FitMixed(*light.task, heavy.point);
+  const auto cost = [](const MixedFit& fit) { return fit.point.cost + fit.material->couple_cost; };
+  return light.point.ok && cost(light) < cost(heavy) ? std::move(light) : std::move(heavy);
 }
 
 }  // namespace impactlab::internal

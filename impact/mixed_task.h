@@ -1,6 +1,8 @@
 #pragma once
 // Groups of events as the mixed fit sees them; private to the impact room.
 
+#include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -26,10 +28,16 @@ Material PrepareGroups(std::span<const EventGroup> groups, const IdentifyOptions
 MixedTask TaskOf(const Material& material, std::size_t n_groups, RestitutionLaw law, const CoefficientModel& model,
                  const IdentifyOptions& options);
 
-// `options` with the likelihood they name, or the likelier one for this model where they leave it open.
-IdentifyOptions Settle(std::span<const EventGroup> groups, RestitutionLaw law, const CoefficientModel& model, IdentifyOptions options);
-
 // Optimum from nothing: one pair of coefficients for all by a scan, then the model's own from there. Static friction is set in the task.
 MixedPoint FitFromScratch(MixedTask& task, const CoefficientModel& model);
+
+// One model fitted to all groups under the likelihood that the options name, or under the likelier one where they leave it open.
+struct MixedFit {
+  IdentifyOptions options;  // with that likelihood
+  std::unique_ptr<Material> material;
+  std::optional<MixedTask> task;  // of `material`; empty where no event can be used
+  MixedPoint point;
+};
+MixedFit Settle(std::span<const EventGroup> groups, RestitutionLaw law, const CoefficientModel& model, const IdentifyOptions& options);
 
 }  // namespace impactlab::internal

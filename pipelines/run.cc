@@ -290,12 +290,16 @@ FitResult FitAll(const Experiment& experiment, const std::vector<ImpactEvent>& e
   IdentifyOptions options = experiment.identify;
   options.seed = experiment.seed;
   options.progress = [](double) { CheckInterrupt(); };
-  for (const RestitutionLaw law : experiment.laws) {
+  const auto fit = [&](RestitutionLaw law) {
     CheckInterrupt();
-    result.fits.push_back(StageResult<LawFit>(
+    return StageResult<LawFit>(
         "fit", [&] { return Identify(accepted, experiment.body, ImpactModel{.law = law}, options); }, accepted, experiment.body, law,
-        options));
-  }
+        options);
+  };
+  // Laws are compared: what the main one leaves decides of what likelihood all are.
+  const LawFit main = fit(MainLaw(experiment));
+  options = WithLikelihoodOf(main, options);
+  for (const RestitutionLaw law : experiment.laws) result.fits.push_back(LawName(law) == main.law ? main : fit(law));
   return result;
 }
 

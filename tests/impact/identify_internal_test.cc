@@ -7,6 +7,7 @@
 #include "impact/identify.h"
 #include "impact/identify_event.h"
 #include "impact/identify_fit.h"
+#include "impact/identify_interval.h"
 #include "impact/identify_variance.h"
 #include "tests/impact/identify_twin.h"
 
@@ -243,6 +244,62 @@ TEST_P(ByBody, GradientOfTheCostMatchesDifferences) {
         EXPECT_LT((gradient - difference).norm(), 1e-4 * (1 + gradient.norm())) << mu << " " << e;
       }
     }
+  }
+}
+
+FitTask NormalTask(const std::vector<PreparedEvent>& prepared) {
+  return {.events = &prepared,
+          .multiplicity = std::vector<double>(prepared.size(), 1.0),
+          .n_groups = internal::ScatterGroups(static_cast<int>(prepared.size())),
+          .shape = internal::Shape({.likelihood = Likelihood::kGaussian}, prepared[0].dim)};
+}
+
+// Scatter that grew with the misfit would excuse a wrong value; held, the deviance is the square of standard deviations.
+TEST(IdentifyProfile, ScatterDoesNotExcuseAWrongValueWhereNoiseIsKnown) {
+  twin::Options options;
+  options.n = 12;
+  options.sd_v = 2e-3;
+  options.sd_omega = 0.05;
+  for (unsigned seed = 1; seed <= 5; ++seed) {
+    std::mt19937_64 random(seed);
+    const auto events = twin::Experiment(twin::Square(), options, random);
+    const std::vector<PreparedEvent> prepared = internal::PrepareEvents(events, twin::Square());
+    const FitTask task = NormalTask(prepared);
+    const FitPoint best = FitBest(task, {}, true).best;
+    const internal::Information info = InformationAt(task, best);
+    if (info.scatter_share > 0.1) continue;
+    internal::Profile profile(task, best, 1);
+    const double sd = std::sqrt(internal::InverseWhere(info.curvature, {true, true})(1, 1));
+    EXPECT_NEAR(profile.Calibrated(best.e, info), 0, 0.01);
+    for (const double side : {-2.0, 2.0}) {
+      const double held = profile.Calibrated(best.e + side * sd, info), anew = profile(best.e + side * sd);
+      EXPECT_NEAR(held, 4, 1) << seed;
+      EXPECT_LE(anew, held + 1e-9) << seed;
+    }
+  }
+}
+
+// What noise an impact has depends on whether it slides; a friction at which everything sticks is as good as any other.
+TEST(IdentifyProfile, EveryFrictionAtWhichAllSticksIsAsGood) {
+  twin::Options options;
+  options.n = 12;
+  options.mu = 0.15;
+  options.speed_t = 0.3;
+  options.spin = 1;
+  options.sd_v = 3e-4;
+  options.sd_omega = 0.01;
+  const Body ball = MakeBall(0.02, 0.05);
+  for (unsigned seed = 1; seed <= 4; ++seed) {
+    std::mt19937_64 random(seed);
+    const auto events = twin::Experiment(ball, options, random);
+    const std::vector<PreparedEvent> prepared = internal::PrepareEvents(events, ball);
+    const FitTask task = NormalTask(prepared);
+    FitPoint start = EvaluateAt(task, 3, 0.5, {});
+    const FitPoint best = FitFrom(task, start, false, true, 1e-7);
+    ASSERT_TRUE(best.ok);
+    const internal::Information info = InformationAt(task, best);
+    internal::Profile profile(task, best, 0);
+    for (const double mu : {0.2, 0.3, 0.5, 20.0}) EXPECT_LT(profile.Calibrated(mu, info), 1) << seed << " " << mu;
   }
 }
 
