@@ -216,10 +216,14 @@ ProfileInterval FindInterval(const std::function<double(double)>& profile, doubl
   const auto refine = [&](double inside, double outside) {
     double low = std::sqrt(profile(inside)), high = std::sqrt(profile(outside));
     const double target = std::sqrt(threshold);
-    for (int i = 0; i < 12; ++i) {
-      if (std::abs(outside - inside) < 0.004 * std::abs(outside - centre) + 1e-12) break;
+    // A profile that jumps is not nearly linear: what the first steps have not found is halved. Far along a plateau the distance to its
+    // centre is no measure of the end.
+    constexpr int kSteps = 48, kQuick = 12;
+    for (int i = 0; i < kSteps; ++i) {
+      const double scale = std::min(std::abs(outside - centre), std::abs(inside) + std::abs(outside));
+      if (std::abs(outside - inside) < 0.004 * scale + 1e-12) break;
       double fraction = std::clamp((target - low) / (high - low), 0.0, 1.0);
-      if (i % 3 == 2) fraction = 0.5;
+      if (i % 3 == 2 || i >= kQuick) fraction = 0.5;
       fraction = std::clamp(fraction, 0.02, 0.98);
       const double middle = inside + fraction * (outside - inside);
       const double value = std::sqrt(profile(middle));

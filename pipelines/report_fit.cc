@@ -42,8 +42,11 @@ std::string LawTable(const ReportContext& context) {
     const LawFit& fit = *one;
     table.Row(
         {LawTitle(fit.law), Percent(fit.discrepancy.sd_tangential), Percent(fit.discrepancy.sd_normal), Percent(fit.discrepancy.sd_couple),
-         Escape(fit.likelihood == "student_t" ? "Student\u2011t" : fit.likelihood), Fixed(fit.loglik, 1), Fixed(best - fit.loglik, 1),
-         fmt::format("{}", fit.dof), fmt::format("{} of {}", fit.n_starts_agreeing, fit.n_starts)},
+         Escape(fit.likelihood == "student_t"  ? "Student\u2011t"
+                : fit.likelihood == "gaussian" ? "normal"
+                                               : fit.likelihood),
+         Fixed(fit.loglik, 1), Fixed(best - fit.loglik, 1), fmt::format("{}", fit.dof),
+         fmt::format("{} of {}", fit.n_starts_agreeing, fit.n_starts)},
         one == context.fit ? "first" : "");
   }
   return table.Html();

@@ -279,6 +279,19 @@ TEST(IdentifyProfile, ScatterDoesNotExcuseAWrongValueWhereNoiseIsKnown) {
   }
 }
 
+// Where the last impact begins to slide the deviance jumps; the centre may lie anywhere on the plateau beside.
+TEST(IdentifyProfile, EndOfAPlateauIsFoundFromAnywhereOnIt) {
+  for (const double wall : {30.0, 1e6})
+    for (const double centre : {0.08, 0.27, 3.0, 20.0})
+      for (const double step : {1e-4, 0.05, 0.2}) {
+        const auto jump = [&](double mu) { return mu < 0.06 ? wall : 1e-4; };
+        const internal::ProfileInterval found = internal::FindInterval(jump, centre, 0, 20, step, 4, internal::kMuLevels);
+        EXPECT_NEAR(found.lower, 0.06, 0.001) << wall << " " << centre << " " << step;
+        EXPECT_FALSE(found.lower_open);
+        EXPECT_TRUE(found.upper_open);
+      }
+}
+
 // What noise an impact has depends on whether it slides; a friction at which everything sticks is as good as any other.
 TEST(IdentifyProfile, EveryFrictionAtWhichAllSticksIsAsGood) {
   twin::Options options;
