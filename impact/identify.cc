@@ -238,6 +238,10 @@ std::unique_ptr<Attempt> Try(std::vector<PreparedEvent> prepared, const ImpactMo
 // The fit under the likelihood that was asked for, or under the likelier one; `options` then names it.
 std::unique_ptr<Attempt> Settle(const std::vector<PreparedEvent>& prepared, const ImpactModel& start, IdentifyOptions* options) {
   if (options->likelihood != Likelihood::kAdaptive) return Try(prepared, start, *options, options->intervals);
+  if (prepared.size() < internal::kLeastForTails) {
+    options->likelihood = Likelihood::kGaussian;
+    return Try(prepared, start, *options, options->intervals);
+  }
   options->likelihood = Likelihood::kStudentT;
   std::unique_ptr<Attempt> heavy = Try(prepared, start, *options, options->intervals);
   if (!heavy->optimum.best.ok) return heavy;

@@ -15,6 +15,8 @@
 
 namespace impactlab::internal {
 
+// Fewer events tell no tails: one of them met exactly makes heavy tails likelier whatever the others do.
+inline constexpr int kLeastForTails = 6;
 inline constexpr double kMuMax = 20;  // friction above which nothing is tried
 // Levels of the first scan and of the search for further valleys. Mode boundaries crowd at small friction.
 inline const std::vector<double> kMuLevels{0, 0.03, 0.07, 0.12, 0.19, 0.28, 0.4, 0.55, 0.75, 1, 1.5, 3};

@@ -15,13 +15,13 @@ std::string LikelihoodWords(const IdentifyOptions& identify) {
   const std::string student = fmt::format("Student-t ({} degrees of freedom)", Num(identify.student_dof, 1));
   switch (identify.likelihood) {
     case Likelihood::kGaussian:
-      return "normal";
+      return "normal distribution";
     case Likelihood::kStudentT:
       return student;
     case Likelihood::kContamination:
       return "contaminated normal";
     case Likelihood::kAdaptive:
-      return "normal or " + student + ", whichever is likelier,";
+      return "normal or " + student + ", whichever is likelier; the table of scatter says which";
   }
   return "";
 }
@@ -57,7 +57,7 @@ std::string Definitions(const ReportContext& context) {
   out += Definition(
       "Identification",
       fmt::format(
-          "Maximum likelihood over all accepted impacts, {} distribution, each impact with the covariance of its measured states and the "
+          "Maximum likelihood over all accepted impacts ({}), each impact with the covariance of its measured states and the "
           "scatter between impacts as parameters of their own. Intervals are 95 % intervals of the profile likelihood; one-sided where "
           "the coefficient runs into a bound or the data leave a side open.",
           LikelihoodWords(identify)));
