@@ -15,9 +15,9 @@
 
 namespace impactlab::internal {
 
+inline constexpr double kMuMax = 20;  // friction above which nothing is tried
 // Fewer events tell no tails: one of them met exactly makes heavy tails likelier whatever the others do.
 inline constexpr int kLeastForTails = 6;
-inline constexpr double kMuMax = 20;  // friction above which nothing is tried
 // Levels of the first scan and of the search for further valleys. Mode boundaries crowd at small friction.
 inline const std::vector<double> kMuLevels{0, 0.03, 0.07, 0.12, 0.19, 0.28, 0.4, 0.55, 0.75, 1, 1.5, 3};
 inline const std::vector<double> kELevels{0.1, 0.35, 0.6, 0.85};
@@ -29,7 +29,7 @@ struct FitTask {
   double mu_s_floor = 0;  // static friction is max(mu_k, this)
   bool fit_discrepancy = true;
   bool hold_scatter = false;  // scatter stays as a fit is started with
-  int n_groups = 4;  // 1: one scatter for all components; 2: s_t, s_n; 3: and s_mu; 4: and s_e
+  int n_groups = 4;           // 1: one scatter for all components; 2: s_t, s_n; 3: and s_mu; 4: and s_e
   Shape shape;
 };
 

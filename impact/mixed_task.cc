@@ -111,6 +111,11 @@ MixedFit Settle(std::span<const EventGroup> groups, RestitutionLaw law, const Co
   const bool open = options.likelihood == Likelihood::kAdaptive;
   MixedFit heavy = prepare(open ? Likelihood::kStudentT : options.likelihood);
   if (!heavy.task) return heavy;
+  if (open && heavy.material->events.size() < kLeastForTails) {
+    heavy = prepare(Likelihood::kGaussian);
+    heavy.point = FitFromScratch(*heavy.task, model);
+    return heavy;
+  }
   heavy.point = FitFromScratch(*heavy.task, model);
   if (!open || !heavy.point.ok) return heavy;
   MixedFit light = prepare(Likelihood::kGaussian);

@@ -260,6 +260,7 @@ TEST(IdentifyProfile, ScatterDoesNotExcuseAWrongValueWhereNoiseIsKnown) {
   options.n = 12;
   options.sd_v = 2e-3;
   options.sd_omega = 0.05;
+  int judged = 0;
   for (unsigned seed = 1; seed <= 5; ++seed) {
     std::mt19937_64 random(seed);
     const auto events = twin::Experiment(twin::Square(), options, random);
@@ -268,6 +269,7 @@ TEST(IdentifyProfile, ScatterDoesNotExcuseAWrongValueWhereNoiseIsKnown) {
     const FitPoint best = FitBest(task, {}, true).best;
     const internal::Information info = InformationAt(task, best);
     if (info.scatter_share > 0.1) continue;
+    ++judged;
     internal::Profile profile(task, best, 1);
     const double sd = std::sqrt(internal::InverseWhere(info.curvature, {true, true})(1, 1));
     EXPECT_NEAR(profile.Calibrated(best.e, info), 0, 0.01);
@@ -277,6 +279,7 @@ TEST(IdentifyProfile, ScatterDoesNotExcuseAWrongValueWhereNoiseIsKnown) {
       EXPECT_LE(anew, held + 1e-9) << seed;
     }
   }
+  EXPECT_GE(judged, 3);
 }
 
 // Where the last impact begins to slide the deviance jumps; the centre may lie anywhere on the plateau beside.

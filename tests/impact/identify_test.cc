@@ -159,6 +159,18 @@ TEST(Identify, KnownNoiseIsNotTakenForScatter) {
   }
 }
 
+// Of two events one is met exactly by some friction and restitution, which heavy tails take for certainty.
+TEST(Identify, FewEventsTellNoTails) {
+  twin::Options options = Scatter(0.04);
+  for (const int n : {2, 3, 5})
+    for (unsigned seed = 1; seed <= 10; ++seed) {
+      options.n = n;
+      std::mt19937_64 random(seed);
+      EXPECT_EQ(Identify(twin::Experiment(twin::Square(), options, random), twin::Square(), {}, {.influence = false}).likelihood,
+                "gaussian");
+    }
+}
+
 // T41 (i): a ball that falls straight down without spin asks nothing of friction.
 TEST(IdentifyVerdict, NoTangentialDemandLeavesFrictionUnobservable) {
   std::mt19937_64 random(31);
