@@ -152,7 +152,7 @@ def identify(
     body: Body,
     *,
     laws: Sequence[str] = ["newton", "poisson", "energetic"],
-    likelihood: str = "student_t",
+    likelihood: str = "adaptive",
     fit_discrepancy: bool = True,
     fit_mu_s: bool = False,
     bootstrap: int = 0,
