@@ -120,12 +120,14 @@ void JudgeFriction(Profile& profile, const internal::ProfileInterval& interval, 
 
 // Values, intervals and verdicts. `best` moves where the profiles meet a deeper valley than the starts did; then they begin again from
 // there.
-void SetIntervals(const FitTask& task, FitPoint& best, ParameterEstimate& mu, ParameterEstimate& e) {
+void SetIntervals(FitTask task, FitPoint& best, ParameterEstimate& mu, ParameterEstimate& e) {
   const int n = static_cast<int>(task.events->size());
   std::vector<double> levels = internal::kMuLevels;
   levels.push_back(internal::kMuMax);
   constexpr int kAttempts = 4;
   for (int attempt = 0; attempt < kAttempts; ++attempt) {
+    // One step for the whole profile: where each point has its own, a kink within one step and beyond the next lets it jump.
+    task.friction_step = best.friction_step;
     const Information info = InformationAt(task, best);
     const double mu_threshold = internal::IntervalThreshold(info, n, 0), e_threshold = internal::IntervalThreshold(info, n, 1);
     Profile mu_profile(task, best, 0), e_profile(task, best, 1);

@@ -79,6 +79,8 @@ VarianceData ImpulseData(const FitTask& task, const FitPoint& point, int n_group
   }
   data.multiplicity = task.multiplicity;
   data.n_groups = n_groups;
+  data.most = MostScatter(point.mu);
+  for (std::size_t g = 0; g < data.most.size(); ++g) data.most[g] = std::min(data.most[g], task.most[g]);
   return data;
 }
 
@@ -125,11 +127,21 @@ std::array<Mat, kMaxGroups> ScatterShapes(const FitTask& task, const PreparedEve
     E[1](last, last) = 1;
   }
   if (n_groups > 2) {
-    const double h = std::clamp(std::exp(log_s[2]), 2e-3, 0.3 * std::max(mu, 0.05));
-    E[2] = FrictionResponse(task, event, at, mu, e, e_t, h);
+    E[2] = FrictionResponse(task, event, at, mu, e, e_t, FrictionStep(task, mu, log_s));
   }
   if (n_groups > 3) E[3] = at.G.col(1).lazyProduct(at.G.col(1).transpose());
   return E;
+}
+
+double FrictionStep(const FitTask& task, double mu, const std::vector<double>& log_s) {
+  if (log_s.size() < 3) return 0;
+  const double wanted = task.friction_step > 0 ? task.friction_step : std::exp(log_s[2]);
+  return std::clamp(wanted, 2e-3, 0.3 * std::max(mu, kSmallFriction));
+}
+
+std::array<double, kMaxGroups> MostScatter(double mu) {
+  constexpr double kNoEnd = 1e3;
+  return {kNoEnd, kNoEnd, kMostFrictionScatter * std::max(mu, kSmallFriction), kMostRestitutionScatter};
 }
 
 ImpactModel ModelAt(const FitTask& task, double mu, double e, double e_t) { return {task.law, e, mu, std::max(mu, task.mu_s_floor), e_t}; }
@@ -146,10 +158,9 @@ FitPoint EvaluateAt(const FitTask& task, double mu, double e, std::vector<double
     point.ok = point.ok && point.at.back().ok;
   }
   const int n_groups = with_noise ? task.n_groups : std::min(task.n_groups, 2);
-  const bool held = task.hold_scatter && with_noise && static_cast<int>(log_s.size()) == n_groups;
   for (int g = static_cast<int>(log_s.size()); g < n_groups; ++g) {
     if (g >= 2) {
-      log_s.push_back(std::log(g == 2 ? 0.1 * std::max(mu, 0.05) : 0.02));
+      log_s.push_back(std::log(g == 2 ? 0.1 * std::max(mu, kSmallFriction) : 0.02));
       continue;
     }
     // Moments, bounded so that a wild event does not put the start far off.
@@ -168,9 +179,10 @@ FitPoint EvaluateAt(const FitTask& task, double mu, double e, std::vector<double
   point.cost = std::numeric_limits<double>::infinity();
   if (!point.ok) return point;
   const VarianceData data = ImpulseData(task, point, n_groups);
-  if (!held && (task.fit_discrepancy || !with_noise)) {
+  point.friction_step = FrictionStep(task, mu, point.log_s);
+  if (task.fit_discrepancy || !with_noise) {
     FitVariance(data, task.shape, point.log_s);
-  } else if (!held) {
+  } else {
     point.log_s.assign(n_groups, std::log(kScatterFloor));
   }
   point.cost = VarianceCost(data, task.shape, point.log_s.data(), nullptr, nullptr);

@@ -15,7 +15,8 @@
 
 namespace impactlab::internal {
 
-inline constexpr double kMuMax = 20;  // friction above which nothing is tried
+inline constexpr double kMuMax = 20;            // friction above which nothing is tried
+inline constexpr double kSmallFriction = 0.05;  // friction below it scatters as if it were as large
 // Fewer events tell no tails: one of them met exactly makes heavy tails likelier whatever the others do.
 inline constexpr int kLeastForTails = 6;
 // Levels of the first scan and of the search for further valleys. Mode boundaries crowd at small friction.
@@ -28,8 +29,9 @@ struct FitTask {
   RestitutionLaw law = RestitutionLaw::kEnergetic;
   double mu_s_floor = 0;  // static friction is max(mu_k, this)
   bool fit_discrepancy = true;
-  bool hold_scatter = false;  // scatter stays as a fit is started with
-  int n_groups = 4;           // 1: one scatter for all components; 2: s_t, s_n; 3: and s_mu; 4: and s_e
+  std::array<double, kMaxGroups> most{1e3, 1e3, 1e3, 1e3};  // that the scatter of each group may be, besides MostScatter
+  double friction_step = 0;  // of the response to varied friction; 0: as large as the scatter of friction that a fit is started with
+  int n_groups = 4;          // 1: one scatter for all components; 2: s_t, s_n; 3: and s_mu; 4: and s_e
   Shape shape;
 };
 
@@ -37,6 +39,7 @@ struct FitPoint {
   double mu = 0, e = 0.5;
   std::vector<double> log_s;  // of each group
   double cost = 0;            // half of -2 log L of the impulses given the couples
+  double friction_step = 0;   // that its scatter shapes were found with
   std::vector<EventAt> at;
   std::vector<Mat> S;  // total covariance of each event
   bool ok = false;
@@ -47,9 +50,13 @@ ImpactModel ModelAt(const FitTask& task, double mu, double e, double e_t = 0);
 double FitCouple(std::vector<PreparedEvent>& events, const IdentifyOptions& options, double& s_c);
 // How much of the scatter's shape so many events can tell apart.
 int ScatterGroups(int n);
+// Step of friction over which the response to its scatter is taken at `mu`.
+double FrictionStep(const FitTask& task, double mu, const std::vector<double>& log_s);
 // Shapes C_i of the scatter of one event, of each group.
 std::array<Mat, kMaxGroups> ScatterShapes(const FitTask& task, const PreparedEvent& event, const EventAt& at, double mu, double e,
                                           const std::vector<double>& log_s, int n_groups, double e_t = 0);
+// The most that each group's scatter may be where friction is `mu`.
+std::array<double, kMaxGroups> MostScatter(double mu);
 // Residuals, noise and best scatter at a fixed (mu, e). `with_noise` false leaves out the noise, which a coarse scan can do without.
 FitPoint EvaluateAt(const FitTask& task, double mu, double e, std::vector<double> log_s, bool with_noise = true);
 // Minimum from `start` over the free parameters and the scatter, to `tolerance` in cost.

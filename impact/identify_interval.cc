@@ -192,9 +192,9 @@ double Profile::Calibrated(double value, const Information& information) {
   FitPoint start = Nearest(value);
   (parameter_ == 0 ? start.mu : start.e) = value;
   // It may fall: what scatter of friction there is says nothing where everything sticks.
-  for (std::size_t g = 0; g < start.log_s.size(); ++g) start.log_s[g] = std::min(start.log_s[g], best_.log_s[g]);
+  start.log_s = best_.log_s;
   FitTask task = task_;
-  task.hold_scatter = true;
+  for (std::size_t g = 0; g < best_.log_s.size(); ++g) task.most[g] = std::exp(best_.log_s[g]);
   const FitPoint point = FitFrom(task, start, parameter_ != 0, parameter_ == 0, 1e-3);
   // What is held cannot agree better than what is not.
   const double deviance = point.ok ? std::max(anew, 2 * (point.cost - best_.cost)) : 1e6;

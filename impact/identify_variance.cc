@@ -65,14 +65,23 @@ double CostOf(const VarianceData& data, const Shape& shape, const double* log_s,
 // Newton's method with Levenberg's damping. Returns the cost reached.
 double Descend(const VarianceData& data, const Shape& shape, std::vector<double>& log_s) {
   constexpr int kIterations = 60;
-  constexpr double kLongestStep = 2;                                              // of log s
-  const double lowest = std::log(kScatterFloor) + 0.01, highest = std::log(1e3);  // above the floor there is a slope left to see
+  constexpr double kLongestStep = 2;                     // of log s
+  const double lowest = std::log(kScatterFloor) + 0.01;  // above the floor there is a slope left to see
   Eigen::Vector4d gradient;
   Eigen::Matrix4d hessian;
-  for (double& x : log_s) x = std::clamp(x, lowest, highest);
+  const auto clamped = [&](double x, std::size_t g) { return std::clamp(x, lowest, std::log(data.most[g])); };
+  for (std::size_t g = 0; g < log_s.size(); ++g) log_s[g] = clamped(log_s[g], g);
   double cost = VarianceCost(data, shape, log_s.data(), &gradient, &hessian);
   double damping = 1e-3;
   for (int iteration = 0; iteration < kIterations && std::isfinite(cost); ++iteration) {
+    // What its bound holds takes no part in the step.
+    for (std::size_t g = 0; g < log_s.size(); ++g) {
+      if (log_s[g] < std::log(data.most[g]) || gradient[static_cast<Eigen::Index>(g)] > 0) continue;
+      const auto k = static_cast<Eigen::Index>(g);
+      gradient[k] = 0;
+      hessian.row(k).setZero();
+      hessian.col(k).setZero();
+    }
     if (gradient.cwiseAbs().maxCoeff() < 1e-7 * data.r.size()) break;  // zero beyond n_groups
     Eigen::Matrix4d damped = hessian;
     const double scale = std::max(1e-3, hessian.diagonal().cwiseAbs().maxCoeff());
@@ -85,8 +94,8 @@ double Descend(const VarianceData& data, const Shape& shape, std::vector<double>
     }
     const Eigen::Vector4d step = llt.solve(-gradient);
     std::vector<double> trial = log_s;
-    for (int g = 0; g < data.n_groups; ++g)
-      trial[g] = std::clamp(log_s[g] + std::clamp(step[g], -kLongestStep, kLongestStep), lowest, highest);
+    for (std::size_t g = 0; g < log_s.size(); ++g)
+      trial[g] = clamped(log_s[g] + std::clamp(step[static_cast<Eigen::Index>(g)], -kLongestStep, kLongestStep), g);
     const double trial_cost = VarianceCost(data, shape, trial.data(), nullptr, nullptr);
     if (trial_cost < cost) {
       const double gain = cost - trial_cost;

@@ -35,6 +35,10 @@ class Shape {
 
 inline constexpr int kMaxGroups = 4;
 inline constexpr double kScatterFloor = 1e-9;  // relative scatter below which an impulse counts as exact
+// Friction and restitution are bounded below by zero: from impact to impact friction varies by a share of itself, restitution by half of
+// one. Without an end the scatter of friction grows, where every impact sticks, until it explains what a few of them happen to differ by,
+// and a plateau of the profile slopes.
+inline constexpr double kMostFrictionScatter = 0.5, kMostRestitutionScatter = 0.5;
 
 struct VarianceData {
   std::vector<Vec> r;
@@ -42,6 +46,7 @@ struct VarianceData {
   std::vector<std::array<Mat, kMaxGroups>> E;  // of each event and group
   std::vector<double> multiplicity;
   int n_groups = 1;
+  std::array<double, kMaxGroups> most{1e3, 1e3, 1e3, 1e3};  // no s_g is tried above it
 };
 
 // s_g^2, not below the floor.

@@ -160,7 +160,7 @@ void SetScatter(const MixedTask& task, double parameters, MixedPoint& point) {
   VarianceData data;
   data.n_groups = task.base.n_groups;
   data.multiplicity = task.base.multiplicity;
-  double n = 0;
+  double n = 0, sum_mu = 0;
   for (std::size_t i = 0; i < point.at.size(); ++i) n += data.multiplicity[i] * task.base.shape.dim();
   const double scale = std::sqrt(n / std::max(1.0, n - parameters));
   for (std::size_t i = 0; i < point.at.size(); ++i) {
@@ -168,7 +168,9 @@ void SetScatter(const MixedTask& task, double parameters, MixedPoint& point) {
     data.r.push_back(scale * point.at[i].r);
     data.N.push_back(point.at[i].N);
     data.E.push_back(ScatterShapes(task.base, (*task.base.events)[i], point.at[i], c.mu, c.e, point.log_s, data.n_groups, c.e_t));
+    sum_mu += c.mu;
   }
+  data.most = MostScatter(sum_mu / static_cast<double>(point.at.size()));
   if (task.base.fit_discrepancy) {
     FitVariance(data, task.base.shape, point.log_s);
   } else {

@@ -196,6 +196,35 @@ TEST(IdentifyVariance, FindsTheVarianceOfKnownData) {
   EXPECT_LT(log_s[0], std::log(0.01));
 }
 
+// Friction cannot vary by more than itself: what a bound holds stays on it, and the rest is fitted beside it.
+TEST(IdentifyVariance, KeepsToTheMostThatIsAllowed) {
+  std::mt19937_64 random(8);
+  internal::VarianceData data;
+  data.n_groups = 2;
+  double sum = 0;
+  for (int i = 0; i < 60; ++i) {
+    internal::Mat both = internal::Mat::Identity(2, 2), n = internal::Mat::Zero(2, 2);
+    n(1, 1) = 1;
+    internal::Vec r(2);
+    r << 0.02 * twin::Normal(random), 0.05 * twin::Normal(random);
+    data.r.push_back(r);
+    data.N.push_back(internal::Mat::Zero(2, 2));
+    data.E.push_back({both, n});
+    data.multiplicity.push_back(1);
+    sum += r[1] * r[1] / 60;
+  }
+  const internal::Shape normal({.likelihood = Likelihood::kGaussian}, 2);
+  for (const double most : {0.005, 0.01}) {
+    data.most = {most, 1e3, 1e3, 1e3};
+    for (const double start : {-19.0, -5.0, 2.0}) {
+      std::vector<double> log_s{start, start};
+      FitVariance(data, normal, log_s);
+      EXPECT_NEAR(std::exp(log_s[0]), most, 1e-9) << most << " " << start;
+      EXPECT_NEAR(std::exp(2 * log_s[0]) + std::exp(2 * log_s[1]), sum, 1e-4 * sum) << most << " " << start;
+    }
+  }
+}
+
 // A variance that a poor start drives to zero must come back: in log s zero is flat.
 TEST(IdentifyVariance, LeavesZeroWhereTheDataCallForScatter) {
   std::mt19937_64 random(8);

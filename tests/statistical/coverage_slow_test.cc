@@ -40,5 +40,40 @@ TEST(Coverage, PlanarTwinsHoldTheTruth) {
   EXPECT_GE(bounds_hold, BinomialBand(bounds, 0.95, alpha).lower) << bounds_hold << " of " << bounds;
 }
 
+// Where nearly every impact sticks a few decide: by chance bounds lie above the truth as seldom as they say, and then by little.
+TEST(Coverage, FrictionNearTheThresholdOfSticking) {
+  int n = 0, hold = 0;
+  for (const auto& [drops, first_seed] : {std::pair(12, 300), std::pair(5, 700)}) {
+    for (const double mu : {0.5, 0.6}) {
+      for (int k = 0; k < 60; ++k) {
+        SynthOptions scene;
+        scene.body = MakeBox({0.06, 0.06, 0.06}, 0.2, true);
+        scene.model = {RestitutionLaw::kEnergetic, 0.45, mu, mu};
+        scene.drops = drops;
+        scene.frame_rate = 250;
+        scene.height_min = 0.1;
+        scene.height_max = 0.2;
+        scene.speed_tangential = 0.8;
+        scene.spin = 10;
+        scene.lean_min = 0.2;
+        scene.duration_after = 0.2;
+        scene.max_impacts = 20;
+        scene.sd_tangential = scene.sd_couple = 0.02;
+        scene.sd_normal = 0.03;
+        scene.noise_position = 4e-5;
+        scene.noise_angle = 7e-4;
+        scene.seed = static_cast<std::uint64_t>(first_seed + k);
+        IdentifyOptions identify;
+        identify.influence = false;
+        const ParameterEstimate found = twin::RunTwin(scene, identify, 0).fit.parameters[0];
+        ++n;
+        hold += found.lower95 <= mu && mu <= found.upper95;
+        EXPECT_LT(found.lower95, 1.3 * mu) << drops << " drops, mu " << mu << ", seed " << scene.seed;
+      }
+    }
+  }
+  EXPECT_GE(hold, BinomialBand(n, 0.95, 0.001).lower) << hold << " of " << n;
+}
+
 }  // namespace
 }  // namespace impactlab

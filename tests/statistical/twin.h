@@ -85,13 +85,14 @@ struct TwinOutcome {
   LawFit fit;
 };
 
-inline TwinOutcome RunTwin(const SynthOptions& scene, const IdentifyOptions& identify) {
+// `first_impacts` of each recording; 0: all.
+inline TwinOutcome RunTwin(const SynthOptions& scene, const IdentifyOptions& identify, int first_impacts = 1) {
   TwinOutcome out;
   out.scene = scene;
   const SynthSet set = Synthesise(scene);
   MotionFitOptions motion;
   motion.flight = scene.flight;
-  motion.first_impacts = 1;
+  motion.first_impacts = first_impacts;
   std::vector<ImpactEvent> events;
   for (const PoseRecording& recording : set.recordings) {
     for (ImpactEvent& event : FitMotion(recording, scene.body, scene.floor, motion).events) {
