@@ -121,7 +121,6 @@ void JudgeFriction(Profile& profile, const internal::ProfileInterval& interval, 
 // Values, intervals and verdicts. `best` moves where the profiles meet a deeper valley than the starts did; then they begin again from
 // there.
 void SetIntervals(FitTask task, FitPoint& best, ParameterEstimate& mu, ParameterEstimate& e) {
-  const int n = static_cast<int>(task.events->size());
   std::vector<double> levels = internal::kMuLevels;
   levels.push_back(internal::kMuMax);
   constexpr int kAttempts = 4;
@@ -129,7 +128,7 @@ void SetIntervals(FitTask task, FitPoint& best, ParameterEstimate& mu, Parameter
     // One step for the whole profile: where each point has its own, a kink within one step and beyond the next lets it jump.
     task.friction_step = best.friction_step;
     const Information info = InformationAt(task, best);
-    const double mu_threshold = internal::IntervalThreshold(info, n, 0), e_threshold = internal::IntervalThreshold(info, n, 1);
+    const double mu_threshold = internal::IntervalThreshold(info, 0), e_threshold = internal::IntervalThreshold(info, 1);
     Profile mu_profile(task, best, 0), e_profile(task, best, 1);
     const auto step = [&](int k) { return info.informed[k] ? std::clamp(2 * std::sqrt(info.covariance(k, k)), 1e-9, 0.2) : 0.05; };
     const internal::ProfileInterval mu_interval = internal::FindInterval([&](double mu) { return mu_profile.Calibrated(mu, info); },
@@ -322,13 +321,15 @@ LawFit Identify(std::span<const ImpactEvent> events, const Body& body, ImpactMod
     e.upper95 = 1;
     fit.covariance.setConstant(kNaN);
   }
-  for (int k = 0; k < 2 && options.intervals; ++k) {
+  for (int k = 0; k < 2; ++k) {
+    const double variance = fit.covariance(k, k);
+    if (!(variance > 0)) continue;
+    // By chance the few impacts may agree better than their noise allows.
+    double ratio = std::sqrt(std::max(1.0, fit.covariance_noise_only(k, k) / variance));
     // Kinks beside the optimum make its curvature too good a judge: the interval knows them. One-sided intervals are no measure.
     const ParameterEstimate& p = fit.parameters[k];
-    const bool two_sided = p.identifiable && p.lower95 > 0 && p.upper95 < (k == 0 ? internal::kMuMax : 1.0);
-    if (!two_sided || !(fit.covariance(k, k) > 0)) continue;
-    const double sd = 0.5 * (p.upper95 - p.lower95) / internal::IntervalQuantile(info, k);
-    const double ratio = std::max(1.0, sd / std::sqrt(fit.covariance(k, k)));
+    const bool two_sided = options.intervals && p.identifiable && p.lower95 > 0 && p.upper95 < (k == 0 ? internal::kMuMax : 1.0);
+    if (two_sided) ratio = std::max(ratio, 0.5 * (p.upper95 - p.lower95) / internal::IntervalQuantile(info, k) / std::sqrt(variance));
     fit.covariance.row(k) *= ratio;
     fit.covariance.col(k) *= ratio;
   }

@@ -21,6 +21,9 @@ Eigen::VectorXd LeaveOut(const Eigen::MatrixXd& all, const std::vector<bool>& in
   return InverseWhere(all - share * part.curvature, informed) * part.score;
 }
 
+// Components that tell something: where nothing tells of friction the normal one alone.
+Eigen::Index Spoken(const PreparedEvent& event) { return event.no_demand ? 1 : event.dim; }
+
 }  // namespace
 
 Eigen::MatrixXd InverseWhere(const Eigen::MatrixXd& H, const std::vector<bool>& informed) {
@@ -38,7 +41,7 @@ Eigen::MatrixXd InverseWhere(const Eigen::MatrixXd& H, const std::vector<bool>& 
 
 ClusterCovariance CovarianceOfClusters(const Eigen::MatrixXd& curvature, const std::vector<bool>& informed,
                                        const std::vector<ClusterShare>& clusters, const Eigen::MatrixXd& by_model, double scatter_share,
-                                       const Eigen::VectorXd& model_dof) {
+                                       const Eigen::VectorXd& model_dof, double least_dof) {
   const Eigen::Index p = curvature.rows();
   const Eigen::MatrixXd inverse = InverseWhere(curvature, informed);
   Eigen::MatrixXd jackknife = Eigen::MatrixXd::Zero(p, p);
@@ -64,8 +67,9 @@ ClusterCovariance CovarianceOfClusters(const Eigen::MatrixXd& curvature, const s
     weight[k] = phi * dof / (dof + kTrust);
     const double part = weight[k] * jackknife(k, k), rest = (1 - weight[k]) * by_model(k, k);
     out.variance_ratio[k] = std::max((part + rest) / inverse(k, k), 1e-6);
-    // Satterthwaite's degrees of freedom of the two together.
-    out.dof[k] = std::max(3.0, (part + rest) * (part + rest) / (part * part / dof + rest * rest / model_dof[k]));
+    // Degrees of freedom of the two together, as Satterthwaite's but that both come from the same residuals.
+    const double correlated = (part + rest) / (part / std::sqrt(dof) + rest / std::sqrt(model_dof[k]));
+    out.dof[k] = std::max(least_dof, correlated * correlated);
   }
   const Eigen::VectorXd root = weight.cwiseSqrt(), other = (1 - weight.array()).sqrt();
   out.covariance = root.asDiagonal() * jackknife * root.asDiagonal();
@@ -73,10 +77,15 @@ ClusterCovariance CovarianceOfClusters(const Eigen::MatrixXd& curvature, const s
   return out;
 }
 
+double ScatterShare(const PreparedEvent& event, const EventAt& at, const Mat& S) {
+  const Eigen::Index spoken = Spoken(event);
+  return 1 - at.N.diagonal().tail(spoken).sum() / S.diagonal().tail(spoken).sum();
+}
+
 Information InformationAt(const FitTask& task, const FitPoint& point) {
   Information info;
   const int dim = task.shape.dim();
-  double slope = 0, square = 0, n = 0, share = 0;
+  double slope = 0, square = 0, n = 0, share = 0, residuals = 0;
   std::vector<ClusterShare> clusters;
   for (std::size_t i = 0; i < point.at.size(); ++i) {
     const EventAt& at = point.at[i];
@@ -88,7 +97,8 @@ Information InformationAt(const FitTask& task, const FitPoint& point) {
     const double m = task.multiplicity[i];
     slope += m * (rho[1] + 2 * rho[2] * q / dim);
     square += m * rho[1] * rho[1] * q / dim;
-    share += m * (1 - at.N.trace() / S.trace());
+    share += m * ScatterShare((*task.events)[i], at, S);
+    residuals += m * static_cast<double>(Spoken((*task.events)[i]));
     n += m;
     info.score.push_back(rho[1] * (at.G.transpose() * solved));
     info.event_curvature.push_back(at.G.transpose() * llt.solve(at.G));
@@ -107,11 +117,16 @@ Information InformationAt(const FitTask& task, const FitPoint& point) {
   for (int k = 0; k < 2; ++k) info.informed[k] = info.curvature(k, k) > 1e-10 * n;
   for (ClusterShare& cluster : clusters) cluster.curvature *= slope;
   const std::vector<bool> informed(info.informed.begin(), info.informed.end());
+  // One scatter of few events is told by all their components, each coefficient taking one; else a component tells its own.
+  const bool together = task.n_groups == 1;
+  info.residuals = together ? residuals : n;
+  info.fitted = together ? std::max<double>(1, info.informed[0] + info.informed[1]) : 1;
+  const double model_dof = std::max(1.0, together ? info.residuals - info.fitted : n - 2);
   // How far residuals differ from what the likelihood allows is a matter of the scatter; the noise is as large as it is known to be.
   const double ratio = 1 + info.scatter_share * (square / slope - 1);
   const Eigen::Matrix2d by_model = ratio * InverseWhere(info.curvature, informed);
   const ClusterCovariance found = CovarianceOfClusters(info.curvature, informed, clusters, by_model, info.scatter_share,
-                                                       Eigen::Vector2d::Constant(std::max(1.0, n - 2)));
+                                                       Eigen::Vector2d::Constant(model_dof), std::min(kLeastDof, model_dof));
   info.covariance = found.covariance;
   for (int k = 0; k < 2; ++k) {
     info.variance_ratio[k] = found.variance_ratio[k];
@@ -148,13 +163,14 @@ double IntervalQuantile(const Information& information, int k) {
   return StudentQuantile(0.975, share > 1e-6 ? information.dof[k] / share : 1e6);
 }
 
-double IntervalThreshold(const Information& information, int n, int k) {
+double IntervalThreshold(const Information& information, int k) {
   const double share = ScatterWeight(information);
   const double t = IntervalQuantile(information, k);
   const double square = t * t * information.variance_ratio[k];
-  if (n < 2) return square;
-  // The scatter is fitted anew along a profile, which therefore grows like a logarithm: exactly so for a normal mean.
-  return (1 - share) * square + share * n * std::log1p(square / (n - 1));
+  const double n = information.residuals, dof = n - information.fitted;
+  if (dof < 1) return square;
+  // The scatter is fitted anew along a profile, which therefore grows like a logarithm: exactly so for normal residuals of one variance.
+  return (1 - share) * square + share * n * std::log1p(square / dof);
 }
 
 Profile::Profile(const FitTask& task, const FitPoint& best, int parameter) : task_(task), best_(best), parameter_(parameter) {

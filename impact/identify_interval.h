@@ -20,9 +20,10 @@ struct ClusterShare {
   Eigen::MatrixXd curvature;
 };
 
+inline constexpr double kLeastDof = 3;
 // Covariance of parameters by the leave-one-cluster-out jackknife to first order (a sandwich with its small-sample correction), cut short
 // to `by_model` where few clusters inform a parameter and by the share of the variance that is scatter, with the degrees of freedom behind
-// it.
+// it, `least_dof` at least.
 struct ClusterCovariance {
   Eigen::MatrixXd covariance;
   Eigen::VectorXd variance_ratio;  // over what the curvature alone says
@@ -30,7 +31,10 @@ struct ClusterCovariance {
 };
 ClusterCovariance CovarianceOfClusters(const Eigen::MatrixXd& curvature, const std::vector<bool>& informed,
                                        const std::vector<ClusterShare>& clusters, const Eigen::MatrixXd& by_model, double scatter_share,
-                                       const Eigen::VectorXd& model_dof);
+                                       const Eigen::VectorXd& model_dof, double least_dof = kLeastDof);
+
+// Share of an event's variance that is scatter.
+double ScatterShare(const PreparedEvent& event, const EventAt& at, const Mat& S);
 
 // What the events say about (mu, e) near an optimum. The covariance is that of clusters, the recordings: it holds whatever the scatter's
 // distribution, also where sliding events scatter otherwise than sticking ones. Where measurement noise explains the residuals its known
@@ -43,6 +47,7 @@ struct Information {
   std::array<bool, 2> informed{};              // has curvature
   std::array<double, 2> variance_ratio{1, 1};  // covariance over what the curvature alone says
   std::array<double, 2> dof{1, 1};             // effective recordings behind the covariance, minus 1
+  double residuals = 1, fitted = 1;            // that tell one scatter, and the coefficients that take from them
   double scatter_share = 0;                    // share of the variance that is scatter, not measurement noise
 };
 Information InformationAt(const FitTask& task, const FitPoint& point);
@@ -50,9 +55,9 @@ Information InformationAt(const FitTask& task, const FitPoint& point);
 // Covariance of (mu, e) from the measurement noise alone, at the optimum.
 Eigen::Matrix2d NoiseOnlyCovariance(const FitTask& task, const FitPoint& point);
 
-// Deviance at the ends of the 95 % interval of parameter k: what a normal mean needs so that its likelihood interval is Student's, with the
-// variance and degrees of freedom of `information`.
-double IntervalThreshold(const Information& information, int n, int k);
+// Deviance at the ends of the 95 % interval of parameter k: what normal residuals of unknown variance need so that a likelihood interval is
+// Student's, with the variance and degrees of freedom of `information`.
+double IntervalThreshold(const Information& information, int k);
 
 // How much an interval is one of unknown variance (1) or of known noise (0).
 double ScatterWeight(const Information& information);

@@ -53,7 +53,7 @@ Linearised Linearise(const MixedTask& task, const MixedPoint& point, std::vector
     const std::array<double, 3> rho = task.base.shape(q);
     slope += m * (rho[1] + 2 * rho[2] * q / dim);
     square += m * rho[1] * rho[1] * q / dim;
-    share += m * (1 - point.at[i].N.trace() / point.S[i].trace());
+    share += m * ScatterShare((*task.base.events)[i], point.at[i], point.S[i]);
     n += m;
     const MixedVector score = m * rho[1] * (G.transpose() * solved);
     const MixedMatrix H = m * (G.transpose() * llt.solve(G));

@@ -108,5 +108,34 @@ TEST(IdentifyVerdictRates, StickingIsSeldomCalledIdentifiable) {
   EXPECT_GE(holds, BinomialBand(kExperiments, 0.975, 0.001).lower);
 }
 
+// Few events: their scatter is told by the same few residuals as the coefficients. Of two in a plane an interval is a matter of how much
+// the normal and the tangent scatter alike, which nobody knows.
+TEST(CoverageOfFewEvents, HoldsTheTruth) {
+  constexpr int kExperiments = 300, kTests = 10;
+  const double level = PerTestLevel(0.001, kTests);
+  for (const bool normal : {false, true}) {
+    const Body body = normal ? MakeBall(0.03, 0.1, true) : twin::Square();
+    twin::Options options;
+    options.sd_t = options.sd_c = 0.02;
+    options.sd_n = 0.03;
+    if (normal) options.speed_t = options.spin = 0;
+    for (const int n : {2, 3, 4, 6, 12}) {
+      options.n = n;
+      int e_holds = 0, mu_holds = 0;
+      for (int k = 0; k < kExperiments; ++k) {
+        std::mt19937_64 random(static_cast<std::uint64_t>(100 * k + n));
+        const LawFit fit = Identify(twin::Experiment(body, options, random), body, {}, {.influence = false});
+        const ParameterEstimate &mu = fit.parameters[0], &e = fit.parameters[1];
+        e_holds += e.lower95 <= options.e && options.e <= e.upper95;
+        mu_holds += mu.lower95 <= options.mu && options.mu <= mu.upper95;
+      }
+      const double nominal = n == 2 ? 0.9 : 0.95;
+      EXPECT_GE(e_holds, BinomialBand(kExperiments, nominal, level).lower) << n << (normal ? " normal" : " oblique");
+      EXPECT_GE(mu_holds, BinomialBand(kExperiments, nominal, level).lower) << n << (normal ? " normal" : " oblique");
+      fmt::print("{} {}: e {}, mu {} of {}\n", normal ? "normal" : "oblique", n, e_holds, mu_holds, kExperiments);
+    }
+  }
+}
+
 }  // namespace
 }  // namespace impactlab
