@@ -69,14 +69,16 @@ double Descend(const VarianceData& data, const Shape& shape, std::vector<double>
   const double lowest = std::log(kScatterFloor) + 0.01;  // above the floor there is a slope left to see
   Eigen::Vector4d gradient;
   Eigen::Matrix4d hessian;
-  const auto clamped = [&](double x, std::size_t g) { return std::clamp(x, lowest, std::log(data.most[g])); };
+  std::array<double, kMaxGroups> highest{};
+  for (std::size_t g = 0; g < log_s.size(); ++g) highest[g] = std::max(lowest, std::log(data.most[g]));
+  const auto clamped = [&](double x, std::size_t g) { return std::clamp(x, lowest, highest[g]); };
   for (std::size_t g = 0; g < log_s.size(); ++g) log_s[g] = clamped(log_s[g], g);
   double cost = VarianceCost(data, shape, log_s.data(), &gradient, &hessian);
   double damping = 1e-3;
   for (int iteration = 0; iteration < kIterations && std::isfinite(cost); ++iteration) {
     // What its bound holds takes no part in the step.
     for (std::size_t g = 0; g < log_s.size(); ++g) {
-      if (log_s[g] < std::log(data.most[g]) || gradient[static_cast<Eigen::Index>(g)] > 0) continue;
+      if (log_s[g] < highest[g] || gradient[static_cast<Eigen::Index>(g)] > 0) continue;
       const auto k = static_cast<Eigen::Index>(g);
       gradient[k] = 0;
       hessian.row(k).setZero();

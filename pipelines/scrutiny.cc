@@ -62,10 +62,11 @@ void NameCases(std::span<const ImpactEvent> events, const FitResult& fit, const 
       if (!demand)
         findings.push_back(
             {"no_tangential_demand", "nothing asks for friction: no impact slides and none needs friction to stick; every mu agrees"});
-      else if (ends.stick > 0)
+      else if (ends.stick > 0 && (mu.identifiable || mu.reason.find("bounded below") != std::string::npos))
         findings.push_back(
             {"everything_sticks",
-             fmt::format("{} of {} impacts end sticking: {}", ends.stick, ends.n,
+             fmt::format("{} of {} impacts end sticking{}: {}", ends.stick, ends.n,
+                         mu.reason.starts_with("one impact alone slides") ? ", one of them unless it slides by little" : "",
                          mu.identifiable
                              ? fmt::format("mu is seen only through how long they slid before ({:.3g} to {:.3g})", mu.lower95, mu.upper95)
                              : fmt::format("mu is bounded below only, at {:.3g}", mu.lower95))});

@@ -55,6 +55,16 @@ Judged Judge(const std::vector<ImpactEvent>& events, const Body& body, std::vect
 
 const twin::Options kScene{.n = 60, .mu = 0.15, .e = 0.5, .sd_t = 0.01, .sd_n = 0.02, .sd_c = 0.01};
 
+// Its scatter cannot be told from its coefficients: no bound of friction is stated, so none is spoken of.
+TEST(Scrutiny, OneImpactThatSticksBoundsNothing) {
+  twin::Options one = kScene;
+  one.n = 1;
+  one.mu = 2;
+  const Judged j = Judge(Drops(twin::Square(), one, 5), twin::Square());
+  ASSERT_FALSE(j.fit.fits[0].parameters[0].identifiable);
+  EXPECT_FALSE(j.Names("everything_sticks"));
+}
+
 TEST(Scrutiny, TrueLawIsLeftInPeace) {
   const Judged j = Judge(Drops(twin::Square(), kScene, 5), twin::Square());
   for (const char* cause : {"everything_sticks", "everything_slides", "spin_not_measured", "two_specimens"}) EXPECT_FALSE(j.Names(cause));
