@@ -42,26 +42,16 @@ TEST(Coverage, PlanarTwinsHoldTheTruth) {
 
 // Where nearly every impact sticks a few decide: by chance bounds lie above the truth as seldom as they say, and then by little.
 TEST(Coverage, FrictionNearTheThresholdOfSticking) {
+  SynthOptions sample = LoadScene(std::string(IMPACTLAB_SOURCE_DIR) + "/data/sample/scene.yaml");
+  sample.lost_frame_share = sample.double_strike_share = 0;
+  sample.error = {};
   int n = 0, hold = 0;
   for (const auto& [drops, first_seed] : {std::pair(12, 300), std::pair(5, 700)}) {
     for (const double mu : {0.5, 0.6}) {
       for (int k = 0; k < 60; ++k) {
-        SynthOptions scene;
-        scene.body = MakeBox({0.06, 0.06, 0.06}, 0.2, true);
-        scene.model = {RestitutionLaw::kEnergetic, 0.45, mu, mu};
+        SynthOptions scene = sample;
+        scene.model.mu_k = scene.model.mu_s = mu;
         scene.drops = drops;
-        scene.frame_rate = 250;
-        scene.height_min = 0.1;
-        scene.height_max = 0.2;
-        scene.speed_tangential = 0.8;
-        scene.spin = 10;
-        scene.lean_min = 0.2;
-        scene.duration_after = 0.2;
-        scene.max_impacts = 20;
-        scene.sd_tangential = scene.sd_couple = 0.02;
-        scene.sd_normal = 0.03;
-        scene.noise_position = 4e-5;
-        scene.noise_angle = 7e-4;
         scene.seed = static_cast<std::uint64_t>(first_seed + k);
         IdentifyOptions identify;
         identify.influence = false;
