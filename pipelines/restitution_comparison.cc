@@ -119,13 +119,16 @@ std::string Words(const RestitutionComparison& c) {
     return std::isfinite(sd) ? fmt::format("{} - e* = {:+.4f} ± {:.4f}, p = {:.2g}", name, value, sd, p_value)
                              : std::string(name) + " - e* without an uncertainty";
   };
-  out += fmt::format("; {} at the level of {:.0f} % for both together, p below {} for each ({}; {})",
-                     n && p ? "both others differ from e*"
-                     : n    ? "e_n differs from e*, e_p does not significantly"
-                     : p    ? "e_p differs from e*, e_n does not significantly"
-                            : "they do not differ significantly",
-                     100 * kLevel, level, figure("e_n", fit.n_less_star, fit.sd_n, fit.p_n),
-                     figure("e_p", fit.p_less_star, fit.sd_p, fit.p_p));
+  if (!std::isfinite(fit.sd_n) && !std::isfinite(fit.sd_p))
+    out += "; whether they differ cannot be told from these recordings";
+  else
+    out += fmt::format("; {} at the level of {:.0f} % for both together, p below {} for each ({}; {})",
+                       n && p ? "both others differ from e*"
+                       : n    ? "e_n differs from e*, e_p does not significantly"
+                       : p    ? "e_p differs from e*, e_n does not significantly"
+                              : "they do not differ significantly",
+                       100 * kLevel, level, figure("e_n", fit.n_less_star, fit.sd_n, fit.p_n),
+                       figure("e_p", fit.p_less_star, fit.sd_p, fit.p_p));
   int whole = 0;
   double largest = 0;
   std::string where;

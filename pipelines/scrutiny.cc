@@ -15,6 +15,7 @@ namespace {
 // How impacts end by the law, over those it could predict.
 struct Ends {
   int n = 0, stick = 0, slide = 0;  // stick at the end; slide all through in one direction
+  int leave = 0;                    // are measured to leave sliding, whatever the law
 };
 Ends EndsOf(std::span<const ImpactEvent> events, const LawFit& fit) {
   Ends ends;
@@ -27,6 +28,8 @@ Ends EndsOf(std::span<const ImpactEvent> events, const LawFit& fit) {
     ++ends.n;
     ends.stick += digit == 1 || digit == 3 || digit == 5;
     ends.slide += digit == 0;
+    constexpr double kSlides = 0.3;  // of the normal speed of approach: more than surfaces scatter
+    ends.leave += event.v_plus_F.head<2>().norm() > kSlides * std::abs(event.contact.v_minus_F.z());
   }
   return ends;
 }
@@ -59,7 +62,13 @@ void NameCases(std::span<const ImpactEvent> events, const FitResult& fit, const 
     const ParameterEstimate& mu = one.parameters[0];
     if (!mu.identifiable || ends.stick == ends.n) {
       const bool demand = mu.reason.find("no tangential demand") == std::string::npos;
-      if (!demand)
+      if (!mu.identifiable && ends.leave > 0)
+        findings.push_back(
+            {"friction_not_told",
+             fmt::format("{} of {} impacts leave sliding, by more than 30 % of the speed they came down with, but they are too few, or "
+                         "scatter too much, to bound mu from above{}",
+                         ends.leave, ends.n, mu.lower95 > 0 ? fmt::format("; from below at {:.3g}", mu.lower95) : "")});
+      else if (!demand)
         findings.push_back(
             {"no_tangential_demand", "nothing asks for friction: no impact slides and none needs friction to stick; every mu agrees"});
       else if (ends.stick > 0 && (mu.identifiable || mu.reason.find("bounded below") != std::string::npos))

@@ -19,8 +19,8 @@ namespace impactlab {
 
 // One sentence with its cause, for people and for programs.
 struct CampaignFinding {
-  std::string
-      cause;  // "spin_not_measured", "everything_sticks", "everything_slides", "two_specimens", "law_form" (an edge), "distribution"
+  std::string cause;  // "spin_not_measured", "everything_sticks", "friction_not_told", "everything_slides", "two_specimens", "law_form" (an
+                      // edge), "distribution"
   std::string text;
 };
 

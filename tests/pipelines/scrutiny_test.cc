@@ -65,6 +65,26 @@ TEST(Scrutiny, OneImpactThatSticksBoundsNothing) {
   EXPECT_FALSE(j.Names("everything_sticks"));
 }
 
+// What leaves sliding does not stick, however little a few impacts tell of friction.
+TEST(Scrutiny, FewImpactsThatSlideAreNotCalledSticking) {
+  twin::Options few = kScene;
+  few.n = 2;
+  few.sd_t = few.sd_n = few.sd_c = 0.05;
+  int judged = 0;
+  for (unsigned seed = 1; seed <= 40; ++seed) {
+    std::vector<ImpactEvent> events = Drops(twin::Square(), few, seed);
+    const Judged j = Judge(events, twin::Square());
+    const bool leaves = std::all_of(events.begin(), events.end(), [](const ImpactEvent& event) {
+      return std::abs(event.v_plus_F.x()) > 0.5 * std::abs(event.contact.v_minus_F.z());
+    });
+    if (!leaves || j.fit.fits[0].parameters[0].identifiable) continue;
+    ++judged;
+    EXPECT_TRUE(j.Names("friction_not_told")) << seed;
+    for (const char* cause : {"everything_sticks", "no_tangential_demand"}) EXPECT_FALSE(j.Names(cause)) << seed;
+  }
+  EXPECT_GT(judged, 0);
+}
+
 TEST(Scrutiny, TrueLawIsLeftInPeace) {
   const Judged j = Judge(Drops(twin::Square(), kScene, 5), twin::Square());
   for (const char* cause : {"everything_sticks", "everything_slides", "spin_not_measured", "two_specimens"}) EXPECT_FALSE(j.Names(cause));
