@@ -241,8 +241,7 @@ double FitCouple(std::vector<PreparedEvent>& events, const IdentifyOptions& opti
 }
 
 int ScatterGroups(int n) {
-  if (n < 4) return 1;
-  return n < 8 ? 2 : 4;
+  return n < 8 ? 1 : 4;
 }
 
 Optimum FitBest(const FitTask& task, const ImpactModel& start, bool scan) {

@@ -48,7 +48,8 @@ struct FitPoint {
 ImpactModel ModelAt(const FitTask& task, double mu, double e, double e_t = 0);
 // Fits the scatter s_c of the couples, which no coefficient explains, and sets what the impulses need of it. Returns half of -2 log L.
 double FitCouple(std::vector<PreparedEvent>& events, const IdentifyOptions& options, double& s_c);
-// How much of the scatter's shape so many events can tell apart.
+// How much of the scatter's shape so many events can tell apart. A scatter of its own for each component of few events ends at zero where
+// the coefficients meet that component all but exactly.
 int ScatterGroups(int n);
 // Step of friction over which the response to its scatter is taken at `mu`.
 double FrictionStep(const FitTask& task, double mu, const std::vector<double>& log_s);

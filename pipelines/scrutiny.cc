@@ -62,7 +62,8 @@ void NameCases(std::span<const ImpactEvent> events, const FitResult& fit, const 
     const ParameterEstimate& mu = one.parameters[0];
     if (!mu.identifiable || ends.stick == ends.n) {
       const bool demand = mu.reason.find("no tangential demand") == std::string::npos;
-      if (!mu.identifiable && ends.leave > 0)
+      // One wild impact among many that stick does not make it a campaign of sliding ones.
+      if (!mu.identifiable && 4 * ends.leave >= ends.n)
         findings.push_back(
             {"friction_not_told",
              fmt::format("{} of {} impacts leave sliding, by more than 30 % of the speed they came down with, but they are too few, or "
