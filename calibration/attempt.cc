@@ -17,7 +17,8 @@ double Length(const Eigen::Vector2d& residual, double sd) {
   return length < 1e9 ? length : 1e9;
 }
 
-// Every point of the views in the solve: camera, length of its residual over its sd, in the solve or an outlier.
+// Every point of the views in the solve: camera, length of its residual over its sd, in the solve
+// or an outlier.
 template <class Take>
 void ForEachPoint(const Bundle& bundle, Take take) {
   for (int s = 0; s < bundle.shots(); ++s)
@@ -25,7 +26,8 @@ void ForEachPoint(const Bundle& bundle, Take take) {
       const BundleView& view = bundle.views[s][c];
       if (!view.used) continue;
       const auto residuals = Residuals(bundle, s, c);
-      for (std::size_t i = 0; i < residuals.size(); ++i) take(c, Length(residuals[i], view.sd[i]), view.active[i] != 0);
+      for (std::size_t i = 0; i < residuals.size(); ++i)
+        take(c, Length(residuals[i], view.sd[i]), view.active[i] != 0);
     }
 }
 
@@ -40,7 +42,8 @@ std::vector<double> RobustSigmas(const Bundle& bundle) {
 
 }  // namespace
 
-std::vector<double> UnbiasedSigmas(const Bundle& bundle, const std::vector<double>& leverage, bool pooled) {
+std::vector<double> UnbiasedSigmas(const Bundle& bundle, const std::vector<double>& leverage,
+                                   bool pooled) {
   std::vector<double> squares(bundle.cameras(), 0), rows(bundle.cameras(), 0);
   ForEachPoint(bundle, [&](int camera, double length, bool active) {
     if (!active) return;
@@ -49,10 +52,12 @@ std::vector<double> UnbiasedSigmas(const Bundle& bundle, const std::vector<doubl
   });
   std::vector<double> sigma(bundle.cameras(), 1);
   double all_squares = 0, all_dof = 0;
-  for (int c = 0; c < bundle.cameras(); ++c) all_squares += squares[c], all_dof += rows[c] - leverage[c];
+  for (int c = 0; c < bundle.cameras(); ++c)
+    all_squares += squares[c], all_dof += rows[c] - leverage[c];
   for (int c = 0; c < bundle.cameras(); ++c) {
     const double dof = rows[c] - leverage[c];
-    const double square = pooled || dof < 1 ? all_squares / std::max(1.0, all_dof) : squares[c] / dof;
+    const double square =
+        pooled || dof < 1 ? all_squares / std::max(1.0, all_dof) : squares[c] / dof;
     sigma[c] = std::max(std::sqrt(square), 1e-9);
   }
   return sigma;
@@ -61,9 +66,11 @@ std::vector<double> UnbiasedSigmas(const Bundle& bundle, const std::vector<doubl
 Attempt SolveRig(CalibrationProblem problem, const CalibrationOptions& options,
                  const std::vector<std::optional<Eigen::VectorXd>>& guesses) {
   Attempt attempt;
-  const int n_cameras = static_cast<int>(problem.cameras.size()), n_shots = static_cast<int>(problem.shots.size());
+  const int n_cameras = static_cast<int>(problem.cameras.size()),
+            n_shots = static_cast<int>(problem.shots.size());
   attempt.checks.assign(n_shots, std::vector<ViewCheck>(n_cameras));
-  std::vector<int> usable(n_cameras, 0), mirrored(n_cameras, 0), mixed(n_cameras, 0), offered(n_cameras, 0);
+  std::vector<int> usable(n_cameras, 0), mirrored(n_cameras, 0), mixed(n_cameras, 0),
+      offered(n_cameras, 0);
   std::vector<std::string> last_reason(n_cameras);
   for (int s = 0; s < n_shots; ++s)
     for (int c = 0; c < n_cameras; ++c) {
@@ -89,14 +96,22 @@ Attempt SolveRig(CalibrationProblem problem, const CalibrationOptions& options,
     const std::string& name = problem.cameras[c].name;
     if (mirrored[c] > 0)
       return fail(CalibrationStatus::kInconsistent,
-                  fmt::format("camera '{}': its pictures are mirrored ({} of them show the board as from behind). No camera sees like "
-                              "that: turn mirroring off in the camera or the recording program, or flip the pictures",
+                  fmt::format("camera '{}': its pictures are mirrored ({} of them show the board "
+                              "as from behind). No camera sees like "
+                              "that: turn mirroring off in the camera or the recording program, or "
+                              "flip the pictures",
                               name, mirrored[c]));
-    if (mixed[c] > 0) return fail(CalibrationStatus::kInconsistent, fmt::format("camera '{}': {}", name, last_reason[c]));
-    if (offered[c] > 0)
+    if (mixed[c] > 0)
       return fail(CalibrationStatus::kInconsistent,
-                  fmt::format("camera '{}': none of its {} views can be used; the last one because {}", name, offered[c], last_reason[c]));
-    return fail(CalibrationStatus::kNoData, fmt::format("camera '{}': the board was found in none of its {} pictures", name, n_shots));
+                  fmt::format("camera '{}': {}", name, last_reason[c]));
+    if (offered[c] > 0)
+      return fail(
+          CalibrationStatus::kInconsistent,
+          fmt::format("camera '{}': none of its {} views can be used; the last one because {}",
+                      name, offered[c], last_reason[c]));
+    return fail(
+        CalibrationStatus::kNoData,
+        fmt::format("camera '{}': the board was found in none of its {} pictures", name, n_shots));
   }
 
   // Each camera by itself.
@@ -107,17 +122,21 @@ Attempt SolveRig(CalibrationProblem problem, const CalibrationOptions& options,
     bundle.leader.push_back(setup.shares_intrinsics_with >= 0 ? setup.shares_intrinsics_with : c);
     const auto names = IntrinsicNames(setup.model);
     std::vector<char> free;
-    for (const std::string& name : names) free.push_back(std::find(setup.fixed.begin(), setup.fixed.end(), name) == setup.fixed.end());
+    for (const std::string& name : names)
+      free.push_back(std::find(setup.fixed.begin(), setup.fixed.end(), name) == setup.fixed.end());
     bundle.free.push_back(free);
-    bundle.priors.push_back(bundle.leader[c] == c ? setup.priors : std::vector<CameraSetup::Prior>{});
+    bundle.priors.push_back(bundle.leader[c] == c ? setup.priors
+                                                  : std::vector<CameraSetup::Prior>{});
   }
   std::vector<std::vector<BundleView>> views(n_shots, std::vector<BundleView>(n_cameras));
   for (int s = 0; s < n_shots; ++s)
     for (int c = 0; c < n_cameras; ++c)
-      if (attempt.checks[s][c].rejected.empty()) views[s][c] = MakeView(problem.board, problem.shots[s].views[c]);
+      if (attempt.checks[s][c].rejected.empty())
+        views[s][c] = MakeView(problem.board, problem.shots[s].views[c]);
   bundle.intrinsics.resize(n_cameras);
   std::vector<double> mono_sigma(n_cameras, 1);
-  std::vector<std::vector<std::vector<char>>> mono_inliers(n_shots, std::vector<std::vector<char>>(n_cameras));
+  std::vector<std::vector<std::vector<char>>> mono_inliers(
+      n_shots, std::vector<std::vector<char>>(n_cameras));
   MonoPoses X_CG(n_shots, std::vector<std::optional<Eigen::Isometry3d>>(n_cameras));
   for (int lead = 0; lead < n_cameras; ++lead) {
     if (bundle.leader[lead] != lead) continue;
@@ -132,7 +151,8 @@ Attempt SolveRig(CalibrationProblem problem, const CalibrationOptions& options,
     const MonoStart start = StartCamera(problem.cameras[lead], mine, guesses[lead]);
     if (!start.ok)
       return fail(CalibrationStatus::kNotConverged,
-                  fmt::format("camera '{}': no lens was found that puts the board in front of it", problem.cameras[lead].name));
+                  fmt::format("camera '{}': no lens was found that puts the board in front of it",
+                              problem.cameras[lead].name));
     for (int c = lead; c < n_cameras; ++c)
       if (bundle.leader[c] == lead) bundle.intrinsics[c] = start.intrinsics;
     for (std::size_t i = 0; i < where.size(); ++i) {
@@ -142,7 +162,8 @@ Attempt SolveRig(CalibrationProblem problem, const CalibrationOptions& options,
       if (start.poses[i]) {
         X_CG[s][c] = ToIsometry(start.poses[i]->X_CG);
       } else {
-        attempt.checks[s][c].rejected = "no pose of the board in front of the camera fits this view";
+        attempt.checks[s][c].rejected =
+            "no pose of the board in front of the camera fits this view";
       }
     }
   }
@@ -150,11 +171,13 @@ Attempt SolveRig(CalibrationProblem problem, const CalibrationOptions& options,
   // Together.
   RigStart rig = ChainCameras(problem, X_CG, options.fix_order);
   if (rig.mirrored)
-    return fail(
-        CalibrationStatus::kInconsistent,
-        fmt::format("the pictures of '{}' or of '{}' are mirrored: what the two saw fits together once one of them is turned over. No "
-                    "camera sees like that: turn mirroring off in that camera or its recording program, or flip its pictures",
-                    problem.cameras[rig.mirrored->first].name, problem.cameras[rig.mirrored->second].name));
+    return fail(CalibrationStatus::kInconsistent,
+                fmt::format("the pictures of '{}' or of '{}' are mirrored: what the two saw fits "
+                            "together once one of them is turned over. No "
+                            "camera sees like that: turn mirroring off in that camera or its "
+                            "recording program, or flip its pictures",
+                            problem.cameras[rig.mirrored->first].name,
+                            problem.cameras[rig.mirrored->second].name));
   for (int s = 0; s < n_shots; ++s)
     for (int c = 0; c < n_cameras; ++c) {
       auto& check = attempt.checks[s][c];
@@ -168,30 +191,35 @@ Attempt SolveRig(CalibrationProblem problem, const CalibrationOptions& options,
     }
   for (int c = 0; c < n_cameras; ++c) {
     if (!rig.X_WC[c])
-      return fail(
-          CalibrationStatus::kUndetermined,
-          fmt::format("camera '{}' never sees the board in the same shot as a camera linked to '{}': where it stands cannot be told. "
-                      "Film shots in which both see the board",
-                      problem.cameras[c].name, problem.cameras[0].name));
+      return fail(CalibrationStatus::kUndetermined,
+                  fmt::format("camera '{}' never sees the board in the same shot as a camera "
+                              "linked to '{}': where it stands cannot be told. "
+                              "Film shots in which both see the board",
+                              problem.cameras[c].name, problem.cameras[0].name));
     int left = 0;
     for (int s = 0; s < n_shots; ++s) left += X_CG[s][c].has_value();
     if (left == 0) {
       std::string why = "the cameras do not agree on where the board was";
       for (int s = 0; s < n_shots; ++s)
         if (!rig.checks[s][c].rejected.empty()) why = rig.checks[s][c].rejected;
-      return fail(CalibrationStatus::kInconsistent, fmt::format("camera '{}': no shot is left: {}", problem.cameras[c].name, why));
+      return fail(CalibrationStatus::kInconsistent,
+                  fmt::format("camera '{}': no shot is left: {}", problem.cameras[c].name, why));
     }
     bundle.X_CW.push_back(FromIsometry(rig.X_WC[c]->inverse()));
   }
   if (rig.turned > 0)
-    attempt.notes.push_back(fmt::format(
-        "grid orientation mix: in {} shots the points of one camera were listed from another corner and were turned", rig.turned));
-  if (rig.swapped > 0)
     attempt.notes.push_back(
-        fmt::format("swapped cameras: in {} shots the pictures of two cameras are swapped; they were left out", rig.swapped));
+        fmt::format("grid orientation mix: in {} shots the points of one camera were listed from "
+                    "another corner and were turned",
+                    rig.turned));
+  if (rig.swapped > 0)
+    attempt.notes.push_back(fmt::format(
+        "swapped cameras: in {} shots the pictures of two cameras are swapped; they were left out",
+        rig.swapped));
   if (rig.disagreeing > rig.swapped)
-    attempt.notes.push_back(fmt::format("in {} shots the cameras do not agree on where the board was; those views were left out",
-                                        rig.disagreeing - rig.swapped));
+    attempt.notes.push_back(fmt::format(
+        "in {} shots the cameras do not agree on where the board was; those views were left out",
+        rig.disagreeing - rig.swapped));
   for (int s = 0; s < n_shots; ++s) {
     // The camera that fits best places the board.
     bundle.X_WG.push_back(Vector6d::Zero());
@@ -213,14 +241,16 @@ Attempt SolveRig(CalibrationProblem problem, const CalibrationOptions& options,
   for (const auto& shot : bundle.views)
     for (const BundleView& view : shot) used_views += view.used;
   if (options.robust) {
-    // What each camera by itself found to be an outlier waits outside; then the rest is nearly least squares. Where the cameras together
-    // fit much worse than each alone, something else is wrong and the robust loss has to find it.
+    // What each camera by itself found to be an outlier waits outside; then the rest is nearly
+    // least squares. Where the cameras together fit much worse than each alone, something else is
+    // wrong and the robust loss has to find it.
     bundle.free_warp = options.warp && used_views > 2;
     bundle.sigma = mono_sigma;
     for (int s = 0; s < n_shots; ++s)
       for (int c = 0; c < n_cameras; ++c) {
         BundleView& view = bundle.views[s][c];
-        if (view.used && mono_inliers[s][c].size() == view.active.size()) view.active = mono_inliers[s][c];
+        if (view.used && mono_inliers[s][c].size() == view.active.size())
+          view.active = mono_inliers[s][c];
       }
     const auto start_poses = bundle.X_WG;
     const auto start_places = bundle.X_CW;
@@ -242,7 +272,8 @@ Attempt SolveRig(CalibrationProblem problem, const CalibrationOptions& options,
       bundle.sigma = RobustSigmas(bundle);
       if (round > 1) {
         double change = 0;
-        for (int c = 0; c < n_cameras; ++c) change = std::max(change, std::abs(bundle.sigma[c] / before[c] - 1));
+        for (int c = 0; c < n_cameras; ++c)
+          change = std::max(change, std::abs(bundle.sigma[c] / before[c] - 1));
         if (change < 0.1) break;
       }
       bundle.free_warp = options.warp && round > 0 && used_views > 2;
@@ -263,7 +294,8 @@ Attempt SolveRig(CalibrationProblem problem, const CalibrationOptions& options,
           const auto residuals = Residuals(bundle, s, c);
           int left = 0;
           for (std::size_t i = 0; i < residuals.size(); ++i) {
-            const char active = Length(residuals[i], view.sd[i]) <= options.outlier_sigma * threshold_sigma[c];
+            const char active =
+                Length(residuals[i], view.sd[i]) <= options.outlier_sigma * threshold_sigma[c];
             changed |= active != view.active[i];
             view.active[i] = active;
             left += active;
@@ -271,9 +303,10 @@ Attempt SolveRig(CalibrationProblem problem, const CalibrationOptions& options,
           if (left < 4 || left < kMostlyOutliers * static_cast<double>(residuals.size())) {
             view.used = false;
             changed = true;
-            attempt.checks[s][c].rejected =
-                fmt::format("{} of its {} points do not fit the rest: blurred, moved, turned upside down or wrongly found",
-                            residuals.size() - left, residuals.size());
+            attempt.checks[s][c].rejected = fmt::format(
+                "{} of its {} points do not fit the rest: blurred, moved, turned upside down or "
+                "wrongly found",
+                residuals.size() - left, residuals.size());
           }
         }
     }
@@ -285,13 +318,16 @@ Attempt SolveRig(CalibrationProblem problem, const CalibrationOptions& options,
       bundle.sigma = UnbiasedSigmas(bundle, covariance.leverage, pooled);
       double change = 0;
       for (int c = 1; c < n_cameras; ++c)
-        change = std::max(change, std::abs((bundle.sigma[c] / before[c]) / (bundle.sigma[0] / before[0]) - 1));
+        change = std::max(
+            change, std::abs((bundle.sigma[c] / before[c]) / (bundle.sigma[0] / before[0]) - 1));
       // A prior is weighed against the noise itself, not only against the other cameras.
       for (int c = 0; c < n_cameras; ++c)
-        if (!bundle.priors[c].empty()) change = std::max(change, std::abs(bundle.sigma[c] / before[c] - 1));
+        if (!bundle.priors[c].empty())
+          change = std::max(change, std::abs(bundle.sigma[c] / before[c] - 1));
       if (change < 1e-4 && round > 1) break;
     }
-    // The set of points and the weights will change once more after the first round: no digits before their time.
+    // The set of points and the weights will change once more after the first round: no digits
+    // before their time.
     summary = Minimize(bundle, 0, options.max_iterations, round == 0 ? 1e-6 : 1e-13);
     attempt.iterations += summary.iterations;
   }

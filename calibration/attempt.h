@@ -21,15 +21,19 @@ struct Attempt {
   CalibrationProblem problem;                  // views renumbered
   std::vector<std::vector<ViewCheck>> checks;  // [shot][camera]
   std::vector<std::string> notes;
-  double cost = std::numeric_limits<double>::infinity();  // half the sum of squares of the points left in, sd = 1 [px^2]
+  // half the sum of squares of the points left in, sd = 1 [px^2]
+  double cost = std::numeric_limits<double>::infinity();
   int n_points = 0, n_outliers = 0, iterations = 0;
   bool converged = false;
 };
 
 // `guesses`: intrinsics to start from, by camera; a closed form where there is none.
-Attempt SolveRig(CalibrationProblem problem, const CalibrationOptions& options, const std::vector<std::optional<Eigen::VectorXd>>& guesses);
+Attempt SolveRig(CalibrationProblem problem, const CalibrationOptions& options,
+                 const std::vector<std::optional<Eigen::VectorXd>>& guesses);
 
-// Noise of each camera at sd = 1 [px], unbiased for least squares: what the fit has taken out is put back by the leverage of its points.
-std::vector<double> UnbiasedSigmas(const Bundle& bundle, const std::vector<double>& leverage, bool pooled);
+// Noise of each camera at sd = 1 [px], unbiased for least squares: what the fit has taken out is
+// put back by the leverage of its points.
+std::vector<double> UnbiasedSigmas(const Bundle& bundle, const std::vector<double>& leverage,
+                                   bool pooled);
 
 }  // namespace impactlab::internal

@@ -42,7 +42,9 @@ constexpr std::array<NamedDictionary, 21> kDictionaries{{
     {"APRILTAG_36h11", cv::aruco::DICT_APRILTAG_36h11, 587},
 }};
 
-bool IsSquares(BoardKind kind) { return kind == BoardKind::kChessboard || kind == BoardKind::kCharuco; }
+bool IsSquares(BoardKind kind) {
+  return kind == BoardKind::kChessboard || kind == BoardKind::kCharuco;
+}
 
 // Place of a point in units of the pitch.
 Eigen::Vector2i GridPlace(const Board& board, int id) {
@@ -69,7 +71,8 @@ int DictionarySize(const std::string& name) {
 
 std::string DictionaryNames() {
   std::string all;
-  for (const NamedDictionary& d : kDictionaries) all += (all.empty() ? "" : ", ") + std::string(d.name);
+  for (const NamedDictionary& d : kDictionaries)
+    all += (all.empty() ? "" : ", ") + std::string(d.name);
   return all;
 }
 
@@ -99,9 +102,11 @@ BoardPattern::BoardPattern(const Board& b) : board(b) {
       marker_of_square.push_back(id);
       marker_square.emplace_back(i, j);
       std::vector<std::uint8_t> black(static_cast<std::size_t>(cells) * cells, 1);
-      const cv::Mat bits = cv::aruco::Dictionary::getBitsFromByteList(dictionary->bytesList.rowRange(id, id + 1), dictionary->markerSize);
+      const cv::Mat bits = cv::aruco::Dictionary::getBitsFromByteList(
+          dictionary->bytesList.rowRange(id, id + 1), dictionary->markerSize);
       for (int y = 0; y < bits.rows; ++y)
-        for (int x = 0; x < bits.cols; ++x) black[static_cast<std::size_t>(y + 1) * cells + x + 1] = bits.at<std::uint8_t>(y, x) == 0;
+        for (int x = 0; x < bits.cols; ++x)
+          black[static_cast<std::size_t>(y + 1) * cells + x + 1] = bits.at<std::uint8_t>(y, x) == 0;
       marker_black.push_back(std::move(black));
     }
   }
@@ -109,7 +114,8 @@ BoardPattern::BoardPattern(const Board& b) : board(b) {
 
 Eigen::Vector2d BoardPattern::MarkerCorner(int marker) const {
   const double rim = (board.pitch - board.marker_side) / 2;
-  return (marker_square[marker].cast<double>().array() - 1.0).matrix() * board.pitch + Eigen::Vector2d::Constant(rim);
+  return (marker_square[marker].cast<double>().array() - 1.0).matrix() * board.pitch +
+         Eigen::Vector2d::Constant(rim);
 }
 
 bool BoardPattern::Black(double x, double y) const {
@@ -117,7 +123,8 @@ bool BoardPattern::Black(double x, double y) const {
   if (!IsSquares(board.kind)) {
     const double r2 = board.disc_diameter * board.disc_diameter / 4;
     if (board.kind == BoardKind::kCircles) {
-      const double dx = x - board.pitch * std::round(x / board.pitch), dy = y - board.pitch * std::round(y / board.pitch);
+      const double dx = x - board.pitch * std::round(x / board.pitch),
+                   dy = y - board.pitch * std::round(y / board.pitch);
       return dx * dx + dy * dy < r2;
     }
     const int nearest = static_cast<int>(std::round(y / board.pitch));
@@ -132,39 +139,48 @@ bool BoardPattern::Black(double x, double y) const {
     return false;
   }
   const double u = x / board.pitch + 1, v = y / board.pitch + 1;
-  const int i = std::min(static_cast<int>(u), squares_x - 1), j = std::min(static_cast<int>(v), squares_y - 1);
+  const int i = std::min(static_cast<int>(u), squares_x - 1),
+            j = std::min(static_cast<int>(v), squares_y - 1);
   if (((i + j) % 2 == 0) == first_black) return true;
   if (board.kind == BoardKind::kChessboard) return false;
-  const double scale = cells * board.pitch / board.marker_side, start = (board.pitch - board.marker_side) / (2 * board.pitch);
+  const double scale = cells * board.pitch / board.marker_side,
+               start = (board.pitch - board.marker_side) / (2 * board.pitch);
   const double a = (u - i - start) * scale, b = (v - j - start) * scale;
   if (a < 0 || b < 0 || a >= cells || b >= cells) return false;
   const int marker = marker_of_square[static_cast<std::size_t>(j) * squares_x + i];
-  return marker_black[marker][static_cast<std::size_t>(b) * cells + static_cast<std::size_t>(a)] != 0;
+  return marker_black[marker][static_cast<std::size_t>(b) * cells + static_cast<std::size_t>(a)] !=
+         0;
 }
 
 int BoardPattern::Uniform(double x0, double y0, double x1, double y1) const {
   if (x1 < lower.x() || y1 < lower.y() || x0 > upper.x() || y0 > upper.y()) return 0;
   if (x0 < lower.x() || y0 < lower.y() || x1 > upper.x() || y1 > upper.y()) return -1;
   if (!IsSquares(board.kind)) {
-    const double x = (x0 + x1) / 2, y = (y0 + y1) / 2, reach = std::hypot(x1 - x0, y1 - y0) / 2, r = board.disc_diameter / 2;
+    const double x = (x0 + x1) / 2, y = (y0 + y1) / 2, reach = std::hypot(x1 - x0, y1 - y0) / 2,
+                 r = board.disc_diameter / 2;
     const bool shifted = board.kind == BoardKind::kAsymmetricCircles;
     double nearest = INFINITY;
     const int row = static_cast<int>(std::round(y / board.pitch));
     for (int k = row - 1; k <= row + 1; ++k) {
       if (k < 0 || k >= board.rows) continue;
-      const double shift = shifted ? k % 2 * board.pitch : 0, step = shifted ? 2 * board.pitch : board.pitch;
+      const double shift = shifted ? k % 2 * board.pitch : 0,
+                   step = shifted ? 2 * board.pitch : board.pitch;
       const double c = std::clamp(std::round((x - shift) / step), 0.0, board.columns - 1.0);
       nearest = std::min(nearest, std::hypot(x - shift - step * c, y - board.pitch * k));
     }
     return nearest + reach < r ? 1 : nearest - reach > r ? 0 : -1;
   }
-  const double u0 = x0 / board.pitch + 1, u1 = x1 / board.pitch + 1, v0 = y0 / board.pitch + 1, v1 = y1 / board.pitch + 1;
-  const int i = std::min(static_cast<int>(u0), squares_x - 1), j = std::min(static_cast<int>(v0), squares_y - 1);
+  const double u0 = x0 / board.pitch + 1, u1 = x1 / board.pitch + 1, v0 = y0 / board.pitch + 1,
+               v1 = y1 / board.pitch + 1;
+  const int i = std::min(static_cast<int>(u0), squares_x - 1),
+            j = std::min(static_cast<int>(v0), squares_y - 1);
   if (u1 > i + 1 || v1 > j + 1) return -1;
   if (((i + j) % 2 == 0) == first_black) return 1;
   if (board.kind == BoardKind::kChessboard) return 0;
-  const double scale = cells * board.pitch / board.marker_side, start = (board.pitch - board.marker_side) / (2 * board.pitch);
-  const double a0 = (u0 - i - start) * scale, a1 = (u1 - i - start) * scale, b0 = (v0 - j - start) * scale, b1 = (v1 - j - start) * scale;
+  const double scale = cells * board.pitch / board.marker_side,
+               start = (board.pitch - board.marker_side) / (2 * board.pitch);
+  const double a0 = (u0 - i - start) * scale, a1 = (u1 - i - start) * scale,
+               b0 = (v0 - j - start) * scale, b1 = (v1 - j - start) * scale;
   if (a1 < 0 || b1 < 0 || a0 > cells || b0 > cells) return 0;
   if (a0 < 0 || b0 < 0 || a1 >= cells || b1 >= cells) return -1;
   const int a = static_cast<int>(a0), b = static_cast<int>(b0);
@@ -178,7 +194,8 @@ std::vector<BoardPattern::Rectangle> BoardPattern::BlackRectangles() const {
   if (!IsSquares(board.kind)) return all;
   for (int j = 0; j < squares_y; ++j)
     for (int i = 0; i < squares_x; ++i)
-      if (((i + j) % 2 == 0) == first_black) all.push_back({(i - 1) * board.pitch, (j - 1) * board.pitch, board.pitch, board.pitch});
+      if (((i + j) % 2 == 0) == first_black)
+        all.push_back({(i - 1) * board.pitch, (j - 1) * board.pitch, board.pitch, board.pitch});
   const double cell = cells > 0 ? board.marker_side / cells : 0;
   for (std::size_t m = 0; m < marker_black.size(); ++m) {
     const Eigen::Vector2d corner = MarkerCorner(static_cast<int>(m));
@@ -211,29 +228,42 @@ const char* ToString(BoardKind kind) {
 }
 
 std::string Fault(const Board& board) {
-  // The detectors need three inner corners each way to tell a chessboard from any other crossing of lines.
+  // The detectors need three inner corners each way to tell a chessboard from any other crossing of
+  // lines.
   const int least = board.kind == BoardKind::kChessboard ? 3 : 2;
   if (board.columns < least) return fmt::format("columns is {}, at least {}", board.columns, least);
   if (board.rows < least) return fmt::format("rows is {}, at least {}", board.rows, least);
-  if (board.columns > kMostPoints) return fmt::format("columns is {}, at most {}", board.columns, kMostPoints);
-  if (board.rows > kMostPoints) return fmt::format("rows is {}, at most {}", board.rows, kMostPoints);
-  if (!(board.pitch > 0) || !std::isfinite(board.pitch)) return fmt::format("pitch is {} m, must be above 0", board.pitch);
+  if (board.columns > kMostPoints)
+    return fmt::format("columns is {}, at most {}", board.columns, kMostPoints);
+  if (board.rows > kMostPoints)
+    return fmt::format("rows is {}, at most {}", board.rows, kMostPoints);
+  if (!(board.pitch > 0) || !std::isfinite(board.pitch))
+    return fmt::format("pitch is {} m, must be above 0", board.pitch);
   if (!IsSquares(board.kind)) {
-    if (!(board.disc_diameter > 0)) return fmt::format("disc_diameter is {} m, must be above 0", board.disc_diameter);
-    const double nearest = board.kind == BoardKind::kCircles ? board.pitch : std::sqrt(2.0) * board.pitch;
+    if (!(board.disc_diameter > 0))
+      return fmt::format("disc_diameter is {} m, must be above 0", board.disc_diameter);
+    const double nearest =
+        board.kind == BoardKind::kCircles ? board.pitch : std::sqrt(2.0) * board.pitch;
     if (!(board.disc_diameter < nearest))
-      return fmt::format("disc_diameter is {} m, the discs touch: must be below {:.6g} m", board.disc_diameter, nearest);
+      return fmt::format("disc_diameter is {} m, the discs touch: must be below {:.6g} m",
+                         board.disc_diameter, nearest);
   }
   if (board.kind == BoardKind::kCharuco) {
-    if (!(board.marker_side > 0)) return fmt::format("marker_side is {} m, must be above 0", board.marker_side);
+    if (!(board.marker_side > 0))
+      return fmt::format("marker_side is {} m, must be above 0", board.marker_side);
     if (!(board.marker_side < board.pitch))
-      return fmt::format("marker_side is {} m, must be below pitch ({} m)", board.marker_side, board.pitch);
+      return fmt::format("marker_side is {} m, must be below pitch ({} m)", board.marker_side,
+                         board.pitch);
     const int size = internal::DictionarySize(board.dictionary);
-    if (size < 0) return fmt::format("dictionary is '{}', known: {}", board.dictionary, internal::DictionaryNames());
+    if (size < 0)
+      return fmt::format("dictionary is '{}', known: {}", board.dictionary,
+                         internal::DictionaryNames());
     const int squares = (board.columns + 1) * (board.rows + 1);
     const bool first_black = !(board.legacy && (board.rows + 1) % 2 == 0);
     const int markers = first_black ? squares / 2 : (squares + 1) / 2;
-    if (markers > size) return fmt::format("dictionary {} has {} markers, the board needs {}", board.dictionary, size, markers);
+    if (markers > size)
+      return fmt::format("dictionary {} has {} markers, the board needs {}", board.dictionary, size,
+                         markers);
   }
   return "";
 }
@@ -247,7 +277,8 @@ Eigen::Vector3d PointOnBoard(const Board& board, int id) {
 
 Eigen::Vector2d Extent(const Board& board) {
   double columns = board.columns - 1;
-  if (board.kind == BoardKind::kAsymmetricCircles) columns = 2.0 * (board.columns - 1) + (board.rows > 1 ? 1 : 0);
+  if (board.kind == BoardKind::kAsymmetricCircles)
+    columns = 2.0 * (board.columns - 1) + (board.rows > 1 ? 1 : 0);
   return Eigen::Vector2d(columns, board.rows - 1) * board.pitch;
 }
 
@@ -259,10 +290,13 @@ std::vector<std::vector<int>> Symmetries(const Board& board, bool with_colours) 
   all.push_back(identity);
   if (board.kind == BoardKind::kCharuco && with_colours) return all;  // the markers tell
 
-  // Every quarter turn that maps the set of places onto itself. Turned by 90 degrees (x, y) goes to (-y, x).
+  // Every quarter turn that maps the set of places onto itself. Turned by 90 degrees (x, y) goes to
+  // (-y, x).
   std::vector<Eigen::Vector2i> places(n);
   for (int id = 0; id < n; ++id) places[id] = GridPlace(board, id);
-  const auto less = [](const Eigen::Vector2i& a, const Eigen::Vector2i& b) { return a.y() != b.y() ? a.y() < b.y() : a.x() < b.x(); };
+  const auto less = [](const Eigen::Vector2i& a, const Eigen::Vector2i& b) {
+    return a.y() != b.y() ? a.y() < b.y() : a.x() < b.x();
+  };
   for (int quarter = 1; quarter < 4; ++quarter) {
     std::vector<Eigen::Vector2i> turned = places;
     for (Eigen::Vector2i& p : turned)
@@ -273,14 +307,15 @@ std::vector<std::vector<int>> Symmetries(const Board& board, bool with_colours) 
     bool onto = true;
     for (int id = 0; id < n && onto; ++id) {
       // Places are in ascending order by construction.
-      const auto found = std::lower_bound(places.begin(), places.end(), Eigen::Vector2i(turned[id] - shift), less);
+      const auto found =
+          std::lower_bound(places.begin(), places.end(), Eigen::Vector2i(turned[id] - shift), less);
       onto = found != places.end() && *found == turned[id] - shift;
       if (onto) map[id] = static_cast<int>(found - places.begin());
     }
     if (!onto) continue;
     if (with_colours && IsSquares(board.kind)) {
-      // The square up and left of a corner is black when column + row is even. A quarter turn brings another of the four squares there,
-      // and two neighbours differ in colour.
+      // The square up and left of a corner is black when column + row is even. A quarter turn
+      // brings another of the four squares there, and two neighbours differ in colour.
       const Eigen::Vector2i end = GridPlace(board, map[0]);
       if ((end.x() + end.y() + quarter) % 2 != 0) continue;
     }

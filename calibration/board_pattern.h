@@ -1,5 +1,6 @@
 #pragma once
-// What is black on a board, as geometry: one description for the printed page, the rendered picture and the detector. Private to the room.
+// What is black on a board, as geometry: one description for the printed page, the rendered picture
+// and the detector. Private to the room.
 
 #include <Eigen/Core>
 #include <cstdint>
@@ -15,7 +16,8 @@ struct BoardPattern {
   Board board;
   int squares_x = 0, squares_y = 0;  // chessboard and ChArUco
   bool first_black = true;           // the upper left square
-  // ChArUco: markers in the order of their ids; each has cells x cells fields with the black rim, row by row, 1 = black.
+  // ChArUco: markers in the order of their ids; each has cells x cells fields with the black rim,
+  // row by row, 1 = black.
   int cells = 0;
   std::vector<Eigen::Vector2i> marker_square;  // column and row of the square
   std::vector<std::vector<std::uint8_t>> marker_black;
@@ -32,7 +34,8 @@ struct BoardPattern {
   struct Rectangle {
     double x, y, width, height;
   };
-  std::vector<Rectangle> BlackRectangles() const;  // chessboard and ChArUco: disjoint but for common sides, long runs joined
+  // chessboard and ChArUco: disjoint but for common sides, long runs joined
+  std::vector<Rectangle> BlackRectangles() const;
 };
 
 // Id of OpenCV's predefined dictionary, its number of markers; -1 when there is none of that name.

@@ -19,13 +19,15 @@ namespace {
 // Ceres logs every step it had to take back; what comes of it is in the summary.
 [[maybe_unused]] const int quiet_log = FLAGS_minloglevel = google::GLOG_ERROR;
 
-// Stands in for a residual that has no value (a point behind the camera): large, and flat, so that no step goes there.
+// Stands in for a residual that has no value (a point behind the camera): large, and flat, so that
+// no step goes there.
 constexpr double kBehind = 1e4;  // [px]
 
 // Residuals of the active points of a view and their derivatives. `scale` = 1 / sigma.
 class ViewModel {
  public:
-  ViewModel(LensModel model, const BundleView& view, bool first_camera) : model_(model), view_(view), first_camera_(first_camera) {
+  ViewModel(LensModel model, const BundleView& view, bool first_camera)
+      : model_(model), view_(view), first_camera_(first_camera) {
     for (std::size_t i = 0; i < view.q.size(); ++i)
       if (view.active[i]) active_.push_back(static_cast<int>(i));
   }
@@ -33,9 +35,11 @@ class ViewModel {
   int points() const { return static_cast<int>(active_.size()); }
 
   // Any of the derivative arrays may be null; rows are the residuals, row-major.
-  void Evaluate(const double* intrinsics, const double* camera, const double* board, const double* warp, double sigma, double* residuals,
-                double* d_intrinsics, double* d_camera, double* d_board, double* d_warp) const {
-    const Eigen::Vector3d r_board(board[0], board[1], board[2]), t_board(board[3], board[4], board[5]);
+  void Evaluate(const double* intrinsics, const double* camera, const double* board,
+                const double* warp, double sigma, double* residuals, double* d_intrinsics,
+                double* d_camera, double* d_board, double* d_warp) const {
+    const Eigen::Vector3d r_board(board[0], board[1], board[2]),
+        t_board(board[3], board[4], board[5]);
     const Eigen::Matrix3d R_WG = RotationFromVector(r_board);
     Eigen::Matrix3d R_CW = Eigen::Matrix3d::Identity();
     Eigen::Vector3d t_camera = Eigen::Vector3d::Zero(), r_camera = t_camera;
@@ -63,7 +67,8 @@ class ViewModel {
       Eigen::Vector2d q;
       Eigen::Matrix<double, 2, 3, Eigen::RowMajor> dq_dp;
       IntrinsicDerivative dq_di;
-      const bool seen = ProjectLens(model_, intrinsics, p_C, &q, derivatives ? &dq_dp : nullptr, d_intrinsics ? &dq_di : nullptr);
+      const bool seen = ProjectLens(model_, intrinsics, p_C, &q, derivatives ? &dq_dp : nullptr,
+                                    d_intrinsics ? &dq_di : nullptr);
       if (!seen || !q.allFinite()) {
         residuals[2 * k] = residuals[2 * k + 1] = kBehind;
         dq_dp.setZero();
@@ -105,12 +110,17 @@ class ViewModel {
 };
 
 // Parameter blocks: intrinsics, camera (not of the first), board, warp (where it is estimated).
-// The Cauchy loss of each point is taken into its residual, r -> r sqrt(rho(|r|^2)) / |r|, so that one block holds a whole view: the cost
-// is the same, and the rotations are worked out once a view.
+// The Cauchy loss of each point is taken into its residual, r -> r sqrt(rho(|r|^2)) / |r|, so that
+// one block holds a whole view: the cost is the same, and the rotations are worked out once a view.
 class ViewCost final : public ceres::CostFunction {
  public:
-  ViewCost(LensModel model, const BundleView& view, bool first_camera, double sigma, double loss_scale, const double* held_warp)
-      : model_(model, view, first_camera), first_camera_(first_camera), sigma_(sigma), loss_scale_(loss_scale), held_warp_(held_warp) {
+  ViewCost(LensModel model, const BundleView& view, bool first_camera, double sigma,
+           double loss_scale, const double* held_warp)
+      : model_(model, view, first_camera),
+        first_camera_(first_camera),
+        sigma_(sigma),
+        loss_scale_(loss_scale),
+        held_warp_(held_warp) {
     set_num_residuals(2 * model_.points());
     auto* sizes = mutable_parameter_block_sizes();
     sizes->push_back(IntrinsicCount(model));
@@ -119,12 +129,14 @@ class ViewCost final : public ceres::CostFunction {
     if (!held_warp) sizes->push_back(2);
   }
 
-  bool Evaluate(double const* const* parameters, double* residuals, double** jacobians) const override {
+  bool Evaluate(double const* const* parameters, double* residuals,
+                double** jacobians) const override {
     const int board = first_camera_ ? 1 : 2;
     const auto jacobian = [&](int block) { return jacobians ? jacobians[block] : nullptr; };
     const double* warp = held_warp_ ? held_warp_ : parameters[board + 1];
-    model_.Evaluate(parameters[0], first_camera_ ? nullptr : parameters[1], parameters[board], warp, sigma_, residuals, jacobian(0),
-                    first_camera_ ? nullptr : jacobian(1), jacobian(board), held_warp_ ? nullptr : jacobian(board + 1));
+    model_.Evaluate(parameters[0], first_camera_ ? nullptr : parameters[1], parameters[board], warp,
+                    sigma_, residuals, jacobian(0), first_camera_ ? nullptr : jacobian(1),
+                    jacobian(board), held_warp_ ? nullptr : jacobian(board + 1));
     if (!(loss_scale_ > 0)) return true;
     for (int k = 0; k < model_.points(); ++k) {
       Eigen::Map<Eigen::Vector2d> r(residuals + 2 * k);
@@ -164,7 +176,8 @@ class PriorCost final : public ceres::CostFunction {
     set_num_residuals(1);
     mutable_parameter_block_sizes()->push_back(size);
   }
-  bool Evaluate(double const* const* parameters, double* residuals, double** jacobians) const override {
+  bool Evaluate(double const* const* parameters, double* residuals,
+                double** jacobians) const override {
     residuals[0] = (parameters[0][index_] - mean_) / sd_;
     if (jacobians && jacobians[0]) {
       std::fill_n(jacobians[0], parameter_block_sizes()[0], 0.0);
@@ -199,7 +212,8 @@ Vector6d FromIsometry(const Eigen::Isometry3d& X) {
 }
 
 bool Bundle::ShotUsed(int shot) const {
-  return std::any_of(views[shot].begin(), views[shot].end(), [](const BundleView& v) { return v.used; });
+  return std::any_of(views[shot].begin(), views[shot].end(),
+                     [](const BundleView& v) { return v.used; });
 }
 
 BundleView MakeView(const Board& board, const BoardView& view) {
@@ -221,26 +235,32 @@ BundleView MakeView(const Board& board, const BoardView& view) {
 std::vector<Eigen::Vector2d> Residuals(const Bundle& bundle, int shot, int camera) {
   const BundleView& view = bundle.views[shot][camera];
   const Eigen::Isometry3d X_CG = ToIsometry(bundle.X_CW[camera]) * ToIsometry(bundle.X_WG[shot]);
-  std::vector<Eigen::Vector2d> residuals(view.q.size(), Eigen::Vector2d::Constant(std::numeric_limits<double>::quiet_NaN()));
+  std::vector<Eigen::Vector2d> residuals(
+      view.q.size(), Eigen::Vector2d::Constant(std::numeric_limits<double>::quiet_NaN()));
   for (std::size_t i = 0; i < view.q.size(); ++i) {
     Eigen::Vector3d p_G = view.p_G[i];
     p_G.z() += view.bend[i].dot(bundle.warp);
     Eigen::Vector2d q;
-    if (ProjectLens(bundle.model[camera], bundle.intrinsics[camera].data(), X_CG * p_G, &q, nullptr, nullptr)) residuals[i] = q - view.q[i];
+    if (ProjectLens(bundle.model[camera], bundle.intrinsics[camera].data(), X_CG * p_G, &q, nullptr,
+                    nullptr))
+      residuals[i] = q - view.q[i];
   }
   return residuals;
 }
 
 BundleSummary Minimize(Bundle& bundle, double loss_scale, int max_iterations, double tolerance) {
-  // The solver orders blocks by their addresses: in one array their order, and with it every bit of the result, is that of the problem.
-  std::vector<double> unknowns(static_cast<std::size_t>(6 * bundle.shots() + (kMaxIntrinsics + 6) * bundle.cameras() + 2));
+  // The solver orders blocks by their addresses: in one array their order, and with it every bit of
+  // the result, is that of the problem.
+  std::vector<double> unknowns(
+      static_cast<std::size_t>(6 * bundle.shots() + (kMaxIntrinsics + 6) * bundle.cameras() + 2));
   double* const boards = unknowns.data();
   double* const intrinsics = boards + 6 * bundle.shots();
   double* const places = intrinsics + kMaxIntrinsics * bundle.cameras();
   double* const warp = places + 6 * bundle.cameras();
   for (int s = 0; s < bundle.shots(); ++s) Eigen::Map<Vector6d>(boards + 6 * s) = bundle.X_WG[s];
   for (int c = 0; c < bundle.cameras(); ++c) {
-    std::copy_n(bundle.intrinsics[c].data(), bundle.intrinsics[c].size(), intrinsics + kMaxIntrinsics * c);
+    std::copy_n(bundle.intrinsics[c].data(), bundle.intrinsics[c].size(),
+                intrinsics + kMaxIntrinsics * c);
     Eigen::Map<Vector6d>(places + 6 * c) = bundle.X_CW[c];
   }
   Eigen::Map<Eigen::Vector2d>(warp, 2) = bundle.warp;
@@ -254,7 +274,8 @@ BundleSummary Minimize(Bundle& bundle, double loss_scale, int max_iterations, do
     for (int c = 0; c < bundle.cameras(); ++c) {
       const BundleView& view = bundle.views[s][c];
       if (!view.used) continue;
-      auto cost = std::make_unique<ViewCost>(bundle.model[c], view, c == 0, bundle.sigma[c], loss_scale, bundle.free_warp ? nullptr : warp);
+      auto cost = std::make_unique<ViewCost>(bundle.model[c], view, c == 0, bundle.sigma[c],
+                                             loss_scale, bundle.free_warp ? nullptr : warp);
       if (cost->num_residuals() == 0) continue;
       std::vector<double*> blocks{intrinsics + kMaxIntrinsics * bundle.leader[c]};
       if (c > 0) blocks.push_back(places + 6 * c);
@@ -284,7 +305,9 @@ BundleSummary Minimize(Bundle& bundle, double loss_scale, int max_iterations, do
       problem.SetManifold(block, new ceres::SubsetManifold(n, held));
     }
     for (const auto& prior : bundle.priors[c])
-      problem.AddResidualBlock(new PriorCost(n, IntrinsicIndex(bundle.model[c], prior.parameter), prior.mean, prior.sd), nullptr, block);
+      problem.AddResidualBlock(
+          new PriorCost(n, IntrinsicIndex(bundle.model[c], prior.parameter), prior.mean, prior.sd),
+          nullptr, block);
   }
   ceres::Solver::Options options;
   options.linear_solver_type = ceres::DENSE_SCHUR;
@@ -302,12 +325,14 @@ BundleSummary Minimize(Bundle& bundle, double loss_scale, int max_iterations, do
 
   for (int s = 0; s < bundle.shots(); ++s) bundle.X_WG[s] = Eigen::Map<Vector6d>(boards + 6 * s);
   for (int c = 0; c < bundle.cameras(); ++c) {
-    bundle.intrinsics[c] = Eigen::Map<Eigen::VectorXd>(intrinsics + kMaxIntrinsics * bundle.leader[c], IntrinsicCount(bundle.model[c]));
+    bundle.intrinsics[c] = Eigen::Map<Eigen::VectorXd>(
+        intrinsics + kMaxIntrinsics * bundle.leader[c], IntrinsicCount(bundle.model[c]));
     bundle.X_CW[c] = Eigen::Map<Vector6d>(places + 6 * c);
   }
   bundle.warp = Eigen::Map<Eigen::Vector2d>(warp, 2);
   BundleSummary result;
-  result.converged = summary.termination_type == ceres::CONVERGENCE && std::isfinite(summary.final_cost);
+  result.converged =
+      summary.termination_type == ceres::CONVERGENCE && std::isfinite(summary.final_cost);
   result.iterations = static_cast<int>(summary.iterations.size());
   result.cost = summary.final_cost;
   return result;
@@ -338,7 +363,8 @@ BundleCovariance Covariance(const Bundle& bundle, const CameraRig& rig) {
   const auto full_names = ParameterNames(rig);
   int n_free = 0;
   for (int c = 0; c < n_cameras; ++c) {
-    const int lead = bundle.leader[c], n = IntrinsicCount(bundle.model[c]), first = FirstParameter(rig, c);
+    const int lead = bundle.leader[c], n = IntrinsicCount(bundle.model[c]),
+              first = FirstParameter(rig, c);
     if (lead != c) {
       intrinsic_column[c] = intrinsic_column[lead];
     } else {
@@ -380,8 +406,9 @@ BundleCovariance Covariance(const Bundle& bundle, const CameraRig& rig) {
       if (m == 0) continue;
       std::vector<double> residuals(m);
       Dense d_intrinsics(m, n), d_camera(m, 6), d_board(m, 6), d_warp(m, 2);
-      model.Evaluate(bundle.intrinsics[c].data(), bundle.X_CW[c].data(), bundle.X_WG[s].data(), bundle.warp.data(), bundle.sigma[c],
-                     residuals.data(), d_intrinsics.data(), c == 0 ? nullptr : d_camera.data(), d_board.data(), d_warp.data());
+      model.Evaluate(bundle.intrinsics[c].data(), bundle.X_CW[c].data(), bundle.X_WG[s].data(),
+                     bundle.warp.data(), bundle.sigma[c], residuals.data(), d_intrinsics.data(),
+                     c == 0 ? nullptr : d_camera.data(), d_board.data(), d_warp.data());
       Eigen::MatrixXd common(m, n + 8);
       Products view_products{s, c, {}, {}, {}, d_board.transpose() * d_board};
       int k = 0;
@@ -412,7 +439,8 @@ BundleCovariance Covariance(const Bundle& bundle, const CameraRig& rig) {
 
   // Boards leave by the Schur complement.
   std::vector<Matrix6d> V_inverse(bundle.shots(), Matrix6d::Zero());
-  std::vector<Eigen::MatrixXd> follow(bundle.shots());  // of the board pose with the free common parameters
+  // of the board pose with the free common parameters
+  std::vector<Eigen::MatrixXd> follow(bundle.shots());
   for (int s = 0; s < bundle.shots(); ++s) {
     follow[s] = Eigen::MatrixXd::Zero(6, n_free);
     if (!bundle.ShotUsed(s)) continue;
@@ -431,19 +459,21 @@ BundleCovariance Covariance(const Bundle& bundle, const CameraRig& rig) {
       return result;
     }
     const Eigen::VectorXd scale = diagonal.cwiseSqrt().cwiseInverse();
-    const Eigen::SelfAdjointEigenSolver<Eigen::MatrixXd> eigen(scale.asDiagonal() * U * scale.asDiagonal());
+    const Eigen::SelfAdjointEigenSolver<Eigen::MatrixXd> eigen(scale.asDiagonal() * U *
+                                                               scale.asDiagonal());
     if (eigen.info() != Eigen::Success) return result;
     result.weakest = eigen.eigenvalues()[0];
     const Eigen::VectorXd direction = eigen.eigenvectors().col(0).cwiseAbs();
     for (int j = 0; j < n_free; ++j)
       if (direction[j] > 0.5 * direction.maxCoeff()) result.weak_parameters.push_back(names[j]);
     if (!(result.weakest > 1e-13)) return result;
-    const Eigen::MatrixXd half = scale.asDiagonal() * eigen.eigenvectors() * eigen.eigenvalues().cwiseSqrt().cwiseInverse().asDiagonal();
+    const Eigen::MatrixXd half = scale.asDiagonal() * eigen.eigenvectors() *
+                                 eigen.eigenvalues().cwiseSqrt().cwiseInverse().asDiagonal();
     C = half * half.transpose();
   }
 
-  // Degrees of freedom spent by the points of each camera: trace of the hat matrix over its rows, J cov J' with the board following the
-  // common parameters.
+  // Degrees of freedom spent by the points of each camera: trace of the hat matrix over its rows, J
+  // cov J' with the board following the common parameters.
   result.leverage.assign(n_cameras, 0);
   for (const Products& view : products) {
     const Eigen::MatrixXd& F = follow[view.shot];
@@ -456,14 +486,16 @@ BundleCovariance Covariance(const Bundle& bundle, const CameraRig& rig) {
         gram.col(at) += mixed.col(static_cast<Eigen::Index>(i));
         gram.row(at) += mixed.col(static_cast<Eigen::Index>(i)).transpose();
         for (std::size_t j = 0; j < view.columns.size(); ++j)
-          gram(at, view.columns[j]) += view.square(static_cast<Eigen::Index>(i), static_cast<Eigen::Index>(j));
+          gram(at, view.columns[j]) +=
+              view.square(static_cast<Eigen::Index>(i), static_cast<Eigen::Index>(j));
       }
       spent += C.cwiseProduct(gram).sum();
     }
     result.leverage[view.camera] += spent;
   }
 
-  // To the parameters of the rig: rotations about the camera's own axes and positions in W instead of the unknowns of X_CW.
+  // To the parameters of the rig: rotations about the camera's own axes and positions in W instead
+  // of the unknowns of X_CW.
   Eigen::MatrixXd M = Eigen::MatrixXd::Zero(n_common, n_free);  // d(common) / d(free)
   Eigen::MatrixXd M_inverse = Eigen::MatrixXd::Zero(n_free, n_common);
   for (int c = 0; c < n_cameras; ++c) {
@@ -475,7 +507,8 @@ BundleCovariance Covariance(const Bundle& bundle, const CameraRig& rig) {
       if (bundle.leader[c] == c) M_inverse(at, first + j) = 1;
     }
     if (c == 0) continue;
-    const Eigen::Matrix3d R_CW = RotationFromVector(bundle.X_CW[c].head<3>()), J = RightJacobian(bundle.X_CW[c].head<3>());
+    const Eigen::Matrix3d R_CW = RotationFromVector(bundle.X_CW[c].head<3>()),
+                          J = RightJacobian(bundle.X_CW[c].head<3>());
     Matrix6d T = Matrix6d::Zero();
     T.topLeftCorner<3, 3>() = -R_CW * J;
     T.bottomLeftCorner<3, 3>() = Skew(rig.cameras[c].X_WC.translation()) * J;
@@ -483,7 +516,8 @@ BundleCovariance Covariance(const Bundle& bundle, const CameraRig& rig) {
     M.block<6, 6>(first + n, camera_column[c]) = T;
     M_inverse.block<6, 6>(camera_column[c], first + n) = T.inverse();
   }
-  for (int j = 0; bundle.free_warp && j < 2; ++j) M(n_rig + j, warp_column + j) = M_inverse(warp_column + j, n_rig + j) = 1;
+  for (int j = 0; bundle.free_warp && j < 2; ++j)
+    M(n_rig + j, warp_column + j) = M_inverse(warp_column + j, n_rig + j) = 1;
   result.common = M * C * M.transpose();
   for (int s = 0; s < bundle.shots(); ++s) {
     Matrix6d T = Matrix6d::Identity();

@@ -1,5 +1,6 @@
 #pragma once
-// The joint least-squares problem of calibrate.h in the form the solver works on. Private to the room.
+// The joint least-squares problem of calibrate.h in the form the solver works on. Private to the
+// room.
 
 #include <Eigen/Core>
 #include <Eigen/Geometry>
@@ -30,7 +31,8 @@ struct BundleView {
 
 struct Bundle {
   std::vector<LensModel> model;
-  std::vector<int> leader;              // camera whose intrinsics this one uses (itself, or an earlier one)
+  // camera whose intrinsics this one uses (itself, or an earlier one)
+  std::vector<int> leader;
   std::vector<std::vector<char>> free;  // by camera and intrinsic
   std::vector<std::vector<CameraSetup::Prior>> priors;
   bool free_warp = true;
@@ -51,7 +53,8 @@ struct Bundle {
 
 BundleView MakeView(const Board& board, const BoardView& view);
 
-// Predicted minus observed [px] of all points of a view, active or not; NaN where the point cannot be projected.
+// Predicted minus observed [px] of all points of a view, active or not; NaN where the point cannot
+// be projected.
 std::vector<Eigen::Vector2d> Residuals(const Bundle& bundle, int shot, int camera);
 
 struct BundleSummary {
@@ -59,14 +62,16 @@ struct BundleSummary {
   int iterations = 0;
   double cost = 0;  // half the sum of squares of the weighted residuals
 };
-// Minimises over the unknowns. `loss_scale` > 0: Cauchy loss, in units of sigma * sd; 0: least squares.
-// `tolerance`: relative change of the cost at which it ends.
-BundleSummary Minimize(Bundle& bundle, double loss_scale, int max_iterations, double tolerance = 1e-13);
+// Minimises over the unknowns. `loss_scale` > 0: Cauchy loss, in units of sigma * sd; 0: least
+// squares. `tolerance`: relative change of the cost at which it ends.
+BundleSummary Minimize(Bundle& bundle, double loss_scale, int max_iterations,
+                       double tolerance = 1e-13);
 
 // Covariance from the least-squares information of the active points.
 struct BundleCovariance {
   bool determined = false;
-  // Scaled to unit diagonal, the smallest eigenvalue of the information of the common parameters, and what moves along its direction.
+  // Scaled to unit diagonal, the smallest eigenvalue of the information of the common parameters,
+  // and what moves along its direction.
   double weakest = 0;
   std::vector<std::string> weak_parameters;
   Eigen::MatrixXd common;  // rig parameters as in CameraRig (W = camera 0), then warp

@@ -15,11 +15,13 @@
 namespace impactlab {
 namespace {
 
-constexpr double kPinholeLimit = 89.0 * std::numbers::pi / 180;  // the tangent of the angle is a coordinate: end before it explodes
-constexpr double kUnprojectTolerance = 1e-9;                     // [px]
+// the tangent of the angle is a coordinate: end before it explodes
+constexpr double kPinholeLimit = 89.0 * std::numbers::pi / 180;
+constexpr double kUnprojectTolerance = 1e-9;  // [px]
 
-// A polynomial in t >= 0 by powers, its positive and negative coefficients apart: on [t0, t1] the first part lies between its values at
-// the ends, and so does the second, which bounds the whole from below and above.
+// A polynomial in t >= 0 by powers, its positive and negative coefficients apart: on [t0, t1] the
+// first part lies between its values at the ends, and so does the second, which bounds the whole
+// from below and above.
 struct SignedPolynomial {
   std::array<double, 7> positive{}, negative{};
   int degree = 0;
@@ -32,23 +34,30 @@ struct SignedPolynomial {
     for (int i = degree - 1; i >= 0; --i) sum = sum * t + c[i];
     return sum;
   }
-  double Lower(double t0, double t1) const { return Evaluate(positive, t0) + Evaluate(negative, t1); }
-  double Upper(double t0, double t1) const { return Evaluate(positive, t1) + Evaluate(negative, t0); }
+  double Lower(double t0, double t1) const {
+    return Evaluate(positive, t0) + Evaluate(negative, t1);
+  }
+  double Upper(double t0, double t1) const {
+    return Evaluate(positive, t1) + Evaluate(negative, t0);
+  }
 };
 
 // Written in the radial and the transverse direction, the Jacobian of the distortion at radius r is
 //   | f' + 6 m c   2 m w    |    f = r s(r),  m = r |(p1, p2)|,
-//   | 2 m w        s + 2 m c|    c, w = cosine and sine of the angle between the point and (p2, p1),
-// a symmetric matrix. It is positive definite for every c exactly when it is so at the c in [-1, 1] that makes its determinant least.
+//   | 2 m w        s + 2 m c|    c, w = cosine and sine of the angle between the point and (p2,
+//   p1),
+// a symmetric matrix. It is positive definite for every c exactly when it is so at the c in [-1, 1]
+// that makes its determinant least.
 bool PositiveInEveryDirection(double dradius, double scale, double m) {
   if (!(dradius > 6 * m) || !(scale > 2 * m)) return false;
   if (dradius + 3 * scale >= 16 * m) return true;
   return (dradius - scale) * (9 * scale - dradius) > 64 * m * m;
 }
 
-// Largest x in [0, limit] such that the Jacobian is positive definite on all of [0, x]; x is the radius (pinhole) or the angle (fisheye).
-// Each stretch is certified as a whole by bounds on it: a positive definite matrix stays so when its diagonal grows or when m falls.
-// The distortion is then the gradient of a strictly convex function on a disc, hence one to one.
+// Largest x in [0, limit] such that the Jacobian is positive definite on all of [0, x]; x is the
+// radius (pinhole) or the angle (fisheye). Each stretch is certified as a whole by bounds on it: a
+// positive definite matrix stays so when its diagonal grows or when m falls. The distortion is then
+// the gradient of a strictly convex function on a disc, hence one to one.
 double InvertibleRadius(const Camera& camera, double limit) {
   const auto& k = camera.distortion;
   std::array<double, 7> derivative{1};  // numerator of f', its denominator is that of s squared
@@ -62,7 +71,8 @@ double InvertibleRadius(const Camera& camera, double limit) {
     tangential = std::hypot(k[2], k[3]);
     derivative = {};
     for (int i = 0; i < 4; ++i) {
-      for (int j = 0; j < 4; ++j) derivative[i + j] += (1 + 2 * i - 2 * j) * numerator[i] * denominator[j];
+      for (int j = 0; j < 4; ++j)
+        derivative[i + j] += (1 + 2 * i - 2 * j) * numerator[i] * denominator[j];
     }
   }
   const bool fisheye = camera.model == LensModel::kFisheye;
@@ -71,9 +81,11 @@ double InvertibleRadius(const Camera& camera, double limit) {
   for (int i = 0; i < 5000 && x < limit; ++i) {
     const double next = std::min(x + step, limit), t0 = x * x, t1 = next * next;
     const double largest = d.Upper(t0, t1);
-    const bool certified = fisheye ? f.Lower(t0, t1) > 0
-                                   : d.Lower(t0, t1) > 0 && PositiveInEveryDirection(f.Lower(t0, t1) / (largest * largest),
-                                                                                     n.Lower(t0, t1) / largest, next * tangential);
+    const bool certified =
+        fisheye ? f.Lower(t0, t1) > 0
+                : d.Lower(t0, t1) > 0 &&
+                      PositiveInEveryDirection(f.Lower(t0, t1) / (largest * largest),
+                                               n.Lower(t0, t1) / largest, next * tangential);
     if (certified) {
       x = next;
       step *= 2;
@@ -85,7 +97,9 @@ double InvertibleRadius(const Camera& camera, double limit) {
   return x;
 }
 
-double Limit(const Camera& camera) { return camera.invertible_angle > 0 ? camera.invertible_angle : InvertibleAngle(camera); }
+double Limit(const Camera& camera) {
+  return camera.invertible_angle > 0 ? camera.invertible_angle : InvertibleAngle(camera);
+}
 
 std::array<double, kMaxIntrinsics> IntrinsicArray(const Camera& camera, bool normalised) {
   std::array<double, kMaxIntrinsics> values{1, 1, 0, 0};
@@ -94,7 +108,8 @@ std::array<double, kMaxIntrinsics> IntrinsicArray(const Camera& camera, bool nor
   return values;
 }
 
-// x of f(x) = value for a rising f on [0, end] by Newton steps, halving the bracket where they leave it. `f(x, &slope)`.
+// x of f(x) = value for a rising f on [0, end] by Newton steps, halving the bracket where they
+// leave it. `f(x, &slope)`.
 template <typename Function>
 double SolveRising(const Function& f, double value, double start, double end, double tolerance) {
   double low = 0, high = end, x = std::clamp(start, 0.0, end);
@@ -120,10 +135,13 @@ struct PlaneMap {
   double radius;  // of the disc where the map is one to one
   double pixels;  // focal length: scale of a residual
 
-  bool Evaluate(const Eigen::Vector2d& x, Eigen::Vector2d* residual, Eigen::Matrix2d* jacobian) const {
+  bool Evaluate(const Eigen::Vector2d& x, Eigen::Vector2d* residual,
+                Eigen::Matrix2d* jacobian) const {
     Eigen::Vector2d image;
     Eigen::Matrix<double, 2, 3, Eigen::RowMajor> derivative;
-    if (!internal::ProjectLens(model, intrinsics.data(), {x.x(), x.y(), 1}, &image, &derivative, nullptr)) return false;
+    if (!internal::ProjectLens(model, intrinsics.data(), {x.x(), x.y(), 1}, &image, &derivative,
+                               nullptr))
+      return false;
     *residual = target - image;
     *jacobian = derivative.leftCols<2>();
     return residual->allFinite();
@@ -132,7 +150,8 @@ struct PlaneMap {
   double Radial(double r, double* slope) const {
     const double t = r * r;
     const double* k = intrinsics.data() + 4;
-    const double k4 = model == LensModel::kRational ? k[5] : 0, k5 = model == LensModel::kRational ? k[6] : 0;
+    const double k4 = model == LensModel::kRational ? k[5] : 0,
+                 k5 = model == LensModel::kRational ? k[6] : 0;
     const double k6 = model == LensModel::kRational ? k[7] : 0;
     const double n = 1 + t * (k[0] + t * (k[1] + t * k[4])), d = 1 + t * (k4 + t * (k5 + t * k6));
     const double dn = k[0] + t * (2 * k[1] + t * 3 * k[4]), dd = k4 + t * (2 * k5 + t * 3 * k6);
@@ -140,7 +159,8 @@ struct PlaneMap {
     return r * n / d;
   }
 
-  // Newton's method with step halving while the Jacobian stays positive definite. True at a solution, wherever it is.
+  // Newton's method with step halving while the Jacobian stays positive definite. True at a
+  // solution, wherever it is.
   bool Newton(Eigen::Vector2d* x) const {
     Eigen::Vector2d residual, next_residual;
     Eigen::Matrix2d jacobian, next_jacobian;
@@ -151,14 +171,16 @@ struct PlaneMap {
       if (norm <= goal) return true;
       const double determinant = jacobian.determinant();
       if (!(determinant > 0)) break;
-      const Eigen::Vector2d step = Eigen::Vector2d(jacobian(1, 1) * residual.x() - jacobian(0, 1) * residual.y(),
-                                                   jacobian(0, 0) * residual.y() - jacobian(1, 0) * residual.x()) /
-                                   determinant;
+      const Eigen::Vector2d step =
+          Eigen::Vector2d(jacobian(1, 1) * residual.x() - jacobian(0, 1) * residual.y(),
+                          jacobian(0, 0) * residual.y() - jacobian(1, 0) * residual.x()) /
+          determinant;
       double share = 1;
       bool better = false;
       for (; share > 1e-4 && !better; share /= 2) {
         const Eigen::Vector2d next = *x + share * step;
-        better = Evaluate(next, &next_residual, &next_jacobian) && next_residual.norm() < norm * (1 - 0.1 * share) &&
+        better = Evaluate(next, &next_residual, &next_jacobian) &&
+                 next_residual.norm() < norm * (1 - 0.1 * share) &&
                  next_jacobian.determinant() > 0 && next_jacobian.trace() > 0;
         if (better) *x = next, residual = next_residual, jacobian = next_jacobian;
       }
@@ -167,8 +189,9 @@ struct PlaneMap {
     return residual.norm() * pixels < 0.7 * kUnprojectTolerance;
   }
 
-  // Monotone maps: the solution lies on the side of x to which the residual points. Ellipses that shrink around what is left of the disc
-  // (Shor 1977) end at the solution whatever the start; Newton's method takes over when it can.
+  // Monotone maps: the solution lies on the side of x to which the residual points. Ellipses that
+  // shrink around what is left of the disc (Shor 1977) end at the solution whatever the start;
+  // Newton's method takes over when it can.
   bool Enclose(Eigen::Vector2d* x) const {
     Eigen::Vector2d centre = Eigen::Vector2d::Zero(), residual;
     Eigen::Matrix2d shape = radius * radius * Eigen::Matrix2d::Identity(), jacobian;
@@ -193,23 +216,31 @@ struct PlaneMap {
   }
 };
 
-std::optional<Eigen::Vector3d> UnprojectPinhole(const Camera& camera, const Eigen::Vector2d& target, double limit) {
-  PlaneMap map{camera.model, IntrinsicArray(camera, true), target, std::tan(limit), std::max(camera.fx, camera.fy)};
-  const double distance = target.norm(), tangential = std::hypot(camera.distortion[2], camera.distortion[3]);
+std::optional<Eigen::Vector3d> UnprojectPinhole(const Camera& camera, const Eigen::Vector2d& target,
+                                                double limit) {
+  PlaneMap map{camera.model, IntrinsicArray(camera, true), target, std::tan(limit),
+               std::max(camera.fx, camera.fy)};
+  const double distance = target.norm(),
+               tangential = std::hypot(camera.distortion[2], camera.distortion[3]);
   double slope = 0;
   const double farthest = map.Radial(map.radius, &slope);
-  if (!(distance <= (farthest + 3 * tangential * map.radius * map.radius) * (1 + 1e-12))) return std::nullopt;
+  if (!(distance <= (farthest + 3 * tangential * map.radius * map.radius) * (1 + 1e-12)))
+    return std::nullopt;
   Eigen::Vector2d x = target;
   if (distance > 0) {
     const auto radial = [&](double r, double* derivative) { return map.Radial(r, derivative); };
-    const double start = distance < farthest ? SolveRising(radial, distance, distance, map.radius, 1e-3) : map.radius * (1 - 1e-3);
+    const double start = distance < farthest
+                             ? SolveRising(radial, distance, distance, map.radius, 1e-3)
+                             : map.radius * (1 - 1e-3);
     x = target * (start / distance);
   }
-  if (!(map.Newton(&x) && x.norm() <= map.radius * (1 + 1e-12)) && !map.Enclose(&x)) return std::nullopt;
+  if (!(map.Newton(&x) && x.norm() <= map.radius * (1 + 1e-12)) && !map.Enclose(&x))
+    return std::nullopt;
   return Eigen::Vector3d(x.x(), x.y(), 1).normalized();
 }
 
-std::optional<Eigen::Vector3d> UnprojectFisheye(const Camera& camera, const Eigen::Vector2d& target, double limit) {
+std::optional<Eigen::Vector3d> UnprojectFisheye(const Camera& camera, const Eigen::Vector2d& target,
+                                                double limit) {
   const auto& k = camera.distortion;
   const auto f = [&](double theta, double* slope) {
     const double t = theta * theta;
@@ -222,10 +253,12 @@ std::optional<Eigen::Vector3d> UnprojectFisheye(const Camera& camera, const Eige
   if (distance == 0) return Eigen::Vector3d::UnitZ();
   const double theta = SolveRising(f, distance, std::min(distance, limit), limit, 1e-16);
   const Eigen::Vector2d direction = target / distance;
-  return Eigen::Vector3d(std::sin(theta) * direction.x(), std::sin(theta) * direction.y(), std::cos(theta));
+  return Eigen::Vector3d(std::sin(theta) * direction.x(), std::sin(theta) * direction.y(),
+                         std::cos(theta));
 }
 
-// Share of the image whose pixels have a ray, and extremes of the local magnification there relative to that at the axis.
+// Share of the image whose pixels have a ray, and extremes of the local magnification there
+// relative to that at the axis.
 struct Coverage {
   double share = 0, least = 1, greatest = 1;
 };
@@ -236,15 +269,19 @@ Coverage CoverageOfImage(const Camera& camera) {
   const double limit = camera.invertible_angle;
   for (int i = 0; i <= kGrid; ++i) {
     for (int j = 0; j <= kGrid; ++j) {
-      const Eigen::Vector2d q((camera.width - 1) * i / double(kGrid), (camera.height - 1) * j / double(kGrid));
+      const Eigen::Vector2d q((camera.width - 1) * i / double(kGrid),
+                              (camera.height - 1) * j / double(kGrid));
       Eigen::Matrix<double, 3, 2> dray_dq;
       const auto ray = Unproject(camera, q, &dray_dq);
       if (!ray || std::acos(std::clamp(ray->z(), -1.0, 1.0)) > limit) continue;
       result.share += 1;
-      // Against a pinhole, or an equidistant lens, of the same focal length: solid angle of a pixel.
+      // Against a pinhole, or an equidistant lens, of the same focal length: solid angle of a
+      // pixel.
       const double area = dray_dq.col(0).cross(dray_dq.col(1)).norm() * camera.fx * camera.fy;
       const double theta = std::acos(std::clamp(ray->z(), -1.0, 1.0));
-      const double ideal = camera.model == LensModel::kFisheye ? (theta > 1e-8 ? std::sin(theta) / theta : 1) : std::pow(ray->z(), 3);
+      const double ideal = camera.model == LensModel::kFisheye
+                               ? (theta > 1e-8 ? std::sin(theta) / theta : 1)
+                               : std::pow(ray->z(), 3);
       const double magnification = std::sqrt(ideal / area);
       result.least = std::min(result.least, magnification);
       result.greatest = std::max(result.greatest, magnification);
@@ -275,11 +312,14 @@ std::optional<LensModel> LensModelFromString(const std::string& name) {
   return std::nullopt;
 }
 
-int DistortionCount(LensModel model) { return model == LensModel::kBrown ? 5 : model == LensModel::kRational ? 8 : 4; }
+int DistortionCount(LensModel model) {
+  return model == LensModel::kBrown ? 5 : model == LensModel::kRational ? 8 : 4;
+}
 
 std::vector<std::string> IntrinsicNames(LensModel model) {
   std::vector<std::string> names = {"fx_px", "fy_px", "cx_px", "cy_px"};
-  const std::vector<std::string> pinhole = {"k1", "k2", "p1", "p2", "k3", "k4", "k5", "k6"}, fisheye = {"k1", "k2", "k3", "k4"};
+  const std::vector<std::string> pinhole = {"k1", "k2", "p1", "p2", "k3", "k4", "k5", "k6"},
+                                 fisheye = {"k1", "k2", "k3", "k4"};
   const auto& all = model == LensModel::kFisheye ? fisheye : pinhole;
   names.insert(names.end(), all.begin(), all.begin() + DistortionCount(model));
   return names;
@@ -293,10 +333,11 @@ Eigen::VectorXd Intrinsics(const Camera& camera) {
 void SetIntrinsics(Camera& camera, const Eigen::VectorXd& intrinsics) {
   const int count = IntrinsicCount(camera.model);
   if (intrinsics.size() != count) {
-    throw ConfigError(
-        fmt::format("intrinsics: found {} numbers, allowed {} for the model {}", intrinsics.size(), count, ToString(camera.model)));
+    throw ConfigError(fmt::format("intrinsics: found {} numbers, allowed {} for the model {}",
+                                  intrinsics.size(), count, ToString(camera.model)));
   }
-  camera.fx = intrinsics[0], camera.fy = intrinsics[1], camera.cx = intrinsics[2], camera.cy = intrinsics[3];
+  camera.fx = intrinsics[0], camera.fy = intrinsics[1], camera.cx = intrinsics[2],
+  camera.cy = intrinsics[3];
   camera.distortion = {};
   for (int i = 4; i < count; ++i) camera.distortion[i - 4] = intrinsics[i];
   camera.invertible_angle = InvertibleAngle(camera);
@@ -312,8 +353,10 @@ double InvertibleAngle(const Camera& camera) {
 std::string Fault(const Camera& given) {
   Camera camera = given;
   constexpr int kMaxSize = 1 << 16;
-  if (camera.width < 2 || camera.height < 2 || camera.width > kMaxSize || camera.height > kMaxSize) {
-    return fmt::format("the image is {} x {} px, allowed 2 to {} each way", camera.width, camera.height, kMaxSize);
+  if (camera.width < 2 || camera.height < 2 || camera.width > kMaxSize ||
+      camera.height > kMaxSize) {
+    return fmt::format("the image is {} x {} px, allowed 2 to {} each way", camera.width,
+                       camera.height, kMaxSize);
   }
   const auto names = IntrinsicNames(camera.model);
   const Eigen::VectorXd values = Intrinsics(camera);
@@ -322,15 +365,17 @@ std::string Fault(const Camera& given) {
   }
   for (int i = DistortionCount(camera.model); i < 8; ++i) {
     if (camera.distortion[i] != 0) {
-      return fmt::format("the model {} has {} coefficients, number {} is not 0", ToString(camera.model), DistortionCount(camera.model),
-                         i + 1);
+      return fmt::format("the model {} has {} coefficients, number {} is not 0",
+                         ToString(camera.model), DistortionCount(camera.model), i + 1);
     }
   }
   const double size = std::max(camera.width, camera.height);
   for (int i = 0; i < 2; ++i) {
-    if (!(values[i] > 0)) return fmt::format("{} is {}, allowed a number above 0", names[i], FormatNumber(values[i]));
+    if (!(values[i] > 0))
+      return fmt::format("{} is {}, allowed a number above 0", names[i], FormatNumber(values[i]));
     if (values[i] < 0.01 * size || values[i] > 1e4 * size) {
-      return fmt::format("{} is {:.4g}, allowed {:.4g} to {:.4g} for an image of this size", names[i], values[i], 0.01 * size, 1e4 * size);
+      return fmt::format("{} is {:.4g}, allowed {:.4g} to {:.4g} for an image of this size",
+                         names[i], values[i], 0.01 * size, 1e4 * size);
     }
   }
   const double aspect = camera.fx / camera.fy;
@@ -338,31 +383,39 @@ std::string Fault(const Camera& given) {
   for (int i = 0; i < 2; ++i) {
     const double length = i == 0 ? camera.width : camera.height;
     if (values[2 + i] < -3 * length || values[2 + i] > 4 * length) {
-      return fmt::format("{} is {:.6g}, allowed {:.6g} to {:.6g}", names[2 + i], values[2 + i], -3 * length, 4 * length);
+      return fmt::format("{} is {:.6g}, allowed {:.6g} to {:.6g}", names[2 + i], values[2 + i],
+                         -3 * length, 4 * length);
     }
   }
   const double angle = InvertibleAngle(camera);
   if (camera.invertible_angle > angle * (1 + 1e-6) + 1e-12) {
-    return fmt::format("the invertible angle is given as {:.6g} rad, the distortion folds at {:.6g} rad", camera.invertible_angle, angle);
+    return fmt::format(
+        "the invertible angle is given as {:.6g} rad, the distortion folds at {:.6g} rad",
+        camera.invertible_angle, angle);
   }
   camera.invertible_angle = angle;
   const Coverage coverage = CoverageOfImage(camera);
-  // A fisheye picture may be a disc on a wide sensor; elsewhere dark or uncovered corners are the exception.
+  // A fisheye picture may be a disc on a wide sensor; elsewhere dark or uncovered corners are the
+  // exception.
   const double needed = camera.model == LensModel::kFisheye ? 0.4 : 0.75;
   if (coverage.share < needed) {
     return fmt::format(
-        "the distortion folds inside the image: it is one to one up to {:.3g} degrees off the axis, which covers {:.0f} % of the image "
+        "the distortion folds inside the image: it is one to one up to {:.3g} degrees off the "
+        "axis, which covers {:.0f} % of the image "
         "(at least {:.0f} %); the coefficients are not those of a lens",
         angle * 180 / std::numbers::pi, 100 * coverage.share, 100 * needed);
   }
   if (coverage.least < 0.01 || coverage.greatest > 100) {
-    return fmt::format("the distortion changes the magnification {:.3g} to {:.3g} times across the image, allowed 0.01 to 100",
-                       coverage.least, coverage.greatest);
+    return fmt::format(
+        "the distortion changes the magnification {:.3g} to {:.3g} times across the image, allowed "
+        "0.01 to 100",
+        coverage.least, coverage.greatest);
   }
   return {};
 }
 
-std::optional<Eigen::Vector2d> Project(const Camera& camera, const Eigen::Vector3d& p_CM, Eigen::Matrix<double, 2, 3>* dq_dp,
+std::optional<Eigen::Vector2d> Project(const Camera& camera, const Eigen::Vector3d& p_CM,
+                                       Eigen::Matrix<double, 2, 3>* dq_dp,
                                        Eigen::Matrix<double, 2, Eigen::Dynamic>* dq_dintrinsics) {
   const double angle = std::atan2(std::hypot(p_CM.x(), p_CM.y()), p_CM.z());
   if (!(angle <= Limit(camera))) return std::nullopt;
@@ -380,12 +433,14 @@ std::optional<Eigen::Vector2d> Project(const Camera& camera, const Eigen::Vector
   return q;
 }
 
-std::optional<Eigen::Vector3d> Unproject(const Camera& camera, const Eigen::Vector2d& q, Eigen::Matrix<double, 3, 2>* dray_dq,
-                                         Eigen::Matrix<double, 3, Eigen::Dynamic>* dray_dintrinsics) {
+std::optional<Eigen::Vector3d> Unproject(
+    const Camera& camera, const Eigen::Vector2d& q, Eigen::Matrix<double, 3, 2>* dray_dq,
+    Eigen::Matrix<double, 3, Eigen::Dynamic>* dray_dintrinsics) {
   const Eigen::Vector2d target((q.x() - camera.cx) / camera.fx, (q.y() - camera.cy) / camera.fy);
   const double limit = Limit(camera);
   if (!target.allFinite() || !(limit > 0)) return std::nullopt;
-  const auto ray = camera.model == LensModel::kFisheye ? UnprojectFisheye(camera, target, limit) : UnprojectPinhole(camera, target, limit);
+  const auto ray = camera.model == LensModel::kFisheye ? UnprojectFisheye(camera, target, limit)
+                                                       : UnprojectPinhole(camera, target, limit);
   if (!ray) return std::nullopt;
 
   const auto intrinsics = IntrinsicArray(camera, false);
@@ -393,14 +448,17 @@ std::optional<Eigen::Vector3d> Unproject(const Camera& camera, const Eigen::Vect
   Eigen::Matrix<double, 2, 3, Eigen::RowMajor> by_point;
   internal::IntrinsicDerivative by_intrinsics;
   const bool derivatives = dray_dq || dray_dintrinsics;
-  if (!internal::ProjectLens(camera.model, intrinsics.data(), *ray, &image, derivatives ? &by_point : nullptr,
+  if (!internal::ProjectLens(camera.model, intrinsics.data(), *ray, &image,
+                             derivatives ? &by_point : nullptr,
                              dray_dintrinsics ? &by_intrinsics : nullptr) ||
       !((image - q).norm() <= kUnprojectTolerance)) {
     return std::nullopt;
   }
   if (derivatives) {
-    // Implicit function: dq = (dq_dp B) xi + dq_dintrinsics di = 0 with the ray moving by B xi in its tangent plane.
-    const Eigen::Vector3d seed = std::abs(ray->x()) < 0.6 ? Eigen::Vector3d::UnitX() : Eigen::Vector3d::UnitY();
+    // Implicit function: dq = (dq_dp B) xi + dq_dintrinsics di = 0 with the ray moving by B xi in
+    // its tangent plane.
+    const Eigen::Vector3d seed =
+        std::abs(ray->x()) < 0.6 ? Eigen::Vector3d::UnitX() : Eigen::Vector3d::UnitY();
     Eigen::Matrix<double, 3, 2> tangent;
     tangent.col(0) = ray->cross(seed).normalized();
     tangent.col(1) = ray->cross(tangent.col(0));
@@ -408,7 +466,8 @@ std::optional<Eigen::Vector3d> Unproject(const Camera& camera, const Eigen::Vect
     const Eigen::Matrix<double, 3, 2> by_image = tangent * image_by_tangent.inverse();
     if (!by_image.allFinite()) return std::nullopt;
     if (dray_dq) *dray_dq = by_image;
-    if (dray_dintrinsics) *dray_dintrinsics = -by_image * by_intrinsics.leftCols(IntrinsicCount(camera.model));
+    if (dray_dintrinsics)
+      *dray_dintrinsics = -by_image * by_intrinsics.leftCols(IntrinsicCount(camera.model));
   }
   return ray;
 }

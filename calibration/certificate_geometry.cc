@@ -14,11 +14,13 @@ namespace {
 
 constexpr double kDegree = std::numbers::pi / 180;
 
-void CountCells(const CalibrationProblem& problem, int camera, const GeometryOptions& options, CameraGeometry* out) {
+void CountCells(const CalibrationProblem& problem, int camera, const GeometryOptions& options,
+                CameraGeometry* out) {
   const CameraSetup& setup = problem.cameras[camera];
   out->coverage_columns = options.coverage_columns;
   out->coverage_rows = options.coverage_rows;
-  out->cell_points.assign(static_cast<std::size_t>(options.coverage_columns) * options.coverage_rows, 0);
+  out->cell_points.assign(
+      static_cast<std::size_t>(options.coverage_columns) * options.coverage_rows, 0);
   for (const BoardShot& shot : problem.shots) {
     if (camera >= static_cast<int>(shot.views.size())) continue;
     const BoardView& view = shot.views[camera];
@@ -33,11 +35,14 @@ void CountCells(const CalibrationProblem& problem, int camera, const GeometryOpt
       if ((left || right) && (top || bottom)) ++out->corner_points[2 * bottom + right];
     }
   }
-  const auto filled = std::count_if(out->cell_points.begin(), out->cell_points.end(), [](int n) { return n > 0; });
-  if (!out->cell_points.empty()) out->coverage = static_cast<double>(filled) / static_cast<double>(out->cell_points.size());
+  const auto filled =
+      std::count_if(out->cell_points.begin(), out->cell_points.end(), [](int n) { return n > 0; });
+  if (!out->cell_points.empty())
+    out->coverage = static_cast<double>(filled) / static_cast<double>(out->cell_points.size());
 }
 
-void MeasurePoses(const CalibrationProblem& problem, const std::vector<std::optional<Eigen::Isometry3d>>& X_CG, int camera,
+void MeasurePoses(const CalibrationProblem& problem,
+                  const std::vector<std::optional<Eigen::Isometry3d>>& X_CG, int camera,
                   CameraGeometry* out) {
   std::vector<Eigen::Vector3d> normals;
   std::vector<double> depths;
@@ -46,11 +51,13 @@ void MeasurePoses(const CalibrationProblem& problem, const std::vector<std::opti
     const BoardView& view = problem.shots[s].views[camera];
     if (view.points.empty()) continue;
     normals.push_back(X_CG[s]->linear().col(2));
-    for (const BoardPoint& point : view.points) depths.push_back((*X_CG[s] * PointOnBoard(problem.board, point.id)).z());
+    for (const BoardPoint& point : view.points)
+      depths.push_back((*X_CG[s] * PointOnBoard(problem.board, point.id)).z());
   }
   for (std::size_t i = 0; i < normals.size(); ++i)
     for (std::size_t j = 0; j < i; ++j)
-      out->tilt_spread = std::max(out->tilt_spread, std::atan2(normals[i].cross(normals[j]).norm(), normals[i].dot(normals[j])));
+      out->tilt_spread = std::max(out->tilt_spread, std::atan2(normals[i].cross(normals[j]).norm(),
+                                                               normals[i].dot(normals[j])));
   if (depths.empty()) return;
   out->depth_near = Quantile(depths, 0.05);
   out->depth_far = Quantile(depths, 0.95);
@@ -64,50 +71,63 @@ std::string EmptyCorners(const CameraGeometry& geometry) {
   return list;
 }
 
-void Judge(const std::string& name, int camera, const CameraGeometry& g, bool poses_known, const GeometryOptions& o,
-           std::vector<RigFinding>* findings) {
+void Judge(const std::string& name, int camera, const CameraGeometry& g, bool poses_known,
+           const GeometryOptions& o, std::vector<RigFinding>* findings) {
   const auto add = [&](bool refuse, const char* code, std::string text, std::string advice) {
-    findings->push_back({refuse ? RigVerdict::kRefused : RigVerdict::kUsable, camera, code, std::move(text), std::move(advice)});
+    findings->push_back({refuse ? RigVerdict::kRefused : RigVerdict::kUsable, camera, code,
+                         std::move(text), std::move(advice)});
   };
   if (g.shots < o.good_shots) {
     add(g.shots < o.min_shots, "few-shots",
-        fmt::format("{}: the board was found in {} picture{}; at least {} are needed, {} make it good", name, g.shots,
-                    g.shots == 1 ? "" : "s", o.min_shots, o.good_shots),
-        fmt::format("film the board with {} at more places and tilts until it is found in {} pictures or more", name, o.good_shots));
+        fmt::format(
+            "{}: the board was found in {} picture{}; at least {} are needed, {} make it good",
+            name, g.shots, g.shots == 1 ? "" : "s", o.min_shots, o.good_shots),
+        fmt::format("film the board with {} at more places and tilts until it is found in {} "
+                    "pictures or more",
+                    name, o.good_shots));
   }
   if (g.shots == 0) return;
   if (g.coverage < o.good_coverage) {
     const std::string corners = EmptyCorners(g);
     add(g.coverage < o.min_coverage, "coverage",
-        fmt::format(
-            "{}: board points fill {:.0f} % of the picture; elsewhere the lens is guessed (at least {:.0f} % is needed, {:.0f} % is good)",
-            name, 100 * g.coverage, 100 * o.min_coverage, 100 * o.good_coverage),
+        fmt::format("{}: board points fill {:.0f} % of the picture; elsewhere the lens is guessed "
+                    "(at least {:.0f} % is needed, {:.0f} % is good)",
+                    name, 100 * g.coverage, 100 * o.min_coverage, 100 * o.good_coverage),
         corners.empty() ? fmt::format("move the board through the whole picture of {}", name)
-                        : fmt::format("hold the board into these corners of the picture of {}: {}", name, corners));
+                        : fmt::format("hold the board into these corners of the picture of {}: {}",
+                                      name, corners));
   }
   if (!poses_known) return;
   if (g.shots > 1 && g.tilt_spread < o.good_tilt_spread) {
     add(g.tilt_spread < o.min_tilt_spread, "parallel-boards",
-        fmt::format("{}: the boards {} ({:.1f} degrees between the most different two; at least {:.0f} are needed, {:.0f} are good). "
+        fmt::format("{}: the boards {} ({:.1f} degrees between the most different two; at least "
+                    "{:.0f} are needed, {:.0f} are good). "
                     "Parallel boards cannot "
                     "tell a long lens far away from a short one near by",
-                    name, g.tilt_spread < o.min_tilt_spread ? "are all parallel to each other" : "are tilted little",
-                    g.tilt_spread / kDegree, o.min_tilt_spread / kDegree, o.good_tilt_spread / kDegree),
-        fmt::format("tilt the board towards {}: 30 to 45 degrees to the left, right, up and down", name));
+                    name,
+                    g.tilt_spread < o.min_tilt_spread ? "are all parallel to each other"
+                                                      : "are tilted little",
+                    g.tilt_spread / kDegree, o.min_tilt_spread / kDegree,
+                    o.good_tilt_spread / kDegree),
+        fmt::format("tilt the board towards {}: 30 to 45 degrees to the left, right, up and down",
+                    name));
   }
   if (g.depth_near > 0 && g.depth_far < o.good_depth_ratio * g.depth_near) {
     add(g.depth_far < o.min_depth_ratio * g.depth_near, "single-depth",
-        fmt::format("{}: all board points are {:.3g} to {:.3g} m away{}", name, g.depth_near, g.depth_far,
-                    g.depth_far < o.min_depth_ratio * g.depth_near
-                        ? ", in effect a single depth: focal length and distance cannot be told apart"
-                        : ", a small range of depth"),
-        fmt::format("film the board nearer to {} and farther away, by half the distance at least", name));
+        fmt::format(
+            "{}: all board points are {:.3g} to {:.3g} m away{}", name, g.depth_near, g.depth_far,
+            g.depth_far < o.min_depth_ratio * g.depth_near
+                ? ", in effect a single depth: focal length and distance cannot be told apart"
+                : ", a small range of depth"),
+        fmt::format("film the board nearer to {} and farther away, by half the distance at least",
+                    name));
   }
 }
 
 }  // namespace
 
-GeometryCheck CheckGeometry(const CalibrationProblem& problem, const BoardPoses& X_CG, const GeometryOptions& options) {
+GeometryCheck CheckGeometry(const CalibrationProblem& problem, const BoardPoses& X_CG,
+                            const GeometryOptions& options) {
   GeometryCheck check;
   for (int c = 0; c < static_cast<int>(problem.cameras.size()); ++c) {
     CameraGeometry geometry;
@@ -124,10 +144,12 @@ GeometryCheck CheckGeometry(const CalibrationProblem& problem, const BoardPoses&
 }
 
 BoardPoses PosesInCameras(const CalibrationResult& result) {
-  BoardPoses X_CG(result.rig.cameras.size(), std::vector<std::optional<Eigen::Isometry3d>>(result.shots.size()));
+  BoardPoses X_CG(result.rig.cameras.size(),
+                  std::vector<std::optional<Eigen::Isometry3d>>(result.shots.size()));
   for (std::size_t c = 0; c < result.rig.cameras.size(); ++c)
     for (std::size_t s = 0; s < result.shots.size(); ++s)
-      if (result.shots[s].used) X_CG[c][s] = result.rig.cameras[c].X_WC.inverse() * result.shots[s].X_WG;
+      if (result.shots[s].used)
+        X_CG[c][s] = result.rig.cameras[c].X_WC.inverse() * result.shots[s].X_WG;
   return X_CG;
 }
 

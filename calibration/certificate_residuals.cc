@@ -1,4 +1,5 @@
-// Residuals by place: histogram, field, radial profile, and whether there is structure beyond noise.
+// Residuals by place: histogram, field, radial profile, and whether there is structure beyond
+// noise.
 
 #include <Eigen/Eigenvalues>
 #include <algorithm>
@@ -24,7 +25,8 @@ struct Point {
   double weight = 1;  // 1 / sd^2, relative
 };
 
-// Sum of weighted residuals of each cell, how the fit moves it, and the covariance of that movement: what the fit has taken out.
+// Sum of weighted residuals of each cell, how the fit moves it, and the covariance of that
+// movement: what the fit has taken out.
 struct FieldAccumulator {
   Eigen::VectorXd sum;         // 2 a cell
   Eigen::VectorXd weight;      // sum of weights, by cell
@@ -34,7 +36,8 @@ struct FieldAccumulator {
 };
 
 // Derivative of the residuals of one shot, summed by cell, by the pose of the board.
-void AddShot(const CalibrationProblem& problem, const CalibrationResult& result, int camera, int shot, const std::vector<Point>& points,
+void AddShot(const CalibrationProblem& problem, const CalibrationResult& result, int camera,
+             int shot, const std::vector<Point>& points,
              const std::vector<const PointResidual*>& residuals, FieldAccumulator* field) {
   const RigCamera& rig_camera = result.rig.cameras[camera];
   const ShotResult& solved = result.shots[shot];
@@ -55,7 +58,9 @@ void AddShot(const CalibrationProblem& problem, const CalibrationResult& result,
     Eigen::Vector2d q;
     Eigen::Matrix<double, 2, 3, Eigen::RowMajor> by_C;
     internal::IntrinsicDerivative by_intrinsics = internal::IntrinsicDerivative::Zero();
-    if (!internal::ProjectLens(rig_camera.camera.model, intrinsics.data(), p_C, &q, &by_C, &by_intrinsics)) continue;
+    if (!internal::ProjectLens(rig_camera.camera.model, intrinsics.data(), p_C, &q, &by_C,
+                               &by_intrinsics))
+      continue;
     const double w = points[k].weight;
     const int row = 2 * points[k].cell;
     const Eigen::Matrix<double, 2, 3> by_W = by_C * R_CW;
@@ -65,37 +70,45 @@ void AddShot(const CalibrationProblem& problem, const CalibrationResult& result,
     field->by_common.block(row, at, 2, n) += w * by_intrinsics.leftCols(n);
     field->by_common.block<2, 3>(row, at + n) += w * by_C * Skew(p_C);
     field->by_common.block<2, 3>(row, at + n + 3) -= w * by_W;
-    if (with_warp) field->by_common.block<2, 2>(row, rig_parameters) += w * (by_W * R_WG).col(2) * bend.transpose();
+    if (with_warp)
+      field->by_common.block<2, 2>(row, rig_parameters) +=
+          w * (by_W * R_WG).col(2) * bend.transpose();
   }
   field->cov_of_fit += by_pose * solved.cov_given_common * by_pose.transpose();
-  if (with_common && solved.dpose_dcommon.cols() == field->by_common.cols()) field->by_common += by_pose * solved.dpose_dcommon;
+  if (with_common && solved.dpose_dcommon.cols() == field->by_common.cols())
+    field->by_common += by_pose * solved.dpose_dcommon;
 }
 
-void TestStructure(const FieldAccumulator& field, const Eigen::MatrixXd& cov_common, double sigma, double dispersion,
-                   ResidualStatistics* out) {
+void TestStructure(const FieldAccumulator& field, const Eigen::MatrixXd& cov_common, double sigma,
+                   double dispersion, ResidualStatistics* out) {
   std::vector<int> rows;
   for (int cell = 0; cell < static_cast<int>(field.count.size()); ++cell)
     if (field.count[cell] >= kLeastPerCell) rows.insert(rows.end(), {2 * cell, 2 * cell + 1});
   const int n = static_cast<int>(rows.size());
   if (n == 0 || !(sigma > 0)) return;
   Eigen::MatrixXd removed = field.cov_of_fit;
-  if (cov_common.rows() == field.by_common.cols()) removed += field.by_common * cov_common * field.by_common.transpose();
+  if (cov_common.rows() == field.by_common.cols())
+    removed += field.by_common * cov_common * field.by_common.transpose();
   // In units of the noise of each sum: identity minus what the fit has taken out.
   Eigen::VectorXd z(n);
   Eigen::MatrixXd cov(n, n);
   for (int i = 0; i < n; ++i) {
     const double scale_i = sigma * std::sqrt(field.weight(rows[i] / 2));
     z(i) = field.sum(rows[i]) / scale_i;
-    for (int j = 0; j < n; ++j) cov(i, j) = (i == j) - removed(rows[i], rows[j]) / (scale_i * sigma * std::sqrt(field.weight(rows[j] / 2)));
+    for (int j = 0; j < n; ++j)
+      cov(i, j) = (i == j) - removed(rows[i], rows[j]) /
+                                 (scale_i * sigma * std::sqrt(field.weight(rows[j] / 2)));
   }
   const Eigen::SelfAdjointEigenSolver<Eigen::MatrixXd> eigen(cov);
   for (int i = 0; i < n; ++i) {
-    if (eigen.eigenvalues()(i) < 0.1) continue;  // a shape the fit has taken out almost wholly says nothing
+    // a shape the fit has taken out almost wholly says nothing
+    if (eigen.eigenvalues()(i) < 0.1) continue;
     const double along = eigen.eigenvectors().col(i).dot(z);
     out->structure_chi_square += along * along / (eigen.eigenvalues()(i) * dispersion);
     ++out->structure_dof;
   }
-  if (out->structure_dof > 0) out->structure_p = 1 - ChiSquareCdf(out->structure_chi_square, out->structure_dof);
+  if (out->structure_dof > 0)
+    out->structure_p = 1 - ChiSquareCdf(out->structure_chi_square, out->structure_dof);
   double excess = 0, weights = 0;
   for (int i = 0; i < n; ++i) {
     excess += sigma * sigma * (z(i) * z(i) - dispersion * cov(i, i));
@@ -104,18 +117,22 @@ void TestStructure(const FieldAccumulator& field, const Eigen::MatrixXd& cov_com
   out->structure = std::sqrt(std::max(0.0, excess / weights));
 }
 
-// Points of one shot in one cell may err together (blur, a dent in the board): variance of the shots' means about the cell's mean over that
-// of independent points, 1 at least.
-double Dispersion(const std::vector<std::vector<Point>>& shots, const FieldAccumulator& field, double sigma) {
+// Points of one shot in one cell may err together (blur, a dent in the board): variance of the
+// shots' means about the cell's mean over that of independent points, 1 at least.
+double Dispersion(const std::vector<std::vector<Point>>& shots, const FieldAccumulator& field,
+                  double sigma) {
   double chi_square = 0;
   int dof = 0;
   std::vector<int> shots_in_cell(field.count.size(), 0);
   for (const auto& points : shots) {
-    Eigen::VectorXd sum = Eigen::VectorXd::Zero(field.sum.size()), weight = Eigen::VectorXd::Zero(field.weight.size());
-    for (const Point& p : points) sum.segment<2>(2 * p.cell) += p.weight * p.residual, weight(p.cell) += p.weight;
+    Eigen::VectorXd sum = Eigen::VectorXd::Zero(field.sum.size()),
+                    weight = Eigen::VectorXd::Zero(field.weight.size());
+    for (const Point& p : points)
+      sum.segment<2>(2 * p.cell) += p.weight * p.residual, weight(p.cell) += p.weight;
     for (int cell = 0; cell < weight.size(); ++cell) {
       if (weight(cell) == 0) continue;
-      const Eigen::Vector2d mean = sum.segment<2>(2 * cell) / weight(cell), all = field.sum.segment<2>(2 * cell) / field.weight(cell);
+      const Eigen::Vector2d mean = sum.segment<2>(2 * cell) / weight(cell),
+                            all = field.sum.segment<2>(2 * cell) / field.weight(cell);
       chi_square += weight(cell) * (mean - all).squaredNorm() / (sigma * sigma);
       ++shots_in_cell[cell];
     }
@@ -124,8 +141,8 @@ double Dispersion(const std::vector<std::vector<Point>>& shots, const FieldAccum
   return dof > 0 ? std::max(1.0, chi_square / dof) : 1;
 }
 
-void FillRadial(const std::vector<std::vector<Point>>& shots, const Camera& camera, double sigma, double dispersion,
-                ResidualStatistics* out) {
+void FillRadial(const std::vector<std::vector<Point>>& shots, const Camera& camera, double sigma,
+                double dispersion, ResidualStatistics* out) {
   const Eigen::Vector2d centre(camera.cx, camera.cy);
   double largest = 0;
   for (const auto& points : shots)
@@ -144,7 +161,8 @@ void FillRadial(const std::vector<std::vector<Point>>& shots, const Camera& came
       if (!(radius > 0)) continue;
       const int b = std::min(kRadialBins - 1, static_cast<int>(kRadialBins * radius / largest));
       out->radial[b].mean += p.weight * arm.dot(p.residual) / radius;
-      out->radial[b].mean_across += p.weight * (arm.x() * p.residual.y() - arm.y() * p.residual.x()) / radius;
+      out->radial[b].mean_across +=
+          p.weight * (arm.x() * p.residual.y() - arm.y() * p.residual.x()) / radius;
       weights[b] += p.weight;
       ++out->radial[b].n;
     }
@@ -159,7 +177,8 @@ void FillRadial(const std::vector<std::vector<Point>>& shots, const Camera& came
 
 }  // namespace
 
-ResidualStatistics SummariseResiduals(const CalibrationProblem& problem, const CalibrationResult& result, int camera) {
+ResidualStatistics SummariseResiduals(const CalibrationProblem& problem,
+                                      const CalibrationResult& result, int camera) {
   ResidualStatistics out;
   out.cell_columns = kCellColumns;
   out.cell_rows = kCellRows;
@@ -193,8 +212,10 @@ ResidualStatistics SummariseResiduals(const CalibrationProblem& problem, const C
       p.q = r.q;
       p.residual = r.residual;
       p.weight = 1 / (r.sd * r.sd);
-      const int i = std::clamp(static_cast<int>((r.q.x() + 0.5) / lens.width * kCellColumns), 0, kCellColumns - 1);
-      const int j = std::clamp(static_cast<int>((r.q.y() + 0.5) / lens.height * kCellRows), 0, kCellRows - 1);
+      const int i = std::clamp(static_cast<int>((r.q.x() + 0.5) / lens.width * kCellColumns), 0,
+                               kCellColumns - 1);
+      const int j =
+          std::clamp(static_cast<int>((r.q.y() + 0.5) / lens.height * kCellRows), 0, kCellRows - 1);
       p.cell = j * kCellColumns + i;
       field.sum.segment<2>(2 * p.cell) += p.weight * p.residual;
       field.weight(p.cell) += p.weight;
@@ -204,7 +225,8 @@ ResidualStatistics SummariseResiduals(const CalibrationProblem& problem, const C
       if (out.sigma > 0) {
         for (int k = 0; k < 2; ++k) {
           const double z = r.residual(k) / (r.sd * out.sigma);
-          const double bin = (z - out.histogram_lower) / (out.histogram_upper - out.histogram_lower) * kHistogramBins;
+          const double bin = (z - out.histogram_lower) /
+                             (out.histogram_upper - out.histogram_lower) * kHistogramBins;
           ++out.histogram[static_cast<int>(std::clamp(bin, 0.0, kHistogramBins - 1.0))];
         }
       }
@@ -219,7 +241,8 @@ ResidualStatistics SummariseResiduals(const CalibrationProblem& problem, const C
   const double dispersion = out.sigma > 0 ? Dispersion(shots, field, out.sigma) : 1;
   for (int cell = 0; cell < kCellColumns * kCellRows; ++cell) {
     ResidualCell c;
-    c.centre << (cell % kCellColumns + 0.5) * lens.width / kCellColumns - 0.5, (cell / kCellColumns + 0.5) * lens.height / kCellRows - 0.5;
+    c.centre << (cell % kCellColumns + 0.5) * lens.width / kCellColumns - 0.5,
+        (cell / kCellColumns + 0.5) * lens.height / kCellRows - 0.5;
     c.n = field.count[cell];
     if (c.n > 0) {
       c.mean = field.sum.segment<2>(2 * cell) / field.weight(cell);

@@ -1,7 +1,8 @@
 // Pictures of one camera that are upside down against the rest.
 //
-// A picture turned by 180 degrees is one of a camera whose principal point is mirrored at the centre of the image. Each shot by itself says
-// a little about the principal point; two clouds of shots tell the turned ones from the rest, and a solve with these turned back decides.
+// A picture turned by 180 degrees is one of a camera whose principal point is mirrored at the
+// centre of the image. Each shot by itself says a little about the principal point; two clouds of
+// shots tell the turned ones from the rest, and a solve with these turned back decides.
 
 #include <Eigen/Cholesky>
 #include <algorithm>
@@ -15,14 +16,16 @@ namespace {
 
 constexpr double kLargeGain = 0.6;
 
-// What one shot says about the principal point, the board's pose free: shift of the solved one, and its information.
+// What one shot says about the principal point, the board's pose free: shift of the solved one, and
+// its information.
 struct CentreOfShot {
   int shot = 0;
   Eigen::Vector2d shift;
   Eigen::Matrix2d information;
 };
 
-std::optional<CentreOfShot> CentreFrom(const CalibrationProblem& problem, const CalibrationResult& result, int camera, int shot) {
+std::optional<CentreOfShot> CentreFrom(const CalibrationProblem& problem,
+                                       const CalibrationResult& result, int camera, int shot) {
   const ShotResult& solved = result.shots[shot];
   const RigCamera& rig_camera = result.rig.cameras[camera];
   const Eigen::Isometry3d X_CG = rig_camera.X_WC.inverse() * solved.X_WG;
@@ -55,7 +58,8 @@ std::optional<CentreOfShot> CentreFrom(const CalibrationProblem& problem, const 
   return out;
 }
 
-// The best of two clouds from every start, a start being one shot against the mean; marks those of the first cloud.
+// The best of two clouds from every start, a start being one shot against the mean; marks those of
+// the first cloud.
 std::vector<char> TwoClouds(const std::vector<CentreOfShot>& shots) {
   const auto mean = [&](const std::vector<char>& mark, char which) {
     Eigen::Matrix2d N = 1e-12 * Eigen::Matrix2d::Identity();
@@ -76,7 +80,8 @@ std::vector<char> TwoClouds(const std::vector<CentreOfShot>& shots) {
       cost = 0;
       for (std::size_t k = 0; k < shots.size(); ++k) {
         const Eigen::Vector2d d[2] = {shots[k].shift - centre[0], shots[k].shift - centre[1]};
-        const double far[2] = {d[0].dot(shots[k].information * d[0]), d[1].dot(shots[k].information * d[1])};
+        const double far[2] = {d[0].dot(shots[k].information * d[0]),
+                               d[1].dot(shots[k].information * d[1])};
         mark[k] = far[1] < far[0];
         cost += std::min(far[0], far[1]);
       }
@@ -90,12 +95,15 @@ std::vector<char> TwoClouds(const std::vector<CentreOfShot>& shots) {
 
 }  // namespace
 
-TurnedPictures FindTurnedPictures(const CalibrationProblem& problem, const CalibrationResult& result, int camera) {
+TurnedPictures FindTurnedPictures(const CalibrationProblem& problem,
+                                  const CalibrationResult& result, int camera) {
   TurnedPictures out;
   std::vector<CentreOfShot> shots;
   for (int s = 0; s < static_cast<int>(std::min(result.shots.size(), problem.shots.size())); ++s) {
     const ShotResult& shot = result.shots[s];
-    if (!shot.used || camera >= static_cast<int>(shot.views.size()) || !shot.views[camera].rejected.empty()) continue;
+    if (!shot.used || camera >= static_cast<int>(shot.views.size()) ||
+        !shot.views[camera].rejected.empty())
+      continue;
     if (const auto centre = CentreFrom(problem, result, camera, s)) shots.push_back(*centre);
   }
   if (shots.size() < 6) return out;
@@ -124,7 +132,8 @@ TurnedPictures FindTurnedPictures(const CalibrationProblem& problem, const Calib
   if (!as_is.usable() || !back.usable() || back.n_points < as_is.n_points) return out;
   out.sigma_as_is = as_is.sigma[0];
   out.sigma_turned = back.sigma[0];
-  // Turned pictures under a lens the model cannot follow can fit a little better for no good reason: only a large gain counts.
+  // Turned pictures under a lens the model cannot follow can fit a little better for no good
+  // reason: only a large gain counts.
   if (out.sigma_turned < kLargeGain * out.sigma_as_is) out.shots = turned;
   return out;
 }

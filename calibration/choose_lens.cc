@@ -16,11 +16,14 @@ namespace {
 
 constexpr double kTruncation = 5;  // [sigma] beyond which a held-out point counts no further
 
-// Mean truncated squared residual of each held-out view after its board pose alone is fitted; nothing where the lens cannot show it.
-std::optional<double> Predict(const Camera& camera, const Board& board, const Eigen::Vector2d& warp, const BoardView& view, double sigma) {
+// Mean truncated squared residual of each held-out view after its board pose alone is fitted;
+// nothing where the lens cannot show it.
+std::optional<double> Predict(const Camera& camera, const Board& board, const Eigen::Vector2d& warp,
+                              const BoardView& view, double sigma) {
   internal::BundleView points = internal::MakeView(board, view);
   for (std::size_t i = 0; i < points.q.size(); ++i) points.p_G[i].z() += points.bend[i].dot(warp);
-  const auto poses = internal::SolvePoses(camera.model, Intrinsics(camera), camera.width, camera.height, points);
+  const auto poses =
+      internal::SolvePoses(camera.model, Intrinsics(camera), camera.width, camera.height, points);
   if (poses.empty()) return std::nullopt;
   internal::Bundle bundle;
   bundle.model = {camera.model};
@@ -47,28 +50,34 @@ CalibrationProblem OneCamera(const CalibrationProblem& problem, int camera, Lens
     setup.model = model;
     setup.start.reset();
     const auto names = IntrinsicNames(model);
-    const auto foreign = [&](const std::string& name) { return std::find(names.begin(), names.end(), name) == names.end(); };
+    const auto foreign = [&](const std::string& name) {
+      return std::find(names.begin(), names.end(), name) == names.end();
+    };
     std::erase_if(setup.fixed, foreign);
-    std::erase_if(setup.priors, [&](const CameraSetup::Prior& prior) { return foreign(prior.parameter); });
+    std::erase_if(setup.priors,
+                  [&](const CameraSetup::Prior& prior) { return foreign(prior.parameter); });
   }
   for (const BoardShot& shot : problem.shots)
-    if (shot.views[camera].points.size() >= 6) one.shots.push_back({shot.name, {shot.views[camera]}});
+    if (shot.views[camera].points.size() >= 6)
+      one.shots.push_back({shot.name, {shot.views[camera]}});
   return one;
 }
 
 }  // namespace
 
-LensChoice ChooseLens(const CalibrationProblem& problem, const std::vector<LensModel>& candidates, int folds,
-                      const CalibrationOptions& options) {
+LensChoice ChooseLens(const CalibrationProblem& problem, const std::vector<LensModel>& candidates,
+                      int folds, const CalibrationOptions& options) {
   if (candidates.empty()) throw ConfigError("choosing a lens needs at least one candidate model");
-  if (folds < 2) throw ConfigError(fmt::format("cross-validation with {} folds; 2 at least", folds));
+  if (folds < 2)
+    throw ConfigError(fmt::format("cross-validation with {} folds; 2 at least", folds));
   LensChoice choice;
   CalibrationOptions plain = options;
   plain.random_starts = 0;
   for (std::size_t c = 0; c < problem.cameras.size(); ++c) {
     std::vector<LensChoice::Score> scores;
     std::vector<std::vector<std::optional<double>>> squares;  // [candidate][view]
-    double sigma = std::numeric_limits<double>::infinity();   // of the best full fit: one limit of truncation for all
+    // of the best full fit: one limit of truncation for all
+    double sigma = std::numeric_limits<double>::infinity();
     std::vector<CalibrationProblem> problems;
     std::vector<CalibrationResult> whole;
     for (const LensModel model : candidates) {
@@ -90,12 +99,14 @@ LensChoice ChooseLens(const CalibrationProblem& problem, const std::vector<LensM
             if (static_cast<int>(s % folds) != fold) train.shots.push_back(full.shots[s]);
           const CalibrationResult fit = Calibrate(train, plain);
           if (!fit.usable()) {
-            score.note = fmt::format("not determined without every {}th view: {}", folds, fit.reason);
+            score.note =
+                fmt::format("not determined without every {}th view: {}", folds, fit.reason);
             break;
           }
           for (std::size_t s = fold; s < full.shots.size(); s += folds)
             mine[s] = whole[m].shots[s].views[0].rejected.empty()
-                          ? Predict(fit.rig.cameras[0].camera, full.board, fit.warp, full.shots[s].views[0], sigma)
+                          ? Predict(fit.rig.cameras[0].camera, full.board, fit.warp,
+                                    full.shots[s].views[0], sigma)
                           : std::nullopt;
         }
       }
@@ -114,7 +125,8 @@ LensChoice ChooseLens(const CalibrationProblem& problem, const std::vector<LensM
     }
     int best = -1;
     for (std::size_t m = 0; m < scores.size(); ++m)
-      if (std::isfinite(scores[m].held_out_rms) && (best < 0 || scores[m].held_out_rms < scores[best].held_out_rms))
+      if (std::isfinite(scores[m].held_out_rms) &&
+          (best < 0 || scores[m].held_out_rms < scores[best].held_out_rms))
         best = static_cast<int>(m);
     LensModel chosen = candidates.front();
     if (best >= 0) {
@@ -124,9 +136,11 @@ LensChoice ChooseLens(const CalibrationProblem& problem, const std::vector<LensM
         if (!std::isfinite(scores[m].held_out_rms) || static_cast<int>(m) == best) continue;
         std::vector<double> differences;
         for (std::size_t s = 0; s < squares[m].size(); ++s)
-          if (squares[m][s] && squares[best][s]) differences.push_back(*squares[m][s] - *squares[best][s]);
+          if (squares[m][s] && squares[best][s])
+            differences.push_back(*squares[m][s] - *squares[best][s]);
         if (differences.size() < 2) continue;
-        const double se = StandardDeviation(differences) / std::sqrt(static_cast<double>(differences.size()));
+        const double se =
+            StandardDeviation(differences) / std::sqrt(static_cast<double>(differences.size()));
         scores[m].paired_se = se / (2 * scores[best].held_out_rms);  // of the rms
         if (Mean(differences) <= se && IntrinsicCount(candidates[m]) < parameters) {
           chosen = candidates[m];

@@ -20,13 +20,16 @@ BoardView DetectBoard(const GrayImage& image, const Board& board, const DetectOp
     view.problem = "the board cannot be: " + fault;
     return view;
   }
-  if (image.width <= 0 || image.height <= 0 || image.pixels.size() != static_cast<std::size_t>(image.width) * image.height) {
+  if (image.width <= 0 || image.height <= 0 ||
+      image.pixels.size() != static_cast<std::size_t>(image.width) * image.height) {
     view.problem = "the picture is empty";
     return view;
   }
-  if (image.width < kLeastSide || image.height < kLeastSide || image.width > kMostSide || image.height > kMostSide) {
-    view.problem = fmt::format("the picture is {} x {} pixels; a board can be found from {} to {} pixels a side", image.width, image.height,
-                               kLeastSide, kMostSide);
+  if (image.width < kLeastSide || image.height < kLeastSide || image.width > kMostSide ||
+      image.height > kMostSide) {
+    view.problem = fmt::format(
+        "the picture is {} x {} pixels; a board can be found from {} to {} pixels a side",
+        image.width, image.height, kLeastSide, kMostSide);
     return view;
   }
   try {

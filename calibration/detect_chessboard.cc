@@ -1,4 +1,5 @@
-// Chessboards: OpenCV finds the grid, this file fits its corners, counts its lines and settles its order.
+// Chessboards: OpenCV finds the grid, this file fits its corners, counts its lines and settles its
+// order.
 
 #include <fmt/format.h>
 
@@ -14,21 +15,26 @@
 namespace impactlab::internal {
 namespace {
 
-constexpr int kLargestForSearch = 1600;  // longer pictures are searched at a reduced size and fitted at full size [px]
-constexpr int kMostLines = 60;           // that a grid is grown by on a side
+// longer pictures are searched at a reduced size and fitted at full size [px]
+constexpr int kLargestForSearch = 1600;
+constexpr int kMostLines = 60;  // that a grid is grown by on a side
 constexpr double kLeastRelativeContrast = 0.7;
-constexpr double kLeastShare = 0.6;  // of the corners of a line, or of the board, that must be there
+// of the corners of a line, or of the board, that must be there
+constexpr double kLeastShare = 0.6;
 
 // Vectors from corner to corner about (column, row), right at the rim too.
 void Steps(const CornerGrid& grid, int column, int row, Eigen::Vector2d* du, Eigen::Vector2d* dv) {
-  const auto at = [&](int c, int r) -> const Eigen::Vector2d& { return grid.q[static_cast<std::size_t>(r) * grid.columns + c]; };
+  const auto at = [&](int c, int r) -> const Eigen::Vector2d& {
+    return grid.q[static_cast<std::size_t>(r) * grid.columns + c];
+  };
   const int c0 = std::max(0, column - 1), c1 = std::min(grid.columns - 1, column + 1);
   const int r0 = std::max(0, row - 1), r1 = std::min(grid.rows - 1, row + 1);
   *du = (at(c1, row) - at(c0, row)) / std::max(1, c1 - c0);
   *dv = (at(column, r1) - at(column, r0)) / std::max(1, r1 - r0);
 }
 
-// +1 when the field between -x and -y of corner (0, 0) is white, -1 when black, by vote of all corners.
+// +1 when the field between -x and -y of corner (0, 0) is white, -1 when black, by vote of all
+// corners.
 int FirstFieldVote(const CornerGrid& grid) {
   int vote = 0;
   for (int r = 0; r < grid.rows; ++r)
@@ -48,7 +54,9 @@ void GrowBelow(const GrayImage& image, CornerGrid* grid) {
     int present = 0, inside = 0;
     const int row = grid->rows;
     for (int c = 0; c < grid->columns; ++c) {
-      const auto at = [&](int r) { return grid->q[static_cast<std::size_t>(r) * grid->columns + c]; };
+      const auto at = [&](int r) {
+        return grid->q[static_cast<std::size_t>(r) * grid->columns + c];
+      };
       // A line in perspective: the ratio of successive steps goes on.
       const Eigen::Vector2d last = at(row - 1) - at(row - 2), before = at(row - 2) - at(row - 3);
       const double ratio = std::clamp(last.norm() / std::max(before.norm(), 1e-9), 0.7, 1.4);
@@ -56,19 +64,26 @@ void GrowBelow(const GrayImage& image, CornerGrid* grid) {
       guess.q = at(row - 1) + last * ratio;
       Steps(*grid, c, row - 1, &guess.du, &guess.dv);
       guess.dv = last * ratio;
-      inside += guess.q.x() > 3 && guess.q.y() > 3 && guess.q.x() < image.width - 4 && guess.q.y() < image.height - 4;
+      inside += guess.q.x() > 3 && guess.q.y() > 3 && guess.q.x() < image.width - 4 &&
+                guess.q.y() < image.height - 4;
       auto fit = FitCorner(image, guess);
       const int expected = (row + c) % 2 == 0 ? sign : -sign;
-      if (fit && ((fit->contrast > 0) != (expected > 0) || (fit->q - guess.q).norm() > 0.3 * std::min(guess.du.norm(), guess.dv.norm())))
+      if (fit && ((fit->contrast > 0) != (expected > 0) ||
+                  (fit->q - guess.q).norm() > 0.3 * std::min(guess.du.norm(), guess.dv.norm())))
         fit.reset();
       present += fit.has_value();
-      if (const auto& above = grid->fits[static_cast<std::size_t>(row - 1) * grid->columns + c]; fit && above)
-        relative_contrast.push_back(std::abs(fit->contrast / above->contrast) / std::max(1.0, fit->width / above->width / 1.2));
+      if (const auto& above = grid->fits[static_cast<std::size_t>(row - 1) * grid->columns + c];
+          fit && above)
+        relative_contrast.push_back(std::abs(fit->contrast / above->contrast) /
+                                    std::max(1.0, fit->width / above->width / 1.2));
       places.push_back(fit ? fit->q : guess.q);
       fits.push_back(fit);
     }
-    if (present < 3 || present < kLeastShare * grid->columns || inside < kLeastShare * grid->columns) break;
-    // At the rim of the board three fields of four are white: seen as a corner, it has half the contrast.
+    if (present < 3 || present < kLeastShare * grid->columns ||
+        inside < kLeastShare * grid->columns)
+      break;
+    // At the rim of the board three fields of four are white: seen as a corner, it has half the
+    // contrast.
     if (relative_contrast.empty() || Median(relative_contrast) < kLeastRelativeContrast) break;
     grid->q.insert(grid->q.end(), places.begin(), places.end());
     grid->fits.insert(grid->fits.end(), fits.begin(), fits.end());
@@ -80,16 +95,17 @@ void GrowBelow(const GrayImage& image, CornerGrid* grid) {
 void TrimBelow(CornerGrid* grid) {
   for (; grid->rows > 1; --grid->rows) {
     const auto last = grid->fits.end() - grid->columns;
-    if (static_cast<double>(std::count_if(last, grid->fits.end(), [](const auto& f) { return f.has_value(); })) >=
-        kLeastShare * grid->columns)
+    if (static_cast<double>(std::count_if(last, grid->fits.end(), [](const auto& f) {
+          return f.has_value();
+        })) >= kLeastShare * grid->columns)
       return;
     grid->fits.erase(last, grid->fits.end());
     grid->q.erase(grid->q.end() - grid->columns, grid->q.end());
   }
 }
 
-// By 90 degrees, to the right-handed or left-handed grid it was: (column, row) -> (rows - 1 - row, column). The field between -x and -y
-// becomes a neighbour's, so contrasts change sign.
+// By 90 degrees, to the right-handed or left-handed grid it was: (column, row) -> (rows - 1 - row,
+// column). The field between -x and -y becomes a neighbour's, so contrasts change sign.
 CornerGrid Turned(const CornerGrid& grid) {
   CornerGrid turned{grid.rows, grid.columns, grid.q, grid.fits};
   for (int r = 0; r < grid.rows; ++r) {
@@ -131,11 +147,13 @@ double Handedness(const CornerGrid& grid) {
 double Rightward(const CornerGrid& grid) {
   Eigen::Vector2d sum = Eigen::Vector2d::Zero();
   for (int r = 0; r < grid.rows; ++r)
-    sum += grid.q[static_cast<std::size_t>(r + 1) * grid.columns - 1] - grid.q[static_cast<std::size_t>(r) * grid.columns];
+    sum += grid.q[static_cast<std::size_t>(r + 1) * grid.columns - 1] -
+           grid.q[static_cast<std::size_t>(r) * grid.columns];
   return sum.x() / std::max(sum.norm(), 1e-12);
 }
 
-// Once more from the corners as fitted, so that the result does not remember where the search put them.
+// Once more from the corners as fitted, so that the result does not remember where the search put
+// them.
 void Refit(const GrayImage& image, CornerGrid* grid) {
   const CornerGrid before = *grid;
   for (int r = 0; r < grid->rows; ++r) {
@@ -145,7 +163,8 @@ void Refit(const GrayImage& image, CornerGrid* grid) {
       CornerGuess guess;
       guess.q = before.q[k];
       Steps(before, c, r, &guess.du, &guess.dv);
-      if (const auto fit = FitCorner(image, guess); fit && (fit->contrast > 0) == (before.fits[k]->contrast > 0)) {
+      if (const auto fit = FitCorner(image, guess);
+          fit && (fit->contrast > 0) == (before.fits[k]->contrast > 0)) {
         grid->fits[k] = fit;
         grid->q[k] = fit->q;
       }
@@ -158,25 +177,30 @@ struct Search {
   int scale = 1;
 };
 
-std::optional<CornerGrid> Grid(const std::vector<cv::Point2f>& corners, int columns, int rows, int scale) {
-  if (static_cast<int>(corners.size()) != columns * rows || columns < 2 || rows < 2) return std::nullopt;
+std::optional<CornerGrid> Grid(const std::vector<cv::Point2f>& corners, int columns, int rows,
+                               int scale) {
+  if (static_cast<int>(corners.size()) != columns * rows || columns < 2 || rows < 2)
+    return std::nullopt;
   CornerGrid grid{columns, rows, {}, {}};
-  for (const cv::Point2f& p : corners) grid.q.emplace_back((p.x + 0.5) * scale - 0.5, (p.y + 0.5) * scale - 0.5);
+  for (const cv::Point2f& p : corners)
+    grid.q.emplace_back((p.x + 0.5) * scale - 0.5, (p.y + 0.5) * scale - 0.5);
   grid.fits.resize(grid.q.size());
   return grid;
 }
 
 std::optional<CornerGrid> FindClassic(const Search& search, const Board& board) {
   std::vector<cv::Point2f> corners;
-  if (!cv::findChessboardCorners(search.image, {board.columns, board.rows}, corners,
-                                 cv::CALIB_CB_ADAPTIVE_THRESH | cv::CALIB_CB_NORMALIZE_IMAGE | cv::CALIB_CB_FAST_CHECK))
+  if (!cv::findChessboardCorners(
+          search.image, {board.columns, board.rows}, corners,
+          cv::CALIB_CB_ADAPTIVE_THRESH | cv::CALIB_CB_NORMALIZE_IMAGE | cv::CALIB_CB_FAST_CHECK))
     return std::nullopt;
   return Grid(corners, board.columns, board.rows, search.scale);
 }
 
 std::optional<CornerGrid> FindSector(const Search& search, const Board& board, int flags) {
   std::vector<cv::Point2f> corners;
-  if (!cv::findChessboardCornersSB(search.image, {board.columns, board.rows}, corners, flags | cv::CALIB_CB_NORMALIZE_IMAGE))
+  if (!cv::findChessboardCornersSB(search.image, {board.columns, board.rows}, corners,
+                                   flags | cv::CALIB_CB_NORMALIZE_IMAGE))
     return std::nullopt;
   return Grid(corners, board.columns, board.rows, search.scale);
 }
@@ -208,7 +232,8 @@ void FitGrid(const GrayImage& image, CornerGrid* grid) {
     TrimBelow(grid);
     *grid = Turned(*grid);
   }
-  const auto fitted = std::count_if(grid->fits.begin(), grid->fits.end(), [](const auto& f) { return f.has_value(); });
+  const auto fitted = std::count_if(grid->fits.begin(), grid->fits.end(),
+                                    [](const auto& f) { return f.has_value(); });
   if (fitted < kLeastShare * static_cast<double>(grid->q.size())) return;
   for (int side = 0; side < 4; ++side) {
     GrowBelow(image, grid);
@@ -232,39 +257,52 @@ bool CanonicalOrder(const Board& board, CornerGrid* grid, bool* orientation_know
     if (FirstFieldVote(g) < 0) black.push_back(g);
   if (!black.empty()) candidates = black;
   *orientation_known = symmetric == 1;
-  *grid = *std::max_element(candidates.begin(), candidates.end(),
-                            [](const CornerGrid& a, const CornerGrid& b) { return Rightward(a) < Rightward(b); });
+  *grid = *std::max_element(
+      candidates.begin(), candidates.end(),
+      [](const CornerGrid& a, const CornerGrid& b) { return Rightward(a) < Rightward(b); });
   return true;
 }
 
-void DetectChessboard(const GrayImage& image, const Board& board, const DetectOptions& options, BoardView* view) {
+void DetectChessboard(const GrayImage& image, const Board& board, const DetectOptions& options,
+                      BoardView* view) {
   using Method = DetectOptions::Method;
-  const cv::Mat full(image.height, image.width, CV_8U, const_cast<std::uint8_t*>(image.pixels.data()));
+  const cv::Mat full(image.height, image.width, CV_8U,
+                     const_cast<std::uint8_t*>(image.pixels.data()));
   Search search{full, 1};
   if (const int longest = std::max(image.width, image.height); longest > kLargestForSearch) {
     search.scale = (longest + kLargestForSearch - 1) / kLargestForSearch;
-    cv::resize(full, search.image, {image.width / search.scale, image.height / search.scale}, 0, 0, cv::INTER_AREA);
+    cv::resize(full, search.image, {image.width / search.scale, image.height / search.scale}, 0, 0,
+               cv::INTER_AREA);
     // Whole blocks of pixels only, so that places map exactly.
-    const cv::Rect whole(0, 0, image.width / search.scale * search.scale, image.height / search.scale * search.scale);
-    cv::resize(full(whole), search.image, {whole.width / search.scale, whole.height / search.scale}, 0, 0, cv::INTER_AREA);
+    const cv::Rect whole(0, 0, image.width / search.scale * search.scale,
+                         image.height / search.scale * search.scale);
+    cv::resize(full(whole), search.image, {whole.width / search.scale, whole.height / search.scale},
+               0, 0, cv::INTER_AREA);
   }
 
-  const auto matches = [&](const CornerGrid& g) { return std::minmax(g.columns, g.rows) == std::minmax(board.columns, board.rows); };
+  const auto matches = [&](const CornerGrid& g) {
+    return std::minmax(g.columns, g.rows) == std::minmax(board.columns, board.rows);
+  };
   std::optional<CornerGrid> detected;
   std::vector<CornerGrid> grids;
   if (options.method == Method::kClassic) detected = FindClassic(search, board);
-  if (options.method == Method::kSector) detected = FindSector(search, board, cv::CALIB_CB_ACCURACY);
+  if (options.method == Method::kSector)
+    detected = FindSector(search, board, cv::CALIB_CB_ACCURACY);
   if (detected) {
     grids.push_back(*detected);
     FitGrid(image, &grids[0]);
   }
-  // From its saddle points, fine, then coarse against noise and blur: also tells a wrong number of squares from an absent board.
-  for (int scale = search.scale; scale <= 2 * search.scale && std::none_of(grids.begin(), grids.end(), matches); scale *= 2) {
+  // From its saddle points, fine, then coarse against noise and blur: also tells a wrong number of
+  // squares from an absent board.
+  for (int scale = search.scale;
+       scale <= 2 * search.scale && std::none_of(grids.begin(), grids.end(), matches); scale *= 2) {
     std::vector<CornerGrid> more = FindGrids(image, scale);
-    grids.insert(grids.end(), std::make_move_iterator(more.begin()), std::make_move_iterator(more.end()));
+    grids.insert(grids.end(), std::make_move_iterator(more.begin()),
+                 std::make_move_iterator(more.end()));
   }
   if (std::none_of(grids.begin(), grids.end(), matches) && options.method == Method::kAuto) {
-    // The classic search takes seconds over a board that is cut off; where part of a grid was seen the sector based one answers in a fifth.
+    // The classic search takes seconds over a board that is cut off; where part of a grid was seen
+    // the sector based one answers in a fifth.
     detected = grids.empty() ? FindClassic(search, board) : FindSector(search, board, 0);
     if (detected) {
       grids.push_back(*detected);
@@ -277,15 +315,19 @@ void DetectChessboard(const GrayImage& image, const Board& board, const DetectOp
   }
   auto best = std::find_if(grids.begin(), grids.end(), matches);
   if (best == grids.end())
-    best = std::max_element(grids.begin(), grids.end(), [](const CornerGrid& a, const CornerGrid& b) { return a.q.size() < b.q.size(); });
+    best = std::max_element(
+        grids.begin(), grids.end(),
+        [](const CornerGrid& a, const CornerGrid& b) { return a.q.size() < b.q.size(); });
   CornerGrid found = *best;
-  const int columns = std::max(found.columns, found.rows), rows = std::min(found.columns, found.rows);
+  const int columns = std::max(found.columns, found.rows),
+            rows = std::min(found.columns, found.rows);
   Refit(image, &found);
   bool known = false;
   if (!CanonicalOrder(board, &found, &known)) {
     const bool turned = board.columns < board.rows;
-    view->problem = fmt::format("a grid of {} x {} inner corners was found, {} x {} asked", turned ? rows : columns,
-                                turned ? columns : rows, board.columns, board.rows);
+    view->problem =
+        fmt::format("a grid of {} x {} inner corners was found, {} x {} asked",
+                    turned ? rows : columns, turned ? columns : rows, board.columns, board.rows);
     return;
   }
   std::vector<double> unit_sd, rms, width;
@@ -298,8 +340,10 @@ void DetectChessboard(const GrayImage& image, const Board& board, const DetectOp
     width.push_back(found.fits[id]->width);
   }
   if (static_cast<double>(ids.size()) < kLeastShare * PointCount(board)) {
-    view->problem = fmt::format("a chessboard was found, but only {} of its {} corners can be measured (blur, glare or too small)",
-                                ids.size(), PointCount(board));
+    view->problem = fmt::format(
+        "a chessboard was found, but only {} of its {} corners can be measured (blur, glare or too "
+        "small)",
+        ids.size(), PointCount(board));
     return;
   }
   const std::vector<double> sd = RelativeSd(unit_sd, rms);

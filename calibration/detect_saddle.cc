@@ -1,5 +1,6 @@
-// Chessboards from their saddle points: the grid is grown from a corner and its neighbours by fitting corner after corner, so it finds as
-// many lines as there are, whatever was asked, and boards that are partly hidden, dim or noisy.
+// Chessboards from their saddle points: the grid is grown from a corner and its neighbours by
+// fitting corner after corner, so it finds as many lines as there are, whatever was asked, and
+// boards that are partly hidden, dim or noisy.
 
 #include <Eigen/Geometry>
 #include <algorithm>
@@ -13,11 +14,14 @@
 namespace impactlab::internal {
 namespace {
 
-constexpr double kSigma = 1.5;      // of the smoothing before second derivatives [px of the search picture]
-constexpr int kMostSaddles = 3000;  // a picture of noise has many; a board's are among the strongest
+// of the smoothing before second derivatives [px of the search picture]
+constexpr double kSigma = 1.5;
+// a picture of noise has many; a board's are among the strongest
+constexpr int kMostSaddles = 3000;
 constexpr int kMostSeeds = 200;
-constexpr double kSameDirection = 0.94;   // cosine of about 20 degrees
-constexpr double kMostStrengthRatio = 6;  // between neighbours; goes with the square of the contrast
+constexpr double kSameDirection = 0.94;  // cosine of about 20 degrees
+// between neighbours; goes with the square of the contrast
+constexpr double kMostStrengthRatio = 6;
 
 struct Saddle {
   Eigen::Vector2d q;       // [px of the search picture]
@@ -26,19 +30,24 @@ struct Saddle {
   double strength = 0;
 };
 
-// Directions of the two edges from the light on a circle about the saddle, which must change four times, opposite to itself. (The second
-// derivatives do not tell: of a smoothed corner their trace is 0 at whatever angle its edges meet.)
+// Directions of the two edges from the light on a circle about the saddle, which must change four
+// times, opposite to itself. (The second derivatives do not tell: of a smoothed corner their trace
+// is 0 at whatever angle its edges meet.)
 bool EdgesOnCircle(const cv::Mat& smooth, double radius, Saddle* saddle) {
   constexpr int n = 32;
-  const int reach = static_cast<int>(std::ceil(radius)) + 1, cx = static_cast<int>(saddle->q.x()), cy = static_cast<int>(saddle->q.y());
-  if (cx < reach || cy < reach || cx >= smooth.cols - reach || cy >= smooth.rows - reach) return false;
+  const int reach = static_cast<int>(std::ceil(radius)) + 1, cx = static_cast<int>(saddle->q.x()),
+            cy = static_cast<int>(saddle->q.y());
+  if (cx < reach || cy < reach || cx >= smooth.cols - reach || cy >= smooth.rows - reach)
+    return false;
   std::array<double, n> value;
   for (int k = 0; k < n; ++k) {
-    const double x = cx + radius * std::cos(2 * M_PI * k / n), y = cy + radius * std::sin(2 * M_PI * k / n);
+    const double x = cx + radius * std::cos(2 * M_PI * k / n),
+                 y = cy + radius * std::sin(2 * M_PI * k / n);
     const int x0 = static_cast<int>(x), y0 = static_cast<int>(y);
     const double fx = x - x0, fy = y - y0;
     const float *upper = smooth.ptr<float>(y0) + x0, *lower = smooth.ptr<float>(y0 + 1) + x0;
-    value[k] = (1 - fy) * ((1 - fx) * upper[0] + fx * upper[1]) + fy * ((1 - fx) * lower[0] + fx * lower[1]);
+    value[k] = (1 - fy) * ((1 - fx) * upper[0] + fx * upper[1]) +
+               fy * ((1 - fx) * lower[0] + fx * lower[1]);
   }
   const auto [low, high] = std::minmax_element(value.begin(), value.end());
   const double middle = (*low + *high) / 2;
@@ -64,8 +73,8 @@ std::vector<Saddle> FindSaddles(const cv::Mat& image) {
   cv::Mat smooth, xx, yy, xy;
   image.convertTo(smooth, CV_32F);
   cv::GaussianBlur(smooth, smooth, {}, kSigma);
-  const cv::Mat d2 = (cv::Mat_<float>(1, 3) << 1, -2, 1), d1 = (cv::Mat_<float>(1, 3) << -0.5f, 0, 0.5f),
-                one = (cv::Mat_<float>(1, 1) << 1);
+  const cv::Mat d2 = (cv::Mat_<float>(1, 3) << 1, -2, 1),
+                d1 = (cv::Mat_<float>(1, 3) << -0.5f, 0, 0.5f), one = (cv::Mat_<float>(1, 1) << 1);
   cv::sepFilter2D(smooth, xx, CV_32F, d2, one);
   cv::sepFilter2D(smooth, yy, CV_32F, one, d2);
   cv::sepFilter2D(smooth, xy, CV_32F, d1, d1);
@@ -83,26 +92,31 @@ std::vector<Saddle> FindSaddles(const cv::Mat& image) {
       if (row[x] < least || row[x] < peak[x]) continue;
       Saddle saddle;
       saddle.q = Eigen::Vector2d(x, y);
-      saddle.hessian << xx.at<float>(y, x), xy.at<float>(y, x), xy.at<float>(y, x), yy.at<float>(y, x);
+      saddle.hessian << xx.at<float>(y, x), xy.at<float>(y, x), xy.at<float>(y, x),
+          yy.at<float>(y, x);
       saddle.strength = row[x];
       all.push_back(saddle);
     }
   }
-  std::stable_sort(all.begin(), all.end(), [](const Saddle& a, const Saddle& b) { return a.strength > b.strength; });
+  std::stable_sort(all.begin(), all.end(),
+                   [](const Saddle& a, const Saddle& b) { return a.strength > b.strength; });
   if (all.size() > kMostSaddles) all.resize(kMostSaddles);
   std::vector<Saddle> corners;
   for (Saddle& saddle : all)
-    if (EdgesOnCircle(smooth, 5, &saddle) || EdgesOnCircle(smooth, 3.5, &saddle)) corners.push_back(saddle);
+    if (EdgesOnCircle(smooth, 5, &saddle) || EdgesOnCircle(smooth, 3.5, &saddle))
+      corners.push_back(saddle);
   return corners;
 }
 
 // Strong enough to be a corner of the same board beside the other: noise makes saddles too.
 bool Alike(const Saddle& a, const Saddle& b) {
-  return a.strength < kMostStrengthRatio * b.strength && b.strength < kMostStrengthRatio * a.strength;
+  return a.strength < kMostStrengthRatio * b.strength &&
+         b.strength < kMostStrengthRatio * a.strength;
 }
 
 // The next corner along an edge: in its direction, its own edges alike, its colours exchanged.
-const Saddle* Neighbour(const std::vector<Saddle>& all, const Saddle& from, const Eigen::Vector2d& direction) {
+const Saddle* Neighbour(const std::vector<Saddle>& all, const Saddle& from,
+                        const Eigen::Vector2d& direction) {
   const Saddle* best = nullptr;
   double nearest = INFINITY;
   for (const Saddle& s : all) {
@@ -110,7 +124,9 @@ const Saddle* Neighbour(const std::vector<Saddle>& all, const Saddle& from, cons
     const Eigen::Vector2d step = s.q - from.q;
     const double distance = step.norm();
     if (distance < 4 || distance >= nearest || step.dot(direction) < 0.97 * distance) continue;
-    const auto alike = [&](const Eigen::Vector2d& d) { return std::max(std::abs(d.dot(s.d1)), std::abs(d.dot(s.d2))) > kSameDirection; };
+    const auto alike = [&](const Eigen::Vector2d& d) {
+      return std::max(std::abs(d.dot(s.d1)), std::abs(d.dot(s.d2))) > kSameDirection;
+    };
     if (!alike(from.d1) || !alike(from.d2)) continue;
     const Eigen::Vector2d bisector = (from.d1 + from.d2).normalized();
     if (bisector.dot(from.hessian * bisector) * bisector.dot(s.hessian * bisector) > 0) continue;
@@ -128,24 +144,31 @@ bool Covered(const std::vector<CornerGrid>& grids, const Eigen::Vector2d& q, dou
 }
 
 double Area(const CornerGrid& grid) {
-  const auto at = [&](int c, int r) { return grid.q[static_cast<std::size_t>(r) * grid.columns + c]; };
-  const Eigen::Vector2d a = at(grid.columns - 1, grid.rows - 1) - at(0, 0), b = at(0, grid.rows - 1) - at(grid.columns - 1, 0);
+  const auto at = [&](int c, int r) {
+    return grid.q[static_cast<std::size_t>(r) * grid.columns + c];
+  };
+  const Eigen::Vector2d a = at(grid.columns - 1, grid.rows - 1) - at(0, 0),
+                        b = at(0, grid.rows - 1) - at(grid.columns - 1, 0);
   return std::abs(a.x() * b.y() - a.y() * b.x()) / 2;
 }
 
 }  // namespace
 
 std::vector<CornerGrid> FindGrids(const GrayImage& image, int scale) {
-  const cv::Mat full(image.height, image.width, CV_8U, const_cast<std::uint8_t*>(image.pixels.data()));
+  const cv::Mat full(image.height, image.width, CV_8U,
+                     const_cast<std::uint8_t*>(image.pixels.data()));
   cv::Mat search = full;
   if (scale > 1) {  // whole blocks of pixels only, so that places map exactly
     const cv::Rect whole(0, 0, image.width / scale * scale, image.height / scale * scale);
-    cv::resize(full(whole), search, {whole.width / scale, whole.height / scale}, 0, 0, cv::INTER_AREA);
+    cv::resize(full(whole), search, {whole.width / scale, whole.height / scale}, 0, 0,
+               cv::INTER_AREA);
   }
   std::vector<CornerGrid> grids;
   if (search.cols < 12 || search.rows < 12) return grids;
   const std::vector<Saddle> saddles = FindSaddles(search);
-  const auto to_full = [&](const Eigen::Vector2d& q) { return Eigen::Vector2d((q.array() + 0.5) * scale - 0.5); };
+  const auto to_full = [&](const Eigen::Vector2d& q) {
+    return Eigen::Vector2d((q.array() + 0.5) * scale - 0.5);
+  };
   int seeds = 0;
   for (const Saddle& seed : saddles) {
     if (seeds >= kMostSeeds) break;
@@ -158,7 +181,8 @@ std::vector<CornerGrid> FindGrids(const GrayImage& image, int scale) {
       complete = side[k] != nullptr;
     }
     if (!complete) continue;
-    const Eigen::Vector2d u1 = side[0]->q - seed.q, u0 = side[1]->q - seed.q, v1 = side[2]->q - seed.q, v0 = side[3]->q - seed.q;
+    const Eigen::Vector2d u1 = side[0]->q - seed.q, u0 = side[1]->q - seed.q,
+                          v1 = side[2]->q - seed.q, v0 = side[3]->q - seed.q;
     const auto balanced = [](const Eigen::Vector2d& a, const Eigen::Vector2d& b) {
       return a.norm() < 1.7 * b.norm() && b.norm() < 1.7 * a.norm();
     };
@@ -169,7 +193,8 @@ std::vector<CornerGrid> FindGrids(const GrayImage& image, int scale) {
         Eigen::Vector2d q = seed.q;
         if (c != 0) q += c > 0 ? u1 : u0;
         if (r != 0) q += r > 0 ? v1 : v0;
-        if (c != 0 && r != 0) {  // the corner of the cell: the saddle there, else the parallelogram's
+        // the corner of the cell: the saddle there, else the parallelogram's
+        if (c != 0 && r != 0) {
           const double reach = 0.35 * std::min((c > 0 ? u1 : u0).norm(), (r > 0 ? v1 : v0).norm());
           double nearest = reach * reach;
           Eigen::Vector2d place = q;
@@ -186,8 +211,11 @@ std::vector<CornerGrid> FindGrids(const GrayImage& image, int scale) {
     }
     FitGrid(image, &grid);
     if (grid.columns < 3 || grid.rows < 3) continue;
-    const auto fitted = std::count_if(grid.fits.begin(), grid.fits.end(), [](const auto& f) { return f.has_value(); });
-    if (grid.q.size() == 9 ? fitted < 8 : static_cast<double>(fitted) < 0.6 * static_cast<double>(grid.q.size())) continue;
+    const auto fitted = std::count_if(grid.fits.begin(), grid.fits.end(),
+                                      [](const auto& f) { return f.has_value(); });
+    if (grid.q.size() == 9 ? fitted < 8
+                           : static_cast<double>(fitted) < 0.6 * static_cast<double>(grid.q.size()))
+      continue;
     grids.push_back(std::move(grid));
   }
   std::stable_sort(grids.begin(), grids.end(), [](const CornerGrid& a, const CornerGrid& b) {

@@ -1,6 +1,9 @@
-// The direct linear transformation (Abdel-Aziz and Karara 1971) as DLTdv and its kin store it: 11 rows, one column a camera, no header,
-//   u = (L1 x + L2 y + L3 z + L4) / (L9 x + L10 y + L11 z + 1),  v = (L5 x + L6 y + L7 z + L8) / (...).
-// Pixels count from 1; v counts upwards from the bottom row (DLTdv up to 7, easyWand) or downwards from the top row.
+// The direct linear transformation (Abdel-Aziz and Karara 1971) as DLTdv and its kin store it: 11
+// rows, one column a camera, no header,
+//   u = (L1 x + L2 y + L3 z + L4) / (L9 x + L10 y + L11 z + 1),  v = (L5 x + L6 y + L7 z + L8) /
+//   (...).
+// Pixels count from 1; v counts upwards from the bottom row (DLTdv up to 7, easyWand) or downwards
+// from the top row.
 
 #include <fmt/format.h>
 
@@ -28,7 +31,8 @@ std::vector<std::vector<double>> ReadRows(const std::string& text, const std::st
       if (stop > at) {
         const auto number = ParseNumber(std::string_view(text).substr(at, stop - at));
         if (!number)
-          RefuseFile(fmt::format("{}:{}", name, line + 1), Excerpt(text.substr(at, stop - at)), "DLT coefficients, numbers only");
+          RefuseFile(fmt::format("{}:{}", name, line + 1), Excerpt(text.substr(at, stop - at)),
+                     "DLT coefficients, numbers only");
         row.push_back(*number);
       }
       at = stop + 1;
@@ -42,11 +46,14 @@ std::vector<std::vector<double>> ReadRows(const std::string& text, const std::st
     }
     start = end + 1;
   }
-  if (rows.size() != 11) RefuseFile(name, fmt::format("{} rows", rows.size()), "11 rows of DLT coefficients, one column a camera");
+  if (rows.size() != 11)
+    RefuseFile(name, fmt::format("{} rows", rows.size()),
+               "11 rows of DLT coefficients, one column a camera");
   return rows;
 }
 
-// K [R | t] of a projection whose left part has a positive determinant: rows from the bottom up, each made orthogonal to those below.
+// K [R | t] of a projection whose left part has a positive determinant: rows from the bottom up,
+// each made orthogonal to those below.
 RigCamera Decompose(Projection P, const std::string& where, const RigReadOptions& options) {
   if (P.leftCols<3>().determinant() < 0) P = -P;
   const Eigen::Matrix3d M = P.leftCols<3>();
@@ -69,7 +76,8 @@ RigCamera Decompose(Projection P, const std::string& where, const RigReadOptions
   if (!K.allFinite() || !R.allFinite() || !position.allFinite())
     RefuseFile(where, "coefficients of no camera", "a camera at a finite place");
   RigCamera item;
-  item.camera = CameraFromMatrix(where, K, {}, false, options.width, options.height, options.max_skew);
+  item.camera =
+      CameraFromMatrix(where, K, {}, false, options.width, options.height, options.max_skew);
   item.X_WC = RigidTransform(where, R.transpose(), LengthUnit(options) * position);
   return item;
 }
@@ -79,7 +87,8 @@ RigCamera Decompose(Projection P, const std::string& where, const RigReadOptions
 CameraRig ReadDlt(const std::string& text, const std::string& name, const RigReadOptions& options) {
   const auto rows = ReadRows(text, name);
   if (options.width < 2 || options.height < 2)
-    RefuseFile(name, "DLT coefficients, which carry no size of the images", "width and height given");
+    RefuseFile(name, "DLT coefficients, which carry no size of the images",
+               "width and height given");
   CameraRig rig;
   Origin origin = options.dlt_origin;
   for (std::size_t i = 0; i < rows.front().size(); ++i) {
@@ -87,9 +96,10 @@ CameraRig ReadDlt(const std::string& text, const std::string& name, const RigRea
     Projection P;
     for (int j = 0; j < 12; ++j) P(j / 4, j % 4) = j < 11 ? rows[j][i] : 1;
     const double determinant = P.leftCols<3>().determinant();
-    if (determinant == 0) RefuseFile(where, "coefficients of no camera (determinant 0)", "a camera at a finite place");
-    // With v upwards the image is a mirror image of one with v downwards, and so is the sign of the determinant while the origin of W,
-    // whose depth is the 1 in the denominator, lies in front.
+    if (determinant == 0)
+      RefuseFile(where, "coefficients of no camera (determinant 0)", "a camera at a finite place");
+    // With v upwards the image is a mirror image of one with v downwards, and so is the sign of the
+    // determinant while the origin of W, whose depth is the 1 in the denominator, lies in front.
     const Origin found = determinant < 0 ? Origin::kLowerLeft : Origin::kUpperLeft;
     if (options.dlt_origin == Origin::kByHandedness) {
       if (i > 0 && found != origin) {

@@ -1,4 +1,5 @@
-// Kalibr's camchain.yaml: cam0, cam1, ... in a chain; T_cn_cnm1 takes points of the camera before to this one.
+// Kalibr's camchain.yaml: cam0, cam1, ... in a chain; T_cn_cnm1 takes points of the camera before
+// to this one.
 
 #include <fmt/format.h>
 
@@ -17,7 +18,8 @@ namespace {
 // Kalibr names no cameras, but every one has its image topic.
 std::string NameFromTopic(const std::string& topic, const std::string& otherwise) {
   const std::string tail = "/image_raw";
-  if (topic.size() <= tail.size() + 1 || topic.front() != '/' || !topic.ends_with(tail)) return otherwise;
+  if (topic.size() <= tail.size() + 1 || topic.front() != '/' || !topic.ends_with(tail))
+    return otherwise;
   return topic.substr(1, topic.size() - tail.size() - 1);
 }
 
@@ -36,15 +38,17 @@ RigCamera ReadItem(const YamlNode& node, const std::string& key, const RigReadOp
   std::vector<double> coefficients;
   if (distortion != "none") coefficients = node.Vector("distortion_coeffs", 4);
   const std::string where = node.Where() + ": " + key;
-  item.camera = CameraFromMatrix(where, K, coefficients, fisheye, SizeAt(size[0], where + ".resolution"),
-                                 SizeAt(size[1], where + ".resolution"), options.max_skew);
+  item.camera =
+      CameraFromMatrix(where, K, coefficients, fisheye, SizeAt(size[0], where + ".resolution"),
+                       SizeAt(size[1], where + ".resolution"), options.max_skew);
   item.name = NameFromTopic(node.Text("rostopic", ""), key);
   return item;
 }
 
 }  // namespace
 
-CameraRig ReadKalibr(const std::string& text, const std::string& name, const RigReadOptions& options) {
+CameraRig ReadKalibr(const std::string& text, const std::string& name,
+                     const RigReadOptions& options) {
   const YamlNode root = ParseYaml(text, name);
   CameraRig rig;
   Eigen::Isometry3d X_CW = Eigen::Isometry3d::Identity();
@@ -57,14 +61,18 @@ CameraRig ReadKalibr(const std::string& text, const std::string& name, const Rig
     RigCamera item = ReadItem(node, key, options);
     if (i > 0) {
       const auto rows = node.Vectors("T_cn_cnm1", 4);
-      if (rows.size() != 4) throw node.Fault("T_cn_cnm1", fmt::format("{} rows", rows.size()), "4 rows of 4 numbers");
+      if (rows.size() != 4)
+        throw node.Fault("T_cn_cnm1", fmt::format("{} rows", rows.size()), "4 rows of 4 numbers");
       Eigen::Matrix4d T;
       for (int r = 0; r < 4; ++r) {
         for (int c = 0; c < 4; ++c) T(r, c) = rows[r][c];
       }
-      if (T.row(3) != Eigen::RowVector4d(0, 0, 0, 1)) throw node.Fault("T_cn_cnm1", "another last row", "0, 0, 0, 1");
+      if (T.row(3) != Eigen::RowVector4d(0, 0, 0, 1))
+        throw node.Fault("T_cn_cnm1", "another last row", "0, 0, 0, 1");
       const Eigen::Vector3d t = LengthUnit(options) * T.topRightCorner<3, 1>();
-      X_CW = RigidTransform(node.Where("T_cn_cnm1") + ": " + key + ".T_cn_cnm1", T.topLeftCorner<3, 3>(), t) * X_CW;
+      X_CW = RigidTransform(node.Where("T_cn_cnm1") + ": " + key + ".T_cn_cnm1",
+                            T.topLeftCorner<3, 3>(), t) *
+             X_CW;
     }
     item.X_WC = i > 0 ? X_CW.inverse() : Eigen::Isometry3d::Identity();
     unique = names.insert(item.name).second && unique;
@@ -75,23 +83,30 @@ CameraRig ReadKalibr(const std::string& text, const std::string& name, const Rig
 }
 
 std::string WriteKalibr(const CameraRig& absolute, const RigWriteOptions& options) {
-  const CameraRig rig = RelativeToFirst(absolute, options, "kalibr", "impactlab, opencv, mrcal and aniposelib");
+  const CameraRig rig =
+      RelativeToFirst(absolute, options, "kalibr", "impactlab, opencv, mrcal and aniposelib");
   std::string out;
   for (std::size_t i = 0; i < rig.cameras.size(); ++i) {
     const auto& [name, camera, X_WC] = rig.cameras[i];
     if (camera.model == LensModel::kRational || camera.distortion[4] != 0) {
-      throw ConfigError(
-          fmt::format("kalibr: camera {}: found {}, allowed k1, k2, p1, p2 or a fisheye; {}", Excerpt(name),
-                      camera.model == LensModel::kRational ? "the rational model" : "a third radial coefficient",
-                      camera.model == LensModel::kRational
-                          ? "impactlab, opencv and mrcal carry it"
-                          : "impactlab, opencv, mrcal and aniposelib carry it, and so does Kalibr what was calibrated with fixed: [k3]"));
+      throw ConfigError(fmt::format(
+          "kalibr: camera {}: found {}, allowed k1, k2, p1, p2 or a fisheye; {}", Excerpt(name),
+          camera.model == LensModel::kRational ? "the rational model"
+                                               : "a third radial coefficient",
+          camera.model == LensModel::kRational
+              ? "impactlab, opencv and mrcal carry it"
+              : "impactlab, opencv, mrcal and aniposelib carry it, and so does Kalibr what was "
+                "calibrated with fixed: [k3]"));
     }
     const bool fisheye = camera.model == LensModel::kFisheye;
-    out += fmt::format("cam{}:\n  camera_model: pinhole\n  intrinsics: {}\n  distortion_model: {}\n  distortion_coeffs: {}\n", i,
-                       ListText(Eigen::Vector4d(camera.fx, camera.fy, camera.cx, camera.cy)), fisheye ? "equidistant" : "radtan",
-                       ListText(Eigen::Map<const Eigen::Vector4d>(camera.distortion.data())));
-    out += fmt::format("  resolution: [{}, {}]\n  rostopic: {}\n", camera.width, camera.height, YamlQuote("/" + name + "/image_raw"));
+    out += fmt::format(
+        "cam{}:\n  camera_model: pinhole\n  intrinsics: {}\n  distortion_model: {}\n  "
+        "distortion_coeffs: {}\n",
+        i, ListText(Eigen::Vector4d(camera.fx, camera.fy, camera.cx, camera.cy)),
+        fisheye ? "equidistant" : "radtan",
+        ListText(Eigen::Map<const Eigen::Vector4d>(camera.distortion.data())));
+    out += fmt::format("  resolution: [{}, {}]\n  rostopic: {}\n", camera.width, camera.height,
+                       YamlQuote("/" + name + "/image_raw"));
     if (i == 0) continue;
     const Eigen::Matrix4d T = (X_WC.inverse() * rig.cameras[i - 1].X_WC).matrix();
     out += "  T_cn_cnm1:\n";

@@ -1,5 +1,6 @@
-// mrcal's .cameramodel: a Python dictionary as text. The pose is Rodrigues vector and translation that take points of the reference frame
-// to the camera. LENSMODEL_OPENCVn is OpenCV's model, pixels included.
+// mrcal's .cameramodel: a Python dictionary as text. The pose is Rodrigues vector and translation
+// that take points of the reference frame to the camera. LENSMODEL_OPENCVn is OpenCV's model,
+// pixels included.
 
 #include <fmt/format.h>
 
@@ -15,7 +16,8 @@ namespace {
 
 constexpr int kMaxDepth = 16;
 
-// Literals of Python: dictionaries, lists, tuples, numbers, strings (bytes are skipped), None, True, False.
+// Literals of Python: dictionaries, lists, tuples, numbers, strings (bytes are skipped), None,
+// True, False.
 class Literal {
  public:
   Literal(const std::string& text, const std::string& name) : text_(text), name_(name) {}
@@ -29,7 +31,10 @@ class Literal {
 
  private:
   [[noreturn]] void Fail(const std::string& found, const std::string& allowed) {
-    const auto line = 1 + std::count(text_.begin(), text_.begin() + static_cast<std::ptrdiff_t>(std::min(at_, text_.size())), '\n');
+    const auto line =
+        1 + std::count(text_.begin(),
+                       text_.begin() + static_cast<std::ptrdiff_t>(std::min(at_, text_.size())),
+                       '\n');
     RefuseFile(fmt::format("{}:{}", name_, line), found, allowed);
   }
   char Peek() const { return at_ < text_.size() ? text_[at_] : '\0'; }
@@ -37,7 +42,8 @@ class Literal {
     while (at_ < text_.size()) {
       if (text_[at_] == '#') {
         at_ = std::min(text_.find('\n', at_), text_.size());
-      } else if (text_[at_] == ' ' || text_[at_] == '\t' || text_[at_] == '\n' || text_[at_] == '\r') {
+      } else if (text_[at_] == ' ' || text_[at_] == '\t' || text_[at_] == '\n' ||
+                 text_[at_] == '\r') {
         ++at_;
       } else {
         return;
@@ -62,12 +68,14 @@ class Literal {
     nlohmann::json map = nlohmann::json::object();
     ++at_;
     for (Skip(); Peek() != '}'; Skip()) {
-      if (Peek() != '\'' && Peek() != '"') Fail(at_ < text_.size() ? Excerpt(text_.substr(at_, 10)) : "the end", "a key in quotes");
+      if (Peek() != '\'' && Peek() != '"')
+        Fail(at_ < text_.size() ? Excerpt(text_.substr(at_, 10)) : "the end", "a key in quotes");
       const std::string key = String();
       Skip();
       if (Peek() != ':') Fail("no colon after " + Excerpt(key), "'key': value");
       ++at_;
-      if (!map.emplace(key, Value(depth + 1)).second) Fail("key " + Excerpt(key) + " again", "every key once");
+      if (!map.emplace(key, Value(depth + 1)).second)
+        Fail("key " + Excerpt(key) + " again", "every key once");
       Skip();
       if (Peek() == ',') {
         ++at_;
@@ -115,7 +123,9 @@ class Literal {
       return word == "None" ? nlohmann::json(nullptr) : nlohmann::json(word == "True");
     }
     const auto number = ParseNumber(word);
-    if (!number) Fail(word.empty() ? "nothing" : Excerpt(word), "a number, text in quotes, a list or a dictionary");
+    if (!number)
+      Fail(word.empty() ? "nothing" : Excerpt(word),
+           "a number, text in quotes, a list or a dictionary");
     at_ = end;
     return *number;
   }
@@ -127,7 +137,8 @@ class Literal {
 
 }  // namespace
 
-RigCamera ReadMrcal(const std::string& text, const std::string& name, const RigReadOptions& options) {
+RigCamera ReadMrcal(const std::string& text, const std::string& name,
+                    const RigReadOptions& options) {
   const nlohmann::json model = Literal(text, name).Parse();
   const nlohmann::json& lens = ValueAt(model, "lensmodel", name);
   const std::string kind = lens.is_string() ? lens.get<std::string>() : lens.dump();
@@ -137,26 +148,35 @@ RigCamera ReadMrcal(const std::string& text, const std::string& name, const RigR
   if (kind == "LENSMODEL_OPENCV8") count = 8;
   if (kind == "LENSMODEL_OPENCV12") count = 12;
   if (count == 0 && kind != "LENSMODEL_PINHOLE") {
-    RefuseFile(name + ": lensmodel", Excerpt(kind),
-               "LENSMODEL_PINHOLE | LENSMODEL_OPENCV4, 5, 8 or 12; convert with mrcal-convert-lensmodel");
+    RefuseFile(
+        name + ": lensmodel", Excerpt(kind),
+        "LENSMODEL_PINHOLE | LENSMODEL_OPENCV4, 5, 8 or 12; convert with mrcal-convert-lensmodel");
   }
   const auto intrinsics = NumbersAt(ValueAt(model, "intrinsics", name), name + ": intrinsics");
   if (intrinsics.size() != 4 + count) {
-    RefuseFile(name + ": intrinsics", fmt::format("{} numbers", intrinsics.size()), fmt::format("{} for {}", 4 + count, kind));
+    RefuseFile(name + ": intrinsics", fmt::format("{} numbers", intrinsics.size()),
+               fmt::format("{} for {}", 4 + count, kind));
   }
   const auto size = NumbersAt(ValueAt(model, "imagersize", name), name + ": imagersize");
-  if (size.size() != 2) RefuseFile(name + ": imagersize", fmt::format("{} numbers", size.size()), "width and height");
+  if (size.size() != 2)
+    RefuseFile(name + ": imagersize", fmt::format("{} numbers", size.size()), "width and height");
   Eigen::Matrix3d K = Eigen::Matrix3d::Identity();
-  K(0, 0) = intrinsics[0], K(1, 1) = intrinsics[1], K(0, 2) = intrinsics[2], K(1, 2) = intrinsics[3];
+  K(0, 0) = intrinsics[0], K(1, 1) = intrinsics[1], K(0, 2) = intrinsics[2],
+       K(1, 2) = intrinsics[3];
   RigCamera item;
   item.name = std::filesystem::path(name).stem().string();
-  item.camera = CameraFromMatrix(name, K, {intrinsics.begin() + 4, intrinsics.end()}, false, SizeAt(size[0], name + ": imagersize"),
+  item.camera = CameraFromMatrix(name, K, {intrinsics.begin() + 4, intrinsics.end()}, false,
+                                 SizeAt(size[0], name + ": imagersize"),
                                  SizeAt(size[1], name + ": imagersize"), options.max_skew);
   const std::string key = model.contains("rt_cam_ref") ? "rt_cam_ref" : "extrinsics";
   const auto rt = NumbersAt(ValueAt(model, key, name), name + ": " + key);
-  if (rt.size() != 6) RefuseFile(name + ": " + key, fmt::format("{} numbers", rt.size()), "6: rotation vector and translation");
+  if (rt.size() != 6)
+    RefuseFile(name + ": " + key, fmt::format("{} numbers", rt.size()),
+               "6: rotation vector and translation");
   const Eigen::Vector3d r(rt[0], rt[1], rt[2]), t(rt[3], rt[4], rt[5]);
-  if (r.norm() > 0 || t.norm() > 0) item.X_WC = RigidTransform(name + ": " + key, RotationFromVector(r), LengthUnit(options) * t).inverse();
+  if (r.norm() > 0 || t.norm() > 0)
+    item.X_WC =
+        RigidTransform(name + ": " + key, RotationFromVector(r), LengthUnit(options) * t).inverse();
   return item;
 }
 
@@ -164,7 +184,8 @@ std::string WriteMrcal(const RigCamera& item) {
   const Camera& camera = item.camera;
   if (camera.model == LensModel::kFisheye) {
     throw ConfigError(
-        fmt::format("mrcal: camera {}: found the fisheye model, allowed brown and rational; impactlab, opencv, kalibr and "
+        fmt::format("mrcal: camera {}: found the fisheye model, allowed brown and rational; "
+                    "impactlab, opencv, kalibr and "
                     "aniposelib carry it",
                     Excerpt(item.name)));
   }
@@ -172,10 +193,13 @@ std::string WriteMrcal(const RigCamera& item) {
   Eigen::Matrix<double, 6, 1> rt;
   rt << RotationVector(X_CW.linear()), X_CW.translation();
   return fmt::format(
-      "{{\n    'lensmodel':  'LENSMODEL_OPENCV{}',\n\n    # fx, fy, cx, cy, then the distortion in OpenCV's order\n    'intrinsics': "
+      "{{\n    'lensmodel':  'LENSMODEL_OPENCV{}',\n\n    # fx, fy, cx, cy, then the distortion in "
+      "OpenCV's order\n    'intrinsics': "
       "{},\n\n"
-      "    # rotation vector and translation, reference to camera\n    'extrinsics': {},\n\n    'imagersize': [{}, {}],\n}}\n",
-      DistortionCount(camera.model), ListText(Intrinsics(camera)), ListText(rt), camera.width, camera.height);
+      "    # rotation vector and translation, reference to camera\n    'extrinsics': {},\n\n    "
+      "'imagersize': [{}, {}],\n}}\n",
+      DistortionCount(camera.model), ListText(Intrinsics(camera)), ListText(rt), camera.width,
+      camera.height);
 }
 
 }  // namespace impactlab::internal

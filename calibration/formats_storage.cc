@@ -1,5 +1,5 @@
-// The three dialects of cv::FileStorage as one tree. OpenCV's own parser is not used: of version 4.6 it reads beyond its buffer in files
-// that are cut short or spoilt.
+// The three dialects of cv::FileStorage as one tree. OpenCV's own parser is not used: of
+// version 4.6 it reads beyond its buffer in files that are cut short or spoilt.
 
 #include <fmt/format.h>
 
@@ -43,12 +43,14 @@ json FromItem(const Item& item) {
 json FromYaml(std::string text, const std::string& name) {
   if (text.starts_with("%YAML")) text[0] = '#';
   for (std::size_t at = text.find("!!opencv-"); at != text.npos; at = text.find("!!opencv-", at)) {
-    for (; at < text.size() && !std::isspace(static_cast<unsigned char>(text[at])); ++at) text[at] = ' ';
+    for (; at < text.size() && !std::isspace(static_cast<unsigned char>(text[at])); ++at)
+      text[at] = ' ';
   }
   return FromItem(ParseDocument(text, name).root);
 }
 
-// Elements, attributes that are ignored, text with the five entities and numeric ones, comments and declarations.
+// Elements, attributes that are ignored, text with the five entities and numeric ones, comments and
+// declarations.
 class Xml {
  public:
   Xml(const std::string& text, const std::string& name) : text_(text), name_(name) {}
@@ -65,10 +67,15 @@ class Xml {
 
  private:
   [[noreturn]] void Fail(const std::string& found, const std::string& allowed) {
-    const auto line = 1 + std::count(text_.begin(), text_.begin() + static_cast<std::ptrdiff_t>(std::min(at_, text_.size())), '\n');
+    const auto line =
+        1 + std::count(text_.begin(),
+                       text_.begin() + static_cast<std::ptrdiff_t>(std::min(at_, text_.size())),
+                       '\n');
     RefuseFile(fmt::format("{}:{}", name_, line), found, allowed);
   }
-  bool Starts(const char* word) const { return text_.compare(at_, std::char_traits<char>::length(word), word) == 0; }
+  bool Starts(const char* word) const {
+    return text_.compare(at_, std::char_traits<char>::length(word), word) == 0;
+  }
   void SkipTo(const char* end) {
     const std::size_t found = text_.find(end, at_);
     if (found == text_.npos) Fail("the end of the file", end);
@@ -100,7 +107,8 @@ class Xml {
       if (word == "quot") out += '"';
       if (word == "apos") out += '\'';
       // A byte each, as OpenCV writes text that is not ASCII.
-      if (word.starts_with("#x")) out += static_cast<char>(std::strtoul(std::string(word.substr(2)).c_str(), nullptr, 16));
+      if (word.starts_with("#x"))
+        out += static_cast<char>(std::strtoul(std::string(word.substr(2)).c_str(), nullptr, 16));
       i = end;
     }
     return out;
@@ -108,7 +116,8 @@ class Xml {
 
   json Leaf(std::string_view raw) {
     raw = TrimSpace(raw);
-    if (raw.size() >= 2 && raw.front() == '"' && raw.back() == '"') return Unescape(raw.substr(1, raw.size() - 2));
+    if (raw.size() >= 2 && raw.front() == '"' && raw.back() == '"')
+      return Unescape(raw.substr(1, raw.size() - 2));
     json list = json::array();
     for (std::size_t at = 0; at < raw.size();) {
       const std::size_t end = std::min(raw.find_first_of(" \t\r\n", at), raw.size());
@@ -124,12 +133,15 @@ class Xml {
 
   json Element(std::string* tag, int depth) {
     if (depth > kMaxDepth) Fail("deeper nesting", fmt::format("at most {} levels", kMaxDepth));
-    if (!Starts("<")) Fail(at_ < text_.size() ? Excerpt(text_.substr(at_, 10)) : "the end of the file", "an element");
+    if (!Starts("<"))
+      Fail(at_ < text_.size() ? Excerpt(text_.substr(at_, 10)) : "the end of the file",
+           "an element");
     const std::size_t end = text_.find('>', at_);
     if (end == text_.npos) Fail("an element that stays open", "<name> ... </name>");
     const std::string inside = text_.substr(at_ + 1, end - at_ - 1);
     *tag = inside.substr(0, inside.find_first_of(" \t\r\n/"));
-    if (tag->empty() || tag->find('<') != tag->npos) Fail("an element without a name", "<name> ... </name>");
+    if (tag->empty() || tag->find('<') != tag->npos)
+      Fail("an element without a name", "<name> ... </name>");
     at_ = end + 1;
     if (inside.back() == '/') return json::array();
     json map = json::object(), list = json::array();
@@ -165,14 +177,16 @@ class Xml {
 }  // namespace
 
 json ParseStorage(const std::string& text, const std::string& name) {
-  if (const auto fault = FindTextFault(text)) RefuseFile(name, fault->found, "an OpenCV file storage in UTF-8");
+  if (const auto fault = FindTextFault(text))
+    RefuseFile(name, fault->found, "an OpenCV file storage in UTF-8");
   const std::size_t start = std::min(text.find_first_not_of(" \t\r\n"), text.size());
   json root;
   if (text.compare(start, 1, "<") == 0) {
     root = Xml(text, name).Parse();
   } else if (text.compare(start, 1, "{") == 0) {
     root = json::parse(text, nullptr, false);
-    if (root.is_discarded()) RefuseFile(name, "JSON that cannot be parsed", "an OpenCV file storage");
+    if (root.is_discarded())
+      RefuseFile(name, "JSON that cannot be parsed", "an OpenCV file storage");
   } else {
     root = FromYaml(text, name);
   }

@@ -1,5 +1,6 @@
 #pragma once
-// The projection itself, without any check, with its derivatives: the inner loop of the bundle adjustment. Private to the room.
+// The projection itself, without any check, with its derivatives: the inner loop of the bundle
+// adjustment. Private to the room.
 
 #include <Eigen/Core>
 
@@ -9,10 +10,11 @@ namespace impactlab::internal {
 
 using IntrinsicDerivative = Eigen::Matrix<double, 2, kMaxIntrinsics, Eigen::RowMajor>;
 
-// `intrinsics` has IntrinsicCount(model) entries. The derivatives may be null; columns a model lacks are left alone. False (and nothing
-// written) where the projection has no value: z not above 0 for brown and rational, the centre of projection itself, a pole of the rational
-// factor.
-bool ProjectLens(LensModel model, const double* intrinsics, const Eigen::Vector3d& p_CM, Eigen::Vector2d* q,
-                 Eigen::Matrix<double, 2, 3, Eigen::RowMajor>* dq_dp, IntrinsicDerivative* dq_dintrinsics);
+// `intrinsics` has IntrinsicCount(model) entries. The derivatives may be null; columns a model
+// lacks are left alone. False (and nothing written) where the projection has no value: z not above
+// 0 for brown and rational, the centre of projection itself, a pole of the rational factor.
+bool ProjectLens(LensModel model, const double* intrinsics, const Eigen::Vector3d& p_CM,
+                 Eigen::Vector2d* q, Eigen::Matrix<double, 2, 3, Eigen::RowMajor>* dq_dp,
+                 IntrinsicDerivative* dq_dintrinsics);
 
 }  // namespace impactlab::internal

@@ -10,13 +10,15 @@
 namespace impactlab::internal {
 namespace {
 
-constexpr double kGridMisfit = 0.35;    // of the spacing: a wrong numbering misses by whole spacings, a lens bends by less
+// of the spacing: a wrong numbering misses by whole spacings, a lens bends by less
+constexpr double kGridMisfit = 0.35;
 constexpr double kSameRotation = 0.12;  // [rad]; a wrong numbering turns by a quarter at least
 constexpr double kSameDistance = 0.12;  // of the distance to the board
 
 void Renumber(BoardView& view, const std::vector<int>& true_id) {
   for (BoardPoint& point : view.points) point.id = true_id[point.id];
-  std::sort(view.points.begin(), view.points.end(), [](const BoardPoint& a, const BoardPoint& b) { return a.id < b.id; });
+  std::sort(view.points.begin(), view.points.end(),
+            [](const BoardPoint& a, const BoardPoint& b) { return a.id < b.id; });
 }
 
 struct Turn {
@@ -34,10 +36,12 @@ std::vector<Turn> Turns(const Board& board) {
     // Two points tell the rotation in the plane.
     const int a = 0, b = board.columns - 1;
     const Eigen::Vector3d from = PointOnBoard(board, b) - PointOnBoard(board, a);
-    const Eigen::Vector3d to = PointOnBoard(board, turn.true_id[b]) - PointOnBoard(board, turn.true_id[a]);
+    const Eigen::Vector3d to =
+        PointOnBoard(board, turn.true_id[b]) - PointOnBoard(board, turn.true_id[a]);
     const double angle = std::atan2(to.y(), to.x()) - std::atan2(from.y(), from.x());
     turn.S.linear() = Eigen::AngleAxisd(angle, Eigen::Vector3d::UnitZ()).toRotationMatrix();
-    turn.S.translation() = PointOnBoard(board, turn.true_id[a]) - turn.S.linear() * PointOnBoard(board, a);
+    turn.S.translation() =
+        PointOnBoard(board, turn.true_id[a]) - turn.S.linear() * PointOnBoard(board, a);
     turn.degrees = (static_cast<int>(std::lround(angle * 180 / M_PI)) % 360 + 360) % 360;
     turns.push_back(turn);
   }
@@ -47,7 +51,8 @@ std::vector<Turn> Turns(const Board& board) {
 // How far two relative poses of cameras are apart, 1 = the limit of agreement.
 double Disagreement(const Eigen::Isometry3d& a, const Eigen::Isometry3d& b, double distance) {
   const double angle = Eigen::AngleAxisd(a.linear().transpose() * b.linear()).angle();
-  return std::max(angle / kSameRotation, (a.translation() - b.translation()).norm() / (kSameDistance * distance));
+  return std::max(angle / kSameRotation,
+                  (a.translation() - b.translation()).norm() / (kSameDistance * distance));
 }
 
 Eigen::Isometry3d Average(const std::vector<Eigen::Isometry3d>& poses) {
@@ -71,12 +76,14 @@ Eigen::Isometry3d Average(const std::vector<Eigen::Isometry3d>& poses) {
 
 bool MayTurn(const BoardView& view) { return !view.orientation_known; }
 
-// Pose of the board behind a view whose picture was mirrored left to right: reflected in the camera, and in the board as it was numbered.
+// Pose of the board behind a view whose picture was mirrored left to right: reflected in the
+// camera, and in the board as it was numbered.
 Eigen::Isometry3d Mirrored(const Eigen::Isometry3d& X_CG, const Board& board) {
   const Eigen::Vector3d flip(-1, 1, 1);
   Eigen::Isometry3d X = Eigen::Isometry3d::Identity();
   X.linear() = flip.asDiagonal() * X_CG.linear() * flip.asDiagonal();
-  X.translation() = flip.asDiagonal() * (X_CG.translation() + X_CG.linear() * Eigen::Vector3d(Extent(board).x(), 0, 0));
+  X.translation() = flip.asDiagonal() *
+                    (X_CG.translation() + X_CG.linear() * Eigen::Vector3d(Extent(board).x(), 0, 0));
   return X;
 }
 
@@ -86,9 +93,10 @@ struct Consensus {
   int support = 0, plain = 0;  // shots that agree; those that do without being turned
 };
 
-// `mirror`: as if b's pictures were mirrored. A plain chessboard looks the same then, and its pose is the mirror image of the true one.
-Consensus Agree(const CalibrationProblem& problem, const MonoPoses& X_CG, const std::vector<Turn>& turns, int a, int b,
-                bool mirror = false) {
+// `mirror`: as if b's pictures were mirrored. A plain chessboard looks the same then, and its pose
+// is the mirror image of the true one.
+Consensus Agree(const CalibrationProblem& problem, const MonoPoses& X_CG,
+                const std::vector<Turn>& turns, int a, int b, bool mirror = false) {
   struct Candidate {
     int shot, turn;
     Eigen::Isometry3d X_ab;
@@ -96,12 +104,16 @@ Consensus Agree(const CalibrationProblem& problem, const MonoPoses& X_CG, const 
   std::vector<Candidate> candidates;
   std::vector<double> distance;
   for (std::size_t s = 0; s < X_CG.size(); ++s) {
-    distance.push_back(X_CG[s][a] && X_CG[s][b] ? std::max(X_CG[s][a]->translation().norm(), X_CG[s][b]->translation().norm()) : 0);
+    distance.push_back(X_CG[s][a] && X_CG[s][b] ? std::max(X_CG[s][a]->translation().norm(),
+                                                           X_CG[s][b]->translation().norm())
+                                                : 0);
     if (!X_CG[s][a] || !X_CG[s][b]) continue;
-    const bool may_turn = mirror || MayTurn(problem.shots[s].views[a]) || MayTurn(problem.shots[s].views[b]);
+    const bool may_turn =
+        mirror || MayTurn(problem.shots[s].views[a]) || MayTurn(problem.shots[s].views[b]);
     const Eigen::Isometry3d X_bG = mirror ? Mirrored(*X_CG[s][b], problem.board) : *X_CG[s][b];
     for (std::size_t k = 0; k < (may_turn ? turns.size() : 1); ++k)
-      candidates.push_back({static_cast<int>(s), static_cast<int>(k), *X_CG[s][a] * (X_bG * turns[k].S.inverse()).inverse()});
+      candidates.push_back({static_cast<int>(s), static_cast<int>(k),
+                            *X_CG[s][a] * (X_bG * turns[k].S.inverse()).inverse()});
   }
   Consensus best;
   double best_sum = 0;
@@ -112,8 +124,10 @@ Consensus Agree(const CalibrationProblem& problem, const MonoPoses& X_CG, const 
     std::vector<double> nearest(X_CG.size(), 1.0);
     std::vector<int> which(X_CG.size(), -1);
     for (std::size_t j = 0; j < candidates.size(); ++j) {
-      const double d = Disagreement(candidates[i].X_ab, candidates[j].X_ab, distance[candidates[j].shot]);
-      if (d < nearest[candidates[j].shot]) nearest[candidates[j].shot] = d, which[candidates[j].shot] = static_cast<int>(j);
+      const double d =
+          Disagreement(candidates[i].X_ab, candidates[j].X_ab, distance[candidates[j].shot]);
+      if (d < nearest[candidates[j].shot])
+        nearest[candidates[j].shot] = d, which[candidates[j].shot] = static_cast<int>(j);
     }
     int support = 0, plain = 0;
     double sum = 0;
@@ -123,7 +137,10 @@ Consensus Agree(const CalibrationProblem& problem, const MonoPoses& X_CG, const 
       plain += candidates[which[s]].turn == 0;
       sum += nearest[s];
     }
-    if (support < best.support || (support == best.support && (plain < best.plain || (plain == best.plain && sum >= best_sum)))) continue;
+    if (support < best.support ||
+        (support == best.support &&
+         (plain < best.plain || (plain == best.plain && sum >= best_sum))))
+      continue;
     best.support = support;
     best.plain = plain;
     best_sum = sum;
@@ -144,7 +161,8 @@ ViewCheck CheckView(const Board& board, BoardView& view, bool fix) {
     return check;
   }
   if (view.points.size() < 6) {
-    check.rejected = fmt::format("only {} points of the board were seen; 6 at least", view.points.size());
+    check.rejected =
+        fmt::format("only {} points of the board were seen; 6 at least", view.points.size());
     return check;
   }
   GridFit fit = FitGrid(board, view);
@@ -153,7 +171,8 @@ ViewCheck CheckView(const Board& board, BoardView& view, bool fix) {
     return check;
   }
   const bool full = static_cast<int>(view.points.size()) == PointCount(board);
-  if (fit.misfit > kGridMisfit && full && board.columns != board.rows && board.kind != BoardKind::kCharuco) {
+  if (fit.misfit > kGridMisfit && full && board.columns != board.rows &&
+      board.kind != BoardKind::kCharuco) {
     // The same points, listed along the other side of the grid.
     for (int variant = 0; variant < 4; ++variant) {
       std::vector<int> true_id(PointCount(board));
@@ -167,8 +186,9 @@ ViewCheck CheckView(const Board& board, BoardView& view, bool fix) {
       Renumber(renumbered, true_id);
       const GridFit other = FitGrid(board, renumbered);
       if (!other.ok || other.misfit > kGridMisfit || other.mirrored) continue;
-      const std::string found = fmt::format("grid orientation mix: the points are listed as a {} x {} grid, the board has {} x {}",
-                                            board.rows, board.columns, board.columns, board.rows);
+      const std::string found = fmt::format(
+          "grid orientation mix: the points are listed as a {} x {} grid, the board has {} x {}",
+          board.rows, board.columns, board.columns, board.rows);
       if (!fix) {
         check.rejected = found;
         return check;
@@ -180,7 +200,8 @@ ViewCheck CheckView(const Board& board, BoardView& view, bool fix) {
   }
   if (fit.misfit > kGridMisfit) {
     check.rejected = fmt::format(
-        "the points do not form the {} x {} grid of the board (they miss it by {:.1f} of its spacing): wrong board or wrong count of "
+        "the points do not form the {} x {} grid of the board (they miss it by {:.1f} of its "
+        "spacing): wrong board or wrong count of "
         "points",
         board.columns, board.rows, fit.misfit);
     return check;
@@ -193,7 +214,8 @@ ViewCheck CheckView(const Board& board, BoardView& view, bool fix) {
 }
 
 RigStart ChainCameras(CalibrationProblem& problem, MonoPoses& X_CG, bool fix) {
-  const int n_cameras = static_cast<int>(problem.cameras.size()), n_shots = static_cast<int>(problem.shots.size());
+  const int n_cameras = static_cast<int>(problem.cameras.size()),
+            n_shots = static_cast<int>(problem.shots.size());
   RigStart start;
   start.X_WC.assign(n_cameras, std::nullopt);
   start.X_WC[0] = Eigen::Isometry3d::Identity();
@@ -205,15 +227,20 @@ RigStart ChainCameras(CalibrationProblem& problem, MonoPoses& X_CG, bool fix) {
     if (fix) {
       Renumber(problem.shots[shot].views[camera], turn.true_id);
       X_CG[shot][camera] = *X_CG[shot][camera] * turn.S.inverse();
-      check.note = fmt::format("points listed from another corner than the other cameras': turned by {} degrees", turn.degrees);
+      check.note = fmt::format(
+          "points listed from another corner than the other cameras': turned by {} degrees",
+          turn.degrees);
     } else {
       X_CG[shot][camera].reset();
-      check.rejected =
-          fmt::format("grid orientation mix: the points are listed from another corner than the other cameras' ({} degrees)", turn.degrees);
+      check.rejected = fmt::format(
+          "grid orientation mix: the points are listed from another corner than the other cameras' "
+          "({} degrees)",
+          turn.degrees);
     }
   };
 
-  // Grow from camera 0 along the pair whose shots agree best. Turned views are renumbered on the way, so that later pairs see them right.
+  // Grow from camera 0 along the pair whose shots agree best. Turned views are renumbered on the
+  // way, so that later pairs see them right.
   for (int step = 1; step < n_cameras; ++step) {
     int from = -1, to = -1;
     Consensus best;
@@ -238,15 +265,18 @@ RigStart ChainCameras(CalibrationProblem& problem, MonoPoses& X_CG, bool fix) {
     start.X_WC[to] = *start.X_WC[from] * *best.X_ab;
     for (int s = 0; s < n_shots; ++s) {
       if (!X_CG[s][from] || !X_CG[s][to]) continue;
-      const double distance = std::max(X_CG[s][from]->translation().norm(), X_CG[s][to]->translation().norm());
+      const double distance =
+          std::max(X_CG[s][from]->translation().norm(), X_CG[s][to]->translation().norm());
       int closest = 0;
       double least = 1e300;
       for (std::size_t k = 0; k < turns.size(); ++k) {
-        const Eigen::Isometry3d X_ab = *X_CG[s][from] * (*X_CG[s][to] * turns[k].S.inverse()).inverse();
+        const Eigen::Isometry3d X_ab =
+            *X_CG[s][from] * (*X_CG[s][to] * turns[k].S.inverse()).inverse();
         const double d = Disagreement(*best.X_ab, X_ab, distance);
         if (d < least) least = d, closest = static_cast<int>(k);
       }
-      const bool may_turn = MayTurn(problem.shots[s].views[from]) || MayTurn(problem.shots[s].views[to]);
+      const bool may_turn =
+          MayTurn(problem.shots[s].views[from]) || MayTurn(problem.shots[s].views[to]);
       if (closest != 0 && least < 1 && may_turn) {
         ++start.turned;
         // Where one of the two is sure of its order, the other is the turned one.
@@ -255,7 +285,8 @@ RigStart ChainCameras(CalibrationProblem& problem, MonoPoses& X_CG, bool fix) {
         } else {
           Turn back = turns[closest];
           back.S = back.S.inverse();
-          for (std::size_t i = 0; i < back.true_id.size(); ++i) back.true_id[turns[closest].true_id[i]] = static_cast<int>(i);
+          for (std::size_t i = 0; i < back.true_id.size(); ++i)
+            back.true_id[turns[closest].true_id[i]] = static_cast<int>(i);
           back.degrees = (360 - back.degrees) % 360;
           turn_view(s, from, back);
         }
@@ -276,7 +307,8 @@ RigStart ChainCameras(CalibrationProblem& problem, MonoPoses& X_CG, bool fix) {
       std::size_t support = 0;
       for (const int b : seeing) {
         const Eigen::Isometry3d expected = start.X_WC[b]->inverse() * *start.X_WC[a] * *X_CG[s][a];
-        const double distance = std::max(expected.translation().norm(), X_CG[s][b]->translation().norm());
+        const double distance =
+            std::max(expected.translation().norm(), X_CG[s][b]->translation().norm());
         with[b] = Disagreement(expected, *X_CG[s][b], 2 * distance) < 1;
         support += with[b];
       }
@@ -296,9 +328,9 @@ RigStart ChainCameras(CalibrationProblem& problem, MonoPoses& X_CG, bool fix) {
       // Of two views neither can be told to be the wrong one.
       if (agrees[c] && best_support > 1) continue;
       start.checks[s][c].rejected =
-          swapped
-              ? "the pictures of the two cameras are swapped in this shot"
-              : "the cameras do not agree on where the board was: not the same instant, a moved camera, or points listed in another order";
+          swapped ? "the pictures of the two cameras are swapped in this shot"
+                  : "the cameras do not agree on where the board was: not the same instant, a "
+                    "moved camera, or points listed in another order";
       X_CG[s][c].reset();
     }
   }

@@ -20,15 +20,19 @@ struct RigCamera {
 
 // Where W came from and which way is down.
 struct WorldFrame {
-  std::string source = "camera";                          // "camera" (W is the frame of the first camera), "board", "points", "given"
-  std::optional<Eigen::Vector3d> gravity_W;               // unit vector; nothing where it is not known
+  // "camera" (W is the frame of the first camera), "board", "points", "given"
+  std::string source = "camera";
+  // unit vector; nothing where it is not known
+  std::optional<Eigen::Vector3d> gravity_W;
   Eigen::Matrix3d cov_gravity = Eigen::Matrix3d::Zero();  // of the unit vector
-  std::optional<double> slope;                            // angle between the struck surface (z = 0 of W) and the horizontal [rad]
+  // angle between the struck surface (z = 0 of W) and the horizontal [rad]
+  std::optional<double> slope;
   double sd_slope = 0;
 };
 
-// Parameters in order: for each camera its intrinsics (IntrinsicNames), then rotation about its own x, y, z (R_WC = R exp(r), [rad]) and
-// position p_WC [m]: names "left.fx_px", ..., "left.rx_rad", "left.ry_rad", "left.rz_rad", "left.x_m", "left.y_m", "left.z_m".
+// Parameters in order: for each camera its intrinsics (IntrinsicNames), then rotation about its own
+// x, y, z (R_WC = R exp(r), [rad]) and position p_WC [m]: names "left.fx_px", ..., "left.rx_rad",
+// "left.ry_rad", "left.rz_rad", "left.x_m", "left.y_m", "left.z_m".
 struct CameraRig {
   std::vector<RigCamera> cameras;
   Eigen::MatrixXd covariance;  // of the parameters; empty where not known
@@ -40,8 +44,9 @@ int ParameterCount(const CameraRig& rig);
 // Place of the first parameter (fx) of a camera.
 int FirstParameter(const CameraRig& rig, int camera);
 
-// rig.yaml, the project's own format (keys in data/README). Numbers are written so that reading gives the same bits. Reading throws
-// ConfigError; a covariance that is not symmetric and positive semi-definite, a rotation that is none, a camera with a Fault are refused.
+// rig.yaml, the project's own format (keys in data/README). Numbers are written so that reading
+// gives the same bits. Reading throws ConfigError; a covariance that is not symmetric and positive
+// semi-definite, a rotation that is none, a camera with a Fault are refused.
 std::string ToYaml(const CameraRig& rig);
 CameraRig RigFromYaml(const std::filesystem::path& path);
 CameraRig ParseRig(const std::string& text, const std::string& name);

@@ -33,7 +33,8 @@ inline Eigen::Matrix3d RightJacobian(const Eigen::Vector3d& r) {
   const double angle2 = r.squaredNorm(), angle = std::sqrt(angle2);
   const Eigen::Matrix3d K = Skew(r);
   if (angle < 1e-4) return Eigen::Matrix3d::Identity() - 0.5 * K + K * K / 6;
-  return Eigen::Matrix3d::Identity() - K * ((1 - std::cos(angle)) / angle2) + K * K * ((angle - std::sin(angle)) / (angle2 * angle));
+  return Eigen::Matrix3d::Identity() - K * ((1 - std::cos(angle)) / angle2) +
+         K * K * ((angle - std::sin(angle)) / (angle2 * angle));
 }
 
 }  // namespace impactlab::internal

@@ -5,7 +5,8 @@
 
 namespace impactlab::internal {
 
-// ConfigError for a problem that makes no sense: names, sizes, unknown parameters, views that are not one a camera, points out of order.
+// ConfigError for a problem that makes no sense: names, sizes, unknown parameters, views that are
+// not one a camera, points out of order.
 void CheckSetup(const CalibrationProblem& problem);
 
 }  // namespace impactlab::internal

@@ -16,10 +16,12 @@
 namespace impactlab::internal {
 namespace {
 
-constexpr double kNoRival = 8;              // ratio of misfits
-constexpr double kRayleighMedian = 1.1774;  // median length of a residual of unit sd in each coordinate
+constexpr double kNoRival = 8;  // ratio of misfits
+// median length of a residual of unit sd in each coordinate
+constexpr double kRayleighMedian = 1.1774;
 
-Eigen::Matrix3d Homography(const std::vector<Eigen::Vector2d>& from, const std::vector<Eigen::Vector2d>& to, bool robust) {
+Eigen::Matrix3d Homography(const std::vector<Eigen::Vector2d>& from,
+                           const std::vector<Eigen::Vector2d>& to, bool robust) {
   std::vector<cv::Point2d> a, b;
   for (std::size_t i = 0; i < from.size(); ++i) {
     a.emplace_back(from[i].x(), from[i].y());
@@ -33,8 +35,10 @@ Eigen::Matrix3d Homography(const std::vector<Eigen::Vector2d>& from, const std::
   return H;
 }
 
-// Homography through the four points farthest out along the diagonals of the grid; 0 where they do not span it.
-Eigen::Matrix3d FourCorners(const std::vector<Eigen::Vector2d>& from, const std::vector<Eigen::Vector2d>& to) {
+// Homography through the four points farthest out along the diagonals of the grid; 0 where they do
+// not span it.
+Eigen::Matrix3d FourCorners(const std::vector<Eigen::Vector2d>& from,
+                            const std::vector<Eigen::Vector2d>& to) {
   const Eigen::Vector2d diagonal[4] = {{-1, -1}, {1, -1}, {1, 1}, {-1, 1}};
   std::size_t corner[4] = {0, 0, 0, 0};
   cv::Point2f a[4], b[4];
@@ -43,8 +47,10 @@ Eigen::Matrix3d FourCorners(const std::vector<Eigen::Vector2d>& from, const std:
       if (diagonal[k].dot(from[i]) > diagonal[k].dot(from[corner[k]])) corner[k] = i;
     for (int j = 0; j < k; ++j)
       if (corner[j] == corner[k]) return Eigen::Matrix3d::Zero();
-    a[k] = cv::Point2f(static_cast<float>(from[corner[k]].x()), static_cast<float>(from[corner[k]].y()));
-    b[k] = cv::Point2f(static_cast<float>(to[corner[k]].x()), static_cast<float>(to[corner[k]].y()));
+    a[k] = cv::Point2f(static_cast<float>(from[corner[k]].x()),
+                       static_cast<float>(from[corner[k]].y()));
+    b[k] =
+        cv::Point2f(static_cast<float>(to[corner[k]].x()), static_cast<float>(to[corner[k]].y()));
   }
   const cv::Mat h = cv::getPerspectiveTransform(a, b);
   Eigen::Matrix3d H;
@@ -59,7 +65,8 @@ bool SpansPlane(const std::vector<Eigen::Vector2d>& points) {
   for (const auto& p : points) mean += p / static_cast<double>(points.size());
   Eigen::Matrix2d S = Eigen::Matrix2d::Zero();
   for (const auto& p : points) S += (p - mean) * (p - mean).transpose();
-  const double half_trace = 0.5 * S.trace(), root = std::sqrt(std::max(0.0, half_trace * half_trace - S.determinant()));
+  const double half_trace = 0.5 * S.trace(),
+               root = std::sqrt(std::max(0.0, half_trace * half_trace - S.determinant()));
   return half_trace - root > 1e-4 * (half_trace + root);
 }
 
@@ -71,7 +78,8 @@ struct PoseStep {
   std::vector<double> lengths;
 };
 
-PoseStep EvaluatePose(LensModel model, const double* intrinsics, const BundleView& view, const Eigen::Isometry3d& X, double scale) {
+PoseStep EvaluatePose(LensModel model, const double* intrinsics, const BundleView& view,
+                      const Eigen::Isometry3d& X, double scale) {
   PoseStep step;
   step.lengths.reserve(view.q.size());
   for (std::size_t i = 0; i < view.q.size(); ++i) {
@@ -98,7 +106,8 @@ PoseStep EvaluatePose(LensModel model, const double* intrinsics, const BundleVie
 }
 
 // Levenberg-Marquardt over the six of a pose.
-BoardPose RefinePose(LensModel model, const double* intrinsics, const BundleView& view, Eigen::Isometry3d X) {
+BoardPose RefinePose(LensModel model, const double* intrinsics, const BundleView& view,
+                     Eigen::Isometry3d X) {
   double scale = std::numeric_limits<double>::infinity();
   {
     const PoseStep start = EvaluatePose(model, intrinsics, view, X, 1e9);
@@ -157,8 +166,10 @@ Camera MakeCamera(LensModel model, const Eigen::VectorXd& intrinsics, int width,
   return camera;
 }
 
-// Closed form of Zhang (2000) with the principal point held at the image centre; nothing where the views do not say.
-std::optional<double> ZhangFocal(const std::vector<const BundleView*>& views, double cx, double cy) {
+// Closed form of Zhang (2000) with the principal point held at the image centre; nothing where the
+// views do not say.
+std::optional<double> ZhangFocal(const std::vector<const BundleView*>& views, double cx,
+                                 double cy) {
   double numerator = 0, denominator = 0;
   for (std::size_t v = 0; v < views.size(); v += std::max<std::size_t>(1, views.size() / 20)) {
     const BundleView* view = views[v];
@@ -170,11 +181,13 @@ std::optional<double> ZhangFocal(const std::vector<const BundleView*>& views, do
     }
     const Eigen::Matrix3d H = Homography(grid, image, false);
     const Eigen::Vector3d h1 = H.col(0), h2 = H.col(1);
-    const double norm = H.squaredNorm() > 0 ? 1 / std::sqrt(h1.squaredNorm() * h2.squaredNorm()) : 0;
+    const double norm =
+        H.squaredNorm() > 0 ? 1 / std::sqrt(h1.squaredNorm() * h2.squaredNorm()) : 0;
     if (!(norm > 0)) continue;
     // (h1x h2x + h1y h2y) / f^2 + h1z h2z = 0 and the same with the difference of squares.
     const double a1 = (h1.x() * h2.x() + h1.y() * h2.y()) * norm, b1 = h1.z() * h2.z() * norm;
-    const double a2 = (h1.head<2>().squaredNorm() - h2.head<2>().squaredNorm()) * norm, b2 = (h1.z() * h1.z() - h2.z() * h2.z()) * norm;
+    const double a2 = (h1.head<2>().squaredNorm() - h2.head<2>().squaredNorm()) * norm,
+                 b2 = (h1.z() * h1.z() - h2.z() * h2.z()) * norm;
     numerator -= a1 * a1 + a2 * a2;
     denominator += a1 * b1 + a2 * b2;
   }
@@ -202,11 +215,13 @@ GridFit FitGrid(const Board& board, const BoardView& view) {
     image.push_back(point.q);
   }
   if (!SpansPlane(grid) || !SpansPlane(image)) return fit;
-  // Four far corners do for most views; wrong points among them, then anywhere, call for ever slower kinds.
+  // Four far corners do for most views; wrong points among them, then anywhere, call for ever
+  // slower kinds.
   std::vector<double> misfit;
   int mirrored = 0;
   for (const int effort : {0, 1, 2}) {
-    const Eigen::Matrix3d H = effort == 0 ? FourCorners(grid, image) : Homography(grid, image, effort == 2);
+    const Eigen::Matrix3d H =
+        effort == 0 ? FourCorners(grid, image) : Homography(grid, image, effort == 2);
     if (effort == 0 && !(H.squaredNorm() > 0)) continue;
     if (!(H.squaredNorm() > 0)) return fit;
     misfit.clear();
@@ -215,7 +230,8 @@ GridFit FitGrid(const Board& board, const BoardView& view) {
       const Eigen::Vector3d p = H * grid[i].homogeneous();
       // d(image) / d(grid) at this point.
       Eigen::Matrix2d D;
-      for (int j = 0; j < 2; ++j) D.col(j) = (H.col(j).head<2>() - H(2, j) * p.hnormalized()) / p.z();
+      for (int j = 0; j < 2; ++j)
+        D.col(j) = (H.col(j).head<2>() - H(2, j) * p.hnormalized()) / p.z();
       const double spacing = std::sqrt(std::abs(D.determinant())) * board.pitch;
       misfit.push_back(spacing > 0 ? (p.hnormalized() - image[i]).norm() / spacing : 1e9);
       mirrored += D.determinant() < 0;
@@ -229,13 +245,15 @@ GridFit FitGrid(const Board& board, const BoardView& view) {
   return fit;
 }
 
-std::vector<BoardPose> SolvePoses(LensModel model, const Eigen::VectorXd& intrinsics, int width, int height, const BundleView& view) {
+std::vector<BoardPose> SolvePoses(LensModel model, const Eigen::VectorXd& intrinsics, int width,
+                                  int height, const BundleView& view) {
   const Camera camera = MakeCamera(model, intrinsics, width, height);
   std::vector<cv::Point3d> object;
   std::vector<cv::Point2d> image;
   for (std::size_t i = 0; i < view.q.size(); ++i) {
     const auto ray = Unproject(camera, view.q[i]);
-    if (!ray || ray->z() < 0.17) continue;  // beyond 80 degrees a plane of normalised coordinates serves no more
+    // beyond 80 degrees a plane of normalised coordinates serves no more
+    if (!ray || ray->z() < 0.17) continue;
     object.emplace_back(view.p_G[i].x(), view.p_G[i].y(), 0);
     image.emplace_back(ray->x() / ray->z(), ray->y() / ray->z());
   }
@@ -243,36 +261,45 @@ std::vector<BoardPose> SolvePoses(LensModel model, const Eigen::VectorXd& intrin
   if (object.size() < 4) return poses;
   std::vector<cv::Mat> rotations, translations;
   try {
-    cv::solvePnPGeneric(object, image, cv::Mat::eye(3, 3, CV_64F), cv::noArray(), rotations, translations, false, cv::SOLVEPNP_IPPE);
+    cv::solvePnPGeneric(object, image, cv::Mat::eye(3, 3, CV_64F), cv::noArray(), rotations,
+                        translations, false, cv::SOLVEPNP_IPPE);
   } catch (const cv::Exception&) {
     return poses;  // points on a line
   }
   double least = std::numeric_limits<double>::infinity();
   for (std::size_t k = 0; k < rotations.size(); ++k) {
     Vector6d pose;
-    for (int j = 0; j < 3; ++j) pose[j] = rotations[k].at<double>(j), pose[3 + j] = translations[k].at<double>(j);
+    for (int j = 0; j < 3; ++j)
+      pose[j] = rotations[k].at<double>(j), pose[3 + j] = translations[k].at<double>(j);
     if (!pose.allFinite() || !(pose[5] > 0)) continue;
-    // The closed form gives the better one first. Far worse before it was refined, the second is no rival.
-    std::vector<double> lengths = EvaluatePose(model, intrinsics.data(), view, ToIsometry(pose), 1e9).lengths;
-    const double misfit = lengths.size() == view.q.size() ? RobustSigma(std::move(lengths)) : std::numeric_limits<double>::infinity();
+    // The closed form gives the better one first. Far worse before it was refined, the second is no
+    // rival.
+    std::vector<double> lengths =
+        EvaluatePose(model, intrinsics.data(), view, ToIsometry(pose), 1e9).lengths;
+    const double misfit = lengths.size() == view.q.size() ? RobustSigma(std::move(lengths))
+                                                          : std::numeric_limits<double>::infinity();
     if (misfit > kNoRival * std::max(least, 1.0)) continue;
     least = std::min(least, misfit);
     const BoardPose refined = RefinePose(model, intrinsics.data(), view, ToIsometry(pose));
     if (std::isfinite(refined.cost)) poses.push_back(refined);
   }
-  std::stable_sort(poses.begin(), poses.end(), [](const BoardPose& a, const BoardPose& b) { return a.cost < b.cost; });
+  std::stable_sort(poses.begin(), poses.end(),
+                   [](const BoardPose& a, const BoardPose& b) { return a.cost < b.cost; });
   return poses;
 }
 
-MonoStart StartCamera(const CameraSetup& setup, const std::vector<const BundleView*>& views, const std::optional<Eigen::VectorXd>& guess) {
+MonoStart StartCamera(const CameraSetup& setup, const std::vector<const BundleView*>& views,
+                      const std::optional<Eigen::VectorXd>& guess) {
   const int n = IntrinsicCount(setup.model);
   const auto names = IntrinsicNames(setup.model);
   std::vector<char> free(n, 1);
-  for (int j = 0; j < n; ++j) free[j] = std::find(setup.fixed.begin(), setup.fixed.end(), names[j]) == setup.fixed.end();
+  for (int j = 0; j < n; ++j)
+    free[j] = std::find(setup.fixed.begin(), setup.fixed.end(), names[j]) == setup.fixed.end();
 
   // Views that look at focal candidates: an even choice of at most twelve.
   std::vector<const BundleView*> looked;
-  for (std::size_t i = 0; i < views.size(); i += std::max<std::size_t>(1, views.size() / 12)) looked.push_back(views[i]);
+  for (std::size_t i = 0; i < views.size(); i += std::max<std::size_t>(1, views.size() / 12))
+    looked.push_back(views[i]);
 
   const auto with_focal = [&](double f) {
     Eigen::VectorXd x = Eigen::VectorXd::Zero(n);
@@ -299,14 +326,17 @@ MonoStart StartCamera(const CameraSetup& setup, const std::vector<const BundleVi
     candidates.emplace_back(0, *guess);
   } else {
     std::optional<double> zhang;
-    if (setup.model != LensModel::kFisheye) zhang = ZhangFocal(views, 0.5 * (setup.width - 1), 0.5 * (setup.height - 1));
+    if (setup.model != LensModel::kFisheye)
+      zhang = ZhangFocal(views, 0.5 * (setup.width - 1), 0.5 * (setup.height - 1));
     const double size = std::max(setup.width, setup.height);
-    if (zhang && *zhang > 0.2 * size && *zhang < 20 * size) candidates.emplace_back(score(with_focal(*zhang)), with_focal(*zhang));
+    if (zhang && *zhang > 0.2 * size && *zhang < 20 * size)
+      candidates.emplace_back(score(with_focal(*zhang)), with_focal(*zhang));
     if (candidates.empty() || candidates.front().first > 0.005 * size) {
       for (const double factor : {0.22, 0.32, 0.45, 0.63, 0.9, 1.3, 1.8, 2.6, 4.0, 7.0})
         candidates.emplace_back(score(with_focal(factor * size)), with_focal(factor * size));
     }
-    std::stable_sort(candidates.begin(), candidates.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+    std::stable_sort(candidates.begin(), candidates.end(),
+                     [](const auto& a, const auto& b) { return a.first < b.first; });
     if (candidates.size() > 2) candidates.resize(2);
   }
 
@@ -323,7 +353,8 @@ MonoStart StartCamera(const CameraSetup& setup, const std::vector<const BundleVi
     std::vector<int> view_of;  // of each shot of the bundle
     std::vector<char> rival;   // a second pose came near
     for (std::size_t v = 0; v < views.size(); ++v) {
-      const auto poses = SolvePoses(setup.model, candidate.second, setup.width, setup.height, *views[v]);
+      const auto poses =
+          SolvePoses(setup.model, candidate.second, setup.width, setup.height, *views[v]);
       if (poses.empty()) continue;
       bundle.X_WG.push_back(poses.front().X_CG);
       rival.push_back(poses.size() > 1);
@@ -336,7 +367,8 @@ MonoStart StartCamera(const CameraSetup& setup, const std::vector<const BundleVi
       std::vector<double> all;
       for (int s = 0; s < bundle.shots(); ++s) {
         const auto residuals = Residuals(bundle, s, 0);
-        for (std::size_t i = 0; i < residuals.size(); ++i) all.push_back(residuals[i].norm() / bundle.views[s][0].sd[i]);
+        for (std::size_t i = 0; i < residuals.size(); ++i)
+          all.push_back(residuals[i].norm() / bundle.views[s][0].sd[i]);
       }
       for (double& r : all)
         if (!(r < 1e9)) r = 1e9;
@@ -355,11 +387,13 @@ MonoStart StartCamera(const CameraSetup& setup, const std::vector<const BundleVi
       const BundleSummary summary = Minimize(bundle, 3, 50, 1e-4);
       cost = summary.cost * sigma * sigma;
       if (round >= 1 && robust_sigma() > 0.9 * sigma) break;
-      // A flat board far away has two poses that look alike: now that the lens is known, take the better one.
+      // A flat board far away has two poses that look alike: now that the lens is known, take the
+      // better one.
       const double overall = robust_sigma();
       for (int s = 0; round == 0 && s < bundle.shots(); ++s) {
         if (!rival[s] && ViewSigma(bundle, s) < 1.5 * overall) continue;
-        const auto poses = SolvePoses(setup.model, bundle.intrinsics[0], setup.width, setup.height, bundle.views[s][0]);
+        const auto poses = SolvePoses(setup.model, bundle.intrinsics[0], setup.width, setup.height,
+                                      bundle.views[s][0]);
         if (!poses.empty()) bundle.X_WG[s] = poses.front().X_CG;
       }
     }
@@ -376,7 +410,8 @@ MonoStart StartCamera(const CameraSetup& setup, const std::vector<const BundleVi
       pose.rms = ViewSigma(bundle, s);
       const auto residuals = Residuals(bundle, s, 0);
       for (std::size_t i = 0; i < residuals.size(); ++i)
-        best.inliers[view_of[s]].push_back(residuals[i].norm() < 6 * std::max(best.sigma, 1e-6) * bundle.views[s][0].sd[i]);
+        best.inliers[view_of[s]].push_back(residuals[i].norm() < 6 * std::max(best.sigma, 1e-6) *
+                                                                     bundle.views[s][0].sd[i]);
       best.poses[view_of[s]] = pose;
     }
   }

@@ -18,7 +18,8 @@ namespace {
 using internal::Skew;
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
-// A point as seen from the first camera: unit direction d_C0 and inverse distance rho [1/m]. Tangent coordinates turn d.
+// A point as seen from the first camera: unit direction d_C0 and inverse distance rho [1/m].
+// Tangent coordinates turn d.
 struct Sighting {
   const RigCamera* camera = nullptr;
   int index = 0;
@@ -39,7 +40,9 @@ Eigen::Matrix<double, 3, 2> TangentBasis(const Eigen::Vector3d& d) {
 }
 
 // h = distance^-1 times the point in the camera: finite for a point at infinity.
-Eigen::Vector3d Homogeneous(const Sighting& s, const Eigen::Vector3d& d_C0, double rho) { return s.R_CC0 * d_C0 + rho * s.baseline_C; }
+Eigen::Vector3d Homogeneous(const Sighting& s, const Eigen::Vector3d& d_C0, double rho) {
+  return s.R_CC0 * d_C0 + rho * s.baseline_C;
+}
 
 struct Linearized {
   bool valid = false;
@@ -51,14 +54,18 @@ struct Linearized {
 
 // `dq_dx` and `dq_dh`, where given, take the derivatives of every sighting.
 Linearized Linearize(const std::vector<Sighting>& sightings, const Eigen::Vector3d& d, double rho,
-                     std::vector<Eigen::Matrix<double, 2, 3>>* dq_dx = nullptr, std::vector<Eigen::Matrix<double, 2, 3>>* dq_dh = nullptr) {
+                     std::vector<Eigen::Matrix<double, 2, 3>>* dq_dx = nullptr,
+                     std::vector<Eigen::Matrix<double, 2, 3>>* dq_dh = nullptr) {
   Linearized out;
   const auto basis = TangentBasis(d);
   for (const Sighting& s : sightings) {
     Eigen::Vector2d q;
     Eigen::Matrix<double, 2, 3, Eigen::RowMajor> by_h;
     const Eigen::Vector3d h = Homogeneous(s, d, rho);
-    if (!internal::ProjectLens(s.camera->camera.model, s.intrinsics.data(), h, &q, &by_h, nullptr) || !q.allFinite()) return out;
+    if (!internal::ProjectLens(s.camera->camera.model, s.intrinsics.data(), h, &q, &by_h,
+                               nullptr) ||
+        !q.allFinite())
+      return out;
     Eigen::Matrix<double, 2, 3> by_x;
     by_x.leftCols<2>() = by_h * s.R_CC0 * basis;
     by_x.col(2) = by_h * s.baseline_C;
@@ -80,14 +87,16 @@ double DepthInformation(const Eigen::Matrix3d& information) {
   return information(2, 2) - cross.dot(information.topLeftCorner<2, 2>().llt().solve(cross));
 }
 
-// Inverse distances at which the first ray comes nearest to each other one, seen as an angle from the other camera.
+// Inverse distances at which the first ray comes nearest to each other one, seen as an angle from
+// the other camera.
 std::vector<double> Starts(const std::vector<Sighting>& sightings) {
   std::vector<double> starts;
   double weighted = 0, weights = 0;
   const Eigen::Vector3d& d = sightings.front().ray_C;
   for (std::size_t i = 1; i < sightings.size(); ++i) {
     const Sighting& s = sightings[i];
-    const Eigen::Vector3d at_infinity = s.ray_C.cross(s.R_CC0 * d), by_rho = s.ray_C.cross(s.baseline_C);
+    const Eigen::Vector3d at_infinity = s.ray_C.cross(s.R_CC0 * d),
+                          by_rho = s.ray_C.cross(s.baseline_C);
     const double squared = by_rho.squaredNorm();
     if (squared < 1e-30) continue;
     const double rho = -at_infinity.dot(by_rho) / squared;
@@ -106,12 +115,16 @@ std::string Names(const std::vector<Sighting>& sightings) {
   return names;
 }
 
-// Derivatives of the predicted pixels, stacked, by the rig's parameters at a fixed direction and inverse distance in the first camera.
-Eigen::MatrixXd PixelsByRig(const CameraRig& rig, const std::vector<Sighting>& sightings, const Eigen::Vector3d& d, double rho,
+// Derivatives of the predicted pixels, stacked, by the rig's parameters at a fixed direction and
+// inverse distance in the first camera.
+Eigen::MatrixXd PixelsByRig(const CameraRig& rig, const std::vector<Sighting>& sightings,
+                            const Eigen::Vector3d& d, double rho,
                             const std::vector<Eigen::Matrix<double, 2, 3>>& dq_dh) {
-  Eigen::MatrixXd by_rig = Eigen::MatrixXd::Zero(2 * static_cast<Eigen::Index>(sightings.size()), ParameterCount(rig));
+  Eigen::MatrixXd by_rig =
+      Eigen::MatrixXd::Zero(2 * static_cast<Eigen::Index>(sightings.size()), ParameterCount(rig));
   const Sighting& first = sightings.front();
-  const int first_pose = FirstParameter(rig, first.index) + IntrinsicCount(first.camera->camera.model);
+  const int first_pose =
+      FirstParameter(rig, first.index) + IntrinsicCount(first.camera->camera.model);
   for (std::size_t i = 0; i < sightings.size(); ++i) {
     const Sighting& s = sightings[i];
     const auto row = 2 * static_cast<Eigen::Index>(i);
@@ -119,9 +132,11 @@ Eigen::MatrixXd PixelsByRig(const CameraRig& rig, const std::vector<Sighting>& s
     const Eigen::Vector3d h = Homogeneous(s, d, rho);
     Eigen::Vector2d q;
     internal::IntrinsicDerivative by_intrinsics = internal::IntrinsicDerivative::Zero();
-    internal::ProjectLens(s.camera->camera.model, s.intrinsics.data(), h, &q, nullptr, &by_intrinsics);
+    internal::ProjectLens(s.camera->camera.model, s.intrinsics.data(), h, &q, nullptr,
+                          &by_intrinsics);
     by_rig.block(row, at, 2, n) = by_intrinsics.leftCols(n);
-    if (s.index == first.index) continue;  // the direction and the distance belong to this camera: its pose changes no image of its own
+    // the direction and the distance belong to this camera: its pose changes no image of its own
+    if (s.index == first.index) continue;
     by_rig.block<2, 3>(row, at + n) = dq_dh[i] * Skew(h);
     by_rig.block<2, 3>(row, at + n + 3) = -rho * dq_dh[i] * s.R_CW;
     by_rig.block<2, 3>(row, first_pose) = -dq_dh[i] * s.R_CC0 * Skew(d);
@@ -130,9 +145,11 @@ Eigen::MatrixXd PixelsByRig(const CameraRig& rig, const std::vector<Sighting>& s
   return by_rig;
 }
 
-// Chi-square of the residuals when the rig may be wrong too: in the directions of the pixels that no point can reach.
+// Chi-square of the residuals when the rig may be wrong too: in the directions of the pixels that
+// no point can reach.
 double Consistency(const std::vector<Sighting>& sightings, const Eigen::Vector3d& d, double rho,
-                   const std::vector<Eigen::Matrix<double, 2, 3>>& dq_dx, const Eigen::MatrixXd& by_rig, const Eigen::MatrixXd& cov_rig) {
+                   const std::vector<Eigen::Matrix<double, 2, 3>>& dq_dx,
+                   const Eigen::MatrixXd& by_rig, const Eigen::MatrixXd& cov_rig) {
   const auto n = static_cast<Eigen::Index>(sightings.size());
   Eigen::MatrixXd J(2 * n, 3), E(2 * n, by_rig.cols());
   Eigen::VectorXd residual(2 * n);
@@ -140,12 +157,14 @@ double Consistency(const std::vector<Sighting>& sightings, const Eigen::Vector3d
     const Sighting& s = sightings[i];
     const Eigen::Matrix2d root = s.weight.llt().matrixU();
     Eigen::Vector2d q;
-    internal::ProjectLens(s.camera->camera.model, s.intrinsics.data(), Homogeneous(s, d, rho), &q, nullptr, nullptr);
+    internal::ProjectLens(s.camera->camera.model, s.intrinsics.data(), Homogeneous(s, d, rho), &q,
+                          nullptr, nullptr);
     residual.segment<2>(2 * i) = root * (q - s.q);
     J.middleRows<2>(2 * i) = root * dq_dx[i];
     E.middleRows<2>(2 * i) = root * by_rig.middleRows<2>(2 * i);
   }
-  const Eigen::HouseholderQR<Eigen::MatrixXd> qr(J * J.colwise().norm().cwiseMax(1e-300).cwiseInverse().asDiagonal());
+  const Eigen::HouseholderQR<Eigen::MatrixXd> qr(
+      J * J.colwise().norm().cwiseMax(1e-300).cwiseInverse().asDiagonal());
   const Eigen::VectorXd z = (qr.householderQ().adjoint() * residual).tail(2 * n - 3);
   const Eigen::MatrixXd F = (qr.householderQ().adjoint() * E).bottomRows(2 * n - 3);
   Eigen::MatrixXd cov = F * cov_rig * F.transpose();
@@ -165,28 +184,42 @@ void SetIntervals(TriangulatedPoint& point) {
 
 }  // namespace
 
-TriangulatedPoint Triangulate(const CameraRig& rig, const std::vector<PixelObservation>& observations, const TriangulateOptions& options) {
+TriangulatedPoint Triangulate(const CameraRig& rig,
+                              const std::vector<PixelObservation>& observations,
+                              const TriangulateOptions& options) {
   TriangulatedPoint point;
   point.sd_inverse_depth = kInfinity;
   SetIntervals(point);
-  if (rig.covariance.size() > 0 && (rig.covariance.rows() != ParameterCount(rig) || rig.covariance.cols() != ParameterCount(rig)))
-    throw ConfigError(fmt::format("triangulation: the covariance of the rig is {} x {}, its parameters are {}", rig.covariance.rows(),
-                                  rig.covariance.cols(), ParameterCount(rig)));
+  if (rig.covariance.size() > 0 && (rig.covariance.rows() != ParameterCount(rig) ||
+                                    rig.covariance.cols() != ParameterCount(rig)))
+    throw ConfigError(
+        fmt::format("triangulation: the covariance of the rig is {} x {}, its parameters are {}",
+                    rig.covariance.rows(), rig.covariance.cols(), ParameterCount(rig)));
   std::vector<Sighting> sightings;
   for (const PixelObservation& o : observations) {
     if (o.camera < 0 || o.camera >= static_cast<int>(rig.cameras.size()))
-      throw ConfigError(fmt::format("triangulation: camera {} asked for, the rig has {} (counted from 0)", o.camera, rig.cameras.size()));
+      throw ConfigError(
+          fmt::format("triangulation: camera {} asked for, the rig has {} (counted from 0)",
+                      o.camera, rig.cameras.size()));
     Sighting s;
     s.camera = &rig.cameras[o.camera];
     s.index = o.camera;
     s.q = o.q;
-    if (!o.q.allFinite()) return point.reason = fmt::format("the image point in {} is not a number", s.camera->name), point;
+    if (!o.q.allFinite())
+      return point.reason = fmt::format("the image point in {} is not a number", s.camera->name),
+             point;
     const Eigen::LLT<Eigen::Matrix2d> llt(o.cov);
     if (!o.cov.allFinite() || llt.info() != Eigen::Success || !(o.cov.determinant() > 0))
-      return point.reason = fmt::format("the covariance of the image point in {} is not positive definite", s.camera->name), point;
+      return point.reason =
+                 fmt::format("the covariance of the image point in {} is not positive definite",
+                             s.camera->name),
+             point;
     s.weight = llt.solve(Eigen::Matrix2d::Identity());
     const auto ray = Unproject(s.camera->camera, o.q);
-    if (!ray) return point.reason = fmt::format("outside the region in which the lens of {} is known", s.camera->name), point;
+    if (!ray)
+      return point.reason =
+                 fmt::format("outside the region in which the lens of {} is known", s.camera->name),
+             point;
     s.ray_C = *ray;
     s.intrinsics = Intrinsics(s.camera->camera);
     s.R_CW = s.camera->X_WC.linear().transpose();
@@ -204,10 +237,14 @@ TriangulatedPoint Triangulate(const CameraRig& rig, const std::vector<PixelObser
     const Linearized candidate = Linearize(sightings, d, start);
     if (candidate.valid && (!at.valid || candidate.cost < at.cost)) at = candidate, rho = start;
   }
-  if (!at.valid) return point.reason = fmt::format("the rays of {} do not meet in front of all of them", Names(sightings)), point;
+  if (!at.valid)
+    return point.reason =
+               fmt::format("the rays of {} do not meet in front of all of them", Names(sightings)),
+           point;
   if (!(DepthInformation(at.information) > 1e-20 * at.leverage)) {
     point.reason = fmt::format(
-        "the rays of {} are one and the same line of sight: no depth (cameras at one place, or the point on the line "
+        "the rays of {} are one and the same line of sight: no depth (cameras at one place, or the "
+        "point on the line "
         "that joins them)",
         Names(sightings));
     return point;
@@ -224,29 +261,36 @@ TriangulatedPoint Triangulate(const CameraRig& rig, const std::vector<PixelObser
     converged = step.dot(at.information * step) < 1e-18 && damping < 1e-2;
     const Eigen::Vector3d d_new = (d + TangentBasis(d) * step.head<2>()).normalized();
     const Linearized next = Linearize(sightings, d_new, rho + step(2));
-    // The cost is known to about 1e-11 of itself; the last steps change it by less and are right all the same.
+    // The cost is known to about 1e-11 of itself; the last steps change it by less and are right
+    // all the same.
     if (next.valid && next.cost <= at.cost * (1 + 1e-9) + 1e-18) {
       d = d_new, rho += step(2), at = next;
       damping = std::max(damping * 0.1, 1e-12);
     } else {
       damping = std::max(damping, 1e-9) * 10;
-      if (damping > 1e12) converged = true;  // no step goes down any more: at the optimum to rounding
+      // no step goes down any more: at the optimum to rounding
+      if (damping > 1e12) converged = true;
     }
   }
   point.chi_square = at.cost;
   point.dof = 2 * static_cast<int>(sightings.size()) - 3;
   const double depth_information = DepthInformation(at.information);
   if (!(depth_information > 1e-20 * at.leverage))
-    return point.reason = fmt::format("the rays of {} are one and the same line of sight: no depth", Names(sightings)), point;
+    return point.reason = fmt::format("the rays of {} are one and the same line of sight: no depth",
+                                      Names(sightings)),
+           point;
 
   std::vector<Eigen::Matrix<double, 2, 3>> dq_dx, dq_dh;
   Linearize(sightings, d, rho, &dq_dx, &dq_dh);
-  // By blocks, with rho scaled to its own standard deviation: the plain inverse would lose digits at short baselines.
-  const Eigen::Matrix2d cov_direction_given_rho = at.information.topLeftCorner<2, 2>().llt().solve(Eigen::Matrix2d::Identity());
+  // By blocks, with rho scaled to its own standard deviation: the plain inverse would lose digits
+  // at short baselines.
+  const Eigen::Matrix2d cov_direction_given_rho =
+      at.information.topLeftCorner<2, 2>().llt().solve(Eigen::Matrix2d::Identity());
   const Eigen::Vector2d follow = -cov_direction_given_rho * at.information.block<2, 1>(0, 2);
   Eigen::Matrix3d cov_x;
   const double variance_rho = 1 / depth_information;
-  cov_x.topLeftCorner<2, 2>() = cov_direction_given_rho + follow * follow.transpose() * variance_rho;
+  cov_x.topLeftCorner<2, 2>() =
+      cov_direction_given_rho + follow * follow.transpose() * variance_rho;
   cov_x.topRightCorner<2, 1>() = follow * variance_rho;
   cov_x.bottomLeftCorner<1, 2>() = (follow * variance_rho).transpose();
   cov_x(2, 2) = variance_rho;
@@ -264,11 +308,14 @@ TriangulatedPoint Triangulate(const CameraRig& rig, const std::vector<PixelObser
   if (with_rig || options.derivatives) {
     // The estimate follows the rig because its pixels stay.
     const Eigen::MatrixXd by_rig = PixelsByRig(rig, sightings, d, rho, dq_dh);
-    Eigen::Matrix<double, 3, Eigen::Dynamic> dx_drig = Eigen::Matrix<double, 3, Eigen::Dynamic>::Zero(3, by_rig.cols());
+    Eigen::Matrix<double, 3, Eigen::Dynamic> dx_drig =
+        Eigen::Matrix<double, 3, Eigen::Dynamic>::Zero(3, by_rig.cols());
     for (std::size_t i = 0; i < sightings.size(); ++i)
-      dx_drig -= cov_x * dq_dx[i].transpose() * sightings[i].weight * by_rig.middleRows<2>(2 * static_cast<Eigen::Index>(i));
+      dx_drig -= cov_x * dq_dx[i].transpose() * sightings[i].weight *
+                 by_rig.middleRows<2>(2 * static_cast<Eigen::Index>(i));
     if (rho != 0) {
-      const int pose = FirstParameter(rig, sightings.front().index) + IntrinsicCount(sightings.front().camera->camera.model);
+      const int pose = FirstParameter(rig, sightings.front().index) +
+                       IntrinsicCount(sightings.front().camera->camera.model);
       dp_drig = dp_dx * dx_drig;
       dp_drig.middleCols<3>(pose) -= R_WC0 * Skew(d) / rho;
       dp_drig.middleCols<3>(pose + 3) += Eigen::Matrix3d::Identity();
@@ -282,9 +329,11 @@ TriangulatedPoint Triangulate(const CameraRig& rig, const std::vector<PixelObser
   point.sd_inverse_depth = std::sqrt(variance);
   SetIntervals(point);
   if (!(rho > 0) || !std::isfinite(1 / (rho * rho))) {
-    point.reason = rho < -3 * point.sd_inverse_depth
-                       ? fmt::format("the rays of {} move apart: they would meet behind the cameras", Names(sightings))
-                       : fmt::format("the rays of {} are parallel: no depth", Names(sightings));
+    point.reason =
+        rho < -3 * point.sd_inverse_depth
+            ? fmt::format("the rays of {} move apart: they would meet behind the cameras",
+                          Names(sightings))
+            : fmt::format("the rays of {} are parallel: no depth", Names(sightings));
     return point;
   }
   point.depth = 1 / rho;
@@ -294,13 +343,17 @@ TriangulatedPoint Triangulate(const CameraRig& rig, const std::vector<PixelObser
   if (with_rig) point.cov += dp_drig * rig.covariance * dp_drig.transpose();
   if (options.derivatives) point.dp_drig = std::move(dp_drig);
   if (!point.cov.allFinite() || point.sd_inverse_depth > options.max_relative_sd * rho) {
-    point.reason = fmt::format("the depth is not determined: its relative standard deviation is {:.2g}, allowed is {:.2g}",
-                               point.sd_inverse_depth / rho, options.max_relative_sd);
+    point.reason = fmt::format(
+        "the depth is not determined: its relative standard deviation is {:.2g}, allowed is {:.2g}",
+        point.sd_inverse_depth / rho, options.max_relative_sd);
     return point;
   }
   for (const Sighting& s : sightings) {
     if (!Project(s.camera->camera, s.camera->X_WC.inverse() * point.p_W))
-      return point.reason = fmt::format("the point lies behind {} or outside the region in which its lens is known", s.camera->name), point;
+      return point.reason = fmt::format(
+                 "the point lies behind {} or outside the region in which its lens is known",
+                 s.camera->name),
+             point;
   }
   point.usable = true;
   return point;

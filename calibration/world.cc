@@ -33,7 +33,8 @@ Eigen::Matrix<double, 6, 6> InverseErrorMap(const Eigen::Isometry3d& X) {
   return map;
 }
 
-LinearFit SolveLinear(const Eigen::VectorXd& e0, const Eigen::MatrixXd& J, const Eigen::MatrixXd& S) {
+LinearFit SolveLinear(const Eigen::VectorXd& e0, const Eigen::MatrixXd& J,
+                      const Eigen::MatrixXd& S) {
   LinearFit fit;
   const Eigen::LLT<Eigen::MatrixXd> noise(S);
   if (noise.info() != Eigen::Success) return fit;
@@ -44,7 +45,8 @@ LinearFit SolveLinear(const Eigen::VectorXd& e0, const Eigen::MatrixXd& J, const
   // Unit columns: radians, metres and scale factors side by side.
   const Eigen::MatrixXd unit = whitened * scale.cwiseInverse().asDiagonal();
   const Eigen::LDLT<Eigen::MatrixXd> information(unit.transpose() * unit);
-  if (information.info() != Eigen::Success || !(information.vectorD().minCoeff() > 1e-13)) return fit;
+  if (information.info() != Eigen::Success || !(information.vectorD().minCoeff() > 1e-13))
+    return fit;
   const Eigen::MatrixXd inverse = information.solve(Eigen::MatrixXd::Identity(J.cols(), J.cols()));
   fit.cov = scale.cwiseInverse().asDiagonal() * inverse * scale.cwiseInverse().asDiagonal();
   fit.gain = fit.cov * noise.matrixL().transpose().solve(whitened).transpose();
@@ -54,14 +56,17 @@ LinearFit SolveLinear(const Eigen::VectorXd& e0, const Eigen::MatrixXd& J, const
   return fit;
 }
 
-double TailProbability(double chi_square, int dof) { return dof > 0 ? 1 - ChiSquareCdf(chi_square, dof) : 1; }
+double TailProbability(double chi_square, int dof) {
+  return dof > 0 ? 1 - ChiSquareCdf(chi_square, dof) : 1;
+}
 
 }  // namespace internal
 
 namespace {
 
 using internal::Skew;
-constexpr double kMaxAngleSd = 0.1;  // beyond it neither a frame nor a direction is worth its name [rad]
+// beyond it neither a frame nor a direction is worth its name [rad]
+constexpr double kMaxAngleSd = 0.1;
 
 FrameEstimate Refused(std::string reason) {
   FrameEstimate frame;
@@ -100,7 +105,8 @@ CameraRig MoveRig(const CameraRig& rig, const FrameEstimate& frame, const std::s
     shift.block<3, 3>(at + 3, 3) = Eigen::Matrix3d::Identity();
   }
   if (rig.covariance.size() > 0) {
-    moved.covariance = follow * rig.covariance * follow.transpose() + shift * frame.cov * shift.transpose();
+    moved.covariance =
+        follow * rig.covariance * follow.transpose() + shift * frame.cov * shift.transpose();
     if (frame.cross.cols() == n) {
       const Eigen::MatrixXd mixed = shift * frame.cross * follow.transpose();
       moved.covariance += mixed + mixed.transpose();
@@ -111,19 +117,23 @@ CameraRig MoveRig(const CameraRig& rig, const FrameEstimate& frame, const std::s
   if (rig.world.gravity_W) {
     moved.world.gravity_W = R_WA * *rig.world.gravity_W;
     const Eigen::Matrix3d by_r = R_WA * Skew(*rig.world.gravity_W);
-    moved.world.cov_gravity = R_WA * rig.world.cov_gravity * R_WA.transpose() + by_r * frame.cov.topLeftCorner<3, 3>() * by_r.transpose();
+    moved.world.cov_gravity = R_WA * rig.world.cov_gravity * R_WA.transpose() +
+                              by_r * frame.cov.topLeftCorner<3, 3>() * by_r.transpose();
   }
   moved.world.slope.reset();
   moved.world.sd_slope = 0;
   return moved;
 }
 
-FrameEstimate FrameFromBoard(const CalibrationResult& result, int shot, const BoardWorldOptions& options) {
+FrameEstimate FrameFromBoard(const CalibrationResult& result, int shot,
+                             const BoardWorldOptions& options) {
   if (!result.usable()) return Refused("there is no calibration: " + result.reason);
   if (shot < 0 || shot >= static_cast<int>(result.shots.size()))
-    throw ConfigError(fmt::format("world frame: shot {} asked for, there are {} (counted from 0)", shot, result.shots.size()));
+    throw ConfigError(fmt::format("world frame: shot {} asked for, there are {} (counted from 0)",
+                                  shot, result.shots.size()));
   const ShotResult& solved = result.shots[shot];
-  if (!solved.used) return Refused("the shot with the board on the surface took no part in the solution");
+  if (!solved.used)
+    return Refused("the shot with the board on the surface took no part in the solution");
   const Eigen::Isometry3d X_GA = solved.X_WG.inverse();
   Eigen::Isometry3d X_WG = Eigen::Isometry3d::Identity();
   X_WG.linear() = Eigen::Vector3d(1, -1, -1).asDiagonal();
@@ -142,7 +152,8 @@ FrameEstimate FrameFromBoard(const CalibrationResult& result, int shot, const Bo
   }
   frame.cov(5, 5) += options.sd_thickness * options.sd_thickness;
   if (WorstSd(frame.cov.topLeftCorner<3, 3>()) > kMaxAngleSd)
-    return Refused("the orientation of the board is not determined; film it nearer and from a steeper angle");
+    return Refused(
+        "the orientation of the board is not determined; film it nearer and from a steeper angle");
   frame.usable = true;
   return frame;
 }
@@ -150,18 +161,23 @@ FrameEstimate FrameFromBoard(const CalibrationResult& result, int shot, const Bo
 FrameEstimate FrameGiven(const Eigen::Isometry3d& X_WA, double sd_rotation, double sd_position) {
   const Eigen::Matrix3d R = X_WA.linear();
   if (!X_WA.matrix().allFinite() || !(R.transpose() * R).isIdentity(1e-6) || R.determinant() < 0)
-    throw ConfigError("world frame: the rotation given is none (not orthogonal, or a mirror image)");
+    throw ConfigError(
+        "world frame: the rotation given is none (not orthogonal, or a mirror image)");
   FrameEstimate frame;
   frame.usable = true;
   frame.X_WA = X_WA;
-  frame.cov.diagonal() << Eigen::Vector3d::Constant(sd_rotation * sd_rotation), Eigen::Vector3d::Constant(sd_position * sd_position);
+  frame.cov.diagonal() << Eigen::Vector3d::Constant(sd_rotation * sd_rotation),
+      Eigen::Vector3d::Constant(sd_position * sd_position);
   return frame;
 }
 
-GravityEstimate GravityGiven(const CameraRig& rig, int camera, const Eigen::Vector3d& direction, double sd) {
+GravityEstimate GravityGiven(const CameraRig& rig, int camera, const Eigen::Vector3d& direction,
+                             double sd) {
   if (camera >= static_cast<int>(rig.cameras.size()))
-    throw ConfigError(fmt::format("gravity: camera {} asked for, the rig has {} (counted from 0)", camera, rig.cameras.size()));
-  if (!direction.allFinite() || !(direction.norm() > 0)) throw ConfigError("gravity: the direction given has no length");
+    throw ConfigError(fmt::format("gravity: camera {} asked for, the rig has {} (counted from 0)",
+                                  camera, rig.cameras.size()));
+  if (!direction.allFinite() || !(direction.norm() > 0))
+    throw ConfigError("gravity: the direction given has no length");
   GravityEstimate out;
   out.usable = true;
   out.gravity = direction.normalized();
@@ -172,7 +188,8 @@ GravityEstimate GravityGiven(const CameraRig& rig, int camera, const Eigen::Vect
     out.dg_drig.setZero(3, ParameterCount(rig));
     out.dg_drig.middleCols<3>(at) = -R * Skew(out.gravity);
     out.gravity = R * out.gravity;
-    out.cov = R * out.cov * R.transpose() + out.dg_drig * internal::RigCovariance(rig) * out.dg_drig.transpose();
+    out.cov = R * out.cov * R.transpose() +
+              out.dg_drig * internal::RigCovariance(rig) * out.dg_drig.transpose();
   }
   out.sd = WorstSd(out.cov);
   return out;
@@ -204,7 +221,8 @@ double AlongLine(const Sight& s, const Eigen::Vector3d& p, const Eigen::Vector3d
 
 }  // namespace
 
-GravityEstimate GravityFromPlumbLine(const CameraRig& rig, const std::vector<PixelObservation>& line) {
+GravityEstimate GravityFromPlumbLine(const CameraRig& rig,
+                                     const std::vector<PixelObservation>& line) {
   GravityEstimate out;
   const auto refuse = [&](std::string reason) {
     out.reason = std::move(reason);
@@ -215,12 +233,17 @@ GravityEstimate GravityFromPlumbLine(const CameraRig& rig, const std::vector<Pix
   std::vector<std::vector<int>> of_camera(n_cameras);
   for (const PixelObservation& o : line) {
     if (o.camera < 0 || o.camera >= n_cameras)
-      throw ConfigError(fmt::format("plumb line: camera {} asked for, the rig has {} (counted from 0)", o.camera, n_cameras));
+      throw ConfigError(fmt::format(
+          "plumb line: camera {} asked for, the rig has {} (counted from 0)", o.camera, n_cameras));
     const RigCamera& camera = rig.cameras[o.camera];
     Sight s;
     Eigen::Matrix<double, 3, Eigen::Dynamic> dray_dintrinsics;
-    const auto ray = o.q.allFinite() ? Unproject(camera.camera, o.q, &s.dray_dq, &dray_dintrinsics) : std::nullopt;
-    if (!ray) return refuse(fmt::format("a point of the plumb line lies outside the region in which the lens of {} is known", camera.name));
+    const auto ray = o.q.allFinite() ? Unproject(camera.camera, o.q, &s.dray_dq, &dray_dintrinsics)
+                                     : std::nullopt;
+    if (!ray)
+      return refuse(fmt::format(
+          "a point of the plumb line lies outside the region in which the lens of {} is known",
+          camera.name));
     if (Eigen::LLT<Eigen::Matrix2d>(o.cov).info() != Eigen::Success)
       return refuse("the covariance of a point of the plumb line is not positive definite");
     const Eigen::Matrix3d R = camera.X_WC.linear();
@@ -247,7 +270,8 @@ GravityEstimate GravityFromPlumbLine(const CameraRig& rig, const std::vector<Pix
     normals.push_back(normal.normalized());
     origins.push_back(top.origin);
   }
-  if (normals.size() < 2) return refuse("a plumb line needs two points apart in each of two cameras at least");
+  if (normals.size() < 2)
+    return refuse("a plumb line needs two points apart in each of two cameras at least");
   Eigen::Vector3d g = Eigen::Vector3d::Zero(), p = Eigen::Vector3d::Zero();
   double steepest = 0;
   for (std::size_t i = 0; i < normals.size(); ++i) {
@@ -259,10 +283,13 @@ GravityEstimate GravityFromPlumbLine(const CameraRig& rig, const std::vector<Pix
       Eigen::Matrix3d rows;
       rows << normals[i].transpose(), normals[j].transpose(), g.transpose();
       const Eigen::Vector3d middle = 0.5 * (origins[i] + origins[j]);
-      p = rows.inverse() * Eigen::Vector3d(normals[i].dot(origins[i]), normals[j].dot(origins[j]), g.dot(middle));
+      p = rows.inverse() *
+          Eigen::Vector3d(normals[i].dot(origins[i]), normals[j].dot(origins[j]), g.dot(middle));
     }
   }
-  const char* const kOnePlane = "the cameras see the plumb line in one and the same plane: move it, or use cameras side by side";
+  const char* const kOnePlane =
+      "the cameras see the plumb line in one and the same plane: move it, or use cameras side by "
+      "side";
   if (!(steepest > 1e-4)) return refuse(kOnePlane);
 
   const int m = static_cast<int>(sights.size());
@@ -286,12 +313,14 @@ GravityEstimate GravityFromPlumbLine(const CameraRig& rig, const std::vector<Pix
       J.block<1, 2>(k, 0) = by_normal * Skew(arm) * basis;
       J.block<1, 2>(k, 2) = -by_normal * Skew(g) * basis;
       by_rig.row(k) = unit.transpose() * s.dray_drig;
-      const int at = FirstParameter(rig, s.camera) + IntrinsicCount(rig.cameras[s.camera].camera.model) + 3;
+      const int at =
+          FirstParameter(rig, s.camera) + IntrinsicCount(rig.cameras[s.camera].camera.model) + 3;
       by_rig.block<1, 3>(k, at) += by_normal * Skew(g);
       const Eigen::RowVector2d by_q = unit.transpose() * s.dray_dq;
       variance(k) = by_q * s.cov * by_q.transpose();
     }
-    // Weights of the pixels alone, as for known points (FrameFromPoints); the covariance counts the rig.
+    // Weights of the pixels alone, as for known points (FrameFromPoints); the covariance counts the
+    // rig.
     Eigen::MatrixXd S = variance.asDiagonal();
     fit = internal::SolveLinear(e, J, S);
     if (!fit.determined) return refuse(kOnePlane);
@@ -310,10 +339,13 @@ GravityEstimate GravityFromPlumbLine(const CameraRig& rig, const std::vector<Pix
   int down = 0, up = 0;
   for (const auto& members : of_camera) {
     if (members.size() < 2) continue;
-    (AlongLine(sights[members.back()], p, g) > AlongLine(sights[members.front()], p, g) ? down : up) += 1;
+    (AlongLine(sights[members.back()], p, g) > AlongLine(sights[members.front()], p, g) ? down
+                                                                                        : up) += 1;
   }
   if (down > 0 && up > 0)
-    return refuse("the points of the plumb line run up in one camera and down in another: give them from the top down in each");
+    return refuse(
+        "the points of the plumb line run up in one camera and down in another: give them from the "
+        "top down in each");
   const Eigen::Matrix<double, 3, 2> basis = TangentBasis(g);
   out.cov = basis * cov_line.topLeftCorner<2, 2>() * basis.transpose();
   out.dg_drig = -basis * (fit.gain.topRows<2>() * by_rig);
@@ -323,15 +355,19 @@ GravityEstimate GravityFromPlumbLine(const CameraRig& rig, const std::vector<Pix
   out.dof = m - 4;
   out.p = internal::TailProbability(out.chi_square, out.dof);
   if (!(out.sd < kMaxAngleSd))
-    return refuse(fmt::format("the direction of the plumb line is uncertain by {:.2g} rad: film more of it, larger", out.sd));
+    return refuse(fmt::format(
+        "the direction of the plumb line is uncertain by {:.2g} rad: film more of it, larger",
+        out.sd));
   if (out.p < 1e-6)
-    return refuse("the points do not lie on one straight line: the string swings, or points of something else are among them");
+    return refuse(
+        "the points do not lie on one straight line: the string swings, or points of something "
+        "else are among them");
   out.usable = true;
   return out;
 }
 
-World MakeWorld(const CameraRig& rig, const FrameEstimate& frame, const std::optional<GravityEstimate>& gravity,
-                const std::string& source) {
+World MakeWorld(const CameraRig& rig, const FrameEstimate& frame,
+                const std::optional<GravityEstimate>& gravity, const std::string& source) {
   World world;
   world.rig = MoveRig(rig, frame, source);
   if (!gravity) return world;
@@ -342,11 +378,13 @@ World MakeWorld(const CameraRig& rig, const FrameEstimate& frame, const std::opt
   Eigen::Vector3d g = gravity->gravity;
   Eigen::Matrix3d cov = gravity->cov;
   if (!gravity->in_world) {
-    // g_W = R_WA exp(r) (g + dg): the frame's own rotation error turns it, together with what both owe to the rig.
+    // g_W = R_WA exp(r) (g + dg): the frame's own rotation error turns it, together with what both
+    // owe to the rig.
     const Eigen::Matrix3d R = frame.X_WA.linear(), K = Skew(g);
     cov += K * frame.cov.topLeftCorner<3, 3>() * K.transpose();
     if (gravity->dg_drig.cols() > 0 && frame.cross.cols() == gravity->dg_drig.cols()) {
-      const Eigen::Matrix3d mixed = gravity->dg_drig * frame.cross.topRows<3>().transpose() * K.transpose();
+      const Eigen::Matrix3d mixed =
+          gravity->dg_drig * frame.cross.topRows<3>().transpose() * K.transpose();
       cov -= mixed + mixed.transpose();
     }
     cov = R * cov * R.transpose();
@@ -362,15 +400,19 @@ World MakeWorld(const CameraRig& rig, const FrameEstimate& frame, const std::opt
     const Eigen::Vector2d h = g.head<2>() / horizontal, across(-h.y(), h.x());
     const Eigen::Vector3d by_g(-g.z() * h.x(), -g.z() * h.y(), horizontal);
     world.sd_slope = std::sqrt(std::max(0.0, by_g.dot(cov * by_g)));
-    world.sd_downhill = std::sqrt(std::max(0.0, across.dot(cov.topLeftCorner<2, 2>() * across))) / horizontal;
+    world.sd_downhill =
+        std::sqrt(std::max(0.0, across.dot(cov.topLeftCorner<2, 2>() * across))) / horizontal;
   } else {
     world.sd_slope = tilt_sd;
     world.sd_downhill = std::numeric_limits<double>::infinity();
-    world.notes.push_back("the surface is level within the uncertainty: there is no downhill direction");
+    world.notes.push_back(
+        "the surface is level within the uncertainty: there is no downhill direction");
   }
   if (g.z() > 0)
-    world.notes.push_back(fmt::format("gravity points out of the surface ({:.0f} degrees of slope): is z of the world the right way up?",
-                                      world.slope * 180 / std::numbers::pi));
+    world.notes.push_back(
+        fmt::format("gravity points out of the surface ({:.0f} degrees of slope): is z of the "
+                    "world the right way up?",
+                    world.slope * 180 / std::numbers::pi));
   world.rig.world.slope = world.slope;
   world.rig.world.sd_slope = world.sd_slope;
   return world;

@@ -35,7 +35,8 @@ ScaleCheck CheckScale(const CameraRig& rig, const std::vector<KnownLength>& leng
     const auto same = [&](const std::vector<PixelObservation>* other) {
       if (other->size() != observations.size()) return false;
       for (std::size_t k = 0; k < observations.size(); ++k)
-        if ((*other)[k].camera != observations[k].camera || (*other)[k].q != observations[k].q) return false;
+        if ((*other)[k].camera != observations[k].camera || (*other)[k].q != observations[k].q)
+          return false;
       return true;
     };
     for (std::size_t i = 0; i < seen.size(); ++i)
@@ -65,7 +66,8 @@ ScaleCheck CheckScale(const CameraRig& rig, const std::vector<KnownLength>& leng
       const Eigen::Vector3d arm = ends[to].p_W - ends[from].p_W;
       const Eigen::RowVector3d along = arm.normalized().transpose();
       const Eigen::Matrix3d cov = ends[to].cov_pixels + ends[from].cov_pixels;
-      // A distance between noisy points is too long by the noise across it: E|d| = L + trace(across) / (2 L).
+      // A distance between noisy points is too long by the noise across it: E|d| = L +
+      // trace(across) / (2 L).
       result.measured = arm.norm() - (cov.trace() - along.dot(along * cov)) / (2 * arm.norm());
       rows.push_back({from, to, static_cast<int>(out.lengths.size()), along});
     }
@@ -78,13 +80,17 @@ ScaleCheck CheckScale(const CameraRig& rig, const std::vector<KnownLength>& leng
   }
   Eigen::MatrixXd cov(n, n);
   std::vector<Eigen::RowVectorXd> by_rig;
-  for (const Row& row : rows) by_rig.push_back(row.along * (ends[row.to].dp_drig - ends[row.from].dp_drig));
+  for (const Row& row : rows)
+    by_rig.push_back(row.along * (ends[row.to].dp_drig - ends[row.from].dp_drig));
   for (int i = 0; i < n; ++i) {
     for (int j = 0; j < n; ++j) {
       double shared = by_rig[i] * C * by_rig[j].transpose();
-      for (const auto& [point_i, sign_i] : {std::pair{rows[i].from, -1.0}, std::pair{rows[i].to, 1.0}})
-        for (const auto& [point_j, sign_j] : {std::pair{rows[j].from, -1.0}, std::pair{rows[j].to, 1.0}})
-          if (point_i == point_j) shared += sign_i * sign_j * rows[i].along.dot(rows[j].along * ends[point_i].cov_pixels);
+      for (const auto& [point_i, sign_i] :
+           {std::pair{rows[i].from, -1.0}, std::pair{rows[i].to, 1.0}})
+        for (const auto& [point_j, sign_j] :
+             {std::pair{rows[j].from, -1.0}, std::pair{rows[j].to, 1.0}})
+          if (point_i == point_j)
+            shared += sign_i * sign_j * rows[i].along.dot(rows[j].along * ends[point_i].cov_pixels);
       cov(i, j) = shared / (lengths[rows[i].result].length * lengths[rows[j].result].length);
     }
     LengthResult& result = out.lengths[rows[i].result];
@@ -98,7 +104,8 @@ ScaleCheck CheckScale(const CameraRig& rig, const std::vector<KnownLength>& leng
   }
   Eigen::VectorXd minus(n);
   for (int i = 0; i < n; ++i) minus(i) = -out.lengths[rows[i].result].ratio;
-  cov.diagonal() *= 1 + 1e-9;  // lengths that follow from each other (a closed triangle of a line) stay solvable
+  // lengths that follow from each other (a closed triangle of a line) stay solvable
+  cov.diagonal() *= 1 + 1e-9;
   const internal::LinearFit fit = internal::SolveLinear(minus, Eigen::MatrixXd::Ones(n, 1), cov);
   if (!fit.determined) {
     out.verdict = "the lengths have no common ratio: their covariance is singular";
@@ -112,22 +119,29 @@ ScaleCheck CheckScale(const CameraRig& rig, const std::vector<KnownLength>& leng
   out.dof = n - 1;
   out.p = internal::TailProbability(out.chi_square, out.dof);
   out.consistent = out.lower95 <= 1 && 1 <= out.upper95;
-  const std::string figures = fmt::format("measured over known is {:.5f} +- {:.5f} (one standard deviation)", out.ratio, out.sd);
+  const std::string figures = fmt::format(
+      "measured over known is {:.5f} +- {:.5f} (one standard deviation)", out.ratio, out.sd);
   if (out.p < 1e-3) {
-    out.verdict =
-        fmt::format("the lengths do not agree on one scale ({}): an end was mistaken, a length is wrong, or the lens model is", figures);
+    out.verdict = fmt::format(
+        "the lengths do not agree on one scale ({}): an end was mistaken, a length is wrong, or "
+        "the lens model is",
+        figures);
   } else if (out.consistent) {
     out.verdict = "lengths come out right: " + figures;
   } else {
-    out.verdict =
-        fmt::format("lengths come out {:.2f} % too {}: {}. Most often the side of the square given for the calibration is that much too {}",
-                    100 * std::abs(out.ratio - 1), out.ratio > 1 ? "long" : "short", figures, out.ratio > 1 ? "large" : "small");
+    out.verdict = fmt::format(
+        "lengths come out {:.2f} % too {}: {}. Most often the side of the square given for the "
+        "calibration is that much too {}",
+        100 * std::abs(out.ratio - 1), out.ratio > 1 ? "long" : "short", figures,
+        out.ratio > 1 ? "large" : "small");
   }
   return out;
 }
 
-RigidityCheck CheckRigidity(const CameraRig& rig, const std::vector<std::vector<PixelObservation>>& before,
-                            const std::vector<std::vector<PixelObservation>>& after, const RigidityOptions& options) {
+RigidityCheck CheckRigidity(const CameraRig& rig,
+                            const std::vector<std::vector<PixelObservation>>& before,
+                            const std::vector<std::vector<PixelObservation>>& after,
+                            const RigidityOptions& options) {
   RigidityCheck out;
   const auto refuse = [&](std::string reason) {
     out.reason = std::move(reason);
@@ -135,7 +149,9 @@ RigidityCheck CheckRigidity(const CameraRig& rig, const std::vector<std::vector<
     return out;
   };
   if (before.size() != after.size())
-    throw ConfigError(fmt::format("rigidity: {} points before, {} after; they must be the same points", before.size(), after.size()));
+    throw ConfigError(
+        fmt::format("rigidity: {} points before, {} after; they must be the same points",
+                    before.size(), after.size()));
   const bool planar = options.plane_z.has_value();
   const int dims = planar ? 2 : 3, motions = planar ? 3 : 6;
   std::vector<RigPoint> one, two;
@@ -143,8 +159,10 @@ RigidityCheck CheckRigidity(const CameraRig& rig, const std::vector<std::vector<
   std::vector<Eigen::Vector3d> from, to;
   for (std::size_t i = 0; i < before.size(); ++i) {
     if (before[i].empty() || after[i].empty()) continue;
-    RigPoint a = planar ? internal::MeasureOnPlane(rig, before[i].front(), *options.plane_z) : internal::MeasurePoint(rig, before[i]);
-    RigPoint b = planar ? internal::MeasureOnPlane(rig, after[i].front(), *options.plane_z) : internal::MeasurePoint(rig, after[i]);
+    RigPoint a = planar ? internal::MeasureOnPlane(rig, before[i].front(), *options.plane_z)
+                        : internal::MeasurePoint(rig, before[i]);
+    RigPoint b = planar ? internal::MeasureOnPlane(rig, after[i].front(), *options.plane_z)
+                        : internal::MeasurePoint(rig, after[i]);
     if (!a.problem.empty() || !b.problem.empty()) continue;
     used.push_back(static_cast<int>(i));
     from.push_back(a.p_W);
@@ -153,14 +171,16 @@ RigidityCheck CheckRigidity(const CameraRig& rig, const std::vector<std::vector<
     two.push_back(std::move(b));
   }
   const int n = static_cast<int>(used.size());
-  if (dims * n <= motions) return refuse(fmt::format("{} of {} points were measured before and after", n, before.size()));
+  if (dims * n <= motions)
+    return refuse(fmt::format("{} of {} points were measured before and after", n, before.size()));
   if (!(internal::Width(from) > 0)) return refuse("the points lie on one line");
 
   const Eigen::MatrixXd C = internal::RigCovariance(rig);
   Eigen::Isometry3d X = internal::Align(from, to);
   if (planar) {
     // Both sets lie in the plane: the rotation is one about z already.
-    X.linear() = internal::RotationFromVector(Eigen::Vector3d(0, 0, internal::VectorFromRotation(X.linear()).z()));
+    X.linear() = internal::RotationFromVector(
+        Eigen::Vector3d(0, 0, internal::VectorFromRotation(X.linear()).z()));
     X.translation().z() = 0;
   }
   std::vector<Eigen::Matrix3d> own;
@@ -188,7 +208,8 @@ RigidityCheck CheckRigidity(const CameraRig& rig, const std::vector<std::vector<
     fit = internal::SolveLinear(e, J, S);
     if (!fit.determined) return refuse("the points do not determine the motion");
     if (iteration == 20 || fit.step.norm() < 1e-12) break;
-    const Eigen::Vector3d turn = planar ? Eigen::Vector3d(0, 0, fit.step(2)) : Eigen::Vector3d(fit.step.tail<3>());
+    const Eigen::Vector3d turn =
+        planar ? Eigen::Vector3d(0, 0, fit.step(2)) : Eigen::Vector3d(fit.step.tail<3>());
     X.linear() = X.linear() * internal::RotationFromVector(turn);
     X.translation().head(dims) += fit.step.head(dims);
   }
@@ -212,15 +233,22 @@ RigidityCheck CheckRigidity(const CameraRig& rig, const std::vector<std::vector<
     for (int term = 0; term < 5; ++term) {
       Eigen::VectorXd column = Eigen::VectorXd::Zero(dims * n);
       for (int k = 0; k < n; ++k) {
-        const double u = axes.eigenvectors().col(2).dot(from[k] - mean) / std::sqrt(axes.eigenvalues()(2));
-        const double v = axes.eigenvectors().col(1).dot(from[k] - mean) / std::sqrt(std::max(1e-300, axes.eigenvalues()(1)));
-        column(dims * k + d) = term == 0 ? u : term == 1 ? v : term == 2 ? u * u - 1 : term == 3 ? u * v : v * v - 1;
+        const double u =
+            axes.eigenvectors().col(2).dot(from[k] - mean) / std::sqrt(axes.eigenvalues()(2));
+        const double v = axes.eigenvectors().col(1).dot(from[k] - mean) /
+                         std::sqrt(std::max(1e-300, axes.eigenvalues()(1)));
+        column(dims * k + d) = term == 0   ? u
+                               : term == 1 ? v
+                               : term == 2 ? u * u - 1
+                               : term == 3 ? u * v
+                                           : v * v - 1;
       }
       columns.push_back(column);
     }
   }
   if (n >= 10) {
-    // A field the motion makes already (a turn is linear) is dropped; the rest is what noise must explain.
+    // A field the motion makes already (a turn is linear) is dropped; the rest is what noise must
+    // explain.
     Eigen::MatrixXd basis = J;
     for (const Eigen::VectorXd& column : columns) {
       const Eigen::VectorXd rest = column - basis * basis.colPivHouseholderQr().solve(column);
@@ -233,7 +261,8 @@ RigidityCheck CheckRigidity(const CameraRig& rig, const std::vector<std::vector<
       out.smooth_dof = static_cast<int>(basis.cols() - motions);
       out.smooth_chi_square = std::max(0.0, fit.chi_square - smooth.chi_square);
       out.smooth_p = internal::TailProbability(out.smooth_chi_square, out.smooth_dof);
-      const Eigen::VectorXd field = basis.rightCols(out.smooth_dof) * smooth.step.tail(out.smooth_dof);
+      const Eigen::VectorXd field =
+          basis.rightCols(out.smooth_dof) * smooth.step.tail(out.smooth_dof);
       out.smooth_rms = std::sqrt(field.squaredNorm() / n);
     }
   }
@@ -241,12 +270,15 @@ RigidityCheck CheckRigidity(const CameraRig& rig, const std::vector<std::vector<
   out.rigid = std::min(out.p, out.smooth_p) >= options.significance;
   if (out.rigid) {
     out.verdict =
-        fmt::format("a rigid move comes out rigid: {:.3g} mm rms are left, {:.3g} mm are expected", 1e3 * out.rms, 1e3 * out.expected_rms);
+        fmt::format("a rigid move comes out rigid: {:.3g} mm rms are left, {:.3g} mm are expected",
+                    1e3 * out.rms, 1e3 * out.expected_rms);
   } else {
-    out.model_error = std::max(std::sqrt(std::max(0.0, out.rms * out.rms - out.expected_rms * out.expected_rms)),
-                               out.smooth_p < options.significance ? out.smooth_rms : 0.0);
+    out.model_error =
+        std::max(std::sqrt(std::max(0.0, out.rms * out.rms - out.expected_rms * out.expected_rms)),
+                 out.smooth_p < options.significance ? out.smooth_rms : 0.0);
     out.verdict = fmt::format(
-        "a rigid move comes out bent: {:.3g} mm rms are left, {:.3g} mm are expected. The lens model is wrong (or the body is not "
+        "a rigid move comes out bent: {:.3g} mm rms are left, {:.3g} mm are expected. The lens "
+        "model is wrong (or the body is not "
         "rigid, or points were mistaken): about {:.3g} mm",
         1e3 * out.rms, 1e3 * out.expected_rms, 1e3 * out.model_error);
   }

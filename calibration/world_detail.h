@@ -36,15 +36,20 @@ struct LinearFit {
   Eigen::MatrixXd gain;   // (J' S^-1 J)^-1 J' S^-1
   double chi_square = 0;  // of what is left
 };
-LinearFit SolveLinear(const Eigen::VectorXd& e0, const Eigen::MatrixXd& J, const Eigen::MatrixXd& S);
+LinearFit SolveLinear(const Eigen::VectorXd& e0, const Eigen::MatrixXd& J,
+                      const Eigen::MatrixXd& S);
 
 // Least-squares rotation and position X with to ~ X from (Umeyama 1991, without scale).
-Eigen::Isometry3d Align(const std::vector<Eigen::Vector3d>& from, const std::vector<Eigen::Vector3d>& to);
+Eigen::Isometry3d Align(const std::vector<Eigen::Vector3d>& from,
+                        const std::vector<Eigen::Vector3d>& to);
 // How far points reach across their best line [m].
 double Width(const std::vector<Eigen::Vector3d>& points);
-// Covariance of stacked residuals, `dims` rows each: own noise, and what they share through the rig (C its covariance).
-Eigen::MatrixXd StackedCovariance(const std::vector<Eigen::Matrix3d>& own, const std::vector<Eigen::MatrixXd>& by_rig,
-                                  const Eigen::MatrixXd& C, int dims, Eigen::MatrixXd* stacked_by_rig);
+// Covariance of stacked residuals, `dims` rows each: own noise, and what they share through the rig
+// (C its covariance).
+Eigen::MatrixXd StackedCovariance(const std::vector<Eigen::Matrix3d>& own,
+                                  const std::vector<Eigen::MatrixXd>& by_rig,
+                                  const Eigen::MatrixXd& C, int dims,
+                                  Eigen::MatrixXd* stacked_by_rig);
 
 // 1 - ChiSquareCdf, 1 without degrees of freedom.
 double TailProbability(double chi_square, int dof);

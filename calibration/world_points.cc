@@ -26,8 +26,9 @@ RigPoint MeasurePoint(const CameraRig& rig, const std::vector<PixelObservation>&
   }
   // Images that contradict each other beyond any noise belong to different points.
   if (TailProbability(point.consistency, point.dof) < 1e-9) {
-    out.problem =
-        fmt::format("its images do not belong together (chi-square {:.0f} for {} degrees of freedom)", point.consistency, point.dof);
+    out.problem = fmt::format(
+        "its images do not belong together (chi-square {:.0f} for {} degrees of freedom)",
+        point.consistency, point.dof);
     return out;
   }
   out.p_W = point.p_W;
@@ -38,17 +39,24 @@ RigPoint MeasurePoint(const CameraRig& rig, const std::vector<PixelObservation>&
 
 RigPoint MeasureOnPlane(const CameraRig& rig, const PixelObservation& o, double plane_z) {
   if (o.camera < 0 || o.camera >= static_cast<int>(rig.cameras.size()))
-    throw ConfigError(fmt::format("point on a plane: camera {} asked for, the rig has {} (counted from 0)", o.camera, rig.cameras.size()));
+    throw ConfigError(
+        fmt::format("point on a plane: camera {} asked for, the rig has {} (counted from 0)",
+                    o.camera, rig.cameras.size()));
   RigPoint out;
   const RigCamera& camera = rig.cameras[o.camera];
   Eigen::Matrix<double, 3, 2> dray_dq;
   Eigen::Matrix<double, 3, Eigen::Dynamic> dray_dintrinsics;
-  const auto ray = o.q.allFinite() ? Unproject(camera.camera, o.q, &dray_dq, &dray_dintrinsics) : std::nullopt;
-  if (!ray) return out.problem = fmt::format("outside the region in which the lens of {} is known", camera.name), out;
+  const auto ray =
+      o.q.allFinite() ? Unproject(camera.camera, o.q, &dray_dq, &dray_dintrinsics) : std::nullopt;
+  if (!ray)
+    return out.problem =
+               fmt::format("outside the region in which the lens of {} is known", camera.name),
+           out;
   const Eigen::Matrix3d R = camera.X_WC.linear();
   const Eigen::Vector3d d = R * *ray, origin = camera.X_WC.translation();
   const double along = (plane_z - origin.z()) / d.z();
-  if (!(along > 0) || !std::isfinite(along) || std::abs(d.z()) < 0.02) return out.problem = "its ray does not meet the plane", out;
+  if (!(along > 0) || !std::isfinite(along) || std::abs(d.z()) < 0.02)
+    return out.problem = "its ray does not meet the plane", out;
   out.p_W = origin + along * d;
   // Moves of the ray slide along the plane.
   Eigen::Matrix3d slide = Eigen::Matrix3d::Identity();
@@ -63,15 +71,18 @@ RigPoint MeasureOnPlane(const CameraRig& rig, const PixelObservation& o, double 
   return out;
 }
 
-Eigen::Isometry3d Align(const std::vector<Eigen::Vector3d>& from, const std::vector<Eigen::Vector3d>& to) {
+Eigen::Isometry3d Align(const std::vector<Eigen::Vector3d>& from,
+                        const std::vector<Eigen::Vector3d>& to) {
   Eigen::Vector3d mean_from = Eigen::Vector3d::Zero(), mean_to = Eigen::Vector3d::Zero();
   for (std::size_t i = 0; i < from.size(); ++i) mean_from += from[i], mean_to += to[i];
   mean_from /= static_cast<double>(from.size());
   mean_to /= static_cast<double>(from.size());
   Eigen::Matrix3d moment = Eigen::Matrix3d::Zero();
-  for (std::size_t i = 0; i < from.size(); ++i) moment += (to[i] - mean_to) * (from[i] - mean_from).transpose();
+  for (std::size_t i = 0; i < from.size(); ++i)
+    moment += (to[i] - mean_to) * (from[i] - mean_from).transpose();
   const Eigen::JacobiSVD<Eigen::Matrix3d> svd(moment, Eigen::ComputeFullU | Eigen::ComputeFullV);
-  Eigen::Vector3d sign(1, 1, (svd.matrixU() * svd.matrixV().transpose()).determinant() < 0 ? -1 : 1);
+  Eigen::Vector3d sign(1, 1,
+                       (svd.matrixU() * svd.matrixV().transpose()).determinant() < 0 ? -1 : 1);
   Eigen::Isometry3d X = Eigen::Isometry3d::Identity();
   X.linear() = svd.matrixU() * sign.asDiagonal() * svd.matrixV().transpose();
   X.translation() = mean_to - X.linear() * mean_from;
@@ -87,13 +98,17 @@ double Width(const std::vector<Eigen::Vector3d>& points) {
   return std::sqrt(std::max(0.0, eigen.eigenvalues()(1)));
 }
 
-Eigen::MatrixXd StackedCovariance(const std::vector<Eigen::Matrix3d>& own, const std::vector<Eigen::MatrixXd>& by_rig,
-                                  const Eigen::MatrixXd& C, int dims, Eigen::MatrixXd* stacked_by_rig) {
+Eigen::MatrixXd StackedCovariance(const std::vector<Eigen::Matrix3d>& own,
+                                  const std::vector<Eigen::MatrixXd>& by_rig,
+                                  const Eigen::MatrixXd& C, int dims,
+                                  Eigen::MatrixXd* stacked_by_rig) {
   const auto n = static_cast<Eigen::Index>(own.size());
   stacked_by_rig->resize(dims * n, C.rows());
-  for (Eigen::Index i = 0; i < n; ++i) stacked_by_rig->middleRows(dims * i, dims) = by_rig[i].topRows(dims);
+  for (Eigen::Index i = 0; i < n; ++i)
+    stacked_by_rig->middleRows(dims * i, dims) = by_rig[i].topRows(dims);
   Eigen::MatrixXd S = *stacked_by_rig * C * stacked_by_rig->transpose();
-  for (Eigen::Index i = 0; i < n; ++i) S.block(dims * i, dims * i, dims, dims) += own[i].topLeftCorner(dims, dims);
+  for (Eigen::Index i = 0; i < n; ++i)
+    S.block(dims * i, dims * i, dims, dims) += own[i].topLeftCorner(dims, dims);
   return S;
 }
 
@@ -111,7 +126,9 @@ PointsWorld FrameFromPoints(const CameraRig& rig, const std::vector<KnownPoint>&
     PointResult result;
     result.name = points[i].name;
     RigPoint point = internal::MeasurePoint(rig, points[i].observations);
-    result.problem = points[i].p_W.allFinite() && points[i].sd >= 0 ? point.problem : "its known coordinates are not numbers";
+    result.problem = points[i].p_W.allFinite() && points[i].sd >= 0
+                         ? point.problem
+                         : "its known coordinates are not numbers";
     out.points.push_back(result);
     if (!result.problem.empty()) continue;
     used.push_back(static_cast<int>(i));
@@ -125,11 +142,13 @@ PointsWorld FrameFromPoints(const CameraRig& rig, const std::vector<KnownPoint>&
     return out;
   };
   if (used.size() < 3)
-    return refuse(fmt::format("{} of {} points can be measured, three are the least{}", used.size(), points.size(),
+    return refuse(fmt::format("{} of {} points can be measured, three are the least{}", used.size(),
+                              points.size(),
                               points.size() > used.size() ? ": see the reason at each" : ""));
   double reach = 0;
   for (const auto& p : known) reach = std::max(reach, (p - known[0]).norm());
-  if (!(internal::Width(known) > 1e-3 * reach)) return refuse("the known points lie on one line: the turn about it cannot be told");
+  if (!(internal::Width(known) > 1e-3 * reach))
+    return refuse("the known points lie on one line: the turn about it cannot be told");
 
   const int n = static_cast<int>(used.size());
   const Eigen::MatrixXd C = internal::RigCovariance(rig);
@@ -142,8 +161,9 @@ PointsWorld FrameFromPoints(const CameraRig& rig, const std::vector<KnownPoint>&
   }
   Eigen::MatrixXd D;
   const Eigen::MatrixXd S = internal::StackedCovariance(own, by_rig, C, 3, &D);
-  // Weights are those of the points' own noise. With the rig's covariance among them the frame would be corrected for errors of the rig
-  // that the rig itself keeps, and points measured near the marks would come out worse; the covariance counts everything.
+  // Weights are those of the points' own noise. With the rig's covariance among them the frame
+  // would be corrected for errors of the rig that the rig itself keeps, and points measured near
+  // the marks would come out worse; the covariance counts everything.
   Eigen::MatrixXd S_own = Eigen::MatrixXd::Zero(3 * n, 3 * n);
   for (int k = 0; k < n; ++k) S_own.block<3, 3>(3 * k, 3 * k) = own[k];
 
@@ -194,7 +214,8 @@ PointsWorld FrameFromPoints(const CameraRig& rig, const std::vector<KnownPoint>&
     const Eigen::SelfAdjointEigenSolver<Eigen::Matrix3d> eigen(cov_left.block<3, 3>(3 * k, 3 * k));
     for (int i = 0; i < 3; ++i) {
       const double along = eigen.eigenvectors().col(i).dot(e.segment<3>(3 * k));
-      if (eigen.eigenvalues()(i) > 1e-6 * eigen.eigenvalues()(2)) result.chi_square += along * along / eigen.eigenvalues()(i);
+      if (eigen.eigenvalues()(i) > 1e-6 * eigen.eigenvalues()(2))
+        result.chi_square += along * along / eigen.eigenvalues()(i);
     }
     if (result.chi_square > out.points[used[worst]].chi_square) worst = k;
   }
@@ -214,14 +235,19 @@ PointsWorld FrameFromPoints(const CameraRig& rig, const std::vector<KnownPoint>&
   }
   out.scale_consistent = std::abs(out.scale - 1) <= 1.959963984540054 * out.sd_scale;
 
-  if (cov_X.topLeftCorner<3, 3>().trace() > 0.03) return refuse("the orientation of the world frame is not determined: spread the points");
+  if (cov_X.topLeftCorner<3, 3>().trace() > 0.03)
+    return refuse("the orientation of the world frame is not determined: spread the points");
   if (frame.p < 1e-6) {
     const double share = std::abs(out.scale - 1) / std::max(out.sd_scale, 1e-300);
-    return refuse(
-        fmt::format("the points do not fit their known coordinates: '{}' is off by {:.2g} mm{}. Check the coordinates, their order, and "
-                    "the standard deviation stated for them",
-                    out.points[used[worst]].name, 1e3 * out.points[used[worst]].residual_W.norm(),
-                    share > 5 ? fmt::format("; the rig measures lengths {:.3f} times as long as they are said to be", out.scale) : ""));
+    return refuse(fmt::format(
+        "the points do not fit their known coordinates: '{}' is off by {:.2g} mm{}. Check the "
+        "coordinates, their order, and "
+        "the standard deviation stated for them",
+        out.points[used[worst]].name, 1e3 * out.points[used[worst]].residual_W.norm(),
+        share > 5
+            ? fmt::format("; the rig measures lengths {:.3f} times as long as they are said to be",
+                          out.scale)
+            : ""));
   }
   frame.usable = true;
   return out;

@@ -32,12 +32,15 @@ AreaReference Draw(const Sharing& sharing, int draws, std::uint64_t seed, const 
   if (draws < 1) throw ConfigError(fmt::format("area: draws: found {}, allowed 1 or more", draws));
   std::mt19937_64 random(seed);
   std::normal_distribution<double> normal;
-  std::vector<double> of_cluster(static_cast<std::size_t>(*std::max_element(cluster.begin(), cluster.end())) + 1), z(cluster.size());
+  std::vector<double> of_cluster(
+      static_cast<std::size_t>(*std::max_element(cluster.begin(), cluster.end())) + 1),
+      z(cluster.size());
   const double common = std::sqrt(sharing.correlation), own = std::sqrt(1 - sharing.correlation);
   AreaReference reference;
   for (int k = 0; k < draws; ++k) {
     for (double& one : of_cluster) one = normal(random);
-    for (std::size_t i = 0; i < z.size(); ++i) z[i] = common * of_cluster[static_cast<std::size_t>(cluster[i])] + own * normal(random);
+    for (std::size_t i = 0; i < z.size(); ++i)
+      z[i] = common * of_cluster[static_cast<std::size_t>(cluster[i])] + own * normal(random);
     reference.areas.push_back(area(z));
   }
   std::sort(reference.areas.begin(), reference.areas.end());
@@ -49,22 +52,29 @@ AreaReference Draw(const Sharing& sharing, int draws, std::uint64_t seed, const 
 double AreaFromUniform(std::vector<double> u) {
   if (u.empty()) throw ConfigError("area: found no values, allowed one or more");
   for (const double value : u)
-    if (!(value >= 0 && value <= 1)) throw ConfigError(fmt::format("area: found {}, allowed a number from 0 to 1", FormatNumber(value)));
+    if (!(value >= 0 && value <= 1))
+      throw ConfigError(
+          fmt::format("area: found {}, allowed a number from 0 to 1", FormatNumber(value)));
   std::sort(u.begin(), u.end());
   const double n = static_cast<double>(u.size());
   double area = AreaOfLine(0, u.front(), 0) + AreaOfLine(u.back(), 1, 1);
-  for (std::size_t i = 0; i + 1 < u.size(); ++i) area += AreaOfLine(u[i], u[i + 1], static_cast<double>(i + 1) / n);
+  for (std::size_t i = 0; i + 1 < u.size(); ++i)
+    area += AreaOfLine(u[i], u[i + 1], static_cast<double>(i + 1) / n);
   return area;
 }
 
-NormalMixture::NormalMixture(const std::vector<double>& mean, const std::vector<double>& sd) : mean_(mean), sd_(sd) {
+NormalMixture::NormalMixture(const std::vector<double>& mean, const std::vector<double>& sd)
+    : mean_(mean), sd_(sd) {
   if (mean.empty() || sd.size() != mean.size())
-    throw ConfigError(fmt::format("area: found {} means and {} standard deviations, allowed one of each or more", mean.size(), sd.size()));
+    throw ConfigError(
+        fmt::format("area: found {} means and {} standard deviations, allowed one of each or more",
+                    mean.size(), sd.size()));
   double lower = INFINITY, upper = -INFINITY;
   for (std::size_t i = 0; i < mean.size(); ++i) {
     if (!std::isfinite(mean[i]) || !(sd[i] >= 0 && std::isfinite(sd[i])))
       throw ConfigError(
-          fmt::format("area: found a normal of mean {} and standard deviation {}, allowed finite numbers, the latter at least 0",
+          fmt::format("area: found a normal of mean {} and standard deviation {}, allowed finite "
+                      "numbers, the latter at least 0",
                       FormatNumber(mean[i]), FormatNumber(sd[i])));
     lower = std::min(lower, mean[i] - kReach * sd[i]);
     upper = std::max(upper, mean[i] + kReach * sd[i]);
@@ -78,7 +88,10 @@ NormalMixture::NormalMixture(const std::vector<double>& mean, const std::vector<
 double NormalMixture::Cdf(double x) const {
   double sum = 0;
   for (std::size_t i = 0; i < mean_.size(); ++i)
-    sum += sd_[i] > 0 ? NormalCdf((x - mean_[i]) / sd_[i]) : x < mean_[i] ? 0 : x > mean_[i] ? 1 : 0.5;
+    sum += sd_[i] > 0     ? NormalCdf((x - mean_[i]) / sd_[i])
+           : x < mean_[i] ? 0
+           : x > mean_[i] ? 1
+                          : 0.5;
   return sum / static_cast<double>(mean_.size());
 }
 
@@ -94,7 +107,8 @@ double NormalMixture::Quantile(double p) const {
 double NormalMixture::AreaFrom(std::vector<double> values) const {
   if (values.empty()) throw ConfigError("area: found no values, allowed one or more");
   std::sort(values.begin(), values.end());
-  const std::size_t n = values.size(), each = std::max<std::size_t>(kPerValue, (kFewest + n - 1) / n);
+  const std::size_t n = values.size(),
+                    each = std::max<std::size_t>(kPerValue, (kFewest + n - 1) / n);
   double sum = 0;
   for (std::size_t i = 0; i < n; ++i)
     for (std::size_t k = 0; k < each; ++k) {
@@ -120,7 +134,9 @@ double CorrelationWithin(const std::vector<double>& z, const std::vector<int>& c
     pairs += 0.5 * size[name] * (size[name] - 1);
   }
   if (!(pairs > 0) || !(squares > 0)) return 0;
-  return std::clamp(products / pairs / (squares / static_cast<double>(z.size())) + 2 / std::sqrt(pairs), 0.0, 1.0);
+  return std::clamp(
+      products / pairs / (squares / static_cast<double>(z.size())) + 2 / std::sqrt(pairs), 0.0,
+      1.0);
 }
 
 double AreaReference::Median() const { return Quantile(areas, 0.5); }
@@ -138,8 +154,9 @@ AreaReference UniformReference(const Sharing& sharing, int draws, std::uint64_t 
   });
 }
 
-AreaReference MixtureReference(const NormalMixture& predicted, const std::vector<double>& mean, const std::vector<double>& sd,
-                               const Sharing& sharing, int draws, std::uint64_t seed) {
+AreaReference MixtureReference(const NormalMixture& predicted, const std::vector<double>& mean,
+                               const std::vector<double>& sd, const Sharing& sharing, int draws,
+                               std::uint64_t seed) {
   return Draw(sharing, draws, seed, [&](const std::vector<double>& z) {
     std::vector<double> x;
     for (std::size_t i = 0; i < z.size(); ++i) x.push_back(mean[i] + sd[i] * z[i]);

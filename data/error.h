@@ -1,5 +1,6 @@
 #pragma once
-// Errors a caller or a file can cause. Only `main` catches them; each carries one line that says what to do.
+// Errors a caller or a file can cause. Only `main` catches them; each carries one line that says
+// what to do.
 
 #include <stdexcept>
 #include <string>
@@ -13,7 +14,8 @@ class ConfigError : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-// A data file cannot be read as what it claims to be. `what()` reads "path: row R, column C: found, allowed".
+// A data file cannot be read as what it claims to be. `what()` reads "path: row R, column C: found,
+// allowed".
 class DataError : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;

@@ -1,10 +1,12 @@
 #pragma once
 // The value of any plain struct as bytes and back, to the last bit.
 //
-// Numbers go as they lie in memory, so that a result that was kept is the result itself; containers, optional values, Eigen matrices and
-// plain structs (aggregates, up to 40 fields) go part by part. Fields are found by the compiler: one that is added to a struct is written,
-// read and compared from then on without a line here. Functions are passed over. A struct with private members does not compile.
-// The bytes mean something to the build that wrote them only: they serve as a key of inputs and as a store of results, never as a format.
+// Numbers go as they lie in memory, so that a result that was kept is the result itself;
+// containers, optional values, Eigen matrices and plain structs (aggregates, up to 40 fields) go
+// part by part. Fields are found by the compiler: one that is added to a struct is written, read
+// and compared from then on without a line here. Functions are passed over. A struct with private
+// members does not compile. The bytes mean something to the build that wrote them only: they serve
+// as a key of inputs and as a store of results, never as a format.
 
 #include <Eigen/Core>
 #include <Eigen/Geometry>
@@ -31,7 +33,8 @@
 namespace impactlab {
 namespace internal {
 
-// References to all fields of a plain struct, in their order: the largest number of empty initialisers it takes is their number.
+// References to all fields of a plain struct, in their order: the largest number of empty
+// initialisers it takes is their number.
 #define IMPACTLAB_EMPTY(z, i, data) \
   {}
 #define IMPACTLAB_TIE(z, i, most)                                                               \
@@ -43,7 +46,8 @@ template <class T>
 auto TieFields(T& value) {
   using Value = std::remove_const_t<T>;
   static_assert(
-      !requires { Value{BOOST_PP_ENUM(41, IMPACTLAB_EMPTY, )}; }, "more fields than are counted to");
+      !requires { Value{BOOST_PP_ENUM(41, IMPACTLAB_EMPTY, )}; },
+      "more fields than are counted to");
   BOOST_PP_REPEAT(40, IMPACTLAB_TIE, 40) return std::tie();
 }
 #undef IMPACTLAB_TIE
@@ -75,7 +79,8 @@ concept Plain = std::is_arithmetic_v<T> || std::is_enum_v<T>;
 
 }  // namespace internal
 
-// One walk for writing and for reading: `archive.Raw(bytes, n)` stores or fills, `archive.Size(n)` stores a number or gives the stored one.
+// One walk for writing and for reading: `archive.Raw(bytes, n)` stores or fills, `archive.Size(n)`
+// stores a number or gives the stored one.
 template <class Archive, class T>
 void Exchange(Archive& archive, T& value) {
   using Value = std::remove_const_t<T>;
@@ -92,7 +97,8 @@ void Exchange(Archive& archive, T& value) {
   } else if constexpr (internal::DenseMatrix<Value>) {
     const std::size_t rows = archive.Size(static_cast<std::size_t>(value.rows()));
     const std::size_t columns = archive.Size(static_cast<std::size_t>(value.cols()));
-    if constexpr (!std::is_const_v<T>) value.resize(static_cast<Eigen::Index>(rows), static_cast<Eigen::Index>(columns));
+    if constexpr (!std::is_const_v<T>)
+      value.resize(static_cast<Eigen::Index>(rows), static_cast<Eigen::Index>(columns));
     archive.Raw(value.data(), rows * columns * sizeof(typename Value::Scalar));
   } else if constexpr (std::is_same_v<Value, Eigen::Isometry3d>) {
     archive.Raw(value.matrix().data(), 16 * sizeof(double));
@@ -117,7 +123,8 @@ void Exchange(Archive& archive, T& value) {
       for (const auto& item : value) Exchange(archive, item);
     } else {
       value.clear();
-      for (std::size_t i = 0; i < n; ++i) value.insert(archive.template Next<internal::ItemOf<Value>>());
+      for (std::size_t i = 0; i < n; ++i)
+        value.insert(archive.template Next<internal::ItemOf<Value>>());
     }
   } else if constexpr (internal::kIsA<Value, std::vector>) {
     const std::size_t n = archive.Size(value.size());
@@ -133,7 +140,8 @@ void Exchange(Archive& archive, T& value) {
     }
   } else {
     static_assert(std::is_aggregate_v<Value>, "only plain structs can be kept");
-    std::apply([&](auto&... field) { (Exchange(archive, field), ...); }, internal::TieFields(value));
+    std::apply([&](auto&... field) { (Exchange(archive, field), ...); },
+               internal::TieFields(value));
   }
 }
 

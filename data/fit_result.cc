@@ -30,8 +30,11 @@ Json FromMatrix(const Eigen::MatrixXd& matrix) {
   return rows;
 }
 
-// Recording names come from the file system, where any bytes may stand: what is not UTF-8 is replaced.
-std::string Dump(const Json& json) { return json.dump(-1, ' ', false, Json::error_handler_t::replace); }
+// Recording names come from the file system, where any bytes may stand: what is not UTF-8 is
+// replaced.
+std::string Dump(const Json& json) {
+  return json.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
 
 // Objects and lists of them are indented, lists of plain values stay on one line.
 void Write(const Json& json, std::size_t indent, std::string& out) {
@@ -39,7 +42,9 @@ void Write(const Json& json, std::size_t indent, std::string& out) {
     out += Dump(json);
     return;
   }
-  const bool flat = json.is_array() && std::none_of(json.begin(), json.end(), [](const Json& item) { return item.is_structured(); });
+  const bool flat = json.is_array() && std::none_of(json.begin(), json.end(), [](const Json& item) {
+                      return item.is_structured();
+                    });
   const std::string margin = flat ? std::string() : '\n' + std::string(indent + 2, ' ');
   out += json.is_object() ? '{' : '[';
   bool first = true;
@@ -57,7 +62,8 @@ void Write(const Json& json, std::size_t indent, std::string& out) {
 // One value of the document with the name of its place.
 class Place {
  public:
-  Place(const std::string& path, std::string name, const Json& json) : path_(path), name_(std::move(name)), json_(json) {}
+  Place(const std::string& path, std::string name, const Json& json)
+      : path_(path), name_(std::move(name)), json_(json) {}
 
   [[noreturn]] void Refuse(const std::string& allowed) const {
     std::string found = json_.is_object()  ? "an object"
@@ -80,7 +86,8 @@ class Place {
     if (object ? !json_.is_object() : !json_.is_array()) Refuse(object ? "an object" : "a list");
     std::vector<std::pair<std::string, Place>> entries;
     for (const auto& entry : json_.items()) {
-      const std::string name = object ? fmt::format("{}.{}", name_, entry.key()) : fmt::format("{}[{}]", name_, entry.key());
+      const std::string name = object ? fmt::format("{}.{}", name_, entry.key())
+                                      : fmt::format("{}[{}]", name_, entry.key());
       entries.emplace_back(entry.key(), Place(path_, name, entry.value()));
     }
     return entries;
@@ -93,7 +100,9 @@ class Place {
   }
 
   int Integer() const {
-    if (!json_.is_number_integer() || json_.get<double>() > 2147483647.0 || json_.get<double>() < -2147483648.0) Refuse("a whole number");
+    if (!json_.is_number_integer() || json_.get<double>() > 2147483647.0 ||
+        json_.get<double>() < -2147483648.0)
+      Refuse("a whole number");
     return json_.get<int>();
   }
 
@@ -115,7 +124,8 @@ class Place {
 
   std::string Choice(const std::vector<std::string>& allowed) const {
     std::string text = Text();
-    if (std::find(allowed.begin(), allowed.end(), text) == allowed.end()) Refuse(JoinNames(allowed, " | "));
+    if (std::find(allowed.begin(), allowed.end(), text) == allowed.end())
+      Refuse(JoinNames(allowed, " | "));
     return text;
   }
 
@@ -133,15 +143,18 @@ class Place {
     Eigen::MatrixXd matrix(rows, columns);
     for (std::size_t i = 0; i < rows; ++i) {
       const std::vector<double> row = entries[i].second.Numbers(null_means);
-      if (row.size() != columns) entries[i].second.Refuse(fmt::format("a list of {} numbers", columns));
-      for (std::size_t j = 0; j < columns; ++j) matrix(static_cast<Eigen::Index>(i), static_cast<Eigen::Index>(j)) = row[j];
+      if (row.size() != columns)
+        entries[i].second.Refuse(fmt::format("a list of {} numbers", columns));
+      for (std::size_t j = 0; j < columns; ++j)
+        matrix(static_cast<Eigen::Index>(i), static_cast<Eigen::Index>(j)) = row[j];
     }
     return matrix;
   }
 
  private:
   [[noreturn]] void Fail(const std::string& found, const std::string& allowed) const {
-    throw DataError(fmt::format("{}: {}: found {}, allowed {}", path_, name_.empty() ? "document" : name_, found, allowed));
+    throw DataError(fmt::format("{}: {}: found {}, allowed {}", path_,
+                                name_.empty() ? "document" : name_, found, allowed));
   }
 
   const std::string& path_;
@@ -152,11 +165,14 @@ class Place {
 Json Parse(const std::string& text, const std::string& path) {
   std::vector<std::set<std::string>> seen;
   const auto watch = [&](int depth, Json::parse_event_t event, Json& value) {
-    if (depth > 32) throw DataError(fmt::format("{}: found more than 32 levels of nesting, allowed fit.json", path));
+    if (depth > 32)
+      throw DataError(
+          fmt::format("{}: found more than 32 levels of nesting, allowed fit.json", path));
     if (event == Json::parse_event_t::object_start) seen.emplace_back();
     if (event == Json::parse_event_t::object_end) seen.pop_back();
     if (event == Json::parse_event_t::key && !seen.back().insert(value.get<std::string>()).second) {
-      throw DataError(fmt::format("{}: found key {} twice in one object, allowed once", path, Excerpt(value.get<std::string>())));
+      throw DataError(fmt::format("{}: found key {} twice in one object, allowed once", path,
+                                  Excerpt(value.get<std::string>())));
     }
     return true;
   };
@@ -171,8 +187,12 @@ Json Parse(const std::string& text, const std::string& path) {
 }
 
 Json FromParameter(const ParameterEstimate& parameter) {
-  return Json{{"value", parameter.value},     {"sd", parameter.sd},           {"sd_noise_only", parameter.sd_noise_only},
-              {"lower95", parameter.lower95}, {"upper95", parameter.upper95}, {"identifiable", parameter.identifiable},
+  return Json{{"value", parameter.value},
+              {"sd", parameter.sd},
+              {"sd_noise_only", parameter.sd_noise_only},
+              {"lower95", parameter.lower95},
+              {"upper95", parameter.upper95},
+              {"identifiable", parameter.identifiable},
               {"reason", parameter.reason}};
 }
 
@@ -194,12 +214,14 @@ Json FromLaw(const LawFit& fit) {
   Json json = Json::object();
   json["law"] = fit.law;
   Json parameters = Json::object();
-  for (const ParameterEstimate& parameter : fit.parameters) parameters[parameter.name] = FromParameter(parameter);
+  for (const ParameterEstimate& parameter : fit.parameters)
+    parameters[parameter.name] = FromParameter(parameter);
   json["parameters"] = std::move(parameters);
   json["covariance"] = FromMatrix(fit.covariance);
   json["covariance_noise_only"] = FromMatrix(fit.covariance_noise_only);
-  json["discrepancy"] = {
-      {"sd_tangential", fit.discrepancy.sd_tangential}, {"sd_normal", fit.discrepancy.sd_normal}, {"sd_couple", fit.discrepancy.sd_couple}};
+  json["discrepancy"] = {{"sd_tangential", fit.discrepancy.sd_tangential},
+                         {"sd_normal", fit.discrepancy.sd_normal},
+                         {"sd_couple", fit.discrepancy.sd_couple}};
   json["likelihood"] = fit.likelihood;
   json["loglik"] = fit.loglik;
   json["dof"] = fit.dof;
@@ -208,10 +230,14 @@ Json FromLaw(const LawFit& fit) {
   json["sd_bootstrap"] = fit.sd_bootstrap;
   Json influence = Json::array();
   for (const EventInfluence& event : fit.influence) {
-    influence.push_back({{"recording", event.recording}, {"impact", event.impact}, {"shift", event.shift}, {"weight", event.weight}});
+    influence.push_back({{"recording", event.recording},
+                         {"impact", event.impact},
+                         {"shift", event.shift},
+                         {"weight", event.weight}});
   }
   json["influence"] = std::move(influence);
-  json["grid"] = {{"mu_k", fit.grid_mu}, {"e", fit.grid_e}, {"deviance", FromMatrix(fit.grid_deviance)}};
+  json["grid"] = {
+      {"mu_k", fit.grid_mu}, {"e", fit.grid_e}, {"deviance", FromMatrix(fit.grid_deviance)}};
   return json;
 }
 
@@ -220,7 +246,8 @@ LawFit ToLaw(const Place& place) {
   fit.law = place["law"].Choice({"newton", "poisson", "energetic"});
   static const std::vector<std::string> known = {"mu_k", "mu_s", "e_star", "e_n", "e_p"};
   for (const auto& [name, entry] : place["parameters"].Entries(true)) {
-    if (std::find(known.begin(), known.end(), name) == known.end()) entry.Refuse("parameters " + JoinNames(known));
+    if (std::find(known.begin(), known.end(), name) == known.end())
+      entry.Refuse("parameters " + JoinNames(known));
     fit.parameters.push_back(ToParameter(name, entry));
   }
   const std::size_t n = fit.parameters.size();
@@ -262,7 +289,9 @@ std::string WithSd(double value, double sd) {
   return fmt::format("{:.{}f} +- {:.{}f}", value, decimals, sd, decimals);
 }
 
-std::string End(double value) { return std::isfinite(value) ? fmt::format("{:.4g}", value) : std::string("open"); }
+std::string End(double value) {
+  return std::isfinite(value) ? fmt::format("{:.4g}", value) : std::string("open");
+}
 
 }  // namespace
 
@@ -274,18 +303,22 @@ std::string FitResult::BriefReport() const {
   std::string out = fmt::format("{} events used, {} rejected", n_events, rejected.size());
   out += counts.empty() ? "\n" : fmt::format(" ({})\n", JoinNames(counts));
   for (const LawFit& fit : fits) {
-    out +=
-        fmt::format("{} law, {} likelihood, {} degrees of freedom, log likelihood {:.6g}\n", fit.law, fit.likelihood, fit.dof, fit.loglik);
+    out += fmt::format("{} law, {} likelihood, {} degrees of freedom, log likelihood {:.6g}\n",
+                       fit.law, fit.likelihood, fit.dof, fit.loglik);
     for (const ParameterEstimate& parameter : fit.parameters) {
-      out += fmt::format("  {:<7} {}  95 % [{}, {}]", parameter.name, WithSd(parameter.value, parameter.sd), End(parameter.lower95),
+      out += fmt::format("  {:<7} {}  95 % [{}, {}]", parameter.name,
+                         WithSd(parameter.value, parameter.sd), End(parameter.lower95),
                          End(parameter.upper95));
       if (!parameter.identifiable) out += "  not identifiable";
       out += parameter.reason.empty() ? "\n" : fmt::format(" ({})\n", parameter.reason);
     }
-    out += fmt::format("  scatter beyond noise: tangential {:.2g}, normal {:.2g}, couple {:.2g} (relative to the normal momentum)\n",
-                       fit.discrepancy.sd_tangential, fit.discrepancy.sd_normal, fit.discrepancy.sd_couple);
+    out += fmt::format(
+        "  scatter beyond noise: tangential {:.2g}, normal {:.2g}, couple {:.2g} (relative to the "
+        "normal momentum)\n",
+        fit.discrepancy.sd_tangential, fit.discrepancy.sd_normal, fit.discrepancy.sd_couple);
     if (fit.n_starts_agreeing < fit.n_starts) {
-      out += fmt::format("  only {} of {} starts reached this optimum\n", fit.n_starts_agreeing, fit.n_starts);
+      out += fmt::format("  only {} of {} starts reached this optimum\n", fit.n_starts_agreeing,
+                         fit.n_starts);
     }
   }
   return out;
@@ -297,7 +330,10 @@ std::string ToJson(const FitResult& result) {
   json["n_events"] = result.n_events;
   Json rejected = Json::array();
   for (const RejectedImpact& impact : result.rejected) {
-    rejected.push_back({{"recording", impact.recording}, {"impact", impact.impact}, {"reason", impact.reason}, {"detail", impact.detail}});
+    rejected.push_back({{"recording", impact.recording},
+                        {"impact", impact.impact},
+                        {"reason", impact.reason},
+                        {"detail", impact.detail}});
   }
   json["rejected"] = std::move(rejected);
   Json fits = Json::array();

@@ -9,45 +9,52 @@
 namespace impactlab {
 
 struct ParameterEstimate {
-  std::string name;           // "mu_k", "e_star", "e_n", "e_p"
+  std::string name;  // "mu_k", "e_star", "e_n", "e_p"
   double value = std::numeric_limits<double>::quiet_NaN();
-  double sd = std::numeric_limits<double>::quiet_NaN();             // total: measurement noise and event-to-event discrepancy
+  // total: measurement noise and event-to-event discrepancy
+  double sd = std::numeric_limits<double>::quiet_NaN();
   double sd_noise_only = std::numeric_limits<double>::quiet_NaN();  // measurement noise alone
-  double lower95 = 0;         // profile-likelihood interval; one-sided at a bound
+  double lower95 = 0;  // profile-likelihood interval; one-sided at a bound
   double upper95 = std::numeric_limits<double>::infinity();
   bool identifiable = false;
-  std::string reason;         // why not identifiable, or which side is open; empty otherwise. NaN and infinity are null in JSON
+  // why not identifiable, or which side is open; empty otherwise. NaN and infinity are null in JSON
+  std::string reason;
 };
 
-// Scatter of the impulse from event to event that measurement noise does not explain, relative to the event's effective normal momentum m_eff |v_n-|.
+// Scatter of the impulse from event to event that measurement noise does not explain, relative to
+// the event's effective normal momentum m_eff |v_n-|.
 struct Discrepancy {
   double sd_tangential = 0;  // tangential impulse ratio [1]
   double sd_normal = 0;      // normal impulse ratio [1]
-  double sd_couple = 0;      // impulsive couple about the contact point, relative to m_eff |v_n-| times the radius of gyration [1]
+  // impulsive couple about the contact point, relative to m_eff |v_n-| times the radius of gyration
+  // [1]
+  double sd_couple = 0;
 };
 
 struct EventInfluence {
   std::string recording;
   int impact = 0;
-  std::vector<double> shift;  // change of each parameter when this event is left out, in its total sd
-  double weight = 1;          // weight in a Student-t or contamination fit, 1 for Gaussian
+  // change of each parameter when this event is left out, in its total sd
+  std::vector<double> shift;
+  double weight = 1;  // weight in a Student-t or contamination fit, 1 for Gaussian
 };
 
 struct LawFit {
-  std::string law;            // "newton", "poisson", "energetic"
+  std::string law;                            // "newton", "poisson", "energetic"
   std::vector<ParameterEstimate> parameters;  // mu_k first, then the coefficient of restitution
   Eigen::MatrixXd covariance;                 // of the parameters, total
   Eigen::MatrixXd covariance_noise_only;
   Discrepancy discrepancy;
-  std::string likelihood;     // "gaussian", "student_t", "contamination"
+  std::string likelihood;  // "gaussian", "student_t", "contamination"
   double loglik = 0;
-  int dof = 0;                // observations minus fitted parameters
+  int dof = 0;  // observations minus fitted parameters
   int n_starts_agreeing = 0, n_starts = 0;
-  std::vector<double> sd_bootstrap;           // over recordings, same order as parameters; empty when not asked for
+  // over recordings, same order as parameters; empty when not asked for
+  std::vector<double> sd_bootstrap;
   std::vector<EventInfluence> influence;
   // Profile of -2 log likelihood above its minimum on a grid, for the confidence region.
   std::vector<double> grid_mu, grid_e;
-  Eigen::MatrixXd grid_deviance;              // rows mu, columns e; empty when not asked for
+  Eigen::MatrixXd grid_deviance;  // rows mu, columns e; empty when not asked for
 };
 
 struct RejectedImpact {

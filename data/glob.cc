@@ -18,12 +18,15 @@ bool IsContinuation(char c) { return (static_cast<unsigned char>(c) & 0xC0) == 0
 // Next character of UTF-8; a broken byte counts as one.
 std::string_view NextCharacter(std::string_view text) {
   std::size_t length = 1;
-  while (length < text.size() && length < 4 && IsContinuation(text[length]) && !IsContinuation(text[0])) ++length;
+  while (length < text.size() && length < 4 && IsContinuation(text[length]) &&
+         !IsContinuation(text[0]))
+    ++length;
   return text.substr(0, length);
 }
 
-// Whether `character` is in the set that `pattern` starts with; code points are ordered like their bytes in UTF-8. Sets `length` to the
-// length of the set, npos when the bracket never closes and stands for itself.
+// Whether `character` is in the set that `pattern` starts with; code points are ordered like their
+// bytes in UTF-8. Sets `length` to the length of the set, npos when the bracket never closes and
+// stands for itself.
 bool MatchesSet(std::string_view pattern, std::string_view character, std::size_t& length) {
   std::size_t i = 1;
   const bool negated = i < pattern.size() && (pattern[i] == '!' || pattern[i] == '^');
@@ -98,14 +101,16 @@ class Search {
       }
       for (const fs::directory_entry& entry : List(folder)) {
         std::error_code error;
-        if (!Hidden(entry) && !entry.is_symlink(error) && entry.is_directory(error)) Run(entry.path(), part);
+        if (!Hidden(entry) && !entry.is_symlink(error) && entry.is_directory(error))
+          Run(entry.path(), part);
       }
       return;
     }
     if (pattern.find_first_of("*?[") == std::string::npos) {
       const fs::path next = folder / pattern;
       std::error_code error;
-      if (last ? fs::exists(next, error) && !fs::is_directory(next, error) : fs::is_directory(next, error)) {
+      if (last ? fs::exists(next, error) && !fs::is_directory(next, error)
+               : fs::is_directory(next, error)) {
         if (last) {
           found.push_back(next);
         } else {
@@ -125,7 +130,9 @@ class Search {
   std::vector<fs::path> found;
 
  private:
-  static bool Hidden(const fs::directory_entry& entry) { return entry.path().filename().string().front() == '.'; }
+  static bool Hidden(const fs::directory_entry& entry) {
+    return entry.path().filename().string().front() == '.';
+  }
 
   static bool IsFile(const fs::directory_entry& entry) {
     std::error_code error;
@@ -138,8 +145,10 @@ class Search {
     if (!fs::is_directory(folder, error)) return {};
     std::vector<fs::directory_entry> entries;
     fs::directory_iterator place(folder, error);
-    for (; !error && place != fs::directory_iterator(); place.increment(error)) entries.push_back(*place);
-    if (error) throw DataError(fmt::format("{}: cannot be searched: {}", folder.string(), error.message()));
+    for (; !error && place != fs::directory_iterator(); place.increment(error))
+      entries.push_back(*place);
+    if (error)
+      throw DataError(fmt::format("{}: cannot be searched: {}", folder.string(), error.message()));
     return entries;
   }
 
@@ -155,16 +164,19 @@ bool MatchesGlob(const std::string& pattern, const std::string& name) {
 
 std::vector<fs::path> ExpandGlob(const std::string& pattern, const fs::path& base) {
   if (pattern.empty()) return {};
-  const fs::path whole = fs::path(pattern).is_absolute() || base.empty() ? fs::path(pattern) : base / pattern;
+  const fs::path whole =
+      fs::path(pattern).is_absolute() || base.empty() ? fs::path(pattern) : base / pattern;
   std::error_code error;
-  if (fs::exists(whole, error) && !fs::is_directory(whole, error)) return {whole.lexically_normal()};
+  if (fs::exists(whole, error) && !fs::is_directory(whole, error))
+    return {whole.lexically_normal()};
 
   const fs::path given(pattern);
   std::vector<std::string> parts;
   for (const fs::path& part : given.relative_path()) {
     const std::string name = part.string();
     if (name == ".") continue;
-    if (name == "**" && !parts.empty() && parts.back() == "**") continue;  // a second one adds nothing but time
+    // a second one adds nothing but time
+    if (name == "**" && !parts.empty() && parts.back() == "**") continue;
     parts.push_back(name);
   }
   if (parts.empty() || parts.back().empty()) return {};
@@ -178,9 +190,12 @@ std::vector<fs::path> ExpandGlob(const std::string& pattern, const fs::path& bas
     const fs::path normal = path.lexically_normal();
     named.emplace_back(normal.string(), normal);
   }
-  std::sort(named.begin(), named.end(), [](const auto& a, const auto& b) { return NaturalLess(a.first, b.first); });
+  std::sort(named.begin(), named.end(),
+            [](const auto& a, const auto& b) { return NaturalLess(a.first, b.first); });
   // Patterns with two ** reach a file by several ways.
-  named.erase(std::unique(named.begin(), named.end(), [](const auto& a, const auto& b) { return a.first == b.first; }), named.end());
+  named.erase(std::unique(named.begin(), named.end(),
+                          [](const auto& a, const auto& b) { return a.first == b.first; }),
+              named.end());
   std::vector<fs::path> paths;
   for (auto& entry : named) paths.push_back(std::move(entry.second));
   return paths;

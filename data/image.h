@@ -7,7 +7,8 @@
 
 namespace impactlab {
 
-// Rows from the top, no padding. Pixel (0, 0) is the top-left one and its centre is the image point q = (0, 0).
+// Rows from the top, no padding. Pixel (0, 0) is the top-left one and its centre is the image point
+// q = (0, 0).
 struct GrayImage {
   int width = 0, height = 0;  // [px]
   std::vector<std::uint8_t> pixels;

@@ -18,7 +18,8 @@ std::vector<double> HolmAdjusted(const std::vector<double>& p) {
   for (std::size_t i = 0; i < p.size(); ++i) {
     if (std::isnan(p[i])) continue;
     if (!(p[i] >= 0 && p[i] <= 1))
-      throw ConfigError(fmt::format("statistics: p: found {}, allowed a number from 0 to 1", FormatNumber(p[i])));
+      throw ConfigError(
+          fmt::format("statistics: p: found {}, allowed a number from 0 to 1", FormatNumber(p[i])));
     order.push_back(i);
   }
   std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return p[a] < p[b]; });
@@ -34,13 +35,15 @@ std::vector<double> HolmAdjusted(const std::vector<double>& p) {
 std::vector<double> NormalScores(const std::vector<double>& values) {
   std::vector<std::size_t> order(values.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
-  std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return values[a] < values[b]; });
+  std::sort(order.begin(), order.end(),
+            [&](std::size_t a, std::size_t b) { return values[a] < values[b]; });
   std::vector<double> scores(values.size());
   for (std::size_t k = 0; k < order.size();) {
     std::size_t end = k + 1;
     while (end < order.size() && values[order[end]] == values[order[k]]) ++end;
     const double rank = 0.5 * static_cast<double>(k + end + 1);  // mean of k + 1 .. end
-    for (; k < end; ++k) scores[order[k]] = NormalQuantile(rank / static_cast<double>(values.size() + 1));
+    for (; k < end; ++k)
+      scores[order[k]] = NormalQuantile(rank / static_cast<double>(values.size() + 1));
   }
   return scores;
 }
@@ -59,7 +62,8 @@ const std::vector<std::size_t>& ClusterPermutation::Next(std::mt19937_64& random
     std::iota(from.begin(), from.end(), std::size_t{0});
     std::shuffle(from.begin(), from.end(), random);
     for (std::size_t c = 0; c < clusters.size(); ++c)
-      for (std::size_t k = 0; k < clusters[c].size(); ++k) order_[clusters[c][k]] = clusters[from[c]][k];
+      for (std::size_t k = 0; k < clusters[c].size(); ++k)
+        order_[clusters[c][k]] = clusters[from[c]][k];
   }
   return order_;
 }

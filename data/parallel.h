@@ -10,7 +10,8 @@
 
 namespace impactlab {
 
-// Runs work(i) for i in [0, n) on `threads` threads, one a core for 0. The first exception is rethrown when all have stopped.
+// Runs work(i) for i in [0, n) on `threads` threads, one a core for 0. The first exception is
+// rethrown when all have stopped.
 template <typename Work>
 void ForEachIndex(std::size_t n, int threads, const Work& work) {
   std::atomic<std::size_t> next = 0;
@@ -25,7 +26,8 @@ void ForEachIndex(std::size_t n, int threads, const Work& work) {
       }
     }
   };
-  const unsigned wanted = threads > 0 ? static_cast<unsigned>(threads) : std::max(1u, std::thread::hardware_concurrency());
+  const unsigned wanted = threads > 0 ? static_cast<unsigned>(threads)
+                                      : std::max(1u, std::thread::hardware_concurrency());
   std::vector<std::jthread> pool;
   for (unsigned k = 1; k < std::min<std::size_t>(wanted, n); ++k) pool.emplace_back(loop);
   loop();

@@ -25,11 +25,14 @@ struct Progress::State {
     const double elapsed = now - start;
     const double rate = elapsed > 0 ? static_cast<double>(done) / elapsed : 0;
     const std::string words = unit.empty() ? std::string() : " " + unit;
-    std::string line = total > 0 ? fmt::format("{}: {} of {}{} ({:.0f} %)", label, done, total, words,
-                                               100 * std::min(1.0, static_cast<double>(done) / static_cast<double>(total)))
-                                 : fmt::format("{}: {}{}", label, done, words);
+    std::string line =
+        total > 0 ? fmt::format(
+                        "{}: {} of {}{} ({:.0f} %)", label, done, total, words,
+                        100 * std::min(1.0, static_cast<double>(done) / static_cast<double>(total)))
+                  : fmt::format("{}: {}{}", label, done, words);
     if (rate > 0) line += fmt::format(", {:.{}f}/s", rate, rate < 9.995 ? 2 : 0);
-    if (rate > 0 && total > done) line += fmt::format(", {} left", FormatDuration(static_cast<double>(total - done) / rate));
+    if (rate > 0 && total > done)
+      line += fmt::format(", {} left", FormatDuration(static_cast<double>(total - done) / rate));
     return line;
   }
 
@@ -54,7 +57,8 @@ struct Progress::State {
   }
 };
 
-Progress::Progress(std::string label, std::int64_t total, std::string unit, ProgressOptions options) : state_(std::make_unique<State>()) {
+Progress::Progress(std::string label, std::int64_t total, std::string unit, ProgressOptions options)
+    : state_(std::make_unique<State>()) {
   if (!options.write) {
     options.write = [](std::string_view text) {
       std::fwrite(text.data(), 1, text.size(), stderr);
@@ -63,7 +67,10 @@ Progress::Progress(std::string label, std::int64_t total, std::string unit, Prog
   }
   if (!options.is_terminal) options.is_terminal = [] { return ::isatty(STDERR_FILENO) == 1; };
   if (!options.now) {
-    options.now = [] { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); };
+    options.now = [] {
+      return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch())
+          .count();
+    };
   }
   state_->label = std::move(label);
   state_->unit = std::move(unit);
@@ -93,7 +100,8 @@ void Progress::Finish() {
   if (std::exchange(state.finished, true) || !state.options.enabled || !state.printed) return;
   try {
     const double now = state.options.now();
-    const std::string line = fmt::format("{}: {}{} in {}", state.label, state.done, state.unit.empty() ? std::string() : " " + state.unit,
+    const std::string line = fmt::format("{}: {}{} in {}", state.label, state.done,
+                                         state.unit.empty() ? std::string() : " " + state.unit,
                                          FormatDuration(now - state.start));
     state.options.write(state.terminal ? "\r" + line + "\x1b[K\n" : line + "\n");
   } catch (...) {

@@ -1,5 +1,6 @@
 #pragma once
-// Progress of a long job on stderr: one line that is rewritten on a terminal, an occasional plain line in a log, nothing for quick jobs.
+// Progress of a long job on stderr: one line that is rewritten on a terminal, an occasional plain
+// line in a log, nothing for quick jobs.
 
 #include <cstdint>
 #include <functional>
@@ -24,7 +25,8 @@ struct ProgressOptions {
 class Progress {
  public:
   // `unit` names what is counted, e.g. "recordings"; total 0 means not known.
-  Progress(std::string label, std::int64_t total, std::string unit = {}, ProgressOptions options = {});
+  Progress(std::string label, std::int64_t total, std::string unit = {},
+           ProgressOptions options = {});
   ~Progress();  // Finish()
   Progress(const Progress&) = delete;
   Progress& operator=(const Progress&) = delete;

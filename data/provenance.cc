@@ -27,17 +27,20 @@ namespace {
 class Hasher {
  public:
   Hasher() : context_(EVP_MD_CTX_new(), &EVP_MD_CTX_free) {
-    if (!context_ || EVP_DigestInit_ex(context_.get(), EVP_sha256(), nullptr) != 1) throw std::runtime_error("SHA-256 is not available");
+    if (!context_ || EVP_DigestInit_ex(context_.get(), EVP_sha256(), nullptr) != 1)
+      throw std::runtime_error("SHA-256 is not available");
   }
 
   void Take(std::string_view bytes) {
-    if (EVP_DigestUpdate(context_.get(), bytes.data(), bytes.size()) != 1) throw std::runtime_error("SHA-256 failed");
+    if (EVP_DigestUpdate(context_.get(), bytes.data(), bytes.size()) != 1)
+      throw std::runtime_error("SHA-256 failed");
   }
 
   std::string Finish() {
     unsigned char digest[EVP_MAX_MD_SIZE];
     unsigned int length = 0;
-    if (EVP_DigestFinal_ex(context_.get(), digest, &length) != 1) throw std::runtime_error("SHA-256 failed");
+    if (EVP_DigestFinal_ex(context_.get(), digest, &length) != 1)
+      throw std::runtime_error("SHA-256 failed");
     std::string text;
     for (unsigned int i = 0; i < length; ++i) text += fmt::format("{:02x}", digest[i]);
     return text;
@@ -62,7 +65,8 @@ std::string CpuName() {
   std::ifstream file("/proc/cpuinfo");
   for (std::string line; std::getline(file, line);) {
     const std::size_t colon = line.find(':');
-    if (line.rfind("model name", 0) == 0 && colon != std::string::npos) return std::string(TrimSpace(line.substr(colon + 1)));
+    if (line.rfind("model name", 0) == 0 && colon != std::string::npos)
+      return std::string(TrimSpace(line.substr(colon + 1)));
   }
   struct utsname name = {};
   return ::uname(&name) == 0 ? name.machine : "unknown";
@@ -72,8 +76,8 @@ std::string UtcNow() {
   const std::time_t now = std::time(nullptr);
   std::tm parts = {};
   ::gmtime_r(&now, &parts);
-  return fmt::format("{:04}-{:02}-{:02}T{:02}:{:02}:{:02}Z", parts.tm_year + 1900, parts.tm_mon + 1, parts.tm_mday, parts.tm_hour,
-                     parts.tm_min, parts.tm_sec);
+  return fmt::format("{:04}-{:02}-{:02}T{:02}:{:02}:{:02}Z", parts.tm_year + 1900, parts.tm_mon + 1,
+                     parts.tm_mday, parts.tm_hour, parts.tm_min, parts.tm_sec);
 }
 
 }  // namespace
@@ -102,7 +106,8 @@ std::string Sha256File(const std::filesystem::path& path, std::uint64_t* bytes) 
   return hasher.Finish();
 }
 
-Provenance CollectProvenance(std::uint64_t seed, const std::string& command, const std::vector<std::filesystem::path>& inputs) {
+Provenance CollectProvenance(std::uint64_t seed, const std::string& command,
+                             const std::vector<std::filesystem::path>& inputs) {
   Provenance provenance;
   provenance.version = ProgramVersion();
   provenance.git_revision = IMPACTLAB_GIT_REVISION;
@@ -147,7 +152,8 @@ std::string ToYaml(const Provenance& provenance) {
   out += fmt::format("  seed: \"{}\"\n", provenance.seed);
   if (!provenance.inputs.empty()) out += "  inputs:\n";
   for (const InputFile& input : provenance.inputs) {
-    out += fmt::format("    - path: {}\n      sha256: \"{}\"\n      bytes: {}\n", YamlQuote(input.path), input.sha256, input.bytes);
+    out += fmt::format("    - path: {}\n      sha256: \"{}\"\n      bytes: {}\n",
+                       YamlQuote(input.path), input.sha256, input.bytes);
   }
   return out;
 }
@@ -162,7 +168,8 @@ Provenance ProvenanceFromYaml(const YamlNode& root) {
   provenance.utc = node.Text("utc", "");
   provenance.command = node.Text("command", "");
   const std::string seed = node.Text("seed");
-  const auto [stop, error] = std::from_chars(seed.data(), seed.data() + seed.size(), provenance.seed);
+  const auto [stop, error] =
+      std::from_chars(seed.data(), seed.data() + seed.size(), provenance.seed);
   if (error != std::errc() || stop != seed.data() + seed.size()) {
     throw node.Fault("seed", Excerpt(seed), "a whole number from 0 to 18446744073709551615");
   }
@@ -171,8 +178,10 @@ Provenance ProvenanceFromYaml(const YamlNode& root) {
     InputFile input;
     input.path = entry.Text("path");
     input.sha256 = entry.Text("sha256");
-    const bool hexadecimal = input.sha256.find_first_not_of("0123456789abcdef") == std::string::npos;
-    if (input.sha256.size() != 64 || !hexadecimal) throw entry.Fault("sha256", Excerpt(input.sha256), "64 hexadecimal digits");
+    const bool hexadecimal =
+        input.sha256.find_first_not_of("0123456789abcdef") == std::string::npos;
+    if (input.sha256.size() != 64 || !hexadecimal)
+      throw entry.Fault("sha256", Excerpt(input.sha256), "64 hexadecimal digits");
     input.bytes = static_cast<std::uint64_t>(entry.Integer("bytes", NonNegative()));
     provenance.inputs.push_back(std::move(input));
   }

@@ -36,13 +36,16 @@ std::string Sha256(std::string_view bytes);
 // Reads the file in pieces; DataError when it cannot be read. `bytes` is set to its size.
 std::string Sha256File(const std::filesystem::path& path, std::uint64_t* bytes = nullptr);
 
-// Describes this program, this machine, now, and the input files (hashed here; DataError when one cannot be read).
-Provenance CollectProvenance(std::uint64_t seed, const std::string& command = {}, const std::vector<std::filesystem::path>& inputs = {});
+// Describes this program, this machine, now, and the input files (hashed here; DataError when one
+// cannot be read).
+Provenance CollectProvenance(std::uint64_t seed, const std::string& command = {},
+                             const std::vector<std::filesystem::path>& inputs = {});
 
 // Adds input files; one that could be listed but not read stays in the list, without a hash.
 void AddReadable(const std::vector<std::filesystem::path>& inputs, Provenance* provenance);
 
-// A `provenance:` map for run.yaml, ending in a newline. The inverse reads it from the root of such a document.
+// A `provenance:` map for run.yaml, ending in a newline. The inverse reads it from the root of such
+// a document.
 std::string ToYaml(const Provenance& provenance);
 Provenance ProvenanceFromYaml(const YamlNode& root);
 

@@ -26,10 +26,12 @@ std::atomic<StageCache*> current = nullptr;
 std::string Stamp(const char* path) {
   struct stat found = {};
   if (::stat(path, &found) != 0) return "";
-  return fmt::format("{} {} {}.{:09}\n", path, found.st_size, found.st_mtim.tv_sec, found.st_mtim.tv_nsec);
+  return fmt::format("{} {} {}.{:09}\n", path, found.st_size, found.st_mtim.tv_sec,
+                     found.st_mtim.tv_nsec);
 }
 
-// The program and every library it has loaded: another release of one of them may give another last digit.
+// The program and every library it has loaded: another release of one of them may give another last
+// digit.
 std::string Program() {
   std::string text = ProgramVersion() + "\n";
   ::dl_iterate_phdr(
@@ -54,10 +56,13 @@ struct StageCache::State {
   std::set<std::filesystem::path> used;
   std::map<std::string, std::string> hashes;  // by stamp
 
-  std::filesystem::path File(const std::string& stage, const std::string& key) const { return folder / (stage + "-" + key.substr(0, 40)); }
+  std::filesystem::path File(const std::string& stage, const std::string& key) const {
+    return folder / (stage + "-" + key.substr(0, 40));
+  }
 };
 
-StageCache::StageCache(std::filesystem::path folder, bool force) : state_(std::make_unique<State>()) {
+StageCache::StageCache(std::filesystem::path folder, bool force)
+    : state_(std::make_unique<State>()) {
   state_->folder = std::move(folder);
   state_->force = force;
   state_->before = current.exchange(this);
@@ -115,15 +120,17 @@ void StageCache::Prune() {
   for (const std::filesystem::path& file : unused) std::filesystem::remove(file, error);
   // What a process left that was killed while it wrote: .impactlab-PROCESS-NUMBER.tmp.
   unused.clear();
-  // What lies beside the run may be anything: folders nobody may read are passed over, and so is what goes while it is looked at.
-  auto at = std::filesystem::recursive_directory_iterator(state_->folder.parent_path(),
-                                                          std::filesystem::directory_options::skip_permission_denied, error);
+  // What lies beside the run may be anything: folders nobody may read are passed over, and so is
+  // what goes while it is looked at.
+  auto at = std::filesystem::recursive_directory_iterator(
+      state_->folder.parent_path(), std::filesystem::directory_options::skip_permission_denied,
+      error);
   for (; !error && at != std::filesystem::end(at); at.increment(error)) {
     const std::string name = at->path().filename().string();
     int process = 0, number = 0;
     char end = 0;
-    if (std::sscanf(name.c_str(), ".impactlab-%d-%d.tm%c", &process, &number, &end) == 3 && end == 'p' && ::kill(process, 0) != 0 &&
-        errno == ESRCH)
+    if (std::sscanf(name.c_str(), ".impactlab-%d-%d.tm%c", &process, &number, &end) == 3 &&
+        end == 'p' && ::kill(process, 0) != 0 && errno == ESRCH)
       unused.push_back(at->path());
   }
   for (const std::filesystem::path& file : unused) std::filesystem::remove(file, error);
@@ -146,11 +153,13 @@ std::string StageCache::Sha256Of(const std::filesystem::path& path) {
   return hash;
 }
 
-std::vector<std::pair<std::string, std::string>> ContentOf(const std::vector<std::filesystem::path>& files) {
+std::vector<std::pair<std::string, std::string>> ContentOf(
+    const std::vector<std::filesystem::path>& files) {
   std::vector<std::pair<std::string, std::string>> out;
   StageCache* const cache = StageCache::Current();
   if (cache == nullptr) return out;
-  for (const std::filesystem::path& file : files) out.emplace_back(file.string(), file.empty() ? "" : cache->Sha256Of(file));
+  for (const std::filesystem::path& file : files)
+    out.emplace_back(file.string(), file.empty() ? "" : cache->Sha256Of(file));
   return out;
 }
 

@@ -1,10 +1,12 @@
 #pragma once
-// Results of finished stages, kept in a folder, so that a job that was interrupted goes on where it was and one whose inputs did not
-// change is not done again.
+// Results of finished stages, kept in a folder, so that a job that was interrupted goes on where it
+// was and one whose inputs did not change is not done again.
 //
-// A stage is a pure function of its inputs. Its result is kept under the SHA-256 of all of them: the values it is given, byte by byte
-// (data/exact_bytes.h), the content of the files it reads (ContentOf), and the program itself with the libraries it runs with. What is
-// read back is the result to the last bit; an entry that is damaged counts as absent. A result that is thrown is not kept.
+// A stage is a pure function of its inputs. Its result is kept under the SHA-256 of all of them:
+// the values it is given, byte by byte (data/exact_bytes.h), the content of the files it reads
+// (ContentOf), and the program itself with the libraries it runs with. What is read back is the
+// result to the last bit; an entry that is damaged counts as absent. A result that is thrown is not
+// kept.
 
 #include <filesystem>
 #include <map>
@@ -22,10 +24,12 @@ struct StageCount {
   int reused = 0, made = 0;
 };
 
-// Any thread may use it. While it lives it is the one that StageResult asks; without any, every stage is done.
+// Any thread may use it. While it lives it is the one that StageResult asks; without any, every
+// stage is done.
 class StageCache {
  public:
-  // With `force` nothing that was kept is taken; what is made replaces it. The folder is made with its first entry.
+  // With `force` nothing that was kept is taken; what is made replaces it. The folder is made with
+  // its first entry.
   explicit StageCache(std::filesystem::path folder, bool force = false);
   ~StageCache();
   StageCache(const StageCache&) = delete;
@@ -37,8 +41,8 @@ class StageCache {
   void Keep(const std::string& stage, const std::string& key, std::string_view bytes);
   void Count(const std::string& stage, bool reused);
   std::map<std::string, StageCount> Counts() const;
-  // Entries that this job did not use go, and half-written files of killed processes in the folder around. For the end of a job that ended
-  // well.
+  // Entries that this job did not use go, and half-written files of killed processes in the folder
+  // around. For the end of a job that ended well.
   void Prune();
 
   // SHA-256 of a file; read once as long as its size and time stay.
@@ -51,13 +55,16 @@ class StageCache {
   std::unique_ptr<State> state_;
 };
 
-// What stands for the content of files in the inputs of a stage: path and SHA-256 each, no hash where one cannot be read. Empty where
-// nothing is kept.
-std::vector<std::pair<std::string, std::string>> ContentOf(const std::vector<std::filesystem::path>& files);
+// What stands for the content of files in the inputs of a stage: path and SHA-256 each, no hash
+// where one cannot be read. Empty where nothing is kept.
+std::vector<std::pair<std::string, std::string>> ContentOf(
+    const std::vector<std::filesystem::path>& files);
 
-// The result of `make()`, or the kept one of the same inputs. `holds(result)` says whether files that the result speaks of are still there.
+// The result of `make()`, or the kept one of the same inputs. `holds(result)` says whether files
+// that the result speaks of are still there.
 template <class Result, class Make, class Holds, class... Inputs>
-Result StageResultIf(const std::string& stage, const Make& make, const Holds& holds, const Inputs&... inputs) {
+Result StageResultIf(const std::string& stage, const Make& make, const Holds& holds,
+                     const Inputs&... inputs) {
   StageCache* const cache = StageCache::Current();
   if (cache == nullptr) return make();
   const std::string key = cache->Key(stage, ToBytes(inputs...));

@@ -37,7 +37,9 @@ void CheckFinite(double x) {
 }
 
 void CheckValues(const std::vector<double>& values, std::size_t least) {
-  if (values.size() < least) Fail("values", fmt::format("{} values", values.size()), least > 1 ? "two or more" : "one or more");
+  if (values.size() < least)
+    Fail("values", fmt::format("{} values", values.size()),
+         least > 1 ? "two or more" : "one or more");
   for (const double value : values) {
     if (!std::isfinite(value)) Fail("value", FormatNumber(value), "a finite number");
   }
@@ -46,10 +48,12 @@ void CheckValues(const std::vector<double>& values, std::size_t least) {
 // Sum of the weights.
 double CheckWeights(const std::vector<double>& values, const std::vector<double>& weights) {
   CheckValues(values, 1);
-  if (weights.size() != values.size()) Fail("weights", fmt::format("{} weights", weights.size()), "one for every value");
+  if (weights.size() != values.size())
+    Fail("weights", fmt::format("{} weights", weights.size()), "one for every value");
   double sum = 0;
   for (const double weight : weights) {
-    if (!(weight >= 0 && std::isfinite(weight))) Fail("weight", FormatNumber(weight), "a finite number of at least 0");
+    if (!(weight >= 0 && std::isfinite(weight)))
+      Fail("weight", FormatNumber(weight), "a finite number of at least 0");
     sum += weight;
   }
   if (!(sum > 0)) Fail("weights", "no weight above 0", "one or more above 0");
@@ -64,7 +68,8 @@ double Interpolate(std::vector<double>& values, double p) {
   const double below = values[low];
   const double share = rank - static_cast<double>(low);
   if (share == 0) return below;
-  const double above = *std::min_element(values.begin() + static_cast<std::ptrdiff_t>(low) + 1, values.end());
+  const double above =
+      *std::min_element(values.begin() + static_cast<std::ptrdiff_t>(low) + 1, values.end());
   return below + share * (above - below);
 }
 
@@ -116,9 +121,16 @@ CountBand BinomialBand(std::int64_t n, double p, double alpha) {
   if (p == 0) return {0, 0};
   if (p == 1) return {n, n};
   const boost::math::binomial distribution(static_cast<double>(n), p);
-  const auto below = [&](std::int64_t k) { return k < 0 ? 0.0 : cdf(distribution, static_cast<double>(k)); };               // P(K <= k)
-  const auto above = [&](std::int64_t k) { return k >= n ? 0.0 : cdf(complement(distribution, static_cast<double>(k))); };  // P(K > k)
-  // Bisection on the distribution function itself: the library's discrete quantiles round in ways that depend on a policy.
+  // P(K <= k)
+  const auto below = [&](std::int64_t k) {
+    return k < 0 ? 0.0 : cdf(distribution, static_cast<double>(k));
+  };
+  // P(K > k)
+  const auto above = [&](std::int64_t k) {
+    return k >= n ? 0.0 : cdf(complement(distribution, static_cast<double>(k)));
+  };
+  // Bisection on the distribution function itself: the library's discrete quantiles round in ways
+  // that depend on a policy.
   CountBand band{0, n};
   std::int64_t lo = 0, hi = n;  // smallest k with P(K <= k) > alpha / 2
   while (lo < hi) {
@@ -145,7 +157,8 @@ CountBand BinomialBand(std::int64_t n, double p, double alpha) {
 
 Interval BinomialInterval(std::int64_t k, std::int64_t n, double alpha) {
   if (n < 1) Fail("trials", std::to_string(n), "a number of at least 1");
-  if (k < 0 || k > n) Fail("successes", std::to_string(k), "a number from 0 to the number of trials");
+  if (k < 0 || k > n)
+    Fail("successes", std::to_string(k), "a number from 0 to the number of trials");
   CheckInside("level", alpha);
   using Binomial = boost::math::binomial;
   const double trials = static_cast<double>(n), successes = static_cast<double>(k);
@@ -220,13 +233,15 @@ double WeightedMedian(const std::vector<double>& values, const std::vector<doubl
   for (std::size_t i = 0; i < values.size(); ++i) {
     if (weights[i] > 0) order.push_back(i);
   }
-  std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return values[a] < values[b]; });
+  std::sort(order.begin(), order.end(),
+            [&](std::size_t a, std::size_t b) { return values[a] < values[b]; });
   double reached = 0;
   for (std::size_t i = 0; i < order.size(); ++i) {
     reached += weights[order[i]];
     // Sums of equal weights may miss the half by rounding.
     const bool exactly_half = std::fabs(2 * reached - sum) <= 1e-12 * sum;
-    if (exactly_half && i + 1 < order.size()) return 0.5 * (values[order[i]] + values[order[i + 1]]);
+    if (exactly_half && i + 1 < order.size())
+      return 0.5 * (values[order[i]] + values[order[i + 1]]);
     if (2 * reached > sum) return values[order[i]];
   }
   return values[order.back()];

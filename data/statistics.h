@@ -1,6 +1,6 @@
 #pragma once
-// Quantiles, test bands and robust location and scale. Arguments that have no meaning (a probability outside its range, no values, a
-// weight below 0, NaN) throw ConfigError.
+// Quantiles, test bands and robust location and scale. Arguments that have no meaning (a
+// probability outside its range, no values, a weight below 0, NaN) throw ConfigError.
 
 #include <cstdint>
 #include <vector>
@@ -19,8 +19,8 @@ struct Interval {
   double lower = 0, upper = 0;
 };
 
-// Counts k of `n` trials of probability `p` that an exact two-sided test at level `alpha` accepts: at most alpha / 2 of probability lies
-// below `lower` and at most alpha / 2 above `upper`.
+// Counts k of `n` trials of probability `p` that an exact two-sided test at level `alpha` accepts:
+// at most alpha / 2 of probability lies below `lower` and at most alpha / 2 above `upper`.
 struct CountBand {
   std::int64_t lower = 0, upper = 0;
   bool Contains(std::int64_t k) const { return lower <= k && k <= upper; }
@@ -33,7 +33,8 @@ Interval BinomialInterval(std::int64_t k, std::int64_t n, double alpha);
 // Central band of probability 1 - alpha of a chi-square variable.
 Interval ChiSquareBand(double dof, double alpha);
 
-// Level of each of `n_tests` tests so that the chance of any false alarm stays at `family_alpha` (Sidak).
+// Level of each of `n_tests` tests so that the chance of any false alarm stays at `family_alpha`
+// (Sidak).
 double PerTestLevel(double family_alpha, int n_tests);
 
 double Mean(const std::vector<double>& values);
@@ -42,7 +43,8 @@ double StandardDeviation(const std::vector<double>& values);
 // Linear interpolation between order statistics (R type 7), 0 <= p <= 1.
 double Quantile(std::vector<double> values, double p);
 double Median(std::vector<double> values);
-// Median absolute deviation from the median, times 1.4826 so that it estimates the standard deviation of normal data.
+// Median absolute deviation from the median, times 1.4826 so that it estimates the standard
+// deviation of normal data.
 double MadSigma(const std::vector<double>& values);
 
 // Weights are relative precisions (1 / variance).
@@ -53,7 +55,8 @@ struct WeightedMean {
   int dof = 0;            // values of weight above 0, minus 1
 };
 WeightedMean MeanByWeight(const std::vector<double>& values, const std::vector<double>& weights);
-// Smallest value at which half of the total weight is reached; midpoint where it is reached exactly.
+// Smallest value at which half of the total weight is reached; midpoint where it is reached
+// exactly.
 double WeightedMedian(const std::vector<double>& values, const std::vector<double>& weights);
 
 }  // namespace impactlab

@@ -18,15 +18,19 @@ namespace {
 constexpr std::size_t kLongestLine = std::size_t{1} << 20;  // a longer "line" is not a table
 constexpr std::size_t kMostColumns = 10000;
 
-[[noreturn]] void Fail(const std::string& path, int line, const std::string& column, const std::string& found, const std::string& allowed) {
-  const std::string place = column.empty() ? fmt::format("row {}", line) : fmt::format("row {}, column {}", line, column);
+[[noreturn]] void Fail(const std::string& path, int line, const std::string& column,
+                       const std::string& found, const std::string& allowed) {
+  const std::string place =
+      column.empty() ? fmt::format("row {}", line) : fmt::format("row {}, column {}", line, column);
   throw DataError(fmt::format("{}: {}: found {}, allowed {}", path, place, found, allowed));
 }
 
 // Takes the text of a table in pieces, cuts it into lines and cells and fills a Table.
 class CsvReader {
  public:
-  CsvReader(std::string path, const CsvOptions& options) : options_(options) { table_.path = std::move(path); }
+  CsvReader(std::string path, const CsvOptions& options) : options_(options) {
+    table_.path = std::move(path);
+  }
 
   void Take(std::string_view piece) {
     bytes_ += piece.size();
@@ -48,18 +52,23 @@ class CsvReader {
 
   Table Finish() {
     if (!rest_.empty()) Line(rest_);
-    if (bytes_ == 0) throw DataError(fmt::format("{}: found an empty file, allowed a header line and rows of numbers", table_.path));
-    if (!have_header_) throw DataError(fmt::format("{}: found no header line, allowed a header line and rows of numbers", table_.path));
+    if (bytes_ == 0)
+      throw DataError(fmt::format(
+          "{}: found an empty file, allowed a header line and rows of numbers", table_.path));
+    if (!have_header_)
+      throw DataError(fmt::format(
+          "{}: found no header line, allowed a header line and rows of numbers", table_.path));
     if (table_.n_rows() < options_.min_rows) {
-      throw DataError(
-          fmt::format("{}: found {} rows below the header, allowed at least {}", table_.path, table_.n_rows(), options_.min_rows));
+      throw DataError(fmt::format("{}: found {} rows below the header, allowed at least {}",
+                                  table_.path, table_.n_rows(), options_.min_rows));
     }
     return std::move(table_);
   }
 
  private:
   [[noreturn]] void LineTooLong() {
-    Fail(table_.path, line_number_ + 1, {}, fmt::format("a line of more than {} bytes", kLongestLine), "a table with one row a line");
+    Fail(table_.path, line_number_ + 1, {},
+         fmt::format("a line of more than {} bytes", kLongestLine), "a table with one row a line");
   }
 
   void Line(std::string_view line) {
@@ -74,9 +83,11 @@ class CsvReader {
     if (!line.empty() && line.back() == '\r') line.remove_suffix(1);
     const std::string_view content = TrimSpace(line);
     if (content.empty()) return;
-    if (const auto fault = FindTextFault(line)) Fail(table_.path, line_number_, {}, fault->found, "UTF-8 text");
+    if (const auto fault = FindTextFault(line))
+      Fail(table_.path, line_number_, {}, fault->found, "UTF-8 text");
     if (line.find('\r') != std::string_view::npos) {
-      Fail(table_.path, line_number_, {}, "a carriage return inside a line", "lines that end in LF or CRLF");
+      Fail(table_.path, line_number_, {}, "a carriage return inside a line",
+           "lines that end in LF or CRLF");
     }
     if (content.front() == '#') return;
     if (have_header_) {
@@ -120,7 +131,8 @@ class CsvReader {
     out.clear();
     while (true) {
       if (i >= line.size()) {
-        Fail(table_.path, line_number_, CellName(cells_.size()), "a quote that stays open", "quotes that close on the same line");
+        Fail(table_.path, line_number_, CellName(cells_.size()), "a quote that stays open",
+             "quotes that close on the same line");
       }
       if (line[i] == '"') {
         if (i + 1 < line.size() && line[i + 1] == '"') {
@@ -141,7 +153,9 @@ class CsvReader {
     return out;
   }
 
-  std::string CellName(std::size_t cell) const { return cell < names_.size() ? names_[cell] : std::to_string(cell + 1); }
+  std::string CellName(std::size_t cell) const {
+    return cell < names_.size() ? names_[cell] : std::to_string(cell + 1);
+  }
 
   void Header(std::string_view line) {
     // The delimiter is the one the header has most of, quoted cells left out.
@@ -153,26 +167,33 @@ class CsvReader {
       const std::size_t k = kDelimiters.find(c);
       if (!quoted && k != std::string_view::npos) ++counts[k];
     }
-    delimiter_ = kDelimiters[static_cast<std::size_t>(std::max_element(counts, counts + 3) - counts)];
+    delimiter_ =
+        kDelimiters[static_cast<std::size_t>(std::max_element(counts, counts + 3) - counts)];
     Split(line);
     if (cells_.size() > kMostColumns) {
-      Fail(table_.path, line_number_, {}, fmt::format("{} columns", cells_.size()), fmt::format("at most {}", kMostColumns));
+      Fail(table_.path, line_number_, {}, fmt::format("{} columns", cells_.size()),
+           fmt::format("at most {}", kMostColumns));
     }
     std::unordered_map<std::string, std::size_t> seen;
     for (std::size_t i = 0; i < cells_.size(); ++i) {
       const std::string name(TrimSpace(cells_[i]));
-      if (name.empty()) Fail(table_.path, line_number_, std::to_string(i + 1), "an empty column name", "a name for every column");
+      if (name.empty())
+        Fail(table_.path, line_number_, std::to_string(i + 1), "an empty column name",
+             "a name for every column");
       if (ParseNumber(name)) {
-        Fail(table_.path, line_number_, std::to_string(i + 1), fmt::format("number {} as column name", Excerpt(name)),
+        Fail(table_.path, line_number_, std::to_string(i + 1),
+             fmt::format("number {} as column name", Excerpt(name)),
              "a header line of column names above the rows");
       }
       const auto [other, fresh] = seen.emplace(name, i);
       if (!fresh) {
-        Fail(table_.path, line_number_, std::to_string(i + 1), fmt::format("name {} of column {} again", Excerpt(name), other->second + 1),
+        Fail(table_.path, line_number_, std::to_string(i + 1),
+             fmt::format("name {} of column {} again", Excerpt(name), other->second + 1),
              "every column name once");
       }
       names_.push_back(name);
-      const bool listed = std::find(options_.text_columns.begin(), options_.text_columns.end(), name) != options_.text_columns.end();
+      const bool listed = std::find(options_.text_columns.begin(), options_.text_columns.end(),
+                                    name) != options_.text_columns.end();
       const bool text = listed || (options_.is_text && options_.is_text(name));
       is_text_.push_back(text);
       (text ? table_.text_columns : table_.columns).push_back(name);
@@ -185,7 +206,8 @@ class CsvReader {
   void Row(std::string_view line) {
     Split(line);
     if (cells_.size() != names_.size()) {
-      Fail(table_.path, line_number_, {}, fmt::format("{} cells", cells_.size()), fmt::format("{}, as many as the header", names_.size()));
+      Fail(table_.path, line_number_, {}, fmt::format("{} cells", cells_.size()),
+           fmt::format("{}, as many as the header", names_.size()));
     }
     std::size_t number = 0, text = 0;
     for (std::size_t i = 0; i < cells_.size(); ++i) {
@@ -207,8 +229,10 @@ class CsvReader {
     }
     std::string with_point(cell);
     std::replace(with_point.begin(), with_point.end(), ',', '.');
-    const bool decimal_comma = std::count(cell.begin(), cell.end(), ',') == 1 && ParseNumber(with_point);
-    Fail(table_.path, line_number_, names_[i], Excerpt(cell), decimal_comma ? "a finite number with a decimal point" : "a finite number");
+    const bool decimal_comma =
+        std::count(cell.begin(), cell.end(), ',') == 1 && ParseNumber(with_point);
+    Fail(table_.path, line_number_, names_[i], Excerpt(cell),
+         decimal_comma ? "a finite number with a decimal point" : "a finite number");
   }
 
   const CsvOptions& options_;
@@ -221,37 +245,47 @@ class CsvReader {
   std::vector<std::string> names_;
   std::vector<bool> is_text_;
   std::vector<std::string_view> cells_;
-  std::deque<std::string> unquoted_;  // cells_ points into these strings, which must keep their place
+  // cells_ points into these strings, which must keep their place
+  std::deque<std::string> unquoted_;
   std::size_t n_unquoted_ = 0;
 };
 
 template <typename Values>
-const Values& Find(const Table& table, std::string_view name, const std::vector<std::string>& names, const std::vector<Values>& values,
-                   const char* kind) {
+const Values& Find(const Table& table, std::string_view name, const std::vector<std::string>& names,
+                   const std::vector<Values>& values, const char* kind) {
   const auto place = std::find(names.begin(), names.end(), name);
   if (place != names.end()) return values[static_cast<std::size_t>(place - names.begin())];
   std::vector<std::string> all = table.columns;
   all.insert(all.end(), table.text_columns.begin(), table.text_columns.end());
   const std::string nearest = NearestName(name, all);
-  const std::string hint = nearest.empty() ? std::string() : fmt::format("nearest is {}; ", Excerpt(nearest));
-  throw DataError(fmt::format("{}: found no {} {}, {}the file has {}", table.path, kind, Excerpt(name), hint, JoinNames(all)));
+  const std::string hint =
+      nearest.empty() ? std::string() : fmt::format("nearest is {}; ", Excerpt(nearest));
+  throw DataError(fmt::format("{}: found no {} {}, {}the file has {}", table.path, kind,
+                              Excerpt(name), hint, JoinNames(all)));
 }
 
 }  // namespace
 
-bool Table::Has(std::string_view name) const { return std::find(columns.begin(), columns.end(), name) != columns.end(); }
+bool Table::Has(std::string_view name) const {
+  return std::find(columns.begin(), columns.end(), name) != columns.end();
+}
 
-bool Table::HasText(std::string_view name) const { return std::find(text_columns.begin(), text_columns.end(), name) != text_columns.end(); }
+bool Table::HasText(std::string_view name) const {
+  return std::find(text_columns.begin(), text_columns.end(), name) != text_columns.end();
+}
 
-const std::vector<double>& Table::Column(std::string_view name) const { return Find(*this, name, columns, values, "column"); }
+const std::vector<double>& Table::Column(std::string_view name) const {
+  return Find(*this, name, columns, values, "column");
+}
 
 const std::vector<std::string>& Table::TextColumn(std::string_view name) const {
   return Find(*this, name, text_columns, texts, "text column");
 }
 
-DataError Table::Fault(std::size_t row, std::string_view column, const std::string& found, const std::string& allowed) const {
-  return DataError(
-      fmt::format("{}: row {}, column {}: found {}, allowed {}", path, row < lines.size() ? lines[row] : 0, column, found, allowed));
+DataError Table::Fault(std::size_t row, std::string_view column, const std::string& found,
+                       const std::string& allowed) const {
+  return DataError(fmt::format("{}: row {}, column {}: found {}, allowed {}", path,
+                               row < lines.size() ? lines[row] : 0, column, found, allowed));
 }
 
 Table ReadCsv(const std::filesystem::path& path, const CsvOptions& options) {
@@ -262,14 +296,16 @@ Table ReadCsv(const std::filesystem::path& path, const CsvOptions& options) {
 
 Table ParseCsv(std::string_view text, const std::string& name, const CsvOptions& options) {
   if (text.size() > options.max_bytes) {
-    throw DataError(fmt::format("{}: found {} bytes, allowed at most {}", name, text.size(), options.max_bytes));
+    throw DataError(fmt::format("{}: found {} bytes, allowed at most {}", name, text.size(),
+                                options.max_bytes));
   }
   CsvReader reader(name, options);
   reader.Take(text);
   return reader.Finish();
 }
 
-CsvWriter::CsvWriter(const std::filesystem::path& path, const std::vector<std::string>& columns, bool to_disk)
+CsvWriter::CsvWriter(const std::filesystem::path& path, const std::vector<std::string>& columns,
+                     bool to_disk)
     : file_(path, to_disk), n_columns_(columns.size()) {
   for (const std::string& column : columns) Text(column);
   EndRow();
@@ -305,7 +341,8 @@ CsvWriter& CsvWriter::Text(std::string_view text) {
   Separate();
   const bool edge_space = !clean.empty() && (clean.front() == ' ' || clean.back() == ' ');
   // A first cell that starts with # would read as a comment.
-  const bool quote = edge_space || clean.find_first_of(",;\"#") != std::string::npos || (clean.empty() && n_columns_ == 1);
+  const bool quote = edge_space || clean.find_first_of(",;\"#") != std::string::npos ||
+                     (clean.empty() && n_columns_ == 1);
   if (quote) line_ += '"';
   for (const char c : clean) {
     if (c == '"') line_ += '"';
@@ -317,7 +354,8 @@ CsvWriter& CsvWriter::Text(std::string_view text) {
 
 void CsvWriter::EndRow() {
   if (n_cells_ != n_columns_) {
-    throw std::logic_error(fmt::format("{}: a row of {} cells below a header of {}", file_.path().string(), n_cells_, n_columns_));
+    throw std::logic_error(fmt::format("{}: a row of {} cells below a header of {}",
+                                       file_.path().string(), n_cells_, n_columns_));
   }
   line_ += '\n';
   file_.Write(line_);
@@ -331,7 +369,8 @@ void CsvWriter::Row(const std::vector<double>& values) {
 }
 
 void CsvWriter::Commit() {
-  if (n_cells_ != 0) throw std::logic_error(fmt::format("{}: its last row was not ended", file_.path().string()));
+  if (n_cells_ != 0)
+    throw std::logic_error(fmt::format("{}: its last row was not ended", file_.path().string()));
   file_.Commit();
 }
 

@@ -12,7 +12,8 @@ namespace {
 
 bool IsDigit(char c) { return c >= '0' && c <= '9'; }
 
-// Length of the UTF-8 sequence at the start of `text`, 0 when it is broken (overlong, surrogate, above U+10FFFF, cut short).
+// Length of the UTF-8 sequence at the start of `text`, 0 when it is broken (overlong, surrogate,
+// above U+10FFFF, cut short).
 std::size_t Utf8Length(std::string_view text) {
   const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
   const unsigned char lead = byte(0);
@@ -23,8 +24,8 @@ std::size_t Utf8Length(std::string_view text) {
     if ((byte(i) & 0xC0) != 0x80) return 0;
   }
   const unsigned char second = byte(1);
-  if ((lead == 0xE0 && second < 0xA0) || (lead == 0xED && second > 0x9F) || (lead == 0xF0 && second < 0x90) ||
-      (lead == 0xF4 && second > 0x8F)) {
+  if ((lead == 0xE0 && second < 0xA0) || (lead == 0xED && second > 0x9F) ||
+      (lead == 0xF0 && second < 0x90) || (lead == 0xF4 && second > 0x8F)) {
     return 0;
   }
   return length;
@@ -34,17 +35,22 @@ std::size_t Utf8Length(std::string_view text) {
 
 std::optional<double> ParseNumber(std::string_view text) {
   text = TrimSpace(text);
-  if (text.size() > 1 && text[0] == '+' && (IsDigit(text[1]) || text[1] == '.')) text.remove_prefix(1);
+  if (text.size() > 1 && text[0] == '+' && (IsDigit(text[1]) || text[1] == '.'))
+    text.remove_prefix(1);
   if (text.empty()) return std::nullopt;
   const char* const end = text.data() + text.size();
   double value = 0;
   const auto [stop, error] = std::from_chars(text.data(), end, value);
-  if (error == std::errc() && stop == end) return std::isfinite(value) ? std::optional<double>(value) : std::nullopt;
+  if (error == std::errc() && stop == end)
+    return std::isfinite(value) ? std::optional<double>(value) : std::nullopt;
   if (error != std::errc::result_out_of_range || stop != end) return std::nullopt;
-  // from_chars does not say on which side the number is out of range; long double covers what people write, the exponent's sign the rest.
+  // from_chars does not say on which side the number is out of range; long double covers what
+  // people write, the exponent's sign the rest.
   long double wide = 0;
   const auto [wide_stop, wide_error] = std::from_chars(text.data(), end, wide);
-  const bool tiny = wide_error == std::errc() ? std::fabs(wide) < 1 : text.find("e-") != text.npos || text.find("E-") != text.npos;
+  const bool tiny = wide_error == std::errc()
+                        ? std::fabs(wide) < 1
+                        : text.find("e-") != text.npos || text.find("E-") != text.npos;
   if (!tiny || wide_stop != end) return std::nullopt;
   return text[0] == '-' ? -0.0 : 0.0;
 }
@@ -69,7 +75,8 @@ int EditDistance(std::string_view a, std::string_view b) {
     row[0] = static_cast<int>(i);
     for (std::size_t j = 1; j <= n; ++j) {
       row[j] = std::min({back[j] + 1, row[j - 1] + 1, back[j - 1] + (a[i - 1] != b[j - 1])});
-      if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1]) row[j] = std::min(row[j], two_back[j - 2] + 1);
+      if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1])
+        row[j] = std::min(row[j], two_back[j - 2] + 1);
     }
     std::swap(two_back, back);
     std::swap(back, row);
@@ -78,7 +85,8 @@ int EditDistance(std::string_view a, std::string_view b) {
 }
 
 std::string NearestName(std::string_view name, const std::vector<std::string>& candidates) {
-  // Names longer than any key of the formats are not typing errors; a bound keeps hostile ones cheap.
+  // Names longer than any key of the formats are not typing errors; a bound keeps hostile ones
+  // cheap.
   const std::string_view start = name.substr(0, 200);
   const std::string* best = nullptr;
   int best_distance = 0;
@@ -112,7 +120,8 @@ std::optional<TextFault> FindTextFault(std::string_view text) {
       continue;
     }
     if (c < 0x80) {
-      if (c != '\t' && c != '\r' && c != '\n') return TextFault{i, fmt::format("binary byte 0x{:02X}", c)};
+      if (c != '\t' && c != '\r' && c != '\n')
+        return TextFault{i, fmt::format("binary byte 0x{:02X}", c)};
       ++i;
       continue;
     }
@@ -152,7 +161,9 @@ std::string Excerpt(std::string_view text) {
     const std::size_t length = Utf8Length(text.substr(i));
     const unsigned char c = static_cast<unsigned char>(text[i]);
     // C1 controls (U+0080 to U+009F) can steer a terminal just as C0 controls do.
-    const bool control = c < 0x20 || c == 0x7F || (c == 0xC2 && length == 2 && static_cast<unsigned char>(text[i + 1]) < 0xA0);
+    const bool control =
+        c < 0x20 || c == 0x7F ||
+        (c == 0xC2 && length == 2 && static_cast<unsigned char>(text[i + 1]) < 0xA0);
     if (length == 0 || control) {
       out += fmt::format("\\x{:02X}", c);
       ++i;

@@ -39,11 +39,13 @@ struct Model {
 };
 
 double LogDensity(double d, double variance, double log_variance, bool student) {
-  static const double kStudent = std::lgamma(0.5 * (kTails + 1)) - std::lgamma(0.5 * kTails) - 0.5 * std::log(kTails * std::numbers::pi);
+  static const double kStudent = std::lgamma(0.5 * (kTails + 1)) - std::lgamma(0.5 * kTails) -
+                                 0.5 * std::log(kTails * std::numbers::pi);
   static const double kNormal = -0.5 * std::log(2 * std::numbers::pi);
   const double chi_square = d * d / variance;
-  return student ? kStudent - 0.5 * log_variance - 0.5 * (kTails + 1) * std::log1p(chi_square / kTails)
-                 : kNormal - 0.5 * (log_variance + chi_square);
+  return student
+             ? kStudent - 0.5 * log_variance - 0.5 * (kTails + 1) * std::log1p(chi_square / kTails)
+             : kNormal - 0.5 * (log_variance + chi_square);
 }
 
 // The scatter has a least value, so that a population cannot sit on one value.
@@ -61,7 +63,8 @@ void Expect(const Problem& p, int populations, Model& m) {
       if (std::isnan(x)) continue;
       const double variance = Variance(p, m, q, i), log_variance = std::log(variance);
       for (int k = 0; k < populations; ++k)
-        log_weight[static_cast<std::size_t>(p.data->cluster[i])][k] += LogDensity(x - m.mean[q][k], variance, log_variance, p.student);
+        log_weight[static_cast<std::size_t>(p.data->cluster[i])][k] +=
+            LogDensity(x - m.mean[q][k], variance, log_variance, p.student);
     }
   m.log_likelihood = 0;
   m.second.assign(log_weight.size(), 0);
@@ -70,7 +73,8 @@ void Expect(const Problem& p, int populations, Model& m) {
       m.log_likelihood += log_weight[c][0];
       continue;
     }
-    const double a = log_weight[c][0] + std::log1p(-m.share), b = log_weight[c][1] + std::log(m.share), top = std::max(a, b);
+    const double a = log_weight[c][0] + std::log1p(-m.share),
+                 b = log_weight[c][1] + std::log(m.share), top = std::max(a, b);
     const double sum = std::exp(a - top) + std::exp(b - top);
     m.log_likelihood += top + std::log(sum);
     m.second[c] = std::exp(b - top) / sum;
@@ -87,7 +91,8 @@ void Maximise(const Problem& p, int populations, Model& m) {
       for (std::size_t i = 0; i < p.data->cluster.size(); ++i) {
         const double x = p.data->value[q][i];
         if (std::isnan(x)) continue;
-        const double second = m.second[static_cast<std::size_t>(p.data->cluster[i])], variance = Variance(p, m, q, i);
+        const double second = m.second[static_cast<std::size_t>(p.data->cluster[i])],
+                     variance = Variance(p, m, q, i);
         for (int k = 0; k < populations; ++k) {
           const double share = k == 1 ? second : 1 - second, d = x - m.mean[q][k];
           const double tail = p.student ? (kTails + 1) / (kTails + d * d / variance) : 1;
@@ -126,7 +131,8 @@ std::vector<double> ClusterMeans(const Problem& p, std::size_t q) {
     sum[static_cast<std::size_t>(p.data->cluster[i])] += p.data->value[q][i];
     count[static_cast<std::size_t>(p.data->cluster[i])] += 1;
   }
-  for (std::size_t c = 0; c < sum.size(); ++c) sum[c] = count[c] > 0 ? sum[c] / count[c] : std::nan("");
+  for (std::size_t c = 0; c < sum.size(); ++c)
+    sum[c] = count[c] > 0 ? sum[c] / count[c] : std::nan("");
   return sum;
 }
 
@@ -149,12 +155,14 @@ Model FitTwo(const Problem& p, const Model& one) {
   for (std::size_t q = 0; q < p.quantities(); ++q) {
     const std::vector<double> means = ClusterMeans(p, q);
     std::vector<double> known;
-    std::copy_if(means.begin(), means.end(), std::back_inserter(known), [](double x) { return !std::isnan(x); });
+    std::copy_if(means.begin(), means.end(), std::back_inserter(known),
+                 [](double x) { return !std::isnan(x); });
     if (known.size() < 4) continue;
     for (const double at : {0.2, 0.5, 0.8}) {
       const double split = Quantile(known, at);
       Model m = one;
-      for (std::size_t c = 0; c < means.size(); ++c) m.second[c] = std::isnan(means[c]) ? 0.5 : means[c] > split ? 0.95 : 0.05;
+      for (std::size_t c = 0; c < means.size(); ++c)
+        m.second[c] = std::isnan(means[c]) ? 0.5 : means[c] > split ? 0.95 : 0.05;
       for (std::size_t k = 0; k < p.quantities(); ++k) m.mean[k][1] = m.mean[k][0];
       for (double& s : m.scatter) s = std::max(1e-9, 0.5 * s);
       Maximise(p, 2, m);
@@ -172,7 +180,8 @@ PopulationData Draw(const Problem& p, const Model& one, std::mt19937_64& random)
   for (std::size_t q = 0; q < p.quantities(); ++q)
     for (std::size_t i = 0; i < out.cluster.size(); ++i) {
       if (std::isnan(out.value[q][i])) continue;
-      const double z = p.student ? normal(random) * std::sqrt(kTails / chi_square(random)) : normal(random);
+      const double z =
+          p.student ? normal(random) * std::sqrt(kTails / chi_square(random)) : normal(random);
       out.value[q][i] = one.mean[q][0] + std::sqrt(Variance(p, one, q, i)) * z;
     }
   return out;
@@ -194,7 +203,8 @@ void Report(const Problem& p, const Model& one, Model two, TwoPopulations& out) 
     double variance = 0, count = 0;
     for (std::size_t i = 0; i < p.data->cluster.size(); ++i) {
       if (std::isnan(p.data->value[q][i])) continue;
-      const double second = two.second[static_cast<std::size_t>(p.data->cluster[i])], v = Variance(p, two, q, i);
+      const double second = two.second[static_cast<std::size_t>(p.data->cluster[i])],
+                   v = Variance(p, two, q, i);
       weight[0] += (1 - second) / v, weight[1] += second / v;
       variance += v, count += 1;
     }
@@ -210,12 +220,17 @@ void Report(const Problem& p, const Model& one, Model two, TwoPopulations& out) 
 
 TwoPopulations TestTwoPopulations(const PopulationData& data, int draws, std::uint64_t seed) {
   for (std::size_t q = 0; q < data.value.size(); ++q)
-    if (data.sd.size() != data.value.size() || data.value[q].size() != data.cluster.size() || data.sd[q].size() != data.cluster.size())
-      throw ConfigError("populations: found lists of different lengths, allowed one value and sd of every quantity and member");
+    if (data.sd.size() != data.value.size() || data.value[q].size() != data.cluster.size() ||
+        data.sd[q].size() != data.cluster.size())
+      throw ConfigError(
+          "populations: found lists of different lengths, allowed one value and sd of every "
+          "quantity and member");
   TwoPopulations out;
   Problem p{.data = &data,
             .student = false,
-            .clusters = data.cluster.empty() ? 0 : *std::max_element(data.cluster.begin(), data.cluster.end()) + 1};
+            .clusters = data.cluster.empty()
+                            ? 0
+                            : *std::max_element(data.cluster.begin(), data.cluster.end()) + 1};
   out.clusters = p.clusters;
   if (p.clusters < kFewest || data.value.empty()) return out;
   Model one = FitOne(p);
@@ -241,7 +256,8 @@ TwoPopulations TestTwoPopulations(const PopulationData& data, int draws, std::ui
     exceeded += 2 * (sample_two.log_likelihood - sample_one.log_likelihood) >= out.ratio;
     ++drawn;
   }
-  out.p = exceeded >= kEnough ? static_cast<double>(exceeded) / drawn : (1.0 + exceeded) / (1.0 + drawn);
+  out.p = exceeded >= kEnough ? static_cast<double>(exceeded) / drawn
+                              : (1.0 + exceeded) / (1.0 + drawn);
   Report(p, one, two, out);
   return out;
 }

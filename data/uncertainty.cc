@@ -30,7 +30,9 @@ double Draw(const UncertainInput& in, std::mt19937_64& rng) {
 }
 
 // Half a unit of the second significant digit.
-double NumericalTolerance(double u) { return u > 0 ? 0.5 * std::pow(10.0, std::floor(std::log10(u)) - 1) : 0; }
+double NumericalTolerance(double u) {
+  return u > 0 ? 0.5 * std::pow(10.0, std::floor(std::log10(u)) - 1) : 0;
+}
 
 }  // namespace
 
@@ -50,28 +52,33 @@ const char* SpreadName(Spread spread) {
   return "";
 }
 
-UncertainInput Rectangular(std::string name, std::string unit, double value, double half_width, std::string source) {
+UncertainInput Rectangular(std::string name, std::string unit, double value, double half_width,
+                           std::string source) {
   UncertainInput in{std::move(name), std::move(unit), value, half_width / std::sqrt(3.0)};
   in.spread = half_width > 0 ? Spread::kRectangular : Spread::kExact;
   in.source = std::move(source);
   return in;
 }
 
-UncertainInput MeanOf(std::string name, std::string unit, const std::vector<double>& readings, std::string source) {
+UncertainInput MeanOf(std::string name, std::string unit, const std::vector<double>& readings,
+                      std::string source) {
   const auto n = static_cast<double>(readings.size());
-  UncertainInput in{std::move(name), std::move(unit), Mean(readings), StandardDeviation(readings) / std::sqrt(n)};
+  UncertainInput in{std::move(name), std::move(unit), Mean(readings),
+                    StandardDeviation(readings) / std::sqrt(n)};
   in.spread = in.u > 0 ? Spread::kStudent : Spread::kExact;
   in.dof = n - 1;
   in.source = std::move(source);
   return in;
 }
 
-UncertainResult PropagateUncertainty(const std::function<double(const std::vector<double>&)>& f, const std::vector<UncertainInput>& inputs,
-                                     int draws, std::uint64_t seed) {
+UncertainResult PropagateUncertainty(const std::function<double(const std::vector<double>&)>& f,
+                                     const std::vector<UncertainInput>& inputs, int draws,
+                                     std::uint64_t seed) {
   std::vector<double> x;
   for (const UncertainInput& in : inputs) {
     if (!(in.u >= 0 && std::isfinite(in.value)))
-      throw ConfigError("uncertainty of " + in.name + ": found a value that is not finite or an uncertainty below 0");
+      throw ConfigError("uncertainty of " + in.name +
+                        ": found a value that is not finite or an uncertainty below 0");
     x.push_back(in.value);
   }
   UncertainResult out;
@@ -94,7 +101,8 @@ UncertainResult PropagateUncertainty(const std::function<double(const std::vecto
     out.budget.push_back(line);
   }
   out.u = std::sqrt(variance);
-  for (BudgetLine& line : out.budget) line.share = variance > 0 ? line.contribution * line.contribution / variance : 0;
+  for (BudgetLine& line : out.budget)
+    line.share = variance > 0 ? line.contribution * line.contribution / variance : 0;
   if (by_dof > 0) out.dof = variance * variance / by_dof;
   const double k = StudentQuantile(0.5 + 0.5 * kLevel, out.dof);
   out.linear95 = {out.value - k * out.u, out.value + k * out.u};
@@ -111,11 +119,13 @@ UncertainResult PropagateUncertainty(const std::function<double(const std::vecto
   out.mean = Mean(y);
   out.sd = StandardDeviation(y);
   std::sort(y.begin(), y.end());
-  const auto at = [&](double p) { return y[static_cast<std::size_t>(std::lround(p * static_cast<double>(y.size() - 1)))]; };
+  const auto at = [&](double p) {
+    return y[static_cast<std::size_t>(std::lround(p * static_cast<double>(y.size() - 1)))];
+  };
   out.interval95 = {at(0.5 - 0.5 * kLevel), at(0.5 + 0.5 * kLevel)};
   const double tolerance = NumericalTolerance(out.u);
-  out.linear_holds =
-      std::abs(out.linear95.lower - out.interval95.lower) <= tolerance && std::abs(out.linear95.upper - out.interval95.upper) <= tolerance;
+  out.linear_holds = std::abs(out.linear95.lower - out.interval95.lower) <= tolerance &&
+                     std::abs(out.linear95.upper - out.interval95.upper) <= tolerance;
   return out;
 }
 

@@ -11,7 +11,8 @@ namespace {
 
 constexpr double kPi = 3.141592653589793238462643383279502884;
 constexpr double kDegree = kPi / 180;
-constexpr double kInch = 0.0254;  // exact, as are foot and pound below (international yard and pound agreement, 1959)
+// exact, as are foot and pound below (international yard and pound agreement, 1959)
+constexpr double kInch = 0.0254;
 constexpr double kFoot = 0.3048;
 constexpr double kPound = 0.45359237;
 
@@ -88,8 +89,9 @@ const Unit& Find(std::string_view name) {
   std::vector<std::string> names;
   for (const Unit& unit : kUnits) names.emplace_back(unit.name);
   const std::string nearest = NearestName(name, names);
-  throw ConfigError(
-      fmt::format("unit: found {}{}, allowed {}", Excerpt(name), nearest.empty() ? "" : ", nearest is " + nearest, JoinNames(names)));
+  throw ConfigError(fmt::format("unit: found {}{}, allowed {}", Excerpt(name),
+                                nearest.empty() ? "" : ", nearest is " + nearest,
+                                JoinNames(names)));
 }
 
 struct Match {
@@ -109,14 +111,19 @@ Match FindColumn(const Table& table, std::string_view stem, Quantity quantity) {
   }
   if (matches.size() == 1) return matches[0];
   std::vector<std::string> allowed;
-  for (const std::string& unit : UnitsOf(quantity)) allowed.push_back(unit.empty() ? std::string(stem) : fmt::format("{}_{}", stem, unit));
+  for (const std::string& unit : UnitsOf(quantity))
+    allowed.push_back(unit.empty() ? std::string(stem) : fmt::format("{}_{}", stem, unit));
   const std::string words = (allowed.size() > 1 ? "one of " : "") + JoinNames(allowed);
-  if (matches.size() > 1) throw DataError(fmt::format("{}: found columns {}, allowed {}", table.path, JoinNames(same_stem), words));
+  if (matches.size() > 1)
+    throw DataError(
+        fmt::format("{}: found columns {}, allowed {}", table.path, JoinNames(same_stem), words));
   std::string hint = JoinNames(same_stem);
   if (hint.empty()) hint = NearestName(allowed.front(), table.columns);
-  const std::string found = hint.empty() ? std::string("no such column") : fmt::format("only {}", Excerpt(hint));
-  throw DataError(fmt::format("{}: column of {} {}: found {}, allowed {} (the unit is part of the name); the file has {}", table.path,
-                              QuantityName(quantity), Excerpt(stem), found, words, JoinNames(table.columns)));
+  const std::string found =
+      hint.empty() ? std::string("no such column") : fmt::format("only {}", Excerpt(hint));
+  throw DataError(fmt::format(
+      "{}: column of {} {}: found {}, allowed {} (the unit is part of the name); the file has {}",
+      table.path, QuantityName(quantity), Excerpt(stem), found, words, JoinNames(table.columns)));
 }
 
 }  // namespace
@@ -166,14 +173,17 @@ const char* QuantityName(Quantity quantity) {
 UnitName SplitUnit(std::string_view name) {
   const Unit* best = nullptr;
   for (const Unit& unit : kUnits) {
-    if (name.size() < unit.name.size() + 2 || (best && best->name.size() >= unit.name.size())) continue;
+    if (name.size() < unit.name.size() + 2 || (best && best->name.size() >= unit.name.size()))
+      continue;
     const std::size_t place = name.size() - unit.name.size();
     if (name[place - 1] == '_' && name.substr(place) == unit.name) best = &unit;
   }
   UnitName parts;
   parts.stem = best ? name.substr(0, name.size() - best->name.size() - 1) : name;
   const std::string& stem = parts.stem;
-  const bool static_friction = best && best->name == "s" && (stem == "mu" || (stem.size() > 3 && stem.substr(stem.size() - 3) == "_mu"));
+  const bool static_friction =
+      best && best->name == "s" &&
+      (stem == "mu" || (stem.size() > 3 && stem.substr(stem.size() - 3) == "_mu"));
   if (!best || static_friction) {
     parts.stem = name;
     return parts;

@@ -27,7 +27,8 @@ std::string RangeWords(const Range& range, const char* noun) {
   const bool lo = std::isfinite(range.lo), hi = std::isfinite(range.hi);
   const std::string low = FormatNumber(range.lo), high = FormatNumber(range.hi);
   if (!lo && !hi) return noun;
-  if (lo && hi && !range.lo_open && !range.hi_open) return fmt::format("{} from {} to {}", noun, low, high);
+  if (lo && hi && !range.lo_open && !range.hi_open)
+    return fmt::format("{} from {} to {}", noun, low, high);
   const std::string above = fmt::format("{} {}", range.lo_open ? "above" : "of at least", low);
   const std::string below = fmt::format("{} {}", range.hi_open ? "below" : "at most", high);
   if (lo && hi) return fmt::format("{} {} and {}", noun, above, below);
@@ -40,7 +41,8 @@ thread_local std::vector<YamlQuestion>* listener = nullptr;
 std::string WithoutNumbers(const std::string& key) {
   std::string out;
   for (std::size_t i = 0; i < key.size(); ++i) {
-    const bool in_list = i > 0 && key[i] >= '0' && key[i] <= '9' && !out.empty() && out.back() == '[';
+    const bool in_list =
+        i > 0 && key[i] >= '0' && key[i] <= '9' && !out.empty() && out.back() == '[';
     if (!in_list) out += key[i];
   }
   return out;
@@ -49,7 +51,8 @@ std::string WithoutNumbers(const std::string& key) {
 // "a list of 3 numbers"; what each may be is said where the list is one.
 std::string ListWords(int n, const Range& each) {
   const bool any = !std::isfinite(each.lo) && !std::isfinite(each.hi);
-  return (n < 0 ? "a list of numbers" : fmt::format("a list of {} numbers", n)) + (any ? "" : ", each " + RangeWords(each, "a number"));
+  return (n < 0 ? "a list of numbers" : fmt::format("a list of {} numbers", n)) +
+         (any ? "" : ", each " + RangeWords(each, "a number"));
 }
 
 const Item& EmptyMap() {
@@ -62,7 +65,9 @@ const Item& EmptyMap() {
 YamlQuestions::YamlQuestions() : outer_(std::exchange(listener, &all_)) {}
 YamlQuestions::~YamlQuestions() { listener = outer_; }
 
-bool Range::Contains(double value) const { return (lo_open ? value > lo : value >= lo) && (hi_open ? value < hi : value <= hi); }
+bool Range::Contains(double value) const {
+  return (lo_open ? value > lo : value >= lo) && (hi_open ? value < hi : value <= hi);
+}
 
 std::string Range::Words() const { return RangeWords(*this, "a finite number"); }
 
@@ -87,12 +92,16 @@ struct YamlNode::State {
   std::shared_ptr<const internal::Document> document = std::make_shared<internal::Document>();
   const Item* item = &EmptyMap();
   int line = 1;
-  std::string prefix;                                                   // full name of this map and a dot; empty at the top
-  std::vector<std::string> asked;                                       // keys asked for, in the order of asking
+  // full name of this map and a dot; empty at the top
+  std::string prefix;
+  // keys asked for, in the order of asking
+  std::vector<std::string> asked;
   std::map<std::string, std::vector<std::shared_ptr<State>>> children;  // maps handed out
   std::weak_ptr<const State> root;                                      // of the document
 
-  bool WasAsked(const std::string& key) const { return std::find(asked.begin(), asked.end(), key) != asked.end(); }
+  bool WasAsked(const std::string& key) const {
+    return std::find(asked.begin(), asked.end(), key) != asked.end();
+  }
   const Item* Look(const std::string& key) const {
     for (const Item& child : item->children) {
       if (child.key == key) return &child;
@@ -103,17 +112,21 @@ struct YamlNode::State {
     if (!WasAsked(key)) asked.push_back(key);
     return Look(key);
   }
-  void Tell(const std::string& key, const std::string& allowed, const std::optional<std::string>& otherwise, bool optional,
+  void Tell(const std::string& key, const std::string& allowed,
+            const std::optional<std::string>& otherwise, bool optional,
             bool free_name = false) const {
     if (listener == nullptr) return;
     const Item* item = Look(key);
-    listener->push_back({document->name, WithoutNumbers(prefix) + key, allowed, otherwise, optional, free_name, item ? item->key_line : 0});
+    listener->push_back({document->name, WithoutNumbers(prefix) + key, allowed, otherwise, optional,
+                         free_name, item ? item->key_line : 0});
   }
   // Of a key with a default, whether it is there or not.
-  void TellDefault(const std::string& key, const std::string& allowed, const std::string& otherwise) const {
+  void TellDefault(const std::string& key, const std::string& allowed,
+                   const std::string& otherwise) const {
     Tell(key, allowed, otherwise, true);
   }
-  [[noreturn]] void Refuse(const Item& at, const std::string& key, const std::string& found, const std::string& allowed) const {
+  [[noreturn]] void Refuse(const Item& at, const std::string& key, const std::string& found,
+                           const std::string& allowed) const {
     const int at_line = at.key.empty() ? at.line : at.key_line;
     internal::Refuse(document->name, at_line, prefix + PlainKey(key), found, allowed);
   }
@@ -128,8 +141,10 @@ struct YamlNode::State {
       if (!WasAsked(child.key)) strangers.push_back(child.key);
     }
     const std::string hint = Nearest(key, strangers);
-    internal::Refuse(document->name, line, prefix + key, hint.empty() ? "nothing" : fmt::format("nothing, {}", hint),
-                     allowed + " (this key is required)" + (hint.empty() ? Misspelt() : std::string()));
+    internal::Refuse(
+        document->name, line, prefix + key,
+        hint.empty() ? "nothing" : fmt::format("nothing, {}", hint),
+        allowed + " (this key is required)" + (hint.empty() ? Misspelt() : std::string()));
   }
 
   // "nearest is side_m (units are part of the key)", or empty.
@@ -145,8 +160,8 @@ struct YamlNode::State {
     return nearest.empty() ? nearest : fmt::format("nearest is {}", PlainKey(nearest));
   }
 
-  // A key that is missing may stand under a name that nobody asks for: a fault that follows from its absence would hide it. First in this
-  // map, then in all that were read so far.
+  // A key that is missing may stand under a name that nobody asks for: a fault that follows from
+  // its absence would hide it. First in this map, then in all that were read so far.
   std::string Misspelt() const {
     if (std::string here = MisspeltHere(); !here.empty()) return here;
     const std::shared_ptr<const State> top = root.lock();
@@ -167,9 +182,12 @@ struct YamlNode::State {
         if (Look(known) != nullptr) continue;
         const UnitName other = SplitUnit(child.key), parts = SplitUnit(known);
         // Two of a short name's letters are another name.
-        const int few = std::clamp(static_cast<int>(std::min(child.key.size(), known.size())) / 3, 1, kFewEdits);
-        if (EditDistance(child.key, known) <= few || (other.stem == parts.stem && other.unit != parts.unit))
-          return fmt::format("; is {} in line {} meant to be {}?", PlainKey(child.key), child.key_line, known);
+        const int few = std::clamp(static_cast<int>(std::min(child.key.size(), known.size())) / 3,
+                                   1, kFewEdits);
+        if (EditDistance(child.key, known) <= few ||
+            (other.stem == parts.stem && other.unit != parts.unit))
+          return fmt::format("; is {} in line {} meant to be {}?", PlainKey(child.key),
+                             child.key_line, known);
       }
     }
     return {};
@@ -181,9 +199,12 @@ struct YamlNode::State {
     return *value;
   }
 
-  std::vector<double> ReadVector(const Item& at, const std::string& key, int n, const Range& allowed) const {
-    if (at.kind != Kind::kList || at.children.empty() || (n >= 0 && at.children.size() != static_cast<std::size_t>(n))) {
-      Refuse(at, key, Describe(at), n < 0 ? "a list of numbers" : fmt::format("a list of {} numbers", n));
+  std::vector<double> ReadVector(const Item& at, const std::string& key, int n,
+                                 const Range& allowed) const {
+    if (at.kind != Kind::kList || at.children.empty() ||
+        (n >= 0 && at.children.size() != static_cast<std::size_t>(n))) {
+      Refuse(at, key, Describe(at),
+             n < 0 ? "a list of numbers" : fmt::format("a list of {} numbers", n));
     }
     std::vector<double> values;
     values.reserve(at.children.size());
@@ -243,13 +264,17 @@ std::int64_t YamlNode::Integer(const std::string& key, const Range& allowed) con
   if (text.size() > 1 && text[0] == '+' && text[1] != '-') text.remove_prefix(1);
   std::int64_t value = 0;
   const auto [stop, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  const bool whole = item.kind == Kind::kScalar && !item.quoted && error == std::errc() && stop == text.data() + text.size();
-  if (!whole || !allowed.Contains(static_cast<double>(value))) state_->Refuse(item, key, Describe(item), words);
+  const bool whole = item.kind == Kind::kScalar && !item.quoted && error == std::errc() &&
+                     stop == text.data() + text.size();
+  if (!whole || !allowed.Contains(static_cast<double>(value)))
+    state_->Refuse(item, key, Describe(item), words);
   return value;
 }
 
-std::int64_t YamlNode::Integer(const std::string& key, std::int64_t otherwise, const Range& allowed) const {
-  if (listener != nullptr) state_->TellDefault(key, RangeWords(allowed, "a whole number"), std::to_string(otherwise));
+std::int64_t YamlNode::Integer(const std::string& key, std::int64_t otherwise,
+                               const Range& allowed) const {
+  if (listener != nullptr)
+    state_->TellDefault(key, RangeWords(allowed, "a whole number"), std::to_string(otherwise));
   return Has(key) ? Integer(key, allowed) : otherwise;
 }
 
@@ -279,15 +304,22 @@ std::string YamlNode::Text(const std::string& key, const std::string& otherwise)
   return Has(key) ? Text(key) : otherwise;
 }
 
-std::string YamlNode::Choice(const std::string& key, const std::vector<std::string>& allowed) const {
+std::string YamlNode::Choice(const std::string& key,
+                             const std::vector<std::string>& allowed) const {
   const std::string words = JoinNames(allowed, " | ");
   const Item& item = state_->Need(key, words);
-  if (item.kind == Kind::kScalar && std::find(allowed.begin(), allowed.end(), item.text) != allowed.end()) return item.text;
+  if (item.kind == Kind::kScalar &&
+      std::find(allowed.begin(), allowed.end(), item.text) != allowed.end())
+    return item.text;
   const std::string nearest = item.kind == Kind::kScalar ? NearestName(item.text, allowed) : "";
-  state_->Refuse(item, key, nearest.empty() ? Describe(item) : fmt::format("{}, nearest is {}", Describe(item), nearest), words);
+  state_->Refuse(
+      item, key,
+      nearest.empty() ? Describe(item) : fmt::format("{}, nearest is {}", Describe(item), nearest),
+      words);
 }
 
-std::string YamlNode::Choice(const std::string& key, const std::string& otherwise, const std::vector<std::string>& allowed) const {
+std::string YamlNode::Choice(const std::string& key, const std::string& otherwise,
+                             const std::vector<std::string>& allowed) const {
   if (listener != nullptr) state_->TellDefault(key, JoinNames(allowed, " | "), otherwise);
   return Has(key) ? Choice(key, allowed) : otherwise;
 }
@@ -297,7 +329,9 @@ std::vector<double> YamlNode::Vector(const std::string& key, int n, const Range&
   return state_->ReadVector(item, key, n, allowed);
 }
 
-std::vector<double> YamlNode::Vector(const std::string& key, int n, const std::vector<double>& otherwise, const Range& allowed) const {
+std::vector<double> YamlNode::Vector(const std::string& key, int n,
+                                     const std::vector<double>& otherwise,
+                                     const Range& allowed) const {
   if (listener != nullptr) {
     std::vector<std::string> numbers;
     for (const double number : otherwise) numbers.push_back(FormatNumber(number));
@@ -306,10 +340,12 @@ std::vector<double> YamlNode::Vector(const std::string& key, int n, const std::v
   return Has(key) ? Vector(key, n, allowed) : otherwise;
 }
 
-std::vector<std::vector<double>> YamlNode::Vectors(const std::string& key, int n, const Range& allowed) const {
+std::vector<std::vector<double>> YamlNode::Vectors(const std::string& key, int n,
+                                                   const Range& allowed) const {
   const std::string words = fmt::format("a list of lists of {} numbers", n);
   const Item& item = state_->Need(key, words);
-  if (item.kind != Kind::kList || item.children.empty()) state_->Refuse(item, key, Describe(item), words);
+  if (item.kind != Kind::kList || item.children.empty())
+    state_->Refuse(item, key, Describe(item), words);
   std::vector<std::vector<double>> rows;
   for (std::size_t i = 0; i < item.children.size(); ++i) {
     rows.push_back(state_->ReadVector(item.children[i], fmt::format("{}[{}]", key, i), n, allowed));
@@ -320,20 +356,24 @@ std::vector<std::vector<double>> YamlNode::Vectors(const std::string& key, int n
 std::vector<std::string> YamlNode::Texts(const std::string& key) const {
   const Item& item = state_->Need(key, "a list of texts");
   if (item.kind == Kind::kScalar) return {Text(key)};
-  if (item.kind != Kind::kList || item.children.empty()) state_->Refuse(item, key, Describe(item), "a list of texts");
+  if (item.kind != Kind::kList || item.children.empty())
+    state_->Refuse(item, key, Describe(item), "a list of texts");
   std::vector<std::string> texts;
   for (std::size_t i = 0; i < item.children.size(); ++i) {
     const Item& child = item.children[i];
     if (child.kind != Kind::kScalar || child.text.empty()) {
-      state_->Refuse(child, fmt::format("{}[{}]", key, i), child.kind == Kind::kScalar ? "empty text" : Describe(child), "text");
+      state_->Refuse(child, fmt::format("{}[{}]", key, i),
+                     child.kind == Kind::kScalar ? "empty text" : Describe(child), "text");
     }
     texts.push_back(child.text);
   }
   return texts;
 }
 
-std::vector<std::string> YamlNode::Texts(const std::string& key, const std::vector<std::string>& otherwise) const {
-  if (listener != nullptr) state_->TellDefault(key, "a list of texts", "[" + JoinNames(otherwise) + "]");
+std::vector<std::string> YamlNode::Texts(const std::string& key,
+                                         const std::vector<std::string>& otherwise) const {
+  if (listener != nullptr)
+    state_->TellDefault(key, "a list of texts", "[" + JoinNames(otherwise) + "]");
   return Has(key) ? Texts(key) : otherwise;
 }
 
@@ -356,7 +396,8 @@ YamlNode YamlNode::MapOrEmpty(const std::string& key) const {
 std::vector<YamlNode> YamlNode::List(const std::string& key) const {
   const Item& item = state_->Need(key, "a list of maps");
   if (item.kind != Kind::kList || item.children.empty())
-    state_->Refuse(item, key, Describe(item), item.kind == Kind::kList ? "a list of one or more maps" : "a list of maps");
+    state_->Refuse(item, key, Describe(item),
+                   item.kind == Kind::kList ? "a list of one or more maps" : "a list of maps");
   auto& children = state_->children[key];
   for (std::size_t i = children.size(); i < item.children.size(); ++i) {
     const Item& child = item.children[i];
@@ -383,21 +424,27 @@ void YamlNode::Finish() const {
   std::vector<std::pair<const State*, const Item*>> strangers;
   state_->FindStrangers(&strangers);
   if (strangers.empty()) return;
-  const auto hint = [](const auto& stranger) { return State::Nearest(stranger.second->key, stranger.first->asked); };
+  const auto hint = [](const auto& stranger) {
+    return State::Nearest(stranger.second->key, stranger.first->asked);
+  };
   // All of them at once: a file is then mended in one go.
   std::string others;
   constexpr std::size_t kMostNamed = 5;
   for (std::size_t i = 1; i < std::min(strangers.size(), kMostNamed); ++i) {
     const std::string nearest = hint(strangers[i]);
     others +=
-        fmt::format("{}{} in line {}{}", i == 1 ? "; unknown too: " : ", ", strangers[i].first->prefix + PlainKey(strangers[i].second->key),
+        fmt::format("{}{} in line {}{}", i == 1 ? "; unknown too: " : ", ",
+                    strangers[i].first->prefix + PlainKey(strangers[i].second->key),
                     strangers[i].second->key_line, nearest.empty() ? "" : " (" + nearest + ")");
   }
-  if (strangers.size() > kMostNamed) others += fmt::format(" and {} more", strangers.size() - kMostNamed);
+  if (strangers.size() > kMostNamed)
+    others += fmt::format(" and {} more", strangers.size() - kMostNamed);
   const auto& [state, child] = strangers[0];
   const std::string nearest = hint(strangers[0]);
   const std::string allowed = state->asked.empty() ? "no keys" : JoinNames(state->asked);
-  state->Refuse(*child, child->key, nearest.empty() ? "an unknown key" : fmt::format("an unknown key, {}", nearest), allowed + others);
+  state->Refuse(*child, child->key,
+                nearest.empty() ? "an unknown key" : fmt::format("an unknown key, {}", nearest),
+                allowed + others);
 }
 
 std::string YamlNode::Where(const std::string& key) const {
@@ -407,8 +454,10 @@ std::string YamlNode::Where(const std::string& key) const {
 
 std::string YamlNode::FullName(const std::string& key) const { return state_->prefix + key; }
 
-ConfigError YamlNode::Fault(const std::string& key, const std::string& found, const std::string& allowed) const {
-  return ConfigError(fmt::format("{}: {}: found {}, allowed {}{}", Where(key), FullName(key), found, allowed, state_->Misspelt()));
+ConfigError YamlNode::Fault(const std::string& key, const std::string& found,
+                            const std::string& allowed) const {
+  return ConfigError(fmt::format("{}: {}: found {}, allowed {}{}", Where(key), FullName(key), found,
+                                 allowed, state_->Misspelt()));
 }
 
 std::filesystem::path YamlNode::File() const { return state_->document->name; }
@@ -439,10 +488,13 @@ YamlNode LoadYaml(const std::filesystem::path& path) {
       internal::Refuse(path.string(), 1, "size", fmt::format("{} bytes", size), "at most 1 MB");
     if (std::filesystem::is_directory(path, unknown)) {
       std::string inside;
-      for (const std::filesystem::directory_entry& entry : std::filesystem::directory_iterator(path, unknown))
-        if (entry.path().extension() == ".yaml" && (inside.empty() || entry.path().string() < inside)) inside = entry.path().string();
-      throw ConfigError(
-          fmt::format("{}: found a folder, allowed a YAML file{}", path.string(), inside.empty() ? "" : "; in it is " + inside));
+      for (const std::filesystem::directory_entry& entry :
+           std::filesystem::directory_iterator(path, unknown))
+        if (entry.path().extension() == ".yaml" &&
+            (inside.empty() || entry.path().string() < inside))
+          inside = entry.path().string();
+      throw ConfigError(fmt::format("{}: found a folder, allowed a YAML file{}", path.string(),
+                                    inside.empty() ? "" : "; in it is " + inside));
     }
     text = ReadFile(path, internal::kMaxYamlBytes);
   } catch (const DataError& error) {
@@ -464,7 +516,8 @@ std::string YamlQuote(std::string_view text) {
       }
     }
     if (!fault) break;
-    // Bytes that are not UTF-8 become the Latin-1 character of their number: file names may hold anything, a YAML file may not.
+    // Bytes that are not UTF-8 become the Latin-1 character of their number: file names may hold
+    // anything, a YAML file may not.
     out += fmt::format("\\x{:02X}", static_cast<unsigned char>(text[fault->offset]));
     text.remove_prefix(fault->offset + 1);
   }

@@ -1,14 +1,16 @@
 #pragma once
 // Strict YAML for configurations.
 //
-// A reader asks for every key it knows, with type and range, and then calls Finish() once on the root: a key nobody asked for is an error
-// that names the nearest known key. Every fault is one ConfigError line, "file:line: key: found X, allowed Y", with nested keys written
-// body.side_m.
+// A reader asks for every key it knows, with type and range, and then calls Finish() once on the
+// root: a key nobody asked for is an error that names the nearest known key. Every fault is one
+// ConfigError line, "file:line: key: found X, allowed Y", with nested keys written body.side_m.
 //
-// Refused at load time: an empty file, a second document, duplicate keys, tabs outside comments, anchors, aliases, tags, a byte order mark,
-// bytes that are not UTF-8, more than 1 MB, more than 32 levels, and anything but a map at the top. Numbers are plain decimal and finite;
+// Refused at load time: an empty file, a second document, duplicate keys, tabs outside comments,
+// anchors, aliases, tags, a byte order mark, bytes that are not UTF-8, more than 1 MB, more than 32
+// levels, and anything but a map at the top. Numbers are plain decimal and finite;
 // `.nan`,
-// `.inf`, hexadecimal, `1_000` and quoted numbers are not numbers. Flags are `true` and `false` only.
+// `.inf`, hexadecimal, `1_000` and quoted numbers are not numbers. Flags are `true` and `false`
+// only.
 //
 //   YamlNode root = LoadYaml("experiment.yaml");
 //   YamlNode body = root.Map("body");
@@ -46,7 +48,8 @@ Range Positive();     // above 0
 Range NonNegative();  // 0 or above
 Range AtLeast(double lo);
 
-// A map of a YAML document. A cheap value: copies see the same map and share the record of the keys asked for.
+// A map of a YAML document. A cheap value: copies see the same map and share the record of the keys
+// asked for.
 class YamlNode {
  public:
   YamlNode();  // an empty map; every key is missing
@@ -56,14 +59,17 @@ class YamlNode {
   YamlNode& operator=(const YamlNode&);
   YamlNode& operator=(YamlNode&&) noexcept;
 
-  // Asking whether a key is there makes it known; a key that is there and never read by one of the functions below is still accepted.
+  // Asking whether a key is there makes it known; a key that is there and never read by one of the
+  // functions below is still accepted.
   bool Has(const std::string& key) const;
 
-  // Without a default the key is required. A default is returned as it is, without a range check. All throw ConfigError.
+  // Without a default the key is required. A default is returned as it is, without a range check.
+  // All throw ConfigError.
   double Number(const std::string& key, const Range& allowed = {}) const;
   double Number(const std::string& key, double otherwise, const Range& allowed = {}) const;
   std::int64_t Integer(const std::string& key, const Range& allowed = {}) const;
-  std::int64_t Integer(const std::string& key, std::int64_t otherwise, const Range& allowed = {}) const;
+  std::int64_t Integer(const std::string& key, std::int64_t otherwise,
+                       const Range& allowed = {}) const;
   bool Flag(const std::string& key) const;
   bool Flag(const std::string& key, bool otherwise) const;
 
@@ -72,26 +78,32 @@ class YamlNode {
   std::string Text(const std::string& key, const std::string& otherwise) const;
   // One word out of `allowed`.
   std::string Choice(const std::string& key, const std::vector<std::string>& allowed) const;
-  std::string Choice(const std::string& key, const std::string& otherwise, const std::vector<std::string>& allowed) const;
+  std::string Choice(const std::string& key, const std::string& otherwise,
+                     const std::vector<std::string>& allowed) const;
 
   // List of n numbers; n < 0 allows any length above 0.
   std::vector<double> Vector(const std::string& key, int n, const Range& allowed = {}) const;
-  std::vector<double> Vector(const std::string& key, int n, const std::vector<double>& otherwise, const Range& allowed = {}) const;
+  std::vector<double> Vector(const std::string& key, int n, const std::vector<double>& otherwise,
+                             const Range& allowed = {}) const;
   // List of lists of n numbers each, such as vertices.
-  std::vector<std::vector<double>> Vectors(const std::string& key, int n, const Range& allowed = {}) const;
+  std::vector<std::vector<double>> Vectors(const std::string& key, int n,
+                                           const Range& allowed = {}) const;
   // List of texts; a single text stands for a list of one.
   std::vector<std::string> Texts(const std::string& key) const;
-  std::vector<std::string> Texts(const std::string& key, const std::vector<std::string>& otherwise) const;
+  std::vector<std::string> Texts(const std::string& key,
+                                 const std::vector<std::string>& otherwise) const;
 
   YamlNode Map(const std::string& key) const;
   // The map, or an empty map where the key is missing, so that its defaults apply.
   YamlNode MapOrEmpty(const std::string& key) const;
   // List of maps; at least one.
   std::vector<YamlNode> List(const std::string& key) const;
-  // Keys present, in the order of the file. Makes all of them known (for maps whose keys are free names).
+  // Keys present, in the order of the file. Makes all of them known (for maps whose keys are free
+  // names).
   std::vector<std::string> Keys() const;
 
-  // Throws ConfigError for the first key, here or in any map handed out from here, that was never asked for.
+  // Throws ConfigError for the first key, here or in any map handed out from here, that was never
+  // asked for.
   void Finish() const;
 
   // "file:line" of a key; of the map itself where the key is missing or empty.
@@ -99,7 +111,8 @@ class YamlNode {
   // Full name of a key from the top of the document, e.g. "body.side_m".
   std::string FullName(const std::string& key) const;
   // The project's one error line for a key, for checks that only the caller can make.
-  ConfigError Fault(const std::string& key, const std::string& found, const std::string& allowed) const;
+  ConfigError Fault(const std::string& key, const std::string& found,
+                    const std::string& allowed) const;
 
   // File as given to LoadYaml, and the folder that relative paths in it start from.
   std::filesystem::path File() const;

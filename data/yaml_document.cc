@@ -13,12 +13,16 @@
 
 namespace impactlab::internal {
 
-void Refuse(const std::string& name, int line, const std::string& key, const std::string& found, const std::string& allowed) {
-  throw ConfigError(fmt::format("{}:{}: {}: found {}, allowed {}", name, line, key, found, allowed));
+void Refuse(const std::string& name, int line, const std::string& key, const std::string& found,
+            const std::string& allowed) {
+  throw ConfigError(
+      fmt::format("{}:{}: {}: found {}, allowed {}", name, line, key, found, allowed));
 }
 
 std::string PlainKey(const std::string& key) {
-  const bool plain = key.size() <= 80 && std::all_of(key.begin(), key.end(), [](unsigned char c) { return c > 0x20 && c < 0x7F; });
+  const bool plain = key.size() <= 80 && std::all_of(key.begin(), key.end(), [](unsigned char c) {
+                       return c > 0x20 && c < 0x7F;
+                     });
   return plain ? key : Excerpt(key);
 }
 
@@ -49,22 +53,29 @@ class Builder : public YAML::EventHandler {
   void OnDocumentStart(const YAML::Mark&) override {}
   void OnDocumentEnd() override {}
 
-  void OnNull(const YAML::Mark& mark, YAML::anchor_t anchor) override { Add(mark, anchor, Item{}, "?"); }
+  void OnNull(const YAML::Mark& mark, YAML::anchor_t anchor) override {
+    Add(mark, anchor, Item{}, "?");
+  }
   void OnAlias(const YAML::Mark& mark, YAML::anchor_t) override { RefuseAnchor(mark); }
-  void OnScalar(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor, const std::string& value) override {
+  void OnScalar(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
+                const std::string& value) override {
     Item item;
     item.kind = Kind::kScalar;
     item.quoted = tag == "!";
     // Plain ~ and null arrive as scalars; an empty plain scalar is a key without a value.
-    if (!item.quoted && (value.empty() || value == "~" || value == "null" || value == "Null" || value == "NULL")) item.kind = Kind::kNull;
+    if (!item.quoted &&
+        (value.empty() || value == "~" || value == "null" || value == "Null" || value == "NULL"))
+      item.kind = Kind::kNull;
     item.text = value;
     Add(mark, anchor, std::move(item), tag == "!" ? "?" : tag);
   }
-  void OnSequenceStart(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor, YAML::EmitterStyle::value) override {
+  void OnSequenceStart(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
+                       YAML::EmitterStyle::value) override {
     Open(mark, anchor, Kind::kList, tag);
   }
   void OnSequenceEnd() override { Close(); }
-  void OnMapStart(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor, YAML::EmitterStyle::value) override {
+  void OnMapStart(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
+                  YAML::EmitterStyle::value) override {
     Open(mark, anchor, Kind::kMap, tag);
   }
   void OnMapEnd() override { Close(); }
@@ -82,12 +93,14 @@ class Builder : public YAML::EventHandler {
   };
 
   [[noreturn]] void RefuseAnchor(const YAML::Mark& mark) {
-    Refuse(name_, mark.line + 1, "syntax", "an anchor or alias (& or *)", "values written out, text with such characters in quotes");
+    Refuse(name_, mark.line + 1, "syntax", "an anchor or alias (& or *)",
+           "values written out, text with such characters in quotes");
   }
 
   void Check(const YAML::Mark& mark, YAML::anchor_t anchor, const std::string& tag) {
     if (anchor != YAML::NullAnchor) RefuseAnchor(mark);
-    if (!tag.empty() && tag != "?") Refuse(name_, mark.line + 1, "syntax", "tag " + Excerpt(tag), "values without tags");
+    if (!tag.empty() && tag != "?")
+      Refuse(name_, mark.line + 1, "syntax", "tag " + Excerpt(tag), "values without tags");
   }
 
   void Open(const YAML::Mark& mark, YAML::anchor_t anchor, Kind kind, const std::string& tag) {
@@ -96,7 +109,8 @@ class Builder : public YAML::EventHandler {
       Refuse(name_, mark.line + 1, "syntax", "a list or map as a key", "plain words as keys");
     }
     if (levels_.size() >= kMaxDepth) {
-      Refuse(name_, mark.line + 1, "syntax", fmt::format("more than {} levels of nesting", kMaxDepth),
+      Refuse(name_, mark.line + 1, "syntax",
+             fmt::format("more than {} levels of nesting", kMaxDepth),
              fmt::format("at most {}", kMaxDepth));
     }
     Level level;
@@ -117,11 +131,15 @@ class Builder : public YAML::EventHandler {
     if (item.quoted) last_quoted = mark;
     Level* level = levels_.empty() ? nullptr : &levels_.back();
     if (level && level->item.kind == Kind::kMap && !level->have_key) {
-      if (item.kind != Kind::kScalar || item.text.empty()) Refuse(name_, item.line, "syntax", "an empty key", "plain words as keys");
-      if (level->seen.size() >= kMaxKeys) Refuse(name_, item.line, "size", fmt::format("more than {} keys in one map", kMaxKeys), "fewer");
+      if (item.kind != Kind::kScalar || item.text.empty())
+        Refuse(name_, item.line, "syntax", "an empty key", "plain words as keys");
+      if (level->seen.size() >= kMaxKeys)
+        Refuse(name_, item.line, "size", fmt::format("more than {} keys in one map", kMaxKeys),
+               "fewer");
       const auto [other, fresh] = level->seen.emplace(item.text, item.line);
       if (!fresh) {
-        Refuse(name_, item.line, PlainKey(item.text), fmt::format("the key again, first on line {}", other->second), "every key once");
+        Refuse(name_, item.line, PlainKey(item.text),
+               fmt::format("the key again, first on line {}", other->second), "every key once");
       }
       level->have_key = true;
       level->key = std::move(item.text);
@@ -156,7 +174,8 @@ void CheckLastQuote(const std::string& source, const YAML::Mark& start, const st
   const char quote = source[place];
   if (quote != '"' && quote != '\'') return;  // block text
   for (std::size_t i = place + 1; i < source.size(); ++i) {
-    const bool doubled = quote == '\'' && source[i] == quote && i + 1 < source.size() && source[i + 1] == quote;
+    const bool doubled =
+        quote == '\'' && source[i] == quote && i + 1 < source.size() && source[i + 1] == quote;
     if ((quote == '"' && source[i] == '\\') || doubled) {
       ++i;
     } else if (source[i] == quote) {
@@ -168,20 +187,27 @@ void CheckLastQuote(const std::string& source, const YAML::Mark& start, const st
 
 // Faults that are clearer when told from the bytes than from the parser.
 void CheckText(std::string_view text, const std::string& name) {
-  const auto line_of = [&](std::size_t offset) { return 1 + static_cast<int>(std::count(text.begin(), text.begin() + offset, '\n')); };
+  const auto line_of = [&](std::size_t offset) {
+    return 1 + static_cast<int>(std::count(text.begin(), text.begin() + offset, '\n'));
+  };
   if (text.size() > kMaxYamlBytes) Refuse(name, 1, "size", "more than 1 MB", "at most 1 MB");
   if (const std::string mark = ByteOrderMark(text); !mark.empty()) {
-    Refuse(name, 1, "encoding", fmt::format("a byte order mark of {}", mark), "UTF-8 without a byte order mark");
+    Refuse(name, 1, "encoding", fmt::format("a byte order mark of {}", mark),
+           "UTF-8 without a byte order mark");
   }
-  if (const auto fault = FindTextFault(text)) Refuse(name, line_of(fault->offset), "encoding", fault->found, "UTF-8 text");
+  if (const auto fault = FindTextFault(text))
+    Refuse(name, line_of(fault->offset), "encoding", fault->found, "UTF-8 text");
   // A tab counts as nothing for YAML's indentation and as several columns on the screen.
   for (std::size_t start = 0; start < text.size();) {
     const std::size_t end = std::min(text.find('\n', start), text.size());
     const std::string_view line = text.substr(start, end - start);
     const std::size_t content = line.find_first_not_of(" \t");
-    const std::size_t comment = content != line.npos && line[content] == '#' ? content : std::min(line.find(" #"), line.find("\t#"));
+    const std::size_t comment = content != line.npos && line[content] == '#'
+                                    ? content
+                                    : std::min(line.find(" #"), line.find("\t#"));
     const std::size_t tab = line.find('\t');
-    if (tab != line.npos && tab < comment && content != line.npos) Refuse(name, line_of(start), "syntax", "a tab", "spaces");
+    if (tab != line.npos && tab < comment && content != line.npos)
+      Refuse(name, line_of(start), "syntax", "a tab", "spaces");
     start = end + 1;
   }
 }
@@ -205,14 +231,20 @@ Document ParseDocument(std::string_view text, const std::string& name) {
     }
   } catch (const YAML::Exception& error) {
     // A pattern such as *.csv reads as a reference to a name that no line gives.
-    const bool reference = error.msg.find("alias") != std::string::npos || error.msg.find("anchor") != std::string::npos;
-    Refuse(name, std::max(error.mark.line, 0) + 1, "syntax", error.msg,
-           reference ? "YAML of keys and values; what begins with * or & stands in quotes, such as \"*.csv\"" : "YAML of keys and values");
+    const bool reference = error.msg.find("alias") != std::string::npos ||
+                           error.msg.find("anchor") != std::string::npos;
+    Refuse(
+        name, std::max(error.mark.line, 0) + 1, "syntax", error.msg,
+        reference
+            ? "YAML of keys and values; what begins with * or & stands in quotes, such as \"*.csv\""
+            : "YAML of keys and values");
   }
   CheckLastQuote(document.source, builder.last_quoted, name);
   const Item& root = document.root;
-  if (!have_document || root.kind == Kind::kNull) Refuse(name, 1, "document", "nothing", "a map of keys");
-  if (root.kind != Kind::kMap) Refuse(name, root.line, "document", Describe(root), "a map of keys (key: value, with a space)");
+  if (!have_document || root.kind == Kind::kNull)
+    Refuse(name, 1, "document", "nothing", "a map of keys");
+  if (root.kind != Kind::kMap)
+    Refuse(name, root.line, "document", Describe(root), "a map of keys (key: value, with a space)");
   return document;
 }
 

@@ -1,5 +1,6 @@
 #pragma once
-// A YAML document as written, for yaml.cc only: parsed, limited and free of everything a configuration must not have.
+// A YAML document as written, for yaml.cc only: parsed, limited and free of everything a
+// configuration must not have.
 
 #include <string>
 #include <string_view>
@@ -29,7 +30,8 @@ struct Document {
 };
 
 // Throws ConfigError "name:line: key: found X, allowed Y".
-[[noreturn]] void Refuse(const std::string& name, int line, const std::string& key, const std::string& found, const std::string& allowed);
+[[noreturn]] void Refuse(const std::string& name, int line, const std::string& key,
+                         const std::string& found, const std::string& allowed);
 
 // A key as it may stand in a message.
 std::string PlainKey(const std::string& key);

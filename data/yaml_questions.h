@@ -1,5 +1,6 @@
 #pragma once
-// What readers ask of YAML documents, so that a reference of all keys says what the program really reads.
+// What readers ask of YAML documents, so that a reference of all keys says what the program really
+// reads.
 //
 //   YamlQuestions questions;
 //   LoadExperiment("experiment.yaml");
@@ -14,13 +15,16 @@ namespace impactlab {
 
 // One question of a reader: a key that it read, or looked for.
 struct YamlQuestion {
-  std::filesystem::path file;            // as given to LoadYaml or ParseYaml
-  std::string key;                       // full name; entries of lists without their number: "bodies[].mass_kg"
-  std::string allowed;                   // in words, as in messages; empty: asked only whether it is there
+  std::filesystem::path file;  // as given to LoadYaml or ParseYaml
+  // full name; entries of lists without their number: "bodies[].mass_kg"
+  std::string key;
+  // in words, as in messages; empty: asked only whether it is there
+  std::string allowed;
   std::optional<std::string> otherwise;  // what stands for it where it is missing
   bool optional = false;                 // its absence was no fault of this question
-  bool free_name = false;                // the name is the writer's choice, such as that of a camera
-  int line = 0;                          // of the key in the file; 0: it is not there
+  // the name is the writer's choice, such as that of a camera
+  bool free_name = false;
+  int line = 0;  // of the key in the file; 0: it is not there
 };
 
 // Collects the questions of all readers on this thread while it lives; the innermost of several.

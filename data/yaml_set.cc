@@ -23,7 +23,8 @@ class Writer {
         out_ += "~";
         break;
       case Kind::kScalar: {
-        const bool plain = !item.quoted && (ParseNumber(item.text) || item.text == "true" || item.text == "false");
+        const bool plain =
+            !item.quoted && (ParseNumber(item.text) || item.text == "true" || item.text == "false");
         out_ += plain ? item.text : YamlQuote(item.text);
         break;
       }
@@ -54,7 +55,8 @@ class Writer {
 
 }  // namespace
 
-std::string SetYamlNumber(std::string_view text, const std::string& name, const std::string& key, double value) {
+std::string SetYamlNumber(std::string_view text, const std::string& name, const std::string& key,
+                          double value) {
   internal::Document document = internal::ParseDocument(text, name);
   Item* item = &document.root;
   for (std::size_t at = 0; at <= key.size();) {
@@ -68,7 +70,8 @@ std::string SetYamlNumber(std::string_view text, const std::string& name, const 
     }
     if (!found) {
       const std::string nearest = NearestName(part, names);
-      internal::Refuse(name, item->line, key, "no " + Excerpt(part) + (nearest.empty() ? "" : ", nearest is " + nearest),
+      internal::Refuse(name, item->line, key,
+                       "no " + Excerpt(part) + (nearest.empty() ? "" : ", nearest is " + nearest),
                        names.empty() ? "a number of the file" : "one of " + JoinNames(names));
     }
     item = found;

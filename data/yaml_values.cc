@@ -16,7 +16,8 @@ std::string OneLine(const Item& item) {
   if (item.kind == Kind::kNull) return {};
   const bool map = item.kind == Kind::kMap;
   std::string out;
-  for (const Item& child : item.children) out += (out.empty() ? "" : ", ") + (map ? child.key + ": " : "") + OneLine(child);
+  for (const Item& child : item.children)
+    out += (out.empty() ? "" : ", ") + (map ? child.key + ": " : "") + OneLine(child);
   return (map ? "{" : "[") + out + (map ? "}" : "]");
 }
 
@@ -24,11 +25,13 @@ class Collector {
  public:
   void Add(const Item& item, const std::string& key) {
     const bool maps = item.kind == Kind::kList && !item.children.empty() &&
-                      std::all_of(item.children.begin(), item.children.end(), [](const Item& i) { return i.kind == Kind::kMap; });
+                      std::all_of(item.children.begin(), item.children.end(),
+                                  [](const Item& i) { return i.kind == Kind::kMap; });
     if (maps) {
       for (const Item& child : item.children) Add(child, key + "[]");
     } else if (item.kind == Kind::kMap && !item.children.empty()) {
-      for (const Item& child : item.children) Add(child, key.empty() ? child.key : key + "." + child.key);
+      for (const Item& child : item.children)
+        Add(child, key.empty() ? child.key : key + "." + child.key);
     } else {
       const auto [place, is_new] = place_.emplace(key, out.size());
       if (is_new) out.push_back({key, {}});

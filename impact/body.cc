@@ -22,17 +22,21 @@ using Eigen::Vector3d;
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
-[[noreturn]] void Refuse(const Body& body, std::string_view key, std::string_view found, std::string_view allowed) {
-  throw ConfigError(fmt::format("body '{}': {}: found {}, allowed {}", body.name, key, found, allowed));
+[[noreturn]] void Refuse(const Body& body, std::string_view key, std::string_view found,
+                         std::string_view allowed) {
+  throw ConfigError(
+      fmt::format("body '{}': {}: found {}, allowed {}", body.name, key, found, allowed));
 }
 
 void CheckPositive(const Body& body, std::string_view key, double value) {
-  if (!(std::isfinite(value) && value > 0)) Refuse(body, key, fmt::format("{}", value), "a finite number > 0");
+  if (!(std::isfinite(value) && value > 0))
+    Refuse(body, key, fmt::format("{}", value), "a finite number > 0");
 }
 
 void CheckSizes(const Body& body) {
   const double rho = body.corner_radius;
-  if (!(std::isfinite(rho) && rho >= 0)) Refuse(body, "corner_radius_m", fmt::format("{}", rho), "a finite number >= 0");
+  if (!(std::isfinite(rho) && rho >= 0))
+    Refuse(body, "corner_radius_m", fmt::format("{}", rho), "a finite number >= 0");
   switch (body.shape) {
     case BodyShape::kBox:
     case BodyShape::kEllipsoid: {
@@ -50,7 +54,8 @@ void CheckSizes(const Body& body) {
       CheckPositive(body, "radius_m", body.radius);
       CheckPositive(body, "half length [m]", body.half_length);
       if (body.radius > body.half_length) {
-        Refuse(body, "radius_m", fmt::format("{}", body.radius), fmt::format("at most half the length, {}", body.half_length));
+        Refuse(body, "radius_m", fmt::format("{}", body.radius),
+               fmt::format("at most half the length, {}", body.half_length));
       }
       break;
     case BodyShape::kBall:
@@ -61,10 +66,13 @@ void CheckSizes(const Body& body) {
       const bool polytope = body.shape == BodyShape::kPolytope;
       const std::size_t least = polytope ? (body.planar ? 3 : 4) : 1;
       if (body.points_B.size() < least)
-        Refuse(body, "vertices", fmt::format("{} points", body.points_B.size()), fmt::format("at least {}", least));
+        Refuse(body, "vertices", fmt::format("{} points", body.points_B.size()),
+               fmt::format("at least {}", least));
       double extent = 0;
       for (const Vector3d& p : body.points_B) {
-        if (!p.allFinite()) Refuse(body, "vertices", fmt::format("({}, {}, {})", p.x(), p.y(), p.z()), "finite numbers");
+        if (!p.allFinite())
+          Refuse(body, "vertices", fmt::format("({}, {}, {})", p.x(), p.y(), p.z()),
+                 "finite numbers");
         extent = std::max(extent, p.norm());
       }
       for (const Vector3d& p : body.points_B) {
@@ -100,13 +108,16 @@ struct Corners {
   const Vector3d* inset = nullptr;  // centre[i] - radius * inset[i] where given
   int size = 0;
   double radius = 0;
-  Vector3d operator[](int i) const { return inset == nullptr ? centre[i] : Vector3d(centre[i] - radius * inset[i]); }
+  Vector3d operator[](int i) const {
+    return inset == nullptr ? centre[i] : Vector3d(centre[i] - radius * inset[i]);
+  }
 };
 
 // Corner i of a box; order as documented at Vertices().
 Vector3d BoxCorner(const Vector3d& h, bool planar, int i) {
   if (planar) return {i == 0 || i == 3 ? h.x() : -h.x(), 0, i < 2 ? h.z() : -h.z()};
-  return {(i & 1) != 0 ? h.x() : -h.x(), (i & 2) != 0 ? h.y() : -h.y(), (i & 4) != 0 ? h.z() : -h.z()};
+  return {(i & 1) != 0 ? h.x() : -h.x(), (i & 2) != 0 ? h.y() : -h.y(),
+          (i & 4) != 0 ? h.z() : -h.z()};
 }
 
 Vector3d RodAxis(const Body& body) { return body.planar ? Vector3d::UnitX() : Vector3d::UnitZ(); }
@@ -119,7 +130,8 @@ bool FindCorners(const Body& body, Corners& corners) {
       corners.size = body.planar ? 4 : 8;
       corners.radius = body.corner_radius;
       for (int i = 0; i < corners.size; ++i) {
-        corners.own[i] = BoxCorner(body.half_extents - Vector3d::Constant(body.corner_radius), body.planar, i);
+        corners.own[i] =
+            BoxCorner(body.half_extents - Vector3d::Constant(body.corner_radius), body.planar, i);
       }
       return true;
     case BodyShape::kRod: {
@@ -192,7 +204,8 @@ Body MakeRod(double length, double radius, double mass, bool planar) {
   const double r2 = radius * radius, h = length - 2 * radius;
   const double m_caps = mass * (4 * radius / 3) / (h + 4 * radius / 3), m_cylinder = mass - m_caps;
   const double along = m_cylinder * r2 / 2 + m_caps * 0.4 * r2;
-  const double across = m_cylinder * (h * h / 12 + r2 / 4) + m_caps * (0.4 * r2 + h * h / 4 + 0.375 * h * radius);
+  const double across =
+      m_cylinder * (h * h / 12 + r2 / 4) + m_caps * (0.4 * r2 + h * h / 4 + 0.375 * h * radius);
   body.inertia_B = planar ? Diagonal(along, across, across) : Diagonal(across, across, along);
   CheckBody(body);
   return body;
@@ -219,7 +232,8 @@ Body MakeEllipsoid(const Vector3d& semi_axes, double mass, bool planar) {
   return body;
 }
 
-Body MakePolytope(const std::vector<Vector3d>& vertices, double mass, bool planar, double corner_radius) {
+Body MakePolytope(const std::vector<Vector3d>& vertices, double mass, bool planar,
+                  double corner_radius) {
   Body body = Start("polytope", BodyShape::kPolytope, mass, planar);
   const internal::ConvexHull hull = internal::BuildConvexHull(vertices, planar);
   body.points_B = hull.vertices;
@@ -233,7 +247,8 @@ Body MakePolytope(const std::vector<Vector3d>& vertices, double mass, bool plana
     body.corner_inset_B = internal::InsetDirections(hull, planar);
     const double largest = internal::LargestCornerRadius(hull, body.corner_inset_B);
     if (!(corner_radius >= 0 && corner_radius <= largest))
-      Refuse(body, "corner_radius_m", fmt::format("{}", corner_radius), fmt::format("0 to {}", largest));
+      Refuse(body, "corner_radius_m", fmt::format("{}", corner_radius),
+             fmt::format("0 to {}", largest));
   }
   CheckBody(body);
   return body;
@@ -257,14 +272,21 @@ void CheckBody(const Body& body) {
     const double scale = I.cwiseAbs().maxCoeff();
     const double skew = (I - I.transpose()).cwiseAbs().maxCoeff();
     if (skew > 1e-9 * scale)
-      Refuse(body, "inertia_kg_m2", fmt::format("entries that differ by {} across the diagonal", skew), "a symmetric matrix");
-    const Vector3d principal = Eigen::SelfAdjointEigenSolver<Matrix3d>(I, Eigen::EigenvaluesOnly).eigenvalues();
-    const std::string found = fmt::format("principal moments {}, {}, {}", principal(0), principal(1), principal(2));
-    if (!(principal(0) > 1e-12 * principal(2))) Refuse(body, "inertia_kg_m2", found, "moments > 0 (positive definite)");
+      Refuse(body, "inertia_kg_m2",
+             fmt::format("entries that differ by {} across the diagonal", skew),
+             "a symmetric matrix");
+    const Vector3d principal =
+        Eigen::SelfAdjointEigenSolver<Matrix3d>(I, Eigen::EigenvaluesOnly).eigenvalues();
+    const std::string found =
+        fmt::format("principal moments {}, {}, {}", principal(0), principal(1), principal(2));
+    if (!(principal(0) > 1e-12 * principal(2)))
+      Refuse(body, "inertia_kg_m2", found, "moments > 0 (positive definite)");
     // A mass distribution has I1 + I2 - I3 = 2 * integral of x3^2 dm >= 0.
     if (principal(0) + principal(1) < principal(2) * (1 - 1e-6)) {
-      Refuse(body, "inertia_kg_m2", found,
-             fmt::format("the two smaller to add up to at least the largest (triangle inequality), {}", principal(2)));
+      Refuse(
+          body, "inertia_kg_m2", found,
+          fmt::format("the two smaller to add up to at least the largest (triangle inequality), {}",
+                      principal(2)));
     }
   }
   CheckSizes(body);
@@ -285,10 +307,13 @@ Vector3d SupportLever(const Body& body, const Vector3d& n_B) {
   return corners[lowest] - corners.radius * n_B;
 }
 
-PlaneContact ContactWithPlane(const Body& body, const Isometry3d& X_WB, const Plane& plane, double feature_tolerance) {
+PlaneContact ContactWithPlane(const Body& body, const Isometry3d& X_WB, const Plane& plane,
+                              double feature_tolerance) {
   const double length = plane.normal.norm();
   if (!(std::isfinite(length) && length > 0))
-    throw ConfigError("plane: normal: found a vector without direction, allowed: a finite vector that is not zero");
+    throw ConfigError(
+        "plane: normal: found a vector without direction, allowed: a finite vector that is not "
+        "zero");
   const Vector3d n = plane.normal / length;
   const double offset = plane.offset / length;
   const Vector3d n_B = X_WB.linear().transpose() * n;
@@ -314,9 +339,11 @@ PlaneContact ContactWithPlane(const Body& body, const Isometry3d& X_WB, const Pl
     }
   }
   contact.n_touching = 0;
-  for (int i = 0; i < corners.size; ++i) contact.n_touching += n_B.dot(corners[i]) <= lowest + feature_tolerance ? 1 : 0;
+  for (int i = 0; i < corners.size; ++i)
+    contact.n_touching += n_B.dot(corners[i]) <= lowest + feature_tolerance ? 1 : 0;
   contact.next_gap = next - lowest;
-  if (contact.feature < 0) contact.feature = 0;  // pose is not finite: report what is left, the gap says so
+  // pose is not finite: report what is left, the gap says so
+  if (contact.feature < 0) contact.feature = 0;
   contact.p_WP = X_WB * Vector3d(corners[contact.feature] - corners.radius * n_B);
   contact.gap = centre_height + n_B.dot(corners[contact.feature]) - corners.radius;
   return contact;
@@ -335,21 +362,28 @@ std::vector<Vector3d> Vertices(const Body& body) {
   Corners corners;
   if (!FindCorners(body, corners)) return {};
   if (body.shape == BodyShape::kPolytope || body.shape == BodyShape::kPoints) return body.points_B;
-  if (body.shape == BodyShape::kRod) return {body.half_length * RodAxis(body), -body.half_length * RodAxis(body)};
+  if (body.shape == BodyShape::kRod)
+    return {body.half_length * RodAxis(body), -body.half_length * RodAxis(body)};
   std::vector<Vector3d> vertices;
   vertices.reserve(corners.size);
-  for (int i = 0; i < corners.size; ++i) vertices.push_back(BoxCorner(body.half_extents, body.planar, i));
+  for (int i = 0; i < corners.size; ++i)
+    vertices.push_back(BoxCorner(body.half_extents, body.planar, i));
   return vertices;
 }
 
-Isometry3d ContactFrame(const Plane& plane, const Vector3d& p_WP, const Vector3d& gravity_W, bool planar) {
+Isometry3d ContactFrame(const Plane& plane, const Vector3d& p_WP, const Vector3d& gravity_W,
+                        bool planar) {
   const double length = plane.normal.norm();
   if (!(std::isfinite(length) && length > 0))
-    throw ConfigError("plane: normal: found a vector without direction, allowed: a finite vector that is not zero");
+    throw ConfigError(
+        "plane: normal: found a vector without direction, allowed: a finite vector that is not "
+        "zero");
   Vector3d n = plane.normal / length;
   Vector3d x;
   if (planar) {
-    if (std::abs(n.y()) > 1e-6) throw ConfigError(fmt::format("plane: normal: found y = {}, allowed: 0 in planar motion", n.y()));
+    if (std::abs(n.y()) > 1e-6)
+      throw ConfigError(
+          fmt::format("plane: normal: found y = {}, allowed: 0 in planar motion", n.y()));
     n = Vector3d(n.x(), 0, n.z()).normalized();
     x = Vector3d::UnitY().cross(n);
     if (x.x() < 0) x = -x;
@@ -370,7 +404,8 @@ Isometry3d ContactFrame(const Plane& plane, const Vector3d& p_WP, const Vector3d
 
 Matrix3d ContactInverseMass(const Body& body, const Isometry3d& X_WB, const Isometry3d& X_WF) {
   const Matrix3d S = CrossMatrix(X_WF.translation() - X_WB.translation());
-  const Matrix3d A_W = Matrix3d::Identity() / body.mass - S * InverseInertiaW(body, X_WB.linear()) * S;
+  const Matrix3d A_W =
+      Matrix3d::Identity() / body.mass - S * InverseInertiaW(body, X_WB.linear()) * S;
   Matrix3d A_F = X_WF.linear().transpose() * A_W * X_WF.linear();
   if (body.planar) {
     A_F.row(1).setZero();
@@ -380,26 +415,30 @@ Matrix3d ContactInverseMass(const Body& body, const Isometry3d& X_WB, const Isom
   return 0.5 * (A_F + A_F.transpose());
 }
 
-ContactState MakeContactState(const Body& body, const Isometry3d& X_WB, const Vector3d& v_WB, const Vector3d& omega_WB,
-                              const Isometry3d& X_WF) {
+ContactState MakeContactState(const Body& body, const Isometry3d& X_WB, const Vector3d& v_WB,
+                              const Vector3d& omega_WB, const Isometry3d& X_WF) {
   ContactState contact;
   contact.X_WF = X_WF;
   const Vector3d omega = body.planar ? Vector3d(0, omega_WB.y(), 0) : omega_WB;
-  contact.v_minus_F = X_WF.linear().transpose() * (v_WB + omega.cross(X_WF.translation() - X_WB.translation()));
+  contact.v_minus_F =
+      X_WF.linear().transpose() * (v_WB + omega.cross(X_WF.translation() - X_WB.translation()));
   if (body.planar) contact.v_minus_F.y() = 0;
   contact.A_F = ContactInverseMass(body, X_WB, X_WF);
   return contact;
 }
 
-VelocityChange ApplyImpulse(const Body& body, const Isometry3d& X_WB, const Isometry3d& X_WF, const Vector3d& J_F) {
+VelocityChange ApplyImpulse(const Body& body, const Isometry3d& X_WB, const Isometry3d& X_WF,
+                            const Vector3d& J_F) {
   const Vector3d J_W = X_WF.linear() * J_F;
   const Vector3d moment = (X_WF.translation() - X_WB.translation()).cross(J_W);
   return {J_W / body.mass, InverseInertiaW(body, X_WB.linear()) * moment};
 }
 
-double KineticEnergy(const Body& body, const Matrix3d& R_WB, const Vector3d& v_WB, const Vector3d& omega_WB) {
+double KineticEnergy(const Body& body, const Matrix3d& R_WB, const Vector3d& v_WB,
+                     const Vector3d& omega_WB) {
   if (body.planar) {
-    return 0.5 * body.mass * (v_WB.x() * v_WB.x() + v_WB.z() * v_WB.z()) + 0.5 * body.inertia_B(1, 1) * omega_WB.y() * omega_WB.y();
+    return 0.5 * body.mass * (v_WB.x() * v_WB.x() + v_WB.z() * v_WB.z()) +
+           0.5 * body.inertia_B(1, 1) * omega_WB.y() * omega_WB.y();
   }
   const Vector3d omega_B = R_WB.transpose() * omega_WB;
   return 0.5 * body.mass * v_WB.squaredNorm() + 0.5 * omega_B.dot(body.inertia_B * omega_B);

@@ -9,8 +9,9 @@
 namespace impactlab::internal {
 
 struct CornerSpheres {
-  std::vector<Eigen::Vector3d> centres_B;  // [m], in the order of Vertices(); empty for smooth shapes and a rod as long as its caps
-  double radius = 0;                       // [m], 0 for sharp corners
+  // [m], in the order of Vertices(); empty for smooth shapes and a rod as long as its caps
+  std::vector<Eigen::Vector3d> centres_B;
+  double radius = 0;  // [m], 0 for sharp corners
 };
 CornerSpheres CornersOf(const Body& body);
 

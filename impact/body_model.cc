@@ -58,8 +58,12 @@ BodyPose PoseFrom(const double* q, const double* u, bool planar) {
   return pose;
 }
 
-BodyModel::BodyModel(std::vector<MovingBody> bodies, std::vector<MovingPlane> planes, const Vector3d& gravity_W)
-    : bodies_(std::move(bodies)), planes_(std::move(planes)), g_(gravity_W), planar_(bodies_[0].start.body.planar) {
+BodyModel::BodyModel(std::vector<MovingBody> bodies, std::vector<MovingPlane> planes,
+                     const Vector3d& gravity_W)
+    : bodies_(std::move(bodies)),
+      planes_(std::move(planes)),
+      g_(gravity_W),
+      planar_(bodies_[0].start.body.planar) {
   for (const MovingBody& b : bodies_) features_.push_back(FeaturesOf(b.start.body));
   for (MovingPlane& plane : planes_) {
     const double length = plane.plane.normal.norm();
@@ -74,16 +78,19 @@ void BodyModel::AddJoint(const SystemJoint& joint) {
   pin.body = joint.body;
   pin.other = joint.other;
   const auto& X_WB = bodies_[static_cast<std::size_t>(joint.body)].start.X_WB;
-  const Eigen::Isometry3d X_WO =
-      joint.other == kGround ? Eigen::Isometry3d::Identity() : bodies_[static_cast<std::size_t>(joint.other)].start.X_WB;
+  const Eigen::Isometry3d X_WO = joint.other == kGround
+                                     ? Eigen::Isometry3d::Identity()
+                                     : bodies_[static_cast<std::size_t>(joint.other)].start.X_WB;
   pin.p_B = X_WB.inverse() * joint.p_W;
   pin.p_O = X_WO.inverse() * joint.p_W;
   pin.hinge = !planar_ && !joint.axis_W.isZero();
   if (pin.hinge) {
-    // Rows of the frame are those of MakeBodySystem: f . (omega - omega') = 0 for both directions f across the axis.
+    // Rows of the frame are those of MakeBodySystem: f . (omega - omega') = 0 for both directions f
+    // across the axis.
     const Matrix3d F = FrameAt(Vector3d::Zero(), joint.axis_W, false).linear();
     pin.axis_B = X_WB.linear().transpose() * F.col(2);
-    for (int i = 0; i < 2; ++i) pin.across_O[i] = X_WO.linear().transpose() * F.col(i).cross(F.col(2));
+    for (int i = 0; i < 2; ++i)
+      pin.across_O[i] = X_WO.linear().transpose() * F.col(i).cross(F.col(2));
   }
   joint_rows_ += width() + (pin.hinge ? 2 : 0);
   pins_.push_back(pin);
@@ -108,13 +115,15 @@ void BodyModel::Rates(const MechanismState& state, VectorXd& dq) const {
 
 // Adds the row of the velocity along d of a point at `lever` from the centre of mass of body k.
 template <class Row>
-void BodyModel::AddRow(int k, const Vector3d& lever, const Vector3d& d, double sign, Row&& row) const {
+void BodyModel::AddRow(int k, const Vector3d& lever, const Vector3d& d, double sign,
+                       Row&& row) const {
   const Vector3d turn = lever.cross(d);
   const int at = at_u(k);
   if (planar_)
     row.template segment<3>(at) += sign * Eigen::RowVector3d(d.x(), d.z(), -turn.y());
   else
-    row.template segment<3>(at) += sign * d.transpose(), row.template segment<3>(at + 3) += sign * turn.transpose();
+    row.template segment<3>(at) += sign * d.transpose(),
+        row.template segment<3>(at + 3) += sign * turn.transpose();
 }
 
 // Entries of F that a contact has: x, (y,) n.
@@ -138,7 +147,8 @@ void BodyModel::Terms(const MechanismState& state, MechanismTerms& out) const {
       out.M(at, at) = out.M(at + 1, at + 1) = body.mass;
       out.M(at + 2, at + 2) = body.inertia_B(1, 1);
       if (held) continue;
-      const double vx = state.u[at], vz = state.u[at + 1], drag = body.mass * (b.linear_drag + b.quadratic_drag * std::hypot(vx, vz));
+      const double vx = state.u[at], vz = state.u[at + 1],
+                   drag = body.mass * (b.linear_drag + b.quadratic_drag * std::hypot(vx, vz));
       out.force[at] = body.mass * g_.x() - drag * vx;
       out.force[at + 1] = body.mass * g_.z() - drag * vz;
       continue;
@@ -166,7 +176,8 @@ void BodyModel::Joints(const MechanismState& state, MechanismTerms& out) const {
     if (pin.other != kGround) other = At(state, pin.other);
     const Vector3d r = body.R * pin.p_B, s = other.R * pin.p_O;
     const Vector3d error = body.p + r - other.p - s;
-    const Vector3d bias = body.omega.cross(body.omega.cross(r)) - other.omega.cross(other.omega.cross(s));
+    const Vector3d bias =
+        body.omega.cross(body.omega.cross(r)) - other.omega.cross(other.omega.cross(s));
     ForAxes([&](int, int axis) {
       const Vector3d d = Vector3d::Unit(axis);
       AddRow(pin.body, r, d, 1, out.joint_rows.row(row));
@@ -177,11 +188,14 @@ void BodyModel::Joints(const MechanismState& state, MechanismTerms& out) const {
     if (!pin.hinge) continue;
     const Vector3d a = body.R * pin.axis_B, relative = body.omega - other.omega;
     for (const Vector3d& across : pin.across_O) {
-      // The axis a of the body keeps at right angles to b of the other: a . b = 0, rate (a x b) . (omega - omega').
+      // The axis a of the body keeps at right angles to b of the other: a . b = 0, rate (a x b) .
+      // (omega - omega').
       const Vector3d b = other.R * across, d = a.cross(b);
       out.joint_rows.row(row).segment<3>(at_u(pin.body) + 3) += d.transpose();
-      if (pin.other != kGround) out.joint_rows.row(row).segment<3>(at_u(pin.other) + 3) -= d.transpose();
-      out.joint_bias[row] = (body.omega.cross(a).cross(b) + a.cross(other.omega.cross(b))).dot(relative);
+      if (pin.other != kGround)
+        out.joint_rows.row(row).segment<3>(at_u(pin.other) + 3) -= d.transpose();
+      out.joint_bias[row] =
+          (body.omega.cross(a).cross(b) + a.cross(other.omega.cross(b))).dot(relative);
       out.joint_error[row++] = a.dot(b);
     }
   }
@@ -197,7 +211,8 @@ void BodyModel::Contact(const MechanismState& state, int i, ContactTerms& out) c
   c.plane >= 0 ? OnPlane(state, c, out) : OnBody(state, c, out);
 }
 
-void BodyModel::OnPlane(const MechanismState& state, const ContactOfBodies& c, ContactTerms& out) const {
+void BodyModel::OnPlane(const MechanismState& state, const ContactOfBodies& c,
+                        ContactTerms& out) const {
   const MovingPlane& plane = planes_[static_cast<std::size_t>(c.plane)];
   const Matrix3d& F = frames_[static_cast<std::size_t>(c.plane)];
   const Feature& feature = features(c.body)[static_cast<std::size_t>(c.feature)];
@@ -206,12 +221,14 @@ void BodyModel::OnPlane(const MechanismState& state, const ContactOfBodies& c, C
   Vector3d lever, lever_rate;
   if (feature.ellipsoid) {
     // Support point s = -H^2 n_B / |H n_B|, H the semi-axes; n_B turns with -omega.
-    const Vector3d n_B = pose.R.transpose() * n, omega_B = pose.R.transpose() * pose.omega, dn_B = n_B.cross(omega_B);
+    const Vector3d n_B = pose.R.transpose() * n, omega_B = pose.R.transpose() * pose.omega,
+                   dn_B = n_B.cross(omega_B);
     const Vector3d squares = feature.semi_axes.cwiseAbs2(), along = squares.cwiseProduct(n_B);
     const double reach = std::sqrt(n_B.dot(along));
     lever = pose.R * (-along / reach);
     lever_rate =
-        pose.omega.cross(lever) - pose.R * (squares.cwiseProduct(dn_B) / reach - along * (along.dot(dn_B) / (reach * reach * reach)));
+        pose.omega.cross(lever) - pose.R * (squares.cwiseProduct(dn_B) / reach -
+                                            along * (along.dot(dn_B) / (reach * reach * reach)));
   } else {
     const Vector3d centre = pose.R * feature.centre_B;
     lever = centre - feature.radius * n;
@@ -222,7 +239,9 @@ void BodyModel::OnPlane(const MechanismState& state, const ContactOfBodies& c, C
   const double height = moves ? plane.amplitude * std::sin(angle) : 0,
                rate = moves ? plane.amplitude * plane.frequency * std::cos(angle) : 0;
   out.gap = n.dot(pose.p + lever) - plane.plane.offset - height;
-  const Vector3d v_surface = plane.belt_W + rate * n, bias = pose.omega.cross(lever_rate) + plane.frequency * plane.frequency * height * n;
+  const Vector3d v_surface = plane.belt_W + rate * n,
+                 bias =
+                     pose.omega.cross(lever_rate) + plane.frequency * plane.frequency * height * n;
   ForAxes([&](int row, int axis) {
     AddRow(c.body, lever, F.col(axis), 1, out.rows.row(row));
     out.v_surface[row] = F.col(axis).dot(v_surface);
@@ -230,7 +249,8 @@ void BodyModel::OnPlane(const MechanismState& state, const ContactOfBodies& c, C
   });
 }
 
-void BodyModel::OnBody(const MechanismState& state, const ContactOfBodies& c, ContactTerms& out) const {
+void BodyModel::OnBody(const MechanismState& state, const ContactOfBodies& c,
+                       ContactTerms& out) const {
   const BodyPose body = At(state, c.body), other = At(state, c.other);
   const auto a = MotionOf(body, features(c.body)[static_cast<std::size_t>(c.feature)]);
   const auto b = MotionOf(other, features(c.other)[static_cast<std::size_t>(c.other_feature)]);
@@ -239,7 +259,8 @@ void BodyModel::OnBody(const MechanismState& state, const ContactOfBodies& c, Co
   out.gap = contact.gap;
   ForAxes([&](int row, int axis) {
     AddRow(c.body, a.centre - a.radius * n - body.p, contact.R_WF.col(axis), 1, out.rows.row(row));
-    AddRow(c.other, b.centre + b.radius * n - other.p, contact.R_WF.col(axis), -1, out.rows.row(row));
+    AddRow(c.other, b.centre + b.radius * n - other.p, contact.R_WF.col(axis), -1,
+           out.rows.row(row));
     out.bias[row] = contact.bias_F[axis];
   });
 }
@@ -247,7 +268,8 @@ void BodyModel::OnBody(const MechanismState& state, const ContactOfBodies& c, Co
 double BodyModel::Potential(const MechanismState& state) const {
   double sum = 0;
   for (int k = 0; k < size(); ++k) {
-    const Vector3d p = planar_ ? Vector3d(state.q[at_q(k)], 0, state.q[at_q(k) + 1]) : Vector3d(state.q.segment<3>(at_q(k)));
+    const Vector3d p = planar_ ? Vector3d(state.q[at_q(k)], 0, state.q[at_q(k) + 1])
+                               : Vector3d(state.q.segment<3>(at_q(k)));
     sum -= bodies_[static_cast<std::size_t>(k)].start.body.mass * g_.dot(p);
   }
   return sum;
@@ -263,13 +285,15 @@ double BodyModel::Frequency(const MechanismState& state) const {
     if (plane.amplitude != 0) fastest = std::max(fastest, std::abs(plane.frequency));
   for (int k = 0; k < size(); ++k) {
     if (Held(state.t, k)) continue;
-    fastest = std::max(fastest, planar_ ? std::abs(state.u[at_u(k) + 2]) : state.u.segment<3>(at_u(k) + 3).norm());
+    fastest = std::max(
+        fastest, planar_ ? std::abs(state.u[at_u(k) + 2]) : state.u.segment<3>(at_u(k) + 3).norm());
   }
   // The line of centres of two balls turns.
   for (const ContactOfBodies& c : contacts) {
     if (c.plane >= 0 || Held(state.t, c.body) || Held(state.t, c.other)) continue;
     const BodyPose body = At(state, c.body), other = At(state, c.other);
-    const double distance = (body.p - other.p).norm(), reach = features(c.body)[0].radius + features(c.other)[0].radius;
+    const double distance = (body.p - other.p).norm(),
+                 reach = features(c.body)[0].radius + features(c.other)[0].radius;
     fastest = std::max(fastest, (body.v - other.v).norm() / std::max(distance, reach));
   }
   return fastest;

@@ -1,5 +1,6 @@
 #pragma once
-// Private to the mechanisms: the functions behind MakeBodyMechanism (mechanism_bodies.h), which checks what they are made of.
+// Private to the mechanisms: the functions behind MakeBodyMechanism (mechanism_bodies.h), which
+// checks what they are made of.
 
 #include <Eigen/Core>
 #include <vector>
@@ -28,7 +29,8 @@ BodyPose PoseFrom(const double* q, const double* u, bool planar);
 class BodyModel {
  public:
   // Normals of planes may have any length.
-  BodyModel(std::vector<MovingBody> bodies, std::vector<MovingPlane> planes, const Eigen::Vector3d& gravity_W);
+  BodyModel(std::vector<MovingBody> bodies, std::vector<MovingPlane> planes,
+            const Eigen::Vector3d& gravity_W);
   void AddJoint(const SystemJoint& joint);
 
   std::vector<ContactOfBodies> contacts;
@@ -36,7 +38,9 @@ class BodyModel {
   int width() const { return planar_ ? 2 : 3; }
   int n_q() const { return at_q(size()); }
   int n_u() const { return at_u(size()); }
-  const std::vector<Feature>& features(int k) const { return features_[static_cast<std::size_t>(k)]; }
+  const std::vector<Feature>& features(int k) const {
+    return features_[static_cast<std::size_t>(k)];
+  }
 
   void Rates(const MechanismState& state, Eigen::VectorXd& dq) const;
   void Terms(const MechanismState& state, MechanismTerms& out) const;
@@ -62,10 +66,13 @@ class BodyModel {
     const double start_t = bodies_[static_cast<std::size_t>(k)].start_t;
     return start_t > 0 && t < start_t;
   }
-  BodyPose At(const MechanismState& state, int k) const { return PoseFrom(state.q.data() + at_q(k), state.u.data() + at_u(k), planar_); }
+  BodyPose At(const MechanismState& state, int k) const {
+    return PoseFrom(state.q.data() + at_q(k), state.u.data() + at_u(k), planar_);
+  }
 
   template <class Row>
-  void AddRow(int k, const Eigen::Vector3d& lever, const Eigen::Vector3d& d, double sign, Row&& row) const;
+  void AddRow(int k, const Eigen::Vector3d& lever, const Eigen::Vector3d& d, double sign,
+              Row&& row) const;
   template <class Function>
   void ForAxes(Function&& function) const;
   void OnPlane(const MechanismState& state, const ContactOfBodies& c, ContactTerms& out) const;

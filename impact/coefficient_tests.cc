@@ -13,7 +13,8 @@ using Eigen::Index;
 using Eigen::MatrixXd;
 using Eigen::VectorXd;
 
-// Polynomial fit about the middle of the times, scaled so that powers stay of one size: coefficients, covariance without the noise, chi2.
+// Polynomial fit about the middle of the times, scaled so that powers stay of one size:
+// coefficients, covariance without the noise, chi2.
 struct Polynomial {
   VectorXd c;
   MatrixXd cov;
@@ -42,7 +43,8 @@ Polynomial FitPolynomial(const std::vector<double>& t, const std::vector<double>
 
 VectorXd LogDurations(const std::vector<double>& t) {
   VectorXd log_T(static_cast<Index>(t.size()) - 1);
-  for (Index i = 0; i < log_T.size(); ++i) log_T[i] = std::log(t[static_cast<std::size_t>(i) + 1] - t[static_cast<std::size_t>(i)]);
+  for (Index i = 0; i < log_T.size(); ++i)
+    log_T[i] = std::log(t[static_cast<std::size_t>(i) + 1] - t[static_cast<std::size_t>(i)]);
   return log_T;
 }
 
@@ -82,13 +84,15 @@ double RestitutionOfHeights(double drop, double rebound) { return std::sqrt(rebo
 double RestitutionOfVelocities(double before, double after) { return after / before; }
 
 double SlideAcceleration(const std::vector<double>& t, const std::vector<double>& s) {
-  if (t.size() == 3) return 2 * ((s[2] - s[1]) / (t[2] - t[1]) - (s[1] - s[0]) / (t[1] - t[0])) / (t[2] - t[0]);
+  if (t.size() == 3)
+    return 2 * ((s[2] - s[1]) / (t[2] - t[1]) - (s[1] - s[0]) / (t[1] - t[0])) / (t[2] - t[0]);
   const Polynomial fit = FitPolynomial(t, s, 2);
   return 2 * fit.c[2] / (fit.scale * fit.scale);
 }
 
 SlideFit FitSlide(const std::vector<double>& t, const std::vector<double>& s) {
-  if (t.size() < 4 || t.size() != s.size()) throw ConfigError("slide: found fewer than four points, allowed four or more");
+  if (t.size() < 4 || t.size() != s.size())
+    throw ConfigError("slide: found fewer than four points, allowed four or more");
   const auto n = static_cast<int>(t.size());
   SlideFit out;
   const Polynomial fit = FitPolynomial(t, s, 2);
@@ -107,7 +111,8 @@ SlideFit FitSlide(const std::vector<double>& t, const std::vector<double>& s) {
 }
 
 BounceFit FitBounces(const std::vector<double>& t, double u_t) {
-  if (t.size() < 3) throw ConfigError("bounces: found fewer than three impacts, allowed three or more");
+  if (t.size() < 3)
+    throw ConfigError("bounces: found fewer than three impacts, allowed three or more");
   const VectorXd log_T = LogDurations(t);
   const Index n = log_T.size();
   BounceFit out;
@@ -130,13 +135,17 @@ BounceFit FitBounces(const std::vector<double>& t, double u_t) {
   out.chi_square = line.chi_square;
   out.probability = 1 - ChiSquareCdf(out.chi_square, out.dof);
   MatrixXd bent(n, 3);
-  for (Index i = 0; i < n; ++i) bent.row(i) << 1, static_cast<double>(i), 0.5 * static_cast<double>(i) * static_cast<double>(i - 1);
+  for (Index i = 0; i < n; ++i)
+    bent.row(i) << 1, static_cast<double>(i),
+        0.5 * static_cast<double>(i) * static_cast<double>(i - 1);
   const Regression curve = Regress(log_T, bent, C);
   out.drift = curve.b[2];
   out.drift_z = curve.b[2] / std::sqrt(curve.cov(2, 2));
   return out;
 }
 
-double RestitutionOfBounces(const std::vector<double>& t, const VectorXd& weights) { return std::exp(weights.dot(LogDurations(t))); }
+double RestitutionOfBounces(const std::vector<double>& t, const VectorXd& weights) {
+  return std::exp(weights.dot(LogDurations(t)));
+}
 
 }  // namespace impactlab

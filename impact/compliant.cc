@@ -11,7 +11,8 @@
 namespace impactlab {
 namespace {
 
-// v_t, v_n of the contact point [m/s]; theta_dot, theta; indentation; force of a Maxwell element; normal impulse, normal work.
+// v_t, v_n of the contact point [m/s]; theta_dot, theta; indentation; force of a Maxwell element;
+// normal impulse, normal work.
 enum { kVt, kVn, kSpin, kTheta, kX, kForce, kJn, kWork, kSize };
 using State = std::array<double, kSize>;
 
@@ -23,7 +24,8 @@ State Plus(const State& y, double h, const State& dy) {
 
 class Contact {
  public:
-  Contact(const CompliantImpact& impact, const CompliantModel& model, bool frozen) : impact_(impact), model_(model), frozen_(frozen) {}
+  Contact(const CompliantImpact& impact, const CompliantModel& model, bool frozen)
+      : impact_(impact), model_(model), frozen_(frozen) {}
 
   enum Mode { kLeft = -1, kStick = 0, kRight = 1 };
   Mode mode = kStick;
@@ -39,7 +41,9 @@ class Contact {
       case CompliantLaw::kHysteresis: {
         if (x >= x_max) return k * std::pow(x, model_.power);
         const double rest = model_.residual * x_max;
-        return x > rest ? k * std::pow(x_max, model_.power) * std::pow((x - rest) / (x_max - rest), model_.power) : 0;
+        return x > rest ? k * std::pow(x_max, model_.power) *
+                              std::pow((x - rest) / (x_max - rest), model_.power)
+                        : 0;
       }
       case CompliantLaw::kHuntCrossley:
         return std::max(0.0, k * std::pow(x, model_.power) * (1 + model_.damping * rate));
@@ -78,7 +82,8 @@ class Contact {
   };
   Hold ToHold(const State& y) const {
     const Lever r = At(y);
-    const double a = 1 / impact_.mass + r.n * r.n / impact_.inertia, b = -r.t * r.n / impact_.inertia;
+    const double a = 1 / impact_.mass + r.n * r.n / impact_.inertia,
+                 b = -r.t * r.n / impact_.inertia;
     const double free_t = b * Normal(y) - (frozen_ ? 0 : y[kSpin] * y[kSpin] * r.t);
     return {free_t, -free_t / a};
   }
@@ -87,25 +92,30 @@ class Contact {
     const Lever r = At(y);
     const double F_n = Normal(y), spin = y[kSpin];
     const double F_t = mode == kStick ? ToHold(y).friction : -mode * impact_.mu_k * F_n;
-    const double turn = (r.t * F_n - r.n * F_t) / impact_.inertia, swing = frozen_ ? 0 : spin * spin;
+    const double turn = (r.t * F_n - r.n * F_t) / impact_.inertia,
+                 swing = frozen_ ? 0 : spin * spin;
     State dy{};
     dy[kVt] = F_t / impact_.mass - turn * r.n - swing * r.t;
     dy[kVn] = F_n / impact_.mass + turn * r.t - swing * r.n;
     dy[kSpin] = turn;
     dy[kTheta] = spin;
     dy[kX] = -y[kVn];
-    if (model_.law == CompliantLaw::kMaxwell) dy[kForce] = -model_.stiffness * y[kVn] - model_.stiffness / model_.damping * y[kForce];
+    if (model_.law == CompliantLaw::kMaxwell)
+      dy[kForce] = -model_.stiffness * y[kVn] - model_.stiffness / model_.damping * y[kForce];
     dy[kJn] = F_n;
     dy[kWork] = F_n * y[kVn];
     return dy;
   }
 
-  // A contact at rest sticks where static friction can hold it, else slips the way it is pushed. True when it sticks.
+  // A contact at rest sticks where static friction can hold it, else slips the way it is pushed.
+  // True when it sticks.
   bool ChooseFromRest(const State& y) {
     const Hold hold = ToHold(y);
     const double F_n = Normal(y);
     const bool sticks = F_n > 0 ? std::abs(hold.friction) <= impact_.mu_s * F_n : RatioHolds(y);
-    mode = sticks ? kStick : hold.free_t > 0 || (hold.free_t == 0 && At(y).t * At(y).n < 0) ? kRight : kLeft;
+    mode = sticks                                                           ? kStick
+           : hold.free_t > 0 || (hold.free_t == 0 && At(y).t * At(y).n < 0) ? kRight
+                                                                            : kLeft;
     return sticks;
   }
 
@@ -113,7 +123,8 @@ class Contact {
   // At first touch there is no force yet: what the first force would do.
   bool RatioHolds(const State& y) const {
     const Lever r = At(y);
-    return std::abs(r.t * r.n) / impact_.inertia <= impact_.mu_s * (1 / impact_.mass + r.n * r.n / impact_.inertia);
+    return std::abs(r.t * r.n) / impact_.inertia <=
+           impact_.mu_s * (1 / impact_.mass + r.n * r.n / impact_.inertia);
   }
 
   const CompliantImpact& impact_;
@@ -123,14 +134,16 @@ class Contact {
 
 // One step of Cash and Karp's pair of order 5(4); the error is what the two differ by.
 State Step(const Contact& contact, const State& y, double h, State& error) {
-  static constexpr double kA[6][5] = {{},
-                                      {1.0 / 5},
-                                      {3.0 / 40, 9.0 / 40},
-                                      {3.0 / 10, -9.0 / 10, 6.0 / 5},
-                                      {-11.0 / 54, 5.0 / 2, -70.0 / 27, 35.0 / 27},
-                                      {1631.0 / 55296, 175.0 / 512, 575.0 / 13824, 44275.0 / 110592, 253.0 / 4096}};
+  static constexpr double kA[6][5] = {
+      {},
+      {1.0 / 5},
+      {3.0 / 40, 9.0 / 40},
+      {3.0 / 10, -9.0 / 10, 6.0 / 5},
+      {-11.0 / 54, 5.0 / 2, -70.0 / 27, 35.0 / 27},
+      {1631.0 / 55296, 175.0 / 512, 575.0 / 13824, 44275.0 / 110592, 253.0 / 4096}};
   static constexpr double kB5[6] = {37.0 / 378, 0, 250.0 / 621, 125.0 / 594, 0, 512.0 / 1771};
-  static constexpr double kB4[6] = {2825.0 / 27648, 0, 18575.0 / 48384, 13525.0 / 55296, 277.0 / 14336, 1.0 / 4};
+  static constexpr double kB4[6] = {2825.0 / 27648, 0,      18575.0 / 48384, 13525.0 / 55296,
+                                    277.0 / 14336,  1.0 / 4};
   std::array<State, 6> k;
   for (int i = 0; i < 6; ++i) {
     State at = y;
@@ -147,7 +160,9 @@ State Step(const Contact& contact, const State& y, double h, State& error) {
 }
 
 void Require(bool ok, const char* name, double value, const char* allowed) {
-  if (!ok) throw ConfigError(fmt::format("compliant contact: {}: found {}, allowed {}", name, value, allowed));
+  if (!ok)
+    throw ConfigError(
+        fmt::format("compliant contact: {}: found {}, allowed {}", name, value, allowed));
 }
 
 }  // namespace
@@ -169,18 +184,23 @@ const char* LawName(CompliantLaw law) {
 }
 
 void CheckModel(const CompliantModel& model) {
-  Require(model.stiffness > 0 && std::isfinite(model.stiffness), "stiffness", model.stiffness, "a finite number above 0");
+  Require(model.stiffness > 0 && std::isfinite(model.stiffness), "stiffness", model.stiffness,
+          "a finite number above 0");
   Require(model.power >= 1 && model.power <= 5, "power", model.power, "a number in [1, 5]");
-  Require(model.damping >= 0 && std::isfinite(model.damping), "damping", model.damping, "a finite number of at least 0");
-  Require(model.law != CompliantLaw::kMaxwell || model.damping > 0, "damping of a Maxwell element", model.damping, "a number above 0");
-  Require(model.residual >= 0 && model.residual < 1, "residual", model.residual, "a number in [0, 1)");
+  Require(model.damping >= 0 && std::isfinite(model.damping), "damping", model.damping,
+          "a finite number of at least 0");
+  Require(model.law != CompliantLaw::kMaxwell || model.damping > 0, "damping of a Maxwell element",
+          model.damping, "a number above 0");
+  Require(model.residual >= 0 && model.residual < 1, "residual", model.residual,
+          "a number in [0, 1)");
 }
 
 double HuntCrossleyDamping(double e, double speed) {
   Require(e > 0 && e <= 1, "restitution of Hunt-Crossley", e, "a number above 0 and at most 1");
   Require(speed > 0, "speed", speed, "a number above 0");
   if (e == 1) return 0;
-  // x' dx' / (1 + d x') = -(k / m) x^p dx on the way in and out: with y = d v, y (1 + e) = ln((1 + y) / (1 - e y)), 0 < y < 1 / e.
+  // x' dx' / (1 + d x') = -(k / m) x^p dx on the way in and out: with y = d v, y (1 + e) = ln((1 +
+  // y) / (1 - e y)), 0 < y < 1 / e.
   const auto gap = [&](double y) { return std::log1p(y) - std::log1p(-e * y) - y * (1 + e); };
   double low = 0, high = 1 / e;
   for (int i = 0; i < 200; ++i) {
@@ -220,7 +240,8 @@ double ImpliedRestitution(const CompliantModel& model, double mass, double speed
     case CompliantLaw::kHuntCrossley: {
       const double y = c * speed;
       if (y == 0) return 1;
-      // The same equation as in HuntCrossleyDamping, for e: its left side less its right one grows with e.
+      // The same equation as in HuntCrossleyDamping, for e: its left side less its right one grows
+      // with e.
       double low = 0, high = std::min(1.0, 1 / y);
       for (int i = 0; i < 200; ++i) {
         const double e = 0.5 * (low + high);
@@ -238,18 +259,25 @@ double PrintedSpringDashpotRestitution(const CompliantModel& model, double mass)
   return zeta < 1 ? std::exp(-M_PI * zeta / std::sqrt(1 - zeta * zeta)) : 0;
 }
 
-double FirstOrderRestitution(double d, double speed) { return std::clamp(1 - 2.0 / 3 * d * speed, 0.0, 1.0); }
-double PowerRestitution(double alpha, double m, double speed) { return std::clamp(1 - alpha * std::pow(speed, m), 0.0, 1.0); }
-
-PlanarContact RigidContact(const CompliantImpact& impact) {
-  return PlanarBodyContact(impact.mass, impact.inertia, impact.r_t, impact.r_n, impact.v_t, impact.v_n, impact.theta_dot);
+double FirstOrderRestitution(double d, double speed) {
+  return std::clamp(1 - 2.0 / 3 * d * speed, 0.0, 1.0);
+}
+double PowerRestitution(double alpha, double m, double speed) {
+  return std::clamp(1 - alpha * std::pow(speed, m), 0.0, 1.0);
 }
 
-CompliantOutcome Simulate(const CompliantImpact& impact, const CompliantModel& model, const CompliantOptions& options) {
+PlanarContact RigidContact(const CompliantImpact& impact) {
+  return PlanarBodyContact(impact.mass, impact.inertia, impact.r_t, impact.r_n, impact.v_t,
+                           impact.v_n, impact.theta_dot);
+}
+
+CompliantOutcome Simulate(const CompliantImpact& impact, const CompliantModel& model,
+                          const CompliantOptions& options) {
   CheckModel(model);
   Require(impact.mass > 0, "mass", impact.mass, "a number above 0");
   Require(impact.inertia > 0, "inertia", impact.inertia, "a number above 0");
-  Require(impact.mu_k >= 0 && impact.mu_s >= impact.mu_k, "mu_s", impact.mu_s, "at least mu_k, which is at least 0");
+  Require(impact.mu_k >= 0 && impact.mu_s >= impact.mu_k, "mu_s", impact.mu_s,
+          "at least mu_k, which is at least 0");
   const PlanarContact rigid = RigidContact(impact);
   CompliantOutcome out;
   out.v_t = rigid.v_t, out.v_n = rigid.v_n;
@@ -268,8 +296,12 @@ CompliantOutcome Simulate(const CompliantImpact& impact, const CompliantModel& m
   }
   // Size of the impact: indentation and time of an elastic one against the power law.
   const double speed = std::hypot(rigid.v_t, rigid.v_n),
-               p = model.law == CompliantLaw::kSpringDashpot || model.law == CompliantLaw::kMaxwell ? 1 : model.power;
-  const double x_unit = std::pow(rigid.v_n * rigid.v_n / (rigid.A_nn * model.stiffness), 1 / (p + 1)), t_unit = x_unit / -rigid.v_n;
+               p = model.law == CompliantLaw::kSpringDashpot || model.law == CompliantLaw::kMaxwell
+                       ? 1
+                       : model.power;
+  const double x_unit =
+                   std::pow(rigid.v_n * rigid.v_n / (rigid.A_nn * model.stiffness), 1 / (p + 1)),
+               t_unit = x_unit / -rigid.v_n;
   const State scale = {speed,
                        speed,
                        speed / std::hypot(impact.r_t, impact.r_n),
@@ -283,12 +315,15 @@ CompliantOutcome Simulate(const CompliantImpact& impact, const CompliantModel& m
   const auto size = [&](const State& error) {
     double worst = 0;
     // The angle matters by how far it moves the point: its own error is far below that of the spin.
-    for (const int i : {kVt, kVn, kSpin, kX, kForce, kJn, kWork}) worst = std::max(worst, std::abs(error[i]) / scale[i]);
+    for (const int i : {kVt, kVn, kSpin, kX, kForce, kJn, kWork})
+      worst = std::max(worst, std::abs(error[i]) / scale[i]);
     return worst;
   };
   enum Event { kNone, kSlipEnds, kTurns, kStickEnds, kEnds };
   const auto event = [&](const State& next) {
-    if (contact.mode != Contact::kStick && (contact.mode == Contact::kRight ? next[kVt] : -next[kVt]) < 0) return kSlipEnds;
+    if (contact.mode != Contact::kStick &&
+        (contact.mode == Contact::kRight ? next[kVt] : -next[kVt]) < 0)
+      return kSlipEnds;
     if (growing != (next[kVn] < 0)) return kTurns;
     if (contact.mode == Contact::kStick && contact.Normal(next) > 0 &&
         std::abs(contact.ToHold(next).friction) > impact.mu_s * contact.Normal(next) * (1 + 1e-12))
@@ -336,7 +371,8 @@ CompliantOutcome Simulate(const CompliantImpact& impact, const CompliantModel& m
       out.v_t = y[kVt], out.v_n = y[kVn], out.J_n = y[kJn], out.rotation = y[kTheta];
       return out;
     }
-    if (found == kNone) h = std::min(h * std::min(4.0, 0.9 * std::pow(std::max(ratio, 1e-6), -0.2)), 0.05 * t_unit);
+    if (found == kNone)
+      h = std::min(h * std::min(4.0, 0.9 * std::pow(std::max(ratio, 1e-6), -0.2)), 0.05 * t_unit);
   }
   out.status = SolveStatus::kNotConverged;
   out.v_t = y[kVt], out.v_n = y[kVn], out.J_n = y[kJn], out.rotation = y[kTheta];

@@ -1,16 +1,20 @@
 #pragma once
-// Compliant contact: the normal force follows from an indentation, and the impact lasts. A cross-check of the rigid laws.
+// Compliant contact: the normal force follows from an indentation, and the impact lasts. A
+// cross-check of the rigid laws.
 //
-// With indentation x = -(gap) and its rate dx/dt = -v_n (document 004, section 1.2.3; document 002, eqs 2.42-2.52 with errata):
-//   spring-dashpot    F = k x + c x'                                             ends where F = 0, before it would pull
-//   Hertz             F = k x^p                                                  p = 3/2 for spheres
-//   hysteresis        loading as Hertz, unloading F = F_max ((x - x_p) / (x_max - x_p))^p with x_p = residual x_max       (1.11)
-//   Hunt-Crossley     F = k x^p (1 + d x'), d = lambda / k                                                                  (1.12)
-//   Maxwell           spring k in series with a dashpot c: F' = k x' - (k / c) F
-// Friction is Coulomb's and rigid. While k_n = dv_n/dJ_n stays constant the contact is a mass 1 / k_n that falls on the element, and its
-// coefficient of restitution has a closed form (ImpliedRestitution). Where slip stops or turns around during the contact, k_n changes: then
-// Hertz (e* = 1) and hysteresis (e* = sqrt(1 - residual)) still are the energetic law, since their work does not depend on the course; the
-// other three are none of the rigid laws, and what remains of the difference at frozen configuration is a difference between models.
+// With indentation x = -(gap) and its rate dx/dt = -v_n (document 004, section 1.2.3; document 002,
+// eqs 2.42-2.52 with errata):
+//   spring-dashpot    F = k x + c x'                                             ends where F = 0,
+//   before it would pull Hertz             F = k x^p p = 3/2 for spheres hysteresis        loading
+//   as Hertz, unloading F = F_max ((x - x_p) / (x_max - x_p))^p with x_p = residual x_max (1.11)
+//   Hunt-Crossley     F = k x^p (1 + d x'), d = lambda / k (1.12) Maxwell           spring k in
+//   series with a dashpot c: F' = k x' - (k / c) F
+// Friction is Coulomb's and rigid. While k_n = dv_n/dJ_n stays constant the contact is a mass 1 /
+// k_n that falls on the element, and its coefficient of restitution has a closed form
+// (ImpliedRestitution). Where slip stops or turns around during the contact, k_n changes: then
+// Hertz (e* = 1) and hysteresis (e* = sqrt(1 - residual)) still are the energetic law, since their
+// work does not depend on the course; the other three are none of the rigid laws, and what remains
+// of the difference at frozen configuration is a difference between models.
 
 #include <algorithm>
 #include <cmath>
@@ -26,9 +30,11 @@ const char* LawName(CompliantLaw law);
 struct CompliantModel {
   CompliantLaw law = CompliantLaw::kHuntCrossley;
   double stiffness = 1e6;  // k [N/m^power]
-  double power = 1.5;      // p of Hertz, hysteresis, Hunt-Crossley; 1 is a linear spring (bi-stiffness with hysteresis)
-  double damping = 0;      // spring-dashpot, Maxwell: c [N s/m], Maxwell above 0; Hunt-Crossley: d = lambda / k [s/m]
-  double residual = 0;     // hysteresis: permanent share of the largest indentation, in [0, 1)
+  // p of Hertz, hysteresis, Hunt-Crossley; 1 is a linear spring (bi-stiffness with hysteresis)
+  double power = 1.5;
+  // spring-dashpot, Maxwell: c [N s/m], Maxwell above 0; Hunt-Crossley: d = lambda / k [s/m]
+  double damping = 0;
+  double residual = 0;  // hysteresis: permanent share of the largest indentation, in [0, 1)
 };
 
 // Throws ConfigError naming the value and what is allowed.
@@ -36,11 +42,13 @@ void CheckModel(const CompliantModel& model);
 
 // -v_n+ / v_n- of a mass [kg] that meets the element at `speed` > 0 [m/s].
 double ImpliedRestitution(const CompliantModel& model, double mass, double speed);
-// The spring-dashpot as often printed, ending at x = 0 after it has pulled: exp(-pi zeta / sqrt(1 - zeta^2)); 0 from zeta = 1 on.
+// The spring-dashpot as often printed, ending at x = 0 after it has pulled: exp(-pi zeta / sqrt(1 -
+// zeta^2)); 0 from zeta = 1 on.
 double PrintedSpringDashpotRestitution(const CompliantModel& model, double mass);
 // Damping d of Hunt-Crossley that has the restitution e in (0, 1] at `speed`.
 double HuntCrossleyDamping(double e, double speed);
-// (1.13): e = 1 - 2/3 d v, the first order of Hunt-Crossley; (1.21): e = 1 - alpha v^m. Both fall below 0 at high speed: clamped there.
+// (1.13): e = 1 - 2/3 d v, the first order of Hunt-Crossley; (1.21): e = 1 - alpha v^m. Both fall
+// below 0 at high speed: clamped there.
 double FirstOrderRestitution(double d, double speed);
 double PowerRestitution(double alpha, double m, double speed);
 
@@ -59,19 +67,25 @@ struct CompliantOptions {
 };
 
 struct CompliantOutcome {
-  SolveStatus status = SolveStatus::kOk;  // kNotConverged: not over after 1e6 steps, as Maxwell elements with zeta >= 1 never are
-  double v_t = 0, v_n = 0;                // velocity of the contact point after [m/s]
-  double J_n = 0;                         // [N s]
-  double work_n_c = 0, work_n_r = 0;      // normal work while the indentation grows (<= 0) and while it shrinks [J]
-  double duration = 0;                    // [s]
-  double indentation = 0;                 // largest [m]
-  double rotation = 0;                    // of the body during the contact [rad]
-  int digit = 0;                          // case code as in ImpactCase
-  double e_star() const { return work_n_c < 0 ? std::sqrt(std::max(0.0, -work_n_r / work_n_c)) : 0; }
+  // kNotConverged: not over after 1e6 steps, as Maxwell elements with zeta >= 1 never are
+  SolveStatus status = SolveStatus::kOk;
+  double v_t = 0, v_n = 0;  // velocity of the contact point after [m/s]
+  double J_n = 0;           // [N s]
+  // normal work while the indentation grows (<= 0) and while it shrinks [J]
+  double work_n_c = 0, work_n_r = 0;
+  double duration = 0;     // [s]
+  double indentation = 0;  // largest [m]
+  double rotation = 0;     // of the body during the contact [rad]
+  int digit = 0;           // case code as in ImpactCase
+  double e_star() const {
+    return work_n_c < 0 ? std::sqrt(std::max(0.0, -work_n_r / work_n_c)) : 0;
+  }
 };
 
-// No gravity: it does not count against the force of an impact. Throws ConfigError for a model or a body that is none.
-CompliantOutcome Simulate(const CompliantImpact& impact, const CompliantModel& model, const CompliantOptions& options = {});
+// No gravity: it does not count against the force of an impact. Throws ConfigError for a model or a
+// body that is none.
+CompliantOutcome Simulate(const CompliantImpact& impact, const CompliantModel& model,
+                          const CompliantOptions& options = {});
 
 // The same impact for the rigid laws.
 PlanarContact RigidContact(const CompliantImpact& impact);

@@ -15,14 +15,16 @@ namespace {
 
 constexpr double kLeastRestitution = 0.01;
 
-internal::PlanarLawOutcome<int> Apply(const PlanarContact& contact, CompliantLaw law, double e, double mu, double speed) {
+internal::PlanarLawOutcome<int> Apply(const PlanarContact& contact, CompliantLaw law, double e,
+                                      double mu, double speed) {
   internal::PlanarLawOutcome<int> out;
   if (!(e > 0 && e <= 1 && mu >= 0)) {
     out.status = SolveStatus::kInvalid;
     return out;
   }
   const CompliantOutcome outcome =
-      Simulate(FrozenImpact(contact, mu, mu), CompliantWith(law, e, contact.A_nn, speed), {.frozen = true, .tolerance = 1e-10});
+      Simulate(FrozenImpact(contact, mu, mu), CompliantWith(law, e, contact.A_nn, speed),
+               {.frozen = true, .tolerance = 1e-10});
   out.status = outcome.status;
   out.v_t = outcome.v_t;
   out.v_n = outcome.v_n;
@@ -38,8 +40,10 @@ CompliantImpact FrozenImpact(const PlanarContact& contact, double mu_k, double m
   Eigen::Matrix2d A;
   A << contact.A_tt, contact.A_tn, contact.A_tn, contact.A_nn;
   const Eigen::SelfAdjointEigenSolver<Eigen::Matrix2d> eigen(A);
-  // 1 / m in every direction and a lever that yields along the weaker one: A = 1 / m + (r_n, -r_t) (r_n, -r_t)'.
-  const Eigen::Vector2d lever = std::sqrt(eigen.eigenvalues()[1] - eigen.eigenvalues()[0]) * eigen.eigenvectors().col(1);
+  // 1 / m in every direction and a lever that yields along the weaker one: A = 1 / m + (r_n, -r_t)
+  // (r_n, -r_t)'.
+  const Eigen::Vector2d lever =
+      std::sqrt(eigen.eigenvalues()[1] - eigen.eigenvalues()[0]) * eigen.eigenvectors().col(1);
   CompliantImpact impact;
   impact.mass = 1 / eigen.eigenvalues()[0];
   impact.r_n = lever[0];
@@ -58,7 +62,8 @@ CompliantModel CompliantWith(CompliantLaw law, double e, double A_nn, double spe
     return model;
   }
   if (law != CompliantLaw::kSpringDashpot)
-    throw ConfigError(fmt::format("compliant contact: found {}, allowed hunt_crossley, spring_dashpot", LawName(law)));
+    throw ConfigError(fmt::format(
+        "compliant contact: found {}, allowed hunt_crossley, spring_dashpot", LawName(law)));
   const double critical = 2 / std::sqrt(A_nn);  // c at which zeta is 1
   const auto excess = [&](double zeta) {
     model.damping = zeta * critical;
@@ -71,25 +76,31 @@ CompliantModel CompliantWith(CompliantLaw law, double e, double A_nn, double spe
   }
   std::uintmax_t rounds = 200;
   const auto [low, high] =
-      boost::math::tools::toms748_solve(excess, 0.0, kMost, 1 - e, excess(kMost), boost::math::tools::eps_tolerance<double>(50), rounds);
+      boost::math::tools::toms748_solve(excess, 0.0, kMost, 1 - e, excess(kMost),
+                                        boost::math::tools::eps_tolerance<double>(50), rounds);
   model.damping = 0.5 * (low + high) * critical;
   return model;
 }
 
-ImpactDerivatives Differentiate(const PlanarContact& contact, CompliantLaw law, double e, double mu, double reference_speed) {
+ImpactDerivatives Differentiate(const PlanarContact& contact, CompliantLaw law, double e, double mu,
+                                double reference_speed) {
   // Far above what the steps of an integration leave in an outcome, far below what bends it.
   constexpr double kStep = 1e-4;
-  ImpactDerivatives d = internal::CentralDifferences(contact, e, mu, kStep, [&](const PlanarContact& c, double at_e, double at_mu) {
-    return Apply(c, law, at_e, at_mu, reference_speed);
-  });
-  if (d.status == SolveStatus::kOk) d.path_case.digit = Apply(contact, law, e, mu, reference_speed).course;
+  ImpactDerivatives d = internal::CentralDifferences(
+      contact, e, mu, kStep, [&](const PlanarContact& c, double at_e, double at_mu) {
+        return Apply(c, law, at_e, at_mu, reference_speed);
+      });
+  if (d.status == SolveStatus::kOk)
+    d.path_case.digit = Apply(contact, law, e, mu, reference_speed).course;
   return d;
 }
 
-std::optional<CompliantPrediction> Predict(const ImpactEvent& event, const Body& body, CompliantLaw law, const LawFit& energetic,
+std::optional<CompliantPrediction> Predict(const ImpactEvent& event, const Body& body,
+                                           CompliantLaw law, const LawFit& energetic,
                                            double reference_speed) {
   if (energetic.law != LawName(RestitutionLaw::kEnergetic))
-    throw ConfigError(fmt::format("{}: found coefficients of '{}', allowed: those of energetic", LawName(law), energetic.law));
+    throw ConfigError(fmt::format("{}: found coefficients of '{}', allowed: those of energetic",
+                                  LawName(law), energetic.law));
   const std::optional<PlanarContact> contact = PlanarPart(event.contact);
   if (!contact || energetic.parameters.size() < 2) return std::nullopt;
   const double mu = energetic.parameters[0].value, e = energetic.parameters[1].value;
@@ -98,7 +109,8 @@ std::optional<CompliantPrediction> Predict(const ImpactEvent& event, const Body&
   if (d.status != SolveStatus::kOk || !d.J_F.allFinite()) return std::nullopt;
   LawFit without = energetic;
   without.discrepancy = {};
-  CompliantPrediction out{internal::PredictByImpulse(event, body, d, energetic), internal::PredictByImpulse(event, body, d, without)};
+  CompliantPrediction out{internal::PredictByImpulse(event, body, d, energetic),
+                          internal::PredictByImpulse(event, body, d, without)};
   out.motion.outcome.J_F = d.J_F;
   out.motion.outcome.v_plus_F = d.v_plus_F;
   out.motion.outcome.path_case = d.path_case;

@@ -23,11 +23,15 @@ using RungeKutta = odeint::runge_kutta_fehlberg78<Vector>;
 }  // namespace
 
 double TouchingGap(const MechanismState& state, const ContactTerms& contact) {
-  return 5e-14 * (1 + state.q.cwiseAbs().maxCoeff()) + 1e-15 * std::abs(state.t) * contact.v_surface.norm();
+  return 5e-14 * (1 + state.q.cwiseAbs().maxCoeff()) +
+         1e-15 * std::abs(state.t) * contact.v_surface.norm();
 }
 
 ContactField::ContactField(const Mechanism& mechanism, double tolerance)
-    : mechanism_(mechanism), tolerance_(tolerance), touches_(mechanism.contacts.size()), contacts_(mechanism.contacts.size()) {
+    : mechanism_(mechanism),
+      tolerance_(tolerance),
+      touches_(mechanism.contacts.size()),
+      contacts_(mechanism.contacts.size()) {
   state_.q.resize(mechanism.n_q);
   state_.u.resize(mechanism.n_u);
   dq_.resize(mechanism.n_q);
@@ -55,7 +59,8 @@ MechanismState ContactField::Unpack(double t) const {
   return to;
 }
 
-// Mass matrix, forces, and the rows of joints and closed contacts at `state`; contacts_ of those must be there.
+// Mass matrix, forces, and the rows of joints and closed contacts at `state`; contacts_ of those
+// must be there.
 void ContactField::Assemble(const MechanismState& state) {
   const Eigen::Index joints = terms_.joint_rows.rows();
   const int tangents = mechanism_.width - 1;
@@ -69,7 +74,8 @@ void ContactField::Assemble(const MechanismState& state) {
   if (joints > 0) {
     rows_.topRows(joints) = terms_.joint_rows;
     columns_.leftCols(joints) = terms_.joint_rows.transpose();
-    bias_.head(joints) = terms_.joint_bias + 2 * kReturn * (terms_.joint_rows * state.u) + kReturn * kReturn * terms_.joint_error;
+    bias_.head(joints) = terms_.joint_bias + 2 * kReturn * (terms_.joint_rows * state.u) +
+                         kReturn * kReturn * terms_.joint_error;
   }
   Eigen::Index at = joints;
   for (size_t i = 0; i < touches_.size(); ++i) {
@@ -94,7 +100,8 @@ void ContactField::Assemble(const MechanismState& state) {
         const double speed = v_t.norm();
         if (speed > 0) d = v_t.transpose() / speed;
       }
-      for (int t = 0; t < tangents; ++t) columns_.col(normal) -= mechanism_.contacts[i].mu_k * d[t] * c.rows.row(t).transpose();
+      for (int t = 0; t < tangents; ++t)
+        columns_.col(normal) -= mechanism_.contacts[i].mu_k * d[t] * c.rows.row(t).transpose();
     }
   }
 }
@@ -107,7 +114,8 @@ void ContactField::Rates(const double* x, double* dx, double t) {
   du_ = llt_.solve(terms_.force);
   if (closed_ || terms_.joint_rows.rows() > 0) {
     for (size_t i = 0; i < touches_.size(); ++i) {
-      if (touches_[i].mode != PointMode::kOpen) mechanism_.contact(state_, static_cast<int>(i), contacts_[i]);
+      if (touches_[i].mode != PointMode::kOpen)
+        mechanism_.contact(state_, static_cast<int>(i), contacts_[i]);
     }
     Assemble(state_);
     llt_.solveInPlace(columns_);
@@ -131,11 +139,13 @@ void ContactField::Rates(const double* x, double* dx, double t) {
 
 void ContactField::SetModes(const std::vector<Touch>& touches, const MechanismState& state) {
   touches_ = touches;
-  closed_ = std::any_of(touches.begin(), touches.end(), [](const Touch& touch) { return touch.mode != PointMode::kOpen; });
+  closed_ = std::any_of(touches.begin(), touches.end(),
+                        [](const Touch& touch) { return touch.mode != PointMode::kOpen; });
   redundant_ = false;
   if (!closed_) return;
   mechanism_.terms(state, terms_);
-  for (size_t i = 0; i < touches_.size(); ++i) mechanism_.contact(state, static_cast<int>(i), contacts_[i]);
+  for (size_t i = 0; i < touches_.size(); ++i)
+    mechanism_.contact(state, static_cast<int>(i), contacts_[i]);
   llt_.compute(terms_.M);
   Assemble(state);
   if (rows_.rows() < 2) return;
@@ -178,25 +188,32 @@ void ContactField::Evaluate(const MechanismState& state, FieldValues& values) {
     } else {
       Eigen::RowVector2d d = touch.direction;
       if (w == 3 && !touch.starting) d = values.v.segment<2>(w * i).transpose().normalized();
-      for (int t = 0; t + 1 < w; ++t) values.lambda[w * i + t] = -mechanism_.contacts[i].mu_k * normal * d[t];
+      for (int t = 0; t + 1 < w; ++t)
+        values.lambda[w * i + t] = -mechanism_.contacts[i].mu_k * normal * d[t];
       if (!redundant_ && mechanism_.contacts[i].mu_k > 0) {
         const auto row = contacts_[i].rows.row(w - 1);
         const double frictionless = row.dot(llt_.solve(row.transpose()));
-        values.press[i] = (rows_.rows() == 1 ? rows_.row(0).dot(columns_.col(0)) : 1 / inverse(at, at)) / frictionless;
+        values.press[i] =
+            (rows_.rows() == 1 ? rows_.row(0).dot(columns_.col(0)) : 1 / inverse(at, at)) /
+            frictionless;
       }
       ++at;
     }
   }
 }
 
-double ContactField::Step(const MechanismState& from, const FieldValues& at, double& h, MechanismState& to) {
-  const auto system = [this](const Vector& x, Vector& dx, double t) { Rates(x.data(), dx.data(), t); };
+double ContactField::Step(const MechanismState& from, const FieldValues& at, double& h,
+                          MechanismState& to) {
+  const auto system = [this](const Vector& x, Vector& dx, double t) {
+    Rates(x.data(), dx.data(), t);
+  };
   auto stepper = odeint::make_controlled(tolerance_, tolerance_, RungeKutta());
   const Vector in = Pack(from);
   while (true) {
     double t = from.t, dt = h;
     const odeint::controlled_step_result result = stepper.try_step(system, in, at.dx, t, out_, dt);
-    const bool finite = std::all_of(out_.begin(), out_.end(), [](double x) { return std::isfinite(x); });
+    const bool finite =
+        std::all_of(out_.begin(), out_.end(), [](double x) { return std::isfinite(x); });
     if (result == odeint::success && finite) {
       const double done = h;
       h = dt;
@@ -211,7 +228,9 @@ double ContactField::Step(const MechanismState& from, const FieldValues& at, dou
 
 MechanismState ContactField::Along(const MechanismState& from, const FieldValues& at, double tau) {
   const Vector in = Pack(from);
-  const auto system = [this](const Vector& x, Vector& dx, double t) { Rates(x.data(), dx.data(), t); };
+  const auto system = [this](const Vector& x, Vector& dx, double t) {
+    Rates(x.data(), dx.data(), t);
+  };
   RungeKutta stepper;
   stepper.do_step(system, in, at.dx, from.t, out_, tau);
   return Unpack(from.t + tau);

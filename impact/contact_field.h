@@ -1,5 +1,6 @@
 #pragma once
-// Private to the simulator: equations of motion of a mechanism whose contacts keep their modes, and steps along them.
+// Private to the simulator: equations of motion of a mechanism whose contacts keep their modes, and
+// steps along them.
 
 #include <Eigen/Cholesky>
 #include <Eigen/Core>
@@ -13,11 +14,13 @@ namespace impactlab::internal {
 struct Touch {
   PointMode mode = PointMode::kOpen;
   Eigen::RowVector2d direction = Eigen::RowVector2d::Zero();  // unit direction of slip
-  bool starting = false;                                      // slip so slow that `direction` stands for that of v_t
+  // slip so slow that `direction` stands for that of v_t
+  bool starting = false;
 };
 
-// A gap below this touches [m]: what rounding makes of positions and of surfaces that move. A fall through it does not reach the speed of
-// the least rebound: what projections lift must not keep a body rocking.
+// A gap below this touches [m]: what rounding makes of positions and of surfaces that move. A fall
+// through it does not reach the speed of the least rebound: what projections lift must not keep a
+// body rocking.
 double TouchingGap(const MechanismState& state, const ContactTerms& contact);
 
 // Contacts at a state, stacked as in ContactSpace.
@@ -26,8 +29,9 @@ struct FieldValues {
   Eigen::VectorXd gap;           // by contact [m]
   Eigen::VectorXd touching;      // by contact: gap below which it touches [m]
   Eigen::VectorXd v, a, lambda;  // [m/s], [m/s^2], [N]
-  Eigen::VectorXd press;  // by contact that slips: normal acceleration by its normal force relative to that without friction; Painleve
-                          // below 0. Else 1
+  // by contact that slips: normal acceleration by its normal force relative to that without
+  // friction; Painleve below 0. Else 1
+  Eigen::VectorXd press;
 };
 
 class ContactField {
@@ -43,7 +47,8 @@ class ContactField {
 
   void Evaluate(const MechanismState& state, FieldValues& values);
 
-  // One step of at most `h` whose error is below the tolerance; returns its length and puts the length to try next into `h`.
+  // One step of at most `h` whose error is below the tolerance; returns its length and puts the
+  // length to try next into `h`.
   double Step(const MechanismState& from, const FieldValues& at, double& h, MechanismState& to);
   // The state `tau` later, by one step.
   MechanismState Along(const MechanismState& from, const FieldValues& at, double tau);

@@ -13,11 +13,13 @@ namespace {
 using Eigen::MatrixXd;
 using Eigen::VectorXd;
 
-// Compliance of a contact relative to its inverse mass: makes the shares of redundant contacts unique and changes forces by that much.
+// Compliance of a contact relative to its inverse mass: makes the shares of redundant contacts
+// unique and changes forces by that much.
 constexpr double kCompliance = 1e-9;
 constexpr double kSettled = 1e-12, kRelaxed = 1e-11;
-// Change of accelerations in fifty sweeps below which they count as settled, relative: modes follow from them, and the direction in which
-// slip begins, which holds while it is slower than what counts as slip.
+// Change of accelerations in fifty sweeps below which they count as settled, relative: modes follow
+// from them, and the direction in which slip begins, which holds while it is slower than what
+// counts as slip.
 constexpr double kSame = 1e-6;
 // Entries of one contact: no memory is asked for.
 using Stacked = Eigen::Matrix<double, Eigen::Dynamic, 1, 0, 3, 1>;
@@ -26,7 +28,8 @@ constexpr int kMostSweeps = 100000;  // redundant contacts at the limit of frict
 
 class Forces {
  public:
-  explicit Forces(const ForceProblem& problem) : p_(problem), n_(static_cast<int>(problem.mu_k.size())), tangents_(problem.width - 1) {
+  explicit Forces(const ForceProblem& problem)
+      : p_(problem), n_(static_cast<int>(problem.mu_k.size())), tangents_(problem.width - 1) {
     for (int i = 0; i < n_; ++i) {
       if (tangents_ > 0 && p_.slip.row(i).norm() == 0) rest_.push_back(i);
     }
@@ -55,11 +58,13 @@ class Forces {
   // Accelerations that a normal force of contact j causes together with the friction of its slip.
   VectorXd Response(int j) const {
     VectorXd column = p_.W.col(Normal(j));
-    for (int t = 0; t < tangents_; ++t) column -= p_.mu_k[j] * p_.slip(j, t) * p_.W.col(Tangent(j) + t);
+    for (int t = 0; t < tangents_; ++t)
+      column -= p_.mu_k[j] * p_.slip(j, t) * p_.W.col(Tangent(j) + t);
     return column;
   }
 
-  // Contacts at rest are held by mu_s; those that it does not hold slip by mu_k, and the others are asked again.
+  // Contacts at rest are held by mu_s; those that it does not hold slip by mu_k, and the others are
+  // asked again.
   bool Iterate() {
     normal_.resize(n_, n_);
     response_.resize(p_.b.size(), n_);
@@ -77,7 +82,8 @@ class Forces {
     mu_.resize(rest_.size());
     for (size_t k = 0; k < rest_.size(); ++k) mu_[k] = p_.mu_s[rest_[k]];
     for (size_t round = 0; round <= rest_.size(); ++round) {
-      const bool found = rest_.empty() ? Alternate() : Stick() || Relax() || (solution_.jammed < 0 && Alternate());
+      const bool found =
+          rest_.empty() ? Alternate() : Stick() || Relax() || (solution_.jammed < 0 && Alternate());
       if (!found) {
         return false;
       }
@@ -93,7 +99,8 @@ class Forces {
     return true;
   }
 
-  // Everything that rests stays so, where the least forces that do it are allowed; they are not the only ones if contacts are redundant.
+  // Everything that rests stays so, where the least forces that do it are allowed; they are not the
+  // only ones if contacts are redundant.
   bool Stick() {
     if (rest_.empty()) return false;
     std::vector<Eigen::Index> set;
@@ -104,7 +111,8 @@ class Forces {
       for (int row = at_rest[i] ? 0 : tangents_; row < p_.width; ++row) {
         set.push_back(Tangent(i) + row);
         columns.conservativeResize(Eigen::NoChange, columns.cols() + 1);
-        columns.rightCols(1) = at_rest[i] ? VectorXd(p_.W.col(Tangent(i) + row)) : VectorXd(response_.col(i));
+        columns.rightCols(1) =
+            at_rest[i] ? VectorXd(p_.W.col(Tangent(i) + row)) : VectorXd(response_.col(i));
       }
     }
     Eigen::CompleteOrthogonalDecomposition<MatrixXd> cod;
@@ -117,7 +125,9 @@ class Forces {
     for (size_t k = 0; k < rest_.size(); ++k) radius[rest_[k]] = mu_[k];
     for (int i = 0; i < n_; ++i) {
       const Eigen::Index normal = at + (at_rest[i] ? tangents_ : 0);
-      if (!(y[normal] > 0) || (at_rest[i] && y.segment(at, tangents_).norm() > radius[i] * y[normal])) return false;
+      if (!(y[normal] > 0) ||
+          (at_rest[i] && y.segment(at, tangents_).norm() > radius[i] * y[normal]))
+        return false;
       at = normal + 1;
     }
     at = 0;
@@ -132,13 +142,15 @@ class Forces {
     return true;
   }
 
-  // Normal forces for given friction and friction for given normal forces in turn; each problem has a solution of its own.
+  // Normal forces for given friction and friction for given normal forces in turn; each problem has
+  // a solution of its own.
   bool Alternate() {
     const MatrixXd scaled = normal_ / unit_ + kCompliance * MatrixXd::Identity(n_, n_);
     for (int round = 0; round < kMostRounds; ++round) {
       VectorXd free = p_.b;
       for (size_t k = 0; k < rest_.size(); ++k) {
-        free += p_.W.middleCols(Tangent(rest_[k]), tangents_) * friction_.segment(tangents_ * k, tangents_);
+        free += p_.W.middleCols(Tangent(rest_[k]), tangents_) *
+                friction_.segment(tangents_ * k, tangents_);
       }
       VectorXd q(n_), next;
       for (int i = 0; i < n_; ++i) q[i] = free[Normal(i)] / scale_;
@@ -163,7 +175,8 @@ class Forces {
     return false;
   }
 
-  // Contact by contact, each force by a step against its acceleration and back into its cone (Jourdan, Alart & Jean 1998).
+  // Contact by contact, each force by a step against its acceleration and back into its cone
+  // (Jourdan, Alart & Jean 1998).
   bool Relax() {
     VectorXd lambda = VectorXd::Zero(p_.b.size());
     std::vector<int> at_rest(n_, -1);
@@ -176,7 +189,8 @@ class Forces {
     for (int i = 0; i < n_; ++i) {
       lambda[Normal(i)] = force_[i];
       if (at_rest[i] >= 0) continue;
-      for (int t = 0; t < tangents_; ++t) lambda[Tangent(i) + t] = -p_.mu_k[i] * force_[i] * p_.slip(i, t);
+      for (int t = 0; t < tangents_; ++t)
+        lambda[Tangent(i) + t] = -p_.mu_k[i] * force_[i] * p_.slip(i, t);
     }
     slips_.assign(rest_.size(), false);
     VectorXd last;
@@ -184,7 +198,8 @@ class Forces {
       double change = 0;
       for (int i = 0; i < n_; ++i) {
         const Stacked old = lambda.segment(Tangent(i), p_.width);
-        const Stacked a = p_.b.segment(Tangent(i), p_.width) + p_.W.middleRows(Tangent(i), p_.width) * lambda;
+        const Stacked a =
+            p_.b.segment(Tangent(i), p_.width) + p_.W.middleRows(Tangent(i), p_.width) * lambda;
         const int k = at_rest[i];
         const double k_n = k >= 0 ? p_.W(Normal(i), Normal(i)) : normal_(i, i);
         if (k_n <= 1e-12 * unit_) {
@@ -194,7 +209,8 @@ class Forces {
         const double force = std::max(0.0, old[tangents_] - a[tangents_] / k_n);
         lambda[Normal(i)] = force;
         if (k < 0) {
-          for (int t = 0; t < tangents_; ++t) lambda[Tangent(i) + t] = -p_.mu_k[i] * force * p_.slip(i, t);
+          for (int t = 0; t < tangents_; ++t)
+            lambda[Tangent(i) + t] = -p_.mu_k[i] * force * p_.slip(i, t);
         } else {
           Stacked x = old.head(tangents_) - step[k] * a.head(tangents_);
           const double size = x.norm(), radius = mu_[k] * force;
@@ -202,7 +218,8 @@ class Forces {
           if (size > radius) x *= radius / size;
           lambda.segment(Tangent(i), tangents_) = x;
         }
-        change = std::max(change, (lambda.segment(Tangent(i), p_.width) - old).cwiseAbs().maxCoeff());
+        change =
+            std::max(change, (lambda.segment(Tangent(i), p_.width) - old).cwiseAbs().maxCoeff());
       }
       bool settled = change <= kRelaxed * scale_ / unit_;
       if (!settled && sweep % 50 == 49) {
@@ -252,10 +269,12 @@ class Forces {
   void Store() {
     for (int i = 0; i < n_; ++i) {
       solution_.lambda[Normal(i)] = force_[i];
-      for (int t = 0; t < tangents_; ++t) solution_.lambda[Tangent(i) + t] = -p_.mu_k[i] * force_[i] * p_.slip(i, t);
+      for (int t = 0; t < tangents_; ++t)
+        solution_.lambda[Tangent(i) + t] = -p_.mu_k[i] * force_[i] * p_.slip(i, t);
     }
     for (size_t k = 0; k < rest_.size(); ++k) {
-      solution_.lambda.segment(Tangent(rest_[k]), tangents_) = friction_.segment(tangents_ * k, tangents_);
+      solution_.lambda.segment(Tangent(rest_[k]), tangents_) =
+          friction_.segment(tangents_ * k, tangents_);
     }
   }
 
@@ -277,7 +296,8 @@ class Forces {
         solution_.mode[i] = PointMode::kStick;
         continue;
       }
-      // Slip begins along its acceleration; at the limit of friction there is none yet, and friction opposes it.
+      // Slip begins along its acceleration; at the limit of friction there is none yet, and
+      // friction opposes it.
       Eigen::RowVector2d d = Eigen::RowVector2d::Zero();
       for (int t = 0; t < tangents_; ++t) d[t] = solution_.a[Tangent(i) + t];
       if (d.norm() <= 1e-6 * scale_) {
@@ -292,9 +312,11 @@ class Forces {
   std::vector<int> rest_;  // contacts with v_t = 0
   std::vector<bool> slips_;
   double unit_ = 1, scale_ = 0;
-  MatrixXd response_, normal_;      // accelerations by normal forces with the friction of slip; of these the normal ones
-  MatrixXd B_;                      // of the contacts at rest
-  VectorXd force_, friction_, mu_;  // normal forces; friction of the contacts at rest, and what holds them
+  // accelerations by normal forces with the friction of slip; of these the normal ones
+  MatrixXd response_, normal_;
+  MatrixXd B_;  // of the contacts at rest
+  // normal forces; friction of the contacts at rest, and what holds them
+  VectorXd force_, friction_, mu_;
   ForceSolution solution_;
 };
 

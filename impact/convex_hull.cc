@@ -20,9 +20,11 @@ using Eigen::Vector3d;
 
 constexpr double kRelativeTolerance = 1e-9;
 
-// Extreme points of `ids` in the plane with the given normal, counter-clockwise seen from the tip of the normal. Walks from corner to
-// corner (Jarvis), always to the point that has no other to its right; of points on one line the farthest.
-std::vector<int> PlanarHull(const std::vector<Vector3d>& points, const std::vector<int>& ids, const Vector3d& normal, double tolerance) {
+// Extreme points of `ids` in the plane with the given normal, counter-clockwise seen from the tip
+// of the normal. Walks from corner to corner (Jarvis), always to the point that has no other to its
+// right; of points on one line the farthest.
+std::vector<int> PlanarHull(const std::vector<Vector3d>& points, const std::vector<int>& ids,
+                            const Vector3d& normal, double tolerance) {
   const Vector3d u = normal.unitOrthogonal();
   const Vector3d v = normal.cross(u);
   int start = ids.front();
@@ -52,9 +54,10 @@ std::vector<int> PlanarHull(const std::vector<Vector3d>& points, const std::vect
   return loop;
 }
 
-// Turns the supporting plane through `a` with `normal` about the line along `axis` until it meets the next point, and returns its new
-// normal.
-Vector3d Pivot(const std::vector<Vector3d>& points, const Vector3d& a, const Vector3d& axis, const Vector3d& normal, double tolerance) {
+// Turns the supporting plane through `a` with `normal` about the line along `axis` until it meets
+// the next point, and returns its new normal.
+Vector3d Pivot(const std::vector<Vector3d>& points, const Vector3d& a, const Vector3d& axis,
+               const Vector3d& normal, double tolerance) {
   const Vector3d t = axis.cross(normal).normalized();  // leaves the face across the edge
   double best = std::numeric_limits<double>::infinity();
   double reach = 0;
@@ -73,7 +76,8 @@ Vector3d Pivot(const std::vector<Vector3d>& points, const Vector3d& a, const Vec
   return (std::sin(best) * t + std::cos(best) * normal).normalized();
 }
 
-HullFace MakeFace(const std::vector<Vector3d>& points, const Vector3d& a, const Vector3d& normal, double tolerance) {
+HullFace MakeFace(const std::vector<Vector3d>& points, const Vector3d& a, const Vector3d& normal,
+                  double tolerance) {
   std::vector<int> ids;
   for (int i = 0; i < static_cast<int>(points.size()); ++i) {
     if (std::abs(normal.dot(points[i] - a)) <= tolerance) ids.push_back(i);
@@ -83,20 +87,25 @@ HullFace MakeFace(const std::vector<Vector3d>& points, const Vector3d& a, const 
   // Newell's normal averages over the whole face.
   const int n = static_cast<int>(face.loop.size());
   Vector3d area = Vector3d::Zero();
-  for (int i = 0; i < n; ++i) area += (points[face.loop[i]] - a).cross(points[face.loop[(i + 1) % n]] - a);
+  for (int i = 0; i < n; ++i)
+    area += (points[face.loop[i]] - a).cross(points[face.loop[(i + 1) % n]] - a);
   face.normal = area.norm() > 0 ? Vector3d(area.normalized()) : normal;
   for (const int i : face.loop) face.offset += face.normal.dot(points[i]) / n;
   return face;
 }
 
 std::vector<HullFace> WrapFaces(const std::vector<Vector3d>& points, double tolerance) {
-  // A first supporting plane through the point of least x, turned about two axes until it holds three points.
-  const Vector3d a = *std::min_element(points.begin(), points.end(), [](const Vector3d& p, const Vector3d& q) { return p.x() < q.x(); });
+  // A first supporting plane through the point of least x, turned about two axes until it holds
+  // three points.
+  const Vector3d a =
+      *std::min_element(points.begin(), points.end(),
+                        [](const Vector3d& p, const Vector3d& q) { return p.x() < q.x(); });
   Vector3d normal = Pivot(points, a, Vector3d::UnitY(), -Vector3d::UnitX(), tolerance);
   Vector3d axis = Vector3d::UnitY();
   for (const Vector3d& p : points) {
     const Vector3d d = p - a;
-    if (std::abs(normal.dot(d)) <= tolerance && d.cross(Vector3d::UnitY()).norm() > tolerance) axis = d.normalized();
+    if (std::abs(normal.dot(d)) <= tolerance && d.cross(Vector3d::UnitY()).norm() > tolerance)
+      axis = d.normalized();
   }
   normal = Pivot(points, a, axis, normal, tolerance);
   std::vector<HullFace> faces{MakeFace(points, a, normal, tolerance)};
@@ -107,9 +116,11 @@ std::vector<HullFace> WrapFaces(const std::vector<Vector3d>& points, double tole
     const std::vector<int> loop = faces[f].loop;
     closed = loop.size() >= 3 && faces.size() <= most;
     for (std::size_t i = 0; i < loop.size() && closed; ++i) {
-      closed = owner.emplace(std::pair(loop[i], loop[(i + 1) % loop.size()]), static_cast<int>(f)).second;
+      closed = owner.emplace(std::pair(loop[i], loop[(i + 1) % loop.size()]), static_cast<int>(f))
+                   .second;
     }
-    // Neighbours are added only once every edge of this face is known, and only where no face waits for that edge already.
+    // Neighbours are added only once every edge of this face is known, and only where no face waits
+    // for that edge already.
     for (std::size_t i = 0; i < loop.size() && closed; ++i) {
       const int from = loop[i], to = loop[(i + 1) % loop.size()];
       const bool waiting = std::any_of(faces.begin(), faces.end(), [&](const HullFace& face) {
@@ -119,14 +130,17 @@ std::vector<HullFace> WrapFaces(const std::vector<Vector3d>& points, double tole
         return false;
       });
       if (waiting) continue;
-      const Vector3d next = Pivot(points, points[from], points[to] - points[from], faces[f].normal, tolerance);
+      const Vector3d next =
+          Pivot(points, points[from], points[to] - points[from], faces[f].normal, tolerance);
       faces.push_back(MakeFace(points, points[from], next, tolerance));
     }
   }
-  for (const auto& [edge, face] : owner) closed = closed && owner.count({edge.second, edge.first}) == 1;
+  for (const auto& [edge, face] : owner)
+    closed = closed && owner.count({edge.second, edge.first}) == 1;
   if (!closed) {
     throw ConfigError(
-        fmt::format("vertices: found {} points some of which are almost, but not quite, on a common face; allowed: a clear convex hull "
+        fmt::format("vertices: found {} points some of which are almost, but not quite, on a "
+                    "common face; allowed: a clear convex hull "
                     "(move or leave out points closer than 1e-9 of the extent to a face)",
                     points.size()));
   }
@@ -134,16 +148,19 @@ std::vector<HullFace> WrapFaces(const std::vector<Vector3d>& points, double tole
 }
 
 // Sums tetrahedra (triangles) that join an inner point with the faces (edges).
-SolidMoments Moments(const std::vector<Vector3d>& points, const std::vector<HullFace>& faces, bool planar) {
+SolidMoments Moments(const std::vector<Vector3d>& points, const std::vector<HullFace>& faces,
+                     bool planar) {
   Vector3d inner = Vector3d::Zero();
   for (const Vector3d& p : points) inner += p / static_cast<double>(points.size());
   SolidMoments solid;
   Matrix3d second = Matrix3d::Zero();  // integral of x x^T about `inner`
-  const auto add = [&](double measure, const Vector3d& a, const Vector3d& b, const Vector3d& c, double k) {
+  const auto add = [&](double measure, const Vector3d& a, const Vector3d& b, const Vector3d& c,
+                       double k) {
     const Vector3d sum = a + b + c;
     solid.measure += measure;
     solid.centre += measure / k * sum;
-    second += measure / (k * (k + 1)) * (sum * sum.transpose() + a * a.transpose() + b * b.transpose() + c * c.transpose());
+    second += measure / (k * (k + 1)) *
+              (sum * sum.transpose() + a * a.transpose() + b * b.transpose() + c * c.transpose());
   };
   for (const HullFace& face : faces) {
     const Vector3d a = points[face.loop[0]] - inner;
@@ -168,7 +185,9 @@ SolidMoments Moments(const std::vector<Vector3d>& points, const std::vector<Hull
 ConvexHull BuildConvexHull(const std::vector<Vector3d>& points, bool planar) {
   Eigen::AlignedBox3d bounds;
   for (const Vector3d& p : points) {
-    if (!p.allFinite()) throw ConfigError(fmt::format("vertices: found ({}, {}, {}), allowed: finite numbers", p.x(), p.y(), p.z()));
+    if (!p.allFinite())
+      throw ConfigError(fmt::format("vertices: found ({}, {}, {}), allowed: finite numbers", p.x(),
+                                    p.y(), p.z()));
     bounds.extend(p);
   }
   const double extent = points.empty() ? 0 : bounds.diagonal().norm();
@@ -176,12 +195,16 @@ ConvexHull BuildConvexHull(const std::vector<Vector3d>& points, bool planar) {
   std::vector<Vector3d> unique;
   for (const Vector3d& p : points) {
     if (planar && std::abs(p.y()) > tolerance)
-      throw ConfigError(fmt::format("vertices: found y = {} m, allowed: y = 0 in planar motion", p.y()));
-    if (std::none_of(unique.begin(), unique.end(), [&](const Vector3d& q) { return (p - q).norm() <= tolerance; })) unique.push_back(p);
+      throw ConfigError(
+          fmt::format("vertices: found y = {} m, allowed: y = 0 in planar motion", p.y()));
+    if (std::none_of(unique.begin(), unique.end(),
+                     [&](const Vector3d& q) { return (p - q).norm() <= tolerance; }))
+      unique.push_back(p);
   }
   const std::size_t least = planar ? 3 : 4;
   if (unique.size() < least) {
-    throw ConfigError(fmt::format("vertices: found {} different points, allowed: at least {}", unique.size(), least));
+    throw ConfigError(fmt::format("vertices: found {} different points, allowed: at least {}",
+                                  unique.size(), least));
   }
   Vector3d mean = Vector3d::Zero();
   for (const Vector3d& p : unique) mean += p / static_cast<double>(unique.size());
@@ -190,8 +213,9 @@ ConvexHull BuildConvexHull(const std::vector<Vector3d>& points, bool planar) {
   if (planar) scatter(1, 1) = scatter.trace();
   const Vector3d spread = Eigen::SelfAdjointEigenSolver<Matrix3d>(scatter).eigenvalues();
   if (!(spread(0) > 1e-14 * spread(2))) {
-    throw ConfigError(planar ? "vertices: found points on one line, allowed: points that span an area"
-                             : "vertices: found points in one plane, allowed: points that span a volume");
+    throw ConfigError(
+        planar ? "vertices: found points on one line, allowed: points that span an area"
+               : "vertices: found points in one plane, allowed: points that span a volume");
   }
 
   std::vector<HullFace> faces;
@@ -203,7 +227,8 @@ ConvexHull BuildConvexHull(const std::vector<Vector3d>& points, bool planar) {
     for (std::size_t i = 0; i < loop.size(); ++i) {
       HullFace edge;
       edge.loop = {loop[i], loop[(i + 1) % loop.size()]};
-      edge.normal = (unique[edge.loop[1]] - unique[edge.loop[0]]).cross(-Vector3d::UnitY()).normalized();
+      edge.normal =
+          (unique[edge.loop[1]] - unique[edge.loop[0]]).cross(-Vector3d::UnitY()).normalized();
       edge.offset = edge.normal.dot(unique[edge.loop[0]]);
       faces.push_back(edge);
     }
@@ -232,10 +257,13 @@ std::vector<Vector3d> InsetDirections(const ConvexHull& hull, bool planar) {
   for (int v = 0; v < static_cast<int>(hull.vertices.size()); ++v) {
     std::vector<Vector3d> normals;
     for (const HullFace& face : hull.faces) {
-      if (std::find(face.loop.begin(), face.loop.end(), v) != face.loop.end()) normals.push_back(face.normal);
+      if (std::find(face.loop.begin(), face.loop.end(), v) != face.loop.end())
+        normals.push_back(face.normal);
     }
-    if (planar) normals.push_back(Vector3d::UnitY());  // makes the system square; its component is removed below
-    // Every triple of faces gives a candidate sphere; those inside all faces are the corners of the eroded solid.
+    // makes the system square; its component is removed below
+    if (planar) normals.push_back(Vector3d::UnitY());
+    // Every triple of faces gives a candidate sphere; those inside all faces are the corners of the
+    // eroded solid.
     Vector3d best = Vector3d::Constant(std::numeric_limits<double>::infinity());
     const std::size_t n = normals.size();
     for (std::size_t i = 0; i < n; ++i) {
@@ -245,8 +273,10 @@ std::vector<Vector3d> InsetDirections(const ConvexHull& hull, bool planar) {
           N << normals[i].transpose(), normals[j].transpose(), normals[k].transpose();
           if (std::abs(N.determinant()) < 1e-12) continue;
           const Vector3d candidate = N.inverse() * (planar ? Vector3d(1, 1, 0) : Vector3d(1, 1, 1));
-          const bool inside = planar || std::all_of(normals.begin(), normals.end(),
-                                                    [&](const Vector3d& normal) { return normal.dot(candidate) >= 1 - 1e-9; });
+          const bool inside =
+              planar || std::all_of(normals.begin(), normals.end(), [&](const Vector3d& normal) {
+                return normal.dot(candidate) >= 1 - 1e-9;
+              });
           if (inside && candidate.norm() < best.norm()) best = candidate;
         }
       }

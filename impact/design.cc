@@ -49,10 +49,12 @@ struct Weighed {
   Mat S, D;  // of noise and scatter; of scatter alone
 };
 
-bool Weigh(PreparedEvent& event, const ImpactModel& model, const ImpactScatter& scatter, Weighed* out) {
+bool Weigh(PreparedEvent& event, const ImpactModel& model, const ImpactScatter& scatter,
+           Weighed* out) {
   Mat V = event.N_cc;
   const double floor = internal::kScatterFloor * internal::kScatterFloor;
-  V.diagonal().array() += std::max(std::pow(scatter.wrench.sd_couple, 2), floor) + 1e-14 * event.N_cc.trace();
+  V.diagonal().array() +=
+      std::max(std::pow(scatter.wrench.sd_couple, 2), floor) + 1e-14 * event.N_cc.trace();
   event.V_cc_inverse = V.llt().solve(Mat::Identity(event.dim_c, event.dim_c));
   event.c_whitened = event.V_cc_inverse * event.z_c;
   out->at = internal::EvaluateEvent(event, model, internal::Need::kNoise);
@@ -66,11 +68,15 @@ bool Weigh(PreparedEvent& event, const ImpactModel& model, const ImpactScatter& 
   return true;
 }
 
-Matrix2d Told(const internal::Jac& G, const Mat& S) { return G.transpose() * S.llt().solve(Mat(Mat::Identity(S.rows(), S.cols()))) * G; }
+Matrix2d Told(const internal::Jac& G, const Mat& S) {
+  return G.transpose() * S.llt().solve(Mat(Mat::Identity(S.rows(), S.cols()))) * G;
+}
 
 Matrix2d Vague(int drops) { return kVagueInformation / std::max(1, drops) * Matrix2d::Identity(); }
 
-Matrix2d Weighting(const Vector2d& wanted) { return wanted.cwiseAbs2().cwiseInverse().asDiagonal(); }
+Matrix2d Weighting(const Vector2d& wanted) {
+  return wanted.cwiseAbs2().cwiseInverse().asDiagonal();
+}
 
 }  // namespace
 
@@ -81,8 +87,8 @@ double CoefficientPrior::Draw(double top, std::mt19937_64& random) const {
   return std::clamp(x, 0.0, top);
 }
 
-ImpactEvent DrawEvent(const PlannedImpact& planned, const Body& body, const ImpactModel& truth, const ImpactScatter& scatter,
-                      std::mt19937_64& random) {
+ImpactEvent DrawEvent(const PlannedImpact& planned, const Body& body, const ImpactModel& truth,
+                      const ImpactScatter& scatter, std::mt19937_64& random) {
   constexpr double kWild = 10;
   ImpactEvent event = planned.event;
   ImpactModel model = truth;
@@ -103,21 +109,25 @@ ImpactEvent DrawEvent(const PlannedImpact& planned, const Body& body, const Impa
   SetPlus(internal::WrenchToVelocity(event, body) * wrench, &event);
   const Eigen::SelfAdjointEigenSolver<EventCovariance> eigen(event.cov);
   Eigen::Matrix<double, kEventDim, 1> white;
-  for (int i = 0; i < kEventDim; ++i) white[i] = std::sqrt(std::max(0.0, eigen.eigenvalues()[i])) * Normal(random);
+  for (int i = 0; i < kEventDim; ++i)
+    white[i] = std::sqrt(std::max(0.0, eigen.eigenvalues()[i])) * Normal(random);
   Shift(eigen.eigenvectors() * white, &event);
   UpdateContact(event, body, planned.floor, planned.gravity_W);
   return event;
 }
 
-std::vector<ImpactEvent> DrawCampaign(std::span<const PlannedSetting> settings, std::span<const int> counts, const Body& body,
-                                      const ImpactModel& truth, const ImpactScatter& scatter, std::mt19937_64& random) {
+std::vector<ImpactEvent> DrawCampaign(std::span<const PlannedSetting> settings,
+                                      std::span<const int> counts, const Body& body,
+                                      const ImpactModel& truth, const ImpactScatter& scatter,
+                                      std::mt19937_64& random) {
   std::vector<ImpactEvent> events;
   int drop = 0;
   for (std::size_t c = 0; c < settings.size(); ++c) {
     for (int k = 0; k < counts[c]; ++k) {
       ++drop;
       const PlannedSetting& setting = settings[c];
-      const PlannedImpact& planned = setting[std::uniform_int_distribution<std::size_t>(0, setting.size() - 1)(random)];
+      const PlannedImpact& planned =
+          setting[std::uniform_int_distribution<std::size_t>(0, setting.size() - 1)(random)];
       if (!planned.event.accepted) continue;
       events.push_back(DrawEvent(planned, body, truth, scatter, random));
       events.back().recording = fmt::format("drop_{:04}", drop);
@@ -126,7 +136,8 @@ std::vector<ImpactEvent> DrawCampaign(std::span<const PlannedSetting> settings, 
   return events;
 }
 
-SettingInformation InformationOf(const PlannedSetting& setting, const Body& body, const ImpactModel& model, const ImpactScatter& scatter) {
+SettingInformation InformationOf(const PlannedSetting& setting, const Body& body,
+                                 const ImpactModel& model, const ImpactScatter& scatter) {
   SettingInformation told;
   int usable = 0;
   for (const PlannedImpact& planned : setting) {
@@ -139,7 +150,8 @@ SettingInformation InformationOf(const PlannedSetting& setting, const Body& body
     told.total += Told(w.at.G, w.S);
     told.scatter_only += Told(w.at.G, w.D);
     Mat N = w.at.N;
-    N.diagonal().array() += internal::kScatterFloor * internal::kScatterFloor + 1e-10 * std::max(0.0, N.trace());
+    N.diagonal().array() +=
+        internal::kScatterFloor * internal::kScatterFloor + 1e-10 * std::max(0.0, N.trace());
     told.noise_only += Told(w.at.G, N);
     told.cases[static_cast<std::size_t>(std::clamp(w.at.digit, 0, 6))] += 1;
   }
@@ -150,8 +162,9 @@ SettingInformation InformationOf(const PlannedSetting& setting, const Body& body
   return told;
 }
 
-Matrix2d CommonCovariance(std::span<const PlannedSetting> settings, std::span<const int> counts, const Body& body, const ImpactModel& model,
-                          const ImpactScatter& scatter, double inertia_sd) {
+Matrix2d CommonCovariance(std::span<const PlannedSetting> settings, std::span<const int> counts,
+                          const Body& body, const ImpactModel& model, const ImpactScatter& scatter,
+                          double inertia_sd) {
   Body other = body;
   other.inertia_B *= 1 + inertia_sd;
   Matrix2d M = Vague(1);
@@ -177,7 +190,8 @@ Matrix2d CommonCovariance(std::span<const PlannedSetting> settings, std::span<co
         UpdateContact(event, seen, planned.floor, planned.gravity_W);
         std::vector<PreparedEvent> shifted = internal::PrepareEvents({&event, 1}, seen);
         if (shifted.empty()) continue;
-        // The couple's share of the residual is part of the weighing: its scatter decides how far a wrong couple pulls.
+        // The couple's share of the residual is part of the weighing: its scatter decides how far a
+        // wrong couple pulls.
         Weighed moved;
         if (!Weigh(shifted.front(), model, scatter, &moved)) continue;
         pull.col(k) += weight * weighted.transpose() * (moved.at.r - w.at.r);
@@ -189,21 +203,24 @@ Matrix2d CommonCovariance(std::span<const PlannedSetting> settings, std::span<co
   return shift * shift.transpose();
 }
 
-double CriterionOf(const std::vector<std::vector<SettingInformation>>& information, std::span<const double> weights,
-                   DesignCriterion criterion, const Vector2d& wanted, int drops) {
+double CriterionOf(const std::vector<std::vector<SettingInformation>>& information,
+                   std::span<const double> weights, DesignCriterion criterion,
+                   const Vector2d& wanted, int drops) {
   const double sum = std::accumulate(weights.begin(), weights.end(), 0.0);
   const std::size_t n_prior = information.empty() ? 0 : information.front().size();
   double value = 0;
   for (std::size_t j = 0; j < n_prior; ++j) {
     Matrix2d M = Vague(drops);
-    for (std::size_t c = 0; c < information.size(); ++c) M += weights[c] / sum * information[c][j].total;
-    value += criterion == DesignCriterion::kD ? -std::log(M.determinant()) : (Weighting(wanted) * M.inverse()).trace();
+    for (std::size_t c = 0; c < information.size(); ++c)
+      M += weights[c] / sum * information[c][j].total;
+    value += criterion == DesignCriterion::kD ? -std::log(M.determinant())
+                                              : (Weighting(wanted) * M.inverse()).trace();
   }
   return value / static_cast<double>(n_prior);
 }
 
-std::vector<double> AllocateShares(const std::vector<std::vector<SettingInformation>>& information, DesignCriterion criterion,
-                                   const Vector2d& wanted, int drops) {
+std::vector<double> AllocateShares(const std::vector<std::vector<SettingInformation>>& information,
+                                   DesignCriterion criterion, const Vector2d& wanted, int drops) {
   const std::size_t n = information.size();
   double any = 0;
   for (const auto& setting : information)
@@ -220,9 +237,11 @@ std::vector<double> AllocateShares(const std::vector<std::vector<SettingInformat
       Matrix2d M = R;
       for (std::size_t c = 0; c < n; ++c) M += w[c] * information[c][j].total;
       const Matrix2d inverse = M.inverse();
-      const Matrix2d slope = criterion == DesignCriterion::kD ? inverse : Matrix2d(inverse * K * inverse);
+      const Matrix2d slope =
+          criterion == DesignCriterion::kD ? inverse : Matrix2d(inverse * K * inverse);
       // R is part of what every drop brings, so that the gains of the optimum are all alike.
-      for (std::size_t c = 0; c < n; ++c) gain[c] += (slope * (information[c][j].total + R)).trace();
+      for (std::size_t c = 0; c < n; ++c)
+        gain[c] += (slope * (information[c][j].total + R)).trace();
     }
     double mean = 0, best = 0;
     for (std::size_t c = 0; c < n; ++c) {
@@ -231,7 +250,8 @@ std::vector<double> AllocateShares(const std::vector<std::vector<SettingInformat
     }
     if (best < mean * (1 + kDone)) break;
     double sum = 0;
-    for (std::size_t c = 0; c < n; ++c) sum += w[c] *= criterion == DesignCriterion::kD ? gain[c] / mean : std::sqrt(gain[c] / mean);
+    for (std::size_t c = 0; c < n; ++c)
+      sum += w[c] *= criterion == DesignCriterion::kD ? gain[c] / mean : std::sqrt(gain[c] / mean);
     for (double& x : w) x /= sum;
   }
   const double least = 0.5 / std::max(1, drops);
@@ -245,20 +265,25 @@ std::vector<int> RoundShares(std::span<const double> shares, int drops) {
   // More settings than drops: the largest shares have it.
   std::vector<std::size_t> order(shares.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
-  std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return shares[a] > shares[b]; });
-  while (!order.empty() && (order.size() > static_cast<std::size_t>(std::max(0, drops)) || !(shares[order.back()] > 0))) order.pop_back();
+  std::stable_sort(order.begin(), order.end(),
+                   [&](std::size_t a, std::size_t b) { return shares[a] > shares[b]; });
+  while (!order.empty() && (order.size() > static_cast<std::size_t>(std::max(0, drops)) ||
+                            !(shares[order.back()] > 0)))
+    order.pop_back();
   std::vector<int> counts(shares.size(), 0);
   const double size = static_cast<double>(order.size());
   double kept = 0;
   for (const std::size_t c : order) kept += shares[c];
   int sum = 0;
-  for (const std::size_t c : order) sum += counts[c] = std::max(1, static_cast<int>(std::ceil((drops - 0.5 * size) * shares[c] / kept)));
+  for (const std::size_t c : order)
+    sum += counts[c] =
+        std::max(1, static_cast<int>(std::ceil((drops - 0.5 * size) * shares[c] / kept)));
   while (sum != drops && !order.empty()) {
     const bool more = sum < drops;
     const auto cost = [&](std::size_t c) { return (more ? counts[c] : counts[c] - 1) / shares[c]; };
     const auto by_cost = [&](std::size_t a, std::size_t b) { return cost(a) < cost(b); };
-    const std::size_t c =
-        more ? *std::min_element(order.begin(), order.end(), by_cost) : *std::max_element(order.begin(), order.end(), by_cost);
+    const std::size_t c = more ? *std::min_element(order.begin(), order.end(), by_cost)
+                               : *std::max_element(order.begin(), order.end(), by_cost);
     counts[c] += more ? 1 : -1;
     sum += more ? 1 : -1;
   }

@@ -18,8 +18,9 @@ using Eigen::Matrix3d;
 using Eigen::Quaterniond;
 using Eigen::Vector3d;
 
-// Rotation and drag are integrated by Taylor series: the right-hand sides are products of polynomials, so the coefficients follow from
-// Cauchy products to any order, and the step follows from how fast they fall (Jorba & Zou, Experimental Mathematics 14, 2005).
+// Rotation and drag are integrated by Taylor series: the right-hand sides are products of
+// polynomials, so the coefficients follow from Cauchy products to any order, and the step follows
+// from how fast they fall (Jorba & Zou, Experimental Mathematics 14, 2005).
 constexpr int kOrder = 24;
 constexpr double kTermTolerance = 1e-17;
 constexpr int kMaxSteps = 200000;
@@ -37,8 +38,10 @@ T Evaluate(const Series<T>& c, int order, double h) {
 // Largest step for which the last two terms stay below the tolerance relative to `scale`.
 double StepFromTail(double last, double before, double scale) {
   const double limit = kTermTolerance * scale;
-  const double a = last > 0 ? std::pow(limit / last, 1.0 / kOrder) : std::numeric_limits<double>::infinity();
-  const double b = before > 0 ? std::pow(limit / before, 1.0 / (kOrder - 1)) : std::numeric_limits<double>::infinity();
+  const double a =
+      last > 0 ? std::pow(limit / last, 1.0 / kOrder) : std::numeric_limits<double>::infinity();
+  const double b = before > 0 ? std::pow(limit / before, 1.0 / (kOrder - 1))
+                              : std::numeric_limits<double>::infinity();
   return std::min(a, b);
 }
 
@@ -48,11 +51,13 @@ Matrix3d Exp(const Vector3d& rotation) {
   return Eigen::AngleAxisd(angle, rotation / angle).toRotationMatrix();
 }
 
-// Series of w' = I^-1 (L x w) with L = I w, and q' = q * (0, w) / 2, in the principal frame. Returns the order reached: the full one, or
-// the first at which two terms in a row vanish for the step `h`.
-int RotationSeries(const Vector3d& moments, const Vector3d& w0, const Eigen::Vector4d& q0, double h, Series<Vector3d>& w,
-                   Series<Eigen::Vector4d>& q) {
-  const Vector3d k((moments.y() - moments.z()) / moments.x(), (moments.z() - moments.x()) / moments.y(),
+// Series of w' = I^-1 (L x w) with L = I w, and q' = q * (0, w) / 2, in the principal frame.
+// Returns the order reached: the full one, or the first at which two terms in a row vanish for the
+// step `h`.
+int RotationSeries(const Vector3d& moments, const Vector3d& w0, const Eigen::Vector4d& q0, double h,
+                   Series<Vector3d>& w, Series<Eigen::Vector4d>& q) {
+  const Vector3d k((moments.y() - moments.z()) / moments.x(),
+                   (moments.z() - moments.x()) / moments.y(),
                    (moments.x() - moments.y()) / moments.z());
   w[0] = w0;
   q[0] = q0;
@@ -77,15 +82,16 @@ int RotationSeries(const Vector3d& moments, const Vector3d& w0, const Eigen::Vec
     w[n + 1] = k.cwiseProduct(sum) / (n + 1);
     q[n + 1] = Eigen::Vector4d(s, x, y, z) / (2.0 * (n + 1));
     power *= h;
-    const bool negligible =
-        w[n + 1].norm() * std::abs(power) <= kTermTolerance * speed && q[n + 1].norm() * std::abs(power) <= kTermTolerance;
+    const bool negligible = w[n + 1].norm() * std::abs(power) <= kTermTolerance * speed &&
+                            q[n + 1].norm() * std::abs(power) <= kTermTolerance;
     small = negligible ? small + 1 : 0;
     if (small == 2) return n + 1;
   }
   return kOrder;
 }
 
-// Turn over dt of a free asymmetric body, seen in its principal frame at the start; `w` in the principal frame goes along.
+// Turn over dt of a free asymmetric body, seen in its principal frame at the start; `w` in the
+// principal frame goes along.
 Matrix3d AsymmetricTurn(const Vector3d& moments, double dt, Vector3d& w) {
   Eigen::Vector4d q(1, 0, 0, 0);
   Series<Vector3d> cw;
@@ -93,7 +99,9 @@ Matrix3d AsymmetricTurn(const Vector3d& moments, double dt, Vector3d& w) {
   double left = dt;
   for (int step = 0; left != 0; ++step) {
     if (step == kMaxSteps)
-      throw ConfigError(fmt::format("free flight: found a rotation of {} rad, allowed: a flight of fewer turns", w.norm() * dt));
+      throw ConfigError(
+          fmt::format("free flight: found a rotation of {} rad, allowed: a flight of fewer turns",
+                      w.norm() * dt));
     int order = RotationSeries(moments, w, q, left, cw, cq);
     double h = left;
     if (order == kOrder) {
@@ -120,7 +128,8 @@ void Rotate(const BodyState& state, const Body& body, double dt, BodyState& next
   // Principal frame A of the body: I_B = R_BA diag(moments) R_BA^T.
   Matrix3d R_BA = Matrix3d::Identity();
   Vector3d moments = body.inertia_B.diagonal();
-  const bool diagonal = body.inertia_B(0, 1) == 0 && body.inertia_B(0, 2) == 0 && body.inertia_B(1, 2) == 0;
+  const bool diagonal =
+      body.inertia_B(0, 1) == 0 && body.inertia_B(0, 2) == 0 && body.inertia_B(1, 2) == 0;
   if (!diagonal) {
     const Eigen::SelfAdjointEigenSolver<Matrix3d> eigen(body.inertia_B);
     moments = eigen.eigenvalues();
@@ -129,14 +138,17 @@ void Rotate(const BodyState& state, const Body& body, double dt, BodyState& next
   }
   const Matrix3d R_WA = R0 * R_BA;
   Vector3d w = R_WA.transpose() * state.omega_WB;
-  const auto same = [&](int i, int j) { return std::abs(moments[i] - moments[j]) <= 4e-16 * moments[i]; };
+  const auto same = [&](int i, int j) {
+    return std::abs(moments[i] - moments[j]) <= 4e-16 * moments[i];
+  };
   Matrix3d R_WA_next;
   int axis = -1;  // of symmetry
   for (int i = 0; i < 3; ++i) {
     if (same((i + 1) % 3, (i + 2) % 3)) axis = i;
   }
   if (axis >= 0) {
-    // omega = L / I_t + w_a (1 - I_a / I_t) e_a: a steady turn about L in space after one about the axis in the body.
+    // omega = L / I_t + w_a (1 - I_a / I_t) e_a: a steady turn about L in space after one about the
+    // axis in the body.
     const double across = moments[(axis + 1) % 3];
     const Matrix3d own = Exp(Vector3d::Unit(axis) * (w[axis] * (1 - moments[axis] / across) * dt));
     R_WA_next = R_WA * Exp(moments.cwiseProduct(w) / across * dt) * own;
@@ -144,14 +156,17 @@ void Rotate(const BodyState& state, const Body& body, double dt, BodyState& next
   } else {
     R_WA_next = R_WA * AsymmetricTurn(moments, dt, w);
   }
-  // Products of matrices drift from orthogonality by rounding; one Newton step of the polar decomposition removes it.
+  // Products of matrices drift from orthogonality by rounding; one Newton step of the polar
+  // decomposition removes it.
   const Matrix3d R = R_WA_next * R_BA.transpose();
   next.X_WB.linear() = 0.5 * R * (3 * Matrix3d::Identity() - R.transpose() * R);
   next.omega_WB = next.X_WB.linear() * (R_BA * w);
 }
 
-// One stretch of flight with drag over which the speed is analytic. `sign` != 0: motion along gravity, whose speed is sign * v.dot(along).
-void DragStretch(const Vector3d& gravity, const Vector3d& along, double sign, double k, double dt, Vector3d& p, Vector3d& v) {
+// One stretch of flight with drag over which the speed is analytic. `sign` != 0: motion along
+// gravity, whose speed is sign * v.dot(along).
+void DragStretch(const Vector3d& gravity, const Vector3d& along, double sign, double k, double dt,
+                 Vector3d& p, Vector3d& v) {
   Series<Vector3d> cv, cp;
   Series<double> cs;
   double left = dt;
@@ -160,12 +175,15 @@ void DragStretch(const Vector3d& gravity, const Vector3d& along, double sign, do
     const double scale = v.norm() + gravity.norm() * std::abs(left);
     if (!std::isfinite(scale) || step == kMaxSteps || k * scale * std::abs(dt) > 1e9) {
       throw ConfigError(
-          fmt::format("free flight: drag {} 1/m: found a flight that cannot be followed over {} s (its speed grows without bound)", k, dt));
+          fmt::format("free flight: drag {} 1/m: found a flight that cannot be followed over {} s "
+                      "(its speed grows without bound)",
+                      k, dt));
     }
     double h = left;
     if (sign == 0) {
-      // |v| is singular where v.v = 0, at a complex time about |v| / |dv/dt| away. Near the vertical that part of the series starts too
-      // small to show in its first terms, so the step is kept inside the circle of convergence beforehand.
+      // |v| is singular where v.v = 0, at a complex time about |v| / |dv/dt| away. Near the
+      // vertical that part of the series starts too small to show in its first terms, so the step
+      // is kept inside the circle of convergence beforehand.
       const double radius = speed / (gravity - k * speed * v).norm();
       h = std::min(0.4 * radius, std::abs(left)) * (left < 0 ? -1 : 1);
     }
@@ -195,7 +213,8 @@ void DragStretch(const Vector3d& gravity, const Vector3d& along, double sign, do
       }
     }
     if (order == kOrder) {
-      h = std::min(StepFromTail(cv[kOrder].norm(), cv[kOrder - 1].norm(), scale), std::abs(h)) * (left < 0 ? -1 : 1);
+      h = std::min(StepFromTail(cv[kOrder].norm(), cv[kOrder - 1].norm(), scale), std::abs(h)) *
+          (left < 0 ? -1 : 1);
     }
     cp[0] = Vector3d::Zero();
     for (int i = 1; i <= order; ++i) cp[i] = cv[i - 1] / i;
@@ -209,14 +228,15 @@ void MoveWithDrag(const Vector3d& gravity, double k, double dt, Vector3d& p, Vec
   const double g = gravity.norm();
   const Vector3d along = g > 0 ? Vector3d(gravity / g) : Vector3d::Zero();
   const double u = along.dot(v);
-  // |v| has a kink where a body thrown straight up turns. Motion this close to the vertical is split there; |v| = |u| then errs below
-  // 1e-14.
+  // |v| has a kink where a body thrown straight up turns. Motion this close to the vertical is
+  // split there; |v| = |u| then errs below 1e-14.
   if (g == 0 || (v - u * along).norm() > 1e-7 * v.norm()) {
     if (v.norm() > 0 || g > 0) DragStretch(gravity, along, 0, k, dt, p, v);
     return;
   }
   const double terminal = std::sqrt(g / k), rate = std::sqrt(g * k);
-  double turn = std::numeric_limits<double>::quiet_NaN();  // time at which u passes 0, going the way of dt
+  // time at which u passes 0, going the way of dt
+  double turn = std::numeric_limits<double>::quiet_NaN();
   if (dt > 0 && u < 0) turn = std::atan(-u / terminal) / rate;
   if (dt < 0 && u > 0 && u < terminal) turn = -std::atanh(u / terminal) / rate;
   if (std::abs(turn) < std::abs(dt)) {
@@ -230,10 +250,13 @@ void MoveWithDrag(const Vector3d& gravity, double k, double dt, Vector3d& p, Vec
 
 }  // namespace
 
-BodyState Propagate(const BodyState& state, const Body& body, const FlightOptions& options, double dt) {
-  if (!std::isfinite(dt)) throw ConfigError(fmt::format("free flight: dt: found {}, allowed: a finite time", dt));
+BodyState Propagate(const BodyState& state, const Body& body, const FlightOptions& options,
+                    double dt) {
+  if (!std::isfinite(dt))
+    throw ConfigError(fmt::format("free flight: dt: found {}, allowed: a finite time", dt));
   const double k = options.drag_per_m;
-  if (!(std::isfinite(k) && k >= 0)) throw ConfigError(fmt::format("drag_per_m: found {}, allowed: a finite number >= 0", k));
+  if (!(std::isfinite(k) && k >= 0))
+    throw ConfigError(fmt::format("drag_per_m: found {}, allowed: a finite number >= 0", k));
   Vector3d gravity = options.gravity_W, v = state.v_WB, p = state.X_WB.translation();
   if (body.planar) gravity.y() = v.y() = 0;
   BodyState next;

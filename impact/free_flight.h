@@ -1,5 +1,6 @@
 #pragma once
-// Free flight of a rigid body: ballistic centre, optional quadratic drag, torque-free rotation (Euler's equations on SO(3), not constant omega).
+// Free flight of a rigid body: ballistic centre, optional quadratic drag, torque-free rotation
+// (Euler's equations on SO(3), not constant omega).
 
 #include <Eigen/Core>
 #include <Eigen/Geometry>
@@ -20,6 +21,7 @@ struct FlightOptions {
 };
 
 // State a time dt (either sign) away, to a relative accuracy of 1e-12 over a flight of a second.
-BodyState Propagate(const BodyState& state, const Body& body, const FlightOptions& options, double dt);
+BodyState Propagate(const BodyState& state, const Body& body, const FlightOptions& options,
+                    double dt);
 
 }  // namespace impactlab

@@ -1,5 +1,6 @@
 #pragma once
-// Private to the simulator: first instant at which a gap closes within a step, from the gap, its rate and its acceleration at both ends.
+// Private to the simulator: first instant at which a gap closes within a step, from the gap, its
+// rate and its acceleration at both ends.
 
 #include <array>
 #include <cmath>
@@ -11,7 +12,8 @@ struct GapEnd {
   double gap = 0, rate = 0, acceleration = 0;
 };
 
-// Coefficients of Bernstein's form on [0, 1] of the quintic that agrees with both ends of a step of length h. It lies within their hull.
+// Coefficients of Bernstein's form on [0, 1] of the quintic that agrees with both ends of a step of
+// length h. It lies within their hull.
 inline std::array<double, 6> BernsteinQuintic(const GapEnd& a, const GapEnd& b, double h) {
   return {a.gap,
           a.gap + h * a.rate / 5,
@@ -21,9 +23,11 @@ inline std::array<double, 6> BernsteinQuintic(const GapEnd& a, const GapEnd& b, 
           b.gap};
 }
 
-// Smallest s in [0, 1] at which a polynomial in Bernstein's form falls from above 0 to 0; coefficients above 0 hold no root.
+// Smallest s in [0, 1] at which a polynomial in Bernstein's form falls from above 0 to 0;
+// coefficients above 0 hold no root.
 template <size_t N>
-std::optional<double> FirstFall(const std::array<double, N>& b, double from = 0, double to = 1, int depth = 0) {
+std::optional<double> FirstFall(const std::array<double, N>& b, double from = 0, double to = 1,
+                                int depth = 0) {
   bool below = false;
   for (const double c : b) below = below || c <= 0;
   if (!below || b[0] < 0) return std::nullopt;
@@ -40,9 +44,10 @@ std::optional<double> FirstFall(const std::array<double, N>& b, double from = 0,
   return FirstFall(right, middle, to, depth + 1);
 }
 
-// Length of time after the start at which the gap first closes, if it does within h. A gap that starts at 0 opens first where its rate is
-// above 0: `leaving` takes that root out.
-inline std::optional<double> FirstClosing(const GapEnd& a, const GapEnd& b, double h, bool leaving) {
+// Length of time after the start at which the gap first closes, if it does within h. A gap that
+// starts at 0 opens first where its rate is above 0: `leaving` takes that root out.
+inline std::optional<double> FirstClosing(const GapEnd& a, const GapEnd& b, double h,
+                                          bool leaving) {
   const std::array<double, 6> p = BernsteinQuintic(a, b, h);
   std::optional<double> s;
   if (leaving) {

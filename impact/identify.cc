@@ -42,13 +42,16 @@ const char* LikelihoodName(Likelihood likelihood) {
   return "";
 }
 
-// Standard deviation of the ordinary scatter of one component: squares beyond the 99 % point of the normal count as that point, so that a
-// wild event does not inflate it, while no likelihood's own idea of its tails enters.
+// Standard deviation of the ordinary scatter of one component: squares beyond the 99 % point of the
+// normal count as that point, so that a wild event does not inflate it, while no likelihood's own
+// idea of its tails enters.
 double OrdinaryScatter(const std::vector<double>& r, const std::vector<double>& noise) {
-  constexpr double kCap = 6.6349, kMean = 0.9230;  // chi-square(1) 99 % point; mean of min(chi-square(1), cap)
+  // chi-square(1) 99 % point; mean of min(chi-square(1), cap)
+  constexpr double kCap = 6.6349, kMean = 0.9230;
   const auto excess = [&](double variance) {
     double sum = 0;
-    for (std::size_t i = 0; i < r.size(); ++i) sum += std::min(r[i] * r[i] / std::max(noise[i] + variance, 1e-300), kCap);
+    for (std::size_t i = 0; i < r.size(); ++i)
+      sum += std::min(r[i] * r[i] / std::max(noise[i] + variance, 1e-300), kCap);
     return sum / r.size() - kMean;
   };
   double low = 0, high = 1e-18;
@@ -75,8 +78,10 @@ Discrepancy ScatterOf(const std::vector<PreparedEvent>& events, const FitPoint& 
     }
   }
   const double n = static_cast<double>(events.size());
-  const double correction = std::sqrt(n / std::max(1.0, n - 1));  // one coefficient takes its share of each residual
-  return {correction * OrdinaryScatter(r_t, N_t), correction * OrdinaryScatter(r_n, N_n), OrdinaryScatter(r_c, N_c)};
+  // one coefficient takes its share of each residual
+  const double correction = std::sqrt(n / std::max(1.0, n - 1));
+  return {correction * OrdinaryScatter(r_t, N_t), correction * OrdinaryScatter(r_n, N_n),
+          OrdinaryScatter(r_c, N_c)};
 }
 
 void NotIdentifiable(ParameterEstimate& p, const std::string& reason, double upper) {
@@ -88,24 +93,31 @@ void NotIdentifiable(ParameterEstimate& p, const std::string& reason, double upp
 }
 
 // Verdict on friction from its profile.
-void JudgeFriction(Profile& profile, const internal::ProfileInterval& interval, const FitPoint& best, double threshold,
-                   ParameterEstimate& mu) {
+void JudgeFriction(Profile& profile, const internal::ProfileInterval& interval,
+                   const FitPoint& best, double threshold, ParameterEstimate& mu) {
   const auto sticks = [](int digit) { return digit == 1 || digit == 3 || digit == 5; };
   mu.lower95 = interval.lower_open ? 0 : interval.lower;
   mu.upper95 = interval.upper;
-  // A verdict of "identifiable" asks for clearly more than the interval does: where every event truly sticks, the lowest of many kinks in
-  // the profile falls below its plateau by more than a chi-square of one degree of freedom would.
+  // A verdict of "identifiable" asks for clearly more than the interval does: where every event
+  // truly sticks, the lowest of many kinks in the profile falls below its plateau by more than a
+  // chi-square of one degree of freedom would.
   constexpr double kClearly = 2.2;
-  // Where one impact alone slides at the optimum, and it may do so only to explain what it happens to differ by: the scatter of all
-  // others shrinks with it, so that the plateau lies higher than one event's own misfit. True sliding lifts it beyond this.
+  // Where one impact alone slides at the optimum, and it may do so only to explain what it happens
+  // to differ by: the scatter of all others shrinks with it, so that the plateau lies higher than
+  // one event's own misfit. True sliding lifts it beyond this.
   constexpr double kAlone = 10;
-  const auto sliding = std::count_if(best.at.begin(), best.at.end(), [&](const internal::EventAt& at) { return !sticks(at.digit); });
+  const auto sliding =
+      std::count_if(best.at.begin(), best.at.end(),
+                    [&](const internal::EventAt& at) { return !sticks(at.digit); });
   const double at_infinity = profile(internal::kMuMax);
-  const bool open = interval.upper_open || at_infinity < (sliding < 2 ? kAlone : kClearly) * threshold;
+  const bool open =
+      interval.upper_open || at_infinity < (sliding < 2 ? kAlone : kClearly) * threshold;
   if (open) mu.upper95 = kInfinity;
   mu.identifiable = !open;
   if (open && interval.lower_open) {
-    NotIdentifiable(mu, "no tangential demand: no event slides and none needs friction to stick, so that every mu_k agrees with the data",
+    NotIdentifiable(mu,
+                    "no tangential demand: no event slides and none needs friction to stick, so "
+                    "that every mu_k agrees with the data",
                     kInfinity);
   } else if (open) {
     mu.reason = std::string(sliding == 0   ? "every event sticks"
@@ -118,25 +130,32 @@ void JudgeFriction(Profile& profile, const internal::ProfileInterval& interval, 
   }
 }
 
-// Values, intervals and verdicts. `best` moves where the profiles meet a deeper valley than the starts did; then they begin again from
-// there.
+// Values, intervals and verdicts. `best` moves where the profiles meet a deeper valley than the
+// starts did; then they begin again from there.
 void SetIntervals(FitTask task, FitPoint& best, ParameterEstimate& mu, ParameterEstimate& e) {
   std::vector<double> levels = internal::kMuLevels;
   levels.push_back(internal::kMuMax);
   constexpr int kAttempts = 4;
   for (int attempt = 0; attempt < kAttempts; ++attempt) {
-    // One step for the whole profile: where each point has its own, a kink within one step and beyond the next lets it jump.
+    // One step for the whole profile: where each point has its own, a kink within one step and
+    // beyond the next lets it jump.
     task.friction_step = best.friction_step;
     const Information info = InformationAt(task, best);
-    const double mu_threshold = internal::IntervalThreshold(info, 0), e_threshold = internal::IntervalThreshold(info, 1);
+    const double mu_threshold = internal::IntervalThreshold(info, 0),
+                 e_threshold = internal::IntervalThreshold(info, 1);
     Profile mu_profile(task, best, 0), e_profile(task, best, 1);
-    const auto step = [&](int k) { return info.informed[k] ? std::clamp(2 * std::sqrt(info.covariance(k, k)), 1e-9, 0.2) : 0.05; };
-    const internal::ProfileInterval mu_interval = internal::FindInterval([&](double mu) { return mu_profile.Calibrated(mu, info); },
-                                                                         best.mu, 0, internal::kMuMax, step(0), mu_threshold, levels);
+    const auto step = [&](int k) {
+      return info.informed[k] ? std::clamp(2 * std::sqrt(info.covariance(k, k)), 1e-9, 0.2) : 0.05;
+    };
+    const internal::ProfileInterval mu_interval =
+        internal::FindInterval([&](double mu) { return mu_profile.Calibrated(mu, info); }, best.mu,
+                               0, internal::kMuMax, step(0), mu_threshold, levels);
     const internal::ProfileInterval e_interval =
-        internal::FindInterval([&](double e) { return e_profile.Calibrated(e, info); }, best.e, 0, 1, step(1), e_threshold, {});
+        internal::FindInterval([&](double e) { return e_profile.Calibrated(e, info); }, best.e, 0,
+                               1, step(1), e_threshold, {});
     FitPoint better = best;
-    const bool moved = attempt + 1 < kAttempts && (mu_profile.FoundBetter(better) || e_profile.FoundBetter(better));
+    const bool moved = attempt + 1 < kAttempts &&
+                       (mu_profile.FoundBetter(better) || e_profile.FoundBetter(better));
     if (moved) {
       best = FitFrom(task, better, true, true, 1e-7);
       continue;
@@ -157,11 +176,13 @@ void SetIntervals(FitTask task, FitPoint& best, ParameterEstimate& mu, Parameter
 
 void FillGrid(const FitTask& task, const FitPoint& best, int points, LawFit& fit) {
   const auto span = [](const ParameterEstimate& p, double low_bound, double high_bound) {
-    const double low = p.lower95, high = std::isfinite(p.upper95) ? p.upper95 : std::max(1.0, 2 * p.lower95);
+    const double low = p.lower95,
+                 high = std::isfinite(p.upper95) ? p.upper95 : std::max(1.0, 2 * p.lower95);
     const double margin = 0.5 * (high - low);
     return Interval{std::max(low_bound, low - margin), std::min(high_bound, high + margin)};
   };
-  const Interval mu_span = span(fit.parameters[0], 0, internal::kMuMax), e_span = span(fit.parameters[1], 0, 1);
+  const Interval mu_span = span(fit.parameters[0], 0, internal::kMuMax),
+                 e_span = span(fit.parameters[1], 0, 1);
   fit.grid_deviance.resize(points, points);
   for (int i = 0; i < points; ++i) {
     const double share = i / (points - 1.0);
@@ -176,15 +197,18 @@ void FillGrid(const FitTask& task, const FitPoint& best, int points, LawFit& fit
   }
 }
 
-// Static friction as the third parameter: all that impacts can tell is between which two critical ratios it lies.
+// Static friction as the third parameter: all that impacts can tell is between which two critical
+// ratios it lies.
 void AddStaticFriction(const std::vector<StaticLevel>& levels, double mu_k, LawFit& fit) {
   ParameterEstimate mu_s;
   mu_s.name = "mu_s";
   mu_s.lower95 = mu_k;
   if (levels.size() < 2) {
-    mu_s.reason = "no event tells sticking from slipping again: any mu_s above mu_k agrees with the data";
+    mu_s.reason =
+        "no event tells sticking from slipping again: any mu_s above mu_k agrees with the data";
   } else {
-    const auto best = std::min_element(levels.begin(), levels.end(), [](const auto& a, const auto& b) { return a.cost < b.cost; });
+    const auto best = std::min_element(
+        levels.begin(), levels.end(), [](const auto& a, const auto& b) { return a.cost < b.cost; });
     const double limit = best->cost + 0.5 * ChiSquareQuantile(0.95, 1);
     mu_s.lower95 = kInfinity;
     mu_s.upper95 = 0;
@@ -196,7 +220,8 @@ void AddStaticFriction(const std::vector<StaticLevel>& levels, double mu_k, LawF
     mu_s.identifiable = std::isfinite(mu_s.upper95);
     if (mu_s.identifiable) {
       mu_s.value = std::isfinite(best->upper) ? 0.5 * (best->lower + best->upper) : best->lower;
-      mu_s.reason = "known to lie between critical ratios of the events; any value between fits alike";
+      mu_s.reason =
+          "known to lie between critical ratios of the events; any value between fits alike";
     } else {
       mu_s.reason = "every event that stops sticks: mu_s is bounded below only";
     }
@@ -211,7 +236,8 @@ void AddStaticFriction(const std::vector<StaticLevel>& levels, double mu_k, LawF
   if (!fit.sd_bootstrap.empty()) fit.sd_bootstrap.push_back(kNaN);
 }
 
-// Everything prepared and fitted under one likelihood. The task points to the events: where they are they stay.
+// Everything prepared and fitted under one likelihood. The task points to the events: where they
+// are they stay.
 struct Attempt {
   std::vector<PreparedEvent> prepared;
   double couple_cost = 0;
@@ -220,25 +246,30 @@ struct Attempt {
   double cost() const { return optimum.best.ok ? optimum.best.cost + couple_cost : kInfinity; }
 };
 
-std::unique_ptr<Attempt> Try(std::vector<PreparedEvent> prepared, const ImpactModel& start, const IdentifyOptions& options, bool scan) {
+std::unique_ptr<Attempt> Try(std::vector<PreparedEvent> prepared, const ImpactModel& start,
+                             const IdentifyOptions& options, bool scan) {
   auto attempt = std::make_unique<Attempt>();
   attempt->prepared = std::move(prepared);
   const int n = static_cast<int>(attempt->prepared.size());
   double s_c = 0;
   attempt->couple_cost = FitCouple(attempt->prepared, options, s_c);
-  attempt->task.emplace(FitTask{.events = &attempt->prepared,
-                                .multiplicity = std::vector<double>(static_cast<std::size_t>(n), 1.0),
-                                .law = start.law,
-                                .fit_discrepancy = options.fit_discrepancy && n > 1,
-                                .n_groups = internal::ScatterGroups(n),
-                                .shape = internal::Shape(options, attempt->prepared.front().dim)});
+  attempt->task.emplace(
+      FitTask{.events = &attempt->prepared,
+              .multiplicity = std::vector<double>(static_cast<std::size_t>(n), 1.0),
+              .law = start.law,
+              .fit_discrepancy = options.fit_discrepancy && n > 1,
+              .n_groups = internal::ScatterGroups(n),
+              .shape = internal::Shape(options, attempt->prepared.front().dim)});
   attempt->optimum = FitBest(*attempt->task, start, scan);
   return attempt;
 }
 
-// The fit under the likelihood that was asked for, or under the likelier one; `options` then names it.
-std::unique_ptr<Attempt> Settle(const std::vector<PreparedEvent>& prepared, const ImpactModel& start, IdentifyOptions* options) {
-  if (options->likelihood != Likelihood::kAdaptive) return Try(prepared, start, *options, options->intervals);
+// The fit under the likelihood that was asked for, or under the likelier one; `options` then names
+// it.
+std::unique_ptr<Attempt> Settle(const std::vector<PreparedEvent>& prepared,
+                                const ImpactModel& start, IdentifyOptions* options) {
+  if (options->likelihood != Likelihood::kAdaptive)
+    return Try(prepared, start, *options, options->intervals);
   if (prepared.size() < internal::kLeastForTails) {
     options->likelihood = Likelihood::kGaussian;
     return Try(prepared, start, *options, options->intervals);
@@ -249,7 +280,8 @@ std::unique_ptr<Attempt> Settle(const std::vector<PreparedEvent>& prepared, cons
   IdentifyOptions normal = *options;
   normal.likelihood = Likelihood::kGaussian;
   const FitPoint& found = heavy->optimum.best;
-  std::unique_ptr<Attempt> light = Try(prepared, ModelAt(*heavy->task, found.mu, found.e), normal, false);
+  std::unique_ptr<Attempt> light =
+      Try(prepared, ModelAt(*heavy->task, found.mu, found.e), normal, false);
   if (!(light->cost() < heavy->cost())) return heavy;
   light->optimum.starts = heavy->optimum.starts;
   light->optimum.agreeing = heavy->optimum.agreeing;
@@ -260,12 +292,14 @@ std::unique_ptr<Attempt> Settle(const std::vector<PreparedEvent>& prepared, cons
 }  // namespace
 
 IdentifyOptions WithLikelihoodOf(const LawFit& fit, IdentifyOptions options) {
-  for (const Likelihood likelihood : {Likelihood::kGaussian, Likelihood::kStudentT, Likelihood::kContamination})
+  for (const Likelihood likelihood :
+       {Likelihood::kGaussian, Likelihood::kStudentT, Likelihood::kContamination})
     if (fit.likelihood == LikelihoodName(likelihood)) options.likelihood = likelihood;
   return options;
 }
 
-LawFit Identify(std::span<const ImpactEvent> events, const Body& body, ImpactModel start, const IdentifyOptions& as_asked) {
+LawFit Identify(std::span<const ImpactEvent> events, const Body& body, ImpactModel start,
+                const IdentifyOptions& as_asked) {
   IdentifyOptions options = as_asked;
   LawFit fit;
   fit.law = LawName(start.law);
@@ -293,7 +327,8 @@ LawFit Identify(std::span<const ImpactEvent> events, const Body& body, ImpactMod
   fit.n_starts = optimum.starts;
   fit.n_starts_agreeing = optimum.agreeing;
   if (!best.ok) {
-    NotIdentifiable(mu, "no friction and restitution could be evaluated on these events", kInfinity);
+    NotIdentifiable(mu, "no friction and restitution could be evaluated on these events",
+                    kInfinity);
     NotIdentifiable(e, mu.reason, 1);
     return fit;
   }
@@ -326,10 +361,14 @@ LawFit Identify(std::span<const ImpactEvent> events, const Body& body, ImpactMod
     if (!(variance > 0)) continue;
     // By chance the few impacts may agree better than their noise allows.
     double ratio = std::sqrt(std::max(1.0, fit.covariance_noise_only(k, k) / variance));
-    // Kinks beside the optimum make its curvature too good a judge: the interval knows them. One-sided intervals are no measure.
+    // Kinks beside the optimum make its curvature too good a judge: the interval knows them.
+    // One-sided intervals are no measure.
     const ParameterEstimate& p = fit.parameters[k];
-    const bool two_sided = options.intervals && p.identifiable && p.lower95 > 0 && p.upper95 < (k == 0 ? internal::kMuMax : 1.0);
-    if (two_sided) ratio = std::max(ratio, 0.5 * (p.upper95 - p.lower95) / internal::IntervalQuantile(info, k) / std::sqrt(variance));
+    const bool two_sided = options.intervals && p.identifiable && p.lower95 > 0 &&
+                           p.upper95 < (k == 0 ? internal::kMuMax : 1.0);
+    if (two_sided)
+      ratio = std::max(ratio, 0.5 * (p.upper95 - p.lower95) / internal::IntervalQuantile(info, k) /
+                                  std::sqrt(variance));
     fit.covariance.row(k) *= ratio;
     fit.covariance.col(k) *= ratio;
   }
@@ -345,7 +384,8 @@ LawFit Identify(std::span<const ImpactEvent> events, const Body& body, ImpactMod
   }
   if (options.fit_discrepancy && n > 1) fit.discrepancy = ScatterOf(prepared, best);
   fit.loglik = -(best.cost + attempt->couple_cost);
-  fit.dof = n * (prepared.front().dim + prepared.front().dim_c) - 2 - (task.fit_discrepancy ? (task.n_groups + 1) : 0);
+  fit.dof = n * (prepared.front().dim + prepared.front().dim_c) - 2 -
+            (task.fit_discrepancy ? (task.n_groups + 1) : 0);
   if (options.influence) {
     for (int i = 0; i < n; ++i) {
       const Eigen::Vector2d shift = internal::LeaveOneOut(info, i);
@@ -359,7 +399,8 @@ LawFit Identify(std::span<const ImpactEvent> events, const Body& body, ImpactMod
     }
   }
   if (options.bootstrap > 1) {
-    fit.sd_bootstrap = internal::BootstrapOverRecordings(task, best, options.bootstrap, options.seed, options.progress);
+    fit.sd_bootstrap = internal::BootstrapOverRecordings(task, best, options.bootstrap,
+                                                         options.seed, options.progress);
   }
   if (options.grid > 1) FillGrid(task, best, options.grid, fit);
   if (options.fit_mu_s) AddStaticFriction(static_levels, best.mu, fit);

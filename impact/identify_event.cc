@@ -16,7 +16,9 @@ Matrix3d Cross(const Vector3d& a) {
   return S;
 }
 
-Vector3d Spin(const Vector3d& omega, bool planar) { return planar ? Vector3d(0, omega.y(), 0) : omega; }
+Vector3d Spin(const Vector3d& omega, bool planar) {
+  return planar ? Vector3d(0, omega.y(), 0) : omega;
+}
 
 Matrix3d InertiaInW(const Body& body, const Matrix3d& R_WB) {
   if (body.planar) return Vector3d(0, body.inertia_B(1, 1), 0).asDiagonal();
@@ -41,7 +43,8 @@ Input ContactVelocityByInputs(const ImpactEvent& event, const Body& body) {
 }
 
 // d A_F (xx, xy, xn, yy, yn, nn) by the measured quantities: only the lever matters.
-Eigen::Matrix<double, 6, kEventDim> InverseMassByInputs(const ImpactEvent& event, const Body& body) {
+Eigen::Matrix<double, 6, kEventDim> InverseMassByInputs(const ImpactEvent& event,
+                                                        const Body& body) {
   const Matrix3d R = event.contact.X_WF.linear();
   const Matrix3d S = Cross(event.p_WP - event.X_WB.translation());
   const Matrix3d inverse_inertia = InverseInertiaInW(body, event.X_WB.linear());
@@ -59,20 +62,26 @@ Eigen::Matrix<double, 6, kEventDim> InverseMassByInputs(const ImpactEvent& event
 }
 
 bool AllFinite(const ImpactEvent& event) {
-  return event.v_minus.allFinite() && event.omega_minus.allFinite() && event.v_plus.allFinite() && event.omega_plus.allFinite() &&
-         event.p_WP.allFinite() && event.X_WB.matrix().allFinite() && event.cov.allFinite() && event.contact.v_minus_F.allFinite() &&
-         event.contact.A_F.allFinite() && event.contact.X_WF.matrix().allFinite();
+  return event.v_minus.allFinite() && event.omega_minus.allFinite() && event.v_plus.allFinite() &&
+         event.omega_plus.allFinite() && event.p_WP.allFinite() &&
+         event.X_WB.matrix().allFinite() && event.cov.allFinite() &&
+         event.contact.v_minus_F.allFinite() && event.contact.A_F.allFinite() &&
+         event.contact.X_WF.matrix().allFinite();
 }
 
-// A covariance from a file may miss positive semidefiniteness by its printed digits, or altogether: negative eigenvalues count as zero.
+// A covariance from a file may miss positive semidefiniteness by its printed digits, or altogether:
+// negative eigenvalues count as zero.
 EventCovariance NearestCovariance(const EventCovariance& cov) {
   const Eigen::SelfAdjointEigenSolver<EventCovariance> eigen(0.5 * (cov + cov.transpose()));
   if (eigen.info() != Eigen::Success) return cov.diagonal().cwiseMax(0).asDiagonal();
-  return eigen.eigenvectors() * eigen.eigenvalues().cwiseMax(0).asDiagonal() * eigen.eigenvectors().transpose();
+  return eigen.eigenvectors() * eigen.eigenvalues().cwiseMax(0).asDiagonal() *
+         eigen.eigenvectors().transpose();
 }
 
 // Rows of the impulse and of the couple that a motion has.
-Vec PickImpulse(const Vector3d& a, bool planar) { return planar ? Vec(Eigen::Vector2d(a.x(), a.z())) : Vec(a); }
+Vec PickImpulse(const Vector3d& a, bool planar) {
+  return planar ? Vec(Eigen::Vector2d(a.x(), a.z())) : Vec(a);
+}
 Mat PickImpulse(const Matrix3d& a, bool planar) {
   if (!planar) return a;
   Mat b(2, 2);
@@ -80,14 +89,15 @@ Mat PickImpulse(const Matrix3d& a, bool planar) {
   return b;
 }
 
-// Four standard deviations of the tangential velocity, or rounding, hide both the slip before the impact and the slip the impact would
-// cause.
+// Four standard deviations of the tangential velocity, or rounding, hide both the slip before the
+// impact and the slip the impact would cause.
 bool HasNoDemand(const ImpactEvent& event, const PreparedEvent& prepared) {
   const Matrix3d cov_v = prepared.dv_F * prepared.cov * prepared.dv_F.transpose();
   const double sd = std::sqrt(std::max(0.0, cov_v(0, 0) + (event.planar ? 0 : cov_v(1, 1))));
   const double hidden = 4 * sd + 1e-9 * std::abs(event.contact.v_minus_F.z());
   if (event.contact.v_minus_F.head<2>().norm() > hidden) return false;
-  const Eigen::Matrix<double, 6, 6> cov_A = prepared.dA_F * prepared.cov * prepared.dA_F.transpose();
+  const Eigen::Matrix<double, 6, 6> cov_A =
+      prepared.dA_F * prepared.cov * prepared.dA_F.transpose();
   const double A_tn = event.contact.A_F.topRightCorner<2, 1>().norm();
   if (A_tn <= 4 * std::sqrt(std::max(0.0, cov_A(2, 2) + cov_A(4, 4)))) return true;
   return 2 * prepared.p * A_tn <= hidden;  // by the largest normal impulse
@@ -125,7 +135,8 @@ Eigen::Matrix<double, 6, 6> WrenchToVelocity(const ImpactEvent& event, const Bod
   return B;
 }
 
-Eigen::Matrix<double, 6, kEventDim> PlusByInputs(const ImpactEvent& event, const Body& body, const ImpactDerivatives& derivatives) {
+Eigen::Matrix<double, 6, kEventDim> PlusByInputs(const ImpactEvent& event, const Body& body,
+                                                 const ImpactDerivatives& derivatives) {
   const Matrix3d R = event.contact.X_WF.linear();
   const Input dJ_W = R * (derivatives.dJ.leftCols<3>() * ContactVelocityByInputs(event, body) +
                           derivatives.dJ.middleCols<6>(3) * InverseMassByInputs(event, body));
@@ -151,7 +162,8 @@ std::vector<PreparedEvent> PrepareEvents(std::span<const ImpactEvent> events, co
     PreparedEvent e;
     e.event = &event;
     e.cov = NearestCovariance(event.cov);
-    e.cluster = clusters.try_emplace(event.recording, static_cast<int>(clusters.size())).first->second;
+    e.cluster =
+        clusters.try_emplace(event.recording, static_cast<int>(clusters.size())).first->second;
     e.dim = body.planar ? 2 : 3;
     e.dim_c = body.planar ? 1 : 3;
     e.p = -v_n / A_nn;
@@ -195,7 +207,8 @@ EventAt EvaluateEvent(const PreparedEvent& event, const ImpactModel& model, Need
   const bool planar = event.dim == 2;
   EventAt at;
   if (need == Need::kResidual) {
-    const ImpactOutcome outcome = Solve(event.event->contact, model, {.tolerance = 1e-9, .dense_output = false});
+    const ImpactOutcome outcome =
+        Solve(event.event->contact, model, {.tolerance = 1e-9, .dense_output = false});
     at.ok = outcome.usable() && outcome.J_F.allFinite();
     at.digit = outcome.path_case.digit;
     at.r = event.z_J - PickImpulse(Vector3d(outcome.J_F / event.p), planar);
@@ -203,7 +216,8 @@ EventAt EvaluateEvent(const PreparedEvent& event, const ImpactModel& model, Need
     return at;
   }
   const ImpactModel& last = event.differentiated_at;
-  if (last.e != model.e || last.mu_k != model.mu_k || last.mu_s != model.mu_s || last.e_t != model.e_t || last.law != model.law) {
+  if (last.e != model.e || last.mu_k != model.mu_k || last.mu_s != model.mu_s ||
+      last.e_t != model.e_t || last.law != model.law) {
     event.derivatives = Differentiate(event.event->contact, model);
     event.differentiated_at = model;
   }
@@ -212,14 +226,16 @@ EventAt EvaluateEvent(const PreparedEvent& event, const ImpactModel& model, Need
   at.digit = d.path_case.digit;
   at.r = event.z_J - PickImpulse(Vector3d(d.J_F / event.p), planar);
   at.G.resize(event.dim, 2);
-  at.G.col(0) = PickImpulse(Vector3d(-(d.dJ.col(10) + d.dJ.col(11)) / event.p), planar);  // mu_s moves with mu_k
+  // mu_s moves with mu_k
+  at.G.col(0) = PickImpulse(Vector3d(-(d.dJ.col(10) + d.dJ.col(11)) / event.p), planar);
   at.G.col(1) = PickImpulse(Vector3d(-d.dJ.col(9) / event.p), planar);
   at.G_e_t = PickImpulse(Vector3d(-d.dJ_e_t / event.p), planar);
   if (need == Need::kDerivative) {
     if (event.no_demand) Mute(at);
     return at;
   }
-  const Input F = event.dz_J - (d.dJ.leftCols<3>() * event.dv_F + d.dJ.middleCols<6>(3) * event.dA_F) / event.p;
+  const Input F =
+      event.dz_J - (d.dJ.leftCols<3>() * event.dv_F + d.dJ.middleCols<6>(3) * event.dA_F) / event.p;
   const Input F_cov = F.lazyProduct(event.cov);
   at.N = PickImpulse(Matrix3d(F_cov.lazyProduct(F.transpose())), planar);
   Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, 0, 3, 3> N_Jc(event.dim, event.dim_c);

@@ -25,7 +25,8 @@ class ShapeLoss : public ceres::LossFunction {
   double multiplicity_;
 };
 
-// Whitened impulse residual of one event as a function of mu and e, the noise linearised where the round began.
+// Whitened impulse residual of one event as a function of mu and e, the noise linearised where the
+// round began.
 class EventCost : public ceres::CostFunction {
  public:
   EventCost(const FitTask& task, const PreparedEvent& event, const EventAt& at, const Mat& S)
@@ -33,7 +34,8 @@ class EventCost : public ceres::CostFunction {
     set_num_residuals(event.dim);
     mutable_parameter_block_sizes()->assign(2, 1);
   }
-  bool Evaluate(double const* const* parameters, double* residuals, double** jacobians) const override {
+  bool Evaluate(double const* const* parameters, double* residuals,
+                double** jacobians) const override {
     const EventAt at = EvaluateEvent(event_, ModelAt(task_, parameters[0][0], parameters[1][0]),
                                      jacobians != nullptr ? Need::kDerivative : Need::kResidual);
     if (!at.ok) return false;
@@ -54,9 +56,11 @@ class EventCost : public ceres::CostFunction {
   Mat L_;
 };
 
-// Second moment of the impulse's response to friction at mu +- h, per unit of friction variance. A derivative would jump where an event
-// begins to stick; the finite step lets its share of the scatter fade out instead.
-Mat FrictionResponse(const FitTask& task, const PreparedEvent& event, const EventAt& at, double mu, double e, double e_t, double h) {
+// Second moment of the impulse's response to friction at mu +- h, per unit of friction variance. A
+// derivative would jump where an event begins to stick; the finite step lets its share of the
+// scatter fade out instead.
+Mat FrictionResponse(const FitTask& task, const PreparedEvent& event, const EventAt& at, double mu,
+                     double e, double e_t, double h) {
   const Vec here = at.r + at.shift;
   const EventAt above = EvaluateEvent(event, ModelAt(task, mu + h, e, e_t), Need::kResidual);
   if (!above.ok) return Mat::Zero(event.dim, event.dim);
@@ -75,17 +79,20 @@ VarianceData ImpulseData(const FitTask& task, const FitPoint& point, int n_group
   for (std::size_t i = 0; i < point.at.size(); ++i) {
     data.r.push_back(point.at[i].r);
     data.N.push_back(point.at[i].N);
-    data.E.push_back(ScatterShapes(task, (*task.events)[i], point.at[i], point.mu, point.e, point.log_s, n_groups));
+    data.E.push_back(ScatterShapes(task, (*task.events)[i], point.at[i], point.mu, point.e,
+                                   point.log_s, n_groups));
   }
   data.multiplicity = task.multiplicity;
   data.n_groups = n_groups;
   data.most = MostScatter(point.mu);
-  for (std::size_t g = 0; g < data.most.size(); ++g) data.most[g] = std::min(data.most[g], task.most[g]);
+  for (std::size_t g = 0; g < data.most.size(); ++g)
+    data.most[g] = std::min(data.most[g], task.most[g]);
   return data;
 }
 
 // One trust-region descent in (mu, e) with the noise and the scatter held.
-bool DescendCoefficients(const FitTask& task, const FitPoint& point, bool free_mu, bool free_e, double tolerance, double& mu, double& e) {
+bool DescendCoefficients(const FitTask& task, const FitPoint& point, bool free_mu, bool free_e,
+                         double tolerance, double& mu, double& e) {
   ceres::Problem::Options problem_options;
   problem_options.disable_all_safety_checks = true;
   ceres::Problem problem(problem_options);
@@ -116,8 +123,10 @@ bool DescendCoefficients(const FitTask& task, const FitPoint& point, bool free_m
 
 }  // namespace
 
-std::array<Mat, kMaxGroups> ScatterShapes(const FitTask& task, const PreparedEvent& event, const EventAt& at, double mu, double e,
-                                          const std::vector<double>& log_s, int n_groups, double e_t) {
+std::array<Mat, kMaxGroups> ScatterShapes(const FitTask& task, const PreparedEvent& event,
+                                          const EventAt& at, double mu, double e,
+                                          const std::vector<double>& log_s, int n_groups,
+                                          double e_t) {
   const int dim = task.shape.dim(), last = dim - 1;
   std::array<Mat, kMaxGroups> E;
   E.fill(Mat::Zero(dim, dim));
@@ -141,12 +150,16 @@ double FrictionStep(const FitTask& task, double mu, const std::vector<double>& l
 
 std::array<double, kMaxGroups> MostScatter(double mu) {
   constexpr double kNoEnd = 1e3;
-  return {kNoEnd, kNoEnd, kMostFrictionScatter * std::max(mu, kSmallFriction), kMostRestitutionScatter};
+  return {kNoEnd, kNoEnd, kMostFrictionScatter * std::max(mu, kSmallFriction),
+          kMostRestitutionScatter};
 }
 
-ImpactModel ModelAt(const FitTask& task, double mu, double e, double e_t) { return {task.law, e, mu, std::max(mu, task.mu_s_floor), e_t}; }
+ImpactModel ModelAt(const FitTask& task, double mu, double e, double e_t) {
+  return {task.law, e, mu, std::max(mu, task.mu_s_floor), e_t};
+}
 
-FitPoint EvaluateAt(const FitTask& task, double mu, double e, std::vector<double> log_s, bool with_noise) {
+FitPoint EvaluateAt(const FitTask& task, double mu, double e, std::vector<double> log_s,
+                    bool with_noise) {
   FitPoint point;
   point.mu = mu;
   point.e = e;
@@ -189,16 +202,18 @@ FitPoint EvaluateAt(const FitTask& task, double mu, double e, std::vector<double
   point.ok = std::isfinite(point.cost);
   for (std::size_t i = 0; i < data.N.size(); ++i) {
     point.S.push_back(data.N[i]);
-    for (int g = 0; g < n_groups; ++g) point.S.back() += ScatterVariance(point.log_s[g]) * data.E[i][g];
+    for (int g = 0; g < n_groups; ++g)
+      point.S.back() += ScatterVariance(point.log_s[g]) * data.E[i][g];
   }
   return point;
 }
 
-FitPoint FitFrom(const FitTask& task, const FitPoint& start, bool free_mu, bool free_e, double tolerance) {
+FitPoint FitFrom(const FitTask& task, const FitPoint& start, bool free_mu, bool free_e,
+                 double tolerance) {
   FitPoint best = EvaluateAt(task, start.mu, start.e, start.log_s);
   if (!free_mu && !free_e) return best;
-  // Coefficients and scatter are nearly orthogonal, so a few alternations do; each is a descent of the same cost but for the noise, which
-  // follows the coefficients.
+  // Coefficients and scatter are nearly orthogonal, so a few alternations do; each is a descent of
+  // the same cost but for the noise, which follows the coefficients.
   constexpr int kRounds = 12;
   for (int round = 0; round < kRounds && best.ok; ++round) {
     double mu = best.mu, e = best.e;
@@ -232,7 +247,8 @@ double FitCouple(std::vector<PreparedEvent>& events, const IdentifyOptions& opti
   s_c = options.fit_discrepancy ? std::exp(log_s[0]) : 0;
   for (PreparedEvent& event : events) {
     Mat V = event.N_cc;
-    V.diagonal().array() += std::max(s_c * s_c, kScatterFloor * kScatterFloor) + 1e-14 * event.N_cc.trace();
+    V.diagonal().array() +=
+        std::max(s_c * s_c, kScatterFloor * kScatterFloor) + 1e-14 * event.N_cc.trace();
     event.V_cc_inverse = V.llt().solve(Mat::Identity(dim, dim));
     const Vec solved = event.V_cc_inverse * event.z_c;
     event.c_whitened = shape(event.z_c.dot(solved))[1] * solved;
@@ -240,14 +256,14 @@ double FitCouple(std::vector<PreparedEvent>& events, const IdentifyOptions& opti
   return VarianceCost(data, shape, log_s.data(), nullptr, nullptr);
 }
 
-int ScatterGroups(int n) {
-  return n < 8 ? 1 : 4;
-}
+int ScatterGroups(int n) { return n < 8 ? 1 : 4; }
 
 Optimum FitBest(const FitTask& task, const ImpactModel& start, bool scan) {
-  std::vector<FitPoint> starts{EvaluateAt(task, std::clamp(start.mu_k, 0.0, kMuMax), std::clamp(start.e, 0.0, 1.0), {})};
+  std::vector<FitPoint> starts{
+      EvaluateAt(task, std::clamp(start.mu_k, 0.0, kMuMax), std::clamp(start.e, 0.0, 1.0), {})};
   if (scan) {
-    const int rows = static_cast<int>(kMuLevels.size()), columns = static_cast<int>(kELevels.size());
+    const int rows = static_cast<int>(kMuLevels.size()),
+              columns = static_cast<int>(kELevels.size());
     std::vector<FitPoint> grid;
     for (double mu : kMuLevels) {
       for (double e : kELevels) grid.push_back(EvaluateAt(task, mu, e, {}, false));
@@ -258,12 +274,14 @@ Optimum FitBest(const FitTask& task, const ImpactModel& start, bool scan) {
         const double cost = grid[i * columns + j].cost;
         bool lowest = grid[i * columns + j].ok;
         for (int a = std::max(0, i - 1); a <= std::min(rows - 1, i + 1); ++a) {
-          for (int b = std::max(0, j - 1); b <= std::min(columns - 1, j + 1); ++b) lowest = lowest && cost <= grid[a * columns + b].cost;
+          for (int b = std::max(0, j - 1); b <= std::min(columns - 1, j + 1); ++b)
+            lowest = lowest && cost <= grid[a * columns + b].cost;
         }
         if (lowest) valleys.push_back(grid[i * columns + j]);
       }
     }
-    std::sort(valleys.begin(), valleys.end(), [](const FitPoint& a, const FitPoint& b) { return a.cost < b.cost; });
+    std::sort(valleys.begin(), valleys.end(),
+              [](const FitPoint& a, const FitPoint& b) { return a.cost < b.cost; });
     constexpr std::size_t kMaxValleys = 4;
     valleys.resize(std::min(valleys.size(), kMaxValleys));
     starts.insert(starts.end(), valleys.begin(), valleys.end());
@@ -273,8 +291,11 @@ Optimum FitBest(const FitTask& task, const ImpactModel& start, bool scan) {
     if (point.ok) ends.push_back(FitFrom(task, point, true, true, 1e-7));
   }
   if (ends.empty()) return {};
-  const auto best = std::min_element(ends.begin(), ends.end(), [](const FitPoint& a, const FitPoint& b) { return a.cost < b.cost; });
-  const auto agreeing = std::count_if(ends.begin(), ends.end(), [&](const FitPoint& p) { return p.cost < best->cost + 0.05; });
+  const auto best =
+      std::min_element(ends.begin(), ends.end(),
+                       [](const FitPoint& a, const FitPoint& b) { return a.cost < b.cost; });
+  const auto agreeing = std::count_if(
+      ends.begin(), ends.end(), [&](const FitPoint& p) { return p.cost < best->cost + 0.05; });
   return {*best, static_cast<int>(starts.size()), static_cast<int>(agreeing)};
 }
 
@@ -289,7 +310,8 @@ std::vector<StaticLevel> FitStaticFriction(FitTask& task, FitPoint& best) {
   constexpr std::size_t kMaxLevels = 16;
   if (ratios.size() > kMaxLevels) {
     std::vector<double> some;
-    for (std::size_t i = 0; i < kMaxLevels; ++i) some.push_back(ratios[i * (ratios.size() - 1) / (kMaxLevels - 1)]);
+    for (std::size_t i = 0; i < kMaxLevels; ++i)
+      some.push_back(ratios[i * (ratios.size() - 1) / (kMaxLevels - 1)]);
     ratios = some;
   }
   ratios.erase(std::unique(ratios.begin(), ratios.end()), ratios.end());
@@ -297,13 +319,17 @@ std::vector<StaticLevel> FitStaticFriction(FitTask& task, FitPoint& best) {
   const FitPoint start = best;
   double best_floor = 0;
   for (std::size_t i = 0; i <= ratios.size(); ++i) {
-    StaticLevel level{i == 0 ? start.mu : ratios[i - 1], i < ratios.size() ? ratios[i] : std::numeric_limits<double>::infinity(), 0};
-    task.mu_s_floor = i == 0 ? 0 : std::isfinite(level.upper) ? 0.5 * (level.lower + level.upper) : 1.1 * level.lower;
+    StaticLevel level{i == 0 ? start.mu : ratios[i - 1],
+                      i < ratios.size() ? ratios[i] : std::numeric_limits<double>::infinity(), 0};
+    task.mu_s_floor = i == 0                       ? 0
+                      : std::isfinite(level.upper) ? 0.5 * (level.lower + level.upper)
+                                                   : 1.1 * level.lower;
     const FitPoint point = FitFrom(task, start, true, true, 1e-6);
     if (!point.ok) continue;
     level.cost = point.cost;
     // Ranges that no event tells apart are one.
-    if (!levels.empty() && std::abs(levels.back().cost - level.cost) < 1e-9 * (1 + std::abs(level.cost))) {
+    if (!levels.empty() &&
+        std::abs(levels.back().cost - level.cost) < 1e-9 * (1 + std::abs(level.cost))) {
       levels.back().upper = level.upper;
     } else {
       levels.push_back(level);
@@ -317,7 +343,8 @@ std::vector<StaticLevel> FitStaticFriction(FitTask& task, FitPoint& best) {
   return levels;
 }
 
-double CostAt(const FitTask& task, const FitPoint& at, double mu, double e, Eigen::Vector2d* gradient) {
+double CostAt(const FitTask& task, const FitPoint& at, double mu, double e,
+              Eigen::Vector2d* gradient) {
   double cost = 0;
   if (gradient != nullptr) gradient->setZero();
   for (std::size_t i = 0; i < task.events->size(); ++i) {
@@ -326,8 +353,10 @@ double CostAt(const FitTask& task, const FitPoint& at, double mu, double e, Eige
     const Eigen::LLT<Mat> llt(at.S[i]);
     const Vec solved = llt.solve(r);
     const std::array<double, 3> rho = task.shape(r.dot(solved));
-    cost += 0.5 * task.multiplicity[i] * (rho[0] + 2 * Mat(llt.matrixL()).diagonal().array().log().sum());
-    if (gradient != nullptr) *gradient += task.multiplicity[i] * rho[1] * (now.G.transpose() * solved);
+    cost += 0.5 * task.multiplicity[i] *
+            (rho[0] + 2 * Mat(llt.matrixL()).diagonal().array().log().sum());
+    if (gradient != nullptr)
+      *gradient += task.multiplicity[i] * rho[1] * (now.G.transpose() * solved);
   }
   return cost;
 }

@@ -10,13 +10,15 @@
 namespace impactlab::internal {
 namespace {
 
-// First-order shift when a part of the information is left out. Where that part is nearly all there is of a parameter, no first-order shift
-// means anything: its leverage is capped.
-Eigen::VectorXd LeaveOut(const Eigen::MatrixXd& all, const std::vector<bool>& informed, const ClusterShare& part) {
+// First-order shift when a part of the information is left out. Where that part is nearly all there
+// is of a parameter, no first-order shift means anything: its leverage is capped.
+Eigen::VectorXd LeaveOut(const Eigen::MatrixXd& all, const std::vector<bool>& informed,
+                         const ClusterShare& part) {
   constexpr double kMaxLeverage = 0.7;
   double share = 1;
   for (Eigen::Index k = 0; k < all.rows(); ++k) {
-    if (part.curvature(k, k) > kMaxLeverage * all(k, k)) share = std::min(share, kMaxLeverage * all(k, k) / part.curvature(k, k));
+    if (part.curvature(k, k) > kMaxLeverage * all(k, k))
+      share = std::min(share, kMaxLeverage * all(k, k) / part.curvature(k, k));
   }
   return InverseWhere(all - share * part.curvature, informed) * part.score;
 }
@@ -33,14 +35,17 @@ Eigen::MatrixXd InverseWhere(const Eigen::MatrixXd& H, const std::vector<bool>& 
   Eigen::MatrixXd inverse = Eigen::MatrixXd::Zero(H.rows(), H.cols());
   if (rows.empty()) return inverse;
   const Eigen::VectorXd scale = H(rows, rows).diagonal().cwiseSqrt().cwiseInverse();
-  const Eigen::MatrixXd scaled = scale.asDiagonal() * Eigen::MatrixXd(H(rows, rows)) * scale.asDiagonal();
+  const Eigen::MatrixXd scaled =
+      scale.asDiagonal() * Eigen::MatrixXd(H(rows, rows)) * scale.asDiagonal();
   if (!(scaled.determinant() > 1e-12)) return inverse;
   inverse(rows, rows) = scale.asDiagonal() * scaled.inverse() * scale.asDiagonal();
   return inverse;
 }
 
-ClusterCovariance CovarianceOfClusters(const Eigen::MatrixXd& curvature, const std::vector<bool>& informed,
-                                       const std::vector<ClusterShare>& clusters, const Eigen::MatrixXd& by_model, double scatter_share,
+ClusterCovariance CovarianceOfClusters(const Eigen::MatrixXd& curvature,
+                                       const std::vector<bool>& informed,
+                                       const std::vector<ClusterShare>& clusters,
+                                       const Eigen::MatrixXd& by_model, double scatter_share,
                                        const Eigen::VectorXd& model_dof, double least_dof) {
   const Eigen::Index p = curvature.rows();
   const Eigen::MatrixXd inverse = InverseWhere(curvature, informed);
@@ -54,7 +59,8 @@ ClusterCovariance CovarianceOfClusters(const Eigen::MatrixXd& curvature, const s
     sum += expected;
     sum_square += expected.cwiseAbs2();
   }
-  // The jackknife of few clusters is a poor estimate; the model's own, which pools the residuals of all events, takes its place there.
+  // The jackknife of few clusters is a poor estimate; the model's own, which pools the residuals of
+  // all events, takes its place there.
   constexpr double kTrust = 3;  // degrees of freedom at which both count the same
   const double phi = n > 1 ? scatter_share : 0;
   ClusterCovariance out;
@@ -62,13 +68,16 @@ ClusterCovariance CovarianceOfClusters(const Eigen::MatrixXd& curvature, const s
   out.variance_ratio = Eigen::VectorXd::Ones(p);
   Eigen::VectorXd weight = Eigen::VectorXd::Zero(p);
   for (Eigen::Index k = 0; k < p; ++k) {
-    if (!informed[static_cast<std::size_t>(k)] || !(sum_square[k] > 0) || !(inverse(k, k) > 0)) continue;
+    if (!informed[static_cast<std::size_t>(k)] || !(sum_square[k] > 0) || !(inverse(k, k) > 0))
+      continue;
     const double dof = std::max(0.5, sum[k] * sum[k] / sum_square[k] - 1);
     weight[k] = phi * dof / (dof + kTrust);
     const double part = weight[k] * jackknife(k, k), rest = (1 - weight[k]) * by_model(k, k);
     out.variance_ratio[k] = std::max((part + rest) / inverse(k, k), 1e-6);
-    // Degrees of freedom of the two together, as Satterthwaite's but that both come from the same residuals.
-    const double correlated = (part + rest) / (part / std::sqrt(dof) + rest / std::sqrt(model_dof[k]));
+    // Degrees of freedom of the two together, as Satterthwaite's but that both come from the same
+    // residuals.
+    const double correlated =
+        (part + rest) / (part / std::sqrt(dof) + rest / std::sqrt(model_dof[k]));
     out.dof[k] = std::max(least_dof, correlated * correlated);
   }
   const Eigen::VectorXd root = weight.cwiseSqrt(), other = (1 - weight.array()).sqrt();
@@ -104,11 +113,13 @@ Information InformationAt(const FitTask& task, const FitPoint& point) {
     info.event_curvature.push_back(at.G.transpose() * llt.solve(at.G));
     info.curvature += m * info.event_curvature.back();
     const std::size_t cluster = (*task.events)[i].cluster;
-    if (clusters.size() <= cluster) clusters.resize(cluster + 1, {Eigen::Vector2d::Zero(), Eigen::Matrix2d::Zero()});
+    if (clusters.size() <= cluster)
+      clusters.resize(cluster + 1, {Eigen::Vector2d::Zero(), Eigen::Matrix2d::Zero()});
     clusters[cluster].score += m * info.score.back();
     clusters[cluster].curvature += m * info.event_curvature.back();
   }
-  // Mean curvature of the likelihood's shape: residual by residual it may be negative, on average it is not.
+  // Mean curvature of the likelihood's shape: residual by residual it may be negative, on average
+  // it is not.
   slope = std::max(slope / n, 0.1);
   square /= n;
   info.scatter_share = task.fit_discrepancy ? std::clamp(share / n, 0.0, 1.0) : 0.0;
@@ -117,16 +128,19 @@ Information InformationAt(const FitTask& task, const FitPoint& point) {
   for (int k = 0; k < 2; ++k) info.informed[k] = info.curvature(k, k) > 1e-10 * n;
   for (ClusterShare& cluster : clusters) cluster.curvature *= slope;
   const std::vector<bool> informed(info.informed.begin(), info.informed.end());
-  // One scatter of few events is told by all their components, each coefficient taking one; else a component tells its own.
+  // One scatter of few events is told by all their components, each coefficient taking one; else a
+  // component tells its own.
   const bool together = task.n_groups == 1;
   info.residuals = together ? residuals : n;
   info.fitted = together ? std::max<double>(1, info.informed[0] + info.informed[1]) : 1;
   const double model_dof = std::max(1.0, together ? info.residuals - info.fitted : n - 2);
-  // How far residuals differ from what the likelihood allows is a matter of the scatter; the noise is as large as it is known to be.
+  // How far residuals differ from what the likelihood allows is a matter of the scatter; the noise
+  // is as large as it is known to be.
   const double ratio = 1 + info.scatter_share * (square / slope - 1);
   const Eigen::Matrix2d by_model = ratio * InverseWhere(info.curvature, informed);
-  const ClusterCovariance found = CovarianceOfClusters(info.curvature, informed, clusters, by_model, info.scatter_share,
-                                                       Eigen::Vector2d::Constant(model_dof), std::min(kLeastDof, model_dof));
+  const ClusterCovariance found =
+      CovarianceOfClusters(info.curvature, informed, clusters, by_model, info.scatter_share,
+                           Eigen::Vector2d::Constant(model_dof), std::min(kLeastDof, model_dof));
   info.covariance = found.covariance;
   for (int k = 0; k < 2; ++k) {
     info.variance_ratio[k] = found.variance_ratio[k];
@@ -141,7 +155,9 @@ Eigen::Matrix2d NoiseOnlyCovariance(const FitTask& task, const FitPoint& point) 
   Eigen::Matrix2d fisher = Eigen::Matrix2d::Zero();
   for (std::size_t i = 0; i < events.size(); ++i) {
     PreparedEvent& event = events[i];
-    const Mat regular = event.N_cc + Mat::Identity(event.dim_c, event.dim_c) * (kScatterFloor * kScatterFloor + 1e-12 * event.N_cc.trace());
+    const Mat regular =
+        event.N_cc + Mat::Identity(event.dim_c, event.dim_c) *
+                         (kScatterFloor * kScatterFloor + 1e-12 * event.N_cc.trace());
     event.V_cc_inverse = regular.llt().solve(Mat::Identity(event.dim_c, event.dim_c));
     event.c_whitened.setZero();
     const EventAt at = EvaluateEvent(event, ModelAt(task, point.mu, point.e), Need::kNoise);
@@ -156,7 +172,9 @@ Eigen::Matrix2d NoiseOnlyCovariance(const FitTask& task, const FitPoint& point) 
   return InverseWhere(fisher, informed);
 }
 
-double ScatterWeight(const Information& information) { return information.scatter_share * information.scatter_share; }
+double ScatterWeight(const Information& information) {
+  return information.scatter_share * information.scatter_share;
+}
 
 double IntervalQuantile(const Information& information, int k) {
   const double share = ScatterWeight(information);
@@ -169,19 +187,22 @@ double IntervalThreshold(const Information& information, int k) {
   const double square = t * t * information.variance_ratio[k];
   const double n = information.residuals, dof = n - information.fitted;
   if (dof < 1) return square;
-  // The scatter is fitted anew along a profile, which therefore grows like a logarithm: exactly so for normal residuals of one variance.
+  // The scatter is fitted anew along a profile, which therefore grows like a logarithm: exactly so
+  // for normal residuals of one variance.
   return (1 - share) * square + share * n * std::log1p(square / dof);
 }
 
-Profile::Profile(const FitTask& task, const FitPoint& best, int parameter) : task_(task), best_(best), parameter_(parameter) {
+Profile::Profile(const FitTask& task, const FitPoint& best, int parameter)
+    : task_(task), best_(best), parameter_(parameter) {
   points_.push_back(best);
 }
 
 const FitPoint& Profile::Nearest(double value) const {
   const auto coordinate = [&](const FitPoint& p) { return parameter_ == 0 ? p.mu : p.e; };
-  return *std::min_element(points_.begin(), points_.end(), [&](const FitPoint& a, const FitPoint& b) {
-    return std::abs(coordinate(a) - value) < std::abs(coordinate(b) - value);
-  });
+  return *std::min_element(
+      points_.begin(), points_.end(), [&](const FitPoint& a, const FitPoint& b) {
+        return std::abs(coordinate(a) - value) < std::abs(coordinate(b) - value);
+      });
 }
 
 double Profile::operator()(double value) {
@@ -219,24 +240,28 @@ double Profile::Calibrated(double value, const Information& information) {
 }
 
 bool Profile::FoundBetter(FitPoint& point) const {
-  const auto lowest = std::min_element(points_.begin(), points_.end(), [](const auto& a, const auto& b) { return a.cost < b.cost; });
+  const auto lowest = std::min_element(
+      points_.begin(), points_.end(), [](const auto& a, const auto& b) { return a.cost < b.cost; });
   if (!(lowest->cost < best_.cost - 0.02)) return false;
   point = *lowest;
   return true;
 }
 
-ProfileInterval FindInterval(const std::function<double(double)>& profile, double centre, double lower_bound, double upper_bound,
-                             double step, double threshold, const std::vector<double>& levels) {
+ProfileInterval FindInterval(const std::function<double(double)>& profile, double centre,
+                             double lower_bound, double upper_bound, double step, double threshold,
+                             const std::vector<double>& levels) {
   ProfileInterval interval;
-  // Between a point inside and a point outside; sqrt(deviance) is nearly linear, so regula falsi guarded by bisection is quick.
+  // Between a point inside and a point outside; sqrt(deviance) is nearly linear, so regula falsi
+  // guarded by bisection is quick.
   const auto refine = [&](double inside, double outside) {
     double low = std::sqrt(profile(inside)), high = std::sqrt(profile(outside));
     const double target = std::sqrt(threshold);
-    // A profile that jumps is not nearly linear: what the first steps have not found is halved. Far along a plateau the distance to its
-    // centre is no measure of the end.
+    // A profile that jumps is not nearly linear: what the first steps have not found is halved. Far
+    // along a plateau the distance to its centre is no measure of the end.
     constexpr int kSteps = 48, kQuick = 12;
     for (int i = 0; i < kSteps; ++i) {
-      const double scale = std::min(std::abs(outside - centre), std::abs(inside) + std::abs(outside));
+      const double scale =
+          std::min(std::abs(outside - centre), std::abs(inside) + std::abs(outside));
       if (std::abs(outside - inside) < 0.004 * scale + 1e-12) break;
       double fraction = std::clamp((target - low) / (high - low), 0.0, 1.0);
       if (i % 3 == 2 || i >= kQuick) fraction = 0.5;
@@ -269,7 +294,8 @@ ProfileInterval FindInterval(const std::function<double(double)>& profile, doubl
       for (double level : levels) {
         if (side * (level - outside) > 0 && side * (bound - level) >= 0) beyond.push_back(level);
       }
-      std::sort(beyond.begin(), beyond.end(), [side](double a, double b) { return side * a < side * b; });
+      std::sort(beyond.begin(), beyond.end(),
+                [side](double a, double b) { return side * a < side * b; });
       for (std::size_t i = 0; i < beyond.size(); ++i) {
         if (profile(beyond[i]) >= threshold) continue;
         open = beyond[i] == bound;
@@ -288,14 +314,17 @@ ProfileInterval FindInterval(const std::function<double(double)>& profile, doubl
 }
 
 Eigen::Vector2d LeaveOneOut(const Information& information, int event) {
-  return LeaveOut(information.curvature, std::vector<bool>(information.informed.begin(), information.informed.end()),
+  return LeaveOut(information.curvature,
+                  std::vector<bool>(information.informed.begin(), information.informed.end()),
                   {information.score[event], information.event_curvature[event]});
 }
 
-std::vector<double> BootstrapOverRecordings(const FitTask& task, const FitPoint& best, int resamples, std::uint64_t seed,
+std::vector<double> BootstrapOverRecordings(const FitTask& task, const FitPoint& best,
+                                            int resamples, std::uint64_t seed,
                                             const std::function<void(double)>& progress) {
   int n_clusters = 0;
-  for (const PreparedEvent& event : *task.events) n_clusters = std::max(n_clusters, event.cluster + 1);
+  for (const PreparedEvent& event : *task.events)
+    n_clusters = std::max(n_clusters, event.cluster + 1);
   if (n_clusters < 2) return {};
   std::mt19937_64 random(seed);
   std::uniform_int_distribution<int> pick(0, n_clusters - 1);
@@ -304,7 +333,8 @@ std::vector<double> BootstrapOverRecordings(const FitTask& task, const FitPoint&
     std::vector<double> count(n_clusters, 0.0);
     for (int j = 0; j < n_clusters; ++j) ++count[pick(random)];
     FitTask resampled = task;
-    for (std::size_t i = 0; i < task.events->size(); ++i) resampled.multiplicity[i] = count[(*task.events)[i].cluster];
+    for (std::size_t i = 0; i < task.events->size(); ++i)
+      resampled.multiplicity[i] = count[(*task.events)[i].cluster];
     const FitPoint point = FitFrom(resampled, best, true, true, 1e-4);
     if (point.ok) {
       mu.push_back(point.mu);

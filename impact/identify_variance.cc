@@ -9,13 +9,16 @@
 namespace impactlab::internal {
 namespace {
 
-// Fixed sizes: most of a fit's time would otherwise go into the bookkeeping of matrices of two rows.
+// Fixed sizes: most of a fit's time would otherwise go into the bookkeeping of matrices of two
+// rows.
 template <int M>
-double CostOf(const VarianceData& data, const Shape& shape, const double* log_s, Eigen::Vector4d* gradient, Eigen::Matrix4d* hessian) {
+double CostOf(const VarianceData& data, const Shape& shape, const double* log_s,
+              Eigen::Vector4d* gradient, Eigen::Matrix4d* hessian) {
   using MatM = Eigen::Matrix<double, M, M>;
   using VecM = Eigen::Matrix<double, M, 1>;
   const int n_groups = data.n_groups;
-  std::array<double, kMaxGroups> variance{}, slope{};  // d s^2 / d log s = 2 s^2, and twice that again
+  // d s^2 / d log s = 2 s^2, and twice that again
+  std::array<double, kMaxGroups> variance{}, slope{};
   for (int g = 0; g < n_groups; ++g) {
     variance[g] = ScatterVariance(log_s[g]);
     slope[g] = variance[g] > kScatterFloor * kScatterFloor ? 2 * variance[g] : 0;
@@ -51,8 +54,9 @@ double CostOf(const VarianceData& data, const Shape& shape, const double* log_s,
     if (hessian == nullptr) continue;
     for (int g = 0; g < n_groups; ++g) {
       for (int h = 0; h <= g; ++h) {
-        double second =
-            slope[g] * slope[h] * (-(SE[g] * SE[h]).trace() + rho[2] * xEx[g] * xEx[h] + 2 * rho[1] * Ex[g].dot(inverse * Ex[h]));
+        double second = slope[g] * slope[h] *
+                        (-(SE[g] * SE[h]).trace() + rho[2] * xEx[g] * xEx[h] +
+                         2 * rho[1] * Ex[g].dot(inverse * Ex[h]));
         if (g == h) second += 2 * slope[g] * (SE[g].trace() - rho[1] * xEx[g]);
         (*hessian)(g, h) += 0.5 * multiplicity * second;
       }
@@ -65,12 +69,14 @@ double CostOf(const VarianceData& data, const Shape& shape, const double* log_s,
 // Newton's method with Levenberg's damping. Returns the cost reached.
 double Descend(const VarianceData& data, const Shape& shape, std::vector<double>& log_s) {
   constexpr int kIterations = 60;
-  constexpr double kLongestStep = 2;                     // of log s
-  const double lowest = std::log(kScatterFloor) + 0.01;  // above the floor there is a slope left to see
+  constexpr double kLongestStep = 2;  // of log s
+  // above the floor there is a slope left to see
+  const double lowest = std::log(kScatterFloor) + 0.01;
   Eigen::Vector4d gradient;
   Eigen::Matrix4d hessian;
   std::array<double, kMaxGroups> highest{};
-  for (std::size_t g = 0; g < log_s.size(); ++g) highest[g] = std::max(lowest, std::log(data.most[g]));
+  for (std::size_t g = 0; g < log_s.size(); ++g)
+    highest[g] = std::max(lowest, std::log(data.most[g]));
   const auto clamped = [&](double x, std::size_t g) { return std::clamp(x, lowest, highest[g]); };
   for (std::size_t g = 0; g < log_s.size(); ++g) log_s[g] = clamped(log_s[g], g);
   double cost = VarianceCost(data, shape, log_s.data(), &gradient, &hessian);
@@ -97,7 +103,9 @@ double Descend(const VarianceData& data, const Shape& shape, std::vector<double>
     const Eigen::Vector4d step = llt.solve(-gradient);
     std::vector<double> trial = log_s;
     for (std::size_t g = 0; g < log_s.size(); ++g)
-      trial[g] = clamped(log_s[g] + std::clamp(step[static_cast<Eigen::Index>(g)], -kLongestStep, kLongestStep), g);
+      trial[g] = clamped(
+          log_s[g] + std::clamp(step[static_cast<Eigen::Index>(g)], -kLongestStep, kLongestStep),
+          g);
     const double trial_cost = VarianceCost(data, shape, trial.data(), nullptr, nullptr);
     if (trial_cost < cost) {
       const double gain = cost - trial_cost;
@@ -127,14 +135,16 @@ double MeanWeight(const VarianceData& data, const Shape& shape, const std::vecto
 }  // namespace
 
 Shape::Shape(const IdentifyOptions& options, int dim)
-    : kind_(options.likelihood == Likelihood::kAdaptive ? Likelihood::kStudentT : options.likelihood),
+    : kind_(options.likelihood == Likelihood::kAdaptive ? Likelihood::kStudentT
+                                                        : options.likelihood),
       dim_(dim),
       dof_(options.student_dof),
       share_(options.contamination),
       scale_(options.contamination_scale) {
   constant_ = dim * std::log(2 * std::numbers::pi);
   if (kind_ == Likelihood::kStudentT) {
-    constant_ = dim * std::log(dof_ * std::numbers::pi) - 2 * (std::lgamma(0.5 * (dof_ + dim)) - std::lgamma(0.5 * dof_));
+    constant_ = dim * std::log(dof_ * std::numbers::pi) -
+                2 * (std::lgamma(0.5 * (dof_ + dim)) - std::lgamma(0.5 * dof_));
   }
 }
 
@@ -148,14 +158,17 @@ std::array<double, 3> Shape::operator()(double q) const {
       return {(dof_ + dim_) * std::log1p(q / dof_) + constant_, weight, -weight / (dof_ + q)};
     }
     case Likelihood::kContamination: {
-      // Mixture of precisions 1 and 1/scale^2: the weight is the posterior mean of the precision, its slope minus half its variance.
+      // Mixture of precisions 1 and 1/scale^2: the weight is the posterior mean of the precision,
+      // its slope minus half its variance.
       const double precision = 1 / (scale_ * scale_);
       const double log_a = std::log1p(-share_) - 0.5 * q;
-      const double log_b = std::log(share_) + 0.5 * dim_ * std::log(precision) - 0.5 * q * precision;
+      const double log_b =
+          std::log(share_) + 0.5 * dim_ * std::log(precision) - 0.5 * q * precision;
       const double top = std::max(log_a, log_b);
       const double a = std::exp(log_a - top), b = std::exp(log_b - top);
       const double share = b / (a + b), gap = 1 - precision;
-      return {-2 * (top + std::log(a + b)) + constant_, 1 - share * gap, -0.5 * share * (1 - share) * gap * gap};
+      return {-2 * (top + std::log(a + b)) + constant_, 1 - share * gap,
+              -0.5 * share * (1 - share) * gap * gap};
     }
   }
   return {q, 1, 0};
@@ -179,8 +192,8 @@ double ScatterVariance(double log_s) {
   return s * s;
 }
 
-double VarianceCost(const VarianceData& data, const Shape& shape, const double* log_s, Eigen::Vector4d* gradient,
-                    Eigen::Matrix4d* hessian) {
+double VarianceCost(const VarianceData& data, const Shape& shape, const double* log_s,
+                    Eigen::Vector4d* gradient, Eigen::Matrix4d* hessian) {
   switch (shape.dim()) {
     case 1:
       return CostOf<1>(data, shape, log_s, gradient, hessian);
@@ -193,8 +206,9 @@ double VarianceCost(const VarianceData& data, const Shape& shape, const double* 
 
 void FitVariance(const VarianceData& data, const Shape& shape, std::vector<double>& log_s) {
   double cost = Descend(data, shape, log_s);
-  // In log s a variance of zero is flat, so a descent that passed through zero stays there. In s^2 it is not: where the slope calls for
-  // more, a second descent begins from a share of the largest variance.
+  // In log s a variance of zero is flat, so a descent that passed through zero stays there. In s^2
+  // it is not: where the slope calls for more, a second descent begins from a share of the largest
+  // variance.
   for (int repeat = 0; repeat < data.n_groups && data.n_groups > 1; ++repeat) {
     Eigen::Vector4d gradient;
     VarianceCost(data, shape, log_s.data(), &gradient, nullptr);
@@ -219,7 +233,8 @@ void FitVariance(const VarianceData& data, const Shape& shape, std::vector<doubl
     cost = trial_cost;
     log_s = trial;
   }
-  // A mixture has a second valley, in which every event is wild and the ordinary scatter is nobody's.
+  // A mixture has a second valley, in which every event is wild and the ordinary scatter is
+  // nobody's.
   constexpr double kMostlyWild = 0.5;
   if (shape.wild_scale() > 1 && MeanWeight(data, shape, log_s) < kMostlyWild) {
     std::vector<double> trial = log_s;

@@ -17,20 +17,30 @@ double Sign(double x) { return x > 0 ? 1 : x < 0 ? -1 : 0; }
 
 std::string Invalid(const PlanarContact& p, const ImpulseModel& model) {
   const double sum = p.A_tt + p.A_tn + p.A_nn + p.v_t + p.v_n;
-  if (!(sum - sum == 0)) return fmt::format("A = [[{}, {}], [., {}]], v = ({}, {}) must be finite", p.A_tt, p.A_tn, p.A_nn, p.v_t, p.v_n);
+  if (!(sum - sum == 0))
+    return fmt::format("A = [[{}, {}], [., {}]], v = ({}, {}) must be finite", p.A_tt, p.A_tn,
+                       p.A_nn, p.v_t, p.v_n);
   if (!(p.A_tt > 0 && p.A_nn > 0 && p.Determinant() > 1e-13 * p.A_tt * p.A_nn))
     return fmt::format("A = [[{}, {}], [., {}]] is not positive definite", p.A_tt, p.A_tn, p.A_nn);
-  if (!(model.e_n >= 0 && model.e_n <= 1)) return fmt::format("e_n is {}, must be in [0, 1]", model.e_n);
-  if (!(model.mu >= 0 && std::isfinite(model.mu))) return fmt::format("mu is {}, must be finite and >= 0", model.mu);
-  if (!(model.e_t >= -1 && model.e_t <= 1)) return fmt::format("e_t is {}, must be in [-1, 1]", model.e_t);
+  if (!(model.e_n >= 0 && model.e_n <= 1))
+    return fmt::format("e_n is {}, must be in [0, 1]", model.e_n);
+  if (!(model.mu >= 0 && std::isfinite(model.mu)))
+    return fmt::format("mu is {}, must be finite and >= 0", model.mu);
+  if (!(model.e_t >= -1 && model.e_t <= 1))
+    return fmt::format("e_t is {}, must be in [-1, 1]", model.e_t);
   if (model.e_t != 0 && model.law != ImpulseLaw::kWhittaker)
-    return fmt::format("e_t is {}: only Whittaker's law knows a tangential restitution, {} has none", model.e_t, LawName(model.law));
+    return fmt::format(
+        "e_t is {}: only Whittaker's law knows a tangential restitution, {} has none", model.e_t,
+        LawName(model.law));
   return {};
 }
 
-double NormalImpulse(const PlanarContact& p, double e, double u) { return -(1 + e) * p.v_n / (p.A_nn + u * p.A_tn); }
+double NormalImpulse(const PlanarContact& p, double e, double u) {
+  return -(1 + e) * p.v_n / (p.A_nn + u * p.A_tn);
+}
 
-// v_t+ at the impulse ratio u; where J_n > 0 has no bound (at and beyond u_s) the limit from the admissible side.
+// v_t+ at the impulse ratio u; where J_n > 0 has no bound (at and beyond u_s) the limit from the
+// admissible side.
 double SlipAfter(const PlanarContact& p, double e, double u) {
   if (!(p.A_nn + u * p.A_tn > 0)) return u > 0 ? kNever : -kNever;
   return p.v_t + (p.A_tn + u * p.A_tt) * NormalImpulse(p, e, u);
@@ -70,7 +80,9 @@ double SmithRatio(const PlanarContact& p, const ImpulseModel& model, std::string
   // Slip that is not reversed has the full share of friction.
   if (s * SlipAfter(p, model.e_n, -s * mu) >= 0) return -s * mu;
   // Reversed by r = -v_t+ / v_t-: what u(r) leaves, less what r says, falls with r.
-  const auto gap = [&](double r) { return -s * SlipAfter(p, model.e_n, -mu * SmithShare(p.v_t, -r * p.v_t)) - r * std::abs(p.v_t); };
+  const auto gap = [&](double r) {
+    return -s * SlipAfter(p, model.e_n, -mu * SmithShare(p.v_t, -r * p.v_t)) - r * std::abs(p.v_t);
+  };
   double low = 0, high = 1;
   while (gap(high) > 0 && high < 1e300) low = high, high *= 2;
   for (int i = 0; i < 200 && low < high; ++i) {
@@ -136,8 +148,10 @@ ImpulseOutcome Apply(const PlanarContact& contact, const ImpulseModel& model) {
                                                        : BrachRatio(contact, model, bound);
   if (!(contact.A_nn + u * contact.A_tn > 0)) {
     out.status = SolveStatus::kNotConverged;
-    out.reason =
-        fmt::format("{}: at the impulse ratio {} that the law names, no normal impulse can reverse the approach", LawName(model.law), u);
+    out.reason = fmt::format(
+        "{}: at the impulse ratio {} that the law names, no normal impulse can reverse the "
+        "approach",
+        LawName(model.law), u);
     return out;
   }
   out = ApplyRatio(contact, model.e_n, u);
@@ -154,7 +168,8 @@ BrachBounds FindBrachBounds(const PlanarContact& p, double e, bool printed) {
   const double steepest = c * v_t - b * v_n;
   out.most_loss = -c * steepest / (b * c * v_t - (1 + e) * a * c * v_n + e * b * b * v_n);
   // Energy kept: P u^2 + 2 Q u + R = 0, discriminant a sum of squares.
-  const double P = 2 * b * v_t - (1 + e) * a * v_n, Q = c * v_t - e * b * v_n, R = (1 - e) * c * v_n;
+  const double P = 2 * b * v_t - (1 + e) * a * v_n, Q = c * v_t - e * b * v_n,
+               R = (1 - e) * c * v_n;
   const double root = std::sqrt(steepest * steepest + (1 - e * e) * p.Determinant() * v_n * v_n);
   const double sum = -(Q + (Q < 0 ? -root : root));
   double u_1 = P == 0 ? kNever * Sign(sum) : sum / P, u_2 = sum == 0 ? 0 : R / sum;
@@ -163,8 +178,10 @@ BrachBounds FindBrachBounds(const PlanarContact& p, double e, bool printed) {
   const bool ordered = u_1 != u_2 ? u_1 < u_2 : sign_1 <= sign_2;
   out.energy_low = ordered ? u_1 : u_2;
   out.energy_high = ordered ? u_2 : u_1;
-  const double sign_low = ordered ? sign_1 : sign_2, sign_high = ordered ? sign_2 : sign_1, sign_M = Sign(out.most_loss);
-  const double near = std::abs(out.energy_low) < std::abs(out.energy_high) ? out.energy_low : out.energy_high;
+  const double sign_low = ordered ? sign_1 : sign_2, sign_high = ordered ? sign_2 : sign_1,
+               sign_M = Sign(out.most_loss);
+  const double near =
+      std::abs(out.energy_low) < std::abs(out.energy_high) ? out.energy_low : out.energy_high;
   const double far = near == out.energy_low ? out.energy_high : out.energy_low;
   const bool inside = out.singular > out.energy_low && out.singular < out.energy_high;
   if (printed) {
@@ -183,13 +200,18 @@ BrachBounds FindBrachBounds(const PlanarContact& p, double e, bool printed) {
     const double low = met(out.energy_low, sign_low), high = met(out.energy_high, sign_high);
     out.energy = std::abs(low) < std::abs(high) ? low : high;
   }
-  // The document counts in mu = s u, s = -sgn(v_t): its order of the roots is ours reversed where s < 0.
-  const double s = v_t > 0 ? -1 : 1, low = s > 0 ? sign_low : -sign_high, high = s > 0 ? sign_high : -sign_low, M = s * sign_M;
-  out.energy_case = low != high ? (M > 0 ? 6 : 5) : low == M ? (low > 0 ? (inside ? 1 : 2) : (inside ? 3 : 4)) : (M > 0 ? 7 : 8);
+  // The document counts in mu = s u, s = -sgn(v_t): its order of the roots is ours reversed where s
+  // < 0.
+  const double s = v_t > 0 ? -1 : 1, low = s > 0 ? sign_low : -sign_high,
+               high = s > 0 ? sign_high : -sign_low, M = s * sign_M;
+  out.energy_case = low != high ? (M > 0 ? 6 : 5)
+                    : low == M  ? (low > 0 ? (inside ? 1 : 2) : (inside ? 3 : 4))
+                                : (M > 0 ? 7 : 8);
   return out;
 }
 
-Certificate Certify(const PlanarContact& p, const ImpulseModel& model, const ImpulseOutcome& outcome) {
+Certificate Certify(const PlanarContact& p, const ImpulseModel& model,
+                    const ImpulseOutcome& outcome) {
   Certificate certificate;
   const auto report = [&](const char* name, double value, double limit) {
     certificate.checks.push_back({name, value, limit, value <= limit});
@@ -200,7 +222,8 @@ Certificate Certify(const PlanarContact& p, const ImpulseModel& model, const Imp
     return certificate;
   }
   constexpr double kLimit = 1e-8;
-  const double v = std::hypot(p.v_t, p.v_n), J = std::hypot(outcome.J_t, outcome.J_n), J_unit = J > 0 ? J : 1, v_unit = v > 0 ? v : 1;
+  const double v = std::hypot(p.v_t, p.v_n), J = std::hypot(outcome.J_t, outcome.J_n),
+               J_unit = J > 0 ? J : 1, v_unit = v > 0 ? v : 1;
   report("momentum",
          std::hypot(p.v_t + p.A_tt * outcome.J_t + p.A_tn * outcome.J_n - outcome.v_t,
                     p.v_n + p.A_tn * outcome.J_t + p.A_nn * outcome.J_n - outcome.v_n) /
@@ -213,20 +236,24 @@ Certificate Certify(const PlanarContact& p, const ImpulseModel& model, const Imp
   } else {
     report("cone", (std::abs(outcome.J_t) - model.mu * outcome.J_n) / J_unit, kLimit);
     report("restitution", std::abs(outcome.v_n + model.e_n * p.v_n) / v_unit, kLimit);
-    const double u = outcome.J_t / outcome.J_n, short_of_mu = (model.mu * outcome.J_n - std::abs(outcome.J_t)) / J_unit;
-    const double before = p.Energy(p.v_t, p.v_n), change = p.Energy(outcome.v_t, outcome.v_n) - before;
+    const double u = outcome.J_t / outcome.J_n,
+                 short_of_mu = (model.mu * outcome.J_n - std::abs(outcome.J_t)) / J_unit;
+    const double before = p.Energy(p.v_t, p.v_n),
+                 change = p.Energy(outcome.v_t, outcome.v_n) - before;
     double off = 0;
     switch (model.law) {
       case ImpulseLaw::kWhittaker: {
         // Sticks, or friction is full and against what slips beyond it.
         const double beyond = outcome.v_t + model.e_t * p.v_t;
-        off = std::min(std::abs(beyond) / v_unit, std::max(short_of_mu, Sign(beyond) * Sign(outcome.J_t)));
+        off = std::min(std::abs(beyond) / v_unit,
+                       std::max(short_of_mu, Sign(beyond) * Sign(outcome.J_t)));
         break;
       }
       case ImpulseLaw::kSmith: {
         const bool slips = p.v_t != 0;
         off = slips ? std::abs(u + model.mu * SmithShare(p.v_t, outcome.v_t)) * outcome.J_n / J_unit
-                    : std::min(std::abs(outcome.v_t) / v_unit, std::max(short_of_mu, Sign(outcome.v_t) * Sign(outcome.J_t)));
+                    : std::min(std::abs(outcome.v_t) / v_unit,
+                               std::max(short_of_mu, Sign(outcome.v_t) * Sign(outcome.J_t)));
         break;
       }
       case ImpulseLaw::kBrach:
@@ -239,12 +266,14 @@ Certificate Certify(const PlanarContact& p, const ImpulseModel& model, const Imp
     report("work", std::abs(outcome.energy - change) / before, kLimit);
     report("energy", change / before, kLimit);
   }
-  certificate.ok = std::all_of(certificate.checks.begin(), certificate.checks.end(), [](const CertificateCheck& c) { return c.ok; });
+  certificate.ok = std::all_of(certificate.checks.begin(), certificate.checks.end(),
+                               [](const CertificateCheck& c) { return c.ok; });
   return certificate;
 }
 
 RouthDiagram MakeRouthDiagram(const PlanarContact& p, double e_p, double mu_k, double mu_s) {
-  const ImpactOutcome outcome = Solve(InSpace(p), {.law = RestitutionLaw::kPoisson, .e = e_p, .mu_k = mu_k, .mu_s = mu_s});
+  const ImpactOutcome outcome =
+      Solve(InSpace(p), {.law = RestitutionLaw::kPoisson, .e = e_p, .mu_k = mu_k, .mu_s = mu_s});
   if (!outcome.usable()) throw ConfigError("Routh's construction: " + outcome.reason);
   RouthDiagram out;
   double J_c = 0;
@@ -257,7 +286,8 @@ RouthDiagram MakeRouthDiagram(const PlanarContact& p, double e_p, double mu_k, d
   const double s = p.v_t < 0 ? -1 : 1;
   const auto stick = [&](double J_n) { return -(p.v_t + p.A_tn * J_n) / p.A_tt; };
   out.lines.push_back({"stick", stick(0), 0, stick(top), top});
-  // v_n = 0 is steep or flat in this plane by the sign of A_tn: drawn over the width of the friction lines.
+  // v_n = 0 is steep or flat in this plane by the sign of A_tn: drawn over the width of the
+  // friction lines.
   const double wide = std::max({mu_k * top, std::abs(stick(0)), std::abs(stick(top)), 0.2 * top});
   const auto compression = [&](double J_t) { return -(p.v_n + p.A_tn * J_t) / p.A_nn; };
   out.lines.push_back({"compression", -wide, compression(-wide), wide, compression(wide)});
@@ -265,7 +295,8 @@ RouthDiagram MakeRouthDiagram(const PlanarContact& p, double e_p, double mu_k, d
   for (const PathPoint& point : out.path)
     if (point.event == PathEvent::kSlipStops) {
       const double rise = top - point.J_F.z();
-      out.lines.push_back({"reversed", point.J_F.x(), point.J_F.z(), point.J_F.x() + s * mu_k * rise, top});
+      out.lines.push_back(
+          {"reversed", point.J_F.x(), point.J_F.z(), point.J_F.x() + s * mu_k * rise, top});
     }
   out.lines.push_back({"termination", -wide, (1 + e_p) * J_c, wide, (1 + e_p) * J_c});
   return out;

@@ -11,18 +11,22 @@ namespace impactlab {
 
 ImpactDerivatives Differentiate(const PlanarContact& contact, const ImpulseModel& model) {
   constexpr double kStep = 1e-6;
-  return internal::CentralDifferences(contact, model.e_n, model.mu, kStep, [&](const PlanarContact& c, double e, double mu) {
-    ImpulseModel changed = model;
-    changed.e_n = e;
-    changed.mu = mu;
-    const ImpulseOutcome outcome = Apply(c, changed);
-    return internal::PlanarLawOutcome<std::string>{outcome.status, outcome.J_t, outcome.J_n, outcome.v_t, outcome.v_n, outcome.bound};
-  });
+  return internal::CentralDifferences(
+      contact, model.e_n, model.mu, kStep, [&](const PlanarContact& c, double e, double mu) {
+        ImpulseModel changed = model;
+        changed.e_n = e;
+        changed.mu = mu;
+        const ImpulseOutcome outcome = Apply(c, changed);
+        return internal::PlanarLawOutcome<std::string>{outcome.status, outcome.J_t, outcome.J_n,
+                                                       outcome.v_t,    outcome.v_n, outcome.bound};
+      });
 }
 
-std::optional<ImpulsePrediction> Predict(const ImpactEvent& event, const Body& body, ImpulseLaw law, const LawFit& newton) {
+std::optional<ImpulsePrediction> Predict(const ImpactEvent& event, const Body& body, ImpulseLaw law,
+                                         const LawFit& newton) {
   if (newton.law != LawName(RestitutionLaw::kNewton))
-    throw ConfigError(fmt::format("{}'s law: found coefficients of '{}', allowed: those of newton", LawName(law), newton.law));
+    throw ConfigError(fmt::format("{}'s law: found coefficients of '{}', allowed: those of newton",
+                                  LawName(law), newton.law));
   const std::optional<PlanarContact> contact = PlanarPart(event.contact);
   if (!contact || newton.parameters.size() < 2) return std::nullopt;
   const double mu = newton.parameters[0].value, e = newton.parameters[1].value;

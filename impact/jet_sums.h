@@ -1,6 +1,6 @@
 #pragma once
-// Private to the solver: sums of products of Jets (a number and its derivatives). Nearly all time of `Differentiate` goes here, so the
-// derivatives are summed in vectors that stay in registers.
+// Private to the solver: sums of products of Jets (a number and its derivatives). Nearly all time
+// of `Differentiate` goes here, so the derivatives are summed in vectors that stay in registers.
 
 #include <cstddef>
 
@@ -8,7 +8,8 @@
 
 namespace impactlab::internal {
 
-// Steps of x and y from one summand to the next, and where the derivatives of a Jet begin, in numbers.
+// Steps of x and y from one summand to the next, and where the derivatives of a Jet begin, in
+// numbers.
 struct JetSteps {
   std::ptrdiff_t x, y, at;
 };
@@ -16,7 +17,8 @@ struct JetSteps {
 // `scale` times the sum over n products of a value and `kParts` derivatives, a multiple of four.
 #ifdef IMPACTLAB_FMA
 template <int kParts>
-IMPACTLAB_FMA void SumJetProductsFma(const double* x, const double* y, int n, JetSteps steps, double scale, double* out) {
+IMPACTLAB_FMA void SumJetProductsFma(const double* x, const double* y, int n, JetSteps steps,
+                                     double scale, double* out) {
   constexpr int kFours = kParts / 4;
   Four by_x[kFours] = {}, by_y[kFours] = {};
   double sum = 0;
@@ -36,7 +38,8 @@ IMPACTLAB_FMA void SumJetProductsFma(const double* x, const double* y, int n, Je
 #endif
 
 template <int kParts>
-void SumJetProducts(const double* x, const double* y, int n, JetSteps steps, double scale, double* out) {
+void SumJetProducts(const double* x, const double* y, int n, JetSteps steps, double scale,
+                    double* out) {
   static_assert(kParts % 4 == 0);
 #ifdef IMPACTLAB_FMA
   if (HasFma()) return SumJetProductsFma<kParts>(x, y, n, steps, scale, out);
@@ -50,20 +53,24 @@ void SumJetProducts(const double* x, const double* y, int n, JetSteps steps, dou
     sum += x_a * y_a;
 #pragma GCC unroll 8
     for (int j = 0; j < kPairs; ++j)
-      sums[j] += x_a * *reinterpret_cast<const Pair*>(y + steps.at + 2 * j) + y_a * *reinterpret_cast<const Pair*>(x + steps.at + 2 * j);
+      sums[j] += x_a * *reinterpret_cast<const Pair*>(y + steps.at + 2 * j) +
+                 y_a * *reinterpret_cast<const Pair*>(x + steps.at + 2 * j);
   }
   *out = scale * sum;
 #pragma GCC unroll 8
-  for (int j = 0; j < kPairs; ++j) *reinterpret_cast<Pair*>(out + steps.at + 2 * j) = scale * sums[j];
+  for (int j = 0; j < kPairs; ++j)
+    *reinterpret_cast<Pair*>(out + steps.at + 2 * j) = scale * sums[j];
 }
 
-// `out` = scale * sum over n of x[i x_step] y[i y_step], steps in Jets. It is written as it will be read, in whole vectors: a sum that went
-// through a temporary would be waited for.
+// `out` = scale * sum over n of x[i x_step] y[i y_step], steps in Jets. It is written as it will be
+// read, in whole vectors: a sum that went through a temporary would be waited for.
 template <class Jet>
-void SumJetProducts(const Jet* x, std::ptrdiff_t x_step, const Jet* y, std::ptrdiff_t y_step, int n, double scale, Jet* out) {
+void SumJetProducts(const Jet* x, std::ptrdiff_t x_step, const Jet* y, std::ptrdiff_t y_step, int n,
+                    double scale, Jet* out) {
   static_assert(sizeof(Jet) % sizeof(double) == 0);
   constexpr auto kSize = static_cast<std::ptrdiff_t>(sizeof(Jet) / sizeof(double));
-  SumJetProducts<Jet::DIMENSION>(&x->a, &y->a, n, {x_step * kSize, y_step * kSize, x->v.data() - &x->a}, scale, &out->a);
+  SumJetProducts<Jet::DIMENSION>(
+      &x->a, &y->a, n, {x_step * kSize, y_step * kSize, x->v.data() - &x->a}, scale, &out->a);
 }
 
 }  // namespace impactlab::internal

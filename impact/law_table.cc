@@ -15,8 +15,10 @@ void AddEnergy(const ContactState& contact, LawOutcome& out) {
   out.dissipated = energy > 0 ? -out.energy_change / energy : 0;
 }
 
-LawOutcome WithPath(RestitutionLaw law, const ContactState& contact, const LawCoefficients& c, bool certify) {
-  const ImpactModel model{.law = law, .e = c.e, .mu_k = c.mu_k, .mu_s = c.mu_s, .e_t = c.e_t < 0 ? 0.0 : c.e_t};
+LawOutcome WithPath(RestitutionLaw law, const ContactState& contact, const LawCoefficients& c,
+                    bool certify) {
+  const ImpactModel model{
+      .law = law, .e = c.e, .mu_k = c.mu_k, .mu_s = c.mu_s, .e_t = c.e_t < 0 ? 0.0 : c.e_t};
   // Only the judge needs the points between.
   const ImpactOutcome outcome = Solve(contact, model, {.dense_output = certify});
   LawOutcome out;
@@ -31,15 +33,18 @@ LawOutcome WithPath(RestitutionLaw law, const ContactState& contact, const LawCo
   return out;
 }
 
-LawOutcome WithoutPath(ImpulseLaw law, const ContactState& contact, const LawCoefficients& c, bool certify) {
+LawOutcome WithoutPath(ImpulseLaw law, const ContactState& contact, const LawCoefficients& c,
+                       bool certify) {
   LawOutcome out;
   const std::optional<PlanarContact> planar = PlanarPart(contact);
   if (!planar) {
     out.status = SolveStatus::kInvalid;
-    out.reason = std::string("the contact moves out of its plane: ") + LawName(law) + "'s law is planar only";
+    out.reason = std::string("the contact moves out of its plane: ") + LawName(law) +
+                 "'s law is planar only";
     return out;
   }
-  const ImpulseModel model{.law = law, .e_n = c.e, .mu = c.mu_k, .e_t = law == ImpulseLaw::kWhittaker ? c.e_t : 0};
+  const ImpulseModel model{
+      .law = law, .e_n = c.e, .mu = c.mu_k, .e_t = law == ImpulseLaw::kWhittaker ? c.e_t : 0};
   const ImpulseOutcome outcome = Apply(*planar, model);
   out.status = outcome.status;
   out.reason = outcome.reason;
@@ -54,15 +59,19 @@ LawOutcome WithoutPath(ImpulseLaw law, const ContactState& contact, const LawCoe
 }  // namespace
 
 const std::vector<std::string>& LawNames() {
-  static const std::vector<std::string> names = {"energetic", "poisson", "newton", "brach", "whittaker", "smith"};
+  static const std::vector<std::string> names = {"energetic", "poisson",   "newton",
+                                                 "brach",     "whittaker", "smith"};
   return names;
 }
 
-LawOutcome Predict(std::string_view law, const ContactState& contact, const LawCoefficients& coefficients, bool certify) {
+LawOutcome Predict(std::string_view law, const ContactState& contact,
+                   const LawCoefficients& coefficients, bool certify) {
   std::optional<LawOutcome> out;
-  for (const RestitutionLaw path : {RestitutionLaw::kEnergetic, RestitutionLaw::kPoisson, RestitutionLaw::kNewton})
+  for (const RestitutionLaw path :
+       {RestitutionLaw::kEnergetic, RestitutionLaw::kPoisson, RestitutionLaw::kNewton})
     if (law == LawName(path)) out = WithPath(path, contact, coefficients, certify);
-  for (const ImpulseLaw ratio : {ImpulseLaw::kBrach, ImpulseLaw::kWhittaker, ImpulseLaw::kSmith, ImpulseLaw::kBrachPrinted})
+  for (const ImpulseLaw ratio :
+       {ImpulseLaw::kBrach, ImpulseLaw::kWhittaker, ImpulseLaw::kSmith, ImpulseLaw::kBrachPrinted})
     if (law == LawName(ratio)) out = WithoutPath(ratio, contact, coefficients, certify);
   if (!out) throw std::invalid_argument("no law is called " + std::string(law));
   out->law = law;
@@ -70,7 +79,8 @@ LawOutcome Predict(std::string_view law, const ContactState& contact, const LawC
   return *out;
 }
 
-std::vector<LawOutcome> PredictAll(const ContactState& contact, const LawCoefficients& coefficients) {
+std::vector<LawOutcome> PredictAll(const ContactState& contact,
+                                   const LawCoefficients& coefficients) {
   std::vector<LawOutcome> out;
   for (const std::string& law : LawNames()) out.push_back(Predict(law, contact, coefficients));
   return out;

@@ -17,31 +17,41 @@ using Eigen::VectorXd;
 
 // A residual below this part of the speeds is rounding.
 constexpr double kRounding = 1e-9;
-// How far joints may be off at the start: of the speeds, and in m or rad. The simulator takes it away.
+// How far joints may be off at the start: of the speeds, and in m or rad. The simulator takes it
+// away.
 constexpr double kDrift = 1e-6;
 
-[[noreturn]] void Fail(const Mechanism& mechanism, const std::string& key, const std::string& found, const std::string& allowed) {
-  throw ConfigError(fmt::format("mechanism '{}': {}: found {}, allowed {}", mechanism.name, key, found, allowed));
+[[noreturn]] void Fail(const Mechanism& mechanism, const std::string& key, const std::string& found,
+                       const std::string& allowed) {
+  throw ConfigError(
+      fmt::format("mechanism '{}': {}: found {}, allowed {}", mechanism.name, key, found, allowed));
 }
 
 std::string Size(const MatrixXd& m) { return fmt::format("{} x {}", m.rows(), m.cols()); }
 
-void CheckLength(const Mechanism& mechanism, const char* key, Eigen::Index found, Eigen::Index wanted) {
-  if (found != wanted) Fail(mechanism, key, fmt::format("{} entries", found), std::to_string(wanted));
+void CheckLength(const Mechanism& mechanism, const char* key, Eigen::Index found,
+                 Eigen::Index wanted) {
+  if (found != wanted)
+    Fail(mechanism, key, fmt::format("{} entries", found), std::to_string(wanted));
 }
 
-void CheckVector(const Mechanism& mechanism, const char* key, const VectorXd& v, Eigen::Index wanted) {
+void CheckVector(const Mechanism& mechanism, const char* key, const VectorXd& v,
+                 Eigen::Index wanted) {
   CheckLength(mechanism, key, v.size(), wanted);
   if (!v.allFinite()) Fail(mechanism, key, "a number that is not finite", "finite numbers");
 }
 
-void CheckMatrix(const Mechanism& mechanism, const char* key, const MatrixXd& m, Eigen::Index rows, Eigen::Index cols) {
-  if (m.rows() != rows || (rows > 0 && m.cols() != cols)) Fail(mechanism, key, Size(m), fmt::format("{} x {}", rows, cols));
+void CheckMatrix(const Mechanism& mechanism, const char* key, const MatrixXd& m, Eigen::Index rows,
+                 Eigen::Index cols) {
+  if (m.rows() != rows || (rows > 0 && m.cols() != cols))
+    Fail(mechanism, key, Size(m), fmt::format("{} x {}", rows, cols));
   if (!m.allFinite()) Fail(mechanism, key, "a number that is not finite", "finite numbers");
 }
 
-// The contacts `touching` at `state` without any shift; the stacked velocities of their surfaces beside it.
-ImpactSystem Freeze(const Mechanism& mechanism, const MechanismState& state, const std::vector<int>& touching, VectorXd& v_surface) {
+// The contacts `touching` at `state` without any shift; the stacked velocities of their surfaces
+// beside it.
+ImpactSystem Freeze(const Mechanism& mechanism, const MechanismState& state,
+                    const std::vector<int>& touching, VectorXd& v_surface) {
   ImpactSystem system;
   MechanismTerms terms;
   mechanism.terms(state, terms);
@@ -66,7 +76,8 @@ ImpactSystem Freeze(const Mechanism& mechanism, const MechanismState& state, con
   return system;
 }
 
-// Takes from u what the joints forbid; drift of an integration is of the order of its tolerance, and an impact starts from rows that hold.
+// Takes from u what the joints forbid; drift of an integration is of the order of its tolerance,
+// and an impact starts from rows that hold.
 void ProjectOnJoints(const MatrixXd& joints, VectorXd& u) {
   if (joints.rows() == 0) return;
   u -= joints.completeOrthogonalDecomposition().solve(joints * u);
@@ -76,13 +87,20 @@ void ProjectOnJoints(const MatrixXd& joints, VectorXd& u) {
 
 void CheckMechanism(const Mechanism& mechanism, const MechanismState& start) {
   if (mechanism.n_q < 1 || mechanism.n_u < 1)
-    Fail(mechanism, "n_q, n_u", fmt::format("{} and {}", mechanism.n_q, mechanism.n_u), "at least 1 coordinate and velocity");
-  if (mechanism.width != 2 && mechanism.width != 3) Fail(mechanism, "width", std::to_string(mechanism.width), "2 (planar) or 3 (in space)");
-  if (!mechanism.rates || !mechanism.terms || !mechanism.frequency || (!mechanism.contacts.empty() && !mechanism.contact))
-    Fail(mechanism, "functions", "one without a body", "rates, terms, frequency and (with contacts) contact");
-  CheckLength(mechanism, "q_names", static_cast<Eigen::Index>(mechanism.q_names.size()), mechanism.n_q);
-  CheckLength(mechanism, "u_names", static_cast<Eigen::Index>(mechanism.u_names.size()), mechanism.n_u);
-  if (!std::is_sorted(mechanism.breaks.begin(), mechanism.breaks.end())) Fail(mechanism, "breaks", "times in disorder", "ascending times");
+    Fail(mechanism, "n_q, n_u", fmt::format("{} and {}", mechanism.n_q, mechanism.n_u),
+         "at least 1 coordinate and velocity");
+  if (mechanism.width != 2 && mechanism.width != 3)
+    Fail(mechanism, "width", std::to_string(mechanism.width), "2 (planar) or 3 (in space)");
+  if (!mechanism.rates || !mechanism.terms || !mechanism.frequency ||
+      (!mechanism.contacts.empty() && !mechanism.contact))
+    Fail(mechanism, "functions", "one without a body",
+         "rates, terms, frequency and (with contacts) contact");
+  CheckLength(mechanism, "q_names", static_cast<Eigen::Index>(mechanism.q_names.size()),
+              mechanism.n_q);
+  CheckLength(mechanism, "u_names", static_cast<Eigen::Index>(mechanism.u_names.size()),
+              mechanism.n_u);
+  if (!std::is_sorted(mechanism.breaks.begin(), mechanism.breaks.end()))
+    Fail(mechanism, "breaks", "times in disorder", "ascending times");
   if (!std::isfinite(start.t)) Fail(mechanism, "t", fmt::format("{}", start.t), "a finite time");
   CheckVector(mechanism, "q", start.q, mechanism.n_q);
   CheckVector(mechanism, "u", start.u, mechanism.n_u);
@@ -100,18 +118,21 @@ void CheckMechanism(const Mechanism& mechanism, const MechanismState& start) {
   CheckVector(mechanism, "joint_error", terms.joint_error, joints);
   for (Eigen::Index i = 0; i < joints; ++i) {
     const double rate = terms.joint_rows.row(i) * start.u,
-                 speed = terms.joint_rows.row(i).cwiseAbs().maxCoeff() * start.u.cwiseAbs().maxCoeff();
+                 speed =
+                     terms.joint_rows.row(i).cwiseAbs().maxCoeff() * start.u.cwiseAbs().maxCoeff();
     if (std::abs(rate) > kDrift * speed)
-      Fail(mechanism, fmt::format("u at joint row {}", i), fmt::format("a velocity of {:.3g}", rate), "0: the joints hold at the start");
+      Fail(mechanism, fmt::format("u at joint row {}", i),
+           fmt::format("a velocity of {:.3g}", rate), "0: the joints hold at the start");
     if (std::abs(terms.joint_error[i]) > kDrift)
-      Fail(mechanism, fmt::format("q at joint row {}", i), fmt::format("{:.3g} m or rad", terms.joint_error[i]),
-           "0: the joints hold at the start");
+      Fail(mechanism, fmt::format("q at joint row {}", i),
+           fmt::format("{:.3g} m or rad", terms.joint_error[i]), "0: the joints hold at the start");
   }
   for (std::size_t i = 0; i < mechanism.contacts.size(); ++i) {
     ContactTerms contact;
     mechanism.contact(start, static_cast<int>(i), contact);
     const std::string& name = mechanism.contacts[i].name;
-    if (!std::isfinite(contact.gap)) Fail(mechanism, name + ": gap", fmt::format("{}", contact.gap), "a finite distance");
+    if (!std::isfinite(contact.gap))
+      Fail(mechanism, name + ": gap", fmt::format("{}", contact.gap), "a finite distance");
     CheckMatrix(mechanism, (name + ": rows").c_str(), contact.rows, mechanism.width, mechanism.n_u);
     CheckVector(mechanism, (name + ": v_surface").c_str(), contact.v_surface, mechanism.width);
     CheckVector(mechanism, (name + ": bias").c_str(), contact.bias, mechanism.width);
@@ -136,7 +157,8 @@ double Energy(const Mechanism& mechanism, const MechanismState& state) {
   return KineticEnergy(mechanism, state) + (mechanism.potential ? mechanism.potential(state) : 0);
 }
 
-ImpactSystem FreezeForImpact(const Mechanism& mechanism, const MechanismState& state, const std::vector<int>& touching, VectorXd& shift) {
+ImpactSystem FreezeForImpact(const Mechanism& mechanism, const MechanismState& state,
+                             const std::vector<int>& touching, VectorXd& shift) {
   VectorXd v_surface;
   ImpactSystem system = Freeze(mechanism, state, touching, v_surface);
   shift.setZero(mechanism.n_u);
@@ -154,7 +176,8 @@ ImpactSystem FreezeForImpact(const Mechanism& mechanism, const MechanismState& s
       std::vector<std::string> names;
       for (const ContactProperties& contact : system.contacts) names.push_back(contact.name);
       throw ConfigError(
-          fmt::format("mechanism '{}': surfaces of {}: found motions that leave {:.3g} of {:.3g} m/s whatever the bodies do, "
+          fmt::format("mechanism '{}': surfaces of {}: found motions that leave {:.3g} of {:.3g} "
+                      "m/s whatever the bodies do, "
                       "allowed: surfaces that some motion of the bodies follows",
                       mechanism.name, fmt::join(names, ", "), residual, fastest));
     }

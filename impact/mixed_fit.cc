@@ -35,7 +35,8 @@ struct EventScore {
 };
 
 // Score and information of every event by its local coefficients.
-Linearised Linearise(const MixedTask& task, const MixedPoint& point, std::vector<EventScore>* events = nullptr) {
+Linearised Linearise(const MixedTask& task, const MixedPoint& point,
+                     std::vector<EventScore>* events = nullptr) {
   Linearised lin;
   lin.group.resize(static_cast<std::size_t>(task.n_groups));
   const int dim = task.base.shape.dim();
@@ -70,10 +71,12 @@ Linearised Linearise(const MixedTask& task, const MixedPoint& point, std::vector
   return lin;
 }
 
-// T^1/2 (I + T^1/2 H T^1/2)^-1 T^1/2, the covariance of a group's offsets given the rest, and log det(I + T^1/2 H T^1/2).
+// T^1/2 (I + T^1/2 H T^1/2)^-1 T^1/2, the covariance of a group's offsets given the rest, and log
+// det(I + T^1/2 H T^1/2).
 Matrix2d OffsetCovariance(const MixedMatrix& H, const Vector2d& T, double* log_det = nullptr) {
   const Vector2d root = T.cwiseSqrt();
-  const Matrix2d M = Matrix2d::Identity() + Matrix2d(root.asDiagonal() * H.topLeftCorner<2, 2>() * root.asDiagonal());
+  const Matrix2d M = Matrix2d::Identity() +
+                     Matrix2d(root.asDiagonal() * H.topLeftCorner<2, 2>() * root.asDiagonal());
   if (log_det != nullptr) *log_det = std::log(std::max(M.determinant(), 1e-300));
   return root.asDiagonal() * M.inverse() * root.asDiagonal();
 }
@@ -92,7 +95,8 @@ struct QuadraticMinimum {
   double value = 0;   // of the restricted marginal, constants left out
   Eigen::MatrixXd A;  // information on the free coefficients, offsets integrated out
 };
-QuadraticMinimum Minimise(const MixedTask& task, const Linearised& lin, const MixedPoint& at, const Vector2d& T) {
+QuadraticMinimum Minimise(const MixedTask& task, const Linearised& lin, const MixedPoint& at,
+                          const Vector2d& T) {
   const std::vector<Eigen::Index> rows = FreeRows(task);
   const auto p = static_cast<Eigen::Index>(rows.size());
   QuadraticMinimum out;
@@ -145,7 +149,8 @@ Vector2d FitVariances(const MixedTask& task, const Linearised& lin, const MixedP
         trial[k] = std::exp(2 * log_sd);
         return Minimise(task, lin, at, trial).value;
       };
-      const auto [log_sd, best] = boost::math::tools::brent_find_minima(value, std::log(1e-4), std::log(3.0), 20);
+      const auto [log_sd, best] =
+          boost::math::tools::brent_find_minima(value, std::log(1e-4), std::log(3.0), 20);
       Vector2d none = T;
       none[k] = 0;
       T[k] = Minimise(task, lin, at, none).value <= best + 1e-9 ? 0 : std::exp(2 * log_sd);
@@ -155,19 +160,23 @@ Vector2d FitVariances(const MixedTask& task, const Linearised& lin, const MixedP
   return T;
 }
 
-// Scatter at a point whose events are evaluated. The coefficients of many groups take their share of the residuals.
+// Scatter at a point whose events are evaluated. The coefficients of many groups take their share
+// of the residuals.
 void SetScatter(const MixedTask& task, double parameters, MixedPoint& point) {
   VarianceData data;
   data.n_groups = task.base.n_groups;
   data.multiplicity = task.base.multiplicity;
   double n = 0, sum_mu = 0;
-  for (std::size_t i = 0; i < point.at.size(); ++i) n += data.multiplicity[i] * task.base.shape.dim();
+  for (std::size_t i = 0; i < point.at.size(); ++i)
+    n += data.multiplicity[i] * task.base.shape.dim();
   const double scale = std::sqrt(n / std::max(1.0, n - parameters));
   for (std::size_t i = 0; i < point.at.size(); ++i) {
-    const EventCoefficients c = CoefficientsOf(task, i, point.theta, point.offset[static_cast<std::size_t>(task.group[i])]);
+    const EventCoefficients c =
+        CoefficientsOf(task, i, point.theta, point.offset[static_cast<std::size_t>(task.group[i])]);
     data.r.push_back(scale * point.at[i].r);
     data.N.push_back(point.at[i].N);
-    data.E.push_back(ScatterShapes(task.base, (*task.base.events)[i], point.at[i], c.mu, c.e, point.log_s, data.n_groups, c.e_t));
+    data.E.push_back(ScatterShapes(task.base, (*task.base.events)[i], point.at[i], c.mu, c.e,
+                                   point.log_s, data.n_groups, c.e_t));
     sum_mu += c.mu;
   }
   data.most = MostScatter(sum_mu / static_cast<double>(point.at.size()));
@@ -181,7 +190,8 @@ void SetScatter(const MixedTask& task, double parameters, MixedPoint& point) {
   point.S.clear();
   for (std::size_t i = 0; i < point.at.size(); ++i) {
     point.S.push_back(data.N[i]);
-    for (int g = 0; g < data.n_groups; ++g) point.S.back() += ScatterVariance(point.log_s[static_cast<std::size_t>(g)]) * data.E[i][g];
+    for (int g = 0; g < data.n_groups; ++g)
+      point.S.back() += ScatterVariance(point.log_s[static_cast<std::size_t>(g)]) * data.E[i][g];
   }
   point.ok = point.ok && std::isfinite(point.conditional);
 }
@@ -191,7 +201,8 @@ void Evaluate(const MixedTask& task, double parameters, MixedPoint& point) {
   point.at.clear();
   point.ok = true;
   for (std::size_t i = 0; i < task.base.events->size(); ++i) {
-    const EventCoefficients c = CoefficientsOf(task, i, point.theta, point.offset[static_cast<std::size_t>(task.group[i])]);
+    const EventCoefficients c =
+        CoefficientsOf(task, i, point.theta, point.offset[static_cast<std::size_t>(task.group[i])]);
     point.at.push_back(EvaluateEvent((*task.base.events)[i], ModelOf(task, c), Need::kNoise));
     point.ok = point.ok && (point.at.back().ok || task.base.multiplicity[i] == 0);
   }
@@ -219,7 +230,8 @@ double LogDeterminants(const Linearised& lin, const Vector2d& T) {
 
 double EffectiveParameters(const MixedTask& task, const Linearised& lin, const Vector2d& T) {
   double p = static_cast<double>(FreeRows(task).size());
-  for (const Quadratic& q : lin.group) p += (OffsetCovariance(q.H, T) * q.H.topLeftCorner<2, 2>()).trace();
+  for (const Quadratic& q : lin.group)
+    p += (OffsetCovariance(q.H, T) * q.H.topLeftCorner<2, 2>()).trace();
   return p;
 }
 
@@ -237,7 +249,8 @@ void Bound(const MixedTask& task, MixedPoint& point) {
 
 }  // namespace
 
-EventCoefficients CoefficientsOf(const MixedTask& task, std::size_t event, const MixedVector& theta, const Vector2d& offset) {
+EventCoefficients CoefficientsOf(const MixedTask& task, std::size_t event, const MixedVector& theta,
+                                 const Vector2d& offset) {
   EventCoefficients c;
   c.by_local.setZero();
   c.mu = std::max(0.0, theta[0] + offset[0]);
@@ -251,9 +264,13 @@ EventCoefficients CoefficientsOf(const MixedTask& task, std::size_t event, const
   return c;
 }
 
-ImpactModel ModelOf(const MixedTask& task, const EventCoefficients& c) { return ModelAt(task.base, c.mu, c.e, c.e_t); }
+ImpactModel ModelOf(const MixedTask& task, const EventCoefficients& c) {
+  return ModelAt(task.base, c.mu, c.e, c.e_t);
+}
 
-MixedJac Slope(const EventAt& at, const EventCoefficients& c) { return at.G * c.by_local.topRows<2>() + at.G_e_t * c.by_local.row(2); }
+MixedJac Slope(const EventAt& at, const EventCoefficients& c) {
+  return at.G * c.by_local.topRows<2>() + at.G_e_t * c.by_local.row(2);
+}
 
 void ScanOffsets(const MixedTask& task, MixedPoint& start) {
   start.offset.assign(static_cast<std::size_t>(task.n_groups), Vector2d::Zero());
@@ -261,8 +278,10 @@ void ScanOffsets(const MixedTask& task, MixedPoint& start) {
   std::vector<Vector2d> candidates{Vector2d::Zero()};
   for (const double mu : kMuLevels) {
     for (const double e : kELevels) {
-      const Vector2d u(task.offset[0] ? mu - start.theta[0] : 0, task.offset[1] ? e - start.theta[1] : 0);
-      if (std::find(candidates.begin(), candidates.end(), u) == candidates.end()) candidates.push_back(u);
+      const Vector2d u(task.offset[0] ? mu - start.theta[0] : 0,
+                       task.offset[1] ? e - start.theta[1] : 0);
+      if (std::find(candidates.begin(), candidates.end(), u) == candidates.end())
+        candidates.push_back(u);
     }
   }
   std::vector<double> best(start.offset.size(), kInfinity);
@@ -275,7 +294,8 @@ void ScanOffsets(const MixedTask& task, MixedPoint& start) {
       // A robust sum: the scan only finds the valley.
       constexpr double kTypical = 0.05;
       cost[static_cast<std::size_t>(task.group[i])] +=
-          task.base.multiplicity[i] * (at.ok ? std::log1p(at.r.squaredNorm() / (kTypical * kTypical)) : 1e3);
+          task.base.multiplicity[i] *
+          (at.ok ? std::log1p(at.r.squaredNorm() / (kTypical * kTypical)) : 1e3);
     }
     for (std::size_t g = 0; g < best.size(); ++g) {
       if (cost[g] >= best[g]) continue;
@@ -316,12 +336,14 @@ MixedPoint FitMixed(const MixedTask& task, const MixedPoint& start) {
     if (without_gain >= kPatience) break;
     const QuadraticMinimum to = Minimise(task, lin, now, now.T);
     const double merit = now.conditional + Penalty(task, now);
-    // Mode boundaries are kinks: the full step first, then shorter ones; where none helps, the shortest is taken and judged by the cost.
+    // Mode boundaries are kinks: the full step first, then shorter ones; where none helps, the
+    // shortest is taken and judged by the cost.
     MixedPoint next;
     for (double share = 1; share > 0.05; share *= 0.4) {
       next = now;
       next.theta = now.theta + share * (to.theta - now.theta);
-      for (std::size_t g = 0; g < next.offset.size(); ++g) next.offset[g] = now.offset[g] + share * (to.offset[g] - now.offset[g]);
+      for (std::size_t g = 0; g < next.offset.size(); ++g)
+        next.offset[g] = now.offset[g] + share * (to.offset[g] - now.offset[g]);
       Bound(task, next);
       Evaluate(task, parameters, next);
       if (next.ok && next.conditional + Penalty(task, next) < merit) break;
@@ -332,7 +354,8 @@ MixedPoint FitMixed(const MixedTask& task, const MixedPoint& start) {
   return best;
 }
 
-MixedPoint ScanCoefficient(const MixedTask& task, const MixedPoint& start, int coefficient, double low, double high) {
+MixedPoint ScanCoefficient(const MixedTask& task, const MixedPoint& start, int coefficient,
+                           double low, double high) {
   const double parameters = static_cast<double>(FreeRows(task).size());
   MixedPoint best = start;
   const auto cost = [&](double value) {
@@ -340,7 +363,8 @@ MixedPoint ScanCoefficient(const MixedTask& task, const MixedPoint& start, int c
     point.theta[coefficient] = value;
     Evaluate(task, parameters, point);
     if (!point.ok) return kInfinity;
-    point.cost = point.conditional + Penalty(task, point) + LogDeterminants(Linearise(task, point), point.T);
+    point.cost =
+        point.conditional + Penalty(task, point) + LogDeterminants(Linearise(task, point), point.T);
     if (point.cost < best.cost) best = point;
     return point.cost;
   };
@@ -369,7 +393,8 @@ MixedInformation InformationAt(const MixedTask& task, const MixedPoint& point) {
   std::vector<ClusterShare> clusters;
   const auto cluster = [&](int index) -> ClusterShare& {
     const auto at = static_cast<std::size_t>(index);
-    if (clusters.size() <= at) clusters.resize(at + 1, {Eigen::VectorXd::Zero(p), Eigen::MatrixXd::Zero(p, p)});
+    if (clusters.size() <= at)
+      clusters.resize(at + 1, {Eigen::VectorXd::Zero(p), Eigen::MatrixXd::Zero(p, p)});
     return clusters[at];
   };
   Eigen::MatrixXd within = Eigen::MatrixXd::Zero(p, p);
@@ -394,24 +419,28 @@ MixedInformation InformationAt(const MixedTask& task, const MixedPoint& point) {
     informed.push_back(minimum.A(k, k) > 1e-10 * n);
     info.informed[static_cast<std::size_t>(rows[static_cast<std::size_t>(k)])] = informed.back();
   }
-  // Where the likelihood's tails are not the data's, their own size counts; so much only of the variance that is scatter within groups.
+  // Where the likelihood's tails are not the data's, their own size counts; so much only of the
+  // variance that is scatter within groups.
   const double ratio = 1 + lin.scatter_share * (lin.square / lin.slope - 1);
-  const Eigen::MatrixXd inverse = InverseWhere(minimum.A, informed), inside = InverseWhere(within, informed);
+  const Eigen::MatrixXd inverse = InverseWhere(minimum.A, informed),
+                        inside = InverseWhere(within, informed);
   const Eigen::MatrixXd by_model = inverse + (ratio - 1) * inside;
   Eigen::VectorXd model_dof = Eigen::VectorXd::Constant(p, std::max(1.0, n - 2));
   for (Eigen::Index k = 0; k < p && grouped; ++k) {
     if (!(inverse(k, k) > 0)) continue;
     const double between = std::clamp(1 - inside(k, k) / inverse(k, k), 0.0, 1.0);
     const double dof = std::max(1.0, task.n_groups - 1.0);
-    model_dof[k] = 1 / (between * between / dof + (1 - between) * (1 - between) / std::max(1.0, n - info.parameters));
+    model_dof[k] = 1 / (between * between / dof +
+                        (1 - between) * (1 - between) / std::max(1.0, n - info.parameters));
   }
-  const ClusterCovariance found =
-      CovarianceOfClusters(minimum.A, informed, clusters, by_model, grouped ? 1.0 : lin.scatter_share, model_dof);
+  const ClusterCovariance found = CovarianceOfClusters(
+      minimum.A, informed, clusters, by_model, grouped ? 1.0 : lin.scatter_share, model_dof);
   for (Eigen::Index a = 0; a < p; ++a) {
     const auto k = rows[static_cast<std::size_t>(a)];
     info.dof[k] = found.dof[a];
     info.variance_ratio[k] = found.variance_ratio[a];
-    for (Eigen::Index b = 0; b < p; ++b) info.covariance(k, rows[static_cast<std::size_t>(b)]) = found.covariance(a, b);
+    for (Eigen::Index b = 0; b < p; ++b)
+      info.covariance(k, rows[static_cast<std::size_t>(b)]) = found.covariance(a, b);
   }
   for (const Quadratic& q : lin.group) {
     const Matrix2d W = OffsetCovariance(q.H, point.T);
@@ -421,7 +450,8 @@ MixedInformation InformationAt(const MixedTask& task, const MixedPoint& point) {
     local.topLeftCorner<2, 2>() += W;
     info.local.push_back(local);
     std::array<double, 2> own{};
-    for (int k = 0; k < 2; ++k) own[static_cast<std::size_t>(k)] = point.T[k] > 0 ? 1 - W(k, k) / point.T[k] : 0;
+    for (int k = 0; k < 2; ++k)
+      own[static_cast<std::size_t>(k)] = point.T[k] > 0 ? 1 - W(k, k) / point.T[k] : 0;
     info.own_share.push_back(own);
   }
   return info;

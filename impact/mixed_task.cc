@@ -15,9 +15,10 @@ Material PrepareGroups(std::span<const EventGroup> groups, const IdentifyOptions
   Material material;
   for (std::size_t g = 0; g < groups.size(); ++g) {
     if (groups[g].body.planar != groups.front().body.planar) {
-      throw ConfigError(fmt::format("groups: found '{}' {} and '{}' {}, allowed: all planar or all in space", groups.front().name,
-                                    groups.front().body.planar ? "planar" : "in space", groups[g].name,
-                                    groups[g].body.planar ? "planar" : "in space"));
+      throw ConfigError(
+          fmt::format("groups: found '{}' {} and '{}' {}, allowed: all planar or all in space",
+                      groups.front().name, groups.front().body.planar ? "planar" : "in space",
+                      groups[g].name, groups[g].body.planar ? "planar" : "in space"));
     }
     int clusters = 0;
     for (PreparedEvent& event : PrepareEvents(groups[g].events, groups[g].body)) {
@@ -36,8 +37,8 @@ Material PrepareGroups(std::span<const EventGroup> groups, const IdentifyOptions
   return material;
 }
 
-MixedTask TaskOf(const Material& material, std::size_t n_groups, RestitutionLaw law, const CoefficientModel& model,
-                 const IdentifyOptions& options) {
+MixedTask TaskOf(const Material& material, std::size_t n_groups, RestitutionLaw law,
+                 const CoefficientModel& model, const IdentifyOptions& options) {
   const int n = static_cast<int>(material.events.size());
   MixedTask task{.base = {.events = &material.events,
                           .multiplicity = std::vector<double>(material.events.size(), 1.0),
@@ -48,10 +49,12 @@ MixedTask TaskOf(const Material& material, std::size_t n_groups, RestitutionLaw 
   task.group = material.group;
   for (const double v : material.log_speed) task.log_v.push_back(v - material.log_reference);
   task.n_groups = static_cast<int>(n_groups);
-  task.offset = {model.friction != Pooling::kComplete && n_groups > 1, model.restitution != Pooling::kComplete && n_groups > 1};
+  task.offset = {model.friction != Pooling::kComplete && n_groups > 1,
+                 model.restitution != Pooling::kComplete && n_groups > 1};
   task.pooled = {model.friction != Pooling::kNone, model.restitution != Pooling::kNone};
   // What every group has of its own leaves nothing to be shared.
-  task.free = {!task.offset[0] || task.pooled[0], !task.offset[1] || task.pooled[1], model.fit_exponent, model.fit_e_t};
+  task.free = {!task.offset[0] || task.pooled[0], !task.offset[1] || task.pooled[1],
+               model.fit_exponent, model.fit_e_t};
   return task;
 }
 
@@ -99,13 +102,15 @@ MixedPoint FitFromScratch(MixedTask& task, const CoefficientModel& model) {
   return best;
 }
 
-MixedFit Settle(std::span<const EventGroup> groups, RestitutionLaw law, const CoefficientModel& model, const IdentifyOptions& options) {
+MixedFit Settle(std::span<const EventGroup> groups, RestitutionLaw law,
+                const CoefficientModel& model, const IdentifyOptions& options) {
   const auto prepare = [&](Likelihood likelihood) {
     MixedFit fit;
     fit.options = options;
     fit.options.likelihood = likelihood;
     fit.material = std::make_unique<Material>(PrepareGroups(groups, fit.options));
-    if (!fit.material->events.empty()) fit.task = TaskOf(*fit.material, groups.size(), law, model, fit.options);
+    if (!fit.material->events.empty())
+      fit.task = TaskOf(*fit.material, groups.size(), law, model, fit.options);
     return fit;
   };
   const bool open = options.likelihood == Likelihood::kAdaptive;

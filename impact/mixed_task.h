@@ -25,19 +25,22 @@ struct Material {
 Material PrepareGroups(std::span<const EventGroup> groups, const IdentifyOptions& options);
 
 // The fit of one model to `material`, which must outlive it.
-MixedTask TaskOf(const Material& material, std::size_t n_groups, RestitutionLaw law, const CoefficientModel& model,
-                 const IdentifyOptions& options);
+MixedTask TaskOf(const Material& material, std::size_t n_groups, RestitutionLaw law,
+                 const CoefficientModel& model, const IdentifyOptions& options);
 
-// Optimum from nothing: one pair of coefficients for all by a scan, then the model's own from there. Static friction is set in the task.
+// Optimum from nothing: one pair of coefficients for all by a scan, then the model's own from
+// there. Static friction is set in the task.
 MixedPoint FitFromScratch(MixedTask& task, const CoefficientModel& model);
 
-// One model fitted to all groups under the likelihood that the options name, or under the likelier one where they leave it open.
+// One model fitted to all groups under the likelihood that the options name, or under the likelier
+// one where they leave it open.
 struct MixedFit {
   IdentifyOptions options;  // with that likelihood
   std::unique_ptr<Material> material;
   std::optional<MixedTask> task;  // of `material`; empty where no event can be used
   MixedPoint point;
 };
-MixedFit Settle(std::span<const EventGroup> groups, RestitutionLaw law, const CoefficientModel& model, const IdentifyOptions& options);
+MixedFit Settle(std::span<const EventGroup> groups, RestitutionLaw law,
+                const CoefficientModel& model, const IdentifyOptions& options);
 
 }  // namespace impactlab::internal

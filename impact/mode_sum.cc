@@ -33,16 +33,19 @@ double Thrice(double w, double t) {
 
 }  // namespace
 
-ModeSums::ModeSums(const Eigen::MatrixXd& Q, const Eigen::VectorXd& stiffness, const Eigen::VectorXd& stretch, const Eigen::VectorXd& delta,
+ModeSums::ModeSums(const Eigen::MatrixXd& Q, const Eigen::VectorXd& stiffness,
+                   const Eigen::VectorXd& stretch, const Eigen::VectorXd& delta,
                    const Eigen::VectorXd& rate)
     : delta_(delta), stretch_(stretch), stiffness_(stiffness) {
-  const Eigen::SelfAdjointEigenSolver<Eigen::MatrixXd> eigen(Q.transpose() * stiffness.asDiagonal() * Q);
+  const Eigen::SelfAdjointEigenSolver<Eigen::MatrixXd> eigen(Q.transpose() *
+                                                             stiffness.asDiagonal() * Q);
   V_ = eigen.eigenvectors();
   g_ = Q * V_;
   omega_ = eigen.eigenvalues().cwiseMax(0).cwiseSqrt();
   eta_ = V_.transpose() * rate;
   phi_ = g_.transpose() * stiffness.cwiseProduct(stretch);
-  const Eigen::VectorXd size = (phi_.array().square() + (omega_.array() * eta_.array()).square()).sqrt();
+  const Eigen::VectorXd size =
+      (phi_.array().square() + (omega_.array() * eta_.array()).square()).sqrt();
   fourth_ = g_.cwiseAbs() * omega_.cwiseAbs2().cwiseProduct(size);
   fifth_ = g_.cwiseAbs() * omega_.cwiseAbs2().cwiseProduct(omega_).cwiseProduct(size);
 }
@@ -67,7 +70,8 @@ Eigen::VectorXd ModeSums::Rate(double t) const {
 
 Eigen::VectorXd ModeSums::Impulse(double t) const {
   Eigen::VectorXd y(omega_.size());
-  for (Eigen::Index i = 0; i < y.size(); ++i) y[i] = eta_[i] * WaveAt(omega_[i], t).twice - phi_[i] * Thrice(omega_[i], t);
+  for (Eigen::Index i = 0; i < y.size(); ++i)
+    y[i] = eta_[i] * WaveAt(omega_[i], t).twice - phi_[i] * Thrice(omega_[i], t);
   return -stiffness_.cwiseProduct(stretch_ * t + g_ * y);
 }
 
@@ -97,14 +101,17 @@ double ModeSums::FirstRise(int j, double level, double horizon, double rounding)
 double ModeSums::FirstFall(int j, double level, double horizon, double rounding) const {
   return First(Kind::kFall, j, level, horizon, rounding);
 }
-double ModeSums::FirstTurn(int j, double horizon, double rounding) const { return First(Kind::kTurn, j, 0, horizon, rounding); }
+double ModeSums::FirstTurn(int j, double horizon, double rounding) const {
+  return First(Kind::kTurn, j, 0, horizon, rounding);
+}
 
 ModeSums::Value ModeSums::At(Kind kind, int j, double level, double t) const {
   Value d = {delta_[j] - level, 0, 0, 0, 0};
   for (Eigen::Index i = 0; i < omega_.size(); ++i) {
     const auto [c, once, twice] = WaveAt(omega_[i], t);
     const double w2 = omega_[i] * omega_[i], g = g_(j, i);
-    const double rate = g * (eta_[i] * c - phi_[i] * once), second = -g * (eta_[i] * w2 * once + phi_[i] * c);
+    const double rate = g * (eta_[i] * c - phi_[i] * once),
+                 second = -g * (eta_[i] * w2 * once + phi_[i] * c);
     d[0] += g * (eta_[i] * once - phi_[i] * twice);
     d[1] += rate;
     d[2] += second;
@@ -116,9 +123,10 @@ ModeSums::Value ModeSums::At(Kind kind, int j, double level, double t) const {
   return d;
 }
 
-// First t at which f rises through 0. On an interval with three derivatives at its middle and a bound on the fourth, f stays below zero, or
-// is monotonic, or the interval is halved. (A contact far along a chain begins to move with a high power of time: low derivatives alone
-// would ask for millions of intervals.)
+// First t at which f rises through 0. On an interval with three derivatives at its middle and a
+// bound on the fourth, f stays below zero, or is monotonic, or the interval is halved. (A contact
+// far along a chain begins to move with a high power of time: low derivatives alone would ask for
+// millions of intervals.)
 double ModeSums::First(Kind kind, int j, double level, double horizon, double rounding) const {
   const double bound = kind == Kind::kTurn ? fifth_[j] : fourth_[j];
   const auto at = [&](double t) { return At(kind, j, level, t); };
@@ -136,8 +144,11 @@ double ModeSums::First(Kind kind, int j, double level, double horizon, double ro
     const Value mid = at(m);
     // How far f' and f can be from their values in the middle.
     const double slope = h * (std::abs(mid[2]) + h * (0.5 * std::abs(mid[3]) + h * bound / 6));
-    const double change = h * (std::abs(mid[1]) + h * (0.5 * std::abs(mid[2]) + h * (std::abs(mid[3]) / 6 + h * bound / 24)));
-    // Nothing here rises above rounding: where it goes on to rise, the next interval begins above zero.
+    const double change =
+        h * (std::abs(mid[1]) +
+             h * (0.5 * std::abs(mid[2]) + h * (std::abs(mid[3]) / 6 + h * bound / 24)));
+    // Nothing here rises above rounding: where it goes on to rise, the next interval begins above
+    // zero.
     if (mid[0] + change < 0.01 * rounding) continue;
     if (std::abs(mid[1]) > slope) {
       if (mid[1] < 0 || at(in.b)[0] <= 0) continue;

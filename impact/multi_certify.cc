@@ -12,13 +12,16 @@ namespace {
 using Eigen::MatrixXd;
 using Eigen::VectorXd;
 
-constexpr double kMomentum = 1e-12;  // relative to what the impact moves; grows with the number of phases
-constexpr double kLimit = 1e-9;      // all else: a tenth of the least error worth finding
+// relative to what the impact moves; grows with the number of phases
+constexpr double kMomentum = 1e-12;
+constexpr double kLimit = 1e-9;  // all else: a tenth of the least error worth finding
 
-// A pyramid of 16 edges inscribed in the cone falls short of it by this share between two edges: 1 - cos(pi / 16).
+// A pyramid of 16 edges inscribed in the cone falls short of it by this share between two edges: 1
+// - cos(pi / 16).
 constexpr double kPyramid = 0.01922;
 
-constexpr double kStick = 1e-7;  // share of mu_s, where slip speeds of 1e-12 decide that a contact is at rest
+// share of mu_s, where slip speeds of 1e-12 decide that a contact is at rest
+constexpr double kStick = 1e-7;
 
 constexpr double kMotion = 1e-8;  // springs: phases of hundreds of periods, integrated twice
 
@@ -26,8 +29,14 @@ double Positive(double x) { return std::max(0.0, x); }
 
 class SystemJudge {
  public:
-  SystemJudge(const ImpactSystem& system, const MultiOutcome& outcome, const std::vector<double>& e_star, RestitutionLaw law)
-      : system_(system), outcome_(outcome), e_star_(e_star), law_(law), m_(static_cast<int>(system.contacts.size())), w_(system.width) {}
+  SystemJudge(const ImpactSystem& system, const MultiOutcome& outcome,
+              const std::vector<double>& e_star, RestitutionLaw law)
+      : system_(system),
+        outcome_(outcome),
+        e_star_(e_star),
+        law_(law),
+        m_(static_cast<int>(system.contacts.size())),
+        w_(system.width) {}
 
   Certificate Run() {
     if (!CheckStatus()) return certificate_;
@@ -37,28 +46,40 @@ class SystemJudge {
     CheckSeparation();
     CheckWork();
     CheckLaw();
-    certificate_.ok = std::all_of(certificate_.checks.begin(), certificate_.checks.end(), [](const CertificateCheck& c) { return c.ok; });
+    certificate_.ok = std::all_of(certificate_.checks.begin(), certificate_.checks.end(),
+                                  [](const CertificateCheck& c) { return c.ok; });
     return certificate_;
   }
 
  private:
-  void Report(const char* name, double value, double limit) { certificate_.checks.push_back({name, value, limit, value <= limit}); }
-  bool Simultaneous() const { return outcome_.law == MultiLaw::kSimultaneousNewton || outcome_.law == MultiLaw::kSimultaneousPoisson; }
+  void Report(const char* name, double value, double limit) {
+    certificate_.checks.push_back({name, value, limit, value <= limit});
+  }
+  bool Simultaneous() const {
+    return outcome_.law == MultiLaw::kSimultaneousNewton ||
+           outcome_.law == MultiLaw::kSimultaneousPoisson;
+  }
   bool Global() const { return outcome_.law == MultiLaw::kGlobalEnergetic; }
   int Normal(int i) const { return w_ * i + w_ - 1; }
-  double Slip(const VectorXd& v, int i) const { return w_ == 1 ? 0 : v.segment(w_ * i, w_ - 1).norm(); }
+  double Slip(const VectorXd& v, int i) const {
+    return w_ == 1 ? 0 : v.segment(w_ * i, w_ - 1).norm();
+  }
 
   bool CheckStatus() {
-    bool ok = outcome_.usable() &&
-              (!Global() || (static_cast<int>(outcome_.work_c.size()) == outcome_.events && outcome_.share.size() == m_ &&
-                             (outcome_.closure.rows() == 0 || outcome_.closure.cols() == w_ * m_))) &&
-              outcome_.J.allFinite() && outcome_.v_plus.allFinite() && outcome_.u_plus.allFinite() && outcome_.work_n.allFinite() &&
-              outcome_.work_t.allFinite() && std::isfinite(outcome_.energy_change) && outcome_.J.size() == w_ * m_ &&
-              outcome_.v_plus.size() == w_ * m_ && outcome_.u_plus.size() == system_.M.rows();
+    bool ok =
+        outcome_.usable() &&
+        (!Global() || (static_cast<int>(outcome_.work_c.size()) == outcome_.events &&
+                       outcome_.share.size() == m_ &&
+                       (outcome_.closure.rows() == 0 || outcome_.closure.cols() == w_ * m_))) &&
+        outcome_.J.allFinite() && outcome_.v_plus.allFinite() && outcome_.u_plus.allFinite() &&
+        outcome_.work_n.allFinite() && outcome_.work_t.allFinite() &&
+        std::isfinite(outcome_.energy_change) && outcome_.J.size() == w_ * m_ &&
+        outcome_.v_plus.size() == w_ * m_ && outcome_.u_plus.size() == system_.M.rows();
     for (const MultiPhase& phase : outcome_.phases) {
-      ok = ok && phase.v_begin.size() == w_ * m_ && phase.v_end.size() == w_ * m_ && phase.dJ.size() == w_ * m_ &&
-           phase.work_n.size() == m_ && phase.work_t.size() == m_ && static_cast<int>(phase.mode.size()) == m_ &&
-           phase.v_begin.allFinite() && phase.v_end.allFinite() && phase.dJ.allFinite() && phase.work_n.allFinite() &&
+      ok = ok && phase.v_begin.size() == w_ * m_ && phase.v_end.size() == w_ * m_ &&
+           phase.dJ.size() == w_ * m_ && phase.work_n.size() == m_ && phase.work_t.size() == m_ &&
+           static_cast<int>(phase.mode.size()) == m_ && phase.v_begin.allFinite() &&
+           phase.v_end.allFinite() && phase.dJ.allFinite() && phase.work_n.allFinite() &&
            phase.work_t.allFinite();
     }
     Report("status", ok ? 0 : 1, 0);
@@ -86,7 +107,8 @@ class SystemJudge {
     energy_ = Energy(system_.u_minus);
     speed_ = std::sqrt(2 * energy_ * A_.diagonal().maxCoeff());
     impulse_ = std::max(outcome_.J.cwiseAbs().maxCoeff(), speed_ / A_.diagonal().maxCoeff());
-    speed_ = std::max(speed_, impulse_ * A_.diagonal().maxCoeff());  // contacts may press hard against each other: rounding is of that size
+    // contacts may press hard against each other: rounding is of that size
+    speed_ = std::max(speed_, impulse_ * A_.diagonal().maxCoeff());
   }
 
   void CheckMomentum() {
@@ -99,12 +121,15 @@ class SystemJudge {
       J += phase.dJ;
       worst = std::max(worst, (phase.v_end - v).norm() / speed_);
     }
-    worst = std::max({worst, (outcome_.v_plus - v).norm() / speed_, (outcome_.J - J).norm() / impulse_});
+    worst = std::max(
+        {worst, (outcome_.v_plus - v).norm() / speed_, (outcome_.J - J).norm() / impulse_});
     const VectorXd du = outcome_.u_plus - u;
-    worst = std::max(worst, std::sqrt(Positive(du.dot(system_.M * du)) * A_.diagonal().maxCoeff()) / speed_);
+    worst = std::max(
+        worst, std::sqrt(Positive(du.dot(system_.M * du)) * A_.diagonal().maxCoeff()) / speed_);
     if (system_.joints.rows() > 0) {
       const VectorXd rate = system_.joints * outcome_.u_plus;
-      const double size = outcome_.u_plus.cwiseAbs().maxCoeff() + system_.u_minus.cwiseAbs().maxCoeff();
+      const double size =
+          outcome_.u_plus.cwiseAbs().maxCoeff() + system_.u_minus.cwiseAbs().maxCoeff();
       for (Eigen::Index i = 0; i < rate.size(); ++i) {
         const double row = system_.joints.row(i).norm();
         if (row > 0) worst = std::max(worst, std::abs(rate[i]) / (row * size));
@@ -135,14 +160,17 @@ class SystemJudge {
           } else {
             // dJ_t = -mu J_n s: the work lost at this end of the phase.
             const double dot = phase.dJ.segment(w_ * i, w_ - 1).dot(v->segment(w_ * i, w_ - 1));
-            const double short_of = std::abs(dot + c.mu_k * J_n * slip) - (Simultaneous() && w_ == 3 ? kPyramid * c.mu_k * J_n * slip : 0);
+            const double short_of =
+                std::abs(dot + c.mu_k * J_n * slip) -
+                (Simultaneous() && w_ == 3 ? kPyramid * c.mu_k * J_n * slip : 0);
             opposes = std::max(opposes, short_of / (impulse_ * speed_));
           }
         }
       }
     }
     if (Global()) {
-      const internal::FrictionFaults faults = internal::CheckFriction(system_, outcome_, A_, speed_, impulse_);
+      const internal::FrictionFaults faults =
+          internal::CheckFriction(system_, outcome_, A_, speed_, impulse_);
       opposes = faults.opposes;
       work_fault_ = faults.work;
       Report("stick", faults.stick, kStick);
@@ -154,7 +182,8 @@ class SystemJudge {
     Report("complementarity", std::max(open, OpenAndPressed()), kLimit);
   }
 
-  // Springs: how far open contacts are inside and pressed ones pull, at the ends of the phases. (The time between is judged in "springs".)
+  // Springs: how far open contacts are inside and pressed ones pull, at the ends of the phases.
+  // (The time between is judged in "springs".)
   double OpenAndPressed() const {
     double worst = 0;
     if (outcome_.law != MultiLaw::kSprings) return worst;
@@ -162,7 +191,8 @@ class SystemJudge {
       for (int i = 0; i < m_; ++i) {
         if (phase.stiffness[i] == 0) continue;
         const double scale = speed_ / std::sqrt(phase.stiffness[i] * A_.diagonal().maxCoeff());
-        worst = std::max({worst, (phase.delta_begin[i] - phase.reference[i]) / scale, (phase.delta_end[i] - phase.reference[i]) / scale});
+        worst = std::max({worst, (phase.delta_begin[i] - phase.reference[i]) / scale,
+                          (phase.delta_end[i] - phase.reference[i]) / scale});
       }
     }
     return worst;
@@ -170,7 +200,8 @@ class SystemJudge {
 
   void CheckSeparation() {
     double approach = 0;
-    for (int i = 0; i < m_; ++i) approach = std::max(approach, -outcome_.v_plus[Normal(i)] / speed_);
+    for (int i = 0; i < m_; ++i)
+      approach = std::max(approach, -outcome_.v_plus[Normal(i)] / speed_);
     Report("separation", approach, kLimit);
   }
 
@@ -181,16 +212,19 @@ class SystemJudge {
     for (const MultiPhase& phase : outcome_.phases) {
       work_n += phase.work_n;
       work_t += phase.work_t;
-      const double total = 0.5 * phase.dJ.dot(phase.v_begin + phase.v_end);  // the change of energy in the phase, whatever its path
+      // the change of energy in the phase, whatever its path
+      const double total = 0.5 * phase.dJ.dot(phase.v_begin + phase.v_end);
       worst = std::max(worst, std::abs(phase.work_n.sum() + phase.work_t.sum() - total));
       if (outcome_.law == MultiLaw::kSprings || phase.struck >= 0 || Global()) continue;
       for (int i = 0; i < m_; ++i) {  // velocities are linear in the impulse
-        const double normal = 0.5 * phase.dJ[Normal(i)] * (phase.v_begin[Normal(i)] + phase.v_end[Normal(i)]);
+        const double normal =
+            0.5 * phase.dJ[Normal(i)] * (phase.v_begin[Normal(i)] + phase.v_end[Normal(i)]);
         worst = std::max(worst, std::abs(phase.work_n[i] - normal));
       }
     }
     sum = outcome_.work_n.sum() + outcome_.work_t.sum();
-    worst = std::max({worst, std::abs(sum - change), (work_n - outcome_.work_n).norm(), (work_t - outcome_.work_t).norm()});
+    worst = std::max({worst, std::abs(sum - change), (work_n - outcome_.work_n).norm(),
+                      (work_t - outcome_.work_t).norm()});
     Report("work", worst / std::max(energy_, 0.5 * impulse_ * speed_), kLimit);
     Report("energy", change / energy_, 1e-12 * (10 + static_cast<double>(outcome_.phases.size())));
   }
@@ -216,8 +250,8 @@ class SystemJudge {
     }
   }
 
-  // Number of single impacts whose own certificate fails, or whose impulse is not that of its phase. Newton's and Poisson's laws may gain
-  // energy in each.
+  // Number of single impacts whose own certificate fails, or whose impulse is not that of its
+  // phase. Newton's and Poisson's laws may gain energy in each.
   double SingleImpacts() const {
     ContactSpace space;
     space.width = w_;
@@ -229,12 +263,15 @@ class SystemJudge {
       VectorXd J = VectorXd::Zero(w_ * m_);
       for (int t = 0; t + 1 < w_; ++t) J[w_ * phase.struck + t] = phase.single.J_F[t];
       J[Normal(phase.struck)] = phase.single.J_F.z();
-      const Certificate certificate = Certify(SingleContact(space, phase.v_begin, phase.struck), {law_, c.e, c.mu_k, c.mu_s}, phase.single);
+      const Certificate certificate = Certify(SingleContact(space, phase.v_begin, phase.struck),
+                                              {law_, c.e, c.mu_k, c.mu_s}, phase.single);
       bool ok = (J - phase.dJ).norm() <= kLimit * impulse_;
       for (const CertificateCheck& check : certificate.checks) {
-        // An impact too weak to matter, such as the last of a long sequence, is judged by what it changes in the whole.
+        // An impact too weak to matter, such as the last of a long sequence, is judged by what it
+        // changes in the whole.
         const bool weak = check.value * phase.dJ.cwiseAbs().maxCoeff() <= kLimit * impulse_;
-        ok = ok && (check.ok || weak || (check.name == "energy" && law_ != RestitutionLaw::kEnergetic));
+        ok = ok &&
+             (check.ok || weak || (check.name == "energy" && law_ != RestitutionLaw::kEnergetic));
       }
       bad += !ok;
     }
@@ -243,7 +280,8 @@ class SystemJudge {
 
   // 0 <= J perpendicular to x >= 0.
   double Complementarity(double J, double x) const {
-    return std::max({Positive(-J) / impulse_, Positive(-x) / speed_, std::min(std::abs(J) / impulse_, std::abs(x) / speed_)});
+    return std::max({Positive(-J) / impulse_, Positive(-x) / speed_,
+                     std::min(std::abs(J) / impulse_, std::abs(x) / speed_)});
   }
 
   double NewtonComplementarity() const {
@@ -251,7 +289,8 @@ class SystemJudge {
     const VectorXd v_minus = system_.rows * system_.u_minus;
     for (int i = 0; i < m_; ++i) {
       const double wanted = system_.contacts[i].e * std::max(0.0, -v_minus[Normal(i)]);
-      worst = std::max(worst, Complementarity(outcome_.J[Normal(i)], outcome_.v_plus[Normal(i)] - wanted));
+      worst = std::max(worst,
+                       Complementarity(outcome_.J[Normal(i)], outcome_.v_plus[Normal(i)] - wanted));
     }
     return worst;
   }
@@ -263,13 +302,14 @@ class SystemJudge {
     const MultiPhase &c = outcome_.phases[0], &r = outcome_.phases[1];
     for (int i = 0; i < m_; ++i) {
       const int n = Normal(i);
-      worst =
-          std::max({worst, Complementarity(c.dJ[n], c.v_end[n]), Complementarity(r.dJ[n] - system_.contacts[i].e * c.dJ[n], r.v_end[n])});
+      worst = std::max({worst, Complementarity(c.dJ[n], c.v_end[n]),
+                        Complementarity(r.dJ[n] - system_.contacts[i].e * c.dJ[n], r.v_end[n])});
     }
     return worst;
   }
 
-  // Normal work of each event: W = (1 - e_star^2) W_min along the path, or, in compression (e_star < 0), of the W_c the outcome names.
+  // Normal work of each event: W = (1 - e_star^2) W_min along the path, or, in compression (e_star
+  // < 0), of the W_c the outcome names.
   double GlobalRestitution() const {
     double worst = 0;
     for (int event = 0; event < outcome_.events; ++event) {
@@ -282,9 +322,11 @@ class SystemJudge {
           begin += phase.dJ[Normal(i)] * phase.v_begin[Normal(i)];
           end += phase.dJ[Normal(i)] * phase.v_end[Normal(i)];
         }
-        // Along turning slip the work is not quadratic, and every phase is all compression or all restitution.
+        // Along turning slip the work is not quadratic, and every phase is all compression or all
+        // restitution.
         const bool straight = std::abs(phase.work_n.sum() - 0.5 * (begin + end)) <= 1e-12 * energy_;
-        if (straight && begin < 0 && end > 0) least = std::min(least, W + 0.5 * begin * begin / (begin - end));
+        if (straight && begin < 0 && end > 0)
+          least = std::min(least, W + 0.5 * begin * begin / (begin - end));
         if (!straight) worst = std::max(worst, std::min(Positive(-begin), Positive(end)) / energy_);
         W += phase.work_n.sum();
         least = std::min(least, W);
@@ -292,7 +334,8 @@ class SystemJudge {
       }
       const double W_c = e < 0 ? outcome_.work_c[event] : least;
       if (e < 0) worst = std::max(worst, Positive(falling) / energy_);
-      worst = std::max({worst, std::abs(W - (1 - e * e) * W_c) / energy_, std::abs(outcome_.work_c[event] - W_c) / energy_});
+      worst = std::max({worst, std::abs(W - (1 - e * e) * W_c) / energy_,
+                        std::abs(outcome_.work_c[event] - W_c) / energy_});
     }
     return worst;
   }
@@ -301,7 +344,8 @@ class SystemJudge {
   double SpringRestitution() const {
     double worst = 0;
     for (int i = 0; i < m_; ++i) {
-      const double e2 = system_.contacts[i].e * system_.contacts[i].e, k = system_.contacts[i].stiffness;
+      const double e2 = system_.contacts[i].e * system_.contacts[i].e,
+                   k = system_.contacts[i].stiffness;
       double taken = 0, deepest = 0, surface = 0;
       bool pressed = false;
       const auto finish = [&](double at) {
@@ -313,23 +357,29 @@ class SystemJudge {
         if (phase.stiffness[i] == 0)
           finish(e2 == 1 ? 0 : (pressed ? last : surface));
         else
-          pressed = true, deepest = std::min({deepest, phase.delta_begin[i] - surface, phase.delta_end[i] - surface});
+          pressed = true,
+          deepest =
+              std::min({deepest, phase.delta_begin[i] - surface, phase.delta_end[i] - surface});
         last = phase.delta_end[i];
       }
       finish(last);
-      // An elastic spring turns inside a phase, where its deepest point is not seen; it gives everything back.
+      // An elastic spring turns inside a phase, where its deepest point is not seen; it gives
+      // everything back.
       worst = std::max(worst, std::abs(outcome_.work_n[i] + (1 - e2) * taken) / energy_);
     }
     return worst;
   }
 
-  // What distances of contact i are measured by: its indentation, and what the rounding of a velocity makes of a long flight between walls.
+  // What distances of contact i are measured by: its indentation, and what the rounding of a
+  // velocity makes of a long flight between walls.
   double Length(int i, const MultiPhase& phase) const {
-    return speed_ / std::sqrt(system_.contacts[i].stiffness * A_.diagonal().maxCoeff()) + 1e-6 * speed_ * phase.duration;
+    return speed_ / std::sqrt(system_.contacts[i].stiffness * A_.diagonal().maxCoeff()) +
+           1e-6 * speed_ * phase.duration;
   }
 
-  // delta'' = -A_nn K (delta - reference), integrated by Taylor series in contact space: no modes, no independent contacts. Also watches
-  // that no open contact goes inside and no pressed one outside within a phase.
+  // delta'' = -A_nn K (delta - reference), integrated by Taylor series in contact space: no modes,
+  // no independent contacts. Also watches that no open contact goes inside and no pressed one
+  // outside within a phase.
   double SpringMotion() const {
     double worst = 0;
     MatrixXd A(m_, m_);
@@ -363,7 +413,8 @@ class SystemJudge {
         if (step + 1 < steps) {
           for (int i = 0; i < m_; ++i) {
             const double k = phase.stiffness[i],
-                         scale = speed_ / std::sqrt((k > 0 ? k : system_.contacts[i].stiffness) * A_.diagonal().maxCoeff());
+                         scale = speed_ / std::sqrt((k > 0 ? k : system_.contacts[i].stiffness) *
+                                                    A_.diagonal().maxCoeff());
             if (k > 0)
               worst = std::max(worst, x[i] / scale);
             else
@@ -373,7 +424,8 @@ class SystemJudge {
       }
       for (int i = 0; i < m_; ++i) {
         const double scale = Length(i, phase);
-        worst = std::max({worst, std::abs(v[i] - phase.v_end[Normal(i)]) / speed_, std::abs(J[i] - phase.dJ[Normal(i)]) / impulse_,
+        worst = std::max({worst, std::abs(v[i] - phase.v_end[Normal(i)]) / speed_,
+                          std::abs(J[i] - phase.dJ[Normal(i)]) / impulse_,
                           std::abs(x[i] + phase.reference[i] - phase.delta_end[i]) / scale});
         if (phase.stiffness[i] > 0 && system_.contacts[i].e < 1) surface[i] = phase.delta_end[i];
       }
@@ -393,7 +445,8 @@ class SystemJudge {
 
 }  // namespace
 
-Certificate CertifySystem(const ImpactSystem& system, const MultiOutcome& outcome, const std::vector<double>& e_star, RestitutionLaw law) {
+Certificate CertifySystem(const ImpactSystem& system, const MultiOutcome& outcome,
+                          const std::vector<double>& e_star, RestitutionLaw law) {
   CheckSystem(system);
   return SystemJudge(system, outcome, e_star, law).Run();
 }

@@ -20,22 +20,32 @@ using internal::SlipStretch;
 using internal::TurningSlip;
 
 constexpr double kRounding = 1e-13;  // relative to the speed of the impact
-constexpr double kApproach = 1e-11;  // approach that counts as none: events go on until all others have ended
-constexpr double kStraight = 1e-12;  // share of a rate across the slip below which slip does not turn
-constexpr double kBreaks = 1e-10;    // share by which friction exceeds mu_s where sticking ends
-// Change of other slips, all but spent, that a slip may make which leaves rest: at less it would be at rest again after every piece.
+// approach that counts as none: events go on until all others have ended
+constexpr double kApproach = 1e-11;
+// share of a rate across the slip below which slip does not turn
+constexpr double kStraight = 1e-12;
+constexpr double kBreaks = 1e-10;  // share by which friction exceeds mu_s where sticking ends
+// Change of other slips, all but spent, that a slip may make which leaves rest: at less it would be
+// at rest again after every piece.
 constexpr double kLeavesRest = 1e-11;
 constexpr int kMaxPieces = 5000;  // of an event; slip that dies out takes some dozens
 constexpr double kInf = std::numeric_limits<double>::infinity();
 
 class GlobalImpact {
  public:
-  GlobalImpact(const ImpactSystem& system, const ContactSpace& space, const GlobalOptions& options, MultiOutcome& outcome)
-      : system_(system), space_(space), options_(options), outcome_(outcome), m_(space.n_contacts), v_(space.v_minus) {
+  GlobalImpact(const ImpactSystem& system, const ContactSpace& space, const GlobalOptions& options,
+               MultiOutcome& outcome)
+      : system_(system),
+        space_(space),
+        options_(options),
+        outcome_(outcome),
+        m_(space.n_contacts),
+        v_(space.v_minus) {
     speed_ = internal::SpeedScale(space);
     frozen_.assign(m_, false);
     if (Thesis()) {
-      // w(theta) = theta' work_ theta with the columns of pinv(rows) split into tangential and normal ones (eq. 4.7).
+      // w(theta) = theta' work_ theta with the columns of pinv(rows) split into tangential and
+      // normal ones (eq. 4.7).
       const MatrixXd inverse = system.rows.completeOrthogonalDecomposition().pseudoInverse();
       MatrixXd T = inverse, N = inverse;
       for (int i = 0; i < m_; ++i) {
@@ -52,8 +62,9 @@ class GlobalImpact {
       if (outcome_.events >= options_.max_events) {
         double fastest = 0;
         for (int i = 0; i < m_; ++i) fastest = std::max(fastest, -NormalVelocity(i));
-        Fail(fmt::format("contacts still approach after {} events, at {:.1e} of the speed of the impact", outcome_.events,
-                         fastest / speed_));
+        Fail(fmt::format(
+            "contacts still approach after {} events, at {:.1e} of the speed of the impact",
+            outcome_.events, fastest / speed_));
         return;
       }
       const size_t last = options_.e_star.size() - 1;
@@ -65,7 +76,8 @@ class GlobalImpact {
   const VectorXd& v() const { return v_; }
 
  private:
-  // What ends an event: restitution by e, or in compression work W_stop, or (thesis) the curve of the segment compression ends in.
+  // What ends an event: restitution by e, or in compression work W_stop, or (thesis) the curve of
+  // the segment compression ends in.
   struct Goal {
     double e = 0;
     double W_stop = -kInf;
@@ -104,7 +116,8 @@ class GlobalImpact {
       W_c_ = W_c;
     }
     outcome_.work_c.push_back(W_c_);
-    for (int i = 0; i < m_ && Thesis(); ++i) frozen_[i] = frozen_[i] || NormalVelocity(i) > kRounding * speed_;
+    for (int i = 0; i < m_ && Thesis(); ++i)
+      frozen_[i] = frozen_[i] || NormalVelocity(i) > kRounding * speed_;
     return true;
   }
 
@@ -114,7 +127,8 @@ class GlobalImpact {
     W_ = W_c_ = 0;
     choose_ = true;
     for (int piece = 0, choices = 0;; ++piece) {
-      if (choices > 100 * m_ + 100) return Fail("the contacts change their modes without end"), false;
+      if (choices > 100 * m_ + 100)
+        return Fail("the contacts change their modes without end"), false;
       if (piece > kMaxPieces) return Fail("slip turns without end"), false;
       if (choose_) {
         ++choices;
@@ -124,7 +138,8 @@ class GlobalImpact {
         return Fail(rates.refusal()), false;
       }
       const double reach = StraightReach(rates);
-      const Progress progress = reach > 0 ? Straight(rates, reach, goal) : Turn(rates, turning, goal);
+      const Progress progress =
+          reach > 0 ? Straight(rates, reach, goal) : Turn(rates, turning, goal);
       if (progress == Progress::kFailed) return false;
       if (progress == Progress::kOver) return true;
     }
@@ -136,8 +151,8 @@ class GlobalImpact {
     }
   }
 
-  // How far rates are as good as constant: without end where no slip turns, some way where slip has just left rest or is about to stop,
-  // else 0.
+  // How far rates are as good as constant: without end where no slip turns, some way where slip has
+  // just left rest or is about to stop, else 0.
   double StraightReach(const EventRates& rates) const {
     struct Slip {
       double s, along, across, fastest;
@@ -148,18 +163,23 @@ class GlobalImpact {
     const VectorXd fastest = space_.A.cwiseAbs() * rates.p().cwiseAbs();
     for (const int i : rates.set()) {
       if (!rates.Slips(i) || rates.mu_k(i) == 0 || rates.tangents() < 2) continue;
-      const VectorXd e = rates.Tangential(rates.direction(), i), r = rates.Tangential(rates.rate(), i);
+      const VectorXd e = rates.Tangential(rates.direction(), i),
+                     r = rates.Tangential(rates.rate(), i);
       const double along = r.dot(e);
-      slips.push_back({rates.Tangential(v_, i).norm(), along, (r - along * e).norm(), rates.Tangential(fastest, i).maxCoeff()});
+      slips.push_back({rates.Tangential(v_, i).norm(), along, (r - along * e).norm(),
+                       rates.Tangential(fastest, i).maxCoeff()});
       const Slip& slip = slips.back();
       turns = turns || slip.across > kStraight * slip.fastest;
       // From rest as far as makes slip large against rounding and small against all else.
-      if (slip.s <= kRounding * speed_) starts = std::min(starts, std::min(1e-9 / std::max(along, 1e-300), 1e-6 / slip.fastest) * speed_);
+      if (slip.s <= kRounding * speed_)
+        starts = std::min(starts,
+                          std::min(1e-9 / std::max(along, 1e-300), 1e-6 / slip.fastest) * speed_);
     }
     if (!turns) return kInf;
     if (starts < kInf) {
       for (const Slip& slip : slips) {
-        if (slip.s > kRounding * speed_) starts = std::min(starts, std::max(0.1 * slip.s, kLeavesRest * speed_) / slip.fastest);
+        if (slip.s > kRounding * speed_)
+          starts = std::min(starts, std::max(0.1 * slip.s, kLeavesRest * speed_) / slip.fastest);
       }
       return starts;
     }
@@ -167,7 +187,9 @@ class GlobalImpact {
       if (stopping.s > 1e-7 * speed_ || stopping.along >= 0) continue;
       const double dP = stopping.s / -stopping.along;
       double error = 0;
-      for (const Slip& slip : slips) error += slip.across * dP * (&slip == &stopping ? 1 : std::min(1.0, slip.fastest * dP / slip.s));
+      for (const Slip& slip : slips)
+        error +=
+            slip.across * dP * (&slip == &stopping ? 1 : std::min(1.0, slip.fastest * dP / slip.s));
       if (error <= kRounding * speed_) reach = std::max(reach, dP);
     }
     return reach;
@@ -186,7 +208,8 @@ class GlobalImpact {
     }
     const double stop = std::min(reach, NextStop(rates)), vertex = a > 0 ? -b / (2 * a) : kInf;
     const auto work = [&](double x) { return W_ + b * x + a * x * x; };
-    // Lowest work so far. The document takes the vertex of the segment's own curve, wherever it lies.
+    // Lowest work so far. The document takes the vertex of the segment's own curve, wherever it
+    // lies.
     if (Thesis() && a > 0)
       W_c_ = work(vertex);
     else if (vertex > 0 && vertex <= stop)
@@ -199,11 +222,13 @@ class GlobalImpact {
       // Root on the falling branch, in the form that does not cancel.
       const double last = std::min(stop, vertex), fall = W_ - goal.W_stop;
       if (b < 0 && (last == kInf || work(last) <= goal.W_stop))
-        end = std::clamp(2 * fall / (-b + std::sqrt(std::max(0.0, b * b - 4 * a * fall))), 0.0, last);
+        end =
+            std::clamp(2 * fall / (-b + std::sqrt(std::max(0.0, b * b - 4 * a * fall))), 0.0, last);
     } else if (b < 0 && a > 0 && vertex <= stop) {
       end = vertex + std::sqrt(std::max(0.0, target - work(vertex)) / a);
     } else if (b >= 0 && W_c_ < 0) {
-      // Restitution: from the vertex on in this segment, or, where work already rises, from its start.
+      // Restitution: from the vertex on in this segment, or, where work already rises, from its
+      // start.
       const double rise = std::max(0.0, target - W_), root = b * b + 4 * a * rise;
       if (rise == 0)
         end = 0;
@@ -227,8 +252,10 @@ class GlobalImpact {
     // What has just stopped is at rest exactly.
     for (const int i : rates.set()) {
       if (!rates.Rough(i)) continue;
-      const bool slows = rates.Tangential(rates.rate(), i).dot(rates.Tangential(rates.direction(), i)) < 0;
-      if (slows && rates.Tangential(v_, i).norm() <= 10 * kRounding * speed_) v_.segment(space_.Tangent(i), rates.tangents()).setZero();
+      const bool slows =
+          rates.Tangential(rates.rate(), i).dot(rates.Tangential(rates.direction(), i)) < 0;
+      if (slows && rates.Tangential(v_, i).norm() <= 10 * kRounding * speed_)
+        v_.segment(space_.Tangent(i), rates.tangents()).setZero();
     }
     choose_ = true;
     return end <= stop ? Progress::kOver : Progress::kGoesOn;
@@ -239,19 +266,23 @@ class GlobalImpact {
     double next = kInf;
     for (const int i : rates.set()) {
       if (!rates.Slips(i)) continue;
-      const VectorXd e = rates.Tangential(rates.direction(), i), r = rates.Tangential(rates.rate(), i);
+      const VectorXd e = rates.Tangential(rates.direction(), i),
+                     r = rates.Tangential(rates.rate(), i);
       const double slows = -r.dot(e);
       // Without friction slip may pass rest by.
-      if (slows <= 0 || (rates.mu_k(i) == 0 && (r + slows * e).norm() > kStraight * slows)) continue;
+      if (slows <= 0 || (rates.mu_k(i) == 0 && (r + slows * e).norm() > kStraight * slows))
+        continue;
       next = std::min(next, std::max(0.0, rates.Tangential(v_, i).dot(e)) / slows);
     }
     return next;
   }
 
-  // A step of slip that turns, up to what happens first: work turns (so that it is monotone in every piece), its power does, the event
-  // ends, a contact that sticks breaks loose, or slip is spent.
+  // A step of slip that turns, up to what happens first: work turns (so that it is monotone in
+  // every piece), its power does, the event ends, a contact that sticks breaks loose, or slip is
+  // spent.
   Progress Turn(EventRates& rates, TurningSlip& turning, const Goal& goal) {
-    const double power = rates.Power(v_), target = goal.Compresses() ? goal.W_stop : (1 - goal.e * goal.e) * W_c_;
+    const double power = rates.Power(v_),
+                 target = goal.Compresses() ? goal.W_stop : (1 - goal.e * goal.e) * W_c_;
     const bool rises = power > 0 || (power == 0 && rates.Power(rates.rate()) >= 0);
     const double sign = rises ? 1 : -1;
     const bool ends = goal.Compresses() ? !rises : rises && W_c_ < 0;
@@ -261,11 +292,13 @@ class GlobalImpact {
       double turn, bend, end, breaks;
     };
     const auto happenings = [&](const SlipStretch& s) {
-      return Happenings{-sign * rates.Power(s.v), sign * rates.Power(rates.rate()), sign * (W_ + s.work_n.sum() - target),
-                        rates.Excess() - kBreaks};
+      return Happenings{-sign * rates.Power(s.v), sign * rates.Power(rates.rate()),
+                        sign * (W_ + s.work_n.sum() - target), rates.Excess() - kBreaks};
     };
     const Happenings before = happenings({v_, VectorXd(), VectorXd::Zero(m_), VectorXd()});
-    if (!turning.Step(rates, v_)) return Fail(rates.refusal().empty() ? "the step of a turning slip vanishes" : rates.refusal());
+    if (!turning.Step(rates, v_))
+      return Fail(rates.refusal().empty() ? "the step of a turning slip vanishes"
+                                          : rates.refusal());
     bool refused = false;
     const auto at = [&](double part, SlipStretch& s) {
       s = turning.At(part);
@@ -276,12 +309,15 @@ class GlobalImpact {
     Happenings after = at(1, stretch);
     double part = 1;
     bool over = false, breaks = false;
-    // One after the other, each within what the last has left: work is monotone only up to where its power turns.
-    for (double Happenings::*what : {&Happenings::turn, &Happenings::bend, &Happenings::end, &Happenings::breaks}) {
+    // One after the other, each within what the last has left: work is monotone only up to where
+    // its power turns.
+    for (double Happenings::*what :
+         {&Happenings::turn, &Happenings::bend, &Happenings::end, &Happenings::breaks}) {
       if (!(before.*what < 0 && after.*what >= 0) || (what == &Happenings::end && !ends)) continue;
       std::uintmax_t iterations = 100;
-      const auto bracket = boost::math::tools::toms748_solve([&](double x) { return at(x, stretch).*what; }, 0.0, part, before.*what,
-                                                             after.*what, boost::math::tools::eps_tolerance<double>(50), iterations);
+      const auto bracket = boost::math::tools::toms748_solve(
+          [&](double x) { return at(x, stretch).*what; }, 0.0, part, before.*what, after.*what,
+          boost::math::tools::eps_tolerance<double>(50), iterations);
       part = bracket.second;
       after = at(part, stretch);
       over = what == &Happenings::end;
@@ -293,7 +329,8 @@ class GlobalImpact {
     Record(rates, stretch);
     HoldStill(rates);
     choose_ = breaks;
-    for (const int i : rates.set()) choose_ = choose_ || (rates.Slips(i) && rates.Tangential(v_, i).norm() <= kRounding * speed_);
+    for (const int i : rates.set())
+      choose_ = choose_ || (rates.Slips(i) && rates.Tangential(v_, i).norm() <= kRounding * speed_);
     return over ? Progress::kOver : Progress::kGoesOn;
   }
 
@@ -323,19 +360,23 @@ class GlobalImpact {
 };
 
 void CheckOptions(const GlobalOptions& options, const ContactSpace& space) {
-  const auto fail = [](const std::string& key, const std::string& found, const std::string& allowed) {
+  const auto fail = [](const std::string& key, const std::string& found,
+                       const std::string& allowed) {
     throw ConfigError(fmt::format("global: {}: found {}, allowed {}", key, found, allowed));
   };
   if (options.e_star.empty()) fail("e_star", "none", "at least one");
   for (const double e : options.e_star) {
     if (!(e >= -1 && e <= 1)) fail("e_star", fmt::format("{}", e), "-1 to 1");
   }
-  if (options.share.size() != 0 &&
-      (options.share.size() != space.n_contacts || !options.share.allFinite() || options.share.minCoeff() <= 0)) {
-    fail("share", "other than a positive number for each contact", fmt::format("{} of them, or none", space.n_contacts));
+  if (options.share.size() != 0 && (options.share.size() != space.n_contacts ||
+                                    !options.share.allFinite() || options.share.minCoeff() <= 0)) {
+    fail("share", "other than a positive number for each contact",
+         fmt::format("{} of them, or none", space.n_contacts));
   }
-  if (options.closure.rows() > 0 && (options.closure.cols() != space.v_minus.size() || !options.closure.allFinite())) {
-    fail("closure", fmt::format("{} columns", options.closure.cols()), fmt::format("{} finite ones", space.v_minus.size()));
+  if (options.closure.rows() > 0 &&
+      (options.closure.cols() != space.v_minus.size() || !options.closure.allFinite())) {
+    fail("closure", fmt::format("{} columns", options.closure.cols()),
+         fmt::format("{} finite ones", space.v_minus.size()));
   }
 }
 

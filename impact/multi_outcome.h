@@ -1,6 +1,6 @@
 #pragma once
-// What every law for impacts at several contacts returns: the outcome and the path that led to it, phase by phase, for the judge
-// (multi_certify.h).
+// What every law for impacts at several contacts returns: the outcome and the path that led to it,
+// phase by phase, for the judge (multi_certify.h).
 
 #include <Eigen/Core>
 #include <string>
@@ -12,13 +12,18 @@
 namespace impactlab {
 
 enum class MultiLaw {
-  kSprings,              // a spring at each contact, phases of modes (multi_springs.h, document 003)
-  kSequence,             // one contact after the other, each by the exact single-contact law (multi_sequence.h)
-  kSimultaneousNewton,   // all contacts at once, v_n+ = -e v_n- as a complementarity problem (multi_simultaneous.h)
+  // a spring at each contact, phases of modes (multi_springs.h, document 003)
+  kSprings,
+  // one contact after the other, each by the exact single-contact law (multi_sequence.h)
+  kSequence,
+  // all contacts at once, v_n+ = -e v_n- as a complementarity problem (multi_simultaneous.h)
+  kSimultaneousNewton,
   kSimultaneousPoisson,  // the same in two phases, J_n,r >= e J_n,c
-  kGlobalEnergetic       // all contacts on one path with a single energetic coefficient (multi_global.h, document 000)
+  // all contacts on one path with a single energetic coefficient (multi_global.h, document 000)
+  kGlobalEnergetic
 };
-// Name used in files: "springs", "sequence", "simultaneous_newton", "simultaneous_poisson", "global_energetic".
+// Name used in files: "springs", "sequence", "simultaneous_newton", "simultaneous_poisson",
+// "global_energetic".
 const char* MultiLawName(MultiLaw law);
 
 enum class PointMode {
@@ -27,15 +32,19 @@ enum class PointMode {
   kStick
 };
 
-// A part of the path in which every contact keeps its mode. Vectors are stacked as in ContactSpace, or hold one entry for each contact.
+// A part of the path in which every contact keeps its mode. Vectors are stacked as in ContactSpace,
+// or hold one entry for each contact.
 struct MultiPhase {
-  int event = 0;  // number of the impact event the phase belongs to (sequence: of the single impact)
+  // number of the impact event the phase belongs to (sequence: of the single impact)
+  int event = 0;
   std::vector<PointMode> mode;
   Eigen::VectorXd v_begin, v_end;  // stacked contact velocities [m/s]
   Eigen::VectorXd dJ;              // stacked impulses of the phase [N s]
-  Eigen::VectorXd work_n, work_t;  // by contact: work of the normal impulse and of friction in the phase [J]
+  // by contact: work of the normal impulse and of friction in the phase [J]
+  Eigen::VectorXd work_n, work_t;
 
-  // Springs only; empty otherwise. A contact presses with stiffness * (reference - delta); stiffness 0: not pressed.
+  // Springs only; empty otherwise. A contact presses with stiffness * (reference - delta);
+  // stiffness 0: not pressed.
   double duration = 0;                     // [s]
   Eigen::VectorXd stiffness, reference;    // [N/m], [m]
   Eigen::VectorXd delta_begin, delta_end;  // distance from the surface [m], negative inside
@@ -47,16 +56,20 @@ struct MultiPhase {
 
 struct MultiOutcome {
   MultiLaw law = MultiLaw::kSprings;
-  SolveStatus status = SolveStatus::kOk;  // kNotConverged: the impact did not end within the phases allowed; values are those reached
-  std::string reason;                     // why status is not kOk, empty otherwise
-  Eigen::VectorXd u_plus;                 // generalised velocities after
-  Eigen::VectorXd v_plus;                 // stacked contact velocities after [m/s]
-  Eigen::VectorXd J;                      // stacked impulses [N s]
-  Eigen::VectorXd work_n, work_t;         // by contact [J]
-  double energy_change = 0;               // kinetic energy after less before [J]
-  int events = 0;  // impact events: 1 but for global energetic (document 000, section 1.6) and sequences (single impacts)
+  // kNotConverged: the impact did not end within the phases allowed; values are those reached
+  SolveStatus status = SolveStatus::kOk;
+  std::string reason;              // why status is not kOk, empty otherwise
+  Eigen::VectorXd u_plus;          // generalised velocities after
+  Eigen::VectorXd v_plus;          // stacked contact velocities after [m/s]
+  Eigen::VectorXd J;               // stacked impulses [N s]
+  Eigen::VectorXd work_n, work_t;  // by contact [J]
+  double energy_change = 0;        // kinetic energy after less before [J]
+  // impact events: 1 but for global energetic (document 000, section 1.6) and sequences (single
+  // impacts)
+  int events = 0;
   std::vector<MultiPhase> phases;
-  // Global energetic only: normal work at the end of compression by event [J], and what divided the normal impulses of an event.
+  // Global energetic only: normal work at the end of compression by event [J], and what divided the
+  // normal impulses of an event.
   std::vector<double> work_c;
   Eigen::VectorXd share;
   Eigen::MatrixXd closure;
@@ -72,7 +85,8 @@ MultiOutcome StartOutcome(MultiLaw law, const ImpactSystem& system, const Contac
 void FinishOutcome(const ImpactSystem& system, const ContactSpace& space, MultiOutcome& outcome);
 // True when no contact approaches faster than `tolerance`.
 bool NoneApproaches(const ContactSpace& space, const Eigen::VectorXd& v, double tolerance);
-// Largest speed a contact could reach with the energy of the impact [m/s]: the scale that rounding is measured by.
+// Largest speed a contact could reach with the energy of the impact [m/s]: the scale that rounding
+// is measured by.
 double SpeedScale(const ContactSpace& space);
 
 }  // namespace internal

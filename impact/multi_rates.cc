@@ -11,9 +11,13 @@ namespace impactlab::internal {
 using Eigen::MatrixXd;
 using Eigen::VectorXd;
 
-EventRates::EventRates(const ImpactSystem& system, const ContactSpace& space, const VectorXd& share, const MatrixXd& closure,
-                       const std::vector<int>& set)
-    : system_(system), space_(space), set_(set), share_(set.size()), mode_(space.n_contacts, PointMode::kOpen) {
+EventRates::EventRates(const ImpactSystem& system, const ContactSpace& space, const VectorXd& share,
+                       const MatrixXd& closure, const std::vector<int>& set)
+    : system_(system),
+      space_(space),
+      set_(set),
+      share_(set.size()),
+      mode_(space.n_contacts, PointMode::kOpen) {
   for (size_t c = 0; c < set.size(); ++c) share_[c] = share[set[c]];
   direction_ = p_ = rate_ = VectorXd::Zero(space.v_minus.size());
   n_ = share_ / share_[0];
@@ -43,13 +47,15 @@ bool EventRates::ChooseModes(const VectorXd& v, double at_rest) {
       rest.push_back(i);
   }
   if (rest.empty()) return Find(direction_);
-  // Relations make the division of normal impulses depend on friction, and friction depends on the division.
+  // Relations make the division of normal impulses depend on friction, and friction depends on the
+  // division.
   for (int round = 0; round < 100; ++round) {
     const std::vector<PointMode> mode = mode_;
     const VectorXd n = n_, direction = direction_;
     AtRest(rest);
     if (!Find(direction_)) return false;
-    const bool settled = mode == mode_ && (direction - direction_).norm() <= 1e-14 && (n - n_).norm() <= 1e-14 * n_.norm();
+    const bool settled = mode == mode_ && (direction - direction_).norm() <= 1e-14 &&
+                         (n - n_).norm() <= 1e-14 * n_.norm();
     if (closure_.rows() == 0 || (round > 0 && settled)) return true;
   }
   refusal_ = "the closure and the modes of contacts at rest do not settle";
@@ -58,11 +64,14 @@ bool EventRates::ChooseModes(const VectorXd& v, double at_rest) {
 
 void EventRates::AtRest(const std::vector<int>& rest) {
   std::vector<int> entries;
-  VectorXd p = VectorXd::Zero(p_.size()), held(rest.size()), slipping(rest.size()), n_of(space_.n_contacts);
+  VectorXd p = VectorXd::Zero(p_.size()), held(rest.size()), slipping(rest.size()),
+           n_of(space_.n_contacts);
   for (size_t c = 0; c < set_.size(); ++c) {
     n_of[set_[c]] = n_[c];
     p[space_.Normal(set_[c])] = n_[c];
-    if (Rough(set_[c])) p.segment(space_.Tangent(set_[c]), tangents()) = -mu_k(set_[c]) * n_[c] * Tangential(direction_, set_[c]);
+    if (Rough(set_[c]))
+      p.segment(space_.Tangent(set_[c]), tangents()) =
+          -mu_k(set_[c]) * n_[c] * Tangential(direction_, set_[c]);
   }
   for (size_t c = 0; c < rest.size(); ++c) {
     const int i = rest[c];
@@ -84,8 +93,10 @@ void EventRates::AtRest(const std::vector<int>& rest) {
     auto direction = direction_.segment(space_.Tangent(i), tangents());
     direction.setZero();
     if (friction.slips[c])
-      direction = slipping[c] > 0 ? VectorXd(-friction.x.segment(at, tangents()) / slipping[c]) : rate.segment(at, tangents()).normalized();
-    for (int t = 0; t < tangents() && !friction.slips[c]; ++t) stick_.push_back(space_.Tangent(i) + t), kept.push_back(at + t);
+      direction = slipping[c] > 0 ? VectorXd(-friction.x.segment(at, tangents()) / slipping[c])
+                                  : rate.segment(at, tangents()).normalized();
+    for (int t = 0; t < tangents() && !friction.slips[c]; ++t)
+      stick_.push_back(space_.Tangent(i) + t), kept.push_back(at + t);
   }
   if (stick_.empty()) return;
   const MatrixXd A_s = space_.A(stick_, stick_);
@@ -106,7 +117,9 @@ bool EventRates::Find(const VectorXd& direction) {
     p_.setZero();
     for (size_t c = 0; c < set_.size(); ++c) {
       p_[space_.Normal(set_[c])] = n_[c];
-      if (Slips(set_[c])) p_.segment(space_.Tangent(set_[c]), tangents()) = -mu_k(set_[c]) * n_[c] * Tangential(direction, set_[c]);
+      if (Slips(set_[c]))
+        p_.segment(space_.Tangent(set_[c]), tangents()) =
+            -mu_k(set_[c]) * n_[c] * Tangential(direction, set_[c]);
     }
     if (!stick_.empty()) {
       const VectorXd need = space_.A(stick_, Eigen::all) * p_;
@@ -117,7 +130,9 @@ bool EventRates::Find(const VectorXd& direction) {
     MatrixXd p_n = MatrixXd::Zero(p_.size(), share_.size());
     for (size_t c = 0; c < set_.size(); ++c) {
       p_n(space_.Normal(set_[c]), c) = 1;
-      if (Slips(set_[c])) p_n.col(c).segment(space_.Tangent(set_[c]), tangents()) = -mu_k(set_[c]) * Tangential(direction, set_[c]);
+      if (Slips(set_[c]))
+        p_n.col(c).segment(space_.Tangent(set_[c]), tangents()) =
+            -mu_k(set_[c]) * Tangential(direction, set_[c]);
     }
     if (!stick_.empty()) {
       const MatrixXd need = space_.A(stick_, Eigen::all) * p_n;
@@ -152,7 +167,8 @@ bool EventRates::Divide(const MatrixXd& p_n, VectorXd& n) const {
 VectorXd EventRates::Directions(const VectorXd& v) const {
   VectorXd direction = VectorXd::Zero(v.size());
   for (const int i : set_) {
-    if (Slips(i)) direction.segment(space_.Tangent(i), tangents()) = Tangential(v, i).stableNormalized();
+    if (Slips(i))
+      direction.segment(space_.Tangent(i), tangents()) = Tangential(v, i).stableNormalized();
   }
   return direction;
 }
@@ -163,7 +179,8 @@ MatrixXd EventRates::Stiffness(const VectorXd& v, const std::vector<int>& contac
     const int i = contacts[k], at = tangents() * static_cast<int>(k);
     const VectorXd slip = Tangential(v, i), e = slip.stableNormalized();
     const MatrixXd across = MatrixXd::Identity(tangents(), tangents()) - e * e.transpose();
-    dp.block(space_.Tangent(i), at, tangents(), tangents()) = -mu_k(i) * Normal(i) / slip.norm() * across;
+    dp.block(space_.Tangent(i), at, tangents(), tangents()) =
+        -mu_k(i) * Normal(i) / slip.norm() * across;
   }
   if (!stick_.empty()) {
     const MatrixXd need = space_.A(stick_, Eigen::all) * dp;
@@ -176,7 +193,8 @@ double EventRates::Excess() const {
   double excess = -1;
   for (const int i : set_) {
     if (!Sticks(i)) continue;
-    excess = std::max(excess, (Tangential(p_, i).norm() - system_.contacts[i].mu_s * Normal(i)) / Normal(i));
+    excess = std::max(
+        excess, (Tangential(p_, i).norm() - system_.contacts[i].mu_s * Normal(i)) / Normal(i));
   }
   return excess;
 }

@@ -1,6 +1,6 @@
 #pragma once
-// Private to the global law: the impulses of the contacts of one event by its impulse parameter P, the normal impulse of the first of them,
-// and the rates of the contact velocities that they make.
+// Private to the global law: the impulses of the contacts of one event by its impulse parameter P,
+// the normal impulse of the first of them, and the rates of the contact velocities that they make.
 
 #include <string>
 #include <vector>
@@ -11,20 +11,23 @@ namespace impactlab::internal {
 
 class EventRates {
  public:
-  // `set`: contacts of the event. Normal impulses divide by `share` (one for each contact of the system) as near as the relations of
-  // `closure` between contacts of the event allow.
-  EventRates(const ImpactSystem& system, const ContactSpace& space, const Eigen::VectorXd& share, const Eigen::MatrixXd& closure,
-             const std::vector<int>& set);
+  // `set`: contacts of the event. Normal impulses divide by `share` (one for each contact of the
+  // system) as near as the relations of `closure` between contacts of the event allow.
+  EventRates(const ImpactSystem& system, const ContactSpace& space, const Eigen::VectorXd& share,
+             const Eigen::MatrixXd& closure, const std::vector<int>& set);
 
-  // Decides what every contact does at velocities v: those with slip above `at_rest` slip, the others stick or leave rest, together. Sets
-  // direction() and the rates. False with refusal(): the closure asks a contact to pull, or modes and division do not settle.
+  // Decides what every contact does at velocities v: those with slip above `at_rest` slip, the
+  // others stick or leave rest, together. Sets direction() and the rates. False with refusal(): the
+  // closure asks a contact to pull, or modes and division do not settle.
   bool ChooseModes(const Eigen::VectorXd& v, double at_rest);
-  // Rates for slip directions (stacked unit vectors; zero where nothing slips), modes as chosen last. False: the closure asks for a pull.
+  // Rates for slip directions (stacked unit vectors; zero where nothing slips), modes as chosen
+  // last. False: the closure asks for a pull.
   bool Find(const Eigen::VectorXd& direction);
 
   // Unit vectors of the slip in v, for contacts that slip as the modes were chosen last.
   Eigen::VectorXd Directions(const Eigen::VectorXd& v) const;
-  // Derivative of p by the slip velocities of `contacts`, for a constant division of normal impulses: stacked entries by their tangents.
+  // Derivative of p by the slip velocities of `contacts`, for a constant division of normal
+  // impulses: stacked entries by their tangents.
   Eigen::MatrixXd Stiffness(const Eigen::VectorXd& v, const std::vector<int>& contacts) const;
 
   const std::vector<int>& set() const { return set_; }
@@ -40,8 +43,11 @@ class EventRates {
   bool Sticks(int i) const { return mode_[i] == PointMode::kStick; }
   double mu_k(int i) const { return system_.contacts[i].mu_k; }
   double Normal(int i) const { return p_[space_.Normal(i)]; }
-  auto Tangential(const Eigen::VectorXd& stacked, int i) const { return stacked.segment(space_.Tangent(i), tangents()); }
-  // Largest excess of friction over mu_s at the contacts that stick, by the normal impulse; negative while all hold.
+  auto Tangential(const Eigen::VectorXd& stacked, int i) const {
+    return stacked.segment(space_.Tangent(i), tangents());
+  }
+  // Largest excess of friction over mu_s at the contacts that stick, by the normal impulse;
+  // negative while all hold.
   double Excess() const;
   // Power of the normal impulses, dW/dP.
   double Power(const Eigen::VectorXd& v) const;
@@ -59,7 +65,8 @@ class EventRates {
   Eigen::VectorXd direction_, p_, rate_, n_;
   std::vector<int> stick_;  // tangential entries of contacts that stick
   Eigen::MatrixXd hold_;    // friction that stops them, by the rates without it
-  Eigen::VectorXd spare_;   // part of that friction that moves nothing: what redundant contacts hold against each other
+  // part of that friction that moves nothing: what redundant contacts hold against each other
+  Eigen::VectorXd spare_;
   std::string refusal_;
 };
 

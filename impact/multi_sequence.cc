@@ -17,7 +17,10 @@ using Eigen::VectorXd;
 class Sequence {
  public:
   Sequence(const ImpactSystem& system, const ContactSpace& space, const SequenceOptions& options)
-      : system_(system), space_(space), options_(options), threshold_(options.at_rest * internal::SpeedScale(space)) {}
+      : system_(system),
+        space_(space),
+        options_(options),
+        threshold_(options.at_rest * internal::SpeedScale(space)) {}
 
   std::vector<int> Approaching(const VectorXd& v) const {
     std::vector<int> set;
@@ -30,9 +33,11 @@ class Sequence {
   int Next(const VectorXd& v, const std::vector<int>& approaching) const {
     const auto rank = [&](int i) {
       if (options_.order.empty()) return v[space_.Normal(i)];
-      return static_cast<double>(std::find(options_.order.begin(), options_.order.end(), i) - options_.order.begin());
+      return static_cast<double>(std::find(options_.order.begin(), options_.order.end(), i) -
+                                 options_.order.begin());
     };
-    return *std::min_element(approaching.begin(), approaching.end(), [&](int a, int b) { return rank(a) < rank(b); });
+    return *std::min_element(approaching.begin(), approaching.end(),
+                             [&](int a, int b) { return rank(a) < rank(b); });
   }
 
   // Strikes contact i; false when it alone is no impact problem.
@@ -44,15 +49,18 @@ class Sequence {
     phase.single = Solve(SingleContact(space_, v, i), {options_.law, c.e, c.mu_k, c.mu_s}, options);
     if (phase.single.status != SolveStatus::kOk) {
       outcome.status = phase.single.status;
-      outcome.reason = fmt::format("contact {}: {}", c.name.empty() ? std::to_string(i) : c.name, phase.single.reason);
+      outcome.reason = fmt::format("contact {}: {}", c.name.empty() ? std::to_string(i) : c.name,
+                                   phase.single.reason);
       return false;
     }
     phase.struck = i;
     phase.event = outcome.events++;
     phase.mode.assign(space_.n_contacts, PointMode::kOpen);
-    phase.mode[i] = PointMode::kStick;  // the cone of the whole single impact is that of mu_s; its own certificate knows more
+    // the cone of the whole single impact is that of mu_s; its own certificate knows more
+    phase.mode[i] = PointMode::kStick;
     phase.dJ = VectorXd::Zero(v.size());
-    for (int t = 0; t + 1 < space_.width; ++t) phase.dJ[space_.Tangent(i) + t] = phase.single.J_F[t];
+    for (int t = 0; t + 1 < space_.width; ++t)
+      phase.dJ[space_.Tangent(i) + t] = phase.single.J_F[t];
     phase.dJ[space_.Normal(i)] = phase.single.J_F.z();
     phase.v_begin = v;
     v += space_.H * (space_.H.transpose() * phase.dJ);
@@ -73,8 +81,9 @@ class Sequence {
 
   void GiveUp(MultiOutcome& outcome) const {
     outcome.status = SolveStatus::kNotConverged;
-    outcome.reason = fmt::format("contacts still approach after {} single impacts{}", outcome.events,
-                                 CanSeparate(space_) ? "" : ": they wedge the system, no motion lifts them all");
+    outcome.reason =
+        fmt::format("contacts still approach after {} single impacts{}", outcome.events,
+                    CanSeparate(space_) ? "" : ": they wedge the system, no motion lifts them all");
   }
 
  private:
@@ -91,7 +100,8 @@ void CheckOrder(const ImpactSystem& system, const std::vector<int>& order) {
   std::iota(all.begin(), all.end(), 0);
   if (sorted != all) {
     throw ConfigError(
-        fmt::format("sequence: order: found {} entries, allowed each contact from 0 to {} once", order.size(), all.size() - 1));
+        fmt::format("sequence: order: found {} entries, allowed each contact from 0 to {} once",
+                    order.size(), all.size() - 1));
   }
 }
 
@@ -113,7 +123,8 @@ MultiOutcome SolveSequence(const ImpactSystem& system, const SequenceOptions& op
   const Sequence sequence(system, space, options);
   MultiOutcome outcome = sequence.Start();
   VectorXd v = space.v_minus;
-  for (std::vector<int> set = sequence.Approaching(v); !set.empty(); set = sequence.Approaching(v)) {
+  for (std::vector<int> set = sequence.Approaching(v); !set.empty();
+       set = sequence.Approaching(v)) {
     if (outcome.events >= options.max_impacts) {
       sequence.GiveUp(outcome);
       break;
@@ -124,7 +135,8 @@ MultiOutcome SolveSequence(const ImpactSystem& system, const SequenceOptions& op
   return outcome;
 }
 
-OutcomeSet SequenceOutcomes(const ImpactSystem& system, const SequenceOptions& options, int max_tried, double same) {
+OutcomeSet SequenceOutcomes(const ImpactSystem& system, const SequenceOptions& options,
+                            int max_tried, double same) {
   const ContactSpace space = ReduceToContacts(system);
   const Sequence sequence(system, space, options);
   const double tolerance = same * internal::SpeedScale(space);
@@ -161,9 +173,11 @@ OutcomeSet SequenceOutcomes(const ImpactSystem& system, const SequenceOptions& o
   return set;
 }
 
-OutcomeSet SpringOutcomes(const ImpactSystem& system, const std::vector<double>& ratios, int max_tried, double same) {
+OutcomeSet SpringOutcomes(const ImpactSystem& system, const std::vector<double>& ratios,
+                          int max_tried, double same) {
   for (const double ratio : ratios) {
-    if (!(ratio > 0) || !std::isfinite(ratio)) throw ConfigError(fmt::format("springs: ratios: found {}, allowed above 0", ratio));
+    if (!(ratio > 0) || !std::isfinite(ratio))
+      throw ConfigError(fmt::format("springs: ratios: found {}, allowed above 0", ratio));
   }
   if (ratios.empty()) throw ConfigError("springs: ratios: found none, allowed at least one");
   const double tolerance = same * internal::SpeedScale(ReduceToContacts(system));
@@ -175,7 +189,8 @@ OutcomeSet SpringOutcomes(const ImpactSystem& system, const std::vector<double>&
       set.complete = false;
       break;
     }
-    for (size_t i = 0; i < digit.size(); ++i) varied.contacts[i].stiffness = system.contacts[i].stiffness * ratios[digit[i]];
+    for (size_t i = 0; i < digit.size(); ++i)
+      varied.contacts[i].stiffness = system.contacts[i].stiffness * ratios[digit[i]];
     Collect(set, SolveSprings(varied), tolerance);
     size_t i = 0;
     while (i < digit.size() && ++digit[i] == ratios.size()) digit[i++] = 0;

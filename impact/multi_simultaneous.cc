@@ -18,10 +18,12 @@ namespace {
 // An entry of q that counts as zero: rounding of a problem of unit size.
 constexpr double kZero = 1e-14;
 
-bool Lemke(const MatrixXd& M, const VectorXd& q, const VectorXd& cover, VectorXd& z, int max_pivots) {
+bool Lemke(const MatrixXd& M, const VectorXd& q, const VectorXd& cover, VectorXd& z,
+           int max_pivots) {
   const Eigen::Index n = q.size();
   z = VectorXd::Zero(n);
-  // Tableau of w - M z - z0 cover = q: columns w (n), z (n), z0, right side. `basis` holds the column of each row.
+  // Tableau of w - M z - z0 cover = q: columns w (n), z (n), z0, right side. `basis` holds the
+  // column of each row.
   MatrixXd T(n, 2 * n + 2);
   T << MatrixXd::Identity(n, n), -M, -cover, q;
   const Eigen::Index z0 = 2 * n, rhs = 2 * n + 1;
@@ -34,7 +36,8 @@ bool Lemke(const MatrixXd& M, const VectorXd& q, const VectorXd& cover, VectorXd
     }
     basis[row] = column;
   };
-  // Lexicographic order of the rows (right side, then the columns of w): ties, which redundancy makes common, cannot cycle.
+  // Lexicographic order of the rows (right side, then the columns of w): ties, which redundancy
+  // makes common, cannot cycle.
   const auto less = [&](Eigen::Index a, double pa, Eigen::Index b, double pb) {
     const double tie = 1e-13;
     for (Eigen::Index k = -1; k < n; ++k) {
@@ -61,7 +64,9 @@ bool Lemke(const MatrixXd& M, const VectorXd& q, const VectorXd& cover, VectorXd
     // z0 leaves as soon as it can.
     for (Eigen::Index i = 0; i < n; ++i) {
       const double p = T(i, entering), pl = T(leave, entering);
-      if (basis[i] == z0 && p > least && T(i, rhs) / p <= T(leave, rhs) / pl + 1e-14 * (1 + std::abs(T(leave, rhs) / pl))) leave = i;
+      if (basis[i] == z0 && p > least &&
+          T(i, rhs) / p <= T(leave, rhs) / pl + 1e-14 * (1 + std::abs(T(leave, rhs) / pl)))
+        leave = i;
     }
     const Eigen::Index left = basis[leave];
     pivot(leave, entering);
@@ -87,15 +92,19 @@ bool Lemke(const MatrixXd& M, const VectorXd& q, const VectorXd& cover, VectorXd
 bool SolveLcp(const MatrixXd& M, const VectorXd& q, VectorXd& z, int max_pivots) {
   z = VectorXd::Zero(q.size());
   if (q.size() == 0 || q.minCoeff() >= -kZero) return true;
-  // Rounding may lead astray where redundancy makes bases singular. The solution is checked, and sought on another path if it is none.
+  // Rounding may lead astray where redundancy makes bases singular. The solution is checked, and
+  // sought on another path if it is none.
   VectorXd cover = VectorXd::Ones(q.size());
   for (int attempt = 0; attempt < 5; ++attempt) {
     if (Lemke(M, q, cover, z, max_pivots)) {
       const VectorXd w = M * z + q;
       const double size = std::max({1.0, q.cwiseAbs().maxCoeff(), (M.cwiseAbs() * z).maxCoeff()});
-      if (w.minCoeff() >= -1e-10 * size && w.cwiseMin(z).maxCoeff() <= 1e-10 * std::max(size, z.maxCoeff())) return true;
+      if (w.minCoeff() >= -1e-10 * size &&
+          w.cwiseMin(z).maxCoeff() <= 1e-10 * std::max(size, z.maxCoeff()))
+        return true;
     }
-    for (Eigen::Index i = 0; i < cover.size(); ++i) cover[i] = 1 + std::fmod(0.618033988749895 * (i + 1) * (attempt + 1), 1.0);
+    for (Eigen::Index i = 0; i < cover.size(); ++i)
+      cover[i] = 1 + std::fmod(0.618033988749895 * (i + 1) * (attempt + 1), 1.0);
   }
   return false;
 }
@@ -109,7 +118,8 @@ using Eigen::VectorXd;
 
 class Simultaneous {
  public:
-  Simultaneous(const ImpactSystem& system, const ContactSpace& space) : system_(system), space_(space), m_(space.n_contacts) {
+  Simultaneous(const ImpactSystem& system, const ContactSpace& space)
+      : system_(system), space_(space), m_(space.n_contacts) {
     edges_ = space.width == 1 ? 0 : space.width == 2 ? 2 : kFrictionFacets;
     const Eigen::Index rows = space.A.rows();
     unit_ = space.A.diagonal().maxCoeff();
@@ -130,8 +140,8 @@ class Simultaneous {
     }
   }
 
-  // Adds to `J` the impulse after which v_n + `lift` >= 0 is perpendicular to what it adds to `least` (normal impulses that act in any
-  // case).
+  // Adds to `J` the impulse after which v_n + `lift` >= 0 is perpendicular to what it adds to
+  // `least` (normal impulses that act in any case).
   bool Phase(const VectorXd& v, const VectorXd& lift, const VectorXd& least, VectorXd& dJ) const {
     const int f = m_ * edges_, n = m_ + f + (edges_ > 0 ? m_ : 0);
     MatrixXd M = MatrixXd::Zero(n, n);
@@ -148,7 +158,8 @@ class Simultaneous {
       const int slip = m_ + f + i;
       M(slip, i) = system_.contacts[i].mu_k;
       q[slip] = system_.contacts[i].mu_k * least[i] / impulse;
-      for (int k = 0; k < edges_; ++k) M(slip, m_ + i * edges_ + k) = -1, M(m_ + i * edges_ + k, slip) = 1;
+      for (int k = 0; k < edges_; ++k)
+        M(slip, m_ + i * edges_ + k) = -1, M(m_ + i * edges_ + k, slip) = 1;
     }
     VectorXd z;
     if (!internal::SolveLcp(M, q, z)) return false;
@@ -168,7 +179,9 @@ class Simultaneous {
       phase.work_n[i] = dJ[n] * mean[n];
       phase.work_t[i] = dJ.segment(t, w).dot(mean.segment(t, w));
       const bool slips = phase.v_end.segment(t, w).norm() > 1e-10 * speed_;
-      phase.mode.push_back(dJ[n] <= 0 ? PointMode::kOpen : slips ? PointMode::kSlip : PointMode::kStick);
+      phase.mode.push_back(dJ[n] <= 0 ? PointMode::kOpen
+                           : slips    ? PointMode::kSlip
+                                      : PointMode::kStick);
     }
     return phase;
   }
@@ -208,7 +221,8 @@ MultiOutcome SolveSimultaneous(const ImpactSystem& system, MultiLaw law) {
     return true;
   };
   if (law == MultiLaw::kSimultaneousNewton) {
-    for (int i = 0; i < m; ++i) lift[i] = system.contacts[i].e * std::min(0.0, space.v_minus[space.Normal(i)]);
+    for (int i = 0; i < m; ++i)
+      lift[i] = system.contacts[i].e * std::min(0.0, space.v_minus[space.Normal(i)]);
     phase(space.v_minus);
   } else if (phase(space.v_minus)) {
     for (int i = 0; i < m; ++i) least[i] = system.contacts[i].e * dJ[space.Normal(i)];

@@ -21,17 +21,21 @@ constexpr double kRounding = 1e-13;
 
 enum class Spring { kOpen, kLoading, kUnloading };
 
-// Independent contacts and the motion of all contacts in orthonormal coordinates y of theirs: v_n = Q y', kinetic energy |y'|^2 / 2 +
-// const.
-MatrixXd IndependentSpace(const MatrixXd& H_n, const std::vector<int>& wanted, int rank, VectorXd& rate) {
+// Independent contacts and the motion of all contacts in orthonormal coordinates y of theirs: v_n =
+// Q y', kinetic energy |y'|^2 / 2 + const.
+MatrixXd IndependentSpace(const MatrixXd& H_n, const std::vector<int>& wanted, int rank,
+                          VectorXd& rate) {
   std::vector<int> set = wanted;
   if (set.empty()) {
     Eigen::ColPivHouseholderQR<MatrixXd> qr(H_n.transpose());
-    for (int i = 0; i < rank; ++i) set.push_back(static_cast<int>(qr.colsPermutation().indices()[i]));
+    for (int i = 0; i < rank; ++i)
+      set.push_back(static_cast<int>(qr.colsPermutation().indices()[i]));
   }
   const auto fail = [&](const std::string& found) {
     throw ConfigError(
-        fmt::format("springs: independent: found {}, allowed {} contacts whose normal velocities are independent", found, rank));
+        fmt::format("springs: independent: found {}, allowed {} contacts whose normal velocities "
+                    "are independent",
+                    found, rank));
   };
   if (static_cast<int>(set.size()) != rank) fail(fmt::format("{} contacts", set.size()));
   MatrixXd H_ind(rank, H_n.cols());
@@ -42,7 +46,8 @@ MatrixXd IndependentSpace(const MatrixXd& H_n, const std::vector<int>& wanted, i
   Eigen::ColPivHouseholderQR<MatrixXd> check(H_ind.transpose());
   check.setThreshold(1e-10);
   if (check.rank() < rank) fail("contacts that depend on each other");
-  // H_ind' = U S' with orthonormal U: then H_ind H_ind' = S S' = M_ind^-1, R_all = H_n H_ind' M_ind and Q = R_all S = H_n U.
+  // H_ind' = U S' with orthonormal U: then H_ind H_ind' = S S' = M_ind^-1, R_all = H_n H_ind' M_ind
+  // and Q = R_all S = H_n U.
   const Eigen::HouseholderQR<MatrixXd> qr(H_ind.transpose());
   const MatrixXd U = qr.householderQ() * MatrixXd::Identity(H_n.cols(), rank);
   rate = U.transpose() * rate;
@@ -78,8 +83,10 @@ class SpringImpact {
       if (!Phase(outcome)) break;
     }
     outcome.status = SolveStatus::kNotConverged;
-    outcome.reason = CanSeparate(space_) ? fmt::format("not over after {} phases", outcome.phases.size())
-                                         : "the contacts wedge the system: no motion lifts them all, the impact has no end";
+    outcome.reason =
+        CanSeparate(space_)
+            ? fmt::format("not over after {} phases", outcome.phases.size())
+            : "the contacts wedge the system: no motion lifts them all, the impact has no end";
   }
 
  private:
@@ -87,17 +94,24 @@ class SpringImpact {
   double UnloadedAt(int j) const { return (1 - e_[j] * e_[j]) * deepest_[j]; }
 
   // Stiffness that acts and the distance at which the spring is slack, from the contact's surface.
-  double Stiffness(int j) const { return state_[j] == Spring::kOpen ? 0 : state_[j] == Spring::kLoading ? k_[j] : k_[j] / (e_[j] * e_[j]); }
-  double Slack(int j) const { return surface_[j] + (state_[j] == Spring::kUnloading ? UnloadedAt(j) : 0); }
+  double Stiffness(int j) const {
+    return state_[j] == Spring::kOpen      ? 0
+           : state_[j] == Spring::kLoading ? k_[j]
+                                           : k_[j] / (e_[j] * e_[j]);
+  }
+  double Slack(int j) const {
+    return surface_[j] + (state_[j] == Spring::kUnloading ? UnloadedAt(j) : 0);
+  }
 
   // An open contact at its surface that approaches starts to press.
   void Close(int j) {
-    if (state_[j] == Spring::kOpen && delta_[j] <= surface_[j] + kRounding * length_[j] && Rate(j) < -kRounding * speed_)
+    if (state_[j] == Spring::kOpen && delta_[j] <= surface_[j] + kRounding * length_[j] &&
+        Rate(j) < -kRounding * speed_)
       state_[j] = Spring::kLoading;
   }
 
-  // Open contacts that rest on their surface close when the first derivative that does not vanish presses them in: y'' = -f, y''' = -K y'
-  // and so on.
+  // Open contacts that rest on their surface close when the first derivative that does not vanish
+  // presses them in: y'' = -f, y''' = -K y' and so on.
   void CloseResting() {
     for (bool changed = true; changed;) {
       changed = false;
@@ -110,7 +124,8 @@ class SpringImpact {
         K += Stiffness(j) * Q_.row(j).transpose() * Q_.row(j);
       }
       for (int j = 0; j < m_ && !changed; ++j) {
-        if (state_[j] != Spring::kOpen || delta_[j] > surface_[j] + kRounding * length_[j] || std::abs(Rate(j)) > kRounding * speed_)
+        if (state_[j] != Spring::kOpen || delta_[j] > surface_[j] + kRounding * length_[j] ||
+            std::abs(Rate(j)) > kRounding * speed_)
           continue;
         VectorXd even = -f, odd = -K * rate_;
         double scale[2] = {force, K.norm() * speed_};
@@ -144,8 +159,9 @@ class SpringImpact {
         if (e_[j] == 1) return sums.FirstRise(j, surface_[j], horizon, kRounding * length_[j]);
         return sums.FirstTurn(j, horizon, kRounding * speed_);
       case Spring::kUnloading:
-        return std::min(sums.FirstRise(j, Slack(j), horizon, kRounding * length_[j]),
-                        sums.FirstFall(j, surface_[j] + deepest_[j], horizon, kRounding * length_[j]));
+        return std::min(
+            sums.FirstRise(j, Slack(j), horizon, kRounding * length_[j]),
+            sums.FirstFall(j, surface_[j] + deepest_[j], horizon, kRounding * length_[j]));
     }
     return std::numeric_limits<double>::infinity();
   }
@@ -213,7 +229,8 @@ class SpringImpact {
     return true;
   }
 
-  void Record(const ModeSums& sums, const VectorXd& stiffness, const VectorXd& slack, double t, MultiOutcome& outcome) {
+  void Record(const ModeSums& sums, const VectorXd& stiffness, const VectorXd& slack, double t,
+              MultiOutcome& outcome) {
     MultiPhase phase;
     phase.duration = t * time_;
     phase.stiffness = k_scale_ * stiffness;
@@ -229,7 +246,8 @@ class SpringImpact {
       if (stiffness[j] == 0) continue;
       phase.mode[j] = PointMode::kSlip;
       phase.dJ[space_.Normal(j)] = J[j];
-      phase.work_n[j] = 0.5 * stiffness[j] * (std::pow(delta_[j] - slack[j], 2) - std::pow(end[j] - slack[j], 2));
+      phase.work_n[j] =
+          0.5 * stiffness[j] * (std::pow(delta_[j] - slack[j], 2) - std::pow(end[j] - slack[j], 2));
     }
     v_ += space_.H * (space_.H.transpose() * phase.dJ);
     phase.v_end = v_;
@@ -245,8 +263,9 @@ class SpringImpact {
   VectorXd k_, e_, delta_;
   VectorXd length_;  // indentation that the impact's energy could make, by contact
   std::vector<Spring> state_;
-  VectorXd surface_, deepest_;  // where the contact's surface is now, and the deepest point of this contact from it (<= 0)
-  VectorXd v_;                  // stacked contact velocities
+  // where the contact's surface is now, and the deepest point of this contact from it (<= 0)
+  VectorXd surface_, deepest_;
+  VectorXd v_;  // stacked contact velocities
 };
 
 }  // namespace
@@ -256,10 +275,12 @@ MultiOutcome SolveSprings(const ImpactSystem& system, const SpringOptions& optio
   MultiOutcome outcome = internal::StartOutcome(MultiLaw::kSprings, system, space);
   for (const ContactProperties& c : system.contacts) {
     if (c.mu_k > 0 || c.mu_s > 0)
-      outcome.status = SolveStatus::kInvalid, outcome.reason = "contact " + c.name + ": springs know no friction, mu must be 0";
+      outcome.status = SolveStatus::kInvalid,
+      outcome.reason = "contact " + c.name + ": springs know no friction, mu must be 0";
     if (c.e < kLeastSpringRestitution) {
       outcome.status = SolveStatus::kInvalid;
-      outcome.reason = fmt::format("contact {}: e is {}, springs need {} to 1", c.name, c.e, kLeastSpringRestitution);
+      outcome.reason = fmt::format("contact {}: e is {}, springs need {} to 1", c.name, c.e,
+                                   kLeastSpringRestitution);
     }
   }
   if (!outcome.usable()) return outcome;

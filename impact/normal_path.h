@@ -1,9 +1,11 @@
 #pragma once
-// Private to the solver: what the law of restitution follows along the normal impulse, and the walk over a stretch of constant rates.
+// Private to the solver: what the law of restitution follows along the normal impulse, and the walk
+// over a stretch of constant rates.
 //
-// Wherever the direction of friction is constant, dv/dJ_n is constant, velocities are linear and works quadratic in J_n; every event
-// (slip stops, v_n = 0, end by the law) is a root in closed form. Planar impacts consist of such stretches; spatial ones do when the
-// contact sticks, is frictionless or slips along an isoclinic direction. T is double or a ceres::Jet.
+// Wherever the direction of friction is constant, dv/dJ_n is constant, velocities are linear and
+// works quadratic in J_n; every event (slip stops, v_n = 0, end by the law) is a root in closed
+// form. Planar impacts consist of such stretches; spatial ones do when the contact sticks, is
+// frictionless or slips along an isoclinic direction. T is double or a ceres::Jet.
 
 #include <cmath>
 #include <limits>
@@ -17,7 +19,8 @@ template <class T>
 requires requires(const T& x) { x.a; }
 double Value(const T& x) { return x.a; }
 
-// a c - b^2 and x + f y with one rounding of the result: nearly singular A_F cancels most digits of the plain formulas.
+// a c - b^2 and x + f y with one rounding of the result: nearly singular A_F cancels most digits of
+// the plain formulas.
 template <class T>
 T Determinant(const T& a, const T& b, const T& c) {
   return a * c - b * b;
@@ -43,13 +46,15 @@ struct NormalPath {
 
   T Work() const { return W_c + W_r; }
   void AddWork(const T& work) { (restitution ? W_r : W_c) += work; }
-  // v_n has come to zero from below. Restitution's work starts at zero, so that it keeps its digits for small e.
+  // v_n has come to zero from below. Restitution's work starts at zero, so that it keeps its digits
+  // for small e.
   void EndCompression() {
     vn = T(0);
     restitution = true;
     J_c = J;
   }
-  // Slip can turn so far that v_n falls to zero again before the law's end: compression goes on, and its last zero counts as its end.
+  // Slip can turn so far that v_n falls to zero again before the law's end: compression goes on,
+  // and its last zero counts as its end.
   void ResumeCompression() {
     vn = T(0);
     restitution = false;
@@ -62,7 +67,8 @@ struct NormalPath {
   T EnergyTarget() const { return -e * e * W_c; }
 };
 
-// Constant rates by J_n of one stretch: slip coordinate, normal velocity, friction along the slip coordinate.
+// Constant rates by J_n of one stretch: slip coordinate, normal velocity, friction along the slip
+// coordinate.
 template <class T>
 struct LinearRates {
   T slip{0}, normal{0}, friction{0};
@@ -74,7 +80,8 @@ struct SlipState {
   T v{0}, J{0}, W{0};
 };
 
-// Impulse from here to the law's end at constant rate k_n, and v_n there. Infinite when this rate never leads there.
+// Impulse from here to the law's end at constant rate k_n, and v_n there. Infinite when this rate
+// never leads there.
 template <class T>
 T ToLawEnd(const NormalPath<T>& path, const T& k_n, T& vn_end) {
   using std::sqrt;
@@ -82,7 +89,8 @@ T ToLawEnd(const NormalPath<T>& path, const T& k_n, T& vn_end) {
   switch (path.law) {
     case RestitutionLaw::kNewton:
       vn_end = path.NewtonTarget();
-      return Value(k_n) > 0 ? (vn_end - path.vn) / k_n : (Value(vn_end) <= Value(path.vn) ? T(0) : never);
+      return Value(k_n) > 0 ? (vn_end - path.vn) / k_n
+                            : (Value(vn_end) <= Value(path.vn) ? T(0) : never);
     case RestitutionLaw::kPoisson: {
       const T p = path.PoissonEnd() - path.J;
       vn_end = path.vn + k_n * p;
@@ -107,9 +115,11 @@ T ToLawEnd(const NormalPath<T>& path, const T& k_n, T& vn_end) {
 
 enum class StretchEnd { kSlipStops, kLaw, kNever };
 
-// Walks until the slip velocity reaches zero or the law ends the impact; `on_compression_end` is called where v_n = 0.
+// Walks until the slip velocity reaches zero or the law ends the impact; `on_compression_end` is
+// called where v_n = 0.
 template <class T, class OnCompressionEnd>
-StretchEnd WalkLinear(NormalPath<T>& path, SlipState<T>& slip, const LinearRates<T>& rate, OnCompressionEnd&& on_compression_end) {
+StretchEnd WalkLinear(NormalPath<T>& path, SlipState<T>& slip, const LinearRates<T>& rate,
+                      OnCompressionEnd&& on_compression_end) {
   constexpr double kNever = std::numeric_limits<double>::infinity();
   const auto advance = [&](const T& p) {
     path.AddWork(p * (path.vn + T(0.5) * rate.normal * p));
@@ -137,8 +147,10 @@ StretchEnd WalkLinear(NormalPath<T>& path, SlipState<T>& slip, const LinearRates
         if (resumes) to_next = to_contact;
       }
     }
-    // Slip that stops just where compression ends belongs to compression; just at the law's end it changes nothing.
-    if (stops && (path.restitution ? Value(to_stop) < Value(to_next) : Value(to_stop) <= Value(to_next))) {
+    // Slip that stops just where compression ends belongs to compression; just at the law's end it
+    // changes nothing.
+    if (stops &&
+        (path.restitution ? Value(to_stop) < Value(to_next) : Value(to_stop) <= Value(to_next))) {
       advance(to_stop);
       slip.v = T(0);
       return StretchEnd::kSlipStops;

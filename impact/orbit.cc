@@ -25,7 +25,8 @@ constexpr double kGraze = 1e-7;
 constexpr double kSlow = 0.1;
 // The same of a gap [m].
 constexpr double kClose = 1e-4;
-// Fixed steps of a flight and its neighbours are no longer than that in units of the inverse of the fastest angular frequency.
+// Fixed steps of a flight and its neighbours are no longer than that in units of the inverse of the
+// fastest angular frequency.
 constexpr double kFlightAngle = 0.2;
 
 VectorXd Stack(const MechanismState& s) {
@@ -34,7 +35,9 @@ VectorXd Stack(const MechanismState& s) {
   return x;
 }
 
-MechanismState Unstack(const VectorXd& x, double t, Eigen::Index n_q) { return {t, x.head(n_q), x.tail(x.size() - n_q)}; }
+MechanismState Unstack(const VectorXd& x, double t, Eigen::Index n_q) {
+  return {t, x.head(n_q), x.tail(x.size() - n_q)};
+}
 
 class Derivative {
  public:
@@ -54,7 +57,8 @@ class Derivative {
     observer.event = [&](const SimulationEvent& event) {
       if (!d.usable()) return;
       if (event.kind != SimulationEventKind::kImpact || event.contacts.size() != 1) {
-        d.reason = event.kind == SimulationEventKind::kImpact ? "contacts are struck at once" : "a contact lasts";
+        d.reason = event.kind == SimulationEventKind::kImpact ? "contacts are struck at once"
+                                                              : "a contact lasts";
         return;
       }
       d.dx = Flight(at, event.before) * d.dx;
@@ -68,7 +72,8 @@ class Derivative {
     for (int i = 0; i < static_cast<int>(mechanism_.contacts.size()); ++i) {
       const auto rate = [this, i, &terms](const MechanismState& s) {
         mechanism_.contact(s, i, terms);
-        return terms.rows.row(mechanism_.width - 1).dot(s.u) - terms.v_surface[mechanism_.width - 1];
+        return terms.rows.row(mechanism_.width - 1).dot(s.u) -
+               terms.v_surface[mechanism_.width - 1];
       };
       observer.sections.push_back({rate, 1});
     }
@@ -102,7 +107,8 @@ class Derivative {
     const VectorXd x = Stack(from);
     const double duration = to.t - from.t;
     double h = 0.1;
-    if (mechanism_.frequency && mechanism_.frequency(from) > 0) h = std::min(h, kFlightAngle / mechanism_.frequency(from));
+    if (mechanism_.frequency && mechanism_.frequency(from) > 0)
+      h = std::min(h, kFlightAngle / mechanism_.frequency(from));
     const int steps = std::max(1, static_cast<int>(std::ceil(duration / h)));
     return Differences(x, [&](const VectorXd& y) { return Fly(y, from.t, duration, steps); });
   }
@@ -130,7 +136,8 @@ class Derivative {
 
   VectorXd Reset(const VectorXd& x, double t, const std::vector<int>& contacts) const {
     MechanismState s = Unstack(x, t, mechanism_.n_q);
-    const internal::StrikeResult strike = internal::Strike(mechanism_, s, contacts, -1, options_, 0);
+    const internal::StrikeResult strike =
+        internal::Strike(mechanism_, s, contacts, -1, options_, 0);
     if (strike.struck) s.u = strike.u_plus;
     return Stack(s);
   }
@@ -145,9 +152,12 @@ class Derivative {
     const VectorXd x = Stack(event.before);
     const double t = event.t, dt = kDifference;
     const int contact = event.contacts[0];
-    const MatrixXd g_x = Differences(x, [&](const VectorXd& y) { return Reset(y, t, event.contacts); });
-    const VectorXd g_t = (Reset(x, t + dt, event.contacts) - Reset(x, t - dt, event.contacts)) / (2 * dt);
-    const Eigen::RowVectorXd h_x = Differences(x, [&](const VectorXd& y) { return VectorXd::Constant(1, Gap(y, t, contact)); });
+    const MatrixXd g_x =
+        Differences(x, [&](const VectorXd& y) { return Reset(y, t, event.contacts); });
+    const VectorXd g_t =
+        (Reset(x, t + dt, event.contacts) - Reset(x, t - dt, event.contacts)) / (2 * dt);
+    const Eigen::RowVectorXd h_x = Differences(
+        x, [&](const VectorXd& y) { return VectorXd::Constant(1, Gap(y, t, contact)); });
     const double approach = event.v_minus[mechanism_.width - 1];
     if (-approach < kGraze) {
       reason = "an impact grazes";
@@ -181,13 +191,14 @@ void Describe(PeriodicOrbit& orbit, const MotionDerivative& d) {
 
 }  // namespace
 
-MotionDerivative DifferentiateMotion(const Mechanism& mechanism, const MechanismState& start, double duration,
-                                     const SimulateOptions& options) {
+MotionDerivative DifferentiateMotion(const Mechanism& mechanism, const MechanismState& start,
+                                     double duration, const SimulateOptions& options) {
   CheckMechanism(mechanism, start);
   return Derivative(mechanism, options).Of(start, duration);
 }
 
-PeriodicOrbit FindPeriodicOrbit(const Mechanism& mechanism, const MechanismState& guess, double period, const SimulateOptions& options) {
+PeriodicOrbit FindPeriodicOrbit(const Mechanism& mechanism, const MechanismState& guess,
+                                double period, const SimulateOptions& options) {
   PeriodicOrbit orbit;
   orbit.start = guess;
   orbit.period = period;
@@ -241,7 +252,8 @@ double Doubling(const Point& point) {
 // Points of a branch in z = (x, parameter).
 class Branch {
  public:
-  Branch(const OrbitFamily& family, const SimulateOptions& options, double phase) : family_(family), options_(options), phase_(phase) {}
+  Branch(const OrbitFamily& family, const SimulateOptions& options, double phase)
+      : family_(family), options_(options), phase_(phase) {}
 
   struct Point {
     VectorXd z;
@@ -269,7 +281,8 @@ class Branch {
     Point best = a;
     const auto value = [&](double s) {
       Point point;
-      if (!Correct(a.z + s * (b.z - a.z), direction, point).empty()) return std::numeric_limits<double>::infinity();
+      if (!Correct(a.z + s * (b.z - a.z), direction, point).empty())
+        return std::numeric_limits<double>::infinity();
       if (sign * point.z[n] < sign * best.z[n]) best = point;
       return sign * point.z[n];
     };
@@ -283,7 +296,9 @@ class Branch {
     double last = std::numeric_limits<double>::infinity();
     for (int round = 0; round < 25; ++round) {
       const double p = z[z.size() - 1];
-      if (!z.allFinite() || (z - guess).norm() > 10 * (1 + guess.norm()) || !(family_.period(p) > 0)) break;
+      if (!z.allFinite() || (z - guess).norm() > 10 * (1 + guess.norm()) ||
+          !(family_.period(p) > 0))
+        break;
       const Mechanism mechanism = family_.mechanism(p);
       const MechanismState start = StateOf(z, mechanism.n_q);
       const double period = family_.period(p);
@@ -342,8 +357,8 @@ class Branch {
 
 }  // namespace
 
-OrbitBranch FollowOrbit(const OrbitFamily& family, const OrbitPoint& first, double step, double low, double high, int most_points,
-                        const SimulateOptions& options) {
+OrbitBranch FollowOrbit(const OrbitFamily& family, const OrbitPoint& first, double step, double low,
+                        double high, int most_points, const SimulateOptions& options) {
   OrbitBranch branch;
   const Branch along(family, options, first.orbit.start.t / family.period(first.parameter));
   const Eigen::Index n = Stack(first.orbit.start).size();
@@ -355,7 +370,9 @@ OrbitBranch FollowOrbit(const OrbitFamily& family, const OrbitPoint& first, doub
     branch.end = "the first point is no orbit: " + fault;
     return branch;
   }
-  const auto keep = [&](const Branch::Point& point) { branch.points.push_back({point.z[n], point.orbit}); };
+  const auto keep = [&](const Branch::Point& point) {
+    branch.points.push_back({point.z[n], point.orbit});
+  };
   const auto bifurcates = [&](BifurcationKind kind, const Branch::Point& point) {
     branch.bifurcations.push_back({kind, point.z[n], point.orbit.start});
   };
@@ -375,10 +392,12 @@ OrbitBranch FollowOrbit(const OrbitFamily& family, const OrbitPoint& first, doub
       arc *= 0.5;
       if (arc > 1e-7 * longest) continue;
       branch.end = fault.empty() ? "the branch jumps" : fault;
-      if (last.orbit.least_approach < kSlow || last.orbit.least_clearance < kClose) bifurcates(BifurcationKind::kGrazing, last);
+      if (last.orbit.least_approach < kSlow || last.orbit.least_clearance < kClose)
+        bifurcates(BifurcationKind::kGrazing, last);
       return branch;
     }
-    if (Doubling(last) * Doubling(next) < 0) bifurcates(BifurcationKind::kPeriodDoubling, along.FindDoubling(last, next));
+    if (Doubling(last) * Doubling(next) < 0)
+      bifurcates(BifurcationKind::kPeriodDoubling, along.FindDoubling(last, next));
     if ((next.z[n] - last.z[n]) * (last.z[n] - before.z[n]) < 0)
       bifurcates(BifurcationKind::kFold, along.FindFold(before, next, last.z[n]));
     keep(next);
@@ -400,7 +419,8 @@ int FindPeriod(const std::vector<VectorXd>& section, double tolerance, int longe
   for (int n = 1; n <= longest; ++n) {
     if (size < 4 * n) return 0;
     bool same = true;
-    for (int k = size - 3 * n; same && k < size; ++k) same = (section[k] - section[k - n]).cwiseAbs().maxCoeff() <= tolerance;
+    for (int k = size - 3 * n; same && k < size; ++k)
+      same = (section[k] - section[k - n]).cwiseAbs().maxCoeff() <= tolerance;
     if (same) return n;
   }
   return 0;

@@ -18,7 +18,8 @@ ContactState InSpace(const PlanarContact& contact) {
   return out;
 }
 
-PlanarContact PlanarBodyContact(double mass, double inertia, double r_t, double r_n, double v_t, double v_n, double theta_dot) {
+PlanarContact PlanarBodyContact(double mass, double inertia, double r_t, double r_n, double v_t,
+                                double v_n, double theta_dot) {
   return {.A_tt = 1 / mass + r_n * r_n / inertia,
           .A_tn = -r_t * r_n / inertia,
           .A_nn = 1 / mass + r_t * r_t / inertia,
@@ -26,9 +27,12 @@ PlanarContact PlanarBodyContact(double mass, double inertia, double r_t, double 
           .v_n = v_n + theta_dot * r_t};
 }
 
-ContactState MakeContactState(const ContactBody& striking, const ContactBody& struck, const Eigen::Isometry3d& X_WF) {
-  ContactState contact = MakeContactState(*striking.body, striking.X_WB, striking.v_WB, striking.omega_WB, X_WF);
-  const ContactState other = MakeContactState(*struck.body, struck.X_WB, struck.v_WB, struck.omega_WB, X_WF);
+ContactState MakeContactState(const ContactBody& striking, const ContactBody& struck,
+                              const Eigen::Isometry3d& X_WF) {
+  ContactState contact =
+      MakeContactState(*striking.body, striking.X_WB, striking.v_WB, striking.omega_WB, X_WF);
+  const ContactState other =
+      MakeContactState(*struck.body, struck.X_WB, struck.v_WB, struck.omega_WB, X_WF);
   contact.A_F += other.A_F;
   contact.v_minus_F -= other.v_minus_F;
   return contact;

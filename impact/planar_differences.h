@@ -1,5 +1,6 @@
 #pragma once
-// Private to the room: derivatives of a planar law that has no closed ones, by central differences within one course.
+// Private to the room: derivatives of a planar law that has no closed ones, by central differences
+// within one course.
 
 #include <array>
 #include <cmath>
@@ -9,7 +10,8 @@
 
 namespace impactlab::internal {
 
-// What a planar law makes of a contact and its two coefficients. Outcomes of one course are joined by a smooth function.
+// What a planar law makes of a contact and its two coefficients. Outcomes of one course are joined
+// by a smooth function.
 template <class Course>
 struct PlanarLawOutcome {
   SolveStatus status = SolveStatus::kOk;
@@ -17,11 +19,13 @@ struct PlanarLawOutcome {
   Course course{};
 };
 
-// By [v_t, v_n, A_tt, A_tn, A_nn | e | mu], in the columns of ImpactDerivatives; those of mu_s stay 0. `apply(contact, e, mu)` gives a
-// PlanarLawOutcome. Steps are `step` of the size of each input. Where one side of an input takes another course, or is out of range, the
-// other side tells; where both are, the derivative is 0.
+// By [v_t, v_n, A_tt, A_tn, A_nn | e | mu], in the columns of ImpactDerivatives; those of mu_s stay
+// 0. `apply(contact, e, mu)` gives a PlanarLawOutcome. Steps are `step` of the size of each input.
+// Where one side of an input takes another course, or is out of range, the other side tells; where
+// both are, the derivative is 0.
 template <class Apply>
-ImpactDerivatives CentralDifferences(const PlanarContact& contact, double e, double mu, double step, const Apply& apply) {
+ImpactDerivatives CentralDifferences(const PlanarContact& contact, double e, double mu, double step,
+                                     const Apply& apply) {
   const auto outcome = apply(contact, e, mu);
   ImpactDerivatives d;
   d.status = outcome.status;

@@ -1,9 +1,12 @@
 #pragma once
-// Private to the solver: the planar impact in closed form (seeds/001, exact path; seeds/002, eqs 3.43-3.52).
+// Private to the solver: the planar impact in closed form (seeds/001, exact path; seeds/002,
+// eqs 3.43-3.52).
 //
-// In the x-n plane with A = [[a, b], [b, c]] the rates by J_n are, slipping in the direction s = sign(v_x):
+// In the x-n plane with A = [[a, b], [b, c]] the rates by J_n are, slipping in the direction s =
+// sign(v_x):
 //   dv_x = b - s mu a,  dv_n = c - s mu b;   sticking: dv_x = 0, dv_n = c - b^2/a > 0.
-// c - s mu b <= 0 (Painleve) implies that slip slows down and that b^2 < (mu a)^2, so such slip always stops, and then sticks.
+// c - s mu b <= 0 (Painleve) implies that slip slows down and that b^2 < (mu a)^2, so such slip
+// always stops, and then sticks.
 
 #include "impact/normal_path.h"
 
@@ -23,8 +26,9 @@ struct PlanarResult {
 };
 
 // Adds a point to the path of an outcome.
-inline void AddPoint(ImpactOutcome& outcome, PathEvent event, ContactMode mode_after, const Eigen::Vector3d& J_F,
-                     const Eigen::Vector3d& v_F, double work_n, double work_t) {
+inline void AddPoint(ImpactOutcome& outcome, PathEvent event, ContactMode mode_after,
+                     const Eigen::Vector3d& J_F, const Eigen::Vector3d& v_F, double work_n,
+                     double work_t) {
   if (outcome.path_size == static_cast<int>(outcome.path.size())) return;
   PathPoint& point = outcome.path[outcome.path_size++];
   point.event = event;
@@ -44,7 +48,8 @@ bool PlanarSeparates(const PlanarProblem<T>& problem) {
   return Value(problem.c) - sense * Value(problem.mu_k) * Value(problem.b) >= 0;
 }
 
-// Fills everything of `outcome` but J_F and v_plus_F's vectors of derivatives; the problem must be valid and not separate.
+// Fills everything of `outcome` but J_F and v_plus_F's vectors of derivatives; the problem must be
+// valid and not separate.
 template <class T>
 PlanarResult<T> SolvePlanar(const PlanarProblem<T>& problem, ImpactOutcome& outcome) {
   const T &a = problem.a, &b = problem.b, &c = problem.c;
@@ -57,15 +62,17 @@ PlanarResult<T> SolvePlanar(const PlanarProblem<T>& problem, ImpactOutcome& outc
   ContactMode mode = ContactMode::kSlip;
 
   const auto add = [&](PathEvent event) {
-    AddPoint(outcome, event, mode, {Value(slip.J), 0, Value(path.J)}, {Value(slip.v), 0, Value(path.vn)}, Value(path.Work()),
-             Value(slip.W));
+    AddPoint(outcome, event, mode, {Value(slip.J), 0, Value(path.J)},
+             {Value(slip.v), 0, Value(path.vn)}, Value(path.Work()), Value(slip.W));
   };
   const auto slip_rates = [&](double sense) {
     const T friction = T(-sense) * problem.mu_k;
     return LinearRates<T>{AddProduct(b, friction, a), AddProduct(c, friction, b), friction};
   };
-  const bool holds = std::abs(Value(b)) <= problem.mu_s * Value(a);  // friction needed for v_x = 0 lies in the static cone
-  const double away = Value(b) > 0 ? 1 : -1;                         // the one direction that leaves v_x = 0
+  // friction needed for v_x = 0 lies in the static cone
+  const bool holds = std::abs(Value(b)) <= problem.mu_s * Value(a);
+  // the one direction that leaves v_x = 0
+  const double away = Value(b) > 0 ? 1 : -1;
   const LinearRates<T> stick{T(0), Determinant(a, b, c) / a, -b / a};
 
   LinearRates<T> rates;

@@ -9,7 +9,8 @@ namespace {
 using Eigen::MatrixXd;
 using Eigen::VectorXd;
 
-constexpr double kOnBoundary = 1e-12;  // of the radius: friction that rounding alone puts outside holds
+// of the radius: friction that rounding alone puts outside holds
+constexpr double kOnBoundary = 1e-12;
 constexpr double kRank = 1e-10;
 
 // Tangents of one contact, at most two of them: no memory is asked for.
@@ -17,7 +18,8 @@ using Tangents = Eigen::Matrix<double, Eigen::Dynamic, 1, 0, 2, 1>;
 using Block = Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, 0, 2, 2>;
 
 // Minimum of x' B x / 2 + c' x over |x| <= radius; `moves`: no x of the disc makes B x + c vanish.
-Tangents DiscMinimum(const Block& B, const Tangents& c, double radius, double rounding, bool& moves) {
+Tangents DiscMinimum(const Block& B, const Tangents& c, double radius, double rounding,
+                     bool& moves) {
   const Eigen::SelfAdjointEigenSolver<Block> eigen(B);
   const Tangents l = eigen.eigenvalues().cwiseMax(0), d = eigen.eigenvectors().transpose() * c;
   const double large = l.maxCoeff();
@@ -51,7 +53,12 @@ Tangents DiscMinimum(const Block& B, const Tangents& c, double radius, double ro
 class Discs {
  public:
   Discs(const MatrixXd& B, const VectorXd& b, const VectorXd& radius)
-      : B_(B), b_(b), radius_(radius), n_(radius.size()), d_(b.size() / radius.size()), moves_(radius.size(), false) {
+      : B_(B),
+        b_(b),
+        radius_(radius),
+        n_(radius.size()),
+        d_(b.size() / radius.size()),
+        moves_(radius.size(), false) {
     scale_ = std::max(b.cwiseAbs().maxCoeff(), B.cwiseAbs().maxCoeff() * radius.maxCoeff());
   }
 
@@ -59,7 +66,8 @@ class Discs {
   void Solve(VectorXd& x) {
     if (scale_ == 0) return;
     for (int round = 0; round < 40; ++round) {
-      // Contact by contact the sum falls and converges, slowly where contacts are redundant; Newton's method ends it.
+      // Contact by contact the sum falls and converges, slowly where contacts are redundant;
+      // Newton's method ends it.
       for (int sweep = 0; sweep < 100; ++sweep) {
         double change = 0;
         for (Eigen::Index k = 0; k < n_; ++k) change = std::max(change, Improve(k, x));
@@ -74,7 +82,8 @@ class Discs {
  private:
   double Improve(Eigen::Index k, VectorXd& x) {
     const Block B = B_.block(d_ * k, d_ * k, d_, d_);
-    const Tangents old = x.segment(d_ * k, d_), c = b_.segment(d_ * k, d_) + B_.middleRows(d_ * k, d_) * x - B * old;
+    const Tangents old = x.segment(d_ * k, d_),
+                   c = b_.segment(d_ * k, d_) + B_.middleRows(d_ * k, d_) * x - B * old;
     bool moves = false;
     const Tangents best = DiscMinimum(B, c, radius_[k], 1e-13 * scale_, moves);
     moves_[k] = moves;
@@ -82,7 +91,8 @@ class Discs {
     return (best - old).norm();
   }
 
-  // The conditions of the minimum with the contacts that move now: B x + b + g_k x_k = 0, |x_k| = radius_k.
+  // The conditions of the minimum with the contacts that move now: B x + b + g_k x_k = 0, |x_k| =
+  // radius_k.
   bool Polish(VectorXd& x) {
     std::vector<Eigen::Index> moving;
     for (Eigen::Index k = 0; k < n_; ++k) {
@@ -92,7 +102,8 @@ class Discs {
     VectorXd z(size + m);
     z.head(size) = x;
     const VectorXd rate = B_ * x + b_;
-    for (Eigen::Index j = 0; j < m; ++j) z[size + j] = rate.segment(d_ * moving[j], d_).norm() / radius_[moving[j]];
+    for (Eigen::Index j = 0; j < m; ++j)
+      z[size + j] = rate.segment(d_ * moving[j], d_).norm() / radius_[moving[j]];
     for (int i = 0; i < 8; ++i) {
       MatrixXd K = MatrixXd::Zero(size + m, size + m);
       VectorXd r(size + m);
@@ -124,7 +135,9 @@ class Discs {
       const VectorXd x_k = z.segment(d_ * k, d_);
       double g = 0;
       if (j < m && moving[j] == k) g = z[size + j++];
-      if (g < 0 || x_k.norm() > radius_[k] * (1 + 1e-11) || (left.segment(d_ * k, d_) + g * x_k).norm() > 1e-12 * scale_) return false;
+      if (g < 0 || x_k.norm() > radius_[k] * (1 + 1e-11) ||
+          (left.segment(d_ * k, d_) + g * x_k).norm() > 1e-12 * scale_)
+        return false;
     }
     x = z.head(size);
     return true;
@@ -140,7 +153,8 @@ class Discs {
 
 }  // namespace
 
-RestFriction SolveRestFriction(const MatrixXd& B, const VectorXd& b, const VectorXd& held, const VectorXd& slipping) {
+RestFriction SolveRestFriction(const MatrixXd& B, const VectorXd& b, const VectorXd& held,
+                               const VectorXd& slipping) {
   RestFriction result{VectorXd::Zero(b.size()), std::vector<bool>(held.size(), false)};
   VectorXd radius = held;
   for (Eigen::Index round = 0; round <= held.size(); ++round) {

@@ -30,7 +30,8 @@ struct Round {
 };
 
 // Optimum of (mu, e) and of the scatter with the shared errors at c.
-bool Optimise(EventsOfBody set, const ImpactModel& start, const IdentifyOptions& options, bool scan, Round* round) {
+bool Optimise(EventsOfBody set, const ImpactModel& start, const IdentifyOptions& options, bool scan,
+              Round* round) {
   round->set = std::move(set);
   round->prepared = internal::PrepareEvents(round->set.events, round->set.body);
   const int n = static_cast<int>(round->prepared.size());
@@ -47,8 +48,10 @@ bool Optimise(EventsOfBody set, const ImpactModel& start, const IdentifyOptions&
   return round->best.ok;
 }
 
-// Impulse given the couple, then the couple: independent of each other, so that both covariances can be applied one by one.
-VectorXd Stack(const Round& round, const std::vector<PreparedEvent>& events, std::size_t i, bool* ok) {
+// Impulse given the couple, then the couple: independent of each other, so that both covariances
+// can be applied one by one.
+VectorXd Stack(const Round& round, const std::vector<PreparedEvent>& events, std::size_t i,
+               bool* ok) {
   const PreparedEvent& base = round.prepared[i];
   PreparedEvent event = events[i];
   // Covariances and what is told of an event stay those of the round.
@@ -57,7 +60,8 @@ VectorXd Stack(const Round& round, const std::vector<PreparedEvent>& events, std
   event.cov_dz_c = base.cov_dz_c;
   event.no_demand = base.no_demand;
   event.c_whitened = base.V_cc_inverse * event.z_c;
-  const EventAt at = EvaluateEvent(event, internal::ModelAt(*round.task, round.best.mu, round.best.e), internal::Need::kNoise);
+  const EventAt at = EvaluateEvent(
+      event, internal::ModelAt(*round.task, round.best.mu, round.best.e), internal::Need::kNoise);
   *ok = *ok && at.ok;
   VectorXd r(event.dim + event.dim_c);
   r << at.r, event.z_c;
@@ -77,7 +81,8 @@ MatrixXd Prior(Eigen::Index m) {
   return diagonal.asDiagonal();
 }
 
-Normal Assemble(const std::function<EventsOfBody(const VectorXd&)>& at, const VectorXd& c, const Round& round) {
+Normal Assemble(const std::function<EventsOfBody(const VectorXd&)>& at, const VectorXd& c,
+                const Round& round) {
   const Eigen::Index m = c.size();
   const std::size_t n = round.prepared.size();
   Normal normal{MatrixXd::Zero(2 + m, 2 + m), VectorXd::Zero(2 + m)};
@@ -98,7 +103,8 @@ Normal Assemble(const std::function<EventsOfBody(const VectorXd&)>& at, const Ve
         normal.ok = false;
         return normal;
       }
-      for (std::size_t i = 0; i < n; ++i) A[i].col(2 + k) += side / (2 * kStep) * Stack(round, events, i, &normal.ok);
+      for (std::size_t i = 0; i < n; ++i)
+        A[i].col(2 + k) += side / (2 * kStep) * Stack(round, events, i, &normal.ok);
     }
   }
   for (std::size_t i = 0; i < n && normal.ok; ++i) {
@@ -115,14 +121,19 @@ Normal Assemble(const std::function<EventsOfBody(const VectorXd&)>& at, const Ve
   return normal;
 }
 
-// Of the shared errors. What was spent on them and on (mu, e) is missing in the scatter, which is fitted to what is left.
+// Of the shared errors. What was spent on them and on (mu, e) is missing in the scatter, which is
+// fitted to what is left.
 MatrixXd Covariance(const Normal& normal, const Round& round) {
   const Eigen::Index size = normal.told.rows(), m = size - 2;
-  const double n = static_cast<double>(round.prepared.size() * (round.prepared.front().dim + round.prepared.front().dim_c));
+  const double n = static_cast<double>(round.prepared.size() *
+                                       (round.prepared.front().dim + round.prepared.front().dim_c));
   double share = 1;
   MatrixXd cov;
   for (int pass = 0; pass < 3; ++pass) {
-    cov = (share * normal.told + Prior(m)).ldlt().solve(MatrixXd::Identity(size, size)).bottomRightCorner(m, m);
+    cov = (share * normal.told + Prior(m))
+              .ldlt()
+              .solve(MatrixXd::Identity(size, size))
+              .bottomRightCorner(m, m);
     share = std::max(0.2, 1 - (2 + static_cast<double>(m) - cov.trace()) / n);
   }
   return 0.5 * (cov + cov.transpose());
@@ -130,7 +141,8 @@ MatrixXd Covariance(const Normal& normal, const Round& round) {
 
 }  // namespace
 
-SharedErrors FindSharedErrors(const std::function<EventsOfBody(const VectorXd&)>& at, int dimensions, const ImpactModel& start,
+SharedErrors FindSharedErrors(const std::function<EventsOfBody(const VectorXd&)>& at,
+                              int dimensions, const ImpactModel& start,
                               const IdentifyOptions& options) {
   constexpr int kRounds = 8;
   constexpr double kSmall = 0.01;

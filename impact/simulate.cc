@@ -23,7 +23,8 @@ using internal::Touch;
 
 namespace {
 
-// Longest step in units of the inverse of the fastest angular frequency: gaps turn at most once in it.
+// Longest step in units of the inverse of the fastest angular frequency: gaps turn at most once in
+// it.
 constexpr double kStepAngle = 0.3;
 constexpr int kMostAtOnce = 2000;
 constexpr long kMostEvents = 20000;
@@ -34,16 +35,22 @@ void CheckOptions(const SimulateOptions& o) {
   const auto fail = [](const char* key, double found, const char* allowed) {
     throw ConfigError(fmt::format("simulate: {}: found {}, allowed {}", key, found, allowed));
   };
-  if (!(o.duration > 0) || !std::isfinite(o.duration)) fail("duration", o.duration, "a time above 0");
-  if (!(o.tolerance >= 1e-15 && o.tolerance <= 1e-3)) fail("tolerance", o.tolerance, "1e-15 to 1e-3");
-  if (!(o.least_rebound > 0 && o.least_rebound <= 0.01)) fail("least_rebound", o.least_rebound, "above 0, at most 0.01 m/s");
-  if (!(o.sample_step >= 0) || !std::isfinite(o.sample_step)) fail("sample_step", o.sample_step, "0 or a time");
-  if (!(o.longest_step >= 0) || !std::isfinite(o.longest_step)) fail("longest_step", o.longest_step, "0 or a time");
+  if (!(o.duration > 0) || !std::isfinite(o.duration))
+    fail("duration", o.duration, "a time above 0");
+  if (!(o.tolerance >= 1e-15 && o.tolerance <= 1e-3))
+    fail("tolerance", o.tolerance, "1e-15 to 1e-3");
+  if (!(o.least_rebound > 0 && o.least_rebound <= 0.01))
+    fail("least_rebound", o.least_rebound, "above 0, at most 0.01 m/s");
+  if (!(o.sample_step >= 0) || !std::isfinite(o.sample_step))
+    fail("sample_step", o.sample_step, "0 or a time");
+  if (!(o.longest_step >= 0) || !std::isfinite(o.longest_step))
+    fail("longest_step", o.longest_step, "0 or a time");
 }
 
 class Simulator {
  public:
-  Simulator(const Mechanism& mechanism, const MechanismState& start, const SimulateOptions& options, const SimulationObserver& observer)
+  Simulator(const Mechanism& mechanism, const MechanismState& start, const SimulateOptions& options,
+            const SimulationObserver& observer)
       : mechanism_(mechanism),
         options_(options),
         observer_(observer),
@@ -94,12 +101,15 @@ class Simulator {
       const double frequency = mechanism_.frequency(state_);
       if (frequency > 0) h = std::min(h, kStepAngle / frequency);
     }
-    // Slip that begins is followed along a fixed direction no longer than it is slow; no step carries slip through rest.
+    // Slip that begins is followed along a fixed direction no longer than it is slow; no step
+    // carries slip through rest.
     if (w_ == 3) {
       for (int i = 0; i < n_; ++i) {
         if (touches_[i].mode != PointMode::kSlip) continue;
         const double a_t = now_.a.segment(w_ * i, 2).norm(), v_t = now_.v.segment(w_ * i, 2).norm();
-        if (a_t > 0) h = std::min(h, touches_[i].starting ? 20 * SlipSpeed() / a_t : std::max(v_t, SlipSpeed()) / a_t);
+        if (a_t > 0)
+          h = std::min(
+              h, touches_[i].starting ? 20 * SlipSpeed() / a_t : std::max(v_t, SlipSpeed()) / a_t);
       }
     }
     return h;
@@ -107,10 +117,12 @@ class Simulator {
 
   void StepOnce() {
     if (result_.events - events_before_ > kMostEvents) {
-      if (state_.t - t_before_ < kShortWhile) return GiveUp(fmt::format("{} events within {:g} s", kMostEvents, kShortWhile));
+      if (state_.t - t_before_ < kShortWhile)
+        return GiveUp(fmt::format("{} events within {:g} s", kMostEvents, kShortWhile));
       events_before_ = result_.events, t_before_ = state_.t;
     }
-    if (++result_.steps, result_.events >= options_.most_events) return GiveUp("more events than allowed (most_events)");
+    if (++result_.steps, result_.events >= options_.most_events)
+      return GiveUp("more events than allowed (most_events)");
     double stop = t_end_;
     for (const double t : mechanism_.breaks) {
       if (t > state_.t) stop = std::min(stop, t);
@@ -123,7 +135,9 @@ class Simulator {
     double next = step_;
     MechanismState end;
     const double h = field_.Step(state_, now_, next, end);
-    if (!(h > 0)) return GiveUp("the equations of motion cannot be stepped: forces or velocities grow without bound");
+    if (!(h > 0))
+      return GiveUp(
+          "the equations of motion cannot be stepped: forces or velocities grow without bound");
     const bool at_stop = to_stop && h == step_;
     if (at_stop) end.t = reach;
     step_ = next;
@@ -156,9 +170,12 @@ class Simulator {
   void Audit(double energy_before) {
     for (int i = 0; i < n_; ++i) {
       result_.deepest = std::min(result_.deepest, now_.gap[i]);
-      if (touches_[i].mode != PointMode::kOpen) result_.closed_speed = std::max(result_.closed_speed, std::abs(now_.v[Normal(i)]));
+      if (touches_[i].mode != PointMode::kOpen)
+        result_.closed_speed = std::max(result_.closed_speed, std::abs(now_.v[Normal(i)]));
     }
-    if (audits()) result_.energy_gain = std::max(result_.energy_gain, Energy(mechanism_, state_) - energy_before);
+    if (audits())
+      result_.energy_gain =
+          std::max(result_.energy_gain, Energy(mechanism_, state_) - energy_before);
   }
 
   // Slip that has begun turns with its velocity from now on.
@@ -177,7 +194,9 @@ class Simulator {
     std::vector<int> set;
     for (int i = 0; i < n_; ++i) {
       mechanism_.contact(at, i, contact_);
-      if (touches_[i].mode != PointMode::kOpen || contact_.gap <= internal::TouchingGap(at, contact_)) set.push_back(i);
+      if (touches_[i].mode != PointMode::kOpen ||
+          contact_.gap <= internal::TouchingGap(at, contact_))
+        set.push_back(i);
     }
     return set;
   }
@@ -219,7 +238,8 @@ class Simulator {
   bool AtRest() const {
     bool closed = false;
     for (const Touch& touch : touches_) closed = closed || touch.mode != PointMode::kOpen;
-    if (!closed || state_.t < (mechanism_.breaks.empty() ? state_.t : mechanism_.breaks.back())) return false;
+    if (!closed || state_.t < (mechanism_.breaks.empty() ? state_.t : mechanism_.breaks.back()))
+      return false;
     const double fastest = state_.u.cwiseAbs().maxCoeff();
     const VectorXd du = Eigen::Map<const VectorXd>(now_.dx.data() + mechanism_.n_q, mechanism_.n_u);
     return fastest <= SlipSpeed() && du.cwiseAbs().maxCoeff() <= kNoAcceleration;
@@ -228,8 +248,10 @@ class Simulator {
   // A body that rolls without resistance never rests.
   bool Steady() {
     const VectorXd du = Eigen::Map<const VectorXd>(now_.dx.data() + mechanism_.n_q, mechanism_.n_u);
-    const bool closed = std::any_of(touches_.begin(), touches_.end(), [](const Touch& t) { return t.mode != PointMode::kOpen; });
-    if (!mechanism_.passive || !options_.stop_at_rest || !closed || du.cwiseAbs().maxCoeff() > kNoAcceleration) {
+    const bool closed = std::any_of(touches_.begin(), touches_.end(),
+                                    [](const Touch& t) { return t.mode != PointMode::kOpen; });
+    if (!mechanism_.passive || !options_.stop_at_rest || !closed ||
+        du.cwiseAbs().maxCoeff() > kNoAcceleration) {
       steady_since_ = state_.t;
     }
     return state_.t - steady_since_ >= 1;
@@ -238,7 +260,8 @@ class Simulator {
   void Strike(const std::vector<int>& touching, int jammed) {
     SimulationEvent event;
     event.before = state_;
-    const internal::StrikeResult strike = internal::Strike(mechanism_, state_, touching, jammed, options_, RestSpeed());
+    const internal::StrikeResult strike =
+        internal::Strike(mechanism_, state_, touching, jammed, options_, RestSpeed());
     if (!strike.struck) {
       if (!strike.reason.empty()) GiveUp(strike.reason);
       return;
@@ -260,7 +283,9 @@ class Simulator {
     } else {
       ++result_.impacts;
     }
-    if (audits()) result_.energy_gain = std::max(result_.energy_gain, Energy(mechanism_, event.after) - Energy(mechanism_, event.before));
+    if (audits())
+      result_.energy_gain = std::max(
+          result_.energy_gain, Energy(mechanism_, event.after) - Energy(mechanism_, event.before));
     // What slipped or stuck there says nothing of what comes.
     for (const int i : touching) touches_[i] = {};
     Tell(std::move(event));
@@ -271,18 +296,22 @@ class Simulator {
     double t = state_.t;
     const internal::ForceProblem free = internal::PoseForces(mechanism_, state_, touching);
     for (size_t k = 0; k < touching.size(); ++k) {
-      const double e = mechanism_.contacts[touching[k]].e, v = -strike.v_minus[w_ * k + w_ - 1], b = -free.b[w_ * k + w_ - 1];
+      const double e = mechanism_.contacts[touching[k]].e, v = -strike.v_minus[w_ * k + w_ - 1],
+                   b = -free.b[w_ * k + w_ - 1];
       if (v > 0 && b > 0 && e < 1) t = std::max(t, state_.t + 2 * e * v / (b * (1 - e)));
     }
     return t;
   }
 
-  // Which of the contacts last, and how. False: given up. `jammed`: a contact without a finite force.
+  // Which of the contacts last, and how. False: given up. `jammed`: a contact without a finite
+  // force.
   bool Decide(const std::vector<int>& touching, int& jammed) {
     std::vector<int> set;
     for (const int i : touching) {
       mechanism_.contact(state_, i, contact_);
-      if (std::abs(contact_.rows.row(w_ - 1).dot(state_.u) - contact_.v_surface[w_ - 1]) <= 2 * RestSpeed()) set.push_back(i);
+      if (std::abs(contact_.rows.row(w_ - 1).dot(state_.u) - contact_.v_surface[w_ - 1]) <=
+          2 * RestSpeed())
+        set.push_back(i);
     }
     const std::vector<Touch> before = touches_;
     if (set.empty()) {
@@ -305,22 +334,24 @@ class Simulator {
       Touch& touch = touches_[set[k]];
       touch.mode = s.mode[k];
       touch.direction = s.direction.row(k);
-      touch.starting = touch.mode == PointMode::kSlip && (w_ == 2 || problem.v.segment(w_ * k, w_ - 1).norm() <= 10 * SlipSpeed());
+      touch.starting = touch.mode == PointMode::kSlip &&
+                       (w_ == 2 || problem.v.segment(w_ * k, w_ - 1).norm() <= 10 * SlipSpeed());
     }
     internal::Project(mechanism_, touches_, state_);
     for (int i = 0; i < n_; ++i) Changed(i, before[i], touches_[i]);
     return true;
   }
 
-  // In space, slips that all are about to end end together where friction then holds: one by one they would hand each other the rest of the
-  // motion without end.
+  // In space, slips that all are about to end end together where friction then holds: one by one
+  // they would hand each other the rest of the motion without end.
   bool Holds(const internal::ForceProblem& problem, internal::ForceSolution& s) const {
     if (w_ != 3) return false;
     for (size_t k = 0; k < problem.mu_k.size(); ++k) {
       if (problem.v.segment(w_ * k, 2).norm() > 20 * SlipSpeed()) return false;
     }
     s = internal::SolveContactForces(problem);
-    return s.solved && std::none_of(s.mode.begin(), s.mode.end(), [](PointMode mode) { return mode == PointMode::kSlip; });
+    return s.solved && std::none_of(s.mode.begin(), s.mode.end(),
+                                    [](PointMode mode) { return mode == PointMode::kSlip; });
   }
 
   void Changed(int i, const Touch& before, const Touch& after) {
@@ -331,7 +362,8 @@ class Simulator {
     if (after.mode == PointMode::kOpen) {
       event.kind = SimulationEventKind::kRelease;
     } else {
-      event.kind = after.mode == PointMode::kStick ? SimulationEventKind::kStick : SimulationEventKind::kSlip;
+      event.kind = after.mode == PointMode::kStick ? SimulationEventKind::kStick
+                                                   : SimulationEventKind::kSlip;
       // A slip that goes on while others change is no event.
       if (before.mode == after.mode && before.direction.dot(after.direction) > 0) return;
     }
@@ -364,14 +396,17 @@ class Simulator {
     for (size_t k = 0; k < observer_.sections.size(); ++k) {
       const Section& section = observer_.sections[k];
       const double a = section.value(state_), b = section.value(end);
-      const bool rises = a < 0 && b >= 0 && section.direction >= 0, falls = a > 0 && b <= 0 && section.direction <= 0;
+      const bool rises = a < 0 && b >= 0 && section.direction >= 0,
+                 falls = a > 0 && b <= 0 && section.direction <= 0;
       if (!rises && !falls) continue;
       MechanismState at = end;
       if (b != 0) {
-        const auto value = [&](double tau) { return section.value(field_.Along(state_, now_, tau)); };
+        const auto value = [&](double tau) {
+          return section.value(field_.Along(state_, now_, tau));
+        };
         std::uintmax_t most = 60;
-        const auto bracket =
-            boost::math::tools::toms748_solve(value, 0.0, until, a, b, boost::math::tools::eps_tolerance<double>(50), most);
+        const auto bracket = boost::math::tools::toms748_solve(
+            value, 0.0, until, a, b, boost::math::tools::eps_tolerance<double>(50), most);
         at = field_.Along(state_, now_, bracket.second);
       }
       if (observer_.crossing && observer_.crossing(static_cast<int>(k), at)) {
@@ -440,8 +475,8 @@ const char* SimulationEndName(SimulationEnd end) {
   return "";
 }
 
-SimulationResult Simulate(const Mechanism& mechanism, const MechanismState& start, const SimulateOptions& options,
-                          const SimulationObserver& observer) {
+SimulationResult Simulate(const Mechanism& mechanism, const MechanismState& start,
+                          const SimulateOptions& options, const SimulationObserver& observer) {
   CheckMechanism(mechanism, start);
   CheckOptions(options);
   return Simulator(mechanism, start, options, observer).Run();

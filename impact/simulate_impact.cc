@@ -50,8 +50,9 @@ VectorXd LeastChange(const Eigen::LLT<MatrixXd>& llt, const MatrixXd& rows, cons
 
 }  // namespace
 
-StrikeResult Strike(const Mechanism& mechanism, const MechanismState& state, const std::vector<int>& touching, int jammed,
-                    const SimulateOptions& options, double rest_speed) {
+StrikeResult Strike(const Mechanism& mechanism, const MechanismState& state,
+                    const std::vector<int>& touching, int jammed, const SimulateOptions& options,
+                    double rest_speed) {
   StrikeResult result;
   const int w = mechanism.width, n = static_cast<int>(touching.size());
   ContactTerms terms;
@@ -66,12 +67,15 @@ StrikeResult Strike(const Mechanism& mechanism, const MechanismState& state, con
   VectorXd shift;
   ImpactSystem system = FreezeForImpact(mechanism, state, touching, shift);
   result.slow = jammed < 0 && fastest < options.least_rebound;
-  // A slow approach beside a fast one is struck by the law: a ball at rest in a row hands an impact on.
+  // A slow approach beside a fast one is struck by the law: a ball at rest in a row hands an impact
+  // on.
   for (int k = 0; result.slow && k < n; ++k) system.contacts[k].e = 0;
   result.cases.assign(n, "");
-  const int struck = jammed >= 0 ? static_cast<int>(std::find(touching.begin(), touching.end(), jammed) - touching.begin())
-                     : n == 1    ? 0
-                                 : -1;
+  const int struck =
+      jammed >= 0
+          ? static_cast<int>(std::find(touching.begin(), touching.end(), jammed) - touching.begin())
+      : n == 1 ? 0
+               : -1;
   if (struck >= 0 && (jammed >= 0 || options.several == MultiLaw::kSequence)) {
     const ContactSpace space = ReduceToContacts(system);
     ContactState contact = SingleContact(space, space.v_minus, struck);
@@ -81,7 +85,8 @@ StrikeResult Strike(const Mechanism& mechanism, const MechanismState& state, con
     solve.dense_output = false;
     const ImpactOutcome outcome = Solve(contact, {options.law, c.e, c.mu_k, c.mu_s}, solve);
     if (outcome.status != SolveStatus::kOk) {
-      result.reason = fmt::format("impact at {}: {}", c.name, outcome.reason.empty() ? "no impact" : outcome.reason);
+      result.reason = fmt::format("impact at {}: {}", c.name,
+                                  outcome.reason.empty() ? "no impact" : outcome.reason);
       return result;
     }
     result.J.setZero(w * n);
@@ -93,20 +98,23 @@ StrikeResult Strike(const Mechanism& mechanism, const MechanismState& state, con
   } else {
     const MultiOutcome outcome = SolveSeveral(system, options);
     if (outcome.status != SolveStatus::kOk) {
-      result.reason = fmt::format("impact at {} contacts: {}", n, outcome.reason.empty() ? "no impact" : outcome.reason);
+      result.reason = fmt::format("impact at {} contacts: {}", n,
+                                  outcome.reason.empty() ? "no impact" : outcome.reason);
       return result;
     }
     result.u_plus = outcome.u_plus;
     result.v_plus = outcome.v_plus;
     result.J = outcome.J;
   }
-  result.energy_change = KineticEnergy(system, result.u_plus) - KineticEnergy(system, system.u_minus);
+  result.energy_change =
+      KineticEnergy(system, result.u_plus) - KineticEnergy(system, system.u_minus);
   result.u_plus += shift;
   result.struck = true;
   return result;
 }
 
-ForceProblem PoseForces(const Mechanism& mechanism, const MechanismState& state, const std::vector<int>& set) {
+ForceProblem PoseForces(const Mechanism& mechanism, const MechanismState& state,
+                        const std::vector<int>& set) {
   ForceProblem problem;
   const int w = mechanism.width, n = static_cast<int>(set.size());
   MechanismTerms terms;
@@ -129,7 +137,8 @@ ForceProblem PoseForces(const Mechanism& mechanism, const MechanismState& state,
   if (terms.joint_rows.rows() > 0) {
     // Joints hold whatever the contacts do.
     free += LeastChange(llt, terms.joint_rows, terms.joint_rows * free + terms.joint_bias);
-    for (Eigen::Index c = 0; c < X.cols(); ++c) X.col(c) += LeastChange(llt, terms.joint_rows, terms.joint_rows * X.col(c));
+    for (Eigen::Index c = 0; c < X.cols(); ++c)
+      X.col(c) += LeastChange(llt, terms.joint_rows, terms.joint_rows * X.col(c));
   }
   problem.width = w;
   problem.W = rows * X;
@@ -139,12 +148,14 @@ ForceProblem PoseForces(const Mechanism& mechanism, const MechanismState& state,
   return problem;
 }
 
-ForceSolution ForcesOf(ForceProblem problem, const std::vector<int>& set, const std::vector<Touch>& touches, double slip_speed) {
+ForceSolution ForcesOf(ForceProblem problem, const std::vector<int>& set,
+                       const std::vector<Touch>& touches, double slip_speed) {
   const int w = problem.width;
   for (size_t k = 0; k < set.size(); ++k) {
     const Touch& touch = touches[set[k]];
     const VectorXd v_t = problem.v.segment(w * k, w - 1);
-    if (touch.mode == PointMode::kSlip && touch.starting && v_t.dot(touch.direction.head(w - 1).transpose()) > 0) {
+    if (touch.mode == PointMode::kSlip && touch.starting &&
+        v_t.dot(touch.direction.head(w - 1).transpose()) > 0) {
       problem.slip.row(k) = touch.direction;
     } else if (v_t.norm() > slip_speed) {
       problem.slip.row(k).head(w - 1) = v_t.transpose() / v_t.norm();
@@ -169,9 +180,11 @@ void Project(const Mechanism& mechanism, const std::vector<Touch>& touches, Mech
     for (size_t i = 0; i < touches.size(); ++i) {
       if (touches[i].mode == PointMode::kOpen) continue;
       mechanism.contact(state, static_cast<int>(i), contact);
-      for (int row = velocities && touches[i].mode == PointMode::kStick ? 0 : w - 1; row < w; ++row) {
+      for (int row = velocities && touches[i].mode == PointMode::kStick ? 0 : w - 1; row < w;
+           ++row) {
         rows.emplace_back(contact.rows.row(row));
-        off.push_back(velocities ? contact.rows.row(row).dot(state.u) - contact.v_surface[row] : contact.gap);
+        off.push_back(velocities ? contact.rows.row(row).dot(state.u) - contact.v_surface[row]
+                                 : contact.gap);
       }
     }
     if (rows.empty()) return;

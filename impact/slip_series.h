@@ -1,12 +1,14 @@
 #pragma once
 // Private to the solver: slip that turns, integrated by Taylor series.
 //
-// Keller's equations in polar form, v_t = s (cos phi, sin phi), with A = [[B, b], [b', c]] and dJ_n = s dsigma:
+// Keller's equations in polar form, v_t = s (cos phi, sin phi), with A = [[B, b], [b', c]] and dJ_n
+// = s dsigma:
 //   dphi/dsigma = h(phi),  ds/dsigma = s g(phi),  dv_n/dsigma = s k(phi),  dJ_n/dsigma = s,
 //   g = e.b - mu e.B e,  h = e_perp.b - mu e_perp.B e,  k = c - mu b.e,   e = (cos phi, sin phi).
-// All right sides are polynomials of cos phi, sin phi, s, so the coefficients of every variable follow from convolutions. In sigma the end
-// of slip lies at infinity and is approached exponentially along an isoclinic direction, h = 0: nothing is singular there. Units:
-// velocities by |v_minus|, A by its largest diagonal entry.
+// All right sides are polynomials of cos phi, sin phi, s, so the coefficients of every variable
+// follow from convolutions. In sigma the end of slip lies at infinity and is approached
+// exponentially along an isoclinic direction, h = 0: nothing is singular there. Units: velocities
+// by |v_minus|, A by its largest diagonal entry.
 
 #include <array>
 #include <cmath>
@@ -37,16 +39,20 @@ struct SlipField {
   }
   // dh/dphi
   T TurnSlope(const T& e_x, const T& e_y) const {
-    return -(b_x * e_x + b_y * e_y) - mu * ((B_yy - B_xx) * (e_x * e_x - e_y * e_y) - T(4) * B_xy * e_x * e_y);
+    return -(b_x * e_x + b_y * e_y) -
+           mu * ((B_yy - B_xx) * (e_x * e_x - e_y * e_y) - T(4) * B_xy * e_x * e_y);
   }
   T NormalRate(const T& e_x, const T& e_y) const { return c - mu * (b_x * e_x + b_y * e_y); }
-  double Scale() const { return std::abs(Value(b_x)) + std::abs(Value(b_y)) + Value(mu) * (Value(B_xx) + Value(B_yy)); }
+  double Scale() const {
+    return std::abs(Value(b_x)) + std::abs(Value(b_y)) + Value(mu) * (Value(B_xx) + Value(B_yy));
+  }
 };
 
 // State of the slip at one point.
 template <class T>
 struct SlipPoint {
-  T phi{0}, s{0}, vn{0}, J{0}, W_n{0}, S{0};  // S = integral of s dJ_n: friction has done -mu S; J, W_n, S from the start of the step
+  // S = integral of s dJ_n: friction has done -mu S; J, W_n, S from the start of the step
+  T phi{0}, s{0}, vn{0}, J{0}, W_n{0}, S{0};
 };
 
 template <class T>
@@ -54,12 +60,14 @@ class SlipSeries {
  public:
   static constexpr int kOrder = 20;
 
-  // Jets have no work of friction, and without `works` no normal work: nothing that is differentiated needs them.
+  // Jets have no work of friction, and without `works` no normal work: nothing that is
+  // differentiated needs them.
   void Expand(const SlipField<T>& field, const T& phi, const T& s, const T& vn, bool works);
   // Longest step whose last terms stay below `tolerance`.
   // `rate` is the size of g and h.
   double Step(double tolerance, double rate) const;
-  // Size of the last terms at `sigma`: the truncation error of the angle and of the slip speed (relative).
+  // Size of the last terms at `sigma`: the truncation error of the angle and of the slip speed
+  // (relative).
   double Truncation(double sigma) const;
   SlipPoint<T> At(const T& sigma) const;
   double PhiAt(double sigma) const { return Horner(phi_, sigma); }
@@ -88,12 +96,14 @@ class SlipSeries {
 };
 
 template <class T>
-void SlipSeries<T>::Expand(const SlipField<T>& field, const T& phi, const T& s, const T& vn, bool works) {
+void SlipSeries<T>::Expand(const SlipField<T>& field, const T& phi, const T& s, const T& vn,
+                           bool works) {
   using std::cos;
   using std::sin;
   constexpr bool kPlain = std::is_same_v<T, double>;
   Series h, g, normal;
-  const T mu_diff = field.mu * (field.B_xx - field.B_yy);  // mu (B_xx - B_yy): e.Be = mean + diff/2 cos 2phi + B_xy sin 2phi
+  // mu (B_xx - B_yy): e.Be = mean + diff/2 cos 2phi + B_xy sin 2phi
+  const T mu_diff = field.mu * (field.B_xx - field.B_yy);
   const T mu_off = T(2) * field.mu * field.B_xy;
   const T mu_bx = field.mu * field.b_x, mu_by = field.mu * field.b_y;
   phi_[0] = phi;
@@ -108,7 +118,8 @@ void SlipSeries<T>::Expand(const SlipField<T>& field, const T& phi, const T& s, 
     normal[0] += field.c;
   };
   if constexpr (kPlain) {
-    // Two sums at once, all in one loop, so that they fill each other's latency; what the last term made comes last.
+    // Two sums at once, all in one loop, so that they fill each other's latency; what the last term
+    // made comes last.
     using Pair [[gnu::vector_size(16)]] = double;
     Pair e[kOrder], e_x[kOrder], turn[kOrder], rate[kOrder], speed[kOrder], work[kOrder];
     for (int k = 0; k < kOrder; ++k) {
@@ -152,7 +163,8 @@ void SlipSeries<T>::Expand(const SlipField<T>& field, const T& phi, const T& s, 
     }
   } else {
     // Of cos, sin, cos^2 and cos sin.
-    const std::array<T, 4> by_g = {field.b_x, field.b_y, -mu_diff, -mu_off}, by_h = {field.b_y, -field.b_x, -mu_off, mu_diff},
+    const std::array<T, 4> by_g = {field.b_x, field.b_y, -mu_diff, -mu_off},
+                           by_h = {field.b_y, -field.b_x, -mu_off, mu_diff},
                            by_normal = {-mu_bx, -mu_by, T(0), T(0)};
     const auto convolve = [](const Series& x, const Series& y, int k, double scale, T& out) {
       SumJetProducts(x.data(), 1, y.data() + k, -1, k + 1, scale, &out);
@@ -181,14 +193,17 @@ void SlipSeries<T>::Expand(const SlipField<T>& field, const T& phi, const T& s, 
 
 template <class T>
 double SlipSeries<T>::Step(double tolerance, double rate) const {
-  // Where s falls like exp(-x), its square falls like exp(-2 x): the works have larger last terms than the velocities they come from. Their
-  // errors are not carried on, so that they may be ten times larger.
-  const double by_s = 1 / Value(s_[0]), by_work = 0.1 * rate * by_s / (Value(s_[0]) + std::abs(Value(vn_[0])));
+  // Where s falls like exp(-x), its square falls like exp(-2 x): the works have larger last terms
+  // than the velocities they come from. Their errors are not carried on, so that they may be ten
+  // times larger.
+  const double by_s = 1 / Value(s_[0]),
+               by_work = 0.1 * rate * by_s / (Value(s_[0]) + std::abs(Value(vn_[0])));
   double log_step = std::numeric_limits<double>::infinity();
   for (int k = kOrder - 1; k <= kOrder; ++k) {
     const double size =
         std::max(std::max(std::abs(Value(turn_[0][k])), std::abs(Value(turn_[1][k]))),
-                 std::max(std::abs(Value(s_[k])) * by_s, std::max(std::abs(Value(S_[k])), std::abs(Value(W_[k]))) * by_work));
+                 std::max(std::abs(Value(s_[k])) * by_s,
+                          std::max(std::abs(Value(S_[k])), std::abs(Value(W_[k]))) * by_work));
     if (size > 0) log_step = std::min(log_step, std::log(tolerance / size) / k);
   }
   return std::exp(log_step);
@@ -197,17 +212,20 @@ double SlipSeries<T>::Step(double tolerance, double rate) const {
 template <class T>
 double SlipSeries<T>::Truncation(double sigma) const {
   const double by_s = 1 / Value(s_[0]);
-  const auto size = [&](int k) { return std::max(std::abs(Value(phi_[k])), std::abs(Value(s_[k])) * by_s) * std::pow(sigma, k); };
+  const auto size = [&](int k) {
+    return std::max(std::abs(Value(phi_[k])), std::abs(Value(s_[k])) * by_s) * std::pow(sigma, k);
+  };
   return size(kOrder - 1) * 0.5 + size(kOrder);
 }
 
 template <class T>
 SlipPoint<T> SlipSeries<T>::At(const T& sigma) const {
-  return {HornerT(phi_, sigma), HornerT(s_, sigma), HornerT(vn_, sigma), HornerT(J_, sigma), HornerT(W_, sigma), HornerT(S_, sigma)};
+  return {HornerT(phi_, sigma), HornerT(s_, sigma), HornerT(vn_, sigma),
+          HornerT(J_, sigma),   HornerT(W_, sigma), HornerT(S_, sigma)};
 }
 
-// Root of an increasing or decreasing function with derivative, bracketed by lo < hi; Newton steps kept inside the bracket.
-// `f(x, df)` returns the value and sets the derivative.
+// Root of an increasing or decreasing function with derivative, bracketed by lo < hi; Newton steps
+// kept inside the bracket. `f(x, df)` returns the value and sets the derivative.
 template <class F>
 double BracketedRoot(F&& f, double lo, double hi) {
   double df = 0;

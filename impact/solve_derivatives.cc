@@ -19,9 +19,11 @@ internal::Inputs<Jet> Seed(const internal::Inputs<double>& in) {
   return seeded;
 }
 
-void Set(const Jet& x, int row, Eigen::Vector3d& value, Eigen::Matrix<double, 3, 12>& derivative, Eigen::Vector3d& by_e_t) {
+void Set(const Jet& x, int row, Eigen::Vector3d& value, Eigen::Matrix<double, 3, 12>& derivative,
+         Eigen::Vector3d& by_e_t) {
   value[row] = x.a;
-  derivative.row(row).head<kNumInputs - 1>() = x.v.head<kNumInputs - 1>().transpose();  // mu_s only chooses the mode
+  // mu_s only chooses the mode
+  derivative.row(row).head<kNumInputs - 1>() = x.v.head<kNumInputs - 1>().transpose();
   by_e_t[row] = x.v[kNumInputs - 1];
 }
 
@@ -31,7 +33,8 @@ Jet EnergyChange(const internal::Inputs<Jet>& in, const internal::StuckEnd<Jet>&
   const auto& A = in.A;
   const Jet &x = end.J_x, &y = end.J_y, &n = end.J_n;
   return x * v[0] + y * v[1] + n * v[2] +
-         0.5 * (A[0] * x * x + A[3] * y * y + A[5] * n * n + 2.0 * (A[1] * x * y + A[2] * x * n + A[4] * y * n));
+         0.5 * (A[0] * x * x + A[3] * y * y + A[5] * n * n +
+                2.0 * (A[1] * x * y + A[2] * x * n + A[4] * y * n));
 }
 
 }  // namespace
@@ -53,20 +56,24 @@ ImpactDerivatives Differentiate(const ContactState& contact, const ImpactModel& 
     return out;
   };
   const auto set_J = [&](const Jet& x, int row) { Set(x, row, out.J_F, out.dJ, out.dJ_e_t); };
-  const auto set_v = [&](const Jet& x, int row) { Set(x, row, out.v_plus_F, out.dv_plus, out.dv_plus_e_t); };
+  const auto set_v = [&](const Jet& x, int row) {
+    Set(x, row, out.v_plus_F, out.dv_plus, out.dv_plus_e_t);
+  };
   if (IsPlanar(contact)) {
     const PlanarProblem<Jet> problem = MakePlanar(in, model);
     if (PlanarSeparates(problem)) return no_approach();
     const PlanarResult<Jet> result = SolvePlanar(problem, outcome);
     Recovery<Jet> back;
-    if (EndsStuck(outcome)) back = Recover(in, {result.J_x, Jet(0), result.J_n, result.v_n, result.W_t});
+    if (EndsStuck(outcome))
+      back = Recover(in, {result.J_x, Jet(0), result.J_n, result.v_n, result.W_t});
     set_J(result.J_x + back.J_x, 0);
     set_J(result.J_n, 2);
     set_v(result.v_x + back.v_x, 0);
     set_v(result.v_n + back.v_n, 2);
   } else {
     SolveOptions options;
-    options.tolerance = 1e-12;  // the truncated terms of a derivative are larger by the order of the series
+    // the truncated terms of a derivative are larger by the order of the series
+    options.tolerance = 1e-12;
     options.dense_output = false;
     const SpatialProblem<Jet> problem = MakeSpatial(in, model, options);
     if (SpatialSeparates(problem)) return no_approach();
@@ -74,7 +81,8 @@ ImpactDerivatives Differentiate(const ContactState& contact, const ImpactModel& 
     const double v = problem.velocity_unit, J = problem.impulse_unit;
     Recovery<Jet> back;
     if (EndsStuck(outcome)) {
-      StuckEnd<Jet> end{result.J_t.x() * J, result.J_t.y() * J, result.J_n * J, result.v_n * v, Jet(0)};
+      StuckEnd<Jet> end{result.J_t.x() * J, result.J_t.y() * J, result.J_n * J, result.v_n * v,
+                        Jet(0)};
       // What the body lost less what the normal impulse took.
       end.W_t = EnergyChange(in, end) - result.W_n * (v * J);
       back = Recover(in, end);

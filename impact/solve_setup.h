@@ -1,5 +1,6 @@
 #pragma once
-// Private to the solver: validation of the input, and the input as the planar and the spatial path want it, in plain numbers or Jets.
+// Private to the solver: validation of the input, and the input as the planar and the spatial path
+// want it, in plain numbers or Jets.
 
 #include <algorithm>
 #include <cmath>
@@ -9,13 +10,16 @@
 
 namespace impactlab::internal {
 
-// Slip slower than this, relative to |v_minus|, is rest: the rounding of a contact velocity put together from v and omega x r.
+// Slip slower than this, relative to |v_minus|, is rest: the rounding of a contact velocity put
+// together from v and omega x r.
 inline constexpr double kRest = 1e-14;
 
-// Empty when (contact, model) is an impact problem, else one line naming the value found and what is allowed.
+// Empty when (contact, model) is an impact problem, else one line naming the value found and what
+// is allowed.
 std::string Invalid(const ContactState& contact, const ImpactModel& model);
 
-// v_minus (3), then A_F: xx, xy, xn, yy, yn, nn, then e, mu_k, e_t: what an outcome depends on continuously.
+// v_minus (3), then A_F: xx, xy, xn, yy, yn, nn, then e, mu_k, e_t: what an outcome depends on
+// continuously.
 template <class T>
 struct Inputs {
   std::array<T, 3> v;
@@ -46,19 +50,22 @@ PlanarProblem<T> MakePlanar(const Inputs<T>& in, const ImpactModel& model) {
   problem.mu_s = model.mu_s;
   problem.e = in.e;
   problem.law = model.law;
-  problem.at_rest = std::abs(Value(in.v[0])) <= kRest * std::abs(Value(in.v[2])) || Value(in.v[0]) == 0;
+  problem.at_rest =
+      std::abs(Value(in.v[0])) <= kRest * std::abs(Value(in.v[2])) || Value(in.v[0]) == 0;
   return problem;
 }
 
 // Scaled: velocities by |v_minus|, A by its largest diagonal entry.
 template <class T>
-SpatialProblem<T> MakeSpatial(const Inputs<T>& in, const ImpactModel& model, const SolveOptions& options) {
+SpatialProblem<T> MakeSpatial(const Inputs<T>& in, const ImpactModel& model,
+                              const SolveOptions& options) {
   SpatialProblem<T> problem;
   const double v_x = Value(in.v[0]), v_y = Value(in.v[1]), v_n = Value(in.v[2]);
   problem.velocity_unit = std::sqrt(v_x * v_x + v_y * v_y + v_n * v_n);
   const double per_mass = std::max(std::max(Value(in.A[0]), Value(in.A[3])), Value(in.A[5]));
   problem.impulse_unit = problem.velocity_unit / per_mass;
-  const double by_v = problem.velocity_unit > 0 ? 1 / problem.velocity_unit : 0, by_A = 1 / per_mass;
+  const double by_v = problem.velocity_unit > 0 ? 1 / problem.velocity_unit : 0,
+               by_A = 1 / per_mass;
   problem.field.B_xx = in.A[0] * by_A;
   problem.field.B_xy = in.A[1] * by_A;
   problem.field.B_yy = in.A[3] * by_A;

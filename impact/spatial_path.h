@@ -1,9 +1,11 @@
 #pragma once
-// Private to the solver: the spatial impact. Slip that turns is integrated by slip_series.h; slip along an isoclinic direction, sticking
-// and frictionless motion have constant rates and are walked in closed form. Scaled as slip_series.h says.
+// Private to the solver: the spatial impact. Slip that turns is integrated by slip_series.h; slip
+// along an isoclinic direction, sticking and frictionless motion have constant rates and are walked
+// in closed form. Scaled as slip_series.h says.
 //
-// At v_t = 0 the contact sticks when |B^-1 b| <= mu_s, else it slips along the one direction e with (g I + mu B) e = b, g > 0. That
-// direction is unique because |(g I + mu B)^-1 b| falls from |B^-1 b| / mu > 1 to 0 as g grows; slip along it never stops, and k > 0 there.
+// At v_t = 0 the contact sticks when |B^-1 b| <= mu_s, else it slips along the one direction e with
+// (g I + mu B) e = b, g > 0. That direction is unique because |(g I + mu B)^-1 b| falls from |B^-1
+// b| / mu > 1 to 0 as g grows; slip along it never stops, and k > 0 there.
 
 #include <Eigen/Core>
 
@@ -36,11 +38,12 @@ struct SpatialResult {
   T W_n{0};  // normal work; not of Jets where nothing reads it (SpatialProblem::works)
 };
 
-// A direction within this angle of an isoclinic that slip would leave counts as isoclinic: rounding alone must not decide that slip turns.
+// A direction within this angle of an isoclinic that slip would leave counts as isoclinic: rounding
+// alone must not decide that slip turns.
 inline constexpr double kIsoclinic = 1e-12;
 
-// Value of a number, or the largest of value and (a hundredth of) its derivatives: what must be negligible before a variable may be
-// dropped.
+// Value of a number, or the largest of value and (a hundredth of) its derivatives: what must be
+// negligible before a variable may be dropped.
 inline double Size(double x) { return std::abs(x); }
 template <class T>
 requires requires(const T& x) { x.v; }
@@ -57,7 +60,8 @@ bool SpatialSeparates(const SpatialProblem<T>& problem) {
 template <class T>
 class SpatialWalk {
  public:
-  SpatialWalk(const SpatialProblem<T>& problem, ImpactOutcome& outcome) : in_(problem), field_(problem.field), out_(outcome) {
+  SpatialWalk(const SpatialProblem<T>& problem, ImpactOutcome& outcome)
+      : in_(problem), field_(problem.field), out_(outcome) {
     path_.law = in_.law;
     path_.e = in_.e;
     path_.vn_minus = path_.vn = in_.v_n;
@@ -85,7 +89,8 @@ class SpatialWalk {
     out_.work_n_r = Value(path_.W_r) * energy_unit;
     out_.work_t = Value(W_t_) * energy_unit;
     out_.turn = turn_;
-    // Steps, the angle given up where slip straightens and the works each have a share of the tolerance.
+    // Steps, the angle given up where slip straightens and the works each have a share of the
+    // tolerance.
     out_.error_bound = error_ > 0 ? 0.5 * in_.tolerance + 10 * error_ : 0;
     return {J_t_, v_t_, path_.J, path_.vn, path_.Work()};
   }
@@ -93,23 +98,28 @@ class SpatialWalk {
  private:
   static constexpr int kMaxSteps = 500;
   static constexpr int kDensePerStep = 8;
-  static constexpr double kSpent = 1e-14;  // slip that slows down and is slower than this has stopped
+  // slip that slows down and is slower than this has stopped
+  static constexpr double kSpent = 1e-14;
 
   void Add(PathEvent event) {
     // Only the last zero of v_n from below ends compression.
     if (event == PathEvent::kCompressionEnds) {
       for (int i = 0; i < out_.path_size; ++i) {
         if (out_.path[i].event != PathEvent::kCompressionEnds) continue;
-        std::move(out_.path.begin() + i + 1, out_.path.begin() + out_.path_size, out_.path.begin() + i);
+        std::move(out_.path.begin() + i + 1, out_.path.begin() + out_.path_size,
+                  out_.path.begin() + i);
         --out_.path_size;
       }
     }
     const double v = in_.velocity_unit, J = in_.impulse_unit;
-    AddPoint(out_, event, mode_, Eigen::Vector3d(Value(J_t_.x()), Value(J_t_.y()), Value(path_.J)) * J,
-             Eigen::Vector3d(Value(v_t_.x()), Value(v_t_.y()), Value(path_.vn)) * v, Value(path_.Work()) * v * J, Value(W_t_) * v * J);
+    AddPoint(out_, event, mode_,
+             Eigen::Vector3d(Value(J_t_.x()), Value(J_t_.y()), Value(path_.J)) * J,
+             Eigen::Vector3d(Value(v_t_.x()), Value(v_t_.y()), Value(path_.vn)) * v,
+             Value(path_.Work()) * v * J, Value(W_t_) * v * J);
   }
 
-  // B^-1 r by the factors of B, which keeps the digits that an explicit inverse loses when B is nearly singular.
+  // B^-1 r by the factors of B, which keeps the digits that an explicit inverse loses when B is
+  // nearly singular.
   Vec2<T> SolveB(const Vec2<T>& r) const {
     const T below = field_.B_xy / field_.B_xx;
     const T y = (r.y() - below * r.x()) / SchurOfB();
@@ -126,7 +136,8 @@ class SpatialWalk {
   StretchEnd Ray(const Vec2<T>& e, const T& s) {
     SlipState<T> slip;
     slip.v = s;
-    const LinearRates<T> rates{field_.Growth(e.x(), e.y()), field_.NormalRate(e.x(), e.y()), -field_.mu};
+    const LinearRates<T> rates{field_.Growth(e.x(), e.y()), field_.NormalRate(e.x(), e.y()),
+                               -field_.mu};
     const Vec2<T> J_start = J_t_;
     const T W_start = W_t_;
     const auto update = [&] {
@@ -169,7 +180,8 @@ class SpatialWalk {
       Add(PathEvent::kCompressionEnds);
     });
     update();
-    const double x0 = Value(start.x()), y0 = Value(start.y()), x1 = Value(v_t_.x()), y1 = Value(v_t_.y());
+    const double x0 = Value(start.x()), y0 = Value(start.y()), x1 = Value(v_t_.x()),
+                 y1 = Value(v_t_.y());
     turn_ = std::abs(std::atan2(x0 * y1 - y0 * x1, x0 * x1 + y0 * y1));
     return end;
   }
@@ -178,7 +190,8 @@ class SpatialWalk {
     using std::sqrt;
     const T s = sqrt(v_t_.x() * v_t_.x() + v_t_.y() * v_t_.y());
     const Vec2<T> e = v_t_ / s;
-    // Along an isoclinic that attracts, the series needs no help; one that repels (or is neither) is kept to exactly.
+    // Along an isoclinic that attracts, the series needs no help; one that repels (or is neither)
+    // is kept to exactly.
     if (std::abs(Value(field_.Turn(e.x(), e.y()))) <= kIsoclinic * field_.Scale() &&
         Value(field_.TurnSlope(e.x(), e.y())) >= -1e-6 * field_.Scale()) {
       return Ray(e, s);
@@ -196,11 +209,14 @@ class SpatialWalk {
     if (holds) return Stick();
     const Vec2<T> e = DirectionAway();
     const double ex = Value(e.x()), ey = Value(e.y());
-    if (digit != 5) turn_ += std::abs(std::atan2(incoming.x() * ey - incoming.y() * ex, incoming.x() * ex + incoming.y() * ey));
+    if (digit != 5)
+      turn_ += std::abs(
+          std::atan2(incoming.x() * ey - incoming.y() * ex, incoming.x() * ex + incoming.y() * ey));
     return Ray(e, T(0));
   }
 
-  // The e with (g I + mu B) e = b: Newton's method on 1/|x(g)| = 1, x(g) = (g I + mu B)^-1 b, which is concave and so converges from below.
+  // The e with (g I + mu B) e = b: Newton's method on 1/|x(g)| = 1, x(g) = (g I + mu B)^-1 b, which
+  // is concave and so converges from below.
   Vec2<T> DirectionAway() const {
     const auto solve = [this](const auto& g, const auto& b) {
       using S = std::decay_t<decltype(g)>;
@@ -210,12 +226,14 @@ class SpatialWalk {
         else
           return x;
       };
-      const S mu = pick(field_.mu), xx = g + mu * pick(field_.B_xx), yy = g + mu * pick(field_.B_yy), xy = mu * pick(field_.B_xy);
+      const S mu = pick(field_.mu), xx = g + mu * pick(field_.B_xx),
+              yy = g + mu * pick(field_.B_yy), xy = mu * pick(field_.B_xy);
       const S det = xx * yy - xy * xy;
       return Vec2<S>((yy * b.x() - xy * b.y()) / det, (xx * b.y() - xy * b.x()) / det);
     };
     const Vec2<double> b(Value(field_.b_x), Value(field_.b_y));
-    double g = std::max(0.0, b.norm() - Value(field_.mu) * (Value(field_.B_xx) + Value(field_.B_yy)));
+    double g =
+        std::max(0.0, b.norm() - Value(field_.mu) * (Value(field_.B_xx) + Value(field_.B_yy)));
     for (int i = 0; i < 100; ++i) {
       const Vec2<double> x = solve(g, b);
       const double norm = x.norm();
@@ -226,13 +244,15 @@ class SpatialWalk {
     }
     // One more step in T carries the derivatives.
     const Vec2<T> b_T(field_.b_x, field_.b_y), x = solve(T(g), b_T), y = solve(T(g), x);
-    const T g_T = T(g) + (x.x() * x.x() + x.y() * x.y() - T(1)) / (T(2) * (x.x() * y.x() + x.y() * y.y()));
+    const T g_T =
+        T(g) + (x.x() * x.x() + x.y() * x.y() - T(1)) / (T(2) * (x.x() * y.x() + x.y() * y.y()));
     return solve(g_T, b_T);
   }
 
   StretchEnd TurningSlip(T s);
-  // Where slip has come so close to an attracting isoclinic, or to rest, that the rest of it is straight to `tolerance`: that direction,
-  // and the one that the last of the slip, however slow, turns to.
+  // Where slip has come so close to an attracting isoclinic, or to rest, that the rest of it is
+  // straight to `tolerance`: that direction, and the one that the last of the slip, however slow,
+  // turns to.
   bool Straightens(const T& phi, const T& s, T& phi_straight, double& phi_limit) const;
   double NextIsoclinic(double phi) const;
   enum class StepEvent { kNone, kCompressionEnds, kCompressionResumes, kLaw };
@@ -243,7 +263,8 @@ class SpatialWalk {
   T Residual(StepEvent event, const SlipPoint<T>& point) const;
   double ResidualSlope(StepEvent event, const SlipPoint<T>& point) const;
   Vec2<T> ImpulseOver(const Vec2<T>& v_start, const Vec2<T>& v_end, const T& J) const {
-    return SolveB(Vec2<T>(v_end.x() - v_start.x() - field_.b_x * J, v_end.y() - v_start.y() - field_.b_y * J));
+    return SolveB(Vec2<T>(v_end.x() - v_start.x() - field_.b_x * J,
+                          v_end.y() - v_start.y() - field_.b_y * J));
   }
 
   const SpatialProblem<T>& in_;

@@ -1,5 +1,6 @@
 #pragma once
-// Private to the mechanisms: two spheres that move, and how the frame of their contact turns with the line of their centres.
+// Private to the mechanisms: two spheres that move, and how the frame of their contact turns with
+// the line of their centres.
 
 #include <Eigen/Core>
 #include <Eigen/Geometry>
@@ -22,9 +23,11 @@ struct SphereContact {
   Eigen::Vector3d bias_F;
 };
 
-// n' = (relative velocity of the centres across n) / distance turns F. With V the relative velocity of the contact points,
-// d/dt (f . V) = f . dV/dt + f' . V, where n' . V counts for f = n and f' = -(f . n') n for a tangent f of a contact that does not slide.
-inline SphereContact ContactOfSpheres(const SphereMotion& body, const SphereMotion& other, bool planar) {
+// n' = (relative velocity of the centres across n) / distance turns F. With V the relative velocity
+// of the contact points, d/dt (f . V) = f . dV/dt + f' . V, where n' . V counts for f = n and f' =
+// -(f . n') n for a tangent f of a contact that does not slide.
+inline SphereContact ContactOfSpheres(const SphereMotion& body, const SphereMotion& other,
+                                      bool planar) {
   const Eigen::Vector3d line = body.centre - other.centre, rate = body.v - other.v;
   const double distance = line.norm();
   const Eigen::Vector3d n = line / distance, turn = (rate - n.dot(rate) * n) / distance;

@@ -1,5 +1,6 @@
 #pragma once
-// Private to the simulator: the first event within a step along which every contact has kept its mode.
+// Private to the simulator: the first event within a step along which every contact has kept its
+// mode.
 
 #include <limits>
 #include <vector>
@@ -26,12 +27,14 @@ struct StepRoot {
 
 class StepRoots {
  public:
-  // Slip slower than slip_speed counts as rest; open contacts slower than rest_speed at their surface rest there.
+  // Slip slower than slip_speed counts as rest; open contacts slower than rest_speed at their
+  // surface rest there.
   StepRoots(const Mechanism& mechanism, ContactField& field, double slip_speed, double rest_speed)
       : mechanism_(mechanism), field_(field), slip_speed_(slip_speed), rest_speed_(rest_speed) {}
 
   // From `start` to `end`, h later, with the field's values at both.
-  StepRoot First(const MechanismState& start, const FieldValues& at_start, const MechanismState& end, const FieldValues& at_end,
+  StepRoot First(const MechanismState& start, const FieldValues& at_start,
+                 const MechanismState& end, const FieldValues& at_end,
                  const std::vector<Touch>& touches, double h);
 
  private:

@@ -16,7 +16,8 @@ using Eigen::VectorXd;
 // A pivot of a rank decision below this, relative to the largest, counts as zero.
 constexpr double kRank = 1e-10;
 
-[[noreturn]] void Fail(const std::string& key, const std::string& found, const std::string& allowed) {
+[[noreturn]] void Fail(const std::string& key, const std::string& found,
+                       const std::string& allowed) {
   throw ConfigError(fmt::format("system: {}: found {}, allowed {}", key, found, allowed));
 }
 
@@ -48,22 +49,29 @@ MatrixXd NullSpace(const MatrixXd& C, Eigen::Index n) {
 
 void CheckSystem(const ImpactSystem& system) {
   const Eigen::Index n = system.M.rows(), m = static_cast<Eigen::Index>(system.contacts.size());
-  if (system.width < 1 || system.width > 3) Fail("width", std::to_string(system.width), "1, 2 or 3 rows for each contact");
-  if (n == 0 || system.M.cols() != n) Fail("M", Size(system.M), "a square matrix with at least one row");
+  if (system.width < 1 || system.width > 3)
+    Fail("width", std::to_string(system.width), "1, 2 or 3 rows for each contact");
+  if (n == 0 || system.M.cols() != n)
+    Fail("M", Size(system.M), "a square matrix with at least one row");
   if (m == 0) Fail("contacts", "none", "at least one");
   if (system.rows.rows() != system.width * m || system.rows.cols() != n) {
-    Fail("rows", Size(system.rows), fmt::format("{} x {} (width times contacts, velocities)", system.width * m, n));
+    Fail("rows", Size(system.rows),
+         fmt::format("{} x {} (width times contacts, velocities)", system.width * m, n));
   }
-  if (system.u_minus.size() != n) Fail("u_minus", fmt::format("{} entries", system.u_minus.size()), std::to_string(n));
-  if (system.joints.rows() > 0 && system.joints.cols() != n) Fail("joints", Size(system.joints), fmt::format("{} columns", n));
+  if (system.u_minus.size() != n)
+    Fail("u_minus", fmt::format("{} entries", system.u_minus.size()), std::to_string(n));
+  if (system.joints.rows() > 0 && system.joints.cols() != n)
+    Fail("joints", Size(system.joints), fmt::format("{} columns", n));
   if (!system.M.allFinite()) Fail("M", "a number that is not finite", "finite numbers");
   if (!system.rows.allFinite()) Fail("rows", "a number that is not finite", "finite numbers");
   if (!system.joints.allFinite()) Fail("joints", "a number that is not finite", "finite numbers");
   if (!system.u_minus.allFinite()) Fail("u_minus", "a number that is not finite", "finite numbers");
-  if ((system.M - system.M.transpose()).cwiseAbs().maxCoeff() > 1e-9 * system.M.cwiseAbs().maxCoeff()) {
+  if ((system.M - system.M.transpose()).cwiseAbs().maxCoeff() >
+      1e-9 * system.M.cwiseAbs().maxCoeff()) {
     Fail("M", "an unsymmetric matrix", "a symmetric positive definite matrix");
   }
-  if (system.M.llt().info() != Eigen::Success) Fail("M", "a matrix that is not positive definite", "a symmetric positive definite matrix");
+  if (system.M.llt().info() != Eigen::Success)
+    Fail("M", "a matrix that is not positive definite", "a symmetric positive definite matrix");
   // Squares and products of four such numbers are numbers.
   constexpr double kLeast = 1e-60, kMost = 1e60;
   const VectorXd diagonal = system.M.diagonal();
@@ -72,14 +80,17 @@ void CheckSystem(const ImpactSystem& system) {
          fmt::format("{:g} to {:g}", kLeast, kMost));
   const double fastest = system.u_minus.cwiseAbs().maxCoeff();
   if (fastest != 0 && !(fastest >= kLeast && fastest <= kMost))
-    Fail("u_minus", fmt::format("velocities of {:.3g}", fastest), fmt::format("0, or {:g} to {:g} at most", kLeast, kMost));
+    Fail("u_minus", fmt::format("velocities of {:.3g}", fastest),
+         fmt::format("0, or {:g} to {:g} at most", kLeast, kMost));
   for (size_t i = 0; i < system.contacts.size(); ++i) CheckProperties(system.contacts[i], i);
   for (Eigen::Index i = 0; i < system.joints.rows(); ++i) {
     const double rate = system.joints.row(i) * system.u_minus;
     // Where all that counts is small, what is left is the rounding of the other velocities.
     const double rounding = 1e-13 * system.joints.row(i).cwiseAbs().maxCoeff() * fastest;
-    if (std::abs(rate) > 1e-9 * system.joints.row(i).cwiseAbs() * system.u_minus.cwiseAbs() + rounding) {
-      Fail(fmt::format("u_minus at joint row {}", i), fmt::format("a velocity of {}", rate), "0: the joints hold before the impact");
+    if (std::abs(rate) >
+        1e-9 * system.joints.row(i).cwiseAbs() * system.u_minus.cwiseAbs() + rounding) {
+      Fail(fmt::format("u_minus at joint row {}", i), fmt::format("a velocity of {}", rate),
+           "0: the joints hold before the impact");
     }
   }
 }
@@ -104,8 +115,11 @@ ContactSpace ReduceToContacts(const ImpactSystem& system) {
   const Eigen::LLT<MatrixXd> llt(system.M);
   const auto L = llt.matrixL();
   // Columns of `columns` hold L^-1 X' for the rows X.
-  const auto in_energy_coordinates = [&](const MatrixXd& rows) -> MatrixXd { return L.solve(rows.transpose()).transpose(); };
-  const MatrixXd C = system.joints.rows() > 0 ? in_energy_coordinates(system.joints) : MatrixXd(0, system.M.rows());
+  const auto in_energy_coordinates = [&](const MatrixXd& rows) -> MatrixXd {
+    return L.solve(rows.transpose()).transpose();
+  };
+  const MatrixXd C = system.joints.rows() > 0 ? in_energy_coordinates(system.joints)
+                                              : MatrixXd(0, system.M.rows());
   const MatrixXd Z = NullSpace(C, system.M.rows());
   space.H = in_energy_coordinates(system.rows) * Z;
   space.A = space.H * space.H.transpose();
@@ -138,7 +152,9 @@ ContactState SingleContact(const ContactSpace& space, const VectorXd& v, int i) 
   return state;
 }
 
-double KineticEnergy(const ImpactSystem& system, const VectorXd& u) { return 0.5 * u.dot(system.M * u); }
+double KineticEnergy(const ImpactSystem& system, const VectorXd& u) {
+  return 0.5 * u.dot(system.M * u);
+}
 
 int NormalRank(const ContactSpace& space) {
   Eigen::ColPivHouseholderQR<MatrixXd> qr(space.NormalRows().transpose());
@@ -147,8 +163,9 @@ int NormalRank(const ContactSpace& space) {
 }
 
 bool CanSeparate(const ContactSpace& space) {
-  // Gordan: either H_n w > 0 has a solution, or some p >= 0, not all zero, has H_n' p = 0. The shortest vector of the convex hull of the
-  // rows decides: zero means wedged. Wolfe's active-set iteration in the form of non-negative least squares for |H_n' p|^2 + (1 - sum p)^2.
+  // Gordan: either H_n w > 0 has a solution, or some p >= 0, not all zero, has H_n' p = 0. The
+  // shortest vector of the convex hull of the rows decides: zero means wedged. Wolfe's active-set
+  // iteration in the form of non-negative least squares for |H_n' p|^2 + (1 - sum p)^2.
   MatrixXd B(space.H.cols() + 1, space.n_contacts);
   const MatrixXd rows = space.NormalRows();
   for (int j = 0; j < space.n_contacts; ++j) {

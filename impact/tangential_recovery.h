@@ -1,7 +1,8 @@
 #pragma once
-// Private to the solver: what a contact that sticks at the end of its path gives back along the surface (tangential restitution, see
-// ImpactModel). With d = -B^-1 v_t-, B the tangential block of A_F, the impulse s d makes v_t+ = -s v_t- and returns the work
-// s^2 v_t-.B^-1 v_t- / 2; s is e_t, or the largest share below it that every bound allows.
+// Private to the solver: what a contact that sticks at the end of its path gives back along the
+// surface (tangential restitution, see ImpactModel). With d = -B^-1 v_t-, B the tangential block of
+// A_F, the impulse s d makes v_t+ = -s v_t- and returns the work s^2 v_t-.B^-1 v_t- / 2; s is e_t,
+// or the largest share below it that every bound allows.
 
 #include "impact/solve_setup.h"
 
@@ -37,7 +38,8 @@ Recovery<T> Recover(const Inputs<T>& in, const StuckEnd<T>& end) {
   };
   // |J_t + s d| <= mu_k J_n
   const T limit = in.mu_k * end.J_n;
-  const T along = end.J_x * d_x + end.J_y * d_y, inside = limit * limit - end.J_x * end.J_x - end.J_y * end.J_y;
+  const T along = end.J_x * d_x + end.J_y * d_y,
+          inside = limit * limit - end.J_x * end.J_x - end.J_y * end.J_y;
   if (!(Value(inside) > 0)) return out;
   const T root = sqrt(along * along + square * inside);
   at_most(Value(along) > 0 ? T(inside / (along + root)) : T((root - along) / square));
@@ -46,7 +48,8 @@ Recovery<T> Recover(const Inputs<T>& in, const StuckEnd<T>& end) {
   const T whole = -0.5 * (in.v[0] * d_x + in.v[1] * d_y);
   if (Value(in.e_t) > 0) {
     if (!(Value(end.W_t) < 0)) return out;
-    // Where nothing couples the two directions friction took all of it, and the bound is 1 to rounding.
+    // Where nothing couples the two directions friction took all of it, and the bound is 1 to
+    // rounding.
     if (const T most = sqrt(-end.W_t / whole); Value(most) < 1 - 1e-12) at_most(most);
   }
   if (blocked) return out;

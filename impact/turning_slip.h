@@ -1,12 +1,14 @@
 #pragma once
-// Private to the solver: the part of SpatialWalk that steps through slip that turns. Included by spatial_path.h.
+// Private to the solver: the part of SpatialWalk that steps through slip that turns. Included by
+// spatial_path.h.
 
 #include "impact/spatial_path.h"
 
 namespace impactlab::internal {
 
 template <class T>
-bool SpatialWalk<T>::Straightens(const T& phi, const T& s, T& phi_straight, double& phi_limit) const {
+bool SpatialWalk<T>::Straightens(const T& phi, const T& s, T& phi_straight,
+                                 double& phi_limit) const {
   using std::cos;
   using std::sin;
   const T e_x = cos(phi), e_y = sin(phi);
@@ -16,7 +18,9 @@ bool SpatialWalk<T>::Straightens(const T& phi, const T& s, T& phi_straight, doub
   const T offset = attracts ? T(-field_.Turn(e_x, e_y) / slope) : T(0);
   const bool spent = g < 0 && Value(s) < kSpent;
   // Slip that dies out weighs the angle that is left by its speed; slip that grows does not.
-  if (!spent && !(attracts && Size(offset) * (g < 0 ? Value(s) : 1.0) <= std::max(0.1 * in_.tolerance, 1e-13))) return false;
+  if (!spent && !(attracts &&
+                  Size(offset) * (g < 0 ? Value(s) : 1.0) <= std::max(0.1 * in_.tolerance, 1e-13)))
+    return false;
   // Little impulse is left to feel the last of the angle, but the turning angle wants its limit.
   T limit = phi;
   bool converged = false;
@@ -25,12 +29,16 @@ bool SpatialWalk<T>::Straightens(const T& phi, const T& s, T& phi_straight, doub
     limit -= step;
     converged = std::abs(Value(step)) < 1e-12;
   }
-  // Where h only dips towards zero and slip turns on, Newton's method runs off to some other isoclinic. The limit of this slip lies ahead,
-  // about as far as the first step said, attracts, and lets slip grow or die out as it does here.
+  // Where h only dips towards zero and slip turns on, Newton's method runs off to some other
+  // isoclinic. The limit of this slip lies ahead, about as far as the first step said, attracts,
+  // and lets slip grow or die out as it does here.
   const T c = cos(limit), d = sin(limit);
   const double moved = Value(limit) - Value(phi), expected = Value(offset);
-  const bool ahead = std::abs(moved) <= 1e-9 || (moved * expected > 0 && std::abs(moved) <= std::min(2 * std::abs(expected), 0.5));
-  const bool sound = converged && ahead && Value(field_.TurnSlope(c, d)) < 0 && (Value(field_.Growth(c, d)) < 0) == (g < 0);
+  const bool ahead =
+      std::abs(moved) <= 1e-9 ||
+      (moved * expected > 0 && std::abs(moved) <= std::min(2 * std::abs(expected), 0.5));
+  const bool sound = converged && ahead && Value(field_.TurnSlope(c, d)) < 0 &&
+                     (Value(field_.Growth(c, d)) < 0) == (g < 0);
   if (!sound && !spent) return false;
   phi_straight = sound ? limit : phi;
   phi_limit = sound ? Value(limit) : NextIsoclinic(Value(phi));
@@ -58,9 +66,12 @@ double SpatialWalk<T>::NextIsoclinic(double phi) const {
 }
 
 template <class T>
-int SpatialWalk<T>::Monotone(const SlipSeries<T>& series, double step, std::array<double, 4>& ends) const {
-  // dv_n/dJ_n = c - mu |b| cos(phi - phi_b) changes sign only where friction can press the bodies together.
-  const double b_x = Value(field_.b_x), b_y = Value(field_.b_y), pull = Value(field_.mu) * std::hypot(b_x, b_y), c = Value(field_.c);
+int SpatialWalk<T>::Monotone(const SlipSeries<T>& series, double step,
+                             std::array<double, 4>& ends) const {
+  // dv_n/dJ_n = c - mu |b| cos(phi - phi_b) changes sign only where friction can press the bodies
+  // together.
+  const double b_x = Value(field_.b_x), b_y = Value(field_.b_y),
+               pull = Value(field_.mu) * std::hypot(b_x, b_y), c = Value(field_.c);
   int n = 0;
   if (pull > c) {
     const double phi_0 = series.PhiAt(0), phi_1 = series.PhiAt(step);
@@ -107,7 +118,9 @@ double SpatialWalk<T>::ResidualSlope(StepEvent event, const SlipPoint<T>& point)
 
 // First event on (from, to], where v_n is monotone.
 template <class T>
-typename SpatialWalk<T>::StepEvent SpatialWalk<T>::FindEvent(const SlipSeries<T>& series, double from, double to, double& sigma) const {
+typename SpatialWalk<T>::StepEvent SpatialWalk<T>::FindEvent(const SlipSeries<T>& series,
+                                                             double from, double to,
+                                                             double& sigma) const {
   const auto root = [&](auto&& value) {
     const auto f = [&](double x, double& df) {
       SlipPoint<T> point;
@@ -189,8 +202,10 @@ StretchEnd SpatialWalk<T>::TurningSlip(T s) {
       return end;
     }
     series.Expand(field_, phi, s, path_.vn, in_.works);
-    // Slip of constant velocity has no higher terms; ten times the impulse that could stop the approach is then far enough.
-    double sigma = std::min(series.Step(0.03 * in_.tolerance, field_.Scale()), 10 / (Value(s) * Value(field_.c)) + 10 / field_.Scale());
+    // Slip of constant velocity has no higher terms; ten times the impulse that could stop the
+    // approach is then far enough.
+    double sigma = std::min(series.Step(0.03 * in_.tolerance, field_.Scale()),
+                            10 / (Value(s) * Value(field_.c)) + 10 / field_.Scale());
     std::array<double, 4> ends;
     const int n_parts = Monotone(series, sigma, ends);
     StepEvent event = StepEvent::kNone;
@@ -207,7 +222,10 @@ StretchEnd SpatialWalk<T>::TurningSlip(T s) {
       next = series.At(sigma_T);
     }
     if (in_.dense)
-      AddDense(series, sigma, event == StepEvent::kNone || event == StepEvent::kCompressionResumes ? kDensePerStep : kDensePerStep - 1);
+      AddDense(series, sigma,
+               event == StepEvent::kNone || event == StepEvent::kCompressionResumes
+                   ? kDensePerStep
+                   : kDensePerStep - 1);
     // An angle error is carried along by the flow: d phi_1 / d phi_0 = h(phi_1) / h(phi_0).
     const double local = series.Truncation(sigma) + 4e-16;
     const double h_0 = Value(field_.Turn(e_x, e_y));

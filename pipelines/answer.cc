@@ -24,19 +24,22 @@ using Json = nlohmann::json;
 
 Json Number(double value) { return std::isfinite(value) ? Json(value) : Json(nullptr); }
 
-std::string Text(const Json& json) { return json.dump(1, ' ', false, Json::error_handler_t::replace) + "\n"; }
+std::string Text(const Json& json) {
+  return json.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
+}
 
 // Names of the files of a run folder, in order, without what is kept for a run that goes on.
 std::vector<std::string> FilesOf(const std::filesystem::path& folder) {
   std::set<std::string> names;
   std::error_code error;
-  for (auto at = std::filesystem::recursive_directory_iterator(folder, error); !error && at != std::filesystem::end(at);
-       at.increment(error)) {
+  for (auto at = std::filesystem::recursive_directory_iterator(folder, error);
+       !error && at != std::filesystem::end(at); at.increment(error)) {
     if (at->path().filename().string().starts_with('.')) {
       at.disable_recursion_pending();
       continue;
     }
-    if (at->is_regular_file(error)) names.insert(at->path().lexically_relative(folder).generic_string());
+    if (at->is_regular_file(error))
+      names.insert(at->path().lexically_relative(folder).generic_string());
   }
   return {names.begin(), names.end()};
 }
@@ -44,7 +47,9 @@ std::vector<std::string> FilesOf(const std::filesystem::path& folder) {
 // Every file that a run would read.
 std::vector<std::filesystem::path> InputsOf(const Experiment& e, const RunArguments& arguments) {
   std::vector<std::filesystem::path> files = {arguments.experiment};
-  const auto add = [&](const std::vector<std::filesystem::path>& more) { files.insert(files.end(), more.begin(), more.end()); };
+  const auto add = [&](const std::vector<std::filesystem::path>& more) {
+    files.insert(files.end(), more.begin(), more.end());
+  };
   if (!e.markers) {
     add(RecordingsOf(arguments, e).files);
     return files;
@@ -54,15 +59,16 @@ std::vector<std::filesystem::path> InputsOf(const Experiment& e, const RunArgume
     const CalibrationPlan plan = LoadCalibration(source.calibration);
     files.push_back(source.calibration);
     for (const CameraSource& camera : plan.cameras)
-      add(FindFiles(plan.video() ? camera.videos : camera.images, plan.path.parent_path(), plan.video(),
-                    fmt::format("{}: camera {}", plan.path.string(), camera.name)));
+      add(FindFiles(plan.video() ? camera.videos : camera.images, plan.path.parent_path(),
+                    plan.video(), fmt::format("{}: camera {}", plan.path.string(), camera.name)));
   }
   files.push_back(source.plan.path);
   if (!source.tracks.empty()) {
     files.push_back(source.tracks);
     return files;
   }
-  for (const TrackPlan* plan : {&source.plan, e.second && e.second->plan ? &*e.second->plan : nullptr}) {
+  for (const TrackPlan* plan :
+       {&source.plan, e.second && e.second->plan ? &*e.second->plan : nullptr}) {
     if (plan == nullptr) continue;
     for (const TrackedRecording& recording : plan->recordings) {
       for (const auto& of_camera : recording.files) add(of_camera);
@@ -86,9 +92,11 @@ std::map<std::string, std::string> LastInputs(const std::filesystem::path& out) 
   return hashes;
 }
 
-// Why a file cannot be used; empty where it can. What the experiment file names has been found before.
+// Why a file cannot be used; empty where it can. What the experiment file names has been found
+// before.
 std::string FaultOf(const Experiment& e, const std::filesystem::path& file) {
-  if (e.points || e.planar_camera) return "";  // these are told apart by their content, all together
+  // these are told apart by their content, all together
+  if (e.points || e.planar_camera) return "";
   if (!e.markers) {
     ReadPoses(file, e.columns);
     return "";
@@ -100,7 +108,8 @@ std::string FaultOf(const Experiment& e, const std::filesystem::path& file) {
 
 }  // namespace
 
-std::string AnswerJson(const std::string& verb, const RunResult& run, const std::filesystem::path& out,
+std::string AnswerJson(const std::string& verb, const RunResult& run,
+                       const std::filesystem::path& out,
                        const std::map<std::string, StageCount>& stages, bool report) {
   const Analysis& best = run.best();
   std::map<std::string, int> rejected;
@@ -112,11 +121,13 @@ std::string AnswerJson(const std::string& verb, const RunResult& run, const std:
   Json coefficients = Json::object();
   for (const LawFit& law : best.fit.fits)
     for (const ParameterEstimate& p : law.parameters)
-      coefficients[law.law][p.name] = {{"value", Number(p.value)},       {"sd", Number(p.sd)},
-                                       {"lower95", Number(p.lower95)},   {"upper95", Number(p.upper95)},
-                                       {"identifiable", p.identifiable}, {"reason", p.reason}};
+      coefficients[law.law][p.name] = {
+          {"value", Number(p.value)},       {"sd", Number(p.sd)},
+          {"lower95", Number(p.lower95)},   {"upper95", Number(p.upper95)},
+          {"identifiable", p.identifiable}, {"reason", p.reason}};
   Json done = Json::object();
-  for (const auto& [stage, count] : stages) done[stage] = {{"reused", count.reused}, {"made", count.made}};
+  for (const auto& [stage, count] : stages)
+    done[stage] = {{"reused", count.reused}, {"made", count.made}};
   return Text({{"schema", "impactlab.answer/1"},
                {"verb", verb},
                {"name", run.experiment.name},
@@ -133,8 +144,8 @@ std::string AnswerJson(const std::string& verb, const RunResult& run, const std:
                {"seconds", Number(run.seconds)}});
 }
 
-std::string FolderAnswerJson(const std::string& verb, const std::filesystem::path& out, const std::string& result, int code,
-                             double seconds) {
+std::string FolderAnswerJson(const std::string& verb, const std::filesystem::path& out,
+                             const std::string& result, int code, double seconds) {
   return Text({{"schema", "impactlab.answer/1"},
                {"verb", verb},
                {"out", out.string()},
@@ -172,7 +183,8 @@ int DryRun(const RunArguments& arguments) {
     unusable += !fault.empty();
     bytes += size;
     files.push_back({{"file", file.string()}, {"bytes", size}, {"state", state}, {"fault", fault}});
-    text += fmt::format("{:>12} bytes  {:<18}  {}{}\n", size, state, file.string(), fault.empty() ? "" : ": cannot be used: " + fault);
+    text += fmt::format("{:>12} bytes  {:<18}  {}{}\n", size, state, file.string(),
+                        fault.empty() ? "" : ": cannot be used: " + fault);
   }
   std::map<std::string, int> kept;
   std::error_code error;
@@ -183,16 +195,19 @@ int DryRun(const RunArguments& arguments) {
   const auto stage = [&](const std::string& what, std::initializer_list<const char*> names) {
     int n = 0;
     for (const char* name : names) n += kept.contains(name) ? kept[name] : 0;
-    const std::string how = n == 0 || arguments.force ? "to do"
-                            : changed == 0            ? "kept by an earlier run"
-                                           : fmt::format("kept, but for what {} changed or new file{} of above change{}", changed,
-                                                         changed == 1 ? "" : "s", changed == 1 ? "s" : "");
+    const std::string how =
+        n == 0 || arguments.force ? "to do"
+        : changed == 0
+            ? "kept by an earlier run"
+            : fmt::format("kept, but for what {} changed or new file{} of above change{}", changed,
+                          changed == 1 ? "" : "s", changed == 1 ? "s" : "");
     text += fmt::format("{:<28}{}\n", what, how);
     return Json{{"stage", what}, {"state", how}, {"kept", n}};
   };
   Json stages = Json::array();
   text += "\n";
-  if (e.markers && !e.markers->calibration.empty()) stages.push_back(stage("cameras", {"footage", "board", "boards", "solve"}));
+  if (e.markers && !e.markers->calibration.empty())
+    stages.push_back(stage("cameras", {"footage", "board", "boards", "solve"}));
   if (e.markers && e.markers->tracks.empty()) stages.push_back(stage("tracks", {"tracks"}));
   if (e.markers && !e.second) stages.push_back(stage("fits of all impacts", {"drops"}));
   stages.push_back(stage("motion and audit", {"motion"}));
@@ -208,10 +223,12 @@ int DryRun(const RunArguments& arguments) {
                            {"files", files},
                            {"stages", stages}}));
   } else {
-    fmt::print("{}: {} files, {} bytes\n{}\nwould be written to {}\n", e.name, inputs.size(), bytes, text, arguments.out.string());
+    fmt::print("{}: {} files, {} bytes\n{}\nwould be written to {}\n", e.name, inputs.size(), bytes,
+               text, arguments.out.string());
   }
   if (unusable == 0) return kDone;
-  fmt::print(stderr, "impactlab: {} of {} files cannot be used{}\n", unusable, inputs.size(), all ? ", nothing is left" : "");
+  fmt::print(stderr, "impactlab: {} of {} files cannot be used{}\n", unusable, inputs.size(),
+             all ? ", nothing is left" : "");
   return kUnusable;
 }
 

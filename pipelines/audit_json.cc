@@ -12,8 +12,9 @@ using Json = nlohmann::ordered_json;
 Json Number(double value) { return std::isfinite(value) ? Json(value) : Json(nullptr); }
 
 Json Of(const Estimate& e) {
-  return {{"value", Number(e.value)},     {"sd", Number(e.sd)},         {"lower95", Number(e.lower95)},
-          {"upper95", Number(e.upper95)}, {"determined", e.determined}, {"reason", e.reason}};
+  return {{"value", Number(e.value)},     {"sd", Number(e.sd)},
+          {"lower95", Number(e.lower95)}, {"upper95", Number(e.upper95)},
+          {"determined", e.determined},   {"reason", e.reason}};
 }
 
 Json Of(const MomentumAudit& m) {
@@ -67,16 +68,21 @@ std::string ToJson(const AuditResult& audit) {
   json["gravity_m_per_s2"] = Of(audit.gravity);
   json["evidence"] = Json::array();
   for (const Evidence& e : audit.evidence)
-    json["evidence"].push_back({{"parameter", e.parameter}, {"source", e.source}, {"estimate", Of(e.estimate)}});
+    json["evidence"].push_back(
+        {{"parameter", e.parameter}, {"source", e.source}, {"estimate", Of(e.estimate)}});
   json["findings"] = Json::array();
   for (const Finding& f : audit.findings) {
-    json["findings"].push_back({{"parameter", f.parameter}, {"named", f.named}, {"estimate", Of(f.estimate)}, {"text", f.text}});
+    json["findings"].push_back({{"parameter", f.parameter},
+                                {"named", f.named},
+                                {"estimate", Of(f.estimate)},
+                                {"text", f.text}});
   }
   json["correction"] = Of(audit.correction);
   json["inertia_note"] = audit.inertia_note;
   json["events"] = Json::array();
   for (const EventAudit& e : audit.events) json["events"].push_back(Of(e));
-  // Bytes of a foreign file name that are not UTF-8 become a replacement character rather than an exception.
+  // Bytes of a foreign file name that are not UTF-8 become a replacement character rather than an
+  // exception.
   return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 

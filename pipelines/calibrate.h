@@ -28,8 +28,9 @@ struct CameraSource {
   int shares_intrinsics_with = -1;
 };
 
-// Which pictures show the same instant. By name: the part of the file name that changes from picture to picture. By time: stamps counted
-// from the first frame of each clip; recordings must have been started together.
+// Which pictures show the same instant. By name: the part of the file name that changes from
+// picture to picture. By time: stamps counted from the first frame of each clip; recordings must
+// have been started together.
 enum class ShotMatch { kName, kIndex, kTime };
 const char* ToString(ShotMatch match);
 
@@ -54,7 +55,8 @@ struct CalibrationPlan {
 
 // Reads a calibration file (keys in data/README.md); ConfigError with file, line and key.
 CalibrationPlan LoadCalibration(const std::filesystem::path& path);
-// With every default written out and paths from the root of the file system; LoadCalibration reads it back to the same plan.
+// With every default written out and paths from the root of the file system; LoadCalibration reads
+// it back to the same plan.
 std::string ToYaml(const CalibrationPlan& plan);
 // The `board` map alone, as it is to be copied into a calibration file, and its reader.
 std::string BoardYaml(const Board& board);
@@ -67,10 +69,14 @@ struct CalibrationRun {
   std::optional<LensChoice> lenses;          // where a model was to be chosen
   CalibrationResult result;
   RigCertificate certificate;
-  std::optional<WorldRun> world;   // where one was asked for and the solve is usable
-  std::vector<std::string> notes;  // what a user must know about the input: assumptions, pictures without partner, ...
+  std::optional<WorldRun> world;  // where one was asked for and the solve is usable
+  // what a user must know about the input: assumptions, pictures without partner, ...
+  std::vector<std::string> notes;
   double seconds_detect = 0, seconds = 0;
-  bool refused() const { return !result.usable() || certificate.verdict == RigVerdict::kRefused || (world && !world->problem.empty()); }
+  bool refused() const {
+    return !result.usable() || certificate.verdict == RigVerdict::kRefused ||
+           (world && !world->problem.empty());
+  }
   // In W.
   const CameraRig& rig() const { return world && world->problem.empty() ? world->rig : result.rig; }
 };
@@ -80,12 +86,15 @@ struct CalibrateOptions {
   bool quiet = false;  // no progress
 };
 
-// Finds the boards on all cores, chooses frames and lens models, solves and certifies. DataError when no picture can be read or none shows
-// the board; what the data cannot decide is in the result.
+// Finds the boards on all cores, chooses frames and lens models, solves and certifies. DataError
+// when no picture can be read or none shows the board; what the data cannot decide is in the
+// result.
 CalibrationRun RunCalibration(const CalibrationPlan& plan, const CalibrateOptions& options = {});
 
-// rig.yaml (not of a refused calibration: the last good one stays), calibration.json and run.yaml, each whole or not at all.
-void WriteCalibration(const std::filesystem::path& folder, const CalibrationRun& run, const std::string& command);
+// rig.yaml (not of a refused calibration: the last good one stays), calibration.json and run.yaml,
+// each whole or not at all.
+void WriteCalibration(const std::filesystem::path& folder, const CalibrationRun& run,
+                      const std::string& command);
 std::string ToJson(const CalibrationRun& run);
 
 // Of a refused one, in a line.

@@ -19,7 +19,8 @@
 
 namespace impactlab::internal {
 
-std::vector<MatchedShot> MatchFiles(const CalibrationPlan& plan, const std::vector<std::vector<std::filesystem::path>>& files,
+std::vector<MatchedShot> MatchFiles(const CalibrationPlan& plan,
+                                    const std::vector<std::vector<std::filesystem::path>>& files,
                                     std::vector<std::string>* notes) {
   std::vector<MatchedShot> shots;
   const std::size_t n = files.size();
@@ -27,9 +28,11 @@ std::vector<MatchedShot> MatchFiles(const CalibrationPlan& plan, const std::vect
     for (std::size_t c = 1; c < n; ++c) {
       if (files[c].size() != files[0].size()) {
         throw DataError(
-            fmt::format("{}: match: index, but camera {} has {} pictures and camera {} {}; a picture without partner would move "
+            fmt::format("{}: match: index, but camera {} has {} pictures and camera {} {}; a "
+                        "picture without partner would move "
                         "all that follow: remove it, or use match: name",
-                        plan.path.string(), plan.cameras[0].name, files[0].size(), plan.cameras[c].name, files[c].size()));
+                        plan.path.string(), plan.cameras[0].name, files[0].size(),
+                        plan.cameras[c].name, files[c].size()));
       }
     }
     for (std::size_t k = 0; k < files[0].size(); ++k)
@@ -38,8 +41,8 @@ std::vector<MatchedShot> MatchFiles(const CalibrationPlan& plan, const std::vect
   }
   std::vector<std::string> cameras;
   for (const CameraSource& camera : plan.cameras) cameras.push_back(camera.name);
-  return MatchByName(cameras, files, plan.path.string() + ": match: name", "picture", ", or use match: index when their order agrees",
-                     notes);
+  return MatchByName(cameras, files, plan.path.string() + ": match: name", "picture",
+                     ", or use match: index when their order agrees", notes);
 }
 
 std::optional<Eigen::Matrix<double, 8, 1>> BoardQuad(const Board& board, const BoardView& view) {
@@ -53,7 +56,8 @@ std::optional<Eigen::Matrix<double, 8, 1>> BoardQuad(const Board& board, const B
   };
   Eigen::Matrix2d spread = Eigen::Matrix2d::Zero();
   Eigen::Vector2d mean = Eigen::Vector2d::Zero();
-  for (const BoardPoint& p : view.points) mean += scaled(p) / static_cast<double>(view.points.size());
+  for (const BoardPoint& p : view.points)
+    mean += scaled(p) / static_cast<double>(view.points.size());
   Eigen::Matrix<double, 9, 9> normal = Eigen::Matrix<double, 9, 9>::Zero();
   for (const BoardPoint& p : view.points) {
     const Eigen::Vector2d g = scaled(p);
@@ -88,7 +92,9 @@ void SettleSizes(CalibrationProblem* problem) {
       const BoardView& view = shot.views[c];
       if (view.width > 0) ++sizes[{view.width, view.height}];
     }
-    const auto most = std::max_element(sizes.begin(), sizes.end(), [](const auto& a, const auto& b) { return a.second < b.second; });
+    const auto most =
+        std::max_element(sizes.begin(), sizes.end(),
+                         [](const auto& a, const auto& b) { return a.second < b.second; });
     if (most == sizes.end()) continue;
     CameraSetup& setup = problem->cameras[c];
     setup.width = most->first.first;
@@ -97,9 +103,10 @@ void SettleSizes(CalibrationProblem* problem) {
       BoardView& view = shot.views[c];
       if (view.width == 0 || (view.width == setup.width && view.height == setup.height)) continue;
       view.points.clear();
-      view.problem =
-          fmt::format("has {} x {} pixels, most pictures of this camera {} x {}: turned, cropped or scaled pictures cannot be mixed",
-                      view.width, view.height, setup.width, setup.height);
+      view.problem = fmt::format(
+          "has {} x {} pixels, most pictures of this camera {} x {}: turned, cropped or scaled "
+          "pictures cannot be mixed",
+          view.width, view.height, setup.width, setup.height);
       view.width = setup.width;
       view.height = setup.height;
     }
@@ -110,22 +117,25 @@ void ReadStills(const CalibrateOptions& options, CalibrationRun* run) {
   const CalibrationPlan& plan = run->plan;
   std::vector<std::vector<std::filesystem::path>> files;
   for (const CameraSource& camera : plan.cameras) {
-    files.push_back(
-        FindFiles(camera.images, plan.path.parent_path(), false, fmt::format("{}: camera {}", plan.path.string(), camera.name)));
+    files.push_back(FindFiles(camera.images, plan.path.parent_path(), false,
+                              fmt::format("{}: camera {}", plan.path.string(), camera.name)));
     run->files.insert(run->files.end(), files.back().begin(), files.back().end());
   }
   const std::vector<MatchedShot> matched = MatchFiles(plan, files, &run->notes);
   if (plan.cameras.size() > 1)
-    run->notes.push_back(
-        fmt::format("pictures were matched by {}; those of one shot must show the board at the same place", ToString(plan.match)));
+    run->notes.push_back(fmt::format(
+        "pictures were matched by {}; those of one shot must show the board at the same place",
+        ToString(plan.match)));
   const std::size_t n = plan.cameras.size();
-  for (const MatchedShot& shot : matched) run->problem.shots.push_back({shot.name, std::vector<BoardView>(n)});
+  for (const MatchedShot& shot : matched)
+    run->problem.shots.push_back({shot.name, std::vector<BoardView>(n)});
   std::string unreadable;  // the first one
   std::size_t n_read = 0;
   std::mutex guard;
   ProgressOptions shown;
   shown.enabled = !options.quiet;
-  Progress progress("finding boards", static_cast<std::int64_t>(run->files.size()), "pictures", shown);
+  Progress progress("finding boards", static_cast<std::int64_t>(run->files.size()), "pictures",
+                    shown);
   ForEachIndex(matched.size() * n, options.threads, [&](std::size_t k) {
     CheckInterrupt();
     const int file = matched[k / n].file[k % n];
@@ -157,7 +167,9 @@ void ReadStills(const CalibrateOptions& options, CalibrationRun* run) {
     view.image = path.string();
     progress.Advance();
   });
-  if (n_read == 0) throw DataError(fmt::format("none of {} pictures can be read; first: {}", run->files.size(), unreadable));
+  if (n_read == 0)
+    throw DataError(
+        fmt::format("none of {} pictures can be read; first: {}", run->files.size(), unreadable));
 }
 
 std::vector<GrayImage> ReadViewImages(const std::vector<std::string>& names) {

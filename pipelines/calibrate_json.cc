@@ -47,14 +47,23 @@ Json Of(const UncertaintyMap& map) {
   Json valid = Json::array(), covered = Json::array();
   for (const char v : map.valid) valid.push_back(v != 0);
   for (const char v : map.covered) covered.push_back(v != 0);
-  return {{"columns", map.columns}, {"rows", map.rows},   {"distance_m", Number(map.distance)}, {"q_px", q},
-          {"valid", valid},         {"covered", covered}, {"sd_px", List(map.sd_pixel)},        {"sd_across_m", List(map.sd_across)}};
+  return {{"columns", map.columns},
+          {"rows", map.rows},
+          {"distance_m", Number(map.distance)},
+          {"q_px", q},
+          {"valid", valid},
+          {"covered", covered},
+          {"sd_px", List(map.sd_pixel)},
+          {"sd_across_m", List(map.sd_across)}};
 }
 
 Json Of(const ResidualStatistics& r) {
   Json cells = Json::array(), radial = Json::array();
   for (const ResidualCell& c : r.cells)
-    cells.push_back({{"centre_px", List(c.centre)}, {"mean_px", List(c.mean)}, {"se_px", Number(c.se)}, {"n", c.n}});
+    cells.push_back({{"centre_px", List(c.centre)},
+                     {"mean_px", List(c.mean)},
+                     {"se_px", Number(c.se)},
+                     {"n", c.n}});
   for (const RadialBin& b : r.radial) {
     radial.push_back({{"radius_lower_px", Number(b.radius_lower)},
                       {"radius_upper_px", Number(b.radius_upper)},
@@ -68,7 +77,8 @@ Json Of(const ResidualStatistics& r) {
           {"sigma_px", Number(r.sigma)},
           {"rms_px", Number(r.rms)},
           {"shot_rms_px", List(r.shot_rms)},
-          {"histogram", {{"lower", r.histogram_lower}, {"upper", r.histogram_upper}, {"counts", r.histogram}}},
+          {"histogram",
+           {{"lower", r.histogram_lower}, {"upper", r.histogram_upper}, {"counts", r.histogram}}},
           {"cell_columns", r.cell_columns},
           {"cell_rows", r.cell_rows},
           {"cells", cells},
@@ -93,8 +103,11 @@ Json Of(const RigCertificate& c) {
   json["headline"] = c.headline;
   json["findings"] = Json::array();
   for (const RigFinding& f : c.findings) {
-    json["findings"].push_back(
-        {{"level", ToString(f.level)}, {"camera", f.camera}, {"code", f.code}, {"text", f.text}, {"advice", f.advice}});
+    json["findings"].push_back({{"level", ToString(f.level)},
+                                {"camera", f.camera},
+                                {"code", f.code},
+                                {"text", f.text},
+                                {"advice", f.advice}});
   }
   json["advice"] = c.advice;
   json["cameras"] = Json::array();
@@ -131,9 +144,11 @@ Json Of(const RigCertificate& c) {
   }
   json["triangulation"] = c.triangulation ? Of(*c.triangulation) : Json(nullptr);
   json["triangulation_field"] = Json::array();
-  for (const TriangulationFigure& t : c.triangulation_field) json["triangulation_field"].push_back(Of(t));
+  for (const TriangulationFigure& t : c.triangulation_field)
+    json["triangulation_field"].push_back(Of(t));
   if (c.halves) {
-    Json halves = {{"usable", c.halves->usable}, {"reason", c.halves->reason}, {"cameras", Json::array()}};
+    Json halves = {
+        {"usable", c.halves->usable}, {"reason", c.halves->reason}, {"cameras", Json::array()}};
     for (const CrossValidation::PerCamera& h : c.halves->cameras) {
       halves["cameras"].push_back({{"rms_difference_px", Number(h.rms_difference)},
                                    {"rms_predicted_px", Number(h.rms_predicted)},
@@ -157,13 +172,16 @@ Json Of(const LensChoice& choice, const CalibrationProblem& problem) {
                         {"paired_se_px", Number(s.paired_se)},
                         {"note", s.note}});
     }
-    json.push_back({{"camera", problem.cameras[c].name}, {"chosen", ToString(choice.chosen[c])}, {"scores", scores}});
+    json.push_back({{"camera", problem.cameras[c].name},
+                    {"chosen", ToString(choice.chosen[c])},
+                    {"scores", scores}});
   }
   return json;
 }
 
 Json Of(const WorldRun& world) {
-  Json json = {{"problem", world.problem}, {"source", world.rig.world.source}, {"notes", world.notes}};
+  Json json = {
+      {"problem", world.problem}, {"source", world.rig.world.source}, {"notes", world.notes}};
   if (world.frame) {
     const Eigen::Matrix<double, 6, 1> sd = world.frame->cov.diagonal().cwiseMax(0).cwiseSqrt();
     json["frame"] = {{"sd_rotation_rad", List(Eigen::Vector3d(sd.head<3>()))},
@@ -173,8 +191,9 @@ Json Of(const WorldRun& world) {
                      {"p", Number(world.frame->p)}};
   }
   if (world.points) {
-    json["scale"] = {
-        {"value", Number(world.points->scale)}, {"sd", Number(world.points->sd_scale)}, {"consistent", world.points->scale_consistent}};
+    json["scale"] = {{"value", Number(world.points->scale)},
+                     {"sd", Number(world.points->sd_scale)},
+                     {"consistent", world.points->scale_consistent}};
     json["points"] = Json::array();
     for (const PointResult& point : world.points->points)
       json["points"].push_back({{"name", point.name},
@@ -184,7 +203,8 @@ Json Of(const WorldRun& world) {
                                 {"chi_square", Number(point.chi_square)}});
   }
   if (world.gravity) {
-    json["gravity_W"] = world.rig.world.gravity_W ? List(*world.rig.world.gravity_W) : Json(nullptr);
+    json["gravity_W"] =
+        world.rig.world.gravity_W ? List(*world.rig.world.gravity_W) : Json(nullptr);
     json["slope_rad"] = Number(world.slope);
     json["sd_slope_rad"] = Number(world.sd_slope);
     json["downhill_rad"] = Number(world.downhill);
@@ -210,7 +230,8 @@ Json ViewsOf(const CalibrationRun& run) {
   for (std::size_t k = 0; k < run.problem.shots.size(); ++k) {
     const BoardShot& shot = run.problem.shots[k];
     const ShotResult* result = k < run.result.shots.size() ? &run.result.shots[k] : nullptr;
-    Json one = {{"name", shot.name}, {"used", result != nullptr && result->used}, {"views", Json::array()}};
+    Json one = {
+        {"name", shot.name}, {"used", result != nullptr && result->used}, {"views", Json::array()}};
     if (result != nullptr && result->used) {
       const Eigen::Quaterniond q(result->X_WG.linear());
       one["p_WG_m"] = List(Eigen::Vector3d(result->X_WG.translation()));
@@ -218,7 +239,8 @@ Json ViewsOf(const CalibrationRun& run) {
     }
     for (std::size_t c = 0; c < shot.views.size(); ++c) {
       const BoardView& view = shot.views[c];
-      const ViewResult* fit = result != nullptr && c < result->views.size() ? &result->views[c] : nullptr;
+      const ViewResult* fit =
+          result != nullptr && c < result->views.size() ? &result->views[c] : nullptr;
       Json entry = {{"camera", run.problem.cameras[c].name},
                     {"image", view.image},
                     {"found", view.points.size()},
@@ -231,8 +253,8 @@ Json ViewsOf(const CalibrationRun& run) {
         // Columns: id, observed x and y, predicted - observed x and y, relative sd, outlier.
         Json points = Json::array();
         for (const PointResidual& p : fit->points) {
-          points.push_back(
-              {p.id, Number(p.q.x()), Number(p.q.y()), Number(p.residual.x()), Number(p.residual.y()), Number(p.sd), p.outlier ? 1 : 0});
+          points.push_back({p.id, Number(p.q.x()), Number(p.q.y()), Number(p.residual.x()),
+                            Number(p.residual.y()), Number(p.sd), p.outlier ? 1 : 0});
         }
         entry["points"] = std::move(points);
       }
@@ -272,11 +294,15 @@ std::string ToJson(const CalibrationRun& run) {
     const Eigen::VectorXd intrinsics = Intrinsics(camera.camera);
     for (Eigen::Index k = 0; k < intrinsics.size() + 6; ++k, ++at) {
       // The rotation is an increment on its own value, of which only the uncertainty is a number.
-      const double value = k < intrinsics.size()       ? intrinsics(k)
-                           : k < intrinsics.size() + 3 ? 0.0
-                                                       : camera.X_WC.translation()(k - intrinsics.size() - 3);
-      const double variance = r.rig.covariance.rows() > at ? r.rig.covariance(at, at) : std::nan("");
-      parameters.push_back({{"name", names[static_cast<std::size_t>(at)]}, {"value", Number(value)}, {"sd", Number(std::sqrt(variance))}});
+      const double value = k < intrinsics.size() ? intrinsics(k)
+                           : k < intrinsics.size() + 3
+                               ? 0.0
+                               : camera.X_WC.translation()(k - intrinsics.size() - 3);
+      const double variance =
+          r.rig.covariance.rows() > at ? r.rig.covariance(at, at) : std::nan("");
+      parameters.push_back({{"name", names[static_cast<std::size_t>(at)]},
+                            {"value", Number(value)},
+                            {"sd", Number(std::sqrt(variance))}});
     }
   }
   json["parameters"] = std::move(parameters);
@@ -287,7 +313,8 @@ std::string ToJson(const CalibrationRun& run) {
   json["certificate"] = Of(run.certificate);
   if (run.world) json["world"] = Of(*run.world);
   json["shots"] = ViewsOf(run);
-  // Bytes of a foreign file name that are not UTF-8 become a replacement character rather than an exception.
+  // Bytes of a foreign file name that are not UTF-8 become a replacement character rather than an
+  // exception.
   return json.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 

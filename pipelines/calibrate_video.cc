@@ -30,9 +30,12 @@ class ClipReader {
     long long index = -1;
   };
 
-  ClipReader(const std::filesystem::path& path, const VideoOptions& options, std::vector<std::string>* notes)
+  ClipReader(const std::filesystem::path& path, const VideoOptions& options,
+             std::vector<std::string>* notes)
       : reader_(path, options), notes_(notes) {
-    if (reader_.info().still) throw DataError(fmt::format("{}: is a picture, not a video; name pictures with images", path.string()));
+    if (reader_.info().still)
+      throw DataError(
+          fmt::format("{}: is a picture, not a video; name pictures with images", path.string()));
     Read(&next_);
     first_t_ = next_.t;
     next_.t = 0;
@@ -44,7 +47,8 @@ class ClipReader {
     if (next_.there) next_.t -= first_t_;
     return now_.there;
   }
-  // The frame nearest to a time, if it lies within half of the distance between frames; times must not decrease.
+  // The frame nearest to a time, if it lies within half of the distance between frames; times must
+  // not decrease.
   const Frame* At(double t) {
     if (!now_.there && !Step()) return nullptr;
     while (next_.there && std::abs(next_.t - t) <= std::abs(now_.t - t)) Step();
@@ -81,7 +85,8 @@ class ClipReader {
   bool ended_ = false;
 };
 
-// Where the points of a view moved from another, root mean square over common points [px]; NaN without any.
+// Where the points of a view moved from another, root mean square over common points [px]; NaN
+// without any.
 double Moved(const BoardView& a, const BoardView& b) {
   double sum = 0;
   int n = 0;
@@ -120,7 +125,8 @@ void DropBlurred(std::vector<FrameCandidate>& candidates, std::size_t camera) {
 
 }  // namespace
 
-std::vector<std::size_t> ChooseFrames(std::vector<FrameCandidate>& candidates, const Board& board, int most) {
+std::vector<std::size_t> ChooseFrames(std::vector<FrameCandidate>& candidates, const Board& board,
+                                      int most) {
   if (candidates.empty()) return {};
   const std::size_t n = candidates.size(), cameras = candidates[0].shot.views.size();
   for (std::size_t c = 0; c < cameras; ++c) DropBlurred(candidates, c);
@@ -141,14 +147,17 @@ std::vector<std::size_t> ChooseFrames(std::vector<FrameCandidate>& candidates, c
       double least = std::numeric_limits<double>::infinity();
       for (const std::size_t j : {i - 1, i + 1}) {
         if (j >= n || candidates[j].clip != candidates[i].clip) continue;
-        const double frames = std::abs(static_cast<double>(candidates[j].frame - candidates[i].frame));
+        const double frames =
+            std::abs(static_cast<double>(candidates[j].frame - candidates[i].frame));
         const double moved = Moved(view, candidates[j].shot.views[c]);
         if (frames > 0 && moved / frames < least) least = moved / frames;
       }
       if (std::isfinite(least)) speed = std::max(speed, least);
     }
     constexpr double kSpeed = 1;  // [px per frame]
-    worth[i] = seen == 0 ? 0 : sharp * (static_cast<double>(seen) / static_cast<double>(cameras)) / (1 + std::pow(speed / kSpeed, 2));
+    worth[i] = seen == 0 ? 0
+                         : sharp * (static_cast<double>(seen) / static_cast<double>(cameras)) /
+                               (1 + std::pow(speed / kSpeed, 2));
   }
   // Diagonals of the image between two shots; what only one of them shows counts as far.
   const auto distance = [&](std::size_t i, std::size_t j) {
@@ -193,30 +202,35 @@ struct Footage {
 };
 
 // `clips` of every camera, as many of each.
-Footage SearchClips(const CalibrationPlan& plan, const std::vector<std::vector<std::filesystem::path>>& clips,
+Footage SearchClips(const CalibrationPlan& plan,
+                    const std::vector<std::vector<std::filesystem::path>>& clips,
                     const CalibrateOptions& options) {
   Footage out;
   const std::size_t n = plan.cameras.size();
   if (n > 1) {
-    out.notes.push_back(
-        plan.match == ShotMatch::kTime
-            ? "frames of the cameras were paired by their time since the first frame of each clip: the recordings must have "
-              "started together"
-            : "frames of the cameras were paired by their number: the recordings must be synchronised and complete");
+    out.notes.push_back(plan.match == ShotMatch::kTime
+                            ? "frames of the cameras were paired by their time since the first "
+                              "frame of each clip: the recordings must have "
+                              "started together"
+                            : "frames of the cameras were paired by their number: the recordings "
+                              "must be synchronised and complete");
   }
 
   std::vector<FrameCandidate> candidates;
-  const std::size_t per_clip = std::max<std::size_t>(3, static_cast<std::size_t>(plan.frames.examine) / clips[0].size());
+  const std::size_t per_clip =
+      std::max<std::size_t>(3, static_cast<std::size_t>(plan.frames.examine) / clips[0].size());
   long long unpaired = 0, seen = 0;
   ProgressOptions shown;
   shown.enabled = !options.quiet;
   Progress progress("finding boards", 0, "frames", shown);
   for (std::size_t clip = 0; clip < clips[0].size(); ++clip) {
     std::vector<ClipReader> readers;
-    for (std::size_t c = 0; c < n; ++c) readers.emplace_back(clips[c][clip], VideoOptions{.threads = n > 1 ? 1 : 0}, &out.notes);
+    for (std::size_t c = 0; c < n; ++c)
+      readers.emplace_back(clips[c][clip], VideoOptions{.threads = n > 1 ? 1 : 0}, &out.notes);
     // Where the header does not say how long the clip is, the step doubles as it goes on.
     const long long announced = readers[0].reader().info().announced_frames;
-    long long step = std::max<long long>(1, (announced + static_cast<long long>(per_clip) - 1) / static_cast<long long>(per_clip));
+    long long step = std::max<long long>(
+        1, (announced + static_cast<long long>(per_clip) - 1) / static_cast<long long>(per_clip));
     std::size_t examined = 0;
     std::vector<FrameCandidate> batch;
     std::vector<GrayImage> images;  // of the batch, n each
@@ -224,7 +238,8 @@ Footage SearchClips(const CalibrationPlan& plan, const std::vector<std::vector<s
     for (std::size_t c = 0; c < n; ++c) read.push_back(clips[c][clip]);
     const auto search = [&] {
       std::vector<BoardView> views;
-      for (const FrameCandidate& candidate : batch) views.insert(views.end(), candidate.shot.views.begin(), candidate.shot.views.end());
+      for (const FrameCandidate& candidate : batch)
+        views.insert(views.end(), candidate.shot.views.begin(), candidate.shot.views.end());
       const auto find = [&] {
         std::vector<BoardView> found = views;
         ForEachIndex(found.size(), options.threads, [&](std::size_t k) {
@@ -239,8 +254,10 @@ Footage SearchClips(const CalibrationPlan& plan, const std::vector<std::vector<s
         });
         return found;
       };
-      views = StageResult<std::vector<BoardView>>("boards", find, views, plan.board, plan.detect, ContentOf(read));
-      for (std::size_t k = 0; k < views.size(); ++k) batch[k / n].shot.views[k % n] = std::move(views[k]);
+      views = StageResult<std::vector<BoardView>>("boards", find, views, plan.board, plan.detect,
+                                                  ContentOf(read));
+      for (std::size_t k = 0; k < views.size(); ++k)
+        batch[k / n].shot.views[k % n] = std::move(views[k]);
       progress.Advance(static_cast<std::int64_t>(batch.size()));
       std::move(batch.begin(), batch.end(), std::back_inserter(candidates));
       batch.clear();
@@ -250,16 +267,19 @@ Footage SearchClips(const CalibrationPlan& plan, const std::vector<std::vector<s
       CheckInterrupt();
       const ClipReader::Frame& frame = readers[0].now();
       const std::string name =
-          clips[0].size() > 1 ? fmt::format("{}#{}", clips[0][clip].stem().string(), frame.index) : fmt::format("#{}", frame.index);
+          clips[0].size() > 1 ? fmt::format("{}#{}", clips[0][clip].stem().string(), frame.index)
+                              : fmt::format("#{}", frame.index);
       if (frame.index % step != 0 && name != plan.world.shot) continue;
       ++examined, ++seen;
       if (examined == 2 * per_clip) step *= 2, examined = per_clip;
-      FrameCandidate candidate{.shot = {}, .clip = static_cast<int>(clip), .t = frame.t, .frame = frame.index};
+      FrameCandidate candidate{
+          .shot = {}, .clip = static_cast<int>(clip), .t = frame.t, .frame = frame.index};
       candidate.shot.name = name;
       for (std::size_t c = 0; c < n; ++c) {
-        const ClipReader::Frame* own = c == 0                           ? &frame
-                                       : plan.match == ShotMatch::kTime ? readers[c].At(frame.t)
-                                                                        : readers[c].Number(frame.index);
+        const ClipReader::Frame* own = c == 0 ? &frame
+                                       : plan.match == ShotMatch::kTime
+                                           ? readers[c].At(frame.t)
+                                           : readers[c].Number(frame.index);
         BoardView view;
         view.width = readers[c].reader().info().width;
         view.height = readers[c].reader().info().height;
@@ -279,22 +299,30 @@ Footage SearchClips(const CalibrationPlan& plan, const std::vector<std::vector<s
     search();
     for (std::size_t c = 0; c < n; ++c) {
       if (const long long damaged = readers[c].reader().damaged(); damaged > 0)
-        out.notes.push_back(fmt::format("{}: {} damaged frames were left out", clips[c][clip].string(), damaged));
+        out.notes.push_back(
+            fmt::format("{}: {} damaged frames were left out", clips[c][clip].string(), damaged));
     }
   }
   progress.Finish();
-  if (candidates.empty()) throw DataError(fmt::format("{}: no frame can be read", clips[0][0].string()));
-  if (unpaired > 0) out.notes.push_back(fmt::format("{} frames have no partner at their time in another camera", unpaired));
+  if (candidates.empty())
+    throw DataError(fmt::format("{}: no frame can be read", clips[0][0].string()));
+  if (unpaired > 0)
+    out.notes.push_back(
+        fmt::format("{} frames have no partner at their time in another camera", unpaired));
   std::size_t with_board = 0;
   for (const FrameCandidate& c : candidates)
-    with_board += std::any_of(c.shot.views.begin(), c.shot.views.end(), [](const BoardView& v) { return !v.points.empty(); });
+    with_board += std::any_of(c.shot.views.begin(), c.shot.views.end(),
+                              [](const BoardView& v) { return !v.points.empty(); });
   std::vector<std::size_t> chosen = ChooseFrames(candidates, plan.board, plan.frames.most);
   // The frame that shows the struck surface stays, whatever the others tell.
   for (std::size_t k = 0; k < candidates.size(); ++k)
-    if (candidates[k].shot.name == plan.world.shot && std::find(chosen.begin(), chosen.end(), k) == chosen.end())
+    if (candidates[k].shot.name == plan.world.shot &&
+        std::find(chosen.begin(), chosen.end(), k) == chosen.end())
       chosen.insert(std::upper_bound(chosen.begin(), chosen.end(), k), k);
-  out.notes.push_back(fmt::format("{} frames were searched, {} show the board, {} were kept: the sharpest, calmest and most different",
-                                  seen, with_board, chosen.size()));
+  out.notes.push_back(
+      fmt::format("{} frames were searched, {} show the board, {} were kept: the sharpest, calmest "
+                  "and most different",
+                  seen, with_board, chosen.size()));
   for (const std::size_t k : chosen) out.shots.push_back(std::move(candidates[k].shot));
   return out;
 }
@@ -307,16 +335,20 @@ void ReadVideos(const CalibrateOptions& options, CalibrationRun* run) {
   std::vector<std::string> cameras;
   for (const CameraSource& camera : plan.cameras) {
     cameras.push_back(camera.name);
-    clips.push_back(FindFiles(camera.videos, plan.path.parent_path(), true, fmt::format("{}: camera {}", plan.path.string(), camera.name)));
+    clips.push_back(FindFiles(camera.videos, plan.path.parent_path(), true,
+                              fmt::format("{}: camera {}", plan.path.string(), camera.name)));
     run->files.insert(run->files.end(), clips.back().begin(), clips.back().end());
     if (clips.back().size() != clips[0].size()) {
-      throw DataError(fmt::format("{}: camera {} has {} clips and camera {} {}; the clips of a rig belong together in their order",
-                                  plan.path.string(), plan.cameras[0].name, clips[0].size(), camera.name, clips.back().size()));
+      throw DataError(
+          fmt::format("{}: camera {} has {} clips and camera {} {}; the clips of a rig belong "
+                      "together in their order",
+                      plan.path.string(), plan.cameras[0].name, clips[0].size(), camera.name,
+                      clips.back().size()));
     }
   }
   Footage footage = StageResult<Footage>(
-      "footage", [&] { return SearchClips(plan, clips, options); }, plan.board, plan.detect, plan.match, plan.frames, plan.world.shot,
-      cameras, clips, ContentOf(run->files));
+      "footage", [&] { return SearchClips(plan, clips, options); }, plan.board, plan.detect,
+      plan.match, plan.frames, plan.world.shot, cameras, clips, ContentOf(run->files));
   std::move(footage.notes.begin(), footage.notes.end(), std::back_inserter(run->notes));
   std::move(footage.shots.begin(), footage.shots.end(), std::back_inserter(run->problem.shots));
 }

@@ -1,5 +1,6 @@
 #pragma once
-// What a calibration file says of the world - the struck surface, gravity, known lengths - and what becomes of it.
+// What a calibration file says of the world - the struck surface, gravity, known lengths - and what
+// becomes of it.
 
 #include <Eigen/Core>
 #include <Eigen/Geometry>
@@ -31,10 +32,13 @@ struct WorldPlan {
   Eigen::Isometry3d X_WA = Eigen::Isometry3d::Identity();  // given: pose of the first camera in W
   double sd_rotation = 0, sd_position = 0;                 // [rad], [m]
 
-  std::string gravity;                                                           // "plumb_line", "direction"; empty: not known
-  std::vector<std::pair<std::string, std::vector<Eigen::Vector2d>>> plumb_line;  // by camera, from the top down [px]
-  double sd_plumb = 0.5;                                                         // [px]
-  std::string direction_frame;                                                   // "world" or a camera
+  // "plumb_line", "direction"; empty: not known
+  std::string gravity;
+  // by camera, from the top down [px]
+  std::vector<std::pair<std::string, std::vector<Eigen::Vector2d>>> plumb_line;
+  double sd_plumb = 0.5;  // [px]
+  // "world" or a camera
+  std::string direction_frame;
   Eigen::Vector3d down = -Eigen::Vector3d::UnitZ();
   double sd_down = 0;  // [rad]
 
@@ -47,14 +51,17 @@ struct WorldPlan {
   bool empty() const { return source.empty() && gravity.empty() && lengths.empty(); }
 };
 
-// Keys `world`, `gravity` and `lengths` of a calibration file (data/README.md) for cameras of these names. ConfigError.
+// Keys `world`, `gravity` and `lengths` of a calibration file (data/README.md) for cameras of these
+// names. ConfigError.
 WorldPlan WorldFromYaml(const YamlNode& root, const std::vector<std::string>& cameras);
 std::string ToYaml(const WorldPlan& plan);
 
 struct WorldRun {
-  std::string problem;                                            // why the world asked for cannot be had; the rig is then refused
-  CameraRig rig;                                                  // in W
-  double slope = 0, sd_slope = 0, downhill = 0, sd_downhill = 0;  // see World [rad]; only with gravity
+  // why the world asked for cannot be had; the rig is then refused
+  std::string problem;
+  CameraRig rig;  // in W
+  // see World [rad]; only with gravity
+  double slope = 0, sd_slope = 0, downhill = 0, sd_downhill = 0;
   std::optional<FrameEstimate> frame;
   std::optional<PointsWorld> points;
   std::optional<GravityEstimate> gravity;
@@ -62,7 +69,8 @@ struct WorldRun {
   std::vector<std::string> notes;
 };
 // The result must be usable. ConfigError for a shot that is not among those of the problem.
-WorldRun PlaceWorld(const WorldPlan& plan, const CalibrationProblem& problem, const CalibrationResult& result);
+WorldRun PlaceWorld(const WorldPlan& plan, const CalibrationProblem& problem,
+                    const CalibrationResult& result);
 
 // Lines for a terminal; empty where nothing was asked.
 std::string BriefReport(const WorldRun& world);

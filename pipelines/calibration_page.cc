@@ -16,7 +16,8 @@ std::string LengthWords(double metres, int significant) {
   if (!std::isfinite(metres)) return Num(metres);
   const double size = std::abs(metres);
   if (size >= 1 || size == 0) return Num(metres, std::max(3, significant)) + "\u00A0m";
-  if (size >= 9.5e-7) return Num(1e3 * metres, size >= 0.01 ? std::max(3, significant) : significant) + "\u00A0mm";
+  if (size >= 9.5e-7)
+    return Num(1e3 * metres, size >= 0.01 ? std::max(3, significant) : significant) + "\u00A0mm";
   return Num(1e6 * metres, significant) + "\u00A0µm";
 }
 
@@ -40,11 +41,14 @@ std::vector<ShownView> WorstViews(const RigContext& context) {
       if (v != nullptr && !v->rejected.empty()) score += 1e9;
       order.emplace_back(score, k);
     }
-    std::stable_sort(order.begin(), order.end(), [](const auto& a, const auto& b) { return a.first > b.first; });
-    for (std::size_t k = 0; k < std::min(order.size(), kPerCamera) && out.size() < kMost; ++k) out.push_back({order[k].second, c, {}});
+    std::stable_sort(order.begin(), order.end(),
+                     [](const auto& a, const auto& b) { return a.first > b.first; });
+    for (std::size_t k = 0; k < std::min(order.size(), kPerCamera) && out.size() < kMost; ++k)
+      out.push_back({order[k].second, c, {}});
   }
   std::vector<std::string> names;
-  for (const ShownView& view : out) names.push_back(context.run.problem.shots[view.shot].views[view.camera].image);
+  for (const ShownView& view : out)
+    names.push_back(context.run.problem.shots[view.shot].views[view.camera].image);
   std::vector<GrayImage> images = ReadViewImages(names);
   for (std::size_t k = 0; k < out.size(); ++k) out[k].image = std::move(images[k]);
   return out;
@@ -52,7 +56,8 @@ std::vector<ShownView> WorstViews(const RigContext& context) {
 
 }  // namespace internal
 
-void WriteCalibrationPage(const std::filesystem::path& path, const CalibrationRun& run, const std::filesystem::path& plot_library) {
+void WriteCalibrationPage(const std::filesystem::path& path, const CalibrationRun& run,
+                          const std::filesystem::path& plot_library) {
   using namespace internal;
   const std::string library = ReadPlotLibrary(plot_library);
   const RigContext context{run, !library.empty()};
@@ -62,9 +67,11 @@ void WriteCalibrationPage(const std::filesystem::path& path, const CalibrationRu
   page.styles = {kRigStyle};
   page.sections.push_back(ViewsSection(context, WorstViews(context)));
   if (run.result.usable()) {
-    std::vector<Section> measured = {ResidualsSection(context), CoverageSection(context), SpaceSection(context), CamerasSection(context)};
+    std::vector<Section> measured = {ResidualsSection(context), CoverageSection(context),
+                                     SpaceSection(context), CamerasSection(context)};
     if (run.world) measured.insert(measured.begin() + 3, WorldSection(context));
-    page.sections.insert(page.sections.begin(), std::make_move_iterator(measured.begin()), std::make_move_iterator(measured.end()));
+    page.sections.insert(page.sections.begin(), std::make_move_iterator(measured.begin()),
+                         std::make_move_iterator(measured.end()));
     page.data = {{"rig-data", SceneJson(context)}};
     page.scripts = {kRigScript};
   } else if (!run.certificate.geometry.cameras.empty()) {

@@ -18,7 +18,8 @@ struct RigContext {
   const std::string& name(std::size_t camera) const { return run.problem.cameras[camera].name; }
   // What the solve made of a view; null where there is nothing.
   const ViewResult* view(std::size_t shot, std::size_t camera) const {
-    if (shot >= run.result.shots.size() || camera >= run.result.shots[shot].views.size()) return nullptr;
+    if (shot >= run.result.shots.size() || camera >= run.result.shots[shot].views.size())
+      return nullptr;
     return &run.result.shots[shot].views[camera];
   }
   bool used(std::size_t shot, std::size_t camera) const {

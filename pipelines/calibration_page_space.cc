@@ -66,14 +66,17 @@ Scene MakeScene(const RigContext& context) {
   for (std::size_t k = 0; k < run.result.shots.size(); ++k) {
     const ShotResult& shot = run.result.shots[k];
     if (!shot.used) continue;
-    SceneBoard board{.name = "shot " + run.problem.shots[k].name, .note = "", .corners = {}, .used = true};
+    SceneBoard board{
+        .name = "shot " + run.problem.shots[k].name, .note = "", .corners = {}, .used = true};
     double rms = 0;
     for (std::size_t c = 0; c < context.cameras(); ++c) {
       if (!context.used(k, c)) continue;
       rms = std::max(rms, shot.views[c].rms);
-      board.note += fmt::format("{}{} {:.3f} px", board.note.empty() ? "" : ", ", context.name(c), shot.views[c].rms);
+      board.note += fmt::format("{}{} {:.3f} px", board.note.empty() ? "" : ", ", context.name(c),
+                                shot.views[c].rms);
     }
-    board.corners = {shot.X_WG * first, shot.X_WG * (first + dx), shot.X_WG * (first + dx + dy), shot.X_WG * (first + dy)};
+    board.corners = {shot.X_WG * first, shot.X_WG * (first + dx), shot.X_WG * (first + dx + dy),
+                     shot.X_WG * (first + dy)};
     if (rms > worst) {
       for (SceneBoard& other : scene.boards) other.worst = false;
       board.worst = true;
@@ -96,12 +99,16 @@ Scene MakeScene(const RigContext& context) {
   for (SceneBoard& board : scene.boards)
     for (Vector3d& corner : board.corners) corner = show(corner);
   for (const RigCamera& camera : rig.cameras) {
-    SceneCamera out{.name = camera.name, .eye = show(camera.X_WC.translation()), .corners = ViewPyramid(camera, 0.16 * scene.radius)};
+    SceneCamera out{.name = camera.name,
+                    .eye = show(camera.X_WC.translation()),
+                    .corners = ViewPyramid(camera, 0.16 * scene.radius)};
     for (Vector3d& corner : out.corners) corner = show(corner);
     scene.cameras.push_back(std::move(out));
   }
   scene.origin = show(Vector3d::Zero());
-  for (int k = 0; k < 3; ++k) scene.axes[static_cast<std::size_t>(k)] = show(Vector3d(0.15 * scene.radius * Vector3d::Unit(k)));
+  for (int k = 0; k < 3; ++k)
+    scene.axes[static_cast<std::size_t>(k)] =
+        show(Vector3d(0.15 * scene.radius * Vector3d::Unit(k)));
   return scene;
 }
 
@@ -116,7 +123,8 @@ Json Of(const std::array<Vector3d, n>& points) {
 // The start view of the script, for readers without one.
 std::string SceneSvg(const Scene& scene) {
   constexpr double kAzimuth = -0.6, kElevation = 0.45, kWidth = 900, kHeight = 540;
-  const double ca = std::cos(kAzimuth), sa = std::sin(kAzimuth), ce = std::cos(kElevation), se = std::sin(kElevation);
+  const double ca = std::cos(kAzimuth), sa = std::sin(kAzimuth), ce = std::cos(kElevation),
+               se = std::sin(kElevation);
   const auto flat = [&](const Vector3d& p) {
     const double ahead = ca * p.y() - sa * p.x();
     return Eigen::Vector2d(ca * p.x() + sa * p.y(), -(ce * p.z() + se * ahead));
@@ -128,22 +136,28 @@ std::string SceneSvg(const Scene& scene) {
     box.extend(flat(camera.eye));
     for (const Vector3d& corner : camera.corners) box.extend(flat(corner));
   }
-  const double scale = std::min((kWidth - 110) / std::max(1e-9, box.sizes().x()), (kHeight - 110) / std::max(1e-9, box.sizes().y()));
+  const double scale = std::min((kWidth - 110) / std::max(1e-9, box.sizes().x()),
+                                (kHeight - 110) / std::max(1e-9, box.sizes().y()));
   const auto point = [&](const Vector3d& p) {
-    const Eigen::Vector2d at = scale * (flat(p) - box.center()) + Eigen::Vector2d(kWidth / 2, kHeight / 2);
+    const Eigen::Vector2d at =
+        scale * (flat(p) - box.center()) + Eigen::Vector2d(kWidth / 2, kHeight / 2);
     return fmt::format("{:.1f} {:.1f}", at.x(), at.y());
   };
-  std::string svg = fmt::format("<svg viewBox=\"0 0 {} {}\" role=\"img\" aria-label=\"Cameras and boards in space\">", kWidth, kHeight);
+  std::string svg = fmt::format(
+      "<svg viewBox=\"0 0 {} {}\" role=\"img\" aria-label=\"Cameras and boards in space\">", kWidth,
+      kHeight);
   for (const SceneBoard& board : scene.boards)
-    svg += fmt::format("<path class=\"board\" d=\"M{}L{}L{}L{}Z\"/>", point(board.corners[0]), point(board.corners[1]),
-                       point(board.corners[2]), point(board.corners[3]));
+    svg += fmt::format("<path class=\"board\" d=\"M{}L{}L{}L{}Z\"/>", point(board.corners[0]),
+                       point(board.corners[1]), point(board.corners[2]), point(board.corners[3]));
   for (const SceneCamera& camera : scene.cameras) {
-    std::string d = fmt::format("M{}L{}L{}L{}Z", point(camera.corners[0]), point(camera.corners[1]), point(camera.corners[2]),
-                                point(camera.corners[3]));
-    for (const Vector3d& corner : camera.corners) d += fmt::format("M{}L{}", point(camera.eye), point(corner));
+    std::string d = fmt::format("M{}L{}L{}L{}Z", point(camera.corners[0]), point(camera.corners[1]),
+                                point(camera.corners[2]), point(camera.corners[3]));
+    for (const Vector3d& corner : camera.corners)
+      d += fmt::format("M{}L{}", point(camera.eye), point(corner));
     const std::string at = point(camera.eye);
-    svg += fmt::format("<path class=\"eye\" d=\"{}\"/><text x=\"{}\" y=\"{}\" dx=\"8\" dy=\"16\">{}</text>", d, at.substr(0, at.find(' ')),
-                       at.substr(at.find(' ') + 1), Escape(camera.name));
+    svg += fmt::format(
+        "<path class=\"eye\" d=\"{}\"/><text x=\"{}\" y=\"{}\" dx=\"8\" dy=\"16\">{}</text>", d,
+        at.substr(0, at.find(' ')), at.substr(at.find(' ') + 1), Escape(camera.name));
   }
   return svg + "</svg>";
 }
@@ -152,12 +166,18 @@ std::string SceneSvg(const Scene& scene) {
 
 std::string SceneJson(const RigContext& context) {
   const Scene scene = MakeScene(context);
-  Json json = {{"radius", Rounded(scene.radius)}, {"origin", Of(scene.origin)}, {"axes", Of(scene.axes)}};
+  Json json = {
+      {"radius", Rounded(scene.radius)}, {"origin", Of(scene.origin)}, {"axes", Of(scene.axes)}};
   json["cameras"] = Json::array();
-  for (const SceneCamera& c : scene.cameras) json["cameras"].push_back({{"name", c.name}, {"eye", Of(c.eye)}, {"corners", Of(c.corners)}});
+  for (const SceneCamera& c : scene.cameras)
+    json["cameras"].push_back({{"name", c.name}, {"eye", Of(c.eye)}, {"corners", Of(c.corners)}});
   json["boards"] = Json::array();
   for (const SceneBoard& b : scene.boards)
-    json["boards"].push_back({{"name", b.name}, {"note", b.note}, {"used", b.used}, {"worst", b.worst}, {"corners", Of(b.corners)}});
+    json["boards"].push_back({{"name", b.name},
+                              {"note", b.note},
+                              {"used", b.used},
+                              {"worst", b.worst},
+                              {"corners", Of(b.corners)}});
   return json.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
@@ -165,11 +185,14 @@ Section SpaceSection(const RigContext& context) {
   const std::string source = context.run.result.rig.world.source;
   return {"space",
           "Cameras and boards in space",
-          "<p>Drag to turn. The dot marks the first point of a board, the thick edge the top of a picture; the board that fits worst is "
+          "<p>Drag to turn. The dot marks the first point of a board, the thick edge the top of a "
+          "picture; the board that fits worst is "
           "orange.</p>"
-          "<div id=\"rig-view\"><div class=\"controls\"></div><div class=\"sight\"><p class=\"told\" aria-live=\"polite\"></p>" +
+          "<div id=\"rig-view\"><div class=\"controls\"></div><div class=\"sight\"><p "
+          "class=\"told\" aria-live=\"polite\"></p>" +
               SceneSvg(MakeScene(context)) + "</div></div>\n<p class=\"foot\">x, y, z: " +
-              (source == "camera" ? "frame of the first camera (x right, y down, z ahead)." : "lab frame W, from " + Escape(source) + ".") +
+              (source == "camera" ? "frame of the first camera (x right, y down, z ahead)."
+                                  : "lab frame W, from " + Escape(source) + ".") +
               "</p>\n",
           {}};
 }

@@ -1,9 +1,11 @@
 #pragma once
-// Several experiments as one campaign: specimens, surfaces or material pairs beside each other, each with its own recordings and body.
+// Several experiments as one campaign: specimens, surfaces or material pairs beside each other,
+// each with its own recordings and body.
 //
-// Every member is an experiment file, whose run the campaign makes or takes up, or the folder of a finished run. From their events come one
-// table of all impacts, models of the coefficients over the members as groups (coefficient_model.h), and the differences between every two
-// members with the chance that they are nothing.
+// Every member is an experiment file, whose run the campaign makes or takes up, or the folder of a
+// finished run. From their events come one table of all impacts, models of the coefficients over
+// the members as groups (coefficient_model.h), and the differences between every two members with
+// the chance that they are nothing.
 
 #include <filesystem>
 #include <optional>
@@ -20,7 +22,8 @@ struct CampaignMember {
   std::filesystem::path experiment;  // file to run; empty: `run` is finished
   std::string recordings;            // glob in place of the file's own; empty: its own
   std::filesystem::path run;         // folder of the run: given, or where it is written
-  std::string fault;                 // why the run just made gave nothing; empty: it did, or it was not made
+  // why the run just made gave nothing; empty: it did, or it was not made
+  std::string fault;
 };
 
 struct Campaign {
@@ -33,7 +36,8 @@ struct Campaign {
   std::uint64_t seed = 1;
 };
 
-// schema impactlab.campaign/1, see data/README. Runs that are to be made lie in `out`/NAME. ConfigError.
+// schema impactlab.campaign/1, see data/README. Runs that are to be made lie in `out`/NAME.
+// ConfigError.
 Campaign LoadCampaign(const std::filesystem::path& path, const std::filesystem::path& out);
 
 // What came of a member.
@@ -59,14 +63,17 @@ struct CampaignResult {
   std::vector<MemberDifference> differences;
 };
 
-// Reads the events of the runs. A member without a usable run is a row with its fault; DataError where none can be used.
-CampaignResult AnalyseCampaign(const Campaign& campaign, int threads, const std::function<void(double)>& progress);
+// Reads the events of the runs. A member without a usable run is a row with its fault; DataError
+// where none can be used.
+CampaignResult AnalyseCampaign(const Campaign& campaign, int threads,
+                               const std::function<void(double)>& progress);
 
-// campaign.csv (all impacts), members.csv, differences.csv, models.csv, model_coefficients.csv, intervals.csv.
+// campaign.csv (all impacts), members.csv, differences.csv, models.csv, model_coefficients.csv,
+// intervals.csv.
 void WriteCampaignTables(const std::filesystem::path& folder, const CampaignResult& result);
 // The same and campaign.html, with links to the reports of the members.
-void WriteCampaign(const std::filesystem::path& folder, const Campaign& campaign, const CampaignResult& result,
-                   const std::string& plotting);
+void WriteCampaign(const std::filesystem::path& folder, const Campaign& campaign,
+                   const CampaignResult& result, const std::string& plotting);
 
 // Text for a terminal.
 std::string BriefReport(const Campaign& campaign, const CampaignResult& result);

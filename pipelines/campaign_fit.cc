@@ -11,17 +11,22 @@
 namespace impactlab {
 namespace {
 
-constexpr int kRounds = 4;         // of fits and learning
-constexpr double kStill = 0.2;     // a step below so many of the layout's standard deviations changes nothing [1]
-constexpr double kWideNoise = 20;  // in the first round, before the layout is learned, residuals may be so many times their noise
+constexpr int kRounds = 4;  // of fits and learning
+// a step below so many of the layout's standard deviations changes nothing [1]
+constexpr double kStill = 0.2;
+// in the first round, before the layout is learned, residuals may be so many times their noise
+constexpr double kWideNoise = 20;
 
 struct RecordingFits {
   std::vector<DropFit> drops;
   double seconds = 0;  // of one core
 };
 
-std::vector<std::vector<DropFit>> FitRound(const Experiment& experiment, const MarkerRecordings& markers, const Plane& floor, int threads,
-                                           const std::string& label, const ProgressOptions& shown, std::vector<double>* seconds) {
+std::vector<std::vector<DropFit>> FitRound(const Experiment& experiment,
+                                           const MarkerRecordings& markers, const Plane& floor,
+                                           int threads, const std::string& label,
+                                           const ProgressOptions& shown,
+                                           std::vector<double>* seconds) {
   Progress progress(label, static_cast<std::int64_t>(markers.tracks.size()), "recordings", shown);
   std::vector<std::vector<DropFit>> drops(markers.tracks.size());
   seconds->assign(drops.size(), 0);
@@ -31,12 +36,14 @@ std::vector<std::vector<DropFit>> FitRound(const Experiment& experiment, const M
       const DropFitOptions options = BundleOptions(experiment, markers, i);
       const auto fit = [&] {
         const double start = CoreSeconds();
-        RecordingFits fits{FitDrops(markers.tracks[i], markers.rig, markers.layout, experiment.body, floor, options)};
+        RecordingFits fits{FitDrops(markers.tracks[i], markers.rig, markers.layout, experiment.body,
+                                    floor, options)};
         fits.seconds = CoreSeconds() - start;
         return fits;
       };
       RecordingFits fits =
-          StageResult<RecordingFits>("drops", fit, markers.tracks[i], markers.rig, markers.layout, experiment.body, floor, options);
+          StageResult<RecordingFits>("drops", fit, markers.tracks[i], markers.rig, markers.layout,
+                                     experiment.body, floor, options);
       drops[i] = std::move(fits.drops);
       (*seconds)[i] = fits.seconds / static_cast<double>(std::max<std::size_t>(1, drops[i].size()));
     }
@@ -53,7 +60,8 @@ MarkerRecordings WithLayout(MarkerRecordings markers, const LearnedLayout& layou
   return markers;
 }
 
-TrackPoses PosesOf(const MarkerRecordings& markers, std::size_t recording, const std::vector<DropFit>& drops) {
+TrackPoses PosesOf(const MarkerRecordings& markers, std::size_t recording,
+                   const std::vector<DropFit>& drops) {
   const MarkerTracks& tracks = markers.tracks[recording];
   TrackPosesOptions options;
   options.offset.assign(tracks.cameras.size(), 0);
@@ -71,8 +79,9 @@ TrackPoses PosesOf(const MarkerRecordings& markers, std::size_t recording, const
   return poses;
 }
 
-CampaignFit FitCampaign(const Experiment& experiment, const MarkerRecordings& markers, const Plane& floor, int threads,
-                        const std::string& label, const ProgressOptions& shown) {
+CampaignFit FitCampaign(const Experiment& experiment, const MarkerRecordings& markers,
+                        const Plane& floor, int threads, const std::string& label,
+                        const ProgressOptions& shown) {
   CampaignFit out;
   const std::vector<BodyMarker>& given = markers.layout;
   const double sd = experiment.markers->plan.identity.layout_sd;
@@ -84,7 +93,8 @@ CampaignFit FitCampaign(const Experiment& experiment, const MarkerRecordings& ma
   }
   const auto n = static_cast<Eigen::Index>(3 * given.size());
   if (sd > 0) out.layout.knowledge.cov = sd * sd * Eigen::MatrixXd::Identity(n, n);
-  out.drops = FitRound(experiment, WithLayout(markers, out.layout), floor, threads, label, shown, &out.seconds);
+  out.drops = FitRound(experiment, WithLayout(markers, out.layout), floor, threads, label, shown,
+                       &out.seconds);
   if (!experiment.learn_layout || experiment.bundle.layout_sd > 0 || !(sd > 0)) return out;
   while (out.rounds < kRounds) {
     std::vector<const DropFit*> fits;
@@ -95,8 +105,8 @@ CampaignFit FitCampaign(const Experiment& experiment, const MarkerRecordings& ma
     if (next.impacts == 0) break;
     if (out.rounds > 1 && next.step < kStill) break;
     out.layout = std::move(next);
-    out.drops =
-        FitRound(experiment, WithLayout(markers, out.layout), floor, threads, label + " with the learned layout", shown, &out.seconds);
+    out.drops = FitRound(experiment, WithLayout(markers, out.layout), floor, threads,
+                         label + " with the learned layout", shown, &out.seconds);
     ++out.rounds;
   }
   return out;

@@ -1,5 +1,6 @@
 #pragma once
-// All impacts of all recordings of marker images: every one by its bundle fit, and the layout of the markers by all of them together.
+// All impacts of all recordings of marker images: every one by its bundle fit, and the layout of
+// the markers by all of them together.
 
 #include <string>
 #include <vector>
@@ -16,17 +17,21 @@ struct CampaignFit {
   std::vector<std::vector<DropFit>> drops;  // by recording
   LearnedLayout layout;                     // as given where it was not learned (impacts = 0)
   int rounds = 1;                           // passes over all recordings
-  std::vector<double> seconds;              // of one core for one impact in the last pass, mean of a recording
+  // of one core for one impact in the last pass, mean of a recording
+  std::vector<double> seconds;
 };
 
 // `label` names the work where progress is `shown`.
-CampaignFit FitCampaign(const Experiment& experiment, const MarkerRecordings& markers, const Plane& floor, int threads,
-                        const std::string& label, const ProgressOptions& shown);
+CampaignFit FitCampaign(const Experiment& experiment, const MarkerRecordings& markers,
+                        const Plane& floor, int threads, const std::string& label,
+                        const ProgressOptions& shown);
 
 // The same recordings seen with the layout of a campaign.
 MarkerRecordings WithLayout(MarkerRecordings markers, const LearnedLayout& layout);
 
-// Poses of a recording frame by frame on one clock: what the bundle fits found of the clocks of the cameras, the median over the impacts.
-TrackPoses PosesOf(const MarkerRecordings& markers, std::size_t recording, const std::vector<DropFit>& drops);
+// Poses of a recording frame by frame on one clock: what the bundle fits found of the clocks of the
+// cameras, the median over the impacts.
+TrackPoses PosesOf(const MarkerRecordings& markers, std::size_t recording,
+                   const std::vector<DropFit>& drops);
 
 }  // namespace impactlab

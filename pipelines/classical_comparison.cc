@@ -22,9 +22,11 @@ using Eigen::Matrix3d;
 using Eigen::MatrixXd;
 using Eigen::Vector3d;
 
-constexpr int kStateRows[] = {kVMinus, kOmegaMinus, kVPlus, kOmegaPlus};  // of kComparedStates in the covariance of an event
+// of kComparedStates in the covariance of an event
+constexpr int kStateRows[] = {kVMinus, kOmegaMinus, kVPlus, kOmegaPlus};
 
-// The poses between two instants: the flights on either side of one impact, and nothing of its neighbours'.
+// The poses between two instants: the flights on either side of one impact, and nothing of its
+// neighbours'.
 MeasuredPoses Between(const MeasuredPoses& all, double begin, double end) {
   MeasuredPoses out;
   out.recording.name = all.recording.name;
@@ -58,7 +60,8 @@ Eigen::Matrix<double, 3, Eigen::Dynamic> Seen(const ImpactEvent& event, bool spi
   return across;
 }
 
-// States of an event by the bundle fit; the part of a spin that is not seen is taken out, as the others do not have it.
+// States of an event by the bundle fit; the part of a spin that is not seen is taken out, as the
+// others do not have it.
 ComparedImpact OfBundle(const ImpactEvent& event) {
   ComparedImpact out;
   out.recording = event.recording;
@@ -79,7 +82,8 @@ ComparedImpact OfBundle(const ImpactEvent& event) {
   return out;
 }
 
-ComparedImpact OfEstimate(const ClassicalEstimate& estimate, const ImpactEvent& event, const ComparedImpact& bundle) {
+ComparedImpact OfEstimate(const ClassicalEstimate& estimate, const ImpactEvent& event,
+                          const ComparedImpact& bundle) {
   ComparedImpact out;
   out.recording = event.recording;
   out.impact = event.impact;
@@ -96,7 +100,8 @@ ComparedImpact OfEstimate(const ClassicalEstimate& estimate, const ImpactEvent& 
     const Eigen::Matrix<double, 3, Eigen::Dynamic> seen = Seen(event, spin);
     const Matrix3d onto = seen * seen.transpose();
     out.states[k] = onto * (spin ? side.omega : side.v);
-    out.cov[k] = onto * (spin ? side.cov.bottomRightCorner<3, 3>() : side.cov.topLeftCorner<3, 3>()) * onto;
+    out.cov[k] =
+        onto * (spin ? side.cov.bottomRightCorner<3, 3>() : side.cov.topLeftCorner<3, 3>()) * onto;
     const auto components = static_cast<double>(seen.cols());
     const Eigen::VectorXd d = seen.transpose() * (out.states[k] - bundle.states[k]);
     const MatrixXd both = seen.transpose() * (out.cov[k] + bundle.cov[k]) * seen;
@@ -107,8 +112,10 @@ ComparedImpact OfEstimate(const ClassicalEstimate& estimate, const ImpactEvent& 
   return out;
 }
 
-// The event that an estimator's states make: pose, contact and lever are the bundle fit's, the two sides are independent of each other.
-ImpactEvent EventOf(const ComparedImpact& estimate, const ImpactEvent& bundle, const DropFitOptions& options) {
+// The event that an estimator's states make: pose, contact and lever are the bundle fit's, the two
+// sides are independent of each other.
+ImpactEvent EventOf(const ComparedImpact& estimate, const ImpactEvent& bundle,
+                    const DropFitOptions& options) {
   ImpactEvent event = bundle;
   Vector3d* const states[] = {&event.v_minus, &event.omega_minus, &event.v_plus, &event.omega_plus};
   const Matrix3d lever = bundle.cov.block<3, 3>(kLever, kLever);
@@ -133,7 +140,8 @@ ImpactEvent EventOf(const ComparedImpact& estimate, const ImpactEvent& bundle, c
 std::vector<ClassicalMethod> Chosen(const ComparisonOptions& options) {
   std::vector<ClassicalMethod> chosen;
   for (ClassicalMethod& method : ClassicalMethods(options.window))
-    if (std::find(options.estimators.begin(), options.estimators.end(), method.name) != options.estimators.end())
+    if (std::find(options.estimators.begin(), options.estimators.end(), method.name) !=
+        options.estimators.end())
       chosen.push_back(std::move(method));
   return chosen;
 }
@@ -142,13 +150,15 @@ std::vector<ClassicalMethod> Chosen(const ComparisonOptions& options) {
 
 std::vector<ClassicalMethod> ClassicalMethods(int window) {
   std::vector<ClassicalMethod> all;
-  const auto add = [&](const char* name, const char* title, ClassicalEstimator estimator) -> ClassicalOptions& {
+  const auto add = [&](const char* name, const char* title,
+                       ClassicalEstimator estimator) -> ClassicalOptions& {
     all.push_back({name, title, {}});
     all.back().options.estimator = estimator;
     all.back().options.window = window;
     return all.back().options;
   };
-  ClassicalOptions& printed = add("houbolt_as_printed", "Houbolt as printed", ClassicalEstimator::kHoubolt);
+  ClassicalOptions& printed =
+      add("houbolt_as_printed", "Houbolt as printed", ClassicalEstimator::kHoubolt);
   printed.gravity = GravityCorrection::kHalfInterval;
   printed.backward_after = true;
   add("houbolt", "Houbolt", ClassicalEstimator::kHoubolt);
@@ -173,25 +183,34 @@ ComparisonOptions ParseComparison(const YamlNode& classical) {
   for (const std::string& name : asked) {
     if (std::find(allowed.begin(), allowed.end(), name) == allowed.end()) {
       const std::string nearest = NearestName(name, allowed);
-      throw classical.Fault("estimators", Excerpt(name) + (nearest.empty() ? "" : ", nearest is " + nearest), JoinNames(allowed));
+      throw classical.Fault("estimators",
+                            Excerpt(name) + (nearest.empty() ? "" : ", nearest is " + nearest),
+                            JoinNames(allowed));
     }
     if ((name == "all" || name == "none") && asked.size() > 1)
-      throw classical.Fault("estimators", name + " among other names", "it alone, or names without it");
+      throw classical.Fault("estimators", name + " among other names",
+                            "it alone, or names without it");
   }
   if (asked.front() != "all") options.estimators.clear();
   for (const std::string& name : known)
-    if (std::find(asked.begin(), asked.end(), name) != asked.end()) options.estimators.push_back(name);
+    if (std::find(asked.begin(), asked.end(), name) != asked.end())
+      options.estimators.push_back(name);
   options.window = static_cast<int>(classical.Integer("window", options.window, Closed(3, 1001)));
-  if (options.window % 2 == 0) throw classical.Fault("window", std::to_string(options.window), "an odd number of poses, 3 or more");
+  if (options.window % 2 == 0)
+    throw classical.Fault("window", std::to_string(options.window),
+                          "an odd number of poses, 3 or more");
   return options;
 }
 
 std::string ToYaml(const ComparisonOptions& options) {
-  const std::string names = options.estimators.empty() ? "none" : "[" + JoinNames(options.estimators) + "]";
-  return "classical:\n" + internal::YamlWord(1, "estimators", names) + internal::YamlCount(1, "window", options.window);
+  const std::string names =
+      options.estimators.empty() ? "none" : "[" + JoinNames(options.estimators) + "]";
+  return "classical:\n" + internal::YamlWord(1, "estimators", names) +
+         internal::YamlCount(1, "window", options.window);
 }
 
-Comparison CompareClassical(const Experiment& experiment, const MarkerRecordings& markers, const Analysis& analysis, int threads) {
+Comparison CompareClassical(const Experiment& experiment, const MarkerRecordings& markers,
+                            const Analysis& analysis, int threads) {
   Comparison out;
   const std::vector<ClassicalMethod> methods = Chosen(experiment.classical);
   if (methods.empty()) return out;
@@ -205,7 +224,8 @@ Comparison CompareClassical(const Experiment& experiment, const MarkerRecordings
     const std::vector<DropFit>& drops = analysis.drops[i];
     found[i].resize(out.estimators.size());
     events[i].resize(out.estimators.size());
-    const auto accepted = std::count_if(drops.begin(), drops.end(), [](const DropFit& d) { return d.usable && d.event.accepted; });
+    const auto accepted = std::count_if(
+        drops.begin(), drops.end(), [](const DropFit& d) { return d.usable && d.event.accepted; });
     if (accepted == 0) return;
     const double start = CoreSeconds();
     const TrackPoses poses = PosesOf(markers, i, drops);
@@ -217,8 +237,8 @@ Comparison CompareClassical(const Experiment& experiment, const MarkerRecordings
       found[i][0].push_back(OfBundle(event));
       found[i][0].back().seconds = analysis.fit_seconds[i];
       events[i][0].push_back(event);
-      const MeasuredPoses flights =
-          Between(measured, d > 0 ? drops[d - 1].event.t : -1e300, d + 1 < drops.size() ? drops[d + 1].event.t : 1e300);
+      const MeasuredPoses flights = Between(measured, d > 0 ? drops[d - 1].event.t : -1e300,
+                                            d + 1 < drops.size() ? drops[d + 1].event.t : 1e300);
       for (std::size_t m = 0; m < methods.size(); ++m) {
         ClassicalOptions how = methods[m].options;
         how.gravity_W = experiment.motion.flight.gravity_W;
@@ -245,26 +265,34 @@ Comparison CompareClassical(const Experiment& experiment, const MarkerRecordings
       estimator.impacts.insert(estimator.impacts.end(), found[i][m].begin(), found[i][m].end());
       all.insert(all.end(), events[i][m].begin(), events[i][m].end());
     }
-    // Velocities that leave the surface before the impact are no impact, whatever the estimator says.
+    // Velocities that leave the surface before the impact are no impact, whatever the estimator
+    // says.
     std::erase_if(all, [](const ImpactEvent& e) { return !(e.contact.v_minus_F.z() < 0); });
     estimator.events = static_cast<int>(all.size());
-    if (!all.empty()) estimator.fit = Identify(all, experiment.body, ImpactModel{.law = law}, options);
+    if (!all.empty())
+      estimator.fit = Identify(all, experiment.body, ImpactModel{.law = law}, options);
   });
   return out;
 }
 
 void WriteComparison(const std::filesystem::path& folder, const Comparison& comparison) {
-  std::vector<std::string> columns = {"recording", "impact", "estimator", "usable", "reason", "frames_minus", "frames_plus"};
+  std::vector<std::string> columns = {"recording", "impact",       "estimator",  "usable",
+                                      "reason",    "frames_minus", "frames_plus"};
   for (const char* prefix : {"", "sd_"})
     for (std::size_t k = 0; k < 4; ++k)
       for (const char* axis : {"x", "y", "z"})
-        columns.push_back(fmt::format("{}{}_{}_{}", prefix, kComparedStates[k], axis, k % 2 == 0 ? "m_per_s" : "rad_per_s"));
+        columns.push_back(fmt::format("{}{}_{}_{}", prefix, kComparedStates[k], axis,
+                                      k % 2 == 0 ? "m_per_s" : "rad_per_s"));
   for (const char* state : kComparedStates) columns.push_back(fmt::format("z_{}", state));
   columns.emplace_back("cost_s");
   CsvWriter out(folder / "classical.csv", columns);
   for (const ComparedEstimator& estimator : comparison.estimators)
     for (const ComparedImpact& impact : estimator.impacts) {
-      out.Text(impact.recording).Integer(impact.impact).Text(estimator.method.name).Integer(impact.usable).Text(impact.reason);
+      out.Text(impact.recording)
+          .Integer(impact.impact)
+          .Text(estimator.method.name)
+          .Integer(impact.usable)
+          .Text(impact.reason);
       out.Integer(impact.frames_minus).Integer(impact.frames_plus);
       for (const Vector3d& state : impact.states)
         for (int axis = 0; axis < 3; ++axis) out.Number(state[axis]);
@@ -275,10 +303,16 @@ void WriteComparison(const std::filesystem::path& folder, const Comparison& comp
     }
   out.Commit();
   CsvWriter fits(folder / "classical_fit.csv",
-                 {"estimator", "law", "parameter", "events", "value", "sd", "lower95", "upper95", "identifiable", "reason"});
+                 {"estimator", "law", "parameter", "events", "value", "sd", "lower95", "upper95",
+                  "identifiable", "reason"});
   for (const ComparedEstimator& estimator : comparison.estimators)
     for (const ParameterEstimate& p : estimator.fit.parameters) {
-      fits.Text(estimator.method.name).Text(estimator.fit.law).Text(p.name).Integer(estimator.events).Number(p.value).Number(p.sd);
+      fits.Text(estimator.method.name)
+          .Text(estimator.fit.law)
+          .Text(p.name)
+          .Integer(estimator.events)
+          .Number(p.value)
+          .Number(p.sd);
       fits.Number(p.lower95).Number(p.upper95).Integer(p.identifiable).Text(p.reason).EndRow();
     }
   fits.Commit();

@@ -1,8 +1,10 @@
 #pragma once
-// What the classical estimators make of the impacts that the bundle fit accepted, and which coefficients would come of their states.
+// What the classical estimators make of the impacts that the bundle fit accepted, and which
+// coefficients would come of their states.
 //
-// They start where a spreadsheet starts: from poses frame by frame. Everything else is given to them - clocks, the time of the impact, pose
-// and contact lever of the bundle fit - so that what differs is the estimator of the velocities alone.
+// They start where a spreadsheet starts: from poses frame by frame. Everything else is given to
+// them - clocks, the time of the impact, pose and contact lever of the bundle fit - so that what
+// differs is the estimator of the velocities alone.
 
 #include <array>
 #include <filesystem>
@@ -38,19 +40,24 @@ ComparisonOptions ParseComparison(const YamlNode& classical);
 std::string ToYaml(const ComparisonOptions& options);
 
 // States of which a comparison speaks, in this order.
-inline constexpr std::array<const char*, 4> kComparedStates = {"v_minus", "omega_minus", "v_plus", "omega_plus"};
+inline constexpr std::array<const char*, 4> kComparedStates = {"v_minus", "omega_minus", "v_plus",
+                                                               "omega_plus"};
 
 // One impact by one estimator.
 struct ComparedImpact {
   std::string recording;
   int impact = 0;
   bool usable = false;
-  std::string reason;                     // why not: too few poses on a side
-  std::array<Eigen::Vector3d, 4> states;  // kComparedStates in W; a spin without its part along an axis of markers on a line
-  std::array<Eigen::Matrix3d, 4> cov;     // what the estimator states
-  std::array<double, 4> sd;               // root mean square over the components that are seen [m/s], [rad/s]
-  std::array<double, 4> difference;       // from the bundle fit, root mean square over those components [m/s], [rad/s]
-  // The same in units of both standard deviations. Both start from the same pixels: of two good estimators it is below 1.
+  std::string reason;  // why not: too few poses on a side
+  // kComparedStates in W; a spin without its part along an axis of markers on a line
+  std::array<Eigen::Vector3d, 4> states;
+  std::array<Eigen::Matrix3d, 4> cov;  // what the estimator states
+  // root mean square over the components that are seen [m/s], [rad/s]
+  std::array<double, 4> sd;
+  // from the bundle fit, root mean square over those components [m/s], [rad/s]
+  std::array<double, 4> difference;
+  // The same in units of both standard deviations. Both start from the same pixels: of two good
+  // estimators it is below 1.
   std::array<double, 4> z;
   int frames_minus = 0, frames_plus = 0;  // poses used
   double seconds = 0;                     // of one core, the poses' share included
@@ -60,8 +67,9 @@ struct ComparedEstimator {
   ClassicalMethod method;  // name "bundle" in front of all others
   std::vector<ComparedImpact> impacts;
   int events = 0;  // that the coefficients come from
-  // By the main law of the experiment; no parameters where nothing was fitted. As `identify` makes it of a table of events: errors that all
-  // impacts share count as if they differed from impact to impact, or not at all (moments of the body, gravity).
+  // By the main law of the experiment; no parameters where nothing was fitted. As `identify` makes
+  // it of a table of events: errors that all impacts share count as if they differed from impact to
+  // impact, or not at all (moments of the body, gravity).
   LawFit fit;
 };
 
@@ -71,7 +79,8 @@ struct Comparison {
 };
 
 // `analysis` as fitted. `markers` and `floor` with corrections and layout of that analysis.
-Comparison CompareClassical(const Experiment& experiment, const MarkerRecordings& markers, const Analysis& analysis, int threads);
+Comparison CompareClassical(const Experiment& experiment, const MarkerRecordings& markers,
+                            const Analysis& analysis, int threads);
 
 // classical.csv and classical_fit.csv (data/README).
 void WriteComparison(const std::filesystem::path& folder, const Comparison& comparison);

@@ -1,6 +1,6 @@
 #pragma once
-// What the coefficients of an experiment depend on, and how sure their intervals are: models by cross-validation, four methods side by
-// side.
+// What the coefficients of an experiment depend on, and how sure their intervals are: models by
+// cross-validation, four methods side by side.
 
 #include <filesystem>
 #include <functional>
@@ -17,11 +17,13 @@ namespace impactlab {
 class YamlNode;
 
 struct CoefficientOptions {
-  std::vector<CoefficientModel> models;  // empty: constant and speed, with groups those of groups too
-  // Groups of recordings: name and glob over the names of recordings. Recordings that match none are the group "rest".
+  // empty: constant and speed, with groups those of groups too
+  std::vector<CoefficientModel> models;
+  // Groups of recordings: name and glob over the names of recordings. Recordings that match none
+  // are the group "rest".
   std::vector<std::pair<std::string, std::string>> groups;
-  // Refits of bootstrap and Monte Carlo for the comparison of intervals. Each costs some 5 ms for 100 planar impacts, ten times that in
-  // space; 0 leaves the comparison out.
+  // Refits of bootstrap and Monte Carlo for the comparison of intervals. Each costs some 5 ms for
+  // 100 planar impacts, ten times that in space; 0 leaves the comparison out.
   int refits = 200;
 };
 
@@ -33,14 +35,17 @@ struct CoefficientStudy {
   bool empty() const { return models.empty(); }
 };
 
-// The events by the groups of the options, in the order of the options; groups without events are left out.
-std::vector<EventGroup> GroupEvents(const std::vector<ImpactEvent>& events, const Body& body, const CoefficientOptions& options);
+// The events by the groups of the options, in the order of the options; groups without events are
+// left out.
+std::vector<EventGroup> GroupEvents(const std::vector<ImpactEvent>& events, const Body& body,
+                                    const CoefficientOptions& options);
 
 // The models that are compared where the options name none.
 std::vector<CoefficientModel> UsualModels(std::size_t n_groups);
 
 // Fits, compares and chooses; `folds` of whole recordings.
-CoefficientStudy StudyCoefficients(std::span<const EventGroup> groups, RestitutionLaw law, const CoefficientOptions& options, int folds,
+CoefficientStudy StudyCoefficients(std::span<const EventGroup> groups, RestitutionLaw law,
+                                   const CoefficientOptions& options, int folds,
                                    const IdentifyOptions& identify, int threads);
 
 // models.csv, model_coefficients.csv and intervals.csv, see data/README.

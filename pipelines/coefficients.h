@@ -1,6 +1,7 @@
 #pragma once
-// Bench tests for mu_s, mu_k and e_n from their raw readings, each with an uncertainty budget, and what the readings say of a printed
-// coefficient. Files: data/README.md, schema impactlab.coefficients/1.
+// Bench tests for mu_s, mu_k and e_n from their raw readings, each with an uncertainty budget, and
+// what the readings say of a printed coefficient. Files: data/README.md, schema
+// impactlab.coefficients/1.
 
 #include <filesystem>
 #include <string>
@@ -28,7 +29,8 @@ struct CoefficientTest {
   std::string name, kind, coefficient;  // kind as in the file; "mu_s", "mu_k", "e_n"
   std::string where;
   Printed printed;
-  std::vector<CoefficientResult> results;  // the first is the one to quote; empty where no readings are given
+  // the first is the one to quote; empty where no readings are given
+  std::vector<CoefficientResult> results;
   PrintedVerdict verdict = PrintedVerdict::kNone;
   std::string sentence;  // for people
 };

@@ -13,7 +13,8 @@ namespace {
 
 FormTable Coefficients(const std::vector<const CoefficientTest*>& some) {
   FormTable form{"coefficients", "Coefficients from their readings",
-                 "± standard uncertainty (GUM); interval of 95 % by Monte Carlo (JCGM 101). Linear: whether the budget alone gives the "
+                 "± standard uncertainty (GUM); interval of 95 % by Monte Carlo (JCGM 101). "
+                 "Linear: whether the budget alone gives the "
                  "same interval."};
   form.columns = {{"test", "test"},
                   {"coefficient", "coefficient"},
@@ -28,27 +29,44 @@ FormTable Coefficients(const std::vector<const CoefficientTest*>& some) {
                   {"verdict", "verdict"},
                   {"note", "note"}};
   for (const CoefficientTest* t : some) {
-    const FormCell printed = t->printed.there() ? FormCell(t->printed.value, t->printed.text) : FormCell();
+    const FormCell printed =
+        t->printed.there() ? FormCell(t->printed.value, t->printed.text) : FormCell();
     bool first = true;
     for (const CoefficientResult& r : t->results) {
       std::string notes = first ? t->sentence : "";
       for (const std::string& note : r.notes) notes += (notes.empty() ? "" : "; ") + note;
       const double u = r.result.u;
-      const auto end = [&](double x) { return FormCell(x, internal::Fixed(x, internal::DecimalsFor(u))); };
-      form.Row({t->name, t->coefficient, r.method, FormCell(r.result.value, u), end(r.result.interval95.lower),
-                end(r.result.interval95.upper), std::isfinite(r.result.dof) ? FormCell(r.result.dof) : FormCell(),
-                r.result.linear_holds ? "holds" : "does not hold", FormCell(r.rounded.bound, fmt::format("{:.2g}", r.rounded.bound)),
+      const auto end = [&](double x) {
+        return FormCell(x, internal::Fixed(x, internal::DecimalsFor(u)));
+      };
+      form.Row({t->name, t->coefficient, r.method, FormCell(r.result.value, u),
+                end(r.result.interval95.lower), end(r.result.interval95.upper),
+                std::isfinite(r.result.dof) ? FormCell(r.result.dof) : FormCell(),
+                r.result.linear_holds ? "holds" : "does not hold",
+                FormCell(r.rounded.bound, fmt::format("{:.2g}", r.rounded.bound)),
                 first ? printed : FormCell(), first ? VerdictName(t->verdict) : "", notes});
       first = false;
     }
     if (t->results.empty())
-      form.Row({t->name, t->coefficient, "none", {}, {}, {}, {}, "", {}, printed, VerdictName(t->verdict), t->sentence});
+      form.Row({t->name,
+                t->coefficient,
+                "none",
+                {},
+                {},
+                {},
+                {},
+                "",
+                {},
+                printed,
+                VerdictName(t->verdict),
+                t->sentence});
   }
   return form;
 }
 
 FormTable Budgets(const std::vector<const CoefficientTest*>& some) {
-  FormTable form{"budgets", "Where the uncertainty comes from", "Contribution: |sensitivity| times u. Share: of the variance."};
+  FormTable form{"budgets", "Where the uncertainty comes from",
+                 "Contribution: |sensitivity| times u. Share: of the variance."};
   form.columns = {{"test", "test"},
                   {"method", "method"},
                   {"quantity", "quantity"},
@@ -67,9 +85,11 @@ FormTable Budgets(const std::vector<const CoefficientTest*>& some) {
       for (std::size_t k = 0; k < r.inputs.size(); ++k) {
         const UncertainInput& in = r.inputs[k];
         const BudgetLine& line = r.result.budget[k];
-        form.Row({t->name, r.method, in.name, FormCell(in.value, fmt::format("{:.6g}", in.value)), in.unit, shown(in.u),
-                  SpreadName(in.spread), std::isfinite(in.dof) ? FormCell(in.dof) : FormCell(), shown(line.sensitivity),
-                  shown(line.contribution), FormCell(100 * line.share, fmt::format("{:.1f}", 100 * line.share)), in.source});
+        form.Row({t->name, r.method, in.name, FormCell(in.value, fmt::format("{:.6g}", in.value)),
+                  in.unit, shown(in.u), SpreadName(in.spread),
+                  std::isfinite(in.dof) ? FormCell(in.dof) : FormCell(), shown(line.sensitivity),
+                  shown(line.contribution),
+                  FormCell(100 * line.share, fmt::format("{:.1f}", 100 * line.share)), in.source});
       }
       form.Row({t->name,
                 r.method,
@@ -82,7 +102,8 @@ FormTable Budgets(const std::vector<const CoefficientTest*>& some) {
                 {},
                 shown(r.result.u),
                 {},
-                fmt::format("Monte Carlo of {} draws: {:.4g} ± {:.2g}", r.result.draws, r.result.mean, r.result.sd)});
+                fmt::format("Monte Carlo of {} draws: {:.4g} ± {:.2g}", r.result.draws,
+                            r.result.mean, r.result.sd)});
       form.Row({});
     }
   return form;
@@ -101,18 +122,25 @@ void WriteCoefficients(const std::filesystem::path& folder, const CoefficientTes
   WriteForms(folder, forms);
   internal::Page page;
   page.title = all.name;
-  page.head = "<div class=\"head\" id=\"result\"><p class=\"eyebrow\">ImpactLab tests for coefficients</p><h1>" +
-              internal::Escape(all.name) + "</h1>";
-  if (!all.source.empty()) page.head += "<p class=\"second\">" + internal::Escape(all.source) + "</p>";
+  page.head =
+      "<div class=\"head\" id=\"result\"><p class=\"eyebrow\">ImpactLab tests for "
+      "coefficients</p><h1>" +
+      internal::Escape(all.name) + "</h1>";
+  if (!all.source.empty())
+    page.head += "<p class=\"second\">" + internal::Escape(all.source) + "</p>";
   page.head += "<dl class=\"tiles\">";
   for (const CoefficientTest& t : all.tests) {
     if (t.results.empty())
-      page.head += internal::Tile(internal::Escape(t.name), internal::Escape(t.printed.text), "not checkable");
+      page.head += internal::Tile(internal::Escape(t.name), internal::Escape(t.printed.text),
+                                  "not checkable");
     else
-      page.head +=
-          internal::Tile(internal::Escape(t.name),
-                         internal::SymbolHtml(t.coefficient) + " = " + internal::ValueSd(t.results[0].result.value, t.results[0].result.u),
-                         t.printed.there() ? internal::Escape(t.printed.text) + " printed: " + VerdictName(t.verdict) : "");
+      page.head += internal::Tile(
+          internal::Escape(t.name),
+          internal::SymbolHtml(t.coefficient) + " = " +
+              internal::ValueSd(t.results[0].result.value, t.results[0].result.u),
+          t.printed.there()
+              ? internal::Escape(t.printed.text) + " printed: " + VerdictName(t.verdict)
+              : "");
   }
   page.head += "</dl></div>\n";
   const auto section = [&](const std::string& id, const std::string& title, std::string html) {
@@ -124,9 +152,11 @@ void WriteCoefficients(const std::filesystem::path& folder, const CoefficientTes
   };
   std::string list = "<ul>";
   for (const CoefficientTest& t : all.tests) {
-    if (!t.sentence.empty()) list += "<li>" + internal::Escape(t.name + ": " + t.sentence) + "</li>";
+    if (!t.sentence.empty())
+      list += "<li>" + internal::Escape(t.name + ": " + t.sentence) + "</li>";
     for (const CoefficientResult& r : t.results)
-      for (const std::string& note : r.notes) list += "<li>" + internal::Escape(t.name + ", " + r.method + ": " + note) + "</li>";
+      for (const std::string& note : r.notes)
+        list += "<li>" + internal::Escape(t.name + ", " + r.method + ": " + note) + "</li>";
   }
   FormTable values = forms[0];
   for (auto& row : values.rows)
@@ -142,8 +172,9 @@ std::string BriefReport(const CoefficientTests& all) {
   for (const CoefficientTest& t : all.tests) {
     out += t.name + "\n";
     for (const CoefficientResult& r : t.results) {
-      out += fmt::format("  {} = {:.4f} +- {:.4f}, 95 % {:.4f} to {:.4f}, {}\n", t.coefficient, r.result.value, r.result.u,
-                         r.result.interval95.lower, r.result.interval95.upper, r.method);
+      out += fmt::format("  {} = {:.4f} +- {:.4f}, 95 % {:.4f} to {:.4f}, {}\n", t.coefficient,
+                         r.result.value, r.result.u, r.result.interval95.lower,
+                         r.result.interval95.upper, r.method);
       for (const std::string& note : r.notes) out += "    " + note + "\n";
     }
     if (!t.sentence.empty()) out += "  " + t.sentence + "\n";

@@ -1,5 +1,6 @@
 #pragma once
-// The verbs of the program. Each reads files, calls the library and writes files; main adds them to the command line.
+// The verbs of the program. Each reads files, calls the library and writes files; main adds them to
+// the command line.
 
 #include <filesystem>
 #include <limits>
@@ -16,8 +17,9 @@ struct RunArguments {
   bool report = true;
   bool tables = false;  // validation_table.csv, .md, .tex, .html
   bool quiet = false;
-  int bootstrap = -1;                // replaces the experiment's; -1 keeps it
-  int bounces = -1;                  // draws for motion past the first impact (StudyBounces); -1: it is not followed
+  int bootstrap = -1;  // replaces the experiment's; -1 keeps it
+  // draws for motion past the first impact (StudyBounces); -1: it is not followed
+  int bounces = -1;
   std::vector<std::string> require;  // "accepted>=40", "mu_k.half_width<=0.03", ...
   std::string command;               // command line, for run.yaml
   bool force = false;                // stages that an earlier run finished are done again
@@ -36,13 +38,19 @@ struct StageArguments {
 // One state before an impact, or a table of them, for every law of single contacts.
 struct PredictStatesArguments {
   std::filesystem::path states;  // CSV; empty: one state from the flags
-  std::vector<double> velocity;  // of the contact point (with inverse_mass) or of the centre (with lever): v_t v_n, or v_x v_y v_n [m/s]
-  std::vector<double> inverse_mass;        // A_F: tt tn nn, or xx xy xn yy yn nn [1/kg]
-  std::vector<double> lever;               // planar: r_t r_n from the centre of mass to the contact [m]
+  // of the contact point (with inverse_mass) or of the centre (with lever): v_t v_n, or v_x v_y v_n
+  // [m/s]
+  std::vector<double> velocity;
+  std::vector<double> inverse_mass;  // A_F: tt tn nn, or xx xy xn yy yn nn [1/kg]
+  // planar: r_t r_n from the centre of mass to the contact [m]
+  std::vector<double> lever;
   double mass = 1, inertia = 0, spin = 0;  // with lever [kg], [kg m^2], theta_dot [rad/s]
-  double e = 0.5, mu_k = 0.2, mu_s = std::numeric_limits<double>::quiet_NaN(), e_t = 0;  // mu_s: NaN is mu_k
-  bool json = false;                                                                     // JSON on the terminal
-  std::filesystem::path out;                                                             // JSON file to write; empty: none
+  // mu_s: NaN is mu_k
+  double e = 0.5, mu_k = 0.2, mu_s = std::numeric_limits<double>::quiet_NaN(), e_t = 0;
+  // JSON on the terminal
+  bool json = false;
+  // JSON file to write; empty: none
+  std::filesystem::path out;
   std::filesystem::path routh;  // CSV of Routh's construction for the first state; empty: none
 };
 
@@ -78,7 +86,8 @@ struct MapArguments {
 // A bifurcation diagram of a scenario.
 struct DiagramArguments {
   std::filesystem::path file;
-  std::filesystem::path out = "diagram";  // with the journal of a run that was interrupted it goes on
+  // with the journal of a run that was interrupted it goes on
+  std::filesystem::path out = "diagram";
   int threads = 0;
   bool quiet = false;
 };
@@ -126,7 +135,8 @@ struct CalibrateArguments {
 struct TrackArguments {
   std::filesystem::path file;
   std::filesystem::path out = "tracks";
-  std::filesystem::path overlay;  // videos named after it, one for each recording and camera; empty: none
+  // videos named after it, one for each recording and camera; empty: none
+  std::filesystem::path overlay;
   int threads = 0;
   bool sheets = true;
   bool report = true;
@@ -150,13 +160,14 @@ struct ImportArguments {
 // Markers in space: from tracks and a rig, or from a marker file, to a marker file.
 struct ExportArguments {
   std::filesystem::path file;  // tracks.csv, or a marker CSV, TRC or C3D
-  std::filesystem::path out;   // .csv, .trc, .c3d; of several recordings NAME_RECORDING.trc for NAME.trc
-  std::filesystem::path rig;   // of tracks
-  std::string recording;       // of tracks; empty: all
-  std::string format;          // of the output; empty: by its extension
-  std::string up = "z";        // axis of the output that points up
-  std::string up_of_file;      // of a marker file; empty: what a C3D says, else z
-  std::string unit = "mm";     // of TRC and C3D
+  // .csv, .trc, .c3d; of several recordings NAME_RECORDING.trc for NAME.trc
+  std::filesystem::path out;
+  std::filesystem::path rig;  // of tracks
+  std::string recording;      // of tracks; empty: all
+  std::string format;         // of the output; empty: by its extension
+  std::string up = "z";       // axis of the output that points up
+  std::string up_of_file;     // of a marker file; empty: what a C3D says, else z
+  std::string unit = "mm";    // of TRC and C3D
 };
 
 // A camera file of another program, or a rig.yaml, into other formats.
@@ -165,17 +176,20 @@ struct ConvertArguments {
   std::vector<std::string> exports;  // FORMAT=PATH
   std::string format;                // of the file; empty: recognised
   std::vector<int> size;             // width and height for files that do not say [px]
-  double length_unit = 0;            // one unit of length of the file [m]; 0: what the file says, else a metre
+  // one unit of length of the file [m]; 0: what the file says, else a metre
+  double length_unit = 0;
   std::filesystem::path extrinsics;  // OpenCV: the file with R and T where it is another one
-  bool relative = false;             // give up the pose of the first camera where a format cannot carry it
+  // give up the pose of the first camera where a format cannot carry it
+  bool relative = false;
 };
 
 struct BoardArguments {
   std::string kind = "chessboard";
   std::string corners = "9x6";  // points in a row x points in a column; discs of circle grids
-  double square = 0;            // side of a square, spacing of discs, half the spacing of an asymmetric grid [m]
-  double marker = 0;            // ChArUco [m]; 0: 0.75 of the square
-  double disc_diameter = 0;     // circle grids [m]; 0: half of the distance between discs
+  // side of a square, spacing of discs, half the spacing of an asymmetric grid [m]
+  double square = 0;
+  double marker = 0;         // ChArUco [m]; 0: 0.75 of the square
+  double disc_diameter = 0;  // circle grids [m]; 0: half of the distance between discs
   std::string dictionary = "4X4_50";
   bool legacy = false;
   std::string page = "a4";
@@ -185,17 +199,19 @@ struct BoardArguments {
 // Recordings whose time base is examined.
 struct DoctorArguments {
   std::vector<std::filesystem::path> files;  // videos, or folders of pictures
-  std::filesystem::path reference;           // a clip of the same camera, of its calibration say; empty: none
-  std::filesystem::path stamps;              // table of stamps of the one recording; empty: none
-  double rate = 0;                           // true rate [1/s]; 0: as stamped
-  double exposure = 0;                       // [s]; 0: not known
-  double t_line = 0;                         // row time of a rolling shutter [s]; 0: not known
+  // a clip of the same camera, of its calibration say; empty: none
+  std::filesystem::path reference;
+  std::filesystem::path stamps;  // table of stamps of the one recording; empty: none
+  double rate = 0;               // true rate [1/s]; 0: as stamped
+  double exposure = 0;           // [s]; 0: not known
+  double t_line = 0;             // row time of a rolling shutter [s]; 0: not known
   long long max_frames = 20000;
   bool json = false;          // JSON on the terminal
   std::filesystem::path out;  // JSON file to write; empty: none
 };
 
-// Each returns the exit code: 0 done, 1 a requirement is not met, 3 nothing usable. Errors are thrown.
+// Each returns the exit code: 0 done, 1 a requirement is not met, 3 nothing usable. Errors are
+// thrown.
 int RunCommand(const RunArguments& arguments);
 int ReconstructCommand(const RunArguments& arguments);
 int IdentifyCommand(const StageArguments& arguments);

@@ -27,7 +27,8 @@ namespace {
 constexpr int kDone = 0, kUsage = 2, kUnusable = 3;
 
 std::string Lower(std::string text) {
-  std::transform(text.begin(), text.end(), text.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  std::transform(text.begin(), text.end(), text.begin(),
+                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
   return text;
 }
 
@@ -45,25 +46,32 @@ bool ParsePair(const std::string& text, Number* a, Number* b) {
 Board MakeBoard(const BoardArguments& arguments) {
   Board board;
   bool known = false;
-  for (const BoardKind kind : {BoardKind::kChessboard, BoardKind::kCharuco, BoardKind::kCircles, BoardKind::kAsymmetricCircles}) {
+  for (const BoardKind kind : {BoardKind::kChessboard, BoardKind::kCharuco, BoardKind::kCircles,
+                               BoardKind::kAsymmetricCircles}) {
     if (arguments.kind != ToString(kind)) continue;
     board.kind = kind;
     known = true;
   }
   if (!known)
-    throw ConfigError(fmt::format("--kind: found {}, allowed chessboard, charuco, circles, asymmetric-circles", Excerpt(arguments.kind)));
+    throw ConfigError(
+        fmt::format("--kind: found {}, allowed chessboard, charuco, circles, asymmetric-circles",
+                    Excerpt(arguments.kind)));
   if (!ParsePair(Lower(arguments.corners), &board.columns, &board.rows))
-    throw ConfigError(fmt::format("--corners: found {}, allowed COLUMNSxROWS such as 9x6", Excerpt(arguments.corners)));
+    throw ConfigError(fmt::format("--corners: found {}, allowed COLUMNSxROWS such as 9x6",
+                                  Excerpt(arguments.corners)));
   if (!std::isfinite(arguments.square) || arguments.square <= 0)
-    throw ConfigError(fmt::format("--square-m: found {}, allowed a length above 0", arguments.square));
+    throw ConfigError(
+        fmt::format("--square-m: found {}, allowed a length above 0", arguments.square));
   board.pitch = arguments.square;
   if (board.kind == BoardKind::kCharuco) {
     board.marker_side =
-        arguments.marker > 0 ? arguments.marker : std::round(0.75e6 * board.pitch) / 1e6;  // whole micrometres, to be typed again
+        // whole micrometres, to be typed again
+        arguments.marker > 0 ? arguments.marker : std::round(0.75e6 * board.pitch) / 1e6;
     board.dictionary = arguments.dictionary;
     board.legacy = arguments.legacy;
   }
-  const double apart = board.kind == BoardKind::kAsymmetricCircles ? std::sqrt(2.0) * board.pitch : board.pitch;
+  const double apart =
+      board.kind == BoardKind::kAsymmetricCircles ? std::sqrt(2.0) * board.pitch : board.pitch;
   if (board.kind == BoardKind::kCircles || board.kind == BoardKind::kAsymmetricCircles)
     board.disc_diameter = arguments.disc_diameter > 0 ? arguments.disc_diameter : 0.5 * apart;
   if (const std::string fault = Fault(board); !fault.empty()) throw ConfigError("board: " + fault);
@@ -74,14 +82,18 @@ struct Page {
   double width = 0, height = 0;  // upright [m]
 };
 Page ParsePage(const std::string& text) {
-  constexpr std::pair<const char*, Page> kPages[] = {{"a4", {0.210, 0.297}}, {"a3", {0.297, 0.420}}, {"a2", {0.420, 0.594}},
-                                                     {"a1", {0.594, 0.841}}, {"a0", {0.841, 1.189}}, {"letter", {0.2159, 0.2794}}};
+  constexpr std::pair<const char*, Page> kPages[] = {
+      {"a4", {0.210, 0.297}}, {"a3", {0.297, 0.420}}, {"a2", {0.420, 0.594}},
+      {"a1", {0.594, 0.841}}, {"a0", {0.841, 1.189}}, {"letter", {0.2159, 0.2794}}};
   for (const auto& [name, page] : kPages)
     if (Lower(text) == name) return page;
   Page page;
-  if (ParsePair(Lower(text), &page.width, &page.height) && page.width > 0 && page.height > 0 && page.width <= 20 && page.height <= 20)
+  if (ParsePair(Lower(text), &page.width, &page.height) && page.width > 0 && page.height > 0 &&
+      page.width <= 20 && page.height <= 20)
     return page;
-  throw ConfigError(fmt::format("--page: found {}, allowed a4, a3, a2, a1, a0, letter, or WIDTHxHEIGHT in metres", Excerpt(text)));
+  throw ConfigError(
+      fmt::format("--page: found {}, allowed a4, a3, a2, a1, a0, letter, or WIDTHxHEIGHT in metres",
+                  Excerpt(text)));
 }
 
 struct Export {
@@ -89,8 +101,8 @@ struct Export {
   std::filesystem::path path;
 };
 std::vector<Export> ParseExports(const std::vector<std::string>& texts) {
-  constexpr RigFormat kWritten[] = {RigFormat::kImpactLab, RigFormat::kOpenCv, RigFormat::kKalibr, RigFormat::kMrcal,
-                                    RigFormat::kAniposelib};
+  constexpr RigFormat kWritten[] = {RigFormat::kImpactLab, RigFormat::kOpenCv, RigFormat::kKalibr,
+                                    RigFormat::kMrcal, RigFormat::kAniposelib};
   std::vector<std::string> names;
   for (const RigFormat format : kWritten) names.emplace_back(ToString(format));
   std::vector<Export> exports;
@@ -99,8 +111,10 @@ std::vector<Export> ParseExports(const std::vector<std::string>& texts) {
     const auto format = std::find(names.begin(), names.end(), text.substr(0, at));
     if (at == std::string::npos || at + 1 == text.size() || format == names.end()) {
       const std::string nearest = NearestName(text.substr(0, at), names);
-      throw ConfigError(fmt::format("--export: found {}{}, allowed FORMAT=PATH with {}", Excerpt(text),
-                                    nearest.empty() || format != names.end() ? "" : ", nearest is " + nearest, JoinNames(names, " | ")));
+      throw ConfigError(
+          fmt::format("--export: found {}{}, allowed FORMAT=PATH with {}", Excerpt(text),
+                      nearest.empty() || format != names.end() ? "" : ", nearest is " + nearest,
+                      JoinNames(names, " | ")));
     }
     exports.push_back({kWritten[format - names.begin()], text.substr(at + 1)});
   }
@@ -115,19 +129,22 @@ int ConvertCommand(const ConvertArguments& arguments) {
   if (!arguments.format.empty()) {
     options.format = RigFormatFromString(arguments.format);
     if (!options.format)
-      throw ConfigError(
-          fmt::format("--format: found {}, allowed impactlab, opencv, kalibr, mrcal, aniposelib, dlt, matlab", Excerpt(arguments.format)));
+      throw ConfigError(fmt::format(
+          "--format: found {}, allowed impactlab, opencv, kalibr, mrcal, aniposelib, dlt, matlab",
+          Excerpt(arguments.format)));
   }
-  if (!arguments.size.empty()) options.width = arguments.size[0], options.height = arguments.size[1];
+  if (!arguments.size.empty())
+    options.width = arguments.size[0], options.height = arguments.size[1];
   options.length_unit = arguments.length_unit;
   options.extrinsics = arguments.extrinsics;
   const CameraRig rig = ReadRig(arguments.file, options);
-  fmt::print("{:<12} {:>11} {:<9} {:>9} {:>9}  {}\n", "camera", "pictures", "lens", "fx [px]", "fy [px]", "position [m]");
+  fmt::print("{:<12} {:>11} {:<9} {:>9} {:>9}  {}\n", "camera", "pictures", "lens", "fx [px]",
+             "fy [px]", "position [m]");
   for (const RigCamera& item : rig.cameras) {
     const Eigen::Vector3d p = item.X_WC.translation();
     fmt::print("{:<12} {:>11} {:<9} {:>9.2f} {:>9.2f}  {:.4f} {:.4f} {:.4f}\n", item.name,
-               fmt::format("{} x {}", item.camera.width, item.camera.height), ToString(item.camera.model), item.camera.fx, item.camera.fy,
-               p.x(), p.y(), p.z());
+               fmt::format("{} x {}", item.camera.width, item.camera.height),
+               ToString(item.camera.model), item.camera.fx, item.camera.fy, p.x(), p.y(), p.z());
   }
   for (const Export& one : exports) {
     WriteRig(one.path, rig, one.format, {.relative = arguments.relative});
@@ -141,9 +158,11 @@ int CalibrateCommand(const CalibrateArguments& arguments) {
   const CalibrationPlan plan = LoadCalibration(arguments.file);
   CheckFolder(arguments.out, "--out");
   StageCache stages(arguments.out / ".stages", arguments.force);
-  const CalibrationRun run = RunCalibration(plan, {.threads = arguments.threads, .quiet = arguments.quiet});
+  const CalibrationRun run =
+      RunCalibration(plan, {.threads = arguments.threads, .quiet = arguments.quiet});
   WriteCalibration(arguments.out, run, arguments.command);
-  if (arguments.report) WriteCalibrationPage(arguments.out / "calibration.html", run, IMPACTLAB_PLOT_LIBRARY);
+  if (arguments.report)
+    WriteCalibrationPage(arguments.out / "calibration.html", run, IMPACTLAB_PLOT_LIBRARY);
   // An export that fails must hide neither the result nor the other exports.
   std::vector<std::string> written, failed;
   for (const Export& one : exports) {
@@ -152,15 +171,17 @@ int CalibrateCommand(const CalibrateArguments& arguments) {
       WriteRig(one.path, run.rig(), one.format, {.relative = true});
       written.push_back(fmt::format("{:<11} {}", ToString(one.format), one.path.string()));
     } catch (const std::runtime_error& error) {
-      failed.push_back(fmt::format("--export {}={}: {}", ToString(one.format), one.path.string(), error.what()));
+      failed.push_back(
+          fmt::format("--export {}={}: {}", ToString(one.format), one.path.string(), error.what()));
     }
   }
   stages.Prune();
   if (!arguments.quiet) {
     fmt::print("{}", BriefReport(run));
-    fmt::print("\n{:.1f} s, of which {:.1f} s to find the boards; written to {}\n", run.seconds, run.seconds_detect,
-               arguments.out.string());
-    if (arguments.report) fmt::print("certificate {}\n", (arguments.out / "calibration.html").string());
+    fmt::print("\n{:.1f} s, of which {:.1f} s to find the boards; written to {}\n", run.seconds,
+               run.seconds_detect, arguments.out.string());
+    if (arguments.report)
+      fmt::print("certificate {}\n", (arguments.out / "calibration.html").string());
   }
   if (!run.refused()) {
     if (!arguments.quiet)
@@ -168,7 +189,8 @@ int CalibrateCommand(const CalibrateArguments& arguments) {
     for (const std::string& line : failed) fmt::print(stderr, "impactlab: {}\n", line);
     return failed.empty() ? kDone : kUsage;
   }
-  fmt::print(stderr, "impactlab: calibration refused, rig.yaml was not written: {}\n", WhyRefused(run));
+  fmt::print(stderr, "impactlab: calibration refused, rig.yaml was not written: {}\n",
+             WhyRefused(run));
   return kUnusable;
 }
 
@@ -177,19 +199,22 @@ int BoardCommand(const BoardArguments& arguments) {
   Page page = ParsePage(arguments.page);
   const std::string extension = Lower(arguments.out.extension().string());
   if (extension != ".pdf" && extension != ".svg")
-    throw ConfigError(fmt::format("--out: found '{}', allowed a name that ends in .pdf or .svg", arguments.out.string()));
+    throw ConfigError(fmt::format("--out: found '{}', allowed a name that ends in .pdf or .svg",
+                                  arguments.out.string()));
   // Across where the board is wider than high.
   const Eigen::Vector2d extent = Extent(board);
   if ((extent.x() > extent.y()) != (page.width > page.height)) std::swap(page.width, page.height);
   const auto draw = [&](const Board& b) {
-    return extension == ".pdf" ? BoardPdf(b, page.width, page.height) : BoardSvg(b, page.width, page.height);
+    return extension == ".pdf" ? BoardPdf(b, page.width, page.height)
+                               : BoardSvg(b, page.width, page.height);
   };
   std::string text;
   try {
     text = draw(board);
   } catch (const ConfigError& error) {
     // A size that fits is better than a sum to do.
-    for (int half_mm = static_cast<int>(std::ceil(2000 * board.pitch)) - 1; half_mm > 2; --half_mm) {
+    for (int half_mm = static_cast<int>(std::ceil(2000 * board.pitch)) - 1; half_mm > 2;
+         --half_mm) {
       Board smaller = board;
       const double scale = 0.0005 * half_mm / board.pitch;
       smaller.pitch = 0.0005 * half_mm;
@@ -200,13 +225,15 @@ int BoardCommand(const BoardArguments& arguments) {
       } catch (const ConfigError&) {
         continue;
       }
-      throw ConfigError(fmt::format("{}; use a larger --page, or --square-m {:.4g}", error.what(), smaller.pitch));
+      throw ConfigError(fmt::format("{}; use a larger --page, or --square-m {:.4g}", error.what(),
+                                    smaller.pitch));
     }
     throw;
   }
   WriteFile(arguments.out, text);
   fmt::print(
-      "written to {}\nPrint at 100 % (no fitting to the page), measure the ruler, glue the sheet to something flat and stiff.\nFor the "
+      "written to {}\nPrint at 100 % (no fitting to the page), measure the ruler, glue the sheet "
+      "to something flat and stiff.\nFor the "
       "calibration file, with the length as measured:\n\n{}",
       arguments.out.string(), BoardYaml(board));
   return kDone;

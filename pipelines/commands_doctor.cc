@@ -21,7 +21,8 @@ constexpr int kDone = 0, kUnusable = 3;
 
 constexpr const char* kStampTable = "stamps.csv";
 
-// A video, or a folder of pictures in the order of their numbers, with the table of stamps that lies among them.
+// A video, or a folder of pictures in the order of their numbers, with the table of stamps that
+// lies among them.
 FrameSource SourceOf(const std::filesystem::path& path, const DoctorArguments& arguments) {
   FrameSource source;
   source.rate = arguments.rate, source.t_line = arguments.t_line;
@@ -34,14 +35,17 @@ FrameSource SourceOf(const std::filesystem::path& path, const DoctorArguments& a
     if (internal::IsPicture(entry.path())) source.images.push_back(entry.path());
   if (error) throw DataError(fmt::format("{}: {}", path.string(), error.message()));
   if (source.images.empty()) throw DataError(fmt::format("{}: holds no pictures", path.string()));
-  std::sort(source.images.begin(), source.images.end(), [](const auto& a, const auto& b) { return NaturalLess(a.string(), b.string()); });
+  std::sort(source.images.begin(), source.images.end(),
+            [](const auto& a, const auto& b) { return NaturalLess(a.string(), b.string()); });
   // A rate that was given is meant; the table is then only spoken of.
-  if (source.rate <= 0 && arguments.stamps.empty() && std::filesystem::is_regular_file(path / kStampTable, error))
+  if (source.rate <= 0 && arguments.stamps.empty() &&
+      std::filesystem::is_regular_file(path / kStampTable, error))
     source.stamps = path / kStampTable;
   return source;
 }
 
-// What a clip to compare with looks like does not depend on its times, nor do stamps given for the recording belong to it.
+// What a clip to compare with looks like does not depend on its times, nor do stamps given for the
+// recording belong to it.
 FrameSource ReferenceOf(const DoctorArguments& arguments) {
   DoctorArguments own = arguments;
   own.stamps.clear();
@@ -51,11 +55,14 @@ FrameSource ReferenceOf(const DoctorArguments& arguments) {
 }
 
 // Says where the times of a folder come from, when nobody named the table.
-void TellTable(const std::filesystem::path& folder, const DoctorArguments& arguments, const FrameSource& source, TimeBaseReport* report) {
+void TellTable(const std::filesystem::path& folder, const DoctorArguments& arguments,
+               const FrameSource& source, TimeBaseReport* report) {
   std::error_code error;
-  if (source.images.empty() || !std::filesystem::is_regular_file(folder / kStampTable, error)) return;
+  if (source.images.empty() || !std::filesystem::is_regular_file(folder / kStampTable, error))
+    return;
   if (arguments.stamps.empty() && arguments.rate <= 0) {
-    AddFinding(report, {"stamp_table", Severity::kFine, fmt::format("times are those of {} in the folder", kStampTable), "", 0});
+    AddFinding(report, {"stamp_table", Severity::kFine,
+                        fmt::format("times are those of {} in the folder", kStampTable), "", 0});
   } else {
     AddFinding(report, {"stamp_table", Severity::kNote,
                         fmt::format("{} in the folder is left aside, since {} given", kStampTable,
@@ -68,11 +75,15 @@ void TellTable(const std::filesystem::path& folder, const DoctorArguments& argum
 
 int DoctorCommand(const DoctorArguments& arguments) {
   if (!std::isfinite(arguments.rate) || arguments.rate < 0)
-    throw ConfigError(fmt::format("--rate-hz: found {}, allowed frames a second above 0", arguments.rate));
+    throw ConfigError(
+        fmt::format("--rate-hz: found {}, allowed frames a second above 0", arguments.rate));
   if (!std::isfinite(arguments.exposure) || arguments.exposure < 0)
-    throw ConfigError(fmt::format("--exposure-s: found {}, allowed a time above 0", arguments.exposure));
-  if (!std::isfinite(arguments.t_line)) throw ConfigError(fmt::format("--t-line-s: found {}, allowed a finite time", arguments.t_line));
-  if (!arguments.stamps.empty() && arguments.files.size() > 1) throw ConfigError("--stamps: goes with one recording only");
+    throw ConfigError(
+        fmt::format("--exposure-s: found {}, allowed a time above 0", arguments.exposure));
+  if (!std::isfinite(arguments.t_line))
+    throw ConfigError(fmt::format("--t-line-s: found {}, allowed a finite time", arguments.t_line));
+  if (!arguments.stamps.empty() && arguments.files.size() > 1)
+    throw ConfigError("--stamps: goes with one recording only");
   DoctorOptions options;
   options.exposure = arguments.exposure;
   options.max_frames = arguments.max_frames;
@@ -88,7 +99,8 @@ int DoctorCommand(const DoctorArguments& arguments) {
       TimeBaseReport report = Examine(source, options);
       TellTable(file, arguments, source, &report);
       if (!arguments.reference.empty()) {
-        for (TimeFinding& finding : Compare(ReferenceOf(arguments), source, options)) AddFinding(&report, std::move(finding));
+        for (TimeFinding& finding : Compare(ReferenceOf(arguments), source, options))
+          AddFinding(&report, std::move(finding));
       }
       all.push_back(nlohmann::ordered_json::parse(ToJson(report)));
       text += (text.empty() ? "" : "\n") + BriefReport(report);
@@ -96,10 +108,12 @@ int DoctorCommand(const DoctorArguments& arguments) {
       if (arguments.files.size() == 1) throw;
       ++unreadable;
       all.push_back({{"file", file.string()}, {"error", error.what()}});
-      text += fmt::format("{}{}\n  verdict   cannot be examined: {}\n", text.empty() ? "" : "\n", file.string(), error.what());
+      text += fmt::format("{}{}\n  verdict   cannot be examined: {}\n", text.empty() ? "" : "\n",
+                          file.string(), error.what());
     }
   }
-  const std::string json = all.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
+  const std::string json =
+      all.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
   if (!arguments.out.empty()) WriteFile(arguments.out, json);
   fmt::print("{}", arguments.json ? json : text);
   return unreadable == arguments.files.size() ? kUnusable : kDone;

@@ -20,14 +20,17 @@ const ReferenceKind& KindOf(const std::vector<ReferenceKind>& reference, const s
     names.push_back(kind.kind);
   }
   const std::string nearest = NearestName(name, names);
-  throw ConfigError(
-      fmt::format("reference: found {}{}, allowed {}", Excerpt(name), nearest.empty() ? "" : ", nearest is " + nearest, JoinNames(names)));
+  throw ConfigError(fmt::format("reference: found {}{}, allowed {}", Excerpt(name),
+                                nearest.empty() ? "" : ", nearest is " + nearest,
+                                JoinNames(names)));
 }
 
 std::string ToText(const ReferenceKey& key) {
   std::string facts;
   for (const std::string& fact :
-       {key.unit, key.allowed, key.otherwise.empty() || key.otherwise == "required" ? key.otherwise : "default " + key.otherwise})
+       {key.unit, key.allowed,
+        key.otherwise.empty() || key.otherwise == "required" ? key.otherwise
+                                                             : "default " + key.otherwise})
     if (!fact.empty()) facts += (facts.empty() ? "" : "; ") + fact;
   std::string out = key.key + "\n    " + internal::Wrapped(key.meaning, 4, 4) + "\n";
   if (!facts.empty()) out += "    [" + internal::Wrapped(facts + "]", 5, 5) + "\n";
@@ -37,10 +40,14 @@ std::string ToText(const ReferenceKey& key) {
 }  // namespace
 
 int ReferenceCommand(const ReferenceArguments& arguments) {
-  const std::string page = arguments.examples.empty() ? std::string(KeptReference()) : ToMarkdown(MakeReference(arguments.examples));
+  const std::string page = arguments.examples.empty()
+                               ? std::string(KeptReference())
+                               : ToMarkdown(MakeReference(arguments.examples));
   if (!arguments.out.empty()) {
     if (!arguments.kind.empty())
-      throw ConfigError(fmt::format("reference: found --out beside {}, allowed for all kinds together", Excerpt(arguments.kind)));
+      throw ConfigError(
+          fmt::format("reference: found --out beside {}, allowed for all kinds together",
+                      Excerpt(arguments.kind)));
     WriteFile(arguments.out, page);
     fmt::print("written to {}\n", arguments.out.string());
     return 0;
@@ -48,8 +55,10 @@ int ReferenceCommand(const ReferenceArguments& arguments) {
   const std::vector<ReferenceKind> reference = ReferenceFromMarkdown(page);
   if (arguments.kind.empty()) {
     for (const ReferenceKind& kind : reference)
-      fmt::print("{} ({} keys)\n    {}\n", kind.kind, kind.keys.size(), internal::Wrapped(kind.about, 4, 4));
-    fmt::print("\nimpactlab reference KIND shows the keys of one, impactlab reference KIND KEY one key\n");
+      fmt::print("{} ({} keys)\n    {}\n", kind.kind, kind.keys.size(),
+                 internal::Wrapped(kind.about, 4, 4));
+    fmt::print(
+        "\nimpactlab reference KIND shows the keys of one, impactlab reference KIND KEY one key\n");
     return 0;
   }
   const ReferenceKind& kind = KindOf(reference, arguments.kind);
@@ -57,15 +66,19 @@ int ReferenceCommand(const ReferenceArguments& arguments) {
   bool any = false;
   for (const ReferenceKey& key : kind.keys) {
     names.push_back(key.key);
-    const bool wanted = arguments.key.empty() || key.key == arguments.key || key.key.starts_with(arguments.key + ".") ||
-                        key.key.starts_with(arguments.key + "[]") || key.key.substr(key.key.rfind('.') + 1) == arguments.key;
+    const bool wanted = arguments.key.empty() || key.key == arguments.key ||
+                        key.key.starts_with(arguments.key + ".") ||
+                        key.key.starts_with(arguments.key + "[]") ||
+                        key.key.substr(key.key.rfind('.') + 1) == arguments.key;
     if (wanted) fmt::print("{}", ToText(key));
     any |= wanted;
   }
   if (any) return 0;
   const std::string nearest = NearestName(arguments.key, names);
-  throw ConfigError(fmt::format("reference: {}: found {}{}, allowed a key of this file; impactlab reference {} shows them", kind.kind,
-                                Excerpt(arguments.key), nearest.empty() ? "" : ", nearest is " + nearest, kind.kind));
+  throw ConfigError(fmt::format(
+      "reference: {}: found {}{}, allowed a key of this file; impactlab reference {} shows them",
+      kind.kind, Excerpt(arguments.key), nearest.empty() ? "" : ", nearest is " + nearest,
+      kind.kind));
 }
 
 }  // namespace impactlab

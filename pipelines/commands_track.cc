@@ -22,15 +22,19 @@
 namespace impactlab {
 namespace {
 
-// Time of a frame of a file without video, counted at `rate` from the nearest frame of the camera that has a point; NaN, that is, as the
-// points of the frame say, where it has points itself, and where no rate is known.
+// Time of a frame of a file without video, counted at `rate` from the nearest frame of the camera
+// that has a point; NaN, that is, as the points of the frame say, where it has points itself, and
+// where no rate is known.
 double TimeFromOthers(const MarkerTracks& tracks, int camera, long long frame, double rate) {
   const double unknown = std::nan("");
   const TrackPoint* nearest = nullptr;
   for (const TrackPoint& p : tracks.points)
-    if (p.camera == camera && (nearest == nullptr || std::abs(p.frame - frame) < std::abs(nearest->frame - frame))) nearest = &p;
+    if (p.camera == camera &&
+        (nearest == nullptr || std::abs(p.frame - frame) < std::abs(nearest->frame - frame)))
+      nearest = &p;
   if (!(rate > 0) || (nearest != nullptr && nearest->frame == frame)) return unknown;
-  return nearest == nullptr ? static_cast<double>(frame) / rate : nearest->t + static_cast<double>(frame - nearest->frame) / rate;
+  return nearest == nullptr ? static_cast<double>(frame) / rate
+                            : nearest->t + static_cast<double>(frame - nearest->frame) / rate;
 }
 
 }  // namespace
@@ -47,7 +51,9 @@ int TrackCommand(const TrackArguments& arguments) {
   CheckFolder(arguments.out, "--out");
   StageCache stages(arguments.out / ".stages", arguments.force);
   const TrackRun run = RunTracking(plan, arguments.out, options);
-  if (arguments.report) WriteTrackingPage(arguments.out / "tracking.html", run, arguments.out / "sheets", IMPACTLAB_PLOT_LIBRARY);
+  if (arguments.report)
+    WriteTrackingPage(arguments.out / "tracking.html", run, arguments.out / "sheets",
+                      IMPACTLAB_PLOT_LIBRARY);
   stages.Prune();
   if (!arguments.quiet) {
     fmt::print("{}", BriefReport(run));
@@ -63,28 +69,39 @@ int ImportCommand(const ImportArguments& arguments) {
   if (!arguments.format.empty()) {
     options.format = TrackFormatFromString(arguments.format);
     if (!options.format)
-      throw ConfigError(fmt::format("--format: found {}, allowed impactlab, dltdv, tracker, deeplabcut, table", Excerpt(arguments.format)));
+      throw ConfigError(
+          fmt::format("--format: found {}, allowed impactlab, dltdv, tracker, deeplabcut, table",
+                      Excerpt(arguments.format)));
   }
   options.cameras = arguments.cameras;
   options.rate = arguments.rate;
   options.height = arguments.height;
   options.rows_from_top = arguments.rows_from_top;
   options.sd = arguments.sd;
-  const std::vector<Correction> corrections =
-      arguments.corrections.empty() ? std::vector<Correction>{} : ReadCorrections(arguments.corrections);
+  const std::vector<Correction> corrections = arguments.corrections.empty()
+                                                  ? std::vector<Correction>{}
+                                                  : ReadCorrections(arguments.corrections);
   TracksWriter writer(arguments.out);
   std::size_t points = 0;
   std::set<std::string> names;
   for (const std::filesystem::path& file : arguments.files) {
     MarkerTracks tracks = ImportTracks(file, options);
     const std::string own = tracks.recording;
-    for (int count = 2; !names.insert(tracks.recording).second; ++count) tracks.recording = fmt::format("{}~{}", own, count);
+    for (int count = 2; !names.insert(tracks.recording).second; ++count)
+      tracks.recording = fmt::format("{}~{}", own, count);
     const int changed = ApplyCorrections(
         corrections, arguments.corrections.string(),
-        [&](int camera, long long frame, double) { return TimeFromOthers(tracks, camera, frame, arguments.rate); }, &tracks);
-    fmt::print("{}: {} points of {} markers in {} cameras{}{}\n", file.string(), tracks.points.size(), tracks.markers.size(),
-               tracks.cameras.size(), changed > 0 ? fmt::format(", {} corrected by hand", changed) : "",
-               tracks.recording == own ? "" : fmt::format("; named '{}', as there is a recording '{}' before it", tracks.recording, own));
+        [&](int camera, long long frame, double) {
+          return TimeFromOthers(tracks, camera, frame, arguments.rate);
+        },
+        &tracks);
+    fmt::print("{}: {} points of {} markers in {} cameras{}{}\n", file.string(),
+               tracks.points.size(), tracks.markers.size(), tracks.cameras.size(),
+               changed > 0 ? fmt::format(", {} corrected by hand", changed) : "",
+               tracks.recording == own
+                   ? ""
+                   : fmt::format("; named '{}', as there is a recording '{}' before it",
+                                 tracks.recording, own));
     points += tracks.points.size();
     writer.Write(tracks);
   }
@@ -94,7 +111,8 @@ int ImportCommand(const ImportArguments& arguments) {
     if (!names.contains(correction.recording)) strangers.insert(Excerpt(correction.recording));
   writer.Commit();
   if (!strangers.empty())
-    fmt::print("corrections passed over, of recordings not here: {}\n", JoinNames({strangers.begin(), strangers.end()}));
+    fmt::print("corrections passed over, of recordings not here: {}\n",
+               JoinNames({strangers.begin(), strangers.end()}));
   fmt::print("written to {}\n", arguments.out.string());
   return kDone;
 }

@@ -18,18 +18,20 @@ struct ShapeName {
   BodyShape shape;
   const char* name;
 };
-constexpr ShapeName kShapes[] = {{BodyShape::kBox, "box"},           {BodyShape::kRod, "rod"},
-                                 {BodyShape::kBall, "ball"},         {BodyShape::kEllipsoid, "ellipsoid"},
-                                 {BodyShape::kPolytope, "polytope"}, {BodyShape::kPoints, "points"}};
+constexpr ShapeName kShapes[] = {
+    {BodyShape::kBox, "box"},           {BodyShape::kRod, "rod"},
+    {BodyShape::kBall, "ball"},         {BodyShape::kEllipsoid, "ellipsoid"},
+    {BodyShape::kPolytope, "polytope"}, {BodyShape::kPoints, "points"}};
 
 // A key that takes one number or a list of one of the lengths in `sizes`.
-std::vector<double> NumberOrList(const YamlNode& node, const std::string& key, const std::vector<std::size_t>& sizes,
-                                 const Range& allowed) {
+std::vector<double> NumberOrList(const YamlNode& node, const std::string& key,
+                                 const std::vector<std::size_t>& sizes, const Range& allowed) {
   std::vector<double> values;
   try {
     values = node.Vector(key, -1, allowed);
   } catch (const ConfigError& fault) {
-    if (std::string_view(fault.what()).find(key + "[") != std::string_view::npos) throw;  // a list with a bad entry
+    // a list with a bad entry
+    if (std::string_view(fault.what()).find(key + "[") != std::string_view::npos) throw;
     return {node.Number(key, allowed)};
   }
   std::string words = "one number";
@@ -47,17 +49,21 @@ Matrix3d FromSix(const std::vector<double>& v) {
 }
 
 // Inertia as the file gives it; empty where it leaves it to the shape.
-std::optional<Matrix3d> ParseInertia(const YamlNode& node, double mass, bool mass_known, bool planar) {
+std::optional<Matrix3d> ParseInertia(const YamlNode& node, double mass, bool mass_known,
+                                     bool planar) {
   const char* const kKeys[] = {"inertia_kg_m2", "inertia_per_mass_m2", "gyration_radius_m"};
   std::string given;
   for (const char* key : kKeys) {
     if (!node.Has(key)) continue;
-    if (!given.empty()) throw node.Fault(key, given + " as well", "one of inertia_kg_m2, inertia_per_mass_m2 and gyration_radius_m");
+    if (!given.empty())
+      throw node.Fault(key, given + " as well",
+                       "one of inertia_kg_m2, inertia_per_mass_m2 and gyration_radius_m");
     given = key;
   }
   if (given.empty()) return std::nullopt;
   if (given == "inertia_kg_m2" && !mass_known) {
-    throw node.Fault(given, "an inertia without mass_kg", "mass_kg beside it, or gyration_radius_m where the mass is not known");
+    throw node.Fault(given, "an inertia without mass_kg",
+                     "mass_kg beside it, or gyration_radius_m where the mass is not known");
   }
   const bool radius = given == "gyration_radius_m";
   const std::vector<std::size_t> sizes = planar   ? std::vector<std::size_t>{}
@@ -74,11 +80,14 @@ std::optional<Matrix3d> ParseInertia(const YamlNode& node, double mass, bool mas
 // Sizes along the axes: `one` holds a single number for all of them, `many` a list.
 Vector3d ParseAxes(const YamlNode& node, const char* one, const char* many, bool planar) {
   if (one != nullptr && node.Has(one)) {
-    if (node.Has(many)) throw node.Fault(many, fmt::format("{} as well", one), fmt::format("one of {} and {}", one, many));
+    if (node.Has(many))
+      throw node.Fault(many, fmt::format("{} as well", one),
+                       fmt::format("one of {} and {}", one, many));
     const double a = node.Number(one, Positive());
     return {a, planar ? 0 : a, a};
   }
-  if (one != nullptr && !node.Has(many)) throw node.Fault(many, "nothing", fmt::format("{} or {} (one is required)", one, many));
+  if (one != nullptr && !node.Has(many))
+    throw node.Fault(many, "nothing", fmt::format("{} or {} (one is required)", one, many));
   const std::vector<double> v = node.Vector(many, planar ? 2 : 3, Positive());
   return planar ? Vector3d(v[0], 0, v[1]) : Vector3d(v[0], v[1], v[2]);
 }
@@ -90,25 +99,32 @@ std::vector<Vector3d> ParseVertices(const YamlNode& node, bool planar) {
   return points;
 }
 
-// Polytope whose vertices stand about the centre of mass as given. Points that are no corner are left out.
-Body PolytopeAsGiven(const std::vector<Vector3d>& points, double mass, bool planar, double corner_radius) {
+// Polytope whose vertices stand about the centre of mass as given. Points that are no corner are
+// left out.
+Body PolytopeAsGiven(const std::vector<Vector3d>& points, double mass, bool planar,
+                     double corner_radius) {
   Body body = MakePolytope(points, mass, planar, corner_radius);
-  // MakePolytope moves the points to the centre of the solid. The farthest point along an odd direction is the same corner in both sets and
-  // gives the shift, with which each corner finds the point it was given as.
+  // MakePolytope moves the points to the centre of the solid. The farthest point along an odd
+  // direction is the same corner in both sets and gives the shift, with which each corner finds the
+  // point it was given as.
   const auto farthest = [](const std::vector<Vector3d>& set) {
     const Vector3d odd(0.3819660, 0.2360680, 0.8934321);
-    return *std::max_element(set.begin(), set.end(), [&](const Vector3d& a, const Vector3d& b) { return odd.dot(a) < odd.dot(b); });
+    return *std::max_element(set.begin(), set.end(), [&](const Vector3d& a, const Vector3d& b) {
+      return odd.dot(a) < odd.dot(b);
+    });
   };
   const Vector3d shift = farthest(points) - farthest(body.points_B);
   for (Vector3d& b : body.points_B) {
     const Vector3d there = b + shift;
-    b = *std::min_element(points.begin(), points.end(),
-                          [&](const Vector3d& p, const Vector3d& q) { return (p - there).squaredNorm() < (q - there).squaredNorm(); });
+    b = *std::min_element(points.begin(), points.end(), [&](const Vector3d& p, const Vector3d& q) {
+      return (p - there).squaredNorm() < (q - there).squaredNorm();
+    });
   }
   return body;
 }
 
-Body ParseShape(const YamlNode& node, BodyShape shape, double mass, bool planar, const std::optional<Matrix3d>& inertia) {
+Body ParseShape(const YamlNode& node, BodyShape shape, double mass, bool planar,
+                const std::optional<Matrix3d>& inertia) {
   const auto corner_radius = [&] { return node.Number("corner_radius_m", 0.0, NonNegative()); };
   switch (shape) {
     case BodyShape::kBox:
@@ -125,13 +141,16 @@ Body ParseShape(const YamlNode& node, BodyShape shape, double mass, bool planar,
       std::vector<Vector3d> points = ParseVertices(node, planar);
       const double rho = corner_radius();
       const std::string origin =
-          node.Choice("vertices_about", inertia ? "centre_of_mass" : "solid_centre", {"centre_of_mass", "solid_centre"});
+          node.Choice("vertices_about", inertia ? "centre_of_mass" : "solid_centre",
+                      {"centre_of_mass", "solid_centre"});
       if (origin == "centre_of_mass") {
         if (!inertia)
-          throw node.Fault("vertices_about", "centre_of_mass without an inertia", "solid_centre, or the inertia about that centre");
+          throw node.Fault("vertices_about", "centre_of_mass without an inertia",
+                           "solid_centre, or the inertia about that centre");
         return PolytopeAsGiven(points, mass, planar, rho);
       }
-      // The uniform solid's centre is the origin, once and for all: what is written to a file stands about it.
+      // The uniform solid's centre is the origin, once and for all: what is written to a file
+      // stands about it.
       const Body uniform = MakePolytope(std::move(points), mass, planar, rho);
       Body body = PolytopeAsGiven(uniform.points_B, mass, planar, rho);
       body.inertia_B = uniform.inertia_B;
@@ -139,7 +158,8 @@ Body ParseShape(const YamlNode& node, BodyShape shape, double mass, bool planar,
     }
     case BodyShape::kPoints:
       if (!inertia)
-        throw node.Fault("shape", "points without an inertia", "inertia_kg_m2, inertia_per_mass_m2 or gyration_radius_m beside it");
+        throw node.Fault("shape", "points without an inertia",
+                         "inertia_kg_m2, inertia_per_mass_m2 or gyration_radius_m beside it");
       return MakePoints(ParseVertices(node, planar), mass, *inertia, planar);
   }
   return {};
@@ -173,7 +193,9 @@ std::vector<Entry> Entries(FrameCorrection& c) {
           {"floor_tilt_rad", &c.floor_tilt}};
 }
 
-bool Applies(const Entry& entry, bool planar) { return entry.use == Entry::Use::kBoth || (entry.use == Entry::Use::kPlanar) == planar; }
+bool Applies(const Entry& entry, bool planar) {
+  return entry.use == Entry::Use::kBoth || (entry.use == Entry::Use::kPlanar) == planar;
+}
 
 }  // namespace
 
@@ -197,17 +219,21 @@ Body ParseBody(const YamlNode& node, bool planar) {
     body.mass_known = mass_known;
     CheckBody(body);
   } catch (const ConfigError& fault) {
-    // The impact room does not know the file: "body 'box': corner_radius_m: found ..." becomes "file:line: body.corner_radius_m: found
+    // The impact room does not know the file: "body 'box': corner_radius_m: found ..." becomes
+    // "file:line: body.corner_radius_m: found
     // ...".
     std::string_view rest = fault.what();
     if (rest.substr(0, node.File().string().size()) == node.File().string()) throw;
-    if (const std::size_t start = rest.find("': "); rest.substr(0, 6) == "body '" && start != rest.npos) rest.remove_prefix(start + 3);
+    if (const std::size_t start = rest.find("': ");
+        rest.substr(0, 6) == "body '" && start != rest.npos)
+      rest.remove_prefix(start + 3);
     std::string key(rest.substr(0, rest.find_first_of(": ")));
     if (key == "vertices") key = "vertices_m";
     for (const char* other : {"inertia_per_mass_m2", "gyration_radius_m"}) {
       if (key == "inertia_kg_m2" && !node.Has(key) && node.Has(other)) key = other;
     }
-    throw ConfigError(fmt::format("{}: {}", node.Where(node.Has(key) ? key : "shape"), node.FullName(std::string(rest))));
+    throw ConfigError(fmt::format("{}: {}", node.Where(node.Has(key) ? key : "shape"),
+                                  node.FullName(std::string(rest))));
   }
   body.name = node.Text("name", word);
   return body;
@@ -220,9 +246,12 @@ Plane ParseFloor(const YamlNode& root, bool planar) {
   floor.normal = Vector3d(n[0], n[1], n[2]);
   floor.offset = node.Number("offset_m", 0.0);
   const double length = floor.normal.norm();
-  if (!(length > 0)) throw node.Fault("normal", "[0, 0, 0]", "a direction out of the surface, into the side of the body");
+  if (!(length > 0))
+    throw node.Fault("normal", "[0, 0, 0]",
+                     "a direction out of the surface, into the side of the body");
   if (planar && std::abs(floor.normal.y()) > 1e-9 * length) {
-    throw node.Fault("normal", fmt::format("y = {}", FormatNumber(n[1])), "y = 0 in planar motion, which runs in the x-z plane");
+    throw node.Fault("normal", fmt::format("y = {}", FormatNumber(n[1])),
+                     "y = 0 in planar motion, which runs in the x-z plane");
   }
   // A unit vector stays as it is, to the last digit.
   if (std::abs(length - 1) > 1e-14) floor.normal /= length;
@@ -234,7 +263,8 @@ FlightOptions ParseFlight(const YamlNode& root, bool planar) {
   const std::vector<double> g = root.Vector("gravity_m_per_s2", 3, Components(flight.gravity_W));
   flight.gravity_W = Vector3d(g[0], g[1], g[2]);
   if (planar && g[1] != 0)
-    throw root.Fault("gravity_m_per_s2", fmt::format("y = {}", FormatNumber(g[1])), "y = 0 in planar motion, which runs in the x-z plane");
+    throw root.Fault("gravity_m_per_s2", fmt::format("y = {}", FormatNumber(g[1])),
+                     "y = 0 in planar motion, which runs in the x-z plane");
   flight.drag_per_m = root.Number("drag_per_m", flight.drag_per_m, NonNegative());
   return flight;
 }
@@ -248,10 +278,13 @@ FrameCorrection ParseCorrection(const YamlNode& root, const std::string& key, bo
       *entry.flag = node.Flag(entry.name, *entry.flag);
       continue;
     }
-    const bool ratio = entry.number == &correction.length_scale || entry.number == &correction.clock_rate;
+    const bool ratio =
+        entry.number == &correction.length_scale || entry.number == &correction.clock_rate;
     const bool tilt = entry.number == &correction.floor_tilt;
     if (node.Has(entry.name))
-      *entry.number = entry.sign * node.Number(entry.name, ratio ? Positive() : tilt ? Open(-M_PI / 2, M_PI / 2) : Range());
+      *entry.number = entry.sign * node.Number(entry.name, ratio  ? Positive()
+                                                           : tilt ? Open(-M_PI / 2, M_PI / 2)
+                                                                  : Range());
   }
   return correction;
 }
@@ -267,7 +300,9 @@ std::string YamlWord(int level, std::string_view key, std::string_view plain_tex
   return fmt::format("{:{}}{}: {}\n", "", 2 * level, key, plain_text);
 }
 
-std::string YamlLine(int level, std::string_view key, double value) { return YamlWord(level, key, FormatNumber(value)); }
+std::string YamlLine(int level, std::string_view key, double value) {
+  return YamlWord(level, key, FormatNumber(value));
+}
 
 std::string YamlLine(int level, std::string_view key, const std::vector<double>& values) {
   std::vector<std::string> words;
@@ -281,7 +316,9 @@ std::string BodyYaml(const Body& body) {
   for (const ShapeName& s : kShapes) {
     if (s.shape == body.shape) out += YamlWord(1, "shape", s.name);
   }
-  const auto axes = [&](const Vector3d& v) { return body.planar ? std::vector<double>{v.x(), v.z()} : Components(v); };
+  const auto axes = [&](const Vector3d& v) {
+    return body.planar ? std::vector<double>{v.x(), v.z()} : Components(v);
+  };
   switch (body.shape) {
     case BodyShape::kBox:
       out += YamlLine(1, "sides_m", axes(2 * body.half_extents));
@@ -303,10 +340,12 @@ std::string BodyYaml(const Body& body) {
         for (const double x : axes(p)) words.push_back(FormatNumber(x));
         out += "    - [" + JoinNames(words) + "]\n";
       }
-      if (body.shape == BodyShape::kPolytope) out += YamlWord(1, "vertices_about", "centre_of_mass");
+      if (body.shape == BodyShape::kPolytope)
+        out += YamlWord(1, "vertices_about", "centre_of_mass");
       break;
   }
-  if (body.shape == BodyShape::kBox || body.shape == BodyShape::kPolytope) out += YamlLine(1, "corner_radius_m", body.corner_radius);
+  if (body.shape == BodyShape::kBox || body.shape == BodyShape::kPolytope)
+    out += YamlLine(1, "corner_radius_m", body.corner_radius);
   if (body.mass_known) out += YamlLine(1, "mass_kg", body.mass);
   // An unknown mass stands as 1 kg, so that inertia and inertia per mass are the same number.
   const char* key = body.mass_known ? "inertia_kg_m2" : "inertia_per_mass_m2";
@@ -316,17 +355,20 @@ std::string BodyYaml(const Body& body) {
   } else if (I(0, 1) == 0 && I(0, 2) == 0 && I(1, 2) == 0) {
     out += YamlLine(1, key, std::vector<double>{I(0, 0), I(1, 1), I(2, 2)});
   } else {
-    out += YamlLine(1, key, std::vector<double>{I(0, 0), I(0, 1), I(0, 2), I(1, 1), I(1, 2), I(2, 2)});
+    out +=
+        YamlLine(1, key, std::vector<double>{I(0, 0), I(0, 1), I(0, 2), I(1, 1), I(1, 2), I(2, 2)});
   }
   return out;
 }
 
 std::string FloorYaml(const Plane& floor) {
-  return "floor:\n" + YamlLine(1, "normal", Components(floor.normal)) + YamlLine(1, "offset_m", floor.offset);
+  return "floor:\n" + YamlLine(1, "normal", Components(floor.normal)) +
+         YamlLine(1, "offset_m", floor.offset);
 }
 
 std::string FlightYaml(const FlightOptions& flight) {
-  return YamlLine(0, "gravity_m_per_s2", Components(flight.gravity_W)) + YamlLine(0, "drag_per_m", flight.drag_per_m);
+  return YamlLine(0, "gravity_m_per_s2", Components(flight.gravity_W)) +
+         YamlLine(0, "drag_per_m", flight.drag_per_m);
 }
 
 std::string CorrectionYaml(const std::string& key, const FrameCorrection& correction, bool planar) {

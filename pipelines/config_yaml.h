@@ -1,5 +1,6 @@
 #pragma once
-// Parts that experiment and scene files share: body, floor, flight and frame errors. Private to the pipelines room.
+// Parts that experiment and scene files share: body, floor, flight and frame errors. Private to the
+// pipelines room.
 
 #include <string>
 #include <string_view>
@@ -12,7 +13,8 @@
 
 namespace impactlab::internal {
 
-// The `body` map. A body without mass_kg weighs 1 kg (mass_known false) and takes its inertia per mass or from its shape.
+// The `body` map. A body without mass_kg weighs 1 kg (mass_known false) and takes its inertia per
+// mass or from its shape.
 Body ParseBody(const YamlNode& node, bool planar);
 // The `floor` map; level at height 0 where it is missing. The normal is made a unit vector.
 Plane ParseFloor(const YamlNode& root, bool planar);
@@ -34,7 +36,11 @@ std::string CorrectionYaml(const std::string& key, const FrameCorrection& correc
 std::string YamlLine(int level, std::string_view key, double value);
 std::string YamlLine(int level, std::string_view key, const std::vector<double>& values);
 std::string YamlWord(int level, std::string_view key, std::string_view plain_text);
-inline std::string YamlCount(int level, std::string_view key, long long value) { return YamlWord(level, key, std::to_string(value)); }
-inline std::string YamlFlag(int level, std::string_view key, bool value) { return YamlWord(level, key, value ? "true" : "false"); }
+inline std::string YamlCount(int level, std::string_view key, long long value) {
+  return YamlWord(level, key, std::to_string(value));
+}
+inline std::string YamlFlag(int level, std::string_view key, bool value) {
+  return YamlWord(level, key, value ? "true" : "false");
+}
 
 }  // namespace impactlab::internal

@@ -15,7 +15,9 @@
 namespace impactlab {
 namespace {
 
-std::string ParentOf(const std::string& key) { return key.rfind('.') == std::string::npos ? "" : key.substr(0, key.rfind('.')); }
+std::string ParentOf(const std::string& key) {
+  return key.rfind('.') == std::string::npos ? "" : key.substr(0, key.rfind('.'));
+}
 
 // The keys of one kind of file.
 class Meanings {
@@ -36,7 +38,8 @@ class Meanings {
       if (found == keys_.end()) continue;
       const std::string& words = found->second.meaning;
       const std::size_t end = words.starts_with("As `") ? words.find('`', 4) : std::string::npos;
-      return end == std::string::npos ? nullptr : Find(words.substr(4, end - 4) + key.substr(above.size()));
+      return end == std::string::npos ? nullptr
+                                      : Find(words.substr(4, end - 4) + key.substr(above.size()));
     }
     return nullptr;
   }
@@ -63,7 +66,8 @@ struct Reading {
   std::string sha256;
 };
 
-std::optional<Reading> ReadAgain(const std::filesystem::path& file, const std::function<std::string()>& read) {
+std::optional<Reading> ReadAgain(const std::filesystem::path& file,
+                                 const std::function<std::string()>& read) {
   try {
     Reading out;
     const std::string text = ReadFile(file);
@@ -75,7 +79,8 @@ std::optional<Reading> ReadAgain(const std::filesystem::path& file, const std::f
     out.means = ByKey(YamlValues(read(), file.string()));
     for (const YamlQuestion& q : questions.all()) {
       if (q.file != file) continue;
-      if (std::find(out.asked.begin(), out.asked.end(), q.key) == out.asked.end()) out.asked.push_back(q.key);
+      if (std::find(out.asked.begin(), out.asked.end(), q.key) == out.asked.end())
+        out.asked.push_back(q.key);
       if (q.otherwise) out.defaults.emplace(q.key, *q.otherwise);
     }
     return out;
@@ -85,29 +90,41 @@ std::optional<Reading> ReadAgain(const std::filesystem::path& file, const std::f
   return std::nullopt;
 }
 
-bool IsWord(const std::string& text) { return !text.empty() && text.front() != '[' && !ParseNumber(text); }
+bool IsWord(const std::string& text) {
+  return !text.empty() && text.front() != '[' && !ParseNumber(text);
+}
 
 // Of a key that was used and does not stand in the file.
-KeySource SourceWithoutFile(const Reading& reading, const Values& used, const std::string& key, const ReferenceKey* reference) {
+KeySource SourceWithoutFile(const Reading& reading, const Values& used, const std::string& key,
+                            const ReferenceKey* reference) {
   if (const auto found = reading.defaults.find(key); found != reading.defaults.end()) {
     const std::vector<std::string>& now = used.at(key);
-    const bool chosen = now.size() == 1 && IsWord(found->second) && IsWord(now[0]) && now[0] != found->second;
+    const bool chosen =
+        now.size() == 1 && IsWord(found->second) && IsWord(now[0]) && now[0] != found->second;
     return chosen ? KeySource::kDerived : KeySource::kDefault;
   }
   // A sibling that was used under another name is what it was made of.
   const bool made = std::any_of(reading.file_keys.begin(), reading.file_keys.end(),
-                                [&](const std::string& other) { return ParentOf(other) == ParentOf(key) && !used.contains(other); });
-  const bool stands = reference != nullptr && !reference->otherwise.empty() && reference->otherwise != "required";
+                                [&](const std::string& other) {
+                                  return ParentOf(other) == ParentOf(key) && !used.contains(other);
+                                });
+  const bool stands =
+      reference != nullptr && !reference->otherwise.empty() && reference->otherwise != "required";
   return made || !stands ? KeySource::kDerived : KeySource::kDefault;
 }
 
 }  // namespace
 
-Configuration DescribeConfiguration(const std::string& kind, const std::string& used, const std::filesystem::path& file,
+Configuration DescribeConfiguration(const std::string& kind, const std::string& used,
+                                    const std::filesystem::path& file,
                                     const std::function<std::string()>& read) {
   const Meanings meanings(kind);
   const std::optional<Reading> reading = ReadAgain(file, read);
-  Configuration out{.kind = kind, .file = file, .sha256 = reading ? reading->sha256 : "", .yaml = used, .keys = {}};
+  Configuration out{.kind = kind,
+                    .file = file,
+                    .sha256 = reading ? reading->sha256 : "",
+                    .yaml = used,
+                    .keys = {}};
   std::vector<YamlValue> values;
   try {
     values = YamlValues(used, kind);
@@ -115,9 +132,13 @@ Configuration DescribeConfiguration(const std::string& kind, const std::string& 
     return out;  // a path that is no UTF-8
   }
   const Values by_key = ByKey(values);
-  const auto make = [&](const std::string& key, const std::vector<std::string>& texts, KeySource source, const ReferenceKey* reference) {
-    UsedKey one{.key = key, .values = texts, .source = source, .meaning = {}, .unit = {}, .otherwise = {}};
-    if (reference != nullptr) one.meaning = reference->meaning, one.unit = reference->unit, one.otherwise = reference->otherwise;
+  const auto make = [&](const std::string& key, const std::vector<std::string>& texts,
+                        KeySource source, const ReferenceKey* reference) {
+    UsedKey one{
+        .key = key, .values = texts, .source = source, .meaning = {}, .unit = {}, .otherwise = {}};
+    if (reference != nullptr)
+      one.meaning = reference->meaning, one.unit = reference->unit,
+      one.otherwise = reference->otherwise;
     return one;
   };
   for (const YamlValue& value : values) {
@@ -126,8 +147,9 @@ Configuration DescribeConfiguration(const std::string& kind, const std::string& 
     if (reading) {
       const auto means = reading->means.find(value.key);
       source = means == reading->means.end() || means->second != value.texts ? KeySource::kOverride
-               : reading->file.contains(value.key)                           ? KeySource::kFile
-                                                                             : SourceWithoutFile(*reading, by_key, value.key, reference);
+               : reading->file.contains(value.key)
+                   ? KeySource::kFile
+                   : SourceWithoutFile(*reading, by_key, value.key, reference);
     }
     out.keys.push_back(make(value.key, value.texts, source, reference));
   }
@@ -135,7 +157,8 @@ Configuration DescribeConfiguration(const std::string& kind, const std::string& 
   // Behind the last key of the same map, or of the nearest one above it.
   const auto place = [&](UsedKey one) {
     auto at = out.keys.end();
-    for (std::string parent = ParentOf(one.key); at == out.keys.end() && !parent.empty(); parent = ParentOf(parent))
+    for (std::string parent = ParentOf(one.key); at == out.keys.end() && !parent.empty();
+         parent = ParentOf(parent))
       for (auto it = out.keys.begin(); it != out.keys.end(); ++it)
         if (it->key.starts_with(parent + ".")) at = it + 1;
     out.keys.insert(at, std::move(one));
@@ -144,7 +167,8 @@ Configuration DescribeConfiguration(const std::string& kind, const std::string& 
     return std::find(reading->asked.begin(), reading->asked.end(), key) != reading->asked.end();
   };
   for (const std::string& key : reading->file_keys)
-    if (!by_key.contains(key) && asked(key)) place(make(key, reading->file.at(key), KeySource::kFile, meanings.Find(key)));
+    if (!by_key.contains(key) && asked(key))
+      place(make(key, reading->file.at(key), KeySource::kFile, meanings.Find(key)));
   for (const std::string& key : reading->asked) {
     const ReferenceKey* reference = meanings.Find(key);
     const bool holds = std::any_of(out.keys.begin(), out.keys.end(), [&](const UsedKey& one) {

@@ -1,6 +1,6 @@
 #pragma once
-// A configuration as it was used, key by key: the value, where it came from and what the key means, so that a report can be followed and
-// repeated without the files it was made from.
+// A configuration as it was used, key by key: the value, where it came from and what the key means,
+// so that a report can be followed and repeated without the files it was made from.
 
 #include <filesystem>
 #include <functional>
@@ -22,7 +22,8 @@ struct UsedKey {
   std::string key;  // full name, [] for every entry of a list
   std::vector<std::string> values;
   KeySource source = KeySource::kUnknown;
-  std::string meaning, unit, otherwise;  // of the reference of all keys; empty where it does not hold the key
+  // of the reference of all keys; empty where it does not hold the key
+  std::string meaning, unit, otherwise;
 };
 
 struct Configuration {
@@ -33,9 +34,11 @@ struct Configuration {
   std::vector<UsedKey> keys;   // none where that text is no YAML, as of paths that are no UTF-8
 };
 
-// `used` is the YAML of what was used. `read` reads the file again by its reader and gives the same YAML of it: what the reader asks for
-// tells defaults from what stands in the file. A file that can no longer be read leaves every source unknown.
-Configuration DescribeConfiguration(const std::string& kind, const std::string& used, const std::filesystem::path& file,
+// `used` is the YAML of what was used. `read` reads the file again by its reader and gives the same
+// YAML of it: what the reader asks for tells defaults from what stands in the file. A file that can
+// no longer be read leaves every source unknown.
+Configuration DescribeConfiguration(const std::string& kind, const std::string& used,
+                                    const std::filesystem::path& file,
                                     const std::function<std::string()>& read);
 
 }  // namespace impactlab

@@ -33,11 +33,13 @@ std::vector<DiagramStart> ReadStarts(const YamlNode& root, const Diagram& diagra
   for (const YamlNode& node : root.List("starts")) {
     DiagramStart start;
     start.name = node.Text("name");
-    if (std::any_of(starts.begin(), starts.end(), [&](const DiagramStart& s) { return s.name == start.name; }))
+    if (std::any_of(starts.begin(), starts.end(),
+                    [&](const DiagramStart& s) { return s.name == start.name; }))
       throw node.Fault("name", Excerpt(start.name) + " again", "every name once");
     for (const std::string& key : node.Keys()) {
       if (key == "name") continue;
-      if (key == diagram.x.key || (diagram.y && key == diagram.y->key)) throw node.Fault(key, "a key of an axis", "keys of no axis");
+      if (key == diagram.x.key || (diagram.y && key == diagram.y->key))
+        throw node.Fault(key, "a key of an axis", "keys of no axis");
       start.keys.emplace_back(key, node.Number(key));
     }
     starts.push_back(std::move(start));
@@ -52,7 +54,8 @@ void ReadSection(const YamlNode& root, const Scenario& scenario, Diagram& out) {
   out.section = apex ? DiagramSection::kApex : DiagramSection::kStroboscopic;
   const auto& u = mechanism.u_names;
   if (apex) {
-    out.falling = static_cast<int>(std::find(u.begin(), u.end(), node.Choice("falling", u)) - u.begin());
+    out.falling =
+        static_cast<int>(std::find(u.begin(), u.end(), node.Choice("falling", u)) - u.begin());
   } else {
     out.phase = node.Number("phase_rad", 0.0);
   }
@@ -60,10 +63,13 @@ void ReadSection(const YamlNode& root, const Scenario& scenario, Diagram& out) {
   for (const internal::DrawnPlane& plane : scenario.planes) {
     if (plane.amplitude == 0) continue;
     if (frequency != 0 && plane.frequency != frequency && !apex)
-      throw node.Fault("kind", "stroboscopic, with planes of different frequencies", "apex, or planes of one frequency");
+      throw node.Fault("kind", "stroboscopic, with planes of different frequencies",
+                       "apex, or planes of one frequency");
     frequency = plane.frequency;
   }
-  if (!apex && frequency == 0) throw node.Fault("kind", "stroboscopic, where no plane vibrates", "apex, or a plane that vibrates");
+  if (!apex && frequency == 0)
+    throw node.Fault("kind", "stroboscopic, where no plane vibrates",
+                     "apex, or a plane that vibrates");
 
   std::vector<std::string> all = mechanism.q_names;
   all.insert(all.end(), u.begin(), u.end());
@@ -71,7 +77,8 @@ void ReadSection(const YamlNode& root, const Scenario& scenario, Diagram& out) {
   for (const std::string& name : out.record) {
     if (std::find(all.begin(), all.end(), name) != all.end()) continue;
     const std::string nearest = NearestName(name, all);
-    throw root.Fault("record", Excerpt(name) + (nearest.empty() ? "" : ", nearest is " + nearest), "names out of " + JoinNames(all));
+    throw root.Fault("record", Excerpt(name) + (nearest.empty() ? "" : ", nearest is " + nearest),
+                     "names out of " + JoinNames(all));
   }
   out.record_label = root.Text("label", out.record.front());
 }
@@ -108,22 +115,31 @@ Diagram LoadDiagram(const std::filesystem::path& path) {
   ReadSection(root, scenario, out);
   out.transient = static_cast<int>(root.Integer("transient", out.transient, Closed(0, 1e6)));
   out.keep = static_cast<int>(root.Integer("keep", out.keep, Closed(4, 1e5)));
-  out.longest_period = static_cast<int>(root.Integer("longest_period", std::min(out.longest_period, out.keep / 4), Closed(1, 1e4)));
+  out.longest_period = static_cast<int>(
+      root.Integer("longest_period", std::min(out.longest_period, out.keep / 4), Closed(1, 1e4)));
   if (4 * out.longest_period > out.keep)
-    throw root.Fault("longest_period", std::to_string(out.longest_period), fmt::format("at most a quarter of keep, {}", out.keep / 4));
+    throw root.Fault("longest_period", std::to_string(out.longest_period),
+                     fmt::format("at most a quarter of keep, {}", out.keep / 4));
   out.tolerance = root.Number("tolerance", out.tolerance, Positive());
   out.longest = root.Number("longest_s", out.longest, Positive());
   const std::vector<std::string> ways = {"none", "up", "down"};
   const std::string way = root.Choice("follow", ways[0], ways);
-  out.follow = way == "up" ? DiagramFollow::kUp : way == "down" ? DiagramFollow::kDown : DiagramFollow::kNone;
+  out.follow = way == "up"     ? DiagramFollow::kUp
+               : way == "down" ? DiagramFollow::kDown
+                               : DiagramFollow::kNone;
   if (root.Has("lines"))
-    for (const YamlNode& node : root.List("lines")) out.lines.emplace_back(node.Number("at"), node.Text("label"));
+    for (const YamlNode& node : root.List("lines"))
+      out.lines.emplace_back(node.Number("at"), node.Text("label"));
   root.Finish();
 
-  const double cells = static_cast<double>(out.nx()) * static_cast<double>(out.ny()) * static_cast<double>(out.starts.size());
-  if (cells > kMostCells) throw root.Fault("x", fmt::format("{:.0f} values in all", cells), "at most 1e6, of both axes and all starts");
+  const double cells = static_cast<double>(out.nx()) * static_cast<double>(out.ny()) *
+                       static_cast<double>(out.starts.size());
+  if (cells > kMostCells)
+    throw root.Fault("x", fmt::format("{:.0f} values in all", cells),
+                     "at most 1e6, of both axes and all starts");
   if (!out.y && cells * out.keep * static_cast<double>(out.record.size()) > kMostPoints)
-    throw root.Fault("keep", fmt::format("{} of {:.0f} values", out.keep, cells), "at most 2e7 numbers in all");
+    throw root.Fault("keep", fmt::format("{} of {:.0f} values", out.keep, cells),
+                     "at most 2e7 numbers in all");
   for (std::size_t start = 0; start < out.starts.size(); ++start)
     for (const std::size_t ix : {std::size_t{0}, out.nx() - 1})
       for (const std::size_t iy : {std::size_t{0}, out.ny() - 1}) out.At(start, ix, iy);

@@ -56,9 +56,9 @@ Eigen::VectorXd Vector(const std::vector<double>& v) {
 
 std::string LineOf(const Diagram& diagram, std::size_t index, const DiagramCell& cell) {
   const std::size_t ix = index % diagram.nx(), iy = index / diagram.nx() % diagram.ny();
-  std::string line =
-      fmt::format("{} {} {} {} {} {} {}", index, FormatNumber(diagram.x.values[ix]), diagram.y ? FormatNumber(diagram.y->values[iy]) : "-",
-                  cell.end, cell.period, cell.impacts, cell.rests ? 1 : 0);
+  std::string line = fmt::format("{} {} {} {} {} {} {}", index, FormatNumber(diagram.x.values[ix]),
+                                 diagram.y ? FormatNumber(diagram.y->values[iy]) : "-", cell.end,
+                                 cell.period, cell.impacts, cell.rests ? 1 : 0);
   std::vector<double> flat;
   for (const auto& point : cell.points) flat.insert(flat.end(), point.begin(), point.end());
   AppendAll(line, flat.data(), flat.size());
@@ -71,7 +71,9 @@ std::string LineOf(const Diagram& diagram, std::size_t index, const DiagramCell&
 
 bool Take(const std::string& line, const Diagram& diagram, std::vector<DiagramCell>& cells) {
   const std::size_t space = line.rfind(' ');
-  if (space == std::string::npos || line.substr(space + 1) != Sum(std::string_view(line).substr(0, space))) return false;
+  if (space == std::string::npos ||
+      line.substr(space + 1) != Sum(std::string_view(line).substr(0, space)))
+    return false;
   Words words(line.substr(0, space));
   const long long index = words.Count();
   if (index < 0 || index >= static_cast<long long>(cells.size())) return false;
@@ -83,7 +85,8 @@ bool Take(const std::string& line, const Diagram& diagram, std::vector<DiagramCe
   cell.rests = words.Count() == 1;
   const std::vector<double> flat = words.Numbers();
   const auto width = static_cast<std::ptrdiff_t>(diagram.record.size());
-  for (auto at = flat.begin(); at != flat.end(); at += width) cell.points.emplace_back(at, at + width);
+  for (auto at = flat.begin(); at != flat.end(); at += width)
+    cell.points.emplace_back(at, at + width);
   const std::vector<double> t = words.Numbers();
   if (!t.empty()) cell.last.t = t[0];
   cell.last.q = Vector(words.Numbers());
@@ -94,31 +97,40 @@ bool Take(const std::string& line, const Diagram& diagram, std::vector<DiagramCe
 
 }  // namespace
 
-DiagramJournal::DiagramJournal(const std::filesystem::path& path, const Diagram& diagram, std::vector<DiagramCell>& cells)
+DiagramJournal::DiagramJournal(const std::filesystem::path& path, const Diagram& diagram,
+                               std::vector<DiagramCell>& cells)
     : path_(path), diagram_(diagram) {
-  const auto fail = [&](const std::string& cause) { throw OutputError(fmt::format("{}: {}", path.string(), cause)); };
+  const auto fail = [&](const std::string& cause) {
+    throw OutputError(fmt::format("{}: {}", path.string(), cause));
+  };
   std::error_code folder;
   if (path.has_parent_path()) std::filesystem::create_directories(path.parent_path(), folder);
   if (folder) fail(folder.message());
   fd_ = open(path.c_str(), O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
   if (fd_ < 0) fail(std::strerror(errno));
   try {
-    if (flock(fd_, LOCK_EX | LOCK_NB) != 0) fail("another run writes to this folder; wait for it or give another --out");
+    if (flock(fd_, LOCK_EX | LOCK_NB) != 0)
+      fail("another run writes to this folder; wait for it or give another --out");
     const std::string text = ReadFile(path, std::size_t{2} << 30);
     const std::string head = fmt::format("{} {}\n", kSchema, diagram.hash);
     const std::size_t first = text.find('\n');
     // A run that ended within the first line has done nothing.
     const bool begun = first != std::string::npos;
     if (begun ? text.compare(0, head.size(), head) != 0 : head.compare(0, text.size(), text) != 0)
-      throw DataError(fmt::format("{}: found the journal of {}, allowed that of '{}' as it stands; give another --out or remove the folder",
-                                  path.string(), text.rfind(kSchema, 0) == 0 ? "another diagram" : "something else",
-                                  diagram.path.string()));
+      throw DataError(fmt::format(
+          "{}: found the journal of {}, allowed that of '{}' as it stands; give another --out or "
+          "remove the folder",
+          path.string(), text.rfind(kSchema, 0) == 0 ? "another diagram" : "something else",
+          diagram.path.string()));
     std::size_t at = begun ? first + 1 : 0, good = at;
-    for (std::size_t end; begun && (end = text.find('\n', at)) != std::string::npos && Take(text.substr(at, end - at), diagram, cells);)
+    for (std::size_t end; begun && (end = text.find('\n', at)) != std::string::npos &&
+                          Take(text.substr(at, end - at), diagram, cells);)
       good = at = end + 1;
-    damaged_ = static_cast<std::size_t>(std::count(text.begin() + static_cast<std::ptrdiff_t>(good), text.end(), '\n'));
+    damaged_ = static_cast<std::size_t>(
+        std::count(text.begin() + static_cast<std::ptrdiff_t>(good), text.end(), '\n'));
     if (ftruncate(fd_, static_cast<off_t>(good)) != 0) fail(std::strerror(errno));
-    if (!begun && write(fd_, head.data(), head.size()) != static_cast<ssize_t>(head.size())) fail("cannot be written");
+    if (!begun && write(fd_, head.data(), head.size()) != static_cast<ssize_t>(head.size()))
+      fail("cannot be written");
   } catch (...) {
     close(fd_);
     throw;

@@ -12,9 +12,10 @@ namespace impactlab::internal {
 
 class DiagramJournal {
  public:
-  // Puts what the file holds into `cells`. Lines that are cut off or damaged are dropped: their cells are not done. Errors as
-  // ComputeDiagram.
-  DiagramJournal(const std::filesystem::path& path, const Diagram& diagram, std::vector<DiagramCell>& cells);
+  // Puts what the file holds into `cells`. Lines that are cut off or damaged are dropped: their
+  // cells are not done. Errors as ComputeDiagram.
+  DiagramJournal(const std::filesystem::path& path, const Diagram& diagram,
+                 std::vector<DiagramCell>& cells);
   ~DiagramJournal();
   DiagramJournal(const DiagramJournal&) = delete;
   DiagramJournal& operator=(const DiagramJournal&) = delete;

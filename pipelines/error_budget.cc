@@ -39,32 +39,44 @@ constexpr const char* kStates[] = {"position", "v_minus", "v_plus", "omega_minus
 constexpr const char* kStateUnits[] = {"m", "m_per_s", "m_per_s", "rad_per_s", "rad_per_s"};
 
 // Mean variance of one component over the fits.
-StateVariances MeanVariances(const std::vector<const DropFit*>& used, DropCovariance DropFit::*share) {
+StateVariances MeanVariances(const std::vector<const DropFit*>& used,
+                             DropCovariance DropFit::*share) {
   StateVariances out{};
   for (const DropFit* fit : used)
-    for (std::size_t k = 0; k < out.size(); ++k) out[k] += (fit->*share).diagonal().segment<3>(kStatePlaces[k]).mean();
+    for (std::size_t k = 0; k < out.size(); ++k)
+      out[k] += (fit->*share).diagonal().segment<3>(kStatePlaces[k]).mean();
   for (double& v : out) v /= std::max<double>(1, static_cast<double>(used.size()));
   return out;
 }
 
 class Maker {
  public:
-  Maker(const Experiment& experiment, const Analysis& analysis, const CommonErrors& common, const Adjustment& adjustment, int threads)
-      : experiment_(experiment), analysis_(analysis), common_(common), shared_(adjustment.shared), used_(AcceptedDrops(analysis)) {
+  Maker(const Experiment& experiment, const Analysis& analysis, const CommonErrors& common,
+        const Adjustment& adjustment, int threads)
+      : experiment_(experiment),
+        analysis_(analysis),
+        common_(common),
+        shared_(adjustment.shared),
+        used_(AcceptedDrops(analysis)) {
     for (const LawFit& law : analysis.fit.fits)
       for (const ParameterEstimate& p : law.parameters)
-        budget_.rows.push_back({.quantity = p.name, .law = law.law, .unit = "1", .value = p.value, .sd = {}});
+        budget_.rows.push_back(
+            {.quantity = p.name, .law = law.law, .unit = "1", .value = p.value, .sd = {}});
     coefficients_ = budget_.rows.size();
     for (std::size_t k = 0; k < std::size(kStates); ++k)
-      budget_.rows.push_back({.quantity = kStates[k], .law = {}, .unit = kStateUnits[k], .value = kNone, .sd = {}});
+      budget_.rows.push_back(
+          {.quantity = kStates[k], .law = {}, .unit = kStateUnits[k], .value = kNone, .sd = {}});
     if (!used_.empty()) Vary(threads);
   }
 
   ErrorBudget Make() {
     if (used_.empty()) return {};
     AddPixels();
-    AddShare("clocks", "offsets, rates and row times of the cameras as fitted with each impact", &DropFit::share_clocks);
-    if (experiment_.bundle.layout_sd > 0) AddShare("layout", "places of the markers as fitted with each impact", &DropFit::share_layout);
+    AddShare("clocks", "offsets, rates and row times of the cameras as fitted with each impact",
+             &DropFit::share_clocks);
+    if (experiment_.bundle.layout_sd > 0)
+      AddShare("layout", "places of the markers as fitted with each impact",
+               &DropFit::share_layout);
     for (const CommonSource& source : common_.sources()) AddCommon(source);
     AddFound();
     AddScatter();
@@ -87,7 +99,8 @@ class Maker {
     options.bootstrap = options.grid = 0;
     options.influence = options.intervals = false;
     for (const LawFit& law : analysis_.fit.fits)
-      result.fits.push_back(Identify(moved.events, moved.body, ModelOf(law), WithLikelihoodOf(law, options)));
+      result.fits.push_back(
+          Identify(moved.events, moved.body, ModelOf(law), WithLikelihoodOf(law, options)));
     return Coefficients(result);
   }
 
@@ -97,8 +110,9 @@ class Maker {
     moved_ = Eigen::MatrixXd::Zero(static_cast<Eigen::Index>(coefficients_), n);
     if (n == 0) return;
     const Eigen::SelfAdjointEigenSolver<Eigen::MatrixXd> eigen(shared_.cov);
-    const Eigen::MatrixXd root =
-        eigen.eigenvectors() * eigen.eigenvalues().cwiseMax(0).cwiseSqrt().asDiagonal() * eigen.eigenvectors().transpose();
+    const Eigen::MatrixXd root = eigen.eigenvectors() *
+                                 eigen.eigenvalues().cwiseMax(0).cwiseSqrt().asDiagonal() *
+                                 eigen.eigenvectors().transpose();
     // The same descent from the same start as every variation: what differs is the variation alone.
     const Eigen::VectorXd base = Descend(shared_.mean);
     ForEachIndex(static_cast<std::size_t>(n), threads, [&](std::size_t k) {
@@ -108,18 +122,23 @@ class Maker {
       // A coefficient that one of the fits does not determine has no share in anything.
       moved_.col(at) = change.unaryExpr([](double d) { return std::isfinite(d) ? d : 0.0; });
     });
-    // An error of one standard deviation that was declared is found by the impacts but for the posterior covariance's part of it.
+    // An error of one standard deviation that was declared is found by the impacts but for the
+    // posterior covariance's part of it.
     declared_ = moved_ * root;
     budget_.common = moved_ * moved_.transpose();
   }
 
   void AddPixels() {
-    budget_.sources.push_back(
-        {"pixels", "noise of the images as the fits found it, markers beside their line, the prior of a spin that none shows", false, 0});
+    budget_.sources.push_back({"pixels",
+                               "noise of the images as the fits found it, markers beside their "
+                               "line, the prior of a spin that none shows",
+                               false, 0});
     std::size_t at = 0;
     for (const LawFit& law : analysis_.fit.fits)
-      for (const ParameterEstimate& p : law.parameters) budget_.rows[at++].sd.push_back(p.sd_noise_only);
-    for (const double v : MeanVariances(used_, &DropFit::share_pixels)) budget_.rows[at++].sd.push_back(std::sqrt(std::max(0.0, v)));
+      for (const ParameterEstimate& p : law.parameters)
+        budget_.rows[at++].sd.push_back(p.sd_noise_only);
+    for (const double v : MeanVariances(used_, &DropFit::share_pixels))
+      budget_.rows[at++].sd.push_back(std::sqrt(std::max(0.0, v)));
   }
 
   // Part of each fit already: the coefficients hold it among the noise of the events.
@@ -134,24 +153,33 @@ class Maker {
 
   void AddCommon(const CommonSource& source) {
     // What the impacts leave of what was declared, and how far they want it moved.
-    const double left = std::sqrt(shared_.cov.diagonal().segment(source.first, source.dimensions).mean());
+    const double left =
+        std::sqrt(shared_.cov.diagonal().segment(source.first, source.dimensions).mean());
     std::string how = source.how;
-    if (left < 0.99) how += fmt::format("; for the coefficients, {:.2g} % of it are left by the impacts (rms)", 100 * left);
+    if (left < 0.99)
+      how += fmt::format("; for the coefficients, {:.2g} % of it are left by the impacts (rms)",
+                         100 * left);
     budget_.sources.push_back({source.name, how, true, source.dimensions});
     const auto moved = declared_.middleCols(source.first, source.dimensions);
-    for (std::size_t k = 0; k < coefficients_; ++k) budget_.rows[k].sd.push_back(moved.row(static_cast<Eigen::Index>(k)).norm());
+    for (std::size_t k = 0; k < coefficients_; ++k)
+      budget_.rows[k].sd.push_back(moved.row(static_cast<Eigen::Index>(k)).norm());
     const StateVariances variances = common_.Variances(source);
-    for (std::size_t k = 0; k < variances.size(); ++k) budget_.rows[coefficients_ + k].sd.push_back(std::sqrt(variances[k]));
+    for (std::size_t k = 0; k < variances.size(); ++k)
+      budget_.rows[coefficients_ + k].sd.push_back(std::sqrt(variances[k]));
   }
 
   void AddFound() {
     if (shared_.dof == 0) return;
     // More impacts tell it better.
-    budget_.sources.push_back({"adjustment", "noise and scatter with which the impacts tell what they share", false, shared_.dof});
+    budget_.sources.push_back({"adjustment",
+                               "noise and scatter with which the impacts tell what they share",
+                               false, shared_.dof});
     const Eigen::VectorXd variance = budget_.common.diagonal() - declared_.rowwise().squaredNorm();
     for (std::size_t k = 0; k < coefficients_; ++k)
-      budget_.rows[k].sd.push_back(std::sqrt(std::max(0.0, variance(static_cast<Eigen::Index>(k)))));
-    for (std::size_t k = coefficients_; k < budget_.rows.size(); ++k) budget_.rows[k].sd.push_back(kNone);
+      budget_.rows[k].sd.push_back(
+          std::sqrt(std::max(0.0, variance(static_cast<Eigen::Index>(k)))));
+    for (std::size_t k = coefficients_; k < budget_.rows.size(); ++k)
+      budget_.rows[k].sd.push_back(kNone);
   }
 
   void AddFinding() {
@@ -159,19 +187,23 @@ class Maker {
     const double p = 1 - ChiSquareCdf(shared_.chi_square, shared_.dof);
     if (p < 0.01)
       budget_.notes.push_back(fmt::format(
-          "the impacts want cameras, layout or body further off than declared (chi-square {:.1f} in {} directions, p = {:.1g}): one of "
+          "the impacts want cameras, layout or body further off than declared (chi-square {:.1f} "
+          "in {} directions, p = {:.1g}): one of "
           "them is known less well than stated, or the impacts do not obey rigid-body momentum",
           shared_.chi_square, shared_.dof, p));
   }
 
   // The model: what impacts differ by that no measurement explains.
   void AddScatter() {
-    budget_.sources.push_back({"scatter", "impulses that differ from impact to impact by more than they are known", false, 0});
+    budget_.sources.push_back(
+        {"scatter", "impulses that differ from impact to impact by more than they are known", false,
+         0});
     std::size_t at = 0;
     for (const LawFit& law : analysis_.fit.fits)
       for (const ParameterEstimate& p : law.parameters) {
         const double variance = p.sd * p.sd - p.sd_noise_only * p.sd_noise_only;
-        budget_.rows[at++].sd.push_back(std::isfinite(variance) ? std::sqrt(std::max(0.0, variance)) : kNone);
+        budget_.rows[at++].sd.push_back(std::isfinite(variance) ? std::sqrt(std::max(0.0, variance))
+                                                                : kNone);
       }
     while (at < budget_.rows.size()) budget_.rows[at++].sd.push_back(kNone);
   }
@@ -189,8 +221,8 @@ class Maker {
 
 }  // namespace
 
-ErrorBudget MakeBudget(const Experiment& experiment, const Analysis& analysis, const CommonErrors& common, const Adjustment& adjustment,
-                       int threads) {
+ErrorBudget MakeBudget(const Experiment& experiment, const Analysis& analysis,
+                       const CommonErrors& common, const Adjustment& adjustment, int threads) {
   return Maker(experiment, analysis, common, adjustment, threads).Make();
 }
 
@@ -210,7 +242,8 @@ void AddCommon(const ErrorBudget& budget, FitResult* fit) {
       if (!(sd > 0) || !std::isfinite(p.value)) continue;
       const bool friction = p.name == "mu_k" || p.name == "mu_s";
       if (sd > std::max(p.value, kFar)) {
-        // One or two impacts that change from slip to stick with the common errors decide: no first order tells how far it may be.
+        // One or two impacts that change from slip to stick with the common errors decide: no first
+        // order tells how far it may be.
         p.value = p.sd = p.sd_noise_only = std::numeric_limits<double>::quiet_NaN();
         p.lower95 = 0;
         p.upper95 = friction ? std::numeric_limits<double>::infinity() : 1;
@@ -222,12 +255,14 @@ void AddCommon(const ErrorBudget& budget, FitResult* fit) {
       p.sd_noise_only = std::hypot(p.sd_noise_only, sd);
       const double top = friction ? std::numeric_limits<double>::infinity() : 1;
       p.lower95 = std::max(0.0, p.value - std::hypot(p.value - p.lower95, kNormal95 * sd));
-      if (std::isfinite(p.upper95)) p.upper95 = std::min(top, p.value + std::hypot(p.upper95 - p.value, kNormal95 * sd));
+      if (std::isfinite(p.upper95))
+        p.upper95 = std::min(top, p.value + std::hypot(p.upper95 - p.value, kNormal95 * sd));
     }
   }
 }
 
-Adjustment IdentifyTogether(const Experiment& experiment, const MarkerRecordings& markers, bool budget, int threads, Analysis* analysis) {
+Adjustment IdentifyTogether(const Experiment& experiment, const MarkerRecordings& markers,
+                            bool budget, int threads, Analysis* analysis) {
   const CommonErrors common(experiment, markers, *analysis, threads);
   Adjustment adjustment = AdjustToCommon(common, experiment);
   Experiment adjusted = experiment;
@@ -240,13 +275,21 @@ Adjustment IdentifyTogether(const Experiment& experiment, const MarkerRecordings
 }
 
 void WriteBudget(const std::filesystem::path& path, const ErrorBudget& budget) {
-  CsvWriter out(path, {"quantity", "law", "unit", "value", "source", "common", "directions", "sd", "share", "how"});
+  CsvWriter out(path, {"quantity", "law", "unit", "value", "source", "common", "directions", "sd",
+                       "share", "how"});
   for (const BudgetRow& row : budget.rows)
     for (std::size_t s = 0; s < budget.sources.size(); ++s) {
       const BudgetSource& source = budget.sources[s];
       if (!std::isfinite(row.sd[s])) continue;
-      out.Text(row.quantity).Text(row.law).Text(row.unit).Number(row.value).Text(source.name).Integer(source.common);
-      out.Integer(source.dimensions).Number(row.sd[s]).Number(row.total > 0 ? std::pow(row.sd[s] / row.total, 2) : kNone);
+      out.Text(row.quantity)
+          .Text(row.law)
+          .Text(row.unit)
+          .Number(row.value)
+          .Text(source.name)
+          .Integer(source.common);
+      out.Integer(source.dimensions)
+          .Number(row.sd[s])
+          .Number(row.total > 0 ? std::pow(row.sd[s] / row.total, 2) : kNone);
       out.Text(source.how).EndRow();
     }
   out.Commit();

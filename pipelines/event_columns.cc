@@ -21,8 +21,9 @@ const char* UnitOf(int component) {
 }
 
 const char* ProductUnit(int a, int b) {
-  constexpr const char* kUnits[3][3] = {
-      {"m2_per_s2", "m_rad_per_s2", "m2_per_s"}, {"m_rad_per_s2", "rad2_per_s2", "m_rad_per_s"}, {"m2_per_s", "m_rad_per_s", "m2"}};
+  constexpr const char* kUnits[3][3] = {{"m2_per_s2", "m_rad_per_s2", "m2_per_s"},
+                                        {"m_rad_per_s2", "rad2_per_s2", "m_rad_per_s"},
+                                        {"m2_per_s", "m_rad_per_s", "m2"}};
   return kUnits[static_cast<int>(KindOf(a))][static_cast<int>(KindOf(b))];
 }
 
@@ -62,15 +63,18 @@ std::string CovarianceColumn(int row, int column) {
 const std::vector<StruckColumn>& StruckColumns() {
   static const std::vector<StruckColumn> columns = [] {
     std::vector<StruckColumn> all;
-    const auto add = [&](const std::vector<std::string>& stems, Quantity quantity, const std::string& unit) {
+    const auto add = [&](const std::vector<std::string>& stems, Quantity quantity,
+                         const std::string& unit) {
       for (const std::string& stem : stems) all.push_back({stem, quantity, unit});
     };
     add({"x2", "y2", "z2"}, Quantity::kLength, "m");
     add({"q2w", "q2x", "q2y", "q2z"}, Quantity::kDimensionless, "");
     for (const char* side : {"minus", "plus"}) {
       for (const auto& [what, quantity, unit] :
-           {std::tuple("v2", Quantity::kVelocity, "m_per_s"), std::tuple("omega2", Quantity::kAngularVelocity, "rad_per_s")}) {
-        for (const char axis : {'x', 'y', 'z'}) add({fmt::format("{}_{}_{}", what, side, axis)}, quantity, unit);
+           {std::tuple("v2", Quantity::kVelocity, "m_per_s"),
+            std::tuple("omega2", Quantity::kAngularVelocity, "rad_per_s")}) {
+        for (const char axis : {'x', 'y', 'z'})
+          add({fmt::format("{}_{}_{}", what, side, axis)}, quantity, unit);
       }
     }
     add({"n2_x", "n2_y", "n2_z"}, Quantity::kDimensionless, "");
@@ -83,12 +87,16 @@ const std::vector<StruckColumn>& StruckColumns() {
 
 std::vector<double> StruckNumbers(const StruckState& struck) {
   std::vector<double> out;
-  const auto vector = [&](const Eigen::Vector3d& v) { out.insert(out.end(), {v.x(), v.y(), v.z()}); };
+  const auto vector = [&](const Eigen::Vector3d& v) {
+    out.insert(out.end(), {v.x(), v.y(), v.z()});
+  };
   vector(struck.X_WB.translation());
   Eigen::Quaterniond q(struck.X_WB.linear());
   if (q.w() < 0) q.coeffs() = -q.coeffs();
   out.insert(out.end(), {q.w(), q.x(), q.y(), q.z()});
-  for (const Eigen::Vector3d* v : {&struck.v_minus, &struck.omega_minus, &struck.v_plus, &struck.omega_plus, &struck.normal}) vector(*v);
+  for (const Eigen::Vector3d* v :
+       {&struck.v_minus, &struck.omega_minus, &struck.v_plus, &struck.omega_plus, &struck.normal})
+    vector(*v);
   const Eigen::Matrix3d& A = struck.A_W;
   out.insert(out.end(), {A(0, 0), A(0, 1), A(0, 2), A(1, 1), A(1, 2), A(2, 2)});
   out.insert(out.end(), {struck.closure_chi_square, static_cast<double>(struck.closure_dof)});
@@ -100,7 +108,8 @@ StruckState StruckFromNumbers(const std::vector<double>& x) {
   const auto vector = [&](std::size_t at) { return Eigen::Vector3d(x[at], x[at + 1], x[at + 2]); };
   out.X_WB.translation() = vector(0);
   Eigen::Quaterniond q(x[3], x[4], x[5], x[6]);
-  if (std::abs(q.norm() - 1) > 1e-14) q.normalize();  // what was written by this program stays as it is
+  // what was written by this program stays as it is
+  if (std::abs(q.norm() - 1) > 1e-14) q.normalize();
   out.X_WB.linear() = q.toRotationMatrix();
   out.v_minus = vector(7);
   out.omega_minus = vector(10);
@@ -114,10 +123,12 @@ StruckState StruckFromNumbers(const std::vector<double>& x) {
 }
 
 std::vector<std::string> EventColumns(bool struck) {
-  std::vector<std::string> columns = {"recording", "impact", "planar", "t_s", "sd_t_s", "x_m", "y_m", "z_m", "qw", "qx", "qy", "qz"};
+  std::vector<std::string> columns = {"recording", "impact", "planar", "t_s", "sd_t_s", "x_m",
+                                      "y_m",       "z_m",    "qw",     "qx",  "qy",     "qz"};
   const auto& names = EventComponents();
   for (int i = 0; i < kEventDim; ++i) columns.push_back(fmt::format("{}_{}", names[i], UnitOf(i)));
-  for (int i = 0; i < kEventDim; ++i) columns.push_back(fmt::format("sd_{}_{}", names[i], UnitOf(i)));
+  for (int i = 0; i < kEventDim; ++i)
+    columns.push_back(fmt::format("sd_{}_{}", names[i], UnitOf(i)));
   for (const char* name : {"p_x_m",
                            "p_y_m",
                            "p_z_m",
@@ -144,7 +155,8 @@ std::vector<std::string> EventColumns(bool struck) {
     columns.emplace_back(name);
   }
   if (struck) {
-    for (const StruckColumn& column : StruckColumns()) columns.push_back(column.stem + (column.unit.empty() ? "" : "_" + column.unit));
+    for (const StruckColumn& column : StruckColumns())
+      columns.push_back(column.stem + (column.unit.empty() ? "" : "_" + column.unit));
   }
   return columns;
 }
@@ -153,7 +165,11 @@ void WriteEventCells(CsvWriter& out, const ImpactEvent& event, bool struck) {
   const auto vector = [&](const Eigen::Vector3d& v) {
     for (int i = 0; i < 3; ++i) out.Number(v(i));
   };
-  out.Text(event.recording).Integer(event.impact).Integer(event.planar ? 1 : 0).Number(event.t).Number(event.sd_t);
+  out.Text(event.recording)
+      .Integer(event.impact)
+      .Integer(event.planar ? 1 : 0)
+      .Number(event.t)
+      .Number(event.sd_t);
   vector(event.X_WB.translation());
   Eigen::Quaterniond q(event.X_WB.linear());
   if (q.w() < 0) q.coeffs() = -q.coeffs();
@@ -163,7 +179,8 @@ void WriteEventCells(CsvWriter& out, const ImpactEvent& event, bool struck) {
   for (int i = 0; i < kEventDim; ++i) out.Number(std::sqrt(event.cov(i, i)));
   vector(event.p_WP);
   const Eigen::Matrix3d& A = event.contact.A_F;
-  out.Number(A(0, 0)).Number(A(0, 1)).Number(A(0, 2)).Number(A(1, 1)).Number(A(1, 2)).Number(A(2, 2));
+  out.Number(A(0, 0)).Number(A(0, 1)).Number(A(0, 2)).Number(A(1, 1)).Number(A(1, 2)).Number(
+      A(2, 2));
   vector(event.contact.v_minus_F);
   vector(event.v_plus_F);
   out.Integer(event.frames_minus)
@@ -174,7 +191,8 @@ void WriteEventCells(CsvWriter& out, const ImpactEvent& event, bool struck) {
   out.Integer(event.accepted ? 1 : 0).Text(ReasonName(event.reason)).Text(event.detail);
   if (!struck) return;
   const std::vector<double> numbers =
-      event.struck ? StruckNumbers(*event.struck) : std::vector<double>(StruckColumns().size(), std::nan(""));
+      event.struck ? StruckNumbers(*event.struck)
+                   : std::vector<double>(StruckColumns().size(), std::nan(""));
   for (const double number : numbers) out.Number(number);
 }
 

@@ -28,30 +28,41 @@ struct ValidationOptions {
   double tolerance_velocity = 0.1;  // adequate when |E| + k u_val is below this [m/s]
   double tolerance_spin = 5;        // [rad/s]
   double tolerance_ratio = 0.1;     // impulse and energy ratios [1]
-  bool compliant = false;           // compliant contacts beside the rigid laws (compliant_predict.h), in a plane
+  // compliant contacts beside the rigid laws (compliant_predict.h), in a plane
+  bool compliant = false;
 };
 
 // Where the images of markers come from, and the cameras that saw them.
 struct MarkerSource {
-  TrackPlan plan;                     // of the tracking file: cameras, markers with their layout, recordings; the rig it names
-  std::filesystem::path tracks;       // tracks.csv that is there already; empty: the recordings of the plan are followed
-  std::filesystem::path calibration;  // calibration file whose footage gives the rig; empty: no calibration of its own
-  std::filesystem::path rig;          // rig.yaml; empty, and no calibration: the rig of the plan
+  // of the tracking file: cameras, markers with their layout, recordings; the rig it names
+  TrackPlan plan;
+  // tracks.csv that is there already; empty: the recordings of the plan are followed
+  std::filesystem::path tracks;
+  // calibration file whose footage gives the rig; empty: no calibration of its own
+  std::filesystem::path calibration;
+  std::filesystem::path rig;  // rig.yaml; empty, and no calibration: the rig of the plan
 };
 
 struct Experiment {
   std::filesystem::path path;  // of the file
   std::string name;
-  std::string recordings;  // glob of files of poses, relative to the file's folder; empty: images of markers
+  // glob of files of poses, relative to the file's folder; empty: images of markers
+  std::string recordings;
   PoseColumns columns;
   std::optional<MarkerSource> markers;
-  std::optional<PointSource> points;          // the files of `recordings` are markers in space
-  std::optional<PlanarSource> planar_camera;  // they are tracks of one camera that sees a plane of motion
-  // Of marker images: options of the bundle fit, whose `motion` is the one below. `exposure` and `offset_sd` below 0: as the tracking says.
+  std::optional<PointSource> points;  // the files of `recordings` are markers in space
+  // they are tracks of one camera that sees a plane of motion
+  std::optional<PlanarSource> planar_camera;
+  // Of marker images: options of the bundle fit, whose `motion` is the one below. `exposure` and
+  // `offset_sd` below 0: as the tracking says.
   DropFitOptions bundle;
-  bool learn_layout = true;  // the places of the markers from all impacts together, where they are not known exactly (see LearnLayout)
-  double inertia_sd = 0.01;  // of the moments of the body, relative, for the error budget: what a drawing or a pendulum gives
-  double outline_sd = 5e-4;  // of how far the body reaches where it touches, and how round it is there [m]
+  // the places of the markers from all impacts together, where they are not known exactly (see
+  // LearnLayout)
+  bool learn_layout = true;
+  // of the moments of the body, relative, for the error budget: what a drawing or a pendulum gives
+  double inertia_sd = 0.01;
+  // of how far the body reaches where it touches, and how round it is there [m]
+  double outline_sd = 5e-4;
   std::optional<SecondBody> second;  // what is struck moves as well
   // Not in the file: taken from the rig, the floor as z = 0 of its W.
   bool floor_of_rig = false, gravity_of_rig = false;
@@ -59,9 +70,11 @@ struct Experiment {
   Plane floor;
   MotionFitOptions motion;  // motion.flight.gravity_W is the gravity of the experiment
   AuditOptions audit;
-  FrameCorrection correction;      // known beforehand, applied before anything else
-  std::vector<std::string> apply;  // audit parameters that may be corrected: names of Evidence::parameter, or "all"
-  std::vector<RestitutionLaw> laws = {RestitutionLaw::kNewton, RestitutionLaw::kPoisson, RestitutionLaw::kEnergetic};
+  FrameCorrection correction;  // known beforehand, applied before anything else
+  // audit parameters that may be corrected: names of Evidence::parameter, or "all"
+  std::vector<std::string> apply;
+  std::vector<RestitutionLaw> laws = {RestitutionLaw::kNewton, RestitutionLaw::kPoisson,
+                                      RestitutionLaw::kEnergetic};
   IdentifyOptions identify;
   CoefficientOptions coefficients;
   ValidationOptions validation;
@@ -70,17 +83,21 @@ struct Experiment {
   std::uint64_t seed = 1;
 };
 
-// Reads an experiment file; unknown keys, wrong units and impossible values throw ConfigError with file, line and key.
+// Reads an experiment file; unknown keys, wrong units and impossible values throw ConfigError with
+// file, line and key.
 Experiment LoadExperiment(const std::filesystem::path& path);
 
-// The experiment as YAML with every default written out, for run.yaml. LoadExperiment reads it back to the same experiment; `recordings` is
-// written from the root of the file system, so that the text means the same files in any folder.
+// The experiment as YAML with every default written out, for run.yaml. LoadExperiment reads it back
+// to the same experiment; `recordings` is written from the root of the file system, so that the
+// text means the same files in any folder.
 std::string ToYaml(const Experiment& experiment);
 
-// The law that stands for all where one is enough: the energetic one, which alone cannot gain energy, else the first.
+// The law that stands for all where one is enough: the energetic one, which alone cannot gain
+// energy, else the first.
 RestitutionLaw MainLaw(const Experiment& experiment);
 
 // The part of `correction` whose parameters the experiment allows to apply.
-FrameCorrection AllowedCorrection(const FrameCorrection& correction, const std::vector<std::string>& apply);
+FrameCorrection AllowedCorrection(const FrameCorrection& correction,
+                                  const std::vector<std::string>& apply);
 
 }  // namespace impactlab

@@ -18,8 +18,9 @@ struct NewKind {
 };
 std::vector<NewKind> NewKinds();
 
-// Writes commented files for an experiment of the kind, and says what to put where. ConfigError for an unknown kind and where the folder
-// holds any file that would be written: nothing is written over.
+// Writes commented files for an experiment of the kind, and says what to put where. ConfigError for
+// an unknown kind and where the folder holds any file that would be written: nothing is written
+// over.
 int NewCommand(const NewArguments& arguments);
 
 struct CheckArguments {

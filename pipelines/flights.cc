@@ -35,12 +35,16 @@ void Blame(FlightReport* report) {
   const std::vector<const FlightCheck*>* most = nullptr;
   for (const auto& [name, checks] : by_name)
     if (most == nullptr || checks.size() > most->size()) most = &checks;
-  const FlightCheck& loudest =
-      **std::max_element(most->begin(), most->end(), [](const auto* a, const auto* b) { return a->chi_square < b->chi_square; });
+  const FlightCheck& loudest = **std::max_element(
+      most->begin(), most->end(),
+      [](const auto* a, const auto* b) { return a->chi_square < b->chi_square; });
   report->named = static_cast<int>(most->size());
   report->culprits = loudest.culprits;
-  report->verdict = fmt::format("{} of {} recordings disagree with what was declared; ", report->failed, report->checked) +
-                    (report->named == report->failed ? "" : fmt::format("{} of them say: ", report->named)) + loudest.verdict;
+  report->verdict =
+      fmt::format("{} of {} recordings disagree with what was declared; ", report->failed,
+                  report->checked) +
+      (report->named == report->failed ? "" : fmt::format("{} of them say: ", report->named)) +
+      loudest.verdict;
 }
 
 void Summarise(FlightReport* report) {
@@ -52,7 +56,8 @@ void Summarise(FlightReport* report) {
   for (const FlightCheck& check : report->recordings) {
     if (!check.usable) continue;
     for (const FlightQuantity& q : check.quantities) {
-      auto at = std::find_if(sums.begin(), sums.end(), [&](const Sum& s) { return s.out.name == q.name; });
+      auto at = std::find_if(sums.begin(), sums.end(),
+                             [&](const Sum& s) { return s.out.name == q.name; });
       if (at == sums.end()) {
         at = sums.insert(sums.end(), Sum{});
         at->out.name = q.name;
@@ -81,9 +86,12 @@ void Summarise(FlightReport* report) {
 Json Number(double value) { return std::isfinite(value) ? Json(value) : Json(nullptr); }
 
 Json Of(const FlightSuspect& s) {
-  return {{"fault", FaultName(s.fault)},       {"name", s.name},
-          {"chi_square_gain", Number(s.gain)}, {"dof", s.dof},
-          {"value", Number(s.value)},          {"shift_px", {Number(s.shift.x()), Number(s.shift.y())}}};
+  return {{"fault", FaultName(s.fault)},
+          {"name", s.name},
+          {"chi_square_gain", Number(s.gain)},
+          {"dof", s.dof},
+          {"value", Number(s.value)},
+          {"shift_px", {Number(s.shift.x()), Number(s.shift.y())}}};
 }
 
 Json Of(const std::vector<FlightSuspect>& suspects) {
@@ -94,11 +102,12 @@ Json Of(const std::vector<FlightSuspect>& suspects) {
 
 }  // namespace
 
-FlightReport CheckAllFlights(const Experiment& experiment, const MarkerRecordings& markers, const Plane& floor, int threads,
-                             const ProgressOptions& shown) {
+FlightReport CheckAllFlights(const Experiment& experiment, const MarkerRecordings& markers,
+                             const Plane& floor, int threads, const ProgressOptions& shown) {
   FlightReport report;
   report.recordings.resize(markers.tracks.size());
-  Progress progress("checking free flights", static_cast<std::int64_t>(markers.tracks.size()), "recordings", shown);
+  Progress progress("checking free flights", static_cast<std::int64_t>(markers.tracks.size()),
+                    "recordings", shown);
   ForEachIndex(report.recordings.size(), threads, [&](std::size_t i) {
     CheckInterrupt();
     FlightCheck& check = report.recordings[i];
@@ -107,7 +116,8 @@ FlightReport CheckAllFlights(const Experiment& experiment, const MarkerRecording
       options.drop = BundleOptions(experiment, markers, i);
       const double declared = experiment.markers->plan.identity.layout_sd;
       if (declared > 0) options.layout_sd = declared;
-      check = CheckFlights(markers.tracks[i], markers.rig, markers.layout, experiment.body, floor, options);
+      check = CheckFlights(markers.tracks[i], markers.rig, markers.layout, experiment.body, floor,
+                           options);
     } else {
       check.reason = markers.bad[i];
     }
@@ -121,36 +131,45 @@ FlightReport CheckAllFlights(const Experiment& experiment, const MarkerRecording
   if (report.failed > 0) {
     Blame(&report);
   } else if (report.checked > 0) {
-    report.verdict = fmt::format("{} of {} recordings could be checked: {}", report.checked, report.recordings.size(),
-                                 "free flight agrees with gravity, lengths, clocks and lenses as declared");
+    report.verdict = fmt::format(
+        "{} of {} recordings could be checked: {}", report.checked, report.recordings.size(),
+        "free flight agrees with gravity, lengths, clocks and lenses as declared");
   } else if (!report.recordings.empty()) {
     report.verdict = "no recording could be checked; first: " + report.recordings.front().reason;
   }
   return report;
 }
 
-void ExplainRefusals(const FlightReport& report, const std::vector<MarkerTracks>& tracks, std::vector<ImpactEvent>* events) {
-  if (std::any_of(events->begin(), events->end(), [](const ImpactEvent& e) { return e.accepted; })) return;
+void ExplainRefusals(const FlightReport& report, const std::vector<MarkerTracks>& tracks,
+                     std::vector<ImpactEvent>* events) {
+  if (std::any_of(events->begin(), events->end(), [](const ImpactEvent& e) { return e.accepted; }))
+    return;
   for (std::size_t i = 0; i < report.recordings.size(); ++i) {
     const FlightCheck& check = report.recordings[i];
     if (!Failed(check)) continue;
     for (ImpactEvent& event : *events)
       if (event.recording == tracks[i].recording)
-        event.detail += (event.detail.empty() ? "" : "; ") + std::string("its free flight: ") + check.verdict;
+        event.detail +=
+            (event.detail.empty() ? "" : "; ") + std::string("its free flight: ") + check.verdict;
   }
 }
 
-void WriteFlights(const std::filesystem::path& folder, const std::vector<MarkerTracks>& tracks, const FlightReport& report) {
-  CsvWriter out(folder / "flights.csv", {"recording", "quantity", "unit", "value", "expected", "sd", "lower95", "upper95", "z", "ok"});
+void WriteFlights(const std::filesystem::path& folder, const std::vector<MarkerTracks>& tracks,
+                  const FlightReport& report) {
+  CsvWriter out(folder / "flights.csv", {"recording", "quantity", "unit", "value", "expected", "sd",
+                                         "lower95", "upper95", "z", "ok"});
   for (std::size_t i = 0; i < report.recordings.size(); ++i)
     for (const FlightQuantity& q : report.recordings[i].quantities) {
       out.Text(tracks[i].recording).Text(q.name).Text(q.unit.empty() ? "1" : q.unit);
-      for (const double x : {q.value, q.expected, q.sd, q.value - k95 * q.sd, q.value + k95 * q.sd, q.z}) out.Number(x);
+      for (const double x :
+           {q.value, q.expected, q.sd, q.value - k95 * q.sd, q.value + k95 * q.sd, q.z})
+        out.Number(x);
       out.Integer(q.ok).EndRow();
     }
   out.Commit();
-  Json json = {{"schema", "impactlab.flights/1"}, {"verdict", report.verdict}, {"checked", report.checked},
-               {"failed", report.failed},         {"named", report.named},     {"culprits", Of(report.culprits)},
+  Json json = {{"schema", "impactlab.flights/1"}, {"verdict", report.verdict},
+               {"checked", report.checked},       {"failed", report.failed},
+               {"named", report.named},           {"culprits", Of(report.culprits)},
                {"recordings", Json::array()}};
   for (std::size_t i = 0; i < report.recordings.size(); ++i) {
     const FlightCheck& check = report.recordings[i];
@@ -173,7 +192,8 @@ void WriteFlights(const std::filesystem::path& folder, const std::vector<MarkerT
                                   {"outliers", check.outliers},
                                   {"noise_scale", Number(check.noise_scale)}});
   }
-  WriteFile(folder / "flights.json", json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n");
+  WriteFile(folder / "flights.json",
+            json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n");
 }
 
 }  // namespace impactlab

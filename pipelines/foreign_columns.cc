@@ -37,11 +37,16 @@ struct Meaning {
 };
 
 std::vector<Meaning> Meanings(bool planar) {
-  std::vector<Meaning> out = {{"t", Quantity::kTime, {"t"}, {"time", "timestamp", "zeit", "temps", "seconds"}},
-                              {"x", Quantity::kLength, {"x"}, {"x", "px", "posx", "xpos"}}};
+  std::vector<Meaning> out = {
+      {"t", Quantity::kTime, {"t"}, {"time", "timestamp", "zeit", "temps", "seconds"}},
+      {"x", Quantity::kLength, {"x"}, {"x", "px", "posx", "xpos"}}};
   if (planar) {
-    out.push_back({"z", Quantity::kLength, {"z", "y"}, {"z", "y", "height", "pz", "py", "posy", "ypos"}});
-    out.push_back({"theta", Quantity::kAngle, {"theta", "angle"}, {"theta", "angle", "rotation", "rot", "phi", "attitude", "orientation"}});
+    out.push_back(
+        {"z", Quantity::kLength, {"z", "y"}, {"z", "y", "height", "pz", "py", "posy", "ypos"}});
+    out.push_back({"theta",
+                   Quantity::kAngle,
+                   {"theta", "angle"},
+                   {"theta", "angle", "rotation", "rot", "phi", "attitude", "orientation"}});
     return out;
   }
   out.push_back({"y", Quantity::kLength, {"y"}, {"y", "py", "posy", "ypos"}});
@@ -72,26 +77,31 @@ bool Fits(const std::string& column, const Meaning& meaning, bool exact) {
   const UnitName parts = SplitUnit(column);
   // A velocity or an acceleration is not a place.
   const std::vector<std::string> words = WordsOf(column);
-  for (const char* other : {"velocity", "vel", "v", "acceleration", "acc", "speed", "error", "sd", "residual"})
+  for (const char* other :
+       {"velocity", "vel", "v", "acceleration", "acc", "speed", "error", "sd", "residual"})
     if (std::find(words.begin(), words.end(), other) != words.end()) return false;
-  if (parts.quantity != Quantity::kDimensionless && parts.quantity != meaning.quantity) return false;
+  if (parts.quantity != Quantity::kDimensionless && parts.quantity != meaning.quantity)
+    return false;
   // "Rotation X" is an angle, or a part of a quaternion; no place.
   if (meaning.quantity == Quantity::kLength)
     for (const char* turn : {"rotation", "rot", "quaternion", "quat", "angle"})
       if (std::find(words.begin(), words.end(), turn) != words.end()) return false;
   if (exact) {
     std::string stem = parts.stem;
-    std::transform(stem.begin(), stem.end(), stem.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+    std::transform(stem.begin(), stem.end(), stem.begin(),
+                   [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
     return std::find(meaning.exact.begin(), meaning.exact.end(), stem) != meaning.exact.end();
   }
   if (meaning.quantity == Quantity::kDimensionless && words.size() > 1) {
     const std::string part(1, meaning.name[1]);
-    const bool turn =
-        std::any_of(words.begin(), words.end(), [](const std::string& w) { return w.starts_with("quat") || w == "rotation" || w == "q"; });
+    const bool turn = std::any_of(words.begin(), words.end(), [](const std::string& w) {
+      return w.starts_with("quat") || w == "rotation" || w == "q";
+    });
     if (turn && std::find(words.begin(), words.end(), part) != words.end()) return true;
   }
-  return std::any_of(words.begin(), words.end(),
-                     [&](const std::string& w) { return std::find(meaning.words.begin(), meaning.words.end(), w) != meaning.words.end(); });
+  return std::any_of(words.begin(), words.end(), [&](const std::string& w) {
+    return std::find(meaning.words.begin(), meaning.words.end(), w) != meaning.words.end();
+  });
 }
 
 }  // namespace
@@ -117,14 +127,16 @@ std::optional<ColumnGuess> GuessColumns(const std::filesystem::path& path, bool 
     std::string found;
     for (const bool exact : {true, false})
       for (const std::string& column : columns)
-        if (found.empty() && !taken.contains(column) && Fits(column, meaning, exact)) found = column;
+        if (found.empty() && !taken.contains(column) && Fits(column, meaning, exact))
+          found = column;
     if (found.empty()) {
       guess.missing.emplace_back(meaning.name);
       continue;
     }
     taken.insert(found);
     std::string text = found;
-    if (meaning.quantity != Quantity::kDimensionless && SplitUnit(found).quantity != meaning.quantity) {
+    if (meaning.quantity != Quantity::kDimensionless &&
+        SplitUnit(found).quantity != meaning.quantity) {
       const std::string unit = UnitIn(found, meaning.quantity);
       if (unit.empty())
         guess.assumed.emplace_back(meaning.name);
@@ -147,13 +159,17 @@ std::optional<ColumnGuess> GuessColumns(const std::filesystem::path& path, bool 
 
 std::string ColumnGuess::Advice(const std::string& file) const {
   std::string yaml;
-  for (const auto& [own, theirs] : names) yaml += fmt::format("{}{}: {}", yaml.empty() ? "" : ", ", own, YamlQuote(theirs));
-  std::string out =
-      fmt::format("write to recordings in {}: kind: {}, columns: {{{}}}", file, planar ? "planar_poses" : "spatial_poses", yaml);
+  for (const auto& [own, theirs] : names)
+    yaml += fmt::format("{}{}: {}", yaml.empty() ? "" : ", ", own, YamlQuote(theirs));
+  std::string out = fmt::format("write to recordings in {}: kind: {}, columns: {{{}}}", file,
+                                planar ? "planar_poses" : "spatial_poses", yaml);
   if (!assumed.empty())
-    out += fmt::format("; {} {} taken to be in SI: put a space and the unit behind the name where that is wrong (\"X mm\")",
-                       JoinNames(assumed), assumed.size() == 1 ? "is" : "are");
-  if (!missing.empty()) out += fmt::format("; no column looks like {}: name it there", JoinNames(missing));
+    out += fmt::format(
+        "; {} {} taken to be in SI: put a space and the unit behind the name where that is wrong "
+        "(\"X mm\")",
+        JoinNames(assumed), assumed.size() == 1 ? "is" : "are");
+  if (!missing.empty())
+    out += fmt::format("; no column looks like {}: name it there", JoinNames(missing));
   if (!fault.empty()) out += "; with these names: " + fault;
   return out;
 }

@@ -14,10 +14,12 @@ std::vector<std::string> ColumnsOf(const std::filesystem::path& path);
 
 struct ColumnGuess {
   bool planar = true;
-  std::map<std::string, std::string> names;  // our name (t, x, ...): theirs, with a unit behind it where the name tells one
-  std::vector<std::string> missing;          // our names that no column looks like
-  std::vector<std::string> assumed;          // our names whose unit is taken to be SI
-  std::string fault;                         // why the table cannot be read with these names; empty where it can
+  // our name (t, x, ...): theirs, with a unit behind it where the name tells one
+  std::map<std::string, std::string> names;
+  std::vector<std::string> missing;  // our names that no column looks like
+  std::vector<std::string> assumed;  // our names whose unit is taken to be SI
+  // why the table cannot be read with these names; empty where it can
+  std::string fault;
 
   // What to write into `file`, in words and YAML.
   std::string Advice(const std::string& file) const;

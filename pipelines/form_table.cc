@@ -39,10 +39,12 @@ Shown Show(const FormCell& cell) {
   return {Plain(cell.value, std::clamp(4 - before, 0, 8)), ""};
 }
 
-std::string WithReplaced(const std::string& text, const std::vector<std::pair<char, const char*>>& replace) {
+std::string WithReplaced(const std::string& text,
+                         const std::vector<std::pair<char, const char*>>& replace) {
   std::string out;
   for (const char c : text) {
-    const auto found = std::find_if(replace.begin(), replace.end(), [&](const auto& r) { return r.first == c; });
+    const auto found =
+        std::find_if(replace.begin(), replace.end(), [&](const auto& r) { return r.first == c; });
     if (found != replace.end())
       out += found->second;
     else
@@ -51,7 +53,8 @@ std::string WithReplaced(const std::string& text, const std::vector<std::pair<ch
   return out;
 }
 
-// What a LaTeX of any engine prints: its special characters, and the signs of formulas that its text fonts do not have.
+// What a LaTeX of any engine prints: its special characters, and the signs of formulas that its
+// text fonts do not have.
 std::string LatexText(const std::string& text) {
   std::string out = WithReplaced(text, {{'\\', "\\textbackslash{}"},
                                         {'&', "\\&"},
@@ -61,34 +64,46 @@ std::string LatexText(const std::string& text) {
                                         {'_', "\\_"},
                                         {'{', "\\{"},
                                         {'}', "\\}"},
-                                        {'[', "{[}"},  // at the start of a row it would begin an option
+                                        // at the start of a row it would begin an option
+                                        {'[', "{[}"},
                                         {'~', "\\textasciitilde{}"},
                                         {'^', "\\textasciicircum{}"},
                                         {'<', "$<$"},
                                         {'>', "$>$"},
                                         {'|', "$|$"},
                                         {'"', "''"}});
-  static const std::pair<std::string, std::string> signs[] = {{"\u2212", "$-$"},       {"\u00B1", "$\\pm$"}, {"\u00D7", "$\\times$"},
-                                                              {"\u03C9", "$\\omega$"}, {"\u03BC", "$\\mu$"}, {"\u0394", "$\\Delta$"},
-                                                              {"\u00B0", "$^\\circ$"}};
+  static const std::pair<std::string, std::string> signs[] = {
+      {"\u2212", "$-$"},       {"\u00B1", "$\\pm$"}, {"\u00D7", "$\\times$"},
+      {"\u03C9", "$\\omega$"}, {"\u03BC", "$\\mu$"}, {"\u0394", "$\\Delta$"},
+      {"\u00B0", "$^\\circ$"}};
   for (const auto& [sign, words] : signs)
-    for (std::size_t at = 0; (at = out.find(sign, at)) != std::string::npos; at += words.size()) out.replace(at, sign.size(), words);
+    for (std::size_t at = 0; (at = out.find(sign, at)) != std::string::npos; at += words.size())
+      out.replace(at, sign.size(), words);
   return out;
 }
 
 std::string MarkdownText(const std::string& text) {
-  return WithReplaced(text, {{'|', "\\|"}, {'*', "\\*"}, {'_', "\\_"}, {'`', "\\`"}, {'<', "&lt;"}, {'[', "\\["}, {']', "\\]"}});
+  return WithReplaced(text, {{'|', "\\|"},
+                             {'*', "\\*"},
+                             {'_', "\\_"},
+                             {'`', "\\`"},
+                             {'<', "&lt;"},
+                             {'[', "\\["},
+                             {']', "\\]"}});
 }
 
 bool HasSd(const FormTable& table, std::size_t column) {
-  return std::any_of(table.rows.begin(), table.rows.end(), [&](const auto& row) { return !row.empty() && std::isfinite(row[column].sd); });
+  return std::any_of(table.rows.begin(), table.rows.end(), [&](const auto& row) {
+    return !row.empty() && std::isfinite(row[column].sd);
+  });
 }
 
 }  // namespace
 
 void FormTable::Row(std::vector<FormCell> cells) {
   if (!cells.empty() && cells.size() != columns.size())
-    throw std::logic_error(fmt::format("form table {}: {} cells in a row of {} columns", name, cells.size(), columns.size()));
+    throw std::logic_error(fmt::format("form table {}: {} cells in a row of {} columns", name,
+                                       cells.size(), columns.size()));
   rows.push_back(std::move(cells));
 }
 
@@ -117,9 +132,11 @@ std::string ToMarkdown(const FormTable& table) {
 std::string ToLatex(const FormTable& table) {
   std::string columns;
   for (const FormColumn& column : table.columns) columns += column.number ? 'r' : 'l';
-  std::string out = fmt::format("\\begin{{table}}\n\\centering\\small\n\\caption{{{}}}\n\\begin{{tabular}}{{{}}}\n\\hline\n",
-                                LatexText(table.caption), columns);
-  for (std::size_t k = 0; k < table.columns.size(); ++k) out += (k > 0 ? " & " : "") + LatexText(table.columns[k].title);
+  std::string out = fmt::format(
+      "\\begin{{table}}\n\\centering\\small\n\\caption{{{}}}\n\\begin{{tabular}}{{{}}}\n\\hline\n",
+      LatexText(table.caption), columns);
+  for (std::size_t k = 0; k < table.columns.size(); ++k)
+    out += (k > 0 ? " & " : "") + LatexText(table.columns[k].title);
   out += " \\\\\n\\hline\n";
   for (const auto& row : table.rows) {
     if (row.empty()) {
@@ -145,7 +162,8 @@ std::string ToLatex(const FormTable& table) {
 
 std::string ToHtml(const FormTable& table) {
   std::vector<std::string> headers;
-  for (const FormColumn& column : table.columns) headers.push_back((column.number ? "#" : "") + internal::Escape(column.title));
+  for (const FormColumn& column : table.columns)
+    headers.push_back((column.number ? "#" : "") + internal::Escape(column.title));
   internal::HtmlTable html(internal::Escape(table.caption), headers);
   for (const auto& row : table.rows) {
     if (row.empty()) continue;
@@ -153,12 +171,15 @@ std::string ToHtml(const FormTable& table) {
     for (std::size_t k = 0; k < row.size(); ++k) {
       const Shown shown = Show(row[k]);
       std::string value = internal::Escape(shown.value);
-      if (table.columns[k].number && !value.empty() && value[0] == '-') value = "\u2212" + value.substr(1);
+      if (table.columns[k].number && !value.empty() && value[0] == '-')
+        value = "\u2212" + value.substr(1);
       cells.push_back(shown.sd.empty() ? value : value + "\u00A0±\u00A0" + shown.sd);
     }
     html.Row(cells);
   }
-  return html.Html() + (table.note.empty() ? std::string() : "<p class=\"foot\">" + internal::Escape(table.note) + "</p>");
+  return html.Html() + (table.note.empty()
+                            ? std::string()
+                            : "<p class=\"foot\">" + internal::Escape(table.note) + "</p>");
 }
 
 void WriteFormCsv(const std::filesystem::path& path, const FormTable& table) {
@@ -195,7 +216,8 @@ void WriteForm(const std::filesystem::path& path, const FormTable& table) {
   } else if (extension == ".html") {
     internal::Page page;
     page.title = table.caption.empty() ? table.name : table.caption;
-    page.head = "<div class=\"head\" id=\"result\"><p class=\"eyebrow\">ImpactLab</p><h1>" + internal::Escape(page.title) + "</h1></div>\n";
+    page.head = "<div class=\"head\" id=\"result\"><p class=\"eyebrow\">ImpactLab</p><h1>" +
+                internal::Escape(page.title) + "</h1></div>\n";
     internal::Section section;
     section.id = "table";
     section.title = "Table";
@@ -203,13 +225,16 @@ void WriteForm(const std::filesystem::path& path, const FormTable& table) {
     page.sections.push_back(std::move(section));
     internal::WritePage(path, page, {});
   } else {
-    throw ConfigError(fmt::format("table '{}': found extension '{}', allowed .csv, .md, .tex, .html", path.string(), extension));
+    throw ConfigError(
+        fmt::format("table '{}': found extension '{}', allowed .csv, .md, .tex, .html",
+                    path.string(), extension));
   }
 }
 
 void WriteForms(const std::filesystem::path& folder, const std::vector<FormTable>& tables) {
   for (const FormTable& table : tables)
-    for (const char* extension : {".csv", ".md", ".tex"}) WriteForm(folder / (table.name + extension), table);
+    for (const char* extension : {".csv", ".md", ".tex"})
+      WriteForm(folder / (table.name + extension), table);
 }
 
 }  // namespace impactlab

@@ -14,14 +14,17 @@ struct FormColumn {
   bool number = false;  // else text
 };
 
-// A text, or a number with its standard deviation. A number with a text is shown as that text: as it was printed.
+// A text, or a number with its standard deviation. A number with a text is shown as that text: as
+// it was printed.
 struct FormCell {
   std::string text;
-  double value = std::numeric_limits<double>::quiet_NaN(), sd = std::numeric_limits<double>::quiet_NaN();
+  double value = std::numeric_limits<double>::quiet_NaN(),
+         sd = std::numeric_limits<double>::quiet_NaN();
 
   FormCell(std::string words = {}) : text(std::move(words)) {}
   FormCell(const char* words) : text(words) {}
-  FormCell(double number, double standard_deviation = std::numeric_limits<double>::quiet_NaN()) : value(number), sd(standard_deviation) {}
+  FormCell(double number, double standard_deviation = std::numeric_limits<double>::quiet_NaN())
+      : value(number), sd(standard_deviation) {}
   FormCell(double number, std::string as_printed) : text(std::move(as_printed)), value(number) {}
 };
 
@@ -29,20 +32,25 @@ struct FormTable {
   std::string name;  // of its files, e.g. "comparison"
   std::string caption = {}, note = {};
   std::vector<FormColumn> columns = {};
-  std::vector<std::vector<FormCell>> rows = {};  // as many cells as columns; a row of none draws a line between groups
+  // as many cells as columns; a row of none draws a line between groups
+  std::vector<std::vector<FormCell>> rows = {};
 
-  void Row(std::vector<FormCell> cells);  // std::logic_error where their number differs from the columns'
+  // std::logic_error where their number differs from the columns'
+  void Row(std::vector<FormCell> cells);
 };
 
-// Numbers with a standard deviation are cut to two digits of it. Markdown: a pipe table. LaTeX: a `table` with a plain `tabular`, which
-// needs no package. HTML: an element for a page of the program.
+// Numbers with a standard deviation are cut to two digits of it. Markdown: a pipe table. LaTeX: a
+// `table` with a plain `tabular`, which needs no package. HTML: an element for a page of the
+// program.
 std::string ToMarkdown(const FormTable& table);
 std::string ToLatex(const FormTable& table);
 std::string ToHtml(const FormTable& table);
-// Columns by their names; a column of numbers with standard deviations is followed by `sd_NAME`. Full precision, empty where there is none.
+// Columns by their names; a column of numbers with standard deviations is followed by `sd_NAME`.
+// Full precision, empty where there is none.
 void WriteFormCsv(const std::filesystem::path& path, const FormTable& table);
 
-// By the extension of `path`: .csv, .md, .tex, or .html (a page of its own). ConfigError for any other.
+// By the extension of `path`: .csv, .md, .tex, or .html (a page of its own). ConfigError for any
+// other.
 void WriteForm(const std::filesystem::path& path, const FormTable& table);
 // NAME.csv, NAME.md and NAME.tex in a folder.
 void WriteForms(const std::filesystem::path& folder, const std::vector<FormTable>& tables);

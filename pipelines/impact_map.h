@@ -1,9 +1,11 @@
 #pragma once
-// Parameter maps of single impacts: one or two parameters of a body's state and of the law on a grid, every point solved and certified.
+// Parameter maps of single impacts: one or two parameters of a body's state and of the law on a
+// grid, every point solved and certified.
 //
-// The body meets level ground with one point. Its lever runs from the centre of mass to that point, r = -L (sin lean cos azimuth,
-// sin lean sin azimuth, cos lean): at lean 0 the centre stands above the contact, a positive lean tips it towards x. In space B_z lies
-// along the line from the contact to the centre and B_x in the plane of the lean. File: schema impactlab.map/1, see data/README.md.
+// The body meets level ground with one point. Its lever runs from the centre of mass to that point,
+// r = -L (sin lean cos azimuth, sin lean sin azimuth, cos lean): at lean 0 the centre stands above
+// the contact, a positive lean tips it towards x. In space B_z lies along the line from the contact
+// to the centre and B_x in the plane of the lean. File: schema impactlab.map/1, see data/README.md.
 
 #include <array>
 #include <filesystem>
@@ -17,7 +19,8 @@
 
 namespace impactlab {
 
-// What a map can vary or fix. In a plane y and omega_x, omega_z do not count and theta_dot is the spin; in space theta_dot does not.
+// What a map can vary or fix. In a plane y and omega_x, omega_z do not count and theta_dot is the
+// spin; in space theta_dot does not.
 enum class MapParameter {
   kLean,
   kAzimuth,
@@ -39,7 +42,8 @@ enum class MapParameter {
   kCount
 };
 inline constexpr int kMapParameters = static_cast<int>(MapParameter::kCount);
-const std::vector<std::string>& MapParameterNames();  // "lean_rad", "v_x_m_per_s", ..., in the order of the enumeration
+// "lean_rad", "v_x_m_per_s", ..., in the order of the enumeration
+const std::vector<std::string>& MapParameterNames();
 
 struct MapAxis {
   std::string label;          // for pictures, with its unit: "β [rad]"
@@ -69,18 +73,21 @@ struct MapStatement {
   std::vector<std::string> cases;  // kCases, kPresent: digits
   std::string quantity;            // kMaximum, kMinimum, kInside, kNegative, kSymmetric
   double printed = std::numeric_limits<double>::quiet_NaN(), tolerance = 0;
-  double y = std::numeric_limits<double>::quiet_NaN();  // row of a map that kChange and kCases speak of
-  std::vector<double> x_box, y_box;                     // kMaximum, kMinimum, kInside: where
-  bool least = false;                                   // kInside: the least one
-  char axis = 'x';                                      // kSymmetric
+  // row of a map that kChange and kCases speak of
+  double y = std::numeric_limits<double>::quiet_NaN();
+  std::vector<double> x_box, y_box;  // kMaximum, kMinimum, kInside: where
+  bool least = false;                // kInside: the least one
+  char axis = 'x';                   // kSymmetric
 };
 
 struct MapSweep {
   std::filesystem::path path;
-  std::string name, figure, assumptions;  // title; "004 Fig. 3.17"; what the document leaves open and we chose
+  // title; "004 Fig. 3.17"; what the document leaves open and we chose
+  std::string name, figure, assumptions;
   double mass = 1, lever = 1;
   bool planar = true;
-  Eigen::Vector3d inertia = Eigen::Vector3d::Ones();  // about B_x, B_y, B_z [kg m^2]; planar: the y entry
+  // about B_x, B_y, B_z [kg m^2]; planar: the y entry
+  Eigen::Vector3d inertia = Eigen::Vector3d::Ones();
   std::array<double, kMapParameters> fixed{};
   bool contact_velocity = false;  // the contact point's velocity is given, not the centre's
   std::vector<std::string> laws;
@@ -98,8 +105,8 @@ struct MapQuantity {
   std::string label;  // for pictures
   bool is_signed = false;
 };
-// dissipation, v_plus_x_m_per_s ..., omega_plus_*, theta_dot_plus_rad_per_s, contact_v_plus_*, J_*, turn_rad, in the order of
-// MapPoint::values.
+// dissipation, v_plus_x_m_per_s ..., omega_plus_*, theta_dot_plus_rad_per_s, contact_v_plus_*, J_*,
+// turn_rad, in the order of MapPoint::values.
 const std::vector<MapQuantity>& MapQuantities();
 int QuantityIndex(const std::string& name);  // -1 where there is none
 
@@ -118,8 +125,11 @@ struct ImpactMap {
   std::vector<std::vector<MapPoint>> points;  // [law][iy * n_x + ix]
   std::size_t nx() const { return sweep.x.shown.size(); }
   std::size_t ny() const { return sweep.y ? sweep.y->shown.size() : 1; }
-  const MapPoint& At(std::size_t law, std::size_t ix, std::size_t iy) const { return points[law][iy * nx() + ix]; }
-  // Share of points whose certificate holds but for the energy of laws that may gain it, and number of those that gain.
+  const MapPoint& At(std::size_t law, std::size_t ix, std::size_t iy) const {
+    return points[law][iy * nx() + ix];
+  }
+  // Share of points whose certificate holds but for the energy of laws that may gain it, and number
+  // of those that gain.
   std::size_t faults = 0, gains = 0;
 };
 

@@ -36,13 +36,19 @@ bool Counts(MapParameter p, bool planar) {
   }
 }
 
-bool OfContact(MapParameter p) { return p == MapParameter::kContactVx || p == MapParameter::kContactVy || p == MapParameter::kContactVz; }
-bool OfCentre(MapParameter p) { return p == MapParameter::kVx || p == MapParameter::kVy || p == MapParameter::kVz; }
+bool OfContact(MapParameter p) {
+  return p == MapParameter::kContactVx || p == MapParameter::kContactVy ||
+         p == MapParameter::kContactVz;
+}
+bool OfCentre(MapParameter p) {
+  return p == MapParameter::kVx || p == MapParameter::kVy || p == MapParameter::kVz;
+}
 
 std::vector<std::string> Allowed(bool planar) {
   std::vector<std::string> names;
   for (int i = 0; i < kMapParameters; ++i)
-    if (Counts(static_cast<MapParameter>(i), planar)) names.push_back(MapParameterNames()[static_cast<std::size_t>(i)]);
+    if (Counts(static_cast<MapParameter>(i), planar))
+      names.push_back(MapParameterNames()[static_cast<std::size_t>(i)]);
   return names;
 }
 
@@ -76,15 +82,19 @@ MapAxis ReadAxis(const YamlNode& node, bool planar) {
   const Range range = RangeOf(axis.parameter);
   for (const double end : {axis.shown.front(), axis.shown.back()})
     if (!range.Contains(axis.Value(end)))
-      throw node.Fault("sets",
-                       fmt::format("{} = {:g}", MapParameterNames()[static_cast<std::size_t>(Index(axis.parameter))], axis.Value(end)),
-                       range.Words());
+      throw node.Fault(
+          "sets",
+          fmt::format("{} = {:g}",
+                      MapParameterNames()[static_cast<std::size_t>(Index(axis.parameter))],
+                      axis.Value(end)),
+          range.Words());
   return axis;
 }
 
 MapStatement ReadStatement(const YamlNode& node, const MapSweep& sweep) {
   using Kind = MapStatement::Kind;
-  const std::vector<std::string> kinds = {"change", "cases", "maximum", "minimum", "inside", "present", "negative", "symmetric"};
+  const std::vector<std::string> kinds = {"change", "cases",   "maximum",  "minimum",
+                                          "inside", "present", "negative", "symmetric"};
   MapStatement s;
   const std::string kind = node.Choice("kind", kinds);
   s.kind = static_cast<Kind>(std::find(kinds.begin(), kinds.end(), kind) - kinds.begin());
@@ -115,7 +125,8 @@ MapStatement ReadStatement(const YamlNode& node, const MapSweep& sweep) {
     if (sweep.y && (s.kind == Kind::kInside || node.Has("y"))) s.y_box = node.Vector("y", 2);
   }
   if ((s.kind == Kind::kChange || s.kind == Kind::kCases) && sweep.y) s.y = node.Number("y");
-  if (s.kind == Kind::kSymmetric && s.axis == 'y' && !sweep.y) throw node.Fault("axis", "y", "x: a scan has no second axis");
+  if (s.kind == Kind::kSymmetric && s.axis == 'y' && !sweep.y)
+    throw node.Fault("axis", "y", "x: a scan has no second axis");
   return s;
 }
 
@@ -161,7 +172,8 @@ MapSweep LoadMapSweep(const std::filesystem::path& path) {
     sweep.inertia = {I[0], I[1], I[2]};
     for (int i = 0; i < 3; ++i)
       if (I[(i + 1) % 3] + I[(i + 2) % 3] < I[i] * (1 - 1e-12))
-        throw body.Fault("inertia_kg_m2", fmt::format("{:g} above the sum of the other two", I[i]), "moments that a body can have");
+        throw body.Fault("inertia_kg_m2", fmt::format("{:g} above the sum of the other two", I[i]),
+                         "moments that a body can have");
   }
   std::vector<std::string> all = LawNames();
   all.push_back("brach_printed");
@@ -171,15 +183,19 @@ MapSweep LoadMapSweep(const std::filesystem::path& path) {
     const auto known = std::find(all.begin(), all.end(), sweep.laws[i]);
     // The first three have a path and work in space.
     if (known == all.end() || (!sweep.planar && known - all.begin() > 2))
-      throw root.Fault("laws", sweep.laws[i], sweep.planar ? JoinNames(all) : "energetic, poisson, newton in space");
-    if (std::find(sweep.laws.begin(), sweep.laws.begin() + static_cast<std::ptrdiff_t>(i), sweep.laws[i]) !=
-        sweep.laws.begin() + static_cast<std::ptrdiff_t>(i))
+      throw root.Fault("laws", sweep.laws[i],
+                       sweep.planar ? JoinNames(all) : "energetic, poisson, newton in space");
+    if (std::find(sweep.laws.begin(), sweep.laws.begin() + static_cast<std::ptrdiff_t>(i),
+                  sweep.laws[i]) != sweep.laws.begin() + static_cast<std::ptrdiff_t>(i))
       throw root.Fault("laws", sweep.laws[i] + " twice", "every law once");
   }
   sweep.x = ReadAxis(root.Map("x"), sweep.planar);
   if (root.Has("y")) sweep.y = ReadAxis(root.Map("y"), sweep.planar);
-  if (sweep.y && sweep.y->parameter == sweep.x.parameter) throw root.Fault("y", "the parameter of x", "another parameter");
-  if (static_cast<double>(sweep.x.shown.size()) * static_cast<double>(sweep.y ? sweep.y->shown.size() : 1) > kMaxPoints)
+  if (sweep.y && sweep.y->parameter == sweep.x.parameter)
+    throw root.Fault("y", "the parameter of x", "another parameter");
+  if (static_cast<double>(sweep.x.shown.size()) *
+          static_cast<double>(sweep.y ? sweep.y->shown.size() : 1) >
+      kMaxPoints)
     throw root.Fault("x", "too many points", "at most 1e6 in all");
 
   sweep.fixed[static_cast<std::size_t>(Index(MapParameter::kMuSOverMuK))] = 1;
@@ -197,19 +213,24 @@ MapSweep LoadMapSweep(const std::filesystem::path& path) {
   const auto has = [&](auto test) { return std::any_of(given.begin(), given.end(), test); };
   sweep.contact_velocity = has(OfContact);
   if (sweep.contact_velocity && has(OfCentre))
-    throw root.Fault("fixed", "velocities of the contact point and of the centre", "one of the two kinds");
+    throw root.Fault("fixed", "velocities of the contact point and of the centre",
+                     "one of the two kinds");
   const bool only_ratio = sweep.laws == std::vector<std::string>{"ratio"};
-  for (const MapParameter p : {MapParameter::kE, only_ratio ? MapParameter::kImpulseRatio : MapParameter::kMuK})
+  for (const MapParameter p :
+       {MapParameter::kE, only_ratio ? MapParameter::kImpulseRatio : MapParameter::kMuK})
     if (std::find(given.begin(), given.end(), p) == given.end())
-      throw root.Fault("fixed", "no " + MapParameterNames()[static_cast<std::size_t>(Index(p))], "it here or on an axis");
+      throw root.Fault("fixed", "no " + MapParameterNames()[static_cast<std::size_t>(Index(p))],
+                       "it here or on an axis");
 
   std::vector<std::string> pictures = {"case"};
   for (const MapQuantity& q : MapQuantities()) pictures.push_back(q.name);
   sweep.pictures = root.Texts("pictures", {"case", "dissipation"});
   for (const std::string& picture : sweep.pictures)
-    if (std::find(pictures.begin(), pictures.end(), picture) == pictures.end()) throw root.Fault("pictures", picture, JoinNames(pictures));
+    if (std::find(pictures.begin(), pictures.end(), picture) == pictures.end())
+      throw root.Fault("pictures", picture, JoinNames(pictures));
   if (root.Has("statements"))
-    for (const YamlNode& node : root.List("statements")) sweep.statements.push_back(ReadStatement(node, sweep));
+    for (const YamlNode& node : root.List("statements"))
+      sweep.statements.push_back(ReadStatement(node, sweep));
   root.Finish();
   return sweep;
 }

@@ -17,16 +17,19 @@ using internal::Escape;
 std::string Pictures(const ImpactMap& map) {
   std::string out = "<div class=\"pair\">";
   for (const std::string& picture : map.sweep.pictures)
-    for (std::size_t law = 0; law < (map.sweep.y ? map.sweep.laws.size() : 1); ++law) out += internal::FigureOf(MapSvg(map, picture, law));
+    for (std::size_t law = 0; law < (map.sweep.y ? map.sweep.laws.size() : 1); ++law)
+      out += internal::FigureOf(MapSvg(map, picture, law));
   return out + "</div>";
 }
 
 std::string Certified(const ImpactMap& map) {
-  if (map.sweep.laws == std::vector<std::string>{"ratio"}) return "A given impulse ratio is no law: there is nothing to certify.";
+  if (map.sweep.laws == std::vector<std::string>{"ratio"})
+    return "A given impulse ratio is no law: there is nothing to certify.";
   const std::size_t n = map.nx() * map.ny() * map.sweep.laws.size();
   std::string out = fmt::format("{} outcomes, ", n);
-  out += map.faults == 0 ? "each with a certificate that holds"
-                         : fmt::format("<b>{} of them without a certificate that holds</b>", map.faults);
+  out += map.faults == 0
+             ? "each with a certificate that holds"
+             : fmt::format("<b>{} of them without a certificate that holds</b>", map.faults);
   if (map.gains > 0)
     out += fmt::format("; {} gain energy ({:.1f} %), as their law may", map.gains,
                        100.0 * static_cast<double>(map.gains) / static_cast<double>(n));
@@ -45,7 +48,8 @@ void WriteMapGallery(const std::filesystem::path& path, const std::vector<Impact
     section.title = map.sweep.figure.empty() ? map.sweep.name : map.sweep.figure;
     section.html = "<p>" + Escape(map.sweep.name) + "</p>";
     if (!map.sweep.assumptions.empty())
-      section.html += "<p class=\"foot\">Our choice where the document is silent: " + Escape(map.sweep.assumptions) + "</p>";
+      section.html += "<p class=\"foot\">Our choice where the document is silent: " +
+                      Escape(map.sweep.assumptions) + "</p>";
     section.html += Pictures(map);
     if (!map.sweep.statements.empty()) {
       internal::HtmlTable table("", {"The document says", "We get", "Verdict"});
@@ -53,7 +57,10 @@ void WriteMapGallery(const std::filesystem::path& path, const std::vector<Impact
         const StatementResult result = CheckStatement(map, statement);
         (result.agrees ? agree : differ)++;
         table.Row({Escape(statement.says),
-                   Escape(result.found) + (statement.note.empty() ? "" : "<br><span class=\"foot\">" + Escape(statement.note) + "</span>"),
+                   Escape(result.found) +
+                       (statement.note.empty()
+                            ? ""
+                            : "<br><span class=\"foot\">" + Escape(statement.note) + "</span>"),
                    !result.decided ? "cannot be compared"
                    : result.agrees ? "agrees"
                                    : "<b>differs</b>"});
@@ -64,14 +71,17 @@ void WriteMapGallery(const std::filesystem::path& path, const std::vector<Impact
     page.sections.push_back(std::move(section));
   }
   page.head = fmt::format(
-      "<p class=\"eyebrow\">ImpactLab</p><h1>Maps of single impacts</h1><p class=\"lead\">{}, solved along the exact path and certified "
+      "<p class=\"eyebrow\">ImpactLab</p><h1>Maps of single impacts</h1><p class=\"lead\">{}, "
+      "solved along the exact path and certified "
       "point by "
-      "point.{}</p><p class=\"second\">A case says when slip first stops: 0 never, 1 and 2 in compression, 3 and 4 in restitution, 5 and 6 "
+      "point.{}</p><p class=\"second\">A case says when slip first stops: 0 never, 1 and 2 in "
+      "compression, 3 and 4 in restitution, 5 and 6 "
       "from rest; after "
       "1, 3, 5 the contact sticks, after 2, 4, 6 it slips again.</p>",
       internal::Count(static_cast<long long>(maps.size()), "map"),
       agree + differ > 0
-          ? fmt::format(" Of {} statements of the documents {} agree with what we get, {} do not.", agree + differ, agree, differ)
+          ? fmt::format(" Of {} statements of the documents {} agree with what we get, {} do not.",
+                        agree + differ, agree, differ)
           : "");
   internal::WritePage(path, page, {});
 }

@@ -1,5 +1,6 @@
-// Pictures of maps and scans: SVG that stands alone. Colours can be told apart by colour-blind readers (Okabe and Ito for cases, viridis
-// and a blue to brown scale for quantities), and every region carries the name of its case besides.
+// Pictures of maps and scans: SVG that stands alone. Colours can be told apart by colour-blind
+// readers (Okabe and Ito for cases, viridis and a blue to brown scale for quantities), and every
+// region carries the name of its case besides.
 
 #include <fmt/format.h>
 
@@ -35,9 +36,11 @@ using internal::Viridis;
 // Okabe and Ito; a letter makes the colour of its digit lighter.
 Rgb8 CaseColour(const std::string& course) {
   static const std::map<std::string, Rgb8> colours = {
-      {"0", {86, 180, 233}},     {"1", {213, 94, 0}},       {"2", {0, 158, 115}},      {"3", {230, 159, 0}},    {"4", {240, 228, 66}},
-      {"5", {204, 121, 167}},    {"6", {0, 114, 178}},      {"-", {221, 221, 221}},    {"mu", {86, 180, 233}},  {"stick", {213, 94, 0}},
-      {"energy", {0, 158, 115}}, {"smith", {240, 228, 66}}, {"loses", {86, 180, 233}}, {"gains", {213, 94, 0}}, {"pulls", {204, 121, 167}}};
+      {"0", {86, 180, 233}},     {"1", {213, 94, 0}},       {"2", {0, 158, 115}},
+      {"3", {230, 159, 0}},      {"4", {240, 228, 66}},     {"5", {204, 121, 167}},
+      {"6", {0, 114, 178}},      {"-", {221, 221, 221}},    {"mu", {86, 180, 233}},
+      {"stick", {213, 94, 0}},   {"energy", {0, 158, 115}}, {"smith", {240, 228, 66}},
+      {"loses", {86, 180, 233}}, {"gains", {213, 94, 0}},   {"pulls", {204, 121, 167}}};
   auto at = colours.find(course);
   if (at != colours.end()) return at->second;
   at = colours.find(course.substr(0, 1));
@@ -47,14 +50,15 @@ Rgb8 CaseColour(const std::string& course) {
 }
 
 std::string CaseWords(const std::string& course) {
-  static const std::map<std::string, std::string> words = {{"0", "slides throughout"},        {"1", "sticks, in compression"},
-                                                           {"2", "reverses, in compression"}, {"3", "sticks, in restitution"},
-                                                           {"4", "reverses, in restitution"}, {"5", "from rest, sticks"},
-                                                           {"6", "from rest, slides"},        {"-", "no impact"},
-                                                           {"mu", "full friction"},           {"stick", "slip stopped"},
-                                                           {"energy", "bounded by energy"},   {"smith", "partial reversal"},
-                                                           {"loses", "energy is lost"},       {"gains", "energy is gained"},
-                                                           {"pulls", "J_n below zero"}};
+  static const std::map<std::string, std::string> words = {
+      {"0", "slides throughout"},        {"1", "sticks, in compression"},
+      {"2", "reverses, in compression"}, {"3", "sticks, in restitution"},
+      {"4", "reverses, in restitution"}, {"5", "from rest, sticks"},
+      {"6", "from rest, slides"},        {"-", "no impact"},
+      {"mu", "full friction"},           {"stick", "slip stopped"},
+      {"energy", "bounded by energy"},   {"smith", "partial reversal"},
+      {"loses", "energy is lost"},       {"gains", "energy is gained"},
+      {"pulls", "J_n below zero"}};
   const auto at = words.find(course);
   if (at != words.end()) return at->second;
   const auto digit = words.find(course.substr(0, 1));
@@ -65,7 +69,8 @@ std::string CaseWords(const std::string& course) {
 
 // Blue below zero, brown above, nearly white at zero.
 Rgb8 Diverging(double t) {
-  static const Rgb8 stops[5] = {{33, 102, 172}, {146, 197, 222}, {247, 247, 247}, {253, 184, 99}, {179, 88, 6}};
+  static const Rgb8 stops[5] = {
+      {33, 102, 172}, {146, 197, 222}, {247, 247, 247}, {253, 184, 99}, {179, 88, 6}};
   const int i = std::clamp(static_cast<int>(4 * t), 0, 3);
   return Mix(stops[i], stops[i + 1], std::clamp(4 * t - i, 0.0, 1.0));
 }
@@ -84,7 +89,8 @@ struct Scale {
 Scale ScaleOf(const std::vector<MapPoint>& points, std::size_t quantity, bool is_signed) {
   double low = std::numeric_limits<double>::infinity(), high = -low;
   for (const MapPoint& point : points)
-    if (std::isfinite(point.values[quantity])) low = std::min(low, point.values[quantity]), high = std::max(high, point.values[quantity]);
+    if (std::isfinite(point.values[quantity]))
+      low = std::min(low, point.values[quantity]), high = std::max(high, point.values[quantity]);
   if (!(high >= low)) low = 0, high = 1;
   Scale scale{low, high, low < -1e-9 && high > 1e-9 && (is_signed || low < -1e-6)};
   if (!(scale.high > scale.low)) scale.low -= 0.5, scale.high += 0.5;
@@ -93,14 +99,16 @@ Scale ScaleOf(const std::vector<MapPoint>& points, std::size_t quantity, bool is
 
 std::vector<LegendEntry> CaseLegend(const std::vector<std::string>& courses) {
   std::vector<LegendEntry> entries;
-  for (const std::string& course : courses) entries.push_back({CaseColour(course), course.empty() ? "?" : course, CaseWords(course)});
+  for (const std::string& course : courses)
+    entries.push_back({CaseColour(course), course.empty() ? "?" : course, CaseWords(course)});
   return entries;
 }
 
 std::vector<std::string> Courses(const std::vector<MapPoint>& points) {
   std::vector<std::string> names;
   for (const MapPoint& point : points)
-    if (std::find(names.begin(), names.end(), point.course) == names.end()) names.push_back(point.course);
+    if (std::find(names.begin(), names.end(), point.course) == names.end())
+      names.push_back(point.course);
   std::sort(names.begin(), names.end());
   return names;
 }
@@ -108,18 +116,22 @@ std::vector<std::string> Courses(const std::vector<MapPoint>& points) {
 // A label with a capital, unless it begins with a symbol such as v_x.
 std::string Heading(const MapQuantity& quantity) {
   std::string text = quantity.label;
-  if (text.size() > 1 && text[1] != '_' && text[0] >= 'a' && text[0] <= 'z') text[0] = static_cast<char>(text[0] - 'a' + 'A');
+  if (text.size() > 1 && text[1] != '_' && text[0] >= 'a' && text[0] <= 'z')
+    text[0] = static_cast<char>(text[0] - 'a' + 'A');
   return text;
 }
 
 std::string Title(const ImpactMap& map, const std::string& what, std::size_t law) {
   // The name of the sweep stands over all its pictures; here what is drawn and by which law.
-  return what + (map.sweep.laws[law] == "energetic" && map.sweep.laws.size() == 1 ? "" : ", " + map.sweep.laws[law]);
+  return what + (map.sweep.laws[law] == "energetic" && map.sweep.laws.size() == 1
+                     ? ""
+                     : ", " + map.sweep.laws[law]);
 }
 
 class Map2d {
  public:
-  Map2d(const ImpactMap& map, std::size_t law) : map_(map), points_(map.points[law]), nx_(map.nx()), ny_(map.ny()) {
+  Map2d(const ImpactMap& map, std::size_t law)
+      : map_(map), points_(map.points[law]), nx_(map.nx()), ny_(map.ny()) {
     const auto& x = map.sweep.x.shown;
     const auto& y = map.sweep.y->shown;
     // A cell reaches half a step to each side of its point.
@@ -146,7 +158,10 @@ class Map2d {
         if (iy + 1 < ny_ && points_[(iy + 1) * nx_ + ix].course != here)
           d += fmt::format("M{:.1f} {:.1f}H{:.1f}", x(ix), y(iy + 1), x(ix + 1));
       }
-    return fmt::format("<path d=\"{}\" stroke=\"#000000\" stroke-opacity=\"0.6\" stroke-width=\"1\" fill=\"none\"/>", d);
+    return fmt::format(
+        "<path d=\"{}\" stroke=\"#000000\" stroke-opacity=\"0.6\" stroke-width=\"1\" "
+        "fill=\"none\"/>",
+        d);
   }
 
   // The name of the case at the inmost point of every connected region that has room for it.
@@ -174,7 +189,8 @@ class Map2d {
       front = std::move(next);
     }
     std::vector<char> seen(points_.size(), 0);
-    const double cell = std::min(kPlotWidth / static_cast<double>(nx_), kPlotHeight / static_cast<double>(ny_));
+    const double cell =
+        std::min(kPlotWidth / static_cast<double>(nx_), kPlotHeight / static_cast<double>(ny_));
     for (std::size_t start = 0; start < points_.size(); ++start) {
       if (seen[start]) continue;
       std::vector<std::size_t> region = {start};
@@ -184,16 +200,20 @@ class Map2d {
         const std::size_t i = region[n];
         if (depth[i] > depth[best]) best = i;
         neighbours(i, [&](std::size_t k) {
-          if (!seen[k] && points_[k].course == points_[start].course) seen[k] = 1, region.push_back(k);
+          if (!seen[k] && points_[k].course == points_[start].course)
+            seen[k] = 1, region.push_back(k);
         });
       }
       if (depth[best] * cell < 7) continue;
       // The middle of all inmost points that lie near the first.
       double sx = 0, sy = 0, n = 0;
       for (const std::size_t i : region)
-        if (depth[i] == depth[best]) sx += static_cast<double>(i % nx_), sy += static_cast<double>(i / nx_), ++n;
+        if (depth[i] == depth[best])
+          sx += static_cast<double>(i % nx_), sy += static_cast<double>(i / nx_), ++n;
       const auto mx = static_cast<std::size_t>(sx / n), my = static_cast<std::size_t>(sy / n);
-      if (points_[my * nx_ + mx].course == points_[start].course && depth[my * nx_ + mx] >= depth[best] - 1) best = my * nx_ + mx;
+      if (points_[my * nx_ + mx].course == points_[start].course &&
+          depth[my * nx_ + mx] >= depth[best] - 1)
+        best = my * nx_ + mx;
       drawing.Label(drawing.X(x0_ + hx_ * (2 * static_cast<double>(best % nx_) + 1)),
                     drawing.Y(y0_ + hy_ * (2 * static_cast<double>(best / nx_) + 1)),
                     points_[start].course.empty() ? "?" : points_[start].course);
@@ -205,7 +225,8 @@ class Map2d {
     const int quantity = QuantityIndex(picture);
     if (quantity < 0) {
       Drawing drawing(Title(map_, "Case of the impact", law), x0_, x1_, y0_, y1_);
-      drawing.Add(Pixels([](const MapPoint& point) { return CaseColour(point.course); }) + Borders(drawing));
+      drawing.Add(Pixels([](const MapPoint& point) { return CaseColour(point.course); }) +
+                  Borders(drawing));
       drawing.Axes(sweep.x.label, sweep.y->label);
       Names(drawing);
       drawing.Legend(CaseLegend(Courses(points_)));
@@ -215,17 +236,23 @@ class Map2d {
     const MapQuantity& kind = MapQuantities()[q];
     const Scale scale = ScaleOf(points_, q, kind.is_signed);
     Drawing drawing(Title(map_, Heading(kind), law), x0_, x1_, y0_, y1_);
-    drawing.Add(Pixels([&](const MapPoint& point) { return scale(point.values[q]); }) + Borders(drawing));
+    drawing.Add(Pixels([&](const MapPoint& point) { return scale(point.values[q]); }) +
+                Borders(drawing));
     drawing.Axes(sweep.x.label, sweep.y->label);
     // The scale as a column of 64 steps.
     const double x = kWidth - kRight + 22, step = kPlotHeight / 64;
     for (int i = 0; i < 64; ++i)
-      drawing.Add(fmt::format("<rect x=\"{}\" y=\"{:.2f}\" width=\"20\" height=\"{:.2f}\" fill=\"{}\"/>", x, kTop + (63 - i) * step,
-                              step + 0.4, Hex(scale(scale.low + (i + 0.5) / 64 * (scale.high - scale.low)))));
-    drawing.Add(fmt::format("<rect x=\"{}\" y=\"{}\" width=\"20\" height=\"{}\" fill=\"none\" stroke=\"#1b2127\"/>", x, kTop, kPlotHeight));
+      drawing.Add(
+          fmt::format("<rect x=\"{}\" y=\"{:.2f}\" width=\"20\" height=\"{:.2f}\" fill=\"{}\"/>", x,
+                      kTop + (63 - i) * step, step + 0.4,
+                      Hex(scale(scale.low + (i + 0.5) / 64 * (scale.high - scale.low)))));
+    drawing.Add(fmt::format(
+        "<rect x=\"{}\" y=\"{}\" width=\"20\" height=\"{}\" fill=\"none\" stroke=\"#1b2127\"/>", x,
+        kTop, kPlotHeight));
     const auto ticks = Ticks(scale.low, scale.high, 6);
     for (const double tick : ticks)
-      drawing.Text(x + 28, kTop + kPlotHeight * (scale.high - tick) / (scale.high - scale.low) + 4.5,
+      drawing.Text(x + 28,
+                   kTop + kPlotHeight * (scale.high - tick) / (scale.high - scale.low) + 4.5,
                    TickLabel(tick, ticks.size() > 1 ? ticks[1] - ticks[0] : 0));
     drawing.Text(x, kHeight - 16, "lines: borders of cases", "font-size=\"12\" fill=\"#59646e\"");
     return drawing.Svg();
@@ -239,18 +266,23 @@ class Map2d {
 };
 
 // Cases of one law as a band between two heights, with their names where there is room.
-void Band(Drawing& drawing, const ImpactMap& map, std::size_t law, double top, double bottom, double opacity) {
+void Band(Drawing& drawing, const ImpactMap& map, std::size_t law, double top, double bottom,
+          double opacity) {
   const auto& x = map.sweep.x.shown;
   for (std::size_t first = 0; first < x.size();) {
     std::size_t last = first;
-    while (last + 1 < x.size() && map.At(law, last + 1, 0).course == map.At(law, first, 0).course) ++last;
+    while (last + 1 < x.size() && map.At(law, last + 1, 0).course == map.At(law, first, 0).course)
+      ++last;
     const double left = drawing.X(first == 0 ? x.front() : 0.5 * (x[first - 1] + x[first])),
                  right = drawing.X(last + 1 == x.size() ? x.back() : 0.5 * (x[last] + x[last + 1]));
     const std::string& course = map.At(law, first, 0).course;
-    drawing.Add(fmt::format("<rect x=\"{:.1f}\" y=\"{:.1f}\" width=\"{:.1f}\" height=\"{:.1f}\" fill=\"{}\" fill-opacity=\"{}\"/>", left,
-                            top, std::max(right - left, 0.8), bottom - top, Hex(CaseColour(course)), opacity));
+    drawing.Add(fmt::format(
+        "<rect x=\"{:.1f}\" y=\"{:.1f}\" width=\"{:.1f}\" height=\"{:.1f}\" fill=\"{}\" "
+        "fill-opacity=\"{}\"/>",
+        left, top, std::max(right - left, 0.8), bottom - top, Hex(CaseColour(course)), opacity));
     if (right - left > 9.0 * static_cast<double>(course.size()) + 4)
-      drawing.Label(0.5 * (left + right), std::min(top + 14, 0.5 * (top + bottom)), course.empty() ? "?" : course);
+      drawing.Label(0.5 * (left + right), std::min(top + 14, 0.5 * (top + bottom)),
+                    course.empty() ? "?" : course);
     first = last + 1;
   }
 }
@@ -264,7 +296,9 @@ std::string DrawScan(const ImpactMap& map, const std::string& picture) {
   std::vector<std::string> courses;
   for (std::size_t law = 0; law < sweep.laws.size(); ++law)
     for (const std::string& course : Courses(map.points[law]))
-      if ((quantity < 0 || law == 0) && std::find(courses.begin(), courses.end(), course) == courses.end()) courses.push_back(course);
+      if ((quantity < 0 || law == 0) &&
+          std::find(courses.begin(), courses.end(), course) == courses.end())
+        courses.push_back(course);
   std::sort(courses.begin(), courses.end());
   if (quantity < 0) {
     Drawing drawing("Case of the impact", x0, x1, 0, 1);
@@ -272,9 +306,13 @@ std::string DrawScan(const ImpactMap& map, const std::string& picture) {
     for (std::size_t law = 0; law < sweep.laws.size(); ++law) {
       const double top = kTop + height * static_cast<double>(law);
       Band(drawing, map, law, top, top + height, 1);
-      if (law > 0) drawing.Add(fmt::format("<path d=\"M{} {:.1f}h{}\" stroke=\"#1b2127\"/>", kLeft, top, kPlotWidth));
-      drawing.Text(0, 0, sweep.laws[law],
-                   fmt::format("text-anchor=\"middle\" transform=\"translate({} {:.1f}) rotate(-90)\"", kLeft - 12, top + height / 2));
+      if (law > 0)
+        drawing.Add(
+            fmt::format("<path d=\"M{} {:.1f}h{}\" stroke=\"#1b2127\"/>", kLeft, top, kPlotWidth));
+      drawing.Text(
+          0, 0, sweep.laws[law],
+          fmt::format("text-anchor=\"middle\" transform=\"translate({} {:.1f}) rotate(-90)\"",
+                      kLeft - 12, top + height / 2));
     }
     drawing.Axes(sweep.x.label, "law", false);
     drawing.Legend(CaseLegend(courses));
@@ -284,7 +322,8 @@ std::string DrawScan(const ImpactMap& map, const std::string& picture) {
   double low = std::numeric_limits<double>::infinity(), high = -low;
   for (const auto& points : map.points)
     for (const MapPoint& point : points)
-      if (std::isfinite(point.values[q])) low = std::min(low, point.values[q]), high = std::max(high, point.values[q]);
+      if (std::isfinite(point.values[q]))
+        low = std::min(low, point.values[q]), high = std::max(high, point.values[q]);
   if (!(high >= low)) low = 0, high = 1;
   const double pad = high > low ? 0.07 * (high - low) : std::max(0.1, 0.1 * std::abs(high));
   Drawing drawing(Heading(MapQuantities()[q]), x0, x1, low - pad, high + 2.2 * pad);
@@ -296,21 +335,26 @@ std::string DrawScan(const ImpactMap& map, const std::string& picture) {
     for (std::size_t i = 0; i < sweep.x.shown.size(); ++i) {
       const double value = map.At(law, i, 0).values[q];
       // A jump between neighbouring cases is drawn as the step it is.
-      if (std::isfinite(value)) d += fmt::format("{}{:.1f} {:.1f}", pen ? "L" : "M", drawing.X(sweep.x.shown[i]), drawing.Y(value));
+      if (std::isfinite(value))
+        d += fmt::format("{}{:.1f} {:.1f}", pen ? "L" : "M", drawing.X(sweep.x.shown[i]),
+                         drawing.Y(value));
       pen = std::isfinite(value);
     }
-    drawing.Add(fmt::format("<path d=\"{}\" fill=\"none\" stroke=\"{}\" stroke-width=\"2.2\" stroke-dasharray=\"{}\"/>", d, kInks[law % 6],
-                            kDashes[law % 6]));
+    drawing.Add(fmt::format(
+        "<path d=\"{}\" fill=\"none\" stroke=\"{}\" stroke-width=\"2.2\" stroke-dasharray=\"{}\"/>",
+        d, kInks[law % 6], kDashes[law % 6]));
   }
   drawing.Legend(CaseLegend(courses));
   double y = kTop + 8 + 25 * static_cast<double>(courses.size()) + 14;
   for (std::size_t law = 0; law < sweep.laws.size(); ++law, y += 23) {
     const double x = kWidth - kRight + 18;
-    drawing.Add(fmt::format("<path d=\"M{} {}h34\" stroke=\"{}\" stroke-width=\"2.2\" stroke-dasharray=\"{}\"/>", x, y, kInks[law % 6],
-                            kDashes[law % 6]));
+    drawing.Add(fmt::format(
+        "<path d=\"M{} {}h34\" stroke=\"{}\" stroke-width=\"2.2\" stroke-dasharray=\"{}\"/>", x, y,
+        kInks[law % 6], kDashes[law % 6]));
     drawing.Text(x + 44, y + 4.5, sweep.laws[law]);
   }
-  drawing.Text(kWidth - kRight + 18, y + 4, "background: cases, " + sweep.laws[0], "font-size=\"12\" fill=\"#59646e\"");
+  drawing.Text(kWidth - kRight + 18, y + 4, "background: cases, " + sweep.laws[0],
+               "font-size=\"12\" fill=\"#59646e\"");
   return drawing.Svg();
 }
 

@@ -28,17 +28,22 @@ Extreme FindExtreme(const ImpactMap& map, std::size_t law, int quantity, bool le
   for (std::size_t iy = 0; iy < map.ny(); ++iy)
     for (std::size_t ix = 0; ix < map.nx(); ++ix) {
       const double value = map.At(law, ix, iy).values[static_cast<std::size_t>(quantity)];
-      if (!std::isfinite(value) || (std::isfinite(out.value) && (least ? value >= out.value : value <= out.value))) continue;
+      if (!std::isfinite(value) ||
+          (std::isfinite(out.value) && (least ? value >= out.value : value <= out.value)))
+        continue;
       out = {value, map.sweep.x.shown[ix], map.sweep.y ? map.sweep.y->shown[iy] : 0};
     }
   return out;
 }
 
 std::string Place(const ImpactMap& map, const Extreme& e) {
-  return map.sweep.y ? fmt::format("at ({}, {})", Num(e.x, 4), Num(e.y, 4)) : fmt::format("at {}", Num(e.x, 4));
+  return map.sweep.y ? fmt::format("at ({}, {})", Num(e.x, 4), Num(e.y, 4))
+                     : fmt::format("at {}", Num(e.x, 4));
 }
 
-bool Within(double value, const std::vector<double>& box) { return box.empty() || (value >= box[0] - 1e-9 && value <= box[1] + 1e-9); }
+bool Within(double value, const std::vector<double>& box) {
+  return box.empty() || (value >= box[0] - 1e-9 && value <= box[1] + 1e-9);
+}
 
 // Changes of the case digit along x, each to 1e-9 of the range by halving between grid points.
 struct Change {
@@ -76,7 +81,8 @@ StatementResult CheckStatement(const ImpactMap& map, const MapStatement& s) {
     case Kind::kChange: {
       double nearest = std::numeric_limits<double>::quiet_NaN();
       for (const Change& change : FindChanges(map, s.law, s.y))
-        if (change.from == s.from && change.to == s.to && !(std::abs(change.x - s.printed) >= std::abs(nearest - s.printed)))
+        if (change.from == s.from && change.to == s.to &&
+            !(std::abs(change.x - s.printed) >= std::abs(nearest - s.printed)))
           nearest = change.x;
       if (!std::isfinite(nearest)) {
         out.found = fmt::format("no change from case {} to {}", s.from, s.to);
@@ -88,8 +94,10 @@ StatementResult CheckStatement(const ImpactMap& map, const MapStatement& s) {
     }
     case Kind::kCases: {
       const std::vector<Change> changes = FindChanges(map, s.law, s.y);
-      std::vector<std::string> cases = {changes.empty() ? Digit(EvaluateMapPoint(map.sweep, s.law, map.sweep.x.shown.front(), s.y).course)
-                                                        : changes.front().from};
+      std::vector<std::string> cases = {
+          changes.empty()
+              ? Digit(EvaluateMapPoint(map.sweep, s.law, map.sweep.x.shown.front(), s.y).course)
+              : changes.front().from};
       out.found = "case " + cases.front();
       for (const Change& change : changes) {
         cases.push_back(change.to);
@@ -104,9 +112,10 @@ StatementResult CheckStatement(const ImpactMap& map, const MapStatement& s) {
       const bool least = s.kind == Kind::kMinimum || s.least;
       const Extreme e = FindExtreme(map, law, QuantityIndex(s.quantity), least);
       out.decided = std::isfinite(e.value);
-      out.found = fmt::format("{} {} {}", least ? "least" : "largest", Num(e.value, 5), Place(map, e));
-      out.agrees =
-          Within(e.x, s.x_box) && Within(e.y, s.y_box) && (s.kind == Kind::kInside || std::abs(e.value - s.printed) <= s.tolerance);
+      out.found =
+          fmt::format("{} {} {}", least ? "least" : "largest", Num(e.value, 5), Place(map, e));
+      out.agrees = Within(e.x, s.x_box) && Within(e.y, s.y_box) &&
+                   (s.kind == Kind::kInside || std::abs(e.value - s.printed) <= s.tolerance);
       return out;
     }
     case Kind::kPresent: {
@@ -122,7 +131,8 @@ StatementResult CheckStatement(const ImpactMap& map, const MapStatement& s) {
       out.decided = std::isfinite(e.value);
       // Rounding is no gain.
       out.agrees = e.value < -1e-9;
-      out.found = out.agrees ? fmt::format("down to {} {}", Num(e.value, 5), Place(map, e)) : "nowhere below zero";
+      out.found = out.agrees ? fmt::format("down to {} {}", Num(e.value, 5), Place(map, e))
+                             : "nowhere below zero";
       return out;
     }
     case Kind::kSymmetric: {
@@ -131,13 +141,17 @@ StatementResult CheckStatement(const ImpactMap& map, const MapStatement& s) {
       int cases = 0;
       for (std::size_t iy = 0; iy < map.ny(); ++iy)
         for (std::size_t ix = 0; ix < map.nx(); ++ix) {
-          const MapPoint &a = map.At(law, ix, iy),
-                         &b = s.axis == 'x' ? map.At(law, map.nx() - 1 - ix, iy) : map.At(law, ix, map.ny() - 1 - iy);
-          const double u = a.values[static_cast<std::size_t>(q)], v = b.values[static_cast<std::size_t>(q)];
-          if (std::isfinite(u - v)) worst = std::max(worst, std::abs(u - v)), largest = std::max(largest, std::abs(u));
+          const MapPoint &a = map.At(law, ix, iy), &b = s.axis == 'x'
+                                                            ? map.At(law, map.nx() - 1 - ix, iy)
+                                                            : map.At(law, ix, map.ny() - 1 - iy);
+          const double u = a.values[static_cast<std::size_t>(q)],
+                       v = b.values[static_cast<std::size_t>(q)];
+          if (std::isfinite(u - v))
+            worst = std::max(worst, std::abs(u - v)), largest = std::max(largest, std::abs(u));
           cases += Digit(a.course) != Digit(b.course);
         }
-      out.found = fmt::format("mirrored points differ by at most {} of {}; the case differs {}", Num(worst, 2), Num(largest, 3),
+      out.found = fmt::format("mirrored points differ by at most {} of {}; the case differs {}",
+                              Num(worst, 2), Num(largest, 3),
                               cases == 0 ? "nowhere" : fmt::format("at {} points", cases));
       out.agrees = worst <= s.tolerance * std::max(largest, 1e-300) && cases == 0;
       return out;

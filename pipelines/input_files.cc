@@ -15,12 +15,15 @@ namespace {
 
 bool HasExtension(const std::filesystem::path& file, const std::vector<std::string>& extensions) {
   std::string extension = file.extension().string();
-  std::transform(extension.begin(), extension.end(), extension.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  std::transform(extension.begin(), extension.end(), extension.begin(),
+                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
   return std::find(extensions.begin(), extensions.end(), extension) != extensions.end();
 }
 
-const std::vector<std::string> kPictures = {".png", ".jpg", ".jpeg", ".tif", ".tiff", ".bmp", ".pgm", ".ppm", ".webp", ".jp2"};
-const std::vector<std::string> kVideos = {".mp4", ".mov", ".avi", ".mkv", ".webm", ".m4v", ".mts", ".m2ts", ".ts", ".wmv", ".mpg"};
+const std::vector<std::string> kPictures = {".png", ".jpg", ".jpeg", ".tif",  ".tiff",
+                                            ".bmp", ".pgm", ".ppm",  ".webp", ".jp2"};
+const std::vector<std::string> kVideos = {".mp4", ".mov",  ".avi", ".mkv", ".webm", ".m4v",
+                                          ".mts", ".m2ts", ".ts",  ".wmv", ".mpg"};
 
 bool IsDigit(char c) { return c >= '0' && c <= '9'; }
 
@@ -36,41 +39,51 @@ std::string WithoutLeadingZeros(const std::string& text) {
 }
 
 std::string ShortList(const std::vector<std::string>& names) {
-  std::vector<std::string> few(names.begin(), names.begin() + static_cast<std::ptrdiff_t>(std::min<std::size_t>(3, names.size())));
+  std::vector<std::string> few(
+      names.begin(),
+      names.begin() + static_cast<std::ptrdiff_t>(std::min<std::size_t>(3, names.size())));
   return JoinNames(few) + (names.size() > 3 ? ", ..." : "");
 }
 
 }  // namespace
 
-std::vector<std::filesystem::path> FindFiles(const std::vector<std::string>& patterns, const std::filesystem::path& base, bool videos,
+std::vector<std::filesystem::path> FindFiles(const std::vector<std::string>& patterns,
+                                             const std::filesystem::path& base, bool videos,
                                              const std::string& where) {
   std::vector<std::filesystem::path> out;
   for (const std::string& pattern : patterns) {
-    const std::filesystem::path full = std::filesystem::path(pattern).is_absolute() ? std::filesystem::path(pattern) : base / pattern;
+    const std::filesystem::path full = std::filesystem::path(pattern).is_absolute()
+                                           ? std::filesystem::path(pattern)
+                                           : base / pattern;
     std::error_code absent;
     std::vector<std::filesystem::path> found;
     if (std::filesystem::is_directory(full, absent)) {
       // A name with brackets or stars must not become a pattern.
       try {
         for (const auto& entry : std::filesystem::directory_iterator(full))
-          if (entry.is_regular_file(absent) && HasExtension(entry.path(), videos ? kVideos : kPictures) &&
+          if (entry.is_regular_file(absent) &&
+              HasExtension(entry.path(), videos ? kVideos : kPictures) &&
               entry.path().filename().string().front() != '.')
             found.push_back(entry.path());
       } catch (const std::filesystem::filesystem_error& error) {
         throw DataError(fmt::format("{}: {}", full.string(), error.code().message()));
       }
-      std::sort(found.begin(), found.end(), [](const auto& a, const auto& b) { return NaturalLess(a.string(), b.string()); });
+      std::sort(found.begin(), found.end(),
+                [](const auto& a, const auto& b) { return NaturalLess(a.string(), b.string()); });
       if (found.empty()) {
-        throw DataError(fmt::format("{}: the folder '{}' holds no {} ({})", where, full.string(), videos ? "video" : "picture",
+        throw DataError(fmt::format("{}: the folder '{}' holds no {} ({})", where, full.string(),
+                                    videos ? "video" : "picture",
                                     JoinNames(videos ? kVideos : kPictures, " ")));
       }
     } else {
       found = ExpandGlob(pattern, base);
       if (found.empty())
-        throw DataError(
-            fmt::format("{}: no file matches '{}' in '{}'{}", where, pattern,
-                        std::filesystem::absolute(base.empty() ? "." : base).lexically_normal().string(),
-                        pattern.find('[') == std::string::npos ? "" : "; [ and ] stand for a choice of characters, not for themselves"));
+        throw DataError(fmt::format(
+            "{}: no file matches '{}' in '{}'{}", where, pattern,
+            std::filesystem::absolute(base.empty() ? "." : base).lexically_normal().string(),
+            pattern.find('[') == std::string::npos
+                ? ""
+                : "; [ and ] stand for a choice of characters, not for themselves"));
     }
     for (const auto& file : found) {
       std::error_code ignored;
@@ -100,10 +113,14 @@ std::vector<std::string> NameKeys(const std::vector<std::filesystem::path>& file
   std::size_t prefix = stems[0].size(), suffix = stems[0].size();
   for (const std::string& s : stems) {
     prefix = static_cast<std::size_t>(
-        std::mismatch(stems[0].begin(), stems[0].begin() + static_cast<std::ptrdiff_t>(prefix), s.begin(), s.end()).first -
+        std::mismatch(stems[0].begin(), stems[0].begin() + static_cast<std::ptrdiff_t>(prefix),
+                      s.begin(), s.end())
+            .first -
         stems[0].begin());
     suffix = static_cast<std::size_t>(
-        std::mismatch(stems[0].rbegin(), stems[0].rbegin() + static_cast<std::ptrdiff_t>(suffix), s.rbegin(), s.rend()).first -
+        std::mismatch(stems[0].rbegin(), stems[0].rbegin() + static_cast<std::ptrdiff_t>(suffix),
+                      s.rbegin(), s.rend())
+            .first -
         stems[0].rbegin());
   }
   // A number is one thing: left01 and left02 share "left", not "left0".
@@ -117,13 +134,15 @@ std::vector<std::string> NameKeys(const std::vector<std::filesystem::path>& file
   return keys;
 }
 
-std::vector<MatchedShot> MatchByName(const std::vector<std::string>& cameras, const std::vector<std::vector<std::filesystem::path>>& files,
-                                     const std::string& where, const std::string& unit, const std::string& cure,
-                                     std::vector<std::string>* notes) {
+std::vector<MatchedShot> MatchByName(const std::vector<std::string>& cameras,
+                                     const std::vector<std::vector<std::filesystem::path>>& files,
+                                     const std::string& where, const std::string& unit,
+                                     const std::string& cure, std::vector<std::string>* notes) {
   std::vector<MatchedShot> shots;
   const std::size_t n = files.size();
   if (n == 1) {
-    for (std::size_t k = 0; k < files[0].size(); ++k) shots.push_back({files[0][k].stem().string(), {static_cast<int>(k)}});
+    for (std::size_t k = 0; k < files[0].size(); ++k)
+      shots.push_back({files[0][k].stem().string(), {static_cast<int>(k)}});
     return shots;
   }
   std::vector<std::string> order;  // of the keys, as first seen
@@ -136,9 +155,10 @@ std::vector<MatchedShot> MatchByName(const std::vector<std::string>& cameras, co
       if (fresh) order.push_back(all_keys[c][k]);
       int& file = place->second[c];
       if (file >= 0) {
-        throw DataError(fmt::format("{}, but '{}' and '{}' of camera {} both read '{}'; give them names that differ{}", where,
-                                    files[c][static_cast<std::size_t>(file)].filename().string(), files[c][k].filename().string(),
-                                    cameras[c], all_keys[c][k], cure));
+        throw DataError(fmt::format(
+            "{}, but '{}' and '{}' of camera {} both read '{}'; give them names that differ{}",
+            where, files[c][static_cast<std::size_t>(file)].filename().string(),
+            files[c][k].filename().string(), cameras[c], all_keys[c][k], cure));
       }
       file = static_cast<int>(k);
     }
@@ -154,12 +174,14 @@ std::vector<MatchedShot> MatchByName(const std::vector<std::string>& cameras, co
     shots.push_back({key, file});
   }
   if (shared == 0) {
-    throw DataError(
-        fmt::format("{}, but no name of camera {} ({}) goes with one of camera {} ({}); name the {}s that belong together alike{}", where,
-                    cameras[0], ShortList(all_keys[0]), cameras[1], ShortList(all_keys[1]), unit, cure));
+    throw DataError(fmt::format(
+        "{}, but no name of camera {} ({}) goes with one of camera {} ({}); name the {}s that "
+        "belong together alike{}",
+        where, cameras[0], ShortList(all_keys[0]), cameras[1], ShortList(all_keys[1]), unit, cure));
   }
   if (!alone.empty())
-    notes->push_back(fmt::format("{} of {} lack a {} of some camera: {}", alone.size(), order.size(), unit, ShortList(alone)));
+    notes->push_back(fmt::format("{} of {} lack a {} of some camera: {}", alone.size(),
+                                 order.size(), unit, ShortList(alone)));
   return shots;
 }
 

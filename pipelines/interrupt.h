@@ -1,5 +1,6 @@
 #pragma once
-// Ctrl-C: long loops ask, and the program ends with exit code 130 and the last good output untouched.
+// Ctrl-C: long loops ask, and the program ends with exit code 130 and the last good output
+// untouched.
 
 #include <atomic>
 #include <stdexcept>
@@ -9,7 +10,9 @@ namespace impactlab {
 class Interrupted : public std::runtime_error {
  public:
   Interrupted()
-      : std::runtime_error("interrupted; files that were not complete were not kept; the same command again goes on from what was") {}
+      : std::runtime_error(
+            "interrupted; files that were not complete were not kept; the same command again goes "
+            "on from what was") {}
 };
 
 inline std::atomic<bool> interrupt_requested = false;

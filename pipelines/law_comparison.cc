@@ -39,7 +39,8 @@ Paired Test(const std::map<std::string, double>& by_recording) {
   return out;
 }
 
-LawPair Compare(const std::string& law, const Words& words, const std::string& other, const Words& others) {
+LawPair Compare(const std::string& law, const Words& words, const std::string& other,
+                const Words& others) {
   LawPair pair;
   pair.law = law;
   pair.other = other;
@@ -47,7 +48,9 @@ LawPair Compare(const std::string& law, const Words& words, const std::string& o
   double scale = 0;
   for (const auto& [key, a] : words) {
     const auto b = others.find(key);
-    if (b == others.end() || !std::isfinite(a->log_density) || !std::isfinite(b->second->log_density)) continue;
+    if (b == others.end() || !std::isfinite(a->log_density) ||
+        !std::isfinite(b->second->log_density))
+      continue;
     ++pair.n;
     density[key.first] += a->log_density - b->second->log_density;
     error[key.first] += a->by_plus - b->second->by_plus;
@@ -59,17 +62,23 @@ LawPair Compare(const std::string& law, const Words& words, const std::string& o
     pair.verdict = "undecided";
     return pair;
   }
-  const bool same = std::all_of(density.begin(), density.end(), [&](const auto& d) { return std::abs(d.second) <= 1e-9 * (1 + scale); });
-  const Paired of_density = same ? Paired{} : Test(density), of_error = same ? Paired{} : Test(error);
-  pair.log_density = of_density.sum, pair.sd_log_density = of_density.sd, pair.p_log_density = of_density.p;
-  pair.error = of_error.sum / pair.n, pair.sd_error = of_error.sd / pair.n, pair.p_error = of_error.p;
+  const bool same = std::all_of(density.begin(), density.end(), [&](const auto& d) {
+    return std::abs(d.second) <= 1e-9 * (1 + scale);
+  });
+  const Paired of_density = same ? Paired{} : Test(density),
+               of_error = same ? Paired{} : Test(error);
+  pair.log_density = of_density.sum, pair.sd_log_density = of_density.sd,
+  pair.p_log_density = of_density.p;
+  pair.error = of_error.sum / pair.n, pair.sd_error = of_error.sd / pair.n,
+  pair.p_error = of_error.p;
   if (same) pair.verdict = "same";
   return pair;
 }
 
 std::string List(const std::vector<std::string>& items) {
   std::string out;
-  for (std::size_t i = 0; i < items.size(); ++i) out += (i == 0 ? "" : i + 1 == items.size() ? " and " : ", ") + items[i];
+  for (std::size_t i = 0; i < items.size(); ++i)
+    out += (i == 0 ? "" : i + 1 == items.size() ? " and " : ", ") + items[i];
   return out;
 }
 
@@ -78,7 +87,8 @@ std::string List(const std::vector<std::string>& items) {
 LawComparison CompareLaws(const ValidationTable& table) {
   LawComparison out;
   const std::vector<std::string> laws = LawsOf(table);
-  const bool in_sample = !std::all_of(laws.begin(), laws.end(), [&](const std::string& law) { return HasUnseen(table, law); });
+  const bool in_sample = !std::all_of(
+      laws.begin(), laws.end(), [&](const std::string& law) { return HasUnseen(table, law); });
   std::map<std::string, Words> words;
   for (const PredictionError& e : table.errors)
     if ((e.fold < 0) == in_sample) words[e.law][{e.recording, e.impact}] = &e;
@@ -96,8 +106,9 @@ LawComparison CompareLaws(const ValidationTable& table) {
   }
   if (laws.size() < 2 || out.n == 0) return out;
   out.order = laws;
-  std::stable_sort(out.order.begin(), out.order.end(),
-                   [&](const std::string& a, const std::string& b) { return mean[a].first > mean[b].first; });
+  std::stable_sort(
+      out.order.begin(), out.order.end(),
+      [&](const std::string& a, const std::string& b) { return mean[a].first > mean[b].first; });
   for (const std::string& law : out.order) {
     out.log_density.push_back(mean[law].first / out.n);
     out.error.push_back(mean[law].second / out.n);
@@ -116,7 +127,10 @@ LawComparison CompareLaws(const ValidationTable& table) {
     LawPair& pair = out.pairs[k];
     pair.family_log_density = density[k];
     pair.family_error = error[k];
-    if (pair.verdict.empty()) pair.verdict = !(density[k] < kLevel) ? "undecided" : pair.log_density > 0 ? "better" : "worse";
+    if (pair.verdict.empty())
+      pair.verdict = !(density[k] < kLevel) ? "undecided"
+                     : pair.log_density > 0 ? "better"
+                                            : "worse";
   }
   return out;
 }
@@ -134,8 +148,10 @@ std::string ToWords(const LawComparison& comparison) {
   if (comparison.empty()) return "";
   // Without a test an order would be one of chance.
   if (const int recordings = comparison.pairs.front().recordings; recordings < kFewest)
-    return fmt::format("{} recording{} with impacts that all laws predict: too few to tell laws apart, {} at least", recordings,
-                       recordings == 1 ? "" : "s", kFewest);
+    return fmt::format(
+        "{} recording{} with impacts that all laws predict: too few to tell laws apart, {} at "
+        "least",
+        recordings, recordings == 1 ? "" : "s", kFewest);
   const std::string& best = comparison.order.front();
   std::vector<std::string> alike, worse, same;
   for (const LawPair& pair : comparison.pairs) {
@@ -143,25 +159,33 @@ std::string ToWords(const LawComparison& comparison) {
     const std::string name = LawInWords(pair.other);
     if (pair.verdict == "same") same.push_back(name);
     const std::string figure =
-        fmt::format("{} ({:.1f} ± {:.1f}, p = {:.2g})", name, pair.log_density, pair.sd_log_density, pair.family_log_density);
+        fmt::format("{} ({:.1f} ± {:.1f}, p = {:.2g})", name, pair.log_density, pair.sd_log_density,
+                    pair.family_log_density);
     if (pair.verdict == "undecided") alike.push_back(figure);
     if (pair.verdict == "better") worse.push_back(figure);
   }
-  std::string out =
-      fmt::format("{} gives the {}motions the highest density", LawInWords(best), comparison.pairs.front().in_sample ? "" : "unseen ");
-  if (!same.empty()) out += fmt::format("; {} predict{} the same", List(same), same.size() == 1 ? "s" : "");
+  std::string out = fmt::format("{} gives the {}motions the highest density", LawInWords(best),
+                                comparison.pairs.front().in_sample ? "" : "unseen ");
+  if (!same.empty())
+    out += fmt::format("; {} predict{} the same", List(same), same.size() == 1 ? "s" : "");
   if (!alike.empty()) out += fmt::format("; not told from it: {}", List(alike));
   if (!worse.empty()) out += fmt::format("; worse: {}", List(worse));
   return out;
 }
 
 void WriteLawComparison(const std::filesystem::path& path, const LawComparison& comparison) {
-  CsvWriter out(path, {"law", "other", "in_sample", "n", "recordings", "log_density", "sd_log_density", "p_log_density",
-                       "family_log_density", "error", "sd_error", "p_error", "family_error", "verdict"});
+  CsvWriter out(path, {"law", "other", "in_sample", "n", "recordings", "log_density",
+                       "sd_log_density", "p_log_density", "family_log_density", "error", "sd_error",
+                       "p_error", "family_error", "verdict"});
   for (const LawPair& pair : comparison.pairs) {
-    out.Text(pair.law).Text(pair.other).Integer(pair.in_sample).Integer(pair.n).Integer(pair.recordings);
-    for (const double value : {pair.log_density, pair.sd_log_density, pair.p_log_density, pair.family_log_density, pair.error,
-                               pair.sd_error, pair.p_error, pair.family_error})
+    out.Text(pair.law)
+        .Text(pair.other)
+        .Integer(pair.in_sample)
+        .Integer(pair.n)
+        .Integer(pair.recordings);
+    for (const double value :
+         {pair.log_density, pair.sd_log_density, pair.p_log_density, pair.family_log_density,
+          pair.error, pair.sd_error, pair.p_error, pair.family_error})
       out.Number(value);
     out.Text(pair.verdict).EndRow();
   }

@@ -1,6 +1,6 @@
 #pragma once
-// The frame that pictures of maps and diagrams share: SVG that stands alone, with axes, legend and colours that colour-blind readers can
-// tell apart. Private to the pipelines room.
+// The frame that pictures of maps and diagrams share: SVG that stands alone, with axes, legend and
+// colours that colour-blind readers can tell apart. Private to the pipelines room.
 
 #include <cstddef>
 #include <functional>
@@ -10,8 +10,10 @@
 namespace impactlab::internal {
 
 // Of the picture and of the plot in it [px].
-inline constexpr double kWidth = 760, kHeight = 470, kLeft = 78, kRight = 236, kTop = 46, kBottom = 60;
-inline constexpr double kPlotWidth = kWidth - kLeft - kRight, kPlotHeight = kHeight - kTop - kBottom;
+inline constexpr double kWidth = 760, kHeight = 470, kLeft = 78, kRight = 236, kTop = 46,
+                        kBottom = 60;
+inline constexpr double kPlotWidth = kWidth - kLeft - kRight,
+                        kPlotHeight = kHeight - kTop - kBottom;
 
 struct Rgb8 {
   double r, g, b;  // 0 to 255
@@ -36,7 +38,8 @@ class Drawing {
   void Text(double x, double y, const std::string& text, const std::string& attributes = {});
   // Bold, with a white rim, so that it is legible on any colour.
   void Label(double x, double y, const std::string& text);
-  void Axes(const std::string& x_label, const std::string& y_label, bool y_ticks = true, bool grid = false);
+  void Axes(const std::string& x_label, const std::string& y_label, bool y_ticks = true,
+            bool grid = false);
   void Legend(const std::vector<LegendEntry>& entries);
   std::string Svg() const { return svg_ + "</svg>\n"; }
 
@@ -46,7 +49,8 @@ class Drawing {
 };
 
 // The plot filled with nx x ny cells, the first row at the bottom; colour(iy * nx + ix).
-std::string PixelImage(std::size_t nx, std::size_t ny, const std::function<Rgb8(std::size_t)>& colour);
+std::string PixelImage(std::size_t nx, std::size_t ny,
+                       const std::function<Rgb8(std::size_t)>& colour);
 
 // In a page a picture is as wide as its column.
 std::string FigureOf(std::string svg);

@@ -15,7 +15,8 @@ namespace impactlab {
 namespace {
 
 constexpr double kStandardGravity = 9.80665;  // [m/s^2]
-constexpr double kFlashSd = 5e-4;             // least error of the clocks a flash leaves: coders of videos change brightness in steps [s]
+// least error of the clocks a flash leaves: coders of videos change brightness in steps [s]
+constexpr double kFlashSd = 5e-4;
 
 // With the markers of the plan in front, in its order.
 MarkerTracks Ordered(MarkerTracks tracks, const std::vector<std::string>& names) {
@@ -32,8 +33,8 @@ MarkerTracks Ordered(MarkerTracks tracks, const std::vector<std::string>& names)
   return tracks;
 }
 
-CameraRig TakeRig(const MarkerSource& source, const std::filesystem::path& folder, const MarkerStageOptions& options,
-                  MarkerRecordings* out) {
+CameraRig TakeRig(const MarkerSource& source, const std::filesystem::path& folder,
+                  const MarkerStageOptions& options, MarkerRecordings* out) {
   if (!source.rig.empty()) {
     out->files.push_back(source.rig);
     return RigFromYaml(source.rig);
@@ -45,34 +46,43 @@ CameraRig TakeRig(const MarkerSource& source, const std::filesystem::path& folde
   const CalibrationPlan plan = LoadCalibration(source.calibration);
   out->calibration = RunCalibration(plan, {.threads = options.threads, .quiet = options.quiet});
   WriteCalibration(folder / "calibration", *out->calibration, options.command);
-  if (options.pages) WriteCalibrationPage(folder / "calibration" / "calibration.html", *out->calibration, options.plotting);
+  if (options.pages)
+    WriteCalibrationPage(folder / "calibration" / "calibration.html", *out->calibration,
+                         options.plotting);
   out->files.push_back(source.calibration);
-  out->files.insert(out->files.end(), out->calibration->files.begin(), out->calibration->files.end());
+  out->files.insert(out->files.end(), out->calibration->files.begin(),
+                    out->calibration->files.end());
   if (out->calibration->refused())
-    throw DataError(fmt::format("{}: the calibration is refused, nothing can be measured with these cameras: {}",
-                                source.calibration.string(), WhyRefused(*out->calibration)));
+    throw DataError(fmt::format(
+        "{}: the calibration is refused, nothing can be measured with these cameras: {}",
+        source.calibration.string(), WhyRefused(*out->calibration)));
   return out->calibration->rig();
 }
 
-void CheckCameras(const std::string& where, const std::vector<std::string>& cameras, const CameraRig& rig) {
+void CheckCameras(const std::string& where, const std::vector<std::string>& cameras,
+                  const CameraRig& rig) {
   std::vector<std::string> names;
   for (const RigCamera& item : rig.cameras) names.push_back(item.name);
   for (const std::string& camera : cameras)
     if (std::find(names.begin(), names.end(), camera) == names.end())
-      throw ConfigError(fmt::format("{}: camera {} is not in the rig, which has {}", where, Excerpt(camera), JoinNames(names)));
+      throw ConfigError(fmt::format("{}: camera {} is not in the rig, which has {}", where,
+                                    Excerpt(camera), JoinNames(names)));
 }
 
-// Tracks that are read again do not tell how well a flash was timed: then it may be between two exposures.
+// Tracks that are read again do not tell how well a flash was timed: then it may be between two
+// exposures.
 constexpr double kUnknownFlashSd = 5e-3;  // [s]
 
 std::string FaultsOf(const RecordingSummary& summary) {
   std::string out;
   for (const RecordingSummary::Camera& camera : summary.cameras)
-    if (!camera.failure.empty()) out += fmt::format("{}camera {}: {}", out.empty() ? "" : "; ", camera.name, camera.failure);
+    if (!camera.failure.empty())
+      out += fmt::format("{}camera {}: {}", out.empty() ? "" : "; ", camera.name, camera.failure);
   return out;
 }
 
-// The clocks of cameras that were brought together by what they saw are known only so well; others are taken at their word.
+// The clocks of cameras that were brought together by what they saw are known only so well; others
+// are taken at their word.
 double OffsetSd(const RecordingSummary& summary, SyncMethod method) {
   double sd = 0;
   if (method != SyncMethod::kFlash) return sd;
@@ -81,19 +91,24 @@ double OffsetSd(const RecordingSummary& summary, SyncMethod method) {
   return sd;
 }
 
-void FollowVideos(const TrackPlan& plan, const std::filesystem::path& folder, const MarkerStageOptions& options, MarkerRecordings* out) {
+void FollowVideos(const TrackPlan& plan, const std::filesystem::path& folder,
+                  const MarkerStageOptions& options, MarkerRecordings* out) {
   TrackRunOptions how;
   how.threads = options.threads;
   how.quiet = options.quiet;
   how.sheets = how.frames = options.pages;
   how.command = options.command;
   out->tracking = RunTracking(plan, folder, how);
-  if (options.pages) WriteTrackingPage(folder / "tracking.html", *out->tracking, folder / "sheets", options.plotting);
+  if (options.pages)
+    WriteTrackingPage(folder / "tracking.html", *out->tracking, folder / "sheets",
+                      options.plotting);
   for (const TrackedRecording& recording : plan.recordings)
-    for (const auto& files : recording.files) out->files.insert(out->files.end(), files.begin(), files.end());
+    for (const auto& files : recording.files)
+      out->files.insert(out->files.end(), files.begin(), files.end());
 }
 
-void ReadPoints(const MarkerSource& source, const std::filesystem::path& file, MarkerRecordings* out) {
+void ReadPoints(const MarkerSource& source, const std::filesystem::path& file,
+                MarkerRecordings* out) {
   std::map<std::string, MarkerTracks> read;
   std::vector<std::string> order;
   for (MarkerTracks& tracks : ReadTracks(file)) {
@@ -106,16 +121,19 @@ void ReadPoints(const MarkerSource& source, const std::filesystem::path& file, M
     order.clear();
     for (const RecordingSummary& summary : out->tracking->recordings) order.push_back(summary.name);
   }
-  if (order.empty()) throw DataError(fmt::format("{}: found no point, allowed at least one", file.string()));
+  if (order.empty())
+    throw DataError(fmt::format("{}: found no point, allowed at least one", file.string()));
   for (std::size_t i = 0; i < order.size(); ++i) {
     MarkerTracks& tracks = read[order[i]];
     tracks.recording = order[i];
     std::string why;
-    if (tracks.points.empty()) why = out->tracking ? out->tracking->recordings[i].failure : "no point";
+    if (tracks.points.empty())
+      why = out->tracking ? out->tracking->recordings[i].failure : "no point";
     if (tracks.points.empty() && why.empty()) why = "no marker was tracked";
     out->bad.push_back(why);
     const double unknown = source.plan.sync == SyncMethod::kFlash ? kUnknownFlashSd : 0;
-    out->offset_sd.push_back(out->tracking ? OffsetSd(out->tracking->recordings[i], source.plan.sync) : unknown);
+    out->offset_sd.push_back(
+        out->tracking ? OffsetSd(out->tracking->recordings[i], source.plan.sync) : unknown);
     out->faults.push_back(out->tracking ? FaultsOf(out->tracking->recordings[i]) : "");
     out->tracks.push_back(std::move(tracks));
   }
@@ -125,26 +143,29 @@ void TakeWorld(Experiment& e, const CameraRig& rig) {
   const WorldFrame& world = rig.world;
   if (e.floor_of_rig) {
     if (world.source != "board" && world.source != "points")
-      throw ConfigError(
-          fmt::format("{}: floor: found none, and the rig does not know the struck surface: its W is {}; allowed a floor here, or `world` "
-                      "with a board or points on the surface in the calibration file",
-                      e.path.string(), world.source == "camera" ? "the frame of the first camera" : "given"));
+      throw ConfigError(fmt::format(
+          "{}: floor: found none, and the rig does not know the struck surface: its W is {}; "
+          "allowed a floor here, or `world` "
+          "with a board or points on the surface in the calibration file",
+          e.path.string(), world.source == "camera" ? "the frame of the first camera" : "given"));
     e.floor = {};
   }
   if (e.gravity_of_rig) {
     if (!world.gravity_W)
-      throw ConfigError(fmt::format(
-          "{}: gravity_m_per_s2: found none, and the rig does not say which way is down; allowed it here, or `gravity` in the calibration "
-          "file",
-          e.path.string()));
+      throw ConfigError(
+          fmt::format("{}: gravity_m_per_s2: found none, and the rig does not say which way is "
+                      "down; allowed it here, or `gravity` in the calibration "
+                      "file",
+                      e.path.string()));
     e.motion.flight.gravity_W = kStandardGravity * *world.gravity_W;
     e.audit.gravity_W = e.motion.flight.gravity_W;
   }
 }
 
-// The points of the videos, followed into the folder `name` of the run, or of tracks that are there already; `out` has the rig.
-void TakeTracks(const MarkerSource& source, const std::filesystem::path& folder, const char* name, const MarkerStageOptions& options,
-                MarkerRecordings* out) {
+// The points of the videos, followed into the folder `name` of the run, or of tracks that are there
+// already; `out` has the rig.
+void TakeTracks(const MarkerSource& source, const std::filesystem::path& folder, const char* name,
+                const MarkerStageOptions& options, MarkerRecordings* out) {
   if (!source.tracks.empty()) {
     out->files.push_back(source.tracks);
     ReadPoints(source, source.tracks, out);
@@ -160,7 +181,8 @@ void TakeTracks(const MarkerSource& source, const std::filesystem::path& folder,
 
 }  // namespace
 
-MarkerRecordings TakeMarkers(Experiment& experiment, const std::filesystem::path& folder, const MarkerStageOptions& options) {
+MarkerRecordings TakeMarkers(Experiment& experiment, const std::filesystem::path& folder,
+                             const MarkerStageOptions& options) {
   MarkerSource& source = *experiment.markers;
   MarkerRecordings out;
   out.rig = TakeRig(source, folder, options, &out);
@@ -177,12 +199,15 @@ MarkerRecordings TakeMarkers(Experiment& experiment, const std::filesystem::path
   return out;
 }
 
-MarkerRecordings TakeSecondMarkers(const Experiment& experiment, const MarkerRecordings& first, const std::filesystem::path& folder,
+MarkerRecordings TakeSecondMarkers(const Experiment& experiment, const MarkerRecordings& first,
+                                   const std::filesystem::path& folder,
                                    const MarkerStageOptions& options) {
   const SecondBody& second = *experiment.second;
   const MarkerSource& one = *experiment.markers;
-  MarkerSource source{
-      .plan = *second.plan, .tracks = second.tracks.empty() ? one.tracks : second.tracks, .calibration = {}, .rig = one.rig};
+  MarkerSource source{.plan = *second.plan,
+                      .tracks = second.tracks.empty() ? one.tracks : second.tracks,
+                      .calibration = {},
+                      .rig = one.rig};
   MarkerRecordings found;
   found.rig = first.rig;
   found.calibration = first.calibration;
@@ -190,9 +215,11 @@ MarkerRecordings TakeSecondMarkers(const Experiment& experiment, const MarkerRec
   for (const TrackedCamera& camera : source.plan.cameras) cameras.push_back(camera.name);
   CheckCameras(source.plan.path.string(), cameras, found.rig);
   for (const std::string& name : source.plan.track.names)
-    if (std::find(one.plan.track.names.begin(), one.plan.track.names.end(), name) != one.plan.track.names.end())
-      throw ConfigError(fmt::format("{}: markers.names: found {}, which {} has too, allowed: names of the second body's own",
-                                    source.plan.path.string(), Excerpt(name), one.plan.path.string()));
+    if (std::find(one.plan.track.names.begin(), one.plan.track.names.end(), name) !=
+        one.plan.track.names.end())
+      throw ConfigError(fmt::format(
+          "{}: markers.names: found {}, which {} has too, allowed: names of the second body's own",
+          source.plan.path.string(), Excerpt(name), one.plan.path.string()));
   found.files.push_back(source.plan.path);
   TakeTracks(source, folder, "tracking_second", options, &found);
   MarkerRecordings out = std::move(found);
@@ -203,16 +230,20 @@ MarkerRecordings TakeSecondMarkers(const Experiment& experiment, const MarkerRec
   out.tracks.clear();
   out.bad.clear();
   for (const MarkerTracks& wanted : first.tracks) {
-    const auto at = std::find_if(tracks.begin(), tracks.end(), [&](const MarkerTracks& t) { return t.recording == wanted.recording; });
+    const auto at = std::find_if(tracks.begin(), tracks.end(), [&](const MarkerTracks& t) {
+      return t.recording == wanted.recording;
+    });
     const bool there = at != tracks.end();
     out.tracks.push_back(there ? *at : MarkerTracks{});
     out.tracks.back().recording = wanted.recording;
-    out.bad.push_back(there ? bad[static_cast<std::size_t>(at - tracks.begin())] : "the second body was not tracked in this recording");
+    out.bad.push_back(there ? bad[static_cast<std::size_t>(at - tracks.begin())]
+                            : "the second body was not tracked in this recording");
   }
   return out;
 }
 
-DropFitOptions BundleOptions(const Experiment& experiment, const MarkerRecordings& markers, std::size_t recording) {
+DropFitOptions BundleOptions(const Experiment& experiment, const MarkerRecordings& markers,
+                             std::size_t recording) {
   DropFitOptions options = experiment.bundle;
   options.motion = experiment.motion;
   options.layout = markers.layout_knowledge;
@@ -223,7 +254,9 @@ DropFitOptions BundleOptions(const Experiment& experiment, const MarkerRecording
 
 MarkerRecordings Correct(const MarkerRecordings& markers, const FrameCorrection& correction) {
   if (correction.mirrored || correction.theta_flipped)
-    throw ConfigError("correction: found mirrored or theta_flipped, allowed neither with recordings of markers: cameras do not mirror");
+    throw ConfigError(
+        "correction: found mirrored or theta_flipped, allowed neither with recordings of markers: "
+        "cameras do not mirror");
   MarkerRecordings out;
   out.rig = markers.rig;
   out.layout = markers.layout;
@@ -234,7 +267,8 @@ MarkerRecordings Correct(const MarkerRecordings& markers, const FrameCorrection&
   out.exposure = markers.exposure;
   const double angle = correction.rotation_offset_B.norm();
   const Eigen::Matrix3d turn =
-      angle > 0 ? Eigen::AngleAxisd(angle, correction.rotation_offset_B / angle).toRotationMatrix() : Eigen::Matrix3d::Identity();
+      angle > 0 ? Eigen::AngleAxisd(angle, correction.rotation_offset_B / angle).toRotationMatrix()
+                : Eigen::Matrix3d::Identity();
   for (BodyMarker& m : out.layout) {
     m.p_BM = turn * m.p_BM / correction.length_scale - correction.com_offset_B;
     m.normal_B = turn * m.normal_B;
@@ -245,7 +279,8 @@ MarkerRecordings Correct(const MarkerRecordings& markers, const FrameCorrection&
     const std::vector<std::string> names = ParameterNames(out.rig);
     Eigen::VectorXd scale = Eigen::VectorXd::Ones(out.rig.covariance.rows());
     for (std::size_t i = 0; i < names.size(); ++i)
-      if (names[i].ends_with("_m")) scale(static_cast<Eigen::Index>(i)) = 1 / correction.length_scale;
+      if (names[i].ends_with("_m"))
+        scale(static_cast<Eigen::Index>(i)) = 1 / correction.length_scale;
     out.rig.covariance = scale.asDiagonal() * out.rig.covariance * scale.asDiagonal();
   }
   for (MarkerTracks& tracks : out.tracks)

@@ -1,6 +1,7 @@
 #pragma once
-// What an experiment with cameras starts from: the rig, the layout of the markers and where each of them was in every frame, from footage
-// of a board and videos of drops, or from the files that earlier runs made of them.
+// What an experiment with cameras starts from: the rig, the layout of the markers and where each of
+// them was in every frame, from footage of a board and videos of drops, or from the files that
+// earlier runs made of them.
 
 #include <filesystem>
 #include <optional>
@@ -18,13 +19,16 @@
 namespace impactlab {
 
 struct MarkerRecordings {
-  CameraRig rig;                             // in W
-  std::vector<BodyMarker> layout;            // one a name, in the order of the tracking file
-  LayoutKnowledge layout_knowledge;          // how well it is known; empty: exactly
-  std::vector<MarkerTracks> tracks;          // recordings; without points where nothing was tracked. Markers of the layout come first
-  std::vector<std::string> bad;              // why a recording has none; empty where it has
-  std::vector<std::string> faults;           // cameras that gave nothing and why, by recording; empty where all gave something
-  std::vector<double> offset_sd;             // of the clocks of the cameras after the first, by recording [s]
+  CameraRig rig;                     // in W
+  std::vector<BodyMarker> layout;    // one a name, in the order of the tracking file
+  LayoutKnowledge layout_knowledge;  // how well it is known; empty: exactly
+  // recordings; without points where nothing was tracked. Markers of the layout come first
+  std::vector<MarkerTracks> tracks;
+  std::vector<std::string> bad;  // why a recording has none; empty where it has
+  // cameras that gave nothing and why, by recording; empty where all gave something
+  std::vector<std::string> faults;
+  // of the clocks of the cameras after the first, by recording [s]
+  std::vector<double> offset_sd;
   double exposure = 0;                       // the longest of any camera [s]
   std::vector<std::filesystem::path> files;  // read
   std::optional<CalibrationRun> calibration;
@@ -39,21 +43,27 @@ struct MarkerStageOptions {
   std::string plotting;  // path of the plotting library
 };
 
-// Calibrates and tracks where the experiment asks for it, into `folder`/calibration and `folder`/tracking, else reads what is there; floor
-// and gravity that the experiment leaves to the rig are set. DataError when the calibration is refused or no recording has a point;
-// ConfigError when the rig says nothing of the floor or of gravity.
-MarkerRecordings TakeMarkers(Experiment& experiment, const std::filesystem::path& folder, const MarkerStageOptions& options = {});
+// Calibrates and tracks where the experiment asks for it, into `folder`/calibration and
+// `folder`/tracking, else reads what is there; floor and gravity that the experiment leaves to the
+// rig are set. DataError when the calibration is refused or no recording has a point; ConfigError
+// when the rig says nothing of the floor or of gravity.
+MarkerRecordings TakeMarkers(Experiment& experiment, const std::filesystem::path& folder,
+                             const MarkerStageOptions& options = {});
 
-// The same of a second body in the same pictures, which has a tracking file of its own: its markers in the recordings of `first`, in their
-// order, seen by the rig of `first`. Videos are followed into `folder`/tracking_second.
-MarkerRecordings TakeSecondMarkers(const Experiment& experiment, const MarkerRecordings& first, const std::filesystem::path& folder,
+// The same of a second body in the same pictures, which has a tracking file of its own: its markers
+// in the recordings of `first`, in their order, seen by the rig of `first`. Videos are followed
+// into `folder`/tracking_second.
+MarkerRecordings TakeSecondMarkers(const Experiment& experiment, const MarkerRecordings& first,
+                                   const std::filesystem::path& folder,
                                    const MarkerStageOptions& options = {});
 
 // How the impacts of a recording are fitted.
-DropFitOptions BundleOptions(const Experiment& experiment, const MarkerRecordings& markers, std::size_t recording);
+DropFitOptions BundleOptions(const Experiment& experiment, const MarkerRecordings& markers,
+                             std::size_t recording);
 
-// As they would be without the errors of the frame: times, the places of cameras and markers (floor entries do not apply; see
-// CorrectedFloor). ConfigError for a mirrored frame, which no camera makes.
+// As they would be without the errors of the frame: times, the places of cameras and markers (floor
+// entries do not apply; see CorrectedFloor). ConfigError for a mirrored frame, which no camera
+// makes.
 MarkerRecordings Correct(const MarkerRecordings& markers, const FrameCorrection& correction);
 
 }  // namespace impactlab

@@ -16,7 +16,8 @@ double LargestFace(const DrawnPart& part) {
   for (const std::vector<int>& face : part.faces) {
     Vector3d area = Vector3d::Zero();
     for (std::size_t k = 0; k < face.size(); ++k)
-      area += part.points_B[static_cast<std::size_t>(face[k])].cross(part.points_B[static_cast<std::size_t>(face[(k + 1) % face.size()])]);
+      area += part.points_B[static_cast<std::size_t>(face[k])].cross(
+          part.points_B[static_cast<std::size_t>(face[(k + 1) % face.size()])]);
     largest = std::max(largest, area.norm());
   }
   return largest;
@@ -24,23 +25,33 @@ double LargestFace(const DrawnPart& part) {
 
 }  // namespace
 
-Json TripleJson(const Vector3d& v) { return {Rounded(v.x(), 6), Rounded(v.y(), 6), Rounded(v.z(), 6)}; }
+Json TripleJson(const Vector3d& v) {
+  return {Rounded(v.x(), 6), Rounded(v.y(), 6), Rounded(v.z(), 6)};
+}
 
 Json PartJson(const DrawnPart& part, const Vector3d& trace_B) {
   Json points = Json::array();
   for (const Vector3d& p : part.points_B) points.push_back(TripleJson(p));
-  return {{"name", part.name},           {"points", points},         {"faces", part.faces},          {"lines", part.lines},
-          {"thickness", part.thickness}, {"ball", part.ball_radius}, {"largest", LargestFace(part)}, {"trace", TripleJson(trace_B)}};
+  return {{"name", part.name},
+          {"points", points},
+          {"faces", part.faces},
+          {"lines", part.lines},
+          {"thickness", part.thickness},
+          {"ball", part.ball_radius},
+          {"largest", LargestFace(part)},
+          {"trace", TripleJson(trace_B)}};
 }
 
 Json PlaneJson(const DrawnPlane& plane) {
-  return {{"name", plane.name},           {"normal", TripleJson(plane.normal)}, {"offset", plane.offset},
-          {"amplitude", plane.amplitude}, {"frequency", plane.frequency},       {"phase", plane.phase}};
+  return {{"name", plane.name},           {"normal", TripleJson(plane.normal)},
+          {"offset", plane.offset},       {"amplitude", plane.amplitude},
+          {"frequency", plane.frequency}, {"phase", plane.phase}};
 }
 
 std::array<Vector3d, 4> ViewPyramid(const RigCamera& camera, double depth) {
   const Camera& lens = camera.camera;
-  const double x[] = {-0.5, lens.width - 0.5, lens.width - 0.5, -0.5}, y[] = {-0.5, -0.5, lens.height - 0.5, lens.height - 0.5};
+  const double x[] = {-0.5, lens.width - 0.5, lens.width - 0.5, -0.5},
+               y[] = {-0.5, -0.5, lens.height - 0.5, lens.height - 0.5};
   std::array<Vector3d, 4> corners;
   for (std::size_t k = 0; k < 4; ++k) {
     Vector3d ray((x[k] - lens.cx) / lens.fx, (y[k] - lens.cy) / lens.fy, 1);

@@ -17,8 +17,8 @@ nlohmann::ordered_json PartJson(const DrawnPart& part, const Eigen::Vector3d& tr
 
 nlohmann::ordered_json PlaneJson(const DrawnPlane& plane);
 
-// Corners, in W, of the pyramid that a camera sees, `depth` from its eye [m]: without distortion, whose rays need not reach the corners; a
-// very wide one is drawn blunt.
+// Corners, in W, of the pyramid that a camera sees, `depth` from its eye [m]: without distortion,
+// whose rays need not reach the corners; a very wide one is drawn blunt.
 std::array<Eigen::Vector3d, 4> ViewPyramid(const RigCamera& camera, double depth);
 
 }  // namespace impactlab::internal

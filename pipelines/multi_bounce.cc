@@ -21,14 +21,20 @@ using Eigen::Vector3d;
 using Eigen::VectorXd;
 
 constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
-constexpr double kStartStep = 1e-4, kLatestStart = 0.02;  // of the search for where flight is clear of the floor [s]
-constexpr double kLonger = 1;                             // simulations go on after the recording, to see when they come to rest [s]
-constexpr double kSampleStep = 1e-3;                      // between samples, which poses are interpolated from [s]
-constexpr double kTolerance = 1e-9;                       // of a step: far below what a state is measured to
-constexpr double kLeastRebound = 1e-4;                    // an approach below that rebounds by less than a nanometre [m/s]
-constexpr long kMostEvents = 200'000;                     // of one simulation
-constexpr double kLeastVariance = 1e-9;                   // relative: draws that agree in a direction still have a distance
-constexpr int kFewestDraws = 8;                           // that a rank can be told from
+// of the search for where flight is clear of the floor [s]
+constexpr double kStartStep = 1e-4, kLatestStart = 0.02;
+// simulations go on after the recording, to see when they come to rest [s]
+constexpr double kLonger = 1;
+// between samples, which poses are interpolated from [s]
+constexpr double kSampleStep = 1e-3;
+// of a step: far below what a state is measured to
+constexpr double kTolerance = 1e-9;
+// an approach below that rebounds by less than a nanometre [m/s]
+constexpr double kLeastRebound = 1e-4;
+constexpr long kMostEvents = 200'000;  // of one simulation
+// relative: draws that agree in a direction still have a distance
+constexpr double kLeastVariance = 1e-9;
+constexpr int kFewestDraws = 8;  // that a rank can be told from
 
 // A motion by its poses, at rising times.
 struct Path {
@@ -46,7 +52,9 @@ struct Path {
     const Isometry3d &a = X_WB[i - 1], &b = X_WB[i];
     Isometry3d out = Isometry3d::Identity();
     out.translation() = a.translation() + share * (b.translation() - a.translation());
-    out.linear() = Eigen::Quaterniond(a.linear()).slerp(share, Eigen::Quaterniond(b.linear())).toRotationMatrix();
+    out.linear() = Eigen::Quaterniond(a.linear())
+                       .slerp(share, Eigen::Quaterniond(b.linear()))
+                       .toRotationMatrix();
     return out;
   }
 };
@@ -62,13 +70,16 @@ Vector3d Turn(const Matrix3d& from, const Matrix3d& to) {
   return turn.angle() * turn.axis();
 }
 
-// Time from which on no point leaves its last place; nothing where that is not seen for long enough.
-std::optional<double> RestTime(std::span<const double> t, std::span<const Isometry3d> X_WB, double reach, const BounceOptions& options) {
+// Time from which on no point leaves its last place; nothing where that is not seen for long
+// enough.
+std::optional<double> RestTime(std::span<const double> t, std::span<const Isometry3d> X_WB,
+                               double reach, const BounceOptions& options) {
   const Isometry3d& last = X_WB.back();
   std::size_t first = t.size() - 1;
   while (first > 0) {
     const Isometry3d& X = X_WB[first - 1];
-    const double away = (X.translation() - last.translation()).norm() + reach * Turn(last.linear(), X.linear()).norm();
+    const double away = (X.translation() - last.translation()).norm() +
+                        reach * Turn(last.linear(), X.linear()).norm();
     if (away > options.still_distance) break;
     --first;
   }
@@ -76,15 +87,18 @@ std::optional<double> RestTime(std::span<const double> t, std::span<const Isomet
   return t[first];
 }
 
-// Where the measured flight after the impact is clear of the floor. Contact lasts a finite time in which surfaces yield, and arcs of flight
-// meet inside the floor; a start from there would carry the depth along as height.
+// Where the measured flight after the impact is clear of the floor. Contact lasts a finite time in
+// which surfaces yield, and arcs of flight meet inside the floor; a start from there would carry
+// the depth along as height.
 struct Start {
   BodyState state;
   double delay = 0, lift = 0;
 };
 
 Start Leave(const BounceSetting& setting, const BodyState& measured) {
-  const auto gap = [&](const BodyState& state) { return ContactWithPlane(setting.body, state.X_WB, setting.floor).gap; };
+  const auto gap = [&](const BodyState& state) {
+    return ContactWithPlane(setting.body, state.X_WB, setting.floor).gap;
+  };
   Start best{measured, 0, -gap(measured)};
   for (int k = 1; best.lift > 0 && k * kStartStep <= kLatestStart; ++k) {
     const BodyState state = Propagate(measured, setting.body, setting.flight, k * kStartStep);
@@ -99,7 +113,8 @@ Start Leave(const BounceSetting& setting, const BodyState& measured) {
 using Coefficients = std::function<ImpactModel()>;
 
 // Times are those since the impact.
-Path Follow(const BounceSetting& setting, const Start& from, double duration, const Coefficients& next) {
+Path Follow(const BounceSetting& setting, const Start& from, double duration,
+            const Coefficients& next) {
   const BodyState& start = from.state;
   const auto properties = [](const ImpactModel& model) {
     ContactProperties out;
@@ -115,10 +130,13 @@ Path Follow(const BounceSetting& setting, const Start& from, double duration, co
   MovingPlane plane;
   plane.plane = setting.floor;
   Path path;
-  BodyMechanism made = MakeBodyMechanism({moving}, {}, {plane}, EveryBodyOnEveryPlane(1, 1, properties(next())), setting.flight.gravity_W);
+  BodyMechanism made =
+      MakeBodyMechanism({moving}, {}, {plane}, EveryBodyOnEveryPlane(1, 1, properties(next())),
+                        setting.flight.gravity_W);
   if (setting.body.planar && setting.spin_drag > 0) {
     const double damping = setting.spin_drag * setting.body.inertia_B(1, 1);
-    made.mechanism.terms = [terms = made.mechanism.terms, damping](const MechanismState& state, MechanismTerms& out) {
+    made.mechanism.terms = [terms = made.mechanism.terms, damping](const MechanismState& state,
+                                                                   MechanismTerms& out) {
       terms(state, out);
       out.force(2) -= damping * state.u(2);
     };
@@ -136,19 +154,22 @@ Path Follow(const BounceSetting& setting, const Start& from, double duration, co
     path.t.push_back(state.t);
     path.X_WB.push_back(made.StateOf(state, 0).X_WB);
   };
-  observer.sample = [&](const MechanismState& state, const std::vector<PointMode>&, const VectorXd&) { keep(state); };
+  observer.sample = [&](const MechanismState& state, const std::vector<PointMode>&,
+                        const VectorXd&) { keep(state); };
   observer.event = [&](const SimulationEvent& event) {
     keep(event.after);
     if (event.kind != SimulationEventKind::kImpact) return;
     path.impacts.push_back(event.t);
     const ContactProperties drawn = properties(next());
-    for (ContactProperties& contact : made.mechanism.contacts) contact.mu_k = drawn.mu_k, contact.mu_s = drawn.mu_s, contact.e = drawn.e;
+    for (ContactProperties& contact : made.mechanism.contacts)
+      contact.mu_k = drawn.mu_k, contact.mu_s = drawn.mu_s, contact.e = drawn.e;
   };
   made.start.t = from.delay;
   options.duration -= from.delay;
   const SimulationResult result = Simulate(made.mechanism, made.start, options, observer);
   keep(result.state);
-  if (result.end == SimulationEnd::kGivenUp) path.fault = "the simulation was given up: " + result.reason;
+  if (result.end == SimulationEnd::kGivenUp)
+    path.fault = "the simulation was given up: " + result.reason;
   // A steady roll goes on as it is.
   if (result.end == SimulationEnd::kSteady || result.end == SimulationEnd::kRest) {
     const BodyState last = made.StateOf(result.state, 0);
@@ -157,7 +178,9 @@ Path Follow(const BounceSetting& setting, const Start& from, double duration, co
       const double t = path.t.back() + kSampleStep;
       Isometry3d X = last.X_WB;
       X.translation() += last.v_WB * (t - result.state.t);
-      if (speed > 0) X.linear() = AngleAxisd(speed * (t - result.state.t), last.omega_WB / speed) * last.X_WB.linear();
+      if (speed > 0)
+        X.linear() =
+            AngleAxisd(speed * (t - result.state.t), last.omega_WB / speed) * last.X_WB.linear();
       path.t.push_back(t);
       path.X_WB.push_back(X);
     }
@@ -165,8 +188,8 @@ Path Follow(const BounceSetting& setting, const Start& from, double duration, co
   return path;
 }
 
-// Share of all points, the first among them, that lie at least as far out as the first; a row is a point. Distances are by the covariance
-// of all points, or plain ones.
+// Share of all points, the first among them, that lie at least as far out as the first; a row is a
+// point. Distances are by the covariance of all points, or plain ones.
 double RankOf(const MatrixXd& points, bool plain = false) {
   const auto n = static_cast<double>(points.rows());
   const MatrixXd centred = points.rowwise() - points.colwise().mean();
@@ -181,7 +204,8 @@ double RankOf(const MatrixXd& points, bool plain = false) {
   return static_cast<double>((distance.array() >= distance(0)).count()) / n;
 }
 
-// Draws of the state after the impact, about its joint covariance, and of the coefficients of every later one.
+// Draws of the state after the impact, about its joint covariance, and of the coefficients of every
+// later one.
 class Draws {
  public:
   Draws(const ImpactEvent& event, const BounceSetting& setting, std::mt19937_64& random)
@@ -195,10 +219,13 @@ class Draws {
 
   Start State() {
     const VectorXd d = state_root_ * Vector(9);
-    BodyState out{event_.X_WB, event_.v_plus + d.segment<3>(0), event_.omega_plus + d.segment<3>(3)};
+    BodyState out{event_.X_WB, event_.v_plus + d.segment<3>(0),
+                  event_.omega_plus + d.segment<3>(3)};
     // The lever is fixed in the body: its error is one of attitude.
-    const Vector3d r = event_.p_WP - event_.X_WB.translation(), turn = r.cross(d.segment<3>(6)) / r.squaredNorm();
-    if (turn.norm() > 0) out.X_WB.linear() = AngleAxisd(turn.norm(), turn.normalized()) * event_.X_WB.linear();
+    const Vector3d r = event_.p_WP - event_.X_WB.translation(),
+                   turn = r.cross(d.segment<3>(6)) / r.squaredNorm();
+    if (turn.norm() > 0)
+      out.X_WB.linear() = AngleAxisd(turn.norm(), turn.normalized()) * event_.X_WB.linear();
     return Leave(setting_, out);
   }
 
@@ -247,15 +274,18 @@ int CountApart(const std::vector<double>& times, double until, double apart) {
 }
 
 // Spread of the draws and the recording's rank among them.
-void Judge(const std::vector<Path>& paths, double time, const Isometry3d& recorded, const Isometry3d& nominal, const ImpactEvent& event,
-           const Matrix3d& R_WF, Draws& noise, BounceError* error) {
+void Judge(const std::vector<Path>& paths, double time, const Isometry3d& recorded,
+           const Isometry3d& nominal, const ImpactEvent& event, const Matrix3d& R_WF, Draws& noise,
+           BounceError* error) {
   if (static_cast<int>(paths.size()) < kFewestDraws) return;
-  const int rows = static_cast<int>(paths.size()) + 1, wide = event.planar ? 1 : 2, turns = event.planar ? 1 : 3;
+  const int rows = static_cast<int>(paths.size()) + 1, wide = event.planar ? 1 : 2,
+            turns = event.planar ? 1 : 3;
   MatrixXd along(rows, wide), angle(rows, turns);
   double squared_angle = 0;
   for (int i = 0; i < rows; ++i) {
     const Isometry3d X = i == 0 ? recorded : paths[static_cast<std::size_t>(i) - 1].At(time);
-    const Vector3d p = R_WF.transpose() * (X.translation() - nominal.translation()), turn = Turn(nominal.linear(), X.linear());
+    const Vector3d p = R_WF.transpose() * (X.translation() - nominal.translation()),
+                   turn = Turn(nominal.linear(), X.linear());
     along.row(i) = p.head(wide).transpose();
     angle.row(i) = turn.segment(event.planar ? 1 : 0, turns).transpose();
     if (i == 0) continue;
@@ -264,31 +294,37 @@ void Judge(const std::vector<Path>& paths, double time, const Isometry3d& record
     for (int k = 0; k < turns; ++k) angle(i, k) += event.sigma_angle * noise.Normal();
   }
   const MatrixXd drawn = along.bottomRows(rows - 1);
-  error->spread_along = std::sqrt((drawn.rowwise() - drawn.colwise().mean()).squaredNorm() / (rows - 1));
+  error->spread_along =
+      std::sqrt((drawn.rowwise() - drawn.colwise().mean()).squaredNorm() / (rows - 1));
   error->spread_angle = std::sqrt(squared_angle / (rows - 1));
   error->p_along = RankOf(along);
-  // Draws that stand on one face do not tilt at all, and a covariance would take any tilt of a recording for a wonder.
+  // Draws that stand on one face do not tilt at all, and a covariance would take any tilt of a
+  // recording for a wonder.
   error->p_angle = RankOf(angle, true);
 }
 
 }  // namespace
 
-BounceRow FollowBounces(const ImpactEvent& first, std::span<const double> later, const PoseRecording& recording,
-                        const BounceSetting& setting, const BounceOptions& options, std::mt19937_64& random) {
+BounceRow FollowBounces(const ImpactEvent& first, std::span<const double> later,
+                        const PoseRecording& recording, const BounceSetting& setting,
+                        const BounceOptions& options, std::mt19937_64& random) {
   BounceRow row;
   row.recording = first.recording;
   row.frames_lost = first.frames_lost;
   row.rest_recorded = row.rest_simulated = kNaN;
   std::vector<double> intervals;
-  for (std::size_t i = 1; i < recording.t.size(); ++i) intervals.push_back(recording.t[i] - recording.t[i - 1]);
-  const auto begin = static_cast<std::size_t>(std::upper_bound(recording.t.begin(), recording.t.end(), first.t) - recording.t.begin());
+  for (std::size_t i = 1; i < recording.t.size(); ++i)
+    intervals.push_back(recording.t[i] - recording.t[i - 1]);
+  const auto begin = static_cast<std::size_t>(
+      std::upper_bound(recording.t.begin(), recording.t.end(), first.t) - recording.t.begin());
   if (begin + 2 > recording.t.size()) {
     row.reason = "fewer than two frames after the first impact";
     return row;
   }
   const double interval = Median(intervals);
   std::vector<double> t;  // since the first impact
-  for (std::size_t i = begin; i < recording.t.size(); ++i) t.push_back(recording.t[i] - first.t + first.frames_lost * interval);
+  for (std::size_t i = begin; i < recording.t.size(); ++i)
+    t.push_back(recording.t[i] - first.t + first.frames_lost * interval);
   const std::span<const Isometry3d> poses = std::span(recording.X_WB).subspan(begin);
   const double duration = t.back() + kLonger, reach = Reach(setting.body);
 
@@ -319,12 +355,14 @@ BounceRow FollowBounces(const ImpactEvent& first, std::span<const double> later,
     if (std::isfinite(row.rest_recorded)) {
       MatrixXd points(rests.size() + 1, 1);
       points(0, 0) = row.rest_recorded;
-      for (std::size_t i = 0; i < rests.size(); ++i) points(static_cast<Eigen::Index>(i) + 1, 0) = rests[i];
+      for (std::size_t i = 0; i < rests.size(); ++i)
+        points(static_cast<Eigen::Index>(i) + 1, 0) = rests[i];
       row.p_rest = RankOf(points);
     }
   }
 
-  const Matrix3d R_WF = ContactFrame(setting.floor, first.p_WP, setting.flight.gravity_W, first.planar).linear();
+  const Matrix3d R_WF =
+      ContactFrame(setting.floor, first.p_WP, setting.flight.gravity_W, first.planar).linear();
   const auto compare = [&](const std::string& at, std::size_t frame) {
     BounceError error;
     error.at = at;
@@ -334,9 +372,11 @@ BounceRow FollowBounces(const ImpactEvent& first, std::span<const double> later,
     error.along = d.head<2>().norm();
     error.height = d.z();
     error.angle = Turn(recorded.linear(), simulated.linear()).norm();
-    const Vector3d up = R_WF.col(2), a = recorded.linear().transpose() * up, b = simulated.linear().transpose() * up;
+    const Vector3d up = R_WF.col(2), a = recorded.linear().transpose() * up,
+                   b = simulated.linear().transpose() * up;
     error.tilt = std::atan2(a.cross(b).norm(), a.dot(b));
-    error.moved = (R_WF.transpose() * (recorded.translation() - first.X_WB.translation())).head<2>().norm();
+    error.moved =
+        (R_WF.transpose() * (recorded.translation() - first.X_WB.translation())).head<2>().norm();
     Judge(paths, t[frame], recorded, simulated, first, R_WF, draws, &error);
     row.errors.push_back(std::move(error));
   };
@@ -344,8 +384,9 @@ BounceRow FollowBounces(const ImpactEvent& first, std::span<const double> later,
     if (time <= recording.t[begin]) continue;
     ++row.impacts_recorded;
     // Beside the impact a spin that jumps a frame early or late would be compared, not the flight.
-    const auto after =
-        static_cast<std::size_t>(std::upper_bound(recording.t.begin(), recording.t.end(), time - interval) - recording.t.begin());
+    const auto after = static_cast<std::size_t>(
+        std::upper_bound(recording.t.begin(), recording.t.end(), time - interval) -
+        recording.t.begin());
     if (after > begin) compare("impact_" + std::to_string(row.impacts_recorded), after - 1 - begin);
   }
   compare("end", t.size() - 1);

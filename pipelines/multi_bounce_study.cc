@@ -1,4 +1,5 @@
-// Recordings of a run that are continued past their first impact: with what, their table and their summary.
+// Recordings of a run that are continued past their first impact: with what, their table and their
+// summary.
 
 #include <fmt/format.h>
 
@@ -26,7 +27,8 @@ constexpr int kFlightFrames = 12;      // that an acceleration of the spin can b
 constexpr double kSignificance = 3.5;  // standard deviations, as in the audit
 constexpr int kMostImpacts = 3;        // later impacts that the summary tells of, one by one
 
-// Rate at which the spin of planar flights dies, of all of them together: theta'' = -rate theta'. 0 where it is not beyond doubt.
+// Rate at which the spin of planar flights dies, of all of them together: theta'' = -rate theta'. 0
+// where it is not beyond doubt.
 double SpinDrag(const RunResult& run, const FrameCorrection& correction) {
   std::vector<Eigen::Vector3d> flights;  // theta', theta'', weight
   for (std::size_t i = 0; i < run.recordings.size(); ++i) {
@@ -39,7 +41,8 @@ double SpinDrag(const RunResult& run, const FrameCorrection& correction) {
       MatrixXd design(n, 3);
       VectorXd theta(n);
       const auto first = static_cast<std::size_t>(arc.first);
-      const double middle = 0.5 * (recording.t[first] + recording.t[static_cast<std::size_t>(arc.last)]);
+      const double middle =
+          0.5 * (recording.t[first] + recording.t[static_cast<std::size_t>(arc.last)]);
       for (int k = 0; k < n; ++k) {
         const double t = recording.t[first + static_cast<std::size_t>(k)] - middle;
         design.row(k) << 1, t, 0.5 * t * t;
@@ -66,17 +69,24 @@ struct Quantity {
 std::vector<Quantity> Quantities(bool at_end) {
   const double nan = std::nan("");
   const auto none = [nan](const BounceRow&, const BounceError&) { return nan; };
-  std::vector<Quantity> out = {{"along the plane, mm", 1e3, [](const BounceRow&, const BounceError& e) { return e.along; },
-                                [](const BounceRow&, const BounceError& e) { return e.spread_along; },
-                                [](const BounceRow&, const BounceError& e) { return e.p_along; }},
-                               {"attitude, rad", 1, [](const BounceRow&, const BounceError& e) { return e.angle; },
-                                [](const BounceRow&, const BounceError& e) { return e.spread_angle; },
-                                [](const BounceRow&, const BounceError& e) { return e.p_angle; }}};
+  std::vector<Quantity> out = {
+      {"along the plane, mm", 1e3, [](const BounceRow&, const BounceError& e) { return e.along; },
+       [](const BounceRow&, const BounceError& e) { return e.spread_along; },
+       [](const BounceRow&, const BounceError& e) { return e.p_along; }},
+      {"attitude, rad", 1, [](const BounceRow&, const BounceError& e) { return e.angle; },
+       [](const BounceRow&, const BounceError& e) { return e.spread_angle; },
+       [](const BounceRow&, const BounceError& e) { return e.p_angle; }}};
   if (!at_end) return out;
-  out.insert(out.begin() + 1, {"height, mm", 1e3, [](const BounceRow&, const BounceError& e) { return std::abs(e.height); }, none, none});
-  out.push_back({"tilt, rad", 1, [](const BounceRow&, const BounceError& e) { return e.tilt; }, none, none});
+  out.insert(
+      out.begin() + 1,
+      {"height, mm", 1e3, [](const BounceRow&, const BounceError& e) { return std::abs(e.height); },
+       none, none});
+  out.push_back(
+      {"tilt, rad", 1, [](const BounceRow&, const BounceError& e) { return e.tilt; }, none, none});
   out.push_back({"time of rest, ms", 1e3,
-                 [](const BounceRow& r, const BounceError&) { return std::abs(r.rest_simulated - r.rest_recorded); },
+                 [](const BounceRow& r, const BounceError&) {
+                   return std::abs(r.rest_simulated - r.rest_recorded);
+                 },
                  [](const BounceRow& r, const BounceError&) { return r.rest_spread; },
                  [](const BounceRow& r, const BounceError&) { return r.p_rest; }});
   return out;
@@ -85,8 +95,10 @@ std::vector<Quantity> Quantities(bool at_end) {
 // Share of the ranks above a level, which is 1 - level for a model that holds.
 std::string Within(const std::vector<double>& p, double level) {
   if (p.empty()) return "-";
-  const auto inside = std::count_if(p.begin(), p.end(), [&](double value) { return value > level; });
-  return fmt::format("{:.0f} %", 100.0 * static_cast<double>(inside) / static_cast<double>(p.size()));
+  const auto inside =
+      std::count_if(p.begin(), p.end(), [&](double value) { return value > level; });
+  return fmt::format("{:.0f} %",
+                     100.0 * static_cast<double>(inside) / static_cast<double>(p.size()));
 }
 
 }  // namespace
@@ -97,20 +109,25 @@ BounceStudy StudyBounces(const RunResult& run, const BounceOptions& options) {
   BounceStudy study;
   study.options = options;
   study.law = LawName(MainLaw(experiment));
-  const auto fit = std::find_if(best.fit.fits.begin(), best.fit.fits.end(), [&](const LawFit& f) { return f.law == study.law; });
+  const auto fit = std::find_if(best.fit.fits.begin(), best.fit.fits.end(),
+                                [&](const LawFit& f) { return f.law == study.law; });
   if (fit == best.fit.fits.end() || fit->parameters.size() < 2)
-    throw ConfigError("bounces: found no fit of mu_k and a coefficient of restitution, allowed: a run that has fitted a law");
+    throw ConfigError(
+        "bounces: found no fit of mu_k and a coefficient of restitution, allowed: a run that has "
+        "fitted a law");
   BounceSetting& setting = study.setting;
   setting.floor = CorrectedFloor(experiment.floor, best.correction);
   setting.flight = experiment.motion.flight;
   setting.model = ModelOf(*fit);
   setting.scatter = fit->discrepancy;
-  if (fit->covariance.rows() >= 2 && fit->covariance.topLeftCorner<2, 2>().allFinite()) setting.cov = fit->covariance.topLeftCorner<2, 2>();
+  if (fit->covariance.rows() >= 2 && fit->covariance.topLeftCorner<2, 2>().allFinite())
+    setting.cov = fit->covariance.topLeftCorner<2, 2>();
   BodyCorrection corners;
   corners.corner_radius_change = run.audit.body.corner_radius_change;
   setting.body = CorrectedBody(experiment.body, corners);
   for (const Finding& finding : run.audit.findings)
-    if (finding.parameter == "drag_rate_per_s") setting.linear_drag = std::max(0.0, finding.estimate.value);
+    if (finding.parameter == "drag_rate_per_s")
+      setting.linear_drag = std::max(0.0, finding.estimate.value);
   setting.spin_drag = SpinDrag(run, best.correction);
 
   MotionFitOptions all = experiment.motion;
@@ -118,7 +135,8 @@ BounceStudy StudyBounces(const RunResult& run, const BounceOptions& options) {
   study.rows.resize(best.motion.size());
   ProgressOptions shown;
   shown.enabled = !options.quiet;
-  Progress progress("following bounces", static_cast<std::int64_t>(study.rows.size()), "recordings", shown);
+  Progress progress("following bounces", static_cast<std::int64_t>(study.rows.size()), "recordings",
+                    shown);
   ForEachIndex(study.rows.size(), options.threads, [&](std::size_t i) {
     CheckInterrupt();
     BounceRow& row = study.rows[i];
@@ -129,13 +147,17 @@ BounceStudy StudyBounces(const RunResult& run, const BounceOptions& options) {
     } else if (setting.body.shape == BodyShape::kPoints) {
       row.reason = "a body of points only, whose other contacts are not known";
     } else if (events.empty() || events.front().impact != 0 || !events.front().accepted) {
-      row.reason = "first impact " + (events.empty() ? std::string("none") : std::string(ReasonName(events.front().reason)));
+      row.reason =
+          "first impact " +
+          (events.empty() ? std::string("none") : std::string(ReasonName(events.front().reason)));
     } else {
       const PoseRecording recording = Correct(run.recordings[i], best.correction);
       std::vector<double> later;
-      for (const ImpactEvent& event : FitMotion(recording, experiment.body, setting.floor, all).events)
+      for (const ImpactEvent& event :
+           FitMotion(recording, experiment.body, setting.floor, all).events)
         if (event.impact > 0) later.push_back(event.t);
-      std::seed_seq seed{static_cast<std::uint32_t>(options.seed), static_cast<std::uint32_t>(options.seed >> 32),
+      std::seed_seq seed{static_cast<std::uint32_t>(options.seed),
+                         static_cast<std::uint32_t>(options.seed >> 32),
                          static_cast<std::uint32_t>(i)};
       std::mt19937_64 random(seed);
       row = FollowBounces(events.front(), later, recording, setting, options, random);
@@ -177,9 +199,23 @@ void WriteBounces(const std::filesystem::path& path, const BounceStudy& study) {
       out.EndRow();
     }
     for (const BounceError& e : row.errors) {
-      out.Text(row.recording).Text("").Text(e.at).Number(e.t).Number(e.along).Number(e.height).Number(e.angle).Number(e.tilt);
-      out.Number(e.moved).Number(e.spread_along).Number(e.spread_angle).Number(e.p_along).Number(e.p_angle);
-      out.Integer(row.impacts_recorded).Integer(row.impacts_simulated).Number(row.rest_recorded).Number(row.rest_simulated);
+      out.Text(row.recording)
+          .Text("")
+          .Text(e.at)
+          .Number(e.t)
+          .Number(e.along)
+          .Number(e.height)
+          .Number(e.angle)
+          .Number(e.tilt);
+      out.Number(e.moved)
+          .Number(e.spread_along)
+          .Number(e.spread_angle)
+          .Number(e.p_along)
+          .Number(e.p_angle);
+      out.Integer(row.impacts_recorded)
+          .Integer(row.impacts_simulated)
+          .Number(row.rest_recorded)
+          .Number(row.rest_simulated);
       out.Number(row.rest_spread)
           .Number(row.p_rest)
           .Number(row.start_delay)
@@ -206,20 +242,26 @@ std::string BriefReport(const BounceStudy& study) {
     both += std::isfinite(row.rest_simulated);
     same_face += row.errors.back().tilt < 0.2;
   }
-  std::string out =
-      fmt::format("\nbounces     {} of {} recordings followed past the first impact, {} of them to rest ({} simulated so too)\n", followed,
-                  study.rows.size(), rest, both);
-  if (rest > 0) out += fmt::format("            {:.0f} % of those rest on the side that was simulated\n", 100.0 * same_face / rest);
+  std::string out = fmt::format(
+      "\nbounces     {} of {} recordings followed past the first impact, {} of them to rest ({} "
+      "simulated so too)\n",
+      followed, study.rows.size(), rest, both);
+  if (rest > 0)
+    out += fmt::format("            {:.0f} % of those rest on the side that was simulated\n",
+                       100.0 * same_face / rest);
   std::string line;
-  for (const auto& [reason, count] : left_out) line += fmt::format("{}{} {}", line.empty() ? "" : ", ", count, reason);
+  for (const auto& [reason, count] : left_out)
+    line += fmt::format("{}{} {}", line.empty() ? "" : ", ", count, reason);
   if (!line.empty()) out += "left out    " + line + "\n";
   if (followed == 0) return out;
   const BounceSetting& s = study.setting;
   out += fmt::format(
-      "            {} law, mu_k = {:.4f}, e = {:.4f}, drag {:.3f} /s (spin {:.3f} /s), corners rounded by {:.2f} mm, {} draws\n", study.law,
-      s.model.mu_k, s.model.e, s.linear_drag, s.spin_drag, 1e3 * s.body.corner_radius, study.options.draws);
-  out += fmt::format("{:<9} {:<20} {:>4} {:>9} {:>9} {:>9} {:>9} {:>10} {:>10}\n", "at", "error", "n", "median", "68 %", "95 %", "spread",
-                     "in 68 %", "in 95 %");
+      "            {} law, mu_k = {:.4f}, e = {:.4f}, drag {:.3f} /s (spin {:.3f} /s), corners "
+      "rounded by {:.2f} mm, {} draws\n",
+      study.law, s.model.mu_k, s.model.e, s.linear_drag, s.spin_drag, 1e3 * s.body.corner_radius,
+      study.options.draws);
+  out += fmt::format("{:<9} {:<20} {:>4} {:>9} {:>9} {:>9} {:>9} {:>10} {:>10}\n", "at", "error",
+                     "n", "median", "68 %", "95 %", "spread", "in 68 %", "in 95 %");
   std::vector<std::string> stages;
   for (int k = 1; k <= kMostImpacts; ++k) stages.push_back("impact_" + std::to_string(k));
   stages.emplace_back("end");
@@ -239,9 +281,11 @@ std::string BriefReport(const BounceStudy& study) {
         }
       }
       if (errors.empty()) continue;
-      out += fmt::format("{:<9} {:<20} {:>4} {:>9.3g} {:>9.3g} {:>9.3g} {:>9} {:>10} {:>10}\n", stage, quantity.name, errors.size(),
-                         Median(errors), Quantile(errors, 0.68), Quantile(errors, 0.95),
-                         spreads.empty() ? "-" : fmt::format("{:.3g}", Median(spreads)), Within(ranks, 0.32), Within(ranks, 0.05));
+      out += fmt::format("{:<9} {:<20} {:>4} {:>9.3g} {:>9.3g} {:>9.3g} {:>9} {:>10} {:>10}\n",
+                         stage, quantity.name, errors.size(), Median(errors),
+                         Quantile(errors, 0.68), Quantile(errors, 0.95),
+                         spreads.empty() ? "-" : fmt::format("{:.3g}", Median(spreads)),
+                         Within(ranks, 0.32), Within(ranks, 0.05));
     }
   }
   return out;

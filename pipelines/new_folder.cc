@@ -44,7 +44,8 @@ recordings:
   # columns: {t: "Time (s) s", x: "X mm", z: "Y mm", theta: "Rotation deg"}
 )yaml";
 
-constexpr const char* kSpatial = R"yaml(# Drops that were followed in space by another program: one CSV a drop, in the folder recordings.
+constexpr const char* kSpatial =
+    R"yaml(# Drops that were followed in space by another program: one CSV a drop, in the folder recordings.
 #   impactlab check .          what is missing
 #   impactlab run experiment.yaml --out out
 schema: impactlab.experiment/1
@@ -93,7 +94,8 @@ recordings:
   tilt_sd_rad: 0.02                      # and how much it may lean out of it
 )yaml";
 
-constexpr const char* kPlanarTracking = R"yaml(# What is followed: bright (or dark) dots on the side of the body.
+constexpr const char* kPlanarTracking =
+    R"yaml(# What is followed: bright (or dark) dots on the side of the body.
 schema: impactlab.tracking/1
 cameras:
   - {name: side, exposure_s: 0.0005}     # time the shutter is open; add rate_Hz where the file was written for slow motion
@@ -113,7 +115,8 @@ upper right,0.297,0.210,1207.0,340.0
 upper left,0.000,0.210,411.0,342.0
 )yaml";
 
-constexpr const char* kStereo = R"yaml(# Drops before two cameras: videos of a board give the cameras, videos of the drops give the motion.
+constexpr const char* kStereo =
+    R"yaml(# Drops before two cameras: videos of a board give the cameras, videos of the drops give the motion.
 #   put the clips of the board in the folder calibration and those of the drops in the folder drops, then
 #   impactlab check .
 #   impactlab run experiment.yaml --out out
@@ -159,7 +162,8 @@ gravity:
   direction: {frame: world, down: [0, 0, -1], sd_rad: 0.005}  # of a level surface
 )yaml";
 
-constexpr const char* kPublished = R"yaml(# A table of impacts as a source prints it: does it agree with itself, and with the laws?
+constexpr const char* kPublished =
+    R"yaml(# A table of impacts as a source prints it: does it agree with itself, and with the laws?
 #   impactlab audit published.yaml --out out
 schema: impactlab.published/1
 name: Author, year
@@ -179,7 +183,8 @@ experiment,v_minus_z_m_per_s,v_plus_z_m_per_s,omega_minus_y_rad_per_s,omega_plus
 A,-2.000,-0.559,0.00,18.07,0.117,0.50,0.20,0.9659,0,0.2588,0
 )yaml";
 
-constexpr const char* kCampaign = R"yaml(# Several experiments beside each other: do their coefficients differ?
+constexpr const char* kCampaign =
+    R"yaml(# Several experiments beside each other: do their coefficients differ?
 #   impactlab campaign campaign.yaml --out out
 schema: impactlab.campaign/1
 name: my specimens
@@ -189,7 +194,8 @@ members:                   # a name, and an experiment file (or run: the folder 
 law: energetic
 )yaml";
 
-constexpr const char* kSimulate = R"yaml(# A cube thrown over a level floor, through all its bounces to rest.
+constexpr const char* kSimulate =
+    R"yaml(# A cube thrown over a level floor, through all its bounces to rest.
 #   impactlab simulate scenario.yaml --out out
 schema: impactlab.scenario/1
 name: my cube
@@ -236,23 +242,34 @@ struct Template {
 };
 
 std::vector<Template> Templates() {
-  const std::string box =
-      std::string(kBody) + "body: {shape: box, side_m: 0.060, mass_kg: 0.200}\nfloor: {normal: [0, 0, 1], offset_m: 0}\n";
-  const std::string rod = std::string(kBody) + "body: {shape: rod, length_m: 0.2, radius_m: 0.006, mass_kg: 0.060}\n";
+  const std::string box = std::string(kBody) +
+                          "body: {shape: box, side_m: 0.060, mass_kg: 0.200}\nfloor: {normal: [0, "
+                          "0, 1], offset_m: 0}\n";
+  const std::string rod =
+      std::string(kBody) + "body: {shape: rod, length_m: 0.2, radius_m: 0.006, mass_kg: 0.060}\n";
   const std::string drops = "put one CSV a drop in recordings, then: impactlab check";
   return {
-      {{"poses", "poses in a plane, from another program (CSV)"}, drops, {{"experiment.yaml", kPlanar + box + kRest}}, {"recordings"}},
-      {{"poses-space", "poses in space, from another program (CSV)"}, drops, {{"experiment.yaml", kSpatial + box + kRest}}, {"recordings"}},
+      {{"poses", "poses in a plane, from another program (CSV)"},
+       drops,
+       {{"experiment.yaml", kPlanar + box + kRest}},
+       {"recordings"}},
+      {{"poses-space", "poses in space, from another program (CSV)"},
+       drops,
+       {{"experiment.yaml", kSpatial + box + kRest}},
+       {"recordings"}},
       {{"points", "markers in space, from motion capture (CSV, TRC, C3D)"},
        "put one file a drop in recordings, then: impactlab check",
        {{"experiment.yaml", kPoints + box + kRest}},
        {"recordings"}},
       {{"planar-camera", "videos of one camera that sees a plane of motion from the side"},
        "put the videos in videos and your points in plane_points.csv, then: impactlab check",
-       {{"experiment.yaml", kPlanarCamera + box + kRest}, {"tracking.yaml", kPlanarTracking}, {"plane_points.csv", kPlanePoints}},
+       {{"experiment.yaml", kPlanarCamera + box + kRest},
+        {"tracking.yaml", kPlanarTracking},
+        {"plane_points.csv", kPlanePoints}},
        {"videos"}},
       {{"stereo", "videos of two cameras or more, calibrated from clips of a board"},
-       "put the clips of the board in calibration and those of the drops in drops, then: impactlab check",
+       "put the clips of the board in calibration and those of the drops in drops, then: impactlab "
+       "check",
        {{"experiment.yaml", kStereo + rod + kRest},
         {"tracking.yaml", kStereoTracking},
         {"calibration/calibration.yaml", kStereoCalibration}},
@@ -262,7 +279,8 @@ std::vector<Template> Templates() {
        {{"published.yaml", kPublished}, {"states.csv", kStates}},
        {}},
       {{"campaign", "several experiments beside each other"},
-       "make a folder for each member (impactlab new), name them in campaign.yaml, then: impactlab check",
+       "make a folder for each member (impactlab new), name them in campaign.yaml, then: impactlab "
+       "check",
        {{"campaign.yaml", kCampaign}},
        {}},
       {{"bench", "readings of bench tests for friction and restitution"},
@@ -286,30 +304,39 @@ std::vector<NewKind> NewKinds() {
 
 int NewCommand(const NewArguments& arguments) {
   const std::vector<Template> templates = Templates();
-  const auto chosen = std::find_if(templates.begin(), templates.end(), [&](const Template& t) { return t.kind.name == arguments.kind; });
+  const auto chosen = std::find_if(templates.begin(), templates.end(), [&](const Template& t) {
+    return t.kind.name == arguments.kind;
+  });
   if (chosen == templates.end()) {
     std::vector<std::string> names;
     for (const Template& one : templates) names.push_back(one.kind.name);
     const std::string nearest = NearestName(arguments.kind, names);
     throw ConfigError(fmt::format("new: found kind {}{}, allowed {}", Excerpt(arguments.kind),
-                                  nearest.empty() ? "" : ", nearest is " + nearest, JoinNames(names)));
+                                  nearest.empty() ? "" : ", nearest is " + nearest,
+                                  JoinNames(names)));
   }
   std::error_code error;
-  if (std::filesystem::exists(arguments.folder, error) && !std::filesystem::is_directory(arguments.folder, error))
-    throw ConfigError(fmt::format("{}: is a file, allowed the name of a folder", arguments.folder.string()));
+  if (std::filesystem::exists(arguments.folder, error) &&
+      !std::filesystem::is_directory(arguments.folder, error))
+    throw ConfigError(
+        fmt::format("{}: is a file, allowed the name of a folder", arguments.folder.string()));
   for (const auto& [name, text] : chosen->files)
     if (std::filesystem::exists(std::filesystem::symlink_status(arguments.folder / name, error)))
-      throw ConfigError(fmt::format("{}: is there already and is not written over; choose another folder, or move it away",
-                                    (arguments.folder / name).string()));
+      throw ConfigError(fmt::format(
+          "{}: is there already and is not written over; choose another folder, or move it away",
+          (arguments.folder / name).string()));
   for (const std::string& name : chosen->folders) {
     std::filesystem::create_directories(arguments.folder / name, error);
-    if (error) throw OutputError(fmt::format("{}: cannot be made: {}", (arguments.folder / name).string(), error.message()));
+    if (error)
+      throw OutputError(fmt::format("{}: cannot be made: {}", (arguments.folder / name).string(),
+                                    error.message()));
   }
   for (const auto& [name, text] : chosen->files) {
     WriteFile(arguments.folder / name, text);
     fmt::print("{}\n", (arguments.folder / name).string());
   }
-  for (const std::string& name : chosen->folders) fmt::print("{}\n", (arguments.folder / name / "").string());
+  for (const std::string& name : chosen->folders)
+    fmt::print("{}\n", (arguments.folder / name / "").string());
   fmt::print("next: {} {}\n", chosen->next, internal::ShellWord(arguments.folder.string()));
   return 0;
 }

@@ -33,7 +33,9 @@ ImpactModel DrawModel(const ExperimentPlan& plan, std::mt19937_64& random) {
   return model;
 }
 
-ImpactModel MeanModel(const ExperimentPlan& plan) { return {plan.law, plan.e.Mean(), plan.mu.Mean(), plan.mu.Mean()}; }
+ImpactModel MeanModel(const ExperimentPlan& plan) {
+  return {plan.law, plan.e.Mean(), plan.mu.Mean(), plan.mu.Mean()};
+}
 
 IdentifyOptions Quick() {
   IdentifyOptions options;
@@ -41,21 +43,27 @@ IdentifyOptions Quick() {
   return options;
 }
 
-// Half widths of 95 % that the information of so many drops, spread by `weights`, promises: median over the prior.
-Vector2d Promised(const std::vector<std::vector<SettingInformation>>& told, const std::vector<double>& weights, int drops,
+// Half widths of 95 % that the information of so many drops, spread by `weights`, promises: median
+// over the prior.
+Vector2d Promised(const std::vector<std::vector<SettingInformation>>& told,
+                  const std::vector<double>& weights, int drops,
                   Eigen::Matrix2d SettingInformation::*which = &SettingInformation::total) {
   const double sum = std::accumulate(weights.begin(), weights.end(), 0.0);
   std::array<std::vector<double>, 2> half;
   for (std::size_t j = 0; j < told.front().size(); ++j) {
     Eigen::Matrix2d M = kVagueInformation * Eigen::Matrix2d::Identity();
-    for (std::size_t c = 0; c < told.size(); ++c) M += drops * weights[c] / sum * (told[c][j].*which);
+    for (std::size_t c = 0; c < told.size(); ++c)
+      M += drops * weights[c] / sum * (told[c][j].*which);
     const Eigen::Matrix2d cov = M.inverse();
-    for (int k = 0; k < 2; ++k) half[static_cast<std::size_t>(k)].push_back(kNormal95 * std::sqrt(cov(k, k)));
+    for (int k = 0; k < 2; ++k)
+      half[static_cast<std::size_t>(k)].push_back(kNormal95 * std::sqrt(cov(k, k)));
   }
   return {Median(half[0]), Median(half[1])};
 }
 
-std::vector<double> Weights(const std::vector<int>& counts) { return {counts.begin(), counts.end()}; }
+std::vector<double> Weights(const std::vector<int>& counts) {
+  return {counts.begin(), counts.end()};
+}
 
 // One campaign's word on a coefficient.
 struct Word {
@@ -76,30 +84,36 @@ ExpectedCoefficient Expect(const std::vector<Word>& quick, const std::vector<Wor
     half.push_back(whole[i].half);
     if (quick[i].told && quick[i].sd > 0) ratio.push_back(whole[i].half / quick[i].sd);
   }
-  expected.determined = static_cast<double>(half.size()) / static_cast<double>(std::max<std::size_t>(1, whole.size()));
+  expected.determined = static_cast<double>(half.size()) /
+                        static_cast<double>(std::max<std::size_t>(1, whole.size()));
   expected.half_width = expected.error95 = kInfinity;
   if (2 * half.size() < whole.size() || sd.empty() || ratio.empty()) return expected;
-  // Half widths follow the standard deviations of the same campaigns closely, so that a few of them say what all are.
+  // Half widths follow the standard deviations of the same campaigns closely, so that a few of them
+  // say what all are.
   expected.half_width = quick.size() > whole.size() ? Median(sd) * Median(ratio) : Median(half);
   expected.error95 = Quantile(error, 0.95);
   return expected;
 }
 
-double HalfOf(const PlanPoint& point, int k) { return k == 0 ? point.mu.half_width : point.e.half_width; }
+double HalfOf(const PlanPoint& point, int k) {
+  return k == 0 ? point.mu.half_width : point.e.half_width;
+}
 
 // Numbers of drops on the way to the most, and far beyond for a look ahead.
 std::vector<int> Ladder(int most) {
   std::vector<int> n;
-  for (const int k :
-       {4, 5, 6, 7, 8, 9, 10, 12, 14, 16, 18, 20, 24, 28, 32, 36, 40, 48, 56, 64, 80, 100, 120, 150, 200, 300, 500, 700, 1000})
+  for (const int k : {4,  5,  6,  7,  8,  9,  10,  12,  14,  16,  18,  20,  24,  28,  32,
+                      36, 40, 48, 56, 64, 80, 100, 120, 150, 200, 300, 500, 700, 1000})
     if (k < most) n.push_back(k);
   n.push_back(most);
   return n;
 }
 
-// Numbers that are simulated: Student's quantile and the fit of the scatter change most at few drops.
+// Numbers that are simulated: Student's quantile and the fit of the scatter change most at few
+// drops.
 std::vector<int> Simulated(const ExperimentPlan& plan) {
-  const std::vector<int> ladder = plan.body.planar ? std::vector<int>{6, 12, 24} : std::vector<int>{8};
+  const std::vector<int> ladder =
+      plan.body.planar ? std::vector<int>{6, 12, 24} : std::vector<int>{8};
   // More than that in space takes too long, and little changes beyond.
   const int most = plan.body.planar ? plan.drops : std::min(plan.drops, 48);
   std::vector<int> n;
@@ -113,10 +127,12 @@ CampaignStudy StudyOf(const ExperimentPlan& plan, int drops) {
   // An impact in space costs thirty times as much.
   const int campaigns = plan.body.planar ? 400 : std::clamp(2400 / drops, 60, 300);
   const int intervals = plan.body.planar ? 400 : std::clamp(200 / drops, 8, 24);
-  return {std::max(8, static_cast<int>(plan.effort * campaigns)), std::max(4, static_cast<int>(plan.effort * intervals))};
+  return {std::max(8, static_cast<int>(plan.effort * campaigns)),
+          std::max(4, static_cast<int>(plan.effort * intervals))};
 }
 
-// Ratio of what campaigns gave to what the information promises, between the simulated numbers straight in 1 / n.
+// Ratio of what campaigns gave to what the information promises, between the simulated numbers
+// straight in 1 / n.
 double Carry(const std::vector<std::pair<int, double>>& factors, int drops) {
   if (factors.empty()) return kInfinity;
   if (drops <= factors.front().first) return factors.front().second;
@@ -130,7 +146,8 @@ double Carry(const std::vector<std::pair<int, double>>& factors, int drops) {
   return factors.back().second;
 }
 
-// Drops after which a half width stays below what is wanted; beyond the most planned by the square root.
+// Drops after which a half width stays below what is wanted; beyond the most planned by the square
+// root.
 double Needed(const std::vector<PlanPoint>& curve, int k, double wanted, double common) {
   if (!(wanted > 0)) return 0;
   const double shared = kNormal95 * common;
@@ -142,12 +159,15 @@ double Needed(const std::vector<PlanPoint>& curve, int k, double wanted, double 
   return std::ceil(last.drops * own2 / (wanted * wanted - shared * shared));
 }
 
-void FillCurve(const ExperimentPlan& plan, const std::vector<PlannedSetting>& drops, int threads, PlanResult* result) {
+void FillCurve(const ExperimentPlan& plan, const std::vector<PlannedSetting>& drops, int threads,
+               PlanResult* result) {
   std::array<std::vector<std::pair<int, double>>, 2> widths, errors;
   std::vector<PlanPoint> simulated;
   for (const int n : Simulated(plan)) {
     const std::vector<int> counts = RoundShares(result->shares, n);
-    PlanPoint point = SimulateCampaigns(plan, drops, counts, StudyOf(plan, n), Mixed(plan.seed, 3, static_cast<std::uint64_t>(n)), threads);
+    PlanPoint point =
+        SimulateCampaigns(plan, drops, counts, StudyOf(plan, n),
+                          Mixed(plan.seed, 3, static_cast<std::uint64_t>(n)), threads);
     const Vector2d promised = Promised(result->told, Weights(counts), n);
     for (int k = 0; k < 2; ++k) {
       const ExpectedCoefficient& c = k == 0 ? point.mu : point.e;
@@ -159,49 +179,60 @@ void FillCurve(const ExperimentPlan& plan, const std::vector<PlannedSetting>& dr
     simulated.push_back(point);
   }
   for (const int n : Ladder(plan.drops)) {
-    const auto known = std::find_if(simulated.begin(), simulated.end(), [&](const PlanPoint& p) { return p.drops == n; });
+    const auto known = std::find_if(simulated.begin(), simulated.end(),
+                                    [&](const PlanPoint& p) { return p.drops == n; });
     PlanPoint point;
     if (known != simulated.end()) {
       point = *known;
     } else {
       const Vector2d promised = Promised(result->told, Weights(RoundShares(result->shares, n)), n);
-      const auto next = std::find_if(simulated.begin(), simulated.end(), [&](const PlanPoint& p) { return p.drops > n; });
+      const auto next = std::find_if(simulated.begin(), simulated.end(),
+                                     [&](const PlanPoint& p) { return p.drops > n; });
       const PlanPoint& near = next == simulated.end() ? simulated.back() : *next;
       point.drops = n;
-      point.mu = {promised[0] * Carry(widths[0], n), promised[0] * Carry(errors[0], n), near.mu.determined};
-      point.e = {promised[1] * Carry(widths[1], n), promised[1] * Carry(errors[1], n), near.e.determined};
+      point.mu = {promised[0] * Carry(widths[0], n), promised[0] * Carry(errors[0], n),
+                  near.mu.determined};
+      point.e = {promised[1] * Carry(widths[1], n), promised[1] * Carry(errors[1], n),
+                 near.e.determined};
     }
     result->curve.push_back(point);
   }
   // As declared: a run finds part of it from the impacts.
   for (PlanPoint& point : result->curve) {
-    for (double* x : {&point.mu.half_width, &point.mu.error95}) *x = std::hypot(*x, kNormal95 * result->common[0]);
-    for (double* x : {&point.e.half_width, &point.e.error95}) *x = std::hypot(*x, kNormal95 * result->common[1]);
+    for (double* x : {&point.mu.half_width, &point.mu.error95})
+      *x = std::hypot(*x, kNormal95 * result->common[0]);
+    for (double* x : {&point.e.half_width, &point.e.error95})
+      *x = std::hypot(*x, kNormal95 * result->common[1]);
   }
 }
 
 void FillRates(const ExperimentPlan& plan, PlanResult* result) {
-  const auto most = std::max_element(result->counts.begin(), result->counts.end()) - result->counts.begin();
+  const auto most =
+      std::max_element(result->counts.begin(), result->counts.end()) - result->counts.begin();
   for (const double by : {0.5, 1.0, 2.0, 4.0}) {
     ExperimentPlan other = plan;
     other.rate *= by;
     other.exposure = std::min(other.exposure, 1 / other.rate);
     constexpr int kVariants = 4;
-    const SettingFigures f = FilmSetting(other, plan.settings[static_cast<std::size_t>(most)], kVariants, Mixed(plan.seed, 4, 0));
-    const bool usable = std::any_of(f.drops.begin(), f.drops.end(), [](const PlannedImpact& d) { return d.event.accepted; });
+    const SettingFigures f = FilmSetting(other, plan.settings[static_cast<std::size_t>(most)],
+                                         kVariants, Mixed(plan.seed, 4, 0));
+    const bool usable = std::any_of(f.drops.begin(), f.drops.end(),
+                                    [](const PlannedImpact& d) { return d.event.accepted; });
     if (usable) result->rates.push_back({other.rate, f.sd_v_plus, f.sd_spin_plus, f.sd_t});
   }
 }
 
 // For a difference of `gap` a drop.
 double DropsFor(const PlanRival& r, double gap, double power) {
-  return std::ceil(std::pow((NormalQuantile(power) * r.sd + NormalQuantile(0.95) * r.sd_other) / gap, 2));
+  return std::ceil(
+      std::pow((NormalQuantile(power) * r.sd + NormalQuantile(0.95) * r.sd_other) / gap, 2));
 }
 
 }  // namespace
 
-PlanPoint SimulateCampaigns(const ExperimentPlan& plan, const std::vector<PlannedSetting>& settings, const std::vector<int>& counts,
-                            const CampaignStudy& study, std::uint64_t seed, int threads) {
+PlanPoint SimulateCampaigns(const ExperimentPlan& plan, const std::vector<PlannedSetting>& settings,
+                            const std::vector<int>& counts, const CampaignStudy& study,
+                            std::uint64_t seed, int threads) {
   const auto n = static_cast<std::size_t>(study.campaigns);
   const auto n_whole = static_cast<std::size_t>(std::min(study.intervals, study.campaigns));
   std::array<std::vector<Word>, 2> quick{std::vector<Word>(n), std::vector<Word>(n)},
@@ -209,7 +240,8 @@ PlanPoint SimulateCampaigns(const ExperimentPlan& plan, const std::vector<Planne
   ForEachIndex(n, threads, [&](std::size_t i) {
     std::mt19937_64 random(Mixed(seed, 1, i));
     const ImpactModel truth = DrawModel(plan, random);
-    const std::vector<ImpactEvent> events = DrawCampaign(settings, counts, plan.body, truth, plan.scatter, random);
+    const std::vector<ImpactEvent> events =
+        DrawCampaign(settings, counts, plan.body, truth, plan.scatter, random);
     const auto word = [&](const LawFit& fit, std::size_t k, bool intervals) {
       const ParameterEstimate& p = fit.parameters[k];
       Word w;
@@ -258,11 +290,13 @@ double PlanRival::Drops(double power) const {
 
 double PlanRival::Beyond(double power) const {
   constexpr double kClear = 3;
-  return error > 0 ? DropsFor(*this, std::max(0.0, mean - mean_other) + kClear * error, power) : kInfinity;
+  return error > 0 ? DropsFor(*this, std::max(0.0, mean - mean_other) + kClear * error, power)
+                   : kInfinity;
 }
 
-PlanRival CompareLaws(const ExperimentPlan& plan, const std::vector<PlannedSetting>& settings, const std::vector<int>& counts,
-                      RestitutionLaw rival, int campaigns, std::uint64_t seed, int threads) {
+PlanRival CompareLaws(const ExperimentPlan& plan, const std::vector<PlannedSetting>& settings,
+                      const std::vector<int>& counts, RestitutionLaw rival, int campaigns,
+                      std::uint64_t seed, int threads) {
   PlanRival out;
   out.law = rival;
   const ImpactModel own = MeanModel(plan);
@@ -272,7 +306,8 @@ PlanRival CompareLaws(const ExperimentPlan& plan, const std::vector<PlannedSetti
   const auto compare = [&](const ImpactModel& truth, std::uint64_t stream) {
     ForEachIndex(n, threads, [&](std::size_t i) {
       std::mt19937_64 random(Mixed(seed, stream, i));
-      const std::vector<ImpactEvent> events = DrawCampaign(settings, counts, plan.body, truth, plan.scatter, random);
+      const std::vector<ImpactEvent> events =
+          DrawCampaign(settings, counts, plan.body, truth, plan.scatter, random);
       ImpactModel start = own;
       const LawFit by_own = Identify(events, plan.body, start, Quick());
       start.law = rival;
@@ -303,7 +338,8 @@ PlanRival CompareLaws(const ExperimentPlan& plan, const std::vector<PlannedSetti
   return out;
 }
 
-PlanResult MakePlan(const ExperimentPlan& plan, int threads, const std::function<void(const std::string&)>& step) {
+PlanResult MakePlan(const ExperimentPlan& plan, int threads,
+                    const std::function<void(const std::string&)>& step) {
   const auto start = std::chrono::steady_clock::now();
   const auto say = [&](const char* what) {
     if (step) step(what);
@@ -313,18 +349,21 @@ PlanResult MakePlan(const ExperimentPlan& plan, int threads, const std::function
   const std::size_t n = plan.settings.size();
   const int variants = n > 100 ? 4 : n > 40 ? 6 : 8;
   result.settings.resize(n);
-  ForEachIndex(n, threads,
-               [&](std::size_t c) { result.settings[c] = FilmSetting(plan, plan.settings[c], variants, Mixed(plan.seed, 1, c)); });
+  ForEachIndex(n, threads, [&](std::size_t c) {
+    result.settings[c] = FilmSetting(plan, plan.settings[c], variants, Mixed(plan.seed, 1, c));
+  });
   say("information");
   std::mt19937_64 random(Mixed(plan.seed, 2, 0));
-  const bool fixed = plan.mu.kind == CoefficientPrior::Kind::kFixed && plan.e.kind == CoefficientPrior::Kind::kFixed;
+  const bool fixed = plan.mu.kind == CoefficientPrior::Kind::kFixed &&
+                     plan.e.kind == CoefficientPrior::Kind::kFixed;
   std::vector<ImpactModel> models;
   for (int j = 0; j < (fixed ? 1 : 16); ++j) models.push_back(DrawModel(plan, random));
   result.told.resize(n);
   const auto tell = [&](std::size_t c) {
     result.told[c].clear();
     for (const ImpactModel& model : models)
-      result.told[c].push_back(InformationOf(result.settings[c].drops, plan.body, model, plan.scatter));
+      result.told[c].push_back(
+          InformationOf(result.settings[c].drops, plan.body, model, plan.scatter));
   };
   ForEachIndex(n, threads, tell);
   Vector2d goal = plan.wanted;
@@ -355,11 +394,15 @@ PlanResult MakePlan(const ExperimentPlan& plan, int threads, const std::function
     for (const SettingInformation& told : result.told[c]) {
       const double weight = result.counts[c] * told.usable;
       usable += weight;
-      for (std::size_t digit = 0; digit < 7; ++digit) result.cases[digit] += weight * told.cases[digit];
+      for (std::size_t digit = 0; digit < 7; ++digit)
+        result.cases[digit] += weight * told.cases[digit];
     }
   }
   for (double& share : result.cases) share /= std::max(usable, 1e-300);
-  result.common = CommonCovariance(drops, result.counts, plan.body, MeanModel(plan), plan.scatter, plan.inertia_sd).diagonal().cwiseSqrt();
+  result.common = CommonCovariance(drops, result.counts, plan.body, MeanModel(plan), plan.scatter,
+                                   plan.inertia_sd)
+                      .diagonal()
+                      .cwiseSqrt();
   const std::vector<double> weights = Weights(result.counts);
   result.by_scatter = Promised(result.told, weights, plan.drops, &SettingInformation::scatter_only);
   result.by_noise = Promised(result.told, weights, plan.drops, &SettingInformation::noise_only);
@@ -372,8 +415,10 @@ PlanResult MakePlan(const ExperimentPlan& plan, int threads, const std::function
     say("laws");
     // One number of drops serves all: the difference grows with it.
     const int at = std::min(plan.drops, plan.body.planar ? 24 : 12),
-              campaigns = std::max(8, static_cast<int>(plan.effort * (plan.body.planar ? 400 : 60)));
-    result.rivals.push_back(CompareLaws(plan, drops, RoundShares(result.shares, at), rival, campaigns, Mixed(plan.seed, 5, 0), threads));
+              campaigns =
+                  std::max(8, static_cast<int>(plan.effort * (plan.body.planar ? 400 : 60)));
+    result.rivals.push_back(CompareLaws(plan, drops, RoundShares(result.shares, at), rival,
+                                        campaigns, Mixed(plan.seed, 5, 0), threads));
   }
   say("cameras");
   FillRates(plan, &result);

@@ -1,11 +1,13 @@
 #pragma once
 // A planned experiment on friction and restitution: what it would say before anybody films.
 //
-// Every setting of the apparatus (slope, height, lean, speed, spin) is released several times as it would be by hand, each drop is
-// followed through its impact and filmed without noise, and the bundle fit (or the fit to poses) of what was filmed gives the covariance
-// of the event. From these the shares of the settings follow by impact/design.h. What intervals of so many drops will be is not read off
-// the information, which knows neither Student's quantile nor the fit of the scatter: campaigns are drawn and identified, and the
-// information only carries their half widths to other numbers of drops.
+// Every setting of the apparatus (slope, height, lean, speed, spin) is released several times as it
+// would be by hand, each drop is followed through its impact and filmed without noise, and the
+// bundle fit (or the fit to poses) of what was filmed gives the covariance of the event. From these
+// the shares of the settings follow by impact/design.h. What intervals of so many drops will be is
+// not read off the information, which knows neither Student's quantile nor the fit of the scatter:
+// campaigns are drawn and identified, and the information only carries their half widths to other
+// numbers of drops.
 
 #include <cstdint>
 #include <filesystem>
@@ -25,7 +27,9 @@ struct PlanSetting {
   double slope = 0;   // of the surface, downhill along W_x [rad]
   double height = 0;  // by which the lowest point falls [m]
   double lean =
-      0;  // of the line from the vertex that strikes to the centre of mass (smooth bodies: of B_z) from the normal, downhill [rad]
+      // of the line from the vertex that strikes to the centre of mass (smooth bodies: of B_z) from
+      // the normal, downhill [rad]
+      0;
   double speed = 0;  // at the release, along the surface and downhill [m/s]
   double spin = 0;   // at the release, about -W_y [rad/s]
 };
@@ -46,8 +50,8 @@ struct ExperimentPlan {
   Body body;
   RestitutionLaw law = RestitutionLaw::kEnergetic;
   CoefficientPrior mu, e;
-  // Impacts differ by more than mu and e say. The defaults lie between what the square drops (0.035, 0.051, 0.063) and the cube tosses
-  // (0.034, 0.086, 0.123) of data/experiments show.
+  // Impacts differ by more than mu and e say. The defaults lie between what the square drops
+  // (0.035, 0.051, 0.063) and the cube tosses (0.034, 0.086, 0.123) of data/experiments show.
   ImpactScatter scatter{.wrench = {0.035, 0.07, 0.09}};
   std::vector<PlanSetting> settings;
   int vertex = 0;  // that strikes, of Vertices(body)
@@ -59,16 +63,18 @@ struct ExperimentPlan {
   double exposure = 0;           // [s]
   // Bodies in space: cameras and markers.
   CameraRig rig;
-  bool rig_known = false;  // a rig.yaml; else made of focal length, distance and baseline, without errors
+  // a rig.yaml; else made of focal length, distance and baseline, without errors
+  bool rig_known = false;
   std::vector<BodyMarker> markers;
   double pixel_sd = 0.05;   // of a centroid, one coordinate [px]
   double offset_sd = 0;     // of the clocks of the cameras after the first [s]
   double layout_sd = 1e-4;  // of every coordinate of a marker, the same in all drops [m]
   double inertia_sd = 0.01;
   // Poses, of bodies in a plane always.
-  double noise_position = 0, noise_angle = 0;         // [m], [rad]
-  Eigen::Vector2d wanted = Eigen::Vector2d::Zero();   // half widths of mu and e; 0: not said
-  double wanted_sd_velocity = 0, wanted_sd_spin = 0;  // of states after an impact [m/s], [rad/s]; 0: not said
+  double noise_position = 0, noise_angle = 0;        // [m], [rad]
+  Eigen::Vector2d wanted = Eigen::Vector2d::Zero();  // half widths of mu and e; 0: not said
+  // of states after an impact [m/s], [rad/s]; 0: not said
+  double wanted_sd_velocity = 0, wanted_sd_spin = 0;
   DesignCriterion criterion = DesignCriterion::kA;
   double effort = 1;                   // campaigns drawn, in units of the usual numbers
   std::vector<RestitutionLaw> rivals;  // to tell from `law`
@@ -80,23 +86,28 @@ struct ExperimentPlan {
 ExperimentPlan LoadPlan(const std::filesystem::path& path);
 ExperimentPlan ParsePlan(const std::string& text, const std::string& name);
 
-// One setting as it would be filmed: rms over its drops that can be used where nothing else is said.
+// One setting as it would be filmed: rms over its drops that can be used where nothing else is
+// said.
 struct SettingFigures {
   PlannedSetting drops;
   std::string refused;            // why most of its drops could not be used; empty: they can
   double approach = 0, slip = 0;  // speeds of the contact point before the impact [m/s]
   double frames_minus = 0, frames_plus = 0;
-  double sd_t = 0;                             // of the time of the impact [s]
-  double sd_position = 0, sd_depth = 0;        // at the impact, one coordinate; along the view of the cameras [m]
+  double sd_t = 0;  // of the time of the impact [s]
+  // at the impact, one coordinate; along the view of the cameras [m]
+  double sd_position = 0, sd_depth = 0;
   double sd_v_minus = 0, sd_v_plus = 0;        // one component [m/s]
   double sd_spin_minus = 0, sd_spin_plus = 0;  // [rad/s]; of a rod across its axis
-  double blur = 0;                             // longest way of a marker's image during an exposure [px]
-  double marker_size = 0;                      // smallest diameter of a marker's image [px]; 0: not known
-  double outside = 0;                          // share of images that fall outside the pictures
+  // longest way of a marker's image during an exposure [px]
+  double blur = 0;
+  // smallest diameter of a marker's image [px]; 0: not known
+  double marker_size = 0;
+  double outside = 0;  // share of images that fall outside the pictures
 };
 
 // Releases, follows and films a setting `variants` times.
-SettingFigures FilmSetting(const ExperimentPlan& plan, const PlanSetting& setting, int variants, std::uint64_t seed);
+SettingFigures FilmSetting(const ExperimentPlan& plan, const PlanSetting& setting, int variants,
+                           std::uint64_t seed);
 
 // What campaigns of a number of drops give for one coefficient.
 struct ExpectedCoefficient {
@@ -111,27 +122,34 @@ struct PlanPoint {
   ExpectedCoefficient mu, e;
 };
 
-// Campaigns drawn and identified. `intervals` of them with intervals, the others for their covariance alone.
+// Campaigns drawn and identified. `intervals` of them with intervals, the others for their
+// covariance alone.
 struct CampaignStudy {
   int campaigns = 300, intervals = 40;
 };
-PlanPoint SimulateCampaigns(const ExperimentPlan& plan, const std::vector<PlannedSetting>& settings, const std::vector<int>& counts,
-                            const CampaignStudy& study, std::uint64_t seed, int threads);
+PlanPoint SimulateCampaigns(const ExperimentPlan& plan, const std::vector<PlannedSetting>& settings,
+                            const std::vector<int>& counts, const CampaignStudy& study,
+                            std::uint64_t seed, int threads);
 
-// Telling the plan's law from another: the difference of their log likelihoods, critical value by the other law as truth.
+// Telling the plan's law from another: the difference of their log likelihoods, critical value by
+// the other law as truth.
 struct PlanRival {
   RestitutionLaw law = RestitutionLaw::kNewton;
-  double e = 0, mu = 0;                 // coefficients with which it imitates the plan's law best
-  double mean = 0, sd = 0;              // of the difference for one drop where the plan's law is true
+  double e = 0, mu = 0;  // coefficients with which it imitates the plan's law best
+  // of the difference for one drop where the plan's law is true
+  double mean = 0, sd = 0;
   double mean_other = 0, sd_other = 0;  // where the other one is
-  double error = 0;                     // standard deviation of mean - mean_other by the number of campaigns
-  double Power(int drops) const;        // of the test at level 5 %
-  // Infinite where campaigns show no difference beyond three standard errors; then it takes more than `Beyond`.
+  // standard deviation of mean - mean_other by the number of campaigns
+  double error = 0;
+  double Power(int drops) const;  // of the test at level 5 %
+  // Infinite where campaigns show no difference beyond three standard errors; then it takes more
+  // than `Beyond`.
   double Drops(double power) const;
   double Beyond(double power) const;
 };
-PlanRival CompareLaws(const ExperimentPlan& plan, const std::vector<PlannedSetting>& settings, const std::vector<int>& counts,
-                      RestitutionLaw rival, int campaigns, std::uint64_t seed, int threads);
+PlanRival CompareLaws(const ExperimentPlan& plan, const std::vector<PlannedSetting>& settings,
+                      const std::vector<int>& counts, RestitutionLaw rival, int campaigns,
+                      std::uint64_t seed, int threads);
 
 // States at another frame rate, of the setting with most drops.
 struct PlanRate {
@@ -146,16 +164,21 @@ struct PlanCheck {
 };
 
 struct PlanResult {
-  std::vector<SettingFigures> settings;                    // in the order of the plan's
-  std::vector<std::vector<SettingInformation>> told;       // of each setting, at each draw of the prior
-  std::vector<double> shares;                              // of the optimum
-  std::vector<int> counts;                                 // of plan.drops
-  std::vector<Eigen::Vector2d> alone;                      // half widths were all drops made at one setting; infinite: not determined
-  std::array<double, 7> cases{};                           // shares of the proposal's impacts
-  Eigen::Vector2d common = Eigen::Vector2d::Zero();        // standard deviations by what all impacts share; part of all half widths
-  Eigen::Vector2d by_scatter = common, by_noise = common;  // half widths of the proposal by one cause alone, by the information
-  std::vector<PlanPoint> curve;                            // by number of drops
-  double needed_mu = 0, needed_e = 0;  // drops for the wanted half widths; infinite: common errors forbid it; 0: not asked
+  std::vector<SettingFigures> settings;  // in the order of the plan's
+  // of each setting, at each draw of the prior
+  std::vector<std::vector<SettingInformation>> told;
+  std::vector<double> shares;  // of the optimum
+  std::vector<int> counts;     // of plan.drops
+  // half widths were all drops made at one setting; infinite: not determined
+  std::vector<Eigen::Vector2d> alone;
+  std::array<double, 7> cases{};  // shares of the proposal's impacts
+  // standard deviations by what all impacts share; part of all half widths
+  Eigen::Vector2d common = Eigen::Vector2d::Zero();
+  // half widths of the proposal by one cause alone, by the information
+  Eigen::Vector2d by_scatter = common, by_noise = common;
+  std::vector<PlanPoint> curve;  // by number of drops
+  // drops for the wanted half widths; infinite: common errors forbid it; 0: not asked
+  double needed_mu = 0, needed_e = 0;
   std::vector<PlanRival> rivals;
   std::vector<PlanRate> rates;
   std::vector<PlanCheck> checks;
@@ -164,11 +187,16 @@ struct PlanResult {
 };
 
 // `step` is told what is done, for a terminal.
-PlanResult MakePlan(const ExperimentPlan& plan, int threads = 0, const std::function<void(const std::string&)>& step = {});
+PlanResult MakePlan(const ExperimentPlan& plan, int threads = 0,
+                    const std::function<void(const std::string&)>& step = {});
 
-void WritePlanTable(const std::filesystem::path& path, const ExperimentPlan& plan, const PlanResult& result);  // plan.csv
-std::string PlanJson(const ExperimentPlan& plan, const PlanResult& result);                                    // plan.json
-void WritePlanPage(const std::filesystem::path& path, const ExperimentPlan& plan, const PlanResult& result, const std::string& library);
+// plan.csv
+void WritePlanTable(const std::filesystem::path& path, const ExperimentPlan& plan,
+                    const PlanResult& result);
+// plan.json
+std::string PlanJson(const ExperimentPlan& plan, const PlanResult& result);
+void WritePlanPage(const std::filesystem::path& path, const ExperimentPlan& plan,
+                   const PlanResult& result, const std::string& library);
 std::string BriefReport(const ExperimentPlan& plan, const PlanResult& result);  // one screen
 
 }  // namespace impactlab

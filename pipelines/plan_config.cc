@@ -16,7 +16,8 @@ using Eigen::Vector3d;
 constexpr const char* kSchema = "impactlab.plan/1";
 constexpr std::size_t kMostSettings = 240;
 constexpr int kMostDrops = 1000;
-constexpr RestitutionLaw kLaws[] = {RestitutionLaw::kNewton, RestitutionLaw::kPoisson, RestitutionLaw::kEnergetic};
+constexpr RestitutionLaw kLaws[] = {RestitutionLaw::kNewton, RestitutionLaw::kPoisson,
+                                    RestitutionLaw::kEnergetic};
 
 RestitutionLaw LawOf(const std::string& name) {
   for (const RestitutionLaw law : kLaws)
@@ -33,7 +34,9 @@ std::vector<std::string> LawNames() {
 CoefficientPrior ParsePrior(const YamlNode& node, const Range& allowed) {
   CoefficientPrior prior;
   const int ways = node.Has("value") + node.Has("from") + node.Has("mean");
-  if (ways != 1) throw node.Fault("", fmt::format("{} of value, from and mean", ways), "value; from and to; or mean and sd");
+  if (ways != 1)
+    throw node.Fault("", fmt::format("{} of value, from and mean", ways),
+                     "value; from and to; or mean and sd");
   if (node.Has("value")) {
     prior.a = node.Number("value", allowed);
   } else if (node.Has("from")) {
@@ -64,8 +67,10 @@ void ParseSettings(const YamlNode& node, ExperimentPlan& p) {
   const auto leans = node.Vector("lean_rad", -1, {0.0}, Closed(-M_PI / 2, M_PI / 2));
   const auto speeds = node.Vector("speed_m_per_s", -1, {0.0}, Closed(-100, 100));
   const auto spins = node.Vector("spin_rad_per_s", -1, {0.0}, Closed(-1000, 1000));
-  const std::size_t n = slopes.size() * heights.size() * leans.size() * speeds.size() * spins.size();
-  if (n > kMostSettings) throw node.Fault("", fmt::format("{} settings", n), fmt::format("at most {}", kMostSettings));
+  const std::size_t n =
+      slopes.size() * heights.size() * leans.size() * speeds.size() * spins.size();
+  if (n > kMostSettings)
+    throw node.Fault("", fmt::format("{} settings", n), fmt::format("at most {}", kMostSettings));
   for (const double slope : slopes)
     for (const double height : heights)
       for (const double lean : leans)
@@ -85,7 +90,8 @@ void ParseSettings(const YamlNode& node, ExperimentPlan& p) {
 // Cameras side by side that look at the place of the impact, along W_y and down by the elevation.
 CameraRig DescribedRig(const YamlNode& node, const Vector3d& centre, double distance) {
   const int count = static_cast<int>(node.Integer("count", 2, Closed(1, 16)));
-  const double focal = node.Number("focal_px", Positive()), elevation = node.Number("elevation_rad", 0.15, Closed(-1.4, 1.4));
+  const double focal = node.Number("focal_px", Positive()),
+               elevation = node.Number("elevation_rad", 0.15, Closed(-1.4, 1.4));
   const double baseline = count > 1 ? node.Number("baseline_m", Positive()) : 0;
   CameraRig rig;
   for (int c = 0; c < count; ++c) {
@@ -96,8 +102,10 @@ CameraRig DescribedRig(const YamlNode& node, const Vector3d& centre, double dist
     Eigen::VectorXd x = Eigen::VectorXd::Zero(9);
     x.head<4>() << focal, focal, 0.5 * (camera.camera.width - 1), 0.5 * (camera.camera.height - 1);
     SetIntrinsics(camera.camera, x);
-    const Vector3d from(baseline * (c - 0.5 * (count - 1)), -distance * std::cos(elevation), distance * std::sin(elevation));
-    const Vector3d forward = -from.normalized(), right = forward.cross(Vector3d::UnitZ()).normalized();
+    const Vector3d from(baseline * (c - 0.5 * (count - 1)), -distance * std::cos(elevation),
+                        distance * std::sin(elevation));
+    const Vector3d forward = -from.normalized(),
+                   right = forward.cross(Vector3d::UnitZ()).normalized();
     camera.X_WC.linear() << right, forward.cross(right), forward;
     camera.X_WC.translation() = centre + from;
     rig.cameras.push_back(camera);
@@ -108,11 +116,15 @@ CameraRig DescribedRig(const YamlNode& node, const Vector3d& centre, double dist
 void ParseMarkers(const YamlNode& node, ExperimentPlan& p) {
   const auto places = node.Vectors("layout_m", 3);
   const double radius = node.Number("radius_m", 0.0, Closed(0, 10));
-  const auto normals = node.Has("normals") ? node.Vectors("normals", 3) : std::vector<std::vector<double>>{};
+  const auto normals =
+      node.Has("normals") ? node.Vectors("normals", 3) : std::vector<std::vector<double>>{};
   if (!normals.empty() && normals.size() != places.size())
-    throw node.Fault("normals", fmt::format("{} directions", normals.size()), fmt::format("one of each of the {} markers", places.size()));
+    throw node.Fault("normals", fmt::format("{} directions", normals.size()),
+                     fmt::format("one of each of the {} markers", places.size()));
   const std::size_t least = p.body.planar ? 2 : 3;
-  if (places.size() < least) throw node.Fault("layout_m", fmt::format("{} markers", places.size()), fmt::format("at least {}", least));
+  if (places.size() < least)
+    throw node.Fault("layout_m", fmt::format("{} markers", places.size()),
+                     fmt::format("at least {}", least));
   for (std::size_t k = 0; k < places.size(); ++k) {
     BodyMarker marker;
     marker.p_BM = Vector3d(places[k][0], places[k][1], places[k][2]);
@@ -134,18 +146,26 @@ void ParseCameras(const YamlNode& root, ExperimentPlan& p) {
   p.pixel_sd = node.Number("sd_px", p.pixel_sd, Open(0, 100));
   p.offset_sd = node.Number("offset_sd_s", p.offset_sd, Closed(0, 1));
   if (p.exposure * p.rate > 1)
-    throw node.Fault("exposure_s", FormatNumber(p.exposure), "at most the time between two frames, " + FormatNumber(1 / p.rate));
+    throw node.Fault("exposure_s", FormatNumber(p.exposure),
+                     "at most the time between two frames, " + FormatNumber(1 / p.rate));
   if (p.body.planar) {
-    // One camera that looks squarely at the plane of motion: the pose of a frame by least squares from its markers.
-    const double scale = node.Number("distance_m", Positive()) / node.Number("focal_px", Positive());
+    // One camera that looks squarely at the plane of motion: the pose of a frame by least squares
+    // from its markers.
+    const double scale =
+        node.Number("distance_m", Positive()) / node.Number("focal_px", Positive());
     const auto n = static_cast<double>(p.markers.size());
     Vector3d middle = Vector3d::Zero();
     for (const BodyMarker& m : p.markers) middle += m.p_BM / n;
     double spread = 0;
-    for (const BodyMarker& m : p.markers) spread += std::pow(m.p_BM.x() - middle.x(), 2) + std::pow(m.p_BM.z() - middle.z(), 2);
-    if (!(spread > 0)) throw root.Map("markers").Fault("layout_m", "markers in one place", "markers apart in x and z");
+    for (const BodyMarker& m : p.markers)
+      spread += std::pow(m.p_BM.x() - middle.x(), 2) + std::pow(m.p_BM.z() - middle.z(), 2);
+    if (!(spread > 0))
+      throw root.Map("markers").Fault("layout_m", "markers in one place",
+                                      "markers apart in x and z");
     p.noise_angle = p.pixel_sd * scale / std::sqrt(spread);
-    p.noise_position = std::hypot(p.pixel_sd * scale / std::sqrt(n), p.noise_angle * std::hypot(middle.x(), middle.z()) / std::sqrt(2.0));
+    p.noise_position =
+        std::hypot(p.pixel_sd * scale / std::sqrt(n),
+                   p.noise_angle * std::hypot(middle.x(), middle.z()) / std::sqrt(2.0));
     return;
   }
   p.rig_known = node.Has("rig");
@@ -153,14 +173,16 @@ void ParseCameras(const YamlNode& root, ExperimentPlan& p) {
     for (const char* key : {"focal_px", "distance_m", "baseline_m", "count", "elevation_rad"})
       if (node.Has(key)) throw node.Fault(key, "it beside rig", "one of them");
     p.rig = RigFromYaml(node.Folder() / node.Text("rig"));
-    if (p.rig.world.gravity_W) p.gravity_W = p.gravity_W.norm() * p.rig.world.gravity_W->normalized();
+    if (p.rig.world.gravity_W)
+      p.gravity_W = p.gravity_W.norm() * p.rig.world.gravity_W->normalized();
   } else {
     p.rig = DescribedRig(node, p.centre_W, node.Number("distance_m", Positive()));
   }
 }
 
 ExperimentPlan Parse(const YamlNode& root) {
-  if (root.Text("schema") != kSchema) throw root.Fault("schema", Excerpt(root.Text("schema")), kSchema);
+  if (root.Text("schema") != kSchema)
+    throw root.Fault("schema", Excerpt(root.Text("schema")), kSchema);
   ExperimentPlan p;
   p.name = root.Text("name");
   const bool planar = root.Choice("motion", {"planar", "spatial"}) == "planar";
@@ -176,7 +198,8 @@ ExperimentPlan Parse(const YamlNode& root) {
   p.centre_W = Vector3d(centre[0], centre[1], centre[2]);
   p.duration_after = root.Number("duration_after_s", p.duration_after, Closed(0.01, 10));
   if (root.Has("cameras") == root.Has("poses"))
-    throw root.Fault("cameras", root.Has("poses") ? "it beside poses" : "neither cameras nor poses", "one of them");
+    throw root.Fault("cameras", root.Has("poses") ? "it beside poses" : "neither cameras nor poses",
+                     "one of them");
   if (root.Has("poses")) {
     const YamlNode node = root.Map("poses");
     p.rate = node.Number("rate_Hz", Positive());
@@ -188,10 +211,12 @@ ExperimentPlan Parse(const YamlNode& root) {
   p.inertia_sd = root.Number("inertia_sd", p.inertia_sd, Closed(0, 0.5));
   const YamlNode wanted = root.MapOrEmpty("wanted");
   if (wanted.Has("mu_k")) p.wanted.x() = wanted.Number("mu_k", Positive());
-  if (wanted.Has(CoefficientName(p.law))) p.wanted.y() = wanted.Number(CoefficientName(p.law), Positive());
+  if (wanted.Has(CoefficientName(p.law)))
+    p.wanted.y() = wanted.Number(CoefficientName(p.law), Positive());
   p.wanted_sd_velocity = wanted.Number("sd_velocity_m_per_s", 0.0, Positive());
   p.wanted_sd_spin = wanted.Number("sd_spin_rad_per_s", 0.0, Positive());
-  p.criterion = root.Choice("criterion", "A", {"A", "D"}) == "A" ? DesignCriterion::kA : DesignCriterion::kD;
+  p.criterion =
+      root.Choice("criterion", "A", {"A", "D"}) == "A" ? DesignCriterion::kA : DesignCriterion::kD;
   std::vector<std::string> others;
   for (const RestitutionLaw law : kLaws)
     if (law != p.law) others.emplace_back(LawName(law));

@@ -47,7 +47,8 @@ std::string Width(double x) { return std::isfinite(x) ? fmt::format("{:.4f}", x)
 
 }  // namespace
 
-void WritePlanTable(const std::filesystem::path& path, const ExperimentPlan& plan, const PlanResult& result) {
+void WritePlanTable(const std::filesystem::path& path, const ExperimentPlan& plan,
+                    const PlanResult& result) {
   const std::string e = CoefficientName(plan.law);
   CsvWriter out(path, {"slope_rad",
                        "height_m",
@@ -85,9 +86,14 @@ void WritePlanTable(const std::filesystem::path& path, const ExperimentPlan& pla
     const PlanSetting& s = plan.settings[c];
     const SettingFigures& f = result.settings[c];
     out.Number(s.slope).Number(s.height).Number(s.lean).Number(s.speed).Number(s.spin);
-    out.Integer(result.counts[c]).Number(result.shares[c]).Number(MeanUsable(result.told[c])).Text(f.refused);
-    for (const double x : {f.approach, f.slip, f.frames_minus, f.frames_plus, f.sd_t, f.sd_position, f.sd_depth, f.sd_v_minus, f.sd_v_plus,
-                           f.sd_spin_minus, f.sd_spin_plus, f.blur, f.marker_size, f.outside, result.alone[c][0], result.alone[c][1]})
+    out.Integer(result.counts[c])
+        .Number(result.shares[c])
+        .Number(MeanUsable(result.told[c]))
+        .Text(f.refused);
+    for (const double x :
+         {f.approach, f.slip, f.frames_minus, f.frames_plus, f.sd_t, f.sd_position, f.sd_depth,
+          f.sd_v_minus, f.sd_v_plus, f.sd_spin_minus, f.sd_spin_plus, f.blur, f.marker_size,
+          f.outside, result.alone[c][0], result.alone[c][1]})
       out.Number(std::isfinite(x) ? x : std::nan(""));
     for (const double share : MeanCases(result.told[c])) out.Number(share);
     out.EndRow();
@@ -98,7 +104,9 @@ void WritePlanTable(const std::filesystem::path& path, const ExperimentPlan& pla
 std::string PlanJson(const ExperimentPlan& plan, const PlanResult& result) {
   const std::string e = CoefficientName(plan.law);
   const auto coefficient = [](const ExpectedCoefficient& c) {
-    return Json{{"half_width", Number(c.half_width)}, {"error95", Number(c.error95)}, {"determined", c.determined}};
+    return Json{{"half_width", Number(c.half_width)},
+                {"error95", Number(c.error95)},
+                {"determined", c.determined}};
   };
   Json json;
   json["schema"] = "impactlab.plan_result/1";
@@ -118,7 +126,10 @@ std::string PlanJson(const ExperimentPlan& plan, const PlanResult& result) {
   json["cases"] = CasesJson(result.cases);
   json["curve"] = Json::array();
   for (const PlanPoint& p : result.curve)
-    json["curve"].push_back({{"drops", p.drops}, {"simulated", p.simulated}, {"mu_k", coefficient(p.mu)}, {e, coefficient(p.e)}});
+    json["curve"].push_back({{"drops", p.drops},
+                             {"simulated", p.simulated},
+                             {"mu_k", coefficient(p.mu)},
+                             {e, coefficient(p.e)}});
   json["sd_common"] = {{"mu_k", result.common[0]}, {e, result.common[1]}};
   json["half_width_by_scatter"] = {{"mu_k", result.by_scatter[0]}, {e, result.by_scatter[1]}};
   json["half_width_by_noise"] = {{"mu_k", result.by_noise[0]}, {e, result.by_noise[1]}};
@@ -140,11 +151,14 @@ std::string PlanJson(const ExperimentPlan& plan, const PlanResult& result) {
                             {"drops_95", Number(r.Drops(0.95))}});
   json["rates"] = Json::array();
   for (const PlanRate& r : result.rates)
-    json["rates"].push_back(
-        {{"rate_Hz", r.rate}, {"sd_v_plus_m_per_s", r.sd_v_plus}, {"sd_spin_plus_rad_per_s", r.sd_spin_plus}, {"sd_t_s", r.sd_t}});
+    json["rates"].push_back({{"rate_Hz", r.rate},
+                             {"sd_v_plus_m_per_s", r.sd_v_plus},
+                             {"sd_spin_plus_rad_per_s", r.sd_spin_plus},
+                             {"sd_t_s", r.sd_t}});
   json["checks"] = Json::array();
   for (const PlanCheck& c : result.checks)
-    json["checks"].push_back({{"name", c.name}, {"found", c.found}, {"fine", c.fine}, {"advice", c.advice}});
+    json["checks"].push_back(
+        {{"name", c.name}, {"found", c.found}, {"fine", c.fine}, {"advice", c.advice}});
   json["limits"] = result.limits;
   const Provenance provenance = CollectProvenance(plan.seed);
   json["version"] = provenance.version;
@@ -157,23 +171,29 @@ std::string BriefReport(const ExperimentPlan& plan, const PlanResult& result) {
   const std::string e = internal::CoefficientWord(plan.law);
   std::string out = fmt::format("{}: {} drops\n", plan.name, plan.drops);
   for (const std::size_t c : internal::Chosen(result))
-    out += fmt::format("  {:>3} x  {}\n", result.counts[c], internal::SettingWords(plan.settings[c]));
+    out +=
+        fmt::format("  {:>3} x  {}\n", result.counts[c], internal::SettingWords(plan.settings[c]));
   out += "cases:";
   for (std::size_t digit = 0; digit < 7; ++digit)
-    if (result.cases[digit] > 0.005) out += fmt::format(" {}: {:.0f} %", digit, 100 * result.cases[digit]);
+    if (result.cases[digit] > 0.005)
+      out += fmt::format(" {}: {:.0f} %", digit, 100 * result.cases[digit]);
   out += fmt::format("\n{:>6}  {:>10} {:>10}  (95 % half widths; * simulated)\n", "drops", "mu", e);
   for (const PlanPoint& p : result.curve)
     if (p.simulated || p.drops == 8 || p.drops == 16)
-      out += fmt::format("{:>5}{} {:>11} {:>10}\n", p.drops, p.simulated ? "*" : " ", Width(p.mu.half_width), Width(p.e.half_width));
-  if (plan.wanted[0] > 0) out += fmt::format("mu within {:.3g}: {} drops\n", plan.wanted[0], Drops(result.needed_mu));
-  if (plan.wanted[1] > 0) out += fmt::format("{} within {:.3g}: {} drops\n", e, plan.wanted[1], Drops(result.needed_e));
+      out += fmt::format("{:>5}{} {:>11} {:>10}\n", p.drops, p.simulated ? "*" : " ",
+                         Width(p.mu.half_width), Width(p.e.half_width));
+  if (plan.wanted[0] > 0)
+    out += fmt::format("mu within {:.3g}: {} drops\n", plan.wanted[0], Drops(result.needed_mu));
+  if (plan.wanted[1] > 0)
+    out += fmt::format("{} within {:.3g}: {} drops\n", e, plan.wanted[1], Drops(result.needed_e));
   for (const PlanRival& r : result.rivals) {
     const double drops = r.Drops(0.8);
     if (std::isfinite(drops))
-      out += fmt::format("{} law told from {}: {:.0f} drops (power 80 %), {:.0f} (95 %)\n", LawName(plan.law), LawName(r.law), drops,
-                         r.Drops(0.95));
+      out += fmt::format("{} law told from {}: {:.0f} drops (power 80 %), {:.0f} (95 %)\n",
+                         LawName(plan.law), LawName(r.law), drops, r.Drops(0.95));
     else
-      out += fmt::format("{} law told from {}: more than {} drops, if any\n", LawName(plan.law), LawName(r.law), Drops(r.Beyond(0.8)));
+      out += fmt::format("{} law told from {}: more than {} drops, if any\n", LawName(plan.law),
+                         LawName(r.law), Drops(r.Beyond(0.8)));
   }
   for (const std::string& limit : result.limits) out += limit + "\n";
   for (const PlanCheck& check : result.checks)

@@ -22,7 +22,8 @@ constexpr double kLongest = 5;  // a drop that has not touched anything after th
 double Normal(std::mt19937_64& random) { return std::normal_distribution<double>()(random); }
 
 Plane FloorOf(const ExperimentPlan& plan, double slope) {
-  const Vector3d up = -plan.gravity_W.normalized(), normal = Eigen::AngleAxisd(slope, Vector3d::UnitY()) * up;
+  const Vector3d up = -plan.gravity_W.normalized(),
+                 normal = Eigen::AngleAxisd(slope, Vector3d::UnitY()) * up;
   return {normal, normal.dot(plan.centre_W)};
 }
 
@@ -35,22 +36,27 @@ Vector3d LeaningLine(const ExperimentPlan& plan) {
   return line.norm() > 0 ? line.normalized() : Vector3d::UnitZ();
 }
 
-BodyState Release(const ExperimentPlan& plan, const PlanSetting& setting, const Plane& floor, std::mt19937_64& random) {
+BodyState Release(const ExperimentPlan& plan, const PlanSetting& setting, const Plane& floor,
+                  std::mt19937_64& random) {
   const bool planar = plan.body.planar;
   const ReleaseScatter& s = plan.release;
   const Matrix3d F = ContactFrame(floor, plan.centre_W, plan.gravity_W, planar).linear();
-  const double lean = setting.lean + s.lean * Normal(random), azimuth = planar ? 0 : s.azimuth * Normal(random);
+  const double lean = setting.lean + s.lean * Normal(random),
+               azimuth = planar ? 0 : s.azimuth * Normal(random);
   const double roll = planar ? 0 : s.roll * Normal(random);
   const Vector3d line_B = LeaningLine(plan);
-  const Vector3d line = F * Vector3d(std::sin(lean) * std::cos(azimuth), std::sin(lean) * std::sin(azimuth), std::cos(lean));
+  const Vector3d line = F * Vector3d(std::sin(lean) * std::cos(azimuth),
+                                     std::sin(lean) * std::sin(azimuth), std::cos(lean));
   BodyState state;
   if (planar) {
-    state.X_WB = PlanarPose(0, 0, std::atan2(line.z(), line.x()) - std::atan2(line_B.z(), line_B.x()));
+    state.X_WB =
+        PlanarPose(0, 0, std::atan2(line.z(), line.x()) - std::atan2(line_B.z(), line_B.x()));
   } else {
     const Eigen::Quaterniond turn = Eigen::Quaterniond::FromTwoVectors(line_B, line);
     state.X_WB.linear() = (Eigen::AngleAxisd(roll, line) * turn).toRotationMatrix();
   }
-  const double speed_x = setting.speed + s.speed * Normal(random), speed_y = planar ? 0 : s.speed * Normal(random);
+  const double speed_x = setting.speed + s.speed * Normal(random),
+               speed_y = planar ? 0 : s.speed * Normal(random);
   state.v_WB = F * Vector3d(speed_x, speed_y, 0);
   state.omega_WB = -setting.spin * Vector3d::UnitY();
   for (int k = 0; k < 3; ++k)
@@ -59,7 +65,8 @@ BodyState Release(const ExperimentPlan& plan, const PlanSetting& setting, const 
     const Vector3d axis = state.X_WB.linear().col(2);
     state.omega_WB -= axis * axis.dot(state.omega_WB);
   }
-  const double height = std::max(1e-4, setting.height + s.height * Normal(random)) * std::cos(setting.slope);
+  const double height =
+      std::max(1e-4, setting.height + s.height * Normal(random)) * std::cos(setting.slope);
   const double gap = internal::FloorContacts(plan.body, floor).LowestGap(state.X_WB);
   state.X_WB.translation() += (height - gap) * floor.normal;
   return state;
@@ -82,10 +89,12 @@ void MoveTo(const Vector3d& centre, const Plane& floor, DropMotion* motion) {
 }
 
 // Derivative of the measured quantities of an event by the states of a bundle fit.
-Eigen::Matrix<double, kEventDim, kDropDim> EventByState(const ImpactEvent& event, const Body& body, const Vector3d& n) {
+Eigen::Matrix<double, kEventDim, kDropDim> EventByState(const ImpactEvent& event, const Body& body,
+                                                        const Vector3d& n) {
   const Matrix3d R = event.X_WB.linear();
   Eigen::Matrix<double, kEventDim, kDropDim> d = Eigen::Matrix<double, kEventDim, kDropDim>::Zero();
-  for (const auto& [row, column, omega] : {std::tuple(kVMinus, kDropMinus, event.omega_minus), {kVPlus, kDropPlus, event.omega_plus}}) {
+  for (const auto& [row, column, omega] : {std::tuple(kVMinus, kDropMinus, event.omega_minus),
+                                           {kVPlus, kDropPlus, event.omega_plus}}) {
     d.block<3, 3>(row, column).setIdentity();
     d.block<3, 3>(row + 3, column + 3) = R;
     for (int k = 0; k < 3; ++k) d.block<3, 1>(row + 3, kDropPose + 3 + k) = R.col(k).cross(omega);
@@ -104,9 +113,11 @@ Eigen::Matrix<double, kEventDim, kDropDim> EventByState(const ImpactEvent& event
 // Columns of one standard deviation along the axes of a covariance.
 Eigen::MatrixXd Directions(const Eigen::MatrixXd& cov) {
   const Eigen::VectorXd sd = cov.diagonal().cwiseMax(1e-300).cwiseSqrt();
-  const Eigen::MatrixXd scaled = sd.cwiseInverse().asDiagonal() * cov * sd.cwiseInverse().asDiagonal();
+  const Eigen::MatrixXd scaled =
+      sd.cwiseInverse().asDiagonal() * cov * sd.cwiseInverse().asDiagonal();
   const Eigen::SelfAdjointEigenSolver<Eigen::MatrixXd> eigen(scaled);
-  return sd.asDiagonal() * eigen.eigenvectors() * eigen.eigenvalues().cwiseMax(0).cwiseSqrt().asDiagonal();
+  return sd.asDiagonal() * eigen.eigenvectors() *
+         eigen.eigenvalues().cwiseMax(0).cwiseSqrt().asDiagonal();
 }
 
 // Sums over the drops of a setting; squares where a figure is an rms.
@@ -116,7 +127,8 @@ struct Sums {
   std::map<std::string, int> reasons;
 };
 
-void AddStates(const ExperimentPlan& plan, const EventCovariance& cov, const ImpactEvent& event, SettingFigures* f) {
+void AddStates(const ExperimentPlan& plan, const EventCovariance& cov, const ImpactEvent& event,
+               SettingFigures* f) {
   const auto component = [&](int at, bool spin) {
     const Matrix3d block = cov.block<3, 3>(at, at);
     if (plan.body.planar) return spin ? block(1, 1) : 0.5 * (block(0, 0) + block(2, 2));
@@ -136,8 +148,8 @@ void AddStates(const ExperimentPlan& plan, const EventCovariance& cov, const Imp
 }
 
 // Event and covariance by the bundle fit of a drop.
-void FitFilmed(const ExperimentPlan& plan, const internal::ReleasedDrop& drop, std::mt19937_64& random, PlannedImpact* planned,
-               SettingFigures* f, Sums* sums) {
+void FitFilmed(const ExperimentPlan& plan, const internal::ReleasedDrop& drop,
+               std::mt19937_64& random, PlannedImpact* planned, SettingFigures* f, Sums* sums) {
   const MarkerTracks tracks = internal::FilmDrop(plan, drop, 0, random, &sums->pictures);
   DropFitOptions options = internal::FilmFitOptions(plan, drop);
   options.scale_noise = false;
@@ -153,7 +165,8 @@ void FitFilmed(const ExperimentPlan& plan, const internal::ReleasedDrop& drop, s
   event.sd_t = fit.event.sd_t;
   event.frames_minus = fit.event.frames_minus;
   event.frames_plus = fit.event.frames_plus;
-  const Eigen::Matrix<double, kEventDim, kDropDim> d = EventByState(event, plan.body, drop.floor.normal);
+  const Eigen::Matrix<double, kEventDim, kDropDim> d =
+      EventByState(event, plan.body, drop.floor.normal);
   Eigen::MatrixXd common(kEventDim, 0);
   const auto append = [&](const Eigen::MatrixXd& columns) {
     common.conservativeResize(Eigen::NoChange, common.cols() + columns.cols());
@@ -172,12 +185,14 @@ void FitFilmed(const ExperimentPlan& plan, const internal::ReleasedDrop& drop, s
 }
 
 // The same by the fit to noisy poses.
-void FitPoses(const ExperimentPlan& plan, const internal::ReleasedDrop& drop, std::mt19937_64& random, PlannedImpact* planned,
-              SettingFigures* f, Sums* sums) {
-  const MotionFit fit = FitMotion(internal::RecordPoses(plan, drop, random), plan.body, drop.floor, internal::PoseFitOptions(plan));
+void FitPoses(const ExperimentPlan& plan, const internal::ReleasedDrop& drop,
+              std::mt19937_64& random, PlannedImpact* planned, SettingFigures* f, Sums* sums) {
+  const MotionFit fit = FitMotion(internal::RecordPoses(plan, drop, random), plan.body, drop.floor,
+                                  internal::PoseFitOptions(plan));
   ImpactEvent& event = planned->event;
   const ImpactEvent& found = fit.events.front();
-  event.accepted = found.accepted && std::abs(found.t - drop.motion.strikes.front().t) < 1 / plan.rate;
+  event.accepted =
+      found.accepted && std::abs(found.t - drop.motion.strikes.front().t) < 1 / plan.rate;
   event.reason = found.reason;
   if (!event.accepted) {
     ++sums->reasons[ReasonName(found.reason)];
@@ -194,7 +209,8 @@ void FitPoses(const ExperimentPlan& plan, const internal::ReleasedDrop& drop, st
 void Average(Sums& sums, std::size_t drops, SettingFigures* f) {
   const double n = std::max(1, sums.used);
   for (double* mean : {&f->approach, &f->slip, &f->frames_minus, &f->frames_plus}) *mean /= n;
-  for (double* rms : {&f->sd_t, &f->sd_position, &f->sd_depth, &f->sd_v_minus, &f->sd_v_plus, &f->sd_spin_minus, &f->sd_spin_plus})
+  for (double* rms : {&f->sd_t, &f->sd_position, &f->sd_depth, &f->sd_v_minus, &f->sd_v_plus,
+                      &f->sd_spin_minus, &f->sd_spin_plus})
     *rms = std::sqrt(std::max(0.0, *rms) / n);
   const internal::PictureFigures& pictures = sums.pictures;
   f->blur = pictures.blur;
@@ -208,8 +224,9 @@ void Average(Sums& sums, std::size_t drops, SettingFigures* f) {
 
 }  // namespace
 
-internal::ReleasedDrop internal::ReleaseDrop(const ExperimentPlan& plan, const PlanSetting& setting, const ImpactModel& model,
-                                             const Scatter& scatter, std::mt19937_64& random) {
+internal::ReleasedDrop internal::ReleaseDrop(const ExperimentPlan& plan, const PlanSetting& setting,
+                                             const ImpactModel& model, const Scatter& scatter,
+                                             std::mt19937_64& random) {
   ReleasedDrop drop;
   drop.floor = FloorOf(plan, setting.slope);
   MotionRules rules;
@@ -217,22 +234,25 @@ internal::ReleasedDrop internal::ReleaseDrop(const ExperimentPlan& plan, const P
   rules.model = model;
   rules.scatter = scatter;
   const BodyState release = Release(plan, setting, drop.floor, random);
-  drop.motion = SimulateDrop(plan.body, drop.floor, rules, release, plan.duration_after, kLongest, random);
+  drop.motion =
+      SimulateDrop(plan.body, drop.floor, rules, release, plan.duration_after, kLongest, random);
   MoveTo(plan.centre_W, drop.floor, &drop.motion);
   const auto& strikes = drop.motion.strikes;
-  if (!strikes.empty()) drop.t_end = strikes.size() > 1 ? strikes[1].t : strikes[0].t + plan.duration_after;
+  if (!strikes.empty())
+    drop.t_end = strikes.size() > 1 ? strikes[1].t : strikes[0].t + plan.duration_after;
   return drop;
 }
 
-MarkerTracks internal::FilmDrop(const ExperimentPlan& plan, const ReleasedDrop& drop, double noise_sd, std::mt19937_64& random,
-                                PictureFigures* figures) {
+MarkerTracks internal::FilmDrop(const ExperimentPlan& plan, const ReleasedDrop& drop,
+                                double noise_sd, std::mt19937_64& random, PictureFigures* figures) {
   const FlightOptions flight{plan.gravity_W, 0};
   const auto pose = [&](double t) { return PoseAt(drop.motion, plan.body, flight, t); };
   PictureFigures unused;
   PictureFigures& f = figures ? *figures : unused;
   MarkerTracks tracks;
   tracks.recording = "plan";
-  for (std::size_t m = 0; m < plan.markers.size(); ++m) tracks.markers.push_back(fmt::format("m{}", m + 1));
+  for (std::size_t m = 0; m < plan.markers.size(); ++m)
+    tracks.markers.push_back(fmt::format("m{}", m + 1));
   const std::vector<View> views = Views(plan.rig);
   std::uniform_real_distribution<double> phase(0, 1);
   const double first = phase(random) / plan.rate;
@@ -247,11 +267,13 @@ MarkerTracks internal::FilmDrop(const ExperimentPlan& plan, const ReleasedDrop& 
         if (t > drop.t_end) break;
         const Eigen::Isometry3d X_WB = pose(t);
         const Vector3d to_camera = views[c].p_WC - X_WB * marker.p_BM;
-        if (marker.normal_B.norm() > 0 && (X_WB.linear() * marker.normal_B).dot(to_camera) <= 0) continue;
+        if (marker.normal_B.norm() > 0 && (X_WB.linear() * marker.normal_B).dot(to_camera) <= 0)
+          continue;
         TrackPoint point;
         ++f.images;
         const bool seen = ImageOf(views[c], marker, X_WB, &point.q);
-        if (!seen || point.q.minCoeff() < 0 || point.q.x() > camera.width - 1 || point.q.y() > camera.height - 1) {
+        if (!seen || point.q.minCoeff() < 0 || point.q.x() > camera.width - 1 ||
+            point.q.y() > camera.height - 1) {
           ++f.outside;
           continue;
         }
@@ -261,7 +283,8 @@ MarkerTracks internal::FilmDrop(const ExperimentPlan& plan, const ReleasedDrop& 
           f.blur = std::max(f.blur, (later - point.q).norm() / dt * plan.exposure);
         const double depth = -(plan.rig.cameras[c].X_WC.linear().col(2)).dot(to_camera);
         const double size = 2 * marker.radius * camera.fx / depth;
-        if (marker.radius > 0) f.marker_size = f.marker_size > 0 ? std::min(f.marker_size, size) : size;
+        if (marker.radius > 0)
+          f.marker_size = f.marker_size > 0 ? std::min(f.marker_size, size) : size;
         point.camera = static_cast<int>(c);
         point.marker = static_cast<int>(m);
         point.frame = frame;
@@ -291,7 +314,8 @@ DropFitOptions internal::FilmFitOptions(const ExperimentPlan& plan, const Releas
   return options;
 }
 
-PoseRecording internal::RecordPoses(const ExperimentPlan& plan, const ReleasedDrop& drop, std::mt19937_64& random) {
+PoseRecording internal::RecordPoses(const ExperimentPlan& plan, const ReleasedDrop& drop,
+                                    std::mt19937_64& random) {
   const FlightOptions flight{plan.gravity_W, 0};
   const bool planar = plan.body.planar;
   PoseRecording recording;
@@ -301,17 +325,20 @@ PoseRecording internal::RecordPoses(const ExperimentPlan& plan, const ReleasedDr
     const double x = Normal(random), y = Normal(random), z = Normal(random);
     return sd * Vector3d(x, y, z);
   };
-  for (double t = std::uniform_real_distribution<double>(0, 1 / plan.rate)(random); t < drop.t_end; t += 1 / plan.rate) {
+  for (double t = std::uniform_real_distribution<double>(0, 1 / plan.rate)(random); t < drop.t_end;
+       t += 1 / plan.rate) {
     Eigen::Isometry3d X_WB = PoseAt(drop.motion, plan.body, flight, t);
     Vector3d turn = noise(plan.noise_angle), move = noise(plan.noise_position);
     if (planar) turn.x() = turn.z() = move.y() = 0;
     X_WB.translation() += move;
-    if (turn.norm() > 0) X_WB.linear() = (X_WB.linear() * Eigen::AngleAxisd(turn.norm(), turn.normalized())).eval();
+    if (turn.norm() > 0)
+      X_WB.linear() = (X_WB.linear() * Eigen::AngleAxisd(turn.norm(), turn.normalized())).eval();
     recording.t.push_back(t);
     recording.X_WB.push_back(X_WB);
     if (!planar) continue;
     double theta = PlanarAngle(X_WB);
-    if (!recording.theta.empty()) theta += 2 * M_PI * std::round((recording.theta.back() - theta) / (2 * M_PI));
+    if (!recording.theta.empty())
+      theta += 2 * M_PI * std::round((recording.theta.back() - theta) / (2 * M_PI));
     recording.theta.push_back(theta);
   }
   return recording;
@@ -326,7 +353,8 @@ MotionFitOptions internal::PoseFitOptions(const ExperimentPlan& plan) {
   return options;
 }
 
-SettingFigures FilmSetting(const ExperimentPlan& plan, const PlanSetting& setting, int variants, std::uint64_t seed) {
+SettingFigures FilmSetting(const ExperimentPlan& plan, const PlanSetting& setting, int variants,
+                           std::uint64_t seed) {
   SettingFigures figures;
   Sums sums;
   const ImpactModel middle{plan.law, plan.e.Mean(), plan.mu.Mean(), plan.mu.Mean()};

@@ -1,5 +1,6 @@
 #pragma once
-// A drop of a plan as it would be released, followed and recorded. Private to the pipelines room and its tests.
+// A drop of a plan as it would be released, followed and recorded. Private to the pipelines room
+// and its tests.
 
 #include <random>
 
@@ -18,21 +19,23 @@ struct ReleasedDrop {
   double t_end = 0;  // of the second impact, or of the recording [s]
   bool struck() const { return !motion.strikes.empty() && motion.strikes.front().from_flight; }
 };
-ReleasedDrop ReleaseDrop(const ExperimentPlan& plan, const PlanSetting& setting, const ImpactModel& model, const Scatter& scatter,
-                         std::mt19937_64& random);
+ReleasedDrop ReleaseDrop(const ExperimentPlan& plan, const PlanSetting& setting,
+                         const ImpactModel& model, const Scatter& scatter, std::mt19937_64& random);
 
 // What pictures of drops are like; sums and extremes over all that were given.
 struct PictureFigures {
   double blur = 0, marker_size = 0;  // see SettingFigures [px]
   int images = 0, outside = 0;
 };
-// Images of the flights before and after the first impact, with noise of `noise_sd` pixels; their stated covariance is that of the plan.
-MarkerTracks FilmDrop(const ExperimentPlan& plan, const ReleasedDrop& drop, double noise_sd, std::mt19937_64& random,
-                      PictureFigures* figures = nullptr);
+// Images of the flights before and after the first impact, with noise of `noise_sd` pixels; their
+// stated covariance is that of the plan.
+MarkerTracks FilmDrop(const ExperimentPlan& plan, const ReleasedDrop& drop, double noise_sd,
+                      std::mt19937_64& random, PictureFigures* figures = nullptr);
 DropFitOptions FilmFitOptions(const ExperimentPlan& plan, const ReleasedDrop& drop);
 
 // Poses with the plan's noise, and how they are fitted.
-PoseRecording RecordPoses(const ExperimentPlan& plan, const ReleasedDrop& drop, std::mt19937_64& random);
+PoseRecording RecordPoses(const ExperimentPlan& plan, const ReleasedDrop& drop,
+                          std::mt19937_64& random);
 MotionFitOptions PoseFitOptions(const ExperimentPlan& plan);
 
 }  // namespace impactlab::internal

@@ -8,7 +8,8 @@
 
 namespace impactlab::internal {
 
-// Frames, field of view, blur, size of markers, depth, accuracy of states, over the settings that get drops.
+// Frames, field of view, blur, size of markers, depth, accuracy of states, over the settings that
+// get drops.
 std::vector<PlanCheck> JudgeCameras(const ExperimentPlan& plan, const PlanResult& result);
 // Sentences: what rules the intervals, and what no number of drops will do.
 std::vector<std::string> JudgeLimits(const ExperimentPlan& plan, const PlanResult& result);
@@ -19,7 +20,8 @@ std::string CoefficientWord(RestitutionLaw law);
 std::vector<std::size_t> Chosen(const PlanResult& result);
 // "3 drops from 0.1 m, slope 0.35 rad, lean 0.6 rad"
 std::string SettingWords(const PlanSetting& setting);
-// Share of impacts that end sliding, sticking after slip, and sticking from the start of their stop: by the last digit of the case.
+// Share of impacts that end sliding, sticking after slip, and sticking from the start of their
+// stop: by the last digit of the case.
 double SlidingShare(const std::array<double, 7>& cases);
 
 }  // namespace impactlab::internal

@@ -33,8 +33,8 @@ double RootMeanSquare(const std::vector<double>& values) {
   return values.empty() ? 0 : std::sqrt(sum / static_cast<double>(values.size()));
 }
 
-void AddFrames(const MarkerPoints& points, const std::vector<int>& frames, const std::vector<std::string>& layout, int recording,
-               LayoutDistances* distances) {
+void AddFrames(const MarkerPoints& points, const std::vector<int>& frames,
+               const std::vector<std::string>& layout, int recording, LayoutDistances* distances) {
   for (const int frame : frames) {
     std::vector<std::pair<int, Eigen::VectorXd>> seen;
     for (std::size_t m = 0; m < points.markers.size(); ++m) {
@@ -51,20 +51,24 @@ void AddFrames(const MarkerPoints& points, const std::vector<int>& frames, const
 PointSource ParsePointSource(const YamlNode& node) {
   PointSource out;
   std::set<std::string> seen;
-  for (const auto& [name, place] : internal::NamedPlaces(node, 3, 3, "three or more: the pose of a body needs them")) {
+  for (const auto& [name, place] :
+       internal::NamedPlaces(node, 3, 3, "three or more: the pose of a body needs them")) {
     seen.insert(name);
     out.layout.push_back({name, Eigen::Vector3d(place[0], place[1], place[2])});
   }
   out.learned = node.Texts("learned_names", {});
   for (const std::string& name : out.learned)
     if (!seen.insert(name).second)
-      throw node.Fault("learned_names", Excerpt(name) + " again", "names that `names` does not hold, every one once");
+      throw node.Fault("learned_names", Excerpt(name) + " again",
+                       "names that `names` does not hold, every one once");
   out.learn = node.Flag("learn_layout", out.learn) || !out.learned.empty();
   if (node.Has("up_axis")) out.up = UpAxisFromString(node.Choice("up_axis", {"x", "y", "z"}));
   const std::string noise = node.Choice("noise", node.Has("sd_m") ? "stated" : "flights", kNoises);
-  out.noise = static_cast<PointNoise>(std::find(kNoises.begin(), kNoises.end(), noise) - kNoises.begin());
+  out.noise =
+      static_cast<PointNoise>(std::find(kNoises.begin(), kNoises.end(), noise) - kNoises.begin());
   if (out.noise == PointNoise::kStated) out.sd = node.Number("sd_m", Positive());
-  if (out.noise != PointNoise::kStated && node.Has("sd_m")) throw node.Fault("sd_m", "it with noise: " + noise, "it with noise: stated");
+  if (out.noise != PointNoise::kStated && node.Has("sd_m"))
+    throw node.Fault("sd_m", "it with noise: " + noise, "it with noise: stated");
   out.max_rms = node.Number("max_rms_m", out.max_rms, Positive());
   return out;
 }
@@ -73,10 +77,11 @@ std::string ToYaml(const PointSource& source) {
   std::vector<std::string> names, rows;
   for (const NamedMarker& marker : source.layout) {
     names.push_back(marker.name);
-    rows.push_back(
-        fmt::format("[{}, {}, {}]", FormatNumber(marker.p_BM.x()), FormatNumber(marker.p_BM.y()), FormatNumber(marker.p_BM.z())));
+    rows.push_back(fmt::format("[{}, {}, {}]", FormatNumber(marker.p_BM.x()),
+                               FormatNumber(marker.p_BM.y()), FormatNumber(marker.p_BM.z())));
   }
-  std::string out = YamlWord(1, "names", QuotedList(names)) + YamlWord(1, "layout_m", "[" + JoinNames(rows) + "]");
+  std::string out = YamlWord(1, "names", QuotedList(names)) +
+                    YamlWord(1, "layout_m", "[" + JoinNames(rows) + "]");
   if (!source.learned.empty()) out += YamlWord(1, "learned_names", QuotedList(source.learned));
   out += YamlFlag(1, "learn_layout", source.learn);
   if (source.up) out += YamlWord(1, "up_axis", ToString(*source.up));
@@ -85,7 +90,8 @@ std::string ToYaml(const PointSource& source) {
   return out + YamlLine(1, "max_rms_m", source.max_rms);
 }
 
-PointRecordings ReadPointRecordings(const PointSource& source, const std::vector<std::filesystem::path>& files,
+PointRecordings ReadPointRecordings(const PointSource& source,
+                                    const std::vector<std::filesystem::path>& files,
                                     const std::vector<std::string>& names) {
   PointRecordings out;
   std::vector<MarkerPoints> good;
@@ -106,7 +112,8 @@ PointRecordings ReadPointRecordings(const PointSource& source, const std::vector
     }
   }
   std::set<std::string> present;
-  for (const MarkerPoints& points : good) present.insert(points.markers.begin(), points.markers.end());
+  for (const MarkerPoints& points : good)
+    present.insert(points.markers.begin(), points.markers.end());
   std::vector<std::string> given;
   std::vector<Eigen::VectorXd> places;
   for (const NamedMarker& marker : source.layout) {
@@ -120,11 +127,14 @@ PointRecordings ReadPointRecordings(const PointSource& source, const std::vector
   out.layout = source.layout;
   if (!good.empty() && (source.learn || source.noise == PointNoise::kDistances)) {
     const PointLayout learned = LearnPointLayout(good, source.layout, source.learned, how);
-    if (!learned.usable) throw DataError("the layout of the markers cannot be learned: " + learned.reason);
+    if (!learned.usable)
+      throw DataError("the layout of the markers cannot be learned: " + learned.reason);
     if (source.learn) out.layout = learned.markers;
     out.sd = learned.sd;
     if (source.noise == PointNoise::kDistances && !(out.sd > 0))
-      throw DataError("noise: distances: found no distance to spare, allowed more than three markers or a layout that is not exact");
+      throw DataError(
+          "noise: distances: found no distance to spare, allowed more than three markers or a "
+          "layout that is not exact");
   }
   if (source.noise == PointNoise::kStated) out.sd = source.sd;
   out.poses.resize(files.size());
@@ -132,7 +142,8 @@ PointRecordings ReadPointRecordings(const PointSource& source, const std::vector
   for (std::size_t k = 0; k < good.size(); ++k) {
     PointFile& file = out.files[place[k]];
     for (const NamedMarker& marker : out.layout)
-      file.markers += static_cast<int>(std::count(good[k].markers.begin(), good[k].markers.end(), marker.name));
+      file.markers +=
+          static_cast<int>(std::count(good[k].markers.begin(), good[k].markers.end(), marker.name));
     PointPoses found = PosesFromPoints(good[k], out.layout, how);
     file.poses = static_cast<int>(found.frames.size());
     file.too_few = found.too_few;
@@ -151,7 +162,8 @@ PointRecordings ReadPointRecordings(const PointSource& source, const std::vector
   return out;
 }
 
-void SetPoseNoise(const PointSource& source, const PointRecordings& recordings, MotionFitOptions* motion) {
+void SetPoseNoise(const PointSource& source, const PointRecordings& recordings,
+                  MotionFitOptions* motion) {
   if (source.noise == PointNoise::kFlights || !(recordings.sd > 0)) return;
   const PoseNoise noise = PoseNoiseOf(recordings.layout, recordings.sd);
   if (motion->sigma_position == 0) motion->sigma_position = noise.position;
@@ -159,11 +171,20 @@ void SetPoseNoise(const PointSource& source, const PointRecordings& recordings, 
 }
 
 void WritePointFiles(const std::filesystem::path& path, const PointRecordings& recordings) {
-  CsvWriter out(
-      path, {"recording", "usable", "reason", "markers", "frames", "poses", "too_few", "collinear", "misfit", "rms_m", "worst", "notes"});
+  CsvWriter out(path, {"recording", "usable", "reason", "markers", "frames", "poses", "too_few",
+                       "collinear", "misfit", "rms_m", "worst", "notes"});
   for (const PointFile& file : recordings.files) {
-    out.Text(file.recording).Integer(file.bad.empty()).Text(file.bad).Integer(file.markers).Integer(file.frames).Integer(file.poses);
-    out.Integer(file.too_few).Integer(file.collinear).Integer(file.misfit).Number(file.rms).Text(file.worst);
+    out.Text(file.recording)
+        .Integer(file.bad.empty())
+        .Text(file.bad)
+        .Integer(file.markers)
+        .Integer(file.frames)
+        .Integer(file.poses);
+    out.Integer(file.too_few)
+        .Integer(file.collinear)
+        .Integer(file.misfit)
+        .Number(file.rms)
+        .Text(file.worst);
     out.Text(JoinNames(file.notes, " ")).EndRow();
   }
   out.Commit();

@@ -1,5 +1,6 @@
 #pragma once
-// Recordings of markers in space (CSV, TRC, C3D) as poses of the body: the way into a run for motion capture and for what `export` wrote.
+// Recordings of markers in space (CSV, TRC, C3D) as poses of the body: the way into a run for
+// motion capture and for what `export` wrote.
 
 #include <filesystem>
 #include <optional>
@@ -16,16 +17,19 @@ namespace impactlab {
 
 // Where the noise of the poses comes from.
 enum class PointNoise {
-  kFlights,    // each recording's own flights: errors that all markers share count
-  kDistances,  // what the rigid layout leaves, over all recordings: errors that all markers share do not show
+  kFlights,  // each recording's own flights: errors that all markers share count
+  // what the rigid layout leaves, over all recordings: errors that all markers share do not show
+  kDistances,
   kStated
 };
 
 struct PointSource {
-  std::vector<NamedMarker> layout;   // [m]
-  bool learn = false;                // the layout from all frames of all recordings; what is given holds the frame B
+  std::vector<NamedMarker> layout;  // [m]
+  // the layout from all frames of all recordings; what is given holds the frame B
+  bool learn = false;
   std::vector<std::string> learned;  // further markers, whose places are not known
-  std::optional<UpAxis> up;          // axis of the files that points up; nothing: what the file says, else z
+  // axis of the files that points up; nothing: what the file says, else z
+  std::optional<UpAxis> up;
   PointNoise noise = PointNoise::kFlights;
   double sd = 0;           // of one coordinate of a marker, where stated [m]
   double max_rms = 0.005;  // of what the layout leaves in a frame [m]
@@ -52,17 +56,23 @@ struct PointRecordings {
   std::vector<PoseRecording> poses;  // one a file, empty where bad
   std::vector<PointFile> files;
   std::vector<NamedMarker> layout;  // as used
-  double sd = 0;                    // of one coordinate from the distances, or as stated [m]; 0: not known
-  LayoutVerdict verdict;            // whether the distances of the layout that was given are those of the recordings
+  // of one coordinate from the distances, or as stated [m]; 0: not known
+  double sd = 0;
+  // whether the distances of the layout that was given are those of the recordings
+  LayoutVerdict verdict;
 };
 
-// `names` of the recordings, one a file. A file that cannot be read is bad, not an error; DataError where a layout is to be learned and the
-// files do not give it, or a name of the layout occurs in no file.
-PointRecordings ReadPointRecordings(const PointSource& source, const std::vector<std::filesystem::path>& files,
+// `names` of the recordings, one a file. A file that cannot be read is bad, not an error; DataError
+// where a layout is to be learned and the files do not give it, or a name of the layout occurs in
+// no file.
+PointRecordings ReadPointRecordings(const PointSource& source,
+                                    const std::vector<std::filesystem::path>& files,
                                     const std::vector<std::string>& names);
 
-// Sets the noise of the motion fit where the source states it or takes it from distances and `motion` does not say it itself.
-void SetPoseNoise(const PointSource& source, const PointRecordings& recordings, MotionFitOptions* motion);
+// Sets the noise of the motion fit where the source states it or takes it from distances and
+// `motion` does not say it itself.
+void SetPoseNoise(const PointSource& source, const PointRecordings& recordings,
+                  MotionFitOptions* motion);
 
 // points.csv, one row a file.
 void WritePointFiles(const std::filesystem::path& path, const PointRecordings& recordings);

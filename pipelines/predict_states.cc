@@ -42,7 +42,9 @@ bool IsState(std::string_view stem) {
 }
 
 bool IsNumber(std::string_view name) {
-  return name == "impact" || std::find(std::begin(kCoefficients), std::end(kCoefficients), name) != std::end(kCoefficients) ||
+  return name == "impact" ||
+         std::find(std::begin(kCoefficients), std::end(kCoefficients), name) !=
+             std::end(kCoefficients) ||
          IsState(SplitUnit(name).stem);
 }
 
@@ -52,29 +54,37 @@ std::string Lower(std::string_view text) {
   return out;
 }
 
-// Columns that are not read: the known ones of events.csv silently, strangers by name; one that was probably meant to be read is refused.
+// Columns that are not read: the known ones of events.csv silently, strangers by name; one that was
+// probably meant to be read is refused.
 std::vector<std::string> Unread(const Table& table) {
   std::vector<std::string> known = {"name", "recording", "impact"};
   for (const char* coefficient : kCoefficients) known.emplace_back(coefficient);
-  for (const auto& column : kPlanarColumns) known.push_back(fmt::format("{}_{}", column.stem, UnitsOf(column.quantity)[0]));
-  for (const auto& column : kSpatialColumns) known.push_back(fmt::format("{}_{}", column.stem, UnitsOf(column.quantity)[0]));
+  for (const auto& column : kPlanarColumns)
+    known.push_back(fmt::format("{}_{}", column.stem, UnitsOf(column.quantity)[0]));
+  for (const auto& column : kSpatialColumns)
+    known.push_back(fmt::format("{}_{}", column.stem, UnitsOf(column.quantity)[0]));
   const std::vector<std::string> events = internal::EventColumns(true);
   std::vector<std::string> unread;
   for (const std::string& column : table.text_columns) {
-    if (column == "name" || column == "recording" || std::find(events.begin(), events.end(), column) != events.end()) continue;
+    if (column == "name" || column == "recording" ||
+        std::find(events.begin(), events.end(), column) != events.end())
+      continue;
     const std::string lower = Lower(column);
     std::string nearest;
     int fewest = 3;
     for (const std::string& name : known) {
       const int edits = EditDistance(lower, Lower(name));
-      if (edits < fewest && 3 * edits <= static_cast<int>(name.size())) nearest = name, fewest = edits;
+      if (edits < fewest && 3 * edits <= static_cast<int>(name.size()))
+        nearest = name, fewest = edits;
     }
-    // mu, mu_d, e_star, e_n, restitution by any other letter: a coefficient that would silently not count.
+    // mu, mu_d, e_star, e_n, restitution by any other letter: a coefficient that would silently not
+    // count.
     if (nearest.empty() && (lower.rfind("mu", 0) == 0 || lower.rfind("e_", 0) == 0 || lower == "e"))
       nearest = lower[0] == 'e' ? "e" : "mu_k";
     if (!nearest.empty())
-      throw DataError(fmt::format("{}: column {}: found a column that is not read, nearest is {}, allowed {}", table.path, Excerpt(column),
-                                  nearest, JoinNames(known)));
+      throw DataError(
+          fmt::format("{}: column {}: found a column that is not read, nearest is {}, allowed {}",
+                      table.path, Excerpt(column), nearest, JoinNames(known)));
     unread.push_back(column);
   }
   return unread;
@@ -98,12 +108,14 @@ StateTable ReadStates(const std::filesystem::path& path, const LawCoefficients& 
   StateTable out;
   out.unread = Unread(table);
   const auto any_of = [&](const StateColumn& column) {
-    return std::any_of(table.columns.begin(), table.columns.end(),
-                       [&](const std::string& name) { return SplitUnit(name).stem == column.stem; });
+    return std::any_of(table.columns.begin(), table.columns.end(), [&](const std::string& name) {
+      return SplitUnit(name).stem == column.stem;
+    });
   };
   std::vector<StateColumn> columns(std::begin(kPlanarColumns), std::end(kPlanarColumns));
   const bool spatial = std::any_of(std::begin(kSpatialColumns), std::end(kSpatialColumns), any_of);
-  if (spatial) columns.insert(columns.end(), std::begin(kSpatialColumns), std::end(kSpatialColumns));
+  if (spatial)
+    columns.insert(columns.end(), std::begin(kSpatialColumns), std::end(kSpatialColumns));
   std::vector<std::vector<double>> numbers;
   std::vector<std::string> names;
   for (const StateColumn& column : columns) {
@@ -116,16 +128,21 @@ StateTable ReadStates(const std::filesystem::path& path, const LawCoefficients& 
   };
   for (std::size_t row = 0; row < table.n_rows(); ++row) {
     // An impact that was not measured has no state at all; a state with a hole in it is a fault.
-    const bool nothing = std::none_of(numbers.begin(), numbers.end(), [&](const auto& x) { return std::isfinite(x[row]); });
+    const bool nothing = std::none_of(numbers.begin(), numbers.end(),
+                                      [&](const auto& x) { return std::isfinite(x[row]); });
     if (nothing && table.HasText("recording")) continue;
     StateToPredict state;
-    const char* text = table.HasText("name") ? "name" : table.HasText("recording") ? "recording" : nullptr;
-    state.name = text != nullptr ? table.TextColumn(text)[row] : fmt::format("row {}", table.lines[row]);
+    const char* text = table.HasText("name")        ? "name"
+                       : table.HasText("recording") ? "recording"
+                                                    : nullptr;
+    state.name =
+        text != nullptr ? table.TextColumn(text)[row] : fmt::format("row {}", table.lines[row]);
     if (state.name.empty()) throw table.Fault(row, text, "an empty cell", "a name");
     if (!table.HasText("name") && table.HasText("recording") && table.Has("impact"))
       state.name += fmt::format(", impact {:g}", given(row, "impact", table.Column("impact")[row]));
     std::vector<double> x;
-    for (std::size_t k = 0; k < numbers.size(); ++k) x.push_back(given(row, names[k], numbers[k][row]));
+    for (std::size_t k = 0; k < numbers.size(); ++k)
+      x.push_back(given(row, names[k], numbers[k][row]));
     state.contact = InSpace(PlanarContact{x[2], x[3], x[4], x[0], x[1]});
     if (spatial) {
       state.contact.v_minus_F.y() = x[5];
@@ -169,14 +186,16 @@ std::string PredictionsJson(const std::vector<PredictedState>& states) {
   for (const PredictedState& s : states) {
     const ContactState& contact = s.state.contact;
     const LawCoefficients& c = s.state.coefficients;
-    Json one = {{"name", s.state.name},
-                {"A_F_per_kg", {Triple(contact.A_F.row(0)), Triple(contact.A_F.row(1)), Triple(contact.A_F.row(2))}},
-                {"v_minus_F_m_per_s", Triple(contact.v_minus_F)},
-                {"e", c.e},
-                {"mu_k", c.mu_k},
-                {"mu_s", c.mu_s},
-                {"e_t", c.e_t},
-                {"planar", IsPlanar(contact)}};
+    Json one = {
+        {"name", s.state.name},
+        {"A_F_per_kg",
+         {Triple(contact.A_F.row(0)), Triple(contact.A_F.row(1)), Triple(contact.A_F.row(2))}},
+        {"v_minus_F_m_per_s", Triple(contact.v_minus_F)},
+        {"e", c.e},
+        {"mu_k", c.mu_k},
+        {"mu_s", c.mu_s},
+        {"e_t", c.e_t},
+        {"planar", IsPlanar(contact)}};
     if (s.region) one["region"] = *s.region;
     if (s.critical)
       one["critical"] = {{"mu_slide", Finite(s.critical->slide)},
@@ -207,36 +226,46 @@ std::string PredictionsJson(const std::vector<PredictedState>& states) {
 std::string PredictionsText(const PredictedState& s) {
   const LawCoefficients& c = s.state.coefficients;
   const Eigen::Vector3d& v = s.state.contact.v_minus_F;
-  std::string out = fmt::format("{}: v_minus_F = ({:.6g}, {:.6g}, {:.6g}) m/s, e = {:g}, mu_k = {:g}, mu_s = {:g}{}\n", s.state.name, v.x(),
-                                v.y(), v.z(), c.e, c.mu_k, c.mu_s, c.e_t != 0 ? fmt::format(", e_t = {:g}", c.e_t) : "");
+  std::string out = fmt::format(
+      "{}: v_minus_F = ({:.6g}, {:.6g}, {:.6g}) m/s, e = {:g}, mu_k = {:g}, mu_s = {:g}{}\n",
+      s.state.name, v.x(), v.y(), v.z(), c.e, c.mu_k, c.mu_s,
+      c.e_t != 0 ? fmt::format(", e_t = {:g}", c.e_t) : "");
   if (s.critical) {
     const CriticalFriction& mu = *s.critical;
     out += mu.slide < 0              ? std::string("  slip stops even without friction")
            : std::isfinite(mu.slide) ? fmt::format("  slip lasts up to mu_k = {:.4g}", mu.slide)
                                      : std::string("  slip lasts whatever mu_k");
     out += fmt::format("; once stopped it sticks from mu_s = {:.4g} on", mu.hold);
-    if (std::isfinite(mu.press)) out += fmt::format("; it presses the bodies together above mu_k = {:.4g}", mu.press);
+    if (std::isfinite(mu.press))
+      out += fmt::format("; it presses the bodies together above mu_k = {:.4g}", mu.press);
     out += s.region ? fmt::format("; region {}\n", *s.region) : "\n";
   }
-  out += fmt::format("  {:<10} {:<8} {:>11} {:>11} {:>11} {:>11} {:>11} {:>11} {:>9}  {}\n", "law", "course", "v_x+ m/s", "v_y+ m/s",
-                     "v_n+ m/s", "J_x N s", "J_y N s", "J_n N s", "lost %", "certificate");
+  out += fmt::format("  {:<10} {:<8} {:>11} {:>11} {:>11} {:>11} {:>11} {:>11} {:>9}  {}\n", "law",
+                     "course", "v_x+ m/s", "v_y+ m/s", "v_n+ m/s", "J_x N s", "J_y N s", "J_n N s",
+                     "lost %", "certificate");
   for (const LawOutcome& o : s.outcomes) {
     if (!o.usable()) {
       out += fmt::format("  {:<10} {}\n", o.law, o.reason);
       continue;
     }
-    const std::string verdict =
-        o.certificate.ok ? "holds" : "fails: " + o.certificate.Failed() + (o.certificate.Failed() == "energy" ? " (gained)" : "");
-    out += fmt::format("  {:<10} {:<8} {:>11.6f} {:>11.6f} {:>11.6f} {:>11.6f} {:>11.6f} {:>11.6f} {:>9.2f}  {}\n", o.law,
-                       o.status == SolveStatus::kNoApproach ? "apart" : o.course, Shown(o.v_plus_F.x()), Shown(o.v_plus_F.y()),
-                       Shown(o.v_plus_F.z()), Shown(o.J_F.x()), Shown(o.J_F.y()), Shown(o.J_F.z()), 100 * o.dissipated, verdict);
+    const std::string verdict = o.certificate.ok
+                                    ? "holds"
+                                    : "fails: " + o.certificate.Failed() +
+                                          (o.certificate.Failed() == "energy" ? " (gained)" : "");
+    out += fmt::format(
+        "  {:<10} {:<8} {:>11.6f} {:>11.6f} {:>11.6f} {:>11.6f} {:>11.6f} {:>11.6f} {:>9.2f}  {}\n",
+        o.law, o.status == SolveStatus::kNoApproach ? "apart" : o.course, Shown(o.v_plus_F.x()),
+        Shown(o.v_plus_F.y()), Shown(o.v_plus_F.z()), Shown(o.J_F.x()), Shown(o.J_F.y()),
+        Shown(o.J_F.z()), 100 * o.dissipated, verdict);
   }
   return out;
 }
 
 void WriteRouth(const std::filesystem::path& path, const StateToPredict& state) {
   const std::optional<PlanarContact> planar = PlanarPart(state.contact);
-  if (!planar) throw ConfigError(fmt::format("--routh: {} moves out of its plane; allowed a planar state", state.name));
+  if (!planar)
+    throw ConfigError(
+        fmt::format("--routh: {} moves out of its plane; allowed a planar state", state.name));
   const LawCoefficients& c = state.coefficients;
   const RouthDiagram diagram = MakeRouthDiagram(*planar, c.e, c.mu_k, c.mu_s);
   CsvWriter out(path, {"item", "kind", "J_t_N_s", "J_n_N_s"});

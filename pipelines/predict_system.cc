@@ -15,7 +15,8 @@ namespace {
 
 using Eigen::VectorXd;
 
-// A sequence of the set that takes more single impacts is given up: every one of a tree of sequences carries its history.
+// A sequence of the set that takes more single impacts is given up: every one of a tree of
+// sequences carries its history.
 constexpr int kMostImpactsOfASet = 200;
 // Tried unless the file says otherwise.
 constexpr int kTried = 500;
@@ -49,8 +50,11 @@ SystemOutcomes Orders(const SystemToPredict& problem) {
   SequenceOptions options;
   options.keep_paths = false;
   options.max_impacts = kMostImpactsOfASet;
-  SystemOutcomes out = Summary("order", SequenceOutcomes(problem.system, options, problem.max_tried > 0 ? problem.max_tried : kTried));
-  if (out.v_plus.empty()) out.reason = fmt::format("no order ended within {} single impacts", kMostImpactsOfASet);
+  SystemOutcomes out =
+      Summary("order", SequenceOutcomes(problem.system, options,
+                                        problem.max_tried > 0 ? problem.max_tried : kTried));
+  if (out.v_plus.empty())
+    out.reason = fmt::format("no order ended within {} single impacts", kMostImpactsOfASet);
   return out;
 }
 
@@ -65,11 +69,14 @@ SystemOutcomes Stiffnesses(const SystemToPredict& problem, const MultiOutcome& s
     SystemOutcomes none;
     none.over = "stiffness";
     none.complete = false;
-    none.reason = fmt::format("not tried for more than {} contacts unless the file gives outcomes.max_tried", kMostSprings);
+    none.reason =
+        fmt::format("not tried for more than {} contacts unless the file gives outcomes.max_tried",
+                    kMostSprings);
     return none;
   }
   SystemOutcomes out =
-      Summary("stiffness", SpringOutcomes(problem.system, problem.ratios, problem.max_tried > 0 ? problem.max_tried : kTried));
+      Summary("stiffness", SpringOutcomes(problem.system, problem.ratios,
+                                          problem.max_tried > 0 ? problem.max_tried : kTried));
   if (out.v_plus.empty()) out.reason = "no impact of springs ended";
   return out;
 }
@@ -95,39 +102,48 @@ SystemPrediction PredictSystem(const SystemToPredict& problem) {
   for (int i = 0; i < space.n_contacts; ++i)
     if (space.v_minus[space.Normal(i)] < -slowest) out.approaching.push_back(i);
 
-  const auto add = [&](const std::string& name, const std::string& definition, MultiOutcome outcome, const std::vector<double>& e_star,
-                       RestitutionLaw law) {
+  const auto add = [&](const std::string& name, const std::string& definition, MultiOutcome outcome,
+                       const std::vector<double>& e_star, RestitutionLaw law) {
     SystemLaw one{name, definition, std::move(outcome), {}};
     if (one.outcome.usable()) one.certificate = CertifySystem(system, one.outcome, e_star, law);
     out.laws.push_back(std::move(one));
   };
   const auto energetic = RestitutionLaw::kEnergetic;
-  add("springs", "each contact gives back e^2 of the work that pressed it", SolveSprings(system), {1}, energetic);
+  add("springs", "each contact gives back e^2 of the work that pressed it", SolveSprings(system),
+      {1}, energetic);
   SequenceOptions options;
   options.order = problem.order;
   for (const auto& [law, word, definition] :
-       {std::tuple(energetic, "energetic", "each single impact gives back e^2 of its work of compression"),
-        {RestitutionLaw::kPoisson, "poisson", "each single impact gives back e times its impulse of compression"},
-        {RestitutionLaw::kNewton, "newton", "each single impact ends with -e times its normal velocity"}}) {
+       {std::tuple(energetic, "energetic",
+                   "each single impact gives back e^2 of its work of compression"),
+        {RestitutionLaw::kPoisson, "poisson",
+         "each single impact gives back e times its impulse of compression"},
+        {RestitutionLaw::kNewton, "newton",
+         "each single impact ends with -e times its normal velocity"}}) {
     options.law = law;
     add(fmt::format("sequence_{}", word), definition, SolveSequence(system, options), {1}, law);
   }
-  add("simultaneous_newton", "every contact that stays pressed ends with -e times its normal velocity",
+  add("simultaneous_newton",
+      "every contact that stays pressed ends with -e times its normal velocity",
       SolveSimultaneous(system, MultiLaw::kSimultaneousNewton), {1}, energetic);
-  add("simultaneous_poisson", "every contact gives back at least e times its impulse of compression",
+  add("simultaneous_poisson",
+      "every contact gives back at least e times its impulse of compression",
       SolveSimultaneous(system, MultiLaw::kSimultaneousPoisson), {1}, energetic);
   const std::string global = fmt::format(
-      "an event gives back e_star^2 of the normal work of all contacts together; {} divide the normal impulses, which is a rule and no law",
+      "an event gives back e_star^2 of the normal work of all contacts together; {} divide the "
+      "normal impulses, which is a rule and no law",
       problem.global.closure.rows() > 0 ? "the relations given"
       : problem.global.share.size() > 0 ? "the shares given"
                                         : "equal shares");
   if (problem.global.e_star.empty()) {
     MultiOutcome none = internal::StartOutcome(MultiLaw::kGlobalEnergetic, system, space);
     none.status = SolveStatus::kInvalid;
-    none.reason = "the contacts have different e; this law has one for all, to be given as global.e_star";
+    none.reason =
+        "the contacts have different e; this law has one for all, to be given as global.e_star";
     add("global_energetic", global, std::move(none), {1}, energetic);
   } else {
-    add("global_energetic", global, SolveGlobal(system, problem.global), problem.global.e_star, energetic);
+    add("global_energetic", global, SolveGlobal(system, problem.global), problem.global.e_star,
+        energetic);
   }
   if (!out.approaching.empty()) {
     out.sets.push_back(Orders(problem));

@@ -1,6 +1,6 @@
 #pragma once
-// An impact at several contacts by every law that applies, each outcome certified, and the set of outcomes where rigid bodies do not
-// decide.
+// An impact at several contacts by every law that applies, each outcome certified, and the set of
+// outcomes where rigid bodies do not decide.
 
 #include <Eigen/Core>
 #include <filesystem>
@@ -14,7 +14,8 @@
 namespace impactlab {
 
 struct SystemLaw {
-  std::string name;        // "springs", "sequence_energetic", "simultaneous_newton", "global_energetic", ...
+  // "springs", "sequence_energetic", "simultaneous_newton", "global_energetic", ...
+  std::string name;
   std::string definition;  // what e means to it, in words
   MultiOutcome outcome;
   Certificate certificate;  // empty unless the outcome is usable
@@ -22,10 +23,12 @@ struct SystemLaw {
 
 // Outcomes over what rigid bodies leave open. Ranges: smallest and largest over the set.
 struct SystemOutcomes {
-  std::string over;    // "order": of single impacts, energetic law; "stiffness": of frictionless springs
+  // "order": of single impacts, energetic law; "stiffness": of frictionless springs
+  std::string over;
   std::string reason;  // why there is none; empty otherwise
   int tried = 0;
-  bool complete = true;                         // false: there are more than were tried, or some did not end
+  // false: there are more than were tried, or some did not end
+  bool complete = true;
   std::vector<Eigen::VectorXd> u_plus, v_plus;  // of the different outcomes
   Eigen::MatrixX2d u_range, v_range;            // generalised and stacked contact velocities
 };
@@ -46,10 +49,12 @@ struct SystemPrediction {
 SystemPrediction PredictSystem(const SystemToPredict& problem);
 
 // A report for people, at most `width` characters a line where names allow.
-std::string SystemText(const SystemToPredict& problem, const SystemPrediction& prediction, int width = 100);
+std::string SystemText(const SystemToPredict& problem, const SystemPrediction& prediction,
+                       int width = 100);
 // Everything (schema impactlab.system_prediction/1).
 std::string SystemJson(const SystemToPredict& problem, const SystemPrediction& prediction);
 // A row for each law and each velocity of bodies and contacts.
-void WriteSystemCsv(const std::filesystem::path& path, const SystemToPredict& problem, const SystemPrediction& prediction);
+void WriteSystemCsv(const std::filesystem::path& path, const SystemToPredict& problem,
+                    const SystemPrediction& prediction);
 
 }  // namespace impactlab

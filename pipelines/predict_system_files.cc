@@ -15,7 +15,8 @@ namespace {
 using Json = nlohmann::ordered_json;
 using Eigen::VectorXd;
 
-// Longer paths (a wedged system may take 20,000 phases) would make a file nobody opens; their number is written instead.
+// Longer paths (a wedged system may take 20,000 phases) would make a file nobody opens; their
+// number is written instead.
 constexpr std::size_t kMostPhases = 1000;
 
 Json List(const VectorXd& v) {
@@ -37,7 +38,9 @@ Json Range(const Eigen::MatrixX2d& range) {
   return list;
 }
 
-const char* ModeName(PointMode mode) { return mode == PointMode::kOpen ? "open" : mode == PointMode::kSlip ? "slip" : "stick"; }
+const char* ModeName(PointMode mode) {
+  return mode == PointMode::kOpen ? "open" : mode == PointMode::kSlip ? "slip" : "stick";
+}
 
 Json Phases(const MultiOutcome& outcome, const ImpactSystem& system) {
   Json list = Json::array();
@@ -66,7 +69,10 @@ Json Phases(const MultiOutcome& outcome, const ImpactSystem& system) {
 
 Json LawJson(const SystemLaw& law, const ImpactSystem& system) {
   const MultiOutcome& o = law.outcome;
-  Json one = {{"law", law.name}, {"definition_of_e", law.definition}, {"status", StatusName(o.status)}, {"reason", o.reason}};
+  Json one = {{"law", law.name},
+              {"definition_of_e", law.definition},
+              {"status", StatusName(o.status)},
+              {"reason", o.reason}};
   if (o.status == SolveStatus::kInvalid) return one;
   one["u_plus"] = List(o.u_plus);
   one["v_plus_F_m_per_s"] = Stacked(o.v_plus, system.width);
@@ -83,16 +89,21 @@ Json LawJson(const SystemLaw& law, const ImpactSystem& system) {
 }
 
 Json SetJson(const SystemOutcomes& set, int width) {
-  Json one = {
-      {"over", set.over}, {"reason", set.reason}, {"tried", set.tried}, {"complete", set.complete}, {"different", set.v_plus.size()}};
+  Json one = {{"over", set.over},
+              {"reason", set.reason},
+              {"tried", set.tried},
+              {"complete", set.complete},
+              {"different", set.v_plus.size()}};
   if (set.v_plus.empty()) return one;
   one["u_plus_range"] = Range(set.u_range);
   Json ranges = Json::array();
-  for (Eigen::Index i = 0; i < set.v_range.rows(); i += width) ranges.push_back(Range(set.v_range.middleRows(i, width)));
+  for (Eigen::Index i = 0; i < set.v_range.rows(); i += width)
+    ranges.push_back(Range(set.v_range.middleRows(i, width)));
   one["v_plus_F_range_m_per_s"] = ranges;
   Json outcomes = Json::array();
   for (std::size_t k = 0; k < set.v_plus.size(); ++k)
-    outcomes.push_back({{"u_plus", List(set.u_plus[k])}, {"v_plus_F_m_per_s", Stacked(set.v_plus[k], width)}});
+    outcomes.push_back(
+        {{"u_plus", List(set.u_plus[k])}, {"v_plus_F_m_per_s", Stacked(set.v_plus[k], width)}});
   one["outcomes"] = std::move(outcomes);
   return one;
 }
@@ -112,8 +123,10 @@ std::string SystemJson(const SystemToPredict& problem, const SystemPrediction& p
   Json velocities = Json::array();
   for (std::size_t k = 0; k < problem.velocities.size(); ++k) {
     const SystemVelocity& v = problem.velocities[k];
-    velocities.push_back(
-        {{"body", v.body}, {"component", v.component}, {"unit", v.unit}, {"before", system.u_minus[static_cast<Eigen::Index>(k)]}});
+    velocities.push_back({{"body", v.body},
+                          {"component", v.component},
+                          {"unit", v.unit},
+                          {"before", system.u_minus[static_cast<Eigen::Index>(k)]}});
   }
   out["velocities"] = std::move(velocities);
   Json contacts = Json::array();
@@ -132,7 +145,8 @@ std::string SystemJson(const SystemToPredict& problem, const SystemPrediction& p
                         {"approaches", approaches}});
   }
   out["contacts"] = std::move(contacts);
-  out["global"] = {{"e_star", problem.global.e_star}, {"mode", problem.global.mode == GlobalMode::kThesis ? "thesis" : "physical"}};
+  out["global"] = {{"e_star", problem.global.e_star},
+                   {"mode", problem.global.mode == GlobalMode::kThesis ? "thesis" : "physical"}};
   Json laws = Json::array(), sets = Json::array();
   for (const SystemLaw& law : prediction.laws) laws.push_back(LawJson(law, system));
   for (const SystemOutcomes& set : prediction.sets) sets.push_back(SetJson(set, system.width));
@@ -141,15 +155,24 @@ std::string SystemJson(const SystemToPredict& problem, const SystemPrediction& p
   return out.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
-void WriteSystemCsv(const std::filesystem::path& path, const SystemToPredict& problem, const SystemPrediction& prediction) {
+void WriteSystemCsv(const std::filesystem::path& path, const SystemToPredict& problem,
+                    const SystemPrediction& prediction) {
   const ImpactSystem& system = problem.system;
-  CsvWriter out(path, {"law", "status", "failed_checks", "kind", "name", "component", "unit", "before", "after", "impulse_N_s", "work_J"});
+  CsvWriter out(path, {"law", "status", "failed_checks", "kind", "name", "component", "unit",
+                       "before", "after", "impulse_N_s", "work_J"});
   const double none = std::nan("");
   for (const SystemLaw& law : prediction.laws) {
     const MultiOutcome& o = law.outcome;
-    const auto row = [&](const char* kind, const std::string& name, const std::string& component, const std::string& unit, double before,
-                         double after, double impulse, double work) {
-      out.Text(law.name).Text(StatusName(o.status)).Text(law.certificate.Failed()).Text(kind).Text(name).Text(component).Text(unit);
+    const auto row = [&](const char* kind, const std::string& name, const std::string& component,
+                         const std::string& unit, double before, double after, double impulse,
+                         double work) {
+      out.Text(law.name)
+          .Text(StatusName(o.status))
+          .Text(law.certificate.Failed())
+          .Text(kind)
+          .Text(name)
+          .Text(component)
+          .Text(unit);
       out.Number(before).Number(after).Number(impulse).Number(work);
       out.EndRow();
     };
@@ -157,14 +180,19 @@ void WriteSystemCsv(const std::filesystem::path& path, const SystemToPredict& pr
     for (std::size_t k = 0; k < problem.velocities.size(); ++k) {
       const SystemVelocity& v = problem.velocities[k];
       const auto at = static_cast<Eigen::Index>(k);
-      row("velocity", v.body, v.component, v.unit, system.u_minus[at], has ? o.u_plus[at] : none, none, none);
+      row("velocity", v.body, v.component, v.unit, system.u_minus[at], has ? o.u_plus[at] : none,
+          none, none);
     }
     for (std::size_t i = 0; i < system.contacts.size(); ++i)
       for (int t = 0; t < system.width; ++t) {
-        const auto at = static_cast<Eigen::Index>(i) * system.width + t, contact = static_cast<Eigen::Index>(i);
+        const auto at = static_cast<Eigen::Index>(i) * system.width + t,
+                   contact = static_cast<Eigen::Index>(i);
         const bool normal = t + 1 == system.width;
         // The work of friction belongs to both tangents together and stands at the first.
-        const double work = !has ? none : normal ? o.work_n[contact] : t == 0 ? o.work_t[contact] : none;
+        const double work = !has     ? none
+                            : normal ? o.work_n[contact]
+                            : t == 0 ? o.work_t[contact]
+                                     : none;
         row("contact", system.contacts[i].name,
             normal   ? "n"
             : t == 0 ? "x"

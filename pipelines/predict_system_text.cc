@@ -47,13 +47,16 @@ std::string Wrapped(const std::string& text, int width, int indent) {
   return out + "\n";
 }
 
-std::string Cut(const std::string& text, std::size_t width) { return text.size() <= width ? text : text.substr(0, width - 1) + "~"; }
+std::string Cut(const std::string& text, std::size_t width) {
+  return text.size() <= width ? text : text.substr(0, width - 1) + "~";
+}
 
 // The heading of a law in two lines.
 std::pair<std::string, std::string> Heading(const std::string& name) {
   const std::size_t bar = name.find('_');
   const std::string first = name.substr(0, bar);
-  return {first == "simultaneous" ? "simult." : first, bar == name.npos ? "" : name.substr(bar + 1)};
+  return {first == "simultaneous" ? "simult." : first,
+          bar == name.npos ? "" : name.substr(bar + 1)};
 }
 
 std::string Words(std::string name) {
@@ -61,7 +64,9 @@ std::string Words(std::string name) {
   return name;
 }
 
-std::string Count(std::size_t n, const std::string& what) { return fmt::format("{} {}{}", n, what, n == 1 ? "" : "s"); }
+std::string Count(std::size_t n, const std::string& what) {
+  return fmt::format("{} {}{}", n, what, n == 1 ? "" : "s");
+}
 
 const char* Axis(int width, int row) {
   constexpr const char* kAxes[] = {"x", "y", "n"};
@@ -74,7 +79,8 @@ class Report {
  public:
   Report(const SystemToPredict& problem, const SystemPrediction& prediction, int width)
       : problem_(problem), p_(prediction), width_(std::max(width, kLabel + 3 * kCell)) {
-    for (const ContactProperties& c : problem.system.contacts) rough_ = rough_ || (problem.system.width > 1 && c.mu_s > 0);
+    for (const ContactProperties& c : problem.system.contacts)
+      rough_ = rough_ || (problem.system.width > 1 && c.mu_s > 0);
   }
 
   std::string Text() {
@@ -105,18 +111,25 @@ class Report {
     if (s.joints.rows() > 0) text += fmt::format(", of which joints leave {} free", p_.freedoms);
     text += ", " + Count(m, "contact");
     text += s.width == 1 ? " without friction" : s.width == 2 ? " in a plane" : " in space";
-    if (p_.normal_rank < static_cast<int>(m)) text += fmt::format(", redundant: {} of them independent", p_.normal_rank);
+    if (p_.normal_rank < static_cast<int>(m))
+      text += fmt::format(", redundant: {} of them independent", p_.normal_rank);
     Line(text + fmt::format("; kinetic energy before {:.6g} J", p_.energy_minus), 0);
     if (p_.approaching.empty()) {
-      Line("No contact approaches: there is no impact. A normal points into the first body of its pair.", 0);
+      Line(
+          "No contact approaches: there is no impact. A normal points into the first body of its "
+          "pair.",
+          0);
       return;
     }
     std::vector<std::string> names;
-    for (const int i : p_.approaching) names.push_back(s.contacts[static_cast<std::size_t>(i)].name);
+    for (const int i : p_.approaching)
+      names.push_back(s.contacts[static_cast<std::size_t>(i)].name);
     const std::size_t n = names.size();
-    if (n > kMostRows) names.resize(kMostRows), names.push_back(fmt::format("and {} more", n - kMostRows));
+    if (n > kMostRows)
+      names.resize(kMostRows), names.push_back(fmt::format("and {} more", n - kMostRows));
     Line(fmt::format("approaching: {}", JoinNames(names)));
-    if (!p_.can_separate) Line("No motion lifts every contact: the system is wedged between its surfaces.", 0);
+    if (!p_.can_separate)
+      Line("No motion lifts every contact: the system is wedged between its surfaces.", 0);
   }
 
   // One row of a table: the value before, where there is one, and one for each law.
@@ -130,7 +143,8 @@ class Report {
   void Title(const std::string& text) { out_ += text + "\n"; }
 
   void More(std::size_t n) {
-    if (n > kMostRows) out_ += fmt::format("  ... and {} more: --out FILE, --csv FILE\n", n - kMostRows);
+    if (n > kMostRows)
+      out_ += fmt::format("  ... and {} more: --out FILE, --csv FILE\n", n - kMostRows);
   }
 
   void Table(const Laws& laws) {
@@ -145,13 +159,15 @@ class Report {
       const std::string& unit = problem_.velocities[k].unit;
       double& scale = unit == "m/s" ? scale_m : unit == "rad/s" ? scale_rad : scale_any;
       scale = std::max(scale, std::abs(s.u_minus[static_cast<Eigen::Index>(k)]));
-      for (const SystemLaw* law : laws) scale = std::max(scale, std::abs(law->outcome.u_plus[static_cast<Eigen::Index>(k)]));
+      for (const SystemLaw* law : laws)
+        scale = std::max(scale, std::abs(law->outcome.u_plus[static_cast<Eigen::Index>(k)]));
     }
     for (std::size_t k = 0; k < std::min(n, kMostRows); ++k) {
       const SystemVelocity& v = problem_.velocities[k];
       const auto at = static_cast<Eigen::Index>(k);
       const double scale = v.unit == "m/s" ? scale_m : v.unit == "rad/s" ? scale_rad : scale_any;
-      Row(Labelled(v), Cell(s.u_minus[at], scale), laws, [&](const SystemLaw& law) { return Cell(law.outcome.u_plus[at], scale); });
+      Row(Labelled(v), Cell(s.u_minus[at], scale), laws,
+          [&](const SystemLaw& law) { return Cell(law.outcome.u_plus[at], scale); });
     }
     More(n);
     const double speed = Scale(p_.v_minus);
@@ -163,11 +179,15 @@ class Report {
                [](const SystemLaw& law) -> const Eigen::VectorXd& { return law.outcome.J; });
     Works(laws);
     Row("energy lost, %", "", laws, [&](const SystemLaw& law) {
-      const double lost = p_.energy_minus > 0 ? -100 * law.outcome.energy_change / p_.energy_minus : 0;
+      const double lost =
+          p_.energy_minus > 0 ? -100 * law.outcome.energy_change / p_.energy_minus : 0;
       return fmt::format("{:.2f}", std::abs(lost) < 0.005 ? 0 : lost);
     });
-    Row("events", "", laws, [](const SystemLaw& law) { return std::to_string(law.outcome.events); });
-    Row("certificate", "", laws, [](const SystemLaw& law) { return law.certificate.ok ? std::string("holds") : std::string("fails"); });
+    Row("events", "", laws,
+        [](const SystemLaw& law) { return std::to_string(law.outcome.events); });
+    Row("certificate", "", laws, [](const SystemLaw& law) {
+      return law.certificate.ok ? std::string("holds") : std::string("fails");
+    });
   }
 
   static std::string Labelled(const SystemVelocity& v) {
@@ -175,7 +195,8 @@ class Report {
     return "  " + Cut(v.body, static_cast<std::size_t>(kLabel) - 3 - tail.size()) + tail;
   }
 
-  void PerContact(const std::string& title, const Laws& laws, bool tangents, double scale, const Eigen::VectorXd* before,
+  void PerContact(const std::string& title, const Laws& laws, bool tangents, double scale,
+                  const Eigen::VectorXd* before,
                   const std::function<const Eigen::VectorXd&(const SystemLaw&)>& values) {
     const ImpactSystem& s = problem_.system;
     Title(title);
@@ -183,7 +204,8 @@ class Report {
     for (std::size_t i = 0; i < std::min(m, kMostRows); ++i)
       for (int row = tangents ? 0 : s.width - 1; row < s.width; ++row) {
         const auto at = static_cast<Eigen::Index>(i) * s.width + row;
-        const std::string label = "  " + Cut(s.contacts[i].name, kLabel - 5) + " " + Axis(s.width, row);
+        const std::string label =
+            "  " + Cut(s.contacts[i].name, kLabel - 5) + " " + Axis(s.width, row);
         Row(label, before != nullptr ? Cell((*before)[at], scale) : "", laws,
             [&](const SystemLaw& law) { return Cell(values(law)[at], scale); });
       }
@@ -192,26 +214,31 @@ class Report {
 
   void Works(const Laws& laws) {
     const ImpactSystem& s = problem_.system;
-    Title(!rough_ ? "work of the normal impulse, J" : "work of the normal impulse and of friction, J");
+    Title(!rough_ ? "work of the normal impulse, J"
+                  : "work of the normal impulse and of friction, J");
     const std::size_t m = s.contacts.size();
     for (std::size_t i = 0; i < std::min(m, kMostRows); ++i)
       for (int row = 0; row < (rough_ ? 2 : 1); ++row) {
         const auto at = static_cast<Eigen::Index>(i);
-        const std::string label = "  " + Cut(s.contacts[i].name, kLabel - 5) + (row == 0 ? " n" : " t");
-        Row(label, "", laws,
-            [&](const SystemLaw& law) { return Cell((row == 0 ? law.outcome.work_n : law.outcome.work_t)[at], p_.energy_minus); });
+        const std::string label =
+            "  " + Cut(s.contacts[i].name, kLabel - 5) + (row == 0 ? " n" : " t");
+        Row(label, "", laws, [&](const SystemLaw& law) {
+          return Cell((row == 0 ? law.outcome.work_n : law.outcome.work_t)[at], p_.energy_minus);
+        });
       }
     More(m);
   }
 
-  // What a table has no room for: laws without an outcome, certificates that fail, how far the laws differ, what e is to each.
+  // What a table has no room for: laws without an outcome, certificates that fail, how far the laws
+  // differ, what e is to each.
   void Notes() {
     out_ += "\n";
     for (const SystemLaw& law : p_.laws) {
       const MultiOutcome& o = law.outcome;
       if (!o.usable())
-        Line(
-            fmt::format("{}: {}, {}.", Words(law.name), o.status == SolveStatus::kInvalid ? "does not apply" : "has no outcome", o.reason));
+        Line(fmt::format("{}: {}, {}.", Words(law.name),
+                         o.status == SolveStatus::kInvalid ? "does not apply" : "has no outcome",
+                         o.reason));
     }
     bool all = true;
     for (const SystemLaw& law : p_.laws) {
@@ -219,8 +246,10 @@ class Report {
       all = false;
       std::string text = fmt::format("{}: the certificate fails", Words(law.name));
       for (const CertificateCheck& check : law.certificate.checks)
-        if (!check.ok) text += fmt::format(" {} ({:.2g}, allowed {:.2g})", check.name, check.value, check.limit);
-      if (law.certificate.Failed() == "energy") text += fmt::format(": {:.4g} J were gained", law.outcome.energy_change);
+        if (!check.ok)
+          text += fmt::format(" {} ({:.2g}, allowed {:.2g})", check.name, check.value, check.limit);
+      if (law.certificate.Failed() == "energy")
+        text += fmt::format(": {:.4g} J were gained", law.outcome.energy_change);
       Line(text + ".");
     }
     if (p_.approaching.empty()) return;
@@ -240,13 +269,14 @@ class Report {
       const auto at = static_cast<Eigen::Index>(i + 1) * s.width - 1;
       double lo = std::numeric_limits<double>::infinity(), hi = -lo;
       for (const SystemLaw& law : p_.laws)
-        if (law.outcome.usable()) lo = std::min(lo, law.outcome.v_plus[at]), hi = std::max(hi, law.outcome.v_plus[at]);
+        if (law.outcome.usable())
+          lo = std::min(lo, law.outcome.v_plus[at]), hi = std::max(hi, law.outcome.v_plus[at]);
       if (hi - lo > most) most = hi - lo, low = lo, high = hi, contact = i;
     }
     const double scale = Scale(p_.v_minus);
     if (most <= 1e-9 * scale) return;
-    Line(fmt::format("The laws differ most at {}: its normal velocity after is {} to {} m/s.", s.contacts[contact].name, Cell(low, scale),
-                     Cell(high, scale)));
+    Line(fmt::format("The laws differ most at {}: its normal velocity after is {} to {} m/s.",
+                     s.contacts[contact].name, Cell(low, scale), Cell(high, scale)));
   }
 
   void Sets() {
@@ -255,7 +285,8 @@ class Report {
     std::vector<const SystemOutcomes*> found;
     for (const SystemOutcomes& set : p_.sets) {
       const bool order = set.over == "order";
-      const std::string what = order ? "Order of single impacts (energetic law)" : "Stiffness of frictionless springs";
+      const std::string what =
+          order ? "Order of single impacts (energetic law)" : "Stiffness of frictionless springs";
       // Where the law itself does not apply, its reason stands above.
       if (p_.laws[0].outcome.status == SolveStatus::kInvalid && !order) continue;
       if (!set.reason.empty()) {
@@ -265,7 +296,8 @@ class Report {
       found.push_back(&set);
       const std::size_t n = set.v_plus.size();
       several = several || n > 1;
-      Line(fmt::format("{}: {} tried{}, {}.", what, Count(static_cast<std::size_t>(set.tried), order ? "order" : "combination"),
+      Line(fmt::format("{}: {} tried{}, {}.", what,
+                       Count(static_cast<std::size_t>(set.tried), order ? "order" : "combination"),
                        set.complete ? "" : " (more exist, or some did not end)",
                        n == 1 ? "one outcome" : fmt::format("{} different outcomes", n)));
     }
@@ -275,12 +307,14 @@ class Report {
       return;
     }
     Line(
-        "The outcome is not unique: rigid bodies do not say in which order, or how stiffly, the contacts press. The set is the answer. "
+        "The outcome is not unique: rigid bodies do not say in which order, or how stiffly, the "
+        "contacts press. The set is the answer. "
         "Normal velocities after, m/s:",
         0);
     out_ += fmt::format("{:<{}}", "", kLabel);
     for (const SystemOutcomes* set : found)
-      out_ += fmt::format("{:>{}}", set->over + ": least", 2 * kCell) + fmt::format("{:>{}}", "most", kCell);
+      out_ += fmt::format("{:>{}}", set->over + ": least", 2 * kCell) +
+              fmt::format("{:>{}}", "most", kCell);
     out_ += "\n";
     const ImpactSystem& s = problem_.system;
     const double scale = Scale(p_.v_minus);
@@ -288,7 +322,8 @@ class Report {
       const auto at = static_cast<Eigen::Index>(i) * s.width + s.width - 1;
       out_ += fmt::format("{:<{}}", "  " + Cut(s.contacts[i].name, kLabel - 3), kLabel);
       for (const SystemOutcomes* set : found)
-        out_ += fmt::format("{:>{}}{:>{}}", Cell(set->v_range(at, 0), scale), 2 * kCell, Cell(set->v_range(at, 1), scale), kCell);
+        out_ += fmt::format("{:>{}}{:>{}}", Cell(set->v_range(at, 0), scale), 2 * kCell,
+                            Cell(set->v_range(at, 1), scale), kCell);
       out_ += "\n";
     }
     More(s.contacts.size());
@@ -303,7 +338,8 @@ class Report {
 
 }  // namespace
 
-std::string SystemText(const SystemToPredict& problem, const SystemPrediction& prediction, int width) {
+std::string SystemText(const SystemToPredict& problem, const SystemPrediction& prediction,
+                       int width) {
   return Report(problem, prediction, width).Text();
 }
 

@@ -44,10 +44,12 @@ std::vector<Column> NumberColumns() {
       for (const char axis : kAxes) {
         if (std::string_view(part) == "minus" && *of != 0) continue;
         columns.push_back({fmt::format("v_{}_{}{}", part, axis, of), Quantity::kVelocity});
-        columns.push_back({fmt::format("omega_{}_{}{}", part, axis, of), Quantity::kAngularVelocity});
+        columns.push_back(
+            {fmt::format("omega_{}_{}{}", part, axis, of), Quantity::kAngularVelocity});
       }
-  for (const char* name : {"mu_s", "mu_k", "e", "e_n", "e_p", "e_star", "dissipation_experiment_percent", "dissipation_computation_percent",
-                           "qw", "qx", "qy", "qz"})
+  for (const char* name :
+       {"mu_s", "mu_k", "e", "e_n", "e_p", "e_star", "dissipation_experiment_percent",
+        "dissipation_computation_percent", "qw", "qx", "qy", "qz"})
     columns.push_back({name, Quantity::kDimensionless});
   for (const char axis : kAxes) columns.push_back({fmt::format("r_{}", axis), Quantity::kLength});
   columns.push_back({"slope", Quantity::kAngle});
@@ -57,7 +59,8 @@ std::vector<Column> NumberColumns() {
 
 constexpr const char* kTexts[] = {"case_printed", "mode_printed", "assumption"};
 // Columns that say what the YAML file says, or what the audit finds itself.
-constexpr const char* kSilent[] = {"experiment", "recording", "impact", "body", "orientation_assumed", "accepted", "reason", "detail"};
+constexpr const char* kSilent[] = {"experiment",          "recording", "impact", "body",
+                                   "orientation_assumed", "accepted",  "reason", "detail"};
 
 // Experiments of some files, merged by name in the order of their first appearance.
 class Experiments {
@@ -73,7 +76,8 @@ class Experiments {
     const char* key = table.HasText("experiment") ? "experiment" : "recording";
     if (!table.HasText(key))
       throw DataError(
-          fmt::format("{}: found no column experiment, allowed a column experiment (or recording) that names the rows; the file has {}",
+          fmt::format("{}: found no column experiment, allowed a column experiment (or recording) "
+                      "that names the rows; the file has {}",
                       path.string(), JoinNames(table.text_columns)));
     const auto known = Known(table);
     std::set<std::string> seen;
@@ -84,17 +88,22 @@ class Experiments {
       if (counted) name += ", impact " + table.TextColumn("impact")[row];
       // events.csv lists impacts that were not measured.
       if (counted && std::all_of(known.begin(), known.end(), [&](const auto& column) {
-            return column.second.first.rfind("v_", 0) != 0 || TrimSpace(table.TextColumn(column.first)[row]).empty();
+            return column.second.first.rfind("v_", 0) != 0 ||
+                   TrimSpace(table.TextColumn(column.first)[row]).empty();
           }))
         continue;
-      if (!seen.insert(name).second) throw table.Fault(row, key, Excerpt(name) + " again", "every experiment once in a file");
+      if (!seen.insert(name).second)
+        throw table.Fault(row, key, Excerpt(name) + " again", "every experiment once in a file");
       if (by_name_.emplace(name, Experiment()).second) order.push_back(name);
       for (const auto& [column, cell] : known) {
         const std::string text(TrimSpace(table.TextColumn(column)[row]));
         if (text.empty()) continue;
-        const auto [place, fresh] = by_name_[name].emplace(cell.first, Cell{text, column, cell.second, &table, row});
+        const auto [place, fresh] =
+            by_name_[name].emplace(cell.first, Cell{text, column, cell.second, &table, row});
         if (!fresh && place->second.text != text)
-          throw table.Fault(row, column, Excerpt(text), fmt::format("{} as in {}", place->second.text, place->second.table->path));
+          throw table.Fault(
+              row, column, Excerpt(text),
+              fmt::format("{} as in {}", place->second.text, place->second.table->path));
       }
     }
   }
@@ -109,16 +118,19 @@ class Experiments {
     std::map<std::string, std::pair<std::string, double>> known;
     for (const std::string& column : table.text_columns) {
       const UnitName unit = SplitUnit(column);
-      const auto number =
-          std::find_if(numbers.begin(), numbers.end(), [&](const Column& c) { return c.stem == unit.stem || c.stem == column; });
+      const auto number = std::find_if(numbers.begin(), numbers.end(), [&](const Column& c) {
+        return c.stem == unit.stem || c.stem == column;
+      });
       if (number != numbers.end()) {
         if (number->quantity != unit.quantity)
           throw DataError(fmt::format("{}: column {}: found {}, allowed {}", table.path, column,
-                                      unit.unit.empty() ? "no unit" : "the unit " + unit.unit, JoinNames(UnitsOf(number->quantity))));
+                                      unit.unit.empty() ? "no unit" : "the unit " + unit.unit,
+                                      JoinNames(UnitsOf(number->quantity))));
         known[column] = {number->stem, unit.to_si};
       } else if (std::find(std::begin(kTexts), std::end(kTexts), column) != std::end(kTexts)) {
         known[column] = {column, 1};
-      } else if (std::find(std::begin(kSilent), std::end(kSilent), column) == std::end(kSilent) && column.rfind("sd_", 0) != 0) {
+      } else if (std::find(std::begin(kSilent), std::end(kSilent), column) == std::end(kSilent) &&
+                 column.rfind("sd_", 0) != 0) {
         all_.unread.push_back(table.path + ": " + column);
       }
     }
@@ -146,9 +158,11 @@ std::vector<Assumed> ParseAttitudes(const YamlNode& node) {
     const std::vector<double> q = one.Vector("q", 4, Closed(-1, 1));
     const Eigen::Quaterniond rotation(q[0], q[1], q[2], q[3]);
     if (!(std::abs(rotation.norm() - 1) < 0.01))
-      throw one.Fault("q", fmt::format("a quaternion of length {:.4g}", rotation.norm()), "w, x, y, z of length 1 within 0.01");
+      throw one.Fault("q", fmt::format("a quaternion of length {:.4g}", rotation.norm()),
+                      "w, x, y, z of length 1 within 0.01");
     a.placement.R_WB = rotation.normalized().toRotationMatrix();
-    const std::vector<double> r = one.Vector("lever_m", 3), half = one.Vector("lever_half_m", 3, {0, 0, 0}, NonNegative());
+    const std::vector<double> r = one.Vector("lever_m", 3),
+                              half = one.Vector("lever_half_m", 3, {0, 0, 0}, NonNegative());
     a.placement.r_B = Vector3d(r[0], r[1], r[2]);
     a.placement.half_r_B = Vector3d(half[0], half[1], half[2]);
     a.placement.downhill = one.Number("downhill_rad", 0.0);
@@ -161,7 +175,8 @@ std::vector<Assumed> ParseAttitudes(const YamlNode& node) {
 // Turns cells into the row of a printed table.
 class RowReader {
  public:
-  RowReader(const Experiment& cells, const Matrix3d& R_WT, const Body& body) : cells_(cells), R_WT_(R_WT), body_(body) {}
+  RowReader(const Experiment& cells, const Matrix3d& R_WT, const Body& body)
+      : cells_(cells), R_WT_(R_WT), body_(body) {}
 
   std::optional<Printed> Number(const std::string& stem) const {
     const auto found = cells_.find(stem);
@@ -181,13 +196,15 @@ class RowReader {
   }
 
   // Nothing where no component is there; components that are not printed are 0 and exact.
-  std::optional<PrintedMotion> Motion(const std::string& part, const std::string& of, std::vector<std::string>* texts = nullptr) const {
+  std::optional<PrintedMotion> Motion(const std::string& part, const std::string& of,
+                                      std::vector<std::string>* texts = nullptr) const {
     PrintedMotion motion;
     bool any = false;
     for (Eigen::Index half = 0; half < 2; ++half) {
       Vector3d value = Vector3d::Zero(), width = Vector3d::Zero();
       for (int i = 0; i < 3; ++i) {
-        const auto x = Number(fmt::format("{}_{}_{}{}", half == 0 ? "v" : "omega", part, kAxes[i], of));
+        const auto x =
+            Number(fmt::format("{}_{}_{}{}", half == 0 ? "v" : "omega", part, kAxes[i], of));
         if (texts != nullptr) texts->push_back(x ? x->text : "");
         if (!x) continue;
         any = true;
@@ -202,13 +219,16 @@ class RowReader {
 
   std::optional<Placement> PlacementOf() const {
     if (!Number("qw") || !Number("qx") || !Number("qy") || !Number("qz")) return std::nullopt;
-    const Eigen::Quaterniond q(Number("qw")->value, Number("qx")->value, Number("qy")->value, Number("qz")->value);
-    if (!(std::abs(q.norm() - 1) < 0.01)) throw Fault("qw", "a quaternion w, x, y, z of length 1 within 0.01");
+    const Eigen::Quaterniond q(Number("qw")->value, Number("qx")->value, Number("qy")->value,
+                               Number("qz")->value);
+    if (!(std::abs(q.norm() - 1) < 0.01))
+      throw Fault("qw", "a quaternion w, x, y, z of length 1 within 0.01");
     Placement p;
     p.R_WB = q.normalized().toRotationMatrix();
     if (const auto azimuth = Number("slope_azimuth")) p.downhill = azimuth->value;
     if (Number("r_x") && Number("r_y") && Number("r_z")) {
-      p.r_B = p.R_WB.transpose() * (R_WT_ * Vector3d(Number("r_x")->value, Number("r_y")->value, Number("r_z")->value));
+      p.r_B = p.R_WB.transpose() *
+              (R_WT_ * Vector3d(Number("r_x")->value, Number("r_y")->value, Number("r_z")->value));
     } else {
       p.r_B = SupportLever(body_, p.R_WB.transpose() * SlopeNormal(Slope(), p.downhill));
     }
@@ -218,7 +238,8 @@ class RowReader {
   double Slope() const {
     const auto slope = Number("slope");
     if (!slope) return 0;
-    if (!(slope->value >= 0 && slope->value < M_PI / 2)) throw Fault("slope", "an angle of at least 0 and below 90 deg");
+    if (!(slope->value >= 0 && slope->value < M_PI / 2))
+      throw Fault("slope", "an angle of at least 0 and below 90 deg");
     return slope->value;
   }
 
@@ -228,26 +249,32 @@ class RowReader {
   const Body& body_;
 };
 
-PrintedRow ReadRow(const std::string& name, const Experiment& cells, const Matrix3d& R_WT, const Body& body, PublishedTable::Texts& texts) {
+PrintedRow ReadRow(const std::string& name, const Experiment& cells, const Matrix3d& R_WT,
+                   const Body& body, PublishedTable::Texts& texts) {
   const RowReader in(cells, R_WT, body);
   PrintedRow row;
   row.name = name;
   row.slope = in.Slope();
-  const auto minus = in.Motion("minus", "", &texts.minus), plus = in.Motion("plus", "", &texts.plus);
+  const auto minus = in.Motion("minus", "", &texts.minus),
+             plus = in.Motion("plus", "", &texts.plus);
   row.plus_again = in.Motion("plus", "_experiment");
   row.computed = in.Motion("plus", "_computation", &texts.computed);
   if (!row.computed) texts.computed.clear();
   if (!minus || !plus) {
     const std::string file = cells.empty() ? "" : cells.begin()->second.table->path + ": ";
-    throw DataError(fmt::format("{}experiment {}: found no motion {} the impact, allowed columns v_{}_x_m_per_s ... omega_{}_z_rad_per_s",
-                                file, Excerpt(name), minus ? "after" : "before", minus ? "plus" : "minus", minus ? "plus" : "minus"));
+    throw DataError(
+        fmt::format("{}experiment {}: found no motion {} the impact, allowed columns "
+                    "v_{}_x_m_per_s ... omega_{}_z_rad_per_s",
+                    file, Excerpt(name), minus ? "after" : "before", minus ? "plus" : "minus",
+                    minus ? "plus" : "minus"));
   }
   row.minus = *minus;
   row.plus = *plus;
   const auto coefficient = [&](const char* stem, double most, Printed& into) {
     const auto number = in.Number(stem);
     if (!number) return;
-    if (!(number->value >= 0 && number->value <= most)) throw in.Fault(stem, most <= 1 ? "a number of 0 to 1" : "a number of at least 0");
+    if (!(number->value >= 0 && number->value <= most))
+      throw in.Fault(stem, most <= 1 ? "a number of 0 to 1" : "a number of at least 0");
     into = *number;
   };
   for (const char* stem : {"e", "e_n", "e_p", "e_star"}) coefficient(stem, 1, row.e);
@@ -268,7 +295,9 @@ PrintedRow ReadRow(const std::string& name, const Experiment& cells, const Matri
 
 RestitutionLaw ParseLaw(const YamlNode& node) {
   const std::string law = node.Choice("law", "energetic", {"energetic", "poisson", "newton"});
-  return law == "poisson" ? RestitutionLaw::kPoisson : law == "newton" ? RestitutionLaw::kNewton : RestitutionLaw::kEnergetic;
+  return law == "poisson"  ? RestitutionLaw::kPoisson
+         : law == "newton" ? RestitutionLaw::kNewton
+                           : RestitutionLaw::kEnergetic;
 }
 
 PublishedTable ParseTable(const YamlNode& node, PublishedTables& all) {
@@ -276,7 +305,9 @@ PublishedTable ParseTable(const YamlNode& node, PublishedTables& all) {
   PrintedTable& table = out.table;
   table.title = node.Text("title");
   table.body = internal::ParseBody(node.Map("body"), false);
-  if (!table.body.mass_known) throw node.Map("body").Fault("mass_kg", "no mass", "the mass, without which impulses are not known");
+  if (!table.body.mass_known)
+    throw node.Map("body").Fault("mass_kg", "no mass",
+                                 "the mass, without which impulses are not known");
   table.law = ParseLaw(node);
   table.largest_misfit = node.Number("largest_misfit", table.largest_misfit, Open(0, 1));
   if (node.Has("inertia_printed_kg_m2")) {
@@ -298,13 +329,16 @@ PublishedTable ParseTable(const YamlNode& node, PublishedTables& all) {
   const std::vector<Assumed> attitudes = ParseAttitudes(node);
   for (const Assumed& a : attitudes)
     for (const std::string& name : a.experiments)
-      if (std::find(experiments.order.begin(), experiments.order.end(), name) == experiments.order.end())
-        throw node.Fault("attitudes", "experiment " + Excerpt(name), "one of " + JoinNames(experiments.order));
+      if (std::find(experiments.order.begin(), experiments.order.end(), name) ==
+          experiments.order.end())
+        throw node.Fault("attitudes", "experiment " + Excerpt(name),
+                         "one of " + JoinNames(experiments.order));
   for (const std::string& name : experiments.order) {
     PublishedTable::Texts texts;
     PrintedRow row = ReadRow(name, experiments.Of(name), all.R_WT, table.body, texts);
     for (const Assumed& a : attitudes) {
-      if (std::find(a.experiments.begin(), a.experiments.end(), name) == a.experiments.end()) continue;
+      if (std::find(a.experiments.begin(), a.experiments.end(), name) == a.experiments.end())
+        continue;
       row.placement = a.placement;
       row.assumption = a.words;
     }
@@ -334,15 +368,18 @@ PublishedTables LoadPublished(const std::filesystem::path& path) {
   all.source = root.Text("source", "");
   const std::vector<std::string> axes = root.Texts("axes", {"x", "y", "z"});
   if (axes.size() != 3)
-    throw root.Fault("axes", fmt::format("{} directions", axes.size()), "three: where x, y and z of the tables point in W");
+    throw root.Fault("axes", fmt::format("{} directions", axes.size()),
+                     "three: where x, y and z of the tables point in W");
   for (int i = 0; i < 3; ++i) all.R_WT.col(i) = ParseAxis(root, axes[static_cast<std::size_t>(i)]);
   if (std::abs(all.R_WT.determinant() - 1) > 0.5)
-    throw root.Fault("axes", JoinNames(axes), "a right-handed set, each axis once: spins would turn the other way");
+    throw root.Fault("axes", JoinNames(axes),
+                     "a right-handed set, each axis once: spins would turn the other way");
   const bool planar = root.Has("planar_tables");
   if (root.Has("tables") || !planar)
     for (const YamlNode& node : root.List("tables")) all.tables.push_back(ParseTable(node, all));
   if (planar)
-    for (const YamlNode& node : root.List("planar_tables")) all.planar.push_back(ParsePlanarTable(node, all.inputs));
+    for (const YamlNode& node : root.List("planar_tables"))
+      all.planar.push_back(ParsePlanarTable(node, all.inputs));
   root.Finish();
   for (PublishedTable& table : all.tables) table.audit = AuditTable(table.table);
   return all;

@@ -1,6 +1,7 @@
 #pragma once
-// Tables of impacts as printed - states before and after, coefficients, computed states, case labels, shares of energy - read, audited and
-// set beside what the laws of this program make of them. Files: data/README.md, schema impactlab.published/1.
+// Tables of impacts as printed - states before and after, coefficients, computed states, case
+// labels, shares of energy - read, audited and set beside what the laws of this program make of
+// them. Files: data/README.md, schema impactlab.published/1.
 
 #include <Eigen/Core>
 #include <filesystem>
@@ -15,7 +16,8 @@ namespace impactlab {
 
 struct PublishedTable {
   PrintedTable table;
-  // Texts of the states as printed, by row: before (6), after (6), computed (6; empty where there is none), in the axes of the table.
+  // Texts of the states as printed, by row: before (6), after (6), computed (6; empty where there
+  // is none), in the axes of the table.
   struct Texts {
     std::vector<std::string> minus, plus, computed;
   };
@@ -35,8 +37,8 @@ struct PublishedTables {
 // Reads and audits. ConfigError for the YAML file, DataError for a table of numbers.
 PublishedTables LoadPublished(const std::filesystem::path& path);
 
-// "states", "comparison" (measured, computed there, every law of ours), "balance" (energy, contact, spin), "planar" and "faults"; those of
-// which the file has none are left out.
+// "states", "comparison" (measured, computed there, every law of ours), "balance" (energy, contact,
+// spin), "planar" and "faults"; those of which the file has none are left out.
 std::vector<FormTable> FormsOf(const PublishedTables& all);
 
 // The tables above as CSV, Markdown and LaTeX, and index.html.

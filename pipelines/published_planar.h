@@ -1,6 +1,7 @@
 #pragma once
-// Printed tables of planar impacts of a slender rod by ratios alone: v_x / v_y, an angle, coefficients, the share of energy lost by each
-// law. Where a source says neither attitude nor size without doubt, the table is computed for every reading of it that is named.
+// Printed tables of planar impacts of a slender rod by ratios alone: v_x / v_y, an angle,
+// coefficients, the share of energy lost by each law. Where a source says neither attitude nor size
+// without doubt, the table is computed for every reading of it that is named.
 
 #include <filesystem>
 #include <string>
@@ -12,7 +13,8 @@
 
 namespace impactlab {
 
-// What the angle gamma means: the lever from the centre to the contact, as a unit vector (along the surface in the sense of v_x, normal).
+// What the angle gamma means: the lever from the centre to the contact, as a unit vector (along the
+// surface in the sense of v_x, normal).
 enum class LeverReading {
   kFromNormal,  // (-sin gamma, cos gamma)
   kFromSlip,    // (-cos gamma, -sin gamma)

@@ -1,6 +1,6 @@
 #pragma once
-// Which files are the recordings of an experiment, and which are not: tables that an earlier run left where they match as well. Private to
-// the pipelines room.
+// Which files are the recordings of an experiment, and which are not: tables that an earlier run
+// left where they match as well. Private to the pipelines room.
 
 #include <filesystem>
 #include <string>
@@ -18,11 +18,12 @@ struct RecordingFiles {
   std::string note;                          // what was left out, in words; empty where nothing was
 };
 
-// Files that `pattern` names, a relative one from `base`. Of those in the run folder `out` the tables of an earlier run are left out.
-// DataError, begun by `where`, when none is left; ConfigError when a run into `out`, which writes poses or does not, would write over one
-// of them.
-RecordingFiles FindRecordings(const std::string& pattern, const std::filesystem::path& base, const std::filesystem::path& out,
-                              bool writes_poses, const std::string& where);
+// Files that `pattern` names, a relative one from `base`. Of those in the run folder `out` the
+// tables of an earlier run are left out. DataError, begun by `where`, when none is left;
+// ConfigError when a run into `out`, which writes poses or does not, would write over one of them.
+RecordingFiles FindRecordings(const std::string& pattern, const std::filesystem::path& base,
+                              const std::filesystem::path& out, bool writes_poses,
+                              const std::string& where);
 
 // Those of an experiment, or those that the command line names instead.
 RecordingFiles RecordingsOf(const RunArguments& arguments, const Experiment& experiment);

@@ -40,20 +40,21 @@ struct Reader {
 // In the order of the page.
 const std::vector<Reader>& Readers() {
   using Path = std::filesystem::path;
-  static const std::vector<Reader> kReaders = {{"experiment", [](const Path& p) { LoadExperiment(p); }},
-                                               {"calibration", [](const Path& p) { LoadCalibration(p); }},
-                                               {"tracking", [](const Path& p) { LoadTracking(p); }},
-                                               {"campaign", [](const Path& p) { LoadCampaign(p, "out"); }},
-                                               {"published", [](const Path& p) { LoadPublished(p); }},
-                                               {"coefficients", [](const Path& p) { LoadCoefficients(p); }},
-                                               {"plan", [](const Path& p) { LoadPlan(p); }},
-                                               {"system", [](const Path& p) { LoadSystem(p); }},
-                                               {"scenario", [](const Path& p) { LoadScenario(p); }},
-                                               {"map", [](const Path& p) { LoadMapSweep(p); }},
-                                               {"diagram", [](const Path& p) { LoadDiagram(p); }},
-                                               {"scene", [](const Path& p) { LoadScene(p); }},
-                                               {"rig_scene", [](const Path& p) { LoadRigScene(p); }},
-                                               {"video_scene", [](const Path& p) { LoadVideoScene(p); }}};
+  static const std::vector<Reader> kReaders = {
+      {"experiment", [](const Path& p) { LoadExperiment(p); }},
+      {"calibration", [](const Path& p) { LoadCalibration(p); }},
+      {"tracking", [](const Path& p) { LoadTracking(p); }},
+      {"campaign", [](const Path& p) { LoadCampaign(p, "out"); }},
+      {"published", [](const Path& p) { LoadPublished(p); }},
+      {"coefficients", [](const Path& p) { LoadCoefficients(p); }},
+      {"plan", [](const Path& p) { LoadPlan(p); }},
+      {"system", [](const Path& p) { LoadSystem(p); }},
+      {"scenario", [](const Path& p) { LoadScenario(p); }},
+      {"map", [](const Path& p) { LoadMapSweep(p); }},
+      {"diagram", [](const Path& p) { LoadDiagram(p); }},
+      {"scene", [](const Path& p) { LoadScene(p); }},
+      {"rig_scene", [](const Path& p) { LoadRigScene(p); }},
+      {"video_scene", [](const Path& p) { LoadVideoScene(p); }}};
   return kReaders;
 }
 
@@ -77,7 +78,8 @@ std::optional<std::string> CommentLine(const std::string& line) {
 // The comment behind the key in line `number` (from 1 on), or the one right above it.
 std::string CommentOf(const std::vector<std::string>& lines, int number) {
   const std::size_t at = static_cast<std::size_t>(number) - 1;
-  if (const std::size_t hash = lines[at].find(" # "); hash != std::string::npos) return std::string(TrimSpace(lines[at].substr(hash + 3)));
+  if (const std::size_t hash = lines[at].find(" # "); hash != std::string::npos)
+    return std::string(TrimSpace(lines[at].substr(hash + 3)));
   std::string out;
   for (std::size_t i = at; i-- > 0;) {
     const auto words = CommentLine(lines[i]);
@@ -101,12 +103,15 @@ std::string AboutOf(const std::vector<std::string>& lines) {
 }
 
 std::string Replaced(std::string text, std::string_view from, std::string_view to) {
-  for (std::size_t at = 0; (at = text.find(from, at)) != std::string::npos; at += to.size()) text.replace(at, from.size(), to);
+  for (std::size_t at = 0; (at = text.find(from, at)) != std::string::npos; at += to.size())
+    text.replace(at, from.size(), to);
   return text;
 }
 
 std::string LastPart(const std::string& key) { return key.substr(key.rfind('.') + 1); }
-std::string ParentOf(const std::string& key) { return key.rfind('.') == std::string::npos ? "" : key.substr(0, key.rfind('.')); }
+std::string ParentOf(const std::string& key) {
+  return key.rfind('.') == std::string::npos ? "" : key.substr(0, key.rfind('.'));
+}
 
 // Under this name a key means the same wherever it stands: with the map it is in.
 std::string Tail(const std::string& key) {
@@ -116,8 +121,9 @@ std::string Tail(const std::string& key) {
 
 // "m/s2" of speed_m_per_s2: the words at the end of a name that are units. mu_s is no time.
 std::string UnitWords(const std::string& key) {
-  static const std::set<std::string> kUnits = {"m", "m2", "mm", "s",   "s2",  "ms",   "rad",    "deg", "kg",
-                                               "N", "Hz", "px", "px2", "bit", "grey", "frames", "m3",  "J"};
+  static const std::set<std::string> kUnits = {"m",   "m2",  "mm",   "s",      "s2", "ms",
+                                               "rad", "deg", "kg",   "N",      "Hz", "px",
+                                               "px2", "bit", "grey", "frames", "m3", "J"};
   std::vector<std::string> words;
   const std::string name = LastPart(key);
   for (std::size_t at = 0; at <= name.size();) {
@@ -126,7 +132,9 @@ std::string UnitWords(const std::string& key) {
     at = end + 1;
   }
   std::size_t first = words.size();
-  while (first > 1 && (kUnits.contains(words[first - 1]) || (first < words.size() && words[first - 1] == "per"))) --first;
+  while (first > 1 &&
+         (kUnits.contains(words[first - 1]) || (first < words.size() && words[first - 1] == "per")))
+    --first;
   if (name.ends_with("mu_s")) return "";
   std::string out;
   for (std::size_t k = first; k < words.size(); ++k) {
@@ -140,13 +148,16 @@ std::string UnitWords(const std::string& key) {
 
 std::string AllowedWords(const std::string& words) {
   std::string out = words;
-  for (const char* article : {"a finite number", "a whole number", "a number", "a list of", "a map of keys"})
+  for (const char* article :
+       {"a finite number", "a whole number", "a number", "a list of", "a map of keys"})
     out = Replaced(out, article, std::string_view(article).substr(2));
-  return Replaced(Replaced(Replaced(out, "finite number", "number"), "map of keys", "map"), " | ", ", ");
+  return Replaced(Replaced(Replaced(out, "finite number", "number"), "map of keys", "map"), " | ",
+                  ", ");
 }
 
 void AddOnce(std::vector<std::string>& words, const std::string& word) {
-  if (!word.empty() && std::find(words.begin(), words.end(), word) == words.end()) words.push_back(word);
+  if (!word.empty() && std::find(words.begin(), words.end(), word) == words.end())
+    words.push_back(word);
 }
 
 // Without those that any value would do, where others say more.
@@ -157,7 +168,8 @@ std::vector<std::string> Narrowest(std::vector<std::string> words) {
   return words;
 }
 
-// Cuts what follows `mark` off the end of a text and returns it; `otherwise` where the mark is not there.
+// Cuts what follows `mark` off the end of a text and returns it; `otherwise` where the mark is not
+// there.
 std::string TakeFrom(std::string& text, std::string_view mark, const std::string& otherwise) {
   const std::size_t at = text.find(mark);
   if (at == std::string::npos) return otherwise;
@@ -194,7 +206,8 @@ class KindBuilder {
       if (q.otherwise) AddOnce(asked.defaults, *q.otherwise);
       asked.optional |= q.optional;
       asked.present |= q.line > 0;
-      if (q.line > 0) Explain(asked, key, CommentOf(lines, q.line), fmt::format("{}:{}", file.string(), q.line));
+      if (q.line > 0)
+        Explain(asked, key, CommentOf(lines, q.line), fmt::format("{}:{}", file.string(), q.line));
     }
   }
 
@@ -204,8 +217,9 @@ class KindBuilder {
     out_.schema = "impactlab." + kind + "/1";
     AddKeys("", known);
     if (!unexplained_.empty())
-      throw ConfigError(fmt::format("{}: {}: found no comment that says what it means, allowed one in any example", JoinNames(out_.files),
-                                    JoinNames(unexplained_)));
+      throw ConfigError(fmt::format(
+          "{}: {}: found no comment that says what it means, allowed one in any example",
+          JoinNames(out_.files), JoinNames(unexplained_)));
     for (const ReferenceKey& key : out_.keys) known.emplace(Tail(key.key), key.meaning);
     return std::move(out_);
   }
@@ -214,7 +228,9 @@ class KindBuilder {
   static std::string WithPlaceholders(std::string key, const std::set<std::string>& free) {
     for (const std::string& name : free) {
       const bool inside = key.starts_with(name + ".") || key.starts_with(name + "[");
-      if (key == name || inside) key = (ParentOf(name).empty() ? "" : ParentOf(name) + ".") + "NAME" + key.substr(name.size());
+      if (key == name || inside)
+        key =
+            (ParentOf(name).empty() ? "" : ParentOf(name) + ".") + "NAME" + key.substr(name.size());
     }
     return key;
   }
@@ -226,10 +242,12 @@ class KindBuilder {
     return asked_[key];
   }
 
-  static void Explain(Asked& asked, const std::string& key, const std::string& words, const std::string& where) {
+  static void Explain(Asked& asked, const std::string& key, const std::string& words,
+                      const std::string& where) {
     if (words.empty() || words == asked.meaning) return;
     if (!asked.meaning.empty())
-      throw ConfigError(fmt::format("{}: {}: found another meaning than in {}, allowed one", where, key, asked.where));
+      throw ConfigError(fmt::format("{}: {}: found another meaning than in {}, allowed one", where,
+                                    key, asked.where));
     asked.meaning = words;
     asked.where = where;
   }
@@ -242,7 +260,8 @@ class KindBuilder {
       ReferenceKey key;
       key.key = name;
       key.meaning = asked.meaning;
-      if (const auto before = known.find(Tail(name)); key.meaning.empty() && before != known.end()) key.meaning = before->second;
+      if (const auto before = known.find(Tail(name)); key.meaning.empty() && before != known.end())
+        key.meaning = before->second;
       if (!asked.present && IsLeftOut(name, below->second)) continue;
       if (key.meaning.empty()) unexplained_.push_back(name);
       key.unit = UnitWords(name);
@@ -260,12 +279,14 @@ class KindBuilder {
   // Of a key that no example holds: a line says so, or a key beside it is the same in another unit.
   bool IsLeftOut(const std::string& key, const std::vector<std::string>& siblings) const {
     const std::string plain = Replaced(key, "[]", "");
-    if (std::any_of(left_out_.begin(), left_out_.end(), [&](const std::string& pattern) { return MatchesGlob(pattern, plain); }))
+    if (std::any_of(left_out_.begin(), left_out_.end(),
+                    [&](const std::string& pattern) { return MatchesGlob(pattern, plain); }))
       return true;
     const UnitName name = SplitUnit(LastPart(key));
     return std::any_of(siblings.begin(), siblings.end(), [&](const std::string& other) {
       const UnitName twin = SplitUnit(LastPart(other));
-      return asked_.at(other).present && twin.stem == name.stem && twin.quantity == name.quantity && twin.unit != name.unit;
+      return asked_.at(other).present && twin.stem == name.stem && twin.quantity == name.quantity &&
+             twin.unit != name.unit;
     });
   }
 
@@ -283,8 +304,10 @@ constexpr std::string_view kRowStart = "| `";
 
 std::vector<ReferenceKind> MakeReference(const std::filesystem::path& examples) {
   std::vector<std::filesystem::path> files = ExpandGlob("*.yaml", examples);
-  if (files.empty()) throw ConfigError(fmt::format("{}: found no example, allowed KIND.yaml", examples.string()));
-  std::sort(files.begin(), files.end(), [](const auto& a, const auto& b) { return a.stem().string() < b.stem().string(); });
+  if (files.empty())
+    throw ConfigError(fmt::format("{}: found no example, allowed KIND.yaml", examples.string()));
+  std::sort(files.begin(), files.end(),
+            [](const auto& a, const auto& b) { return a.stem().string() < b.stem().string(); });
   std::vector<ReferenceKind> out;
   std::map<std::string, std::string> known;
   std::size_t read = 0;
@@ -298,28 +321,35 @@ std::vector<ReferenceKind> MakeReference(const std::filesystem::path& examples) 
     }
     out.push_back(builder.Finish(reader.kind, known));
   }
-  if (read != files.size()) throw ConfigError(fmt::format("{}: found an example of no kind that is read", examples.string()));
+  if (read != files.size())
+    throw ConfigError(
+        fmt::format("{}: found an example of no kind that is read", examples.string()));
   return out;
 }
 
 std::string ToMarkdown(const std::vector<ReferenceKind>& reference) {
   std::string out =
       "# Every key of every configuration file\n\n"
-      "Made by `impactlab reference` from what the program reads: do not edit. Text comes from the files in `data/reference`, which hold "
+      "Made by `impactlab reference` from what the program reads: do not edit. Text comes from the "
+      "files in `data/reference`, which hold "
       "every key\n"
-      "and run through the same readers. `[]` stands for every entry of a list, `NAME` for names of your own, such as those of cameras. A "
+      "and run through the same readers. `[]` stands for every entry of a list, `NAME` for names "
+      "of your own, such as those of cameras. A "
       "key\n"
-      "without a default and without \"required\" may be left out; what that means is said where it matters. How files fit together is "
+      "without a default and without \"required\" may be left out; what that means is said where "
+      "it matters. How files fit together is "
       "told in\n"
       "[data/README.md](README.md). On the terminal: `impactlab reference experiment motion`.\n";
   for (const ReferenceKind& kind : reference) {
     std::string examples;
-    for (const std::string& file : kind.files) examples += fmt::format("{}[{}](reference/{})", examples.empty() ? "" : ", ", file, file);
-    out += fmt::format("\n## {}\n\n{}\n\nSchema `{}`. Examples: {}.\n\n", kind.kind, kind.about, kind.schema, examples);
+    for (const std::string& file : kind.files)
+      examples += fmt::format("{}[{}](reference/{})", examples.empty() ? "" : ", ", file, file);
+    out += fmt::format("\n## {}\n\n{}\n\nSchema `{}`. Examples: {}.\n\n", kind.kind, kind.about,
+                       kind.schema, examples);
     out += "| key | meaning | unit | allowed | default |\n|---|---|---|---|---|\n";
     for (const ReferenceKey& key : kind.keys)
-      out += fmt::format("{}{}` | {} | {} | {} | {} |\n", kRowStart, key.key, Cell(key.meaning), key.unit, Cell(key.allowed),
-                         Cell(key.otherwise));
+      out += fmt::format("{}{}` | {} | {} | {} | {} |\n", kRowStart, key.key, Cell(key.meaning),
+                         key.unit, Cell(key.allowed), Cell(key.otherwise));
   }
   return out;
 }
@@ -336,8 +366,11 @@ std::vector<ReferenceKind> ReferenceFromMarkdown(std::string_view page) {
         cells.push_back(Replaced(line.substr(at, end - at), "\\|", "|"));
         at = end + 3;
       }
-      if (cells.size() != 5) throw DataError(fmt::format("reference: found {} cells in '{}', allowed 5", cells.size(), line));
-      out.back().keys.push_back({cells[0].substr(1, cells[0].size() - 2), cells[1], cells[2], cells[3], cells[4]});
+      if (cells.size() != 5)
+        throw DataError(
+            fmt::format("reference: found {} cells in '{}', allowed 5", cells.size(), line));
+      out.back().keys.push_back(
+          {cells[0].substr(1, cells[0].size() - 2), cells[1], cells[2], cells[3], cells[4]});
     } else if (!out.empty() && !line.empty() && out.back().about.empty()) {
       out.back().about = line;
     } else if (!out.empty() && line.starts_with("Schema `")) {

@@ -1,11 +1,14 @@
 #pragma once
-// The reference of every key of every configuration file, made from what the readers of the files ask for.
+// The reference of every key of every configuration file, made from what the readers of the files
+// ask for.
 //
-// data/reference holds complete files, data/reference/KIND.yaml and KIND-VARIANT.yaml. Reading them tells which keys there are, what each
-// may be and what stands for it where it is missing; a comment beside a key, or right above it, says what it means. A key that a reader
-// asks for and no comment explains is a fault, and so is a key of the files that no reader asks for. A line "#- PATTERN" (`*` stands for
-// anything,
-// [] is left out) leaves keys out that no example holds because another key's comment says what they are.
+// data/reference holds complete files, data/reference/KIND.yaml and KIND-VARIANT.yaml. Reading them
+// tells which keys there are, what each may be and what stands for it where it is missing; a
+// comment beside a key, or right above it, says what it means. A key that a reader asks for and no
+// comment explains is a fault, and so is a key of the files that no reader asks for. A line "#-
+// PATTERN" (`*` stands for anything,
+// [] is left out) leaves keys out that no example holds because another key's comment says what
+// they are.
 
 #include <filesystem>
 #include <string>
@@ -15,7 +18,8 @@
 namespace impactlab {
 
 struct ReferenceKey {
-  std::string key;        // full name; NAME stands for names of one's own, [] for every entry of a list
+  // full name; NAME stands for names of one's own, [] for every entry of a list
+  std::string key;
   std::string meaning;    // from the comment
   std::string unit;       // "m/s"; empty: none
   std::string allowed;    // "number above 0"
@@ -31,7 +35,8 @@ struct ReferenceKind {
   std::vector<ReferenceKey> keys;  // as a tree, a map before what it holds
 };
 
-// Reads all examples of a folder. ConfigError for a key without a meaning, one that is explained twice, and what the readers refuse.
+// Reads all examples of a folder. ConfigError for a key without a meaning, one that is explained
+// twice, and what the readers refuse.
 std::vector<ReferenceKind> MakeReference(const std::filesystem::path& examples);
 
 // The page data/REFERENCE.md, and back.
@@ -42,9 +47,10 @@ std::vector<ReferenceKind> ReferenceFromMarkdown(std::string_view page);
 std::string_view KeptReference();
 
 struct ReferenceArguments {
-  std::string kind, key;           // empty: all of them; a key or the beginning of one
-  std::filesystem::path examples;  // folder to make the reference from; empty: as it was when the program was built
-  std::filesystem::path out;       // Markdown to write; empty: text on the terminal
+  std::string kind, key;  // empty: all of them; a key or the beginning of one
+  // folder to make the reference from; empty: as it was when the program was built
+  std::filesystem::path examples;
+  std::filesystem::path out;  // Markdown to write; empty: text on the terminal
 };
 int ReferenceCommand(const ReferenceArguments& arguments);
 

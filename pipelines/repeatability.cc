@@ -24,9 +24,11 @@ using Eigen::Vector3d;
 constexpr int kFewest = 3;       // repeats that a verdict needs
 constexpr double kLevel = 0.01;  // chance that noise alone leaves the band
 constexpr int kSizes[] = {5, 10, 20, 50, 100, 200, 500, 1000};
-constexpr double kLeastVariance = 1e-4;  // a direction without noise of its own still has so much of the mean variance
+// a direction without noise of its own still has so much of the mean variance
+constexpr double kLeastVariance = 1e-4;
 
-// One drop's part of a row: a vector, its covariance and the directions in which it was measured (columns).
+// One drop's part of a row: a vector, its covariance and the directions in which it was measured
+// (columns).
 struct Sample {
   Vector3d x;
   Matrix3d cov;
@@ -43,7 +45,8 @@ RepeatRow RowOf(std::span<const Sample> samples) {
     components += static_cast<int>(s.seen.cols());
   }
   const double nan = std::nan("");
-  row.sd_between = row.between_lower95 = row.between_upper95 = row.ratio = row.chi_square = row.lower99 = row.upper99 = nan;
+  row.sd_between = row.between_lower95 = row.between_upper95 = row.ratio = row.chi_square =
+      row.lower99 = row.upper99 = nan;
   if (components == 0) return row;
   row.sd_within = std::sqrt(within / components);
   if (row.n < 2) return row;
@@ -54,13 +57,16 @@ RepeatRow RowOf(std::span<const Sample> samples) {
   for (const Sample& s : samples) {
     Eigen::MatrixXd cov = s.seen.transpose() * s.cov * s.seen;
     cov.diagonal().array() += least;
-    weights.push_back(least > 0 ? Matrix3d(s.seen * cov.inverse() * s.seen.transpose()) : Matrix3d::Zero());
+    weights.push_back(least > 0 ? Matrix3d(s.seen * cov.inverse() * s.seen.transpose())
+                                : Matrix3d::Zero());
     information += weights.back();
     weighted += weights.back() * s.x;
     equal += s.seen * s.seen.transpose();
     plain += s.seen * (s.seen.transpose() * s.x);
   }
-  const auto solve = [](const Matrix3d& A, const Vector3d& b) { return Vector3d(A.completeOrthogonalDecomposition().solve(b)); };
+  const auto solve = [](const Matrix3d& A, const Vector3d& b) {
+    return Vector3d(A.completeOrthogonalDecomposition().solve(b));
+  };
   const Vector3d mean = solve(equal, plain), centre = solve(information, weighted);
   row.dof = components - static_cast<int>(equal.completeOrthogonalDecomposition().rank());
   if (row.dof < 1) return row;
@@ -112,9 +118,11 @@ Vector3d Lever(const ImpactEvent& event) { return event.p_WP - event.X_WB.transl
 bool Alike(const ImpactEvent& a, const ImpactEvent& b, const RepeatOptions& o) {
   const Matrix3d R = a.contact.X_WF.linear().transpose();
   const Eigen::Matrix<double, 3, Eigen::Dynamic> seen = Seen(a, true);
-  const Vector3d dv = R * (a.v_minus - b.v_minus), dw = R * (seen * (seen.transpose() * (a.omega_minus - b.omega_minus)));
+  const Vector3d dv = R * (a.v_minus - b.v_minus),
+                 dw = R * (seen * (seen.transpose() * (a.omega_minus - b.omega_minus)));
   const double turn = std::atan2(Lever(a).cross(Lever(b)).norm(), Lever(a).dot(Lever(b)));
-  return dv.cwiseAbs().maxCoeff() <= o.velocity && dw.cwiseAbs().maxCoeff() <= o.spin && turn <= o.angle;
+  return dv.cwiseAbs().maxCoeff() <= o.velocity && dw.cwiseAbs().maxCoeff() <= o.spin &&
+         turn <= o.angle;
 }
 
 using Members = std::vector<const ImpactEvent*>;
@@ -131,7 +139,9 @@ std::vector<Members> FindGroups(Members left, const RepeatOptions& options) {
       if (members.size() > best.size()) best = std::move(members);
     }
     if (best.size() < 2) break;
-    std::erase_if(left, [&](const ImpactEvent* e) { return std::find(best.begin(), best.end(), e) != best.end(); });
+    std::erase_if(left, [&](const ImpactEvent* e) {
+      return std::find(best.begin(), best.end(), e) != best.end();
+    });
     groups.push_back(std::move(best));
   }
   return groups;
@@ -144,32 +154,39 @@ struct Quantity {
 };
 
 Sample Scalar(double value, double sd) {
-  return {Vector3d(value, 0, 0), Vector3d(sd * sd, 0, 0).asDiagonal().toDenseMatrix(), Matrix3d::Identity().leftCols<1>()};
+  return {Vector3d(value, 0, 0), Vector3d(sd * sd, 0, 0).asDiagonal().toDenseMatrix(),
+          Matrix3d::Identity().leftCols<1>()};
 }
 
-std::vector<Quantity> Quantities(const Body& body, const LawFit& fit, const Repeatability& repeats) {
+std::vector<Quantity> Quantities(const Body& body, const LawFit& fit,
+                                 const Repeatability& repeats) {
   const auto state = [](const char* name, const char* unit, int at, bool spin, auto value) {
-    return Quantity{name, unit, true, [at, spin, value](const ImpactEvent& e) -> std::optional<Sample> {
+    return Quantity{name, unit, true,
+                    [at, spin, value](const ImpactEvent& e) -> std::optional<Sample> {
                       return Sample{value(e), e.cov.block<3, 3>(at, at), Seen(e, spin)};
                     }};
   };
-  std::vector<Quantity> out = {state("v_minus", "m_per_s", kVMinus, false, [](const ImpactEvent& e) { return e.v_minus; }),
-                               state("omega_minus", "rad_per_s", kOmegaMinus, true, [](const ImpactEvent& e) { return e.omega_minus; }),
-                               state("lever", "m", kLever, false, [](const ImpactEvent& e) { return Lever(e); })};
+  std::vector<Quantity> out = {
+      state("v_minus", "m_per_s", kVMinus, false, [](const ImpactEvent& e) { return e.v_minus; }),
+      state("omega_minus", "rad_per_s", kOmegaMinus, true,
+            [](const ImpactEvent& e) { return e.omega_minus; }),
+      state("lever", "m", kLever, false, [](const ImpactEvent& e) { return Lever(e); })};
   if (fit.parameters.size() < 2) return out;
-  LawFit bare = fit;  // of the measurement alone: no scatter of the surface, no error of the coefficients, which all drops share
+  // of the measurement alone: no scatter of the surface, no error of the coefficients, which all
+  // drops share
+  LawFit bare = fit;
   bare.covariance.resize(0, 0);
   bare.discrepancy = {};
   const ImpactModel model = ModelOf(fit);
   for (const bool spin : {false, true}) {
-    out.push_back(
-        {spin ? "residual_omega" : "residual_v", spin ? "rad_per_s" : "m_per_s", false,
-         [=, &body](const ImpactEvent& e) -> std::optional<Sample> {
-           const Prediction p = Predict(e, body, model, bare);
-           if (p.outcome.status != SolveStatus::kOk) return std::nullopt;
-           const int at = spin ? 3 : 0;
-           return Sample{(spin ? e.omega_plus : e.v_plus) - p.plus.segment<3>(at), p.cov_difference.block<3, 3>(at, at), Seen(e, spin)};
-         }});
+    out.push_back({spin ? "residual_omega" : "residual_v", spin ? "rad_per_s" : "m_per_s", false,
+                   [=, &body](const ImpactEvent& e) -> std::optional<Sample> {
+                     const Prediction p = Predict(e, body, model, bare);
+                     if (p.outcome.status != SolveStatus::kOk) return std::nullopt;
+                     const int at = spin ? 3 : 0;
+                     return Sample{(spin ? e.omega_plus : e.v_plus) - p.plus.segment<3>(at),
+                                   p.cov_difference.block<3, 3>(at, at), Seen(e, spin)};
+                   }});
   }
   const auto single = [](const std::vector<SingleCoefficient>& list) {
     return [&list](const ImpactEvent& e) -> std::optional<Sample> {
@@ -183,7 +200,8 @@ std::vector<Quantity> Quantities(const Body& body, const LawFit& fit, const Repe
   return out;
 }
 
-void AddRows(const std::string& group, const Quantity& quantity, const Members& members, std::vector<RepeatRow>* rows) {
+void AddRows(const std::string& group, const Quantity& quantity, const Members& members,
+             std::vector<RepeatRow>* rows) {
   std::vector<Sample> samples;
   for (const ImpactEvent* e : members)
     if (std::optional<Sample> s = quantity.sample(*e)) samples.push_back(std::move(*s));
@@ -208,7 +226,8 @@ const char* ToString(RepeatVerdict verdict) {
   return kNames[static_cast<int>(verdict)];
 }
 
-Repeatability StudyRepeats(std::span<const ImpactEvent> events, const Body& body, const LawFit& fit, const RepeatOptions& options) {
+Repeatability StudyRepeats(std::span<const ImpactEvent> events, const Body& body, const LawFit& fit,
+                           const RepeatOptions& options) {
   Repeatability out;
   out.law = fit.law;
   Members all, first;
@@ -221,8 +240,10 @@ Repeatability StudyRepeats(std::span<const ImpactEvent> events, const Body& body
   if (fit.parameters.size() >= 2) {
     const ImpactModel model = ModelOf(fit);
     for (const ImpactEvent* e : all) {
-      if (const std::optional<SingleCoefficient> one = RestitutionOf(*e, body, model)) out.e.push_back(*one);
-      if (const std::optional<SingleCoefficient> mu = FrictionOf(*e, body, model)) out.mu.push_back(*mu);
+      if (const std::optional<SingleCoefficient> one = RestitutionOf(*e, body, model))
+        out.e.push_back(*one);
+      if (const std::optional<SingleCoefficient> mu = FrictionOf(*e, body, model))
+        out.mu.push_back(*mu);
     }
   }
   std::vector<std::pair<std::string, Members>> groups;
@@ -233,15 +254,18 @@ Repeatability StudyRepeats(std::span<const ImpactEvent> events, const Body& body
                  [&](const ImpactEvent* e) { return MatchesGlob(group.recordings, e->recording); });
     groups.emplace_back(group.name, std::move(members));
     if (groups.back().second.size() < kFewest)
-      out.notes.push_back(fmt::format("{}: {} of the recordings that match {} gave an accepted first impact; {} are needed", group.name,
-                                      groups.back().second.size(), Excerpt(group.recordings), kFewest));
+      out.notes.push_back(fmt::format(
+          "{}: {} of the recordings that match {} gave an accepted first impact; {} are needed",
+          group.name, groups.back().second.size(), Excerpt(group.recordings), kFewest));
   }
   if (out.found) {
     for (Members& members : FindGroups(first, options))
       groups.emplace_back(fmt::format("condition {}", groups.size() + 1), std::move(members));
     std::size_t alone = first.size();
     for (const auto& [name, members] : groups) alone -= members.size();
-    if (alone > 0) out.notes.push_back(fmt::format("{} of {} first impacts are alike no other", alone, first.size()));
+    if (alone > 0)
+      out.notes.push_back(
+          fmt::format("{} of {} first impacts are alike no other", alone, first.size()));
   }
   for (const Quantity& quantity : Quantities(body, fit, out)) {
     for (const auto& [name, members] : groups) AddRows(name, quantity, members, &out.rows);
@@ -259,9 +283,11 @@ RepeatOptions ParseRepeats(const YamlNode& repeats) {
   if (repeats.Has("groups")) {
     for (const YamlNode& node : repeats.List("groups")) {
       RepeatOptions::Group group{node.Text("name"), node.Text("recordings")};
-      if (group.name == "all") throw node.Fault("name", "all", "another name: it stands for every accepted impact");
+      if (group.name == "all")
+        throw node.Fault("name", "all", "another name: it stands for every accepted impact");
       for (const RepeatOptions::Group& other : o.groups)
-        if (other.name == group.name) throw node.Fault("name", Excerpt(group.name) + " again", "every name once");
+        if (other.name == group.name)
+          throw node.Fault("name", Excerpt(group.name) + " again", "every name once");
       o.groups.push_back(std::move(group));
     }
   }
@@ -275,17 +301,29 @@ std::string ToYaml(const RepeatOptions& o) {
   std::string out = "repeats:\n";
   if (!o.groups.empty()) out += "  groups:\n";
   for (const RepeatOptions::Group& group : o.groups)
-    out += fmt::format("    - {{name: {}, recordings: {}}}\n", YamlQuote(group.name), YamlQuote(group.recordings));
-  return out + internal::YamlLine(1, "velocity_m_per_s", o.velocity) + internal::YamlLine(1, "spin_rad_per_s", o.spin) +
+    out += fmt::format("    - {{name: {}, recordings: {}}}\n", YamlQuote(group.name),
+                       YamlQuote(group.recordings));
+  return out + internal::YamlLine(1, "velocity_m_per_s", o.velocity) +
+         internal::YamlLine(1, "spin_rad_per_s", o.spin) +
          internal::YamlLine(1, "angle_rad", o.angle);
 }
 
 void WriteRepeatability(const std::filesystem::path& path, const Repeatability& repeats) {
-  CsvWriter out(path, {"group", "quantity", "unit", "repeats", "sd_between", "between_lower95", "between_upper95", "sd_within", "ratio",
-                       "chi_square", "dof", "lower99", "upper99", "verdict"});
+  CsvWriter out(path, {"group", "quantity", "unit", "repeats", "sd_between", "between_lower95",
+                       "between_upper95", "sd_within", "ratio", "chi_square", "dof", "lower99",
+                       "upper99", "verdict"});
   for (const RepeatRow& row : repeats.rows) {
-    out.Text(row.group).Text(row.quantity).Text(row.unit).Integer(row.n).Number(row.sd_between).Number(row.between_lower95);
-    out.Number(row.between_upper95).Number(row.sd_within).Number(row.ratio).Number(row.chi_square).Integer(row.dof);
+    out.Text(row.group)
+        .Text(row.quantity)
+        .Text(row.unit)
+        .Integer(row.n)
+        .Number(row.sd_between)
+        .Number(row.between_lower95);
+    out.Number(row.between_upper95)
+        .Number(row.sd_within)
+        .Number(row.ratio)
+        .Number(row.chi_square)
+        .Integer(row.dof);
     out.Number(row.lower99).Number(row.upper99).Text(ToString(row.verdict)).EndRow();
   }
   out.Commit();

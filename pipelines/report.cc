@@ -14,28 +14,36 @@ namespace impactlab {
 namespace {
 
 // Parts of former pages go, and with the last of them their folder.
-void RemoveOthers(const std::filesystem::path& folder, const std::set<std::filesystem::path>& kept) {
+void RemoveOthers(const std::filesystem::path& folder,
+                  const std::set<std::filesystem::path>& kept) {
   std::error_code error;
   std::vector<std::filesystem::path> gone;
   for (const auto& entry : std::filesystem::directory_iterator(folder, error))
-    if (entry.path().extension() == ".js" && !kept.contains(entry.path().filename())) gone.push_back(entry.path());
+    if (entry.path().extension() == ".js" && !kept.contains(entry.path().filename()))
+      gone.push_back(entry.path());
   for (const auto& file : gone) std::filesystem::remove(file, error);
   if (kept.empty()) std::filesystem::remove(folder, error);
 }
 
 }  // namespace
 
-void internal::WriteReportWithin(const std::filesystem::path& path, const RunResult& run, const std::filesystem::path& plot_library,
+void internal::WriteReportWithin(const std::filesystem::path& path, const RunResult& run,
+                                 const std::filesystem::path& plot_library,
                                  std::size_t page_bytes) {
   const std::string library = ReadPlotLibrary(plot_library);
   const ReportContext context = MakeContext(run, !library.empty());
   Page page;
-  page.title = (run.experiment.name.empty() ? run.experiment.path.stem().string() : run.experiment.name) + " \u2013 impact report";
+  page.title =
+      (run.experiment.name.empty() ? run.experiment.path.stem().string() : run.experiment.name) +
+      " \u2013 impact report";
   page.head = HeadHtml(context);
-  page.sections = {FitSection(context),        PredictionSection(context), MeasuredSection(context),     AuditSection(context),
-                   RecordingsSection(context), MethodsSection(context),    ConfigurationSection(context)};
+  page.sections = {FitSection(context),          PredictionSection(context),
+                   MeasuredSection(context),     AuditSection(context),
+                   RecordingsSection(context),   MethodsSection(context),
+                   ConfigurationSection(context)};
   const auto behind = [&](const char* id, Section section) {
-    const auto at = std::find_if(page.sections.begin(), page.sections.end(), [&](const Section& s) { return s.id == id; });
+    const auto at = std::find_if(page.sections.begin(), page.sections.end(),
+                                 [&](const Section& s) { return s.id == id; });
     page.sections.insert(at + 1, std::move(section));
   };
   if (run.markers) {
@@ -69,7 +77,8 @@ void internal::WriteReportWithin(const std::filesystem::path& path, const RunRes
   RemoveOthers(path.parent_path() / folder, kept);
 }
 
-void WriteReport(const std::filesystem::path& path, const RunResult& run, const std::filesystem::path& plot_library) {
+void WriteReport(const std::filesystem::path& path, const RunResult& run,
+                 const std::filesystem::path& plot_library) {
   internal::WriteReportWithin(path, run, plot_library, internal::kPageBytes);
 }
 

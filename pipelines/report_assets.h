@@ -6,7 +6,8 @@
 namespace impactlab::internal {
 
 extern const std::string_view kReportStyle, kReportScript;
-// Of every page: the choice of light and dark and what paper needs; sorting, filtering and saving of tables.
+// Of every page: the choice of light and dark and what paper needs; sorting, filtering and saving
+// of tables.
 extern const std::string_view kPageScript, kTableScript;
 // Of the calibration page: its own rules, and the view of the rig in space.
 extern const std::string_view kRigStyle, kRigScript;

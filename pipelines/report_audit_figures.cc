@@ -28,7 +28,8 @@ Eigen::Vector3d SpinChangeFromImpulse(const ImpactEvent& event, const Body& body
 void AddSpinChanges(Series& s, const ReportContext& context, const Analysis& analysis) {
   for (const ImpactEvent& event : analysis.events) {
     if (!event.accepted) continue;
-    const Eigen::Vector3d asked = SpinChangeFromImpulse(event, context.run.experiment.body), found = event.omega_plus - event.omega_minus;
+    const Eigen::Vector3d asked = SpinChangeFromImpulse(event, context.run.experiment.body),
+                          found = event.omega_plus - event.omega_minus;
     for (int k = 0; k < 3; ++k) {
       if (event.planar && k != 1) continue;
       const double sign = event.planar ? -1 : 1;  // planar spin is counted as theta, about -y
@@ -40,14 +41,18 @@ void AddSpinChanges(Series& s, const ReportContext& context, const Analysis& ana
 }
 
 Figure MomentumFigure(const ReportContext& context) {
-  Figure figure{
-      .id = "fig-momentum", .title = "Spin change against the moment of the impulse", .caption = {}, .selectors = {}, .plots = {}};
+  Figure figure{.id = "fig-momentum",
+                .title = "Spin change against the moment of the impulse",
+                .caption = {},
+                .selectors = {},
+                .plots = {}};
   Plot plot{.choice = {},
             .x_label = "spin change from r × m Δv [rad/s]",
             .y_label = "spin change measured [rad/s]",
             .equal_axes = true,
             .series = {}};
-  Series recorded{.name = "as recorded", .mark = Mark::kRing, .colour = 1}, corrected{.name = "corrected", .mark = Mark::kDot, .colour = 0};
+  Series recorded{.name = "as recorded", .mark = Mark::kRing, .colour = 1},
+      corrected{.name = "corrected", .mark = Mark::kDot, .colour = 0};
   AddSpinChanges(recorded, context, context.run.recorded);
   if (context.run.has_corrected) AddSpinChanges(corrected, context, context.run.corrected);
   if (recorded.x.empty() && corrected.x.empty()) return figure;
@@ -58,8 +63,10 @@ Figure MomentumFigure(const ReportContext& context) {
   diagonal.x = {plot.x_min, plot.x_max}, diagonal.y = diagonal.x;
   plot.series.push_back(std::move(diagonal));
   figure.plots.push_back(std::move(plot));
-  figure.caption = "No law enters: the moment of the measured impulse must give the measured spin change.";
-  if (!context.run.experiment.body.planar) figure.caption += " All three components in the lab frame.";
+  figure.caption =
+      "No law enters: the moment of the measured impulse must give the measured spin change.";
+  if (!context.run.experiment.body.planar)
+    figure.caption += " All three components in the lab frame.";
   return figure;
 }
 
@@ -71,9 +78,14 @@ std::vector<double> Residuals(const AuditResult& audit) {
 }
 
 Figure ResidualFigure(const ReportContext& context) {
-  Figure figure{.id = "fig-momentum-residual", .title = "Momentum residual", .caption = {}, .selectors = {}, .plots = {}};
+  Figure figure{.id = "fig-momentum-residual",
+                .title = "Momentum residual",
+                .caption = {},
+                .selectors = {},
+                .plots = {}};
   const std::vector<double> before = Residuals(context.run.audit);
-  const std::vector<double> after = context.run.has_corrected ? Residuals(context.run.audit_corrected) : std::vector<double>();
+  const std::vector<double> after =
+      context.run.has_corrected ? Residuals(context.run.audit_corrected) : std::vector<double>();
   std::vector<double> size;
   for (const std::vector<double>* v : {&before, &after})
     for (const double x : *v) size.push_back(std::abs(x));
@@ -84,21 +96,33 @@ Figure ResidualFigure(const ReportContext& context) {
   for (const std::vector<double>* v : {&before, &after})
     for (const double x : *v) negative = negative || x < 0;
   const double lower = negative ? -limit : 0;
-  Plot plot{.choice = {}, .x_label = "residual spin change [rad/s]", .y_label = "impacts", .counts = true, .series = {}};
-  if (!after.empty()) plot.series.push_back(Histogram(after, lower, limit, negative ? 41 : 30, "corrected", 0));
-  if (!before.empty()) plot.series.push_back(Histogram(before, lower, limit, negative ? 41 : 30, "as recorded", 1));
+  Plot plot{.choice = {},
+            .x_label = "residual spin change [rad/s]",
+            .y_label = "impacts",
+            .counts = true,
+            .series = {}};
+  if (!after.empty())
+    plot.series.push_back(Histogram(after, lower, limit, negative ? 41 : 30, "corrected", 0));
+  if (!before.empty())
+    plot.series.push_back(Histogram(before, lower, limit, negative ? 41 : 30, "as recorded", 1));
   if (!after.empty() && !before.empty()) plot.series.back().mark = Mark::kOutline;
   plot.x_min = lower, plot.x_max = limit;
   Finish(plot);
   figure.plots.push_back(std::move(plot));
-  figure.caption = fmt::format("{} of every audited impact. Values beyond {}{} rad/s are in the end columns.",
-                               negative ? "Measured minus required spin change" : "Size of the measured minus the required spin change",
-                               negative ? "±" : "", Num(limit, 2));
+  figure.caption =
+      fmt::format("{} of every audited impact. Values beyond {}{} rad/s are in the end columns.",
+                  negative ? "Measured minus required spin change"
+                           : "Size of the measured minus the required spin change",
+                  negative ? "±" : "", Num(limit, 2));
   return figure;
 }
 
 Figure GravityFigure(const ReportContext& context) {
-  Figure figure{.id = "fig-gravity", .title = "Acceleration of free flight", .caption = {}, .selectors = {}, .plots = {}};
+  Figure figure{.id = "fig-gravity",
+                .title = "Acceleration of free flight",
+                .caption = {},
+                .selectors = {},
+                .plots = {}};
   const Eigen::Vector3d gravity = context.run.experiment.motion.flight.gravity_W;
   const double g = gravity.norm();
   if (!(g > 0)) return figure;
@@ -106,32 +130,41 @@ Figure GravityFigure(const ReportContext& context) {
   for (const MotionFit& fit : context.best.motion)
     for (const FlightArc& arc : fit.arcs) {
       const Eigen::Vector3d down = gravity / g;
-      const double value = arc.acceleration_W.dot(down), sd = arc.sd_acceleration.cwiseProduct(down).norm();
+      const double value = arc.acceleration_W.dot(down),
+                   sd = arc.sd_acceleration.cwiseProduct(down).norm();
       if (std::isfinite(value) && std::isfinite(sd)) values.push_back(value), sds.push_back(sd);
     }
   if (values.empty()) return figure;
-  // Short arcs say little about g: keep those that know it to 5 %, or the better half where none does.
+  // Short arcs say little about g: keep those that know it to 5 %, or the better half where none
+  // does.
   const double allowed = std::max(0.05 * g, Median(sds));
   std::vector<double> kept;
   for (std::size_t i = 0; i < values.size(); ++i)
     if (sds[i] <= allowed) kept.push_back(values[i]);
   const double lower = std::min(Quantile(kept, 0.02), g), upper = std::max(Quantile(kept, 0.98), g);
   const double pad = std::max(0.15 * (upper - lower), 0.01 * g);
-  Plot plot{.choice = {}, .x_label = "fitted acceleration along gravity [m/s²]", .y_label = "arcs", .counts = true, .series = {}};
-  plot.series.push_back(Histogram(kept, lower - pad, upper + pad, kept.size() > 60 ? 36 : 18, "arcs of free flight", 2));
+  Plot plot{.choice = {},
+            .x_label = "fitted acceleration along gravity [m/s²]",
+            .y_label = "arcs",
+            .counts = true,
+            .series = {}};
+  plot.series.push_back(Histogram(kept, lower - pad, upper + pad, kept.size() > 60 ? 36 : 18,
+                                  "arcs of free flight", 2));
   Finish(plot);
   Series given{.name = "gravity as given", .mark = Mark::kDash, .colour = kInk};
   given.x = {g, g}, given.y = {0, plot.y_max};
   plot.series.push_back(std::move(given));
   figure.plots.push_back(std::move(plot));
   figure.caption = fmt::format(
-      "Every arc fitted with an acceleration of its own: the control experiment for clock and length scale. {} of {} arcs, those "
+      "Every arc fitted with an acceleration of its own: the control experiment for clock and "
+      "length scale. {} of {} arcs, those "
       "with a standard deviation of at most {} m/s².",
       kept.size(), values.size(), Num(allowed, 2));
   return figure;
 }
 
-// Tilt of the resting side against the floor, and height of the lowest point; empty for a body without vertices.
+// Tilt of the resting side against the floor, and height of the lowest point; empty for a body
+// without vertices.
 struct RestFigures {
   double tilt = 0, gap = 0;
 };
@@ -141,7 +174,8 @@ std::optional<RestFigures> MeasureRest(const RestPose& rest, const Body& body, c
   const std::size_t needed = body.planar ? 2 : 3;
   if (corners.size() < needed) return std::nullopt;
   const Eigen::Vector3d n = floor.normal.normalized();
-  std::sort(corners.begin(), corners.end(), [&](const auto& a, const auto& b) { return n.dot(a) < n.dot(b); });
+  std::sort(corners.begin(), corners.end(),
+            [&](const auto& a, const auto& b) { return n.dot(a) < n.dot(b); });
   RestFigures figures;
   figures.gap = ContactWithPlane(body, rest.X_WB, floor).gap;
   if (body.planar) {
@@ -158,7 +192,8 @@ std::optional<RestFigures> MeasureRest(const RestPose& rest, const Body& body, c
 }
 
 Figure RestFigure(const ReportContext& context) {
-  Figure figure{.id = "fig-rest", .title = "Rest poses", .caption = {}, .selectors = {}, .plots = {}};
+  Figure figure{
+      .id = "fig-rest", .title = "Rest poses", .caption = {}, .selectors = {}, .plots = {}};
   Plot plot{.choice = {},
             .x_label = "tilt of the resting side against the floor [°]",
             .y_label = "height of the lowest point [mm]",
@@ -180,7 +215,9 @@ Figure RestFigure(const ReportContext& context) {
   if (plot.series.empty()) return figure;
   // The bulk and the origin are shown; a body that leans on something would shrink them to a dot.
   std::vector<double> tilts, gaps;
-  for (const Series& s : plot.series) tilts.insert(tilts.end(), s.x.begin(), s.x.end()), gaps.insert(gaps.end(), s.y.begin(), s.y.end());
+  for (const Series& s : plot.series)
+    tilts.insert(tilts.end(), s.x.begin(), s.x.end()),
+        gaps.insert(gaps.end(), s.y.begin(), s.y.end());
   const auto limits = [](const std::vector<double>& v, double least, double& lower, double& upper) {
     lower = std::min(Quantile(v, 0.02), 0.0), upper = std::max(Quantile(v, 0.98), 0.0);
     const double pad = std::max(0.25 * (upper - lower), least);
@@ -190,7 +227,10 @@ Figure RestFigure(const ReportContext& context) {
   limits(gaps, 0.05, plot.y_min, plot.y_max);
   int beyond = 0;
   for (std::size_t i = 0; i < tilts.size(); ++i)
-    beyond += tilts[i] < plot.x_min || tilts[i] > plot.x_max || gaps[i] < plot.y_min || gaps[i] > plot.y_max ? 1 : 0;
+    beyond += tilts[i] < plot.x_min || tilts[i] > plot.x_max || gaps[i] < plot.y_min ||
+                      gaps[i] > plot.y_max
+                  ? 1
+                  : 0;
   Finish(plot);
   Series zero_x{.name = "lies flat on the floor", .mark = Mark::kDash, .colour = kInk},
       zero_y{.name = {}, .mark = Mark::kDash, .colour = kInk};
@@ -199,13 +239,19 @@ Figure RestFigure(const ReportContext& context) {
   plot.series.push_back(std::move(zero_x));
   plot.series.push_back(std::move(zero_y));
   figure.plots.push_back(std::move(plot));
-  figure.caption = "A body at rest on one of its sides must lie flat and touch the floor: both coordinates are zero.";
+  figure.caption =
+      "A body at rest on one of its sides must lie flat and touch the floor: both coordinates are "
+      "zero.";
   if (beyond > 0) figure.caption += " " + Count(beyond, "pose") + " outside the frame.";
   return figure;
 }
 
 Figure EnergyFigure(const ReportContext& context) {
-  Figure figure{.id = "fig-energy", .title = "Energy change and friction direction", .caption = {}, .selectors = {}, .plots = {}};
+  Figure figure{.id = "fig-energy",
+                .title = "Energy change and friction direction",
+                .caption = {},
+                .selectors = {},
+                .plots = {}};
   std::map<EventKey, double> speed;
   for (const ImpactEvent& event : context.best.events)
     if (event.accepted) speed[{event.recording, event.impact}] = -event.contact.v_minus_F.z();
@@ -221,7 +267,10 @@ Figure EnergyFigure(const ReportContext& context) {
     s.sd_y.push_back(event.energy_sd);
     s.event.push_back(context.Code(event.recording, event.impact));
   }
-  Plot plot{.choice = {}, .x_label = "approach speed of the contact point [m/s]", .y_label = "(T⁺ − T⁻) / T⁻", .series = {}};
+  Plot plot{.choice = {},
+            .x_label = "approach speed of the contact point [m/s]",
+            .y_label = "(T⁺ − T⁻) / T⁻",
+            .series = {}};
   for (Series* s : {&good, &energy, &friction})
     if (!s->x.empty()) plot.series.push_back(std::move(*s));
   if (plot.series.empty()) return figure;
@@ -232,7 +281,8 @@ Figure EnergyFigure(const ReportContext& context) {
   plot.series.push_back(std::move(zero));
   figure.plots.push_back(std::move(plot));
   figure.caption =
-      "No passive impact gains kinetic energy, and friction opposes the slip. Points that break either rule are data faults, not physics.";
+      "No passive impact gains kinetic energy, and friction opposes the slip. Points that break "
+      "either rule are data faults, not physics.";
   return figure;
 }
 
@@ -240,8 +290,8 @@ Figure EnergyFigure(const ReportContext& context) {
 
 std::vector<Figure> AuditFigures(const ReportContext& context) {
   std::vector<Figure> figures;
-  for (Figure figure :
-       {MomentumFigure(context), ResidualFigure(context), GravityFigure(context), RestFigure(context), EnergyFigure(context)})
+  for (Figure figure : {MomentumFigure(context), ResidualFigure(context), GravityFigure(context),
+                        RestFigure(context), EnergyFigure(context)})
     if (!figure.empty()) figures.push_back(std::move(figure));
   return figures;
 }

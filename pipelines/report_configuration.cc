@@ -11,8 +11,10 @@
 namespace impactlab::internal {
 namespace {
 
-constexpr std::size_t kValueLetters = 160;  // a longer value stands in full in the text below the table
-constexpr std::size_t kTextBytes = 12'000;  // of a file that lists recordings one by one, such as that of the tracking
+// a longer value stands in full in the text below the table
+constexpr std::size_t kValueLetters = 160;
+// of a file that lists recordings one by one, such as that of the tracking
+constexpr std::size_t kTextBytes = 12'000;
 
 const char* SourceWord(KeySource source) {
   switch (source) {
@@ -34,7 +36,8 @@ const char* SourceWord(KeySource source) {
 
 std::string EscapeLines(std::string_view text) {
   std::string out;
-  for (std::size_t end; (end = text.find('\n')) != std::string_view::npos; text.remove_prefix(end + 1))
+  for (std::size_t end; (end = text.find('\n')) != std::string_view::npos;
+       text.remove_prefix(end + 1))
     out += Escape(text.substr(0, end)) + "\n";
   return out + Escape(text);
 }
@@ -44,7 +47,8 @@ std::string WithCode(const std::string& text) {
   std::string out;
   bool inside = false;
   std::size_t at = 0;
-  for (std::size_t end; (end = text.find('`', at)) != std::string::npos; at = end + 1, inside = !inside)
+  for (std::size_t end; (end = text.find('`', at)) != std::string::npos;
+       at = end + 1, inside = !inside)
     out += Escape(text.substr(at, end - at)) + (inside ? "</code>" : "<code>");
   return out + Escape(text.substr(at)) + (inside ? "</code>" : "");
 }
@@ -55,7 +59,8 @@ std::string ValueCell(const UsedKey& key) {
   if (all.size() <= kValueLetters) return Escape(all);
   if (key.values.size() > 1) {
     const std::string ends = key.values.front() + " \u2026 " + key.values.back();
-    return fmt::format("{} values: {}", key.values.size(), Escape(ends.size() <= 2 * kValueLetters ? ends : key.values.front()));
+    return fmt::format("{} values: {}", key.values.size(),
+                       Escape(ends.size() <= 2 * kValueLetters ? ends : key.values.front()));
   }
   std::size_t cut = kValueLetters;
   while (cut > 0 && (static_cast<unsigned char>(all[cut]) & 0xC0) == 0x80) --cut;
@@ -65,11 +70,13 @@ std::string ValueCell(const UsedKey& key) {
 std::string CountWords(const Configuration& configuration) {
   std::string out;
   for (const auto& [source, words] :
-       {std::pair(KeySource::kFile, "from the file"), std::pair(KeySource::kOverride, "from the command line"),
-        std::pair(KeySource::kDerived, "worked out from others"), std::pair(KeySource::kDefault, "by default"),
-        std::pair(KeySource::kLeftOut, "left out")}) {
-    const auto n = std::count_if(configuration.keys.begin(), configuration.keys.end(),
-                                 [wanted = source](const UsedKey& key) { return key.source == wanted; });
+       {std::pair(KeySource::kFile, "from the file"),
+        std::pair(KeySource::kOverride, "from the command line"),
+        std::pair(KeySource::kDerived, "worked out from others"),
+        std::pair(KeySource::kDefault, "by default"), std::pair(KeySource::kLeftOut, "left out")}) {
+    const auto n =
+        std::count_if(configuration.keys.begin(), configuration.keys.end(),
+                      [wanted = source](const UsedKey& key) { return key.source == wanted; });
     if (n > 0) out += fmt::format("{}{} {}", out.empty() ? "" : ", ", n, words);
   }
   return out;
@@ -78,27 +85,37 @@ std::string CountWords(const Configuration& configuration) {
 std::string FileWords(const Configuration& configuration) {
   const std::string name = "<code>" + Escape(configuration.file.string()) + "</code>";
   if (configuration.sha256.empty())
-    return "<p>" + name + " could not be read when this page was written, so it is not told which keys were defaults.</p>\n";
-  return fmt::format("<p>{}: {} keys, {}. SHA-256 of the file: <code class=\"hash\">{}</code></p>\n", name, configuration.keys.size(),
-                     CountWords(configuration), configuration.sha256);
+    return "<p>" + name +
+           " could not be read when this page was written, so it is not told which keys were "
+           "defaults.</p>\n";
+  return fmt::format(
+      "<p>{}: {} keys, {}. SHA-256 of the file: <code class=\"hash\">{}</code></p>\n", name,
+      configuration.keys.size(), CountWords(configuration), configuration.sha256);
 }
 
-std::string Html(const std::string& id, const std::string& title, const Configuration& configuration, std::size_t most_bytes) {
+std::string Html(const std::string& id, const std::string& title,
+                 const Configuration& configuration, std::size_t most_bytes) {
   HtmlTable table(title + ", key by key", {"Key", "Value", "Unit", "From", "Default", "Meaning"});
   for (const UsedKey& key : configuration.keys)
-    table.Row({Escape(key.key), ValueCell(key), Escape(key.unit), SourceWord(key.source), WithCode(key.otherwise), WithCode(key.meaning)},
+    table.Row({Escape(key.key), ValueCell(key), Escape(key.unit), SourceWord(key.source),
+               WithCode(key.otherwise), WithCode(key.meaning)},
               key.source == KeySource::kLeftOut ? "muted" : "");
-  std::string out = "<h3>" + title + "</h3>\n" + FileWords(configuration) + (table.rows() > 0 ? table.Html() : "");
+  std::string out = "<h3>" + title + "</h3>\n" + FileWords(configuration) +
+                    (table.rows() > 0 ? table.Html() : "");
   if (configuration.yaml.size() > most_bytes)
     return out +
-           "<p class=\"foot\">Its text as it was used lists recordings one by one and stands in tracking/run.yaml beside this page.</p>\n";
-  return out +
-         fmt::format(
-             "<div class=\"controls\" data-copies=\"{0}-yaml\" hidden><button type=\"button\">Copy {1}.yaml</button><span class=\"where\" "
-             "role=\"status\"></span></div>\n<details><summary>{1}.yaml as it was used, {2} lines</summary><div class=\"scroll tall\" "
-             "tabindex=\"0\" role=\"region\" aria-label=\"{1}.yaml as it was used\"><pre id=\"{0}-yaml\">{3}</pre></div></details>\n",
-             id, configuration.kind, std::count(configuration.yaml.begin(), configuration.yaml.end(), '\n'),
-             EscapeLines(configuration.yaml));
+           "<p class=\"foot\">Its text as it was used lists recordings one by one and stands in "
+           "tracking/run.yaml beside this page.</p>\n";
+  return out + fmt::format(
+                   "<div class=\"controls\" data-copies=\"{0}-yaml\" hidden><button "
+                   "type=\"button\">Copy {1}.yaml</button><span class=\"where\" "
+                   "role=\"status\"></span></div>\n<details><summary>{1}.yaml as it was used, {2} "
+                   "lines</summary><div class=\"scroll tall\" "
+                   "tabindex=\"0\" role=\"region\" aria-label=\"{1}.yaml as it was used\"><pre "
+                   "id=\"{0}-yaml\">{3}</pre></div></details>\n",
+                   id, configuration.kind,
+                   std::count(configuration.yaml.begin(), configuration.yaml.end(), '\n'),
+                   EscapeLines(configuration.yaml));
 }
 
 }  // namespace
@@ -107,19 +124,24 @@ Section ConfigurationSection(const ReportContext& context) {
   const Experiment& e = context.run.experiment;
   Section section{.id = "configuration", .title = "Configuration", .html = {}, .figures = {}};
   section.html =
-      "<p>Every key of the files this run was made by, as it was used. Paths are written from the root of the file system, directions as "
+      "<p>Every key of the files this run was made by, as it was used. Paths are written from the "
+      "root of the file system, directions as "
       "unit vectors, vertices about the centre of mass.</p>\n";
-  section.html +=
-      Html("experiment", "Experiment",
-           DescribeConfiguration("experiment", ToYaml(e), e.path, [&] { return ToYaml(LoadExperiment(e.path)); }), std::string::npos);
+  section.html += Html("experiment", "Experiment",
+                       DescribeConfiguration("experiment", ToYaml(e), e.path,
+                                             [&] { return ToYaml(LoadExperiment(e.path)); }),
+                       std::string::npos);
   if (e.floor_of_rig || e.gravity_of_rig)
-    section.html +=
-        fmt::format("<p class=\"foot\">{} left out and taken from the rig: <a href=\"#methods\">Methods and provenance</a>.</p>\n",
-                    e.floor_of_rig && e.gravity_of_rig ? "Floor and gravity were"
-                    : e.floor_of_rig                   ? "The floor was"
-                                                       : "Gravity was");
-  const auto tracking = [&](const std::string& id, const std::string& title, const TrackPlan& plan) {
-    Configuration used = DescribeConfiguration("tracking", ToYaml(plan), plan.path, [&] { return ToYaml(LoadTracking(plan.path)); });
+    section.html += fmt::format(
+        "<p class=\"foot\">{} left out and taken from the rig: <a href=\"#methods\">Methods and "
+        "provenance</a>.</p>\n",
+        e.floor_of_rig && e.gravity_of_rig ? "Floor and gravity were"
+        : e.floor_of_rig                   ? "The floor was"
+                                           : "Gravity was");
+  const auto tracking = [&](const std::string& id, const std::string& title,
+                            const TrackPlan& plan) {
+    Configuration used = DescribeConfiguration("tracking", ToYaml(plan), plan.path,
+                                               [&] { return ToYaml(LoadTracking(plan.path)); });
     // The cameras of the experiment stand before those that the tracking file names.
     const bool solved = !e.markers->calibration.empty();
     const std::string rig = solved ? "calibration/rig.yaml of this run" : e.markers->rig.string();
@@ -128,16 +150,19 @@ Section ConfigurationSection(const ReportContext& context) {
     section.html += Html(id, title, used, kTextBytes);
   };
   if (e.markers) tracking("tracking", "Tracking", e.markers->plan);
-  if (e.second && e.second->plan) tracking("tracking-second", "Tracking of the second body", *e.second->plan);
+  if (e.second && e.second->plan)
+    tracking("tracking-second", "Tracking of the second body", *e.second->plan);
   if (e.markers && !e.markers->calibration.empty()) {
     const std::filesystem::path& file = e.markers->calibration;
     try {
       const std::string yaml = ToYaml(LoadCalibration(file));
       section.html +=
-          Html("calibration", "Calibration", DescribeConfiguration("calibration", yaml, file, [&] { return yaml; }), kTextBytes);
+          Html("calibration", "Calibration",
+               DescribeConfiguration("calibration", yaml, file, [&] { return yaml; }), kTextBytes);
     } catch (const std::exception&) {
       section.html += "<p>The calibration file <code>" + Escape(file.string()) +
-                      "</code> could not be read when this page was written; calibration/run.yaml holds what was used.</p>\n";
+                      "</code> could not be read when this page was written; calibration/run.yaml "
+                      "holds what was used.</p>\n";
     }
   }
   return section;

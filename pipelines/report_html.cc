@@ -22,17 +22,21 @@ std::size_t Utf8Length(std::string_view s, std::size_t i) {
   for (std::size_t k = 1; k < n; ++k)
     if ((byte(i + k) & 0xC0) != 0x80) return 0;
   // Overlong forms, surrogates and code points past U+10FFFF.
-  if (n == 3 && ((lead == 0xE0 && byte(i + 1) < 0xA0) || (lead == 0xED && byte(i + 1) >= 0xA0))) return 0;
-  if (n == 4 && ((lead == 0xF0 && byte(i + 1) < 0x90) || (lead == 0xF4 && byte(i + 1) >= 0x90))) return 0;
+  if (n == 3 && ((lead == 0xE0 && byte(i + 1) < 0xA0) || (lead == 0xED && byte(i + 1) >= 0xA0)))
+    return 0;
+  if (n == 4 && ((lead == 0xF0 && byte(i + 1) < 0x90) || (lead == 0xF4 && byte(i + 1) >= 0x90)))
+    return 0;
   return n;
 }
 
 std::string TypographicMinus(std::string text) {
-  for (std::size_t i = 0; (i = text.find('-', i)) != std::string::npos; i += 3) text.replace(i, 1, "\u2212");
+  for (std::size_t i = 0; (i = text.find('-', i)) != std::string::npos; i += 3)
+    text.replace(i, 1, "\u2212");
   return text;
 }
 
-std::string Lookup(const std::map<std::string, std::string, std::less<>>& names, std::string_view key, std::string fallback) {
+std::string Lookup(const std::map<std::string, std::string, std::less<>>& names,
+                   std::string_view key, std::string fallback) {
   const auto it = names.find(key);
   return it == names.end() ? std::move(fallback) : it->second;
 }
@@ -76,7 +80,8 @@ std::string Escape(std::string_view text) {
 }
 
 std::string ScriptSafe(std::string json) {
-  for (std::size_t i = 0; (i = json.find('<', i)) != std::string::npos; i += 6) json.replace(i, 1, "\\u003c");
+  for (std::size_t i = 0; (i = json.find('<', i)) != std::string::npos; i += 6)
+    json.replace(i, 1, "\\u003c");
   return json;
 }
 
@@ -87,7 +92,9 @@ std::string Num(double value, int significant) {
   const double size = std::abs(value);
   if (size >= 1e7 || size < 1e-5) {
     const int exponent = static_cast<int>(std::floor(std::log10(size)));
-    return TypographicMinus(fmt::format("{:.{}f}\u00D710<sup>{}</sup>", value / std::pow(10.0, exponent), significant - 1, exponent));
+    return TypographicMinus(fmt::format("{:.{}f}\u00D710<sup>{}</sup>",
+                                        value / std::pow(10.0, exponent), significant - 1,
+                                        exponent));
   }
   const int before = static_cast<int>(std::floor(std::log10(size))) + 1;
   return Fixed(value, std::max(0, significant - before));
@@ -109,10 +116,13 @@ std::string Percent(double share) {
 
 int DecimalsFor(double sd) {
   if (!std::isfinite(sd) || sd <= 0) return 3;
-  // Two digits of an sd that starts with 1, 2 or 3, one of a larger: the rounding then costs at most a seventh of it.
+  // Two digits of an sd that starts with 1, 2 or 3, one of a larger: the rounding then costs at
+  // most a seventh of it.
   const double exponent = std::floor(std::log10(sd) + 1e-9);
   const double lead = sd / std::pow(10.0, exponent);
-  return std::clamp((lead < 3.55 || lead >= 9.5 ? 1 : 0) - static_cast<int>(exponent) - (lead >= 9.5 ? 1 : 0), 0, 6);
+  return std::clamp(
+      (lead < 3.55 || lead >= 9.5 ? 1 : 0) - static_cast<int>(exponent) - (lead >= 9.5 ? 1 : 0), 0,
+      6);
 }
 
 std::string ValueSd(double value, double sd) {
@@ -132,17 +142,20 @@ std::string Range(double lower, double upper, double sd, double lower_limit) {
   return Fixed(lower, decimals) + " to " + Fixed(upper, decimals);
 }
 
-std::string Count(long long n, std::string_view noun) { return fmt::format("{}\u00A0{}{}", n, noun, n == 1 ? "" : "s"); }
+std::string Count(long long n, std::string_view noun) {
+  return fmt::format("{}\u00A0{}{}", n, noun, n == 1 ? "" : "s");
+}
 
 std::string LawTitle(std::string_view law) {
-  static const std::map<std::string, std::string, std::less<>> names = {{"newton", "Newton"},
-                                                                        {"poisson", "Poisson"},
-                                                                        {"energetic", "Energetic"},
-                                                                        {"brach", "Brach"},
-                                                                        {"whittaker", "Whittaker"},
-                                                                        {"smith", "Smith"},
-                                                                        {"hunt_crossley", "Hunt\u2013Crossley"},
-                                                                        {"spring_dashpot", "Spring-dashpot"}};
+  static const std::map<std::string, std::string, std::less<>> names = {
+      {"newton", "Newton"},
+      {"poisson", "Poisson"},
+      {"energetic", "Energetic"},
+      {"brach", "Brach"},
+      {"whittaker", "Whittaker"},
+      {"smith", "Smith"},
+      {"hunt_crossley", "Hunt\u2013Crossley"},
+      {"spring_dashpot", "Spring-dashpot"}};
   return Lookup(names, law, Escape(law));
 }
 
@@ -156,60 +169,68 @@ std::string LawPhrase(std::string_view law) {
 
 std::string SymbolHtml(std::string_view parameter) {
   static const std::map<std::string, std::string, std::less<>> names = {
-      {"mu_k", "<i>μ</i><sub>k</sub>"}, {"mu_s", "<i>μ</i><sub>s</sub>"},   {"e_n", "<i>e</i><sub>n</sub>"},
-      {"e_p", "<i>e</i><sub>p</sub>"},  {"e_star", "<i>e</i><sub>∗</sub>"}, {"e_t", "<i>e</i><sub>t</sub>"}};
+      {"mu_k", "<i>μ</i><sub>k</sub>"},   {"mu_s", "<i>μ</i><sub>s</sub>"},
+      {"e_n", "<i>e</i><sub>n</sub>"},    {"e_p", "<i>e</i><sub>p</sub>"},
+      {"e_star", "<i>e</i><sub>∗</sub>"}, {"e_t", "<i>e</i><sub>t</sub>"}};
   return Lookup(names, parameter, Escape(parameter));
 }
 
 std::string QuantityTitle(std::string_view quantity) {
-  static const std::map<std::string, std::string, std::less<>> names = {{"v_plus_x", "velocity x after"},
-                                                                        {"v_plus_y", "velocity y after"},
-                                                                        {"v_plus_z", "velocity z after"},
-                                                                        {"omega_plus_x", "spin x after"},
-                                                                        {"omega_plus_y", "spin y after"},
-                                                                        {"omega_plus_z", "spin z after"},
-                                                                        {"v_n_plus", "normal velocity after"},
-                                                                        {"v_t_plus", "slip velocity after"},
-                                                                        {"v_t2_plus", "slip velocity across after"},
-                                                                        {"J_t2_over_J_n", "impulse ratio across Jₜ₂ / Jₙ"},
-                                                                        {"J_t_over_J_n", "impulse ratio Jₜ / Jₙ"},
-                                                                        {"energy_ratio", "energy ratio T⁺ / T⁻"}};
+  static const std::map<std::string, std::string, std::less<>> names = {
+      {"v_plus_x", "velocity x after"},
+      {"v_plus_y", "velocity y after"},
+      {"v_plus_z", "velocity z after"},
+      {"omega_plus_x", "spin x after"},
+      {"omega_plus_y", "spin y after"},
+      {"omega_plus_z", "spin z after"},
+      {"v_n_plus", "normal velocity after"},
+      {"v_t_plus", "slip velocity after"},
+      {"v_t2_plus", "slip velocity across after"},
+      {"J_t2_over_J_n", "impulse ratio across Jₜ₂ / Jₙ"},
+      {"J_t_over_J_n", "impulse ratio Jₜ / Jₙ"},
+      {"energy_ratio", "energy ratio T⁺ / T⁻"}};
   return Lookup(names, quantity, Spaced(quantity));
 }
 
 std::string ReasonTitle(std::string_view reason) {
   static const std::map<std::string, std::string, std::less<>> names = {
-      {"too_few_frames", "too few frames in an arc"},     {"second_contact", "second contact too soon"},
-      {"edge_or_flat_landing", "edge or flat landing"},   {"rolling_contact", "stays on the surface"},
-      {"no_approach", "contact point does not approach"}, {"arc_misfit", "arcs do not follow free flight"},
-      {"no_free_flight", "no free flight before"},        {"no_impact", "no impact in the recording"},
-      {"not_converged", "fit did not converge"},          {"bad_recording", "file cannot be used"}};
+      {"too_few_frames", "too few frames in an arc"},
+      {"second_contact", "second contact too soon"},
+      {"edge_or_flat_landing", "edge or flat landing"},
+      {"rolling_contact", "stays on the surface"},
+      {"no_approach", "contact point does not approach"},
+      {"arc_misfit", "arcs do not follow free flight"},
+      {"no_free_flight", "no free flight before"},
+      {"no_impact", "no impact in the recording"},
+      {"not_converged", "fit did not converge"},
+      {"bad_recording", "file cannot be used"}};
   return Lookup(names, reason, Spaced(reason));
 }
 
 std::string ErrorTitle(std::string_view parameter) {
-  static const std::map<std::string, std::string, std::less<>> names = {{"theta_offset_rad", "attitude offset"},
-                                                                        {"rotation_offset_x_rad", "attitude offset about x"},
-                                                                        {"rotation_offset_y_rad", "attitude offset about y"},
-                                                                        {"rotation_offset_z_rad", "attitude offset about z"},
-                                                                        {"com_offset_x_m", "offset of the centre of mass in x"},
-                                                                        {"com_offset_y_m", "offset of the centre of mass in y"},
-                                                                        {"com_offset_z_m", "offset of the centre of mass in z"},
-                                                                        {"length_scale", "length scale"},
-                                                                        {"layout_distance_m", "distances of the marker layout"},
-                                                                        {"clock_rate", "clock rate"},
-                                                                        {"mirrored", "mirrored axis"},
-                                                                        {"theta_flipped", "sense of rotation"},
-                                                                        {"floor_offset_m", "floor height"},
-                                                                        {"floor_tilt_rad", "floor tilt"},
-                                                                        {"floor_tilt_y_rad", "floor tilt along y"},
-                                                                        {"gravity_tilt_rad", "gravity off the vertical"},
-                                                                        {"gravity_tilt_y_rad", "gravity off the vertical along y"},
-                                                                        {"inertia_scale", "inertia"},
-                                                                        {"axis_swapped", "swapped axes"},
-                                                                        {"contact_time_s", "contact time"},
-                                                                        {"corner_radius_m", "corner radius"},
-                                                                        {"drag_rate_per_s", "drag"}};
+  static const std::map<std::string, std::string, std::less<>> names = {
+      {"theta_offset_rad", "attitude offset"},
+      {"rotation_offset_x_rad", "attitude offset about x"},
+      {"rotation_offset_y_rad", "attitude offset about y"},
+      {"rotation_offset_z_rad", "attitude offset about z"},
+      {"com_offset_x_m", "offset of the centre of mass in x"},
+      {"com_offset_y_m", "offset of the centre of mass in y"},
+      {"com_offset_z_m", "offset of the centre of mass in z"},
+      {"length_scale", "length scale"},
+      {"layout_distance_m", "distances of the marker layout"},
+      {"clock_rate", "clock rate"},
+      {"mirrored", "mirrored axis"},
+      {"theta_flipped", "sense of rotation"},
+      {"floor_offset_m", "floor height"},
+      {"floor_tilt_rad", "floor tilt"},
+      {"floor_tilt_y_rad", "floor tilt along y"},
+      {"gravity_tilt_rad", "gravity off the vertical"},
+      {"gravity_tilt_y_rad", "gravity off the vertical along y"},
+      {"inertia_scale", "inertia"},
+      {"axis_swapped", "swapped axes"},
+      {"contact_time_s", "contact time"},
+      {"corner_radius_m", "corner radius"},
+      {"drag_rate_per_s", "drag"}};
   std::string_view stem = parameter;
   for (const std::string_view unit : {"_per_s", "_rad", "_m", "_s"})
     if (stem.ends_with(unit)) {
@@ -219,11 +240,13 @@ std::string ErrorTitle(std::string_view parameter) {
   return Lookup(names, parameter, Spaced(stem));
 }
 
-HtmlTable::HtmlTable(std::string caption, const std::vector<std::string>& headers) : caption_(std::move(caption)) {
+HtmlTable::HtmlTable(std::string caption, const std::vector<std::string>& headers)
+    : caption_(std::move(caption)) {
   for (const std::string& header : headers) {
     const bool number = !header.empty() && header[0] == '#';
     numeric_.push_back(number);
-    head_ += fmt::format("<th scope=\"col\"{}>{}</th>", number ? " class=\"n\"" : "", number ? header.substr(1) : header);
+    head_ += fmt::format("<th scope=\"col\"{}>{}</th>", number ? " class=\"n\"" : "",
+                         number ? header.substr(1) : header);
   }
 }
 
@@ -241,7 +264,8 @@ void HtmlTable::Row(const std::vector<std::string>& cells, std::string_view row_
 }
 
 std::string HtmlTable::Html(bool tall) const {
-  constexpr int kTall = 16;  // more rows than this have their head in sight only in a box of their own
+  // more rows than this have their head in sight only in a box of their own
+  constexpr int kTall = 16;
   tall = tall || rows_ > kTall;
   // The box takes the keyboard focus so that it can be scrolled without a mouse.
   return fmt::format(
@@ -255,18 +279,26 @@ std::vector<double> Ticks(double lower, double upper, int target) {
   if (!(upper > lower) || !std::isfinite(upper - lower) || target < 1) return {};
   const double raw = (upper - lower) / target;
   const double power = std::pow(10.0, std::floor(std::log10(raw)));
-  const double step = power * (raw / power <= 1 ? 1 : raw / power <= 2 ? 2 : raw / power <= 5 ? 5 : 10);
+  const double step = power * (raw / power <= 1   ? 1
+                               : raw / power <= 2 ? 2
+                               : raw / power <= 5 ? 5
+                                                  : 10);
   std::vector<double> ticks;
-  for (double k = std::ceil(lower / step - 1e-9); k * step <= upper + 1e-9 * step && ticks.size() < 100; ++k) ticks.push_back(k * step);
+  for (double k = std::ceil(lower / step - 1e-9);
+       k * step <= upper + 1e-9 * step && ticks.size() < 100; ++k)
+    ticks.push_back(k * step);
   return ticks;
 }
 
 std::string TickLabel(double value, double step) {
-  if (std::abs(value) >= 1e6 || (step < 1e-5 && step > 0)) return TypographicMinus(fmt::format("{:.3g}", value));
-  return Fixed(value, step > 0 ? std::max(0, -static_cast<int>(std::floor(std::log10(step) + 1e-9))) : 2);
+  if (std::abs(value) >= 1e6 || (step < 1e-5 && step > 0))
+    return TypographicMinus(fmt::format("{:.3g}", value));
+  return Fixed(value,
+               step > 0 ? std::max(0, -static_cast<int>(std::floor(std::log10(step) + 1e-9))) : 2);
 }
 
-std::string IntervalChart(const std::string& title, const std::string& unit, const std::vector<IntervalRow>& rows, double reference,
+std::string IntervalChart(const std::string& title, const std::string& unit,
+                          const std::vector<IntervalRow>& rows, double reference,
                           const std::string& reference_label) {
   double low = std::isfinite(reference) ? reference : std::numeric_limits<double>::infinity();
   double high = std::isfinite(reference) ? reference : -std::numeric_limits<double>::infinity();
@@ -276,35 +308,49 @@ std::string IntervalChart(const std::string& title, const std::string& unit, con
   if (!(high >= low)) return {};
   const double pad = high > low ? 0.06 * (high - low) : std::max(0.05 * std::abs(high), 1e-6);
   low -= pad, high += pad;
-  const double left = 140, right = 420, top = std::isfinite(reference) && !reference_label.empty() ? 22 : 8, pitch = 26;
+  const double left = 140, right = 420,
+               top = std::isfinite(reference) && !reference_label.empty() ? 22 : 8, pitch = 26;
   const double bottom = top + pitch * static_cast<double>(rows.size());
-  const auto px = [&](double v) { return left + (right - left) * (std::clamp(v, low, high) - low) / (high - low); };
-  std::string svg =
-      fmt::format("<svg class=\"interval\" viewBox=\"0 0 440 {:.0f}\" role=\"img\" aria-label=\"{}\">", bottom + 24, Escape(title));
+  const auto px = [&](double v) {
+    return left + (right - left) * (std::clamp(v, low, high) - low) / (high - low);
+  };
+  std::string svg = fmt::format(
+      "<svg class=\"interval\" viewBox=\"0 0 440 {:.0f}\" role=\"img\" aria-label=\"{}\">",
+      bottom + 24, Escape(title));
   const std::vector<double> ticks = Ticks(low, high, 4);
   for (const double tick : ticks)
-    svg += fmt::format("<path class=\"grid\" d=\"M{0:.1f} {1:.0f}V{2:.0f}\"/><text class=\"tick\" x=\"{0:.1f}\" y=\"{3:.0f}\">{4}</text>",
-                       px(tick), top, bottom, bottom + 17, TickLabel(tick, ticks.size() > 1 ? ticks[1] - ticks[0] : 0));
+    svg += fmt::format(
+        "<path class=\"grid\" d=\"M{0:.1f} {1:.0f}V{2:.0f}\"/><text class=\"tick\" x=\"{0:.1f}\" "
+        "y=\"{3:.0f}\">{4}</text>",
+        px(tick), top, bottom, bottom + 17,
+        TickLabel(tick, ticks.size() > 1 ? ticks[1] - ticks[0] : 0));
   if (std::isfinite(reference))
-    svg += fmt::format("<path class=\"ref\" d=\"M{0:.1f} {1:.0f}V{2:.0f}\"/><text class=\"tick\" x=\"{4:.1f}\" y=\"13\">{3}</text>",
-                       px(reference), top - 4, bottom, Escape(reference_label), std::clamp(px(reference), left + 20, right - 30));
+    svg += fmt::format(
+        "<path class=\"ref\" d=\"M{0:.1f} {1:.0f}V{2:.0f}\"/><text class=\"tick\" x=\"{4:.1f}\" "
+        "y=\"13\">{3}</text>",
+        px(reference), top - 4, bottom, Escape(reference_label),
+        std::clamp(px(reference), left + 20, right - 30));
   double y = top + pitch / 2;
   for (const IntervalRow& row : rows) {
     const bool open_low = !std::isfinite(row.lower), open_high = !std::isfinite(row.upper);
     const double a = open_low ? left : px(row.lower), b = open_high ? right : px(row.upper);
-    svg += fmt::format("<g class=\"{}\"><title>{}: {} ({} to {}) {}</title><text class=\"name\" x=\"{:.0f}\" y=\"{:.1f}\">{}</text>",
-                       row.muted ? "row muted" : "row", Escape(row.label), Num(row.value), Num(row.lower), Num(row.upper), Escape(unit),
-                       left - 12, y + 4.5, Escape(row.label));
+    svg += fmt::format(
+        "<g class=\"{}\"><title>{}: {} ({} to {}) {}</title><text class=\"name\" x=\"{:.0f}\" "
+        "y=\"{:.1f}\">{}</text>",
+        row.muted ? "row muted" : "row", Escape(row.label), Num(row.value), Num(row.lower),
+        Num(row.upper), Escape(unit), left - 12, y + 4.5, Escape(row.label));
     svg += fmt::format("<path class=\"whisker\" d=\"M{:.1f} {:.1f}H{:.1f}", a, y, b);
     if (open_low) svg += fmt::format("M{0:.1f} {1:.1f}l5 -4M{0:.1f} {1:.1f}l5 4", a, y);
     if (open_high) svg += fmt::format("M{0:.1f} {1:.1f}l-5 -4M{0:.1f} {1:.1f}l-5 4", b, y);
     svg += "\"/>";
-    if (std::isfinite(row.value)) svg += fmt::format("<circle cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"4.5\"/>", px(row.value), y);
+    if (std::isfinite(row.value))
+      svg += fmt::format("<circle cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"4.5\"/>", px(row.value), y);
     svg += "</g>";
     y += pitch;
   }
-  return fmt::format("<figure class=\"mini\"><figcaption>{}{}</figcaption>{}</svg></figure>\n", Escape(title),
-                     unit.empty() ? "" : " <span class=\"unit\">[" + Escape(unit) + "]</span>", svg);
+  return fmt::format(
+      "<figure class=\"mini\"><figcaption>{}{}</figcaption>{}</svg></figure>\n", Escape(title),
+      unit.empty() ? "" : " <span class=\"unit\">[" + Escape(unit) + "]</span>", svg);
 }
 
 }  // namespace impactlab::internal

@@ -1,4 +1,5 @@
-// What was measured, free of any law: ratio of normal velocities and of impulses against approach speed and lean.
+// What was measured, free of any law: ratio of normal velocities and of impulses against approach
+// speed and lean.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -48,13 +49,16 @@ std::vector<Figure> MeasuredFigures(const ReportContext& context) {
   for (const ImpactEvent& event : context.best.events) {
     if (!event.accepted) continue;
     const auto it = context.path_case.find({event.recording, event.impact});
-    points.push_back({Measure(event), context.Code(event.recording, event.impact), it == context.path_case.end() ? "" : it->second});
+    points.push_back({Measure(event), context.Code(event.recording, event.impact),
+                      it == context.path_case.end() ? "" : it->second});
   }
   std::vector<Figure> figures;
   if (points.empty()) return figures;
   const bool planar = context.run.experiment.body.planar;
-  const auto make = [&](const std::string& id, const std::string& title, bool restitution, const std::string& caption) {
-    Figure figure{.id = id, .title = title, .caption = caption, .selectors = {"Against"}, .plots = {}};
+  const auto make = [&](const std::string& id, const std::string& title, bool restitution,
+                        const std::string& caption) {
+    Figure figure{
+        .id = id, .title = title, .caption = caption, .selectors = {"Against"}, .plots = {}};
     for (const bool lean : {false, true}) {
       std::map<std::string, Series> by_case;
       for (const Point& p : points) {
@@ -65,7 +69,8 @@ std::vector<Figure> MeasuredFigures(const ReportContext& context) {
         s.event.push_back(p.code);
       }
       Plot plot{.choice = {lean ? "lean" : "approach speed"},
-                .x_label = lean ? (planar ? "lean of the centre of mass over the contact [°]" : "angle between lever and normal [°]")
+                .x_label = lean ? (planar ? "lean of the centre of mass over the contact [°]"
+                                          : "angle between lever and normal [°]")
                                 : "approach speed of the contact point [m/s]",
                 .y_label = restitution ? "measured −vₙ⁺ / vₙ⁻" : "measured |Jₜ| / Jₙ",
                 .series = {}};
@@ -81,29 +86,37 @@ std::vector<Figure> MeasuredFigures(const ReportContext& context) {
         if (!restitution && mu) AddFitLines(plot, "fitted μ", *mu);
         // Newton's coefficient is this very ratio; the other laws' coefficients are not.
         for (const LawFit& fit : context.best.fit.fits)
-          if (restitution && fit.law == "newton" && Restitution(fit)) AddFitLines(plot, "fitted e (Newton)", *Restitution(fit));
+          if (restitution && fit.law == "newton" && Restitution(fit))
+            AddFitLines(plot, "fitted e (Newton)", *Restitution(fit));
       }
       figure.plots.push_back(std::move(plot));
     }
     figures.push_back(std::move(figure));
   };
   make("fig-e", "Normal velocity ratio", true,
-       "Velocity of the contact point along the normal, after over before, with one standard deviation.");
+       "Velocity of the contact point along the normal, after over before, with one standard "
+       "deviation.");
   make("fig-ratio", "Impulse ratio", false,
-       "Impulses that slide throughout lie on the line at μ; those that stick or reverse lie below it. The mass cancels from the ratio.");
+       "Impulses that slide throughout lie on the line at μ; those that stick or reverse lie below "
+       "it. The mass cancels from the ratio.");
   return figures;
 }
 
 Section MeasuredSection(const ReportContext& context) {
-  Section section{.id = "measured", .title = "Measured ratios", .html = {}, .figures = MeasuredFigures(context)};
+  Section section{.id = "measured",
+                  .title = "Measured ratios",
+                  .html = {},
+                  .figures = MeasuredFigures(context)};
   if (section.figures.empty()) {
     section.html = "<p>There are no accepted impacts to show.</p>\n";
     return section;
   }
   section.html =
-      "<p>Both ratios come from the measured motion alone. Colours show the case that the fitted law assigns to each impact.</p>\n<div "
+      "<p>Both ratios come from the measured motion alone. Colours show the case that the fitted "
+      "law assigns to each impact.</p>\n<div "
       "class=\"figures\">";
-  for (const Figure& figure : section.figures) section.html += FigureHtml(figure, context.interactive);
+  for (const Figure& figure : section.figures)
+    section.html += FigureHtml(figure, context.interactive);
   section.html += "</div>\n";
   return section;
 }

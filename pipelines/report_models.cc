@@ -14,9 +14,12 @@ std::string ModelWords(const CoefficientModel& model) {
   std::string words;
   const auto add = [&](const std::string& part) { words += (words.empty() ? "" : "; ") + part; };
   if (model.fit_exponent) add("e = 1 − α v^m");
-  if (!model.fit_exponent && model.exponent != 0) add(fmt::format("e = 1 − α v^{}", Num(model.exponent, 3)));
+  if (!model.fit_exponent && model.exponent != 0)
+    add(fmt::format("e = 1 − α v^{}", Num(model.exponent, 3)));
   if (model.fit_mu_s) add("static friction above kinetic");
-  const auto pooled = [](Pooling pooling) { return pooling == Pooling::kPartial ? "drawn from a population" : "of each group alone"; };
+  const auto pooled = [](Pooling pooling) {
+    return pooling == Pooling::kPartial ? "drawn from a population" : "of each group alone";
+  };
   if (model.friction == model.restitution && model.friction != Pooling::kComplete) {
     add(std::string("μ and e ") + pooled(model.friction));
   } else {
@@ -34,7 +37,8 @@ std::string MethodWords(const std::string& method) {
 
 // Of a text made for terminals.
 std::string WithSign(std::string text) {
-  for (std::size_t at = text.find("+-"); at != std::string::npos; at = text.find("+-")) text.replace(at, 2, "±");
+  for (std::size_t at = text.find("+-"); at != std::string::npos; at = text.find("+-"))
+    text.replace(at, 2, "±");
   return text;
 }
 
@@ -49,13 +53,17 @@ Figure SpeedFigure(const ReportContext& context) {
   Figure figure{.id = "fig-speed",
                 .title = "Restitution against speed",
                 .caption =
-                    "Dots: restitution of one impact alone with the fitted friction, against the normal speed of approach. Lines: the "
+                    "Dots: restitution of one impact alone with the fitted friction, against the "
+                    "normal speed of approach. Lines: the "
                     "models of one group, chosen one solid.",
                 .selectors = {},
                 .plots = {}};
   const Repeatability& repeats = context.best.repeats;
   if (repeats.e.empty() || repeats.law != study.law) return figure;
-  Plot plot{.choice = {}, .x_label = "approach speed |v_n−| [m/s]", .y_label = "restitution [1]", .series = {}};
+  Plot plot{.choice = {},
+            .x_label = "approach speed |v_n−| [m/s]",
+            .y_label = "restitution [1]",
+            .series = {}};
   Series dots{.name = "one impact"};
   for (const SingleCoefficient& one : repeats.e) {
     for (const ImpactEvent& event : context.best.events) {
@@ -70,10 +78,15 @@ Figure SpeedFigure(const ReportContext& context) {
   for (const ModelScore& score : study.models) {
     const CoefficientFit& fit = score.fit;
     const CoefficientModel& model = fit.model;
-    if (model.friction != Pooling::kComplete || model.restitution != Pooling::kComplete || !fit.parameters[1].identifiable) continue;
-    const double m = model.fit_exponent ? fit.Find("exponent")->value : model.exponent, e_0 = fit.parameters[1].value;
+    if (model.friction != Pooling::kComplete || model.restitution != Pooling::kComplete ||
+        !fit.parameters[1].identifiable)
+      continue;
+    const double m = model.fit_exponent ? fit.Find("exponent")->value : model.exponent,
+                 e_0 = fit.parameters[1].value;
     if (!std::isfinite(m)) continue;
-    Series line{.name = ModelName(model), .mark = score.chosen ? Mark::kLine : Mark::kDash, .colour = colour++};
+    Series line{.name = ModelName(model),
+                .mark = score.chosen ? Mark::kLine : Mark::kDash,
+                .colour = colour++};
     constexpr int kPoints = 60;
     for (int i = 0; i <= kPoints; ++i) {
       const double v = fit.slowest + (fit.fastest - fit.slowest) * i / kPoints;
@@ -88,16 +101,23 @@ Figure SpeedFigure(const ReportContext& context) {
 }
 
 std::string ModelsHtml(const CoefficientStudy& study) {
-  HtmlTable table("Models of the coefficients, by how well they predict recordings left out of their fit",
-                  {"model", "#parameters", "#behind the best", "#ΔAIC", "#ΔBIC", "μ", "e at the reference speed", "exponent m", "verdict"});
+  HtmlTable table(
+      "Models of the coefficients, by how well they predict recordings left out of their fit",
+      {"model", "#parameters", "#behind the best", "#ΔAIC", "#ΔBIC", "μ",
+       "e at the reference speed", "exponent m", "verdict"});
   for (const ModelScore& score : study.models) {
     const CoefficientFit& fit = score.fit;
     const ParameterEstimate* m = fit.Find("exponent");
-    table.Row({fmt::format("{}<br><small>{}</small>", Escape(ModelName(fit.model)), Escape(ModelWords(fit.model))),
+    table.Row({fmt::format("{}<br><small>{}</small>", Escape(ModelName(fit.model)),
+                           Escape(ModelWords(fit.model))),
                Fixed(fit.parameters_used, 0),
-               score.sd_behind > 0 ? fmt::format("{} ± {}", Fixed(score.behind, 1), Fixed(score.sd_behind, 1)) : Fixed(score.behind, 1),
-               Fixed(score.delta_aic, 1), Fixed(score.delta_bic, 1), EstimateHtml(fit.parameters[0]), EstimateHtml(fit.parameters[1]),
-               m == nullptr ? "–" : EstimateHtml(*m), (score.chosen ? "<b>chosen</b>: " : "") + Escape(WithSign(score.verdict))});
+               score.sd_behind > 0
+                   ? fmt::format("{} ± {}", Fixed(score.behind, 1), Fixed(score.sd_behind, 1))
+                   : Fixed(score.behind, 1),
+               Fixed(score.delta_aic, 1), Fixed(score.delta_bic, 1),
+               EstimateHtml(fit.parameters[0]), EstimateHtml(fit.parameters[1]),
+               m == nullptr ? "–" : EstimateHtml(*m),
+               (score.chosen ? "<b>chosen</b>: " : "") + Escape(WithSign(score.verdict))});
   }
   return table.Html();
 }
@@ -112,14 +132,18 @@ std::string GroupsHtml(const CoefficientFit& fit) {
       rows.push_back({group.name, p.value, p.lower95, p.upper95, !p.identifiable});
     }
     const ParameterEstimate& all = fit.parameters[friction ? 0 : 1];
-    out += IntervalChart(friction ? "Friction μ by group" : "Restitution by group, at the reference speed", "", rows, all.value, "all");
+    out += IntervalChart(
+        friction ? "Friction μ by group" : "Restitution by group, at the reference speed", "", rows,
+        all.value, "all");
   }
-  HtmlTable table("Coefficients of the groups", {"group", "#impacts", "#recordings", "μ", "e", "what limits it"});
+  HtmlTable table("Coefficients of the groups",
+                  {"group", "#impacts", "#recordings", "μ", "e", "what limits it"});
   for (const GroupEstimate& group : fit.groups) {
     std::string reason = group.mu_k.reason.empty() ? "" : "μ: " + group.mu_k.reason;
     if (!group.e.reason.empty()) reason += (reason.empty() ? "e: " : "; e: ") + group.e.reason;
-    table.Row({Escape(group.name), std::to_string(group.n_events), std::to_string(group.n_recordings), EstimateHtml(group.mu_k),
-               EstimateHtml(group.e), Escape(reason)});
+    table.Row({Escape(group.name), std::to_string(group.n_events),
+               std::to_string(group.n_recordings), EstimateHtml(group.mu_k), EstimateHtml(group.e),
+               Escape(reason)});
   }
   return out + table.Html();
 }
@@ -127,14 +151,16 @@ std::string GroupsHtml(const CoefficientFit& fit) {
 std::string IntervalsHtml(const IntervalComparison& intervals) {
   if (intervals.rows.empty()) return {};
   std::string out = "<h3>The same interval by four methods</h3>\n<ul>";
-  for (const auto& [parameter, note] : intervals.notes) out += fmt::format("<li>{}: {}</li>", SymbolHtml(parameter), Escape(note));
+  for (const auto& [parameter, note] : intervals.notes)
+    out += fmt::format("<li>{}: {}</li>", SymbolHtml(parameter), Escape(note));
   out += "</ul>\n";
   HtmlTable table("95 % intervals by methods that assume different things",
                   {"coefficient", "method", "#sd", "#lower", "#upper", "#refits"});
   for (const MethodInterval& row : intervals.rows) {
     const int decimals = DecimalsFor(row.sd) + 1;
-    table.Row({SymbolHtml(row.parameter), MethodWords(row.method), Num(row.sd, 2), Fixed(row.lower95, decimals),
-               Fixed(row.upper95, decimals), row.refits > 0 ? std::to_string(row.refits) : "–"});
+    table.Row({SymbolHtml(row.parameter), MethodWords(row.method), Num(row.sd, 2),
+               Fixed(row.lower95, decimals), Fixed(row.upper95, decimals),
+               row.refits > 0 ? std::to_string(row.refits) : "–"});
   }
   return out + table.Html();
 }
@@ -149,19 +175,24 @@ std::string CoefficientHtml(const CoefficientStudy& study) {
 
 Section ModelSection(const ReportContext& context) {
   const CoefficientStudy& study = context.best.coefficients;
-  Section section{.id = "models", .title = "What the coefficients depend on", .html = {}, .figures = {}};
+  Section section{
+      .id = "models", .title = "What the coefficients depend on", .html = {}, .figures = {}};
   const ModelScore* best = study.chosen();
   if (best == nullptr) return section;
   const CoefficientFit& fit = best->fit;
   section.html = fmt::format(
-      "<p>Models of friction and restitution under {}, fitted to {} of {}. Chosen is the simplest that predicts recordings left out ({} "
-      "folds) no worse than the best within its standard error: <b>{}</b>, {}. Speeds of approach run from {} to {} m/s; restitution is "
+      "<p>Models of friction and restitution under {}, fitted to {} of {}. Chosen is the simplest "
+      "that predicts recordings left out ({} "
+      "folds) no worse than the best within its standard error: <b>{}</b>, {}. Speeds of approach "
+      "run from {} to {} m/s; restitution is "
       "stated at their geometric mean, {} m/s.</p>\n",
-      LawPhrase(study.law), Count(fit.n_events, "impact"), Count(fit.n_recordings, "recording"), best->folds, Escape(ModelName(fit.model)),
-      Escape(WithSign(best->verdict)), Num(fit.slowest, 2), Num(fit.fastest, 2), Num(fit.reference_speed, 3));
+      LawPhrase(study.law), Count(fit.n_events, "impact"), Count(fit.n_recordings, "recording"),
+      best->folds, Escape(ModelName(fit.model)), Escape(WithSign(best->verdict)),
+      Num(fit.slowest, 2), Num(fit.fastest, 2), Num(fit.reference_speed, 3));
   Figure figure = SpeedFigure(context);
   if (!figure.empty()) {
-    section.html += "<div class=\"figures\">\n" + FigureHtml(figure, context.interactive) + "</div>\n";
+    section.html +=
+        "<div class=\"figures\">\n" + FigureHtml(figure, context.interactive) + "</div>\n";
     section.figures.push_back(std::move(figure));
   }
   section.html += CoefficientHtml(study);

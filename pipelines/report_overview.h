@@ -7,17 +7,21 @@
 
 namespace impactlab::internal {
 
-// Why this law is spoken of first, against the one of highest density and the one of least error: plain HTML, empty where nothing compares.
+// Why this law is spoken of first, against the one of highest density and the one of least error:
+// plain HTML, empty where nothing compares.
 std::string LawChoiceHtml(const ReportContext& context);
 // A list with one sentence each on what limits the coefficients.
 std::string LimitsHtml(const ReportContext& context);
 
 // The fit of a law, null where it was not fitted.
 const LawFit* FitOf(const ReportContext& context, const std::string& law);
-// The comparison of two laws of which the one in front is the better by its density; null where they were not compared.
-const LawPair* PairOf(const ReportContext& context, const std::string& better, const std::string& other);
+// The comparison of two laws of which the one in front is the better by its density; null where
+// they were not compared.
+const LawPair* PairOf(const ReportContext& context, const std::string& better,
+                      const std::string& other);
 
-// The view of motions, with ReplayJson and MakeRecordingData in the page; `pictured` recordings have frames of their videos there.
+// The view of motions, with ReplayJson and MakeRecordingData in the page; `pictured` recordings
+// have frames of their videos there.
 Section ReplaySection(const ReportContext& context, std::size_t pictured);
 // What the replay shows beside the poses of the recordings: body, markers, cameras and floor.
 std::string ReplayJson(const ReportContext& context);

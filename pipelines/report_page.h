@@ -1,5 +1,6 @@
 #pragma once
-// The shell of every page the program writes: one file, complete, that asks the network for nothing. Private to the pages.
+// The shell of every page the program writes: one file, complete, that asks the network for
+// nothing. Private to the pages.
 
 #include <filesystem>
 #include <string>
@@ -18,15 +19,19 @@ struct Section {
 };
 
 struct Page {
-  std::string title;                                      // plain text
-  std::string head;                                       // HTML above the sections; its id is "result"
+  std::string title;  // plain text
+  // HTML above the sections; its id is "result"
+  std::string head;
   std::vector<Section> sections;                          //
   std::vector<std::pair<std::string, std::string>> data;  // id and JSON, for the scripts
   std::vector<std::string_view> styles;                   // beside the common style sheet
   std::vector<std::string_view> scripts;                  // that need no plotting library
-  std::string recordings = "[]";                          // JSON of the recordings for the common script
-  std::string figures;                                    // JSON of the figures; empty: those of the sections
-  bool has_parts = false;                                 // scripts beside the page hold more of both
+  // JSON of the recordings for the common script
+  std::string recordings = "[]";
+  // JSON of the figures; empty: those of the sections
+  std::string figures;
+  // scripts beside the page hold more of both
+  bool has_parts = false;
 };
 
 // Text of the plotting library, ready to stand in a <script>; empty when there is none to use.

@@ -26,8 +26,11 @@ struct ReportContext {
   std::map<EventKey, std::string> path_case;  // predicted by that law, in sample
   int n_accepted = 0;
   std::vector<std::pair<std::string, int>> rejected;  // reason code and count, most frequent first
-  const AuditResult& final_audit() const { return run.has_corrected ? run.audit_corrected : run.audit; }
-  int Code(const std::string& recording, int impact) const;  // EventCode; -1 for a recording the run does not hold
+  const AuditResult& final_audit() const {
+    return run.has_corrected ? run.audit_corrected : run.audit;
+  }
+  // EventCode; -1 for a recording the run does not hold
+  int Code(const std::string& recording, int impact) const;
 };
 ReportContext MakeContext(const RunResult& run, bool interactive);
 
@@ -37,19 +40,22 @@ Section PredictionSection(const ReportContext& context);
 Section ScrutinySection(const ReportContext& context);
 Section RestitutionSection(const ReportContext& context);  // where all three laws were fitted
 Section MeasuredSection(const ReportContext& context);
-Section PixelSection(const ReportContext& context);      // of a run from images of markers
-Section FlightSection(const ReportContext& context);     // the same
-Section ClassicalSection(const ReportContext& context);  // the same, where estimators were asked for
+Section PixelSection(const ReportContext& context);   // of a run from images of markers
+Section FlightSection(const ReportContext& context);  // the same
+// the same, where estimators were asked for
+Section ClassicalSection(const ReportContext& context);
 Section RepeatSection(const ReportContext& context);
 Section ModelSection(const ReportContext& context);
-std::string CoefficientHtml(const CoefficientStudy& study);  // models, groups and intervals, without the section's own words
-Section TwoBodySection(const ReportContext& context);        // of a struck body that moves as well
+// models, groups and intervals, without the section's own words
+std::string CoefficientHtml(const CoefficientStudy& study);
+Section TwoBodySection(const ReportContext& context);  // of a struck body that moves as well
 Section AuditSection(const ReportContext& context);
 Section RecordingsSection(const ReportContext& context);
 Section MethodsSection(const ReportContext& context);
 Section ConfigurationSection(const ReportContext& context);
 
-// One recording for the browser of recordings and the replay, as JSON: what lists of recordings need, and that with poses and arcs.
+// One recording for the browser of recordings and the replay, as JSON: what lists of recordings
+// need, and that with poses and arcs.
 struct RecordingData {
   std::string brief, all;
 };
@@ -58,10 +64,12 @@ std::vector<RecordingData> MakeRecordingData(const ReportContext& context, std::
 // The most, up to `max_frames`, with which all recordings together stay a few megabytes.
 std::size_t FramesWithin(const ReportContext& context, std::size_t max_frames);
 
-// What cameras saw about the first impact, as JSON lists by recording for the replay; empty where no frame was kept. At most two cameras a
-// recording, and together no more than `most_bytes`: the first camera of every recording, then the second, as far as that goes.
+// What cameras saw about the first impact, as JSON lists by recording for the replay; empty where
+// no frame was kept. At most two cameras a recording, and together no more than `most_bytes`: the
+// first camera of every recording, then the second, as far as that goes.
 inline constexpr std::size_t kPictureBytes = 8'000'000;
-std::vector<std::string> MakePictures(const ReportContext& context, std::size_t most_bytes = kPictureBytes);
+std::vector<std::string> MakePictures(const ReportContext& context,
+                                      std::size_t most_bytes = kPictureBytes);
 
 // Figures, apart from the text around them.
 std::vector<Figure> FitFigures(const ReportContext& context);
@@ -71,8 +79,8 @@ std::vector<Figure> RestitutionFigures(const ReportContext& context);
 std::vector<Figure> MeasuredFigures(const ReportContext& context);
 std::vector<Figure> AuditFigures(const ReportContext& context);
 
-// Median error of the law's predictions in the kinetic-energy norm over recordings its fit had not seen (in sample where there is no
-// other); NaN where it predicted nothing.
+// Median error of the law's predictions in the kinetic-energy norm over recordings its fit had not
+// seen (in sample where there is no other); NaN where it predicted nothing.
 struct MedianError {
   double by_plus = std::numeric_limits<double>::quiet_NaN();
   bool in_sample = false;

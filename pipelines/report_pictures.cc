@@ -1,4 +1,5 @@
-// What the cameras saw about the first impact, for the replay: cuts of frames with the images of the markers as numbers.
+// What the cameras saw about the first impact, for the replay: cuts of frames with the images of
+// the markers as numbers.
 #include <algorithm>
 #include <map>
 #include <nlohmann/json.hpp>
@@ -18,10 +19,13 @@ using Json = nlohmann::json;
 using Eigen::Vector2d;
 
 constexpr std::size_t kMostCameras = 2;
-constexpr std::uintmax_t kMostBytes = std::uintmax_t{4} << 20;  // of one picture: more was not written by this program
+// of one picture: more was not written by this program
+constexpr std::uintmax_t kMostBytes = std::uintmax_t{4} << 20;
 
-std::filesystem::path StemOf(const ReportContext& context, std::size_t recording, const std::string& camera) {
-  return context.run.markers->tracking->frames / (context.run.markers->tracks[recording].recording + "_" + camera);
+std::filesystem::path StemOf(const ReportContext& context, std::size_t recording,
+                             const std::string& camera) {
+  return context.run.markers->tracking->frames /
+         (context.run.markers->tracks[recording].recording + "_" + camera);
 }
 
 // Where the fit has the image of a point less where it was found [px].
@@ -34,7 +38,8 @@ std::map<int, DropResidual> ResidualsOf(const ReportContext& context, std::size_
   return out;
 }
 
-Json PictureJson(const ReportContext& context, std::size_t recording, int camera, const KeptFrames& kept, const std::string& jpeg) {
+Json PictureJson(const ReportContext& context, std::size_t recording, int camera,
+                 const KeptFrames& kept, const std::string& jpeg) {
   const MarkerTracks& tracks = context.run.markers->tracks[recording];
   const std::map<int, DropResidual> residuals = ResidualsOf(context, recording);
   std::map<long long, std::vector<int>> points;
@@ -54,7 +59,9 @@ Json PictureJson(const ReportContext& context, std::size_t recording, int camera
       Json mark = {p.marker, Rounded(found.x()), Rounded(found.y())};
       if (const auto fit = residuals.find(k); fit != residuals.end()) {
         const Vector2d there = kept.At(frame, p.q + fit->second.r);
-        for (const double v : {Rounded(there.x()), Rounded(there.y()), Rounded(fit->second.r.norm(), 2)}) mark.push_back(v);
+        for (const double v :
+             {Rounded(there.x()), Rounded(there.y()), Rounded(fit->second.r.norm(), 2)})
+          mark.push_back(v);
       }
       marks.push_back(mark);
     }
@@ -83,13 +90,15 @@ std::vector<std::string> MakePictures(const ReportContext& context, std::size_t 
       std::size_t seen = 0;
       for (std::size_t c = 0; c < tracks[i].cameras.size() && lists[i].size() <= turn; ++c) {
         const int camera = static_cast<int>(c);
-        const bool any =
-            std::any_of(tracks[i].points.begin(), tracks[i].points.end(), [&](const TrackPoint& p) { return p.camera == camera; });
+        const bool any = std::any_of(tracks[i].points.begin(), tracks[i].points.end(),
+                                     [&](const TrackPoint& p) { return p.camera == camera; });
         const std::filesystem::path stem = StemOf(context, i, tracks[i].cameras[c]);
         std::error_code absent;
-        if (!any || !std::filesystem::is_regular_file(KeptPicture(stem), absent) || seen++ < turn) continue;
+        if (!any || !std::filesystem::is_regular_file(KeptPicture(stem), absent) || seen++ < turn)
+          continue;
         try {
-          const Json one = PictureJson(context, i, camera, ReadKeptFrames(stem), ReadFile(KeptPicture(stem), kMostBytes));
+          const Json one = PictureJson(context, i, camera, ReadKeptFrames(stem),
+                                       ReadFile(KeptPicture(stem), kMostBytes));
           const std::string text = one.dump(-1, ' ', true, Json::error_handler_t::replace);
           if (bytes + text.size() > most_bytes) break;
           bytes += text.size();
@@ -100,7 +109,8 @@ std::vector<std::string> MakePictures(const ReportContext& context, std::size_t 
       }
     }
   std::vector<std::string> out;
-  for (const std::vector<std::string>& list : lists) out.push_back(list.empty() ? "" : "[" + JoinNames(list, ",") + "]");
+  for (const std::vector<std::string>& list : lists)
+    out.push_back(list.empty() ? "" : "[" + JoinNames(list, ",") + "]");
   return out;
 }
 

@@ -1,4 +1,5 @@
-// What the cameras saw: how well the bundle fits explain the images, and where the uncertainty comes from.
+// What the cameras saw: how well the bundle fits explain the images, and where the uncertainty
+// comes from.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -11,7 +12,8 @@
 namespace impactlab::internal {
 namespace {
 
-// Residuals of all used images, by camera: across x and y in the picture, against the time from the impact.
+// Residuals of all used images, by camera: across x and y in the picture, against the time from the
+// impact.
 std::vector<Figure> PixelFigures(const ReportContext& context) {
   const MarkerRecordings& markers = *context.run.markers;
   constexpr std::size_t kMost = 4000;  // points a camera; more only fill the page
@@ -32,7 +34,8 @@ std::vector<Figure> PixelFigures(const ReportContext& context) {
   Figure figure{.id = "fig-pixels",
                 .title = "What the fits leave of the images",
                 .caption =
-                    "Image by the fit less image found, of every marker in every frame, against the time from the impact. A trend on "
+                    "Image by the fit less image found, of every marker in every frame, against "
+                    "the time from the impact. A trend on "
                     "either side, or a step at zero, is motion that no free flight makes.",
                 .selectors = {"Along"},
                 .plots = {}};
@@ -69,29 +72,37 @@ std::string BudgetHtml(const ErrorBudget& budget) {
   std::vector<std::string> headers = {"quantity"};
   for (const BudgetSource& source : budget.sources) headers.push_back("#" + source.name);
   headers.emplace_back("#total");
-  HtmlTable table("Standard deviation by source. Sources that all impacts share do not average out.", headers);
+  HtmlTable table(
+      "Standard deviation by source. Sources that all impacts share do not average out.", headers);
   for (const BudgetRow& row : budget.rows) {
     const bool metric = row.unit == "m" || row.unit == "m_per_s";
     const double scale = metric ? 1e3 : 1;
-    const std::string unit = row.unit == "m" ? ", mm" : row.unit == "m_per_s" ? ", mm/s" : row.unit == "rad_per_s" ? ", rad/s" : "";
+    const std::string unit = row.unit == "m"           ? ", mm"
+                             : row.unit == "m_per_s"   ? ", mm/s"
+                             : row.unit == "rad_per_s" ? ", rad/s"
+                                                       : "";
     std::vector<std::string> cells = {row.law.empty() ? Escape(StateTitle(row.quantity) + unit)
-                                                      : SymbolHtml(row.quantity) + " (" + Escape(LawTitle(row.law)) + ")"};
+                                                      : SymbolHtml(row.quantity) + " (" +
+                                                            Escape(LawTitle(row.law)) + ")"};
     for (const double sd : row.sd) cells.push_back(Num(scale * sd, 2));
     cells.push_back(Num(scale * row.total, 2));
     table.Row(cells);
   }
   std::string out = "<h3>Error budget</h3>\n" + table.Html() + "<ul>";
   for (const BudgetSource& source : budget.sources)
-    out +=
-        fmt::format("<li><b>{}</b>{}: {}</li>", Escape(source.name), source.common ? " (shared by all impacts)" : "", Escape(source.how));
+    out += fmt::format("<li><b>{}</b>{}: {}</li>", Escape(source.name),
+                       source.common ? " (shared by all impacts)" : "", Escape(source.how));
   for (const std::string& note : budget.notes) out += "<li>" + Escape(note) + "</li>";
-  return out + "</ul>\n<p>States are root mean squares over the accepted impacts, of one component.</p>\n";
+  return out +
+         "</ul>\n<p>States are root mean squares over the accepted impacts, of one "
+         "component.</p>\n";
 }
 
 }  // namespace
 
 Section PixelSection(const ReportContext& context) {
-  Section section{.id = "pixels", .title = "From the pixels", .html = {}, .figures = PixelFigures(context)};
+  Section section{
+      .id = "pixels", .title = "From the pixels", .html = {}, .figures = PixelFigures(context)};
   const MarkerRecordings& markers = *context.run.markers;
   struct Sum {
     long long points = 0, outliers = 0;
@@ -121,26 +132,38 @@ Section PixelSection(const ReportContext& context) {
       }
     }
   section.html = fmt::format(
-      "<p>Every impact is one fit to the images themselves: two free flights that meet in one pose at one instant, {} in all.{}</p>\n",
+      "<p>Every impact is one fit to the images themselves: two free flights that meet in one pose "
+      "at one instant, {} in all.{}</p>\n",
       Count(fits, "fit"),
-      unseen == 0 ? "" : " The markers lie on a line: the spin about it is not seen by any camera, and a prior stands in its place.");
+      unseen == 0 ? ""
+                  : " The markers lie on a line: the spin about it is not seen by any camera, and "
+                    "a prior stands in its place.");
   if (!scales.empty())
-    section.html +=
-        fmt::format("<p>Residuals are {} times what the noise of the pixels says (median over the fits).</p>\n", Num(Median(scales), 2));
-  HtmlTable table("Images by camera", {"camera", "#images", "#left out", "#rms [px]", "#clock late by [ms]", "#± [ms]"});
+    section.html += fmt::format(
+        "<p>Residuals are {} times what the noise of the pixels says (median over the fits).</p>\n",
+        Num(Median(scales), 2));
+  HtmlTable table("Images by camera", {"camera", "#images", "#left out", "#rms [px]",
+                                       "#clock late by [ms]", "#± [ms]"});
   for (auto& [camera, sum] : sums) {
-    const bool fitted = std::any_of(sum.sd_offset.begin(), sum.sd_offset.end(), [](double sd) { return sd > 0; });
+    const bool fitted =
+        std::any_of(sum.sd_offset.begin(), sum.sd_offset.end(), [](double sd) { return sd > 0; });
     table.Row({Escape(camera), std::to_string(sum.points), std::to_string(sum.outliers),
-               sum.points > 0 ? Num(std::sqrt(sum.squares / (2.0 * static_cast<double>(sum.points))), 2) : "–",
-               fitted ? Fixed(1e3 * Median(sum.offset), 3) : "–", fitted ? Fixed(1e3 * Median(sum.sd_offset), 3) : "–"});
+               sum.points > 0
+                   ? Num(std::sqrt(sum.squares / (2.0 * static_cast<double>(sum.points))), 2)
+                   : "–",
+               fitted ? Fixed(1e3 * Median(sum.offset), 3) : "–",
+               fitted ? Fixed(1e3 * Median(sum.sd_offset), 3) : "–"});
   }
   section.html += table.Html();
   std::string links;
-  if (markers.calibration) links += " <a href=\"calibration/calibration.html\">Certificate of the cameras</a>.";
-  if (markers.tracking) links += " <a href=\"tracking/tracking.html\">How the markers were followed</a>.";
+  if (markers.calibration)
+    links += " <a href=\"calibration/calibration.html\">Certificate of the cameras</a>.";
+  if (markers.tracking)
+    links += " <a href=\"tracking/tracking.html\">How the markers were followed</a>.";
   if (!links.empty()) section.html += "<p>" + links + "</p>\n";
   section.html += "<div class=\"figures\">";
-  for (const Figure& figure : section.figures) section.html += FigureHtml(figure, context.interactive);
+  for (const Figure& figure : section.figures)
+    section.html += FigureHtml(figure, context.interactive);
   section.html += "</div>\n" + BudgetHtml(context.best.budget);
   return section;
 }

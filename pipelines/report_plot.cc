@@ -32,7 +32,8 @@ bool Clean(Series& s, std::size_t max_points) {
   const bool thinned = index.size() > max_points;
   if (thinned) {
     std::vector<std::size_t> fewer;
-    for (std::size_t k = 0; k < max_points; ++k) fewer.push_back(index[k * index.size() / max_points]);
+    for (std::size_t k = 0; k < max_points; ++k)
+      fewer.push_back(index[k * index.size() / max_points]);
     index = std::move(fewer);
   }
   if (index.size() != s.x.size()) {
@@ -47,7 +48,8 @@ bool Clean(Series& s, std::size_t max_points) {
 }
 
 struct Extent {
-  double lower = std::numeric_limits<double>::infinity(), upper = -std::numeric_limits<double>::infinity();
+  double lower = std::numeric_limits<double>::infinity(),
+         upper = -std::numeric_limits<double>::infinity();
   void Add(double v) {
     if (std::isfinite(v)) lower = std::min(lower, v), upper = std::max(upper, v);
   }
@@ -55,7 +57,8 @@ struct Extent {
   // With a margin, so that no point sits on the frame.
   void Pad() {
     if (empty()) lower = 0, upper = 1;
-    const double margin = upper > lower ? 0.06 * (upper - lower) : std::max(0.1 * std::abs(upper), 1e-3);
+    const double margin =
+        upper > lower ? 0.06 * (upper - lower) : std::max(0.1 * std::abs(upper), 1e-3);
     lower -= margin, upper += margin;
   }
 };
@@ -107,7 +110,8 @@ bool Finish(Plot& plot, std::size_t max_points) {
   }
   if (plot.counts) y.Add(0);
   x.Pad(), y.Pad();
-  if (plot.equal_axes) x.lower = y.lower = std::min(x.lower, y.lower), x.upper = y.upper = std::max(x.upper, y.upper);
+  if (plot.equal_axes)
+    x.lower = y.lower = std::min(x.lower, y.lower), x.upper = y.upper = std::max(x.upper, y.upper);
   if (!std::isfinite(plot.x_min)) plot.x_min = x.lower;
   if (!std::isfinite(plot.x_max)) plot.x_max = x.upper;
   if (!std::isfinite(plot.y_min)) plot.y_min = plot.counts ? 0 : y.lower;
@@ -120,7 +124,11 @@ bool Finish(Plot& plot, std::size_t max_points) {
 std::string ToJson(const Plot& plot) {
   Json series = Json::array();
   for (const Series& s : plot.series) {
-    Json one = {{"name", s.name}, {"mark", MarkName(s.mark)}, {"colour", s.colour}, {"x", Numbers(s.x)}, {"y", Numbers(s.y)}};
+    Json one = {{"name", s.name},
+                {"mark", MarkName(s.mark)},
+                {"colour", s.colour},
+                {"x", Numbers(s.x)},
+                {"y", Numbers(s.y)}};
     if (!s.sd_x.empty()) one["sx"] = Numbers(s.sd_x, 3);
     if (!s.sd_y.empty()) one["sy"] = Numbers(s.sd_y, 3);
     if (!s.event.empty()) one["event"] = s.event;
@@ -150,8 +158,12 @@ std::string ToJson(const Figure& figure) {
   return ToJson(figure, plots);
 }
 
-Series Histogram(const std::vector<double>& values, double lower, double upper, int bins, std::string name, int colour) {
-  Series s{.name = std::move(name), .mark = Mark::kBar, .colour = colour, .bar_width = (upper - lower) / bins};
+Series Histogram(const std::vector<double>& values, double lower, double upper, int bins,
+                 std::string name, int colour) {
+  Series s{.name = std::move(name),
+           .mark = Mark::kBar,
+           .colour = colour,
+           .bar_width = (upper - lower) / bins};
   s.x.resize(static_cast<std::size_t>(bins));
   s.y.assign(static_cast<std::size_t>(bins), 0);
   for (int k = 0; k < bins; ++k) s.x[static_cast<std::size_t>(k)] = lower + (k + 0.5) * s.bar_width;
@@ -163,11 +175,13 @@ Series Histogram(const std::vector<double>& values, double lower, double upper, 
   return s;
 }
 
-Series Contour(const std::vector<double>& x, const std::vector<double>& y, const Eigen::MatrixXd& f, double level, std::string name,
-               int colour) {
+Series Contour(const std::vector<double>& x, const std::vector<double>& y, const Eigen::MatrixXd& f,
+               double level, std::string name, int colour) {
   Series s{.name = std::move(name), .mark = Mark::kLine, .colour = colour};
   const double nan = std::numeric_limits<double>::quiet_NaN();
-  if (f.rows() != static_cast<Eigen::Index>(x.size()) || f.cols() != static_cast<Eigen::Index>(y.size())) return s;
+  if (f.rows() != static_cast<Eigen::Index>(x.size()) ||
+      f.cols() != static_cast<Eigen::Index>(y.size()))
+    return s;
   for (Eigen::Index i = 0; i + 1 < f.rows(); ++i) {
     for (Eigen::Index j = 0; j + 1 < f.cols(); ++j) {
       // Corners of the cell in order round it, and where its four sides cross the level.
@@ -183,8 +197,10 @@ Series Contour(const std::vector<double>& x, const std::vector<double>& y, const
         centre += a / 4;
         if ((a < level) == (b < level)) continue;
         const double share = (level - a) / (b - a);
-        const double xa = x[static_cast<std::size_t>(ci[k])], xb = x[static_cast<std::size_t>(ci[(k + 1) % 4])];
-        const double ya = y[static_cast<std::size_t>(cj[k])], yb = y[static_cast<std::size_t>(cj[(k + 1) % 4])];
+        const double xa = x[static_cast<std::size_t>(ci[k])],
+                     xb = x[static_cast<std::size_t>(ci[(k + 1) % 4])];
+        const double ya = y[static_cast<std::size_t>(cj[k])],
+                     yb = y[static_cast<std::size_t>(cj[(k + 1) % 4])];
         cross[n] = {xa + share * (xb - xa), ya + share * (yb - ya)};
         side[n++] = k;
       }
@@ -203,8 +219,11 @@ Series Contour(const std::vector<double>& x, const std::vector<double>& y, const
 }
 
 std::string Base64(std::string_view bytes) {
-  static constexpr char kDigits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-  const auto byte = [&](std::size_t i) { return static_cast<std::uint32_t>(static_cast<unsigned char>(bytes[i])); };
+  static constexpr char kDigits[] =
+      "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+  const auto byte = [&](std::size_t i) {
+    return static_cast<std::uint32_t>(static_cast<unsigned char>(bytes[i]));
+  };
   std::string out;
   out.reserve(4 * (bytes.size() + 2) / 3);
   for (std::size_t i = 0; i < bytes.size(); i += 3) {
@@ -227,7 +246,9 @@ Packed Pack(const std::vector<double>& values) {
   bytes.reserve(2 * values.size());
   for (const double v : values) {
     std::uint16_t code = 0xFFFF;
-    if (std::isfinite(v)) code = span > 0 ? static_cast<std::uint16_t>(std::lround(65534 * ((v - packed.lower) / span))) : std::uint16_t{0};
+    if (std::isfinite(v))
+      code = span > 0 ? static_cast<std::uint16_t>(std::lround(65534 * ((v - packed.lower) / span)))
+                      : std::uint16_t{0};
     bytes += static_cast<char>(code & 0xFF);
     bytes += static_cast<char>(code >> 8);
   }

@@ -19,9 +19,14 @@ std::string QuantityName(const std::string& quantity) {
 }
 
 // Lengths and velocities in mm.
-std::string Scaled(const RepeatRow& row, double value) { return Num((row.unit == "m" || row.unit == "m_per_s" ? 1e3 : 1) * value, 2); }
+std::string Scaled(const RepeatRow& row, double value) {
+  return Num((row.unit == "m" || row.unit == "m_per_s" ? 1e3 : 1) * value, 2);
+}
 std::string UnitOf(const RepeatRow& row) {
-  return row.unit == "m" ? " [mm]" : row.unit == "m_per_s" ? " [mm/s]" : row.unit == "rad_per_s" ? " [rad/s]" : "";
+  return row.unit == "m"           ? " [mm]"
+         : row.unit == "m_per_s"   ? " [mm/s]"
+         : row.unit == "rad_per_s" ? " [rad/s]"
+                                   : "";
 }
 
 std::string VerdictHtml(const RepeatRow& row) {
@@ -29,13 +34,19 @@ std::string VerdictHtml(const RepeatRow& row) {
     case RepeatVerdict::kWithin:
       return "<span class=\"ok\">no scatter beyond the measurement</span>";
     case RepeatVerdict::kBeyond:
-      return fmt::format("<span class=\"notok\">scatters {} times what the measurement explains</span>", Num(row.ratio, 2));
+      return fmt::format(
+          "<span class=\"notok\">scatters {} times what the measurement explains</span>",
+          Num(row.ratio, 2));
     case RepeatVerdict::kBelow:
-      return fmt::format("<span class=\"notok\">scatters {} times what is stated: the uncertainty is too large</span>", Num(row.ratio, 2));
+      return fmt::format(
+          "<span class=\"notok\">scatters {} times what is stated: the uncertainty is too "
+          "large</span>",
+          Num(row.ratio, 2));
     case RepeatVerdict::kUndetermined:
       break;
   }
-  return row.n < 3 ? "cannot be determined from " + Count(row.n, "repeat") : "cannot be determined: no uncertainty is stated";
+  return row.n < 3 ? "cannot be determined from " + Count(row.n, "repeat")
+                   : "cannot be determined: no uncertainty is stated";
 }
 
 // The scatter in units of what is stated, against the number of repeats.
@@ -43,7 +54,8 @@ Figure RatioFigure(const std::vector<RepeatRow>& rows) {
   Figure figure{.id = "fig-repeats",
                 .title = "Scatter by number of repeats",
                 .caption =
-                    "Scatter of the first 5, 10, 20 ... repeats in units of what the measurement explains. Between the dashed lines: "
+                    "Scatter of the first 5, 10, 20 ... repeats in units of what the measurement "
+                    "explains. Between the dashed lines: "
                     "99 % of what noise alone would do.",
                 .selectors = {"Quantity"},
                 .plots = {}};
@@ -56,10 +68,14 @@ Figure RatioFigure(const std::vector<RepeatRow>& rows) {
               .x_label = "repeats",
               .y_label = "scatter / stated [1]",
               .series = {}};
-    Series line{.name = "between repeats", .mark = Mark::kLine}, dots{.name = "", .mark = Mark::kDot};
-    Series lower{.name = "noise alone, 99 %", .mark = Mark::kDash, .colour = 7}, upper{.name = "", .mark = Mark::kDash, .colour = 7};
+    Series line{.name = "between repeats", .mark = Mark::kLine},
+        dots{.name = "", .mark = Mark::kDot};
+    Series lower{.name = "noise alone, 99 %", .mark = Mark::kDash, .colour = 7},
+        upper{.name = "", .mark = Mark::kDash, .colour = 7};
     for (const RepeatRow& row : rows) {
-      if (row.group != first.group || row.quantity != first.quantity || row.verdict == RepeatVerdict::kUndetermined) continue;
+      if (row.group != first.group || row.quantity != first.quantity ||
+          row.verdict == RepeatVerdict::kUndetermined)
+        continue;
       for (Series* s : {&line, &dots, &lower, &upper}) s->x.push_back(row.n);
       line.y.push_back(row.ratio);
       dots.y.push_back(row.ratio);
@@ -81,7 +97,8 @@ Figure CoefficientFigure(const ReportContext& context) {
   Figure figure{.id = "fig-single",
                 .title = "Coefficients impact by impact",
                 .caption = "Each from one impact alone by " + LawPhrase(repeats.law) +
-                           ", with one standard deviation of the measurement: restitution with the fitted friction, friction where the "
+                           ", with one standard deviation of the measurement: restitution with the "
+                           "fitted friction, friction where the "
                            "contact slid all through.",
                 .selectors = {"Coefficient"},
                 .plots = {}};
@@ -119,23 +136,30 @@ std::string GroupsHtml(const ReportContext& context) {
   std::string out;
   if (repeats.found)
     out = fmt::format(
-        "<p>Repeats of one condition are first impacts whose states before the impact are alike: every component of the velocity within "
-        "{} m/s and of the spin within {} rad/s of one drop’s, the lever of the contact turned by no more than {} rad. Groups can be named "
+        "<p>Repeats of one condition are first impacts whose states before the impact are alike: "
+        "every component of the velocity within "
+        "{} m/s and of the spin within {} rad/s of one drop’s, the lever of the contact turned by "
+        "no more than {} rad. Groups can be named "
         "in the experiment file (<code>repeats</code>).</p>\n",
         Num(o.velocity, 2), Num(o.spin, 2), Num(o.angle, 2));
-  const bool enough = std::any_of(repeats.groups.begin(), repeats.groups.end(), [](const auto& g) { return g.recordings.size() >= 3; });
+  const bool enough = std::any_of(repeats.groups.begin(), repeats.groups.end(),
+                                  [](const auto& g) { return g.recordings.size() >= 3; });
   if (!enough)
     out +=
-        "<p>No condition was repeated three times: whether the release repeats cannot be determined. What the law leaves and the "
+        "<p>No condition was repeated three times: whether the release repeats cannot be "
+        "determined. What the law leaves and the "
         "coefficients of single impacts do not need one condition.</p>\n";
   if (repeats.groups.empty() && repeats.notes.empty()) return out;
   out += "<ul>";
   constexpr std::size_t kMost = 12;
   for (const Repeatability::Group& group : repeats.groups) {
     std::string names;
-    for (std::size_t i = 0; i < std::min(kMost, group.recordings.size()); ++i) names += (i == 0 ? "" : ", ") + group.recordings[i];
-    if (group.recordings.size() > kMost) names += fmt::format(" and {} more", group.recordings.size() - kMost);
-    out += fmt::format("<li><b>{}</b>: {}{}</li>", Escape(group.name), Count(static_cast<long long>(group.recordings.size()), "drop"),
+    for (std::size_t i = 0; i < std::min(kMost, group.recordings.size()); ++i)
+      names += (i == 0 ? "" : ", ") + group.recordings[i];
+    if (group.recordings.size() > kMost)
+      names += fmt::format(" and {} more", group.recordings.size() - kMost);
+    out += fmt::format("<li><b>{}</b>: {}{}</li>", Escape(group.name),
+                       Count(static_cast<long long>(group.recordings.size()), "drop"),
                        names.empty() ? "" : " (" + Escape(names) + ")");
   }
   for (const std::string& note : repeats.notes) out += "<li>" + Escape(note) + "</li>";
@@ -150,33 +174,43 @@ Section RepeatSection(const ReportContext& context) {
   for (Figure& figure : std::vector<Figure>{RatioFigure(repeats.rows), CoefficientFigure(context)})
     if (!figure.empty()) section.figures.push_back(std::move(figure));
   section.html =
-      "<p>If drops are repeated, do they differ by more than the stated uncertainty of one drop explains? Before the impact that is how "
+      "<p>If drops are repeated, do they differ by more than the stated uncertainty of one drop "
+      "explains? Before the impact that is how "
       "well "
-      "the release repeats; after it, less what the law predicts from each drop’s own state before, it is the surface.</p>\n" +
+      "the release repeats; after it, less what the law predicts from each drop’s own state "
+      "before, it is the surface.</p>\n" +
       GroupsHtml(context);
-  HtmlTable table("Scatter between repeats and the standard deviation stated for one drop, of one component",
-                  {"group", "quantity", "#repeats", "#between repeats (95 %)", "#stated", "#ratio", "#noise alone, 99 %", "verdict"});
+  HtmlTable table(
+      "Scatter between repeats and the standard deviation stated for one drop, of one component",
+      {"group", "quantity", "#repeats", "#between repeats (95 %)", "#stated", "#ratio",
+       "#noise alone, 99 %", "verdict"});
   for (std::size_t i = 0; i < repeats.rows.size(); ++i) {
     const RepeatRow& row = repeats.rows[i];
     // The whole group; its first 5, 10, 20 are in the figure and in repeatability.csv.
-    const bool last =
-        i + 1 == repeats.rows.size() || repeats.rows[i + 1].group != row.group || repeats.rows[i + 1].quantity != row.quantity;
+    const bool last = i + 1 == repeats.rows.size() || repeats.rows[i + 1].group != row.group ||
+                      repeats.rows[i + 1].quantity != row.quantity;
     if (!last) continue;
     const bool judged = row.verdict != RepeatVerdict::kUndetermined;
-    table.Row({Escape(row.group), Escape(QuantityName(row.quantity)) + UnitOf(row), std::to_string(row.n),
-               std::isfinite(row.sd_between)
-                   ? Scaled(row, row.sd_between) + " (" + Scaled(row, row.between_lower95) + " to " + Scaled(row, row.between_upper95) + ")"
-                   : "–",
-               Scaled(row, row.sd_within), judged ? Num(row.ratio, 2) : "–",
-               judged ? Num(std::sqrt(row.lower99), 2) + " to " + Num(std::sqrt(row.upper99), 2) : "–", VerdictHtml(row)},
-              judged ? "" : "muted");
+    table.Row(
+        {Escape(row.group), Escape(QuantityName(row.quantity)) + UnitOf(row), std::to_string(row.n),
+         std::isfinite(row.sd_between)
+             ? Scaled(row, row.sd_between) + " (" + Scaled(row, row.between_lower95) + " to " +
+                   Scaled(row, row.between_upper95) + ")"
+             : "–",
+         Scaled(row, row.sd_within), judged ? Num(row.ratio, 2) : "–",
+         judged ? Num(std::sqrt(row.lower99), 2) + " to " + Num(std::sqrt(row.upper99), 2) : "–",
+         VerdictHtml(row)},
+        judged ? "" : "muted");
   }
   section.html += table.Html(table.rows() > 20);
   section.html +=
-      "<p>Stated is what differs from drop to drop: pixels and clocks, not the cameras and the layout, which all drops share. Ratios "
+      "<p>Stated is what differs from drop to drop: pixels and clocks, not the cameras and the "
+      "layout, which all drops share. Ratios "
       "weight "
-      "every drop with its own covariance, so that they are not the quotient of the two columns before.</p>\n<div class=\"figures\">";
-  for (const Figure& figure : section.figures) section.html += FigureHtml(figure, context.interactive);
+      "every drop with its own covariance, so that they are not the quotient of the two columns "
+      "before.</p>\n<div class=\"figures\">";
+  for (const Figure& figure : section.figures)
+    section.html += FigureHtml(figure, context.interactive);
   section.html += "</div>\n";
   return section;
 }

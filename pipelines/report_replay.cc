@@ -1,4 +1,5 @@
-// The replay of recordings: what the view of a run's motions shows beside the poses that the browser of recordings holds.
+// The replay of recordings: what the view of a run's motions shows beside the poses that the
+// browser of recordings holds.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -16,29 +17,36 @@ using Eigen::Vector3d;
 Json CameraJson(const RigCamera& camera, double depth) {
   Json corners = Json::array();
   for (const Vector3d& corner : ViewPyramid(camera, depth)) corners.push_back(TripleJson(corner));
-  return {{"name", camera.name}, {"eye", TripleJson(camera.X_WC.translation())}, {"corners", corners}};
+  return {
+      {"name", camera.name}, {"eye", TripleJson(camera.X_WC.translation())}, {"corners", corners}};
 }
 
 }  // namespace
 
 std::string ReplayJson(const ReportContext& context) {
   const Experiment& experiment = context.run.experiment;
-  const DrawnPart part = DrawBody(experiment.body, experiment.body.name.empty() ? "body" : experiment.body.name);
+  const DrawnPart part =
+      DrawBody(experiment.body, experiment.body.name.empty() ? "body" : experiment.body.name);
   double size = part.ball_radius + part.thickness;
   for (const Vector3d& p : part.points_B) size = std::max(size, p.norm());
   Json scene = {{"planar", experiment.body.planar}, {"mass_known", experiment.body.mass_known}};
   Json markers = Json::array(), cameras = Json::array(), planes = Json::array();
   if (context.run.markers) {
-    const std::vector<BodyMarker>& layout = context.best.layout.markers.empty() ? context.run.markers->layout : context.best.layout.markers;
+    const std::vector<BodyMarker>& layout = context.best.layout.markers.empty()
+                                                ? context.run.markers->layout
+                                                : context.best.layout.markers;
     for (const BodyMarker& marker : layout) {
       markers.push_back(TripleJson(marker.p_BM));
       size = std::max(size, marker.p_BM.norm());
     }
-    for (const RigCamera& camera : context.run.markers->rig.cameras) cameras.push_back(CameraJson(camera, 2 * size));
+    for (const RigCamera& camera : context.run.markers->rig.cameras)
+      cameras.push_back(CameraJson(camera, 2 * size));
   }
-  // A surface that moves is not drawn: the plane of the experiment is then not where the body strikes.
+  // A surface that moves is not drawn: the plane of the experiment is then not where the body
+  // strikes.
   if (!experiment.second)
-    planes.push_back(PlaneJson({.name = "floor", .normal = experiment.floor.normal, .offset = experiment.floor.offset}));
+    planes.push_back(PlaneJson(
+        {.name = "floor", .normal = experiment.floor.normal, .offset = experiment.floor.offset}));
   scene["size"] = size;
   scene["part"] = PartJson(part, Vector3d::Zero());
   scene["markers"] = markers;
@@ -52,14 +60,17 @@ namespace {
 std::string PicturesHtml(std::size_t pictured, std::size_t recordings) {
   if (pictured == 0) return {};
   std::string out =
-      "<p>Beside it what the cameras saw about the first impact, cut down to the markers: the frame nearest to the moment of the replay. "
-      "<span class=\"key key-ring fitted\"></span>a ring stands where the fit says the marker was, <span class=\"key found\">+</span> a "
+      "<p>Beside it what the cameras saw about the first impact, cut down to the markers: the "
+      "frame nearest to the moment of the replay. "
+      "<span class=\"key key-ring fitted\"></span>a ring stands where the fit says the marker was, "
+      "<span class=\"key found\">+</span> a "
       "cross "
       "where it was found.</p>\n";
   if (pictured < recordings)
-    out +=
-        fmt::format("<p class=\"foot\">{} of {} recordings have pictures here: others have none, or would make the page too large.</p>\n",
-                    pictured, recordings);
+    out += fmt::format(
+        "<p class=\"foot\">{} of {} recordings have pictures here: others have none, or would make "
+        "the page too large.</p>\n",
+        pictured, recordings);
   return out;
 }
 
@@ -67,20 +78,24 @@ std::string PicturesHtml(std::size_t pictured, std::size_t recordings) {
 
 Section ReplaySection(const ReportContext& context, std::size_t pictured) {
   Section section{.id = "replay", .title = "Replay", .html = {}, .figures = {}};
-  section.html =
-      std::string(
-          "<p>Recordings as they were measured (outline) and as the arcs of free flight fitted beside every impact have them (filled); "
-          "paths of the centre of mass before and after, and of the point that struck. At an impact arrows show the impulse and the "
-          "slip of the contact point before and after.</p>\n") +
-      PicturesHtml(pictured, context.run.recordings.size()) +
-      std::string(
-          "<div id=\"motion-view\"><div class=\"controls\"></div><div class=\"beside\"><div class=\"sight\"><p "
-          "class=\"told\"></p></div><div "
-          "class=\"seen\" hidden></div></div></div>\n"
-          "<noscript><p class=\"notice\">The replay needs scripts, which this browser does not run.</p></noscript>\n") +
-      (context.run.experiment.body.planar
-           ? ""
-           : "<p class=\"foot\">Drag the picture or use the arrow keys to turn it, plus and minus to come closer.</p>\n");
+  section.html = std::string(
+                     "<p>Recordings as they were measured (outline) and as the arcs of free flight "
+                     "fitted beside every impact have them (filled); "
+                     "paths of the centre of mass before and after, and of the point that struck. "
+                     "At an impact arrows show the impulse and the "
+                     "slip of the contact point before and after.</p>\n") +
+                 PicturesHtml(pictured, context.run.recordings.size()) +
+                 std::string(
+                     "<div id=\"motion-view\"><div class=\"controls\"></div><div "
+                     "class=\"beside\"><div class=\"sight\"><p "
+                     "class=\"told\"></p></div><div "
+                     "class=\"seen\" hidden></div></div></div>\n"
+                     "<noscript><p class=\"notice\">The replay needs scripts, which this browser "
+                     "does not run.</p></noscript>\n") +
+                 (context.run.experiment.body.planar
+                      ? ""
+                      : "<p class=\"foot\">Drag the picture or use the arrow keys to turn it, plus "
+                        "and minus to come closer.</p>\n");
   return section;
 }
 

@@ -38,7 +38,9 @@ struct Recorded {
   const std::vector<PoseRecording>* second = nullptr;  // of a struck body that moves as well
   std::vector<std::string> bad;                        // why one cannot be used
   std::size_t size() const { return bad.size(); }
-  const std::string& Name(std::size_t i) const { return markers != nullptr ? markers->tracks[i].recording : (*poses)[i].name; }
+  const std::string& Name(std::size_t i) const {
+    return markers != nullptr ? markers->tracks[i].recording : (*poses)[i].name;
+  }
 };
 
 // What stands for much in the inputs of a stage.
@@ -47,13 +49,17 @@ std::string DigestOf(const Values&... values) {
   return StageCache::Current() == nullptr ? "" : Sha256(ToBytes(values...));
 }
 
-// Everything the later stages read of an experiment: its own file says it all but floor and gravity, which may be those of the rig.
-std::string DigestOfExperiment(const Experiment& e) { return DigestOf(ToYaml(e), e.body, e.floor, e.motion, e.correction); }
+// Everything the later stages read of an experiment: its own file says it all but floor and
+// gravity, which may be those of the rig.
+std::string DigestOfExperiment(const Experiment& e) {
+  return DigestOf(ToYaml(e), e.body, e.floor, e.motion, e.correction);
+}
 
 std::string DigestOfMarkers(const MarkerRecordings& m) {
   std::string tracks;
   for (const MarkerTracks& one : m.tracks) tracks += DigestOf(one);
-  return DigestOf(m.rig, m.layout, m.layout_knowledge, tracks, m.bad, m.faults, m.offset_sd, m.exposure);
+  return DigestOf(m.rig, m.layout, m.layout_knowledge, tracks, m.bad, m.faults, m.offset_sd,
+                  m.exposure);
 }
 
 std::string DigestOfDrops(const std::vector<std::vector<DropFit>>& drops) {
@@ -62,7 +68,8 @@ std::string DigestOfDrops(const std::vector<std::vector<DropFit>>& drops) {
   return out;
 }
 
-Analysis Reconstruct(const Experiment& experiment, const Recorded& recorded, const FrameCorrection& correction, const RunOptions& options,
+Analysis Reconstruct(const Experiment& experiment, const Recorded& recorded,
+                     const FrameCorrection& correction, const RunOptions& options,
                      const std::string& label) {
   Analysis analysis;
   analysis.correction = correction;
@@ -80,7 +87,8 @@ Analysis Reconstruct(const Experiment& experiment, const Recorded& recorded, con
   }
   const auto fit = [&] {
     std::vector<MotionFit> motions(recorded.size());
-    Progress progress(markers ? label + " of the frames" : label, static_cast<std::int64_t>(recorded.size()), "recordings", shown);
+    Progress progress(markers ? label + " of the frames" : label,
+                      static_cast<std::int64_t>(recorded.size()), "recordings", shown);
     ForEachIndex(recorded.size(), options.threads, [&](std::size_t i) {
       CheckInterrupt();
       MotionFit& motion = motions[i];
@@ -88,7 +96,8 @@ Analysis Reconstruct(const Experiment& experiment, const Recorded& recorded, con
         motion.events = {BadRecording(recorded.Name(i), recorded.bad[i])};
       } else if (markers) {
         const std::vector<DropFit>& drops = analysis.drops[i];
-        motion = FitMotion(PosesOf(*markers, i, drops).recording, experiment.body, floor, experiment.motion);
+        motion = FitMotion(PosesOf(*markers, i, drops).recording, experiment.body, floor,
+                           experiment.motion);
         motion.events.clear();
         for (const DropFit& drop : drops) motion.events.push_back(drop.event);
         const std::string fault = i < markers->faults.size() ? markers->faults[i] : "";
@@ -98,15 +107,20 @@ Analysis Reconstruct(const Experiment& experiment, const Recorded& recorded, con
         // Errors of the first body's frame are its own; scale and clock are common.
         FrameCorrection common = correction;
         common.rotation_offset_B = common.com_offset_B = Eigen::Vector3d::Zero();
-        motion = FitRelativeMotion(Correct((*recorded.poses)[i], correction), experiment.body, Correct((*recorded.second)[i], common),
+        motion = FitRelativeMotion(Correct((*recorded.poses)[i], correction), experiment.body,
+                                   Correct((*recorded.second)[i], common),
                                    experiment.second->struck, experiment.motion);
       } else {
-        motion = FitMotion(Correct((*recorded.poses)[i], correction), experiment.body, floor, experiment.motion);
-        if (experiment.planar_camera) AddOutOfPlane(*experiment.planar_camera, experiment.body, floor, &motion);
-        const SpinPrior prior{experiment.bundle.spin_axis_prior_sd, experiment.bundle.spin_axis_prior_sd_plus};
+        motion = FitMotion(Correct((*recorded.poses)[i], correction), experiment.body, floor,
+                           experiment.motion);
+        if (experiment.planar_camera)
+          AddOutOfPlane(*experiment.planar_camera, experiment.body, floor, &motion);
+        const SpinPrior prior{experiment.bundle.spin_axis_prior_sd,
+                              experiment.bundle.spin_axis_prior_sd_plus};
         if (AttitudeIsConstant((*recorded.poses)[i]))
           for (ImpactEvent& event : motion.events)
-            TakeSpinAsUnknown(event, experiment.body, floor, experiment.motion.flight.gravity_W, prior);
+            TakeSpinAsUnknown(event, experiment.body, floor, experiment.motion.flight.gravity_W,
+                              prior);
       }
       progress.Advance();
     });
@@ -117,11 +131,13 @@ Analysis Reconstruct(const Experiment& experiment, const Recorded& recorded, con
     if (of_body != nullptr) poses += DigestOf(*of_body);
   const std::string struck = experiment.second ? DigestOf(experiment.second->struck) : "";
   const std::string plane = experiment.planar_camera ? DigestOf(*experiment.planar_camera) : "";
-  analysis.motion =
-      StageResult<std::vector<MotionFit>>("motion", fit, experiment.body, floor, experiment.motion, experiment.bundle.spin_axis_prior_sd,
-                                          experiment.bundle.spin_axis_prior_sd_plus, correction, recorded.bad, poses, struck, plane,
-                                          markers ? DigestOfMarkers(*markers) : "", DigestOfDrops(analysis.drops));
-  for (const MotionFit& fit : analysis.motion) analysis.events.insert(analysis.events.end(), fit.events.begin(), fit.events.end());
+  analysis.motion = StageResult<std::vector<MotionFit>>(
+      "motion", fit, experiment.body, floor, experiment.motion,
+      experiment.bundle.spin_axis_prior_sd, experiment.bundle.spin_axis_prior_sd_plus, correction,
+      recorded.bad, poses, struck, plane, markers ? DigestOfMarkers(*markers) : "",
+      DigestOfDrops(analysis.drops));
+  for (const MotionFit& fit : analysis.motion)
+    analysis.events.insert(analysis.events.end(), fit.events.begin(), fit.events.end());
   return analysis;
 }
 
@@ -135,14 +151,17 @@ AuditResult AuditAnalysis(const Experiment& experiment, const Analysis& analysis
   AuditOptions options = experiment.audit;
   options.gravity_W = experiment.motion.flight.gravity_W;
   if (experiment.second)
-    return Audit(SeenFromSurface(analysis.events, experiment.body, experiment.second->struck, options.gravity_W), arcs, rests,
-                 experiment.body, Plane{}, options);
-  return Audit(analysis.events, arcs, rests, experiment.body, CorrectedFloor(experiment.floor, analysis.correction), options);
+    return Audit(SeenFromSurface(analysis.events, experiment.body, experiment.second->struck,
+                                 options.gravity_W),
+                 arcs, rests, experiment.body, Plane{}, options);
+  return Audit(analysis.events, arcs, rests, experiment.body,
+               CorrectedFloor(experiment.floor, analysis.correction), options);
 }
 
 bool IsIdentity(const FrameCorrection& c) {
-  return c.rotation_offset_B.isZero(0) && c.com_offset_B.isZero(0) && c.length_scale == 1 && c.clock_rate == 1 && !c.mirrored &&
-         !c.theta_flipped && c.floor_offset == 0 && c.floor_tilt == 0;
+  return c.rotation_offset_B.isZero(0) && c.com_offset_B.isZero(0) && c.length_scale == 1 &&
+         c.clock_rate == 1 && !c.mirrored && !c.theta_flipped && c.floor_offset == 0 &&
+         c.floor_tilt == 0;
 }
 
 // `second` found on data that `first` had already corrected.
@@ -150,7 +169,8 @@ FrameCorrection Compose(const FrameCorrection& first, const FrameCorrection& sec
   FrameCorrection both = first;
   const auto rotation = [](const Eigen::Vector3d& v) {
     const double angle = v.norm();
-    return angle > 0 ? Eigen::AngleAxisd(angle, v / angle) : Eigen::AngleAxisd(0, Eigen::Vector3d::UnitX());
+    return angle > 0 ? Eigen::AngleAxisd(angle, v / angle)
+                     : Eigen::AngleAxisd(0, Eigen::Vector3d::UnitX());
   };
   const Eigen::AngleAxisd total(rotation(second.rotation_offset_B).toRotationMatrix() *
                                 rotation(first.rotation_offset_B).toRotationMatrix());
@@ -182,7 +202,8 @@ struct Together {
 };
 
 // `side` is an analysis kept for comparison only: values and intervals, without resampling.
-void IdentifyAndValidate(Experiment experiment, const MarkerRecordings* markers, const RunOptions& options, bool side, Analysis& analysis) {
+void IdentifyAndValidate(Experiment experiment, const MarkerRecordings* markers,
+                         const RunOptions& options, bool side, Analysis& analysis) {
   if (!options.identify) return;
   if (side) experiment.identify.bootstrap = experiment.identify.grid = 0;
   std::vector<ImpactEvent> events = analysis.events;
@@ -192,14 +213,18 @@ void IdentifyAndValidate(Experiment experiment, const MarkerRecordings* markers,
   } else if (side) {
     analysis.fit = FitAll(experiment, NoiseEvents(analysis));
   } else {
-    const MarkerRecordings corrected = WithLayout(Correct(*markers, analysis.correction), analysis.layout);
-    const std::string read = DigestOf(DigestOfExperiment(ReadByFits(experiment)), DigestOfMarkers(corrected), DigestOfDrops(analysis.drops),
-                                      analysis.correction, analysis.motion, analysis.layout, analysis.events);
+    const MarkerRecordings corrected =
+        WithLayout(Correct(*markers, analysis.correction), analysis.layout);
+    const std::string read =
+        DigestOf(DigestOfExperiment(ReadByFits(experiment)), DigestOfMarkers(corrected),
+                 DigestOfDrops(analysis.drops), analysis.correction, analysis.motion,
+                 analysis.layout, analysis.events);
     Together together = StageResult<Together>(
         "identify",
         [&] {
           Together made;
-          made.adjustment = IdentifyTogether(experiment, corrected, true, options.threads, &analysis);
+          made.adjustment =
+              IdentifyTogether(experiment, corrected, true, options.threads, &analysis);
           made.fit = analysis.fit;
           made.budget = analysis.budget;
           return made;
@@ -208,8 +233,9 @@ void IdentifyAndValidate(Experiment experiment, const MarkerRecordings* markers,
     analysis.fit = std::move(together.fit);
     analysis.budget = std::move(together.budget);
     analysis.comparison = StageResult<Comparison>(
-        "classical", [&] { return CompareClassical(experiment, corrected, analysis, options.threads); }, read, analysis.fit,
-        experiment.classical.estimators, experiment.classical.window);
+        "classical",
+        [&] { return CompareClassical(experiment, corrected, analysis, options.threads); }, read,
+        analysis.fit, experiment.classical.estimators, experiment.classical.window);
     events = std::move(together.adjustment.set.events);
     experiment.body = together.adjustment.set.body;
   }
@@ -217,27 +243,39 @@ void IdentifyAndValidate(Experiment experiment, const MarkerRecordings* markers,
   for (const LawFit& fit : analysis.fit.fits)
     if (!side && fit.law == LawName(MainLaw(experiment)))
       analysis.repeats = StageResult<Repeatability>(
-          "repeats", [&] { return StudyRepeats(events, experiment.body, fit, experiment.repeats); }, events, experiment.body, fit,
-          experiment.repeats);
+          "repeats", [&] { return StudyRepeats(events, experiment.body, fit, experiment.repeats); },
+          events, experiment.body, fit, experiment.repeats);
   if (!side) {
     IdentifyOptions identify = experiment.identify;
     identify.progress = [](double) { CheckInterrupt(); };
-    const std::vector<EventGroup> groups = GroupEvents(events, experiment.body, experiment.coefficients);
+    const std::vector<EventGroup> groups =
+        GroupEvents(events, experiment.body, experiment.coefficients);
     const int folds = experiment.validation.folds;
     analysis.coefficients = StageResult<CoefficientStudy>(
         "coefficients",
-        [&] { return StudyCoefficients(groups, MainLaw(experiment), experiment.coefficients, folds, identify, options.threads); }, groups,
-        MainLaw(experiment), experiment.coefficients, folds, identify);
+        [&] {
+          return StudyCoefficients(groups, MainLaw(experiment), experiment.coefficients, folds,
+                                   identify, options.threads);
+        },
+        groups, MainLaw(experiment), experiment.coefficients, folds, identify);
   }
   if (!options.validate) return;
   analysis.validation = StageResult<ValidationTable>(
-      "validation", [&] { return Validate(analysis.events, declared, analysis.fit, experiment.identify, experiment.validation); },
+      "validation",
+      [&] {
+        return Validate(analysis.events, declared, analysis.fit, experiment.identify,
+                        experiment.validation);
+      },
       analysis.events, declared, analysis.fit, experiment.identify, experiment.validation);
   CheckInterrupt();
   if (!side)
     analysis.scrutiny = StageResult<Scrutiny>(
-        "scrutiny", [&] { return Scrutinise(events, experiment.body, analysis.fit, analysis.validation, experiment.seed); }, events,
-        experiment.body, analysis.fit, analysis.validation, experiment.seed);
+        "scrutiny",
+        [&] {
+          return Scrutinise(events, experiment.body, analysis.fit, analysis.validation,
+                            experiment.seed);
+        },
+        events, experiment.body, analysis.fit, analysis.validation, experiment.seed);
 }
 
 }  // namespace
@@ -258,7 +296,8 @@ std::vector<std::string> RecordingNames(const std::vector<std::filesystem::path>
 
 }  // namespace
 
-std::vector<PoseRecording> ReadRecordings(const Experiment& experiment, const std::vector<std::filesystem::path>& files,
+std::vector<PoseRecording> ReadRecordings(const Experiment& experiment,
+                                          const std::vector<std::filesystem::path>& files,
                                           std::vector<std::string>& bad) {
   std::vector<PoseRecording> recordings(files.size());
   bad.assign(files.size(), "");
@@ -283,7 +322,8 @@ FitResult FitAll(const Experiment& experiment, const std::vector<ImpactEvent>& e
     if (event.accepted) {
       accepted.push_back(event);
     } else {
-      result.rejected.push_back({event.recording, event.impact, ReasonName(event.reason), event.detail});
+      result.rejected.push_back(
+          {event.recording, event.impact, ReasonName(event.reason), event.detail});
     }
   }
   result.n_events = static_cast<int>(accepted.size());
@@ -293,13 +333,15 @@ FitResult FitAll(const Experiment& experiment, const std::vector<ImpactEvent>& e
   const auto fit = [&](RestitutionLaw law) {
     CheckInterrupt();
     return StageResult<LawFit>(
-        "fit", [&] { return Identify(accepted, experiment.body, ImpactModel{.law = law}, options); }, accepted, experiment.body, law,
-        options);
+        "fit",
+        [&] { return Identify(accepted, experiment.body, ImpactModel{.law = law}, options); },
+        accepted, experiment.body, law, options);
   };
   // Laws are compared: what the main one leaves decides of what likelihood all are.
   const LawFit main = fit(MainLaw(experiment));
   options = WithLikelihoodOf(main, options);
-  for (const RestitutionLaw law : experiment.laws) result.fits.push_back(LawName(law) == main.law ? main : fit(law));
+  for (const RestitutionLaw law : experiment.laws)
+    result.fits.push_back(LawName(law) == main.law ? main : fit(law));
   return result;
 }
 
@@ -324,7 +366,8 @@ void AddLayoutFinding(const LayoutVerdict& layout, const std::string& whose, Aud
   finding.parameter = "layout_distance_m";
   finding.named = true;
   const double half = NormalQuantile(0.975) * layout.sd;
-  finding.estimate = {layout.furthest, layout.sd, layout.furthest - half, layout.furthest + half, true, ""};
+  finding.estimate = {layout.furthest,        layout.sd, layout.furthest - half,
+                      layout.furthest + half, true,      ""};
   finding.text = whose + layout.text + "; states and coefficients carry the error";
   audit->findings.push_back(finding);
 }
@@ -333,37 +376,48 @@ void AddLayoutFinding(const LayoutVerdict& layout, const std::string& whose, Aud
 void CheckGroups(const Experiment& experiment, const Recorded& recorded) {
   for (const auto& [name, glob] : experiment.coefficients.groups) {
     bool any = recorded.size() == 0;
-    for (std::size_t i = 0; i < recorded.size() && !any; ++i) any = MatchesGlob(glob, recorded.Name(i));
+    for (std::size_t i = 0; i < recorded.size() && !any; ++i)
+      any = MatchesGlob(glob, recorded.Name(i));
     if (any) continue;
-    throw ConfigError(
-        fmt::format("{}: coefficients.groups: found '{}' for {}, which is the name of none of {} recordings, allowed a pattern of "
-                    "their names, such as {}",
-                    experiment.path.string(), glob, Excerpt(name), recorded.size(), recorded.Name(0)));
+    throw ConfigError(fmt::format(
+        "{}: coefficients.groups: found '{}' for {}, which is the name of none of {} recordings, "
+        "allowed a pattern of "
+        "their names, such as {}",
+        experiment.path.string(), glob, Excerpt(name), recorded.size(), recorded.Name(0)));
   }
 }
 
 void Analyse(const Recorded& recorded, const RunOptions& options, RunResult* run) {
   const Experiment& experiment = run->experiment;
   CheckGroups(experiment, recorded);
-  run->recorded = Reconstruct(experiment, recorded, experiment.correction, options, "fitting motion");
-  if (recorded.markers != nullptr) ExplainRefusals(run->flights, recorded.markers->tracks, &run->recorded.events);
+  run->recorded =
+      Reconstruct(experiment, recorded, experiment.correction, options, "fitting motion");
+  if (recorded.markers != nullptr)
+    ExplainRefusals(run->flights, recorded.markers->tracks, &run->recorded.events);
   run->audit = AuditAnalysis(experiment, run->recorded);
   AddLayoutFinding(run->layout, "", &run->audit);
-  if (run->second && run->second->points) AddLayoutFinding(run->second->points->verdict, "second body: ", &run->audit);
+  if (run->second && run->second->points)
+    AddLayoutFinding(run->second->points->verdict, "second body: ", &run->audit);
   const FrameCorrection allowed = AllowedCorrection(run->audit.correction, experiment.apply);
   if (!IsIdentity(allowed)) {
-    run->corrected = Reconstruct(experiment, recorded, Compose(experiment.correction, allowed), options, "fitting corrected motion");
+    run->corrected = Reconstruct(experiment, recorded, Compose(experiment.correction, allowed),
+                                 options, "fitting corrected motion");
     run->audit_corrected = AuditAnalysis(experiment, run->corrected);
     run->has_corrected = true;
   }
   IdentifyAndValidate(experiment, recorded.markers, options, run->has_corrected, run->recorded);
-  if (run->has_corrected) IdentifyAndValidate(experiment, recorded.markers, options, false, run->corrected);
+  if (run->has_corrected)
+    IdentifyAndValidate(experiment, recorded.markers, options, false, run->corrected);
 }
 
 }  // namespace
 
-RunResult RunExperiment(const Experiment& experiment, const std::vector<std::filesystem::path>& files, const RunOptions& options) {
-  if (files.empty()) throw DataError(fmt::format("{}: no recording matches '{}'", experiment.path.string(), experiment.recordings));
+RunResult RunExperiment(const Experiment& experiment,
+                        const std::vector<std::filesystem::path>& files,
+                        const RunOptions& options) {
+  if (files.empty())
+    throw DataError(fmt::format("{}: no recording matches '{}'", experiment.path.string(),
+                                experiment.recordings));
   const auto start = std::chrono::steady_clock::now();
   RunResult run;
   run.experiment = experiment;
@@ -395,8 +449,8 @@ RunResult RunExperiment(const Experiment& experiment, const std::vector<std::fil
   return run;
 }
 
-RunResult RunExperiment(const Experiment& experiment, const MarkerRecordings& first, const MarkerRecordings& second,
-                        const RunOptions& options) {
+RunResult RunExperiment(const Experiment& experiment, const MarkerRecordings& first,
+                        const MarkerRecordings& second, const RunOptions& options) {
   const auto start = std::chrono::steady_clock::now();
   RunResult run;
   run.experiment = experiment;
@@ -406,7 +460,8 @@ RunResult RunExperiment(const Experiment& experiment, const MarkerRecordings& fi
   Recorded recorded;
   recorded.bad = first.bad;
   run.second->bad = second.bad;
-  const auto take = [&](const MarkerRecordings& markers, std::vector<PoseRecording>* poses, std::vector<std::string>* bad) {
+  const auto take = [&](const MarkerRecordings& markers, std::vector<PoseRecording>* poses,
+                        std::vector<std::string>* bad) {
     poses->resize(first.tracks.size());
     ForEachIndex(poses->size(), options.threads, [&](std::size_t i) {
       CheckInterrupt();
@@ -415,7 +470,8 @@ RunResult RunExperiment(const Experiment& experiment, const MarkerRecordings& fi
         TrackPosesOptions how;
         how.exposure = markers.exposure;
         TrackPoses found = PosesFromTracks(markers.tracks[i], markers.rig, markers.layout, how);
-        if (!found.observable) (*bad)[i] = "all markers of a body lie on a line, which hides its spin about it";
+        if (!found.observable)
+          (*bad)[i] = "all markers of a body lie on a line, which hides its spin about it";
         recording = std::move(found.recording);
       }
       recording.name = first.tracks[i].recording;
@@ -430,7 +486,8 @@ RunResult RunExperiment(const Experiment& experiment, const MarkerRecordings& fi
   return run;
 }
 
-RunResult RunExperiment(const Experiment& experiment, MarkerRecordings markers, const RunOptions& options) {
+RunResult RunExperiment(const Experiment& experiment, MarkerRecordings markers,
+                        const RunOptions& options) {
   const auto start = std::chrono::steady_clock::now();
   RunResult run;
   run.experiment = experiment;
@@ -442,13 +499,17 @@ RunResult RunExperiment(const Experiment& experiment, MarkerRecordings markers, 
   run.flights = StageResult<FlightReport>(
       "flights",
       [&] {
-        return CheckAllFlights(experiment, corrected, CorrectedFloor(experiment.floor, experiment.correction), options.threads, shown);
+        return CheckAllFlights(experiment, corrected,
+                               CorrectedFloor(experiment.floor, experiment.correction),
+                               options.threads, shown);
       },
       DigestOfExperiment(experiment), DigestOfMarkers(corrected));
   Analyse({.markers = &*run.markers, .bad = run.markers->bad}, options, &run);
   const MarkerRecordings learned = WithLayout(*run.markers, run.recorded.layout);
   for (std::size_t i = 0; i < run.markers->tracks.size(); ++i) {
-    run.recordings.push_back(run.markers->bad[i].empty() ? PosesOf(learned, i, run.recorded.drops[i]).recording : PoseRecording{});
+    run.recordings.push_back(run.markers->bad[i].empty()
+                                 ? PosesOf(learned, i, run.recorded.drops[i]).recording
+                                 : PoseRecording{});
     run.recordings.back().name = run.markers->tracks[i].recording;
   }
   run.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();

@@ -19,7 +19,8 @@ void WriteRefusal(const std::filesystem::path& folder, const RunResult& run) {
   WriteFlights(folder, run.markers->tracks, run.flights);
 }
 
-void WriteRun(const std::filesystem::path& folder, const RunResult& run, const std::string& command) {
+void WriteRun(const std::filesystem::path& folder, const RunResult& run,
+              const std::string& command) {
   const Analysis& best = run.best();
   std::vector<std::filesystem::path> inputs = {run.experiment.path};
   for (const auto& file : run.files) {
@@ -35,12 +36,14 @@ void WriteRun(const std::filesystem::path& folder, const RunResult& run, const s
   WriteMotion(folder / "motion.csv", best.motion);
   if (run.markers) {
     WriteDrops(folder / "drops.csv", run.markers->tracks, best.drops);
-    if (!run.markers->tracks.empty()) WriteLayout(folder / "layout.csv", run.markers->tracks.front().markers, best.layout);
+    if (!run.markers->tracks.empty())
+      WriteLayout(folder / "layout.csv", run.markers->tracks.front().markers, best.layout);
     WriteFlights(folder, run.markers->tracks, run.flights);
     WritePoses(folder / "poses", run.recordings);
   }
   if (run.points) WritePointFiles(folder / "points.csv", *run.points);
-  if (run.points || (run.second && run.experiment.markers)) WritePoses(folder / "poses", run.recordings);
+  if (run.points || (run.second && run.experiment.markers))
+    WritePoses(folder / "poses", run.recordings);
   if (run.second) {
     if (run.second->points) WritePointFiles(folder / "points_second.csv", *run.second->points);
     WritePoses(folder / "poses_second", run.second->poses);
@@ -59,7 +62,8 @@ void WriteRun(const std::filesystem::path& folder, const RunResult& run, const s
     WriteValidationSummary(folder / "validation_summary.csv", best.validation);
   }
   if (!best.fit.fits.empty()) WriteScrutiny(folder, best.scrutiny);
-  // What an earlier run left would be taken for this one's; a step that fits nothing leaves what later steps have made.
+  // What an earlier run left would be taken for this one's; a step that fits nothing leaves what
+  // later steps have made.
   const auto gone = [&](bool written, std::initializer_list<const char*> names) {
     std::error_code absent;
     for (const char* name : names)
@@ -72,13 +76,16 @@ void WriteRun(const std::filesystem::path& folder, const RunResult& run, const s
   gone(!best.coefficients.empty(), {"models.csv", "model_coefficients.csv", "intervals.csv"});
   gone(!best.validation.rows.empty(), {"validation.csv", "validation_summary.csv"});
   gone(false,
-       {"validation_table.csv", "validation_table.md", "validation_table.tex", "validation_table.html"});  // made on request, afterwards
+       // made on request, afterwards
+       {"validation_table.csv", "validation_table.md", "validation_table.tex",
+        "validation_table.html"});
   gone(run.has_corrected, {"as_recorded"});
   if (run.has_corrected) {
     const auto recorded = folder / "as_recorded";
     WriteEvents(recorded, run.recorded.events);
     if (!run.recorded.fit.fits.empty()) WriteFile(recorded / "fit.json", ToJson(run.recorded.fit));
-    if (!run.recorded.validation.rows.empty()) WriteValidation(recorded / "validation.csv", run.recorded.validation);
+    if (!run.recorded.validation.rows.empty())
+      WriteValidation(recorded / "validation.csv", run.recorded.validation);
   }
 }
 

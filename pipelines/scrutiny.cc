@@ -39,22 +39,27 @@ void NameSpin(std::span<const ImpactEvent> events, std::vector<CampaignFinding>&
   for (const ImpactEvent& event : events) {
     accepted += event.accepted;
     unknown += event.accepted && SpinIsUnknown(event);
-    refused += !event.accepted && event.detail.find("neither spin nor contact point was measured") != std::string::npos;
+    refused +=
+        !event.accepted &&
+        event.detail.find("neither spin nor contact point was measured") != std::string::npos;
   }
   if (unknown > 0)
     findings.push_back(
         {"spin_not_measured",
-         fmt::format("spin was not measured in {} of {} impacts: whether angular momentum closes is not checked, and mu comes from "
+         fmt::format("spin was not measured in {} of {} impacts: whether angular momentum closes "
+                     "is not checked, and mu comes from "
                      "the velocities alone, as |J_t| / J_n where the contact slides all through",
                      unknown, accepted)});
   if (refused > 0)
-    findings.push_back(
-        {"spin_not_measured", fmt::format("attitude never changes in {} impacts: spin and contact point were not measured, and only "
-                                          "a ball's contact point is known without; none of them counts",
-                                          refused)});
+    findings.push_back({"spin_not_measured",
+                        fmt::format("attitude never changes in {} impacts: spin and contact point "
+                                    "were not measured, and only "
+                                    "a ball's contact point is known without; none of them counts",
+                                    refused)});
 }
 
-void NameCases(std::span<const ImpactEvent> events, const FitResult& fit, const std::string& law, std::vector<CampaignFinding>& findings) {
+void NameCases(std::span<const ImpactEvent> events, const FitResult& fit, const std::string& law,
+               std::vector<CampaignFinding>& findings) {
   for (const LawFit& one : fit.fits) {
     if (one.law != law || one.parameters.size() < 2) continue;
     const Ends ends = EndsOf(events, one);
@@ -66,25 +71,39 @@ void NameCases(std::span<const ImpactEvent> events, const FitResult& fit, const 
       if (!mu.identifiable && 4 * ends.leave >= ends.n)
         findings.push_back(
             {"friction_not_told",
-             fmt::format("{} of {} impacts leave sliding, by more than 30 % of the speed they came down with, but they are too few, or "
+             fmt::format("{} of {} impacts leave sliding, by more than 30 % of the speed they came "
+                         "down with, but they are too few, or "
                          "scatter too much, to bound mu from above{}",
-                         ends.leave, ends.n, mu.lower95 > 0 ? fmt::format("; from below at {:.3g}", mu.lower95) : "")});
+                         ends.leave, ends.n,
+                         mu.lower95 > 0 ? fmt::format("; from below at {:.3g}", mu.lower95) : "")});
       else if (!demand)
-        findings.push_back(
-            {"no_tangential_demand", "nothing asks for friction: no impact slides and none needs friction to stick; every mu agrees"});
-      else if (ends.stick > 0 && (mu.identifiable || mu.reason.find("bounded below") != std::string::npos))
+        findings.push_back({"no_tangential_demand",
+                            "nothing asks for friction: no impact slides and none needs friction "
+                            "to stick; every mu agrees"});
+      else if (ends.stick > 0 &&
+               (mu.identifiable || mu.reason.find("bounded below") != std::string::npos))
         findings.push_back(
             {"everything_sticks",
-             fmt::format("{} of {} impacts end sticking{}: {}", ends.stick, ends.n,
-                         mu.reason.starts_with("one impact alone slides") ? ", one of them unless it slides by little" : "",
-                         mu.identifiable
-                             ? fmt::format("mu is seen only through how long they slid before ({:.3g} to {:.3g})", mu.lower95, mu.upper95)
-                             : fmt::format("mu is bounded below only, at {:.3g}", mu.lower95))});
+             fmt::format(
+                 "{} of {} impacts end sticking{}: {}", ends.stick, ends.n,
+                 mu.reason.starts_with("one impact alone slides")
+                     ? ", one of them unless it slides by little"
+                     : "",
+                 mu.identifiable
+                     ? fmt::format(
+                           "mu is seen only through how long they slid before ({:.3g} to {:.3g})",
+                           mu.lower95, mu.upper95)
+                     : fmt::format("mu is bounded below only, at {:.3g}", mu.lower95))});
     } else if (ends.slide == ends.n) {
-      findings.push_back({"everything_slides",
-                          fmt::format("all {} impacts slide from beginning to end: e_n, e_p and e* are one number here, and neither "
-                                      "static friction nor how slip stops is tested{}",
-                                      ends.n, mu.lower95 <= 0 ? fmt::format("; mu agrees with 0 and is at most {:.3g}", mu.upper95) : "")});
+      findings.push_back(
+          {"everything_slides",
+           fmt::format("all {} impacts slide from beginning to end: e_n, e_p and e* are one number "
+                       "here, and neither "
+                       "static friction nor how slip stops is tested{}",
+                       ends.n,
+                       mu.lower95 <= 0
+                           ? fmt::format("; mu agrees with 0 and is at most {:.3g}", mu.upper95)
+                           : "")});
     }
   }
 }
@@ -98,18 +117,21 @@ void NameDepartures(const Scrutiny& s, std::vector<CampaignFinding>& findings) {
     if (row.verdict != "departs") continue;
     ++departs;
     if (where.empty())
-      where = fmt::format("{}: area {:.3f}, a true prediction's is below {:.3f} (p = {:.2g}); {}", row.quantity, row.u_area, row.u_upper95,
-                          row.p_family, DepartureWords(row));
+      where =
+          fmt::format("{}: area {:.3f}, a true prediction's is below {:.3f} (p = {:.2g}); {}",
+                      row.quantity, row.u_area, row.u_upper95, row.p_family, DepartureWords(row));
   }
   if (departs > 0)
     findings.push_back(
-        {"distribution", fmt::format("measurements do not lie in the distributions that {} predicts for them in {} of {} quantities: {}",
+        {"distribution", fmt::format("measurements do not lie in the distributions that {} "
+                                     "predicts for them in {} of {} quantities: {}",
                                      LawInWords(s.law), departs, judged, where)});
   // The clearest edge of each condition: three errors see one failure together.
   std::vector<const EdgeRow*> edges;
   for (const EdgeRow& row : s.edges)
     if (row.law == s.law && row.found) edges.push_back(&row);
-  std::stable_sort(edges.begin(), edges.end(), [](const EdgeRow* a, const EdgeRow* b) { return a->p_family < b->p_family; });
+  std::stable_sort(edges.begin(), edges.end(),
+                   [](const EdgeRow* a, const EdgeRow* b) { return a->p_family < b->p_family; });
   std::vector<std::string> told;
   for (const EdgeRow* row : edges) {
     if (std::find(told.begin(), told.end(), row->condition) != told.end()) continue;
@@ -121,7 +143,8 @@ void NameDepartures(const Scrutiny& s, std::vector<CampaignFinding>& findings) {
 // The law spoken of: the best of those with a path that was fitted.
 std::string LawOf(const FitResult& fit, const LawComparison& laws) {
   const auto fitted = [&](const std::string& law) {
-    return std::any_of(fit.fits.begin(), fit.fits.end(), [&](const LawFit& one) { return one.law == law; });
+    return std::any_of(fit.fits.begin(), fit.fits.end(),
+                       [&](const LawFit& one) { return one.law == law; });
   };
   for (const std::string& law : laws.order)
     if (fitted(law)) return law;
@@ -129,15 +152,18 @@ std::string LawOf(const FitResult& fit, const LawComparison& laws) {
 }
 
 bool AnyEdge(const Scrutiny& s) {
-  return std::any_of(s.edges.begin(), s.edges.end(), [&](const EdgeRow& row) { return row.law == s.law && row.found; });
+  return std::any_of(s.edges.begin(), s.edges.end(),
+                     [&](const EdgeRow& row) { return row.law == s.law && row.found; });
 }
 
-nlohmann::json Number(double value) { return std::isfinite(value) ? nlohmann::json(value) : nlohmann::json(nullptr); }
+nlohmann::json Number(double value) {
+  return std::isfinite(value) ? nlohmann::json(value) : nlohmann::json(nullptr);
+}
 
 }  // namespace
 
-Scrutiny Scrutinise(std::span<const ImpactEvent> events, const Body& body, const FitResult& fit, const ValidationTable& validation,
-                    std::uint64_t seed) {
+Scrutiny Scrutinise(std::span<const ImpactEvent> events, const Body& body, const FitResult& fit,
+                    const ValidationTable& validation, std::uint64_t seed) {
   Scrutiny out;
   out.laws = CompareLaws(validation);
   out.law = LawOf(fit, out.laws);
@@ -164,24 +190,30 @@ void WriteScrutiny(const std::filesystem::path& folder, const Scrutiny& s) {
   };
   write(!s.areas.empty(), "area.csv", [&](const auto& path) { WriteAreas(path, s.areas); });
   write(!s.edges.empty(), "edges.csv", [&](const auto& path) { WriteEdges(path, s.edges); });
-  write(!s.laws.empty(), "law_comparison.csv", [&](const auto& path) { WriteLawComparison(path, s.laws); });
-  write(s.specimens.test.tested, "specimens.csv", [&](const auto& path) { WriteSpecimens(path, s.specimens); });
-  write(!s.restitution.empty(), "restitution.csv", [&](const auto& path) { WriteRestitution(path, s.restitution); });
+  write(!s.laws.empty(), "law_comparison.csv",
+        [&](const auto& path) { WriteLawComparison(path, s.laws); });
+  write(s.specimens.test.tested, "specimens.csv",
+        [&](const auto& path) { WriteSpecimens(path, s.specimens); });
+  write(!s.restitution.empty(), "restitution.csv",
+        [&](const auto& path) { WriteRestitution(path, s.restitution); });
   write(!s.empty(), "scrutiny.json", [&](const auto& path) {
     nlohmann::ordered_json json;
     json["schema"] = "impactlab.scrutiny/1";
     json["law"] = s.law;
     json["findings"] = nlohmann::ordered_json::array();
-    for (const CampaignFinding& f : s.findings) json["findings"].push_back({{"cause", f.cause}, {"text", f.text}});
+    for (const CampaignFinding& f : s.findings)
+      json["findings"].push_back({{"cause", f.cause}, {"text", f.text}});
     json["laws"] = ToWords(s.laws);
     json["no_edge"] = AnyEdge(s) ? "" : NoEdgeWords(s.edges, s.law);
     json["restitution"] = s.restitution.text;
     const TwoPopulations& t = s.specimens.test;
-    json["specimens"] = {
-        {"text", s.specimens.text}, {"p", t.tested ? Number(t.p) : nullptr}, {"separation", t.tested ? Number(t.separation) : nullptr}};
+    json["specimens"] = {{"text", s.specimens.text},
+                         {"p", t.tested ? Number(t.p) : nullptr},
+                         {"separation", t.tested ? Number(t.separation) : nullptr}};
     for (std::size_t q = 0; q < t.mean_first.size(); ++q)
-      json["specimens"][q == 0 ? "e" : "mu"] = {
-          {"one", Number(t.mean_one[q])}, {"first", Number(t.mean_first[q])}, {"second", Number(t.mean_second[q])}};
+      json["specimens"][q == 0 ? "e" : "mu"] = {{"one", Number(t.mean_one[q])},
+                                                {"first", Number(t.mean_first[q])},
+                                                {"second", Number(t.mean_second[q])}};
     WriteFile(path, json.dump(1) + "\n");
   });
 }

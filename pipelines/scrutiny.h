@@ -1,6 +1,7 @@
 #pragma once
-// What a sceptic asks of a campaign beyond its verdicts: whether measurements lie where their predictions say, where the law's form fails,
-// which laws the data can tell apart, whether two specimens were mixed, and what the set cannot show at all.
+// What a sceptic asks of a campaign beyond its verdicts: whether measurements lie where their
+// predictions say, where the law's form fails, which laws the data can tell apart, whether two
+// specimens were mixed, and what the set cannot show at all.
 
 #include <cstdint>
 #include <filesystem>
@@ -19,8 +20,9 @@ namespace impactlab {
 
 // One sentence with its cause, for people and for programs.
 struct CampaignFinding {
-  std::string cause;  // "spin_not_measured", "everything_sticks", "friction_not_told", "everything_slides", "two_specimens", "law_form" (an
-                      // edge), "distribution"
+  // "spin_not_measured", "everything_sticks", "friction_not_told", "everything_slides",
+  // "two_specimens", "law_form" (an edge), "distribution"
+  std::string cause;
   std::string text;
 };
 
@@ -32,14 +34,16 @@ struct Scrutiny {
   Specimens specimens;
   RestitutionComparison restitution;
   std::vector<CampaignFinding> findings;
-  bool empty() const { return areas.empty() && edges.empty() && findings.empty() && restitution.empty(); }
+  bool empty() const {
+    return areas.empty() && edges.empty() && findings.empty() && restitution.empty();
+  }
 };
 
-Scrutiny Scrutinise(std::span<const ImpactEvent> events, const Body& body, const FitResult& fit, const ValidationTable& validation,
-                    std::uint64_t seed);
+Scrutiny Scrutinise(std::span<const ImpactEvent> events, const Body& body, const FitResult& fit,
+                    const ValidationTable& validation, std::uint64_t seed);
 
-// area.csv, edges.csv, law_comparison.csv, specimens.csv, restitution.csv and scrutiny.json (data/README); files without rows are left out,
-// and those of an earlier run removed.
+// area.csv, edges.csv, law_comparison.csv, specimens.csv, restitution.csv and scrutiny.json
+// (data/README); files without rows are left out, and those of an earlier run removed.
 void WriteScrutiny(const std::filesystem::path& folder, const Scrutiny& scrutiny);
 
 // Lines for a terminal.

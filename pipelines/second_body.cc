@@ -40,12 +40,14 @@ std::string Indented(const std::string& yaml) {
 }
 
 // Of the files that match, the one of a name.
-std::map<std::string, std::filesystem::path> ByStem(const std::vector<std::filesystem::path>& files) {
+std::map<std::string, std::filesystem::path> ByStem(
+    const std::vector<std::filesystem::path>& files) {
   std::map<std::string, std::filesystem::path> out;
   for (const auto& file : files) {
     const auto [it, fresh] = out.emplace(file.stem().string(), file);
     if (!fresh)
-      throw DataError(fmt::format("second_body.files: found {} and {}, allowed one file of a name", it->second.string(), file.string()));
+      throw DataError(fmt::format("second_body.files: found {} and {}, allowed one file of a name",
+                                  it->second.string(), file.string()));
   }
   return out;
 }
@@ -55,7 +57,9 @@ std::map<std::string, std::filesystem::path> ByStem(const std::vector<std::files
 SecondBody ParseSecondBody(const YamlNode& node, const std::string& kind) {
   SecondBody out;
   out.struck.body = internal::ParseBody(node.Map("body"), false);
-  if (!out.struck.body.mass_known) throw node.Map("body").Fault("mass_kg", "none", "the mass, which an impact of two bodies depends on");
+  if (!out.struck.body.mass_known)
+    throw node.Map("body").Fault("mass_kg", "none",
+                                 "the mass, which an impact of two bodies depends on");
   const YamlNode surface = node.Map("surface");
   out.struck.surface_B = {Direction(surface, "normal"), surface.Number("offset_m")};
   if (node.Has("axis")) {
@@ -70,7 +74,8 @@ SecondBody ParseSecondBody(const YamlNode& node, const std::string& kind) {
   if (kind == "markers") {
     out.plan = LoadTracking(node.Folder() / node.Text("tracking"));
     if (out.plan->track.layout.empty())
-      throw node.Fault("tracking", "a tracking file without markers.layout_m", "one with the places of the markers on the second body");
+      throw node.Fault("tracking", "a tracking file without markers.layout_m",
+                       "one with the places of the markers on the second body");
     if (node.Has("tracks")) out.tracks = node.Folder() / node.Text("tracks");
     return out;
   }
@@ -84,18 +89,22 @@ SecondBody ParseSecondBody(const YamlNode& node, const std::string& kind) {
   for (const char* key : {"t", "x", "y", "z", "qw", "qx", "qy", "qz"})
     if (columns.Has(key)) out.columns.names[key] = columns.Text(key);
   if (out.files.empty() && out.columns.names.empty())
-    throw node.Fault("files", "neither files nor columns",
-                     "files of its own poses, or columns that name them in the files of the first body");
+    throw node.Fault(
+        "files", "neither files nor columns",
+        "files of its own poses, or columns that name them in the files of the first body");
   return out;
 }
 
 std::string ToYaml(const SecondBody& second, const std::filesystem::path& folder) {
-  const auto quoted = [](const std::filesystem::path& path) { return YamlQuote(std::filesystem::absolute(path).string()); };
+  const auto quoted = [](const std::filesystem::path& path) {
+    return YamlQuote(std::filesystem::absolute(path).string());
+  };
   std::string out = "second_body:\n" + Indented(internal::BodyYaml(second.struck.body));
   out += "  surface:\n" + YamlLine(2, "normal", Components(second.struck.surface_B.normal)) +
          YamlLine(2, "offset_m", second.struck.surface_B.offset);
   if (const auto& axis = second.struck.axis) {
-    out += "  axis:\n" + YamlLine(2, "point_m", Components(axis->p_W)) + YamlLine(2, "direction", Components(axis->axis_W));
+    out += "  axis:\n" + YamlLine(2, "point_m", Components(axis->p_W)) +
+           YamlLine(2, "direction", Components(axis->axis_W));
     if (axis->inertia > 0) out += YamlLine(2, "inertia_kg_m2", axis->inertia);
   }
   if (second.plan) {
@@ -115,7 +124,8 @@ std::string ToYaml(const SecondBody& second, const std::filesystem::path& folder
 }
 
 SecondRecordings ReadSecondBody(const SecondBody& second, const std::filesystem::path& folder,
-                                const std::vector<std::filesystem::path>& first_files, const std::vector<std::string>& names) {
+                                const std::vector<std::filesystem::path>& first_files,
+                                const std::vector<std::string>& names) {
   SecondRecordings out;
   out.poses.resize(first_files.size());
   out.bad.assign(first_files.size(), "");
@@ -128,8 +138,10 @@ SecondRecordings ReadSecondBody(const SecondBody& second, const std::filesystem:
     for (std::size_t i = 0; i < files.size(); ++i) {
       const auto partner = by_stem.find(first_files[i].stem().string());
       if (partner == by_stem.end()) {
-        out.bad[i] = fmt::format("no recording of the second body: found {} files for second_body.files '{}', none named {}", found.size(),
-                                 second.files, first_files[i].stem().string());
+        out.bad[i] = fmt::format(
+            "no recording of the second body: found {} files for second_body.files '{}', none "
+            "named {}",
+            found.size(), second.files, first_files[i].stem().string());
         continue;
       }
       ++partners;
@@ -138,7 +150,8 @@ SecondRecordings ReadSecondBody(const SecondBody& second, const std::filesystem:
     }
     if (partners == 0)
       throw DataError(
-          fmt::format("second_body.files: found {} files for '{}' and none named as one of the first body ({}), allowed: for "
+          fmt::format("second_body.files: found {} files for '{}' and none named as one of the "
+                      "first body ({}), allowed: for "
                       "every recording of the first body one of the same name in another folder",
                       found.size(), second.files, first_files.front().stem().string()));
   }
@@ -155,7 +168,8 @@ SecondRecordings ReadSecondBody(const SecondBody& second, const std::filesystem:
     out.points = ReadPointRecordings(*second.points, usable, usable_names);
     for (std::size_t k = 0; k < place.size(); ++k) {
       out.poses[place[k]] = out.points->poses[k];
-      if (!out.points->files[k].bad.empty()) out.bad[place[k]] = "second body: " + out.points->files[k].bad;
+      if (!out.points->files[k].bad.empty())
+        out.bad[place[k]] = "second body: " + out.points->files[k].bad;
     }
     return out;
   }
@@ -170,7 +184,8 @@ SecondRecordings ReadSecondBody(const SecondBody& second, const std::filesystem:
   return out;
 }
 
-MotionFit FitRelativeMotion(const PoseRecording& first, const Body& body, const PoseRecording& second, const StruckBody& struck,
+MotionFit FitRelativeMotion(const PoseRecording& first, const Body& body,
+                            const PoseRecording& second, const StruckBody& struck,
                             const MotionFitOptions& options) {
   // A floor out of reach: the surface that is struck is the other body's.
   MotionFit out = FitMotion(first, body, {Vector3d::UnitZ(), -1e6}, options);
@@ -184,36 +199,44 @@ MotionFit FitRelativeMotion(const PoseRecording& first, const Body& body, const 
     none.detail = fmt::format("no pose of the {} body", first.t.empty() ? "first" : "second");
   } else if (first.t.back() <= second.t.front() || second.t.back() <= first.t.front()) {
     none.reason = RejectReason::kBadRecording;
-    none.detail = fmt::format("the recordings of the two bodies have no common time: found {:.6g} to {:.6g} s and {:.6g} to {:.6g} s",
-                              first.t.front(), first.t.back(), second.t.front(), second.t.back());
+    none.detail = fmt::format(
+        "the recordings of the two bodies have no common time: found {:.6g} to {:.6g} s and {:.6g} "
+        "to {:.6g} s",
+        first.t.front(), first.t.back(), second.t.front(), second.t.back());
   } else {
     for (TwoBodyEvent& event : FitTwoBodies(first, body, second, struck, options)) {
-      if (options.first_impacts > 0 && static_cast<int>(out.events.size()) >= options.first_impacts) break;
+      if (options.first_impacts > 0 && static_cast<int>(out.events.size()) >= options.first_impacts)
+        break;
       out.events.push_back(std::move(event.event));
     }
-    none.detail = "no break between two flights of the first body at which it touches the surface of the second";
+    none.detail =
+        "no break between two flights of the first body at which it touches the surface of the "
+        "second";
   }
   if (out.events.empty()) out.events.push_back(std::move(none));
   return out;
 }
 
-std::vector<ImpactEvent> SeenFromSurface(std::span<const ImpactEvent> events, const Body& body, const StruckBody& struck,
-                                         const Vector3d& gravity_W) {
+std::vector<ImpactEvent> SeenFromSurface(std::span<const ImpactEvent> events, const Body& body,
+                                         const StruckBody& struck, const Vector3d& gravity_W) {
   std::vector<ImpactEvent> out;
   for (const ImpactEvent& event : events) {
     ImpactEvent& e = out.emplace_back(event);
     if (!event.struck) continue;
     const Matrix3d turn = event.contact.X_WF.linear().transpose();
-    // Where the surface is by the poses of the second body, not by the lowest point of the first: the height says something then.
-    const Vector3d on_surface = event.struck->X_WB * Vector3d(struck.surface_B.offset * struck.surface_B.normal);
+    // Where the surface is by the poses of the second body, not by the lowest point of the first:
+    // the height says something then.
+    const Vector3d on_surface =
+        event.struck->X_WB * Vector3d(struck.surface_B.offset * struck.surface_B.normal);
     const double gap = event.struck->normal.dot(event.p_WP - on_surface);
     const Vector3d foot = event.p_WP - gap * event.struck->normal;
     e.struck.reset();
     e.X_WB.linear() = turn * event.X_WB.linear();
     e.X_WB.translation() = turn * (event.X_WB.translation() - foot);
     e.p_WP = turn * (event.p_WP - foot);
-    for (auto [to, from] : {std::pair(&e.v_minus, &event.v_minus), std::pair(&e.omega_minus, &event.omega_minus),
-                            std::pair(&e.v_plus, &event.v_plus), std::pair(&e.omega_plus, &event.omega_plus)})
+    for (auto [to, from] :
+         {std::pair(&e.v_minus, &event.v_minus), std::pair(&e.omega_minus, &event.omega_minus),
+          std::pair(&e.v_plus, &event.v_plus), std::pair(&e.omega_plus, &event.omega_plus)})
       *to = turn * *from;
     EventCovariance map = EventCovariance::Zero();
     for (int k = 0; k < kEventDim; k += 3) map.block<3, 3>(k, k) = turn;
@@ -237,18 +260,24 @@ MomentumClosure ClosureOf(std::span<const ImpactEvent> events) {
 }
 
 std::string ToWords(const MomentumClosure& closure) {
-  if (closure.impacts == 0) return "no impact of the two bodies was accepted: whether their momentum closes cannot be told";
-  const std::string figures = fmt::format("chi-square {:.1f} of {} dof over {} impact{}, probability {:.2g}", closure.chi_square,
-                                          closure.dof, closure.impacts, closure.impacts == 1 ? "" : "s", closure.probability);
-  return closure.ok
-             ? "the momentum of both bodies closes: " + figures
-             : "the momentum of both bodies does not close: " + figures +
-                   fmt::format(", allowed at least {:g}; masses, inertia, the axis or the poses of one body are wrong", kClosureLevel);
+  if (closure.impacts == 0)
+    return "no impact of the two bodies was accepted: whether their momentum closes cannot be told";
+  const std::string figures = fmt::format(
+      "chi-square {:.1f} of {} dof over {} impact{}, probability {:.2g}", closure.chi_square,
+      closure.dof, closure.impacts, closure.impacts == 1 ? "" : "s", closure.probability);
+  return closure.ok ? "the momentum of both bodies closes: " + figures
+                    : "the momentum of both bodies does not close: " + figures +
+                          fmt::format(
+                              ", allowed at least {:g}; masses, inertia, the axis or the poses of "
+                              "one body are wrong",
+                              kClosureLevel);
 }
 
 std::string ToJson(const MomentumClosure& closure) {
-  return fmt::format("{{\"impacts\": {}, \"chi_square\": {}, \"dof\": {}, \"probability\": {}, \"ok\": {}}}\n", closure.impacts,
-                     FormatNumber(closure.chi_square), closure.dof, FormatNumber(closure.probability), closure.ok);
+  return fmt::format(
+      "{{\"impacts\": {}, \"chi_square\": {}, \"dof\": {}, \"probability\": {}, \"ok\": {}}}\n",
+      closure.impacts, FormatNumber(closure.chi_square), closure.dof,
+      FormatNumber(closure.probability), closure.ok);
 }
 
 }  // namespace impactlab

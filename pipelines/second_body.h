@@ -1,6 +1,7 @@
 #pragma once
-// The struck body of an experiment, where it moves as well: a free plate or bat, or a plate or pendulum on a fixed axis. Both bodies were
-// followed on one clock, each by poses or markers of its own; impacts are those of relative motion (reconstruction/two_body.h).
+// The struck body of an experiment, where it moves as well: a free plate or bat, or a plate or
+// pendulum on a fixed axis. Both bodies were followed on one clock, each by poses or markers of its
+// own; impacts are those of relative motion (reconstruction/two_body.h).
 
 #include <filesystem>
 #include <optional>
@@ -20,15 +21,18 @@ namespace impactlab {
 // Where it was: in the same form as the first body's recordings (`recordings.kind`).
 struct SecondBody {
   StruckBody struck;
-  std::string files;                  // poses, points: glob of its files, named as the first body's; empty: those hold both bodies
+  // poses, points: glob of its files, named as the first body's; empty: those hold both bodies
+  std::string files;
   PoseColumns columns;                // poses
   std::optional<PointSource> points;  // markers in space: its own names and places
-  std::optional<TrackPlan> plan;      // images of markers: its own tracking file, of the same cameras and recordings
-  std::filesystem::path tracks;       // images: tracks.csv that is there already; empty: that of the first body, or its own videos
+  // images of markers: its own tracking file, of the same cameras and recordings
+  std::optional<TrackPlan> plan;
+  // images: tracks.csv that is there already; empty: that of the first body, or its own videos
+  std::filesystem::path tracks;
 };
 
-// The `second_body` map of an experiment whose recordings are of that kind (not a planar one), and the same as YAML with paths from
-// `folder`.
+// The `second_body` map of an experiment whose recordings are of that kind (not a planar one), and
+// the same as YAML with paths from `folder`.
 SecondBody ParseSecondBody(const YamlNode& node, const std::string& kind);
 std::string ToYaml(const SecondBody& second, const std::filesystem::path& folder);
 
@@ -40,23 +44,27 @@ struct SecondRecordings {
   std::optional<PointRecordings> points;
 };
 
-// Of poses and of markers in space: the file of the same name without folder and extension, among those that match, for every file of the
-// first body. DataError where none of them has a partner.
+// Of poses and of markers in space: the file of the same name without folder and extension, among
+// those that match, for every file of the first body. DataError where none of them has a partner.
 SecondRecordings ReadSecondBody(const SecondBody& second, const std::filesystem::path& folder,
-                                const std::vector<std::filesystem::path>& first_files, const std::vector<std::string>& names);
+                                const std::vector<std::filesystem::path>& first_files,
+                                const std::vector<std::string>& names);
 
-// Impacts of the first body on the second as events, with the first body's free flights. An event with kNoImpact or kBadRecording where
-// there is no other.
-MotionFit FitRelativeMotion(const PoseRecording& first, const Body& body, const PoseRecording& second, const StruckBody& struck,
+// Impacts of the first body on the second as events, with the first body's free flights. An event
+// with kNoImpact or kBadRecording where there is no other.
+MotionFit FitRelativeMotion(const PoseRecording& first, const Body& body,
+                            const PoseRecording& second, const StruckBody& struck,
                             const MotionFitOptions& options);
 
-// The events as seen from the struck surface: every one turned and moved so that the surface is the plane z = 0. What does not ask how the
-// second body moves (angular momentum about the contact point, heights at contact) can then be judged as of a body on a floor.
-std::vector<ImpactEvent> SeenFromSurface(std::span<const ImpactEvent> events, const Body& body, const StruckBody& struck,
+// The events as seen from the struck surface: every one turned and moved so that the surface is the
+// plane z = 0. What does not ask how the second body moves (angular momentum about the contact
+// point, heights at contact) can then be judged as of a body on a floor.
+std::vector<ImpactEvent> SeenFromSurface(std::span<const ImpactEvent> events, const Body& body,
+                                         const StruckBody& struck,
                                          const Eigen::Vector3d& gravity_W);
 
-// Whether the momentum of both bodies together stays what it was, over all accepted impacts: a certificate of masses, inertias and axis
-// that no law of impact enters.
+// Whether the momentum of both bodies together stays what it was, over all accepted impacts: a
+// certificate of masses, inertias and axis that no law of impact enters.
 struct MomentumClosure {
   int impacts = 0, dof = 0;
   double chi_square = 0;

@@ -36,7 +36,8 @@ constexpr std::array kVerbs = {Verb{"identify", "fit.json", false},
                                Verb{"plan", "plan.json", true},
                                Verb{"track", "tracking.json", true},
                                Verb{"calibrate", "calibration.json", true}};
-constexpr std::array kOnlyQuiet = {"solve", "import", "export", "board", "predict", "check", "doctor", "convert"};
+constexpr std::array kOnlyQuiet = {"solve",   "import", "export", "board",
+                                   "predict", "check",  "doctor", "convert"};
 
 // Sends standard output to nowhere while it lives.
 class Muted {
@@ -62,7 +63,8 @@ class Muted {
 };
 
 const Verb* Find(const std::string& name) {
-  const auto found = std::find_if(kVerbs.begin(), kVerbs.end(), [&](const Verb& verb) { return name == verb.name; });
+  const auto found = std::find_if(kVerbs.begin(), kVerbs.end(),
+                                  [&](const Verb& verb) { return name == verb.name; });
   return found == kVerbs.end() ? nullptr : &*found;
 }
 
@@ -74,7 +76,8 @@ std::filesystem::path OutOf(const CLI::App& verb) {
 int DryRunOf(const CLI::App& verb, bool json) {
   CheckArguments check;
   check.json = json;
-  for (const CLI::Option* option : verb.get_options([](const CLI::Option* o) { return o->get_positional(); }))
+  for (const CLI::Option* option :
+       verb.get_options([](const CLI::Option* o) { return o->get_positional(); }))
     for (const std::string& file : option->results()) check.paths.emplace_back(file);
   const int code = CheckCommand(check);
   if (!json && code == 0) fmt::print("would be written to {}\n", OutOf(verb).string());
@@ -89,11 +92,15 @@ void AddSharedOptions(CLI::App* app, SharedOptions* options) {
   };
   for (CLI::App* verb : app->get_subcommands({})) {
     const Verb* known = Find(verb->get_name());
-    if (known == nullptr && std::find(kOnlyQuiet.begin(), kOnlyQuiet.end(), verb->get_name()) == kOnlyQuiet.end()) continue;
+    if (known == nullptr &&
+        std::find(kOnlyQuiet.begin(), kOnlyQuiet.end(), verb->get_name()) == kOnlyQuiet.end())
+      continue;
     add(verb, "--quiet", options->quiet, "nothing on standard output");
     if (known == nullptr) continue;
     add(verb, "--json", options->json, "one JSON object on standard output instead of text");
-    if (known->dry_run) add(verb, "--dry-run", options->dry_run, "look at every file as `impactlab check` does; nothing is written");
+    if (known->dry_run)
+      add(verb, "--dry-run", options->dry_run,
+          "look at every file as `impactlab check` does; nothing is written");
   }
 }
 
@@ -113,7 +120,8 @@ int RunShared(const CLI::App& verb, const SharedOptions& options, const std::fun
     const Muted muted;
     code = run();
   }
-  const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  const double seconds =
+      std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   fmt::print("{}", FolderAnswerJson(verb.get_name(), OutOf(verb), known->result, code, seconds));
   return code;
 }

@@ -1,5 +1,6 @@
 #pragma once
-// Options that mean the same with every verb that has them: --json, --quiet, --dry-run. Private to the pipelines room.
+// Options that mean the same with every verb that has them: --json, --quiet, --dry-run. Private to
+// the pipelines room.
 
 #include <CLI/CLI.hpp>
 #include <functional>
@@ -15,7 +16,8 @@ struct SharedOptions {
 // Gives every verb of the app those that make sense with it and that it does not have already.
 void AddSharedOptions(CLI::App* app, SharedOptions* options);
 
-// Runs a verb as the options say. `run` returns its exit code, and so does this; with dry_run `run` is not called.
+// Runs a verb as the options say. `run` returns its exit code, and so does this; with dry_run `run`
+// is not called.
 int RunShared(const CLI::App& verb, const SharedOptions& options, const std::function<int()>& run);
 
 }  // namespace impactlab::internal

@@ -24,12 +24,15 @@ std::string Column(std::string name) {
 }
 
 std::vector<std::string> Axes(const Scenario& scenario) {
-  return scenario.planar() ? std::vector<std::string>{"x", "n"} : std::vector<std::string>{"x", "y", "n"};
+  return scenario.planar() ? std::vector<std::string>{"x", "n"}
+                           : std::vector<std::string>{"x", "y", "n"};
 }
 
-MotionSample Take(const Scenario& scenario, const MechanismState& state, const std::vector<PointMode>& mode, const VectorXd& lambda) {
+MotionSample Take(const Scenario& scenario, const MechanismState& state,
+                  const std::vector<PointMode>& mode, const VectorXd& lambda) {
   const double kinetic = KineticEnergy(scenario.mechanism, state);
-  return {state, mode, lambda, kinetic, scenario.mechanism.potential ? scenario.mechanism.potential(state) : 0};
+  return {state, mode, lambda, kinetic,
+          scenario.mechanism.potential ? scenario.mechanism.potential(state) : 0};
 }
 
 double EnergyOf(const MotionSample& sample) { return sample.kinetic + sample.potential; }
@@ -59,11 +62,15 @@ std::string EndPhrase(const SimulationResult& r) {
   return fmt::format("followed for {:.6g} s", r.state.t);
 }
 
-const char* PointModeName(PointMode mode) { return mode == PointMode::kOpen ? "open" : mode == PointMode::kSlip ? "slip" : "stick"; }
+const char* PointModeName(PointMode mode) {
+  return mode == PointMode::kOpen ? "open" : mode == PointMode::kSlip ? "slip" : "stick";
+}
 
 std::vector<Isometry3d> PosesAt(const Scenario& scenario, const SimulatedMotion& motion, double t) {
   const auto& samples = motion.samples;
-  const auto after = std::lower_bound(samples.begin(), samples.end(), t, [](const MotionSample& s, double at) { return s.state.t < at; });
+  const auto after =
+      std::lower_bound(samples.begin(), samples.end(), t,
+                       [](const MotionSample& s, double at) { return s.state.t < at; });
   if (after == samples.begin()) return scenario.poses(samples.front().state);
   if (after == samples.end()) return scenario.poses(samples.back().state);
   const MechanismState &a = (after - 1)->state, &b = after->state;
@@ -84,9 +91,11 @@ SimulatedMotion RunScenario(const Scenario& scenario, const std::function<void(i
   SimulatedMotion motion;
   const auto n = scenario.mechanism.contacts.size();
   const VectorXd no_force = VectorXd::Zero(static_cast<Index>(n) * scenario.mechanism.width);
-  motion.samples.push_back(Take(scenario, scenario.start, std::vector<PointMode>(n, PointMode::kOpen), no_force));
+  motion.samples.push_back(
+      Take(scenario, scenario.start, std::vector<PointMode>(n, PointMode::kOpen), no_force));
   SimulationObserver observer;
-  observer.sample = [&](const MechanismState& state, const std::vector<PointMode>& mode, const VectorXd& lambda) {
+  observer.sample = [&](const MechanismState& state, const std::vector<PointMode>& mode,
+                        const VectorXd& lambda) {
     if (advance) advance(1);
     MotionSample sample = Take(scenario, state, mode, lambda);
     // What the simulator says of the start itself replaces the guess that all is open.
@@ -104,25 +113,29 @@ SimulatedMotion RunScenario(const Scenario& scenario, const std::function<void(i
   motion.result = Simulate(mechanism, scenario.start, scenario.options, observer);
   const SimulationResult& result = motion.result;
   if (result.state.t > motion.samples.back().state.t)
-    motion.samples.push_back(Take(scenario, result.state, result.mode, VectorXd::Constant(no_force.size(), NAN)));
+    motion.samples.push_back(
+        Take(scenario, result.state, result.mode, VectorXd::Constant(no_force.size(), NAN)));
   return motion;
 }
 
-void WriteTrajectory(const std::filesystem::path& path, const Scenario& scenario, const SimulatedMotion& motion) {
+void WriteTrajectory(const std::filesystem::path& path, const Scenario& scenario,
+                     const SimulatedMotion& motion) {
   const Mechanism& m = scenario.mechanism;
   std::vector<std::string> columns = {"t_s"};
   for (const auto* names : {&m.q_names, &m.u_names})
     for (const std::string& name : *names) columns.push_back(Column(name));
   if (scenario.poses_in_columns) {
     for (const internal::DrawnPart& part : scenario.parts)
-      for (const char* end : {"x_m", "z_m"}) columns.push_back(fmt::format("{}_{}", Column(part.name), end));
+      for (const char* end : {"x_m", "z_m"})
+        columns.push_back(fmt::format("{}_{}", Column(part.name), end));
   }
   columns.insert(columns.end(), {"kinetic_J", "potential_J", "energy_J"});
   for (const ContactProperties& contact : m.contacts) {
     const std::string name = Column(contact.name);
     columns.push_back("gap_" + name + "_m");
     columns.push_back("mode_" + name);
-    for (const std::string& axis : Axes(scenario)) columns.push_back(fmt::format("force_{}_{}_N", axis, name));
+    for (const std::string& axis : Axes(scenario))
+      columns.push_back(fmt::format("force_{}_{}_N", axis, name));
   }
   CsvWriter out(path, columns);
   ContactTerms terms;
@@ -141,36 +154,52 @@ void WriteTrajectory(const std::filesystem::path& path, const Scenario& scenario
     for (std::size_t i = 0; i < m.contacts.size(); ++i) {
       m.contact(sample.state, static_cast<int>(i), terms);
       out.Number(terms.gap).Text(internal::PointModeName(sample.mode[i]));
-      for (int k = 0; k < m.width; ++k) out.Number(sample.lambda[static_cast<Index>(i) * m.width + k]);
+      for (int k = 0; k < m.width; ++k)
+        out.Number(sample.lambda[static_cast<Index>(i) * m.width + k]);
     }
     out.EndRow();
   }
   out.Commit();
 }
 
-void WriteMotionEvents(const std::filesystem::path& path, const Scenario& scenario, const SimulatedMotion& motion) {
+void WriteMotionEvents(const std::filesystem::path& path, const Scenario& scenario,
+                       const SimulatedMotion& motion) {
   const Mechanism& m = scenario.mechanism;
   const int w = m.width;
   std::vector<std::string> columns = {"event", "t_s", "kind", "contact", "case"};
-  for (const auto& [quantity, unit] : {std::pair{"v_minus", "m_per_s"}, {"v_plus", "m_per_s"}, {"J", "N_s"}})
-    for (const std::string& axis : Axes(scenario)) columns.push_back(fmt::format("{}_F_{}_{}", quantity, axis, unit));
+  for (const auto& [quantity, unit] :
+       {std::pair{"v_minus", "m_per_s"}, {"v_plus", "m_per_s"}, {"J", "N_s"}})
+    for (const std::string& axis : Axes(scenario))
+      columns.push_back(fmt::format("{}_F_{}_{}", quantity, axis, unit));
   columns.insert(columns.end(), {"energy_change_J", "accumulation_s"});
   CsvWriter out(path, columns);
   const auto write = [&](std::size_t number, const SimulationEvent& event, int slot) {
-    out.Integer(static_cast<long long>(number)).Number(event.t).Text(SimulationEventName(event.kind));
-    out.Text(slot < 0 ? "" : m.contacts[static_cast<std::size_t>(event.contacts[static_cast<std::size_t>(slot)])].name);
-    out.Text(slot >= 0 && slot < static_cast<int>(event.cases.size()) ? event.cases[static_cast<std::size_t>(slot)] : "");
+    out.Integer(static_cast<long long>(number))
+        .Number(event.t)
+        .Text(SimulationEventName(event.kind));
+    out.Text(
+        slot < 0
+            ? ""
+            : m.contacts[static_cast<std::size_t>(event.contacts[static_cast<std::size_t>(slot)])]
+                  .name);
+    out.Text(slot >= 0 && slot < static_cast<int>(event.cases.size())
+                 ? event.cases[static_cast<std::size_t>(slot)]
+                 : "");
     for (const VectorXd* values : {&event.v_minus, &event.v_plus, &event.J})
       for (int k = 0; k < w; ++k)
-        out.Number(slot >= 0 && values->size() >= (slot + 1) * w ? (*values)[static_cast<Index>(slot) * w + k] : NAN);
+        out.Number(slot >= 0 && values->size() >= (slot + 1) * w
+                       ? (*values)[static_cast<Index>(slot) * w + k]
+                       : NAN);
     const bool impact = event.v_minus.size() > 0;
-    out.Number(impact ? event.energy_change : NAN).Number(event.accumulation > 0 ? event.accumulation : NAN);
+    out.Number(impact ? event.energy_change : NAN)
+        .Number(event.accumulation > 0 ? event.accumulation : NAN);
     out.EndRow();
   };
   for (std::size_t i = 0; i < motion.events.size(); ++i) {
     const SimulationEvent& event = motion.events[i];
     if (event.contacts.empty()) write(i, event, -1);
-    for (int slot = 0; slot < static_cast<int>(event.contacts.size()); ++slot) write(i, event, slot);
+    for (int slot = 0; slot < static_cast<int>(event.contacts.size()); ++slot)
+      write(i, event, slot);
   }
   out.Commit();
 }
@@ -178,7 +207,10 @@ void WriteMotionEvents(const std::filesystem::path& path, const Scenario& scenar
 std::string MotionSummary(const Scenario& scenario, const SimulatedMotion& motion) {
   const SimulationResult& r = motion.result;
   const Mechanism& m = scenario.mechanism;
-  Json json = {{"schema", "impactlab.simulation/1"}, {"name", scenario.name}, {"source", scenario.source}, {"mechanism", m.name}};
+  Json json = {{"schema", "impactlab.simulation/1"},
+               {"name", scenario.name},
+               {"source", scenario.source},
+               {"mechanism", m.name}};
   json["law"] = LawName(scenario.options.law);
   json["several_contacts"] = MultiLawName(scenario.options.several);
   json["end"] = SimulationEndName(r.end);
@@ -190,27 +222,31 @@ std::string MotionSummary(const Scenario& scenario, const SimulatedMotion& motio
   Json accumulations = Json::array();
   for (const SimulationEvent& event : motion.events)
     if (event.accumulation > 0)
-      accumulations.push_back({{"contact", m.contacts[static_cast<std::size_t>(event.contacts[0])].name}, {"t_s", event.accumulation}});
+      accumulations.push_back(
+          {{"contact", m.contacts[static_cast<std::size_t>(event.contacts[0])].name},
+           {"t_s", event.accumulation}});
   json["accumulations"] = accumulations;
   const MotionSample &first = motion.samples.front(), &last = motion.samples.back();
   double struck = 0;
   for (const SimulationEvent& event : motion.events)
     if (event.v_minus.size() > 0) struck += event.energy_change;
-  json["energy"] = {{"start_J", EnergyOf(first)}, {"end_J", EnergyOf(last)}, {"change_in_impacts_J", struck}};
+  json["energy"] = {
+      {"start_J", EnergyOf(first)}, {"end_J", EnergyOf(last)}, {"change_in_impacts_J", struck}};
   json["audit"] = {{"least_gap_m", r.deepest},
                    {"energy_gain_J", m.passive ? Json(r.energy_gain) : Json(nullptr)},
                    {"closed_speed_m_per_s", r.closed_speed}};
   json["final"] = {{"q", Named(m.q_names, r.state.q)}, {"u", Named(m.u_names, r.state.u)}};
   Json modes = Json::object();
-  for (std::size_t i = 0; i < m.contacts.size(); ++i) modes[m.contacts[i].name] = internal::PointModeName(r.mode[i]);
+  for (std::size_t i = 0; i < m.contacts.size(); ++i)
+    modes[m.contacts[i].name] = internal::PointModeName(r.mode[i]);
   json["final"]["contacts"] = modes;
   return json.dump(2) + "\n";
 }
 
 std::string MotionLine(const Scenario& scenario, const SimulatedMotion& motion) {
   const SimulationResult& r = motion.result;
-  return fmt::format("{}: {}, {} impacts, {} events, deepest {:.2g} m", scenario.name, internal::EndPhrase(r), r.impacts, r.events,
-                     std::max(0.0, -r.deepest));
+  return fmt::format("{}: {}, {} impacts, {} events, deepest {:.2g} m", scenario.name,
+                     internal::EndPhrase(r), r.impacts, r.events, std::max(0.0, -r.deepest));
 }
 
 }  // namespace impactlab

@@ -1,6 +1,6 @@
 #pragma once
-// A scenario file (schema impactlab.scenario/1): a mechanism, where it starts, and how long it is followed. Every key stands in
-// data/README.md.
+// A scenario file (schema impactlab.scenario/1): a mechanism, where it starts, and how long it is
+// followed. Every key stands in data/README.md.
 
 #include <Eigen/Geometry>
 #include <filesystem>
@@ -31,8 +31,8 @@ struct Scenario {
 // More samples than that are refused.
 inline constexpr int kMostSamples = 1000000;
 
-// ConfigError "file:line: key: found, allowed" for what the file says, and for mechanisms that cannot be (a body inside a plane, velocities
-// that break a joint).
+// ConfigError "file:line: key: found, allowed" for what the file says, and for mechanisms that
+// cannot be (a body inside a plane, velocities that break a joint).
 Scenario LoadScenario(const std::filesystem::path& path);
 // `name` stands for the file in messages.
 Scenario ParseScenario(const std::string& text, const std::string& name);

@@ -28,7 +28,10 @@ std::vector<int> AddEllipse(const Vector3d& a, const Vector3d& b, DrawnPart& par
 std::vector<int> InOrder(const std::vector<Vector3d>& points) {
   std::vector<int> loop(points.size());
   std::iota(loop.begin(), loop.end(), 0);
-  const auto angle = [&](int i) { return std::atan2(points[static_cast<std::size_t>(i)].z(), points[static_cast<std::size_t>(i)].x()); };
+  const auto angle = [&](int i) {
+    return std::atan2(points[static_cast<std::size_t>(i)].z(),
+                      points[static_cast<std::size_t>(i)].x());
+  };
   std::sort(loop.begin(), loop.end(), [&](int i, int j) { return angle(i) < angle(j); });
   return loop;
 }
@@ -37,8 +40,8 @@ void AddFaces(const Body& body, DrawnPart& part) {
   for (const BodyOutline::Face& face : OutlineOf(body).faces) {
     std::vector<int> loop;
     for (const Vector3d& corner : face.corners_B) {
-      const auto at =
-          std::find_if(part.points_B.begin(), part.points_B.end(), [&](const Vector3d& p) { return (p - corner).norm() < 1e-12; });
+      const auto at = std::find_if(part.points_B.begin(), part.points_B.end(),
+                                   [&](const Vector3d& p) { return (p - corner).norm() < 1e-12; });
       loop.push_back(static_cast<int>(at - part.points_B.begin()));
       if (at == part.points_B.end()) part.points_B.push_back(corner);
     }
@@ -48,7 +51,9 @@ void AddFaces(const Body& body, DrawnPart& part) {
 
 }  // namespace
 
-double DrawnPlane::OffsetAt(double t) const { return offset + (amplitude == 0 ? 0 : amplitude * std::sin(frequency * t + phase)); }
+double DrawnPlane::OffsetAt(double t) const {
+  return offset + (amplitude == 0 ? 0 : amplitude * std::sin(frequency * t + phase));
+}
 
 DrawnPart DrawBody(const Body& body, const std::string& name) {
   DrawnPart part;
@@ -61,7 +66,8 @@ DrawnPart DrawBody(const Body& body, const std::string& name) {
       part.ball_radius = body.radius;
       break;
     case BodyShape::kRod: {
-      const Vector3d reach = (body.half_length - body.radius) * (body.planar ? Vector3d::UnitX() : Vector3d::UnitZ());
+      const Vector3d reach =
+          (body.half_length - body.radius) * (body.planar ? Vector3d::UnitX() : Vector3d::UnitZ());
       part.points_B = {reach, -reach};
       part.lines = {{0, 1}};
       part.thickness = 2 * body.radius;

@@ -1,5 +1,6 @@
 #pragma once
-// What the parts of a mechanism look like, for its page and its video. Private to the pipelines room.
+// What the parts of a mechanism look like, for its page and its video. Private to the pipelines
+// room.
 
 #include <Eigen/Core>
 #include <Eigen/Geometry>
@@ -14,7 +15,8 @@ namespace impactlab::internal {
 struct DrawnPart {
   std::string name;
   std::vector<Eigen::Vector3d> points_B;
-  std::vector<std::vector<int>> faces;  // closed loops, counter-clockwise seen from outside; planar: the outline
+  // closed loops, counter-clockwise seen from outside; planar: the outline
+  std::vector<std::vector<int>> faces;
   std::vector<std::vector<int>> lines;
   double thickness = 0;    // of lines, with round ends [m]; 0: thin
   double ball_radius = 0;  // of a ball or disc about the first point [m]

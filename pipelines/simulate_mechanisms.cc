@@ -20,7 +20,9 @@ using Eigen::Vector3d;
 // Gravity of a mechanism whose ground is level [m/s^2].
 double DownwardGravity(const YamlNode& root) {
   const Vector3d g = ParseFlight(root, true).gravity_W;
-  if (root.Has("drag_per_m")) throw root.Fault("drag_per_m", "a number", "drag of bodies only; a mechanism of the documents has none");
+  if (root.Has("drag_per_m"))
+    throw root.Fault("drag_per_m", "a number",
+                     "drag of bodies only; a mechanism of the documents has none");
   if (g.x() != 0 || g.y() != 0)
     throw root.Fault("gravity_m_per_s2", fmt::format("[{}, {}, {}]", g.x(), g.y(), g.z()),
                      "[0, 0, z]: the ground of the mechanism is level");
@@ -59,13 +61,16 @@ void TakePendulum(const YamlNode& node, const BeltPendulum& p, Scenario& out) {
   out.planes = {{p.belt == 0 ? "wall" : "belt", Vector3d::UnitX(), -wall, 0, 0, 0}};
   out.poses = [l1 = p.l1](const MechanismState& state) {
     const Vector3d elbow(l1 * std::sin(state.q[0]), 0, -l1 * std::cos(state.q[0]));
-    return std::vector<Isometry3d>{Hanging(Vector3d::Zero(), state.q[0]), Hanging(elbow, state.q[1])};
+    return std::vector<Isometry3d>{Hanging(Vector3d::Zero(), state.q[0]),
+                                   Hanging(elbow, state.q[1])};
   };
 }
 
-void ReadPendulum(const YamlNode& node, double gravity, const ContactProperties& properties, Scenario& out) {
+void ReadPendulum(const YamlNode& node, double gravity, const ContactProperties& properties,
+                  Scenario& out) {
   BeltPendulum p;
-  const std::vector<double> l = node.Vector("lengths_m", 2, Positive()), m = node.Vector("masses_kg", 2, Positive());
+  const std::vector<double> l = node.Vector("lengths_m", 2, Positive()),
+                            m = node.Vector("masses_kg", 2, Positive());
   p.l1 = l[0], p.l2 = l[1], p.m1 = m[0], p.m2 = m[1];
   p.theta = node.Number("theta_rad");
   p.phi = node.Number("phi_rad");
@@ -75,7 +80,8 @@ void ReadPendulum(const YamlNode& node, double gravity, const ContactProperties&
   p.gravity = gravity;
   if (node.Has("wall_m")) p.wall = node.Number("wall_m");
   p.properties = properties;
-  // `held_with`: the torque that balances the contact when friction is this ratio of tangential to normal force.
+  // `held_with`: the torque that balances the contact when friction is this ratio of tangential to
+  // normal force.
   if (node.Has("held_with")) {
     if (node.Has("torque_N_m")) throw node.Fault("held_with", "torque_N_m as well", "one of them");
     p.torque = HoldPendulum(p, node.Number("held_with")).torque;
@@ -85,12 +91,14 @@ void ReadPendulum(const YamlNode& node, double gravity, const ContactProperties&
   TakePendulum(node, p, out);
 }
 
-void ReadCradle(const YamlNode& node, double gravity, const ContactProperties& properties, Scenario& out) {
+void ReadCradle(const YamlNode& node, double gravity, const ContactProperties& properties,
+                Scenario& out) {
   Cradle cradle;
   cradle.masses = node.Vector("masses_kg", -1, Positive());
   const auto n = static_cast<int>(cradle.masses.size());
   if (n < 2 || n > kMostSystemContacts)
-    throw node.Fault("masses_kg", fmt::format("{} balls", n), fmt::format("2 to {}", kMostSystemContacts));
+    throw node.Fault("masses_kg", fmt::format("{} balls", n),
+                     fmt::format("2 to {}", kMostSystemContacts));
   cradle.length = node.Number("length_m", Positive());
   cradle.radius = node.Number("radius_m", Positive());
   if (node.Has("spaces_m")) cradle.spaces = node.Vector("spaces_m", n - 1, NonNegative());
@@ -105,12 +113,14 @@ void ReadCradle(const YamlNode& node, double gravity, const ContactProperties& p
   std::vector<double> pivots = {0};
   for (int k = 0; k < n; ++k) {
     out.parts.push_back(DrawArm(cradle.length, cradle.radius, fmt::format("ball {}", k + 1)));
-    pivots.push_back(pivots.back() + 2 * cradle.radius +
-                     (cradle.spaces.empty() || k + 1 == n ? 0 : cradle.spaces[static_cast<std::size_t>(k)]));
+    pivots.push_back(
+        pivots.back() + 2 * cradle.radius +
+        (cradle.spaces.empty() || k + 1 == n ? 0 : cradle.spaces[static_cast<std::size_t>(k)]));
   }
   out.poses = [pivots, n](const MechanismState& state) {
     std::vector<Isometry3d> poses;
-    for (int k = 0; k < n; ++k) poses.push_back(Hanging({pivots[static_cast<std::size_t>(k)], 0, 0}, state.q[k]));
+    for (int k = 0; k < n; ++k)
+      poses.push_back(Hanging({pivots[static_cast<std::size_t>(k)], 0, 0}, state.q[k]));
     return poses;
   };
 }
@@ -144,15 +154,17 @@ BodyMechanism ReadRod(const YamlNode& node, double gravity, const ContactPropert
 
 void ReadNamedMechanism(const YamlNode& root, const YamlNode& every, Scenario& out) {
   const YamlNode node = root.Map("mechanism");
-  const std::string kind = node.Choice(
-      "kind", {"bouncing_ball", "rod_on_floor", "belt_pendulum", "cradle", "disc_in_corner", "sphere_in_corner", "rocking_block"});
-  if (!root.Has("every_contact")) throw root.Fault("every_contact", "nothing", "the restitution e, and friction");
+  const std::string kind =
+      node.Choice("kind", {"bouncing_ball", "rod_on_floor", "belt_pendulum", "cradle",
+                           "disc_in_corner", "sphere_in_corner", "rocking_block"});
+  if (!root.Has("every_contact"))
+    throw root.Fault("every_contact", "nothing", "the restitution e, and friction");
   const ContactProperties properties = ReadScenarioProperties(every, every);
   const double gravity = DownwardGravity(root);
   const auto mass = [&] { return node.Number("mass_kg", 1.0, Positive()); };
   if (kind == "bouncing_ball") {
-    BodyMechanism ball =
-        MakeBouncingBall(properties.e, node.Number("height_m", NonNegative()), gravity, node.Number("radius_m", 0.1, Positive()));
+    BodyMechanism ball = MakeBouncingBall(properties.e, node.Number("height_m", NonNegative()),
+                                          gravity, node.Number("radius_m", 0.1, Positive()));
     SetFriction(properties, ball);
     Take(ball, out);
   } else if (kind == "rod_on_floor") {
@@ -162,17 +174,20 @@ void ReadNamedMechanism(const YamlNode& root, const YamlNode& every, Scenario& o
   } else if (kind == "cradle") {
     ReadCradle(node, gravity, properties, out);
   } else if (kind == "disc_in_corner") {
-    Take(MakeDiscInCornerMechanism(node.Number("radius_m", Positive()), mass(), Two(node, "gaps_m"), Two(node, "v_m_per_s"),
-                                   node.Number("theta_dot_rad_per_s", 0.0), properties, gravity),
+    Take(MakeDiscInCornerMechanism(node.Number("radius_m", Positive()), mass(), Two(node, "gaps_m"),
+                                   Two(node, "v_m_per_s"), node.Number("theta_dot_rad_per_s", 0.0),
+                                   properties, gravity),
          out);
   } else if (kind == "sphere_in_corner") {
-    Take(MakeSphereInCornerMechanism(node.Number("radius_m", Positive()), mass(), Three(node, "gaps_m"), Three(node, "v_m_per_s"),
+    Take(MakeSphereInCornerMechanism(node.Number("radius_m", Positive()), mass(),
+                                     Three(node, "gaps_m"), Three(node, "v_m_per_s"),
                                      Three(node, "omega_rad_per_s"), properties, gravity),
          out);
   } else {
     const bool planar = node.Flag("planar");
     const std::vector<double> sides = node.Vector("sides_m", planar ? 2 : 3, Positive());
-    Take(MakeRockingBlockMechanism(ToPoint(sides, planar), mass(), node.Number("tilt_rad", Closed(0, M_PI / 2)), planar, properties,
+    Take(MakeRockingBlockMechanism(ToPoint(sides, planar), mass(),
+                                   node.Number("tilt_rad", Closed(0, M_PI / 2)), planar, properties,
                                    gravity),
          out);
   }

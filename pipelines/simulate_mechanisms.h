@@ -9,7 +9,8 @@
 
 namespace impactlab::internal {
 
-// Keys planar, bodies, joints, planes, contacts of the document. gravity_W and drag as ParseFlight reads them.
+// Keys planar, bodies, joints, planes, contacts of the document. gravity_W and drag as ParseFlight
+// reads them.
 void ReadMovingBodies(const YamlNode& root, const YamlNode& every, Scenario& out);
 // Key mechanism: one of the documents by its name.
 void ReadNamedMechanism(const YamlNode& root, const YamlNode& every, Scenario& out);

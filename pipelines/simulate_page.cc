@@ -33,7 +33,9 @@ constexpr std::size_t kMostMarks = 2000;  // events of the animation
 
 std::string What(const Scenario& scenario, const SimulationEvent& event) {
   std::string names;
-  for (const int c : event.contacts) names += (names.empty() ? "" : ", ") + scenario.mechanism.contacts[static_cast<std::size_t>(c)].name;
+  for (const int c : event.contacts)
+    names +=
+        (names.empty() ? "" : ", ") + scenario.mechanism.contacts[static_cast<std::size_t>(c)].name;
   std::string kind = SimulationEventName(event.kind);
   std::replace(kind.begin(), kind.end(), '_', ' ');
   return names.empty() ? kind : kind + ": " + names;
@@ -63,7 +65,8 @@ std::string FilmJson(const Scenario& scenario, const SimulatedMotion& motion) {
       frame.push_back(pose);
       const internal::DrawnPart& part = scenario.parts[k];
       for (const Vector3d& p_B : part.points_B) {
-        const Vector3d p = poses[k] * p_B, reach = Vector3d::Constant(std::max(part.ball_radius, part.thickness / 2));
+        const Vector3d p = poses[k] * p_B,
+                       reach = Vector3d::Constant(std::max(part.ball_radius, part.thickness / 2));
         low = low.cwiseMin(p - reach);
         high = high.cwiseMax(p + reach);
       }
@@ -71,9 +74,11 @@ std::string FilmJson(const Scenario& scenario, const SimulatedMotion& motion) {
     frames.push_back(frame);
   }
   Json planes = Json::array(), parts = Json::array(), events = Json::array();
-  for (const internal::DrawnPlane& plane : scenario.planes) planes.push_back(internal::PlaneJson(plane));
+  for (const internal::DrawnPlane& plane : scenario.planes)
+    planes.push_back(internal::PlaneJson(plane));
   for (const internal::DrawnPart& part : scenario.parts)
-    parts.push_back(internal::PartJson(part, scenario.poses_in_columns ? part.points_B.front() : Vector3d::Zero()));
+    parts.push_back(internal::PartJson(
+        part, scenario.poses_in_columns ? part.points_B.front() : Vector3d::Zero()));
   for (const SimulationEvent& event : motion.events) {
     if (events.size() == kMostMarks) break;
     events.push_back({{"t", internal::Rounded(event.t, 9)}, {"what", What(scenario, event)}});
@@ -92,15 +97,20 @@ std::string FilmJson(const Scenario& scenario, const SimulatedMotion& motion) {
 
 // "v_x_m_per_s" -> "v_x [m/s]"
 std::string Label(std::string name) {
-  for (const auto& [unit, shown] : {std::pair{"_rad_per_s", " [rad/s]"}, {"_m_per_s", " [m/s]"}, {"_rad", " [rad]"}, {"_m", " [m]"}}) {
+  for (const auto& [unit, shown] : {std::pair{"_rad_per_s", " [rad/s]"},
+                                    {"_m_per_s", " [m/s]"},
+                                    {"_rad", " [rad]"},
+                                    {"_m", " [m]"}}) {
     const std::string_view end(unit);
-    if (name.size() <= end.size() || name.compare(name.size() - end.size(), end.size(), end) != 0) continue;
+    if (name.size() <= end.size() || name.compare(name.size() - end.size(), end.size(), end) != 0)
+      continue;
     return name.substr(0, name.size() - end.size()) + shown;
   }
   return name;
 }
 
-Series Line(const SimulatedMotion& motion, std::string name, int colour, const std::function<double(const MotionSample&)>& y) {
+Series Line(const SimulatedMotion& motion, std::string name, int colour,
+            const std::function<double(const MotionSample&)>& y) {
   Series s;
   s.name = std::move(name);
   s.mark = Mark::kLine;
@@ -127,10 +137,13 @@ Figure Coordinates(const Scenario& scenario, const SimulatedMotion& motion) {
   std::vector<int> order;
   for (int i = 0; i < m.n_q; ++i) order.push_back(i);
   std::stable_sort(order.begin(), order.end(), [&](int a, int b) {
-    const auto height = [&](int i) { return m.q_names[static_cast<std::size_t>(i)].find("z_m") != std::string::npos; };
+    const auto height = [&](int i) {
+      return m.q_names[static_cast<std::size_t>(i)].find("z_m") != std::string::npos;
+    };
     return height(a) > height(b);
   });
-  const auto add = [&](const std::string& name, const std::function<double(const MotionSample&)>& value) {
+  const auto add = [&](const std::string& name,
+                       const std::function<double(const MotionSample&)>& value) {
     Plot plot;
     plot.choice = {Label(name)};
     plot.x_label = "t [s]";
@@ -138,8 +151,12 @@ Figure Coordinates(const Scenario& scenario, const SimulatedMotion& motion) {
     plot.series.push_back(Line(motion, "", 0, value));
     figure.plots.push_back(plot);
   };
-  for (const int i : order) add(m.q_names[static_cast<std::size_t>(i)], [i](const MotionSample& s) { return s.state.q[i]; });
-  for (int i = 0; i < m.n_u; ++i) add(m.u_names[static_cast<std::size_t>(i)], [i](const MotionSample& s) { return s.state.u[i]; });
+  for (const int i : order)
+    add(m.q_names[static_cast<std::size_t>(i)],
+        [i](const MotionSample& s) { return s.state.q[i]; });
+  for (int i = 0; i < m.n_u; ++i)
+    add(m.u_names[static_cast<std::size_t>(i)],
+        [i](const MotionSample& s) { return s.state.u[i]; });
   figure.caption = "Samples of the motion; impacts change velocities at once.";
   return Finished(figure);
 }
@@ -151,11 +168,13 @@ Figure EnergyFigure(const Scenario& scenario, const SimulatedMotion& motion) {
   Plot plot;
   plot.x_label = "t [s]";
   plot.y_label = "energy [J]";
-  plot.series = {Line(motion, "kinetic and potential", 0, [](const MotionSample& s) { return s.kinetic + s.potential; }),
+  plot.series = {Line(motion, "kinetic and potential", 0,
+                      [](const MotionSample& s) { return s.kinetic + s.potential; }),
                  Line(motion, "kinetic", 1, [](const MotionSample& s) { return s.kinetic; })};
   figure.plots = {plot};
-  figure.caption = scenario.mechanism.passive ? "Nothing drives the mechanism: the sum must never grow."
-                                              : "A surface or a torque drives the mechanism; its energy may grow.";
+  figure.caption = scenario.mechanism.passive
+                       ? "Nothing drives the mechanism: the sum must never grow."
+                       : "A surface or a torque drives the mechanism; its energy may grow.";
   return Finished(figure);
 }
 
@@ -165,8 +184,8 @@ Figure Phases(const Scenario& scenario, const SimulatedMotion& motion) {
   figure.title = "Phase portrait";
   figure.selectors = {"Contact or angle"};
   const Mechanism& m = scenario.mechanism;
-  const auto add = [&](const std::string& choice, const std::string& x, const std::string& y, std::vector<double> xs,
-                       std::vector<double> ys) {
+  const auto add = [&](const std::string& choice, const std::string& x, const std::string& y,
+                       std::vector<double> xs, std::vector<double> ys) {
     Plot plot;
     plot.choice = {choice};
     plot.x_label = x;
@@ -192,7 +211,8 @@ Figure Phases(const Scenario& scenario, const SimulatedMotion& motion) {
     const std::string& name = m.q_names[static_cast<std::size_t>(i)];
     if (name.find("_rad") == std::string::npos) continue;
     std::vector<double> angle, rate;
-    for (const MotionSample& sample : motion.samples) angle.push_back(sample.state.q[i]), rate.push_back(sample.state.u[i]);
+    for (const MotionSample& sample : motion.samples)
+      angle.push_back(sample.state.q[i]), rate.push_back(sample.state.u[i]);
     add(Label(name), Label(name), Label(m.u_names[static_cast<std::size_t>(i)]), angle, rate);
   }
   figure.caption = "Impacts are jumps along the vertical.";
@@ -209,11 +229,11 @@ Figure Forces(const Scenario& scenario, const SimulatedMotion& motion) {
   plot.y_label = "normal force [N]";
   for (std::size_t c = 0; c < m.contacts.size() && plot.series.size() < 8; ++c) {
     const auto at = static_cast<Index>(c) * m.width + m.width - 1;
-    const bool any =
-        std::any_of(motion.samples.begin(), motion.samples.end(), [&](const MotionSample& s) { return std::abs(s.lambda[at]) > 0; });
+    const bool any = std::any_of(motion.samples.begin(), motion.samples.end(),
+                                 [&](const MotionSample& s) { return std::abs(s.lambda[at]) > 0; });
     if (any)
-      plot.series.push_back(
-          Line(motion, m.contacts[c].name, static_cast<int>(plot.series.size()), [at](const MotionSample& s) { return s.lambda[at]; }));
+      plot.series.push_back(Line(motion, m.contacts[c].name, static_cast<int>(plot.series.size()),
+                                 [at](const MotionSample& s) { return s.lambda[at]; }));
   }
   if (plot.series.empty()) return figure;
   figure.plots = {plot};
@@ -225,12 +245,14 @@ Figure Forces(const Scenario& scenario, const SimulatedMotion& motion) {
 std::string Cells(const Eigen::VectorXd& v, Index at, Index n) {
   const double largest = v.segment(at, n).cwiseAbs().maxCoeff();
   std::string out;
-  for (Index k = 0; k < n; ++k) out += (k > 0 ? ", " : "") + Num(std::abs(v[at + k]) < 1e-12 * largest ? 0 : v[at + k], 4);
+  for (Index k = 0; k < n; ++k)
+    out += (k > 0 ? ", " : "") + Num(std::abs(v[at + k]) < 1e-12 * largest ? 0 : v[at + k], 4);
   return out;
 }
 
 std::string EventTable(const Scenario& scenario, const SimulatedMotion& motion) {
-  internal::HtmlTable table("", {"#t [s]", "event", "contact", "#v before [m/s]", "#v after [m/s]", "#impulse [N s]", "case"});
+  internal::HtmlTable table("", {"#t [s]", "event", "contact", "#v before [m/s]", "#v after [m/s]",
+                                 "#impulse [N s]", "case"});
   const int w = scenario.mechanism.width;
   std::size_t rows = 0;
   for (const SimulationEvent& event : motion.events) {
@@ -240,13 +262,20 @@ std::string EventTable(const Scenario& scenario, const SimulatedMotion& motion) 
     if (event.contacts.empty()) table.Row({Num(event.t, 7), kind, "", "", "", "", ""});
     for (std::size_t slot = 0; slot < event.contacts.size() && rows < kMostRows; ++slot, ++rows) {
       const auto at = static_cast<Index>(slot) * w;
-      const auto cells = [&](const Eigen::VectorXd& v) { return v.size() >= at + w ? Cells(v, at, w) : std::string(); };
-      table.Row({Num(event.t, 7), kind, Escape(scenario.mechanism.contacts[static_cast<std::size_t>(event.contacts[slot])].name),
-                 cells(event.v_minus), cells(event.v_plus), cells(event.J), slot < event.cases.size() ? Escape(event.cases[slot]) : ""});
+      const auto cells = [&](const Eigen::VectorXd& v) {
+        return v.size() >= at + w ? Cells(v, at, w) : std::string();
+      };
+      table.Row(
+          {Num(event.t, 7), kind,
+           Escape(scenario.mechanism.contacts[static_cast<std::size_t>(event.contacts[slot])].name),
+           cells(event.v_minus), cells(event.v_plus), cells(event.J),
+           slot < event.cases.size() ? Escape(event.cases[slot]) : ""});
     }
   }
   std::string out = table.Html(true);
-  if (rows == kMostRows) out += "<p class=\"foot\">The first " + std::to_string(kMostRows) + " rows; all of them stand in events.csv.</p>";
+  if (rows == kMostRows)
+    out += "<p class=\"foot\">The first " + std::to_string(kMostRows) +
+           " rows; all of them stand in events.csv.</p>";
   return out;
 }
 
@@ -256,42 +285,53 @@ std::string Head(const Scenario& scenario, const SimulatedMotion& motion) {
   const double lost = energy(motion.samples.front()) - energy(motion.samples.back());
   std::string lead = internal::EndPhrase(r) + ".";
   lead[0] = static_cast<char>(std::toupper(static_cast<unsigned char>(lead[0])));
-  std::string out =
-      fmt::format("<div class=\"head\" id=\"result\"><p class=\"eyebrow\">ImpactLab simulation</p><h1>{}</h1><p class=\"lead\">{}</p>",
-                  Escape(scenario.name), Escape(lead));
+  std::string out = fmt::format(
+      "<div class=\"head\" id=\"result\"><p class=\"eyebrow\">ImpactLab "
+      "simulation</p><h1>{}</h1><p class=\"lead\">{}</p>",
+      Escape(scenario.name), Escape(lead));
   if (!scenario.source.empty()) out += "<p class=\"second\">" + Escape(scenario.source) + "</p>";
   out += "<dl class=\"tiles\">";
-  out += internal::Tile("Impacts", std::to_string(r.impacts), internal::Count(r.events, "event") + " of all kinds");
+  out += internal::Tile("Impacts", std::to_string(r.impacts),
+                        internal::Count(r.events, "event") + " of all kinds");
   if (r.last_accumulation > 0)
-    out += internal::Tile("Chatter ended", Num(r.last_accumulation, 8) + " s", "the last of its accumulation times");
+    out += internal::Tile("Chatter ended", Num(r.last_accumulation, 8) + " s",
+                          "the last of its accumulation times");
   if (scenario.mechanism.passive)
-    out += internal::Tile("Energy lost", Num(lost, 4) + " J", "largest gain over a step or an event: " + Num(r.energy_gain, 2) + " J");
+    out += internal::Tile("Energy lost", Num(lost, 4) + " J",
+                          "largest gain over a step or an event: " + Num(r.energy_gain, 2) + " J");
   else
-    out += internal::Tile("Energy", Num(energy(motion.samples.back()), 4) + " J", "at the end; the mechanism is driven");
-  out += internal::Tile("Deepest", Num(std::max(0.0, -r.deepest), 2) + " m", "penetration of any contact after any step");
+    out += internal::Tile("Energy", Num(energy(motion.samples.back()), 4) + " J",
+                          "at the end; the mechanism is driven");
+  out += internal::Tile("Deepest", Num(std::max(0.0, -r.deepest), 2) + " m",
+                        "penetration of any contact after any step");
   return out + "</dl></div>\n";
 }
 
 }  // namespace
 
-void WriteMotionPage(const std::filesystem::path& path, const Scenario& scenario, const SimulatedMotion& motion,
-                     const std::string& library) {
+void WriteMotionPage(const std::filesystem::path& path, const Scenario& scenario,
+                     const SimulatedMotion& motion, const std::string& library) {
   internal::Page page;
   page.title = scenario.name;
   page.head = Head(scenario, motion);
   internal::Section film{"motion", "Motion", "", {}};
   film.html =
-      "<div id=\"motion-view\"><div class=\"controls\"></div><div class=\"sight\"><p class=\"told\"></p></div></div>"
-      "<noscript><p class=\"notice\">The animation needs scripts, which this browser does not run.</p></noscript>";
+      "<div id=\"motion-view\"><div class=\"controls\"></div><div class=\"sight\"><p "
+      "class=\"told\"></p></div></div>"
+      "<noscript><p class=\"notice\">The animation needs scripts, which this browser does not "
+      "run.</p></noscript>";
   page.sections.push_back(std::move(film));
   internal::Section plots{"plots", "Plots", "", {}};
-  for (Figure figure : {Coordinates(scenario, motion), EnergyFigure(scenario, motion), Phases(scenario, motion), Forces(scenario, motion)})
+  for (Figure figure : {Coordinates(scenario, motion), EnergyFigure(scenario, motion),
+                        Phases(scenario, motion), Forces(scenario, motion)})
     if (!figure.empty()) plots.figures.push_back(std::move(figure));
   plots.html = "<div class=\"pair\">";
-  for (const Figure& figure : plots.figures) plots.html += internal::FigureHtml(figure, !library.empty());
+  for (const Figure& figure : plots.figures)
+    plots.html += internal::FigureHtml(figure, !library.empty());
   plots.html += "</div>";
   page.sections.push_back(std::move(plots));
-  if (!motion.events.empty()) page.sections.push_back({"events", "Events", EventTable(scenario, motion), {}});
+  if (!motion.events.empty())
+    page.sections.push_back({"events", "Events", EventTable(scenario, motion), {}});
   page.data = {{"motion-data", FilmJson(scenario, motion)}};
   page.styles = {internal::kMotionStyle};
   page.scripts = {internal::kMotionScript};

@@ -49,7 +49,9 @@ class Stage {
     middle_ = 0.5 * (low + high);
     const Vector3d span = high - low;
     radius_ = std::max(size, 0.5 * span.norm());
-    scale_ = planar_ ? std::min(kWidth / (1.15 * span.x() + size), kHeight / (1.15 * span.z() + size)) : 0.46 * kHeight / radius_;
+    scale_ = planar_
+                 ? std::min(kWidth / (1.15 * span.x() + size), kHeight / (1.15 * span.z() + size))
+                 : 0.46 * kHeight / radius_;
   }
 
   double radius() const { return radius_; }
@@ -66,7 +68,9 @@ class Stage {
   }
 
  private:
-  static double Ahead(const Vector3d& d) { return std::cos(kAzimuth) * d.y() - std::sin(kAzimuth) * d.x(); }
+  static double Ahead(const Vector3d& d) {
+    return std::cos(kAzimuth) * d.y() - std::sin(kAzimuth) * d.x();
+  }
   double Nearness(const Vector3d& p) const {
     const Vector3d d = p - middle_;
     const double depth = std::cos(kElevation) * Ahead(d) - std::sin(kElevation) * d.z();
@@ -85,15 +89,18 @@ class Canvas {
   void Fill(const std::vector<Polygon>& polygons, float tone) {
     const internal::Box all{0, 0, kWidth, kHeight};
     internal::Box box;
-    for (const Polygon& polygon : polygons) box = internal::Union(box, internal::Intersection(internal::Bounds(polygon), all));
+    for (const Polygon& polygon : polygons)
+      box = internal::Union(box, internal::Intersection(internal::Bounds(polygon), all));
     if (box.empty()) return;
     sum_.Reset(box, 1);
     for (const Polygon& polygon : polygons) sum_.Add(polygon, internal::Area(polygon) < 0 ? -1 : 1);
     sum_.Finish(&cover_);
     for (int y = box.y0; y < box.y1; ++y) {
       const float* row = cover_.Row(y - box.y0);
-      float* light = &light_[static_cast<std::size_t>(y) * kWidth + static_cast<std::size_t>(box.x0)];
-      for (int x = 0; x < box.width(); ++x) light[x] += (tone - light[x]) * std::clamp(row[x], 0.0f, 1.0f);
+      float* light =
+          &light_[static_cast<std::size_t>(y) * kWidth + static_cast<std::size_t>(box.x0)];
+      for (int x = 0; x < box.width(); ++x)
+        light[x] += (tone - light[x]) * std::clamp(row[x], 0.0f, 1.0f);
     }
   }
   void Line(const Vector2d& a, const Vector2d& b, double width, float tone) {
@@ -115,7 +122,8 @@ class Canvas {
   }
   GrayImage Image() const {
     GrayImage image{kWidth, kHeight, std::vector<std::uint8_t>(light_.size())};
-    std::transform(light_.begin(), light_.end(), image.pixels.begin(), [](float v) { return static_cast<std::uint8_t>(std::lround(v)); });
+    std::transform(light_.begin(), light_.end(), image.pixels.begin(),
+                   [](float v) { return static_cast<std::uint8_t>(std::lround(v)); });
     return image;
   }
 
@@ -125,13 +133,17 @@ class Canvas {
   internal::Grid cover_;
 };
 
-void DrawPlane(const Stage& stage, const internal::DrawnPlane& plane, bool planar, double t, Canvas& canvas) {
+void DrawPlane(const Stage& stage, const internal::DrawnPlane& plane, bool planar, double t,
+               Canvas& canvas) {
   const Vector3d& n = plane.normal;
   const Vector3d foot = stage.middle() + (plane.OffsetAt(t) - n.dot(stage.middle())) * n;
   if (planar) {
-    const Vector3d far = 6 * stage.radius() * Vector3d(n.z(), 0, -n.x()) + 2000 / stage.Scale(foot) * Vector3d(n.z(), 0, -n.x());
+    const Vector3d far = 6 * stage.radius() * Vector3d(n.z(), 0, -n.x()) +
+                         2000 / stage.Scale(foot) * Vector3d(n.z(), 0, -n.x());
     const Vector3d down = -far.norm() * n;
-    canvas.Fill({{stage.At(foot - far), stage.At(foot + far), stage.At(foot + far + down), stage.At(foot - far + down)}}, kGround);
+    canvas.Fill({{stage.At(foot - far), stage.At(foot + far), stage.At(foot + far + down),
+                  stage.At(foot - far + down)}},
+                kGround);
     canvas.Line(stage.At(foot - far), stage.At(foot + far), 1.5, kEdge);
     return;
   }
@@ -144,14 +156,16 @@ void DrawPlane(const Stage& stage, const internal::DrawnPlane& plane, bool plana
   }
 }
 
-void DrawPart(const Stage& stage, const internal::DrawnPart& part, const Isometry3d& pose, bool planar, float tone, Canvas& canvas) {
+void DrawPart(const Stage& stage, const internal::DrawnPart& part, const Isometry3d& pose,
+              bool planar, float tone, Canvas& canvas) {
   std::vector<Vector3d> points;
   for (const Vector3d& p : part.points_B) points.push_back(pose * p);
   const auto at = [&](int i) { return stage.At(points[static_cast<std::size_t>(i)]); };
   for (const std::vector<int>& face : part.faces) {
     Polygon polygon;
     for (const int i : face) polygon.push_back(at(i));
-    // Rows of a picture run downwards: faces seen from outside turn clockwise in it, of negative area.
+    // Rows of a picture run downwards: faces seen from outside turn clockwise in it, of negative
+    // area.
     double area = 0;
     for (std::size_t k = 0; k < polygon.size(); ++k) {
       const Vector2d &a = polygon[k], &b = polygon[(k + 1) % polygon.size()];
@@ -159,12 +173,18 @@ void DrawPart(const Stage& stage, const internal::DrawnPart& part, const Isometr
     }
     if (!planar && area > 0) continue;
     canvas.Fill({polygon}, tone);
-    for (std::size_t k = 0; k < polygon.size(); ++k) canvas.Line(polygon[k], polygon[(k + 1) % polygon.size()], 1.5, 20);
+    for (std::size_t k = 0; k < polygon.size(); ++k)
+      canvas.Line(polygon[k], polygon[(k + 1) % polygon.size()], 1.5, 20);
   }
-  if (part.ball_radius > 0) canvas.Disc(at(0), std::max(3.0, part.ball_radius * stage.Scale(points[0])), tone);
+  if (part.ball_radius > 0)
+    canvas.Disc(at(0), std::max(3.0, part.ball_radius * stage.Scale(points[0])), tone);
   for (const std::vector<int>& line : part.lines) {
-    const double width = part.thickness > 0 ? std::max(2.0, part.thickness * stage.Scale(points[static_cast<std::size_t>(line[0])])) : 2;
-    for (std::size_t k = 0; k + 1 < line.size(); ++k) canvas.Line(at(line[k]), at(line[k + 1]), width, part.thickness > 0 ? tone : 20);
+    const double width =
+        part.thickness > 0
+            ? std::max(2.0, part.thickness * stage.Scale(points[static_cast<std::size_t>(line[0])]))
+            : 2;
+    for (std::size_t k = 0; k + 1 < line.size(); ++k)
+      canvas.Line(at(line[k]), at(line[k + 1]), width, part.thickness > 0 ? tone : 20);
     if (part.thickness > 0)
       for (const int i : line) canvas.Disc(at(i), width / 2, tone);
   }
@@ -172,26 +192,32 @@ void DrawPart(const Stage& stage, const internal::DrawnPart& part, const Isometr
 
 }  // namespace
 
-void WriteMotionVideo(const std::filesystem::path& path, const Scenario& scenario, const SimulatedMotion& motion, double speed) {
-  if (!(speed > 0 && std::isfinite(speed))) throw ConfigError(fmt::format("--speed: found {}, allowed a number above 0", speed));
+void WriteMotionVideo(const std::filesystem::path& path, const Scenario& scenario,
+                      const SimulatedMotion& motion, double speed) {
+  if (!(speed > 0 && std::isfinite(speed)))
+    throw ConfigError(fmt::format("--speed: found {}, allowed a number above 0", speed));
   const double first = motion.samples.front().state.t, last = motion.samples.back().state.t;
   const double frames = std::ceil((last - first) / speed * kRate) + 1;
   if (frames > kMostFrames)
     throw ConfigError(
-        fmt::format("--speed: found {}, which makes {:.0f} frames, allowed at most {} (an hour)", speed, frames, kMostFrames));
+        fmt::format("--speed: found {}, which makes {:.0f} frames, allowed at most {} (an hour)",
+                    speed, frames, kMostFrames));
   const Stage stage(scenario, motion);
   VideoWriterOptions options;
-  options.codec = path.extension() == ".avi" ? VideoWriterOptions::Codec::kMjpeg : VideoWriterOptions::Codec::kH264;
+  options.codec = path.extension() == ".avi" ? VideoWriterOptions::Codec::kMjpeg
+                                             : VideoWriterOptions::Codec::kH264;
   if (path.extension() == ".avi") options.quality = 3;
   VideoWriter writer(path, kWidth, kHeight, options);
   for (int i = 0; i < static_cast<int>(frames); ++i) {
     CheckInterrupt();
     const double t = std::min(last, first + i * speed / kRate);
     Canvas canvas;
-    for (const internal::DrawnPlane& plane : scenario.planes) DrawPlane(stage, plane, scenario.planar(), t, canvas);
+    for (const internal::DrawnPlane& plane : scenario.planes)
+      DrawPlane(stage, plane, scenario.planar(), t, canvas);
     const std::vector<Isometry3d> poses = internal::PosesAt(scenario, motion, t);
     for (std::size_t k = 0; k < poses.size(); ++k)
-      DrawPart(stage, scenario.parts[k], poses[k], scenario.planar(), kTones[k % std::size(kTones)], canvas);
+      DrawPart(stage, scenario.parts[k], poses[k], scenario.planar(), kTones[k % std::size(kTones)],
+               canvas);
     writer.Write(canvas.Image(), i / kRate);
   }
   writer.Finish();

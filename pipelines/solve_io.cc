@@ -39,7 +39,8 @@ namespace {
 using nlohmann::json;
 using nlohmann::ordered_json;
 
-// What is wrong with one row; kept apart from the project's file errors because the row stays in place.
+// What is wrong with one row; kept apart from the project's file errors because the row stays in
+// place.
 struct BadRow {
   std::string reason;
 };
@@ -50,15 +51,18 @@ double Number(const json& row, const char* key, std::optional<double> otherwise 
     if (otherwise) return *otherwise;
     throw BadRow{fmt::format("{}: missing", key)};
   }
-  if (!at->is_number()) throw BadRow{fmt::format("{}: found {}, allowed a number", key, at->dump())};
+  if (!at->is_number())
+    throw BadRow{fmt::format("{}: found {}, allowed a number", key, at->dump())};
   return at->get<double>();
 }
 
 Eigen::Vector3d Vector(const json& value, const char* key) {
-  if (!value.is_array() || value.size() != 3) throw BadRow{fmt::format("{}: found {}, allowed 3 numbers", key, value.dump())};
+  if (!value.is_array() || value.size() != 3)
+    throw BadRow{fmt::format("{}: found {}, allowed 3 numbers", key, value.dump())};
   Eigen::Vector3d v;
   for (int i = 0; i < 3; ++i) {
-    if (!value[i].is_number()) throw BadRow{fmt::format("{}: found {}, allowed a number", key, value[i].dump())};
+    if (!value[i].is_number())
+      throw BadRow{fmt::format("{}: found {}, allowed a number", key, value[i].dump())};
     v[i] = value[i].get<double>();
   }
   return v;
@@ -71,27 +75,34 @@ struct Case {
 
 Case ReadCase(const json& row) {
   if (!row.is_object()) throw BadRow{fmt::format("found {}, allowed an object", row.dump())};
-  static const std::set<std::string> known = {"A_F", "v_minus_F", "law", "e", "mu_k", "mu_s", "e_t"};
+  static const std::set<std::string> known = {"A_F",  "v_minus_F", "law", "e",
+                                              "mu_k", "mu_s",      "e_t"};
   for (const auto& [key, value] : row.items()) {
-    if (!known.count(key)) throw BadRow{fmt::format("{}: unknown key; allowed A_F, v_minus_F, law, e, mu_k, mu_s, e_t", key)};
+    if (!known.count(key))
+      throw BadRow{
+          fmt::format("{}: unknown key; allowed A_F, v_minus_F, law, e, mu_k, mu_s, e_t", key)};
   }
   Case out;
   for (const char* key : {"A_F", "v_minus_F", "law"}) {
     if (!row.contains(key)) throw BadRow{fmt::format("{}: missing", key)};
   }
   const json& A = row["A_F"];
-  if (!A.is_array() || A.size() != 3) throw BadRow{fmt::format("A_F: found {}, allowed 3 rows of 3 numbers", A.dump())};
+  if (!A.is_array() || A.size() != 3)
+    throw BadRow{fmt::format("A_F: found {}, allowed 3 rows of 3 numbers", A.dump())};
   for (int i = 0; i < 3; ++i) out.contact.A_F.row(i) = Vector(A[i], "A_F").transpose();
   out.contact.v_minus_F = Vector(row["v_minus_F"], "v_minus_F");
   const json& law = row["law"];
   bool found = false;
-  for (const RestitutionLaw known_law : {RestitutionLaw::kNewton, RestitutionLaw::kPoisson, RestitutionLaw::kEnergetic}) {
+  for (const RestitutionLaw known_law :
+       {RestitutionLaw::kNewton, RestitutionLaw::kPoisson, RestitutionLaw::kEnergetic}) {
     if (law.is_string() && law.get<std::string>() == LawName(known_law)) {
       out.model.law = known_law;
       found = true;
     }
   }
-  if (!found) throw BadRow{fmt::format("law: found {}, allowed \"energetic\", \"poisson\" or \"newton\"", law.dump())};
+  if (!found)
+    throw BadRow{
+        fmt::format("law: found {}, allowed \"energetic\", \"poisson\" or \"newton\"", law.dump())};
   out.model.e = Number(row, "e");
   out.model.mu_k = Number(row, "mu_k");
   out.model.mu_s = Number(row, "mu_s", out.model.mu_k);
@@ -113,8 +124,9 @@ ordered_json Row(const json& input) {
     out["v_plus_F"] = Triple(outcome.v_plus_F);
     out["case"] = outcome.path_case.Name();
     out["turn_rad"] = outcome.turn;
-    out["work"] = {
-        {"normal_compression_J", outcome.work_n_c}, {"normal_restitution_J", outcome.work_n_r}, {"tangential_J", outcome.work_t}};
+    out["work"] = {{"normal_compression_J", outcome.work_n_c},
+                   {"normal_restitution_J", outcome.work_n_r},
+                   {"tangential_J", outcome.work_t}};
     out["certificate"] = ToJson(Certify(row.contact, row.model, outcome));
   } catch (const BadRow& bad) {
     out["status"] = "invalid";
@@ -130,15 +142,21 @@ std::string SolveCasesJson(const std::string& input_json, const std::string& pat
   try {
     // A callback that counts depth keeps hostile nesting from exhausting the stack.
     input = json::parse(input_json, [&](int depth, json::parse_event_t, json&) {
-      if (depth > 32) throw DataError(fmt::format("{}: nested deeper than 32 levels; allowed an array of cases", path));
+      if (depth > 32)
+        throw DataError(
+            fmt::format("{}: nested deeper than 32 levels; allowed an array of cases", path));
       return true;
     });
   } catch (const json::parse_error& error) {
-    throw DataError(fmt::format("{}: byte {}: not JSON; allowed an array of cases", path, error.byte));
+    throw DataError(
+        fmt::format("{}: byte {}: not JSON; allowed an array of cases", path, error.byte));
   } catch (const json::out_of_range&) {
-    throw DataError(fmt::format("{}: a number is beyond the range of a double; allowed finite numbers", path));
+    throw DataError(
+        fmt::format("{}: a number is beyond the range of a double; allowed finite numbers", path));
   }
-  if (!input.is_array()) throw DataError(fmt::format("{}: found {}, allowed an array of cases", path, input.type_name()));
+  if (!input.is_array())
+    throw DataError(
+        fmt::format("{}: found {}, allowed an array of cases", path, input.type_name()));
   std::string out = "[";
   for (std::size_t i = 0; i < input.size(); ++i) {
     out += i == 0 ? "\n" : ",\n";

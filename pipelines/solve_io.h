@@ -1,5 +1,6 @@
 #pragma once
-// The `solve` verb's files: a JSON array of single-contact cases in, an array of outcomes in the same order out (data/README.md).
+// The `solve` verb's files: a JSON array of single-contact cases in, an array of outcomes in the
+// same order out (data/README.md).
 
 #include <nlohmann/json.hpp>
 #include <string>
@@ -12,11 +13,13 @@ namespace impactlab {
 // Word used in files: "ok", "no_approach", "invalid", "not_converged".
 const char* StatusName(SolveStatus status);
 
-// {"ok", "checks": {name: {"value", "limit", "ok"}}}; values that are no numbers become null in the file.
+// {"ok", "checks": {name: {"value", "limit", "ok"}}}; values that are no numbers become null in the
+// file.
 nlohmann::ordered_json ToJson(const Certificate& certificate);
 
-// Outcomes of the cases as JSON text. A row that is no impact problem gets status "invalid" and a reason in its place; text that is not a
-// JSON array throws DataError with the place. `path` stands for the file in messages.
+// Outcomes of the cases as JSON text. A row that is no impact problem gets status "invalid" and a
+// reason in its place; text that is not a JSON array throws DataError with the place. `path` stands
+// for the file in messages.
 std::string SolveCasesJson(const std::string& input_json, const std::string& path);
 
 }  // namespace impactlab

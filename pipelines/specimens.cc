@@ -18,8 +18,9 @@ namespace {
 constexpr int kDraws = 199;
 constexpr double kLevel = 0.01;
 constexpr double kSeparation = 3;  // standard deviations between the means
-constexpr double kParted = 0.95;   // chance that a member of one lies beyond one of the other, from which a condition parts them
-constexpr double kInOrder = 0.9;   // share of recordings on their side of a switch
+// chance that a member of one lies beyond one of the other, from which a condition parts them
+constexpr double kParted = 0.95;
+constexpr double kInOrder = 0.9;  // share of recordings on their side of a switch
 
 // What is known of one impact.
 struct Member {
@@ -46,22 +47,28 @@ std::vector<double> WithoutSpeeds(const std::vector<Member>& members, double Mem
   }
   const Eigen::RowVector3d mean = A.colwise().mean();
   const Eigen::Vector3d line = A.completeOrthogonalDecomposition().solve(b);
-  for (std::size_t i = 0; i < members.size(); ++i) out[i] -= line[1] * (members[i].speed - mean[1]) + line[2] * (members[i].slip - mean[2]);
+  for (std::size_t i = 0; i < members.size(); ++i)
+    out[i] -= line[1] * (members[i].speed - mean[1]) + line[2] * (members[i].slip - mean[2]);
   return out;
 }
 
-// Chance that a value of the second group lies above one of the first; 1/2 where they do not differ.
+// Chance that a value of the second group lies above one of the first; 1/2 where they do not
+// differ.
 double ChanceAbove(const std::vector<double>& first, const std::vector<double>& second) {
   double above = 0;
   for (const double a : first)
     for (const double b : second) above += b > a ? 1 : b == a ? 0.5 : 0;
-  return first.empty() || second.empty() ? 0.5 : above / static_cast<double>(first.size() * second.size());
+  return first.empty() || second.empty()
+             ? 0.5
+             : above / static_cast<double>(first.size() * second.size());
 }
 
 // A condition of the impacts that parts the two populations as well; empty where none does.
 std::string PartedBy(const std::vector<Member>& members, const std::vector<bool>& second) {
-  const std::pair<const char*, double Member::*> conditions[] = {
-      {"approach_speed", &Member::speed}, {"slip_speed", &Member::slip}, {"lean", &Member::lean}, {"spin", &Member::spin}};
+  const std::pair<const char*, double Member::*> conditions[] = {{"approach_speed", &Member::speed},
+                                                                 {"slip_speed", &Member::slip},
+                                                                 {"lean", &Member::lean},
+                                                                 {"spin", &Member::spin}};
   for (const auto& [name, of] : conditions) {
     std::vector<double> group[2];
     for (std::size_t i = 0; i < members.size(); ++i) group[second[i]].push_back(members[i].*of);
@@ -82,7 +89,8 @@ std::string PartedBy(const std::vector<Member>& members, const std::vector<bool>
   return "";
 }
 
-// First recording of the second part where the populations follow each other in time; 0 where they do not.
+// First recording of the second part where the populations follow each other in time; 0 where they
+// do not.
 int SwitchAt(const std::vector<bool>& second) {
   const int n = static_cast<int>(second.size());
   int best = 0, at = 0;
@@ -98,22 +106,30 @@ int SwitchAt(const std::vector<bool>& second) {
 std::string Words(const Specimens& s, int second) {
   const TwoPopulations& t = s.test;
   const auto means = [&](std::size_t q) {
-    return fmt::format("{:.3f} ± {:.3f} and {:.3f} ± {:.3f}", t.mean_first[q], t.sd_first[q], t.mean_second[q], t.sd_second[q]);
+    return fmt::format("{:.3f} ± {:.3f} and {:.3f} ± {:.3f}", t.mean_first[q], t.sd_first[q],
+                       t.mean_second[q], t.sd_second[q]);
   };
-  std::string out = fmt::format("coefficients of single impacts come from two populations, not one (p = {:.2g}): e = {}", t.p, means(0));
+  std::string out = fmt::format(
+      "coefficients of single impacts come from two populations, not one (p = {:.2g}): e = {}", t.p,
+      means(0));
   if (t.mean_first.size() > 1) out += ", mu = " + means(1);
   out += fmt::format(", {} and {} recordings", static_cast<int>(s.rows.size()) - second, second);
   if (!s.parted_by.empty())
-    return out + fmt::format("; but {} parts the two as well: the form of the law may be at fault, not the specimens", s.parted_by);
+    return out + fmt::format(
+                     "; but {} parts the two as well: the form of the law may be at fault, not the "
+                     "specimens",
+                     s.parted_by);
   if (s.switch_at > 0)
     return "two specimens or surfaces were mixed: " + out +
-           fmt::format("; they change at recording {} ({})", s.switch_at, s.rows[static_cast<std::size_t>(s.switch_at) - 1].recording);
+           fmt::format("; they change at recording {} ({})", s.switch_at,
+                       s.rows[static_cast<std::size_t>(s.switch_at) - 1].recording);
   return "two specimens or surfaces were mixed: " + out + ", in no order of time";
 }
 
 }  // namespace
 
-Specimens FindSpecimens(std::span<const ImpactEvent> events, const Body& body, const LawFit& fit, std::uint64_t seed) {
+Specimens FindSpecimens(std::span<const ImpactEvent> events, const Body& body, const LawFit& fit,
+                        std::uint64_t seed) {
   Specimens out;
   out.law = fit.law;
   const bool fitted = fit.parameters.size() >= 2 && std::isfinite(fit.parameters[1].value);
@@ -124,7 +140,8 @@ Specimens FindSpecimens(std::span<const ImpactEvent> events, const Body& body, c
   std::map<std::string, int> order;
   int with_mu = 0;
   for (const ImpactEvent& event : events) {
-    const int number = order.try_emplace(event.recording, static_cast<int>(order.size()) + 1).first->second;
+    const int number =
+        order.try_emplace(event.recording, static_cast<int>(order.size()) + 1).first->second;
     if (!event.accepted || !(event.contact.v_minus_F.z() < 0)) continue;
     const ImpactOutcome outcome = Solve(event.contact, model, {.dense_output = false});
     if (outcome.status != SolveStatus::kOk) continue;
@@ -176,7 +193,8 @@ Specimens FindSpecimens(std::span<const ImpactEvent> events, const Body& body, c
     out.mixed = out.parted_by.empty();
     out.text = Words(out, second);
   } else {
-    out.text = fmt::format("single impacts agree with one population of coefficients (p = {:.2g})", out.test.p);
+    out.text = fmt::format("single impacts agree with one population of coefficients (p = {:.2g})",
+                           out.test.p);
   }
   return out;
 }
@@ -184,7 +202,12 @@ Specimens FindSpecimens(std::span<const ImpactEvent> events, const Body& body, c
 void WriteSpecimens(const std::filesystem::path& path, const Specimens& specimens) {
   CsvWriter out(path, {"recording", "order", "probability_second", "e", "mu"});
   for (const SpecimenRow& row : specimens.rows)
-    out.Text(row.recording).Integer(row.order).Number(row.probability).Number(row.e).Number(row.mu).EndRow();
+    out.Text(row.recording)
+        .Integer(row.order)
+        .Number(row.probability)
+        .Number(row.e)
+        .Number(row.mu)
+        .EndRow();
   out.Commit();
 }
 

@@ -1,10 +1,13 @@
 #pragma once
-// Were two specimens (bodies, surfaces) mixed in one campaign? Coefficients of single impacts against one population and against two.
+// Were two specimens (bodies, surfaces) mixed in one campaign? Coefficients of single impacts
+// against one population and against two.
 //
-// e and, where the contact slides all through, mu of every impact alone (single_impact.h), with their stated errors, less what depends in a
-// straight line on approach and slip speed, go to TestTwoPopulations (data/two_populations.h). Two populations are spoken of at p < 0.01
-// and three standard deviations between their means; not where a condition of the impact or its case parts the two as well, since then the
-// form of the law may be at fault. Order in time is reported beside: an exchange of specimens half way is a drift as well.
+// e and, where the contact slides all through, mu of every impact alone (single_impact.h), with
+// their stated errors, less what depends in a straight line on approach and slip speed, go to
+// TestTwoPopulations (data/two_populations.h). Two populations are spoken of at p < 0.01 and three
+// standard deviations between their means; not where a condition of the impact or its case parts
+// the two as well, since then the form of the law may be at fault. Order in time is reported
+// beside: an exchange of specimens half way is a drift as well.
 
 #include <cstdint>
 #include <filesystem>
@@ -30,14 +33,17 @@ struct Specimens {
   TwoPopulations test;
   std::vector<SpecimenRow> rows;
   bool mixed = false;
-  std::string parted_by;  // a condition that parts the two as well ("approach_speed", "case 1"); then not mixed
-  int switch_at = 0;      // recording from which on all are of one population, 0: in no order
-  std::string text;       // for people; empty where nothing was tested
+  // a condition that parts the two as well ("approach_speed", "case 1"); then not mixed
+  std::string parted_by;
+  int switch_at = 0;  // recording from which on all are of one population, 0: in no order
+  std::string text;   // for people; empty where nothing was tested
 };
 
 // `fit`: the law by which single impacts are read.
-Specimens FindSpecimens(std::span<const ImpactEvent> events, const Body& body, const LawFit& fit, std::uint64_t seed);
+Specimens FindSpecimens(std::span<const ImpactEvent> events, const Body& body, const LawFit& fit,
+                        std::uint64_t seed);
 
-void WriteSpecimens(const std::filesystem::path& path, const Specimens& specimens);  // specimens.csv (data/README)
+// specimens.csv (data/README)
+void WriteSpecimens(const std::filesystem::path& path, const Specimens& specimens);
 
 }  // namespace impactlab

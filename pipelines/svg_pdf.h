@@ -5,7 +5,8 @@
 
 namespace impactlab {
 
-// The page has the size of the drawing, 96 of its pixels to the inch. DataError for what is no SVG; OutputError.
+// The page has the size of the drawing, 96 of its pixels to the inch. DataError for what is no SVG;
+// OutputError.
 void SvgToPdf(const std::filesystem::path& svg, const std::filesystem::path& pdf);
 
 }  // namespace impactlab

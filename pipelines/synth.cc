@@ -25,19 +25,21 @@ using internal::FloorContacts;
 using internal::Strike;
 
 // Kinematic criteria of a clean single contact, as the frames of the recording would show them.
-constexpr int kCleanFrames = 5;       // frames of free flight on either side
-constexpr double kFeatureFrames = 1;  // a second vertex that arrives within this many frames is the same landing
-constexpr double kDoubleFrames = 2;   // two strikes within this many frames are a double strike
-constexpr double kLongestFall = 20;   // [s]
+constexpr int kCleanFrames = 5;  // frames of free flight on either side
+// a second vertex that arrives within this many frames is the same landing
+constexpr double kFeatureFrames = 1;
+constexpr double kDoubleFrames = 2;  // two strikes within this many frames are a double strike
+constexpr double kLongestFall = 20;  // [s]
 constexpr int kMostDraws = 20000;
 constexpr double kFlatLean = 0.06;  // largest lean of a planted double strike [rad]
 
-// Independent streams of random numbers, so that noise and frame errors change neither the drops nor their impacts.
+// Independent streams of random numbers, so that noise and frame errors change neither the drops
+// nor their impacts.
 enum class Stream : std::uint32_t { kRelease = 1, kImpact = 2, kNoise = 3, kLoss = 4 };
 
 std::mt19937_64 Random(std::uint64_t seed, int drop, Stream stream) {
-  std::seed_seq sequence{static_cast<std::uint32_t>(seed), static_cast<std::uint32_t>(seed >> 32), static_cast<std::uint32_t>(drop),
-                         static_cast<std::uint32_t>(stream)};
+  std::seed_seq sequence{static_cast<std::uint32_t>(seed), static_cast<std::uint32_t>(seed >> 32),
+                         static_cast<std::uint32_t>(drop), static_cast<std::uint32_t>(stream)};
   return std::mt19937_64(sequence);
 }
 
@@ -49,26 +51,34 @@ Matrix3d Exp(const Vector3d& rotation) {
 
 void Check(const SynthOptions& o) {
   const auto require = [](bool ok, std::string_view key, double found, std::string_view allowed) {
-    if (!ok) throw ConfigError(fmt::format("scene: {}: found {}, allowed {}", key, FormatNumber(found), allowed));
+    if (!ok)
+      throw ConfigError(
+          fmt::format("scene: {}: found {}, allowed {}", key, FormatNumber(found), allowed));
   };
-  const auto share = [&](std::string_view key, double value) { require(value >= 0 && value <= 1, key, value, "a number from 0 to 1"); };
+  const auto share = [&](std::string_view key, double value) {
+    require(value >= 0 && value <= 1, key, value, "a number from 0 to 1");
+  };
   const auto size = [&](std::string_view key, double value) {
     require(value >= 0 && std::isfinite(value), key, value, "a finite number of at least 0");
   };
   CheckBody(o.body);
   require(o.drops >= 1, "drops", o.drops, "at least 1");
   require(o.max_impacts >= 1, "max_impacts", o.max_impacts, "at least 1");
-  require(o.frame_rate > 0 && std::isfinite(o.frame_rate), "frame_rate_Hz", o.frame_rate, "a finite number above 0");
-  require(o.height_min > 0 && std::isfinite(o.height_min), "height_min_m", o.height_min, "a finite number above 0");
+  require(o.frame_rate > 0 && std::isfinite(o.frame_rate), "frame_rate_Hz", o.frame_rate,
+          "a finite number above 0");
+  require(o.height_min > 0 && std::isfinite(o.height_min), "height_min_m", o.height_min,
+          "a finite number above 0");
   require(o.height_max >= o.height_min && std::isfinite(o.height_max), "height_max_m", o.height_max,
           fmt::format("at least height_min_m, {}", FormatNumber(o.height_min)));
-  require(o.model.e >= 0 && o.model.e <= 1, CoefficientName(o.model.law), o.model.e, "a number from 0 to 1");
+  require(o.model.e >= 0 && o.model.e <= 1, CoefficientName(o.model.law), o.model.e,
+          "a number from 0 to 1");
   size("mu_k", o.model.mu_k);
   require(o.model.mu_s >= o.model.mu_k && std::isfinite(o.model.mu_s), "mu_s", o.model.mu_s,
           fmt::format("at least mu_k, {}", FormatNumber(o.model.mu_k)));
   size("speed_tangential_m_per_s", o.speed_tangential);
   size("spin_rad_per_s", o.spin);
-  require(o.lean_min >= 0 && o.lean_min < M_PI / 2, "lean_min_rad", o.lean_min, "a number of at least 0 and below pi / 2");
+  require(o.lean_min >= 0 && o.lean_min < M_PI / 2, "lean_min_rad", o.lean_min,
+          "a number of at least 0 and below pi / 2");
   size("duration_after_s", o.duration_after);
   size("contact_time_s", o.contact_time);
   size("sd_tangential", o.sd_tangential);
@@ -84,11 +94,12 @@ void Check(const SynthOptions& o) {
   share("lost_frame_share", o.lost_frame_share);
   share("double_strike_share", o.double_strike_share);
   const Plane floor = CorrectedFloor(o.floor, o.error);
-  require(o.flight.gravity_W.dot(floor.normal) < 0, "gravity_m_per_s2 along the floor's normal", o.flight.gravity_W.dot(floor.normal),
-          "below 0: the body has to fall onto the floor");
+  require(o.flight.gravity_W.dot(floor.normal) < 0, "gravity_m_per_s2 along the floor's normal",
+          o.flight.gravity_W.dot(floor.normal), "below 0: the body has to fall onto the floor");
   if (o.double_strike_share > 0) {
     const FloorContacts contacts(o.body, floor);
-    require(contacts.size() > 1, "double_strike_share", o.double_strike_share, "0 for a body without corners");
+    require(contacts.size() > 1, "double_strike_share", o.double_strike_share,
+            "0 for a body without corners");
   }
 }
 
@@ -134,12 +145,13 @@ Frames TakeFrames(const DropMotion& motion, const SynthOptions& options, int dro
 }
 
 // Judges a strike by what happens around it.
-void Judge(const DropMotion& motion, const Frames& frames, std::size_t k, const FloorContacts& contacts, double frame_rate,
-           ImpactEvent& event) {
+void Judge(const DropMotion& motion, const Frames& frames, std::size_t k,
+           const FloorContacts& contacts, double frame_rate, ImpactEvent& event) {
   const double t = motion.strikes[k].t, dt = 1 / frame_rate;
   const auto count = [&](double from, double to) {
     const auto& all = frames.t_true;
-    return static_cast<int>(std::lower_bound(all.begin(), all.end(), to) - std::upper_bound(all.begin(), all.end(), from));
+    return static_cast<int>(std::lower_bound(all.begin(), all.end(), to) -
+                            std::upper_bound(all.begin(), all.end(), from));
   };
   double before = -1, after = motion.t_end + dt;  // ends of the free flights on either side
   double nearest = after - before;                // time to the nearest other strike
@@ -173,7 +185,8 @@ void Judge(const DropMotion& motion, const Frames& frames, std::size_t k, const 
     return reject(RejectReason::kNoFreeFlight, "the body touched the floor until it struck");
   if (nearest <= kFeatureFrames * dt) {
     return reject(RejectReason::kEdgeOrFlatLanding,
-                  fmt::format("another strike {:.3g} frames away, allowed more than {}", nearest / dt, kFeatureFrames));
+                  fmt::format("another strike {:.3g} frames away, allowed more than {}",
+                              nearest / dt, kFeatureFrames));
   }
   const BodyState landing{event.X_WB, event.v_minus, event.omega_minus};
   int touching = 0;
@@ -183,18 +196,24 @@ void Judge(const DropMotion& motion, const Frames& frames, std::size_t k, const 
   for (int i = 0; i < contacts.size(); ++i) {
     const double gap = contacts.Gap(i, event.X_WB), rate = contacts.GapRate(i, landing);
     if (i != touching && gap + rate * kFeatureFrames * dt < 0) {
-      return reject(RejectReason::kEdgeOrFlatLanding,
-                    fmt::format("a second vertex {:.3g} frames from the floor, allowed more than {}", -gap / rate / dt, kFeatureFrames));
+      return reject(
+          RejectReason::kEdgeOrFlatLanding,
+          fmt::format("a second vertex {:.3g} frames from the floor, allowed more than {}",
+                      -gap / rate / dt, kFeatureFrames));
     }
   }
-  if (touch_after && after - t <= kFeatureFrames * dt) return reject(RejectReason::kRollingContact, "the body stays on the floor");
+  if (touch_after && after - t <= kFeatureFrames * dt)
+    return reject(RejectReason::kRollingContact, "the body stays on the floor");
   if (event.frames_minus < kCleanFrames) {
     return reject(k > 0 || touch_before ? RejectReason::kNoFreeFlight : RejectReason::kTooFewFrames,
-                  fmt::format("{} frames of flight before, allowed at least {}", event.frames_minus, kCleanFrames));
+                  fmt::format("{} frames of flight before, allowed at least {}", event.frames_minus,
+                              kCleanFrames));
   }
   if (event.frames_plus < kCleanFrames) {
-    return reject(strike_after || touch_after ? RejectReason::kSecondContact : RejectReason::kTooFewFrames,
-                  fmt::format("{} frames of flight after, allowed at least {}", event.frames_plus, kCleanFrames));
+    return reject(
+        strike_after || touch_after ? RejectReason::kSecondContact : RejectReason::kTooFewFrames,
+        fmt::format("{} frames of flight after, allowed at least {}", event.frames_plus,
+                    kCleanFrames));
   }
   event.accepted = true;
 }
@@ -203,10 +222,13 @@ void Judge(const DropMotion& motion, const Frames& frames, std::size_t k, const 
 class Scene {
  public:
   explicit Scene(const SynthOptions& options)
-      : options_(options), floor_(CorrectedFloor(options.floor, options.error)), contacts_(options.body, floor_) {
+      : options_(options),
+        floor_(CorrectedFloor(options.floor, options.error)),
+        contacts_(options.body, floor_) {
     rules_.flight = options.flight;
     rules_.model = options.model;
-    rules_.scatter = {options.sd_tangential, options.sd_normal, options.sd_couple, options.sd_mu, options.sd_e, options.wild_share};
+    rules_.scatter = {options.sd_tangential, options.sd_normal, options.sd_couple,
+                      options.sd_mu,         options.sd_e,      options.wild_share};
     rules_.max_impacts = options.max_impacts;
     rules_.to_rest = options.to_rest;
     rules_.contact_time = options.contact_time;
@@ -214,25 +236,30 @@ class Scene {
 
   DropMotion Drop(int drop) const {
     std::mt19937_64 rng = Random(options_.seed, drop, Stream::kRelease);
-    const bool flat = std::uniform_real_distribution<double>(0, 1)(rng) < options_.double_strike_share;
+    const bool flat =
+        std::uniform_real_distribution<double>(0, 1)(rng) < options_.double_strike_share;
     for (int draw = 0; draw < kMostDraws; ++draw) {
       BodyState release = Release(rng);
       FirstContact contact = FirstContactOf(release);
       if (flat && !LayFlat(rng, release, contact)) continue;
       const BodyState landing = Propagate(release, options_.body, options_.flight, contact.t);
       if (!flat && contacts_.Lean(contact.point, landing.X_WB) < options_.lean_min) continue;
-      // Every draw has impacts of its own, so that a later change of a criterion leaves the drops before it alone.
+      // Every draw has impacts of its own, so that a later change of a criterion leaves the drops
+      // before it alone.
       std::mt19937_64 impacts = Random(options_.seed, drop, Stream::kImpact);
-      DropMotion motion = SimulateDrop(options_.body, floor_, rules_, release, options_.duration_after, kLongestFall, impacts);
+      DropMotion motion = SimulateDrop(options_.body, floor_, rules_, release,
+                                       options_.duration_after, kLongestFall, impacts);
       if (motion.strikes.empty()) continue;
       const bool strikes_twice =
-          motion.strikes.size() > 1 && motion.strikes[1].t - motion.strikes[0].t <= kDoubleFrames / options_.frame_rate;
+          motion.strikes.size() > 1 &&
+          motion.strikes[1].t - motion.strikes[0].t <= kDoubleFrames / options_.frame_rate;
       if (flat && !strikes_twice) continue;
       if (!flat && options_.clean_first && !IsClean(motion, drop)) continue;
       return motion;
     }
     throw ConfigError(
-        fmt::format("scene: lean_min_rad: found {} with drops of which none in {} lands so{}, allowed less lean, or other heights and spin",
+        fmt::format("scene: lean_min_rad: found {} with drops of which none in {} lands so{}, "
+                    "allowed less lean, or other heights and spin",
                     options_.lean_min, kMostDraws,
                     flat                   ? " that two corners strike within two frames"
                     : options_.clean_first ? " that the first impact is a clean one"
@@ -260,28 +287,33 @@ class Scene {
       Quaterniond q(normal(rng), normal(rng), normal(rng), normal(rng));
       s.X_WB.linear() = q.normalized().toRotationMatrix();
     }
-    const Matrix3d R_WF = ContactFrame(floor_, Vector3d::Zero(), options_.flight.gravity_W, planar).linear();
-    s.v_WB = options_.speed_tangential * (both(rng) * R_WF.col(0) + (planar ? 0 : both(rng)) * R_WF.col(1));
+    const Matrix3d R_WF =
+        ContactFrame(floor_, Vector3d::Zero(), options_.flight.gravity_W, planar).linear();
+    s.v_WB = options_.speed_tangential *
+             (both(rng) * R_WF.col(0) + (planar ? 0 : both(rng)) * R_WF.col(1));
     s.omega_WB.y() = options_.spin * both(rng);
     if (!planar) {
       s.omega_WB.x() = options_.spin * both(rng);
       s.omega_WB.z() = options_.spin * both(rng);
     }
-    const double height = options_.height_min + (options_.height_max - options_.height_min) * 0.5 * (1 + both(rng));
+    const double height =
+        options_.height_min + (options_.height_max - options_.height_min) * 0.5 * (1 + both(rng));
     s.X_WB.translation() = R_WF.col(2) * (height - contacts_.LowestGap(s.X_WB));
     return s;
   }
 
   FirstContact FirstContactOf(const BodyState& release) const {
-    const FirstContact contact = FindContact(contacts_, options_.body, options_.flight, release, kLongestFall);
+    const FirstContact contact =
+        FindContact(contacts_, options_.body, options_.flight, release, kLongestFall);
     if (contact.point < 0)
-      throw ConfigError(
-          fmt::format("scene: found a drop that meets no floor within {} s, allowed: gravity towards the floor", kLongestFall));
+      throw ConfigError(fmt::format(
+          "scene: found a drop that meets no floor within {} s, allowed: gravity towards the floor",
+          kLongestFall));
     return contact;
   }
 
-  // Turns the whole flight about a level axis so that the body lands nearly flat. A torque-free flight may be turned: only its time of
-  // contact moves.
+  // Turns the whole flight about a level axis so that the body lands nearly flat. A torque-free
+  // flight may be turned: only its time of contact moves.
   bool LayFlat(std::mt19937_64& rng, BodyState& release, FirstContact& contact) const {
     const double wanted = kFlatLean * std::uniform_real_distribution<double>(0.02, 1)(rng);
     for (int step = 0; step < 20; ++step) {
@@ -297,7 +329,8 @@ class Scene {
       const double height = contacts_.LowestGap(release.X_WB);
       release.X_WB.linear() = (turn * release.X_WB.linear()).eval();
       release.omega_WB = turn * release.omega_WB;
-      release.X_WB.translation() += contacts_.normal() * (height - contacts_.LowestGap(release.X_WB));
+      release.X_WB.translation() +=
+          contacts_.normal() * (height - contacts_.LowestGap(release.X_WB));
       contact = FirstContactOf(release);
     }
     return false;
@@ -315,7 +348,8 @@ double Noise(std::mt19937_64& rng, double dof) {
 }
 
 // What the recorder writes of a true pose.
-void Record(const Isometry3d& truth, double theta, const SynthOptions& o, std::mt19937_64& rng, PoseRecording& out) {
+void Record(const Isometry3d& truth, double theta, const SynthOptions& o, std::mt19937_64& rng,
+            PoseRecording& out) {
   const FrameCorrection& c = o.error;
   const auto noise = [&](double sd) { return sd == 0 ? 0 : sd * Noise(rng, o.noise_dof); };
   Vector3d p = truth.translation() - truth.linear() * c.com_offset_B;
@@ -373,7 +407,8 @@ SynthSet Synthesise(const SynthOptions& options) {
       Record(truth, theta, options, rng, recording);
     }
     set.recordings.push_back(std::move(recording));
-    if (const internal::Stretch& last = motion.stretches.back(); last.kind == internal::Stretch::Kind::kRest) {
+    if (const internal::Stretch& last = motion.stretches.back();
+        last.kind == internal::Stretch::Kind::kRest) {
       const Isometry3d& X_WB = last.state.X_WB;
       const double angle = planar ? theta + std::remainder(PlanarAngle(X_WB) - theta, 2 * M_PI) : 0;
       set.truth.rests.push_back({set.recordings.back().name, frames.rest_clock, X_WB, angle});
@@ -389,8 +424,9 @@ SynthSet Synthesise(const SynthOptions& options) {
       event.sigma_angle = options.noise_angle;
       Judge(motion, frames, k, scene.contacts(), options.frame_rate, event);
       const double near = kDoubleFrames * dt;
-      const bool twice = (k > 0 && strike.t - motion.strikes[k - 1].t <= near) ||
-                         (k + 1 < motion.strikes.size() && motion.strikes[k + 1].t - strike.t <= near);
+      const bool twice =
+          (k > 0 && strike.t - motion.strikes[k - 1].t <= near) ||
+          (k + 1 < motion.strikes.size() && motion.strikes[k + 1].t - strike.t <= near);
       set.truth.events.push_back(std::move(event));
       set.truth.double_strike.push_back(twice);
       set.truth.models.push_back(strike.model);

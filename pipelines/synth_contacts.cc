@@ -27,7 +27,9 @@ FloorContacts::FloorContacts(const Body& body, const Plane& floor) : body_(&body
     return;
   }
   centres_B_ = Vertices(body);
-  radius_ = body.shape == BodyShape::kRod ? body.radius : body.shape == BodyShape::kPoints ? 0 : body.corner_radius;
+  radius_ = body.shape == BodyShape::kRod      ? body.radius
+            : body.shape == BodyShape::kPoints ? 0
+                                               : body.corner_radius;
   if (radius_ == 0) return;
   for (std::size_t i = 0; i < centres_B_.size(); ++i) {
     Vector3d& c = centres_B_[i];
@@ -52,8 +54,8 @@ double FloorContacts::Gap(int i, const Isometry3d& X_WB) const {
   return normal_.dot(X_WB.translation() + Lever(i, X_WB.linear())) - offset_ - radius_;
 }
 
-// The material point at the bottom of a sphere moves along the normal like its centre; the lowest point of an ellipsoid does too, since
-// moving over the surface there does not change the height.
+// The material point at the bottom of a sphere moves along the normal like its centre; the lowest
+// point of an ellipsoid does too, since moving over the surface there does not change the height.
 double FloorContacts::GapRate(int i, const BodyState& state) const {
   return normal_.dot(state.v_WB + state.omega_WB.cross(Lever(i, state.X_WB.linear())));
 }
@@ -72,7 +74,8 @@ int FloorContacts::Neighbour(int i, const Isometry3d& X_WB) const {
   int best = -1;
   double least = kInfinity;
   for (int j = 0; j < size(); ++j) {
-    const Vector3d line = j == i ? Vector3d::Zero() : Vector3d(Lever(j, X_WB.linear()) - Lever(i, X_WB.linear()));
+    const Vector3d line =
+        j == i ? Vector3d::Zero() : Vector3d(Lever(j, X_WB.linear()) - Lever(i, X_WB.linear()));
     if (!(line.norm() > 0)) continue;
     const double sine = normal_.dot(line) / line.norm();
     if (sine < least) {

@@ -19,7 +19,8 @@ using internal::YamlLine;
 using internal::YamlWord;
 
 constexpr const char* kSchema = "impactlab.scene/1";
-constexpr RestitutionLaw kLaws[] = {RestitutionLaw::kNewton, RestitutionLaw::kPoisson, RestitutionLaw::kEnergetic};
+constexpr RestitutionLaw kLaws[] = {RestitutionLaw::kNewton, RestitutionLaw::kPoisson,
+                                    RestitutionLaw::kEnergetic};
 
 // Scalar options of a scene: key and field, in the order of the file.
 struct Field {
@@ -65,23 +66,30 @@ ImpactModel ParseModel(const YamlNode& node) {
 }
 
 std::string SceneYaml(const SynthOptions& o) {
-  std::string out = YamlWord(0, "schema", kSchema) + YamlWord(0, "kind", o.body.planar ? "planar_poses" : "spatial_poses");
+  std::string out = YamlWord(0, "schema", kSchema) +
+                    YamlWord(0, "kind", o.body.planar ? "planar_poses" : "spatial_poses");
   out += internal::BodyYaml(o.body) + internal::FloorYaml(o.floor) + internal::FlightYaml(o.flight);
-  out += "model:\n" + YamlWord(1, "law", LawName(o.model.law)) + YamlLine(1, CoefficientName(o.model.law), o.model.e) +
-         YamlLine(1, "mu_k", o.model.mu_k) + YamlLine(1, "mu_s", o.model.mu_s);
+  out += "model:\n" + YamlWord(1, "law", LawName(o.model.law)) +
+         YamlLine(1, CoefficientName(o.model.law), o.model.e) + YamlLine(1, "mu_k", o.model.mu_k) +
+         YamlLine(1, "mu_s", o.model.mu_s);
   out += YamlCount(0, "drops", o.drops) + YamlCount(0, "max_impacts", o.max_impacts) +
-         YamlWord(0, "clean_first", o.clean_first ? "true" : "false") + YamlWord(0, "to_rest", o.to_rest ? "true" : "false");
+         YamlWord(0, "clean_first", o.clean_first ? "true" : "false") +
+         YamlWord(0, "to_rest", o.to_rest ? "true" : "false");
   for (const Field& field : Fields()) out += YamlLine(0, field.key, o.*field.value);
   out += internal::CorrectionYaml("error", o.error, o.body.planar);
   return out + YamlWord(0, "seed", std::to_string(o.seed));
 }
 
-// The experiment as somebody would describe it who has the recordings and knows body and floor, but none of the planted errors.
+// The experiment as somebody would describe it who has the recordings and knows body and floor, but
+// none of the planted errors.
 std::string ExperimentYaml(const SynthOptions& o) {
-  std::string out = YamlWord(0, "schema", "impactlab.experiment/1") + YamlWord(0, "name", "synthetic drops");
-  out += "recordings:\n" + YamlWord(1, "files", "drop_*.csv") + YamlWord(1, "kind", o.body.planar ? "planar_poses" : "spatial_poses");
+  std::string out =
+      YamlWord(0, "schema", "impactlab.experiment/1") + YamlWord(0, "name", "synthetic drops");
+  out += "recordings:\n" + YamlWord(1, "files", "drop_*.csv") +
+         YamlWord(1, "kind", o.body.planar ? "planar_poses" : "spatial_poses");
   out += internal::BodyYaml(o.body) + internal::FloorYaml(o.floor);
-  out += YamlLine(0, "gravity_m_per_s2", {o.flight.gravity_W.x(), o.flight.gravity_W.y(), o.flight.gravity_W.z()});
+  out += YamlLine(0, "gravity_m_per_s2",
+                  {o.flight.gravity_W.x(), o.flight.gravity_W.y(), o.flight.gravity_W.z()});
   return out + "audit:\n  apply: all\n" + YamlWord(0, "seed", std::to_string(o.seed));
 }
 
@@ -100,7 +108,8 @@ void WriteRecording(const std::filesystem::path& path, const PoseRecording& reco
   for (std::size_t i = 0; i < recording.t.size(); ++i) {
     const Eigen::Vector3d p = recording.X_WB[i].translation();
     Eigen::Quaterniond q(recording.X_WB[i].linear());
-    if (q.dot(last) < 0) q.coeffs() = -q.coeffs();  // of the two quaternions of an attitude the one that follows on
+    // of the two quaternions of an attitude the one that follows on
+    if (q.dot(last) < 0) q.coeffs() = -q.coeffs();
     last = q;
     out.Row({recording.t[i], p.x(), p.y(), p.z(), q.w(), q.x(), q.y(), q.z()});
   }
@@ -120,14 +129,17 @@ SynthOptions internal::ParseMotion(const YamlNode& root, bool planar, bool poses
   o.to_rest = root.Flag("to_rest", o.to_rest);
   o.max_impacts = static_cast<int>(root.Integer("max_impacts", o.max_impacts, Closed(1, 1e4)));
   for (const Field& field : Fields())
-    if (poses || !field.recorder) o.*field.value = root.Number(field.key, o.*field.value, field.allowed);
+    if (poses || !field.recorder)
+      o.*field.value = root.Number(field.key, o.*field.value, field.allowed);
   if (o.height_max < o.height_min) {
     throw root.Fault(root.Has("height_max_m") ? "height_max_m" : "height_min_m",
                      FormatNumber(root.Has("height_max_m") ? o.height_max : o.height_min),
-                     root.Has("height_max_m") ? fmt::format("at least height_min_m, {}", FormatNumber(o.height_min))
-                                              : fmt::format("at most height_max_m, {}", FormatNumber(o.height_max)));
+                     root.Has("height_max_m")
+                         ? fmt::format("at least height_min_m, {}", FormatNumber(o.height_min))
+                         : fmt::format("at most height_max_m, {}", FormatNumber(o.height_max)));
   }
-  o.seed = static_cast<std::uint64_t>(root.Integer("seed", static_cast<std::int64_t>(o.seed), NonNegative()));
+  o.seed = static_cast<std::uint64_t>(
+      root.Integer("seed", static_cast<std::int64_t>(o.seed), NonNegative()));
   return o;
 }
 
@@ -137,8 +149,9 @@ SynthOptions LoadScene(const std::filesystem::path& path) {
   const bool planar = root.Choice("kind", {"planar_poses", "spatial_poses"}) == "planar_poses";
   SynthOptions o = internal::ParseMotion(root, planar, true);
   if (o.noise_dof > 0 && o.noise_dof <= 2) {
-    throw root.Fault("noise_dof", FormatNumber(o.noise_dof),
-                     "0 (Gaussian) or a number above 2, below which there is no standard deviation");
+    throw root.Fault(
+        "noise_dof", FormatNumber(o.noise_dof),
+        "0 (Gaussian) or a number above 2, below which there is no standard deviation");
   }
   o.error = internal::ParseCorrection(root, "error", planar);
   root.Finish();
@@ -152,31 +165,41 @@ void internal::WriteTruth(const std::filesystem::path& path, const SynthTruth& t
   for (std::size_t k = 0; k < truth.events.size(); ++k) {
     internal::WriteEventCells(out, truth.events[k]);
     const ImpactModel& model = truth.models[k];
-    out.Text(LawName(model.law)).Number(model.e).Number(model.mu_k).Number(model.mu_s).Integer(truth.double_strike[k] ? 1 : 0);
+    out.Text(LawName(model.law))
+        .Number(model.e)
+        .Number(model.mu_k)
+        .Number(model.mu_s)
+        .Integer(truth.double_strike[k] ? 1 : 0);
     out.EndRow();
   }
   out.Commit();
 }
 
 void internal::WriteRests(const std::filesystem::path& path, const SynthTruth& truth, bool planar) {
-  CsvWriter out(path, planar ? std::vector<std::string>{"recording", "t_s", "x_m", "z_m", "theta_rad"}
-                             : std::vector<std::string>{"recording", "t_s", "x_m", "y_m", "z_m", "qw", "qx", "qy", "qz"});
+  CsvWriter out(path, planar
+                          ? std::vector<std::string>{"recording", "t_s", "x_m", "z_m", "theta_rad"}
+                          : std::vector<std::string>{"recording", "t_s", "x_m", "y_m", "z_m", "qw",
+                                                     "qx", "qy", "qz"});
   for (const SynthRest& rest : truth.rests) {
     const Eigen::Vector3d p = rest.X_WB.translation();
     const Eigen::Quaterniond q(rest.X_WB.linear());
     out.Text(rest.recording).Number(rest.t);
     for (const double value :
-         planar ? std::vector<double>{p.x(), p.z(), rest.theta} : std::vector<double>{p.x(), p.y(), p.z(), q.w(), q.x(), q.y(), q.z()})
+         planar ? std::vector<double>{p.x(), p.z(), rest.theta}
+                : std::vector<double>{p.x(), p.y(), p.z(), q.w(), q.x(), q.y(), q.z()})
       out.Number(value);
     out.EndRow();
   }
   out.Commit();
 }
 
-void WriteSynth(const std::filesystem::path& folder, const SynthOptions& options, const SynthSet& set) {
-  for (const PoseRecording& recording : set.recordings) WriteRecording(folder / (recording.name + ".csv"), recording);
+void WriteSynth(const std::filesystem::path& folder, const SynthOptions& options,
+                const SynthSet& set) {
+  for (const PoseRecording& recording : set.recordings)
+    WriteRecording(folder / (recording.name + ".csv"), recording);
   internal::WriteTruth(folder / "truth.csv", set.truth);
-  if (options.to_rest) internal::WriteRests(folder / "truth_rest.csv", set.truth, options.body.planar);
+  if (options.to_rest)
+    internal::WriteRests(folder / "truth_rest.csv", set.truth, options.body.planar);
   WriteFile(folder / "experiment.yaml", ExperimentYaml(options));
   WriteFile(folder / "scene.yaml", SceneYaml(options));
 }

@@ -17,14 +17,19 @@ using Eigen::Isometry3d;
 using Eigen::Matrix3d;
 using Eigen::Vector3d;
 
-constexpr double kTouching = 1e-10;       // a gap that counts as contact at the start of a flight [m]
+// a gap that counts as contact at the start of a flight [m]
+constexpr double kTouching = 1e-10;
 constexpr double kTimeTolerance = 1e-14;  // of a root [s]
-constexpr double kRestSpeed = 2e-3;       // bounces slower than this last less than half a millisecond: contact goes on instead [m/s]
-constexpr double kLongestMotion = 20;     // after the first impact of a motion that is followed to rest [s]
-// Of motion in contact: poses between samples follow from both ends, to a few picometres over a turn of kSampleAngle.
+// bounces slower than this last less than half a millisecond: contact goes on instead [m/s]
+constexpr double kRestSpeed = 2e-3;
+// after the first impact of a motion that is followed to rest [s]
+constexpr double kLongestMotion = 20;
+// Of motion in contact: poses between samples follow from both ends, to a few picometres over a
+// turn of kSampleAngle.
 constexpr double kSampleStep = 1e-3, kSampleAngle = 0.02;  // [s], [rad]
 constexpr double kTolerance = 1e-10;                       // of a step
-constexpr double kLeastRebound = 1e-4;                     // an approach below that rebounds by less than a nanometre [m/s]
+// an approach below that rebounds by less than a nanometre [m/s]
+constexpr double kLeastRebound = 1e-4;
 constexpr double kWildFactor = 10;
 
 Matrix3d Exp(const Vector3d& rotation) {
@@ -49,7 +54,8 @@ double Root(const F& f, double a, double b, double f_a, double f_b) {
   return 0.5 * (bracket.first + bracket.second);
 }
 
-// Pose at a time within a stretch of contact: cubics through the poses and velocities of both its ends.
+// Pose at a time within a stretch of contact: cubics through the poses and velocities of both its
+// ends.
 Isometry3d Between(const Stretch& s, double t) {
   const BodyState &from = s.state, &to = s.end;
   const double h = s.t_end - s.t;
@@ -59,12 +65,16 @@ Isometry3d Between(const Stretch& s, double t) {
     X_WB.linear() = (Exp((t - s.t) * from.omega_WB) * from.X_WB.linear()).eval();
     return X_WB;
   }
-  const double x = (t - s.t) / h, over = x * x * (3 - 2 * x), a = h * x * (1 - x) * (1 - x), b = -h * x * x * (1 - x);
+  const double x = (t - s.t) / h, over = x * x * (3 - 2 * x), a = h * x * (1 - x) * (1 - x),
+               b = -h * x * x * (1 - x);
   const Eigen::AngleAxisd way(Matrix3d(to.X_WB.linear() * from.X_WB.linear().transpose()));
   const Vector3d turn = way.angle() * way.axis(), cross = turn.cross(to.omega_WB);
-  const Vector3d turn_rate = to.omega_WB - 0.5 * cross + turn.cross(cross) / 12;  // at the end, of the rotation vector
-  X_WB.translation() += over * (to.X_WB.translation() - from.X_WB.translation()) + a * from.v_WB + b * to.v_WB;
-  X_WB.linear() = (Exp(over * turn + a * from.omega_WB + b * turn_rate) * from.X_WB.linear()).eval();
+  // at the end, of the rotation vector
+  const Vector3d turn_rate = to.omega_WB - 0.5 * cross + turn.cross(cross) / 12;
+  X_WB.translation() +=
+      over * (to.X_WB.translation() - from.X_WB.translation()) + a * from.v_WB + b * to.v_WB;
+  X_WB.linear() =
+      (Exp(over * turn + a * from.omega_WB + b * turn_rate) * from.X_WB.linear()).eval();
   return X_WB;
 }
 
@@ -84,7 +94,9 @@ void ApplyStrike(const Body& body, const MotionRules& rules, std::mt19937_64& rn
   const ImpactOutcome outcome = Solve(e.contact, strike.model, {.dense_output = false});
   if (outcome.status == SolveStatus::kInvalid || !outcome.J_F.allFinite()) {
     throw ConfigError(
-        fmt::format("scene: found an impact that cannot be solved ({}), allowed: a body, floor and coefficients of one", outcome.reason));
+        fmt::format("scene: found an impact that cannot be solved ({}), allowed: a body, floor and "
+                    "coefficients of one",
+                    outcome.reason));
   }
   const Matrix3d& R_WF = e.contact.X_WF.linear();
   const Matrix3d inverse_inertia = InverseInertiaW(body, e.X_WB.linear());
@@ -94,13 +106,16 @@ void ApplyStrike(const Body& body, const MotionRules& rules, std::mt19937_64& rn
     e.omega_plus = e.omega_minus + change.domega_W + inverse_inertia * (R_WF * couple_F);
   };
   const double p = std::abs(e.contact.v_minus_F.z()) / e.contact.A_F(2, 2);
-  const double k = std::sqrt((body.planar ? body.inertia_B(1, 1) : body.inertia_B.trace() / 3) / body.mass);
+  const double k =
+      std::sqrt((body.planar ? body.inertia_B(1, 1) : body.inertia_B.trace() / 3) / body.mass);
   const double wild = s.wild_share > 0 && uniform(rng) < s.wild_share ? kWildFactor : 1;
   if (s.sd_tangential > 0 || s.sd_normal > 0 || s.sd_couple > 0) {
     const double before = KineticEnergy(body, e.X_WB.linear(), e.v_minus, e.omega_minus);
-    // Impulses that pull, leave the point inside the floor or make energy are no impacts: drawn again.
+    // Impulses that pull, leave the point inside the floor or make energy are no impacts: drawn
+    // again.
     for (int attempt = 0; attempt < 100; ++attempt) {
-      Vector3d J(s.sd_tangential * normal(rng), s.sd_tangential * normal(rng), s.sd_normal * normal(rng));
+      Vector3d J(s.sd_tangential * normal(rng), s.sd_tangential * normal(rng),
+                 s.sd_normal * normal(rng));
       Vector3d couple(normal(rng), normal(rng), normal(rng));
       if (body.planar) {
         J.y() = 0;
@@ -110,7 +125,9 @@ void ApplyStrike(const Body& body, const MotionRules& rules, std::mt19937_64& rn
       apply(J_F, wild * p * k * s.sd_couple * couple);
       const Vector3d v_point = e.v_plus + e.omega_plus.cross(e.p_WP - e.X_WB.translation());
       const bool separates = R_WF.col(2).dot(v_point) >= 0;
-      if (J_F.z() > 0 && separates && KineticEnergy(body, e.X_WB.linear(), e.v_plus, e.omega_plus) <= before) return;
+      if (J_F.z() > 0 && separates &&
+          KineticEnergy(body, e.X_WB.linear(), e.v_plus, e.omega_plus) <= before)
+        return;
     }
   }
   apply(outcome.J_F, Vector3d::Zero());
@@ -118,8 +135,14 @@ void ApplyStrike(const Body& body, const MotionRules& rules, std::mt19937_64& rn
 
 class Simulation {
  public:
-  Simulation(const Body& body, const Plane& floor, const MotionRules& rules, double duration_after, double t_max, std::mt19937_64& rng)
-      : body_(body), floor_(floor), rules_(rules), contacts_(body, floor), duration_after_(duration_after), rng_(rng) {
+  Simulation(const Body& body, const Plane& floor, const MotionRules& rules, double duration_after,
+             double t_max, std::mt19937_64& rng)
+      : body_(body),
+        floor_(floor),
+        rules_(rules),
+        contacts_(body, floor),
+        duration_after_(duration_after),
+        rng_(rng) {
     out_.t_end = t_max;
     out_.contact_time = rules.contact_time;
   }
@@ -149,7 +172,8 @@ class Simulation {
   // Follows a flight to its end. False when contact lasts from there on.
   bool Fly() {
     Open(Stretch::Kind::kFlight);
-    const FirstContact contact = FindContact(contacts_, body_, rules_.flight, state_, out_.t_end - t_);
+    const FirstContact contact =
+        FindContact(contacts_, body_, rules_.flight, state_, out_.t_end - t_);
     if (contact.point < 0) {
       t_ = out_.t_end;
       return true;
@@ -207,14 +231,16 @@ class Simulation {
     plane.plane = floor_;
     ContactProperties surface;
     surface.mu_k = rules_.model.mu_k, surface.mu_s = rules_.model.mu_s, surface.e = rules_.model.e;
-    BodyMechanism made = MakeBodyMechanism({moving}, {}, {plane}, EveryBodyOnEveryPlane(1, 1, surface), rules_.flight.gravity_W);
+    BodyMechanism made = MakeBodyMechanism(
+        {moving}, {}, {plane}, EveryBodyOnEveryPlane(1, 1, surface), rules_.flight.gravity_W);
     made.start.t = t_;
     SimulateOptions options;
     options.duration = out_.t_end - t_;
     options.law = rules_.model.law;
     options.tolerance = kTolerance;
     options.least_rebound = kLeastRebound;
-    options.sample_step = std::min(kSampleStep, kSampleAngle / std::max(1e-9, state_.omega_WB.norm()));
+    options.sample_step =
+        std::min(kSampleStep, kSampleAngle / std::max(1e-9, state_.omega_WB.norm()));
     int struck = -1;
     bool changed = true;
     const auto at = [&](const MechanismState& state) {
@@ -222,23 +248,27 @@ class Simulation {
       state_ = made.StateOf(state, 0);
     };
     const auto kind_of = [](const std::vector<PointMode>& modes) {
-      const bool open = std::all_of(modes.begin(), modes.end(), [](PointMode mode) { return mode == PointMode::kOpen; });
+      const bool open = std::all_of(modes.begin(), modes.end(),
+                                    [](PointMode mode) { return mode == PointMode::kOpen; });
       return open ? Stretch::Kind::kFlight : Stretch::Kind::kContact;
     };
     SimulationObserver observer;
-    observer.sample = [&](const MechanismState& state, const std::vector<PointMode>& modes, const Eigen::VectorXd&) {
+    observer.sample = [&](const MechanismState& state, const std::vector<PointMode>& modes,
+                          const Eigen::VectorXd&) {
       if (struck >= 0) return;
       at(state);
       Close(t_, state_);
       const Stretch::Kind kind = kind_of(modes);
-      if (changed || kind != Stretch::Kind::kFlight || out_.stretches.back().kind != kind) Open(kind);
+      if (changed || kind != Stretch::Kind::kFlight || out_.stretches.back().kind != kind)
+        Open(kind);
       changed = false;
     };
     observer.event = [&](const SimulationEvent& event) {
       if (struck >= 0) return;
       at(event.before);
       Close(t_, state_);
-      if (event.kind == SimulationEventKind::kImpact && MayStrike()) struck = FastestOf(made, event);
+      if (event.kind == SimulationEventKind::kImpact && MayStrike())
+        struck = FastestOf(made, event);
       if (struck >= 0) return;
       at(event.after);
       Open(Stretch::Kind::kContact);
@@ -252,13 +282,16 @@ class Simulation {
     }
     if (result.end == SimulationEnd::kGivenUp)
       throw ConfigError(
-          fmt::format("scene: found a motion that cannot be followed ({}), allowed: a body, floor and coefficients of one", result.reason));
+          fmt::format("scene: found a motion that cannot be followed ({}), allowed: a body, floor "
+                      "and coefficients of one",
+                      result.reason));
     at(result.state);
     Close(t_, state_);
     const bool rests = result.end == SimulationEnd::kRest;
     if (rests) state_.v_WB.setZero(), state_.omega_WB.setZero();
     // What moves on steadily does so as it is.
-    if (rests || result.end == SimulationEnd::kSteady) Open(rests ? Stretch::Kind::kRest : Stretch::Kind::kContact);
+    if (rests || result.end == SimulationEnd::kSteady)
+      Open(rests ? Stretch::Kind::kRest : Stretch::Kind::kContact);
     if (rules_.to_rest && result.end != SimulationEnd::kDuration) out_.t_end = t_ + duration_after_;
     t_ = out_.t_end;
   }
@@ -290,8 +323,8 @@ class Simulation {
 
 }  // namespace
 
-FirstContact FindContact(const FloorContacts& contacts, const Body& body, const FlightOptions& flight, const BodyState& start,
-                         double t_max) {
+FirstContact FindContact(const FloorContacts& contacts, const Body& body,
+                         const FlightOptions& flight, const BodyState& start, double t_max) {
   const int n = contacts.size();
   const auto at = [&](double t) { return Propagate(start, body, flight, t); };
   std::vector<double> gap_a(n), rate_a(n), gap_b(n), rate_b(n);
@@ -308,7 +341,9 @@ FirstContact FindContact(const FloorContacts& contacts, const Body& body, const 
   FirstContact first;
   for (int i = 0; i < n; ++i) {
     // Touching and not leaving: the flight ends where it starts.
-    if (gap_a[i] <= kTouching && rate_a[i] <= 0 && (first.point < 0 || rate_a[i] < rate_a[first.point])) first.point = i;
+    if (gap_a[i] <= kTouching && rate_a[i] <= 0 &&
+        (first.point < 0 || rate_a[i] < rate_a[first.point]))
+      first.point = i;
   }
   if (first.point >= 0) return first;
   for (double a = 0; a < t_max; a += step) {
@@ -343,29 +378,36 @@ FirstContact FindContact(const FloorContacts& contacts, const Body& body, const 
   return first;
 }
 
-DropMotion SimulateDrop(const Body& body, const Plane& floor, const MotionRules& rules, const BodyState& release, double duration_after,
-                        double t_max, std::mt19937_64& rng) {
+DropMotion SimulateDrop(const Body& body, const Plane& floor, const MotionRules& rules,
+                        const BodyState& release, double duration_after, double t_max,
+                        std::mt19937_64& rng) {
   return Simulation(body, floor, rules, duration_after, t_max, rng).Run(release);
 }
 
-Isometry3d PoseAt(const DropMotion& motion, const Body& body, const FlightOptions& flight, double t) {
-  auto after =
-      std::upper_bound(motion.stretches.begin(), motion.stretches.end(), t, [](double time, const Stretch& s) { return time < s.t; });
+Isometry3d PoseAt(const DropMotion& motion, const Body& body, const FlightOptions& flight,
+                  double t) {
+  auto after = std::upper_bound(motion.stretches.begin(), motion.stretches.end(), t,
+                                [](double time, const Stretch& s) { return time < s.t; });
   if (after != motion.stretches.begin()) --after;
   const Stretch& s = *after;
   Isometry3d X_WB = s.state.X_WB;
   if (s.kind == Stretch::Kind::kFlight) X_WB = Propagate(s.state, body, flight, t - s.t).X_WB;
   if (s.kind == Stretch::Kind::kContact) X_WB = Between(s, t);
   if (motion.contact_time == 0) return X_WB;
-  const auto share_of = [&](double middle) { return std::clamp((t - middle) / motion.contact_time + 0.5, 0.0, 1.0); };
+  const auto share_of = [&](double middle) {
+    return std::clamp((t - middle) / motion.contact_time + 0.5, 0.0, 1.0);
+  };
   for (const Strike& strike : motion.strikes) {
     const double share = strike.from_flight ? share_of(strike.t) : 0;
     if (!(share > 0 && share < 1)) continue;
-    // Velocity goes from before to after by (1 - cos(pi share)) / 2, motion on both sides left as it is.
-    const double way = 0.5 * share - std::sin(M_PI * share) / (2 * M_PI) - std::max(0.0, share - 0.5);
+    // Velocity goes from before to after by (1 - cos(pi share)) / 2, motion on both sides left as
+    // it is.
+    const double way =
+        0.5 * share - std::sin(M_PI * share) / (2 * M_PI) - std::max(0.0, share - 0.5);
     const double later = motion.contact_time * way;
     X_WB.translation() += later * (strike.event.v_plus - strike.event.v_minus);
-    X_WB.linear() = (Exp(later * (strike.event.omega_plus - strike.event.omega_minus)) * X_WB.linear()).eval();
+    X_WB.linear() =
+        (Exp(later * (strike.event.omega_plus - strike.event.omega_minus)) * X_WB.linear()).eval();
   }
   const double share = share_of(motion.lift_t);
   X_WB.translation() += (0.5 * (1 - std::cos(M_PI * share)) - (share >= 0.5 ? 1 : 0)) * motion.lift;

@@ -23,7 +23,8 @@ constexpr double kFloorSide = 0.6;         // [m]
 
 // What is left of the light of a layer below: share of `cover`.
 void Paint(const Grid& cover, float value, Grid* light) {
-  for (std::size_t i = 0; i < light->values.size(); ++i) light->values[i] += cover.values[i] * (value - light->values[i]);
+  for (std::size_t i = 0; i < light->values.size(); ++i)
+    light->values[i] += cover.values[i] * (value - light->values[i]);
 }
 
 }  // namespace
@@ -37,14 +38,20 @@ FrameDrawer::FrameDrawer(const VideoScene& scene, int camera, const Film& film)
       outline_(OutlineOf(scene.motion.body)) {
   const Camera& lens = viewer_.camera();
   picture_ = {0, 0, lens.width, lens.height};
-  // Cells of at most 0.6 standard deviations of the blur, so that hardly anything of the outline is folded back by sampling.
-  sub_ = settings_->blur > 0 ? std::clamp(static_cast<int>(std::ceil(1.6 / settings_->blur)), 2, 4) : 1;
+  // Cells of at most 0.6 standard deviations of the blur, so that hardly anything of the outline is
+  // folded back by sampling.
+  sub_ = settings_->blur > 0 ? std::clamp(static_cast<int>(std::ceil(1.6 / settings_->blur)), 2, 4)
+                             : 1;
   kernel_ = GaussianKernel(settings_->blur);
   fine_kernel_ = GaussianKernel(settings_->blur * sub_);
-  reach_ = static_cast<int>(std::max(kernel_.size() - 1, (fine_kernel_.size() - 1 + sub_ - 1) / static_cast<std::size_t>(sub_)));
+  reach_ = static_cast<int>(std::max(
+      kernel_.size() - 1, (fine_kernel_.size() - 1 + sub_ - 1) / static_cast<std::size_t>(sub_)));
   Vector3d eyes = Vector3d::Zero();
-  for (const RigCamera& item : scene.rig.cameras) eyes += item.X_WC.translation() / static_cast<double>(scene.rig.cameras.size());
-  light_W_ = (0.7 * (eyes - scene.centre_W).normalized() - scene.motion.flight.gravity_W.normalized()).normalized();
+  for (const RigCamera& item : scene.rig.cameras)
+    eyes += item.X_WC.translation() / static_cast<double>(scene.rig.cameras.size());
+  light_W_ =
+      (0.7 * (eyes - scene.centre_W).normalized() - scene.motion.flight.gravity_W.normalized())
+          .normalized();
   DrawStill();
 }
 
@@ -82,7 +89,8 @@ void FrameDrawer::DrawStill() {
   std::uniform_real_distribution<double> unit(0, 1);
   for (int i = 0; i < scene_->clutter; ++i) {
     const Vector2d centre(unit(random) * w, unit(random) * h);
-    const double a = 3 + 9 * unit(random), b = a * (0.4 + 0.6 * unit(random)), turn = M_PI * unit(random);
+    const double a = 3 + 9 * unit(random), b = a * (0.4 + 0.6 * unit(random)),
+                 turn = M_PI * unit(random);
     const double brightness = 120 + 120 * unit(random);
     const int sides = unit(random) < 0.5 ? 4 : 40;
     Polygon patch;
@@ -98,18 +106,22 @@ void FrameDrawer::DrawStill() {
   Blur(kernel_, &blurred, &scratch_);
   across_.resize(w);
   down_.resize(h);
-  for (int x = 0; x < w; ++x) across_[x] = static_cast<float>(0.5 * scene_->light_gradient * ((2.0 * x + 1) / w - 1));
-  for (int y = 0; y < h; ++y) down_[y] = static_cast<float>(1 + 0.5 * scene_->light_gradient * ((2.0 * y + 1) / h - 1));
+  for (int x = 0; x < w; ++x)
+    across_[x] = static_cast<float>(0.5 * scene_->light_gradient * ((2.0 * x + 1) / w - 1));
+  for (int y = 0; y < h; ++y)
+    down_[y] = static_cast<float>(1 + 0.5 * scene_->light_gradient * ((2.0 * y + 1) / h - 1));
   const std::size_t n_pixels = static_cast<std::size_t>(w) * h;
   still_.resize(n_pixels);
   still_light_.resize(n_pixels);
   still_noise_.resize(n_pixels);
-  const float variance = static_cast<float>(settings_->noise * settings_->noise), gain = static_cast<float>(settings_->noise_gain);
+  const float variance = static_cast<float>(settings_->noise * settings_->noise),
+              gain = static_cast<float>(settings_->noise_gain);
   for (int y = 0; y < h; ++y) {
     const float* in = blurred.Row(y + reach_) + reach_;
     float* out = &still_[static_cast<std::size_t>(y) * w];
     for (int x = 0; x < w; ++x) out[x] = in[x] * (down_[y] + across_[x]);
-    ToFixed(out, w, variance, gain, &still_light_[static_cast<std::size_t>(y) * w], &still_noise_[static_cast<std::size_t>(y) * w]);
+    ToFixed(out, w, variance, gain, &still_light_[static_cast<std::size_t>(y) * w],
+            &still_noise_[static_cast<std::size_t>(y) * w]);
   }
 }
 
@@ -117,14 +129,16 @@ int FrameDrawer::Instants(double t_row0) const {
   const double half = settings_->exposure / 2;
   double longest = 0;
   const auto path = [&](const Vector3d& p) {
-    const auto a = viewer_.See(p, t_row0 - half), b = viewer_.See(p, t_row0), c = viewer_.See(p, t_row0 + half);
+    const auto a = viewer_.See(p, t_row0 - half), b = viewer_.See(p, t_row0),
+               c = viewer_.See(p, t_row0 + half);
     if (a && b && c) longest = std::max(longest, (b->q - a->q).norm() + (c->q - b->q).norm());
   };
   for (const SceneMarker& marker : scene_->markers) path(marker.p_BM);
   path(Vector3d::Zero());
   int n = static_cast<int>(std::ceil(longest / kStep));
   const double rows = viewer_.t_line() * picture_.y1;
-  if (film_->Strikes(t_row0 - half + std::min(0.0, rows), t_row0 + half + std::max(0.0, rows))) n = std::max(kImpactInstants, 3 * n);
+  if (film_->Strikes(t_row0 - half + std::min(0.0, rows), t_row0 + half + std::max(0.0, rows)))
+    n = std::max(kImpactInstants, 3 * n);
   return std::clamp(n, longest > 0.02 ? 2 : 1, kMostInstants);
 }
 
@@ -136,8 +150,8 @@ void FrameDrawer::Lay(const std::vector<Patch>& body, double weight) {
 }
 
 // Light of what stands still, the body and the screens before the lens, into `base_`.
-void FrameDrawer::DrawBody(const std::vector<std::vector<Patch>>& bodies, const RoundShade& shade, const std::vector<Polygon>& screens,
-                           const Box& raw) {
+void FrameDrawer::DrawBody(const std::vector<std::vector<Patch>>& bodies, const RoundShade& shade,
+                           const std::vector<Polygon>& screens, const Box& raw) {
   const bool faces = !outline_.faces.empty();
   cover_sum_.Reset(raw, 1);
   if (faces) light_sum_.Reset(raw, 1);
@@ -147,14 +161,17 @@ void FrameDrawer::DrawBody(const std::vector<std::vector<Patch>>& bodies, const 
   base_.Reset(raw, 1);
   const float body = static_cast<float>(scene_->body_brightness);
   for (int y = 0; y < base_.height; ++y) {
-    const float* back = still_raw_.Row(y + raw.y0 - still_raw_.box.y0) + (raw.x0 - still_raw_.box.x0);
+    const float* back =
+        still_raw_.Row(y + raw.y0 - still_raw_.box.y0) + (raw.x0 - still_raw_.box.x0);
     const float* cover = cover_.Row(y);
     const float* lit = faces ? lit_.Row(y) : nullptr;
     float* out = base_.Row(y);
     for (int x = 0; x < base_.width; ++x) {
       out[x] = back[x];
       if (cover[x] > 1e-5f) {
-        const float light = faces ? lit[x] : cover[x] * shade.At(static_cast<float>(raw.x0 + x), static_cast<float>(raw.y0 + y));
+        const float light = faces ? lit[x]
+                                  : cover[x] * shade.At(static_cast<float>(raw.x0 + x),
+                                                        static_cast<float>(raw.y0 + y));
         out[x] += body * light - cover[x] * back[x];
       }
     }
@@ -167,9 +184,12 @@ void FrameDrawer::DrawBody(const std::vector<std::vector<Patch>>& bodies, const 
   Paint(cover_, static_cast<float>(scene_->screen_brightness), &base_);
 }
 
-// Adds what markers change of the light, drawn on a finer grid instant by instant, to the blurred `base_`.
-void FrameDrawer::DrawMarkers(std::vector<Seen*> group, const std::vector<std::vector<Patch>>& bodies, const RoundShade& shade,
-                              const std::vector<Polygon>& screens, const Box& inner) {
+// Adds what markers change of the light, drawn on a finer grid instant by instant, to the blurred
+// `base_`.
+void FrameDrawer::DrawMarkers(std::vector<Seen*> group,
+                              const std::vector<std::vector<Patch>>& bodies,
+                              const RoundShade& shade, const std::vector<Polygon>& screens,
+                              const Box& inner) {
   Box box;
   for (const Seen* seen : group) box = Union(box, seen->bounds);
   // As far as the blur carries, and the rim that blurring leaves as it was.
@@ -178,7 +198,8 @@ void FrameDrawer::DrawMarkers(std::vector<Seen*> group, const std::vector<std::v
   const bool faces = !outline_.faces.empty();
   const float body = static_cast<float>(scene_->body_brightness);
   const std::size_t n = bodies.size();
-  std::sort(group.begin(), group.end(), [](const Seen* a, const Seen* b) { return a->distance > b->distance; });
+  std::sort(group.begin(), group.end(),
+            [](const Seen* a, const Seen* b) { return a->distance > b->distance; });
   back_.Reset(box, sub_);
   tone_.Reset(box, sub_);
   layer_.Reset(box, sub_);
@@ -188,8 +209,8 @@ void FrameDrawer::DrawMarkers(std::vector<Seen*> group, const std::vector<std::v
       const int px = box.x0 + x / sub_, py = box.y0 + y / sub_;
       back_.Row(y)[x] = still_raw_.Row(py - still_raw_.box.y0)[px - still_raw_.box.x0];
       if (!faces)
-        tone_.Row(y)[x] =
-            body * shade.At(static_cast<float>(box.x0 - 0.5 + (x + 0.5) / sub_), static_cast<float>(box.y0 - 0.5 + (y + 0.5) / sub_));
+        tone_.Row(y)[x] = body * shade.At(static_cast<float>(box.x0 - 0.5 + (x + 0.5) / sub_),
+                                          static_cast<float>(box.y0 - 0.5 + (y + 0.5) / sub_));
       if (px < 0 || py < 0 || px >= picture_.x1 || py >= picture_.y1) left_.Row(y)[x] = 0;
     }
   screen_.Reset(box, sub_);
@@ -212,17 +233,22 @@ void FrameDrawer::DrawMarkers(std::vector<Seen*> group, const std::vector<std::v
     under_ = back_;
     for (std::size_t i = 0; i < under_.values.size(); ++i) {
       const float cover = cover_.values[i];
-      under_.values[i] += (faces ? body * lit_.values[i] : tone_.values[i] * cover) - cover * back_.values[i];
+      under_.values[i] +=
+          (faces ? body * lit_.values[i] : tone_.values[i] * cover) - cover * back_.values[i];
     }
     fine_ = under_;
     for (std::size_t m = 0; m < group.size(); ++m) {
       cover_sum_.Reset(box, sub_);
       cover_sum_.Add(group[m]->at[k], 1);
       cover_sum_.Finish(&covers_[m]);
-      Paint(covers_[m], static_cast<float>(scene_->markers[static_cast<std::size_t>(group[m]->marker)].brightness), &fine_);
+      Paint(covers_[m],
+            static_cast<float>(
+                scene_->markers[static_cast<std::size_t>(group[m]->marker)].brightness),
+            &fine_);
     }
     const float share = 1.0f / static_cast<float>(n);
-    for (std::size_t i = 0; i < fine_.values.size(); ++i) layer_.values[i] += share * (fine_.values[i] - under_.values[i]);
+    for (std::size_t i = 0; i < fine_.values.size(); ++i)
+      layer_.values[i] += share * (fine_.values[i] - under_.values[i]);
     // Nearest first: what each leaves for those behind.
     fine_ = left_;
     for (std::size_t m = group.size(); m-- > 0;) {
@@ -241,15 +267,16 @@ void FrameDrawer::DrawMarkers(std::vector<Seen*> group, const std::vector<std::v
   for (int py = target.y0; py < target.y1; ++py) {
     float* out = base_.Row(py - base_.box.y0) - base_.box.x0;
     for (int dy = 0; dy < sub_; ++dy) {
-      const float* in = layer_.Row((py - box.y0) * sub_ + dy) - static_cast<std::ptrdiff_t>(box.x0) * sub_;
+      const float* in =
+          layer_.Row((py - box.y0) * sub_ + dy) - static_cast<std::ptrdiff_t>(box.x0) * sub_;
       for (int px = target.x0; px < target.x1; ++px)
         for (int dx = 0; dx < sub_; ++dx) out[px] += share * in[px * sub_ + dx];
     }
   }
 }
 
-void FrameDrawer::Draw(double t_row0, const std::vector<Polygon>& screens, std::uint64_t key, GrayImage* image,
-                       std::vector<TruthPoint>* truth) {
+void FrameDrawer::Draw(double t_row0, const std::vector<Polygon>& screens, std::uint64_t key,
+                       GrayImage* image, std::vector<TruthPoint>* truth) {
   const int n = Instants(t_row0);
   std::vector<std::vector<Patch>> bodies(static_cast<std::size_t>(n));
   std::vector<Seen> all(scene_->markers.size());
@@ -312,15 +339,18 @@ void FrameDrawer::Draw(double t_row0, const std::vector<Polygon>& screens, std::
       groups.push_back(std::move(group));
       boxes.push_back(box);
     }
-    for (const std::vector<Seen*>& group : groups) DrawMarkers(group, bodies, shade, screens, inner);
+    for (const std::vector<Seen*>& group : groups)
+      DrawMarkers(group, bodies, shade, screens, inner);
   }
   for (std::size_t m = 0; m < all.size(); ++m) {
     // Turned away for a part of the exposure counts as hidden for it.
-    const double present =
-        static_cast<double>(std::count_if(all[m].at.begin(), all[m].at.end(), [](const Polygon& p) { return !p.empty(); }));
+    const double present = static_cast<double>(std::count_if(
+        all[m].at.begin(), all[m].at.end(), [](const Polygon& p) { return !p.empty(); }));
     const double visible = all[m].area > 0 ? all[m].visible / all[m].area * present / n : 0;
     // Areas are summed in single precision: what is next to all is all, next to nothing is nothing.
-    (*truth)[m].visible = visible > 1 - kVisibleRounding ? 1 : visible < kVisibleRounding ? 0 : visible;
+    (*truth)[m].visible = visible > 1 - kVisibleRounding ? 1
+                          : visible < kVisibleRounding   ? 0
+                                                         : visible;
   }
   Take(t_row0, inner, key, image);
 }
@@ -334,11 +364,14 @@ void FrameDrawer::Take(double t_row0, const Box& inner, std::uint64_t key, GrayI
   row_.resize(w);
   row_light_.resize(w);
   row_noise_.resize(w);
-  const float variance = static_cast<float>(settings_->noise * settings_->noise), gain = static_cast<float>(settings_->noise_gain);
+  const float variance = static_cast<float>(settings_->noise * settings_->noise),
+              gain = static_cast<float>(settings_->noise_gain);
   for (int y = 0; y < h; ++y) {
     const std::size_t first = static_cast<std::size_t>(y) * w;
     const double t = t_row0 + y * viewer_.t_line(), half = settings_->exposure / 2;
-    const double share = std::max(0.0, std::min(t + half, film_->flash_off) - std::max(t - half, film_->flash_on)) / settings_->exposure;
+    const double share =
+        std::max(0.0, std::min(t + half, film_->flash_off) - std::max(t - half, film_->flash_on)) /
+        settings_->exposure;
     const float lamp = static_cast<float>(1 + kFlashGain * share);
     const std::int16_t *light = &still_light_[first], *noise = &still_noise_[first];
     const bool drawn = !inner.empty() && y >= inner.y0 && y < inner.y1;
@@ -352,7 +385,8 @@ void FrameDrawer::Take(double t_row0, const Box& inner, std::uint64_t key, GrayI
       }
       if (drawn) {
         const float* base = base_.Row(y - base_.box.y0) - base_.box.x0;
-        for (int x = inner.x0; x < inner.x1; ++x) row_[x] = lamp * base[x] * (down_[y] + across_[x]);
+        for (int x = inner.x0; x < inner.x1; ++x)
+          row_[x] = lamp * base[x] * (down_[y] + across_[x]);
       }
       ToFixed(&row_[from], to - from, variance, gain, &row_light_[from], &row_noise_[from]);
       std::copy(light, light + from, row_light_.begin());

@@ -17,9 +17,11 @@ class FrameDrawer {
  public:
   // Scene and film must outlive it.
   FrameDrawer(const VideoScene& scene, int camera, const Film& film);
-  // The frame whose row 0 has its middle exposure at `t_row0`, on the common clock. `screens`: dark outlines in front of everything. `key`
-  // seeds the noise. Of the truth, drop, frame and camera are the caller's.
-  void Draw(double t_row0, const std::vector<Polygon>& screens, std::uint64_t key, GrayImage* image, std::vector<TruthPoint>* truth);
+  // The frame whose row 0 has its middle exposure at `t_row0`, on the common clock. `screens`: dark
+  // outlines in front of everything. `key` seeds the noise. Of the truth, drop, frame and camera
+  // are the caller's.
+  void Draw(double t_row0, const std::vector<Polygon>& screens, std::uint64_t key, GrayImage* image,
+            std::vector<TruthPoint>* truth);
   const Viewer& viewer() const { return viewer_; }
 
  private:
@@ -32,10 +34,10 @@ class FrameDrawer {
   };
   void DrawStill();
   int Instants(double t_row0) const;
-  void DrawBody(const std::vector<std::vector<Patch>>& bodies, const RoundShade& shade, const std::vector<Polygon>& screens,
-                const Box& raw);
-  void DrawMarkers(std::vector<Seen*> group, const std::vector<std::vector<Patch>>& bodies, const RoundShade& shade,
-                   const std::vector<Polygon>& screens, const Box& inner);
+  void DrawBody(const std::vector<std::vector<Patch>>& bodies, const RoundShade& shade,
+                const std::vector<Polygon>& screens, const Box& raw);
+  void DrawMarkers(std::vector<Seen*> group, const std::vector<std::vector<Patch>>& bodies,
+                   const RoundShade& shade, const std::vector<Polygon>& screens, const Box& inner);
   void Lay(const std::vector<Patch>& body, double weight);  // onto the area sums
   void Take(double t_row0, const Box& inner, std::uint64_t key, GrayImage* image);
 
@@ -49,7 +51,8 @@ class FrameDrawer {
   int reach_ = 0, sub_ = 2;
   std::vector<float> kernel_, fine_kernel_;
   Box picture_;
-  Grid still_raw_;             // grey levels of what stands still, before the lens; with a rim of `reach_`
+  // grey levels of what stands still, before the lens; with a rim of `reach_`
+  Grid still_raw_;
   std::vector<float> still_;   // and in the picture, evenly lit
   std::vector<float> across_;  // change of the light along a row; along a column it is `down_`
   std::vector<float> down_;
@@ -62,15 +65,19 @@ class FrameDrawer {
   std::vector<std::int16_t> row_light_, row_noise_;
 };
 
-// Dark patches that pass before markers: outlines for every frame of the camera. `times` are those of row 0.
-std::vector<std::vector<Polygon>> PlanScreens(const VideoScene& scene, const Viewer& viewer, const std::vector<double>& times, int camera,
+// Dark patches that pass before markers: outlines for every frame of the camera. `times` are those
+// of row 0.
+std::vector<std::vector<Polygon>> PlanScreens(const VideoScene& scene, const Viewer& viewer,
+                                              const std::vector<double>& times, int camera,
                                               double release, std::uint64_t key);
 
-// Whether its videos are mp4, not mkv; and whether its files can tell that a camera was held turned.
+// Whether its videos are mp4, not mkv; and whether its files can tell that a camera was held
+// turned.
 bool IsMp4(const VideoScene& scene);
 bool TellsRotation(const VideoScene& scene);
 
 // Draws one camera of a drop.
-void DrawCamera(const VideoScene& scene, const Film& film, int drop, int camera, const std::function<void(const DrawnFrame&)>& take);
+void DrawCamera(const VideoScene& scene, const Film& film, int drop, int camera,
+                const std::function<void(const DrawnFrame&)>& take);
 
 }  // namespace impactlab::internal

@@ -33,7 +33,8 @@ double Outset(int corners) {
 }
 
 // Points in B whose tangents pass through the eye: outline of an ellipsoid with axes along B.
-std::vector<Vector3d> Rim(const Vector3d& centre_B, const Vector3d& semi_axes, const Vector3d& eye_B, int n) {
+std::vector<Vector3d> Rim(const Vector3d& centre_B, const Vector3d& semi_axes,
+                          const Vector3d& eye_B, int n) {
   const Vector3d eye = (eye_B - centre_B).cwiseQuotient(semi_axes);
   const double d2 = eye.squaredNorm();
   if (!(d2 > 1.0001)) return {};
@@ -53,8 +54,10 @@ std::vector<Vector3d> Rim(const Vector3d& centre_B, const Vector3d& semi_axes, c
 std::vector<int> Hull(const std::vector<Vector2d>& points) {
   std::vector<int> order(points.size());
   for (std::size_t i = 0; i < order.size(); ++i) order[i] = static_cast<int>(i);
-  std::sort(order.begin(), order.end(),
-            [&](int a, int b) { return points[a].x() != points[b].x() ? points[a].x() < points[b].x() : points[a].y() < points[b].y(); });
+  std::sort(order.begin(), order.end(), [&](int a, int b) {
+    return points[a].x() != points[b].x() ? points[a].x() < points[b].x()
+                                          : points[a].y() < points[b].y();
+  });
   const auto left_turn = [&](int o, int a, int b) {
     const Vector2d u = points[a] - points[o], v = points[b] - points[o];
     return u.x() * v.y() - u.y() * v.x() > 0;
@@ -63,7 +66,8 @@ std::vector<int> Hull(const std::vector<Vector2d>& points) {
   for (int pass = 0; pass < 2; ++pass) {
     const std::size_t base = hull.size();
     for (const int i : order) {
-      while (hull.size() >= base + 2 && !left_turn(hull[hull.size() - 2], hull.back(), i)) hull.pop_back();
+      while (hull.size() >= base + 2 && !left_turn(hull[hull.size() - 2], hull.back(), i))
+        hull.pop_back();
       hull.push_back(i);
     }
     hull.pop_back();
@@ -72,8 +76,10 @@ std::vector<int> Hull(const std::vector<Vector2d>& points) {
   return hull;
 }
 
-// Closed outline through points of the body, straight in space; nothing where a part of it cannot be seen.
-Polygon Straight(const Viewer& viewer, const std::vector<Vector3d>& corners_B, double t_row0, const Isometry3d& X_CB) {
+// Closed outline through points of the body, straight in space; nothing where a part of it cannot
+// be seen.
+Polygon Straight(const Viewer& viewer, const std::vector<Vector3d>& corners_B, double t_row0,
+                 const Isometry3d& X_CB) {
   const auto image = [&](const Vector3d& p_B) -> std::optional<Vector2d> {
     if (viewer.t_line() == 0) return Project(viewer.camera(), X_CB * p_B);
     const auto sight = viewer.See(p_B, t_row0);
@@ -90,7 +96,8 @@ Polygon Straight(const Viewer& viewer, const std::vector<Vector3d>& corners_B, d
   for (std::size_t i = 0; i < ends.size(); ++i) {
     const std::size_t next = i + 1 < ends.size() ? i + 1 : 0;
     polygon.push_back(ends[i]);
-    const int pieces = std::min(kMostPieces, static_cast<int>((ends[next] - ends[i]).norm() / kEdgePiece) + 1);
+    const int pieces =
+        std::min(kMostPieces, static_cast<int>((ends[next] - ends[i]).norm() / kEdgePiece) + 1);
     for (int k = 1; k < pieces; ++k) {
       const double s = static_cast<double>(k) / pieces;
       const auto q = image((1 - s) * corners_B[i] + s * corners_B[next]);
@@ -158,7 +165,8 @@ BodyOutline OutlineOf(const Body& body) {
   const ConvexHull hull = BuildConvexHull(Vertices(body), false);
   for (const HullFace& face : hull.faces) {
     BodyOutline::Face out{face.normal, {}};
-    for (const int i : face.loop) out.corners_B.push_back(hull.vertices[static_cast<std::size_t>(i)]);
+    for (const int i : face.loop)
+      out.corners_B.push_back(hull.vertices[static_cast<std::size_t>(i)]);
     outline.faces.push_back(std::move(out));
   }
   return outline;
@@ -170,7 +178,8 @@ Viewer::Viewer(const RigCamera& camera, double t_line, const Film& film)
 std::optional<Sight> Viewer::See(const Vector3d& p_BM, double t_row0) const {
   Sight sight{t_row0, Vector2d::Zero()};
   double before = t_row0;
-  // The row moves by far less than the point, so that this converges in a few steps; at an impact it may go to and fro once.
+  // The row moves by far less than the point, so that this converges in a few steps; at an impact
+  // it may go to and fro once.
   for (int k = 0; k < 12; ++k) {
     const auto q = Project(camera_->camera, X_CB(sight.t) * p_BM);
     if (!q) return std::nullopt;
@@ -184,7 +193,8 @@ std::optional<Sight> Viewer::See(const Vector3d& p_BM, double t_row0) const {
   return sight;
 }
 
-MarkerOutline OutlineOf(const Viewer& viewer, const SceneMarker& marker, double t_row0, int corners) {
+MarkerOutline OutlineOf(const Viewer& viewer, const SceneMarker& marker, double t_row0,
+                        int corners) {
   const auto sight = viewer.See(marker.p_BM, t_row0);
   if (!sight) return {};
   const Isometry3d X_CB = viewer.X_CB(sight->t);
@@ -203,12 +213,14 @@ MarkerOutline OutlineOf(const Viewer& viewer, const SceneMarker& marker, double 
   } else {
     const Vector3d normal_B = marker.normal_B.normalized(), normal = X_CB.linear() * normal_B;
     if (normal.dot(centre) >= 0) return {};
-    // Of an ellipse `radius` lies along B_z as far as the surface lets it, along B_x on a surface across B_z.
+    // Of an ellipse `radius` lies along B_z as far as the surface lets it, along B_x on a surface
+    // across B_z.
     Vector3d along = Vector3d::UnitZ() - normal_B * normal_B.z();
     if (along.norm() < 1e-3) along = Vector3d::UnitX() - normal_B * normal_B.x();
     along.normalize();
     u = X_CB.linear() * along * marker.radius;
-    v = X_CB.linear() * normal_B.cross(along) * (marker.second_radius > 0 ? marker.second_radius : marker.radius);
+    v = X_CB.linear() * normal_B.cross(along) *
+        (marker.second_radius > 0 ? marker.second_radius : marker.radius);
   }
   // A rolling shutter shears and stretches the outline by the velocity of the image.
   Vector2d velocity = Vector2d::Zero();
@@ -235,7 +247,8 @@ MarkerOutline OutlineOf(const Viewer& viewer, const SceneMarker& marker, double 
   return outline;
 }
 
-std::vector<Patch> OutlinesOf(const Viewer& viewer, const BodyOutline& body, double t_row0, double shading, const Vector3d& light_W) {
+std::vector<Patch> OutlinesOf(const Viewer& viewer, const BodyOutline& body, double t_row0,
+                              double shading, const Vector3d& light_W) {
   std::vector<Patch> patches;
   const auto middle = viewer.See(Vector3d::Zero(), t_row0);
   if (!middle) return patches;
@@ -244,7 +257,8 @@ std::vector<Patch> OutlinesOf(const Viewer& viewer, const BodyOutline& body, dou
   for (const BodyOutline::Face& face : body.faces) {
     if (face.normal_B.dot(eye_B - face.corners_B[0]) <= 0) continue;
     const Vector3d normal_W = viewer.X_CW().linear().transpose() * (X_CB.linear() * face.normal_B);
-    patches.push_back({Straight(viewer, face.corners_B, t_row0, X_CB), 1 + shading * normal_W.dot(light_W)});
+    patches.push_back(
+        {Straight(viewer, face.corners_B, t_row0, X_CB), 1 + shading * normal_W.dot(light_W)});
   }
   std::vector<Vector3d> rim;
   for (const Vector3d& centre : body.centres_B) {
@@ -252,7 +266,8 @@ std::vector<Patch> OutlinesOf(const Viewer& viewer, const BodyOutline& body, dou
     rim.insert(rim.end(), more.begin(), more.end());
   }
   if (!rim.empty()) {
-    // The hull of the ends is taken in the plane where straight lines are straight, before the lens bends them.
+    // The hull of the ends is taken in the plane where straight lines are straight, before the lens
+    // bends them.
     std::vector<Vector2d> plane;
     for (const Vector3d& p : rim) {
       const Vector3d p_C = X_CB * p;
@@ -267,13 +282,16 @@ std::vector<Patch> OutlinesOf(const Viewer& viewer, const BodyOutline& body, dou
   return patches;
 }
 
-RoundShade::RoundShade(const Viewer& viewer, const BodyOutline& body, double t_row0, double shading, const Vector3d& light_W) {
+RoundShade::RoundShade(const Viewer& viewer, const BodyOutline& body, double t_row0, double shading,
+                       const Vector3d& light_W) {
   if (body.centres_B.empty()) return;
-  const auto a = viewer.See(body.centres_B.front(), t_row0), b = viewer.See(body.centres_B.back(), t_row0);
+  const auto a = viewer.See(body.centres_B.front(), t_row0),
+             b = viewer.See(body.centres_B.back(), t_row0);
   if (!a || !b) return;
   const Vector3d light_C = viewer.X_CW().linear() * light_W;
   const double size = body.semi_axes.mean() * 0.5 * (viewer.camera().fx + viewer.camera().fy);
-  const double z_a = (viewer.X_CB(a->t) * body.centres_B.front()).norm(), z_b = (viewer.X_CB(b->t) * body.centres_B.back()).norm();
+  const double z_a = (viewer.X_CB(a->t) * body.centres_B.front()).norm(),
+               z_b = (viewer.X_CB(b->t) * body.centres_B.back()).norm();
   ax_ = static_cast<float>(a->q.x());
   ay_ = static_cast<float>(a->q.y());
   dx_ = static_cast<float>(b->q.x() - a->q.x());

@@ -4,7 +4,8 @@
 #include <cmath>
 #include <random>
 
-// Loops over pixels are compiled for AVX2 too where the compiler can choose at run time; without fused operations the results are the same.
+// Loops over pixels are compiled for AVX2 too where the compiler can choose at run time; without
+// fused operations the results are the same.
 #if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__)
 #define IMPACTLAB_PIXEL_LOOP __attribute__((optimize("O3"), target_clones("avx2", "default")))
 #else
@@ -32,13 +33,15 @@ const std::vector<std::int16_t>& NoiseBank() {
     const double sd = std::sqrt(square - mean * mean);
     std::vector<std::int16_t> out(n);
     for (std::size_t i = 0; i < n; ++i)
-      out[i] = static_cast<std::int16_t>(std::lround(std::clamp((values[i] - mean) / sd * 4096, -32767.0, 32767.0)));
+      out[i] = static_cast<std::int16_t>(
+          std::lround(std::clamp((values[i] - mean) / sd * 4096, -32767.0, 32767.0)));
     return out;
   }();
   return bank;
 }
 
-IMPACTLAB_PIXEL_LOOP void AddScaled(float* __restrict out, const float* __restrict a, const float* __restrict b, float k, int n) {
+IMPACTLAB_PIXEL_LOOP void AddScaled(float* __restrict out, const float* __restrict a,
+                                    const float* __restrict b, float k, int n) {
   for (int x = 0; x < n; ++x) out[x] += k * (a[x] + b[x]);
 }
 
@@ -46,7 +49,8 @@ IMPACTLAB_PIXEL_LOOP void Scale(float* __restrict out, const float* __restrict a
   for (int x = 0; x < n; ++x) out[x] = k * a[x];
 }
 
-IMPACTLAB_PIXEL_LOOP void FixedLoop(const float* __restrict light, int n, float read_variance, float gain, std::int16_t* __restrict out,
+IMPACTLAB_PIXEL_LOOP void FixedLoop(const float* __restrict light, int n, float read_variance,
+                                    float gain, std::int16_t* __restrict out,
                                     std::int16_t* __restrict noise) {
   for (int x = 0; x < n; ++x) {
     float value = light[x] < 0 ? 0 : light[x];
@@ -58,10 +62,13 @@ IMPACTLAB_PIXEL_LOOP void FixedLoop(const float* __restrict light, int n, float 
   }
 }
 
-IMPACTLAB_PIXEL_LOOP void ExposeLoop(const std::int16_t* __restrict light, const std::int16_t* __restrict noise,
-                                     const std::int16_t* __restrict sample, int n, std::uint8_t* __restrict pixels) {
+IMPACTLAB_PIXEL_LOOP void ExposeLoop(const std::int16_t* __restrict light,
+                                     const std::int16_t* __restrict noise,
+                                     const std::int16_t* __restrict sample, int n,
+                                     std::uint8_t* __restrict pixels) {
   for (int x = 0; x < n; ++x) {
-    const std::int16_t shift = static_cast<std::int16_t>((static_cast<int>(sample[x]) * static_cast<int>(noise[x])) >> 16);
+    const std::int16_t shift =
+        static_cast<std::int16_t>((static_cast<int>(sample[x]) * static_cast<int>(noise[x])) >> 16);
     std::int16_t value = static_cast<std::int16_t>(light[x] + shift + 32);
     value = static_cast<std::int16_t>(value >> 6);
     value = value < 0 ? std::int16_t{0} : value;
@@ -90,7 +97,9 @@ Box Bounds(const Polygon& polygon) {
     upper = upper.cwiseMax(q);
   }
   // Kept within what an int can hold; nobody draws that far out.
-  const auto cell = [](double v) { return static_cast<int>(std::floor(std::clamp(v, -1e6, 1e6) + 0.5)); };
+  const auto cell = [](double v) {
+    return static_cast<int>(std::floor(std::clamp(v, -1e6, 1e6) + 0.5));
+  };
   return {cell(lower.x()), cell(lower.y()), cell(upper.x()) + 1, cell(upper.y()) + 1};
 }
 
@@ -105,7 +114,8 @@ double Moments(const Polygon& polygon, Eigen::Vector2d* centroid) {
     twice += cross;
     sum += cross * (a + b);
   }
-  if (centroid != nullptr) *centroid = twice == 0 ? origin : Eigen::Vector2d(origin + sum / (3 * twice));
+  if (centroid != nullptr)
+    *centroid = twice == 0 ? origin : Eigen::Vector2d(origin + sum / (3 * twice));
   return std::abs(twice) / 2;
 }
 
@@ -143,7 +153,8 @@ void AreaSum::Add(const Polygon& polygon, double weight) {
   }
 }
 
-// Cuts an edge to the grid: parts left of it count as running along its left side, parts right of it for nothing.
+// Cuts an edge to the grid: parts left of it count as running along its left side, parts right of
+// it for nothing.
 void AreaSum::Edge(double x0, double y0, double x1, double y1, double weight) {
   if (y0 == y1) return;
   // With y down and a polygon of positive area, the inside is to the right of edges that go up.
@@ -176,7 +187,8 @@ void AreaSum::Edge(double x0, double y0, double x1, double y1, double weight) {
     if (middle <= 0) {
       Piece(0, from_y, 0, to_y, sign);
     } else if (middle < width_) {
-      Piece(std::clamp(from_x, 0.0, double(width_)), from_y, std::clamp(to_x, 0.0, double(width_)), to_y, sign);
+      Piece(std::clamp(from_x, 0.0, double(width_)), from_y, std::clamp(to_x, 0.0, double(width_)),
+            to_y, sign);
     }
     from_x = to_x;
     from_y = to_y;
@@ -186,25 +198,30 @@ void AreaSum::Edge(double x0, double y0, double x1, double y1, double weight) {
 void AreaSum::Piece(double x0, double y0, double x1, double y1, double weight) {
   if (!(y1 > y0)) return;
   const double slope = (x1 - x0) / (y1 - y0);
-  const int first = static_cast<int>(y0), last = std::min(height_ - 1, static_cast<int>(std::ceil(y1)) - 1);
+  const int first = static_cast<int>(y0),
+            last = std::min(height_ - 1, static_cast<int>(std::ceil(y1)) - 1);
   double x = x0;
   for (int row = first; row <= last; ++row) {
     const double top = std::max(y0, double(row)), bottom = std::min(y1, double(row + 1));
     const double next = bottom == y1 ? x1 : x0 + slope * (bottom - y0);
-    const double left = std::clamp(std::min(x, next), 0.0, double(width_)), right = std::clamp(std::max(x, next), 0.0, double(width_));
+    const double left = std::clamp(std::min(x, next), 0.0, double(width_)),
+                 right = std::clamp(std::max(x, next), 0.0, double(width_));
     x = next;
     const double d = weight * (bottom - top);
     float* out = &change_[static_cast<std::size_t>(row) * (width_ + 2)];
     const int i0 = static_cast<int>(left), i1 = static_cast<int>(std::ceil(right));
     if (i1 <= i0 + 1) {
-      const double beyond = 0.5 * (left + right) - i0;  // mean distance of the edge from the left side of its cell
+      // mean distance of the edge from the left side of its cell
+      const double beyond = 0.5 * (left + right) - i0;
       out[i0] += static_cast<float>(d * (1 - beyond));
       out[i0 + 1] += static_cast<float>(d * beyond);
       continue;
     }
-    // Areas under the edge: a triangle in its first cell, trapezoids, what a triangle leaves in the last.
+    // Areas under the edge: a triangle in its first cell, trapezoids, what a triangle leaves in the
+    // last.
     const double s = 1 / (right - left), in_first = 1 - (left - i0), in_last = right - (i1 - 1);
-    const double area_first = 0.5 * s * in_first * in_first, area_last = 0.5 * s * in_last * in_last;
+    const double area_first = 0.5 * s * in_first * in_first,
+                 area_last = 0.5 * s * in_last * in_last;
     out[i0] += static_cast<float>(d * area_first);
     if (i1 == i0 + 2) {
       out[i0 + 1] += static_cast<float>(d * (1 - area_first - area_last));
@@ -237,7 +254,8 @@ std::vector<float> GaussianKernel(double sigma) {
   if (!(sigma > 0)) return {1};
   const int r = static_cast<int>(std::ceil(4 * sigma));
   std::vector<double> k(r + 1);
-  // A narrow Gaussian loses variance to sampling; it is widened until the samples have the variance asked for.
+  // A narrow Gaussian loses variance to sampling; it is widened until the samples have the variance
+  // asked for.
   double width = sigma * sigma;
   for (int round = 0; round < 30; ++round) {
     double sum = 0, variance = 0;
@@ -270,19 +288,23 @@ void Blur(const std::vector<float>& kernel, Grid* grid, std::vector<float>* scra
     float* out = grid->Row(y);
     Scale(out, in, kernel[0], w);
     for (int k = 1; k <= r; ++k)
-      AddScaled(out, in - static_cast<std::ptrdiff_t>(k) * w, in + static_cast<std::ptrdiff_t>(k) * w, kernel[k], w);
+      AddScaled(out, in - static_cast<std::ptrdiff_t>(k) * w,
+                in + static_cast<std::ptrdiff_t>(k) * w, kernel[k], w);
   }
 }
 
-void ToFixed(const float* light, int n, float read_variance, float gain, std::int16_t* fixed_light, std::int16_t* fixed_noise) {
+void ToFixed(const float* light, int n, float read_variance, float gain, std::int16_t* fixed_light,
+             std::int16_t* fixed_noise) {
   FixedLoop(light, n, read_variance, gain, fixed_light, fixed_noise);
 }
 
-void Expose(const std::int16_t* light, const std::int16_t* noise, int n, std::uint64_t key, std::uint8_t* pixels) {
+void Expose(const std::int16_t* light, const std::int16_t* noise, int n, std::uint64_t key,
+            std::uint8_t* pixels) {
   const std::vector<std::int16_t>& bank = NoiseBank();
   for (int done = 0; done < n;) {
     const int piece = std::min<int>(n - done, kLongestRow);
-    const std::size_t start = Mix(key, static_cast<std::uint64_t>(done)) % (bank.size() - kLongestRow);
+    const std::size_t start =
+        Mix(key, static_cast<std::uint64_t>(done)) % (bank.size() - kLongestRow);
     ExposeLoop(light + done, noise + done, &bank[start], piece, pixels + done);
     done += piece;
   }

@@ -1,5 +1,6 @@
 #pragma once
-// Drawing by exact area: polygons over grids of cells, the blur of a lens, the noise of a sensor. Private to the synthetic videos.
+// Drawing by exact area: polygons over grids of cells, the blur of a lens, the noise of a sensor.
+// Private to the synthetic videos.
 
 #include <Eigen/Core>
 #include <cstdint>
@@ -35,9 +36,10 @@ struct Grid {
   const float* Row(int y) const { return &values[static_cast<std::size_t>(y) * width]; }
 };
 
-// Share of every cell that polygons cover, times their weights, summed. Adding costs what the outlines are long: every edge leaves the
-// change of the covered area from cell to cell, and one sum along the rows at the end gives the areas (as in scan conversion of outline
-// fonts). What lies outside of the box is cut off exactly.
+// Share of every cell that polygons cover, times their weights, summed. Adding costs what the
+// outlines are long: every edge leaves the change of the covered area from cell to cell, and one
+// sum along the rows at the end gives the areas (as in scan conversion of outline fonts). What lies
+// outside of the box is cut off exactly.
 class AreaSum {
  public:
   void Reset(const Box& box, int sub);
@@ -54,15 +56,20 @@ class AreaSum {
 
 // Half of a symmetric kernel from its middle; {1} for sigma 0. `sigma` in cells.
 std::vector<float> GaussianKernel(double sigma);
-// Blurs a grid; what lies within the kernel's reach of its border is wrong and for the caller to cut off.
+// Blurs a grid; what lies within the kernel's reach of its border is wrong and for the caller to
+// cut off.
 void Blur(const std::vector<float>& kernel, Grid* grid, std::vector<float>* scratch);
 
-// Light of a pixel in units of 1/64 grey level and standard deviation of its noise in 1/1024, for fast sums.
-constexpr float kBrightest = 312;  // [grey levels]; light beyond it is taken as this: white whatever the noise
+// Light of a pixel in units of 1/64 grey level and standard deviation of its noise in 1/1024, for
+// fast sums. [grey levels]; light beyond it is taken as this: white whatever the noise
+constexpr float kBrightest = 312;
 // Light of `n` pixels [grey levels] to fixed point.
-void ToFixed(const float* light, int n, float read_variance, float gain, std::int16_t* fixed_light, std::int16_t* fixed_noise);
-// Normal noise added, rounded, clipped to 0..255. The noise is a stretch of a long fixed sequence that starts at a place drawn by `key`.
-void Expose(const std::int16_t* light, const std::int16_t* noise, int n, std::uint64_t key, std::uint8_t* pixels);
+void ToFixed(const float* light, int n, float read_variance, float gain, std::int16_t* fixed_light,
+             std::int16_t* fixed_noise);
+// Normal noise added, rounded, clipped to 0..255. The noise is a stretch of a long fixed sequence
+// that starts at a place drawn by `key`.
+void Expose(const std::int16_t* light, const std::int16_t* noise, int n, std::uint64_t key,
+            std::uint8_t* pixels);
 std::uint64_t Mix(std::uint64_t a, std::uint64_t b);  // a hash of two numbers
 
 }  // namespace impactlab::internal

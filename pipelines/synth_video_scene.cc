@@ -26,7 +26,8 @@ Vector3d ToVector(const std::vector<double>& v) { return {v[0], v[1], v[2]}; }
 
 // Names become names of files, and cells of tables.
 void CheckName(const YamlNode& node, const std::string& key, const std::string& name) {
-  if (!std::all_of(name.begin(), name.end(), [](unsigned char c) { return std::isalnum(c) || c == '_' || c == '-'; }))
+  if (!std::all_of(name.begin(), name.end(),
+                   [](unsigned char c) { return std::isalnum(c) || c == '_' || c == '-'; }))
     throw node.Fault(key, Excerpt(name), "letters, digits, - and _");
 }
 
@@ -39,7 +40,8 @@ SceneMarker ParseMarker(const YamlNode& node, std::size_t index) {
   m.radius = node.Number("radius_m", m.radius, Closed(1e-5, 0.5));
   m.second_radius = node.Number("second_radius_m", 0.0, Closed(1e-5, 0.5));
   if (m.second_radius > 0 && m.normal_B.isZero(0))
-    throw node.Fault("second_radius_m", FormatNumber(m.second_radius), "a normal beside it: a ball is round");
+    throw node.Fault("second_radius_m", FormatNumber(m.second_radius),
+                     "a normal beside it: a ball is round");
   m.brightness = node.Number("brightness_grey", m.brightness, kGrey);
   return m;
 }
@@ -49,8 +51,9 @@ void ParseCamera(const YamlNode& node, SceneCamera* c) {
   c->frame_rate = node.Number("rate_Hz", c->frame_rate, Closed(1, 1e6));
   c->exposure = node.Number("exposure_s", c->exposure, Closed(1e-7, 1));
   if (c->exposure * c->frame_rate > 1 + 1e-9)
-    throw node.Fault("exposure_s", FormatNumber(c->exposure),
-                     fmt::format("at most the time between frames, {} s", FormatNumber(1 / c->frame_rate)));
+    throw node.Fault(
+        "exposure_s", FormatNumber(c->exposure),
+        fmt::format("at most the time between frames, {} s", FormatNumber(1 / c->frame_rate)));
   c->t_line = node.Number("t_line_s", c->t_line, Closed(-1e-3, 1e-3));
   c->t_offset = node.Number("t_offset_s", c->t_offset, Closed(-60, 60));
   c->clock_rate = node.Number("clock_rate", c->clock_rate, Open(0.5, 2));
@@ -62,25 +65,34 @@ void ParseCamera(const YamlNode& node, SceneCamera* c) {
   const std::vector<std::string> turns{"0", "90", "180", "270"};
   c->rotation_deg = std::stoi(node.Choice("rotation_deg", std::to_string(c->rotation_deg), turns));
   if (c->rotation_deg != 0 && c->t_line != 0)
-    throw node.Fault("rotation_deg", std::to_string(c->rotation_deg),
-                     "0 where t_line_s is not 0: rows of the sensor would be columns of the picture");
+    throw node.Fault(
+        "rotation_deg", std::to_string(c->rotation_deg),
+        "0 where t_line_s is not 0: rows of the sensor would be columns of the picture");
 }
 
 VideoWriterOptions ParseOutput(const YamlNode& node, bool* images) {
   VideoWriterOptions o;
   using Codec = VideoWriterOptions::Codec;
-  const std::string codec = node.Choice("codec", "h264_lossless", {"h264_lossless", "h264", "ffv1", "mjpeg", "png"});
+  const std::string codec =
+      node.Choice("codec", "h264_lossless", {"h264_lossless", "h264", "ffv1", "mjpeg", "png"});
   *images = codec == "png";
-  o.codec = codec == "h264" ? Codec::kH264 : codec == "ffv1" ? Codec::kFfv1 : codec == "mjpeg" ? Codec::kMjpeg : Codec::kH264Lossless;
+  o.codec = codec == "h264"    ? Codec::kH264
+            : codec == "ffv1"  ? Codec::kFfv1
+            : codec == "mjpeg" ? Codec::kMjpeg
+                               : Codec::kH264Lossless;
   const bool lossy = codec == "h264" || codec == "mjpeg";
   for (const char* key : {"quality", "bit_rate_bit_per_s"})
-    if (!lossy && node.Has(key)) throw node.Fault(key, "a value", "codec h264 or mjpeg beside it: " + codec + " keeps every bit");
+    if (!lossy && node.Has(key))
+      throw node.Fault(key, "a value",
+                       "codec h264 or mjpeg beside it: " + codec + " keeps every bit");
   if (codec == "mjpeg") o.quality = 3;
   o.quality = node.Number("quality", o.quality, codec == "mjpeg" ? Closed(2, 31) : Closed(0, 51));
   o.bit_rate = node.Integer("bit_rate_bit_per_s", 0, Closed(1000, 1e10));
   o.b_frames = static_cast<int>(node.Integer("b_frames", 0, Closed(0, 8)));
-  if (o.b_frames > 0 && !codec.starts_with("h264")) throw node.Fault("b_frames", std::to_string(o.b_frames), "0 with codec " + codec);
-  o.key_interval = static_cast<int>(node.Integer("key_interval_frames", o.key_interval, Closed(1, 10000)));
+  if (o.b_frames > 0 && !codec.starts_with("h264"))
+    throw node.Fault("b_frames", std::to_string(o.b_frames), "0 with codec " + codec);
+  o.key_interval =
+      static_cast<int>(node.Integer("key_interval_frames", o.key_interval, Closed(1, 10000)));
   return o;
 }
 
@@ -89,9 +101,11 @@ void ParseFootage(const YamlNode& node, VideoScene* scene) {
   scene->footage_video = node.Choice("as", "pictures", {"pictures", "video"}) == "video";
   TourOptions& tour = scene->tour;
   tour.shots = static_cast<int>(node.Integer("shots", tour.shots, Closed(1, 10000)));
-  const std::vector<double> distance = node.Vector("distance_m", 2, {tour.distance_min, tour.distance_max}, Positive());
+  const std::vector<double> distance =
+      node.Vector("distance_m", 2, {tour.distance_min, tour.distance_max}, Positive());
   if (!(distance[1] >= distance[0]))
-    throw node.Fault("distance_m", fmt::format("[{}, {}]", distance[0], distance[1]), "[nearest, farthest]");
+    throw node.Fault("distance_m", fmt::format("[{}, {}]", distance[0], distance[1]),
+                     "[nearest, farthest]");
   tour.distance_min = distance[0];
   tour.distance_max = distance[1];
   tour.max_tilt = node.Number("max_tilt_rad", tour.max_tilt, Closed(0, 1.4));
@@ -127,7 +141,8 @@ VideoScene LoadVideoScene(const std::filesystem::path& path) {
   for (const YamlNode& node : root.List("markers")) {
     scene.markers.push_back(ParseMarker(node, scene.markers.size()));
     if (!names.insert(scene.markers.back().name).second)
-      throw node.Fault("name", Excerpt(scene.markers.back().name), "a name of its own for every marker");
+      throw node.Fault("name", Excerpt(scene.markers.back().name),
+                       "a name of its own for every marker");
   }
   SceneCamera common;
   ParseCamera(root.MapOrEmpty("camera"), &common);
@@ -139,7 +154,8 @@ VideoScene LoadVideoScene(const std::filesystem::path& path) {
       for (const RigCamera& item : scene.rig.cameras) known.push_back(item.name);
       const std::string name = node.Choice("name", known);
       if (!set.insert(name).second) throw node.Fault("name", Excerpt(name), "every camera once");
-      ParseCamera(node, &scene.cameras[static_cast<std::size_t>(std::find(known.begin(), known.end(), name) - known.begin())]);
+      ParseCamera(node, &scene.cameras[static_cast<std::size_t>(
+                            std::find(known.begin(), known.end(), name) - known.begin())]);
     }
   const YamlNode light = root.MapOrEmpty("light");
   scene.body_brightness = light.Number("body_grey", scene.body_brightness, kGrey);
@@ -149,13 +165,15 @@ VideoScene LoadVideoScene(const std::filesystem::path& path) {
   scene.shading = light.Number("shading", scene.shading, Closed(0, 1));
   scene.light_gradient = light.Number("gradient", scene.light_gradient, Closed(-1, 1));
   scene.clutter = static_cast<int>(root.Integer("clutter", scene.clutter, Closed(0, 10000)));
-  scene.occlusions = static_cast<int>(root.Integer("occlusions", scene.occlusions, Closed(0, 1000)));
+  scene.occlusions =
+      static_cast<int>(root.Integer("occlusions", scene.occlusions, Closed(0, 1000)));
   scene.flash = root.Flag("flash", scene.flash);
   scene.video = ParseOutput(root.MapOrEmpty("output"), &scene.images);
   for (const SceneCamera& camera : scene.cameras)
     if (camera.rotation_deg != 0 && !internal::TellsRotation(scene))
       throw root.Map("output").Fault("codec", Excerpt(root.Map("output").Text("codec")),
-                                     "h264_lossless or h264 where a camera has a rotation_deg: the other files have nowhere to tell it");
+                                     "h264_lossless or h264 where a camera has a rotation_deg: the "
+                                     "other files have nowhere to tell it");
   if (root.Has("footage")) ParseFootage(root.Map("footage"), &scene);
   scene.seed = scene.motion.seed;
   scene.motion.frame_rate = scene.cameras[0].frame_rate;

@@ -11,10 +11,12 @@
 
 namespace impactlab::internal {
 
-// Friction, restitution and compliance of a contact: keys of `node`, where they are missing those of `every` (every_contact).
+// Friction, restitution and compliance of a contact: keys of `node`, where they are missing those
+// of `every` (every_contact).
 ContactProperties ReadProperties(const YamlNode& node, const YamlNode& every);
 
-// A body with pose and velocities; `given` says which of its velocities the file gives, in the order of SystemVelocities.
+// A body with pose and velocities; `given` says which of its velocities the file gives, in the
+// order of SystemVelocities.
 struct BodyEntry {
   SystemBody body;
   std::vector<bool> given;
@@ -29,11 +31,14 @@ struct JointEntry {
   YamlNode node;
 };
 // The list `joints`; empty where it is missing.
-std::vector<JointEntry> ReadJoints(const YamlNode& root, const std::vector<BodyEntry>& bodies, bool planar);
+std::vector<JointEntry> ReadJoints(const YamlNode& root, const std::vector<BodyEntry>& bodies,
+                                   bool planar);
 
-// Generalised velocities of the bodies as the file gives them, and what the joints ask for where it gives none. `joint_rows` are those of
-// the bodies at their poses. ConfigError where joints leave a velocity open or the velocities break a joint.
-Eigen::VectorXd ReadVelocities(const std::vector<BodyEntry>& bodies, const std::vector<JointEntry>& joints,
+// Generalised velocities of the bodies as the file gives them, and what the joints ask for where it
+// gives none. `joint_rows` are those of the bodies at their poses. ConfigError where joints leave a
+// velocity open or the velocities break a joint.
+Eigen::VectorXd ReadVelocities(const std::vector<BodyEntry>& bodies,
+                               const std::vector<JointEntry>& joints,
                                const Eigen::MatrixXd& joint_rows, bool planar);
 
 // Names of the generalised velocities of a body, as system_builders.h orders them.
@@ -44,7 +49,8 @@ Eigen::Vector3d ReadDirection(const YamlNode& node, const std::string& key, bool
 // A point; planar: [x, z].
 Eigen::Vector3d ToPoint(const std::vector<double>& v, bool planar);
 
-// Keys planar, bodies, joints, contacts of the document. Velocities left out on a body with a joint follow from the joints.
+// Keys planar, bodies, joints, contacts of the document. Velocities left out on a body with a joint
+// follow from the joints.
 void ReadBodySystem(const YamlNode& root, const YamlNode& every, SystemToPredict& out);
 
 }  // namespace impactlab::internal

@@ -1,5 +1,6 @@
 #pragma once
-// Files of a run folder: events.csv with its covariance sidecar, motion.csv, audit.json. Columns are documented in data/README.md.
+// Files of a run folder: events.csv with its covariance sidecar, motion.csv, audit.json. Columns
+// are documented in data/README.md.
 
 #include <filesystem>
 #include <span>
@@ -14,17 +15,22 @@
 
 namespace impactlab {
 
-void WriteEvents(const std::filesystem::path& folder, std::span<const ImpactEvent> events);  // events.csv and events_cov.csv
-// Reads events.csv of a run folder or a table of pre/post states made elsewhere; `events_cov.csv` beside it where present, else the table's
-// sd_ columns.
-std::vector<ImpactEvent> ReadEvents(const std::filesystem::path& events_csv, const Body& body, const Plane& floor,
-                                    const Eigen::Vector3d& gravity_W);
+// events.csv and events_cov.csv
+void WriteEvents(const std::filesystem::path& folder, std::span<const ImpactEvent> events);
+// Reads events.csv of a run folder or a table of pre/post states made elsewhere; `events_cov.csv`
+// beside it where present, else the table's sd_ columns.
+std::vector<ImpactEvent> ReadEvents(const std::filesystem::path& events_csv, const Body& body,
+                                    const Plane& floor, const Eigen::Vector3d& gravity_W);
 
-void WriteMotion(const std::filesystem::path& path, std::span<const MotionFit> fits);  // flight arcs and rests, one row each
+// flight arcs and rests, one row each
+void WriteMotion(const std::filesystem::path& path, std::span<const MotionFit> fits);
 
 // drops.csv: how every bundle fit went, one row an impact and camera.
-void WriteLayout(const std::filesystem::path& path, std::span<const std::string> names, const LearnedLayout& layout);  // layout.csv
-void WriteDrops(const std::filesystem::path& path, std::span<const MarkerTracks> recordings, std::span<const std::vector<DropFit>> drops);
+// layout.csv
+void WriteLayout(const std::filesystem::path& path, std::span<const std::string> names,
+                 const LearnedLayout& layout);
+void WriteDrops(const std::filesystem::path& path, std::span<const MarkerTracks> recordings,
+                std::span<const std::vector<DropFit>> drops);
 // A file NAME.csv for every recording that has poses, as experiments read them.
 void WritePoses(const std::filesystem::path& folder, std::span<const PoseRecording> recordings);
 

@@ -66,16 +66,21 @@ void Apply(const CameraClock& clock, CameraTrackResult* camera, FrameSource* sou
 }
 
 // Brings the cameras that saw the same flashes onto the clock of the first of them.
-void SynchroniseCameras(const TrackPlan& plan, std::vector<CameraTrackResult>* cameras, RecordingTracks* out) {
+void SynchroniseCameras(const TrackPlan& plan, std::vector<CameraTrackResult>* cameras,
+                        RecordingTracks* out) {
   out->summary.clocks.resize(cameras->size());
-  for (std::size_t c = 0; c < cameras->size(); ++c) out->summary.clocks[c].usable = plan.sync != SyncMethod::kFlash;
+  for (std::size_t c = 0; c < cameras->size(); ++c)
+    out->summary.clocks[c].usable = plan.sync != SyncMethod::kFlash;
   if (plan.sync != SyncMethod::kFlash) return;
   std::vector<std::vector<Instant>> flashes;
-  for (const CameraTrackResult& camera : *cameras) flashes.push_back(FindFlashes(camera.brightness));
-  const auto first = std::find_if(flashes.begin(), flashes.end(), [](const auto& f) { return !f.empty(); });
+  for (const CameraTrackResult& camera : *cameras)
+    flashes.push_back(FindFlashes(camera.brightness));
+  const auto first =
+      std::find_if(flashes.begin(), flashes.end(), [](const auto& f) { return !f.empty(); });
   if (first == flashes.end()) {
     out->summary.notes.emplace_back(
-        "no camera saw a flash: every camera keeps its own clock, and points of different cameras must not be combined");
+        "no camera saw a flash: every camera keeps its own clock, and points of different cameras "
+        "must not be combined");
     return;
   }
   for (std::size_t c = 0; c < cameras->size(); ++c) {
@@ -94,15 +99,18 @@ void SynchroniseCameras(const TrackPlan& plan, std::vector<CameraTrackResult>* c
       Apply(clock, &(*cameras)[c], &out->sources[c]);
     } else {
       out->summary.notes.push_back(
-          fmt::format("camera {} could not be brought onto the common clock: {}", plan.cameras[c].name, clock.reason));
+          fmt::format("camera {} could not be brought onto the common clock: {}",
+                      plan.cameras[c].name, clock.reason));
     }
   }
 }
 
-// One list of markers for all cameras: the names first, then what has none. A camera in which every name has its track needs no others,
-// unless names are decided anew; what stands still and has no name is clutter in the end.
+// One list of markers for all cameras: the names first, then what has none. A camera in which every
+// name has its track needs no others, unless names are decided anew; what stands still and has no
+// name is clutter in the end.
 enum class Unnamed { kAll, kMoving, kNone };
-void Merge(const TrackPlan& plan, const std::vector<CameraTrackResult>& cameras, Unnamed keep, MarkerTracks* tracks) {
+void Merge(const TrackPlan& plan, const std::vector<CameraTrackResult>& cameras, Unnamed keep,
+           MarkerTracks* tracks) {
   tracks->markers = plan.track.names;
   tracks->points.clear();
   const int n_names = static_cast<int>(plan.track.names.size());
@@ -115,7 +123,8 @@ void Merge(const TrackPlan& plan, const std::vector<CameraTrackResult>& cameras,
         const auto at = static_cast<std::size_t>(point.marker);
         if (keep == Unnamed::kNone && camera.labels.complete) continue;
         if (keep != Unnamed::kAll && camera.still[at] != 0) continue;
-        const auto [found, fresh] = place.try_emplace(point.marker, static_cast<int>(tracks->markers.size()));
+        const auto [found, fresh] =
+            place.try_emplace(point.marker, static_cast<int>(tracks->markers.size()));
         if (fresh) tracks->markers.push_back(plan.cameras[c].name + "." + camera.markers[at]);
         point.marker = found->second;
       }
@@ -126,7 +135,8 @@ void Merge(const TrackPlan& plan, const std::vector<CameraTrackResult>& cameras,
 }
 
 // Images that have no name yet: of no track, or of one whose name was not certain.
-std::vector<TrackPoint> Nameless(const std::vector<CameraTrackResult>& cameras, const MarkerTracks& before, const MarkerTracks& after) {
+std::vector<TrackPoint> Nameless(const std::vector<CameraTrackResult>& cameras,
+                                 const MarkerTracks& before, const MarkerTracks& after) {
   std::vector<TrackPoint> out;
   for (std::size_t c = 0; c < cameras.size(); ++c) {
     for (TrackPoint point : cameras[c].loose) {
@@ -137,11 +147,13 @@ std::vector<TrackPoint> Nameless(const std::vector<CameraTrackResult>& cameras, 
   std::set<std::tuple<int, long long, double, double>> named;
   for (const TrackPoint& p : after.points) named.insert({p.camera, p.frame, p.q.x(), p.q.y()});
   for (const TrackPoint& p : before.points)
-    if ((p.flags & kPredicted) == 0 && !named.contains({p.camera, p.frame, p.q.x(), p.q.y()})) out.push_back(p);
+    if ((p.flags & kPredicted) == 0 && !named.contains({p.camera, p.frame, p.q.x(), p.q.y()}))
+      out.push_back(p);
   return out;
 }
 
-void DecideIdentity(const TrackPlan& plan, const std::vector<CameraTrackResult>& cameras, RecordingTracks* out) {
+void DecideIdentity(const TrackPlan& plan, const std::vector<CameraTrackResult>& cameras,
+                    RecordingTracks* out) {
   RecordingSummary& s = out->summary;
   s.identity_tried = true;
   IdentityResult result = ResolveIdentity(out->tracks, *plan.rig, plan.track.layout, plan.identity);
@@ -154,31 +166,40 @@ void DecideIdentity(const TrackPlan& plan, const std::vector<CameraTrackResult>&
   s.notes.insert(s.notes.end(), result.notes.begin(), result.notes.end());
   constexpr double kMisfit = 4;  // of the layout's own standard deviation
   if (!plan.track.layout.empty() && result.layout_rms > kMisfit * plan.identity.layout_sd)
-    s.notes.push_back(fmt::format(
-        "the distances of the markers differ from layout_m by {:.2g} mm rms, layout_sd_m says {:.2g} mm: check the layout, or the scale of "
-        "the rig",
-        1e3 * result.layout_rms, 1e3 * plan.identity.layout_sd));
+    s.notes.push_back(
+        fmt::format("the distances of the markers differ from layout_m by {:.2g} mm rms, "
+                    "layout_sd_m says {:.2g} mm: check the layout, or the scale of "
+                    "the rig",
+                    1e3 * result.layout_rms, 1e3 * plan.identity.layout_sd));
   if (result.usable) {
     result.tracks.recording = out->tracks.recording;
     const std::vector<TrackPoint> nameless = Nameless(cameras, out->tracks, result.tracks);
     out->tracks = std::move(result.tracks);
     const long long n = CompleteTracks(nameless, *plan.rig, plan.track.layout, {}, &out->tracks);
-    if (n > 0) s.notes.push_back(fmt::format("{} images outside of any certain track were named by the pose of the body", n));
+    if (n > 0)
+      s.notes.push_back(fmt::format(
+          "{} images outside of any certain track were named by the pose of the body", n));
   }
 }
 
-// Names that nothing confirms are taken away: a track without a name is worth more than one with a wrong name.
-void TakeNames(const TrackPlan& plan, const std::vector<CameraTrackResult>& cameras, RecordingTracks* out) {
+// Names that nothing confirms are taken away: a track without a name is worth more than one with a
+// wrong name.
+void TakeNames(const TrackPlan& plan, const std::vector<CameraTrackResult>& cameras,
+               RecordingTracks* out) {
   constexpr double kCertain = 7;  // log odds
   Merge(plan, cameras, Unnamed::kMoving, &out->tracks);
   std::map<std::pair<int, int>, int> place;
   for (TrackPoint& p : out->tracks.points) {
     const CameraTrackResult& camera = cameras[static_cast<std::size_t>(p.camera)];
-    if (p.marker >= static_cast<int>(plan.track.names.size()) || camera.odds[static_cast<std::size_t>(p.marker)] > kCertain) continue;
-    const auto [at, fresh] = place.try_emplace({p.camera, p.marker}, static_cast<int>(out->tracks.markers.size()));
+    if (p.marker >= static_cast<int>(plan.track.names.size()) ||
+        camera.odds[static_cast<std::size_t>(p.marker)] > kCertain)
+      continue;
+    const auto [at, fresh] =
+        place.try_emplace({p.camera, p.marker}, static_cast<int>(out->tracks.markers.size()));
     if (fresh)
-      out->tracks.markers.push_back(fmt::format("{}.open_{}", plan.cameras[static_cast<std::size_t>(p.camera)].name,
-                                                out->tracks.markers[static_cast<std::size_t>(p.marker)]));
+      out->tracks.markers.push_back(
+          fmt::format("{}.open_{}", plan.cameras[static_cast<std::size_t>(p.camera)].name,
+                      out->tracks.markers[static_cast<std::size_t>(p.marker)]));
     p.marker = at->second;
   }
   Sort(&out->tracks);
@@ -210,7 +231,8 @@ std::vector<MarkerSummary> Summarise(const MarkerTracks& tracks) {
     }
     gap = 0;
     ++m.measured;
-    constexpr std::uint32_t kImage = kSaturated | kTouching | kHidden | kCut | kFaint | kRough | kOutlier;
+    constexpr std::uint32_t kImage =
+        kSaturated | kTouching | kHidden | kCut | kFaint | kRough | kOutlier;
     m.rough += (point.flags & kRough) != 0;
     m.flagged += (point.flags & kImage) != 0;
     const double half = 0.5 * (point.cov(0, 0) + point.cov(1, 1));
@@ -232,7 +254,8 @@ RecordingSummary::Camera SummaryOf(const std::string& name, const CameraTrackRes
   s.blur = r.blur;
   s.noise = r.noise.read;
   s.threshold = r.threshold;
-  s.spots_per_frame = r.frames > 0 ? static_cast<double>(r.spots) / static_cast<double>(r.frames) : 0;
+  s.spots_per_frame =
+      r.frames > 0 ? static_cast<double>(r.spots) / static_cast<double>(r.frames) : 0;
   s.innovations = r.innovations;
   s.seconds = r.seconds;
   s.decoding = r.decoding;
@@ -247,10 +270,13 @@ namespace {
 std::string SizeFault(const TrackPlan& plan, std::size_t camera, const VideoInfo& info) {
   if (!plan.rig) return "";
   for (const RigCamera& one : plan.rig->cameras) {
-    if (one.name != plan.cameras[camera].name || (one.camera.width == info.width && one.camera.height == info.height)) continue;
+    if (one.name != plan.cameras[camera].name ||
+        (one.camera.width == info.width && one.camera.height == info.height))
+      continue;
     return fmt::format(
-        "its pictures have {} x {} pixels, the camera of the rig has {} x {}: turned, cropped or scaled since the calibration", info.width,
-        info.height, one.camera.width, one.camera.height);
+        "its pictures have {} x {} pixels, the camera of the rig has {} x {}: turned, cropped or "
+        "scaled since the calibration",
+        info.width, info.height, one.camera.width, one.camera.height);
   }
   return "";
 }
@@ -268,15 +294,19 @@ void NoteAbsentMarkers(const TrackPlan& plan, RecordingSummary* s) {
     }
     for (const std::string& name : plan.track.names) {
       if (2 * measured[name] >= most) continue;
-      s->notes.push_back(fmt::format("camera {}: {} has its name in {} frames only, others in {}{}", camera.name, name, measured[name],
-                                     most, s->identity_usable && !plan.track.layout.empty() ? ": is its place in layout_m right?" : ""));
+      s->notes.push_back(fmt::format("camera {}: {} has its name in {} frames only, others in {}{}",
+                                     camera.name, name, measured[name], most,
+                                     s->identity_usable && !plan.track.layout.empty()
+                                         ? ": is its place in layout_m right?"
+                                         : ""));
     }
   }
 }
 
 }  // namespace
 
-RecordingTracks TrackRecording(const TrackPlan& plan, std::size_t recording, const std::vector<Correction>& corrections, int threads) {
+RecordingTracks TrackRecording(const TrackPlan& plan, std::size_t recording,
+                               const std::vector<Correction>& corrections, int threads) {
   const TrackedRecording& input = plan.recordings.at(recording);
   RecordingTracks out;
   RecordingSummary& s = out.summary;
@@ -310,25 +340,33 @@ RecordingTracks TrackRecording(const TrackPlan& plan, std::size_t recording, con
         return;
       }
       if (cameras[c].frames == 0)
-        s.cameras[c].failure = cameras[c].broke.empty() ? "no frame in the range that was asked for" : cameras[c].broke;
+        s.cameras[c].failure = cameras[c].broke.empty() ? "no frame in the range that was asked for"
+                                                        : cameras[c].broke;
     } catch (const DataError& error) {
       s.cameras[c].failure = error.what();
     }
   });
   for (std::size_t c = 0; c < n; ++c) {
-    for (const std::string& note : cameras[c].notes) s.notes.push_back(fmt::format("camera {}: {}", plan.cameras[c].name, note));
+    for (const std::string& note : cameras[c].notes)
+      s.notes.push_back(fmt::format("camera {}: {}", plan.cameras[c].name, note));
   }
   for (std::size_t c = 0; c < n; ++c) {
     if (cameras[c].damaged > 0)
-      s.notes.push_back(fmt::format("camera {}: {} of {} frames are damaged and left out", plan.cameras[c].name, cameras[c].damaged,
+      s.notes.push_back(fmt::format("camera {}: {} of {} frames are damaged and left out",
+                                    plan.cameras[c].name, cameras[c].damaged,
                                     cameras[c].frames + cameras[c].damaged));
   }
-  const auto tracked = std::count_if(cameras.begin(), cameras.end(), [](const CameraTrackResult& r) { return !r.points.empty(); });
+  const auto tracked = std::count_if(cameras.begin(), cameras.end(),
+                                     [](const CameraTrackResult& r) { return !r.points.empty(); });
   if (tracked == 0) {
     for (const RecordingSummary::Camera& camera : s.cameras) {
-      if (!camera.failure.empty() && s.failure.empty()) s.failure = fmt::format("camera {}: {}", camera.name, camera.failure);
+      if (!camera.failure.empty() && s.failure.empty())
+        s.failure = fmt::format("camera {}: {}", camera.name, camera.failure);
     }
-    if (s.failure.empty()) s.failure = "no marker was found in any camera; try look: dark, a threshold_grey, or another area_px2";
+    if (s.failure.empty())
+      s.failure =
+          "no marker was found in any camera; try look: dark, a threshold_grey, or another "
+          "area_px2";
     return out;
   }
   SynchroniseCameras(plan, &cameras, &out);
@@ -339,23 +377,29 @@ RecordingTracks TrackRecording(const TrackPlan& plan, std::size_t recording, con
     const CameraTrackResult& r = cameras[static_cast<std::size_t>(camera)];
     const auto at = std::lower_bound(r.index.begin(), r.index.end(), frame);
     if (at == r.index.end() || *at != frame) return std::nan("");
-    // Points that are added have a column of their own; only a rolling shutter that was turned by 90 degrees would ask for it.
+    // Points that are added have a column of their own; only a rolling shutter that was turned by
+    // 90 degrees would ask for it.
     Frame moment;
     moment.t = r.stamps[static_cast<std::size_t>(at - r.index.begin())];
     return RowTime(out.sources[static_cast<std::size_t>(camera)], r.info, moment, 0, y);
   };
-  if (joint && s.identity_usable && !plan.track.tags && plan.track.refine) VisitAgain(plan, cameras, time, &out);
+  if (joint && s.identity_usable && !plan.track.tags && plan.track.refine)
+    VisitAgain(plan, cameras, time, &out);
   if (joint && !s.identity_usable) TakeNames(plan, cameras, &out);
   // What one camera cannot tell matters only where nothing else could.
   for (std::size_t c = 0; c < n && !s.identity_usable; ++c)
-    for (const std::string& note : cameras[c].labels.notes) s.notes.push_back(fmt::format("camera {}: {}", plan.cameras[c].name, note));
-  // Names and points may have changed: gaps, impacts and the smooth curve are those of the tracks as they are now.
+    for (const std::string& note : cameras[c].labels.notes)
+      s.notes.push_back(fmt::format("camera {}: {}", plan.cameras[c].name, note));
+  // Names and points may have changed: gaps, impacts and the smooth curve are those of the tracks
+  // as they are now.
   s.corrections = ApplyCorrections(corrections, plan.corrections.string(), time, &out.tracks);
   for (std::size_t c = 0; c < n; ++c) {
     if (cameras[c].stamps.empty()) continue;
-    const double scale = s.cameras[c].innovations.error_scale;  // found before the names were settled, and already applied
+    // found before the names were settled, and already applied
+    const double scale = s.cameras[c].innovations.error_scale;
     s.cameras[c].innovations =
-        FinishTracks(cameras[c].index, cameras[c].stamps, static_cast<int>(c), FinishOptions(plan.track), &out.tracks);
+        FinishTracks(cameras[c].index, cameras[c].stamps, static_cast<int>(c),
+                     FinishOptions(plan.track), &out.tracks);
     s.cameras[c].innovations.error_scale *= scale;
   }
   s.markers = Summarise(out.tracks);
@@ -370,14 +414,16 @@ std::vector<std::filesystem::path> Inputs(const TrackPlan& plan) {
   if (plan.rig) inputs.push_back(plan.rig_file);
   if (!plan.corrections.empty()) inputs.push_back(plan.corrections);
   for (const TrackedRecording& recording : plan.recordings) {
-    for (const auto& files : recording.files) inputs.insert(inputs.end(), files.begin(), files.end());
+    for (const auto& files : recording.files)
+      inputs.insert(inputs.end(), files.begin(), files.end());
     inputs.insert(inputs.end(), recording.stamps.begin(), recording.stamps.end());
   }
   return inputs;
 }
 
 // Nothing that was read may be written over.
-void CheckOutputs(const TrackPlan& plan, const std::filesystem::path& folder, const TrackRunOptions& options) {
+void CheckOutputs(const TrackPlan& plan, const std::filesystem::path& folder,
+                  const TrackRunOptions& options) {
   const auto canonical = [](const std::filesystem::path& path) {
     std::error_code error;
     const auto out = std::filesystem::weakly_canonical(std::filesystem::absolute(path), error);
@@ -386,21 +432,24 @@ void CheckOutputs(const TrackPlan& plan, const std::filesystem::path& folder, co
   std::set<std::filesystem::path> inputs;
   for (const auto& path : Inputs(plan))
     if (!path.empty()) inputs.insert(canonical(path));
-  std::vector<std::filesystem::path> outputs = {folder / "tracks.csv", folder / "tracking.json", folder / "tracking.html",
-                                                folder / "run.yaml"};
+  std::vector<std::filesystem::path> outputs = {folder / "tracks.csv", folder / "tracking.json",
+                                                folder / "tracking.html", folder / "run.yaml"};
   for (const TrackedRecording& recording : plan.recordings) {
     for (const TrackedCamera& camera : plan.cameras) {
       const std::string name = recording.name + "_" + camera.name;
       if (options.sheets) outputs.push_back(folder / "sheets" / (name + ".png"));
       if (options.frames)
-        for (const auto& file : {KeptPicture(folder / internal::kFramesFolder / name), KeptTable(folder / internal::kFramesFolder / name)})
+        for (const auto& file : {KeptPicture(folder / internal::kFramesFolder / name),
+                                 KeptTable(folder / internal::kFramesFolder / name)})
           outputs.push_back(file);
       if (!options.overlay.empty()) outputs.push_back(internal::WithSuffix(options.overlay, name));
     }
   }
   for (const auto& output : outputs)
     if (inputs.contains(canonical(output)))
-      throw ConfigError(fmt::format("{}: would be written over, but it is read; choose another --out or --overlay", output.string()));
+      throw ConfigError(fmt::format(
+          "{}: would be written over, but it is read; choose another --out or --overlay",
+          output.string()));
 }
 
 void CheckCorrections(const TrackPlan& plan, const std::vector<Correction>& corrections) {
@@ -409,22 +458,25 @@ void CheckCorrections(const TrackPlan& plan, const std::vector<Correction>& corr
   for (const Correction& correction : corrections) {
     if (std::find(names.begin(), names.end(), correction.recording) != names.end()) continue;
     const std::string nearest = NearestName(correction.recording, names);
-    throw DataError(fmt::format("{}: row {}, column recording: found {}, allowed the recordings of {}{}", plan.corrections.string(),
-                                correction.line, Excerpt(correction.recording), plan.path.string(),
-                                nearest.empty() ? "" : ", nearest is " + nearest));
+    throw DataError(
+        fmt::format("{}: row {}, column recording: found {}, allowed the recordings of {}{}",
+                    plan.corrections.string(), correction.line, Excerpt(correction.recording),
+                    plan.path.string(), nearest.empty() ? "" : ", nearest is " + nearest));
   }
 }
 
 }  // namespace
 
-TrackRun RunTracking(const TrackPlan& plan, const std::filesystem::path& folder, const TrackRunOptions& options) {
+TrackRun RunTracking(const TrackPlan& plan, const std::filesystem::path& folder,
+                     const TrackRunOptions& options) {
   const auto start = std::chrono::steady_clock::now();
   TrackRun run;
   run.plan = plan;
   if (options.frames) run.frames = folder / internal::kFramesFolder;
   const std::size_t n = plan.recordings.size();
   run.recordings.resize(n);
-  const std::vector<Correction> corrections = plan.corrections.empty() ? std::vector<Correction>{} : ReadCorrections(plan.corrections);
+  const std::vector<Correction> corrections =
+      plan.corrections.empty() ? std::vector<Correction>{} : ReadCorrections(plan.corrections);
   CheckOutputs(plan, folder, options);
   CheckCorrections(plan, corrections);
   TracksWriter writer(folder / "tracks.csv");
@@ -432,7 +484,9 @@ TrackRun RunTracking(const TrackPlan& plan, const std::filesystem::path& folder,
   std::mutex guard;
   std::map<std::size_t, MarkerTracks> waiting;
   std::size_t next = 0;
-  const int cores = options.threads > 0 ? options.threads : static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
+  const int cores = options.threads > 0
+                        ? options.threads
+                        : static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
   const int inner = std::max(1, cores / static_cast<int>(std::max<std::size_t>(1, n)));
   ProgressOptions shown;
   shown.enabled = !options.quiet;
@@ -446,15 +500,16 @@ TrackRun RunTracking(const TrackPlan& plan, const std::filesystem::path& folder,
     for (auto at = waiting.find(next); at != waiting.end(); at = waiting.find(++next)) {
       run.points += static_cast<long long>(at->second.points.size());
       writer.Write(at->second);
-      if (run.shown.size() < options.shown && !at->second.points.empty()) run.shown.push_back(std::move(at->second));
+      if (run.shown.size() < options.shown && !at->second.points.empty())
+        run.shown.push_back(std::move(at->second));
       waiting.erase(at);
     }
     progress.Advance();
   });
   progress.Finish();
   if (run.points == 0)
-    throw DataError(
-        fmt::format("{}: no marker was tracked in {} recordings; first: {}", plan.path.string(), n, run.recordings.front().failure));
+    throw DataError(fmt::format("{}: no marker was tracked in {} recordings; first: {}",
+                                plan.path.string(), n, run.recordings.front().failure));
   run.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   writer.Commit();
   WriteFile(folder / "tracking.json", ToJson(run));

@@ -1,5 +1,6 @@
 #pragma once
-// From recordings of a marked body to tracks.csv: every camera of every recording followed, clocks brought together, names decided.
+// From recordings of a marked body to tracks.csv: every camera of every recording followed, clocks
+// brought together, names decided.
 
 #include <cstdint>
 #include <filesystem>
@@ -24,8 +25,10 @@ struct TrackedCamera {
 
 struct TrackedRecording {
   std::string name;
-  std::vector<std::vector<std::filesystem::path>> files;  // of every camera: a video, or pictures in order; empty: this camera has none
-  std::vector<std::filesystem::path> stamps;              // of every camera: a table of stamps; empty: none
+  // of every camera: a video, or pictures in order; empty: this camera has none
+  std::vector<std::vector<std::filesystem::path>> files;
+  // of every camera: a table of stamps; empty: none
+  std::vector<std::filesystem::path> stamps;
 };
 
 enum class SyncMethod {
@@ -41,8 +44,10 @@ struct TrackPlan {
   std::filesystem::path rig_file;  // empty: names are decided camera by camera
   std::optional<CameraRig> rig;
   std::vector<TrackedCamera> cameras;
-  CameraTrackOptions track;                       // names, layout, spots, tracker; hints apply to all recordings of their camera
-  std::vector<BodyMarker> markers;                // layout with radii and normals; empty where the layout is not known
+  // names, layout, spots, tracker; hints apply to all recordings of their camera
+  CameraTrackOptions track;
+  // layout with radii and normals; empty where the layout is not known
+  std::vector<BodyMarker> markers;
   std::vector<std::pair<int, MarkerHint>> hints;  // camera and hint
   std::vector<TrackedRecording> recordings;
   SyncMethod sync = SyncMethod::kNone;
@@ -52,16 +57,19 @@ struct TrackPlan {
 
 // Reads a tracking file (keys in data/README.md); ConfigError with file, line and key.
 TrackPlan LoadTracking(const std::filesystem::path& path);
-// With every default written out and paths from the root of the file system; LoadTracking reads it back to the same plan.
+// With every default written out and paths from the root of the file system; LoadTracking reads it
+// back to the same plan.
 std::string ToYaml(const TrackPlan& plan);
 
 // How one marker fared in one camera.
 struct MarkerSummary {
   std::string camera, marker;
-  long long first = -1, last = -1;                                // frames
-  long long measured = 0, predicted = 0, rough = 0, flagged = 0;  // points; flagged: measured with any flag of its image
-  long long gaps = 0, longest_gap = 0;                            // of predicted frames
-  double sd = 0;                                                  // median of the larger standard deviation of a measured point [px]
+  long long first = -1, last = -1;  // frames
+  // points; flagged: measured with any flag of its image
+  long long measured = 0, predicted = 0, rough = 0, flagged = 0;
+  long long gaps = 0, longest_gap = 0;  // of predicted frames
+  // median of the larger standard deviation of a measured point [px]
+  double sd = 0;
 };
 
 struct RecordingSummary {
@@ -74,7 +82,8 @@ struct RecordingSummary {
     long long frames = 0, damaged = 0;
     double rate = 0;  // from the median step [1/s]
     std::string broke;
-    double blur = 0, noise = 0, threshold = 0, spots_per_frame = 0;  // [px], [grey levels], [grey levels], [1]
+    // [px], [grey levels], [grey levels], [1]
+    double blur = 0, noise = 0, threshold = 0, spots_per_frame = 0;
     InnovationReport innovations;
     double seconds = 0, decoding = 0;
   };
@@ -97,18 +106,22 @@ struct RecordingTracks {
   RecordingSummary summary;
 };
 
-// Follows the markers of one recording. Never throws for what its files hold: `summary.failure` says why.
-RecordingTracks TrackRecording(const TrackPlan& plan, std::size_t recording, const std::vector<Correction>& corrections = {},
-                               int threads = 1);
+// Follows the markers of one recording. Never throws for what its files hold: `summary.failure`
+// says why.
+RecordingTracks TrackRecording(const TrackPlan& plan, std::size_t recording,
+                               const std::vector<Correction>& corrections = {}, int threads = 1);
 
 struct TrackRunOptions {
-  int threads = 0;                // 0: one a core
-  bool quiet = false;             // no progress
-  std::filesystem::path overlay;  // video per recording and camera, named after this one; empty: none
-  std::size_t shown = 6;          // recordings whose tracks are kept for the page
-  bool sheets = true;             // a picture of the frames about the first impact, per recording and camera
-  bool frames = false;            // cuts of the frames about it, kept for pages that draw on them (tracking/kept_frames.h)
-  std::string command;            // for run.yaml
+  int threads = 0;     // 0: one a core
+  bool quiet = false;  // no progress
+  // video per recording and camera, named after this one; empty: none
+  std::filesystem::path overlay;
+  std::size_t shown = 6;  // recordings whose tracks are kept for the page
+  // a picture of the frames about the first impact, per recording and camera
+  bool sheets = true;
+  // cuts of the frames about it, kept for pages that draw on them (tracking/kept_frames.h)
+  bool frames = false;
+  std::string command;  // for run.yaml
 };
 
 struct TrackRun {
@@ -117,12 +130,14 @@ struct TrackRun {
   double seconds = 0;
   long long points = 0;
   std::vector<MarkerTracks> shown;  // of the first recordings that gave any
-  std::filesystem::path frames;     // folder of the frames that were kept, RECORDING_CAMERA each; empty: none
+  // folder of the frames that were kept, RECORDING_CAMERA each; empty: none
+  std::filesystem::path frames;
 };
 
-// All recordings, in parallel; writes tracks.csv, tracking.json, run.yaml and the pictures to `folder` as results come in. DataError when
-// no recording gives a single track.
-TrackRun RunTracking(const TrackPlan& plan, const std::filesystem::path& folder, const TrackRunOptions& options = {});
+// All recordings, in parallel; writes tracks.csv, tracking.json, run.yaml and the pictures to
+// `folder` as results come in. DataError when no recording gives a single track.
+TrackRun RunTracking(const TrackPlan& plan, const std::filesystem::path& folder,
+                     const TrackRunOptions& options = {});
 
 std::string ToJson(const TrackRun& run);
 // What a user should know beside the tables, the same words of several recordings once.

@@ -67,8 +67,9 @@ Json Of(const RecordingSummary& r, const TrackPlan& plan) {
                          {"from", change.from},
                          {"to", change.to},
                          {"log_odds", Number(change.log_odds)}});
-    json["identity"] = {{"usable", r.identity_usable},          {"reason", r.identity_reason},    {"ray_rms", Number(r.ray_rms)},
-                        {"layout_rms_m", Number(r.layout_rms)}, {"log_odds", Number(r.log_odds)}, {"changes", std::move(changes)}};
+    json["identity"] = {{"usable", r.identity_usable},    {"reason", r.identity_reason},
+                        {"ray_rms", Number(r.ray_rms)},   {"layout_rms_m", Number(r.layout_rms)},
+                        {"log_odds", Number(r.log_odds)}, {"changes", std::move(changes)}};
   }
   json["markers"] = Json::array();
   for (const MarkerSummary& m : r.markers)
@@ -88,7 +89,9 @@ Json Of(const RecordingSummary& r, const TrackPlan& plan) {
   return json;
 }
 
-std::string Cut(const std::string& text, std::size_t most) { return text.size() <= most ? text : text.substr(0, most - 3) + "..."; }
+std::string Cut(const std::string& text, std::size_t most) {
+  return text.size() <= most ? text : text.substr(0, most - 3) + "...";
+}
 
 }  // namespace
 
@@ -103,24 +106,32 @@ std::vector<std::string> GroupedNotes(const TrackRun& run) {
   };
   for (const RecordingSummary& r : run.recordings) {
     for (const RecordingSummary::Camera& camera : r.cameras) {
-      if (!camera.broke.empty()) add(fmt::format("camera {}: {}", camera.name, camera.broke), r.name);
-      if (r.failure.empty() && !camera.failure.empty()) add(fmt::format("camera {}: {}", camera.name, camera.failure), r.name);
+      if (!camera.broke.empty())
+        add(fmt::format("camera {}: {}", camera.name, camera.broke), r.name);
+      if (r.failure.empty() && !camera.failure.empty())
+        add(fmt::format("camera {}: {}", camera.name, camera.failure), r.name);
     }
     if (r.identity_tried && !r.identity_usable)
-      add("names could not be confirmed in space and were taken away where one camera cannot tell: " + r.identity_reason, r.name);
+      add("names could not be confirmed in space and were taken away where one camera cannot "
+          "tell: " +
+              r.identity_reason,
+          r.name);
     for (const std::string& note : r.notes) add(note, r.name);
   }
   std::vector<std::string> out;
   for (const std::string& text : order) {
     const std::vector<std::string>& names = by_text.at(text);
-    out.push_back(names.size() == 1 ? names.front() + ": " + text
-                                    : fmt::format("{} and {} more: {}", names.front(), names.size() - 1, text));
+    out.push_back(names.size() == 1
+                      ? names.front() + ": " + text
+                      : fmt::format("{} and {} more: {}", names.front(), names.size() - 1, text));
   }
   std::size_t changed = 0;
   for (const RecordingSummary& r : run.recordings) changed += r.changes.size();
   if (changed > 0)
     out.push_back(
-        fmt::format("{} stretches of tracks changed their name once rays and layout were counted (listed in tracking.json)", changed));
+        fmt::format("{} stretches of tracks changed their name once rays and layout were counted "
+                    "(listed in tracking.json)",
+                    changed));
   return out;
 }
 
@@ -137,10 +148,12 @@ std::string ToJson(const TrackRun& run) {
 
 std::string BriefReport(const TrackRun& run) {
   std::string out =
-      fmt::format("{}: {} recording{}, {} camera{}, {} points\n\n", run.plan.name, run.recordings.size(),
-                  run.recordings.size() == 1 ? "" : "s", run.plan.cameras.size(), run.plan.cameras.size() == 1 ? "" : "s", run.points);
-  out += fmt::format("{:<20} {:<10} {:>7} {:>9} {:>8} {:>9} {:>9} {:>7} {:>8} {:>7}\n", "recording", "camera", "frames", "rate [Hz]",
-                     "markers", "measured", "predicted", "flagged", "sd [px]", "NIS/2");
+      fmt::format("{}: {} recording{}, {} camera{}, {} points\n\n", run.plan.name,
+                  run.recordings.size(), run.recordings.size() == 1 ? "" : "s",
+                  run.plan.cameras.size(), run.plan.cameras.size() == 1 ? "" : "s", run.points);
+  out += fmt::format("{:<20} {:<10} {:>7} {:>9} {:>8} {:>9} {:>9} {:>7} {:>8} {:>7}\n", "recording",
+                     "camera", "frames", "rate [Hz]", "markers", "measured", "predicted", "flagged",
+                     "sd [px]", "NIS/2");
   constexpr std::size_t kRows = 40;
   std::size_t rows = 0, failed = 0, refused = 0;
   for (const RecordingSummary& r : run.recordings) {
@@ -153,7 +166,8 @@ std::string BriefReport(const TrackRun& run) {
     for (const RecordingSummary::Camera& camera : r.cameras) {
       if (rows++ >= kRows) continue;
       if (!camera.failure.empty()) {
-        out += fmt::format("{:<20} {:<10} {}\n", Cut(r.name, 20), Cut(camera.name, 10), camera.failure);
+        out += fmt::format("{:<20} {:<10} {}\n", Cut(r.name, 20), Cut(camera.name, 10),
+                           camera.failure);
         continue;
       }
       long long markers = 0, measured = 0, predicted = 0, flagged = 0;
@@ -163,19 +177,23 @@ std::string BriefReport(const TrackRun& run) {
         ++markers, measured += m.measured, predicted += m.predicted, flagged += m.flagged;
         sd = std::max(sd, m.sd);
       }
-      out += fmt::format("{:<20} {:<10} {:>7} {:>9.2f} {:>8} {:>9} {:>9} {:>7} {:>8.3f} {:>7.2f}\n", Cut(r.name, 20), Cut(camera.name, 10),
-                         camera.frames, camera.rate, markers, measured, predicted, flagged, sd, camera.innovations.mean);
+      out += fmt::format("{:<20} {:<10} {:>7} {:>9.2f} {:>8} {:>9} {:>9} {:>7} {:>8.3f} {:>7.2f}\n",
+                         Cut(r.name, 20), Cut(camera.name, 10), camera.frames, camera.rate, markers,
+                         measured, predicted, flagged, sd, camera.innovations.mean);
     }
   }
   if (rows > kRows) out += fmt::format("... and {} rows more, in tracking.json\n", rows - kRows);
   const std::vector<std::string> notes = GroupedNotes(run);
   constexpr std::size_t kNotes = 14;
-  for (std::size_t k = 0; k < std::min(notes.size(), kNotes); ++k) out += fmt::format("{}{}\n", k == 0 ? "\n" : "", notes[k]);
-  if (notes.size() > kNotes) out += fmt::format("... and {} notes more, on the page\n", notes.size() - kNotes);
+  for (std::size_t k = 0; k < std::min(notes.size(), kNotes); ++k)
+    out += fmt::format("{}{}\n", k == 0 ? "\n" : "", notes[k]);
+  if (notes.size() > kNotes)
+    out += fmt::format("... and {} notes more, on the page\n", notes.size() - kNotes);
   int corrections = 0;
   for (const RecordingSummary& r : run.recordings) corrections += r.corrections;
   if (corrections > 0) out += fmt::format("{} points corrected by hand\n", corrections);
-  if (failed > 0) out += fmt::format("\n{} of {} recordings gave nothing\n", failed, run.recordings.size());
+  if (failed > 0)
+    out += fmt::format("\n{} of {} recordings gave nothing\n", failed, run.recordings.size());
   return out;
 }
 

@@ -16,7 +16,8 @@ struct Pictures {
   std::vector<std::string> notes;
 };
 
-Pictures WritePictures(const std::filesystem::path& folder, const TrackRunOptions& options, const RecordingTracks& done) {
+Pictures WritePictures(const std::filesystem::path& folder, const TrackRunOptions& options,
+                       const RecordingTracks& done) {
   Pictures out;
   std::vector<std::filesystem::path> files;
   for (std::size_t c = 0; c < done.sources.size(); ++c) {
@@ -25,7 +26,8 @@ Pictures WritePictures(const std::filesystem::path& folder, const TrackRunOption
     if (!done.summary.cameras[c].failure.empty()) continue;
     const std::string name = done.summary.name + "_" + done.tracks.cameras[c];
     const int camera = static_cast<int>(c);
-    const std::filesystem::path sheet = folder / "sheets" / (name + ".png"), overlay = WithSuffix(options.overlay, name);
+    const std::filesystem::path sheet = folder / "sheets" / (name + ".png"),
+                                overlay = WithSuffix(options.overlay, name);
     const std::filesystem::path frames = folder / kFramesFolder / name;
     try {
       if (options.sheets) WriteContactSheet(sheet, source, done.tracks, camera);
@@ -55,12 +57,16 @@ std::filesystem::path WithSuffix(const std::filesystem::path& path, const std::s
   return path.parent_path() / (path.stem().string() + "_" + suffix + path.extension().string());
 }
 
-RecordingTracks FollowOnce(const TrackPlan& plan, std::size_t recording, const std::vector<Correction>& corrections,
-                           const std::filesystem::path& folder, const TrackRunOptions& options, int threads) {
+RecordingTracks FollowOnce(const TrackPlan& plan, std::size_t recording,
+                           const std::vector<Correction>& corrections,
+                           const std::filesystem::path& folder, const TrackRunOptions& options,
+                           int threads) {
   const TrackedRecording& input = plan.recordings[recording];
   std::vector<std::filesystem::path> files = input.stamps;
-  for (const auto& of_camera : input.files) files.insert(files.end(), of_camera.begin(), of_camera.end());
-  TrackPlan read = plan;  // what a recording is followed with: the others and the names of files change nothing
+  for (const auto& of_camera : input.files)
+    files.insert(files.end(), of_camera.begin(), of_camera.end());
+  // what a recording is followed with: the others and the names of files change nothing
+  TrackPlan read = plan;
   read.path.clear();
   read.name.clear();
   read.rig_file.clear();
@@ -69,11 +75,12 @@ RecordingTracks FollowOnce(const TrackPlan& plan, std::size_t recording, const s
   std::erase_if(own, [&](const Correction& c) { return c.recording != input.name; });
   const auto content = ContentOf(files);
   RecordingTracks done = StageResult<RecordingTracks>(
-      "tracks", [&] { return TrackRecording(plan, recording, corrections, threads); }, read, own, content);
+      "tracks", [&] { return TrackRecording(plan, recording, corrections, threads); }, read, own,
+      content);
   if (!done.summary.failure.empty()) return done;
   const Pictures pictures = StageResultIf<Pictures>(
-      "pictures", [&] { return WritePictures(folder, options, done); }, AreThere, folder, options.sheets, options.frames, options.overlay,
-      read, own, content);
+      "pictures", [&] { return WritePictures(folder, options, done); }, AreThere, folder,
+      options.sheets, options.frames, options.overlay, read, own, content);
   done.summary.notes.insert(done.summary.notes.end(), pictures.notes.begin(), pictures.notes.end());
   return done;
 }

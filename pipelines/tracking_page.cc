@@ -18,7 +18,8 @@ namespace {
 using namespace internal;
 
 struct Totals {
-  long long recordings = 0, failed = 0, markers = 0, measured = 0, predicted = 0, flagged = 0, longest_gap = 0;
+  long long recordings = 0, failed = 0, markers = 0, measured = 0, predicted = 0, flagged = 0,
+            longest_gap = 0;
   long long named = 0, tried = 0;
   std::vector<double> sds;
 };
@@ -46,16 +47,24 @@ std::string Share(long long part, long long whole) {
 }
 
 std::string Head(const TrackRun& run, const Totals& t) {
-  std::string out =
-      fmt::format("<header class=\"head\" id=\"result\"><p class=\"eyebrow\">Marker tracks</p><h1>{}</h1>\n", Escape(run.plan.name));
-  out += fmt::format("<p class=\"lead\">{} of {} followed in {}; {} of {} positions were measured, the rest bridged and marked.</p>\n",
-                     t.recordings - t.failed, Count(t.recordings, "recording"),
-                     Count(static_cast<long long>(run.plan.cameras.size()), "camera"), t.measured, t.measured + t.predicted);
+  std::string out = fmt::format(
+      "<header class=\"head\" id=\"result\"><p class=\"eyebrow\">Marker tracks</p><h1>{}</h1>\n",
+      Escape(run.plan.name));
+  out += fmt::format(
+      "<p class=\"lead\">{} of {} followed in {}; {} of {} positions were measured, the rest "
+      "bridged and marked.</p>\n",
+      t.recordings - t.failed, Count(t.recordings, "recording"),
+      Count(static_cast<long long>(run.plan.cameras.size()), "camera"), t.measured,
+      t.measured + t.predicted);
   std::string tiles =
-      Tile("Standard deviation", t.sds.empty() ? Num(std::nan("")) : Num(t.sds[t.sds.size() / 2], 2) + "\u00A0px",
-           "of a measured position, median over the markers; worst marker " + (t.sds.empty() ? "" : Num(t.sds.back(), 2)) + "\u00A0px");
-  tiles += Tile("Bridged", Share(t.predicted, t.measured + t.predicted), fmt::format("longest gap {}", Count(t.longest_gap, "frame")));
-  tiles += Tile("Flagged", Share(t.flagged, t.measured), "saturated, touching, partly hidden, cut, faint, or not as the model says");
+      Tile("Standard deviation",
+           t.sds.empty() ? Num(std::nan("")) : Num(t.sds[t.sds.size() / 2], 2) + "\u00A0px",
+           "of a measured position, median over the markers; worst marker " +
+               (t.sds.empty() ? "" : Num(t.sds.back(), 2)) + "\u00A0px");
+  tiles += Tile("Bridged", Share(t.predicted, t.measured + t.predicted),
+                fmt::format("longest gap {}", Count(t.longest_gap, "frame")));
+  tiles += Tile("Flagged", Share(t.flagged, t.measured),
+                "saturated, touching, partly hidden, cut, faint, or not as the model says");
   if (t.tried > 0)
     tiles += Tile("Names confirmed in space", fmt::format("{} of {}", t.named, t.tried),
                   "rays of the cameras meet and the markers keep their distances");
@@ -64,10 +73,13 @@ std::string Head(const TrackRun& run, const Totals& t) {
 
 Section RecordingsSection(const TrackRun& run) {
   Section section{"recordings", "Recordings", "", {}};
-  HtmlTable table("Every camera of every recording", {"Recording", "Camera", "#Frames", "#Rate [Hz]", "#Blur [px]", "#Noise [grey]",
-                                                      "Marker", "#Measured", "#Bridged", "#Longest gap", "#Flagged", "#sd [px]"});
+  HtmlTable table("Every camera of every recording",
+                  {"Recording", "Camera", "#Frames", "#Rate [Hz]", "#Blur [px]", "#Noise [grey]",
+                   "Marker", "#Measured", "#Bridged", "#Longest gap", "#Flagged", "#sd [px]"});
   for (const RecordingSummary& r : run.recordings)
-    if (!r.failure.empty()) table.Row({Escape(r.name), Escape(r.failure), "", "", "", "", "", "", "", "", "", ""}, "rejected");
+    if (!r.failure.empty())
+      table.Row({Escape(r.name), Escape(r.failure), "", "", "", "", "", "", "", "", "", ""},
+                "rejected");
   for (const RecordingSummary& r : run.recordings) {
     if (!r.failure.empty()) continue;
     for (const RecordingSummary::Camera& c : r.cameras) {
@@ -86,8 +98,8 @@ Section RecordingsSection(const TrackRun& run) {
       };
       for (const MarkerSummary& m : r.markers) {
         if (m.camera != c.name) continue;
-        row(m.marker, {std::to_string(m.measured), std::to_string(m.predicted), std::to_string(m.longest_gap), std::to_string(m.flagged),
-                       Num(m.sd, 2)});
+        row(m.marker, {std::to_string(m.measured), std::to_string(m.predicted),
+                       std::to_string(m.longest_gap), std::to_string(m.flagged), Num(m.sd, 2)});
       }
       if (first) row(c.failure.empty() ? "none" : c.failure, {"", "", "", "", ""});
     }
@@ -99,11 +111,17 @@ Section RecordingsSection(const TrackRun& run) {
   return section;
 }
 
-// One marker's value over time: measured points, bridged ones open, the smoothed curve broken at impacts.
-void AddMarker(const MarkerTracks& tracks, int camera, int marker, int axis, double t0, Plot* plot) {
+// One marker's value over time: measured points, bridged ones open, the smoothed curve broken at
+// impacts.
+void AddMarker(const MarkerTracks& tracks, int camera, int marker, int axis, double t0,
+               Plot* plot) {
   constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
-  Series measured{.name = tracks.markers[static_cast<std::size_t>(marker)], .mark = Mark::kDot, .colour = marker, .size = 3};
-  Series bridged{.name = "", .mark = Mark::kRing, .colour = marker, .size = 3}, smooth{.name = "", .mark = Mark::kLine, .colour = marker};
+  Series measured{.name = tracks.markers[static_cast<std::size_t>(marker)],
+                  .mark = Mark::kDot,
+                  .colour = marker,
+                  .size = 3};
+  Series bridged{.name = "", .mark = Mark::kRing, .colour = marker, .size = 3},
+      smooth{.name = "", .mark = Mark::kLine, .colour = marker};
   for (const TrackPoint& p : tracks.points) {
     if (p.camera != camera || p.marker != marker) continue;
     const double value = axis < 2 ? p.q(axis) : p.smooth_v.norm();
@@ -124,7 +142,8 @@ Figure PathsFigure(const std::vector<MarkerTracks>& shown) {
   Figure figure{.id = "paths",
                 .title = "Markers over time",
                 .caption =
-                    "Measured positions are filled, bridged ones open; the line is smoothed on each side of an impact and never "
+                    "Measured positions are filled, bridged ones open; the line is smoothed on "
+                    "each side of an impact and never "
                     "through it. y runs down in the picture.",
                 .selectors = {"Recording", "Camera", "Quantity"},
                 .plots = {}};
@@ -158,9 +177,12 @@ Figure ConsistencyFigure(const std::vector<MarkerTracks>& shown) {
   Figure figure{.id = "nis",
                 .title = "Does the filter know its errors?",
                 .caption =
-                    "Normalised innovation squared of every measured position against the &chi;&sup2; density with 2 degrees of "
-                    "freedom it has when the stated covariances are right. Values above 12 stand in the last column. More "
-                    "small values than expected mean that the stated covariances are on the safe side; a still marker makes them.",
+                    "Normalised innovation squared of every measured position against the "
+                    "&chi;&sup2; density with 2 degrees of "
+                    "freedom it has when the stated covariances are right. Values above 12 stand "
+                    "in the last column. More "
+                    "small values than expected mean that the stated covariances are on the safe "
+                    "side; a still marker makes them.",
                 .selectors = {},
                 .plots = {}};
   if (nis.empty()) return figure;
@@ -175,7 +197,8 @@ Figure ConsistencyFigure(const std::vector<MarkerTracks>& shown) {
   for (int k = 0; k <= 60; ++k) {
     const double x = kUpper * k / 60;
     expected.x.push_back(x);
-    expected.y.push_back(static_cast<double>(nis.size()) * kUpper / kBins * 0.5 * std::exp(-0.5 * x));
+    expected.y.push_back(static_cast<double>(nis.size()) * kUpper / kBins * 0.5 *
+                         std::exp(-0.5 * x));
   }
   plot.series.push_back(std::move(expected));
   Finish(plot);
@@ -207,10 +230,12 @@ Section FramesSection(const std::vector<MarkerTracks>& shown, const std::filesys
       ++n;
       try {
         section.html += fmt::format(
-            "<figure class=\"figure\"><h3>{0}, {1}</h3><img style=\"max-width:100%\" alt=\"Frames about the first impact, recording {0}, "
+            "<figure class=\"figure\"><h3>{0}, {1}</h3><img style=\"max-width:100%\" alt=\"Frames "
+            "about the first impact, recording {0}, "
             "camera {1}\" "
             "src=\"data:image/png;base64,{2}\"></figure>\n",
-            Escape(tracks.recording), Escape(camera), Base64(ReadFile(file, std::size_t{32} << 20)));
+            Escape(tracks.recording), Escape(camera),
+            Base64(ReadFile(file, std::size_t{32} << 20)));
       } catch (const DataError&) {
         // The page is complete without it.
       }
@@ -220,29 +245,33 @@ Section FramesSection(const std::vector<MarkerTracks>& shown, const std::filesys
 }
 
 Section MethodSection(const TrackRun& run) {
-  return {
-      "method",
-      "How",
-      fmt::format(
-          "<p>{} positions in {}\u00A0s. Spots are found in every frame by their difference from the background and followed by a Kalman "
-          "filter with constant acceleration; at every position the image of a marker (disc or stripe, blurred by the lens and by its "
-          "motion during the exposure) is fitted to the grey values. The covariance of a position follows from the noise of the "
-          "pixels. All positions stand in tracks.csv with flags; smoothed values are for looking, not for fitting: they are "
-          "correlated from frame to frame.</p>",
-          run.points, Num(run.seconds, 2)),
-      {}};
+  return {"method",
+          "How",
+          fmt::format("<p>{} positions in {}\u00A0s. Spots are found in every frame by their "
+                      "difference from the background and followed by a Kalman "
+                      "filter with constant acceleration; at every position the image of a marker "
+                      "(disc or stripe, blurred by the lens and by its "
+                      "motion during the exposure) is fitted to the grey values. The covariance of "
+                      "a position follows from the noise of the "
+                      "pixels. All positions stand in tracks.csv with flags; smoothed values are "
+                      "for looking, not for fitting: they are "
+                      "correlated from frame to frame.</p>",
+                      run.points, Num(run.seconds, 2)),
+          {}};
 }
 
 }  // namespace
 
-void WriteTrackingPage(const std::filesystem::path& path, const TrackRun& run, const std::filesystem::path& sheets,
+void WriteTrackingPage(const std::filesystem::path& path, const TrackRun& run,
+                       const std::filesystem::path& sheets,
                        const std::filesystem::path& plot_library) {
   const std::string library = ReadPlotLibrary(plot_library);
   Page page;
   page.title = run.plan.name + " \u2013 marker tracks";
   page.head = Head(run, Sum(run));
   page.sections.push_back(TracksSection(run.shown, !library.empty()));
-  if (Section frames = FramesSection(run.shown, sheets); !frames.html.empty()) page.sections.push_back(std::move(frames));
+  if (Section frames = FramesSection(run.shown, sheets); !frames.html.empty())
+    page.sections.push_back(std::move(frames));
   page.sections.push_back(RecordingsSection(run));
   page.sections.push_back(MethodSection(run));
   WritePage(path, page, library);

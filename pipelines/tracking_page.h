@@ -7,9 +7,10 @@
 
 namespace impactlab {
 
-// Draws the recordings in run.shown. `sheets`: folder with the pictures NAME_CAMERA.png, those that are not there are left out.
-// `plot_library` as for WriteReport.
-void WriteTrackingPage(const std::filesystem::path& path, const TrackRun& run, const std::filesystem::path& sheets,
+// Draws the recordings in run.shown. `sheets`: folder with the pictures NAME_CAMERA.png, those that
+// are not there are left out. `plot_library` as for WriteReport.
+void WriteTrackingPage(const std::filesystem::path& path, const TrackRun& run,
+                       const std::filesystem::path& sheets,
                        const std::filesystem::path& plot_library);
 
 }  // namespace impactlab

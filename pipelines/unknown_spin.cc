@@ -10,12 +10,14 @@ bool AttitudeIsConstant(const PoseRecording& recording) {
   return true;
 }
 
-void TakeSpinAsUnknown(ImpactEvent& event, const Body& body, const Plane& floor, const Eigen::Vector3d& gravity_W, const SpinPrior& prior) {
+void TakeSpinAsUnknown(ImpactEvent& event, const Body& body, const Plane& floor,
+                       const Eigen::Vector3d& gravity_W, const SpinPrior& prior) {
   if (event.reason == RejectReason::kBadRecording) return;
   if (body.shape != BodyShape::kBall) {
     event.accepted = false;
     event.reason = RejectReason::kBadRecording;
-    event.detail = "attitude is the same in every frame: neither spin nor contact point was measured";
+    event.detail =
+        "attitude is the same in every frame: neither spin nor contact point was measured";
     return;
   }
   event.omega_minus.setZero();

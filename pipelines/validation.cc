@@ -19,8 +19,12 @@ namespace {
 
 using Vector6 = Eigen::Matrix<double, 6, 1>;
 
-Vector6 PlusOf(const ImpactEvent& event) { return (Vector6() << event.v_plus, event.omega_plus).finished(); }
-Vector6 MinusOf(const ImpactEvent& event) { return (Vector6() << event.v_minus, event.omega_minus).finished(); }
+Vector6 PlusOf(const ImpactEvent& event) {
+  return (Vector6() << event.v_plus, event.omega_plus).finished();
+}
+Vector6 MinusOf(const ImpactEvent& event) {
+  return (Vector6() << event.v_minus, event.omega_minus).finished();
+}
 
 Eigen::Matrix<double, 6, 6> MassMatrix(const Body& body, const Eigen::Matrix3d& R_WB) {
   Eigen::Matrix<double, 6, 6> M = Eigen::Matrix<double, 6, 6>::Zero();
@@ -36,7 +40,8 @@ Eigen::Matrix<double, 6, 6> MassMatrix(const Body& body, const Eigen::Matrix3d& 
   return M;
 }
 
-// A scalar of the plus state (minus state and contact held as measured), with its gradient by the plus state.
+// A scalar of the plus state (minus state and contact held as measured), with its gradient by the
+// plus state.
 struct Quantity {
   const char* name;
   const char* unit;
@@ -45,22 +50,27 @@ struct Quantity {
   Vector6 gradient = Vector6::Zero();
 };
 
-// All quantities of an event at a given plus state. The gradients are exact: each quantity is linear, a ratio of linear forms, or
-// quadratic.
-std::vector<Quantity> Quantities(const ImpactEvent& event, const Body& body, const ValidationOptions& options, const Vector6& plus) {
+// All quantities of an event at a given plus state. The gradients are exact: each quantity is
+// linear, a ratio of linear forms, or quadratic.
+std::vector<Quantity> Quantities(const ImpactEvent& event, const Body& body,
+                                 const ValidationOptions& options, const Vector6& plus) {
   std::vector<Quantity> out;
-  const auto linear = [&](const char* name, const char* unit, double tolerance, const Vector6& row, double constant = 0) {
+  const auto linear = [&](const char* name, const char* unit, double tolerance, const Vector6& row,
+                          double constant = 0) {
     out.push_back({name, unit, tolerance, row.dot(plus) + constant, row});
   };
-  const std::array<const char*, 6> names = {"v_plus_x", "v_plus_y", "v_plus_z", "omega_plus_x", "omega_plus_y", "omega_plus_z"};
+  const std::array<const char*, 6> names = {"v_plus_x",     "v_plus_y",     "v_plus_z",
+                                            "omega_plus_x", "omega_plus_y", "omega_plus_z"};
   for (int i = 0; i < 6; ++i) {
     if (body.planar && (i == 1 || i == 3 || i == 5)) continue;
-    linear(names[i], i < 3 ? "m/s" : "rad/s", i < 3 ? options.tolerance_velocity : options.tolerance_spin, Vector6::Unit(i));
+    linear(names[i], i < 3 ? "m/s" : "rad/s",
+           i < 3 ? options.tolerance_velocity : options.tolerance_spin, Vector6::Unit(i));
   }
   const Eigen::Matrix3d R_FW = event.contact.X_WF.linear().transpose();
   const Eigen::Vector3d r = event.p_WP - event.X_WB.translation();
-  // v_P = v + omega x r, so an axis a of F gives a . v + (r x a) . omega. A struck body's contact point yields by its inverse mass times
-  // the impulse on the first body, m (v - v_minus): both give the velocity of one against the other.
+  // v_P = v + omega x r, so an axis a of F gives a . v + (r x a) . omega. A struck body's contact
+  // point yields by its inverse mass times the impulse on the first body, m (v - v_minus): both
+  // give the velocity of one against the other.
   const auto contact = [&](const char* name, int axis) {
     const Eigen::Vector3d a = R_FW.row(axis).transpose();
     Vector6 row;
@@ -92,7 +102,9 @@ std::vector<Quantity> Quantities(const ImpactEvent& event, const Body& body, con
   const Eigen::Matrix<double, 6, 6> M = MassMatrix(body, event.X_WB.linear());
   const Vector6 minus = MinusOf(event);
   const double T_minus = minus.dot(M * minus);
-  if (T_minus > 0) out.push_back({"energy_ratio", "1", options.tolerance_ratio, plus.dot(M * plus) / T_minus, 2 * (M * plus) / T_minus});
+  if (T_minus > 0)
+    out.push_back({"energy_ratio", "1", options.tolerance_ratio, plus.dot(M * plus) / T_minus,
+                   2 * (M * plus) / T_minus});
   return out;
 }
 
@@ -113,7 +125,8 @@ std::optional<Word> WordOf(const ImpactEvent& event, const Body& body, const Law
   return word;
 }
 
-std::optional<Word> WordOf(const ImpactEvent& event, const Body& body, ImpulseLaw law, const LawFit& newton) {
+std::optional<Word> WordOf(const ImpactEvent& event, const Body& body, ImpulseLaw law,
+                           const LawFit& newton) {
   const std::optional<ImpulsePrediction> prediction = Predict(event, body, law, newton);
   LawFit without = newton;
   without.discrepancy = {};
@@ -122,16 +135,18 @@ std::optional<Word> WordOf(const ImpactEvent& event, const Body& body, ImpulseLa
   return Word{LawName(law), prediction->bound, prediction->motion, bare->motion};
 }
 
-std::optional<Word> WordOf(const ImpactEvent& event, const Body& body, CompliantLaw law, const LawFit& energetic, double reference_speed) {
-  std::optional<CompliantPrediction> prediction = Predict(event, body, law, energetic, reference_speed);
+std::optional<Word> WordOf(const ImpactEvent& event, const Body& body, CompliantLaw law,
+                           const LawFit& energetic, double reference_speed) {
+  std::optional<CompliantPrediction> prediction =
+      Predict(event, body, law, energetic, reference_speed);
   if (!prediction) return std::nullopt;
   const std::string path_case = prediction->motion.outcome.path_case.Name();
   return Word{LawName(law), path_case, std::move(prediction->motion), std::move(prediction->bare)};
 }
 
 // Density of a difference by its covariance: normal, or Student's where that likelihood was fitted.
-void AddDensity(const Vector6& difference, const Eigen::Matrix<double, 6, 6>& cov, const Body& body, const IdentifyOptions& identify,
-                PredictionError& error) {
+void AddDensity(const Vector6& difference, const Eigen::Matrix<double, 6, 6>& cov, const Body& body,
+                const IdentifyOptions& identify, PredictionError& error) {
   const std::vector<int> free = body.planar ? std::vector{0, 2, 4} : std::vector{0, 1, 2, 3, 4, 5};
   const Eigen::VectorXd d = difference(free);
   const Eigen::LLT<Eigen::MatrixXd> factor(Eigen::MatrixXd(cov(free, free)));
@@ -141,14 +156,17 @@ void AddDensity(const Vector6& difference, const Eigen::Matrix<double, 6, 6>& co
   if (!std::isfinite(chi_square) || !std::isfinite(half_log_det)) return;
   error.chi_square_per_dof = chi_square / n;
   const double dof = identify.student_dof;
-  error.log_density = identify.likelihood == Likelihood::kStudentT
-                          ? std::lgamma(0.5 * (dof + n)) - std::lgamma(0.5 * dof) - 0.5 * n * std::log(dof * std::numbers::pi) -
-                                half_log_det - 0.5 * (dof + n) * std::log1p(chi_square / dof)
-                          : -0.5 * n * std::log(2 * std::numbers::pi) - half_log_det - 0.5 * chi_square;
+  error.log_density =
+      identify.likelihood == Likelihood::kStudentT
+          ? std::lgamma(0.5 * (dof + n)) - std::lgamma(0.5 * dof) -
+                0.5 * n * std::log(dof * std::numbers::pi) - half_log_det -
+                0.5 * (dof + n) * std::log1p(chi_square / dof)
+          : -0.5 * n * std::log(2 * std::numbers::pi) - half_log_det - 0.5 * chi_square;
 }
 
-void AddWord(const ImpactEvent& event, const Body& body, const Word& word, int fold, const IdentifyOptions& identify,
-             const ValidationOptions& options, ValidationTable& table) {
+void AddWord(const ImpactEvent& event, const Body& body, const Word& word, int fold,
+             const IdentifyOptions& identify, const ValidationOptions& options,
+             ValidationTable& table) {
   const Prediction &prediction = word.prediction, &bare = word.bare;
   const std::string& path_case = word.path_case;
   const Vector6 measured = PlusOf(event);
@@ -157,7 +175,8 @@ void AddWord(const ImpactEvent& event, const Body& body, const Word& word, int f
   const auto found = Quantities(event, body, options, measured);
   // Both lists hold the same quantities unless an impulse vanishes; match by name.
   for (const Quantity& s : predicted) {
-    const auto d = std::find_if(found.begin(), found.end(), [&](const Quantity& q) { return std::string(q.name) == s.name; });
+    const auto d = std::find_if(found.begin(), found.end(),
+                                [&](const Quantity& q) { return std::string(q.name) == s.name; });
     if (d == found.end()) continue;
     ValidationRow row;
     row.recording = event.recording;
@@ -175,7 +194,8 @@ void AddWord(const ImpactEvent& event, const Body& body, const Word& word, int f
     // The secant gradient makes a quadratic quantity exact: h(p) - h(m) = g((p + m) / 2) . (p - m).
     const Vector6 g = 0.5 * (s.gradient + d->gradient);
     const double u_num = prediction.outcome.error_bound * event.contact.v_minus_F.norm() * g.norm();
-    row.sd_difference = std::sqrt(std::max(0.0, g.dot(prediction.cov_difference * g)) + u_num * u_num);
+    row.sd_difference =
+        std::sqrt(std::max(0.0, g.dot(prediction.cov_difference * g)) + u_num * u_num);
     row.u_val = std::sqrt(std::max(0.0, g.dot(bare.cov_difference * g)) + u_num * u_num);
     row.z = row.sd_difference > 0 ? row.difference / row.sd_difference : 0;
     row.in_sample = fold < 0;
@@ -191,21 +211,27 @@ void AddWord(const ImpactEvent& event, const Body& body, const Word& word, int f
     const double scale = v.dot(M * v);
     return scale > 0 ? std::sqrt(error / scale) : std::numeric_limits<double>::quiet_NaN();
   };
-  table.errors.push_back({event.recording, event.impact, word.law, path_case, fold, relative(measured), relative(minus), relative(change)});
+  table.errors.push_back({event.recording, event.impact, word.law, path_case, fold,
+                          relative(measured), relative(minus), relative(change)});
   AddDensity(d, prediction.cov_difference, body, identify, table.errors.back());
 }
 
-// The law that was fitted and, with coefficients of Newton's, the planar laws that read them; with those of the energetic law, on request,
-// the compliant contacts that have its restitution at `reference_speed`.
-void AddRows(const ImpactEvent& event, const Body& body, const LawFit& fit, int fold, const IdentifyOptions& identify,
-             const ValidationOptions& options, double reference_speed, ValidationTable& table) {
-  if (const auto word = WordOf(event, body, fit)) AddWord(event, body, *word, fold, identify, options, table);
+// The law that was fitted and, with coefficients of Newton's, the planar laws that read them; with
+// those of the energetic law, on request, the compliant contacts that have its restitution at
+// `reference_speed`.
+void AddRows(const ImpactEvent& event, const Body& body, const LawFit& fit, int fold,
+             const IdentifyOptions& identify, const ValidationOptions& options,
+             double reference_speed, ValidationTable& table) {
+  if (const auto word = WordOf(event, body, fit))
+    AddWord(event, body, *word, fold, identify, options, table);
   if (options.compliant && fit.law == LawName(RestitutionLaw::kEnergetic))
     for (const CompliantLaw law : kValidatedCompliantLaws)
-      if (const auto word = WordOf(event, body, law, fit, reference_speed)) AddWord(event, body, *word, fold, identify, options, table);
+      if (const auto word = WordOf(event, body, law, fit, reference_speed))
+        AddWord(event, body, *word, fold, identify, options, table);
   if (fit.law != LawName(RestitutionLaw::kNewton)) return;
   for (const ImpulseLaw law : kValidatedImpulseLaws)
-    if (const auto word = WordOf(event, body, law, fit)) AddWord(event, body, *word, fold, identify, options, table);
+    if (const auto word = WordOf(event, body, law, fit))
+      AddWord(event, body, *word, fold, identify, options, table);
 }
 
 // A digit is a path, a word what set the impulse of a law that has none.
@@ -215,14 +241,16 @@ std::string GroupOf(const std::string& path_case) {
 }
 
 template <typename Row>
-std::map<std::tuple<std::string, bool, std::string>, std::vector<const Row*>> ByGroup(const std::vector<Row>& rows) {
+std::map<std::tuple<std::string, bool, std::string>, std::vector<const Row*>> ByGroup(
+    const std::vector<Row>& rows) {
   std::map<std::tuple<std::string, bool, std::string>, std::vector<const Row*>> groups;
   std::set<std::string> sets;
   for (const Row& row : rows) sets.insert(SetOf(row.recording));
   for (const Row& row : rows) {
     groups[{row.law, row.fold < 0, "all"}].push_back(&row);
     groups[{row.law, row.fold < 0, GroupOf(row.path_case)}].push_back(&row);
-    if (sets.size() > 1) groups[{row.law, row.fold < 0, "recordings " + SetOf(row.recording) + "*"}].push_back(&row);
+    if (sets.size() > 1)
+      groups[{row.law, row.fold < 0, "recordings " + SetOf(row.recording) + "*"}].push_back(&row);
   }
   return groups;
 }
@@ -275,7 +303,8 @@ void Summarise(ValidationTable& table) {
 
 }  // namespace
 
-ValidationTable Validate(std::span<const ImpactEvent> events, const Body& body, const FitResult& fit, const IdentifyOptions& identify,
+ValidationTable Validate(std::span<const ImpactEvent> events, const Body& body,
+                         const FitResult& fit, const IdentifyOptions& identify,
                          const ValidationOptions& options) {
   ValidationTable table;
   std::vector<ImpactEvent> accepted;
@@ -287,20 +316,24 @@ ValidationTable Validate(std::span<const ImpactEvent> events, const Body& body, 
   }
   std::vector<double> log_speed;
   for (const ImpactEvent& event : accepted)
-    if (const double v_n = event.contact.v_minus_F.z(); v_n < 0) log_speed.push_back(std::log(-v_n));
+    if (const double v_n = event.contact.v_minus_F.z(); v_n < 0)
+      log_speed.push_back(std::log(-v_n));
   const double reference_speed = log_speed.empty() ? 1 : std::exp(Mean(log_speed));
-  // Folds take the recordings in turn, so that slow drifts over a day of recording reach every fold.
+  // Folds take the recordings in turn, so that slow drifts over a day of recording reach every
+  // fold.
   std::map<std::string, int> fold_of;
   int next = 0;
   for (const std::string& name : names) fold_of[name] = next++ % std::max(1, options.folds);
 
   const auto fitted = [](const LawFit& law) {
-    return std::all_of(law.parameters.begin(), law.parameters.end(), [](const auto& p) { return std::isfinite(p.value); });
+    return std::all_of(law.parameters.begin(), law.parameters.end(),
+                       [](const auto& p) { return std::isfinite(p.value); });
   };
   for (const LawFit& law : fit.fits) {
     if (!fitted(law)) continue;
     const IdentifyOptions likewise = WithLikelihoodOf(law, identify);
-    for (const ImpactEvent& event : accepted) AddRows(event, body, law, -1, likewise, options, reference_speed, table);
+    for (const ImpactEvent& event : accepted)
+      AddRows(event, body, law, -1, likewise, options, reference_speed, table);
     if (options.folds < 2 || static_cast<int>(names.size()) < 2 * options.folds) continue;
     IdentifyOptions quick = likewise;
     quick.bootstrap = 0;
@@ -315,7 +348,8 @@ ValidationTable Validate(std::span<const ImpactEvent> events, const Body& body, 
       const LawFit refit = Identify(training, body, ModelOf(law), quick);
       if (!fitted(refit)) continue;
       for (const ImpactEvent& event : accepted) {
-        if (fold_of[event.recording] == fold) AddRows(event, body, refit, fold, likewise, options, reference_speed, table);
+        if (fold_of[event.recording] == fold)
+          AddRows(event, body, refit, fold, likewise, options, reference_speed, table);
       }
     }
   }
@@ -331,21 +365,35 @@ std::string SetOf(const std::string& recording) {
 }
 
 void WriteValidationSummary(const std::filesystem::path& path, const ValidationTable& table) {
-  CsvWriter out(path, {"law", "quantity", "group", "in_sample", "n", "adequate", "discrepant", "unresolved", "rms", "bias", "rms_z"});
+  CsvWriter out(path, {"law", "quantity", "group", "in_sample", "n", "adequate", "discrepant",
+                       "unresolved", "rms", "bias", "rms_z"});
   for (const QuantitySummary& q : table.quantity_summary) {
-    out.Text(q.law).Text(q.quantity).Text(q.group).Integer(q.in_sample).Integer(q.n).Integer(q.adequate).Integer(q.discrepant);
+    out.Text(q.law)
+        .Text(q.quantity)
+        .Text(q.group)
+        .Integer(q.in_sample)
+        .Integer(q.n)
+        .Integer(q.adequate)
+        .Integer(q.discrepant);
     out.Integer(q.unresolved).Number(q.rms).Number(q.bias).Number(q.rms_z).EndRow();
   }
   out.Commit();
 }
 
 void WriteValidation(const std::filesystem::path& path, const ValidationTable& table) {
-  CsvWriter out(path, {"recording", "impact", "law", "fold", "case", "quantity", "unit", "predicted", "sd_predicted", "measured",
-                       "sd_measured", "difference", "sd_difference", "z", "u_val", "in_sample", "verdict"});
+  CsvWriter out(path, {"recording", "impact", "law", "fold", "case", "quantity", "unit",
+                       "predicted", "sd_predicted", "measured", "sd_measured", "difference",
+                       "sd_difference", "z", "u_val", "in_sample", "verdict"});
   for (const ValidationRow& row : table.rows) {
-    out.Text(row.recording).Integer(row.impact).Text(row.law).Integer(row.fold).Text(row.path_case).Text(row.quantity).Text(row.unit);
-    for (double value :
-         {row.predicted, row.sd_predicted, row.measured, row.sd_measured, row.difference, row.sd_difference, row.z, row.u_val}) {
+    out.Text(row.recording)
+        .Integer(row.impact)
+        .Text(row.law)
+        .Integer(row.fold)
+        .Text(row.path_case)
+        .Text(row.quantity)
+        .Text(row.unit);
+    for (double value : {row.predicted, row.sd_predicted, row.measured, row.sd_measured,
+                         row.difference, row.sd_difference, row.z, row.u_val}) {
       out.Number(value);
     }
     out.Integer(row.in_sample).Text(row.verdict);

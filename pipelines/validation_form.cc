@@ -1,4 +1,5 @@
-// The validation table in the form of a publication: measured and predicted motion after every impact, case, energy, error.
+// The validation table in the form of a publication: measured and predicted motion after every
+// impact, case, energy, error.
 
 #include <fmt/format.h>
 
@@ -29,11 +30,12 @@ using Impact = std::pair<std::string, int>;
 }  // namespace
 
 FormTable ValidationForm(const ValidationTable& table) {
-  FormTable form{
-      "validation_table", "State after the impact, measured and predicted",
-      "± standard deviation; that of predictions and differences holds the scatter from impact to impact. Error: sqrt(T(difference) / "
-      "T(measured)), T the kinetic energy. Verdicts after ASME V&V 20, over all quantities of the impact: adequate / discrepant / "
-      "unresolved."};
+  FormTable form{"validation_table", "State after the impact, measured and predicted",
+                 "± standard deviation; that of predictions and differences holds the scatter from "
+                 "impact to impact. Error: sqrt(T(difference) / "
+                 "T(measured)), T the kinetic energy. Verdicts after ASME V&V 20, over all "
+                 "quantities of the impact: adequate / discrepant / "
+                 "unresolved."};
   std::vector<Impact> impacts;
   std::map<Impact, std::vector<std::pair<std::string, int>>> laws;
   std::map<std::tuple<Impact, std::string, int>, Word> words;
@@ -45,34 +47,47 @@ FormTable ValidationForm(const ValidationTable& table) {
     word[row.quantity] = &row;
   }
   std::map<std::tuple<Impact, std::string, int>, double> errors;
-  for (const PredictionError& e : table.errors) errors[{{e.recording, e.impact}, e.law, e.fold}] = e.by_plus;
+  for (const PredictionError& e : table.errors)
+    errors[{{e.recording, e.impact}, e.law, e.fold}] = e.by_plus;
 
   std::vector<Motion> motions;
   for (const Motion& m : kMotions)
-    if (std::any_of(table.rows.begin(), table.rows.end(), [&](const ValidationRow& row) { return row.quantity == m.quantity; }))
+    if (std::any_of(table.rows.begin(), table.rows.end(),
+                    [&](const ValidationRow& row) { return row.quantity == m.quantity; }))
       motions.push_back(m);
-  form.columns = {{"recording", "recording"}, {"impact", "impact", true}, {"by", "by"}, {"fold", "fold"}};
+  form.columns = {
+      {"recording", "recording"}, {"impact", "impact", true}, {"by", "by"}, {"fold", "fold"}};
   for (const Motion& m : motions) form.columns.push_back({m.column, m.title, true});
-  for (const FormColumn& column : {FormColumn{"case", "case"}, FormColumn{"dissipation_percent", "lost [%]", true},
-                                   FormColumn{"error_percent", "error [%]", true}, FormColumn{"verdicts", "verdicts"}})
+  for (const FormColumn& column :
+       {FormColumn{"case", "case"}, FormColumn{"dissipation_percent", "lost [%]", true},
+        FormColumn{"error_percent", "error [%]", true}, FormColumn{"verdicts", "verdicts"}})
     form.columns.push_back(column);
 
   enum class Part { kMeasured, kPredicted, kDifference };
-  const auto cell = [](const Word& word, const std::string& quantity, Part part, bool loss) -> FormCell {
+  const auto cell = [](const Word& word, const std::string& quantity, Part part,
+                       bool loss) -> FormCell {
     const auto found = word.find(quantity);
     if (found == word.end()) return {};
     const ValidationRow& r = *found->second;
-    const double value = part == Part::kMeasured ? r.measured : part == Part::kPredicted ? r.predicted : r.difference;
-    const double sd = part == Part::kMeasured ? r.sd_measured : part == Part::kPredicted ? r.sd_predicted : r.sd_difference;
+    const double value = part == Part::kMeasured    ? r.measured
+                         : part == Part::kPredicted ? r.predicted
+                                                    : r.difference;
+    const double sd = part == Part::kMeasured    ? r.sd_measured
+                      : part == Part::kPredicted ? r.sd_predicted
+                                                 : r.sd_difference;
     if (!loss) return {value, sd};
-    return {100 * (part == Part::kDifference ? -value : 1 - value), 100 * sd};  // the table holds T+ / T-
+    // the table holds T+ / T-
+    return {100 * (part == Part::kDifference ? -value : 1 - value), 100 * sd};
   };
   for (const Impact& impact : impacts) {
-    const auto line = [&](const std::string& by, const std::string& fold, const Word& word, Part part, const std::string& path_case,
-                          const FormCell& error, const std::string& verdicts) {
-      std::vector<FormCell> cells = {impact.first, FormCell(static_cast<double>(impact.second)), by, fold};
+    const auto line = [&](const std::string& by, const std::string& fold, const Word& word,
+                          Part part, const std::string& path_case, const FormCell& error,
+                          const std::string& verdicts) {
+      std::vector<FormCell> cells = {impact.first, FormCell(static_cast<double>(impact.second)), by,
+                                     fold};
       for (const Motion& m : motions) cells.push_back(cell(word, m.quantity, part, false));
-      cells.insert(cells.end(), {path_case, cell(word, "energy_ratio", part, true), error, verdicts});
+      cells.insert(cells.end(),
+                   {path_case, cell(word, "energy_ratio", part, true), error, verdicts});
       form.Row(std::move(cells));
     };
     bool first = true;
@@ -86,7 +101,8 @@ FormTable ValidationForm(const ValidationTable& table) {
       const auto error = errors.find({impact, law, fold});
       line(law, sample, word, Part::kPredicted, word.begin()->second->path_case,
            error == errors.end() ? FormCell() : FormCell(100 * error->second),
-           fmt::format("{} / {} / {}", verdicts["adequate"], verdicts["discrepant"], verdicts["unresolved"]));
+           fmt::format("{} / {} / {}", verdicts["adequate"], verdicts["discrepant"],
+                       verdicts["unresolved"]));
       line(law + " − measured", sample, word, Part::kDifference, "", {}, "");
     }
     form.Row({});

@@ -23,7 +23,8 @@ using Eigen::VectorXd;
 Estimate MeanOverArcs(std::span<const FlightArc> arcs, const Vector3d& direction) {
   std::vector<double> value, sd;
   for (const FlightArc& arc : arcs) {
-    const double a = arc.acceleration_W.dot(direction), s = arc.sd_acceleration.cwiseProduct(direction).norm();
+    const double a = arc.acceleration_W.dot(direction),
+                 s = arc.sd_acceleration.cwiseProduct(direction).norm();
     if (!std::isfinite(a) || !std::isfinite(s)) continue;
     value.push_back(a);
     sd.push_back(std::max(1e-6, s));
@@ -44,13 +45,16 @@ Estimate MeanOverArcs(std::span<const FlightArc> arcs, const Vector3d& direction
   return MakeEstimate(fit.value(0), 1 / std::sqrt(fit.information(0, 0)));
 }
 
-// Air or guide plates slow a body in proportion to its velocity, a = g - k v, and short fast arcs then show too little gravity. k is common
-// to all arcs and directions, so flights up, down and along tell it from g. Undetermined where no arc carries a velocity.
+// Air or guide plates slow a body in proportion to its velocity, a = g - k v, and short fast arcs
+// then show too little gravity. k is common to all arcs and directions, so flights up, down and
+// along tell it from g. Undetermined where no arc carries a velocity.
 Estimate DragRate(std::span<const FlightArc> arcs, bool planar) {
   const int rows = planar ? 2 : 3;
   std::vector<const FlightArc*> used;
   for (const FlightArc& arc : arcs) {
-    if (arc.acceleration_W.allFinite() && arc.sd_acceleration.allFinite() && arc.velocity_W.allFinite()) used.push_back(&arc);
+    if (arc.acceleration_W.allFinite() && arc.sd_acceleration.allFinite() &&
+        arc.velocity_W.allFinite())
+      used.push_back(&arc);
   }
   const int n = used.size();
   if (n < 12) return Undetermined(fmt::format("{} flight arcs: at least 12 are needed", n));
@@ -74,7 +78,9 @@ Estimate DragRate(std::span<const FlightArc> arcs, bool planar) {
   problem.active.push_back(rows);
   problem.residual = [&](const VectorXd& p, VectorXd& r) {
     for (int i = 0; i < n; ++i) {
-      for (int k = 0; k < rows; ++k) r(i * rows + k) = p(k) - p(rows) * used[i]->velocity_W(axis(k)) - used[i]->acceleration_W(axis(k));
+      for (int k = 0; k < rows; ++k)
+        r(i * rows + k) =
+            p(k) - p(rows) * used[i]->velocity_W(axis(k)) - used[i]->acceleration_W(axis(k));
     }
   };
   const RobustFit fit = FitRobust(problem);
@@ -91,21 +97,26 @@ std::vector<FlightArc> WithoutDrag(const AuditInput& input, AuditResult& result)
   const Estimate rate = DragRate(arcs, input.body->planar);
   result.evidence.push_back({"drag_rate_per_s", "free_flight", rate});
   if (!rate.determined || rate.value < input.options.significance * rate.sd) return arcs;
-  // A drag that changes no arc's acceleration by a five-hundredth of gravity is left alone: it could not mislead the verdict on g.
+  // A drag that changes no arc's acceleration by a five-hundredth of gravity is left alone: it
+  // could not mislead the verdict on g.
   double fastest = 0;
-  for (const FlightArc& arc : arcs) fastest = std::max(fastest, arc.velocity_W.allFinite() ? arc.velocity_W.norm() : 0.0);
+  for (const FlightArc& arc : arcs)
+    fastest = std::max(fastest, arc.velocity_W.allFinite() ? arc.velocity_W.norm() : 0.0);
   if (rate.value * fastest < 0.002 * input.options.gravity_W.norm()) return arcs;
   for (FlightArc& arc : arcs) arc.acceleration_W += rate.value * arc.velocity_W;
   Finding finding;
   finding.parameter = "drag_rate_per_s";
   finding.estimate = rate;
-  finding.text =
-      fmt::format("drag_rate_per_s: free flight slows by {} /s of its velocity; taken out before gravity is judged", PlusMinus(rate));
+  finding.text = fmt::format(
+      "drag_rate_per_s: free flight slows by {} /s of its velocity; taken out before gravity is "
+      "judged",
+      PlusMinus(rate));
   result.findings.push_back(finding);
   return arcs;
 }
 
-// Size and direction of the free-flight acceleration; a wrong direction means swapped or reversed axes, or a tilted frame.
+// Size and direction of the free-flight acceleration; a wrong direction means swapped or reversed
+// axes, or a tilted frame.
 void JudgeGravity(const AuditInput& input, AuditResult& result) {
   const Vector3d given = input.options.gravity_W;
   const double g = given.norm();
@@ -121,7 +132,8 @@ void JudgeGravity(const AuditInput& input, AuditResult& result) {
     mean(i) = component[i].value;
   }
   const double size = mean.norm();
-  for (int i = 0; i < 3; ++i) variance += size > 0 ? std::pow(mean(i) / size * component[i].sd, 2) : 0;
+  for (int i = 0; i < 3; ++i)
+    variance += size > 0 ? std::pow(mean(i) / size * component[i].sd, 2) : 0;
   result.gravity = MakeEstimate(size, std::sqrt(variance));
   if (!(g > 0) || !(size > 0)) return;
   const double cosine = mean.dot(given) / (size * g);
@@ -146,10 +158,14 @@ void JudgeGravity(const AuditInput& input, AuditResult& result) {
     Finding finding;
     finding.parameter = "axis_swapped";
     finding.named = steadiest == axis;
-    finding.estimate = MakeEstimate(std::acos(std::clamp(cosine, -1.0, 1.0)), std::sqrt(variance) / size);
+    finding.estimate =
+        MakeEstimate(std::acos(std::clamp(cosine, -1.0, 1.0)), std::sqrt(variance) / size);
     const char* names = "xyz";
-    finding.text = fmt::format("axis_swapped: bodies fall along {}{} as recorded{}; check which column is which and its sign",
-                               mean(axis) < 0 ? "-" : "+", names[axis], finding.named ? ", and rests agree on that axis" : "");
+    finding.text = fmt::format(
+        "axis_swapped: bodies fall along {}{} as recorded{}; check which column is which and its "
+        "sign",
+        mean(axis) < 0 ? "-" : "+", names[axis],
+        finding.named ? ", and rests agree on that axis" : "");
     result.evidence.push_back({"axis_swapped", "free_flight", finding.estimate});
     result.findings.push_back(finding);
     return;
@@ -167,8 +183,9 @@ void JudgeGravity(const AuditInput& input, AuditResult& result) {
       Finding finding;
       finding.parameter = name;
       finding.estimate = tilt;
-      finding.text =
-          fmt::format("{}: bodies fall {} rad off the vertical as recorded; no second source measures this", name, PlusMinus(tilt));
+      finding.text = fmt::format(
+          "{}: bodies fall {} rad off the vertical as recorded; no second source measures this",
+          name, PlusMinus(tilt));
       result.findings.push_back(finding);
     }
   }
@@ -176,21 +193,26 @@ void JudgeGravity(const AuditInput& input, AuditResult& result) {
 
 // Every source, with the errors at `at` as first guess.
 std::vector<Source> Gather(const AuditInput& input, const Layout& layout, const VectorXd& at) {
-  std::vector<Source> sources = {RestAttitudeSource(input, layout), RestHeightSource(input, layout, at), FreeFlightSource(input, layout)};
+  std::vector<Source> sources = {RestAttitudeSource(input, layout),
+                                 RestHeightSource(input, layout, at),
+                                 FreeFlightSource(input, layout)};
   VectorXd start = at;
   if (start.isZero(0) && sources[0].usable) start = sources[0].value;
   sources.push_back(MomentumSource(input, layout, start));
   if (sources.back().usable) {
     start = sources.back().value;
-    start.segment(layout.scale, layout.corner - layout.scale) = at.segment(layout.scale, layout.corner - layout.scale);
+    start.segment(layout.scale, layout.corner - layout.scale) =
+        at.segment(layout.scale, layout.corner - layout.scale);
   }
   sources.push_back(ContactHeightSource(input, layout, start));
   return sources;
 }
 
-// Events that meet, with the errors undone, the criterion that all met as recorded: the next vertex arrives no sooner after the first. An
-// attitude that was off lets flat landings pass for single contacts.
-std::vector<const ImpactEvent*> SingleContacts(const AuditInput& input, const Layout& layout, const VectorXd& errors) {
+// Events that meet, with the errors undone, the criterion that all met as recorded: the next vertex
+// arrives no sooner after the first. An attitude that was off lets flat landings pass for single
+// contacts.
+std::vector<const ImpactEvent*> SingleContacts(const AuditInput& input, const Layout& layout,
+                                               const VectorXd& errors) {
   std::vector<double> before, after;
   const Body rounded = layout.Rounded(*input.body, errors);
   const Vector3d n = layout.Normal(errors, input.floor.normal);
@@ -211,9 +233,12 @@ std::vector<const ImpactEvent*> SingleContacts(const AuditInput& input, const La
 }
 
 // Inertia given, of the uniform solid and as momentum sees it.
-void JudgeInertia(const AuditInput& input, const Layout& layout, const Explanation& explanation, AuditResult& result) {
+void JudgeInertia(const AuditInput& input, const Layout& layout, const Explanation& explanation,
+                  AuditResult& result) {
   const Body& body = *input.body;
-  const auto size = [&](const Body& b) { return body.planar ? b.inertia_B(1, 1) : b.inertia_B.trace() / 3; };
+  const auto size = [&](const Body& b) {
+    return body.planar ? b.inertia_B(1, 1) : b.inertia_B.trace() / 3;
+  };
   const double given = size(body);
   const std::string word = body.planar ? "inertia about y" : "mean inertia";
   const char* unit = body.mass_known ? "kg m^2" : "m^2 (per kg)";
@@ -244,13 +269,15 @@ void JudgeInertia(const AuditInput& input, const Layout& layout, const Explanati
   }
   note += solid > 0 ? fmt::format(", uniform solid {:.4g}", solid) : ", no uniform solid";
   Estimate ratio = Undetermined("no momentum");
-  const double value = std::exp(explanation.best(layout.inertia)), sd = explanation.sd(layout.inertia);
+  const double value = std::exp(explanation.best(layout.inertia)),
+               sd = explanation.sd(layout.inertia);
   for (const Source& source : explanation.sources) {
     if (source.name != "momentum") continue;
     if (!source.usable) {
       ratio = Undetermined(source.reason);
     } else {
-      ratio = sd < 0.3 ? MakeEstimate(value, value * sd) : Undetermined("levers and offsets take up the inertia");
+      ratio = sd < 0.3 ? MakeEstimate(value, value * sd)
+                       : Undetermined("levers and offsets take up the inertia");
     }
   }
   if (ratio.determined) {
@@ -271,28 +298,35 @@ void JudgeInertia(const AuditInput& input, const Layout& layout, const Explanati
   Finding finding;
   finding.parameter = "inertia_scale";
   const double together = std::hypot(ratio.sd, from_shape.sd);
-  finding.named = std::abs(shape - 1) > k * from_shape.sd && std::abs(shape - ratio.value) <= k * together;
+  finding.named =
+      std::abs(shape - 1) > k * from_shape.sd && std::abs(shape - ratio.value) <= k * together;
   finding.estimate = ratio;
-  finding.text =
-      fmt::format("inertia_scale: {}", result.inertia_note) + (finding.named ? "; momentum and shape agree against the value given" : "");
+  finding.text = fmt::format("inertia_scale: {}", result.inertia_note) +
+                 (finding.named ? "; momentum and shape agree against the value given" : "");
   result.findings.push_back(finding);
 }
 
 }  // namespace
 
-AuditResult Audit(std::span<const ImpactEvent> events, std::span<const FlightArc> arcs, std::span<const RestPose> rests, const Body& body,
-                  const Plane& floor, const AuditOptions& options) {
+AuditResult Audit(std::span<const ImpactEvent> events, std::span<const FlightArc> arcs,
+                  std::span<const RestPose> rests, const Body& body, const Plane& floor,
+                  const AuditOptions& options) {
   const double length = floor.normal.norm();
   if (!(std::isfinite(length) && length > 0))
-    throw ConfigError("floor: normal: found a vector without direction, allowed: a finite vector that is not zero");
-  if (!(options.significance > 0)) throw ConfigError(fmt::format("significance: found {}, allowed: a number > 0", options.significance));
+    throw ConfigError(
+        "floor: normal: found a vector without direction, allowed: a finite vector that is not "
+        "zero");
+  if (!(options.significance > 0))
+    throw ConfigError(
+        fmt::format("significance: found {}, allowed: a number > 0", options.significance));
   AuditInput input;
   input.body = &body;
   input.floor = {floor.normal / length, floor.offset / length};
   input.options = options;
   for (const ImpactEvent& event : events) {
-    const bool finite = event.X_WB.matrix().allFinite() && event.v_minus.allFinite() && event.v_plus.allFinite() &&
-                        event.omega_minus.allFinite() && event.omega_plus.allFinite() && event.cov.allFinite();
+    const bool finite = event.X_WB.matrix().allFinite() && event.v_minus.allFinite() &&
+                        event.v_plus.allFinite() && event.omega_minus.allFinite() &&
+                        event.omega_plus.allFinite() && event.cov.allFinite();
     if (event.accepted && finite) input.events.push_back(&event);
   }
   input.arcs = arcs;
@@ -300,7 +334,8 @@ AuditResult Audit(std::span<const ImpactEvent> events, std::span<const FlightArc
 
   AuditResult result;
   const Layout layout(body);
-  for (const ImpactEvent* event : input.events) result.events.push_back(AuditEvent(*event, body, input.floor, options));
+  for (const ImpactEvent* event : input.events)
+    result.events.push_back(AuditEvent(*event, body, input.floor, options));
   AuditFriction(input.events, body, input.floor, options, result.events);
   result.momentum = AuditMomentum(input, layout, VectorXd());
   const std::vector<FlightArc> slowed = WithoutDrag(input, result);
@@ -332,18 +367,21 @@ AuditResult Audit(std::span<const ImpactEvent> events, std::span<const FlightArc
   Explanation explanation = Explain(sources, layout, options);
   std::vector<const ImpactEvent*> single = input.events;
   if (!explanation.best.head(layout.inertia).isZero(0)) {
-    // A second look from where the explanation is: sources are linearised there, and events that turn out to be flat landings are left out.
+    // A second look from where the explanation is: sources are linearised there, and events that
+    // turn out to be flat landings are left out.
     single = SingleContacts(input, layout, explanation.best);
     AuditInput closer = input;
     closer.events = single;
     sources = Gather(closer, layout, explanation.best);
     explanation = Explain(sources, layout, options);
   }
-  result.evidence.insert(result.evidence.end(), explanation.evidence.begin(), explanation.evidence.end());
+  result.evidence.insert(result.evidence.end(), explanation.evidence.begin(),
+                         explanation.evidence.end());
   for (const Source& source : sources) {
     if (!source.usable) result.evidence.push_back({"", source.name, Undetermined(source.reason)});
   }
-  result.findings.insert(result.findings.end(), explanation.findings.begin(), explanation.findings.end());
+  result.findings.insert(result.findings.end(), explanation.findings.begin(),
+                         explanation.findings.end());
   const VectorXd& named = explanation.named;
   FrameCorrection& correction = result.correction;
   correction = turned;
@@ -364,14 +402,18 @@ AuditResult Audit(std::span<const ImpactEvent> events, std::span<const FlightArc
   FrameCorrection rest = correction;  // the events are turned already
   rest.mirrored = rest.theta_flipped = false;
   std::vector<ImpactEvent> corrected;
-  for (const ImpactEvent* event : single) corrected.push_back(CorrectEvent(*event, rest, corrected_body, input.floor, options.gravity_W));
+  for (const ImpactEvent* event : single)
+    corrected.push_back(CorrectEvent(*event, rest, corrected_body, input.floor, options.gravity_W));
   for (const ImpactEvent& event : corrected) corrected_input.events.push_back(&event);
   const Layout corrected_layout(corrected_body);
   if (options.fit_inertia) {
     const std::vector<int> inertia = {layout.inertia};
-    const RobustFit fit = FitMomentum(corrected_input, corrected_layout, VectorXd::Zero(layout.size), inertia);
+    const RobustFit fit =
+        FitMomentum(corrected_input, corrected_layout, VectorXd::Zero(layout.size), inertia);
     const double change = fit.usable ? fit.value(layout.inertia) : 0;
-    if (fit.usable && std::abs(change) > options.significance * std::sqrt(Covariance(fit.information, layout.unit, inertia)(0, 0))) {
+    if (fit.usable &&
+        std::abs(change) > options.significance *
+                               std::sqrt(Covariance(fit.information, layout.unit, inertia)(0, 0))) {
       result.body.inertia_scale = std::exp(change);
       corrected_body = CorrectedBody(body, result.body);
     }

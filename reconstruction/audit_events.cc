@@ -17,13 +17,19 @@ using Eigen::Vector3d;
 using Eigen::VectorXd;
 using Matrix3x15 = Eigen::Matrix<double, 3, kEventDim>;
 
-constexpr double kClear = 2;             // standard deviations at which a slip or an impulse has a sense
-constexpr double kSameSense = 0.5;       // cosine between slips before and after that counts as kept
-constexpr double kBetterAligned = 0.3;   // difference of cosines by which one hand fits friction better than the other
-constexpr double kOtherAttitude = 2;     // ratio of momentum residuals at which geometry decides the sense of theta
-constexpr double kStrayShare = 0.1;      // share of events whose friction may by chance speak for the wrong hand
-constexpr double kSecondLevel = 0.0248;  // two-sided level whose upper half is that of 2.5 standard deviations: a second source
-constexpr int kFewestSliding = 3;        // events that make a friction cone
+// standard deviations at which a slip or an impulse has a sense
+constexpr double kClear = 2;
+// cosine between slips before and after that counts as kept
+constexpr double kSameSense = 0.5;
+// difference of cosines by which one hand fits friction better than the other
+constexpr double kBetterAligned = 0.3;
+// ratio of momentum residuals at which geometry decides the sense of theta
+constexpr double kOtherAttitude = 2;
+// share of events whose friction may by chance speak for the wrong hand
+constexpr double kStrayShare = 0.1;
+// two-sided level whose upper half is that of 2.5 standard deviations: a second source
+constexpr double kSecondLevel = 0.0248;
+constexpr int kFewestSliding = 3;  // events that make a friction cone
 
 Matrix3d Cross(const Vector3d& r) {
   Matrix3d S;
@@ -84,10 +90,13 @@ bool KeepsSense(const Slip& slip) {
          slip.minus.dot(slip.plus) > kSameSense * slip.minus.norm() * slip.plus.norm();
 }
 
-// Cosine between friction and the reverse of a slip that keeps its sense: 1 opposes, -1 assists; NaN where there is nothing to test.
+// Cosine between friction and the reverse of a slip that keeps its sense: 1 opposes, -1 assists;
+// NaN where there is nothing to test.
 double Opposition(const Slip& slip) {
-  if (!KeepsSense(slip) || !(slip.dv_t.norm() > kClear * slip.sd_dv_t)) return std::numeric_limits<double>::quiet_NaN();
-  return -slip.dv_t.normalized().dot((slip.minus.normalized() + slip.plus.normalized()).normalized());
+  if (!KeepsSense(slip) || !(slip.dv_t.norm() > kClear * slip.sd_dv_t))
+    return std::numeric_limits<double>::quiet_NaN();
+  return -slip.dv_t.normalized().dot(
+      (slip.minus.normalized() + slip.plus.normalized()).normalized());
 }
 
 // Cosine between friction and the reverse of the slip at the start; NaN where either is not clear.
@@ -97,9 +106,11 @@ double InitialOpposition(const Slip& slip) {
   return -slip.dv_t.normalized().dot(slip.minus.normalized());
 }
 
-// Radius of gyration from the log of the inertia that one term of the momentum balance shows over the body's.
+// Radius of gyration from the log of the inertia that one term of the momentum balance shows over
+// the body's.
 Estimate Gyration(double log_inertia, double variance, double gyration_body) {
-  const double sd = 0.5 * std::sqrt(std::max(0.0, variance)), value = gyration_body * std::exp(0.5 * log_inertia);
+  const double sd = 0.5 * std::sqrt(std::max(0.0, variance)),
+               value = gyration_body * std::exp(0.5 * log_inertia);
   if (!(sd < 0.15)) return Undetermined("this impulse term is too small against the scatter");
   return MakeEstimate(value, value * sd);
 }
@@ -108,7 +119,8 @@ Estimate Gyration(double log_inertia, double variance, double gyration_body) {
 
 Estimate MakeEstimate(double value, double sd) {
   Estimate estimate;
-  if (!(std::isfinite(value) && std::isfinite(sd) && sd >= 0)) return Undetermined("no finite value");
+  if (!(std::isfinite(value) && std::isfinite(sd) && sd >= 0))
+    return Undetermined("no finite value");
   estimate.value = value;
   estimate.sd = sd;
   const double k = NormalQuantile(0.975);
@@ -126,7 +138,8 @@ Estimate Undetermined(const std::string& reason) {
 
 std::string PlusMinus(const Estimate& estimate, double factor) {
   const double sd = factor * estimate.sd;
-  const int decimals = sd > 0 ? std::clamp(1 - static_cast<int>(std::floor(std::log10(sd))), 0, 9) : 6;
+  const int decimals =
+      sd > 0 ? std::clamp(1 - static_cast<int>(std::floor(std::log10(sd))), 0, 9) : 6;
   return fmt::format("{:.{}f} +- {:.{}f}", factor * estimate.value, decimals, sd, decimals);
 }
 
@@ -148,8 +161,8 @@ SpinResidual MomentumResidual(const ImpactEvent& event, const Body& body, const 
   return {R.transpose() * e, R.transpose() * J * event.cov * J.transpose() * R};
 }
 
-ImpactEvent CorrectEvent(const ImpactEvent& event, const FrameCorrection& correction, const Body& body, const Plane& floor,
-                         const Vector3d& gravity_W) {
+ImpactEvent CorrectEvent(const ImpactEvent& event, const FrameCorrection& correction,
+                         const Body& body, const Plane& floor, const Vector3d& gravity_W) {
   ImpactEvent out = event;
   Vector3d flip = Vector3d::Ones();
   if (correction.mirrored) flip(event.planar ? 0 : 1) = -1;
@@ -160,7 +173,8 @@ ImpactEvent CorrectEvent(const ImpactEvent& event, const FrameCorrection& correc
   R = R * Rotate(correction.rotation_offset_B).transpose();
   const Vector3d com = R * correction.com_offset_B;
   out.X_WB.linear() = R;
-  out.X_WB.translation() = flip.cwiseProduct(event.X_WB.translation()) / correction.length_scale + com;
+  out.X_WB.translation() =
+      flip.cwiseProduct(event.X_WB.translation()) / correction.length_scale + com;
   out.t = event.t / correction.clock_rate;
   out.sd_t = event.sd_t / correction.clock_rate;
   EventCovariance map = EventCovariance::Zero();
@@ -170,7 +184,8 @@ ImpactEvent CorrectEvent(const ImpactEvent& event, const FrameCorrection& correc
     map.block<3, 3>(omega, omega) = turn * correction.clock_rate * Matrix3d::Identity();
   }
   // The lever turns with the attitude; a flipped attitude mirrors it.
-  map.block<3, 3>(kLever, kLever) = turn < 0 ? Matrix3d(Vector3d(-1, 1, 1).asDiagonal()) : Matrix3d(Matrix3d::Identity());
+  map.block<3, 3>(kLever, kLever) =
+      turn < 0 ? Matrix3d(Vector3d(-1, 1, 1).asDiagonal()) : Matrix3d(Matrix3d::Identity());
   out.cov = map * event.cov * map.transpose();
   out.omega_minus = turn * correction.clock_rate * event.omega_minus;
   out.omega_plus = turn * correction.clock_rate * event.omega_plus;
@@ -186,11 +201,14 @@ ImpactEvent CorrectEvent(const ImpactEvent& event, const FrameCorrection& correc
 namespace {
 
 // Takes from spins in B their part about the axis that was not measured.
-Matrix3d Seen(const ImpactEvent& event) { return Matrix3d::Identity() - event.unseen_axis_B * event.unseen_axis_B.transpose(); }
+Matrix3d Seen(const ImpactEvent& event) {
+  return Matrix3d::Identity() - event.unseen_axis_B * event.unseen_axis_B.transpose();
+}
 
 }  // namespace
 
-EventAudit AuditEvent(const ImpactEvent& event, const Body& body, const Plane& floor, const AuditOptions& options) {
+EventAudit AuditEvent(const ImpactEvent& event, const Body& body, const Plane& floor,
+                      const AuditOptions& options) {
   EventAudit audit;
   audit.recording = event.recording;
   audit.impact = event.impact;
@@ -200,13 +218,15 @@ EventAudit AuditEvent(const ImpactEvent& event, const Body& body, const Plane& f
   if (body.planar) {
     audit.momentum_residual = -spin.value.y();
     audit.momentum_sd = std::sqrt(std::max(0.0, spin.cov(1, 1)));
-    audit.momentum_ok = std::abs(audit.momentum_residual) <= options.significance * audit.momentum_sd;
+    audit.momentum_ok =
+        std::abs(audit.momentum_residual) <= options.significance * audit.momentum_sd;
   } else {
     const Matrix3d seen = Seen(event);
     audit.momentum_residual = (seen * spin.value).norm();
     audit.momentum_sd = LargestSd(seen * spin.cov * seen);
     const Matrix3d C = spin.cov + 1e-12 * (1e-300 + spin.cov.trace()) * Matrix3d::Identity();
-    const double limit = ChiSquareQuantile(1 - 2 * NormalCdf(-std::clamp(options.significance, 0.1, 7.0)), 3);
+    const double limit =
+        ChiSquareQuantile(1 - 2 * NormalCdf(-std::clamp(options.significance, 0.1, 7.0)), 3);
     audit.momentum_ok = spin.cov.trace() > 0 && spin.value.dot(C.ldlt().solve(spin.value)) <= limit;
   }
   const Matrix3d R = event.X_WB.linear(), I_W = R * body.inertia_B * R.transpose();
@@ -215,9 +235,12 @@ EventAudit AuditEvent(const ImpactEvent& event, const Body& body, const Plane& f
   if (before > 0) {
     audit.energy_gain = after / before - 1;
     Eigen::Matrix<double, kEventDim, 1> slope = Eigen::Matrix<double, kEventDim, 1>::Zero();
-    const auto add = [&](int v, int omega, const Vector3d& velocity, const Vector3d& rate, double factor) {
+    const auto add = [&](int v, int omega, const Vector3d& velocity, const Vector3d& rate,
+                         double factor) {
       slope.segment<3>(v) = factor * body.mass * velocity;
-      slope.segment<3>(omega) = factor * (body.planar ? Vector3d(0, body.inertia_B(1, 1) * rate.y(), 0) : Vector3d(I_W * rate));
+      slope.segment<3>(omega) =
+          factor *
+          (body.planar ? Vector3d(0, body.inertia_B(1, 1) * rate.y(), 0) : Vector3d(I_W * rate));
       if (body.planar) slope(v + 1) = 0;
     };
     add(kVPlus, kOmegaPlus, event.v_plus, event.omega_plus, 1 / before);
@@ -228,8 +251,8 @@ EventAudit AuditEvent(const ImpactEvent& event, const Body& body, const Plane& f
   return audit;
 }
 
-void AuditFriction(std::span<const ImpactEvent* const> events, const Body& body, const Plane& floor, const AuditOptions& options,
-                   std::span<EventAudit> audits) {
+void AuditFriction(std::span<const ImpactEvent* const> events, const Body& body, const Plane& floor,
+                   const AuditOptions& options, std::span<EventAudit> audits) {
   std::vector<Slip> slips;
   std::vector<double> ratios;
   for (std::size_t i = 0; i < events.size(); ++i) {
@@ -258,12 +281,15 @@ void AuditFriction(std::span<const ImpactEvent* const> events, const Body& body,
   }
 }
 
-MomentumAudit AuditMomentum(const AuditInput& input, const Layout& layout, const VectorXd& prior_sd) {
+MomentumAudit AuditMomentum(const AuditInput& input, const Layout& layout,
+                            const VectorXd& prior_sd) {
   const Body& body = *input.body;
   MomentumAudit audit;
   const int n = audit.n = input.events.size();
-  audit.gyration_body = std::sqrt((body.planar ? body.inertia_B(1, 1) : body.inertia_B.trace() / 3) / body.mass);
-  audit.gyration_normal = audit.gyration_tangential = Undetermined(fmt::format("{} accepted events are too few", n));
+  audit.gyration_body =
+      std::sqrt((body.planar ? body.inertia_B(1, 1) : body.inertia_B.trace() / 3) / body.mass);
+  audit.gyration_normal = audit.gyration_tangential =
+      Undetermined(fmt::format("{} accepted events are too few", n));
   if (n == 0) return audit;
   std::vector<double> size;
   std::vector<Vector3d> spin;
@@ -272,7 +298,8 @@ MomentumAudit AuditMomentum(const AuditInput& input, const Layout& layout, const
     const SpinResidual e = MomentumResidual(*event, body, input.floor.normal);
     const Matrix3d seen = Seen(*event);
     const Vector3d value = seen * e.value, change = event->omega_plus - event->omega_minus;
-    spin.push_back(body.planar ? Vector3d(0, change.y(), 0) : Vector3d(seen * event->X_WB.linear().transpose() * change));
+    spin.push_back(body.planar ? Vector3d(0, change.y(), 0)
+                               : Vector3d(seen * event->X_WB.linear().transpose() * change));
     size.push_back(value.norm());
     audit.rms += value.squaredNorm() / n;
     audit.expected_rms += (seen * e.cov * seen).trace() / n;
@@ -289,7 +316,9 @@ MomentumAudit AuditMomentum(const AuditInput& input, const Layout& layout, const
   std::vector<int> active;
   for (int i = 0; i < prior_sd.size(); ++i) {
     const std::vector<int> seen = MomentumParameters(layout);
-    if (prior_sd(i) > 0 && i != layout.inertia && std::find(seen.begin(), seen.end(), i) != seen.end()) active.push_back(i);
+    if (prior_sd(i) > 0 && i != layout.inertia &&
+        std::find(seen.begin(), seen.end(), i) != seen.end())
+      active.push_back(i);
   }
   active.push_back(layout.inertia);
   active.push_back(layout.split);
@@ -301,8 +330,8 @@ MomentumAudit AuditMomentum(const AuditInput& input, const Layout& layout, const
   const MatrixXd C = Covariance(fit.information, layout.unit, active);
   const int a = active.size() - 2, b = active.size() - 1;
   audit.gyration_normal = Gyration(fit.value(layout.inertia), C(a, a), audit.gyration_body);
-  audit.gyration_tangential =
-      Gyration(fit.value(layout.inertia) + fit.value(layout.split), C(a, a) + C(b, b) + 2 * C(a, b), audit.gyration_body);
+  audit.gyration_tangential = Gyration(fit.value(layout.inertia) + fit.value(layout.split),
+                                       C(a, a) + C(b, b) + 2 * C(a, b), audit.gyration_body);
   return audit;
 }
 
@@ -314,23 +343,28 @@ std::vector<ImpactEvent> CorrectAll(const AuditInput& input, bool mirrored, bool
   correction.theta_flipped = flipped;
   std::vector<ImpactEvent> events;
   for (const ImpactEvent* event : input.events) {
-    events.push_back(CorrectEvent(*event, correction, *input.body, input.floor, input.options.gravity_W));
+    events.push_back(
+        CorrectEvent(*event, correction, *input.body, input.floor, input.options.gravity_W));
   }
   return events;
 }
 
-// Share of mirroring that the tangential impulses need for angular momentum to close: 0 as given, 1 reversed.
+// Share of mirroring that the tangential impulses need for angular momentum to close: 0 as given, 1
+// reversed.
 Estimate MirrorShare(const RobustFit& fit, const Layout& layout) {
   if (!fit.usable) return Undetermined(fit.reason);
   std::vector<int> active = MomentumParameters(layout);
   active.push_back(layout.handedness);
   const int last = active.size() - 1;
   const double sd = std::sqrt(Covariance(fit.information, layout.unit, active)(last, last));
-  return sd < 0.25 ? MakeEstimate(fit.value(layout.handedness), sd) : Undetermined("tangential impulses are too small against the scatter");
+  return sd < 0.25 ? MakeEstimate(fit.value(layout.handedness), sd)
+                   : Undetermined("tangential impulses are too small against the scatter");
 }
 
-// Of the events whose friction fits one hand better than the other, the share that fits the other hand than recorded.
-Estimate FrictionShare(const AuditInput& input, const std::vector<ImpactEvent>& other, int& against, int& tested) {
+// Of the events whose friction fits one hand better than the other, the share that fits the other
+// hand than recorded.
+Estimate FrictionShare(const AuditInput& input, const std::vector<ImpactEvent>& other, int& against,
+                       int& tested) {
   against = 0;
   int in_favour = 0;
   for (std::size_t i = 0; i < input.events.size(); ++i) {
@@ -342,9 +376,12 @@ Estimate FrictionShare(const AuditInput& input, const std::vector<ImpactEvent>& 
     in_favour += there < here - kBetterAligned ? 1 : 0;
   }
   tested = against + in_favour;
-  if (tested < 2) return Undetermined(fmt::format("{} events tell by the sense of friction: at least 2 are needed", tested));
+  if (tested < 2)
+    return Undetermined(
+        fmt::format("{} events tell by the sense of friction: at least 2 are needed", tested));
   const double smoothed = (against + 1.0) / (tested + 2);
-  return MakeEstimate(static_cast<double>(against) / tested, std::sqrt(smoothed * (1 - smoothed) / tested));
+  return MakeEstimate(static_cast<double>(against) / tested,
+                      std::sqrt(smoothed * (1 - smoothed) / tested));
 }
 
 }  // namespace
@@ -369,7 +406,8 @@ Handedness JudgeHandedness(const AuditInput& input, const Layout& layout) {
     for (const ImpactEvent& event : turned) other.events.push_back(&event);
     const RobustFit as_turned = FitMomentum(other, layout, VectorXd(), active);
     if (as_turned.usable) {
-      attitude_known = std::max(as_turned.typical, as_given.typical) > kOtherAttitude * std::min(as_turned.typical, as_given.typical);
+      attitude_known = std::max(as_turned.typical, as_given.typical) >
+                       kOtherAttitude * std::min(as_turned.typical, as_given.typical);
       if (attitude_known && as_turned.typical < as_given.typical) {
         const Estimate share = MirrorShare(as_turned, layout);
         flip = share.determined;
@@ -381,14 +419,17 @@ Handedness JudgeHandedness(const AuditInput& input, const Layout& layout) {
   const std::string name = flip ? "theta_flipped" : "mirrored";
   judged.evidence.push_back({name, "momentum", momentum});
   int against = 0, tested = 0;
-  const Estimate friction = FrictionShare(input, CorrectAll(input, mirror || !flip, flip), against, tested);
+  const Estimate friction =
+      FrictionShare(input, CorrectAll(input, mirror || !flip, flip), against, tested);
   judged.evidence.push_back({name, "friction", friction});
   if (!input.options.allow_mirror || !(mirror || flip)) return judged;
 
-  // A recording mirrored in x and in theta is right as seen from behind: friction fits both, geometry alone decides.
+  // A recording mirrored in x and in theta is right as seen from behind: friction fits both,
+  // geometry alone decides.
   const bool from_behind = mirror && flip;
   const bool friction_says =
-      from_behind || (friction.determined && friction.value > 0.7 && BinomialInterval(against, tested, kSecondLevel).lower > kStrayShare);
+      from_behind || (friction.determined && friction.value > 0.7 &&
+                      BinomialInterval(against, tested, kSecondLevel).lower > kStrayShare);
   Finding finding;
   finding.parameter = name;
   finding.named = friction_says && !from_behind;
@@ -399,17 +440,22 @@ Handedness JudgeHandedness(const AuditInput& input, const Layout& layout) {
   if (from_behind) {
     finding.parameter = "mirrored|theta_flipped";
     finding.text =
-        "mirrored|theta_flipped: the body's outline fits only as seen from behind; angular momentum says so, no second source does";
+        "mirrored|theta_flipped: the body's outline fits only as seen from behind; angular "
+        "momentum says so, no second source does";
   } else if (!friction_says) {
-    finding.text = fmt::format("{}: {} by angular momentum, but the sense of friction does not confirm it ({})", name, what,
-                               friction.determined ? "share " + PlusMinus(friction) : friction.reason);
+    finding.text = fmt::format(
+        "{}: {} by angular momentum, but the sense of friction does not confirm it ({})", name,
+        what, friction.determined ? "share " + PlusMinus(friction) : friction.reason);
   } else {
     judged.mirrored = mirror;
     judged.theta_flipped = flip;
-    finding.text = fmt::format("{}: {}; angular momentum (share {}) and the sense of friction (share {} of {} events that tell) agree",
-                               name, what, PlusMinus(momentum), PlusMinus(friction), tested);
+    finding.text = fmt::format(
+        "{}: {}; angular momentum (share {}) and the sense of friction (share {} of {} events that "
+        "tell) agree",
+        name, what, PlusMinus(momentum), PlusMinus(friction), tested);
     if (layout.planar && !attitude_known)
-      finding.text += "; a reversed theta would look the same on this body and gives the same coefficients";
+      finding.text +=
+          "; a reversed theta would look the same on this body and gives the same coefficients";
   }
   judged.findings.push_back(finding);
   return judged;

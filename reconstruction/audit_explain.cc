@@ -1,9 +1,10 @@
 // Which frame errors explain all evidence, and which of them are beyond doubt.
 //
-// Every subset of errors is tried; the one with the least misfit, charged for each error what a deviation at the stated significance is
-// worth, is the explanation. An error in it is named when (a) no other single error in its place does nearly as well and (b) two
-// independent sources agree on it: two that measure it, or one that measures it and another that rules out every rival explanation of what
-// the first one saw.
+// Every subset of errors is tried; the one with the least misfit, charged for each error what a
+// deviation at the stated significance is worth, is the explanation. An error in it is named when
+// (a) no other single error in its place does nearly as well and (b) two independent sources agree
+// on it: two that measure it, or one that measures it and another that rules out every rival
+// explanation of what the first one saw.
 
 #include <fmt/format.h>
 
@@ -21,9 +22,12 @@ using Eigen::MatrixXd;
 using Eigen::VectorXd;
 
 constexpr double kSecondSource = 2.5;  // standard deviations at which a second source counts
-constexpr double kRivalMargin = 9;     // an explanation this much worse in chi-square is no rival: three standard deviations
+// an explanation this much worse in chi-square is no rival: three standard deviations
+constexpr double kRivalMargin = 9;
 constexpr double kSameSize =
-    0.25;                      // sources that differ by less than this share of the error agree on the culprit, if not on its last digit
+    // sources that differ by less than this share of the error agree on the culprit, if not on its
+    // last digit
+    0.25;
 constexpr double kBlind = 20;  // natural units: an sd above this tells nothing
 constexpr double kTiny = 1e-9;
 
@@ -58,7 +62,8 @@ struct Own {
 
 class Judge {
  public:
-  Judge(const std::vector<Source>& sources, const Layout& layout, const AuditOptions& options) : layout_(layout) {
+  Judge(const std::vector<Source>& sources, const Layout& layout, const AuditOptions& options)
+      : layout_(layout) {
     const double sigma = std::clamp(options.significance, 0.5, 7.0);
     tail_ = 2 * NormalCdf(-sigma);
     for (const Source& source : sources) {
@@ -118,7 +123,8 @@ class Judge {
     return score;
   }
 
-  // What one source says of a block when it takes the other errors of the explanation, but not this one, from the other sources.
+  // What one source says of a block when it takes the other errors of the explanation, but not this
+  // one, from the other sources.
   Own OwnEstimate(int source, int block, Blocks on) const {
     on[block] = true;
     const std::vector<int> free = Free(on);
@@ -155,14 +161,17 @@ class Judge {
     own.cov.resize(mine.size(), mine.size());
     for (std::size_t i = 0; i < mine.size(); ++i) {
       const auto at = std::find(free.begin(), free.end(), mine[i]) - free.begin();
-      for (std::size_t k = 0; k < mine.size(); ++k) own.cov(i, k) = C(at, std::find(free.begin(), free.end(), mine[k]) - free.begin());
+      for (std::size_t k = 0; k < mine.size(); ++k)
+        own.cov(i, k) = C(at, std::find(free.begin(), free.end(), mine[k]) - free.begin());
     }
     own.determined = own.cov.diagonal().minCoeff() < kBlind * kBlind;
     return own;
   }
 
   // Chi-square of a block's estimate against none.
-  static double Significance(const Own& own) { return own.determined ? own.value.dot(own.cov.ldlt().solve(own.value)) : 0; }
+  static double Significance(const Own& own) {
+    return own.determined ? own.value.dot(own.cov.ldlt().solve(own.value)) : 0;
+  }
   bool Agree(const Own& a, const Own& b) const {
     const VectorXd d = a.value - b.value;
     const MatrixXd C = a.cov + b.cov;
@@ -172,14 +181,16 @@ class Judge {
     int seen = 0;
     double best = -1;
     for (int i = 0; i < d.size(); ++i) {
-      const double z = std::min(std::abs(a.value(i)) / std::sqrt(a.cov(i, i)), std::abs(b.value(i)) / std::sqrt(b.cov(i, i)));
+      const double z = std::min(std::abs(a.value(i)) / std::sqrt(a.cov(i, i)),
+                                std::abs(b.value(i)) / std::sqrt(b.cov(i, i)));
       if (z > best) {
         best = z;
         seen = i;
       }
     }
     const double both = std::max(std::abs(a.value(seen)), std::abs(b.value(seen)));
-    return best * best > Limit(1) && (d(seen) * d(seen) <= Limit(1) * C(seen, seen) || std::abs(d(seen)) <= kSameSize * both);
+    return best * best > Limit(1) &&
+           (d(seen) * d(seen) <= Limit(1) * C(seen, seen) || std::abs(d(seen)) <= kSameSize * both);
   }
 
   // A source that could see what another one claims, and sees something else.
@@ -283,7 +294,8 @@ std::string Join(const std::vector<std::string>& words, const std::string& betwe
 
 }  // namespace
 
-Explanation Explain(const std::vector<Source>& sources, const Layout& layout, const AuditOptions& options) {
+Explanation Explain(const std::vector<Source>& sources, const Layout& layout,
+                    const AuditOptions& options) {
   const Judge judge(sources, layout, options);
   const int n_blocks = layout.blocks.size();
   Explanation explanation;
@@ -302,7 +314,8 @@ Explanation Explain(const std::vector<Source>& sources, const Layout& layout, co
     }
   }
 
-  // An error that only reconciles two sources is dropped where these then agree, if roughly, on another.
+  // An error that only reconciles two sources is dropped where these then agree, if roughly, on
+  // another.
   std::vector<std::vector<int>> confirmed(n_blocks), rivals(n_blocks);
   const auto examine = [&](const Blocks& on) {
     int named = 0;
@@ -330,7 +343,8 @@ Explanation Explain(const std::vector<Source>& sources, const Layout& layout, co
     }
   }
 
-  // Evidence: every source on every error it can speak of, the other errors of the explanation taken from the other sources.
+  // Evidence: every source on every error it can speak of, the other errors of the explanation
+  // taken from the other sources.
   std::vector<std::vector<Own>> own(judge.count(), std::vector<Own>(n_blocks));
   for (int j = 0; j < judge.count(); ++j) {
     for (int b = 0; b < n_blocks; ++b) {
@@ -339,7 +353,8 @@ Explanation Explain(const std::vector<Source>& sources, const Layout& layout, co
         const double sd = std::sqrt(std::max(0.0, own[j][b].cov(i, i)));
         if (!(sd < kBlind)) continue;
         const int parameter = layout.blocks[b][i];
-        explanation.evidence.push_back({layout.names[parameter], judge.name(j), InUnits(layout, parameter, own[j][b].value(i), sd)});
+        explanation.evidence.push_back({layout.names[parameter], judge.name(j),
+                                        InUnits(layout, parameter, own[j][b].value(i), sd)});
       }
     }
   }
@@ -348,10 +363,12 @@ Explanation Explain(const std::vector<Source>& sources, const Layout& layout, co
   const VectorXd p = judge.Solve(final_blocks, &cov);
   explanation.best = VectorXd::Zero(layout.size);
   for (int b = 0; b < n_blocks; ++b) {
-    for (const int i : layout.blocks[b]) explanation.best(i) = final_blocks[b] ? p(i) * layout.unit(i) : 0;
+    for (const int i : layout.blocks[b])
+      explanation.best(i) = final_blocks[b] ? p(i) * layout.unit(i) : 0;
   }
   explanation.best(layout.inertia) = p(layout.inertia) * layout.unit(layout.inertia);
-  explanation.sd(layout.inertia) = std::sqrt(cov(layout.inertia, layout.inertia)) * layout.unit(layout.inertia);
+  explanation.sd(layout.inertia) =
+      std::sqrt(cov(layout.inertia, layout.inertia)) * layout.unit(layout.inertia);
   for (int b = 0; b < n_blocks; ++b) {
     if (!best[b]) continue;
     const std::vector<int>& block = layout.blocks[b];
@@ -367,14 +384,17 @@ Explanation Explain(const std::vector<Source>& sources, const Layout& layout, co
     }
     const double birge = sources_used > 1 ? std::sqrt(std::max(1.0, chi2 / (sources_used - 1))) : 1;
     std::vector<double> strength;
-    for (const int i : block) strength.push_back(cov(i, i) > 0 ? std::abs(p(i)) / std::sqrt(cov(i, i)) : 0);
+    for (const int i : block)
+      strength.push_back(cov(i, i) > 0 ? std::abs(p(i)) / std::sqrt(cov(i, i)) : 0);
     const int strongest = std::max_element(strength.begin(), strength.end()) - strength.begin();
     const auto said = [&](int parameter, int index) {
       std::vector<std::string> words;
       for (int j = 0; j < judge.count(); ++j) {
         const double sd = std::sqrt(std::max(0.0, own[j][b].cov(index, index)));
         if (own[j][b].determined && sd < kBlind) {
-          words.push_back(judge.name(j) + " " + Words(layout, parameter, InUnits(layout, parameter, own[j][b].value(index), sd)));
+          words.push_back(
+              judge.name(j) + " " +
+              Words(layout, parameter, InUnits(layout, parameter, own[j][b].value(index), sd)));
         }
       }
       return Join(words, ", ");
@@ -384,41 +404,52 @@ Explanation Explain(const std::vector<Source>& sources, const Layout& layout, co
       for (const int j : confirmed[b]) witnesses.push_back(judge.name(j));
       for (std::size_t i = 0; i < block.size(); ++i) {
         const int parameter = block[i];
-        if (static_cast<int>(i) != strongest && strength[i] < options.significance * birge) continue;
+        if (static_cast<int>(i) != strongest && strength[i] < options.significance * birge)
+          continue;
         Finding finding;
         finding.parameter = layout.names[parameter];
-        finding.named = parameter != layout.corner || p(parameter) * layout.unit(parameter) + layout.corner_given > 0;
-        finding.estimate = InUnits(layout, parameter, p(parameter), birge * std::sqrt(cov(parameter, parameter)));
-        finding.text = fmt::format("{}: {} ({}); {} agree", finding.parameter, Words(layout, parameter, finding.estimate),
-                                   said(parameter, i), Join(witnesses, " and "));
-        if (!finding.named) finding.text += "; corners stick out of the outline, which no radius describes";
+        finding.named = parameter != layout.corner ||
+                        p(parameter) * layout.unit(parameter) + layout.corner_given > 0;
+        finding.estimate =
+            InUnits(layout, parameter, p(parameter), birge * std::sqrt(cov(parameter, parameter)));
+        finding.text = fmt::format("{}: {} ({}); {} agree", finding.parameter,
+                                   Words(layout, parameter, finding.estimate), said(parameter, i),
+                                   Join(witnesses, " and "));
+        if (!finding.named)
+          finding.text += "; corners stick out of the outline, which no radius describes";
         explanation.findings.push_back(finding);
         if (!finding.named) continue;
         explanation.named(parameter) = p(parameter) * layout.unit(parameter);
         explanation.sd(parameter) =
-            finding.estimate.sd / (parameter == layout.scale || parameter == layout.clock ? finding.estimate.value : 1);
+            finding.estimate.sd /
+            (parameter == layout.scale || parameter == layout.clock ? finding.estimate.value : 1);
       }
       continue;
     }
     const int parameter = block[strongest];
     Finding finding;
     finding.parameter = layout.names[parameter];
-    finding.estimate = final_blocks[b] ? InUnits(layout, parameter, p(parameter), birge * std::sqrt(cov(parameter, parameter)))
+    finding.estimate = final_blocks[b] ? InUnits(layout, parameter, p(parameter),
+                                                 birge * std::sqrt(cov(parameter, parameter)))
                                        : Undetermined("left out of the explanation");
     if (!rivals[b].empty()) {
       std::vector<std::string> names = {finding.parameter};
       for (const int r : rivals[b]) names.push_back(layout.names[layout.blocks[r][0]]);
       std::sort(names.begin(), names.end());
       finding.parameter = Join(names, "|");
-      finding.text = fmt::format("{}: the evidence cannot tell these apart ({} if it is {})", finding.parameter, said(parameter, strongest),
-                                 layout.names[parameter]);
+      finding.text =
+          fmt::format("{}: the evidence cannot tell these apart ({} if it is {})",
+                      finding.parameter, said(parameter, strongest), layout.names[parameter]);
     } else if (final_blocks[b]) {
-      finding.text = fmt::format("{}: {}, not confirmed by a second source", finding.parameter, said(parameter, strongest));
+      finding.text = fmt::format("{}: {}, not confirmed by a second source", finding.parameter,
+                                 said(parameter, strongest));
     } else {
-      finding.text = fmt::format("{}: only the difference between sources hints at it ({})", finding.parameter, said(parameter, strongest));
+      finding.text = fmt::format("{}: only the difference between sources hints at it ({})",
+                                 finding.parameter, said(parameter, strongest));
     }
     const auto same = [&](const Finding& f) { return f.parameter == finding.parameter; };
-    if (std::none_of(explanation.findings.begin(), explanation.findings.end(), same)) explanation.findings.push_back(finding);
+    if (std::none_of(explanation.findings.begin(), explanation.findings.end(), same))
+      explanation.findings.push_back(finding);
   }
   return explanation;
 }

@@ -1,12 +1,14 @@
 #pragma once
 // Sources of evidence of the data audit and how they are brought together (private to this room).
 //
-// All sources speak of one vector of frame errors, each as a quadratic form: value and information, possibly singular. The errors, in order
-// (planar | spatial): attitude offset (theta | rotation vector in B), offset of the centre of mass (x, z | x, y, z in B), log length scale,
-// log clock rate, floor offset, floor tilt (slope along W_x | along W_x and W_y), rounding of the corners beyond the body's (boxes and
-// rounded polytopes); and nuisances: the log of the inertia seen by momentum over the body's and the effective contact time by which
-// approach speed deepens the contact height are always free, handedness (0: right, 1: mirrored) and the log ratio of the inertia seen by
-// the tangential impulse to that seen by the normal one are fitted on request.
+// All sources speak of one vector of frame errors, each as a quadratic form: value and information,
+// possibly singular. The errors, in order (planar | spatial): attitude offset (theta | rotation
+// vector in B), offset of the centre of mass (x, z | x, y, z in B), log length scale, log clock
+// rate, floor offset, floor tilt (slope along W_x | along W_x and W_y), rounding of the corners
+// beyond the body's (boxes and rounded polytopes); and nuisances: the log of the inertia seen by
+// momentum over the body's and the effective contact time by which approach speed deepens the
+// contact height are always free, handedness (0: right, 1: mirrored) and the log ratio of the
+// inertia seen by the tangential impulse to that seen by the normal one are fitted on request.
 
 #include <Eigen/Core>
 #include <span>
@@ -21,17 +23,23 @@ namespace impactlab::internal {
 struct Layout {
   explicit Layout(const Body& body);
   bool planar;
-  int attitude = 0, com, scale, clock, floor, tilt, corner, inertia, contact_time, contact_depth, handedness, split, size;
+  int attitude = 0, com, scale, clock, floor, tilt, corner, inertia, contact_time, contact_depth,
+      handedness, split, size;
   double corner_given = 0;         // the body's own rounding [m]
   Eigen::VectorXd unit;            // size at which an error of this kind matters
   std::vector<std::string> names;  // as in Evidence::parameter
-  // Errors that come and go together: attitude, com, scale, clock, floor, tilt, corner where it applies.
+  // Errors that come and go together: attitude, com, scale, clock, floor, tilt, corner where it
+  // applies.
   std::vector<std::vector<int>> blocks;
 
-  Eigen::Vector3d Rotation(const Eigen::VectorXd& p) const;                              // rotation_offset_B
-  Eigen::Vector3d Com(const Eigen::VectorXd& p) const;                                   // com_offset_B
-  Body Rounded(const Body& body, const Eigen::VectorXd& p) const;                        // with the corner radius of p
-  Eigen::Vector3d Normal(const Eigen::VectorXd& p, const Eigen::Vector3d& given) const;  // of the true floor
+  // rotation_offset_B
+  Eigen::Vector3d Rotation(const Eigen::VectorXd& p) const;
+  // com_offset_B
+  Eigen::Vector3d Com(const Eigen::VectorXd& p) const;
+  // with the corner radius of p
+  Body Rounded(const Body& body, const Eigen::VectorXd& p) const;
+  // of the true floor
+  Eigen::Vector3d Normal(const Eigen::VectorXd& p, const Eigen::Vector3d& given) const;
 };
 
 struct Source {
@@ -56,16 +64,18 @@ struct AuditInput {
 };
 
 // Momentum fit of the given parameters, each with a prior about zero where `prior_sd` is above 0.
-RobustFit FitMomentum(const AuditInput& input, const Layout& layout, const Eigen::VectorXd& start, const std::vector<int>& active,
-                      const Eigen::VectorXd& prior_sd = {});
+RobustFit FitMomentum(const AuditInput& input, const Layout& layout, const Eigen::VectorXd& start,
+                      const std::vector<int>& active, const Eigen::VectorXd& prior_sd = {});
 // What momentum can see: attitude, centre of mass, corners, inertia.
 std::vector<int> MomentumParameters(const Layout& layout);
 Source MomentumSource(const AuditInput& input, const Layout& layout, const Eigen::VectorXd& start);
-Source ContactHeightSource(const AuditInput& input, const Layout& layout, const Eigen::VectorXd& start);
+Source ContactHeightSource(const AuditInput& input, const Layout& layout,
+                           const Eigen::VectorXd& start);
 Source FreeFlightSource(const AuditInput& input, const Layout& layout);
 // Attitude and height of the rests: two sources, for one may be wrong without the other.
 Source RestAttitudeSource(const AuditInput& input, const Layout& layout);
-Source RestHeightSource(const AuditInput& input, const Layout& layout, const Eigen::VectorXd& start);
+Source RestHeightSource(const AuditInput& input, const Layout& layout,
+                        const Eigen::VectorXd& start);
 
 // How a body may lie on level ground: direction of B that points up, height of the centre of mass.
 struct RestCandidate {
@@ -74,29 +84,35 @@ struct RestCandidate {
 };
 std::vector<RestCandidate> RestCandidates(const Body& body);
 
-// Residual of the spin change, omega+ - omega- minus what the momentum change about the contact point gives, in B [rad/s], and its
-// covariance.
+// Residual of the spin change, omega+ - omega- minus what the momentum change about the contact
+// point gives, in B [rad/s], and its covariance.
 struct SpinResidual {
   Eigen::Vector3d value;
   Eigen::Matrix3d cov;
 };
-SpinResidual MomentumResidual(const ImpactEvent& event, const Body& body, const Eigen::Vector3d& floor_normal);
+SpinResidual MomentumResidual(const ImpactEvent& event, const Body& body,
+                              const Eigen::Vector3d& floor_normal);
 
 // The event as it would read without the errors; contact point and covariance follow.
-ImpactEvent CorrectEvent(const ImpactEvent& event, const FrameCorrection& correction, const Body& body, const Plane& floor,
-                         const Eigen::Vector3d& gravity_W);
+ImpactEvent CorrectEvent(const ImpactEvent& event, const FrameCorrection& correction,
+                         const Body& body, const Plane& floor, const Eigen::Vector3d& gravity_W);
 
-EventAudit AuditEvent(const ImpactEvent& event, const Body& body, const Plane& floor, const AuditOptions& options);
-// Friction of all events together: whether it opposes slip where slip keeps its sense, and lies inside the cone of those events elsewhere.
-void AuditFriction(std::span<const ImpactEvent* const> events, const Body& body, const Plane& floor, const AuditOptions& options,
-                   std::span<EventAudit> audits);
-// `prior_sd`: how well attitude, centre of mass and corners are known, for the radii of gyration; empty: taken as they are.
-MomentumAudit AuditMomentum(const AuditInput& input, const Layout& layout, const Eigen::VectorXd& prior_sd);
+EventAudit AuditEvent(const ImpactEvent& event, const Body& body, const Plane& floor,
+                      const AuditOptions& options);
+// Friction of all events together: whether it opposes slip where slip keeps its sense, and lies
+// inside the cone of those events elsewhere.
+void AuditFriction(std::span<const ImpactEvent* const> events, const Body& body, const Plane& floor,
+                   const AuditOptions& options, std::span<EventAudit> audits);
+// `prior_sd`: how well attitude, centre of mass and corners are known, for the radii of gyration;
+// empty: taken as they are.
+MomentumAudit AuditMomentum(const AuditInput& input, const Layout& layout,
+                            const Eigen::VectorXd& prior_sd);
 
 // Handedness: does the recording's x (space: y) run the wrong way against its attitudes?
 struct Handedness {
-  bool mirrored = false;       // named by two sources
-  bool theta_flipped = false;  // likewise, on a body whose outline tells a reversed theta from a reversed x
+  bool mirrored = false;  // named by two sources
+  // likewise, on a body whose outline tells a reversed theta from a reversed x
+  bool theta_flipped = false;
   std::vector<Evidence> evidence;
   std::vector<Finding> findings;
 };
@@ -107,11 +123,13 @@ struct Explanation {
   std::vector<Source> sources;
   std::vector<Evidence> evidence;
   std::vector<Finding> findings;
-  Eigen::VectorXd best;   // errors that explain the evidence best, named or not, and the inertia that goes with them
+  // errors that explain the evidence best, named or not, and the inertia that goes with them
+  Eigen::VectorXd best;
   Eigen::VectorXd sd;     // of `named` and of the inertia
   Eigen::VectorXd named;  // values of the named errors, zero elsewhere
 };
-Explanation Explain(const std::vector<Source>& sources, const Layout& layout, const AuditOptions& options);
+Explanation Explain(const std::vector<Source>& sources, const Layout& layout,
+                    const AuditOptions& options);
 
 // Estimate with a 95 % interval from a value and its sd.
 Estimate MakeEstimate(double value, double sd);

@@ -14,13 +14,15 @@ namespace {
 using Eigen::MatrixXd;
 using Eigen::VectorXd;
 
-constexpr double kStudentDof = 4;  // tails heavy enough for wild impacts, 90 % efficient at least on normal data
-constexpr double kRidge = 1e-9;    // in natural units: far below what any source knows
+// tails heavy enough for wild impacts, 90 % efficient at least on normal data
+constexpr double kStudentDof = 4;
+constexpr double kRidge = 1e-9;  // in natural units: far below what any source knows
 constexpr int kMaxIterations = 60;
 
 double SquaredLength(const RobustProblem& problem, const VectorXd& r, double scatter2, int group) {
   double d2 = 0;
-  for (int k = group * problem.rows; k < (group + 1) * problem.rows; ++k) d2 += r(k) * r(k) / (problem.sd(k) * problem.sd(k) + scatter2);
+  for (int k = group * problem.rows; k < (group + 1) * problem.rows; ++k)
+    d2 += r(k) * r(k) / (problem.sd(k) * problem.sd(k) + scatter2);
   return d2;
 }
 
@@ -33,7 +35,8 @@ double MedianSquaredLength(const RobustProblem& problem, const VectorXd& r, doub
   return 0.5 * (*middle + *std::max_element(d2.begin(), middle));
 }
 
-// Extra variance at which the median squared length is that of a normal group, allowing for the freedoms used up by the fit.
+// Extra variance at which the median squared length is that of a normal group, allowing for the
+// freedoms used up by the fit.
 double ExtraVariance(const RobustProblem& problem, const VectorXd& r, int dof) {
   const double n = problem.groups * problem.rows;
   const double target = ChiSquareQuantile(0.5, problem.rows) * std::max(dof, 1) / n;
@@ -51,7 +54,8 @@ double ExtraVariance(const RobustProblem& problem, const VectorXd& r, int dof) {
 double Cost(const RobustProblem& problem, const VectorXd& r, double scatter2) {
   double cost = 0;
   for (int i = 0; i < problem.groups; ++i) {
-    cost += (kStudentDof + problem.rows) * std::log1p(SquaredLength(problem, r, scatter2, i) / kStudentDof);
+    cost += (kStudentDof + problem.rows) *
+            std::log1p(SquaredLength(problem, r, scatter2, i) / kStudentDof);
   }
   return cost;
 }
@@ -91,13 +95,16 @@ int Rank(const MatrixXd& X) {
   return svd.rank();
 }
 
-// Variance of shifts common to the rows of a cluster (Paule and Mandel 1982), from the clusters' mean residuals.
-double ClusterVariance(const RobustProblem& problem, const MatrixXd& X, const VectorXd& y, const VectorXd& u) {
+// Variance of shifts common to the rows of a cluster (Paule and Mandel 1982), from the clusters'
+// mean residuals.
+double ClusterVariance(const RobustProblem& problem, const MatrixXd& X, const VectorXd& y,
+                       const VectorXd& u) {
   const int clusters = 1 + *std::max_element(problem.cluster.begin(), problem.cluster.end());
   std::vector<int> columns;
   for (std::size_t j = 0; j < problem.active.size(); ++j) {
     const auto& within = problem.within_clusters;
-    if (std::find(within.begin(), within.end(), problem.active[j]) == within.end()) columns.push_back(j);
+    if (std::find(within.begin(), within.end(), problem.active[j]) == within.end())
+      columns.push_back(j);
   }
   VectorXd weight = VectorXd::Zero(clusters), mean = VectorXd::Zero(clusters);
   MatrixXd design = MatrixXd::Zero(clusters, columns.size());
@@ -139,11 +146,13 @@ double ClusterVariance(const RobustProblem& problem, const MatrixXd& X, const Ve
 
 }  // namespace
 
-MatrixXd Covariance(const MatrixXd& information, const VectorXd& unit, const std::vector<int>& free) {
+MatrixXd Covariance(const MatrixXd& information, const VectorXd& unit,
+                    const std::vector<int>& free) {
   const int n = free.size();
   MatrixXd N(n, n);
   for (int i = 0; i < n; ++i) {
-    for (int j = 0; j < n; ++j) N(i, j) = information(free[i], free[j]) * unit(free[i]) * unit(free[j]);
+    for (int j = 0; j < n; ++j)
+      N(i, j) = information(free[i], free[j]) * unit(free[i]) * unit(free[j]);
     N(i, i) += 1 / (kUndetermined * kUndetermined);
   }
   MatrixXd C = N.ldlt().solve(MatrixXd::Identity(n, n));
@@ -156,7 +165,8 @@ MatrixXd Covariance(const MatrixXd& information, const VectorXd& unit, const std
 RobustFit FitRobust(const RobustProblem& problem) {
   RobustFit fit;
   fit.value = problem.start;
-  const int size = problem.start.size(), n = problem.groups * problem.rows, p = problem.active.size();
+  const int size = problem.start.size(), n = problem.groups * problem.rows,
+            p = problem.active.size();
   fit.information = MatrixXd::Zero(size, size);
   if (n == 0) {
     fit.reason = "no data";
@@ -172,15 +182,18 @@ RobustFit FitRobust(const RobustProblem& problem) {
   const int unknowns = Rank(X);
   fit.dof = n - unknowns;
   if (fit.dof < 3) {
-    fit.reason = fmt::format("{} values for {} unknowns: at least {} are needed", n, unknowns, unknowns + 3);
+    fit.reason =
+        fmt::format("{} values for {} unknowns: at least {} are needed", n, unknowns, unknowns + 3);
     return fit;
   }
   double damping = 1e-3, scatter2 = ExtraVariance(problem, r, fit.dof);
   VectorXd w(n);
   const auto weigh = [&] {
     for (int i = 0; i < problem.groups; ++i) {
-      const double weight = (kStudentDof + problem.rows) / (kStudentDof + SquaredLength(problem, r, scatter2, i));
-      for (int k = i * problem.rows; k < (i + 1) * problem.rows; ++k) w(k) = weight / (problem.sd(k) * problem.sd(k) + scatter2);
+      const double weight =
+          (kStudentDof + problem.rows) / (kStudentDof + SquaredLength(problem, r, scatter2, i));
+      for (int k = i * problem.rows; k < (i + 1) * problem.rows; ++k)
+        w(k) = weight / (problem.sd(k) * problem.sd(k) + scatter2);
     }
   };
   for (int iteration = 0; iteration < kMaxIterations; ++iteration) {
@@ -189,10 +202,12 @@ RobustFit FitRobust(const RobustProblem& problem) {
     MatrixXd N = X.transpose() * w.asDiagonal() * X;
     VectorXd b = -X.transpose() * w.cwiseProduct(r);
     for (int j = 0; j < p; ++j) {
-      const double unit = problem.unit(problem.active[j]), prior = Prior(problem, problem.active[j]);
+      const double unit = problem.unit(problem.active[j]),
+                   prior = Prior(problem, problem.active[j]);
       N(j, j) += kRidge + prior * unit * unit;
       b(j) -= prior * unit * fit.value(problem.active[j]);
-      if (std::find(problem.held.begin(), problem.held.end(), problem.active[j]) != problem.held.end()) {
+      if (std::find(problem.held.begin(), problem.held.end(), problem.active[j]) !=
+          problem.held.end()) {
         N.row(j).setZero();
         N.col(j).setZero();
         N(j, j) = 1;
@@ -223,18 +238,20 @@ RobustFit FitRobust(const RobustProblem& problem) {
   }
   X = Derivative(problem, fit.value);
   weigh();
-  // Covariance of an M-estimator: E[psi^2] / E[psi']^2 (X' X)^-1 with X' X taken from the weighted rows, so that a wild group of great
-  // leverage brings no information (Huber 1981, ch. 7).
+  // Covariance of an M-estimator: E[psi^2] / E[psi']^2 (X' X)^-1 with X' X taken from the weighted
+  // rows, so that a wild group of great leverage brings no information (Huber 1981, ch. 7).
   double psi2 = 0, slope = 0, mean_weight = 0;
   fit.weight.resize(problem.groups);
   for (int i = 0; i < problem.groups; ++i) {
-    const double d2 = SquaredLength(problem, r, scatter2, i), t = kStudentDof + d2, c = kStudentDof + problem.rows;
+    const double d2 = SquaredLength(problem, r, scatter2, i), t = kStudentDof + d2,
+                 c = kStudentDof + problem.rows;
     fit.weight(i) = c / t;
     mean_weight += c / t;
     psi2 += c * c / (t * t) * d2 / problem.rows;
     slope += c / t - 2.0 / problem.rows * c * d2 / (t * t);
   }
-  const double scale = slope > 0 ? slope * slope / (mean_weight * std::max(psi2, 1e-12 * problem.groups)) : 1e-3;
+  const double scale =
+      slope > 0 ? slope * slope / (mean_weight * std::max(psi2, 1e-12 * problem.groups)) : 1e-3;
   // Few rows know their own scatter badly: intervals widen as those of a Student-t.
   const double few = NormalQuantile(0.975) / StudentQuantile(0.975, fit.dof);
   const double factor = scale * few * few * fit.dof / n;
@@ -271,12 +288,14 @@ RobustFit FitRobust(const RobustProblem& problem) {
     VectorXd b = last.size() > 0 ? last : VectorXd(-Xw.transpose() * yw);
     MatrixXd limited = N;
     for (int j = 0; j < p; ++j) {
-      const double unit = problem.unit(problem.active[j]), prior = Prior(problem, problem.active[j]);
+      const double unit = problem.unit(problem.active[j]),
+                   prior = Prior(problem, problem.active[j]);
       limited(j, j) += 1 / (kUndetermined * kUndetermined) + prior * unit * unit;
       b(j) -= prior * unit * fit.value(problem.active[j]);
     }
     const VectorXd step = limited.ldlt().solve(b);
-    for (int j = 0; j < p; ++j) fit.value(problem.active[j]) += step(j) * problem.unit(problem.active[j]);
+    for (int j = 0; j < p; ++j)
+      fit.value(problem.active[j]) += step(j) * problem.unit(problem.active[j]);
     problem.residual(fit.value, r);
   }
   for (int i = 0; i < p; ++i) {
@@ -289,7 +308,8 @@ RobustFit FitRobust(const RobustProblem& problem) {
   }
   fit.residual = r;
   fit.scatter = std::sqrt(scatter2);
-  const double middle = MedianSquaredLength(problem, r, scatter2) / ChiSquareQuantile(0.5, problem.rows);
+  const double middle =
+      MedianSquaredLength(problem, r, scatter2) / ChiSquareQuantile(0.5, problem.rows);
   fit.typical = std::sqrt(std::max(0.0, middle) * (problem.sd.squaredNorm() / n + scatter2));
   fit.usable = fit.value.allFinite() && fit.information.allFinite();
   if (!fit.usable) fit.reason = "the fit did not converge";

@@ -1,10 +1,11 @@
 #pragma once
 // Robust least squares for the audit's sources of evidence (private to this room).
 //
-// Rows come in groups of equal size (one group an event or a rest). Each row has a stated standard deviation; an extra scatter common to
-// all rows is estimated so that the median group is as far off as a normal one would be, and Student-t weights limit what few wild groups
-// can do. The result is a quadratic form, value and information matrix, which may be singular: a source need not determine all it speaks
-// of.
+// Rows come in groups of equal size (one group an event or a rest). Each row has a stated standard
+// deviation; an extra scatter common to all rows is estimated so that the median group is as far
+// off as a normal one would be, and Student-t weights limit what few wild groups can do. The result
+// is a quadratic form, value and information matrix, which may be singular: a source need not
+// determine all it speaks of.
 
 #include <Eigen/Core>
 #include <functional>
@@ -14,15 +15,21 @@
 namespace impactlab::internal {
 
 struct RobustProblem {
-  int groups = 0, rows = 1;                                                // number of groups and rows in each
-  std::function<void(const Eigen::VectorXd&, Eigen::VectorXd&)> residual;  // parameters -> groups * rows residuals
-  Eigen::VectorXd sd;                                                      // stated standard deviation of every row
-  std::vector<int> active;                                                 // parameters to fit; the others stay at `start`
-  // Of `active`, parameters that others can mimic over any distance: they stay near `start`, where the result is linearised.
+  // number of groups and rows in each
+  int groups = 0, rows = 1;
+  // parameters -> groups * rows residuals
+  std::function<void(const Eigen::VectorXd&, Eigen::VectorXd&)> residual;
+  // stated standard deviation of every row
+  Eigen::VectorXd sd;
+  // parameters to fit; the others stay at `start`
+  std::vector<int> active;
+  // Of `active`, parameters that others can mimic over any distance: they stay near `start`, where
+  // the result is linearised.
   std::vector<int> held;
-  Eigen::VectorXd start, unit;       // first guess, natural size of every parameter
-  Eigen::VectorXd prior_sd;          // of every parameter about 0; 0 or empty: no prior
-  std::vector<int> cluster;          // of every row: rows that may share an unknown shift; empty: none
+  Eigen::VectorXd start, unit;  // first guess, natural size of every parameter
+  Eigen::VectorXd prior_sd;     // of every parameter about 0; 0 or empty: no prior
+  // of every row: rows that may share an unknown shift; empty: none
+  std::vector<int> cluster;
   std::vector<int> within_clusters;  // parameters that a single cluster determines
 };
 
@@ -41,9 +48,10 @@ struct RobustFit {
 
 RobustFit FitRobust(const RobustProblem& problem);
 
-// Inverse of an information matrix over `free` parameters, in units of `unit`, weakly limited so that what is not determined gets an sd of
-// kUndetermined units instead of infinity.
+// Inverse of an information matrix over `free` parameters, in units of `unit`, weakly limited so
+// that what is not determined gets an sd of kUndetermined units instead of infinity.
 inline constexpr double kUndetermined = 300;
-Eigen::MatrixXd Covariance(const Eigen::MatrixXd& information, const Eigen::VectorXd& unit, const std::vector<int>& free);
+Eigen::MatrixXd Covariance(const Eigen::MatrixXd& information, const Eigen::VectorXd& unit,
+                           const std::vector<int>& free);
 
 }  // namespace impactlab::internal

@@ -15,10 +15,13 @@ using Eigen::MatrixXd;
 using Eigen::Vector3d;
 using Eigen::VectorXd;
 
-constexpr double kContactTime = 2e-3;   // prior size of the effective contact time: hard bodies part within a few milliseconds [s]
-constexpr double kContactDepth = 5e-4;  // prior size of the depth at which arcs meet whatever the speed: rough, soft or dusty surfaces [m]
-constexpr int kFewestEvents = 6;        // for any fit of momentum
-constexpr double kLargestLean = 0.35;   // a rest further than this from any way to lie leans on something [rad]
+// prior size of the effective contact time: hard bodies part within a few milliseconds [s]
+constexpr double kContactTime = 2e-3;
+// prior size of the depth at which arcs meet whatever the speed: rough, soft or dusty surfaces [m]
+constexpr double kContactDepth = 5e-4;
+constexpr int kFewestEvents = 6;  // for any fit of momentum
+// a rest further than this from any way to lie leans on something [rad]
+constexpr double kLargestLean = 0.35;
 
 Source FromFit(const std::string& name, const RobustFit& fit, int n, const Layout& layout) {
   Source source;
@@ -57,7 +60,9 @@ std::vector<int> Concatenate(std::initializer_list<std::vector<int>> lists) {
   return all;
 }
 
-std::vector<int> Corner(const Layout& layout) { return layout.blocks.size() > 6 ? layout.blocks[6] : std::vector<int>(); }
+std::vector<int> Corner(const Layout& layout) {
+  return layout.blocks.size() > 6 ? layout.blocks[6] : std::vector<int>();
+}
 
 // Better of several starts: the fit with the smallest typical residual.
 RobustFit FitFromStarts(RobustProblem problem, const std::vector<VectorXd>& starts) {
@@ -80,7 +85,8 @@ std::vector<VectorXd> Starts(const Layout& layout, const VectorXd& start) {
 }
 
 // Corrected height of the body's lowest point over the corrected floor, in recorded units.
-double Gap(const Layout& layout, const VectorXd& p, const Body& rounded, const Plane& floor, const Eigen::Isometry3d& X) {
+double Gap(const Layout& layout, const VectorXd& p, const Body& rounded, const Plane& floor,
+           const Eigen::Isometry3d& X) {
   const Matrix3d R = X.linear() * Rotate(layout.Rotation(p)).transpose();
   const Vector3d n = layout.Normal(p, floor.normal);
   const double scale = std::exp(p(layout.scale));
@@ -155,7 +161,8 @@ Layout::Layout(const Body& body) : planar(body.planar), corner_given(body.corner
   }
   names.insert(names.end(), {"length_scale", "clock_rate", "floor_offset_m", "floor_tilt_rad"});
   if (!planar) names.push_back("floor_tilt_y_rad");
-  names.insert(names.end(), {"corner_radius_m", "inertia_scale", "contact_time_s", "contact_depth_m", "mirrored", "split"});
+  names.insert(names.end(), {"corner_radius_m", "inertia_scale", "contact_time_s",
+                             "contact_depth_m", "mirrored", "split"});
   const auto block = [&](int first, int n) {
     blocks.emplace_back();
     for (int i = 0; i < n; ++i) blocks.back().push_back(first + i);
@@ -166,7 +173,9 @@ Layout::Layout(const Body& body) : planar(body.planar), corner_given(body.corner
   block(clock, 1);
   block(floor, 1);
   block(tilt, tilts);
-  if (body.shape == BodyShape::kBox || (body.shape == BodyShape::kPolytope && body.corner_radius > 0)) block(corner, 1);
+  if (body.shape == BodyShape::kBox ||
+      (body.shape == BodyShape::kPolytope && body.corner_radius > 0))
+    block(corner, 1);
 }
 
 Body Layout::Rounded(const Body& body, const VectorXd& p) const {
@@ -175,8 +184,12 @@ Body Layout::Rounded(const Body& body, const VectorXd& p) const {
   return rounded;
 }
 
-Vector3d Layout::Rotation(const VectorXd& p) const { return planar ? Vector3d(0, -p(attitude), 0) : Vector3d(p.segment<3>(attitude)); }
-Vector3d Layout::Com(const VectorXd& p) const { return planar ? Vector3d(p(com), 0, p(com + 1)) : Vector3d(p.segment<3>(com)); }
+Vector3d Layout::Rotation(const VectorXd& p) const {
+  return planar ? Vector3d(0, -p(attitude), 0) : Vector3d(p.segment<3>(attitude));
+}
+Vector3d Layout::Com(const VectorXd& p) const {
+  return planar ? Vector3d(p(com), 0, p(com + 1)) : Vector3d(p.segment<3>(com));
+}
 Vector3d Layout::Normal(const VectorXd& p, const Vector3d& given) const {
   return Rotate(Vector3d(planar ? 0.0 : p(tilt + 1), -p(tilt), 0)) * given;
 }
@@ -198,7 +211,9 @@ std::vector<RestCandidate> RestCandidates(const Body& body) {
   };
   if (body.shape == BodyShape::kEllipsoid) {
     const Vector3d a = body.half_extents;
-    const int axis = body.planar ? (a.x() < a.z() ? 0 : 2) : (a.x() < a.y() ? (a.x() < a.z() ? 0 : 2) : (a.y() < a.z() ? 1 : 2));
+    const int axis = body.planar
+                         ? (a.x() < a.z() ? 0 : 2)
+                         : (a.x() < a.y() ? (a.x() < a.z() ? 0 : 2) : (a.y() < a.z() ? 1 : 2));
     double next = std::numeric_limits<double>::infinity();
     for (int i = 0; i < 3; ++i) {
       if (i != axis && !(body.planar && i == 1)) next = std::min(next, a(i));
@@ -224,7 +239,8 @@ std::vector<RestCandidate> RestCandidates(const Body& body) {
     }
     return candidates;
   }
-  // A facet of a hull: a plane through vertices that has all others above it, with the centre of mass over its inside (stable).
+  // A facet of a hull: a plane through vertices that has all others above it, with the centre of
+  // mass over its inside (stable).
   const int n = vertices.size();
   if (n > 60) return candidates;
   double size = 0;
@@ -236,7 +252,8 @@ std::vector<RestCandidate> RestCandidates(const Body& body) {
     for (const Vector3d& v : vertices) {
       if (up.dot(v - at) < -1e-9 * size) return;
     }
-    // Tilting over any edge of the facet must lift the centre of mass: its foot lies inside the facet's outline.
+    // Tilting over any edge of the facet must lift the centre of mass: its foot lies inside the
+    // facet's outline.
     Vector3d foot = up * up.dot(at);
     std::vector<Vector3d> base;
     for (const Vector3d& v : vertices) {
@@ -245,7 +262,8 @@ std::vector<RestCandidate> RestCandidates(const Body& body) {
     const Eigen::Matrix<double, 3, 2> axes = Across(up);
     for (int k = 0; k < (body.planar ? 2 : 16); ++k) {
       const Vector3d d = body.planar ? Vector3d((k == 0 ? 1 : -1) * Vector3d::UnitY().cross(up))
-                                     : Vector3d(std::cos(k * M_PI / 8) * axes.col(0) + std::sin(k * M_PI / 8) * axes.col(1));
+                                     : Vector3d(std::cos(k * M_PI / 8) * axes.col(0) +
+                                                std::sin(k * M_PI / 8) * axes.col(1));
       double reach = -size;
       for (const Vector3d& v : base) reach = std::max(reach, d.dot(v));
       if (reach <= 1e-3 * size) return;
@@ -254,12 +272,14 @@ std::vector<RestCandidate> RestCandidates(const Body& body) {
   };
   if (body.planar) {
     for (int i = 0; i < n; ++i) {
-      for (int j = i + 1; j < n; ++j) facet(Vector3d::UnitY().cross(vertices[j] - vertices[i]), vertices[i]);
+      for (int j = i + 1; j < n; ++j)
+        facet(Vector3d::UnitY().cross(vertices[j] - vertices[i]), vertices[i]);
     }
   } else {
     for (int i = 0; i < n; ++i) {
       for (int j = i + 1; j < n; ++j) {
-        for (int k = j + 1; k < n; ++k) facet((vertices[j] - vertices[i]).cross(vertices[k] - vertices[i]), vertices[i]);
+        for (int k = j + 1; k < n; ++k)
+          facet((vertices[j] - vertices[i]).cross(vertices[k] - vertices[i]), vertices[i]);
       }
     }
   }
@@ -270,8 +290,8 @@ std::vector<int> MomentumParameters(const Layout& layout) {
   return Concatenate({layout.blocks[0], layout.blocks[1], Corner(layout), {layout.inertia}});
 }
 
-RobustFit FitMomentum(const AuditInput& input, const Layout& layout, const VectorXd& start, const std::vector<int>& active,
-                      const VectorXd& prior_sd) {
+RobustFit FitMomentum(const AuditInput& input, const Layout& layout, const VectorXd& start,
+                      const std::vector<int>& active, const VectorXd& prior_sd) {
   const int n = input.events.size(), rows = layout.planar ? 1 : 3;
   RobustProblem problem;
   problem.groups = n;
@@ -285,14 +305,18 @@ RobustFit FitMomentum(const AuditInput& input, const Layout& layout, const Vecto
     return none;
   }
   const Body& body = *input.body;
-  const Matrix3d inverse = layout.planar ? Matrix3d(Vector3d(0, body.mass / body.inertia_B(1, 1), 0).asDiagonal())
-                                         : Matrix3d(body.mass * body.inertia_B.inverse());
+  const Matrix3d inverse =
+      layout.planar ? Matrix3d(Vector3d(0, body.mass / body.inertia_B(1, 1), 0).asDiagonal())
+                    : Matrix3d(body.mass * body.inertia_B.inverse());
   problem.sd.resize(n * rows);
   for (int i = 0; i < n; ++i) {
     const SpinResidual e = MomentumResidual(*input.events[i], body, input.floor.normal);
     // Rounding keeps exact events from having no noise at all.
-    const double least = 1e-9 * (1 + (input.events[i]->omega_plus - input.events[i]->omega_minus).norm());
-    for (int k = 0; k < rows; ++k) problem.sd(i * rows + k) = std::max(least, std::sqrt(e.cov(rows == 1 ? 1 : k, rows == 1 ? 1 : k)));
+    const double least =
+        1e-9 * (1 + (input.events[i]->omega_plus - input.events[i]->omega_minus).norm());
+    for (int k = 0; k < rows; ++k)
+      problem.sd(i * rows + k) =
+          std::max(least, std::sqrt(e.cov(rows == 1 ? 1 : k, rows == 1 ? 1 : k)));
   }
   problem.residual = [&](const VectorXd& p, VectorXd& r) {
     const Matrix3d undo = Rotate(layout.Rotation(p)).transpose();
@@ -324,7 +348,8 @@ RobustFit FitMomentum(const AuditInput& input, const Layout& layout, const Vecto
 }
 
 Source MomentumSource(const AuditInput& input, const Layout& layout, const VectorXd& start) {
-  return FromFit("momentum", FitMomentum(input, layout, start, MomentumParameters(layout)), input.events.size(), layout);
+  return FromFit("momentum", FitMomentum(input, layout, start, MomentumParameters(layout)),
+                 input.events.size(), layout);
 }
 
 Source ContactHeightSource(const AuditInput& input, const Layout& layout, const VectorXd& start) {
@@ -344,24 +369,30 @@ Source ContactHeightSource(const AuditInput& input, const Layout& layout, const 
   problem.prior_sd(layout.contact_time) = kContactTime;
   problem.prior_sd(layout.contact_depth) = kContactDepth;
   if (n < static_cast<int>(problem.active.size()) + 3) {
-    return Silent("contact_height", layout, fmt::format("{} accepted events: at least {} are needed", n, problem.active.size() + 3));
+    return Silent(
+        "contact_height", layout,
+        fmt::format("{} accepted events: at least {} are needed", n, problem.active.size() + 3));
   }
   problem.sd.resize(n);
   std::vector<double> approach(n);
   for (int i = 0; i < n; ++i) {
     const ImpactEvent& event = *input.events[i];
-    const Vector3d lever = event.X_WB.linear() * SupportLever(body, event.X_WB.linear().transpose() * input.floor.normal);
+    const Vector3d lever = event.X_WB.linear() *
+                           SupportLever(body, event.X_WB.linear().transpose() * input.floor.normal);
     approach[i] = input.floor.normal.dot(event.v_minus + event.omega_minus.cross(lever));
     problem.sd(i) = std::max(1e-7, std::hypot(event.sigma_position, approach[i] * event.sd_t));
   }
   problem.residual = [&](const VectorXd& p, VectorXd& r) {
     const Body rounded = layout.Rounded(body, p);
     for (int i = 0; i < n; ++i)
-      r(i) = Gap(layout, p, rounded, input.floor, input.events[i]->X_WB) - p(layout.contact_time) * approach[i] + p(layout.contact_depth);
+      r(i) = Gap(layout, p, rounded, input.floor, input.events[i]->X_WB) -
+             p(layout.contact_time) * approach[i] + p(layout.contact_depth);
   };
-  Source source = FromFit("contact_height", FitFromStarts(problem, Starts(layout, start)), n, layout);
-  // Arcs of a contact that lasts meet below the surface, by an amount that changes with the lean, and worn corners reach less far than
-  // sharp ones. Both look like a wrong scale, so this source has no say on it.
+  Source source =
+      FromFit("contact_height", FitFromStarts(problem, Starts(layout, start)), n, layout);
+  // Arcs of a contact that lasts meet below the surface, by an amount that changes with the lean,
+  // and worn corners reach less far than sharp ones. Both look like a wrong scale, so this source
+  // has no say on it.
   if (source.usable) Marginalise({layout.scale}, layout, source.information);
   return source;
 }
@@ -372,7 +403,8 @@ Source FreeFlightSource(const AuditInput& input, const Layout& layout) {
   const Vector3d down = input.options.gravity_W / g;
   std::vector<double> ratio, sd;
   for (const FlightArc& arc : input.arcs) {
-    const double a = arc.acceleration_W.dot(down), s = arc.sd_acceleration.cwiseProduct(down).norm();
+    const double a = arc.acceleration_W.dot(down),
+                 s = arc.sd_acceleration.cwiseProduct(down).norm();
     // An arc that does not know gravity to a third tells little, and its logarithm less.
     if (std::isfinite(a) && a > 0.2 * g && s < 0.3 * g) {
       ratio.push_back(std::log(a / g));
@@ -380,7 +412,8 @@ Source FreeFlightSource(const AuditInput& input, const Layout& layout) {
     }
   }
   const int n = ratio.size();
-  if (n < 4) return Silent("free_flight", layout, fmt::format("{} flight arcs: at least 4 are needed", n));
+  if (n < 4)
+    return Silent("free_flight", layout, fmt::format("{} flight arcs: at least 4 are needed", n));
   RobustProblem problem;
   problem.groups = n;
   problem.unit = layout.unit;
@@ -402,7 +435,8 @@ Source FreeFlightSource(const AuditInput& input, const Layout& layout) {
 
 Source RestAttitudeSource(const AuditInput& input, const Layout& layout) {
   const std::vector<RestCandidate> candidates = RestCandidates(*input.body);
-  if (candidates.empty()) return Silent("rest_attitude", layout, "the body's shape has no attitude at rest");
+  if (candidates.empty())
+    return Silent("rest_attitude", layout, "the body's shape has no attitude at rest");
   const std::vector<Rest> rests = Classify(input, candidates);
   const int n = rests.size(), rows = layout.planar ? 1 : 2;
   RobustProblem problem;
@@ -412,7 +446,8 @@ Source RestAttitudeSource(const AuditInput& input, const Layout& layout) {
   problem.active = Concatenate({layout.blocks[0], layout.blocks[5]});
   problem.within_clusters = layout.blocks[5];
   if (layout.planar) problem.within_clusters.clear();  // both turn a planar rest alike
-  if (n < 4) return Silent("rest_attitude", layout, fmt::format("{} rests: at least 4 are needed", n));
+  if (n < 4)
+    return Silent("rest_attitude", layout, fmt::format("{} rests: at least 4 are needed", n));
   problem.start = VectorXd::Zero(layout.size);
   problem.sd.resize(n * rows);
   problem.cluster.resize(n * rows);
@@ -459,12 +494,14 @@ Source RestHeightSource(const AuditInput& input, const Layout& layout, const Vec
   problem.unit = layout.unit;
   problem.active = Concatenate({layout.blocks[1], {layout.scale, layout.floor}, layout.blocks[5]});
   problem.within_clusters = layout.blocks[5];
-  if (n < 4) return Silent("rest_height", layout, fmt::format("{} rests: at least 4 are needed", n));
+  if (n < 4)
+    return Silent("rest_height", layout, fmt::format("{} rests: at least 4 are needed", n));
   problem.start = start;
   problem.sd.resize(n);
   if (!candidates.empty()) problem.cluster.resize(n);
   for (int i = 0; i < n; ++i) {
-    problem.sd(i) = std::max(1e-7, rests[i].pose->sd_position / std::sqrt(FramesOf(*rests[i].pose)));
+    problem.sd(i) =
+        std::max(1e-7, rests[i].pose->sd_position / std::sqrt(FramesOf(*rests[i].pose)));
     if (!candidates.empty()) problem.cluster[i] = rests[i].candidate;
   }
   problem.residual = [&](const VectorXd& p, VectorXd& r) {
@@ -474,8 +511,10 @@ Source RestHeightSource(const AuditInput& input, const Layout& layout, const Vec
     for (int i = 0; i < n; ++i) {
       const Eigen::Isometry3d& X = rests[i].pose->X_WB;
       // A body at rest on a facet has the attitude of that facet, whatever the attitude recorded.
-      const Vector3d n_B = candidates.empty() ? Vector3d(X.linear().transpose() * n_W) : candidates[rests[i].candidate].up_B;
-      const double h = candidates.empty() ? -n_B.dot(SupportLever(body, n_B)) : candidates[rests[i].candidate].height;
+      const Vector3d n_B = candidates.empty() ? Vector3d(X.linear().transpose() * n_W)
+                                              : candidates[rests[i].candidate].up_B;
+      const double h = candidates.empty() ? -n_B.dot(SupportLever(body, n_B))
+                                          : candidates[rests[i].candidate].height;
       r(i) = n_W.dot(X.translation()) + scale * (n_B.dot(com) - n_W.dot(foot) - h);
     }
   };

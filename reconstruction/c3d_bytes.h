@@ -1,9 +1,9 @@
 #pragma once
 // Numbers and parameters in the bytes of a C3D file. Private to marker_files_c3d.cc.
 //
-// Blocks of 512 bytes: a header, parameters, data. Three kinds of machine have written such files; the fourth byte of the parameters tells
-// which: 84 Intel, 85 DEC (integers as Intel, VAX F floating point), 86 MIPS (most significant byte first). After the user guide of
-// c3d.org.
+// Blocks of 512 bytes: a header, parameters, data. Three kinds of machine have written such files;
+// the fourth byte of the parameters tells which: 84 Intel, 85 DEC (integers as Intel, VAX F
+// floating point), 86 MIPS (most significant byte first). After the user guide of c3d.org.
 
 #include <cstdint>
 #include <map>
@@ -30,7 +30,8 @@ class C3dBytes {
   std::int16_t Signed(std::size_t at) const { return static_cast<std::int16_t>(Word(at)); }
   double Float(std::size_t at) const;  // NaN for the reserved operand of a VAX
   std::string_view Text(std::size_t at, std::size_t length) const;
-  [[noreturn]] void Fail(std::size_t at, const std::string& found, const std::string& allowed) const;
+  [[noreturn]] void Fail(std::size_t at, const std::string& found,
+                         const std::string& allowed) const;
 
  private:
   void Need(std::size_t at, std::size_t length) const;
@@ -48,14 +49,19 @@ struct C3dParameter {
 
 class C3dParameters {
  public:
-  // Sets the byte order of `bytes` from the parameter section, which begins at block `block` (from 1), and reads what is in it.
+  // Sets the byte order of `bytes` from the parameter section, which begins at block `block` (from
+  // 1), and reads what is in it.
   C3dParameters(C3dBytes* bytes, int block);
 
-  bool Has(const std::string& group, const std::string& name) const { return Find(group, name) != nullptr; }
+  bool Has(const std::string& group, const std::string& name) const {
+    return Find(group, name) != nullptr;
+  }
   // Element of a number, integers without sign; nothing where there is none.
-  std::optional<double> Number(const std::string& group, const std::string& name, std::size_t index = 0) const;
+  std::optional<double> Number(const std::string& group, const std::string& name,
+                               std::size_t index = 0) const;
   bool IsFloat(const std::string& group, const std::string& name) const;
-  // Strings along the first dimension, spaces and zeros at their ends taken off; a single number of characters is one string.
+  // Strings along the first dimension, spaces and zeros at their ends taken off; a single number of
+  // characters is one string.
   std::vector<std::string> Texts(const std::string& group, const std::string& name) const;
   std::string Text(const std::string& group, const std::string& name) const;
   // First byte behind the section.

@@ -27,23 +27,30 @@ Matrix3d RightJacobian(const Vector3d& phi) {
   const double angle = phi.norm();
   const Matrix3d K = internal::Cross(phi);
   if (angle < 1e-4) return Matrix3d::Identity() - 0.5 * K + K * K / 6;
-  return Matrix3d::Identity() - (1 - std::cos(angle)) / (angle * angle) * K + (angle - std::sin(angle)) / (angle * angle * angle) * K * K;
+  return Matrix3d::Identity() - (1 - std::cos(angle)) / (angle * angle) * K +
+         (angle - std::sin(angle)) / (angle * angle * angle) * K * K;
 }
 
 void Check(const MeasuredPoses& poses, double t_impact, const ClassicalOptions& o) {
   const std::size_t n = poses.recording.t.size();
-  if (poses.recording.planar) throw ConfigError("classical estimator: found a planar recording, allowed: poses in space");
-  if (poses.recording.X_WB.size() != n || poses.cov.size() != n || (poses.cov_rig.size() > 0 && poses.dx_drig.size() != n))
+  if (poses.recording.planar)
+    throw ConfigError("classical estimator: found a planar recording, allowed: poses in space");
+  if (poses.recording.X_WB.size() != n || poses.cov.size() != n ||
+      (poses.cov_rig.size() > 0 && poses.dx_drig.size() != n))
     throw ConfigError(
-        fmt::format("classical estimator: found {} times, {} poses, {} covariances and {} derivatives by the rig, allowed: as "
+        fmt::format("classical estimator: found {} times, {} poses, {} covariances and {} "
+                    "derivatives by the rig, allowed: as "
                     "many of each",
                     n, poses.recording.X_WB.size(), poses.cov.size(), poses.dx_drig.size()));
   const bool golay = o.estimator == ClassicalEstimator::kSavitzkyGolay;
-  if (!std::isfinite(t_impact) || !o.gravity_W.allFinite() || !(o.exposure >= 0) || !(o.jerk >= 0) || !(o.angular_jerk >= 0) ||
-      o.max_frames < 4 || o.window < 3 || (golay && (o.window % 2 == 0 || o.degree < 1 || o.degree >= o.window))) {
+  if (!std::isfinite(t_impact) || !o.gravity_W.allFinite() || !(o.exposure >= 0) ||
+      !(o.jerk >= 0) || !(o.angular_jerk >= 0) || o.max_frames < 4 || o.window < 3 ||
+      (golay && (o.window % 2 == 0 || o.degree < 1 || o.degree >= o.window))) {
     throw ConfigError(
-        "classical estimator: found an option without meaning, allowed: a finite impact time and gravity, exposure and jerks of 0 or more, "
-        "at least 4 frames and a window of 3, for Savitzky-Golay an odd window longer than the degree, 1 or more");
+        "classical estimator: found an option without meaning, allowed: a finite impact time and "
+        "gravity, exposure and jerks of 0 or more, "
+        "at least 4 frames and a window of 3, for Savitzky-Golay an odd window longer than the "
+        "degree, 1 or more");
   }
 }
 
@@ -70,7 +77,9 @@ class Estimator {
 
  private:
   double Time(int i) const { return poses_.recording.t[i]; }
-  Vector3d Turn(const Matrix3d& R_ref, int i) const { return internal::Log(R_ref.transpose() * poses_.recording.X_WB[i].linear()); }
+  Vector3d Turn(const Matrix3d& R_ref, int i) const {
+    return internal::Log(R_ref.transpose() * poses_.recording.X_WB[i].linear());
+  }
 
   int Needed() const {
     switch (options_.estimator) {
@@ -87,15 +96,19 @@ class Estimator {
   }
 
   // `own` and `other`: poses of this side and the other, the nearest first.
-  std::string Side(const std::vector<int>& own, const std::vector<int>& other, bool plus, ClassicalSide* side) {
+  std::string Side(const std::vector<int>& own, const std::vector<int>& other, bool plus,
+                   ClassicalSide* side) {
     const int needed = Needed();
     if (static_cast<int>(own.size()) < needed)
-      return fmt::format("{} poses {} the impact, {} needs {}", own.size(), plus ? "after" : "before", ToString(options_.estimator),
-                         needed);
+      return fmt::format("{} poses {} the impact, {} needs {}", own.size(),
+                         plus ? "after" : "before", ToString(options_.estimator), needed);
     const bool kalman = options_.estimator == ClassicalEstimator::kKalman;
-    std::vector<int> used(own.begin(), own.begin() + std::min<std::ptrdiff_t>(kalman ? options_.max_frames : needed, std::ssize(own)));
+    std::vector<int> used(
+        own.begin(), own.begin() + std::min<std::ptrdiff_t>(kalman ? options_.max_frames : needed,
+                                                            std::ssize(own)));
     if (kalman && options_.across_impact)
-      used.insert(used.end(), other.begin(), other.begin() + std::min<std::ptrdiff_t>(options_.max_frames, std::ssize(other)));
+      used.insert(used.end(), other.begin(),
+                  other.begin() + std::min<std::ptrdiff_t>(options_.max_frames, std::ssize(other)));
     std::sort(used.begin(), used.end());
     const Matrix3d R_ref = poses_.recording.X_WB[own.front()].linear();
     LimitTurn(R_ref, own.front(), &used);
@@ -103,7 +116,8 @@ class Estimator {
     std::vector<double> times(used.size());
     std::transform(used.begin(), used.end(), times.begin(), [&](int i) { return Time(i); });
     side->times = times;
-    const int edge = static_cast<int>(std::find(used.begin(), used.end(), own.front()) - used.begin());
+    const int edge =
+        static_cast<int>(std::find(used.begin(), used.end(), own.front()) - used.begin());
     Stencil position, rotation;
     if (kalman) {
       position = Smoother(used, times, edge, R_ref, false);
@@ -121,7 +135,8 @@ class Estimator {
     const auto at = std::find(used->begin(), used->end(), reference);
     auto first = at, last = at;
     while (first != used->begin() && Turn(R_ref, *std::prev(first)).norm() < kLargestTurn) --first;
-    while (std::next(last) != used->end() && Turn(R_ref, *std::next(last)).norm() < kLargestTurn) ++last;
+    while (std::next(last) != used->end() && Turn(R_ref, *std::next(last)).norm() < kLargestTurn)
+      ++last;
     used->erase(std::next(last), used->end());
     used->erase(used->begin(), first);
   }
@@ -140,26 +155,31 @@ class Estimator {
     }
   }
 
-  Stencil Smoother(const std::vector<int>& used, const std::vector<double>& times, int edge, const Matrix3d& R_ref, bool rotation) {
+  Stencil Smoother(const std::vector<int>& used, const std::vector<double>& times, int edge,
+                   const Matrix3d& R_ref, bool rotation) {
     Eigen::MatrixX3d samples(static_cast<Eigen::Index>(used.size()), 3);
     double variance = 0;
     for (std::size_t k = 0; k < used.size(); ++k) {
       const int i = used[k];
-      const Vector3d x = rotation ? Turn(R_ref, i) : Vector3d(poses_.recording.X_WB[i].translation());
+      const Vector3d x =
+          rotation ? Turn(R_ref, i) : Vector3d(poses_.recording.X_WB[i].translation());
       samples.row(static_cast<Eigen::Index>(k)) = x.transpose();
       const int roll = rotation && !poses_.observable ? 2 : 3;
-      variance += (rotation ? poses_.cov[i].bottomRightCorner<3, 3>() : poses_.cov[i].topLeftCorner<3, 3>()).trace() /
-                  static_cast<double>(roll * used.size());
+      variance +=
+          (rotation ? poses_.cov[i].bottomRightCorner<3, 3>() : poses_.cov[i].topLeftCorner<3, 3>())
+              .trace() /
+          static_cast<double>(roll * used.size());
     }
     double& largest = rotation ? out_.angular_jerk : out_.jerk;
     const internal::Smoothed smoothed =
-        internal::Smooth(times, samples, variance, rotation ? options_.angular_jerk : options_.jerk, edge, t_impact_);
+        internal::Smooth(times, samples, variance, rotation ? options_.angular_jerk : options_.jerk,
+                         edge, t_impact_);
     largest = std::max(largest, smoothed.jerk);
     return smoothed.at;
   }
 
-  void Evaluate(const std::vector<int>& used, const Matrix3d& R_ref, const Stencil& position, const Stencil& rotation, bool plus,
-                ClassicalSide* side) const {
+  void Evaluate(const std::vector<int>& used, const Matrix3d& R_ref, const Stencil& position,
+                const Stencil& rotation, bool plus, ClassicalSide* side) const {
     Vector3d phi = Vector3d::Zero(), phi_rate = Vector3d::Zero();
     for (std::size_t k = 0; k < used.size(); ++k) {
       const auto at = static_cast<Eigen::Index>(k);
@@ -172,10 +192,13 @@ class Estimator {
     const Matrix3d R = R_ref * internal::Exp(phi);
     const Vector3d omega_B = J * phi_rate;
     side->omega = R * omega_B;
-    const bool reaches = options_.estimator == ClassicalEstimator::kLocalQuadratic || options_.estimator == ClassicalEstimator::kKalman;
-    if (!reaches && options_.gravity == GravityCorrection::kToImpact) side->v += (t_impact_ - position.t) * options_.gravity_W;
+    const bool reaches = options_.estimator == ClassicalEstimator::kLocalQuadratic ||
+                         options_.estimator == ClassicalEstimator::kKalman;
+    if (!reaches && options_.gravity == GravityCorrection::kToImpact)
+      side->v += (t_impact_ - position.t) * options_.gravity_W;
     if (!reaches && options_.gravity == GravityCorrection::kHalfInterval) {
-      const double interval = (side->times.back() - side->times.front()) / static_cast<double>(side->times.size() - 1);
+      const double interval =
+          (side->times.back() - side->times.front()) / static_cast<double>(side->times.size() - 1);
       side->v += (plus && !options_.backward_after ? -0.5 : 0.5) * interval * options_.gravity_W;
     }
     // d(v, omega)/d(pose): the rate turns with R, and the attitude at the estimate turns omega.
@@ -184,8 +207,10 @@ class Estimator {
       const auto at = static_cast<Eigen::Index>(k);
       const Matrix3d inverse = RightJacobian(Turn(R_ref, used[k])).inverse();
       by_pose[k].topLeftCorner<3, 3>() = position.rate[at] * Matrix3d::Identity();
-      by_pose[k].bottomRightCorner<3, 3>() =
-          R * J * (rotation.rate[at] * Matrix3d::Identity() - rotation.value[at] * internal::Cross(omega_B)) * inverse;
+      by_pose[k].bottomRightCorner<3, 3>() = R * J *
+                                             (rotation.rate[at] * Matrix3d::Identity() -
+                                              rotation.value[at] * internal::Cross(omega_B)) *
+                                             inverse;
     }
     for (std::size_t k = 0; k < used.size(); ++k) {
       side->cov += by_pose[k] * poses_.cov[used[k]] * by_pose[k].transpose();
@@ -249,7 +274,9 @@ MeasuredPoses Measured(const TrackPoses& poses, const MarkerTracks& tracks, cons
   MeasuredPoses out;
   out.recording = poses.recording;
   for (const MarkerPose& pose : poses.poses) out.cov.push_back(pose.cov_pixels);
-  out.cross = [&poses, &tracks](int i, int j) -> Matrix6 { return CrossCovariance(poses, tracks, i, j); };
+  out.cross = [&poses, &tracks](int i, int j) -> Matrix6 {
+    return CrossCovariance(poses, tracks, i, j);
+  };
   if (rig.covariance.size() > 0) {
     out.cov_rig = rig.covariance;
     for (const MarkerPose& pose : poses.poses) out.dx_drig.push_back(pose.dx_drig);
@@ -259,7 +286,8 @@ MeasuredPoses Measured(const TrackPoses& poses, const MarkerTracks& tracks, cons
   return out;
 }
 
-ClassicalEstimate EstimateClassical(const MeasuredPoses& poses, double t_impact, const ClassicalOptions& options) {
+ClassicalEstimate EstimateClassical(const MeasuredPoses& poses, double t_impact,
+                                    const ClassicalOptions& options) {
   Check(poses, t_impact, options);
   return Estimator(poses, t_impact, options).Run();
 }

@@ -26,13 +26,14 @@ Matrix3d Transition(double dt) {
 Matrix3d ProcessNoise(double jerk, double dt) {
   const double h = std::abs(dt), s = dt < 0 ? -1 : 1;
   Matrix3d Q;
-  Q << std::pow(h, 5) / 20, s * std::pow(h, 4) / 8, std::pow(h, 3) / 6, s * std::pow(h, 4) / 8, std::pow(h, 3) / 3, s * h * h / 2,
-      std::pow(h, 3) / 6, s * h * h / 2, h;
+  Q << std::pow(h, 5) / 20, s * std::pow(h, 4) / 8, std::pow(h, 3) / 6, s * std::pow(h, 4) / 8,
+      std::pow(h, 3) / 3, s * h * h / 2, std::pow(h, 3) / 6, s * h * h / 2, h;
   return jerk * Q;
 }
 
 struct State {
-  MatrixXd x;  // value, rate, acceleration by columns: those of the samples, then the weights of every sample
+  // value, rate, acceleration by columns: those of the samples, then the weights of every sample
+  MatrixXd x;
   Matrix3d P = Matrix3d::Zero();
 };
 
@@ -42,12 +43,14 @@ struct Pass {
 };
 
 // The first three samples give the start exactly.
-Pass Filter(const std::vector<double>& times, const MatrixXd& columns, double variance, double jerk) {
+Pass Filter(const std::vector<double>& times, const MatrixXd& columns, double variance,
+            double jerk) {
   Pass pass;
   const std::size_t n = times.size();
   const std::vector<double> first(times.begin(), times.begin() + 3);
   Matrix3d V;
-  for (int i = 0; i < 3; ++i) V.row(i) << 1, first[i] - first[2], 0.5 * std::pow(first[i] - first[2], 2);
+  for (int i = 0; i < 3; ++i)
+    V.row(i) << 1, first[i] - first[2], 0.5 * std::pow(first[i] - first[2], 2);
   const Matrix3d A = V.inverse();
   State state;
   state.x = A * columns.topRows(3);
@@ -77,9 +80,12 @@ Pass Filter(const std::vector<double>& times, const MatrixXd& columns, double va
 }
 
 double LikeliestJerk(const std::vector<double>& times, const MatrixXd& columns, double variance) {
-  // From where the jerk moves the samples by a hundredth of their noise over all of them to where it does so from one to the next.
-  const double span = std::abs(times.back() - times.front()), step = span / static_cast<double>(times.size() - 1);
-  const double low = std::log10(1e-4 * variance / std::pow(span, 5)), high = std::log10(1e4 * variance / std::pow(step, 5));
+  // From where the jerk moves the samples by a hundredth of their noise over all of them to where
+  // it does so from one to the next.
+  const double span = std::abs(times.back() - times.front()),
+               step = span / static_cast<double>(times.size() - 1);
+  const double low = std::log10(1e-4 * variance / std::pow(span, 5)),
+               high = std::log10(1e4 * variance / std::pow(step, 5));
   double best = 0, least = std::numeric_limits<double>::infinity();
   constexpr int kGrid = 24;
   for (int i = 0; i <= kGrid; ++i) {
@@ -95,7 +101,9 @@ double LikeliestJerk(const std::vector<double>& times, const MatrixXd& columns, 
 
 }  // namespace
 
-Stencil Interpolation(const std::vector<double>& times, double t) { return Polynomial(times, static_cast<int>(times.size()) - 1, t); }
+Stencil Interpolation(const std::vector<double>& times, double t) {
+  return Polynomial(times, static_cast<int>(times.size()) - 1, t);
+}
 
 Stencil Polynomial(const std::vector<double>& times, int degree, double t) {
   const auto n = static_cast<Index>(times.size());
@@ -118,11 +126,13 @@ Stencil Polynomial(const std::vector<double>& times, int degree, double t) {
   return out;
 }
 
-Smoothed Smooth(const std::vector<double>& times, const Eigen::MatrixX3d& samples, double variance, double jerk, int edge, double t) {
+Smoothed Smooth(const std::vector<double>& times, const Eigen::MatrixX3d& samples, double variance,
+                double jerk, int edge, double t) {
   const auto n = static_cast<Index>(times.size());
   if (edge < n / 2) {
     // Backwards in time: the filter then ends where it is asked.
-    Smoothed out = Smooth({times.rbegin(), times.rend()}, samples.colwise().reverse(), variance, jerk, static_cast<int>(n) - 1 - edge, t);
+    Smoothed out = Smooth({times.rbegin(), times.rend()}, samples.colwise().reverse(), variance,
+                          jerk, static_cast<int>(n) - 1 - edge, t);
     out.at.value.reverseInPlace();
     out.at.rate.reverseInPlace();
     return out;

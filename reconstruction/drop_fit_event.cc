@@ -25,7 +25,9 @@ void NoiseOf(const DropProblem& problem, double noise_scale, ImpactEvent* event)
     if (!point.used || point.clock != 0) continue;
     Eigen::Vector2d q;
     internal::ImageDerivatives d;
-    if (!internal::ImageOf(problem.views[point.view], problem.markers[point.marker], event->X_WB, &q, &d)) continue;
+    if (!internal::ImageOf(problem.views[point.view], problem.markers[point.marker], event->X_WB,
+                           &q, &d))
+      continue;
     sum += 2 / (point.root * d.by_p_W).squaredNorm();
     spread += problem.markers[point.marker].p_BM.squaredNorm();
     ++n;
@@ -36,7 +38,8 @@ void NoiseOf(const DropProblem& problem, double noise_scale, ImpactEvent* event)
 }
 
 // States in W and their covariance, and that of the noise alone.
-void FillStates(const DropState& state, const Body& body, const Vector3d& n, DropFit* fit, ImpactEvent* event) {
+void FillStates(const DropState& state, const Body& body, const Vector3d& n, DropFit* fit,
+                ImpactEvent* event) {
   const DropCovariance& cov = fit->cov;
   const Matrix3d R = state.q.toRotationMatrix();
   event->t = state.tau;
@@ -47,7 +50,8 @@ void FillStates(const DropState& state, const Body& body, const Vector3d& n, Dro
   event->v_plus = state.v[1];
   event->omega_minus = R * state.omega[0];
   event->omega_plus = R * state.omega[1];
-  Eigen::Matrix<double, kEventDim, kDropDim> map = Eigen::Matrix<double, kEventDim, kDropDim>::Zero();
+  Eigen::Matrix<double, kEventDim, kDropDim> map =
+      Eigen::Matrix<double, kEventDim, kDropDim>::Zero();
   for (int arc = 0; arc < 2; ++arc) {
     const int row = arc == 0 ? kVMinus : kVPlus, column = arc == 0 ? kDropMinus : kDropPlus;
     map.block<3, 3>(row, column).setIdentity();
@@ -71,14 +75,15 @@ Matrix3d LeverByRotation(const Body& body, const Matrix3d& R, const Vector3d& n)
     return -Cross(R * lever_B) + R * dlever_dn * R.transpose() * Cross(n);
   }
   // A vertex turns with the body, the sphere about it does not.
-  const double rounding = body.shape == BodyShape::kBall || body.shape == BodyShape::kRod ? body.radius
-                          : body.shape == BodyShape::kPoints                              ? 0
-                                                                                          : body.corner_radius;
+  const double rounding = body.shape == BodyShape::kBall || body.shape == BodyShape::kRod
+                              ? body.radius
+                          : body.shape == BodyShape::kPoints ? 0
+                                                             : body.corner_radius;
   return -Cross(R * lever_B + rounding * n);
 }
 
-void MakeEvent(const DropRecording& recording, const DropProblem& problem, const DropState& state, const DropNormal& normal,
-               const DropFitOptions& options, DropFit* fit) {
+void MakeEvent(const DropRecording& recording, const DropProblem& problem, const DropState& state,
+               const DropNormal& normal, const DropFitOptions& options, DropFit* fit) {
   FitContext context;
   context.model.body = &problem.body;
   context.model.flight = options.motion.flight;
@@ -97,7 +102,8 @@ void MakeEvent(const DropRecording& recording, const DropProblem& problem, const
   event.p_WP = ContactWithPlane(problem.body, event.X_WB, recording.floor).p_WP;
   NoiseOf(problem, fit->noise_scale, &event);
   UpdateContact(event, problem.body, recording.floor, problem.gravity_W);
-  // The two flights share their pose, so no gap can remain; arcs are judged against the noise of both.
+  // The two flights share their pose, so no gap can remain; arcs are judged against the noise of
+  // both.
   judged.gap_dof = 5;
   const double scale2 = std::max(1.0, fit->chi_square / fit->dof);
   judged.minus_chi_square = normal.arc_chi_square[0] / scale2;
@@ -123,23 +129,29 @@ void MakeEvent(const DropRecording& recording, const DropProblem& problem, const
   if (fit->event.accepted && fit->noise_scale > options.max_noise_scale) {
     fit->event.accepted = false;
     fit->event.reason = RejectReason::kArcMisfit;
-    fit->event.detail = fmt::format("residuals are {:.3g} times their noise, allowed {:.3g}: no two free flights", fit->noise_scale,
-                                    options.max_noise_scale);
+    fit->event.detail =
+        fmt::format("residuals are {:.3g} times their noise, allowed {:.3g}: no two free flights",
+                    fit->noise_scale, options.max_noise_scale);
   }
-  // A second strike a few frames away: images of the flight between fit neither side and were taken for strangers.
+  // A second strike a few frames away: images of the flight between fit neither side and were taken
+  // for strangers.
   for (const auto& [frames, share] : {std::pair(2.5, 0.17), std::pair(4.5, 0.3)}) {
     int near = 0, strange = 0;
     for (std::size_t i = 0; i < problem.points.size(); ++i) {
       const DropPoint& point = problem.points[i];
-      const double away = std::abs(problem.Time(state.clock[point.clock], point.t, point.q.y()) - state.tau);
-      if (away > frames * recording.frame_interval || away < 0.5 * (options.exposure + options.contact_time)) continue;
+      const double away =
+          std::abs(problem.Time(state.clock[point.clock], point.t, point.q.y()) - state.tau);
+      if (away > frames * recording.frame_interval ||
+          away < 0.5 * (options.exposure + options.contact_time))
+        continue;
       ++near;
       strange += !point.used;
     }
     if (strange < kFewStrangers || strange <= share * near) continue;
     fit->event.accepted = false;
     fit->event.reason = RejectReason::kSecondContact;
-    fit->event.detail = fmt::format("{} of {} images within {} frames of the impact fit neither flight", strange, near, frames);
+    fit->event.detail = fmt::format(
+        "{} of {} images within {} frames of the impact fit neither flight", strange, near, frames);
     return;
   }
 }
@@ -149,8 +161,11 @@ bool IsPush(const DropRecording& recording, const DropFit& fit) {
   const Vector3d& n = recording.floor.normal;
   const double gap = n.dot(event.p_WP) - recording.floor.offset;
   // What no flight explains says nothing of how well the height is known.
-  if (std::abs(gap) > HeightTolerance(recording.problem.body, event.sigma_position / std::max(1.0, fit.noise_scale))) return false;
-  const Vector3d lever = event.p_WP - event.X_WB.translation(), spin = event.omega_plus - event.omega_minus;
+  if (std::abs(gap) > HeightTolerance(recording.problem.body,
+                                      event.sigma_position / std::max(1.0, fit.noise_scale)))
+    return false;
+  const Vector3d lever = event.p_WP - event.X_WB.translation(),
+                 spin = event.omega_plus - event.omega_minus;
   Eigen::Matrix<double, 1, kEventDim> row = Eigen::Matrix<double, 1, kEventDim>::Zero();
   for (const bool after : {false, true}) {
     const int at = after ? kVPlus : kVMinus;

@@ -18,15 +18,18 @@ using Eigen::Vector3d;
 using Matrix12 = Eigen::Matrix<double, 12, 12>;
 using Vector12 = Eigen::Matrix<double, 12, 1>;
 
-// What rigs and layouts are wrong by, added to the noise of the images: a start is wanted, and flights are told from impacts by pixels
-// [px].
+// What rigs and layouts are wrong by, added to the noise of the images: a start is wanted, and
+// flights are told from impacts by pixels [px].
 constexpr double kRoughPixel = 0.3;
-constexpr double kRobust = 2;     // standard deviations at which an image's weight is half
-constexpr double kBetter = 0.5;   // a one-sided stretch is taken where its misfit is less than this share of the one about the instant
+constexpr double kRobust = 2;  // standard deviations at which an image's weight is half
+// a one-sided stretch is taken where its misfit is less than this share of the one about the
+// instant
+constexpr double kBetter = 0.5;
 constexpr double kSmall = 0.05;   // misfit that asks for nothing better
 constexpr double kMargin = 0.05;  // stamps jitter by less than this [frame intervals]
-constexpr double kSameVelocity = 0.02, kSameSpin = 0.1;  // what a flight's rough states may differ by for other reasons [m/s], [rad/s]
-constexpr double kSameFlight = 40;                       // chi-square of six
+// what a flight's rough states may differ by for other reasons [m/s], [rad/s]
+constexpr double kSameVelocity = 0.02, kSameSpin = 0.1;
+constexpr double kSameFlight = 40;  // chi-square of six
 constexpr int kSteps = 15;
 constexpr double kHeld = 1e8;  // weight that holds a roll nobody sees
 
@@ -51,31 +54,37 @@ bool Agree(const BriefFlight& a, const BriefFlight& b, const DropProblem& proble
   const BriefFlight then = After(a, problem, b.t - a.t);
   Eigen::Matrix<double, 6, 6> cov = a.cov + b.cov;
   cov.topLeftCorner<3, 3>().diagonal().array() += kSameVelocity * kSameVelocity;
-  cov.bottomRightCorner<3, 3>().diagonal().array() += std::pow(kSameSpin * (1 + 0.2 * b.omega_B.norm()), 2);
+  cov.bottomRightCorner<3, 3>().diagonal().array() +=
+      std::pow(kSameSpin * (1 + 0.2 * b.omega_B.norm()), 2);
   Eigen::Matrix<double, 6, 1> change;
   change << then.v_WB - b.v_WB, then.omega_B - b.omega_B;
   return change.dot(cov.ldlt().solve(change)) < kSameFlight;
 }
 
-BriefFlights::BriefFlights(const DropProblem& problem, const std::vector<double>& offset, double frame_interval)
+BriefFlights::BriefFlights(const DropProblem& problem, const std::vector<double>& offset,
+                           double frame_interval)
     : problem_(problem), frame_interval_(frame_interval) {
   for (const DropPoint& point : problem.points) {
-    const Eigen::Matrix2d cov = (point.root.transpose() * point.root).inverse() + kRoughPixel * kRoughPixel * Eigen::Matrix2d::Identity();
+    const Eigen::Matrix2d cov = (point.root.transpose() * point.root).inverse() +
+                                kRoughPixel * kRoughPixel * Eigen::Matrix2d::Identity();
     Image image{point.t + offset[point.clock], &point, {}};
     if (WeightRoot(cov, &image.root)) images_.push_back(image);
   }
-  std::sort(images_.begin(), images_.end(), [](const Image& a, const Image& b) { return a.t < b.t; });
+  std::sort(images_.begin(), images_.end(),
+            [](const Image& a, const Image& b) { return a.t < b.t; });
 }
 
 std::vector<const BriefFlights::Image*> BriefFlights::Between(double begin, double end) const {
   std::vector<const Image*> out;
-  const auto first = std::lower_bound(images_.begin(), images_.end(), begin, [](const Image& i, double t) { return i.t < t; });
+  const auto first = std::lower_bound(images_.begin(), images_.end(), begin,
+                                      [](const Image& i, double t) { return i.t < t; });
   for (auto i = first; i != images_.end() && i->t <= end; ++i) out.push_back(&*i);
   return out;
 }
 
 // Robust cost, with the normal equations where they are asked for.
-double BriefFlights::Cost(const std::vector<const Image*>& images, const BriefFlight& flight, Matrix12* H, Vector12* g) const {
+double BriefFlights::Cost(const std::vector<const Image*>& images, const BriefFlight& flight,
+                          Matrix12* H, Vector12* g) const {
   double sum = 0;
   if (H) H->setZero();
   if (g) g->setZero();
@@ -97,7 +106,8 @@ double BriefFlights::Cost(const std::vector<const Image*>& images, const BriefFl
     DropPoint point = *image->point;
     point.root = image->root;
     PointRow row;
-    if (!RowOf(problem_, point, at, problem_.markers[point.marker].p_BM, H != nullptr, &row)) return 1e300;
+    if (!RowOf(problem_, point, at, problem_.markers[point.marker].p_BM, H != nullptr, &row))
+      return 1e300;
     const double square = row.r.squaredNorm() / (kRobust * kRobust);
     sum += kRobust * kRobust * std::log1p(square);
     if (!H) continue;
@@ -120,12 +130,14 @@ double BriefFlights::Cost(const std::vector<const Image*>& images, const BriefFl
   return sum;
 }
 
-std::optional<BriefFlight> BriefFlights::Solve(const std::vector<const Image*>& images, BriefFlight flight, bool moves) const {
+std::optional<BriefFlight> BriefFlights::Solve(const std::vector<const Image*>& images,
+                                               BriefFlight flight, bool moves) const {
   const int n = moves ? 12 : 6;
   std::set<int> markers;
   for (const Image* image : images) markers.insert(image->point->marker);
   const std::size_t fewest = problem_.has_axis ? 2 : 3;
-  if (markers.size() < fewest || 2 * images.size() < static_cast<std::size_t>(n)) return std::nullopt;
+  if (markers.size() < fewest || 2 * images.size() < static_cast<std::size_t>(n))
+    return std::nullopt;
   Matrix12 H;
   Vector12 g;
   double cost = Cost(images, flight, &H, &g), damping = 1e-4;
@@ -168,8 +180,8 @@ std::optional<BriefFlight> BriefFlights::Fit(const BriefFlight& start) const {
   std::vector<const Image*> chosen;
   for (const auto& [before, after] : {std::pair(1, 1), std::pair(2, 0), std::pair(0, 2)}) {
     const double margin = kMargin * frame_interval_;
-    const std::vector<const Image*> images =
-        Between(start.t - before * frame_interval_ - margin, start.t + after * frame_interval_ + margin);
+    const std::vector<const Image*> images = Between(start.t - before * frame_interval_ - margin,
+                                                     start.t + after * frame_interval_ + margin);
     const std::optional<BriefFlight> fit = Solve(images, start, true);
     if (!fit || (best && fit->misfit > (before == 2 ? kBetter : 1) * best->misfit)) continue;
     best = fit;
@@ -183,7 +195,8 @@ std::optional<BriefFlight> BriefFlights::Fit(const BriefFlight& start) const {
   for (const Image* image : chosen) {
     const Isometry3d X_WB = After(*best, problem_, image->t - best->t).X_WB;
     Eigen::Vector2d q;
-    if (ImageOf(problem_.views[image->point->view], problem_.markers[image->point->marker], X_WB, &q))
+    if (ImageOf(problem_.views[image->point->view], problem_.markers[image->point->marker], X_WB,
+                &q))
       off.push_back((image->root * (q - image->point->q)).norm());
   }
   Matrix12 H;
@@ -191,7 +204,8 @@ std::optional<BriefFlight> BriefFlights::Fit(const BriefFlight& start) const {
   Cost(chosen, *best, &H, &g);
   const Vector12 scale = H.diagonal().cwiseMax(1e-12).cwiseSqrt().cwiseInverse();
   const Matrix12 scaled = scale.asDiagonal() * H * scale.asDiagonal();
-  best->cov = (scale.asDiagonal() * scaled.ldlt().solve(Matrix12::Identity()) * scale.asDiagonal()).bottomRightCorner<6, 6>();
+  best->cov = (scale.asDiagonal() * scaled.ldlt().solve(Matrix12::Identity()) * scale.asDiagonal())
+                  .bottomRightCorner<6, 6>();
   best->off = off.empty() ? std::numeric_limits<double>::infinity() : Median(off);
   return best;
 }
@@ -200,9 +214,11 @@ BriefFlight BriefFlights::Alone(const BriefFlight& flight) const {
   std::vector<const Image*> near;
   const double reach = (1 + kMargin) * frame_interval_;
   // Images beyond its own may be of another flight.
-  for (const Image* image : Between(std::max(flight.begin, flight.t - reach), std::min(flight.end, flight.t + reach))) {
+  for (const Image* image :
+       Between(std::max(flight.begin, flight.t - reach), std::min(flight.end, flight.t + reach))) {
     const auto same = std::find_if(near.begin(), near.end(), [&](const Image* other) {
-      return other->point->clock == image->point->clock && other->point->marker == image->point->marker;
+      return other->point->clock == image->point->clock &&
+             other->point->marker == image->point->marker;
     });
     if (same == near.end())
       near.push_back(image);

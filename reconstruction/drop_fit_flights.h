@@ -1,6 +1,7 @@
 #pragma once
-// Pose, velocity and spin of the body at one instant, from the images of a few frames: a flight so short that nothing has to be known of it
-// beforehand. Cameras need not expose together, one side of an impact is enough, and a wild image does no harm.
+// Pose, velocity and spin of the body at one instant, from the images of a few frames: a flight so
+// short that nothing has to be known of it beforehand. Cameras need not expose together, one side
+// of an impact is enough, and a wild image does no harm.
 
 #include <optional>
 #include <vector>
@@ -16,7 +17,8 @@ struct BriefFlight {
   double begin = 0, end = 0;  // of the images it was fitted to [s]
   double misfit = 0;          // robust mean square of the residuals against a rough noise
   double off = 0;             // median distance of an image, in standard deviations of that noise
-  Eigen::Matrix<double, 6, 6> cov = Eigen::Matrix<double, 6, 6>::Zero();  // of v_WB and omega_B, of that noise
+  // of v_WB and omega_B, of that noise
+  Eigen::Matrix<double, 6, 6> cov = Eigen::Matrix<double, 6, 6>::Zero();
 };
 
 // State a time dt later. Spin to the first order in time, which a few frames allow.
@@ -28,14 +30,16 @@ bool Agree(const BriefFlight& a, const BriefFlight& b, const DropProblem& proble
 class BriefFlights {
  public:
   // Both must outlive it. `offset`: of every clock, added to its times [s].
-  BriefFlights(const DropProblem& problem, const std::vector<double>& offset, double frame_interval);
+  BriefFlights(const DropProblem& problem, const std::vector<double>& offset,
+               double frame_interval);
 
-  // Fitted to the images within the frame before and after `start.t`, or the two frames before or after it, whichever a flight explains.
-  // `start`: about where it is and how it moves. Nothing where the images do not determine the motion.
+  // Fitted to the images within the frame before and after `start.t`, or the two frames before or
+  // after it, whichever a flight explains. `start`: about where it is and how it moves. Nothing
+  // where the images do not determine the motion.
   std::optional<BriefFlight> Fit(const BriefFlight& start) const;
 
-  // The pose by the images nearest to the instant alone, one a marker and camera, moved there by the motion: what makes poses of
-  // neighbouring frames independent of each other.
+  // The pose by the images nearest to the instant alone, one a marker and camera, moved there by
+  // the motion: what makes poses of neighbouring frames independent of each other.
   BriefFlight Alone(const BriefFlight& flight) const;
 
  private:
@@ -45,9 +49,10 @@ class BriefFlights {
     Eigen::Matrix2d root;  // of the rough weight
   };
   std::vector<const Image*> Between(double begin, double end) const;
-  std::optional<BriefFlight> Solve(const std::vector<const Image*>& images, BriefFlight flight, bool moves) const;
-  double Cost(const std::vector<const Image*>& images, const BriefFlight& flight, Eigen::Matrix<double, 12, 12>* H,
-              Eigen::Matrix<double, 12, 1>* g) const;
+  std::optional<BriefFlight> Solve(const std::vector<const Image*>& images, BriefFlight flight,
+                                   bool moves) const;
+  double Cost(const std::vector<const Image*>& images, const BriefFlight& flight,
+              Eigen::Matrix<double, 12, 12>* H, Eigen::Matrix<double, 12, 1>* g) const;
 
   const DropProblem& problem_;
   double frame_interval_;

@@ -12,28 +12,33 @@
 namespace impactlab::internal {
 namespace {
 
-constexpr double kSameImpact = 3;      // frame intervals within which flags and motion mean one impact
-constexpr int kBlurredFrames = 2;      // on either side of an impact, in rough poses
-constexpr int kSeam = 4;               // frames between two pieces of one flight at most: a stray pose cuts it
-constexpr int kLeastFlight = 3;        // brief flights that make one to be sure of
-constexpr double kLongestContact = 4;  // frame intervals between two flights that one impact may part
+// frame intervals within which flags and motion mean one impact
+constexpr double kSameImpact = 3;
+constexpr int kBlurredFrames = 2;  // on either side of an impact, in rough poses
+// frames between two pieces of one flight at most: a stray pose cuts it
+constexpr int kSeam = 4;
+constexpr int kLeastFlight = 3;  // brief flights that make one to be sure of
+// frame intervals between two flights that one impact may part
+constexpr double kLongestContact = 4;
 
 // Times about which several tracks are flagged; one alone may have jumped for another reason.
-std::vector<double> FlaggedTimes(const MarkerTracks& tracks, const DropProblem& problem, const std::vector<double>& offset,
-                                 double frame_interval) {
+std::vector<double> FlaggedTimes(const MarkerTracks& tracks, const DropProblem& problem,
+                                 const std::vector<double>& offset, double frame_interval) {
   struct Flag {
     double t = 0;
     std::pair<int, int> track;
   };
   std::vector<Flag> flags;
   for (const DropPoint& point : problem.points) {
-    if (tracks.points[point.index].flags & kImpact) flags.push_back({point.t + offset[point.clock], {point.clock, point.marker}});
+    if (tracks.points[point.index].flags & kImpact)
+      flags.push_back({point.t + offset[point.clock], {point.clock, point.marker}});
   }
   std::sort(flags.begin(), flags.end(), [](const Flag& a, const Flag& b) { return a.t < b.t; });
   std::vector<double> times, cluster;
   std::set<std::pair<int, int>> seen;
   for (std::size_t i = 0; i <= flags.size(); ++i) {
-    if (i == flags.size() || (!cluster.empty() && flags[i].t - cluster.back() > 2.5 * frame_interval)) {
+    if (i == flags.size() ||
+        (!cluster.empty() && flags[i].t - cluster.back() > 2.5 * frame_interval)) {
       if (seen.size() > 1) times.push_back(Median(cluster));
       cluster.clear();
       seen.clear();
@@ -46,14 +51,16 @@ std::vector<double> FlaggedTimes(const MarkerTracks& tracks, const DropProblem& 
 }
 
 // Impacts among the flags that the motion is silent about, each up to its neighbours.
-void AddFlagged(const std::vector<double>& flagged, const PoseRecording& poses, double frame_interval, const MotionFitOptions& options,
-                RoughImpacts* rough) {
+void AddFlagged(const std::vector<double>& flagged, const PoseRecording& poses,
+                double frame_interval, const MotionFitOptions& options, RoughImpacts* rough) {
   std::vector<double> silent;
   for (const double t : flagged) {
     bool known = false;
-    for (const RoughImpact& impact : rough->impacts) known = known || std::abs(impact.t - t) < kSameImpact * frame_interval;
+    for (const RoughImpact& impact : rough->impacts)
+      known = known || std::abs(impact.t - t) < kSameImpact * frame_interval;
     for (const Segment& flight : rough->flights)
-      known = known || (poses.t[flight.first] + 1.5 * frame_interval < t && t < poses.t[flight.last] - 1.5 * frame_interval);
+      known = known || (poses.t[flight.first] + 1.5 * frame_interval < t &&
+                        t < poses.t[flight.last] - 1.5 * frame_interval);
     if (!known) silent.push_back(t);
   }
   std::vector<double> all = silent;
@@ -64,7 +71,9 @@ void AddFlagged(const std::vector<double>& flagged, const PoseRecording& poses, 
     const auto here = std::lower_bound(all.begin(), all.end(), silent[i]);
     if (here != all.begin()) impact.begin = std::max(impact.begin, *(here - 1) + frame_interval);
     if (here + 1 != all.end()) impact.end = std::min(impact.end, *(here + 1) - frame_interval);
-    const auto too_near = [&](double a, double b) { return b - a < (options.min_frames + 1) * frame_interval; };
+    const auto too_near = [&](double a, double b) {
+      return b - a < (options.min_frames + 1) * frame_interval;
+    };
     if (here + 1 != all.end() && too_near(*here, *(here + 1))) {
       impact.reason = RejectReason::kSecondContact;
       impact.detail =
@@ -81,14 +90,16 @@ void AddFlagged(const std::vector<double>& flagged, const PoseRecording& poses, 
 }
 
 // By the motion of the poses: what FitMotion takes for impacts.
-void FindByMotion(const DropProblem& problem, const PoseRecording& poses, const Plane& floor, const MotionFitOptions& options,
-                  const std::vector<double>& flagged, double frame_interval, RoughImpacts* rough) {
+void FindByMotion(const DropProblem& problem, const PoseRecording& poses, const Plane& floor,
+                  const MotionFitOptions& options, const std::vector<double>& flagged,
+                  double frame_interval, RoughImpacts* rough) {
   MotionFitOptions rougher = options;
   rougher.flight.gravity_W = problem.gravity_W;
   rougher.min_frames = std::max(4, options.min_frames);
   rougher.max_frames = std::max(rougher.min_frames, options.max_frames);
   rougher.max_lost_frames = rougher.first_impacts = 0;
-  // Images between two pictures of another camera are not to be trusted where the impact lies between these.
+  // Images between two pictures of another camera are not to be trusted where the impact lies
+  // between these.
   rougher.contact_frames = std::max(kBlurredFrames, options.contact_frames);
   rougher.sigma_position = rougher.sigma_angle = 0;
   if (static_cast<int>(poses.t.size()) >= 2 * rougher.min_frames) {
@@ -120,13 +131,16 @@ void FindByMotion(const DropProblem& problem, const PoseRecording& poses, const 
     for (std::size_t i = 0; i < found.size(); ++i) {
       RoughImpact about = ImpactAbout(found[i].t, *rough, poses);
       if (found[i].reason != RejectReason::kNone) {
-        // The flights are not known: as far as the next impact, but for another that ragged motion shows at once.
+        // The flights are not known: as far as the next impact, but for another that ragged motion
+        // shows at once.
         const double shortest = (rougher.min_frames + 1) * frame_interval;
         about.begin = -1e300;
         about.end = 1e300;
         for (const RoughImpact& other : rough->impacts) {
-          if (other.t < found[i].t - shortest) about.begin = std::max(about.begin, other.t + frame_interval);
-          if (other.t > found[i].t + shortest) about.end = std::min(about.end, other.t - frame_interval);
+          if (other.t < found[i].t - shortest)
+            about.begin = std::max(about.begin, other.t + frame_interval);
+          if (other.t > found[i].t + shortest)
+            about.end = std::min(about.end, other.t - frame_interval);
         }
       }
       found[i].begin = about.begin;
@@ -136,28 +150,37 @@ void FindByMotion(const DropProblem& problem, const PoseRecording& poses, const 
   }
 }
 
-// By the brief flights: those that agree with their neighbours are one flight. False where there are no two flights.
-bool FindByFlights(const DropProblem& problem, const std::vector<BriefFlight>& brief, double frame_interval, RoughImpacts* rough) {
+// By the brief flights: those that agree with their neighbours are one flight. False where there
+// are no two flights.
+bool FindByFlights(const DropProblem& problem, const std::vector<BriefFlight>& brief,
+                   double frame_interval, RoughImpacts* rough) {
   std::vector<Segment> flights;
   for (int i = 0; i < static_cast<int>(brief.size()); ++i) {
     // A stray pose does not end a flight.
     bool goes_on = false;
     if (!flights.empty()) {
       const int last = flights.back().last;
-      goes_on = i - last <= kSeam && brief[i].t - brief[last].t < kSeam * frame_interval && Agree(brief[last], brief[i], problem);
+      goes_on = i - last <= kSeam && brief[i].t - brief[last].t < kSeam * frame_interval &&
+                Agree(brief[last], brief[i], problem);
     }
     if (goes_on)
       flights.back().last = i;
     else
       flights.push_back({i, i});
   }
-  // Two brief flights that agree may share their images: of a flight more is wanted, but for one between two others.
-  std::erase_if(flights, [&](const Segment& s) { return brief[s.last].end - brief[s.first].begin < 1.4 * frame_interval || s.size() < 2; });
+  // Two brief flights that agree may share their images: of a flight more is wanted, but for one
+  // between two others.
   std::erase_if(flights, [&](const Segment& s) {
-    return std::any_of(flights.begin(), flights.end(),
-                       [&](const Segment& other) { return other.size() > s.size() && other.first < s.first && other.last > s.last; });
+    return brief[s.last].end - brief[s.first].begin < 1.4 * frame_interval || s.size() < 2;
   });
-  if (std::none_of(flights.begin(), flights.end(), [](const Segment& s) { return s.size() >= kLeastFlight; })) return false;
+  std::erase_if(flights, [&](const Segment& s) {
+    return std::any_of(flights.begin(), flights.end(), [&](const Segment& other) {
+      return other.size() > s.size() && other.first < s.first && other.last > s.last;
+    });
+  });
+  if (std::none_of(flights.begin(), flights.end(),
+                   [](const Segment& s) { return s.size() >= kLeastFlight; }))
+    return false;
   for (std::size_t k = 0; k + 1 < flights.size(); ++k) {
     const BriefFlight &minus = brief[flights[k].last], &plus = brief[flights[k + 1].first];
     if (plus.begin - minus.end > kLongestContact * frame_interval) continue;
@@ -211,8 +234,9 @@ RoughImpact ImpactAbout(double t, const RoughImpacts& rough, const PoseRecording
   return impact;
 }
 
-RoughImpacts FindImpacts(const MarkerTracks& tracks, const DropProblem& problem, const std::vector<double>& offset,
-                         const std::vector<BriefFlight>& brief, const PoseRecording& poses, const Plane& floor,
+RoughImpacts FindImpacts(const MarkerTracks& tracks, const DropProblem& problem,
+                         const std::vector<double>& offset, const std::vector<BriefFlight>& brief,
+                         const PoseRecording& poses, const Plane& floor,
                          const MotionFitOptions& options) {
   RoughImpacts rough;
   const double frame_interval = FrameInterval(problem);
@@ -222,7 +246,8 @@ RoughImpacts FindImpacts(const MarkerTracks& tracks, const DropProblem& problem,
     FindByMotion(problem, poses, floor, options, flagged, frame_interval, &rough);
   }
   AddFlagged(flagged, poses, frame_interval, options, &rough);
-  std::sort(rough.impacts.begin(), rough.impacts.end(), [](const RoughImpact& a, const RoughImpact& b) { return a.t < b.t; });
+  std::sort(rough.impacts.begin(), rough.impacts.end(),
+            [](const RoughImpact& a, const RoughImpact& b) { return a.t < b.t; });
   if (rough.detail.empty()) rough.detail = "neither the tracks nor the motion show an impact";
   return rough;
 }

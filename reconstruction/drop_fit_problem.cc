@@ -24,12 +24,15 @@ void SetPush(DropProblem* problem, const Eigen::Quaterniond& q, const Vector3d& 
   const Matrix3d R = q.toRotationMatrix();
   const Vector3d& z = problem->principal_B;
   const double inertia = z.dot(problem->body.inertia_B * z);
-  problem->by_push_W = problem->body.mass / inertia * (R * z.cross(SupportLever(problem->body, R.transpose() * n)));
+  problem->by_push_W =
+      problem->body.mass / inertia * (R * z.cross(SupportLever(problem->body, R.transpose() * n)));
 }
 
 void LinkInstants(DropProblem* problem) {
   // Rows of one picture move differently where their time is not known.
-  const auto key = [&](const DropPoint& point) { return std::tuple(point.clock, point.t, problem->row_time_sd > 0 ? point.q.y() : 0.0); };
+  const auto key = [&](const DropPoint& point) {
+    return std::tuple(point.clock, point.t, problem->row_time_sd > 0 ? point.q.y() : 0.0);
+  };
   std::map<std::tuple<int, double, double>, int> place;
   for (const DropPoint& point : problem->points) place[key(point)] = 0;
   problem->instants.clear();
@@ -46,7 +49,9 @@ std::vector<BodyAt> Follow(const DropProblem& problem, const DropState& state) {
   const Matrix3d R = state.q.toRotationMatrix();
   std::vector<BodyAt> all(instants.size());
   std::vector<double> since(instants.size());
-  for (int i = 0; i < n; ++i) since[i] = problem.Time(state.clock[instants[i].clock], instants[i].t, instants[i].row) - state.tau;
+  for (int i = 0; i < n; ++i)
+    since[i] =
+        problem.Time(state.clock[instants[i].clock], instants[i].t, instants[i].row) - state.tau;
   int first = 0;
   while (first < n) {
     int end = first;
@@ -90,12 +95,14 @@ DropPlaces PlacesOf(const DropProblem& problem, int clocks) {
   return places;
 }
 
-bool RowOf(const DropProblem& problem, const DropPoint& point, const BodyAt& at, const Vector3d& p_BM, bool derivatives, PointRow* row) {
+bool RowOf(const DropProblem& problem, const DropPoint& point, const BodyAt& at,
+           const Vector3d& p_BM, bool derivatives, PointRow* row) {
   BodyMarker marker = problem.markers[point.marker];
   marker.p_BM = p_BM;
   Eigen::Vector2d q;
   ImageDerivatives d;
-  if (!ImageOf(problem.views[point.view], marker, at.X_WB, &q, derivatives ? &d : nullptr)) return false;
+  if (!ImageOf(problem.views[point.view], marker, at.X_WB, &q, derivatives ? &d : nullptr))
+    return false;
   row->r = point.root * (q - point.q);
   if (!derivatives) return true;
   const Eigen::Matrix<double, 2, 3> by_p = point.root * d.by_p_W, by_phi = point.root * d.by_phi_B;
@@ -113,7 +120,8 @@ bool RowOf(const DropProblem& problem, const DropPoint& point, const BodyAt& at,
 
 namespace {
 
-void AddPriors(const DropProblem& problem, const DropState& state, const DropPlaces& places, DropNormal* normal) {
+void AddPriors(const DropProblem& problem, const DropState& state, const DropPlaces& places,
+               DropNormal* normal) {
   const auto add = [&](const Eigen::VectorXd& row, double r) {
     normal->information.noalias() += row * row.transpose();
     normal->chi_square += r * r;
@@ -132,7 +140,8 @@ void AddPriors(const DropProblem& problem, const DropState& state, const DropPla
     row.segment<3>(kDropMinus + 3) = -w * problem.principal_B;
     row.segment<3>(kDropPlus) = -w * problem.by_push_W;
     row.segment<3>(kDropMinus) = w * problem.by_push_W;
-    add(row, w * (problem.principal_B.dot(state.omega[1] - state.omega[0]) - problem.by_push_W.dot(state.v[1] - state.v[0])));
+    add(row, w * (problem.principal_B.dot(state.omega[1] - state.omega[0]) -
+                  problem.by_push_W.dot(state.v[1] - state.v[0])));
   }
   const auto add_one = [&](int k, double x, double sd) {
     if (k < 0) return;
@@ -148,8 +157,10 @@ void AddPriors(const DropProblem& problem, const DropState& state, const DropPla
   for (std::size_t m = 0; places.per_marker > 0 && m < problem.markers.size(); ++m) {
     const Vector3d off = state.p_BM[m] - problem.markers[m].p_BM;
     const int place = places.Marker(static_cast<int>(m));
-    for (int i = 0; problem.free_layout() && i < 3; ++i) add_one(place + i, off[i], problem.layout_sd);
-    for (int i = 0; problem.beside() && i < 2; ++i) add_one(place + i, problem.turn.col(i).dot(off), problem.beside_sd);
+    for (int i = 0; problem.free_layout() && i < 3; ++i)
+      add_one(place + i, off[i], problem.layout_sd);
+    for (int i = 0; problem.beside() && i < 2; ++i)
+      add_one(place + i, problem.turn.col(i).dot(off), problem.beside_sd);
   }
   if (!problem.free_layout()) return;
   for (const KnownDistance& known : problem.distances) {
@@ -170,7 +181,8 @@ DropNormal NormalEquations(const DropProblem& problem, const DropState& state, i
   const DropPlaces places = PlacesOf(problem, clocks);
   const int size = places.size;
   normal.information = MatrixXd::Zero(size, size);
-  const int given = rig_size + (problem.free_layout() ? 0 : 3 * static_cast<int>(problem.markers.size()));
+  const int given =
+      rig_size + (problem.free_layout() ? 0 : 3 * static_cast<int>(problem.markers.size()));
   normal.by_given = MatrixXd::Zero(size, given);
   normal.given_information = MatrixXd::Zero(given, given);
   normal.given_gradient = Eigen::VectorXd::Zero(given);
@@ -187,7 +199,8 @@ DropNormal NormalEquations(const DropProblem& problem, const DropState& state, i
     J.leftCols<kDropDim>() = row.by_state;
     if (const int k = places.offset[point.clock]; k >= 0) J.col(k) = row.by_time;
     if (const int k = places.row_time[point.clock]; k >= 0) J.col(k) = row.by_time * point.q.y();
-    if (const int k = places.rate[point.clock]; k >= 0) J.col(k) = row.by_time * (point.t - problem.t_reference);
+    if (const int k = places.rate[point.clock]; k >= 0)
+      J.col(k) = row.by_time * (point.t - problem.t_reference);
     if (const int k = places.Marker(point.marker); k >= 0) {
       if (problem.free_layout()) {
         J.middleCols<3>(k) = row.by_marker;
@@ -203,7 +216,8 @@ DropNormal NormalEquations(const DropProblem& problem, const DropState& state, i
     if (!problem.free_layout()) {
       const Eigen::Index place = rig_size + 3 * point.marker;
       normal.by_given.middleCols<3>(place).noalias() += J.transpose() * row.by_marker;
-      normal.given_information.block<3, 3>(place, place).noalias() += row.by_marker.transpose() * row.by_marker;
+      normal.given_information.block<3, 3>(place, place).noalias() +=
+          row.by_marker.transpose() * row.by_marker;
       normal.given_gradient.segment<3>(place).noalias() += row.by_marker.transpose() * row.r;
     }
     if (rig_size > 0) {
@@ -239,7 +253,9 @@ bool InvertNormal(const DropProblem& problem, const MatrixXd& information, Matri
   if (!scale.allFinite()) return false;
   const Eigen::LLT<MatrixXd> llt(scale.asDiagonal() * free * scale.asDiagonal());
   if (llt.info() != Eigen::Success || llt.rcond() < 1e-15) return false;
-  const MatrixXd inner = scale.asDiagonal() * llt.solve(MatrixXd::Identity(free.rows(), free.cols())) * scale.asDiagonal();
+  const MatrixXd inner = scale.asDiagonal() *
+                         llt.solve(MatrixXd::Identity(free.rows(), free.cols())) *
+                         scale.asDiagonal();
   *inverse = T * inner * T.transpose();
   return inverse->allFinite();
 }

@@ -1,5 +1,6 @@
 #pragma once
-// The least squares behind FitDrop: residuals with derivatives, the normal equations, and the solve.
+// The least squares behind FitDrop: residuals with derivatives, the normal equations, and the
+// solve.
 
 #include <Eigen/Dense>
 #include <string>
@@ -28,10 +29,12 @@ struct ClockState {
 };
 
 struct DropState {
-  Eigen::Vector3d p = Eigen::Vector3d::Zero();                                    // at tau, in W
-  Eigen::Quaterniond q = Eigen::Quaterniond::Identity();                          // R_WB at tau
-  Eigen::Vector3d v[2] = {Eigen::Vector3d::Zero(), Eigen::Vector3d::Zero()};      // before, after; in W
-  Eigen::Vector3d omega[2] = {Eigen::Vector3d::Zero(), Eigen::Vector3d::Zero()};  // before, after; in B
+  Eigen::Vector3d p = Eigen::Vector3d::Zero();            // at tau, in W
+  Eigen::Quaterniond q = Eigen::Quaterniond::Identity();  // R_WB at tau
+  // before, after; in W
+  Eigen::Vector3d v[2] = {Eigen::Vector3d::Zero(), Eigen::Vector3d::Zero()};
+  // before, after; in B
+  Eigen::Vector3d omega[2] = {Eigen::Vector3d::Zero(), Eigen::Vector3d::Zero()};
   double tau = 0;
   std::vector<ClockState> clock;
   std::vector<Eigen::Vector3d> p_BM;  // of every marker
@@ -53,15 +56,17 @@ struct DropProblem {
   double t_reference = 0;  // of the rates
   double offset_sd = 0, row_time_sd = 0, rate_sd = 0, layout_sd = 0;
   std::vector<KnownDistance> distances;
-  // Rotation at tau moves along these columns only, and the spin along `axis_B` has a prior, where the markers are on a line.
+  // Rotation at tau moves along these columns only, and the spin along `axis_B` has a prior, where
+  // the markers are on a line.
   Eigen::Matrix<double, 3, Eigen::Dynamic> turn = Eigen::Matrix3d::Identity();
   bool has_axis = false;
   Eigen::Vector3d axis_B = Eigen::Vector3d::Zero();
   double spin_sd[2] = {0, 0};
-  // How far markers may sit beside the line, along `turn`: fitted with every impact, since nobody sees how the body is rolled there [m].
+  // How far markers may sit beside the line, along `turn`: fitted with every impact, since nobody
+  // sees how the body is rolled there [m].
   double beside_sd = 0;
-  // Change of the spin about the principal axis along the line, less what the impulse's moment makes of it: principal_B . (w+ - w-) -
-  // by_push_W . (v+ - v-) is zero to moment_sd; 0: not told.
+  // Change of the spin about the principal axis along the line, less what the impulse's moment
+  // makes of it: principal_B . (w+ - w-) - by_push_W . (v+ - v-) is zero to moment_sd; 0: not told.
   double moment_sd = 0;
   Eigen::Vector3d principal_B = Eigen::Vector3d::Zero(), by_push_W = Eigen::Vector3d::Zero();
   int clocks() const;
@@ -90,7 +95,8 @@ struct BodyAt {
 };
 std::vector<BodyAt> Follow(const DropProblem& problem, const DropState& state);
 
-// Residual of one point and its derivatives: the 19 of DropCovariance, the time of its picture, the centre of its marker.
+// Residual of one point and its derivatives: the 19 of DropCovariance, the time of its picture, the
+// centre of its marker.
 struct PointRow {
   Eigen::Vector2d r;
   Eigen::Matrix<double, 2, kDropDim> by_state;
@@ -98,14 +104,16 @@ struct PointRow {
   Eigen::Matrix<double, 2, 3> by_marker;
 };
 // False where it has no image.
-bool RowOf(const DropProblem& problem, const DropPoint& point, const BodyAt& at, const Eigen::Vector3d& p_BM, bool derivatives,
-           PointRow* row);
+bool RowOf(const DropProblem& problem, const DropPoint& point, const BodyAt& at,
+           const Eigen::Vector3d& p_BM, bool derivatives, PointRow* row);
 
-// Solve with a robust loss (`robust` standard deviations; 0: none). False where it did not converge.
+// Solve with a robust loss (`robust` standard deviations; 0: none). False where it did not
+// converge.
 bool SolveDrop(const DropProblem& problem, double robust, DropState* state, int* iterations);
 
-// Places of the parameters of the normal equations: the 19 of DropCovariance, then clock after clock what is free of it, then three a
-// marker where the layout is free, or two where markers may sit beside their line. -1: not free.
+// Places of the parameters of the normal equations: the 19 of DropCovariance, then clock after
+// clock what is free of it, then three a marker where the layout is free, or two where markers may
+// sit beside their line. -1: not free.
 struct DropPlaces {
   std::vector<int> offset, row_time, rate;  // of every clock
   int clocks_end = kDropDim;
@@ -119,7 +127,8 @@ DropPlaces PlacesOf(const DropProblem& problem, int clocks);
 struct DropNormal {
   bool valid = false;
   Eigen::MatrixXd information;  // 19 + ...
-  // What is given and not fitted: the parameters of the rig, then three a marker where the layout is not free.
+  // What is given and not fitted: the parameters of the rig, then three a marker where the layout
+  // is not free.
   Eigen::MatrixXd by_given;           // J' W dq_dgiven
   Eigen::MatrixXd given_information;  // (dq_dgiven)' W dq_dgiven of the points
   Eigen::VectorXd given_gradient;     // (dq_dgiven)' W r
@@ -130,8 +139,9 @@ struct DropNormal {
 };
 DropNormal NormalEquations(const DropProblem& problem, const DropState& state, int rig_size);
 
-// Inverse over the free parameters; columns that are fixed are 0. A leading block of the information gives the inverse with the parameters
-// behind it held. False where it has none.
-bool InvertNormal(const DropProblem& problem, const Eigen::MatrixXd& information, Eigen::MatrixXd* inverse);
+// Inverse over the free parameters; columns that are fixed are 0. A leading block of the
+// information gives the inverse with the parameters behind it held. False where it has none.
+bool InvertNormal(const DropProblem& problem, const Eigen::MatrixXd& information,
+                  Eigen::MatrixXd* inverse);
 
 }  // namespace impactlab::internal

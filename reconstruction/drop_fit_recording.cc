@@ -14,20 +14,25 @@ namespace {
 
 using Eigen::Vector3d;
 
-constexpr double kThinnest = 0.03;  // of the length of the markers: off a line by more, they show the roll
+// of the length of the markers: off a line by more, they show the roll
+constexpr double kThinnest = 0.03;
 
-void TakePoints(const MarkerTracks& tracks, const CameraRig& rig, const DropFitOptions& options, DropRecording* out) {
+void TakePoints(const MarkerTracks& tracks, const CameraRig& rig, const DropFitOptions& options,
+                DropRecording* out) {
   std::vector<int> view_of;
   for (const std::string& name : tracks.cameras) {
-    const auto found = std::find_if(rig.cameras.begin(), rig.cameras.end(), [&](const RigCamera& c) { return c.name == name; });
-    if (found == rig.cameras.end()) throw ConfigError(fmt::format("fit of a drop: found camera '{}', allowed: those of the rig", name));
+    const auto found = std::find_if(rig.cameras.begin(), rig.cameras.end(),
+                                    [&](const RigCamera& c) { return c.name == name; });
+    if (found == rig.cameras.end())
+      throw ConfigError(
+          fmt::format("fit of a drop: found camera '{}', allowed: those of the rig", name));
     view_of.push_back(static_cast<int>(found - rig.cameras.begin()));
   }
   int bad = 0;
   for (std::size_t i = 0; i < tracks.points.size(); ++i) {
     const TrackPoint& p = tracks.points[i];
-    if (p.marker >= static_cast<int>(out->problem.markers.size()) || (p.flags & (kPredicted | kOutlier)) || p.t < options.t_begin ||
-        p.t > options.t_end) {
+    if (p.marker >= static_cast<int>(out->problem.markers.size()) ||
+        (p.flags & (kPredicted | kOutlier)) || p.t < options.t_begin || p.t > options.t_end) {
       continue;
     }
     DropPoint point;
@@ -37,7 +42,8 @@ void TakePoints(const MarkerTracks& tracks, const CameraRig& rig, const DropFitO
     point.marker = p.marker;
     point.t = p.t;
     point.q = p.q;
-    const Eigen::Matrix2d cov = p.cov + options.pixel_sd * options.pixel_sd * Eigen::Matrix2d::Identity();
+    const Eigen::Matrix2d cov =
+        p.cov + options.pixel_sd * options.pixel_sd * Eigen::Matrix2d::Identity();
     if (!p.q.allFinite() || !std::isfinite(p.t) || !internal::WeightRoot(cov, &point.root)) {
       ++bad;
       continue;
@@ -59,7 +65,9 @@ void FindAxis(const std::set<int>& seen, const DropFitOptions& options, DropReco
   const AbsoluteOrientation shape = AlignPoints(p_B, p_B, std::vector<double>(p_B.size(), 1.0));
   Vector3d axis = shape.axes_B.col(0), middle = Vector3d::Zero();
   for (const Vector3d& p : p_B) middle += p / static_cast<double>(p_B.size());
-  const auto on_line = [&](const Vector3d& p) -> Vector3d { return middle + axis * axis.dot(p - middle); };
+  const auto on_line = [&](const Vector3d& p) -> Vector3d {
+    return middle + axis * axis.dot(p - middle);
+  };
   const auto worst = [&] {
     double most = 0;
     for (const Vector3d& p : p_B) most = std::max(most, (p - on_line(p)).norm());
@@ -67,7 +75,8 @@ void FindAxis(const std::set<int>& seen, const DropFitOptions& options, DropReco
   };
   // A layout that is hardly known is no line for it: the images will show.
   const double length = shape.spread.x() * std::sqrt(12.0);
-  const double allowed = std::max(options.collinear_tolerance, std::min(3 * options.layout_sd, kThinnest * length));
+  const double allowed =
+      std::max(options.collinear_tolerance, std::min(3 * options.layout_sd, kThinnest * length));
   if (worst() > allowed) return;
   constexpr double kAlong = 0.996;  // 5 degrees
   const Eigen::SelfAdjointEigenSolver<Eigen::Matrix3d> moments(problem.body.inertia_B);
@@ -76,8 +85,8 @@ void FindAxis(const std::set<int>& seen, const DropFitOptions& options, DropReco
     if (std::abs(along) < kAlong) continue;
     problem.moment_sd = options.spin_axis_moment_sd;
     problem.principal_B = (along > 0 ? 1 : -1) * moments.eigenvectors().col(k);
-    // Within what tells a line, it is the axis itself: beside it the markers would circle as the body spins, in a direction that a roll
-    // nobody sees would have to tell.
+    // Within what tells a line, it is the axis itself: beside it the markers would circle as the
+    // body spins, in a direction that a roll nobody sees would have to tell.
     const Vector3d line = axis, through = middle;
     axis = problem.principal_B;
     middle.setZero();
@@ -98,13 +107,17 @@ void FindAxis(const std::set<int>& seen, const DropFitOptions& options, DropReco
   if (options.layout_sd > 0 || options.layout.cov.size() == 0) return;
   double variance = 0;
   for (const int m : seen)
-    variance += (problem.turn.transpose() * options.layout.cov.block<3, 3>(3 * m, 3 * m) * problem.turn).trace() / (2.0 * p_B.size());
+    variance +=
+        (problem.turn.transpose() * options.layout.cov.block<3, 3>(3 * m, 3 * m) * problem.turn)
+            .trace() /
+        (2.0 * p_B.size());
   problem.beside_sd = std::sqrt(std::max(0.0, variance));
 }
 
 }  // namespace
 
-DropRecording PrepareDrops(const MarkerTracks& tracks, const CameraRig& rig, const std::vector<BodyMarker>& markers, const Body& body,
+DropRecording PrepareDrops(const MarkerTracks& tracks, const CameraRig& rig,
+                           const std::vector<BodyMarker>& markers, const Body& body,
                            const Plane& floor, const DropFitOptions& options) {
   DropRecording out;
   out.name = tracks.recording;
@@ -151,7 +164,8 @@ DropRecording PrepareDrops(const MarkerTracks& tracks, const CameraRig& rig, con
         "by one camera only, or rays that do not meet";
     return out;
   }
-  out.rough = FindImpacts(tracks, problem, out.offset, out.flights, out.poses, out.floor, options.motion);
+  out.rough =
+      FindImpacts(tracks, problem, out.offset, out.flights, out.poses, out.floor, options.motion);
   return out;
 }
 

@@ -1,5 +1,6 @@
 #pragma once
-// What all impacts of one recording share: its points, the line of its markers, rough clocks, poses and impacts.
+// What all impacts of one recording share: its points, the line of its markers, rough clocks, poses
+// and impacts.
 
 #include <string>
 #include <vector>
@@ -23,7 +24,8 @@ struct DropRecording {
 };
 
 // Options are taken to be right.
-DropRecording PrepareDrops(const MarkerTracks& tracks, const CameraRig& rig, const std::vector<BodyMarker>& markers, const Body& body,
+DropRecording PrepareDrops(const MarkerTracks& tracks, const CameraRig& rig,
+                           const std::vector<BodyMarker>& markers, const Body& body,
                            const Plane& floor, const DropFitOptions& options);
 
 }  // namespace impactlab::internal

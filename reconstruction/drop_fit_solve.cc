@@ -40,10 +40,13 @@ void Unpack(const double* x, DropState* state) {
 Eigen::Quaterniond Turned(const Eigen::Quaterniond& q, const Vector3d& turn) {
   const double half = 0.5 * turn.norm();
   const double share = half > 1e-8 ? 0.5 * std::sin(half) / half : 0.5;
-  return (q * Eigen::Quaterniond(std::cos(half), share * turn.x(), share * turn.y(), share * turn.z())).normalized();
+  return (q *
+          Eigen::Quaterniond(std::cos(half), share * turn.x(), share * turn.y(), share * turn.z()))
+      .normalized();
 }
 
-// Derivative of the coefficients of q * exp(turn) at turn = 0. Its columns have length 1/2 and are orthogonal.
+// Derivative of the coefficients of q * exp(turn) at turn = 0. Its columns have length 1/2 and are
+// orthogonal.
 Eigen::Matrix<double, 4, 3> ByTurn(const double* x) {
   const Eigen::Quaterniond q(x[kQ + 3], x[kQ], x[kQ + 1], x[kQ + 2]);
   Eigen::Matrix<double, 4, 3> P;
@@ -57,7 +60,8 @@ Eigen::Matrix<double, 4, 3> ByTurn(const double* x) {
 // The state on its manifold: rotations move on the body side, along the columns of `turn` only.
 class StateManifold : public ceres::Manifold {
  public:
-  explicit StateManifold(const Eigen::Matrix<double, 3, Eigen::Dynamic>& turn) : turn_(turn), k_(static_cast<int>(turn.cols())) {}
+  explicit StateManifold(const Eigen::Matrix<double, 3, Eigen::Dynamic>& turn)
+      : turn_(turn), k_(static_cast<int>(turn.cols())) {}
   int AmbientSize() const override { return kBlock; }
   int TangentSize() const override { return kBlock - 4 + k_; }
   bool Plus(const double* x, const double* delta, double* y) const override {
@@ -77,9 +81,11 @@ class StateManifold : public ceres::Manifold {
     return true;
   }
   bool Minus(const double* y, const double* x, double* delta) const override {
-    const Eigen::Quaterniond to(y[kQ + 3], y[kQ], y[kQ + 1], y[kQ + 2]), from(x[kQ + 3], x[kQ], x[kQ + 1], x[kQ + 2]);
+    const Eigen::Quaterniond to(y[kQ + 3], y[kQ], y[kQ + 1], y[kQ + 2]),
+        from(x[kQ + 3], x[kQ], x[kQ + 1], x[kQ + 2]);
     for (int i = 0; i < 3; ++i) delta[i] = y[i] - x[i];
-    Eigen::Map<Eigen::VectorXd>(delta + 3, k_) = turn_.transpose() * Log((from.conjugate() * to).toRotationMatrix());
+    Eigen::Map<Eigen::VectorXd>(delta + 3, k_) =
+        turn_.transpose() * Log((from.conjugate() * to).toRotationMatrix());
     for (int i = kV[0]; i < kBlock; ++i) delta[i - 4 + k_] = y[i] - x[i];
     return true;
   }
@@ -104,7 +110,8 @@ class BesideLine : public ceres::Manifold {
   int AmbientSize() const override { return 3; }
   int TangentSize() const override { return 2; }
   bool Plus(const double* x, const double* delta, double* y) const override {
-    Eigen::Map<Vector3d>{y} = Eigen::Map<const Vector3d>(x) + turn_ * Eigen::Map<const Eigen::Vector2d>(delta);
+    Eigen::Map<Vector3d>{y} =
+        Eigen::Map<const Vector3d>(x) + turn_ * Eigen::Map<const Eigen::Vector2d>(delta);
     return true;
   }
   bool PlusJacobian(const double*, double* jacobian) const override {
@@ -112,7 +119,8 @@ class BesideLine : public ceres::Manifold {
     return true;
   }
   bool Minus(const double* y, const double* x, double* delta) const override {
-    Eigen::Map<Eigen::Vector2d>{delta} = turn_.transpose() * (Eigen::Map<const Vector3d>(y) - Eigen::Map<const Vector3d>(x));
+    Eigen::Map<Eigen::Vector2d>{delta} =
+        turn_.transpose() * (Eigen::Map<const Vector3d>(y) - Eigen::Map<const Vector3d>(x));
     return true;
   }
   bool MinusJacobian(const double*, double* jacobian) const override {
@@ -138,14 +146,17 @@ struct Moving : ceres::EvaluationCallback {
   DropState State() const {
     DropState state;
     Unpack(x, &state);
-    for (std::size_t c = 0; c < clock.size(); c += 3) state.clock.push_back({clock[c], clock[c + 1], clock[c + 2]});
-    for (std::size_t m = 0; m < problem->markers.size(); ++m) state.p_BM.emplace_back(p_BM[3 * m], p_BM[3 * m + 1], p_BM[3 * m + 2]);
+    for (std::size_t c = 0; c < clock.size(); c += 3)
+      state.clock.push_back({clock[c], clock[c + 1], clock[c + 2]});
+    for (std::size_t m = 0; m < problem->markers.size(); ++m)
+      state.p_BM.emplace_back(p_BM[3 * m], p_BM[3 * m + 1], p_BM[3 * m + 2]);
     return state;
   }
   void PrepareForEvaluation(bool, bool new_point) override {
     if (!new_point) return;
     const DropState state = State();
-    // A trial step may be wild where the images belong to no flight; a body that spins so fast is not followed, and the step is refused.
+    // A trial step may be wild where the images belong to no flight; a body that spins so fast is
+    // not followed, and the step is refused.
     tumbles = !(std::max(state.omega[0].norm(), state.omega[1].norm()) < kMostSpin);
     if (!tumbles) at = Follow(*problem, state);
   }
@@ -161,13 +172,16 @@ class PointCost : public ceres::CostFunction {
     if (by_clock) mutable_parameter_block_sizes()->push_back(3);
     if (by_marker) mutable_parameter_block_sizes()->push_back(3);
   }
-  bool Evaluate(double const* const* parameters, double* residuals, double** jacobians) const override {
+  bool Evaluate(double const* const* parameters, double* residuals,
+                double** jacobians) const override {
     if (moving_->tumbles) return false;
     PointRow row;
     const int last = by_clock_ ? 2 : 1;
     const double* p = by_marker_ ? parameters[last] : &moving_->p_BM[3 * point_->marker];
     const DropProblem& problem = *moving_->problem;
-    if (!RowOf(problem, *point_, moving_->at[point_->instant], Vector3d(p[0], p[1], p[2]), jacobians != nullptr, &row)) return false;
+    if (!RowOf(problem, *point_, moving_->at[point_->instant], Vector3d(p[0], p[1], p[2]),
+               jacobians != nullptr, &row))
+      return false;
     Eigen::Map<Eigen::Vector2d>{residuals} = row.r;
     if (!jacobians) return true;
     if (jacobians[0]) {
@@ -180,7 +194,8 @@ class PointCost : public ceres::CostFunction {
       Eigen::Map<Eigen::Matrix<double, 2, 3, Eigen::RowMajor>>{jacobians[1]} =
           row.by_time * Eigen::RowVector3d(1, point_->q.y(), point_->t - problem.t_reference);
     }
-    if (by_marker_ && jacobians[last]) Eigen::Map<Eigen::Matrix<double, 2, 3, Eigen::RowMajor>>{jacobians[last]} = row.by_marker;
+    if (by_marker_ && jacobians[last])
+      Eigen::Map<Eigen::Matrix<double, 2, 3, Eigen::RowMajor>>{jacobians[last]} = row.by_marker;
     return true;
   }
 
@@ -194,7 +209,8 @@ class PointCost : public ceres::CostFunction {
 class SpinPrior : public ceres::SizedCostFunction<2, kBlock> {
  public:
   explicit SpinPrior(const DropProblem* problem) : problem_(problem) {}
-  bool Evaluate(double const* const* parameters, double* residuals, double** jacobians) const override {
+  bool Evaluate(double const* const* parameters, double* residuals,
+                double** jacobians) const override {
     for (int arc = 0; arc < 2; ++arc) {
       const Eigen::Map<const Vector3d> omega(parameters[0] + kV[arc] + 3);
       residuals[arc] = problem_->axis_B.dot(omega) / problem_->spin_sd[arc];
@@ -202,7 +218,8 @@ class SpinPrior : public ceres::SizedCostFunction<2, kBlock> {
     if (jacobians && jacobians[0]) {
       Eigen::Map<Eigen::Matrix<double, 2, kBlock, Eigen::RowMajor>> J(jacobians[0]);
       J.setZero();
-      for (int arc = 0; arc < 2; ++arc) J.block<1, 3>(arc, kV[arc] + 3) = problem_->axis_B.transpose() / problem_->spin_sd[arc];
+      for (int arc = 0; arc < 2; ++arc)
+        J.block<1, 3>(arc, kV[arc] + 3) = problem_->axis_B.transpose() / problem_->spin_sd[arc];
     }
     return true;
   }
@@ -215,13 +232,15 @@ class SpinPrior : public ceres::SizedCostFunction<2, kBlock> {
 class SpinMoment : public ceres::SizedCostFunction<1, kBlock> {
  public:
   explicit SpinMoment(const DropProblem* problem) : problem_(problem) {}
-  bool Evaluate(double const* const* parameters, double* residuals, double** jacobians) const override {
+  bool Evaluate(double const* const* parameters, double* residuals,
+                double** jacobians) const override {
     const double w = 1 / problem_->moment_sd;
     residuals[0] = 0;
     if (jacobians && jacobians[0]) std::fill_n(jacobians[0], kBlock, 0.0);
     for (int arc = 0; arc < 2; ++arc) {
       const double side = arc == 0 ? -w : w;
-      const Eigen::Map<const Vector3d> v(parameters[0] + kV[arc]), omega(parameters[0] + kV[arc] + 3);
+      const Eigen::Map<const Vector3d> v(parameters[0] + kV[arc]),
+          omega(parameters[0] + kV[arc] + 3);
       residuals[0] += side * (problem_->principal_B.dot(omega) - problem_->by_push_W.dot(v));
       if (!jacobians || !jacobians[0]) continue;
       Eigen::Map<Vector3d>{jacobians[0] + kV[arc]} = -side * problem_->by_push_W;
@@ -240,9 +259,11 @@ class PlainPrior : public ceres::SizedCostFunction<3, 3> {
   PlainPrior(const Vector3d& x0, const Vector3d& sd) : x0_(x0) {
     for (int i = 0; i < 3; ++i) weight_[i] = sd[i] > 0 ? 1 / sd[i] : 0;
   }
-  bool Evaluate(double const* const* parameters, double* residuals, double** jacobians) const override {
+  bool Evaluate(double const* const* parameters, double* residuals,
+                double** jacobians) const override {
     for (int i = 0; i < 3; ++i) residuals[i] = weight_[i] * (parameters[0][i] - x0_[i]);
-    if (jacobians && jacobians[0]) Eigen::Map<Eigen::Matrix<double, 3, 3, Eigen::RowMajor>>{jacobians[0]} = weight_.asDiagonal();
+    if (jacobians && jacobians[0])
+      Eigen::Map<Eigen::Matrix<double, 3, 3, Eigen::RowMajor>>{jacobians[0]} = weight_.asDiagonal();
     return true;
   }
 
@@ -253,13 +274,16 @@ class PlainPrior : public ceres::SizedCostFunction<3, 3> {
 class DistancePrior : public ceres::SizedCostFunction<1, 3, 3> {
  public:
   explicit DistancePrior(const KnownDistance& known) : known_(known) {}
-  bool Evaluate(double const* const* parameters, double* residuals, double** jacobians) const override {
-    const Vector3d between = Eigen::Map<const Vector3d>(parameters[0]) - Eigen::Map<const Vector3d>(parameters[1]);
+  bool Evaluate(double const* const* parameters, double* residuals,
+                double** jacobians) const override {
+    const Vector3d between =
+        Eigen::Map<const Vector3d>(parameters[0]) - Eigen::Map<const Vector3d>(parameters[1]);
     const double length = between.norm();
     if (!(length > 0)) return false;
     residuals[0] = (length - known_.distance) / known_.sd;
     for (int i = 0; jacobians && i < 2; ++i) {
-      if (jacobians[i]) Eigen::Map<Vector3d>{jacobians[i]} = (i == 0 ? 1 : -1) / (length * known_.sd) * between;
+      if (jacobians[i])
+        Eigen::Map<Vector3d>{jacobians[i]} = (i == 0 ? 1 : -1) / (length * known_.sd) * between;
     }
     return true;
   }
@@ -274,24 +298,30 @@ bool SolveDrop(const DropProblem& problem, double robust, DropState* state, int*
   Moving moving;
   moving.problem = &problem;
   Pack(*state, moving.x);
-  for (const ClockState& c : state->clock) moving.clock.insert(moving.clock.end(), {c.offset, c.row_time, c.rate});
-  for (const Vector3d& p : state->p_BM) moving.p_BM.insert(moving.p_BM.end(), p.data(), p.data() + 3);
+  for (const ClockState& c : state->clock)
+    moving.clock.insert(moving.clock.end(), {c.offset, c.row_time, c.rate});
+  for (const Vector3d& p : state->p_BM)
+    moving.p_BM.insert(moving.p_BM.end(), p.data(), p.data() + 3);
   ceres::Problem::Options options;
   options.evaluation_callback = &moving;
   ceres::Problem least_squares(options);
   least_squares.AddParameterBlock(moving.x, kBlock, new StateManifold(problem.turn));
-  const auto clock_sd = [&](std::size_t c) { return Vector3d(c > 0 ? problem.offset_sd : 0, problem.row_time_sd, problem.rate_sd); };
+  const auto clock_sd = [&](std::size_t c) {
+    return Vector3d(c > 0 ? problem.offset_sd : 0, problem.row_time_sd, problem.rate_sd);
+  };
   for (const DropPoint& point : problem.points) {
     if (!point.used) continue;
-    const bool by_clock = !clock_sd(point.clock).isZero(), by_marker = problem.free_layout() || problem.beside();
+    const bool by_clock = !clock_sd(point.clock).isZero(),
+               by_marker = problem.free_layout() || problem.beside();
     std::vector<double*> blocks = {moving.x};
     if (by_clock) blocks.push_back(&moving.clock[3 * point.clock]);
     if (by_marker) blocks.push_back(&moving.p_BM[3 * point.marker]);
-    least_squares.AddResidualBlock(new PointCost(&moving, &point, by_clock, by_marker), robust > 0 ? new ceres::HuberLoss(robust) : nullptr,
-                                   blocks);
+    least_squares.AddResidualBlock(new PointCost(&moving, &point, by_clock, by_marker),
+                                   robust > 0 ? new ceres::HuberLoss(robust) : nullptr, blocks);
   }
   if (problem.has_axis) least_squares.AddResidualBlock(new SpinPrior(&problem), nullptr, moving.x);
-  if (problem.moment_sd > 0) least_squares.AddResidualBlock(new SpinMoment(&problem), nullptr, moving.x);
+  if (problem.moment_sd > 0)
+    least_squares.AddResidualBlock(new SpinMoment(&problem), nullptr, moving.x);
   for (std::size_t c = 0; c < state->clock.size(); ++c) {
     const Vector3d sd = clock_sd(c);
     if (sd.isZero()) continue;
@@ -303,14 +333,19 @@ bool SolveDrop(const DropProblem& problem, double robust, DropState* state, int*
     }
     if (!fixed.empty()) least_squares.SetManifold(block, new ceres::SubsetManifold(3, fixed));
   }
-  for (std::size_t m = 0; (problem.free_layout() || problem.beside()) && m < problem.markers.size(); ++m) {
+  for (std::size_t m = 0; (problem.free_layout() || problem.beside()) && m < problem.markers.size();
+       ++m) {
     const double sd = problem.free_layout() ? problem.layout_sd : problem.beside_sd;
-    least_squares.AddResidualBlock(new PlainPrior(problem.markers[m].p_BM, Vector3d::Constant(sd)), nullptr, &moving.p_BM[3 * m]);
-    if (problem.beside()) least_squares.SetManifold(&moving.p_BM[3 * m], new BesideLine(problem.turn));
+    least_squares.AddResidualBlock(new PlainPrior(problem.markers[m].p_BM, Vector3d::Constant(sd)),
+                                   nullptr, &moving.p_BM[3 * m]);
+    if (problem.beside())
+      least_squares.SetManifold(&moving.p_BM[3 * m], new BesideLine(problem.turn));
   }
   if (problem.free_layout()) {
     for (const KnownDistance& known : problem.distances) {
-      least_squares.AddResidualBlock(new DistancePrior(known), nullptr, &moving.p_BM[3 * known.marker1], &moving.p_BM[3 * known.marker2]);
+      least_squares.AddResidualBlock(new DistancePrior(known), nullptr,
+                                     &moving.p_BM[3 * known.marker1],
+                                     &moving.p_BM[3 * known.marker2]);
     }
   }
   ceres::Solver::Options solver;

@@ -22,8 +22,8 @@ constexpr int kOffsetPoints = 400;   // at most, whose rays are compared
 constexpr int kOffsetReach = 500;    // steps of the first grid to either side at most
 // Steps of the grids of offsets [frame intervals].
 constexpr double kOffsetSteps[] = {0.2, 0.04, 0.01};
-// Flights whose median image is further off than this, in standard deviations, and than so many medians of all, are none; those of the
-// other value need no second start.
+// Flights whose median image is further off than this, in standard deviations, and than so many
+// medians of all, are none; those of the other value need no second start.
 constexpr double kFlies = 3, kWorstFit = 4, kEasy = 1;
 // Noise of rough poses; only its order counts.
 constexpr double kNearFlights = 4;  // frame intervals from the impact
@@ -36,7 +36,9 @@ struct Track {
   std::vector<const DropPoint*> points;
   // Image at a time, along the line between its neighbours; nothing outside or over a gap.
   std::optional<Eigen::Vector2d> At(double t, double longest, Eigen::Matrix2d* root) const {
-    const auto after = std::lower_bound(points.begin(), points.end(), t, [](const DropPoint* p, double time) { return p->t < time; });
+    const auto after =
+        std::lower_bound(points.begin(), points.end(), t,
+                         [](const DropPoint* p, double time) { return p->t < time; });
     if (after == points.end()) return std::nullopt;
     *root = (*after)->root;
     if ((*after)->t == t) return (*after)->q;
@@ -49,11 +51,14 @@ struct Track {
 
 // [clock][marker]
 std::vector<std::vector<Track>> Tracks(const DropProblem& problem) {
-  std::vector<std::vector<Track>> tracks(problem.clocks(), std::vector<Track>(problem.markers.size()));
-  for (const DropPoint& point : problem.points) tracks[point.clock][point.marker].points.push_back(&point);
+  std::vector<std::vector<Track>> tracks(problem.clocks(),
+                                         std::vector<Track>(problem.markers.size()));
+  for (const DropPoint& point : problem.points)
+    tracks[point.clock][point.marker].points.push_back(&point);
   for (auto& clock : tracks) {
     for (Track& track : clock) {
-      std::sort(track.points.begin(), track.points.end(), [](const DropPoint* a, const DropPoint* b) { return a->t < b->t; });
+      std::sort(track.points.begin(), track.points.end(),
+                [](const DropPoint* a, const DropPoint* b) { return a->t < b->t; });
     }
   }
   return tracks;
@@ -64,7 +69,8 @@ std::vector<double> FirstTimes(const DropProblem& problem, double frame_interval
   std::vector<double> times;
   for (const Instant& instant : problem.instants) {
     if (instant.clock != 0) break;
-    if (times.empty() || instant.t - times.back() > 0.3 * frame_interval) times.push_back(instant.t);
+    if (times.empty() || instant.t - times.back() > 0.3 * frame_interval)
+      times.push_back(instant.t);
   }
   return times;
 }
@@ -75,8 +81,9 @@ CameraRig Bare(const CameraRig& rig) {
   return bare;
 }
 
-TriangulatedPoint PlaceMarker(const CameraRig& bare, const std::vector<std::vector<Track>>& tracks, int marker, double t,
-                              const std::vector<double>& offset, double longest) {
+TriangulatedPoint PlaceMarker(const CameraRig& bare, const std::vector<std::vector<Track>>& tracks,
+                              int marker, double t, const std::vector<double>& offset,
+                              double longest) {
   std::vector<PixelObservation> seen;
   for (std::size_t c = 0; c < tracks.size(); ++c) {
     const Track& track = tracks[c][marker];
@@ -103,7 +110,8 @@ double FrameInterval(const DropProblem& problem) {
     any = true;
   }
   if (steps.empty()) return 0;
-  // Rows of one picture have times of their own, close together: steps between pictures are those near the largest common one.
+  // Rows of one picture have times of their own, close together: steps between pictures are those
+  // near the largest common one.
   const double high = Quantile(steps, 0.98);
   std::vector<double> long_steps;
   for (double step : steps) {
@@ -122,8 +130,8 @@ struct PlacedFrame {
   std::optional<Isometry3d> X_WB;
 };
 
-std::vector<PlacedFrame> PlaceFrames(const CameraRig& rig, const DropProblem& problem, const std::vector<double>& offset,
-                                     double frame_interval) {
+std::vector<PlacedFrame> PlaceFrames(const CameraRig& rig, const DropProblem& problem,
+                                     const std::vector<double>& offset, double frame_interval) {
   const double longest = kLongestGap * frame_interval;
   const CameraRig bare = Bare(rig);
   const auto tracks = Tracks(problem);
@@ -135,7 +143,8 @@ std::vector<PlacedFrame> PlaceFrames(const CameraRig& rig, const DropProblem& pr
     std::vector<Vector3d> p_B, p_W;
     std::vector<double> weights;
     for (std::size_t m = 0; m < problem.markers.size(); ++m) {
-      const TriangulatedPoint point = PlaceMarker(bare, tracks, static_cast<int>(m), t, offset, longest);
+      const TriangulatedPoint point =
+          PlaceMarker(bare, tracks, static_cast<int>(m), t, offset, longest);
       if (!point.usable) continue;
       p_B.push_back(problem.markers[m].p_BM);
       p_W.push_back(point.p_W);
@@ -147,7 +156,9 @@ std::vector<PlacedFrame> PlaceFrames(const CameraRig& rig, const DropProblem& pr
       if (problem.has_axis) {
         const Matrix3d R_near = last ? Matrix3d(last->linear()) : Matrix3d(X.linear());
         const Matrix3d R =
-            Eigen::Quaterniond::FromTwoVectors(R_near * problem.axis_B, X.linear() * problem.axis_B).toRotationMatrix() * R_near;
+            Eigen::Quaterniond::FromTwoVectors(R_near * problem.axis_B, X.linear() * problem.axis_B)
+                .toRotationMatrix() *
+            R_near;
         X.translation() = X * p_B.front() - R * p_B.front();
         X.linear() = R;
       }
@@ -164,7 +175,8 @@ BriefFlight Through(const PlacedFrame& at, const PlacedFrame& other, const DropP
   flight.t = at.t;
   flight.X_WB = *at.X_WB;
   const double dt = other.t - at.t;
-  flight.v_WB = (other.X_WB->translation() - at.X_WB->translation()) / dt - 0.5 * dt * problem.gravity_W;
+  flight.v_WB =
+      (other.X_WB->translation() - at.X_WB->translation()) / dt - 0.5 * dt * problem.gravity_W;
   flight.omega_B = Log(at.X_WB->linear().transpose() * other.X_WB->linear()) / dt;
   if (problem.has_axis) flight.omega_B -= problem.axis_B * problem.axis_B.dot(flight.omega_B);
   return flight;
@@ -172,7 +184,8 @@ BriefFlight Through(const PlacedFrame& at, const PlacedFrame& other, const DropP
 
 }  // namespace
 
-std::vector<BriefFlight> RoughFlights(const CameraRig& rig, const DropProblem& problem, const std::vector<double>& offset) {
+std::vector<BriefFlight> RoughFlights(const CameraRig& rig, const DropProblem& problem,
+                                      const std::vector<double>& offset) {
   const double frame_interval = FrameInterval(problem), longest = kLongestGap * frame_interval;
   const std::vector<PlacedFrame> frames = PlaceFrames(rig, problem, offset, frame_interval);
   const int n = static_cast<int>(frames.size());
@@ -184,10 +197,13 @@ std::vector<BriefFlight> RoughFlights(const CameraRig& rig, const DropProblem& p
       const auto fit = fitter.Fit(start);
       if (fit && (!best || fit->off < best->off)) best = fit;
     };
-    if (!all.empty() && frames[k].t - all.back().t < longest) attempt(After(all.back(), problem, frames[k].t - all.back().t));
+    if (!all.empty() && frames[k].t - all.back().t < longest)
+      attempt(After(all.back(), problem, frames[k].t - all.back().t));
     for (const int other : {k + 1, k - 1}) {
       if (best && best->off < kEasy) break;
-      if (other < 0 || other >= n || !frames[k].X_WB || !frames[other].X_WB || std::abs(frames[other].t - frames[k].t) > longest) continue;
+      if (other < 0 || other >= n || !frames[k].X_WB || !frames[other].X_WB ||
+          std::abs(frames[other].t - frames[k].t) > longest)
+        continue;
       attempt(Through(frames[k], frames[other], problem));
     }
     if (best) all.push_back(*best);
@@ -213,7 +229,8 @@ struct Ray {
 
 // [clock][marker], by time.
 std::vector<std::vector<std::vector<Ray>>> RaysOf(const DropProblem& problem) {
-  std::vector<std::vector<std::vector<Ray>>> rays(problem.clocks(), std::vector<std::vector<Ray>>(problem.markers.size()));
+  std::vector<std::vector<std::vector<Ray>>> rays(
+      problem.clocks(), std::vector<std::vector<Ray>>(problem.markers.size()));
   for (const DropPoint& point : problem.points) {
     const View& view = problem.views[point.view];
     const auto d = Unproject(view.camera->camera, point.q);
@@ -222,13 +239,15 @@ std::vector<std::vector<std::vector<Ray>>> RaysOf(const DropProblem& problem) {
     rays[point.clock][point.marker].push_back({point.t, sd, view.R_CW.transpose() * *d});
   }
   for (auto& clock : rays) {
-    for (auto& marker : clock) std::sort(marker.begin(), marker.end(), [](const Ray& a, const Ray& b) { return a.t < b.t; });
+    for (auto& marker : clock)
+      std::sort(marker.begin(), marker.end(), [](const Ray& a, const Ray& b) { return a.t < b.t; });
   }
   return rays;
 }
 
-// Mean over the rays of one camera of how far they pass from those of another, whose clock is `offset` behind. Robust: an outlier, or an
-// impact between two frames, is not to decide. Infinite where nothing can be compared.
+// Mean over the rays of one camera of how far they pass from those of another, whose clock is
+// `offset` behind. Robust: an outlier, or an impact between two frames, is not to decide. Infinite
+// where nothing can be compared.
 struct OffsetCost {
   const std::vector<std::vector<Ray>>&a, &b;
   Vector3d from_a_to_b;
@@ -242,16 +261,21 @@ struct OffsetCost {
       for (std::size_t i = stride / 2; i < a[m].size(); i += stride) {
         const Ray& ray = a[m][i];
         const double t = ray.t - offset;
-        const auto after = std::lower_bound(b[m].begin(), b[m].end(), t, [](const Ray& r, double time) { return r.t < time; });
-        if (after == b[m].end() || after == b[m].begin() || after->t - (after - 1)->t > longest) continue;
+        const auto after = std::lower_bound(b[m].begin(), b[m].end(), t,
+                                            [](const Ray& r, double time) { return r.t < time; });
+        if (after == b[m].end() || after == b[m].begin() || after->t - (after - 1)->t > longest)
+          continue;
         const double share = (t - (after - 1)->t) / (after->t - (after - 1)->t);
-        const Vector3d d = ((1 - share) * (after - 1)->d + share * after->d).normalized(), n = ray.d.cross(d);
+        const Vector3d d = ((1 - share) * (after - 1)->d + share * after->d).normalized(),
+                       n = ray.d.cross(d);
         const double sine2 = n.squaredNorm();
         if (!(sine2 > 1e-8)) continue;
         // Distance along both rays to where they pass each other; behind a camera nothing is seen.
-        const double along_a = from_a_to_b.cross(d).dot(n) / sine2, along_b = from_a_to_b.cross(ray.d).dot(n) / sine2;
+        const double along_a = from_a_to_b.cross(d).dot(n) / sine2,
+                     along_b = from_a_to_b.cross(ray.d).dot(n) / sine2;
         double angle = 1;
-        if (along_a > 0 && along_b > 0) angle = std::abs(from_a_to_b.dot(n)) / std::sqrt(sine2) / std::min(along_a, along_b);
+        if (along_a > 0 && along_b > 0)
+          angle = std::abs(from_a_to_b.dot(n)) / std::sqrt(sine2) / std::min(along_a, along_b);
         sum += std::log1p(std::pow(angle / (3 * std::hypot(ray.sd, after->sd)), 2));
         ++*compared;
       }
@@ -272,26 +296,33 @@ std::vector<double> RoughOffsets(const DropProblem& problem, double frame_interv
   for (const auto& marker : rays[0]) points += marker.size();
   for (std::size_t c = 1; c < rays.size(); ++c) {
     if (!view[0] || !view[c]) continue;
-    const OffsetCost cost{rays[0], rays[c], view[c]->p_WC - view[0]->p_WC, kLongestGap * frame_interval,
+    const OffsetCost cost{rays[0], rays[c], view[c]->p_WC - view[0]->p_WC,
+                          kLongestGap * frame_interval,
                           std::max<std::size_t>(1, points / kOffsetPoints)};
     double best = 0;
     for (const double step : kOffsetSteps) {
       const bool first = step == kOffsetSteps[0];
       const int reach =
-          first ? std::clamp(static_cast<int>(std::ceil(3 * problem.offset_sd / (step * frame_interval))), 1, kOffsetReach) : 5;
+          first ? std::clamp(
+                      static_cast<int>(std::ceil(3 * problem.offset_sd / (step * frame_interval))),
+                      1, kOffsetReach)
+                : 5;
       std::vector<double> costs;
       std::vector<int> compared;
       for (int k = -reach; k <= reach; ++k) {
         int n = 0;
         // Of places that fit alike the nearest counts.
-        costs.push_back(cost(best + k * step * frame_interval, &n) + (first ? 1e-9 * std::abs(k) : 0));
+        costs.push_back(cost(best + k * step * frame_interval, &n) +
+                        (first ? 1e-9 * std::abs(k) : 0));
         compared.push_back(n);
       }
       // A few frames in common fit anywhere.
       const int most = *std::max_element(compared.begin(), compared.end());
       int lowest = -1;
       for (int k = 0; k < static_cast<int>(costs.size()); ++k) {
-        if (2 * compared[k] >= most && std::isfinite(costs[k]) && (lowest < 0 || costs[k] < costs[lowest])) lowest = k;
+        if (2 * compared[k] >= most && std::isfinite(costs[k]) &&
+            (lowest < 0 || costs[k] < costs[lowest]))
+          lowest = k;
       }
       if (lowest < 0) break;
       best += (lowest - reach) * step * frame_interval;
@@ -311,20 +342,28 @@ double Apart(const Isometry3d& a, const Isometry3d& b, const DropProblem& proble
          turn.squaredNorm() / (kRoughAngle * kRoughAngle);
 }
 
-// Flights too short for arcs: the last before the impact and the first after it, where they come nearest to each other.
-bool StartFromFlights(const std::vector<BriefFlight>& flights, const DropProblem& problem, double t_impact, double frame_interval,
-                      DropState* state) {
+// Flights too short for arcs: the last before the impact and the first after it, where they come
+// nearest to each other.
+bool StartFromFlights(const std::vector<BriefFlight>& flights, const DropProblem& problem,
+                      double t_impact, double frame_interval, DropState* state) {
   double best = std::numeric_limits<double>::infinity();
   for (const BriefFlight& minus : flights) {
     // One that was fitted across the impact says nothing of either side.
-    if (minus.t > t_impact + 2 * frame_interval || minus.t < t_impact - kNearFlights * frame_interval) continue;
+    if (minus.t > t_impact + 2 * frame_interval ||
+        minus.t < t_impact - kNearFlights * frame_interval)
+      continue;
     for (const BriefFlight& plus : flights) {
-      if (plus.t <= minus.t || plus.begin < minus.end - 0.3 * frame_interval || plus.t > t_impact + kNearFlights * frame_interval) continue;
-      for (double tau = minus.end - 0.5 * frame_interval; tau <= plus.begin + 0.5 * frame_interval; tau += kTauStep * frame_interval) {
+      if (plus.t <= minus.t || plus.begin < minus.end - 0.3 * frame_interval ||
+          plus.t > t_impact + kNearFlights * frame_interval)
+        continue;
+      for (double tau = minus.end - 0.5 * frame_interval; tau <= plus.begin + 0.5 * frame_interval;
+           tau += kTauStep * frame_interval) {
         if (std::abs(tau - t_impact) > 2 * frame_interval) continue;
-        const BriefFlight a = After(minus, problem, tau - minus.t), b = After(plus, problem, tau - plus.t);
+        const BriefFlight a = After(minus, problem, tau - minus.t),
+                          b = After(plus, problem, tau - plus.t);
         // Of flights that meet alike those next to the impact are told best.
-        const double cost = Apart(a.X_WB, b.X_WB, problem) + kNearness * (plus.begin - minus.end) / frame_interval;
+        const double cost =
+            Apart(a.X_WB, b.X_WB, problem) + kNearness * (plus.begin - minus.end) / frame_interval;
         if (!(cost < best)) continue;
         best = cost;
         state->tau = tau;
@@ -342,8 +381,9 @@ bool StartFromFlights(const std::vector<BriefFlight>& flights, const DropProblem
 
 }  // namespace
 
-std::string StartDrop(const std::vector<BriefFlight>& flights, const DropProblem& problem, double t_impact, double frame_interval,
-                      const MotionFitOptions& options, DropState* state) {
+std::string StartDrop(const std::vector<BriefFlight>& flights, const DropProblem& problem,
+                      double t_impact, double frame_interval, const MotionFitOptions& options,
+                      DropState* state) {
   PoseRecording poses;
   for (const BriefFlight& flight : flights) {
     poses.t.push_back(flight.t);
@@ -353,7 +393,9 @@ std::string StartDrop(const std::vector<BriefFlight>& flights, const DropProblem
   int split = 0;
   while (split < n && poses.t[split] < t_impact) ++split;
   if (split < 1 || n - split < 1)
-    return fmt::format("{} poses before and {} after the impact at {:.4f} s, a start needs one of each", split, n - split, t_impact);
+    return fmt::format(
+        "{} poses before and {} after the impact at {:.4f} s, a start needs one of each", split,
+        n - split, t_impact);
   FlightModel model;
   model.recording = &poses;
   model.body = &problem.body;
@@ -361,12 +403,16 @@ std::string StartDrop(const std::vector<BriefFlight>& flights, const DropProblem
   NoiseModel noise;
   for (int i = 0; i < 6; ++i) noise.sd[i] = i < 3 ? kRoughPosition : kRoughAngle;
   const int most = options.max_frames;
-  // The frames beside the impact may be on the other side of it: shares that leave them out or give them away.
+  // The frames beside the impact may be on the other side of it: shares that leave them out or give
+  // them away.
   double best = std::numeric_limits<double>::infinity();
-  for (const auto& [last, first] : {std::pair(split - 1, split), std::pair(split - 2, split - 1), std::pair(split, split + 1),
-                                    std::pair(split - 2, split + 1), std::pair(split - 3, split - 2), std::pair(split + 1, split + 2)}) {
+  for (const auto& [last, first] :
+       {std::pair(split - 1, split), std::pair(split - 2, split - 1), std::pair(split, split + 1),
+        std::pair(split - 2, split + 1), std::pair(split - 3, split - 2),
+        std::pair(split + 1, split + 2)}) {
     if (last < 2 || n - first < 3) continue;
-    const Segment minus{std::max(0, last - most + 1), last}, plus{first, std::min(n - 1, first + most - 1)};
+    const Segment minus{std::max(0, last - most + 1), last},
+        plus{first, std::min(n - 1, first + most - 1)};
     const Arc a = FitArc(model, minus, noise), b = FitArc(model, plus, noise);
     JoinOptions join;
     join.t_min = poses.t[last] - (poses.t[first] - poses.t[last]);

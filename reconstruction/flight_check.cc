@@ -26,7 +26,8 @@ using internal::FlightStep;
 constexpr double kAlike = 12;       // chi-square within which two suspects explain the images alike
 constexpr double kMostNoise = 3;    // residuals so many times those declared are no noise
 constexpr int kFramesToSpeak = 10;  // of a flight, to be believed against all others
-constexpr double kSwapped = 0.1;    // chi-square left by other names of the cameras, that makes them the right ones
+// chi-square left by other names of the cameras, that makes them the right ones
+constexpr double kSwapped = 0.1;
 
 // Standard deviations of a normal variable as unlikely as chi-square.
 double Sigmas(double chi_square, int dof) {
@@ -42,14 +43,18 @@ struct Suspect {
 
 class Checker {
  public:
-  Checker(const MarkerTracks& tracks, const CameraRig& rig, const std::vector<BodyMarker>& markers, const Body& body, const Plane& floor,
-          const FlightCheckOptions& options)
-      : tracks_(tracks), markers_(markers), options_(options), setup_(internal::SetUpFlights(tracks, rig, markers, body, floor, options)) {}
+  Checker(const MarkerTracks& tracks, const CameraRig& rig, const std::vector<BodyMarker>& markers,
+          const Body& body, const Plane& floor, const FlightCheckOptions& options)
+      : tracks_(tracks),
+        markers_(markers),
+        options_(options),
+        setup_(internal::SetUpFlights(tracks, rig, markers, body, floor, options)) {}
 
   // Of the camera that saw the most of a flight.
   int Frames(std::size_t flight) const {
     std::map<int, std::set<long long>> frames;
-    for (const DropPoint& point : problem_.flights[flight].points) frames[point.clock].insert(tracks_.points[point.index].frame);
+    for (const DropPoint& point : problem_.flights[flight].points)
+      frames[point.clock].insert(tracks_.points[point.index].frame);
     std::size_t most = 0;
     for (const auto& [clock, seen] : frames) most = std::max(most, seen.size());
     return static_cast<int>(most);
@@ -78,7 +83,8 @@ class Checker {
   void NameSuspects() {
     const FlightPlaces& at = problem_.places;
     const double g = problem_.gravity_W.norm();
-    const auto suspect = [&](FlightFault fault, std::string name, std::vector<std::pair<int, double>> free) {
+    const auto suspect = [&](FlightFault fault, std::string name,
+                             std::vector<std::pair<int, double>> free) {
       Suspect s;
       s.is.fault = fault;
       s.is.name = std::move(name);
@@ -90,11 +96,14 @@ class Checker {
     suspect(FlightFault::kScale, "scale", {{at.Scale(), o.wrong_scale}});
     suspect(FlightFault::kClock, "clock", {{at.Clock(), o.wrong_rate}});
     suspect(FlightFault::kLens, "lens", {{at.Lens(), o.wrong_focal}});
-    suspect(FlightFault::kVertical, "vertical", {{at.Gravity(), g * o.wrong_vertical}, {at.Gravity() + 1, g * o.wrong_vertical}});
+    suspect(FlightFault::kVertical, "vertical",
+            {{at.Gravity(), g * o.wrong_vertical}, {at.Gravity() + 1, g * o.wrong_vertical}});
     for (int c = 0; c < at.cameras; ++c) {
       const int first = at.Camera(c);
       const std::string& name = tracks_.cameras[c];
-      suspect(FlightFault::kView, "view " + name, {{first + 3, o.wrong_focal}, {first + 4, o.wrong_centre}, {first + 5, o.wrong_centre}});
+      suspect(
+          FlightFault::kView, "view " + name,
+          {{first + 3, o.wrong_focal}, {first + 4, o.wrong_centre}, {first + 5, o.wrong_centre}});
       if (c == 0) continue;
       suspect(FlightFault::kSync, "sync " + name, {{first, o.wrong_offset}});
       suspect(FlightFault::kRate, "rate " + name, {{first + 2, o.wrong_rate}});
@@ -123,7 +132,8 @@ class Checker {
   std::string Fit() {
     VectorXd free = prior_, x = start_;
     for (const Suspect& s : suspects_) free = free.cwiseMax(Freed(s));
-    for (int c = 1; c < problem_.places.cameras; ++c) x[problem_.places.Camera(c)] = rough_offset_[c];
+    for (int c = 1; c < problem_.places.cameras; ++c)
+      x[problem_.places.Camera(c)] = rough_offset_[c];
     FlightSolution loose;
     for (int round = 0; round < 2; ++round) {
       loose = internal::SolveFlights(problem_, free, x);
@@ -174,16 +184,22 @@ class Checker {
     }
   }
 
-  double Limit(int dof) const { return ChiSquareQuantile(1 - options_.probability / static_cast<double>(suspects_.size()), dof); }
+  double Limit(int dof) const {
+    return ChiSquareQuantile(1 - options_.probability / static_cast<double>(suspects_.size()), dof);
+  }
 
-  // All lengths as gravity wants them: far from what was declared, a scale is not found step by step.
+  // All lengths as gravity wants them: far from what was declared, a scale is not found step by
+  // step.
   VectorXd Rescaled() const {
     const FlightPlaces& at = problem_.places;
     VectorXd prior = prior_;
     const double g = problem_.gravity_W.norm();
     prior.segment<3>(at.Gravity()).setConstant(g);
     VectorXd x = internal::SolveFlights(problem_, prior, base_.x).x;
-    const double k = g / std::max(0.1 * g, (problem_.gravity_W + problem_.gravity_axes * x.segment<3>(at.Gravity())).norm());
+    const double k =
+        g /
+        std::max(0.1 * g,
+                 (problem_.gravity_W + problem_.gravity_axes * x.segment<3>(at.Gravity())).norm());
     const Vector3d centre = problem_.rig->cameras[problem_.camera_of_clock[0]].X_WC.translation();
     x.segment<3>(at.Gravity()).setZero();
     x[at.Scale()] = k - 1;
@@ -200,7 +216,8 @@ class Checker {
     return x;
   }
 
-  // How much each suspect explains: one step from what was declared, and a fit of its own where any explains much.
+  // How much each suspect explains: one step from what was declared, and a fit of its own where any
+  // explains much.
   void Accuse() {
     bool any = false;
     for (Suspect& s : suspects_) {
@@ -228,19 +245,22 @@ class Checker {
         if (std::abs(s.step.x[i]) > std::abs(s.is.value)) s.is.value = s.step.x[i];
       }
       if (s.is.fault == FlightFault::kVertical)
-        s.is.value = std::hypot(s.step.x[s.free[0].first], s.step.x[s.free[1].first]) / problem_.gravity_W.norm();
+        s.is.value = std::hypot(s.step.x[s.free[0].first], s.step.x[s.free[1].first]) /
+                     problem_.gravity_W.norm();
       if (s.is.fault == FlightFault::kView) {
         s.is.value = s.step.x[s.free[0].first];
         s.is.shift = {s.step.x[s.free[1].first], s.step.x[s.free[2].first]};
       }
       check_.suspects.push_back(s.is);
     }
-    std::stable_sort(check_.suspects.begin(), check_.suspects.end(), [](const auto& a, const auto& b) { return a.gain > b.gain; });
+    std::stable_sort(check_.suspects.begin(), check_.suspects.end(),
+                     [](const auto& a, const auto& b) { return a.gain > b.gain; });
   }
 
   void Add(std::string name, std::string unit, double value, double expected, double sd, double z) {
     const double limit = NormalQuantile(1 - options_.probability / 2 / 20);
-    check_.quantities.push_back({std::move(name), std::move(unit), value, expected, sd, z, std::abs(z) < limit});
+    check_.quantities.push_back(
+        {std::move(name), std::move(unit), value, expected, sd, z, std::abs(z) < limit});
   }
 
   void Measure() {
@@ -259,12 +279,15 @@ class Checker {
     const double size = (problem_.gravity_W + problem_.gravity_axes * wrong).norm(),
                  sd = std::hypot(std::sqrt(cov(2, 2)), options_.gravity_sd);
     Add("gravity", "m_per_s2", size, g, sd, (size - g) / sd);
-    const Eigen::Matrix2d tilt = cov.topLeftCorner<2, 2>() + std::pow(g * options_.vertical_sd, 2) * Eigen::Matrix2d::Identity();
+    const Eigen::Matrix2d tilt = cov.topLeftCorner<2, 2>() + std::pow(g * options_.vertical_sd, 2) *
+                                                                 Eigen::Matrix2d::Identity();
     const double tilt2 = wrong.head<2>().dot(tilt.ldlt().solve(wrong.head<2>()));
-    Add("vertical", "rad", wrong.head<2>().norm() / size, 0, std::sqrt(tilt.trace() / 2) / g, Sigmas(tilt2, 2));
+    Add("vertical", "rad", wrong.head<2>().norm() / size, 0, std::sqrt(tilt.trace() / 2) / g,
+        Sigmas(tilt2, 2));
     for (const Suspect& s : suspects_) {
       const int i = s.free[0].first;
-      const double own = std::sqrt(std::max(0.0, s.step.cov(i, i))), declared = prior_[i], value = s.step.x[i];
+      const double own = std::sqrt(std::max(0.0, s.step.cov(i, i))), declared = prior_[i],
+                   value = s.step.x[i];
       const double all = std::hypot(own, declared);
       switch (s.is.fault) {
         case FlightFault::kScale:
@@ -290,14 +313,16 @@ class Checker {
           break;
       }
     }
-    check_.quantities.push_back({"reprojection", "", check_.noise_scale, 1, 0, 0, check_.noise_scale < kMostNoise});
+    check_.quantities.push_back(
+        {"reprojection", "", check_.noise_scale, 1, 0, 0, check_.noise_scale < kMostNoise});
   }
 
   // Beyond the row times that the points' times hold already.
   void MeasureRows(const Suspect& s) {
     for (std::size_t c = 0; c < s.free.size(); ++c) {
       const int i = s.free[c].first;
-      const double value = s.step.x[i], sd = std::hypot(std::sqrt(std::max(0.0, s.step.cov(i, i))), prior_[i]);
+      const double value = s.step.x[i],
+                   sd = std::hypot(std::sqrt(std::max(0.0, s.step.cov(i, i))), prior_[i]);
       Add("row time " + tracks_.cameras[c], "s", value, 0, sd, value / sd);
     }
   }
@@ -310,7 +335,8 @@ class Checker {
       const Vector3d alpha = s.step.x.segment<3>(i);
       const Eigen::Matrix3d cov = s.step.cov.block<3, 3>(i, i);
       chi_square += alpha.dot(cov.ldlt().solve(alpha));
-      const double per = (check_.flights[f].second - check_.flights[f].first) / std::max(1e-3, problem_.start[f].omega[0].norm());
+      const double per = (check_.flights[f].second - check_.flights[f].first) /
+                         std::max(1e-3, problem_.start[f].omega[0].norm());
       if (alpha.norm() * per < share) continue;
       share = alpha.norm() * per;
       sd = std::sqrt(alpha.dot(cov * alpha)) / std::max(1e-300, alpha.norm()) * per;
@@ -320,16 +346,20 @@ class Checker {
 
   void MeasureDistances(const Suspect& s) {
     const FlightPlaces& at = problem_.places;
-    const auto place = [&](int m) -> Vector3d { return markers_[m].p_BM + s.step.x.segment<3>(at.Marker(m)); };
+    const auto place = [&](int m) -> Vector3d {
+      return markers_[m].p_BM + s.step.x.segment<3>(at.Marker(m));
+    };
     for (int a = 0; a < at.markers; ++a) {
       for (int b = a + 1; b < at.markers; ++b) {
         const Vector3d between = place(a) - place(b);
-        const double length = between.norm(), expected = (markers_[a].p_BM - markers_[b].p_BM).norm();
+        const double length = between.norm(),
+                     expected = (markers_[a].p_BM - markers_[b].p_BM).norm();
         VectorXd row = VectorXd::Zero(at.Size());
         row.segment<3>(at.Marker(a)) = between / length;
         row.segment<3>(at.Marker(b)) = -between / length;
         const double sd = std::sqrt(row.dot(s.step.cov * row) + 2 * layout_sd_ * layout_sd_);
-        Add(fmt::format("distance {} {}", tracks_.markers[a], tracks_.markers[b]), "m", length, expected, sd, (length - expected) / sd);
+        Add(fmt::format("distance {} {}", tracks_.markers[a], tracks_.markers[b]), "m", length,
+            expected, sd, (length - expected) / sd);
       }
     }
   }
@@ -348,23 +378,29 @@ class Checker {
       check_.verdict = "free flight agrees with gravity, lengths, clocks and lenses as declared";
       return;
     }
-    std::sort(guilty.begin(), guilty.end(), [&](const auto& a, const auto& b) { return cost(a) < cost(b); });
+    std::sort(guilty.begin(), guilty.end(),
+              [&](const auto& a, const auto& b) { return cost(a) < cost(b); });
     for (const FlightSuspect& s : guilty) {
-      if (cost(s) < cost(guilty.front()) + std::max(kAlike, 0.01 * guilty.front().gain)) check_.culprits.push_back(s);
+      if (cost(s) < cost(guilty.front()) + std::max(kAlike, 0.01 * guilty.front().gain))
+        check_.culprits.push_back(s);
     }
-    const double explained = guilty.empty() || !(loose_gain_ > 0) ? 0 : guilty.front().gain / loose_gain_;
+    const double explained =
+        guilty.empty() || !(loose_gain_ > 0) ? 0 : guilty.front().gain / loose_gain_;
     if (guilty.empty() || (explained < 0.5 && loose_gain_ > 100)) {
       FlightSuspect unknown;
       unknown.name = "unknown";
       check_.culprits = {unknown};
-      check_.verdict =
-          fmt::format("residuals of {:.1f} times their noise, or flights that disagree with what was declared: no single cause explains it",
-                      check_.noise_scale);
+      check_.verdict = fmt::format(
+          "residuals of {:.1f} times their noise, or flights that disagree with what was declared: "
+          "no single cause explains it",
+          check_.noise_scale);
       return;
     }
-    for (const FlightSuspect& s : check_.culprits) check_.verdict += (check_.verdict.empty() ? "" : ", or ") + Describe(s);
+    for (const FlightSuspect& s : check_.culprits)
+      check_.verdict += (check_.verdict.empty() ? "" : ", or ") + Describe(s);
     if (check_.culprits.size() > 1)
-      check_.verdict += ": these flights cannot tell which; a known length (layout, distance) or clock would";
+      check_.verdict +=
+          ": these flights cannot tell which; a known length (layout, distance) or clock would";
     else if (explained < 0.9)
       check_.verdict += ": the most likely cause, but it does not explain all";
   }
@@ -374,7 +410,9 @@ class Checker {
       case FlightFault::kSync:
         return fmt::format("{}: times are {:.3f} ms early", s.name, 1e3 * s.value);
       case FlightFault::kRows:
-        return fmt::format("{}: rows are read {:.2f} us further apart than declared (t_line_s of the cameras)", s.name, 1e6 * s.value);
+        return fmt::format(
+            "{}: rows are read {:.2f} us further apart than declared (t_line_s of the cameras)",
+            s.name, 1e6 * s.value);
       case FlightFault::kMarker:
       case FlightFault::kLayout:
         return fmt::format("{}: off by up to {:.2f} mm", s.name, 1e3 * std::abs(s.value));
@@ -383,11 +421,13 @@ class Checker {
       case FlightFault::kTorque:
         return fmt::format("{}: changes by {:.2f} rad/s^2", s.name, std::abs(s.value));
       case FlightFault::kView:
-        return fmt::format("{}: focal length {:+.2f} %, centre of the picture ({:+.1f}, {:+.1f}) px off (focus, zoom or crop changed)",
-                           s.name, 100 * s.value, s.shift.x(), s.shift.y());
+        return fmt::format(
+            "{}: focal length {:+.2f} %, centre of the picture ({:+.1f}, {:+.1f}) px off (focus, "
+            "zoom or crop changed)",
+            s.name, 100 * s.value, s.shift.x(), s.shift.y());
       default:
-        return fmt::format("{}: true value is {:.2f} % {} the declared one", s.name, 100 * std::abs(s.value),
-                           s.value < 0 ? "below" : "above");
+        return fmt::format("{}: true value is {:.2f} % {} the declared one", s.name,
+                           100 * std::abs(s.value), s.value < 0 ? "below" : "above");
     }
   }
 
@@ -405,18 +445,24 @@ class Checker {
   FlightCheck check_;
 };
 
-void CheckOptions(const MarkerTracks& tracks, const CameraRig& rig, const std::vector<BodyMarker>& markers, const FlightCheckOptions& o) {
+void CheckOptions(const MarkerTracks& tracks, const CameraRig& rig,
+                  const std::vector<BodyMarker>& markers, const FlightCheckOptions& o) {
   const auto bad = [](double x) { return !(x > 0) || !std::isfinite(x); };
   const double g = o.drop.motion.flight.gravity_W.norm();
-  if (bad(g) || bad(o.gravity_sd) || bad(o.vertical_sd) || bad(o.layout_sd) || !(o.guard_frames >= 0) || !(o.probability > 0) ||
-      !(o.probability < 0.5) || bad(o.wrong_scale) || bad(o.wrong_rate) || bad(o.wrong_focal) || bad(o.wrong_offset) ||
-      bad(o.wrong_row_time) || bad(o.wrong_centre) || bad(o.wrong_marker) || bad(o.wrong_vertical) || bad(o.wrong_torque)) {
+  if (bad(g) || bad(o.gravity_sd) || bad(o.vertical_sd) || bad(o.layout_sd) ||
+      !(o.guard_frames >= 0) || !(o.probability > 0) || !(o.probability < 0.5) ||
+      bad(o.wrong_scale) || bad(o.wrong_rate) || bad(o.wrong_focal) || bad(o.wrong_offset) ||
+      bad(o.wrong_row_time) || bad(o.wrong_centre) || bad(o.wrong_marker) ||
+      bad(o.wrong_vertical) || bad(o.wrong_torque)) {
     throw ConfigError(
-        "check of flights: found an option without meaning, allowed: a gravity, standard deviations above 0, a probability below 0.5");
+        "check of flights: found an option without meaning, allowed: a gravity, standard "
+        "deviations above 0, a probability below 0.5");
   }
   if (markers.size() > tracks.markers.size()) {
-    throw ConfigError(fmt::format("check of flights: found a layout of {} markers, allowed: the {} that the tracks name at most",
-                                  markers.size(), tracks.markers.size()));
+    throw ConfigError(
+        fmt::format("check of flights: found a layout of {} markers, allowed: the {} that the "
+                    "tracks name at most",
+                    markers.size(), tracks.markers.size()));
   }
   internal::CheckLayout(markers);
   internal::CheckRig(rig, "check of flights");
@@ -424,7 +470,8 @@ void CheckOptions(const MarkerTracks& tracks, const CameraRig& rig, const std::v
 
 }  // namespace
 
-FlightCheck CheckFlights(const MarkerTracks& tracks, const CameraRig& rig, const std::vector<BodyMarker>& markers, const Body& body,
+FlightCheck CheckFlights(const MarkerTracks& tracks, const CameraRig& rig,
+                         const std::vector<BodyMarker>& markers, const Body& body,
                          const Plane& floor, const FlightCheckOptions& options) {
   CheckOptions(tracks, rig, markers, options);
   CheckBody(body);
@@ -441,8 +488,10 @@ FlightCheck CheckFlights(const MarkerTracks& tracks, const CameraRig& rig, const
     if (!brief.empty() && !longer.flights.empty()) {
       FlightCheck others = Checker(tracks, rig, markers, body, floor, longer).Run();
       if (others.usable && others.passed) {
-        others.verdict += fmt::format("; {} of {} flights, of fewer than {} frames, disagree with the others too and are not judged",
-                                      brief.size(), check.flights.size(), kFramesToSpeak);
+        others.verdict += fmt::format(
+            "; {} of {} flights, of fewer than {} frames, disagree with the others too and are not "
+            "judged",
+            brief.size(), check.flights.size(), kFramesToSpeak);
         others.unjudged = std::move(brief);
         return others;
       }
@@ -456,7 +505,8 @@ FlightCheck CheckFlights(const MarkerTracks& tracks, const CameraRig& rig, const
       const FlightCheck with = other.Run(false);
       if (!with.usable || with.noise_scale >= kMostNoise) continue;
       if (check.usable && !(other.misfit() * with.noise_scale * with.noise_scale <
-                            kSwapped * (check.chi_square - check.suspects.front().gain) / check.dof * std::pow(check.noise_scale, 2)))
+                            kSwapped * (check.chi_square - check.suspects.front().gain) /
+                                check.dof * std::pow(check.noise_scale, 2)))
         continue;
       FlightSuspect suspect;
       suspect.fault = FlightFault::kCamerasSwapped;

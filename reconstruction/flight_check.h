@@ -1,13 +1,16 @@
 #pragma once
-// Free flight as an independent certificate of calibration, time base and layout: nothing but gravity acts, so everything is known.
+// Free flight as an independent certificate of calibration, time base and layout: nothing but
+// gravity acts, so everything is known.
 //
-// All flights of a recording are fitted together to the images of the markers, with all that was declared held within its standard
-// deviation: gravity, the length scale and lenses of the rig, the clocks, the layout. Then one suspect after the other is set free. What it
-// moves to, and by how many standard deviations, is its check; by how much the residuals shrink tells who is to blame. Suspects that
-// explain the images about as well as each other are stated together: a wrong length and a wrong clock are the same for gravity alone,
-// scale / rate^2, and are told apart only where the layout or another length is known. What is wrong with the declarations is wrong in
-// every flight: a fault that a short flight alone speaks of is one of that flight, such as a touch that no impact was found for, and is no
-// finding.
+// All flights of a recording are fitted together to the images of the markers, with all that was
+// declared held within its standard deviation: gravity, the length scale and lenses of the rig, the
+// clocks, the layout. Then one suspect after the other is set free. What it moves to, and by how
+// many standard deviations, is its check; by how much the residuals shrink tells who is to blame.
+// Suspects that explain the images about as well as each other are stated together: a wrong length
+// and a wrong clock are the same for gravity alone, scale / rate^2, and are told apart only where
+// the layout or another length is known. What is wrong with the declarations is wrong in every
+// flight: a fault that a short flight alone speaks of is one of that flight, such as a touch that
+// no impact was found for, and is no finding.
 
 #include <Eigen/Core>
 #include <string>
@@ -37,17 +40,24 @@ enum class FlightFault {
 const char* FaultName(FlightFault fault);
 
 struct FlightCheckOptions {
-  DropFitOptions drop;  // gravity, points, and the standard deviations of what was declared; outliers as in the fit of a drop
-  std::vector<std::pair<double, double>> flights;  // from, to [s]; empty: those that the motion shows
-  double guard_frames = 1;                         // left out at both ends of a flight: the impact or the hand may be in them
-  double gravity_sd = 5e-3;                        // of its size [m/s^2]
-  double vertical_sd = 2e-3;                       // of its direction [rad]
-  double layout_sd = 1e-4;    // of every coordinate of the layout where drop.layout_sd is 0: markers are measured no better [m]
+  // gravity, points, and the standard deviations of what was declared; outliers as in the fit of a
+  // drop
+  DropFitOptions drop;
+  // from, to [s]; empty: those that the motion shows
+  std::vector<std::pair<double, double>> flights;
+  // left out at both ends of a flight: the impact or the hand may be in them
+  double guard_frames = 1;
+  double gravity_sd = 5e-3;   // of its size [m/s^2]
+  double vertical_sd = 2e-3;  // of its direction [rad]
+  // of every coordinate of the layout where drop.layout_sd is 0: markers are measured no better [m]
+  double layout_sd = 1e-4;
   double probability = 1e-4;  // of a false alarm in the whole recording
-  // How far things may be wrong, standard deviations: relative scale, clock rate and focal length; clock offset [s], time between rows [s],
-  // picture centre [px], marker [m], direction [rad], angular acceleration [rad/s^2].
-  double wrong_scale = 0.2, wrong_rate = 0.2, wrong_focal = 0.1, wrong_offset = 0.05, wrong_row_time = 5e-5, wrong_centre = 50,
-         wrong_marker = 0.01, wrong_vertical = 0.2, wrong_torque = 50;
+  // How far things may be wrong, standard deviations: relative scale, clock rate and focal length;
+  // clock offset [s], time between rows [s], picture centre [px], marker [m], direction [rad],
+  // angular acceleration [rad/s^2].
+  double wrong_scale = 0.2, wrong_rate = 0.2, wrong_focal = 0.1, wrong_offset = 0.05,
+         wrong_row_time = 5e-5, wrong_centre = 50, wrong_marker = 0.01, wrong_vertical = 0.2,
+         wrong_torque = 50;
 };
 
 // One quantity that flights know: what they say against what was declared.
@@ -66,15 +76,18 @@ struct FlightSuspect {
   std::string name;  // with its camera or marker
   double gain = 0;   // of chi-square
   int dof = 0;
-  double value = 0;  // by how much it is wrong: relative, [s], [m], [rad]; the largest where there are several
+  // by how much it is wrong: relative, [s], [m], [rad]; the largest where there are several
+  double value = 0;
   Eigen::Vector2d shift = Eigen::Vector2d::Zero();  // of the picture's centre, of a view [px]
 };
 
 struct FlightCheck {
   bool usable = false;
-  std::string reason;                               // why there is nothing to check: no free flight, ...
-  std::vector<std::pair<double, double>> flights;   // that were judged
-  std::vector<std::pair<double, double>> unjudged;  // too short to speak alone, and at odds with all others
+  // why there is nothing to check: no free flight, ...
+  std::string reason;
+  std::vector<std::pair<double, double>> flights;  // that were judged
+  // too short to speak alone, and at odds with all others
+  std::vector<std::pair<double, double>> unjudged;
   std::vector<FlightQuantity> quantities;
   std::vector<FlightSuspect> suspects;  // by gain
   double chi_square = 0;                // as declared, noise scaled
@@ -86,7 +99,8 @@ struct FlightCheck {
 };
 
 // Errors as FitDrop.
-FlightCheck CheckFlights(const MarkerTracks& tracks, const CameraRig& rig, const std::vector<BodyMarker>& markers, const Body& body,
+FlightCheck CheckFlights(const MarkerTracks& tracks, const CameraRig& rig,
+                         const std::vector<BodyMarker>& markers, const Body& body,
                          const Plane& floor, const FlightCheckOptions& options = {});
 
 }  // namespace impactlab

@@ -25,7 +25,8 @@ CameraRig RigAt(const FlightProblem& problem, const VectorXd& x) {
   const Vector3d centre = rig.cameras[problem.camera_of_clock[0]].X_WC.translation();
   for (std::size_t c = 0; c < rig.cameras.size(); ++c) {
     RigCamera& camera = rig.cameras[c];
-    const int first = FirstParameter(*problem.rig, static_cast<int>(c)), n = IntrinsicCount(camera.camera.model);
+    const int first = FirstParameter(*problem.rig, static_cast<int>(c)),
+              n = IntrinsicCount(camera.camera.model);
     VectorXd intrinsics = Intrinsics(camera.camera) + error.segment(first, n);
     double focal = 1 + x[at.Lens()];
     for (int k = 0; k < at.cameras; ++k) {
@@ -54,7 +55,9 @@ FlightAt FlightOf(const FlightProblem& problem, int f, const VectorXd& x, DropPr
   FlightAt out;
   out.state = problem.start[f];
   out.state.p += own.head<3>();
-  out.state.q = Eigen::Quaterniond(out.state.q.toRotationMatrix() * Exp(Vector3d(own.segment<3>(3)))).normalized();
+  out.state.q =
+      Eigen::Quaterniond(out.state.q.toRotationMatrix() * Exp(Vector3d(own.segment<3>(3))))
+          .normalized();
   for (int arc = 0; arc < 2; ++arc) {
     out.state.v[arc] += own.segment<3>(6);
     out.state.omega[arc] += own.tail<3>();
@@ -62,7 +65,8 @@ FlightAt FlightOf(const FlightProblem& problem, int f, const VectorXd& x, DropPr
   for (int c = 0; c < places.cameras; ++c) {
     ClockState& clock = out.state.clock[c];
     const auto of_camera = x.segment<6>(places.Camera(c));
-    // The rate of all clocks turns about the middle of each flight, that of one about the common reference.
+    // The rate of all clocks turns about the middle of each flight, that of one about the common
+    // reference.
     clock.offset += of_camera[0] + x[places.Clock()] * (now->t_reference - out.state.tau);
     clock.row_time += of_camera[1];
     clock.rate += of_camera[2] + x[places.Clock()];
@@ -71,7 +75,8 @@ FlightAt FlightOf(const FlightProblem& problem, int f, const VectorXd& x, DropPr
   now->gravity_W = problem.gravity_W + problem.gravity_axes * x.segment<3>(places.Gravity());
   out.at = Follow(*now, out.state);
   const Vector3d torque = x.segment<3>(places.Torque(f));
-  for (BodyAt& at : out.at) at.X_WB.linear() = Exp(Vector3d(0.5 * at.s * at.s * torque)) * at.X_WB.linear();
+  for (BodyAt& at : out.at)
+    at.X_WB.linear() = Exp(Vector3d(0.5 * at.s * at.s * torque)) * at.X_WB.linear();
   return out;
 }
 
@@ -106,17 +111,20 @@ Normal NormalAt(const FlightProblem& problem, const VectorXd& x, bool derivative
       PointRow row;
       if (!RowOf(now, point, at, flight.state.p_BM[point.marker], derivatives, &row)) return normal;
       const double distance = row.r.norm(), weight = distance > kHuber ? kHuber / distance : 1;
-      normal.chi_square += distance > kHuber ? kHuber * (2 * distance - kHuber) : distance * distance;
+      normal.chi_square +=
+          distance > kHuber ? kHuber * (2 * distance - kHuber) : distance * distance;
       ++normal.points;
       if (!derivatives) continue;
       J.setZero();
       const int own = places.State(f), first = at.arc == 0 ? kDropMinus : kDropPlus;
       const Eigen::Matrix<double, 2, 3> by_p = row.by_state.leftCols<3>(),
-                                        by_phi = row.by_state.middleCols<3>(3) * at.dphi_dturn.transpose();
+                                        by_phi = row.by_state.middleCols<3>(3) *
+                                                 at.dphi_dturn.transpose();
       J.middleRows<6>(own) = row.by_state.leftCols<6>().transpose();
       J.middleRows<6>(own + 6) = row.by_state.middleCols<6>(first).transpose();
       const double half = 0.5 * at.s * at.s;
-      J.middleRows<3>(places.Torque(f)) = half * (by_phi * at.X_WB.linear().transpose()).transpose();
+      J.middleRows<3>(places.Torque(f)) =
+          half * (by_phi * at.X_WB.linear().transpose()).transpose();
       J.middleRows<3>(places.Gravity()) = half * (by_p * problem.gravity_axes).transpose();
       const double since = point.t - now.t_reference;
       J.row(places.Clock()) = (point.t - flight.state.tau) * row.by_time.transpose();
@@ -136,15 +144,20 @@ Normal NormalAt(const FlightProblem& problem, const VectorXd& x, bool derivative
       J.row(camera + 3) = J.row(places.Lens());
       J.middleRows<2>(camera + 4) = E.middleCols<2>(2).transpose();
       const Vector3d from_centre = view.camera->X_WC.translation() - centre;
-      J.row(places.Scale()) = (E.rightCols<3>() * from_centre).transpose() / (1 + x[places.Scale()]);
-      if (places.rig > 0) J.bottomRows(places.rig) = (E * problem.rig_axes.middleRows(view.first_parameter, E.cols())).transpose();
+      J.row(places.Scale()) =
+          (E.rightCols<3>() * from_centre).transpose() / (1 + x[places.Scale()]);
+      if (places.rig > 0)
+        J.bottomRows(places.rig) =
+            (E * problem.rig_axes.middleRows(view.first_parameter, E.cols())).transpose();
       normal.information.selfadjointView<Eigen::Lower>().rankUpdate(J, weight);
       normal.gradient.noalias() += weight * (J * row.r);
     }
   }
   for (const KnownDistance& known : problem.distances) {
     const int a = places.Marker(known.marker1), b = places.Marker(known.marker2);
-    const auto place = [&](int m) -> Vector3d { return problem.start[0].p_BM[m] + x.segment<3>(places.Marker(m)); };
+    const auto place = [&](int m) -> Vector3d {
+      return problem.start[0].p_BM[m] + x.segment<3>(places.Marker(m));
+    };
     const Vector3d between = place(known.marker1) - place(known.marker2);
     const double length = between.norm(), r = (length - known.distance) / known.sd;
     normal.chi_square += r * r;
@@ -155,7 +168,8 @@ Normal NormalAt(const FlightProblem& problem, const VectorXd& x, bool derivative
     normal.information.selfadjointView<Eigen::Lower>().rankUpdate(row);
     normal.gradient += r * row;
   }
-  if (derivatives) normal.information = MatrixXd(normal.information.selfadjointView<Eigen::Lower>());
+  if (derivatives)
+    normal.information = MatrixXd(normal.information.selfadjointView<Eigen::Lower>());
   normal.valid = std::isfinite(normal.chi_square);
   return normal;
 }
@@ -183,7 +197,9 @@ struct System {
   MatrixXd A;
   VectorXd b;  // minus the gradient, scaled
 
-  System(const MatrixXd& information, const VectorXd& gradient, const VectorXd& prior_sd, const VectorXd& x) : free(FreeOnes(prior_sd)) {
+  System(const MatrixXd& information, const VectorXd& gradient, const VectorXd& prior_sd,
+         const VectorXd& x)
+      : free(FreeOnes(prior_sd)) {
     const auto n = static_cast<Eigen::Index>(free.size());
     A.resize(n, n);
     b.resize(n);
@@ -203,11 +219,13 @@ struct System {
 
 namespace {
 
-// A trial step may be wild where the images belong to no flight at all; there is no need to follow such a turning body.
+// A trial step may be wild where the images belong to no flight at all; there is no need to follow
+// such a turning body.
 bool Tumbles(const FlightProblem& problem, const VectorXd& x) {
   constexpr double kMostSpin = 1e4;  // [rad/s]
   for (int f = 0; f < problem.places.flights; ++f) {
-    const double spin = x.segment<3>(problem.places.State(f) + 9).norm() + problem.start[f].omega[0].norm();
+    const double spin =
+        x.segment<3>(problem.places.State(f) + 9).norm() + problem.start[f].omega[0].norm();
     if (!(spin < kMostSpin)) return true;
   }
   return false;
@@ -215,7 +233,8 @@ bool Tumbles(const FlightProblem& problem, const VectorXd& x) {
 
 }  // namespace
 
-FlightSolution SolveFlights(const FlightProblem& problem, const VectorXd& prior_sd, const VectorXd& start) {
+FlightSolution SolveFlights(const FlightProblem& problem, const VectorXd& prior_sd,
+                            const VectorXd& start) {
   FlightSolution out;
   out.x = start;
   if (Tumbles(problem, start)) return out;
@@ -230,7 +249,8 @@ FlightSolution SolveFlights(const FlightProblem& problem, const VectorXd& prior_
       A.diagonal().array() += damping;
       const VectorXd step = A.ldlt().solve(system.b);
       VectorXd x = out.x;
-      for (std::size_t i = 0; i < system.free.size(); ++i) x[system.free[i]] += system.scale[i] * step[i];
+      for (std::size_t i = 0; i < system.free.size(); ++i)
+        x[system.free[i]] += system.scale[i] * step[i];
       Normal next;
       if (!Tumbles(problem, x)) next = NormalAt(problem, x, false);
       const double next_cost = next.chi_square + Priors(prior_sd, x);
@@ -268,7 +288,8 @@ std::vector<std::vector<double>> FlightDistances(const FlightProblem& problem, c
     std::vector<double> own;
     for (const DropPoint& point : now.points) {
       PointRow row;
-      const bool seen = RowOf(now, point, flight.at[point.instant], flight.state.p_BM[point.marker], false, &row);
+      const bool seen =
+          RowOf(now, point, flight.at[point.instant], flight.state.p_BM[point.marker], false, &row);
       own.push_back(seen ? row.r.norm() : std::numeric_limits<double>::infinity());
     }
     distances.push_back(own);
@@ -276,7 +297,8 @@ std::vector<std::vector<double>> FlightDistances(const FlightProblem& problem, c
   return distances;
 }
 
-FlightStep StepFlights(const FlightSolution& at, const VectorXd& prior_at, const VectorXd& prior_sd) {
+FlightStep StepFlights(const FlightSolution& at, const VectorXd& prior_at,
+                       const VectorXd& prior_sd) {
   const System system(at.information, at.gradient, prior_sd, at.x);
   const Eigen::LDLT<MatrixXd> ldlt(system.A);
   const VectorXd step = ldlt.solve(system.b);

@@ -1,5 +1,6 @@
 #pragma once
-// Least squares behind CheckFlights: every flight's state and everything that was declared, each parameter with its prior.
+// Least squares behind CheckFlights: every flight's state and everything that was declared, each
+// parameter with its prior.
 
 #include <Eigen/Dense>
 #include <vector>
@@ -9,10 +10,11 @@
 
 namespace impactlab::internal {
 
-// Parameters in order: 12 a flight (position, body-side rotation, velocity, spin in B, at its middle), 3 a flight (angular acceleration in
-// W), then gravity (3, along its axes), scale, rate of all clocks, relative focal length of all cameras; then offset, row time, rate,
-// relative focal length and shift of the centre (2) of every camera; three a marker; the rig's errors along its principal axes, in standard
-// deviations.
+// Parameters in order: 12 a flight (position, body-side rotation, velocity, spin in B, at its
+// middle), 3 a flight (angular acceleration in W), then gravity (3, along its axes), scale, rate of
+// all clocks, relative focal length of all cameras; then offset, row time, rate, relative focal
+// length and shift of the centre (2) of every camera; three a marker; the rig's errors along its
+// principal axes, in standard deviations.
 struct FlightPlaces {
   int flights = 0, cameras = 0, markers = 0, rig = 0;
   int State(int flight) const { return 12 * flight; }
@@ -34,7 +36,8 @@ struct FlightProblem {
   std::vector<DropState> start;      // of each, both sides alike, tau its middle
   Eigen::MatrixXd rig_axes;          // rig parameters by standard deviations along principal axes
   Eigen::Vector3d gravity_W = Eigen::Vector3d::Zero();
-  Eigen::Matrix3d gravity_axes = Eigen::Matrix3d::Identity();  // columns along which it may be wrong; the last is its own direction
+  // columns along which it may be wrong; the last is its own direction
+  Eigen::Matrix3d gravity_axes = Eigen::Matrix3d::Identity();
   std::vector<KnownDistance> distances;
   FlightPlaces places;
 };
@@ -49,17 +52,21 @@ struct FlightSolution {
 };
 
 // `prior_sd` of every parameter about 0; 0: held, infinity: free. Levenberg-Marquardt from `x`.
-FlightSolution SolveFlights(const FlightProblem& problem, const Eigen::VectorXd& prior_sd, const Eigen::VectorXd& x);
+FlightSolution SolveFlights(const FlightProblem& problem, const Eigen::VectorXd& prior_sd,
+                            const Eigen::VectorXd& x);
 
 // Distance of every point from its image in standard deviations, flight by flight.
-std::vector<std::vector<double>> FlightDistances(const FlightProblem& problem, const Eigen::VectorXd& x);
+std::vector<std::vector<double>> FlightDistances(const FlightProblem& problem,
+                                                 const Eigen::VectorXd& x);
 
-// One Gauss-Newton step from a solution with other priors, its covariance and by how much it lowers chi-square.
+// One Gauss-Newton step from a solution with other priors, its covariance and by how much it lowers
+// chi-square.
 struct FlightStep {
   Eigen::VectorXd x;
   Eigen::MatrixXd cov;  // 0 where held
   double gain = 0;
 };
-FlightStep StepFlights(const FlightSolution& at, const Eigen::VectorXd& prior_at, const Eigen::VectorXd& prior_sd);
+FlightStep StepFlights(const FlightSolution& at, const Eigen::VectorXd& prior_at,
+                       const Eigen::VectorXd& prior_sd);
 
 }  // namespace impactlab::internal

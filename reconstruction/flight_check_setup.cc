@@ -53,17 +53,21 @@ using Eigen::Vector3d;
 using Eigen::VectorXd;
 
 constexpr int kFewestPoses = 6;  // of a flight
-// A stretch falls when its acceleration along gravity is between these shares of it: more than what a wrong clock or scale makes of it, and
-// far from that of a body which is held or lies.
+// A stretch falls when its acceleration along gravity is between these shares of it: more than what
+// a wrong clock or scale makes of it, and far from that of a body which is held or lies.
 constexpr double kLeastFall = 0.4, kMostFall = 2.5;
-constexpr double kStraight = 2e-4;  // least rms of positions about a parabola that says it is none [m]
-constexpr int kTrimGuard = 4;       // poses left out beside what is no flight, such as the hand: a parabola notices it that late
+// least rms of positions about a parabola that says it is none [m]
+constexpr double kStraight = 2e-4;
+// poses left out beside what is no flight, such as the hand: a parabola notices it that late
+constexpr int kTrimGuard = 4;
 // States are free: far beyond what the start can be wrong by [m, rad, m/s, rad/s].
 constexpr std::array<double, 4> kStateSd = {1, 1, 10, 50};
 
-// Longest stretch of the poses `whole` whose positions are one parabola that falls; nothing where there is none. Whether its acceleration
-// is that of gravity is not asked: that is what is to be checked.
-std::optional<Segment> Falling(const PoseRecording& poses, Segment whole, const Vector3d& gravity_W) {
+// Longest stretch of the poses `whole` whose positions are one parabola that falls; nothing where
+// there is none. Whether its acceleration is that of gravity is not asked: that is what is to be
+// checked.
+std::optional<Segment> Falling(const PoseRecording& poses, Segment whole,
+                               const Vector3d& gravity_W) {
   const int n = whole.last - whole.first + 1;
   if (n < kFewestPoses) return std::nullopt;
   std::vector<double> jerks;
@@ -71,8 +75,10 @@ std::optional<Segment> Falling(const PoseRecording& poses, Segment whole, const 
     const auto p = [&](int k) -> Vector3d { return poses.X_WB[k].translation(); };
     jerks.push_back((p(i) - 3 * p(i - 1) + 3 * p(i - 2) - p(i - 3)).norm());
   }
-  // Of three components: the median norm of a normal vector is 1.54 standard deviations; third differences have 20 times the variance.
-  const double noise = Median(jerks) / (1.54 * std::sqrt(20.0)), limit = std::max(kStraight, 3 * noise);
+  // Of three components: the median norm of a normal vector is 1.54 standard deviations; third
+  // differences have 20 times the variance.
+  const double noise = Median(jerks) / (1.54 * std::sqrt(20.0)),
+               limit = std::max(kStraight, 3 * noise);
   const double g = gravity_W.norm();
   const auto falls = [&](int first, int last) {
     const int count = last - first + 1;
@@ -104,9 +110,14 @@ std::optional<Segment> Falling(const PoseRecording& poses, Segment whole, const 
 
 class Builder {
  public:
-  Builder(const MarkerTracks& tracks, const CameraRig& rig, const std::vector<BodyMarker>& markers, const Body& body, const Plane& floor,
-          const FlightCheckOptions& options)
-      : tracks_(tracks), rig_(rig), markers_(markers), body_(body), floor_(floor), options_(options) {}
+  Builder(const MarkerTracks& tracks, const CameraRig& rig, const std::vector<BodyMarker>& markers,
+          const Body& body, const Plane& floor, const FlightCheckOptions& options)
+      : tracks_(tracks),
+        rig_(rig),
+        markers_(markers),
+        body_(body),
+        floor_(floor),
+        options_(options) {}
 
   FlightSetup Run() {
     out_.reason = Build();
@@ -116,7 +127,8 @@ class Builder {
  private:
   std::string Build() {
     DropFitOptions wide = options_.drop;
-    if (tracks_.cameras.size() > 1) wide.offset_sd = std::max(wide.offset_sd, options_.wrong_offset);
+    if (tracks_.cameras.size() > 1)
+      wide.offset_sd = std::max(wide.offset_sd, options_.wrong_offset);
     // A wrong clock or scale hides flights: they are sought under other gravities too.
     DropRecording recording;
     for (const double factor : {1.0, 0.7, 1.4}) {
@@ -129,22 +141,28 @@ class Builder {
     const double guard = options_.guard_frames * recording.frame_interval;
     if (out_.flights.empty()) {
       for (const Segment& between : recording.rough.flights)
-        if (const auto flight = Falling(recording.poses, between, options_.drop.motion.flight.gravity_W))
-          out_.flights.emplace_back(recording.poses.t[flight->first] + guard, recording.poses.t[flight->last] - guard);
+        if (const auto flight =
+                Falling(recording.poses, between, options_.drop.motion.flight.gravity_W))
+          out_.flights.emplace_back(recording.poses.t[flight->first] + guard,
+                                    recording.poses.t[flight->last] - guard);
     }
     problem_.rig = &rig_;
     for (const std::string& name : tracks_.cameras) {
-      const auto found = std::find_if(rig_.cameras.begin(), rig_.cameras.end(), [&](const RigCamera& c) { return c.name == name; });
+      const auto found = std::find_if(rig_.cameras.begin(), rig_.cameras.end(),
+                                      [&](const RigCamera& c) { return c.name == name; });
       problem_.camera_of_clock.push_back(static_cast<int>(found - rig_.cameras.begin()));
     }
     problem_.gravity_W = options_.drop.motion.flight.gravity_W;
     const Vector3d down = problem_.gravity_W.normalized(), side = down.unitOrthogonal();
     problem_.gravity_axes << side, down.cross(side), down;
     problem_.distances = options_.drop.distances;
-    std::erase_if(out_.flights, [&](const auto& flight) { return !AddFlight(recording, flight.first, flight.second); });
+    std::erase_if(out_.flights, [&](const auto& flight) {
+      return !AddFlight(recording, flight.first, flight.second);
+    });
     if (problem_.flights.empty()) return "no free flight of six frames or more";
     double t_reference = 0;
-    for (const DropState& start : problem_.start) t_reference += start.tau / static_cast<double>(problem_.start.size());
+    for (const DropState& start : problem_.start)
+      t_reference += start.tau / static_cast<double>(problem_.start.size());
     for (DropProblem& flight : problem_.flights) flight.t_reference = t_reference;
     Place(recording);
     return "";
@@ -152,7 +170,8 @@ class Builder {
 
   bool AddFlight(const DropRecording& recording, double from, double to) {
     DropProblem flight = recording.problem;
-    flight.row_time_sd = std::max(options_.drop.row_time_sd, options_.wrong_row_time);  // an instant for every row
+    // an instant for every row
+    flight.row_time_sd = std::max(options_.drop.row_time_sd, options_.wrong_row_time);
     std::erase_if(flight.points, [&](const DropPoint& p) {
       const double t = p.t + recording.offset[p.clock];
       return t < from || t > to;
@@ -184,7 +203,8 @@ class Builder {
     for (int side = 0; side < 2; ++side) {
       state.v[side] = at.velocity.head<3>();
       state.omega[side] = at.velocity.tail<3>();
-      if (flight.has_axis) state.omega[side] -= flight.axis_B * flight.axis_B.dot(state.omega[side]);
+      if (flight.has_axis)
+        state.omega[side] -= flight.axis_B * flight.axis_B.dot(state.omega[side]);
     }
     state.clock.assign(tracks_.cameras.size(), {});
     for (const BodyMarker& marker : flight.markers) state.p_BM.push_back(marker.p_BM);
@@ -201,11 +221,14 @@ class Builder {
     at.markers = static_cast<int>(markers_.size());
     problem_.rig_axes = Eigen::MatrixXd::Zero(ParameterCount(rig_), 0);
     if (rig_.covariance.size() > 0 && options_.drop.rig_covariance) {
-      const VectorXd sd = rig_.covariance.diagonal().cwiseMax(1e-300).cwiseSqrt(), inverse = sd.cwiseInverse();
-      const Eigen::SelfAdjointEigenSolver<Eigen::MatrixXd> eigen(inverse.asDiagonal() * rig_.covariance * inverse.asDiagonal());
+      const VectorXd sd = rig_.covariance.diagonal().cwiseMax(1e-300).cwiseSqrt(),
+                     inverse = sd.cwiseInverse();
+      const Eigen::SelfAdjointEigenSolver<Eigen::MatrixXd> eigen(
+          inverse.asDiagonal() * rig_.covariance * inverse.asDiagonal());
       const VectorXd root = eigen.eigenvalues().cwiseMax(0).cwiseSqrt();
       const auto kept = (root.array() > 1e-8).count();
-      problem_.rig_axes = sd.asDiagonal() * eigen.eigenvectors().rightCols(kept) * root.tail(kept).asDiagonal();
+      problem_.rig_axes =
+          sd.asDiagonal() * eigen.eigenvectors().rightCols(kept) * root.tail(kept).asDiagonal();
     }
     at.rig = static_cast<int>(problem_.rig_axes.cols());
     const DropFitOptions& drop = options_.drop;
@@ -242,7 +265,8 @@ class Builder {
 
 }  // namespace
 
-FlightSetup SetUpFlights(const MarkerTracks& tracks, const CameraRig& rig, const std::vector<BodyMarker>& markers, const Body& body,
+FlightSetup SetUpFlights(const MarkerTracks& tracks, const CameraRig& rig,
+                         const std::vector<BodyMarker>& markers, const Body& body,
                          const Plane& floor, const FlightCheckOptions& options) {
   return Builder(tracks, rig, markers, body, floor, options).Run();
 }

@@ -1,5 +1,6 @@
 #pragma once
-// From tracks to the least squares of CheckFlights: flights found, their start, and what was declared.
+// From tracks to the least squares of CheckFlights: flights found, their start, and what was
+// declared.
 
 #include <string>
 #include <utility>
@@ -19,7 +20,8 @@ struct FlightSetup {
   double layout_sd = 0;              // of every coordinate, as declared
 };
 
-FlightSetup SetUpFlights(const MarkerTracks& tracks, const CameraRig& rig, const std::vector<BodyMarker>& markers, const Body& body,
+FlightSetup SetUpFlights(const MarkerTracks& tracks, const CameraRig& rig,
+                         const std::vector<BodyMarker>& markers, const Body& body,
                          const Plane& floor, const FlightCheckOptions& options);
 
 }  // namespace impactlab::internal

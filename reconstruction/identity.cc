@@ -35,19 +35,22 @@ std::string Join(const std::vector<std::string>& words) {
 std::vector<int> RigCameras(const MarkerTracks& tracks, const CameraRig& rig) {
   std::vector<int> out;
   for (const std::string& name : tracks.cameras) {
-    const auto at = std::find_if(rig.cameras.begin(), rig.cameras.end(), [&](const RigCamera& c) { return c.name == name; });
+    const auto at = std::find_if(rig.cameras.begin(), rig.cameras.end(),
+                                 [&](const RigCamera& c) { return c.name == name; });
     if (at == rig.cameras.end()) {
       std::vector<std::string> known;
       for (const RigCamera& c : rig.cameras) known.push_back(c.name);
-      throw ConfigError(fmt::format("identity: the tracks have a camera {}, the rig has {}", name, known.empty() ? "none" : Join(known)));
+      throw ConfigError(fmt::format("identity: the tracks have a camera {}, the rig has {}", name,
+                                    known.empty() ? "none" : Join(known)));
     }
     out.push_back(static_cast<int>(at - rig.cameras.begin()));
   }
   return out;
 }
 
-// A permutation of the layout that no distance tells from the original, beyond `tolerance` [m]; empty when there is none. One that mirrors
-// a body whose markers are not in one plane is told by its handedness.
+// A permutation of the layout that no distance tells from the original, beyond `tolerance` [m];
+// empty when there is none. One that mirrors a body whose markers are not in one plane is told by
+// its handedness.
 std::vector<int> Symmetry(const Layout& layout, double tolerance) {
   const int n = static_cast<int>(layout.p.size());
   const auto& p = layout.p;
@@ -58,9 +61,12 @@ std::vector<int> Symmetry(const Layout& layout, double tolerance) {
       for (int b = a + 1; b < n; ++b) {
         for (int c = b + 1; c < n; ++c) {
           for (int d = c + 1; d < n; ++d) {
-            const auto volume = [&](int i, int j, int k, int l) { return (p[j] - p[i]).dot((p[k] - p[i]).cross(p[l] - p[i])); };
+            const auto volume = [&](int i, int j, int k, int l) {
+              return (p[j] - p[i]).dot((p[k] - p[i]).cross(p[l] - p[i]));
+            };
             const double v = volume(a, b, c, d), other = volume(at[a], at[b], at[c], at[d]);
-            if (v * other < 0 && std::abs(v) > 3 * tolerance * layout.extent * layout.extent) return true;
+            if (v * other < 0 && std::abs(v) > 3 * tolerance * layout.extent * layout.extent)
+              return true;
           }
         }
       }
@@ -75,7 +81,8 @@ std::vector<int> Symmetry(const Layout& layout, double tolerance) {
     }
     for (int to = 0; to < n; ++to) {
       bool fits = std::find(at.begin(), at.end(), to) == at.end();
-      for (int j = 0; fits && j < i; ++j) fits = std::abs(distance(i, j) - distance(to, at[j])) < tolerance;
+      for (int j = 0; fits && j < i; ++j)
+        fits = std::abs(distance(i, j) - distance(to, at[j])) < tolerance;
       if (!fits) continue;
       at.push_back(to);
       if (extend(moved || to != i)) return true;
@@ -117,7 +124,8 @@ std::vector<WindowScore> Scores(const Scene& scene, const std::vector<TimeWindow
   return scores;
 }
 
-// With a layout in hand the naming follows; without one both are found in turns, from several starts.
+// With a layout in hand the naming follows; without one both are found in turns, from several
+// starts.
 Solved Solve(Scene* scene, const std::vector<TimeWindow>& windows, bool given) {
   auto scores = Scores(*scene, windows);
   const Layout empty = scene->layout;
@@ -144,8 +152,10 @@ Solved Solve(Scene* scene, const std::vector<TimeWindow>& windows, bool given) {
   return best;
 }
 
-// The points under their new names. A point between two pieces (predicted, or an outlier) follows them where they agree.
-void Rename(const MarkerTracks& in, const Scene& scene, const std::vector<char>& label, MarkerTracks* out) {
+// The points under their new names. A point between two pieces (predicted, or an outlier) follows
+// them where they agree.
+void Rename(const MarkerTracks& in, const Scene& scene, const std::vector<char>& label,
+            MarkerTracks* out) {
   std::vector<char> to(in.points.size(), kOpen);
   for (std::size_t i = 0; i < scene.pieces.size(); ++i) {
     for (int k : scene.pieces[i].points) to[k] = label[i];
@@ -180,7 +190,8 @@ void Rename(const MarkerTracks& in, const Scene& scene, const std::vector<char>&
   out->points.clear();
   for (std::size_t i = 0; i < to.size(); ++i) {
     if (to[i] < 0) continue;
-    if (seen[i] == kOpen && !taken.insert({in.points[i].camera, to[i], in.points[i].frame}).second) continue;
+    if (seen[i] == kOpen && !taken.insert({in.points[i].camera, to[i], in.points[i].frame}).second)
+      continue;
     TrackPoint point = in.points[i];
     if (point.marker != to[i]) point.flags |= kRelabelled;
     point.marker = to[i];
@@ -189,7 +200,8 @@ void Rename(const MarkerTracks& in, const Scene& scene, const std::vector<char>&
   Sort(out);
 }
 
-void ListChanges(const MarkerTracks& in, const Scene& scene, const PieceNaming& naming, std::vector<IdentityChange>* changes) {
+void ListChanges(const MarkerTracks& in, const Scene& scene, const PieceNaming& naming,
+                 std::vector<IdentityChange>* changes) {
   int last = -2;  // piece of the change at the end of the list
   for (std::size_t i = 0; i < scene.pieces.size(); ++i) {
     const Piece& piece = scene.pieces[i];
@@ -211,8 +223,8 @@ void ListChanges(const MarkerTracks& in, const Scene& scene, const PieceNaming& 
   }
 }
 
-void Figures(const Scene& scene, const std::vector<TimeWindow>& windows, const std::vector<char>& label, IdentityResult* result,
-             int* times) {
+void Figures(const Scene& scene, const std::vector<TimeWindow>& windows,
+             const std::vector<char>& label, IdentityResult* result, int* times) {
   std::vector<double> misses;
   double sum = 0, n = 0;
   auto scores = Scores(scene, windows);
@@ -223,8 +235,10 @@ void Figures(const Scene& scene, const std::vector<TimeWindow>& windows, const s
       *times += std::any_of(row.begin(), row.end(), [](const SpacePoint& p) { return p.valid; });
       for (std::size_t i = 0; i < row.size(); ++i) {
         for (std::size_t j = i + 1; j < row.size(); ++j) {
-          if (!row[i].valid || !row[j].valid || !scene.layout.known[i] || !scene.layout.known[j]) continue;
-          sum += std::pow((row[i].p - row[j].p).norm() - (scene.layout.p[i] - scene.layout.p[j]).norm(), 2);
+          if (!row[i].valid || !row[j].valid || !scene.layout.known[i] || !scene.layout.known[j])
+            continue;
+          sum += std::pow(
+              (row[i].p - row[j].p).norm() - (scene.layout.p[i] - scene.layout.p[j]).norm(), 2);
           n += 1;
         }
       }
@@ -238,10 +252,12 @@ void Figures(const Scene& scene, const std::vector<TimeWindow>& windows, const s
 
 }  // namespace
 
-IdentityResult ResolveIdentity(const MarkerTracks& input, const CameraRig& rig, const std::vector<Vector3d>& layout,
+IdentityResult ResolveIdentity(const MarkerTracks& input, const CameraRig& rig,
+                               const std::vector<Vector3d>& layout,
                                const IdentityOptions& options) {
   if (layout.size() > input.markers.size()) {
-    throw ConfigError(fmt::format("identity: the layout has {} markers, the tracks name {}", layout.size(), input.markers.size()));
+    throw ConfigError(fmt::format("identity: the layout has {} markers, the tracks name {}",
+                                  layout.size(), input.markers.size()));
   }
   Scene scene;
   scene.rig = &rig;
@@ -257,20 +273,28 @@ IdentityResult ResolveIdentity(const MarkerTracks& input, const CameraRig& rig, 
   };
   const bool given = !layout.empty();
   scene.labels = static_cast<int>(given ? layout.size() : tracks.markers.size());
-  if (scene.labels > 100) return refuse(fmt::format("{} markers are more than can be told apart (100)", scene.labels));
+  if (scene.labels > 100)
+    return refuse(fmt::format("{} markers are more than can be told apart (100)", scene.labels));
   scene.layout.sd = options.layout_sd;
-  scene.layout.p = given ? layout : std::vector<Vector3d>(static_cast<std::size_t>(scene.labels), Vector3d::Zero());
+  scene.layout.p =
+      given ? layout
+            : std::vector<Vector3d>(static_cast<std::size_t>(scene.labels), Vector3d::Zero());
   scene.layout.known.assign(static_cast<std::size_t>(scene.labels), given);
   Measure(&scene.layout);
   if (given && scene.labels > 1) {
-    const std::vector<int> symmetry = Symmetry(scene.layout, 2 * std::sqrt(2.0) * options.layout_sd);
+    const std::vector<int> symmetry =
+        Symmetry(scene.layout, 2 * std::sqrt(2.0) * options.layout_sd);
     if (!symmetry.empty()) {
       std::vector<std::string> moved;
       for (std::size_t i = 0; i < symmetry.size(); ++i) {
         if (symmetry[i] != static_cast<int>(i))
-          moved.push_back(tracks.markers[i] + " for " + tracks.markers[static_cast<std::size_t>(symmetry[i])]);
+          moved.push_back(tracks.markers[i] + " for " +
+                          tracks.markers[static_cast<std::size_t>(symmetry[i])]);
       }
-      return refuse(fmt::format("the layout has a symmetry: exchanging {} leaves all distances as they are; move one marker", Join(moved)));
+      return refuse(
+          fmt::format("the layout has a symmetry: exchanging {} leaves all distances as they are; "
+                      "move one marker",
+                      Join(moved)));
     }
   }
 
@@ -279,7 +303,8 @@ IdentityResult ResolveIdentity(const MarkerTracks& input, const CameraRig& rig, 
   for (const Piece& piece : scene.pieces) seeing.insert(piece.camera);
   if (seeing.size() < 2) {
     return refuse(seeing.empty() ? "there are no points"
-                                 : fmt::format("only {} has points; names are as they came", tracks.cameras[*seeing.begin()]));
+                                 : fmt::format("only {} has points; names are as they came",
+                                               tracks.cameras[*seeing.begin()]));
   }
   const std::vector<double> frame_times = FrameTimes(tracks);
   double shortest = 0;
@@ -307,29 +332,36 @@ IdentityResult ResolveIdentity(const MarkerTracks& input, const CameraRig& rig, 
     if (!a.refusal.empty()) return a;
     const auto pairs = LikelyPairs(a.scene, a.windows, Scores(a.scene, a.windows));
     if (pairs.empty()) {
-      a.refusal = "no rays of two cameras meet: no common frames, or rig or times are not those of the recording";
+      a.refusal =
+          "no rays of two cameras meet: no common frames, or rig or times are not those of the "
+          "recording";
       return a;
     }
     a.scene.spread = SpreadOfRig(rig, pairs);
     a.scene.scale = Scales(a.scene, pairs);
     a.solved = Solve(&a.scene, a.windows, given);
     if (a.solved.naming.label.empty()) {
-      a.refusal = "no two markers are seen by two cameras at the same time, and their distances are not given";
+      a.refusal =
+          "no two markers are seen by two cameras at the same time, and their distances are not "
+          "given";
     }
     return a;
   };
   const auto better = [](const Attempt& a, const Attempt& b) {
-    return a.refusal.empty() && (!b.refusal.empty() || a.solved.naming.score > b.solved.naming.score);
+    return a.refusal.empty() &&
+           (!b.refusal.empty() || a.solved.naming.score > b.solved.naming.score);
   };
   Attempt chosen = attempt(std::vector<double>(scene.rig_camera.size(), 0));
-  // Clocks are doubted where the rays ask for it: without names first, then with those that were found.
+  // Clocks are doubted where the rays ask for it: without names first, then with those that were
+  // found.
   const std::vector<double> guess = ClockShifts(scene, frame_times);
   if (std::any_of(guess.begin(), guess.end(), [](double s) { return s != 0; })) {
     Attempt other = attempt(guess);
     if (better(other, chosen)) chosen = std::move(other);
   }
   for (int round = 0; round < 3 && chosen.refusal.empty(); ++round) {
-    const std::vector<double> more = RefinedShifts(chosen.scene, chosen.solved.naming.label, frame_times);
+    const std::vector<double> more =
+        RefinedShifts(chosen.scene, chosen.solved.naming.label, frame_times);
     std::vector<double> sum = chosen.shifts;
     bool moved = false;
     for (std::size_t c = 0; c < sum.size(); ++c) {
@@ -350,7 +382,8 @@ IdentityResult ResolveIdentity(const MarkerTracks& input, const CameraRig& rig, 
     result.shifts.push_back(shift);
     if (shift == 0) continue;
     result.notes.push_back(
-        fmt::format("the rays of {} meet the others best {:.3g} ms {}: allowed for in the names, not changed in the tracks",
+        fmt::format("the rays of {} meet the others best {:.3g} ms {}: allowed for in the names, "
+                    "not changed in the tracks",
                     tracks.cameras[c], 1e3 * std::abs(shift), shift > 0 ? "later" : "earlier"));
   }
 
@@ -375,7 +408,8 @@ IdentityResult ResolveIdentity(const MarkerTracks& input, const CameraRig& rig, 
     if (label[i] < 0) continue;
     named += n;
     if (naming.label[i] >= 0) {
-      result.log_odds = std::min(result.log_odds, motion.odds[i] > 0 ? motion.odds[i] : naming.odds[i]);
+      result.log_odds =
+          std::min(result.log_odds, motion.odds[i] > 0 ? motion.odds[i] : naming.odds[i]);
       if (naming.label[i] != label[i]) naming.keep[i] = motion.odds[i];
       continue;
     }
@@ -383,27 +417,34 @@ IdentityResult ResolveIdentity(const MarkerTracks& input, const CameraRig& rig, 
     left_out[{piece.camera, piece.track}] += static_cast<int>(n);
     if (naming.odds[i] >= least || naming.rival[i] < 0) continue;
     least = naming.odds[i];
-    rivals = fmt::format("{} in {} from {:.4f} s on could be {}", name(label[i]), tracks.cameras[static_cast<std::size_t>(piece.camera)],
-                         piece.t.front(), name(naming.rival[i]));
+    rivals = fmt::format("{} in {} from {:.4f} s on could be {}", name(label[i]),
+                         tracks.cameras[static_cast<std::size_t>(piece.camera)], piece.t.front(),
+                         name(naming.rival[i]));
   }
   if (undecided > kMostUndecided * named) {
     result.log_odds = least;
-    return refuse(fmt::format("{:.0f} % of the points could be one marker or another: {}", 100 * undecided / named, rivals));
+    return refuse(fmt::format("{:.0f} % of the points could be one marker or another: {}",
+                              100 * undecided / named, rivals));
   }
   int times = 0;
   Figures(scene, windows, naming.label, &result, &times);
   for (const auto& [track, n] : left_out) {
-    result.notes.push_back(fmt::format("{} points of {} in {} are left out: which marker they are is not certain", n, name(track.second),
-                                       tracks.cameras[static_cast<std::size_t>(track.first)]));
+    result.notes.push_back(
+        fmt::format("{} points of {} in {} are left out: which marker they are is not certain", n,
+                    name(track.second), tracks.cameras[static_cast<std::size_t>(track.first)]));
   }
-  if (times < 3) return refuse(fmt::format("images of two cameras belong together at {} times only", times));
+  if (times < 3)
+    return refuse(fmt::format("images of two cameras belong together at {} times only", times));
   if (result.ray_rms > kMostMiss) {
     return refuse(
-        fmt::format("rays miss each other by {:.1f} standard deviations: rig or times are not those of the recording", result.ray_rms));
+        fmt::format("rays miss each other by {:.1f} standard deviations: rig or times are not "
+                    "those of the recording",
+                    result.ray_rms));
   }
   if (result.layout_rms > std::max(10 * options.layout_sd, 0.03 * scene.layout.extent)) {
     return refuse(
-        fmt::format("distances between the markers differ from the layout by {:.1f} mm (root mean square): not the layout of this body",
+        fmt::format("distances between the markers differ from the layout by {:.1f} mm (root mean "
+                    "square): not the layout of this body",
                     1e3 * result.layout_rms));
   }
   result.usable = true;

@@ -26,7 +26,8 @@ class Absence {
     }
   }
 
-  void Find(int camera, const std::vector<long long>& frames, std::vector<AbsentMarker>* out) const {
+  void Find(int camera, const std::vector<long long>& frames,
+            std::vector<AbsentMarker>* out) const {
     const Camera* lens = nullptr;
     for (const RigCamera& one : rig_.cameras) {
       if (one.name == tracks_.cameras[static_cast<std::size_t>(camera)]) lens = &one.camera;
@@ -38,7 +39,8 @@ class Absence {
         absent.major = poses_.SizeOf(camera, l, frame);
         if (absent.major <= 0 || !Place(&absent)) continue;
         const double rim = 0.5 * absent.major;
-        if (absent.q.x() < rim || absent.q.y() < rim || absent.q.x() > lens->width - 1 - rim || absent.q.y() > lens->height - 1 - rim)
+        if (absent.q.x() < rim || absent.q.y() < rim || absent.q.x() > lens->width - 1 - rim ||
+            absent.q.y() > lens->height - 1 - rim)
           continue;
         if (!Covered(absent)) out->push_back(absent);
       }
@@ -81,7 +83,8 @@ class Absence {
     for (int l = 0; l < poses_.labels(); ++l) {
       const auto& points = poses_.Named(absent.camera, l);
       const auto at = points.find(absent.frame);
-      if (at != points.end() && (at->second.q - absent.q).norm() < at->second.major + absent.major) return true;
+      if (at != points.end() && (at->second.q - absent.q).norm() < at->second.major + absent.major)
+        return true;
     }
     return false;
   }
@@ -95,14 +98,16 @@ class Absence {
 
 }  // namespace
 
-std::vector<AbsentMarker> FindAbsent(const MarkerTracks& tracks, const CameraRig& rig, const std::vector<Vector3d>& layout,
-                                     const std::vector<std::vector<long long>>& frames,
-                                     const std::function<double(int camera, long long frame, double y)>& time,
-                                     const CompletionOptions& options) {
+std::vector<AbsentMarker> FindAbsent(
+    const MarkerTracks& tracks, const CameraRig& rig, const std::vector<Vector3d>& layout,
+    const std::vector<std::vector<long long>>& frames,
+    const std::function<double(int camera, long long frame, double y)>& time,
+    const CompletionOptions& options) {
   std::vector<AbsentMarker> out;
   if (layout.size() < 2) return out;
   const Absence absence(tracks, rig, layout, time, options);
-  for (std::size_t c = 0; c < frames.size(); ++c) absence.Find(static_cast<int>(c), frames[c], &out);
+  for (std::size_t c = 0; c < frames.size(); ++c)
+    absence.Find(static_cast<int>(c), frames[c], &out);
   return out;
 }
 

@@ -21,12 +21,13 @@ Matrix6 Loose(double turn, double shift) {
   return cov;
 }
 
-std::optional<Vector2d> Foretell(const CameraRig& rig, const Layout& layout, const BodyPose& pose, int seer, int label,
-                                 Eigen::Matrix<double, 2, 6>* by_pose) {
+std::optional<Vector2d> Foretell(const CameraRig& rig, const Layout& layout, const BodyPose& pose,
+                                 int seer, int label, Eigen::Matrix<double, 2, 6>* by_pose) {
   const RigCamera& camera = rig.cameras[seer];
   const Vector3d arm = pose.X_WB.linear() * layout.p[label];
   Eigen::Matrix<double, 2, 3> by_p;
-  const auto q = Project(camera.camera, camera.X_WC.inverse() * (arm + pose.X_WB.translation()), &by_p);
+  const auto q =
+      Project(camera.camera, camera.X_WC.inverse() * (arm + pose.X_WB.translation()), &by_p);
   if (!q) return std::nullopt;
   by_p = by_p * camera.X_WC.linear().transpose();
   Eigen::Matrix3d cross;
@@ -36,7 +37,8 @@ std::optional<Vector2d> Foretell(const CameraRig& rig, const Layout& layout, con
   return q;
 }
 
-std::optional<BodyPose> FitBody(const CameraRig& rig, const Layout& layout, const BodyPose& start, const std::vector<BodyImage>& images) {
+std::optional<BodyPose> FitBody(const CameraRig& rig, const Layout& layout, const BodyPose& start,
+                                const std::vector<BodyImage>& images) {
   constexpr int kSteps = 12;
   constexpr double kRobust = 3;                       // standard deviations
   constexpr double kStillTurn = 1e-5, kStill = 1e-6;  // [rad, m], far below what an image tells
@@ -54,7 +56,8 @@ std::optional<BodyPose> FitBody(const CameraRig& rig, const Layout& layout, cons
       const auto q = Foretell(rig, layout, pose, images[i].seer, images[i].label, &J);
       if (!q) return std::nullopt;
       const Vector2d r = images[i].q - *q;
-      const double squared = r.dot(weights[i] * r), weight = 1 / (1 + squared / (kRobust * kRobust));
+      const double squared = r.dot(weights[i] * r),
+                   weight = 1 / (1 + squared / (kRobust * kRobust));
       A += weight * J.transpose() * weights[i] * J;
       b += weight * J.transpose() * weights[i] * r;
       sum += std::min(squared, 100.0);
@@ -64,7 +67,8 @@ std::optional<BodyPose> FitBody(const CameraRig& rig, const Layout& layout, cons
     if (!d.allFinite()) return std::nullopt;
     const Vector3d turn = d.head<3>();
     if (turn.norm() > 0) {
-      pose.X_WB.linear() = (Eigen::AngleAxisd(turn.norm(), turn.normalized()) * pose.X_WB.linear()).eval();
+      pose.X_WB.linear() =
+          (Eigen::AngleAxisd(turn.norm(), turn.normalized()) * pose.X_WB.linear()).eval();
     }
     pose.X_WB.translation() += d.tail<3>();
     from += d;
@@ -75,10 +79,12 @@ std::optional<BodyPose> FitBody(const CameraRig& rig, const Layout& layout, cons
   return pose.cov.allFinite() ? std::optional(pose) : std::nullopt;
 }
 
-std::optional<BodyPose> StartBody(const CameraRig& rig, const Layout& layout, const std::vector<BodyImage>& images) {
+std::optional<BodyPose> StartBody(const CameraRig& rig, const Layout& layout,
+                                  const std::vector<BodyImage>& images) {
   std::vector<std::vector<Ray>> rays(layout.p.size());
   for (const BodyImage& image : images) {
-    if (const auto ray = RayOf(rig, image.seer, {image.q, image.cov}, 0)) rays[image.label].push_back(*ray);
+    if (const auto ray = RayOf(rig, image.seer, {image.q, image.cov}, 0))
+      rays[image.label].push_back(*ray);
   }
   std::vector<SpacePoint> points(rays.size());
   for (std::size_t l = 0; l < rays.size(); ++l) {
@@ -97,7 +103,8 @@ std::optional<BodyPose> StartBody(const CameraRig& rig, const Layout& layout, co
 
 Eigen::Isometry3d Between(const Eigen::Isometry3d& a, const Eigen::Isometry3d& b, double x) {
   Eigen::Isometry3d out = Eigen::Isometry3d::Identity();
-  out.linear() = Eigen::Quaterniond(a.linear()).slerp(x, Eigen::Quaterniond(b.linear())).toRotationMatrix();
+  out.linear() =
+      Eigen::Quaterniond(a.linear()).slerp(x, Eigen::Quaterniond(b.linear())).toRotationMatrix();
   out.translation() = (1 - x) * a.translation() + x * b.translation();
   return out;
 }

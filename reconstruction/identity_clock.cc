@@ -12,7 +12,8 @@ std::vector<double> ClockShifts(const Scene& scene, const std::vector<double>& f
   std::vector<double> shifts(cameras, 0);
   std::vector<std::size_t> count(cameras, 0);
   for (const Piece& piece : scene.pieces) count[piece.camera] += piece.t.size();
-  const int reference = static_cast<int>(std::max_element(count.begin(), count.end()) - count.begin());
+  const int reference =
+      static_cast<int>(std::max_element(count.begin(), count.end()) - count.begin());
   struct Sight {
     double t;
     Ray ray;
@@ -24,13 +25,15 @@ std::vector<double> ClockShifts(const Scene& scene, const std::vector<double>& f
     if (piece.camera != reference) continue;
     for (std::size_t i = 0; i < piece.t.size(); ++i) {
       if (n++ % step) continue;
-      const auto ray = RayOf(*scene.rig, scene.rig_camera[reference], {piece.q[i], piece.cov[i]}, scene.options.pixel_sd);
+      const auto ray = RayOf(*scene.rig, scene.rig_camera[reference], {piece.q[i], piece.cov[i]},
+                             scene.options.pixel_sd);
       if (ray) sights.push_back({piece.t[i], *ray});
     }
   }
   for (std::size_t c = 0; c < cameras; ++c) {
     if (static_cast<int>(c) == reference || count[c] == 0 || !(frame_times[c] > 0)) continue;
-    // Mean of the best meeting of every image of the reference; `wide` [px] keeps a coarse step from stepping over the peak.
+    // Mean of the best meeting of every image of the reference; `wide` [px] keeps a coarse step
+    // from stepping over the peak.
     const auto score = [&](double shift, double wide) {
       double sum = 0;
       for (const Sight& s : sights) {
@@ -39,10 +42,12 @@ std::vector<double> ClockShifts(const Scene& scene, const std::vector<double>& f
           if (piece.camera != static_cast<int>(c)) continue;
           const auto image = At(piece, s.t - shift, scene.tolerance);
           if (!image) continue;
-          const auto ray = RayOf(*scene.rig, scene.rig_camera[c], *image, std::hypot(scene.options.pixel_sd, wide));
+          const auto ray = RayOf(*scene.rig, scene.rig_camera[c], *image,
+                                 std::hypot(scene.options.pixel_sd, wide));
           const auto miss = ray ? Between(s.ray, *ray, scene.spread.angle) : std::nullopt;
           if (!miss) continue;
-          best = std::max(best, miss->pixel / miss->sd * std::exp(-0.5 * std::pow(miss->distance / miss->sd, 2)));
+          best = std::max(best, miss->pixel / miss->sd *
+                                    std::exp(-0.5 * std::pow(miss->distance / miss->sd, 2)));
         }
         sum += std::log(best);
       }
@@ -60,14 +65,15 @@ std::vector<double> ClockShifts(const Scene& scene, const std::vector<double>& f
       const double shift = at + k * 0.01 * h, value = score(shift, 0);
       if (value > best) best = value, fine = shift;
     }
-    // Half a nat an image, that is, rays which missed by a standard deviation more; less is no reason to doubt a clock, and a little may as
-    // well come from the rig.
+    // Half a nat an image, that is, rays which missed by a standard deviation more; less is no
+    // reason to doubt a clock, and a little may as well come from the rig.
     if (std::abs(fine) > 0.1 * h && best > score(0, 0) + 0.5) shifts[c] = fine;
   }
   return shifts;
 }
 
-std::vector<double> RefinedShifts(const Scene& scene, const std::vector<char>& label, const std::vector<double>& frame_times) {
+std::vector<double> RefinedShifts(const Scene& scene, const std::vector<char>& label,
+                                  const std::vector<double>& frame_times) {
   constexpr int kGrid = 10;          // steps of the search to each side
   constexpr double kCorrelated = 8;  // images whose errors have one cause
   constexpr std::size_t kEnough = 20;
@@ -75,11 +81,13 @@ std::vector<double> RefinedShifts(const Scene& scene, const std::vector<char>& l
   std::vector<double> shifts(cameras, 0);
   std::vector<std::size_t> count(cameras, 0);
   for (const Piece& piece : scene.pieces) count[piece.camera] += piece.t.size();
-  const int reference = static_cast<int>(std::max_element(count.begin(), count.end()) - count.begin());
+  const int reference =
+      static_cast<int>(std::max_element(count.begin(), count.end()) - count.begin());
   for (std::size_t c = 0; c < cameras; ++c) {
     const double h = frame_times[c];
     if (static_cast<int>(c) == reference || !(h > 0)) continue;
-    // Pairs of one marker that stay inside of their pieces whatever the shift: the same ones for all shifts.
+    // Pairs of one marker that stay inside of their pieces whatever the shift: the same ones for
+    // all shifts.
     struct Pair {
       const Piece* other;
       double t;
@@ -95,7 +103,8 @@ std::vector<double> RefinedShifts(const Scene& scene, const std::vector<char>& l
         if (b.camera != static_cast<int>(c) || label[j] != label[i] || b.t.size() < 4) continue;
         for (std::size_t k = 0; k < a.t.size(); ++k) {
           if (a.t[k] - reach < b.t.front() || a.t[k] + reach > b.t.back()) continue;
-          const auto ray = RayOf(*scene.rig, scene.rig_camera[reference], {a.q[k], a.cov[k]}, scene.options.pixel_sd);
+          const auto ray = RayOf(*scene.rig, scene.rig_camera[reference], {a.q[k], a.cov[k]},
+                                 scene.options.pixel_sd);
           if (ray) pairs.push_back({&b, a.t[k], *ray});
         }
       }
@@ -106,7 +115,9 @@ std::vector<double> RefinedShifts(const Scene& scene, const std::vector<char>& l
       double sum = 0;
       for (const Pair& pair : pairs) {
         const auto image = At(*pair.other, pair.t - shift, scene.tolerance);
-        const auto ray = image ? RayOf(*scene.rig, scene.rig_camera[c], *image, scene.options.pixel_sd) : std::nullopt;
+        const auto ray =
+            image ? RayOf(*scene.rig, scene.rig_camera[c], *image, scene.options.pixel_sd)
+                  : std::nullopt;
         const auto miss = ray ? Between(pair.ray, *ray, scene.spread.angle) : std::nullopt;
         sum += miss ? std::log1p(0.5 * std::pow(miss->distance / miss->sd, 2)) : 5;
       }
@@ -125,7 +136,8 @@ std::vector<double> RefinedShifts(const Scene& scene, const std::vector<char>& l
         if (value < least) least = value, at = shift;
       }
     }
-    // Nothing to doubt a clock for: less than a twentieth of a frame, or what chance or a crooked rig would do.
+    // Nothing to doubt a clock for: less than a twentieth of a frame, or what chance or a crooked
+    // rig would do.
     constexpr double kClaim = 16;
     if (std::abs(at) > 0.05 * h && cost(0) > least + kClaim) shifts[c] = at;
   }

@@ -34,9 +34,14 @@ struct View {
 
 class Completion {
  public:
-  Completion(const std::vector<TrackPoint>& loose, const CameraRig& rig, const std::vector<Vector3d>& layout, const CompletionOptions& o,
-             MarkerTracks* tracks)
-      : loose_(loose), used_(loose.size(), 0), layout_(layout), o_(o), tracks_(*tracks), poses_(*tracks, rig, layout, o) {
+  Completion(const std::vector<TrackPoint>& loose, const CameraRig& rig,
+             const std::vector<Vector3d>& layout, const CompletionOptions& o, MarkerTracks* tracks)
+      : loose_(loose),
+        used_(loose.size(), 0),
+        layout_(layout),
+        o_(o),
+        tracks_(*tracks),
+        poses_(*tracks, rig, layout, o) {
     FindDoubles();
     FindStanding();
     FindViews();
@@ -52,7 +57,8 @@ class Completion {
     for (int round = 0; round < kRounds; ++round) {
       const long long before = added;
       const bool forwards = round % 2 == 0;
-      for (std::size_t k = 0; k < views_.size(); ++k) added += Complete(views_[forwards ? k : views_.size() - 1 - k]);
+      for (std::size_t k = 0; k < views_.size(); ++k)
+        added += Complete(views_[forwards ? k : views_.size() - 1 - k]);
       if (added == before) break;
     }
     if (added > 0) Sort(&tracks_);
@@ -64,7 +70,8 @@ class Completion {
   void FindDoubles() {
     std::map<std::pair<int, long long>, std::vector<const TrackPoint*>> named;
     for (const TrackPoint& p : tracks_.points) {
-      if ((p.flags & (kPredicted | kOutlier)) == 0 && p.marker < poses_.labels()) named[{p.camera, p.frame}].push_back(&p);
+      if ((p.flags & (kPredicted | kOutlier)) == 0 && p.marker < poses_.labels())
+        named[{p.camera, p.frame}].push_back(&p);
     }
     for (std::size_t i = 0; i < loose_.size(); ++i) {
       const auto at = named.find({loose_[i].camera, loose_[i].frame});
@@ -120,14 +127,17 @@ class Completion {
     }
     for (std::size_t i = 0; i < loose_.size(); ++i) {
       const TrackPoint& p = loose_[i];
-      if ((p.flags & kPredicted) != 0 || standing_[i] != 0 || !p.q.allFinite() || !std::isfinite(p.t)) continue;
+      if ((p.flags & kPredicted) != 0 || standing_[i] != 0 || !p.q.allFinite() ||
+          !std::isfinite(p.t))
+        continue;
       view(p).loose.push_back(static_cast<int>(i));
     }
     for (auto& [key, one] : views) views_.push_back(std::move(one));
     std::sort(views_.begin(), views_.end(), [](const View& a, const View& b) { return a.t < b.t; });
   }
 
-  // Images whose outline is not that of a marker and that lie far from where the others put it are something else.
+  // Images whose outline is not that of a marker and that lie far from where the others put it are
+  // something else.
   void RemoveStray() {
     constexpr std::uint32_t kUnclear = kPartial | kRough;
     constexpr double kFar = 5;  // standard deviations
@@ -140,17 +150,22 @@ class Completion {
         const auto expected = poses_.Expected(view.t);
         if (!expected) continue;
         std::vector<BodyImage> images = poses_.ImagesAt(view.t);
-        std::erase_if(images, [&](const BodyImage& i) { return i.camera == view.camera && i.label == static_cast<int>(l); });
+        std::erase_if(images, [&](const BodyImage& i) {
+          return i.camera == view.camera && i.label == static_cast<int>(l);
+        });
         const auto pose = poses_.Fit(*expected, images);
         Eigen::Matrix<double, 2, 6> J;
-        const auto q = pose && poses_.Determined(*pose) ? poses_.Foretell(*pose, view.camera, static_cast<int>(l), &J) : std::nullopt;
+        const auto q = pose && poses_.Determined(*pose)
+                           ? poses_.Foretell(*pose, view.camera, static_cast<int>(l), &J)
+                           : std::nullopt;
         if (!q) continue;
         Matrix2d own = Wider(at->second, o_);
         own *= std::min(1.0, 2 * kOwn * kOwn / own.trace());
         const Vector2d r = at->second.q - *q;
         if (r.dot((own + J * pose->cov * J.transpose()).inverse() * r) < kFar * kFar) continue;
         std::erase_if(tracks_.points, [&](const TrackPoint& p) {
-          return p.camera == view.camera && p.marker == static_cast<int>(l) && p.frame == view.frame;
+          return p.camera == view.camera && p.marker == static_cast<int>(l) &&
+                 p.frame == view.frame;
         });
         poses_.Remove(view.camera, static_cast<int>(l), view.frame);
       }
@@ -165,7 +180,8 @@ class Completion {
     poses_.Add(p);
     // A prediction gives way to what was seen.
     std::erase_if(tracks_.points, [&](const TrackPoint& old) {
-      return old.camera == p.camera && old.marker == p.marker && old.frame == p.frame && (old.flags & (kPredicted | kOutlier)) != 0;
+      return old.camera == p.camera && old.marker == p.marker && old.frame == p.frame &&
+             (old.flags & (kPredicted | kOutlier)) != 0;
     });
     tracks_.points.push_back(p);
   }
@@ -176,7 +192,8 @@ class Completion {
     return ratio < o_.largest_ratio && ((p.flags & kPartial) != 0 || ratio > 1 / o_.largest_ratio);
   }
 
-  // The line of the body through the two markers with images that lie farthest apart: a place on it and its direction.
+  // The line of the body through the two markers with images that lie farthest apart: a place on it
+  // and its direction.
   std::optional<std::pair<Vector3d, Vector3d>> LineOf(const std::vector<BodyImage>& images) const {
     std::optional<std::pair<Vector3d, Vector3d>> line;
     double length = 0;
@@ -191,9 +208,11 @@ class Completion {
     return line;
   }
 
-  // After a hard impact a body may spin so fast about the line through the markers that have names that nothing foretells how far it has
-  // turned. The other images do, two of them at once: whichever turn puts two markers on two images. The number of names given.
-  long long NameTurned(const View& view, const BodyPose& expected, const std::vector<int>& missing, const std::vector<int>& free) {
+  // After a hard impact a body may spin so fast about the line through the markers that have names
+  // that nothing foretells how far it has turned. The other images do, two of them at once:
+  // whichever turn puts two markers on two images. The number of names given.
+  long long NameTurned(const View& view, const BodyPose& expected, const std::vector<int>& missing,
+                       const std::vector<int>& free) {
     const std::vector<BodyImage> images = poses_.ImagesAt(view.t);
     const auto line = LineOf(images);
     if (!line || missing.empty() || free.empty()) return 0;
@@ -206,8 +225,10 @@ class Completion {
     const auto pose = poses_.Fit(expected, on);
     if (!pose || pose->fit > kMostMiss) return 0;
     constexpr int kTurns = 120;
-    constexpr double kNear = 12;                     // of an image from its place for one of these turns [px]
-    constexpr double kTurn = 0.3, kShift = 0.01;     // how far from one of them a pose may be, standard deviations [rad], [m]
+    // of an image from its place for one of these turns [px]
+    constexpr double kNear = 12;
+    // how far from one of them a pose may be, standard deviations [rad], [m]
+    constexpr double kTurn = 0.3, kShift = 0.01;
     using Names = std::vector<std::pair<int, int>>;  // marker and image
     std::map<Names, std::pair<double, BodyPose>> ways;
     for (int k = 0; k < kTurns; ++k) {
@@ -215,7 +236,8 @@ class Completion {
       BodyPose start;
       start.X_WB.linear() = Eigen::AngleAxisd(2 * M_PI * k / kTurns, R * line->second) * R;
       start.X_WB.translation() = pose->X_WB * line->first - start.X_WB.linear() * line->first;
-      start.cov.diagonal() << Vector3d::Constant(kTurn * kTurn), Vector3d::Constant(kShift * kShift);
+      start.cov.diagonal() << Vector3d::Constant(kTurn * kTurn),
+          Vector3d::Constant(kShift * kShift);
       Names names;
       std::vector<int> taken;
       double sum = 0;
@@ -231,7 +253,8 @@ class Completion {
         int best = -1;
         for (const int i : free) {
           const double d = (loose_[i].q - *q).norm();
-          if (d < kNear && SizeFits(loose_[i], m) && (best < 0 || d < (loose_[best].q - *q).norm())) best = i;
+          if (d < kNear && SizeFits(loose_[i], m) && (best < 0 || d < (loose_[best].q - *q).norm()))
+            best = i;
         }
         if (best < 0 || std::find(taken.begin(), taken.end(), best) != taken.end()) continue;
         taken.push_back(best);
@@ -250,8 +273,8 @@ class Completion {
       const auto fit = poses_.Fit(way.second, all);
       if (!fit) continue;
       // Mean square and number of the residuals, and what every marker without an image costs.
-      const double cost =
-          fit->fit * fit->fit * 2 * static_cast<double>(all.size()) + o_.margin * static_cast<double>(missing.size() - names.size());
+      const double cost = fit->fit * fit->fit * 2 * static_cast<double>(all.size()) +
+                          o_.margin * static_cast<double>(missing.size() - names.size());
       if (cost < least) {
         next = least, least = cost;
         best = fit->fit < kMostMiss ? &names : nullptr;
@@ -270,7 +293,8 @@ class Completion {
     for (;;) {
       std::vector<int> missing, free;
       for (std::size_t l = 0; l < layout_.size(); ++l) {
-        if (!poses_.Named(view.camera, static_cast<int>(l)).contains(view.frame)) missing.push_back(static_cast<int>(l));
+        if (!poses_.Named(view.camera, static_cast<int>(l)).contains(view.frame))
+          missing.push_back(static_cast<int>(l));
       }
       for (int i : view.loose) {
         if (used_[i] == 0) free.push_back(i);
@@ -280,11 +304,13 @@ class Completion {
       if (!expected) break;
       const auto pose = poses_.Fit(*expected, poses_.ImagesAt(view.t));
       if (!pose) break;
-      // What the poses around say may be wrong after an impact: a pose counts as known where its own images tell it.
+      // What the poses around say may be wrong after an impact: a pose counts as known where its
+      // own images tell it.
       constexpr double kFreely = 400;  // times the variance
       BodyPose start = *pose;
       start.cov = kFreely * expected->cov;
-      if (const auto own = poses_.Fit(start, poses_.ImagesAt(view.t)); own && poses_.Determined(*own)) {
+      if (const auto own = poses_.Fit(start, poses_.ImagesAt(view.t));
+          own && poses_.Determined(*own)) {
         poses_.Learn(view.t, *own);
       } else if (const long long n = NameTurned(view, *expected, missing, free); n > 0) {
         added += n;
@@ -292,8 +318,8 @@ class Completion {
       }
       // -2 ln(likelihood) of every image as every marker, against images anywhere.
       constexpr double kFar = 1e6;
-      Eigen::MatrixXd cost =
-          Eigen::MatrixXd::Constant(static_cast<Eigen::Index>(missing.size()), static_cast<Eigen::Index>(free.size()), kFar);
+      Eigen::MatrixXd cost = Eigen::MatrixXd::Constant(
+          static_cast<Eigen::Index>(missing.size()), static_cast<Eigen::Index>(free.size()), kFar);
       Eigen::MatrixXd squared = cost;
       for (std::size_t m = 0; m < missing.size(); ++m) {
         Eigen::Matrix<double, 2, 6> J;
@@ -303,7 +329,8 @@ class Completion {
         const bool vague = place.trace() > 2 * o_.widest * o_.widest;
         for (std::size_t k = 0; k < free.size(); ++k) {
           const TrackPoint& p = loose_[free[k]];
-          // What is no clear image may be anywhere by its own account: for the gate its place counts as known to a few pixels.
+          // What is no clear image may be anywhere by its own account: for the gate its place
+          // counts as known to a few pixels.
           Matrix2d own = Wider(p, o_);
           own *= std::min(1.0, 2 * o_.partial_sd * o_.partial_sd / own.trace());
           const Matrix2d S = place + own;
@@ -311,7 +338,8 @@ class Completion {
           const double d2 = r.dot(S.inverse() * r);
           const auto row = static_cast<Eigen::Index>(m), column = static_cast<Eigen::Index>(k);
           cost(row, column) = d2 + std::log(S.determinant());
-          if (!vague && SizeFits(p, missing[m]) && d2 < o_.gate * o_.gate) squared(row, column) = d2;
+          if (!vague && SizeFits(p, missing[m]) && d2 < o_.gate * o_.gate)
+            squared(row, column) = d2;
         }
       }
       double best = kFar;
@@ -320,13 +348,16 @@ class Completion {
         for (Eigen::Index k = 0; k < squared.cols(); ++k) {
           if (squared(m, k) >= kFar || cost(m, k) >= best) continue;
           bool alone = true;
-          for (Eigen::Index j = 0; j < cost.cols(); ++j) alone = alone && (j == k || cost(m, j) > cost(m, k) + o_.margin);
-          for (Eigen::Index i = 0; i < cost.rows(); ++i) alone = alone && (i == m || cost(i, k) > cost(m, k) + o_.margin);
+          for (Eigen::Index j = 0; j < cost.cols(); ++j)
+            alone = alone && (j == k || cost(m, j) > cost(m, k) + o_.margin);
+          for (Eigen::Index i = 0; i < cost.rows(); ++i)
+            alone = alone && (i == m || cost(i, k) > cost(m, k) + o_.margin);
           if (alone) best = cost(m, k), row = m, column = k;
         }
       }
       if (row < 0) break;
-      const int image = free[static_cast<std::size_t>(column)], marker = missing[static_cast<std::size_t>(row)];
+      const int image = free[static_cast<std::size_t>(column)],
+                marker = missing[static_cast<std::size_t>(row)];
       used_[image] = 1;
       TrackPoint p = loose_[image];
       p.marker = marker;
@@ -352,8 +383,9 @@ class Completion {
 
 }  // namespace
 
-long long CompleteTracks(const std::vector<TrackPoint>& loose, const CameraRig& rig, const std::vector<Vector3d>& layout,
-                         const CompletionOptions& options, MarkerTracks* tracks) {
+long long CompleteTracks(const std::vector<TrackPoint>& loose, const CameraRig& rig,
+                         const std::vector<Vector3d>& layout, const CompletionOptions& options,
+                         MarkerTracks* tracks) {
   return Completion(loose, rig, layout, options, tracks).Run();
 }
 

@@ -21,7 +21,8 @@ struct Matching {
   std::vector<std::string> sets;  // of places in the window
 };
 
-std::vector<Matching> Matchings(const Scene& scene, const TimeWindow& window, const std::vector<WindowScore::Meeting>& meetings) {
+std::vector<Matching> Matchings(const Scene& scene, const TimeWindow& window,
+                                const std::vector<WindowScore::Meeting>& meetings) {
   const auto better = [](const Matching& a, const Matching& b) { return a.score > b.score; };
   std::vector<Matching> beam{{}};
   for (const auto& m : meetings) {
@@ -41,7 +42,9 @@ std::vector<Matching> Matchings(const Scene& scene, const TimeWindow& window, co
       } else {
         std::string& set = of_a ? *of_a : *of_b;
         const int camera = scene.pieces[window.live[static_cast<std::size_t>(added)]].camera;
-        const auto same = [&](char place) { return scene.pieces[window.live[static_cast<std::size_t>(place)]].camera == camera; };
+        const auto same = [&](char place) {
+          return scene.pieces[window.live[static_cast<std::size_t>(place)]].camera == camera;
+        };
         if (std::any_of(set.begin(), set.end(), same)) continue;
         set.insert(std::upper_bound(set.begin(), set.end(), added), added);
       }
@@ -72,7 +75,8 @@ double Constancy(const Scene& scene, WindowScore& score, const std::vector<std::
       if (d.size() < 2) continue;
       const double mid = Median(d);
       for (std::size_t k = 0; k < d.size(); ++k) {
-        const double gain = 0.2 / (sd[k] * std::sqrt(2 * std::numbers::pi)) * std::exp(-0.5 * std::pow((d[k] - mid) / sd[k], 2));
+        const double gain = 0.2 / (sd[k] * std::sqrt(2 * std::numbers::pi)) *
+                            std::exp(-0.5 * std::pow((d[k] - mid) / sd[k], 2));
         sum += score.weight() * std::log(gain + scene.options.outlier_probability);
       }
     }
@@ -81,7 +85,8 @@ double Constancy(const Scene& scene, WindowScore& score, const std::vector<std::
 }
 
 // Medians of points brought into the frame of a layout, label by label.
-Layout Medians(const Layout& start, const std::vector<std::vector<Vector3d>>& seen, std::size_t least) {
+Layout Medians(const Layout& start, const std::vector<std::vector<Vector3d>>& seen,
+               std::size_t least) {
   Layout out = start;
   for (std::size_t l = 0; l < seen.size(); ++l) {
     if (seen[l].size() < least) continue;
@@ -104,7 +109,8 @@ Layout Medians(const Layout& start, const std::vector<std::vector<Vector3d>>& se
 
 }  // namespace
 
-std::vector<Layout> StartLayouts(const Scene& scene, const std::vector<TimeWindow>& windows, std::vector<WindowScore>& scores, int count) {
+std::vector<Layout> StartLayouts(const Scene& scene, const std::vector<TimeWindow>& windows,
+                                 std::vector<WindowScore>& scores, int count) {
   struct Start {
     double score = 0;
     std::size_t window = 0;
@@ -116,7 +122,9 @@ std::vector<Layout> StartLayouts(const Scene& scene, const std::vector<TimeWindo
     Start start{0, w, {}};
     std::string used;
     for (const auto& m : scores[w].Meetings()) {
-      if (used.find(static_cast<char>(m.a)) != std::string::npos || used.find(static_cast<char>(m.b)) != std::string::npos) continue;
+      if (used.find(static_cast<char>(m.a)) != std::string::npos ||
+          used.find(static_cast<char>(m.b)) != std::string::npos)
+        continue;
       used.push_back(static_cast<char>(m.a));
       used.push_back(static_cast<char>(m.b));
       start.score += m.score;
@@ -147,7 +155,8 @@ std::vector<Layout> StartLayouts(const Scene& scene, const std::vector<TimeWindo
     const std::size_t times = window.times.size(), middle = times / 2;
     std::vector<std::vector<SpacePoint>> points(times, std::vector<SpacePoint>(L));
     for (const std::string& set : start.matching.sets) {
-      const auto label = static_cast<std::size_t>(scene.pieces[window.live[static_cast<std::size_t>(set.front())]].track);
+      const auto label = static_cast<std::size_t>(
+          scene.pieces[window.live[static_cast<std::size_t>(set.front())]].track);
       const auto& own = scores[start.window].PointsOf(set);
       if (!own[middle].valid || layout.known[label]) continue;
       layout.p[label] = own[middle].p;
@@ -160,7 +169,8 @@ std::vector<Layout> StartLayouts(const Scene& scene, const std::vector<TimeWindo
       const Placement at = Place(layout.p, row);
       if (at.n < 2) continue;
       for (std::size_t l = 0; l < L; ++l) {
-        if (row[l].valid && (at.rank == 3 || layout.collinear)) seen[l].push_back(at.R.transpose() * (row[l].p - at.t));
+        if (row[l].valid && (at.rank == 3 || layout.collinear))
+          seen[l].push_back(at.R.transpose() * (row[l].p - at.t));
       }
     }
     out.push_back(Medians(layout, seen, 2));
@@ -168,8 +178,8 @@ std::vector<Layout> StartLayouts(const Scene& scene, const std::vector<TimeWindo
   return out;
 }
 
-Layout LearnLayout(const Scene& scene, const std::vector<TimeWindow>& windows, std::vector<WindowScore>& scores,
-                   const std::vector<char>& label) {
+Layout LearnLayout(const Scene& scene, const std::vector<TimeWindow>& windows,
+                   std::vector<WindowScore>& scores, const std::vector<char>& label) {
   const auto L = static_cast<std::size_t>(scene.labels);
   std::vector<std::vector<Vector3d>> seen(L);
   for (std::size_t w = 0; w < windows.size(); ++w) {
@@ -188,20 +198,24 @@ Layout LearnLayout(const Scene& scene, const std::vector<TimeWindow>& windows, s
   return Medians(scene.layout, seen, 4);
 }
 
-std::vector<ImagePair> LikelyPairs(const Scene& scene, const std::vector<TimeWindow>& windows, const std::vector<WindowScore>& scores) {
+std::vector<ImagePair> LikelyPairs(const Scene& scene, const std::vector<TimeWindow>& windows,
+                                   const std::vector<WindowScore>& scores) {
   std::vector<ImagePair> out;
   const std::size_t step = std::max<std::size_t>(1, windows.size() / 6);
   for (std::size_t w = 0; w < windows.size(); w += step) {
     std::string used;
     for (const auto& m : scores[w].Meetings()) {
-      if (used.find(static_cast<char>(m.a)) != std::string::npos || used.find(static_cast<char>(m.b)) != std::string::npos) continue;
+      if (used.find(static_cast<char>(m.a)) != std::string::npos ||
+          used.find(static_cast<char>(m.b)) != std::string::npos)
+        continue;
       used.push_back(static_cast<char>(m.a));
       used.push_back(static_cast<char>(m.b));
       const Piece &a = scene.pieces[windows[w].live[static_cast<std::size_t>(m.a)]],
                   &b = scene.pieces[windows[w].live[static_cast<std::size_t>(m.b)]];
       const double t = windows[w].times[windows[w].times.size() / 2];
       const auto q_a = At(a, t, scene.tolerance), q_b = At(b, t, scene.tolerance);
-      if (q_a && q_b) out.push_back({scene.rig_camera[a.camera], scene.rig_camera[b.camera], q_a->q, q_b->q});
+      if (q_a && q_b)
+        out.push_back({scene.rig_camera[a.camera], scene.rig_camera[b.camera], q_a->q, q_b->q});
     }
   }
   return out;

@@ -19,14 +19,17 @@ using Eigen::Vector2d;
 constexpr int kLooks = 8;             // instants of a piece that are looked at
 constexpr double kCorrelation = 0.4;  // of the errors of neighbouring frames
 constexpr double kImageRange = 200;   // over which images without a relation are spread [px]
-constexpr double kKnown = 3;          // a pose foretells an image this well, or does not test its name [px]
-constexpr double kLongestWay = 0.1;   // from a pose to the instant that it speaks for [s]
-constexpr double kTurn = 25;          // not foreseen, between a pose and an instant [rad/s]
-constexpr double kShift = 3;          // the same [m/s]
-constexpr double kFits = 0;           // log odds of a place against an image anywhere, below which a name goes
-constexpr double kDecided = 5;        // the same of a name against another one with all its images
-constexpr double kAlone = -3;         // the same with this image alone: rays of other cameras speak for the name too
-constexpr double kGiven = 10;         // the same of a name that the motion alone gives
+// a pose foretells an image this well, or does not test its name [px]
+constexpr double kKnown = 3;
+constexpr double kLongestWay = 0.1;  // from a pose to the instant that it speaks for [s]
+constexpr double kTurn = 25;         // not foreseen, between a pose and an instant [rad/s]
+constexpr double kShift = 3;         // the same [m/s]
+// log odds of a place against an image anywhere, below which a name goes
+constexpr double kFits = 0;
+constexpr double kDecided = 5;  // the same of a name against another one with all its images
+// the same with this image alone: rays of other cameras speak for the name too
+constexpr double kAlone = -3;
+constexpr double kGiven = 10;  // the same of a name that the motion alone gives
 constexpr int kRounds = 12;
 
 struct Image {
@@ -47,9 +50,12 @@ struct Verdict {
 class Motion {
  public:
   Motion(const Scene& scene, const std::vector<char>& label) : scene_(scene), label_(label) {
-    for (const Piece& piece : scene.pieces) times_.insert(times_.end(), piece.t.begin(), piece.t.end());
+    for (const Piece& piece : scene.pieces)
+      times_.insert(times_.end(), piece.t.begin(), piece.t.end());
     std::sort(times_.begin(), times_.end());
-    times_.erase(std::unique(times_.begin(), times_.end(), [&](double a, double b) { return b - a <= scene.tolerance; }), times_.end());
+    times_.erase(std::unique(times_.begin(), times_.end(),
+                             [&](double a, double b) { return b - a <= scene.tolerance; }),
+                 times_.end());
     images_.resize(times_.size());
     poses_.resize(times_.size());
     for (std::size_t i = 0; i < scene.pieces.size(); ++i) {
@@ -58,8 +64,10 @@ class Motion {
       for (int k = First(piece); k < Last(piece); ++k) {
         const auto at = At(piece, times_[k], scene.tolerance);
         if (!at) continue;
-        Image image{static_cast<int>(i), {piece.camera, 0, scene.rig_camera[piece.camera], at->q, at->cov}};
-        const double sd = scene.options.pixel_sd, place = scene.layout.sd * scene.scale[piece.camera];
+        Image image{static_cast<int>(i),
+                    {piece.camera, 0, scene.rig_camera[piece.camera], at->q, at->cov}};
+        const double sd = scene.options.pixel_sd,
+                     place = scene.layout.sd * scene.scale[piece.camera];
         image.at.cov += (sd * sd + place * place) * Matrix2d::Identity();
         images_[k].push_back(image);
       }
@@ -140,16 +148,20 @@ class Motion {
     if (n <= 0) return out;
     const int looks = std::min(n, kLooks);
     const auto L = static_cast<std::size_t>(scene_.labels);
-    std::vector<double> score(L, 0), lead(L, 0);  // of every name; of the own one before it, in all cameras
+    // of every name; of the own one before it, in all cameras
+    std::vector<double> score(L, 0), lead(L, 0);
     std::vector<char> free(L, 1);
     for (std::size_t j = 0; own < 0 && j < label_.size(); ++j) {
       const Piece& other = scene_.pieces[j];
-      if (label_[j] >= 0 && other.camera == piece.camera && First(other) < last && Last(other) > first) free[label_[j]] = 0;
+      if (label_[j] >= 0 && other.camera == piece.camera && First(other) < last &&
+          Last(other) > first)
+        free[label_[j]] = 0;
     }
     int tested = 0, looked = 0;
     for (int look = 0; look < looks; ++look) {
       const int k = first + (looks > 1 ? look * (n - 1) / (looks - 1) : n / 2);
-      const auto image = std::find_if(images_[k].begin(), images_[k].end(), [&](const Image& s) { return s.piece == i; });
+      const auto image = std::find_if(images_[k].begin(), images_[k].end(),
+                                      [&](const Image& s) { return s.piece == i; });
       if (image == images_[k].end()) continue;
       ++looked;
       const std::vector<BodyImage> others = Named(k, own);
@@ -167,7 +179,8 @@ class Motion {
         if (label_[same.piece] != own) continue;
         const double now = Likelihood(*pose, same.at, own);
         for (std::size_t l = 0; l < L; ++l) {
-          if (scene_.layout.known[l]) lead[l] += now - Likelihood(*pose, same.at, static_cast<int>(l));
+          if (scene_.layout.known[l])
+            lead[l] += now - Likelihood(*pose, same.at, static_cast<int>(l));
         }
       }
     }
@@ -195,10 +208,14 @@ class Motion {
   }
 
   int First(const Piece& piece) const {
-    return static_cast<int>(std::lower_bound(times_.begin(), times_.end(), piece.t.front() - scene_.tolerance) - times_.begin());
+    return static_cast<int>(
+        std::lower_bound(times_.begin(), times_.end(), piece.t.front() - scene_.tolerance) -
+        times_.begin());
   }
   int Last(const Piece& piece) const {
-    return static_cast<int>(std::upper_bound(times_.begin(), times_.end(), piece.t.back() + scene_.tolerance) - times_.begin());
+    return static_cast<int>(
+        std::upper_bound(times_.begin(), times_.end(), piece.t.back() + scene_.tolerance) -
+        times_.begin());
   }
 
   double Likelihood(const BodyPose& pose, const BodyImage& image, int label) const {
@@ -208,13 +225,15 @@ class Motion {
     if (!q) return std::log(outlier);
     const Matrix2d S = image.cov + J * pose.cov * J.transpose();
     const Vector2d r = image.q - *q;
-    const double range = kImageRange * kImageRange / (2 * std::numbers::pi * std::sqrt(S.determinant()));
+    const double range =
+        kImageRange * kImageRange / (2 * std::numbers::pi * std::sqrt(S.determinant()));
     return std::log((1 - outlier) * range * std::exp(-0.5 * r.dot(S.inverse() * r)) + outlier);
   }
 
   bool Known(const BodyPose& pose, int seer, int label) const {
     Eigen::Matrix<double, 2, 6> J;
-    return Foretell(*scene_.rig, scene_.layout, pose, seer, label, &J) && (J * pose.cov * J.transpose()).trace() <= 2 * kKnown * kKnown;
+    return Foretell(*scene_.rig, scene_.layout, pose, seer, label, &J) &&
+           (J * pose.cov * J.transpose()).trace() <= 2 * kKnown * kKnown;
   }
   // Whether all markers are foretold in the cameras of these images.
   bool Foretells(const BodyPose& pose, int seer) const {
@@ -232,9 +251,13 @@ class Motion {
     return true;
   }
 
-  // Pose at an instant from other markers alone; with what is known of the body before and after the piece where that is not enough.
-  std::optional<BodyPose> Without(const std::vector<BodyImage>& others, int seer, int k, const Piece& piece) const {
-    const auto good = [&](const std::optional<BodyPose>& pose) { return pose && pose->fit < kMostMiss && Foretells(*pose, seer); };
+  // Pose at an instant from other markers alone; with what is known of the body before and after
+  // the piece where that is not enough.
+  std::optional<BodyPose> Without(const std::vector<BodyImage>& others, int seer, int k,
+                                  const Piece& piece) const {
+    const auto good = [&](const std::optional<BodyPose>& pose) {
+      return pose && pose->fit < kMostMiss && Foretells(*pose, seer);
+    };
     if (poses_[k]) {
       BodyPose start = *poses_[k];
       start.cov = Loose(1, 0.1);
@@ -253,12 +276,14 @@ class Motion {
     const int n = static_cast<int>(times_.size());
     while (before >= 0 && !poses_[before]) --before;
     while (after < n && !poses_[after]) ++after;
-    const bool has_before = before >= 0 && t - times_[before] < kLongestWay, has_after = after < n && times_[after] - t < kLongestWay;
+    const bool has_before = before >= 0 && t - times_[before] < kLongestWay,
+               has_after = after < n && times_[after] - t < kLongestWay;
     if (!has_before && !has_after) return std::nullopt;
     BodyPose out;
     double way = 0;
     if (has_before && has_after) {
-      out.X_WB = Between(poses_[before]->X_WB, poses_[after]->X_WB, (t - times_[before]) / (times_[after] - times_[before]));
+      out.X_WB = Between(poses_[before]->X_WB, poses_[after]->X_WB,
+                         (t - times_[before]) / (times_[after] - times_[before]));
       way = 0.5 * std::min(t - times_[before], times_[after] - t);
     } else {
       out.X_WB = has_before ? poses_[before]->X_WB : poses_[after]->X_WB;
@@ -277,7 +302,8 @@ class Motion {
 
 }  // namespace
 
-MotionCheck CheckAgainstMotion(const Scene& scene, const std::vector<char>& label, const std::vector<char>& candidates) {
+MotionCheck CheckAgainstMotion(const Scene& scene, const std::vector<char>& label,
+                               const std::vector<char>& candidates) {
   MotionCheck out;
   Motion(scene, label).Run(candidates, &out);
   return out;

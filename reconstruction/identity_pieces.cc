@@ -11,14 +11,17 @@ namespace {
 
 using Eigen::Vector2d;
 
-constexpr double kJumpFloor = 2.5;      // deviations from straight motion below this are not looked at [px]
+// deviations from straight motion below this are not looked at [px]
+constexpr double kJumpFloor = 2.5;
 constexpr double kEncounter = 8;        // images nearer than this may have been exchanged [px]
 constexpr long long kLongestGap = 2;    // frames from one point to the next that need no cut
 constexpr double kStanding = 1.5;       // that is not called motion [px]
 constexpr double kMostOfTheTime = 0.5;  // share of the recording
-constexpr double kTrustGap = 1.5, kTrustImpact = 2, kTrustHidden = 1.5, kTrustJump = 0.3, kTrustEncounter = 0.5;
+constexpr double kTrustGap = 1.5, kTrustImpact = 2, kTrustHidden = 1.5, kTrustJump = 0.3,
+                 kTrustEncounter = 0.5;
 
-// Seen points of one track and where it is cut: cut[i] is before point i, with the trust that the name survives it.
+// Seen points of one track and where it is cut: cut[i] is before point i, with the trust that the
+// name survives it.
 struct Run {
   int camera = 0, track = 0;
   std::vector<int> points;
@@ -42,10 +45,12 @@ void CutAlone(const MarkerTracks& tracks, Run* run) {
   const int n = static_cast<int>(run->points.size());
   std::vector<double> deviations;
   for (int i = 2; i < n; ++i) {
-    if (at(i).frame - at(i - 2).frame <= 2) deviations.push_back(Deviation(at(i - 2), at(i - 1), at(i)));
+    if (at(i).frame - at(i - 2).frame <= 2)
+      deviations.push_back(Deviation(at(i - 2), at(i - 1), at(i)));
   }
   if (!deviations.empty()) {
-    std::nth_element(deviations.begin(), deviations.begin() + deviations.size() / 2, deviations.end());
+    std::nth_element(deviations.begin(), deviations.begin() + deviations.size() / 2,
+                     deviations.end());
     run->jump = std::max(kJumpFloor, 1 + 4 * deviations[deviations.size() / 2]);
   }
   for (int i = 1; i < n; ++i) {
@@ -90,7 +95,9 @@ void CutEncounters(const MarkerTracks& tracks, Run* a, Run* b) {
   const double limit = std::max(kEncounter, 2 * std::max(a->jump, b->jump));
   const auto flush = [&] {
     if (steps.empty()) return;
-    const auto nearest = std::min_element(steps.begin(), steps.end(), [](const Step& l, const Step& r) { return l.distance < r.distance; });
+    const auto nearest =
+        std::min_element(steps.begin(), steps.end(),
+                         [](const Step& l, const Step& r) { return l.distance < r.distance; });
     // At the ends and about the middle: what was seen in between is decided point by point.
     const auto middle = nearest - steps.begin(), size = static_cast<std::ptrdiff_t>(steps.size());
     for (std::ptrdiff_t k = 0; k < size; ++k) {
@@ -147,7 +154,8 @@ void FindStanding(const MarkerTracks& tracks, std::vector<Piece>* pieces) {
   std::map<int, std::pair<double, double>> span;  // of the camera's points [s]
   for (const Piece& piece : *pieces) {
     auto [at, fresh] = span.emplace(piece.camera, std::pair(piece.t.front(), piece.t.back()));
-    at->second = {std::min(at->second.first, piece.t.front()), std::max(at->second.second, piece.t.back())};
+    at->second = {std::min(at->second.first, piece.t.front()),
+                  std::max(at->second.second, piece.t.back())};
   }
   for (Piece& piece : *pieces) {
     Vector2d mean = Vector2d::Zero();
@@ -171,7 +179,8 @@ std::vector<double> FrameTimes(const MarkerTracks& tracks) {
   std::vector<std::vector<double>> steps(tracks.cameras.size());
   for (std::size_t i = 1; i < tracks.points.size(); ++i) {
     const TrackPoint &a = tracks.points[i - 1], &b = tracks.points[i];
-    if (a.camera != b.camera || a.marker != b.marker || b.frame <= a.frame || !(b.t > a.t)) continue;
+    if (a.camera != b.camera || a.marker != b.marker || b.frame <= a.frame || !(b.t > a.t))
+      continue;
     steps[a.camera].push_back((b.t - a.t) / static_cast<double>(b.frame - a.frame));
   }
   std::vector<double> out;
@@ -192,12 +201,15 @@ std::vector<Piece> CutPieces(const MarkerTracks& tracks) {
       runs.back().camera = p.camera;
       runs.back().track = p.marker;
     }
-    if (!runs.back().points.empty() && !(tracks.points[runs.back().points.back()].t < p.t)) continue;  // a time that runs backwards
+    // a time that runs backwards
+    if (!runs.back().points.empty() && !(tracks.points[runs.back().points.back()].t < p.t))
+      continue;
     runs.back().points.push_back(static_cast<int>(i));
   }
   for (Run& run : runs) CutAlone(tracks, &run);
   for (std::size_t i = 0; i < runs.size(); ++i) {
-    for (std::size_t j = i + 1; j < runs.size() && runs[j].camera == runs[i].camera; ++j) CutEncounters(tracks, &runs[i], &runs[j]);
+    for (std::size_t j = i + 1; j < runs.size() && runs[j].camera == runs[i].camera; ++j)
+      CutEncounters(tracks, &runs[i], &runs[j]);
   }
   std::vector<Piece> pieces;
   for (const Run& run : runs) {
@@ -230,11 +242,14 @@ std::vector<Piece> CutPieces(const MarkerTracks& tracks) {
 }
 
 std::optional<ImagePoint> At(const Piece& piece, double t, double tolerance) {
-  if (piece.t.empty() || t < piece.t.front() - tolerance || t > piece.t.back() + tolerance) return std::nullopt;
+  if (piece.t.empty() || t < piece.t.front() - tolerance || t > piece.t.back() + tolerance)
+    return std::nullopt;
   const int n = static_cast<int>(piece.t.size());
-  const int next = static_cast<int>(std::lower_bound(piece.t.begin(), piece.t.end(), t) - piece.t.begin());
+  const int next =
+      static_cast<int>(std::lower_bound(piece.t.begin(), piece.t.end(), t) - piece.t.begin());
   for (int i : {next - 1, next}) {
-    if (i >= 0 && i < n && std::abs(piece.t[i] - t) <= tolerance) return ImagePoint{piece.q[i], piece.cov[i]};
+    if (i >= 0 && i < n && std::abs(piece.t[i] - t) <= tolerance)
+      return ImagePoint{piece.q[i], piece.cov[i]};
   }
   const int count = std::min(4, n), begin = std::clamp(next - 2, 0, n - count);
   ImagePoint out{Vector2d::Zero(), Eigen::Matrix2d::Zero()};

@@ -14,7 +14,8 @@ using Eigen::Matrix2d;
 using Eigen::Vector2d;
 using Eigen::Vector3d;
 
-constexpr double kKnown = 3;         // a pose foretells all places this well, or is not called known [px]
+// a pose foretells all places this well, or is not called known [px]
+constexpr double kKnown = 3;
 constexpr double kLongestWay = 0.2;  // from a known pose to one that is looked for [s]
 
 }  // namespace
@@ -24,11 +25,15 @@ Matrix2d Wider(const TrackPoint& p, const CompletionOptions& o) {
   return (p.cov.allFinite() ? p.cov : Matrix2d::Zero()) + sd * sd * Matrix2d::Identity();
 }
 
-BodyPoses::BodyPoses(const MarkerTracks& tracks, const CameraRig& rig, const std::vector<Vector3d>& layout, const CompletionOptions& o)
+BodyPoses::BodyPoses(const MarkerTracks& tracks, const CameraRig& rig,
+                     const std::vector<Vector3d>& layout, const CompletionOptions& o)
     : rig_(rig), o_(o) {
   for (const std::string& name : tracks.cameras) {
-    const auto at = std::find_if(rig.cameras.begin(), rig.cameras.end(), [&](const RigCamera& c) { return c.name == name; });
-    if (at == rig.cameras.end()) throw ConfigError(fmt::format("identity: the tracks have a camera {}, the rig has none", name));
+    const auto at = std::find_if(rig.cameras.begin(), rig.cameras.end(),
+                                 [&](const RigCamera& c) { return c.name == name; });
+    if (at == rig.cameras.end())
+      throw ConfigError(
+          fmt::format("identity: the tracks have a camera {}, the rig has none", name));
     rig_camera_.push_back(static_cast<int>(at - rig.cameras.begin()));
   }
   layout_.p = layout;
@@ -36,7 +41,8 @@ BodyPoses::BodyPoses(const MarkerTracks& tracks, const CameraRig& rig, const std
   Measure(&layout_);
   named_.assign(tracks.cameras.size(), std::vector<std::map<long long, TrackPoint>>(layout.size()));
   for (const TrackPoint& p : tracks.points) {
-    if ((p.flags & (kPredicted | kOutlier)) == 0 && p.marker < static_cast<int>(layout.size())) Add(p);
+    if ((p.flags & (kPredicted | kOutlier)) == 0 && p.marker < static_cast<int>(layout.size()))
+      Add(p);
   }
 }
 
@@ -49,7 +55,8 @@ void BodyPoses::Learn(double t) {
   if (pose && Determined(*pose)) poses_[t] = *pose;
 }
 
-// Image of a marker at a time: its own, or one between its neighbours, wider by what the curve through more of them says otherwise.
+// Image of a marker at a time: its own, or one between its neighbours, wider by what the curve
+// through more of them says otherwise.
 std::optional<BodyImage> BodyPoses::ImageAt(int camera, int label, double t) const {
   constexpr double kSame = 2e-4;        // a row or two of a rolling shutter [s]
   constexpr long long kLongestGap = 3;  // frames
@@ -61,9 +68,12 @@ std::optional<BodyImage> BodyPoses::ImageAt(int camera, int label, double t) con
   {
     // Frames are nearly even in time, so that a search from the guess is short.
     const TrackPoint &first = points.begin()->second, &last = points.rbegin()->second;
-    const double rate = last.t > first.t ? static_cast<double>(last.frame - first.frame) / (last.t - first.t) : 0;
-    next = points.lower_bound(first.frame + static_cast<long long>(std::clamp((t - first.t) * rate, -1e9, 1e9)));
-    while (next != points.begin() && (next == points.end() || std::prev(next)->second.t >= t)) --next;
+    const double rate =
+        last.t > first.t ? static_cast<double>(last.frame - first.frame) / (last.t - first.t) : 0;
+    next = points.lower_bound(first.frame +
+                              static_cast<long long>(std::clamp((t - first.t) * rate, -1e9, 1e9)));
+    while (next != points.begin() && (next == points.end() || std::prev(next)->second.t >= t))
+      --next;
     while (next != points.end() && next->second.t < t) ++next;
   }
   for (auto at : {next, next == points.begin() ? next : std::prev(next)}) {
@@ -75,7 +85,8 @@ std::optional<BodyImage> BodyPoses::ImageAt(int camera, int label, double t) con
   const TrackPoint &a = before->second, &b = next->second;
   if (b.frame - a.frame > kLongestGap) return std::nullopt;
   const double x = (t - a.t) / (b.t - a.t);
-  BodyImage image{camera, label, rig_camera_[camera], (1 - x) * a.q + x * b.q, (1 - x) * Wider(a, o_) + x * Wider(b, o_)};
+  BodyImage image{camera, label, rig_camera_[camera], (1 - x) * a.q + x * b.q,
+                  (1 - x) * Wider(a, o_) + x * Wider(b, o_)};
   double off = 0.05 * (b.q - a.q).norm();
   if (before != points.begin() && std::next(next) != points.end()) {
     const TrackPoint &c = std::prev(before)->second, &d = std::next(next)->second;
@@ -101,17 +112,20 @@ std::vector<BodyImage> BodyPoses::ImagesAt(double t) const {
   std::vector<BodyImage> out;
   for (std::size_t c = 0; c < named_.size(); ++c) {
     for (std::size_t l = 0; l < layout_.p.size(); ++l) {
-      if (const auto image = ImageAt(static_cast<int>(c), static_cast<int>(l), t)) out.push_back(*image);
+      if (const auto image = ImageAt(static_cast<int>(c), static_cast<int>(l), t))
+        out.push_back(*image);
     }
   }
   return out;
 }
 
-std::optional<Vector2d> BodyPoses::Foretell(const BodyPose& pose, int camera, int label, Eigen::Matrix<double, 2, 6>* by_pose) const {
+std::optional<Vector2d> BodyPoses::Foretell(const BodyPose& pose, int camera, int label,
+                                            Eigen::Matrix<double, 2, 6>* by_pose) const {
   return identity::Foretell(rig_, layout_, pose, rig_camera_[camera], label, by_pose);
 }
 
-std::optional<BodyPose> BodyPoses::Fit(const BodyPose& start, const std::vector<BodyImage>& images) const {
+std::optional<BodyPose> BodyPoses::Fit(const BodyPose& start,
+                                       const std::vector<BodyImage>& images) const {
   return FitBody(rig_, layout_, start, images);
 }
 
@@ -168,7 +182,8 @@ double BodyPoses::SizeOf(int camera, int label, long long frame) const {
     }
   }
   if (sizes.size() < 3) return 0;
-  std::nth_element(sizes.begin(), sizes.begin() + static_cast<std::ptrdiff_t>(sizes.size() / 2), sizes.end());
+  std::nth_element(sizes.begin(), sizes.begin() + static_cast<std::ptrdiff_t>(sizes.size() / 2),
+                   sizes.end());
   return sizes[sizes.size() / 2];
 }
 

@@ -18,10 +18,13 @@ Matrix3d Across(const Vector3d& d) { return Matrix3d::Identity() - d * d.transpo
 CameraRig Shifted(const CameraRig& rig, const Eigen::VectorXd& by) {
   CameraRig out = rig;
   for (std::size_t c = 0; c < rig.cameras.size(); ++c) {
-    const int at = FirstParameter(rig, static_cast<int>(c)), n = IntrinsicCount(rig.cameras[c].camera.model);
+    const int at = FirstParameter(rig, static_cast<int>(c)),
+              n = IntrinsicCount(rig.cameras[c].camera.model);
     SetIntrinsics(out.cameras[c].camera, Intrinsics(rig.cameras[c].camera) + by.segment(at, n));
     const Vector3d r = by.segment<3>(at + n);
-    if (r.norm() > 0) out.cameras[c].X_WC.linear() = rig.cameras[c].X_WC.linear() * Eigen::AngleAxisd(r.norm(), r.normalized()).matrix();
+    if (r.norm() > 0)
+      out.cameras[c].X_WC.linear() =
+          rig.cameras[c].X_WC.linear() * Eigen::AngleAxisd(r.norm(), r.normalized()).matrix();
     out.cameras[c].X_WC.translation() += by.segment<3>(at + n + 3);
   }
   return out;
@@ -49,7 +52,8 @@ Figure FigureOf(const CameraRig& rig, const ImagePair& pair) {
 
 }  // namespace
 
-std::optional<Ray> RayOf(const CameraRig& rig, int camera, const ImagePoint& image, double pixel_sd) {
+std::optional<Ray> RayOf(const CameraRig& rig, int camera, const ImagePoint& image,
+                         double pixel_sd) {
   const RigCamera& seer = rig.cameras[camera];
   Eigen::Matrix<double, 3, 2> by_q;
   const auto ray_C = Unproject(seer.camera, image.q, &by_q);
@@ -59,7 +63,8 @@ std::optional<Ray> RayOf(const CameraRig& rig, int camera, const ImagePoint& ima
   ray.origin = seer.X_WC.translation();
   ray.direction = seer.X_WC.linear() * *ray_C;
   by_q = seer.X_WC.linear() * by_q;
-  ray.spread = by_q * (image.cov + pixel_sd * pixel_sd * Eigen::Matrix2d::Identity()) * by_q.transpose();
+  ray.spread =
+      by_q * (image.cov + pixel_sd * pixel_sd * Eigen::Matrix2d::Identity()) * by_q.transpose();
   ray.pixel = by_q.norm() / std::sqrt(2.0);
   return ray;
 }
@@ -68,12 +73,14 @@ std::optional<Miss> Between(const Ray& a, const Ray& b, double rig_angle) {
   const Vector3d cross = a.direction.cross(b.direction), baseline = b.origin - a.origin;
   const double squared = cross.squaredNorm();
   if (squared < 1e-6) return std::nullopt;
-  const double z_a = baseline.cross(b.direction).dot(cross) / squared, z_b = baseline.cross(a.direction).dot(cross) / squared;
+  const double z_a = baseline.cross(b.direction).dot(cross) / squared,
+               z_b = baseline.cross(a.direction).dot(cross) / squared;
   if (z_a <= 0 || z_b <= 0) return std::nullopt;
   const Vector3d n = cross / std::sqrt(squared);
   Miss miss;
   miss.distance = std::abs(baseline.dot(n));
-  miss.sd = std::sqrt(z_a * z_a * (n.dot(a.spread * n) + rig_angle * rig_angle) + z_b * z_b * n.dot(b.spread * n));
+  miss.sd = std::sqrt(z_a * z_a * (n.dot(a.spread * n) + rig_angle * rig_angle) +
+                      z_b * z_b * n.dot(b.spread * n));
   miss.pixel = z_a * a.pixel;
   return miss;
 }
@@ -113,7 +120,8 @@ RigSpread SpreadOfRig(const CameraRig& rig, const std::vector<ImagePair>& images
   std::vector<double> angle(images.size()), distance(images.size());
   for (Eigen::Index k = 0; k < eigen.eigenvalues().size(); ++k) {
     if (!(eigen.eigenvalues()[k] > 0)) continue;
-    const CameraRig other = Shifted(rig, std::sqrt(eigen.eigenvalues()[k]) * eigen.eigenvectors().col(k));
+    const CameraRig other =
+        Shifted(rig, std::sqrt(eigen.eigenvalues()[k]) * eigen.eigenvectors().col(k));
     std::vector<Figure> moved;
     for (const ImagePair& pair : images) moved.push_back(FigureOf(other, pair));
     for (std::size_t i = 0; i < images.size(); ++i) {
@@ -121,7 +129,8 @@ RigSpread SpreadOfRig(const CameraRig& rig, const std::vector<ImagePair>& images
       angle[i] += std::pow(moved[i].angle - at[i].angle, 2);
       const std::size_t j = (i + 1) % images.size();
       const double d = (at[i].p - at[j].p).norm();
-      if (at[j].valid && moved[j].valid && d > 1e-4) distance[i] += std::pow((moved[i].p - moved[j].p).norm() / d - 1, 2);
+      if (at[j].valid && moved[j].valid && d > 1e-4)
+        distance[i] += std::pow((moved[i].p - moved[j].p).norm() / d - 1, 2);
     }
   }
   // Medians: some of the images may not belong together after all.

@@ -1,5 +1,6 @@
 #pragma once
-// Rays of images and where they meet, cheap enough for every pairing of images. Private to identity.
+// Rays of images and where they meet, cheap enough for every pairing of images. Private to
+// identity.
 
 #include <Eigen/Core>
 #include <optional>
@@ -11,16 +12,21 @@
 namespace impactlab::internal::identity {
 
 struct Ray {
-  int camera = 0;                                                                          // of the rig
-  Eigen::Vector3d origin = Eigen::Vector3d::Zero(), direction = Eigen::Vector3d::UnitZ();  // in W, unit
-  Eigen::Matrix3d spread = Eigen::Matrix3d::Zero();                                        // covariance of the direction
-  double pixel = 1e-3;                                                                     // angle of a pixel [rad]
+  // of the rig
+  int camera = 0;
+  // in W, unit
+  Eigen::Vector3d origin = Eigen::Vector3d::Zero(), direction = Eigen::Vector3d::UnitZ();
+  // covariance of the direction
+  Eigen::Matrix3d spread = Eigen::Matrix3d::Zero();
+  // angle of a pixel [rad]
+  double pixel = 1e-3;
 };
 
-std::optional<Ray> RayOf(const CameraRig& rig, int camera, const ImagePoint& image, double pixel_sd);
+std::optional<Ray> RayOf(const CameraRig& rig, int camera, const ImagePoint& image,
+                         double pixel_sd);
 
-// Least distance of two rays and its standard deviation [m]; `pixel` is the size of a pixel there [m]. Nothing for parallel rays or when
-// they come nearest behind a camera.
+// Least distance of two rays and its standard deviation [m]; `pixel` is the size of a pixel there
+// [m]. Nothing for parallel rays or when they come nearest behind a camera.
 struct Miss {
   double distance = 0, sd = 0, pixel = 0;
 };
@@ -39,7 +45,8 @@ struct RigSpread {
   double angle = 0;     // standard deviation of a miss, as an angle from the first camera [rad]
   double distance = 0;  // of a distance between two points, relative
 };
-// `images`: for a pair of cameras images that belong together, at least two for the relative distance.
+// `images`: for a pair of cameras images that belong together, at least two for the relative
+// distance.
 struct ImagePair {
   int camera_a = 0, camera_b = 0;
   Eigen::Vector2d q_a, q_b;

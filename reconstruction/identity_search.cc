@@ -25,7 +25,8 @@ double Prior(const Piece& piece, char label) {
   return kIsMarker - (piece.standing ? kIsClutter : 0) + (piece.track == label ? kSameName : 0);
 }
 
-// For two pieces to be one marker, the second after the first: where the motion leads to, and the names.
+// For two pieces to be one marker, the second after the first: where the motion leads to, and the
+// names.
 double Continuity(const Scene& scene, int first, int second) {
   if (first < 0) return 0;
   const Piece &a = scene.pieces[first], &b = scene.pieces[second];
@@ -38,8 +39,10 @@ double Continuity(const Scene& scene, int first, int second) {
     // With an impact in the gap the marker went somewhere between the two velocities.
     variance += std::pow(0.3, 2) * (v_b - v_a).squaredNorm() * h * h;
   }
-  const double squared = (b.q.front() - a.q.back() - 0.5 * h * (v_a + v_b)).squaredNorm() / variance;
-  const double ratio = kMotionRange * kMotionRange / (2 * std::numbers::pi * variance) * std::exp(-0.5 * squared);
+  const double squared =
+      (b.q.front() - a.q.back() - 0.5 * h * (v_a + v_b)).squaredNorm() / variance;
+  const double ratio =
+      kMotionRange * kMotionRange / (2 * std::numbers::pi * variance) * std::exp(-0.5 * squared);
   double score = std::log((1 - kMotionOutlier) * std::min(ratio, 1e4) + kMotionOutlier);
   if (ratio < 1 && variance > kMotionRange * kMotionRange / 6) score = 0;  // too long ago to say
   if (b.before == first) score += b.trust;
@@ -56,13 +59,15 @@ struct Node {
 
 class Trellis {
  public:
-  Trellis(const Scene& scene, const std::vector<TimeWindow>& windows, std::vector<WindowScore>& scores)
+  Trellis(const Scene& scene, const std::vector<TimeWindow>& windows,
+          std::vector<WindowScore>& scores)
       : scene_(scene), windows_(windows), scores_(scores) {}
 
   std::vector<char> Best() {
     const auto cameras = scene_.rig_camera.size();
     std::vector<std::vector<Node>> history;
-    std::vector<Node> nodes{{0, "", std::vector<short>(cameras * static_cast<std::size_t>(scene_.labels), -1), -1}};
+    std::vector<Node> nodes{
+        {0, "", std::vector<short>(cameras * static_cast<std::size_t>(scene_.labels), -1), -1}};
     for (std::size_t w = 0; w < windows_.size(); ++w) {
       std::unordered_map<std::string, Node> next;
       proposals_.push_back(scores_[w].Propose());
@@ -79,7 +84,9 @@ class Trellis {
       nodes.clear();
       for (auto& [key, node] : next) nodes.push_back(std::move(node));
       std::sort(nodes.begin(), nodes.end(), [](const Node& a, const Node& b) {
-        return a.score != b.score ? a.score > b.score : a.naming != b.naming ? a.naming < b.naming : a.last < b.last;
+        return a.score != b.score     ? a.score > b.score
+               : a.naming != b.naming ? a.naming < b.naming
+                                      : a.last < b.last;
       });
       if (nodes.size() > kBeam) nodes.resize(kBeam);
       while (nodes.back().score < nodes.front().score - kBehind) nodes.pop_back();
@@ -91,7 +98,8 @@ class Trellis {
       const Node& node = history[w][static_cast<std::size_t>(at)];
       for (std::size_t k = 0; k < windows_[w].live.size(); ++k) {
         const int piece = windows_[w].live[k];
-        if (scene_.pieces[piece].last_window == static_cast<int>(w) && node.naming[k] >= 0) label[piece] = node.naming[k];
+        if (scene_.pieces[piece].last_window == static_cast<int>(w) && node.naming[k] >= 0)
+          label[piece] = node.naming[k];
       }
       at = node.parent;
     }
@@ -156,11 +164,15 @@ class Trellis {
 // The score of a complete naming and of changes to it.
 class Whole {
  public:
-  Whole(const Scene& scene, const std::vector<TimeWindow>& windows, std::vector<WindowScore>& scores)
+  Whole(const Scene& scene, const std::vector<TimeWindow>& windows,
+        std::vector<WindowScore>& scores)
       : scene_(scene), windows_(windows), scores_(scores), by_camera_(scene.rig_camera.size()) {
-    for (std::size_t i = 0; i < scene.pieces.size(); ++i) by_camera_[scene.pieces[i].camera].push_back(static_cast<int>(i));
+    for (std::size_t i = 0; i < scene.pieces.size(); ++i)
+      by_camera_[scene.pieces[i].camera].push_back(static_cast<int>(i));
     for (auto& pieces : by_camera_) {
-      std::sort(pieces.begin(), pieces.end(), [&](int a, int b) { return scene.pieces[a].first_window < scene.pieces[b].first_window; });
+      std::sort(pieces.begin(), pieces.end(), [&](int a, int b) {
+        return scene.pieces[a].first_window < scene.pieces[b].first_window;
+      });
     }
   }
 
@@ -185,7 +197,8 @@ class Whole {
     return sum;
   }
 
-  // Gives a piece another label; pieces in its way take its old one where they can. Returns the gain.
+  // Gives a piece another label; pieces in its way take its old one where they can. Returns the
+  // gain.
   double Rename(int piece, char to, std::vector<char>* label) {
     const Piece& own = scene_.pieces[piece];
     std::vector<char> other = *label;
@@ -204,12 +217,14 @@ class Whole {
         last = std::max(last, scene_.pieces[i].last_window);
       }
     }
-    const double gain = Windows(other, first, last) - Windows(*label, first, last) + Chains(other, own.camera) - Chains(*label, own.camera);
+    const double gain = Windows(other, first, last) - Windows(*label, first, last) +
+                        Chains(other, own.camera) - Chains(*label, own.camera);
     label->swap(other);
     return gain;
   }
 
-  // Takes over a proposal for a window, whatever it was before. What stood in the way takes what it can get. Returns the gain.
+  // Takes over a proposal for a window, whatever it was before. What stood in the way takes what it
+  // can get. Returns the gain.
   double Impose(int window, const std::string& proposal, std::vector<char>* label) {
     const auto& live = windows_[window].live;
     std::vector<char> other = *label;
@@ -222,7 +237,9 @@ class Whole {
     if (changed.empty()) return 0;
     for (int piece : changed) {
       for (int i : by_camera_[scene_.pieces[piece].camera]) {
-        if (i == piece || other[i] != other[piece] || !Overlap(scene_.pieces[i], scene_.pieces[piece])) continue;
+        if (i == piece || other[i] != other[piece] ||
+            !Overlap(scene_.pieces[i], scene_.pieces[piece]))
+          continue;
         other[i] = kNone;
         evicted.push_back(i);
       }
@@ -236,7 +253,8 @@ class Whole {
         }
       }
       double gain = Windows(other, first, last) - Windows(*label, first, last);
-      for (std::size_t c = 0; c < by_camera_.size(); ++c) gain += Chains(other, static_cast<int>(c)) - Chains(*label, static_cast<int>(c));
+      for (std::size_t c = 0; c < by_camera_.size(); ++c)
+        gain += Chains(other, static_cast<int>(c)) - Chains(*label, static_cast<int>(c));
       return gain;
     };
     double gain = total();
@@ -256,33 +274,43 @@ class Whole {
     return gain;
   }
 
-  // Whether no named piece of a label that the permutation moves reaches across the beginning of a window.
-  bool Boundary(const std::vector<char>& permutation, int window, const std::vector<char>& label) const {
+  // Whether no named piece of a label that the permutation moves reaches across the beginning of a
+  // window.
+  bool Boundary(const std::vector<char>& permutation, int window,
+                const std::vector<char>& label) const {
     for (std::size_t i = 0; i < label.size(); ++i) {
       if (label[i] < 0 || permutation[label[i]] == label[i]) continue;
-      if (scene_.pieces[i].first_window < window && scene_.pieces[i].last_window >= window) return false;
+      if (scene_.pieces[i].first_window < window && scene_.pieces[i].last_window >= window)
+        return false;
     }
     return true;
   }
-  // Gain of permuting the labels of the pieces that lie in the windows [first, end); nothing where there are none.
-  std::optional<double> Permute(const std::vector<char>& permutation, int first, int end, std::vector<char>* label) {
+  // Gain of permuting the labels of the pieces that lie in the windows [first, end); nothing where
+  // there are none.
+  std::optional<double> Permute(const std::vector<char>& permutation, int first, int end,
+                                std::vector<char>* label) {
     std::vector<char> other = *label;
     bool changed = false;
     for (std::size_t i = 0; i < other.size(); ++i) {
       const Piece& piece = scene_.pieces[i];
-      if (other[i] < 0 || permutation[other[i]] == other[i] || piece.first_window < first || piece.last_window >= end) continue;
+      if (other[i] < 0 || permutation[other[i]] == other[i] || piece.first_window < first ||
+          piece.last_window >= end)
+        continue;
       other[i] = permutation[other[i]];
       changed = true;
     }
     if (!changed) return std::nullopt;
     double gain = Windows(other, first, end - 1) - Windows(*label, first, end - 1);
-    for (std::size_t c = 0; c < by_camera_.size(); ++c) gain += Chains(other, static_cast<int>(c)) - Chains(*label, static_cast<int>(c));
+    for (std::size_t c = 0; c < by_camera_.size(); ++c)
+      gain += Chains(other, static_cast<int>(c)) - Chains(*label, static_cast<int>(c));
     label->swap(other);
     return gain;
   }
-  // Calls `take(first, end)` for every stretch from one boundary of a permutation to the next, and for all that follows one.
+  // Calls `take(first, end)` for every stretch from one boundary of a permutation to the next, and
+  // for all that follows one.
   template <typename Take>
-  void Stretches(const std::vector<char>& permutation, const std::vector<char>& label, const Take& take) const {
+  void Stretches(const std::vector<char>& permutation, const std::vector<char>& label,
+                 const Take& take) const {
     const int n = static_cast<int>(windows_.size());
     int first = 0;
     for (int w = 1; w <= n; ++w) {
@@ -296,10 +324,13 @@ class Whole {
   }
 
  private:
-  static bool Overlap(const Piece& a, const Piece& b) { return a.first_window <= b.last_window && b.first_window <= a.last_window; }
+  static bool Overlap(const Piece& a, const Piece& b) {
+    return a.first_window <= b.last_window && b.first_window <= a.last_window;
+  }
   bool Free(const std::vector<char>& label, int piece, char name) const {
     for (int i : by_camera_[scene_.pieces[piece].camera]) {
-      if (i != piece && label[i] == name && Overlap(scene_.pieces[i], scene_.pieces[piece])) return false;
+      if (i != piece && label[i] == name && Overlap(scene_.pieces[i], scene_.pieces[piece]))
+        return false;
     }
     return true;
   }
@@ -337,7 +368,8 @@ std::vector<std::vector<char>> Permutations(const Scene& scene) {
   }
   std::sort(ranked.begin(), ranked.end());
   for (std::size_t i = 0; i < ranked.size() && i < 10; ++i) {
-    if (std::find(out.begin(), out.end(), ranked[i].second) == out.end()) out.push_back(ranked[i].second);
+    if (std::find(out.begin(), out.end(), ranked[i].second) == out.end())
+      out.push_back(ranked[i].second);
   }
   return out;
 }
@@ -350,7 +382,8 @@ std::string NamesIn(const TimeWindow& window, const std::vector<char>& label) {
   return out;
 }
 
-PieceNaming NamePieces(const Scene& scene, const std::vector<TimeWindow>& windows, std::vector<WindowScore>& scores) {
+PieceNaming NamePieces(const Scene& scene, const std::vector<TimeWindow>& windows,
+                       std::vector<WindowScore>& scores) {
   PieceNaming out;
   Trellis trellis(scene, windows, scores);
   out.label = trellis.Best();
@@ -382,7 +415,8 @@ PieceNaming NamePieces(const Scene& scene, const std::vector<TimeWindow>& window
       const auto before = out.label;
       whole.Stretches(permutation, before, [&](int first, int end) {
         auto label = out.label;
-        if (label == before) accept(whole.Permute(permutation, first, end, &label).value_or(0), &label);
+        if (label == before)
+          accept(whole.Permute(permutation, first, end, &label).value_or(0), &label);
       });
     }
   }

@@ -22,9 +22,12 @@ constexpr std::size_t kTimes = 6;     // looked at in a window
 // Far images, which most are, need neither logarithm nor exponential.
 double LogRatio(double gain, double squared, double outlier, double log_outlier) {
   const double power = gain - 0.5 * squared;
-  return power < log_outlier - 20 ? log_outlier : std::log((1 - outlier) * std::exp(power) + outlier);
+  return power < log_outlier - 20 ? log_outlier
+                                  : std::log((1 - outlier) * std::exp(power) + outlier);
 }
-double LineGain(double range, double sd) { return std::log(range / (sd * std::sqrt(2 * std::numbers::pi))); }
+double LineGain(double range, double sd) {
+  return std::log(range / (sd * std::sqrt(2 * std::numbers::pi)));
+}
 
 }  // namespace
 
@@ -48,8 +51,10 @@ void Measure(Layout* layout) {
 }
 
 double Placement::Leverage(const Vector3d& p) const {
-  // The least a line can say about the turn about itself is that of a point beside it by its own error.
-  const Eigen::Matrix3d turn = (inertia + std::max(variance, 1e-12) * Eigen::Matrix3d::Identity()).inverse();
+  // The least a line can say about the turn about itself is that of a point beside it by its own
+  // error.
+  const Eigen::Matrix3d turn =
+      (inertia + std::max(variance, 1e-12) * Eigen::Matrix3d::Identity()).inverse();
   const Vector3d r = p - centre;
   Eigen::Matrix3d cross;
   cross << 0, -r.z(), r.y(), r.z(), 0, -r.x(), -r.y(), r.x(), 0;
@@ -90,7 +95,8 @@ Placement Place(const std::vector<Vector3d>& layout, const std::vector<SpacePoin
 
 std::vector<TimeWindow> MakeWindows(Scene* scene) {
   std::vector<double> times;
-  for (const Piece& piece : scene->pieces) times.insert(times.end(), piece.t.begin(), piece.t.end());
+  for (const Piece& piece : scene->pieces)
+    times.insert(times.end(), piece.t.begin(), piece.t.end());
   std::sort(times.begin(), times.end());
   std::vector<double> distinct;
   for (double t : times) {
@@ -98,14 +104,16 @@ std::vector<TimeWindow> MakeWindows(Scene* scene) {
   }
   std::vector<int> order(scene->pieces.size());
   std::iota(order.begin(), order.end(), 0);
-  std::sort(order.begin(), order.end(), [&](int a, int b) { return scene->pieces[a].t.front() < scene->pieces[b].t.front(); });
+  std::sort(order.begin(), order.end(),
+            [&](int a, int b) { return scene->pieces[a].t.front() < scene->pieces[b].t.front(); });
   std::vector<TimeWindow> windows;
   std::vector<int> live;
   std::vector<std::vector<double>> in_window;
   std::size_t next = 0;
   for (double t : distinct) {
     std::erase_if(live, [&](int i) { return scene->pieces[i].t.back() < t - scene->tolerance; });
-    while (next < order.size() && scene->pieces[order[next]].t.front() <= t + scene->tolerance) live.push_back(order[next++]);
+    while (next < order.size() && scene->pieces[order[next]].t.front() <= t + scene->tolerance)
+      live.push_back(order[next++]);
     std::sort(live.begin(), live.end());
     if (windows.empty() || windows.back().live != live) {
       windows.push_back({live, {}, 0});
@@ -115,7 +123,8 @@ std::vector<TimeWindow> MakeWindows(Scene* scene) {
   }
   for (std::size_t w = 0; w < windows.size(); ++w) {
     const std::size_t n = in_window[w].size(), m = std::min(n, kTimes);
-    for (std::size_t k = 0; k < m; ++k) windows[w].times.push_back(in_window[w][m > 1 ? k * (n - 1) / (m - 1) : n / 2]);
+    for (std::size_t k = 0; k < m; ++k)
+      windows[w].times.push_back(in_window[w][m > 1 ? k * (n - 1) / (m - 1) : n / 2]);
     windows[w].samples = static_cast<int>(n);
     for (int i : windows[w].live) {
       Piece& piece = scene->pieces[i];
@@ -126,15 +135,18 @@ std::vector<TimeWindow> MakeWindows(Scene* scene) {
   return windows;
 }
 
-WindowScore::WindowScore(const Scene& scene, const TimeWindow& window) : scene_(scene), window_(window) {
+WindowScore::WindowScore(const Scene& scene, const TimeWindow& window)
+    : scene_(scene), window_(window) {
   const std::size_t n = window.live.size();
-  weight_ = window.samples / (1 + (window.samples - 1) * kCorrelation) / static_cast<double>(window.times.size());
+  weight_ = window.samples / (1 + (window.samples - 1) * kCorrelation) /
+            static_cast<double>(window.times.size());
   for (double t : window.times) {
     auto& row = rays_.emplace_back(n);
     for (std::size_t i = 0; i < n; ++i) {
       const Piece& piece = scene.pieces[window.live[i]];
       const auto image = At(piece, t, scene.tolerance);
-      if (image) row[i] = RayOf(*scene.rig, scene.rig_camera[piece.camera], *image, scene.options.pixel_sd);
+      if (image)
+        row[i] = RayOf(*scene.rig, scene.rig_camera[piece.camera], *image, scene.options.pixel_sd);
     }
   }
   meets_ = Eigen::MatrixXd::Zero(static_cast<Eigen::Index>(n), static_cast<Eigen::Index>(n));
@@ -146,7 +158,8 @@ WindowScore::WindowScore(const Scene& scene, const TimeWindow& window) : scene_(
       for (const auto& row : rays_) {
         if (!row[i] || !row[j]) continue;
         const auto miss = Between(*row[i], *row[j], scene.spread.angle);
-        sum += miss ? LogRatio(LineGain(kImageRange * miss->pixel, miss->sd), std::pow(miss->distance / miss->sd, 2), outlier, log_outlier)
+        sum += miss ? LogRatio(LineGain(kImageRange * miss->pixel, miss->sd),
+                               std::pow(miss->distance / miss->sd, 2), outlier, log_outlier)
                     : log_outlier;
       }
       meets_(i, j) = meets_(j, i) = weight_ * sum;
@@ -161,7 +174,8 @@ std::vector<WindowScore::Meeting> WindowScore::Meetings() const {
       if (meets_(i, j) > 0) out.push_back({meets_(i, j), i, j});
     }
   }
-  std::sort(out.begin(), out.end(), [](const Meeting& a, const Meeting& b) { return a.score > b.score; });
+  std::sort(out.begin(), out.end(),
+            [](const Meeting& a, const Meeting& b) { return a.score > b.score; });
   return out;
 }
 
@@ -173,11 +187,13 @@ int WindowScore::TupleOf(const std::string& places) {
   for (std::size_t i = 0; i < places.size(); ++i) {
     for (std::size_t j = i + 1; j < places.size(); ++j) tuple.score += meets_(places[i], places[j]);
   }
-  tuple.score *= (2 * n - 3) / (0.5 * n * (n - 1));  // n rays know 2 n - 3 things, not one for every two of them
+  // n rays know 2 n - 3 things, not one for every two of them
+  tuple.score *= (2 * n - 3) / (0.5 * n * (n - 1));
   for (const auto& row : rays_) {
     std::vector<const Ray*> rays;
     for (char place : places) {
-      if (row[static_cast<std::size_t>(place)]) rays.push_back(&*row[static_cast<std::size_t>(place)]);
+      if (row[static_cast<std::size_t>(place)])
+        rays.push_back(&*row[static_cast<std::size_t>(place)]);
     }
     tuple.points.push_back(rays.size() >= 2 ? Meet(rays) : SpacePoint{});
   }
@@ -185,7 +201,9 @@ int WindowScore::TupleOf(const std::string& places) {
   return at->second;
 }
 
-const std::vector<SpacePoint>& WindowScore::PointsOf(const std::string& places) { return tuples_[TupleOf(places)].points; }
+const std::vector<SpacePoint>& WindowScore::PointsOf(const std::string& places) {
+  return tuples_[TupleOf(places)].points;
+}
 
 double WindowScore::PairScore(int tuple_a, int label_a, int tuple_b, int label_b) {
   const Layout& layout = scene_.layout;
@@ -199,7 +217,8 @@ double WindowScore::PairScore(int tuple_a, int label_a, int tuple_b, int label_b
     const double outlier = scene_.options.outlier_probability, log_outlier = std::log(outlier);
     std::vector<double> distance(L * L);
     for (std::size_t i = 0; i < L; ++i) {
-      for (std::size_t j = i + 1; j < L; ++j) distance[i * L + j] = (layout.p[i] - layout.p[j]).norm();
+      for (std::size_t j = i + 1; j < L; ++j)
+        distance[i * L + j] = (layout.p[i] - layout.p[j]).norm();
     }
     for (std::size_t k = 0; k < window_.times.size(); ++k) {
       const SpacePoint &a = tuples_[tuple_a].points[k], &b = tuples_[tuple_b].points[k];
@@ -207,13 +226,15 @@ double WindowScore::PairScore(int tuple_a, int label_a, int tuple_b, int label_b
       const Vector3d between = b.p - a.p;
       const double d = between.norm();
       const Vector3d u = d > 0 ? Vector3d(between / d) : Vector3d::UnitX();
-      const double variance = u.dot((a.cov + b.cov) * u) + 2 * layout.sd * layout.sd + std::pow(scene_.spread.distance * d, 2);
+      const double variance = u.dot((a.cov + b.cov) * u) + 2 * layout.sd * layout.sd +
+                              std::pow(scene_.spread.distance * d, 2);
       const double gain = LineGain(range, std::sqrt(variance));
       for (std::size_t i = 0; i < L; ++i) {
         for (std::size_t j = i + 1; j < L; ++j) {
           if (!layout.known[i] || !layout.known[j]) continue;
           const double off = d - distance[i * L + j];
-          scores[i * L + j] += static_cast<float>(weight_ * LogRatio(gain, off * off / variance, outlier, log_outlier));
+          scores[i * L + j] += static_cast<float>(
+              weight_ * LogRatio(gain, off * off / variance, outlier, log_outlier));
         }
       }
     }
@@ -224,22 +245,24 @@ double WindowScore::PairScore(int tuple_a, int label_a, int tuple_b, int label_b
   return scores[static_cast<std::size_t>(label_a) * L + static_cast<std::size_t>(label_b)];
 }
 
-// Distances cannot tell a body from its mirror image; the sign of a volume can. Log-likelihood of the sign, given the size.
+// Distances cannot tell a body from its mirror image; the sign of a volume can. Log-likelihood of
+// the sign, given the size.
 double WindowScore::Chirality(const std::vector<Named>& named) const {
   const Layout& layout = scene_.layout;
   const std::size_t n = named.size();
   if (n < 4 || layout.collinear) return 0;
   std::array<std::size_t, 4> best{};
   double largest = 0;
-  const auto volume = [](const Vector3d& a, const Vector3d& b, const Vector3d& c, const Vector3d& d) {
-    return (b - a).dot((c - a).cross(d - a));
-  };
+  const auto volume = [](const Vector3d& a, const Vector3d& b, const Vector3d& c,
+                         const Vector3d& d) { return (b - a).dot((c - a).cross(d - a)); };
   for (std::size_t a = 0; a < n; ++a) {
     for (std::size_t b = a + 1; b < n; ++b) {
       for (std::size_t c = b + 1; c < n; ++c) {
         for (std::size_t d = c + 1; d < n; ++d) {
           const int l[4] = {named[a].label, named[b].label, named[c].label, named[d].label};
-          if (!layout.known[l[0]] || !layout.known[l[1]] || !layout.known[l[2]] || !layout.known[l[3]]) continue;
+          if (!layout.known[l[0]] || !layout.known[l[1]] || !layout.known[l[2]] ||
+              !layout.known[l[3]])
+            continue;
           const double v = volume(layout.p[l[0]], layout.p[l[1]], layout.p[l[2]], layout.p[l[3]]);
           if (std::abs(v) > std::abs(largest)) largest = v, best = {a, b, c, d};
         }
@@ -257,10 +280,12 @@ double WindowScore::Chirality(const std::vector<Named>& named) const {
     }
     if (!valid) continue;
     const Vector3d b = p[1]->p - p[0]->p, c = p[2]->p - p[0]->p, d = p[3]->p - p[0]->p;
-    const Vector3d g[4] = {-(c.cross(d) + d.cross(b) + b.cross(c)), c.cross(d), d.cross(b), b.cross(c)};
+    const Vector3d g[4] = {-(c.cross(d) + d.cross(b) + b.cross(c)), c.cross(d), d.cross(b),
+                           b.cross(c)};
     double variance = 0;
     for (int i = 0; i < 4; ++i) {
-      variance += g[i].dot(p[i]->cov * g[i]) + g[i].squaredNorm() * scene_.layout.sd * scene_.layout.sd;
+      variance +=
+          g[i].dot(p[i]->cov * g[i]) + g[i].squaredNorm() * scene_.layout.sd * scene_.layout.sd;
     }
     const double twice = std::clamp(2 * largest * b.dot(c.cross(d)) / variance, -700.0, 700.0);
     sum += std::max(-std::log1p(std::exp(-twice)), std::log(scene_.options.outlier_probability));
@@ -289,14 +314,16 @@ double WindowScore::Score(const std::string& naming) {
   }
   // k points of a body know 3 k - 6 things (3 k - 5 on a line), not one for every two of them.
   const double k = static_cast<double>(named.size());
-  if (k > 2) pairs *= std::min(1.0, (scene_.layout.collinear ? 3 * k - 5 : 3 * k - 6) / (0.5 * k * (k - 1)));
+  if (k > 2)
+    pairs *= std::min(1.0, (scene_.layout.collinear ? 3 * k - 5 : 3 * k - 6) / (0.5 * k * (k - 1)));
   score += pairs + Chirality(named) + SingleScore(named, singles);
   scores_[naming] = score;
   return score;
 }
 
 std::vector<std::vector<SpacePoint>> WindowScore::Points(const std::string& naming) {
-  std::vector<std::vector<SpacePoint>> out(window_.times.size(), std::vector<SpacePoint>(static_cast<std::size_t>(scene_.labels)));
+  std::vector<std::vector<SpacePoint>> out(
+      window_.times.size(), std::vector<SpacePoint>(static_cast<std::size_t>(scene_.labels)));
   for (int label = 0; label < scene_.labels; ++label) {
     std::string places;
     for (std::size_t i = 0; i < naming.size(); ++i) {
@@ -304,7 +331,8 @@ std::vector<std::vector<SpacePoint>> WindowScore::Points(const std::string& nami
     }
     if (places.size() < 2) continue;
     const auto& points = PointsOf(places);
-    for (std::size_t k = 0; k < out.size(); ++k) out[k][static_cast<std::size_t>(label)] = points[k];
+    for (std::size_t k = 0; k < out.size(); ++k)
+      out[k][static_cast<std::size_t>(label)] = points[k];
   }
   return out;
 }

@@ -1,9 +1,10 @@
 #pragma once
-// A stretch of time in which the same pieces of tracks are there: how well a naming of them agrees with rays and layout. Private to
-// identity.
+// A stretch of time in which the same pieces of tracks are there: how well a naming of them agrees
+// with rays and layout. Private to identity.
 //
-// Scores are logarithms of likelihood ratios against images that have nothing to do with one another. Errors of neighbouring frames have
-// common causes, so n frames count as n / (1 + (n - 1) kCorrelation).
+// Scores are logarithms of likelihood ratios against images that have nothing to do with one
+// another. Errors of neighbouring frames have common causes, so n frames count as n / (1 + (n - 1)
+// kCorrelation).
 
 #include <Eigen/Core>
 #include <string>
@@ -41,14 +42,17 @@ struct Scene {
   std::vector<double> scale;  // of every camera of the tracks at the distance of the body [px/m]
 };
 
-// Turns points of the layout into W by least squares (Kabsch 1976), proper rotations only. `rank`: 3 where the pose is determined, 1 where
-// the points lie on a line, 0 for fewer than two.
+// Turns points of the layout into W by least squares (Kabsch 1976), proper rotations only. `rank`:
+// 3 where the pose is determined, 1 where the points lie on a line, 0 for fewer than two.
 struct Placement {
   int rank = 0;
   Eigen::Matrix3d R = Eigen::Matrix3d::Identity();
-  Eigen::Vector3d t = Eigen::Vector3d::Zero(), centre = Eigen::Vector3d::Zero();  // centre: of the points, in the layout
-  Eigen::Matrix3d inertia = Eigen::Matrix3d::Zero();                              // of the points about their centre, in the layout [m^2]
-  double variance = 0;                                                            // of a point, one component [m^2]
+  // centre: of the points, in the layout
+  Eigen::Vector3d t = Eigen::Vector3d::Zero(), centre = Eigen::Vector3d::Zero();
+  // of the points about their centre, in the layout [m^2]
+  Eigen::Matrix3d inertia = Eigen::Matrix3d::Zero();
+  // of a point, one component [m^2]
+  double variance = 0;
   int n = 0;
   // Variance of another point of the layout over that of a point.
   double Leverage(const Eigen::Vector3d& p) const;
@@ -74,7 +78,8 @@ class WindowScore {
   std::vector<std::vector<SpacePoint>> Points(const std::string& naming);
   // Appends the misses of the rays of every label, in standard deviations.
   void Misses(const std::string& naming, std::vector<double>* z) const;
-  // Pieces of different cameras whose rays meet, by how well: (score, piece, piece), best first. Places in TimeWindow::live.
+  // Pieces of different cameras whose rays meet, by how well: (score, piece, piece), best first.
+  // Places in TimeWindow::live.
   struct Meeting {
     double score = 0;
     int a = 0, b = 0;
@@ -95,7 +100,8 @@ class WindowScore {
   int TupleOf(const std::string& places);
   double PairScore(int tuple_a, int label_a, int tuple_b, int label_b);
   double Chirality(const std::vector<Named>& named) const;
-  double SingleScore(const std::vector<Named>& named, const std::vector<std::pair<int, int>>& singles);
+  double SingleScore(const std::vector<Named>& named,
+                     const std::vector<std::pair<int, int>>& singles);
   double RayScore(const Ray& ray, const Eigen::Vector3d& p, double variance) const;
   void AddSingles(const std::vector<Named>& named, std::string* naming);
 
@@ -106,7 +112,8 @@ class WindowScore {
   Eigen::MatrixXd meets_;                              // score of two pieces of different cameras
   std::unordered_map<std::string, int> tuple_ids_;
   std::vector<Tuple> tuples_;
-  std::unordered_map<long long, std::vector<float>> pairs_;  // scores of two tuples for every two labels
+  // scores of two tuples for every two labels
+  std::unordered_map<long long, std::vector<float>> pairs_;
   std::unordered_map<std::string, double> scores_;
 };
 

@@ -1,6 +1,7 @@
 #pragma once
-// Is the layout that was given the one that the recordings show? Distances between markers do not depend on the pose of the body, so that
-// every frame measures them. Markers in space and markers in a plane are judged alike.
+// Is the layout that was given the one that the recordings show? Distances between markers do not
+// depend on the pose of the body, so that every frame measures them. Markers in space and markers
+// in a plane are judged alike.
 
 #include <Eigen/Core>
 #include <map>
@@ -12,7 +13,8 @@ namespace impactlab {
 
 struct LayoutVerdict {
   bool doubtful = false;
-  std::string text;     // which marker, or what else explains it, in one line; empty where nothing is doubtful
+  // which marker, or what else explains it, in one line; empty where nothing is doubtful
+  std::string text;
   double furthest = 0;  // of the distances, from what the layout says [m]
   double sd = 0;        // of that mean [m]
 };
@@ -22,13 +24,15 @@ class LayoutDistances {
   // Names and places of the markers on the body [m], all of one dimension.
   LayoutDistances(std::vector<std::string> names, std::vector<Eigen::VectorXd> places);
 
-  // One frame of a recording: markers (by their number in the layout) and where they are seen, in any frame [m].
+  // One frame of a recording: markers (by their number in the layout) and where they are seen, in
+  // any frame [m].
   void Add(int recording, const std::vector<std::pair<int, Eigen::VectorXd>>& seen);
 
-  // A distance is doubtful that is off by more than five standard deviations of its mean and by more than half the scatter of a single
-  // frame: below that the noise of a pose counts more than the layout. The mean's deviation counts frames as independent and adds what
-  // differs between recordings. `scale_sd`: what a factor that all distances share is known to, relative; a factor within four times that
-  // is no fault of the layout.
+  // A distance is doubtful that is off by more than five standard deviations of its mean and by
+  // more than half the scatter of a single frame: below that the noise of a pose counts more than
+  // the layout. The mean's deviation counts frames as independent and adds what differs between
+  // recordings. `scale_sd`: what a factor that all distances share is known to, relative; a factor
+  // within four times that is no fault of the layout.
   LayoutVerdict Judge(double scale_sd = 0) const;
 
  private:

@@ -21,7 +21,8 @@ using Eigen::Vector3d;
 constexpr std::size_t kLargestFile = std::size_t{1} << 30;
 
 std::string Lower(std::string text) {
-  std::transform(text.begin(), text.end(), text.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  std::transform(text.begin(), text.end(), text.begin(),
+                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
   return text;
 }
 
@@ -35,7 +36,9 @@ Matrix3d Turn(UpAxis up) {
 
 }  // namespace
 
-const char* ToString(MarkerFormat format) { return format == MarkerFormat::kCsv ? "csv" : format == MarkerFormat::kTrc ? "trc" : "c3d"; }
+const char* ToString(MarkerFormat format) {
+  return format == MarkerFormat::kCsv ? "csv" : format == MarkerFormat::kTrc ? "trc" : "c3d";
+}
 
 std::optional<MarkerFormat> MarkerFormatFromString(const std::string& name) {
   for (const MarkerFormat format : {MarkerFormat::kCsv, MarkerFormat::kTrc, MarkerFormat::kC3d})
@@ -48,7 +51,9 @@ std::optional<MarkerFormat> MarkerFormatOf(const std::filesystem::path& path) {
   return extension.empty() ? std::nullopt : MarkerFormatFromString(extension.substr(1));
 }
 
-const char* ToString(UpAxis axis) { return axis == UpAxis::kX ? "x" : axis == UpAxis::kY ? "y" : "z"; }
+const char* ToString(UpAxis axis) {
+  return axis == UpAxis::kX ? "x" : axis == UpAxis::kY ? "y" : "z";
+}
 
 std::optional<UpAxis> UpAxisFromString(const std::string& name) {
   for (const UpAxis axis : {UpAxis::kX, UpAxis::kY, UpAxis::kZ})
@@ -58,7 +63,8 @@ std::optional<UpAxis> UpAxisFromString(const std::string& name) {
 
 namespace internal {
 
-// Axes change places, so that no bit of a coordinate is lost; a product with zeros would turn a negative zero.
+// Axes change places, so that no bit of a coordinate is lost; a product with zeros would turn a
+// negative zero.
 Vector3d ToWorld(const Vector3d& p, UpAxis up) {
   if (up == UpAxis::kY) return {p.x(), -p.z(), p.y()};
   if (up == UpAxis::kX) return {p.y(), p.z(), p.x()};
@@ -72,7 +78,9 @@ Vector3d FromWorld(const Vector3d& p_W, UpAxis up) {
 }
 
 Matrix3d ToWorld(const Matrix3d& cov, UpAxis up) { return Turn(up) * cov * Turn(up).transpose(); }
-Matrix3d FromWorld(const Matrix3d& cov_W, UpAxis up) { return Turn(up).transpose() * cov_W * Turn(up); }
+Matrix3d FromWorld(const Matrix3d& cov_W, UpAxis up) {
+  return Turn(up).transpose() * cov_W * Turn(up);
+}
 
 MarkerPoints EmptyPoints(std::vector<std::string> markers, std::size_t frames) {
   MarkerPoints points;
@@ -100,8 +108,12 @@ void TidyNames(std::vector<std::string>* names, std::vector<std::string>* notes)
     repeated += name != own;
     (*names)[i] = name;
   }
-  if (unnamed > 0) notes->push_back(fmt::format("{} markers have no name and are called after their place, M1 being the first", unnamed));
-  if (repeated > 0) notes->push_back(fmt::format("{} names stand more than once; later ones are called NAME~2 and on", repeated));
+  if (unnamed > 0)
+    notes->push_back(fmt::format(
+        "{} markers have no name and are called after their place, M1 being the first", unnamed));
+  if (repeated > 0)
+    notes->push_back(fmt::format(
+        "{} names stand more than once; later ones are called NAME~2 and on", repeated));
 }
 
 bool IsPlainZero(const Vector3d& p) {
@@ -114,7 +126,9 @@ bool IsPlainZero(const Vector3d& p) {
 
 MarkerFile ReadMarkerFile(const std::filesystem::path& path, const MarkerReadOptions& options) {
   const std::string head = ReadHead(path, 512);
-  if (head.empty()) throw DataError(fmt::format("{}: found an empty file, allowed a marker CSV, TRC or C3D", path.string()));
+  if (head.empty())
+    throw DataError(
+        fmt::format("{}: found an empty file, allowed a marker CSV, TRC or C3D", path.string()));
   MarkerFile file;
   const bool binary = head.find('\0') != std::string::npos;
   std::size_t mark = 0;
@@ -124,11 +138,13 @@ MarkerFile ReadMarkerFile(const std::filesystem::path& path, const MarkerReadOpt
   } else if (std::string_view(head).substr(mark).starts_with("PathFileType")) {
     file = internal::ReadTrc(ReadFile(path, kLargestFile), path.string(), options);
   } else if (MarkerFormatOf(path) == MarkerFormat::kTrc) {
-    throw DataError(fmt::format("{}: row 1: found {}, allowed PathFileType, with which a TRC file begins", path.string(),
-                                Excerpt(head.substr(0, head.find_first_of("\t\r\n")))));
+    throw DataError(
+        fmt::format("{}: row 1: found {}, allowed PathFileType, with which a TRC file begins",
+                    path.string(), Excerpt(head.substr(0, head.find_first_of("\t\r\n")))));
   } else if (MarkerFormatOf(path) == MarkerFormat::kC3d) {
-    throw DataError(fmt::format("{}: byte 2: found {:#04x}, allowed 0x50, with which a C3D file is marked", path.string(),
-                                head.size() < 2 ? 0 : static_cast<unsigned char>(head[1])));
+    throw DataError(
+        fmt::format("{}: byte 2: found {:#04x}, allowed 0x50, with which a C3D file is marked",
+                    path.string(), head.size() < 2 ? 0 : static_cast<unsigned char>(head[1])));
   } else {
     file = internal::ReadMarkerCsv(path, options);
   }
@@ -136,25 +152,36 @@ MarkerFile ReadMarkerFile(const std::filesystem::path& path, const MarkerReadOpt
   return file;
 }
 
-std::vector<std::string> WriteMarkerFile(const std::filesystem::path& path, const MarkerPoints& points, const MarkerWriteOptions& options) {
+std::vector<std::string> WriteMarkerFile(const std::filesystem::path& path,
+                                         const MarkerPoints& points,
+                                         const MarkerWriteOptions& options) {
   CheckMarkerPoints(points);
   const std::optional<MarkerFormat> format = options.format ? options.format : MarkerFormatOf(path);
   if (!format)
-    throw ConfigError(fmt::format("{}: found extension {}, allowed .csv, .trc, .c3d", path.string(), Excerpt(path.extension().string())));
+    throw ConfigError(fmt::format("{}: found extension {}, allowed .csv, .trc, .c3d", path.string(),
+                                  Excerpt(path.extension().string())));
   if (options.unit != "m" && options.unit != "mm")
-    throw ConfigError(fmt::format("unit of markers: found {}, allowed m, mm", Excerpt(options.unit)));
+    throw ConfigError(
+        fmt::format("unit of markers: found {}, allowed m, mm", Excerpt(options.unit)));
   std::vector<std::string> notes;
   const bool has_cov = !points.cov.empty();
   if (*format == MarkerFormat::kCsv) {
     internal::WriteMarkerCsv(path, points, options);
-    if (!points.events.empty()) notes.push_back(fmt::format("a CSV of markers holds no events: {} left out", points.events.size()));
+    if (!points.events.empty())
+      notes.push_back(
+          fmt::format("a CSV of markers holds no events: {} left out", points.events.size()));
   } else if (*format == MarkerFormat::kTrc) {
     WriteFile(path, internal::TrcText(points, options, path.filename().string()));
-    if (!points.events.empty()) notes.push_back(fmt::format("TRC holds no events: {} left out", points.events.size()));
-    if (has_cov || !points.residual.empty()) notes.emplace_back("TRC holds no uncertainties: left out");
+    if (!points.events.empty())
+      notes.push_back(fmt::format("TRC holds no events: {} left out", points.events.size()));
+    if (has_cov || !points.residual.empty())
+      notes.emplace_back("TRC holds no uncertainties: left out");
   } else {
     WriteFile(path, internal::MakeC3d(points, options, &notes));
-    if (has_cov) notes.emplace_back("C3D holds no covariances: the residual is the root of their trace where there is no other");
+    if (has_cov)
+      notes.emplace_back(
+          "C3D holds no covariances: the residual is the root of their trace where there is no "
+          "other");
   }
   return notes;
 }

@@ -21,7 +21,8 @@ constexpr std::size_t kBlock = 512;
 constexpr long long kLargestWord = 65535;
 constexpr std::size_t kListed = 255;        // elements a dimension can count
 constexpr std::size_t kLongestLabel = 127;  // characters
-constexpr double kMostCounts = 32000;       // of a coordinate, if the file were turned into integers
+// of a coordinate, if the file were turned into integers
+constexpr double kMostCounts = 32000;
 
 void PutWord(std::string& out, long long value) {
   out += static_cast<char>(value & 0xFF);
@@ -34,8 +35,8 @@ void PutFloat(std::string& out, double value) {
   PutWord(out, bits >> 16);
 }
 
-// The parameter section. Every entry begins with the length of its name and the number of its group, negative for the group itself, and
-// links to the next one.
+// The parameter section. Every entry begins with the length of its name and the number of its
+// group, negative for the group itself, and links to the next one.
 class ParameterWriter {
  public:
   void Group(const std::string& name) {
@@ -49,15 +50,19 @@ class ParameterWriter {
     for (const std::string& text : texts) data += text + std::string(length - text.size(), ' ');
     Parameter(name, -1, {length, texts.size()}, data);
   }
-  void Text(const std::string& name, const std::string& text) { Parameter(name, -1, {text.size()}, text); }
+  void Text(const std::string& name, const std::string& text) {
+    Parameter(name, -1, {text.size()}, text);
+  }
   void Word(const std::string& name, long long value) { Words(name, {value}, {}); }
-  void Words(const std::string& name, const std::vector<long long>& values, const std::vector<std::size_t>& dimensions) {
+  void Words(const std::string& name, const std::vector<long long>& values,
+             const std::vector<std::size_t>& dimensions) {
     std::string data;
     for (const long long value : values) PutWord(data, value);
     Parameter(name, 2, dimensions, data);
   }
   void Float(const std::string& name, double value) { Floats(name, {value}, {}); }
-  void Floats(const std::string& name, const std::vector<double>& values, const std::vector<std::size_t>& dimensions) {
+  void Floats(const std::string& name, const std::vector<double>& values,
+              const std::vector<std::size_t>& dimensions) {
     std::string data;
     for (const double value : values) PutFloat(data, value);
     Parameter(name, 4, dimensions, data);
@@ -68,7 +73,9 @@ class ParameterWriter {
     entries_[last_link_] = entries_[last_link_ + 1] = '\0';
     const std::size_t blocks = (4 + entries_.size() + kBlock - 1) / kBlock;
     if (blocks > kListed)
-      throw ConfigError("C3D: the names of the markers and events take more than the 255 blocks a file has for parameters");
+      throw ConfigError(
+          "C3D: the names of the markers and events take more than the 255 blocks a file has for "
+          "parameters");
     std::string out = {'\1', '\x50', static_cast<char>(blocks), '\x54'};
     out += entries_;
     out.resize(blocks * kBlock, '\0');
@@ -76,7 +83,8 @@ class ParameterWriter {
   }
 
  private:
-  void Parameter(const std::string& name, int type, const std::vector<std::size_t>& dimensions, const std::string& data) {
+  void Parameter(const std::string& name, int type, const std::vector<std::size_t>& dimensions,
+                 const std::string& data) {
     std::string body = {static_cast<char>(type), static_cast<char>(dimensions.size())};
     for (const std::size_t dimension : dimensions) body += static_cast<char>(dimension);
     Entry(name, group_, body + data + std::string(1, '\0'));  // no description
@@ -105,12 +113,14 @@ struct Grid {
 Grid EvenFrames(const MarkerPoints& points, double tolerance, std::vector<std::string>* notes) {
   Grid grid;
   const std::size_t n = points.t.size();
-  if (n == 0) throw ConfigError(fmt::format("{}: C3D: found no frame, allowed at least one", points.name));
+  if (n == 0)
+    throw ConfigError(fmt::format("{}: C3D: found no frame, allowed at least one", points.name));
   if (n > 1) {
     const auto rate = FrameRate(points, tolerance);
     if (!rate)
       throw ConfigError(
-          fmt::format("{}: C3D holds evenly spaced frames, and these are off by more than {} of an interval; write a TRC or CSV, "
+          fmt::format("{}: C3D holds evenly spaced frames, and these are off by more than {} of an "
+                      "interval; write a TRC or CSV, "
                       "which hold the time of every frame",
                       points.name, tolerance));
     grid.rate = *rate;
@@ -120,30 +130,41 @@ Grid EvenFrames(const MarkerPoints& points, double tolerance, std::vector<std::s
     const double place = std::round((t - points.t[0]) * grid.rate);
     if (place > 1e4 * static_cast<double>(n) + 1e6)
       throw ConfigError(
-          fmt::format("{}: C3D: found gaps of {:.0f} frames, allowed: fewer empty frames than would fill the disk", points.name, place));
+          fmt::format("{}: C3D: found gaps of {:.0f} frames, allowed: fewer empty frames than "
+                      "would fill the disk",
+                      points.name, place));
     most = std::max(most, std::abs(t - points.t[0] - place / grid.rate));
     grid.place.push_back(static_cast<std::size_t>(place));
   }
   grid.frames = grid.place.back() + 1;
-  if (most * grid.rate > 1e-6) notes->push_back(fmt::format("C3D holds evenly spaced frames: times were moved by up to {:.3g} s", most));
-  if (grid.frames > n) notes->push_back(fmt::format("{} frames that the recording left out stand as empty ones", grid.frames - n));
+  if (most * grid.rate > 1e-6)
+    notes->push_back(
+        fmt::format("C3D holds evenly spaced frames: times were moved by up to {:.3g} s", most));
+  if (grid.frames > n)
+    notes->push_back(
+        fmt::format("{} frames that the recording left out stand as empty ones", grid.frames - n));
   return grid;
 }
 
 double ResidualOf(const MarkerPoints& points, std::size_t marker, std::size_t frame) {
-  if (!points.residual.empty() && points.residual[marker][frame] > 0) return points.residual[marker][frame];
+  if (!points.residual.empty() && points.residual[marker][frame] > 0)
+    return points.residual[marker][frame];
   return points.cov.empty() ? 0 : std::sqrt(std::max(0.0, points.cov[marker][frame].trace()));
 }
 
 void CheckNames(const MarkerPoints& points) {
   for (const std::string& name : points.markers)
-    if (name.size() > kLongestLabel || TrimSpace(name) != name || FindTextFault(name) || name.find_first_of("\t\r\n") != std::string::npos)
-      throw ConfigError(
-          fmt::format("marker {}: C3D holds names of at most {} characters without spaces at their ends", Excerpt(name), kLongestLabel));
+    if (name.size() > kLongestLabel || TrimSpace(name) != name || FindTextFault(name) ||
+        name.find_first_of("\t\r\n") != std::string::npos)
+      throw ConfigError(fmt::format(
+          "marker {}: C3D holds names of at most {} characters without spaces at their ends",
+          Excerpt(name), kLongestLabel));
   if (static_cast<long long>(points.markers.size()) > kLargestWord)
-    throw ConfigError(fmt::format("C3D: found {} markers, allowed at most {}", points.markers.size(), kLargestWord));
+    throw ConfigError(fmt::format("C3D: found {} markers, allowed at most {}",
+                                  points.markers.size(), kLargestWord));
   if (points.events.size() > kListed)
-    throw ConfigError(fmt::format("C3D: found {} events, allowed at most {}", points.events.size(), kListed));
+    throw ConfigError(
+        fmt::format("C3D: found {} events, allowed at most {}", points.events.size(), kListed));
 }
 
 void WriteEvents(const MarkerPoints& points, double rate, ParameterWriter* out) {
@@ -167,25 +188,30 @@ void WriteEvents(const MarkerPoints& points, double rate, ParameterWriter* out) 
 
 }  // namespace
 
-std::string MakeC3d(const MarkerPoints& points, const MarkerWriteOptions& options, std::vector<std::string>* notes) {
+std::string MakeC3d(const MarkerPoints& points, const MarkerWriteOptions& options,
+                    std::vector<std::string>* notes) {
   CheckNames(points);
   const Grid grid = EvenFrames(points, options.time_tolerance, notes);
   const std::size_t n_markers = points.markers.size();
   const double per_metre = options.unit == "mm" ? 1000 : 1;
-  const auto n = static_cast<long long>(grid.frames), first = points.first_frame, last = first + n - 1;
+  const auto n = static_cast<long long>(grid.frames), first = points.first_frame,
+             last = first + n - 1;
   if (first < 1 || last > 0xFFFFFFFFLL)
-    throw ConfigError(fmt::format("C3D: found frames {} to {}, allowed numbers from 1 to 2^32 - 1", first, last));
+    throw ConfigError(
+        fmt::format("C3D: found frames {} to {}, allowed numbers from 1 to 2^32 - 1", first, last));
 
   double farthest = 0, largest_residual = 0;
   for (std::size_t m = 0; m < n_markers; ++m)
     for (std::size_t i = 0; i < points.t.size(); ++i) {
       if (!points.p_WM[m][i]) continue;
-      farthest = std::max<double>(farthest, static_cast<float>(per_metre * points.p_WM[m][i]->cwiseAbs().maxCoeff()));
+      farthest = std::max<double>(
+          farthest, static_cast<float>(per_metre * points.p_WM[m][i]->cwiseAbs().maxCoeff()));
       largest_residual = std::max(largest_residual, per_metre * ResidualOf(points, m, i));
     }
   if (!std::isfinite(farthest) || !(largest_residual < 1e38))
-    throw ConfigError(fmt::format("{}: C3D: found a position or residual beyond 1e38 {}, allowed what single precision holds", points.name,
-                                  options.unit));
+    throw ConfigError(fmt::format(
+        "{}: C3D: found a position or residual beyond 1e38 {}, allowed what single precision holds",
+        points.name, options.unit));
   // What a residual counts in, and a coordinate if the file were turned into integers.
   double scale = std::max(farthest / kMostCounts, largest_residual / 255);
   if (!(scale > 0)) scale = 1 / kMostCounts;

@@ -19,8 +19,10 @@ using Eigen::Matrix3d;
 using Eigen::Vector3d;
 
 constexpr std::array<const char*, 3> kAxes = {"x", "y", "z"};
-constexpr std::array<std::pair<int, int>, 6> kPairs = {{{0, 0}, {0, 1}, {0, 2}, {1, 1}, {1, 2}, {2, 2}}};
-constexpr const char* kAllowed = "for every marker NAME_x_m, NAME_y_m, NAME_z_m (or another unit of length)";
+constexpr std::array<std::pair<int, int>, 6> kPairs = {
+    {{0, 0}, {0, 1}, {0, 2}, {1, 1}, {1, 2}, {2, 2}}};
+constexpr const char* kAllowed =
+    "for every marker NAME_x_m, NAME_y_m, NAME_z_m (or another unit of length)";
 
 // What a column holds of which marker.
 struct Place {
@@ -42,8 +44,9 @@ Place PlaceOf(const std::string& column) {
   for (std::size_t k = 0; k < kPairs.size(); ++k) {
     place.entry = static_cast<int>(k);
     place.what = Place::What::kCov;
-    if (TakeEnd(&place.marker, fmt::format("_cov_{}{}_m2", kAxes[static_cast<std::size_t>(kPairs[k].first)],
-                                           kAxes[static_cast<std::size_t>(kPairs[k].second)])))
+    if (TakeEnd(&place.marker,
+                fmt::format("_cov_{}{}_m2", kAxes[static_cast<std::size_t>(kPairs[k].first)],
+                            kAxes[static_cast<std::size_t>(kPairs[k].second)])))
       return place;
   }
   const UnitName split = SplitUnit(column);
@@ -56,9 +59,11 @@ Place PlaceOf(const std::string& column) {
   for (int axis = 0; axis < 3; ++axis) {
     place.entry = axis;
     place.what = Place::What::kSd;
-    if (TakeEnd(&place.marker, fmt::format("_sd_{}", kAxes[static_cast<std::size_t>(axis)]))) return place;
+    if (TakeEnd(&place.marker, fmt::format("_sd_{}", kAxes[static_cast<std::size_t>(axis)])))
+      return place;
     place.what = Place::What::kPosition;
-    if (TakeEnd(&place.marker, fmt::format("_{}", kAxes[static_cast<std::size_t>(axis)]))) return place;
+    if (TakeEnd(&place.marker, fmt::format("_{}", kAxes[static_cast<std::size_t>(axis)])))
+      return place;
   }
   place.what = Place::What::kNothing;
   return place;
@@ -95,26 +100,34 @@ Layout FindColumns(const Table& table) {
                 : place.what == Place::What::kCov    ? &own.cov[entry]
                                                      : &own.residual;
     if (*slot >= 0)
-      throw DataError(fmt::format("{}: header: found {} beside {}, allowed one of them", table.path, Excerpt(table.columns[c]),
+      throw DataError(fmt::format("{}: header: found {} beside {}, allowed one of them", table.path,
+                                  Excerpt(table.columns[c]),
                                   Excerpt(table.columns[static_cast<std::size_t>(*slot)])));
     *slot = static_cast<int>(c);
     if (place.what == Place::What::kPosition) own.to_si[entry] = place.to_si;
     if (place.what == Place::What::kSd) own.to_si[3 + entry] = place.to_si;
     if (place.what == Place::What::kResidual) own.to_si[6] = place.to_si;
   }
-  if (layout.markers.empty()) throw DataError(fmt::format("{}: header: found no marker, allowed {}", table.path, kAllowed));
+  if (layout.markers.empty())
+    throw DataError(fmt::format("{}: header: found no marker, allowed {}", table.path, kAllowed));
   for (std::size_t m = 0; m < layout.markers.size(); ++m) {
     const Columns& own = layout.columns[m];
     for (std::size_t axis = 0; axis < 3; ++axis)
       if (own.position[axis] < 0)
-        throw DataError(fmt::format("{}: header: found marker {} without {}, allowed {}", table.path, Excerpt(layout.markers[m]),
-                                    kAxes[axis], kAllowed));
+        throw DataError(fmt::format("{}: header: found marker {} without {}, allowed {}",
+                                    table.path, Excerpt(layout.markers[m]), kAxes[axis], kAllowed));
     const auto absent = [](int c) { return c < 0; };
-    const auto some = [&](const auto& list) { return !std::all_of(list.begin(), list.end(), absent); };
-    const auto all = [&](const auto& list) { return std::none_of(list.begin(), list.end(), absent); };
-    if ((some(own.sd) && !all(own.sd)) || (some(own.cov) && !all(own.cov)) || (some(own.sd) && some(own.cov)))
+    const auto some = [&](const auto& list) {
+      return !std::all_of(list.begin(), list.end(), absent);
+    };
+    const auto all = [&](const auto& list) {
+      return std::none_of(list.begin(), list.end(), absent);
+    };
+    if ((some(own.sd) && !all(own.sd)) || (some(own.cov) && !all(own.cov)) ||
+        (some(own.sd) && some(own.cov)))
       throw DataError(
-          fmt::format("{}: header: found a part of the uncertainties of marker {}, allowed NAME_sd_x_m, _y_, _z_, or the six "
+          fmt::format("{}: header: found a part of the uncertainties of marker {}, allowed "
+                      "NAME_sd_x_m, _y_, _z_, or the six "
                       "NAME_cov_xx_m2, xy, xz, yy, yz, zz, or none",
                       table.path, Excerpt(layout.markers[m])));
   }
@@ -129,8 +142,9 @@ Matrix3d CovarianceOf(const Table& table, const Columns& own, std::size_t row) {
       const double sd = cell(own.sd[static_cast<std::size_t>(axis)]) * own.to_si[3 + axis];
       if (std::isnan(sd)) return Matrix3d::Zero();
       if (sd < 0)
-        throw table.Fault(row, table.columns[static_cast<std::size_t>(own.sd[static_cast<std::size_t>(axis)])], FormatNumber(sd),
-                          "0 or more");
+        throw table.Fault(
+            row, table.columns[static_cast<std::size_t>(own.sd[static_cast<std::size_t>(axis)])],
+            FormatNumber(sd), "0 or more");
       cov(axis, axis) = sd * sd;
     }
   } else if (own.cov[0] >= 0) {
@@ -140,7 +154,8 @@ Matrix3d CovarianceOf(const Table& table, const Columns& own, std::size_t row) {
       cov(kPairs[k].first, kPairs[k].second) = cov(kPairs[k].second, kPairs[k].first) = value;
     }
     if (cov.diagonal().minCoeff() < 0)
-      throw table.Fault(row, table.columns[static_cast<std::size_t>(own.cov[0])], "a variance below 0", "0 or more");
+      throw table.Fault(row, table.columns[static_cast<std::size_t>(own.cov[0])],
+                        "a variance below 0", "0 or more");
   }
   return cov;
 }
@@ -153,7 +168,8 @@ MarkerFile ReadMarkerCsv(const std::filesystem::path& path, const MarkerReadOpti
   csv.is_text = [](std::string_view name) {
     const std::string column(name);
     const UnitName split = SplitUnit(name);
-    return column != "frame" && !(split.stem == "t" && split.quantity == Quantity::kTime) && PlaceOf(column).what == Place::What::kNothing;
+    return column != "frame" && !(split.stem == "t" && split.quantity == Quantity::kTime) &&
+           PlaceOf(column).what == Place::What::kNothing;
   };
   const Table table = ReadCsv(path, csv);
   const Layout layout = FindColumns(table);
@@ -167,11 +183,13 @@ MarkerFile ReadMarkerCsv(const std::filesystem::path& path, const MarkerReadOpti
   points.t = t;
   for (std::size_t row = 0; row < t.size(); ++row) {
     if (std::isnan(t[row])) throw table.Fault(row, t_name, "an empty cell", "a time");
-    if (row > 0 && !(t[row] > t[row - 1])) throw table.Fault(row, t_name, FormatNumber(t[row]), "times that rise from row to row");
+    if (row > 0 && !(t[row] > t[row - 1]))
+      throw table.Fault(row, t_name, FormatNumber(t[row]), "times that rise from row to row");
   }
   if (table.Has("frame")) {
     const double first = table.Column("frame")[0];
-    if (!(first == std::floor(first)) || std::abs(first) > 1e15) throw table.Fault(0, "frame", FormatNumber(first), "a whole number");
+    if (!(first == std::floor(first)) || std::abs(first) > 1e15)
+      throw table.Fault(0, "frame", FormatNumber(first), "a whole number");
     points.first_frame = static_cast<long long>(first);
   }
   bool any_cov = false, any_residual = false;
@@ -188,19 +206,24 @@ MarkerFile ReadMarkerCsv(const std::filesystem::path& path, const MarkerReadOpti
       Vector3d p;
       int known = 0;
       for (int axis = 0; axis < 3; ++axis) {
-        p[axis] = table.values[static_cast<std::size_t>(own.position[static_cast<std::size_t>(axis)])][row] * own.to_si[axis];
+        p[axis] =
+            table.values[static_cast<std::size_t>(own.position[static_cast<std::size_t>(axis)])]
+                        [row] *
+            own.to_si[axis];
         known += !std::isnan(p[axis]);
       }
       if (known == 0) continue;
       if (known < 3)
-        throw table.Fault(row, fmt::format("{}_x ... _z", layout.markers[m]), fmt::format("{} of 3 coordinates", known),
-                          "all three or none");
+        throw table.Fault(row, fmt::format("{}_x ... _z", layout.markers[m]),
+                          fmt::format("{} of 3 coordinates", known), "all three or none");
       points.p_WM[m][row] = ToWorld(p, file.up);
       if (any_cov) points.cov[m][row] = ToWorld(CovarianceOf(table, own, row), file.up);
       if (own.residual >= 0) {
-        const double residual = table.values[static_cast<std::size_t>(own.residual)][row] * own.to_si[6];
+        const double residual =
+            table.values[static_cast<std::size_t>(own.residual)][row] * own.to_si[6];
         if (residual < 0)
-          throw table.Fault(row, table.columns[static_cast<std::size_t>(own.residual)], FormatNumber(residual), "0 or more");
+          throw table.Fault(row, table.columns[static_cast<std::size_t>(own.residual)],
+                            FormatNumber(residual), "0 or more");
         points.residual[m][row] = std::isnan(residual) ? 0 : residual;
       }
     }
@@ -208,26 +231,30 @@ MarkerFile ReadMarkerCsv(const std::filesystem::path& path, const MarkerReadOpti
   return file;
 }
 
-void WriteMarkerCsv(const std::filesystem::path& path, const MarkerPoints& points, const MarkerWriteOptions& options) {
+void WriteMarkerCsv(const std::filesystem::path& path, const MarkerPoints& points,
+                    const MarkerWriteOptions& options) {
   std::vector<std::string> columns = {"frame", "t_s"};
   const bool with_cov = !points.cov.empty(), with_residual = !points.residual.empty();
   for (const std::string& name : points.markers) {
     if (name.ends_with("_sd"))
       throw ConfigError(
-          fmt::format("marker {}: a name that ends in _sd cannot stand in a table, whose columns NAME_sd_x_m mean something "
+          fmt::format("marker {}: a name that ends in _sd cannot stand in a table, whose columns "
+                      "NAME_sd_x_m mean something "
                       "else",
                       Excerpt(name)));
     for (const char* axis : kAxes) columns.push_back(fmt::format("{}_{}_m", name, axis));
     if (with_cov)
       for (const auto& [a, b] : kPairs)
-        columns.push_back(fmt::format("{}_cov_{}{}_m2", name, kAxes[static_cast<std::size_t>(a)], kAxes[static_cast<std::size_t>(b)]));
+        columns.push_back(fmt::format("{}_cov_{}{}_m2", name, kAxes[static_cast<std::size_t>(a)],
+                                      kAxes[static_cast<std::size_t>(b)]));
     if (with_residual) columns.push_back(name + "_residual_m");
   }
   const std::optional<double> rate = FrameRate(points);
   CsvWriter out(path, columns);
   const double nothing = std::nan("");
   for (std::size_t i = 0; i < points.t.size(); ++i) {
-    const double intervals = rate ? std::round((points.t[i] - points.t[0]) * *rate) : static_cast<double>(i);
+    const double intervals =
+        rate ? std::round((points.t[i] - points.t[0]) * *rate) : static_cast<double>(i);
     out.Integer(points.first_frame + static_cast<long long>(intervals)).Number(points.t[i]);
     for (std::size_t m = 0; m < points.markers.size(); ++m) {
       const auto& at = points.p_WM[m][i];
@@ -235,10 +262,12 @@ void WriteMarkerCsv(const std::filesystem::path& path, const MarkerPoints& point
       for (int axis = 0; axis < 3; ++axis) out.Number(p[axis]);
       if (with_cov) {
         const bool known = at && points.cov[m][i] != Matrix3d::Zero();
-        const Matrix3d cov = known ? FromWorld(points.cov[m][i], options.up) : Matrix3d::Constant(nothing);
+        const Matrix3d cov =
+            known ? FromWorld(points.cov[m][i], options.up) : Matrix3d::Constant(nothing);
         for (const auto& [a, b] : kPairs) out.Number(cov(a, b));
       }
-      if (with_residual) out.Number(at && points.residual[m][i] > 0 ? points.residual[m][i] : nothing);
+      if (with_residual)
+        out.Number(at && points.residual[m][i] > 0 ? points.residual[m][i] : nothing);
     }
     out.EndRow();
   }

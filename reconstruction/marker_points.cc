@@ -22,17 +22,20 @@ using Eigen::Vector3d;
 constexpr double kMirrorShare = 0.1;
 
 template <typename Value>
-void CheckShape(const MarkerPoints& points, const std::vector<std::vector<Value>>& values, const char* what, bool may_lack) {
+void CheckShape(const MarkerPoints& points, const std::vector<std::vector<Value>>& values,
+                const char* what, bool may_lack) {
   if (may_lack && values.empty()) return;
   if (values.size() != points.markers.size())
-    throw ConfigError(
-        fmt::format("{}: {}: found lists of {} markers, allowed {}", points.name, what, values.size(), points.markers.size()));
+    throw ConfigError(fmt::format("{}: {}: found lists of {} markers, allowed {}", points.name,
+                                  what, values.size(), points.markers.size()));
   for (const auto& list : values)
     if (list.size() != points.t.size())
-      throw ConfigError(fmt::format("{}: {}: found {} frames, allowed {}", points.name, what, list.size(), points.t.size()));
+      throw ConfigError(fmt::format("{}: {}: found {} frames, allowed {}", points.name, what,
+                                    list.size(), points.t.size()));
 }
 
-// Frames since the first one, by rounding every step; empty where a step is none of whole intervals.
+// Frames since the first one, by rounding every step; empty where a step is none of whole
+// intervals.
 std::vector<double> Places(const std::vector<double>& t, double interval) {
   std::vector<double> places = {0.0};
   for (std::size_t i = 1; i < t.size(); ++i) {
@@ -62,13 +65,15 @@ Line FitLine(const std::vector<double>& t, const std::vector<double>& places) {
   Line line;
   line.interval = kt / kk;
   for (std::size_t i = 0; i < t.size(); ++i)
-    line.worst = std::max(line.worst, std::abs(t[i] - t[0] - mean_t - line.interval * (places[i] - mean_k)));
+    line.worst =
+        std::max(line.worst, std::abs(t[i] - t[0] - mean_t - line.interval * (places[i] - mean_k)));
   return line;
 }
 
 // The nearest rate a file would state, where it agrees to what doubles hold.
 double Rounded(double rate) {
-  const double text = ParseNumber(fmt::format("{:.10g}", rate)).value_or(rate), single = static_cast<double>(static_cast<float>(rate));
+  const double text = ParseNumber(fmt::format("{:.10g}", rate)).value_or(rate),
+               single = static_cast<double>(static_cast<float>(rate));
   for (const double candidate : {text, single})
     if (std::abs(candidate / rate - 1) < 1e-11) return candidate;
   return rate;
@@ -80,30 +85,38 @@ void CheckMarkerPoints(const MarkerPoints& points) {
   std::set<std::string> names;
   for (const std::string& name : points.markers)
     if (name.empty() || !names.insert(name).second)
-      throw ConfigError(
-          fmt::format("{}: found marker {}{}, allowed every name once", points.name, Excerpt(name), name.empty() ? "" : " twice"));
+      throw ConfigError(fmt::format("{}: found marker {}{}, allowed every name once", points.name,
+                                    Excerpt(name), name.empty() ? "" : " twice"));
   if (points.markers.empty() || points.t.empty())
-    throw ConfigError(fmt::format("{}: found {} markers and {} frames, allowed at least one of each", points.name, points.markers.size(),
-                                  points.t.size()));
+    throw ConfigError(
+        fmt::format("{}: found {} markers and {} frames, allowed at least one of each", points.name,
+                    points.markers.size(), points.t.size()));
   CheckShape(points, points.p_WM, "positions", false);
   CheckShape(points, points.cov, "covariances", true);
   CheckShape(points, points.residual, "residuals", true);
   for (std::size_t i = 0; i < points.t.size(); ++i)
     if (!std::isfinite(points.t[i]) || (i > 0 && !(points.t[i] > points.t[i - 1])))
-      throw ConfigError(fmt::format("{}: frame {}: found time {} s, allowed times that rise", points.name, i, points.t[i]));
+      throw ConfigError(fmt::format("{}: frame {}: found time {} s, allowed times that rise",
+                                    points.name, i, points.t[i]));
   for (std::size_t m = 0; m < points.markers.size(); ++m)
     for (std::size_t i = 0; i < points.t.size(); ++i) {
       const bool bad_position = points.p_WM[m][i] && !points.p_WM[m][i]->allFinite();
-      const bool bad_cov = !points.cov.empty() && !(points.cov[m][i].allFinite() && points.cov[m][i].diagonal().minCoeff() >= 0);
-      const bool bad_residual = !points.residual.empty() && !(std::isfinite(points.residual[m][i]) && points.residual[m][i] >= 0);
+      const bool bad_cov = !points.cov.empty() && !(points.cov[m][i].allFinite() &&
+                                                    points.cov[m][i].diagonal().minCoeff() >= 0);
+      const bool bad_residual =
+          !points.residual.empty() &&
+          !(std::isfinite(points.residual[m][i]) && points.residual[m][i] >= 0);
       if (bad_position || bad_cov || bad_residual)
-        throw ConfigError(fmt::format("{}: marker {}, frame {}: found {} that is none", points.name, Excerpt(points.markers[m]), i,
+        throw ConfigError(fmt::format("{}: marker {}, frame {}: found {} that is none", points.name,
+                                      Excerpt(points.markers[m]), i,
                                       bad_position ? "a position"
                                       : bad_cov    ? "a covariance"
                                                    : "a residual"));
     }
   for (const MarkerEvent& event : points.events)
-    if (!std::isfinite(event.t)) throw ConfigError(fmt::format("{}: event {}: found no time", points.name, Excerpt(event.label)));
+    if (!std::isfinite(event.t))
+      throw ConfigError(
+          fmt::format("{}: event {}: found no time", points.name, Excerpt(event.label)));
 }
 
 std::optional<double> FrameRate(const MarkerPoints& points, double tolerance) {
@@ -118,25 +131,31 @@ std::optional<double> FrameRate(const MarkerPoints& points, double tolerance) {
     const std::vector<double> places = Places(t, guess);
     if (places.empty()) continue;
     const Line line = FitLine(t, places);
-    if (line.interval > 0 && line.worst <= tolerance * line.interval) return Rounded(1 / line.interval);
+    if (line.interval > 0 && line.worst <= tolerance * line.interval)
+      return Rounded(1 / line.interval);
   }
   return std::nullopt;
 }
 
-PointPoses PosesFromPoints(const MarkerPoints& points, const std::vector<NamedMarker>& layout, const PointPoseOptions& options) {
+PointPoses PosesFromPoints(const MarkerPoints& points, const std::vector<NamedMarker>& layout,
+                           const PointPoseOptions& options) {
   CheckMarkerPoints(points);
   if (!(options.max_rms > 0) || !(options.min_spread > 0))
     throw ConfigError(
-        fmt::format("poses from points: found max_rms {} m, min_spread {} m, allowed above 0", options.max_rms, options.min_spread));
+        fmt::format("poses from points: found max_rms {} m, min_spread {} m, allowed above 0",
+                    options.max_rms, options.min_spread));
   std::map<std::string, std::size_t> index;
   for (std::size_t m = 0; m < points.markers.size(); ++m) index[points.markers[m]] = m;
   std::set<std::string> names;
-  std::vector<std::pair<std::size_t, Vector3d>> used;  // marker of the recording, position on the body
+  // marker of the recording, position on the body
+  std::vector<std::pair<std::size_t, Vector3d>> used;
   std::vector<std::string> absent;
   for (const NamedMarker& marker : layout) {
     if (!names.insert(marker.name).second || !marker.p_BM.allFinite())
-      throw ConfigError(fmt::format("layout: marker {}: found {}, allowed every name once, with a position", Excerpt(marker.name),
-                                    marker.p_BM.allFinite() ? "its name twice" : "a position that is none"));
+      throw ConfigError(
+          fmt::format("layout: marker {}: found {}, allowed every name once, with a position",
+                      Excerpt(marker.name),
+                      marker.p_BM.allFinite() ? "its name twice" : "a position that is none"));
     const auto at = index.find(marker.name);
     if (at == index.end()) {
       absent.push_back(marker.name);
@@ -147,8 +166,9 @@ PointPoses PosesFromPoints(const MarkerPoints& points, const std::vector<NamedMa
   PointPoses out;
   out.poses.name = points.name;
   if (used.size() < 3) {
-    out.reason = fmt::format("{} markers of the layout are in the recording, a pose needs three{}", used.size(),
-                             absent.empty() ? "" : "; not there: " + JoinNames(absent));
+    out.reason =
+        fmt::format("{} markers of the layout are in the recording, a pose needs three{}",
+                    used.size(), absent.empty() ? "" : "; not there: " + JoinNames(absent));
     return out;
   }
   int mirrored = 0;
@@ -186,7 +206,8 @@ PointPoses PosesFromPoints(const MarkerPoints& points, const std::vector<NamedMa
         const double off = (plain.X_WB * p_B[k] - p_W[k]).norm();
         if (off <= worst_point) continue;
         worst_point = off;
-        out.worst = fmt::format("marker {} in frame {}, {:.3g} m from where the others put it", Excerpt(points.markers[which[k]]),
+        out.worst = fmt::format("marker {} in frame {}, {:.3g} m from where the others put it",
+                                Excerpt(points.markers[which[k]]),
                                 points.first_frame + static_cast<long long>(i), off);
       }
       mirrored += plain.reflected < kMirrorShare * plain.left;
@@ -206,11 +227,13 @@ PointPoses PosesFromPoints(const MarkerPoints& points, const std::vector<NamedMa
     out.frames.clear();
     out.rms.clear();
   } else if (out.frames.empty()) {
-    out.reason = out.misfit > 0
-                     ? fmt::format("the distances of the markers are not those of the layout: {:.3g} m rms, allowed {:.3g} m; worst {}",
-                                   worst, options.max_rms, out.worst)
-                 : out.collinear > 0 ? "the markers lie on a line: the rotation about it cannot be seen"
-                                     : "no frame shows three markers of the layout";
+    out.reason = out.misfit > 0 ? fmt::format(
+                                      "the distances of the markers are not those of the layout: "
+                                      "{:.3g} m rms, allowed {:.3g} m; worst {}",
+                                      worst, options.max_rms, out.worst)
+                 : out.collinear > 0
+                     ? "the markers lie on a line: the rotation about it cannot be seen"
+                     : "no frame shows three markers of the layout";
   }
   out.usable = !out.frames.empty();
   return out;

@@ -1,4 +1,5 @@
-// The layout of markers in space, learned from all frames of all recordings, and what their noise does to a pose.
+// The layout of markers in space, learned from all frames of all recordings, and what their noise
+// does to a pose.
 
 #include <fmt/format.h>
 
@@ -50,8 +51,10 @@ struct Sum {
 
 }  // namespace
 
-PointLayout LearnPointLayout(const std::vector<MarkerPoints>& recordings, const std::vector<NamedMarker>& given,
-                             const std::vector<std::string>& asked, const PointPoseOptions& options) {
+PointLayout LearnPointLayout(const std::vector<MarkerPoints>& recordings,
+                             const std::vector<NamedMarker>& given,
+                             const std::vector<std::string>& asked,
+                             const PointPoseOptions& options) {
   PointLayout out;
   std::vector<std::string> order;
   Places places;
@@ -60,12 +63,15 @@ PointLayout LearnPointLayout(const std::vector<MarkerPoints>& recordings, const 
     places[marker.name] = marker.p_BM;
   }
   for (const std::string& name : asked) {
-    if (places.count(name) > 0) throw ConfigError(fmt::format("layout: marker {}: found it given and to be learned", Excerpt(name)));
+    if (places.count(name) > 0)
+      throw ConfigError(
+          fmt::format("layout: marker {}: found it given and to be learned", Excerpt(name)));
     order.push_back(name);
   }
   const std::set<std::string> wanted(order.begin(), order.end());
   if (given.size() < 3) {
-    out.reason = fmt::format("{} markers have a place, the frame of the body needs three", given.size());
+    out.reason =
+        fmt::format("{} markers have a place, the frame of the body needs three", given.size());
     return out;
   }
   double sum_squares = 0;
@@ -106,7 +112,8 @@ PointLayout LearnPointLayout(const std::vector<MarkerPoints>& recordings, const 
   }
   for (const std::string& name : asked)
     if (places.count(name) == 0) {
-      out.reason = fmt::format("marker {} is in no frame that shows three markers with a place", Excerpt(name));
+      out.reason = fmt::format("marker {} is in no frame that shows three markers with a place",
+                               Excerpt(name));
       return out;
     }
   out.markers = Listed(places, order);

@@ -22,19 +22,26 @@ void Check(const MarkerTracks& tracks, const CameraRig& rig, const TrackPointsOp
   for (const RigCamera& camera : rig.cameras) names.push_back(camera.name);
   for (const std::string& name : tracks.cameras)
     if (std::find(names.begin(), names.end(), name) == names.end())
-      throw ConfigError(fmt::format("points from tracks: found camera {}, allowed those of the rig: {}", Excerpt(name), JoinNames(names)));
+      throw ConfigError(
+          fmt::format("points from tracks: found camera {}, allowed those of the rig: {}",
+                      Excerpt(name), JoinNames(names)));
   const bool offsets_fit = o.offset.empty() || o.offset.size() == tracks.cameras.size();
-  const bool finite = std::all_of(o.offset.begin(), o.offset.end(), [](double x) { return std::isfinite(x); });
-  if (!offsets_fit || !finite || !(o.misfit_probability >= 0 && o.misfit_probability < 1) || !(o.max_relative_sd > 0) || o.longest_gap < 1)
-    throw ConfigError(
-        fmt::format("points from tracks: found {} offsets, misfit_probability {}, max_relative_sd {}, longest_gap {}, allowed: one "
-                    "finite number for each of {} cameras or none, from 0 to below 1, above 0, 1 or more",
-                    o.offset.size(), o.misfit_probability, o.max_relative_sd, o.longest_gap, tracks.cameras.size()));
+  const bool finite =
+      std::all_of(o.offset.begin(), o.offset.end(), [](double x) { return std::isfinite(x); });
+  if (!offsets_fit || !finite || !(o.misfit_probability >= 0 && o.misfit_probability < 1) ||
+      !(o.max_relative_sd > 0) || o.longest_gap < 1)
+    throw ConfigError(fmt::format(
+        "points from tracks: found {} offsets, misfit_probability {}, max_relative_sd {}, "
+        "longest_gap {}, allowed: one "
+        "finite number for each of {} cameras or none, from 0 to below 1, above 0, 1 or more",
+        o.offset.size(), o.misfit_probability, o.max_relative_sd, o.longest_gap,
+        tracks.cameras.size()));
 }
 
 }  // namespace
 
-TrackPoints PointsFromTracks(const MarkerTracks& tracks, const CameraRig& rig, const TrackPointsOptions& options) {
+TrackPoints PointsFromTracks(const MarkerTracks& tracks, const CameraRig& rig,
+                             const TrackPointsOptions& options) {
   Check(tracks, rig, options);
   internal::TrackImagesOptions bring;
   bring.offset = options.offset;
@@ -58,7 +65,8 @@ TrackPoints PointsFromTracks(const MarkerTracks& tracks, const CameraRig& rig, c
         points.cov[m].emplace_back(Eigen::Matrix3d::Zero());
         std::vector<PixelObservation> seen;
         for (int c = 0; c < images.cameras(); ++c)
-          if (const auto one = images.Bring(c, static_cast<int>(m), t)) seen.push_back({one->image.camera, one->image.q, one->image.cov});
+          if (const auto one = images.Bring(c, static_cast<int>(m), t))
+            seen.push_back({one->image.camera, one->image.q, one->image.cov});
         if (seen.size() < 2) {
           out.alone += static_cast<int>(seen.size());
           continue;
@@ -75,10 +83,11 @@ TrackPoints PointsFromTracks(const MarkerTracks& tracks, const CameraRig& rig, c
     }
   }
   if (out.placed == 0)
-    throw DataError(
-        fmt::format("{}: found no marker that two cameras see at one instant ({} images alone, {} points not of one point, {} without "
-                    "a place), allowed at least one; the cameras share no time, or the rig is not theirs",
-                    tracks.recording, out.alone, out.misfit, out.undetermined));
+    throw DataError(fmt::format(
+        "{}: found no marker that two cameras see at one instant ({} images alone, {} points not "
+        "of one point, {} without "
+        "a place), allowed at least one; the cameras share no time, or the rig is not theirs",
+        tracks.recording, out.alone, out.misfit, out.undetermined));
   return out;
 }
 

@@ -105,16 +105,19 @@ bool Refine(const std::vector<Row>& rows, const MatrixXd& tangent, Isometry3d* X
 }
 
 // The same line of markers with the rotation about it that the convention says; `on_line` in B.
-Isometry3d WithGauge(const Isometry3d& X_WB, const Vector3d& axis_B, const Vector3d& on_line, const std::optional<Isometry3d>& near) {
+Isometry3d WithGauge(const Isometry3d& X_WB, const Vector3d& axis_B, const Vector3d& on_line,
+                     const std::optional<Isometry3d>& near) {
   const Matrix3d R_near = near ? Matrix3d(near->linear()) : Matrix3d(Matrix3d::Identity());
   const Vector3d axis_W = X_WB.linear() * axis_B;
   Isometry3d X = X_WB;
-  X.linear() = Eigen::Quaterniond::FromTwoVectors(R_near * axis_B, axis_W).toRotationMatrix() * R_near;
+  X.linear() =
+      Eigen::Quaterniond::FromTwoVectors(R_near * axis_B, axis_W).toRotationMatrix() * R_near;
   X.translation() = X_WB * on_line - X.linear() * on_line;
   return X;
 }
 
-// Chi-square of the residuals in the directions that no pose reaches, with the errors common to them counted.
+// Chi-square of the residuals in the directions that no pose reaches, with the errors common to
+// them counted.
 double Consistency(const MatrixXd& J, const MatrixXd& E, const MatrixXd& cov, const VectorXd& r) {
   const Eigen::Index n = J.rows(), k = J.cols();
   const VectorXd scale = J.colwise().norm().cwiseMax(1e-300).cwiseInverse();
@@ -127,33 +130,39 @@ double Consistency(const MatrixXd& J, const MatrixXd& E, const MatrixXd& cov, co
 }
 
 void CheckOptions(const MarkerPoseOptions& options) {
-  if (!(options.layout_sd >= 0) || !std::isfinite(options.layout_sd) || !(options.max_roll_sd > 0) ||
+  if (!(options.layout_sd >= 0) || !std::isfinite(options.layout_sd) ||
+      !(options.max_roll_sd > 0) ||
       !(options.misfit_probability >= 0 && options.misfit_probability < 1)) {
     throw ConfigError(
-        fmt::format("pose of markers: found layout_sd {} m, max_roll_sd {} rad, misfit_probability {}, allowed: 0 or more, "
+        fmt::format("pose of markers: found layout_sd {} m, max_roll_sd {} rad, misfit_probability "
+                    "{}, allowed: 0 or more, "
                     "above 0, from 0 to below 1",
                     options.layout_sd, options.max_roll_sd, options.misfit_probability));
   }
 }
 
 // Rows of the images, or why there are none.
-std::string MakeRows(const std::vector<View>& views, const std::vector<BodyMarker>& layout, const std::vector<MarkerImage>& images,
-                     std::vector<Row>* rows) {
+std::string MakeRows(const std::vector<View>& views, const std::vector<BodyMarker>& layout,
+                     const std::vector<MarkerImage>& images, std::vector<Row>* rows) {
   for (const MarkerImage& image : images) {
     if (image.camera < 0 || image.camera >= static_cast<int>(views.size()))
-      throw ConfigError(
-          fmt::format("pose of markers: found camera {}, allowed: the {} of the rig, counted from 0", image.camera, views.size()));
+      throw ConfigError(fmt::format(
+          "pose of markers: found camera {}, allowed: the {} of the rig, counted from 0",
+          image.camera, views.size()));
     if (image.marker < 0 || image.marker >= static_cast<int>(layout.size()))
-      throw ConfigError(
-          fmt::format("pose of markers: found marker {}, allowed: the {} of the layout, counted from 0", image.marker, layout.size()));
+      throw ConfigError(fmt::format(
+          "pose of markers: found marker {}, allowed: the {} of the layout, counted from 0",
+          image.marker, layout.size()));
     Row row;
     row.view = &views[image.camera];
     row.image = &image;
     row.marker = &layout[image.marker];
     const std::string& name = row.view->camera->name;
-    if (!image.q.allFinite()) return fmt::format("the image of marker {} in {} is not a number", image.marker + 1, name);
+    if (!image.q.allFinite())
+      return fmt::format("the image of marker {} in {} is not a number", image.marker + 1, name);
     if (!internal::WeightRoot(image.cov, &row.root))
-      return fmt::format("the covariance of the image of marker {} in {} is not positive definite", image.marker + 1, name);
+      return fmt::format("the covariance of the image of marker {} in {} is not positive definite",
+                         image.marker + 1, name);
     rows->push_back(row);
   }
   return "";
@@ -192,10 +201,13 @@ Placed Place(const CameraRig& rig, const std::vector<Row>& rows, const std::set<
 
 }  // namespace
 
-AbsoluteOrientation AlignPoints(const std::vector<Vector3d>& p_B, const std::vector<Vector3d>& p_W, const std::vector<double>& weights) {
+AbsoluteOrientation AlignPoints(const std::vector<Vector3d>& p_B, const std::vector<Vector3d>& p_W,
+                                const std::vector<double>& weights) {
   if (p_B.empty() || p_B.size() != p_W.size() || p_B.size() != weights.size()) {
-    throw ConfigError(fmt::format("absolute orientation: found {} and {} points with {} weights, allowed: as many of each, at least one",
-                                  p_B.size(), p_W.size(), weights.size()));
+    throw ConfigError(
+        fmt::format("absolute orientation: found {} and {} points with {} weights, allowed: as "
+                    "many of each, at least one",
+                    p_B.size(), p_W.size(), weights.size()));
   }
   AbsoluteOrientation out;
   double total = 0;
@@ -228,8 +240,9 @@ AbsoluteOrientation AlignPoints(const std::vector<Vector3d>& p_B, const std::vec
   return out;
 }
 
-MarkerPose PoseFromMarkers(const CameraRig& rig, const std::vector<BodyMarker>& layout, const std::vector<MarkerImage>& images,
-                           const MarkerPoseOptions& options, const std::optional<Isometry3d>& near) {
+MarkerPose PoseFromMarkers(const CameraRig& rig, const std::vector<BodyMarker>& layout,
+                           const std::vector<MarkerImage>& images, const MarkerPoseOptions& options,
+                           const std::optional<Isometry3d>& near) {
   CheckOptions(options);
   internal::CheckLayout(layout);
   internal::CheckRig(rig, "pose of markers");
@@ -241,13 +254,15 @@ MarkerPose PoseFromMarkers(const CameraRig& rig, const std::vector<BodyMarker>& 
   std::set<int> markers;
   for (const Row& row : rows) markers.insert(row.image->marker);
   pose.markers = static_cast<int>(markers.size());
-  if (pose.markers < 3) return pose.reason = fmt::format("{} markers are seen, a pose needs three", pose.markers), pose;
+  if (pose.markers < 3)
+    return pose.reason = fmt::format("{} markers are seen, a pose needs three", pose.markers), pose;
 
   // Extent of the markers seen, and the start.
   std::vector<Vector3d> p_B;
   for (int marker : markers) p_B.push_back(layout[marker].p_BM);
   const AbsoluteOrientation shape = AlignPoints(p_B, p_B, std::vector<double>(p_B.size(), 1.0));
-  if (!(shape.spread[0] > kNowhere)) return pose.reason = "the markers of the layout are at one place", pose;
+  if (!(shape.spread[0] > kNowhere))
+    return pose.reason = "the markers of the layout are at one place", pose;
   const Placed placed = Place(rig, rows, markers);
   AbsoluteOrientation aligned;
   if (placed.p_B.size() >= 3) {
@@ -256,18 +271,24 @@ MarkerPose PoseFromMarkers(const CameraRig& rig, const std::vector<BodyMarker>& 
   } else if (near) {
     pose.X_WB = *near;
   } else {
-    pose.reason = fmt::format("{} markers can be placed in space, a start needs three", placed.p_B.size());
+    pose.reason =
+        fmt::format("{} markers can be placed in space, a start needs three", placed.p_B.size());
     if (!placed.reason.empty()) pose.reason += fmt::format(" ({})", placed.reason);
     return pose;
   }
 
   Linear at = Linearize(rows, pose.X_WB);
-  if (!at.valid) return pose.reason = "a marker comes to lie behind a camera, or outside the region in which its lens is known", pose;
+  if (!at.valid)
+    return pose.reason =
+               "a marker comes to lie behind a camera, or outside the region in which its lens is "
+               "known",
+           pose;
   MatrixXd tangent = MatrixXd::Identity(6, 6);
   const auto judge_rotation = [&]() {
     const Eigen::SelfAdjointEigenSolver<Matrix3d> eigen(RotationInformation(at.information));
     const Vector3d information = eigen.eigenvalues();
-    pose.sd_roll = information[0] > 0 ? 1 / std::sqrt(information[0]) : std::numeric_limits<double>::infinity();
+    pose.sd_roll = information[0] > 0 ? 1 / std::sqrt(information[0])
+                                      : std::numeric_limits<double>::infinity();
     if (!(information[1] > 1 / (options.max_roll_sd * options.max_roll_sd))) return false;
     if (pose.sd_roll > options.max_roll_sd) {
       pose.observable = false;
@@ -285,7 +306,9 @@ MarkerPose PoseFromMarkers(const CameraRig& rig, const std::vector<BodyMarker>& 
     for (const Vector3d& p : p_B) on_line += p / static_cast<double>(p_B.size());
     pose.X_WB = WithGauge(pose.X_WB, pose.axis_B, on_line, near);
   };
-  const char* const undetermined = "the attitude is not determined: the markers seen are too close to each other for their noise";
+  const char* const undetermined =
+      "the attitude is not determined: the markers seen are too close to each other for their "
+      "noise";
   if (!judge_rotation()) return pose.reason = undetermined, pose;
   if (!pose.observable) gauge();
   bool converged = Refine(rows, tangent, &pose.X_WB, &at);
@@ -303,7 +326,8 @@ MarkerPose PoseFromMarkers(const CameraRig& rig, const std::vector<BodyMarker>& 
   // Everything linear about the optimum.
   const auto n = 2 * static_cast<Eigen::Index>(rows.size());
   const int rig_size = ParameterCount(rig);
-  MatrixXd J(n, 6), E_rig = MatrixXd::Zero(n, rig_size), E_layout = MatrixXd::Zero(n, 3 * static_cast<Eigen::Index>(layout.size()));
+  MatrixXd J(n, 6), E_rig = MatrixXd::Zero(n, rig_size),
+                    E_layout = MatrixXd::Zero(n, 3 * static_cast<Eigen::Index>(layout.size()));
   VectorXd residual(n);
   for (std::size_t i = 0; i < rows.size(); ++i) {
     const Row& row = rows[i];
@@ -325,11 +349,14 @@ MarkerPose PoseFromMarkers(const CameraRig& rig, const std::vector<BodyMarker>& 
   const VectorXd scale = along.diagonal().cwiseSqrt().cwiseInverse();
   const Eigen::LLT<MatrixXd> llt(scale.asDiagonal() * along * scale.asDiagonal());
   if (llt.info() != Eigen::Success || !scale.allFinite()) return pose.reason = undetermined, pose;
-  const MatrixXd inverse = scale.asDiagonal() * llt.solve(MatrixXd::Identity(along.rows(), along.cols())) * scale.asDiagonal();
+  const MatrixXd inverse = scale.asDiagonal() *
+                           llt.solve(MatrixXd::Identity(along.rows(), along.cols())) *
+                           scale.asDiagonal();
   pose.cov_pixels = tangent * inverse * tangent.transpose();
   pose.dx_drig = -pose.cov_pixels * J.transpose() * E_rig;
   const MatrixXd dx_dlayout = -pose.cov_pixels * J.transpose() * E_layout;
-  pose.cov = pose.cov_pixels + options.layout_sd * options.layout_sd * dx_dlayout * dx_dlayout.transpose();
+  pose.cov =
+      pose.cov_pixels + options.layout_sd * options.layout_sd * dx_dlayout * dx_dlayout.transpose();
   const bool with_rig = rig.covariance.size() > 0;
   if (with_rig) pose.cov += pose.dx_drig * rig.covariance * pose.dx_drig.transpose();
   if (!pose.cov.allFinite()) return pose.reason = undetermined, pose;
@@ -338,16 +365,22 @@ MarkerPose PoseFromMarkers(const CameraRig& rig, const std::vector<BodyMarker>& 
     MatrixXd E(n, E_rig.cols() + E_layout.cols()), cov = MatrixXd::Zero(E.cols(), E.cols());
     E << E_rig, E_layout;
     if (with_rig) cov.topLeftCorner(rig_size, rig_size) = rig.covariance;
-    cov.bottomRightCorner(E_layout.cols(), E_layout.cols()).diagonal().setConstant(options.layout_sd * options.layout_sd);
+    cov.bottomRightCorner(E_layout.cols(), E_layout.cols())
+        .diagonal()
+        .setConstant(options.layout_sd * options.layout_sd);
     pose.consistency = Consistency(J * tangent, E, cov, residual);
   }
   if (options.misfit_probability > 0 && pose.dof > 0) {
     const double limit = ChiSquareQuantile(1 - options.misfit_probability, pose.dof);
     if (!(pose.consistency <= limit)) {
-      pose.reason = placed.p_B.size() >= 4 && aligned.reflected < kMirrorShare * aligned.left
-                        ? std::string("the layout is mirrored: its mirror image fits the markers, it does not")
-                        : fmt::format("the images are not those of the layout: chi-square {:.1f} of {} dof, allowed {:.1f}",
-                                      pose.consistency, pose.dof, limit);
+      pose.reason =
+          placed.p_B.size() >= 4 && aligned.reflected < kMirrorShare * aligned.left
+              ? std::string(
+                    "the layout is mirrored: its mirror image fits the markers, it does not")
+              : fmt::format(
+                    "the images are not those of the layout: chi-square {:.1f} of {} dof, allowed "
+                    "{:.1f}",
+                    pose.consistency, pose.dof, limit);
       return pose;
     }
   }

@@ -27,7 +27,8 @@ std::vector<View> Views(const CameraRig& rig) {
   return views;
 }
 
-bool ImageOf(const View& view, const BodyMarker& marker, const Eigen::Isometry3d& X_WB, Eigen::Vector2d* q, ImageDerivatives* derivatives,
+bool ImageOf(const View& view, const BodyMarker& marker, const Eigen::Isometry3d& X_WB,
+             Eigen::Vector2d* q, ImageDerivatives* derivatives,
              Eigen::Matrix<double, 2, Eigen::Dynamic>* by_rig) {
   const Matrix3d R_CB = view.R_CW * X_WB.linear();
   const Vector3d c = view.R_CW * (X_WB.translation() - view.p_WC) + R_CB * marker.p_BM;
@@ -43,7 +44,8 @@ bool ImageOf(const View& view, const BodyMarker& marker, const Eigen::Isometry3d
   }
   Eigen::Matrix<double, 2, 3> dq_dseen;
   Eigen::Matrix<double, 2, Eigen::Dynamic> dq_dintrinsics;
-  const auto image = Project(view.camera->camera, seen, derivatives || by_rig ? &dq_dseen : nullptr, by_rig ? &dq_dintrinsics : nullptr);
+  const auto image = Project(view.camera->camera, seen, derivatives || by_rig ? &dq_dseen : nullptr,
+                             by_rig ? &dq_dintrinsics : nullptr);
   if (!image) return false;
   *q = *image;
   if (!derivatives && !by_rig) return true;
@@ -80,9 +82,11 @@ void CheckLayout(const std::vector<BodyMarker>& layout) {
   for (std::size_t i = 0; i < layout.size(); ++i) {
     const BodyMarker& m = layout[i];
     const double length = m.normal_B.norm();
-    if (!m.p_BM.allFinite() || !(m.radius >= 0) || !std::isfinite(m.radius) || !(length == 0 || std::abs(length - 1) < 1e-6)) {
+    if (!m.p_BM.allFinite() || !(m.radius >= 0) || !std::isfinite(m.radius) ||
+        !(length == 0 || std::abs(length - 1) < 1e-6)) {
       throw ConfigError(
-          fmt::format("marker {} of the layout: found centre ({}, {}, {}) m, radius {} m, normal of length {}, allowed: "
+          fmt::format("marker {} of the layout: found centre ({}, {}, {}) m, radius {} m, normal "
+                      "of length {}, allowed: "
                       "finite numbers, a radius of 0 or more, a normal of length 1 or 0",
                       i + 1, m.p_BM.x(), m.p_BM.y(), m.p_BM.z(), m.radius, length));
     }
@@ -90,9 +94,11 @@ void CheckLayout(const std::vector<BodyMarker>& layout) {
 }
 
 void CheckRig(const CameraRig& rig, const char* what) {
-  if (rig.covariance.size() > 0 && (rig.covariance.rows() != ParameterCount(rig) || rig.covariance.cols() != ParameterCount(rig))) {
-    throw ConfigError(fmt::format("{}: the covariance of the rig is {} x {}, its parameters are {}", what, rig.covariance.rows(),
-                                  rig.covariance.cols(), ParameterCount(rig)));
+  if (rig.covariance.size() > 0 && (rig.covariance.rows() != ParameterCount(rig) ||
+                                    rig.covariance.cols() != ParameterCount(rig))) {
+    throw ConfigError(fmt::format("{}: the covariance of the rig is {} x {}, its parameters are {}",
+                                  what, rig.covariance.rows(), rig.covariance.cols(),
+                                  ParameterCount(rig)));
   }
 }
 

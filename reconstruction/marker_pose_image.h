@@ -1,5 +1,6 @@
 #pragma once
-// Where a marker's image is, for a pose of the body, with all derivatives. Shared by the pose of an instant and the fit of a drop.
+// Where a marker's image is, for a pose of the body, with all derivatives. Shared by the pose of an
+// instant and the fit of a drop.
 
 #include <Eigen/Core>
 #include <Eigen/Geometry>
@@ -25,12 +26,15 @@ struct View {
 };
 std::vector<View> Views(const CameraRig& rig);
 
-// False where the marker is behind the camera or outside its lens. The perspective bias is that of a pinhole; a fisheye gets none.
-// `by_rig`: the 2 x n block of this camera's own parameters (intrinsics, rotation, position).
-bool ImageOf(const View& view, const BodyMarker& marker, const Eigen::Isometry3d& X_WB, Eigen::Vector2d* q,
-             ImageDerivatives* derivatives = nullptr, Eigen::Matrix<double, 2, Eigen::Dynamic>* by_rig = nullptr);
+// False where the marker is behind the camera or outside its lens. The perspective bias is that of
+// a pinhole; a fisheye gets none. `by_rig`: the 2 x n block of this camera's own parameters
+// (intrinsics, rotation, position).
+bool ImageOf(const View& view, const BodyMarker& marker, const Eigen::Isometry3d& X_WB,
+             Eigen::Vector2d* q, ImageDerivatives* derivatives = nullptr,
+             Eigen::Matrix<double, 2, Eigen::Dynamic>* by_rig = nullptr);
 
-// Root W of the weight of an image point, W' W = cov^-1. False for a covariance that is not positive definite.
+// Root W of the weight of an image point, W' W = cov^-1. False for a covariance that is not
+// positive definite.
 bool WeightRoot(const Eigen::Matrix2d& cov, Eigen::Matrix2d* root);
 
 // ConfigError: markers that are not finite, normals that are not unit.

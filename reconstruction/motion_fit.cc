@@ -25,14 +25,16 @@ using internal::StretchKind;
 // One recording on its way to a MotionFit.
 class Fitter {
  public:
-  Fitter(const PoseRecording& recording, const Body& body, const Plane& floor, const MotionFitOptions& options)
+  Fitter(const PoseRecording& recording, const Body& body, const Plane& floor,
+         const MotionFitOptions& options)
       : recording_(recording), body_(body), options_(options) {
     context_.model = {&recording_, &body_, options.flight};
     context_.floor.normal = floor.normal.normalized();
     context_.floor.offset = floor.offset / floor.normal.norm();
     context_.options = &options_;
     std::vector<double> intervals;
-    for (std::size_t i = 1; i < recording.t.size(); ++i) intervals.push_back(recording.t[i] - recording.t[i - 1]);
+    for (std::size_t i = 1; i < recording.t.size(); ++i)
+      intervals.push_back(recording.t[i] - recording.t[i - 1]);
     context_.frame_interval = Median(intervals);
   }
 
@@ -53,7 +55,9 @@ class Fitter {
 
  private:
   int n() const { return static_cast<int>(recording_.t.size()); }
-  double Gap(int frame) const { return ContactWithPlane(body_, recording_.X_WB[frame], context_.floor).gap; }
+  double Gap(int frame) const {
+    return ContactWithPlane(body_, recording_.X_WB[frame], context_.floor).gap;
+  }
 
   // Whether the body may have touched the floor between two frames.
   bool NearFloor(int first, int last) const {
@@ -91,23 +95,31 @@ class Fitter {
 
   // The stretch that follows a flight is no flight itself: what kind of contact is it?
   void AddInterrupted(const Segment& flight, bool to_the_end) {
-    const auto next =
-        std::find_if(flights_.stretches.begin(), flights_.stretches.end(), [&](const Stretch& s) { return s.frames.first > flight.last; });
-    const int left = n() - 1 - flight.last, frames = next == flights_.stretches.end() ? 0 : next->frames.size();
+    const auto next = std::find_if(flights_.stretches.begin(), flights_.stretches.end(),
+                                   [&](const Stretch& s) { return s.frames.first > flight.last; });
+    const int left = n() - 1 - flight.last,
+              frames = next == flights_.stretches.end() ? 0 : next->frames.size();
     if (to_the_end && left < options_.min_frames) {
-      AddUnfitted(RejectReason::kTooFewFrames,
-                  fmt::format("{} frames after the impact until the recording ends, allowed at least {}", left, options_.min_frames),
-                  flight.last);
+      AddUnfitted(
+          RejectReason::kTooFewFrames,
+          fmt::format("{} frames after the impact until the recording ends, allowed at least {}",
+                      left, options_.min_frames),
+          flight.last);
     } else if (frames < options_.min_frames) {
       AddUnfitted(RejectReason::kSecondContact,
-                  fmt::format("{} frames of flight after the impact, allowed at least {}", frames, options_.min_frames), flight.last);
-    } else if (next->kind == StretchKind::kBlind && !next->rests) {
-      AddUnfitted(RejectReason::kTooFewFrames, fmt::format("{} frames after the impact do not show gravity over their noise", frames),
+                  fmt::format("{} frames of flight after the impact, allowed at least {}", frames,
+                              options_.min_frames),
                   flight.last);
+    } else if (next->kind == StretchKind::kBlind && !next->rests) {
+      AddUnfitted(
+          RejectReason::kTooFewFrames,
+          fmt::format("{} frames after the impact do not show gravity over their noise", frames),
+          flight.last);
     } else {
       AddUnfitted(RejectReason::kRollingContact,
-                  fmt::format("{} frames after the impact do not fall freely: acceleration off by more than {:.2f} of gravity", frames,
-                              internal::kNotFlight),
+                  fmt::format("{} frames after the impact do not fall freely: acceleration off by "
+                              "more than {:.2f} of gravity",
+                              frames, internal::kNotFlight),
                   flight.last);
     }
   }
@@ -118,25 +130,31 @@ class Fitter {
       for (const RestPose& rest : flights_.rests) resting += rest.last - rest.first + 1;
       const bool rests = 2 * resting > n();
       if (rests || !NearFloor(0, n() - 1)) {
-        AddUnfitted(RejectReason::kNoImpact, rests ? "the body rests" : "the body does not come near the floor", 0);
+        AddUnfitted(RejectReason::kNoImpact,
+                    rests ? "the body rests" : "the body does not come near the floor", 0);
       } else {
-        AddUnfitted(RejectReason::kNoFreeFlight, fmt::format("no {} frames in a row of free flight", options_.min_frames), 0);
+        AddUnfitted(RejectReason::kNoFreeFlight,
+                    fmt::format("no {} frames in a row of free flight", options_.min_frames), 0);
       }
       return;
     }
     const int head = flights_.flights.front().first;
     if (head > 0 && NearFloor(0, head)) {
       if (head < options_.min_frames) {
-        AddUnfitted(RejectReason::kTooFewFrames, fmt::format("{} frames before the impact, allowed at least {}", head, options_.min_frames),
+        AddUnfitted(RejectReason::kTooFewFrames,
+                    fmt::format("{} frames before the impact, allowed at least {}", head,
+                                options_.min_frames),
                     head - 1);
       } else {
-        AddUnfitted(RejectReason::kNoFreeFlight, "the body does not fall freely before it leaves the floor", head - 1);
+        AddUnfitted(RejectReason::kNoFreeFlight,
+                    "the body does not fall freely before it leaves the floor", head - 1);
       }
     }
     for (std::size_t i = 0; i < flights_.flights.size() && !Enough(); ++i) {
       const Segment& minus = flights_.flights[i];
       if (i + 1 == flights_.flights.size()) {
-        if (minus.last + 1 < n() && NearFloor(minus.last, std::min(minus.last + 3, n() - 1))) AddInterrupted(minus, true);
+        if (minus.last + 1 < n() && NearFloor(minus.last, std::min(minus.last + 3, n() - 1)))
+          AddInterrupted(minus, true);
         break;
       }
       const Segment& plus = flights_.flights[i + 1];
@@ -157,11 +175,17 @@ class Fitter {
       Judge(context_, fit);
       AddEvent(std::move(fit.event));
     }
-    if (fit_.events.empty()) AddUnfitted(RejectReason::kNoImpact, "free flight without a break near the floor", 0);
+    if (fit_.events.empty())
+      AddUnfitted(RejectReason::kNoImpact, "free flight without a break near the floor", 0);
   }
 
-  double Gap(const ImpactEvent& event) const { return context_.floor.normal.dot(event.p_WP) - context_.floor.offset; }
-  bool Enough() const { return options_.first_impacts > 0 && static_cast<int>(fit_.events.size()) >= options_.first_impacts; }
+  double Gap(const ImpactEvent& event) const {
+    return context_.floor.normal.dot(event.p_WP) - context_.floor.offset;
+  }
+  bool Enough() const {
+    return options_.first_impacts > 0 &&
+           static_cast<int>(fit_.events.size()) >= options_.first_impacts;
+  }
 
   const PoseRecording& recording_;
   const Body& body_;
@@ -174,29 +198,37 @@ class Fitter {
 // Why a recording cannot be used at all; empty when it can.
 std::string Fault(const PoseRecording& recording) {
   const std::size_t n = recording.t.size();
-  if (recording.X_WB.size() != n) return fmt::format("{} time stamps and {} poses, allowed the same number", n, recording.X_WB.size());
+  if (recording.X_WB.size() != n)
+    return fmt::format("{} time stamps and {} poses, allowed the same number", n,
+                       recording.X_WB.size());
   if (recording.planar && recording.theta.size() != n)
-    return fmt::format("{} poses and {} angles, allowed the same number", n, recording.theta.size());
+    return fmt::format("{} poses and {} angles, allowed the same number", n,
+                       recording.theta.size());
   for (std::size_t i = 0; i < n; ++i) {
     if (!std::isfinite(recording.t[i]) || !recording.X_WB[i].matrix().allFinite() ||
         (recording.planar && !std::isfinite(recording.theta[i]))) {
       return fmt::format("frame {} is not a number, allowed finite poses", i);
     }
-    if (i > 0 && !(recording.t[i] > recording.t[i - 1])) return fmt::format("time stamp of frame {} does not increase", i);
+    if (i > 0 && !(recording.t[i] > recording.t[i - 1]))
+      return fmt::format("time stamp of frame {} does not increase", i);
   }
   return {};
 }
 
 }  // namespace
 
-MotionFit FitMotion(const PoseRecording& recording, const Body& body, const Plane& floor, const MotionFitOptions& options) {
+MotionFit FitMotion(const PoseRecording& recording, const Body& body, const Plane& floor,
+                    const MotionFitOptions& options) {
   if (recording.planar != body.planar) {
     throw ConfigError(
-        fmt::format("recording '{}': planar: found {}, allowed: the same as its body '{}'", recording.name, recording.planar, body.name));
+        fmt::format("recording '{}': planar: found {}, allowed: the same as its body '{}'",
+                    recording.name, recording.planar, body.name));
   }
-  if (options.min_frames < 4) throw ConfigError(fmt::format("min_frames: found {}, allowed at least 4", options.min_frames));
+  if (options.min_frames < 4)
+    throw ConfigError(fmt::format("min_frames: found {}, allowed at least 4", options.min_frames));
   if (options.max_frames < options.min_frames) {
-    throw ConfigError(fmt::format("max_frames: found {}, allowed at least min_frames = {}", options.max_frames, options.min_frames));
+    throw ConfigError(fmt::format("max_frames: found {}, allowed at least min_frames = {}",
+                                  options.max_frames, options.min_frames));
   }
   ImpactEvent event;
   event.recording = recording.name;

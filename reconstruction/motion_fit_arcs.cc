@@ -11,17 +11,20 @@ using Eigen::Vector3d;
 constexpr double kMostDrag = 0.5;  // of its speed that an arc may lose
 
 bool IsSpherical(const Matrix3d& inertia) {
-  return (inertia - Matrix3d(Matrix3d::Identity() * inertia(0, 0))).cwiseAbs().maxCoeff() <= 1e-12 * inertia(0, 0);
+  return (inertia - Matrix3d(Matrix3d::Identity() * inertia(0, 0))).cwiseAbs().maxCoeff() <=
+         1e-12 * inertia(0, 0);
 }
 
-// Integral of Exp(-omega u) for u from 0 to s: the derivative of the body-side rotation by a constant omega_B.
+// Integral of Exp(-omega u) for u from 0 to s: the derivative of the body-side rotation by a
+// constant omega_B.
 Matrix3d RightJacobian(const Vector3d& omega, double s) {
   const Vector3d phi = omega * s;
   const double angle = phi.norm();
   const Matrix3d K = Cross(phi);
   if (angle < 1e-4) return s * (Matrix3d::Identity() - 0.5 * K + K * K / 6);
   const double a2 = angle * angle;
-  return s * (Matrix3d::Identity() - (1 - std::cos(angle)) / a2 * K + (angle - std::sin(angle)) / (a2 * angle) * K * K);
+  return s * (Matrix3d::Identity() - (1 - std::cos(angle)) / a2 * K +
+              (angle - std::sin(angle)) / (a2 * angle) * K * K);
 }
 
 // Centre that only drag moves: displacement and velocity beyond gravity, from the state at t0.
@@ -51,7 +54,8 @@ struct Axes {
 Axes AxesOf(bool planar) { return planar ? Axes{3, 2, {0, 2, -1}} : Axes{3, 3, {0, 1, 2}}; }
 
 // Fits one coordinate; returns chi-square.
-double FitLine(const std::vector<double>& s, const std::vector<double>& y, double sd, double acceleration, LineFit& line) {
+double FitLine(const std::vector<double>& s, const std::vector<double>& y, double sd,
+               double acceleration, LineFit& line) {
   const double w = 1 / (sd * sd);
   const int n = static_cast<int>(s.size());
   // Scaled to the arc's length so that the normal matrix is well conditioned.
@@ -92,7 +96,8 @@ void FitRotation(const FlightModel& model, double sd, double acceleration, Arc& 
   // Start from the mean turn between the frames about the middle.
   Vector3d turned = Vector3d::Zero();
   const int from = std::max(first, middle - 2), to = std::min(last, middle + 2);
-  for (int i = from; i < to; ++i) turned += Log(recording.X_WB[i].linear().transpose() * recording.X_WB[i + 1].linear());
+  for (int i = from; i < to; ++i)
+    turned += Log(recording.X_WB[i].linear().transpose() * recording.X_WB[i + 1].linear());
   arc.omega_B = turned / (recording.t[to] - recording.t[from]);
   arc.alpha_B.setZero();
   const bool bent = acceleration > 0;
@@ -198,12 +203,14 @@ TorqueFree Turn(const Body& body, const TorqueFree& start, double dt) {
     const Matrix3d Q = Exp(start.omega_B * dt);
     end.Q = start.Q * Q;
     end.omega_B = start.omega_B;
-    end.dphi_domega = Q.transpose() * start.dphi_domega + RightJacobian(start.omega_B, dt) * start.domega_domega;
+    end.dphi_domega =
+        Q.transpose() * start.dphi_domega + RightJacobian(start.omega_B, dt) * start.domega_domega;
     end.domega_domega = start.domega_domega;
     return end;
   }
-  // The motion itself comes from Propagate; its derivatives need fewer digits, and Runge-Kutta steps of a twentieth of a radian give them
-  // to 1e-7: phi' = domega - omega x phi, domega' = I^-1 ((I omega) x domega - omega x (I domega)).
+  // The motion itself comes from Propagate; its derivatives need fewer digits, and Runge-Kutta
+  // steps of a twentieth of a radian give them to 1e-7: phi' = domega - omega x phi, domega' = I^-1
+  // ((I omega) x domega - omega x (I domega)).
   BodyState state;
   state.omega_WB = start.omega_B;
   const BodyState then = Propagate(state, body, FlightOptions{Vector3d::Zero(), 0}, dt);
@@ -223,10 +230,12 @@ TorqueFree Turn(const Body& body, const TorqueFree& start, double dt) {
     return {a.omega + h * b.omega, a.phi + h * b.phi, a.domega + h * b.domega};
   };
   Rates y{start.omega_B, start.dphi_domega, start.domega_domega};
-  const int steps = std::clamp(static_cast<int>(std::ceil(start.omega_B.norm() * std::abs(dt) / 0.05)), 1, 10000);
+  const int steps =
+      std::clamp(static_cast<int>(std::ceil(start.omega_B.norm() * std::abs(dt) / 0.05)), 1, 10000);
   const double h = dt / steps;
   for (int i = 0; i < steps; ++i) {
-    const Rates k1 = rates(y), k2 = rates(plus(y, 0.5 * h, k1)), k3 = rates(plus(y, 0.5 * h, k2)), k4 = rates(plus(y, h, k3));
+    const Rates k1 = rates(y), k2 = rates(plus(y, 0.5 * h, k1)), k3 = rates(plus(y, 0.5 * h, k2)),
+                k4 = rates(plus(y, h, k3));
     y = plus(plus(plus(plus(y, h / 6, k1), h / 3, k2), h / 3, k3), h / 6, k4);
   }
   end.dphi_domega = y.phi;
@@ -244,12 +253,15 @@ Arc FitArc(const FlightModel& model, const Segment& frames, const NoiseModel& no
   std::vector<double> s(n), y(n);
   std::vector<Vector3d> drag(n, Vector3d::Zero());
   for (int i = 0; i < n; ++i) s[i] = recording.t[frames.first + i] - arc.t0;
-  // Drag depends on the velocity that is being fitted: taken off and fitted again, which converges like (k |v| T)^passes.
+  // Drag depends on the velocity that is being fitted: taken off and fitted again, which converges
+  // like (k |v| T)^passes.
   const int passes = model.flight.drag_per_m > 0 ? 5 : 1;
   for (int pass = 0; pass < passes; ++pass) {
     if (pass > 0) {
-      for (int k = 0; k < axes.n_positions; ++k) arc.drag_v[axes.axis[k]] = arc.line[k].coefficients[1];
-      // Drag that stops a body within the arc is no correction to free flight; Propagate could not follow it back either.
+      for (int k = 0; k < axes.n_positions; ++k)
+        arc.drag_v[axes.axis[k]] = arc.line[k].coefficients[1];
+      // Drag that stops a body within the arc is no correction to free flight; Propagate could not
+      // follow it back either.
       if (model.flight.drag_per_m * arc.drag_v.norm() * (s.back() - s.front()) > kMostDrag) {
         arc.converged = false;
         break;
@@ -265,7 +277,8 @@ Arc FitArc(const FlightModel& model, const Segment& frames, const NoiseModel& no
       for (int i = 0; i < n; ++i) {
         const int frame = frames.first + i;
         y[i] = axis < 0 ? recording.theta[frame]
-                        : recording.X_WB[frame].translation()[axis] - 0.5 * s[i] * s[i] * model.flight.gravity_W[axis] - drag[i][axis];
+                        : recording.X_WB[frame].translation()[axis] -
+                              0.5 * s[i] * s[i] * model.flight.gravity_W[axis] - drag[i][axis];
       }
       arc.chi_square += FitLine(s, y, noise.sd[k], noise.acceleration[k], arc.line[k]);
     }
@@ -353,14 +366,16 @@ void Move(ArcState<D>& state, const Eigen::Matrix<double, D, 1>& step) {
 }  // namespace
 
 template <int D>
-Joint<D> Join(const Arc& minus_arc, const Arc& plus_arc, const FlightModel& model, const JoinOptions& options) {
+Joint<D> Join(const Arc& minus_arc, const Arc& plus_arc, const FlightModel& model,
+              const JoinOptions& options) {
   using Vector = Eigen::Matrix<double, D, 1>;
   using Matrix = Eigen::Matrix<double, D, D>;
   Joint<D> joint;
   if (!minus_arc.converged || !plus_arc.converged) return joint;
   Matrix jump = Matrix::Zero();
   constexpr int kPositions = D == 3 ? 2 : 3;
-  for (int k = 0; k < D; ++k) jump(k, k) = std::pow(k < kPositions ? options.jump_position : options.jump_angle, 2);
+  for (int k = 0; k < D; ++k)
+    jump(k, k) = std::pow(k < kPositions ? options.jump_position : options.jump_angle, 2);
   const double width = options.t_max - options.t_min;
   double t = 0.5 * (options.t_min + options.t_max);
   ArcState<D> minus, plus;
@@ -382,22 +397,27 @@ Joint<D> Join(const Arc& minus_arc, const Arc& plus_arc, const FlightModel& mode
     const double next = std::clamp(t + step, options.t_min, options.t_max);
     at_border = next != t + step;
     const double moved = next - t;
-    if (std::abs(moved) < 1e-10 * width || (std::abs(moved) < 1e-3 / std::sqrt(information) && iteration >= 8)) {
+    if (std::abs(moved) < 1e-10 * width ||
+        (std::abs(moved) < 1e-3 / std::sqrt(information) && iteration >= 8)) {
       joint.converged = true;
       break;
     }
     t = next;
   }
   if (!joint.converged) return joint;
-  // What is left of `step` is 0 inside the window; at its border the time stays there and the gap keeps its share.
+  // What is left of `step` is 0 inside the window; at its border the time stays there and the gap
+  // keeps its share.
   joint.t = t;
   joint.gap = gap;
   joint.chi_square = gap.dot(weight * gap);
   (void)at_border;
-  const Matrix project = Matrix::Identity() - approach * (approach.transpose() * weight) / information;
-  // Estimates are linear in the errors x of the arcs (minus pose, minus velocity, plus pose, plus velocity) and the gap error d.
+  const Matrix project =
+      Matrix::Identity() - approach * (approach.transpose() * weight) / information;
+  // Estimates are linear in the errors x of the arcs (minus pose, minus velocity, plus pose, plus
+  // velocity) and the gap error d.
   const Matrix Pm = minus.cov.template topLeftCorner<D, D>();
-  const Matrix Vm = minus.cov.template bottomLeftCorner<D, D>(), Vp = plus.cov.template bottomLeftCorner<D, D>();
+  const Matrix Vm = minus.cov.template bottomLeftCorner<D, D>(),
+               Vp = plus.cov.template bottomLeftCorner<D, D>();
   constexpr int N = 3 * D + 1;
   Eigen::Matrix<double, N, D> B;
   const Eigen::Matrix<double, 1, D> time = -(approach.transpose() * weight) / information;

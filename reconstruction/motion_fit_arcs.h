@@ -1,11 +1,13 @@
 #pragma once
 // Free-flight arcs fitted to the frames on one side of an impact, and two arcs joined at an impact.
 //
-// An arc is a weighted least-squares fit of free flight: per coordinate a line beyond gravity (and drag), in space a torque-free rotation.
-// An optional acceleration of zero mean and given standard deviation stands for what free flight leaves out; it makes the covariance honest
-// where the control experiment (FlightArc) says that flight is not free. Two arcs are joined by a common pose at the impact time, which the
-// pose gap determines; all are linear maps of the two arcs, so their covariance is joint.
-// Coordinates D = 3: x, z, theta (counter-clockwise); D = 6: p_WB, then body-side rotation (velocities v_WB and omega in B).
+// An arc is a weighted least-squares fit of free flight: per coordinate a line beyond gravity (and
+// drag), in space a torque-free rotation. An optional acceleration of zero mean and given standard
+// deviation stands for what free flight leaves out; it makes the covariance honest where the
+// control experiment (FlightArc) says that flight is not free. Two arcs are joined by a common pose
+// at the impact time, which the pose gap determines; all are linear maps of the two arcs, so their
+// covariance is joint. Coordinates D = 3: x, z, theta (counter-clockwise); D = 6: p_WB, then
+// body-side rotation (velocities v_WB and omega in B).
 
 #include <Eigen/Dense>
 #include <algorithm>
@@ -24,7 +26,8 @@ struct NoiseModel {
   PerSignal acceleration{};
 };
 
-// One coordinate: a + b s + c s^2 / 2 about the arc's reference time; c has the prior sd of NoiseModel::acceleration (0: c = 0).
+// One coordinate: a + b s + c s^2 / 2 about the arc's reference time; c has the prior sd of
+// NoiseModel::acceleration (0: c = 0).
 struct LineFit {
   Eigen::Vector3d coefficients = Eigen::Vector3d::Zero();
   Eigen::Matrix3d cov = Eigen::Matrix3d::Zero();
@@ -39,10 +42,12 @@ struct Arc {
   std::array<LineFit, 3> line;     // planar x, z, theta; spatial x, y, z
   Eigen::Vector3d drag_p, drag_v;  // planar and spatial: state whose drag was taken off, at t0
   bool has_drag = false;
-  Eigen::Matrix3d R0 = Eigen::Matrix3d::Identity();                                // spatial
-  Eigen::Vector3d omega_B = Eigen::Vector3d::Zero();                               // spatial, at t0
-  Eigen::Vector3d alpha_B = Eigen::Vector3d::Zero();                               // spatial, beyond torque-free
-  Eigen::Matrix<double, 9, 9> cov_rotation = Eigen::Matrix<double, 9, 9>::Zero();  // rotation, omega, alpha
+  Eigen::Matrix3d R0 = Eigen::Matrix3d::Identity();   // spatial
+  Eigen::Vector3d omega_B = Eigen::Vector3d::Zero();  // spatial, at t0
+  // spatial, beyond torque-free
+  Eigen::Vector3d alpha_B = Eigen::Vector3d::Zero();
+  // rotation, omega, alpha
+  Eigen::Matrix<double, 9, 9> cov_rotation = Eigen::Matrix<double, 9, 9>::Zero();
   bool converged = true;
 };
 
@@ -56,11 +61,13 @@ Arc FitArc(const FlightModel& model, const Segment& frames, const NoiseModel& no
 
 template <int D>
 struct ArcState {
-  Eigen::Matrix<double, D, 1> pose = Eigen::Matrix<double, D, 1>::Zero();  // rotation part unused in space, see R
+  // rotation part unused in space, see R
+  Eigen::Matrix<double, D, 1> pose = Eigen::Matrix<double, D, 1>::Zero();
   Eigen::Matrix3d R = Eigen::Matrix3d::Identity();
   Eigen::Matrix<double, D, 1> velocity = Eigen::Matrix<double, D, 1>::Zero();
   Eigen::Matrix<double, D, 1> acceleration = Eigen::Matrix<double, D, 1>::Zero();
-  Eigen::Matrix<double, 2 * D, 2 * D> cov = Eigen::Matrix<double, 2 * D, 2 * D>::Zero();  // pose, velocity
+  // pose, velocity
+  Eigen::Matrix<double, 2 * D, 2 * D> cov = Eigen::Matrix<double, 2 * D, 2 * D>::Zero();
 };
 
 template <int D>
@@ -72,9 +79,12 @@ struct Joint {
   bool converged = false;
   double t = 0, sd_t = 0;
   ArcState<D> minus, plus;  // at the impact, updated by each other; minus holds the common pose
-  Eigen::Matrix<double, D, 1> gap = Eigen::Matrix<double, D, 1>::Zero();  // of the poses that remains
-  double chi_square = 0;                                                  // of the gap, D - 1 degrees of freedom
-  Eigen::Matrix<double, 3 * D + 1, 3 * D + 1> cov = Eigen::Matrix<double, 3 * D + 1, 3 * D + 1>::Zero();
+  // of the poses that remains
+  Eigen::Matrix<double, D, 1> gap = Eigen::Matrix<double, D, 1>::Zero();
+  // of the gap, D - 1 degrees of freedom
+  double chi_square = 0;
+  Eigen::Matrix<double, 3 * D + 1, 3 * D + 1> cov =
+      Eigen::Matrix<double, 3 * D + 1, 3 * D + 1>::Zero();
 };
 
 struct JoinOptions {
@@ -84,13 +94,16 @@ struct JoinOptions {
 };
 
 template <int D>
-Joint<D> Join(const Arc& minus, const Arc& plus, const FlightModel& model, const JoinOptions& options);
+Joint<D> Join(const Arc& minus, const Arc& plus, const FlightModel& model,
+              const JoinOptions& options);
 
-// Rotation and angular velocity (in B) of a torque-free body a time dt after attitude 1 and omega_B, with derivatives by omega_B.
+// Rotation and angular velocity (in B) of a torque-free body a time dt after attitude 1 and
+// omega_B, with derivatives by omega_B.
 struct TorqueFree {
   Eigen::Matrix3d Q = Eigen::Matrix3d::Identity();
   Eigen::Vector3d omega_B = Eigen::Vector3d::Zero();
-  Eigen::Matrix3d dphi_domega = Eigen::Matrix3d::Zero();  // body-side rotation at dt by omega_B at 0
+  // body-side rotation at dt by omega_B at 0
+  Eigen::Matrix3d dphi_domega = Eigen::Matrix3d::Zero();
   Eigen::Matrix3d domega_domega = Eigen::Matrix3d::Identity();
 };
 TorqueFree Turn(const Body& body, const TorqueFree& start, double dt);

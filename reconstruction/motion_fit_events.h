@@ -1,5 +1,6 @@
 #pragma once
-// From a break between two stretches of flight to an impact event: the joint fit over impact time and lost frames, then the judgement.
+// From a break between two stretches of flight to an impact event: the joint fit over impact time
+// and lost frames, then the judgement.
 //
 // Every test is kinematic and has its limit before any law of impact is seen.
 
@@ -23,11 +24,14 @@ struct FitContext {
 // Joint fit of one break.
 struct BreakFit {
   bool converged = false;
-  bool is_push = false;                                      // the contact point gains speed away from the floor, beyond doubt
-  bool ambiguous_delay = false;                              // another number of lost frames fits about as well
+  // the contact point gains speed away from the floor, beyond doubt
+  bool is_push = false;
+  // another number of lost frames fits about as well
+  bool ambiguous_delay = false;
   ImpactEvent event;                                         // states, covariance, contact, frames
   Eigen::Matrix3d cov_attitude_W = Eigen::Matrix3d::Zero();  // of a rotation of W about its axes
-  double gap_chi_square = 0;                                 // of the poses of the two arcs at the impact
+  // of the poses of the two arcs at the impact
+  double gap_chi_square = 0;
   int gap_dof = 0;
   double near_chi_square = 0;  // what the frames next to the impact add, at its most unlikely
   int near_dof = 0;
@@ -37,10 +41,12 @@ struct BreakFit {
   double t_previous = 0;  // last frame of the minus arc [s]
 };
 
-// `minus` and `plus` are the stretches of flight on either side; at most one frame (or the frames left out) lies between them.
+// `minus` and `plus` are the stretches of flight on either side; at most one frame (or the frames
+// left out) lies between them.
 BreakFit FitBreak(const FitContext& context, const Segment& minus, const Segment& plus);
 
-// States of the event, their covariance and that of the attitude from two flights that meet in space; neither time nor contact.
+// States of the event, their covariance and that of the attitude from two flights that meet in
+// space; neither time nor contact.
 void FillEvent(const FitContext& context, const Joint<6>& joint, BreakFit& fit);
 
 // Accepts the event or states the first criterion it misses.

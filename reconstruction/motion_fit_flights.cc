@@ -10,12 +10,15 @@ namespace {
 
 using Eigen::Vector3d;
 
-// Penalty a segment and signal: splitting noise gains three degrees of freedom a signal, and its place is free.
+// Penalty a segment and signal: splitting noise gains three degrees of freedom a signal, and its
+// place is free.
 constexpr double kPenalty = 20;
-// Acceleration beyond free flight that segmentation lets pass, relative to gravity; a rolling or sliding body exceeds four times as much.
+// Acceleration beyond free flight that segmentation lets pass, relative to gravity; a rolling or
+// sliding body exceeds four times as much.
 constexpr double kAccelerationTolerance = 0.05;
 constexpr int kRestFrames = 8;
-constexpr double kRestRange = 9;   // standard deviations between the extremes of a rest: ten thousand frames of noise reach 8
+// standard deviations between the extremes of a rest: ten thousand frames of noise reach 8
+constexpr double kRestRange = 9;
 constexpr double kNoNoise = 1e-9;  // [m], [rad] where a recording has no noise at all
 
 double Reach(const Body& body) {
@@ -32,7 +35,11 @@ double Gyration(const Body& body) {
 class FlightFinder {
  public:
   FlightFinder(const FlightModel& model, const Plane& floor, const MotionFitOptions& options)
-      : model_(model), recording_(*model.recording), body_(*model.body), floor_(floor), options_(options) {
+      : model_(model),
+        recording_(*model.recording),
+        body_(*model.body),
+        floor_(floor),
+        options_(options) {
     gravity_ = options.flight.gravity_W.norm();
     for (int d = 0; d < 6; ++d) {
       tolerance_[d] = kAccelerationTolerance * std::max(gravity_, 1.0);
@@ -48,7 +55,8 @@ class FlightFinder {
     EstimateAngleNoise();
     EstimateDrift();
     ReportArcs();
-    for (const Segment& segment : segments_) out_.stretches.push_back({segment, KindOf(segment), Rests(segment)});
+    for (const Segment& segment : segments_)
+      out_.stretches.push_back({segment, KindOf(segment), Rests(segment)});
     return std::move(out_);
   }
 
@@ -61,7 +69,8 @@ class FlightFinder {
   }
   bool IsAngle(int d) const { return d >= signals_.n_position; }
 
-  // A stretch long enough that moves as free bodies do, within what the scale, clock and drag of a recording may be wrong by.
+  // A stretch long enough that moves as free bodies do, within what the scale, clock and drag of a
+  // recording may be wrong by.
   StretchKind KindOf(const Segment& segment) const {
     if (segment.size() < options_.min_frames) return StretchKind::kShort;
     double linear = 0, sd_linear = 0, angular = 0, sd_angular = 0;
@@ -73,8 +82,8 @@ class FlightFinder {
     // A few frames of a body at rest pass for the top of a small bounce: gravity has to be seen.
     if (gravity_ > 0 && !FallsVisibly(segment)) return StretchKind::kBlind;
     const double limit = kNotFlight * std::max(gravity_, 1.0);
-    const bool free =
-        std::sqrt(linear) <= limit + 4 * std::sqrt(sd_linear) && std::sqrt(angular) <= limit / Gyration(body_) + 4 * std::sqrt(sd_angular);
+    const bool free = std::sqrt(linear) <= limit + 4 * std::sqrt(sd_linear) &&
+                      std::sqrt(angular) <= limit / Gyration(body_) + 4 * std::sqrt(sd_angular);
     return free ? StretchKind::kFlight : StretchKind::kForced;
   }
 
@@ -90,7 +99,8 @@ class FlightFinder {
     return along > 3 * std::sqrt(variance);
   }
 
-  // Noise of every signal from the residuals of the flights, each with an acceleration of its own. One bad stretch does not count.
+  // Noise of every signal from the residuals of the flights, each with an acceleration of its own.
+  // One bad stretch does not count.
   void EstimateNoise() {
     for (int d = 0; d < signals_.dim; ++d) {
       if (Given(d) > 0) {
@@ -120,7 +130,8 @@ class FlightFinder {
     }
     // In space the axes of attitude share one noise: they turn with the body.
     if (signals_.dim == 6) {
-      const double mean = std::sqrt((noise_[3] * noise_[3] + noise_[4] * noise_[4] + noise_[5] * noise_[5]) / 3);
+      const double mean =
+          std::sqrt((noise_[3] * noise_[3] + noise_[4] * noise_[4] + noise_[5] * noise_[5]) / 3);
       noise_[3] = noise_[4] = noise_[5] = mean;
     }
     for (int d = 0; d < signals_.dim; ++d) noise_[d] = std::max(noise_[d], kNoNoise);
@@ -140,7 +151,8 @@ class FlightFinder {
       const PerSignal before = noise_;
       EstimateNoise();
       double change = 0;
-      for (int d = 0; d < signals_.dim; ++d) change = std::max(change, std::abs(std::log(noise_[d] / before[d])));
+      for (int d = 0; d < signals_.dim; ++d)
+        change = std::max(change, std::abs(std::log(noise_[d] / before[d])));
       if (change < 0.1) break;
     }
     for (const Segment& segment : out_.flights) out_.dof += signals_.dim * (segment.size() - 3);
@@ -155,18 +167,21 @@ class FlightFinder {
   // Rests hold short stretches that pass for flights where noise hides gravity.
   bool Rests(const Segment& stretch) const {
     for (const RestPose& rest : out_.rests) {
-      const int common = std::min(rest.last, stretch.last) - std::max(rest.first, stretch.first) + 1;
+      const int common =
+          std::min(rest.last, stretch.last) - std::max(rest.first, stretch.first) + 1;
       if (2 * common > stretch.size()) return true;
     }
     return false;
   }
 
   void DropRestingFlights() {
-    out_.flights.erase(std::remove_if(out_.flights.begin(), out_.flights.end(), [&](const Segment& flight) { return Rests(flight); }),
+    out_.flights.erase(std::remove_if(out_.flights.begin(), out_.flights.end(),
+                                      [&](const Segment& flight) { return Rests(flight); }),
                        out_.flights.end());
   }
 
-  // Attitude noise in space: the signals weigh axes by their moments of inertia, the residuals of the arcs do not.
+  // Attitude noise in space: the signals weigh axes by their moments of inertia, the residuals of
+  // the arcs do not.
   void EstimateAngleNoise() {
     if (recording_.planar) return;
     if (options_.sigma_angle > 0) {
@@ -180,12 +195,14 @@ class FlightFinder {
       for (const Segment& segment : out_.flights) {
         const Arc arc = FitArc(model_, segment, free);
         if (!arc.converged) continue;
-        variance.push_back(arc.chi_square_rotation * free.sd[3] * free.sd[3] / (3 * (segment.size() - 3)));
+        variance.push_back(arc.chi_square_rotation * free.sd[3] * free.sd[3] /
+                           (3 * (segment.size() - 3)));
         weight.push_back(3 * (segment.size() - 3));
       }
       const double typical = variance.empty() ? 0 : WeightedMedian(variance, weight);
       for (std::size_t i = 0; i < variance.size(); ++i) {
-        if (variance[i] * weight[i] > ChiSquareQuantile(1 - 1e-6, weight[i]) * 2 * typical) continue;
+        if (variance[i] * weight[i] > ChiSquareQuantile(1 - 1e-6, weight[i]) * 2 * typical)
+          continue;
         rss += variance[i] * weight[i];
         dof += static_cast<int>(weight[i]);
       }
@@ -194,7 +211,8 @@ class FlightFinder {
     out_.sigma_angle = out_.noise.sd[3];
   }
 
-  // Standard deviation of the accelerations that free flight does not explain, where the flights show any: method of moments.
+  // Standard deviation of the accelerations that free flight does not explain, where the flights
+  // show any: method of moments.
   void EstimateDrift() {
     for (const bool angle : {false, true}) {
       std::vector<double> value, variance;
@@ -210,7 +228,8 @@ class FlightFinder {
       double chi_square = 0;
       for (std::size_t i = 0; i < value.size(); ++i) chi_square += value[i] / variance[i];
       double drift = 0;
-      if (!value.empty() && chi_square > ChiSquareQuantile(0.999, static_cast<double>(value.size()))) {
+      if (!value.empty() &&
+          chi_square > ChiSquareQuantile(0.999, static_cast<double>(value.size()))) {
         for (int iteration = 0; iteration < 20; ++iteration) {
           double sum = 0, weights = 0;
           for (std::size_t i = 0; i < value.size(); ++i) {
@@ -238,7 +257,9 @@ class FlightFinder {
       arc.last = segment.last;
       arc.duration = recording_.t[segment.last] - recording_.t[segment.first];
       arc.acceleration_W = options_.flight.gravity_W;
-      arc.velocity_W = (recording_.X_WB[segment.last].translation() - recording_.X_WB[segment.first].translation()) / arc.duration;
+      arc.velocity_W = (recording_.X_WB[segment.last].translation() -
+                        recording_.X_WB[segment.first].translation()) /
+                       arc.duration;
       double rss_position = 0, rss_angle = 0;
       const int free_frames = segment.size() - 3;
       for (int d = 0; d < signals_.dim; ++d) {
@@ -248,7 +269,8 @@ class FlightFinder {
         const int axis = recording_.planar && d == 1 ? 2 : d;
         arc.acceleration_W[axis] += line.acceleration;
         // An arc rougher than the recording's noise says so in its own sd.
-        arc.sd_acceleration[axis] = line.sd_acceleration * std::max(noise_[d], std::sqrt(line.rss / line.dof));
+        arc.sd_acceleration[axis] =
+            line.sd_acceleration * std::max(noise_[d], std::sqrt(line.rss / line.dof));
       }
       if (recording_.planar) arc.acceleration_W.y() = 0;
       arc.rms_position = std::sqrt(rss_position / (signals_.n_position * free_frames));
@@ -256,23 +278,28 @@ class FlightFinder {
       if (recording_.planar) {
         arc.rms_angle = std::sqrt(rss_angle / free_frames);
         const double spin = std::abs(flight.line[2].coefficients[1]);
-        arc.omega_drift = spin > 0 ? std::abs(flight.line[2].coefficients[2]) * arc.duration / spin : 0;
+        arc.omega_drift =
+            spin > 0 ? std::abs(flight.line[2].coefficients[2]) * arc.duration / spin : 0;
       } else {
         arc.rms_angle = std::sqrt(rss_angle / (3 * free_frames));
         const Vector3d momentum = body_.inertia_B * flight.omega_B;
         const double size = momentum.norm();
-        arc.omega_drift = size > 0 ? (body_.inertia_B * flight.alpha_B).norm() * arc.duration / size : 0;
+        arc.omega_drift =
+            size > 0 ? (body_.inertia_B * flight.alpha_B).norm() * arc.duration / size : 0;
       }
       out_.arcs.push_back(arc);
     }
   }
 
-  double Gap(int frame) const { return ContactWithPlane(body_, recording_.X_WB[frame], floor_).gap; }
+  double Gap(int frame) const {
+    return ContactWithPlane(body_, recording_.X_WB[frame], floor_).gap;
+  }
 
   // Stretches in which no signal of the pose leaves its mean by more than noise.
   void FindRests() {
     const auto pose = [&](int i, int d) {
-      if (recording_.planar) return d == 2 ? recording_.theta[i] : recording_.X_WB[i].translation()[d == 0 ? 0 : 2];
+      if (recording_.planar)
+        return d == 2 ? recording_.theta[i] : recording_.X_WB[i].translation()[d == 0 ? 0 : 2];
       return d < 3 ? recording_.X_WB[i].translation()[d] : signals_.y[i][d];
     };
     int first = 0;
@@ -294,7 +321,8 @@ class FlightFinder {
         last = i;
       }
       const int frames = last - first + 1;
-      if (frames < kRestFrames || Moves(first, last, pose) || Gap((first + last) / 2) > height_tolerance_) {
+      if (frames < kRestFrames || Moves(first, last, pose) ||
+          Gap((first + last) / 2) > height_tolerance_) {
         ++first;
         continue;
       }
@@ -362,7 +390,9 @@ class FlightFinder {
 
 }  // namespace
 
-double HeightTolerance(const Body& body, double sigma_position) { return std::max(0.15 * Reach(body), 5 * sigma_position); }
+double HeightTolerance(const Body& body, double sigma_position) {
+  return std::max(0.15 * Reach(body), 5 * sigma_position);
+}
 
 Flights FindFlights(const FlightModel& model, const Plane& floor, const MotionFitOptions& options) {
   return FlightFinder(model, floor, options).Run();

@@ -1,5 +1,6 @@
 #pragma once
-// The stretches of free flight and of rest of one recording, its noise, and what its flights lack of freedom.
+// The stretches of free flight and of rest of one recording, its noise, and what its flights lack
+// of freedom.
 
 #include <vector>
 
@@ -32,10 +33,12 @@ struct Flights {
   int dof = 0;
 };
 
-// Acceleration beyond which a stretch is no free flight, relative to gravity: rolling and sliding exceed it.
+// Acceleration beyond which a stretch is no free flight, relative to gravity: rolling and sliding
+// exceed it.
 inline constexpr double kNotFlight = 0.25;
 
-// Height over the floor within which the lowest point counts as touching: recordings may be wrong in floor, scale and attitude.
+// Height over the floor within which the lowest point counts as touching: recordings may be wrong
+// in floor, scale and attitude.
 double HeightTolerance(const Body& body, double sigma_position);
 
 // `floor` has a unit normal.

@@ -16,7 +16,8 @@ Vector3d RotationVector(const Matrix3d& R) {
   return turn.angle() * turn.axis();
 }
 
-// Sums over frames of one segment about a reference frame, and the cost of the best line with a penalised acceleration.
+// Sums over frames of one segment about a reference frame, and the cost of the best line with a
+// penalised acceleration.
 template <int D>
 struct Sums {
   double n = 0, u1 = 0, u2 = 0, u3 = 0, u4 = 0;
@@ -62,7 +63,8 @@ struct Weights {
   std::array<double, 6> inverse_variance{}, ridge{};
 };
 
-// Sums of squares lose their last digits: noise far below the size of the signal counts as this much.
+// Sums of squares lose their last digits: noise far below the size of the signal counts as this
+// much.
 Weights MakeWeights(const Signals& signals, const PerSignal& noise, const PerSignal& acceleration) {
   Weights weights;
   for (int d = 0; d < signals.dim; ++d) {
@@ -81,7 +83,8 @@ Weights MakeWeights(const Signals& signals, const PerSignal& noise, const PerSig
 template <int D>
 std::vector<Segment> SplitFixed(const Signals& signals, const Weights& weights, double penalty) {
   const int n = static_cast<int>(signals.t.size());
-  // A bend is penalised once a segment, so splitting can cost a little more than the whole: pruning leaves that much room.
+  // A bend is penalised once a segment, so splitting can cost a little more than the whole: pruning
+  // leaves that much room.
   const double slack = 6.0 * D;
   std::vector<double> best(n + 1, 0);
   std::vector<int> from(n + 1, 0);
@@ -117,7 +120,8 @@ std::vector<Segment> SplitFixed(const Signals& signals, const Weights& weights, 
 
 }  // namespace
 
-Signals LinearSignals(const PoseRecording& recording, const Body& body, const FlightOptions& flight) {
+Signals LinearSignals(const PoseRecording& recording, const Body& body,
+                      const FlightOptions& flight) {
   Signals signals;
   const std::size_t n = recording.t.size();
   signals.dim = recording.planar ? 3 : 6;
@@ -141,7 +145,8 @@ Signals LinearSignals(const PoseRecording& recording, const Body& body, const Fl
       if (!recording.planar) {
         const Matrix3d& R0 = recording.X_WB[i - 1].linear();
         const Vector3d turn_B = RotationVector(R0.transpose() * recording.X_WB[i].linear());
-        const Matrix3d R_half = R0 * Eigen::AngleAxisd(0.5 * turn_B.norm(), turn_B.normalized()).toRotationMatrix();
+        const Matrix3d R_half =
+            R0 * Eigen::AngleAxisd(0.5 * turn_B.norm(), turn_B.normalized()).toRotationMatrix();
         turned += R_half * (body.inertia_B * turn_B) / mean_inertia;
       }
     }
@@ -173,7 +178,8 @@ PerSignal RoughNoise(const Signals& signals) {
         sum += w * (signals.y[i + j][d] - signals.y[i][d]);
         norm += w * w;
       }
-      // Frames that repeat each other exactly (a tracker that holds its last pose, a filtered rest) know nothing of the noise.
+      // Frames that repeat each other exactly (a tracker that holds its last pose, a filtered rest)
+      // know nothing of the noise.
       const double residual = std::abs(sum) / std::sqrt(norm);
       if (residual > 0) residuals.push_back(residual);
     }
@@ -185,9 +191,11 @@ PerSignal RoughNoise(const Signals& signals) {
   return noise;
 }
 
-std::vector<Segment> Split(const Signals& signals, const PerSignal& noise, const PerSignal& acceleration, double penalty) {
+std::vector<Segment> Split(const Signals& signals, const PerSignal& noise,
+                           const PerSignal& acceleration, double penalty) {
   const Weights weights = MakeWeights(signals, noise, acceleration);
-  return signals.dim == 3 ? SplitFixed<3>(signals, weights, penalty) : SplitFixed<6>(signals, weights, penalty);
+  return signals.dim == 3 ? SplitFixed<3>(signals, weights, penalty)
+                          : SplitFixed<6>(signals, weights, penalty);
 }
 
 BentLine FitBentLine(const Signals& signals, int signal, const Segment& segment) {

@@ -22,9 +22,11 @@ using Eigen::Vector2d;
 using Eigen::Vector3d;
 using Eigen::VectorXd;
 
-constexpr double kMirrorShare = 0.1;  // a mirror image has to leave this little of what the layout leaves before it is named
+// a mirror image has to leave this little of what the layout leaves before it is named
+constexpr double kMirrorShare = 0.1;
 
-Vector2d Quarter(const Vector2d& a) { return {-a.y(), a.x()}; }  // a quarter turn counter-clockwise in x-z
+// a quarter turn counter-clockwise in x-z
+Vector2d Quarter(const Vector2d& a) { return {-a.y(), a.x()}; }
 
 // Shifts and scales points to the origin and a mean distance of 1.
 Matrix3d Normaliser(const std::vector<Vector2d>& points) {
@@ -63,13 +65,15 @@ Matrix3d Full(const Eigen::Matrix<double, 8, 1>& e) {
   return E;
 }
 
-// A small error delta(p) of the map from true to seen positions: its gradient at p, and the change of that as p moves along v.
+// A small error delta(p) of the map from true to seen positions: its gradient at p, and the change
+// of that as p moves along v.
 struct Field {
   Matrix2d G = Matrix2d::Zero();
   Matrix2d rate = Matrix2d::Zero();
 };
 
-// Of one entry of E: seen p' with (1 + E) p' ~ p, so delta = -(u - p w), u and w the first two rows and the last of E (p, 1).
+// Of one entry of E: seen p' with (1 + E) p' ~ p, so delta = -(u - p w), u and w the first two rows
+// and the last of E (p, 1).
 Field FieldOfE(int k, const Vector2d& p, const Vector2d& v) {
   const Matrix3d E = Full(Eigen::Matrix<double, 8, 1>::Unit(k));
   const Vector3d u = E * p.homogeneous();
@@ -80,17 +84,19 @@ Field FieldOfE(int k, const Vector2d& p, const Vector2d& v) {
   return f;
 }
 
-// What a field does to the states of a body at p with attitude R that moves with v and turns with w (counter-clockwise), as the markers
-// see it: Procrustes on points displaced by delta(p) + G r.
+// What a field does to the states of a body at p with attitude R that moves with v and turns with w
+// (counter-clockwise), as the markers see it: Procrustes on points displaced by delta(p) + G r.
 struct Effect {
   Vector2d v = Vector2d::Zero();  // of the centre of mass
   double theta = 0, w = 0;
 };
-Effect EffectOf(const Field& f, const std::vector<PlanarMarker>& layout, const Matrix2d& R, const Vector2d& v, double w) {
+Effect EffectOf(const Field& f, const std::vector<PlanarMarker>& layout, const Matrix2d& R,
+                const Vector2d& v, double w) {
   Vector2d mean_B = Vector2d::Zero();
   for (const PlanarMarker& m : layout) mean_B += m.p_BM / static_cast<double>(layout.size());
   Matrix2d M = Matrix2d::Zero();
-  for (const PlanarMarker& m : layout) M += (R * (m.p_BM - mean_B)) * (R * (m.p_BM - mean_B)).transpose();
+  for (const PlanarMarker& m : layout)
+    M += (R * (m.p_BM - mean_B)) * (R * (m.p_BM - mean_B)).transpose();
   Matrix2d J;
   J << 0, -1, 1, 0;
   // Sum of r x (G r) over that of r^2: with r r' = M it is the antisymmetric part of G M.
@@ -100,17 +106,20 @@ Effect EffectOf(const Field& f, const std::vector<PlanarMarker>& layout, const M
   out.w = turn(f.rate * M + f.G * (w * (J * M - M * J)));
   const Vector2d c = R * mean_B;  // centroid of the markers, from the centre of mass
   // Seen centre of mass: seen centroid less the layout turned by theta + d_theta.
-  out.v = f.G * v + f.rate * c + f.G * (w * Quarter(c)) - out.w * Quarter(c) - out.theta * w * Quarter(Quarter(c));
+  out.v = f.G * v + f.rate * c + f.G * (w * Quarter(c)) - out.w * Quarter(c) -
+          out.theta * w * Quarter(Quarter(c));
   return out;
 }
 
 }  // namespace
 
-PlaneView ViewFromPoints(const std::vector<PlanePoint>& points, double sd, const Vector2d& foot, double distance) {
+PlaneView ViewFromPoints(const std::vector<PlanePoint>& points, double sd, const Vector2d& foot,
+                         double distance) {
   const std::size_t n = points.size();
   if (n < 4) throw ConfigError(fmt::format("homography: found {} points, allowed four or more", n));
   if (!(distance > 0) || !(sd >= 0))
-    throw ConfigError(fmt::format("homography: found a camera at {} m, images to {} px, allowed above 0", distance, sd));
+    throw ConfigError(fmt::format(
+        "homography: found a camera at {} m, images to {} px, allowed above 0", distance, sd));
   std::vector<Vector2d> p, q;
   for (const PlanePoint& point : points) {
     p.push_back(point.p);
@@ -126,7 +135,9 @@ PlaneView ViewFromPoints(const std::vector<PlanePoint>& points, double sd, const
   }
   const Eigen::JacobiSVD<MatrixXd> svd(A, Eigen::ComputeFullV);
   if (!(svd.singularValues()(7) > 1e-6 * svd.singularValues()(0)))
-    throw ConfigError("homography: found points that lie on a line but for one, allowed four of which no three do");
+    throw ConfigError(
+        "homography: found points that lie on a line but for one, allowed four of which no three "
+        "do");
   const VectorXd h = svd.matrixV().col(8);
   Matrix3d N;
   N << h(0), h(1), h(2), h(3), h(4), h(5), h(6), h(7), h(8);
@@ -161,7 +172,9 @@ PlaneView ViewFromPoints(const std::vector<PlanePoint>& points, double sd, const
 PlaneView ViewFromCamera(const RigCamera& camera, double depth) {
   const Vector3d p = camera.X_WC.translation();
   if (!(std::abs(p.y() - depth) > 1e-6))
-    throw ConfigError(fmt::format("camera {}: found it in the plane of motion y = {} m, allowed beside it", Excerpt(camera.name), depth));
+    throw ConfigError(
+        fmt::format("camera {}: found it in the plane of motion y = {} m, allowed beside it",
+                    Excerpt(camera.name), depth));
   PlaneView view;
   view.camera = camera;
   view.depth = depth;
@@ -194,21 +207,28 @@ std::optional<PlacedInPlane> PlaceInPlane(const PlaneView& view, const Vector2d&
   return out;
 }
 
-PlanarPoses PosesInPlane(const MarkerTracks& tracks, const PlaneView& view, const std::vector<PlanarMarker>& layout,
-                         const std::string& camera, double max_rms, LayoutDistances* distances, int number) {
+PlanarPoses PosesInPlane(const MarkerTracks& tracks, const PlaneView& view,
+                         const std::vector<PlanarMarker>& layout, const std::string& camera,
+                         double max_rms, LayoutDistances* distances, int number) {
   std::map<int, int> place;  // of the layout, by marker of the tracks
   std::set<std::string> names;
   for (std::size_t k = 0; k < layout.size(); ++k) {
     const PlanarMarker& marker = layout[k];
-    if (!names.insert(marker.name).second) throw ConfigError(fmt::format("layout: marker {}: found its name twice", Excerpt(marker.name)));
+    if (!names.insert(marker.name).second)
+      throw ConfigError(
+          fmt::format("layout: marker {}: found its name twice", Excerpt(marker.name)));
     const auto at = std::find(tracks.markers.begin(), tracks.markers.end(), marker.name);
-    if (at != tracks.markers.end()) place[static_cast<int>(at - tracks.markers.begin())] = static_cast<int>(k);
+    if (at != tracks.markers.end())
+      place[static_cast<int>(at - tracks.markers.begin())] = static_cast<int>(k);
   }
   const auto named = std::find(tracks.cameras.begin(), tracks.cameras.end(), camera);
-  if (layout.size() < 2) throw ConfigError(fmt::format("layout: found {} markers, allowed two or more", layout.size()));
+  if (layout.size() < 2)
+    throw ConfigError(fmt::format("layout: found {} markers, allowed two or more", layout.size()));
   if (named == tracks.cameras.end() && (!camera.empty() || tracks.cameras.size() != 1))
-    throw ConfigError(fmt::format("{}: found camera {}, allowed one of {}", tracks.recording, Excerpt(camera), JoinNames(tracks.cameras)));
-  const int chosen = named == tracks.cameras.end() ? 0 : static_cast<int>(named - tracks.cameras.begin());
+    throw ConfigError(fmt::format("{}: found camera {}, allowed one of {}", tracks.recording,
+                                  Excerpt(camera), JoinNames(tracks.cameras)));
+  const int chosen =
+      named == tracks.cameras.end() ? 0 : static_cast<int>(named - tracks.cameras.begin());
   struct Look {
     int marker;
     Vector2d p_B, p;
@@ -217,7 +237,8 @@ PlanarPoses PosesInPlane(const MarkerTracks& tracks, const PlaneView& view, cons
   std::map<long long, std::vector<Look>> frames;
   for (const TrackPoint& point : tracks.points) {
     const auto at = place.find(point.marker);
-    if (point.camera != chosen || at == place.end() || (point.flags & (kPredicted | kOutlier)) != 0) continue;
+    if (point.camera != chosen || at == place.end() || (point.flags & (kPredicted | kOutlier)) != 0)
+      continue;
     std::vector<Look>& looks = frames[point.frame];
     const auto placed = PlaceInPlane(view, point.q);
     if (!placed) continue;
@@ -245,7 +266,8 @@ PlanarPoses PosesInPlane(const MarkerTracks& tracks, const PlaneView& view, cons
     mean_B /= all;
     mean /= all;
     Matrix2d C = Matrix2d::Zero();
-    for (const Look& look : looks) C += look.weight * (look.p - mean) * (look.p_B - mean_B).transpose();
+    for (const Look& look : looks)
+      C += look.weight * (look.p - mean) * (look.p_B - mean_B).transpose();
     const double theta = std::atan2(C(1, 0) - C(0, 1), C.trace());
     const Matrix2d R = Eigen::Rotation2Dd(theta).toRotationMatrix();
     double left = 0, size_B = 0, size = 0;
@@ -268,7 +290,8 @@ PlanarPoses PosesInPlane(const MarkerTracks& tracks, const PlaneView& view, cons
     }
     squares += left;
     dof += 2 * static_cast<int>(looks.size()) - 3;
-    const double unwrapped = out.poses.t.empty() ? theta : last + std::remainder(theta - last, 2 * M_PI);
+    const double unwrapped =
+        out.poses.t.empty() ? theta : last + std::remainder(theta - last, 2 * M_PI);
     last = unwrapped;
     const Vector2d p = mean - R * mean_B;
     out.poses.t.push_back(t);
@@ -281,21 +304,27 @@ PlanarPoses PosesInPlane(const MarkerTracks& tracks, const PlaneView& view, cons
     out.usable = false;
     out.reason = "the layout is mirrored: does the camera look along W_y, with x to the right?";
   } else if (!out.usable) {
-    out.reason = place.size() < 2 ? fmt::format("{} markers of the layout are in the recording, a planar pose needs two", place.size())
-                 : out.misfit > 0 ? "the distances of the markers are not those of the layout"
-                                  : "no frame shows two markers of the layout";
+    out.reason =
+        place.size() < 2
+            ? fmt::format("{} markers of the layout are in the recording, a planar pose needs two",
+                          place.size())
+        : out.misfit > 0 ? "the distances of the markers are not those of the layout"
+                         : "no frame shows two markers of the layout";
   }
   if (!out.usable) out.poses = {tracks.recording, true, {}, {}, {}};
   return out;
 }
 
-void AddOutOfPlane(const PlaneView& view, const std::vector<PlanarMarker>& layout, const OutOfPlane& off, const Body& body,
-                   const Plane& floor, ImpactEvent* event) {
+void AddOutOfPlane(const PlaneView& view, const std::vector<PlanarMarker>& layout,
+                   const OutOfPlane& off, const Body& body, const Plane& floor,
+                   ImpactEvent* event) {
   const Vector2d p(event->X_WB.translation().x(), event->X_WB.translation().z());
   const Matrix2d R = Eigen::Rotation2Dd(PlanarAngle(event->X_WB)).toRotationMatrix();
-  const Vector2d v[2] = {{event->v_minus.x(), event->v_minus.z()}, {event->v_plus.x(), event->v_plus.z()}};
+  const Vector2d v[2] = {{event->v_minus.x(), event->v_minus.z()},
+                         {event->v_plus.x(), event->v_plus.z()}};
   const double w[2] = {-event->omega_minus.y(), -event->omega_plus.y()};
-  const Vector3d lever_by_theta = -internal::LeverByRotation(body, event->X_WB.linear(), floor.normal.normalized()).col(1);
+  const Vector3d lever_by_theta =
+      -internal::LeverByRotation(body, event->X_WB.linear(), floor.normal.normalized()).col(1);
   using Column = Eigen::Matrix<double, kEventDim, 1>;
   // `which`: 0 before the impact, 1 after it, 2 both.
   const auto column = [&](const Field fields[2], int which) {
@@ -321,7 +350,8 @@ void AddOutOfPlane(const PlaneView& view, const std::vector<PlanarMarker>& layou
     for (int side = 0; side < 2; ++side) {
       const Vector2d e = Vector2d::Unit(axis);
       tilt[side].G = arm * e.transpose();
-      tilt[side].rate = (v[side] * e.transpose() + e.dot(v[side]) * Matrix2d::Identity()) / view.distance;
+      tilt[side].rate =
+          (v[side] * e.transpose() + e.dot(v[side]) * Matrix2d::Identity()) / view.distance;
     }
     for (int side = 0; side < 2; ++side) {
       const Column by_tilt = column(tilt, side);

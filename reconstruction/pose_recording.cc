@@ -21,15 +21,18 @@ using Eigen::Matrix3d;
 using Eigen::Quaterniond;
 using Eigen::Vector3d;
 
-// Quaternions are rounded in files, not scaled: more than this from unit length is another kind of number.
+// Quaternions are rounded in files, not scaled: more than this from unit length is another kind of
+// number.
 constexpr double kQuaternionTolerance = 0.01;
 
 struct Key {
   const char* name;
   Quantity quantity;
 };
-constexpr std::array<Key, 4> kPlanarKeys = {
-    {{"t", Quantity::kTime}, {"x", Quantity::kLength}, {"z", Quantity::kLength}, {"theta", Quantity::kAngle}}};
+constexpr std::array<Key, 4> kPlanarKeys = {{{"t", Quantity::kTime},
+                                             {"x", Quantity::kLength},
+                                             {"z", Quantity::kLength},
+                                             {"theta", Quantity::kAngle}}};
 constexpr std::array<Key, 8> kSpatialKeys = {{{"t", Quantity::kTime},
                                               {"x", Quantity::kLength},
                                               {"y", Quantity::kLength},
@@ -46,7 +49,8 @@ struct Source {
   bool none = false;  // not measured
 };
 
-// What stands for a column of attitude in the mapping of a file that follows a place of the body only.
+// What stands for a column of attitude in the mapping of a file that follows a place of the body
+// only.
 constexpr std::string_view kNotMeasured = "none";
 
 // Header of the file as a table without rows.
@@ -59,7 +63,8 @@ Table ReadHeader(const std::filesystem::path& path) {
     const std::string_view line = rest.substr(0, std::min(rest.find('\n'), rest.size() - 1) + 1);
     rest.remove_prefix(line.size());
     text += line;
-    const std::string_view content = TrimSpace(text.size() == line.size() ? line.substr(mark) : line);
+    const std::string_view content =
+        TrimSpace(text.size() == line.size() ? line.substr(mark) : line);
     if (!content.empty() && content.front() != '#') break;
   }
   CsvOptions options;
@@ -67,7 +72,8 @@ Table ReadHeader(const std::filesystem::path& path) {
   return ParseCsv(text, path.string(), options);
 }
 
-// A column under a foreign name: "their_name" (unit by its suffix, SI where it has none) or "their_name unit".
+// A column under a foreign name: "their_name" (unit by its suffix, SI where it has none) or
+// "their_name unit".
 Source Mapped(const Table& header, const Key& key, const std::string& mapping) {
   const std::string name(TrimSpace(mapping));
   const std::size_t space = name.find_last_of(" \t");
@@ -81,18 +87,23 @@ Source Mapped(const Table& header, const Key& key, const std::string& mapping) {
   header.Column(own);
   const double factor = ToSi(unit);
   if (QuantityOf(unit) != key.quantity) {
-    throw ConfigError(fmt::format("columns: {}: found unit {} of {} for '{}', allowed a unit of {}: {}", key.name, unit,
-                                  QuantityName(QuantityOf(unit)), own, QuantityName(key.quantity), JoinNames(UnitsOf(key.quantity))));
+    throw ConfigError(
+        fmt::format("columns: {}: found unit {} of {} for '{}', allowed a unit of {}: {}", key.name,
+                    unit, QuantityName(QuantityOf(unit)), own, QuantityName(key.quantity),
+                    JoinNames(UnitsOf(key.quantity))));
   }
   return {own, factor};
 }
 
 Source Find(const Table& header, const Key& key, const PoseColumns& columns) {
   const auto mapping = columns.names.find(key.name);
-  const bool attitude = key.quantity == Quantity::kAngle || key.quantity == Quantity::kDimensionless;
+  const bool attitude =
+      key.quantity == Quantity::kAngle || key.quantity == Quantity::kDimensionless;
   const auto quaternion = columns.names.find("qw");
-  if (attitude && mapping != columns.names.end() && mapping->second == kNotMeasured) return {key.name, 1, true};
-  if (key.quantity == Quantity::kDimensionless && quaternion != columns.names.end() && quaternion->second == kNotMeasured)
+  if (attitude && mapping != columns.names.end() && mapping->second == kNotMeasured)
+    return {key.name, 1, true};
+  if (key.quantity == Quantity::kDimensionless && quaternion != columns.names.end() &&
+      quaternion->second == kNotMeasured)
     return {key.name, 1, true};
   if (mapping != columns.names.end()) return Mapped(header, key, mapping->second);
   if (key.quantity == Quantity::kDimensionless) {
@@ -111,13 +122,16 @@ struct PoseTable {
 };
 
 template <std::size_t N>
-PoseTable ReadColumns(const std::filesystem::path& path, const PoseColumns& columns, const std::array<Key, N>& keys) {
+PoseTable ReadColumns(const std::filesystem::path& path, const PoseColumns& columns,
+                      const std::array<Key, N>& keys) {
   const Table header = ReadHeader(path);
   std::vector<Source> sources;
   for (const Key& key : keys) sources.push_back(Find(header, key, columns));
   CsvOptions options;
   for (const std::string& name : header.columns) {
-    if (std::none_of(sources.begin(), sources.end(), [&](const Source& s) { return s.name == name; })) options.text_columns.push_back(name);
+    if (std::none_of(sources.begin(), sources.end(),
+                     [&](const Source& s) { return s.name == name; }))
+      options.text_columns.push_back(name);
   }
   PoseTable out;
   out.table = ReadCsv(path, options);
@@ -140,8 +154,10 @@ void CheckKeys(const PoseColumns& columns, const std::array<Key, N>& keys) {
   for (const auto& [key, name] : columns.names) {
     if (std::find(known.begin(), known.end(), key) != known.end()) continue;
     const std::string nearest = NearestName(key, known);
-    throw ConfigError(fmt::format("columns: found key '{}', {}allowed: {}", key,
-                                  nearest.empty() ? std::string() : fmt::format("nearest is '{}', ", nearest), JoinNames(known)));
+    throw ConfigError(
+        fmt::format("columns: found key '{}', {}allowed: {}", key,
+                    nearest.empty() ? std::string() : fmt::format("nearest is '{}', ", nearest),
+                    JoinNames(known)));
   }
 }
 
@@ -149,8 +165,10 @@ void CheckTimes(const PoseTable& poses) {
   const std::vector<double>& t = poses.values[0];
   for (std::size_t i = 0; i + 1 < t.size(); ++i) {
     if (t[i + 1] > t[i]) continue;
-    throw poses.table.Fault(i + 1, poses.names[0], fmt::format("{} s{} {} s", t[i + 1], t[i + 1] == t[i] ? " again after" : " after", t[i]),
-                            "time stamps that increase from row to row");
+    throw poses.table.Fault(
+        i + 1, poses.names[0],
+        fmt::format("{} s{} {} s", t[i + 1], t[i + 1] == t[i] ? " again after" : " after", t[i]),
+        "time stamps that increase from row to row");
   }
 }
 
@@ -192,7 +210,8 @@ PoseRecording ReadPoses(const std::filesystem::path& path, const PoseColumns& co
   for (std::size_t i = 0; i < n; ++i) {
     const Quaterniond q(v[4][i], v[5][i], v[6][i], v[7][i]);
     if (!(std::abs(q.norm() - 1) <= kQuaternionTolerance)) {
-      throw poses.table.Fault(i, poses.names[4], fmt::format("a quaternion of length {:.6g}", q.norm()),
+      throw poses.table.Fault(i, poses.names[4],
+                              fmt::format("a quaternion of length {:.6g}", q.norm()),
                               fmt::format("length 1 within {}", kQuaternionTolerance));
     }
     Isometry3d X_WB = Isometry3d::Identity();
@@ -205,10 +224,12 @@ PoseRecording ReadPoses(const std::filesystem::path& path, const PoseColumns& co
 
 PoseRecording Correct(const PoseRecording& recording, const FrameCorrection& correction) {
   if (!(std::isfinite(correction.length_scale) && correction.length_scale > 0)) {
-    throw ConfigError(fmt::format("length_scale: found {}, allowed a finite number > 0", correction.length_scale));
+    throw ConfigError(fmt::format("length_scale: found {}, allowed a finite number > 0",
+                                  correction.length_scale));
   }
   if (!(std::isfinite(correction.clock_rate) && correction.clock_rate > 0)) {
-    throw ConfigError(fmt::format("clock_rate: found {}, allowed a finite number > 0", correction.clock_rate));
+    throw ConfigError(
+        fmt::format("clock_rate: found {}, allowed a finite number > 0", correction.clock_rate));
   }
   PoseRecording out = recording;
   const Matrix3d undo = Exp(correction.rotation_offset_B).transpose();
@@ -218,11 +239,13 @@ PoseRecording Correct(const PoseRecording& recording, const FrameCorrection& cor
     Matrix3d R;
     if (recording.planar) {
       if (correction.mirrored) p.x() = -p.x();
-      out.theta[i] = (correction.theta_flipped ? -1 : 1) * recording.theta[i] - correction.theta_offset();
+      out.theta[i] =
+          (correction.theta_flipped ? -1 : 1) * recording.theta[i] - correction.theta_offset();
       R = PlanarPose(0, 0, out.theta[i]).linear();
     } else {
       R = recording.X_WB[i].linear();
-      // Attitudes stay: a recording mirrored as a whole is as right as its image, and nothing could tell.
+      // Attitudes stay: a recording mirrored as a whole is as right as its image, and nothing could
+      // tell.
       if (correction.mirrored) p.y() = -p.y();
       R = R * undo;
     }
@@ -235,7 +258,9 @@ PoseRecording Correct(const PoseRecording& recording, const FrameCorrection& cor
 Plane CorrectedFloor(const Plane& floor, const FrameCorrection& correction) {
   const double length = floor.normal.norm();
   if (!(std::isfinite(length) && length > 0))
-    throw ConfigError("floor: normal: found a vector without direction, allowed a finite vector that is not zero");
+    throw ConfigError(
+        "floor: normal: found a vector without direction, allowed a finite vector that is not "
+        "zero");
   const Vector3d n = floor.normal / length;
   const Vector3d foot = n * (floor.offset / length + correction.floor_offset);
   Plane out;

@@ -1,10 +1,12 @@
 #pragma once
 // Audit of a table of impacts as printed: does it agree with itself, whatever the law?
 //
-// A printed number stands for every number that rounds to it: half a unit of its last digit on either side, a rectangular distribution
-// (JCGM 100, 4.3.7). What is recomputed from printed numbers carries that through in two ways: `bound`, how far rounding alone can move it
-// (one input at a time, sum of the moves), and `u`, its standard uncertainty. A fault is a difference beyond all bounds: no numbers that
-// round to the printed ones agree. All vectors are in W (z up), lengths in m, masses in kg.
+// A printed number stands for every number that rounds to it: half a unit of its last digit on
+// either side, a rectangular distribution (JCGM 100, 4.3.7). What is recomputed from printed
+// numbers carries that through in two ways: `bound`, how far rounding alone can move it (one input
+// at a time, sum of the moves), and `u`, its standard uncertainty. A fault is a difference beyond
+// all bounds: no numbers that round to the printed ones agree. All vectors are in W (z up), lengths
+// in m, masses in kg.
 
 #include <Eigen/Core>
 #include <functional>
@@ -27,7 +29,8 @@ struct Printed {
   std::string text;
   bool there() const { return !text.empty(); }
 };
-// A number with the half unit of its last printed digit; trailing zeros count as digits. Empty where `text` is no number.
+// A number with the half unit of its last printed digit; trailing zeros count as digits. Empty
+// where `text` is no number.
 std::optional<Printed> ReadPrinted(const std::string& text, double to_si = 1);
 
 struct PrintedMotion {
@@ -38,24 +41,28 @@ struct Recomputed {
   double value = std::numeric_limits<double>::quiet_NaN(), bound = 0, u = 0;
 };
 // `f` at `x`, whose entries are known to +- `half`.
-Recomputed Recompute(const std::function<double(const Eigen::VectorXd&)>& f, const Eigen::VectorXd& x, const Eigen::VectorXd& half);
+Recomputed Recompute(const std::function<double(const Eigen::VectorXd&)>& f,
+                     const Eigen::VectorXd& x, const Eigen::VectorXd& half);
 
 // Body and surface at the impact.
 struct Placement {
   Eigen::Matrix3d R_WB = Eigen::Matrix3d::Identity();
-  Eigen::Vector3d r_B = Eigen::Vector3d::Zero(), half_r_B = Eigen::Vector3d::Zero();  // lever to the contact, and how far it may be off [m]
+  // lever to the contact, and how far it may be off [m]
+  Eigen::Vector3d r_B = Eigen::Vector3d::Zero(), half_r_B = Eigen::Vector3d::Zero();
   double downhill = 0;  // azimuth of the direction downhill, from W_x about W_z [rad]
 };
 // Normal of a surface that falls by `slope` [rad] towards the azimuth `downhill`.
 Eigen::Vector3d SlopeNormal(double slope, double downhill);
 
-// Digit and letter of a case label such as "5", "2a", or "2.75", the number that stands for 2c in plots. Empty where it is none.
+// Digit and letter of a case label such as "5", "2a", or "2.75", the number that stands for 2c in
+// plots. Empty where it is none.
 struct CaseLabel {
   ImpactCase path_case;
   bool plot_code = false;
 };
 std::optional<CaseLabel> ReadCaseLabel(const std::string& text);
-// "sliding", "sticking", "reverse sliding" of a case, and of words such as "RSliding"; empty where the words are none of them.
+// "sliding", "sticking", "reverse sliding" of a case, and of words such as "RSliding"; empty where
+// the words are none of them.
 std::string ModeOf(const ImpactCase& path_case);
 std::string ModeOf(const std::string& words);
 
@@ -63,9 +70,10 @@ struct PrintedRow {
   std::string name;  // of the experiment
   double slope = 0;  // of the surface against the level [rad]
   PrintedMotion minus, plus;
-  std::optional<PrintedMotion> plus_again;  // measured motion where the table prints it a second time
-  std::optional<PrintedMotion> computed;    // computed there
-  Printed e, mu_k, mu_s;                    // used there
+  // measured motion where the table prints it a second time
+  std::optional<PrintedMotion> plus_again;
+  std::optional<PrintedMotion> computed;  // computed there
+  Printed e, mu_k, mu_s;                  // used there
   std::string case_label, mode_label;
   Printed loss_measured, loss_computed;  // share of kinetic energy lost [%]
   std::optional<Placement> placement;    // empty: attitude and azimuth are not in the source
@@ -86,12 +94,14 @@ struct PrintedTable {
   RestitutionLaw law = RestitutionLaw::kEnergetic;   // that reads `e`
   std::vector<PrintedRow> rows;
   std::vector<MeasuredCoefficient> measured;
-  double largest_misfit = 0.1;  // of the angular momentum |I dw - r x J| / |I dw|, up to which a solved attitude counts as one
+  // of the angular momentum |I dw - r x J| / |I dw|, up to which a solved attitude counts as one
+  double largest_misfit = 0.1;
 };
 
 // Where the attitude of a row comes from.
 enum class AttitudeSource { kStated, kSolved, kNeeded };
-const char* AttitudeName(AttitudeSource source);  // "stated", "orientation solved", "needs orientation"
+// "stated", "orientation solved", "needs orientation"
+const char* AttitudeName(AttitudeSource source);
 
 // Attitude solved from the momentum of a row (see printed_attitude.h).
 struct SolvedAttitude {
@@ -105,10 +115,14 @@ struct SolvedAttitude {
 };
 
 struct TableFault {
-  std::string kind;  // "energy", "momentum", "contact", "friction", "case", "label", "coefficient", "copy", "inertia", "frame"
+  // "energy", "momentum", "contact", "friction", "case", "label", "coefficient", "copy", "inertia",
+  // "frame"
+  std::string kind;
   std::string row, column;
-  std::string printed, recomputed, unit;  // as text for tables; numbers with the digits that mean something
-  double tolerance = 0;                   // that rounding allows, in `unit`; 0 where the disagreement is one of words
+  // as text for tables; numbers with the digits that mean something
+  std::string printed, recomputed, unit;
+  // that rounding allows, in `unit`; 0 where the disagreement is one of words
+  double tolerance = 0;
   std::string sentence;
 };
 
@@ -126,17 +140,23 @@ struct RowPrediction {
 struct RowAudit {
   AttitudeSource attitude = AttitudeSource::kNeeded;
   std::string attitude_note;
-  Placement placement;                                               // unless kNeeded
-  std::optional<SolvedAttitude> solved;                              // where none was stated
-  Recomputed T_minus, T_plus;                                        // [J]; of a row without attitude at the middle of its range
-  Recomputed loss, loss_computed;                                    // measured and computed states, share
-  double loss_least = 0, loss_most = 0;                              // over all attitudes, where none is known
-  Recomputed loss_printed_inertia;                                   // with `inertia_printed_B`
-  Recomputed restitution, friction;                                  // of the contact point: -v_n+ / v_n-, |J_t| / J_n
-  Recomputed slip;                                                   // |v_t| before [m/s]
-  double spin_turned = 0, spin_tabulated = 0;                        // |I^-1 (r x J)|, |dw| [rad/s]
-  double error_computed = std::numeric_limits<double>::quiet_NaN();  // of the computation of the source, as RowPrediction::error
-  std::vector<RowPrediction> predictions;  // energetic, Poisson, Newton; where attitude and coefficients are there
+  Placement placement;                   // unless kNeeded
+  std::optional<SolvedAttitude> solved;  // where none was stated
+  // [J]; of a row without attitude at the middle of its range
+  Recomputed T_minus, T_plus;
+  // measured and computed states, share
+  Recomputed loss, loss_computed;
+  // over all attitudes, where none is known
+  double loss_least = 0, loss_most = 0;
+  Recomputed loss_printed_inertia;  // with `inertia_printed_B`
+  // of the contact point: -v_n+ / v_n-, |J_t| / J_n
+  Recomputed restitution, friction;
+  Recomputed slip;                             // |v_t| before [m/s]
+  double spin_turned = 0, spin_tabulated = 0;  // |I^-1 (r x J)|, |dw| [rad/s]
+  // of the computation of the source, as RowPrediction::error
+  double error_computed = std::numeric_limits<double>::quiet_NaN();
+  // energetic, Poisson, Newton; where attitude and coefficients are there
+  std::vector<RowPrediction> predictions;
 };
 
 struct TableAudit {

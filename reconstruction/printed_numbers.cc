@@ -13,13 +13,16 @@ std::optional<Printed> ReadPrinted(const std::string& text, double to_si) {
   const std::string trimmed(TrimSpace(text));
   const std::optional<double> value = ParseNumber(trimmed);
   if (!value) return std::nullopt;
-  const std::size_t e = trimmed.find_first_of("eE"), mantissa = std::min(e, trimmed.size()), point = trimmed.find('.');
+  const std::size_t e = trimmed.find_first_of("eE"), mantissa = std::min(e, trimmed.size()),
+                    point = trimmed.find('.');
   double unit = point < mantissa ? std::pow(10.0, -static_cast<double>(mantissa - point - 1)) : 1;
-  if (e != std::string::npos) unit *= std::pow(10.0, *ParseNumber(std::string_view(trimmed).substr(e + 1)));
+  if (e != std::string::npos)
+    unit *= std::pow(10.0, *ParseNumber(std::string_view(trimmed).substr(e + 1)));
   return Printed{*value * to_si, 0.5 * unit * to_si, trimmed};
 }
 
-Recomputed Recompute(const std::function<double(const Eigen::VectorXd&)>& f, const Eigen::VectorXd& x, const Eigen::VectorXd& half) {
+Recomputed Recompute(const std::function<double(const Eigen::VectorXd&)>& f,
+                     const Eigen::VectorXd& x, const Eigen::VectorXd& half) {
   Recomputed out;
   out.value = f(x);
   double variance = 0;
@@ -38,7 +41,8 @@ Recomputed Recompute(const std::function<double(const Eigen::VectorXd&)>& f, con
 }
 
 Eigen::Vector3d SlopeNormal(double slope, double downhill) {
-  return {std::cos(downhill) * std::sin(slope), std::sin(downhill) * std::sin(slope), std::cos(slope)};
+  return {std::cos(downhill) * std::sin(slope), std::sin(downhill) * std::sin(slope),
+          std::cos(slope)};
 }
 
 std::optional<CaseLabel> ReadCaseLabel(const std::string& text) {
@@ -51,7 +55,10 @@ std::optional<CaseLabel> ReadCaseLabel(const std::string& text) {
   const bool reverses = out.path_case.digit == 2 || out.path_case.digit == 4;
   if (!reverses) return std::nullopt;
   out.plot_code = rest[0] == '.';
-  out.path_case.letter = rest == "a" || rest == ".25" ? 'a' : rest == "b" || rest == ".5" ? 'b' : rest == "c" || rest == ".75" ? 'c' : ' ';
+  out.path_case.letter = rest == "a" || rest == ".25"   ? 'a'
+                         : rest == "b" || rest == ".5"  ? 'b'
+                         : rest == "c" || rest == ".75" ? 'c'
+                                                        : ' ';
   if (out.path_case.letter == ' ') return std::nullopt;
   return out;
 }
@@ -73,14 +80,17 @@ std::string ModeOf(const ImpactCase& path_case) {
 std::string ModeOf(const std::string& words) {
   std::string lower;
   for (const char c : words)
-    if (std::isalpha(static_cast<unsigned char>(c))) lower += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+    if (std::isalpha(static_cast<unsigned char>(c)))
+      lower += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
   if (lower.find("stick") != std::string::npos) return "sticking";
   if (lower.find("slid") == std::string::npos && lower.find("slip") == std::string::npos) return {};
   return lower.find("rev") != std::string::npos || lower[0] == 'r' ? "reverse sliding" : "sliding";
 }
 
 const char* AttitudeName(AttitudeSource source) {
-  return source == AttitudeSource::kStated ? "stated" : source == AttitudeSource::kSolved ? "orientation solved" : "needs orientation";
+  return source == AttitudeSource::kStated   ? "stated"
+         : source == AttitudeSource::kSolved ? "orientation solved"
+                                             : "needs orientation";
 }
 
 }  // namespace impactlab

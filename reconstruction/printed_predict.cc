@@ -29,15 +29,18 @@ double Energy(const Body& body, const Eigen::Matrix3d& R_WB, const MotionVector&
   return KineticEnergy(body, R_WB, u.head<3>(), u.tail<3>());
 }
 
-Said Say(const Body& body, const Placement& placement, double slope, const Inputs& in, RestitutionLaw law) {
+Said Say(const Body& body, const Placement& placement, double slope, const Inputs& in,
+         RestitutionLaw law) {
   Eigen::Isometry3d X_WB = Eigen::Isometry3d::Identity();
   X_WB.linear() = placement.R_WB;
   const Plane plane{SlopeNormal(slope, placement.downhill), 0};
   const Eigen::Isometry3d X_WF = ContactFrame(plane, X_WB * in.r_B, -Vector3d::UnitZ(), false);
-  const ContactState contact = MakeContactState(body, X_WB, in.minus.head<3>(), in.minus.tail<3>(), X_WF);
+  const ContactState contact =
+      MakeContactState(body, X_WB, in.minus.head<3>(), in.minus.tail<3>(), X_WF);
   SolveOptions options;
   options.dense_output = false;
-  const ImpactOutcome outcome = Solve(contact, {law, in.e, in.mu_k, std::max(in.mu_k, in.mu_s)}, options);
+  const ImpactOutcome outcome =
+      Solve(contact, {law, in.e, in.mu_k, std::max(in.mu_k, in.mu_s)}, options);
   Said said;
   if (outcome.status != SolveStatus::kOk) return said;
   const VelocityChange change = ApplyImpulse(body, X_WB, X_WF, outcome.J_F);
@@ -50,16 +53,19 @@ Said Say(const Body& body, const Placement& placement, double slope, const Input
 
 }  // namespace
 
-double EnergyNormError(const Body& body, const Eigen::Matrix3d& R_WB, const MotionVector& a, const MotionVector& b) {
+double EnergyNormError(const Body& body, const Eigen::Matrix3d& R_WB, const MotionVector& a,
+                       const MotionVector& b) {
   return std::sqrt(Energy(body, R_WB, a - b) / Energy(body, R_WB, b));
 }
 
-std::vector<RowPrediction> PredictRow(const Body& body, const PrintedRow& row, const Placement& placement) {
+std::vector<RowPrediction> PredictRow(const Body& body, const PrintedRow& row,
+                                      const Placement& placement) {
   std::vector<RowPrediction> out;
   if (!row.e.there() || !row.mu_k.there()) return out;
   const Printed& mu_s = row.mu_s.there() ? row.mu_s : row.mu_k;
   const Inputs nominal = {row.minus.value, placement.r_B, row.e.value, row.mu_k.value, mu_s.value};
-  for (const RestitutionLaw law : {RestitutionLaw::kEnergetic, RestitutionLaw::kPoisson, RestitutionLaw::kNewton}) {
+  for (const RestitutionLaw law :
+       {RestitutionLaw::kEnergetic, RestitutionLaw::kPoisson, RestitutionLaw::kNewton}) {
     const Said said = Say(body, placement, row.slope, nominal, law);
     if (!said.usable) continue;
     RowPrediction p;
@@ -68,7 +74,8 @@ std::vector<RowPrediction> PredictRow(const Body& body, const PrintedRow& row, c
     p.path_case = said.path_case.Name();
     p.loss = said.loss;
     p.error = EnergyNormError(body, placement.R_WB, p.plus, row.plus.value);
-    std::mt19937_64 rng(4);  // the same draws for every law and row, so that their differences are not noise
+    // the same draws for every law and row, so that their differences are not noise
+    std::mt19937_64 rng(4);
     std::uniform_real_distribution<double> unit(-1, 1);
     MotionVector square = MotionVector::Zero();
     double square_loss = 0;

@@ -34,7 +34,8 @@ int Side(const std::vector<Window>& windows, double t) {
 }
 
 // Lagrange's weights of the points at t.
-std::vector<double> Weights(const Track& track, const std::vector<std::size_t>& at, std::size_t n, double t) {
+std::vector<double> Weights(const Track& track, const std::vector<std::size_t>& at, std::size_t n,
+                            double t) {
   std::vector<double> weights(at.size(), 0.0);
   for (std::size_t i = 0; i < n; ++i) {
     weights[i] = 1;
@@ -47,7 +48,8 @@ std::vector<double> Weights(const Track& track, const std::vector<std::size_t>& 
 
 }  // namespace
 
-TrackImages::TrackImages(const MarkerTracks& tracks, const CameraRig& rig, std::size_t markers, const TrackImagesOptions& options)
+TrackImages::TrackImages(const MarkerTracks& tracks, const CameraRig& rig, std::size_t markers,
+                         const TrackImagesOptions& options)
     : options_(options), markers_(markers) {
   TakePoints(tracks, rig);
   FindInstants();
@@ -58,8 +60,11 @@ TrackImages::TrackImages(const MarkerTracks& tracks, const CameraRig& rig, std::
 
 void TrackImages::TakePoints(const MarkerTracks& tracks, const CameraRig& rig) {
   for (const std::string& name : tracks.cameras) {
-    const auto found = std::find_if(rig.cameras.begin(), rig.cameras.end(), [&](const RigCamera& c) { return c.name == name; });
-    if (found == rig.cameras.end()) throw ConfigError(fmt::format("poses of tracks: found camera '{}', allowed: those of the rig", name));
+    const auto found = std::find_if(rig.cameras.begin(), rig.cameras.end(),
+                                    [&](const RigCamera& c) { return c.name == name; });
+    if (found == rig.cameras.end())
+      throw ConfigError(
+          fmt::format("poses of tracks: found camera '{}', allowed: those of the rig", name));
     view_of_.push_back(static_cast<int>(found - rig.cameras.begin()));
   }
   images_.assign(tracks.cameras.size(), std::vector<Track>(markers_));
@@ -86,7 +91,9 @@ void TrackImages::TakePoints(const MarkerTracks& tracks, const CameraRig& rig) {
     }
   }
   for (auto& camera : images_) {
-    for (Track& track : camera) std::sort(track.begin(), track.end(), [](const Image& a, const Image& b) { return a.t < b.t; });
+    for (Track& track : camera)
+      std::sort(track.begin(), track.end(),
+                [](const Image& a, const Image& b) { return a.t < b.t; });
   }
 }
 
@@ -103,13 +110,15 @@ void TrackImages::FindInstants() {
   }
   std::vector<double> steps;
   for (std::size_t i = 1; i < instants_.size(); ++i) {
-    steps.push_back((instants_[i].second - instants_[i - 1].second) / static_cast<double>(instants_[i].first - instants_[i - 1].first));
+    steps.push_back((instants_[i].second - instants_[i - 1].second) /
+                    static_cast<double>(instants_[i].first - instants_[i - 1].first));
   }
   if (!steps.empty()) interval_ = Median(steps);
 }
 
 bool TrackImages::NearKnown(double t) const {
-  return std::any_of(options_.impacts.begin(), options_.impacts.end(), [&](double x) { return std::abs(x - t) < kClusterGap * interval_; });
+  return std::any_of(options_.impacts.begin(), options_.impacts.end(),
+                     [&](double x) { return std::abs(x - t) < kClusterGap * interval_; });
 }
 
 // Known impacts, and where two tracks or more agree that the velocity jumped.
@@ -123,11 +132,13 @@ void TrackImages::FindImpacts() {
       }
     }
   }
-  std::sort(flagged.begin(), flagged.end(), [](const Window& a, const Window& b) { return a.end < b.end; });
+  std::sort(flagged.begin(), flagged.end(),
+            [](const Window& a, const Window& b) { return a.end < b.end; });
   for (std::size_t i = 0; i < flagged.size();) {
     Window common = flagged[i], hull = flagged[i];
     std::size_t n = i + 1;
-    for (; n < flagged.size() && flagged[n].end - flagged[n - 1].end < kClusterGap * interval_; ++n) {
+    for (; n < flagged.size() && flagged[n].end - flagged[n - 1].end < kClusterGap * interval_;
+         ++n) {
       common = {std::max(common.begin, flagged[n].begin), std::min(common.end, flagged[n].end)};
       hull = {std::min(hull.begin, flagged[n].begin), std::max(hull.end, flagged[n].end)};
     }
@@ -139,10 +150,12 @@ void TrackImages::FindImpacts() {
   for (double t : options_.impacts) {
     impacts_.push_back({t - half, t + half});
     for (auto& camera : images_) {
-      for (Track& track : camera) std::erase_if(track, [&](const Image& image) { return std::abs(image.t - t) < half; });
+      for (Track& track : camera)
+        std::erase_if(track, [&](const Image& image) { return std::abs(image.t - t) < half; });
     }
   }
-  std::sort(impacts_.begin(), impacts_.end(), [](const Window& a, const Window& b) { return a.begin < b.begin; });
+  std::sort(impacts_.begin(), impacts_.end(),
+            [](const Window& a, const Window& b) { return a.begin < b.begin; });
 }
 
 void TrackImages::CutPieces() {
@@ -151,8 +164,9 @@ void TrackImages::CutPieces() {
       for (std::size_t i = 1; i < track.size(); ++i) {
         const Image& before = track[i - 1];
         const int side = Side(impacts_, track[i].t);
-        const bool cut = track[i].frame - before.frame > options_.longest_gap || track[i].flagged || side % 2 != 0 ||
-                         side != Side(impacts_, before.t) || !(track[i].t > before.t);
+        const bool cut = track[i].frame - before.frame > options_.longest_gap || track[i].flagged ||
+                         side % 2 != 0 || side != Side(impacts_, before.t) ||
+                         !(track[i].t > before.t);
         track[i].piece = before.piece + cut;
       }
     }
@@ -164,7 +178,9 @@ std::optional<Brought> TrackImages::Bring(int camera, int marker, double t) cons
   Brought out;
   out.image.camera = view_of_[camera];
   out.image.marker = marker;
-  const auto after = std::lower_bound(track.begin(), track.end(), t, [](const Image& image, double time) { return image.t < time; });
+  const auto after =
+      std::lower_bound(track.begin(), track.end(), t,
+                       [](const Image& image, double time) { return image.t < time; });
   for (auto at : {after, after == track.begin() ? after : std::prev(after)}) {
     if (at == track.end() || std::abs(at->t - t) > kSameTime) continue;
     out.image.q = at->q;
@@ -178,10 +194,13 @@ std::optional<Brought> TrackImages::Bring(int camera, int marker, double t) cons
   const double reach = options_.reach * interval_;
   std::optional<int> piece;
   const bool before = after != track.begin(), behind = after != track.end();
-  const auto mine = [&](Track::const_iterator at) { return Side(impacts_, at->t) == side && std::abs(at->t - t) <= reach; };
+  const auto mine = [&](Track::const_iterator at) {
+    return Side(impacts_, at->t) == side && std::abs(at->t - t) <= reach;
+  };
   if (before && behind && std::prev(after)->piece == after->piece) {
     if (Side(impacts_, after->t) == side) piece = after->piece;
-  } else if (before && mine(std::prev(after)) && !(behind && mine(after) && after->t - t < t - std::prev(after)->t)) {
+  } else if (before && mine(std::prev(after)) &&
+             !(behind && mine(after) && after->t - t < t - std::prev(after)->t)) {
     piece = std::prev(after)->piece;
   } else if (behind && mine(after)) {
     piece = after->piece;
@@ -191,11 +210,14 @@ std::optional<Brought> TrackImages::Bring(int camera, int marker, double t) cons
   for (std::size_t i = 0; i < track.size(); ++i) {
     if (track[i].piece == *piece) at.push_back(i);
   }
-  std::sort(at.begin(), at.end(), [&](std::size_t a, std::size_t b) { return std::abs(track[a].t - t) < std::abs(track[b].t - t); });
+  std::sort(at.begin(), at.end(), [&](std::size_t a, std::size_t b) {
+    return std::abs(track[a].t - t) < std::abs(track[b].t - t);
+  });
   if (at.size() > kNeighbours) at.resize(kNeighbours);
   if (at.size() < 3) return std::nullopt;
   const std::size_t n = std::min<std::size_t>(4, at.size());
-  const std::vector<double> w = Weights(track, at, n, t), other = Weights(track, at, at.size() > n ? n + 1 : n - 1, t);
+  const std::vector<double> w = Weights(track, at, n, t),
+                            other = Weights(track, at, at.size() > n ? n + 1 : n - 1, t);
   Vector2d missed = Vector2d::Zero();
   double chance = 0;
   for (std::size_t i = 0; i < at.size(); ++i) {
@@ -208,7 +230,8 @@ std::optional<Brought> TrackImages::Bring(int camera, int marker, double t) cons
   out.image.cov.setZero();
   for (std::size_t i = 0; i < at.size(); ++i) out.image.cov += w[i] * w[i] * track[at[i]].cov;
   // What one order more, or less, would change beyond the noise is what the order misses.
-  out.image.cov += std::max(0.0, 0.5 * (missed.squaredNorm() - kBeyondNoise * chance)) * Matrix2d::Identity();
+  out.image.cov +=
+      std::max(0.0, 0.5 * (missed.squaredNorm() - kBeyondNoise * chance)) * Matrix2d::Identity();
   return out;
 }
 

@@ -1,6 +1,7 @@
 #pragma once
-// Images of all cameras brought to the instants of the first one, along the markers' own tracks; no interpolation crosses an impact. What
-// poses (track_poses.h) and points (marker_points.h) from tracks have in common. Private to them.
+// Images of all cameras brought to the instants of the first one, along the markers' own tracks; no
+// interpolation crosses an impact. What poses (track_poses.h) and points (marker_points.h) from
+// tracks have in common. Private to them.
 
 #include <Eigen/Core>
 #include <optional>
@@ -44,9 +45,11 @@ class TrackImages {
   using Track = std::vector<Image>;
 
   // Of the first `markers` names of the tracks. ConfigError for a camera the rig has not.
-  TrackImages(const MarkerTracks& tracks, const CameraRig& rig, std::size_t markers, const TrackImagesOptions& options);
+  TrackImages(const MarkerTracks& tracks, const CameraRig& rig, std::size_t markers,
+              const TrackImagesOptions& options);
 
-  // Frames of the first camera and their times; where there are fewer than two, nothing can be brought anywhere.
+  // Frames of the first camera and their times; where there are fewer than two, nothing can be
+  // brought anywhere.
   const std::vector<std::pair<long long, double>>& instants() const { return instants_; }
   bool usable() const { return interval_ > 0; }
   const std::vector<TrackPoses::Window>& impacts() const { return impacts_; }

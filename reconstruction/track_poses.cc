@@ -21,18 +21,21 @@ using Eigen::Matrix2d;
 using Eigen::Vector2d;
 using internal::Brought;
 
-constexpr double kVote = 10;  // by which an image must be worse than every other before it is voted out [chi-square]
+// by which an image must be worse than every other before it is voted out [chi-square]
+constexpr double kVote = 10;
 
 class Reader {
  public:
-  Reader(const MarkerTracks& tracks, const CameraRig& rig, const std::vector<BodyMarker>& markers, const TrackPosesOptions& options)
+  Reader(const MarkerTracks& tracks, const CameraRig& rig, const std::vector<BodyMarker>& markers,
+         const TrackPosesOptions& options)
       : tracks_(tracks),
         rig_(rig),
         markers_(markers),
         options_(options),
         views_(internal::Views(rig)),
         images_(tracks, rig, markers.size(),
-                {options.pixel_sd, options.offset, options.impacts, options.exposure, options.longest_gap, options.reach}) {}
+                {options.pixel_sd, options.offset, options.impacts, options.exposure,
+                 options.longest_gap, options.reach}) {}
 
   TrackPoses Run() {
     out_.recording.name = tracks_.recording;
@@ -51,7 +54,8 @@ class Reader {
   }
 
  private:
-  MarkerPose Fit(const std::vector<Brought>& brought, std::size_t without, const std::optional<Isometry3d>& near) const {
+  MarkerPose Fit(const std::vector<Brought>& brought, std::size_t without,
+                 const std::optional<Isometry3d>& near) const {
     std::vector<MarkerImage> images;
     for (std::size_t i = 0; i < brought.size(); ++i) {
       if (i != without) images.push_back(brought[i].image);
@@ -95,8 +99,8 @@ class Reader {
       }
     }
     if (static_cast<int>(cameras.size()) < options_.cameras)
-      return fmt::format("seen by {} camera{} at this instant, asked for are {}", cameras.size(), cameras.size() == 1 ? "" : "s",
-                         options_.cameras);
+      return fmt::format("seen by {} camera{} at this instant, asked for are {}", cameras.size(),
+                         cameras.size() == 1 ? "" : "s", options_.cameras);
     MarkerPose pose = Fit(brought, brought.size(), near);
     if (!pose.usable) {
       const auto out = VotedOut(brought, pose, near);
@@ -117,18 +121,23 @@ class Reader {
     return "";
   }
 
-  std::vector<PoseImage> Sources(const MarkerPose& pose, const std::vector<Brought>& brought) const {
+  std::vector<PoseImage> Sources(const MarkerPose& pose,
+                                 const std::vector<Brought>& brought) const {
     std::vector<PoseImage> sources;
     for (const Brought& one : brought) {
       Vector2d q;
       internal::ImageDerivatives d;
-      if (!internal::ImageOf(views_[one.image.camera], markers_[one.image.marker], pose.X_WB, &q, &d)) continue;
+      if (!internal::ImageOf(views_[one.image.camera], markers_[one.image.marker], pose.X_WB, &q,
+                             &d))
+        continue;
       Eigen::Matrix<double, 2, 6> J;
       J << d.by_p_W, d.by_phi_B;
-      const Eigen::Matrix<double, 6, 2> dx_dq = pose.cov_pixels * J.transpose() * one.image.cov.inverse();
+      const Eigen::Matrix<double, 6, 2> dx_dq =
+          pose.cov_pixels * J.transpose() * one.image.cov.inverse();
       for (const auto& [point, share] : one.weights) sources.push_back({point, share * dx_dq});
     }
-    std::sort(sources.begin(), sources.end(), [](const PoseImage& a, const PoseImage& b) { return a.point < b.point; });
+    std::sort(sources.begin(), sources.end(),
+              [](const PoseImage& a, const PoseImage& b) { return a.point < b.point; });
     return sources;
   }
 
@@ -141,21 +150,28 @@ class Reader {
   TrackPoses out_;
 };
 
-void Check(const MarkerTracks& tracks, const CameraRig& rig, const std::vector<BodyMarker>& markers, const TrackPosesOptions& o) {
+void Check(const MarkerTracks& tracks, const CameraRig& rig, const std::vector<BodyMarker>& markers,
+           const TrackPosesOptions& o) {
   internal::CheckLayout(markers);
   internal::CheckRig(rig, "poses of tracks");
   if (markers.size() > tracks.markers.size())
-    throw ConfigError(fmt::format("poses of tracks: found a layout of {} markers, allowed: the {} that the tracks name at most",
-                                  markers.size(), tracks.markers.size()));
+    throw ConfigError(
+        fmt::format("poses of tracks: found a layout of {} markers, allowed: the {} that the "
+                    "tracks name at most",
+                    markers.size(), tracks.markers.size()));
   if (!o.offset.empty() && o.offset.size() != tracks.cameras.size())
-    throw ConfigError(fmt::format("poses of tracks: found {} offsets, allowed: one for each of {} cameras, or none", o.offset.size(),
-                                  tracks.cameras.size()));
+    throw ConfigError(fmt::format(
+        "poses of tracks: found {} offsets, allowed: one for each of {} cameras, or none",
+        o.offset.size(), tracks.cameras.size()));
   const auto bad = [](double x) { return !(x >= 0) || !std::isfinite(x); };
   const auto no_number = [](double x) { return !std::isfinite(x); };
-  if (bad(o.pixel_sd) || bad(o.exposure) || bad(o.reach) || o.longest_gap < 1 || o.cameras < 1 || o.outliers < 0 || o.outliers > 1 ||
-      std::any_of(o.offset.begin(), o.offset.end(), no_number) || std::any_of(o.impacts.begin(), o.impacts.end(), no_number)) {
+  if (bad(o.pixel_sd) || bad(o.exposure) || bad(o.reach) || o.longest_gap < 1 || o.cameras < 1 ||
+      o.outliers < 0 || o.outliers > 1 ||
+      std::any_of(o.offset.begin(), o.offset.end(), no_number) ||
+      std::any_of(o.impacts.begin(), o.impacts.end(), no_number)) {
     throw ConfigError(
-        "poses of tracks: found an option without meaning, allowed: noises, exposure and reach of 0 or more, gaps and cameras of 1 or "
+        "poses of tracks: found an option without meaning, allowed: noises, exposure and reach of "
+        "0 or more, gaps and cameras of 1 or "
         "more, "
         "0 or 1 outliers, finite offsets and impact times");
   }
@@ -163,20 +179,23 @@ void Check(const MarkerTracks& tracks, const CameraRig& rig, const std::vector<B
 
 }  // namespace
 
-TrackPoses PosesFromTracks(const MarkerTracks& tracks, const CameraRig& rig, const std::vector<BodyMarker>& markers,
+TrackPoses PosesFromTracks(const MarkerTracks& tracks, const CameraRig& rig,
+                           const std::vector<BodyMarker>& markers,
                            const TrackPosesOptions& options) {
   Check(tracks, rig, markers, options);
   return Reader(tracks, rig, markers, options).Run();
 }
 
-Eigen::Matrix<double, 6, 6> CrossCovariance(const TrackPoses& poses, const MarkerTracks& tracks, int i, int j) {
+Eigen::Matrix<double, 6, 6> CrossCovariance(const TrackPoses& poses, const MarkerTracks& tracks,
+                                            int i, int j) {
   Eigen::Matrix<double, 6, 6> cov = Eigen::Matrix<double, 6, 6>::Zero();
   auto other = poses.images[j].begin();
   for (const PoseImage& image : poses.images[i]) {
     while (other != poses.images[j].end() && other->point < image.point) ++other;
     if (other == poses.images[j].end()) break;
     if (other->point != image.point) continue;
-    const Matrix2d noise = tracks.points[image.point].cov + poses.pixel_sd * poses.pixel_sd * Matrix2d::Identity();
+    const Matrix2d noise =
+        tracks.points[image.point].cov + poses.pixel_sd * poses.pixel_sd * Matrix2d::Identity();
     cov += image.dx_dq * noise * other->dx_dq.transpose();
   }
   return cov;

@@ -22,9 +22,11 @@ using Eigen::VectorXd;
 using internal::Cross;
 using internal::SideState;
 
-constexpr double kCoverage = 3;  // standard deviations by which contact points have to approach and to part
+// standard deviations by which contact points have to approach and to part
+constexpr double kCoverage = 3;
 
-// Both bodies at the impact: 24 entries of body 1 (pose, velocity before; pose, velocity after) and 24 of body 2, as SideState has them.
+// Both bodies at the impact: 24 entries of body 1 (pose, velocity before; pose, velocity after) and
+// 24 of body 2, as SideState has them.
 struct Meeting {
   bool converged = false;
   double t = 0, sd_t = 0, chi_square = 0;
@@ -33,7 +35,8 @@ struct Meeting {
 };
 
 // Arcs at one time t: states, gap of the poses and what it changes by with t.
-Meeting Meet(const internal::Motion& one, const internal::Motion& two, double t, double window, const MotionFitOptions& options) {
+Meeting Meet(const internal::Motion& one, const internal::Motion& two, double t, double window,
+             const MotionFitOptions& options) {
   Meeting m;
   MatrixXd C, H = MatrixXd::Zero(12, 48), S;
   VectorXd gap(12), approach(12), rate(48);
@@ -42,7 +45,9 @@ Meeting Meet(const internal::Motion& one, const internal::Motion& two, double t,
     H.block<6, 6>(6 * b, 24 * b + 12) = MatrixXd::Identity(6, 6);
   }
   VectorXd jump(12);
-  for (int k = 0; k < 12; ++k) jump(k) = std::pow(k % 6 < 3 ? options.jump_allowance_position : options.jump_allowance_angle, 2);
+  for (int k = 0; k < 12; ++k)
+    jump(k) =
+        std::pow(k % 6 < 3 ? options.jump_allowance_position : options.jump_allowance_angle, 2);
   const double start = t;
   MatrixXd weight;
   Eigen::RowVectorXd T;
@@ -88,7 +93,8 @@ Meeting Meet(const internal::Motion& one, const internal::Motion& two, double t,
     m.side[s].R = m.side[s].R * internal::Exp(moved.segment<3>(12 * s + 3));
     m.side[s].velocity += moved.segment<6>(12 * s + 6);
   }
-  // Estimates follow the errors e of the arcs by 1 - (pull P + rate T) H, and the jumps of the poses by the last factor.
+  // Estimates follow the errors e of the arcs by 1 - (pull P + rate T) H, and the jumps of the
+  // poses by the last factor.
   const MatrixXd follow = pull * project + rate * T;
   const MatrixXd keep = MatrixXd::Identity(48, 48) - follow * H;
   m.cov = keep * C * keep.transpose() + follow * jump.asDiagonal() * follow.transpose();
@@ -107,7 +113,8 @@ Plane SurfaceAt(const StruckBody& struck, const Isometry3d& X_WB) {
 using Rows = Eigen::Matrix<double, 3, 48>;
 
 // Fills the event from the states; every vector with its derivative.
-TwoBodyEvent Describe(const Meeting& m, const Body& body, const StruckBody& struck, const MotionFitOptions& options) {
+TwoBodyEvent Describe(const Meeting& m, const Body& body, const StruckBody& struck,
+                      const MotionFitOptions& options) {
   TwoBodyEvent out;
   ImpactEvent& event = out.event;
   const SideState &one = m.side[0], &two = m.side[2];
@@ -130,7 +137,8 @@ TwoBodyEvent Describe(const Meeting& m, const Body& body, const StruckBody& stru
   p2.block<3, 3>(0, 24).setIdentity();
   turn2.block<3, 3>(0, 27) = two.R;
   lever.block<3, 3>(0, 3) = by_first * one.R;
-  lever += (-Cross(r1) - by_first) * turn2;  // turned together with the surface the lever just turns
+  // turned together with the surface the lever just turns
+  lever += (-Cross(r1) - by_first) * turn2;
   Vector3d v[4], omega[4];
   Rows dv[4], domega[4];
   for (int s = 0; s < 4; ++s) {
@@ -157,21 +165,25 @@ TwoBodyEvent Describe(const Meeting& m, const Body& body, const StruckBody& stru
   event.omega_plus = omega[1];
   // The frame turns with body 2: what its attitude is wrong by, all vectors are turned by.
   Eigen::Matrix<double, kEventDim, 48> map;
-  const auto put = [&](int row, const Vector3d& vector, const Rows& d) { map.middleRows<3>(row) = d + Cross(vector) * turn2; };
+  const auto put = [&](int row, const Vector3d& vector, const Rows& d) {
+    map.middleRows<3>(row) = d + Cross(vector) * turn2;
+  };
   put(kVMinus, event.v_minus, dv[0] - du[0]);
   put(kVPlus, event.v_plus, dv[1] - du[0]);
   put(kOmegaMinus, omega[0], domega[0]);
   put(kOmegaPlus, omega[1], domega[1]);
   put(kLever, r1, lever);
   const EventCovariance cov = map * m.cov * map.transpose();
-  event.cov = 0.5 * (cov + cov.transpose());  // bit by bit symmetric, as a file that holds one triangle gives it back
+  // bit by bit symmetric, as a file that holds one triangle gives it back
+  event.cov = 0.5 * (cov + cov.transpose());
   const Isometry3d X_WF = ContactFrame(surface, event.p_WP, options.flight.gravity_W, false);
   other.v_minus = v[2];
   other.v_plus = v[3];
   other.omega_minus = omega[2];
   other.omega_plus = omega[3];
   other.normal = n;
-  const Matrix3d A_W = X_WF.linear() * StruckInverseMass(struck, other.X_WB, X_WF) * X_WF.linear().transpose();
+  const Matrix3d A_W =
+      X_WF.linear() * StruckInverseMass(struck, other.X_WB, X_WF) * X_WF.linear().transpose();
   other.A_W = 0.5 * (A_W + A_W.transpose());
   UpdateContact(event, body, surface, options.flight.gravity_W);
   const Vector3d J = body.mass * (v[1] - v[0]);
@@ -181,7 +193,8 @@ TwoBodyEvent Describe(const Meeting& m, const Body& body, const StruckBody& stru
     const Vector3d axis = struck.axis->axis_W.normalized(), r = event.p_WP - struck.axis->p_W;
     const double I = internal::AxisInertia(*struck.axis, struck.body, other.X_WB);
     out.closure = VectorXd::Constant(1, I * axis.dot(omega[3] - omega[2]) + axis.dot(r.cross(J)));
-    dclosure = axis.transpose() * (I * (domega[3] - domega[2]) + Cross(r) * dJ - Cross(J) * (p1 + lever));
+    dclosure =
+        axis.transpose() * (I * (domega[3] - domega[2]) + Cross(r) * dJ - Cross(J) * (p1 + lever));
   } else {
     out.closure = J + struck.body.mass * (v[3] - v[2]);
     dclosure = dJ + struck.body.mass * (dv[3] - dv[2]);
@@ -192,30 +205,37 @@ TwoBodyEvent Describe(const Meeting& m, const Body& body, const StruckBody& stru
   return out;
 }
 
-void Judge(const internal::Motion& one, const internal::Motion& two, const MotionFitOptions& options, double deepest, TwoBodyEvent* out) {
+void Judge(const internal::Motion& one, const internal::Motion& two,
+           const MotionFitOptions& options, double deepest, TwoBodyEvent* out) {
   ImpactEvent& event = out->event;
   const auto reject = [&](RejectReason reason, std::string detail) {
     event.reason = reason;
     event.detail = std::move(detail);
   };
   if (event.frames_minus < options.min_frames || event.frames_plus < options.min_frames)
-    return reject(RejectReason::kTooFewFrames, fmt::format("{} frames before and {} after the impact, allowed at least {}",
-                                                           event.frames_minus, event.frames_plus, options.min_frames));
+    return reject(RejectReason::kTooFewFrames,
+                  fmt::format("{} frames before and {} after the impact, allowed at least {}",
+                              event.frames_minus, event.frames_plus, options.min_frames));
   const double limit = ChiSquareQuantile(1 - options.misfit_probability, out->gap_dof);
   if (!(out->gap_chi_square <= limit))
-    return reject(RejectReason::kSecondContact,
-                  fmt::format("the poses of the two bodies do not meet at one time: chi-square {:.1f} of {} dof, "
-                              "allowed {:.1f}",
-                              out->gap_chi_square, out->gap_dof, limit));
+    return reject(
+        RejectReason::kSecondContact,
+        fmt::format(
+            "the poses of the two bodies do not meet at one time: chi-square {:.1f} of {} dof, "
+            "allowed {:.1f}",
+            out->gap_chi_square, out->gap_dof, limit));
   const double allowed = 1e-3 + kCoverage * (one.sigma_position() + two.sigma_position());
   if (deepest > allowed)
-    return reject(RejectReason::kSecondContact,
-                  fmt::format("the bodies overlap by {:.4f} m in a frame of the flights, allowed {:.4f} m", deepest, allowed));
+    return reject(
+        RejectReason::kSecondContact,
+        fmt::format("the bodies overlap by {:.4f} m in a frame of the flights, allowed {:.4f} m",
+                    deepest, allowed));
   for (const internal::Motion* motion : {&one, &two}) {
     const double most = ChiSquareQuantile(1 - options.misfit_probability, motion->dof());
     if (motion->chi_square() > most)
-      return reject(RejectReason::kArcMisfit, fmt::format("body {}: chi-square {:.1f} of {} dof, allowed {:.1f}", motion == &one ? 1 : 2,
-                                                          motion->chi_square(), motion->dof(), most));
+      return reject(RejectReason::kArcMisfit,
+                    fmt::format("body {}: chi-square {:.1f} of {} dof, allowed {:.1f}",
+                                motion == &one ? 1 : 2, motion->chi_square(), motion->dof(), most));
   }
   const Vector3d n = event.contact.X_WF.linear().col(2), r = event.p_WP - event.X_WB.translation();
   Eigen::Matrix<double, 1, kEventDim> row = Eigen::Matrix<double, 1, kEventDim>::Zero();
@@ -224,40 +244,52 @@ void Judge(const internal::Motion& one, const internal::Motion& two, const Motio
   row.segment<3>(kLever) = n.cross(event.omega_minus).transpose();
   const double sd = std::sqrt(std::max(0.0, (row * event.cov * row.transpose()).value()));
   if (!(-event.contact.v_minus_F.z() > kCoverage * sd))
-    return reject(RejectReason::kNoApproach, fmt::format("the contact points approach at {:.4f} m/s, allowed more than {:.4f} m/s",
-                                                         -event.contact.v_minus_F.z(), kCoverage * sd));
+    return reject(
+        RejectReason::kNoApproach,
+        fmt::format("the contact points approach at {:.4f} m/s, allowed more than {:.4f} m/s",
+                    -event.contact.v_minus_F.z(), kCoverage * sd));
   if (!(event.v_plus_F.z() > kCoverage * sd))
     return reject(RejectReason::kRollingContact,
-                  fmt::format("the contact points part at {:.4f} m/s, allowed more than {:.4f} m/s", event.v_plus_F.z(), kCoverage * sd));
+                  fmt::format("the contact points part at {:.4f} m/s, allowed more than {:.4f} m/s",
+                              event.v_plus_F.z(), kCoverage * sd));
   event.accepted = true;
 }
 
 }  // namespace
 
-Matrix3d StruckInverseMass(const StruckBody& struck, const Isometry3d& X_WB, const Isometry3d& X_WF) {
+Matrix3d StruckInverseMass(const StruckBody& struck, const Isometry3d& X_WB,
+                           const Isometry3d& X_WF) {
   if (!struck.axis) return ContactInverseMass(struck.body, X_WB, X_WF);
-  const Vector3d arm = struck.axis->axis_W.normalized().cross(X_WF.translation() - struck.axis->p_W);
+  const Vector3d arm =
+      struck.axis->axis_W.normalized().cross(X_WF.translation() - struck.axis->p_W);
   const Vector3d arm_F = X_WF.linear().transpose() * arm;
   return arm_F * arm_F.transpose() / internal::AxisInertia(*struck.axis, struck.body, X_WB);
 }
 
-std::vector<TwoBodyEvent> FitTwoBodies(const PoseRecording& first, const Body& body, const PoseRecording& second, const StruckBody& struck,
+std::vector<TwoBodyEvent> FitTwoBodies(const PoseRecording& first, const Body& body,
+                                       const PoseRecording& second, const StruckBody& struck,
                                        const MotionFitOptions& options) {
   if (body.planar || struck.body.planar || first.planar || second.planar)
     throw ConfigError("two bodies: found a planar body or recording, allowed spatial ones");
-  if (struck.axis && !(struck.axis->axis_W.norm() > 0)) throw ConfigError("two bodies: found an axis of no length, allowed a direction");
-  if (!(struck.surface_B.normal.norm() > 0)) throw ConfigError("two bodies: found a surface without normal, allowed one out of body 2");
+  if (struck.axis && !(struck.axis->axis_W.norm() > 0))
+    throw ConfigError("two bodies: found an axis of no length, allowed a direction");
+  if (!(struck.surface_B.normal.norm() > 0))
+    throw ConfigError("two bodies: found a surface without normal, allowed one out of body 2");
   MotionFitOptions options_2 = options;
   if (struck.sigma_position > 0) options_2.sigma_position = struck.sigma_position;
   if (struck.sigma_angle > 0) options_2.sigma_angle = struck.sigma_angle;
   std::vector<TwoBodyEvent> events;
   for (const internal::Break& at : internal::FindBreaks(first, body, options)) {
-    internal::Motion one(first, body, std::nullopt, options), two(second, struck.body, struck.axis, options_2);
-    // First without the frames next to the break, whose side is not known yet, then with all frames by the time found.
+    internal::Motion one(first, body, std::nullopt, options),
+        two(second, struck.body, struck.axis, options_2);
+    // First without the frames next to the break, whose side is not known yet, then with all frames
+    // by the time found.
     Meeting meeting;
     double t = at.t, margin = at.interval;
     for (int round = 0; round < 2; ++round) {
-      if (!one.Cut(at.begin, t - margin, t + margin, at.end) || !two.Cut(at.begin, t - margin, t + margin, at.end)) break;
+      if (!one.Cut(at.begin, t - margin, t + margin, at.end) ||
+          !two.Cut(at.begin, t - margin, t + margin, at.end))
+        break;
       meeting = Meet(one, two, t, 2 * at.interval, options);
       if (!meeting.converged) break;
       t = meeting.t;
@@ -267,16 +299,19 @@ std::vector<TwoBodyEvent> FitTwoBodies(const PoseRecording& first, const Body& b
     TwoBodyEvent out = Describe(meeting, body, struck, options);
     const Plane surface = SurfaceAt(struck, out.event.struck->X_WB);
     const double gap = surface.normal.dot(out.event.p_WP) - surface.offset;
-    const double reach = std::max(0.15 * SupportLever(body, Vector3d::UnitZ()).norm(), 5 * (one.sigma_position() + two.sigma_position()));
+    const double reach = std::max(0.15 * SupportLever(body, Vector3d::UnitZ()).norm(),
+                                  5 * (one.sigma_position() + two.sigma_position()));
     if (std::abs(gap) > reach) continue;  // a blow by something else
     double deepest = 0;
     for (std::size_t i = 0; i < first.t.size(); ++i) {
-      if (first.t[i] < at.begin || first.t[i] > at.end || std::abs(first.t[i] - t) < at.interval) continue;
+      if (first.t[i] < at.begin || first.t[i] > at.end || std::abs(first.t[i] - t) < at.interval)
+        continue;
       const SideState there = first.t[i] < t ? two.Before(first.t[i]) : two.After(first.t[i]);
       Isometry3d X_WB2 = Isometry3d::Identity();
       X_WB2.linear() = there.R;
       X_WB2.translation() = there.p;
-      deepest = std::max(deepest, gap - ContactWithPlane(body, first.X_WB[i], SurfaceAt(struck, X_WB2)).gap);
+      deepest = std::max(deepest,
+                         gap - ContactWithPlane(body, first.X_WB[i], SurfaceAt(struck, X_WB2)).gap);
     }
     out.event.recording = first.name;
     out.event.impact = static_cast<int>(events.size());

@@ -1,5 +1,6 @@
 #pragma once
-// One body before and after an impact of two: free flight, or turning about a fixed axis under gravity. Private to the reconstruction room.
+// One body before and after an impact of two: free flight, or turning about a fixed axis under
+// gravity. Private to the reconstruction room.
 
 #include <Eigen/Core>
 #include <optional>
@@ -10,27 +11,33 @@
 
 namespace impactlab::internal {
 
-// Where a motion is at a time. Order of `cov`: position, body-side rotation; velocity in W, spin in B. Accelerations likewise.
+// Where a motion is at a time. Order of `cov`: position, body-side rotation; velocity in W, spin in
+// B. Accelerations likewise.
 struct SideState {
   Eigen::Vector3d p = Eigen::Vector3d::Zero();
   Eigen::Matrix3d R = Eigen::Matrix3d::Identity();
-  Eigen::Matrix<double, 6, 1> velocity = Eigen::Matrix<double, 6, 1>::Zero(), acceleration = Eigen::Matrix<double, 6, 1>::Zero();
+  Eigen::Matrix<double, 6, 1> velocity = Eigen::Matrix<double, 6, 1>::Zero(),
+                              acceleration = Eigen::Matrix<double, 6, 1>::Zero();
   Eigen::Matrix<double, 12, 12> cov = Eigen::Matrix<double, 12, 12>::Zero();
 };
 
-// A break between two flights: its time, about, the outer ends of the flights and the frame interval [s].
+// A break between two flights: its time, about, the outer ends of the flights and the frame
+// interval [s].
 struct Break {
   double t = 0, begin = 0, end = 0, interval = 0;
 };
-std::vector<Break> FindBreaks(const PoseRecording& recording, const Body& body, const MotionFitOptions& options);
+std::vector<Break> FindBreaks(const PoseRecording& recording, const Body& body,
+                              const MotionFitOptions& options);
 
 // Moment of inertia about the axis [kg m^2].
 double AxisInertia(const FixedAxis& axis, const Body& body, const Eigen::Isometry3d& X_WB);
 
 class Motion {
  public:
-  Motion(const PoseRecording& recording, const Body& body, const std::optional<FixedAxis>& axis, const MotionFitOptions& options);
-  // Fits the frames from `begin` to before `before`, and from behind `after` to `end`, max_frames of each; false where they are too few.
+  Motion(const PoseRecording& recording, const Body& body, const std::optional<FixedAxis>& axis,
+         const MotionFitOptions& options);
+  // Fits the frames from `begin` to before `before`, and from behind `after` to `end`, max_frames
+  // of each; false where they are too few.
   bool Cut(double begin, double before, double after, double end);
   SideState Before(double t) const { return At(0, t); }
   SideState After(double t) const { return At(1, t); }
@@ -67,7 +74,8 @@ class Motion {
   bool noise_given_ = false;
   Segment frames_[2];
   Arc arcs_[2];  // free
-  // On an axis: attitude and centre of mass (from the point of the axis) at angle 0, angles of all frames.
+  // On an axis: attitude and centre of mass (from the point of the axis) at angle 0, angles of all
+  // frames.
   Eigen::Matrix3d R_base_ = Eigen::Matrix3d::Identity();
   Eigen::Vector3d arm_base_ = Eigen::Vector3d::Zero();
   std::vector<double> angle_;

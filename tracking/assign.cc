@@ -7,11 +7,13 @@
 
 namespace impactlab {
 
-// Shortest augmenting paths with dual prices u, v: after every row the assignment of the rows so far is optimal. Columns beyond those of
-// `cost` are one for each row: being alone.
+// Shortest augmenting paths with dual prices u, v: after every row the assignment of the rows so
+// far is optimal. Columns beyond those of `cost` are one for each row: being alone.
 std::vector<int> Assign(const Eigen::MatrixXd& cost, double alone) {
-  if (!std::isfinite(alone)) throw std::invalid_argument("Assign: the cost of staying alone must be finite");
-  const int rows = static_cast<int>(cost.rows()), real = static_cast<int>(cost.cols()), cols = real + rows;
+  if (!std::isfinite(alone))
+    throw std::invalid_argument("Assign: the cost of staying alone must be finite");
+  const int rows = static_cast<int>(cost.rows()), real = static_cast<int>(cost.cols()),
+            cols = real + rows;
   constexpr double kInf = std::numeric_limits<double>::infinity();
   const auto entry = [&](int i, int j) {
     if (j >= real) return j - real == i ? alone : kInf;
@@ -44,7 +46,8 @@ std::vector<int> Assign(const Eigen::MatrixXd& cost, double alone) {
           }
         }
         // Of equal columns a free one ends the search at once.
-        if (shortest[j] < least || (shortest[j] == least && least < kInf && row_of[j] < 0 && row_of[next] >= 0)) {
+        if (shortest[j] < least ||
+            (shortest[j] == least && least < kInf && row_of[j] < 0 && row_of[next] >= 0)) {
           least = shortest[j];
           next = j;
         }

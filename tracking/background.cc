@@ -7,19 +7,23 @@
 namespace impactlab {
 namespace {
 
-// Samples kept of every pixel. The median of 15 is wrong only where a marker stood on a pixel in 8 of them.
+// Samples kept of every pixel. The median of 15 is wrong only where a marker stood on a pixel in 8
+// of them.
 constexpr int kSamples = 15;
 
 }  // namespace
 
 Background::Background(int width, int height) : width_(width), height_(height) {
-  if (width < 1 || height < 1) throw ConfigError("the background needs a width and a height of at least one pixel");
+  if (width < 1 || height < 1)
+    throw ConfigError("the background needs a width and a height of at least one pixel");
 }
 
-// The frames kept are spread over all that came: once there are kSamples, each new one takes the place of one of them with probability
-// kSamples / frames (reservoir sampling, Vitter 1985), drawn by a hash of its number so that the same video gives the same background.
+// The frames kept are spread over all that came: once there are kSamples, each new one takes the
+// place of one of them with probability kSamples / frames (reservoir sampling, Vitter 1985), drawn
+// by a hash of its number so that the same video gives the same background.
 void Background::Add(const GrayImage& image) {
-  if (image.width != width_ || image.height != height_) throw ConfigError("a frame of another size than the background's");
+  if (image.width != width_ || image.height != height_)
+    throw ConfigError("a frame of another size than the background's");
   const std::size_t n = image.pixels.size();
   long long slot = frames_;
   if (frames_ >= kSamples) {
@@ -31,8 +35,10 @@ void Background::Add(const GrayImage& image) {
   }
   ++frames_;
   if (slot >= kSamples) return;
-  if (samples_.size() < (static_cast<std::size_t>(slot) + 1) * n) samples_.resize((static_cast<std::size_t>(slot) + 1) * n);
-  std::copy(image.pixels.begin(), image.pixels.end(), samples_.begin() + static_cast<std::ptrdiff_t>(slot * n));
+  if (samples_.size() < (static_cast<std::size_t>(slot) + 1) * n)
+    samples_.resize((static_cast<std::size_t>(slot) + 1) * n);
+  std::copy(image.pixels.begin(), image.pixels.end(),
+            samples_.begin() + static_cast<std::ptrdiff_t>(slot * n));
   stale_ = true;
 }
 
@@ -52,7 +58,9 @@ const GrayImage& Background::image() {
       for (; at > 0 && values[at - 1] > v; --at) values[at] = values[at - 1];
       values[at] = v;
     }
-    image_.pixels[i] = kept % 2 ? values[kept / 2] : static_cast<std::uint8_t>((values[kept / 2 - 1] + values[kept / 2] + 1) / 2);
+    image_.pixels[i] =
+        kept % 2 ? values[kept / 2]
+                 : static_cast<std::uint8_t>((values[kept / 2 - 1] + values[kept / 2] + 1) / 2);
   }
   stale_ = false;
   return image_;
@@ -60,7 +68,8 @@ const GrayImage& Background::image() {
 
 void Background::Subtract(const GrayImage& image, bool dark, GrayImage* difference) {
   const GrayImage& still = this->image();
-  if (image.width != width_ || image.height != height_) throw ConfigError("a frame of another size than the background's");
+  if (image.width != width_ || image.height != height_)
+    throw ConfigError("a frame of another size than the background's");
   difference->width = width_;
   difference->height = height_;
   difference->pixels.resize(image.pixels.size());
@@ -68,7 +77,8 @@ void Background::Subtract(const GrayImage& image, bool dark, GrayImage* differen
   const std::uint8_t* b = still.pixels.data();
   std::uint8_t* out = difference->pixels.data();
   if (dark) std::swap(a, b);
-  for (std::size_t i = 0; i < image.pixels.size(); ++i) out[i] = static_cast<std::uint8_t>(a[i] > b[i] ? a[i] - b[i] : 0);
+  for (std::size_t i = 0; i < image.pixels.size(); ++i)
+    out[i] = static_cast<std::uint8_t>(a[i] > b[i] ? a[i] - b[i] : 0);
 }
 
 }  // namespace impactlab

@@ -22,10 +22,12 @@
 namespace impactlab {
 namespace {
 
-// Position errors that no noise of a pixel accounts for (shading, texture, the lens's own shape), standard deviation [px].
+// Position errors that no noise of a pixel accounts for (shading, texture, the lens's own shape),
+// standard deviation [px].
 constexpr double kModelError = 0.01;
 
-// Memory that many small pieces leave free stays with the process otherwise, and a long recording would be held twice.
+// Memory that many small pieces leave free stays with the process otherwise, and a long recording
+// would be held twice.
 void GiveBack() {
 #ifdef __GLIBC__
   malloc_trim(0);
@@ -79,10 +81,12 @@ class Pass {
   void CollectLoose();
   void Store(int observation, const Point& point) {
     const Observation& o = point.observation;
-    points_.back().push_back({o.t, o.q.x(), o.q.y(), static_cast<float>(o.cov(0, 0)), static_cast<float>(o.cov(0, 1)),
-                              static_cast<float>(o.cov(1, 1)), static_cast<float>(point.major), static_cast<float>(point.minor),
-                              static_cast<float>(point.angle), static_cast<float>(point.amplitude), static_cast<float>(point.background),
-                              o.flags, observation, point.refined, false});
+    points_.back().push_back({o.t, o.q.x(), o.q.y(), static_cast<float>(o.cov(0, 0)),
+                              static_cast<float>(o.cov(0, 1)), static_cast<float>(o.cov(1, 1)),
+                              static_cast<float>(point.major), static_cast<float>(point.minor),
+                              static_cast<float>(point.angle), static_cast<float>(point.amplitude),
+                              static_cast<float>(point.background), o.flags, observation,
+                              point.refined, false});
   }
   static TrackPoint Output(const StoredPoint& point, long long frame, int marker);
   std::size_t PlaceOf(long long frame) const;
@@ -97,7 +101,8 @@ class Pass {
   std::optional<FrameReader> reader_;
   Pending previous_, current_;
   bool has_previous_ = false;
-  std::map<int, Eigen::Vector2d> before_;         // centroid of every track in the frame before the previous one
+  // centroid of every track in the frame before the previous one
+  std::map<int, Eigen::Vector2d> before_;
   std::vector<std::vector<StoredPoint>> points_;  // by frame used, in the order of its spots
   std::vector<std::vector<TrackPoint>> markers_;  // of every marker, as tracked
   std::vector<double> blurs_, noises_, gains_, thresholds_;
@@ -132,13 +137,16 @@ Window Pass::Limit(const Pending& now, std::size_t k) const {
     if (j == k) continue;
     const Spot& n = now.spots[j];
     if (n.right < w.left || n.left > w.right || n.bottom < w.top || n.top > w.bottom) continue;
-    const int gap_x = std::max(n.left - s.right, s.left - n.right), gap_y = std::max(n.top - s.bottom, s.top - n.bottom);
+    const int gap_x = std::max(n.left - s.right, s.left - n.right),
+              gap_y = std::max(n.top - s.bottom, s.top - n.bottom);
     if (gap_x >= gap_y && gap_x > 0) {
-      (n.left > s.right ? w.right : w.left) =
-          n.left > s.right ? std::min(w.right, s.right + gap_x / 2) : std::max(w.left, s.left - gap_x / 2);
+      (n.left > s.right ? w.right : w.left) = n.left > s.right
+                                                  ? std::min(w.right, s.right + gap_x / 2)
+                                                  : std::max(w.left, s.left - gap_x / 2);
     } else if (gap_y > 0) {
-      (n.top > s.bottom ? w.bottom : w.top) =
-          n.top > s.bottom ? std::min(w.bottom, s.bottom + gap_y / 2) : std::max(w.top, s.top - gap_y / 2);
+      (n.top > s.bottom ? w.bottom : w.top) = n.top > s.bottom
+                                                  ? std::min(w.bottom, s.bottom + gap_y / 2)
+                                                  : std::max(w.top, s.top - gap_y / 2);
     }
   }
   return w;
@@ -202,13 +210,15 @@ void Pass::Refine(Pending& now, const std::map<int, Eigen::Vector2d>& next) {
     const int id = now.track[k];
     if (id < 0) continue;
     here[id] = now.spots[k].q;
-    // Where the velocity jumps within a frame the two sides disagree; the mean is as good as any there.
+    // Where the velocity jumps within a frame the two sides disagree; the mean is as good as any
+    // there.
     Eigen::Vector2d motion = Eigen::Vector2d::Zero();
     if (o_.exposure > 0) {
       const auto a = before_.find(id);
       const auto b = next.find(id);
       const double t = result_.stamps[place];
-      const double t0 = place > 0 ? result_.stamps[place - 1] : t, t1 = place + 1 < result_.stamps.size() ? result_.stamps[place + 1] : t;
+      const double t0 = place > 0 ? result_.stamps[place - 1] : t,
+                   t1 = place + 1 < result_.stamps.size() ? result_.stamps[place + 1] : t;
       Eigen::Vector2d v = Eigen::Vector2d::Zero();
       const bool has_a = a != before_.end() && t > t0, has_b = b != next.end() && t1 > t;
       if (has_a && has_b) {
@@ -231,7 +241,8 @@ void Pass::Refine(Pending& now, const std::map<int, Eigen::Vector2d>& next) {
 void Pass::TakeTags(const Frame& frame) {
   points_.emplace_back();
   tag_tracks_.resize(o_.names.size());
-  const auto add = [&](const std::string& name, const Eigen::Vector2d& q, const Eigen::Matrix2d& cov) {
+  const auto add = [&](const std::string& name, const Eigen::Vector2d& q,
+                       const Eigen::Matrix2d& cov) {
     const auto at = std::find(o_.names.begin(), o_.names.end(), name);
     if (at == o_.names.end()) return;
     const int marker = static_cast<int>(at - o_.names.begin());
@@ -263,7 +274,8 @@ void Pass::TakeTags(const Frame& frame) {
     for (const auto& [id, name] : o_.tag_names) {
       if (id != tag.id) continue;
       if (!o_.tag_corners) add(name, tag.q, tag.cov_q);
-      for (std::size_t k = 0; k < 4 && o_.tag_corners; ++k) add(fmt::format("{}.{}", name, k + 1), tag.corners[k], tag.cov[k]);
+      for (std::size_t k = 0; k < 4 && o_.tag_corners; ++k)
+        add(fmt::format("{}.{}", name, k + 1), tag.corners[k], tag.cov[k]);
     }
   }
 }
@@ -280,7 +292,9 @@ void Pass::Take(Frame& frame) {
     searched = &difference_;
   }
   constexpr double kMargin = 24;
-  current_.spots = tracker_.Searching() ? finder_.Find(*searched) : finder_.Find(*searched, tracker_.Windows(frame.t, kMargin));
+  current_.spots = tracker_.Searching()
+                       ? finder_.Find(*searched)
+                       : finder_.Find(*searched, tracker_.Windows(frame.t, kMargin));
   LookAgain(*searched, o_.spots, finder_.noise(), tracker_.Expected(frame.t), &current_.spots);
   noises_.push_back(finder_.noise().read);
   gains_.push_back(finder_.noise().gain);
@@ -315,12 +329,15 @@ void Pass::Take(Frame& frame) {
 }
 
 std::size_t Pass::PlaceOf(long long frame) const {
-  return static_cast<std::size_t>(std::lower_bound(result_.index.begin(), result_.index.end(), frame) - result_.index.begin());
+  return static_cast<std::size_t>(
+      std::lower_bound(result_.index.begin(), result_.index.end(), frame) - result_.index.begin());
 }
 
 StoredPoint* Pass::Find(long long frame, int observation) {
   std::vector<StoredPoint>& here = points_[PlaceOf(frame)];
-  const auto at = std::find_if(here.begin(), here.end(), [&](const StoredPoint& point) { return point.observation == observation; });
+  const auto at = std::find_if(here.begin(), here.end(), [&](const StoredPoint& point) {
+    return point.observation == observation;
+  });
   return at == here.end() ? nullptr : &*at;
 }
 
@@ -416,7 +433,8 @@ CameraTrackResult Pass::Run() {
         CollectOne(tag_tracks_[k], static_cast<int>(k));
       } else if (!o_.tag_corners || k % 4 == 0) {
         const auto tag = o_.tag_names[o_.tag_corners ? k / 4 : k];
-        result_.notes.push_back(fmt::format("tag {} ({}) was not seen in any frame", tag.first, tag.second));
+        result_.notes.push_back(
+            fmt::format("tag {} ({}) was not seen in any frame", tag.first, tag.second));
       }
     }
   } else {
@@ -433,7 +451,8 @@ CameraTrackResult Pass::Run() {
     std::vector<TrackPoint>().swap(marker);
     GiveBack();
   }
-  for (TrackPoint& point : result_.loose) point.cov *= result_.innovations.error_scale * result_.innovations.error_scale;
+  for (TrackPoint& point : result_.loose)
+    point.cov *= result_.innovations.error_scale * result_.innovations.error_scale;
   result_.damaged = reader_->damaged();
   result_.decoding = reader_->decoding();
   result_.blur = blur_ > 0 ? blur_ : Typical(blurs_);
@@ -447,13 +466,16 @@ CameraTrackResult Pass::Run() {
 }  // namespace
 
 TrackerOptions FinishOptions(const CameraTrackOptions& options) {
-  // The floor stands in for what the covariance of a centroid leaves out; the edge model has its own.
+  // The floor stands in for what the covariance of a centroid leaves out; the edge model has its
+  // own.
   constexpr double kFloor = 0.02;
   TrackerOptions out = options.tracker;
   if (options.refine || options.tags) out.position_floor = std::min(out.position_floor, kFloor);
   return out;
 }
 
-CameraTrackResult TrackCamera(const FrameSource& source, const CameraTrackOptions& options) { return Pass(source, options).Run(); }
+CameraTrackResult TrackCamera(const FrameSource& source, const CameraTrackOptions& options) {
+  return Pass(source, options).Run();
+}
 
 }  // namespace impactlab

@@ -8,7 +8,8 @@ namespace impactlab {
 
 std::string EncodePng(const ColorImage& image) {
   const internal::StillFormat format{"PNG", AV_CODEC_ID_PNG, AV_PIX_FMT_RGB24};
-  if (image.width <= 0 || image.height <= 0 || image.rgb.size() != 3 * static_cast<std::size_t>(image.width) * image.height)
+  if (image.width <= 0 || image.height <= 0 ||
+      image.rgb.size() != 3 * static_cast<std::size_t>(image.width) * image.height)
     internal::RefuseStill(format, "it has no pixels");
   return internal::EncodeStill(format, image.width, image.height, [&](AVFrame* frame) {
     const std::size_t row = 3 * static_cast<std::size_t>(image.width);
@@ -18,6 +19,8 @@ std::string EncodePng(const ColorImage& image) {
   });
 }
 
-void WritePng(const std::filesystem::path& path, const ColorImage& image) { WriteFile(path, EncodePng(image)); }
+void WritePng(const std::filesystem::path& path, const ColorImage& image) {
+  WriteFile(path, EncodePng(image));
+}
 
 }  // namespace impactlab

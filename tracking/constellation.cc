@@ -19,24 +19,27 @@ constexpr double kInf = std::numeric_limits<double>::infinity();
 constexpr double kHintReach = 25;      // farthest a hint may lie from its track [px]
 constexpr double kPixelSd = 0.5;       // of an image in the affine model [px]
 constexpr double kPerspective = 0.01;  // what affine maps leave out, of the picture's extent
-constexpr double kTiltSd = 0.15;       // foreshortening, where the picture of three markers must be judged by its shape alone
+// foreshortening, where the picture of three markers must be judged by its shape alone
+constexpr double kTiltSd = 0.15;
 constexpr double kMostOdds = 50;
 constexpr double kSureOdds = 3;      // e^3 = 20 to 1
 constexpr std::size_t kFrames = 12;  // looked at for one decision
 
 std::optional<Eigen::Vector2d> Seen(const Track& track, long long frame) {
-  const auto step =
-      std::lower_bound(track.steps.begin(), track.steps.end(), frame, [](const TrackStep& s, long long f) { return s.frame < f; });
+  const auto step = std::lower_bound(track.steps.begin(), track.steps.end(), frame,
+                                     [](const TrackStep& s, long long f) { return s.frame < f; });
   if (step == track.steps.end() || step->frame != frame || step->observation < 0) return {};
   return Eigen::Vector2d(step->state.head<2>());
 }
 
 bool Overlap(const Track& a, const Track& b) {
-  return a.steps.front().frame <= b.steps.back().frame && b.steps.front().frame <= a.steps.back().frame;
+  return a.steps.front().frame <= b.steps.back().frame &&
+         b.steps.front().frame <= a.steps.back().frame;
 }
 
 std::size_t Length(const Track& track) {
-  return std::count_if(track.steps.begin(), track.steps.end(), [](const TrackStep& s) { return s.observation >= 0; });
+  return std::count_if(track.steps.begin(), track.steps.end(),
+                       [](const TrackStep& s) { return s.observation >= 0; });
 }
 
 // Coordinates of the layout in its own line, plane or space: as many columns as it has dimensions.
@@ -53,8 +56,10 @@ Eigen::MatrixXd Coordinates(const std::vector<Eigen::Vector3d>& layout) {
   return m * svd.matrixV().leftCols(rank);
 }
 
-// -2 ln(likelihood) that the markers `who` (rows of `coordinates`) have the images `q` (two columns a frame).
-double FitCost(const Eigen::MatrixXd& coordinates, const std::vector<int>& who, const Eigen::MatrixXd& q) {
+// -2 ln(likelihood) that the markers `who` (rows of `coordinates`) have the images `q` (two columns
+// a frame).
+double FitCost(const Eigen::MatrixXd& coordinates, const std::vector<int>& who,
+               const Eigen::MatrixXd& q) {
   const int m = static_cast<int>(who.size()), rank = static_cast<int>(coordinates.cols());
   Eigen::MatrixXd a(m, rank + 1);
   for (int i = 0; i < m; ++i) {
@@ -94,26 +99,30 @@ double FitCost(const Eigen::MatrixXd& coordinates, const std::vector<int>& who, 
 
 class Labeller {
  public:
-  Labeller(const std::vector<Track>& tracks, const std::vector<std::string>& names, const std::vector<Eigen::Vector3d>& layout)
+  Labeller(const std::vector<Track>& tracks, const std::vector<std::string>& names,
+           const std::vector<Eigen::Vector3d>& layout)
       : tracks_(tracks), names_(names), count_(static_cast<int>(names.size())) {
     result_.label.assign(tracks.size(), -1);
     result_.odds.assign(tracks.size(), 0);
     if (!layout.empty()) coordinates_ = Coordinates(layout);
     bool any = false;
     for (const Track& track : tracks) any |= !track.still;
-    for (const Track& track : tracks) open_.push_back(!track.steps.empty() && (!any || !track.still));
+    for (const Track& track : tracks)
+      open_.push_back(!track.steps.empty() && (!any || !track.still));
   }
 
   void Hints(const std::vector<MarkerHint>& hints) {
     std::map<long long, std::vector<const MarkerHint*>> by_frame;
     for (const MarkerHint& hint : hints) by_frame[hint.frame].push_back(&hint);
     for (const auto& [frame, at] : by_frame) {
-      Eigen::MatrixXd cost = Eigen::MatrixXd::Constant(static_cast<int>(at.size()), static_cast<int>(tracks_.size()), kInf);
+      Eigen::MatrixXd cost = Eigen::MatrixXd::Constant(static_cast<int>(at.size()),
+                                                       static_cast<int>(tracks_.size()), kInf);
       for (std::size_t h = 0; h < at.size(); ++h) {
         for (std::size_t k = 0; k < tracks_.size(); ++k) {
           if (tracks_[k].steps.empty()) continue;
           const auto q = Seen(tracks_[k], frame);
-          if (q && (*q - at[h]->q).norm() <= kHintReach) cost(static_cast<int>(h), static_cast<int>(k)) = (*q - at[h]->q).squaredNorm();
+          if (q && (*q - at[h]->q).norm() <= kHintReach)
+            cost(static_cast<int>(h), static_cast<int>(k)) = (*q - at[h]->q).squaredNorm();
         }
       }
       const std::vector<int> assigned = Assign(cost, kHintReach * kHintReach + 1);
@@ -144,7 +153,8 @@ class Labeller {
   void FromTheLeft() {
     std::vector<int> names;
     for (int i = 0; i < count_; ++i) {
-      if (std::find(result_.label.begin(), result_.label.end(), i) == result_.label.end()) names.push_back(i);
+      if (std::find(result_.label.begin(), result_.label.end(), i) == result_.label.end())
+        names.push_back(i);
     }
     const auto [frame, together] = FullestFrame(Unlabelled());
     std::vector<std::pair<double, int>> order;
@@ -160,8 +170,10 @@ class Labeller {
       result_.label[k] = names[next++];
     }
     if (!who.empty() && count_ > 1) {
-      Note(fmt::format("names {} were given from left to right in frame {}: give a hint, or a layout by which they can be told", who,
-                       frame));
+      Note(
+          fmt::format("names {} were given from left to right in frame {}: give a hint, or a "
+                      "layout by which they can be told",
+                      who, frame));
     }
   }
 
@@ -169,7 +181,8 @@ class Labeller {
   void Continue() {
     std::vector<int> order;
     for (const int k : Unlabelled()) order.push_back(k);
-    std::sort(order.begin(), order.end(), [&](int a, int b) { return Length(tracks_[a]) > Length(tracks_[b]); });
+    std::sort(order.begin(), order.end(),
+              [&](int a, int b) { return Length(tracks_[a]) > Length(tracks_[b]); });
     for (const int k : order) {
       double best = kInf, second = kInf;
       int name = -1;
@@ -195,7 +208,8 @@ class Labeller {
 
   LabelResult Finish() {
     std::map<long long, std::set<int>> named;
-    long long first = std::numeric_limits<long long>::max(), last = std::numeric_limits<long long>::min();
+    long long first = std::numeric_limits<long long>::max(),
+              last = std::numeric_limits<long long>::min();
     std::vector<long long> covered(count_, 0);
     for (std::size_t k = 0; k < tracks_.size(); ++k) {
       if (result_.label[k] < 0) continue;
@@ -212,7 +226,8 @@ class Labeller {
     }
     std::set<std::string> open;
     for (std::size_t k = 0; k < tracks_.size(); ++k) {
-      if (result_.label[k] >= 0 && result_.odds[k] < kSureOdds && count_ > 1) open.insert(names_[result_.label[k]]);
+      if (result_.label[k] >= 0 && result_.odds[k] < kSureOdds && count_ > 1)
+        open.insert(names_[result_.label[k]]);
     }
     if (!open.empty()) {
       std::string list;
@@ -252,18 +267,20 @@ class Labeller {
       return;
     }
     if (track < 0) {
-      Note(fmt::format("the hint for {} in frame {} at ({:.0f}, {:.0f}) px met no track within {:.0f} px", hint.marker, hint.frame,
-                       hint.q.x(), hint.q.y(), kHintReach));
+      Note(fmt::format(
+          "the hint for {} in frame {} at ({:.0f}, {:.0f}) px met no track within {:.0f} px",
+          hint.marker, hint.frame, hint.q.x(), hint.q.y(), kHintReach));
       return;
     }
     const int i = static_cast<int>(name - names_.begin());
     if (result_.label[track] >= 0 && result_.label[track] != i) {
-      Note(fmt::format("the hint for {} in frame {} contradicts an earlier one for {}", hint.marker, hint.frame,
-                       names_[result_.label[track]]));
+      Note(fmt::format("the hint for {} in frame {} contradicts an earlier one for {}", hint.marker,
+                       hint.frame, names_[result_.label[track]]));
       return;
     }
     if (Taken(i, track)) {
-      Note(fmt::format("the hint for {} in frame {} would name two markers at once", hint.marker, hint.frame));
+      Note(fmt::format("the hint for {} in frame {} would name two markers at once", hint.marker,
+                       hint.frame));
       return;
     }
     result_.label[track] = i;
@@ -273,7 +290,9 @@ class Labeller {
   // Whether another track that overlaps in time has the name.
   bool Taken(int name, int track) const {
     for (std::size_t j = 0; j < tracks_.size(); ++j) {
-      if (static_cast<int>(j) != track && result_.label[j] == name && Overlap(tracks_[j], tracks_[track])) return true;
+      if (static_cast<int>(j) != track && result_.label[j] == name &&
+          Overlap(tracks_[j], tracks_[track]))
+        return true;
     }
     return false;
   }
@@ -286,7 +305,8 @@ class Labeller {
     return left;
   }
 
-  // The frame in which most tracks are seen that are named or in `left`, at least one of the latter; of a run of such frames the middle.
+  // The frame in which most tracks are seen that are named or in `left`, at least one of the
+  // latter; of a run of such frames the middle.
   std::pair<long long, std::vector<int>> FullestFrame(const std::set<int>& left) const {
     std::map<long long, std::pair<int, int>> count;
     for (std::size_t k = 0; k < tracks_.size(); ++k) {
@@ -316,9 +336,11 @@ class Labeller {
     return {frame, together};
   }
 
-  // Names for the tracks `fresh` that are seen together with others: every way, or for many markers every start of a way.
+  // Names for the tracks `fresh` that are seen together with others: every way, or for many markers
+  // every start of a way.
   void Decide(std::vector<int> together, std::vector<int> fresh) {
-    std::sort(fresh.begin(), fresh.end(), [&](int a, int b) { return Length(tracks_[a]) > Length(tracks_[b]); });
+    std::sort(fresh.begin(), fresh.end(),
+              [&](int a, int b) { return Length(tracks_[a]) > Length(tracks_[b]); });
     std::vector<int> names;
     for (int i = 0; i < count_; ++i) {
       bool taken = false;
@@ -335,7 +357,8 @@ class Labeller {
     std::vector<int> who(together.size());
     std::vector<std::size_t> place;
     for (std::size_t i = 0; i < together.size(); ++i) who[i] = result_.label[together[i]];
-    for (const int k : fresh) place.push_back(std::find(together.begin(), together.end(), k) - together.begin());
+    for (const int k : fresh)
+      place.push_back(std::find(together.begin(), together.end(), k) - together.begin());
 
     double best = kInf;
     std::vector<int> winner;
@@ -345,7 +368,8 @@ class Labeller {
         if (Taken(way[place[f]], fresh[f])) return;
       }
       const double cost = FitCost(coordinates_, way, q);
-      for (std::size_t f = 0; f < fresh.size(); ++f) by_name[f][way[place[f]]] = std::min(by_name[f][way[place[f]]], cost);
+      for (std::size_t f = 0; f < fresh.size(); ++f)
+        by_name[f][way[place[f]]] = std::min(by_name[f][way[place[f]]], cost);
       if (cost < best) {
         best = cost;
         winner = way;
@@ -372,12 +396,14 @@ class Labeller {
   }
 
   template <typename Judge>
-  void ForEveryWay(const std::vector<int>& names, const std::vector<std::size_t>& place, const Eigen::MatrixXd& q, std::vector<int>* who,
-                   const Judge& judge) const {
+  void ForEveryWay(const std::vector<int>& names, const std::vector<std::size_t>& place,
+                   const Eigen::MatrixXd& q, std::vector<int>* who, const Judge& judge) const {
     constexpr std::size_t kExact = 8;
     const std::size_t rank = static_cast<std::size_t>(coordinates_.cols());
     const std::size_t known = who->size() - place.size();
-    const std::size_t free = names.size() <= kExact ? place.size() : std::min(place.size(), known > rank ? 0 : rank + 1 - known);
+    const std::size_t free = names.size() <= kExact
+                                 ? place.size()
+                                 : std::min(place.size(), known > rank ? 0 : rank + 1 - known);
     std::vector<char> used(names.size(), 0);
     const std::function<void(std::size_t)> extend = [&](std::size_t f) {
       if (f == free) {
@@ -400,10 +426,13 @@ class Labeller {
   }
 
   // The rest of a way from the affine map of its start in the first frame.
-  std::vector<int> Completed(const std::vector<int>& names, const std::vector<char>& used, const std::vector<std::size_t>& place,
-                             std::size_t fixed, const Eigen::MatrixXd& q, std::vector<int> who) const {
-    const std::set<std::size_t> rest(place.begin() + static_cast<std::ptrdiff_t>(fixed), place.end());
-    const int rank = static_cast<int>(coordinates_.cols()), n = static_cast<int>(who.size() - rest.size());
+  std::vector<int> Completed(const std::vector<int>& names, const std::vector<char>& used,
+                             const std::vector<std::size_t>& place, std::size_t fixed,
+                             const Eigen::MatrixXd& q, std::vector<int> who) const {
+    const std::set<std::size_t> rest(place.begin() + static_cast<std::ptrdiff_t>(fixed),
+                                     place.end());
+    const int rank = static_cast<int>(coordinates_.cols()),
+              n = static_cast<int>(who.size() - rest.size());
     Eigen::MatrixXd a(n, rank + 1), y(n, 2);
     int row = 0;
     for (std::size_t i = 0; i < who.size(); ++i) {
@@ -422,7 +451,8 @@ class Labeller {
       for (std::size_t i = 0; i < left.size(); ++i) {
         Eigen::RowVectorXd u(rank + 1);
         u << 1, coordinates_.row(left[i]);
-        cost(static_cast<int>(f - fixed), static_cast<int>(i)) = (u * map - q.row(static_cast<int>(place[f])).head<2>()).squaredNorm();
+        cost(static_cast<int>(f - fixed), static_cast<int>(i)) =
+            (u * map - q.row(static_cast<int>(place[f])).head<2>()).squaredNorm();
       }
     }
     const std::vector<int> assigned = Assign(cost, 1e18);
@@ -446,7 +476,8 @@ class Labeller {
     Eigen::MatrixXd q(static_cast<int>(together.size()), static_cast<int>(2 * n));
     for (std::size_t f = 0; f < n; ++f) {
       const auto& row = rows[n == 1 ? rows.size() / 2 : f * (rows.size() - 1) / (n - 1)];
-      for (std::size_t i = 0; i < row.size(); ++i) q.block<1, 2>(static_cast<int>(i), static_cast<int>(2 * f)) = row[i].transpose();
+      for (std::size_t i = 0; i < row.size(); ++i)
+        q.block<1, 2>(static_cast<int>(i), static_cast<int>(2 * f)) = row[i].transpose();
     }
     return q;
   }
@@ -457,7 +488,8 @@ class Labeller {
     const TrackStep& from = after ? a.steps.back() : a.steps.front();
     const TrackStep& to = after ? b.steps.front() : b.steps.back();
     const double h = to.t - from.t;
-    const Eigen::Vector2d d = to.state.head<2>() - from.state.head<2>() - h * from.state.segment<2>(2);
+    const Eigen::Vector2d d =
+        to.state.head<2>() - from.state.head<2>() - h * from.state.segment<2>(2);
     const double sd = 20 + 0.5 * std::abs(h) * from.state.segment<2>(2).norm();
     return d.squaredNorm() / (sd * sd);
   }
@@ -472,9 +504,11 @@ class Labeller {
 
 }  // namespace
 
-LabelResult LabelTracks(const std::vector<Track>& tracks, const std::vector<std::string>& names, const std::vector<Eigen::Vector3d>& layout,
+LabelResult LabelTracks(const std::vector<Track>& tracks, const std::vector<std::string>& names,
+                        const std::vector<Eigen::Vector3d>& layout,
                         const std::vector<MarkerHint>& hints) {
-  if (!layout.empty() && layout.size() != names.size()) throw std::invalid_argument("LabelTracks: names and layout differ in number");
+  if (!layout.empty() && layout.size() != names.size())
+    throw std::invalid_argument("LabelTracks: names and layout differ in number");
   if (std::set<std::string>(names.begin(), names.end()).size() != names.size())
     throw std::invalid_argument("LabelTracks: a name occurs twice");
   for (const Eigen::Vector3d& p : layout) {

@@ -28,9 +28,11 @@ int IndexOf(const std::vector<std::string>& names, const std::string& name) {
 // The points of one recording while they are changed.
 class Editor {
  public:
-  Editor(const std::string& name, const std::function<double(int, long long, double)>& time, MarkerTracks* tracks)
+  Editor(const std::string& name, const std::function<double(int, long long, double)>& time,
+         MarkerTracks* tracks)
       : name_(name), time_(time), tracks_(*tracks), points_(tracks->cameras.size()) {
-    for (const TrackPoint& p : tracks_.points) points_[static_cast<std::size_t>(p.camera)].emplace(Key{p.marker, p.frame}, p);
+    for (const TrackPoint& p : tracks_.points)
+      points_[static_cast<std::size_t>(p.camera)].emplace(Key{p.marker, p.frame}, p);
   }
 
   // All at once, so that two rows swap two names.
@@ -49,7 +51,9 @@ class Editor {
     }
     for (const auto& [p, c] : moved) {
       if (!points_[static_cast<std::size_t>(p.camera)].emplace(Key{p.marker, p.frame}, p).second)
-        Fail(*c, "to_marker", fmt::format("'{}', which has a point in frame {} of camera {} already", c->to_marker, c->frame, c->camera),
+        Fail(*c, "to_marker",
+             fmt::format("'{}', which has a point in frame {} of camera {} already", c->to_marker,
+                         c->frame, c->camera),
              "a name that is free there; relabel or delete the other point too");
       placed_.emplace_back(c, p.camera, Key{p.marker, p.frame});
     }
@@ -68,7 +72,8 @@ class Editor {
       return;
     }
     if (add && place != points.end())
-      Fail(c, "frame", fmt::format("{}, where marker '{}' has a point already", c.frame, c.marker), "a frame without one; or move it");
+      Fail(c, "frame", fmt::format("{}, where marker '{}' has a point already", c.frame, c.marker),
+           "a frame without one; or move it");
     TrackPoint p;
     p.camera = camera;
     p.marker = key.first;
@@ -83,28 +88,40 @@ class Editor {
   }
 
   void Finish() {
-    for (const auto& [c, camera, key] : placed_) CheckOrder(*c, points_[static_cast<std::size_t>(camera)], key);
+    for (const auto& [c, camera, key] : placed_)
+      CheckOrder(*c, points_[static_cast<std::size_t>(camera)], key);
     tracks_.points.clear();
     for (const auto& points : points_)
       for (const auto& [key, p] : points) tracks_.points.push_back(p);
   }
 
  private:
-  [[noreturn]] void Fail(const Correction& c, const char* column, const std::string& found, const std::string& allowed) const {
-    throw DataError(fmt::format("{}: row {}, column {}: found {}, allowed {}", name_, c.line, column, found, allowed));
+  [[noreturn]] void Fail(const Correction& c, const char* column, const std::string& found,
+                         const std::string& allowed) const {
+    throw DataError(fmt::format("{}: row {}, column {}: found {}, allowed {}", name_, c.line,
+                                column, found, allowed));
   }
   [[noreturn]] void Absent(const Correction& c) const {
-    Fail(c, "frame", fmt::format("{}, where marker '{}' has no point in camera {}", c.frame, c.marker, c.camera), "a frame with one");
+    Fail(
+        c, "frame",
+        fmt::format("{}, where marker '{}' has no point in camera {}", c.frame, c.marker, c.camera),
+        "a frame with one");
   }
-  int Known(const Correction& c, const char* column, const std::string& name, const std::vector<std::string>& names) const {
+  int Known(const Correction& c, const char* column, const std::string& name,
+            const std::vector<std::string>& names) const {
     const int index = IndexOf(names, name);
     if (index >= 0) return index;
     const std::string nearest = NearestName(name, names);
     Fail(c, column, Excerpt(name),
-         names.empty() ? "none" : JoinNames(names) + (nearest.empty() ? std::string() : fmt::format("; nearest is {}", Excerpt(nearest))));
+         names.empty() ? "none"
+                       : JoinNames(names) +
+                             (nearest.empty() ? std::string()
+                                              : fmt::format("; nearest is {}", Excerpt(nearest))));
   }
   int Camera(const Correction& c) const { return Known(c, "camera", c.camera, tracks_.cameras); }
-  int Marker(const Correction& c, const char* column, const std::string& name) const { return Known(c, column, name, tracks_.markers); }
+  int Marker(const Correction& c, const char* column, const std::string& name) const {
+    return Known(c, column, name, tracks_.markers);
+  }
   double Time(const Correction& c, int camera, const TrackPoint* old) const {
     const double t = time_ ? time_(camera, c.frame, c.q.y()) : std::nan("");
     if (std::isfinite(t)) return t;
@@ -115,21 +132,27 @@ class Editor {
       first = std::min(first, key.second);
       last = std::max(last, key.second);
     }
-    std::string allowed = fmt::format("a frame of the recording whose time is known; camera {} has ", c.camera);
+    std::string allowed =
+        fmt::format("a frame of the recording whose time is known; camera {} has ", c.camera);
     allowed += last < 0 ? "no points" : fmt::format("points in frames {} to {}", first, last);
     Fail(c, "frame", std::to_string(c.frame), allowed);
   }
   // Times do not go back along a marker.
-  void CheckOrder(const Correction& c, const std::map<Key, TrackPoint>& points, const Key& key) const {
+  void CheckOrder(const Correction& c, const std::map<Key, TrackPoint>& points,
+                  const Key& key) const {
     const auto place = points.find(key);
     if (place == points.end()) return;  // deleted again
     const auto fails = [&](const TrackPoint& other, const char* side) {
       Fail(c, "frame", fmt::format("{} at {} s", c.frame, FormatNumber(place->second.t)),
-           fmt::format("a time {} that of frame {}, {} s", side, other.frame, FormatNumber(other.t)));
+           fmt::format("a time {} that of frame {}, {} s", side, other.frame,
+                       FormatNumber(other.t)));
     };
     if (place != points.begin())
-      if (const auto& [before, p] = *std::prev(place); before.first == key.first && p.t > place->second.t) fails(p, "after");
-    if (const auto next = std::next(place); next != points.end() && next->first.first == key.first && next->second.t < place->second.t)
+      if (const auto& [before, p] = *std::prev(place);
+          before.first == key.first && p.t > place->second.t)
+        fails(p, "after");
+    if (const auto next = std::next(place);
+        next != points.end() && next->first.first == key.first && next->second.t < place->second.t)
       fails(next->second, "before");
   }
 
@@ -137,7 +160,8 @@ class Editor {
   const std::function<double(int, long long, double)>& time_;
   MarkerTracks& tracks_;
   std::vector<std::map<Key, TrackPoint>> points_;
-  std::vector<std::tuple<const Correction*, int, Key>> placed_;  // or relabelled by hand, with their cameras
+  // or relabelled by hand, with their cameras
+  std::vector<std::tuple<const Correction*, int, Key>> placed_;
 };
 
 // A word of a column that no one asked for: a slip for one that is missing, or a stranger.
@@ -160,15 +184,23 @@ std::vector<Correction> ReadCorrections(const std::filesystem::path& path) {
   options.text_columns = {"recording", "camera", "marker", "action", "to_marker", "note"};
   options.empty_is_nan = true;
   options.min_rows = 0;
-  const std::vector<std::string> known = {"recording", "camera", "marker", "frame", "action", "x_px", "y_px", "sd_px", "to_marker", "note"};
-  options.is_text = [&](std::string_view name) { return std::find(known.begin(), known.end(), name) == known.end(); };
+  const std::vector<std::string> known = {"recording", "camera", "marker", "frame",     "action",
+                                          "x_px",      "y_px",   "sd_px",  "to_marker", "note"};
+  options.is_text = [&](std::string_view name) {
+    return std::find(known.begin(), known.end(), name) == known.end();
+  };
   const Table table = ReadCsv(path, options);
   CheckColumns(table, known);
   const auto& frames = table.Column("frame");
-  const auto &recordings = table.TextColumn("recording"), &cameras = table.TextColumn("camera"), &markers = table.TextColumn("marker");
+  const auto &recordings = table.TextColumn("recording"), &cameras = table.TextColumn("camera"),
+             &markers = table.TextColumn("marker");
   const auto& actions = table.TextColumn("action");
-  const auto number = [&](const char* name, std::size_t row) { return table.Has(name) ? table.Column(name)[row] : std::nan(""); };
-  const auto text = [&](const char* name, std::size_t row) { return table.HasText(name) ? table.TextColumn(name)[row] : std::string(); };
+  const auto number = [&](const char* name, std::size_t row) {
+    return table.Has(name) ? table.Column(name)[row] : std::nan("");
+  };
+  const auto text = [&](const char* name, std::size_t row) {
+    return table.HasText(name) ? table.TextColumn(name)[row] : std::string();
+  };
   std::vector<Correction> corrections;
   for (std::size_t row = 0; row < table.n_rows(); ++row) {
     Correction c;
@@ -176,10 +208,13 @@ std::vector<Correction> ReadCorrections(const std::filesystem::path& path) {
     c.camera = cameras[row];
     c.marker = markers[row];
     c.line = table.lines[row];
-    for (const auto& [column, value] : {std::pair{"recording", &c.recording}, {"camera", &c.camera}, {"marker", &c.marker}})
+    for (const auto& [column, value] :
+         {std::pair{"recording", &c.recording}, {"camera", &c.camera}, {"marker", &c.marker}})
       if (value->empty()) throw table.Fault(row, column, "an empty cell", "a name");
-    if (!(frames[row] >= 0) || frames[row] != std::floor(frames[row]) || frames[row] > static_cast<double>(kLargestFrame))
-      throw table.Fault(row, "frame", std::isnan(frames[row]) ? "an empty cell" : FormatNumber(frames[row]),
+    if (!(frames[row] >= 0) || frames[row] != std::floor(frames[row]) ||
+        frames[row] > static_cast<double>(kLargestFrame))
+      throw table.Fault(row, "frame",
+                        std::isnan(frames[row]) ? "an empty cell" : FormatNumber(frames[row]),
                         "a whole number from 0 to 1e9");
     c.frame = static_cast<long long>(frames[row]);
     const int action = IndexOf(kActions, actions[row]);
@@ -187,35 +222,44 @@ std::vector<Correction> ReadCorrections(const std::filesystem::path& path) {
     c.action = static_cast<Correction::Action>(action);
     c.note = text("note", row);
     c.to_marker = text("to_marker", row);
-    const bool places = c.action == Correction::Action::kAdd || c.action == Correction::Action::kMove;
+    const bool places =
+        c.action == Correction::Action::kAdd || c.action == Correction::Action::kMove;
     const bool relabels = c.action == Correction::Action::kRelabel;
     for (const char* column : {"x_px", "y_px", "sd_px"}) {
       const double value = number(column, row);
       const bool needed = places && column[0] != 's';
       if (needed && std::isnan(value))
-        throw table.Fault(row, column, "an empty cell", fmt::format("a number, to {} a point", actions[row]));
+        throw table.Fault(row, column, "an empty cell",
+                          fmt::format("a number, to {} a point", actions[row]));
       if (!places && !std::isnan(value))
-        throw table.Fault(row, column, FormatNumber(value), fmt::format("an empty cell, to {} a point", actions[row]));
+        throw table.Fault(row, column, FormatNumber(value),
+                          fmt::format("an empty cell, to {} a point", actions[row]));
     }
     if (places) {
       c.q = {number("x_px", row), number("y_px", row)};
       for (const auto& [column, value] : {std::pair{"x_px", c.q.x()}, {"y_px", c.q.y()}})
-        if (std::abs(value) > kFarthest) throw table.Fault(row, column, FormatNumber(value), "a position from -1e5 to 1e5");
+        if (std::abs(value) > kFarthest)
+          throw table.Fault(row, column, FormatNumber(value), "a position from -1e5 to 1e5");
       const double sd = number("sd_px", row);
-      if (sd < kSmallestSd || sd > kFarthest) throw table.Fault(row, "sd_px", FormatNumber(sd), "from 1e-6 to 1e5");
+      if (sd < kSmallestSd || sd > kFarthest)
+        throw table.Fault(row, "sd_px", FormatNumber(sd), "from 1e-6 to 1e5");
       if (!std::isnan(sd)) c.sd = sd;
     }
     if (relabels && (c.to_marker.empty() || c.to_marker == c.marker))
-      throw table.Fault(row, "to_marker", c.to_marker.empty() ? "an empty cell" : Excerpt(c.to_marker), "the name of another marker");
+      throw table.Fault(row, "to_marker",
+                        c.to_marker.empty() ? "an empty cell" : Excerpt(c.to_marker),
+                        "the name of another marker");
     if (!relabels && !c.to_marker.empty())
-      throw table.Fault(row, "to_marker", Excerpt(c.to_marker), fmt::format("an empty cell, to {} a point", actions[row]));
+      throw table.Fault(row, "to_marker", Excerpt(c.to_marker),
+                        fmt::format("an empty cell, to {} a point", actions[row]));
     corrections.push_back(std::move(c));
   }
   return corrections;
 }
 
 int ApplyCorrections(const std::vector<Correction>& corrections, const std::string& name,
-                     const std::function<double(int camera, long long frame, double y)>& time, MarkerTracks* tracks) {
+                     const std::function<double(int camera, long long frame, double y)>& time,
+                     MarkerTracks* tracks) {
   std::vector<const Correction*> relabel, others;
   for (const Correction& c : corrections) {
     if (c.recording != tracks->recording) continue;

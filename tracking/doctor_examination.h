@@ -13,7 +13,9 @@ namespace impactlab::internal {
 constexpr double kSceneHeight = 0.5;
 
 Severity FromCost(double cost);
-inline const char* Plural(long long n, const char* one, const char* many) { return n == 1 ? one : many; }
+inline const char* Plural(long long n, const char* one, const char* many) {
+  return n == 1 ? one : many;
+}
 
 struct Examination {
   Examination(const FrameSource& s, const DoctorOptions& o) : source(s), options(o) {}
@@ -33,8 +35,10 @@ struct Examination {
   std::string broken;
   bool more = false;
 
-  void Add(std::string code, Severity severity, double cost, std::string text, std::string advice = {}) {
-    report.findings.push_back({std::move(code), severity, std::move(text), std::move(advice), cost});
+  void Add(std::string code, Severity severity, double cost, std::string text,
+           std::string advice = {}) {
+    report.findings.push_back(
+        {std::move(code), severity, std::move(text), std::move(advice), cost});
   }
   void Read();
   void Stamps();

@@ -16,7 +16,8 @@ constexpr int kBands = 8;
 constexpr double kActive = 1.6;                // times the noise of a block, and
 constexpr double kActiveFloor = 0.3;           // grey levels on top: what moves
 constexpr double kRim = 1.1, kRimFloor = 0.1;  // the same beside it
-constexpr int kCombStep = 12;                  // grey levels by which a line must stand out of both its neighbours, above the noise
+// grey levels by which a line must stand out of both its neighbours, above the noise
+constexpr int kCombStep = 12;
 
 // FNV-1a, eight pixels at a time.
 std::uint64_t Fingerprint(const std::vector<std::uint8_t>& pixels) {
@@ -27,7 +28,8 @@ std::uint64_t Fingerprint(const std::vector<std::uint8_t>& pixels) {
     print = (print ^ word) * 0x100000001b3ULL;
     print ^= print >> 29;
   }
-  for (std::size_t i = whole; i < pixels.size(); ++i) print = (print ^ pixels[i]) * 0x100000001b3ULL;
+  for (std::size_t i = whole; i < pixels.size(); ++i)
+    print = (print ^ pixels[i]) * 0x100000001b3ULL;
   return print;
 }
 
@@ -37,11 +39,15 @@ float MedianOf(std::vector<float> values) {
   return *middle;
 }
 
-// What blocks of the same brightness differ by between two frames when nothing moves in them: the third quartile, since a coder leaves some
-// of them as they were and a body moves in a few. Levels that too few blocks have take the noise of the next that enough have.
-std::vector<float> UsualDifference(const std::vector<float>& level, const std::vector<float>& difference) {
+// What blocks of the same brightness differ by between two frames when nothing moves in them: the
+// third quartile, since a coder leaves some of them as they were and a body moves in a few. Levels
+// that too few blocks have take the noise of the next that enough have.
+std::vector<float> UsualDifference(const std::vector<float>& level,
+                                   const std::vector<float>& difference) {
   constexpr int kLevels = 8;
-  const auto bin = [](float v) { return std::clamp(static_cast<int>(v) * kLevels / 256, 0, kLevels - 1); };
+  const auto bin = [](float v) {
+    return std::clamp(static_cast<int>(v) * kLevels / 256, 0, kLevels - 1);
+  };
   std::vector<std::vector<float>> in(kLevels);
   for (std::size_t b = 0; b < level.size(); ++b) in[bin(level[b])].push_back(difference[b]);
   const std::size_t enough = std::max<std::size_t>(8, level.size() / 10);
@@ -56,7 +62,8 @@ std::vector<float> UsualDifference(const std::vector<float>& level, const std::v
   for (std::size_t b = 0; b < level.size(); ++b) {
     const int i = bin(level[b]);
     for (int off = 0; off < kLevels; ++off) {
-      const float below = i - off >= 0 ? usual[i - off] : -1, above = i + off < kLevels ? usual[i + off] : -1;
+      const float below = i - off >= 0 ? usual[i - off] : -1,
+                  above = i + off < kLevels ? usual[i + off] : -1;
       if (below < 0 && above < 0) continue;
       out[b] = std::max(below, above);
       break;
@@ -81,21 +88,25 @@ FrameMeasure FrameMeter::Measure(const GrayImage& image) {
   const int width = image.width, height = image.height, n = blocks();
   const bool compare = last_.width == width && last_.height == height;
   const int bw = std::min(kBlock, width), bh = std::min(kBlock, height);
-  std::vector<float> level(static_cast<std::size_t>(n)), difference(static_cast<std::size_t>(n), 0.0F);
+  std::vector<float> level(static_cast<std::size_t>(n)),
+      difference(static_cast<std::size_t>(n), 0.0F);
   const int n_bands = std::min(kBands, rows_);
   m.bands.assign(static_cast<std::size_t>(n_bands), 0.0F);
   std::vector<int> rows_in(static_cast<std::size_t>(n_bands), 0);
   double total = 0;
   std::size_t alike = 0;
   for (int r = 0; r < rows_; ++r) {
-    std::vector<unsigned> sum(static_cast<std::size_t>(columns_), 0), apart(static_cast<std::size_t>(columns_), 0);
+    std::vector<unsigned> sum(static_cast<std::size_t>(columns_), 0),
+        apart(static_cast<std::size_t>(columns_), 0);
     for (int y = r * bh; y < (r + 1) * bh; ++y) {
       const std::uint8_t* now = image.pixels.data() + static_cast<std::size_t>(y) * width;
-      const std::uint8_t* before = compare ? last_.pixels.data() + static_cast<std::size_t>(y) * width : now;
+      const std::uint8_t* before =
+          compare ? last_.pixels.data() + static_cast<std::size_t>(y) * width : now;
       for (int c = 0; c < columns_; ++c) {
         unsigned s = 0, d = 0;
         for (int x = c * bw; x < (c + 1) * bw; ++x)
-          s += now[x], d += static_cast<unsigned>(std::abs(now[x] - before[x])), alike += now[x] == before[x];
+          s += now[x], d += static_cast<unsigned>(std::abs(now[x] - before[x])),
+              alike += now[x] == before[x];
         sum[c] += s, apart[c] += d;
       }
     }
@@ -125,9 +136,11 @@ FrameMeasure FrameMeter::Measure(const GrayImage& image) {
     m.equal = static_cast<double>(alike) / (static_cast<double>(n) * bw * bh);
     std::vector<std::uint16_t> kept;
     for (const int b : sampled_)
-      kept.push_back(static_cast<std::uint16_t>(std::min(65535.0F, static_cast<float>(kSampleScale) * difference[b])));
+      kept.push_back(static_cast<std::uint16_t>(
+          std::min(65535.0F, static_cast<float>(kSampleScale) * difference[b])));
     samples_.push_back(std::move(kept));
-    // What moves, and the rims of it in the blocks around, which alone would not stand out of the noise.
+    // What moves, and the rims of it in the blocks around, which alone would not stand out of the
+    // noise.
     std::vector<char> moves(static_cast<std::size_t>(n), 0);
     for (int b = 0; b < n; ++b) {
       moves[b] = difference[b] > kActive * usual[b] + kActiveFloor;
@@ -136,7 +149,8 @@ FrameMeasure FrameMeter::Measure(const GrayImage& image) {
     }
     const auto beside = [&](int b) {
       for (int r = std::max(0, b / columns_ - 1); r <= std::min(rows_ - 1, b / columns_ + 1); ++r)
-        for (int c = std::max(0, b % columns_ - 1); c <= std::min(columns_ - 1, b % columns_ + 1); ++c)
+        for (int c = std::max(0, b % columns_ - 1); c <= std::min(columns_ - 1, b % columns_ + 1);
+             ++c)
           if (moves[r * columns_ + c] != 0) return true;
       return false;
     };
@@ -154,20 +168,23 @@ FrameMeasure FrameMeter::Measure(const GrayImage& image) {
         }
       }
       if (moves[b] == 0) continue;
-      // A body that moves between two fields stands in every other line: a line unlike those beside it and like those of its own field.
+      // A body that moves between two fields stands in every other line: a line unlike those beside
+      // it and like those of its own field.
       const int stands_out = kCombStep + static_cast<int>(3 * usual[b]);
       for (int y = std::max(2, y0); y < std::min(height - 2, y0 + bh); ++y) {
         for (int x = x0; x < x0 + bw; ++x) {
-          const int here = image.At(x, y), up = here - image.At(x, y - 1), down = here - image.At(x, y + 1);
+          const int here = image.At(x, y), up = here - image.At(x, y - 1),
+                    down = here - image.At(x, y + 1);
           if (up * down <= 0 || std::min(std::abs(up), std::abs(down)) < stands_out) continue;
           const int same = std::min(std::abs(up), std::abs(down)) / 2;
-          const bool field = std::abs(here - image.At(x, y - 2)) < same && std::abs(here - image.At(x, y + 2)) < same;
+          const bool field = std::abs(here - image.At(x, y - 2)) < same &&
+                             std::abs(here - image.At(x, y + 2)) < same;
           ++(field ? m.comb : m.ridges);
         }
       }
     }
-    // About the middle of the change, so that a body before a background of its own brightness here and another there does not count
-    // with its distance from the corner.
+    // About the middle of the change, so that a body before a background of its own brightness here
+    // and another there does not count with its distance from the corner.
     if (m.activity > 0)
       for (int i = 0; i < 2; ++i) m.moment[i] -= centre[i] / m.activity * moved;
     m.balance = m.activity > 0 ? std::abs(moved) / m.activity : 1;

@@ -12,19 +12,23 @@ namespace impactlab::internal {
 namespace {
 
 std::string Lower(std::string text) {
-  std::transform(text.begin(), text.end(), text.begin(), [](unsigned char c) { return static_cast<char>(c < 128 ? std::tolower(c) : c); });
+  std::transform(text.begin(), text.end(), text.begin(),
+                 [](unsigned char c) { return static_cast<char>(c < 128 ? std::tolower(c) : c); });
   return text;
 }
 
 void TakeTags(const AVDictionary* dictionary, StreamFacts* facts) {
   const AVDictionaryEntry* entry = nullptr;
-  while ((entry = av_dict_get(dictionary, "", entry, AV_DICT_IGNORE_SUFFIX)) != nullptr) facts->tags[Lower(entry->key)] = entry->value;
+  while ((entry = av_dict_get(dictionary, "", entry, AV_DICT_IGNORE_SUFFIX)) != nullptr)
+    facts->tags[Lower(entry->key)] = entry->value;
 }
 
 // "240", "240.000000", "240/1", "240 fps"
 double RateIn(const std::string& text) {
   std::size_t length = 0;
-  while (length < text.size() && (std::isdigit(static_cast<unsigned char>(text[length])) != 0 || text[length] == '.')) ++length;
+  while (length < text.size() &&
+         (std::isdigit(static_cast<unsigned char>(text[length])) != 0 || text[length] == '.'))
+    ++length;
   const auto value = ParseNumber(text.substr(0, length));
   if (!value) return 0;
   if (length < text.size() && text[length] == '/') {
@@ -34,19 +38,26 @@ double RateIn(const std::string& text) {
   return *value;
 }
 
-// com.android.capture.fps; Sony's and others' names of the same thing. The rate for playing has names of its own.
+// com.android.capture.fps; Sony's and others' names of the same thing. The rate for playing has
+// names of its own.
 bool IsCaptureTag(const std::string& key) {
   const auto has = [&](const char* part) { return key.find(part) != std::string::npos; };
-  const bool rate = has("fps") || has("frame_rate") || has("framerate") || has("frame rate") || has("frame-rate");
-  return rate && (has("capture") || has("record") || has("sensor") || has("shooting") || has("acquisition")) && !has("playback");
+  const bool rate =
+      has("fps") || has("frame_rate") || has("framerate") || has("frame rate") || has("frame-rate");
+  return rate &&
+         (has("capture") || has("record") || has("sensor") || has("shooting") ||
+          has("acquisition")) &&
+         !has("playback");
 }
 
 void Understand(StreamFacts* facts) {
   for (const auto& [key, value] : facts->tags) {
     const double rate = IsCaptureTag(key) ? RateIn(value) : 0;
     if (rate > 0 && std::isfinite(rate)) facts->capture_rate = rate, facts->capture_tag = key;
-    if (key.find("readouttimeinmicroseconds") != std::string::npos) facts->readout = 1e-6 * RateIn(value);
-    facts->phone |= key.starts_with("com.android") || key.starts_with("com.apple.quicktime.m") || key.starts_with("com.samsung");
+    if (key.find("readouttimeinmicroseconds") != std::string::npos)
+      facts->readout = 1e-6 * RateIn(value);
+    facts->phone |= key.starts_with("com.android") || key.starts_with("com.apple.quicktime.m") ||
+                    key.starts_with("com.samsung");
   }
 }
 

@@ -36,8 +36,8 @@ std::string Wrap(const std::string& text, std::size_t indent, std::size_t width 
 std::string Steps(const TimeBaseReport& report) {
   const auto& q = report.step_quantiles;
   if (q.size() < 7) return {};
-  return fmt::format("{:.4f} ms (0 %)  {:.4f} (5 %)  {:.4f} (50 %)  {:.4f} (95 %)  {:.4f} (100 %)", 1e3 * q[0], 1e3 * q[1], 1e3 * q[3],
-                     1e3 * q[5], 1e3 * q[6]);
+  return fmt::format("{:.4f} ms (0 %)  {:.4f} (5 %)  {:.4f} (50 %)  {:.4f} (95 %)  {:.4f} (100 %)",
+                     1e3 * q[0], 1e3 * q[1], 1e3 * q[3], 1e3 * q[5], 1e3 * q[6]);
 }
 
 std::string CostText(double cost) {
@@ -47,7 +47,11 @@ std::string CostText(double cost) {
 }
 
 Json ToValue(const TimeFinding& f) {
-  return {{"code", f.code}, {"severity", ToString(f.severity)}, {"text", f.text}, {"advice", f.advice}, {"cost_e", f.cost_e}};
+  return {{"code", f.code},
+          {"severity", ToString(f.severity)},
+          {"text", f.text},
+          {"advice", f.advice},
+          {"cost_e", f.cost_e}};
 }
 
 }  // namespace
@@ -57,22 +61,26 @@ std::string BriefReport(const TimeBaseReport& report) {
   constexpr std::size_t kIndent = 12;
   std::string out = report.name + "\n";
   out += fmt::format("  verdict   {}\n", Wrap(report.headline, kIndent));
-  out += fmt::format("  picture   {} x {}, {}{}\n", info.width, info.height, info.codec,
-                     info.rotation_deg != 0 ? fmt::format(", turned by {} degrees", info.rotation_deg) : "");
+  out += fmt::format(
+      "  picture   {} x {}, {}{}\n", info.width, info.height, info.codec,
+      info.rotation_deg != 0 ? fmt::format(", turned by {} degrees", info.rotation_deg) : "");
   out += fmt::format("  time      {:.6f} to {:.6f} s", report.first, report.last);
   if (report.rate > 0) out += fmt::format(", {:.4f} frames/s by the stamps", report.rate);
   if (info.nominal_rate > 0) out += fmt::format(" (header {:.4f})", info.nominal_rate);
   out += '\n';
   if (report.rate > 0) {
     out += fmt::format("  steps     {}\n", Steps(report));
-    out += fmt::format("  jitter    {:.3f} us, {:.2f} % of a step\n", 1e6 * report.jitter, 100 * report.jitter * report.rate);
+    out += fmt::format("  jitter    {:.3f} us, {:.2f} % of a step\n", 1e6 * report.jitter,
+                       100 * report.jitter * report.rate);
   }
   for (const TimeFinding& f : report.findings) {
     const std::string cost = CostText(f.cost_e);
     std::string text = f.text;
-    if (!cost.empty() && f.severity == Severity::kFine) text += fmt::format("; if there is one: up to {} in e*", cost);
+    if (!cost.empty() && f.severity == Severity::kFine)
+      text += fmt::format("; if there is one: up to {} in e*", cost);
     out += fmt::format("  {:<9} {}\n", ToString(f.severity), Wrap(text, kIndent));
-    if (!cost.empty() && f.severity != Severity::kFine) out += fmt::format("            cost in e* if ignored: up to {}\n", cost);
+    if (!cost.empty() && f.severity != Severity::kFine)
+      out += fmt::format("            cost in e* if ignored: up to {}\n", cost);
     if (!f.advice.empty()) out += fmt::format("            -> {}\n", Wrap(f.advice, kIndent + 3));
   }
   return out;
@@ -84,7 +92,8 @@ std::string ToJson(const TimeBaseReport& report) {
   for (const TimeFinding& f : report.findings) findings.push_back(ToValue(f));
   Json steps = Json::array();
   constexpr double kLevels[] = {0, 0.05, 0.25, 0.5, 0.75, 0.95, 1};
-  for (std::size_t k = 0; k < report.step_quantiles.size(); ++k) steps.push_back({{"p", kLevels[k]}, {"step_s", report.step_quantiles[k]}});
+  for (std::size_t k = 0; k < report.step_quantiles.size(); ++k)
+    steps.push_back({{"p", kLevels[k]}, {"step_s", report.step_quantiles[k]}});
   const Json json = {{"schema", "impactlab.doctor/1"},
                      {"file", report.name},
                      {"verdict", ToString(report.verdict)},

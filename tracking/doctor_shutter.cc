@@ -10,7 +10,8 @@
 
 namespace impactlab::internal {
 
-ShutterEvidence FindShutter(const std::vector<double>& t, const std::vector<FrameMeasure>& frames, double covered) {
+ShutterEvidence FindShutter(const std::vector<double>& t, const std::vector<FrameMeasure>& frames,
+                            double covered) {
   ShutterEvidence out;
   const std::size_t n = frames.size();
   if (n < 48 || frames.front().bands.size() < 4) return out;
@@ -24,20 +25,23 @@ ShutterEvidence FindShutter(const std::vector<double>& t, const std::vector<Fram
     for (std::size_t k = 0; k < n; ++k) {
       const std::size_t from = k < kHalf ? 0 : k - kHalf, to = std::min(n, k + kHalf + 1);
       double mean = 0;
-      for (std::size_t j = from; j < to; ++j) mean += frames[j].bands[b] / static_cast<double>(to - from);
+      for (std::size_t j = from; j < to; ++j)
+        mean += frames[j].bands[b] / static_cast<double>(to - from);
       wave[b][k] = mean > 5 ? frames[k].bands[b] / mean - 1 : 0;
     }
   }
   const auto amplitude = [&](std::size_t b, double f) {
     std::complex<double> sum = 0;
     for (std::size_t k = 0; k < n; ++k) {
-      const double window = 0.5 - 0.5 * std::cos(2 * std::numbers::pi * (static_cast<double>(k) + 0.5) / static_cast<double>(n));
+      const double window =
+          0.5 - 0.5 * std::cos(2 * std::numbers::pi * (static_cast<double>(k) + 0.5) /
+                               static_cast<double>(n));
       sum += wave[b][k] * window * std::polar(1.0, -2 * std::numbers::pi * f * (t[k] - t[0]));
     }
     return 4.0 / static_cast<double>(n) * sum;
   };
-  // Above what the running mean takes away, below half of the rate where a wave and its mirror image are one. A long recording is looked
-  // at as finely as its length asks for, up to a limit.
+  // Above what the running mean takes away, below half of the rate where a wave and its mirror
+  // image are one. A long recording is looked at as finely as its length asks for, up to a limit.
   const int cells = static_cast<int>(std::min<std::size_t>(n, 600));
   const double lowest = 1.5 / (2 * kHalf * step), highest = 0.48 / step;
   std::vector<double> power;
@@ -49,7 +53,8 @@ ShutterEvidence FindShutter(const std::vector<double>& t, const std::vector<Fram
     power.push_back(sum);
     if (sum > best) best = sum, out.frequency = f;
   }
-  if (!(best > 60 * Median(power)) || std::sqrt(best / (0.5 * static_cast<double>(bands))) < 2e-3) return out;
+  if (!(best > 60 * Median(power)) || std::sqrt(best / (0.5 * static_cast<double>(bands))) < 2e-3)
+    return out;
   // Between the cells of the search, by halving steps.
   const auto total = [&](double f) {
     double sum = 0;
@@ -71,17 +76,20 @@ ShutterEvidence FindShutter(const std::vector<double>& t, const std::vector<Fram
   double slope = 0, weight = 0, rest = 0;
   const double middle = 0.5 * static_cast<double>(bands - 1), mean = Mean(phase);
   for (std::size_t b = 0; b < bands; ++b)
-    slope += (static_cast<double>(b) - middle) * (phase[b] - mean), weight += std::pow(static_cast<double>(b) - middle, 2);
+    slope += (static_cast<double>(b) - middle) * (phase[b] - mean),
+        weight += std::pow(static_cast<double>(b) - middle, 2);
   slope /= weight;
-  for (std::size_t b = 0; b < bands; ++b) rest += std::pow(phase[b] - mean - slope * (static_cast<double>(b) - middle), 2);
+  for (std::size_t b = 0; b < bands; ++b)
+    rest += std::pow(phase[b] - mean - slope * (static_cast<double>(b) - middle), 2);
   const double sd = std::sqrt(rest / static_cast<double>(bands - 2) / weight);
   if (sd > 0.1) return out;
   out.flicker = true;
   out.turn = slope * static_cast<double>(bands) / covered;
   out.rolling = std::abs(slope) > std::max(5 * sd, 0.02);
   if (!out.rolling) return out;
-  // A row read later by d sees the phase advanced by 2 pi F d. Lamps flicker at twice the frequency of the mains; sampled, that is seen
-  // folded, mirrored waves turning backwards. Rows read from the top make the true turn positive.
+  // A row read later by d sees the phase advanced by 2 pi F d. Lamps flicker at twice the frequency
+  // of the mains; sampled, that is seen folded, mirrored waves turning backwards. Rows read from
+  // the top make the true turn positive.
   for (const double mains : {100.0, 120.0}) {
     const double folded = std::remainder(mains, 1 / step);
     if (std::abs(std::abs(folded) - out.frequency) > std::max(1.5 / span, 2e-3 * mains)) continue;

@@ -17,12 +17,16 @@ Beat FitBeat(const std::vector<double>& t) {
     if (t[k] > t[k - 1]) steps.push_back(t[k] - t[k - 1]);
   if (steps.empty()) return beat;
   beat.step = Median(steps);
-  // The median of rounded steps is off by up to a tick: the line through all stamps is not, as long as gaps are counted right.
+  // The median of rounded steps is off by up to a tick: the line through all stamps is not, as long
+  // as gaps are counted right.
   for (int round = 0; round < 4; ++round) {
     for (std::size_t k = 1; k < n; ++k)
-      beat.count[k] = beat.count[k - 1] + (t[k] > t[k - 1] ? std::max(1LL, std::llround((t[k] - t[k - 1]) / beat.step)) : 1);
+      beat.count[k] =
+          beat.count[k - 1] +
+          (t[k] > t[k - 1] ? std::max(1LL, std::llround((t[k] - t[k - 1]) / beat.step)) : 1);
     double mean_c = 0, mean_t = 0, cc = 0, ct = 0;
-    for (std::size_t k = 0; k < n; ++k) mean_c += static_cast<double>(beat.count[k]) / n, mean_t += (t[k] - t[0]) / n;
+    for (std::size_t k = 0; k < n; ++k)
+      mean_c += static_cast<double>(beat.count[k]) / n, mean_t += (t[k] - t[0]) / n;
     for (std::size_t k = 0; k < n; ++k) {
       const double c = static_cast<double>(beat.count[k]) - mean_c;
       cc += c * c, ct += c * (t[k] - t[0] - mean_t);
@@ -66,17 +70,20 @@ double DecimalTick(const std::vector<double>& t) {
   return 0;
 }
 
-double CostOfTimes(const std::vector<double>& real, const std::vector<double>& believed, double arc) {
+double CostOfTimes(const std::vector<double>& real, const std::vector<double>& believed,
+                   double arc) {
   const int n = static_cast<int>(real.size());
   if (n < 6) return 0;
   const double step = (real.back() - real.front()) / (n - 1);
   if (!(step > 0)) return 0;
   const int half = std::clamp(static_cast<int>(std::lround(arc / step)), 3, n / 2);
-  // x = real time is seen at the believed one: the slope dx/dt of the least-squares line over each arc, from running sums.
+  // x = real time is seen at the believed one: the slope dx/dt of the least-squares line over each
+  // arc, from running sums.
   std::vector<double> st(static_cast<std::size_t>(n) + 1, 0), sx = st, stt = st, stx = st;
   for (int k = 0; k < n; ++k) {
     const double t = believed[k] - believed[0], x = real[k] - real[0];
-    st[k + 1] = st[k] + t, sx[k + 1] = sx[k] + x, stt[k + 1] = stt[k] + t * t, stx[k + 1] = stx[k] + t * x;
+    st[k + 1] = st[k] + t, sx[k + 1] = sx[k] + x, stt[k + 1] = stt[k] + t * t,
+           stx[k + 1] = stx[k] + t * x;
   }
   const auto slope = [&](int a, int b) {
     const double m = b - a, t = st[b] - st[a], x = sx[b] - sx[a];
@@ -90,9 +97,10 @@ double CostOfTimes(const std::vector<double>& real, const std::vector<double>& b
   return std::min(worst, 1.0);
 }
 
-// Speed at the impact = speed in the middle of the arc + g T / 2, before and after alike. With times `factor` too long the fit sees speeds
-// divided by it but adds g factor T / 2: e' = (e v + d) / (v + d) with d = (factor^2 - 1) g T / 2. Largest at e = 0: d / (v + d), and at
-// e = 0 for negative d too.
+// Speed at the impact = speed in the middle of the arc + g T / 2, before and after alike. With
+// times `factor` too long the fit sees speeds divided by it but adds g factor T / 2: e' = (e v + d)
+// / (v + d) with d = (factor^2 - 1) g T / 2. Largest at e = 0: d / (v + d), and at e = 0 for
+// negative d too.
 double CostOfRate(double factor, double arc) {
   constexpr double kG = 9.81, kSpeed = 1;
   const double d = (factor * factor - 1) * kG * arc / 2;

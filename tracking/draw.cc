@@ -8,7 +8,8 @@
 namespace impactlab::internal {
 namespace {
 
-// Strokes of the characters from ' ' to '~', on a grid 4 wide and 6 high (descenders to 8): points "xy", strokes parted by commas.
+// Strokes of the characters from ' ' to '~', on a grid 4 wide and 6 high (descenders to 8): points
+// "xy", strokes parted by commas.
 constexpr std::array<const char*, 95> kGlyphs = {
     "",                                                    // space
     "20 24,26",                                            // !
@@ -119,7 +120,8 @@ double Distance(const Eigen::Vector2d& p, const Eigen::Vector2d& a, const Eigen:
 
 void Blend(std::uint8_t* pixel, Rgb color, double alpha) {
   const int values[3] = {color.r, color.g, color.b};
-  for (int k = 0; k < 3; ++k) pixel[k] = static_cast<std::uint8_t>(pixel[k] + alpha * (values[k] - pixel[k]) + 0.5);
+  for (int k = 0; k < 3; ++k)
+    pixel[k] = static_cast<std::uint8_t>(pixel[k] + alpha * (values[k] - pixel[k]) + 0.5);
 }
 
 std::vector<Path> Dashes(const std::vector<Path>& paths, double dash) {
@@ -177,14 +179,17 @@ std::vector<Path> GlyphPaths(std::string_view text, const Eigen::Vector2d& place
 }  // namespace
 
 ColorImage MakeColor(int width, int height, Rgb fill) {
-  ColorImage image{width, height, std::vector<std::uint8_t>(3 * static_cast<std::size_t>(width) * static_cast<std::size_t>(height))};
+  ColorImage image{width, height,
+                   std::vector<std::uint8_t>(3 * static_cast<std::size_t>(width) *
+                                             static_cast<std::size_t>(height))};
   for (std::size_t k = 0; k < image.rgb.size(); k += 3) Blend(image.rgb.data() + k, fill, 1);
   return image;
 }
 
 ColorImage MakeColor(const GrayImage& image) {
   ColorImage color{image.width, image.height, std::vector<std::uint8_t>(3 * image.pixels.size())};
-  for (std::size_t k = 0; k < image.pixels.size(); ++k) color.rgb[3 * k] = color.rgb[3 * k + 1] = color.rgb[3 * k + 2] = image.pixels[k];
+  for (std::size_t k = 0; k < image.pixels.size(); ++k)
+    color.rgb[3 * k] = color.rgb[3 * k + 1] = color.rgb[3 * k + 2] = image.pixels[k];
   return color;
 }
 
@@ -199,8 +204,14 @@ void Stroke(ColorImage* image, const std::vector<Path>& given, const Pen& pen) {
       low = low.cwiseMin(p), high = high.cwiseMax(p);
     }
   const Eigen::Vector2d size(image->width, image->height);
-  const Eigen::Vector2i first = (low.array() - reach).floor().max(0).matrix().cwiseMin(size).cast<int>();
-  const Eigen::Vector2i last = (high.array() + reach).ceil().max(-1).matrix().cwiseMin(size - Eigen::Vector2d::Ones()).cast<int>();
+  const Eigen::Vector2i first =
+      (low.array() - reach).floor().max(0).matrix().cwiseMin(size).cast<int>();
+  const Eigen::Vector2i last = (high.array() + reach)
+                                   .ceil()
+                                   .max(-1)
+                                   .matrix()
+                                   .cwiseMin(size - Eigen::Vector2d::Ones())
+                                   .cast<int>();
   if (first.x() > last.x() || first.y() > last.y()) return;
   // Stretches that meet must not darken each other: the largest cover of each pixel counts.
   const int width = last.x() - first.x() + 1, height = last.y() - first.y() + 1;
@@ -218,24 +229,29 @@ void Stroke(ColorImage* image, const std::vector<Path>& given, const Pen& pen) {
       const int bottom = clip(std::ceil(std::max(a.y(), b.y()) + reach), first.y(), last.y());
       for (int y = top; y <= bottom; ++y)
         for (int x = left; x <= right; ++x) {
-          const double c = std::clamp(reach - Distance({x, y}, a, b), 0.0, std::min(1.0, pen.width));
+          const double c =
+              std::clamp(reach - Distance({x, y}, a, b), 0.0, std::min(1.0, pen.width));
           float& here =
-              cover[static_cast<std::size_t>(y - first.y()) * static_cast<std::size_t>(width) + static_cast<std::size_t>(x - first.x())];
+              cover[static_cast<std::size_t>(y - first.y()) * static_cast<std::size_t>(width) +
+                    static_cast<std::size_t>(x - first.x())];
           here = std::max(here, static_cast<float>(c));
         }
     }
   }
   for (int y = 0; y < height; ++y)
     for (int x = 0; x < width; ++x) {
-      const float c = cover[static_cast<std::size_t>(y) * static_cast<std::size_t>(width) + static_cast<std::size_t>(x)];
+      const float c = cover[static_cast<std::size_t>(y) * static_cast<std::size_t>(width) +
+                            static_cast<std::size_t>(x)];
       if (c > 0)
-        Blend(image->rgb.data() + 3 * (static_cast<std::size_t>(y + first.y()) * static_cast<std::size_t>(image->width) +
+        Blend(image->rgb.data() + 3 * (static_cast<std::size_t>(y + first.y()) *
+                                           static_cast<std::size_t>(image->width) +
                                        static_cast<std::size_t>(x + first.x())),
               pen.color, pen.alpha * c);
     }
 }
 
-void Ellipse(ColorImage* image, const Eigen::Vector2d& centre, double major, double minor, double angle, const Pen& pen) {
+void Ellipse(ColorImage* image, const Eigen::Vector2d& centre, double major, double minor,
+             double angle, const Pen& pen) {
   if (!(major > 0) || !(minor > 0) || major > 1e5 || !centre.allFinite()) return;
   const Eigen::Vector2d u(std::cos(angle), std::sin(angle)), v(-u.y(), u.x());
   const int n = static_cast<int>(std::clamp(4 * major, 24.0, 400.0));
@@ -254,20 +270,27 @@ void Dot(ColorImage* image, const Eigen::Vector2d& centre, double radius, const 
   Stroke(image, {{centre}}, filled);
 }
 
-void FillBox(ColorImage* image, double left, double top, double right, double bottom, Rgb color, double alpha) {
-  const int l = std::max(0, static_cast<int>(std::lround(left))), r = std::min(image->width - 1, static_cast<int>(std::lround(right)));
-  const int t = std::max(0, static_cast<int>(std::lround(top))), b = std::min(image->height - 1, static_cast<int>(std::lround(bottom)));
+void FillBox(ColorImage* image, double left, double top, double right, double bottom, Rgb color,
+             double alpha) {
+  const int l = std::max(0, static_cast<int>(std::lround(left))),
+            r = std::min(image->width - 1, static_cast<int>(std::lround(right)));
+  const int t = std::max(0, static_cast<int>(std::lround(top))),
+            b = std::min(image->height - 1, static_cast<int>(std::lround(bottom)));
   for (int y = t; y <= b; ++y)
     for (int x = l; x <= r; ++x)
-      Blend(image->rgb.data() + 3 * (static_cast<std::size_t>(y) * static_cast<std::size_t>(image->width) + static_cast<std::size_t>(x)),
+      Blend(image->rgb.data() +
+                3 * (static_cast<std::size_t>(y) * static_cast<std::size_t>(image->width) +
+                     static_cast<std::size_t>(x)),
             color, alpha);
 }
 
-void DrawBox(ColorImage* image, double left, double top, double right, double bottom, const Pen& pen) {
+void DrawBox(ColorImage* image, double left, double top, double right, double bottom,
+             const Pen& pen) {
   Stroke(image, {{{left, top}, {right, top}, {right, bottom}, {left, bottom}, {left, top}}}, pen);
 }
 
-void DrawText(ColorImage* image, const Eigen::Vector2d& place, std::string_view text, double height, Rgb color, bool halo) {
+void DrawText(ColorImage* image, const Eigen::Vector2d& place, std::string_view text, double height,
+              Rgb color, bool halo) {
   const std::vector<Path> paths = GlyphPaths(text, place, height / 6);
   const double width = std::max(1.1, 0.14 * height);
   if (halo) Stroke(image, paths, {{0, 0, 0}, width + 2.6, 0.75, 0});
@@ -280,22 +303,25 @@ double TextWidth(std::string_view text, double height) {
   return std::max(0.0, kAdvance * letters - 2) * height / 6;
 }
 
-ColorImage Enlarge(const GrayImage& image, double left, double top, double scale, int width, int height) {
+ColorImage Enlarge(const GrayImage& image, double left, double top, double scale, int width,
+                   int height) {
   ColorImage result = MakeColor(width, height, {0, 0, 0});
   for (int y = 0; y < height; ++y) {
     const double v = top + (y + 0.5) / scale - 0.5;
     for (int x = 0; x < width; ++x) {
       const double u = left + (x + 0.5) / scale - 0.5;
       if (u < -0.5 || v < -0.5 || u > image.width - 0.5 || v > image.height - 0.5) continue;
-      const double cu = std::clamp(u, 0.0, image.width - 1.0), cv = std::clamp(v, 0.0, image.height - 1.0);
+      const double cu = std::clamp(u, 0.0, image.width - 1.0),
+                   cv = std::clamp(v, 0.0, image.height - 1.0);
       const int i = std::min(static_cast<int>(cu), std::max(0, image.width - 2)),
                 j = std::min(static_cast<int>(cv), std::max(0, image.height - 2));
       const int i1 = std::min(i + 1, image.width - 1), j1 = std::min(j + 1, image.height - 1);
       const double a = cu - i, b = cv - j;
-      const double value =
-          (1 - b) * ((1 - a) * image.At(i, j) + a * image.At(i1, j)) + b * ((1 - a) * image.At(i, j1) + a * image.At(i1, j1));
+      const double value = (1 - b) * ((1 - a) * image.At(i, j) + a * image.At(i1, j)) +
+                           b * ((1 - a) * image.At(i, j1) + a * image.At(i1, j1));
       std::uint8_t* p =
-          result.rgb.data() + 3 * (static_cast<std::size_t>(y) * static_cast<std::size_t>(width) + static_cast<std::size_t>(x));
+          result.rgb.data() + 3 * (static_cast<std::size_t>(y) * static_cast<std::size_t>(width) +
+                                   static_cast<std::size_t>(x));
       p[0] = p[1] = p[2] = static_cast<std::uint8_t>(std::lround(value));
     }
   }
@@ -306,8 +332,12 @@ void Paste(const ColorImage& from, int left, int top, ColorImage* to) {
   for (int y = std::max(0, -top); y < std::min(from.height, to->height - top); ++y)
     for (int x = std::max(0, -left); x < std::min(from.width, to->width - left); ++x)
       for (std::size_t k = 0; k < 3; ++k)
-        to->rgb[3 * (static_cast<std::size_t>(y + top) * static_cast<std::size_t>(to->width) + static_cast<std::size_t>(x + left)) + k] =
-            from.rgb[3 * (static_cast<std::size_t>(y) * static_cast<std::size_t>(from.width) + static_cast<std::size_t>(x)) + k];
+        to->rgb[3 * (static_cast<std::size_t>(y + top) * static_cast<std::size_t>(to->width) +
+                     static_cast<std::size_t>(x + left)) +
+                k] =
+            from.rgb[3 * (static_cast<std::size_t>(y) * static_cast<std::size_t>(from.width) +
+                          static_cast<std::size_t>(x)) +
+                     k];
 }
 
 }  // namespace impactlab::internal

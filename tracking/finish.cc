@@ -11,8 +11,10 @@
 namespace impactlab {
 namespace {
 
-// Median over the fitted points within `reach` of k, k itself left out; 0 where there are fewer than three.
-double Typical(const std::vector<TrackPoint>& points, std::size_t k, std::size_t reach, double TrackPoint::*size) {
+// Median over the fitted points within `reach` of k, k itself left out; 0 where there are fewer
+// than three.
+double Typical(const std::vector<TrackPoint>& points, std::size_t k, std::size_t reach,
+               double TrackPoint::*size) {
   std::vector<double> sizes;
   for (std::size_t j = k > reach ? k - reach : 0; j < std::min(points.size(), k + reach + 1); ++j)
     if (j != k && points[j].*size > 0) sizes.push_back(points[j].*size);
@@ -22,7 +24,8 @@ double Typical(const std::vector<TrackPoint>& points, std::size_t k, std::size_t
   return *middle;
 }
 
-// The longer axis of a disc follows its distance alone and hardly changes; the shorter one follows its tilt.
+// The longer axis of a disc follows its distance alone and hardly changes; the shorter one follows
+// its tilt.
 void CheckSizes(std::vector<TrackPoint>* points) {
   constexpr std::size_t kFar = 15, kNear = 4;
   constexpr double kSmaller = 0.8, kLarger = 1.2;
@@ -32,7 +35,8 @@ void CheckSizes(std::vector<TrackPoint>* points) {
   for (std::size_t k = 0; k < points->size(); ++k) {
     const TrackPoint& p = (*points)[k];
     if (!(p.major > 0) || (p.flags & kCut) != 0) continue;
-    const double major = Typical(*points, k, kFar, &TrackPoint::major), minor = Typical(*points, k, kNear, &TrackPoint::minor);
+    const double major = Typical(*points, k, kFar, &TrackPoint::major),
+                 minor = Typical(*points, k, kNear, &TrackPoint::minor);
     if (major > 0 && p.major > kLarger * major && p.major - major > kLeast) {
       flags[k] |= kTouching;
       grow[k] = p.major - major;
@@ -50,10 +54,12 @@ void CheckSizes(std::vector<TrackPoint>* points) {
   }
 }
 
-// Ratio of the scatter of clear moving points about a short polynomial to what their covariances say: noise of the pixels is not all that
-// moves a point where a video was compressed or the marker is no disc. 1 where the data cannot tell or the covariances hold.
+// Ratio of the scatter of clear moving points about a short polynomial to what their covariances
+// say: noise of the pixels is not all that moves a point where a video was compressed or the marker
+// is no disc. 1 where the data cannot tell or the covariances hold.
 double ErrorScale(const std::vector<std::vector<TrackPoint>>& markers) {
-  constexpr int kWindow = 7, kOrder = 3;  // a turn of 20 rad/s leaves 0.02 px at 120 frames a second
+  // a turn of 20 rad/s leaves 0.02 px at 120 frames a second
+  constexpr int kWindow = 7, kOrder = 3;
   constexpr std::size_t kEnough = 4;
   constexpr std::uint32_t kUnclear = ~static_cast<std::uint32_t>(kBlurred | kRelabelled | kManual);
   constexpr double kStep = 0.3;       // pixels a frame: a still picture repeats its errors
@@ -78,24 +84,31 @@ double ErrorScale(const std::vector<std::vector<TrackPoint>>& markers) {
           for (int j = 0; j <= kOrder; ++j, power *= x) basis(k, j) = power;
           q.row(k) = (one.q - p.q).transpose() / sd;
         }
-        const Eigen::Matrix<double, kWindow, 2> rest = q - basis * (basis.transpose() * basis).ldlt().solve(basis.transpose() * q);
+        const Eigen::Matrix<double, kWindow, 2> rest =
+            q - basis * (basis.transpose() * basis).ldlt().solve(basis.transpose() * q);
         ratios.push_back(rest.squaredNorm());
       }
       window.clear();
     }
   }
   if (ratios.size() < kEnough) return 1;
-  // A low quantile, because impacts that were not seen spoil their windows; it must stand out of its own scatter.
+  // A low quantile, because impacts that were not seen spoil their windows; it must stand out of
+  // its own scatter.
   constexpr double kDof = 2 * (kWindow - kOrder - 1), kShare = 0.3, kSure = 3;
   const double expected = ChiSquareQuantile(kShare, kDof), found = Quantile(ratios, kShare);
-  const double sd = 1.3 * std::sqrt(kDof / static_cast<double>(ratios.size()));  // of the quantile, by the density there
+  // of the quantile, by the density there
+  const double sd = 1.3 * std::sqrt(kDof / static_cast<double>(ratios.size()));
   return found > expected + kSure * sd ? std::sqrt(found / expected) : 1;
 }
 
-// `points`: measured ones of a marker in order of their frames. Returns one point for every frame from the first to the last.
-std::vector<TrackPoint> Smoothed(const std::vector<TrackPoint>& points, const std::vector<long long>& index,
+// `points`: measured ones of a marker in order of their frames. Returns one point for every frame
+// from the first to the last.
+std::vector<TrackPoint> Smoothed(const std::vector<TrackPoint>& points,
+                                 const std::vector<long long>& index,
                                  const std::vector<double>& stamps, const TrackerOptions& options) {
-  const auto place = [&](long long frame) { return std::lower_bound(index.begin(), index.end(), frame) - index.begin(); };
+  const auto place = [&](long long frame) {
+    return std::lower_bound(index.begin(), index.end(), frame) - index.begin();
+  };
   const std::ptrdiff_t first = place(points.front().frame), last = place(points.back().frame);
   std::vector<double> t;
   std::vector<std::optional<Observation>> observations;
@@ -119,7 +132,9 @@ std::vector<TrackPoint> Smoothed(const std::vector<TrackPoint>& points, const st
     const TrackPoint &a = points[next - 1], &b = points[std::min(next, points.size() - 1)];
     const double shift_a = a.t - stamps[static_cast<std::size_t>(place(a.frame))],
                  shift_b = b.t - stamps[static_cast<std::size_t>(place(b.frame))];
-    const double share = b.frame > a.frame ? static_cast<double>(frame - a.frame) / static_cast<double>(b.frame - a.frame) : 0;
+    const double share = b.frame > a.frame ? static_cast<double>(frame - a.frame) /
+                                                 static_cast<double>(b.frame - a.frame)
+                                           : 0;
     TrackPoint bridge;
     bridge.camera = a.camera, bridge.marker = a.marker, bridge.frame = frame;
     bridge.t = stamp + (1 - share) * shift_a + share * shift_b;
@@ -145,22 +160,26 @@ std::vector<TrackPoint> Smoothed(const std::vector<TrackPoint>& points, const st
   return out;
 }
 
-// A single outlier far beyond the marker's own image is an image of something else: it is left out, and the gap is bridged. Several in a
-// row may be the marker on a path that the smoothing has missed; they stay.
+// A single outlier far beyond the marker's own image is an image of something else: it is left out,
+// and the gap is bridged. Several in a row may be the marker on a path that the smoothing has
+// missed; they stay.
 bool LeaveStrangers(std::vector<TrackPoint>* points) {
   constexpr double kSizes = 3, kLeast = 12;  // semi-axes, and [px]
   std::vector<char> stranger(points->size(), 0);
   for (std::size_t k = 0; k < points->size(); ++k) {
     const TrackPoint& p = (*points)[k];
     const double far = std::max(kLeast, kSizes * p.major);
-    stranger[k] = (p.flags & kOutlier) != 0 && (p.flags & (kPredicted | kManual)) == 0 && (p.q - p.smooth_q).norm() > far;
+    stranger[k] = (p.flags & kOutlier) != 0 && (p.flags & (kPredicted | kManual)) == 0 &&
+                  (p.q - p.smooth_q).norm() > far;
   }
   std::vector<TrackPoint> kept;
   bool any = false;
   for (std::size_t k = 0; k < points->size(); ++k) {
-    const bool alone = (k == 0 || stranger[k - 1] == 0) && (k + 1 == points->size() || stranger[k + 1] == 0);
+    const bool alone =
+        (k == 0 || stranger[k - 1] == 0) && (k + 1 == points->size() || stranger[k + 1] == 0);
     any = any || (stranger[k] != 0 && alone);
-    if (((*points)[k].flags & kPredicted) == 0 && (stranger[k] == 0 || !alone)) kept.push_back((*points)[k]);
+    if (((*points)[k].flags & kPredicted) == 0 && (stranger[k] == 0 || !alone))
+      kept.push_back((*points)[k]);
   }
   if (!any || kept.empty()) return false;
   *points = std::move(kept);
@@ -169,13 +188,15 @@ bool LeaveStrangers(std::vector<TrackPoint>* points) {
 
 }  // namespace
 
-InnovationReport FinishMarkers(const std::vector<long long>& index, const std::vector<double>& stamps, const TrackerOptions& options,
+InnovationReport FinishMarkers(const std::vector<long long>& index,
+                               const std::vector<double>& stamps, const TrackerOptions& options,
                                std::vector<std::vector<TrackPoint>>* markers) {
   InnovationReport report;
   for (std::vector<TrackPoint>& points : *markers) {
     std::erase_if(points, [](const TrackPoint& p) { return (p.flags & kPredicted) != 0; });
     if (points.empty()) continue;
-    std::sort(points.begin(), points.end(), [](const TrackPoint& a, const TrackPoint& b) { return a.frame < b.frame; });
+    std::sort(points.begin(), points.end(),
+              [](const TrackPoint& a, const TrackPoint& b) { return a.frame < b.frame; });
     CheckSizes(&points);
     points = Smoothed(points, index, stamps, options);
     if (LeaveStrangers(&points)) points = Smoothed(points, index, stamps, options);
@@ -208,7 +229,8 @@ InnovationReport FinishMarkers(const std::vector<long long>& index, const std::v
   return report;
 }
 
-InnovationReport FinishTracks(const std::vector<long long>& index, const std::vector<double>& stamps, int camera,
+InnovationReport FinishTracks(const std::vector<long long>& index,
+                              const std::vector<double>& stamps, int camera,
                               const TrackerOptions& options, MarkerTracks* tracks) {
   std::map<int, std::vector<TrackPoint>> by_marker;
   std::vector<TrackPoint> out;

@@ -13,7 +13,9 @@ namespace impactlab {
 namespace {
 
 using Clock = std::chrono::steady_clock;
-double Since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
+double Since(Clock::time_point start) {
+  return std::chrono::duration<double>(Clock::now() - start).count();
+}
 
 struct Slot {
   Frame frame;
@@ -23,7 +25,8 @@ struct Slot {
 }  // namespace
 
 struct FrameReader::State {
-  State(const FrameSource& source, const FrameReaderOptions& options) : stream(source), info(stream.info()) {
+  State(const FrameSource& source, const FrameReaderOptions& options)
+      : stream(source), info(stream.info()) {
     if (options.ahead <= 0) return;
     ring.resize(static_cast<std::size_t>(options.ahead));
     thread = std::thread([this] { Work(); });
@@ -50,7 +53,8 @@ struct FrameReader::State {
 
   std::mutex mutex;
   std::condition_variable to_worker, to_user;
-  // Ready frames stand at first, first + 1 ... of the ring; the pictures of the other places are storage that is used again.
+  // Ready frames stand at first, first + 1 ... of the ring; the pictures of the other places are
+  // storage that is used again.
   std::vector<Slot> ring;
   std::size_t first = 0, count = 0;
   bool stop = false;
@@ -58,7 +62,8 @@ struct FrameReader::State {
   std::exception_ptr error;  // where the file breaks
   std::optional<long long> wish;
   bool answered = false, found = false;
-  std::exception_ptr seek_error;     // apart from `error`: the worker may have reached the end again before the answer is read
+  // apart from `error`: the worker may have reached the end again before the answer is read
+  std::exception_ptr seek_error;
   double decoding = 0, waiting = 0;  // [s]
 
   std::thread thread;  // last: starts when all else is there
@@ -175,7 +180,8 @@ bool FrameReader::State::Goto(long long index) {
   return found;
 }
 
-FrameReader::FrameReader(const FrameSource& source, const FrameReaderOptions& options) : state_(std::make_unique<State>(source, options)) {}
+FrameReader::FrameReader(const FrameSource& source, const FrameReaderOptions& options)
+    : state_(std::make_unique<State>(source, options)) {}
 FrameReader::~FrameReader() = default;
 FrameReader::FrameReader(FrameReader&&) noexcept = default;
 FrameReader& FrameReader::operator=(FrameReader&&) noexcept = default;
@@ -199,8 +205,8 @@ double FrameReader::waiting() const {
 
 double SensorRow(const VideoInfo& info, double x, double y) {
   const double right = info.width - 1.0, bottom = info.height - 1.0;
-  // Where down in the stored picture points in the one shown: a quarter turn clockwise from where right points, or the other way when it
-  // was turned upside down before.
+  // Where down in the stored picture points in the one shown: a quarter turn clockwise from where
+  // right points, or the other way when it was turned upside down before.
   switch (info.rotation_deg) {
     case 90:
       return info.mirrored ? x : right - x;
@@ -213,7 +219,8 @@ double SensorRow(const VideoInfo& info, double x, double y) {
   }
 }
 
-double RowTime(const FrameSource& source, const VideoInfo& info, const Frame& frame, double x, double y) {
+double RowTime(const FrameSource& source, const VideoInfo& info, const Frame& frame, double x,
+               double y) {
   return frame.t + source.clock_rate * source.t_line * SensorRow(info, x, y);
 }
 

@@ -1,5 +1,6 @@
 #pragma once
-// Frames of a source one after another on the thread that asks, each with its time on the common clock. Private to the room.
+// Frames of a source one after another on the thread that asks, each with its time on the common
+// clock. Private to the room.
 
 #include <cstddef>
 #include <memory>

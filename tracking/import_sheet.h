@@ -1,5 +1,6 @@
 #pragma once
-// Text tables of other programs as rows of cells, and tracks made of them point by point. Private to the room.
+// Text tables of other programs as rows of cells, and tracks made of them point by point. Private
+// to the room.
 
 #include <cstddef>
 #include <deque>
@@ -14,8 +15,9 @@
 
 namespace impactlab::internal {
 
-// Cells of a text table: any number of header rows, any widths. The delimiter is tab, else semicolon, else comma, whichever the first three
-// lines have; blank lines are left out. DataError for what is not UTF-8 text.
+// Cells of a text table: any number of header rows, any widths. The delimiter is tab, else
+// semicolon, else comma, whichever the first three lines have; blank lines are left out. DataError
+// for what is not UTF-8 text.
 class Sheet {
  public:
   explicit Sheet(const std::filesystem::path& path);
@@ -31,11 +33,14 @@ class Sheet {
   }
   int Line(std::size_t row) const { return row < lines_.size() ? lines_[row] : 0; }
   char delimiter() const { return delimiter_; }
-  // A number; nothing where the cell is empty or NaN. A decimal comma is read where `comma` allows it.
-  std::optional<double> Number(std::size_t row, std::size_t column, std::string_view name, bool comma = false) const;
+  // A number; nothing where the cell is empty or NaN. A decimal comma is read where `comma` allows
+  // it.
+  std::optional<double> Number(std::size_t row, std::size_t column, std::string_view name,
+                               bool comma = false) const;
   // DataError where a row has fewer cells than the header, or more that are not empty.
   void CheckWidth(std::size_t row, std::size_t width) const;
-  DataError Fault(std::size_t row, std::string_view column, const std::string& found, const std::string& allowed) const;
+  DataError Fault(std::size_t row, std::string_view column, const std::string& found,
+                  const std::string& allowed) const;
 
  private:
   Sheet(std::string path, std::string text, bool cut);
@@ -54,14 +59,15 @@ class TrackBuilder {
   // Numbers names in the order in which they come.
   int Camera(const std::string& name);
   int Marker(const std::string& name);
-  // `q_file` is the position as the file counts it, under the names of its columns. DataError for one far away, and for a row outside of
-  // pictures of the height that was given.
+  // `q_file` is the position as the file counts it, under the names of its columns. DataError for
+  // one far away, and for a row outside of pictures of the height that was given.
   struct Written {
     Eigen::Vector2d q_file;
     std::string_view name_x, name_y;
     int line = 0;
   };
-  void Add(int camera, int marker, long long frame, double t, const Eigen::Vector2d& q, double sd, const Written& written);
+  void Add(int camera, int marker, long long frame, double t, const Eigen::Vector2d& q, double sd,
+           const Written& written);
   // Frame number in a cell. DataError.
   long long Frame(double value, int line, std::string_view column) const;
   // Frame of a time, by the rate.
@@ -70,11 +76,13 @@ class TrackBuilder {
   // ConfigError where an option is not given. `other` follows: what else may help.
   void NeedRate(const char* why, const std::string& other = {}) const;
   void NeedHeight(const char* why, const std::string& other = {}) const;
-  // Names the cameras as the options say, sorts the points. DataError for a point twice and for no points at all.
+  // Names the cameras as the options say, sorts the points. DataError for a point twice and for no
+  // points at all.
   MarkerTracks Finish();
 
  private:
-  DataError Fault(int line, std::string_view column, const std::string& found, const std::string& allowed) const;
+  DataError Fault(int line, std::string_view column, const std::string& found,
+                  const std::string& allowed) const;
   std::string path_;
   const ImportOptions& options_;
   MarkerTracks tracks_;
@@ -82,7 +90,8 @@ class TrackBuilder {
 };
 
 // What a plain table must have, for messages.
-inline constexpr const char* kTableColumns = "a plain table, in pixels from the top left one, has the columns x_px, y_px, and frame or t_s";
+inline constexpr const char* kTableColumns =
+    "a plain table, in pixels from the top left one, has the columns x_px, y_px, and frame or t_s";
 
 // ConfigError for names that are empty or there twice.
 void CheckCameraNames(const std::string& path, const std::vector<std::string>& names);

@@ -28,7 +28,8 @@ Matrix6 Transition(double h) {
 
 }  // namespace
 
-MarkerState Start(const Eigen::Vector2d& q, const Eigen::Matrix2d& cov, double t, const TrackerOptions& options) {
+MarkerState Start(const Eigen::Vector2d& q, const Eigen::Matrix2d& cov, double t,
+                  const TrackerOptions& options) {
   MarkerState state;
   state.x.head<2>() = q;
   state.cov.topLeftCorner<2, 2>() = cov;
@@ -81,14 +82,17 @@ void Open(double h, const TrackerOptions& options, MarkerState* state) {
     state->cov(i + 2, i) += v2 * h / 2;
     state->cov(i + 2, i + 2) += v2;
   }
-  // A jump of acceleration at an evenly distributed instant has the covariance of white jerk of the same final variance.
+  // A jump of acceleration at an evenly distributed instant has the covariance of white jerk of the
+  // same final variance.
   AddJerk(h, options.acceleration_sd * options.acceleration_sd / h, &state->cov);
 }
 
-Innovation Innovate(const MarkerState& state, const Eigen::Vector2d& q, const Eigen::Matrix2d& cov) {
+Innovation Innovate(const MarkerState& state, const Eigen::Vector2d& q,
+                    const Eigen::Matrix2d& cov) {
   Innovation result;
   result.nu = q - state.x.head<2>();
-  const double a = state.cov(0, 0) + cov(0, 0), b = state.cov(0, 1) + cov(0, 1), d = state.cov(1, 1) + cov(1, 1);
+  const double a = state.cov(0, 0) + cov(0, 0), b = state.cov(0, 1) + cov(0, 1),
+               d = state.cov(1, 1) + cov(1, 1);
   const double det = a * d - b * b;
   result.inverse << d / det, -b / det, -b / det, a / det;
   result.nis = result.nu.dot(result.inverse * result.nu);
@@ -111,7 +115,8 @@ void Correct(const Innovation& innovation, const Eigen::Matrix2d& cov, MarkerSta
   }
 }
 
-void JerkAdaptation::Add(double h, const MarkerState& predicted, const Innovation& innovation, double r, bool learn) {
+void JerkAdaptation::Add(double h, const MarkerState& predicted, const Innovation& innovation,
+                         double r, bool learn) {
   const Matrix6& p = predicted.cov;
   Eigen::Matrix3d f = Eigen::Matrix3d::Identity();
   f(0, 1) = f(1, 2) = h;
@@ -142,7 +147,8 @@ MarkerState SmoothBack(const MarkerState& filtered, const MarkerState& next_smoo
   const Matrix6 gain = (scale.asDiagonal() * ldlt.solve(rhs)).transpose();
   MarkerState result = filtered;
   result.x += gain * (next_smoothed.x - predicted.x);
-  // (I - C F) P (I - C F)' + C (P_smoothed + Q) C': the symmetric form, which stays positive where differences of covariances do not.
+  // (I - C F) P (I - C F)' + C (P_smoothed + Q) C': the symmetric form, which stays positive where
+  // differences of covariances do not.
   Matrix6 noise = next_smoothed.cov;
   AddJerk(next_smoothed.t - filtered.t, jerk, &noise);
   const Matrix6 rest = Matrix6::Identity() - gain * f;
@@ -154,16 +160,19 @@ MarkerState SmoothBack(const MarkerState& filtered, const MarkerState& next_smoo
 bool Usable(const Observation& o) {
   if (!o.q.allFinite() || !o.cov.allFinite() || !std::isfinite(o.t)) return false;
   if (!(o.cov(0, 0) >= 0 && o.cov(1, 1) >= 0 && o.cov.trace() < 2e4)) return false;
-  return o.cov(0, 1) * o.cov(0, 1) <= o.cov(0, 0) * o.cov(1, 1) * (1 + 1e-9) + 1e-300 && std::abs(o.cov(0, 1) - o.cov(1, 0)) < 1e-6;
+  return o.cov(0, 1) * o.cov(0, 1) <= o.cov(0, 0) * o.cov(1, 1) * (1 + 1e-9) + 1e-300 &&
+         std::abs(o.cov(0, 1) - o.cov(1, 0)) < 1e-6;
 }
 
 Eigen::Matrix2d Covariance(const Observation& o, const TrackerOptions& options) {
-  return o.cov + std::max(options.position_floor * options.position_floor, 1e-8) * Eigen::Matrix2d::Identity();
+  return o.cov + std::max(options.position_floor * options.position_floor, 1e-8) *
+                     Eigen::Matrix2d::Identity();
 }
 
 void Check(const TrackerOptions& o) {
   const auto positive = [](double value, const char* name) {
-    if (!(value > 0 && std::isfinite(value))) throw std::invalid_argument(std::string("tracker: ") + name + " must be above 0");
+    if (!(value > 0 && std::isfinite(value)))
+      throw std::invalid_argument(std::string("tracker: ") + name + " must be above 0");
   };
   if (!(o.position_floor >= 0 && std::isfinite(o.position_floor)))
     throw std::invalid_argument("tracker: position_floor must not be below 0");
@@ -172,7 +181,8 @@ void Check(const TrackerOptions& o) {
   positive(o.jerk_density, "jerk_density");
   positive(o.gate, "gate");
   positive(o.jump_speed, "jump_speed");
-  if (o.gap_max < 0 || o.confirm < 1 || o.markers < 0) throw std::invalid_argument("tracker: gap_max, confirm, markers: counts");
+  if (o.gap_max < 0 || o.confirm < 1 || o.markers < 0)
+    throw std::invalid_argument("tracker: gap_max, confirm, markers: counts");
   if (!(o.size_ratio > 1)) throw std::invalid_argument("tracker: size_ratio must be above 1");
 }
 

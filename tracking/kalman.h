@@ -1,6 +1,7 @@
 #pragma once
-// The filter behind tracker.h and smooth.cc: constant acceleration in the image driven by white jerk (Bar-Shalom, Li and Kirubarajan,
-// Estimation with Applications to Tracking and Navigation, 2001, sec. 6.2.3), corrections in Joseph form.
+// The filter behind tracker.h and smooth.cc: constant acceleration in the image driven by white
+// jerk (Bar-Shalom, Li and Kirubarajan, Estimation with Applications to Tracking and Navigation,
+// 2001, sec. 6.2.3), corrections in Joseph form.
 
 #include <Eigen/Core>
 #include <cmath>
@@ -20,7 +21,8 @@ struct MarkerState {
 };
 
 // A marker of which nothing but one position is known.
-MarkerState Start(const Eigen::Vector2d& q, const Eigen::Matrix2d& cov, double t, const TrackerOptions& options);
+MarkerState Start(const Eigen::Vector2d& q, const Eigen::Matrix2d& cov, double t,
+                  const TrackerOptions& options);
 
 // Adds the covariance that white jerk of spectral density `jerk` [px^2/s^5] builds up in `h` [s].
 void AddJerk(double h, double jerk, Matrix6* cov);
@@ -28,7 +30,8 @@ void AddJerk(double h, double jerk, Matrix6* cov);
 // State at time `t`, later or earlier than now; the covariance grows either way.
 void Predict(double t, double jerk, MarkerState* state);
 
-// A jump of velocity and acceleration at an unknown instant, evenly distributed over the last `h` seconds.
+// A jump of velocity and acceleration at an unknown instant, evenly distributed over the last `h`
+// seconds.
 void Open(double h, const TrackerOptions& options, MarkerState* state);
 
 struct Innovation {
@@ -42,26 +45,32 @@ Innovation Innovate(const MarkerState& state, const Eigen::Vector2d& q, const Ei
 // P = (I - K H) P (I - K H)' + K R K': positive definite whatever the rounding of K.
 void Correct(const Innovation& innovation, const Eigen::Matrix2d& cov, MarkerState* state);
 
-// The strength of the jerk, from the innovations as they come: Fisher scoring of ln(jerk) with forgetting. The estimating equation is
-// sum dS/dln(jerk) S^-1 (nu nu' - S) = 0 with the exact derivative of the covariance recursion (the derivative of the gain drops out of the
-// Joseph form), followed for the mean of both axes.
+// The strength of the jerk, from the innovations as they come: Fisher scoring of ln(jerk) with
+// forgetting. The estimating equation is sum dS/dln(jerk) S^-1 (nu nu' - S) = 0 with the exact
+// derivative of the covariance recursion (the derivative of the gain drops out of the Joseph form),
+// followed for the mean of both axes.
 class JerkAdaptation {
  public:
   explicit JerkAdaptation(double start) : log_jerk_(std::log(start)) {}
   double jerk() const { return std::exp(log_jerk_); }
-  // With the state as predicted over `h` and the innovation that follows; `learn` is false where the model was left (an impact).
-  void Add(double h, const MarkerState& predicted, const Innovation& innovation, double r, bool learn);
+  // With the state as predicted over `h` and the innovation that follows; `learn` is false where
+  // the model was left (an impact).
+  void Add(double h, const MarkerState& predicted, const Innovation& innovation, double r,
+           bool learn);
 
  private:
   double log_jerk_;
   double information_ = 0.1;
-  Eigen::Matrix3d slope_ = Eigen::Matrix3d::Zero();  // d cov / d ln(jerk) of one axis after the last correction
+  // d cov / d ln(jerk) of one axis after the last correction
+  Eigen::Matrix3d slope_ = Eigen::Matrix3d::Zero();
 };
 
-// One step of Rauch, Tung and Striebel: the smoothed state at `filtered` from that at the next time.
+// One step of Rauch, Tung and Striebel: the smoothed state at `filtered` from that at the next
+// time.
 MarkerState SmoothBack(const MarkerState& filtered, const MarkerState& next_smoothed, double jerk);
 
-// Covariance of an observation with the floor added; nothing where it is unusable (not finite, not positive, wider than 100 px).
+// Covariance of an observation with the floor added; nothing where it is unusable (not finite, not
+// positive, wider than 100 px).
 bool Usable(const Observation& observation);
 Eigen::Matrix2d Covariance(const Observation& observation, const TrackerOptions& options);
 

@@ -8,8 +8,9 @@
 
 namespace impactlab::internal {
 
-// The frame that pictures of a recording are about: the first in which velocities jump at least a fifth as much as they ever do, all
-// markers together; a hand that lets go makes small jumps before. Else the first marked impact, else the middle of the tracks.
+// The frame that pictures of a recording are about: the first in which velocities jump at least a
+// fifth as much as they ever do, all markers together; a hand that lets go makes small jumps
+// before. Else the first marked impact, else the middle of the tracks.
 long long FrameOfInterest(const MarkerTracks& tracks, int camera);
 
 struct MarkerExtent {
@@ -19,16 +20,21 @@ struct MarkerExtent {
   Eigen::Vector2d middle() const { return (low + high) / 2; }
 };
 
-// Where the markers are in each frame, both ends included; `largest` grows to the largest semi-axis of their images.
-std::map<long long, MarkerExtent> Extents(const MarkerTracks& tracks, int camera, long long from, long long to, double* largest);
+// Where the markers are in each frame, both ends included; `largest` grows to the largest semi-axis
+// of their images.
+std::map<long long, MarkerExtent> Extents(const MarkerTracks& tracks, int camera, long long from,
+                                          long long to, double* largest);
 
 // Middle of the markers, from the nearest frame where there are none.
-Eigen::Vector2d MiddleAt(const std::map<long long, MarkerExtent>& extents, long long frame, const Eigen::Vector2d& otherwise);
+Eigen::Vector2d MiddleAt(const std::map<long long, MarkerExtent>& extents, long long frame,
+                         const Eigen::Vector2d& otherwise);
 
-// Size of a cut that holds the markers of every one of these frames, in the shape of 4:3, and no more than the `size` of the frame; all of
-// it where no marker is known.
-Eigen::Vector2d CropSize(const std::map<long long, MarkerExtent>& extents, double largest, const Eigen::Vector2d& size);
+// Size of a cut that holds the markers of every one of these frames, in the shape of 4:3, and no
+// more than the `size` of the frame; all of it where no marker is known.
+Eigen::Vector2d CropSize(const std::map<long long, MarkerExtent>& extents, double largest,
+                         const Eigen::Vector2d& size);
 // Upper left corner of a cut about `middle`, in whole pixels inside the frame.
-Eigen::Vector2d CropCorner(const Eigen::Vector2d& middle, const Eigen::Vector2d& crop, const Eigen::Vector2d& size);
+Eigen::Vector2d CropCorner(const Eigen::Vector2d& middle, const Eigen::Vector2d& crop,
+                           const Eigen::Vector2d& size);
 
 }  // namespace impactlab::internal

@@ -18,33 +18,46 @@ namespace {
 using namespace internal;
 using std::numbers::pi;
 
-constexpr int kSectors = 16;            // of the outline, for what is hidden
-constexpr int kHalvesTried = 5;         // of the sectors' halves, the most promising ones
-constexpr double kStraight = 1.5;       // of blur and half a pixel: longest step that the slope at its start tells
-constexpr double kHalfWorth = 0.6;      // of the misfit: where the first step leaves more in every half nothing is hidden
+constexpr int kSectors = 16;     // of the outline, for what is hidden
+constexpr int kHalvesTried = 5;  // of the sectors' halves, the most promising ones
+// of blur and half a pixel: longest step that the slope at its start tells
+constexpr double kStraight = 1.5;
+// of the misfit: where the first step leaves more in every half nothing is hidden
+constexpr double kHalfWorth = 0.6;
 constexpr int kFewestSectors = 5;       // that must be seen
 constexpr int kSectorsForEllipse = 11;  // that must be seen for its axes to be told
-constexpr double kClutter = 4;          // residual outside of the marker that belongs to something else [standard deviations]
+// residual outside of the marker that belongs to something else [standard deviations]
+constexpr double kClutter = 4;
 constexpr int kClutterPasses = 6, kClutterPassesSmall = 3;
-constexpr double kClutterPart = 0.5;   // of the pixels outside that may be clutter
-constexpr double kNoMisfit = 0.025;    // misfit over the height of the marker that is left to the covariance
+constexpr double kClutterPart = 0.5;  // of the pixels outside that may be clutter
+// misfit over the height of the marker that is left to the covariance
+constexpr double kNoMisfit = 0.025;
 constexpr double kRoughMisfit = 0.12;  // beyond which the model says nothing
-constexpr double kFormKnown = 0.15;    // standard deviation of the form over the radius above which a circle is fitted
-constexpr double kShadeScore = 16;     // chi-square of two unknowns above which a marker is taken as unevenly lit (p = 3e-4)
-constexpr double kUneven = 3;          // excess of chi-square outside of the marker that makes its background uneven [standard deviations]
-constexpr double kUnevenExcess = 2;    // chi-square a degree of freedom up to which an uneven background explains a picture
-constexpr double kAway = 2.5;          // of the outline, from which on pixels are those of the background [blur]
-constexpr double kAwayMore = 0.7;      // and this for what the detector does not know of it [px]
-constexpr int kFewestBeside = 20;      // such pixels
-constexpr double kClearlyUneven = 5;   // as kUneven, before any fit
-constexpr double kMoreUneven = 4;      // misfit of a plane beside the marker over that of an uneven background
-constexpr double kSignificant = 4;     // amplitude over its standard deviation, everything else known
+// standard deviation of the form over the radius above which a circle is fitted
+constexpr double kFormKnown = 0.15;
+// chi-square of two unknowns above which a marker is taken as unevenly lit (p = 3e-4)
+constexpr double kShadeScore = 16;
+// excess of chi-square outside of the marker that makes its background uneven [standard deviations]
+constexpr double kUneven = 3;
+// chi-square a degree of freedom up to which an uneven background explains a picture
+constexpr double kUnevenExcess = 2;
+// of the outline, from which on pixels are those of the background [blur]
+constexpr double kAway = 2.5;
+constexpr double kAwayMore = 0.7;     // and this for what the detector does not know of it [px]
+constexpr int kFewestBeside = 20;     // such pixels
+constexpr double kClearlyUneven = 5;  // as kUneven, before any fit
+// misfit of a plane beside the marker over that of an uneven background
+constexpr double kMoreUneven = 4;
+// amplitude over its standard deviation, everything else known
+constexpr double kSignificant = 4;
 
 struct Attempt {
   MarkerProblem problem;
   MarkerSolution solution;
-  bool uneven = false;                                                                        // before a background of any form
-  double Excess() const { return solution.chi_square / std::max(1, solution.dof(problem)); }  // 1 where the model fits
+  // before a background of any form
+  bool uneven = false;
+  // 1 where the model fits
+  double Excess() const { return solution.chi_square / std::max(1, solution.dof(problem)); }
   double Limit() const { return 1 + 4 * std::sqrt(2. / std::max(1, solution.dof(problem))); }
   bool Fits() const { return solution.dof(problem) > 0 && Excess() < Limit(); }
 };
@@ -54,15 +67,18 @@ class SpotFit {
  public:
   SpotFit(const GrayImage& image, const Spot& spot, const MarkerFitOptions& options)
       : image_(image), spot_(spot), options_(options), flags_(spot.flags) {
-    // The threshold cuts the faint ends off a marker that moves far: they are added, else they pass for a slope of the background.
+    // The threshold cuts the faint ends off a marker that moves far: they are added, else they pass
+    // for a slope of the background.
     MarkerOutline outline;
     outline.shape = options.shape;
     outline.form = StartForm(spot, options);
     outline.motion = options.motion;
-    const Eigen::Vector2d half = options.motion.norm() > 0.5 ? outline.HalfBox() : Eigen::Vector2d::Zero();
-    patch_ = TakePatch(
-        image, Grown(std::min<double>(spot.left, spot.q[0] - half[0]), std::min<double>(spot.top, spot.q[1] - half[1]),
-                     std::max<double>(spot.right, spot.q[0] + half[0]), std::max<double>(spot.bottom, spot.q[1] + half[1]), options));
+    const Eigen::Vector2d half =
+        options.motion.norm() > 0.5 ? outline.HalfBox() : Eigen::Vector2d::Zero();
+    patch_ = TakePatch(image, Grown(std::min<double>(spot.left, spot.q[0] - half[0]),
+                                    std::min<double>(spot.top, spot.q[1] - half[1]),
+                                    std::max<double>(spot.right, spot.q[0] + half[0]),
+                                    std::max<double>(spot.bottom, spot.q[1] + half[1]), options));
   }
 
   std::optional<MarkerFit> Run() {
@@ -71,7 +87,8 @@ class SpotFit {
     if (!start_.allFinite()) return std::nullopt;
     if (const auto attempt = UnevenFirst()) return Report(*attempt);
     Attempt best = Fit(options_.circle, start_);
-    if (!Plausible(best) && options_.shape == MarkerShape::kDisc && !best.problem.circle) best = Fit(true, start_);
+    if (!Plausible(best) && options_.shape == MarkerShape::kDisc && !best.problem.circle)
+      best = Fit(true, start_);
     if (!Plausible(best)) return std::nullopt;
     if (!best.Fits()) Explain(&best);
     if (!best.solution.converged) return std::nullopt;
@@ -99,19 +116,24 @@ class SpotFit {
   static bool FormKnown(const Attempt& attempt) {
     const MarkerMatrix cov = attempt.solution.Covariance(attempt.problem);
     const double radius = (attempt.solution.p[kForm0] + attempt.solution.p[kForm1]) / 2;
-    // Of the difference of the axes, both ways: their mean trades with the amplitude and is no matter of form.
-    const double difference = (cov(kForm0, kForm0) + cov(kForm1, kForm1) - 2 * cov(kForm0, kForm1)) / 4;
+    // Of the difference of the axes, both ways: their mean trades with the amplitude and is no
+    // matter of form.
+    const double difference =
+        (cov(kForm0, kForm0) + cov(kForm1, kForm1) - 2 * cov(kForm0, kForm1)) / 4;
     return std::sqrt(std::max(difference, cov(kForm2, kForm2))) < kFormKnown * radius;
   }
 
   // A marker, of a size and at a place that have to do with the spot.
   bool Plausible(const Attempt& attempt) const {
     const MarkerVector& p = attempt.solution.p;
-    const FormAxes axes = AxesOf(attempt.problem.Outline(p)), before = AxesOf(attempt.problem.Outline(start_));
+    const FormAxes axes = AxesOf(attempt.problem.Outline(p)),
+                   before = AxesOf(attempt.problem.Outline(start_));
     const double reach = before.major + 2 + options_.motion.norm() / 2;
-    return p.allFinite() && attempt.solution.dof(attempt.problem) >= 3 && (p.head<2>() - spot_.q).norm() < reach &&
-           axes.major < 3 * before.major + 3 &&
-           std::abs(p[kAmplitude]) * std::sqrt(attempt.solution.information(kAmplitude, kAmplitude)) > kSignificant;
+    return p.allFinite() && attempt.solution.dof(attempt.problem) >= 3 &&
+           (p.head<2>() - spot_.q).norm() < reach && axes.major < 3 * before.major + 3 &&
+           std::abs(p[kAmplitude]) *
+                   std::sqrt(attempt.solution.information(kAmplitude, kAmplitude)) >
+               kSignificant;
   }
 
   double Cover(const Attempt& attempt, std::size_t i) const {  // of its last evaluation
@@ -122,29 +144,36 @@ class SpotFit {
     const auto k = static_cast<int>(i);
     return attempt.uneven ? uneven_.variance(k) : solver_.variance(k);
   }
-  double MeanVariance(const Attempt& attempt) const {  // of the noise of the pixels in the fit, after the last evaluation
+  // of the noise of the pixels in the fit, after the last evaluation
+  double MeanVariance(const Attempt& attempt) const {
     double variance = 0;
     int n = 0;
     for (std::size_t i = 0; i < patch_.values.size(); ++i)
       if (patch_.used[i]) variance += Variance(attempt, i), ++n;
     return variance / std::max(1, n);
   }
-  // Root of the mean square by which the model is wrong, over the height of the marker. After the last evaluation.
+  // Root of the mean square by which the model is wrong, over the height of the marker. After the
+  // last evaluation.
   double Misfit(const Attempt& attempt) const {
     double cover = 0;
-    for (std::size_t i = 0; i < patch_.values.size(); ++i) cover = std::max(cover, Cover(attempt, i));
+    for (std::size_t i = 0; i < patch_.values.size(); ++i)
+      cover = std::max(cover, Cover(attempt, i));
     const double height = cover * std::abs(attempt.solution.p[kAmplitude]);
-    return std::sqrt(std::max(0., attempt.Excess() - 1) * MeanVariance(attempt)) / std::max(height, 1e-9);
+    return std::sqrt(std::max(0., attempt.Excess() - 1) * MeanVariance(attempt)) /
+           std::max(height, 1e-9);
   }
   bool UnevenExplains(const Attempt& attempt) const {
     if (attempt.Fits() || attempt.Excess() <= kUnevenExcess) return true;
-    // What is left may be the noise of a codec; where that is all there is beside the marker too, its background is even.
+    // What is left may be the noise of a codec; where that is all there is beside the marker too,
+    // its background is even.
     return beside_ > kMoreUneven * attempt.Excess() && Misfit(attempt) < kNoMisfit;
   }
 
   // Takes the other model where it explains at least half of what the first one does not.
   bool Better(const Attempt& attempt, Attempt* best) const {
-    if (!attempt.solution.converged || !Plausible(attempt) || attempt.Excess() - 1 > 0.5 * (best->Excess() - 1)) return false;
+    if (!attempt.solution.converged || !Plausible(attempt) ||
+        attempt.Excess() - 1 > 0.5 * (best->Excess() - 1))
+      return false;
     *best = attempt;
     return true;
   }
@@ -153,7 +182,8 @@ class SpotFit {
   void Explain(Attempt* best) {
     Rerun(best);
     if (BackgroundUneven() && FitUneven(best)) return;
-    // What is small may be anything, the noise of a codec for one: there only the worst is looked at.
+    // What is small may be anything, the noise of a codec for one: there only the worst is looked
+    // at.
     const int most = Misfit(*best) > kNoMisfit ? kClutterPasses : kClutterPassesSmall;
     for (int pass = 0; pass < most && LeaveClutterOut(); ++pass) {
       const Attempt again = Fit(best->problem.circle, best->solution.p);
@@ -164,7 +194,9 @@ class SpotFit {
     if (best->problem.circle && Better(Fit(false, best->solution.p), best) && best->Fits()) return;
     Rerun(best);
     if (Misfit(*best) < kNoMisfit) return;
-    if (options_.shape == MarkerShape::kDisc && Better(Fit(best->problem.circle, best->solution.p, true), best) && best->Fits()) return;
+    if (options_.shape == MarkerShape::kDisc &&
+        Better(Fit(best->problem.circle, best->solution.p, true), best) && best->Fits())
+      return;
     Rerun(best);
     if (Misfit(*best) < kNoMisfit) return;
     LookForHidden(best);
@@ -172,20 +204,24 @@ class SpotFit {
     if (!best->Fits() && Misfit(*best) > kRoughMisfit) flags_ |= kRough;
   }
 
-  // True where the pixels beside the marker are not those of a level with a slope. After the last evaluation.
+  // True where the pixels beside the marker are not those of a level with a slope. After the last
+  // evaluation.
   bool BackgroundUneven() const {
     double sum = 0;
     int n = 0;
     for (std::size_t i = 0; i < patch_.values.size(); ++i)
-      if (patch_.used[i] && solver_.cover(static_cast<int>(i)) < 0.02) sum += std::pow(solver_.residual(static_cast<int>(i)), 2), ++n;
+      if (patch_.used[i] && solver_.cover(static_cast<int>(i)) < 0.02)
+        sum += std::pow(solver_.residual(static_cast<int>(i)), 2), ++n;
     return n > 10 && sum / n > 1 + kUneven * std::sqrt(2. / n);
   }
 
-  // The level and slope of the pixels well away from where the marker is thought to be; nothing where they agree with one, or are too few.
+  // The level and slope of the pixels well away from where the marker is thought to be; nothing
+  // where they agree with one, or are too few.
   std::optional<Eigen::Vector3d> PlaneOfUneven() {
     MarkerOutline outline;
     outline.form = start_.segment<3>(kForm0);
-    const double minor = AxesOf(outline).minor, away = 1 + (kAway * options_.blur + kAwayMore) / minor;
+    const double minor = AxesOf(outline).minor,
+                 away = 1 + (kAway * options_.blur + kAwayMore) / minor;
     Eigen::Matrix2d round;  // takes the outline to the unit circle
     round << outline.form[1], -outline.form[2], -outline.form[2], outline.form[0];
     round /= outline.form[0] * outline.form[1] - outline.form[2] * outline.form[2];
@@ -215,7 +251,8 @@ class SpotFit {
     return plane;
   }
 
-  // Where the pixels beside the marker say from the start that its background is uneven, the plain fit has nothing to tell.
+  // Where the pixels beside the marker say from the start that its background is uneven, the plain
+  // fit has nothing to tell.
   std::optional<Attempt> UnevenFirst() {
     if (options_.shape != MarkerShape::kDisc) return std::nullopt;
     const auto plane = PlaneOfUneven();
@@ -223,32 +260,40 @@ class SpotFit {
     tried_uneven_ = true;
     MarkerVector from = start_;
     from.segment<3>(kLevel) = *plane;
-    from[kAmplitude] += start_[kLevel] - (*plane)[0] - plane->tail<2>().dot(start_.head<2>() - patch_.origin);
+    from[kAmplitude] +=
+        start_[kLevel] - (*plane)[0] - plane->tail<2>().dot(start_.head<2>() - patch_.origin);
     Attempt attempt;
     attempt.uneven = true;
     const auto solve = [&](bool circle, bool by_blur, const MarkerVector& at) {
       attempt.problem = ProblemOf(options_, circle);
       attempt.problem.by_blur = by_blur;
-      attempt.solution = uneven_.Solve(patch_, attempt.problem, attempt.problem.circle ? AsCircle(at) : at);
+      attempt.solution =
+          uneven_.Solve(patch_, attempt.problem, attempt.problem.circle ? AsCircle(at) : at);
       return attempt.solution.converged && Plausible(attempt);
     };
     if (!solve(options_.circle, false, from)) return std::nullopt;
-    if (!attempt.problem.circle && !FormKnown(attempt) && !solve(true, false, attempt.solution.p)) return std::nullopt;
-    if (options_.fit_blur && !solve(attempt.problem.circle, true, attempt.solution.p)) return std::nullopt;
+    if (!attempt.problem.circle && !FormKnown(attempt) && !solve(true, false, attempt.solution.p))
+      return std::nullopt;
+    if (options_.fit_blur && !solve(attempt.problem.circle, true, attempt.solution.p))
+      return std::nullopt;
     refused_uneven_ = !UnevenExplains(attempt);
     if (refused_uneven_) return std::nullopt;
     return attempt;
   }
 
-  // True where a background of any form explains the picture. A bad fit may have gone anywhere: then from where it started.
+  // True where a background of any form explains the picture. A bad fit may have gone anywhere:
+  // then from where it started.
   bool FitUneven(Attempt* best) {
-    if (options_.shape != MarkerShape::kDisc || best->problem.shaded || refused_uneven_) return false;
+    if (options_.shape != MarkerShape::kDisc || best->problem.shaded || refused_uneven_)
+      return false;
     for (const bool afresh : {false, true}) {
       if (afresh && tried_uneven_) break;
       Attempt attempt = *best;
       attempt.uneven = true;
       if (afresh) attempt.problem.by_blur = false;
-      const MarkerVector from = !afresh ? best->solution.p : best->problem.circle ? AsCircle(start_) : start_;
+      const MarkerVector from = !afresh                ? best->solution.p
+                                : best->problem.circle ? AsCircle(start_)
+                                                       : start_;
       attempt.solution = uneven_.Solve(patch_, attempt.problem, from);
       if (!attempt.solution.converged || !Plausible(attempt)) continue;
       if (!UnevenExplains(attempt)) continue;
@@ -258,7 +303,8 @@ class SpotFit {
     return false;
   }
 
-  // A marker brighter on one side is drawn there. The test is that of the slope of the likelihood (Rao, 1948): it needs no second fit.
+  // A marker brighter on one side is drawn there. The test is that of the slope of the likelihood
+  // (Rao, 1948): it needs no second fit.
   void LookForShade(Attempt* best) {
     if (options_.shape != MarkerShape::kDisc || best->problem.shaded || best->uneven) return;
     MarkerProblem shaded = best->problem;
@@ -267,7 +313,8 @@ class SpotFit {
     const double score = look.gradient.dot(look.Covariance(shaded) * look.gradient);
     if (score / std::max(1., best->Excess()) > kShadeScore) {
       Attempt attempt = Fit(best->problem.circle, best->solution.p, true);
-      if (attempt.solution.converged && Plausible(attempt) && attempt.solution.chi_square < best->solution.chi_square) {
+      if (attempt.solution.converged && Plausible(attempt) &&
+          attempt.solution.chi_square < best->solution.chi_square) {
         *best = attempt;
         return;
       }
@@ -282,8 +329,9 @@ class SpotFit {
     attempt->solution.converged = before.converged;
   }
 
-  // True where pixels outside of the marker were found that belong to something else, and were left out with their neighbours. The worst
-  // ones first: they spoil the fit, and with it the residuals of all others.
+  // True where pixels outside of the marker were found that belong to something else, and were left
+  // out with their neighbours. The worst ones first: they spoil the fit, and with it the residuals
+  // of all others.
   bool LeaveClutterOut() {
     const auto outside = [&](int i) { return solver_.cover(i) < 0.02; };
     const int n = static_cast<int>(patch_.values.size());
@@ -313,11 +361,13 @@ class SpotFit {
   }
 
   static int SectorOf(const Eigen::Vector2d& d) {
-    return static_cast<int>(std::floor((std::atan2(d[1], d[0]) / (2 * pi) + 1) * kSectors)) % kSectors;
+    return static_cast<int>(std::floor((std::atan2(d[1], d[0]) / (2 * pi) + 1) * kSectors)) %
+           kSectors;
   }
 
   // Mean squared residual in the sectors about the centre, where the marker is or would be.
-  std::array<double, kSectors> SectorMisfit(const MarkerVector& p, const std::vector<std::uint8_t>& usable) const {
+  std::array<double, kSectors> SectorMisfit(const MarkerVector& p,
+                                            const std::vector<std::uint8_t>& usable) const {
     std::array<double, kSectors> sum{}, n{};
     for (std::size_t i = 0; i < patch_.values.size(); ++i) {
       if (!usable[i] || solver_.cover(static_cast<int>(i)) < 0.02) continue;
@@ -329,18 +379,23 @@ class SpotFit {
     return sum;
   }
 
-  // Leaves out the sectors about the centre for which hidden(sector), and pixels outside of the marker that belong to something else.
+  // Leaves out the sectors about the centre for which hidden(sector), and pixels outside of the
+  // marker that belong to something else.
   template <typename Hidden>
-  void UseSectors(const std::vector<std::uint8_t>& usable, const Eigen::Vector2d& centre, const Hidden& hidden) {
+  void UseSectors(const std::vector<std::uint8_t>& usable, const Eigen::Vector2d& centre,
+                  const Hidden& hidden) {
     for (std::size_t i = 0; i < usable.size(); ++i)
       patch_.used[i] = usable[i] && !hidden(SectorOf(patch_.Place(static_cast<int>(i)) - centre));
   }
 
-  // The best of the fits to one half of the outline. Which halves are worth a fit tells the first step from `start` in each: what would be
-  // left of its chi-square. Where that step is longer than a rim is wide, as on large discs, it tells nothing: then halves all round.
-  std::optional<Attempt> BestHalf(const std::vector<std::uint8_t>& usable, const Attempt& start, bool circle) {
+  // The best of the fits to one half of the outline. Which halves are worth a fit tells the first
+  // step from `start` in each: what would be left of its chi-square. Where that step is longer than
+  // a rim is wide, as on large discs, it tells nothing: then halves all round.
+  std::optional<Attempt> BestHalf(const std::vector<std::uint8_t>& usable, const Attempt& start,
+                                  bool circle) {
     const auto use = [&](int first) {
-      UseSectors(usable, start.solution.p.head<2>(), [&](int sector) { return (sector - first + kSectors) % kSectors < kSectors / 2; });
+      UseSectors(usable, start.solution.p.head<2>(),
+                 [&](int sector) { return (sector - first + kSectors) % kSectors < kSectors / 2; });
     };
     MarkerProblem problem = start.problem;
     problem.circle = circle;
@@ -360,7 +415,8 @@ class SpotFit {
     }
     const auto promising = [](const Half& a, const Half& b) { return a.left < b.left; };
     int tried = kHalvesTried;
-    if (std::min_element(halves.begin(), halves.end(), promising)->moved > kStraight * (problem.blur + 0.5)) {
+    if (std::min_element(halves.begin(), halves.end(), promising)->moved >
+        kStraight * (problem.blur + 0.5)) {
       for (tried = 0; 2 * tried < kSectors; ++tried) halves[tried] = halves[2 * tried];
     } else {
       std::partial_sort(halves.begin(), halves.begin() + tried, halves.end(), promising);
@@ -370,20 +426,25 @@ class SpotFit {
     for (int k = 0; k < tried; ++k) {
       use(halves[k].first);
       const Attempt attempt = Fit(circle, start.solution.p);
-      if (attempt.solution.converged && Plausible(attempt) && (!found || attempt.Excess() < found->Excess())) found = attempt;
+      if (attempt.solution.converged && Plausible(attempt) &&
+          (!found || attempt.Excess() < found->Excess()))
+        found = attempt;
     }
     return found;
   }
 
-  // Tries which part of the outline may be covered: a fit to each half of it, the best one taken as the truth about the rest. Half an
-  // outline hardly tells an ellipse, so that circles are tried first.
+  // Tries which part of the outline may be covered: a fit to each half of it, the best one taken as
+  // the truth about the rest. Half an outline hardly tells an ellipse, so that circles are tried
+  // first.
   void LookForHidden(Attempt* best) {
     const std::vector<std::uint8_t> usable = patch_.used;
     const bool disc = options_.shape == MarkerShape::kDisc;
     std::optional<Attempt> found = BestHalf(usable, *best, disc);
-    if (disc && !best->problem.circle && (!found || (!found->Fits() && found->Excess() - 1 > 0.2 * (best->Excess() - 1)))) {
+    if (disc && !best->problem.circle &&
+        (!found || (!found->Fits() && found->Excess() - 1 > 0.2 * (best->Excess() - 1)))) {
       const auto ellipse = BestHalf(usable, *best, false);
-      if (ellipse && (!found || ellipse->Excess() - 1 < 0.5 * (found->Excess() - 1))) found = ellipse;
+      if (ellipse && (!found || ellipse->Excess() - 1 < 0.5 * (found->Excess() - 1)))
+        found = ellipse;
     }
     std::vector<std::uint8_t> pixels;
     for (int pass = 0; found && pass < 4; ++pass) {
@@ -397,14 +458,18 @@ class SpotFit {
       for (int k = 0; k < kSectors; ++k) {
         if (misfit[k] < 2 * usual) continue;
         hidden[k] = true;
-        for (int beside : {(k + 1) % kSectors, (k + kSectors - 1) % kSectors}) hidden[beside] |= misfit[beside] > 1.3 * usual;
+        for (int beside : {(k + 1) % kSectors, (k + kSectors - 1) % kSectors})
+          hidden[beside] |= misfit[beside] > 1.3 * usual;
       }
       const int n_hidden = static_cast<int>(std::count(hidden.begin(), hidden.end(), true));
       if (n_hidden == 0 || kSectors - n_hidden < kFewestSectors) break;
       UseSectors(usable, judge.solution.p.head<2>(), [&](int sector) { return hidden[sector]; });
       for (std::size_t i = 0; i < usable.size(); ++i)
-        if (solver_.cover(static_cast<int>(i)) < 0.02 && std::abs(solver_.residual(static_cast<int>(i))) > kClutter) patch_.used[i] = 0;
-      const bool circle = found->problem.circle && (best->problem.circle || kSectors - n_hidden < kSectorsForEllipse);
+        if (solver_.cover(static_cast<int>(i)) < 0.02 &&
+            std::abs(solver_.residual(static_cast<int>(i))) > kClutter)
+          patch_.used[i] = 0;
+      const bool circle = found->problem.circle &&
+                          (best->problem.circle || kSectors - n_hidden < kSectorsForEllipse);
       const Attempt again = Fit(circle, judge.solution.p);
       if (!again.solution.converged || !Plausible(again)) break;
       if (patch_.used == pixels) break;
@@ -462,7 +527,8 @@ class SpotFit {
     if (n > 0 && std::abs(p[kAmplitude]) * height < 5 * std::sqrt(noise / n)) flags |= kFaint;
     if (options_.motion.norm() > 1) flags |= kBlurred;
     const Eigen::Vector2d half = attempt.problem.Outline(p).HalfBox();
-    if (p[0] - half[0] < -0.5 || p[1] - half[1] < -0.5 || p[0] + half[0] > image_.width - 0.5 || p[1] + half[1] > image_.height - 0.5)
+    if (p[0] - half[0] < -0.5 || p[1] - half[1] < -0.5 || p[0] + half[0] > image_.width - 0.5 ||
+        p[1] + half[1] > image_.height - 0.5)
       flags |= kCut;
     return flags;
   }
@@ -476,7 +542,8 @@ class SpotFit {
   MarkerVector start_;
   std::uint32_t flags_;
   bool tried_uneven_ = false, refused_uneven_ = false;
-  double beside_ = 0;  // chi-square a degree of freedom of a plane through the pixels away from the marker
+  // chi-square a degree of freedom of a plane through the pixels away from the marker
+  double beside_ = 0;
 
   static MarkerSolver& Solver() {  // of the thread: its storage is used again for every marker
     static thread_local MarkerSolver solver;
@@ -490,7 +557,8 @@ class SpotFit {
 
 }  // namespace
 
-std::optional<MarkerFit> FitMarker(const GrayImage& image, const Spot& spot, const MarkerFitOptions& options) {
+std::optional<MarkerFit> FitMarker(const GrayImage& image, const Spot& spot,
+                                   const MarkerFitOptions& options) {
   return SpotFit(image, spot, options).Run();
 }
 

@@ -14,27 +14,30 @@ namespace {
 
 using std::numbers::pi;
 
-constexpr double kReach = 4.5;          // of the kernel beyond the pixel [blur]
-constexpr double kSpacing = 1.35;       // of the nodes of an ellipse [blur]
-constexpr double kSharpest = 0.05;      // a sharper image is drawn with this blur [px]
-constexpr double kSpacingMoving = 1.6;  // of the nodes where the motion smooths what they do not resolve [blur]
-constexpr int kLargestRule = 16;        // nodes of one Gauss-Legendre panel
-constexpr int kKernelEdges = 512;       // pixel edges a kernel reaches at most
-constexpr double kWidestBlur = 50;      // [px]
-constexpr int kPhases = 64;             // of a node within its pixel, for which kernels are tabulated: series from there err below 1e-8
+constexpr double kReach = 4.5;      // of the kernel beyond the pixel [blur]
+constexpr double kSpacing = 1.35;   // of the nodes of an ellipse [blur]
+constexpr double kSharpest = 0.05;  // a sharper image is drawn with this blur [px]
+// of the nodes where the motion smooths what they do not resolve [blur]
+constexpr double kSpacingMoving = 1.6;
+constexpr int kLargestRule = 16;    // nodes of one Gauss-Legendre panel
+constexpr int kKernelEdges = 512;   // pixel edges a kernel reaches at most
+constexpr double kWidestBlur = 50;  // [px]
+// of a node within its pixel, for which kernels are tabulated: series from there err below 1e-8
+constexpr int kPhases = 64;
 constexpr double kSharpestTable = 0.3;  // [px]
 constexpr double kWidestTable = 3;      // [px]
 constexpr double kTableEnd = 6;         // of the normal distribution [standard deviations]
 constexpr double kTableStep = 1. / 64;  // [standard deviations]
 
-// Density and distribution of the standard normal by a Taylor series about the nearest entry of a table: errors below 1e-9, and several
-// times faster than erfc and exp.
+// Density and distribution of the standard normal by a Taylor series about the nearest entry of a
+// table: errors below 1e-9, and several times faster than erfc and exp.
 class NormalTable {
  public:
   NormalTable() {
     for (int i = 0; i < kSize; ++i) {
       const double z = i * kTableStep - kTableEnd;
-      entries_[i] = {std::exp(-z * z / 2) / std::sqrt(2 * pi), std::erfc(-z / std::numbers::sqrt2) / 2};
+      entries_[i] = {std::exp(-z * z / 2) / std::sqrt(2 * pi),
+                     std::erfc(-z / std::numbers::sqrt2) / 2};
     }
   }
   void At(double z, double* density, double* distribution) const {
@@ -100,7 +103,8 @@ void OnLine(int n, const Take& take) {
   }();
   const int panels = (n + kLargestRule - 1) / kLargestRule, each = (n + panels - 1) / panels;
   for (int panel = 0; panel < panels; ++panel)
-    for (const LineNode& node : rules[each]) take((panel + 0.5 + node.s) / panels - 0.5, node.weight / panels);
+    for (const LineNode& node : rules[each])
+      take((panel + 0.5 + node.s) / panels - 0.5, node.weight / panels);
 }
 
 // Nodes of a Gauss-Legendre rule that are enough for a line of this length under the kernel.
@@ -108,14 +112,17 @@ int LineNodes(double base, double slope, double length, double blur) {
   return std::clamp(static_cast<int>(std::ceil(base + slope * length / blur)), 1, 2000);
 }
 
-// Adds what one node does to rows of pixels: kernel * by to their channels, the rise to the cover. The hot loop.
+// Adds what one node does to rows of pixels: kernel * by to their channels, the rise to the cover.
+// The hot loop.
 #ifdef IMPACTLAB_FMA
-IMPACTLAB_FMA void StampRowsFma(double* line, std::ptrdiff_t stride, int rows, int columns, const double* kernel_y, const double* kernel_x,
-                                const double* rise, const double* by, double nx) {
+IMPACTLAB_FMA void StampRowsFma(double* line, std::ptrdiff_t stride, int rows, int columns,
+                                const double* kernel_y, const double* kernel_x, const double* rise,
+                                const double* by, double nx) {
   static_assert(kByX == 0 && kByForm + 2 == 4 && kCover == 5 && kCoverChannels == 8);
   const Four by_first = FourAt(by), by_last = {by[4], 0, 0, 0}, lift = {0, -nx, 0, 0};
   for (int row = 0; row < rows; ++row, line += stride) {
-    const Four first = kernel_y[row] * by_first, last = kernel_y[row] * by_last, up = kernel_y[row] * lift;
+    const Four first = kernel_y[row] * by_first, last = kernel_y[row] * by_last,
+               up = kernel_y[row] * lift;
     double* p = line;
     for (int column = 0; column < columns; ++column, p += kCoverChannels) {
       FourAt(p) += kernel_x[column] * first;
@@ -124,8 +131,8 @@ IMPACTLAB_FMA void StampRowsFma(double* line, std::ptrdiff_t stride, int rows, i
   }
 }
 #endif
-void StampRows(double* line, std::ptrdiff_t stride, int rows, int columns, const double* kernel_y, const double* kernel_x,
-               const double* rise, const double* by, double nx) {
+void StampRows(double* line, std::ptrdiff_t stride, int rows, int columns, const double* kernel_y,
+               const double* kernel_x, const double* rise, const double* by, double nx) {
 #ifdef IMPACTLAB_FMA
   if (HasFma()) return StampRowsFma(line, stride, rows, columns, kernel_y, kernel_x, rise, by, nx);
 #endif
@@ -140,9 +147,10 @@ void StampRows(double* line, std::ptrdiff_t stride, int rows, int columns, const
 }
 
 // Taylor series in `h`: four coefficients of `n` values, one after another.
-__attribute__((target_clones("arch=haswell", "default"), optimize("O3"))) void Series(const double* __restrict c, int n, double h,
-                                                                                      double* __restrict out) {
-  for (int i = 0; i < n; ++i) out[i] = c[i] + h * (c[n + i] + h * (c[2 * n + i] + h * c[3 * n + i]));
+__attribute__((target_clones("arch=haswell", "default"), optimize("O3"))) void Series(
+    const double* __restrict c, int n, double h, double* __restrict out) {
+  for (int i = 0; i < n; ++i)
+    out[i] = c[i] + h * (c[n + i] + h * (c[2 * n + i] + h * c[3 * n + i]));
 }
 
 }  // namespace
@@ -176,7 +184,8 @@ FormAxes AxesOf(const MarkerOutline& outline) {
     s << outline.form[0], outline.form[2], outline.form[2], outline.form[1];
     Eigen::SelfAdjointEigenSolver<Eigen::Matrix2d> eigen;
     eigen.computeDirect(s);
-    axes = {eigen.eigenvalues()[1], eigen.eigenvalues()[0], std::atan2(eigen.eigenvectors()(1, 1), eigen.eigenvectors()(0, 1))};
+    axes = {eigen.eigenvalues()[1], eigen.eigenvalues()[0],
+            std::atan2(eigen.eigenvectors()(1, 1), eigen.eigenvectors()(0, 1))};
   }
   axes.angle -= pi * std::round(axes.angle / pi);
   if (axes.angle <= -pi / 2) axes.angle += pi;
@@ -186,8 +195,8 @@ FormAxes AxesOf(const MarkerOutline& outline) {
 Eigen::Vector3d FormOf(MarkerShape shape, const FormAxes& axes) {
   if (shape == MarkerShape::kStripe) return {axes.major, axes.minor, axes.angle};
   const double cos = std::cos(axes.angle), sin = std::sin(axes.angle);
-  return {axes.major * cos * cos + axes.minor * sin * sin, axes.major * sin * sin + axes.minor * cos * cos,
-          (axes.major - axes.minor) * cos * sin};
+  return {axes.major * cos * cos + axes.minor * sin * sin,
+          axes.major * sin * sin + axes.minor * cos * cos, (axes.major - axes.minor) * cos * sin};
 }
 
 void MarkerCover::PlaceNodes(const MarkerOutline& outline) {
@@ -195,13 +204,16 @@ void MarkerCover::PlaceNodes(const MarkerOutline& outline) {
   const Eigen::Vector3d& form = outline.form;
   if (outline.shape == MarkerShape::kDisc) {
     const double spacing = outline.motion.norm() > 3 * blur_ ? kSpacingMoving : kSpacing;
-    const double longest = 0.5 * (form[0] + form[1]) + std::hypot(0.5 * (form[0] - form[1]), form[2]);
-    const int n = std::clamp(static_cast<int>(std::ceil(2 * pi * longest / (spacing * blur_))) + 4, 8, 20000);
+    const double longest =
+        0.5 * (form[0] + form[1]) + std::hypot(0.5 * (form[0] - form[1]), form[2]);
+    const int n =
+        std::clamp(static_cast<int>(std::ceil(2 * pi * longest / (spacing * blur_))) + 4, 8, 20000);
     // Consecutive angles by rotation: exact enough over a turn, and no trigonometry a node.
     const double step = 2 * pi / n, cos_step = std::cos(step), sin_step = std::sin(step);
     double cos = std::cos(0.5 * step), sin = std::sin(0.5 * step);
     for (int k = 0; k < n; ++k) {
-      const double nx = (-form[2] * sin + form[1] * cos) * step, ny = (form[0] * sin - form[2] * cos) * step;
+      const double nx = (-form[2] * sin + form[1] * cos) * step,
+                   ny = (form[0] * sin - form[2] * cos) * step;
       nodes_.push_back({outline.c[0] + form[0] * cos + form[2] * sin,
                         outline.c[1] + form[2] * cos + form[1] * sin,
                         nx,
@@ -214,12 +226,17 @@ void MarkerCover::PlaceNodes(const MarkerOutline& outline) {
     return;
   }
   const Eigen::Vector2d along(std::cos(form[2]), std::sin(form[2])), across(-along[1], along[0]);
-  const auto side = [&](const Eigen::Vector2d& normal, double distance, const Eigen::Vector2d& tangent, double half, bool end) {
+  const auto side = [&](const Eigen::Vector2d& normal, double distance,
+                        const Eigen::Vector2d& tangent, double half, bool end) {
     OnLine(LineNodes(3, 0.9, 2 * half, blur_), [&](double s, double weight) {
-      const Eigen::Vector2d arm = normal * distance + tangent * (2 * half * s), n = normal * (weight * 2 * half);
+      const Eigen::Vector2d arm = normal * distance + tangent * (2 * half * s),
+                            n = normal * (weight * 2 * half);
       const double length = weight * 2 * half;
-      nodes_.push_back(
-          {outline.c[0] + arm[0], outline.c[1] + arm[1], n[0], n[1], {end ? length : 0, end ? 0 : length, -arm[1] * n[0] + arm[0] * n[1]}});
+      nodes_.push_back({outline.c[0] + arm[0],
+                        outline.c[1] + arm[1],
+                        n[0],
+                        n[1],
+                        {end ? length : 0, end ? 0 : length, -arm[1] * n[0] + arm[0] * n[1]}});
     });
   };
   side(along, form[0], across, form[1], true);
@@ -237,7 +254,8 @@ void MarkerCover::TabulateKernel() {
     double* kernel = table_.data() + static_cast<std::ptrdiff_t>(phase) * 8 * n;
     double* rise = kernel + 4 * static_cast<std::ptrdiff_t>(n);
     struct Edge {
-      double density, distribution, integral, first, second;  // of the kernel at an edge, and the slopes of the density
+      // of the kernel at an edge, and the slopes of the density
+      double density, distribution, integral, first, second;
     };
     const auto edge = [&](int i) {  // right one of pixel i
       const double z = (i - table_reach_ + 0.5 - ((phase + 0.5) / kPhases - 0.5)) / blur_;
@@ -270,19 +288,22 @@ void MarkerCover::TabulateKernel() {
 template <bool kWithBlur>
 void MarkerCover::Stamp(const Node& node, double x, double y, double weight) {
   const double reach = kReach * blur_ + 0.5;
-  const int left = static_cast<int>(std::ceil(x - reach)), right = static_cast<int>(std::floor(x + reach));
-  const int top = static_cast<int>(std::ceil(y - reach)), bottom = static_cast<int>(std::floor(y + reach));
+  const int left = static_cast<int>(std::ceil(x - reach)),
+            right = static_cast<int>(std::floor(x + reach));
+  const int top = static_cast<int>(std::ceil(y - reach)),
+            bottom = static_cast<int>(std::floor(y + reach));
   const int first_row = std::max(top, window_.top), last_row = std::min(bottom, window_.bottom);
   if (first_row > last_row || left > window_.right) return;
 
-  double store_x[kKernelEdges], store_rise[kKernelEdges], store_y[kKernelEdges], slope_x[kKernelEdges], slope_y[kKernelEdges];
+  double store_x[kKernelEdges], store_rise[kKernelEdges], store_y[kKernelEdges],
+      slope_x[kKernelEdges], slope_y[kKernelEdges];
   double *kernel_x = store_x, *rise = store_rise, *kernel_y = store_y;
   if (!kWithBlur && table_blur_ == blur_) {
     const auto series = [&](double place, bool rises, double* out) {  // pixel of the first value
       const double middle = std::floor(place + 0.5), phase = (place - middle + 0.5) * kPhases;
       const int k = std::min(static_cast<int>(phase), kPhases - 1);
-      Series(table_.data() + (static_cast<std::ptrdiff_t>(k) * 8 + (rises ? 4 : 0)) * table_width_, table_width_,
-             (phase - k - 0.5) / kPhases, out);
+      Series(table_.data() + (static_cast<std::ptrdiff_t>(k) * 8 + (rises ? 4 : 0)) * table_width_,
+             table_width_, (phase - k - 0.5) / kPhases, out);
       return static_cast<int>(middle) - table_reach_;
     };
     const int from = series(x, false, store_x);
@@ -294,7 +315,8 @@ void MarkerCover::Stamp(const Node& node, double x, double y, double weight) {
     rise[right - left + 1] = 1 - total;
   } else {
     const NormalTable& normal = Normal();
-    double density, distribution, density_before, distribution_before, total = 0, integral_before = 0;
+    double density, distribution, density_before, distribution_before, total = 0,
+                                                                       integral_before = 0;
     double z = (left - 0.5 - x) / blur_;
     normal.At(z, &density_before, &distribution_before);
     double g_before = blur_ * (z * distribution_before + density_before);
@@ -326,27 +348,33 @@ void MarkerCover::Stamp(const Node& node, double x, double y, double weight) {
   }
 
   const double nx = node.nx * weight, ny = node.ny * weight;
-  const double by[5] = {nx, ny, node.by_form[0] * weight, node.by_form[1] * weight, node.by_form[2] * weight};
-  const int first_column = std::max(left, window_.left), last_column = std::min(right, window_.right);
+  const double by[5] = {nx, ny, node.by_form[0] * weight, node.by_form[1] * weight,
+                        node.by_form[2] * weight};
+  const int first_column = std::max(left, window_.left),
+            last_column = std::min(right, window_.right);
   // What rises before the window is there already in its first column.
   double before = 0;
-  for (int column = left; column < first_column && column <= right + 1; ++column) before += rise[column - left];
+  for (int column = left; column < first_column && column <= right + 1; ++column)
+    before += rise[column - left];
   const bool last_rise = right + 1 >= first_column && right + 1 <= window_.right;
   const std::ptrdiff_t stride = static_cast<std::ptrdiff_t>(width_) * kCoverChannels;
   double* first = values_.data() + (first_row - window_.top) * stride;
   const int columns = last_column - first_column + 1, inside = first_column - left;
   if (columns > 0)
-    StampRows(first + (first_column - window_.left) * kCoverChannels, stride, last_row - first_row + 1, columns, kernel_y,
-              kernel_x + inside, rise + inside, by, nx);
+    StampRows(first + (first_column - window_.left) * kCoverChannels, stride,
+              last_row - first_row + 1, columns, kernel_y, kernel_x + inside, rise + inside, by,
+              nx);
   for (int row = first_row; row <= last_row; ++row) {
     const double ky = kernel_y[row - first_row], value = -ky * nx;
     double* line = first + (row - first_row) * stride;
     line[(first_column - window_.left) * kCoverChannels + kCover] += before * value;
-    if (last_rise) line[(right + 1 - window_.left) * kCoverChannels + kCover] += rise[right - left + 1] * value;
+    if (last_rise)
+      line[(right + 1 - window_.left) * kCoverChannels + kCover] += rise[right - left + 1] * value;
     if constexpr (kWithBlur) {
       double* p = line + (first_column - window_.left) * kCoverChannels;
       for (int column = first_column; column <= last_column; ++column, p += kCoverChannels)
-        p[kByBlur] -= blur_ * (slope_x[column - left] * ky * nx + kernel_x[column - left] * slope_y[row - first_row] * ny);
+        p[kByBlur] -= blur_ * (slope_x[column - left] * ky * nx +
+                               kernel_x[column - left] * slope_y[row - first_row] * ny);
     }
   }
 }
@@ -358,7 +386,8 @@ void MarkerCover::Evaluate(const MarkerOutline& outline, const Window& window, b
   blur_ = std::clamp(outline.blur, kSharpest, kWidestBlur);
   values_.assign(static_cast<std::size_t>(width_) * height_ * kCoverChannels, 0.);
   if (values_.empty()) return;
-  if (!by_blur && blur_ != table_blur_ && blur_ >= kSharpestTable && blur_ <= kWidestTable) TabulateKernel();
+  if (!by_blur && blur_ != table_blur_ && blur_ >= kSharpestTable && blur_ <= kWidestTable)
+    TabulateKernel();
   PlaceNodes(outline);
   const double length = outline.motion.norm();
   OnLine(length > 0 ? LineNodes(0.7, 0.7, length, blur_) : 1, [&](double s, double weight) {
@@ -372,7 +401,8 @@ void MarkerCover::Evaluate(const MarkerOutline& outline, const Window& window, b
   });
   for (int row = 0; row < height_; ++row) {
     double* p = values_.data() + static_cast<std::size_t>(row) * width_ * kCoverChannels + kCover;
-    for (int column = 1; column < width_; ++column) p[column * kCoverChannels] += p[(column - 1) * kCoverChannels];
+    for (int column = 1; column < width_; ++column)
+      p[column * kCoverChannels] += p[(column - 1) * kCoverChannels];
   }
 }
 

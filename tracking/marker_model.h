@@ -1,18 +1,21 @@
 #pragma once
-// Private to the tracking room: the cover of the pixels by a blurred, moving shape, and its derivatives.
+// Private to the tracking room: the cover of the pixels by a blurred, moving shape, and its
+// derivatives.
 //
 //   C(q) = (shape * Gauss(blur) * line of length |motion| * unit square)(q)
 //
-// By the divergence theorem the convolution of a shape with a kernel is an integral along its outline. The kernel of Gauss and pixel is a
-// product K(x) K(y) with a closed form, so that with F the integral of K
+// By the divergence theorem the convolution of a shape with a kernel is an integral along its
+// outline. The kernel of Gauss and pixel is a product K(x) K(y) with a closed form, so that with F
+// the integral of K
 //
-//   C(q)     = - int F(x - X) K(y - Y) n_x dl            over the outline (X, Y) with the outer normal n
-//   dC/dp    =   int K(x - X) K(y - Y) (V_p . n) dl      V_p: how the outline moves with the parameter p
-//   dC/dblur = - blur int grad(K K) . n dl
+//   C(q)     = - int F(x - X) K(y - Y) n_x dl            over the outline (X, Y) with the outer
+//   normal n dC/dp    =   int K(x - X) K(y - Y) (V_p . n) dl      V_p: how the outline moves with
+//   the parameter p dC/dblur = - blur int grad(K K) . n dl
 //
-// On an ellipse in its angle the trapezoidal rule converges like the transform of the kernel falls, faster than any power (Trefethen and
-// Weideman, SIAM Review 56, 2014): a node every 1.35 blur is enough. Sides of a rectangle and the line of the motion take Gauss-Legendre
-// rules. A node touches only the pixels within 4.5 blur of it, and F is summed up along the rows at the end.
+// On an ellipse in its angle the trapezoidal rule converges like the transform of the kernel falls,
+// faster than any power (Trefethen and Weideman, SIAM Review 56, 2014): a node every 1.35 blur is
+// enough. Sides of a rectangle and the line of the motion take Gauss-Legendre rules. A node touches
+// only the pixels within 4.5 blur of it, and F is summed up along the rows at the end.
 
 #include <Eigen/Core>
 #include <vector>
@@ -24,8 +27,9 @@ namespace impactlab::internal {
 struct MarkerOutline {
   MarkerShape shape = MarkerShape::kDisc;
   Eigen::Vector2d c = Eigen::Vector2d::Zero();  // [px]
-  // Of a disc the symmetric matrix S = [0, 2; 2, 1] that takes the unit circle to the ellipse: no angle, so that a circle is nothing
-  // special. Of a stripe half its length, half its width, and the angle of its length.
+  // Of a disc the symmetric matrix S = [0, 2; 2, 1] that takes the unit circle to the ellipse: no
+  // angle, so that a circle is nothing special. Of a stripe half its length, half its width, and
+  // the angle of its length.
   Eigen::Vector3d form = Eigen::Vector3d::Ones();
   double blur = 0.7;                                 // [px]
   Eigen::Vector2d motion = Eigen::Vector2d::Zero();  // [px]
@@ -50,7 +54,9 @@ class MarkerCover {  // keeps its storage
   // Over `window`, which may lie anywhere. The derivative by the blur is zero unless asked for.
   void Evaluate(const MarkerOutline& outline, const Window& window, bool by_blur = false);
   // kCoverChannels values of pixel i, row by row.
-  const double* pixel(int i) const { return values_.data() + static_cast<std::size_t>(i) * kCoverChannels; }
+  const double* pixel(int i) const {
+    return values_.data() + static_cast<std::size_t>(i) * kCoverChannels;
+  }
 
  private:
   struct Node {

@@ -5,7 +5,8 @@
 
 namespace impactlab::internal {
 
-// sums += weight row' row over n rows of `kWide` numbers: of the lower triangle what lies in blocks of four. The hot loop.
+// sums += weight row' row over n rows of `kWide` numbers: of the lower triangle what lies in blocks
+// of four. The hot loop.
 #ifdef IMPACTLAB_FMA
 template <int kWide, int kBlock>
 IMPACTLAB_FMA void AddFourRowsFma(const double* row, const double* weights, int n, double* sums) {

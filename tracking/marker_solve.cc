@@ -13,9 +13,11 @@ namespace impactlab::internal {
 
 namespace {
 
-constexpr double kThinnest = 0.1;      // semi-axis [px]
-constexpr double kDone = 1e-3;         // squared length of a step in standard deviations that ends the iteration
-constexpr double kIndifferent = 0.05;  // of chi-square: the number of nodes changes with the size, and with it the last digits
+constexpr double kThinnest = 0.1;  // semi-axis [px]
+// squared length of a step in standard deviations that ends the iteration
+constexpr double kDone = 1e-3;
+// of chi-square: the number of nodes changes with the size, and with it the last digits
+constexpr double kIndifferent = 0.05;
 constexpr int kPasses = 30;
 
 // Mean, its derivative, and variance of max(X, 0) for normal X of this mean and variance.
@@ -24,18 +26,23 @@ struct Clipped {
 };
 Clipped ClipBelow(double mean, double variance) {
   const double sd = std::sqrt(variance), z = mean / sd;
-  const double density = std::exp(-z * z / 2) / std::sqrt(2 * std::numbers::pi), distribution = std::erfc(-z / std::numbers::sqrt2) / 2;
+  const double density = std::exp(-z * z / 2) / std::sqrt(2 * std::numbers::pi),
+               distribution = std::erfc(-z / std::numbers::sqrt2) / 2;
   const double clipped = mean * distribution + sd * density;
   const double square = (mean * mean + variance) * distribution + mean * sd * density;
-  // Never better known than a tenth of what the sensor would do unclipped: what is left is not normal.
+  // Never better known than a tenth of what the sensor would do unclipped: what is left is not
+  // normal.
   return {clipped, distribution, std::max(square - clipped * clipped, 0.1 * variance + 1. / 12)};
 }
 
 bool Valid(const MarkerVector& p) { return p.allFinite(); }
 
-bool Same(const Window& a, const Window& b) { return a.left == b.left && a.top == b.top && a.right == b.right && a.bottom == b.bottom; }
+bool Same(const Window& a, const Window& b) {
+  return a.left == b.left && a.top == b.top && a.right == b.right && a.bottom == b.bottom;
+}
 bool Same(const MarkerOutline& a, const MarkerOutline& b) {
-  return a.shape == b.shape && a.c == b.c && a.form == b.form && a.blur == b.blur && a.motion == b.motion;
+  return a.shape == b.shape && a.c == b.c && a.form == b.form && a.blur == b.blur &&
+         a.motion == b.motion;
 }
 
 // The free unknowns of the problem in front, the others fixed with a unit pivot.
@@ -59,9 +66,11 @@ void Repair(const MarkerProblem& problem, MarkerVector* p) {
     v[kForm0] = std::max(v[kForm0], kThinnest);
     v[kForm1] = std::max(v[kForm1], kThinnest);
   } else {
-    const double mean = (v[kForm0] + v[kForm1]) / 2, difference = (v[kForm0] - v[kForm1]) / 2, radius = std::hypot(difference, v[kForm2]);
+    const double mean = (v[kForm0] + v[kForm1]) / 2, difference = (v[kForm0] - v[kForm1]) / 2,
+                 radius = std::hypot(difference, v[kForm2]);
     if (mean - radius >= kThinnest) return;
-    const double new_mean = std::max(mean, kThinnest), scale = radius > 0 ? (new_mean - kThinnest) / radius : 0;
+    const double new_mean = std::max(mean, kThinnest),
+                 scale = radius > 0 ? (new_mean - kThinnest) / radius : 0;
     v[kForm0] = new_mean + scale * difference;
     v[kForm1] = new_mean - scale * difference;
     v[kForm2] *= scale;
@@ -71,15 +80,21 @@ void Repair(const MarkerProblem& problem, MarkerVector* p) {
 // Part of a step that stays within what the linearisation can promise.
 double Shorten(const MarkerProblem& problem, const MarkerVector& p, const MarkerVector& step) {
   const bool stripe = problem.shape == MarkerShape::kStripe;
-  const double size = problem.circle ? p[kForm0] : stripe ? std::min(p[kForm0], p[kForm1]) : (p[kForm0] + p[kForm1]) / 2;
+  const double size = problem.circle ? p[kForm0]
+                      : stripe       ? std::min(p[kForm0], p[kForm1])
+                                     : (p[kForm0] + p[kForm1]) / 2;
   const double spread = problem.blur + size;
-  double part = std::min(1., (0.5 * spread + 0.5) / std::max(1e-12, std::hypot(step[kCentreX], step[kCentreY])));
+  double part = std::min(
+      1., (0.5 * spread + 0.5) / std::max(1e-12, std::hypot(step[kCentreX], step[kCentreY])));
   for (int k : {kForm0, kForm1, kForm2}) {
     if (!problem.Free(k)) continue;
-    const double most = stripe && k == kForm2 ? 0.2 : stripe && k == kForm0 ? 0.4 * p[kForm0] + 0.3 : 0.4 * size + 0.3;
+    const double most = stripe && k == kForm2   ? 0.2
+                        : stripe && k == kForm0 ? 0.4 * p[kForm0] + 0.3
+                                                : 0.4 * size + 0.3;
     part = std::min(part, most / std::max(1e-12, std::abs(step[k])));
   }
-  if (problem.by_blur) part = std::min(part, 0.4 * p[kBlur] / std::max(1e-12, std::abs(step[kBlur])));
+  if (problem.by_blur)
+    part = std::min(part, 0.4 * p[kBlur] / std::max(1e-12, std::abs(step[kBlur])));
   return part;
 }
 
@@ -104,7 +119,9 @@ PixelMean MeanOf(double intensity, const PixelNoise& noise) {
   return ClippedMean(intensity, noise.read * noise.read + 1. / 12, noise.gain);
 }
 
-int MarkerPatch::CountUsed() const { return static_cast<int>(std::count(used.begin(), used.end(), 1)); }
+int MarkerPatch::CountUsed() const {
+  return static_cast<int>(std::count(used.begin(), used.end(), 1));
+}
 
 int MarkerProblem::CountFree() const {
   int n = 0;
@@ -116,7 +133,8 @@ MarkerOutline MarkerProblem::Outline(const MarkerVector& p) const {
   MarkerOutline outline;
   outline.shape = shape;
   outline.c = p.head<2>();
-  outline.form = circle ? Eigen::Vector3d(p[kForm0], p[kForm0], 0) : Eigen::Vector3d(p.segment<3>(kForm0));
+  outline.form =
+      circle ? Eigen::Vector3d(p[kForm0], p[kForm0], 0) : Eigen::Vector3d(p.segment<3>(kForm0));
   outline.blur = by_blur ? p[kBlur] : blur;
   outline.motion = motion;
   return outline;
@@ -136,17 +154,21 @@ MarkerMatrix MarkerSolution::Covariance(const MarkerProblem& problem) const {
 }
 
 template <int kN>
-void MarkerSolver::Sum(const MarkerPatch& patch, const MarkerProblem& problem, const MarkerVector& p, Sums* sums) {
+void MarkerSolver::Sum(const MarkerPatch& patch, const MarkerProblem& problem,
+                       const MarkerVector& p, Sums* sums) {
   constexpr int kWide = (kN + 4) / 4 * 4;  // derivatives and, behind them, the residual
   double products[kWide * kWide] = {};
   double chi_square = 0, merit = 0;
   int n = 0, i = 0;
   rows_.assign(static_cast<std::size_t>(patch.width) * (kWide + 1), 0.);
-  double* const used = rows_.data() + static_cast<std::ptrdiff_t>(patch.width) * kWide;  // weights in the fit
+  // weights in the fit
+  double* const used = rows_.data() + static_cast<std::ptrdiff_t>(patch.width) * kWide;
   const double read = problem.noise.read * problem.noise.read + 1. / 12, gain = problem.noise.gain;
-  const double amplitude = p[kAmplitude], shade_x = problem.shaded ? p[kShadeX] : 0, shade_y = problem.shaded ? p[kShadeY] : 0;
+  const double amplitude = p[kAmplitude], shade_x = problem.shaded ? p[kShadeX] : 0,
+               shade_y = problem.shaded ? p[kShadeY] : 0;
   for (int row = 0; row < patch.height; ++row) {
-    const double dy = patch.window.top + row - patch.origin[1], from_y = patch.window.top + row - p[kCentreY];
+    const double dy = patch.window.top + row - patch.origin[1],
+                 from_y = patch.window.top + row - p[kCentreY];
     double* j = rows_.data();
     for (int column = 0; column < patch.width; ++column, ++i, j += kWide) {
       const double* c = cover_.pixel(i);
@@ -154,7 +176,8 @@ void MarkerSolver::Sum(const MarkerPatch& patch, const MarkerProblem& problem, c
       const double from_x = patch.window.left + column - p[kCentreX];
       const double shade = kN == kMarkerUnknowns ? 1 + shade_x * from_x + shade_y * from_y : 1;
       const double bright = amplitude * shade;
-      const double intensity = p[kLevel] + p[kSlopeX] * dx + p[kSlopeY] * dy + bright * c[CoverChannel::kCover];
+      const double intensity =
+          p[kLevel] + p[kSlopeX] * dx + p[kSlopeY] * dy + bright * c[CoverChannel::kCover];
       const auto [mean, derivative, variance] = ClippedMean(intensity, read, gain);
       const double r = patch.values[i] - mean, weight = 1 / variance;
       residuals_[i] = r * std::sqrt(weight);
@@ -162,7 +185,8 @@ void MarkerSolver::Sum(const MarkerPatch& patch, const MarkerProblem& problem, c
       used[column] = patch.used[i] ? weight : 0;
       if (!patch.used[i]) continue;
       merit += r * r * weights_before_[i];
-      // A clipped pixel where the model is clipped too says nothing: it counts neither for nor against.
+      // A clipped pixel where the model is clipped too says nothing: it counts neither for nor
+      // against.
       if (derivative > 0.5 || r * r * weight > 1) {
         chi_square += r * r * weight;
         ++n;
@@ -198,7 +222,8 @@ void MarkerSolver::Sum(const MarkerPatch& patch, const MarkerProblem& problem, c
   sums->gradient.setZero();
   for (int a = 0; a < kN; ++a) {
     sums->gradient[a] = products[kN * kWide + a];
-    for (int b = 0; b <= a; ++b) sums->information(a, b) = sums->information(b, a) = products[a * kWide + b];
+    for (int b = 0; b <= a; ++b)
+      sums->information(a, b) = sums->information(b, a) = products[a * kWide + b];
   }
   sums->chi_square = chi_square;
   sums->merit = merit;
@@ -212,9 +237,11 @@ double MarkerSolver::PriorMerit(const MarkerProblem& problem, const MarkerVector
   return merit;
 }
 
-void MarkerSolver::Evaluate(const MarkerPatch& patch, const MarkerProblem& problem, const MarkerVector& p, Sums* sums) {
+void MarkerSolver::Evaluate(const MarkerPatch& patch, const MarkerProblem& problem,
+                            const MarkerVector& p, Sums* sums) {
   const MarkerOutline outline = problem.Outline(p);
-  if (!drawn_ || by_blur_ != problem.by_blur || !Same(window_, patch.window) || !Same(outline_, outline)) {
+  if (!drawn_ || by_blur_ != problem.by_blur || !Same(window_, patch.window) ||
+      !Same(outline_, outline)) {
     cover_.Evaluate(outline, patch.window, problem.by_blur);
     outline_ = outline;
     window_ = patch.window;
@@ -238,7 +265,8 @@ void MarkerSolver::Evaluate(const MarkerPatch& patch, const MarkerProblem& probl
   FixOthers(problem, &sums->information, &sums->gradient);
 }
 
-MarkerSolution MarkerSolver::Look(const MarkerPatch& patch, const MarkerProblem& problem, const MarkerVector& p) {
+MarkerSolution MarkerSolver::Look(const MarkerPatch& patch, const MarkerProblem& problem,
+                                  const MarkerVector& p) {
   residuals_.resize(patch.values.size());
   weights_.assign(patch.values.size(), 1);
   weights_before_.assign(patch.values.size(), 1);
@@ -253,7 +281,8 @@ MarkerSolution MarkerSolver::Look(const MarkerPatch& patch, const MarkerProblem&
   return solution;
 }
 
-MarkerSolution MarkerSolver::Solve(const MarkerPatch& patch, const MarkerProblem& problem, const MarkerVector& start) {
+MarkerSolution MarkerSolver::Solve(const MarkerPatch& patch, const MarkerProblem& problem,
+                                   const MarkerVector& start) {
   const std::size_t n = patch.values.size();
   residuals_.resize(n);
   weights_.assign(n, 1);
@@ -266,7 +295,8 @@ MarkerSolution MarkerSolver::Solve(const MarkerPatch& patch, const MarkerProblem
   MarkerSolution solution;
   solution.at = p;
   for (int pass = 0; pass < kPasses; ++pass) {
-    const MarkerVector scale = at.information.diagonal().cwiseMax(1e-300).cwiseSqrt().cwiseInverse();
+    const MarkerVector scale =
+        at.information.diagonal().cwiseMax(1e-300).cwiseSqrt().cwiseInverse();
     MarkerMatrix normal = scale.asDiagonal() * at.information * scale.asDiagonal();
     normal.diagonal().array() += damping;
     const Eigen::LDLT<MarkerMatrix> ldlt(normal);
@@ -279,7 +309,8 @@ MarkerSolution MarkerSolver::Solve(const MarkerPatch& patch, const MarkerProblem
     // Where the model does not fit a standard deviation is larger than the noise makes it.
     const double excess = std::max(1., at.chi_square / std::max(1, at.n));
     if (length < kDone * excess && damping < 0.1) {
-      // So near that the step can be taken unseen: residuals and information are those of a few hundredths of a standard deviation beside.
+      // So near that the step can be taken unseen: residuals and information are those of a few
+      // hundredths of a standard deviation beside.
       p = next;
       solution.converged = true;
       break;

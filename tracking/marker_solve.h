@@ -1,7 +1,8 @@
 #pragma once
-// Private to the tracking room: weighted least squares of the edge model on a patch of pixels (Levenberg-Marquardt, up to 12 unknowns,
-// matrices of fixed size). Pixels near the ends of the grey scale are compared with the mean a clipped pixel has, so that saturation costs
-// information but does not pull.
+// Private to the tracking room: weighted least squares of the edge model on a patch of pixels
+// (Levenberg-Marquardt, up to 12 unknowns, matrices of fixed size). Pixels near the ends of the
+// grey scale are compared with the mean a clipped pixel has, so that saturation costs information
+// but does not pull.
 
 #include <Eigen/Core>
 #include <algorithm>
@@ -42,20 +43,24 @@ struct MarkerPatch {
   int CountUsed() const;
 };
 
-// What a sensor that clips makes of an intensity: mean, its derivative by the intensity, and variance.
+// What a sensor that clips makes of an intensity: mean, its derivative by the intensity, and
+// variance.
 struct PixelMean {
   double mean, derivative, variance;
 };
 PixelMean MeanOf(double intensity, const PixelNoise& noise);
 
 constexpr double kBlack = 0, kWhite = 254;  // grey levels at and beyond which a pixel is clipped
-constexpr double kNear = 3.5;               // standard deviations from there within which clipping is felt
+// standard deviations from there within which clipping is felt
+constexpr double kNear = 3.5;
 PixelMean MeanNearEnds(double intensity, double read, double gain);
 // The variance is read + gain intensity, rounding included [grey levels^2].
 inline PixelMean ClippedMean(double intensity, double read, double gain) {
-  const double variance = read + gain * std::clamp(intensity, kBlack, kWhite), near = kNear * kNear * variance;
+  const double variance = read + gain * std::clamp(intensity, kBlack, kWhite),
+               near = kNear * kNear * variance;
   const double below = intensity - kBlack, above = kWhite - intensity;
-  if (below >= 0 && above >= 0 && below * below >= near && above * above >= near) return {intensity, 1, variance};
+  if (below >= 0 && above >= 0 && below * below >= near && above * above >= near)
+    return {intensity, 1, variance};
   return MeanNearEnds(intensity, read, gain);
 }
 
@@ -65,7 +70,8 @@ struct MarkerProblem {
   Eigen::Vector2d motion = Eigen::Vector2d::Zero();
   double blur = 0.7;
   PixelNoise noise;
-  // Weak knowledge, so that what the pixels do not determine stays finite; infinite where there is none.
+  // Weak knowledge, so that what the pixels do not determine stays finite; infinite where there is
+  // none.
   MarkerVector prior_mean = MarkerVector::Zero();
   MarkerVector prior_sd = MarkerVector::Constant(1e300);
 
@@ -81,11 +87,13 @@ struct MarkerProblem {
 
 struct MarkerSolution {
   MarkerVector p = MarkerVector::Zero();
-  MarkerVector at = MarkerVector::Zero();               // where the model was last drawn: the last step is not worth another drawing
+  // where the model was last drawn: the last step is not worth another drawing
+  MarkerVector at = MarkerVector::Zero();
   MarkerMatrix information = MarkerMatrix::Identity();  // of the free unknowns, prior included
-  MarkerVector gradient = MarkerVector::Zero();         // of half of chi-square, downwards; of Look only
-  double chi_square = 0;                                // of pixels, without the prior
-  int n = 0;                                            // pixels that can tell something
+  // of half of chi-square, downwards; of Look only
+  MarkerVector gradient = MarkerVector::Zero();
+  double chi_square = 0;  // of pixels, without the prior
+  int n = 0;              // pixels that can tell something
   bool converged = false;
 
   int dof(const MarkerProblem& problem) const { return n - problem.CountFree(); }
@@ -94,12 +102,15 @@ struct MarkerSolution {
 
 class MarkerSolver {  // keeps its storage
  public:
-  MarkerSolution Solve(const MarkerPatch& patch, const MarkerProblem& problem, const MarkerVector& start);
+  MarkerSolution Solve(const MarkerPatch& patch, const MarkerProblem& problem,
+                       const MarkerVector& start);
   // At `p`, without moving: cover, residuals over their standard deviation, information.
-  MarkerSolution Look(const MarkerPatch& patch, const MarkerProblem& problem, const MarkerVector& p);
+  MarkerSolution Look(const MarkerPatch& patch, const MarkerProblem& problem,
+                      const MarkerVector& p);
 
   // Of the last evaluation, of all pixels of the patch, used or not.
-  double residual(int i) const { return residuals_[i]; }                       // [standard deviations]
+  // [standard deviations]
+  double residual(int i) const { return residuals_[i]; }
   double cover(int i) const { return cover_.pixel(i)[CoverChannel::kCover]; }  // 0 to 1
   double variance(int i) const { return 1 / weights_[i]; }
 
@@ -111,8 +122,10 @@ class MarkerSolver {  // keeps its storage
     int n;
   };
   template <int kN>
-  void Sum(const MarkerPatch& patch, const MarkerProblem& problem, const MarkerVector& p, Sums* sums);
-  void Evaluate(const MarkerPatch& patch, const MarkerProblem& problem, const MarkerVector& p, Sums* sums);
+  void Sum(const MarkerPatch& patch, const MarkerProblem& problem, const MarkerVector& p,
+           Sums* sums);
+  void Evaluate(const MarkerPatch& patch, const MarkerProblem& problem, const MarkerVector& p,
+                Sums* sums);
   double PriorMerit(const MarkerProblem& problem, const MarkerVector& p) const;
 
   MarkerCover cover_;

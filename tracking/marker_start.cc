@@ -11,25 +11,29 @@ using std::numbers::pi;
 
 MarkerPatch TakePatch(const GrayImage& image, const Window& wanted) {
   MarkerPatch patch;
-  patch.window = {std::max(wanted.left, 0), std::max(wanted.top, 0), std::min(wanted.right, image.width - 1),
+  patch.window = {std::max(wanted.left, 0), std::max(wanted.top, 0),
+                  std::min(wanted.right, image.width - 1),
                   std::min(wanted.bottom, image.height - 1)};
   patch.width = std::max(0, patch.window.right - patch.window.left + 1);
   patch.height = std::max(0, patch.window.bottom - patch.window.top + 1);
   if (patch.width == 0 || patch.height == 0) patch.width = patch.height = 0;
-  patch.origin = 0.5 * Eigen::Vector2d(patch.window.left + patch.window.right, patch.window.top + patch.window.bottom);
+  patch.origin = 0.5 * Eigen::Vector2d(patch.window.left + patch.window.right,
+                                       patch.window.top + patch.window.bottom);
   patch.values.reserve(static_cast<std::size_t>(patch.width) * patch.height);
   for (int y = 0; y < patch.height; ++y)
     for (int x = 0; x < patch.width; ++x)
-      patch.values.push_back(std::min<double>(image.At(patch.window.left + x, patch.window.top + y), 254));
+      patch.values.push_back(
+          std::min<double>(image.At(patch.window.left + x, patch.window.top + y), 254));
   patch.used.assign(patch.values.size(), 1);
   return patch;
 }
 
-Window Grown(double left, double top, double right, double bottom, const MarkerFitOptions& options) {
+Window Grown(double left, double top, double right, double bottom,
+             const MarkerFitOptions& options) {
   const double margin = std::clamp(options.margin, 0., 1000.);
   const auto whole = [](double value) { return static_cast<int>(std::clamp(value, -1e6, 1e6)); };
-  Window window{whole(std::floor(left - margin)), whole(std::floor(top - margin)), whole(std::ceil(right + margin)),
-                whole(std::ceil(bottom + margin))};
+  Window window{whole(std::floor(left - margin)), whole(std::floor(top - margin)),
+                whole(std::ceil(right + margin)), whole(std::ceil(bottom + margin))};
   if (options.limit) {
     window.left = std::max(window.left, options.limit->left);
     window.top = std::max(window.top, options.limit->top);
@@ -42,7 +46,8 @@ Window Grown(double left, double top, double right, double bottom, const MarkerF
 Eigen::Vector3d StartForm(const Spot& spot, const MarkerFitOptions& options) {
   Eigen::Matrix2d spread = spot.spread - Eigen::Matrix2d::Identity() / 12;
   if (!(spread.trace() > 0)) {
-    const double area = std::max({spot.area, 0.5 * (spot.right - spot.left + 1) * (spot.bottom - spot.top + 1), 1.});
+    const double area = std::max(
+        {spot.area, 0.5 * (spot.right - spot.left + 1) * (spot.bottom - spot.top + 1), 1.});
     spread = Eigen::Matrix2d::Identity() * area / (4 * pi);
   }
   const double length = options.motion.norm();
@@ -55,9 +60,11 @@ Eigen::Vector3d StartForm(const Spot& spot, const MarkerFitOptions& options) {
   spread -= options.motion * options.motion.transpose() / 12;
   Eigen::SelfAdjointEigenSolver<Eigen::Matrix2d> eigen;
   eigen.computeDirect(spread);
-  const double factor = options.shape == MarkerShape::kDisc ? 4 : 3;  // moment of an ellipse a^2 / 4, of a rectangle a^2 / 3
+  // moment of an ellipse a^2 / 4, of a rectangle a^2 / 3
+  const double factor = options.shape == MarkerShape::kDisc ? 4 : 3;
   const double major = std::sqrt(std::max(0.25, factor * eigen.eigenvalues()[1]));
-  const double minor = std::sqrt(std::max({0.25, 0.01 * major * major, factor * eigen.eigenvalues()[0]}));
+  const double minor =
+      std::sqrt(std::max({0.25, 0.01 * major * major, factor * eigen.eigenvalues()[0]}));
   const Eigen::Vector2d direction = eigen.eigenvectors().col(1);
   return FormOf(options.shape, {major, minor, std::atan2(direction[1], direction[0])});
 }
@@ -89,7 +96,8 @@ MarkerVector StartOf(const MarkerPatch& patch, const Spot& spot, const MarkerFit
   const double height = weight > 1e-12 ? sum / weight : 0;
   const double swept = 1 + options.motion.norm() / (axes.major + axes.minor);
   double amplitude = spot.flux > 0 ? spot.flux / outline.Area() : spot.peak;
-  amplitude = std::clamp(amplitude, std::abs(height), 3 * swept * std::max(spot.peak, std::abs(height)) + 1);
+  amplitude = std::clamp(amplitude, std::abs(height),
+                         3 * swept * std::max(spot.peak, std::abs(height)) + 1);
   MarkerVector p = MarkerVector::Zero();
   p.head<2>() = spot.q;
   p[kAmplitude] = height < 0 ? -amplitude : amplitude;

@@ -1,5 +1,6 @@
 #pragma once
-// Private to the tracking room: where a fit of the edge model starts, from what the detector says about a spot.
+// Private to the tracking room: where a fit of the edge model starts, from what the detector says
+// about a spot.
 
 #include "data/image.h"
 #include "tracking/marker_solve.h"
@@ -22,7 +23,8 @@ MarkerVector StartOf(const MarkerPatch& patch, const Spot& spot, const MarkerFit
 // The circle of the same area.
 MarkerVector AsCircle(MarkerVector p);
 
-// What is known before looking: the marker is where and about as large as the spot says. Too weak to be felt where pixels tell anything.
+// What is known before looking: the marker is where and about as large as the spot says. Too weak
+// to be felt where pixels tell anything.
 void SetPrior(const MarkerVector& start, MarkerProblem* problem);
 
 }  // namespace impactlab::internal

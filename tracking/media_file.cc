@@ -34,12 +34,17 @@ MediaFile::MediaFile(const std::filesystem::path& path) : path_(path), target_(p
   }
   const std::filesystem::path folder = target_.has_parent_path() ? target_.parent_path() : ".";
   std::filesystem::create_directories(folder, error);
-  if (error) throw OutputError(fmt::format("{}: cannot create its folder: {}", path.string(), error.message()));
+  if (error)
+    throw OutputError(
+        fmt::format("{}: cannot create its folder: {}", path.string(), error.message()));
   struct stat existing = {};
   const bool exists = ::stat(target_.c_str(), &existing) == 0;
-  if (exists && S_ISDIR(existing.st_mode)) throw OutputError(fmt::format("{}: found a folder, allowed the name of a file", path.string()));
-  if (exists && !S_ISREG(existing.st_mode)) throw OutputError(fmt::format("{}: a video needs a regular file", path.string()));
-  if (exists && ::faccessat(AT_FDCWD, target_.c_str(), W_OK, AT_EACCESS) != 0) Fail("cannot replace", errno);
+  if (exists && S_ISDIR(existing.st_mode))
+    throw OutputError(fmt::format("{}: found a folder, allowed the name of a file", path.string()));
+  if (exists && !S_ISREG(existing.st_mode))
+    throw OutputError(fmt::format("{}: a video needs a regular file", path.string()));
+  if (exists && ::faccessat(AT_FDCWD, target_.c_str(), W_OK, AT_EACCESS) != 0)
+    Fail("cannot replace", errno);
 
   static std::atomic<unsigned> counter = 0;
   for (int attempt = 0; attempt < 1000 && fd_ < 0; ++attempt) {
@@ -54,7 +59,8 @@ MediaFile::MediaFile(const std::filesystem::path& path) : path_(path), target_(p
   if (exists) (void)!::fchmod(fd_, existing.st_mode & 07777);
   constexpr int kBuffer = 1 << 16;
   auto* buffer = static_cast<unsigned char*>(av_malloc(kBuffer));
-  io_ = buffer != nullptr ? avio_alloc_context(buffer, kBuffer, 1, this, nullptr, Write, Seek) : nullptr;
+  io_ = buffer != nullptr ? avio_alloc_context(buffer, kBuffer, 1, this, nullptr, Write, Seek)
+                          : nullptr;
   if (io_ == nullptr) {
     av_free(buffer);
     Discard();
@@ -88,7 +94,8 @@ int MediaFile::Write(void* self, std::uint8_t* data, int size) {
   auto& file = *static_cast<MediaFile*>(self);
   int done = 0;
   while (done < size && file.error_ == 0) {
-    const ssize_t n = ::pwrite(file.fd_, data + done, static_cast<std::size_t>(size - done), file.at_);
+    const ssize_t n =
+        ::pwrite(file.fd_, data + done, static_cast<std::size_t>(size - done), file.at_);
     if (n < 0 && errno == EINTR) continue;
     if (n < 0) {
       file.error_ = errno;
@@ -128,7 +135,9 @@ bool MediaFile::Overwrite(std::string_view mark, std::string_view to) {
   std::size_t at = std::string_view(head.data(), static_cast<std::size_t>(n)).find(mark);
   if (at == std::string_view::npos) return false;
   at += mark.size();
-  if (::pwrite(fd_, to.data(), to.size(), static_cast<off_t>(at)) != static_cast<ssize_t>(to.size())) Fail("cannot write", errno);
+  if (::pwrite(fd_, to.data(), to.size(), static_cast<off_t>(at)) !=
+      static_cast<ssize_t>(to.size()))
+    Fail("cannot write", errno);
   return true;
 }
 
@@ -137,7 +146,8 @@ void MediaFile::Commit() {
   Check();
   if (::fsync(fd_) != 0 && errno != EINVAL && errno != ENOTSUP) Fail("cannot write", errno);
   if (::close(std::exchange(fd_, -1)) != 0) Fail("cannot write", errno);
-  if (::rename(temporary_.c_str(), target_.c_str()) != 0) Fail("cannot rename its temporary file", errno);
+  if (::rename(temporary_.c_str(), target_.c_str()) != 0)
+    Fail("cannot rename its temporary file", errno);
   temporary_.clear();
 }
 

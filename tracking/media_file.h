@@ -1,5 +1,6 @@
 #pragma once
-// A file that libavformat writes, with jumps back, under a temporary name until it is whole. Private to the room: shows libav.
+// A file that libavformat writes, with jumps back, under a temporary name until it is whole.
+// Private to the room: shows libav.
 
 #include <cstdint>
 #include <filesystem>
@@ -10,7 +11,8 @@ struct AVIOContext;
 
 namespace impactlab::internal {
 
-// As AtomicFile, for files that are not written from beginning to end. Errors are OutputError with path and cause.
+// As AtomicFile, for files that are not written from beginning to end. Errors are OutputError with
+// path and cause.
 class MediaFile {
  public:
   explicit MediaFile(const std::filesystem::path& path);
@@ -21,8 +23,8 @@ class MediaFile {
   AVIOContext* io() const { return io_; }
   // OutputError where a write has failed: libavformat passes on only some of them.
   void Check() const;
-  // Writes `to` over what follows the first `mark` within the first 4096 bytes; false where that mark is not. After everything has been
-  // written.
+  // Writes `to` over what follows the first `mark` within the first 4096 bytes; false where that
+  // mark is not. After everything has been written.
   bool Overwrite(std::string_view mark, std::string_view to);
   // Makes the file appear under its name; nothing may be written afterwards.
   void Commit();

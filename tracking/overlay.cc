@@ -11,22 +11,24 @@
 
 namespace impactlab {
 
-ColorImage DrawFrame(const Frame& frame, const MarkerTracks& tracks, int camera, const OverlayOptions& options) {
+ColorImage DrawFrame(const Frame& frame, const MarkerTracks& tracks, int camera,
+                     const OverlayOptions& options) {
   ColorImage image = internal::MakeColor(frame.image);
   const double height = internal::LetterHeight(image.width, image.height);
   internal::PaintMarkers(&image, {}, tracks, camera, frame.index, height, options);
   internal::PaintLegend(&image, tracks, camera, options);
   std::string text = internal::FrameText(frame.index, frame.t);
   if (camera >= 0 && camera < static_cast<int>(tracks.cameras.size())) {
-    const std::string longer = text + "  " + tracks.cameras[static_cast<std::size_t>(camera)] + "  " + tracks.recording;
+    const std::string longer =
+        text + "  " + tracks.cameras[static_cast<std::size_t>(camera)] + "  " + tracks.recording;
     if (internal::TextWidth(longer, height) + 4 * height < image.width) text = longer;
   }
   internal::PaintCaption(&image, height, height, text, height);
   return image;
 }
 
-void WriteOverlay(const std::filesystem::path& path, const FrameSource& source, const MarkerTracks& tracks, int camera,
-                  const OverlayOptions& options) {
+void WriteOverlay(const std::filesystem::path& path, const FrameSource& source,
+                  const MarkerTracks& tracks, int camera, const OverlayOptions& options) {
   FrameReader reader(source);
   Frame frame;
   std::optional<VideoWriter> writer;
@@ -42,15 +44,20 @@ void WriteOverlay(const std::filesystem::path& path, const FrameSource& source, 
     }
     const ColorImage drawn = DrawFrame(frame, tracks, camera, options);
     // Players want even sizes.
-    ColorImage even = internal::MakeColor(drawn.width + drawn.width % 2, drawn.height + drawn.height % 2, {0, 0, 0});
+    ColorImage even = internal::MakeColor(drawn.width + drawn.width % 2,
+                                          drawn.height + drawn.height % 2, {0, 0, 0});
     internal::Paste(drawn, 0, 0, &even);
     if (!writer) {
       first = frame.t;
-      writer.emplace(
-          path, even.width, even.height,
-          VideoWriterOptions{.codec = VideoWriterOptions::Codec::kH264, .quality = 20, .key_interval = 60, .color = true, .threads = 0});
+      writer.emplace(path, even.width, even.height,
+                     VideoWriterOptions{.codec = VideoWriterOptions::Codec::kH264,
+                                        .quality = 20,
+                                        .key_interval = 60,
+                                        .color = true,
+                                        .threads = 0});
     }
-    writer->Write(even, options.play_rate > 0 ? static_cast<double>(k) / options.play_rate : frame.t - first);
+    writer->Write(
+        even, options.play_rate > 0 ? static_cast<double>(k) / options.play_rate : frame.t - first);
   }
   if (!writer) throw DataError(Name(source) + ": holds no frame");
   writer->Finish();

@@ -11,18 +11,20 @@
 namespace impactlab {
 namespace {
 
-constexpr double kGate = 4, kFarthest = 24;    // standard deviations, and [px]
-constexpr double kStandsOut = 4;               // standard deviations of a pixel
-constexpr double kLeastHeight = 5;             // [grey levels]
-constexpr double kAlike = 1.6;                 // of radii
-constexpr double kSecond = 0.7, kRival = 0.5;  // of the height of the best place: looked at too; too high to be chance
-constexpr double kRoughShare = 0.3;            // of the radius, as in the first visit
-constexpr double kModelError = 0.01;           // as in the first visit [px]
+constexpr double kGate = 4, kFarthest = 24;  // standard deviations, and [px]
+constexpr double kStandsOut = 4;             // standard deviations of a pixel
+constexpr double kLeastHeight = 5;           // [grey levels]
+constexpr double kAlike = 1.6;               // of radii
+// of the height of the best place: looked at too; too high to be chance
+constexpr double kSecond = 0.7, kRival = 0.5;
+constexpr double kRoughShare = 0.3;   // of the radius, as in the first visit
+constexpr double kModelError = 0.01;  // as in the first visit [px]
 
 double Reach(const WantedMarker& w) { return std::min(kFarthest, 1.5 + kGate * w.sd); }
 
-// Height of a disc over what is around it, at every pixel of a box: the mean of the disc against the fourth quintile of a ring, so that a
-// bar of the same width that runs on to both sides does not count.
+// Height of a disc over what is around it, at every pixel of a box: the mean of the disc against
+// the fourth quintile of a ring, so that a bar of the same width that runs on to both sides does
+// not count.
 class Heights {
  public:
   Heights(const GrayImage& image, bool dark, double radius) : image_(image), sign_(dark ? -1 : 1) {
@@ -58,7 +60,9 @@ class Heights {
   }
 
  private:
-  bool Inside(int x, int y) const { return x >= 0 && y >= 0 && x < image_.width && y < image_.height; }
+  bool Inside(int x, int y) const {
+    return x >= 0 && y >= 0 && x < image_.width && y < image_.height;
+  }
   int Value(int x, int y) const { return sign_ * static_cast<int>(image_.At(x, y)); }
 
   const GrayImage& image_;
@@ -76,11 +80,13 @@ struct Place {
 std::vector<Place> Peaks(const GrayImage& image, bool dark, const WantedMarker& w) {
   Heights heights(image, dark, w.radius);
   const double reach = Reach(w);
-  const int left = static_cast<int>(std::floor(w.q.x() - reach)) - 1, top = static_cast<int>(std::floor(w.q.y() - reach)) - 1;
+  const int left = static_cast<int>(std::floor(w.q.x() - reach)) - 1,
+            top = static_cast<int>(std::floor(w.q.y() - reach)) - 1;
   const int n = static_cast<int>(std::ceil(2 * reach)) + 3;
   std::vector<Place> all(static_cast<std::size_t>(n) * static_cast<std::size_t>(n));
   const auto at = [&](int x, int y) -> Place& {
-    return all[static_cast<std::size_t>(y) * static_cast<std::size_t>(n) + static_cast<std::size_t>(x)];
+    return all[static_cast<std::size_t>(y) * static_cast<std::size_t>(n) +
+               static_cast<std::size_t>(x)];
   };
   for (int y = 0; y < n; ++y) {
     for (int x = 0; x < n; ++x) {
@@ -96,15 +102,18 @@ std::vector<Place> Peaks(const GrayImage& image, bool dark, const WantedMarker& 
       if (!(p.height >= kLeastHeight)) continue;
       bool top_most = true;
       for (int dy = -1; dy <= 1; ++dy)
-        for (int dx = -1; dx <= 1; ++dx) top_most = top_most && at(x + dx, y + dy).height <= p.height;
+        for (int dx = -1; dx <= 1; ++dx)
+          top_most = top_most && at(x + dx, y + dy).height <= p.height;
       if (top_most) peaks.push_back(p);
     }
   }
-  std::sort(peaks.begin(), peaks.end(), [](const Place& a, const Place& b) { return a.height > b.height; });
+  std::sort(peaks.begin(), peaks.end(),
+            [](const Place& a, const Place& b) { return a.height > b.height; });
   std::vector<Place> apart;
   for (const Place& p : peaks) {
-    const bool alone =
-        std::none_of(apart.begin(), apart.end(), [&](const Place& q) { return std::hypot(p.x - q.x, p.y - q.y) < w.radius; });
+    const bool alone = std::none_of(apart.begin(), apart.end(), [&](const Place& q) {
+      return std::hypot(p.x - q.x, p.y - q.y) < w.radius;
+    });
     if (alone) apart.push_back(p);
   }
   return apart;
@@ -125,15 +134,17 @@ Spot SpotAt(const Place& place, double radius) {
   return spot;
 }
 
-std::optional<TrackPoint> Search(const GrayImage& image, const CameraTrackOptions& o, double blur, const PixelNoise& noise,
-                                 const WantedMarker& w) {
-  if (!w.q.allFinite() || !(w.radius > 0.5) || !(w.radius < 200) || !std::isfinite(w.sd)) return std::nullopt;
+std::optional<TrackPoint> Search(const GrayImage& image, const CameraTrackOptions& o, double blur,
+                                 const PixelNoise& noise, const WantedMarker& w) {
+  if (!w.q.allFinite() || !(w.radius > 0.5) || !(w.radius < 200) || !std::isfinite(w.sd))
+    return std::nullopt;
   const std::vector<Place> peaks = Peaks(image, o.spots.dark, w);
   MarkerFitOptions fit;
   fit.shape = o.shape;
   fit.noise = noise;
   fit.blur = blur > 0 ? blur : 0.8;
-  fit.motion = w.v.allFinite() ? Eigen::Vector2d(w.v * o.exposure) : Eigen::Vector2d(Eigen::Vector2d::Zero());
+  fit.motion = w.v.allFinite() ? Eigen::Vector2d(w.v * o.exposure)
+                               : Eigen::Vector2d(Eigen::Vector2d::Zero());
   constexpr std::size_t kMost = 3;
   for (std::size_t k = 0; k < std::min(kMost, peaks.size()); ++k) {
     const Place& place = peaks[k];
@@ -142,8 +153,10 @@ std::optional<TrackPoint> Search(const GrayImage& image, const CameraTrackOption
     const Spot spot = SpotAt(place, w.radius);
     const auto best = FitMarker(image, spot, fit);
     const double ratio = best ? best->major / w.radius : 0;
-    const bool is_disc = best && (best->flags & kRough) == 0 && (best->q - spot.q).norm() < 1 + 0.5 * w.radius &&
-                         (best->amplitude < 0) == o.spots.dark && ratio < kAlike && ratio > 1 / kAlike && best->minor > 0.4 * best->major;
+    const bool is_disc = best && (best->flags & kRough) == 0 &&
+                         (best->q - spot.q).norm() < 1 + 0.5 * w.radius &&
+                         (best->amplitude < 0) == o.spots.dark && ratio < kAlike &&
+                         ratio > 1 / kAlike && best->minor > 0.4 * best->major;
     TrackPoint p;
     p.marker = -1;
     p.frame = w.frame;
@@ -156,9 +169,12 @@ std::optional<TrackPoint> Search(const GrayImage& image, const CameraTrackOption
       p.cov = best->cov + kModelError * kModelError * Eigen::Matrix2d::Identity();
       p.major = best->major, p.minor = best->minor, p.angle = best->angle;
     } else {
-      // Where the edges of the body cross its image the model says little; one place that stands alone is the marker all the same.
+      // Where the edges of the body cross its image the model says little; one place that stands
+      // alone is the marker all the same.
       const bool alone = k == 0 && (peaks.size() == 1 || peaks[1].height < kRival * place.height);
-      if (!alone || place.height < 2 * kStandsOut * std::sqrt(noise.Variance(std::abs(place.level)))) break;
+      if (!alone ||
+          place.height < 2 * kStandsOut * std::sqrt(noise.Variance(std::abs(place.level))))
+        break;
       p.q = spot.q;
       p.cov = std::pow(kRoughShare * w.radius, 2) * Eigen::Matrix2d::Identity();
       p.flags |= kRough;
@@ -171,24 +187,29 @@ std::optional<TrackPoint> Search(const GrayImage& image, const CameraTrackOption
 
 }  // namespace
 
-std::vector<TrackPoint> SearchPicture(const GrayImage& image, const CameraTrackOptions& options, double blur, const PixelNoise& noise,
+std::vector<TrackPoint> SearchPicture(const GrayImage& image, const CameraTrackOptions& options,
+                                      double blur, const PixelNoise& noise,
                                       const std::vector<WantedMarker>& wanted) {
   std::vector<TrackPoint> out;
   for (const WantedMarker& w : wanted) {
     const auto found = Search(image, options, blur, noise, w);
     if (!found) continue;
-    const bool known = std::any_of(out.begin(), out.end(), [&](const TrackPoint& p) { return (p.q - found->q).norm() < 0.5 * p.major; });
+    const bool known = std::any_of(out.begin(), out.end(), [&](const TrackPoint& p) {
+      return (p.q - found->q).norm() < 0.5 * p.major;
+    });
     if (!known) out.push_back(*found);
   }
   return out;
 }
 
-std::vector<TrackPoint> Revisit(const FrameSource& source, const CameraTrackOptions& options, double blur, const PixelNoise& noise,
+std::vector<TrackPoint> Revisit(const FrameSource& source, const CameraTrackOptions& options,
+                                double blur, const PixelNoise& noise,
                                 const std::vector<WantedMarker>& wanted) {
   std::vector<TrackPoint> out;
   if (wanted.empty()) return out;
   std::vector<WantedMarker> order = wanted;
-  std::stable_sort(order.begin(), order.end(), [](const WantedMarker& a, const WantedMarker& b) { return a.frame < b.frame; });
+  std::stable_sort(order.begin(), order.end(),
+                   [](const WantedMarker& a, const WantedMarker& b) { return a.frame < b.frame; });
   try {
     FrameReader reader(source);
     Frame frame;

@@ -17,14 +17,16 @@ using internal::Matrix6;
 
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 constexpr double kLog2Pi = 1.8378770664093453;
-// Costs are -2 ln(likelihood). An observation that is none of the marker: one in a thousand, anywhere in a megapixel.
+// Costs are -2 ln(likelihood). An observation that is none of the marker: one in a thousand,
+// anywhere in a megapixel.
 constexpr double kOutlierCost = 41.4;
 constexpr double kImpactCost = 9.2;  // one frame in a hundred
 constexpr double kHintCost = 1.4;    // a hint: every second
 constexpr double kKinkCost = 9.2;    // a change of acceleration alone: the release
 constexpr double kPrune = 60;        // hypotheses this much dearer than the best are given up
 constexpr std::size_t kHypotheses = 32;
-constexpr std::array<double, 5> kJerks{1e5, 1e7, 1e9, 1e10, 1e11};  // tried for the history [px^2/s^5]
+// tried for the history [px^2/s^5]
+constexpr std::array<double, 5> kJerks{1e5, 1e7, 1e9, 1e10, 1e11};
 
 struct Data {
   const std::vector<double>& t;
@@ -36,7 +38,8 @@ struct Data {
   int size() const { return static_cast<int>(t.size()); }
 };
 
-// Where the model of one jerk is left: the steps an impact or a change of acceleration (kink) comes before, and what is no observation.
+// Where the model of one jerk is left: the steps an impact or a change of acceleration (kink) comes
+// before, and what is no observation.
 struct Events {
   std::vector<int> impacts, kinks, outliers;
 };
@@ -50,9 +53,12 @@ struct Branch {
   Events events;
 };
 
-double Cost(const Innovation& innovation) { return innovation.nis + innovation.log_det + 2 * kLog2Pi; }
+double Cost(const Innovation& innovation) {
+  return innovation.nis + innovation.log_det + 2 * kLog2Pi;
+}
 
-// The likeliest history: Viterbi over the times of impacts, kinks and outliers and the strength of the jerk, which may change at an impact.
+// The likeliest history: Viterbi over the times of impacts, kinks and outliers and the strength of
+// the jerk, which may change at an impact.
 Branch BestHistory(const Data& data, int first) {
   std::vector<Branch> branches;
   for (const double jerk : kJerks) {
@@ -71,7 +77,9 @@ Branch BestHistory(const Data& data, int first) {
       const double h = data.t[k] - state.t;
       internal::Predict(data.t[k], jerk, &state);
       if (event == kImpact) internal::Open(h, data.options, &state);
-      if (event == kKink) internal::AddJerk(h, data.options.acceleration_sd * data.options.acceleration_sd / h, &state.cov);
+      if (event == kKink)
+        internal::AddJerk(h, data.options.acceleration_sd * data.options.acceleration_sd / h,
+                          &state.cov);
       const Innovation innovation = internal::Innovate(state, data.q[k], data.cov[k]);
       const double cost = Cost(innovation);
       if (event != kNone && cost > kOutlierCost) return;
@@ -95,12 +103,15 @@ Branch BestHistory(const Data& data, int first) {
     // Only the best history can be the best one's past.
     const Branch& best = branches.front();
     if (best.since >= 2) {
-      for (const double jerk : kJerks) extend(best, kImpact, data.hint[k] ? kHintCost : kImpactCost, jerk);
+      for (const double jerk : kJerks)
+        extend(best, kImpact, data.hint[k] ? kHintCost : kImpactCost, jerk);
     }
     if (best.since >= 4) extend(best, kKink, kKinkCost, best.jerk);
-    std::sort(next.begin(), next.end(), [](const Branch& a, const Branch& b) { return a.cost < b.cost; });
+    std::sort(next.begin(), next.end(),
+              [](const Branch& a, const Branch& b) { return a.cost < b.cost; });
     std::size_t keep = 1;
-    while (keep < std::min(next.size(), kHypotheses) && next[keep].cost < next[0].cost + kPrune) ++keep;
+    while (keep < std::min(next.size(), kHypotheses) && next[keep].cost < next[0].cost + kPrune)
+      ++keep;
     next.resize(keep);
     branches.swap(next);
   }
@@ -116,13 +127,16 @@ struct Stretch {
 
 double JerkAt(const Data& data, const std::vector<char>& kink, double jerk, int k) {
   if (!kink[k]) return jerk;
-  return jerk + data.options.acceleration_sd * data.options.acceleration_sd / (data.t[k] - data.t[k - 1]);
+  return jerk +
+         data.options.acceleration_sd * data.options.acceleration_sd / (data.t[k] - data.t[k - 1]);
 }
 
 // Forward filter over the stretch; returns the cost. `filtered` and `nis` may be null.
-double Filter(const Data& data, const std::vector<char>& use, const std::vector<char>& kink, const Stretch& s, double jerk,
-              std::vector<MarkerState>* filtered, std::vector<double>* nis) {
-  MarkerState state = internal::Start(data.q[s.first], data.cov[s.first], data.t[s.first], data.options);
+double Filter(const Data& data, const std::vector<char>& use, const std::vector<char>& kink,
+              const Stretch& s, double jerk, std::vector<MarkerState>* filtered,
+              std::vector<double>* nis) {
+  MarkerState state =
+      internal::Start(data.q[s.first], data.cov[s.first], data.t[s.first], data.options);
   if (filtered) filtered->assign(1, state);
   if (nis) (*nis)[s.first] = 0;
   double cost = 0;
@@ -141,8 +155,10 @@ double Filter(const Data& data, const std::vector<char>& use, const std::vector<
   return cost;
 }
 
-// Strength of the jerk of greatest likelihood; of those nearly as likely the largest, since too small a one makes errors look small.
-double FitJerk(const Data& data, const std::vector<char>& use, const std::vector<char>& kink, const Stretch& s) {
+// Strength of the jerk of greatest likelihood; of those nearly as likely the largest, since too
+// small a one makes errors look small.
+double FitJerk(const Data& data, const std::vector<char>& use, const std::vector<char>& kink,
+               const Stretch& s) {
   constexpr double kTolerance = 1;
   std::vector<std::pair<double, double>> costs;
   double least = std::numeric_limits<double>::infinity();
@@ -158,23 +174,27 @@ double FitJerk(const Data& data, const std::vector<char>& use, const std::vector
   return result;
 }
 
-void Smooth(const Data& data, const std::vector<char>& use, const std::vector<char>& kink, Stretch* s, std::vector<double>* nis) {
+void Smooth(const Data& data, const std::vector<char>& use, const std::vector<char>& kink,
+            Stretch* s, std::vector<double>* nis) {
   std::vector<MarkerState> filtered;
   Filter(data, use, kink, *s, s->jerk, &filtered, nis);
   s->smoothed = filtered;
   for (int k = s->last - 1; k >= s->first; --k) {
-    s->smoothed[k - s->first] =
-        internal::SmoothBack(filtered[k - s->first], s->smoothed[k - s->first + 1], JerkAt(data, kink, s->jerk, k + 1));
+    s->smoothed[k - s->first] = internal::SmoothBack(
+        filtered[k - s->first], s->smoothed[k - s->first + 1], JerkAt(data, kink, s->jerk, k + 1));
   }
 }
 
-// The observation that fits all others of its stretch worst, as a Mahalanobis distance squared from what they predict; -1 for none.
-std::pair<int, double> WorstObservation(const Data& data, const std::vector<char>& use, const Stretch& s) {
+// The observation that fits all others of its stretch worst, as a Mahalanobis distance squared from
+// what they predict; -1 for none.
+std::pair<int, double> WorstObservation(const Data& data, const std::vector<char>& use,
+                                        const Stretch& s) {
   std::pair<int, double> worst{-1, 0};
   for (int k = s.first; k <= s.last; ++k) {
     if (!use[k]) continue;
     const MarkerState& state = s.smoothed[k - s.first];
-    // Residual q - q_smoothed has covariance R - P; where the step rests on its own observation alone nothing can be said of it.
+    // Residual q - q_smoothed has covariance R - P; where the step rests on its own observation
+    // alone nothing can be said of it.
     const Eigen::Matrix2d r = data.cov[k], rest = r - state.cov.topLeftCorner<2, 2>();
     if (!(rest.determinant() > 1e-4 * r.determinant() && rest.trace() > 0)) continue;
     const Eigen::Vector2d d = data.q[k] - state.x.head<2>();
@@ -212,17 +232,24 @@ void Put(const MarkerState& state, SmoothedStep* step) {
   step->cov_v = state.cov.block<2, 2>(2, 2);
 }
 
-Data Prepare(const std::vector<double>& t, const std::vector<std::optional<Observation>>& observations, const TrackerOptions& options,
-             const std::vector<bool>& impact_hint) {
+Data Prepare(const std::vector<double>& t,
+             const std::vector<std::optional<Observation>>& observations,
+             const TrackerOptions& options, const std::vector<bool>& impact_hint) {
   internal::Check(options);
   if (observations.size() != t.size() || (!impact_hint.empty() && impact_hint.size() != t.size())) {
     throw std::invalid_argument("SmoothTrack: times, observations and hints differ in length");
   }
   for (std::size_t k = 0; k < t.size(); ++k) {
-    if (!std::isfinite(t[k]) || (k > 0 && !(t[k] > t[k - 1]))) throw std::invalid_argument("SmoothTrack: times must increase");
+    if (!std::isfinite(t[k]) || (k > 0 && !(t[k] > t[k - 1])))
+      throw std::invalid_argument("SmoothTrack: times must increase");
   }
   const std::size_t n = t.size();
-  Data data{t, std::vector<char>(n, 0), std::vector<Eigen::Vector2d>(n), std::vector<Eigen::Matrix2d>(n), std::vector<char>(n, 0), options};
+  Data data{t,
+            std::vector<char>(n, 0),
+            std::vector<Eigen::Vector2d>(n),
+            std::vector<Eigen::Matrix2d>(n),
+            std::vector<char>(n, 0),
+            options};
   for (std::size_t k = 0; k < n; ++k) {
     if (observations[k] && internal::Usable(*observations[k])) {
       data.seen[k] = 1;
@@ -240,8 +267,10 @@ Data Prepare(const std::vector<double>& t, const std::vector<std::optional<Obser
 
 }  // namespace
 
-std::vector<SmoothedStep> SmoothTrack(const std::vector<double>& t, const std::vector<std::optional<Observation>>& observations,
-                                      const TrackerOptions& options, const std::vector<bool>& impact_hint) {
+std::vector<SmoothedStep> SmoothTrack(const std::vector<double>& t,
+                                      const std::vector<std::optional<Observation>>& observations,
+                                      const TrackerOptions& options,
+                                      const std::vector<bool>& impact_hint) {
   const Data data = Prepare(t, observations, options, impact_hint);
   const int n = data.size();
   SmoothedStep nothing;
@@ -249,7 +278,8 @@ std::vector<SmoothedStep> SmoothTrack(const std::vector<double>& t, const std::v
   nothing.cov_q = nothing.cov_v = Eigen::Matrix2d::Constant(kNan);
   nothing.nis = kNan;
   std::vector<SmoothedStep> steps(n, nothing);
-  const int first = static_cast<int>(std::find(data.seen.begin(), data.seen.end(), 1) - data.seen.begin());
+  const int first =
+      static_cast<int>(std::find(data.seen.begin(), data.seen.end(), 1) - data.seen.begin());
   if (first == n) return steps;
 
   const Branch best = BestHistory(data, first);
@@ -283,14 +313,15 @@ std::vector<SmoothedStep> SmoothTrack(const std::vector<double>& t, const std::v
 
   // Steps outside of the stretches continue the one on their side of the impact.
   std::size_t side = 0;
-  double border = stretches.size() > 1 ? MeetingTime(data, stretches[0], stretches[1]) : std::numeric_limits<double>::infinity();
+  double border = stretches.size() > 1 ? MeetingTime(data, stretches[0], stretches[1])
+                                       : std::numeric_limits<double>::infinity();
   for (int k = 0; k < n; ++k) {
     bool impact = false;
     if (t[k] >= border) {
       ++side;
       impact = true;
-      border =
-          side + 1 < stretches.size() ? MeetingTime(data, stretches[side], stretches[side + 1]) : std::numeric_limits<double>::infinity();
+      border = side + 1 < stretches.size() ? MeetingTime(data, stretches[side], stretches[side + 1])
+                                           : std::numeric_limits<double>::infinity();
     }
     const Stretch& s = stretches[side];
     MarkerState state = s.smoothed[std::clamp(k, s.first, s.last) - s.first];
@@ -299,7 +330,8 @@ std::vector<SmoothedStep> SmoothTrack(const std::vector<double>& t, const std::v
     steps[k].impact = impact;
     steps[k].outlier = data.seen[k] && !use[k];
     steps[k].nis = data.seen[k] ? nis[k] : kNan;
-    if (data.seen[k] && std::isnan(steps[k].nis)) steps[k].nis = internal::Innovate(state, data.q[k], data.cov[k]).nis;
+    if (data.seen[k] && std::isnan(steps[k].nis))
+      steps[k].nis = internal::Innovate(state, data.q[k], data.cov[k]).nis;
   }
   return steps;
 }

@@ -22,24 +22,32 @@ bool Answers(const Spot& spot, const ExpectedMarker& marker) {
 
 }  // namespace
 
-int LookAgain(const GrayImage& image, const SpotOptions& options, const PixelNoise& noise, const std::vector<ExpectedMarker>& expected,
-              std::vector<Spot>* spots) {
+int LookAgain(const GrayImage& image, const SpotOptions& options, const PixelNoise& noise,
+              const std::vector<ExpectedMarker>& expected, std::vector<Spot>* spots) {
   std::vector<Spot> found;
   for (const ExpectedMarker& marker : expected) {
-    if (std::any_of(spots->begin(), spots->end(), [&](const Spot& s) { return Answers(s, marker); })) continue;
+    if (std::any_of(spots->begin(), spots->end(),
+                    [&](const Spot& s) { return Answers(s, marker); }))
+      continue;
     const double half = std::sqrt(std::max(marker.area, 1.0) / M_PI) + kMargin;
-    const Window window{std::max(0, static_cast<int>(marker.q.x() - half)), std::max(0, static_cast<int>(marker.q.y() - half)),
+    const Window window{std::max(0, static_cast<int>(marker.q.x() - half)),
+                        std::max(0, static_cast<int>(marker.q.y() - half)),
                         std::min(image.width - 1, static_cast<int>(marker.q.x() + half)),
                         std::min(image.height - 1, static_cast<int>(marker.q.y() + half))};
     std::vector<std::uint8_t> levels;
     for (int y = window.top; y <= window.bottom; ++y)
       for (int x = window.left; x <= window.right; ++x)
-        levels.push_back(image.pixels[static_cast<std::size_t>(y) * static_cast<std::size_t>(image.width) + static_cast<std::size_t>(x)]);
+        levels.push_back(
+            image.pixels[static_cast<std::size_t>(y) * static_cast<std::size_t>(image.width) +
+                         static_cast<std::size_t>(x)]);
     if (levels.size() < 30) continue;
     std::sort(levels.begin(), levels.end());
-    const double background = levels[levels.size() / 2], top = options.dark ? levels[2] : levels[levels.size() - 3];
+    const double background = levels[levels.size() / 2],
+                 top = options.dark ? levels[2] : levels[levels.size() - 3];
     const double height = top - background;
-    if (std::abs(height) < kStandsOut * std::sqrt(noise.Variance(background)) || (height < 0) != options.dark) continue;
+    if (std::abs(height) < kStandsOut * std::sqrt(noise.Variance(background)) ||
+        (height < 0) != options.dark)
+      continue;
     SpotOptions own = options;
     own.local = 0;
     own.threshold = std::clamp(static_cast<int>(std::lround(background + kShare * height)), 1, 254);
@@ -54,11 +62,14 @@ int LookAgain(const GrayImage& image, const SpotOptions& options, const PixelNoi
   }
   for (const Spot& spot : found) {
     std::erase_if(*spots, [&](const Spot& old) {
-      return old.left <= spot.q.x() && old.right >= spot.q.x() && old.top <= spot.q.y() && old.bottom >= spot.q.y();
+      return old.left <= spot.q.x() && old.right >= spot.q.x() && old.top <= spot.q.y() &&
+             old.bottom >= spot.q.y();
     });
   }
   spots->insert(spots->end(), found.begin(), found.end());
-  std::sort(spots->begin(), spots->end(), [](const Spot& a, const Spot& b) { return a.top != b.top ? a.top < b.top : a.left < b.left; });
+  std::sort(spots->begin(), spots->end(), [](const Spot& a, const Spot& b) {
+    return a.top != b.top ? a.top < b.top : a.left < b.left;
+  });
   return static_cast<int>(found.size());
 }
 

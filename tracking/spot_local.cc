@@ -5,13 +5,17 @@
 
 namespace impactlab::internal {
 
-void LocalMean::Subtract(const GrayImage& image, const Rect& rect, int side, std::uint8_t flip, GrayImage* difference) {
+void LocalMean::Subtract(const GrayImage& image, const Rect& rect, int side, std::uint8_t flip,
+                         GrayImage* difference) {
   difference->width = image.width;
   difference->height = image.height;
   difference->pixels.resize(image.pixels.size());
-  const int half = std::max(1, side / 2), from = std::max(0, rect.left - half), to = std::min(image.width - 1, rect.right + half);
+  const int half = std::max(1, side / 2), from = std::max(0, rect.left - half),
+            to = std::min(image.width - 1, rect.right + half);
   columns_.assign(image.width, 0);
-  const auto row = [&](int y) { return image.pixels.data() + static_cast<std::size_t>(y) * image.width; };
+  const auto row = [&](int y) {
+    return image.pixels.data() + static_cast<std::size_t>(y) * image.width;
+  };
   const auto enter = [&](int y) {
     for (int x = from; x <= to; ++x) columns_[x] += row(y)[x] ^ flip;
   };
@@ -31,7 +35,8 @@ void LocalMean::Subtract(const GrayImage& image, const Rect& rect, int side, std
       while (left < x - half) sum -= columns_[left++];
       const std::int64_t n = rows * (right - left + 1);
       const int mean = static_cast<int>((sum + n / 2) / n);
-      out[x] = static_cast<std::uint8_t>(std::clamp(kLocalZero + (row(y)[x] ^ flip) - mean, 0, 255));
+      out[x] =
+          static_cast<std::uint8_t>(std::clamp(kLocalZero + (row(y)[x] ^ flip) - mean, 0, 255));
     }
   }
 }

@@ -9,13 +9,15 @@
 namespace impactlab::internal {
 namespace {
 
-constexpr int kGap = 1, kRing = 4;         // between aperture and ring, width of the ring [px]
-constexpr int kChunk = 32;                 // pixels that are copied at once
-constexpr double kLeastSignal = 5;         // flux over its standard deviation
-constexpr double kClip = 3;                // standard deviations from the median of the ring
-constexpr std::size_t kRingPixels = 4096;  // of the largest spots every second, third ... row of the ring
+constexpr int kGap = 1, kRing = 4;  // between aperture and ring, width of the ring [px]
+constexpr int kChunk = 32;          // pixels that are copied at once
+constexpr double kLeastSignal = 5;  // flux over its standard deviation
+constexpr double kClip = 3;         // standard deviations from the median of the ring
+// of the largest spots every second, third ... row of the ring
+constexpr std::size_t kRingPixels = 4096;
 
-// Of its fading ends a streak keeps what is above the threshold; the aperture takes this share of their length more at either end.
+// Of its fading ends a streak keeps what is above the threshold; the aperture takes this share of
+// their length more at either end.
 constexpr double kFading = 0.6;
 
 Axes FindAxes(const Piece& piece) {
@@ -30,28 +32,35 @@ Axes FindAxes(const Piece& piece) {
   axes.major = 2 * std::sqrt(half + root);
   axes.minor = 2 * std::sqrt(std::max(1.0 / 12, half - root));
   if (root > 1e-9 * half) {
-    const Eigen::Vector2d u =
-        axes.xx >= axes.yy ? Eigen::Vector2d(root + difference, axes.xy) : Eigen::Vector2d(axes.xy, root - difference);
+    const Eigen::Vector2d u = axes.xx >= axes.yy ? Eigen::Vector2d(root + difference, axes.xy)
+                                                 : Eigen::Vector2d(axes.xy, root - difference);
     axes.direction = u.normalized();
   }
   return axes;
 }
 
 constexpr Extent kEmpty{std::numeric_limits<int>::max() / 2, std::numeric_limits<int>::min() / 2};
-constexpr int kLanes = 4;  // extents of a vector: so many more are read and written than there are rows
+// extents of a vector: so many more are read and written than there are rows
+constexpr int kLanes = 4;
 
 #ifdef IMPACTLAB_X86
-IMPACTLAB_AVX2 void WidenRowsAvx2(const Extent* rows, const std::vector<int>& across, int n, Extent* wide) {
+IMPACTLAB_AVX2 void WidenRowsAvx2(const Extent* rows, const std::vector<int>& across, int n,
+                                  Extent* wide) {
   for (int i = 0; i < n; i += kLanes) {
-    __m256i least = _mm256_set1_epi32(std::numeric_limits<int>::max()), most = _mm256_set1_epi32(std::numeric_limits<int>::min());
+    __m256i least = _mm256_set1_epi32(std::numeric_limits<int>::max()),
+            most = _mm256_set1_epi32(std::numeric_limits<int>::min());
     const Extent* row = rows + i;
     for (const int a : across) {
-      const __m256i both = _mm256_set1_epi64x(static_cast<long long>(a) << 32 | static_cast<std::uint32_t>(-a));  // -a, a
-      const __m256i v = _mm256_add_epi32(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(row++)), both);
+      // -a, a
+      const __m256i both =
+          _mm256_set1_epi64x(static_cast<long long>(a) << 32 | static_cast<std::uint32_t>(-a));
+      const __m256i v =
+          _mm256_add_epi32(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(row++)), both);
       least = _mm256_min_epi32(least, v);
       most = _mm256_max_epi32(most, v);
     }
-    _mm256_storeu_si256(reinterpret_cast<__m256i*>(wide + i), _mm256_blend_epi32(least, most, 0xAA));
+    _mm256_storeu_si256(reinterpret_cast<__m256i*>(wide + i),
+                        _mm256_blend_epi32(least, most, 0xAA));
   }
 }
 #endif
@@ -77,10 +86,12 @@ void WidenRows(const Extent* rows, const std::vector<int>& across, int n, Simd s
 
 SpotMeasure::SpotMeasure(const SpotOptions& options, Simd simd) : options_(options), simd_(simd) {
   const int rim = std::max(0, options.rim);
-  for (int dy = -rim; dy <= rim; ++dy) across_.push_back(static_cast<int>(std::sqrt(static_cast<double>(rim * rim + rim - dy * dy))));
+  for (int dy = -rim; dy <= rim; ++dy)
+    across_.push_back(static_cast<int>(std::sqrt(static_cast<double>(rim * rim + rim - dy * dy))));
 }
 
-// Spot and rim: the extents dilated with a disc, then drawn along `reach` both ways, cut at the border of the picture.
+// Spot and rim: the extents dilated with a disc, then drawn along `reach` both ways, cut at the
+// border of the picture.
 void SpotMeasure::Widen(int width, int height, int top, int bottom, const Eigen::Vector2d& reach) {
   const int rim = std::max(0, options_.rim), steps = static_cast<int>(std::ceil(reach.norm()));
   const int rise = static_cast<int>(std::ceil(std::abs(reach.y())));
@@ -100,7 +111,8 @@ void SpotMeasure::Widen(int width, int height, int top, int bottom, const Eigen:
   if (steps > 0) {
     drawn_.assign(aperture_.begin(), aperture_.end());
     for (int k = -steps; k <= steps; ++k) {
-      const int dx = static_cast<int>(std::lround(k * reach.x() / steps)), dy = static_cast<int>(std::lround(k * reach.y() / steps));
+      const int dx = static_cast<int>(std::lround(k * reach.x() / steps)),
+                dy = static_cast<int>(std::lround(k * reach.y() / steps));
       for (int i = std::max(0, -dy); i < std::min(rows, rows - dy); ++i) {
         if (aperture_[i].right < aperture_[i].left) continue;
         drawn_[i + dy].left = std::min(drawn_[i + dy].left, aperture_[i].left + dx);
@@ -124,15 +136,19 @@ void SpotMeasure::Widen(int width, int height, int top, int bottom, const Eigen:
   }
 }
 
-// Mean of the pixels of a ring around the aperture that lie about their median, so that a neighbour in a part of it does not count.
+// Mean of the pixels of a ring around the aperture that lie about their median, so that a neighbour
+// in a part of it does not count.
 double SpotMeasure::RingLevel(const GrayImage& image, const PixelNoise& noise, double* variance) {
   const int rows = static_cast<int>(aperture_.size()), far = kGap + kRing;
-  const long long around = 2ll * far * (rows + aperture_[rows / 2].right - aperture_[rows / 2].left + 2 * far);
+  const long long around =
+      2ll * far * (rows + aperture_[rows / 2].right - aperture_[rows / 2].left + 2 * far);
   const int every = 1 + static_cast<int>(around / static_cast<long long>(kRingPixels));
   // Never more than the rows above and below, whole, and both sides of the others.
-  const auto span = [](const Extent& row) { return static_cast<std::size_t>(std::max(0, row.right - row.left + 3)); };
-  const std::size_t most =
-      kRing * (span(aperture_.front()) + span(aperture_.back())) + 2 * kRing * static_cast<std::size_t>(rows + 2 * kGap) + kChunk;
+  const auto span = [](const Extent& row) {
+    return static_cast<std::size_t>(std::max(0, row.right - row.left + 3));
+  };
+  const std::size_t most = kRing * (span(aperture_.front()) + span(aperture_.back())) +
+                           2 * kRing * static_cast<std::size_t>(rows + 2 * kGap) + kChunk;
   if (ring_.size() < most) ring_.resize(most);
   std::uint8_t* out = ring_.data();
   const auto take = [&](int y, int left, int right) {
@@ -143,9 +159,10 @@ double SpotMeasure::RingLevel(const GrayImage& image, const PixelNoise& noise, d
   };
   const int left = aperture_left_, right = aperture_right_;
   const int y0 = aperture_top_;
-  if (every == 1 && left >= far && right + far < image.width && right - left + 3 <= kChunk && y0 >= far && y0 + rows + far < image.height &&
-      image.width >= kChunk) {
-    const std::uint8_t* pixels = image.pixels.data() + static_cast<std::size_t>(y0 - far) * image.width;
+  if (every == 1 && left >= far && right + far < image.width && right - left + 3 <= kChunk &&
+      y0 >= far && y0 + rows + far < image.height && image.width >= kChunk) {
+    const std::uint8_t* pixels =
+        image.pixels.data() + static_cast<std::size_t>(y0 - far) * image.width;
     const auto next = [&] { pixels += image.width; };
     const auto whole = [&](const Extent& row) {
       for (int i = 0; i < kRing; ++i, next()) {
@@ -194,12 +211,15 @@ double SpotMeasure::RingLevel(const GrayImage& image, const PixelNoise& noise, d
   const RangeSums in = SumBetween(ring_.data(), n, from, to, simd_);
   const double used = static_cast<double>(in.n), mean = static_cast<double>(in.sum) / used;
   // An uneven background is known no better than it scatters.
-  *variance = std::max(noise.Variance(from + mean), static_cast<double>(in.squares) / used - mean * mean) / used;
+  *variance =
+      std::max(noise.Variance(from + mean), static_cast<double>(in.squares) / used - mean * mean) /
+      used;
   return from + mean;
 }
 
-bool SpotMeasure::Measure(const GrayImage& image, const std::vector<Run>& runs, const Piece& piece, const PixelNoise& noise, int level,
-                          double contrast, Spot* spot, SpotShape* shape) {
+bool SpotMeasure::Measure(const GrayImage& image, const std::vector<Run>& runs, const Piece& piece,
+                          const PixelNoise& noise, int level, double contrast, Spot* spot,
+                          SpotShape* shape) {
   extents_.assign(piece.bottom - piece.top + 1, {image.width, -1});
   for (int r = piece.first; r >= 0; r = runs[r].next) {
     Extent& row = extents_[runs[r].y - piece.top];
@@ -219,12 +239,14 @@ bool SpotMeasure::Measure(const GrayImage& image, const std::vector<Run>& runs, 
   const int limit = std::clamp(static_cast<int>(2 * contrast + 0.5), 1, 255);
   const double shift = background - base;
 
-  // Sums over the aperture about (x0, y0): of one, of d = intensity - background, and of the variance of every pixel.
+  // Sums over the aperture about (x0, y0): of one, of d = intensity - background, and of the
+  // variance of every pixel.
   const int x0 = aperture_left_, y0 = aperture_top_;
   // Whole numbers: twice the middle of a row, four times its second moment.
   std::int64_t count = 0, count_x = 0, count_y = 0, count_xx = 0, count_xy = 0, count_yy = 0;
   for (std::int64_t y = 0; const Extent& row : aperture_) {
-    const std::int64_t m = std::max(0, row.right - row.left + 1), middle = row.left + row.right - 2 * x0, mx = m * middle, my = m * y;
+    const std::int64_t m = std::max(0, row.right - row.left + 1),
+                       middle = row.left + row.right - 2 * x0, mx = m * middle, my = m * y;
     count += m;
     count_x += mx;
     count_y += my;
@@ -233,11 +255,13 @@ bool SpotMeasure::Measure(const GrayImage& image, const std::vector<Run>& runs, 
     count_yy += my * y;
     ++y;
   }
-  const double n = static_cast<double>(count), nx = 0.5 * static_cast<double>(count_x), ny = static_cast<double>(count_y),
-               nxx = 0.25 * static_cast<double>(count_xx), nxy = 0.5 * static_cast<double>(count_xy), nyy = static_cast<double>(count_yy);
+  const double n = static_cast<double>(count), nx = 0.5 * static_cast<double>(count_x),
+               ny = static_cast<double>(count_y), nxx = 0.25 * static_cast<double>(count_xx),
+               nxy = 0.5 * static_cast<double>(count_xy), nyy = static_cast<double>(count_yy);
   const ApertureSums sums = SumAperture(image, aperture_, y0, x0, base, limit, simd_);
-  const double d = static_cast<double>(sums.d), dx = static_cast<double>(sums.dx), dy = static_cast<double>(sums.dy),
-               dxx = static_cast<double>(sums.dxx), dxy = static_cast<double>(sums.dxy), dyy = static_cast<double>(sums.dyy),
+  const double d = static_cast<double>(sums.d), dx = static_cast<double>(sums.dx),
+               dy = static_cast<double>(sums.dy), dxx = static_cast<double>(sums.dxx),
+               dxy = static_cast<double>(sums.dxy), dyy = static_cast<double>(sums.dyy),
                clamped = static_cast<double>(sums.clamped);
   const double v0 = noise.Variance(base);  // variance of a pixel: v0 + gain d
   const double flux = d - shift * n, fx = dx - shift * nx, fy = dy - shift * ny;
@@ -259,14 +283,17 @@ bool SpotMeasure::Measure(const GrayImage& image, const std::vector<Run>& runs, 
   spot->flux = sign * flux;
   spot->peak = sign * ((options_.dark ? sums.lowest : sums.highest) - background);
   spot->background = background;
-  spot->area = sign * (clamped - shift * (n - piece.count)) / limit;  // pixels of the rim lie about `background`, not about `base`
+  // pixels of the rim lie about `background`, not about `base`
+  spot->area = sign * (clamped - shift * (n - piece.count)) / limit;
   spot->left = piece.left;
   spot->top = piece.top;
   spot->right = piece.right;
   spot->bottom = piece.bottom;
   spot->flags = 0;
   if (options_.dark ? sums.lowest == 0 : sums.highest == 255) spot->flags |= kSaturated;
-  if (piece.left == 0 || piece.top == 0 || piece.right == image.width - 1 || piece.bottom == image.height - 1) spot->flags |= kCut;
+  if (piece.left == 0 || piece.top == 0 || piece.right == image.width - 1 ||
+      piece.bottom == image.height - 1)
+    spot->flags |= kCut;
   const double sigma = std::sqrt(v0);
   if (spot->flux < 5 * sigma * spot->area) spot->flags |= kFaint;
   Judge(piece, axes, contrast, sigma, spot, shape);
@@ -274,36 +301,44 @@ bool SpotMeasure::Measure(const GrayImage& image, const std::vector<Run>& runs, 
 }
 
 // Shape against the ellipse of its own second moments.
-void SpotMeasure::Judge(const Piece& piece, const Axes& axes, double contrast, double sigma, Spot* spot, SpotShape* shape) {
+void SpotMeasure::Judge(const Piece& piece, const Axes& axes, double contrast, double sigma,
+                        Spot* spot, SpotShape* shape) {
   const double mx = axes.x, my = axes.y, xx = axes.xx, xy = axes.xy, yy = axes.yy;
   spot->spread << xx, xy, xy, yy;
   shape->elongation = axes.major / axes.minor;
-  // Pixels in one of spot and ellipse only. Rows are cut by the ellipse at (mx + xy / yy dy) +- sqrt((4 - dy^2 / yy) (xx - xy^2 / yy)).
+  // Pixels in one of spot and ellipse only. Rows are cut by the ellipse at (mx + xy / yy dy) +-
+  // sqrt((4 - dy^2 / yy) (xx - xy^2 / yy)).
   const double inner = std::max(0.0, xx - xy * xy / yy);
   const double slope = xy / yy, curve = inner / yy;
   double differ = 0, extent_count = 0;
   const int reach = static_cast<int>(std::ceil(2 * std::sqrt(yy)));
-  const int from = std::min(piece.top, static_cast<int>(my) - reach), to = std::max(piece.bottom, static_cast<int>(my) + reach);
+  const int from = std::min(piece.top, static_cast<int>(my) - reach),
+            to = std::max(piece.bottom, static_cast<int>(my) + reach);
   for (int y = from; y <= to; ++y) {
     const double dy = y - my, square = 4 * inner - curve * dy * dy, centre = mx + slope * dy;
     const double width = std::sqrt(std::max(0.0, square)), a = centre - width, b = centre + width;
-    if (y < piece.top || y > piece.bottom || extents_[y - piece.top].right < extents_[y - piece.top].left) {
+    if (y < piece.top || y > piece.bottom ||
+        extents_[y - piece.top].right < extents_[y - piece.top].left) {
       differ += 2 * width;
       continue;
     }
-    const double left = extents_[y - piece.top].left - 0.5, right = extents_[y - piece.top].right + 0.5;
+    const double left = extents_[y - piece.top].left - 0.5,
+                 right = extents_[y - piece.top].right + 0.5;
     extent_count += right - left;
     const double both = std::max(0.0, std::min(b, right) - std::max(a, left));
     differ += right - left + 2 * width - 2 * both;
   }
   differ += extent_count - piece.count;  // holes and bays
-  // Ends of rows are off by half a pixel at most by rounding, and by the noise over the slope of the edge.
+  // Ends of rows are off by half a pixel at most by rounding, and by the noise over the slope of
+  // the edge.
   const double rows = piece.bottom - piece.top + 1;
   const double plateau = spot->flux / (std::numbers::pi * axes.major * axes.minor);
   shape->capped = spot->peak - 3 * sigma > 1.5 * plateau;
   const double missed =
-      std::min(0.15, 0.5 * std::erfc((plateau - contrast) / (std::sqrt(2.0) * sigma)));  // pixels the noise takes below the threshold
-  const double allowed = (0.7 + 1.5 * sigma / std::max(contrast, sigma)) * rows + (0.08 + 2 * missed) * piece.count +
+      // pixels the noise takes below the threshold
+      std::min(0.15, 0.5 * std::erfc((plateau - contrast) / (std::sqrt(2.0) * sigma)));
+  const double allowed = (0.7 + 1.5 * sigma / std::max(contrast, sigma)) * rows +
+                         (0.08 + 2 * missed) * piece.count +
                          4 * axes.minor * axes.Ramp() * sigma / std::max(plateau, sigma);
   shape->ellipse = differ <= allowed;
   shape->lobes = false;
@@ -320,14 +355,18 @@ void SpotMeasure::Judge(const Piece& piece, const Axes& axes, double contrast, d
         while (hull_.size() >= 2) {
           const auto& u = hull_[hull_.size() - 2];
           const auto& v = hull_.back();
-          if ((v.first - u.first) * (p.second - u.second) - (v.second - u.second) * (p.first - u.first) < 0) break;
+          if ((v.first - u.first) * (p.second - u.second) -
+                  (v.second - u.second) * (p.first - u.first) <
+              0)
+            break;
           hull_.pop_back();
         }
         hull_.push_back(p);
       }
     }
     for (std::size_t i = 1; i < hull_.size(); ++i) {
-      hull_area += 0.5 * (hull_[i].first - hull_[i - 1].first) * (hull_[i].second + hull_[i - 1].second);
+      hull_area +=
+          0.5 * (hull_[i].first - hull_[i - 1].first) * (hull_[i].second + hull_[i - 1].second);
     }
   }
   const double solidity = piece.count / std::max(hull_area, piece.count);

@@ -1,5 +1,6 @@
 #pragma once
-// What is measured of one spot: background from a ring, centroid over spot and rim, covariance, area, shape.
+// What is measured of one spot: background from a ring, centroid over spot and rim, covariance,
+// area, shape.
 
 #include <Eigen/Core>
 #include <algorithm>
@@ -22,31 +23,36 @@ struct SpotShape {
   double elongation = 1;  // larger axis over smaller
   bool ellipse = true;    // outline like that of an ellipse
   bool lobes = false;     // it has a waist: two spots in one, rather
-  bool capped = false;    // something much brighter on it: markers on a bright body, or a reflection
+  // something much brighter on it: markers on a bright body, or a reflection
+  bool capped = false;
 };
 
-// Second moments of a piece about its centre, every pixel a square, and the axes of the ellipse that has them.
+// Second moments of a piece about its centre, every pixel a square, and the axes of the ellipse
+// that has them.
 struct Axes {
   double x = 0, y = 0, xx = 0, xy = 0, yy = 0;
-  double major = 0, minor = 0;                                        // semi-axes [px]
-  Eigen::Vector2d direction = Eigen::Vector2d::UnitX();               // of the major one
-  double Ramp() const { return 2 * std::min(minor, major - minor); }  // length over which the ends of a streak fade
+  double major = 0, minor = 0;                           // semi-axes [px]
+  Eigen::Vector2d direction = Eigen::Vector2d::UnitX();  // of the major one
+  // length over which the ends of a streak fade
+  double Ramp() const { return 2 * std::min(minor, major - minor); }
 };
 
 class SpotMeasure {
  public:
   SpotMeasure(const SpotOptions& options, Simd simd);
 
-  // False where nothing stands out of the noise. `contrast`: of the threshold with the background [grey levels], 0: the difference of
-  // `level` and the background found. The extents of the rows are left in `extents()`.
-  bool Measure(const GrayImage& image, const std::vector<Run>& runs, const Piece& piece, const PixelNoise& noise, int level,
-               double contrast, Spot* spot, SpotShape* shape);
+  // False where nothing stands out of the noise. `contrast`: of the threshold with the background
+  // [grey levels], 0: the difference of `level` and the background found. The extents of the rows
+  // are left in `extents()`.
+  bool Measure(const GrayImage& image, const std::vector<Run>& runs, const Piece& piece,
+               const PixelNoise& noise, int level, double contrast, Spot* spot, SpotShape* shape);
   const std::vector<Extent>& extents() const { return extents_; }
 
  private:
   void Widen(int width, int height, int top, int bottom, const Eigen::Vector2d& reach);
   double RingLevel(const GrayImage& image, const PixelNoise& noise, double* variance);
-  void Judge(const Piece& piece, const Axes& axes, double contrast, double sigma, Spot* spot, SpotShape* shape);
+  void Judge(const Piece& piece, const Axes& axes, double contrast, double sigma, Spot* spot,
+             SpotShape* shape);
 
   SpotOptions options_;
   Simd simd_;

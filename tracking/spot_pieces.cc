@@ -90,7 +90,8 @@ void JoinRuns(double count_min, Pieces* pieces) {
     runs[r].next = -1;
     Add(runs[r], &piece);
   }
-  std::erase_if(pieces->pieces, [count_min](const Piece& piece) { return piece.count < count_min; });
+  std::erase_if(pieces->pieces,
+                [count_min](const Piece& piece) { return piece.count < count_min; });
 }
 
 }  // namespace impactlab::internal

@@ -1,6 +1,6 @@
 #pragma once
-// Runs that touch, joined into pieces: connected components with 8 neighbours (union-find over runs, He, Chao and Suzuki, IEEE TIP 17,
-// 2008).
+// Runs that touch, joined into pieces: connected components with 8 neighbours (union-find over
+// runs, He, Chao and Suzuki, IEEE TIP 17, 2008).
 
 #include <vector>
 
@@ -16,7 +16,8 @@ struct Pieces {
   std::vector<int> scratch;
 };
 
-// Fills `pieces` from `runs`, which lie row after row; those with fewer pixels than `count_min` are left out.
+// Fills `pieces` from `runs`, which lie row after row; those with fewer pixels than `count_min` are
+// left out.
 void JoinRuns(double count_min, Pieces* pieces);
 
 }  // namespace impactlab::internal

@@ -29,7 +29,10 @@ void RaiseSse2(const std::uint8_t* row, int width, std::uint8_t flip, std::uint8
   const __m128i f = _mm_set1_epi8(static_cast<char>(flip));
   const auto raise = [&](int x) {
     __m128i* m = reinterpret_cast<__m128i*>(most + x);
-    _mm_storeu_si128(m, _mm_max_epu8(_mm_loadu_si128(m), _mm_xor_si128(f, _mm_loadu_si128(reinterpret_cast<const __m128i*>(row + x)))));
+    _mm_storeu_si128(
+        m,
+        _mm_max_epu8(_mm_loadu_si128(m),
+                     _mm_xor_si128(f, _mm_loadu_si128(reinterpret_cast<const __m128i*>(row + x)))));
   };
   int x = 0;
   for (; x + 16 <= width; x += 16) raise(x);
@@ -53,11 +56,13 @@ void SpanSse2(const std::uint8_t* tile, std::uint8_t* low, std::uint8_t* high) {
   *high = static_cast<std::uint8_t>(_mm_cvtsi128_si32(most));
 }
 
-IMPACTLAB_AVX2 void RaiseAvx2(const std::uint8_t* row, int width, std::uint8_t flip, std::ptrdiff_t ahead, std::uint8_t* most) {
+IMPACTLAB_AVX2 void RaiseAvx2(const std::uint8_t* row, int width, std::uint8_t flip,
+                              std::ptrdiff_t ahead, std::uint8_t* most) {
   const __m256i f = _mm256_set1_epi8(static_cast<char>(flip));
   const auto raise = [&](int x) IMPACTLAB_AVX2 {
     __m256i* m = reinterpret_cast<__m256i*>(most + x);
-    const __m256i v = _mm256_xor_si256(f, _mm256_loadu_si256(reinterpret_cast<const __m256i*>(row + x)));
+    const __m256i v =
+        _mm256_xor_si256(f, _mm256_loadu_si256(reinterpret_cast<const __m256i*>(row + x)));
     _mm256_storeu_si256(m, _mm256_max_epu8(_mm256_loadu_si256(m), v));
   };
   int x = 0;
@@ -71,13 +76,18 @@ IMPACTLAB_AVX2 void RaiseAvx2(const std::uint8_t* row, int width, std::uint8_t f
 }
 
 // Two tiles side by side.
-IMPACTLAB_AVX2 inline void SpansAvx2(const std::uint8_t* tiles, std::uint8_t* low, std::uint8_t* high) {
+IMPACTLAB_AVX2 inline void SpansAvx2(const std::uint8_t* tiles, std::uint8_t* low,
+                                     std::uint8_t* high) {
   const __m256i a = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(tiles)),
                 b = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(tiles + 32));
-  // Smallest of a and of b, largest of a and of b as smallest of the complements: interleaved, halved, interleaved, halved ...
-  const auto least = [](__m256i v) IMPACTLAB_AVX2 { return _mm_min_epu8(_mm256_castsi256_si128(v), _mm256_extracti128_si256(v, 1)); };
+  // Smallest of a and of b, largest of a and of b as smallest of the complements: interleaved,
+  // halved, interleaved, halved ...
+  const auto least = [](__m256i v) IMPACTLAB_AVX2 {
+    return _mm_min_epu8(_mm256_castsi256_si128(v), _mm256_extracti128_si256(v, 1));
+  };
   const __m256i ones = _mm256_set1_epi8(-1);
-  const __m128i la = least(a), lb = least(b), ha = least(_mm256_xor_si256(a, ones)), hb = least(_mm256_xor_si256(b, ones));
+  const __m128i la = least(a), lb = least(b), ha = least(_mm256_xor_si256(a, ones)),
+                hb = least(_mm256_xor_si256(b, ones));
   const __m128i l = _mm_min_epu8(_mm_unpacklo_epi8(la, lb), _mm_unpackhi_epi8(la, lb)),
                 h = _mm_min_epu8(_mm_unpacklo_epi8(ha, hb), _mm_unpackhi_epi8(ha, hb));
   __m128i all = _mm_min_epu8(_mm_unpacklo_epi16(l, h), _mm_unpackhi_epi16(l, h));
@@ -90,21 +100,25 @@ IMPACTLAB_AVX2 inline void SpansAvx2(const std::uint8_t* tiles, std::uint8_t* lo
   high[1] = static_cast<std::uint8_t>(~bytes >> 24);
 }
 
-IMPACTLAB_AVX2 int PairsAvx2(const std::uint8_t* most, int width, std::uint8_t* low, std::uint8_t* high) {
+IMPACTLAB_AVX2 int PairsAvx2(const std::uint8_t* most, int width, std::uint8_t* low,
+                             std::uint8_t* high) {
   int x = 0;
-  for (; x + 2 * kBlock <= width; x += 2 * kBlock, low += 2, high += 2) SpansAvx2(most + x, low, high);
+  for (; x + 2 * kBlock <= width; x += 2 * kBlock, low += 2, high += 2)
+    SpansAvx2(most + x, low, high);
   return x;
 }
 #endif
 
-// The tiles of a band, from the largest level of each of its columns. Row after row as they lie in memory: the processor foresees no other
-// order. The last tile overlaps the one before it where the width is no multiple: a narrow rest would be filled by a spot.
-void ScanBand(const GrayImage& image, int left, int width, int top, int rows, std::uint8_t flip, Simd simd, std::uint8_t* most,
-              std::uint8_t* low, std::uint8_t* high) {
+// The tiles of a band, from the largest level of each of its columns. Row after row as they lie in
+// memory: the processor foresees no other order. The last tile overlaps the one before it where the
+// width is no multiple: a narrow rest would be filled by a spot.
+void ScanBand(const GrayImage& image, int left, int width, int top, int rows, std::uint8_t flip,
+              Simd simd, std::uint8_t* most, std::uint8_t* low, std::uint8_t* high) {
   std::fill(most, most + width, std::uint8_t{0});
   const std::uint8_t* end = image.pixels.data() + image.pixels.size();
   for (int y = top; y < top + rows; ++y) {
-    const std::uint8_t* row = image.pixels.data() + static_cast<std::ptrdiff_t>(y) * image.width + left;
+    const std::uint8_t* row =
+        image.pixels.data() + static_cast<std::ptrdiff_t>(y) * image.width + left;
 #ifdef IMPACTLAB_X86
     if (width >= kBlock && simd == Simd::kAvx2) {
       RaiseAvx2(row, width, flip, end - row > width + kAhead ? kAhead : 0, most);
@@ -137,17 +151,24 @@ void ScanBand(const GrayImage& image, int left, int width, int top, int rows, st
 }
 
 // Levels and differences of n pixels, the last two of which have no partner.
-void Sample(const std::uint8_t* p, int n, std::uint8_t flip, Simd simd, std::uint8_t* sample, std::uint8_t* difference) {
+void Sample(const std::uint8_t* p, int n, std::uint8_t flip, Simd simd, std::uint8_t* sample,
+            std::uint8_t* difference) {
 #ifdef IMPACTLAB_X86
   if (n == kBlock && simd != Simd::kPlain) {
-    const __m128i zero = _mm_setzero_si128(), ones = _mm_set1_epi8(-1), f = _mm_set1_epi8(static_cast<char>(flip));
+    const __m128i zero = _mm_setzero_si128(), ones = _mm_set1_epi8(-1),
+                  f = _mm_set1_epi8(static_cast<char>(flip));
     for (const int k : {0, 16}) {
       const __m128i a = _mm_loadu_si128(reinterpret_cast<const __m128i*>(p + k));
-      const __m128i b = k ? _mm_srli_si128(a, 2) : _mm_loadu_si128(reinterpret_cast<const __m128i*>(p + 2));  // zeros at the end: no pair
-      const auto at_end = [&](__m128i v) { return _mm_or_si128(_mm_cmpeq_epi8(v, zero), _mm_cmpeq_epi8(v, ones)); };
+      // zeros at the end: no pair
+      const __m128i b =
+          k ? _mm_srli_si128(a, 2) : _mm_loadu_si128(reinterpret_cast<const __m128i*>(p + 2));
+      const auto at_end = [&](__m128i v) {
+        return _mm_or_si128(_mm_cmpeq_epi8(v, zero), _mm_cmpeq_epi8(v, ones));
+      };
       const __m128i d = _mm_or_si128(_mm_subs_epu8(a, b), _mm_subs_epu8(b, a));
       _mm_storeu_si128(reinterpret_cast<__m128i*>(sample + k), _mm_xor_si128(a, f));
-      _mm_storeu_si128(reinterpret_cast<__m128i*>(difference + k), _mm_or_si128(d, _mm_or_si128(at_end(a), at_end(b))));
+      _mm_storeu_si128(reinterpret_cast<__m128i*>(difference + k),
+                       _mm_or_si128(d, _mm_or_si128(at_end(a), at_end(b))));
     }
     return;
   }
@@ -170,11 +191,15 @@ void LevelCounts::Clear() {
   difference.clear();
 }
 
-void ScanLevels(const GrayImage& image, const Rect& rect, std::uint8_t flip, int every, Simd simd, LevelCounts* counts) {
-  const int width = rect.width(), bands = (rect.height() + kBand - 1) / kBand, blocks = (width + kBlock - 1) / kBlock;
-  const int n = std::min(kBlock, width), last = std::max(0, width - kBlock);  // width and left end of a sample, at most
+void ScanLevels(const GrayImage& image, const Rect& rect, std::uint8_t flip, int every, Simd simd,
+                LevelCounts* counts) {
+  const int width = rect.width(), bands = (rect.height() + kBand - 1) / kBand,
+            blocks = (width + kBlock - 1) / kBlock;
+  // width and left end of a sample, at most
+  const int n = std::min(kBlock, width), last = std::max(0, width - kBlock);
   std::size_t tile = counts->low.size(), at = counts->sample.size();
-  const std::size_t tiles = static_cast<std::size_t>(bands) * blocks, samples = (tiles + every - 1) / every;
+  const std::size_t tiles = static_cast<std::size_t>(bands) * blocks,
+                    samples = (tiles + every - 1) / every;
   counts->low.resize(tile + tiles);
   counts->high.resize(tile + tiles);
   counts->sample.resize(at + samples * n);
@@ -184,11 +209,12 @@ void ScanLevels(const GrayImage& image, const Rect& rect, std::uint8_t flip, int
   int k = 0, turn = 0;  // block of the next sample, samples taken
   for (int band = 0; band < bands; ++band, tile += blocks) {
     const int top = rect.top + band * kBand, rows = std::min(kBand, rect.bottom + 1 - top);
-    ScanBand(image, rect.left, width, top, rows, flip, simd, most.data(), &counts->low[tile], &counts->high[tile]);
+    ScanBand(image, rect.left, width, top, rows, flip, simd, most.data(), &counts->low[tile],
+             &counts->high[tile]);
     for (; k < blocks; k += every, at += n) {
       const std::size_t row = static_cast<std::size_t>(top + turn++ * 5 % rows) * image.width;
-      Sample(image.pixels.data() + row + rect.left + std::min(k * kBlock, last), n, flip, simd, &counts->sample[at],
-             &counts->difference[at]);
+      Sample(image.pixels.data() + row + rect.left + std::min(k * kBlock, last), n, flip, simd,
+             &counts->sample[at], &counts->difference[at]);
     }
     k -= blocks;
   }
@@ -204,17 +230,22 @@ std::uint32_t AbovePlain(const std::uint8_t* p, int n, std::uint8_t flip, std::u
 
 #ifdef IMPACTLAB_X86
 std::uint32_t AboveSse2(const std::uint8_t* p, std::uint8_t flip, std::uint8_t level) {
-  const __m128i f = _mm_set1_epi8(static_cast<char>(flip)), t = _mm_set1_epi8(static_cast<char>(level));
+  const __m128i f = _mm_set1_epi8(static_cast<char>(flip)),
+                t = _mm_set1_epi8(static_cast<char>(level));
   const auto half = [&](const std::uint8_t* q) {
     const __m128i v = _mm_xor_si128(f, _mm_loadu_si128(reinterpret_cast<const __m128i*>(q)));
-    return static_cast<std::uint32_t>(_mm_movemask_epi8(_mm_cmpeq_epi8(_mm_subs_epu8(v, t), _mm_setzero_si128())));
+    return static_cast<std::uint32_t>(
+        _mm_movemask_epi8(_mm_cmpeq_epi8(_mm_subs_epu8(v, t), _mm_setzero_si128())));
   };
   return ~(half(p) | half(p + 16) << 16);
 }
 
-IMPACTLAB_AVX2 inline std::uint32_t AboveAvx2(const std::uint8_t* p, std::uint8_t flip, std::uint8_t level) {
-  const __m256i v = _mm256_xor_si256(_mm256_set1_epi8(static_cast<char>(flip)), _mm256_loadu_si256(reinterpret_cast<const __m256i*>(p)));
-  const __m256i not_above = _mm256_cmpeq_epi8(_mm256_subs_epu8(v, _mm256_set1_epi8(static_cast<char>(level))), _mm256_setzero_si256());
+IMPACTLAB_AVX2 inline std::uint32_t AboveAvx2(const std::uint8_t* p, std::uint8_t flip,
+                                              std::uint8_t level) {
+  const __m256i v = _mm256_xor_si256(_mm256_set1_epi8(static_cast<char>(flip)),
+                                     _mm256_loadu_si256(reinterpret_cast<const __m256i*>(p)));
+  const __m256i not_above = _mm256_cmpeq_epi8(
+      _mm256_subs_epu8(v, _mm256_set1_epi8(static_cast<char>(level))), _mm256_setzero_si256());
   return ~static_cast<std::uint32_t>(_mm256_movemask_epi8(not_above));
 }
 #endif
@@ -225,32 +256,37 @@ struct Word {
   bool last = false;  // of its part
 };
 
-// Bits of the pixels of a column of words, `step` words from row to row. Returns the bits of all rows together.
-// `above(p, n)`: a bit for each of the n <= 32 pixels from p on.
+// Bits of the pixels of a column of words, `step` words from row to row. Returns the bits of all
+// rows together. `above(p, n)`: a bit for each of the n <= 32 pixels from p on.
 template <typename Above>
-[[gnu::always_inline]] inline void MarkColumn(const std::uint8_t* p, std::ptrdiff_t stride, int rows, int n, std::size_t step,
-                                              const Above& above, std::uint32_t* bits, std::uint32_t* any) {
+[[gnu::always_inline]] inline void MarkColumn(const std::uint8_t* p, std::ptrdiff_t stride,
+                                              int rows, int n, std::size_t step, const Above& above,
+                                              std::uint32_t* bits, std::uint32_t* any) {
   for (int i = 0; i < rows; ++i, p += stride, bits += step) any[i] |= * bits = above(p, n);
 }
 
 #ifdef IMPACTLAB_X86
-IMPACTLAB_AVX2 void MarkColumnAvx2(const std::uint8_t* p, std::ptrdiff_t stride, int rows, int n, std::size_t step, std::uint8_t flip,
-                                   std::uint8_t level, std::uint32_t* bits, std::uint32_t* any) {
+IMPACTLAB_AVX2 void MarkColumnAvx2(const std::uint8_t* p, std::ptrdiff_t stride, int rows, int n,
+                                   std::size_t step, std::uint8_t flip, std::uint8_t level,
+                                   std::uint32_t* bits, std::uint32_t* any) {
   const std::uint32_t inside = ~std::uint32_t{0} >> (32 - n);
   MarkColumn(
       p, stride, rows, n, step,
-      [flip, level, inside](const std::uint8_t* q, int) IMPACTLAB_AVX2 { return AboveAvx2(q, flip, level) & inside; }, bits, any);
+      [flip, level, inside](const std::uint8_t* q, int)
+          IMPACTLAB_AVX2 { return AboveAvx2(q, flip, level) & inside; },
+      bits, any);
 }
 #endif
 
 // Appends the runs of the parts of the rows top..bottom, at most kBand of them.
-void AppendRuns(const GrayImage& image, int top, int bottom, const std::vector<Extent>& parts, std::uint8_t flip, std::uint8_t level,
-                Simd simd, std::vector<Run>* runs) {
+void AppendRuns(const GrayImage& image, int top, int bottom, const std::vector<Extent>& parts,
+                std::uint8_t flip, std::uint8_t level, Simd simd, std::vector<Run>* runs) {
   thread_local std::vector<Word> words;
   thread_local std::vector<std::uint32_t> marked;
   words.clear();
   for (const Extent& part : parts) {
-    for (int x = part.left; x <= part.right; x += 32) words.push_back({x, std::min(32, part.right - x + 1), x + 32 > part.right});
+    for (int x = part.left; x <= part.right; x += 32)
+      words.push_back({x, std::min(32, part.right - x + 1), x + 32 > part.right});
   }
   const std::size_t n = words.size();
   if (marked.size() < n * kBand) marked.resize(n * kBand);
@@ -263,19 +299,23 @@ void AppendRuns(const GrayImage& image, int top, int bottom, const std::vector<E
     const std::uint8_t* p = first + words[w].x;
     const int width = words[w].n;
 #ifdef IMPACTLAB_X86
-    if (simd == Simd::kAvx2 && end - p >= static_cast<std::ptrdiff_t>(rows - 1) * image.width + 32) {
+    if (simd == Simd::kAvx2 &&
+        end - p >= static_cast<std::ptrdiff_t>(rows - 1) * image.width + 32) {
       MarkColumnAvx2(p, image.width, rows, width, n, flip, level, bits + w, any);
       continue;
     }
     if (simd != Simd::kPlain && width == 32) {
       MarkColumn(
-          p, image.width, rows, width, n, [flip, level](const std::uint8_t* q, int) { return AboveSse2(q, flip, level); }, bits + w, any);
+          p, image.width, rows, width, n,
+          [flip, level](const std::uint8_t* q, int) { return AboveSse2(q, flip, level); }, bits + w,
+          any);
       continue;
     }
 #endif
     MarkColumn(
-        p, image.width, rows, width, n, [flip, level](const std::uint8_t* q, int k) { return AbovePlain(q, k, flip, level); }, bits + w,
-        any);
+        p, image.width, rows, width, n,
+        [flip, level](const std::uint8_t* q, int k) { return AbovePlain(q, k, flip, level); },
+        bits + w, any);
   }
   (void)end;
   (void)simd;
@@ -314,8 +354,8 @@ void Fetch(const GrayImage& image, int top, int bottom, const Extent& part) {
 
 }  // namespace
 
-void CollectRuns(const GrayImage& image, const Rect& rect, std::uint8_t flip, int level, Simd simd, const std::vector<std::uint8_t>* high,
-                 std::vector<Run>* runs) {
+void CollectRuns(const GrayImage& image, const Rect& rect, std::uint8_t flip, int level, Simd simd,
+                 const std::vector<std::uint8_t>* high, std::vector<Run>* runs) {
   runs->clear();
   if (level >= 255) return;
   const std::uint8_t raised = static_cast<std::uint8_t>(level);
@@ -326,8 +366,12 @@ void CollectRuns(const GrayImage& image, const Rect& rect, std::uint8_t flip, in
       AppendRuns(image, y, std::min(y + kBand - 1, rect.bottom), hot, flip, raised, simd, runs);
     return;
   }
-  const int width = rect.width(), blocks = (width + kBlock - 1) / kBlock, bands = (rect.height() + kBand - 1) / kBand;
-  const auto rows = [&](int band) { return Extent{rect.top + band * kBand, std::min(rect.top + (band + 1) * kBand - 1, rect.bottom)}; };
+  const int width = rect.width(), blocks = (width + kBlock - 1) / kBlock,
+            bands = (rect.height() + kBand - 1) / kBand;
+  const auto rows = [&](int band) {
+    return Extent{rect.top + band * kBand,
+                  std::min(rect.top + (band + 1) * kBand - 1, rect.bottom)};
+  };
   // Columns of a band with something in them.
   const auto find_hot = [&](int band, std::vector<Extent>* hot) {
     hot->clear();
@@ -350,7 +394,8 @@ void CollectRuns(const GrayImage& image, const Rect& rect, std::uint8_t flip, in
       const Extent y = rows(band + 1);
       for (const Extent& part : next) Fetch(image, y.left, y.right, part);
     }
-    if (!hot.empty()) AppendRuns(image, rows(band).left, rows(band).right, hot, flip, raised, simd, runs);
+    if (!hot.empty())
+      AppendRuns(image, rows(band).left, rows(band).right, hot, flip, raised, simd, runs);
     std::swap(hot, next);
   }
 }

@@ -14,7 +14,8 @@ enum class Simd { kPlain, kSse2, kAvx2 };
 // Of this processor.
 inline Simd BestSimd() {
 #ifdef IMPACTLAB_X86
-  static const bool avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("bmi") && __builtin_cpu_supports("popcnt");
+  static const bool avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("bmi") &&
+                           __builtin_cpu_supports("popcnt");
   return avx2 ? Simd::kAvx2 : Simd::kSse2;
 #else
   return Simd::kPlain;

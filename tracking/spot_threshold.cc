@@ -10,10 +10,12 @@
 namespace impactlab::internal {
 namespace {
 
-// Noise pixels above the threshold are one in a thousand and meet in groups of `area_min` so rarely that no frame shows one.
+// Noise pixels above the threshold are one in a thousand and meet in groups of `area_min` so rarely
+// that no frame shows one.
 constexpr double kSigmas = 3;
-constexpr double kShare = 0.3;    // of the way from the rest of the frame to the brightest pixel
-constexpr double kLeastStep = 3;  // [grey levels]: rounding and compression make steps of one or two
+constexpr double kShare = 0.3;  // of the way from the rest of the frame to the brightest pixel
+// [grey levels]: rounding and compression make steps of one or two
+constexpr double kLeastStep = 3;
 
 int Otsu(const std::vector<std::uint8_t>& values) {
   std::array<int, 256> counts{};
@@ -34,34 +36,44 @@ int Otsu(const std::vector<std::uint8_t>& values) {
       best = between;
       first = v;
     }
-    if (between >= best * (1 - 1e-12)) last = v;  // empty levels between two classes: the middle of them
+    // empty levels between two classes: the middle of them
+    if (between >= best * (1 - 1e-12)) last = v;
   }
   return (first + last) / 2;
 }
 
 // Of the sampled pixels.
 int Median(const LevelCounts& counts, Simd simd) {
-  return RankLevel(counts.sample.data(), counts.sample.size(), (counts.sample.size() + 1) / 2, 127, simd);
+  return RankLevel(counts.sample.data(), counts.sample.size(), (counts.sample.size() + 1) / 2, 127,
+                   simd);
 }
 
 }  // namespace
 
-double EstimateRead(const LevelCounts& counts, const PixelNoise& given, std::uint8_t flip, Simd simd) {
-  const std::size_t pairs = CountUpTo(counts.difference.data(), counts.difference.size(), 254, simd);
+double EstimateRead(const LevelCounts& counts, const PixelNoise& given, std::uint8_t flip,
+                    Simd simd) {
+  const std::size_t pairs =
+      CountUpTo(counts.difference.data(), counts.difference.size(), 254, simd);
   if (pairs < 64 || pairs < counts.difference.size() / 8) return given.read;
   const auto count = [&](int k) {
-    return static_cast<double>(CountUpTo(counts.difference.data(), counts.difference.size(), std::min(k, 254), simd));
+    return static_cast<double>(
+        CountUpTo(counts.difference.data(), counts.difference.size(), std::min(k, 254), simd));
   };
-  // The difference of two rounded values, of normal noise of deviation sd in their difference: P(|d| <= k) is that of |x| < t, averaged
-  // over t from k to k + 1. Edges and texture make large differences and add few to the small ones: the ratio of two counts of small ones
-  // does not know them.
+  // The difference of two rounded values, of normal noise of deviation sd in their difference:
+  // P(|d| <= k) is that of |x| < t, averaged over t from k to k + 1. Edges and texture make large
+  // differences and add few to the small ones: the ratio of two counts of small ones does not know
+  // them.
   const auto share = [](int k, double sd) {
     const double s = std::sqrt(2.0) * sd;
-    const auto integral = [s](double t) { return t * std::erf(t / s) + s / std::sqrt(std::numbers::pi) * std::exp(-t * t / (s * s)); };
+    const auto integral = [s](double t) {
+      return t * std::erf(t / s) + s / std::sqrt(std::numbers::pi) * std::exp(-t * t / (s * s));
+    };
     return integral(k + 1) - integral(k);
   };
-  const int median = RankLevel(counts.difference.data(), counts.difference.size(), (pairs + 1) / 2, 2, simd);
-  const int near = median, far = std::max(median + 1, static_cast<int>(std::lround(3 * (median + 0.5))));
+  const int median =
+      RankLevel(counts.difference.data(), counts.difference.size(), (pairs + 1) / 2, 2, simd);
+  const int near = median,
+            far = std::max(median + 1, static_cast<int>(std::lround(3 * (median + 0.5))));
   const double ratio = count(near) / count(far);
   double low = 0.05, high = 3 * (median + 1);  // the ratio falls with sd
   for (int i = 0; i < 14; ++i) {
@@ -77,15 +89,20 @@ double EstimateRead(const LevelCounts& counts, const PixelNoise& given, std::uin
   return std::sqrt(std::max(0.0, 0.5 * sd * sd - light));
 }
 
-int ChooseThreshold(const LevelCounts& counts, const PixelNoise& noise, std::uint8_t flip, Simd simd) {
-  const auto sigma = [&](double level) { return std::sqrt(noise.Variance(flip ? 255 - level : level)); };
+int ChooseThreshold(const LevelCounts& counts, const PixelNoise& noise, std::uint8_t flip,
+                    Simd simd) {
+  const auto sigma = [&](double level) {
+    return std::sqrt(noise.Variance(flip ? 255 - level : level));
+  };
   const std::size_t tiles = counts.low.size();
   const int background = Median(counts, simd);
   const int filled = RankLevel(counts.low.data(), tiles, tiles - tiles / 1000, background,
-                               simd);  // one tile in a thousand may be filled by the streak of a marker
+                               // one tile in a thousand may be filled by the streak of a marker
+                               simd);
   const int top = RankLevel(counts.high.data(), tiles, tiles, 255, simd);
   const auto step = [&](double level) { return std::max(kLeastStep, kSigmas * sigma(level)); };
-  // The largest of many column maxima lies above the level itself by the largest noise of its columns.
+  // The largest of many column maxima lies above the level itself by the largest noise of its
+  // columns.
   const double rest = std::max<double>(std::min(background, filled), filled - 1.5 * sigma(filled));
   // So does the brightest of the pixels of the markers, most of all where they are faint.
   double threshold = rest + std::max(step(rest), kShare * (top - 2.5 * sigma(top) - rest));
@@ -93,9 +110,11 @@ int ChooseThreshold(const LevelCounts& counts, const PixelNoise& noise, std::uin
   return static_cast<int>(std::clamp(std::lround(threshold), 0l, 254l));
 }
 
-int SecondThreshold(const LevelCounts& counts, const PixelNoise& noise, std::uint8_t flip, Simd simd) {
+int SecondThreshold(const LevelCounts& counts, const PixelNoise& noise, std::uint8_t flip,
+                    Simd simd) {
   const int background = Median(counts, simd);
-  const double step = std::max(kLeastStep, kSigmas * std::sqrt(noise.Variance(flip ? 255 - background : background)));
+  const double step = std::max(
+      kLeastStep, kSigmas * std::sqrt(noise.Variance(flip ? 255 - background : background)));
   const double threshold = std::max<double>(background + step, Otsu(counts.sample));
   return static_cast<int>(std::clamp(std::lround(threshold), 0l, 254l));
 }

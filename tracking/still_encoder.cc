@@ -14,9 +14,11 @@ void RefuseStill(const StillFormat& format, const std::string& why) {
   throw OutputError(fmt::format("a {} picture cannot be made: {}", format.name, why));
 }
 
-std::string EncodeStill(const StillFormat& format, int width, int height, const std::function<void(AVFrame*)>& fill) {
+std::string EncodeStill(const StillFormat& format, int width, int height,
+                        const std::function<void(AVFrame*)>& fill) {
   const AVCodec* encoder = avcodec_find_encoder(format.codec);
-  if (encoder == nullptr) RefuseStill(format, fmt::format("this libavcodec has no {} encoder", format.name));
+  if (encoder == nullptr)
+    RefuseStill(format, fmt::format("this libavcodec has no {} encoder", format.name));
   const std::unique_ptr<AVCodecContext, FreeCodec> codec(avcodec_alloc_context3(encoder));
   const std::unique_ptr<AVFrame, FreeFrame> frame(av_frame_alloc());
   const std::unique_ptr<AVPacket, FreePacket> packet(av_packet_alloc());
@@ -32,10 +34,12 @@ std::string EncodeStill(const StillFormat& format, int width, int height, const 
     codec->global_quality = frame->quality = format.quality * FF_QP2LAMBDA;
     codec->color_range = frame->color_range = AVCOL_RANGE_JPEG;
   }
-  if (avcodec_open2(codec.get(), encoder, nullptr) < 0) RefuseStill(format, "the encoder does not open");
+  if (avcodec_open2(codec.get(), encoder, nullptr) < 0)
+    RefuseStill(format, "the encoder does not open");
   if (av_frame_get_buffer(frame.get(), 0) < 0) throw std::bad_alloc();
   fill(frame.get());
-  if (avcodec_send_frame(codec.get(), frame.get()) < 0 || avcodec_send_frame(codec.get(), nullptr) < 0 ||
+  if (avcodec_send_frame(codec.get(), frame.get()) < 0 ||
+      avcodec_send_frame(codec.get(), nullptr) < 0 ||
       avcodec_receive_packet(codec.get(), packet.get()) < 0)
     RefuseStill(format, "the encoder refuses it");
   return {reinterpret_cast<const char*>(packet->data), static_cast<std::size_t>(packet->size)};

@@ -18,7 +18,8 @@ struct StillFormat {
 };
 
 // `fill` writes the pixels. OutputError where the coder is missing or refuses.
-std::string EncodeStill(const StillFormat& format, int width, int height, const std::function<void(AVFrame*)>& fill);
+std::string EncodeStill(const StillFormat& format, int width, int height,
+                        const std::function<void(AVFrame*)>& fill);
 [[noreturn]] void RefuseStill(const StillFormat& format, const std::string& why);
 
 }  // namespace impactlab::internal

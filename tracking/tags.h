@@ -1,9 +1,10 @@
 #pragma once
 // Square tags (ArUco, AprilTag) on a body: markers that carry their name.
 //
-// A tag is found by OpenCV's aruco module; its sides are then fitted as blurred steps of brightness over a band of pixels along each side,
-// and the corners are where they cross. Covariances follow from the residuals of those fits. A tag needs a white margin of half a cell at
-// least; where the fit fails the corners stand as found, with a standard deviation of a pixel.
+// A tag is found by OpenCV's aruco module; its sides are then fitted as blurred steps of brightness
+// over a band of pixels along each side, and the corners are where they cross. Covariances follow
+// from the residuals of those fits. A tag needs a white margin of half a cell at least; where the
+// fit fails the corners stand as found, with a standard deviation of a pixel.
 
 #include <Eigen/Core>
 #include <array>
@@ -15,14 +16,17 @@
 namespace impactlab {
 
 struct TagOptions {
-  std::string dictionary = "4X4_50";  // as of boards, also "APRILTAG_36h11", "APRILTAG_25h9", "APRILTAG_16h5"
+  // as of boards, also "APRILTAG_36h11", "APRILTAG_25h9", "APRILTAG_16h5"
+  std::string dictionary = "4X4_50";
 };
 
 struct Tag {
   int id = -1;
-  std::array<Eigen::Vector2d, 4> corners;       // refined to sub-pixel, from the tag's own upper left, clockwise [px]
-  std::array<Eigen::Matrix2d, 4> cov;           // [px^2]
-  Eigen::Vector2d q = Eigen::Vector2d::Zero();  // crossing of the diagonals: image of the tag's centre [px]
+  // refined to sub-pixel, from the tag's own upper left, clockwise [px]
+  std::array<Eigen::Vector2d, 4> corners;
+  std::array<Eigen::Matrix2d, 4> cov;  // [px^2]
+  // crossing of the diagonals: image of the tag's centre [px]
+  Eigen::Vector2d q = Eigen::Vector2d::Zero();
   Eigen::Matrix2d cov_q = Eigen::Matrix2d::Zero();
 };
 

@@ -14,13 +14,16 @@ namespace internal {
 namespace {
 
 constexpr double kInf = std::numeric_limits<double>::infinity();
-constexpr double kFoundAgain = 18;  // variance up to which a prediction alone finds a marker again, sum of both axes [px^2]
-constexpr int kGapPerHit = 3;       // frames a track seen once more is waited for longer: chance tracks die young
+// variance up to which a prediction alone finds a marker again, sum of both axes [px^2]
+constexpr double kFoundAgain = 18;
+// frames a track seen once more is waited for longer: chance tracks die young
+constexpr int kGapPerHit = 3;
 constexpr std::size_t kTentative = 200;
 constexpr std::size_t kCandidates = 8;  // observations a track is offered at most: those closest
-constexpr double kKinkScale = 3;        // change of acceleration of a body that begins to turn, in units of acceleration_sd
-constexpr double kForgetSpeed = 0.95;   // a frame
-constexpr double kReachFloor = 500;     // jump of speed that is always allowed for [px/s]
+// change of acceleration of a body that begins to turn, in units of acceleration_sd
+constexpr double kKinkScale = 3;
+constexpr double kForgetSpeed = 0.95;  // a frame
+constexpr double kReachFloor = 500;    // jump of speed that is always allowed for [px/s]
 
 TrackStep Predicted(long long frame, const MarkerState& state) {
   TrackStep step;
@@ -47,12 +50,14 @@ struct MarkerTracker::State {
   long long nis_count = 0, nis_outside = 0;
   double nis_sum = 0;
 
-  double speed = 0;  // of the fastest marker, forgotten slowly: right after an impact nobody's is known [px/s]
+  // of the fastest marker, forgotten slowly: right after an impact nobody's is known [px/s]
+  double speed = 0;
 
   void Pace() {
     speed *= kForgetSpeed;
     for (const Live& l : lives) {
-      if (l.confirmed && l.moved && l.open == 0 && l.hits > 3) speed = std::max(speed, l.last.x.segment<2>(2).norm());
+      if (l.confirmed && l.moved && l.open == 0 && l.hits > 3)
+        speed = std::max(speed, l.last.x.segment<2>(2).norm());
     }
   }
   double Reach() const { return std::min(options.jump_speed, 2.5 * speed + kReachFloor); }
@@ -64,16 +69,18 @@ struct MarkerTracker::State {
     for (int j = 0; j < static_cast<int>(observations.size()); ++j) {
       if (Usable(observations[j]) && std::abs(observations[j].t - t) < 1) view.usable.push_back(j);
     }
-    std::sort(view.usable.begin(), view.usable.end(), [&](int a, int b) { return observations[a].q.x() < observations[b].q.x(); });
+    std::sort(view.usable.begin(), view.usable.end(),
+              [&](int a, int b) { return observations[a].q.x() < observations[b].q.x(); });
   }
 
   // Observations inside the gate of a track that nobody owns, best first, with their costs.
-  void Candidates(const Live& l, double radius, bool near, std::vector<std::pair<double, int>>* out) const {
+  void Candidates(const Live& l, double radius, bool near,
+                  std::vector<std::pair<double, int>>* out) const {
     const std::vector<Observation>& all = *view.observations;
     out->clear();
     const double x = l.now.x(0);
-    auto j =
-        std::lower_bound(view.usable.begin(), view.usable.end(), x - radius, [&](int a, double value) { return all[a].q.x() < value; });
+    auto j = std::lower_bound(view.usable.begin(), view.usable.end(), x - radius,
+                              [&](int a, double value) { return all[a].q.x() < value; });
     for (; j != view.usable.end() && all[*j].q.x() <= x + radius; ++j) {
       if (view.owner[*j] != kFree) continue;
       const double d2 = GateDistance(l, all[*j], options);
@@ -85,13 +92,15 @@ struct MarkerTracker::State {
     if (out->size() > kCandidates) out->resize(kCandidates);
   }
 
-  // Half the side of the box around the gate; rows of a rolling shutter and what observations add are allowed for.
+  // Half the side of the box around the gate; rows of a rolling shutter and what observations add
+  // are allowed for.
   double GateRadius(const Live& l) const {
-    return options.gate * std::sqrt(l.now.cov.topLeftCorner<2, 2>().trace() + 50) + 1e-3 * l.now.x.segment<2>(2).norm();
+    return options.gate * std::sqrt(l.now.cov.topLeftCorner<2, 2>().trace() + 50) +
+           1e-3 * l.now.x.segment<2>(2).norm();
   }
 
-  // Global assignment of the free observations to `rows`. Tracks that share no observation are independent of each other, so that only
-  // clusters need a matrix.
+  // Global assignment of the free observations to `rows`. Tracks that share no observation are
+  // independent of each other, so that only clusters need a matrix.
   void Match(const std::vector<int>& rows) {
     std::vector<std::vector<std::pair<double, int>>> candidates(rows.size());
     std::vector<int> first(view.owner.size(), -1), root(rows.size());
@@ -114,7 +123,8 @@ struct MarkerTracker::State {
     }
     std::unordered_map<int, std::vector<int>> clusters;
     for (std::size_t r = 0; r < rows.size(); ++r) {
-      if (!candidates[r].empty()) clusters[find(static_cast<int>(r))].push_back(static_cast<int>(r));
+      if (!candidates[r].empty())
+        clusters[find(static_cast<int>(r))].push_back(static_cast<int>(r));
     }
     const double alone = options.gate * options.gate + 8;  // what a look may cost at most
     for (const auto& [key, members] : clusters) {
@@ -128,10 +138,12 @@ struct MarkerTracker::State {
       }
       std::sort(columns.begin(), columns.end());
       columns.erase(std::unique(columns.begin(), columns.end()), columns.end());
-      Eigen::MatrixXd cost = Eigen::MatrixXd::Constant(static_cast<int>(members.size()), static_cast<int>(columns.size()), kInf);
+      Eigen::MatrixXd cost = Eigen::MatrixXd::Constant(static_cast<int>(members.size()),
+                                                       static_cast<int>(columns.size()), kInf);
       for (std::size_t m = 0; m < members.size(); ++m) {
         for (const auto& [c, j] : candidates[members[m]]) {
-          cost(static_cast<int>(m), std::lower_bound(columns.begin(), columns.end(), j) - columns.begin()) = c;
+          cost(static_cast<int>(m),
+               std::lower_bound(columns.begin(), columns.end(), j) - columns.begin()) = c;
         }
       }
       const std::vector<int> assigned = Assign(cost, alone);
@@ -150,7 +162,8 @@ struct MarkerTracker::State {
     l->match = -1;
   }
 
-  // An impact that was believed on thin evidence is taken back when the marker shows up where it would be without.
+  // An impact that was believed on thin evidence is taken back when the marker shows up where it
+  // would be without.
   void Revert(Live* l, double t) {
     Live back = *l;
     back.last = l->fork->last;
@@ -184,7 +197,8 @@ struct MarkerTracker::State {
       bool own = false;
       for (const auto& [cost, j] : near) {
         own |= std::none_of(lives.begin(), lives.end(), [&](const Live& other) {
-          return &other != &l && other.confirmed && GateDistance(other, (*view.observations)[j], options) < kInf;
+          return &other != &l && other.confirmed &&
+                 GateDistance(other, (*view.observations)[j], options) < kInf;
         });
       }
       if (!own) continue;
@@ -194,7 +208,8 @@ struct MarkerTracker::State {
     }
   }
 
-  // A second chance for tracks that left their gates a little: the body was released, or begins to turn.
+  // A second chance for tracks that left their gates a little: the body was released, or begins to
+  // turn.
   void MatchKinks() {
     std::vector<int> rows;
     std::vector<MarkerState> plain;
@@ -206,7 +221,9 @@ struct MarkerTracker::State {
       const double t = l.now.t, h = t - l.last.t;
       l.now = l.last;
       Predict(t, std::max(l.jerk.jerk(), options.jerk_density), &l.now);
-      if (h > 0) AddJerk(h, kKinkScale * kKinkScale * options.acceleration_sd * options.acceleration_sd / h, &l.now.cov);
+      if (h > 0)
+        AddJerk(h, kKinkScale * kKinkScale * options.acceleration_sd * options.acceleration_sd / h,
+                &l.now.cov);
     }
     if (rows.empty()) return;
     Match(rows);
@@ -220,7 +237,8 @@ struct MarkerTracker::State {
       Live& l = lives[rows[k]];
       if (!l.kink) continue;
       for (const Live& other : lives) {
-        if (!other.confirmed || other.match >= 0 || other.misses > 0 || other.moved != l.moved) continue;
+        if (!other.confirmed || other.match >= 0 || other.misses > 0 || other.moved != l.moved)
+          continue;
         const double radius = Reach() * (other.now.t - other.last.t) + 3;
         if (((*view.observations)[l.match].q - other.now.x.head<2>()).norm() > radius) continue;
         Free(&l);
@@ -237,17 +255,24 @@ struct MarkerTracker::State {
       if (!lost.confirmed || lost.match >= 0) continue;
       for (const int j : view.usable) {
         const Observation& o = (*view.observations)[j];
-        const double touch = Radius(o) + 0.5 * Radius(lost), sd = std::sqrt(lost.now.cov(0, 0) + lost.now.cov(1, 1));
+        const double touch = Radius(o) + 0.5 * Radius(lost),
+                     sd = std::sqrt(lost.now.cov(0, 0) + lost.now.cov(1, 1));
         const double reach = touch + std::min(5.0, sd);
-        if (std::abs(o.q.x() - lost.now.x(0)) > reach || (o.q - lost.now.x.head<2>()).norm() > reach) continue;
+        if (std::abs(o.q.x() - lost.now.x(0)) > reach ||
+            (o.q - lost.now.x.head<2>()).norm() > reach)
+          continue;
         // A marker that may be anywhere is no reason to take its spot from another.
-        if (!(o.flags & kTouching) && (sd > 2 * touch || std::log(std::max(o.area, 1.0)) < lost.log_area + 0.25)) continue;
+        if (!(o.flags & kTouching) &&
+            (sd > 2 * touch || std::log(std::max(o.area, 1.0)) < lost.log_area + 0.25))
+          continue;
         const int owner = view.owner[j];
         if (owner == kBarred) lost.merged = true;
         if (owner < 0) {
           // Lost by both, perhaps in frames before.
           for (Live& other : lives) {
-            if (&other == &lost || !other.confirmed || other.match >= 0 || (o.q - other.now.x.head<2>()).norm() > reach) continue;
+            if (&other == &lost || !other.confirmed || other.match >= 0 ||
+                (o.q - other.now.x.head<2>()).norm() > reach)
+              continue;
             other.merged = lost.merged = true;
             view.owner[j] = kBarred;
           }
@@ -269,10 +294,13 @@ struct MarkerTracker::State {
     const Eigen::Matrix2d cov = WorkingCovariance(*l, o, options);
     const double h = o.t - l->last.t;
     MarkerState s = l->last;
-    if (l->jump || l->kink) l->jerk = JerkAdaptation(std::max(l->jerk.jerk(), options.jerk_density));
+    if (l->jump || l->kink)
+      l->jerk = JerkAdaptation(std::max(l->jerk.jerk(), options.jerk_density));
     Predict(o.t, l->jerk.jerk(), &s);
     if (l->jump) Open(h, options, &s);
-    if (l->kink) AddJerk(h, kKinkScale * kKinkScale * options.acceleration_sd * options.acceleration_sd / h, &s.cov);
+    if (l->kink)
+      AddJerk(h, kKinkScale * kKinkScale * options.acceleration_sd * options.acceleration_sd / h,
+              &s.cov);
     const Innovation innovation = Innovate(s, o.q, cov);
     const bool normal = !l->jump && !l->kink && l->open == 0 && l->hits >= 3;
     l->jerk.Add(h, s, innovation, cov.trace() / 2, normal);
@@ -327,12 +355,15 @@ struct MarkerTracker::State {
     for (const int j : view.usable) {
       if (view.owner[j] == kFree) free.push_back(j);
     }
-    const std::size_t waiting = std::count_if(lives.begin(), lives.end(), [](const Live& l) { return !l.confirmed; });
+    const std::size_t waiting =
+        std::count_if(lives.begin(), lives.end(), [](const Live& l) { return !l.confirmed; });
     const std::size_t room = waiting < kTentative ? kTentative - waiting : 0;
     const std::vector<Observation>& all = *view.observations;
     if (free.size() > room) {
       // The largest and brightest first.
-      std::sort(free.begin(), free.end(), [&](int a, int b) { return all[a].area * all[a].peak > all[b].area * all[b].peak; });
+      std::sort(free.begin(), free.end(), [&](int a, int b) {
+        return all[a].area * all[a].peak > all[b].area * all[b].peak;
+      });
       free.resize(room);
     }
     for (const int j : free) {
@@ -353,7 +384,8 @@ MarkerTracker& MarkerTracker::operator=(MarkerTracker&&) noexcept = default;
 
 std::vector<Window> MarkerTracker::Windows(double t, double margin) const {
   std::vector<Window> windows;
-  if (!std::isfinite(t) || !(margin >= 0)) throw std::invalid_argument("MarkerTracker: window of no time or size");
+  if (!std::isfinite(t) || !(margin >= 0))
+    throw std::invalid_argument("MarkerTracker: window of no time or size");
   const double reach = state_->Reach();
   for (const Live& l : state_->lives) {
     MarkerState s = l.last;
@@ -364,8 +396,9 @@ std::vector<Window> MarkerTracker::Windows(double t, double margin) const {
     constexpr double kMost = 1e6;  // so that a pixel still is an int
     const double x = std::clamp(s.x(0), -kMost, kMost), y = std::clamp(s.x(1), -kMost, kMost);
     half = std::min(half, kMost);
-    windows.push_back({static_cast<int>(std::floor(x - half)), static_cast<int>(std::floor(y - half)),
-                       static_cast<int>(std::ceil(x + half)), static_cast<int>(std::ceil(y + half))});
+    windows.push_back(
+        {static_cast<int>(std::floor(x - half)), static_cast<int>(std::floor(y - half)),
+         static_cast<int>(std::ceil(x + half)), static_cast<int>(std::ceil(y + half))});
   }
   return windows;
 }
@@ -377,16 +410,20 @@ std::vector<ExpectedMarker> MarkerTracker::Expected(double t) const {
     if (!l.confirmed || l.misses > kLately) continue;
     MarkerState s = l.last;
     Predict(std::max(t + l.row_time, s.t), l.jerk.jerk(), &s);
-    out.push_back({s.x.head<2>(), std::sqrt(0.5 * s.cov.topLeftCorner<2, 2>().trace()), std::exp(l.log_area)});
+    out.push_back({s.x.head<2>(), std::sqrt(0.5 * s.cov.topLeftCorner<2, 2>().trace()),
+                   std::exp(l.log_area)});
   }
   return out;
 }
 
-const std::vector<int>& MarkerTracker::Update(long long frame, double t, const std::vector<Observation>& observations) {
+const std::vector<int>& MarkerTracker::Update(long long frame, double t,
+                                              const std::vector<Observation>& observations) {
   State& s = *state_;
-  if (!std::isfinite(t)) throw std::invalid_argument("MarkerTracker: the time of a frame is not finite");
+  if (!std::isfinite(t))
+    throw std::invalid_argument("MarkerTracker: the time of a frame is not finite");
   if (!s.times.empty() && !(frame > s.times.back().first && t > s.times.back().second)) {
-    throw std::invalid_argument("MarkerTracker: frames must come in order, with times that increase");
+    throw std::invalid_argument(
+        "MarkerTracker: frames must come in order, with times that increase");
   }
   s.times.emplace_back(frame, t);
   s.Look(t, observations);
@@ -404,7 +441,8 @@ const std::vector<int>& MarkerTracker::Update(long long frame, double t, const s
   for (int i = 0; i < static_cast<int>(s.lives.size()); ++i) {
     const Live& l = s.lives[i];
     // After a gap only what is well foretold; else companions or, with what follows, the joining.
-    if (l.confirmed && l.open == 0 && !l.doomed && (l.misses == 0 || l.now.cov.topLeftCorner<2, 2>().trace() < kFoundAgain))
+    if (l.confirmed && l.open == 0 && !l.doomed &&
+        (l.misses == 0 || l.now.cov.topLeftCorner<2, 2>().trace() < kFoundAgain))
       rows.push_back(i);
   }
   s.Match(rows);
@@ -435,13 +473,15 @@ const std::vector<int>& MarkerTracker::Update(long long frame, double t, const s
     }
   }
   const auto over = std::stable_partition(s.lives.begin(), s.lives.end(), [&](const Live& l) {
-    return !l.doomed && (l.confirmed ? l.misses <= std::min(s.options.gap_max, kGapPerHit * l.hits) : l.misses == 0);
+    return !l.doomed && (l.confirmed ? l.misses <= std::min(s.options.gap_max, kGapPerHit * l.hits)
+                                     : l.misses == 0);
   });
   for (auto l = over; l != s.lives.end(); ++l) s.End(&*l);
   s.lives.erase(over, s.lives.end());
   const std::size_t old = s.lives.size();
   s.Begin(frame, t);
-  for (std::size_t i = old; i < s.lives.size(); ++i) s.result[s.lives[i].steps[0].observation] = s.lives[i].id;
+  for (std::size_t i = old; i < s.lives.size(); ++i)
+    s.result[s.lives[i].steps[0].observation] = s.lives[i].id;
   s.view.observations = nullptr;
   return s.result;
 }
@@ -475,10 +515,12 @@ std::vector<Track> MarkerTracker::Finish() {
   s.ended.clear();
   // What moves first, then what was seen most.
   const auto count = [](const Track& track) {
-    return std::count_if(track.steps.begin(), track.steps.end(), [](const TrackStep& step) { return step.observation >= 0; });
+    return std::count_if(track.steps.begin(), track.steps.end(),
+                         [](const TrackStep& step) { return step.observation >= 0; });
   };
-  std::stable_sort(tracks.begin(), tracks.end(),
-                   [&](const Track& a, const Track& b) { return a.still != b.still ? b.still : count(a) > count(b); });
+  std::stable_sort(tracks.begin(), tracks.end(), [&](const Track& a, const Track& b) {
+    return a.still != b.still ? b.still : count(a) > count(b);
+  });
   return tracks;
 }
 

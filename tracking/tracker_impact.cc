@@ -49,29 +49,34 @@ struct Joint {
 
 class Body {
  public:
-  Body(double reach, const std::vector<int>& group, const TrackerOptions& options, const std::vector<Live>& lives, const FrameView& view)
+  Body(double reach, const std::vector<int>& group, const TrackerOptions& options,
+       const std::vector<Live>& lives, const FrameView& view)
       : observations_(*view.observations) {
     Eigen::Vector2d centre = Eigen::Vector2d::Zero();
-    for (const int i : group) centre += lives[i].now.x.head<2>() / static_cast<double>(group.size());
+    for (const int i : group)
+      centre += lives[i].now.x.head<2>() / static_cast<double>(group.size());
     double spread = 0;
     h_ = 0;
     for (const int i : group) h_ = std::max(h_, lives[i].now.t - lives[i].last.t);
     for (const int i : group) spread = std::max(spread, (lives[i].now.x.head<2>() - centre).norm());
     const double radius = reach * h_ + std::min(1.0, kSpin * h_) * spread + 3;
     precision_.setZero();
-    precision_.diagonal() << 4 / std::pow(reach * h_, 2), 4 / std::pow(reach * h_, 2), 1 / std::pow(std::min(kSpin * h_, 1.5), 2),
-        1 / std::pow(kForeshort + kSpin * h_ / 8, 2);
+    precision_.diagonal() << 4 / std::pow(reach * h_, 2), 4 / std::pow(reach * h_, 2),
+        1 / std::pow(std::min(kSpin * h_, 1.5), 2), 1 / std::pow(kForeshort + kSpin * h_ / 8, 2);
     for (const int i : group) {
       const Live& live = lives[i];
       Member m;
       m.live = i;
       m.p = live.now.x.head<2>();
       m.r = m.p - centre;
-      const double known = std::sqrt(std::min(live.now.cov.topLeftCorner<2, 2>().trace() / 2, live.open > 0 ? 1.0 : 400.0));
+      const double known = std::sqrt(
+          std::min(live.now.cov.topLeftCorner<2, 2>().trace() / 2, live.open > 0 ? 1.0 : 400.0));
       m.sd = 0.7 + known + 0.02 * m.r.norm();
       for (const int j : view.usable) {
         // What belongs to somebody outside of the body stays there.
-        if (view.owner[j] != kFree && std::find(group.begin(), group.end(), view.owner[j]) == group.end()) continue;
+        if (view.owner[j] != kFree &&
+            std::find(group.begin(), group.end(), view.owner[j]) == group.end())
+          continue;
         const Observation& o = observations_[j];
         // The place of a merged image says nothing exact, and may be that of anybody.
         if ((o.flags & kTouching) && view.owner[j] == kFree) continue;
@@ -141,7 +146,8 @@ class Body {
   void Nearest(Member* m) const {
     if (m->candidates.size() <= kCandidates) return;
     std::vector<std::pair<double, std::size_t>> order;
-    for (std::size_t c = 0; c < m->candidates.size(); ++c) order.emplace_back((observations_[m->candidates[c]].q - m->p).norm(), c);
+    for (std::size_t c = 0; c < m->candidates.size(); ++c)
+      order.emplace_back((observations_[m->candidates[c]].q - m->p).norm(), c);
     std::nth_element(order.begin(), order.begin() + kCandidates, order.end());
     std::vector<int> candidates;
     std::vector<double> look;
@@ -156,7 +162,8 @@ class Body {
   static bool Contradicts(const Joint& a, const Joint& b) {
     for (std::size_t i = 0; i < a.match.size(); ++i) {
       for (std::size_t k = 0; k < b.match.size(); ++k) {
-        if (i == k ? (a.match[i] >= 0 && b.match[i] >= 0 && a.match[i] != b.match[i]) : (a.match[i] >= 0 && a.match[i] == b.match[k])) {
+        if (i == k ? (a.match[i] >= 0 && b.match[i] >= 0 && a.match[i] != b.match[i])
+                   : (a.match[i] >= 0 && a.match[i] == b.match[k])) {
           return true;
         }
       }
@@ -164,25 +171,32 @@ class Body {
     return false;
   }
 
-  // Matches under a field, the field from the matches, and once more; `seed`: the member the field is exact for.
+  // Matches under a field, the field from the matches, and once more; `seed`: the member the field
+  // is exact for.
   Joint Refine(Field field, const Member* seed, double slack) const {
     Joint way;
     const int n = static_cast<int>(members_.size());
     for (int round = 0; round < 4; ++round) {
       std::vector<int> columns;
-      for (const Member& m : members_) columns.insert(columns.end(), m.candidates.begin(), m.candidates.end());
+      for (const Member& m : members_)
+        columns.insert(columns.end(), m.candidates.begin(), m.candidates.end());
       std::sort(columns.begin(), columns.end());
       columns.erase(std::unique(columns.begin(), columns.end()), columns.end());
       Eigen::MatrixXd cost = Eigen::MatrixXd::Constant(n, static_cast<int>(columns.size()), kInf);
       for (int i = 0; i < n; ++i) {
         const Member& m = members_[i];
         double tolerance = m.sd;
-        if (round == 0) tolerance += slack + (seed ? std::min(0.5, kSpin * h_) * (m.r - seed->r).norm() : 0);
-        const Eigen::Vector2d expected = m.p + (round == 0 ? Eigen::Vector2d(field.theta.head<2>()) : field.At(m.r));
+        if (round == 0)
+          tolerance += slack + (seed ? std::min(0.5, kSpin * h_) * (m.r - seed->r).norm() : 0);
+        const Eigen::Vector2d expected =
+            m.p + (round == 0 ? Eigen::Vector2d(field.theta.head<2>()) : field.At(m.r));
         for (std::size_t c = 0; c < m.candidates.size(); ++c) {
-          const double d2 = (observations_[m.candidates[c]].q - expected).squaredNorm() / (tolerance * tolerance) + m.look[c];
+          const double d2 = (observations_[m.candidates[c]].q - expected).squaredNorm() /
+                                (tolerance * tolerance) +
+                            m.look[c];
           if (d2 > 2 * kMissCost) continue;
-          cost(i, std::lower_bound(columns.begin(), columns.end(), m.candidates[c]) - columns.begin()) = d2;
+          cost(i, std::lower_bound(columns.begin(), columns.end(), m.candidates[c]) -
+                      columns.begin()) = d2;
         }
       }
       const std::vector<int> assigned = Assign(cost, kMissCost);
@@ -204,8 +218,11 @@ class Body {
         continue;
       }
       ++way.count;
-      const std::size_t c = std::find(m.candidates.begin(), m.candidates.end(), way.match[i]) - m.candidates.begin();
-      way.cost += (observations_[way.match[i]].q - m.p - field.At(m.r)).squaredNorm() / (m.sd * m.sd) + m.look[c];
+      const std::size_t c =
+          std::find(m.candidates.begin(), m.candidates.end(), way.match[i]) - m.candidates.begin();
+      way.cost +=
+          (observations_[way.match[i]].q - m.p - field.At(m.r)).squaredNorm() / (m.sd * m.sd) +
+          m.look[c];
     }
     return way;
   }
@@ -232,9 +249,12 @@ template <typename Wanted>
 std::vector<int> Chosen(const std::vector<Live>& lives, std::size_t most, const Wanted& wanted) {
   std::vector<int> chosen;
   for (int i = 0; i < static_cast<int>(lives.size()); ++i) {
-    if (lives[i].confirmed && lives[i].match < 0 && !lives[i].merged && !lives[i].doomed && wanted(lives[i])) chosen.push_back(i);
+    if (lives[i].confirmed && lives[i].match < 0 && !lives[i].merged && !lives[i].doomed &&
+        wanted(lives[i]))
+      chosen.push_back(i);
   }
-  std::stable_sort(chosen.begin(), chosen.end(), [&](int a, int b) { return lives[a].hits > lives[b].hits; });
+  std::stable_sort(chosen.begin(), chosen.end(),
+                   [&](int a, int b) { return lives[a].hits > lives[b].hits; });
   if (chosen.size() > most) chosen.resize(most);
   return chosen;
 }
@@ -261,22 +281,28 @@ bool KeptDistance(const Live& a, const Live& b) {
 std::vector<int> BodyOf(const std::vector<Live>& lives, int seed) {
   std::vector<int> group{seed};
   for (int i = 0; i < static_cast<int>(lives.size()); ++i) {
-    if (i != seed && lives[i].confirmed && lives[i].moved == lives[seed].moved && KeptDistance(lives[seed], lives[i])) group.push_back(i);
+    if (i != seed && lives[i].confirmed && lives[i].moved == lives[seed].moved &&
+        KeptDistance(lives[seed], lives[i]))
+      group.push_back(i);
   }
   constexpr std::size_t kMost = 12;
   if (group.size() > kMost) {
     const Eigen::Vector2d at = lives[seed].now.x.head<2>();
-    std::sort(group.begin() + 1, group.end(),
-              [&](int a, int b) { return (lives[a].now.x.head<2>() - at).squaredNorm() < (lives[b].now.x.head<2>() - at).squaredNorm(); });
+    std::sort(group.begin() + 1, group.end(), [&](int a, int b) {
+      return (lives[a].now.x.head<2>() - at).squaredNorm() <
+             (lives[b].now.x.head<2>() - at).squaredNorm();
+    });
     group.resize(kMost);
   }
   return group;
 }
 
-void MatchJumps(double reach, const TrackerOptions& options, std::vector<Live>* lives, FrameView* view) {
+void MatchJumps(double reach, const TrackerOptions& options, std::vector<Live>* lives,
+                FrameView* view) {
   std::vector<char> handled(lives->size(), 0);
   // A long gap alone is left to companions and to joining.
-  for (const int seed : Chosen(*lives, kBodies, [](const Live& l) { return l.misses == 0 || l.open > 0; })) {
+  for (const int seed :
+       Chosen(*lives, kBodies, [](const Live& l) { return l.misses == 0 || l.open > 0; })) {
     if (handled[seed] || (*lives)[seed].match >= 0) continue;
     std::vector<int> group;
     for (const int i : BodyOf(*lives, seed)) {
@@ -316,8 +342,12 @@ void MatchJumps(double reach, const TrackerOptions& options, std::vector<Live>* 
       if (best.match[i] < 0 || best.match[i] == (*lives)[group[i]].match) continue;
       for (std::size_t k = 0; k < lives->size(); ++k) {
         const Live& other = (*lives)[k];
-        if (best.count >= 3 && std::find(group.begin(), group.end(), static_cast<int>(k)) != group.end()) continue;
-        if (static_cast<int>(k) == group[i] || !other.confirmed || other.match >= 0 || other.misses == 0 || other.open > 0) continue;
+        if (best.count >= 3 &&
+            std::find(group.begin(), group.end(), static_cast<int>(k)) != group.end())
+          continue;
+        if (static_cast<int>(k) == group[i] || !other.confirmed || other.match >= 0 ||
+            other.misses == 0 || other.open > 0)
+          continue;
         claimed |= GateDistance(other, (*view->observations)[best.match[i]], options) < kInf;
       }
     }
@@ -333,7 +363,8 @@ void MatchJumps(double reach, const TrackerOptions& options, std::vector<Live>* 
       if (l.match >= 0) view->owner[l.match] = group[i];
       if (l.open > 0) continue;
       if (l.match >= 0) {
-        // A marker that stayed inside its gate keeps what is known of its speed, except where the whole body jumped.
+        // A marker that stayed inside its gate keeps what is known of its speed, except where the
+        // whole body jumped.
         l.jump = !was_normal || (best.count >= 2 && !open);
         if (l.jump && best.count < 3) l.BeginFork(true);
       } else {
@@ -360,7 +391,8 @@ void MatchByCompanions(const TrackerOptions& options, std::vector<Live>* lives, 
     double tolerance;
   };
   std::vector<Place> places;
-  for (const int i : Chosen(*lives, kLost, [](const Live& l) { return l.misses > 0 && !l.steps.empty(); })) {
+  for (const int i :
+       Chosen(*lives, kLost, [](const Live& l) { return l.misses > 0 && !l.steps.empty(); })) {
     const Live& lost = (*lives)[i];
     auto seen = lost.steps.rbegin();
     while (seen != lost.steps.rend() && seen->observation < 0) ++seen;
@@ -376,7 +408,9 @@ void MatchByCompanions(const TrackerOptions& options, std::vector<Live>* lives, 
       if (!then) continue;
       pairs.emplace_back(*then - from, (*view->observations)[other.match].q);
       impact |= other.jump;
-      for (auto step = other.steps.rbegin(); step != other.steps.rend() && step->frame > seen->frame; ++step) impact |= step->impact;
+      for (auto step = other.steps.rbegin();
+           step != other.steps.rend() && step->frame > seen->frame; ++step)
+        impact |= step->impact;
     }
     if (pairs.size() < 2) continue;
     // Unknowns: place, similarity (c, w), shear (u, v): M = c I + w J + u diag(1, -1) + v offdiag.
@@ -391,7 +425,8 @@ void MatchByCompanions(const TrackerOptions& options, std::vector<Live>* lives, 
       span = std::max(span, r.norm());
     }
     const double gap = (*lives)[i].misses + 1;
-    const double shear = 0.03 * gap;  // standard deviation of what out-of-plane rotation does in the gap
+    // standard deviation of what out-of-plane rotation does in the gap
+    const double shear = 0.03 * gap;
     a(4, 4) += 1 / (shear * shear);
     a(5, 5) += 1 / (shear * shear);
     a.diagonal().array() += 1e-9;
@@ -411,19 +446,21 @@ void MatchByCompanions(const TrackerOptions& options, std::vector<Live>* lives, 
     int found = -1, count = 0;
     for (const int j : view->usable) {
       const Observation& o = (*view->observations)[j];
-      if (view->owner[j] != kFree || (o.flags & kTouching) || (o.q - place.q).norm() > place.tolerance ||
-          LookCost(lost, o, options, false) == kInf)
+      if (view->owner[j] != kFree || (o.flags & kTouching) ||
+          (o.q - place.q).norm() > place.tolerance || LookCost(lost, o, options, false) == kInf)
         continue;
       ++count;
       found = j;
     }
     if (count != 1) continue;
     const bool contested = std::any_of(places.begin(), places.end(), [&](const Place& other) {
-      return other.live != place.live && ((*view->observations)[found].q - other.q).norm() < 2 * other.tolerance;
+      return other.live != place.live &&
+             ((*view->observations)[found].q - other.q).norm() < 2 * other.tolerance;
     });
     bool claimed = false;
     for (const Live& other : *lives) {
-      claimed |= &other != &lost && other.confirmed && other.match < 0 && GateDistance(other, (*view->observations)[found], options) < kInf;
+      claimed |= &other != &lost && other.confirmed && other.match < 0 &&
+                 GateDistance(other, (*view->observations)[found], options) < kInf;
     }
     if (contested || claimed) continue;
     lost.match = found;

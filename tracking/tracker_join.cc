@@ -17,7 +17,8 @@ constexpr double kSpin = 25;   // fastest rotation of a body [rad/s]
 
 // State at the beginning of a track from its steps near there, seen backwards in time.
 MarkerState HeadState(const Tracklet& tracklet, const TrackerOptions& options) {
-  // Filtered positions of the first steps are as observed, nearly: backwards from them, up to an impact.
+  // Filtered positions of the first steps are as observed, nearly: backwards from them, up to an
+  // impact.
   const std::vector<TrackStep>& steps = tracklet.track.steps;
   std::size_t last = 0;
   while (last + 1 < std::min(steps.size(), kHeadSteps) && !steps[last + 1].impact) ++last;
@@ -36,7 +37,8 @@ MarkerState HeadState(const Tracklet& tracklet, const TrackerOptions& options) {
   return s;
 }
 
-// Jerk that covers for what rotation does to a constant acceleration over `h` seconds: h^5 jerk / 20 = (h^3 / 6 spin |a|)^2.
+// Jerk that covers for what rotation does to a constant acceleration over `h` seconds: h^5 jerk /
+// 20 = (h^3 / 6 spin |a|)^2.
 double SpinJerk(const MarkerState& state, double h) {
   constexpr double kMost = 1e5;  // [px/s^2]
   const double rate = kSpin * std::min(state.x.tail<2>().norm(), kMost);
@@ -67,13 +69,16 @@ double JoinCost(const MarkerState& a, const MarkerState& b, double reach) {
     const double t = a.t + gap * part / kParts;
     const MarkerState x = Reach(a, t), y = Reach(b, t);
     const Eigen::Matrix2d cov = x.cov.topLeftCorner<2, 2>() + y.cov.topLeftCorner<2, 2>();
-    const Eigen::Vector2d d = x.x.head<2>() - y.x.head<2>(), jump = x.x.segment<2>(2) - y.x.segment<2>(2);
-    best = std::min(best, d.dot(cov.inverse() * d) + kImpactCost + jump.squaredNorm() / (reach * reach / 9));
+    const Eigen::Vector2d d = x.x.head<2>() - y.x.head<2>(),
+                          jump = x.x.segment<2>(2) - y.x.segment<2>(2);
+    best = std::min(
+        best, d.dot(cov.inverse() * d) + kImpactCost + jump.squaredNorm() / (reach * reach / 9));
   }
   return best;
 }
 
-void Bridge(const std::vector<std::pair<long long, double>>& times, const MarkerState& a, const MarkerState& b, Track* track, Track* next) {
+void Bridge(const std::vector<std::pair<long long, double>>& times, const MarkerState& a,
+            const MarkerState& b, Track* track, Track* next) {
   const long long from = track->steps.back().frame, to = next->steps.front().frame;
   auto it = std::upper_bound(times.begin(), times.end(), std::make_pair(from, kInf));
   const double row = a.t - std::prev(it)->second;
@@ -102,8 +107,8 @@ void Bridge(const std::vector<std::pair<long long, double>>& times, const Marker
 
 }  // namespace
 
-std::vector<Track> JoinTracks(const std::vector<std::pair<long long, double>>& times, double reach, const TrackerOptions& options,
-                              std::vector<Tracklet> tracklets) {
+std::vector<Track> JoinTracks(const std::vector<std::pair<long long, double>>& times, double reach,
+                              const TrackerOptions& options, std::vector<Tracklet> tracklets) {
   const int n = static_cast<int>(tracklets.size());
   std::vector<MarkerState> head(n), tail(n);
   for (int i = 0; i < n; ++i) {
@@ -117,7 +122,9 @@ std::vector<Track> JoinTracks(const std::vector<std::pair<long long, double>>& t
       const long long begin = tracklets[j].track.steps.front().frame;
       if (i == j || begin <= end || begin - end > options.gap_max + 1) continue;
       // Far outside of what the fastest jump could bridge.
-      if ((head[j].x.head<2>() - tail[i].x.head<2>()).norm() > 4 * reach * (head[j].t - tail[i].t) + 50) continue;
+      if ((head[j].x.head<2>() - tail[i].x.head<2>()).norm() >
+          4 * reach * (head[j].t - tail[i].t) + 50)
+        continue;
       const double c = JoinCost(tail[i], head[j], reach);
       if (c < kJoinGate) cost(i, j) = c;
     }
@@ -144,7 +151,8 @@ std::vector<Track> JoinTracks(const std::vector<std::pair<long long, double>>& t
   for (int i = 0; i < n; ++i) {
     if (continued[i]) continue;
     Track track = std::move(tracklets[i].track);
-    for (int k = i; follow[k] >= 0; k = follow[k]) Bridge(times, tail[k], head[follow[k]], &track, &tracklets[follow[k]].track);
+    for (int k = i; follow[k] >= 0; k = follow[k])
+      Bridge(times, tail[k], head[follow[k]], &track, &tracklets[follow[k]].track);
     joined.push_back(std::move(track));
   }
   return joined;

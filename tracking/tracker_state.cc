@@ -14,7 +14,8 @@ constexpr double kSwapMargin = 12;  // -2 ln(odds) an exchange of two tracks mus
 
 }  // namespace
 
-Live::Live(int track, const Observation& o, long long frame, double t, int index, const TrackerOptions& options)
+Live::Live(int track, const Observation& o, long long frame, double t, int index,
+           const TrackerOptions& options)
     : id(track),
       last(Start(o.q, Covariance(o, options), o.t, options)),
       seen(last),
@@ -31,19 +32,23 @@ Live::Live(int track, const Observation& o, long long frame, double t, int index
 double Radius(const Observation& o) { return std::sqrt(std::max(o.area, 1.0) / 3.14159); }
 double Radius(const Live& live) { return std::exp(live.log_area / 2) / std::sqrt(3.14159); }
 
-Eigen::Matrix2d WorkingCovariance(const Live& live, const Observation& o, const TrackerOptions& options) {
+Eigen::Matrix2d WorkingCovariance(const Live& live, const Observation& o,
+                                  const TrackerOptions& options) {
   Eigen::Matrix2d cov = Covariance(o, options);
-  const double r = Radius(live), ratio = std::log(std::max(o.area, 1.0)) - live.log_area, limit = std::log(options.size_ratio);
+  const double r = Radius(live), ratio = std::log(std::max(o.area, 1.0)) - live.log_area,
+               limit = std::log(options.size_ratio);
   double sd = 0;
   if (o.flags & kTouching) sd = 0.1 + 0.05 * r;
-  // A part of a disc has its centroid off by a share of the radius, two discs in one by up to a whole one.
+  // A part of a disc has its centroid off by a share of the radius, two discs in one by up to a
+  // whole one.
   if ((o.flags & (kHidden | kCut)) || ratio < -limit) sd = std::max(sd, 0.3 * r);
   if (ratio > limit) sd = std::max(sd, 0.5 * Radius(o));
   return cov + sd * sd * Eigen::Matrix2d::Identity();
 }
 
 double LookCost(const Live& live, const Observation& o, const TrackerOptions& options, bool near) {
-  const double size = (std::log(std::max(o.area, 1.0)) - live.log_area) / std::log(options.size_ratio);
+  const double size =
+      (std::log(std::max(o.area, 1.0)) - live.log_area) / std::log(options.size_ratio);
   const double peak = (std::log(std::max(o.peak, 1.0)) - live.log_peak) / 0.5;
   const bool partial = o.flags & (kTouching | kHidden | kCut);
   if (!near && !partial && (std::abs(size) > 1 || std::abs(peak) > 2)) return kInf;
@@ -62,7 +67,8 @@ double GateDistance(const Live& live, const Observation& o, const TrackerOptions
   if (cov.trace() > 2 * kMost) cov *= 2 * kMost / cov.trace();
   const Eigen::Matrix2d s = live.now.cov.topLeftCorner<2, 2>() + cov;
   const double det = s(0, 0) * s(1, 1) - s(0, 1) * s(0, 1);
-  const double d2 = (s(1, 1) * d.x() * d.x() - 2 * s(0, 1) * d.x() * d.y() + s(0, 0) * d.y() * d.y()) / det;
+  const double d2 =
+      (s(1, 1) * d.x() * d.x() - 2 * s(0, 1) * d.x() * d.y() + s(0, 0) * d.y() * d.y()) / det;
   return d2 <= options.gate * options.gate ? d2 : kInf;
 }
 
@@ -84,8 +90,9 @@ void PartAmbiguous(const TrackerOptions& options, std::vector<Live>* lives, Fram
         if (a_swapped == kInf) continue;
         margin = a_swapped + b_takes - a_takes - GateDistance(b, all[b.match], options);
       } else {
-        margin =
-            b_takes - a_takes + std::log(b.now.cov.topLeftCorner<2, 2>().determinant() / a.now.cov.topLeftCorner<2, 2>().determinant());
+        margin = b_takes - a_takes +
+                 std::log(b.now.cov.topLeftCorner<2, 2>().determinant() /
+                          a.now.cov.topLeftCorner<2, 2>().determinant());
       }
       if (margin >= kSwapMargin) continue;
       if (a.misses > 0) a.doomed = true;

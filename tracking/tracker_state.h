@@ -1,5 +1,6 @@
 #pragma once
-// What the parts of the tracker share: tracks that are alive, the frame at hand, and the questions asked of both.
+// What the parts of the tracker share: tracks that are alive, the frame at hand, and the questions
+// asked of both.
 
 #include <optional>
 #include <unordered_map>
@@ -27,7 +28,8 @@ struct Tracklet {
 };
 
 struct Live {
-  Live(int track, const Observation& o, long long frame, double t, int index, const TrackerOptions& options);
+  Live(int track, const Observation& o, long long frame, double t, int index,
+       const TrackerOptions& options);
 
   int id;
   MarkerState last;  // after its last observation, or opened by an impact since
@@ -77,21 +79,25 @@ double Radius(const Observation& o);
 double Radius(const Live& live);
 
 // Covariance the tracker works with: wider where the image is merged, partly hidden or cut.
-Eigen::Matrix2d WorkingCovariance(const Live& live, const Observation& o, const TrackerOptions& options);
+Eigen::Matrix2d WorkingCovariance(const Live& live, const Observation& o,
+                                  const TrackerOptions& options);
 
-// Disagreement of size and brightness, as a chi-square; infinite for what must be another marker. `near`: the place alone says it is this
-// one, so that a part of it is accepted.
+// Disagreement of size and brightness, as a chi-square; infinite for what must be another marker.
+// `near`: the place alone says it is this one, so that a part of it is accepted.
 double LookCost(const Live& live, const Observation& o, const TrackerOptions& options, bool near);
 
-// Mahalanobis distance squared of an observation from the prediction; infinite outside of the gate (jumps left out).
+// Mahalanobis distance squared of an observation from the prediction; infinite outside of the gate
+// (jumps left out).
 double GateDistance(const Live& live, const Observation& o, const TrackerOptions& options);
 
 // Tracks that kept their distances to `seed` over the last frames: seen as parts of one rigid body.
 std::vector<int> BodyOf(const std::vector<Live>& lives, int seed);
 
-// Looks for an impact that explains why tracks left their gates, or carries on with one of the last frame: matches of a whole body at
-// once, so that no marker takes the place of its neighbour. `reach`: largest jump of speed [px/s].
-void MatchJumps(double reach, const TrackerOptions& options, std::vector<Live>* lives, FrameView* view);
+// Looks for an impact that explains why tracks left their gates, or carries on with one of the last
+// frame: matches of a whole body at once, so that no marker takes the place of its neighbour.
+// `reach`: largest jump of speed [px/s].
+void MatchJumps(double reach, const TrackerOptions& options, std::vector<Live>* lives,
+                FrameView* view);
 
 // Finds markers again after a gap from the place their companions on the body leave for them.
 void MatchByCompanions(const TrackerOptions& options, std::vector<Live>* lives, FrameView* view);
@@ -99,8 +105,9 @@ void MatchByCompanions(const TrackerOptions& options, std::vector<Live>* lives, 
 // Ends tracks that could as well be exchanged: joining decides later, with what follows.
 void PartAmbiguous(const TrackerOptions& options, std::vector<Live>* lives, FrameView* view);
 
-// Joins tracklets whose motion allows one way only; fills the frames between. `times`: all frames and their times.
-std::vector<Track> JoinTracks(const std::vector<std::pair<long long, double>>& times, double reach, const TrackerOptions& options,
-                              std::vector<Tracklet> tracklets);
+// Joins tracklets whose motion allows one way only; fills the frames between. `times`: all frames
+// and their times.
+std::vector<Track> JoinTracks(const std::vector<std::pair<long long, double>>& times, double reach,
+                              const TrackerOptions& options, std::vector<Tracklet> tracklets);
 
 }  // namespace impactlab::internal

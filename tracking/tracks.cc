@@ -62,7 +62,8 @@ constexpr std::size_t kMostBytes = std::size_t{8} << 30;
 
 auto Key(const TrackPoint& p) { return std::tie(p.camera, p.marker, p.frame); }
 
-// Numbers names in the order in which they come; the last one is tried first, since rows come in runs.
+// Numbers names in the order in which they come; the last one is tried first, since rows come in
+// runs.
 class Names {
  public:
   int Index(const std::string& name, std::vector<std::string>* list) {
@@ -81,7 +82,10 @@ class Names {
 class Cells {
  public:
   Cells(const Table& table, const char* name, double otherwise)
-      : values_(table.Has(name) ? &table.Column(name) : nullptr), name_(name), otherwise_(otherwise), table_(&table) {}
+      : values_(table.Has(name) ? &table.Column(name) : nullptr),
+        name_(name),
+        otherwise_(otherwise),
+        table_(&table) {}
   double Any(std::size_t row) const {
     if (values_ == nullptr) return otherwise_;
     const double v = (*values_)[row];
@@ -114,11 +118,13 @@ class Cells {
 void CheckColumns(const Table& table) {
   for (const std::string& name : table.text_columns) {
     if (std::find(kColumns.begin(), kColumns.end(), name) != kColumns.end()) continue;
-    const auto absent = std::find_if(kColumns.begin(), kColumns.end(), [&](const std::string& known) {
-      return EditDistance(known, name) <= 2 && !table.Has(known) && !table.HasText(known);
-    });
+    const auto absent =
+        std::find_if(kColumns.begin(), kColumns.end(), [&](const std::string& known) {
+          return EditDistance(known, name) <= 2 && !table.Has(known) && !table.HasText(known);
+        });
     if (absent != kColumns.end())
-      throw DataError(fmt::format("{}: found the column {}, allowed {}", table.path, Excerpt(name), Excerpt(*absent)));
+      throw DataError(fmt::format("{}: found the column {}, allowed {}", table.path, Excerpt(name),
+                                  Excerpt(*absent)));
   }
 }
 
@@ -128,25 +134,31 @@ struct Recording {
   std::vector<std::size_t> rows;  // of the table, point by point
 };
 
-// Sorts the points; a point that is there twice, or earlier than the one before, is a fault of its row.
+// Sorts the points; a point that is there twice, or earlier than the one before, is a fault of its
+// row.
 void Order(Recording* recording, const Table& table) {
   std::vector<TrackPoint>& points = recording->tracks.points;
   std::vector<std::size_t> order(points.size());
   for (std::size_t k = 0; k < order.size(); ++k) order[k] = k;
   const auto less = [&](std::size_t a, std::size_t b) { return Key(points[a]) < Key(points[b]); };
-  if (!std::is_sorted(order.begin(), order.end(), less)) std::stable_sort(order.begin(), order.end(), less);
+  if (!std::is_sorted(order.begin(), order.end(), less))
+    std::stable_sort(order.begin(), order.end(), less);
   for (std::size_t k = 1; k < order.size(); ++k) {
     const TrackPoint &a = points[order[k - 1]], &b = points[order[k]];
     if (a.camera != b.camera || a.marker != b.marker) continue;
     const std::size_t row = recording->rows[order[k]], before = recording->rows[order[k - 1]];
     if (a.frame == b.frame)
-      throw table.Fault(row, "frame",
-                        fmt::format("a second point of marker {} in frame {} of camera {} (the first is in row {})",
-                                    recording->tracks.markers[static_cast<std::size_t>(b.marker)], b.frame,
-                                    recording->tracks.cameras[static_cast<std::size_t>(b.camera)], table.lines[before]),
-                        "one");
+      throw table.Fault(
+          row, "frame",
+          fmt::format(
+              "a second point of marker {} in frame {} of camera {} (the first is in row {})",
+              recording->tracks.markers[static_cast<std::size_t>(b.marker)], b.frame,
+              recording->tracks.cameras[static_cast<std::size_t>(b.camera)], table.lines[before]),
+          "one");
     if (b.t < a.t)
-      throw table.Fault(row, "t_s", fmt::format("{}, before that of frame {}", FormatNumber(b.t), a.frame), "times that do not go back");
+      throw table.Fault(row, "t_s",
+                        fmt::format("{}, before that of frame {}", FormatNumber(b.t), a.frame),
+                        "times that do not go back");
   }
   std::vector<TrackPoint> sorted;
   sorted.reserve(points.size());
@@ -170,7 +182,8 @@ std::string FlagNames(std::uint32_t flags) {
     names += f.name;
     flags &= ~f.flag;
   }
-  if (flags != 0) throw std::invalid_argument(fmt::format("found flags without a name: {:#x}", flags));
+  if (flags != 0)
+    throw std::invalid_argument(fmt::format("found flags without a name: {:#x}", flags));
   return names;
 }
 
@@ -181,13 +194,16 @@ std::uint32_t FlagsFromNames(const std::string& names) {
   for (;;) {
     const std::size_t end = rest.find('|');
     const std::string_view word = TrimSpace(rest.substr(0, end));
-    const auto* found = std::find_if(kFlags.begin(), kFlags.end(), [&](const NamedFlag& f) { return word == f.name; });
+    const auto* found = std::find_if(kFlags.begin(), kFlags.end(),
+                                     [&](const NamedFlag& f) { return word == f.name; });
     if (found == kFlags.end()) {
       std::vector<std::string> all;
       for (const NamedFlag& f : kFlags) all.emplace_back(f.name);
       const std::string nearest = NearestName(word, all);
-      throw std::invalid_argument(nearest.empty() ? fmt::format("found the flag {}, allowed {}", Excerpt(word), JoinNames(all))
-                                                  : fmt::format("found the flag {}, nearest is '{}'", Excerpt(word), nearest));
+      throw std::invalid_argument(
+          nearest.empty()
+              ? fmt::format("found the flag {}, allowed {}", Excerpt(word), JoinNames(all))
+              : fmt::format("found the flag {}, nearest is '{}'", Excerpt(word), nearest));
     }
     flags |= found->flag;
     if (end == std::string_view::npos) return flags;
@@ -200,7 +216,8 @@ struct TracksWriter::State {
   std::set<std::string> recordings;
 };
 
-TracksWriter::TracksWriter(const std::filesystem::path& path) : state_(new State{CsvWriter(path, kColumns), {}}) {}
+TracksWriter::TracksWriter(const std::filesystem::path& path)
+    : state_(new State{CsvWriter(path, kColumns), {}}) {}
 TracksWriter::~TracksWriter() = default;
 
 void TracksWriter::Write(const MarkerTracks& tracks) {
@@ -210,21 +227,31 @@ void TracksWriter::Write(const MarkerTracks& tracks) {
   if (TrimSpace(tracks.recording).empty()) wrong("the recording has no name");
   if (!state_->recordings.insert(tracks.recording).second) wrong("were written before");
   const double nan = std::numeric_limits<double>::quiet_NaN();  // an empty cell
-  const auto n_cameras = static_cast<int>(tracks.cameras.size()), n_markers = static_cast<int>(tracks.markers.size());
+  const auto n_cameras = static_cast<int>(tracks.cameras.size()),
+             n_markers = static_cast<int>(tracks.markers.size());
   for (std::size_t k = 0; k < tracks.points.size(); ++k) {
     const TrackPoint& p = tracks.points[k];
     if (p.camera < 0 || p.camera >= n_cameras || p.marker < 0 || p.marker >= n_markers)
       wrong(fmt::format("point {} has no camera or marker", k));
-    if (k > 0 && !(Key(tracks.points[k - 1]) < Key(p))) wrong(fmt::format("point {} is out of order or there twice", k));
-    if (p.frame < 0 || p.frame > kLargestFrame || !std::isfinite(p.t) || !p.q.allFinite() || !p.cov.allFinite())
+    if (k > 0 && !(Key(tracks.points[k - 1]) < Key(p)))
+      wrong(fmt::format("point {} is out of order or there twice", k));
+    if (p.frame < 0 || p.frame > kLargestFrame || !std::isfinite(p.t) || !p.q.allFinite() ||
+        !p.cov.allFinite())
       wrong(fmt::format("point {} is not finite", k));
-    if (!(p.cov(0, 0) > 0 && p.cov(1, 1) > 0 && p.cov(0, 1) * p.cov(0, 1) < p.cov(0, 0) * p.cov(1, 1)))
+    if (!(p.cov(0, 0) > 0 && p.cov(1, 1) > 0 &&
+          p.cov(0, 1) * p.cov(0, 1) < p.cov(0, 0) * p.cov(1, 1)))
       wrong(fmt::format("the covariance of point {} is not positive definite", k));
     CsvWriter& csv = state_->csv;
     csv.Text(tracks.recording).Text(tracks.cameras[static_cast<std::size_t>(p.camera)]);
     csv.Text(tracks.markers[static_cast<std::size_t>(p.marker)]).Integer(p.frame).Number(p.t);
-    csv.Number(p.q.x()).Number(p.q.y()).Number(p.cov(0, 0)).Number(p.cov(0, 1)).Number(p.cov(1, 1)).Text(FlagNames(p.flags));
-    const bool ellipse = p.major != 0 || p.minor != 0, light = p.amplitude != 0 || p.background != 0;
+    csv.Number(p.q.x())
+        .Number(p.q.y())
+        .Number(p.cov(0, 0))
+        .Number(p.cov(0, 1))
+        .Number(p.cov(1, 1))
+        .Text(FlagNames(p.flags));
+    const bool ellipse = p.major != 0 || p.minor != 0,
+               light = p.amplitude != 0 || p.background != 0;
     for (const double value : {p.major, p.minor, p.angle}) csv.Number(ellipse ? value : nan);
     for (const double value : {p.amplitude, p.background}) csv.Number(light ? value : nan);
     csv.Number(p.nis);
@@ -238,29 +265,41 @@ void TracksWriter::Commit() { state_->csv.Commit(); }
 std::vector<MarkerTracks> ReadTracks(const std::filesystem::path& path) {
   CsvOptions options;
   options.text_columns = kTextColumns;
-  options.is_text = [](std::string_view name) { return std::find(kColumns.begin(), kColumns.end(), name) == kColumns.end(); };
+  options.is_text = [](std::string_view name) {
+    return std::find(kColumns.begin(), kColumns.end(), name) == kColumns.end();
+  };
   options.empty_is_nan = true;
   options.min_rows = 0;
   options.max_bytes = kMostBytes;
   const Table table = ReadCsv(path, options);
   CheckColumns(table);
-  for (const char* needed : {"frame", "t_s", "x_px", "y_px", "cov_xx_px2", "cov_xy_px2", "cov_yy_px2"}) table.Column(needed);
+  for (const char* needed :
+       {"frame", "t_s", "x_px", "y_px", "cov_xx_px2", "cov_xy_px2", "cov_yy_px2"})
+    table.Column(needed);
   const double nan = std::numeric_limits<double>::quiet_NaN();
-  const Cells frame(table, "frame", nan), t(table, "t_s", nan), x(table, "x_px", nan), y(table, "y_px", nan);
-  const Cells xx(table, "cov_xx_px2", nan), xy(table, "cov_xy_px2", nan), yy(table, "cov_yy_px2", nan);
-  const Cells major(table, "major_px", 0), minor(table, "minor_px", 0), angle(table, "angle_rad", 0);
-  const Cells amplitude(table, "amplitude_grey", 0), background(table, "background_grey", 0), nis(table, "nis", nan);
+  const Cells frame(table, "frame", nan), t(table, "t_s", nan), x(table, "x_px", nan),
+      y(table, "y_px", nan);
+  const Cells xx(table, "cov_xx_px2", nan), xy(table, "cov_xy_px2", nan),
+      yy(table, "cov_yy_px2", nan);
+  const Cells major(table, "major_px", 0), minor(table, "minor_px", 0),
+      angle(table, "angle_rad", 0);
+  const Cells amplitude(table, "amplitude_grey", 0), background(table, "background_grey", 0),
+      nis(table, "nis", nan);
   const Cells smooth_x(table, "smooth_x_px", nan), smooth_y(table, "smooth_y_px", nan);
-  const Cells smooth_vx(table, "smooth_vx_px_per_s", nan), smooth_vy(table, "smooth_vy_px_per_s", nan);
-  const std::vector<std::string>&recordings = table.TextColumn("recording"), &cameras = table.TextColumn("camera");
+  const Cells smooth_vx(table, "smooth_vx_px_per_s", nan),
+      smooth_vy(table, "smooth_vy_px_per_s", nan);
+  const std::vector<std::string>&recordings = table.TextColumn("recording"),
+        &cameras = table.TextColumn("camera");
   const std::vector<std::string>& markers = table.TextColumn("marker");
-  const std::vector<std::string>* flags = table.HasText("flags") ? &table.TextColumn("flags") : nullptr;
+  const std::vector<std::string>* flags =
+      table.HasText("flags") ? &table.TextColumn("flags") : nullptr;
 
   std::vector<Recording> found;
   std::vector<std::string> names;
   Names recording_names;
   for (std::size_t row = 0; row < table.n_rows(); ++row) {
-    for (const auto& [column, texts] : {std::pair{"recording", &recordings}, {"camera", &cameras}, {"marker", &markers}})
+    for (const auto& [column, texts] :
+         {std::pair{"recording", &recordings}, {"camera", &cameras}, {"marker", &markers}})
       if ((*texts)[row].empty()) throw table.Fault(row, column, "an empty cell", "a name");
     const auto which = static_cast<std::size_t>(recording_names.Index(recordings[row], &names));
     if (which == found.size()) {
@@ -281,12 +320,14 @@ std::vector<MarkerTracks> ReadTracks(const std::filesystem::path& path) {
     p.cov(1, 1) = yy.Positive(row);
     p.cov(0, 1) = p.cov(1, 0) = xy.Finite(row);
     if (!(p.cov(0, 1) * p.cov(0, 1) < p.cov(0, 0) * p.cov(1, 1)))
-      throw table.Fault(row, "cov_xy_px2", FormatNumber(p.cov(0, 1)), "a positive definite covariance");
+      throw table.Fault(row, "cov_xy_px2", FormatNumber(p.cov(0, 1)),
+                        "a positive definite covariance");
     if (flags != nullptr && !(*flags)[row].empty()) {
       try {
         p.flags = FlagsFromNames((*flags)[row]);
       } catch (const std::invalid_argument& error) {
-        throw DataError(fmt::format("{}: row {}, column flags: {}", table.path, table.lines[row], error.what()));
+        throw DataError(fmt::format("{}: row {}, column flags: {}", table.path, table.lines[row],
+                                    error.what()));
       }
     }
     p.major = major.NotNegative(row);

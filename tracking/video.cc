@@ -20,7 +20,8 @@ using internal::VideoFile;
 struct VideoReader::State {
   // A frame on its way through the decoder.
   struct Sent {
-    std::int64_t place = 0;  // in the order of output: its stamp, or the number of its packet where nothing is reordered
+    // in the order of output: its stamp, or the number of its packet where nothing is reordered
+    std::int64_t place = 0;
     std::int64_t stamp = 0;
     long long packet = 0;
   };
@@ -34,14 +35,17 @@ struct VideoReader::State {
   std::unique_ptr<internal::GrayMaker> gray;
   VideoInfo info;
 
-  bool by_stamp = true;    // frames are told apart by the stamps of their packets; else they are counted
+  // frames are told apart by the stamps of their packets; else they are counted
+  bool by_stamp = true;
   std::vector<Sent> sent;  // ordered by place
-  // Decoding stamps of the packets on their way. Where packets have no others the frames, in the order shown, have these.
+  // Decoding stamps of the packets on their way. Where packets have no others the frames, in the
+  // order shown, have these.
   std::deque<std::int64_t> decoding_stamps;
   bool all_have_decoding_stamps = true;
   std::int64_t stamp = AV_NOPTS_VALUE;  // of the frame in hand
   long long packets = 0;
-  // Packets between which the first one lies from which on nothing can be trusted, up to a key frame after the last; -1: all is well.
+  // Packets between which the first one lies from which on nothing can be trusted, up to a key
+  // frame after the last; -1: all is well.
   long long bad_from = -1, bad_to = -1;
   long long next = 0;      // number of the frame to come, where all are counted
   long long decoded = -1;  // number of the frame in hand
@@ -53,7 +57,8 @@ struct VideoReader::State {
   std::optional<internal::StampTable> table;
   long long sought = -1;     // frames before this one are passed over without being judged
   long long not_before = 0;  // nor handed out after a seek to one that is damaged
-  bool entered = false;      // decoding began at a key frame in the middle, and no damage was met since
+  // decoding began at a key frame in the middle, and no damage was met since
+  bool entered = false;
 
   bool splits() const { return info.interlaced && options.fields == VideoOptions::Fields::kSplit; }
   void Open();
@@ -71,7 +76,8 @@ struct VideoReader::State {
     if (number >= sought) damaged.insert(number);
   }
   bool Accept(const Sent* entry);
-  // Decoders that enter a stream where pictures before the key frame are missing may keep back good pictures later on.
+  // Decoders that enter a stream where pictures before the key frame are missing may keep back good
+  // pictures later on.
   bool LostWithoutDamage(long long expected, long long came) const {
     return entered && sought < 0 && table && table->exact && came > expected;
   }
@@ -93,14 +99,18 @@ void VideoReader::State::Open() {
 void VideoReader::State::OpenCodec() {
   codec.reset(avcodec_alloc_context3(file->decoder));
   if (!codec) throw std::bad_alloc();
-  if (avcodec_parameters_to_context(codec.get(), file->stream->codecpar) < 0) throw std::bad_alloc();
+  if (avcodec_parameters_to_context(codec.get(), file->stream->codecpar) < 0)
+    throw std::bad_alloc();
   codec->pkt_timebase = file->stream->time_base;
   codec->max_pixels = internal::kMaxPixels;
   codec->thread_count = file->still ? 1 : options.threads;
   // Half a picture is worse than none where its points are measured.
-  codec->err_recognition = AV_EF_CRCCHECK | AV_EF_BITSTREAM | AV_EF_BUFFER | (file->predicted ? 0 : AV_EF_EXPLODE);
+  codec->err_recognition =
+      AV_EF_CRCCHECK | AV_EF_BITSTREAM | AV_EF_BUFFER | (file->predicted ? 0 : AV_EF_EXPLODE);
   const int error = avcodec_open2(codec.get(), file->decoder, nullptr);
-  if (error < 0) file->Fail(fmt::format("its {} pictures cannot be decoded ({})", file->codec, ErrorText(error)));
+  if (error < 0)
+    file->Fail(
+        fmt::format("its {} pictures cannot be decoded ({})", file->codec, ErrorText(error)));
 }
 
 // What can be known once the first frame is decoded.
@@ -108,28 +118,35 @@ void VideoReader::State::Describe() {
   const AVCodecParameters& parameters = *file->stream->codecpar;
   info.still = file->still;
   info.codec = file->codec;
-  const int width = pending ? frame->width : parameters.width, height = pending ? frame->height : parameters.height;
+  const int width = pending ? frame->width : parameters.width,
+            height = pending ? frame->height : parameters.height;
   info.width = file->turn.swaps() ? height : width;
   info.height = file->turn.swaps() ? width : height;
   info.rotation_deg = file->turn.clockwise_deg();
   info.mirrored = file->turn.mirrored();
   const AVStream& stream = *file->stream;
-  const AVRational rate = stream.avg_frame_rate.num > 0 ? stream.avg_frame_rate : stream.r_frame_rate;
+  const AVRational rate =
+      stream.avg_frame_rate.num > 0 ? stream.avg_frame_rate : stream.r_frame_rate;
   if (!info.still && rate.num > 0 && rate.den > 0) info.nominal_rate = av_q2d(rate);
   if (!info.still) info.tick_num = stream.time_base.num, info.tick_den = stream.time_base.den;
   const AVFieldOrder order = parameters.field_order;
-  const bool tagged = order == AV_FIELD_TT || order == AV_FIELD_BB || order == AV_FIELD_TB || order == AV_FIELD_BT;
+  const bool tagged =
+      order == AV_FIELD_TT || order == AV_FIELD_BB || order == AV_FIELD_TB || order == AV_FIELD_BT;
   if (!info.still) info.interlaced = tagged || (pending && frame->interlaced_frame != 0);
-  info.top_field_first = info.interlaced && (pending && frame->interlaced_frame != 0 ? frame->top_field_first != 0
-                                                                                     : order == AV_FIELD_TT || order == AV_FIELD_BT);
+  info.top_field_first = info.interlaced && (pending && frame->interlaced_frame != 0
+                                                 ? frame->top_field_first != 0
+                                                 : order == AV_FIELD_TT || order == AV_FIELD_BT);
   if (pending) {
     info.bit_depth = internal::BitDepth(*frame);
     info.transfer = internal::TransferName(*frame);
     info.pixel_format = internal::PixelFormatName(*frame);
   }
   if (info.interlaced && options.fields == VideoOptions::Fields::kRefuse)
-    file->Fail("is interlaced: every frame holds two fields taken at two times; let them be split, or record progressively");
-  info.announced_frames = info.still ? 1 : std::max<std::int64_t>(0, stream.nb_frames) * (splits() ? 2 : 1);
+    file->Fail(
+        "is interlaced: every frame holds two fields taken at two times; let them be split, or "
+        "record progressively");
+  info.announced_frames =
+      info.still ? 1 : std::max<std::int64_t>(0, stream.nb_frames) * (splits() ? 2 : 1);
 }
 
 // Hands the next packet of the video to the decoder.
@@ -150,20 +167,25 @@ void VideoReader::State::Feed() {
   if (shown && packet->dts == AV_NOPTS_VALUE) all_have_decoding_stamps = false;
   if (by_stamp && !file->still && shown) {
     const Sent entry{file->reorders ? packet->pts : packets, packet->pts, packets};
-    sent.insert(std::upper_bound(sent.begin(), sent.end(), entry, [](const Sent& a, const Sent& b) { return a.place < b.place; }), entry);
+    sent.insert(std::upper_bound(sent.begin(), sent.end(), entry,
+                                 [](const Sent& a, const Sent& b) { return a.place < b.place; }),
+                entry);
   }
-  const int error = got == VideoFile::Got::kBroken ? AVERROR_INVALIDDATA : avcodec_send_packet(codec.get(), packet.get());
+  const int error = got == VideoFile::Got::kBroken ? AVERROR_INVALIDDATA
+                                                   : avcodec_send_packet(codec.get(), packet.get());
   av_packet_unref(packet.get());
   if (error == AVERROR(ENOMEM)) throw std::bad_alloc();
   if (error < 0 && error != AVERROR(EAGAIN)) Decoder(error);
 }
 
-// The decoder could not make a frame of a packet: the last one, or one of those that its threads work on.
+// The decoder could not make a frame of a packet: the last one, or one of those that its threads
+// work on.
 void VideoReader::State::Decoder(int error) {
   if (file->still) file->Fail(fmt::format("the picture is damaged or cut ({})", ErrorText(error)));
   entered = false;
   if (file->predicted) {
-    const int behind = (codec->active_thread_type & FF_THREAD_FRAME) != 0 ? std::max(0, codec->thread_count) : 0;
+    const int behind =
+        (codec->active_thread_type & FF_THREAD_FRAME) != 0 ? std::max(0, codec->thread_count) : 0;
     const long long first = std::max(1LL, packets - behind);
     bad_from = bad_from < 0 ? first : std::min(bad_from, first);
     bad_to = packets;
@@ -173,7 +195,8 @@ void VideoReader::State::Decoder(int error) {
 
 // All frames before this place that are still on their way will not come.
 void VideoReader::State::Passed(std::int64_t place) {
-  const auto end = std::find_if(sent.begin(), sent.end(), [&](const Sent& entry) { return entry.place >= place; });
+  const auto end = std::find_if(sent.begin(), sent.end(),
+                                [&](const Sent& entry) { return entry.place >= place; });
   for (auto it = sent.begin(); it != end; ++it) {
     const long long number = table && table->exact ? table->Find(it->stamp) : Count();
     if (number >= 0) Damaged(number);
@@ -183,9 +206,11 @@ void VideoReader::State::Passed(std::int64_t place) {
 
 // Whether the frame just decoded shows nothing that was made from a damaged one.
 bool VideoReader::State::Accept(const Sent* entry) {
-  const bool corrupt = (frame->flags & AV_FRAME_FLAG_CORRUPT) != 0, concealed = frame->decode_error_flags != 0;
+  const bool corrupt = (frame->flags & AV_FRAME_FLAG_CORRUPT) != 0,
+             concealed = frame->decode_error_flags != 0;
   if ((corrupt || concealed) && file->still) file->Fail("the picture is damaged or cut");
-  // H.264 flags so what is seen before a stream entered in its middle is whole; it knows by itself when that is over.
+  // H.264 flags so what is seen before a stream entered in its middle is whole; it knows by itself
+  // when that is over.
   if (corrupt && !concealed && codec->codec_id == AV_CODEC_ID_H264) return false;
   if (corrupt || concealed) {
     if (sought < 0) entered = false;
@@ -199,7 +224,8 @@ bool VideoReader::State::Accept(const Sent* entry) {
   if (bad_from < 0) return true;
   if (entry != nullptr && entry->packet < bad_from) return true;
   // A picture that is refreshed bit by bit is called a key frame before it is whole.
-  const bool whole = frame->key_frame != 0 && frame->pict_type != AV_PICTURE_TYPE_P && frame->pict_type != AV_PICTURE_TYPE_B;
+  const bool whole = frame->key_frame != 0 && frame->pict_type != AV_PICTURE_TYPE_P &&
+                     frame->pict_type != AV_PICTURE_TYPE_B;
   if (!whole || (entry != nullptr && entry->packet <= bad_to)) return false;
   bad_from = bad_to = -1;
   return true;
@@ -207,7 +233,8 @@ bool VideoReader::State::Accept(const Sent* entry) {
 
 void VideoReader::State::Number(const Sent* entry) {
   stamp = by_stamp && frame->pts != AV_NOPTS_VALUE ? frame->pts : frame->best_effort_timestamp;
-  if (!by_stamp && all_have_decoding_stamps && !decoding_stamps.empty()) stamp = decoding_stamps.front();
+  if (!by_stamp && all_have_decoding_stamps && !decoding_stamps.empty())
+    stamp = decoding_stamps.front();
   if (entry != nullptr) Passed(entry->place);
   decoded = Count();
   if (table && table->exact && frame->pts != AV_NOPTS_VALUE) {
@@ -218,7 +245,8 @@ void VideoReader::State::Number(const Sent* entry) {
   damaged.erase(decoded);
 }
 
-// The next good frame into `frame`. False at the end, or behind the frame that is sought; DataError where the file ends in the middle.
+// The next good frame into `frame`. False at the end, or behind the frame that is sought; DataError
+// where the file ends in the middle.
 bool VideoReader::State::Decode() {
   while (!ended) {
     const int got = avcodec_receive_frame(codec.get(), frame.get());
@@ -231,19 +259,23 @@ bool VideoReader::State::Decode() {
       ended = true;
       const long long expected = next;
       if (!sent.empty()) Passed(sent.back().place + 1);
-      if (LostWithoutDamage(expected, table ? static_cast<long long>(table->ticks.size()) : 0)) return FromStart(expected);
+      if (LostWithoutDamage(expected, table ? static_cast<long long>(table->ticks.size()) : 0))
+        return FromStart(expected);
       const std::string& cut = table ? table->cut : file->cut;
-      if (!cut.empty()) file->Fail(fmt::format("ends in the middle after {} frames: {}", next, cut));
+      if (!cut.empty())
+        file->Fail(fmt::format("ends in the middle after {} frames: {}", next, cut));
       return false;
     }
     if (got < 0) {
       Decoder(got);
       continue;
     }
-    const auto at = std::find_if(sent.begin(), sent.end(), [&](const Sent& s) { return by_stamp && s.stamp == frame->pts; });
+    const auto at = std::find_if(sent.begin(), sent.end(),
+                                 [&](const Sent& s) { return by_stamp && s.stamp == frame->pts; });
     const Sent* entry = at != sent.end() ? &*at : nullptr;
     // Around damage a decoder may hand out a picture late, when its turn is over.
-    if (entry == nullptr && by_stamp && file->reorders && decoded >= 0 && frame->pts <= stamp) continue;
+    if (entry == nullptr && by_stamp && file->reorders && decoded >= 0 && frame->pts <= stamp)
+      continue;
     if (!Accept(entry)) {
       // One that is told by its stamp is missed when a later one comes.
       if (entry == nullptr) Damaged(Count());
@@ -270,13 +302,17 @@ double VideoReader::State::HalfFrame() const {
   const double duration = static_cast<double>(frame->pkt_duration) * tick;
   // The length of a frame may be stored in coarse ticks; the rate says it exactly.
   const double frame_time = info.nominal_rate > 0 ? 1 / info.nominal_rate : 0;
-  if (duration > 0 && (frame_time == 0 || std::abs(duration - frame_time) > 1.001 * tick)) return duration / 2;
+  if (duration > 0 && (frame_time == 0 || std::abs(duration - frame_time) > 1.001 * tick))
+    return duration / 2;
   if (frame_time == 0)
-    file->Fail("is interlaced, and nothing in it says how long a frame lasts: the time of its second fields is not known");
+    file->Fail(
+        "is interlaced, and nothing in it says how long a frame lasts: the time of its second "
+        "fields is not known");
   return frame_time / 2;
 }
 
-VideoReader::VideoReader(const std::filesystem::path& path, const VideoOptions& options) : state_(std::make_unique<State>()) {
+VideoReader::VideoReader(const std::filesystem::path& path, const VideoOptions& options)
+    : state_(std::make_unique<State>()) {
   State& s = *state_;
   s.path = path;
   s.options = options;
@@ -292,7 +328,9 @@ VideoReader& VideoReader::operator=(VideoReader&&) noexcept = default;
 
 const VideoInfo& VideoReader::info() const { return state_->info; }
 long long VideoReader::index() const { return state_->index; }
-long long VideoReader::damaged() const { return static_cast<long long>(state_->damaged.size()) * (state_->splits() ? 2 : 1); }
+long long VideoReader::damaged() const {
+  return static_cast<long long>(state_->damaged.size()) * (state_->splits() ? 2 : 1);
+}
 long long VideoReader::ticks() const { return state_->ticks; }
 
 bool VideoReader::Next(GrayImage* image, double* t) {
@@ -301,17 +339,25 @@ bool VideoReader::Next(GrayImage* image, double* t) {
   const AVFrame& frame = *s.frame;
   s.pending = false;  // whatever happens, the next call goes on behind it
   const bool swaps = s.file->turn.swaps();
-  if (frame.width != (swaps ? s.info.height : s.info.width) || frame.height != (swaps ? s.info.width : s.info.height))
+  if (frame.width != (swaps ? s.info.height : s.info.width) ||
+      frame.height != (swaps ? s.info.width : s.info.height))
     s.file->Fail(
-        fmt::format("frame {} has {} x {} pixels before it is turned, the first had others", s.decoded, frame.width, frame.height));
+        fmt::format("frame {} has {} x {} pixels before it is turned, the first had others",
+                    s.decoded, frame.width, frame.height));
   const int field = s.field;
   if (image != nullptr) {
     const bool top = (field == 0) == s.info.top_field_first;
-    s.gray->Make(frame, !s.splits() ? internal::Lines::kAll : top ? internal::Lines::kTop : internal::Lines::kBottom, image);
+    s.gray->Make(frame,
+                 !s.splits() ? internal::Lines::kAll
+                 : top       ? internal::Lines::kTop
+                             : internal::Lines::kBottom,
+                 image);
   }
   if (t != nullptr) {
     const AVRational unit = s.file->stream->time_base;
-    *t = s.info.still ? 0 : static_cast<double>(s.stamp) * unit.num / unit.den + (field == 1 ? s.HalfFrame() : 0);
+    *t = s.info.still ? 0
+                      : static_cast<double>(s.stamp) * unit.num / unit.den +
+                            (field == 1 ? s.HalfFrame() : 0);
   }
   s.ticks = s.info.still ? 0 : s.stamp;
   s.index = s.splits() ? 2 * s.decoded + field : s.decoded;
@@ -374,7 +420,8 @@ bool VideoReader::State::SeekFrame(long long number) {
       if (DecodeUpTo(number)) return true;
       if (!entered) return false;
     }
-    // A frame that the nearest key frame does not lead to is tried from earlier ones: some key frames lead to good pictures only later.
+    // A frame that the nearest key frame does not lead to is tried from earlier ones: some key
+    // frames lead to good pictures only later.
     for (int attempt = 0; attempt < 3 && key > 0; ++attempt) {
       const bool done = file->SeekTo(table->ticks[static_cast<std::size_t>(key)]);
       Forget();
@@ -411,9 +458,11 @@ bool VideoReader::Seek(long long index) {
 
 GrayImage ReadImage(const std::filesystem::path& path) {
   VideoReader reader(path, {.threads = 1});
-  if (!reader.info().still) throw DataError(fmt::format("{}: is a video, not a picture", path.string()));
+  if (!reader.info().still)
+    throw DataError(fmt::format("{}: is a video, not a picture", path.string()));
   GrayImage image;
-  if (!reader.Next(&image, nullptr)) throw DataError(fmt::format("{}: holds no picture that can be read", path.string()));
+  if (!reader.Next(&image, nullptr))
+    throw DataError(fmt::format("{}: holds no picture that can be read", path.string()));
   return image;
 }
 

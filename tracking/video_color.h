@@ -23,16 +23,18 @@ struct PlanesView {
   int width = 0, height = 0;  // of this view [px]
 
   // A line of a component as stored, palette left alone.
-  void Read(const AVPixFmtDescriptor& format, int y, int component, int count, std::uint16_t* to) const;
+  void Read(const AVPixFmtDescriptor& format, int y, int component, int count,
+            std::uint16_t* to) const;
 };
 
 class Closeness {
  public:
   // `reference` in 0..255. ConfigError for one without colour.
   Closeness(const std::array<double, 3>& reference, std::string name);
-  // To be called before the rows of a frame; `luma` as LevelTable without curve, for YUV; `curve` names the one to be undone, if any.
-  void Begin(const AVFrame& frame, const AVPixFmtDescriptor& format, Lines lines, const std::vector<double>& luma,
-             const std::string& curve);
+  // To be called before the rows of a frame; `luma` as LevelTable without curve, for YUV; `curve`
+  // names the one to be undone, if any.
+  void Begin(const AVFrame& frame, const AVPixFmtDescriptor& format, Lines lines,
+             const std::vector<double>& luma, const std::string& curve);
   // Red, green and blue of a row as shares of white, 0..1, to be filled in before Row.
   std::array<std::vector<float>, 3> rgb;
   void Row(int width, std::uint8_t* out) const;
@@ -48,7 +50,8 @@ class Closeness {
   std::string name_;
   std::array<double, 3> given_;
   float ref_r_ = 0, ref_g_ = 0, inverse_span_ = 1, dark_gain_ = 1;
-  float red_to_r_ = 0, blue_to_b_ = 0, k_r_ = 0, k_b_ = 0, chroma_zero_ = 0, chroma_scale_ = 1, shift_x_ = 0, shift_y_ = 0;
+  float red_to_r_ = 0, blue_to_b_ = 0, k_r_ = 0, k_b_ = 0, chroma_zero_ = 0, chroma_scale_ = 1,
+        shift_x_ = 0, shift_y_ = 0;
   std::vector<float> levels_, curve_;
   std::vector<int> column_;    // of the chroma sample at or left of a pixel
   std::vector<float> beside_;  // share of the next one

@@ -58,26 +58,32 @@ std::int64_t SeekBytes(void* opaque, std::int64_t offset, int whence) {
   return self->at = offset;
 }
 
-int RefuseOpen(AVFormatContext*, AVIOContext**, const char*, int, AVDictionary**) { return AVERROR(EPERM); }
+int RefuseOpen(AVFormatContext*, AVIOContext**, const char*, int, AVDictionary**) {
+  return AVERROR(EPERM);
+}
 
 // Demuxers of bare streams take a frame rate as an option and count frames.
 bool MakesUpStamps(const AVInputFormat& format) {
   if ((format.flags & AVFMT_NOTIMESTAMPS) != 0) return true;
   return format.priv_class != nullptr &&
-         av_opt_find(const_cast<const AVClass**>(&format.priv_class), "framerate", nullptr, 0, AV_OPT_SEARCH_FAKE_OBJ) != nullptr;
+         av_opt_find(const_cast<const AVClass**>(&format.priv_class), "framerate", nullptr, 0,
+                     AV_OPT_SEARCH_FAKE_OBJ) != nullptr;
 }
 
 // Text drawn as a picture is no picture of anything.
 bool IsTextCodec(AVCodecID id) {
-  return id == AV_CODEC_ID_ANSI || id == AV_CODEC_ID_BINTEXT || id == AV_CODEC_ID_XBIN || id == AV_CODEC_ID_IDF;
+  return id == AV_CODEC_ID_ANSI || id == AV_CODEC_ID_BINTEXT || id == AV_CODEC_ID_XBIN ||
+         id == AV_CODEC_ID_IDF;
 }
 
-// Where a Matroska file says that it ends; 0 where it does not say. The demuxer takes a file cut short for a whole one.
+// Where a Matroska file says that it ends; 0 where it does not say. The demuxer takes a file cut
+// short for a whole one.
 std::int64_t MatroskaEnd(const ByteSource& source) {
   std::array<std::uint8_t, 4096> head{};
   const ssize_t n = ::pread(source.fd, head.data(), head.size(), 0);
   std::size_t at = 0;
-  // An element: identifier, then a size whose leading zeros give its length; all ones mean that the size was not known.
+  // An element: identifier, then a size whose leading zeros give its length; all ones mean that the
+  // size was not known.
   const auto number = [&](bool keep_marker) -> std::optional<std::uint64_t> {
     if (n < 0 || at + 8 > static_cast<std::size_t>(n) || head[at] == 0) return std::nullopt;
     const int length = std::countl_zero(head[at]) + 1;
@@ -97,20 +103,26 @@ std::int64_t MatroskaEnd(const ByteSource& source) {
   return size && *size < (std::uint64_t{1} << 56) ? static_cast<std::int64_t>(at + *size) : 0;
 }
 
-// Display matrix as quarter turns: a point (x, y) of the stored picture is shown in direction (a x + c y, b x + d y).
+// Display matrix as quarter turns: a point (x, y) of the stored picture is shown in direction (a x
+// + c y, b x + d y).
 Turn TurnOf(const AVStream* stream, const std::string& name) {
-  const auto* m = reinterpret_cast<const std::int32_t*>(av_stream_get_side_data(stream, AV_PKT_DATA_DISPLAYMATRIX, nullptr));
+  const auto* m = reinterpret_cast<const std::int32_t*>(
+      av_stream_get_side_data(stream, AV_PKT_DATA_DISPLAYMATRIX, nullptr));
   if (m == nullptr) return {};
-  const double scale = std::max({std::abs(m[0] / 65536.0), std::abs(m[1] / 65536.0), std::abs(m[3] / 65536.0), std::abs(m[4] / 65536.0)});
+  const double scale = std::max({std::abs(m[0] / 65536.0), std::abs(m[1] / 65536.0),
+                                 std::abs(m[3] / 65536.0), std::abs(m[4] / 65536.0)});
   if (scale == 0) return {};
-  const auto unit = [&](std::int32_t v) { return static_cast<int>(std::lround(v / 65536.0 / scale)); };
+  const auto unit = [&](std::int32_t v) {
+    return static_cast<int>(std::lround(v / 65536.0 / scale));
+  };
   const auto off = [&](std::int32_t v) { return std::abs(v / 65536.0 / scale - unit(v)) > 0.02; };
   Turn turn{unit(m[0]), unit(m[1]), unit(m[3]), unit(m[4])};
   const bool straight = turn.b == 0 && turn.c == 0 && turn.a != 0 && turn.d != 0;
   const bool quarter = turn.a == 0 && turn.d == 0 && turn.b != 0 && turn.c != 0;
   if ((!straight && !quarter) || off(m[0]) || off(m[1]) || off(m[3]) || off(m[4])) {
     throw DataError(
-        fmt::format("{}: its display matrix asks for a turn of {:.1f} degrees; only quarter turns can be followed without "
+        fmt::format("{}: its display matrix asks for a turn of {:.1f} degrees; only quarter turns "
+                    "can be followed without "
                     "changing pixels",
                     name, -av_display_rotation_get(m)));
   }
@@ -142,7 +154,9 @@ VideoFile::VideoFile(const std::filesystem::path& path) : name(path.string()) {
   ChooseStream();
 }
 
-void VideoFile::Fail(const std::string& cause) const { throw DataError(fmt::format("{}: {}", name, cause)); }
+void VideoFile::Fail(const std::string& cause) const {
+  throw DataError(fmt::format("{}: {}", name, cause));
+}
 
 void VideoFile::OpenFile(const std::filesystem::path& path) {
   source_.fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
@@ -157,7 +171,8 @@ void VideoFile::OpenFile(const std::filesystem::path& path) {
 
 void VideoFile::OpenFormat() {
   constexpr int kBuffer = 1 << 16;
-  io_.reset(avio_alloc_context(static_cast<unsigned char*>(av_malloc(kBuffer)), kBuffer, 0, &source_, ReadBytes, nullptr, SeekBytes));
+  io_.reset(avio_alloc_context(static_cast<unsigned char*>(av_malloc(kBuffer)), kBuffer, 0,
+                               &source_, ReadBytes, nullptr, SeekBytes));
   AVFormatContext* context = avformat_alloc_context();
   if (!io_ || context == nullptr) throw std::bad_alloc();
   context->pb = io_.get();
@@ -165,12 +180,15 @@ void VideoFile::OpenFormat() {
   // A playlist inside the file would open others; no protocol has this name.
   AVDictionary* options = nullptr;
   av_dict_set(&options, "protocol_whitelist", "none", 0);
-  const int error = avformat_open_input(&context, nullptr, nullptr, &options);  // frees the context on error
+  // frees the context on error
+  const int error = avformat_open_input(&context, nullptr, nullptr, &options);
   av_dict_free(&options);
   if (error < 0) {
     if (source_.error != 0) Fail(std::strerror(source_.error));
-    Fail(fmt::format("is not a video or picture that can be read, or its beginning or its table of contents is missing ({})",
-                     ErrorText(error)));
+    Fail(
+        fmt::format("is not a video or picture that can be read, or its beginning or its table of "
+                    "contents is missing ({})",
+                    ErrorText(error)));
   }
   format_.reset(context);
   std::vector<AVDictionary*> limits(context->nb_streams, nullptr);
@@ -186,7 +204,8 @@ void VideoFile::OpenFormat() {
 
 void VideoFile::CheckSize(int width, int height) const {
   if (width < 0 || height < 0 || static_cast<long long>(width) * height > kMaxPixels)
-    Fail(fmt::format("claims pictures of {} x {} pixels; at most {} million pixels are read", width, height, kMaxPixels / 1000000));
+    Fail(fmt::format("claims pictures of {} x {} pixels; at most {} million pixels are read", width,
+                     height, kMaxPixels / 1000000));
 }
 
 void VideoFile::ChooseStream() {
@@ -194,12 +213,14 @@ void VideoFile::ChooseStream() {
   if (best == AVERROR_DECODER_NOT_FOUND) Fail("no decoder for its pictures is installed");
   if (best < 0) Fail("holds no pictures");
   stream = format_->streams[best];
-  if ((stream->disposition & AV_DISPOSITION_ATTACHED_PIC) != 0) Fail("holds sound with a cover picture, not a video");
+  if ((stream->disposition & AV_DISPOSITION_ATTACHED_PIC) != 0)
+    Fail("holds sound with a cover picture, not a video");
   const AVCodecParameters* parameters = stream->codecpar;
   const AVCodecDescriptor* descriptor = avcodec_descriptor_get(parameters->codec_id);
   codec = descriptor != nullptr ? descriptor->name : "unknown";
   if (IsTextCodec(parameters->codec_id)) Fail("is text, not a video or picture");
-  if (parameters->width <= 0 || parameters->height <= 0) Fail("holds no picture that can be read: its size cannot be found");
+  if (parameters->width <= 0 || parameters->height <= 0)
+    Fail("holds no picture that can be read: its size cannot be found");
   CheckSize(parameters->width, parameters->height);
   still = std::string_view(format_->iformat->name).ends_with("_pipe");
   if (!still && MakesUpStamps(*format_->iformat)) Fail(kNoStamps);
@@ -210,7 +231,8 @@ void VideoFile::ChooseStream() {
   reorders = descriptor == nullptr || (descriptor->props & AV_CODEC_PROP_REORDER) != 0;
   if (!still) turn = TurnOf(stream, name);
   // MP4 and its kin list every packet before the first is read; other indices only help seeking.
-  if (std::strstr(format_->iformat->name, "mp4") != nullptr) expected_packets_ = avformat_index_get_entries_count(stream);
+  if (std::strstr(format_->iformat->name, "mp4") != nullptr)
+    expected_packets_ = avformat_index_get_entries_count(stream);
 }
 
 VideoFile::Got VideoFile::Read(AVPacket* packet) {
@@ -219,8 +241,10 @@ VideoFile::Got VideoFile::Read(AVPacket* packet) {
     if (error < 0) {
       if (source_.error != 0) Fail(std::strerror(source_.error));
       if (error != AVERROR_EOF) cut = ErrorText(error);
-      if (!sought_ && packets_ < expected_packets_) cut = fmt::format("{} of {} frames are there", packets_, expected_packets_);
-      if (MatroskaEnd(source_) > source_.size) cut = fmt::format("the file has {} of {} bytes", source_.size, MatroskaEnd(source_));
+      if (!sought_ && packets_ < expected_packets_)
+        cut = fmt::format("{} of {} frames are there", packets_, expected_packets_);
+      if (MatroskaEnd(source_) > source_.size)
+        cut = fmt::format("the file has {} of {} bytes", source_.size, MatroskaEnd(source_));
       return Got::kEnd;
     }
     if (packet->stream_index != stream->index) {
@@ -229,7 +253,8 @@ VideoFile::Got VideoFile::Read(AVPacket* packet) {
     }
     ++packets_;
     const bool broken = (packet->flags & AV_PKT_FLAG_CORRUPT) != 0;
-    if (broken && source_.at >= source_.size && avio_feof(io_.get()) != 0) cut = "its last frame is incomplete";
+    if (broken && source_.at >= source_.size && avio_feof(io_.get()) != 0)
+      cut = "its last frame is incomplete";
     return broken ? Got::kBroken : Got::kPacket;
   }
 }
@@ -264,7 +289,8 @@ double StampTable::Step() const {
   double n = 0, place = 0, sum_k = 0, sum_t = 0, sum_kk = 0, sum_kt = 0;
   for (std::size_t k = 0; k < ticks.size(); ++k) {
     if (k > 0) place += std::round(static_cast<double>(ticks[k] - ticks[k - 1]) / median);
-    const double t = static_cast<double>(ticks[k] - ticks[0]) - place * median;  // small: keeps the digits
+    // small: keeps the digits
+    const double t = static_cast<double>(ticks[k] - ticks[0]) - place * median;
     n += 1, sum_k += place, sum_t += t, sum_kk += place * place, sum_kt += place * t;
   }
   const double spread = sum_kk - sum_k * sum_k / n;
@@ -279,7 +305,8 @@ StampTable ScanStamps(const std::filesystem::path& path) {
   table.tick = av_q2d(file.stream->time_base);
   table.exact = !file.still;
   std::vector<std::pair<std::int64_t, bool>> entries;
-  for (VideoFile::Got got; (got = file.Read(packet.get())) != VideoFile::Got::kEnd; av_packet_unref(packet.get())) {
+  for (VideoFile::Got got; (got = file.Read(packet.get())) != VideoFile::Got::kEnd;
+       av_packet_unref(packet.get())) {
     if (!IsShown(*packet, file.stream->codecpar->codec_id)) continue;
     table.exact = table.exact && packet->pts != AV_NOPTS_VALUE;
     const std::int64_t stamp = packet->pts != AV_NOPTS_VALUE ? packet->pts : packet->dts;

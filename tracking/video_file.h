@@ -1,5 +1,6 @@
 #pragma once
-// A video or picture file opened by libavformat, packet by packet, and the stamps of all its packets. Private to the room: shows libav.
+// A video or picture file opened by libavformat, packet by packet, and the stamps of all its
+// packets. Private to the room: shows libav.
 
 #include <cstdint>
 #include <filesystem>
@@ -16,7 +17,8 @@ extern "C" {
 
 namespace impactlab::internal {
 
-// Larger pictures are taken for a damaged header: memory is asked for before the first pixel is known.
+// Larger pictures are taken for a damaged header: memory is asked for before the first pixel is
+// known.
 constexpr long long kMaxPixels = 1LL << 28;
 
 std::string ErrorText(int error);
@@ -50,7 +52,8 @@ struct ByteSource {
 };
 
 constexpr const char* kNoStamps =
-    "has no time stamps; put it into a container with its true frame rate first, for example: ffmpeg -r RATE -i FILE -c copy FILE.mp4";
+    "has no time stamps; put it into a container with its true frame rate first, for example: "
+    "ffmpeg -r RATE -i FILE -c copy FILE.mp4";
 
 // The video stream of a file. Stays where it is: libav holds pointers into it.
 class VideoFile {
@@ -63,8 +66,8 @@ class VideoFile {
   [[noreturn]] void Fail(const std::string& cause) const;
 
   enum class Got { kPacket, kBroken, kEnd };
-  // The next packet of the video. kBroken: it is there but known to be incomplete. At the end `cut` tells how the file shows that something
-  // is missing, or is empty.
+  // The next packet of the video. kBroken: it is there but known to be incomplete. At the end `cut`
+  // tells how the file shows that something is missing, or is empty.
   Got Read(AVPacket* packet);
   // To the key frame at or before a stamp. False where the container cannot.
   bool SeekTo(std::int64_t stamp);
@@ -90,29 +93,36 @@ class VideoFile {
   ByteSource source_;
   std::unique_ptr<AVIOContext, FreeIo> io_;
   std::unique_ptr<AVFormatContext, FreeFormat> format_;  // closed before its io
-  long long packets_ = 0, expected_packets_ = 0;         // expected: from the table of a file that has one; 0 where there is none
-  bool sought_ = false;                                  // packets are no longer counted from the first
+  // expected: from the table of a file that has one; 0 where there is none
+  long long packets_ = 0, expected_packets_ = 0;
+  // packets are no longer counted from the first
+  bool sought_ = false;
 };
 
-// Whether a packet makes a frame that is shown: edit lists cut some, and some codecs store pictures that only others are made from.
+// Whether a packet makes a frame that is shown: edit lists cut some, and some codecs store pictures
+// that only others are made from.
 bool IsShown(const AVPacket& packet, AVCodecID codec);
 
-// Takes out of a TIFF picture all that does not concern its pixels: the decoder, when it is to refuse damaged pictures, refuses every tag
-// that it does not know.
+// Takes out of a TIFF picture all that does not concern its pixels: the decoder, when it is to
+// refuse damaged pictures, refuses every tag that it does not know.
 void DropForeignTags(AVPacket* packet);
 
-// Stamps of all frames in the order shown, found by going through the packets of the file without decoding.
+// Stamps of all frames in the order shown, found by going through the packets of the file without
+// decoding.
 struct StampTable {
   std::vector<std::int64_t> ticks;
   std::vector<bool> key;  // decoding can start there
-  bool exact = false;     // every frame has a stamp of its own, all different: the place in the table is the number of the frame
-  std::string cut;        // as VideoFile::cut
-  double tick = 0;        // [s]
+  // every frame has a stamp of its own, all different: the place in the table is the number of the
+  // frame
+  bool exact = false;
+  std::string cut;  // as VideoFile::cut
+  double tick = 0;  // [s]
 
   // Place of a stamp; -1 where it is not there.
   long long Find(std::int64_t stamp) const;
-  // Time between frames: the step of the lattice nearest to the stamps, gaps counted as several steps [s]; 0 where there is none. Neither
-  // lost frames nor stamps rounded to coarse ticks bias it.
+  // Time between frames: the step of the lattice nearest to the stamps, gaps counted as several
+  // steps [s]; 0 where there is none. Neither lost frames nor stamps rounded to coarse ticks bias
+  // it.
   double Step() const;
 };
 StampTable ScanStamps(const std::filesystem::path& path);

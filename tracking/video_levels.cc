@@ -39,17 +39,21 @@ bool HasLimitedRange(const AVFrame& frame, const AVPixFmtDescriptor& format) {
   const bool gray = format.nb_components <= 2;
   // Bilevel pictures have none.
   if (format.comp[0].depth < 8 || HasFullRangeName(frame.format)) return false;
-  return frame.color_range == AVCOL_RANGE_MPEG || (frame.color_range == AVCOL_RANGE_UNSPECIFIED && !gray);
+  return frame.color_range == AVCOL_RANGE_MPEG ||
+         (frame.color_range == AVCOL_RANGE_UNSPECIFIED && !gray);
 }
 
 double Light(const std::string& transfer, double level) {
   const double e = std::clamp(level, 0.0, 1.0);
-  if (transfer == "bt709" || transfer == "smpte170m" || transfer == "bt2020-10" || transfer == "bt2020-12") {
+  if (transfer == "bt709" || transfer == "smpte170m" || transfer == "bt2020-10" ||
+      transfer == "bt2020-12") {
     constexpr double kAlpha = 1.09929682680944, kBeta = 0.018053968510807;
     return e < 4.5 * kBeta ? e / 4.5 : std::pow((e + kAlpha - 1) / kAlpha, 1 / 0.45);
   }
-  if (transfer == "smpte240m") return e < 4 * 0.0228 ? e / 4 : std::pow((e + 0.1115) / 1.1115, 1 / 0.45);
-  if (transfer == "iec61966-2-1") return e <= 0.04045 ? e / 12.92 : std::pow((e + 0.055) / 1.055, 2.4);
+  if (transfer == "smpte240m")
+    return e < 4 * 0.0228 ? e / 4 : std::pow((e + 0.1115) / 1.1115, 1 / 0.45);
+  if (transfer == "iec61966-2-1")
+    return e <= 0.04045 ? e / 12.92 : std::pow((e + 0.055) / 1.055, 2.4);
   if (transfer == "bt470m") return std::pow(e, 2.2);
   if (transfer == "bt470bg") return std::pow(e, 2.8);
   if (transfer == "linear") return e;
@@ -64,18 +68,24 @@ double Light(const std::string& transfer, double level) {
   return -1;
 }
 
-std::vector<double> LevelTable(int depth, bool limited, const std::string& transfer, const VideoOptions& options, const std::string& name) {
+std::vector<double> LevelTable(int depth, bool limited, const std::string& transfer,
+                               const VideoOptions& options, const std::string& name) {
   std::vector<double> table(std::size_t{1} << depth);
   const double unit = limited ? 1 << (depth - 8) : 1;
   const double black = options.black_level.value_or(limited ? 16 * unit : 0);
-  const double white = options.white_level.value_or(limited ? 235 * unit : static_cast<double>(table.size() - 1));
-  if (!(white > black)) throw DataError(fmt::format("{}: its white level {:g} is not above its black level {:g}", name, white, black));
-  const std::string curve = options.gamma > 0 ? fmt::format("{}{}", kGamma, options.gamma) : transfer;
+  const double white =
+      options.white_level.value_or(limited ? 235 * unit : static_cast<double>(table.size() - 1));
+  if (!(white > black))
+    throw DataError(fmt::format("{}: its white level {:g} is not above its black level {:g}", name,
+                                white, black));
+  const std::string curve =
+      options.gamma > 0 ? fmt::format("{}{}", kGamma, options.gamma) : transfer;
   if (options.linear && Light(curve, 1) < 0) {
-    throw DataError(fmt::format(
-        "{}: light cannot be told from its levels, since the file says of its transfer curve: {}; give the gamma of the camera, "
-        "or do without linear gray",
-        name, transfer));
+    throw DataError(
+        fmt::format("{}: light cannot be told from its levels, since the file says of its transfer "
+                    "curve: {}; give the gamma of the camera, "
+                    "or do without linear gray",
+                    name, transfer));
   }
   for (std::size_t v = 0; v < table.size(); ++v) {
     const double level = std::clamp((static_cast<double>(v) - black) / (white - black), 0.0, 1.0);
@@ -85,7 +95,8 @@ std::vector<double> LevelTable(int depth, bool limited, const std::string& trans
 }
 
 std::string TransferName(const AVFrame& frame) {
-  if (frame.color_trc != AVCOL_TRC_UNSPECIFIED && frame.color_trc != AVCOL_TRC_RESERVED && frame.color_trc != AVCOL_TRC_RESERVED0) {
+  if (frame.color_trc != AVCOL_TRC_UNSPECIFIED && frame.color_trc != AVCOL_TRC_RESERVED &&
+      frame.color_trc != AVCOL_TRC_RESERVED0) {
     const char* name = av_color_transfer_name(frame.color_trc);
     if (name != nullptr) return name;
   }

@@ -15,8 +15,8 @@ struct AVFrame;
 
 namespace impactlab::internal {
 
-// Turn and mirroring of a picture by quarter turns: what points in direction (x, y) of the stored picture points in direction
-// (a x + c y, b x + d y) of the one shown; each is -1, 0 or 1.
+// Turn and mirroring of a picture by quarter turns: what points in direction (x, y) of the stored
+// picture points in direction (a x + c y, b x + d y) of the one shown; each is -1, 0 or 1.
 struct Turn {
   int a = 1, b = 0, c = 0, d = 1;
   bool swaps() const { return a == 0; }
@@ -37,8 +37,8 @@ class GrayMaker {
   GrayMaker(const GrayMaker&) = delete;
   GrayMaker& operator=(const GrayMaker&) = delete;
 
-  // Lines of one field are stretched to the whole height, each staying in its row. DataError where the format has no gray values to read,
-  // or not those that the options ask for.
+  // Lines of one field are stretched to the whole height, each staying in its row. DataError where
+  // the format has no gray values to read, or not those that the options ask for.
   void Make(const AVFrame& frame, Lines lines, GrayImage* image);
 
  private:

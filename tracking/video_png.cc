@@ -8,15 +8,19 @@ namespace impactlab {
 
 std::string EncodePng(const GrayImage& image) {
   const internal::StillFormat format{"PNG", AV_CODEC_ID_PNG, AV_PIX_FMT_GRAY8};
-  if (image.width <= 0 || image.height <= 0 || image.pixels.size() != static_cast<std::size_t>(image.width) * image.height)
+  if (image.width <= 0 || image.height <= 0 ||
+      image.pixels.size() != static_cast<std::size_t>(image.width) * image.height)
     internal::RefuseStill(format, "it has no pixels");
   return internal::EncodeStill(format, image.width, image.height, [&](AVFrame* frame) {
     for (int y = 0; y < image.height; ++y)
       std::memcpy(frame->data[0] + static_cast<std::ptrdiff_t>(y) * frame->linesize[0],
-                  image.pixels.data() + static_cast<std::size_t>(y) * image.width, static_cast<std::size_t>(image.width));
+                  image.pixels.data() + static_cast<std::size_t>(y) * image.width,
+                  static_cast<std::size_t>(image.width));
   });
 }
 
-void WritePng(const std::filesystem::path& path, const GrayImage& image) { WriteFile(path, EncodePng(image)); }
+void WritePng(const std::filesystem::path& path, const GrayImage& image) {
+  WriteFile(path, EncodePng(image));
+}
 
 }  // namespace impactlab

@@ -8,16 +8,20 @@
 namespace impactlab::internal {
 namespace {
 
-// What the layout of pixels depends on (TIFF 6.0, sections 3 to 22). Everything else is about paper, programs and places.
-constexpr std::array<unsigned, 26> kLayoutTags = {254, 256, 257, 258, 259, 262, 266, 273, 277, 278, 279, 284, 292,
-                                                  293, 317, 320, 322, 323, 324, 325, 338, 339, 347, 529, 530, 532};
+// What the layout of pixels depends on (TIFF 6.0, sections 3 to 22). Everything else is about
+// paper, programs and places.
+constexpr std::array<unsigned, 26> kLayoutTags = {254, 256, 257, 258, 259, 262, 266, 273, 277,
+                                                  278, 279, 284, 292, 293, 317, 320, 322, 323,
+                                                  324, 325, 338, 339, 347, 529, 530, 532};
 
 struct Bytes {
   std::uint8_t* data;
   std::size_t size;
   bool big;
 
-  unsigned U16(std::size_t at) const { return big ? data[at] << 8U | data[at + 1] : data[at + 1] << 8U | data[at]; }
+  unsigned U16(std::size_t at) const {
+    return big ? data[at] << 8U | data[at + 1] : data[at + 1] << 8U | data[at];
+  }
   std::size_t U32(std::size_t at) const {
     const std::size_t first = U16(at), second = U16(at + 2);
     return big ? first << 16 | second : second << 16 | first;

@@ -25,7 +25,8 @@ struct VideoWriterOptions {
     kMjpeg          // `quality`
   };
   Codec codec = Codec::kH264Lossless;
-  double quality = 18;     // H.264: constant rate factor, 0 to 51, smaller is better; MJPEG: 2 to 31
+  // H.264: constant rate factor, 0 to 51, smaller is better; MJPEG: 2 to 31
+  double quality = 18;
   long long bit_rate = 0;  // [bit/s]; above 0 in place of the quality
   int b_frames = 0;
   int key_interval = 30;    // frames
@@ -35,14 +36,16 @@ struct VideoWriterOptions {
   int threads = 1;  // of the encoder; the bytes of an H.264 file depend on their number
 };
 
-// The container follows from the extension (mp4, mkv, avi, mov). The file appears under its name at Finish; OutputError, ConfigError for
-// what the codec or the container cannot do.
+// The container follows from the extension (mp4, mkv, avi, mov). The file appears under its name at
+// Finish; OutputError, ConfigError for what the codec or the container cannot do.
 //
-// Stamps are kept to one tick of the time base. avi counts frames instead: there the stamps must be even steps from 0. Colour is bit exact
-// in kH264Lossless and kFfv1; the other two halve the resolution of the colours, and kH264 uses the limited range that players expect.
+// Stamps are kept to one tick of the time base. avi counts frames instead: there the stamps must be
+// even steps from 0. Colour is bit exact in kH264Lossless and kFfv1; the other two halve the
+// resolution of the colours, and kH264 uses the limited range that players expect.
 class VideoWriter {
  public:
-  VideoWriter(const std::filesystem::path& path, int width, int height, const VideoWriterOptions& options = {});
+  VideoWriter(const std::filesystem::path& path, int width, int height,
+              const VideoWriterOptions& options = {});
   ~VideoWriter();  // without Finish: nothing is left behind
   VideoWriter(VideoWriter&&) noexcept;
   VideoWriter& operator=(VideoWriter&&) noexcept;

@@ -19,17 +19,22 @@ std::string Words(const Shape& shape, bool cases) {
   return "(" + out + ")";
 }
 
-std::string Words(const py::array& array) { return Words(Shape(array.shape(), array.shape() + array.ndim()), false); }
+std::string Words(const py::array& array) {
+  return Words(Shape(array.shape(), array.shape() + array.ndim()), false);
+}
 
 Doubles Numbers(const py::handle& value, const char* name) {
   const py::module_ numpy = py::module_::import("numpy");
   // A mask would be lost without a word, and what it hides would count.
-  if (py::isinstance(value, numpy.attr("ma").attr("MaskedArray")) && numpy.attr("ma").attr("is_masked")(value).cast<bool>())
-    throw ConfigError(fmt::format("{}: found masked values, allowed numbers: give the cases that have them", name));
+  if (py::isinstance(value, numpy.attr("ma").attr("MaskedArray")) &&
+      numpy.attr("ma").attr("is_masked")(value).cast<bool>())
+    throw ConfigError(fmt::format(
+        "{}: found masked values, allowed numbers: give the cases that have them", name));
   const py::object array = numpy.attr("asarray")(value);
   const auto kind = array.attr("dtype").attr("kind").cast<std::string>();
   if (kind != "f" && kind != "i" && kind != "u")
-    throw ConfigError(fmt::format("{}: found dtype {}, allowed numbers", name, py::str(array.attr("dtype")).cast<std::string>()));
+    throw ConfigError(fmt::format("{}: found dtype {}, allowed numbers", name,
+                                  py::str(array.attr("dtype")).cast<std::string>()));
   return Doubles::ensure(array);
 }
 
@@ -42,17 +47,20 @@ struct sigaction before;
 }  // namespace
 
 int CheckedThreads(int threads) {
-  if (threads < 0 || threads > 256) throw ConfigError(fmt::format("threads: found {}, allowed 0 (one a core) to 256", threads));
+  if (threads < 0 || threads > 256)
+    throw ConfigError(fmt::format("threads: found {}, allowed 0 (one a core) to 256", threads));
   return threads;
 }
 
-Batch::Batch(const py::handle& value, const char* name, std::initializer_list<Shape> shapes) : name_(name), array_(Numbers(value, name)) {
+Batch::Batch(const py::handle& value, const char* name, std::initializer_list<Shape> shapes)
+    : name_(name), array_(Numbers(value, name)) {
   std::string allowed;
   const Shape found(array_.shape(), array_.shape() + array_.ndim());
   std::size_t index = 0;
   for (const Shape& shape : shapes) {
     const bool cases = found.size() == shape.size() + 1;
-    if ((cases || found.size() == shape.size()) && std::equal(shape.begin(), shape.end(), found.begin() + cases)) {
+    if ((cases || found.size() == shape.size()) &&
+        std::equal(shape.begin(), shape.end(), found.begin() + cases)) {
       data_ = array_.data();
       shape_ = index;
       count_ = cases ? found[0] : 1;
@@ -73,14 +81,16 @@ py::ssize_t Cases(std::initializer_list<const Batch*> batches) {
     if (longest->count() == 1) longest = batch;
   for (const Batch* batch : batches)
     if (batch->count() != 1 && batch->count() != longest->count())
-      throw ConfigError(fmt::format("{}: found {} cases, allowed 1 or {}, the number of {}", batch->name(), batch->count(),
-                                    longest->count(), longest->name()));
+      throw ConfigError(fmt::format("{}: found {} cases, allowed 1 or {}, the number of {}",
+                                    batch->name(), batch->count(), longest->count(),
+                                    longest->name()));
   return longest->count();
 }
 
 Eigen::Vector3d ToVector(const py::handle& value, const char* name) {
   const Batch batch(value, name, {{3}});
-  if (batch.count() != 1 || !batch.Vector(0).allFinite()) throw ConfigError(fmt::format("{}: allowed three finite numbers", name));
+  if (batch.count() != 1 || !batch.Vector(0).allFinite())
+    throw ConfigError(fmt::format("{}: allowed three finite numbers", name));
   return batch.Vector(0);
 }
 
@@ -88,7 +98,8 @@ Eigen::Matrix3d ToRotation(const Batch& quaternions, py::ssize_t i) {
   const double* w = quaternions[i];
   Eigen::Quaterniond q(w[0], w[1], w[2], w[3]);
   if (!(std::abs(q.norm() - 1) < 0.01))
-    throw ConfigError(fmt::format("{}: case {}: found a length of {:.6g}, allowed 1 within 0.01", quaternions.name(), i, q.norm()));
+    throw ConfigError(fmt::format("{}: case {}: found a length of {:.6g}, allowed 1 within 0.01",
+                                  quaternions.name(), i, q.norm()));
   if (std::abs(q.norm() - 1) > 1e-14) q.normalize();
   return q.toRotationMatrix();
 }
@@ -106,7 +117,9 @@ Doubles ToArray(const Eigen::MatrixXd& matrix) {
   return out;
 }
 
-Doubles ToArray(const std::vector<double>& numbers) { return Doubles(static_cast<py::ssize_t>(numbers.size()), numbers.data()); }
+Doubles ToArray(const std::vector<double>& numbers) {
+  return Doubles(static_cast<py::ssize_t>(numbers.size()), numbers.data());
+}
 
 py::array TextArray(const std::vector<std::string>& texts) {
   py::list list;
@@ -114,7 +127,9 @@ py::array TextArray(const std::vector<std::string>& texts) {
   return py::module_::import("numpy").attr("array")(list, py::arg("dtype") = "str");
 }
 
-py::object FromJson(const std::string& text) { return py::module_::import("json").attr("loads")(text); }
+py::object FromJson(const std::string& text) {
+  return py::module_::import("json").attr("loads")(text);
+}
 
 Unlocked::Unlocked() : exceptions_(std::uncaught_exceptions()), thread_(nullptr) {
   {

@@ -1,5 +1,6 @@
 #pragma once
-// Between numpy and the library: arrays come in with faults named, results go out under names with units.
+// Between numpy and the library: arrays come in with faults named, results go out under names with
+// units.
 
 #include <pybind11/numpy.h>
 #include <pybind11/pybind11.h>
@@ -20,15 +21,17 @@ using Shape = std::vector<py::ssize_t>;
 // A quantity for each of n cases, or one that holds for all of them.
 class Batch {
  public:
-  // Takes any of `shapes`, each with or without a leading axis of cases. ConfigError "name: found, allowed" for another shape, and for
-  // what are no numbers.
+  // Takes any of `shapes`, each with or without a leading axis of cases. ConfigError "name: found,
+  // allowed" for another shape, and for what are no numbers.
   Batch(const py::handle& value, const char* name, std::initializer_list<Shape> shapes);
 
   const std::string& name() const { return name_; }
   py::ssize_t count() const { return count_; }
   std::size_t shape() const { return shape_; }  // index of the shape that was found
   const double* operator[](py::ssize_t i) const { return data_ + (count_ == 1 ? 0 : i * size_); }
-  Eigen::Vector3d Vector(py::ssize_t i) const { return Eigen::Map<const Eigen::Vector3d>((*this)[i]); }
+  Eigen::Vector3d Vector(py::ssize_t i) const {
+    return Eigen::Map<const Eigen::Vector3d>((*this)[i]);
+  }
 
  private:
   std::string name_;
@@ -45,7 +48,8 @@ py::ssize_t Cases(std::initializer_list<const Batch*> batches);
 int CheckedThreads(int threads);
 
 Eigen::Vector3d ToVector(const py::handle& value, const char* name);
-// From quaternions w, x, y, z; ConfigError where one is not of unit length within 0.01, as in files.
+// From quaternions w, x, y, z; ConfigError where one is not of unit length within 0.01, as in
+// files.
 Eigen::Matrix3d ToRotation(const Batch& quaternions, py::ssize_t i);
 
 Doubles Zeros(Shape shape);
@@ -60,8 +64,8 @@ inline void SetRow(Doubles& array, py::ssize_t i, const Eigen::Ref<const Eigen::
 // The value that JSON text stands for.
 py::object FromJson(const std::string& text);
 
-// While one lives, other threads of Python go on, and Ctrl-C reaches the long loops of the library. One that came too late for them is
-// handed on to Python.
+// While one lives, other threads of Python go on, and Ctrl-C reaches the long loops of the library.
+// One that came too late for them is handed on to Python.
 class Unlocked {
  public:
   Unlocked();

@@ -24,7 +24,8 @@ std::vector<std::string> Names(const CameraRig& rig) {
 const RigCamera& CameraOf(const CameraRig& rig, const std::string& name) {
   for (const RigCamera& camera : rig.cameras)
     if (camera.name == name) return camera;
-  throw ConfigError(fmt::format("camera: found {}, allowed {}", Excerpt(name), JoinNames(Names(rig))));
+  throw ConfigError(
+      fmt::format("camera: found {}, allowed {}", Excerpt(name), JoinNames(Names(rig))));
 }
 
 py::dict CameraDict(const CameraRig& rig, const std::string& name) {
@@ -32,7 +33,8 @@ py::dict CameraDict(const CameraRig& rig, const std::string& name) {
   py::dict out, intrinsics;
   const Eigen::VectorXd values = Intrinsics(c.camera);
   const std::vector<std::string> names = IntrinsicNames(c.camera.model);
-  for (std::size_t k = 0; k < names.size(); ++k) intrinsics[names[k].c_str()] = values[static_cast<Eigen::Index>(k)];
+  for (std::size_t k = 0; k < names.size(); ++k)
+    intrinsics[names[k].c_str()] = values[static_cast<Eigen::Index>(k)];
   out["model"] = ToString(c.camera.model);
   out["width_px"] = c.camera.width;
   out["height_px"] = c.camera.height;
@@ -47,7 +49,8 @@ Doubles ProjectPoints(const CameraRig& rig, const std::string& name, const py::o
   Doubles out = Zeros({p.count(), 2});
   const Eigen::Isometry3d X_CW = c.X_WC.inverse();
   for (py::ssize_t i = 0; i < p.count(); ++i)
-    SetRow(out, i, Project(c.camera, X_CW * p.Vector(i)).value_or(Eigen::Vector2d::Constant(std::nan(""))));
+    SetRow(out, i,
+           Project(c.camera, X_CW * p.Vector(i)).value_or(Eigen::Vector2d::Constant(std::nan(""))));
   return out;
 }
 
@@ -57,12 +60,14 @@ py::tuple Rays(const CameraRig& rig, const std::string& name, const py::object& 
   Doubles out = Zeros({q.count(), 3});
   for (py::ssize_t i = 0; i < q.count(); ++i) {
     const auto ray = Unproject(c.camera, Eigen::Vector2d(q[i][0], q[i][1]));
-    SetRow(out, i, ray ? Eigen::Vector3d(c.X_WC.linear() * *ray) : Eigen::Vector3d::Constant(std::nan("")));
+    SetRow(out, i,
+           ray ? Eigen::Vector3d(c.X_WC.linear() * *ray) : Eigen::Vector3d::Constant(std::nan("")));
   }
   return py::make_tuple(Doubles(3, c.X_WC.translation().data()), out);
 }
 
-py::dict TriangulatePoints(const CameraRig& rig, const py::object& pixels, const py::object& cov, double max_relative_sd, int threads) {
+py::dict TriangulatePoints(const CameraRig& rig, const py::object& pixels, const py::object& cov,
+                           double max_relative_sd, int threads) {
   const auto cameras = static_cast<py::ssize_t>(rig.cameras.size());
   const Batch q(pixels, "q_px", {{cameras, 2}}), S(cov, "cov_px2", {{2, 2}, {cameras, 2, 2}});
   const py::ssize_t n = Cases({&q, &S});
@@ -77,12 +82,15 @@ py::dict TriangulatePoints(const CameraRig& rig, const py::object& pixels, const
         const Eigen::Vector2d place(q[i][2 * k], q[i][2 * k + 1]);
         if (!place.allFinite()) continue;
         const double* own = S[i] + (S.shape() == 0 ? 0 : 4 * k);
-        seen.push_back({.camera = static_cast<int>(k), .q = place, .cov = Eigen::Map<const Eigen::Matrix2d>(own)});
+        seen.push_back({.camera = static_cast<int>(k),
+                        .q = place,
+                        .cov = Eigen::Map<const Eigen::Matrix2d>(own)});
       }
       points[at] = Triangulate(rig, seen, {.max_relative_sd = max_relative_sd});
     });
   }
-  Doubles p = Zeros({n, 3}), cov_p = Zeros({n, 3, 3}), cov_pixels = Zeros({n, 3, 3}), chi_square = Zeros({n});
+  Doubles p = Zeros({n, 3}), cov_p = Zeros({n, 3, 3}), cov_pixels = Zeros({n, 3, 3}),
+          chi_square = Zeros({n});
   py::array_t<int> dof(n);
   py::array_t<bool> usable(n);
   std::vector<std::string> reason;
@@ -113,7 +121,8 @@ py::dict TrackArrays(const MarkerTracks& tracks) {
   py::array_t<int> camera(n), marker(n);
   py::array_t<long long> frame(n);
   py::array_t<std::uint32_t> flags(n);
-  Doubles t = Zeros({n}), q = Zeros({n, 2}), cov = Zeros({n, 2, 2}), smooth_q = Zeros({n, 2}), smooth_v = Zeros({n, 2}), nis = Zeros({n});
+  Doubles t = Zeros({n}), q = Zeros({n, 2}), cov = Zeros({n, 2, 2}), smooth_q = Zeros({n, 2}),
+          smooth_v = Zeros({n, 2}), nis = Zeros({n});
   std::vector<std::string> names;
   for (py::ssize_t i = 0; i < n; ++i) {
     const TrackPoint& point = tracks.points[static_cast<std::size_t>(i)];
@@ -150,23 +159,29 @@ py::dict TrackArrays(const MarkerTracks& tracks) {
 }  // namespace
 
 void AddCameras(py::module_& module) {
-  py::class_<CameraRig>(module, "Rig", "Cameras in one world frame W, with the joint covariance of everything in it.")
+  py::class_<CameraRig>(
+      module, "Rig", "Cameras in one world frame W, with the joint covariance of everything in it.")
       .def_property_readonly("cameras", &Names)
-      .def_property_readonly("parameter_names", [](const CameraRig& rig) { return ParameterNames(rig); })
-      .def_property_readonly("covariance", [](const CameraRig& rig) { return ToArray(rig.covariance); })
+      .def_property_readonly("parameter_names",
+                             [](const CameraRig& rig) { return ParameterNames(rig); })
+      .def_property_readonly("covariance",
+                             [](const CameraRig& rig) { return ToArray(rig.covariance); })
       .def_property_readonly("gravity_direction_W",
                              [](const CameraRig& rig) -> py::object {
                                if (!rig.world.gravity_W) return py::none();
                                return Doubles(3, rig.world.gravity_W->data());
                              })
       .def("camera", &CameraDict, py::arg("name"),
-           "Of one camera: model, width_px, height_px, intrinsics (dict by name with unit), X_WC (4 x 4, p_W = X_WC p_C, [m]).")
+           "Of one camera: model, width_px, height_px, intrinsics (dict by name with unit), X_WC "
+           "(4 x 4, p_W = X_WC p_C, [m]).")
       .def("project", &ProjectPoints, py::arg("camera"), py::arg("p_m"),
-           "Images (n, 2) [px] of points (n, 3) of W [m]; (0, 0) is the centre of the top-left pixel. NaN where a point cannot be seen.")
+           "Images (n, 2) [px] of points (n, 3) of W [m]; (0, 0) is the centre of the top-left "
+           "pixel. NaN where a point cannot be seen.")
       .def("rays", &Rays, py::arg("camera"), py::arg("q_px"),
-           "Centre of the camera (3,) [m] and unit directions (n, 3) in W of image points (n, 2) [px]. NaN where the lens has no ray.")
-      .def("triangulate", &TriangulatePoints, py::arg("q_px"), py::arg("cov_px2"), py::kw_only(), py::arg("max_relative_sd") = 0.3,
-           py::arg("threads") = 0,
+           "Centre of the camera (3,) [m] and unit directions (n, 3) in W of image points (n, 2) "
+           "[px]. NaN where the lens has no ray.")
+      .def("triangulate", &TriangulatePoints, py::arg("q_px"), py::arg("cov_px2"), py::kw_only(),
+           py::arg("max_relative_sd") = 0.3, py::arg("threads") = 0,
            R"(Points of W from images in all cameras, by maximum likelihood over the pixels.
 
 q_px (n, cameras, 2), NaN where a camera does not see a point; cov_px2 (2, 2), (cameras, 2, 2) or one for each case. Returns p_m (n, 3),
@@ -174,8 +189,11 @@ cov_m2 (pixels and rig), cov_pixels_m2 (n, 3, 3), chi_square, dof, usable, reaso
 refused.)")
       .def(
           "yaml", [](const CameraRig& rig) { return ToYaml(rig); }, "The text of rig.yaml.")
-      .def("__repr__", [](const CameraRig& rig) { return fmt::format("<impactlab.Rig: {}>", JoinNames(Names(rig))); });
-  module.def("load_rig", &RigFromYaml, py::arg("path"), "Reads rig.yaml (data/README.md). Raises ConfigError.");
+      .def("__repr__", [](const CameraRig& rig) {
+        return fmt::format("<impactlab.Rig: {}>", JoinNames(Names(rig)));
+      });
+  module.def("load_rig", &RigFromYaml, py::arg("path"),
+             "Reads rig.yaml (data/README.md). Raises ConfigError.");
   module.def(
       "load_tracks",
       [](const std::filesystem::path& path) {

@@ -22,8 +22,8 @@ constexpr py::ssize_t kBlock = 256;  // cases between two looks at Ctrl-C
 // Contacts before an impact, and the coefficients of laws, as arrays.
 class States {
  public:
-  States(const py::object& v_minus_F, const py::object& A_F, const py::object& e, const py::object& mu_k, const py::object& mu_s,
-         const py::object& e_t)
+  States(const py::object& v_minus_F, const py::object& A_F, const py::object& e,
+         const py::object& mu_k, const py::object& mu_s, const py::object& e_t)
       : v_(v_minus_F, "v_minus_F_m_per_s", {{2}, {3}}),
         A_(A_F, "A_F_per_kg", {{2, 2}, {3, 3}}),
         e_(e, "e", {{}}),
@@ -32,7 +32,9 @@ class States {
         e_t_(e_t, "e_t", {{}}),
         count_(Cases({&v_, &A_, &e_, &mu_k_, &mu_s_, &e_t_})) {
     if (v_.shape() != A_.shape())
-      throw ConfigError("A_F_per_kg: allowed 2 x 2 with velocities (x, n) in a plane, 3 x 3 with velocities (x, y, n) in space");
+      throw ConfigError(
+          "A_F_per_kg: allowed 2 x 2 with velocities (x, n) in a plane, 3 x 3 with velocities (x, "
+          "y, n) in space");
   }
 
   py::ssize_t count() const { return count_; }
@@ -51,7 +53,9 @@ class States {
     }
     return out;
   }
-  LawCoefficients Coefficients(py::ssize_t i) const { return {.e = *e_[i], .mu_k = *mu_k_[i], .mu_s = *mu_s_[i], .e_t = *e_t_[i]}; }
+  LawCoefficients Coefficients(py::ssize_t i) const {
+    return {.e = *e_[i], .mu_k = *mu_k_[i], .mu_s = *mu_s_[i], .e_t = *e_t_[i]};
+  }
 
   // A vector in F with as many components as the velocities were given with.
   void Set(Doubles& array, py::ssize_t i, const Eigen::Vector3d& x) const {
@@ -72,15 +76,17 @@ template <typename Work>
 void ForCases(py::ssize_t n, int threads, const Work& work) {
   CheckedThreads(threads);
   const Unlocked unlocked;
-  ForEachIndex(static_cast<std::size_t>((n + kBlock - 1) / kBlock), threads, [&](std::size_t block) {
-    CheckInterrupt();
-    const py::ssize_t first = static_cast<py::ssize_t>(block) * kBlock;
-    for (py::ssize_t i = first; i < std::min(n, first + kBlock); ++i) work(i);
-  });
+  ForEachIndex(static_cast<std::size_t>((n + kBlock - 1) / kBlock), threads,
+               [&](std::size_t block) {
+                 CheckInterrupt();
+                 const py::ssize_t first = static_cast<py::ssize_t>(block) * kBlock;
+                 for (py::ssize_t i = first; i < std::min(n, first + kBlock); ++i) work(i);
+               });
 }
 
-py::dict PredictBatch(const py::object& v_minus_F, const py::object& A_F, const py::object& e, const py::object& mu_k,
-                      const py::object& mu_s, const py::object& e_t, const std::string& law, bool certify, int threads) {
+py::dict PredictBatch(const py::object& v_minus_F, const py::object& A_F, const py::object& e,
+                      const py::object& mu_k, const py::object& mu_s, const py::object& e_t,
+                      const std::string& law, bool certify, int threads) {
   std::vector<std::string> known = LawNames();
   known.emplace_back(LawName(ImpulseLaw::kBrachPrinted));
   if (std::find(known.begin(), known.end(), law) == known.end())
@@ -93,7 +99,8 @@ py::dict PredictBatch(const py::object& v_minus_F, const py::object& A_F, const 
     outcome = Predict(law, states.Contact(i), states.Coefficients(i), certify);
     if (outcome.certificate.ok) outcome.certificate.checks.clear();
   });
-  Doubles J = Zeros({n, states.width()}), v_plus = Zeros({n, states.width()}), turn = Zeros({n}), change = Zeros({n}), share = Zeros({n});
+  Doubles J = Zeros({n, states.width()}), v_plus = Zeros({n, states.width()}), turn = Zeros({n}),
+          change = Zeros({n}), share = Zeros({n});
   py::array_t<bool> usable(n), holds(n);
   std::vector<std::string> status, reason, course, failed;
   for (py::ssize_t i = 0; i < n; ++i) {
@@ -128,13 +135,17 @@ py::dict PredictBatch(const py::object& v_minus_F, const py::object& A_F, const 
   return out;
 }
 
-py::dict DerivativesBatch(const py::object& v_minus_F, const py::object& A_F, const py::object& e, const py::object& mu_k,
-                          const py::object& mu_s, const std::string& law, int threads) {
+py::dict DerivativesBatch(const py::object& v_minus_F, const py::object& A_F, const py::object& e,
+                          const py::object& mu_k, const py::object& mu_s, const std::string& law,
+                          int threads) {
   const auto& names = LawNames();
   const std::vector<std::string> known(names.begin(), names.begin() + 3);
-  const RestitutionLaw laws[] = {RestitutionLaw::kEnergetic, RestitutionLaw::kPoisson, RestitutionLaw::kNewton};
-  const auto found = std::find_if(std::begin(laws), std::end(laws), [&](RestitutionLaw l) { return law == LawName(l); });
-  if (found == std::end(laws)) throw ConfigError("law: found " + Excerpt(law) + ", allowed " + JoinNames(known));
+  const RestitutionLaw laws[] = {RestitutionLaw::kEnergetic, RestitutionLaw::kPoisson,
+                                 RestitutionLaw::kNewton};
+  const auto found = std::find_if(std::begin(laws), std::end(laws),
+                                  [&](RestitutionLaw l) { return law == LawName(l); });
+  if (found == std::end(laws))
+    throw ConfigError("law: found " + Excerpt(law) + ", allowed " + JoinNames(known));
   const States states(v_minus_F, A_F, e, mu_k, mu_s, py::float_(0.0));
   const py::ssize_t n = states.count();
   Doubles dv = Zeros({n, 3, 12}), dJ = Zeros({n, 3, 12});
@@ -143,7 +154,8 @@ py::dict DerivativesBatch(const py::object& v_minus_F, const py::object& A_F, co
   bool* usable_at = usable.mutable_data();
   ForCases(n, threads, [&](py::ssize_t i) {
     const LawCoefficients c = states.Coefficients(i);
-    const ImpactDerivatives d = Differentiate(states.Contact(i), {.law = *found, .e = c.e, .mu_k = c.mu_k, .mu_s = c.mu_s});
+    const ImpactDerivatives d =
+        Differentiate(states.Contact(i), {.law = *found, .e = c.e, .mu_k = c.mu_k, .mu_s = c.mu_s});
     usable_at[i] = d.status == SolveStatus::kOk || d.status == SolveStatus::kNoApproach;
     using Rows = Eigen::Map<Eigen::Matrix<double, 3, 12, Eigen::RowMajor>>;
     Rows(dv_at + 36 * i) = d.dv_plus;
@@ -156,11 +168,14 @@ py::dict DerivativesBatch(const py::object& v_minus_F, const py::object& A_F, co
   return out;
 }
 
-py::dict MapBatch(const py::object& v_minus_F, const py::object& A_F, const py::object& e, const py::object& mu_k, const py::object& mu_s,
-                  int threads) {
+py::dict MapBatch(const py::object& v_minus_F, const py::object& A_F, const py::object& e,
+                  const py::object& mu_k, const py::object& mu_s, int threads) {
   const States states(v_minus_F, A_F, e, mu_k, mu_s, py::float_(0.0));
   const py::ssize_t n = states.count();
-  if (!states.planar()) throw ConfigError("v_minus_F_m_per_s: found velocities in space, allowed (x, n): the map is one of planar impacts");
+  if (!states.planar())
+    throw ConfigError(
+        "v_minus_F_m_per_s: found velocities in space, allowed (x, n): the map is one of planar "
+        "impacts");
   py::array_t<int> region(n);
   Doubles mu = Zeros({4, n});
   int* const region_at = region.mutable_data();
@@ -174,7 +189,8 @@ py::dict MapBatch(const py::object& v_minus_F, const py::object& A_F, const py::
     region_at[i] = planar ? EnergeticMap(*planar, c.e, c.mu_k, c.mu_s).region : 0;
     CriticalFriction critical = {std::nan(""), std::nan(""), std::nan(""), std::nan(""), 0};
     if (planar && planar->v_n < 0) critical = FindCriticalFriction(*planar, c.e);
-    const double bounds[] = {critical.slide, critical.slide_compression, critical.hold, critical.press};
+    const double bounds[] = {critical.slide, critical.slide_compression, critical.hold,
+                             critical.press};
     for (int k = 0; k < 4; ++k) mu_at[k * n + i] = bounds[k];
   });
   py::dict out;
@@ -184,14 +200,18 @@ py::dict MapBatch(const py::object& v_minus_F, const py::object& A_F, const py::
   return out;
 }
 
-py::dict Routh(const py::object& v_minus_F, const py::object& A_F, double e, double mu_k, const py::object& mu_s) {
+py::dict Routh(const py::object& v_minus_F, const py::object& A_F, double e, double mu_k,
+               const py::object& mu_s) {
   const States states(v_minus_F, A_F, py::float_(e), py::float_(mu_k), mu_s, py::float_(0.0));
-  if (!states.planar() || states.count() != 1) throw ConfigError("v_minus_F_m_per_s: allowed one planar state (x, n)");
+  if (!states.planar() || states.count() != 1)
+    throw ConfigError("v_minus_F_m_per_s: allowed one planar state (x, n)");
   const LawCoefficients c = states.Coefficients(0);
-  const RouthDiagram diagram = MakeRouthDiagram(*PlanarPart(states.Contact(0)), c.e, c.mu_k, c.mu_s);
+  const RouthDiagram diagram =
+      MakeRouthDiagram(*PlanarPart(states.Contact(0)), c.e, c.mu_k, c.mu_s);
   py::dict lines, out;
   for (const RouthDiagram::Line& line : diagram.lines)
-    lines[line.name.c_str()] = ToArray(Eigen::Matrix2d{{line.J_t0, line.J_n0}, {line.J_t1, line.J_n1}});
+    lines[line.name.c_str()] =
+        ToArray(Eigen::Matrix2d{{line.J_t0, line.J_n0}, {line.J_t1, line.J_n1}});
   Eigen::MatrixX2d path(diagram.path.size(), 2);
   for (Eigen::Index k = 0; k < path.rows(); ++k) {
     const Eigen::Vector3d& J = diagram.path[static_cast<std::size_t>(k)].J_F;
@@ -206,9 +226,10 @@ py::dict Routh(const py::object& v_minus_F, const py::object& A_F, double e, dou
 
 void AddLaws(py::module_& module) {
   module.attr("LAWS") = py::tuple(py::cast(LawNames()));
-  module.def("predict", &PredictBatch, py::arg("v_minus_F_m_per_s"), py::arg("A_F_per_kg"), py::arg("e") = 0.5, py::arg("mu_k") = 0.2,
-             py::arg("mu_s") = py::none(), py::arg("e_t") = 0.0, py::kw_only(), py::arg("law") = "energetic", py::arg("certify") = true,
-             py::arg("threads") = 0,
+  module.def("predict", &PredictBatch, py::arg("v_minus_F_m_per_s"), py::arg("A_F_per_kg"),
+             py::arg("e") = 0.5, py::arg("mu_k") = 0.2, py::arg("mu_s") = py::none(),
+             py::arg("e_t") = 0.0, py::kw_only(), py::arg("law") = "energetic",
+             py::arg("certify") = true, py::arg("threads") = 0,
              R"(Outcomes of impacts at one contact, by one law, for n cases at once.
 
 v_minus_F_m_per_s: velocity of the body's contact point relative to the surface before the impact, in the contact frame F (F_z = n out of
@@ -223,23 +244,28 @@ Returns arrays: J_F_N_s (impulse on the body), v_plus_F_m_per_s, course (case co
 in laws without a path), turn_rad, energy_change_J, dissipated (share of v' A^-1 v / 2), usable, status ("ok", "no_approach", "invalid",
 "not_converged"), reason, certified and failed_checks. A case that is no impact problem is NaN, with its reason.
 Raises ConfigError for shapes, dtypes and laws. Sources: impact/README.md.)");
-  module.def("derivatives", &DerivativesBatch, py::arg("v_minus_F_m_per_s"), py::arg("A_F_per_kg"), py::arg("e") = 0.5,
-             py::arg("mu_k") = 0.2, py::arg("mu_s") = py::none(), py::kw_only(), py::arg("law") = "energetic", py::arg("threads") = 0,
-             R"(Exact derivatives of v_plus_F and J_F of the exact laws ("energetic", "poisson", "newton").
+  module.def(
+      "derivatives", &DerivativesBatch, py::arg("v_minus_F_m_per_s"), py::arg("A_F_per_kg"),
+      py::arg("e") = 0.5, py::arg("mu_k") = 0.2, py::arg("mu_s") = py::none(), py::kw_only(),
+      py::arg("law") = "energetic", py::arg("threads") = 0,
+      R"(Exact derivatives of v_plus_F and J_F of the exact laws ("energetic", "poisson", "newton").
 
 Returns dv_plus_F and dJ_F, both (n, 3, 12): rows x, y, n of F; columns v_minus_F (x, y, n) [m/s], A_F (xx, xy, xn, yy, yn, nn; symmetric
 pairs moved together) [1/kg], e, mu_k, mu_s; without tangential restitution. One-sided where the course changes; zero out of the plane of a
 planar contact.)");
-  module.def("energetic_map", &MapBatch, py::arg("v_minus_F_m_per_s"), py::arg("A_F_per_kg"), py::arg("e") = 0.5, py::arg("mu_k") = 0.2,
-             py::arg("mu_s") = py::none(), py::kw_only(), py::arg("threads") = 0,
-             R"(Region of the planar energetic map (1 to 10; 0 where there is no impact) and critical friction of n planar cases.
+  module.def(
+      "energetic_map", &MapBatch, py::arg("v_minus_F_m_per_s"), py::arg("A_F_per_kg"),
+      py::arg("e") = 0.5, py::arg("mu_k") = 0.2, py::arg("mu_s") = py::none(), py::kw_only(),
+      py::arg("threads") = 0,
+      R"(Region of the planar energetic map (1 to 10; 0 where there is no impact) and critical friction of n planar cases.
 
 Returns region; mu_slide (slip lasts up to this mu_k; below 0: it stops without friction), mu_slide_compression, mu_hold (once stopped the
 contact sticks from this mu_s on), mu_press (above it slip presses the bodies together). NaN where nothing approaches. Source: document 002,
 section 3.2; document 004, section 2.4.)");
-  module.def("routh", &Routh, py::arg("v_minus_F_m_per_s"), py::arg("A_F_per_kg"), py::arg("e") = 0.5, py::arg("mu_k") = 0.2,
-             py::arg("mu_s") = py::none(),
-             R"(Routh's construction of one planar impact by Poisson's law, in the plane of impulses (J_t, J_n) [N s].
+  module.def(
+      "routh", &Routh, py::arg("v_minus_F_m_per_s"), py::arg("A_F_per_kg"), py::arg("e") = 0.5,
+      py::arg("mu_k") = 0.2, py::arg("mu_s") = py::none(),
+      R"(Routh's construction of one planar impact by Poisson's law, in the plane of impulses (J_t, J_n) [N s].
 
 Returns lines_N_s (two points each: "stick", "compression", "friction", "reversed", "termination") and path_N_s.)");
 }

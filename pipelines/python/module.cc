@@ -28,12 +28,14 @@ py::dict LoadRun(const std::filesystem::path& folder) {
   for (const DataTable& table : data.tables) {
     py::dict columns;
     for (const DataColumn& column : table.columns)
-      columns[column.name.c_str()] = column.is_text ? py::object(TextArray(column.texts)) : py::object(ToArray(column.numbers));
+      columns[column.name.c_str()] = column.is_text ? py::object(TextArray(column.texts))
+                                                    : py::object(ToArray(column.numbers));
     tables[table.name.c_str()] = columns;
   }
   for (const DataMatrices& m : data.matrices) {
     const auto k = static_cast<py::ssize_t>(m.components.size());
-    matrices[m.name.c_str()] = py::make_tuple(m.components, Doubles({static_cast<py::ssize_t>(m.count), k, k}, m.values.data()));
+    matrices[m.name.c_str()] = py::make_tuple(
+        m.components, Doubles({static_cast<py::ssize_t>(m.count), k, k}, m.values.data()));
   }
   out["attributes"] = attributes;
   out["tables"] = tables;
@@ -42,8 +44,9 @@ py::dict LoadRun(const std::filesystem::path& folder) {
   return out;
 }
 
-int Run(const std::filesystem::path& experiment, const std::filesystem::path& folder, const std::string& recordings, int threads,
-        bool report, int bootstrap, const std::vector<std::string>& require, bool force) {
+int Run(const std::filesystem::path& experiment, const std::filesystem::path& folder,
+        const std::string& recordings, int threads, bool report, int bootstrap,
+        const std::vector<std::string>& require, bool force) {
   RunArguments arguments;
   arguments.experiment = experiment;
   arguments.out = folder;
@@ -74,30 +77,43 @@ void AddExperiments(py::module_& module) {
   py::class_<Experiment>(module, "Experiment", "An experiment file with every default filled in.")
       .def_property_readonly("name", [](const Experiment& e) { return e.name; })
       .def_property_readonly("body", [](const Experiment& e) { return e.body; })
-      .def_property_readonly("gravity_m_per_s2", [](const Experiment& e) { return Doubles(3, e.motion.flight.gravity_W.data()); })
-      .def_property_readonly("floor_normal", [](const Experiment& e) { return Doubles(3, e.floor.normal.data()); })
+      .def_property_readonly(
+          "gravity_m_per_s2",
+          [](const Experiment& e) { return Doubles(3, e.motion.flight.gravity_W.data()); })
+      .def_property_readonly("floor_normal",
+                             [](const Experiment& e) { return Doubles(3, e.floor.normal.data()); })
       .def_property_readonly("floor_offset_m", [](const Experiment& e) { return e.floor.offset; })
       .def(
           "load_events",
           [](const Experiment& e, const std::filesystem::path& path) {
             return Events{ReadEvents(path, e.body, e.floor, e.motion.flight.gravity_W)};
           },
-          py::arg("path"), "Reads an events table of this body over this floor. Raises DataError with row and column.")
+          py::arg("path"),
+          "Reads an events table of this body over this floor. Raises DataError with row and "
+          "column.")
       .def("identify", &Identified, py::arg("events"),
-           "Friction and restitution by the laws and options of the file: what `impactlab identify` writes to fit.json.")
+           "Friction and restitution by the laws and options of the file: what `impactlab "
+           "identify` writes to fit.json.")
       .def(
-          "yaml", [](const Experiment& e) { return ToYaml(e); }, "The experiment as a file with all defaults.")
-      .def("__repr__", [](const Experiment& e) { return "<impactlab.Experiment: " + e.name + ">"; });
-  module.def("load_experiment", &LoadExperiment, py::arg("path"), "Reads an experiment file (data/README.md). Raises ConfigError.");
-  module.def("run", &Run, py::arg("experiment"), py::arg("out") = "out", py::kw_only(), py::arg("recordings") = "", py::arg("threads") = 0,
-             py::arg("report") = true, py::arg("bootstrap") = -1, py::arg("require") = std::vector<std::string>{}, py::arg("force") = false,
-             R"(Runs an experiment file from recordings to report, as `impactlab run` does, and writes the folder `out`.
+          "yaml", [](const Experiment& e) { return ToYaml(e); },
+          "The experiment as a file with all defaults.")
+      .def("__repr__",
+           [](const Experiment& e) { return "<impactlab.Experiment: " + e.name + ">"; });
+  module.def("load_experiment", &LoadExperiment, py::arg("path"),
+             "Reads an experiment file (data/README.md). Raises ConfigError.");
+  module.def(
+      "run", &Run, py::arg("experiment"), py::arg("out") = "out", py::kw_only(),
+      py::arg("recordings") = "", py::arg("threads") = 0, py::arg("report") = true,
+      py::arg("bootstrap") = -1, py::arg("require") = std::vector<std::string>{},
+      py::arg("force") = false,
+      R"(Runs an experiment file from recordings to report, as `impactlab run` does, and writes the folder `out`.
 
 recordings: glob that replaces the file's. bootstrap: -1 keeps the file's. require: such as "mu_k.half_width<=0.03". force: stages that an
 earlier run finished are done again. Returns 0, or 1 where a requirement is not met. Raises ConfigError, DataError (nothing usable),
 OSError (output cannot be written); KeyboardInterrupt leaves a run that goes on where it was. One run at a time in a process.)");
-  module.def("load_run", &LoadRun, py::arg("path"),
-             R"(A run folder, one of its CSV tables or a fit.json as arrays: attributes, tables, matrices, notes.
+  module.def(
+      "load_run", &LoadRun, py::arg("path"),
+      R"(A run folder, one of its CSV tables or a fit.json as arrays: attributes, tables, matrices, notes.
 
 tables: by file, dicts of arrays by column; names carry their units (data/README.md), NaN stands for an empty cell. matrices: by name, a tuple
 of the components and an array (n, k, k), such as events_cov_matrix. notes: files of the folder that are no tables. Raises DataError.)");
@@ -106,10 +122,14 @@ of the components and an array (n, k, k), such as events_cov_matrix. notes: file
 }  // namespace
 
 PYBIND11_MODULE(_impactlab, module) {
-  module.doc() = "Friction and restitution from recordings of impacts. SI units and radians; names carry their units.";
+  module.doc() =
+      "Friction and restitution from recordings of impacts. SI units and radians; names carry "
+      "their units.";
   module.attr("__version__") = ProgramVersion();
-  AddError<ConfigError>(module, "ConfigError", PyExc_ValueError, "A configuration or an argument asks for something that cannot be.");
-  AddError<DataError>(module, "DataError", PyExc_ValueError, "A data file cannot be read as what it claims to be.");
+  AddError<ConfigError>(module, "ConfigError", PyExc_ValueError,
+                        "A configuration or an argument asks for something that cannot be.");
+  AddError<DataError>(module, "DataError", PyExc_ValueError,
+                      "A data file cannot be read as what it claims to be.");
   py::register_exception_translator([](std::exception_ptr error) {
     try {
       if (error) std::rethrow_exception(error);

@@ -58,7 +58,8 @@ py::dict Poses(const Scenario& scenario, const SimulatedMotion& motion) {
   for (py::ssize_t i = 0; i < n; ++i) {
     const auto poses = scenario.poses(motion.samples[static_cast<std::size_t>(i)].state);
     for (std::size_t k = 0; k < arrays.size(); ++k)
-      Eigen::Map<Eigen::Matrix<double, 4, 4, Eigen::RowMajor>>(arrays[k].mutable_data() + 16 * i) = poses[k].matrix();
+      Eigen::Map<Eigen::Matrix<double, 4, 4, Eigen::RowMajor>>(arrays[k].mutable_data() + 16 * i) =
+          poses[k].matrix();
   }
   py::dict out;
   for (std::size_t k = 0; k < arrays.size(); ++k) out[scenario.parts[k].name.c_str()] = arrays[k];
@@ -70,13 +71,16 @@ py::list EventList(const Scenario& scenario, const SimulatedMotion& motion) {
   for (const SimulationEvent& event : motion.events) {
     py::dict one;
     std::vector<std::string> contacts;
-    for (const int c : event.contacts) contacts.push_back(scenario.mechanism.contacts[static_cast<std::size_t>(c)].name);
+    for (const int c : event.contacts)
+      contacts.push_back(scenario.mechanism.contacts[static_cast<std::size_t>(c)].name);
     one["kind"] = SimulationEventName(event.kind);
     one["t_s"] = event.t;
     one["contacts"] = contacts;
     if (event.v_minus.size() > 0) {
       const int w = scenario.mechanism.width;
-      const auto rows = [&](const Eigen::VectorXd& stacked) { return ToArray(stacked.reshaped(w, stacked.size() / w).transpose()); };
+      const auto rows = [&](const Eigen::VectorXd& stacked) {
+        return ToArray(stacked.reshaped(w, stacked.size() / w).transpose());
+      };
       one["v_minus_F_m_per_s"] = rows(event.v_minus);
       one["v_plus_F_m_per_s"] = rows(event.v_plus);
       one["J_F_N_s"] = rows(event.J);
@@ -98,9 +102,11 @@ py::dict Simulated(const Scenario& scenario) {
   const Mechanism& m = scenario.mechanism;
   py::dict out, q, u;
   for (std::size_t k = 0; k < m.q_names.size(); ++k)
-    q[m.q_names[k].c_str()] = Over(motion, [&](const MotionSample& s) { return s.state.q[static_cast<Eigen::Index>(k)]; });
+    q[m.q_names[k].c_str()] = Over(
+        motion, [&](const MotionSample& s) { return s.state.q[static_cast<Eigen::Index>(k)]; });
   for (std::size_t k = 0; k < m.u_names.size(); ++k)
-    u[m.u_names[k].c_str()] = Over(motion, [&](const MotionSample& s) { return s.state.u[static_cast<Eigen::Index>(k)]; });
+    u[m.u_names[k].c_str()] = Over(
+        motion, [&](const MotionSample& s) { return s.state.u[static_cast<Eigen::Index>(k)]; });
   out["t_s"] = Over(motion, [](const MotionSample& s) { return s.state.t; });
   out["q"] = q;
   out["u"] = u;
@@ -117,16 +123,20 @@ py::dict Simulated(const Scenario& scenario) {
 
 void AddSystems(py::module_& module) {
   module.def(
-      "predict_system", [](const std::filesystem::path& path) { return Predicted(LoadSystem(path)); }, py::arg("path"),
+      "predict_system",
+      [](const std::filesystem::path& path) { return Predicted(LoadSystem(path)); },
+      py::arg("path"),
       R"(An impact at several contacts by every law that applies, each outcome certified, and the set of outcomes that rigid bodies leave open.
 
 path: a system file (schema impactlab.system/1). Returns what `impactlab predict FILE --json` prints (schema
 impactlab.system_prediction/1; data/README.md). Raises ConfigError.)");
   module.def(
-      "predict_system_yaml", [](const std::string& text) { return Predicted(ParseSystem(text, "system")); }, py::arg("text"),
-      "The same of the text of a system file.");
+      "predict_system_yaml",
+      [](const std::string& text) { return Predicted(ParseSystem(text, "system")); },
+      py::arg("text"), "The same of the text of a system file.");
   module.def(
-      "simulate", [](const std::filesystem::path& path) { return Simulated(LoadScenario(path)); }, py::arg("path"),
+      "simulate", [](const std::filesystem::path& path) { return Simulated(LoadScenario(path)); },
+      py::arg("path"),
       R"(A mechanism followed through flight, contact and impacts.
 
 path: a scenario file (schema impactlab.scenario/1). Returns t_s (n,); q and u, dicts of coordinates and generalised velocities by name with
@@ -135,8 +145,9 @@ between samples) and mode ("open", "slip", "stick"); poses, by part: X_WB (n, 4,
 impacts v_minus_F_m_per_s, v_plus_F_m_per_s, J_F_N_s, one row a contact, cases, energy_change_J); summary (schema impactlab.simulation/1).
 Raises ConfigError; KeyboardInterrupt ends it.)");
   module.def(
-      "simulate_yaml", [](const std::string& text) { return Simulated(ParseScenario(text, "scenario")); }, py::arg("text"),
-      "The same of the text of a scenario file.");
+      "simulate_yaml",
+      [](const std::string& text) { return Simulated(ParseScenario(text, "scenario")); },
+      py::arg("text"), "The same of the text of a scenario file.");
 }
 
 }  // namespace impactlab::python

@@ -1,13 +1,17 @@
-// Cost of calibrating a stereo rig: 2 cameras x 40 views x 54 corners of known truth, the same corners for all.
+// Cost of calibrating a stereo rig: 2 cameras x 40 views x 54 corners of known truth, the same
+// corners for all.
 //
-//   Calibrate        ours: closed-form start, robust solve with warp, outliers, covariance; or plain least squares on a flat board
-//   OpenCvThreeCalls calibrateCamera twice and stereoCalibrate at its default criteria, with the intrinsics held (as people do) or free
-//   MrcalOptimize    mrcal_optimize of LENSMODEL_OPENCV5 with board warp and outlier rejection, from the true parameters
-//   MrcalWhole       the same from a seed found in the corners, in the two calls that mrcal-calibrate-cameras ends with
+//   Calibrate        ours: closed-form start, robust solve with warp, outliers, covariance; or
+//   plain least squares on a flat board OpenCvThreeCalls calibrateCamera twice and stereoCalibrate
+//   at its default criteria, with the intrinsics held (as people do) or free MrcalOptimize
+//   mrcal_optimize of LENSMODEL_OPENCV5 with board warp and outlier rejection, from the true
+//   parameters MrcalWhole       the same from a seed found in the corners, in the two calls that
+//   mrcal-calibrate-cameras ends with
 // None of the peers works out a covariance.
 //
-// `Ratios` runs all of them in turn, round after round, and gives the best time of each and its ratio to ours; above 1: we are faster. It
-// takes the processor time of the process, which other programs on the machine disturb least; no candidate works in more than one thread.
+// `Ratios` runs all of them in turn, round after round, and gives the best time of each and its
+// ratio to ours; above 1: we are faster. It takes the processor time of the process, which other
+// programs on the machine disturb least; no candidate works in more than one thread.
 
 #include <benchmark/benchmark.h>
 
@@ -40,15 +44,17 @@ constexpr int kShots = 40;
 // Shots in which both cameras see the whole board, as the peers need them.
 test::RigTwin MakeTwin(double outlier_share) {
   test::RigTwinOptions options;
-  options.cameras = {test::MakePinhole(1280, 1024, 1150), test::MakePinhole(1280, 1024, 1165, -0.12, 0.04)};
+  options.cameras = {test::MakePinhole(1280, 1024, 1150),
+                     test::MakePinhole(1280, 1024, 1165, -0.12, 0.04)};
   options.X_WC = {Eigen::Isometry3d::Identity(), test::BesideLooking(0.15, 0.7)};
   options.warp = Eigen::Vector2d(2e-4, -1.5e-4);
   options.shots = 400;
   options.outlier_share = outlier_share;
   test::RigTwin twin = test::MakeRigTwin(options, 20260401);
   const auto partial = [&](const BoardShot& shot) {
-    return std::any_of(shot.views.begin(), shot.views.end(),
-                       [&](const BoardView& view) { return static_cast<int>(view.points.size()) < PointCount(options.board); });
+    return std::any_of(shot.views.begin(), shot.views.end(), [&](const BoardView& view) {
+      return static_cast<int>(view.points.size()) < PointCount(options.board);
+    });
   };
   std::size_t kept = 0;
   for (std::size_t s = 0; s < twin.problem.shots.size() && kept < kShots; ++s) {
@@ -56,7 +62,8 @@ test::RigTwin MakeTwin(double outlier_share) {
     twin.problem.shots[kept] = twin.problem.shots[s];
     twin.X_WG[kept++] = twin.X_WG[s];
   }
-  if (kept < kShots) throw std::runtime_error("too few shots with the whole board in both pictures");
+  if (kept < kShots)
+    throw std::runtime_error("too few shots with the whole board in both pictures");
   twin.problem.shots.resize(kept);
   twin.X_WG.resize(kept);
   return twin;
@@ -79,7 +86,8 @@ Outcome RunOurs(const test::RigTwin& twin, bool plain) {
   options.robust = options.warp = !plain;
   const CalibrationResult result = Calibrate(twin.problem, options);
   if (!result.usable()) throw std::runtime_error("our calibration failed: " + result.reason);
-  return {std::sqrt(2 * result.cost / result.n_points), result.rig.cameras[1].X_WC.translation().norm(), result.n_outliers};
+  return {std::sqrt(2 * result.cost / result.n_points),
+          result.rig.cameras[1].X_WC.translation().norm(), result.n_outliers};
 }
 
 struct CvCorners {
@@ -100,7 +108,8 @@ CvCorners ToCv(const test::RigTwin& twin) {
     for (int c = 0; c < 2; ++c) {
       corners.image[c].emplace_back();
       for (const BoardPoint& point : shot.views[c].points)
-        corners.image[c].back().emplace_back(static_cast<float>(point.q.x()), static_cast<float>(point.q.y()));
+        corners.image[c].back().emplace_back(static_cast<float>(point.q.x()),
+                                             static_cast<float>(point.q.y()));
     }
   }
   return corners;
@@ -110,10 +119,12 @@ Outcome RunOpenCv(const CvCorners& corners, bool free_intrinsics) {
   cv::Mat K[2], D[2], R, T, E, F;
   for (int c = 0; c < 2; ++c) {
     std::vector<cv::Mat> rotations, translations;
-    cv::calibrateCamera(corners.object, corners.image[c], corners.size, K[c], D[c], rotations, translations);
+    cv::calibrateCamera(corners.object, corners.image[c], corners.size, K[c], D[c], rotations,
+                        translations);
   }
-  const double rms = cv::stereoCalibrate(corners.object, corners.image[0], corners.image[1], K[0], D[0], K[1], D[1], corners.size, R, T, E,
-                                         F, free_intrinsics ? cv::CALIB_USE_INTRINSIC_GUESS : cv::CALIB_FIX_INTRINSIC);
+  const double rms = cv::stereoCalibrate(
+      corners.object, corners.image[0], corners.image[1], K[0], D[0], K[1], D[1], corners.size, R,
+      T, E, F, free_intrinsics ? cv::CALIB_USE_INTRINSIC_GUESS : cv::CALIB_FIX_INTRINSIC);
   return {rms, cv::norm(T), 0};
 }
 
@@ -131,7 +142,8 @@ Eigen::Isometry3d FromCv(const cv::Mat& rotation, const cv::Mat& translation) {
   const Eigen::Vector3d r(rotation.at<double>(0), rotation.at<double>(1), rotation.at<double>(2));
   Eigen::Isometry3d X = Eigen::Isometry3d::Identity();
   if (r.norm() > 0) X.linear() = Eigen::AngleAxisd(r.norm(), r.normalized()).toRotationMatrix();
-  X.translation() << translation.at<double>(0), translation.at<double>(1), translation.at<double>(2);
+  X.translation() << translation.at<double>(0), translation.at<double>(1),
+      translation.at<double>(2);
   return X;
 }
 
@@ -154,7 +166,8 @@ MrcalProblem ToMrcal(const test::RigTwin& twin) {
   problem.columns = twin.problem.board.columns;
   problem.rows = twin.problem.board.rows;
   problem.pitch = twin.problem.board.pitch;
-  for (const CameraSetup& setup : twin.problem.cameras) problem.sizes.insert(problem.sizes.end(), {setup.width, setup.height});
+  for (const CameraSetup& setup : twin.problem.cameras)
+    problem.sizes.insert(problem.sizes.end(), {setup.width, setup.height});
   for (std::size_t s = 0; s < twin.problem.shots.size(); ++s)
     for (int c = 0; c < 2; ++c) {
       mrcal_observation_board_t view = {};
@@ -186,13 +199,15 @@ MrcalState TrueState(const test::RigTwin& twin) {
   return state;
 }
 
-// From the corners alone: Zhang's focal length, a pose of each view, the mean pose of the second camera.
+// From the corners alone: Zhang's focal length, a pose of each view, the mean pose of the second
+// camera.
 MrcalState FindSeed(const CvCorners& corners) {
   MrcalState state;
   std::vector<Eigen::Isometry3d> X_CG[2];
   for (int c = 0; c < 2; ++c) {
     const cv::Mat K = cv::initCameraMatrix2D(corners.object, corners.image[c], corners.size);
-    for (const double x : {K.at<double>(0, 0), K.at<double>(1, 1), K.at<double>(0, 2), K.at<double>(1, 2), 0., 0., 0., 0., 0.})
+    for (const double x : {K.at<double>(0, 0), K.at<double>(1, 1), K.at<double>(0, 2),
+                           K.at<double>(1, 2), 0., 0., 0., 0., 0.})
       state.intrinsics.push_back(x);
     for (std::size_t s = 0; s < corners.object.size(); ++s) {
       cv::Mat rotation, translation;
@@ -214,7 +229,8 @@ MrcalState FindSeed(const CvCorners& corners) {
   return state;
 }
 
-mrcal_stats_t Optimize(const MrcalProblem& problem, MrcalState& state, std::vector<mrcal_point3_t>& pool, bool warp) {
+mrcal_stats_t Optimize(const MrcalProblem& problem, MrcalState& state,
+                       std::vector<mrcal_point3_t>& pool, bool warp) {
   mrcal_lensmodel_t lens = {};
   lens.type = MRCAL_LENSMODEL_OPENCV5;
   mrcal_problem_selections_t selections = {};
@@ -224,10 +240,12 @@ mrcal_stats_t Optimize(const MrcalProblem& problem, MrcalState& state, std::vect
   selections.do_apply_regularization = selections.do_apply_outlier_rejection = true;
   mrcal_problem_constants_t constants = {};
   constants.point_max_range = 1e9;
-  return mrcal_optimize(nullptr, 0, nullptr, 0, state.intrinsics.data(), state.cameras.data(), state.frames.data(), nullptr,
-                        warp ? &state.warp : nullptr, 2, 1, static_cast<int>(state.frames.size()), 0, 0, problem.views.data(), nullptr,
-                        static_cast<int>(problem.views.size()), 0, pool.data(), &lens, problem.sizes.data(), selections, &constants,
-                        problem.pitch, problem.columns, problem.rows, false, false);
+  return mrcal_optimize(nullptr, 0, nullptr, 0, state.intrinsics.data(), state.cameras.data(),
+                        state.frames.data(), nullptr, warp ? &state.warp : nullptr, 2, 1,
+                        static_cast<int>(state.frames.size()), 0, 0, problem.views.data(), nullptr,
+                        static_cast<int>(problem.views.size()), 0, pool.data(), &lens,
+                        problem.sizes.data(), selections, &constants, problem.pitch,
+                        problem.columns, problem.rows, false, false);
 }
 
 Outcome RunMrcal(const MrcalProblem& problem, MrcalState state, bool two_calls) {
@@ -236,7 +254,8 @@ Outcome RunMrcal(const MrcalProblem& problem, MrcalState state, bool two_calls) 
   const mrcal_stats_t stats = Optimize(problem, state, pool, true);
   if (!(stats.rms_reproj_error__pixels > 0)) throw std::runtime_error("mrcal_optimize failed");
   const mrcal_pose_t& pose = state.cameras[0];
-  return {stats.rms_reproj_error__pixels, std::hypot(pose.t.x, pose.t.y, pose.t.z), stats.Noutliers};
+  return {stats.rms_reproj_error__pixels, std::hypot(pose.t.x, pose.t.y, pose.t.z),
+          stats.Noutliers};
 }
 
 #endif
@@ -256,7 +275,9 @@ std::map<std::string, std::function<Outcome()>> Candidates(bool outliers) {
   const MrcalProblem problem = ToMrcal(twin);
   const MrcalState truth = TrueState(twin);
   candidates["mrcal_from_truth"] = [problem, truth] { return RunMrcal(problem, truth, false); };
-  candidates["mrcal_whole"] = [problem, corners] { return RunMrcal(problem, FindSeed(corners), true); };
+  candidates["mrcal_whole"] = [problem, corners] {
+    return RunMrcal(problem, FindSeed(corners), true);
+  };
 #endif
   return candidates;
 }
@@ -294,7 +315,8 @@ void Ratios(benchmark::State& state, bool outliers) {
   for (const auto& [name, seconds] : best)
     if (name.rfind("ours", 0) != 0) {
       state.counters[name + "_over_ours"] = seconds / best.at("ours");
-      if (best.count("ours_plain")) state.counters[name + "_over_ours_plain"] = seconds / best.at("ours_plain");
+      if (best.count("ours_plain"))
+        state.counters[name + "_over_ours_plain"] = seconds / best.at("ours_plain");
     }
 }
 

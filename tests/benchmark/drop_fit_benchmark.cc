@@ -1,11 +1,16 @@
-// Cost of the bundle fit: one drop of 60 frames, three markers and two cameras, and a campaign of 100 drops on one and two threads.
+// Cost of the bundle fit: one drop of 60 frames, three markers and two cameras, and a campaign of
+// 100 drops on one and two threads.
 //
-//   OneDrop     FitDrop of one impact: the start found from the images, clocks apart by up to a frame or as stated, robust fit, covariance
-//               with the shares of cameras and layout. Bodies in turn, so that no lucky drop sets the figure
-//   Classical   what a parabola costs on the same drop, poses included: the price of the bundle fit beside it
-//   Campaign    FitCampaign of 100 drops, the layout learned from all of them: what `impactlab run` does between tracks and events
+//   OneDrop     FitDrop of one impact: the start found from the images, clocks apart by up to a
+//   frame or as stated, robust fit, covariance
+//               with the shares of cameras and layout. Bodies in turn, so that no lucky drop sets
+//               the figure
+//   Classical   what a parabola costs on the same drop, poses included: the price of the bundle fit
+//   beside it Campaign    FitCampaign of 100 drops, the layout learned from all of them: what
+//   `impactlab run` does between tracks and events
 //
-// Targets: one drop below 50 ms of one core; drops a second of two threads over those of one near 2 on two idle cores.
+// Targets: one drop below 50 ms of one core; drops a second of two threads over those of one near 2
+// on two idle cores.
 
 #include <benchmark/benchmark.h>
 
@@ -61,7 +66,8 @@ void OneDrop(benchmark::State& state, test::Thing thing, bool clocks) {
   long long iterations = 0, accepted = 0;
   for (auto _ : state) {
     const test::Drop& drop = r.drops[i % r.drops.size()];
-    const DropFit fit = FitDrop(r.tracks[i % r.drops.size()], r.rig, drop.markers, drop.body, drop.floor(), options);
+    const DropFit fit = FitDrop(r.tracks[i % r.drops.size()], r.rig, drop.markers, drop.body,
+                                drop.floor(), options);
     iterations += fit.iterations;
     accepted += fit.usable;
     ++i;
@@ -95,21 +101,28 @@ BENCHMARK_CAPTURE(Classical, rod, test::Thing::kRod)->Unit(benchmark::kMilliseco
 
 void Campaign(benchmark::State& state) {
   constexpr int kMany = 100;
-  static const twin::TracksExperiment experiment = twin::MakeTracksExperiment(test::Thing::kRod, kMany, 20 * M_PI / 180, 7);
+  static const twin::TracksExperiment experiment =
+      twin::MakeTracksExperiment(test::Thing::kRod, kMany, 20 * M_PI / 180, 7);
   std::mt19937_64 random(8);
   const twin::TracksRepeat recorded = twin::Record(experiment, {}, random);
   ProgressOptions silent;
   silent.enabled = false;
   int rounds = 0;
   for (auto _ : state) {
-    const CampaignFit fit =
-        FitCampaign(recorded.experiment, recorded.markers, experiment.floor, static_cast<int>(state.range(0)), "", silent);
+    const CampaignFit fit = FitCampaign(recorded.experiment, recorded.markers, experiment.floor,
+                                        static_cast<int>(state.range(0)), "", silent);
     rounds = fit.rounds;
   }
-  state.counters["drops_per_s"] = benchmark::Counter(kMany, benchmark::Counter::kIsIterationInvariantRate);
+  state.counters["drops_per_s"] =
+      benchmark::Counter(kMany, benchmark::Counter::kIsIterationInvariantRate);
   state.counters["passes"] = rounds;
 }
-BENCHMARK(Campaign)->Arg(1)->Arg(2)->Unit(benchmark::kMillisecond)->UseRealTime()->MeasureProcessCPUTime();
+BENCHMARK(Campaign)
+    ->Arg(1)
+    ->Arg(2)
+    ->Unit(benchmark::kMillisecond)
+    ->UseRealTime()
+    ->MeasureProcessCPUTime();
 
 }  // namespace
 }  // namespace impactlab

@@ -1,4 +1,5 @@
-// Speed of identification on one core: both coefficients, groups pooled partially, refits of the bootstrap.
+// Speed of identification on one core: both coefficients, groups pooled partially, refits of the
+// bootstrap.
 
 #include <benchmark/benchmark.h>
 
@@ -22,25 +23,37 @@ std::vector<EventGroup> Groups(bool planar, int n_groups, int events) {
 }
 
 void TwoCoefficients(benchmark::State& state) {
-  const std::vector<EventGroup> one = Groups(state.range(0) != 0, 1, static_cast<int>(state.range(1)));
+  const std::vector<EventGroup> one =
+      Groups(state.range(0) != 0, 1, static_cast<int>(state.range(1)));
   for (auto _ : state) benchmark::DoNotOptimize(Identify(one[0].events, one[0].body, {}));
 }
-BENCHMARK(TwoCoefficients)->ArgNames({"planar", "events"})->Args({1, 60})->Args({0, 12})->Unit(benchmark::kMillisecond);
+BENCHMARK(TwoCoefficients)
+    ->ArgNames({"planar", "events"})
+    ->Args({1, 60})
+    ->Args({0, 12})
+    ->Unit(benchmark::kMillisecond);
 
 // 50 groups of 20 events: 2 s asked.
 void PartialPooling(benchmark::State& state) {
   const std::vector<EventGroup> groups = Groups(state.range(0) != 0, 50, 20);
   const CoefficientModel model = ParseModel("groups");
-  for (auto _ : state) benchmark::DoNotOptimize(FitCoefficients(groups, RestitutionLaw::kEnergetic, model));
+  for (auto _ : state)
+    benchmark::DoNotOptimize(FitCoefficients(groups, RestitutionLaw::kEnergetic, model));
 }
-BENCHMARK(PartialPooling)->ArgName("planar")->Arg(1)->Arg(0)->Unit(benchmark::kMillisecond)->Iterations(2);
+BENCHMARK(PartialPooling)
+    ->ArgName("planar")
+    ->Arg(1)
+    ->Arg(0)
+    ->Unit(benchmark::kMillisecond)
+    ->Iterations(2);
 
 // 2000 resamples of 300 events on all cores: 20 s asked on two.
 void Bootstrap(benchmark::State& state) {
   const std::vector<EventGroup> one = Groups(true, 1, 300);
   for (auto _ : state) {
     benchmark::DoNotOptimize(
-        CompareIntervals(one, RestitutionLaw::kEnergetic, {}, {.bootstrap = 2000, .monte_carlo = 0, .profile = false}));
+        CompareIntervals(one, RestitutionLaw::kEnergetic, {},
+                         {.bootstrap = 2000, .monte_carlo = 0, .profile = false}));
   }
 }
 BENCHMARK(Bootstrap)->Unit(benchmark::kSecond)->Iterations(1)->UseRealTime();

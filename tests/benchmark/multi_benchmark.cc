@@ -1,4 +1,5 @@
-// Impacts at several contacts: the three-ball cradle and the five-point rod of document 003, from system to outcome, reduction included.
+// Impacts at several contacts: the three-ball cradle and the five-point rod of document 003, from
+// system to outcome, reduction included.
 
 #include <benchmark/benchmark.h>
 
@@ -11,7 +12,9 @@
 namespace impactlab {
 namespace {
 
-ImpactSystem ThreeBalls() { return MakeBallChain({1, 1, 1}, {1, 0, 0}, std::vector<ContactProperties>(2)); }
+ImpactSystem ThreeBalls() {
+  return MakeBallChain({1, 1, 1}, {1, 0, 0}, std::vector<ContactProperties>(2));
+}
 
 ImpactSystem FivePointRod() {
   ImpactSystem system;
@@ -31,7 +34,8 @@ void Sequence(benchmark::State& state, const ImpactSystem& system) {
   for (auto _ : state) benchmark::DoNotOptimize(SolveSequence(system).v_plus);
 }
 void Poisson(benchmark::State& state, const ImpactSystem& system) {
-  for (auto _ : state) benchmark::DoNotOptimize(SolveSimultaneous(system, MultiLaw::kSimultaneousPoisson).v_plus);
+  for (auto _ : state)
+    benchmark::DoNotOptimize(SolveSimultaneous(system, MultiLaw::kSimultaneousPoisson).v_plus);
 }
 void Global(benchmark::State& state, const ImpactSystem& system) {
   for (auto _ : state) benchmark::DoNotOptimize(SolveGlobal(system).v_plus);

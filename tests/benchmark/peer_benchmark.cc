@@ -1,16 +1,21 @@
-// The same impact of a rod by this library and by physics engines: time of one impact and error of the contact velocity after it.
+// The same impact of a rod by this library and by physics engines: time of one impact and error of
+// the contact velocity after it.
 //
-// The planar rod of document 004, chapter 2 (mass 1 kg, length 1 m, radius L/30, I = 1/12 + r^2/4) meets a plane with one end at (1, -1)
-// m/s, mu = e = 0.4, under three angles: slip goes on, stops and sticks, stops and reverses. The exact answer is the path of the impulse
-// with the law of restitution that the engine models (Newton's for ODE and Bullet, Poisson's for Simbody); both the error against that and
-// the one against the energetic law are given, relative to |v_minus|. No gravity, the rod is set back before every impact, which is a part
-// of the time.
+// The planar rod of document 004, chapter 2 (mass 1 kg, length 1 m, radius L/30, I = 1/12 + r^2/4)
+// meets a plane with one end at (1, -1) m/s, mu = e = 0.4, under three angles: slip goes on, stops
+// and sticks, stops and reverses. The exact answer is the path of the impulse with the law of
+// restitution that the engine models (Newton's for ODE and Bullet, Poisson's for Simbody); both the
+// error against that and the one against the energetic law are given, relative to |v_minus|. No
+// gravity, the rod is set back before every impact, which is a part of the time.
 //
-//   ODE      one step of 1 us with the direct solver (dWorldStep): bounce, and friction as a pyramid along F_x, bounded by the normal force
-//   Bullet   one step of 1 us, sequential impulses, up to 200 iterations without warm start, double precision; the contact is a sphere of 1
-//   mm Simbody  one step of 1 us of its semi-explicit Euler stepper, Poisson's restitution, by the PLUS solver and by the PGS solver MuJoCo
-//   a soft contact, which has no e: stiffness for a contact of about 1 ms, damping chosen so that a central impact without friction
-//            has e; steps of 10 us by implicit friction cones (elliptic, Newton's solver) until the end lifts off. The rod turns meanwhile.
+//   ODE      one step of 1 us with the direct solver (dWorldStep): bounce, and friction as a
+//   pyramid along F_x, bounded by the normal force Bullet   one step of 1 us, sequential impulses,
+//   up to 200 iterations without warm start, double precision; the contact is a sphere of 1 mm
+//   Simbody  one step of 1 us of its semi-explicit Euler stepper, Poisson's restitution, by the
+//   PLUS solver and by the PGS solver MuJoCo a soft contact, which has no e: stiffness for a
+//   contact of about 1 ms, damping chosen so that a central impact without friction
+//            has e; steps of 10 us by implicit friction cones (elliptic, Newton's solver) until the
+//            end lifts off. The rod turns meanwhile.
 //
 // peer_benchmark [FILE.json]: prints the table, and writes it.
 
@@ -105,48 +110,57 @@ double BestTime(const std::function<void()>& call) {
   return best;
 }
 
-// The first angle of the rod to the plane, in steps of a hundredth of a radian, of which the energetic law makes this case.
+// The first angle of the rod to the plane, in steps of a hundredth of a radian, of which the
+// energetic law makes this case.
 RodImpact FindCase(const std::function<bool(int digit)>& wanted) {
   for (int i = 1; i < 314; ++i) {
     const RodImpact impact = RodAt(0.01 * i);
     const ImpactOutcome outcome = Exact(impact, RestitutionLaw::kEnergetic);
     // A little inside its range of angles, so that every law has the same case.
     const ImpactOutcome next = Exact(RodAt(0.01 * i + 0.1), RestitutionLaw::kEnergetic);
-    if (outcome.status == SolveStatus::kOk && wanted(outcome.path_case.digit) && next.path_case.digit == outcome.path_case.digit)
+    if (outcome.status == SolveStatus::kOk && wanted(outcome.path_case.digit) &&
+        next.path_case.digit == outcome.path_case.digit)
       return RodAt(0.01 * i + 0.05);
   }
   throw std::logic_error("no angle of the rod has this case");
 }
 
 int Run(const char* file) {
-  // Debian's Simbody was built with its debugging output, which is kept from the table; what it costs to write is in Simbody's time.
+  // Debian's Simbody was built with its debugging output, which is kept from the table; what it
+  // costs to write is in Simbody's time.
   std::FILE* const table = fdopen(dup(STDOUT_FILENO), "w");
-  if (table == nullptr || std::freopen("/dev/null", "w", stdout) == nullptr) throw std::runtime_error("no standard output");
+  if (table == nullptr || std::freopen("/dev/null", "w", stdout) == nullptr)
+    throw std::runtime_error("no standard output");
   std::cout.setstate(std::ios::failbit);
-  const std::vector<Case> cases = {{"slides", FindCase([](int digit) { return digit == 0; })},
-                                   {"sticks", FindCase([](int digit) { return digit == 1 || digit == 3; })},
-                                   {"reverses", FindCase([](int digit) { return digit == 2 || digit == 4; })}};
+  const std::vector<Case> cases = {
+      {"slides", FindCase([](int digit) { return digit == 0; })},
+      {"sticks", FindCase([](int digit) { return digit == 1 || digit == 3; })},
+      {"reverses", FindCase([](int digit) { return digit == 2 || digit == 4; })}};
   nlohmann::json rows = nlohmann::json::array();
-  fmt::print(table, "{:<9} {:>8} {:<16} {:<10} {:>12} {:>8} {:>11} {:>11}\n", "case", "beta_rad", "solver", "law", "time_us", "ratio",
-             "error_law", "error_e*");
+  fmt::print(table, "{:<9} {:>8} {:<16} {:<10} {:>12} {:>8} {:>11} {:>11}\n", "case", "beta_rad",
+             "solver", "law", "time_us", "ratio", "error_law", "error_e*");
   for (const Case& c : cases) {
     SolveOptions options;
     options.dense_output = false;
-    const auto model = [&](RestitutionLaw law) { return ImpactModel{law, c.impact.e, c.impact.mu, c.impact.mu}; };
+    const auto model = [&](RestitutionLaw law) {
+      return ImpactModel{law, c.impact.e, c.impact.mu, c.impact.mu};
+    };
     const ContactState contact = Contact(c.impact);
     const double speed = contact.v_minus_F.norm(),
                  ours = BestTime([&] {
-                   const ImpactOutcome outcome = Solve(contact, model(RestitutionLaw::kEnergetic), options);
+                   const ImpactOutcome outcome =
+                       Solve(contact, model(RestitutionLaw::kEnergetic), options);
                    asm volatile("" : : "r,m"(&outcome) : "memory");
                  });
-    const auto add = [&](const std::string& solver, const std::string& law, double time, const Eigen::Vector2d& v, RestitutionLaw own) {
+    const auto add = [&](const std::string& solver, const std::string& law, double time,
+                         const Eigen::Vector2d& v, RestitutionLaw own) {
       const auto error = [&](RestitutionLaw against) {
         const Eigen::Vector3d exact = Exact(c.impact, against).v_plus_F;
         return (v - Eigen::Vector2d(exact.x(), exact.z())).norm() / speed;
       };
       const double by_law = error(own), by_energetic = error(RestitutionLaw::kEnergetic);
-      fmt::print(table, "{:<9} {:>8.3f} {:<16} {:<10} {:>12.3f} {:>8.0f} {:>11.2g} {:>11.2g}\n", c.name, c.impact.beta, solver, law,
-                 1e6 * time, time / ours, by_law, by_energetic);
+      fmt::print(table, "{:<9} {:>8.3f} {:<16} {:<10} {:>12.3f} {:>8.0f} {:>11.2g} {:>11.2g}\n",
+                 c.name, c.impact.beta, solver, law, 1e6 * time, time / ours, by_law, by_energetic);
       rows.push_back({{"case", c.name},
                       {"beta_rad", c.impact.beta},
                       {"solver", solver},
@@ -168,7 +182,10 @@ int Run(const char* file) {
   std::fclose(table);
   if (file != nullptr) {
     std::ofstream out(file);
-    out << nlohmann::json({{"rod", {{"mass_kg", 1}, {"length_m", 1}, {"mu", RodImpact{}.mu}, {"e", RodImpact{}.e}}}, {"impacts", rows}})
+    out << nlohmann::json(
+               {{"rod",
+                 {{"mass_kg", 1}, {"length_m", 1}, {"mu", RodImpact{}.mu}, {"e", RodImpact{}.e}}},
+                {"impacts", rows}})
                .dump(1)
         << "\n";
     if (!out) {

@@ -25,9 +25,12 @@ class BulletWorld {
     info.m_restitutionVelocityThreshold = 0;
     info.m_solverMode = SOLVER_USE_2_FRICTION_DIRECTIONS;
     plane_.setMargin(0);
-    rod_shape_.addChildShape(btTransform(btQuaternion::getIdentity(), btVector3(impact.lever_x, 0, impact.lever_z + kEnd)), &end_);
+    rod_shape_.addChildShape(btTransform(btQuaternion::getIdentity(),
+                                         btVector3(impact.lever_x, 0, impact.lever_z + kEnd)),
+                             &end_);
     rod_ = std::make_unique<btRigidBody>(btRigidBody::btRigidBodyConstructionInfo(
-        impact.mass, nullptr, &rod_shape_, btVector3(impact.inertia, impact.inertia, impact.inertia)));
+        impact.mass, nullptr, &rod_shape_,
+        btVector3(impact.inertia, impact.inertia, impact.inertia)));
     // Restitution and friction of a contact are the products of both bodies'.
     ground_.setRestitution(1);
     ground_.setFriction(1);
@@ -46,13 +49,16 @@ class BulletWorld {
   }
 
   Eigen::Vector2d Impact() {
-    const btTransform start(btQuaternion::getIdentity(), btVector3(-impact_.lever_x, 0, -impact_.lever_z));
+    const btTransform start(btQuaternion::getIdentity(),
+                            btVector3(-impact_.lever_x, 0, -impact_.lever_z));
     rod_->setWorldTransform(start);
     rod_->setInterpolationWorldTransform(start);
     rod_->setLinearVelocity(btVector3(impact_.v_x, 0, impact_.v_z));
     rod_->setAngularVelocity(btVector3(0, 0, 0));
     rod_->clearForces();
-    broadphase_.getOverlappingPairCache()->cleanProxyFromPairs(rod_->getBroadphaseHandle(), &dispatcher_);  // no contact of the last impact
+    // no contact of the last impact
+    broadphase_.getOverlappingPairCache()->cleanProxyFromPairs(rod_->getBroadphaseHandle(),
+                                                               &dispatcher_);
     world_.stepSimulation(1e-6, 0);
     const btVector3 v = rod_->getLinearVelocity(), omega = rod_->getAngularVelocity();
     return impact_.AtContact(v.x(), v.z(), omega.y());

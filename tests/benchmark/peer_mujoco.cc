@@ -9,29 +9,32 @@
 namespace impactlab::test {
 namespace {
 
-constexpr double kEnd = 1e-3;                     // radius of the sphere that is the rod's end [m]
-constexpr double kStiffness = M_PI * M_PI * 1e6;  // of the contact, by mass [1/s^2]: half a period is 1 ms
-constexpr double kStep = 1e-5;                    // [s]
+constexpr double kEnd = 1e-3;  // radius of the sphere that is the rod's end [m]
+// of the contact, by mass [1/s^2]: half a period is 1 ms
+constexpr double kStiffness = M_PI * M_PI * 1e6;
+constexpr double kStep = 1e-5;  // [s]
 constexpr int kMaxSteps = 2000;
 
 class MujocoWorld {
  public:
   // `damping`: of the contact, relative to the critical one.
   MujocoWorld(const RodImpact& impact, double damping) : impact_(impact) {
-    const std::string contact = fmt::format(R"(friction="{} 0 0" condim="3" solref="{} {}" solimp="0.9999 0.9999 0.001")", impact.mu,
-                                            -kStiffness, -2 * damping * std::sqrt(kStiffness));
+    const std::string contact =
+        fmt::format(R"(friction="{} 0 0" condim="3" solref="{} {}" solimp="0.9999 0.9999 0.001")",
+                    impact.mu, -kStiffness, -2 * damping * std::sqrt(kStiffness));
     const std::string scene = fmt::format(
         R"(<mujoco><compiler inertiafromgeom="false"/>
 <option timestep="{}" gravity="0 0 0" cone="elliptic" solver="Newton" iterations="100" tolerance="1e-10" impratio="100"/>
 <worldbody><geom type="plane" size="10 10 1" {}/>
 <body pos="{} 0 {}"><freejoint/><inertial pos="0 0 0" mass="{}" diaginertia="{} {} {}"/>
 <geom type="sphere" size="{}" pos="{} 0 {}" {}/></body></worldbody></mujoco>)",
-        kStep, contact, -impact.lever_x, -impact.lever_z, impact.mass, impact.inertia, impact.inertia, impact.inertia, kEnd, impact.lever_x,
-        impact.lever_z + kEnd, contact);
+        kStep, contact, -impact.lever_x, -impact.lever_z, impact.mass, impact.inertia,
+        impact.inertia, impact.inertia, kEnd, impact.lever_x, impact.lever_z + kEnd, contact);
     const auto files = std::make_unique<mjVFS>();
     mj_defaultVFS(files.get());
     const int size = static_cast<int>(scene.size());
-    if (mj_makeEmptyFileVFS(files.get(), "rod.xml", size) != 0) throw std::runtime_error("MuJoCo takes no scene");
+    if (mj_makeEmptyFileVFS(files.get(), "rod.xml", size) != 0)
+      throw std::runtime_error("MuJoCo takes no scene");
     scene.copy(static_cast<char*>(files->filedata[0]), scene.size());
     char error[1000] = "";
     model_.reset(mj_loadXML("rod.xml", files.get(), error, sizeof error));
@@ -50,7 +53,8 @@ class MujocoWorld {
     do mj_step(model_.get(), d);
     while (++n < kMaxSteps && (d->ncon > 0 || n < 3));
     if (n == kMaxSteps) throw std::runtime_error("MuJoCo: the rod does not leave the plane");
-    const double x = d->geom_xpos[3] - d->qpos[0], z = d->geom_xpos[5] - kEnd - d->qpos[2];  // of the end, where it is now
+    // of the end, where it is now
+    const double x = d->geom_xpos[3] - d->qpos[0], z = d->geom_xpos[5] - kEnd - d->qpos[2];
     return {d->qvel[0] + d->qvel[4] * z, d->qvel[2] - d->qvel[4] * x};
   }
 

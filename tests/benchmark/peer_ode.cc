@@ -19,7 +19,8 @@ class OdeWorld {
     group_ = dJointGroupCreate(0);
     body_ = dBodyCreate(world_);
     dMass mass;
-    dMassSetParameters(&mass, impact.mass, 0, 0, 0, impact.inertia, impact.inertia, impact.inertia, 0, 0, 0);
+    dMassSetParameters(&mass, impact.mass, 0, 0, 0, impact.inertia, impact.inertia, impact.inertia,
+                       0, 0, 0);
     dBodySetMass(body_, &mass);
     contact_.surface.mode = dContactBounce | dContactApprox1 | dContactFDir1;
     contact_.surface.mu = impact.mu;

@@ -11,11 +11,12 @@ class SimbodyWorld {
  public:
   SimbodyWorld(const RodImpact& impact, SimbodySolver solver) : impact_(impact), matter_(system_) {
     using SimTK::Vec3;
-    const SimTK::Body::Rigid rod(
-        SimTK::MassProperties(impact.mass, Vec3(0), SimTK::Inertia(impact.inertia, impact.inertia, impact.inertia)));
+    const SimTK::Body::Rigid rod(SimTK::MassProperties(
+        impact.mass, Vec3(0), SimTK::Inertia(impact.inertia, impact.inertia, impact.inertia)));
     SimTK::MobilizedBody::Free free(matter_.updGround(), rod);
     matter_.adoptUnilateralContact(new SimTK::PointPlaneContact(
-        matter_.updGround(), SimTK::ZAxis, 0, free, Vec3(impact.lever_x, 0, impact.lever_z), impact.e, impact.mu, impact.mu, 0));
+        matter_.updGround(), SimTK::ZAxis, 0, free, Vec3(impact.lever_x, 0, impact.lever_z),
+        impact.e, impact.mu, impact.mu, 0));
     SimTK::State state = system_.realizeTopology();
     free.setQToFitTransform(state, SimTK::Transform(Vec3(-impact.lever_x, 0, -impact.lever_z)));
     free.setUToFitLinearVelocity(state, Vec3(impact.v_x, 0, impact.v_z));
@@ -41,7 +42,8 @@ class SimbodyWorld {
     state.updU() = u_;
     stepper_->stepTo(1e-6);
     system_.realize(stepper_->getState(), SimTK::Stage::Velocity);
-    const SimTK::SpatialVec velocity = matter_.getMobilizedBody(body_).getBodyVelocity(stepper_->getState());
+    const SimTK::SpatialVec velocity =
+        matter_.getMobilizedBody(body_).getBodyVelocity(stepper_->getState());
     return impact_.AtContact(velocity[1][0], velocity[1][2], velocity[0][1]);
   }
 
@@ -58,8 +60,8 @@ class SimbodyWorld {
 
 Peer SimbodyPeer(const RodImpact& impact, SimbodySolver solver) {
   const auto world = std::make_shared<SimbodyWorld>(impact, solver);
-  return {solver == SimbodySolver::kPlus ? "Simbody, PLUS" : "Simbody, PGS", "Poisson", RestitutionLaw::kPoisson,
-          [world] { return world->Impact(); }};
+  return {solver == SimbodySolver::kPlus ? "Simbody, PLUS" : "Simbody, PGS", "Poisson",
+          RestitutionLaw::kPoisson, [world] { return world->Impact(); }};
 }
 
 }  // namespace impactlab::test

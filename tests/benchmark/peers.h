@@ -1,5 +1,6 @@
 #pragma once
-// Physics engines that solve the impact of a rod, for peer_benchmark. Each function exists where its engine was found.
+// Physics engines that solve the impact of a rod, for peer_benchmark. Each function exists where
+// its engine was found.
 
 #include <Eigen/Core>
 #include <cmath>
@@ -10,10 +11,11 @@
 
 namespace impactlab::test {
 
-// A planar impact in the x-z plane: the end of a rod touches z = 0. The rod turns about y alone; its other moments of inertia do not
-// matter.
+// A planar impact in the x-z plane: the end of a rod touches z = 0. The rod turns about y alone;
+// its other moments of inertia do not matter.
 struct RodImpact {
-  double beta = 0;                  // of the rod's axis, from the contact to its centre, over the plane [rad]
+  // of the rod's axis, from the contact to its centre, over the plane [rad]
+  double beta = 0;
   double mass = 1, inertia = 1;     // [kg], about y through the centre [kg m^2]
   double lever_x = 0, lever_z = 0;  // contact point from the centre [m]
   double v_x = 1, v_z = -1;         // of the contact point before [m/s]; the rod does not turn then
@@ -27,9 +29,10 @@ struct RodImpact {
 
 // An engine with the impact set up in it.
 struct Peer {
-  std::string name, law;                    // law: of restitution, in words
-  RestitutionLaw compared;                  // what the engine's restitution stands for
-  std::function<Eigen::Vector2d()> impact;  // from the state before; velocity of the contact point after it, along x and z [m/s]
+  std::string name, law;    // law: of restitution, in words
+  RestitutionLaw compared;  // what the engine's restitution stands for
+  // from the state before; velocity of the contact point after it, along x and z [m/s]
+  std::function<Eigen::Vector2d()> impact;
 };
 
 Peer OdePeer(const RodImpact& impact);

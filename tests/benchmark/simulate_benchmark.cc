@@ -1,5 +1,5 @@
-// Speed of the simulator on one core: the rod of document 002 on its vibrating floor, an elastic ball, a cube in space to rest, and the
-// derivative of a motion through impacts.
+// Speed of the simulator on one core: the rod of document 002 on its vibrating floor, an elastic
+// ball, a cube in space to rest, and the derivative of a motion through impacts.
 
 #include <benchmark/benchmark.h>
 
@@ -37,11 +37,13 @@ void ElasticBall(benchmark::State& state) {
   SimulateOptions options;
   options.duration = 1000 * 2 * std::sqrt(2 / kStandardGravity);
   for (auto _ : state) benchmark::DoNotOptimize(Simulate(ball.mechanism, ball.start, options));
-  state.counters["bounces/s"] = benchmark::Counter(1000.0 * static_cast<double>(state.iterations()), benchmark::Counter::kIsRate);
+  state.counters["bounces/s"] = benchmark::Counter(1000.0 * static_cast<double>(state.iterations()),
+                                                   benchmark::Counter::kIsRate);
 }
 BENCHMARK(ElasticBall)->Unit(benchmark::kMillisecond);
 
-// Peer: a ball with e = 0.9 dropped from 1 m, 3 s and five bounces later, against the closed form. Counter: error of its height [m].
+// Peer: a ball with e = 0.9 dropped from 1 m, 3 s and five bounces later, against the closed form.
+// Counter: error of its height [m].
 constexpr double kBounceE = 0.9, kBounceEnd = 3;
 
 double ExactHeight() {
@@ -98,20 +100,27 @@ void OdeBallOfFiveBounces(benchmark::State& state) {
   dWorldDestroy(world);
   dCloseODE();
 }
-BENCHMARK(OdeBallOfFiveBounces)->Arg(1000)->Arg(10000)->Arg(100000)->Arg(1000000)->Unit(benchmark::kMicrosecond);
+BENCHMARK(OdeBallOfFiveBounces)
+    ->Arg(1000)
+    ->Arg(10000)
+    ->Arg(100000)
+    ->Arg(1000000)
+    ->Unit(benchmark::kMicrosecond);
 #endif
 
 void CubeToRest(benchmark::State& state) {
   MovingBody body;
   body.start.body = MakeBox({0.1, 0.1, 0.1}, 0.37);
-  body.start.X_WB.linear() = Eigen::Quaterniond(0.8, 0.3, 0.4, 0.33).normalized().toRotationMatrix();
+  body.start.X_WB.linear() =
+      Eigen::Quaterniond(0.8, 0.3, 0.4, 0.33).normalized().toRotationMatrix();
   body.start.X_WB.translation().z() = 0.5;
   body.start.v_WB = {1, 0.3, 0};
   body.start.omega_WB = {3, -5, 2};
   ContactProperties p;
   p.e = 0.4;
   p.mu_k = p.mu_s = 0.3;
-  const BodyMechanism cube = MakeBodyMechanism({body}, {}, {MovingPlane()}, EveryBodyOnEveryPlane(1, 1, p));
+  const BodyMechanism cube =
+      MakeBodyMechanism({body}, {}, {MovingPlane()}, EveryBodyOnEveryPlane(1, 1, p));
   for (auto _ : state) benchmark::DoNotOptimize(Simulate(cube.mechanism, cube.start, {}));
 }
 BENCHMARK(CubeToRest)->Unit(benchmark::kMillisecond);
@@ -120,7 +129,8 @@ void DerivativeOfAMotion(benchmark::State& state) {
   RodOnFloor rod;
   rod.rates = {0.4, 0, 1.1};
   const BodyMechanism made = MakeRodOnFloor(rod);
-  for (auto _ : state) benchmark::DoNotOptimize(DifferentiateMotion(made.mechanism, made.start, 1.6));
+  for (auto _ : state)
+    benchmark::DoNotOptimize(DifferentiateMotion(made.mechanism, made.start, 1.6));
 }
 BENCHMARK(DerivativeOfAMotion)->Unit(benchmark::kMicrosecond);
 

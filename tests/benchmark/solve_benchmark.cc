@@ -1,6 +1,6 @@
-// Cost of one impact: the planar closed form, turning slip in space, derivatives, the certificate, and as a peer one step of a physics
-// engine (ODE) for the same body, contact, friction and bounce. Counter `ode_over_solve` of the peer is its time by that of Solve in the
-// same run.
+// Cost of one impact: the planar closed form, turning slip in space, derivatives, the certificate,
+// and as a peer one step of a physics engine (ODE) for the same body, contact, friction and bounce.
+// Counter `ode_over_solve` of the peer is its time by that of Solve in the same run.
 
 #include <benchmark/benchmark.h>
 
@@ -116,9 +116,13 @@ void RunDifferentiate(benchmark::State& state, const Cases& cases) {
   }
 }
 
-void DifferentiatePlanar(benchmark::State& state) { RunDifferentiate(state, MakeCases(true, false)); }
+void DifferentiatePlanar(benchmark::State& state) {
+  RunDifferentiate(state, MakeCases(true, false));
+}
 BENCHMARK(DifferentiatePlanar);
-void DifferentiateTurningSlip(benchmark::State& state) { RunDifferentiate(state, MakeCases(false, true)); }
+void DifferentiateTurningSlip(benchmark::State& state) {
+  RunDifferentiate(state, MakeCases(false, true));
+}
 BENCHMARK(DifferentiateTurningSlip);
 
 void CertifyTurningSlip(benchmark::State& state) {
@@ -171,7 +175,9 @@ double BestTime(F&& call) {
   for (int batch = 0; batch < 200; ++batch) {
     const auto start = std::chrono::steady_clock::now();
     for (int i = 0; i < 200; ++i) call();
-    best = std::min(best, std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count() / 200);
+    best = std::min(
+        best,
+        std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count() / 200);
   }
   return best;
 }
@@ -213,14 +219,18 @@ void OdeWorldStep(benchmark::State& state, bool planar) {
   SolveOptions options;
   options.tolerance = 1e-9;
   options.dense_output = false;
-  const double solve_time = BestTime([&] { benchmark::DoNotOptimize(Solve(ours, model, options)); });
+  const double solve_time =
+      BestTime([&] { benchmark::DoNotOptimize(Solve(ours, model, options)); });
   state.counters["ode_over_solve"] = BestTime(step) / solve_time;
   state.counters["solve_ns"] = solve_time * 1e9;
-  // How far the step's contact velocity is from the exact path, by |v_minus|: the peer replaces the path by one complementarity problem.
+  // How far the step's contact velocity is from the exact path, by |v_minus|: the peer replaces the
+  // path by one complementarity problem.
   const dReal* v = dBodyGetLinearVel(body);
   const dReal* w = dBodyGetAngularVel(body);
-  const Eigen::Vector3d v_plus = Eigen::Vector3d(v[0], v[1], v[2]) + Eigen::Vector3d(w[0], w[1], w[2]).cross(box.lever);
-  state.counters["ode_difference"] = (v_plus - Solve(ours, model).v_plus_F).norm() / ours.v_minus_F.norm();
+  const Eigen::Vector3d v_plus =
+      Eigen::Vector3d(v[0], v[1], v[2]) + Eigen::Vector3d(w[0], w[1], w[2]).cross(box.lever);
+  state.counters["ode_difference"] =
+      (v_plus - Solve(ours, model).v_plus_F).norm() / ours.v_minus_F.norm();
   dJointGroupDestroy(group);
   dWorldDestroy(world);
   dCloseODE();

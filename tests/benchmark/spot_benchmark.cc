@@ -1,16 +1,18 @@
 // Cost of finding 40 bright markers of radius 3 to 7 px in gray frames of 1280x720, one core.
 //
-//   ReadPass             every byte of the frame once, summed with the widest vector instructions there are: the memory bound
-//   FindSpots            ours: threshold and noise of this frame, spots, backgrounds, weighted centroids, covariances, flags
-//   FindSpotsPortable    the same without vector instructions
-//   FindContours         OpenCV: threshold (given), findContours, moments of the grey values over box and rim, no covariance
-//   SimpleBlobDetector   OpenCV's with default parameters, on the inverted frame, since it looks for dark blobs
-//   FindInWindows        ours: 6 markers inside windows of 41x41 px, as a tracker asks for them
+//   ReadPass             every byte of the frame once, summed with the widest vector instructions
+//   there are: the memory bound FindSpots            ours: threshold and noise of this frame,
+//   spots, backgrounds, weighted centroids, covariances, flags FindSpotsPortable    the same
+//   without vector instructions FindContours         OpenCV: threshold (given), findContours,
+//   moments of the grey values over box and rim, no covariance SimpleBlobDetector   OpenCV's with
+//   default parameters, on the inverted frame, since it looks for dark blobs FindInWindows ours: 6
+//   markers inside windows of 41x41 px, as a tracker asks for them
 //
-// "Cold": the frames come in turn from a set much larger than the second-level cache, as they do from a decoder on another core. "Hot": the
-// same frame again and again.
+// "Cold": the frames come in turn from a set much larger than the second-level cache, as they do
+// from a decoder on another core. "Hot": the same frame again and again.
 //
-// `Ratios` runs all of them in turn, round after round, and gives the best time of each, by the clock of the thread.
+// `Ratios` runs all of them in turn, round after round, and gives the best time of each, by the
+// clock of the thread.
 
 #include <benchmark/benchmark.h>
 
@@ -54,7 +56,9 @@ const Frames& Recording() {
     std::vector<double> clean(static_cast<std::size_t>(kWidth) * kHeight, kBackground);
     while (static_cast<int>(f.q.size()) < kMarkers) {
       const Eigen::Vector2d q(20 + (kWidth - 40) * unit(rng), 20 + (kHeight - 40) * unit(rng));
-      if (std::any_of(f.q.begin(), f.q.end(), [&](const Eigen::Vector2d& p) { return (p - q).norm() < 30; })) continue;
+      if (std::any_of(f.q.begin(), f.q.end(),
+                      [&](const Eigen::Vector2d& p) { return (p - q).norm() < 30; }))
+        continue;
       test::AddDisc({q, 3 + 4 * unit(rng), kAmplitude, 0.7}, kWidth, kHeight, &clean);
       f.q.push_back(q);
     }
@@ -62,7 +66,8 @@ const Frames& Recording() {
     for (int k = 0; k < kFrames; ++k) {
       GrayImage image{kWidth, kHeight, std::vector<std::uint8_t>(clean.size())};
       for (std::size_t i = 0; i < clean.size(); ++i) {
-        image.pixels[i] = static_cast<std::uint8_t>(std::clamp(std::lround(clean[i] + noise(rng)), 0l, 255l));
+        image.pixels[i] =
+            static_cast<std::uint8_t>(std::clamp(std::lround(clean[i] + noise(rng)), 0l, 255l));
       }
       GrayImage inverted = image;
       for (std::uint8_t& v : inverted.pixels) v = 255 - v;
@@ -95,7 +100,8 @@ __attribute__((target("avx2"))) std::uint64_t SumAvx2(const std::uint8_t* p, std
     d = _mm256_add_epi64(d, at(i + 96));
   }
   alignas(32) std::uint64_t parts[4];
-  _mm256_store_si256(reinterpret_cast<__m256i*>(parts), _mm256_add_epi64(_mm256_add_epi64(a, b), _mm256_add_epi64(c, d)));
+  _mm256_store_si256(reinterpret_cast<__m256i*>(parts),
+                     _mm256_add_epi64(_mm256_add_epi64(a, b), _mm256_add_epi64(c, d)));
   return parts[0] + parts[1] + parts[2] + parts[3] + SumPlain(p + i, n - i);
 }
 #endif
@@ -108,10 +114,13 @@ std::uint64_t ReadPass(const GrayImage& image) {
 }
 
 void Expect(std::size_t found, std::size_t expected, const char* who) {
-  if (found != expected) throw std::runtime_error(std::string(who) + " found " + std::to_string(found) + " markers");
+  if (found != expected)
+    throw std::runtime_error(std::string(who) + " found " + std::to_string(found) + " markers");
 }
 
-cv::Mat View(const GrayImage& image) { return cv::Mat(image.height, image.width, CV_8U, const_cast<std::uint8_t*>(image.pixels.data())); }
+cv::Mat View(const GrayImage& image) {
+  return cv::Mat(image.height, image.width, CV_8U, const_cast<std::uint8_t*>(image.pixels.data()));
+}
 
 std::size_t FindContours(const GrayImage& image) {
   static cv::Mat binary, patch;
@@ -123,7 +132,8 @@ std::size_t FindContours(const GrayImage& image) {
   centres.clear();
   for (const auto& contour : contours) {
     cv::Rect box = cv::boundingRect(contour);
-    box = cv::Rect(box.x - 2, box.y - 2, box.width + 4, box.height + 4) & cv::Rect(0, 0, image.width, image.height);
+    box = cv::Rect(box.x - 2, box.y - 2, box.width + 4, box.height + 4) &
+          cv::Rect(0, 0, image.width, image.height);
     cv::subtract(view(box), cv::Scalar(kBackground), patch);
     const cv::Moments m = cv::moments(patch, false);
     centres.emplace_back(box.x + m.m10 / m.m00, box.y + m.m01 / m.m00);
@@ -172,13 +182,18 @@ void Ratios(benchmark::State& state) {
   std::uint64_t sum = 0;
   const std::vector<Candidate> candidates = {
       {"read_cold", 96, [&] { sum += ReadPass(frames.images[next()]); }},
-      {"find_cold", 96, [&] { Expect(finder.Find(frames.images[next()]).size(), kMarkers, "Find"); }},
+      {"find_cold", 96,
+       [&] { Expect(finder.Find(frames.images[next()]).size(), kMarkers, "Find"); }},
       {"read_hot", 96, [&] { sum += ReadPass(frames.images[0]); }},
       {"find_hot", 96, [&] { Expect(finder.Find(frames.images[0]).size(), kMarkers, "Find"); }},
-      {"portable_cold", 24, [&] { Expect(portable.Find(frames.images[next()]).size(), kMarkers, "portable"); }},
-      {"contours_cold", 24, [&] { Expect(FindContours(frames.images[next()]), kMarkers, "findContours"); }},
-      {"blob_detector_cold", 2, [&] { benchmark::DoNotOptimize(BlobDetector(frames.inverted[next()])); }},
-      {"windows_cold", 96, [&] { Expect(finder.Find(frames.images[next()], windows).size(), 6, "windows"); }},
+      {"portable_cold", 24,
+       [&] { Expect(portable.Find(frames.images[next()]).size(), kMarkers, "portable"); }},
+      {"contours_cold", 24,
+       [&] { Expect(FindContours(frames.images[next()]), kMarkers, "findContours"); }},
+      {"blob_detector_cold", 2,
+       [&] { benchmark::DoNotOptimize(BlobDetector(frames.inverted[next()])); }},
+      {"windows_cold", 96,
+       [&] { Expect(finder.Find(frames.images[next()], windows).size(), 6, "windows"); }},
   };
   std::map<std::string, double> best;
   for (const Candidate& c : candidates) best[c.name] = std::numeric_limits<double>::infinity();

@@ -1,13 +1,15 @@
-// Cost of following six markers through an H.264 video of 1280x720 pixels and at least 20 Mbit/s, one decoder thread a camera. "Even": the
-// markers stand before a background of one level. "Uneven": they sit on the corners of a box brighter than what is behind it, so that every
-// fit needs a background of its own form.
+// Cost of following six markers through an H.264 video of 1280x720 pixels and at least 20 Mbit/s,
+// one decoder thread a camera. "Even": the markers stand before a background of one level.
+// "Uneven": they sit on the corners of a box brighter than what is behind it, so that every fit
+// needs a background of its own form.
 //
 //   Decode      the frames, one after another, on the thread that asks
-//   Track       TrackCamera: decoding ahead on a thread of its own; spots, tracks, edge model and smoothing on this one
-//   TrackTwo    two cameras at a time, as `impactlab track` does on two cores
+//   Track       TrackCamera: decoding ahead on a thread of its own; spots, tracks, edge model and
+//   smoothing on this one TrackTwo    two cameras at a time, as `impactlab track` does on two cores
 //
-// `decoding` is the share of the wall time in which the decoder worked: near 1 where tracking hides behind it. `scaling` is the frames a
-// second of two cameras over those of one; 2 on two idle cores and a decoder thread that leaves the others nothing to do.
+// `decoding` is the share of the wall time in which the decoder worked: near 1 where tracking hides
+// behind it. `scaling` is the frames a second of two cameras over those of one; 2 on two idle cores
+// and a decoder thread that leaves the others nothing to do.
 
 #include <benchmark/benchmark.h>
 #include <fmt/format.h>
@@ -29,7 +31,9 @@ namespace impactlab {
 namespace {
 
 using Clock = std::chrono::steady_clock;
-double Since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
+double Since(Clock::time_point start) {
+  return std::chrono::duration<double>(Clock::now() - start).count();
+}
 
 struct Clip {
   std::filesystem::path path;
@@ -38,7 +42,10 @@ struct Clip {
   VideoScene scene;
   Clip() = default;
   Clip(Clip&& other) noexcept
-      : path(std::exchange(other.path, {})), frames(other.frames), megabits_per_s(other.megabits_per_s), scene(std::move(other.scene)) {}
+      : path(std::exchange(other.path, {})),
+        frames(other.frames),
+        megabits_per_s(other.megabits_per_s),
+        scene(std::move(other.scene)) {}
   ~Clip() {
     if (path.empty()) return;
     std::error_code ignored;
@@ -59,7 +66,8 @@ Clip Draw(bool even) {
   DrawDrop(c.scene, 1, [&](const DrawnFrame& frame) {
     if (frame.camera == 0) images.push_back(frame.image);
   });
-  c.path = std::filesystem::temp_directory_path() / fmt::format("track_benchmark_{}_{}.mp4", even ? "even" : "uneven", ::getpid());
+  c.path = std::filesystem::temp_directory_path() /
+           fmt::format("track_benchmark_{}_{}.mp4", even ? "even" : "uneven", ::getpid());
   VideoWriterOptions video;
   video.codec = VideoWriterOptions::Codec::kH264;
   video.bit_rate = 40000000;
@@ -71,7 +79,8 @@ Clip Draw(bool even) {
     writer.Write(images[static_cast<std::size_t>(k)], static_cast<double>(c.frames) / options.rate);
   }
   writer.Finish();
-  c.megabits_per_s = 8e-6 * static_cast<double>(std::filesystem::file_size(c.path)) * options.rate / static_cast<double>(c.frames);
+  c.megabits_per_s = 8e-6 * static_cast<double>(std::filesystem::file_size(c.path)) * options.rate /
+                     static_cast<double>(c.frames);
   return c;
 }
 
@@ -109,8 +118,8 @@ void Decode(benchmark::State& state) {
     while (reader.Next(&frame)) ++n;
     if (n != Recording(even).frames) throw std::runtime_error("frames were lost");
   }
-  state.counters["frames/s"] =
-      benchmark::Counter(static_cast<double>(Recording(even).frames), benchmark::Counter::kIsIterationInvariantRate);
+  state.counters["frames/s"] = benchmark::Counter(static_cast<double>(Recording(even).frames),
+                                                  benchmark::Counter::kIsIterationInvariantRate);
   state.counters["Mbit/s"] = Recording(even).megabits_per_s;
 }
 
@@ -124,10 +133,11 @@ void Track(benchmark::State& state) {
     const CameraTrackResult result = TrackIt(even);
     seconds += Since(start);
     decoding += result.decoding;
-    measured = std::count_if(result.points.begin(), result.points.end(), [](const TrackPoint& p) { return (p.flags & kPredicted) == 0; });
+    measured = std::count_if(result.points.begin(), result.points.end(),
+                             [](const TrackPoint& p) { return (p.flags & kPredicted) == 0; });
   }
-  state.counters["frames/s"] =
-      benchmark::Counter(static_cast<double>(Recording(even).frames), benchmark::Counter::kIsIterationInvariantRate);
+  state.counters["frames/s"] = benchmark::Counter(static_cast<double>(Recording(even).frames),
+                                                  benchmark::Counter::kIsIterationInvariantRate);
   state.counters["decoding"] = decoding / seconds;
   state.counters["points"] = static_cast<double>(measured);
 }

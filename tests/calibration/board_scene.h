@@ -44,8 +44,10 @@ inline Board MakeBoard(BoardKind kind) {
   return board;
 }
 
-// Middle of the board at `centre`, turned by `roll` in its plane and then tilted by `tilt` about an axis in the image plane at `azimuth`.
-inline Eigen::Isometry3d Pose(const Board& board, double tilt, double azimuth, double roll, const Eigen::Vector3d& centre) {
+// Middle of the board at `centre`, turned by `roll` in its plane and then tilted by `tilt` about an
+// axis in the image plane at `azimuth`.
+inline Eigen::Isometry3d Pose(const Board& board, double tilt, double azimuth, double roll,
+                              const Eigen::Vector3d& centre) {
   Eigen::Isometry3d X = Eigen::Isometry3d::Identity();
   X.linear() = (Eigen::AngleAxisd(tilt, Eigen::Vector3d(std::cos(azimuth), std::sin(azimuth), 0)) *
                 Eigen::AngleAxisd(roll, Eigen::Vector3d::UnitZ()))
@@ -63,11 +65,12 @@ struct Score {
 };
 
 // Errors of the points against the truth, ids taken as they are.
-inline void AddErrors(const BoardView& view, const Camera& camera, const Eigen::Isometry3d& X_CG, const Board& board, Score* score,
-                      const std::vector<int>* relabel = nullptr) {
+inline void AddErrors(const BoardView& view, const Camera& camera, const Eigen::Isometry3d& X_CG,
+                      const Board& board, Score* score, const std::vector<int>* relabel = nullptr) {
   for (const BoardPoint& p : view.points) {
     const int id = relabel != nullptr ? (*relabel)[p.id] : p.id;
-    const Eigen::Vector2d error = p.q - *ProjectBoardPoint(camera, X_CG, board, Eigen::Vector2d::Zero(), id);
+    const Eigen::Vector2d error =
+        p.q - *ProjectBoardPoint(camera, X_CG, board, Eigen::Vector2d::Zero(), id);
     score->sum += error.squaredNorm();
     score->mean += error;
     score->worst = std::max(score->worst, error.norm());
@@ -84,7 +87,8 @@ inline GrayImage MirroredImage(const GrayImage& image) {
 
 inline void Fill(GrayImage* image, int x0, int y0, int width, int height, int value) {
   for (int y = std::max(0, y0); y < std::min(image->height, y0 + height); ++y)
-    for (int x = std::max(0, x0); x < std::min(image->width, x0 + width); ++x) image->At(x, y) = static_cast<std::uint8_t>(value);
+    for (int x = std::max(0, x0); x < std::min(image->width, x0 + width); ++x)
+      image->At(x, y) = static_cast<std::uint8_t>(value);
 }
 
 }  // namespace impactlab::testing

@@ -20,7 +20,8 @@ using ::testing::Not;
 
 test::RigTwinOptions Stereo() {
   test::RigTwinOptions options;
-  options.cameras = {test::MakePinhole(1280, 720, 1100), test::MakePinhole(1280, 720, 1150, -0.2, 0.08)};
+  options.cameras = {test::MakePinhole(1280, 720, 1100),
+                     test::MakePinhole(1280, 720, 1150, -0.2, 0.08)};
   options.X_WC = {Eigen::Isometry3d::Identity(), test::BesideLooking(0.3, 0.6)};
   options.shots = 20;
   return options;
@@ -35,7 +36,8 @@ test::RigTwinOptions Mono() {
 
 // Square root of the squared error over its covariance, per parameter.
 double NormalisedError(const CalibrationResult& result, const CameraRig& truth) {
-  const Eigen::VectorXd error = test::RigError(result.rig, truth), variance = result.rig.covariance.diagonal();
+  const Eigen::VectorXd error = test::RigError(result.rig, truth),
+                        variance = result.rig.covariance.diagonal();
   double sum = 0;
   int n = 0;
   for (int i = 0; i < error.size(); ++i) {
@@ -46,7 +48,8 @@ double NormalisedError(const CalibrationResult& result, const CameraRig& truth) 
   return std::sqrt(sum / n);
 }
 
-// Points of one view renumbered as if listed from another corner: true point i carries the label of i turned by `turns` half turns.
+// Points of one view renumbered as if listed from another corner: true point i carries the label of
+// i turned by `turns` half turns.
 void TurnHalf(BoardView& view, const Board& board) {
   for (BoardPoint& point : view.points) point.id = PointCount(board) - 1 - point.id;
   std::reverse(view.points.begin(), view.points.end());
@@ -58,7 +61,8 @@ void TurnQuarter(BoardView& view, const Board& board) {
     const int row = point.id / n, column = point.id % n;
     point.id = column * n + (n - 1 - row);
   }
-  std::sort(view.points.begin(), view.points.end(), [](const BoardPoint& a, const BoardPoint& b) { return a.id < b.id; });
+  std::sort(view.points.begin(), view.points.end(),
+            [](const BoardPoint& a, const BoardPoint& b) { return a.id < b.id; });
 }
 
 TEST(Calibrate, RecoversExactRigsFromExactPoints) {
@@ -107,7 +111,9 @@ TEST(Calibrate, PosesOfBoardsCarryTheirCovariance) {
     const CalibrationResult result = Calibrate(twin.problem);
     ASSERT_TRUE(result.usable()) << result.reason;
     const ShotResult& shot = result.shots[4];
-    const Eigen::Matrix<double, 6, 6> cov = shot.cov_given_common + shot.dpose_dcommon * result.cov_common * shot.dpose_dcommon.transpose();
+    const Eigen::Matrix<double, 6, 6> cov =
+        shot.cov_given_common +
+        shot.dpose_dcommon * result.cov_common * shot.dpose_dcommon.transpose();
     Eigen::Matrix<double, 6, 1> error;
     const Eigen::AngleAxisd turn(twin.X_WG[4].linear().transpose() * shot.X_WG.linear());
     error << turn.angle() * turn.axis(), shot.X_WG.translation() - twin.X_WG[4].translation();
@@ -173,12 +179,20 @@ TEST(Calibrate, AsksForSetupsThatMakeSense) {
   };
   EXPECT_THAT(message([](auto& p) { p.cameras.clear(); }), HasSubstr("at least one camera"));
   EXPECT_THAT(message([](auto& p) { p.cameras[1].name = "camera0"; }), HasSubstr("used twice"));
-  EXPECT_THAT(message([](auto& p) { p.cameras[0].fixed = {"k7"}; }), HasSubstr("k7 is no parameter of the brown model"));
-  EXPECT_THAT(message([](auto& p) { p.cameras[0].priors = {{"k1", 0, 0}}; }), HasSubstr("sd must be above 0"));
-  EXPECT_THAT(message([](auto& p) { p.cameras[0].shares_intrinsics_with = 1; }), HasSubstr("does not come before"));
-  EXPECT_THAT(message([](auto& p) { p.shots[3].views.pop_back(); }), HasSubstr("1 views for 2 cameras"));
-  EXPECT_THAT(message([](auto& p) { p.shots[3].views[0].points[0].q.x() = NAN; }), HasSubstr("not a finite number"));
-  EXPECT_THAT(message([](auto& p) { p.shots[3].views[0].points[0].id = 77; }), HasSubstr("ids rise"));
+  EXPECT_THAT(message([](auto& p) { p.cameras[0].fixed = {"k7"}; }),
+              HasSubstr("k7 is no parameter of the brown model"));
+  EXPECT_THAT(message([](auto& p) {
+                p.cameras[0].priors = {{"k1", 0, 0}};
+              }),
+              HasSubstr("sd must be above 0"));
+  EXPECT_THAT(message([](auto& p) { p.cameras[0].shares_intrinsics_with = 1; }),
+              HasSubstr("does not come before"));
+  EXPECT_THAT(message([](auto& p) { p.shots[3].views.pop_back(); }),
+              HasSubstr("1 views for 2 cameras"));
+  EXPECT_THAT(message([](auto& p) { p.shots[3].views[0].points[0].q.x() = NAN; }),
+              HasSubstr("not a finite number"));
+  EXPECT_THAT(message([](auto& p) { p.shots[3].views[0].points[0].id = 77; }),
+              HasSubstr("ids rise"));
   EXPECT_THAT(message([](auto& p) { p.board.pitch = 0; }), HasSubstr("board:"));
 }
 
@@ -192,7 +206,8 @@ TEST(Calibrate, SaysWhenThereIsNothingToSee) {
 
 TEST(Calibrate, SaysWhenCamerasShareNoShot) {
   test::RigTwin twin = test::MakeRigTwin(Stereo(), 1);
-  for (std::size_t s = 0; s < twin.problem.shots.size(); ++s) twin.problem.shots[s].views[s % 2].points.clear();
+  for (std::size_t s = 0; s < twin.problem.shots.size(); ++s)
+    twin.problem.shots[s].views[s % 2].points.clear();
   const CalibrationResult result = Calibrate(twin.problem);
   EXPECT_EQ(result.status, CalibrationStatus::kUndetermined);
   EXPECT_THAT(result.reason, HasSubstr("never sees the board in the same shot"));
@@ -207,7 +222,8 @@ TEST(Calibrate, HostileT11PairsThatSeeDifferentPoints) {
   test::RigTwin twin = test::MakeRigTwin(options, 6);
   for (std::size_t s = 0; s < twin.problem.shots.size(); ++s)
     for (int c = 0; c < 2; ++c)
-      std::erase_if(twin.problem.shots[s].views[c].points, [&](const BoardPoint& p) { return (p.id * 7 + s + 3 * c) % 4 == 0; });
+      std::erase_if(twin.problem.shots[s].views[c].points,
+                    [&](const BoardPoint& p) { return (p.id * 7 + s + 3 * c) % 4 == 0; });
   const CalibrationResult result = Calibrate(twin.problem);
   ASSERT_TRUE(result.usable()) << result.reason;
   EXPECT_LT(NormalisedError(result, twin.truth), 1.7);
@@ -225,26 +241,35 @@ TEST(Calibrate, HostileT02TurnedPairsAreTurnedBack) {
     for (std::size_t s = 0; s < twin.problem.shots.size(); ++s) {
       for (BoardView& view : twin.problem.shots[s].views) view.orientation_known = false;
       if (s % 4 != 1) continue;
-      turned += !twin.problem.shots[s].views[0].points.empty() && !twin.problem.shots[s].views[1].points.empty();
+      turned += !twin.problem.shots[s].views[0].points.empty() &&
+                !twin.problem.shots[s].views[1].points.empty();
       BoardView& view = twin.problem.shots[s].views[s % 8 == 1 ? 0 : 1];
       square&& s % 8 == 1 ? TurnQuarter(view, options.board) : TurnHalf(view, options.board);
     }
     const CalibrationResult result = Calibrate(twin.problem);
     ASSERT_TRUE(result.usable()) << result.reason;
-    // Which of two views was turned cannot be told; after a quarter turn of both the warp has its axes exchanged in that shot.
+    // Which of two views was turned cannot be told; after a quarter turn of both the warp has its
+    // axes exchanged in that shot.
     EXPECT_NEAR(result.cost, clean.cost, (square ? 1e-3 : 1e-6) * clean.cost);
-    EXPECT_LT((result.rig.cameras[1].X_WC.translation() - clean.rig.cameras[1].X_WC.translation()).norm(), square ? 5e-5 : 1e-7);
+    EXPECT_LT(
+        (result.rig.cameras[1].X_WC.translation() - clean.rig.cameras[1].X_WC.translation()).norm(),
+        square ? 5e-5 : 1e-7);
     EXPECT_GE(turned, 4);
-    EXPECT_THAT(result.notes, Contains(HasSubstr(fmt::format("grid orientation mix: in {} shots", turned))));
+    EXPECT_THAT(result.notes,
+                Contains(HasSubstr(fmt::format("grid orientation mix: in {} shots", turned))));
 
     CalibrationOptions strict;
     strict.fix_order = false;
     const CalibrationResult rejected = Calibrate(twin.problem, strict);
     int named = 0;
     for (const ShotResult& shot : rejected.shots)
-      for (const ViewResult& view : shot.views) named += view.rejected.find("grid orientation mix") != std::string::npos;
+      for (const ViewResult& view : shot.views)
+        named += view.rejected.find("grid orientation mix") != std::string::npos;
     EXPECT_EQ(named, turned);
-    EXPECT_LT((rejected.rig.cameras[1].X_WC.translation() - twin.truth.cameras[1].X_WC.translation()).norm(), 2e-3);
+    EXPECT_LT(
+        (rejected.rig.cameras[1].X_WC.translation() - twin.truth.cameras[1].X_WC.translation())
+            .norm(),
+        2e-3);
   }
 }
 
@@ -261,7 +286,8 @@ TEST(Calibrate, HostileT03PortraitListsAreNamed) {
         const int row = point.id / board.columns, column = point.id % board.columns;
         point.id = column * board.rows + (board.rows - 1 - row);
       }
-      std::sort(view.points.begin(), view.points.end(), [](const BoardPoint& a, const BoardPoint& b) { return a.id < b.id; });
+      std::sort(view.points.begin(), view.points.end(),
+                [](const BoardPoint& a, const BoardPoint& b) { return a.id < b.id; });
     }
   const CalibrationResult result = Calibrate(twin.problem);
   ASSERT_TRUE(result.usable()) << result.reason;
@@ -273,7 +299,8 @@ TEST(Calibrate, HostileT03PortraitListsAreNamed) {
   strict.fix_order = false;
   CalibrationProblem half = twin.problem;
   for (std::size_t s = 0; s < half.shots.size(); ++s)
-    if (s % 2 == 1 || static_cast<int>(half.shots[s].views[0].points.size()) < PointCount(board)) half.shots[s].views[0].points.clear();
+    if (s % 2 == 1 || static_cast<int>(half.shots[s].views[0].points.size()) < PointCount(board))
+      half.shots[s].views[0].points.clear();
   const CalibrationResult refused = Calibrate(half, strict);
   EXPECT_FALSE(refused.usable());
   EXPECT_THAT(refused.reason, HasSubstr("grid orientation mix"));
@@ -295,7 +322,8 @@ TEST(Calibrate, HostileT04GuessesDoNotChangeTheOptimum) {
     const CalibrationResult result = Calibrate(guessed);
     ASSERT_TRUE(result.usable()) << factor << " " << result.reason;
     EXPECT_NEAR(result.cost, free.cost, 1e-6 * free.cost) << factor;
-    EXPECT_NEAR(result.rig.cameras[0].camera.fx, free.rig.cameras[0].camera.fx, 1e-6 * free.rig.cameras[0].camera.fx);
+    EXPECT_NEAR(result.rig.cameras[0].camera.fx, free.rig.cameras[0].camera.fx,
+                1e-6 * free.rig.cameras[0].camera.fx);
     EXPECT_TRUE(result.starts_agreeing == result.starts || !result.notes.empty());
   }
 }
@@ -316,7 +344,8 @@ TEST(Calibrate, HostileT06ParallelBoardsAreRefused) {
     shot.views[0].points.clear();
     for (int id = 0; id < PointCount(options.board); ++id)
       if (const auto q = Project(options.cameras[0], X * PointOnBoard(options.board, id)))
-        shot.views[0].points.push_back({id, *q + 0.2 * Eigen::Vector2d(normal(random), normal(random)), 1});
+        shot.views[0].points.push_back(
+            {id, *q + 0.2 * Eigen::Vector2d(normal(random), normal(random)), 1});
   }
   const CalibrationResult result = Calibrate(twin.problem);
   EXPECT_FALSE(result.usable());
@@ -358,16 +387,19 @@ TEST(Calibrate, HostileT09MirroredPicturesAreNamed) {
 }
 
 TEST(Calibrate, HostileT09MirroredChessboardsAreNamed) {
-  // A detector cannot tell a mirrored chessboard from a turned one and lists its points as if nothing were wrong.
+  // A detector cannot tell a mirrored chessboard from a turned one and lists its points as if
+  // nothing were wrong.
   test::RigTwin twin = test::MakeRigTwin(Stereo(), 73);
   const Board& board = twin.problem.board;
   for (BoardShot& shot : twin.problem.shots) {
     BoardView& view = shot.views[1];
     for (BoardPoint& point : view.points) {
       point.q.x() = view.width - 1 - point.q.x();
-      point.id = point.id / board.columns * board.columns + board.columns - 1 - point.id % board.columns;
+      point.id =
+          point.id / board.columns * board.columns + board.columns - 1 - point.id % board.columns;
     }
-    std::sort(view.points.begin(), view.points.end(), [](const BoardPoint& a, const BoardPoint& b) { return a.id < b.id; });
+    std::sort(view.points.begin(), view.points.end(),
+              [](const BoardPoint& a, const BoardPoint& b) { return a.id < b.id; });
   }
   const CalibrationResult result = Calibrate(twin.problem);
   EXPECT_EQ(result.status, CalibrationStatus::kInconsistent);
@@ -386,7 +418,8 @@ TEST(Calibrate, HostileT12StretchedPicturesKeepTheirAspect) {
   const CalibrationResult result = Calibrate(twin.problem);
   ASSERT_TRUE(result.usable()) << result.reason;
   EXPECT_LT(NormalisedError(result, twin.truth), 1.7);
-  EXPECT_NEAR(result.rig.cameras[0].camera.fx / result.rig.cameras[0].camera.fy, (1920.0 / 512) / (1080.0 / 424), 1e-3);
+  EXPECT_NEAR(result.rig.cameras[0].camera.fx / result.rig.cameras[0].camera.fy,
+              (1920.0 / 512) / (1080.0 / 424), 1e-3);
   EXPECT_THAT(result.notes, Contains(HasSubstr("pixels are not square")));
 }
 
@@ -394,7 +427,8 @@ TEST(Calibrate, SwappedPicturesAreNamed) {
   test::RigTwinOptions options = Stereo();
   options.cameras[1] = options.cameras[0];
   test::RigTwin twin = test::MakeRigTwin(options, 91);
-  for (const std::size_t s : {2, 7, 11}) std::swap(twin.problem.shots[s].views[0], twin.problem.shots[s].views[1]);
+  for (const std::size_t s : {2, 7, 11})
+    std::swap(twin.problem.shots[s].views[0], twin.problem.shots[s].views[1]);
   const CalibrationResult result = Calibrate(twin.problem);
   ASSERT_TRUE(result.usable()) << result.reason;
   EXPECT_THAT(result.shots[7].views[0].rejected, HasSubstr("swapped"));

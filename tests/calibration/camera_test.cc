@@ -20,7 +20,9 @@ namespace {
 constexpr LensModel kModels[] = {LensModel::kBrown, LensModel::kRational, LensModel::kFisheye};
 using Random = std::mt19937_64;
 
-double Uniform(Random& random, double lo, double hi) { return std::uniform_real_distribution<double>(lo, hi)(random); }
+double Uniform(Random& random, double lo, double hi) {
+  return std::uniform_real_distribution<double>(lo, hi)(random);
+}
 
 // Any signs and sizes a lens, or a bad calibration, may have; `size` 1 is strong.
 Camera RandomCamera(Random& random, LensModel model, double size) {
@@ -31,19 +33,23 @@ Camera RandomCamera(Random& random, LensModel model, double size) {
   values[0] = Uniform(random, 300, 3000);
   values[1] = values[0] * Uniform(random, 0.9, 1.1);
   values[2] = Uniform(random, 500, 780), values[3] = Uniform(random, 380, 580);
-  const double brown[] = {0.5, 0.5, 0.02, 0.02, 0.3, 0.8, 0.5, 0.2}, fisheye[] = {0.1, 0.05, 0.02, 0.005};
+  const double brown[] = {0.5, 0.5, 0.02, 0.02, 0.3, 0.8, 0.5, 0.2},
+               fisheye[] = {0.1, 0.05, 0.02, 0.005};
   for (int i = 4; i < values.size(); ++i) {
-    values[i] = size * Uniform(random, -1, 1) * (model == LensModel::kFisheye ? fisheye[i - 4] : brown[i - 4]);
+    values[i] = size * Uniform(random, -1, 1) *
+                (model == LensModel::kFisheye ? fisheye[i - 4] : brown[i - 4]);
   }
   SetIntrinsics(camera, values);
   return camera;
 }
 
 Eigen::Vector3d Direction(double angle, double azimuth) {
-  return {std::sin(angle) * std::cos(azimuth), std::sin(angle) * std::sin(azimuth), std::cos(angle)};
+  return {std::sin(angle) * std::cos(azimuth), std::sin(angle) * std::sin(azimuth),
+          std::cos(angle)};
 }
 
-// Least determinant and least outward speed of the distortion on a circle around the axis, by brute force.
+// Least determinant and least outward speed of the distortion on a circle around the axis, by brute
+// force.
 double LeastDeterminant(const Camera& camera, double angle) {
   const Eigen::VectorXd intrinsics = Intrinsics(camera);
   double least = std::numeric_limits<double>::infinity();
@@ -54,7 +60,8 @@ double LeastDeterminant(const Camera& camera, double angle) {
     const Eigen::Vector3d around(-std::sin(azimuth), std::cos(azimuth), 0);
     Eigen::Vector2d q;
     Eigen::Matrix<double, 2, 3, Eigen::RowMajor> dq_dp;
-    if (!internal::ProjectLens(camera.model, intrinsics.data(), ray, &q, &dq_dp, nullptr)) return -1;
+    if (!internal::ProjectLens(camera.model, intrinsics.data(), ray, &q, &dq_dp, nullptr))
+      return -1;
     Eigen::Matrix2d derivative;
     derivative << dq_dp * outward, dq_dp * around;
     least = std::min(least, derivative.determinant() / (camera.fx * camera.fy));
@@ -65,8 +72,9 @@ double LeastDeterminant(const Camera& camera, double angle) {
 }
 
 TEST(Camera, NamesCountsAndOrder) {
-  EXPECT_EQ(IntrinsicNames(LensModel::kBrown),
-            (std::vector<std::string>{"fx_px", "fy_px", "cx_px", "cy_px", "k1", "k2", "p1", "p2", "k3"}));
+  EXPECT_EQ(
+      IntrinsicNames(LensModel::kBrown),
+      (std::vector<std::string>{"fx_px", "fy_px", "cx_px", "cy_px", "k1", "k2", "p1", "p2", "k3"}));
   EXPECT_EQ(IntrinsicNames(LensModel::kRational).back(), "k6");
   EXPECT_EQ(IntrinsicNames(LensModel::kFisheye)[6], "k3");
   for (const LensModel model : kModels) {
@@ -95,7 +103,9 @@ TEST(Camera, DerivativesOfTheLensAgainstDifferences) {
     const LensModel model = kModels[trial % 3];
     const Camera camera = RandomCamera(random, model, 0.6);
     const Eigen::VectorXd intrinsics = Intrinsics(camera);
-    const double angle = trial % 10 == 0 ? Uniform(random, 0, 1e-6) : Uniform(random, 0, model == LensModel::kFisheye ? 2.5 : 1.1);
+    const double angle = trial % 10 == 0
+                             ? Uniform(random, 0, 1e-6)
+                             : Uniform(random, 0, model == LensModel::kFisheye ? 2.5 : 1.1);
     const double depth = Uniform(random, 0.1, 5);
     const Eigen::Vector3d p = depth * Direction(angle, Uniform(random, 0, 6.28));
     Eigen::Vector2d q;
@@ -110,9 +120,12 @@ TEST(Camera, DerivativesOfTheLensAgainstDifferences) {
       Eigen::Vector3d step = Eigen::Vector3d::Zero();
       step[i] = h;
       Eigen::Vector2d plus, minus;
-      ASSERT_TRUE(internal::ProjectLens(model, intrinsics.data(), p + step, &plus, nullptr, nullptr));
-      ASSERT_TRUE(internal::ProjectLens(model, intrinsics.data(), p - step, &minus, nullptr, nullptr));
-      EXPECT_LT(((plus - minus) / (2 * h) - dq_dp.col(i)).norm(), 1e-6 * scale) << ToString(model) << " angle " << angle << " axis " << i;
+      ASSERT_TRUE(
+          internal::ProjectLens(model, intrinsics.data(), p + step, &plus, nullptr, nullptr));
+      ASSERT_TRUE(
+          internal::ProjectLens(model, intrinsics.data(), p - step, &minus, nullptr, nullptr));
+      EXPECT_LT(((plus - minus) / (2 * h) - dq_dp.col(i)).norm(), 1e-6 * scale)
+          << ToString(model) << " angle " << angle << " axis " << i;
     }
     for (int i = 0; i < intrinsics.size(); ++i) {
       Eigen::VectorXd up = intrinsics, down = intrinsics;
@@ -121,7 +134,8 @@ TEST(Camera, DerivativesOfTheLensAgainstDifferences) {
       Eigen::Vector2d plus, minus;
       if (!internal::ProjectLens(model, up.data(), p, &plus, nullptr, nullptr)) continue;
       if (!internal::ProjectLens(model, down.data(), p, &minus, nullptr, nullptr)) continue;
-      EXPECT_LT(((plus - minus) / (2 * h) - dq_di.col(i)).norm(), 2e-6 * (1 + dq_di.col(i).norm() + q.norm()))
+      EXPECT_LT(((plus - minus) / (2 * h) - dq_di.col(i)).norm(),
+                2e-6 * (1 + dq_di.col(i).norm() + q.norm()))
           << ToString(model) << " " << IntrinsicNames(model)[i];
     }
   }
@@ -134,19 +148,25 @@ TEST(Camera, InvertibleAngleIsTheFirstFold) {
   for (int trial = 0; trial < 240; ++trial) {
     const LensModel model = kModels[trial % 3];
     Camera camera = RandomCamera(random, model, trial % 2 ? 1 : 0.2);
-    if (trial % 7 == 0 && model != LensModel::kFisheye) camera.distortion[2] *= 30, camera.distortion[3] *= 30;
+    if (trial % 7 == 0 && model != LensModel::kFisheye)
+      camera.distortion[2] *= 30, camera.distortion[3] *= 30;
     camera.fy = camera.fx;
     SetIntrinsics(camera, Intrinsics(camera));
     const double angle = camera.invertible_angle;
     ASSERT_GT(angle, 0);
     for (int i = 1; i <= 40; ++i) {
-      ASSERT_GT(LeastDeterminant(camera, angle * (1 - 1e-9) * i / 40), 0) << ToString(model) << " " << trial << " of " << angle;
+      ASSERT_GT(LeastDeterminant(camera, angle * (1 - 1e-9) * i / 40), 0)
+          << ToString(model) << " " << trial << " of " << angle;
     }
-    const bool limited = angle < (model == LensModel::kFisheye ? std::numbers::pi : 89 * std::numbers::pi / 180) - 1e-12;
+    const bool limited =
+        angle <
+        (model == LensModel::kFisheye ? std::numbers::pi : 89 * std::numbers::pi / 180) - 1e-12;
     (limited ? folds : open) += 1;
-    // Just beyond, some direction folds (the brute force looks every half degree, so give it some room).
+    // Just beyond, some direction folds (the brute force looks every half degree, so give it some
+    // room).
     if (limited) {
-      EXPECT_LE(LeastDeterminant(camera, angle * (1 + 1e-4)), 0) << ToString(model) << " " << trial << " " << angle;
+      EXPECT_LE(LeastDeterminant(camera, angle * (1 + 1e-4)), 0)
+          << ToString(model) << " " << trial << " " << angle;
     }
   }
   EXPECT_GT(folds, 80);
@@ -193,8 +213,10 @@ TEST(Camera, RoundTripOfRays) {
     }
     for (int i = 0; i < 8; ++i) {
       // Up to the very fold, where Newton's method has the least to hold on to.
-      const double share = i < 4 ? std::sqrt(Uniform(random, 0, 1)) : 1 - std::pow(10, -2.0 * (i - 3));
-      const Eigen::Vector3d ray = Direction(share * camera.invertible_angle, Uniform(random, 0, 6.28));
+      const double share =
+          i < 4 ? std::sqrt(Uniform(random, 0, 1)) : 1 - std::pow(10, -2.0 * (i - 3));
+      const Eigen::Vector3d ray =
+          Direction(share * camera.invertible_angle, Uniform(random, 0, 6.28));
       const auto q = Project(camera, ray);
       ASSERT_TRUE(q);
       if ((*q - Eigen::Vector2d(camera.cx, camera.cy)).norm() > 1e5) continue;
@@ -203,8 +225,8 @@ TEST(Camera, RoundTripOfRays) {
       // Beside a pole of the rational model the last digit of a ray is more than 1e-9 px.
       if (dq_dp.norm() > 1e6) continue;
       const auto back = Unproject(camera, *q);
-      ASSERT_TRUE(back) << ToString(model) << " trial " << trial << " share " << share << " angle " << camera.invertible_angle << " q "
-                        << q->transpose();
+      ASSERT_TRUE(back) << ToString(model) << " trial " << trial << " share " << share << " angle "
+                        << camera.invertible_angle << " q " << q->transpose();
       EXPECT_NEAR(back->norm(), 1, 1e-15);
       EXPECT_LE((*Project(camera, *back * (1 - 1e-16)) - *q).norm(), 2e-9);
       // Where a pixel tells the ray apart, it is the same ray.
@@ -217,7 +239,8 @@ TEST(Camera, RoundTripOfRays) {
   EXPECT_GT(checked, 15000);
 }
 
-// Strong tangential terms, poles and folds of every kind; the last rays of a disc are where Newton's method alone loses the way.
+// Strong tangential terms, poles and folds of every kind; the last rays of a disc are where
+// Newton's method alone loses the way.
 TEST(Camera, RoundTripOfExtremeCameras) {
   Random random(14);
   int checked = 0;
@@ -228,7 +251,8 @@ TEST(Camera, RoundTripOfExtremeCameras) {
     ASSERT_TRUE(q);
     if ((*q - Eigen::Vector2d(camera.cx, camera.cy)).norm() > 2e4 || dq_dp.norm() > 1e6) return;
     const auto back = Unproject(camera, *q);
-    ASSERT_TRUE(back) << "share " << share << " azimuth " << azimuth << " intrinsics " << Intrinsics(camera).transpose();
+    ASSERT_TRUE(back) << "share " << share << " azimuth " << azimuth << " intrinsics "
+                      << Intrinsics(camera).transpose();
     ASSERT_LE((*Project(camera, *back * (1 - 1e-16)) - *q).norm(), 2e-9);
     ++checked;
   };
@@ -242,22 +266,27 @@ TEST(Camera, RoundTripOfExtremeCameras) {
     SetIntrinsics(camera, values);
   };
   // The region ends at a pole, to the last digit.
-  set(LensModel::kRational, {-0.74729648330618959, 0.14006717662605239, -0.0082452269458180658, -0.025322779277328233, -1.056539619871127,
-                             -0.73932783108116451, -0.33263868083868758, -0.57858314317406112});
+  set(LensModel::kRational,
+      {-0.74729648330618959, 0.14006717662605239, -0.0082452269458180658, -0.025322779277328233,
+       -1.056539619871127, -0.73932783108116451, -0.33263868083868758, -0.57858314317406112});
   for (const double share : {0.1, 0.5, 0.9}) check(camera, share, 1);
   // A solution which steps downhill do not reach.
-  set(LensModel::kRational, {-0.12936820641614716, 0.25305130624138189, -0.14941838818615194, -0.14668571115336282, -0.3148549107868574,
-                             0.047704131229967396, -0.37284953744504967, -0.0054763935898228455});
+  set(LensModel::kRational,
+      {-0.12936820641614716, 0.25305130624138189, -0.14941838818615194, -0.14668571115336282,
+       -0.3148549107868574, 0.047704131229967396, -0.37284953744504967, -0.0054763935898228455});
   check(camera, 0.872184 / 0.913878, 2.88132);
   check(camera, 0.904739 / 0.913878, 1.86402);
   EXPECT_EQ(checked, 5);
   for (int trial = 0; trial < 15000; ++trial) {
-    const double size = std::pow(10, Uniform(random, -1, 0.5)), tangential = std::pow(10, Uniform(random, -2, 0.7));
+    const double size = std::pow(10, Uniform(random, -1, 0.5)),
+                 tangential = std::pow(10, Uniform(random, -2, 0.7));
     std::vector<double> k(8);
-    for (int i = 0; i < 8; ++i) k[i] = (i == 2 || i == 3 ? tangential : size) * Uniform(random, -1, 1);
+    for (int i = 0; i < 8; ++i)
+      k[i] = (i == 2 || i == 3 ? tangential : size) * Uniform(random, -1, 1);
     set(trial % 2 ? LensModel::kRational : LensModel::kBrown, k);
     for (int i = 0; i < 8; ++i) {
-      check(camera, i < 4 ? std::sqrt(Uniform(random, 0, 1)) : 1 - std::pow(10, -1.0 * (i - 3)), Uniform(random, 0, 6.28));
+      check(camera, i < 4 ? std::sqrt(Uniform(random, 0, 1)) : 1 - std::pow(10, -1.0 * (i - 3)),
+            Uniform(random, 0, 6.28));
       ASSERT_FALSE(HasFatalFailure());
     }
   }
@@ -268,7 +297,8 @@ TEST(Camera, RoundTripOfPixels) {
   Random random(5);
   int inside = 0, outside = 0;
   for (int trial = 0; trial < 1500; ++trial) {
-    const Camera camera = RandomCamera(random, kModels[trial % 3], std::pow(10, Uniform(random, -2, 0.5)));
+    const Camera camera =
+        RandomCamera(random, kModels[trial % 3], std::pow(10, Uniform(random, -2, 0.5)));
     for (int i = 0; i < 6; ++i) {
       const Eigen::Vector2d q(Uniform(random, -500, 1800), Uniform(random, -500, 1500));
       const auto ray = Unproject(camera, q);
@@ -276,7 +306,8 @@ TEST(Camera, RoundTripOfPixels) {
       if (!ray) continue;
       EXPECT_LE(std::atan2(ray->head<2>().norm(), ray->z()), camera.invertible_angle * (1 + 1e-9));
       Eigen::Vector2d image;
-      ASSERT_TRUE(internal::ProjectLens(camera.model, Intrinsics(camera).data(), *ray, &image, nullptr, nullptr));
+      ASSERT_TRUE(internal::ProjectLens(camera.model, Intrinsics(camera).data(), *ray, &image,
+                                        nullptr, nullptr));
       EXPECT_LE((image - q).norm(), 1e-9);
     }
   }
@@ -284,7 +315,8 @@ TEST(Camera, RoundTripOfPixels) {
   EXPECT_GT(outside, 500);
 }
 
-// What is refused has no ray: a fine net of all rays inside the invertible angle comes nowhere near.
+// What is refused has no ray: a fine net of all rays inside the invertible angle comes nowhere
+// near.
 TEST(Camera, RefusedPixelsHaveNoRay) {
   Random random(6);
   int refused = 0;
@@ -301,19 +333,22 @@ TEST(Camera, RefusedPixelsHaveNoRay) {
       if ((*rim - centre).norm() > 1e5) continue;
       const Eigen::Vector2d q = *rim + outward * Uniform(random, 0.1, 30);
       if (Unproject(camera, q)) {
-        // Then another part of the rim reaches farther; the ray is in the disc and right (tested above).
+        // Then another part of the rim reaches farther; the ray is in the disc and right (tested
+        // above).
         continue;
       }
       ++refused;
       double nearest = 1e9;
       for (int j = 0; j < 3000; ++j) {
-        const auto other = Project(camera, Direction(camera.invertible_angle, 2 * std::numbers::pi * j / 3000));
+        const auto other =
+            Project(camera, Direction(camera.invertible_angle, 2 * std::numbers::pi * j / 3000));
         if (other) nearest = std::min(nearest, (*other - q).norm());
       }
       // Net of the disc: coarse, so only a hit that a Newton step confirms counts.
       for (int a = 1; a <= 30; ++a) {
         for (int b = 0; b < 60; ++b) {
-          const auto other = Project(camera, Direction(camera.invertible_angle * a / 30.001, 2 * std::numbers::pi * b / 60));
+          const auto other = Project(camera, Direction(camera.invertible_angle * a / 30.001,
+                                                       2 * std::numbers::pi * b / 60));
           if (other) {
             ASSERT_GT((*other - q).norm(), 1e-3);
           }
@@ -330,7 +365,8 @@ TEST(Camera, DerivativesOfTheRayAgainstDifferences) {
   int checked = 0;
   for (int trial = 0; trial < 600; ++trial) {
     const Camera camera = RandomCamera(random, kModels[trial % 3], 0.5);
-    const Eigen::Vector3d ray = Direction(Uniform(random, 0, 0.8) * camera.invertible_angle, Uniform(random, 0, 6.28));
+    const Eigen::Vector3d ray =
+        Direction(Uniform(random, 0, 0.8) * camera.invertible_angle, Uniform(random, 0, 6.28));
     const auto q = Project(camera, ray);
     ASSERT_TRUE(q);
     if (q->norm() > 2e4) continue;
@@ -343,7 +379,8 @@ TEST(Camera, DerivativesOfTheRayAgainstDifferences) {
       step[i] = h;
       const auto plus = Unproject(camera, *q + step), minus = Unproject(camera, *q - step);
       if (!plus || !minus) continue;
-      EXPECT_LT(((*plus - *minus) / (2 * h) - dray_dq.col(i)).norm(), 1e-5 * dray_dq.norm() + 1e-9) << ToString(camera.model);
+      EXPECT_LT(((*plus - *minus) / (2 * h) - dray_dq.col(i)).norm(), 1e-5 * dray_dq.norm() + 1e-9)
+          << ToString(camera.model);
       ++checked;
     }
     for (int i = 0; i < IntrinsicCount(camera.model); ++i) {
@@ -356,11 +393,13 @@ TEST(Camera, DerivativesOfTheRayAgainstDifferences) {
       SetIntrinsics(down, values);
       const auto plus = Unproject(up, *q), minus = Unproject(down, *q);
       if (!plus || !minus) continue;
-      EXPECT_LT(((*plus - *minus) / (2 * hi) - dray_di.col(i)).norm(), 1e-4 * dray_di.col(i).norm() + 1e-6)
+      EXPECT_LT(((*plus - *minus) / (2 * hi) - dray_di.col(i)).norm(),
+                1e-4 * dray_di.col(i).norm() + 1e-6)
           << ToString(camera.model) << " " << IntrinsicNames(camera.model)[i];
       ++checked;
     }
-    EXPECT_LT((ray.transpose() * dray_dq).norm(), 1e-12) << "the derivative of a unit vector is normal to it";
+    EXPECT_LT((ray.transpose() * dray_dq).norm(), 1e-12)
+        << "the derivative of a unit vector is normal to it";
   }
   EXPECT_GT(checked, 3000);
 }
@@ -374,21 +413,27 @@ TEST(Camera, AgreesWithOpenCv) {
     std::vector<cv::Point3d> points;
     for (int i = 0; i < 20; ++i) {
       const Eigen::Vector3d p =
-          Direction(Uniform(random, 0, 0.95) * std::min(camera.invertible_angle, 1.5), Uniform(random, 0, 6.28)) * Uniform(random, 0.1, 10);
+          Direction(Uniform(random, 0, 0.95) * std::min(camera.invertible_angle, 1.5),
+                    Uniform(random, 0, 6.28)) *
+          Uniform(random, 0.1, 10);
       points.emplace_back(p.x(), p.y(), p.z());
     }
     const cv::Matx33d K(camera.fx, 0, camera.cx, 0, camera.fy, camera.cy, 0, 0, 1);
-    const std::vector<double> distortion(camera.distortion.begin(), camera.distortion.begin() + DistortionCount(model));
+    const std::vector<double> distortion(camera.distortion.begin(),
+                                         camera.distortion.begin() + DistortionCount(model));
     std::vector<cv::Point2d> images;
     if (model == LensModel::kFisheye) {
-      cv::fisheye::projectPoints(points, images, cv::Vec3d(0, 0, 0), cv::Vec3d(0, 0, 0), K, distortion);
+      cv::fisheye::projectPoints(points, images, cv::Vec3d(0, 0, 0), cv::Vec3d(0, 0, 0), K,
+                                 distortion);
     } else {
       cv::projectPoints(points, cv::Vec3d(0, 0, 0), cv::Vec3d(0, 0, 0), K, distortion, images);
     }
     for (std::size_t i = 0; i < points.size(); ++i) {
       const auto q = Project(camera, {points[i].x, points[i].y, points[i].z});
       ASSERT_TRUE(q);
-      EXPECT_LE(std::hypot(q->x() - images[i].x, q->y() - images[i].y), 1e-10 * std::max(1.0, q->norm() / 1000)) << ToString(model);
+      EXPECT_LE(std::hypot(q->x() - images[i].x, q->y() - images[i].y),
+                1e-10 * std::max(1.0, q->norm() / 1000))
+          << ToString(model);
       ++checked;
     }
   }
@@ -399,7 +444,8 @@ TEST(Camera, WhatHasNoImage) {
   Random random(9);
   for (const LensModel model : kModels) {
     const Camera camera = RandomCamera(random, model, 0.1);
-    const double nan = std::numeric_limits<double>::quiet_NaN(), inf = std::numeric_limits<double>::infinity();
+    const double nan = std::numeric_limits<double>::quiet_NaN(),
+                 inf = std::numeric_limits<double>::infinity();
     EXPECT_FALSE(Project(camera, {0, 0, 0}));
     EXPECT_FALSE(Project(camera, {0, 0, -1}));
     EXPECT_FALSE(Project(camera, {nan, 0, 1}));
@@ -457,7 +503,8 @@ TEST(Camera, HostileT14DivergingInverse) {
       std::vector<cv::Point2d> in = {{x, y}}, out;
       cv::undistortPoints(in, out, K, distortion);
       std::vector<cv::Point2d> again;
-      cv::projectPoints(std::vector<cv::Point3d>{{out[0].x, out[0].y, 1}}, cv::Vec3d(0, 0, 0), cv::Vec3d(0, 0, 0), K, distortion, again);
+      cv::projectPoints(std::vector<cv::Point3d>{{out[0].x, out[0].y, 1}}, cv::Vec3d(0, 0, 0),
+                        cv::Vec3d(0, 0, 0), K, distortion, again);
       worst_peer = std::max(worst_peer, std::hypot(again[0].x - x, again[0].y - y));
     }
   }
@@ -485,24 +532,34 @@ TEST(Camera, HostileT16UnreasonableCoefficients) {
     const std::string fault = Fault(camera);
     EXPECT_NE(fault.find(words), std::string::npos) << "found: " << fault << "; wanted: " << words;
   };
-  const Camera good = make(LensModel::kBrown, {1000, 1000, 640, 480, -0.25, 0.1, 1e-3, -1e-3, -0.02});
+  const Camera good =
+      make(LensModel::kBrown, {1000, 1000, 640, 480, -0.25, 0.1, 1e-3, -1e-3, -0.02});
   EXPECT_EQ(Fault(good), "");
-  EXPECT_EQ(Fault(make(LensModel::kFisheye, {400, 400, 640, 480, -0.02, 0.005, -0.002, 0.0003})), "");
-  EXPECT_EQ(Fault(make(LensModel::kRational, {900, 905, 600, 500, 5.2, 2.1, 1e-4, 1e-4, 0.1, 5.6, 3.6, 0.6})), "");
+  EXPECT_EQ(Fault(make(LensModel::kFisheye, {400, 400, 640, 480, -0.02, 0.005, -0.002, 0.0003})),
+            "");
+  EXPECT_EQ(Fault(make(LensModel::kRational,
+                       {900, 905, 600, 500, 5.2, 2.1, 1e-4, 1e-4, 0.1, 5.6, 3.6, 0.6})),
+            "");
   // Narrow lenses have large and harmless coefficients.
   EXPECT_EQ(Fault(make(LensModel::kBrown, {20000, 20000, 640, 480, 5, -900, 0, 0, 30000})), "");
 
   expect_fault(make(LensModel::kBrown, {1000, 1000, 640, 480, -5}), "folds inside the image");
   expect_fault(make(LensModel::kBrown, {600, 600, 640, 480, -0.8, 0.2}), "folds inside the image");
-  expect_fault(make(LensModel::kBrown, {1000, 1000, 640, 480, 0, 0, 0.9, 0.9}), "folds inside the image");
+  expect_fault(make(LensModel::kBrown, {1000, 1000, 640, 480, 0, 0, 0.9, 0.9}),
+               "folds inside the image");
   expect_fault(make(LensModel::kFisheye, {400, 400, 640, 480, -2}), "folds inside the image");
   expect_fault(make(LensModel::kBrown, {1000, 1000, 640, 480, -1e30}), "folds inside the image");
   expect_fault(make(LensModel::kBrown, {1000, 1000, 640, 480, 1e30}), "magnification");
   expect_fault(make(LensModel::kBrown, {1000, 1000, 640, 480, 3, -1e5, 0, 0, 1e30}), "");
   EXPECT_NE(Fault(make(LensModel::kBrown, {1000, 1000, 640, 480, 3, -1e5, 0, 0, 1e30})), "");
-  EXPECT_NE(Fault(make(LensModel::kBrown, {1000, 1000, 640, 480, 1e300, 1e300, 1e300, 1e300, 1e300})), "");
-  EXPECT_NE(Fault(make(LensModel::kRational, {1000, 1000, 640, 480, 1, 1, 0, 0, 1, -1e3, 1e8, -1e8})), "");
-  const double nan = std::numeric_limits<double>::quiet_NaN(), inf = std::numeric_limits<double>::infinity();
+  EXPECT_NE(
+      Fault(make(LensModel::kBrown, {1000, 1000, 640, 480, 1e300, 1e300, 1e300, 1e300, 1e300})),
+      "");
+  EXPECT_NE(
+      Fault(make(LensModel::kRational, {1000, 1000, 640, 480, 1, 1, 0, 0, 1, -1e3, 1e8, -1e8})),
+      "");
+  const double nan = std::numeric_limits<double>::quiet_NaN(),
+               inf = std::numeric_limits<double>::infinity();
   for (int i = 0; i < 9; ++i) {
     for (const double bad : {nan, inf, -inf}) {
       Camera camera = good;
@@ -535,7 +592,8 @@ TEST(Camera, HostileT16UnreasonableCoefficients) {
   // Never a silent value or a hang, whatever the numbers.
   for (int trial = 0; trial < 300; ++trial) {
     std::vector<double> values(12);
-    for (double& value : values) value = std::pow(10, Uniform(random, -30, 30)) * (random() % 2 ? 1 : -1);
+    for (double& value : values)
+      value = std::pow(10, Uniform(random, -30, 30)) * (random() % 2 ? 1 : -1);
     values[0] = values[1] = 1000, values[2] = 640, values[3] = 480;
     const Camera camera = make(kModels[trial % 3], values);
     const Eigen::Vector2d q(Uniform(random, 0, 1280), Uniform(random, 0, 960));

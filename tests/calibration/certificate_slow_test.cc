@@ -1,4 +1,5 @@
-// The certificate's probabilities and the covariance of a rig in the world, over many calibrations of known truth.
+// The certificate's probabilities and the covariance of a rig in the world, over many calibrations
+// of known truth.
 
 #include <gtest/gtest.h>
 
@@ -14,13 +15,15 @@
 namespace impactlab {
 namespace {
 
-// Largest distance of the empirical distribution from the uniform one, times sqrt(n): above 1.95 once in a thousand (Kolmogorov).
+// Largest distance of the empirical distribution from the uniform one, times sqrt(n): above 1.95
+// once in a thousand (Kolmogorov).
 double Kolmogorov(std::vector<double> p) {
   std::sort(p.begin(), p.end());
   const double n = static_cast<double>(p.size());
   double largest = 0;
   for (std::size_t i = 0; i < p.size(); ++i)
-    largest = std::max({largest, std::abs(p[i] - static_cast<double>(i) / n), std::abs(p[i] - static_cast<double>(i + 1) / n)});
+    largest = std::max({largest, std::abs(p[i] - static_cast<double>(i) / n),
+                        std::abs(p[i] - static_cast<double>(i + 1) / n)});
   return largest * std::sqrt(n);
 }
 
@@ -40,11 +43,13 @@ TEST(CertificateSlow, ProbabilitiesAreUniformAndTheWorldCovers) {
     const test::RigTwin twin = test::MakeRigTwin(options, 5000 + k);
     const CalibrationResult result = Calibrate(twin.problem);
     ASSERT_TRUE(result.usable()) << result.reason;
-    for (int c = 0; c < 2; ++c) structure.push_back(SummariseResiduals(twin.problem, result, c).structure_p);
+    for (int c = 0; c < 2; ++c)
+      structure.push_back(SummariseResiduals(twin.problem, result, c).structure_p);
     CalibrationResult truth;
     truth.status = CalibrationStatus::kSolved;
     truth.rig = twin.truth;
-    truth.rig.covariance = Eigen::MatrixXd::Zero(ParameterCount(twin.truth), ParameterCount(twin.truth));
+    truth.rig.covariance =
+        Eigen::MatrixXd::Zero(ParameterCount(twin.truth), ParameterCount(twin.truth));
     const auto compared = CompareHalves(result, result, truth, 0);
     ASSERT_TRUE(compared.usable);
     against_truth.push_back(compared.cameras[0].p);  // the second camera's would not be independent
@@ -69,15 +74,20 @@ TEST(CertificateSlow, ProbabilitiesAreUniformAndTheWorldCovers) {
     error << turn.angle() * turn.axis(), frame.X_WA.translation() - X_WA.translation();
     inside_frame += error.dot(frame.cov.ldlt().solve(error)) < ChiSquareQuantile(0.95, 6);
     const CameraRig moved = MoveRig(result.rig, frame, "board");
-    const Eigen::Vector3d p_A = twin.X_WG[shot] * Eigen::Vector3d(0.1, 0.05, -0.03), p_W = X_WA * p_A;
+    const Eigen::Vector3d p_A = twin.X_WG[shot] * Eigen::Vector3d(0.1, 0.05, -0.03),
+                          p_W = X_WA * p_A;
     std::vector<PixelObservation> observations;
     for (int c = 0; c < 2; ++c) {
-      const auto q = Project(twin.truth.cameras[c].camera, twin.truth.cameras[c].X_WC.inverse() * p_A);
-      if (q) observations.push_back({c, *q + 0.1 * Eigen::Vector2d(normal(random), normal(random)), 0.01 * Eigen::Matrix2d::Identity()});
+      const auto q =
+          Project(twin.truth.cameras[c].camera, twin.truth.cameras[c].X_WC.inverse() * p_A);
+      if (q)
+        observations.push_back({c, *q + 0.1 * Eigen::Vector2d(normal(random), normal(random)),
+                                0.01 * Eigen::Matrix2d::Identity()});
     }
     const TriangulatedPoint point = Triangulate(moved, observations);
     ASSERT_TRUE(point.usable) << point.reason;
-    inside_point += (point.p_W - p_W).dot(point.cov.ldlt().solve(point.p_W - p_W)) < ChiSquareQuantile(0.95, 3);
+    inside_point +=
+        (point.p_W - p_W).dot(point.cov.ldlt().solve(point.p_W - p_W)) < ChiSquareQuantile(0.95, 3);
   }
   EXPECT_LT(Kolmogorov(structure), 1.95);
   EXPECT_LT(Kolmogorov(against_truth), 1.95);
@@ -85,8 +95,11 @@ TEST(CertificateSlow, ProbabilitiesAreUniformAndTheWorldCovers) {
   EXPECT_NEAR(squared / predicted, 1, 0.35);
   EXPECT_TRUE(BinomialBand(kRuns, 0.95, 3e-4).Contains(inside_frame)) << inside_frame;
   EXPECT_TRUE(BinomialBand(kRuns, 0.95, 3e-4).Contains(inside_point)) << inside_point;
-  std::printf("structure %.2f, truth %.2f, halves %.2f (Kolmogorov, limit 1.95); error^2 / predicted %.3f; frame %d, point %d of %d\n",
-              Kolmogorov(structure), Kolmogorov(against_truth), Kolmogorov(halves), squared / predicted, inside_frame, inside_point, kRuns);
+  std::printf(
+      "structure %.2f, truth %.2f, halves %.2f (Kolmogorov, limit 1.95); error^2 / predicted %.3f; "
+      "frame %d, point %d of %d\n",
+      Kolmogorov(structure), Kolmogorov(against_truth), Kolmogorov(halves), squared / predicted,
+      inside_frame, inside_point, kRuns);
 }
 
 }  // namespace

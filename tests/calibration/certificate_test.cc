@@ -19,7 +19,8 @@ namespace {
 using testing::HasSubstr;
 using testing::Not;
 
-const RigFinding* Find(const std::vector<RigFinding>& findings, const std::string& code, int camera = -2) {
+const RigFinding* Find(const std::vector<RigFinding>& findings, const std::string& code,
+                       int camera = -2) {
   for (const RigFinding& finding : findings)
     if (finding.code == code && (camera == -2 || finding.camera == camera)) return &finding;
   return nullptr;
@@ -65,7 +66,8 @@ struct View {
     shot.views.resize(1);
     for (int id = 0; id < PointCount(problem.board); ++id) {
       const auto q = Project(camera, X * PointOnBoard(problem.board, id));
-      if (q && q->x() > 0 && q->y() > 0 && q->x() < 1279 && q->y() < 719) shot.views[0].points.push_back({id, *q, 1});
+      if (q && q->x() > 0 && q->y() > 0 && q->x() < 1279 && q->y() < 719)
+        shot.views[0].points.push_back({id, *q, 1});
     }
     problem.shots.push_back(shot);
     X_CG[0].push_back(X);
@@ -74,7 +76,8 @@ struct View {
 
 TEST(Geometry, ParallelBoardsAreNamed) {
   View view;
-  for (int k = 0; k < 12; ++k) view.Add(0.1 * (k % 4 - 1.5), 0.1 * (k / 4 - 1), 0.5 + 0.05 * k, 0.3 + 0.01 * (k % 3));
+  for (int k = 0; k < 12; ++k)
+    view.Add(0.1 * (k % 4 - 1.5), 0.1 * (k / 4 - 1), 0.5 + 0.05 * k, 0.3 + 0.01 * (k % 3));
   const auto check = CheckGeometry(view.problem, view.X_CG);
   ASSERT_EQ(check.cameras.size(), 1u);
   EXPECT_NEAR(check.cameras[0].tilt_spread, 0.02, 1e-6);
@@ -87,7 +90,8 @@ TEST(Geometry, ParallelBoardsAreNamed) {
 
 TEST(Geometry, SingleDepthIsNamed) {
   View view;
-  for (int k = 0; k < 12; ++k) view.Add(0.1 * (k % 4 - 1.5), 0.1 * (k / 4 - 1), 0.8, k % 2 ? 0.08 : -0.08);
+  for (int k = 0; k < 12; ++k)
+    view.Add(0.1 * (k % 4 - 1.5), 0.1 * (k / 4 - 1), 0.8, k % 2 ? 0.08 : -0.08);
   const auto check = CheckGeometry(view.problem, view.X_CG);
   const RigFinding* finding = Find(check.findings, "single-depth");
   ASSERT_TRUE(finding);
@@ -128,11 +132,12 @@ TEST(Geometry, FewOrNoShots) {
   EXPECT_EQ(Find(one.findings, "few-shots")->level, RigVerdict::kRefused);
   view.problem.shots.clear();
   const auto none = CheckGeometry(view.problem, {});
-  EXPECT_EQ(none.findings.size(), 1u) << "no second-order complaints about a camera that saw nothing";
+  EXPECT_EQ(none.findings.size(), 1u)
+      << "no second-order complaints about a camera that saw nothing";
 }
 
-// The motion fitted out is what makes the number an uncertainty of the camera: a principal point that moves with a turned camera is
-// harmless.
+// The motion fitted out is what makes the number an uncertainty of the camera: a principal point
+// that moves with a turned camera is harmless.
 TEST(Uncertainty, ImpliedMotionUndoesWhatItCan) {
   const Solved& good = GoodRig();
   const Camera& camera = good.result.rig.cameras[0].camera;
@@ -142,7 +147,8 @@ TEST(Uncertainty, ImpliedMotionUndoesWhatItCan) {
   only_centre(2, 2) = 25;  // 5 px
   const auto map = internal::MapUncertainty(camera, points, only_centre, 0.6, 5, 5, nullptr);
   EXPECT_LT(map.sd_pixel[12], 0.5);
-  // Without any structure to fit, the sum of squares at the points is the least there is: no other motion does better.
+  // Without any structure to fit, the sum of squares at the points is the least there is: no other
+  // motion does better.
   const auto M = internal::ImpliedMotion(camera, points);
   const Eigen::VectorXd d = Eigen::VectorXd::Unit(9, 2);
   const auto cost = [&](const Eigen::Matrix<double, 6, 1>& m) {
@@ -157,7 +163,8 @@ TEST(Uncertainty, ImpliedMotionUndoesWhatItCan) {
   };
   const Eigen::Matrix<double, 6, 1> best = M * d;
   for (int i = 0; i < 6; ++i)
-    for (double h : {-1e-4, 1e-4}) EXPECT_GT(cost(best + h * Eigen::Matrix<double, 6, 1>::Unit(i)), cost(best));
+    for (double h : {-1e-4, 1e-4})
+      EXPECT_GT(cost(best + h * Eigen::Matrix<double, 6, 1>::Unit(i)), cost(best));
 }
 
 TEST(Uncertainty, MapIsInPixelsMetresAndKnowsItsHull) {
@@ -170,10 +177,13 @@ TEST(Uncertainty, MapIsInPixelsMetresAndKnowsItsHull) {
   EXPECT_TRUE(map.covered[centre]);
   EXPECT_GT(map.sd_pixel[centre], 0.001);
   EXPECT_LT(map.sd_pixel[centre], 0.1);
-  EXPECT_NEAR(map.sd_across[centre], 0.6 * map.sd_pixel[centre] / 1000, 0.1 * map.sd_across[centre]);
-  EXPECT_GT(map.sd_pixel.front(), map.sd_pixel[centre]) << "the corner of the picture is worse than its middle";
+  EXPECT_NEAR(map.sd_across[centre], 0.6 * map.sd_pixel[centre] / 1000,
+              0.1 * map.sd_across[centre]);
+  EXPECT_GT(map.sd_pixel.front(), map.sd_pixel[centre])
+      << "the corner of the picture is worse than its middle";
   // Distance matters: what is confounded at the boards' distance shows elsewhere.
-  const auto far = ProjectionUncertainty(good.result, 0, std::numeric_limits<double>::infinity(), 9, 7);
+  const auto far =
+      ProjectionUncertainty(good.result, 0, std::numeric_limits<double>::infinity(), 9, 7);
   EXPECT_GT(far.sd_pixel[centre], map.sd_pixel[centre]);
   EXPECT_NEAR(far.sd_across[centre], far.sd_pixel[centre] / 1000, 0.1 * far.sd_across[centre]);
 }
@@ -230,7 +240,8 @@ TEST(Residuals, ALensTheModelCannotFollowShows) {
   const auto r = SummariseResiduals(twin.problem, result, 0);
   EXPECT_LT(r.structure_p, 1e-6);
   EXPECT_GT(r.structure, 0.1);
-  const auto certificate = CertifyRig(twin.problem, result, CrossValidate(twin.problem, result, loose));
+  const auto certificate =
+      CertifyRig(twin.problem, result, CrossValidate(twin.problem, result, loose));
   const RigFinding* finding = Find(certificate.findings, "model-error", 0);
   if (!finding) finding = Find(certificate.findings, "halves-disagree", 0);
   ASSERT_TRUE(finding) << BriefReport(certificate);
@@ -285,18 +296,21 @@ TEST(Certificate, GoodRigIsGood) {
   std::vector<PixelObservation> observations;
   for (int c = 0; c < 2; ++c) {
     const RigCamera& camera = good.result.rig.cameras[c];
-    observations.push_back(
-        {c, *Project(camera.camera, camera.X_WC.inverse() * figure.p_W), std::pow(good.result.sigma[c], 2) * Eigen::Matrix2d::Identity()});
+    observations.push_back({c, *Project(camera.camera, camera.X_WC.inverse() * figure.p_W),
+                            std::pow(good.result.sigma[c], 2) * Eigen::Matrix2d::Identity()});
   }
   const auto point = Triangulate(good.result.rig, observations);
-  EXPECT_NEAR(std::pow(figure.sd_along, 2), figure.p_W.normalized().dot(point.cov * figure.p_W.normalized()), 1e-12);
+  EXPECT_NEAR(std::pow(figure.sd_along, 2),
+              figure.p_W.normalized().dot(point.cov * figure.p_W.normalized()), 1e-12);
 }
 
 TEST(Certificate, RefusalsSayWhy) {
   const Solved& good = GoodRig();
   for (const auto& [status, word] :
-       {std::pair{CalibrationStatus::kUndetermined, "do not determine"}, std::pair{CalibrationStatus::kInconsistent, "do not fit together"},
-        std::pair{CalibrationStatus::kNotConverged, "did not settle"}, std::pair{CalibrationStatus::kNoData, "nothing to solve"}}) {
+       {std::pair{CalibrationStatus::kUndetermined, "do not determine"},
+        std::pair{CalibrationStatus::kInconsistent, "do not fit together"},
+        std::pair{CalibrationStatus::kNotConverged, "did not settle"},
+        std::pair{CalibrationStatus::kNoData, "nothing to solve"}}) {
     CalibrationResult failed = good.result;
     failed.status = status;
     failed.reason = "because of the test";
@@ -332,9 +346,11 @@ TEST(Certificate, SwappedCamerasAreNamed) {
   const Solved& good = GoodRig();
   for (const int every : {2, 8}) {
     CalibrationProblem problem = good.twin.problem;
-    for (std::size_t s = 0; s < problem.shots.size(); s += every) std::swap(problem.shots[s].views[0], problem.shots[s].views[1]);
+    for (std::size_t s = 0; s < problem.shots.size(); s += every)
+      std::swap(problem.shots[s].views[0], problem.shots[s].views[1]);
     const auto certificate = CertifyRig(problem, Calibrate(problem));
-    EXPECT_EQ(certificate.verdict, every == 2 ? RigVerdict::kRefused : RigVerdict::kUsable) << BriefReport(certificate);
+    EXPECT_EQ(certificate.verdict, every == 2 ? RigVerdict::kRefused : RigVerdict::kUsable)
+        << BriefReport(certificate);
     EXPECT_THAT(BriefReport(certificate), HasSubstr("swapped"));
   }
 }
@@ -367,7 +383,8 @@ TEST(Certificate, ParallelBoardsAreRefused) {
   for (std::size_t s = 0; s < twin.problem.shots.size(); ++s) {
     auto& points = twin.problem.shots[s].views[0].points;
     points.clear();
-    const Eigen::Vector3d corner(0.12 * (static_cast<double>(s % 4) - 2), 0.1 * (static_cast<double>(s / 4) - 2), 0.5 + 0.01 * s);
+    const Eigen::Vector3d corner(0.12 * (static_cast<double>(s % 4) - 2),
+                                 0.1 * (static_cast<double>(s / 4) - 2), 0.5 + 0.01 * s);
     for (int id = 0; id < PointCount(options.board); ++id) {
       const auto q = Project(camera, corner + PointOnBoard(options.board, id));
       if (q && q->x() > 0 && q->y() > 0 && q->x() < 1279 && q->y() < 719)
@@ -391,14 +408,18 @@ TEST(Certificate, NoisyRigIsOnlyUsable) {
   EXPECT_TRUE(Find(certificate.findings, "uncertainty", 0));
   EXPECT_FALSE(certificate.advice.empty());
   for (std::size_t i = 0; i < certificate.advice.size(); ++i)
-    EXPECT_EQ(std::count(certificate.advice.begin(), certificate.advice.end(), certificate.advice[i]), 1) << "no repeats";
+    EXPECT_EQ(
+        std::count(certificate.advice.begin(), certificate.advice.end(), certificate.advice[i]), 1)
+        << "no repeats";
 }
 
 // Every second picture of a camera turned by 180 degrees: the residuals hardly show it.
 CalibrationProblem WithTurnedPictures(CalibrationProblem problem, int camera, int every) {
   for (std::size_t s = 0; s < problem.shots.size(); s += static_cast<std::size_t>(every))
     for (BoardPoint& point : problem.shots[s].views[camera].points)
-      point.q = Eigen::Vector2d(problem.cameras[camera].width - 1, problem.cameras[camera].height - 1) - point.q;
+      point.q =
+          Eigen::Vector2d(problem.cameras[camera].width - 1, problem.cameras[camera].height - 1) -
+          point.q;
   return problem;
 }
 
@@ -474,7 +495,8 @@ TEST(Certificate, HalvesThatDisagreeComeFirstWithTheirCauses) {
     EXPECT_EQ(certificate.verdict, limit > 1 ? RigVerdict::kUsable : RigVerdict::kRefused);
     EXPECT_EQ(certificate.findings[0].code, "halves-disagree") << BriefReport(certificate);
     EXPECT_THAT(certificate.headline, HasSubstr("0.33 px"));
-    for (const char* cause : {"upside down", "focus", "zoom", "bent"}) EXPECT_THAT(certificate.advice.at(0), HasSubstr(cause));
+    for (const char* cause : {"upside down", "focus", "zoom", "bent"})
+      EXPECT_THAT(certificate.advice.at(0), HasSubstr(cause));
   }
 }
 
@@ -486,13 +508,15 @@ TEST(Certificate, HeadlineCountsTheModelErrorOfTheLens) {
   const auto certificate = CertifyRig(good.twin.problem, good.result, halves);
   const CameraCertificate& camera = certificate.cameras[0];
   EXPECT_NEAR(camera.total_pixel, std::hypot(camera.sd_pixel_90, 0.15), 1e-12);
-  EXPECT_NEAR(camera.total_across / camera.sd_across_90, camera.total_pixel / camera.sd_pixel_90, 1e-9);
+  EXPECT_NEAR(camera.total_across / camera.sd_across_90, camera.total_pixel / camera.sd_pixel_90,
+              1e-9);
   EXPECT_EQ(without.cameras[0].total_pixel, without.cameras[0].sd_pixel_90);
   EXPECT_THAT(certificate.headline, HasSubstr("of model error"));
   EXPECT_THAT(certificate.headline, Not(HasSubstr("known to 0.0")));
   // Depth follows: a model error acts like pixel noise of its size.
   const TriangulationFigure& t = *certificate.triangulation;
-  EXPECT_NEAR(t.sd_along_model / t.sd_along_pixels, 0.15 / std::sqrt(2.0) / good.result.sigma[0], 0.15);
+  EXPECT_NEAR(t.sd_along_model / t.sd_along_pixels, 0.15 / std::sqrt(2.0) / good.result.sigma[0],
+              0.15);
   EXPECT_EQ(without.triangulation->sd_along_model, 0);
 }
 
@@ -509,11 +533,13 @@ TEST(Certificate, ErrorAcrossTheViewIsShared) {
     std::vector<PixelObservation> observations;
     for (int c = 0; c < 2; ++c) {
       const RigCamera& camera = good.result.rig.cameras[c];
-      observations.push_back({c, *Project(camera.camera, camera.X_WC.inverse() * p_W), 0.04 * Eigen::Matrix2d::Identity()});
+      observations.push_back({c, *Project(camera.camera, camera.X_WC.inverse() * p_W),
+                              0.04 * Eigen::Matrix2d::Identity()});
     }
     return Triangulate(good.result.rig, observations, with);
   };
-  const Eigen::Vector3d along = figure.p_W.normalized(), side = along.cross(Eigen::Vector3d::UnitY()).normalized();
+  const Eigen::Vector3d along = figure.p_W.normalized(),
+                        side = along.cross(Eigen::Vector3d::UnitY()).normalized();
   const auto a = point(figure.p_W - 0.03 * side), b = point(figure.p_W + 0.03 * side);
   ASSERT_TRUE(a.usable && b.usable);
   const Eigen::MatrixXd d = a.dp_drig - b.dp_drig;
@@ -551,22 +577,26 @@ TEST(Certificate, AbsurdWorkingDistancesAreNotGood) {
     EXPECT_TRUE(Find(certificate.findings, "working-distance")) << distance;
   }
   options.working_distance = 0.7;
-  EXPECT_FALSE(Find(CertifyRig(good.twin.problem, good.result, {}, options).findings, "working-distance"));
+  EXPECT_FALSE(
+      Find(CertifyRig(good.twin.problem, good.result, {}, options).findings, "working-distance"));
 }
 
 TEST(Certificate, CamerasThatNeverShareAShotLead) {
   const Solved& good = GoodRig();
   CalibrationProblem problem = good.twin.problem;
   problem.shots.resize(4);  // too few as well
-  for (std::size_t s = 0; s < problem.shots.size(); ++s) problem.shots[s].views[s % 2].points.clear();
+  for (std::size_t s = 0; s < problem.shots.size(); ++s)
+    problem.shots[s].views[s % 2].points.clear();
   const auto certificate = CertifyRig(problem, Calibrate(problem));
   EXPECT_EQ(certificate.verdict, RigVerdict::kRefused);
-  EXPECT_THAT(certificate.headline, HasSubstr("camera1 never sees the board in the same shot as camera0"));
+  EXPECT_THAT(certificate.headline,
+              HasSubstr("camera1 never sees the board in the same shot as camera0"));
   EXPECT_THAT(certificate.advice.at(0), HasSubstr("film shots in which camera0 and camera1"));
   EXPECT_FALSE(Find(certificate.findings, "undetermined")) << "said once";
   // One shot in common is something, not much.
   problem = good.twin.problem;
-  for (std::size_t s = 1; s < problem.shots.size(); ++s) problem.shots[s].views[s % 2].points.clear();
+  for (std::size_t s = 1; s < problem.shots.size(); ++s)
+    problem.shots[s].views[s % 2].points.clear();
   const auto hanging = CertifyRig(problem, Calibrate(problem));
   EXPECT_TRUE(Find(hanging.findings, "few-common-views", 1)) << BriefReport(hanging);
 }
@@ -580,7 +610,8 @@ TEST(Certificate, TooLittleIsSaidOnceInSentences) {
   EXPECT_THAT(result.reason, HasSubstr("Likely cause: too few pictures of the board"));
   EXPECT_THAT(result.advice, HasSubstr("Film more pictures of the board"));
   const auto certificate = CertifyRig(problem, result);
-  const RigFinding *few = Find(certificate.findings, "few-shots"), *open = Find(certificate.findings, "undetermined");
+  const RigFinding *few = Find(certificate.findings, "few-shots"),
+                   *open = Find(certificate.findings, "undetermined");
   ASSERT_TRUE(few && open);
   EXPECT_THAT(few->text, HasSubstr("at least 3 are needed, 10 make it good"));
   EXPECT_THAT(open->text, Not(HasSubstr(few->text)));
@@ -600,7 +631,10 @@ TEST(Certificate, OpenLensParametersAreToldInWords) {
   problem.cameras[1].model = LensModel::kRational;
   const CalibrationResult result = Calibrate(problem);
   ASSERT_EQ(result.status, CalibrationStatus::kUndetermined) << result.reason;
-  EXPECT_THAT(result.reason, HasSubstr("the lens model 'rational' of camera 'camera1' is richer than these views can tell (k"));
+  EXPECT_THAT(
+      result.reason,
+      HasSubstr(
+          "the lens model 'rational' of camera 'camera1' is richer than these views can tell (k"));
   EXPECT_THAT(result.advice, HasSubstr("Use a simpler lens model (model: brown"));
   EXPECT_THAT(result.reason, Not(HasSubstr("camera1.k")));
   const auto certificate = CertifyRig(problem, result);
@@ -617,9 +651,11 @@ TEST(Certificate, MirroredChessboardsAreAdvised) {
     auto& points = shot.views[1].points;
     for (BoardPoint& point : points) {
       point.q.x() = problem.cameras[1].width - 1 - point.q.x();
-      point.id = point.id / board.columns * board.columns + board.columns - 1 - point.id % board.columns;
+      point.id =
+          point.id / board.columns * board.columns + board.columns - 1 - point.id % board.columns;
     }
-    std::sort(points.begin(), points.end(), [](const BoardPoint& a, const BoardPoint& b) { return a.id < b.id; });
+    std::sort(points.begin(), points.end(),
+              [](const BoardPoint& a, const BoardPoint& b) { return a.id < b.id; });
   }
   const auto certificate = CertifyRig(problem, Calibrate(problem));
   EXPECT_EQ(certificate.verdict, RigVerdict::kRefused);

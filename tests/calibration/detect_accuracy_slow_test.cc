@@ -1,4 +1,5 @@
-// How accurate detection is on rendered boards: blur, noise, tilt and lens vary; truth is the projection of the points.
+// How accurate detection is on rendered boards: blur, noise, tilt and lens vary; truth is the
+// projection of the points.
 #include <gtest/gtest.h>
 
 #include <Eigen/Dense>
@@ -26,9 +27,11 @@ class DetectAccuracyTest : public ::testing::Test {
  protected:
   std::mt19937_64 rng_{20};
   double Uniform(double a, double b) { return std::uniform_real_distribution<double>(a, b)(rng_); }
-  Scene Make(const Camera& camera, const Board& board, double blur, double noise, double tilt, double roll, double z) {
+  Scene Make(const Camera& camera, const Board& board, double blur, double noise, double tilt,
+             double roll, double z) {
     Scene scene;
-    scene.X_CG = Pose(board, tilt, Uniform(0, 2 * M_PI), roll + Uniform(-0.5, 0.5), {Uniform(-0.02, 0.02), Uniform(-0.02, 0.02), z});
+    scene.X_CG = Pose(board, tilt, Uniform(0, 2 * M_PI), roll + Uniform(-0.5, 0.5),
+                      {Uniform(-0.02, 0.02), Uniform(-0.02, 0.02), z});
     RenderOptions options;
     options.blur = blur;
     options.noise_sd = noise;
@@ -49,7 +52,8 @@ TEST_F(DetectAccuracyTest, CornersBelowAFewHundredthsOfAPixelAndBetterThanGradie
           Score ours;
           double theirs = 0;
           for (int k = 0; k < 4; ++k) {
-            const Scene scene = Make(camera, board, blur, noise, tilt * M_PI / 180, 0, tilt > 30 ? 0.42 : 0.38);
+            const Scene scene =
+                Make(camera, board, blur, noise, tilt * M_PI / 180, 0, tilt > 30 ? 0.42 : 0.38);
             const BoardView view = DetectBoard(scene.image, board);
             ASSERT_EQ(view.problem, "") << blur << " " << noise << " " << tilt;
             AddErrors(view, camera, scene.X_CG, board, &ours);
@@ -60,15 +64,18 @@ TEST_F(DetectAccuracyTest, CornersBelowAFewHundredthsOfAPixelAndBetterThanGradie
               corners.emplace_back(truth.back().x() + 0.5, truth.back().y() - 0.4);
             }
             const int half = tilt > 30 ? 4 : 6;
-            const cv::Mat image(scene.image.height, scene.image.width, CV_8U, const_cast<unsigned char*>(scene.image.pixels.data()));
+            const cv::Mat image(scene.image.height, scene.image.width, CV_8U,
+                                const_cast<unsigned char*>(scene.image.pixels.data()));
             cv::cornerSubPix(image, corners, {half, half}, {-1, -1}, cv::TermCriteria(3, 50, 1e-4));
             for (std::size_t i = 0; i < corners.size(); ++i)
               theirs += (Eigen::Vector2d(corners[i].x, corners[i].y) - truth[i]).squaredNorm();
           }
           theirs = std::sqrt(theirs / (2 * ours.points));
-          const std::string name = "corner_rms_px_" + std::to_string(camera.width) + "_blur" + std::to_string(int(10 * blur)) + "_noise" +
+          const std::string name = "corner_rms_px_" + std::to_string(camera.width) + "_blur" +
+                                   std::to_string(int(10 * blur)) + "_noise" +
                                    std::to_string(int(noise)) + "_tilt" + std::to_string(int(tilt));
-          RecordProperty(name, std::to_string(ours.rms()) + " gradient method " + std::to_string(theirs));
+          RecordProperty(name,
+                         std::to_string(ours.rms()) + " gradient method " + std::to_string(theirs));
           EXPECT_LT(ours.rms(), noise < 4 ? 0.02 : 0.035) << name;
           EXPECT_LT(ours.rms(), theirs) << name;
           EXPECT_GE(ours.points, 4 * 52) << name;
@@ -78,7 +85,8 @@ TEST_F(DetectAccuracyTest, CornersBelowAFewHundredthsOfAPixelAndBetterThanGradie
   }
 }
 
-// The noise part of sd: sd^2 = 1 + (noise / 0.02 px)^2, so normalised errors have one variance whatever blur, size and contrast.
+// The noise part of sd: sd^2 = 1 + (noise / 0.02 px)^2, so normalised errors have one variance
+// whatever blur, size and contrast.
 TEST_F(DetectAccuracyTest, StandardDeviationsOrderTheCorners) {
   const Board board = MakeBoard(BoardKind::kChessboard);
   const Camera camera = MakeCamera();
@@ -86,7 +94,8 @@ TEST_F(DetectAccuracyTest, StandardDeviationsOrderTheCorners) {
   int n[3] = {0, 0, 0};
   for (int k = 0; k < 90; ++k) {
     RenderOptions options;
-    const Eigen::Isometry3d X = Pose(board, Uniform(0, 1.1), Uniform(0, 6), Uniform(-0.5, 0.5), {0, 0, Uniform(0.4, 0.7)});
+    const Eigen::Isometry3d X =
+        Pose(board, Uniform(0, 1.1), Uniform(0, 6), Uniform(-0.5, 0.5), {0, 0, Uniform(0.4, 0.7)});
     options.blur = Uniform(0.6, 1.8);
     options.noise_sd = Uniform(4, 7);
     options.white = Uniform(120, 220);
@@ -97,7 +106,8 @@ TEST_F(DetectAccuracyTest, StandardDeviationsOrderTheCorners) {
     for (const BoardPoint& p : view.points) {
       const double variance = 0.02 * 0.02 * (p.sd * p.sd - 1);
       const int group = p.sd < 1.5 ? 0 : p.sd < 2.2 ? 1 : 2;
-      sum[group] += (p.q - *ProjectBoardPoint(camera, X, board, {0, 0}, p.id)).squaredNorm() / (2 * variance);
+      sum[group] +=
+          (p.q - *ProjectBoardPoint(camera, X, board, {0, 0}, p.id)).squaredNorm() / (2 * variance);
       ++n[group];
     }
   }
@@ -122,7 +132,9 @@ TEST_F(DetectAccuracyTest, CharucoCorners) {
         ASSERT_EQ(view.problem, "");
         AddErrors(view, camera, scene.X_CG, board, &score);
       }
-      RecordProperty("charuco_blur" + std::to_string(int(10 * blur)) + "_tilt" + std::to_string(int(tilt)), std::to_string(score.rms()));
+      RecordProperty(
+          "charuco_blur" + std::to_string(int(10 * blur)) + "_tilt" + std::to_string(int(tilt)),
+          std::to_string(score.rms()));
       EXPECT_GE(score.points, 6 * 35 * 8 / 10) << blur << " " << tilt;
       EXPECT_LT(score.rms(), 0.05) << blur << " " << tilt;
     }
@@ -138,7 +150,8 @@ TEST_F(DetectAccuracyTest, HostileT18DiscCentres) {
       for (const double noise : {0.0, 5.0}) {
         Score score;
         for (int k = 0; k < 6; ++k) {
-          const Scene scene = Make(camera, board, blur, noise, M_PI / 3, kind == BoardKind::kCircles ? 0 : 1.5, 0.36);
+          const Scene scene = Make(camera, board, blur, noise, M_PI / 3,
+                                   kind == BoardKind::kCircles ? 0 : 1.5, 0.36);
           const BoardView view = DetectBoard(scene.image, board);
           ASSERT_EQ(view.problem, "");
           EXPECT_GE(view.points.size(), PointCount(board) - 4u);
@@ -152,7 +165,8 @@ TEST_F(DetectAccuracyTest, HostileT18DiscCentres) {
           score.sum += best.sum;
           score.mean += best.mean;
         }
-        RecordProperty(std::string(ToString(kind)) + "_blur" + std::to_string(int(10 * blur)) + "_noise" + std::to_string(int(noise)),
+        RecordProperty(std::string(ToString(kind)) + "_blur" + std::to_string(int(10 * blur)) +
+                           "_noise" + std::to_string(int(noise)),
                        std::to_string(score.rms()));
         EXPECT_LT((score.mean / score.points).norm(), 0.005) << blur << " " << noise;
         EXPECT_LT(score.rms(), 0.02) << blur << " " << noise;

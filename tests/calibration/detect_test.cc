@@ -32,7 +32,9 @@ RenderOptions Light(double blur, double noise, std::uint64_t seed = 1) {
   return options;
 }
 
-bool Says(const BoardView& view, const std::string& words) { return view.problem.find(words) != std::string::npos; }
+bool Says(const BoardView& view, const std::string& words) {
+  return view.problem.find(words) != std::string::npos;
+}
 
 TEST(DetectTest, ChessboardCornersWithinHundredthsOfAPixel) {
   const Camera camera = MakeCamera();
@@ -40,12 +42,14 @@ TEST(DetectTest, ChessboardCornersWithinHundredthsOfAPixel) {
   Score score;
   for (int k = 0; k < 4; ++k) {
     const Eigen::Isometry3d X = Pose(board, k % 2 == 0 ? 0.3 : 1.0, 1.3 * k, 0.4 * k, {0, 0, 0.4});
-    const BoardView view = DetectBoard(RenderBoard(camera, X, board, {0, 0}, Light(1, 2, k + 1)), board);
+    const BoardView view =
+        DetectBoard(RenderBoard(camera, X, board, {0, 0}, Light(1, 2, k + 1)), board);
     ASSERT_EQ(view.problem, "");
     EXPECT_EQ(view.points.size(), 54u);
     EXPECT_TRUE(view.orientation_known);
     EXPECT_NEAR(1 / view.sharpness, 1.05, 0.2);
-    for (std::size_t i = 1; i < view.points.size(); ++i) EXPECT_LT(view.points[i - 1].id, view.points[i].id);
+    for (std::size_t i = 1; i < view.points.size(); ++i)
+      EXPECT_LT(view.points[i - 1].id, view.points[i].id);
     for (const BoardPoint& p : view.points) EXPECT_GE(p.sd, 1);
     AddErrors(view, camera, X, board, &score);
   }
@@ -53,7 +57,8 @@ TEST(DetectTest, ChessboardCornersWithinHundredthsOfAPixel) {
   EXPECT_LT(score.worst, 0.08);
 }
 
-// The board turned once around: each of its corners keeps its name, whatever order a detector prefers at that angle.
+// The board turned once around: each of its corners keeps its name, whatever order a detector
+// prefers at that angle.
 TEST(DetectTest, HostileT01NamesStayWhenTheBoardTurns) {
   const Camera camera = MakeCamera();
   const Board board = MakeBoard(BoardKind::kChessboard);
@@ -74,7 +79,8 @@ TEST(DetectTest, HostileT01NamesStayWhenTheBoardTurns) {
 // Every order a detector may hand over gives the same list.
 TEST(DetectTest, HostileT01OrderDoesNotDependOnTheDetector) {
   const Camera camera = MakeCamera();
-  for (const auto& [columns, rows] : {std::pair{9, 6}, std::pair{8, 6}, std::pair{6, 6}, std::pair{7, 7}}) {
+  for (const auto& [columns, rows] :
+       {std::pair{9, 6}, std::pair{8, 6}, std::pair{6, 6}, std::pair{7, 7}}) {
     Board board;
     board.columns = columns;
     board.rows = rows;
@@ -114,7 +120,8 @@ TEST(DetectTest, WrongNumberOfSquaresIsNamed) {
   const Camera camera = MakeCamera();
   const Board board = MakeBoard(BoardKind::kChessboard);
   const GrayImage image = RenderBoard(camera, Pose(board, 0.3, 1, 0.1, {0, 0, 0.4}), board);
-  for (const auto& [columns, rows] : {std::pair{8, 6}, std::pair{9, 7}, std::pair{8, 5}, std::pair{10, 6}, std::pair{3, 3}}) {
+  for (const auto& [columns, rows] :
+       {std::pair{8, 6}, std::pair{9, 7}, std::pair{8, 5}, std::pair{10, 6}, std::pair{3, 3}}) {
     Board asked = board;
     asked.columns = columns;
     asked.rows = rows;
@@ -123,8 +130,8 @@ TEST(DetectTest, WrongNumberOfSquaresIsNamed) {
       options.method = method;
       const BoardView view = DetectBoard(image, asked, options);
       EXPECT_TRUE(view.points.empty());
-      EXPECT_TRUE(
-          Says(view, "a grid of 9 x 6 inner corners was found, " + std::to_string(columns) + " x " + std::to_string(rows) + " asked"))
+      EXPECT_TRUE(Says(view, "a grid of 9 x 6 inner corners was found, " + std::to_string(columns) +
+                                 " x " + std::to_string(rows) + " asked"))
           << view.problem;
     }
   }
@@ -140,7 +147,8 @@ TEST(DetectTest, PicturesWithoutABoardAreProblemsNotErrors) {
   images.push_back({640, 480, {}});  // no pixels
   images.push_back({3, 2, std::vector<std::uint8_t>(6, 7)});
   for (const int value : {0, 128, 255})
-    images.push_back({320, 240, std::vector<std::uint8_t>(320 * 240, static_cast<std::uint8_t>(value))});
+    images.push_back(
+        {320, 240, std::vector<std::uint8_t>(320 * 240, static_cast<std::uint8_t>(value))});
   GrayImage noise{320, 240, std::vector<std::uint8_t>(320 * 240)};
   for (auto& p : noise.pixels) p = static_cast<std::uint8_t>(rng() & 255);
   images.push_back(noise);
@@ -150,7 +158,8 @@ TEST(DetectTest, PicturesWithoutABoardAreProblemsNotErrors) {
   images.push_back(stripes);
   images.push_back({2000, 24, std::vector<std::uint8_t>(2000 * 24, 90)});
   for (const GrayImage& image : images) {
-    for (const BoardKind kind : {BoardKind::kChessboard, BoardKind::kCharuco, BoardKind::kCircles, BoardKind::kAsymmetricCircles}) {
+    for (const BoardKind kind : {BoardKind::kChessboard, BoardKind::kCharuco, BoardKind::kCircles,
+                                 BoardKind::kAsymmetricCircles}) {
       const BoardView view = DetectBoard(image, MakeBoard(kind));
       EXPECT_TRUE(view.points.empty());
       EXPECT_FALSE(view.problem.empty());
@@ -187,7 +196,8 @@ TEST(DetectTest, SaturatedAndDimPicturesKeepTheirCorners) {
 TEST(DetectTest, TwoBoardsAndAHandInFront) {
   const Camera camera = MakeCamera(1280, 720, 900);
   const Board board = MakeBoard(BoardKind::kChessboard);
-  const Eigen::Isometry3d near = Pose(board, 0.3, 0.4, 0, {-0.13, 0, 0.5}), far = Pose(board, 0.3, 1.4, 0.1, {0.22, 0, 0.75});
+  const Eigen::Isometry3d near = Pose(board, 0.3, 0.4, 0, {-0.13, 0, 0.5}),
+                          far = Pose(board, 0.3, 1.4, 0.1, {0.22, 0, 0.75});
   GrayImage image = RenderBoard(camera, near, board);
   const GrayImage other = RenderBoard(camera, far, board);
   for (int y = 0; y < 720; ++y)
@@ -225,7 +235,9 @@ TEST(DetectTest, LargePicturesAreSearchedSmallAndFittedLarge) {
 TEST(DetectTest, CharucoPartialViewsCarryTheirIds) {
   const Camera camera = MakeCamera();
   const Board board = MakeBoard(BoardKind::kCharuco);
-  for (const Eigen::Vector3d& centre : {Eigen::Vector3d(0, 0, 0.4), Eigen::Vector3d(0.17, 0.05, 0.4), Eigen::Vector3d(-0.15, -0.12, 0.4)}) {
+  for (const Eigen::Vector3d& centre :
+       {Eigen::Vector3d(0, 0, 0.4), Eigen::Vector3d(0.17, 0.05, 0.4),
+        Eigen::Vector3d(-0.15, -0.12, 0.4)}) {
     const Eigen::Isometry3d X = Pose(board, 0.4, 1, 2.5, centre);
     const BoardView view = DetectBoard(RenderBoard(camera, X, board, {0, 0}, Light(1, 3)), board);
     ASSERT_EQ(view.problem, "");
@@ -233,7 +245,8 @@ TEST(DetectTest, CharucoPartialViewsCarryTheirIds) {
     int inside = 0;
     for (int id = 0; id < PointCount(board); ++id) {
       const auto q = ProjectBoardPoint(camera, X, board, {0, 0}, id);
-      inside += q && q->x() > 12 && q->y() > 12 && q->x() < camera.width - 13 && q->y() < camera.height - 13;
+      inside += q && q->x() > 12 && q->y() > 12 && q->x() < camera.width - 13 &&
+                q->y() < camera.height - 13;
     }
     EXPECT_GE(static_cast<int>(view.points.size()), inside - 1);
     Score score;
@@ -243,7 +256,8 @@ TEST(DetectTest, CharucoPartialViewsCarryTheirIds) {
   }
 }
 
-// Rendered as one pattern, asked for as the other; rows of squares even (they differ) and odd (they do not).
+// Rendered as one pattern, asked for as the other; rows of squares even (they differ) and odd (they
+// do not).
 TEST(DetectTest, HostileT10LegacyCharucoIsRecognised) {
   const Camera camera = MakeCamera();
   for (const int rows : {5, 6}) {
@@ -265,7 +279,8 @@ TEST(DetectTest, HostileT10LegacyCharucoIsRecognised) {
   }
 }
 
-// A corner of something else lies where a corner of the board is hidden: the neighbours know better.
+// A corner of something else lies where a corner of the board is hidden: the neighbours know
+// better.
 TEST(DetectTest, HostileT10MisplacedCornersLeave) {
   const Camera camera = MakeCamera(1280, 720, 1100);
   const Board board = MakeBoard(BoardKind::kCharuco);
@@ -312,9 +327,11 @@ TEST(DetectTest, HostileT09MirroredPicturesAreNamed) {
   }
   // A plain board is its own mirror image: still a right-handed list.
   const Board board = MakeBoard(BoardKind::kChessboard);
-  const BoardView view = DetectBoard(MirroredImage(RenderBoard(camera, Pose(board, 0.4, 2, 0.3, {0, 0, 0.45}), board)), board);
+  const BoardView view = DetectBoard(
+      MirroredImage(RenderBoard(camera, Pose(board, 0.4, 2, 0.3, {0, 0, 0.45}), board)), board);
   ASSERT_EQ(view.points.size(), 54u);
-  const Eigen::Vector2d u = view.points[8].q - view.points[0].q, v = view.points[45].q - view.points[0].q;
+  const Eigen::Vector2d u = view.points[8].q - view.points[0].q,
+                        v = view.points[45].q - view.points[0].q;
   EXPECT_GT(u.x() * v.y() - u.y() * v.x(), 0);
 }
 
@@ -322,13 +339,15 @@ TEST(DetectTest, DiscsWithMissingOnesAndClutter) {
   const Camera camera = MakeCamera(1280, 720, 900);
   for (const BoardKind kind : {BoardKind::kCircles, BoardKind::kAsymmetricCircles}) {
     const Board board = MakeBoard(kind);
-    const Eigen::Isometry3d X = Pose(board, 0.5, 0.7, kind == BoardKind::kCircles ? 0.2 : 1.4, {0.02, 0, 0.45});
+    const Eigen::Isometry3d X =
+        Pose(board, 0.5, 0.7, kind == BoardKind::kCircles ? 0.2 : 1.4, {0.02, 0, 0.45});
     GrayImage image = RenderBoard(camera, X, board, {0, 0}, Light(0.8, 2));
     for (const int id : {13, 22}) {  // hidden
       const Eigen::Vector2d q = *ProjectBoardPoint(camera, X, board, {0, 0}, id);
       Fill(&image, static_cast<int>(q.x()) - 24, static_cast<int>(q.y()) - 24, 48, 48, 200);
     }
-    for (int k = 0; k < 12; ++k) Fill(&image, 20 + 100 * k, 30 + (k % 2) * 640, 12 + k, 14, 15);  // dark patches
+    // dark patches
+    for (int k = 0; k < 12; ++k) Fill(&image, 20 + 100 * k, 30 + (k % 2) * 640, 12 + k, 14, 15);
     for (int y = -14; y <= 14; ++y)
       for (int x = -14; x <= 14; ++x)
         if (x * x + y * y < 196) image.At(60 + x, 360 + y) = 20;  // a disc of something else
@@ -349,12 +368,15 @@ TEST(DetectTest, WrongNumberOfDiscsIsNamed) {
   const GrayImage image = RenderBoard(camera, Pose(board, 0.3, 1, 0.1, {0, 0, 0.42}), board);
   Board asked = board;
   asked.columns = 7;
-  EXPECT_TRUE(Says(DetectBoard(image, asked), "a grid of 8 x 6 discs was found, 7 x 6 asked")) << DetectBoard(image, asked).problem;
+  EXPECT_TRUE(Says(DetectBoard(image, asked), "a grid of 8 x 6 discs was found, 7 x 6 asked"))
+      << DetectBoard(image, asked).problem;
   asked.columns = 10;
-  EXPECT_TRUE(Says(DetectBoard(image, asked), "a grid of 8 x 6 discs was found, 10 x 6 asked")) << DetectBoard(image, asked).problem;
+  EXPECT_TRUE(Says(DetectBoard(image, asked), "a grid of 8 x 6 discs was found, 10 x 6 asked"))
+      << DetectBoard(image, asked).problem;
 }
 
-// The correction is the exact one: a disc's image sampled densely, its centroid against the image of its centre.
+// The correction is the exact one: a disc's image sampled densely, its centroid against the image
+// of its centre.
 TEST(DetectTest, DiscBiasIsThatOfTheSampledImage) {
   const Camera camera = MakeCamera(1280, 960, 900, -0.25);
   Board board = MakeBoard(BoardKind::kCircles);
@@ -365,11 +387,14 @@ TEST(DetectTest, DiscBiasIsThatOfTheSampledImage) {
     Eigen::Vector2d sum = Eigen::Vector2d::Zero();
     double area = 0;
     constexpr int n = 400;
-    for (int j = 0; j < n; ++j) {  // area elements of the disc, weighted by what they cover in the picture
+    // area elements of the disc, weighted by what they cover in the picture
+    for (int j = 0; j < n; ++j) {
       for (int i = 0; i < n; ++i) {
-        const double r = board.disc_diameter / 2 * std::sqrt((j + 0.5) / n), a = 2 * M_PI * (i + 0.5) / n;
+        const double r = board.disc_diameter / 2 * std::sqrt((j + 0.5) / n),
+                     a = 2 * M_PI * (i + 0.5) / n;
         Eigen::Matrix<double, 2, 3> dq_dp;
-        const auto q = Project(camera, X * (centre + Eigen::Vector3d(r * std::cos(a), r * std::sin(a), 0)), &dq_dp);
+        const auto q = Project(
+            camera, X * (centre + Eigen::Vector3d(r * std::cos(a), r * std::sin(a), 0)), &dq_dp);
         ASSERT_TRUE(q);
         const double w = (dq_dp * X.linear().leftCols<2>()).determinant();
         sum += w * *q;
@@ -399,23 +424,28 @@ TEST(DetectTest, HostileT18LargeTiltedDiscsAreReportedAtTheirTrueCentres) {
     ASSERT_EQ(view.problem, "");
     EXPECT_GE(view.points.size(), 17u);
     AddErrors(view, camera, X, board, &score);
-    for (const BoardPoint& p : view.points) largest = std::max(largest, DiscBias(camera, X, board, p.id)->norm());
+    for (const BoardPoint& p : view.points)
+      largest = std::max(largest, DiscBias(camera, X, board, p.id)->norm());
   }
   EXPECT_GT(largest, 1.5);  // what is corrected
   EXPECT_LT((score.mean / score.points).norm(), 0.005);
   EXPECT_LT(score.rms(), 0.02);
 }
 
-// The stereo pairs that come with OpenCV's documentation: every view, one order, with every method; a wrong count is named.
+// The stereo pairs that come with OpenCV's documentation: every view, one order, with every method;
+// a wrong count is named.
 TEST(DetectTest, RealChessboardsAreFoundInOneOrder) {
   const char* set = std::getenv("IMPACTLAB_OPENCV_DOC");
-  const std::filesystem::path folder = set != nullptr ? set : "/usr/share/doc/opencv-doc/examples/data";
-  if (!std::filesystem::exists(folder / "left01.jpg")) GTEST_SKIP() << "skipped: opencv-doc images absent";
+  const std::filesystem::path folder =
+      set != nullptr ? set : "/usr/share/doc/opencv-doc/examples/data";
+  if (!std::filesystem::exists(folder / "left01.jpg"))
+    GTEST_SKIP() << "skipped: opencv-doc images absent";
   const Board board = MakeBoard(BoardKind::kChessboard);
   for (const char* side : {"left", "right"}) {
     for (int k = 1; k <= 14; ++k) {
       if (k == 10) continue;
-      const GrayImage image = ReadImage(folder / (side + std::string(k < 10 ? "0" : "") + std::to_string(k) + ".jpg"));
+      const GrayImage image =
+          ReadImage(folder / (side + std::string(k < 10 ? "0" : "") + std::to_string(k) + ".jpg"));
       const BoardView view = DetectBoard(image, board);
       ASSERT_EQ(view.points.size(), 54u) << side << k << " " << view.problem;
       EXPECT_TRUE(view.orientation_known);
@@ -424,7 +454,8 @@ TEST(DetectTest, RealChessboardsAreFoundInOneOrder) {
       classic.method = DetectOptions::Method::kClassic;
       const BoardView other = DetectBoard(image, board, classic);
       ASSERT_EQ(other.points.size(), 54u) << side << k;
-      for (int id = 0; id < 54; ++id) EXPECT_LT((view.points[id].q - other.points[id].q).norm(), 0.01);
+      for (int id = 0; id < 54; ++id)
+        EXPECT_LT((view.points[id].q - other.points[id].q).norm(), 0.01);
       Board asked = board;
       asked.rows = 5;
       EXPECT_TRUE(Says(DetectBoard(image, asked), "9 x 6 inner corners was found, 9 x 5 asked"));
@@ -436,7 +467,8 @@ TEST(DetectTest, SameInputSameOutput) {
   const Camera camera = MakeCamera();
   for (const BoardKind kind : {BoardKind::kChessboard, BoardKind::kCharuco, BoardKind::kCircles}) {
     const Board board = MakeBoard(kind);
-    const GrayImage image = RenderBoard(camera, Pose(board, 0.6, 1, 0.3, {0, 0, 0.42}), board, {0, 0}, Light(1, 4));
+    const GrayImage image =
+        RenderBoard(camera, Pose(board, 0.6, 1, 0.3, {0, 0, 0.42}), board, {0, 0}, Light(1, 4));
     const BoardView a = DetectBoard(image, board), b = DetectBoard(image, board);
     ASSERT_EQ(a.points.size(), b.points.size());
     for (std::size_t k = 0; k < a.points.size(); ++k) EXPECT_EQ(a.points[k].q, b.points[k].q);

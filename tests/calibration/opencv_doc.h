@@ -1,6 +1,6 @@
 #pragma once
-// The 13 stereo pairs of opencv-doc, OpenCV's calibration of them, and a measure that treats all calibrations alike: how well a rig
-// explains a pair once the pose of its board is fitted.
+// The 13 stereo pairs of opencv-doc, OpenCV's calibration of them, and a measure that treats all
+// calibrations alike: how well a rig explains a pair once the pose of its board is fitted.
 
 #include <gtest/gtest.h>
 
@@ -40,7 +40,8 @@ inline Board MakeBoard() {
 
 inline int PairNumber(const BoardShot& shot) { return std::stoi(shot.name); }
 
-// Corners of all pairs by `find`; the float precision of OpenCV's solver is taken on, so that all solvers read the same numbers.
+// Corners of all pairs by `find`; the float precision of OpenCV's solver is taken on, so that all
+// solvers read the same numbers.
 inline CalibrationProblem Load(const std::function<BoardView(const GrayImage&)>& find) {
   CalibrationProblem problem;
   problem.board = MakeBoard();
@@ -102,7 +103,8 @@ inline const CalibrationProblem& OwnCorners() {
   return problem;
 }
 
-inline CalibrationProblem Without(const CalibrationProblem& problem, const std::function<bool(std::size_t)>& left_out) {
+inline CalibrationProblem Without(const CalibrationProblem& problem,
+                                  const std::function<bool(std::size_t)>& left_out) {
   CalibrationProblem rest = problem;
   rest.shots.clear();
   for (std::size_t s = 0; s < problem.shots.size(); ++s)
@@ -150,7 +152,8 @@ inline CvViews ToCv(const CalibrationProblem& problem) {
     for (std::size_t c = 0; c < shot.views.size(); ++c) {
       views.image[c].emplace_back();
       for (const BoardPoint& point : shot.views[c].points)
-        views.image[c].back().emplace_back(static_cast<float>(point.q.x()), static_cast<float>(point.q.y()));
+        views.image[c].back().emplace_back(static_cast<float>(point.q.x()),
+                                           static_cast<float>(point.q.y()));
     }
   }
   return views;
@@ -161,15 +164,16 @@ inline Camera FromCv(const cv::Mat& K, const cv::Mat& D) {
   camera.width = 640;
   camera.height = 480;
   Eigen::VectorXd x(9);
-  x << K.at<double>(0, 0), K.at<double>(1, 1), K.at<double>(0, 2), K.at<double>(1, 2), D.at<double>(0), D.at<double>(1), D.at<double>(2),
-      D.at<double>(3), D.at<double>(4);
+  x << K.at<double>(0, 0), K.at<double>(1, 1), K.at<double>(0, 2), K.at<double>(1, 2),
+      D.at<double>(0), D.at<double>(1), D.at<double>(2), D.at<double>(3), D.at<double>(4);
   SetIntrinsics(camera, x);
   return camera;
 }
 
 enum class Stereo { kFixedIntrinsics, kFreeIntrinsics, kFreeToTheEnd };
 
-// calibrateCamera for each camera, then stereoCalibrate; kFreeToTheEnd: iterations until nothing changes any more.
+// calibrateCamera for each camera, then stereoCalibrate; kFreeToTheEnd: iterations until nothing
+// changes any more.
 inline Solution SolveByOpenCv(const CalibrationProblem& problem, Stereo kind) {
   const CvViews views = ToCv(problem);
   const cv::Size size(640, 480);
@@ -180,14 +184,18 @@ inline Solution SolveByOpenCv(const CalibrationProblem& problem, Stereo kind) {
   cv::Mat K[2], D[2];
   for (std::size_t c = 0; c < problem.cameras.size(); ++c) {
     std::vector<cv::Mat> rotations, translations;
-    solution.rms = cv::calibrateCamera(views.object, views.image[c], size, K[c], D[c], rotations, translations, 0, far ? end : usual);
+    solution.rms = cv::calibrateCamera(views.object, views.image[c], size, K[c], D[c], rotations,
+                                       translations, 0, far ? end : usual);
   }
   RigCamera camera;
   if (problem.cameras.size() == 2) {
     cv::Mat R, T, E, F;
-    const int flags = kind == Stereo::kFixedIntrinsics ? cv::CALIB_FIX_INTRINSIC : cv::CALIB_USE_INTRINSIC_GUESS;
-    solution.rms = cv::stereoCalibrate(views.object, views.image[0], views.image[1], K[0], D[0], K[1], D[1], size, R, T, E, F, flags,
-                                       far ? end : cv::TermCriteria(cv::TermCriteria::COUNT + cv::TermCriteria::EPS, 30, 1e-6));
+    const int flags =
+        kind == Stereo::kFixedIntrinsics ? cv::CALIB_FIX_INTRINSIC : cv::CALIB_USE_INTRINSIC_GUESS;
+    solution.rms = cv::stereoCalibrate(
+        views.object, views.image[0], views.image[1], K[0], D[0], K[1], D[1], size, R, T, E, F,
+        flags,
+        far ? end : cv::TermCriteria(cv::TermCriteria::COUNT + cv::TermCriteria::EPS, 30, 1e-6));
     Eigen::Isometry3d X_CW = Eigen::Isometry3d::Identity();
     for (int i = 0; i < 3; ++i) {
       for (int j = 0; j < 3; ++j) X_CW.linear()(i, j) = R.at<double>(i, j);
@@ -196,7 +204,8 @@ inline Solution SolveByOpenCv(const CalibrationProblem& problem, Stereo kind) {
     camera.X_WC = X_CW.inverse();
   }
   for (std::size_t c = 0; c < problem.cameras.size(); ++c) {
-    solution.rig.cameras.push_back({problem.cameras[c].name, FromCv(K[c], D[c]), Eigen::Isometry3d::Identity()});
+    solution.rig.cameras.push_back(
+        {problem.cameras[c].name, FromCv(K[c], D[c]), Eigen::Isometry3d::Identity()});
     if (c == 1) solution.rig.cameras[1].X_WC = camera.X_WC;
   }
   return solution;
@@ -208,7 +217,8 @@ inline Solution Ours(const CalibrationProblem& problem, const CalibrationOptions
   return {result.rig, result.warp, std::sqrt(2 * result.cost / result.n_points)};
 }
 
-// Sum of squared residuals [px^2] of a shot after its board pose, and nothing else, was fitted to all cameras.
+// Sum of squared residuals [px^2] of a shot after its board pose, and nothing else, was fitted to
+// all cameras.
 inline double FitBoardPose(const Solution& solution, const Board& board, const BoardShot& shot) {
   const CameraRig& rig = solution.rig;
   const Eigen::Vector2d half = 0.5 * Extent(board);
@@ -231,7 +241,8 @@ inline double FitBoardPose(const Solution& solution, const Board& board, const B
       X.translation()[i] = translation.at<double>(i);
     }
   }
-  const auto evaluate = [&](const Eigen::Isometry3d& X_WG, Eigen::Matrix<double, 6, 6>* A, Eigen::Matrix<double, 6, 1>* b) {
+  const auto evaluate = [&](const Eigen::Isometry3d& X_WG, Eigen::Matrix<double, 6, 6>* A,
+                            Eigen::Matrix<double, 6, 1>* b) {
     double sum = 0;
     for (std::size_t c = 0; c < rig.cameras.size(); ++c) {
       const Eigen::Isometry3d X_CW = rig.cameras[c].X_WC.inverse();
@@ -265,7 +276,8 @@ inline double FitBoardPose(const Solution& solution, const Board& board, const B
     const Eigen::Matrix<double, 6, 1> step = -A.ldlt().solve(b);
     Eigen::Isometry3d trial = X;
     const Eigen::Vector3d turn = step.head<3>();
-    if (turn.norm() > 0) trial.linear() = Eigen::AngleAxisd(turn.norm(), turn.normalized()) * X.linear();
+    if (turn.norm() > 0)
+      trial.linear() = Eigen::AngleAxisd(turn.norm(), turn.normalized()) * X.linear();
     trial.translation() += step.tail<3>();
     const double next = evaluate(trial, nullptr, nullptr);
     if (next <= sum) {
@@ -282,10 +294,12 @@ inline double FitBoardPose(const Solution& solution, const Board& board, const B
   return sum;
 }
 
-// Half the sum of squared residuals over all shots with the rig held and each board where it fits best: never above the solver's own cost.
+// Half the sum of squared residuals over all shots with the rig held and each board where it fits
+// best: never above the solver's own cost.
 inline double Cost(const Solution& solution, const CalibrationProblem& problem) {
   double cost = 0;
-  for (const BoardShot& shot : problem.shots) cost += 0.5 * FitBoardPose(solution, problem.board, shot);
+  for (const BoardShot& shot : problem.shots)
+    cost += 0.5 * FitBoardPose(solution, problem.board, shot);
   return cost;
 }
 

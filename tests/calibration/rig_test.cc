@@ -17,36 +17,47 @@ namespace {
 using test::MessageOf;
 using Random = std::mt19937_64;
 
-double Uniform(Random& random, double lo, double hi) { return std::uniform_real_distribution<double>(lo, hi)(random); }
+double Uniform(Random& random, double lo, double hi) {
+  return std::uniform_real_distribution<double>(lo, hi)(random);
+}
 
 CameraRig RandomRig(Random& random, int n, bool covariance) {
   CameraRig rig;
   for (int i = 0; i < n; ++i) {
     RigCamera item;
     item.name = i == 0 ? "left" : i == 1 ? "Kamera Süd: \"2\" #1" : "camera" + std::to_string(i);
-    item.camera.model = i % 3 == 0 ? LensModel::kBrown : i % 3 == 1 ? LensModel::kRational : LensModel::kFisheye;
+    item.camera.model = i % 3 == 0   ? LensModel::kBrown
+                        : i % 3 == 1 ? LensModel::kRational
+                                     : LensModel::kFisheye;
     item.camera.width = 640 + i, item.camera.height = 480 + 2 * i;
     Eigen::VectorXd values(IntrinsicCount(item.camera.model));
-    values.head(4) << Uniform(random, 600, 900), Uniform(random, 600, 900), Uniform(random, 300, 340), Uniform(random, 230, 250);
-    for (int j = 4; j < values.size(); ++j) values[j] = Uniform(random, -1e-2, 1e-2) * (j % 2 ? 1 : 1e-7 / 3);
+    values.head(4) << Uniform(random, 600, 900), Uniform(random, 600, 900),
+        Uniform(random, 300, 340), Uniform(random, 230, 250);
+    for (int j = 4; j < values.size(); ++j)
+      values[j] = Uniform(random, -1e-2, 1e-2) * (j % 2 ? 1 : 1e-7 / 3);
     SetIntrinsics(item.camera, values);
     item.camera.calibrated_angle = Uniform(random, 0.3, 0.6);
-    item.X_WC.linear() = Eigen::Quaterniond(Uniform(random, -1, 1), Uniform(random, -1, 1), Uniform(random, -1, 1), Uniform(random, -1, 1))
+    item.X_WC.linear() = Eigen::Quaterniond(Uniform(random, -1, 1), Uniform(random, -1, 1),
+                                            Uniform(random, -1, 1), Uniform(random, -1, 1))
                              .normalized()
                              .toRotationMatrix();
-    item.X_WC.translation() << Uniform(random, -2, 2), Uniform(random, -1e-9, 1e-9), Uniform(random, -2e6, 2e6);
+    item.X_WC.translation() << Uniform(random, -2, 2), Uniform(random, -1e-9, 1e-9),
+        Uniform(random, -2e6, 2e6);
     rig.cameras.push_back(item);
   }
   rig.world.source = "board";
-  rig.world.gravity_W = Eigen::Vector3d(Uniform(random, -1, 1), Uniform(random, -1, 1), -3).normalized();
-  const Eigen::Matrix3d root = Eigen::Matrix3d::NullaryExpr([&] { return Uniform(random, -1e-3, 1e-3); });
+  rig.world.gravity_W =
+      Eigen::Vector3d(Uniform(random, -1, 1), Uniform(random, -1, 1), -3).normalized();
+  const Eigen::Matrix3d root =
+      Eigen::Matrix3d::NullaryExpr([&] { return Uniform(random, -1e-3, 1e-3); });
   const Eigen::Matrix3d cov = root * root.transpose();
   rig.world.cov_gravity = cov.selfadjointView<Eigen::Lower>();
   rig.world.slope = Uniform(random, 0, 1);
   rig.world.sd_slope = Uniform(random, 0, 0.01);
   if (covariance) {
     const int count = ParameterCount(rig);
-    const Eigen::MatrixXd m = Eigen::MatrixXd::NullaryExpr(count, count + 3, [&] { return Uniform(random, -1, 1); });
+    const Eigen::MatrixXd m =
+        Eigen::MatrixXd::NullaryExpr(count, count + 3, [&] { return Uniform(random, -1, 1); });
     const Eigen::MatrixXd full = m * m.transpose() / 7e5;
     rig.covariance = full.selfadjointView<Eigen::Lower>();
   }
@@ -55,7 +66,8 @@ CameraRig RandomRig(Random& random, int n, bool covariance) {
 
 template <typename T>
 bool SameBits(const T& a, const T& b) {
-  return a.size() == b.size() && (a.size() == 0 || std::memcmp(a.data(), b.data(), sizeof(a.data()[0]) * a.size()) == 0);
+  return a.size() == b.size() &&
+         (a.size() == 0 || std::memcmp(a.data(), b.data(), sizeof(a.data()[0]) * a.size()) == 0);
 }
 
 void ExpectSame(const CameraRig& a, const CameraRig& b) {
@@ -149,22 +161,30 @@ TEST(Rig, ReadsAFile) {
   EXPECT_EQ(rig.world.source, "camera");
   EXPECT_FALSE(rig.world.gravity_W);
   EXPECT_EQ(rig.covariance.size(), 0);
-  EXPECT_NE(MessageOf<ConfigError>([&] { RigFromYaml(folder / "none.yaml"); }).find("none.yaml"), std::string::npos);
+  EXPECT_NE(MessageOf<ConfigError>([&] { RigFromYaml(folder / "none.yaml"); }).find("none.yaml"),
+            std::string::npos);
 }
 
 // A hand-written quaternion: 90 degrees about z turns the camera's x into the world's y.
 TEST(Rig, OrientationIsCameraToWorld) {
   const std::string text = Replaced(kPlain, "[1, 0, 0, 0]", "[0.70711, 0, 0, 0.70711]");
   const CameraRig rig = ParseRig(text, "r");
-  EXPECT_LT((rig.cameras[0].X_WC.linear() * Eigen::Vector3d::UnitX() - Eigen::Vector3d::UnitY()).norm(), 1e-5);
+  EXPECT_LT(
+      (rig.cameras[0].X_WC.linear() * Eigen::Vector3d::UnitX() - Eigen::Vector3d::UnitY()).norm(),
+      1e-5);
   const Eigen::Matrix3d R = rig.cameras[0].X_WC.linear();
   EXPECT_LT((R.transpose() * R - Eigen::Matrix3d::Identity()).norm(), 1e-15);
-  const std::string rows = Replaced(kPlain, "orientation: [1, 0, 0, 0]", "rotation: [[0, -1, 0], [1, 0, 0], [0, 0, 1]]");
-  EXPECT_LT((ParseRig(rows, "r").cameras[0].X_WC.linear() * Eigen::Vector3d::UnitX() - Eigen::Vector3d::UnitY()).norm(), 1e-15);
+  const std::string rows =
+      Replaced(kPlain, "orientation: [1, 0, 0, 0]", "rotation: [[0, -1, 0], [1, 0, 0], [0, 0, 1]]");
+  EXPECT_LT((ParseRig(rows, "r").cameras[0].X_WC.linear() * Eigen::Vector3d::UnitX() -
+             Eigen::Vector3d::UnitY())
+                .norm(),
+            1e-15);
 }
 
 TEST(Rig, HostileFilesAreRefusedByLineAndKey) {
-  const auto expect = [](const std::string& text, const std::string& where, const std::string& words) {
+  const auto expect = [](const std::string& text, const std::string& where,
+                         const std::string& words) {
     const std::string message = MessageOf<ConfigError>([&] { ParseRig(text, "rig.yaml"); });
     EXPECT_EQ(message.find("rig.yaml:"), 0u) << message;
     EXPECT_NE(message.find(where), std::string::npos) << message;
@@ -185,17 +205,21 @@ TEST(Rig, HostileFilesAreRefusedByLineAndKey) {
   expect(Replaced(kPlain, "k1: -0.1", "k4: 0.1"), "cameras[0].k4", "unknown key");
   expect(Replaced(kPlain, "k1: -0.1", "k1: -0.1\n    k1: 0"), "k1", "again");
   expect(Replaced(kPlain, "k1: -0.1", "invertible_angle_rad: 3"), "cameras[0]", "invertible angle");
-  expect(Replaced(kPlain, "model: brown", "model: opencv"), "6: cameras[0].model", "brown | rational | fisheye");
+  expect(Replaced(kPlain, "model: brown", "model: opencv"), "6: cameras[0].model",
+         "brown | rational | fisheye");
   expect(Replaced(kPlain, "width_px: 640", "width_px: 640.5"), "width_px", "whole number");
   expect(Replaced(kPlain, "width_px: 640", "width_px: 0"), "width_px", "from 2 to 65536");
   expect(Replaced(kPlain, "[1, 0, 0, 0]", "[1, 1, 0, 0]"), "orientation", "unit quaternion");
   expect(Replaced(kPlain, "[1, 0, 0, 0]", "[0, 0, 0, 0]"), "orientation", "unit quaternion");
   expect(Replaced(kPlain, "[1, 0, 0, 0]", "[1, 0, 0]"), "orientation", "4 numbers");
   const std::string rotation = "orientation: [1, 0, 0, 0]";
-  expect(Replaced(kPlain, rotation, "rotation: [[1, 0, 0], [0, 1, 0], [0, 0, -1]]"), "rotation", "mirror image");
-  expect(Replaced(kPlain, rotation, "rotation: [[1, 0, 0], [0, 1, 0], [0, 0, 2]]"), "rotation", "not orthonormal");
+  expect(Replaced(kPlain, rotation, "rotation: [[1, 0, 0], [0, 1, 0], [0, 0, -1]]"), "rotation",
+         "mirror image");
+  expect(Replaced(kPlain, rotation, "rotation: [[1, 0, 0], [0, 1, 0], [0, 0, 2]]"), "rotation",
+         "not orthonormal");
   expect(Replaced(kPlain, rotation, "rotation: [[1, 0, 0], [0, 1, 0]]"), "rotation", "3 rows");
-  expect(Replaced(kPlain, rotation, rotation + "\n    rotation: [[1, 0, 0], [0, 1, 0], [0, 0, 1]]"), "orientation", "one of");
+  expect(Replaced(kPlain, rotation, rotation + "\n    rotation: [[1, 0, 0], [0, 1, 0], [0, 0, 1]]"),
+         "orientation", "one of");
   expect(Replaced(kPlain, "    " + rotation + "\n", ""), "rotation", "required");
   expect(Replaced(kPlain, "position_m", "position_mm"), "position_m", "position_mm");
   expect(Replaced(kPlain, "name: left", "name: \" left\""), "name", "without spaces");
@@ -204,9 +228,13 @@ TEST(Rig, HostileFilesAreRefusedByLineAndKey) {
   const std::string top = kPlain;
   expect(top + "world:\n  gravity: [0, 0, -9.81]\n", "world.gravity", "unit vector");
   expect(top + "world:\n  source: moon\n", "world.source", "camera | board | points | given");
-  expect(top + "world:\n  cov_gravity: [[1, 0, 0], [0, 1, 0], [0, 0, 1]]\n", "world.cov_gravity", "no gravity");
-  expect(top + "world:\n  gravity: [0, 0, -1]\n  cov_gravity: [[1, 0.1, 0], [0, 1, 0], [0, 0, 1]]\n", "cov_gravity", "not symmetric");
-  expect(top + "world:\n  gravity: [0, 0, -1]\n  cov_gravity: [[1, 2, 0], [2, 1, 0], [0, 0, 1]]\n", "cov_gravity", "correlation of 2");
+  expect(top + "world:\n  cov_gravity: [[1, 0, 0], [0, 1, 0], [0, 0, 1]]\n", "world.cov_gravity",
+         "no gravity");
+  expect(
+      top + "world:\n  gravity: [0, 0, -1]\n  cov_gravity: [[1, 0.1, 0], [0, 1, 0], [0, 0, 1]]\n",
+      "cov_gravity", "not symmetric");
+  expect(top + "world:\n  gravity: [0, 0, -1]\n  cov_gravity: [[1, 2, 0], [2, 1, 0], [0, 0, 1]]\n",
+         "cov_gravity", "correlation of 2");
   expect(top + "world:\n  slope_deg: 3\n", "world.slope_deg", "slope_rad");
   expect(top + "world:\n  sd_slope_rad: 0.1\n", "world.sd_slope_rad", "no slope_rad");
   expect(top + "covariance:\n  left.fx_px: [1]\n", "covariance.left.fy_px", "required");
@@ -233,7 +261,8 @@ TEST(Rig, HostileCovariances) {
   refused(bad, "covariance");
   // Pairwise correlations are fine, the whole is not.
   bad.covariance = Eigen::MatrixXd::Identity(ParameterCount(rig), ParameterCount(rig));
-  for (const auto& [i, j, value] : {std::tuple{0, 1, 0.9}, {0, 2, 0.9}, {1, 2, -0.9}}) bad.covariance(i, j) = bad.covariance(j, i) = value;
+  for (const auto& [i, j, value] : {std::tuple{0, 1, 0.9}, {0, 2, 0.9}, {1, 2, -0.9}})
+    bad.covariance(i, j) = bad.covariance(j, i) = value;
   refused(bad, "positive semi-definite");
   bad.covariance = Eigen::MatrixXd::Identity(5, 5);
   refused(bad, "5 x 5");
@@ -247,7 +276,8 @@ TEST(Rig, HostileCovariances) {
   // In the file: a value of the lower triangle spoilt, and a row too short.
   const std::string text = ToYaml(rig);
   const std::string row = "\"left.fy_px\": [";
-  const auto message = MessageOf<ConfigError>([&] { ParseRig(Replaced(text, row, row + "1e9, "), "rig.yaml"); });
+  const auto message =
+      MessageOf<ConfigError>([&] { ParseRig(Replaced(text, row, row + "1e9, "), "rig.yaml"); });
   EXPECT_NE(message.find("covariance.left.fy_px"), std::string::npos) << message;
   EXPECT_NE(message.find("2 numbers"), std::string::npos) << message;
 }

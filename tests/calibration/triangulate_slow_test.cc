@@ -1,4 +1,5 @@
-// Coverage of the triangulated point and its depth with noise of the pixels and of the rig, the latter drawn from the rig's own covariance.
+// Coverage of the triangulated point and its depth with noise of the pixels and of the rig, the
+// latter drawn from the rig's own covariance.
 
 #include <gtest/gtest.h>
 
@@ -26,7 +27,8 @@ TEST(TriangulateSlow, HostileT37CoverageWithPixelAndRigNoise) {
     double sd = 0;
     int inside68 = 0, inside95 = 0, inside3 = 0;
     for (int k = 0; k < kSamples; ++k) {
-      CameraRig rig = scene::Moved(truth, root * scene::Normals(static_cast<int>(cov.rows()), random));
+      CameraRig rig =
+          scene::Moved(truth, root * scene::Normals(static_cast<int>(cov.rows()), random));
       rig.covariance = cov;
       const auto p = Triangulate(rig, scene::Observe(truth, p_W, 0.1, random));
       ASSERT_TRUE(p.usable) << p.reason;
@@ -37,16 +39,24 @@ TEST(TriangulateSlow, HostileT37CoverageWithPixelAndRigNoise) {
       // In coordinates in which the error is normal: direction and inverse depth.
       const Eigen::Vector3d error = p.p_W / p.p_W.squaredNorm() - p_W / p_W.squaredNorm();
       const Eigen::Vector3d d = p.p_W.normalized();
-      const Eigen::Matrix3d to_inverse = (Eigen::Matrix3d::Identity() - 2 * d * d.transpose()) / p.p_W.squaredNorm();
-      inside3 += scene::Mahalanobis(error, to_inverse * p.cov * to_inverse.transpose()) < ChiSquareQuantile(0.95, 3);
+      const Eigen::Matrix3d to_inverse =
+          (Eigen::Matrix3d::Identity() - 2 * d * d.transpose()) / p.p_W.squaredNorm();
+      inside3 += scene::Mahalanobis(error, to_inverse * p.cov * to_inverse.transpose()) <
+                 ChiSquareQuantile(0.95, 3);
     }
     const double half_width = Quantile(errors, 0.6827);
     EXPECT_NEAR(half_width / sd, 1, 0.1) << baseline;
-    EXPECT_TRUE(BinomialBand(kSamples, 0.6827, level).Contains(inside68)) << baseline << ": " << inside68;
-    EXPECT_TRUE(BinomialBand(kSamples, 0.95, level).Contains(inside95)) << baseline << ": " << inside95;
-    EXPECT_TRUE(BinomialBand(kSamples, 0.95, level).Contains(inside3)) << baseline << ": " << inside3;
-    std::printf("baseline %5.3f m: sampled over predicted half width %.3f; inside 68 %%: %.4f, 95 %%: %.4f, point: %.4f\n", baseline,
-                half_width / sd, 1.0 * inside68 / kSamples, 1.0 * inside95 / kSamples, 1.0 * inside3 / kSamples);
+    EXPECT_TRUE(BinomialBand(kSamples, 0.6827, level).Contains(inside68))
+        << baseline << ": " << inside68;
+    EXPECT_TRUE(BinomialBand(kSamples, 0.95, level).Contains(inside95))
+        << baseline << ": " << inside95;
+    EXPECT_TRUE(BinomialBand(kSamples, 0.95, level).Contains(inside3))
+        << baseline << ": " << inside3;
+    std::printf(
+        "baseline %5.3f m: sampled over predicted half width %.3f; inside 68 %%: %.4f, 95 %%: "
+        "%.4f, point: %.4f\n",
+        baseline, half_width / sd, 1.0 * inside68 / kSamples, 1.0 * inside95 / kSamples,
+        1.0 * inside3 / kSamples);
   }
 }
 

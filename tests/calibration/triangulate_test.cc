@@ -22,7 +22,8 @@ void ExpectNoNan(const TriangulatedPoint& p) {
   EXPECT_TRUE(p.p_W.allFinite());
   EXPECT_TRUE(p.cov.allFinite());
   EXPECT_TRUE(p.cov_pixels.allFinite());
-  for (double x : {p.depth, p.inverse_depth, p.sd_inverse_depth, p.depth_lower68, p.depth_upper68, p.depth_lower95, p.depth_upper95})
+  for (double x : {p.depth, p.inverse_depth, p.sd_inverse_depth, p.depth_lower68, p.depth_upper68,
+                   p.depth_lower95, p.depth_upper95})
     EXPECT_FALSE(std::isnan(x));
 }
 
@@ -66,17 +67,20 @@ TEST(Triangulate, IsAMinimumOfTheReprojection) {
   const auto cost = [&](const Eigen::Vector3d& p) {
     double sum = 0;
     for (const auto& o : observations) {
-      const Eigen::Vector2d r = *Project(rig.cameras[o.camera].camera, rig.cameras[o.camera].X_WC.inverse() * p) - o.q;
+      const Eigen::Vector2d r =
+          *Project(rig.cameras[o.camera].camera, rig.cameras[o.camera].X_WC.inverse() * p) - o.q;
       sum += r.dot(o.cov.inverse() * r);
     }
     return sum;
   };
   EXPECT_NEAR(cost(found.p_W), found.chi_square, 1e-6);
   for (int i = 0; i < 3; ++i)
-    for (double h : {-1e-4, 1e-4}) EXPECT_GT(cost(found.p_W + h * Eigen::Vector3d::Unit(i)), found.chi_square);
+    for (double h : {-1e-4, 1e-4})
+      EXPECT_GT(cost(found.p_W + h * Eigen::Vector3d::Unit(i)), found.chi_square);
 }
 
-// The estimate is an implicit function of the rig: its derivative against re-solving with a moved rig.
+// The estimate is an implicit function of the rig: its derivative against re-solving with a moved
+// rig.
 TEST(Triangulate, DerivativesByTheRigMatchDifferences) {
   std::mt19937_64 random(14);
   TriangulateOptions options;
@@ -90,8 +94,10 @@ TEST(Triangulate, DerivativesByTheRigMatchDifferences) {
     for (int i = 0; i < n; ++i) {
       const double h = 1e-5;
       const Eigen::VectorXd d = h * Eigen::VectorXd::Unit(n, i);
-      const Eigen::Vector3d plus = Triangulate(Moved(rig, d), observations).p_W, minus = Triangulate(Moved(rig, -d), observations).p_W;
-      EXPECT_LT(((plus - minus) / (2 * h) - found.dp_drig.col(i)).norm(), 1e-6 * (1 + found.dp_drig.col(i).norm()))
+      const Eigen::Vector3d plus = Triangulate(Moved(rig, d), observations).p_W,
+                            minus = Triangulate(Moved(rig, -d), observations).p_W;
+      EXPECT_LT(((plus - minus) / (2 * h) - found.dp_drig.col(i)).norm(),
+                1e-6 * (1 + found.dp_drig.col(i).norm()))
           << ParameterNames(rig)[i];
     }
   }
@@ -123,7 +129,9 @@ TEST(Triangulate, PixelCovarianceMatchesDifferences) {
 TEST(Triangulate, HostileT36NoBaselineIsNamedAndNothingIsNan) {
   std::mt19937_64 random(16);
   CameraRig rig;
-  for (int c = 0; c < 2; ++c) rig.cameras.push_back({c ? "right" : "left", scene::SmallCamera(), Eigen::Isometry3d::Identity()});
+  for (int c = 0; c < 2; ++c)
+    rig.cameras.push_back(
+        {c ? "right" : "left", scene::SmallCamera(), Eigen::Isometry3d::Identity()});
   rig.covariance = scene::TypicalCovariance(rig);
   const auto found = Triangulate(rig, {{0, {640, 360}}, {1, {640, 360}}});
   EXPECT_FALSE(found.usable);
@@ -149,16 +157,20 @@ TEST(Triangulate, HostileT36NoBaselineIsNamedAndNothingIsNan) {
 
 TEST(Triangulate, HostileT36ParallelAxesAndIntegerPixels) {
   CameraRig rig;
-  for (int c = 0; c < 2; ++c) rig.cameras.push_back({c ? "right" : "left", scene::SmallCamera(), Eigen::Isometry3d::Identity()});
+  for (int c = 0; c < 2; ++c)
+    rig.cameras.push_back(
+        {c ? "right" : "left", scene::SmallCamera(), Eigen::Isometry3d::Identity()});
   rig.cameras[1].X_WC.translation().x() = 0.4;
-  const auto parallel = Triangulate(rig, {{0, {700, 400}}, {1, {700, 400}}});  // the same pixel: rays exactly parallel
+  // the same pixel: rays exactly parallel
+  const auto parallel = Triangulate(rig, {{0, {700, 400}}, {1, {700, 400}}});
   EXPECT_FALSE(parallel.usable);
   EXPECT_THAT(parallel.reason, HasSubstr("parallel"));
   EXPECT_TRUE(std::isinf(parallel.depth_upper95));
   EXPECT_GT(parallel.depth_lower95, 10);
   ExpectNoNan(parallel);
 
-  const auto apart = Triangulate(rig, {{0, {700, 400}}, {1, {800, 400}}});  // crossed: the rays meet behind
+  // crossed: the rays meet behind
+  const auto apart = Triangulate(rig, {{0, {700, 400}}, {1, {800, 400}}});
   EXPECT_FALSE(apart.usable);
   EXPECT_THAT(apart.reason, HasSubstr("behind"));
   ExpectNoNan(apart);
@@ -172,7 +184,8 @@ TEST(Triangulate, HostileT36ParallelAxesAndIntegerPixels) {
 TEST(Triangulate, PointOnTheLineThatJoinsTheCamerasHasNoDepth) {
   CameraRig rig;
   for (int c = 0; c < 2; ++c)
-    rig.cameras.push_back({c ? "far" : "near", scene::SmallCamera(LensModel::kFisheye, 400), Eigen::Isometry3d::Identity()});
+    rig.cameras.push_back({c ? "far" : "near", scene::SmallCamera(LensModel::kFisheye, 400),
+                           Eigen::Isometry3d::Identity()});
   rig.cameras[1].X_WC.translation().z() = 0.5;
   const Eigen::Vector2d axis(645.3, 352.7);
   const auto found = Triangulate(rig, {{0, axis}, {1, axis}});
@@ -202,7 +215,8 @@ TEST(Triangulate, RefusesWhatItCannotUse) {
   Eigen::VectorXd v = Intrinsics(folding.cameras[1].camera);
   v.segment<5>(4) << -0.4, 0, 0, 0, 0;
   SetIntrinsics(folding.cameras[1].camera, v);
-  EXPECT_THAT(Triangulate(folding, {{0, {600, 300}}, {1, {645 + 700, 352}}}).reason, HasSubstr("camera1"));
+  EXPECT_THAT(Triangulate(folding, {{0, {600, 300}}, {1, {645 + 700, 352}}}).reason,
+              HasSubstr("camera1"));
 }
 
 TEST(Triangulate, RefusesADepthThatIsNotDetermined) {
@@ -215,13 +229,15 @@ TEST(Triangulate, RefusesADepthThatIsNotDetermined) {
   }());
   EXPECT_FALSE(found.usable);
   EXPECT_THAT(found.reason, HasSubstr("not determined"));
-  EXPECT_NEAR(found.sd_inverse_depth, std::sqrt(2.0) / (1007.5 * 0.005), 0.02);  // sqrt(2) sigma / (f b)
+  // sqrt(2) sigma / (f b)
+  EXPECT_NEAR(found.sd_inverse_depth, std::sqrt(2.0) / (1007.5 * 0.005), 0.02);
   EXPECT_TRUE(std::isinf(found.depth_upper95));
   EXPECT_NEAR(found.depth_lower68, 1 / (0.5 + found.sd_inverse_depth), 1e-6);
   ExpectNoNan(found);
 }
 
-// Baselines from 5 mm to 2 m at about 2 m: the predicted 68 % half width of the inverse depth against sampling.
+// Baselines from 5 mm to 2 m at about 2 m: the predicted 68 % half width of the inverse depth
+// against sampling.
 TEST(Triangulate, HostileT37InverseDepthMatchesSampling) {
   constexpr int kSamples = 1500;
   for (const double baseline : {0.005, 0.02, 0.1, 0.5, 2.0}) {
@@ -230,7 +246,8 @@ TEST(Triangulate, HostileT37InverseDepthMatchesSampling) {
     const Eigen::Vector3d truth(0.05, -0.1, 2.05);
     const auto exact = Triangulate(rig, Observe(rig, truth, 0, random));  // 0.1 px
     ASSERT_TRUE(exact.usable) << exact.reason;
-    EXPECT_GT(exact.depth_upper95 - exact.depth, exact.depth - exact.depth_lower95) << "the far side is longer";
+    EXPECT_GT(exact.depth_upper95 - exact.depth, exact.depth - exact.depth_lower95)
+        << "the far side is longer";
     std::vector<double> errors;
     int inside68 = 0, inside95 = 0;
     for (int k = 0; k < kSamples; ++k) {
@@ -242,8 +259,10 @@ TEST(Triangulate, HostileT37InverseDepthMatchesSampling) {
     }
     EXPECT_NEAR(Quantile(errors, 0.6827) / exact.sd_inverse_depth, 1, 0.1) << baseline;
     const double level = PerTestLevel(1e-3, 10);
-    EXPECT_TRUE(BinomialBand(kSamples, 0.6827, level).Contains(inside68)) << baseline << ": " << inside68;
-    EXPECT_TRUE(BinomialBand(kSamples, 0.95, level).Contains(inside95)) << baseline << ": " << inside95;
+    EXPECT_TRUE(BinomialBand(kSamples, 0.6827, level).Contains(inside68))
+        << baseline << ": " << inside68;
+    EXPECT_TRUE(BinomialBand(kSamples, 0.95, level).Contains(inside95))
+        << baseline << ": " << inside95;
   }
 }
 
@@ -252,11 +271,13 @@ TEST(Triangulate, ChiSquareHasItsMean) {
   const CameraRig rig = SideBySide(0.5, 2, 4);
   double sum = 0;
   constexpr int kSamples = 2000;
-  for (int k = 0; k < kSamples; ++k) sum += Triangulate(rig, Observe(rig, {0, 0.1, 2}, 0.3, random)).chi_square;
+  for (int k = 0; k < kSamples; ++k)
+    sum += Triangulate(rig, Observe(rig, {0, 0.1, 2}, 0.3, random)).chi_square;
   EXPECT_NEAR(sum / kSamples, 5, 4 * std::sqrt(2 * 5.0 / kSamples));
 }
 
-// With a rig that is wrong within its covariance the residuals are larger than the pixels' noise, and known to be.
+// With a rig that is wrong within its covariance the residuals are larger than the pixels' noise,
+// and known to be.
 TEST(Triangulate, ConsistencyCountsTheRig) {
   std::mt19937_64 random(22);
   const CameraRig truth = SideBySide(0.5, 2, 3);

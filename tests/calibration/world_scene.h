@@ -39,14 +39,17 @@ inline Camera SmallCamera(LensModel model = LensModel::kBrown, double f = 1000) 
   return camera;
 }
 
-// Cameras side by side along x, turned to look at the point (0, 0, distance) of the first one's frame.
-inline CameraRig SideBySide(double baseline, double distance, int n = 2, LensModel model = LensModel::kBrown) {
+// Cameras side by side along x, turned to look at the point (0, 0, distance) of the first one's
+// frame.
+inline CameraRig SideBySide(double baseline, double distance, int n = 2,
+                            LensModel model = LensModel::kBrown) {
   CameraRig rig;
   for (int c = 0; c < n; ++c) {
     const double x = n > 1 ? baseline * c / (n - 1) : 0;
     const double y = c == 2 ? 0.1 * baseline : 0;
-    rig.cameras.push_back({"camera" + std::to_string(c), SmallCamera(model, 1000 + 15 * c),
-                           Pose(Eigen::Vector3d(0, -std::atan2(x, distance), 0), Eigen::Vector3d(x, y, 0))});
+    rig.cameras.push_back(
+        {"camera" + std::to_string(c), SmallCamera(model, 1000 + 15 * c),
+         Pose(Eigen::Vector3d(0, -std::atan2(x, distance), 0), Eigen::Vector3d(x, y, 0))});
   }
   return rig;
 }
@@ -77,8 +80,10 @@ inline Eigen::MatrixXd Root(const Eigen::MatrixXd& covariance) {
   return eigen.eigenvectors() * eigen.eigenvalues().cwiseMax(0).cwiseSqrt().asDiagonal();
 }
 
-// A covariance of the size a calibration gives, with correlations; the first camera's pose is exact (it is W). `scale` multiplies the sd.
-inline Eigen::MatrixXd TypicalCovariance(const CameraRig& rig, double scale = 1, unsigned seed = 5) {
+// A covariance of the size a calibration gives, with correlations; the first camera's pose is exact
+// (it is W). `scale` multiplies the sd.
+inline Eigen::MatrixXd TypicalCovariance(const CameraRig& rig, double scale = 1,
+                                         unsigned seed = 5) {
   std::mt19937_64 random(seed);
   const int n = ParameterCount(rig);
   Eigen::VectorXd sd = Eigen::VectorXd::Zero(n);
@@ -98,20 +103,24 @@ inline Eigen::MatrixXd TypicalCovariance(const CameraRig& rig, double scale = 1,
   return root * root.transpose();
 }
 
-// Observations of a point by all cameras, noise of `sigma` px; a camera that does not see it is left out.
-inline std::vector<PixelObservation> Observe(const CameraRig& rig, const Eigen::Vector3d& p_W, double sigma, std::mt19937_64& random) {
+// Observations of a point by all cameras, noise of `sigma` px; a camera that does not see it is
+// left out.
+inline std::vector<PixelObservation> Observe(const CameraRig& rig, const Eigen::Vector3d& p_W,
+                                             double sigma, std::mt19937_64& random) {
   std::vector<PixelObservation> observations;
   std::normal_distribution<double> normal;
   for (int c = 0; c < static_cast<int>(rig.cameras.size()); ++c) {
     const auto q = Project(rig.cameras[c].camera, rig.cameras[c].X_WC.inverse() * p_W);
     if (!q) continue;
     const double sd = sigma > 0 ? sigma : 0.1;
-    observations.push_back({c, *q + sigma * Eigen::Vector2d(normal(random), normal(random)), sd * sd * Eigen::Matrix2d::Identity()});
+    observations.push_back({c, *q + sigma * Eigen::Vector2d(normal(random), normal(random)),
+                            sd * sd * Eigen::Matrix2d::Identity()});
   }
   return observations;
 }
 
-// Squared length of an error in standard deviations; directions without variance are left out and must have no error.
+// Squared length of an error in standard deviations; directions without variance are left out and
+// must have no error.
 inline double Mahalanobis(const Eigen::VectorXd& error, const Eigen::MatrixXd& covariance) {
   const Eigen::SelfAdjointEigenSolver<Eigen::MatrixXd> eigen(covariance);
   double sum = 0;

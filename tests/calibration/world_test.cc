@@ -28,11 +28,13 @@ Eigen::Vector3d RotationError(const Eigen::Matrix3d& truth, const Eigen::Matrix3
 
 Vector6d PoseError(const Eigen::Isometry3d& truth, const Eigen::Isometry3d& estimate) {
   Vector6d error;
-  error << RotationError(truth.linear(), estimate.linear()), estimate.translation() - truth.translation();
+  error << RotationError(truth.linear(), estimate.linear()),
+      estimate.translation() - truth.translation();
   return error;
 }
 
-// Squared error in standard deviations and the number of independent directions; 1e6 for an error in a direction said to be certain.
+// Squared error in standard deviations and the number of independent directions; 1e6 for an error
+// in a direction said to be certain.
 double Normalised(const Eigen::VectorXd& error, const Eigen::MatrixXd& cov, int* rank) {
   *rank = 0;
   Eigen::VectorXd scale = cov.diagonal().cwiseMax(0).cwiseSqrt();
@@ -86,7 +88,8 @@ struct Coverage {
     ++n;
   }
   void Expect(const char* what) const {
-    EXPECT_TRUE(BinomialBand(n, 0.95, 1e-4).Contains(inside)) << what << ": " << inside << " of " << n << " inside 95 %";
+    EXPECT_TRUE(BinomialBand(n, 0.95, 1e-4).Contains(inside))
+        << what << ": " << inside << " of " << n << " inside 95 %";
     EXPECT_NEAR(sum / n / rank, 1, 5 * std::sqrt(2.0 / (rank * static_cast<double>(n))) + 0.01)
         << what << ": mean chi-square per direction";
   }
@@ -96,7 +99,8 @@ Eigen::VectorXd RigError(const CameraRig& truth, const CameraRig& estimate) {
   Eigen::VectorXd error(ParameterCount(truth));
   for (int c = 0; c < static_cast<int>(truth.cameras.size()); ++c) {
     const int n = IntrinsicCount(truth.cameras[c].camera.model), at = FirstParameter(truth, c);
-    error.segment(at, n) = Intrinsics(estimate.cameras[c].camera) - Intrinsics(truth.cameras[c].camera);
+    error.segment(at, n) =
+        Intrinsics(estimate.cameras[c].camera) - Intrinsics(truth.cameras[c].camera);
     error.segment<6>(at + n) = PoseError(truth.cameras[c].X_WC, estimate.cameras[c].X_WC);
   }
   return error;
@@ -112,7 +116,8 @@ struct Lab {
   Eigen::MatrixXd cov = scene::TypicalCovariance(truth, 0.5);
   Eigen::MatrixXd root = scene::Root(cov);
   // W: origin 2 m before the cameras, z towards them and up.
-  Eigen::Isometry3d X_WA = (Pose({0, 0, 0.3}, {0, 0, 0}) * Pose({2.2, 0.1, 0.05}, {0, 0, 0}) * Pose({0, 0, 0}, {-0.3, 0.1, -2}));
+  Eigen::Isometry3d X_WA = (Pose({0, 0, 0.3}, {0, 0, 0}) * Pose({2.2, 0.1, 0.05}, {0, 0, 0}) *
+                            Pose({0, 0, 0}, {-0.3, 0.1, -2}));
 
   CameraRig Draw(std::mt19937_64& random, Eigen::VectorXd* error = nullptr) const {
     const Eigen::VectorXd d = root * Normals(static_cast<int>(cov.rows()), random);
@@ -121,7 +126,8 @@ struct Lab {
     if (error) *error = d;
     return rig;
   }
-  std::vector<PixelObservation> See(const Eigen::Vector3d& p_W, std::mt19937_64& random, double sigma = kSigma) const {
+  std::vector<PixelObservation> See(const Eigen::Vector3d& p_W, std::mt19937_64& random,
+                                    double sigma = kSigma) const {
     return scene::Observe(truth, X_WA.inverse() * p_W, sigma, random);
   }
 };
@@ -152,7 +158,8 @@ TEST(MoveRig, RefusesAFrameThatIsNone) {
   EXPECT_THROW(FrameGiven(mirror), ConfigError);
 }
 
-// A result whose board poses follow the rig and the warp and have noise of their own, drawn together.
+// A result whose board poses follow the rig and the warp and have noise of their own, drawn
+// together.
 struct BoardDraw {
   Eigen::Isometry3d X_AG;
   Eigen::MatrixXd D, cov_common;
@@ -169,7 +176,8 @@ struct BoardDraw {
     cov_common(0, n) = cov_common(n, 0) = 0.5 * std::sqrt(lab.cov(0, 0) * 1e-8);
     D = Eigen::MatrixXd::Zero(6, n + 2);
     for (int i = 0; i < n + 2; ++i)
-      if (cov_common(i, i) > 0) D.col(i) = 3e-4 / std::sqrt(cov_common(i, i)) * Normals(6, random) / std::sqrt(n);
+      if (cov_common(i, i) > 0)
+        D.col(i) = 3e-4 / std::sqrt(cov_common(i, i)) * Normals(6, random) / std::sqrt(n);
     own = Eigen::Matrix<double, 6, 6>::Zero();
     own.diagonal() << 1e-6, 2e-6, 3e-7, 1e-7, 1e-7, 4e-7;
     own(0, 4) = own(4, 0) = 1e-7;
@@ -211,11 +219,14 @@ TEST(WorldFromBoard, SurfaceIsBelowThePrintAndZPointsOutOfIt) {
   result.shots.push_back(shot);
   const auto frame = FrameFromBoard(result, 0, {0.003, 0});
   ASSERT_TRUE(frame.usable);
-  // A point of the print, 3 mm over the surface; x along the rows; down the rows is -y; into the paper is -z.
+  // A point of the print, 3 mm over the surface; x along the rows; down the rows is -y; into the
+  // paper is -z.
   const Eigen::Isometry3d X_WG = frame.X_WA * board.X_AG;
-  EXPECT_TRUE((X_WG * Eigen::Vector3d(0.1, 0.05, 0)).isApprox(Eigen::Vector3d(0.1, -0.05, 0.003), 1e-9));
+  EXPECT_TRUE(
+      (X_WG * Eigen::Vector3d(0.1, 0.05, 0)).isApprox(Eigen::Vector3d(0.1, -0.05, 0.003), 1e-9));
   EXPECT_NEAR((X_WG * Eigen::Vector3d(0, 0, 0.003)).norm(), 0, 1e-12);
-  EXPECT_GT((frame.X_WA * lab.truth.cameras[0].X_WC.translation()).z(), 0.5) << "the camera is above the surface";
+  EXPECT_GT((frame.X_WA * lab.truth.cameras[0].X_WC.translation()).z(), 0.5)
+      << "the camera is above the surface";
 
   EXPECT_THROW(FrameFromBoard(result, 1), ConfigError);
   result.shots[0].used = false;
@@ -252,20 +263,24 @@ TEST(WorldFromBoard, CovarianceCovers) {
   point_coverage.Expect("point");
 }
 
-// Marks of a reference cylinder of radius and height 45 mm, origin at the centre of its top (Sun 2020).
+// Marks of a reference cylinder of radius and height 45 mm, origin at the centre of its top (Sun
+// 2020).
 std::vector<Eigen::Vector3d> CylinderMarks() {
   std::vector<Eigen::Vector3d> marks{{0, 0, 0}};
-  for (int k = 0; k < 4; ++k) marks.emplace_back(0.045 * std::cos(1.5 * k), 0.045 * std::sin(1.5 * k), 0);
+  for (int k = 0; k < 4; ++k)
+    marks.emplace_back(0.045 * std::cos(1.5 * k), 0.045 * std::sin(1.5 * k), 0);
   marks.emplace_back(0.15, 0.05, -0.045);
   marks.emplace_back(-0.12, 0.14, -0.045);
   return marks;
 }
 
-std::vector<KnownPoint> DrawMarks(const Lab& lab, double sd, std::mt19937_64& random, double scale = 1) {
+std::vector<KnownPoint> DrawMarks(const Lab& lab, double sd, std::mt19937_64& random,
+                                  double scale = 1) {
   std::vector<KnownPoint> points;
   int k = 0;
   for (const Eigen::Vector3d& mark : CylinderMarks())
-    points.push_back({"mark" + std::to_string(k++), mark / scale + sd * Normals(3, random), sd, lab.See(mark, random)});
+    points.push_back({"mark" + std::to_string(k++), mark / scale + sd * Normals(3, random), sd,
+                      lab.See(mark, random)});
   return points;
 }
 
@@ -273,7 +288,8 @@ TEST(WorldFromPoints, ExactDataGiveTheFrame) {
   std::mt19937_64 random(34);
   const Lab lab;
   std::vector<KnownPoint> points;
-  for (const Eigen::Vector3d& mark : CylinderMarks()) points.push_back({"m", mark, 0, lab.See(mark, random, 0)});
+  for (const Eigen::Vector3d& mark : CylinderMarks())
+    points.push_back({"m", mark, 0, lab.See(mark, random, 0)});
   const auto found = FrameFromPoints(lab.truth, points);
   ASSERT_TRUE(found.frame.usable) << found.frame.reason;
   EXPECT_LT(PoseError(lab.X_WA, found.frame.X_WA).norm(), 1e-8);
@@ -311,7 +327,8 @@ TEST(WorldFromPoints, CovarianceCovers) {
   EXPECT_NEAR(chi_square / kSamples, 3, 5 * std::sqrt(6.0 / kSamples));
 }
 
-// In a frame of the cameras' own the rig's error counts in full; near marks it has helped to place it mostly cancels.
+// In a frame of the cameras' own the rig's error counts in full; near marks it has helped to place
+// it mostly cancels.
 TEST(WorldFromPoints, CommonErrorOfTheRigCancelsNearTheMarks) {
   std::mt19937_64 random(36);
   const Lab lab;
@@ -321,7 +338,8 @@ TEST(WorldFromPoints, CommonErrorOfTheRigCancelsNearTheMarks) {
   const CameraRig moved = MoveRig(rig, found.frame, "points");
   const auto observations = lab.See({0.01, 0.02, 0}, random);
   const auto in_A = Triangulate(rig, observations), in_W = Triangulate(moved, observations);
-  EXPECT_LT(std::sqrt((in_W.cov - in_W.cov_pixels).trace()), 0.5 * std::sqrt((in_A.cov - in_A.cov_pixels).trace()));
+  EXPECT_LT(std::sqrt((in_W.cov - in_W.cov_pixels).trace()),
+            0.5 * std::sqrt((in_A.cov - in_A.cov_pixels).trace()));
 }
 
 TEST(WorldFromPoints, NamesWhatIsWrong) {
@@ -333,7 +351,8 @@ TEST(WorldFromPoints, NamesWhatIsWrong) {
   EXPECT_THAT(FrameFromPoints(rig, points).frame.reason, HasSubstr("do not fit"));
 
   points = DrawMarks(lab, 1e-4, random);
-  std::swap(points[3].observations[1], points[5].observations[1]);  // two different marks in the two cameras
+  // two different marks in the two cameras
+  std::swap(points[3].observations[1], points[5].observations[1]);
   const auto mixed = FrameFromPoints(rig, points);
   EXPECT_THAT(mixed.points[3].problem, HasSubstr("do not belong together"));
   EXPECT_TRUE(mixed.frame.usable) << mixed.frame.reason;
@@ -342,7 +361,8 @@ TEST(WorldFromPoints, NamesWhatIsWrong) {
   EXPECT_THAT(FrameFromPoints(rig, points).frame.reason, HasSubstr("three are the least"));
 
   std::vector<KnownPoint> line;
-  for (int k = 0; k < 5; ++k) line.push_back({"l", {0.05 * k, 0.02 * k, 0}, 1e-4, lab.See({0.05 * k, 0.02 * k, 0}, random)});
+  for (int k = 0; k < 5; ++k)
+    line.push_back({"l", {0.05 * k, 0.02 * k, 0}, 1e-4, lab.See({0.05 * k, 0.02 * k, 0}, random)});
   EXPECT_THAT(FrameFromPoints(rig, line).frame.reason, HasSubstr("line"));
 
   const auto wrong_unit = FrameFromPoints(rig, DrawMarks(lab, 1e-4, random, 1.1));
@@ -355,7 +375,8 @@ TEST(WorldFromPoints, NamesWhatIsWrong) {
   EXPECT_THAT(FrameFromPoints(rig, points).points[0].problem, HasSubstr("not numbers"));
 }
 
-std::vector<PixelObservation> Plumb(const Lab& lab, const Eigen::Vector3d& top_W, const Eigen::Vector3d& g_W, std::mt19937_64& random) {
+std::vector<PixelObservation> Plumb(const Lab& lab, const Eigen::Vector3d& top_W,
+                                    const Eigen::Vector3d& g_W, std::mt19937_64& random) {
   std::vector<PixelObservation> line;
   for (int c = 0; c < 2; ++c) {
     for (int k = 0; k < 4; ++k) {
@@ -370,7 +391,8 @@ std::vector<PixelObservation> Plumb(const Lab& lab, const Eigen::Vector3d& top_W
 TEST(Gravity, PlumbLineCovers) {
   std::mt19937_64 random(38);
   const Lab lab;
-  const Eigen::Vector3d g_W = Eigen::Vector3d(0.2, -0.1, -0.97).normalized(), g_A = lab.X_WA.linear().transpose() * g_W;
+  const Eigen::Vector3d g_W = Eigen::Vector3d(0.2, -0.1, -0.97).normalized(),
+                        g_A = lab.X_WA.linear().transpose() * g_W;
   Coverage coverage, in_W;
   int below = 0, slope_inside = 0, downhill_inside = 0;
   const double slope = std::acos(-g_W.z()), downhill = std::atan2(g_W.y(), g_W.x());
@@ -378,7 +400,8 @@ TEST(Gravity, PlumbLineCovers) {
     const CameraRig rig = lab.Draw(random);
     const auto gravity = GravityFromPlumbLine(rig, Plumb(lab, {0.05, 0.1, 0.3}, g_W, random));
     ASSERT_TRUE(gravity.usable) << gravity.reason;
-    coverage.Add(Across(g_A).transpose() * (gravity.gravity - g_A), Across(g_A).transpose() * gravity.cov * Across(g_A));
+    coverage.Add(Across(g_A).transpose() * (gravity.gravity - g_A),
+                 Across(g_A).transpose() * gravity.cov * Across(g_A));
     below += gravity.p < 0.05;
     const auto found = FrameFromPoints(rig, DrawMarks(lab, 3e-4, random));
     const World world = MakeWorld(rig, found.frame, gravity, "points");
@@ -403,10 +426,13 @@ TEST(Gravity, PlumbLineDerivativeMatchesDifferences) {
   const int n = ParameterCount(lab.truth);
   for (int i = 0; i < n; ++i) {
     const Eigen::VectorXd d = 1e-5 * Eigen::VectorXd::Unit(n, i);
-    const Eigen::Vector3d difference =
-        (GravityFromPlumbLine(Moved(lab.truth, d), line).gravity - GravityFromPlumbLine(Moved(lab.truth, -d), line).gravity) / 2e-5;
-    // The estimate is weighted least squares: residuals of 0.1 px move its derivative by their second-order share.
-    EXPECT_LT((difference - found.dg_drig.col(i)).norm(), 2e-3 * (0.01 + difference.norm())) << ParameterNames(lab.truth)[i];
+    const Eigen::Vector3d difference = (GravityFromPlumbLine(Moved(lab.truth, d), line).gravity -
+                                        GravityFromPlumbLine(Moved(lab.truth, -d), line).gravity) /
+                                       2e-5;
+    // The estimate is weighted least squares: residuals of 0.1 px move its derivative by their
+    // second-order share.
+    EXPECT_LT((difference - found.dg_drig.col(i)).norm(), 2e-3 * (0.01 + difference.norm()))
+        << ParameterNames(lab.truth)[i];
   }
 }
 
@@ -420,8 +446,10 @@ TEST(Gravity, PlumbLineRefusals) {
   std::reverse(reversed.begin(), reversed.begin() + 4);
   const auto up = GravityFromPlumbLine(lab.truth, reversed);
   ASSERT_TRUE(up.usable) << up.reason;
-  EXPECT_GT((lab.X_WA.linear() * up.gravity).z(), 0.99) << "the order of the points says which way is down";
-  EXPECT_THAT(GravityFromPlumbLine(lab.truth, {line.begin(), line.begin() + 4}).reason, HasSubstr("each of two cameras"));
+  EXPECT_GT((lab.X_WA.linear() * up.gravity).z(), 0.99)
+      << "the order of the points says which way is down";
+  EXPECT_THAT(GravityFromPlumbLine(lab.truth, {line.begin(), line.begin() + 4}).reason,
+              HasSubstr("each of two cameras"));
   EXPECT_THAT(GravityFromPlumbLine(lab.truth, {}).reason, HasSubstr("each of two cameras"));
   auto bent = line;
   bent[1].q.x() += 5;
@@ -432,7 +460,8 @@ TEST(Gravity, PlumbLineRefusals) {
   Lab flat;
   std::vector<PixelObservation> in_plane;
   for (int c = 0; c < 2; ++c)
-    for (int k = 0; k < 4; ++k) in_plane.push_back(scene::Observe(flat.truth, {0.1 + 0.1 * k, 0, 2}, 0, random)[c]);
+    for (int k = 0; k < 4; ++k)
+      in_plane.push_back(scene::Observe(flat.truth, {0.1 + 0.1 * k, 0, 2}, 0, random)[c]);
   EXPECT_THAT(GravityFromPlumbLine(flat.truth, in_plane).reason, HasSubstr("plane"));
 }
 
@@ -449,21 +478,27 @@ TEST(Gravity, GivenInEveryFrame) {
   EXPECT_TRUE(std::isinf(world.sd_downhill));
   EXPECT_NEAR(world.slope, 0, 1e-9);
   EXPECT_GT(world.sd_slope, 1e-3);  // the accelerometer, and the camera's orientation in the rig
-  const World level = MakeWorld(rig, FrameGiven(lab.X_WA, 0.01), GravityInWorld({0, 0, -2}, 1e-3), "given");
+  const World level =
+      MakeWorld(rig, FrameGiven(lab.X_WA, 0.01), GravityInWorld({0, 0, -2}, 1e-3), "given");
   EXPECT_NEAR(level.sd_slope, 1e-3, 1e-9) << "given in W, the error of W does not count";
-  const World tilted = MakeWorld(rig, FrameGiven(lab.X_WA), GravityInWorld({std::sin(0.35), 0, -std::cos(0.35)}, 1e-3), "given");
+  const World tilted =
+      MakeWorld(rig, FrameGiven(lab.X_WA),
+                GravityInWorld({std::sin(0.35), 0, -std::cos(0.35)}, 1e-3), "given");
   EXPECT_NEAR(tilted.slope, 0.35, 1e-12);
   EXPECT_NEAR(tilted.sd_slope, 1e-3, 1e-9);
   EXPECT_NEAR(tilted.downhill, 0, 1e-12);
   EXPECT_NEAR(tilted.sd_downhill, 1e-3 / std::sin(0.35), 1e-8);
-  EXPECT_FALSE(MakeWorld(rig, FrameGiven(lab.X_WA), GravityInWorld({0, 0, 1}), "given").notes.empty());
+  EXPECT_FALSE(
+      MakeWorld(rig, FrameGiven(lab.X_WA), GravityInWorld({0, 0, 1}), "given").notes.empty());
   EXPECT_THROW(GravityGiven(rig, 2, {0, 0, 1}), ConfigError);
   EXPECT_THROW(GravityInWorld({0, 0, 0}), ConfigError);
 }
 
-KnownLength Bar(const Lab& lab, const Eigen::Vector3d& a, const Eigen::Vector3d& b, double scale, double sd, std::mt19937_64& random) {
+KnownLength Bar(const Lab& lab, const Eigen::Vector3d& a, const Eigen::Vector3d& b, double scale,
+                double sd, std::mt19937_64& random) {
   std::normal_distribution<double> normal;
-  return {"bar", (a - b).norm() / scale + sd * normal(random), sd, lab.See(a, random), lab.See(b, random)};
+  return {"bar", (a - b).norm() / scale + sd * normal(random), sd, lab.See(a, random),
+          lab.See(b, random)};
 }
 
 TEST(ScaleCheck, CoversAndFindsAWrongSquare) {
@@ -479,7 +514,9 @@ TEST(ScaleCheck, CoversAndFindsAWrongSquare) {
       lengths.push_back(Bar(lab, {-0.2, 0, 0}, {0.2, 0.1, 0}, scale, 2e-4, random));
       lengths.push_back(Bar(lab, {-0.2, 0.1, 0.1}, {-0.1, -0.2, 0}, scale, 2e-4, random));
       lengths.push_back({"shared end", 0, 2e-4, lengths[0].from, lab.See({0, 0.2, 0.1}, random)});
-      lengths[2].length = (Eigen::Vector3d(-0.2, 0, 0) - Eigen::Vector3d(0, 0.2, 0.1)).norm() / scale + 2e-4 * Normals(1, random)(0);
+      lengths[2].length =
+          (Eigen::Vector3d(-0.2, 0, 0) - Eigen::Vector3d(0, 0.2, 0.1)).norm() / scale +
+          2e-4 * Normals(1, random)(0);
       const auto check = CheckScale(rig, lengths);
       ASSERT_TRUE(check.usable) << check.verdict;
       if (scale == 1.0) {
@@ -502,7 +539,8 @@ TEST(ScaleCheck, CoversAndFindsAWrongSquare) {
 TEST(ScaleCheck, SaysWhatIsWrong) {
   std::mt19937_64 random(43);
   const Lab lab;
-  const auto wrong = CheckScale(lab.truth, {Bar(lab, {-0.2, 0, 0}, {0.2, 0.1, 0}, 1.05, 1e-4, random)});
+  const auto wrong =
+      CheckScale(lab.truth, {Bar(lab, {-0.2, 0, 0}, {0.2, 0.1, 0}, 1.05, 1e-4, random)});
   EXPECT_THAT(wrong.verdict, HasSubstr("too long"));
   auto bad = Bar(lab, {-0.2, 0, 0}, {0.2, 0.1, 0}, 1, 1e-4, random);
   bad.to.pop_back();
@@ -512,8 +550,9 @@ TEST(ScaleCheck, SaysWhatIsWrong) {
   bad.length = 0;
   EXPECT_THAT(CheckScale(lab.truth, {bad}).lengths[0].problem, HasSubstr("above 0"));
   EXPECT_FALSE(CheckScale(lab.truth, {}).usable);
-  const auto mixed = CheckScale(
-      lab.truth, {Bar(lab, {-0.2, 0, 0}, {0.2, 0.1, 0}, 1, 1e-4, random), Bar(lab, {-0.2, 0.1, 0}, {0.2, 0.2, 0}, 1.1, 1e-4, random)});
+  const auto mixed =
+      CheckScale(lab.truth, {Bar(lab, {-0.2, 0, 0}, {0.2, 0.1, 0}, 1, 1e-4, random),
+                             Bar(lab, {-0.2, 0.1, 0}, {0.2, 0.2, 0}, 1.1, 1e-4, random)});
   EXPECT_THAT(mixed.verdict, HasSubstr("do not agree"));
 }
 
@@ -521,8 +560,8 @@ struct Move {
   std::vector<std::vector<PixelObservation>> before, after;
 };
 // A plate of n x n points moved by X, seen by the true rig.
-Move MovePlate(const Lab& lab, const CameraRig& truth, const Eigen::Isometry3d& X_W, double half, int n, double sigma,
-               std::mt19937_64& random) {
+Move MovePlate(const Lab& lab, const CameraRig& truth, const Eigen::Isometry3d& X_W, double half,
+               int n, double sigma, std::mt19937_64& random) {
   Move move;
   for (int j = 0; j < n; ++j) {
     for (int i = 0; i < n; ++i) {
@@ -541,7 +580,8 @@ TEST(Rigidity, RightLensPassesAtItsRate) {
   constexpr int kMoves = 200;
   for (int k = 0; k < kMoves; ++k) {
     const CameraRig rig = MoveRig(lab.Draw(random), FrameGiven(lab.X_WA), "given");
-    const Move move = MovePlate(lab, lab.truth, Pose({0.1, 0.2, 0.1}, {0.1, 0.05, 0.1}), 0.2, 5, kSigma, random);
+    const Move move =
+        MovePlate(lab, lab.truth, Pose({0.1, 0.2, 0.1}, {0.1, 0.05, 0.1}), 0.2, 5, kSigma, random);
     RigidityOptions options;
     options.significance = 0.05;
     const auto check = CheckRigidity(rig, move.before, move.after, options);
@@ -553,7 +593,8 @@ TEST(Rigidity, RightLensPassesAtItsRate) {
   EXPECT_TRUE(BinomialBand(kMoves, 0.05, 1e-4).Contains(smooth)) << smooth;
 }
 
-// A pure translation by 1 mm, points to 0.005 px as in image correlation: with a wrong distortion the field left is a parabola.
+// A pure translation by 1 mm, points to 0.005 px as in image correlation: with a wrong distortion
+// the field left is a parabola.
 TEST(Rigidity, HostileT17TranslationOfOneMillimetreShowsAWrongLens) {
   std::mt19937_64 random(45);
   const Lab lab;
@@ -569,7 +610,8 @@ TEST(Rigidity, HostileT17TranslationOfOneMillimetreShowsAWrongLens) {
     RigidityOptions options;
     if (planar) options.plane_z = 0.0;
     const Move move = MovePlate(lab, lab.truth, X_W, 0.5, 13, 0.005, random);
-    const auto right = CheckRigidity(InWorld(lab.truth, lab.X_WA), move.before, move.after, options);
+    const auto right =
+        CheckRigidity(InWorld(lab.truth, lab.X_WA), move.before, move.after, options);
     ASSERT_TRUE(right.usable) << right.reason;
     EXPECT_TRUE(right.rigid) << right.verdict;
     EXPECT_LT(PoseError(X_W, right.motion).norm(), 1e-3);
@@ -605,7 +647,8 @@ TEST(Rigidity, MovedOnAPlaneBySingleCamera) {
   // Not on the plane: the same pictures with the body lifted between come out larger.
   options.plane_z = 0.3;
   EXPECT_TRUE(CheckRigidity(one, move.before, move.after, options).usable);
-  EXPECT_FALSE(CheckRigidity(one, move.before, move.after).usable) << "one camera does not triangulate";
+  EXPECT_FALSE(CheckRigidity(one, move.before, move.after).usable)
+      << "one camera does not triangulate";
   move.after.pop_back();
   EXPECT_THROW(CheckRigidity(one, move.before, move.after, options), ConfigError);
 }

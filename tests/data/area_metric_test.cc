@@ -25,7 +25,8 @@ TEST(AreaMetric, OfOneValueByHand) {
   EXPECT_THAT(MessageOf<ConfigError>([] { AreaFromUniform({}); }), HasSubstr("found no values"));
 }
 
-// Two distributions that differ by a shift lie an area apart that is the shift; by a scale, the mean of |z| times the difference.
+// Two distributions that differ by a shift lie an area apart that is the shift; by a scale, the
+// mean of |z| times the difference.
 TEST(AreaMetric, OfShiftAndScaleOfANormal) {
   std::vector<double> x;
   constexpr int kN = 4000;
@@ -35,7 +36,8 @@ TEST(AreaMetric, OfShiftAndScaleOfANormal) {
   EXPECT_NEAR(NormalMixture({3}, {1}).AreaFrom(x), std::sqrt(2 / M_PI), 4e-3);
   EXPECT_NEAR(NormalMixture({1, 5}, {0.1, 0.1}).Quantile(0.25), 1, 2e-2);
   EXPECT_NEAR(NormalMixture({1, 5}, {0, 0}).AreaFrom({1, 5}), 0, 5e-2);
-  EXPECT_THAT(MessageOf<ConfigError>([] { NormalMixture({1}, {-1}); }), HasSubstr("standard deviation -1"));
+  EXPECT_THAT(MessageOf<ConfigError>([] { NormalMixture({1}, {-1}); }),
+              HasSubstr("standard deviation -1"));
 }
 
 // p of a true prediction is uniform: counts in tenths, exact bands.
@@ -65,7 +67,8 @@ TEST(AreaMetric, ClustersWidenTheReference) {
   std::vector<int> alone(40), fours(40);
   for (int i = 0; i < 40; ++i) alone[i] = i, fours[i] = i / 4;
   const double independent = UniformReference({alone, 0}, 999, 1).Median();
-  EXPECT_NEAR(UniformReference({fours, 1}, 999, 1).Median() / independent, 2, 0.3);  // ten values in place of forty
+  // ten values in place of forty
+  EXPECT_NEAR(UniformReference({fours, 1}, 999, 1).Median() / independent, 2, 0.3);
   EXPECT_NEAR(UniformReference({fours, 0}, 999, 1).Median(), independent, 0.1 * independent);
   const double half = UniformReference({fours, 0.5}, 999, 1).Median() / independent;
   EXPECT_GT(half, 1.2);

@@ -22,7 +22,8 @@ using ::testing::AllOf;
 using ::testing::HasSubstr;
 
 std::size_t FilesIn(const std::filesystem::path& folder) {
-  return static_cast<std::size_t>(std::distance(std::filesystem::directory_iterator(folder), std::filesystem::directory_iterator()));
+  return static_cast<std::size_t>(std::distance(std::filesystem::directory_iterator(folder),
+                                                std::filesystem::directory_iterator()));
 }
 
 TEST(AtomicFile, AppearsAtCommitOnly) {
@@ -94,7 +95,9 @@ TEST(AtomicFile, TwoWritersOfOneFileDoNotMix) {
 
 TEST(AtomicFile, NamesThatCannotBeWritten) {
   test::TemporaryFolder folder;
-  const auto fault = [](const std::filesystem::path& path) { return MessageOf<OutputError>([&] { WriteFile(path, "x"); }); };
+  const auto fault = [](const std::filesystem::path& path) {
+    return MessageOf<OutputError>([&] { WriteFile(path, "x"); });
+  };
   EXPECT_THAT(fault(""), HasSubstr("empty file name"));
   EXPECT_THAT(fault(folder.path()), HasSubstr("found a folder"));
   EXPECT_THAT(fault(folder / "new/"), HasSubstr("found a folder"));
@@ -137,11 +140,13 @@ TEST(AtomicFile, FullDeviceIsReported) {
   if (!std::filesystem::exists("/dev/full")) GTEST_SKIP() << "skipped: /dev/full absent";
   EXPECT_THAT(MessageOf<OutputError>([] { WriteFile("/dev/full", "x"); }),
               AllOf(HasSubstr("/dev/full: cannot write: "), HasSubstr("No space left")));
-  EXPECT_THAT(MessageOf<OutputError>([] { WriteFile("/dev/full", std::string(1 << 20, 'x')); }), HasSubstr("No space left"));
+  EXPECT_THAT(MessageOf<OutputError>([] { WriteFile("/dev/full", std::string(1 << 20, 'x')); }),
+              HasSubstr("No space left"));
   EXPECT_TRUE(std::filesystem::is_character_file("/dev/full"));
 }
 
-// A disk that fills up half way: the limit on the size of files gives the same failing write, in a process of its own.
+// A disk that fills up half way: the limit on the size of files gives the same failing write, in a
+// process of its own.
 TEST(AtomicFile, DiskThatFillsUpKeepsTheLastGoodFile) {
   test::TemporaryFolder folder;
   const auto path = folder / "table.csv";
@@ -157,7 +162,10 @@ TEST(AtomicFile, DiskThatFillsUpKeepsTheLastGoodFile) {
       for (int i = 0; i < 100000; ++i) out.Row({1.0 / (i + 1), 2});
       out.Commit();
     } catch (const OutputError& error) {
-      ::_exit(std::string(error.what()).find("table.csv: cannot write: File too large") != std::string::npos ? 0 : 3);
+      ::_exit(std::string(error.what()).find("table.csv: cannot write: File too large") !=
+                      std::string::npos
+                  ? 0
+                  : 3);
     } catch (...) {
       ::_exit(4);
     }
@@ -176,10 +184,12 @@ TEST(AtomicFile, ProtectedFoldersAndFiles) {
   test::TemporaryFolder folder;
   Put(folder / "kept", "old");
   ::chmod((folder / "kept").c_str(), 0444);
-  EXPECT_THAT(MessageOf<OutputError>([&] { WriteFile(folder / "kept", "new"); }), HasSubstr("Permission denied"));
+  EXPECT_THAT(MessageOf<OutputError>([&] { WriteFile(folder / "kept", "new"); }),
+              HasSubstr("Permission denied"));
   EXPECT_EQ(Get(folder / "kept"), "old");
   ::chmod(folder.path().c_str(), 0555);
-  EXPECT_THAT(MessageOf<OutputError>([&] { WriteFile(folder / "new", "x"); }), HasSubstr("Permission denied"));
+  EXPECT_THAT(MessageOf<OutputError>([&] { WriteFile(folder / "new", "x"); }),
+              HasSubstr("Permission denied"));
   ::chmod(folder.path().c_str(), 0755);
 }
 
@@ -196,18 +206,23 @@ TEST(ReadPieces, ReadsAndLimits) {
   EXPECT_EQ(bytes, text.size());
   EXPECT_GE(pieces, 4u);
   EXPECT_EQ(ReadFile(folder / "big"), text);
-  EXPECT_THAT(MessageOf<DataError>([&] { ReadFile(folder / "big", 3499999); }), HasSubstr("allowed at most 3499999"));
+  EXPECT_THAT(MessageOf<DataError>([&] { ReadFile(folder / "big", 3499999); }),
+              HasSubstr("allowed at most 3499999"));
   EXPECT_EQ(ReadFile(folder / "big", 3500000).size(), text.size());
   // A device has no size to ask for beforehand.
-  EXPECT_THAT(MessageOf<DataError>([] { ReadFile("/dev/zero", 5 << 20); }), HasSubstr("/dev/zero: found"));
+  EXPECT_THAT(MessageOf<DataError>([] { ReadFile("/dev/zero", 5 << 20); }),
+              HasSubstr("/dev/zero: found"));
 }
 
-// A pipe without a writer would be waited for without end; one with a writer is a file that is read once.
+// A pipe without a writer would be waited for without end; one with a writer is a file that is read
+// once.
 TEST(ReadPieces, PipesAreReadOnlyWhereSomebodyWrites) {
   test::TemporaryFolder folder;
   ASSERT_EQ(::mkfifo((folder / "pipe").c_str(), 0600), 0);
-  EXPECT_THAT(MessageOf<DataError>([&] { ReadFile(folder / "pipe"); }), HasSubstr("a pipe that nobody writes to"));
-  EXPECT_THAT(MessageOf<DataError>([&] { ReadHead(folder / "pipe", 10); }), HasSubstr("found a pipe, allowed a regular file"));
+  EXPECT_THAT(MessageOf<DataError>([&] { ReadFile(folder / "pipe"); }),
+              HasSubstr("a pipe that nobody writes to"));
+  EXPECT_THAT(MessageOf<DataError>([&] { ReadHead(folder / "pipe", 10); }),
+              HasSubstr("found a pipe, allowed a regular file"));
   const int writer = ::open((folder / "pipe").c_str(), O_RDWR);
   ASSERT_GE(writer, 0);
   ASSERT_EQ(::write(writer, "some", 4), 4);
@@ -227,7 +242,8 @@ TEST(ReadHead, IsTheBeginning) {
   EXPECT_EQ(ReadHead(folder / "file", 30), "abcdef");
   Put(folder / "empty", "");
   EXPECT_EQ(ReadHead(folder / "empty", 3), "");
-  EXPECT_THAT(MessageOf<DataError>([&] { ReadHead(folder / "none", 3); }), HasSubstr("No such file"));
+  EXPECT_THAT(MessageOf<DataError>([&] { ReadHead(folder / "none", 3); }),
+              HasSubstr("No such file"));
   EXPECT_THAT(MessageOf<DataError>([&] { ReadHead(folder.path(), 3); }), HasSubstr("directory"));
   EXPECT_THAT(MessageOf<DataError>([&] { ReadHead("/dev/null", 3); }), HasSubstr("found a device"));
 }
@@ -238,13 +254,17 @@ TEST(CheckFolder, SaysWhyNothingCanBeWritten) {
   CheckFolder(folder / "a/b/c", "--out");
   EXPECT_FALSE(std::filesystem::exists(folder / "a"));
   Put(folder / "file", "");
-  EXPECT_THAT(MessageOf<OutputError>([&] { CheckFolder(folder / "file", "--out"); }), HasSubstr("which is no folder"));
-  EXPECT_THAT(MessageOf<OutputError>([&] { CheckFolder(folder / "file/a/b", "--out"); }), HasSubstr("file' is no folder"));
+  EXPECT_THAT(MessageOf<OutputError>([&] { CheckFolder(folder / "file", "--out"); }),
+              HasSubstr("which is no folder"));
+  EXPECT_THAT(MessageOf<OutputError>([&] { CheckFolder(folder / "file/a/b", "--out"); }),
+              HasSubstr("file' is no folder"));
   std::filesystem::create_symlink("nowhere", folder / "link");
-  EXPECT_THAT(MessageOf<OutputError>([&] { CheckFolder(folder / "link/a", "--out"); }), HasSubstr("link' is no folder"));
+  EXPECT_THAT(MessageOf<OutputError>([&] { CheckFolder(folder / "link/a", "--out"); }),
+              HasSubstr("link' is no folder"));
   const test::OrdinaryUser user;
   ::chmod(folder.path().c_str(), 0555);
-  EXPECT_THAT(MessageOf<OutputError>([&] { CheckFolder(folder / "new", "--out"); }), HasSubstr("may not be written"));
+  EXPECT_THAT(MessageOf<OutputError>([&] { CheckFolder(folder / "new", "--out"); }),
+              HasSubstr("may not be written"));
   ::chmod(folder.path().c_str(), 0755);
 }
 

@@ -30,8 +30,9 @@ bool Same(const Eigen::MatrixXd& a, const Eigen::MatrixXd& b) {
 FitResult Example() {
   FitResult result;
   result.n_events = 12;
-  result.rejected = {{"drop \"7\".csv", 0, "second_contact", "two corners within 3 ms\nof each other"},
-                     {"drop_8.csv", 1, "arc_misfit", ""}};
+  result.rejected = {
+      {"drop \"7\".csv", 0, "second_contact", "two corners within 3 ms\nof each other"},
+      {"drop_8.csv", 1, "arc_misfit", ""}};
   LawFit fit;
   fit.law = "energetic";
   ParameterEstimate mu, e;
@@ -92,7 +93,8 @@ TEST(FitResult, RoundTripsThroughJson) {
     for (std::size_t i = 0; i < a.parameters.size(); ++i) {
       const ParameterEstimate &p = a.parameters[i], &q = b.parameters[i];
       EXPECT_EQ(p.name, q.name);
-      EXPECT_TRUE(Same(p.value, q.value) && Same(p.sd, q.sd) && Same(p.sd_noise_only, q.sd_noise_only));
+      EXPECT_TRUE(Same(p.value, q.value) && Same(p.sd, q.sd) &&
+                  Same(p.sd_noise_only, q.sd_noise_only));
       EXPECT_TRUE(Same(p.lower95, q.lower95) && Same(p.upper95, q.upper95));
       EXPECT_EQ(p.identifiable, q.identifiable);
       EXPECT_EQ(p.reason, q.reason);
@@ -122,7 +124,9 @@ TEST(FitResult, RoundTripsThroughJson) {
 
 TEST(FitResult, JsonHasThePublishedShape) {
   const std::string text = ToJson(Example());
-  EXPECT_THAT(text, StartsWith("{\n  \"schema\": \"impactlab.fit/1\",\n  \"n_events\": 12,\n  \"rejected\": [\n"));
+  EXPECT_THAT(
+      text, StartsWith(
+                "{\n  \"schema\": \"impactlab.fit/1\",\n  \"n_events\": 12,\n  \"rejected\": [\n"));
   EXPECT_THAT(text, HasSubstr("\"mu_k\": {\n"));
   EXPECT_THAT(text, HasSubstr("\"upper95\": null"));
   EXPECT_THAT(text, HasSubstr("[null, 0.1]"));
@@ -147,7 +151,8 @@ TEST(FitResult, AFreshParameterSurvives) {
 TEST(FitResult, RecordingNamesMayHoldAnyBytes) {
   FitResult result;
   result.rejected = {{"caf\xE9.csv", 0, "no_impact", ""}};
-  EXPECT_EQ(FitResultFromJson(ToJson(result), "fit.json").rejected[0].recording, "caf\xEF\xBF\xBD.csv");
+  EXPECT_EQ(FitResultFromJson(ToJson(result), "fit.json").rejected[0].recording,
+            "caf\xEF\xBF\xBD.csv");
 }
 
 std::string Replaced(std::string text, const std::string& from, const std::string& to) {
@@ -161,32 +166,42 @@ TEST(FitResult, HostileJsonNamesThePlace) {
   const std::string good = ToJson(Example());
   const auto fault = [&](const std::string& text) {
     const std::string message = MessageOf<DataError>([&] { FitResultFromJson(text, "fit.json"); });
-    EXPECT_THAT(message, AllOf(StartsWith("fit.json: "), HasSubstr("found "), HasSubstr(", allowed ")));
+    EXPECT_THAT(message,
+                AllOf(StartsWith("fit.json: "), HasSubstr("found "), HasSubstr(", allowed ")));
     return message;
   };
-  const auto changed = [&](const char* from, const char* to) { return fault(Replaced(good, from, to)); };
+  const auto changed = [&](const char* from, const char* to) {
+    return fault(Replaced(good, from, to));
+  };
   EXPECT_THAT(fault(""), HasSubstr("line 1"));
   EXPECT_THAT(fault(good.substr(0, good.size() / 2)), HasSubstr("line"));
   EXPECT_THAT(fault("[]"), HasSubstr("document: found a list of 0, allowed an object"));
   EXPECT_THAT(fault("{}"), HasSubstr("schema: found nothing"));
   EXPECT_THAT(fault("3"), HasSubstr("document: found 3"));
-  EXPECT_THAT(changed("impactlab.fit/1", "impactlab.fit/9"), HasSubstr("schema: found \"impactlab.fit/9\", allowed impactlab.fit/1"));
+  EXPECT_THAT(changed("impactlab.fit/1", "impactlab.fit/9"),
+              HasSubstr("schema: found \"impactlab.fit/9\", allowed impactlab.fit/1"));
   EXPECT_THAT(changed("\"n_events\": 12", "\"n_events\": -12"), HasSubstr("n_events: found -12"));
-  EXPECT_THAT(changed("\"n_events\": 12", "\"n_events\": 12.5"), HasSubstr("n_events: found 12.5, allowed a whole number"));
+  EXPECT_THAT(changed("\"n_events\": 12", "\"n_events\": 12.5"),
+              HasSubstr("n_events: found 12.5, allowed a whole number"));
   EXPECT_THAT(changed("\"n_events\": 12", "\"n_events\": 1e99"), HasSubstr("n_events"));
   EXPECT_THAT(changed("\"n_events\": 12", "\"n_events\": 99999999999"), HasSubstr("n_events"));
-  EXPECT_THAT(changed("\"n_events\": 12,", "\"n_events\": 12, \"n_events\": 13,"), HasSubstr("'n_events' twice"));
+  EXPECT_THAT(changed("\"n_events\": 12,", "\"n_events\": 12, \"n_events\": 13,"),
+              HasSubstr("'n_events' twice"));
   EXPECT_THAT(changed("\"dof\": 22", "\"dof\": NaN"), HasSubstr("line"));
   EXPECT_THAT(changed("-123.456", "1e999"), HasSubstr("1e999"));
-  EXPECT_THAT(changed("\"energetic\"", "\"hertz\""), HasSubstr("fits[0].law: found \"hertz\", allowed newton | poisson | energetic"));
+  EXPECT_THAT(changed("\"energetic\"", "\"hertz\""),
+              HasSubstr("fits[0].law: found \"hertz\", allowed newton | poisson | energetic"));
   EXPECT_THAT(changed("\"mu_k\": {", "\"mu_x\": {"), HasSubstr("fits[0].parameters.mu_x"));
   EXPECT_THAT(changed("0.1234567890123456", "\"0.12\""),
               HasSubstr("fits[0].parameters.mu_k.value: found \"0.12\", allowed a number or null"));
-  EXPECT_THAT(changed("\"identifiable\": false", "\"identifiable\": 0"), HasSubstr("mu_k.identifiable: found 0, allowed true or false"));
-  EXPECT_THAT(changed("[null, 0.1]", "[null]"), HasSubstr("fits[0].covariance[0]: found a list of 1, allowed a list of 2 numbers"));
+  EXPECT_THAT(changed("\"identifiable\": false", "\"identifiable\": 0"),
+              HasSubstr("mu_k.identifiable: found 0, allowed true or false"));
+  EXPECT_THAT(changed("[null, 0.1]", "[null]"),
+              HasSubstr("fits[0].covariance[0]: found a list of 1, allowed a list of 2 numbers"));
   EXPECT_THAT(changed("[null, 0.1]", "null"), HasSubstr("fits[0].covariance[0]: found null"));
   EXPECT_THAT(changed("[0.01, null]", "[0.01]"), HasSubstr("sd_bootstrap: found a list of 1"));
-  EXPECT_THAT(changed("\"mu_k\": [0.0, 0.1, 0.2]", "\"mu_k\": [0.0, 0.1]"), HasSubstr("grid.deviance: found a list of 3"));
+  EXPECT_THAT(changed("\"mu_k\": [0.0, 0.1, 0.2]", "\"mu_k\": [0.0, 0.1]"),
+              HasSubstr("grid.deviance: found a list of 3"));
   EXPECT_THAT(changed("second_contact", "\x1B[2J"), HasSubstr("line"));
   EXPECT_THAT(changed("second_contact", "\xE9"), HasSubstr("found"));
   EXPECT_THAT(fault(std::string(100000, '[')), HasSubstr("levels"));
@@ -223,7 +238,9 @@ TEST(FitResult, BriefReportSaysWhatMatters) {
   const std::string report = Example().BriefReport();
   EXPECT_THAT(report, HasSubstr("12 events used, 2 rejected (1 arc_misfit, 1 second_contact)"));
   EXPECT_THAT(report, HasSubstr("e_star  0.500 +- 0.010  95 % [0.48, 0.52]"));
-  EXPECT_THAT(report, HasSubstr("95 % [0.05, open]  not identifiable (every event sticks: upper side open)"));
+  EXPECT_THAT(
+      report,
+      HasSubstr("95 % [0.05, open]  not identifiable (every event sticks: upper side open)"));
   EXPECT_THAT(report, HasSubstr("only 7 of 8 starts"));
   EXPECT_LT(std::count(report.begin(), report.end(), '\n'), 14);
   FitResult empty;

@@ -10,8 +10,12 @@ using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 
 TEST(Glob, MatchesOneName) {
-  const auto yes = [](const char* pattern, const char* name) { EXPECT_TRUE(MatchesGlob(pattern, name)) << pattern << " " << name; };
-  const auto no = [](const char* pattern, const char* name) { EXPECT_FALSE(MatchesGlob(pattern, name)) << pattern << " " << name; };
+  const auto yes = [](const char* pattern, const char* name) {
+    EXPECT_TRUE(MatchesGlob(pattern, name)) << pattern << " " << name;
+  };
+  const auto no = [](const char* pattern, const char* name) {
+    EXPECT_FALSE(MatchesGlob(pattern, name)) << pattern << " " << name;
+  };
   yes("*", "abc");
   yes("*", "");
   yes("a*c", "abbc");
@@ -52,15 +56,17 @@ TEST(Glob, StarsAreNotExponential) {
 class GlobFiles : public ::testing::Test {
  protected:
   void SetUp() override {
-    for (const char* name : {"drop_1.csv", "drop_2.csv", "drop_10.csv", "note.txt", "a b/x 1.csv", "a b/deep/er/x 2.csv",
-                             "a b/deep/drop_3.csv", ".hidden.csv", ".git/drop_4.csv", "odd[1].csv", "odd1.csv"}) {
+    for (const char* name : {"drop_1.csv", "drop_2.csv", "drop_10.csv", "note.txt", "a b/x 1.csv",
+                             "a b/deep/er/x 2.csv", "a b/deep/drop_3.csv", ".hidden.csv",
+                             ".git/drop_4.csv", "odd[1].csv", "odd1.csv"}) {
       Put(folder_ / name, "x");
     }
     std::filesystem::create_directories(folder_ / "folder.csv");
   }
   std::vector<std::string> Expand(const std::string& pattern) const {
     std::vector<std::string> names;
-    for (const auto& path : ExpandGlob(pattern, folder_.path())) names.push_back(path.lexically_relative(folder_.path()).string());
+    for (const auto& path : ExpandGlob(pattern, folder_.path()))
+      names.push_back(path.lexically_relative(folder_.path()).string());
     return names;
   }
   test::TemporaryFolder folder_;
@@ -85,8 +91,10 @@ TEST_F(GlobFiles, OneFolder) {
 TEST_F(GlobFiles, Folders) {
   EXPECT_THAT(Expand("*/x*.csv"), ElementsAre("a b/x 1.csv"));
   EXPECT_THAT(Expand("a ?/*/*/*.csv"), ElementsAre("a b/deep/er/x 2.csv"));
-  EXPECT_THAT(Expand("**/drop_*.csv"), ElementsAre("a b/deep/drop_3.csv", "drop_1.csv", "drop_2.csv", "drop_10.csv"));
-  EXPECT_THAT(Expand("a b/**"), ElementsAre("a b/deep/drop_3.csv", "a b/deep/er/x 2.csv", "a b/x 1.csv"));
+  EXPECT_THAT(Expand("**/drop_*.csv"),
+              ElementsAre("a b/deep/drop_3.csv", "drop_1.csv", "drop_2.csv", "drop_10.csv"));
+  EXPECT_THAT(Expand("a b/**"),
+              ElementsAre("a b/deep/drop_3.csv", "a b/deep/er/x 2.csv", "a b/x 1.csv"));
   EXPECT_THAT(Expand("**/**/x*.csv"), ElementsAre("a b/deep/er/x 2.csv", "a b/x 1.csv"));
   EXPECT_THAT(Expand("**/deep/**/x*.csv"), ElementsAre("a b/deep/er/x 2.csv"));
   EXPECT_THAT(Expand("**/er/*"), ElementsAre("a b/deep/er/x 2.csv"));
@@ -118,7 +126,8 @@ TEST_F(GlobFiles, ThousandsOfFiles) {
   for (int i = 0; i < 3000; ++i) Put(folder_ / ("many/toss_" + std::to_string(i) + ".csv"), "");
   const auto names = Expand("**/toss_*.csv");
   ASSERT_EQ(names.size(), 3000u);
-  for (int i = 0; i < 3000; ++i) ASSERT_EQ(names[static_cast<std::size_t>(i)], "many/toss_" + std::to_string(i) + ".csv");
+  for (int i = 0; i < 3000; ++i)
+    ASSERT_EQ(names[static_cast<std::size_t>(i)], "many/toss_" + std::to_string(i) + ".csv");
 }
 
 TEST(Glob, FoldersThatCannotBeReadAreReported) {
@@ -126,7 +135,8 @@ TEST(Glob, FoldersThatCannotBeReadAreReported) {
   const test::TemporaryFolder folder;
   Put(folder / "closed/x.csv", "x");
   std::filesystem::permissions(folder / "closed", std::filesystem::perms::none);
-  EXPECT_THAT(test::MessageOf<DataError>([&] { ExpandGlob("**/x*.csv", folder.path()); }), ::testing::HasSubstr("cannot be searched"));
+  EXPECT_THAT(test::MessageOf<DataError>([&] { ExpandGlob("**/x*.csv", folder.path()); }),
+              ::testing::HasSubstr("cannot be searched"));
   std::filesystem::permissions(folder / "closed", std::filesystem::perms::owner_all);
 }
 

@@ -25,7 +25,8 @@ std::string MessageOf(Action&& action) {
     const std::string message = error.what();
     EXPECT_FALSE(message.empty());
     EXPECT_LT(message.size(), 2000u);
-    for (const char c : message) EXPECT_GE(static_cast<unsigned char>(c), 0x20) << "not one clean line: " << message;
+    for (const char c : message)
+      EXPECT_GE(static_cast<unsigned char>(c), 0x20) << "not one clean line: " << message;
     return message;
   } catch (const std::exception& error) {
     ADD_FAILURE() << "another error: " << error.what();

@@ -79,7 +79,8 @@ TEST(Progress, LogsGetFewPlainLines) {
     EXPECT_EQ(line.find('\r'), std::string::npos);
     EXPECT_EQ(line.find('\x1b'), std::string::npos);
   }
-  EXPECT_THAT(recorder.lines[0], StartsWith("study: 300 of 1000 solves (30 %), 10/s, 1 min 10 s left"));
+  EXPECT_THAT(recorder.lines[0],
+              StartsWith("study: 300 of 1000 solves (30 %), 10/s, 1 min 10 s left"));
   EXPECT_EQ(recorder.lines[3], "study: 1000 solves in 1 min 40 s\n");
 }
 

@@ -15,7 +15,8 @@ using ::testing::HasSubstr;
 TEST(Provenance, Sha256) {
   EXPECT_EQ(Sha256(""), "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855");
   EXPECT_EQ(Sha256("abc"), "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
-  EXPECT_EQ(Sha256(std::string(1000000, 'a')), "cdc76e5c9914fb9281a1c7e284d73e67f1809a48a497200e046d39ccc7112cd0");
+  EXPECT_EQ(Sha256(std::string(1000000, 'a')),
+            "cdc76e5c9914fb9281a1c7e284d73e67f1809a48a497200e046d39ccc7112cd0");
 }
 
 TEST(Provenance, FilesAreHashedInPieces) {
@@ -24,8 +25,10 @@ TEST(Provenance, FilesAreHashedInPieces) {
   std::uint64_t bytes = 0;
   EXPECT_EQ(Sha256File(folder / "a b.csv", &bytes), Sha256(std::string(3000000, 'x')));
   EXPECT_EQ(bytes, 3000000u);
-  EXPECT_THAT(MessageOf<DataError>([&] { Sha256File(folder / "absent"); }), HasSubstr("No such file"));
-  EXPECT_THAT(MessageOf<DataError>([&] { CollectProvenance(1, "", {folder.path()}); }), HasSubstr("directory"));
+  EXPECT_THAT(MessageOf<DataError>([&] { Sha256File(folder / "absent"); }),
+              HasSubstr("No such file"));
+  EXPECT_THAT(MessageOf<DataError>([&] { CollectProvenance(1, "", {folder.path()}); }),
+              HasSubstr("directory"));
 }
 
 TEST(Provenance, DescribesThisRun) {
@@ -34,8 +37,11 @@ TEST(Provenance, DescribesThisRun) {
   const Provenance now = CollectProvenance(7, "impactlab run", {folder / "a.csv"});
   EXPECT_TRUE(std::regex_match(now.version, std::regex("[0-9]+\\.[0-9]+\\.[0-9]+"))) << now.version;
   EXPECT_EQ(now.version, ProgramVersion());
-  EXPECT_TRUE(std::regex_match(now.git_revision, std::regex("([0-9a-f]{40})?"))) << now.git_revision;
-  EXPECT_TRUE(std::regex_match(now.utc, std::regex("20[0-9]{2}-[01][0-9]-[0-3][0-9]T[0-2][0-9]:[0-5][0-9]:[0-6][0-9]Z"))) << now.utc;
+  EXPECT_TRUE(std::regex_match(now.git_revision, std::regex("([0-9a-f]{40})?")))
+      << now.git_revision;
+  EXPECT_TRUE(std::regex_match(
+      now.utc, std::regex("20[0-9]{2}-[01][0-9]-[0-3][0-9]T[0-2][0-9]:[0-5][0-9]:[0-6][0-9]Z")))
+      << now.utc;
   EXPECT_FALSE(now.compiler.empty());
   EXPECT_FALSE(now.cpu.empty());
   ASSERT_EQ(now.inputs.size(), 1u);
@@ -51,7 +57,8 @@ TEST(Provenance, RoundTripsThroughYaml) {
   provenance.command = "impactlab run --out 'a b' \\ caf\xC3\xA9";
   provenance.utc = "2024-05-01T12:00:00Z";
   provenance.seed = std::numeric_limits<std::uint64_t>::max();
-  provenance.inputs = {{"data/a b.csv", Sha256("a"), 1}, {"- odd: [name].csv", Sha256("b"), std::uint64_t{1} << 40}};
+  provenance.inputs = {{"data/a b.csv", Sha256("a"), 1},
+                       {"- odd: [name].csv", Sha256("b"), std::uint64_t{1} << 40}};
   const YamlNode root = ParseYaml(ToYaml(provenance), "run.yaml");
   const Provenance back = ProvenanceFromYaml(root);
   root.Finish();
@@ -76,10 +83,16 @@ TEST(Provenance, DamagedYamlIsNamed) {
     return MessageOf<ConfigError>([&] { ProvenanceFromYaml(ParseYaml(text, "run.yaml")); });
   };
   EXPECT_THAT(fault("x: 1\n"), HasSubstr("provenance"));
-  EXPECT_THAT(fault("provenance: {version: 1, seed: -1}\n"), HasSubstr("provenance.seed: found '-1'"));
-  EXPECT_THAT(fault("provenance: {version: 1, seed: 18446744073709551616}\n"), HasSubstr("provenance.seed"));
-  EXPECT_THAT(fault("provenance: {version: 1, seed: 1, inputs: [{path: a, sha256: zz, bytes: 1}]}\n"), HasSubstr("inputs[0].sha256"));
-  EXPECT_THAT(fault("provenance: {version: 1, seed: 1, inputs: [{path: a, sha256: " + Sha256("") + ", bytes: -1}]}\n"), HasSubstr("bytes"));
+  EXPECT_THAT(fault("provenance: {version: 1, seed: -1}\n"),
+              HasSubstr("provenance.seed: found '-1'"));
+  EXPECT_THAT(fault("provenance: {version: 1, seed: 18446744073709551616}\n"),
+              HasSubstr("provenance.seed"));
+  EXPECT_THAT(
+      fault("provenance: {version: 1, seed: 1, inputs: [{path: a, sha256: zz, bytes: 1}]}\n"),
+      HasSubstr("inputs[0].sha256"));
+  EXPECT_THAT(fault("provenance: {version: 1, seed: 1, inputs: [{path: a, sha256: " + Sha256("") +
+                    ", bytes: -1}]}\n"),
+              HasSubstr("bytes"));
 }
 
 TEST(Provenance, KeepsInputsItCannotReadWithoutAHash) {

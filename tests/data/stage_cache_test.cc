@@ -35,7 +35,9 @@ Outer Sample() {
   Outer out;
   out.name = std::string("a\0b", 3);
   out.colour = Colour::kGreen;
-  out.parts = {{0.1, Eigen::Vector3d(1, -0.0, std::numeric_limits<double>::denorm_min()), {true, false, true}},
+  out.parts = {{0.1,
+                Eigen::Vector3d(1, -0.0, std::numeric_limits<double>::denorm_min()),
+                {true, false, true}},
                {std::nan(""), std::nullopt, {}}};
   out.matrix = Eigen::MatrixXd::Constant(2, 3, 1.0 / 3);
   out.wide = Eigen::MatrixXd::Constant(6, 2, M_PI);
@@ -117,7 +119,8 @@ TEST(StageCache, SeesThatTheContentOfAFileChanged) {
   const auto length = [&] {
     const StageCache cache(folder.path() / "stages");
     return StageResult<int>(
-        "length", [&] { return ++calls, static_cast<int>(ReadFile(file).size()); }, ContentOf({file}));
+        "length", [&] { return ++calls, static_cast<int>(ReadFile(file).size()); },
+        ContentOf({file}));
   };
   WriteFile(file, "one");
   EXPECT_EQ(length(), 3);

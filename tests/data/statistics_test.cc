@@ -42,7 +42,8 @@ TEST(Statistics, DistributionsInvertTheirQuantiles) {
 // Probabilities by plain summation, in logarithms.
 double BinomialProbability(std::int64_t n, double p, std::int64_t k) {
   const double x = static_cast<double>(k), m = static_cast<double>(n);
-  return std::exp(std::lgamma(m + 1) - std::lgamma(x + 1) - std::lgamma(m - x + 1) + x * std::log(p) + (m - x) * std::log1p(-p));
+  return std::exp(std::lgamma(m + 1) - std::lgamma(x + 1) - std::lgamma(m - x + 1) +
+                  x * std::log(p) + (m - x) * std::log1p(-p));
 }
 
 TEST(Statistics, BinomialBandIsTheTightestThatIsExact) {
@@ -116,7 +117,8 @@ TEST(Statistics, LocationAndScale) {
   std::normal_distribution<double> normal(3, 2);
   std::vector<double> values(100001);
   for (double& value : values) value = normal(random);
-  for (std::size_t i = 0; i < 20000; ++i) values[i] = 1e9;  // a fifth of the data far out moves it little
+  // a fifth of the data far out moves it little
+  for (std::size_t i = 0; i < 20000; ++i) values[i] = 1e9;
   EXPECT_NEAR(Median(values), 3 + 2 * NormalQuantile(0.625), 0.05);
   EXPECT_LT(MadSigma(values), 4);
 }
@@ -136,7 +138,8 @@ TEST(Statistics, Weights) {
 }
 
 TEST(Statistics, MeaninglessArgumentsAreRefused) {
-  EXPECT_THAT(MessageOf<ConfigError>([] { NormalQuantile(0); }), HasSubstr("probability: found 0, allowed"));
+  EXPECT_THAT(MessageOf<ConfigError>([] { NormalQuantile(0); }),
+              HasSubstr("probability: found 0, allowed"));
   EXPECT_THROW(NormalQuantile(1), ConfigError);
   EXPECT_THROW(NormalQuantile(kNan), ConfigError);
   EXPECT_THROW(NormalCdf(kNan), ConfigError);

@@ -58,12 +58,13 @@ TEST(Csv, AcceptsWhatSpreadsheetsWrite) {
 }
 
 TEST(Csv, TextColumns) {
-  const Table table =
-      ParseCsv("recording,x_m,note\n\"a, b\",1,\"say \"\"hi\"\"\"\nc d,2,\n", "r.csv", WithText({"recording", "note", "absent"}));
+  const Table table = ParseCsv("recording,x_m,note\n\"a, b\",1,\"say \"\"hi\"\"\"\nc d,2,\n",
+                               "r.csv", WithText({"recording", "note", "absent"}));
   EXPECT_THAT(table.columns, ElementsAre("x_m"));
   EXPECT_THAT(table.TextColumn("recording"), ElementsAre("a, b", "c d"));
   EXPECT_THAT(table.TextColumn("note"), ElementsAre("say \"hi\"", ""));
-  EXPECT_THAT(MessageOf<DataError>([&] { table.TextColumn("nota"); }), HasSubstr("nearest is 'note'"));
+  EXPECT_THAT(MessageOf<DataError>([&] { table.TextColumn("nota"); }),
+              HasSubstr("nearest is 'note'"));
   EXPECT_THAT(MessageOf<DataError>([&] { table.Column("note"); }), HasSubstr("no column 'note'"));
 }
 
@@ -90,22 +91,27 @@ TEST(Csv, ManyQuotedCellsKeepTheirText) {
     row += (i ? ",\"v" : "\"v") + std::to_string(i) + "\"";
   }
   const Table table = ParseCsv(header + "\n" + row + "\n", "r.csv", WithText(names));
-  for (int i = 0; i < 300; ++i) EXPECT_EQ(table.texts[static_cast<std::size_t>(i)][0], "v" + std::to_string(i));
+  for (int i = 0; i < 300; ++i)
+    EXPECT_EQ(table.texts[static_cast<std::size_t>(i)][0], "v" + std::to_string(i));
 }
 
 TEST(Csv, FaultsNameRowAndColumn) {
-  EXPECT_THAT(Fault("t_s,x_m\n0,1\n# c\n1,nan\n"), StartsWith("r.csv: row 4, column x_m: found 'nan', allowed a finite number"));
+  EXPECT_THAT(Fault("t_s,x_m\n0,1\n# c\n1,nan\n"),
+              StartsWith("r.csv: row 4, column x_m: found 'nan', allowed a finite number"));
   EXPECT_THAT(Fault("t_s,x_m\n0,inf\n"), HasSubstr("'inf'"));
   EXPECT_THAT(Fault("t_s,x_m\n0,-Infinity\n"), HasSubstr("'-Infinity'"));
   EXPECT_THAT(Fault("t_s,x_m\n0,1e999\n"), HasSubstr("'1e999'"));
   EXPECT_THAT(Fault("t_s,x_m\n0,\n"), HasSubstr("an empty cell"));
   EXPECT_THAT(Fault("t_s,x_m\n0,abc\n"), HasSubstr("'abc'"));
   EXPECT_THAT(Fault("t_s,x_m\n0,0x1F\n"), HasSubstr("'0x1F'"));
-  EXPECT_THAT(Fault("t_s;x_m\n0;0,5\n"), AllOf(HasSubstr("column x_m"), HasSubstr("decimal point")));
-  EXPECT_THAT(Fault("t_s,x_m\n0,1,2\n"), StartsWith("r.csv: row 2: found 3 cells, allowed 2, as many as the header"));
+  EXPECT_THAT(Fault("t_s;x_m\n0;0,5\n"),
+              AllOf(HasSubstr("column x_m"), HasSubstr("decimal point")));
+  EXPECT_THAT(Fault("t_s,x_m\n0,1,2\n"),
+              StartsWith("r.csv: row 2: found 3 cells, allowed 2, as many as the header"));
   EXPECT_THAT(Fault("t_s,x_m\n0,1\n5\n"), StartsWith("r.csv: row 3: found 1 cells"));
   EXPECT_THAT(Fault("t_s,x_m\n0,1,\n"), HasSubstr("found 3 cells"));
-  EXPECT_THAT(Fault("t_s,x_m\n0,\"1\n2,3\n"), AllOf(HasSubstr("row 2, column x_m"), HasSubstr("stays open")));
+  EXPECT_THAT(Fault("t_s,x_m\n0,\"1\n2,3\n"),
+              AllOf(HasSubstr("row 2, column x_m"), HasSubstr("stays open")));
   EXPECT_THAT(Fault("t_s,x_m\n0,\"1\"2\n"), HasSubstr("behind a closing quote"));
   EXPECT_THAT(Fault("t_s,x_m\n0,1\r2,3\r\n"), HasSubstr("carriage return"));
   EXPECT_THAT(Fault("t_s,x_m\r0,1\r2,3\r"), HasSubstr("carriage return"));
@@ -117,9 +123,11 @@ TEST(Csv, FaultsOfTheHeader) {
   EXPECT_THAT(Fault("\n\n# nothing\n"), HasSubstr("no header"));
   EXPECT_THAT(Fault("t_s,x_m\n"), HasSubstr("0 rows"));
   EXPECT_THAT(Fault("t_s,x_m"), HasSubstr("0 rows"));
-  EXPECT_THAT(Fault("t_s,x_m,t_s\n1,2,3\n"), AllOf(HasSubstr("column 3"), HasSubstr("name 't_s' of column 1 again")));
+  EXPECT_THAT(Fault("t_s,x_m,t_s\n1,2,3\n"),
+              AllOf(HasSubstr("column 3"), HasSubstr("name 't_s' of column 1 again")));
   EXPECT_THAT(Fault("t_s,,x_m\n1,2,3\n"), HasSubstr("an empty column name"));
-  EXPECT_THAT(Fault("t_s,x_m,\n1,2,\n"), AllOf(HasSubstr("column 3"), HasSubstr("an empty column name")));
+  EXPECT_THAT(Fault("t_s,x_m,\n1,2,\n"),
+              AllOf(HasSubstr("column 3"), HasSubstr("an empty column name")));
   EXPECT_THAT(Fault("0.1,0.2\n0.3,0.4\n"), HasSubstr("number '0.1' as column name"));
   EXPECT_THAT(Fault("\xFF\xFEt\0_\0s\0\n\0"s), HasSubstr("UTF-16"));
   EXPECT_THAT(Fault("t_s,temp_\xB0"
@@ -136,14 +144,16 @@ TEST(Csv, FaultsOfTheHeader) {
   EXPECT_EQ(ParseCsv("t_s,x_m\n", "r.csv", none).n_rows(), 0u);
   CsvOptions five;
   five.min_rows = 5;
-  EXPECT_THAT(Fault("t_s\n1\n2\n", five), HasSubstr("found 2 rows below the header, allowed at least 5"));
+  EXPECT_THAT(Fault("t_s\n1\n2\n", five),
+              HasSubstr("found 2 rows below the header, allowed at least 5"));
 }
 
 TEST(Csv, MissingColumnsNameTheNearest) {
   const Table table = ParseCsv("t_s,x_mm\n0,1\n", "r.csv");
   EXPECT_THAT(MessageOf<DataError>([&] { table.Column("x_m"); }),
               AllOf(HasSubstr("r.csv"), HasSubstr("nearest is 'x_mm'"), HasSubstr("t_s, x_mm")));
-  EXPECT_STREQ(table.Fault(0, "t_s", "0", "a later time").what(), "r.csv: row 2, column t_s: found 0, allowed a later time");
+  EXPECT_STREQ(table.Fault(0, "t_s", "0", "a later time").what(),
+               "r.csv: row 2, column t_s: found 0, allowed a later time");
 }
 
 TEST(Csv, EmptyCellsWhereAllowed) {
@@ -161,7 +171,8 @@ TEST(Csv, Files) {
   const auto path = folder / "my drop 1.csv";
   test::Put(path, "t_s,x_m\n0,1\n");
   EXPECT_EQ(ReadCsv(path).Column("x_m")[0], 1.0);
-  EXPECT_THAT(MessageOf<DataError>([&] { ReadCsv(folder / "absent.csv"); }), AllOf(HasSubstr("absent.csv"), HasSubstr("No such file")));
+  EXPECT_THAT(MessageOf<DataError>([&] { ReadCsv(folder / "absent.csv"); }),
+              AllOf(HasSubstr("absent.csv"), HasSubstr("No such file")));
   EXPECT_THAT(MessageOf<DataError>([&] { ReadCsv(folder.path()); }), HasSubstr("directory"));
   EXPECT_THAT(MessageOf<DataError>([&] { ReadCsv("/dev/zero"); }), HasSubstr("allowed"));
   EXPECT_THAT(MessageOf<DataError>([&] { ReadCsv("/dev/null"); }), HasSubstr("an empty file"));
@@ -201,7 +212,8 @@ TEST(Csv, WriterRoundTripsEverything) {
   const auto path = folder / "a/b c/out.csv";
   const double nan = std::numeric_limits<double>::quiet_NaN();
   const std::vector<double> numbers = {0.1, -0.0, 1e-320, 1.7976931348623157e308, 1.0 / 3, 5e22};
-  const std::vector<std::string> notes = {"", " edge ", "a,b;c\td", "say \"hi\"", "# not a comment", "caf\xC3\xA9"};
+  const std::vector<std::string> notes = {"",           " edge ",          "a,b;c\td",
+                                          "say \"hi\"", "# not a comment", "caf\xC3\xA9"};
   CsvWriter out(path, {"#first", "x_m", "hole", "note"});
   for (std::size_t i = 0; i < numbers.size(); ++i)
     out.Text(notes[i]).Number(numbers[i]).Number(i % 2 ? nan : INFINITY).Text(notes[i]).EndRow();
@@ -283,7 +295,8 @@ TEST(Csv, ManySmallFilesAreFast) {
   std::string text = "t_s,x_m,z_m,theta_rad\n";
   for (int i = 0; i < 200; ++i) {
     text += FormatNumber(0.004 * i);
-    for (int k = 0; k < 3; ++k) text += "," + FormatNumber(std::ldexp(static_cast<double>(random() >> 40), -24));
+    for (int k = 0; k < 3; ++k)
+      text += "," + FormatNumber(std::ldexp(static_cast<double>(random() >> 40), -24));
     text += "\n";
   }
   for (int i = 0; i < 300; ++i) test::Put(folder / ("drop_" + std::to_string(i) + ".csv"), text);
@@ -291,8 +304,10 @@ TEST(Csv, ManySmallFilesAreFast) {
   for (int repeat = 0; repeat < 5; ++repeat) {
     const auto start = std::chrono::steady_clock::now();
     std::size_t rows = 0;
-    for (int i = 0; i < 300; ++i) rows += ReadCsv(folder / ("drop_" + std::to_string(i) + ".csv")).n_rows();
-    best = std::min(best, std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
+    for (int i = 0; i < 300; ++i)
+      rows += ReadCsv(folder / ("drop_" + std::to_string(i) + ".csv")).n_rows();
+    best = std::min(
+        best, std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
     ASSERT_EQ(rows, 60000u);
   }
   RecordProperty("milliseconds", std::to_string(1e3 * best));
@@ -300,7 +315,8 @@ TEST(Csv, ManySmallFilesAreFast) {
 }
 
 TEST(Units, NamesComeApart) {
-  const auto check = [](const char* name, const char* stem, const char* unit, Quantity quantity, double factor) {
+  const auto check = [](const char* name, const char* stem, const char* unit, Quantity quantity,
+                        double factor) {
     const UnitName parts = SplitUnit(name);
     EXPECT_EQ(parts.stem, stem) << name;
     EXPECT_EQ(parts.unit, unit) << name;
@@ -319,7 +335,8 @@ TEST(Units, NamesComeApart) {
   check("A_xx_per_kg", "A_xx", "per_kg", Quantity::kInverseMass, 1);
   check("drag_per_m", "drag", "per_m", Quantity::kInverseLength, 1);
   check("t_us", "t", "us", Quantity::kTime, 1e-6);
-  for (const char* name : {"qw", "mu_k", "mu_s", "sd_mu_s", "e_star", "e_n", "e_p", "m", "_m", "x", "", "recording", "x_parsec"}) {
+  for (const char* name : {"qw", "mu_k", "mu_s", "sd_mu_s", "e_star", "e_n", "e_p", "m", "_m", "x",
+                           "", "recording", "x_parsec"}) {
     check(name, name, "", Quantity::kDimensionless, 1);
   }
 }
@@ -339,7 +356,8 @@ TEST(Units, FactorsAgreeAcrossQuantities) {
 }
 
 TEST(Units, ColumnsReadIntoSi) {
-  const Table table = ParseCsv("t_ms,x_mm,theta_deg,y,z_s,w_m,w_mm,qw\n4,1500,180,1,1,1,1,0.5\n", "r.csv");
+  const Table table =
+      ParseCsv("t_ms,x_mm,theta_deg,y,z_s,w_m,w_mm,qw\n4,1500,180,1,1,1,1,0.5\n", "r.csv");
   EXPECT_DOUBLE_EQ(SiColumn(table, "t", Quantity::kTime)[0], 0.004);
   EXPECT_DOUBLE_EQ(SiColumn(table, "x", Quantity::kLength)[0], 1.5);
   EXPECT_DOUBLE_EQ(SiColumn(table, "theta", Quantity::kAngle)[0], 3.14159265358979323846);
@@ -347,9 +365,12 @@ TEST(Units, ColumnsReadIntoSi) {
   EXPECT_EQ(ColumnNameOf(table, "x", Quantity::kLength), "x_mm");
   EXPECT_TRUE(HasQuantity(table, "x", Quantity::kLength));
   EXPECT_FALSE(HasQuantity(table, "x", Quantity::kTime));
-  const auto fault = [&](const char* stem, Quantity quantity) { return MessageOf<DataError>([&] { SiColumn(table, stem, quantity); }); };
+  const auto fault = [&](const char* stem, Quantity quantity) {
+    return MessageOf<DataError>([&] { SiColumn(table, stem, quantity); });
+  };
   EXPECT_THAT(fault("y", Quantity::kLength),
-              AllOf(HasSubstr("only 'y'"), HasSubstr("one of y_m, y_mm"), HasSubstr("unit is part of the name")));
+              AllOf(HasSubstr("only 'y'"), HasSubstr("one of y_m, y_mm"),
+                    HasSubstr("unit is part of the name")));
   EXPECT_THAT(fault("z", Quantity::kLength), HasSubstr("only 'z_s'"));
   EXPECT_THAT(fault("w", Quantity::kLength), HasSubstr("found columns w_m, w_mm"));
   EXPECT_THAT(fault("nothing", Quantity::kLength), HasSubstr("no such column"));

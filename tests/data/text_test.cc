@@ -21,9 +21,12 @@ TEST(Text, NumbersThatAreNumbers) {
 }
 
 TEST(Text, NumbersThatAreNot) {
-  for (const char* text :
-       {"",   " ", "nan", "NaN", "inf", "-inf",  "infinity",        ".nan", "1,5",   "1 5", "0x10",     "1_000",     "1e",
-        "e5", "+", "-",   "+-1", "++1", "1e400", "-1e999999999999", "five", "1.2.3", "1d3", "\xC2\xBD", "1\xC2\xA0", "."}) {
+  for (const char* text : {"",     " ",        "nan",  "NaN",      "inf",
+                           "-inf", "infinity", ".nan", "1,5",      "1 5",
+                           "0x10", "1_000",    "1e",   "e5",       "+",
+                           "-",    "+-1",      "++1",  "1e400",    "-1e999999999999",
+                           "five", "1.2.3",    "1d3",  "\xC2\xBD", "1\xC2\xA0",
+                           "."}) {
     EXPECT_FALSE(ParseNumber(text).has_value()) << text;
   }
   EXPECT_FALSE(ParseNumber(std::string(400, '9')).has_value());
@@ -60,7 +63,8 @@ TEST(Text, NumbersRoundTripBitForBit) {
   EXPECT_EQ(FormatNumber(0.1), "0.1");
   EXPECT_EQ(FormatNumber(-std::numeric_limits<double>::quiet_NaN()), "nan");
   EXPECT_EQ(FormatNumber(-std::numeric_limits<double>::infinity()), "-inf");
-  EXPECT_EQ(ParseNumber(FormatNumber(std::numeric_limits<double>::denorm_min())), std::numeric_limits<double>::denorm_min());
+  EXPECT_EQ(ParseNumber(FormatNumber(std::numeric_limits<double>::denorm_min())),
+            std::numeric_limits<double>::denorm_min());
 }
 
 TEST(Text, LocaleDoesNotMatter) {
@@ -77,7 +81,8 @@ TEST(Text, EditDistance) {
   EXPECT_EQ(EditDistance("", "abc"), 3);
   EXPECT_EQ(EditDistance("kitten", "sitting"), 3);
   EXPECT_EQ(EditDistance("mass_kg", "msas_kg"), 1);  // neighbours swapped: 2 without Damerau's rule
-  EXPECT_EQ(EditDistance("ca", "abc"), 3);           // optimal string alignment, not the unrestricted distance (2)
+  // optimal string alignment, not the unrestricted distance (2)
+  EXPECT_EQ(EditDistance("ca", "abc"), 3);
   std::mt19937_64 random(7);
   const auto word = [&] {
     std::string text;
@@ -103,13 +108,14 @@ TEST(Text, NearestName) {
 
 TEST(Text, Utf8IsCheckedToTheLetter) {
   using namespace std::string_literals;
-  for (const std::string& good :
-       {""s, "abc\t\r\n"s, "\xC3\xA9"s, "\xE2\x82\xAC"s, "\xF0\x9F\x98\x80"s, "\xF4\x8F\xBF\xBF"s, "\xEE\x80\x80"s}) {
+  for (const std::string& good : {""s, "abc\t\r\n"s, "\xC3\xA9"s, "\xE2\x82\xAC"s,
+                                  "\xF0\x9F\x98\x80"s, "\xF4\x8F\xBF\xBF"s, "\xEE\x80\x80"s}) {
     EXPECT_FALSE(FindTextFault(good).has_value()) << good;
   }
   for (const std::string& bad :
-       {"\xE9t\xE9"s, "\xC0\x80"s, "\xC1\xBF"s, "\xE0\x80\x80"s, "\xED\xA0\x80"s, "\xF0\x80\x80\x80"s, "\xF4\x90\x80\x80"s,
-        "\xF5\x80\x80\x80"s, "\x80"s, "\xC3"s, "\xE2\x82"s, "\xFF"s, "a\0b"s, "\x1B[2J"s, "\x7F"s}) {
+       {"\xE9t\xE9"s, "\xC0\x80"s, "\xC1\xBF"s, "\xE0\x80\x80"s, "\xED\xA0\x80"s,
+        "\xF0\x80\x80\x80"s, "\xF4\x90\x80\x80"s, "\xF5\x80\x80\x80"s, "\x80"s, "\xC3"s,
+        "\xE2\x82"s, "\xFF"s, "a\0b"s, "\x1B[2J"s, "\x7F"s}) {
     const auto fault = FindTextFault(bad);
     ASSERT_TRUE(fault.has_value());
     EXPECT_LT(fault->offset, bad.size());
@@ -135,7 +141,9 @@ TEST(Text, ExcerptsAreSafeAndShort) {
   EXPECT_EQ(Excerpt("\xE9"), "'\\xE9'");
   EXPECT_EQ(Excerpt("\xC2\x9B"), "'\\xC2\\x9B'");  // the one-character form of ESC [
   EXPECT_LT(Excerpt(std::string(100000, 'x')).size(), 80u);
-  EXPECT_FALSE(FindTextFault(Excerpt(std::string(59, 'x') + "\xC3\xA9\xC3\xA9\xC3\xA9")).has_value());  // never cut inside a character
+  // never cut inside a character
+  EXPECT_FALSE(
+      FindTextFault(Excerpt(std::string(59, 'x') + "\xC3\xA9\xC3\xA9\xC3\xA9")).has_value());
 }
 
 TEST(Text, NaturalOrder) {

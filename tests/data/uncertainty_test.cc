@@ -19,13 +19,14 @@ UncertainInput Normal(double value, double u) { return {"x", "1", value, u}; }
 
 // JCGM 101, 9.2: four inputs of standard uncertainty 1.
 TEST(Uncertainty, AdditiveModelOfTheSupplement) {
-  const UncertainResult normal = PropagateUncertainty(Sum, std::vector<UncertainInput>(4, Normal(0, 1)), 200000);
+  const UncertainResult normal =
+      PropagateUncertainty(Sum, std::vector<UncertainInput>(4, Normal(0, 1)), 200000);
   EXPECT_NEAR(normal.u, 2, 1e-9);
   EXPECT_NEAR(normal.interval95.upper, 3.92, 0.04);
   EXPECT_NEAR(normal.linear95.upper, 3.92, 0.001);
   EXPECT_TRUE(normal.linear_holds);
-  const UncertainResult rectangles =
-      PropagateUncertainty(Sum, std::vector<UncertainInput>(4, Rectangular("x", "1", 0, std::sqrt(3.0), "")), 200000);
+  const UncertainResult rectangles = PropagateUncertainty(
+      Sum, std::vector<UncertainInput>(4, Rectangular("x", "1", 0, std::sqrt(3.0), "")), 200000);
   EXPECT_NEAR(rectangles.u, 2, 1e-9);
   EXPECT_NEAR(rectangles.interval95.upper, 3.88, 0.03);
   EXPECT_NEAR(rectangles.sd, 2, 0.02);
@@ -43,7 +44,8 @@ TEST(Uncertainty, BudgetOfAProduct) {
   const auto product = [](const std::vector<double>& x) { return x[0] * x[1] * x[1]; };
   UncertainInput exact = Normal(7, 0);
   exact.spread = Spread::kExact;
-  const UncertainResult r = PropagateUncertainty(product, {Normal(3, 0.01), Normal(2, 0.02), exact});
+  const UncertainResult r =
+      PropagateUncertainty(product, {Normal(3, 0.01), Normal(2, 0.02), exact});
   EXPECT_NEAR(r.value, 12, 1e-12);
   EXPECT_NEAR(r.budget[0].sensitivity, 4, 1e-6);
   EXPECT_NEAR(r.budget[1].sensitivity, 12, 1e-6);
@@ -57,7 +59,8 @@ TEST(Uncertainty, BudgetOfAProduct) {
 TEST(Uncertainty, MeanOfReadings) {
   const UncertainInput mean = MeanOf("x", "1", {10.1, 9.9, 10.0, 10.2}, "");
   EXPECT_NEAR(mean.value, 10.05, 1e-12);
-  EXPECT_NEAR(mean.u, std::sqrt((0.05 * 0.05 + 0.15 * 0.15 + 0.05 * 0.05 + 0.15 * 0.15) / 3 / 4), 1e-12);
+  EXPECT_NEAR(mean.u, std::sqrt((0.05 * 0.05 + 0.15 * 0.15 + 0.05 * 0.05 + 0.15 * 0.15) / 3 / 4),
+              1e-12);
   const UncertainResult r = PropagateUncertainty(Sum, {mean}, 200000);
   EXPECT_NEAR(r.dof, 3, 1e-9);
   const double half = StudentQuantile(0.975, 3) * mean.u;

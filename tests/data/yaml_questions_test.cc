@@ -9,7 +9,8 @@ namespace {
 
 TEST(YamlQuestions, TellWhatWasAskedWithWhatIsAllowedAndAssumed) {
   const YamlQuestions questions;
-  const YamlNode root = ParseYaml("a: 1\nlist:\n  - {b: 2}\n  - {b: 3}\nfree: {left: x}\n", "f.yaml");
+  const YamlNode root =
+      ParseYaml("a: 1\nlist:\n  - {b: 2}\n  - {b: 3}\nfree: {left: x}\n", "f.yaml");
   EXPECT_EQ(root.Number("a", Positive()), 1);
   EXPECT_EQ(root.Integer("c", 7, Closed(1, 9)), 7);
   for (const YamlNode& node : root.List("list")) node.Number("b");

@@ -109,7 +109,8 @@ TEST(Yaml, DocumentsThatAreRefused) {
   EXPECT_THAT(LoadFault("- 1\n- 2\n"), HasSubstr("found a list"));
   EXPECT_THAT(LoadFault("mass:3\n"), HasSubstr("'mass:3'"));
   EXPECT_THAT(LoadFault("a: 1\n---\nb: 2\n"), HasSubstr("second document"));
-  EXPECT_THAT(LoadFault("a: 1\nb: 2\na: 3\n"), AllOf(StartsWith("e.yaml:3: a:"), HasSubstr("first on line 1")));
+  EXPECT_THAT(LoadFault("a: 1\nb: 2\na: 3\n"),
+              AllOf(StartsWith("e.yaml:3: a:"), HasSubstr("first on line 1")));
   EXPECT_THAT(LoadFault("m:\n  a: 1\n  a: 3\n"), StartsWith("e.yaml:3: a:"));
   EXPECT_THAT(LoadFault("m: {a: 1, a: 2}\n"), HasSubstr("the key again"));
   EXPECT_THAT(LoadFault("a: 1\nm:\n\tb: 2\n"), AllOf(StartsWith("e.yaml:3:"), HasSubstr("a tab")));
@@ -120,10 +121,12 @@ TEST(Yaml, DocumentsThatAreRefused) {
   EXPECT_THAT(LoadFault("\xFF\xFE"
                         "a\0:\0"s),
               HasSubstr("byte order mark of UTF-16"));
-  EXPECT_THAT(LoadFault("a: 1\nname: caf\xE9\n"), AllOf(StartsWith("e.yaml:2:"), HasSubstr("0xE9")));
+  EXPECT_THAT(LoadFault("a: 1\nname: caf\xE9\n"),
+              AllOf(StartsWith("e.yaml:2:"), HasSubstr("0xE9")));
   EXPECT_THAT(LoadFault("a: \"x\0y\"\n"s), HasSubstr("binary byte 0x00"));
   EXPECT_THAT(LoadFault("a: 1\nb: [1, 2\n"), StartsWith("e.yaml:"));
-  EXPECT_THAT(LoadFault("b: caf\xC3\xA9\r\na: \"open\n"), AllOf(StartsWith("e.yaml:2:"), HasSubstr("stays open")));
+  EXPECT_THAT(LoadFault("b: caf\xC3\xA9\r\na: \"open\n"),
+              AllOf(StartsWith("e.yaml:2:"), HasSubstr("stays open")));
   EXPECT_THAT(LoadFault("a: 'it''s open\n"), HasSubstr("stays open"));
   EXPECT_THAT(LoadFault("a: \"escaped \\\"\n"), HasSubstr("stays open"));
   EXPECT_THAT(LoadFault("\"a: 1\n"), HasSubstr("found"));
@@ -140,7 +143,8 @@ TEST(Yaml, AnchorsAndBombsAreRefused) {
   EXPECT_THAT(LoadFault("a: *nobody\n"), StartsWith("e.yaml:1:"));
   std::string bomb = "a0: &a0 [x, x]\n";
   for (int i = 1; i < 60; ++i)
-    bomb += "a" + std::to_string(i) + ": &a" + std::to_string(i) + " [*a" + std::to_string(i - 1) + ", *a" + std::to_string(i - 1) + "]\n";
+    bomb += "a" + std::to_string(i) + ": &a" + std::to_string(i) + " [*a" + std::to_string(i - 1) +
+            ", *a" + std::to_string(i - 1) + "]\n";
   EXPECT_THAT(LoadFault(bomb), HasSubstr("anchor"));
 }
 
@@ -169,21 +173,32 @@ TEST(Yaml, ThirtyTwoLevelsAreAllowed) {
 }
 
 TEST(Yaml, WrongNumbers) {
-  for (const char* text : {".nan", ".NaN", ".inf", "-.inf", "nan", "inf", "0x10", "1_000", "1,5", "1e400", "true", "~", "", "abc", "[1]",
-                           "{b: 1}", "\"0.5\"", "'0.5'", "1 2"}) {
-    const std::string message = ReadFault(std::string("x: 1\na: ") + text + "\n", [](const YamlNode& root) { root.Number("a"); });
-    EXPECT_THAT(message, AllOf(StartsWith("e.yaml:2: a: found "), HasSubstr("allowed a finite number"))) << text;
-    EXPECT_THAT(ReadFault(std::string("a: ") + text + "\n", [](const YamlNode& root) { root.Number("a", 1); }), StartsWith("e.yaml:1: a:"));
+  for (const char* text :
+       {".nan", ".NaN", ".inf", "-.inf", "nan", "inf", "0x10", "1_000", "1,5", "1e400", "true", "~",
+        "", "abc", "[1]", "{b: 1}", "\"0.5\"", "'0.5'", "1 2"}) {
+    const std::string message = ReadFault(std::string("x: 1\na: ") + text + "\n",
+                                          [](const YamlNode& root) { root.Number("a"); });
+    EXPECT_THAT(message,
+                AllOf(StartsWith("e.yaml:2: a: found "), HasSubstr("allowed a finite number")))
+        << text;
+    EXPECT_THAT(ReadFault(std::string("a: ") + text + "\n",
+                          [](const YamlNode& root) { root.Number("a", 1); }),
+                StartsWith("e.yaml:1: a:"));
   }
-  for (const char* text : {"3.5", "3.0", "1e3", "99999999999999999999", "\"3\"", "+-3", "[3]", "3 apples"}) {
-    EXPECT_THAT(ReadFault(std::string("a: ") + text, [](const YamlNode& root) { root.Integer("a"); }), HasSubstr("a whole number")) << text;
+  for (const char* text :
+       {"3.5", "3.0", "1e3", "99999999999999999999", "\"3\"", "+-3", "[3]", "3 apples"}) {
+    EXPECT_THAT(
+        ReadFault(std::string("a: ") + text, [](const YamlNode& root) { root.Integer("a"); }),
+        HasSubstr("a whole number"))
+        << text;
   }
   EXPECT_EQ(ParseYaml("a: +3", "e").Integer("a"), 3);
 }
 
 TEST(Yaml, RangesAreChecked) {
   const auto fault = [](const char* text, const Range& range) {
-    return ReadFault(std::string("a: ") + text, [&](const YamlNode& root) { root.Number("a", range); });
+    return ReadFault(std::string("a: ") + text,
+                     [&](const YamlNode& root) { root.Number("a", range); });
   };
   EXPECT_THAT(fault("0", Positive()), HasSubstr("found '0', allowed a finite number above 0"));
   EXPECT_THAT(fault("-1e-9", NonNegative()), HasSubstr("of at least 0"));
@@ -197,39 +212,65 @@ TEST(Yaml, RangesAreChecked) {
   EXPECT_THAT(fault("6", below), HasSubstr("at most 5"));
   EXPECT_EQ(ParseYaml("a: 0", "e").Number("a", NonNegative()), 0.0);
   EXPECT_EQ(ParseYaml("a: 1", "e").Number("a", Closed(0, 1)), 1.0);
-  EXPECT_THAT(ReadFault("a: 3", [](const YamlNode& root) { root.Integer("a", Closed(4, 8)); }), HasSubstr("a whole number from 4 to 8"));
+  EXPECT_THAT(ReadFault("a: 3", [](const YamlNode& root) { root.Integer("a", Closed(4, 8)); }),
+              HasSubstr("a whole number from 4 to 8"));
   EXPECT_FALSE(Range().Contains(std::numeric_limits<double>::quiet_NaN()));
-  EXPECT_THAT(ReadFault("a: [1, -2]", [](const YamlNode& root) { root.Vector("a", 2, Positive()); }),
-              StartsWith("e.yaml:1: a[1]: found '-2'"));
+  EXPECT_THAT(
+      ReadFault("a: [1, -2]", [](const YamlNode& root) { root.Vector("a", 2, Positive()); }),
+      StartsWith("e.yaml:1: a[1]: found '-2'"));
 }
 
 TEST(Yaml, WrongKinds) {
-  EXPECT_THAT(ReadFault("a: yes", [](const YamlNode& root) { root.Flag("a"); }), HasSubstr("true or false"));
-  EXPECT_THAT(ReadFault("a: \"true\"", [](const YamlNode& root) { root.Flag("a"); }), HasSubstr("in quotes"));
-  EXPECT_THAT(ReadFault("a: True", [](const YamlNode& root) { root.Flag("a"); }), HasSubstr("true or false"));
-  EXPECT_THAT(ReadFault("a: [x]", [](const YamlNode& root) { root.Text("a"); }), HasSubstr("a list of 1"));
-  EXPECT_THAT(ReadFault("a: ''", [](const YamlNode& root) { root.Text("a"); }), HasSubstr("empty text"));
-  EXPECT_THAT(ReadFault("a:\n", [](const YamlNode& root) { root.Text("a"); }), HasSubstr("nothing"));
-  EXPECT_THAT(ReadFault("a: blue", [](const YamlNode& root) { root.Choice("a", {"red", "green"}); }), HasSubstr("allowed red | green"));
+  EXPECT_THAT(ReadFault("a: yes", [](const YamlNode& root) { root.Flag("a"); }),
+              HasSubstr("true or false"));
+  EXPECT_THAT(ReadFault("a: \"true\"", [](const YamlNode& root) { root.Flag("a"); }),
+              HasSubstr("in quotes"));
+  EXPECT_THAT(ReadFault("a: True", [](const YamlNode& root) { root.Flag("a"); }),
+              HasSubstr("true or false"));
+  EXPECT_THAT(ReadFault("a: [x]", [](const YamlNode& root) { root.Text("a"); }),
+              HasSubstr("a list of 1"));
+  EXPECT_THAT(ReadFault("a: ''", [](const YamlNode& root) { root.Text("a"); }),
+              HasSubstr("empty text"));
+  EXPECT_THAT(ReadFault("a:\n", [](const YamlNode& root) { root.Text("a"); }),
+              HasSubstr("nothing"));
+  EXPECT_THAT(ReadFault("a: blue",
+                        [](const YamlNode& root) {
+                          root.Choice("a", {"red", "green"});
+                        }),
+              HasSubstr("allowed red | green"));
   EXPECT_THAT(ReadFault("a: [1, 2]", [](const YamlNode& root) { root.Vector("a", 3); }),
               HasSubstr("found a list of 2, allowed a list of 3 numbers"));
-  EXPECT_THAT(ReadFault("a: 3", [](const YamlNode& root) { root.Vector("a", -1); }), HasSubstr("a list of numbers"));
-  EXPECT_THAT(ReadFault("a: []", [](const YamlNode& root) { root.Vector("a", -1); }), HasSubstr("a list of 0"));
-  EXPECT_THAT(ReadFault("a:\n  - 1\n  - x\n", [](const YamlNode& root) { root.Vector("a", 2); }), StartsWith("e.yaml:3: a[1]: found 'x'"));
-  EXPECT_THAT(ReadFault("a: [[1, 2], [1]]", [](const YamlNode& root) { root.Vectors("a", 2); }), HasSubstr("a[1]"));
-  EXPECT_THAT(ReadFault("a: [[1, 2], [1, .inf]]", [](const YamlNode& root) { root.Vectors("a", 2); }), HasSubstr("a[1][1]"));
-  EXPECT_THAT(ReadFault("a: 3", [](const YamlNode& root) { root.Map("a"); }), HasSubstr("a map of keys"));
-  EXPECT_THAT(ReadFault("a: 3", [](const YamlNode& root) { root.MapOrEmpty("a"); }), HasSubstr("a map of keys"));
-  EXPECT_THAT(ReadFault("a: {b: 1}", [](const YamlNode& root) { root.List("a"); }), HasSubstr("a list of maps"));
-  EXPECT_THAT(ReadFault("a: [{b: 1}, 7]", [](const YamlNode& root) { root.List("a"); }), HasSubstr("a[1]: found '7'"));
-  EXPECT_THAT(ReadFault("a: [x, '']", [](const YamlNode& root) { root.Texts("a"); }), HasSubstr("a[1]"));
-  EXPECT_THAT(ReadFault("a: [x, {y: 1}]", [](const YamlNode& root) { root.Texts("a"); }), HasSubstr("a map"));
+  EXPECT_THAT(ReadFault("a: 3", [](const YamlNode& root) { root.Vector("a", -1); }),
+              HasSubstr("a list of numbers"));
+  EXPECT_THAT(ReadFault("a: []", [](const YamlNode& root) { root.Vector("a", -1); }),
+              HasSubstr("a list of 0"));
+  EXPECT_THAT(ReadFault("a:\n  - 1\n  - x\n", [](const YamlNode& root) { root.Vector("a", 2); }),
+              StartsWith("e.yaml:3: a[1]: found 'x'"));
+  EXPECT_THAT(ReadFault("a: [[1, 2], [1]]", [](const YamlNode& root) { root.Vectors("a", 2); }),
+              HasSubstr("a[1]"));
+  EXPECT_THAT(
+      ReadFault("a: [[1, 2], [1, .inf]]", [](const YamlNode& root) { root.Vectors("a", 2); }),
+      HasSubstr("a[1][1]"));
+  EXPECT_THAT(ReadFault("a: 3", [](const YamlNode& root) { root.Map("a"); }),
+              HasSubstr("a map of keys"));
+  EXPECT_THAT(ReadFault("a: 3", [](const YamlNode& root) { root.MapOrEmpty("a"); }),
+              HasSubstr("a map of keys"));
+  EXPECT_THAT(ReadFault("a: {b: 1}", [](const YamlNode& root) { root.List("a"); }),
+              HasSubstr("a list of maps"));
+  EXPECT_THAT(ReadFault("a: [{b: 1}, 7]", [](const YamlNode& root) { root.List("a"); }),
+              HasSubstr("a[1]: found '7'"));
+  EXPECT_THAT(ReadFault("a: [x, '']", [](const YamlNode& root) { root.Texts("a"); }),
+              HasSubstr("a[1]"));
+  EXPECT_THAT(ReadFault("a: [x, {y: 1}]", [](const YamlNode& root) { root.Texts("a"); }),
+              HasSubstr("a map"));
 }
 
 TEST(Yaml, MissingKeysAreNamedWithTheLikelySlip) {
   EXPECT_THAT(ReadFault("b: 1\n", [](const YamlNode& root) { root.Number("mass_kg", Positive()); }),
-              AllOf(StartsWith("e.yaml:1: mass_kg: found nothing"), HasSubstr("above 0"), HasSubstr("required")));
-  EXPECT_THAT(ReadFault("b: 1\nbody:\n  mas_kg: 3\n", [](const YamlNode& root) { root.Map("body").Number("mass_kg"); }),
+              AllOf(StartsWith("e.yaml:1: mass_kg: found nothing"), HasSubstr("above 0"),
+                    HasSubstr("required")));
+  EXPECT_THAT(ReadFault("b: 1\nbody:\n  mas_kg: 3\n",
+                        [](const YamlNode& root) { root.Map("body").Number("mass_kg"); }),
               AllOf(StartsWith("e.yaml:2: body.mass_kg:"), HasSubstr("nearest is mas_kg")));
   EXPECT_THAT(ReadFault("mass_g: 3\n", [](const YamlNode& root) { root.Number("mass_kg"); }),
               HasSubstr("nearest is mass_g (units are part of the key)"));
@@ -238,12 +279,14 @@ TEST(Yaml, MissingKeysAreNamedWithTheLikelySlip) {
 // A fault that follows from a missing key must not hide the misspelt one.
 TEST(Yaml, FaultsPointToAMisspeltKeyThatIsMissing) {
   const auto read = [](const YamlNode& root) {
-    if (!root.Has("mass_kg") && root.Has("inertia_kg_m2")) throw root.Fault("inertia_kg_m2", "it without mass_kg", "both");
+    if (!root.Has("mass_kg") && root.Has("inertia_kg_m2"))
+      throw root.Fault("inertia_kg_m2", "it without mass_kg", "both");
   };
   EXPECT_THAT(ReadFault("mas_kg: 3\ninertia_kg_m2: 1\n", read),
               AllOf(StartsWith("e.yaml:2: inertia_kg_m2: found it without mass_kg, allowed both"),
                     HasSubstr("is mas_kg in line 1 meant to be mass_kg?")));
-  EXPECT_THAT(ReadFault("mass_g: 3\ninertia_kg_m2: 1\n", read), HasSubstr("is mass_g in line 1 meant to be mass_kg?"));
+  EXPECT_THAT(ReadFault("mass_g: 3\ninertia_kg_m2: 1\n", read),
+              HasSubstr("is mass_g in line 1 meant to be mass_kg?"));
   EXPECT_THAT(ReadFault("name: rod\ninertia_kg_m2: 1\n", read), Not(HasSubstr("meant to be")));
 }
 
@@ -256,33 +299,41 @@ TEST(Yaml, UnknownKeysNameTheNearestKnownOne) {
     root.Number("gravity_m_per_s2", 9.81);
     root.Finish();
   };
-  EXPECT_THAT(
-      ReadFault("body:\n  side_m: 1\n  masss_kg: 2\n", read),
-      AllOf(StartsWith("e.yaml:3: body.masss_kg: found an unknown key, nearest is mass_kg"), HasSubstr("allowed side_m, mass_kg, name")));
-  EXPECT_THAT(ReadFault("body:\n  side_mm: 60\n", read), HasSubstr("nearest is side_m (units are part of the key)"));
-  EXPECT_THAT(ReadFault("body:\n  side: 60\n", read), HasSubstr("nearest is side_m (units are part of the key)"));
-  EXPECT_THAT(ReadFault("gravity_ft_per_s2: 32\n", read), HasSubstr("nearest is gravity_m_per_s2 (units are part of the key)"));
-  EXPECT_THAT(ReadFault("qqqqqqqqq: 32\n", read), AllOf(Not(HasSubstr("nearest")), HasSubstr("allowed body, gravity_m_per_s2")));
+  EXPECT_THAT(ReadFault("body:\n  side_m: 1\n  masss_kg: 2\n", read),
+              AllOf(StartsWith("e.yaml:3: body.masss_kg: found an unknown key, nearest is mass_kg"),
+                    HasSubstr("allowed side_m, mass_kg, name")));
+  EXPECT_THAT(ReadFault("body:\n  side_mm: 60\n", read),
+              HasSubstr("nearest is side_m (units are part of the key)"));
+  EXPECT_THAT(ReadFault("body:\n  side: 60\n", read),
+              HasSubstr("nearest is side_m (units are part of the key)"));
+  EXPECT_THAT(ReadFault("gravity_ft_per_s2: 32\n", read),
+              HasSubstr("nearest is gravity_m_per_s2 (units are part of the key)"));
+  EXPECT_THAT(ReadFault("qqqqqqqqq: 32\n", read),
+              AllOf(Not(HasSubstr("nearest")), HasSubstr("allowed body, gravity_m_per_s2")));
   EXPECT_THAT(ReadFault("\"bad\\nkey\\x1b[2J\": 32\n", read), HasSubstr("\\x0A"));
-  EXPECT_THAT(ReadFault("a: 1\n", [](const YamlNode& root) { root.Finish(); }), HasSubstr("no keys"));
+  EXPECT_THAT(ReadFault("a: 1\n", [](const YamlNode& root) { root.Finish(); }),
+              HasSubstr("no keys"));
 }
 
 TEST(Yaml, FinishNamesAllUnknownKeysAtOnce) {
-  const std::string fault = ReadFault("masss_kg: 1\nbody: {sidem: 2, name: x}\nzzz: 3\n", [](const YamlNode& root) {
-    root.Number("mass_kg", 1.0);
-    root.Map("body").Number("side_m", 1.0);
-    root.Map("body").Text("name");
-    root.Finish();
-  });
+  const std::string fault =
+      ReadFault("masss_kg: 1\nbody: {sidem: 2, name: x}\nzzz: 3\n", [](const YamlNode& root) {
+        root.Number("mass_kg", 1.0);
+        root.Map("body").Number("side_m", 1.0);
+        root.Map("body").Text("name");
+        root.Finish();
+      });
   EXPECT_THAT(fault, HasSubstr(":1: masss_kg: found an unknown key, nearest is mass_kg"));
-  EXPECT_THAT(fault, HasSubstr("; unknown too: body.sidem in line 2 (nearest is side_m), zzz in line 3"));
+  EXPECT_THAT(fault,
+              HasSubstr("; unknown too: body.sidem in line 2 (nearest is side_m), zzz in line 3"));
 }
 
 TEST(Yaml, FaultInOneMapNamesAMisspeltKeyOfAnother) {
-  const std::string fault = ReadFault("one: {thicknes_m: 1}\ntwo: {a: 3}\n", [](const YamlNode& root) {
-    root.Map("one").Number("thickness_m", 0.0);
-    throw root.Map("two").Fault("a", "3", "something that fits a thickness");
-  });
+  const std::string fault =
+      ReadFault("one: {thicknes_m: 1}\ntwo: {a: 3}\n", [](const YamlNode& root) {
+        root.Map("one").Number("thickness_m", 0.0);
+        throw root.Map("two").Fault("a", "3", "something that fits a thickness");
+      });
   EXPECT_THAT(fault, HasSubstr("; is thicknes_m in line 1 meant to be thickness_m?"));
 }
 
@@ -316,27 +367,34 @@ TEST(Yaml, Files) {
   const YamlNode root = LoadYaml(folder / "my experiment.yaml");
   EXPECT_EQ(root.Number("b"), 2.0);
   EXPECT_EQ(root.Folder(), folder.path());
-  EXPECT_THAT(MessageOf<ConfigError>([&] { LoadYaml(folder / "absent.yaml"); }), HasSubstr("No such file"));
-  EXPECT_THAT(MessageOf<ConfigError>([&] { LoadYaml(folder.path()); }), HasSubstr("found a folder"));
+  EXPECT_THAT(MessageOf<ConfigError>([&] { LoadYaml(folder / "absent.yaml"); }),
+              HasSubstr("No such file"));
+  EXPECT_THAT(MessageOf<ConfigError>([&] { LoadYaml(folder.path()); }),
+              HasSubstr("found a folder"));
   EXPECT_THAT(MessageOf<ConfigError>([&] { LoadYaml(""); }), HasSubstr("cannot be read"));
   test::Put(folder / "empty.yaml", "");
-  EXPECT_THAT(MessageOf<ConfigError>([&] { LoadYaml(folder / "empty.yaml"); }), HasSubstr("found nothing"));
+  EXPECT_THAT(MessageOf<ConfigError>([&] { LoadYaml(folder / "empty.yaml"); }),
+              HasSubstr("found nothing"));
   test::Put(folder / "huge.yaml", std::string(3 << 20, '#'));
   EXPECT_THAT(MessageOf<ConfigError>([&] { LoadYaml(folder / "huge.yaml"); }), HasSubstr("1 MB"));
 }
 
 TEST(Yaml, QuotedTextComesBack) {
   using namespace std::string_literals;
-  for (const std::string& text : {"plain"s, "with \"quotes\" and \\"s, "line\nbreak\tand\rreturn"s, "caf\xC3\xA9 \xF0\x9F\x98\x80"s,
-                                  ": - # & * ! | >"s, " spaces "s, "true"s, "\x01\x7F"s, "\xC2\x85\xE2\x80\xA8"s, "%d {}"s}) {
+  for (const std::string& text : {"plain"s, "with \"quotes\" and \\"s, "line\nbreak\tand\rreturn"s,
+                                  "caf\xC3\xA9 \xF0\x9F\x98\x80"s, ": - # & * ! | >"s, " spaces "s,
+                                  "true"s, "\x01\x7F"s, "\xC2\x85\xE2\x80\xA8"s, "%d {}"s}) {
     EXPECT_EQ(ParseYaml("a: " + YamlQuote(text), "e").Text("a"), text) << YamlQuote(text);
   }
   EXPECT_EQ(ParseYaml("a: " + YamlQuote("\xE9"), "e").Text("a"), "\xC3\xA9");
 }
 
-// Small random changes to a good document must end in a value or in one ConfigError line, never in anything else.
+// Small random changes to a good document must end in a value or in one ConfigError line, never in
+// anything else.
 TEST(Yaml, RandomDamageIsAlwaysOneLine) {
-  const std::string good = "name: cube\nbody: {side_m: 0.1, mass_kg: 2}\nlist:\n  - a: [1, 2]\n  - a: [3, 4]\ntext: \"x: y\"\n";
+  const std::string good =
+      "name: cube\nbody: {side_m: 0.1, mass_kg: 2}\nlist:\n  - a: [1, 2]\n  - a: [3, 4]\ntext: "
+      "\"x: y\"\n";
   std::mt19937_64 random(99);
   const std::string alphabet = "{}[]:,-?&*!|>'\"%@`#\t\n \\0a.~\x80\xFF<=";
   int refused = 0;

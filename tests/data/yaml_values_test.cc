@@ -21,12 +21,15 @@ TEST(YamlValues, AreTheKeysThatHoldNoFurtherKeysInTheirOrder) {
     ASSERT_EQ(value.texts.size(), 1u);
     said.push_back(value.key + "=" + value.texts[0]);
   }
-  EXPECT_THAT(said, ElementsAre("name=a: b", "body.side_m=0.06", "body.vertices_m=[[0, 1], [2, 3]]", "body.none=", "provenance={}"));
+  EXPECT_THAT(said, ElementsAre("name=a: b", "body.side_m=0.06", "body.vertices_m=[[0, 1], [2, 3]]",
+                                "body.none=", "provenance={}"));
 }
 
 TEST(YamlValues, EntriesOfAListOfMapsStandTogether) {
-  const auto values =
-      YamlValues("groups:\n  - name: oak\n    recordings: drop_1*\n  - name: pine\n    files: {left: [a.mp4, b.mp4]}\n", "test");
+  const auto values = YamlValues(
+      "groups:\n  - name: oak\n    recordings: drop_1*\n  - name: pine\n    files: {left: [a.mp4, "
+      "b.mp4]}\n",
+      "test");
   ASSERT_EQ(values.size(), 3u);
   EXPECT_EQ(values[0].key, "groups[].name");
   EXPECT_THAT(values[0].texts, ElementsAre("oak", "pine"));
@@ -36,7 +39,9 @@ TEST(YamlValues, EntriesOfAListOfMapsStandTogether) {
   EXPECT_THAT(values[2].texts, ElementsAre("[a.mp4, b.mp4]"));
 }
 
-TEST(YamlValues, RefusesWhatNoReaderReads) { EXPECT_THROW(YamlValues("a: 1\na: 2\n", "test"), ConfigError); }
+TEST(YamlValues, RefusesWhatNoReaderReads) {
+  EXPECT_THROW(YamlValues("a: 1\na: 2\n", "test"), ConfigError);
+}
 
 }  // namespace
 }  // namespace impactlab

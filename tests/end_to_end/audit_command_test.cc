@@ -19,9 +19,11 @@ TEST(AuditCommand, PublishedTablesFromOneCommand) {
   EXPECT_EQ(result.err, "");
   EXPECT_THAT(result.out, HasSubstr("2.3 % with the inertia printed"));
   EXPECT_THAT(result.out, HasSubstr("needs orientation"));
-  for (const char* name : {"index.html", "comparison.csv", "comparison.md", "comparison.tex", "faults.csv", "balance.tex", "states.md"})
+  for (const char* name : {"index.html", "comparison.csv", "comparison.md", "comparison.tex",
+                           "faults.csv", "balance.tex", "states.md"})
     EXPECT_TRUE(std::filesystem::exists(out / name)) << name;
-  const ProcessResult again = RunProgram({"audit", file, "--out", (folder.path() / "again").string(), "--quiet"}, folder.path());
+  const ProcessResult again = RunProgram(
+      {"audit", file, "--out", (folder.path() / "again").string(), "--quiet"}, folder.path());
   EXPECT_EQ(again.out, "");
   EXPECT_EQ(ReadText(out / "comparison.csv"), ReadText(folder.path() / "again" / "comparison.csv"));
 }
@@ -30,14 +32,19 @@ TEST(AuditCommand, SaysWhatIsMissing) {
   const ScratchFolder folder("audit bad");
   EXPECT_EQ(RunProgram({"audit", (folder.path() / "absent.yaml").string()}, folder.path()).code, 2);
   WriteText(folder.path() / "t.yaml",
-            "schema: impactlab.published/1\ntables: [{title: t, files: [absent.csv], body: {shape: ball, radius_m: 0.1, mass_kg: 1}}]\n");
-  const ProcessResult absent = RunProgram({"audit", (folder.path() / "t.yaml").string()}, folder.path());
+            "schema: impactlab.published/1\ntables: [{title: t, files: [absent.csv], body: {shape: "
+            "ball, radius_m: 0.1, mass_kg: 1}}]\n");
+  const ProcessResult absent =
+      RunProgram({"audit", (folder.path() / "t.yaml").string()}, folder.path());
   EXPECT_EQ(absent.code, 3);
   EXPECT_THAT(absent.err, HasSubstr("absent.csv"));
   WriteText(folder.path() / "u.yaml",
-            "schema: impactlab.published/1\ntables: [{title: t, files: [u.csv], body: {shape: ball, radius_m: 0.1}}]\n");
-  WriteText(folder.path() / "u.csv", "experiment,v_minus_z_m_per_s,v_plus_z_m_per_s,colour\na,-1,1,red\n");
-  const ProcessResult no_mass = RunProgram({"audit", (folder.path() / "u.yaml").string()}, folder.path());
+            "schema: impactlab.published/1\ntables: [{title: t, files: [u.csv], body: {shape: "
+            "ball, radius_m: 0.1}}]\n");
+  WriteText(folder.path() / "u.csv",
+            "experiment,v_minus_z_m_per_s,v_plus_z_m_per_s,colour\na,-1,1,red\n");
+  const ProcessResult no_mass =
+      RunProgram({"audit", (folder.path() / "u.yaml").string()}, folder.path());
   EXPECT_EQ(no_mass.code, 2);
   EXPECT_THAT(no_mass.err, HasSubstr("mass_kg"));
 }

@@ -1,4 +1,5 @@
-// Bad input through the built program: one clear line, the right exit code, no partial file, other recordings still processed.
+// Bad input through the built program: one clear line, the right exit code, no partial file, other
+// recordings still processed.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -21,7 +22,9 @@ class BadInput : public ::testing::Test {
   BadInput() : scratch_(::testing::UnitTest::GetInstance()->current_test_info()->name()) {
     std::filesystem::copy(kSample, folder(), std::filesystem::copy_options::recursive);
     for (const auto& entry : std::filesystem::directory_iterator(folder())) {
-      if (entry.path().extension() == ".csv" && entry.path().filename().string().starts_with("drop_")) drops_.push_back(entry.path());
+      if (entry.path().extension() == ".csv" &&
+          entry.path().filename().string().starts_with("drop_"))
+        drops_.push_back(entry.path());
     }
     std::sort(drops_.begin(), drops_.end());
   }
@@ -30,7 +33,8 @@ class BadInput : public ::testing::Test {
   std::filesystem::path experiment() const { return folder() / "experiment.yaml"; }
 
   ProcessResult Run(std::vector<std::string> more = {}, const std::string& prefix = "") const {
-    std::vector<std::string> arguments = {"run", experiment(), "--out", out(), "--no-report", "--quiet"};
+    std::vector<std::string> arguments = {"run", experiment(),  "--out",
+                                          out(), "--no-report", "--quiet"};
     arguments.insert(arguments.end(), more.begin(), more.end());
     return RunProgram(arguments, scratch_.path(), prefix);
   }
@@ -57,7 +61,8 @@ class BadInput : public ::testing::Test {
     bool found = false;
     int others = 0;
     std::size_t start = 0;
-    for (std::size_t end = events.find('\n'); end != std::string::npos; start = end + 1, end = events.find('\n', start)) {
+    for (std::size_t end = events.find('\n'); end != std::string::npos;
+         start = end + 1, end = events.find('\n', start)) {
       const std::string line = events.substr(start, end - start);
       if (line.starts_with(name + ",")) {
         found = true;
@@ -97,7 +102,8 @@ TEST_F(BadInput, MissingColumnIsARowWithReason) {
 }
 
 TEST_F(BadInput, NaNRowIsARowWithReason) {
-  DamageLine(7, [](const std::string& line) { return line.substr(0, line.find(',')) + ",nan,0.1,0.2"; });
+  DamageLine(
+      7, [](const std::string& line) { return line.substr(0, line.find(',')) + ",nan,0.1,0.2"; });
   ExpectRowWithReason("nan");
 }
 
@@ -143,7 +149,8 @@ TEST_F(BadInput, PipesAndLinksThatLeadNowhereAreRowsWithReasons) {
   std::filesystem::remove(drops_[1]);
   std::filesystem::create_symlink("nowhere.csv", drops_[1]);
   ExpectRowWithReason("No such file");
-  const ProcessResult told = RunProgram({"run", experiment(), "--out", out(), "--no-report"}, scratch_.path());
+  const ProcessResult told =
+      RunProgram({"run", experiment(), "--out", out(), "--no-report"}, scratch_.path());
   EXPECT_THAT(told.out, HasSubstr("\n            " + drops_[1].stem().string() + ": "));
 }
 
@@ -151,7 +158,10 @@ TEST_F(BadInput, PipesAndLinksThatLeadNowhereAreRowsWithReasons) {
 TEST_F(BadInput, TablesOfAnEarlierRunAreNoRecordings) {
   Edit("drop_*.csv", "'*.csv'");
   std::filesystem::remove(folder() / "truth.csv");
-  const auto run = [&] { return RunProgram({"run", experiment(), "--out", folder(), "--no-report", "--quiet"}, scratch_.path()); };
+  const auto run = [&] {
+    return RunProgram({"run", experiment(), "--out", folder(), "--no-report", "--quiet"},
+                      scratch_.path());
+  };
   ASSERT_EQ(run().code, 0);
   const std::string first = ReadText(folder() / "events.csv");
   for (const auto& entry : std::filesystem::directory_iterator(folder())) {
@@ -170,7 +180,8 @@ TEST_F(BadInput, RecordingsAreNotWrittenOver) {
   std::filesystem::rename(drops_[1], folder() / "events.csv");
   Edit("drop_*.csv", "'*s.csv'");
   const std::string recording = ReadText(folder() / "events.csv");
-  const ProcessResult result = RunProgram({"run", experiment(), "--out", folder(), "--no-report", "--quiet"}, scratch_.path());
+  const ProcessResult result = RunProgram(
+      {"run", experiment(), "--out", folder(), "--no-report", "--quiet"}, scratch_.path());
   ExpectOneLine(result, 2);
   EXPECT_THAT(result.err, HasSubstr("would write over its own recording"));
   EXPECT_EQ(ReadText(folder() / "events.csv"), recording);
@@ -194,8 +205,10 @@ TEST_F(BadInput, AllRecordingsBadIsNothingUsable) {
   // The last good output stays; the reasons stand beside it, until a run can use something.
   EXPECT_EQ(ReadText(out() / "events.csv"), before);
   const std::string refused = ReadText(out() / "refused" / "events.csv");
-  EXPECT_EQ(std::count(refused.begin(), refused.end(), '\n'), static_cast<std::ptrdiff_t>(drops_.size()) + 1);
-  EXPECT_THAT(refused, AllOf(HasSubstr(drops_[1].stem().string()), HasSubstr("bad_recording"), HasSubstr("empty")));
+  EXPECT_EQ(std::count(refused.begin(), refused.end(), '\n'),
+            static_cast<std::ptrdiff_t>(drops_.size()) + 1);
+  EXPECT_THAT(refused, AllOf(HasSubstr(drops_[1].stem().string()), HasSubstr("bad_recording"),
+                             HasSubstr("empty")));
   Damage(good);
   EXPECT_EQ(Run().code, 0);
   EXPECT_FALSE(std::filesystem::exists(out() / "refused"));
@@ -205,7 +218,8 @@ TEST_F(BadInput, UnknownKeyNamesTheNearest) {
   Edit("name:", "nmae:");
   const ProcessResult result = Run();
   ExpectOneLine(result, 2);
-  EXPECT_THAT(result.err, AllOf(HasSubstr("nmae"), HasSubstr("name"), HasSubstr("experiment.yaml:")));
+  EXPECT_THAT(result.err,
+              AllOf(HasSubstr("nmae"), HasSubstr("name"), HasSubstr("experiment.yaml:")));
   ExpectNothingWritten();
 }
 
@@ -238,7 +252,8 @@ TEST_F(BadInput, EmptyGlob) {
 }
 
 TEST_F(BadInput, MissingExperiment) {
-  const ProcessResult result = RunProgram({"run", (folder() / "absent.yaml").string(), "--out", out()}, scratch_.path());
+  const ProcessResult result =
+      RunProgram({"run", (folder() / "absent.yaml").string(), "--out", out()}, scratch_.path());
   EXPECT_THAT(result.code, ::testing::AnyOf(2, 3));
   EXPECT_THAT(result.err, HasSubstr("absent.yaml"));
   EXPECT_EQ(std::count(result.err.begin(), result.err.end(), '\n'), 1) << result.err;
@@ -281,13 +296,15 @@ TEST_F(BadInput, RequirementNotMetExitsWithOne) {
 }
 
 TEST_F(BadInput, SceneWithImpossibleCoefficients) {
-  for (const auto& [from, to] : std::vector<std::pair<std::string, std::string>>{{"mu_k: ", "mu_k: -"}, {"e_star: ", "e_star: 1"}}) {
+  for (const auto& [from, to] : std::vector<std::pair<std::string, std::string>>{
+           {"mu_k: ", "mu_k: -"}, {"e_star: ", "e_star: 1"}}) {
     std::string text = ReadText(kSample / "scene.yaml");
     const auto at = text.find(from);
     ASSERT_NE(at, std::string::npos) << from;
     text.replace(at, from.size(), to);
     WriteText(scratch_.path() / "scene.yaml", text);
-    const ProcessResult result = RunProgram({"synth", (scratch_.path() / "scene.yaml").string(), "--out", out()}, scratch_.path());
+    const ProcessResult result = RunProgram(
+        {"synth", (scratch_.path() / "scene.yaml").string(), "--out", out()}, scratch_.path());
     ExpectOneLine(result, 2);
     EXPECT_THAT(result.err, HasSubstr(from.substr(0, from.find(':'))));
     ExpectNothingWritten();
@@ -295,17 +312,21 @@ TEST_F(BadInput, SceneWithImpossibleCoefficients) {
 }
 
 TEST_F(BadInput, SolveKeepsBadRowsInPlace) {
-  WriteText(scratch_.path() / "cases.json",
-            R"([{"A_F": [[4,0,1.5],[0,1,0],[1.5,0,4]], "v_minus_F": [0.6,0,-1], "law": "energetic", "e": 0.5, "mu_k": -0.3},
+  WriteText(
+      scratch_.path() / "cases.json",
+      R"([{"A_F": [[4,0,1.5],[0,1,0],[1.5,0,4]], "v_minus_F": [0.6,0,-1], "law": "energetic", "e": 0.5, "mu_k": -0.3},
                 {"A_F": [[4,0,1.5],[0,1,0],[1.5,0,4]], "v_minus_F": [0.6,0,-1], "law": "energetic", "e": 1.5, "mu_k": 0.3},
                 {"A_F": [[4,0,1.5],[0,1,0],[1.5,0,4]], "v_minus_F": [0.6,0,-1], "law": "energetic", "e": 0.5, "mu_k": 0.3}])");
   const auto outcomes = scratch_.path() / "outcomes.json";
   const ProcessResult result =
-      RunProgram({"solve", (scratch_.path() / "cases.json").string(), "--out", outcomes.string()}, scratch_.path());
+      RunProgram({"solve", (scratch_.path() / "cases.json").string(), "--out", outcomes.string()},
+                 scratch_.path());
   EXPECT_EQ(result.code, 0) << result.err;
   const std::string text = ReadText(outcomes);
   std::size_t invalid = 0;
-  for (std::size_t at = text.find("\"invalid\""); at != std::string::npos; at = text.find("\"invalid\"", at + 1)) ++invalid;
+  for (std::size_t at = text.find("\"invalid\""); at != std::string::npos;
+       at = text.find("\"invalid\"", at + 1))
+    ++invalid;
   EXPECT_EQ(invalid, 2u) << text;
   EXPECT_THAT(text, AllOf(HasSubstr("mu_k"), HasSubstr("\"ok\"")));
 }

@@ -27,11 +27,13 @@ class Calibrate : public ::testing::Test {
     scene.WritePictures(scratch_.path());
     WriteText(File("rig.yaml"), scene.Yaml(more));
   }
-  // Refused: exit code 3, one line of reason on stderr, no rig, but a page and numbers to find the cause with.
+  // Refused: exit code 3, one line of reason on stderr, no rig, but a page and numbers to find the
+  // cause with.
   std::string ExpectRefusal(const ProcessResult& result) const {
     EXPECT_EQ(result.code, 3) << result.out << result.err;
     EXPECT_EQ(std::count(result.err.begin(), result.err.end(), '\n'), 1) << result.err;
-    EXPECT_THAT(result.err, ::testing::HasSubstr("calibration refused, rig.yaml was not written: "));
+    EXPECT_THAT(result.err,
+                ::testing::HasSubstr("calibration refused, rig.yaml was not written: "));
     EXPECT_FALSE(std::filesystem::exists(File("out/rig.yaml")));
     const std::string page = ReadText(File("out/calibration.html"));
     EXPECT_EQ(HtmlFault(page), "");

@@ -1,4 +1,5 @@
-// Pictures no rig can be calibrated from, through the built program: the reason in plain words, no rig, the last good one untouched.
+// Pictures no rig can be calibrated from, through the built program: the reason in plain words, no
+// rig, the last good one untouched.
 
 #include "tests/end_to_end/calibrate_fixture.h"
 
@@ -45,7 +46,8 @@ TEST_F(Calibrate, TheWrongNumberOfCornersIsNamed) {
   WriteText(File("rig.yaml"), yaml.replace(at, 6, "[8, 6]"));  // squares instead of corners
   const ProcessResult result = Run();
   EXPECT_EQ(result.code, 3) << result.out;
-  EXPECT_THAT(result.err, AllOf(HasSubstr("8 x 6 inner corners"), HasSubstr("one less each way than squares")));
+  EXPECT_THAT(result.err,
+              AllOf(HasSubstr("8 x 6 inner corners"), HasSubstr("one less each way than squares")));
   EXPECT_EQ(std::count(result.err.begin(), result.err.end(), '\n'), 1) << result.err;
 }
 
@@ -56,7 +58,8 @@ TEST_F(Calibrate, PicturesThatDoNotBelongTogetherAreRefused) {
   Write(scene);
   const Path spare = File("spare.png");
   std::filesystem::rename(File(scene.Name(1, 9)), spare);
-  for (std::size_t k = 9; k > 0; --k) std::filesystem::rename(File(scene.Name(1, k - 1)), File(scene.Name(1, k)));
+  for (std::size_t k = 9; k > 0; --k)
+    std::filesystem::rename(File(scene.Name(1, k - 1)), File(scene.Name(1, k)));
   std::filesystem::rename(spare, File(scene.Name(1, 0)));
   ExpectRefusal(Run());
 }
@@ -71,12 +74,15 @@ TEST_F(Calibrate, ACornerOfThePictureIsNotEnough) {
 }
 
 TEST_F(Calibrate, TwoCamerasUnderEachOthersNamesAreStillARig) {
-  // Left and right swapped from the start is a rig seen from the other camera: nothing in the data can tell, and nothing is wrong with it.
+  // Left and right swapped from the start is a rig seen from the other camera: nothing in the data
+  // can tell, and nothing is wrong with it.
   CalibrationScene scene = CalibrationScene::Stereo();
   scene.AddBoards(10, 0.7, 7);
   Write(scene);
   std::string yaml = ReadText(File("rig.yaml"));
-  for (const auto& [from, to] : {std::pair{"name: left", "name: tmp"}, {"name: right", "name: left"}, {"name: tmp", "name: right"}}) {
+  for (const auto& [from, to] : {std::pair{"name: left", "name: tmp"},
+                                 {"name: right", "name: left"},
+                                 {"name: tmp", "name: right"}}) {
     const auto at = yaml.find(from);
     ASSERT_NE(at, std::string::npos);
     yaml.replace(at, std::string(from).size(), to);

@@ -16,26 +16,33 @@ const std::string kSample = std::string(IMPACTLAB_SOURCE_DIR) + "/data/sample";
 TEST(CampaignCommand, RunsItsMembersAndTakesUpFinishedRuns) {
   const ScratchFolder folder("campaign");
   const auto file = folder.path() / "campaign.yaml";
-  WriteText(file, "schema: impactlab.campaign/1\nname: halves\nmembers:\n  - {name: first half, experiment: \"" + kSample +
-                      "/experiment.yaml\", recordings: \"" + kSample + "/drop_000*.csv\"}\n  - {name: second half, experiment: \"" +
-                      kSample + "/experiment.yaml\", recordings: \"" + kSample + "/drop_001*.csv\"}\ncoefficients: {refits: 20}\n");
+  WriteText(file,
+            "schema: impactlab.campaign/1\nname: halves\nmembers:\n  - {name: first half, "
+            "experiment: \"" +
+                kSample + "/experiment.yaml\", recordings: \"" + kSample +
+                "/drop_000*.csv\"}\n  - {name: second half, experiment: \"" + kSample +
+                "/experiment.yaml\", recordings: \"" + kSample +
+                "/drop_001*.csv\"}\ncoefficients: {refits: 20}\n");
   const auto out = folder.path() / "out";
-  const ProcessResult made = RunProgram({"campaign", file.string(), "--out", out.string()}, folder.path());
+  const ProcessResult made =
+      RunProgram({"campaign", file.string(), "--out", out.string()}, folder.path());
   ASSERT_EQ(made.code, 0) << made.err;
   EXPECT_THAT(made.out, HasSubstr("halves: 2 members"));
   EXPECT_THAT(made.out, HasSubstr("campaign.html"));
-  for (const char* name : {"campaign.csv", "members.csv", "differences.csv", "models.csv", "model_coefficients.csv", "intervals.csv",
-                           "campaign.html", "first half/report.html", "second half/fit.json"})
+  for (const char* name :
+       {"campaign.csv", "members.csv", "differences.csv", "models.csv", "model_coefficients.csv",
+        "intervals.csv", "campaign.html", "first half/report.html", "second half/fit.json"})
     EXPECT_TRUE(std::filesystem::exists(out / name)) << name;
   EXPECT_THAT(ReadText(out / "campaign.html"), HasSubstr("first%20half/report.html"));
   EXPECT_THAT(ReadText(out / "differences.csv"), Not(HasSubstr(",differ\n")));  // one specimen
 
-  WriteText(
-      file,
-      "schema: impactlab.campaign/1\nmembers:\n  - {name: a, run: out/first half}\n  - {name: b, run: out/second half}\n  - {name: c, "
-      "run: out/nothing}\ncoefficients: {refits: 20}\n");
-  const ProcessResult again =
-      RunProgram({"campaign", file.string(), "--out", (folder.path() / "again").string(), "--quiet"}, folder.path());
+  WriteText(file,
+            "schema: impactlab.campaign/1\nmembers:\n  - {name: a, run: out/first half}\n  - "
+            "{name: b, run: out/second half}\n  - {name: c, "
+            "run: out/nothing}\ncoefficients: {refits: 20}\n");
+  const ProcessResult again = RunProgram(
+      {"campaign", file.string(), "--out", (folder.path() / "again").string(), "--quiet"},
+      folder.path());
   ASSERT_EQ(again.code, 0) << again.err;
   EXPECT_EQ(again.out, "");
   EXPECT_THAT(ReadText(folder.path() / "again" / "members.csv"), HasSubstr("run.yaml"));
@@ -43,7 +50,8 @@ TEST(CampaignCommand, RunsItsMembersAndTakesUpFinishedRuns) {
 
 TEST(CampaignCommand, SaysWhatIsMissing) {
   const ScratchFolder folder("campaign bad");
-  EXPECT_EQ(RunProgram({"campaign", (folder.path() / "absent.yaml").string()}, folder.path()).code, 2);
+  EXPECT_EQ(RunProgram({"campaign", (folder.path() / "absent.yaml").string()}, folder.path()).code,
+            2);
   const auto file = folder.path() / "c.yaml";
   WriteText(file, "schema: impactlab.campaign/1\nmembers: [{name: a, experiment: absent.yaml}]\n");
   const ProcessResult absent = RunProgram({"campaign", file.string()}, folder.path());

@@ -24,7 +24,9 @@ class DoctorVerb : public ::testing::Test {
     more.insert(more.begin(), "doctor");
     return RunProgram(more, scratch_.path());
   }
-  std::string Healthy(const std::string& name) const { return WriteScene(File(name), {}, Range(0, 40)); }
+  std::string Healthy(const std::string& name) const {
+    return WriteScene(File(name), {}, Range(0, 40));
+  }
   std::string Repeating(const std::string& name) const {
     std::vector<int> order = Range(0, 40);
     order.insert(order.begin() + 11, 10);
@@ -42,14 +44,16 @@ TEST_F(DoctorVerb, OneScreenAFileWithVerdictCostAndAdvice) {
   const ProcessResult result = Run({Healthy("good.mov"), Repeating("bad.mov")});
   EXPECT_EQ(result.code, 0) << result.err;
   EXPECT_EQ(result.err, "");
-  EXPECT_THAT(result.out,
-              AllOf(HasSubstr("good.mov\n  verdict   Good: 40 frames at 240.0000 /s"), HasSubstr("bad.mov\n  verdict   Not to be trusted"),
-                    HasSubstr("repeats the picture of the frame before"), HasSubstr("cost in e* if ignored"), HasSubstr("-> ")));
+  EXPECT_THAT(result.out, AllOf(HasSubstr("good.mov\n  verdict   Good: 40 frames at 240.0000 /s"),
+                                HasSubstr("bad.mov\n  verdict   Not to be trusted"),
+                                HasSubstr("repeats the picture of the frame before"),
+                                HasSubstr("cost in e* if ignored"), HasSubstr("-> ")));
   EXPECT_LT(std::count(result.out.begin(), result.out.end(), '\n'), 2 * 24) << "a screen each";
 }
 
 TEST_F(DoctorVerb, JsonOnTheTerminalAndInAFile) {
-  const ProcessResult result = Run({Repeating("bad.mov"), "--json", "--out", File("deep/doctor.json")});
+  const ProcessResult result =
+      Run({Repeating("bad.mov"), "--json", "--out", File("deep/doctor.json")});
   EXPECT_EQ(result.code, 0) << result.err;
   EXPECT_EQ(result.out, ReadText(File("deep/doctor.json")));
   const auto json = nlohmann::json::parse(result.out);
@@ -70,7 +74,8 @@ TEST_F(DoctorVerb, ReferenceOfAnotherSize) {
   const std::string reference = WriteScene(File("calibration.mov"), other, Range(0, 5));
   const ProcessResult result = Run({Healthy("a.mov"), "--reference", reference});
   EXPECT_EQ(result.code, 0) << result.err;
-  EXPECT_THAT(result.out, AllOf(HasSubstr("192 x 120 to 160 x 120"), HasSubstr("Not to be trusted")));
+  EXPECT_THAT(result.out,
+              AllOf(HasSubstr("192 x 120 to 160 x 120"), HasSubstr("Not to be trusted")));
 }
 
 TEST_F(DoctorVerb, FoldersOfPicturesNeedARate) {
@@ -94,11 +99,13 @@ TEST_F(DoctorVerb, ATableOfStampsAmongThePicturesIsTaken) {
   WriteText(File("pictures/stamps.csv"), table);
   const ProcessResult taken = Run({File("pictures"), "--reference", File("pictures")});
   EXPECT_EQ(taken.code, 0) << taken.err;
-  EXPECT_THAT(taken.out, AllOf(HasSubstr("12 frames at 250.0000 /s"), HasSubstr("missing by the stamps, after frame 6"),
+  EXPECT_THAT(taken.out, AllOf(HasSubstr("12 frames at 250.0000 /s"),
+                               HasSubstr("missing by the stamps, after frame 6"),
                                HasSubstr("times are those of stamps.csv")));
   // What is given counts more, and that is said.
   const ProcessResult given = Run({File("pictures"), "--rate-hz", "500"});
-  EXPECT_THAT(given.out, AllOf(HasSubstr("12 frames at 500.0000 /s"), HasSubstr("stamps.csv in the folder is left aside")));
+  EXPECT_THAT(given.out, AllOf(HasSubstr("12 frames at 500.0000 /s"),
+                               HasSubstr("stamps.csv in the folder is left aside")));
   WriteText(File("pictures/stamps.csv"), "frame\n0\n");
   ExpectOneLine(Run({File("pictures")}), 3);
 }

@@ -1,4 +1,5 @@
-// Every command that the documents show is started with real inputs: none may be refused, and what ends in its time must end well.
+// Every command that the documents show is started with real inputs: none may be refused, and what
+// ends in its time must end well.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -37,7 +38,9 @@ std::vector<Command> Documented() {
     for (std::string line; std::getline(in, line);) {
       ++number;
       std::smatch found;
-      if (!std::regex_match(line, found, std::regex(R"( {4}(?:build/release/)?(impactlab [^#]*?) *(#.*)?)"))) continue;
+      if (!std::regex_match(line, found,
+                            std::regex(R"( {4}(?:build/release/)?(impactlab [^#]*?) *(#.*)?)")))
+        continue;
       commands.push_back({std::string(name) + ":" + std::to_string(number), found[1]});
     }
   }
@@ -47,14 +50,17 @@ std::vector<Command> Documented() {
 // What cannot be started here, and why.
 std::string Skipped(const std::string& command) {
   if (command.find(" | ") != std::string::npos) return "names several verbs";
-  if (command.find("'DIR/") != std::string::npos) return "recordings of other people, which are not part of the project";
+  if (command.find("'DIR/") != std::string::npos)
+    return "recordings of other people, which are not part of the project";
   return "";
 }
 
-void CopyInto(const std::filesystem::path& from, const std::filesystem::path& to, const std::string& begin, const std::string& extension) {
+void CopyInto(const std::filesystem::path& from, const std::filesystem::path& to,
+              const std::string& begin, const std::string& extension) {
   std::filesystem::create_directories(to);
   for (const auto& entry : std::filesystem::directory_iterator(from))
-    if (entry.path().filename().string().starts_with(begin) && entry.path().extension() == extension)
+    if (entry.path().filename().string().starts_with(begin) &&
+        entry.path().extension() == extension)
       std::filesystem::copy_file(entry.path(), to / entry.path().filename());
 }
 
@@ -73,23 +79,29 @@ void WriteInputs(const std::filesystem::path& folder) {
   std::filesystem::create_directories(folder / "cameras");
   std::filesystem::copy_file(incline / "rig.yaml", folder / "cameras/rig.yaml");
   WriteText(folder / "tracking.yaml",
-            std::regex_replace(ReadText(incline / "tracking.yaml"), std::regex("rig: rig.yaml"), "rig: cameras/rig.yaml"));
-  WriteText(folder / "campaign.yaml", "schema: impactlab.campaign/1\nmembers:\n  - {name: one, experiment: experiment.yaml}\n");
-  WriteText(folder / "cases.json",
-            R"([{"A_F": [[3, 0, -1], [0, 4, 0], [-1, 0, 2]], "v_minus_F": [0.5, 0, -1], "law": "energetic", "e": 0.5, "mu_k": 0.2}])");
+            std::regex_replace(ReadText(incline / "tracking.yaml"), std::regex("rig: rig.yaml"),
+                               "rig: cameras/rig.yaml"));
+  WriteText(
+      folder / "campaign.yaml",
+      "schema: impactlab.campaign/1\nmembers:\n  - {name: one, experiment: experiment.yaml}\n");
+  WriteText(
+      folder / "cases.json",
+      R"([{"A_F": [[3, 0, -1], [0, 4, 0], [-1, 0, 2]], "v_minus_F": [0.5, 0, -1], "law": "energetic", "e": 0.5, "mu_k": 0.2}])");
 }
 
 TEST(DocumentedCommands, AreTakenByTheProgram) {
   const test::ScratchFolder scratch("documents");
   WriteInputs(scratch.path());
   // What the documents do with a finished run.
-  const auto finished =
-      test::RunProgram({"run", scratch.path() / "experiment.yaml", "--out", scratch.path() / "out/today", "--quiet"}, scratch.path());
+  const auto finished = test::RunProgram(
+      {"run", scratch.path() / "experiment.yaml", "--out", scratch.path() / "out/today", "--quiet"},
+      scratch.path());
   ASSERT_EQ(finished.code, 0) << finished.err;
   const std::vector<Command> commands = Documented();
   ASSERT_GE(commands.size(), 30u);
   // Long work is stopped once it is under way: that it ends well is for other tests.
-  const std::set<std::string> long_work = {"run", "campaign", "map", "diagram", "plan", "calibrate", "track"};
+  const std::set<std::string> long_work = {"run",  "campaign",  "map",  "diagram",
+                                           "plan", "calibrate", "track"};
   int started = 0;
   std::set<std::string> done;
   for (const Command& command : commands) {
@@ -97,21 +109,23 @@ TEST(DocumentedCommands, AreTakenByTheProgram) {
     const std::string verb = command.text.substr(10, command.text.find(' ', 10) - 10);
     const std::string limit = long_work.contains(verb) ? "4" : "60";
     const std::filesystem::path said = scratch.path() / "said.txt";
-    const std::string line = "cd " + ShellQuote(scratch.path()) + " && timeout -s INT " + limit + " " +
-                             ShellQuote(std::string(IMPACTLAB_BINARY_DIR) + "/impactlab") + command.text.substr(9) + " >" +
-                             ShellQuote(said) + " 2>&1";
+    const std::string line = "cd " + ShellQuote(scratch.path()) + " && timeout -s INT " + limit +
+                             " " + ShellQuote(std::string(IMPACTLAB_BINARY_DIR) + "/impactlab") +
+                             command.text.substr(9) + " >" + ShellQuote(said) + " 2>&1";
     const int status = std::system(("bash -c " + ShellQuote(line)).c_str());
     const int code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
     constexpr int kStopped = 124;
     EXPECT_TRUE(code == 0 || (code == kStopped && long_work.contains(verb)))
-        << command.where << ": " << command.text << " ended with " << code << ": " << ReadText(said);
+        << command.where << ": " << command.text << " ended with " << code << ": "
+        << ReadText(said);
     ++started;
   }
   EXPECT_GE(started, 25);
 }
 
-// ---- Tutorials: blocks "sh" of commands are run one after the other in one folder, and what a block "text" shows is what the block before
-// it printed. "..." stands for anything; numbers agree as far as processors do.
+// ---- Tutorials: blocks "sh" of commands are run one after the other in one folder, and what a
+// block "text" shows is what the block before it printed. "..." stands for anything; numbers agree
+// as far as processors do.
 
 struct Step {
   int line = 0;  // of the document
@@ -145,12 +159,16 @@ std::vector<std::string> Split(const std::string& text, char by) {
   return parts;
 }
 
-// "0.2499" and "[0.2491," and "0.25;" are numbers with something about them: that must be the same, the number nearly so.
+// "0.2499" and "[0.2491," and "0.25;" are numbers with something about them: that must be the same,
+// the number nearly so.
 bool SameWord(const std::string& shown, const std::string& printed) {
-  static const std::regex number(R"(^([^-+0-9.]*)([-+]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:e[-+]?[0-9]+)?)(.*)$)");
+  static const std::regex number(
+      R"(^([^-+0-9.]*)([-+]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:e[-+]?[0-9]+)?)(.*)$)");
   if (shown == printed) return true;
   std::smatch a, b;
-  if (!std::regex_match(shown, a, number) || !std::regex_match(printed, b, number) || a[1] != b[1] || a[3] != b[3]) return false;
+  if (!std::regex_match(shown, a, number) || !std::regex_match(printed, b, number) ||
+      a[1] != b[1] || a[3] != b[3])
+    return false;
   // A count is exact; what was measured or fitted agrees to a few units of the last digits.
   const std::string text = a[2];
   if (text.find('.') == std::string::npos && text.find('e') == std::string::npos) return false;
@@ -158,7 +176,8 @@ bool SameWord(const std::string& shown, const std::string& printed) {
   return std::abs(x - y) <= 0.02 * std::max(std::abs(x), std::abs(y)) + 3e-4;
 }
 
-bool SameWords(const std::vector<std::string>& shown, std::size_t i, const std::vector<std::string>& printed, std::size_t k) {
+bool SameWords(const std::vector<std::string>& shown, std::size_t i,
+               const std::vector<std::string>& printed, std::size_t k) {
   for (; i < shown.size(); ++i, ++k) {
     if (shown[i].ends_with("...") && i + 1 == shown.size()) {
       const std::string begin = shown[i].substr(0, shown[i].size() - 3);
@@ -174,7 +193,8 @@ bool SameWords(const std::vector<std::string>& shown, std::size_t i, const std::
   return k == printed.size();
 }
 
-// The first line of `shown` that was not printed; a line "..." stands for any number of lines, else they follow each other.
+// The first line of `shown` that was not printed; a line "..." stands for any number of lines, else
+// they follow each other.
 std::string NotPrinted(const std::string& shown, const std::string& printed) {
   std::vector<std::vector<std::string>> words;
   for (const std::string& line : Split(printed, '\n')) words.push_back(Split(line, ' '));
@@ -201,10 +221,13 @@ void Follow(const std::filesystem::path& document, const std::filesystem::path& 
   ASSERT_GE(steps.size(), 5u);
   for (const Step& step : steps) {
     const std::filesystem::path said = folder / ".said.txt", script = folder / ".step.sh";
-    WriteText(script, "set -e\nexport PATH=" + ShellQuote(IMPACTLAB_BINARY_DIR) + ":\"$PATH\"\n" + step.commands);
-    const std::string line = "cd " + ShellQuote(folder) + " && bash .step.sh >" + ShellQuote(said) + " 2>&1";
+    WriteText(script, "set -e\nexport PATH=" + ShellQuote(IMPACTLAB_BINARY_DIR) + ":\"$PATH\"\n" +
+                          step.commands);
+    const std::string line =
+        "cd " + ShellQuote(folder) + " && bash .step.sh >" + ShellQuote(said) + " 2>&1";
     const int status = std::system(("bash -c " + ShellQuote(line)).c_str());
-    ASSERT_EQ(status, 0) << document.filename() << ":" << step.line << ": " << step.commands << ReadText(said);
+    ASSERT_EQ(status, 0) << document.filename() << ":" << step.line << ": " << step.commands
+                         << ReadText(said);
     EXPECT_EQ(NotPrinted(step.shown, ReadText(said)), "")
         << document.filename() << ":" << step.line << ": is shown, and this was printed:\n"
         << ReadText(said);
@@ -213,7 +236,8 @@ void Follow(const std::filesystem::path& document, const std::filesystem::path& 
   const std::string text = ReadText(document);
   const std::regex link(R"(\]\(([^)#:]+)\))");
   for (std::sregex_iterator it(text.begin(), text.end(), link), end; it != end; ++it)
-    EXPECT_TRUE(std::filesystem::exists(document.parent_path() / (*it)[1].str())) << document.filename() << " links to " << (*it)[1];
+    EXPECT_TRUE(std::filesystem::exists(document.parent_path() / (*it)[1].str()))
+        << document.filename() << " links to " << (*it)[1];
 }
 
 TEST(DocumentedCommands, TutorialOfTwoPhonesPrintsWhatItShows) {
@@ -234,8 +258,9 @@ TEST(DocumentedCommands, TutorialOfSimulationPrintsWhatItShows) {
 // The first screen of the README is the whole of what the demo prints.
 TEST(DocumentedCommands, ReadmeShowsTheScreenOfTheDemo) {
   const test::ScratchFolder scratch("demo");
-  const auto run = test::RunProgram({"run", kRoot / "data/sample/incline/experiment.yaml", "--out", "out/demo"}, scratch.path(),
-                                    "cd " + ShellQuote(scratch.path()) + " &&");
+  const auto run =
+      test::RunProgram({"run", kRoot / "data/sample/incline/experiment.yaml", "--out", "out/demo"},
+                       scratch.path(), "cd " + ShellQuote(scratch.path()) + " &&");
   ASSERT_EQ(run.code, 0) << run.err;
   const std::string readme = ReadText(kRoot / "README.md");
   const std::size_t begin = readme.find("    rod on an incline: 6 recordings\n");
@@ -248,7 +273,10 @@ TEST(DocumentedCommands, ReadmeShowsTheScreenOfTheDemo) {
     lines += !line.empty();
   }
   const std::regex seconds(R"(\n[0-9.]+ s from)");
-  EXPECT_EQ(NotPrinted(std::regex_replace(shown, seconds, "\ns from"), std::regex_replace(run.out, seconds, "\ns from")), "") << run.out;
+  EXPECT_EQ(NotPrinted(std::regex_replace(shown, seconds, "\ns from"),
+                       std::regex_replace(run.out, seconds, "\ns from")),
+            "")
+      << run.out;
   std::size_t printed = 0;
   for (const std::string& line : Split(run.out, '\n')) printed += !line.empty();
   EXPECT_EQ(lines, printed) << "lines are left out";

@@ -52,7 +52,8 @@ class ExportVerb : public ::testing::Test {
           const RigCamera& camera = rig.cameras[static_cast<std::size_t>(c)];
           p.q = *Project(camera.camera, camera.X_WC.inverse() * MarkerAt(drop, m, i));
           p.cov = 0.0025 * Eigen::Matrix2d::Identity();
-          if (i < 11 || i > 13 || c == 0 || m == 1) tracks.points.push_back(p);  // too long to be bridged
+          // too long to be bridged
+          if (i < 11 || i > 13 || c == 0 || m == 1) tracks.points.push_back(p);
         }
       Sort(&tracks);
       writer.Write(tracks);
@@ -76,10 +77,11 @@ TEST_F(ExportVerb, TracksToEveryFormatAndBack) {
   for (const char* extension : {"csv", "trc", "c3d"}) {
     SCOPED_TRACE(extension);
     const std::string out = std::string("points.") + extension;
-    const ProcessResult result = Run({File("tracks.csv"), "--rig", File("rig.yaml"), "--out", File(out), "--up-axis", "y"});
+    const ProcessResult result =
+        Run({File("tracks.csv"), "--rig", File("rig.yaml"), "--out", File(out), "--up-axis", "y"});
     EXPECT_EQ(result.code, 0) << result.err;
-    EXPECT_THAT(result.out,
-                AllOf(HasSubstr("drop1: 2 markers, 30 frames, 95.0 %"), HasSubstr("3 images of a marker that no other camera sees")));
+    EXPECT_THAT(result.out, AllOf(HasSubstr("drop1: 2 markers, 30 frames, 95.0 %"),
+                                  HasSubstr("3 images of a marker that no other camera sees")));
     for (int drop = 0; drop < 2; ++drop) {
       const std::string name = "points_drop" + std::to_string(drop + 1) + "." + extension;
       const MarkerFile file = ReadMarkerFile(File(name), {.up = UpAxis::kY});
@@ -90,16 +92,21 @@ TEST_F(ExportVerb, TracksToEveryFormatAndBack) {
         for (std::size_t m = 0; m < 2; ++m) {
           const auto& p = file.points.p_WM[m][static_cast<std::size_t>(i)];
           if (i < 11 || i > 13 || m == 1) {
-            EXPECT_LT((p.value_or(Vector3d::Zero()) - MarkerAt(drop, static_cast<int>(m), i)).norm(), 1e-6);
+            EXPECT_LT(
+                (p.value_or(Vector3d::Zero()) - MarkerAt(drop, static_cast<int>(m), i)).norm(),
+                1e-6);
           }
         }
       }
     }
   }
   // From one to the next, and the text of the last is that of the first.
-  EXPECT_EQ(Run({File("points_drop1.trc"), "--up-axis-of-file", "y", "--out", File("a.csv")}).code, 0);
-  EXPECT_EQ(Run({File("a.csv"), "--up-axis", "y", "--out", File("points_drop1_again.trc")}).code, 0);
-  std::string first = ReadText(File("points_drop1.trc")), again = ReadText(File("points_drop1_again.trc"));
+  EXPECT_EQ(Run({File("points_drop1.trc"), "--up-axis-of-file", "y", "--out", File("a.csv")}).code,
+            0);
+  EXPECT_EQ(Run({File("a.csv"), "--up-axis", "y", "--out", File("points_drop1_again.trc")}).code,
+            0);
+  std::string first = ReadText(File("points_drop1.trc")),
+              again = ReadText(File("points_drop1_again.trc"));
   EXPECT_EQ(first.substr(first.find('\n')), again.substr(again.find('\n')));
   const ProcessResult c3d = Run({File("points_drop2.c3d"), "--out", File("b.csv")});
   EXPECT_EQ(c3d.code, 0);
@@ -107,16 +114,25 @@ TEST_F(ExportVerb, TracksToEveryFormatAndBack) {
 }
 
 TEST_F(ExportVerb, OneRecordingKeepsTheName) {
-  EXPECT_EQ(Run({File("tracks.csv"), "--rig", File("rig.yaml"), "--recording", "drop2", "--out", File("p.trc"), "--unit", "m"}).code, 0);
+  EXPECT_EQ(Run({File("tracks.csv"), "--rig", File("rig.yaml"), "--recording", "drop2", "--out",
+                 File("p.trc"), "--unit", "m"})
+                .code,
+            0);
   EXPECT_THAT(ReadText(File("p.trc")), HasSubstr("\tm\t120"));
 }
 
 TEST_F(ExportVerb, MistakesAreOneLine) {
   ExpectOneLine(Run({File("tracks.csv"), "--out", File("p.trc")}), "--rig");
-  ExpectOneLine(Run({File("tracks.csv"), "--rig", File("rig.yaml"), "--out", File("p.bvh")}), ".csv, .trc or .c3d");
-  ExpectOneLine(Run({File("tracks.csv"), "--rig", File("rig.yaml"), "--out", File("p.trc"), "--up-axis", "w"}), "x, y, z");
-  ExpectOneLine(Run({File("tracks.csv"), "--rig", File("rig.yaml"), "--out", File("p.trc"), "--recording", "drop9"}), "drop1, drop2");
-  ExpectOneLine(Run({File("tracks.csv"), "--rig", File("rig.yaml"), "--out", File("tracks.csv")}), "the file that is read");
+  ExpectOneLine(Run({File("tracks.csv"), "--rig", File("rig.yaml"), "--out", File("p.bvh")}),
+                ".csv, .trc or .c3d");
+  ExpectOneLine(Run({File("tracks.csv"), "--rig", File("rig.yaml"), "--out", File("p.trc"),
+                     "--up-axis", "w"}),
+                "x, y, z");
+  ExpectOneLine(Run({File("tracks.csv"), "--rig", File("rig.yaml"), "--out", File("p.trc"),
+                     "--recording", "drop9"}),
+                "drop1, drop2");
+  ExpectOneLine(Run({File("tracks.csv"), "--rig", File("rig.yaml"), "--out", File("tracks.csv")}),
+                "the file that is read");
   const ProcessResult missing = Run({File("none.c3d"), "--out", File("p.trc")});
   EXPECT_EQ(missing.code, 3) << missing.err;
   EXPECT_FALSE(std::filesystem::exists(File("p.trc")));

@@ -1,4 +1,5 @@
-// The way in: a folder to fill in, what is missing in it, help, completion, and what happens to a user who slips.
+// The way in: a folder to fill in, what is missing in it, help, completion, and what happens to a
+// user who slips.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -37,12 +38,15 @@ std::vector<std::string> Lines(const std::string& text) {
 
 // Width as a terminal counts it: bytes that continue a character of UTF-8 take no column.
 std::size_t Width(const std::string& line) {
-  return static_cast<std::size_t>(std::count_if(line.begin(), line.end(), [](unsigned char c) { return (c & 0xC0) != 0x80; }));
+  return static_cast<std::size_t>(
+      std::count_if(line.begin(), line.end(), [](unsigned char c) { return (c & 0xC0) != 0x80; }));
 }
 
 class FirstSteps : public ::testing::Test {
  protected:
-  ProcessResult Run(const std::vector<std::string>& words, const std::string& prefix = "") { return RunProgram(words, Path(""), prefix); }
+  ProcessResult Run(const std::vector<std::string>& words, const std::string& prefix = "") {
+    return RunProgram(words, Path(""), prefix);
+  }
   std::filesystem::path Path(const std::string& name) const { return scratch_.path() / name; }
   std::vector<std::string> Verbs() {
     // The words of the completion script are those of the program itself.
@@ -53,7 +57,8 @@ class FirstSteps : public ::testing::Test {
   }
   void CopyDrops(const std::filesystem::path& folder) {
     for (const auto& entry : std::filesystem::directory_iterator(kData / "sample"))
-      if (entry.path().filename().string().starts_with("drop_")) std::filesystem::copy_file(entry.path(), folder / entry.path().filename());
+      if (entry.path().filename().string().starts_with("drop_"))
+        std::filesystem::copy_file(entry.path(), folder / entry.path().filename());
   }
 
  private:
@@ -61,7 +66,8 @@ class FirstSteps : public ::testing::Test {
 };
 
 TEST_F(FirstSteps, EveryKindOfFolderIsMadeOnceAndNeverWrittenOver) {
-  for (const char* kind : {"poses", "poses-space", "points", "planar-camera", "stereo", "published", "campaign", "bench", "simulate"}) {
+  for (const char* kind : {"poses", "poses-space", "points", "planar-camera", "stereo", "published",
+                           "campaign", "bench", "simulate"}) {
     const std::string folder = Path(kind);
     const ProcessResult made = Run({"new", kind, folder});
     ASSERT_EQ(made.code, 0) << made.err;
@@ -107,8 +113,10 @@ TEST_F(FirstSteps, RunTakesAFolderAsSoonAsTheRecordingsAreThere) {
   EXPECT_EQ(answer.at("schema"), "impactlab.answer/1");
   EXPECT_EQ(answer.at("recordings"), 24);
   EXPECT_GT(answer.at("accepted"), 10);
-  EXPECT_NEAR(answer.at("coefficients").at("energetic").at("mu_k").at("value").get<double>(), 0.12, 0.05);
-  for (const auto& file : answer.at("files")) EXPECT_TRUE(std::filesystem::exists(std::filesystem::path(out) / file.get<std::string>()));
+  EXPECT_NEAR(answer.at("coefficients").at("energetic").at("mu_k").at("value").get<double>(), 0.12,
+              0.05);
+  for (const auto& file : answer.at("files"))
+    EXPECT_TRUE(std::filesystem::exists(std::filesystem::path(out) / file.get<std::string>()));
   const ProcessResult kept = Run({"run", experiment, "--out", out, "--dry-run"});
   EXPECT_THAT(kept.out, HasSubstr("kept by an earlier run"));
   // A file that breaks is named with its reason.
@@ -122,13 +130,17 @@ TEST_F(FirstSteps, RunTakesAFolderAsSoonAsTheRecordingsAreThere) {
 TEST_F(FirstSteps, OtherFoldersAreTakenByTheirVerbsToo) {
   ASSERT_EQ(Run({"new", "bench", Path("bench")}).code, 0);
   EXPECT_EQ(Run({"check", Path("bench")}).code, 0);
-  EXPECT_EQ(Run({"coefficient", Path("bench/bench.yaml"), "--out", Path("bench/out"), "--quiet"}).code, 0);
+  EXPECT_EQ(
+      Run({"coefficient", Path("bench/bench.yaml"), "--out", Path("bench/out"), "--quiet"}).code,
+      0);
   ASSERT_EQ(Run({"new", "simulate", Path("sim")}).code, 0);
   EXPECT_EQ(Run({"check", Path("sim")}).code, 0);
-  EXPECT_EQ(Run({"simulate", Path("sim/scenario.yaml"), "--out", Path("sim/out"), "--quiet"}).code, 0);
+  EXPECT_EQ(Run({"simulate", Path("sim/scenario.yaml"), "--out", Path("sim/out"), "--quiet"}).code,
+            0);
   ASSERT_EQ(Run({"new", "published", Path("table")}).code, 0);
   EXPECT_EQ(Run({"check", Path("table")}).code, 0);
-  const ProcessResult audit = Run({"audit", Path("table/published.yaml"), "--out", Path("table/out"), "--quiet"});
+  const ProcessResult audit =
+      Run({"audit", Path("table/published.yaml"), "--out", Path("table/out"), "--quiet"});
   EXPECT_EQ(audit.code, 0) << audit.err;
   ASSERT_EQ(Run({"new", "campaign", Path("c")}).code, 0);
   const ProcessResult members = Run({"check", Path("c")});
@@ -145,9 +157,11 @@ TEST_F(FirstSteps, StereoFolderTakesTheVideosOfTheSample) {
   EXPECT_THAT(empty.out, HasSubstr("put the videos of the drops there"));
   EXPECT_THAT(empty.out, HasSubstr("put the clips or pictures of the board there"));
   for (const char* name : {"left.mp4", "right.mp4"})
-    std::filesystem::copy_file(kData / "sample/incline/calibration" / name, folder / "calibration" / name);
+    std::filesystem::copy_file(kData / "sample/incline/calibration" / name,
+                               folder / "calibration" / name);
   for (const auto& entry : std::filesystem::directory_iterator(kData / "sample/incline"))
-    if (entry.path().extension() == ".mp4") std::filesystem::copy_file(entry.path(), folder / "drops" / entry.path().filename());
+    if (entry.path().extension() == ".mp4")
+      std::filesystem::copy_file(entry.path(), folder / "drops" / entry.path().filename());
   const ProcessResult full = Run({"check", folder});
   EXPECT_EQ(full.code, 0) << full.out << full.err;
   EXPECT_THAT(full.out, HasSubstr("6 recordings of 2 cameras"));
@@ -168,14 +182,19 @@ TEST_F(FirstSteps, ForeignColumnsAreNamedAndMapped) {
     double t, x, z, theta;
     if (std::sscanf(line.c_str(), "%lf,%lf,%lf,%lf", &t, &x, &z, &theta) != 4) continue;
     char text[200];
-    std::snprintf(text, sizeof text, "%.6f;%.9g;%.9g;%.9g;1\n", 1e3 * t, 1e3 * x, 1e3 * z, theta * 180 / 3.14159265358979);
+    std::snprintf(text, sizeof text, "%.6f;%.9g;%.9g;%.9g;1\n", 1e3 * t, 1e3 * x, 1e3 * z,
+                  theta * 180 / 3.14159265358979);
     theirs += text;
   }
   WriteText(folder / "recordings/a.csv", theirs);
   const ProcessResult check = Run({"check", folder / "recordings/a.csv"});
   EXPECT_EQ(check.code, 0) << check.out;
-  EXPECT_THAT(check.out, HasSubstr("columns found: Time (ms), Body X (mm), Body Y (mm), Rotation (deg), Speed (mm/s)"));
-  const std::string wanted = R"(columns: {t: "Time (ms) ms", theta: "Rotation (deg) deg", x: "Body X (mm) mm", z: "Body Y (mm) mm"})";
+  EXPECT_THAT(
+      check.out,
+      HasSubstr(
+          "columns found: Time (ms), Body X (mm), Body Y (mm), Rotation (deg), Speed (mm/s)"));
+  const std::string wanted =
+      R"(columns: {t: "Time (ms) ms", theta: "Rotation (deg) deg", x: "Body X (mm) mm", z: "Body Y (mm) mm"})";
   EXPECT_THAT(check.out, HasSubstr(wanted));
   const ProcessResult before = Run({"check", folder});
   EXPECT_EQ(before.code, 3);
@@ -211,8 +230,9 @@ TEST_F(FirstSteps, HelpOfEveryVerbFitsATerminalAndShowsExamples) {
 TEST_F(FirstSteps, CompletionKnowsVerbsOptionsAndKinds) {
   WriteText(Path("completion.bash"), Run({"completion", "bash"}).out);
   const auto complete = [&](const std::string& words, int at) {
-    const std::string command = "source " + test::ShellQuote(Path("completion.bash")) + "; COMP_WORDS=(" + words +
-                                "); COMP_CWORD=" + std::to_string(at) + "; _impactlab; echo \"${COMPREPLY[@]}\" > " +
+    const std::string command = "source " + test::ShellQuote(Path("completion.bash")) +
+                                "; COMP_WORDS=(" + words + "); COMP_CWORD=" + std::to_string(at) +
+                                "; _impactlab; echo \"${COMPREPLY[@]}\" > " +
                                 test::ShellQuote(Path("said"));
     EXPECT_EQ(std::system(("bash -c " + test::ShellQuote(command)).c_str()), 0);
     return ReadText(Path("said"));
@@ -284,13 +304,16 @@ TEST_F(FirstSteps, TablesOfAFolderHaveTheCureThatFits) {
   EXPECT_THAT(check.out, HasSubstr("-> copy it again from where it was recorded"));
   EXPECT_THAT(check.out, Not(HasSubstr("columns: {")));
   EXPECT_THAT(check.out, Not(HasSubstr("alike")));
-  EXPECT_THAT(Run({"new", "poses", Path("a folder")}).out, HasSubstr("impactlab check '" + Path("a folder").string() + "'"));
+  EXPECT_THAT(Run({"new", "poses", Path("a folder")}).out,
+              HasSubstr("impactlab check '" + Path("a folder").string() + "'"));
 }
 
 // Verbs with the inputs they cannot do without.
 TEST_F(FirstSteps, SlipsAreOneLineAndAnExitCode) {
-  const std::map<std::string, std::vector<std::string>> first = {
-      {"new", {"poses"}}, {"board", {"--square-m", "0.02"}}, {"completion", {"bash"}}, {"predict", {}}};
+  const std::map<std::string, std::vector<std::string>> first = {{"new", {"poses"}},
+                                                                 {"board", {"--square-m", "0.02"}},
+                                                                 {"completion", {"bash"}},
+                                                                 {"predict", {}}};
   const std::set<std::string> without_file = {"board", "new", "completion"};
   const std::string absent = Path("not \xC3\xBC there.yaml");
   for (const std::string& verb : Verbs()) {
@@ -308,7 +331,8 @@ TEST_F(FirstSteps, SlipsAreOneLineAndAnExitCode) {
     if (verb == "export") words.insert(words.end(), {"--out", Path("x.csv")});
     const ProcessResult gone = Run(words);
     EXPECT_THAT(gone.code, ::testing::AnyOf(2, 3)) << verb;
-    if (verb == "check" || verb == "doctor") continue;  // they say it on standard output, with everything else
+    // they say it on standard output, with everything else
+    if (verb == "check" || verb == "doctor") continue;
     one_line(gone, "missing file");
     EXPECT_THAT(gone.err, HasSubstr("not \xC3\xBC there.yaml")) << verb;
   }
@@ -320,7 +344,8 @@ TEST_F(FirstSteps, OutputThatCannotBeWrittenIsToldBeforeTheWork) {
   const std::string out = Path("file") / "out";
   const std::string data = kData;
   for (const std::vector<std::string>& words :
-       {std::vector<std::string>{"run", data + "/sample/experiment.yaml", "--bootstrap", "0", "--no-report"},
+       {std::vector<std::string>{"run", data + "/sample/experiment.yaml", "--bootstrap", "0",
+                                 "--no-report"},
         {"audit", data + "/published/004_sun.yaml"},
         {"coefficient", data + "/experiments/bench-tests.yaml"},
         {"simulate", data + "/scenarios/bouncing_ball.yaml"},
@@ -336,8 +361,9 @@ TEST_F(FirstSteps, OutputThatCannotBeWrittenIsToldBeforeTheWork) {
 }
 
 TEST_F(FirstSteps, NothingButTextGoesWhereNoTerminalIs) {
-  const ProcessResult run =
-      Run({"run", kData / "sample/experiment.yaml", "--out", Path("out"), "--bootstrap", "0", "--no-report"}, "</dev/null");
+  const ProcessResult run = Run({"run", kData / "sample/experiment.yaml", "--out", Path("out"),
+                                 "--bootstrap", "0", "--no-report"},
+                                "</dev/null");
   ASSERT_EQ(run.code, 0) << run.err;
   EXPECT_THAT(run.out + run.err, Not(HasSubstr("\x1b")));
   EXPECT_THAT(run.err, IsEmpty());

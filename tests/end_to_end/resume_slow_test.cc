@@ -1,4 +1,5 @@
-// A run that is stopped, killed or out of disk goes on where it was, and ends in the bytes of one that nothing disturbed.
+// A run that is stopped, killed or out of disk goes on where it was, and ends in the bytes of one
+// that nothing disturbed.
 
 #include <fcntl.h>
 #include <gmock/gmock.h>
@@ -26,28 +27,34 @@ using test::RunProgram;
 using test::WriteText;
 using ::testing::HasSubstr;
 
-const std::filesystem::path kSample = std::filesystem::path(IMPACTLAB_SOURCE_DIR) / "data/sample/incline";
+const std::filesystem::path kSample =
+    std::filesystem::path(IMPACTLAB_SOURCE_DIR) / "data/sample/incline";
 
 // Two drops of the sample, with the footage of the board.
 void WriteInputs(const std::filesystem::path& folder) {
   std::filesystem::create_directories(folder);
-  std::filesystem::copy(kSample / "calibration", folder / "calibration", std::filesystem::copy_options::recursive);
-  for (const char* name :
-       {"drop_0001_left.mp4", "drop_0001_right.mp4", "drop_0002_left.mp4", "drop_0002_right.mp4", "experiment.yaml", "rig.yaml"})
+  std::filesystem::copy(kSample / "calibration", folder / "calibration",
+                        std::filesystem::copy_options::recursive);
+  for (const char* name : {"drop_0001_left.mp4", "drop_0001_right.mp4", "drop_0002_left.mp4",
+                           "drop_0002_right.mp4", "experiment.yaml", "rig.yaml"})
     std::filesystem::copy_file(kSample / name, folder / name);
   WriteText(folder / "tracking.yaml",
-            std::regex_replace(ReadText(kSample / "tracking.yaml"), std::regex("  - \\{name: drop_000[3-6][^\n]*\n"), ""));
+            std::regex_replace(ReadText(kSample / "tracking.yaml"),
+                               std::regex("  - \\{name: drop_000[3-6][^\n]*\n"), ""));
 }
 
-// Starts a run and sends it a signal after a while; the exit code, 128 + signal where it was killed.
-int Interrupted(const std::filesystem::path& experiment, const std::filesystem::path& out, int signal, double after_s) {
+// Starts a run and sends it a signal after a while; the exit code, 128 + signal where it was
+// killed.
+int Interrupted(const std::filesystem::path& experiment, const std::filesystem::path& out,
+                int signal, double after_s) {
   const std::string program = std::string(IMPACTLAB_BINARY_DIR) + "/impactlab";
   const pid_t child = ::fork();
   if (child == 0) {
     const int nowhere = ::open("/dev/null", O_WRONLY);
     ::dup2(nowhere, 1);
     ::dup2(nowhere, 2);
-    ::execl(program.c_str(), program.c_str(), "run", experiment.c_str(), "--out", out.c_str(), "--quiet", nullptr);
+    ::execl(program.c_str(), program.c_str(), "run", experiment.c_str(), "--out", out.c_str(),
+            "--quiet", nullptr);
     ::_exit(127);
   }
   std::this_thread::sleep_for(std::chrono::duration<double>(after_s));
@@ -59,15 +66,19 @@ int Interrupted(const std::filesystem::path& experiment, const std::filesystem::
 
 // Every file of a run folder, without what only says when and how long.
 std::map<std::string, std::string> Contents(const std::filesystem::path& folder) {
-  static const std::regex times(R"(("(fit_)?seconds[a-z_]*": *|"decoding[a-z_]*": *)[-+0-9.e]+|\n *(utc|command): [^\n]*)");
+  static const std::regex times(
+      R"(("(fit_)?seconds[a-z_]*": *|"decoding[a-z_]*": *)[-+0-9.e]+|\n *(utc|command): [^\n]*)");
   std::map<std::string, std::string> out;
   for (const auto& entry : std::filesystem::recursive_directory_iterator(folder)) {
     const std::string name = std::filesystem::relative(entry.path(), folder).string();
     if (!entry.is_regular_file() || name.starts_with(".stages")) continue;
     std::string text = ReadText(entry.path());
-    if (name.ends_with(".json") || name.ends_with(".yaml")) text = std::regex_replace(text, times, "$1");
-    if (name == "classical.csv") text = std::regex_replace(text, std::regex(",[^,\n]*(?=\n)"), "");  // cost_s, the last column
-    // Pages carry times in words and in what they draw; the tables they are drawn from are compared themselves.
+    if (name.ends_with(".json") || name.ends_with(".yaml"))
+      text = std::regex_replace(text, times, "$1");
+    // cost_s, the last column
+    if (name == "classical.csv") text = std::regex_replace(text, std::regex(",[^,\n]*(?=\n)"), "");
+    // Pages carry times in words and in what they draw; the tables they are drawn from are compared
+    // themselves.
     if (name.ends_with(".html")) text.clear();
     out[name] = text;
   }
@@ -80,12 +91,14 @@ void ExpectSame(const std::filesystem::path& run, const std::filesystem::path& r
     ASSERT_TRUE(found.contains(name)) << name;
     EXPECT_TRUE(found.at(name) == text) << name << " differs";
   }
-  for (const auto& [name, text] : found) EXPECT_TRUE(wanted.contains(name)) << name << " is left over";
+  for (const auto& [name, text] : found)
+    EXPECT_TRUE(wanted.contains(name)) << name << " is left over";
 }
 
 TEST(Resume, EndsInTheSameBytesWhereverItWasInterrupted) {
   const test::ScratchFolder scratch("resume \xC3\xBC");
-  const std::filesystem::path experiment = scratch.path() / "in/experiment.yaml", out = scratch.path() / "run",
+  const std::filesystem::path experiment = scratch.path() / "in/experiment.yaml",
+                              out = scratch.path() / "run",
                               reference = scratch.path() / "reference";
   WriteInputs(scratch.path() / "in");
   const auto finish = [&] {
@@ -94,7 +107,8 @@ TEST(Resume, EndsInTheSameBytesWhereverItWasInterrupted) {
   };
   const auto start = std::chrono::steady_clock::now();
   finish();
-  const double whole = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  const double whole =
+      std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   std::filesystem::rename(out, reference);
 
   std::mt19937 random(20261129);
@@ -117,7 +131,8 @@ TEST(Resume, EndsInTheSameBytesWhereverItWasInterrupted) {
   // A full disk: no file may grow beyond what the limit says, in blocks of a kilobyte.
   std::filesystem::remove_all(out);
   for (const char* limit : {"ulimit -f 20;", "ulimit -f 300;", "ulimit -f 900;"}) {
-    const auto result = RunProgram({"run", experiment, "--out", out, "--quiet"}, scratch.path(), limit);
+    const auto result =
+        RunProgram({"run", experiment, "--out", out, "--quiet"}, scratch.path(), limit);
     EXPECT_EQ(result.code, 3) << limit << result.err;
     EXPECT_THAT(result.err, HasSubstr("File too large"));
   }
@@ -127,7 +142,8 @@ TEST(Resume, EndsInTheSameBytesWhereverItWasInterrupted) {
 
 TEST(Resume, DoesAgainOnlyWhatAChangeTouches) {
   const test::ScratchFolder scratch("reuse");
-  const std::filesystem::path in = scratch.path() / "in", experiment = in / "experiment.yaml", out = scratch.path() / "run";
+  const std::filesystem::path in = scratch.path() / "in", experiment = in / "experiment.yaml",
+                              out = scratch.path() / "run";
   WriteInputs(in);
   using Counts = std::map<std::string, std::pair<int, int>>;  // reused, made
   const auto run = [&](std::vector<std::string> more = {}) {
@@ -148,18 +164,22 @@ TEST(Resume, DoesAgainOnlyWhatAChangeTouches) {
     return counts.contains(stage) && counts.at(stage).first == 0 && counts.at(stage).second > 0;
   };
   const Counts first = run();
-  for (const char* stage : {"footage", "solve", "tracks", "drops", "identify", "validation"}) EXPECT_TRUE(all_made(first, stage)) << stage;
+  for (const char* stage : {"footage", "solve", "tracks", "drops", "identify", "validation"})
+    EXPECT_TRUE(all_made(first, stage)) << stage;
   for (const auto& [stage, count] : run()) EXPECT_EQ(count.second, 0) << stage << " was done again";
 
   // Other cross-validation: the cameras, tracks and fits stay.
   const std::string text = ReadText(experiment);
   WriteText(experiment, text + "validate: {folds: 2}\n");
   const Counts folds = run();
-  for (const char* stage : {"footage", "solve", "tracks", "drops", "identify"}) EXPECT_TRUE(all_reused(folds, stage)) << stage;
+  for (const char* stage : {"footage", "solve", "tracks", "drops", "identify"})
+    EXPECT_TRUE(all_reused(folds, stage)) << stage;
   EXPECT_TRUE(all_made(folds, "validation"));
 
-  // Another video under the same name: its recording is followed again, the other one and the cameras are not.
-  std::filesystem::copy_file(kSample / "drop_0003_left.mp4", in / "drop_0002_left.mp4", std::filesystem::copy_options::overwrite_existing);
+  // Another video under the same name: its recording is followed again, the other one and the
+  // cameras are not.
+  std::filesystem::copy_file(kSample / "drop_0003_left.mp4", in / "drop_0002_left.mp4",
+                             std::filesystem::copy_options::overwrite_existing);
   std::filesystem::copy_file(kSample / "drop_0003_right.mp4", in / "drop_0002_right.mp4",
                              std::filesystem::copy_options::overwrite_existing);
   const Counts video = run();
@@ -168,7 +188,8 @@ TEST(Resume, DoesAgainOnlyWhatAChangeTouches) {
   EXPECT_TRUE(all_made(video, "identify"));
 
   const Counts forced = run({"--force"});
-  for (const auto& [stage, count] : forced) EXPECT_EQ(count.first, 0) << stage << " was taken although forced";
+  for (const auto& [stage, count] : forced)
+    EXPECT_EQ(count.first, 0) << stage << " was taken although forced";
 }
 
 }  // namespace

@@ -1,4 +1,5 @@
-// `impactlab run` from footage of a board and videos of drops to coefficients, the way a user runs it.
+// `impactlab run` from footage of a board and videos of drops to coefficients, the way a user runs
+// it.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -27,14 +28,16 @@ using test::RunProgram;
 using test::WriteText;
 using ::testing::HasSubstr;
 
-const std::filesystem::path kSample = std::filesystem::path(IMPACTLAB_SOURCE_DIR) / "data/sample/incline";
+const std::filesystem::path kSample =
+    std::filesystem::path(IMPACTLAB_SOURCE_DIR) / "data/sample/incline";
 
 // The sample, run once.
 class RunMarkers : public ::testing::Test {
  protected:
   static void SetUpTestSuite() {
     folder_ = new test::ScratchFolder("run markers");
-    const auto result = RunProgram({"run", kSample / "experiment.yaml", "--out", Out("run")}, folder_->path());
+    const auto result =
+        RunProgram({"run", kSample / "experiment.yaml", "--out", Out("run")}, folder_->path());
     ASSERT_EQ(result.code, 0) << result.err;
     said_ = result.out;
   }
@@ -71,33 +74,43 @@ TEST_F(RunMarkers, CoefficientsHoldTheTruthFromPixels) {
 TEST_F(RunMarkers, ReportIsShownWithoutFault) {
   IMPACTLAB_SKIP_WITHOUT_BROWSER();
   EXPECT_EQ(test::PageFaults(Out("run") / "report.html", "incline",
-                             {"switch", "keyboard", "plots", "tables", "replay", "pictures", "configuration", "paper"}),
+                             {"switch", "keyboard", "plots", "tables", "replay", "pictures",
+                              "configuration", "paper"}),
             "");
 }
 
 TEST_F(RunMarkers, ImpactsAreWhereTheyWere) {
-  const Table events = ReadCsv(Out("run/events.csv"), {.text_columns = {"recording", "reason", "detail"}, .empty_is_nan = true});
-  const Table truth =
-      ReadCsv(kSample / "truth.csv", {.text_columns = {"recording", "reason", "detail", "law", "case"}, .empty_is_nan = true});
-  // W of the calibration is the board on the incline, not the W of the truth: what both agree on is compared, normal to the surface.
+  const Table events =
+      ReadCsv(Out("run/events.csv"),
+              {.text_columns = {"recording", "reason", "detail"}, .empty_is_nan = true});
+  const Table truth = ReadCsv(
+      kSample / "truth.csv",
+      {.text_columns = {"recording", "reason", "detail", "law", "case"}, .empty_is_nan = true});
+  // W of the calibration is the board on the incline, not the W of the truth: what both agree on is
+  // compared, normal to the surface.
   std::map<std::string, std::vector<std::size_t>> of;
-  for (std::size_t k = 0; k < truth.n_rows(); ++k) of[truth.TextColumn("recording")[k]].push_back(k);
+  for (std::size_t k = 0; k < truth.n_rows(); ++k)
+    of[truth.TextColumn("recording")[k]].push_back(k);
   int compared = 0;
   for (std::size_t k = 0; k < events.n_rows(); ++k) {
     if (events.Column("accepted")[k] == 0 || events.Column("impact")[k] != 0) continue;
     const std::size_t row = of.at(events.TextColumn("recording")[k]).front();
     for (const char* column : {"v_minus_F_n_m_per_s", "v_plus_F_n_m_per_s"})
-      EXPECT_NEAR(events.Column(column)[k], truth.Column(column)[row], 0.02) << events.TextColumn("recording")[k] << " " << column;
+      EXPECT_NEAR(events.Column(column)[k], truth.Column(column)[row], 0.02)
+          << events.TextColumn("recording")[k] << " " << column;
     ++compared;
   }
   EXPECT_GE(compared, 5);
 }
 
 TEST_F(RunMarkers, TheBudgetAddsUpAndNamesTheLargest) {
-  const Table budget = ReadCsv(Out("run/budget.csv"), {.text_columns = {"quantity", "law", "unit", "source", "how"}, .empty_is_nan = true});
+  const Table budget =
+      ReadCsv(Out("run/budget.csv"),
+              {.text_columns = {"quantity", "law", "unit", "source", "how"}, .empty_is_nan = true});
   std::map<std::string, double> shares;
   for (std::size_t k = 0; k < budget.n_rows(); ++k)
-    shares[budget.TextColumn("law")[k] + " " + budget.TextColumn("quantity")[k]] += budget.Column("share")[k];
+    shares[budget.TextColumn("law")[k] + " " + budget.TextColumn("quantity")[k]] +=
+        budget.Column("share")[k];
   EXPECT_GE(shares.size(), 11u);
   for (const auto& [quantity, share] : shares) EXPECT_NEAR(share, 1, 1e-9) << quantity;
   // The coefficients of the fit carry what the budget says in all.
@@ -114,26 +127,33 @@ TEST_F(RunMarkers, TheBudgetAddsUpAndNamesTheLargest) {
 TEST_F(RunMarkers, EntersAtTheTracksAndComesToTheSame) {
   // Poses, tracks and rig of the run are files that another run starts from.
   std::string text = ReadText(kSample / "experiment.yaml");
-  const std::string from = "calibration: calibration/calibration.yaml", tracking = "tracking: tracking.yaml";
+  const std::string from = "calibration: calibration/calibration.yaml",
+                    tracking = "tracking: tracking.yaml";
   ASSERT_THAT(text, HasSubstr(from));
   text.replace(text.find(from), from.size(),
-               "rig: '" + Out("run/calibration/rig.yaml").string() + "'\n  tracks: '" + Out("run/tracking/tracks.csv").string() + "'");
-  text.replace(text.find(tracking), tracking.size(), "tracking: '" + (kSample / "tracking.yaml").string() + "'");
+               "rig: '" + Out("run/calibration/rig.yaml").string() + "'\n  tracks: '" +
+                   Out("run/tracking/tracks.csv").string() + "'");
+  text.replace(text.find(tracking), tracking.size(),
+               "tracking: '" + (kSample / "tracking.yaml").string() + "'");
   WriteText(Out("again.yaml"), text);
-  const auto result = RunProgram({"run", Out("again.yaml"), "--out", Out("again")}, folder_->path());
+  const auto result =
+      RunProgram({"run", Out("again.yaml"), "--out", Out("again")}, folder_->path());
   ASSERT_EQ(result.code, 0) << result.err;
   const LawFit first = Energetic(Out("run")), second = Energetic(Out("again"));
   for (std::size_t k = 0; k < 2; ++k)
-    EXPECT_NEAR(first.parameters[k].value, second.parameters[k].value, 0.2 * first.parameters[k].sd) << first.parameters[k].name;
+    EXPECT_NEAR(first.parameters[k].value, second.parameters[k].value, 0.2 * first.parameters[k].sd)
+        << first.parameters[k].name;
   EXPECT_FALSE(std::filesystem::exists(Out("again/tracking")));
 }
 
 TEST_F(RunMarkers, PosesAreAnExperimentOfTheirOwn) {
   const std::string text =
-      "schema: impactlab.experiment/1\nrecordings: {files: 'run/poses/*.csv', kind: spatial_poses}\n"
+      "schema: impactlab.experiment/1\nrecordings: {files: 'run/poses/*.csv', kind: "
+      "spatial_poses}\n"
       "body: {shape: rod, length_m: 0.2, radius_m: 0.006}\ngravity_m_per_s2: [3.354, 0, -9.2152]\n";
   WriteText(Out("poses.yaml"), text);
-  const auto result = RunProgram({"reconstruct", Out("poses.yaml"), "--out", Out("poses")}, folder_->path());
+  const auto result =
+      RunProgram({"reconstruct", Out("poses.yaml"), "--out", Out("poses")}, folder_->path());
   EXPECT_EQ(result.code, 0) << result.err;
 }
 
@@ -142,8 +162,9 @@ TEST_F(RunMarkers, TheReportTellsOfThePixels) {
   EXPECT_THAT(page, HasSubstr("From the pixels"));
   EXPECT_THAT(page, HasSubstr("Error budget"));
   EXPECT_THAT(page, HasSubstr("calibration/calibration.html"));
-  for (const char* file : {"calibration/calibration.html", "calibration/rig.yaml", "tracking/tracking.html", "tracking/tracks.csv",
-                           "drops.csv", "poses/drop_0001.csv", "run.yaml"})
+  for (const char* file :
+       {"calibration/calibration.html", "calibration/rig.yaml", "tracking/tracking.html",
+        "tracking/tracks.csv", "drops.csv", "poses/drop_0001.csv", "run.yaml"})
     EXPECT_TRUE(std::filesystem::exists(Out("run") / file)) << file;
 }
 
@@ -155,7 +176,8 @@ TEST_F(RunMarkers, TheReplayHoldsWhatTheCamerasSaw) {
     ASSERT_TRUE(recording.contains("pictures")) << recording["name"];
     ASSERT_EQ(recording["pictures"].size(), 2u);
     for (const auto& picture : recording["pictures"]) {
-      const std::string name = recording["name"].get<std::string>() + "_" + picture["camera"].get<std::string>();
+      const std::string name =
+          recording["name"].get<std::string>() + "_" + picture["camera"].get<std::string>();
       const GrayImage sheet = ReadImage(Out("run/tracking/frames") / (name + ".jpg"));
       const int columns = picture["columns"], wide = picture["tile"][0], high = picture["tile"][1];
       EXPECT_EQ(picture["frames"].size(), 21u);
@@ -168,13 +190,15 @@ TEST_F(RunMarkers, TheReplayHoldsWhatTheCamerasSaw) {
             return sheet.At(static_cast<int>(k) % columns * wide + static_cast<int>(x),
                             static_cast<int>(k) / columns * high + static_cast<int>(y));
           };
-          EXPECT_GT(gray(1, 2), 100) << name << " frame " << frame[0] << ": no bright marker where it was found";
+          EXPECT_GT(gray(1, 2), 100)
+              << name << " frame " << frame[0] << ": no bright marker where it was found";
           ++marks;
           if (mark.size() < 6) continue;
           ++fitted;
           near += mark[5].get<double>() < 1;
           if (mark[5].get<double>() < 1)
-            EXPECT_GT(gray(3, 4), 100) << name << " frame " << frame[0] << ": no bright marker where the fit says";
+            EXPECT_GT(gray(3, 4), 100)
+                << name << " frame " << frame[0] << ": no bright marker where the fit says";
         }
       }
     }
@@ -191,12 +215,14 @@ TEST_F(RunMarkers, FramesThatAreGoneAreKeptAnew) {
   const std::string before = ReadText(picture), page = ReadText(Out("run/report.html"));
   ASSERT_FALSE(before.empty());
   const auto again = [&] {
-    const auto result = RunProgram({"run", kSample / "experiment.yaml", "--out", Out("run"), "--json"}, folder_->path());
+    const auto result = RunProgram(
+        {"run", kSample / "experiment.yaml", "--out", Out("run"), "--json"}, folder_->path());
     EXPECT_EQ(result.code, 0) << result.err;
     return nlohmann::json::parse(result.out).at("stages");
   };
   EXPECT_EQ(again().at("pictures").at("made"), 0);
-  EXPECT_EQ(test::Block(ReadText(Out("run/report.html")), "recording-data"), test::Block(page, "recording-data"));
+  EXPECT_EQ(test::Block(ReadText(Out("run/report.html")), "recording-data"),
+            test::Block(page, "recording-data"));
   std::filesystem::remove(table);
   WriteText(picture, "no picture");
   const auto stages = again();
@@ -218,10 +244,14 @@ TEST_F(RunMarkers, WhatIsMissingIsSaidWithItsCure) {
   const std::string start = "schema: impactlab.experiment/1\n" + body;
   EXPECT_THAT(refusal(start + "recordings: {kind: marker}\n"), HasSubstr("markers"));
   EXPECT_THAT(refusal(start + "recordings: {kind: markers}\n"), HasSubstr("tracking"));
-  EXPECT_THAT(refusal(start + "recordings: {kind: markers, tracking: " + tracking + ", rig: a.yaml, calibration: b.yaml}\n"),
+  EXPECT_THAT(refusal(start + "recordings: {kind: markers, tracking: " + tracking +
+                      ", rig: a.yaml, calibration: b.yaml}\n"),
               HasSubstr("one of them"));
-  EXPECT_THAT(refusal(start + "drag_per_m: 0.1\nrecordings: {kind: markers, tracking: " + tracking + "}\n"), HasSubstr("drag_per_m"));
-  EXPECT_THAT(refusal(start + "recordings: {kind: markers, tracking: " + tracking + ", tracks: none.csv, files: '*.csv'}\n"),
+  EXPECT_THAT(
+      refusal(start + "drag_per_m: 0.1\nrecordings: {kind: markers, tracking: " + tracking + "}\n"),
+      HasSubstr("drag_per_m"));
+  EXPECT_THAT(refusal(start + "recordings: {kind: markers, tracking: " + tracking +
+                      ", tracks: none.csv, files: '*.csv'}\n"),
               HasSubstr("files"));
 }
 

@@ -1,4 +1,5 @@
-// Sabotage of what was declared: `impactlab run` finds it from the free flights, names the cause, or says what cannot be told apart.
+// Sabotage of what was declared: `impactlab run` finds it from the free flights, names the cause,
+// or says what cannot be told apart.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -21,7 +22,8 @@ namespace {
 
 using ::testing::HasSubstr;
 
-// Three drops of a box before two cameras, calibrated by boards: what the cameras saw, and what is declared of them.
+// Three drops of a box before two cameras, calibrated by boards: what the cameras saw, and what is
+// declared of them.
 struct Sabotage {
   CameraRig truth, rig;
   std::vector<Drop> drops;
@@ -34,7 +36,8 @@ struct Sabotage {
   Sabotage() {
     truth = DropRig(2);
     CalibrateByBoards(&truth, 15, 0.1, random);
-    for (int k = 0; k < 3; ++k) drops.push_back(DrawDrop(Thing::kBox, random, 0.2, Vector3d::UnitZ(), 0.12));
+    for (int k = 0; k < 3; ++k)
+      drops.push_back(DrawDrop(Thing::kBox, random, 0.2, Vector3d::UnitZ(), 0.12));
     rig = Miscalibrated(truth, random);
     markers = drops.front().markers;
   }
@@ -56,25 +59,33 @@ struct Sabotage {
     for (std::size_t m = 0; m < markers.size(); ++m) {
       const Vector3d& p = markers[m].p_BM;
       names += (m == 0 ? "" : ", ") + ("m" + std::to_string(m + 1));
-      layout += (m == 0 ? "[" : ", [") + FormatNumber(p.x()) + ", " + FormatNumber(p.y()) + ", " + FormatNumber(p.z()) + "]";
+      layout += (m == 0 ? "[" : ", [") + FormatNumber(p.x()) + ", " + FormatNumber(p.y()) + ", " +
+                FormatNumber(p.z()) + "]";
     }
-    WriteText(folder.path() / "tracking.yaml", "schema: impactlab.tracking/1\nrig: rig.yaml\ncameras: [{name: " + truth.cameras[0].name +
-                                                   "}, {name: " + truth.cameras[1].name + "}]\nmarkers: {look: bright, names: [" + names +
-                                                   "], layout_m: [" + layout + "], layout_sd_m: " + FormatNumber(layout_sd) +
-                                                   "}\nrecordings:\n  - {name: drop1, files: {" + truth.cameras[0].name + ": a.mp4, " +
-                                                   truth.cameras[1].name + ": b.mp4}}\nsynchronise: {method: given, shift_s: [0, 0]}\n");
+    WriteText(
+        folder.path() / "tracking.yaml",
+        "schema: impactlab.tracking/1\nrig: rig.yaml\ncameras: [{name: " + truth.cameras[0].name +
+            "}, {name: " + truth.cameras[1].name + "}]\nmarkers: {look: bright, names: [" + names +
+            "], layout_m: [" + layout + "], layout_sd_m: " + FormatNumber(layout_sd) +
+            "}\nrecordings:\n  - {name: drop1, files: {" + truth.cameras[0].name + ": a.mp4, " +
+            truth.cameras[1].name + ": b.mp4}}\nsynchronise: {method: given, shift_s: [0, 0]}\n");
     WriteText(folder.path() / "experiment.yaml",
-              "schema: impactlab.experiment/1\nname: sabotage\nrecordings: {kind: markers, tracking: tracking.yaml, rig: rig.yaml, tracks: "
-              "tracks.csv}\nbody: {shape: box, sides_m: [0.1, 0.07, 0.05], mass_kg: 0.3}\nfloor: {normal: [0, 0, 1]}\n"
+              "schema: impactlab.experiment/1\nname: sabotage\nrecordings: {kind: markers, "
+              "tracking: tracking.yaml, rig: rig.yaml, tracks: "
+              "tracks.csv}\nbody: {shape: box, sides_m: [0.1, 0.07, 0.05], mass_kg: 0.3}\nfloor: "
+              "{normal: [0, 0, 1]}\n"
               "gravity_m_per_s2: [0, 0, -9.80665]\nidentify: {bootstrap: 0, grid: 0}\n" +
                   more);
-    std::vector<std::string> words = {"run", folder.path() / "experiment.yaml", "--out", folder.path() / "out"};
+    std::vector<std::string> words = {"run", folder.path() / "experiment.yaml", "--out",
+                                      folder.path() / "out"};
     if (!with_report) words.emplace_back("--no-report");
     return RunProgram(words, folder.path());
   }
 };
 
-nlohmann::json Flights(const ScratchFolder& folder) { return nlohmann::json::parse(ReadText(folder.path() / "out" / "flights.json")); }
+nlohmann::json Flights(const ScratchFolder& folder) {
+  return nlohmann::json::parse(ReadText(folder.path() / "out" / "flights.json"));
+}
 
 void ScaleFocal(RigCamera* camera, double factor) {
   Eigen::VectorXd x = Intrinsics(camera->camera);
@@ -87,7 +98,8 @@ TEST(RunSabotage, HonestRecordingsPass) {
   Sabotage scene;
   const ProcessResult result = scene.Run(folder, true);
   ASSERT_EQ(result.code, 0) << result.err;
-  EXPECT_THAT(result.out, HasSubstr("free flight 3 of 3 recordings could be checked")) << result.out;
+  EXPECT_THAT(result.out, HasSubstr("free flight 3 of 3 recordings could be checked"))
+      << result.out;
   const nlohmann::json flights = Flights(folder);
   EXPECT_EQ(flights["failed"], 0);
   EXPECT_TRUE(flights["culprits"].empty());
@@ -125,7 +137,8 @@ TEST(RunSabotage, WithoutAKnownLengthTheClockAndTheScaleAreStatedTogether) {
   const ScratchFolder folder("degenerate");
   Sabotage scene;
   scene.clock = 1.1;
-  scene.more = "bundle: {layout_sd_m: 0.02}\n";  // nobody measured it, and it is all of length that the body brings
+  // nobody measured it, and it is all of length that the body brings
+  scene.more = "bundle: {layout_sd_m: 0.02}\n";
   const ProcessResult result = scene.Run(folder);
   const std::string said = result.out + result.err;
   EXPECT_THAT(said, HasSubstr("clock: true value is"));

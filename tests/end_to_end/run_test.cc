@@ -15,7 +15,8 @@ const std::filesystem::path kSource = IMPACTLAB_SOURCE_DIR;
 
 RunResult RunSample(int threads) {
   const Experiment experiment = LoadExperiment(kSource / "data/sample/experiment.yaml");
-  return RunExperiment(experiment, ExpandGlob(experiment.recordings, kSource / "data/sample"), {.threads = threads, .quiet = true});
+  return RunExperiment(experiment, ExpandGlob(experiment.recordings, kSource / "data/sample"),
+                       {.threads = threads, .quiet = true});
 }
 
 const LawFit& Energetic(const FitResult& fit) {
@@ -61,13 +62,15 @@ TEST(Run, DoesNotDependOnTheNumberOfThreads) {
 
 TEST(Run, StagesGiveWhatTheWholeGives) {
   const test::ScratchFolder scratch("stages");
-  const std::string experiment = kSource / "data/sample/experiment.yaml", out = scratch.path() / "run";
+  const std::string experiment = kSource / "data/sample/experiment.yaml",
+                    out = scratch.path() / "run";
   const auto run = [&](std::vector<std::string> words) {
     const test::ProcessResult result = test::RunProgram(words, scratch.path());
     ASSERT_EQ(result.code, 0) << result.err;
   };
   run({"run", experiment, "--out", out, "--no-report", "--quiet"});
-  const std::string events = out + "/events.csv", fit = out + "/fit.json", stage = scratch.path() / "stage";
+  const std::string events = out + "/events.csv", fit = out + "/fit.json",
+                    stage = scratch.path() / "stage";
   run({"identify", experiment, "--events", events, "--out", stage});
   const FitResult whole = FitResultFromJson(test::ReadText(fit), fit),
                   staged = FitResultFromJson(test::ReadText(stage + "/fit.json"), stage);
@@ -83,16 +86,19 @@ TEST(Run, StagesGiveWhatTheWholeGives) {
   for (const char* extension : {".csv", ".md", ".tex", ".html"})
     EXPECT_GT(test::ReadText(stage + "/validation_table" + extension).size(), 1000u) << extension;
   run({"predict", experiment, "--events", events, "--fit", fit, "--out", stage});
-  EXPECT_GT(test::ReadText(stage + "/validation.csv").size(), test::ReadText(stage + "/predictions.csv").size());
+  EXPECT_GT(test::ReadText(stage + "/validation.csv").size(),
+            test::ReadText(stage + "/predictions.csv").size());
   EXPECT_GT(test::ReadText(stage + "/predictions.csv").size(), 1000u);
   // run.yaml is an experiment of its own that finds the same recordings.
   run({"reconstruct", out + "/run.yaml", "--out", stage, "--quiet"});
   EXPECT_EQ(test::ReadText(stage + "/events.csv"), test::ReadText(events));
 }
 
-std::vector<std::filesystem::path> RealRecordings(const std::string& set, const std::string& pattern) {
+std::vector<std::filesystem::path> RealRecordings(const std::string& set,
+                                                  const std::string& pattern) {
   const auto folder = kSource / "../shared/data" / set;
-  return std::filesystem::exists(folder) ? ExpandGlob(pattern, folder) : std::vector<std::filesystem::path>();
+  return std::filesystem::exists(folder) ? ExpandGlob(pattern, folder)
+                                         : std::vector<std::filesystem::path>();
 }
 
 TEST(Run, SquareDrops) {
@@ -124,8 +130,10 @@ TEST(Run, SquareDrops) {
   EXPECT_NEAR(run.audit.gravity.value, 9.80665, 0.098);
   EXPECT_LT(run.audit.momentum_corrected.relative(), 0.15);
   EXPECT_GT(run.audit.momentum.relative(), 0.15);
-  const Estimate &normal = run.audit.momentum_corrected.gyration_normal, &tangential = run.audit.momentum_corrected.gyration_tangential;
-  EXPECT_LT(std::max(normal.lower95, tangential.lower95), std::min(normal.upper95, tangential.upper95));
+  const Estimate &normal = run.audit.momentum_corrected.gyration_normal,
+                 &tangential = run.audit.momentum_corrected.gyration_tangential;
+  EXPECT_LT(std::max(normal.lower95, tangential.lower95),
+            std::min(normal.upper95, tangential.upper95));
   EXPECT_NEAR(run.audit.correction.theta_offset(), -0.0345, 0.005);
 }
 

@@ -16,7 +16,8 @@ using ::testing::HasSubstr;
 const std::string kScenarios = std::string(IMPACTLAB_SOURCE_DIR) + "/data/scenarios/";
 
 nlohmann::json Simulate(const std::string& name, const std::filesystem::path& out) {
-  const ProcessResult run = RunProgram({"simulate", kScenarios + name + ".yaml", "--out", out.string()}, out.parent_path());
+  const ProcessResult run = RunProgram(
+      {"simulate", kScenarios + name + ".yaml", "--out", out.string()}, out.parent_path());
   EXPECT_EQ(run.code, 0) << name << ": " << run.err;
   for (const char* file : {"trajectory.csv", "events.csv", "summary.json", "page.html"})
     EXPECT_TRUE(std::filesystem::exists(out / file)) << name;
@@ -45,7 +46,8 @@ TEST(SimulateCommand, EveryReadyScenarioKeepsItsAudit) {
 TEST(SimulateCommand, SaysWhereThePageIsAndRefusesAnEmptyFolder) {
   const ScratchFolder folder("simulate page");
   const std::string ball = kScenarios + "bouncing_ball.yaml", out = (folder.path() / "o").string();
-  EXPECT_THAT(RunProgram({"simulate", ball, "--out", out}, folder.path()).out, HasSubstr(out + "/page.html"));
+  EXPECT_THAT(RunProgram({"simulate", ball, "--out", out}, folder.path()).out,
+              HasSubstr(out + "/page.html"));
   for (const char* verb : {"simulate", "diagram", "synth"}) {
     const ProcessResult empty = RunProgram({verb, ball, "--out", ""}, folder.path());
     EXPECT_EQ(empty.code, 2) << verb;
@@ -58,17 +60,20 @@ TEST(SimulateCommand, FaultsNameWhatWasMeant) {
   const std::string head = "schema: impactlab.scenario/1\n", end = "simulation: {duration_s: 1}\n";
   const auto fault = [&](const std::string& text) {
     WriteText(folder.path() / "s.yaml", head + text + end);
-    const ProcessResult run = RunProgram({"simulate", "s.yaml", "--out", (folder.path() / "o").string()}, folder.path(),
-                                         "cd " + ShellQuote(folder.path().string()) + ";");
+    const ProcessResult run =
+        RunProgram({"simulate", "s.yaml", "--out", (folder.path() / "o").string()}, folder.path(),
+                   "cd " + ShellQuote(folder.path().string()) + ";");
     EXPECT_EQ(run.code, 2);
     return run.err;
   };
   EXPECT_THAT(fault("mechanism: {kind: bouncing_bal, height_m: 1}\nevery_contact: {e: 0.5}\n"),
               HasSubstr("'bouncing_bal', nearest is bouncing_ball"));
-  const std::string box = "planar: true\nbodies: [{shape: box, side_mm: 60, mass_kg: 0.2, position_m: [0, 0.2]}]\n";
+  const std::string box =
+      "planar: true\nbodies: [{shape: box, side_mm: 60, mass_kg: 0.2, position_m: [0, 0.2]}]\n";
   EXPECT_THAT(fault(box), HasSubstr("side_m or sides_m (one is required)"));
   EXPECT_THAT(fault(box), HasSubstr("is side_mm in line 3 meant to be side_m?"));
-  EXPECT_THAT(fault("planar: true\nbodies: [{shape: ball, radius_m: 0.1, mass_kg: 0.2, position_m: [0, 0.2]}]\nevery_contact: {e: 0.5}\n"),
+  EXPECT_THAT(fault("planar: true\nbodies: [{shape: ball, radius_m: 0.1, mass_kg: 0.2, position_m: "
+                    "[0, 0.2]}]\nevery_contact: {e: 0.5}\n"),
               HasSubstr("s.yaml:4: every_contact: found contact laws where nothing can touch"));
 }
 
@@ -76,7 +81,8 @@ TEST(SimulateCommand, BallCubeAndBlockComeToRest) {
   const ScratchFolder folder("simulate rest");
   const auto ball = Simulate("bouncing_ball", folder.path() / "ball");
   EXPECT_EQ(ball["end"], "rest");
-  EXPECT_NEAR(ball["accumulations"].back()["t_s"].get<double>(), 8.578949, 1e-6);  // document 002, closed form
+  // document 002, closed form
+  EXPECT_NEAR(ball["accumulations"].back()["t_s"].get<double>(), 8.578949, 1e-6);
   const auto cube = Simulate("cube_toss", folder.path() / "cube");
   EXPECT_EQ(cube["end"], "rest");
   EXPECT_NEAR(cube["final"]["q"]["z_m"].get<double>(), 0.05, 1e-9);  // it lies on a face
@@ -99,8 +105,9 @@ TEST(SimulateCommand, EndsWhereItIsInterrupted) {
   std::string text = ReadText(kScenarios + "cradle.yaml");
   text.replace(text.find("duration_s: 10"), 14, "duration_s: 1e12");
   WriteText(folder.path() / "long.yaml", text);
-  const ProcessResult run = RunProgram({"simulate", (folder.path() / "long.yaml").string(), "--out", (folder.path() / "o").string()},
-                                       folder.path(), "timeout --preserve-status -s INT 0.5");
+  const ProcessResult run = RunProgram(
+      {"simulate", (folder.path() / "long.yaml").string(), "--out", (folder.path() / "o").string()},
+      folder.path(), "timeout --preserve-status -s INT 0.5");
   EXPECT_EQ(run.code, 130);
   EXPECT_FALSE(std::filesystem::exists(folder.path() / "o" / "summary.json"));
 }
@@ -109,15 +116,17 @@ TEST(SimulateCommand, OptionsAndFaults) {
   const ScratchFolder folder("simulate options");
   const std::string ball = kScenarios + "bouncing_ball.yaml";
   const auto video = folder.path() / "ball.mp4";
-  const ProcessResult run = RunProgram(
-      {"simulate", ball, "--out", (folder.path() / "o").string(), "--no-page", "--video", video.string(), "--speed", "5", "--quiet"},
-      folder.path());
+  const ProcessResult run =
+      RunProgram({"simulate", ball, "--out", (folder.path() / "o").string(), "--no-page", "--video",
+                  video.string(), "--speed", "5", "--quiet"},
+                 folder.path());
   EXPECT_EQ(run.code, 0) << run.err;
   EXPECT_EQ(run.out, "");
   EXPECT_TRUE(std::filesystem::exists(video));
   EXPECT_FALSE(std::filesystem::exists(folder.path() / "o" / "page.html"));
-  const ProcessResult slow =
-      RunProgram({"simulate", ball, "--out", (folder.path() / "o").string(), "--video", video.string(), "--speed", "-1"}, folder.path());
+  const ProcessResult slow = RunProgram({"simulate", ball, "--out", (folder.path() / "o").string(),
+                                         "--video", video.string(), "--speed", "-1"},
+                                        folder.path());
   EXPECT_EQ(slow.code, 2);
   EXPECT_THAT(slow.err, HasSubstr("--speed"));
   const ProcessResult missing = RunProgram({"simulate", "no.yaml"}, folder.path());

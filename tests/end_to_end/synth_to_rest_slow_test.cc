@@ -1,4 +1,5 @@
-// Synthetic recordings to rest through the program, and what follows their first impacts judged against their own truth.
+// Synthetic recordings to rest through the program, and what follows their first impacts judged
+// against their own truth.
 
 #include <gtest/gtest.h>
 
@@ -20,8 +21,8 @@ Table Read(const std::filesystem::path& path) {
   return ReadCsv(path, csv);
 }
 
-// The simulation with the fitted law comes to rest where, how and when the recording does, within the spread that is predicted for it, as
-// often as it should.
+// The simulation with the fitted law comes to rest where, how and when the recording does, within
+// the spread that is predicted for it, as often as it should.
 TEST(SynthToRest, RecordingsLieAmongTheirDraws) {
   const test::TemporaryFolder scratch;
   test::WriteText(scratch.path() / "scene.yaml", R"(schema: impactlab.scene/1
@@ -38,11 +39,15 @@ sd_normal: 0.03
 seed: 5
 )");
   const std::filesystem::path set = scratch.path() / "set", out = scratch.path() / "out";
-  test::ProcessResult result = test::RunProgram({"synth", scratch.path() / "scene.yaml", "--out", set}, scratch.path());
+  test::ProcessResult result =
+      test::RunProgram({"synth", scratch.path() / "scene.yaml", "--out", set}, scratch.path());
   ASSERT_EQ(result.code, 0) << result.err;
-  result = test::RunProgram({"run", set / "experiment.yaml", "--bounces", "32", "--no-report", "--quiet", "--out", out}, scratch.path());
+  result = test::RunProgram(
+      {"run", set / "experiment.yaml", "--bounces", "32", "--no-report", "--quiet", "--out", out},
+      scratch.path());
   ASSERT_EQ(result.code, 0) << result.err;
-  const Table bounces = Read(out / "bounces.csv"), rests = Read(set / "truth_rest.csv"), impacts = Read(set / "truth.csv");
+  const Table bounces = Read(out / "bounces.csv"), rests = Read(set / "truth_rest.csv"),
+              impacts = Read(set / "truth.csv");
   ASSERT_EQ(rests.n_rows(), 40u);
   int followed = 0, along = 0, attitude = 0, rest = 0;
   for (std::size_t i = 0; i < bounces.n_rows(); ++i) {
@@ -50,9 +55,11 @@ seed: 5
     const std::string& recording = bounces.TextColumn("recording")[i];
     const auto of = [&](const Table& table) {
       const auto& names = table.TextColumn("recording");
-      return static_cast<std::size_t>(std::find(names.begin(), names.end(), recording) - names.begin());
+      return static_cast<std::size_t>(std::find(names.begin(), names.end(), recording) -
+                                      names.begin());
     };
-    // What the recording shows of its rest is the truth's, counted from the first impact; the last tremble is below what it shows.
+    // What the recording shows of its rest is the truth's, counted from the first impact; the last
+    // tremble is below what it shows.
     const double true_rest = rests.Column("t_s")[of(rests)] - impacts.Column("t_s")[of(impacts)];
     EXPECT_LT(bounces.Column("t_rest_recorded_s")[i], true_rest + 0.01) << recording;
     EXPECT_GT(bounces.Column("t_rest_recorded_s")[i], true_rest - 0.3) << recording;
@@ -64,7 +71,8 @@ seed: 5
   EXPECT_GE(followed, 35);
   // Ranks are k / 33: above 0.03 with probability 32 / 33.
   for (const int within : {along, attitude, rest})
-    EXPECT_TRUE(BinomialBand(followed, 32.0 / 33, 1e-3).Contains(within)) << within << " of " << followed;
+    EXPECT_TRUE(BinomialBand(followed, 32.0 / 33, 1e-3).Contains(within))
+        << within << " of " << followed;
 }
 
 }  // namespace

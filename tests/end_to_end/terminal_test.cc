@@ -1,5 +1,5 @@
-// What every verb shares on the terminal: slips are named with what was meant, scripts get one JSON object or nothing, a dry run writes
-// nothing.
+// What every verb shares on the terminal: slips are named with what was meant, scripts get one JSON
+// object or nothing, a dry run writes nothing.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -46,9 +46,11 @@ TEST_F(Terminal, SlipsAreNamedWithWhatWasMeant) {
   refused({"track", "tracking.yaml", "--overlays=x.mp4"}, "nearest is --overlay");
   refused({"--versoin"}, "nearest is --version");
   // Dashes are no likeness.
-  refused({"completion", "bash", "--hush"}, "completion: found '--hush'; impactlab completion --help");
+  refused({"completion", "bash", "--hush"},
+          "completion: found '--hush'; impactlab completion --help");
   for (const char* verb : {"run", "map", "plan", "diagram", "campaign", "calibrate", "track"}) {
-    refused({verb, "x.yaml", "--threads", "x"}, "--threads: found 'x', allowed a whole number from 0 to 256");
+    refused({verb, "x.yaml", "--threads", "x"},
+            "--threads: found 'x', allowed a whole number from 0 to 256");
     refused({verb, "x.yaml", "--threads", "1.5"}, "found '1.5'");
     refused({verb, "x.yaml", "--threads", "300"}, "found '300'");
   }
@@ -63,10 +65,12 @@ TEST_F(Terminal, ScriptsGetOneObject) {
     EXPECT_EQ(json.at("verb"), words[0]);
     EXPECT_FALSE(json.at("files").empty());
     for (const auto& file : json.at("files"))
-      EXPECT_TRUE(std::filesystem::exists(std::filesystem::path(json.at("out").get<std::string>()) / file.get<std::string>()));
+      EXPECT_TRUE(std::filesystem::exists(std::filesystem::path(json.at("out").get<std::string>()) /
+                                          file.get<std::string>()));
     return json;
   };
-  const auto toss = answer({"simulate", kData / "scenarios/bouncing_ball.yaml", "--out", Path("ball"), "--json"});
+  const auto toss =
+      answer({"simulate", kData / "scenarios/bouncing_ball.yaml", "--out", Path("ball"), "--json"});
   EXPECT_TRUE(toss.at("result").is_object());
   answer({"coefficient", kData / "experiments/bench-tests.yaml", "--out", Path("bench"), "--json"});
   answer({"audit", kData / "published/004_sun.yaml", "--out", Path("sun"), "--json"});
@@ -76,10 +80,11 @@ TEST_F(Terminal, ScriptsGetOneObject) {
 // A script that asked for JSON gets it of failures too; people read standard error.
 TEST_F(Terminal, ScriptsGetOneObjectOfWhatFails) {
   test::WriteText(Path("bad.yaml"), "schema: impactlab.experiment/1\nkind: planar_posse\n");
-  for (const std::vector<std::string>& words : std::vector<std::vector<std::string>>{{"simulate", Path("gone.yaml"), "--json"},
-                                                                                     {"run", Path("bad.yaml"), "--json"},
-                                                                                     {"run", "--json", "--quite"},
-                                                                                     {"doctor", Path("gone.mp4"), "--json"}}) {
+  for (const std::vector<std::string>& words :
+       std::vector<std::vector<std::string>>{{"simulate", Path("gone.yaml"), "--json"},
+                                             {"run", Path("bad.yaml"), "--json"},
+                                             {"run", "--json", "--quite"},
+                                             {"doctor", Path("gone.mp4"), "--json"}}) {
     const ProcessResult failed = Run(words);
     const auto json = nlohmann::json::parse(failed.out);
     EXPECT_EQ(json.at("schema"), "impactlab.error/1");
@@ -95,7 +100,8 @@ TEST_F(Terminal, NothingSolvedIsToldOnStandardError) {
   const ProcessResult solved = Run({"solve", Path("bad.json"), "--out", Path("o.json"), "--quiet"});
   EXPECT_EQ(solved.code, 3);
   EXPECT_THAT(solved.err, HasSubstr("1 of 1 cases are no impact problem"));
-  const std::vector<std::string> state = {"predict", "--v-minus-m-per-s", "1", "-1", "--a-per-kg", "3", "-1", "2", "--e", "2"};
+  const std::vector<std::string> state = {
+      "predict", "--v-minus-m-per-s", "1", "-1", "--a-per-kg", "3", "-1", "2", "--e", "2"};
   const ProcessResult predicted = Run(state);
   EXPECT_EQ(predicted.code, 3);
   EXPECT_THAT(predicted.err, HasSubstr("no law has an outcome for this state: e_star is 2"));
@@ -111,20 +117,21 @@ TEST_F(Terminal, FoldersInPlaceOfFilesNameWhatLiesInThem) {
   std::filesystem::create_directories(Path("drops"));
   EXPECT_THAT(Run({"run", Path("drops")}).err, HasSubstr("found a folder, allowed a YAML file"));
   test::WriteText(Path("drops/experiment.yaml"), "schema: impactlab.experiment/1\n");
-  EXPECT_THAT(Run({"run", Path("drops")}).err, HasSubstr("; in it is " + Path("drops/experiment.yaml")));
+  EXPECT_THAT(Run({"run", Path("drops")}).err,
+              HasSubstr("; in it is " + Path("drops/experiment.yaml")));
 }
 
 TEST_F(Terminal, QuietVerbsSayNothing) {
   test::WriteText(
       Path("cases.json"),
       R"([{"A_F": [[3, 0, -1], [0, 4, 0], [-1, 0, 2]], "v_minus_F": [0.5, 0, -1], "law": "energetic", "e": 0.5, "mu_k": 0.2}])");
-  for (const std::vector<std::string>& words :
-       std::vector<std::vector<std::string>>{{"solve", Path("cases.json"), "--out", Path("outcomes.json"), "--quiet"},
-                                             {"board", "--square-m", "0.02", "--out", Path("board.pdf"), "--quiet"},
-                                             {"synth", kData / "sample/scene.yaml", "--out", Path("s"), "--quiet"},
-                                             {"simulate", kData / "scenarios/bouncing_ball.yaml", "--out", Path("ball"), "--quiet"},
-                                             {"check", kData / "sample", "--quiet"},
-                                             {"predict", kData / "systems/000_cradle_3.yaml", "--out", Path("c.json"), "--quiet"}}) {
+  for (const std::vector<std::string>& words : std::vector<std::vector<std::string>>{
+           {"solve", Path("cases.json"), "--out", Path("outcomes.json"), "--quiet"},
+           {"board", "--square-m", "0.02", "--out", Path("board.pdf"), "--quiet"},
+           {"synth", kData / "sample/scene.yaml", "--out", Path("s"), "--quiet"},
+           {"simulate", kData / "scenarios/bouncing_ball.yaml", "--out", Path("ball"), "--quiet"},
+           {"check", kData / "sample", "--quiet"},
+           {"predict", kData / "systems/000_cradle_3.yaml", "--out", Path("c.json"), "--quiet"}}) {
     const ProcessResult result = Run(words);
     EXPECT_EQ(result.code, 0) << result.err;
     EXPECT_THAT(result.out, IsEmpty()) << words[0];
@@ -136,8 +143,9 @@ TEST_F(Terminal, QuietVerbsSayNothing) {
 
 TEST_F(Terminal, DryRunsLookAndWriteNothing) {
   const std::vector<std::pair<std::string, std::string>> verbs = {
-      {"simulate", "scenarios/bouncing_ball.yaml"},    {"map", "maps/004_fig_2_09.yaml"},   {"diagram", "diagrams/periods_of_ball.yaml"},
-      {"coefficient", "experiments/bench-tests.yaml"}, {"audit", "published/004_sun.yaml"}, {"plan", "plans/square_drops.yaml"}};
+      {"simulate", "scenarios/bouncing_ball.yaml"}, {"map", "maps/004_fig_2_09.yaml"},
+      {"diagram", "diagrams/periods_of_ball.yaml"}, {"coefficient", "experiments/bench-tests.yaml"},
+      {"audit", "published/004_sun.yaml"},          {"plan", "plans/square_drops.yaml"}};
   for (const auto& [verb, file] : verbs) {
     const ProcessResult result = Run({verb, kData / file, "--out", Path("out"), "--dry-run"});
     EXPECT_EQ(result.code, 0) << verb << result.err;
@@ -153,7 +161,9 @@ TEST_F(Terminal, DryRunsLookAndWriteNothing) {
 TEST_F(Terminal, NothingIsColouredOffATerminal) {
   for (const char* colour : {"", "NO_COLOR=1"})
     for (const std::vector<std::string>& words : std::vector<std::vector<std::string>>{
-             {"--help"}, {"run", "--help"}, {"run", kData / "sample/experiment.yaml", "--out", Path("run"), "--bootstrap", "0"}}) {
+             {"--help"},
+             {"run", "--help"},
+             {"run", kData / "sample/experiment.yaml", "--out", Path("run"), "--bootstrap", "0"}}) {
       const ProcessResult result = Run(words, colour);
       EXPECT_EQ(result.code, 0) << result.err;
       EXPECT_THAT(result.out + result.err, Not(HasSubstr("\x1b")));
@@ -163,7 +173,8 @@ TEST_F(Terminal, NothingIsColouredOffATerminal) {
 TEST_F(Terminal, ReferenceExplainsKeys) {
   const ProcessResult all = Run({"reference"});
   EXPECT_EQ(all.code, 0);
-  for (const char* kind : {"experiment", "calibration", "tracking", "video_scene"}) EXPECT_THAT(all.out, HasSubstr(kind));
+  for (const char* kind : {"experiment", "calibration", "tracking", "video_scene"})
+    EXPECT_THAT(all.out, HasSubstr(kind));
   const ProcessResult one = Run({"reference", "experiment", "motion.min_frames"});
   EXPECT_THAT(one.out, HasSubstr("motion.min_frames\n"));
   EXPECT_THAT(one.out, HasSubstr("default 5"));

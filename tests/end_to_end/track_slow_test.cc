@@ -34,7 +34,9 @@ class Track : public ::testing::Test {
   static void SetUpTestSuite() {
     folder_ = new test::ScratchFolder("track");
     const std::string sample = std::string(IMPACTLAB_SOURCE_DIR) + "/data/sample/video/";
-    const auto result = RunProgram({"synth", sample + "scene.yaml", "--out", (folder_->path() / "in").string()}, folder_->path());
+    const auto result =
+        RunProgram({"synth", sample + "scene.yaml", "--out", (folder_->path() / "in").string()},
+                   folder_->path());
     ASSERT_EQ(result.code, 0) << result.err;
   }
   static void TearDownTestSuite() {
@@ -43,7 +45,8 @@ class Track : public ::testing::Test {
   }
   static std::filesystem::path In(const std::string& name) { return folder_->path() / "in" / name; }
   std::filesystem::path Out(const std::string& name) const { return scratch_.path() / name; }
-  test::ProcessResult Run(const std::filesystem::path& file, std::vector<std::string> more = {}, const std::string& prefix = "") const {
+  test::ProcessResult Run(const std::filesystem::path& file, std::vector<std::string> more = {},
+                          const std::string& prefix = "") const {
     std::vector<std::string> arguments = {"track", file, "--out", Out("out")};
     arguments.insert(arguments.end(), more.begin(), more.end());
     return RunProgram(arguments, scratch_.path(), prefix);
@@ -54,13 +57,15 @@ class Track : public ::testing::Test {
     const auto at = text.find(from);
     EXPECT_NE(at, std::string::npos) << from << "\n" << text;
     text.replace(at, from.size(), to);
-    const auto path = In(std::string("changed_") + ::testing::UnitTest::GetInstance()->current_test_info()->name() + ".yaml");
+    const auto path = In(std::string("changed_") +
+                         ::testing::UnitTest::GetInstance()->current_test_info()->name() + ".yaml");
     WriteText(path, text);
     return path;
   }
 
   static test::ScratchFolder* folder_;
-  test::ScratchFolder scratch_{std::string("track ") + ::testing::UnitTest::GetInstance()->current_test_info()->name()};
+  test::ScratchFolder scratch_{std::string("track ") +
+                               ::testing::UnitTest::GetInstance()->current_test_info()->name()};
 };
 test::ScratchFolder* Track::folder_ = nullptr;
 
@@ -70,30 +75,36 @@ TEST_F(Track, FollowsEveryMarkerAndNamesItInSpace) {
   // Nothing but progress, which a slow machine shows.
   EXPECT_EQ(std::regex_replace(result.err, std::regex("tracking: [^\n]*\n"), ""), "");
   const std::vector<MarkerTracks> found = ReadTracks(Out("out/tracks.csv"));
-  const Table truth = ReadCsv(In("truth_tracks.csv"), {.text_columns = {"recording", "camera", "marker"}});
+  const Table truth =
+      ReadCsv(In("truth_tracks.csv"), {.text_columns = {"recording", "camera", "marker"}});
   std::map<std::tuple<std::string, std::string, std::string, long long>, std::size_t> rows;
   for (std::size_t k = 0; k < truth.n_rows(); ++k)
-    rows[{truth.TextColumn("recording")[k], truth.TextColumn("camera")[k], truth.TextColumn("marker")[k],
-          std::llround(truth.Column("frame")[k])}] = k;
+    rows[{truth.TextColumn("recording")[k], truth.TextColumn("camera")[k],
+          truth.TextColumn("marker")[k], std::llround(truth.Column("frame")[k])}] = k;
   ASSERT_EQ(found.size(), 2u);
   for (const MarkerTracks& tracks : found) {
-    EXPECT_EQ(std::set<std::string>(tracks.markers.begin(), tracks.markers.end()), (std::set<std::string>{"a", "b", "c"}));
+    EXPECT_EQ(std::set<std::string>(tracks.markers.begin(), tracks.markers.end()),
+              (std::set<std::string>{"a", "b", "c"}));
     long long measured = 0, wrong = 0;
     double worst_t = 0;
     for (const TrackPoint& point : tracks.points) {
       if ((point.flags & kPredicted) != 0) continue;
-      const auto same = rows.find({tracks.recording, tracks.cameras[static_cast<std::size_t>(point.camera)],
-                                   tracks.markers[static_cast<std::size_t>(point.marker)], point.frame});
+      const auto same =
+          rows.find({tracks.recording, tracks.cameras[static_cast<std::size_t>(point.camera)],
+                     tracks.markers[static_cast<std::size_t>(point.marker)], point.frame});
       ASSERT_NE(same, rows.end()) << point.frame;
       ++measured;
-      const Eigen::Vector2d q(truth.Column("centroid_x_px")[same->second], truth.Column("centroid_y_px")[same->second]);
-      constexpr double kRadius = 13;  // of the largest image: what is seen of a marker lies inside of it [px]
+      const Eigen::Vector2d q(truth.Column("centroid_x_px")[same->second],
+                              truth.Column("centroid_y_px")[same->second]);
+      // of the largest image: what is seen of a marker lies inside of it [px]
+      constexpr double kRadius = 13;
       wrong += !((q - point.q).norm() < kRadius);
       worst_t = std::max(worst_t, std::abs(truth.Column("t_s")[same->second] - point.t));
     }
     EXPECT_EQ(wrong, 0);
     EXPECT_GT(measured, 300);
-    // Clocks that were started apart agree as far as a flash between two exposures of 1 ms can tell.
+    // Clocks that were started apart agree as far as a flash between two exposures of 1 ms can
+    // tell.
     EXPECT_LT(worst_t, 0.0042);
   }
   const auto json = nlohmann::json::parse(ReadText(Out("out/tracking.json")));
@@ -107,7 +118,8 @@ TEST_F(Track, FollowsEveryMarkerAndNamesItInSpace) {
   EXPECT_THAT(result.out, HasSubstr("drop_0002"));
   // The run can be repeated from what it wrote, to the same bytes.
   const std::string first = ReadText(Out("out/tracks.csv"));
-  const auto again = RunProgram({"track", Out("out/run.yaml"), "--out", Out("again"), "--no-sheets"}, scratch_.path());
+  const auto again = RunProgram(
+      {"track", Out("out/run.yaml"), "--out", Out("again"), "--no-sheets"}, scratch_.path());
   ASSERT_EQ(again.code, 0) << again.err;
   EXPECT_EQ(ReadText(Out("again/tracks.csv")), first);
 }
@@ -118,12 +130,14 @@ TEST_F(Track, ABadRecordingIsARowWithItsReason) {
   std::ofstream(In("cut.mp4"), std::ios::binary) << whole.substr(0, whole.size() / 2);
   const auto file = Changed("drop_0001_left.mp4", "absent.mp4");
   std::string text = ReadText(file);
-  text.replace(text.find("drop_0002_left.mp4"), std::string("drop_0002_left.mp4").size(), "cut.mp4");
+  text.replace(text.find("drop_0002_left.mp4"), std::string("drop_0002_left.mp4").size(),
+               "cut.mp4");
   WriteText(file, text);
   const auto result = Run(file, {"--no-sheets", "--no-report"});
   ASSERT_EQ(result.code, 0) << result.err;
   const auto json = nlohmann::json::parse(ReadText(Out("out/tracking.json")));
-  EXPECT_THAT(json["recordings"][0]["cameras"][0]["failure"].get<std::string>(), HasSubstr("absent.mp4"));
+  EXPECT_THAT(json["recordings"][0]["cameras"][0]["failure"].get<std::string>(),
+              HasSubstr("absent.mp4"));
   EXPECT_EQ(json["recordings"][0]["cameras"][1]["failure"], "");
   const auto& cut = json["recordings"][1]["cameras"][0];
   EXPECT_TRUE(cut["broke"] != "" || cut["failure"] != "") << cut.dump(1);
@@ -141,7 +155,8 @@ TEST_F(Track, NothingUsableKeepsTheLastGoodTracks) {
 }
 
 TEST_F(Track, MistakesInTheFileAreNamed) {
-  const auto expect = [&](const std::string& from, const std::string& to, const std::string& words) {
+  const auto expect = [&](const std::string& from, const std::string& to,
+                          const std::string& words) {
     const auto result = Run(Changed(from, to));
     EXPECT_EQ(result.code, 2) << to << "\n" << result.err;
     EXPECT_THAT(result.err, HasSubstr(words));
@@ -166,12 +181,14 @@ TEST_F(Track, CorrectionsByHandOverride) {
             "recording,camera,marker,frame,action,x_px,y_px,sd_px,to_marker,note\n"
             "drop_0001,left,a,12,move,100,200,0.3,,seen by eye\n"
             "drop_0001,left,b,13,delete,,,,,reflection\n");
-  const auto result = Run(Changed("schema:", "corrections: corrections.csv\nschema:"), {"--no-sheets", "--no-report"});
+  const auto result = Run(Changed("schema:", "corrections: corrections.csv\nschema:"),
+                          {"--no-sheets", "--no-report"});
   ASSERT_EQ(result.code, 0) << result.err;
   const MarkerTracks tracks = ReadTracks(Out("out/tracks.csv")).front();
   const auto find = [&](int marker, long long frame) {
-    return std::find_if(tracks.points.begin(), tracks.points.end(),
-                        [&](const TrackPoint& p) { return p.camera == 0 && p.marker == marker && p.frame == frame; });
+    return std::find_if(tracks.points.begin(), tracks.points.end(), [&](const TrackPoint& p) {
+      return p.camera == 0 && p.marker == marker && p.frame == frame;
+    });
   };
   const auto moved = find(0, 12);
   ASSERT_NE(moved, tracks.points.end());
@@ -184,9 +201,12 @@ TEST_F(Track, CorrectionsByHandOverride) {
 }
 
 TEST_F(Track, TracksOfOtherProgramsComeIn) {
-  WriteText(Out("xypts.csv"), "pt1_cam1_X,pt1_cam1_Y,pt1_cam2_X,pt1_cam2_Y\n10,20,30,40\nNaN,NaN,31,41\n12,22,32,42\n");
-  const auto result =
-      RunProgram({"import", Out("xypts.csv"), "--height-px", "480", "--rate-hz", "120", "--out", Out("tracks.csv")}, scratch_.path());
+  WriteText(
+      Out("xypts.csv"),
+      "pt1_cam1_X,pt1_cam1_Y,pt1_cam2_X,pt1_cam2_Y\n10,20,30,40\nNaN,NaN,31,41\n12,22,32,42\n");
+  const auto result = RunProgram({"import", Out("xypts.csv"), "--height-px", "480", "--rate-hz",
+                                  "120", "--out", Out("tracks.csv")},
+                                 scratch_.path());
   ASSERT_EQ(result.code, 0) << result.err;
   const auto tracks = ReadTracks(Out("tracks.csv"));
   ASSERT_EQ(tracks.size(), 1u);

@@ -1,8 +1,9 @@
 #pragma once
 // Independent integration of an impact for the tests: long double, none of the solver's formulas.
 //
-// Planar: phase by phase, every event by bisection. Spatial: Cartesian slip velocity in the variable sigma with dJ_n = |v_t| dsigma,
-// Runge-Kutta of order 8(7) with step control, events by bisection of the last step; the direction of renewed slip by scanning all angles.
+// Planar: phase by phase, every event by bisection. Spatial: Cartesian slip velocity in the
+// variable sigma with dJ_n = |v_t| dsigma, Runge-Kutta of order 8(7) with step control, events by
+// bisection of the last step; the direction of renewed slip by scanning all angles.
 
 #include <array>
 #include <boost/numeric/odeint/stepper/runge_kutta_fehlberg78.hpp>
@@ -41,7 +42,8 @@ class Walk {
     Result result;
     bool stopped = false;
     if (std::hypot(y_[0], y_[1]) > 0) {
-      // Planar slip keeps its direction; so does the spatial one whose friction is zero and whose v_t is parallel to b.
+      // Planar slip keeps its direction; so does the spatial one whose friction is zero and whose
+      // v_t is parallel to b.
       stopped = planar ? Straight(Unit(), true) : Turning();
       if (stopped) result.digit = restitution_ ? 4 : 2;
     } else {
@@ -51,7 +53,8 @@ class Walk {
     if (stopped && !done_) {
       y_[0] = y_[1] = 0;
       const Real det = A_[0][0] * A_[1][1] - A_[0][1] * A_[0][1];
-      const Real f_x = (A_[1][1] * A_[0][2] - A_[0][1] * A_[1][2]) / det, f_y = (A_[0][0] * A_[1][2] - A_[0][1] * A_[0][2]) / det;
+      const Real f_x = (A_[1][1] * A_[0][2] - A_[0][1] * A_[1][2]) / det,
+                 f_y = (A_[0][0] * A_[1][2] - A_[0][1] * A_[0][2]) / det;
       if (std::hypot(f_x, f_y) <= static_cast<Real>(model_.mu_s)) {
         --result.digit;
         Constant({-f_x, -f_y}, false);
@@ -76,17 +79,21 @@ class Walk {
 
   // Positive once the law's end is passed.
   Real PastEnd(const State& y) const {
-    if (model_.law == RestitutionLaw::kNewton) return y[2] + static_cast<Real>(model_.e) * vn_minus_;
-    if (model_.law == RestitutionLaw::kPoisson) return y[5] - (1 + static_cast<Real>(model_.e)) * J_c_;
+    if (model_.law == RestitutionLaw::kNewton)
+      return y[2] + static_cast<Real>(model_.e) * vn_minus_;
+    if (model_.law == RestitutionLaw::kPoisson)
+      return y[5] - (1 + static_cast<Real>(model_.e)) * J_c_;
     return (y[6] - W_c_) + static_cast<Real>(model_.e) * static_cast<Real>(model_.e) * W_c_;
   }
 
-  // Friction per normal impulse constant; `stops`: watch for slip that reaches zero. True when it stopped.
+  // Friction per normal impulse constant; `stops`: watch for slip that reaches zero. True when it
+  // stopped.
   bool Constant(const std::array<Real, 2>& friction, bool stops) {
     const State start = y_;
     const auto at = [&](const State& from, Real p) {
       State y = from;
-      for (int i = 0; i < 3; ++i) y[i] += p * (A_[i][0] * friction[0] + A_[i][1] * friction[1] + A_[i][2]);
+      for (int i = 0; i < 3; ++i)
+        y[i] += p * (A_[i][0] * friction[0] + A_[i][1] * friction[1] + A_[i][2]);
       y[3] += p * friction[0];
       y[4] += p * friction[1];
       y[5] += p;
@@ -127,14 +134,17 @@ class Walk {
   }
 
   bool Straight(const std::array<Real, 2>& e, bool stops) {
-    return Constant({-static_cast<Real>(model_.mu_k) * e[0], -static_cast<Real>(model_.mu_k) * e[1]}, stops);
+    return Constant(
+        {-static_cast<Real>(model_.mu_k) * e[0], -static_cast<Real>(model_.mu_k) * e[1]}, stops);
   }
 
-  // The direction that leaves v_t = 0: of all roots of e_perp.(b - mu B e) = 0 the one with e.(b - mu B e) > 0.
+  // The direction that leaves v_t = 0: of all roots of e_perp.(b - mu B e) = 0 the one with e.(b -
+  // mu B e) > 0.
   std::array<Real, 2> Away() const {
     const auto rate = [&](Real phi, Real& along) {
       const Real e_x = std::cos(phi), e_y = std::sin(phi), mu = model_.mu_k;
-      const Real r_x = A_[0][2] - mu * (A_[0][0] * e_x + A_[0][1] * e_y), r_y = A_[1][2] - mu * (A_[1][0] * e_x + A_[1][1] * e_y);
+      const Real r_x = A_[0][2] - mu * (A_[0][0] * e_x + A_[0][1] * e_y),
+                 r_y = A_[1][2] - mu * (A_[1][0] * e_x + A_[1][1] * e_y);
       along = e_x * r_x + e_y * r_y;
       return e_x * r_y - e_y * r_x;
     };
@@ -179,16 +189,21 @@ class Walk {
       State next, error;
       stepper.do_step(rhs, y_, Real(0), next, dt, error);
       const Real weight = std::min(s, std::hypot(next[0], next[1]));
-      const Real size = std::max(std::hypot(error[0], error[1]) / weight,
-                                 std::max(std::abs(error[2]) / scale_, std::abs(error[6]) / (std::max(std::abs(next[6]), std::abs(W_c_)) +
-                                                                                             std::abs(next[2]) * (next[5] - y_[5]))));
+      const Real size =
+          std::max(std::hypot(error[0], error[1]) / weight,
+                   std::max(std::abs(error[2]) / scale_,
+                            std::abs(error[6]) / (std::max(std::abs(next[6]), std::abs(W_c_)) +
+                                                  std::abs(next[2]) * (next[5] - y_[5]))));
       const Real tolerance = 1e-16L;
-      const Real factor = Real(0.8) * std::pow(tolerance / std::max(size, Real(1e-30)), Real(0.125));
+      const Real factor =
+          Real(0.8) * std::pow(tolerance / std::max(size, Real(1e-30)), Real(0.125));
       if (!(size <= tolerance)) {
         dt *= std::max(Real(0.1), std::min(factor, Real(0.7)));
         continue;
       }
-      const auto passed = [&](const State& y) { return restitution_ ? PastEnd(y) >= 0 || y[2] < 0 : y[2] >= 0 && y[2] > y_[2]; };
+      const auto passed = [&](const State& y) {
+        return restitution_ ? PastEnd(y) >= 0 || y[2] < 0 : y[2] >= 0 && y[2] > y_[2];
+      };
       if (passed(next)) {
         Real lo = 0, hi = dt;
         for (int i = 0; i < 70; ++i) {
@@ -226,6 +241,8 @@ class Walk {
   bool restitution_ = false, done_ = false;
 };
 
-inline Result Integrate(const ContactState& contact, const ImpactModel& model, bool planar) { return Walk(contact, model).Run(planar); }
+inline Result Integrate(const ContactState& contact, const ImpactModel& model, bool planar) {
+  return Walk(contact, model).Run(planar);
+}
 
 }  // namespace impactlab::brute

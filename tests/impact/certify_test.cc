@@ -21,18 +21,21 @@ const CertificateCheck* Find(const Certificate& certificate, const std::string& 
   return nullptr;
 }
 
-// Exact outcomes pass every check; only Newton's and Poisson's laws may gain energy, and then say so.
+// Exact outcomes pass every check; only Newton's and Poisson's laws may gain energy, and then say
+// so.
 TEST(Certify, PassesExactOutcomes) {
   std::mt19937_64 rng(20240301);
   int gained = 0, passed = 0, no_approach = 0, digits[7] = {};
   for (int i = 0; i < 6000; ++i) {
     const double condition = i % 3 ? 100 : 1e4;
-    const ContactState contact = i % 2 ? RandomSpatial(rng, condition) : RandomPlanar(rng, condition);
+    const ContactState contact =
+        i % 2 ? RandomSpatial(rng, condition) : RandomPlanar(rng, condition);
     const ImpactModel model = RandomModel(rng);
     const ImpactOutcome outcome = Solve(contact, model);
     const Certificate certificate = Certify(contact, model, outcome);
     const std::string failed = certificate.Failed();
-    SCOPED_TRACE(testing::Message() << i << " law " << LawName(model.law) << " digit " << outcome.path_case.digit);
+    SCOPED_TRACE(testing::Message()
+                 << i << " law " << LawName(model.law) << " digit " << outcome.path_case.digit);
     if (failed == "energy") {
       ASSERT_NE(model.law, RestitutionLaw::kEnergetic);
       ASSERT_FALSE(certificate.ok);
@@ -66,7 +69,8 @@ TEST(Certify, ReportsNewtonsEnergyGain) {
   }
 }
 
-using Mutation = std::function<bool(ImpactOutcome&, std::mt19937_64&)>;  // false: does not apply to this outcome
+// false: does not apply to this outcome
+using Mutation = std::function<bool(ImpactOutcome&, std::mt19937_64&)>;
 
 // Every corruption of an outcome by a millionth is found.
 TEST(Certify, FlagsEveryCorruption) {
@@ -74,34 +78,61 @@ TEST(Certify, FlagsEveryCorruption) {
   const auto some_path = [](ImpactOutcome& o, std::mt19937_64& rng) -> PathPoint& {
     return o.path[std::uniform_int_distribution<int>(0, o.path_size - 1)(rng)];
   };
-  const auto axis = [](std::mt19937_64& rng) { return std::uniform_int_distribution<int>(0, 2)(rng); };
-  const auto work = [](const ImpactOutcome& o) { return std::abs(o.work_n_c) + std::abs(o.work_t); };
+  const auto axis = [](std::mt19937_64& rng) {
+    return std::uniform_int_distribution<int>(0, 2)(rng);
+  };
+  const auto work = [](const ImpactOutcome& o) {
+    return std::abs(o.work_n_c) + std::abs(o.work_t);
+  };
   const std::vector<std::pair<std::string, Mutation>> mutations = {
       {"J_F", [&](auto& o, auto& rng) { return o.J_F[axis(rng)] += kSmall * o.J_F.norm(), true; }},
-      {"v_plus_F", [&](auto& o, auto& rng) { return o.v_plus_F[axis(rng)] += kSmall * o.path[0].v_F.norm(), true; }},
+      {"v_plus_F",
+       [&](auto& o, auto& rng) {
+         return o.v_plus_F[axis(rng)] += kSmall * o.path[0].v_F.norm(), true;
+       }},
       {"work_n_c", [&](auto& o, auto&) { return o.work_n_c += kSmall * work(o), true; }},
       {"work_n_r", [&](auto& o, auto&) { return o.work_n_r -= kSmall * work(o), true; }},
       {"work_t", [&](auto& o, auto&) { return o.work_t += kSmall * work(o), true; }},
-      {"path J_F", [&](auto& o, auto& rng) { return some_path(o, rng).J_F[axis(rng)] += kSmall * o.J_F.norm(), true; }},
-      {"path v_F", [&](auto& o, auto& rng) { return some_path(o, rng).v_F[axis(rng)] += kSmall * o.path[0].v_F.norm(), true; }},
-      {"path work_n", [&](auto& o, auto& rng) { return o.path[1 + rng() % (o.path_size - 1)].work_n += kSmall * work(o), true; }},
-      {"path work_t", [&](auto& o, auto& rng) { return o.path[1 + rng() % (o.path_size - 1)].work_t -= kSmall * work(o), true; }},
+      {"path J_F",
+       [&](auto& o, auto& rng) {
+         return some_path(o, rng).J_F[axis(rng)] += kSmall * o.J_F.norm(), true;
+       }},
+      {"path v_F",
+       [&](auto& o, auto& rng) {
+         return some_path(o, rng).v_F[axis(rng)] += kSmall * o.path[0].v_F.norm(), true;
+       }},
+      {"path work_n",
+       [&](auto& o, auto& rng) {
+         return o.path[1 + rng() % (o.path_size - 1)].work_n += kSmall * work(o), true;
+       }},
+      {"path work_t",
+       [&](auto& o, auto& rng) {
+         return o.path[1 + rng() % (o.path_size - 1)].work_t -= kSmall * work(o), true;
+       }},
       {"dense J_F",
        [&](auto& o, auto& rng) {
-         return !o.dense.empty() && (o.dense[rng() % o.dense.size()].J_F[axis(rng)] += kSmall * o.J_F.norm(), true);
+         return !o.dense.empty() &&
+                (o.dense[rng() % o.dense.size()].J_F[axis(rng)] += kSmall * o.J_F.norm(), true);
        }},
       {"dense v_F",
        [&](auto& o, auto& rng) {
-         return !o.dense.empty() && (o.dense[rng() % o.dense.size()].v_F[axis(rng)] += kSmall * o.path[0].v_F.norm(), true);
+         return !o.dense.empty() &&
+                (o.dense[rng() % o.dense.size()].v_F[axis(rng)] += kSmall * o.path[0].v_F.norm(),
+                 true);
        }},
       {"dense work",
-       [&](auto& o, auto& rng) { return !o.dense.empty() && (o.dense[rng() % o.dense.size()].work_t += kSmall * work(o), true); }},
-      {"digit", [](auto& o, auto&) { return o.path_case.digit = (o.path_case.digit + 1) % 7, true; }},
+       [&](auto& o, auto& rng) {
+         return !o.dense.empty() &&
+                (o.dense[rng() % o.dense.size()].work_t += kSmall * work(o), true);
+       }},
+      {"digit",
+       [](auto& o, auto&) { return o.path_case.digit = (o.path_case.digit + 1) % 7, true; }},
       {"mode",
        [](auto& o, auto&) {
          // The mode from the first point on, where it lasts.
          if (o.path[1].J_F.z() - o.path[0].J_F.z() < 1e-3 * o.J_F.z()) return false;
-         o.path[0].mode_after = o.path[0].mode_after == ContactMode::kSlip ? ContactMode::kStick : ContactMode::kSlip;
+         o.path[0].mode_after =
+             o.path[0].mode_after == ContactMode::kSlip ? ContactMode::kStick : ContactMode::kSlip;
          return true;
        }},
       {"lost end of compression",
@@ -113,8 +144,10 @@ TEST(Certify, FlagsEveryCorruption) {
        }},
       {"lost end", [](auto& o, auto&) { return --o.path_size, true; }},
       {"not a number", [](auto& o, auto&) { return o.v_plus_F.x() = std::nan(""), true; }},
-      {"not a number in the path", [](auto& o, auto&) { return o.path[1].J_F.y() = std::nan(""), true; }},
-      {"infinite work", [](auto& o, auto&) { return o.work_t = -std::numeric_limits<double>::infinity(), true; }},
+      {"not a number in the path",
+       [](auto& o, auto&) { return o.path[1].J_F.y() = std::nan(""), true; }},
+      {"infinite work",
+       [](auto& o, auto&) { return o.work_t = -std::numeric_limits<double>::infinity(), true; }},
       {"status", [](auto& o, auto&) { return o.status = SolveStatus::kNotConverged, true; }},
       {"no impact", [](auto& o, auto&) { return o.status = SolveStatus::kNoApproach, true; }}};
   std::mt19937_64 rng(20240302);
@@ -131,7 +164,8 @@ TEST(Certify, FlagsEveryCorruption) {
       if (!mutations[k].second(corrupted, rng)) continue;
       ++applied[k];
       ASSERT_NE(Certify(contact, model, corrupted).Failed(), before)
-          << mutations[k].first << " in case " << i << " digit " << exact.path_case.digit << " law " << LawName(model.law);
+          << mutations[k].first << " in case " << i << " digit " << exact.path_case.digit << " law "
+          << LawName(model.law);
     }
   }
   for (size_t k = 0; k < mutations.size(); ++k) EXPECT_GT(applied[k], 300) << mutations[k].first;
@@ -148,12 +182,16 @@ TEST(Certify, FlagsAnotherProblem) {
     if (outcome.status != SolveStatus::kOk) continue;
     const std::string before = Certify(contact, model, outcome).Failed();
     const double speed = contact.v_minus_F.norm();
-    const auto flagged = [&](const ContactState& c, const ImpactModel& m) { return Certify(c, m, outcome).Failed() != before; };
-    SCOPED_TRACE(testing::Message() << i << " law " << LawName(model.law) << " digit " << outcome.path_case.digit);
+    const auto flagged = [&](const ContactState& c, const ImpactModel& m) {
+      return Certify(c, m, outcome).Failed() != before;
+    };
+    SCOPED_TRACE(testing::Message()
+                 << i << " law " << LawName(model.law) << " digit " << outcome.path_case.digit);
     for (int law = 0; law < 3; ++law) {
       ImpactModel other = model;
       other.law = static_cast<RestitutionLaw>(law);
-      if ((Solve(contact, other).v_plus_F - outcome.v_plus_F).norm() < 1e-4 * speed) continue;  // the laws agree
+      // the laws agree
+      if ((Solve(contact, other).v_plus_F - outcome.v_plus_F).norm() < 1e-4 * speed) continue;
       if (std::abs(outcome.work_n_c) < 1e-2 * std::abs(outcome.work_t)) continue;
       ASSERT_TRUE(flagged(contact, other));
       ++other_law;
@@ -170,14 +208,17 @@ TEST(Certify, FlagsAnotherProblem) {
       ASSERT_TRUE(flagged(contact, other));
       ++other_mu;
     }
-    if (outcome.path_case.digit == 2 || outcome.path_case.digit == 4 || outcome.path_case.digit == 6) {
+    if (outcome.path_case.digit == 2 || outcome.path_case.digit == 4 ||
+        outcome.path_case.digit == 6) {
       other = model;
       other.mu_s = 1e3;  // would have stuck
       ASSERT_TRUE(flagged(contact, other));
       ++other_mu_s;
     }
-    if (outcome.path_case.digit == 1 || outcome.path_case.digit == 3 || outcome.path_case.digit == 5) {
-      const double needed = (contact.A_F.topLeftCorner<2, 2>().inverse() * contact.A_F.topRightCorner<2, 1>()).norm();
+    if (outcome.path_case.digit == 1 || outcome.path_case.digit == 3 ||
+        outcome.path_case.digit == 5) {
+      const double needed =
+          (contact.A_F.topLeftCorner<2, 2>().inverse() * contact.A_F.topRightCorner<2, 1>()).norm();
       other = model;
       other.mu_k = other.mu_s = 0.99 * needed;  // could not have stuck
       ASSERT_TRUE(flagged(contact, other));
@@ -197,7 +238,8 @@ TEST(Certify, FlagsAnotherProblem) {
   EXPECT_GT(other_mu_s, 50);
 }
 
-// Turning slip cannot be judged from its ends: without dense points the certificate does not pass it.
+// Turning slip cannot be judged from its ends: without dense points the certificate does not pass
+// it.
 TEST(Certify, TurningSlipNeedsDensePoints) {
   std::mt19937_64 rng(20240304);
   int turning = 0;
@@ -208,7 +250,8 @@ TEST(Certify, TurningSlipNeedsDensePoints) {
     SolveOptions options;
     options.dense_output = false;
     const ImpactOutcome outcome = Solve(contact, model, options);
-    if (outcome.status != SolveStatus::kOk || outcome.turn < 0.5 || outcome.path_case.digit != 0) continue;
+    if (outcome.status != SolveStatus::kOk || outcome.turn < 0.5 || outcome.path_case.digit != 0)
+      continue;
     EXPECT_FALSE(Certify(contact, model, outcome).ok);
     ++turning;
   }

@@ -1,4 +1,5 @@
-// Bench tests: closed forms, trends that are named, and intervals that hold the truth as often as they say.
+// Bench tests: closed forms, trends that are named, and intervals that hold the truth as often as
+// they say.
 
 #include "impact/coefficient_tests.h"
 
@@ -27,10 +28,12 @@ TEST(BenchTests, ClosedForms) {
   const double angle = M_PI / 6, a = kGravity * (std::sin(angle) - 0.2 * std::cos(angle));
   const auto s = [&](double t) { return 0.3 + 0.4 * t + 0.5 * a * t * t; };
   EXPECT_NEAR(SlideAcceleration({1.0, 1.1, 1.3}, {s(1.0), s(1.1), s(1.3)}), a, 1e-9);
-  EXPECT_NEAR(SlideAcceleration({0, 0.1, 0.3, 0.4, 0.7}, {s(0), s(0.1), s(0.3), s(0.4), s(0.7)}), a, 1e-11);
+  EXPECT_NEAR(SlideAcceleration({0, 0.1, 0.3, 0.4, 0.7}, {s(0), s(0.1), s(0.3), s(0.4), s(0.7)}), a,
+              1e-11);
   EXPECT_NEAR(FrictionOfSlide(angle, a, kGravity), 0.2, 1e-12);
   // Document 004, equation 4.38, from its readings.
-  EXPECT_NEAR(SlideAcceleration({0, 0.084, 0.233}, {0, 0.05, 0.15}), 2 * (0.15 * 0.084 - 0.05 * 0.233) / (0.084 * 0.233 * 0.149), 1e-12);
+  EXPECT_NEAR(SlideAcceleration({0, 0.084, 0.233}, {0, 0.05, 0.15}),
+              2 * (0.15 * 0.084 - 0.05 * 0.233) / (0.084 * 0.233 * 0.149), 1e-12);
 }
 
 std::vector<double> BounceTimes(const std::function<double(double)>& e, double v, int n) {
@@ -78,7 +81,8 @@ TEST(BenchTests, FrictionThatChangesOnTheWayIsSeen) {
   EXPECT_THROW(FitSlide({0, 1, 2}, {0, 1, 2}), ConfigError);
 }
 
-// Under an even e the share of false alarms at three standard deviations is that of a normal variable, and chi-square has its mean.
+// Under an even e the share of false alarms at three standard deviations is that of a normal
+// variable, and chi-square has its mean.
 TEST(BenchTests, BouncesOfOneCoefficientSeldomDrift) {
   std::mt19937_64 rng(3);
   std::normal_distribution<double> noise(0, 3e-4);
@@ -103,10 +107,13 @@ constexpr std::int64_t kTests = 5;
 
 void ExpectCovered(int hits, const char* what) {
   const CountBand band = BinomialBand(kTrials, 0.95, PerTestLevel(0.001, kTests));
-  EXPECT_TRUE(band.Contains(hits)) << what << ": " << hits << " of " << kTrials << ", band " << band.lower << " to " << band.upper;
+  EXPECT_TRUE(band.Contains(hits)) << what << ": " << hits << " of " << kTrials << ", band "
+                                   << band.lower << " to " << band.upper;
 }
 
-bool Holds(const UncertainResult& r, double truth) { return r.interval95.lower <= truth && truth <= r.interval95.upper; }
+bool Holds(const UncertainResult& r, double truth) {
+  return r.interval95.lower <= truth && truth <= r.interval95.upper;
+}
 
 TEST(BenchTestCoverage, TiltReadSeveralTimes) {
   std::mt19937_64 rng(11);
@@ -118,9 +125,10 @@ TEST(BenchTestCoverage, TiltReadSeveralTimes) {
     const double instrument = half * unit(rng);
     std::vector<double> readings;
     for (int i = 0; i < 5; ++i) readings.push_back(truth + instrument + scatter(rng));
-    const UncertainResult r =
-        PropagateUncertainty([](const std::vector<double>& x) { return FrictionOfTilt(x[0] + x[1]); },
-                             {MeanOf("angle", "rad", readings, ""), Rectangular("instrument", "rad", 0, half, "")}, kDraws, 100 + k);
+    const UncertainResult r = PropagateUncertainty(
+        [](const std::vector<double>& x) { return FrictionOfTilt(x[0] + x[1]); },
+        {MeanOf("angle", "rad", readings, ""), Rectangular("instrument", "rad", 0, half, "")},
+        kDraws, 100 + k);
     hits += Holds(r, std::tan(truth));
   }
   ExpectCovered(hits, "tilt");
@@ -133,7 +141,8 @@ TEST(BenchTestCoverage, SineOfTheTilt) {
   for (int k = 0; k < kTrials; ++k) {
     const UncertainResult r = PropagateUncertainty(
         [](const std::vector<double>& x) { return FrictionOfSine(x[0], x[1]); },
-        {Rectangular("height", "m", 0.07 + 5e-4 * unit(rng), 5e-4, ""), Rectangular("length", "m", 0.28 + 1e-3 * unit(rng), 1e-3, "")},
+        {Rectangular("height", "m", 0.07 + 5e-4 * unit(rng), 5e-4, ""),
+         Rectangular("length", "m", 0.28 + 1e-3 * unit(rng), 1e-3, "")},
         kDraws, 100 + k);
     hits += Holds(r, FrictionOfSine(0.07, 0.28));
   }
@@ -147,12 +156,17 @@ TEST(BenchTestCoverage, TimedSlide) {
   const double times[] = {0, 0.2, 0.45};
   int hits = 0;
   for (int k = 0; k < kTrials; ++k) {
-    std::vector<UncertainInput> inputs = {Rectangular("angle", "rad", angle + 0.003 * unit(rng), 0.003, "")};
-    for (const double t : times) inputs.push_back(Rectangular("time", "s", t + 1e-3 * unit(rng), 1e-3, ""));
-    for (const double t : times) inputs.push_back(Rectangular("place", "m", 0.2 * t + 0.5 * a * t * t + 5e-4 * unit(rng), 5e-4, ""));
+    std::vector<UncertainInput> inputs = {
+        Rectangular("angle", "rad", angle + 0.003 * unit(rng), 0.003, "")};
+    for (const double t : times)
+      inputs.push_back(Rectangular("time", "s", t + 1e-3 * unit(rng), 1e-3, ""));
+    for (const double t : times)
+      inputs.push_back(
+          Rectangular("place", "m", 0.2 * t + 0.5 * a * t * t + 5e-4 * unit(rng), 5e-4, ""));
     const UncertainResult r = PropagateUncertainty(
         [](const std::vector<double>& x) {
-          return FrictionOfSlide(x[0], SlideAcceleration({x[1], x[2], x[3]}, {x[4], x[5], x[6]}), kGravity);
+          return FrictionOfSlide(x[0], SlideAcceleration({x[1], x[2], x[3]}, {x[4], x[5], x[6]}),
+                                 kGravity);
         },
         inputs, kDraws, 100 + k);
     hits += Holds(r, mu);
@@ -174,7 +188,9 @@ TEST(BenchTestCoverage, TrackedSlide) {
     const SlideFit fit = FitSlide(t, s);
     const UncertainResult r = PropagateUncertainty(
         [&](const std::vector<double>& x) { return FrictionOfSlide(angle, x[0], kGravity); },
-        {{"acceleration", "m/s^2", fit.acceleration, fit.sd, Spread::kStudent, static_cast<double>(fit.dof), ""}}, kDraws, 100 + k);
+        {{"acceleration", "m/s^2", fit.acceleration, fit.sd, Spread::kStudent,
+          static_cast<double>(fit.dof), ""}},
+        kDraws, 100 + k);
     hits += Holds(r, mu);
   }
   ExpectCovered(hits, "tracked slide");
@@ -194,8 +210,9 @@ TEST(BenchTestCoverage, BounceTimes) {
       inputs.push_back(Rectangular("impact", "s", t.back(), half, ""));
     }
     const BounceFit fit = FitBounces(t, half / std::sqrt(3.0));
-    const UncertainResult r =
-        PropagateUncertainty([&](const std::vector<double>& x) { return RestitutionOfBounces(x, fit.weights); }, inputs, kDraws, 100 + k);
+    const UncertainResult r = PropagateUncertainty(
+        [&](const std::vector<double>& x) { return RestitutionOfBounces(x, fit.weights); }, inputs,
+        kDraws, 100 + k);
     hits += Holds(r, 0.75);
   }
   ExpectCovered(hits, "bounce times");

@@ -17,7 +17,8 @@ namespace {
 using Eigen::Matrix2d;
 using Eigen::Vector2d;
 
-PlannedImpact Plan(const Body& body, const Eigen::Isometry3d& X_WB, const Eigen::Vector3d& v, const Eigen::Vector3d& omega, double sd_v) {
+PlannedImpact Plan(const Body& body, const Eigen::Isometry3d& X_WB, const Eigen::Vector3d& v,
+                   const Eigen::Vector3d& omega, double sd_v) {
   PlannedImpact planned;
   ImpactEvent& event = planned.event;
   event.planar = body.planar;
@@ -69,14 +70,16 @@ TEST(Design, InformationOfASlidingDisc) {
   EXPECT_NEAR(told.total.inverse()(1, 1), 0.04 * 0.04, 1e-8);
 }
 
-// Noise of both velocities, which the couple does not help to lower for a disc that it does not touch.
+// Noise of both velocities, which the couple does not help to lower for a disc that it does not
+// touch.
 TEST(Design, NoiseAndScatterShareTheInformation) {
   const Body disc = MakeBall(0.03, 0.2, true);
   const double sd_v = 0.004;
   const PlannedSetting setting{SlidingDisc(disc, sd_v)};
   const ImpactScatter scatter{.wrench = {0.03, 0.05, 10}};
   const SettingInformation told = InformationOf(setting, disc, kModel, scatter);
-  // z_n = -m (v_n+ - v_n-) / p with p = m |v_n-| held, less (1 + e): the approach enters with e, the rebound with 1.
+  // z_n = -m (v_n+ - v_n-) / p with p = m |v_n-| held, less (1 + e): the approach enters with e,
+  // the rebound with 1.
   const double var_n = sd_v * sd_v * (1 + kModel.e * kModel.e);
   EXPECT_NEAR(1 / told.scatter_only.inverse()(1, 1), 1 / (0.05 * 0.05), 1);
   EXPECT_NEAR(told.total.inverse()(1, 1), 0.05 * 0.05 + var_n, 1e-3 * var_n + 1e-9);
@@ -90,7 +93,8 @@ TEST(Design, SharesOfTheClosedForms) {
   told[1][0].total = Vector2d(0, 1e6).asDiagonal();
   const std::vector<double> d = AllocateShares(told, DesignCriterion::kD, {1, 1}, 100);
   EXPECT_NEAR(d[0], 0.5, 1e-3);
-  // Least a / w + b / (1 - w): w = sqrt(a) / (sqrt(a) + sqrt(b)), a = 1 / (4e6 * 0.01^2), b = 1 / (1e6 * 0.02^2).
+  // Least a / w + b / (1 - w): w = sqrt(a) / (sqrt(a) + sqrt(b)), a = 1 / (4e6 * 0.01^2), b = 1 /
+  // (1e6 * 0.02^2).
   const std::vector<double> a = AllocateShares(told, DesignCriterion::kA, {0.01, 0.02}, 100);
   const double root_a = std::sqrt(1 / (4e6 * 1e-4)), root_b = std::sqrt(1 / (1e6 * 4e-4));
   EXPECT_NEAR(a[0], root_a / (root_a + root_b), 1e-3);
@@ -128,7 +132,8 @@ TEST(Design, WholeDropsStandForShares) {
     const std::vector<int> counts = RoundShares(shares, n);
     EXPECT_EQ(std::accumulate(counts.begin(), counts.end(), 0), n);
     EXPECT_EQ(counts[2], 0);
-    for (std::size_t c = 0; c < shares.size(); ++c) EXPECT_LT(std::abs(counts[c] - n * shares[c]), 1.5) << n << " " << c;
+    for (std::size_t c = 0; c < shares.size(); ++c)
+      EXPECT_LT(std::abs(counts[c] - n * shares[c]), 1.5) << n << " " << c;
   }
   // Fewer drops than settings: the largest shares have them.
   const std::vector<int> two = RoundShares(shares, 2);
@@ -141,7 +146,8 @@ TEST(Design, DrawnImpulsesScatterAsStated) {
   const ImpactScatter scatter{.wrench = {0.03, 0.05, 0.02}};
   std::mt19937_64 random(9);
   constexpr int kDrops = 4000;
-  const std::vector<ImpactEvent> events = DrawCampaign(settings, std::vector<int>{kDrops}, disc, kModel, scatter, random);
+  const std::vector<ImpactEvent> events =
+      DrawCampaign(settings, std::vector<int>{kDrops}, disc, kModel, scatter, random);
   ASSERT_EQ(events.size(), static_cast<std::size_t>(kDrops));
   EXPECT_NE(events[0].recording, events[1].recording);
   std::vector<double> t, n;
@@ -187,24 +193,28 @@ TEST(Design, CommonErrorsPullAsIdentificationMoves) {
       settings.push_back({planned});
     }
     const ImpactScatter none{.wrench = {0, 0, 0}};
-    const Matrix2d common = CommonCovariance(settings, std::vector<int>(12, 1), body, model, none, 0);
+    const Matrix2d common =
+        CommonCovariance(settings, std::vector<int>(12, 1), body, model, none, 0);
     IdentifyOptions identify;
     identify.fit_discrepancy = identify.intervals = identify.influence = false;
     identify.likelihood = Likelihood::kGaussian;
-    const LawFit before = Identify(exact, body, model, identify), after = Identify(pulled, body, model, identify);
+    const LawFit before = Identify(exact, body, model, identify),
+                 after = Identify(pulled, body, model, identify);
     for (std::size_t k = 0; k < 2; ++k) {
       const double moved = after.parameters[k].value - before.parameters[k].value;
       const auto at = static_cast<Eigen::Index>(k);
       EXPECT_NEAR(std::sqrt(common(at, at)), std::abs(moved), 0.06 * std::abs(moved)) << k;
     }
     // Moments of the body known to 2 % widen it.
-    EXPECT_GT(CommonCovariance(settings, std::vector<int>(12, 1), body, model, none, 0.02).trace(), common.trace());
+    EXPECT_GT(CommonCovariance(settings, std::vector<int>(12, 1), body, model, none, 0.02).trace(),
+              common.trace());
   }
 }
 
 TEST(Design, PriorsDrawWhatTheySay) {
   std::mt19937_64 random(21);
-  const CoefficientPrior fixed{CoefficientPrior::Kind::kFixed, 0.3}, uniform{CoefficientPrior::Kind::kUniform, 0.2, 0.4},
+  const CoefficientPrior fixed{CoefficientPrior::Kind::kFixed, 0.3},
+      uniform{CoefficientPrior::Kind::kUniform, 0.2, 0.4},
       normal{CoefficientPrior::Kind::kNormal, 0.5, 0.05};
   std::vector<double> u, n;
   for (int i = 0; i < 4000; ++i) {

@@ -31,7 +31,8 @@ TEST(Event, ReasonsHaveTheirNamesInFiles) {
 }
 
 // States made by an impulse give that impulse back, and a contact velocity change of A_F J.
-void CheckRoundTrip(const Body& body, const Eigen::Isometry3d& X_WB, const Plane& plane, const Vector3d& J_F) {
+void CheckRoundTrip(const Body& body, const Eigen::Isometry3d& X_WB, const Plane& plane,
+                    const Vector3d& J_F) {
   const Vector3d g(0, 0, -9.80665);
   ImpactEvent event;
   event.planar = body.planar;
@@ -48,16 +49,18 @@ void CheckRoundTrip(const Body& body, const Eigen::Isometry3d& X_WB, const Plane
   EXPECT_LT((event.contact.v_minus_F + event.contact.A_F * J_F - event.v_plus_F).norm(), 1e-12);
   EXPECT_LT((MeasuredImpulse(event, body) - J_F).norm(), 1e-14);
   const Vector3d r = event.p_WP - X_WB.translation();
-  EXPECT_LT((X_WF.linear() * event.v_plus_F - (event.v_plus + event.omega_plus.cross(r))).norm(), 1e-14);
+  EXPECT_LT((X_WF.linear() * event.v_plus_F - (event.v_plus + event.omega_plus.cross(r))).norm(),
+            1e-14);
 }
 
 TEST(Event, ContactFollowsFromTheStates) {
   Eigen::Isometry3d X_WB = Eigen::Isometry3d::Identity();
   X_WB.linear() = Eigen::AngleAxisd(0.7, Vector3d(1, 2, -1).normalized()).toRotationMatrix();
   X_WB.translation() = Vector3d(0.3, -0.1, 0.2);
-  CheckRoundTrip(MakeBox(Vector3d(0.1, 0.2, 0.3), 0.4), X_WB, Plane{Vector3d(0.3, 0.2, 1).normalized(), 0.05}, Vector3d(-0.1, 0.07, 0.8));
-  CheckRoundTrip(MakeBox(Vector3d(0.1, 0, 0.3), 0.4, true), PlanarPose(0.2, 0.1, 0.4), Plane{Vector3d(-0.3, 0, 1).normalized(), 0.05},
-                 Vector3d(-0.1, 0, 0.8));
+  CheckRoundTrip(MakeBox(Vector3d(0.1, 0.2, 0.3), 0.4), X_WB,
+                 Plane{Vector3d(0.3, 0.2, 1).normalized(), 0.05}, Vector3d(-0.1, 0.07, 0.8));
+  CheckRoundTrip(MakeBox(Vector3d(0.1, 0, 0.3), 0.4, true), PlanarPose(0.2, 0.1, 0.4),
+                 Plane{Vector3d(-0.3, 0, 1).normalized(), 0.05}, Vector3d(-0.1, 0, 0.8));
 }
 
 TEST(Event, RefusesAPlanarEventOfASpatialBody) {

@@ -24,8 +24,10 @@ using Eigen::Vector3d;
 // Position (3), velocity (3), body axes in W by columns (9), angular velocity in B (3).
 using Flat = std::array<long double, 18>;
 
-// The equations of motion as they stand, in long double by extrapolation: nothing shared with the code under test.
-BodyState Reference(const BodyState& state, const Body& body, const FlightOptions& options, double dt) {
+// The equations of motion as they stand, in long double by extrapolation: nothing shared with the
+// code under test.
+BodyState Reference(const BodyState& state, const Body& body, const FlightOptions& options,
+                    double dt) {
   Flat x{};
   const Vector3d omega_B = state.X_WB.linear().transpose() * state.omega_WB;
   for (int i = 0; i < 3; ++i) {
@@ -40,7 +42,8 @@ BodyState Reference(const BodyState& state, const Body& body, const FlightOption
   const Matrix3l I_inverse = I.inverse();
   const auto rhs = [&](const Flat& s, Flat& d, long double) {
     const Vector3l v(s[3], s[4], s[5]), w(s[15], s[16], s[17]);
-    const Vector3l a = options.gravity_W.cast<long double>() - static_cast<long double>(options.drag_per_m) * v.norm() * v;
+    const Vector3l a = options.gravity_W.cast<long double>() -
+                       static_cast<long double>(options.drag_per_m) * v.norm() * v;
     const Vector3l alpha = I_inverse * (I * w).cross(w);
     for (int i = 0; i < 3; ++i) {
       d[i] = v[i];
@@ -54,19 +57,23 @@ BodyState Reference(const BodyState& state, const Body& body, const FlightOption
   };
   using boost::numeric::odeint::bulirsch_stoer;
   bulirsch_stoer<Flat, long double> stepper(1e-15L, 1e-15L, 1.0L, 1.0L);
-  boost::numeric::odeint::integrate_adaptive(stepper, rhs, x, 0.0L, static_cast<long double>(dt), static_cast<long double>(dt) / 50);
+  boost::numeric::odeint::integrate_adaptive(stepper, rhs, x, 0.0L, static_cast<long double>(dt),
+                                             static_cast<long double>(dt) / 50);
   BodyState next;
   for (int i = 0; i < 3; ++i) {
     next.X_WB.translation()[i] = static_cast<double>(x[i]);
     next.v_WB[i] = static_cast<double>(x[3 + i]);
     for (int j = 0; j < 3; ++j) next.X_WB.linear()(i, j) = static_cast<double>(x[6 + 3 * j + i]);
   }
-  next.omega_WB = next.X_WB.linear() * Vector3d(static_cast<double>(x[15]), static_cast<double>(x[16]), static_cast<double>(x[17]));
+  next.omega_WB =
+      next.X_WB.linear() *
+      Vector3d(static_cast<double>(x[15]), static_cast<double>(x[16]), static_cast<double>(x[17]));
   return next;
 }
 
 void ExpectSame(const BodyState& a, const BodyState& b, double relative) {
-  EXPECT_LT((a.X_WB.translation() - b.X_WB.translation()).norm(), relative * (1 + b.X_WB.translation().norm()));
+  EXPECT_LT((a.X_WB.translation() - b.X_WB.translation()).norm(),
+            relative * (1 + b.X_WB.translation().norm()));
   EXPECT_LT((a.X_WB.linear() - b.X_WB.linear()).norm(), relative * std::sqrt(3.0));
   EXPECT_LT((a.v_WB - b.v_WB).norm(), relative * (1 + b.v_WB.norm()));
   EXPECT_LT((a.omega_WB - b.omega_WB).norm(), relative * (1 + b.omega_WB.norm()));
@@ -75,7 +82,8 @@ void ExpectSame(const BodyState& a, const BodyState& b, double relative) {
 BodyState SomeState(std::mt19937_64& rng, double spin) {
   std::uniform_real_distribution<double> u(-1, 1);
   BodyState state;
-  state.X_WB.linear() = Eigen::AngleAxisd(3 * u(rng), Vector3d(u(rng), u(rng), u(rng)).normalized()).toRotationMatrix();
+  state.X_WB.linear() = Eigen::AngleAxisd(3 * u(rng), Vector3d(u(rng), u(rng), u(rng)).normalized())
+                            .toRotationMatrix();
   state.X_WB.translation() = Vector3d(u(rng), u(rng), u(rng));
   state.v_WB = 3 * Vector3d(u(rng), u(rng), u(rng));
   state.omega_WB = spin * Vector3d(u(rng), u(rng), u(rng));
@@ -123,7 +131,8 @@ TEST(FreeFlight, ConservesAngularMomentumAndEnergyOverManyTurns) {
       return Vector3d(s.X_WB.linear() * body.inertia_B * s.X_WB.linear().transpose() * s.omega_WB);
     };
     const auto energy = [&](const BodyState& s) {
-      return KineticEnergy(body, s.X_WB.linear(), s.v_WB, s.omega_WB) - body.mass * options.gravity_W.dot(s.X_WB.translation());
+      return KineticEnergy(body, s.X_WB.linear(), s.v_WB, s.omega_WB) -
+             body.mass * options.gravity_W.dot(s.X_WB.translation());
     };
     const Vector3d L = momentum(state);
     const double E = energy(state);
@@ -131,18 +140,23 @@ TEST(FreeFlight, ConservesAngularMomentumAndEnergyOverManyTurns) {
       state = Propagate(state, body, options, 0.1);
       EXPECT_LT((momentum(state) - L).norm(), 1e-12 * L.norm());
       EXPECT_NEAR(energy(state), E, 3e-12 * (std::abs(E) + body.mass * 9.81 * 125));
-      EXPECT_LT((state.X_WB.linear().transpose() * state.X_WB.linear() - Matrix3d::Identity()).norm(), 1e-14);
+      EXPECT_LT(
+          (state.X_WB.linear().transpose() * state.X_WB.linear() - Matrix3d::Identity()).norm(),
+          1e-14);
     }
   }
 }
 
-// Angular velocity of an asymmetric body in Jacobi's elliptic functions (Landau & Lifshitz, Mechanics, section 37).
+// Angular velocity of an asymmetric body in Jacobi's elliptic functions (Landau & Lifshitz,
+// Mechanics, section 37).
 TEST(FreeFlight, AsymmetricSpinFollowsEllipticFunctions) {
   const Body body = MakeBox(Vector3d(0.35, 0.2, 0.1), 1.3);  // I1 < I2 < I3
   const Vector3d I = body.inertia_B.diagonal();
   BodyState state;
-  state.omega_WB = Vector3d(1, 0, 6);  // w2 = 0 at the start, spin mostly about the axis of largest moment
-  const double E2 = I.dot(state.omega_WB.cwiseAbs2()), M2 = I.cwiseProduct(state.omega_WB).squaredNorm();
+  // w2 = 0 at the start, spin mostly about the axis of largest moment
+  state.omega_WB = Vector3d(1, 0, 6);
+  const double E2 = I.dot(state.omega_WB.cwiseAbs2()),
+               M2 = I.cwiseProduct(state.omega_WB).squaredNorm();
   ASSERT_GT(M2, E2 * I[1]);
   const double rate = std::sqrt((I[2] - I[1]) * (M2 - E2 * I[0]) / (I[0] * I[1] * I[2]));
   const double k = std::sqrt((I[1] - I[0]) * (E2 * I[2] - M2) / ((I[2] - I[1]) * (M2 - E2 * I[0])));
@@ -170,7 +184,10 @@ TEST(FreeFlight, SpinAboutTheIntermediateAxisFlips) {
   EXPECT_TRUE(flipped);
   // Exactly about the axis it stays, as an equilibrium does.
   state.omega_WB = Vector3d(0, 15, 0);
-  EXPECT_LT((Propagate(state, body, {}, 1).X_WB.linear() - Eigen::AngleAxisd(15, Vector3d::UnitY()).toRotationMatrix()).norm(), 1e-12);
+  EXPECT_LT((Propagate(state, body, {}, 1).X_WB.linear() -
+             Eigen::AngleAxisd(15, Vector3d::UnitY()).toRotationMatrix())
+                .norm(),
+            1e-12);
 }
 
 TEST(FreeFlight, ForwardAndBackReturnsToTheStart) {
@@ -182,7 +199,8 @@ TEST(FreeFlight, ForwardAndBackReturnsToTheStart) {
       options.drag_per_m = i % 2 == 0 ? 0 : 0.03;
       const double dt = 0.4;
       ExpectSame(Propagate(Propagate(state, body, options, dt), body, options, -dt), state, 2e-12);
-      ExpectSame(Propagate(Propagate(state, body, options, 0.15), body, options, 0.25), Propagate(state, body, options, dt), 2e-12);
+      ExpectSame(Propagate(Propagate(state, body, options, 0.15), body, options, 0.25),
+                 Propagate(state, body, options, dt), 2e-12);
       ExpectSame(Propagate(state, body, options, 0), state, 3e-15);
     }
   }
@@ -195,7 +213,8 @@ TEST(FreeFlight, PlanarBodiesSpinSteadilyInTheirPlane) {
   state.v_WB = Vector3d(1, 0, 3);
   state.omega_WB = Vector3d(0, -7, 0);  // theta_dot = 7
   FlightOptions options;
-  options.gravity_W = Vector3d(0.5, 0.3, -9.7);  // gravity out of the plane does not move a planar body
+  // gravity out of the plane does not move a planar body
+  options.gravity_W = Vector3d(0.5, 0.3, -9.7);
   const BodyState next = Propagate(state, body, options, 0.3);
   EXPECT_NEAR(PlanarAngle(next.X_WB), 0.4 + 7 * 0.3, 1e-14);
   EXPECT_EQ(next.omega_WB, state.omega_WB);
@@ -205,7 +224,8 @@ TEST(FreeFlight, PlanarBodiesSpinSteadilyInTheirPlane) {
   EXPECT_EQ(next.v_WB.y(), 0);
 }
 
-// Straight up and down with quadratic drag, in closed form: v = -U tan(...) rising, U tanh(...) falling.
+// Straight up and down with quadratic drag, in closed form: v = -U tan(...) rising, U tanh(...)
+// falling.
 TEST(FreeFlight, VerticalThrowWithDragPassesItsTurningPoint) {
   const Body ball = MakeBall(0.02, 1);
   const double k = 0.05, g = 9.80665, terminal = std::sqrt(g / k), rate = std::sqrt(g * k), up = 4;
@@ -225,15 +245,22 @@ TEST(FreeFlight, VerticalThrowWithDragPassesItsTurningPoint) {
   const BodyState back = Propagate(down, ball, options, -(t_top + 0.6));
   EXPECT_NEAR(back.v_WB.z(), up, 1e-11);
   EXPECT_NEAR(back.X_WB.translation().z(), 0, 1e-11);
-  EXPECT_NEAR(Propagate(BodyState{}, ball, options, 0.6).v_WB.z(), -terminal * std::tanh(rate * 0.6), 1e-13);
+  EXPECT_NEAR(Propagate(BodyState{}, ball, options, 0.6).v_WB.z(),
+              -terminal * std::tanh(rate * 0.6), 1e-13);
   EXPECT_NEAR(Propagate(BodyState{}, ball, options, -t_top).v_WB.z(), up, 1e-12);
-  // A hair off the vertical, on both sides of the switch between the two treatments, changes the answer by no more than that hair.
+  // A hair off the vertical, on both sides of the switch between the two treatments, changes the
+  // answer by no more than that hair.
   for (const double aside : {1e-3, 1e-5, 1e-6, 3.9e-7, 4.1e-7, 1e-9, 1e-15}) {
     state.v_WB.x() = aside;
     const BodyState off = Propagate(state, ball, options, t_top + 0.6);
     EXPECT_NEAR(off.v_WB.z(), down.v_WB.z(), 1e-12 + 0.1 * aside * aside) << aside;
-    EXPECT_NEAR(off.X_WB.translation().z(), down.X_WB.translation().z(), 1e-12 + 0.1 * aside * aside) << aside;
-    EXPECT_NEAR(off.v_WB.x() / aside, std::exp(-std::log1p(up * up / (terminal * terminal)) / 2 - std::log(std::cosh(rate * 0.6))), 1e-4)
+    EXPECT_NEAR(off.X_WB.translation().z(), down.X_WB.translation().z(),
+                1e-12 + 0.1 * aside * aside)
+        << aside;
+    EXPECT_NEAR(off.v_WB.x() / aside,
+                std::exp(-std::log1p(up * up / (terminal * terminal)) / 2 -
+                         std::log(std::cosh(rate * 0.6))),
+                1e-4)
         << aside;
   }
 }
@@ -249,7 +276,8 @@ TEST(FreeFlight, DragWithoutGravityFollowsItsLogarithm) {
   EXPECT_NEAR(next.X_WB.translation().norm(), std::log(1 + 0.3 * 5 * 2) / 0.3, 1e-12);
   EXPECT_EQ(Propagate(BodyState{}, MakeBall(0.1, 1), options, 2).v_WB, Vector3d::Zero());
   // Backwards the speed has a pole at t = -1/(k v) = -2/3 s.
-  EXPECT_NEAR(Propagate(state, MakeBall(0.1, 1), options, -0.6).v_WB.norm(), 5 / (1 - 0.3 * 5 * 0.6), 1e-10);
+  EXPECT_NEAR(Propagate(state, MakeBall(0.1, 1), options, -0.6).v_WB.norm(),
+              5 / (1 - 0.3 * 5 * 0.6), 1e-10);
   EXPECT_THROW(Propagate(state, MakeBall(0.1, 1), options, -0.7), ConfigError);
 }
 
@@ -258,14 +286,17 @@ TEST(FreeFlight, TinyDragTendsToNone) {
   const BodyState state = SomeState(rng, 3);
   FlightOptions none, tiny;
   tiny.drag_per_m = 1e-15;
-  ExpectSame(Propagate(state, MakeBall(0.1, 1), tiny, 1), Propagate(state, MakeBall(0.1, 1), none, 1), 1e-13);
+  ExpectSame(Propagate(state, MakeBall(0.1, 1), tiny, 1),
+             Propagate(state, MakeBall(0.1, 1), none, 1), 1e-13);
 }
 
 TEST(FreeFlight, RefusesTimesAndDragsThatAreNone) {
   const Body ball = MakeBall(0.1, 1);
   FlightOptions options;
-  EXPECT_THROW(Propagate(BodyState{}, ball, options, std::numeric_limits<double>::quiet_NaN()), ConfigError);
-  EXPECT_THROW(Propagate(BodyState{}, ball, options, std::numeric_limits<double>::infinity()), ConfigError);
+  EXPECT_THROW(Propagate(BodyState{}, ball, options, std::numeric_limits<double>::quiet_NaN()),
+               ConfigError);
+  EXPECT_THROW(Propagate(BodyState{}, ball, options, std::numeric_limits<double>::infinity()),
+               ConfigError);
   options.drag_per_m = -1;
   EXPECT_THROW(Propagate(BodyState{}, ball, options, 1), ConfigError);
   options.drag_per_m = std::numeric_limits<double>::quiet_NaN();

@@ -1,4 +1,5 @@
-// The parts of the identification against differences: linearised noise, likelihoods, gradients, predictions.
+// The parts of the identification against differences: linearised noise, likelihoods, gradients,
+// predictions.
 
 #include <gtest/gtest.h>
 
@@ -20,11 +21,13 @@ using internal::FitTask;
 using internal::Need;
 using internal::PreparedEvent;
 
-const Likelihood kLikelihoods[] = {Likelihood::kGaussian, Likelihood::kStudentT, Likelihood::kContamination};
+const Likelihood kLikelihoods[] = {Likelihood::kGaussian, Likelihood::kStudentT,
+                                   Likelihood::kContamination};
 
 // The event with one of its measured quantities moved.
 ImpactEvent Moved(ImpactEvent event, const Body& body, int quantity, double step) {
-  Eigen::Vector3d* parts[] = {&event.v_minus, &event.omega_minus, &event.v_plus, &event.omega_plus, &event.p_WP};
+  Eigen::Vector3d* parts[] = {&event.v_minus, &event.omega_minus, &event.v_plus, &event.omega_plus,
+                              &event.p_WP};
   (*parts[quantity / 3])[quantity % 3] += step;
   UpdateContact(event, body, Plane{}, {0, 0, -9.8});
   return event;
@@ -35,7 +38,8 @@ std::vector<int> Quantities(bool planar) {
   return {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14};
 }
 
-Eigen::Matrix<double, 6, 1> Plus(const ImpactEvent& event, const Body& body, const ImpactModel& model) {
+Eigen::Matrix<double, 6, 1> Plus(const ImpactEvent& event, const Body& body,
+                                 const ImpactModel& model) {
   return Predict(event, body, model, LawFit{}).plus;
 }
 
@@ -56,16 +60,21 @@ TEST_P(ByBody, PlusStateByInputsMatchesDifferences) {
     for (int q : Quantities(body.planar)) {
       const double h = q >= kLever ? 1e-7 : (q / 3) % 2 == 0 ? 1e-6 : 1e-5;
       const ImpactEvent up = Moved(event, body, q, h), down = Moved(event, body, q, -h);
-      if (Solve(up.contact, model).path_case.digit != digit || Solve(down.contact, model).path_case.digit != digit) continue;
-      const Eigen::Matrix<double, 6, 1> difference = (Plus(up, body, model) - Plus(down, body, model)) / (2 * h);
-      EXPECT_LT((difference - F.col(q)).norm(), 2e-5 * (1 + F.col(q).norm())) << "event " << i << " quantity " << q;
+      if (Solve(up.contact, model).path_case.digit != digit ||
+          Solve(down.contact, model).path_case.digit != digit)
+        continue;
+      const Eigen::Matrix<double, 6, 1> difference =
+          (Plus(up, body, model) - Plus(down, body, model)) / (2 * h);
+      EXPECT_LT((difference - F.col(q)).norm(), 2e-5 * (1 + F.col(q).norm()))
+          << "event " << i << " quantity " << q;
       ++checked;
     }
   }
   EXPECT_GT(checked, 80);
 }
 
-// Noise of the impulse residual given the couple, against the full covariance of (impulse, couple) built from differences.
+// Noise of the impulse residual given the couple, against the full covariance of (impulse, couple)
+// built from differences.
 TEST_P(ByBody, ConditionalNoiseMatchesDifferences) {
   std::mt19937_64 random(2);
   const ImpactModel model{RestitutionLaw::kPoisson, 0.5, 0.2, 0.2};
@@ -77,7 +86,8 @@ TEST_P(ByBody, ConditionalNoiseMatchesDifferences) {
     ASSERT_EQ(prepared.size(), 1u);
     PreparedEvent& event = prepared[0];
     const double s_c = 0.003;
-    const internal::Mat V = event.N_cc + s_c * s_c * internal::Mat::Identity(event.dim_c, event.dim_c);
+    const internal::Mat V =
+        event.N_cc + s_c * s_c * internal::Mat::Identity(event.dim_c, event.dim_c);
     event.V_cc_inverse = V.inverse();
     event.c_whitened = event.V_cc_inverse * event.z_c;
     const internal::EventAt at = EvaluateEvent(event, model, Need::kNoise);
@@ -94,14 +104,19 @@ TEST_P(ByBody, ConditionalNoiseMatchesDifferences) {
     Eigen::MatrixXd F = Eigen::MatrixXd::Zero(m, kEventDim);
     for (int q : Quantities(body.planar)) {
       const double h = q >= kLever ? 1e-7 : (q / 3) % 2 == 0 ? 1e-6 : 1e-5;
-      F.col(q) = (residual(Moved(one[0], body, q, h)) - residual(Moved(one[0], body, q, -h))) / (2 * h);
+      F.col(q) =
+          (residual(Moved(one[0], body, q, h)) - residual(Moved(one[0], body, q, -h))) / (2 * h);
     }
     const Eigen::MatrixXd N = F * one[0].cov * F.transpose();
-    EXPECT_LT((N.bottomRightCorner(event.dim_c, event.dim_c) - event.N_cc).norm(), 1e-4 * event.N_cc.norm());
+    EXPECT_LT((N.bottomRightCorner(event.dim_c, event.dim_c) - event.N_cc).norm(),
+              1e-4 * event.N_cc.norm());
     Eigen::MatrixXd full = N;
-    full.bottomRightCorner(event.dim_c, event.dim_c) += s_c * s_c * Eigen::MatrixXd::Identity(event.dim_c, event.dim_c);
-    const Eigen::MatrixXd K = full.topRightCorner(event.dim, event.dim_c) * full.bottomRightCorner(event.dim_c, event.dim_c).inverse();
-    const Eigen::MatrixXd conditional = N.topLeftCorner(event.dim, event.dim) - K * full.bottomLeftCorner(event.dim_c, event.dim);
+    full.bottomRightCorner(event.dim_c, event.dim_c) +=
+        s_c * s_c * Eigen::MatrixXd::Identity(event.dim_c, event.dim_c);
+    const Eigen::MatrixXd K = full.topRightCorner(event.dim, event.dim_c) *
+                              full.bottomRightCorner(event.dim_c, event.dim_c).inverse();
+    const Eigen::MatrixXd conditional =
+        N.topLeftCorner(event.dim, event.dim) - K * full.bottomLeftCorner(event.dim_c, event.dim);
     EXPECT_LT((conditional - at.N).norm(), 1e-3 * conditional.norm()) << i;
     EXPECT_LT((K * event.z_c - at.shift).norm(), 1e-3 * (1e-6 + at.shift.norm())) << i;
   }
@@ -118,7 +133,8 @@ TEST(IdentifyShape, DensitiesIntegrateToOneAndSlopesMatchDifferences) {
       const internal::Shape shape({.likelihood = likelihood}, dim);
       for (double q : {0.0, 0.3, 2.0, 9.0, 30.0, 400.0}) {
         const double h = 1e-4 * (1 + q);
-        EXPECT_NEAR(shape(q)[1], (shape(q + h)[0] - shape(std::max(0.0, q - h))[0]) / (q > 0 ? 2 * h : h), 1e-3);
+        EXPECT_NEAR(shape(q)[1],
+                    (shape(q + h)[0] - shape(std::max(0.0, q - h))[0]) / (q > 0 ? 2 * h : h), 1e-3);
         if (q > 0) {
           EXPECT_NEAR(shape(q)[2], (shape(q + h)[1] - shape(q - h)[1]) / (2 * h), 1e-4);
         }
@@ -142,13 +158,15 @@ TEST(IdentifyVariance, GradientAndHessianMatchDifferences) {
           b[k] = twin::Normal(random);
         }
         data.r.push_back(r);
-        data.N.push_back(1e-4 * (internal::Mat::Identity(dim, dim) + internal::Mat(a * a.transpose())));
+        data.N.push_back(1e-4 *
+                         (internal::Mat::Identity(dim, dim) + internal::Mat(a * a.transpose())));
         internal::Mat t = internal::Mat::Identity(dim, dim), n = internal::Mat::Zero(dim, dim);
         if (dim > 1) {
           t(dim - 1, dim - 1) = 0;
           n(dim - 1, dim - 1) = 1;
         }
-        data.E.push_back({t, n, internal::Mat(a * a.transpose()), internal::Mat(b * b.transpose())});
+        data.E.push_back(
+            {t, n, internal::Mat(a * a.transpose()), internal::Mat(b * b.transpose())});
         data.multiplicity.push_back(i % 3);
       }
       const double log_s[] = {-2.5, -3.0, -3.5, -2.0};
@@ -165,7 +183,9 @@ TEST(IdentifyVariance, GradientAndHessianMatchDifferences) {
         const double below = VarianceCost(data, shape, moved, &down, nullptr);
         EXPECT_NEAR(gradient[g], (above - below) / (2 * h), 1e-5 * (1 + std::abs(gradient[g])));
         for (int k = 0; k < data.n_groups; ++k) {
-          EXPECT_NEAR(hessian(g, k), (up[k] - down[k]) / (2 * h), 1e-5 * (1 + std::abs(hessian(g, k)))) << dim << g << k;
+          EXPECT_NEAR(hessian(g, k), (up[k] - down[k]) / (2 * h),
+                      1e-5 * (1 + std::abs(hessian(g, k))))
+              << dim << g << k;
         }
       }
     }
@@ -196,7 +216,8 @@ TEST(IdentifyVariance, FindsTheVarianceOfKnownData) {
   EXPECT_LT(log_s[0], std::log(0.01));
 }
 
-// Friction cannot vary by more than itself: what a bound holds stays on it, and the rest is fitted beside it.
+// Friction cannot vary by more than itself: what a bound holds stays on it, and the rest is fitted
+// beside it.
 TEST(IdentifyVariance, KeepsToTheMostThatIsAllowed) {
   std::mt19937_64 random(8);
   internal::VarianceData data;
@@ -220,7 +241,8 @@ TEST(IdentifyVariance, KeepsToTheMostThatIsAllowed) {
       std::vector<double> log_s{start, start};
       FitVariance(data, normal, log_s);
       EXPECT_NEAR(std::exp(log_s[0]), most, 1e-9) << most << " " << start;
-      EXPECT_NEAR(std::exp(2 * log_s[0]) + std::exp(2 * log_s[1]), sum, 1e-4 * sum) << most << " " << start;
+      EXPECT_NEAR(std::exp(2 * log_s[0]) + std::exp(2 * log_s[1]), sum, 1e-4 * sum)
+          << most << " " << start;
     }
   }
 }
@@ -268,8 +290,10 @@ TEST_P(ByBody, GradientOfTheCostMatchesDifferences) {
         Eigen::Vector2d gradient;
         EXPECT_NEAR(CostAt(task, at, mu, e, &gradient), at.cost, 1e-8 * (1 + std::abs(at.cost)));
         const double h = 1e-6;
-        const Eigen::Vector2d difference((CostAt(task, at, mu + h, e, nullptr) - CostAt(task, at, mu - h, e, nullptr)) / (2 * h),
-                                         (CostAt(task, at, mu, e + h, nullptr) - CostAt(task, at, mu, e - h, nullptr)) / (2 * h));
+        const Eigen::Vector2d difference(
+            (CostAt(task, at, mu + h, e, nullptr) - CostAt(task, at, mu - h, e, nullptr)) / (2 * h),
+            (CostAt(task, at, mu, e + h, nullptr) - CostAt(task, at, mu, e - h, nullptr)) /
+                (2 * h));
         EXPECT_LT((gradient - difference).norm(), 1e-4 * (1 + gradient.norm())) << mu << " " << e;
       }
     }
@@ -283,7 +307,8 @@ FitTask NormalTask(const std::vector<PreparedEvent>& prepared) {
           .shape = internal::Shape({.likelihood = Likelihood::kGaussian}, prepared[0].dim)};
 }
 
-// Scatter that grew with the misfit would excuse a wrong value; held, the deviance is the square of standard deviations.
+// Scatter that grew with the misfit would excuse a wrong value; held, the deviance is the square of
+// standard deviations.
 TEST(IdentifyProfile, ScatterDoesNotExcuseAWrongValueWhereNoiseIsKnown) {
   twin::Options options;
   options.n = 12;
@@ -303,7 +328,8 @@ TEST(IdentifyProfile, ScatterDoesNotExcuseAWrongValueWhereNoiseIsKnown) {
     const double sd = std::sqrt(internal::InverseWhere(info.curvature, {true, true})(1, 1));
     EXPECT_NEAR(profile.Calibrated(best.e, info), 0, 0.01);
     for (const double side : {-2.0, 2.0}) {
-      const double held = profile.Calibrated(best.e + side * sd, info), anew = profile(best.e + side * sd);
+      const double held = profile.Calibrated(best.e + side * sd, info),
+                   anew = profile(best.e + side * sd);
       EXPECT_NEAR(held, 4, 1) << seed;
       EXPECT_LE(anew, held + 1e-9) << seed;
     }
@@ -311,20 +337,23 @@ TEST(IdentifyProfile, ScatterDoesNotExcuseAWrongValueWhereNoiseIsKnown) {
   EXPECT_GE(judged, 3);
 }
 
-// Where the last impact begins to slide the deviance jumps; the centre may lie anywhere on the plateau beside.
+// Where the last impact begins to slide the deviance jumps; the centre may lie anywhere on the
+// plateau beside.
 TEST(IdentifyProfile, EndOfAPlateauIsFoundFromAnywhereOnIt) {
   for (const double wall : {30.0, 1e6})
     for (const double centre : {0.08, 0.27, 3.0, 20.0})
       for (const double step : {1e-4, 0.05, 0.2}) {
         const auto jump = [&](double mu) { return mu < 0.06 ? wall : 1e-4; };
-        const internal::ProfileInterval found = internal::FindInterval(jump, centre, 0, 20, step, 4, internal::kMuLevels);
+        const internal::ProfileInterval found =
+            internal::FindInterval(jump, centre, 0, 20, step, 4, internal::kMuLevels);
         EXPECT_NEAR(found.lower, 0.06, 0.001) << wall << " " << centre << " " << step;
         EXPECT_FALSE(found.lower_open);
         EXPECT_TRUE(found.upper_open);
       }
 }
 
-// What noise an impact has depends on whether it slides; a friction at which everything sticks is as good as any other.
+// What noise an impact has depends on whether it slides; a friction at which everything sticks is
+// as good as any other.
 TEST(IdentifyProfile, EveryFrictionAtWhichAllSticksIsAsGood) {
   twin::Options options;
   options.n = 12;
@@ -344,11 +373,13 @@ TEST(IdentifyProfile, EveryFrictionAtWhichAllSticksIsAsGood) {
     ASSERT_TRUE(best.ok);
     const internal::Information info = InformationAt(task, best);
     internal::Profile profile(task, best, 0);
-    for (const double mu : {0.2, 0.3, 0.5, 20.0}) EXPECT_LT(profile.Calibrated(mu, info), 1) << seed << " " << mu;
+    for (const double mu : {0.2, 0.3, 0.5, 20.0})
+      EXPECT_LT(profile.Calibrated(mu, info), 1) << seed << " " << mu;
   }
 }
 
-// Predicted minus measured, over its own covariance, is chi-square: noise, scatter and cross terms together.
+// Predicted minus measured, over its own covariance, is chi-square: noise, scatter and cross terms
+// together.
 TEST_P(ByBody, PredictionCoversTheMeasurement) {
   std::mt19937_64 random(6);
   twin::Options options;
@@ -362,7 +393,8 @@ TEST_P(ByBody, PredictionCoversTheMeasurement) {
   fit.law = "energetic";
   fit.discrepancy = {options.sd_t, options.sd_n, options.sd_c};
   const ImpactModel model{options.law, options.e, options.mu, options.mu};
-  const std::vector<int> rows = body.planar ? std::vector<int>{0, 2, 4} : std::vector<int>{0, 1, 2, 3, 4, 5};
+  const std::vector<int> rows =
+      body.planar ? std::vector<int>{0, 2, 4} : std::vector<int>{0, 1, 2, 3, 4, 5};
   const int m = static_cast<int>(rows.size()), n = body.planar ? 400 : 150;
   double sum = 0, sum_alone = 0;
   for (int i = 0; i < n; ++i) {
@@ -406,9 +438,11 @@ TEST(IdentifyPredict, CoefficientCovarianceEntersAndNonFiniteEntriesDoNot) {
     down.e -= h;
     return Eigen::Matrix<double, 6, 1>((Plus(event, body, up) - Plus(event, body, down)) / (2 * h));
   }();
-  const Eigen::Matrix<double, 6, 6> expected = 1e-4 * by_mu * by_mu.transpose() + 4e-4 * by_e * by_e.transpose();
+  const Eigen::Matrix<double, 6, 6> expected =
+      1e-4 * by_mu * by_mu.transpose() + 4e-4 * by_e * by_e.transpose();
   EXPECT_LT((with - bare - expected).norm(), 1e-4 * expected.norm());
-  fit.covariance(0, 0) = fit.covariance(0, 1) = fit.covariance(1, 0) = std::numeric_limits<double>::quiet_NaN();
+  fit.covariance(0, 0) = fit.covariance(0, 1) = fit.covariance(1, 0) =
+      std::numeric_limits<double>::quiet_NaN();
   EXPECT_TRUE(Predict(event, body, model, fit).cov.allFinite());
 }
 

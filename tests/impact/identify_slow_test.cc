@@ -1,4 +1,5 @@
-// Coverage of the identification's intervals: exact binomial bands at a family-wise level of 0.001, seeds fixed.
+// Coverage of the identification's intervals: exact binomial bands at a family-wise level of 0.001,
+// seeds fixed.
 
 #include <fmt/core.h>
 #include <gtest/gtest.h>
@@ -25,7 +26,8 @@ struct Case {
   bool planar;
   int experiments;
   double mu, e, sd_t, sd_n, sd_mu, sd_e, wild_share;
-  double lowest;  // nominal coverage asked for: 0.95 where the scatter is modelled, less where it is not
+  // nominal coverage asked for: 0.95 where the scatter is modelled, less where it is not
+  double lowest;
 };
 
 class Coverage : public ::testing::TestWithParam<Case> {};
@@ -46,7 +48,8 @@ TEST_P(Coverage, LiesInTheExactBand) {
   Tally tally[2];
   int bounds = 0, bounds_hold = 0;
   for (int k = 0; k < c.experiments; ++k) {
-    const LawFit fit = Identify(twin::Experiment(body, options, random), body, {}, {.influence = false});
+    const LawFit fit =
+        Identify(twin::Experiment(body, options, random), body, {}, {.influence = false});
     const double truth[] = {c.mu, c.e};
     for (int i = 0; i < 2; ++i) {
       if (fit.parameters[i].identifiable) {
@@ -61,33 +64,39 @@ TEST_P(Coverage, LiesInTheExactBand) {
   const double level = PerTestLevel(0.001, kTests);
   for (int i = 0; i < 2; ++i) {
     ASSERT_GT(tally[i].n, 0.8 * c.experiments);
-    EXPECT_GE(tally[i].covered, BinomialBand(tally[i].n, c.lowest, level).lower) << i << " of " << tally[i].n;
-    EXPECT_LE(tally[i].covered, BinomialBand(tally[i].n, std::max(c.lowest, 0.96), level).upper) << i << " of " << tally[i].n;
+    EXPECT_GE(tally[i].covered, BinomialBand(tally[i].n, c.lowest, level).lower)
+        << i << " of " << tally[i].n;
+    EXPECT_LE(tally[i].covered, BinomialBand(tally[i].n, std::max(c.lowest, 0.96), level).upper)
+        << i << " of " << tally[i].n;
     // Bias in standard deviations of the mean; 0.15 sd is left for the curvature of the model.
-    EXPECT_LT(std::abs(tally[i].sum_z / tally[i].n), NormalQuantile(1 - level / 2) / std::sqrt(tally[i].n) + 0.15) << i;
-    fmt::print("{} {}: covered {}/{}, mean z {:.3f}\n", c.name, i == 0 ? "mu" : "e", tally[i].covered, tally[i].n,
-               tally[i].sum_z / tally[i].n);
+    EXPECT_LT(std::abs(tally[i].sum_z / tally[i].n),
+              NormalQuantile(1 - level / 2) / std::sqrt(tally[i].n) + 0.15)
+        << i;
+    fmt::print("{} {}: covered {}/{}, mean z {:.3f}\n", c.name, i == 0 ? "mu" : "e",
+               tally[i].covered, tally[i].n, tally[i].sum_z / tally[i].n);
   }
   if (bounds > 0) {
     EXPECT_GE(bounds_hold, BinomialBand(bounds, 0.95, level).lower) << bounds;
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Twins, Coverage,
-                         ::testing::Values(Case{"wrench", true, 500, 0.2, 0.5, 0.03, 0.03, 0, 0, 0, 0.95},
-                                           Case{"bouncy", true, 500, 0.08, 0.8, 0.02, 0.04, 0, 0, 0, 0.95},
-                                           Case{"rough", true, 500, 0.4, 0.3, 0.02, 0.02, 0, 0, 0, 0.95},
-                                           Case{"coefficients", true, 500, 0.2, 0.5, 0.01, 0.01, 0.02, 0.02, 0, 0.94},
-                                           Case{"wild", true, 500, 0.2, 0.5, 0.03, 0.03, 0, 0, 0.05, 0.94},
-                                           Case{"spatial", false, 100, 0.2, 0.5, 0.03, 0.03, 0, 0, 0, 0.95},
-                                           Case{"spatial wild", false, 60, 0.15, 0.6, 0.02, 0.02, 0.01, 0, 0.05, 0.94}),
-                         [](const auto& info) {
-                           std::string name = info.param.name;
-                           std::replace(name.begin(), name.end(), ' ', '_');
-                           return name;
-                         });
+INSTANTIATE_TEST_SUITE_P(
+    Twins, Coverage,
+    ::testing::Values(Case{"wrench", true, 500, 0.2, 0.5, 0.03, 0.03, 0, 0, 0, 0.95},
+                      Case{"bouncy", true, 500, 0.08, 0.8, 0.02, 0.04, 0, 0, 0, 0.95},
+                      Case{"rough", true, 500, 0.4, 0.3, 0.02, 0.02, 0, 0, 0, 0.95},
+                      Case{"coefficients", true, 500, 0.2, 0.5, 0.01, 0.01, 0.02, 0.02, 0, 0.94},
+                      Case{"wild", true, 500, 0.2, 0.5, 0.03, 0.03, 0, 0, 0.05, 0.94},
+                      Case{"spatial", false, 100, 0.2, 0.5, 0.03, 0.03, 0, 0, 0, 0.95},
+                      Case{"spatial wild", false, 60, 0.15, 0.6, 0.02, 0.02, 0.01, 0, 0.05, 0.94}),
+    [](const auto& info) {
+      std::string name = info.param.name;
+      std::replace(name.begin(), name.end(), ' ', '_');
+      return name;
+    });
 
-// Everything sticks in truth: hardly ever may friction be called identifiable, and the bound must hold.
+// Everything sticks in truth: hardly ever may friction be called identifiable, and the bound must
+// hold.
 TEST(IdentifyVerdictRates, StickingIsSeldomCalledIdentifiable) {
   std::mt19937_64 random(20260102);
   int identifiable = 0, holds = 0;
@@ -100,7 +109,8 @@ TEST(IdentifyVerdictRates, StickingIsSeldomCalledIdentifiable) {
     options.sd_c = 0.05;
     options.spin = twin::Uniform(random, 2, 15);
     const Body body = twin::Square();
-    const LawFit fit = Identify(twin::Experiment(body, options, random), body, {}, {.influence = false});
+    const LawFit fit =
+        Identify(twin::Experiment(body, options, random), body, {}, {.influence = false});
     identifiable += fit.parameters[0].identifiable;
     holds += fit.parameters[0].lower95 <= options.mu;
   }
@@ -108,8 +118,9 @@ TEST(IdentifyVerdictRates, StickingIsSeldomCalledIdentifiable) {
   EXPECT_GE(holds, BinomialBand(kExperiments, 0.975, 0.001).lower);
 }
 
-// Few events: their scatter is told by the same few residuals as the coefficients. Of two in a plane an interval is a matter of how much
-// the normal and the tangent scatter alike, which nobody knows.
+// Few events: their scatter is told by the same few residuals as the coefficients. Of two in a
+// plane an interval is a matter of how much the normal and the tangent scatter alike, which nobody
+// knows.
 TEST(CoverageOfFewEvents, HoldsTheTruth) {
   constexpr int kExperiments = 300, kTests = 10;
   const double level = PerTestLevel(0.001, kTests);
@@ -124,15 +135,19 @@ TEST(CoverageOfFewEvents, HoldsTheTruth) {
       int e_holds = 0, mu_holds = 0;
       for (int k = 0; k < kExperiments; ++k) {
         std::mt19937_64 random(static_cast<std::uint64_t>(100 * k + n));
-        const LawFit fit = Identify(twin::Experiment(body, options, random), body, {}, {.influence = false});
+        const LawFit fit =
+            Identify(twin::Experiment(body, options, random), body, {}, {.influence = false});
         const ParameterEstimate &mu = fit.parameters[0], &e = fit.parameters[1];
         e_holds += e.lower95 <= options.e && options.e <= e.upper95;
         mu_holds += mu.lower95 <= options.mu && options.mu <= mu.upper95;
       }
       const double nominal = n == 2 ? 0.9 : 0.95;
-      EXPECT_GE(e_holds, BinomialBand(kExperiments, nominal, level).lower) << n << (normal ? " normal" : " oblique");
-      EXPECT_GE(mu_holds, BinomialBand(kExperiments, nominal, level).lower) << n << (normal ? " normal" : " oblique");
-      fmt::print("{} {}: e {}, mu {} of {}\n", normal ? "normal" : "oblique", n, e_holds, mu_holds, kExperiments);
+      EXPECT_GE(e_holds, BinomialBand(kExperiments, nominal, level).lower)
+          << n << (normal ? " normal" : " oblique");
+      EXPECT_GE(mu_holds, BinomialBand(kExperiments, nominal, level).lower)
+          << n << (normal ? " normal" : " oblique");
+      fmt::print("{} {}: e {}, mu {} of {}\n", normal ? "normal" : "oblique", n, e_holds, mu_holds,
+                 kExperiments);
     }
   }
 }

@@ -21,11 +21,13 @@ using twin::ExpectSane;
 using twin::Mu;
 using twin::Scatter;
 
-const RestitutionLaw kLaws[] = {RestitutionLaw::kNewton, RestitutionLaw::kPoisson, RestitutionLaw::kEnergetic};
+const RestitutionLaw kLaws[] = {RestitutionLaw::kNewton, RestitutionLaw::kPoisson,
+                                RestitutionLaw::kEnergetic};
 
 TEST(Identify, ExactEventsGiveTheirCoefficientsForEveryLawAndLikelihood) {
   for (RestitutionLaw law : kLaws) {
-    for (Likelihood likelihood : {Likelihood::kGaussian, Likelihood::kStudentT, Likelihood::kContamination}) {
+    for (Likelihood likelihood :
+         {Likelihood::kGaussian, Likelihood::kStudentT, Likelihood::kContamination}) {
       std::mt19937_64 random(11);
       twin::Options options;
       options.law = law;
@@ -34,7 +36,8 @@ TEST(Identify, ExactEventsGiveTheirCoefficientsForEveryLawAndLikelihood) {
       options.sd_v = options.sd_omega = options.sd_r = 0;
       const Body body = twin::Square();
       const auto events = twin::Experiment(body, options, random);
-      const LawFit fit = Identify(events, body, {.law = law, .e = 0.2, .mu_k = 0.9}, {.likelihood = likelihood});
+      const LawFit fit =
+          Identify(events, body, {.law = law, .e = 0.2, .mu_k = 0.9}, {.likelihood = likelihood});
       ExpectSane(fit);
       EXPECT_EQ(fit.law, LawName(law));
       EXPECT_NEAR(Mu(fit).value, 0.23, 1e-6) << fit.law << fit.likelihood;
@@ -45,7 +48,8 @@ TEST(Identify, ExactEventsGiveTheirCoefficientsForEveryLawAndLikelihood) {
 }
 
 TEST(Identify, RecoversCoefficientsOfDifferentBodies) {
-  const Body bodies[] = {MakeRod(0.2, 0.005, 0.1, true), MakeBox({0.1, 0.03, 0.03}, 2, true), MakeEllipsoid({0.05, 0.05, 0.03}, 0.3, true),
+  const Body bodies[] = {MakeRod(0.2, 0.005, 0.1, true), MakeBox({0.1, 0.03, 0.03}, 2, true),
+                         MakeEllipsoid({0.05, 0.05, 0.03}, 0.3, true),
                          MakeBox({0.1, 0.08, 0.06}, 0.4), MakeRod(0.15, 0.01, 0.2)};
   for (const Body& body : bodies) {
     std::mt19937_64 random(5);
@@ -72,7 +76,8 @@ TEST(Identify, ScatterAndNoiseAreToldApart) {
   options.sd_c = 0.08;
   options.mu = 0.1;
   const Body body = twin::Square();
-  const LawFit fit = Identify(twin::Experiment(body, options, random), body, {}, {.influence = false});
+  const LawFit fit =
+      Identify(twin::Experiment(body, options, random), body, {}, {.influence = false});
   EXPECT_NEAR(fit.discrepancy.sd_tangential, 0.04, 0.006);
   EXPECT_NEAR(fit.discrepancy.sd_normal, 0.02, 0.003);
   EXPECT_NEAR(fit.discrepancy.sd_couple, 0.08, 0.012);
@@ -88,15 +93,16 @@ TEST(Identify, NoiseAloneExplainsNoiseAlone) {
   options.sd_omega = 0.5;
   options.sd_r = 5e-4;
   const Body body = twin::Square();
-  const LawFit fit = Identify(twin::Experiment(body, options, random), body, {}, {.likelihood = Likelihood::kGaussian, .influence = false});
+  const LawFit fit = Identify(twin::Experiment(body, options, random), body, {},
+                              {.likelihood = Likelihood::kGaussian, .influence = false});
   EXPECT_LT(fit.discrepancy.sd_tangential, 0.02);
   EXPECT_LT(fit.discrepancy.sd_normal, 0.02);
   EXPECT_NEAR(Mu(fit).value, 0.2, 4 * Mu(fit).sd);
   EXPECT_NEAR(Mu(fit).sd / Mu(fit).sd_noise_only, 1.3, 0.5);
 }
 
-// Few events whose noise is known and which do not scatter: neither heavy tails nor scatter that grows along the profile may pass for what
-// is not there.
+// Few events whose noise is known and which do not scatter: neither heavy tails nor scatter that
+// grows along the profile may pass for what is not there.
 TEST(Identify, KnownNoiseIsNotTakenForScatter) {
   constexpr int kSets = 300;
   const Body body = twin::Square();
@@ -108,7 +114,8 @@ TEST(Identify, KnownNoiseIsNotTakenForScatter) {
   double z2[2] = {0, 0}, excess[2] = {0, 0};
   for (int k = 0; k < kSets; ++k) {
     std::mt19937_64 random(2300 + static_cast<unsigned>(k));
-    const LawFit fit = Identify(twin::Experiment(body, options, random), body, {}, {.influence = false});
+    const LawFit fit =
+        Identify(twin::Experiment(body, options, random), body, {}, {.influence = false});
     normal += fit.likelihood == "gaussian";
     for (int i = 0; i < 2; ++i) {
       const ParameterEstimate& p = fit.parameters[static_cast<std::size_t>(i)];
@@ -123,20 +130,24 @@ TEST(Identify, KnownNoiseIsNotTakenForScatter) {
   EXPECT_GT(normal, 0.6 * kSets);
   for (int i = 0; i < 2; ++i) {
     EXPECT_GT(n[i], 0.9 * kSets);
-    EXPECT_TRUE(BinomialBand(n[i], 0.95, 1e-4).Contains(covered[i])) << covered[i] << " of " << n[i];
+    EXPECT_TRUE(BinomialBand(n[i], 0.95, 1e-4).Contains(covered[i]))
+        << covered[i] << " of " << n[i];
     EXPECT_NEAR(std::sqrt(z2[i] / n[i]), 1, 0.15);
     EXPECT_LT(excess[i] / n[i], 0.18);
   }
 }
 
-// Of two events one is met exactly by some friction and restitution, which heavy tails take for certainty.
+// Of two events one is met exactly by some friction and restitution, which heavy tails take for
+// certainty.
 TEST(Identify, FewEventsTellNoTails) {
   twin::Options options = Scatter(0.04);
   for (const int n : {2, 3, 5})
     for (unsigned seed = 1; seed <= 10; ++seed) {
       options.n = n;
       std::mt19937_64 random(seed);
-      EXPECT_EQ(Identify(twin::Experiment(twin::Square(), options, random), twin::Square(), {}, {.influence = false}).likelihood,
+      EXPECT_EQ(Identify(twin::Experiment(twin::Square(), options, random), twin::Square(), {},
+                         {.influence = false})
+                    .likelihood,
                 "gaussian");
     }
 }
@@ -153,10 +164,12 @@ TEST(IdentifyRobust, WildEventsMoveARobustFitLittle) {
     UpdateContact(events[i], body, Plane{}, {0, 0, -9.8});
   }
   const LawFit gaussian = Identify(events, body, {}, {.likelihood = Likelihood::kGaussian});
-  for (Likelihood likelihood : {Likelihood::kStudentT, Likelihood::kContamination, Likelihood::kAdaptive}) {
+  for (Likelihood likelihood :
+       {Likelihood::kStudentT, Likelihood::kContamination, Likelihood::kAdaptive}) {
     const LawFit robust = Identify(events, body, {}, {.likelihood = likelihood});
     ExpectSane(robust);
-    EXPECT_EQ(robust.likelihood, likelihood == Likelihood::kContamination ? "contamination" : "student_t");
+    EXPECT_EQ(robust.likelihood,
+              likelihood == Likelihood::kContamination ? "contamination" : "student_t");
     EXPECT_NEAR(Mu(robust).value, 0.2, 0.02);
     EXPECT_NEAR(E(robust).value, 0.5, 0.03);
     EXPECT_LT(E(robust).sd, 0.5 * E(gaussian).sd);
@@ -167,7 +180,8 @@ TEST(IdentifyRobust, WildEventsMoveARobustFitLittle) {
   }
 }
 
-// Momentum that does not close (a couple about the contact point) says nothing about mu and e and must not cost them anything.
+// Momentum that does not close (a couple about the contact point) says nothing about mu and e and
+// must not cost them anything.
 TEST(IdentifyRobust, WildCouplesLeaveTheImpulseItsInformation) {
   const Body body = twin::Square();
   twin::Options calm = Scatter(0.02), wild = calm;
@@ -209,7 +223,8 @@ TEST(IdentifyInvariance, OrderMassAndMirrorDoNotMatter) {
   Eigen::Matrix<double, kEventDim, 1> sign = Eigen::Matrix<double, kEventDim, 1>::Ones();
   for (int i : {kVMinus, kVPlus, kLever, kOmegaMinus + 1, kOmegaPlus + 1}) sign[i] = -1;
   for (ImpactEvent& event : mirrored) {
-    event.X_WB = PlanarPose(-event.X_WB.translation().x(), event.X_WB.translation().z(), -PlanarAngle(event.X_WB));
+    event.X_WB = PlanarPose(-event.X_WB.translation().x(), event.X_WB.translation().z(),
+                            -PlanarAngle(event.X_WB));
     event.p_WP.x() *= -1;
     event.v_minus.x() *= -1;
     event.v_plus.x() *= -1;
@@ -233,10 +248,12 @@ TEST(IdentifyInfluence, AgreesWithLeavingEventsOut) {
   for (std::size_t i = 0; i < events.size(); ++i) {
     std::vector<ImpactEvent> rest = events;
     rest.erase(rest.begin() + i);
-    const LawFit without = Identify(rest, body, {}, {.likelihood = Likelihood::kGaussian, .influence = false});
+    const LawFit without =
+        Identify(rest, body, {}, {.likelihood = Likelihood::kGaussian, .influence = false});
     EXPECT_EQ(fit.influence[i].recording, events[i].recording);
     for (int k = 0; k < 2; ++k) {
-      const double shift = (without.parameters[k].value - fit.parameters[k].value) / fit.parameters[k].sd;
+      const double shift =
+          (without.parameters[k].value - fit.parameters[k].value) / fit.parameters[k].sd;
       EXPECT_NEAR(fit.influence[i].shift[k], shift, 0.3) << i << " " << k;
       product += shift * fit.influence[i].shift[k];
       square += fit.influence[i].shift[k] * fit.influence[i].shift[k];
@@ -253,7 +270,10 @@ TEST(IdentifyBootstrap, IsDeterministicAndAgreesWithTheTotal) {
   options.n = 100;
   const auto events = twin::Experiment(body, options, random);
   double last = 0;
-  const IdentifyOptions with{.bootstrap = 100, .influence = false, .seed = 9, .progress = [&](double share) { last = share; }};
+  const IdentifyOptions with{
+      .bootstrap = 100, .influence = false, .seed = 9, .progress = [&](double share) {
+        last = share;
+      }};
   const LawFit a = Identify(events, body, {}, with), b = Identify(events, body, {}, with);
   ASSERT_EQ(a.sd_bootstrap.size(), 2u);
   EXPECT_EQ(a.sd_bootstrap, b.sd_bootstrap);
@@ -283,7 +303,8 @@ TEST(IdentifyQuick, SkippingIntervalsKeepsTheEstimate) {
   const Body body = twin::Square();
   const auto events = twin::Experiment(body, Scatter(0.02), random);
   const LawFit fit = Identify(events, body, {}, {});
-  const LawFit quick = Identify(events, body, ModelOf(fit), {.intervals = false, .influence = false});
+  const LawFit quick =
+      Identify(events, body, ModelOf(fit), {.intervals = false, .influence = false});
   for (int k = 0; k < 2; ++k) {
     EXPECT_NEAR(quick.parameters[k].value, fit.parameters[k].value, 0.01 * fit.parameters[k].sd);
     // Without a profile nothing is known of kinks beside the optimum, which only widen.
@@ -306,7 +327,8 @@ TEST(IdentifyStatic, BracketsStaticFrictionBetweenCriticalRatios) {
   for (ImpactEvent& event : events) {
     const ImpactOutcome outcome = Solve(event.contact, {options.law, options.e, options.mu, mu_s});
     const VelocityChange change = ApplyImpulse(rod, event.X_WB, event.contact.X_WF, outcome.J_F);
-    event.v_plus = event.v_minus + change.dv_W + Eigen::Vector3d(2e-3 * twin::Normal(random), 0, 2e-3 * twin::Normal(random));
+    event.v_plus = event.v_minus + change.dv_W +
+                   Eigen::Vector3d(2e-3 * twin::Normal(random), 0, 2e-3 * twin::Normal(random));
     event.omega_plus = event.omega_minus + change.domega_W;
   }
   const LawFit fit = Identify(events, rod, {}, {.fit_mu_s = true});
@@ -321,7 +343,8 @@ TEST(IdentifyStatic, BracketsStaticFrictionBetweenCriticalRatios) {
   EXPECT_EQ(fit.covariance.rows(), 3);
   // A ball has A_tn = 0: nothing tells.
   const Body ball = MakeBall(0.02, 1, true);
-  const LawFit blind = Identify(twin::Experiment(ball, options, random), ball, {}, {.fit_mu_s = true});
+  const LawFit blind =
+      Identify(twin::Experiment(ball, options, random), ball, {}, {.fit_mu_s = true});
   EXPECT_FALSE(blind.parameters[2].identifiable);
 }
 

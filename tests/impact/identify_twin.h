@@ -1,5 +1,6 @@
 #pragma once
-// Synthetic events with known friction and restitution: random drops of a body, an exact impact, scatter from event to event, noise.
+// Synthetic events with known friction and restitution: random drops of a body, an exact impact,
+// scatter from event to event, noise.
 
 #include <cmath>
 #include <random>
@@ -16,24 +17,33 @@ struct Options {
   RestitutionLaw law = RestitutionLaw::kEnergetic;
   double mu = 0.2, e = 0.5;
   double e_t = 0;
-  double exponent = 0, reference_speed = 1.5;        // e is that at this speed and falls as in CoefficientModel
-  double sd_mu = 0, sd_e = 0;                        // scatter of the coefficients themselves
-  double sd_t = 0, sd_n = 0, sd_c = 0;               // scatter of the impulse wrench relative to p and p k
-  double wild_share = 0, wild_scale = 10;            // share of events whose scatter is larger by the scale
+  // e is that at this speed and falls as in CoefficientModel
+  double exponent = 0, reference_speed = 1.5;
+  double sd_mu = 0, sd_e = 0;  // scatter of the coefficients themselves
+  // scatter of the impulse wrench relative to p and p k
+  double sd_t = 0, sd_n = 0, sd_c = 0;
+  // share of events whose scatter is larger by the scale
+  double wild_share = 0, wild_scale = 10;
   double sd_v = 5e-4, sd_omega = 0.02, sd_r = 5e-5;  // measurement noise
   double speed_t = 1, speed_n_min = 0.8, speed_n_max = 2.5, spin = 10;
   int impacts_per_recording = 1;
 };
 
 inline double Normal(std::mt19937_64& random) { return std::normal_distribution<double>()(random); }
-inline double Uniform(std::mt19937_64& random, double a, double b) { return std::uniform_real_distribution<double>(a, b)(random); }
+inline double Uniform(std::mt19937_64& random, double a, double b) {
+  return std::uniform_real_distribution<double>(a, b)(random);
+}
 
-// A covariance with the given standard deviations and random correlations; planar events keep their planar quantities.
-inline EventCovariance RandomCovariance(const Options& options, bool planar, std::mt19937_64& random) {
+// A covariance with the given standard deviations and random correlations; planar events keep their
+// planar quantities.
+inline EventCovariance RandomCovariance(const Options& options, bool planar,
+                                        std::mt19937_64& random) {
   EventCovariance factor;
   for (int i = 0; i < kEventDim; ++i) {
     for (int j = 0; j < kEventDim; ++j) factor(i, j) = (i == j ? 2.0 : 0.0) + 0.5 * Normal(random);
-    const double sd = i >= kLever ? options.sd_r : (i / 3) % 2 == 0 ? options.sd_v : options.sd_omega;
+    const double sd = i >= kLever        ? options.sd_r
+                      : (i / 3) % 2 == 0 ? options.sd_v
+                                         : options.sd_omega;
     factor.row(i) *= sd / factor.row(i).norm();
     const int axis = i % 3;
     const bool spin = i < kLever && (i / 3) % 2 == 1;
@@ -42,7 +52,8 @@ inline EventCovariance RandomCovariance(const Options& options, bool planar, std
   return factor * factor.transpose();
 }
 
-inline ImpactEvent RandomEvent(const Body& body, const Options& options, std::mt19937_64& random, int number) {
+inline ImpactEvent RandomEvent(const Body& body, const Options& options, std::mt19937_64& random,
+                               int number) {
   const Plane ground;
   const Eigen::Vector3d gravity(0, 0, -9.80665);
   ImpactEvent event;
@@ -58,13 +69,18 @@ inline ImpactEvent RandomEvent(const Body& body, const Options& options, std::mt
     Eigen::Vector3d v, omega;
     if (body.planar) {
       X_WB = PlanarPose(0, 0, Uniform(random, -M_PI, M_PI));
-      v = {options.speed_t * Uniform(random, -1, 1), 0, -Uniform(random, options.speed_n_min, options.speed_n_max)};
+      v = {options.speed_t * Uniform(random, -1, 1), 0,
+           -Uniform(random, options.speed_n_min, options.speed_n_max)};
       omega = {0, options.spin * Uniform(random, -1, 1), 0};
     } else {
-      X_WB.linear() = Eigen::Quaterniond(Normal(random), Normal(random), Normal(random), Normal(random)).normalized().toRotationMatrix();
+      X_WB.linear() =
+          Eigen::Quaterniond(Normal(random), Normal(random), Normal(random), Normal(random))
+              .normalized()
+              .toRotationMatrix();
       v = {options.speed_t * Uniform(random, -1, 1), options.speed_t * Uniform(random, -1, 1),
            -Uniform(random, options.speed_n_min, options.speed_n_max)};
-      omega = options.spin * Eigen::Vector3d(Uniform(random, -1, 1), Uniform(random, -1, 1), Uniform(random, -1, 1));
+      omega = options.spin * Eigen::Vector3d(Uniform(random, -1, 1), Uniform(random, -1, 1),
+                                             Uniform(random, -1, 1));
     }
     const PlaneContact touch = ContactWithPlane(body, X_WB, ground);
     if (touch.next_gap < 0.002) continue;  // a flat landing is no single impact
@@ -78,18 +94,24 @@ inline ImpactEvent RandomEvent(const Body& body, const Options& options, std::mt
     if (event.contact.v_minus_F.z() > -0.3) continue;
     break;
   }
-  const double loss = (1 - e_0) * std::pow(-event.contact.v_minus_F.z() / options.reference_speed, options.exponent);
-  const ImpactOutcome outcome = Solve(event.contact, {options.law, std::clamp(1 - loss, 0.0, 1.0), mu, mu, options.e_t});
+  const double loss = (1 - e_0) * std::pow(-event.contact.v_minus_F.z() / options.reference_speed,
+                                           options.exponent);
+  const ImpactOutcome outcome =
+      Solve(event.contact, {options.law, std::clamp(1 - loss, 0.0, 1.0), mu, mu, options.e_t});
   const double p = -event.contact.v_minus_F.z() / event.contact.A_F(2, 2);
   const double wild = Uniform(random, 0, 1) < options.wild_share ? options.wild_scale : 1;
   Eigen::Vector3d J = outcome.J_F;
   J += wild * p *
-       Eigen::Vector3d(options.sd_t * Normal(random), body.planar ? 0 : options.sd_t * Normal(random), options.sd_n * Normal(random));
+       Eigen::Vector3d(options.sd_t * Normal(random),
+                       body.planar ? 0 : options.sd_t * Normal(random),
+                       options.sd_n * Normal(random));
   const VelocityChange change = ApplyImpulse(body, event.X_WB, event.contact.X_WF, J);
   event.v_plus = event.v_minus + change.dv_W;
   event.omega_plus = event.omega_minus + change.domega_W;
-  const double k = std::sqrt((body.planar ? body.inertia_B(1, 1) : body.inertia_B.trace() / 3) / body.mass);
-  const Eigen::Vector3d couple = wild * p * k * options.sd_c * Eigen::Vector3d(Normal(random), Normal(random), Normal(random));
+  const double k =
+      std::sqrt((body.planar ? body.inertia_B(1, 1) : body.inertia_B.trace() / 3) / body.mass);
+  const Eigen::Vector3d couple =
+      wild * p * k * options.sd_c * Eigen::Vector3d(Normal(random), Normal(random), Normal(random));
   if (body.planar) {
     event.omega_plus.y() += couple.y() / body.inertia_B(1, 1);
   } else {
@@ -98,7 +120,8 @@ inline ImpactEvent RandomEvent(const Body& body, const Options& options, std::mt
   }
   // Noise.
   event.cov = RandomCovariance(options, body.planar, random);
-  const EventCovariance factor = Eigen::LLT<EventCovariance>(event.cov + 1e-30 * EventCovariance::Identity()).matrixL();
+  const EventCovariance factor =
+      Eigen::LLT<EventCovariance>(event.cov + 1e-30 * EventCovariance::Identity()).matrixL();
   Eigen::Matrix<double, kEventDim, 1> white;
   for (int i = 0; i < kEventDim; ++i) white[i] = Normal(random);
   const Eigen::Matrix<double, kEventDim, 1> noise = factor * white;
@@ -115,7 +138,8 @@ inline ImpactEvent RandomEvent(const Body& body, const Options& options, std::mt
   return event;
 }
 
-inline std::vector<ImpactEvent> Experiment(const Body& body, const Options& options, std::mt19937_64& random) {
+inline std::vector<ImpactEvent> Experiment(const Body& body, const Options& options,
+                                           std::mt19937_64& random) {
   std::vector<ImpactEvent> events;
   for (int i = 0; i < options.n; ++i) events.push_back(RandomEvent(body, options, random, i));
   return events;

@@ -169,7 +169,9 @@ TEST(IdentifyDegenerate, CovariancesThatAreZeroSingularHugeOrBroken) {
   });
   ExpectSane(singular);
   EXPECT_NEAR(E(singular).value, E(reference).value, 0.5 * E(reference).sd);
-  const LawFit indefinite = with([](ImpactEvent& event, std::size_t) { event.cov(0, 2) = event.cov(2, 0) = 3 * event.cov(0, 0); });
+  const LawFit indefinite = with([](ImpactEvent& event, std::size_t) {
+    event.cov(0, 2) = event.cov(2, 0) = 3 * event.cov(0, 0);
+  });
   ExpectSane(indefinite);
   // Half of the events are all but unmeasured: the other half decides.
   const LawFit huge = with([](ImpactEvent& event, std::size_t i) {

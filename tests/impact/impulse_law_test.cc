@@ -1,5 +1,5 @@
-// Whittaker's, Smith's and Brach's laws: bounds recomputed elsewhere, printed scans, properties on random contacts, and a judge that is
-// seen to refuse.
+// Whittaker's, Smith's and Brach's laws: bounds recomputed elsewhere, printed scans, properties on
+// random contacts, and a judge that is seen to refuse.
 
 #include "impact/impulse_law.h"
 
@@ -40,14 +40,18 @@ TEST(Brach, BoundsOfFigures33To35) {
     const PlanarContact contact{row["A"][0], row["A"][1], row["A"][2], row["v"][0], row["v"][1]};
     const double e = row["e"], energy = row["energy_J"];
     const BrachBounds bounds = FindBrachBounds(contact, e);
-    const auto near = [](double found, double exact) { EXPECT_NEAR(found, exact, 1e-12 * (1 + std::abs(exact))); };
+    const auto near = [](double found, double exact) {
+      EXPECT_NEAR(found, exact, 1e-12 * (1 + std::abs(exact)));
+    };
     near(bounds.singular, row["u_s"]);
     near(bounds.stick, row["u_C"]);
     near(bounds.energy_low, row["u_E"][0]);
     near(bounds.energy_high, row["u_E"][1]);
-    EXPECT_NEAR(bounds.most_loss, row["u_M"].get<double>(), 1e-10 * (1 + std::abs(bounds.most_loss)));
+    EXPECT_NEAR(bounds.most_loss, row["u_M"].get<double>(),
+                1e-10 * (1 + std::abs(bounds.most_loss)));
     EXPECT_NEAR(-ApplyRatio(contact, e, 0).energy / energy, row["loss_0"].get<double>(), 1e-14);
-    EXPECT_NEAR(-ApplyRatio(contact, e, bounds.most_loss).energy / energy, row["loss_M"].get<double>(), 1e-12);
+    EXPECT_NEAR(-ApplyRatio(contact, e, bounds.most_loss).energy / energy,
+                row["loss_M"].get<double>(), 1e-12);
     EXPECT_EQ(bounds.energy_case, row["case"].get<int>());
     // (3.18): no energy is lost at either u_E; (3.14): no slip is left at u_C.
     EXPECT_NEAR(ApplyRatio(contact, e, bounds.energy_low).energy, 0, 1e-12 * energy);
@@ -64,7 +68,8 @@ TEST(Brach, IdentitiesOfTheBounds) {
   for (int i = 0; i < 2000; ++i) {
     const PlanarContact contact = *PlanarPart(RandomPlanar(rng, 30));
     if (!(contact.v_n < 0)) continue;
-    const BrachBounds inelastic = FindBrachBounds(contact, 0), elastic = FindBrachBounds(contact, 1);
+    const BrachBounds inelastic = FindBrachBounds(contact, 0),
+                      elastic = FindBrachBounds(contact, 1);
     const double scale = 1e-9 * (1 + std::abs(inelastic.stick)) * (1 + std::abs(inelastic.stick));
     EXPECT_NEAR(inelastic.most_loss, inelastic.stick, scale);
     const double other = elastic.energy_low == 0 ? elastic.energy_high : elastic.energy_low;
@@ -73,7 +78,8 @@ TEST(Brach, IdentitiesOfTheBounds) {
   }
 }
 
-// Fig 3.3 with e = 0.5 and the impulse ratio 0.3: velocities of the centre of mass and the spin after.
+// Fig 3.3 with e = 0.5 and the impulse ratio 0.3: velocities of the centre of mass and the spin
+// after.
 TEST(Brach, StateOfFigure33) {
   const double theta = std::atan(2.0), s = std::sin(theta), c = std::cos(theta);
   const PlanarContact contact = PlanarBodyContact(1, 1.0 / 3, -c, -s, -2, -1.5, 1.9);
@@ -88,10 +94,12 @@ TEST(Brach, StateOfFigure33) {
 
 // A5 and digest 4.3: where the bound that Brach's law uses changes along v_t.
 TEST(Brach, ScansOfFigures38To311) {
-  const auto changes = [](double theta, double spin, double v_N, double mu, double e, double low, double high) {
+  const auto changes = [](double theta, double spin, double v_N, double mu, double e, double low,
+                          double high) {
     const double v_n = v_N - std::cos(theta) * spin;
     const auto bound = [&](double v_t) {
-      return Apply(Rod(theta, v_t, v_n), {.law = ImpulseLaw::kBrachPrinted, .e_n = e, .mu = mu}).bound;
+      return Apply(Rod(theta, v_t, v_n), {.law = ImpulseLaw::kBrachPrinted, .e_n = e, .mu = mu})
+          .bound;
     };
     std::vector<std::pair<double, std::string>> out;
     constexpr int kSteps = 20000;
@@ -105,16 +113,20 @@ TEST(Brach, ScansOfFigures38To311) {
     return out;
   };
   const auto first = changes(0.2, -0.8, -1, 0.5, 0.6, -0.2, 0.8);
-  const std::vector<std::pair<double, std::string>> expected = {
-      {0.00240, "stick"}, {0.03251, "mu"}, {0.05200, "stick"}, {0.09466, "mu"}, {0.64206, "energy"}};
+  const std::vector<std::pair<double, std::string>> expected = {{0.00240, "stick"},
+                                                                {0.03251, "mu"},
+                                                                {0.05200, "stick"},
+                                                                {0.09466, "mu"},
+                                                                {0.64206, "energy"}};
   ASSERT_EQ(first.size(), expected.size());
   for (std::size_t i = 0; i < expected.size(); ++i) {
     EXPECT_NEAR(first[i].first, expected[i].first, 2e-5);
     EXPECT_EQ(first[i].second, expected[i].second);
   }
   const auto second = changes(2.3, 2.9, -2, 0.6, 0.9, -0.3, 0.3);
-  const std::vector<std::pair<double, std::string>> scan = {{-0.19159, "mu"},    {-0.12344, "stick"}, {-0.08234, "mu"},
-                                                            {-0.0561, "energy"}, {-0.0137, "stick"},  {0.00990, "mu"}};
+  const std::vector<std::pair<double, std::string>> scan = {{-0.19159, "mu"},   {-0.12344, "stick"},
+                                                            {-0.08234, "mu"},   {-0.0561, "energy"},
+                                                            {-0.0137, "stick"}, {0.00990, "mu"}};
   ASSERT_EQ(second.size(), scan.size());
   for (std::size_t i = 0; i < scan.size(); ++i) {
     EXPECT_NEAR(second[i].first, scan[i].first, 6e-5);
@@ -155,7 +167,8 @@ TEST(ImpulseLaws, CertifiedOnRandomContacts) {
         gains[law] += !check.ok;
         continue;
       }
-      ASSERT_TRUE(check.ok) << i << " " << LawName(model.law) << " " << check.name << " " << check.value << " > " << check.limit;
+      ASSERT_TRUE(check.ok) << i << " " << LawName(model.law) << " " << check.name << " "
+                            << check.value << " > " << check.limit;
     }
     stuck[law] += out.bound == "stick";
     full[law] += out.bound == "mu";
@@ -182,25 +195,31 @@ TEST(ImpulseLaws, AgreeWithTheExactPathWhileSlipLasts) {
   for (int i = 0; i < 20000; ++i) {
     const ContactState contact = RandomPlanar(rng, 100);
     const double mu = Uniform(rng, 0, 1), e = Uniform(rng, 0, 1);
-    const ImpactOutcome exact = Solve(contact, {.law = RestitutionLaw::kEnergetic, .e = e, .mu_k = mu, .mu_s = mu});
+    const ImpactOutcome exact =
+        Solve(contact, {.law = RestitutionLaw::kEnergetic, .e = e, .mu_k = mu, .mu_s = mu});
     if (exact.status != SolveStatus::kOk || exact.path_case.digit != 0) continue;
     for (const ImpulseLaw law : {ImpulseLaw::kWhittaker, ImpulseLaw::kSmith, ImpulseLaw::kBrach}) {
       const ImpulseOutcome out = Apply(*PlanarPart(contact), {.law = law, .e_n = e, .mu = mu});
       ASSERT_TRUE(out.usable()) << LawName(law);
-      ASSERT_LT(std::hypot(out.v_t - exact.v_plus_F.x(), out.v_n - exact.v_plus_F.z()), 1e-9 * contact.v_minus_F.norm()) << LawName(law);
+      ASSERT_LT(std::hypot(out.v_t - exact.v_plus_F.x(), out.v_n - exact.v_plus_F.z()),
+                1e-9 * contact.v_minus_F.norm())
+          << LawName(law);
       ++n;
     }
   }
   EXPECT_GT(n, 5000);
 }
 
-// Where u_M lies beyond the singular ratio the printed selection lets friction push the slip on; ours does not.
+// Where u_M lies beyond the singular ratio the printed selection lets friction push the slip on;
+// ours does not.
 TEST(Brach, FrictionNeverPushesTheSlip) {
   const PlanarContact contact = Rod(2.3, -0.29745, -0.0678);  // fig. 3.5
-  const ImpulseOutcome printed = Apply(contact, {.law = ImpulseLaw::kBrachPrinted, .e_n = 0.5, .mu = 0.6});
+  const ImpulseOutcome printed =
+      Apply(contact, {.law = ImpulseLaw::kBrachPrinted, .e_n = 0.5, .mu = 0.6});
   const ImpulseOutcome ours = Apply(contact, {.law = ImpulseLaw::kBrach, .e_n = 0.5, .mu = 0.6});
   EXPECT_LT(printed.J_t, 0);
-  const double free = ApplyRatio(contact, 0.5, 0).v_t;  // what the normal impulse alone leaves of the slip to the left
+  // what the normal impulse alone leaves of the slip to the left
+  const double free = ApplyRatio(contact, 0.5, 0).v_t;
   EXPECT_LT(free, 0);
   EXPECT_LT(printed.v_t, free);
   EXPECT_NEAR(ours.J_t, 0.6 * ours.J_n, 1e-15);
@@ -212,7 +231,8 @@ TEST(Brach, FrictionNeverPushesTheSlip) {
     const PlanarContact random = *PlanarPart(RandomPlanar(rng, 100));
     if (!(random.v_n < 0)) continue;
     const double e = Uniform(rng, 0, 1), mu = Uniform(rng, 0, 1);
-    const BrachBounds bounds = FindBrachBounds(random, e), as_printed = FindBrachBounds(random, e, true);
+    const BrachBounds bounds = FindBrachBounds(random, e),
+                      as_printed = FindBrachBounds(random, e, true);
     const bool reached = random.A_nn + bounds.most_loss * random.A_tn > 0;
     if (!reached) {
       ++other;
@@ -232,11 +252,13 @@ TEST(Brach, FrictionNeverPushesTheSlip) {
 TEST(ImpulseLaws, TangentialRestitutionOfASphere) {
   // A solid sphere: no coupling. e_t = 0.4 asked is e_t returned while friction suffices (Walton).
   const PlanarContact sphere{.A_tt = 3.5, .A_tn = 0, .A_nn = 1, .v_t = 1, .v_n = -2};
-  const ImpulseOutcome held = Apply(sphere, {.law = ImpulseLaw::kWhittaker, .e_n = 0.8, .mu = 0.3, .e_t = 0.4});
+  const ImpulseOutcome held =
+      Apply(sphere, {.law = ImpulseLaw::kWhittaker, .e_n = 0.8, .mu = 0.3, .e_t = 0.4});
   EXPECT_EQ(held.bound, "stick");
   EXPECT_NEAR(held.v_t, -0.4, 1e-15);
   EXPECT_NEAR(held.J_t, -1.4 / 3.5, 1e-15);
-  const ImpulseOutcome slides = Apply(sphere, {.law = ImpulseLaw::kWhittaker, .e_n = 0.8, .mu = 0.05, .e_t = 0.4});
+  const ImpulseOutcome slides =
+      Apply(sphere, {.law = ImpulseLaw::kWhittaker, .e_n = 0.8, .mu = 0.05, .e_t = 0.4});
   EXPECT_EQ(slides.bound, "mu");
   EXPECT_NEAR(slides.J_t, -0.05 * 3.6, 1e-15);
   const ImpulseModel wrong{.law = ImpulseLaw::kSmith, .e_n = 0.8, .mu = 0.3, .e_t = 0.4};
@@ -258,8 +280,10 @@ TEST(ImpulseLaws, JudgeRefusesWrongOutcomes) {
     bad.energy += 1e-3;
     EXPECT_FALSE(Holds(Certify(contact, model, bad), "work"));
     EXPECT_FALSE(Holds(Certify(contact, model, ApplyRatio(contact, 0.6, 0.2)), "cone"));
-    EXPECT_FALSE(Holds(Certify(contact, model, ApplyRatio(contact, 0.5, good.J_t / good.J_n)), "restitution"));
-    EXPECT_FALSE(Holds(Certify(contact, model, ApplyRatio(contact, 0.6, 0.5 * good.J_t / good.J_n)), "law"));
+    EXPECT_FALSE(Holds(Certify(contact, model, ApplyRatio(contact, 0.5, good.J_t / good.J_n)),
+                       "restitution"));
+    EXPECT_FALSE(
+        Holds(Certify(contact, model, ApplyRatio(contact, 0.6, 0.5 * good.J_t / good.J_n)), "law"));
     bad = good;
     bad.J_n = std::nan("");
     EXPECT_FALSE(Certify(contact, model, bad).ok);
@@ -290,8 +314,8 @@ TEST(Routh, PathFollowsTheLines) {
   const auto on = [&](const std::string& name, const PathPoint& point) {
     for (const RouthDiagram::Line& line : diagram.lines)
       if (line.name == name)
-        return std::abs((line.J_t1 - line.J_t0) * (point.J_F.z() - line.J_n0) - (line.J_n1 - line.J_n0) * (point.J_F.x() - line.J_t0)) <
-               1e-12;
+        return std::abs((line.J_t1 - line.J_t0) * (point.J_F.z() - line.J_n0) -
+                        (line.J_n1 - line.J_n0) * (point.J_F.x() - line.J_t0)) < 1e-12;
     return false;
   };
   ASSERT_EQ(diagram.path.size(), 4u);

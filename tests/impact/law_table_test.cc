@@ -1,4 +1,5 @@
-// Any law by its name: what comes back is the law that was asked for, with the coefficient that was asked for.
+// Any law by its name: what comes back is the law that was asked for, with the coefficient that was
+// asked for.
 
 #include "impact/law_table.h"
 
@@ -12,7 +13,8 @@
 namespace impactlab {
 namespace {
 
-// The restitution asked for, by each law's own definition, is the one returned; where slip changes the three definitions differ.
+// The restitution asked for, by each law's own definition, is the one returned; where slip changes
+// the three definitions differ.
 TEST(LawTable, RestitutionReturnedIsTheOneAsked) {
   std::mt19937_64 rng(20240651);
   int differ = 0;
@@ -22,14 +24,17 @@ TEST(LawTable, RestitutionReturnedIsTheOneAsked) {
     const LawCoefficients asked{.e = Uniform(rng, 0.05, 1), .mu_k = 0.3, .mu_s = 0.3};
     double newton[3];
     int k = 0;
-    for (const RestitutionLaw law : {RestitutionLaw::kEnergetic, RestitutionLaw::kPoisson, RestitutionLaw::kNewton}) {
-      const ImpactOutcome path = Solve(contact, {.law = law, .e = asked.e, .mu_k = 0.3, .mu_s = 0.3});
+    for (const RestitutionLaw law :
+         {RestitutionLaw::kEnergetic, RestitutionLaw::kPoisson, RestitutionLaw::kNewton}) {
+      const ImpactOutcome path =
+          Solve(contact, {.law = law, .e = asked.e, .mu_k = 0.3, .mu_s = 0.3});
       double J_c = 0;
       for (int n = 0; n < path.path_size; ++n)
         if (path.path[n].event == PathEvent::kCompressionEnds) J_c = path.path[n].J_F.z();
-      const double found = law == RestitutionLaw::kEnergetic ? std::sqrt(-path.work_n_r / path.work_n_c)
-                           : law == RestitutionLaw::kPoisson ? path.J_F.z() / J_c - 1
-                                                             : -path.v_plus_F.z() / contact.v_minus_F.z();
+      const double found =
+          law == RestitutionLaw::kEnergetic ? std::sqrt(-path.work_n_r / path.work_n_c)
+          : law == RestitutionLaw::kPoisson ? path.J_F.z() / J_c - 1
+                                            : -path.v_plus_F.z() / contact.v_minus_F.z();
       EXPECT_NEAR(found, asked.e, 1e-9);
       const LawOutcome outcome = Predict(LawName(law), contact, asked);
       EXPECT_EQ(outcome.v_plus_F, path.v_plus_F);
@@ -46,7 +51,8 @@ TEST(LawTable, EnergyAndCertificates) {
   std::mt19937_64 rng(20240652);
   for (int i = 0; i < 500; ++i) {
     const ContactState contact = RandomPlanar(rng, 30);
-    const std::vector<LawOutcome> outcomes = PredictAll(contact, {.e = 0.6, .mu_k = 0.4, .mu_s = 0.5});
+    const std::vector<LawOutcome> outcomes =
+        PredictAll(contact, {.e = 0.6, .mu_k = 0.4, .mu_s = 0.5});
     ASSERT_EQ(outcomes.size(), LawNames().size());
     for (std::size_t k = 0; k < outcomes.size(); ++k) {
       const LawOutcome& outcome = outcomes[k];
@@ -58,7 +64,8 @@ TEST(LawTable, EnergyAndCertificates) {
       EXPECT_NEAR(outcome.energy_change, after - before, 1e-9 * before);
       EXPECT_NEAR(outcome.dissipated, 1 - after / before, 1e-9);
       ASSERT_FALSE(outcome.certificate.checks.empty());
-      EXPECT_TRUE(outcome.certificate.ok || outcome.certificate.Failed() == "energy") << outcome.law << " " << outcome.certificate.Failed();
+      EXPECT_TRUE(outcome.certificate.ok || outcome.certificate.Failed() == "energy")
+          << outcome.law << " " << outcome.certificate.Failed();
     }
   }
 }

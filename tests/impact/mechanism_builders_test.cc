@@ -1,4 +1,5 @@
-// Mechanisms of the documents: derivatives, energy, and the figures that the documents state for them at rest.
+// Mechanisms of the documents: derivatives, energy, and the figures that the documents state for
+// them at rest.
 
 #include "impact/mechanism_builders.h"
 
@@ -46,7 +47,8 @@ TEST(MechanismBuilders, DerivativesOfPendulumAndCradle) {
   p.wall = 0.5;
   const StartedMechanism pendulum = MakeBeltPendulum(p), cradle = MakeCradleMechanism(Balls());
   ExpectContactRates(pendulum.mechanism, pendulum.start, 0, false, 3 * RandomVector(2, generator));
-  for (int i = 0; i < 3; ++i) ExpectContactRates(cradle.mechanism, cradle.start, i, true, 3 * RandomVector(4, generator));
+  for (int i = 0; i < 3; ++i)
+    ExpectContactRates(cradle.mechanism, cradle.start, i, true, 3 * RandomVector(4, generator));
   for (const StartedMechanism& made : {pendulum, cradle}) {
     EXPECT_NEAR(FreePower(made.mechanism, made.start), 0, 2e-5);
     EXPECT_GT(std::abs(FreeAcceleration(made.mechanism, made.start)[0]), 0.5);
@@ -66,10 +68,12 @@ TEST(MechanismBuilders, SwingAsThePhysicalPendulum) {
   EXPECT_NEAR(FreeAcceleration(made.mechanism, made.start)[0], -9.81 / 1.7 * std::sin(0.3), 1e-9);
   Cradle cradle = Balls();
   const StartedMechanism balls = MakeCradleMechanism(cradle);
-  EXPECT_NEAR(FreeAcceleration(balls.mechanism, balls.start)[1], -kStandardGravity * 0.1 * std::sin(-0.1) / (0.01 + 0.4 * 1e-4), 1e-9);
+  EXPECT_NEAR(FreeAcceleration(balls.mechanism, balls.start)[1],
+              -kStandardGravity * 0.1 * std::sin(-0.1) / (0.01 + 0.4 * 1e-4), 1e-9);
 }
 
-// Document 002, section 4.7 of the digest: contact-space inverse mass and critical friction at the two printed configurations.
+// Document 002, section 4.7 of the digest: contact-space inverse mass and critical friction at the
+// two printed configurations.
 TEST(MechanismBuilders, PendulumHasTheCriticalFrictionOfDocument002) {
   const auto inverse_mass = [](double theta, double phi) {
     const StartedMechanism made = MakeBeltPendulum(Pendulum(theta, phi));
@@ -86,7 +90,8 @@ TEST(MechanismBuilders, PendulumHasTheCriticalFrictionOfDocument002) {
   EXPECT_NEAR(A3(1, 1) / A3(0, 1), 0.459474, 1e-6);
 }
 
-// Held while it slides on the belt: the contact force balances gravity and torque. Errata 8 gives the figures of a consistent sign.
+// Held while it slides on the belt: the contact force balances gravity and torque. Errata 8 gives
+// the figures of a consistent sign.
 TEST(MechanismBuilders, PendulumHeldOnTheBeltIsInBalance) {
   BeltPendulum p = Pendulum(4.21, 4.3);
   p.belt = -0.98;
@@ -102,11 +107,14 @@ TEST(MechanismBuilders, PendulumHeldOnTheBeltIsInBalance) {
   made.mechanism.contact(made.start, 0, contact);
   made.mechanism.terms(made.start, terms);
   EXPECT_NEAR(contact.gap, 0, 1e-15);
-  EXPECT_NEAR(ContactVelocity(made.mechanism, made.start, 0)[0], 0.98, 1e-15);  // slides up the belt that runs down
-  EXPECT_LT((terms.force + contact.rows.transpose() * (held.normal * Vector2d(-0.3, 1))).norm(), 1e-12);
+  // slides up the belt that runs down
+  EXPECT_NEAR(ContactVelocity(made.mechanism, made.start, 0)[0], 0.98, 1e-15);
+  EXPECT_LT((terms.force + contact.rows.transpose() * (held.normal * Vector2d(-0.3, 1))).norm(),
+            1e-12);
 }
 
-// Chapter 5 of document 002, corrected: acceleration of the rod that slides on its end P1, and of P2.
+// Chapter 5 of document 002, corrected: acceleration of the rod that slides on its end P1, and of
+// P2.
 TEST(MechanismBuilders, RodOnFloorSlidesAsTheCorrectedFieldOfDocument002) {
   const double theta = 0.4, rate = 0.7, mu = 0.3, w = 2, t = 0.3;
   RodOnFloor rod;
@@ -132,9 +140,13 @@ TEST(MechanismBuilders, RodOnFloorSlidesAsTheCorrectedFieldOfDocument002) {
     const VectorXd v = ContactVelocity(made.mechanism, state, end);
     EXPECT_NEAR(v[1], 0, 1e-15);
     const double s = v[0] > 0 ? -1 : 1, c = std::cos(theta), sn = std::sin(theta);
-    const double force = (9.81 - sign * sn * rate * rate - w * w * std::sin(w * t)) / (1 + 3 * c * c - 3 * s * mu * c * sn);
+    const double force = (9.81 - sign * sn * rate * rate - w * w * std::sin(w * t)) /
+                         (1 + 3 * c * c - 3 * s * mu * c * sn);
     const Vector3d du(s * mu * force, -9.81 + force, sign * (3 * s * mu * sn - 3 * c) * force);
-    EXPECT_LT((terms.M * du - terms.force - contact.rows.transpose() * (force * Vector2d(s * mu, 1))).norm(), 1e-12);
+    EXPECT_LT(
+        (terms.M * du - terms.force - contact.rows.transpose() * (force * Vector2d(s * mu, 1)))
+            .norm(),
+        1e-12);
     EXPECT_NEAR(contact.rows.row(1) * du + contact.bias[1], 0, 1e-12);
   }
 }
@@ -155,13 +167,15 @@ TEST(MechanismBuilders, BodiesStartWhereTheySay) {
   const auto disc = gaps(MakeDiscInCornerMechanism(0.2, 1, {0.3, 0.4}, {1, -1}, 2, p));
   EXPECT_NEAR(disc[0], 0.3, 1e-15);
   EXPECT_NEAR(disc[1], 0.4, 1e-15);
-  const auto sphere = gaps(MakeSphereInCornerMechanism(0.2, 1, {0.1, 0.2, 0.3}, {1, 1, -1}, {0, 0, 1}, p));
+  const auto sphere =
+      gaps(MakeSphereInCornerMechanism(0.2, 1, {0.1, 0.2, 0.3}, {1, 1, -1}, {0, 0, 1}, p));
   for (int i = 0; i < 3; ++i) EXPECT_NEAR(sphere[i], 0.1 * (i + 1), 1e-15);
   const auto planar = gaps(MakeRockingBlockMechanism({0.2, 0, 0.5}, 1, 0.1, true, p));
   EXPECT_NEAR(planar[2], 0, 1e-15);
   EXPECT_NEAR(planar[3], 0.2 * std::sin(0.1), 1e-15);
   const auto block = gaps(MakeRockingBlockMechanism({0.2, 0.3, 0.5}, 1, 0.1, false, p));
-  for (const int corner : {0, 2}) EXPECT_NEAR(block[corner], 0, 1e-15);  // bits 1 and 4 off: -x, low
+  // bits 1 and 4 off: -x, low
+  for (const int corner : {0, 2}) EXPECT_NEAR(block[corner], 0, 1e-15);
   for (const int corner : {1, 3}) EXPECT_NEAR(block[corner], 0.2 * std::sin(0.1), 1e-15);
 }
 
@@ -173,10 +187,13 @@ TEST(MechanismBuilders, CradleFreezesToTheCradleOfItsSystem) {
   cradle.properties.e = 1;
   const StartedMechanism made = MakeCradleMechanism(cradle);
   VectorXd shift;
-  const ContactSpace found = ReduceToContacts(FreezeForImpact(made.mechanism, made.start, {0, 1, 2}, shift));
+  const ContactSpace found =
+      ReduceToContacts(FreezeForImpact(made.mechanism, made.start, {0, 1, 2}, shift));
   const ContactSpace wanted =
-      ReduceToContacts(MakeCradle(cradle.masses, cradle.length, cradle.radius, cradle.rates, std::vector<ContactProperties>(3)));
-  EXPECT_LT((found.NormalRows() * found.NormalRows().transpose() - wanted.A).cwiseAbs().maxCoeff(), 1e-12);
+      ReduceToContacts(MakeCradle(cradle.masses, cradle.length, cradle.radius, cradle.rates,
+                                  std::vector<ContactProperties>(3)));
+  EXPECT_LT((found.NormalRows() * found.NormalRows().transpose() - wanted.A).cwiseAbs().maxCoeff(),
+            1e-12);
   EXPECT_LT((found.NormalPart(found.v_minus) - wanted.v_minus).norm(), 1e-14);
 }
 

@@ -1,5 +1,6 @@
 #pragma once
-// What random impacts at several contacts come to, by the judge that calls no solver: counts for tests and studies.
+// What random impacts at several contacts come to, by the judge that calls no solver: counts for
+// tests and studies.
 
 #include <cstdio>
 #include <map>
@@ -20,7 +21,8 @@ struct Tally {
   std::map<std::string, int> failed;   // certificates, by check
   std::map<std::string, int> reasons;  // why not ended: the first words
   void operator+=(const Tally& other) {
-    solved += other.solved, none += other.none, invalid += other.invalid, open += other.open, wedged += other.wedged;
+    solved += other.solved, none += other.none, invalid += other.invalid, open += other.open,
+        wedged += other.wedged;
     infinite += other.infinite, gained += other.gained, moved += other.moved;
     for (const auto& [name, n] : other.failed) failed[name] += n;
     for (const auto& [name, n] : other.reasons) reasons[name] += n;
@@ -29,15 +31,17 @@ struct Tally {
 };
 
 // Outcomes that did not end still have to be finite and, for energetic laws, poor in energy.
-inline void Judge(const ImpactSystem& system, const MultiOutcome& outcome, bool may_gain, Tally& tally,
-                  const std::vector<double>& e_star = {1}) {
+inline void Judge(const ImpactSystem& system, const MultiOutcome& outcome, bool may_gain,
+                  Tally& tally, const std::vector<double>& e_star = {1}) {
   if (!outcome.J.allFinite() || !outcome.v_plus.allFinite() || !outcome.u_plus.allFinite()) {
     ++tally.infinite;
     return;
   }
   const double energy = KineticEnergy(system, system.u_minus);
   // Rounding adds up over elastic impacts of hundreds of phases.
-  tally.gained += !may_gain && outcome.energy_change > 1e-12 * energy * (1 + 0.05 * static_cast<double>(outcome.phases.size()));
+  tally.gained +=
+      !may_gain && outcome.energy_change >
+                       1e-12 * energy * (1 + 0.05 * static_cast<double>(outcome.phases.size()));
   if (outcome.status == SolveStatus::kNoApproach) {
     ++tally.none;
     tally.moved += outcome.J.norm() != 0;
@@ -56,13 +60,14 @@ inline void Judge(const ImpactSystem& system, const MultiOutcome& outcome, bool 
   for (const CertificateCheck& check : CertifySystem(system, outcome, e_star).checks) {
     if (check.ok || (may_gain && check.name == "energy")) continue;
     if (++tally.failed[check.name] <= 3)
-      std::printf("%s: %s %g > %g\n", MultiLawName(outcome.law), check.name.c_str(), check.value, check.limit);
+      std::printf("%s: %s %g > %g\n", MultiLawName(outcome.law), check.name.c_str(), check.value,
+                  check.limit);
   }
 }
 
 inline void Report(const std::string& name, const Tally& tally) {
-  std::printf("%-30s solved %d, no approach %d, not of this law %d, wedged %d, not ended %d;", name.c_str(), tally.solved, tally.none,
-              tally.invalid, tally.wedged, tally.open);
+  std::printf("%-30s solved %d, no approach %d, not of this law %d, wedged %d, not ended %d;",
+              name.c_str(), tally.solved, tally.none, tally.invalid, tally.wedged, tally.open);
   for (const auto& [check, n] : tally.failed) std::printf(" %s %d", check.c_str(), n);
   std::printf("\n");
   std::fflush(stdout);

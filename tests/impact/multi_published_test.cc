@@ -1,4 +1,5 @@
-// Tables of documents 000, 001 and 003 in data/published: every law that applies is run on every row and certified.
+// Tables of documents 000, 001 and 003 in data/published: every law that applies is run on every
+// row and certified.
 
 #include <gtest/gtest.h>
 
@@ -29,20 +30,25 @@ Table Read(const std::string& name) {
 }
 
 // Only Newton's and Poisson's laws may gain energy.
-void ExpectCertified(const ImpactSystem& system, const MultiOutcome& outcome, const std::vector<double>& e_star = {1},
+void ExpectCertified(const ImpactSystem& system, const MultiOutcome& outcome,
+                     const std::vector<double>& e_star = {1},
                      RestitutionLaw law = RestitutionLaw::kEnergetic) {
-  ASSERT_EQ(outcome.status, SolveStatus::kOk) << MultiLawName(outcome.law) << ": " << outcome.reason;
-  const bool may_gain =
-      outcome.law == MultiLaw::kSimultaneousNewton || outcome.law == MultiLaw::kSimultaneousPoisson || law != RestitutionLaw::kEnergetic;
+  ASSERT_EQ(outcome.status, SolveStatus::kOk)
+      << MultiLawName(outcome.law) << ": " << outcome.reason;
+  const bool may_gain = outcome.law == MultiLaw::kSimultaneousNewton ||
+                        outcome.law == MultiLaw::kSimultaneousPoisson ||
+                        law != RestitutionLaw::kEnergetic;
   for (const CertificateCheck& check : CertifySystem(system, outcome, e_star, law).checks) {
     EXPECT_TRUE(check.ok || (may_gain && check.name == "energy"))
-        << MultiLawName(outcome.law) << ": " << check.name << " " << check.value << " > " << check.limit;
+        << MultiLawName(outcome.law) << ": " << check.name << " " << check.value << " > "
+        << check.limit;
   }
 }
 
 void EveryLaw(const ImpactSystem& system) {
   if (system.width == 1) ExpectCertified(system, SolveSprings(system));
-  for (const RestitutionLaw law : {RestitutionLaw::kNewton, RestitutionLaw::kPoisson, RestitutionLaw::kEnergetic}) {
+  for (const RestitutionLaw law :
+       {RestitutionLaw::kNewton, RestitutionLaw::kPoisson, RestitutionLaw::kEnergetic}) {
     SequenceOptions options;
     options.law = law;
     ExpectCertified(system, SolveSequence(system, options), {1}, law);
@@ -65,8 +71,9 @@ TEST(MultiPublished, RodOfDocument003) {
     system.rows.resize(2, 3);
     system.rows << 0, 1, -1, 0, 1, 3;
     system.u_minus = Vector3d(0, t.Column("u_2_m_per_s")[i], t.Column("u_3_rad_per_s")[i]);
-    system.contacts = {{"Q1", 0, 0, 1, 1e8 * t.Column("stiffness_ratio")[i], 1e-6 * t.Column("gap_1_um")[i]},
-                       {"Q2", 0, 0, 1, 1e8, 1e-6 * t.Column("gap_2_um")[i]}};
+    system.contacts = {
+        {"Q1", 0, 0, 1, 1e8 * t.Column("stiffness_ratio")[i], 1e-6 * t.Column("gap_1_um")[i]},
+        {"Q2", 0, 0, 1, 1e8, 1e-6 * t.Column("gap_2_um")[i]}};
     const MultiOutcome outcome = SolveSprings(system);
     EXPECT_NEAR(1e3 * outcome.v_plus[0], t.Column("v_plus_1_mm_per_s")[i], 0.0051);
     EXPECT_NEAR(1e3 * outcome.v_plus[1], t.Column("v_plus_2_mm_per_s")[i], 0.0051);
@@ -80,8 +87,10 @@ TEST(MultiPublished, DoublePendulumOfDocument001) {
   const double degree = M_PI / 180;
   for (std::size_t i = 0; i < t.n_rows(); ++i) {
     SCOPED_TRACE(i);
-    const ContactProperties tip{"tip", t.Column("mu_k")[i], t.Column("mu_s")[i], t.Column("e_p")[i]};
-    const ImpactSystem system = MakeChain({2, 2}, {3, 3}, {20 * degree, 30 * degree}, {-0.1, -0.2}, tip);
+    const ContactProperties tip{"tip", t.Column("mu_k")[i], t.Column("mu_s")[i],
+                                t.Column("e_p")[i]};
+    const ImpactSystem system =
+        MakeChain({2, 2}, {3, 3}, {20 * degree, 30 * degree}, {-0.1, -0.2}, tip);
     SequenceOptions options;
     options.law = RestitutionLaw::kPoisson;
     const MultiOutcome outcome = SolveSequence(system, options);
@@ -100,8 +109,9 @@ TEST(MultiPublished, DoublePendulumOfDocument001) {
 TEST(MultiPublished, BallInACornerOfDocument000) {
   const Table t = Read("000_table_6_1_ball.csv");
   ASSERT_EQ(t.n_rows(), 2U);
-  const ImpactSystem system = MakeDiscInCorner(0.5, 1, t.Column("v_x_m_per_s")[0], t.Column("v_y_m_per_s")[0],
-                                               t.Column("omega_rad_per_s")[0], {"", 0.35, 0.35, 0.715});
+  const ImpactSystem system =
+      MakeDiscInCorner(0.5, 1, t.Column("v_x_m_per_s")[0], t.Column("v_y_m_per_s")[0],
+                       t.Column("omega_rad_per_s")[0], {"", 0.35, 0.35, 0.715});
   GlobalOptions options;
   options.mode = GlobalMode::kThesis;
   options.closure = CornerClosure();
@@ -140,7 +150,8 @@ TEST(MultiPublished, CradlesOfDocument000) {
     const MultiOutcome outcome = SolveGlobal(system, options);
     ExpectCertified(system, outcome, options.e_star);
     double difference = 0;
-    for (std::size_t k = 0; k < masses.size(); ++k) difference = std::max(difference, std::abs(0.3 * outcome.u_plus[k] - printed[k]));
+    for (std::size_t k = 0; k < masses.size(); ++k)
+      difference = std::max(difference, std::abs(0.3 * outcome.u_plus[k] - printed[k]));
     if (t.TextColumn("table")[i] == "D.2")
       EXPECT_GT(difference, 0.1);  // does not follow from its e_star
     else

@@ -1,4 +1,5 @@
-// Random systems of 1 to 12 contacts, redundant or not, through every law that applies; the judge decides.
+// Random systems of 1 to 12 contacts, redundant or not, through every law that applies; the judge
+// decides.
 
 #include <gtest/gtest.h>
 
@@ -45,7 +46,9 @@ TEST(MultiRandom, Sequence) {
   Tally tally;
   SequenceOptions options;
   options.max_impacts = 300;
-  ForEach(kSystems, [&](int, const ImpactSystem& system) { Judge(system, SolveSequence(system, options), false, tally); });
+  ForEach(kSystems, [&](int, const ImpactSystem& system) {
+    Judge(system, SolveSequence(system, options), false, tally);
+  });
   Report("sequence", tally);
   EXPECT_TRUE(tally.Fine());
   EXPECT_GT(tally.solved, 7000);
@@ -55,7 +58,8 @@ TEST(MultiRandom, Simultaneous) {
   for (const MultiLaw law : {MultiLaw::kSimultaneousNewton, MultiLaw::kSimultaneousPoisson}) {
     Tally tally;
     ForEach(kSystems, [&](int n, const ImpactSystem& system) {
-      if (system.width < 3 || n % 30 == 2) Judge(system, SolveSimultaneous(system, law), true, tally);
+      if (system.width < 3 || n % 30 == 2)
+        Judge(system, SolveSimultaneous(system, law), true, tally);
     });
     Report(MultiLawName(law), tally);
     EXPECT_TRUE(tally.Fine());

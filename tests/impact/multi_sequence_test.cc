@@ -17,11 +17,14 @@ namespace {
 using Eigen::Vector3d;
 using Eigen::VectorXd;
 
-std::string Failures(const ImpactSystem& system, const MultiOutcome& outcome, RestitutionLaw law = RestitutionLaw::kEnergetic) {
+std::string Failures(const ImpactSystem& system, const MultiOutcome& outcome,
+                     RestitutionLaw law = RestitutionLaw::kEnergetic) {
   return CertifySystem(system, outcome, {1}, law).Failed(" ");
 }
 
-std::vector<ContactProperties> Contacts(int n, double e) { return std::vector<ContactProperties>(n, {"", 0, 0, e}); }
+std::vector<ContactProperties> Contacts(int n, double e) {
+  return std::vector<ContactProperties>(n, {"", 0, 0, e});
+}
 
 // Three equal balls, the first moving: impacts 1-2, 2-3 and so on; each row by hand.
 TEST(Sequence, ThreeBallsByHand) {
@@ -30,7 +33,8 @@ TEST(Sequence, ThreeBallsByHand) {
   options.order = {1, 0};
   const MultiOutcome outcome = SolveSequence(system, options);
   ASSERT_EQ(outcome.status, SolveStatus::kOk) << outcome.reason;
-  // 1-2: (0.25, 0.75, 0). 2-3: (0.25, 0.1875, 0.5625). 1-2 again: 0.0625 to divide: (0.203125, 0.234375, 0.5625).
+  // 1-2: (0.25, 0.75, 0). 2-3: (0.25, 0.1875, 0.5625). 1-2 again: 0.0625 to divide: (0.203125,
+  // 0.234375, 0.5625).
   ASSERT_EQ(outcome.events, 3);
   EXPECT_LT((outcome.u_plus - Vector3d(0.203125, 0.234375, 0.5625)).norm(), 1e-15);
   EXPECT_EQ(Failures(system, outcome), "");
@@ -39,8 +43,8 @@ TEST(Sequence, ThreeBallsByHand) {
   EXPECT_THROW(SolveSequence(system, options), ConfigError);
 }
 
-// Two balls thrown against a resting one from both sides touch it at once: the order decides. The set holds both orders and every spring
-// ratio between.
+// Two balls thrown against a resting one from both sides touch it at once: the order decides. The
+// set holds both orders and every spring ratio between.
 TEST(Sequence, SetOfOutcomes) {
   const ImpactSystem system = MakeBallChain({1, 2, 1}, {1, 0, -1}, Contacts(2, 1));
   const OutcomeSet set = SequenceOutcomes(system);
@@ -57,14 +61,16 @@ TEST(Sequence, SetOfOutcomes) {
   const OutcomeSet springs = SpringOutcomes(system, {1e-6, 1, 1e6});
   EXPECT_EQ(springs.tried, 9);
   EXPECT_EQ(springs.outcomes.size(), 5U);  // ratios 1e-12, 1e-6, 1, 1e6, 1e12
-  // Springs of very different stiffness act one after the other: they reach both ends of the set of orders.
+  // Springs of very different stiffness act one after the other: they reach both ends of the set of
+  // orders.
   const Eigen::MatrixX2d a = set.NormalRange(space), b = springs.NormalRange(space);
   EXPECT_LT((a - b).cwiseAbs().maxCoeff(), 1e-4);
   // With one order only there is one outcome.
   EXPECT_EQ(SequenceOutcomes(MakeBallChain({1, 1}, {1, 0}, Contacts(1, 0.7))).outcomes.size(), 1U);
 }
 
-// Elastic balls of equal mass exchange velocities: springs of any ratio that act one after the other agree with the sequence.
+// Elastic balls of equal mass exchange velocities: springs of any ratio that act one after the
+// other agree with the sequence.
 TEST(Sequence, StiffChainOfSpringsIsTheSequence) {
   ImpactSystem system = MakeBallChain({1, 1, 1}, {1, 0, 0}, Contacts(2, 1));
   const MultiOutcome sequence = SolveSequence(system);
@@ -81,7 +87,8 @@ TEST(Sequence, StiffChainOfSpringsIsTheSequence) {
 // 001 as a system: the exact single contact inside the multi-contact frame.
 TEST(Sequence, DoublePendulumByPoissonsLaw) {
   const double degree = M_PI / 180;
-  const ImpactSystem system = MakeChain({2, 2}, {3, 3}, {20 * degree, 30 * degree}, {-0.1, -0.2}, {"tip", 0.5, 0.63, 0.7});
+  const ImpactSystem system =
+      MakeChain({2, 2}, {3, 3}, {20 * degree, 30 * degree}, {-0.1, -0.2}, {"tip", 0.5, 0.63, 0.7});
   SequenceOptions options;
   options.law = RestitutionLaw::kPoisson;
   const MultiOutcome outcome = SolveSequence(system, options);
@@ -93,7 +100,8 @@ TEST(Sequence, DoublePendulumByPoissonsLaw) {
 }
 
 TEST(Sequence, SphereInACornerInSpace) {
-  const ImpactSystem system = MakeSphereInCorner(0.5, 1, Vector3d(3, 2, -4), Vector3d::Zero(), {"", 0.35, 0.35, 0.5});
+  const ImpactSystem system =
+      MakeSphereInCorner(0.5, 1, Vector3d(3, 2, -4), Vector3d::Zero(), {"", 0.35, 0.35, 0.5});
   const OutcomeSet set = SequenceOutcomes(system);
   EXPECT_TRUE(set.complete);
   EXPECT_GT(set.outcomes.size(), 1U);
@@ -108,7 +116,8 @@ TEST(Simultaneous, NewtonIsItsDefinition) {
   const ImpactSystem balls = MakeBallChain({1, 1, 1}, {1, 0, 0}, Contacts(2, 1));
   const MultiOutcome outcome = SolveSimultaneous(balls, MultiLaw::kSimultaneousNewton);
   ASSERT_EQ(outcome.status, SolveStatus::kOk) << outcome.reason;
-  // v12 = +1, v23 >= 0 with as little impulse as that takes: (-1/3, 2/3, 2/3), the known result of Newton's law for a chain.
+  // v12 = +1, v23 >= 0 with as little impulse as that takes: (-1/3, 2/3, 2/3), the known result of
+  // Newton's law for a chain.
   EXPECT_LT((outcome.u_plus - Vector3d(-1, 2, 2) / 3).norm(), 1e-13);
   EXPECT_EQ(Failures(balls, outcome), "");
   EXPECT_NEAR(outcome.energy_change, 0, 1e-14);
@@ -127,9 +136,11 @@ TEST(Simultaneous, PoissonIsItsDefinition) {
 
 // One contact that slips one way all through: all laws and both forms agree.
 TEST(Simultaneous, OneSlidingContactAgreesWithTheExactPath) {
-  const SystemBody disc{MakeBall(0.1, 2, true), Eigen::Isometry3d::Identity(), Vector3d(5, 0, -1), Vector3d::Zero()};
-  const ImpactSystem system =
-      MakeBodySystem({disc}, {}, {{{"", 0.3, 0.3, 0.6}, 0, kGround, FrameAt(Vector3d(0, 0, -0.1), Vector3d::UnitZ(), true)}});
+  const SystemBody disc{MakeBall(0.1, 2, true), Eigen::Isometry3d::Identity(), Vector3d(5, 0, -1),
+                        Vector3d::Zero()};
+  const ImpactSystem system = MakeBodySystem(
+      {disc}, {},
+      {{{"", 0.3, 0.3, 0.6}, 0, kGround, FrameAt(Vector3d(0, 0, -0.1), Vector3d::UnitZ(), true)}});
   const MultiOutcome exact = SolveSequence(system);
   for (const MultiLaw law : {MultiLaw::kSimultaneousNewton, MultiLaw::kSimultaneousPoisson}) {
     const MultiOutcome outcome = SolveSimultaneous(system, law);
@@ -138,10 +149,12 @@ TEST(Simultaneous, OneSlidingContactAgreesWithTheExactPath) {
   }
 }
 
-// Newton's law with friction gains energy at the double pendulum with mu_k = mu_s = 0.63: Kane's puzzle (001, section 6.1: 0.59 J).
+// Newton's law with friction gains energy at the double pendulum with mu_k = mu_s = 0.63: Kane's
+// puzzle (001, section 6.1: 0.59 J).
 TEST(Simultaneous, EnergyGainIsReported) {
   const double degree = M_PI / 180;
-  const ImpactSystem system = MakeChain({2, 2}, {3, 3}, {20 * degree, 30 * degree}, {-0.1, -0.2}, {"tip", 5, 5, 0.7});
+  const ImpactSystem system =
+      MakeChain({2, 2}, {3, 3}, {20 * degree, 30 * degree}, {-0.1, -0.2}, {"tip", 5, 5, 0.7});
   const MultiOutcome outcome = SolveSimultaneous(system, MultiLaw::kSimultaneousNewton);
   ASSERT_EQ(outcome.status, SolveStatus::kOk) << outcome.reason;
   EXPECT_NEAR(outcome.v_plus[0], 0, 1e-14);

@@ -1,5 +1,5 @@
-// The global energetic law in space: against the planar scheme, against the exact single contact, its symmetries, document 000, chapters
-// 7, 8.
+// The global energetic law in space: against the planar scheme, against the exact single contact,
+// its symmetries, document 000, chapters 7, 8.
 
 #include <gtest/gtest.h>
 
@@ -20,11 +20,13 @@ using Eigen::Vector2d;
 using Eigen::Vector3d;
 using Eigen::VectorXd;
 
-std::string Failures(const ImpactSystem& system, const MultiOutcome& outcome, const std::vector<double>& e_star) {
+std::string Failures(const ImpactSystem& system, const MultiOutcome& outcome,
+                     const std::vector<double>& e_star) {
   return CertifySystem(system, outcome, e_star).Failed(" ");
 }
 
-// A planar system in space: a second tangent at each contact, along which only a mass of its own moves.
+// A planar system in space: a second tangent at each contact, along which only a mass of its own
+// moves.
 ImpactSystem InSpace(const ImpactSystem& planar) {
   const Eigen::Index n = planar.M.rows(), m = static_cast<Eigen::Index>(planar.contacts.size());
   ImpactSystem system = planar;
@@ -61,12 +63,15 @@ TEST(GlobalInSpace, IsThePlanarSchemeInAPlane) {
   for (int n = 0; n < 400; ++n) {
     SCOPED_TRACE(n);
     const ImpactSystem planar = RandomSystem(rng, 2);
-    options.e_star = n % 4 == 3 ? std::vector<double>{-0.5, -0.3, 0.4} : std::vector<double>{planar.contacts[0].e, 0.5};
-    const MultiOutcome expected = SolveGlobal(planar, options), outcome = SolveGlobal(InSpace(planar), options);
+    options.e_star = n % 4 == 3 ? std::vector<double>{-0.5, -0.3, 0.4}
+                                : std::vector<double>{planar.contacts[0].e, 0.5};
+    const MultiOutcome expected = SolveGlobal(planar, options),
+                       outcome = SolveGlobal(InSpace(planar), options);
     ASSERT_EQ(outcome.status, expected.status) << outcome.reason << " | " << expected.reason;
     if (outcome.status != SolveStatus::kOk) continue;
     EXPECT_EQ(outcome.events, expected.events);
-    EXPECT_LT((outcome.u_plus.head(planar.M.rows()) - expected.u_plus).norm(), 1e-11 * planar.u_minus.norm());
+    EXPECT_LT((outcome.u_plus.head(planar.M.rows()) - expected.u_plus).norm(),
+              1e-11 * planar.u_minus.norm());
     ++solved;
   }
   EXPECT_GT(solved, 250);
@@ -94,12 +99,15 @@ TEST(GlobalInSpace, IsTheExactSingleContact) {
     c.mu_s = c.mu_k * (n % 3 == 0 ? 1.2 : 1);
     const ContactSpace space = ReduceToContacts(system);
     options.e_star = {c.e};
-    const ImpactOutcome single = Solve(SingleContact(space, space.v_minus, 0), {RestitutionLaw::kEnergetic, c.e, c.mu_k, c.mu_s});
+    const ImpactOutcome single = Solve(SingleContact(space, space.v_minus, 0),
+                                       {RestitutionLaw::kEnergetic, c.e, c.mu_k, c.mu_s});
     if (single.status != SolveStatus::kOk) continue;
     const MultiOutcome outcome = SolveGlobal(system, options);
     ASSERT_EQ(outcome.status, SolveStatus::kOk) << outcome.reason;
-    EXPECT_LT((outcome.v_plus - single.v_plus_F).norm(), 2e-10 * space.v_minus.norm()) << single.path_case.Name();
-    // The least work of all; where friction presses the bodies together again, compression ends later by the single contact's law.
+    EXPECT_LT((outcome.v_plus - single.v_plus_F).norm(), 2e-10 * space.v_minus.norm())
+        << single.path_case.Name();
+    // The least work of all; where friction presses the bodies together again, compression ends
+    // later by the single contact's law.
     EXPECT_LE(outcome.work_c[0], single.work_n_c * (1 - 1e-9));
     EXPECT_EQ(Failures(system, outcome, options.e_star), "");
     const int digit = single.path_case.digit;
@@ -149,11 +157,13 @@ TEST(GlobalInSpace, ContactsAtRestObeyCoulomb) {
     const MatrixXd H = Normal(rng, contacts * tangents, rank), B = H * H.transpose();
     const VectorXd b = H * Normal(rng, rank, 1);
     VectorXd mu_s(contacts), mu_k(contacts);
-    for (int k = 0; k < contacts; ++k) mu_k[k] = Uniform(rng, 0.05, 1.5), mu_s[k] = mu_k[k] * (n % 2 == 0 ? 1 : 1.3);
+    for (int k = 0; k < contacts; ++k)
+      mu_k[k] = Uniform(rng, 0.05, 1.5), mu_s[k] = mu_k[k] * (n % 2 == 0 ? 1 : 1.3);
     const internal::RestFriction friction = internal::SolveRestFriction(B, b, mu_s, mu_k);
     const VectorXd rate = B * friction.x + b;
     for (int k = 0; k < contacts; ++k) {
-      const VectorXd x = friction.x.segment(tangents * k, tangents), r = rate.segment(tangents * k, tangents);
+      const VectorXd x = friction.x.segment(tangents * k, tangents),
+                     r = rate.segment(tangents * k, tangents);
       if (friction.slips[k]) {
         if (r.norm() > 1e-5 * b.norm()) {
           EXPECT_LT((x + mu_k[k] * r.normalized()).norm(), 1e-6 * mu_k[k]);
@@ -168,7 +178,8 @@ TEST(GlobalInSpace, ContactsAtRestObeyCoulomb) {
 }
 
 TEST(GlobalInSpace, JudgeFindsWhatIsWrong) {
-  const ImpactSystem system = MakeSphereInCorner(0.5, 1, Vector3d(3, 1, -2), Vector3d(1, 2, 3), {"", 0.35, 0.35});
+  const ImpactSystem system =
+      MakeSphereInCorner(0.5, 1, Vector3d(3, 1, -2), Vector3d(1, 2, 3), {"", 0.35, 0.35});
   GlobalOptions options;
   options.share = Vector3d(1, 0.7, 0.8);
   const MultiOutcome good = SolveGlobal(system, options);
@@ -183,7 +194,8 @@ TEST(GlobalInSpace, JudgeFindsWhatIsWrong) {
   const size_t turning = 1;
   ASSERT_GT(good.phases.size(), turning + 1);
   EXPECT_NE(spoiled([](MultiOutcome& o) { o.share[1] = 0.9; }).find("division"), std::string::npos);
-  EXPECT_NE(spoiled([](MultiOutcome& o) { o.phases[turning].work_n[0] += 1e-6; }).find("work"), std::string::npos);
+  EXPECT_NE(spoiled([](MultiOutcome& o) { o.phases[turning].work_n[0] += 1e-6; }).find("work"),
+            std::string::npos);
   // Friction turned about the normal by a thousandth: inside the cone, of the right size.
   EXPECT_NE(spoiled([](MultiOutcome& o) {
               VectorXd& J = o.phases[turning].dJ;
@@ -195,7 +207,8 @@ TEST(GlobalInSpace, JudgeFindsWhatIsWrong) {
   EXPECT_NE(Failures(rough, good, {0.5}).find("opposes"), std::string::npos);
 }
 
-// A16: impulses that move nothing. The distances between points of a rigid body say so for three points, but not for four in a plane.
+// A16: impulses that move nothing. The distances between points of a rigid body say so for three
+// points, but not for four in a plane.
 TEST(GlobalInSpace, A16ImpulsesThatMoveNothing) {
   const auto idle = [](const ImpactSystem& system) {
     Eigen::ColPivHouseholderQR<MatrixXd> qr(system.rows);
@@ -203,10 +216,13 @@ TEST(GlobalInSpace, A16ImpulsesThatMoveNothing) {
     return system.rows.rows() - qr.rank();
   };
   const Vector3d size(0.3, 0.2, 0.1);
-  EXPECT_EQ(idle(MakeRockingBlock(size, 2.5, BlockPoints::kThreeCorners, 1, Vector2d::Zero(), {})), 3);
-  EXPECT_EQ(idle(MakeRockingBlock(size, 2.5, BlockPoints::kThreeCentred, 1, Vector2d::Zero(), {})), 3);
+  EXPECT_EQ(idle(MakeRockingBlock(size, 2.5, BlockPoints::kThreeCorners, 1, Vector2d::Zero(), {})),
+            3);
+  EXPECT_EQ(idle(MakeRockingBlock(size, 2.5, BlockPoints::kThreeCentred, 1, Vector2d::Zero(), {})),
+            3);
   EXPECT_EQ(idle(MakeSphereInCorner(0.5, 1, -Vector3d::Ones(), Vector3d::Zero(), {})), 3);
-  const ImpactSystem four = MakeRockingBlock(size, 2.5, BlockPoints::kFourCorners, 1, Vector2d::Zero(), {});
+  const ImpactSystem four =
+      MakeRockingBlock(size, 2.5, BlockPoints::kFourCorners, 1, Vector2d::Zero(), {});
   EXPECT_EQ(idle(four), 6);
   const Vector2d corner[] = {{-0.15, -0.1}, {-0.15, 0.1}, {0.15, 0.1}, {0.15, -0.1}};
   MatrixXd distances = MatrixXd::Zero(6, 12);
@@ -220,10 +236,12 @@ TEST(GlobalInSpace, A16ImpulsesThatMoveNothing) {
   EXPECT_EQ(distances.colPivHouseholderQr().rank(), 5);
 }
 
-// A17 (erratum E1): with normals out of the surfaces the document's relations for the corner, p_nA + p_nB = p_A.n_B + p_B.n_A, ask for more
-// friction than mu < 1 can give.
+// A17 (erratum E1): with normals out of the surfaces the document's relations for the corner, p_nA
+// + p_nB = p_A.n_B + p_B.n_A, ask for more friction than mu < 1 can give.
 TEST(GlobalInSpace, A17RelationsOfTheCornerWithTrueSigns) {
-  const auto corner = [](double mu) { return MakeSphereInCorner(0.5, 1, Vector3d(2, 1, -1.5), Vector3d::Zero(), {"", mu, mu}); };
+  const auto corner = [](double mu) {
+    return MakeSphereInCorner(0.5, 1, Vector3d(2, 1, -1.5), Vector3d::Zero(), {"", mu, mu});
+  };
   const ImpactSystem system = corner(0.9);
   MatrixXd relations = MatrixXd::Zero(3, 9);
   const Vector3d normal[] = {Vector3d::UnitZ(), -Vector3d::UnitX(), -Vector3d::UnitY()};
@@ -248,22 +266,28 @@ TEST(GlobalInSpace, A17RelationsOfTheCornerWithTrueSigns) {
     p.segment<3>(3 * i) = R.transpose() * (normal[0] + normal[1] + normal[2]);
   }
   EXPECT_LT((relations * p).norm(), 1e-14);
-  for (int i = 0; i < 3; ++i) EXPECT_NEAR(p.segment<2>(3 * i).norm(), std::sqrt(2) * p[3 * i + 2], 1e-14);
+  for (int i = 0; i < 3; ++i)
+    EXPECT_NEAR(p.segment<2>(3 * i).norm(), std::sqrt(2) * p[3 * i + 2], 1e-14);
 }
 
 // A18 (erratum E10): slip of a solid sphere falls by 3.5 mu J_n / m.
 TEST(GlobalInSpace, A18SlipOfASphere) {
-  const SystemBody ball{MakeBall(0.2, 1.7), Eigen::Isometry3d::Identity(), Vector3d(3, -2, -1), Vector3d(1, 2, -3)};
-  const ImpactSystem system = MakeFreeBody(ball, {Vector3d(0, 0, -0.2)}, Vector3d::UnitZ(), {"", 0.2, 0.3});
+  const SystemBody ball{MakeBall(0.2, 1.7), Eigen::Isometry3d::Identity(), Vector3d(3, -2, -1),
+                        Vector3d(1, 2, -3)};
+  const ImpactSystem system =
+      MakeFreeBody(ball, {Vector3d(0, 0, -0.2)}, Vector3d::UnitZ(), {"", 0.2, 0.3});
   const MultiOutcome outcome = SolveGlobal(system);
-  const Vector2d before = (system.rows * system.u_minus).head<2>(), after = outcome.v_plus.head<2>();
+  const Vector2d before = (system.rows * system.u_minus).head<2>(),
+                 after = outcome.v_plus.head<2>();
   EXPECT_NEAR(after.norm(), before.norm() - 3.5 * 0.2 * outcome.J[2] / 1.7, 1e-12);
   EXPECT_NEAR(after.normalized().dot(before.normalized()), 1, 1e-14);
 }
 
-// Section 8.1, velocity before chosen here: one event, no slip stops, the sphere gains spin and loses energy.
+// Section 8.1, velocity before chosen here: one event, no slip stops, the sphere gains spin and
+// loses energy.
 TEST(GlobalInSpace, SphereInACorner) {
-  const ImpactSystem system = MakeSphereInCorner(0.5, 1, Vector3d(3, 2, -2.5), Vector3d::Zero(), {"", 0.35, 0.35});
+  const ImpactSystem system =
+      MakeSphereInCorner(0.5, 1, Vector3d(3, 2, -2.5), Vector3d::Zero(), {"", 0.35, 0.35});
   GlobalOptions options;
   options.e_star = {0.5};
   const MultiOutcome outcome = SolveGlobal(system, options);
@@ -280,10 +304,11 @@ TEST(GlobalInSpace, SphereInACorner) {
   EXPECT_EQ(Failures(system, outcome, {0.5}), "");
 }
 
-// A21, section 8.2. The document prints no dimensions: 0.3 x 0.2 x 0.1 m, the edge at -x on the ground, the other arriving with 1 m/s, slip
-// 0.2 m/s along x.
+// A21, section 8.2. The document prints no dimensions: 0.3 x 0.2 x 0.1 m, the edge at -x on the
+// ground, the other arriving with 1 m/s, slip 0.2 m/s along x.
 MultiOutcome Rock(BlockPoints points) {
-  const ImpactSystem system = MakeRockingBlock(Vector3d(0.3, 0.2, 0.1), 2.5, points, 1, Vector2d(0.2, 0), {"", 0.35, 0.6});
+  const ImpactSystem system =
+      MakeRockingBlock(Vector3d(0.3, 0.2, 0.1), 2.5, points, 1, Vector2d(0.2, 0), {"", 0.35, 0.6});
   GlobalOptions options;
   options.e_star = {0.5};
   const MultiOutcome outcome = SolveGlobal(system, options);
@@ -295,8 +320,9 @@ MultiOutcome Rock(BlockPoints points) {
 
 TEST(GlobalInSpace, A21BlockOnThreeCorners) {
   const MultiOutcome outcome = Rock(BlockPoints::kThreeCorners);
-  // As the document says: no slip stops in the first event, B and A leave, C still approaches, and afterwards the block turns about the
-  // line from A to C. Here A is driven down by the impulse at C (erratum E3), which takes a third event; the document has two.
+  // As the document says: no slip stops in the first event, B and A leave, C still approaches, and
+  // afterwards the block turns about the line from A to C. Here A is driven down by the impulse at
+  // C (erratum E3), which takes a third event; the document has two.
   EXPECT_EQ(outcome.events, 3);
   for (const MultiPhase& phase : outcome.phases) {
     if (phase.event > 0) continue;
@@ -315,8 +341,9 @@ TEST(GlobalInSpace, A21BlockOnThreeCorners) {
 TEST(GlobalInSpace, A21BlockOnPointsThatEncloseItsCentre) {
   for (const BlockPoints points : {BlockPoints::kFourCorners, BlockPoints::kThreeCentred}) {
     const MultiOutcome outcome = Rock(points);
-    // As the document says: two events, slip of all points stops together in the first, A and B leave and the others still approach; the
-    // block goes on forward and turns about an axis parallel to AB. The document lets slip reverse; mu_s = 0.6 holds it here.
+    // As the document says: two events, slip of all points stops together in the first, A and B
+    // leave and the others still approach; the block goes on forward and turns about an axis
+    // parallel to AB. The document lets slip reverse; mu_s = 0.6 holds it here.
     EXPECT_EQ(outcome.events, 2);
     ASSERT_EQ(outcome.phases.size(), 3U);
     const MultiPhase &slides = outcome.phases[0], &sticks = outcome.phases[1];
@@ -328,7 +355,9 @@ TEST(GlobalInSpace, A21BlockOnPointsThatEncloseItsCentre) {
       EXPECT_EQ(sticks.v_end[3 * i + 2] > 0, i < 2);
     }
     EXPECT_GT(outcome.u_plus[0], 0);
-    EXPECT_LT(std::abs(outcome.u_plus[1]) + std::abs(outcome.u_plus[3]) + std::abs(outcome.u_plus[5]), 1e-12);
+    EXPECT_LT(
+        std::abs(outcome.u_plus[1]) + std::abs(outcome.u_plus[3]) + std::abs(outcome.u_plus[5]),
+        1e-12);
     EXPECT_GT(std::abs(outcome.u_plus[4]), 1);
   }
 }

@@ -18,8 +18,10 @@ using Eigen::MatrixXd;
 using Eigen::Vector3d;
 using Eigen::VectorXd;
 
-// Rod of document 003, example I: mass on half of its length, contact points at x; u = (v_x, v_z, clockwise spin of the source).
-ImpactSystem Rod(const std::vector<double>& x, const Vector3d& u, const std::vector<double>& k, double L = 1, double m = 1) {
+// Rod of document 003, example I: mass on half of its length, contact points at x; u = (v_x, v_z,
+// clockwise spin of the source).
+ImpactSystem Rod(const std::vector<double>& x, const Vector3d& u, const std::vector<double>& k,
+                 double L = 1, double m = 1) {
   ImpactSystem system;
   system.width = 1;
   system.M = Vector3d(m, m, m * L * L / 3).asDiagonal();
@@ -47,7 +49,8 @@ double Total(const MultiOutcome& outcome) {
 // "aap": active, active, passive.
 std::string States(const MultiPhase& phase) {
   std::string text;
-  for (Eigen::Index j = 0; j < phase.stiffness.size(); ++j) text += phase.stiffness[j] > 0 ? 'a' : 'p';
+  for (Eigen::Index j = 0; j < phase.stiffness.size(); ++j)
+    text += phase.stiffness[j] > 0 ? 'a' : 'p';
   return text;
 }
 
@@ -57,9 +60,10 @@ TEST(Springs, TableOneOfDocument003) {
     std::vector<std::string> states;
     double overlap;  // share of the impact in which both are pressed
   };
-  for (const Row& row : {Row{0, 0, 113.10, 59.49, {"aa", "pa"}, 0.9},
-                         {35e-6, 0, 121.54, 32.04, {"pa", "pp", "ap", "aa", "ap", "pp", "pa"}, 0.05},
-                         {25e-6, -0.1, 65.31, 253.06, {"pa", "pp", "ap", "pp", "pa", "pp", "ap"}, 0}}) {
+  for (const Row& row :
+       {Row{0, 0, 113.10, 59.49, {"aa", "pa"}, 0.9},
+        {35e-6, 0, 121.54, 32.04, {"pa", "pp", "ap", "aa", "ap", "pp", "pa"}, 0.05},
+        {25e-6, -0.1, 65.31, 253.06, {"pa", "pp", "ap", "pp", "pa", "pp", "ap"}, 0}}) {
     ImpactSystem system = Rod({-1, 3}, Vector3d(0, -0.1, row.spin), {1e8, 1e8});
     system.contacts[0].gap = row.gap;
     const MultiOutcome outcome = SolveSprings(system);
@@ -88,7 +92,8 @@ TEST(Springs, TableOneOfDocument003) {
 
 TEST(Springs, FivePointRodOfDocument003) {
   const std::vector<double> x = {-1, -0.5, 0, 1, 3};
-  const MultiOutcome flat = SolveSprings(Rod(x, Vector3d(0, -0.1, 0), {1e15, 1e15, 1e15, 1e15, 1e15}));
+  const MultiOutcome flat =
+      SolveSprings(Rod(x, Vector3d(0, -0.1, 0), {1e15, 1e15, 1e15, 1e15, 1e15}));
   ASSERT_GE(flat.phases.size(), 3U);
   EXPECT_EQ(States(flat.phases[1]), "aaaap");  // Q5 rests for about 15 % of the impact
   EXPECT_NEAR(flat.phases[1].duration / Total(flat), 0.15, 0.005);
@@ -146,7 +151,8 @@ TEST(Springs, AnyIndependentSetGivesTheSame) {
   EXPECT_THROW(SolveSprings(system, options), ConfigError);
 }
 
-// Impulses of redundant contacts by the document's algebra, eqs 5.9 to 5.13, against the integrals of the modes.
+// Impulses of redundant contacts by the document's algebra, eqs 5.9 to 5.13, against the integrals
+// of the modes.
 TEST(Springs, ImpulsesOfRedundantContacts) {
   const ImpactSystem system = Rod({-1, -0.5, 0, 1, 3}, Vector3d(0, -0.1, 0), {1, 2, 3, 4, 5});
   const MultiOutcome outcome = SolveSprings(system);
@@ -156,14 +162,18 @@ TEST(Springs, ImpulsesOfRedundantContacts) {
     for (int j = 0; j < 5; ++j) {
       if (phase.stiffness[j] > 0) active.push_back(j);
     }
-    const int s = std::min<int>(2, static_cast<int>(active.size())), d = static_cast<int>(active.size()) - s;
+    const int s = std::min<int>(2, static_cast<int>(active.size())),
+              d = static_cast<int>(active.size()) - s;
     if (s == 0) continue;
-    const MatrixXd A = system.rows(active, Eigen::all), A_ind = A.topRows(s), A_dep = A.bottomRows(d);
+    const MatrixXd A = system.rows(active, Eigen::all), A_ind = A.topRows(s),
+                   A_dep = A.bottomRows(d);
     const VectorXd k = phase.stiffness(active);
     const MatrixXd M_inv = system.M.inverse(), mass = (A_ind * M_inv * A_ind.transpose()).inverse();
     const MatrixXd R = A_dep * M_inv * A_ind.transpose() * mass;
-    const MatrixXd K_act = MatrixXd(k.head(s).asDiagonal()) + R.transpose() * k.tail(d).asDiagonal() * R;
-    const VectorXd dv = (phase.v_end - phase.v_begin)(active).head(s), dPi = K_act.inverse() * (mass * dv);
+    const MatrixXd K_act =
+        MatrixXd(k.head(s).asDiagonal()) + R.transpose() * k.tail(d).asDiagonal() * R;
+    const VectorXd dv = (phase.v_end - phase.v_begin)(active).head(s),
+                   dPi = K_act.inverse() * (mass * dv);
     VectorXd dP(active.size());
     dP << k.head(s).cwiseProduct(dPi), k.tail(d).cwiseProduct(R * dPi);
     for (size_t i = 0; i < active.size(); ++i) sum[active[i]] += dP[i];
@@ -171,7 +181,8 @@ TEST(Springs, ImpulsesOfRedundantContacts) {
   EXPECT_LT((sum - outcome.J).norm(), 1e-12 * outcome.J.norm());
 }
 
-// A rough floor under a chain of two rods (document 003, example IV in spirit: six contacts of a multibody system with redundancy).
+// A rough floor under a chain of two rods (document 003, example IV in spirit: six contacts of a
+// multibody system with redundancy).
 TEST(Springs, ChainOnRoughGround) {
   const double l = 1;
   std::vector<SystemBody> rods(2);
@@ -180,13 +191,19 @@ TEST(Springs, ChainOnRoughGround) {
     rods[i].body = MakeBox(Vector3d(l, 0.02, 0.02), 1, true);
     rods[i].X_WB = PlanarPose(i * l, 0, 0);
     rods[i].v_WB = Vector3d(0, 0, i == 0 ? -1 : -1 + 0.35);
-    rods[i].omega_WB = Vector3d(0, i == 0 ? 0 : -0.7, 0);  // theta_dot = 0.7 about the hinge at x = l / 2
+    // theta_dot = 0.7 about the hinge at x = l / 2
+    rods[i].omega_WB = Vector3d(0, i == 0 ? 0 : -0.7, 0);
     for (int k = 0; k < 3; ++k) {
-      contacts.push_back({{"", 0, 0, 1, 1e6, 0}, i, kGround, FrameAt(Vector3d((i - 0.5 + 0.5 * k) * l, 0, 0), Vector3d::UnitZ(), true)});
+      contacts.push_back(
+          {{"", 0, 0, 1, 1e6, 0},
+           i,
+           kGround,
+           FrameAt(Vector3d((i - 0.5 + 0.5 * k) * l, 0, 0), Vector3d::UnitZ(), true)});
       contacts.back().properties.gap = 1e-5 * k * (i + 1);
     }
   }
-  const ImpactSystem system = MakeBodySystem(rods, {{0, 1, Vector3d(0.5 * l, 0, 0), Vector3d::Zero()}}, contacts);
+  const ImpactSystem system =
+      MakeBodySystem(rods, {{0, 1, Vector3d(0.5 * l, 0, 0), Vector3d::Zero()}}, contacts);
   EXPECT_EQ(NormalRank(ReduceToContacts(system)), 3);
   const MultiOutcome outcome = SolveSprings(system);
   ASSERT_EQ(outcome.status, SolveStatus::kOk) << outcome.reason;
@@ -220,10 +237,11 @@ TEST(Springs, DissipationNeverGainsAndEveryContactGivesBackItsShare) {
   }
 }
 
-// Chain of equal balls with equal springs, 000 table D.1, theory of Liu, Zhao & Brogliato with linear springs: not only the last ball
-// moves.
+// Chain of equal balls with equal springs, 000 table D.1, theory of Liu, Zhao & Brogliato with
+// linear springs: not only the last ball moves.
 TEST(Springs, FiveBallsOfOneStiffness) {
-  const ImpactSystem system = MakeBallChain({1, 1, 1, 1, 1}, {1, 0, 0, 0, 0}, std::vector<ContactProperties>(4));
+  const ImpactSystem system =
+      MakeBallChain({1, 1, 1, 1, 1}, {1, 0, 0, 0, 0}, std::vector<ContactProperties>(4));
   const MultiOutcome outcome = SolveSprings(system);
   ASSERT_EQ(outcome.status, SolveStatus::kOk) << outcome.reason;
   ExpectCertified(system, outcome);

@@ -1,4 +1,5 @@
-// Periodic motions of a ball on a vibrating floor against the closed forms of document 002 (digest, section 3, A11).
+// Periodic motions of a ball on a vibrating floor against the closed forms of document 002 (digest,
+// section 3, A11).
 
 #include "impact/orbit.h"
 
@@ -11,9 +12,11 @@
 namespace impactlab {
 namespace {
 
-// Apex of the orbit that bounces once in n periods. `upper`: the branch with sin phi > 0, which is stable after the fold.
+// Apex of the orbit that bounces once in n periods. `upper`: the branch with sin phi > 0, which is
+// stable after the fold.
 MechanismState Apex(double w, double e, int n, bool upper = true) {
-  const double c = (1 - e) / (1 + e) * n * M_PI * kG / (w * w), phi = upper ? std::acos(c) : -std::acos(c), T = 2 * M_PI * n / w;
+  const double c = (1 - e) / (1 + e) * n * M_PI * kG / (w * w),
+               phi = upper ? std::acos(c) : -std::acos(c), T = 2 * M_PI * n / w;
   const double height = std::sin(phi) + kG * T * T / 8;
   MechanismState s = OnVibratingFloor(w, e, height).start;
   s.t = phi / w + T / 2;
@@ -32,7 +35,8 @@ TEST(Orbit, MultipliersOfTheBallThatBouncesOnceAPeriod) {
   MechanismState guess = Apex(w, e, 1);
   guess.q[1] += 0.01;
   guess.u[1] -= 0.02;
-  const PeriodicOrbit orbit = FindPeriodicOrbit(OnVibratingFloor(w, e).mechanism, guess, 2 * M_PI / w);
+  const PeriodicOrbit orbit =
+      FindPeriodicOrbit(OnVibratingFloor(w, e).mechanism, guess, 2 * M_PI / w);
   ASSERT_TRUE(orbit.usable()) << orbit.reason;
   EXPECT_NEAR(orbit.start.q[1], Apex(w, e, 1).q[1], 1e-9);
   EXPECT_NEAR(orbit.start.u[1], 0, 1e-9);
@@ -59,7 +63,8 @@ TEST(Orbit, DerivativeThroughImpactsAgreesWithDifferences) {
   SimulateOptions options;
   options.tolerance = 1e-13;
   options.duration = 1.6;
-  const MotionDerivative d = DifferentiateMotion(made.mechanism, made.start, options.duration, options);
+  const MotionDerivative d =
+      DifferentiateMotion(made.mechanism, made.start, options.duration, options);
   ASSERT_TRUE(d.usable()) << d.reason;
   ASSERT_GE(d.impacts, 2);
   for (int k = 0; k < 6; ++k) {
@@ -80,9 +85,12 @@ TEST(Orbit, DerivativeThroughImpactsAgreesWithDifferences) {
 // Folds and period doublings of the digest's table, for n = 1 to 3.
 TEST(Orbit, FoldsAndPeriodDoublingsAreFound) {
   for (const auto& [e, n] : {std::pair{0.9, 1}, {0.9, 3}, {0.8, 2}, {0.5, 1}}) {
-    const double doubling = Doubling(e, n), fold = Fold(e, n), w = fold + std::min(0.08, 0.5 * (doubling - fold));
+    const double doubling = Doubling(e, n), fold = Fold(e, n),
+                 w = fold + std::min(0.08, 0.5 * (doubling - fold));
     OrbitFamily family;
-    family.mechanism = [e = e](double parameter) { return OnVibratingFloor(parameter, e).mechanism; };
+    family.mechanism = [e = e](double parameter) {
+      return OnVibratingFloor(parameter, e).mechanism;
+    };
     family.period = [n = n](double parameter) { return 2 * M_PI * n / parameter; };
     OrbitPoint first;
     first.parameter = w;
@@ -122,7 +130,8 @@ TEST(Orbit, SaysWhyThereIsNoDerivative) {
   RodOnFloor flat;
   flat.pose = {0, 3, 0};
   const BodyMechanism rod = MakeRodOnFloor(flat);
-  EXPECT_NE(DifferentiateMotion(rod.mechanism, rod.start, 2).reason.find("at once"), std::string::npos);
+  EXPECT_NE(DifferentiateMotion(rod.mechanism, rod.start, 2).reason.find("at once"),
+            std::string::npos);
 }
 
 TEST(Orbit, PeriodsOfSections) {

@@ -1,4 +1,5 @@
-// Painleve's paradox: critical friction, the four regimes and the impact without collision (document 002, section 6).
+// Painleve's paradox: critical friction, the four regimes and the impact without collision
+// (document 002, section 6).
 
 #include "impact/painleve.h"
 
@@ -24,8 +25,10 @@ TEST(Painleve, LeastCriticalFrictionOfARod) {
   EXPECT_NEAR(least.mu, 4.0 / 3, 1e-14);
   EXPECT_NEAR(least.theta, 1.1071487177940904, 1e-14);
   EXPECT_NEAR(FindCriticalFriction(Rod(least.theta, -1, 0), 0.5).press, 4.0 / 3, 1e-14);
-  for (const double step : {-0.01, 0.01}) EXPECT_GT(RodCriticalFriction(least.theta + step, std::sqrt(1.0 / 3)), least.mu);
-  EXPECT_NEAR(RodCriticalFriction(0.4, std::sqrt(1.0 / 3)), FindCriticalFriction(Rod(0.4, -1, 0), 0.5).press, 1e-14);
+  for (const double step : {-0.01, 0.01})
+    EXPECT_GT(RodCriticalFriction(least.theta + step, std::sqrt(1.0 / 3)), least.mu);
+  EXPECT_NEAR(RodCriticalFriction(0.4, std::sqrt(1.0 / 3)),
+              FindCriticalFriction(Rod(0.4, -1, 0), 0.5).press, 1e-14);
   EXPECT_TRUE(std::isinf(FindCriticalFriction(Rod(0.4, 1, 0), 0.5).press));
 }
 
@@ -35,12 +38,15 @@ TEST(Painleve, RegimesOfARod) {
   EXPECT_EQ(ClassifyContact(slip, 1.3, 1), ContactRegime::kSeparation);
   EXPECT_EQ(ClassifyContact(slip, 1.4, -9.81), ContactRegime::kInconsistent);
   EXPECT_EQ(ClassifyContact(slip, 1.4, 1), ContactRegime::kIndeterminate);
-  EXPECT_EQ(ClassifyContact(Rod(std::atan(2.0), 1, 0), 1.4, -9.81), ContactRegime::kContact);  // slip to the other side
-  EXPECT_EQ(ClassifyContact(Rod(std::atan(2.0), 0, 0), 5, -9.81), ContactRegime::kContact);    // at rest
+  // slip to the other side
+  EXPECT_EQ(ClassifyContact(Rod(std::atan(2.0), 1, 0), 1.4, -9.81), ContactRegime::kContact);
+  // at rest
+  EXPECT_EQ(ClassifyContact(Rod(std::atan(2.0), 0, 0), 5, -9.81), ContactRegime::kContact);
   EXPECT_EQ(ClassifyContact(Rod(std::atan(2.0), -1, -0.1), 1.4, -9.81), ContactRegime::kMoving);
 }
 
-// The force balance itself decides: a regime is what the set of non-negative forces that solve it looks like.
+// The force balance itself decides: a regime is what the set of non-negative forces that solve it
+// looks like.
 TEST(Painleve, RegimesAreTheSolutionsOfTheForceBalance) {
   std::mt19937_64 rng(20240621);
   int seen[4] = {};
@@ -66,37 +72,49 @@ TEST(Painleve, RegimesAreTheSolutionsOfTheForceBalance) {
   for (const int n : seen) EXPECT_GT(n, 300);
 }
 
-// Digest 4.6: mu through the critical value at v_n = 0; v_n+ starts like a square root, only v_t jumps.
+// Digest 4.6: mu through the critical value at v_n = 0; v_n+ starts like a square root, only v_t
+// jumps.
 TEST(Painleve, ImpactWithoutCollision) {
   const double theta = std::atan(2.0);
   const struct {
     double mu, v_n, v_t_plus, v_n_plus;
-  } rows[] = {{1.3333323, 0, -1, 0}, {1.4, 0, 0, 0.0445288}, {1.5, 0, 0, 0.0672673}, {2, 0, 0, 0.1122722}, {1.5, -0.5, 0, 0.3940307}};
+  } rows[] = {{1.3333323, 0, -1, 0},
+              {1.4, 0, 0, 0.0445288},
+              {1.5, 0, 0, 0.0672673},
+              {2, 0, 0, 0.1122722},
+              {1.5, -0.5, 0, 0.3940307}};
   for (const auto& row : rows) {
     const PlanarContact contact = Rod(theta, -1, row.v_n);
     const EnergeticMapResult plus = EnergeticMap(contact, 0.5, row.mu, row.mu);
     EXPECT_NEAR(plus.v_t, row.v_t_plus, 1e-12) << row.mu;
     EXPECT_NEAR(plus.v_n, row.v_n_plus, 5e-8) << row.mu;
-    const ImpactModel model{.law = RestitutionLaw::kEnergetic, .e = 0.5, .mu_k = row.mu, .mu_s = row.mu};
+    const ImpactModel model{
+        .law = RestitutionLaw::kEnergetic, .e = 0.5, .mu_k = row.mu, .mu_s = row.mu};
     const ContactState in_space = InSpace(contact);
     const ImpactOutcome outcome = Solve(in_space, model);
     EXPECT_NEAR(outcome.v_plus_F.z(), row.v_n_plus, 5e-8);
     EXPECT_TRUE(Certify(in_space, model, outcome).ok);
     if (row.v_n == 0 && row.mu > 4.0 / 3) {
-      const double k_t = contact.A_tn + row.mu * contact.A_tt, k_n = contact.A_nn + row.mu * contact.A_tn;
+      const double k_t = contact.A_tn + row.mu * contact.A_tt,
+                   k_n = contact.A_nn + row.mu * contact.A_tn;
       const double stick = contact.Determinant() / contact.A_tt;
-      EXPECT_NEAR(plus.v_n, 0.5 * std::abs(k_n / k_t) * std::sqrt(1 + stick / std::abs(k_n)), 1e-14);
+      EXPECT_NEAR(plus.v_n, 0.5 * std::abs(k_n / k_t) * std::sqrt(1 + stick / std::abs(k_n)),
+                  1e-14);
     }
   }
-  const auto rise = [&](double over) { return EnergeticMap(Rod(theta, -1, 0), 0.5, 4.0 / 3 + over, 4.0 / 3 + over).v_n; };
+  const auto rise = [&](double over) {
+    return EnergeticMap(Rod(theta, -1, 0), 0.5, 4.0 / 3 + over, 4.0 / 3 + over).v_n;
+  };
   EXPECT_NEAR(rise(4e-6) / rise(1e-6), 2, 1e-2);
 }
 
-// The double pendulum on a belt (section 6.3), absolute angles, masses 0.5: A = J M^-1 J' of the printed M and J, whatever the lengths.
+// The double pendulum on a belt (section 6.3), absolute angles, masses 0.5: A = J M^-1 J' of the
+// printed M and J, whatever the lengths.
 PlanarContact DoublePendulum(double theta, double phi, double v_t) {
   const double m = 0.5, l_1 = 0.7, l_2 = 1.1;
   Eigen::Matrix2d M, J;
-  M << 2 * m * l_1 * l_1, m * l_1 * l_2 * std::cos(theta - phi), m * l_1 * l_2 * std::cos(theta - phi), m * l_2 * l_2;
+  M << 2 * m * l_1 * l_1, m * l_1 * l_2 * std::cos(theta - phi),
+      m * l_1 * l_2 * std::cos(theta - phi), m * l_2 * l_2;
   J << l_1 * std::sin(theta), l_2 * std::sin(phi), l_1 * std::cos(theta), l_2 * std::cos(phi);
   const Eigen::Matrix2d A = J * M.inverse() * J.transpose();
   return {.A_tt = A(0, 0), .A_tn = A(0, 1), .A_nn = A(1, 1), .v_t = v_t, .v_n = 0};
@@ -104,7 +122,8 @@ PlanarContact DoublePendulum(double theta, double phi, double v_t) {
 
 // A8, A9: lift-off at mu = 0.82 and none at 0.8199; printed 0.462 belongs to theta = 4.2062.
 TEST(Painleve, DoublePendulumOnABelt) {
-  const PlanarContact first = DoublePendulum(3.8572, 4.1154, 0.96), second = DoublePendulum(4.2062, 4.3, 0.98);
+  const PlanarContact first = DoublePendulum(3.8572, 4.1154, 0.96),
+                      second = DoublePendulum(4.2062, 4.3, 0.98);
   EXPECT_NEAR(first.A_tt, 1.406650, 1e-6);
   EXPECT_NEAR(first.A_tn, 0.872926, 1e-6);
   EXPECT_NEAR(first.A_nn, 0.715767, 1e-6);
@@ -117,7 +136,8 @@ TEST(Painleve, DoublePendulumOnABelt) {
   EXPECT_NEAR(EnergeticMap(first, 0.7, 1.3, 1.3).v_n, 0.350531, 1e-5);
   EXPECT_NEAR(EnergeticMap(second, 0.9, 0.462, 0.462).v_n, 0.056446, 1e-5);
   EXPECT_NEAR(EnergeticMap(second, 0.9, 1.3, 1.3).v_n, 0.375552, 1e-5);
-  const ImpactOutcome outcome = Solve(InSpace(first), {.law = RestitutionLaw::kEnergetic, .e = 0.7, .mu_k = 1.3, .mu_s = 1.3});
+  const ImpactOutcome outcome = Solve(
+      InSpace(first), {.law = RestitutionLaw::kEnergetic, .e = 0.7, .mu_k = 1.3, .mu_s = 1.3});
   EXPECT_NEAR(outcome.J_F.z(), 5.43671, 1e-5);
 }
 

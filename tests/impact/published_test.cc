@@ -1,4 +1,5 @@
-// Published tables: typed without error, mapped to W as documented, and as faulty as data/published/README.md says they are.
+// Published tables: typed without error, mapped to W as documented, and as faulty as
+// data/published/README.md says they are.
 
 #include <gtest/gtest.h>
 
@@ -20,14 +21,18 @@ using Eigen::Vector3d;
 
 Table Read(const std::string& name) {
   CsvOptions options;
-  options.text_columns = {"experiment", "body",   "orientation_assumed", "case_printed", "mode_printed", "law", "inertia",
-                          "reason",     "detail", "recording",           "assumption"};
+  options.text_columns = {"experiment",   "body",         "orientation_assumed",
+                          "case_printed", "mode_printed", "law",
+                          "inertia",      "reason",       "detail",
+                          "recording",    "assumption"};
   options.empty_is_nan = true;
   return ReadCsv(std::filesystem::path(IMPACTLAB_SOURCE_DIR) / "data/published" / name, options);
 }
 
-Vector3d VectorOf(const Table& t, std::size_t row, const std::string& before, const std::string& after) {
-  return {t.Column(before + "x" + after)[row], t.Column(before + "y" + after)[row], t.Column(before + "z" + after)[row]};
+Vector3d VectorOf(const Table& t, std::size_t row, const std::string& before,
+                  const std::string& after) {
+  return {t.Column(before + "x" + after)[row], t.Column(before + "y" + after)[row],
+          t.Column(before + "z" + after)[row]};
 }
 
 struct Row {
@@ -68,7 +73,8 @@ Printed BodyOf(const std::string& body, const std::string& inertia) {
     p.length = t.Column("length_m")[i];
     p.radius = t.Column("radius_m")[i];
     p.sides = Vector3d(p.length, t.Column("side_2_m")[i], t.Column("side_3_m")[i]);
-    const Vector3d I(t.Column("I_xx_kg_m2")[i], t.Column("I_yy_kg_m2")[i], t.Column("I_zz_kg_m2")[i]);
+    const Vector3d I(t.Column("I_xx_kg_m2")[i], t.Column("I_yy_kg_m2")[i],
+                     t.Column("I_zz_kg_m2")[i]);
     p.inertia = I.asDiagonal();
     return p;
   }
@@ -76,7 +82,8 @@ Printed BodyOf(const std::string& body, const std::string& inertia) {
   return {};
 }
 
-// Kinetic energy of a vertical body: rod Y and bar X are its axes, the bar's Z lies along z of the source.
+// Kinetic energy of a vertical body: rod Y and bar X are its axes, the bar's Z lies along z of the
+// source.
 double Energy(const std::string& body, const Vector3d& v, const Vector3d& omega) {
   const Printed p = BodyOf(body, "printed");
   const Vector3d I = p.inertia.diagonal();
@@ -86,13 +93,15 @@ double Energy(const std::string& body, const Vector3d& v, const Vector3d& omega)
 
 double Loss(const std::string& name, const Row& row) {
   const std::string body = name.substr(0, 3);
-  return 100 * (1 - Energy(body, row.v_plus, row.omega_plus) / Energy(body, row.v_minus, row.omega_minus));
+  return 100 * (1 - Energy(body, row.v_plus, row.omega_plus) /
+                        Energy(body, row.v_minus, row.omega_minus));
 }
 
 TEST(Published, MeasuredColumnsOfTwoTablesAgree) {
   const auto states = States();
   ASSERT_EQ(states.size(), 12U);
-  for (const char* name : {"004_table_4_6_rod_comparison.csv", "004_table_4_9_bar_comparison.csv"}) {
+  for (const char* name :
+       {"004_table_4_6_rod_comparison.csv", "004_table_4_9_bar_comparison.csv"}) {
     const Table t = Read(name);
     ASSERT_EQ(t.n_rows(), 6U);
     for (std::size_t i = 0; i < 6; ++i) {
@@ -101,7 +110,8 @@ TEST(Published, MeasuredColumnsOfTwoTablesAgree) {
       EXPECT_EQ(VectorOf(t, i, "omega_plus_", "_experiment_rad_per_s"), row.omega_plus);
       // What the source computed lies near what it measured; a slip of the typing would not.
       EXPECT_LT((VectorOf(t, i, "v_plus_", "_computation_m_per_s") - row.v_plus).norm(), 0.15);
-      EXPECT_LT((VectorOf(t, i, "omega_plus_", "_computation_rad_per_s") - row.omega_plus).norm(), 1.5);
+      EXPECT_LT((VectorOf(t, i, "omega_plus_", "_computation_rad_per_s") - row.omega_plus).norm(),
+                1.5);
     }
   }
 }
@@ -111,13 +121,19 @@ TEST(Published, BodiesFollowFromTheirSizes) {
   const double m = rod.mass, r = rod.radius, l = rod.length;
   EXPECT_NEAR(rod.inertia(0, 0), m * (r * r / 4 + l * l / 12), 1e-15);
   EXPECT_NEAR(rod.inertia(1, 1), m * r * r / 2, 1e-18);
-  EXPECT_NEAR(printed.radius, 2 * r, 1e-15);                                                   // printed as R, a diameter by the mass:
-  EXPECT_NEAR(M_PI * r * r * l * 7850, m, 0.02 * m);                                           // density of steel
-  EXPECT_NEAR(printed.inertia(1, 1) * 1e3, m * printed.radius * printed.radius / 4, 0.05e-6);  // slip of 1000
+  // printed as R, a diameter by the mass:
+  EXPECT_NEAR(printed.radius, 2 * r, 1e-15);
+  // density of steel
+  EXPECT_NEAR(M_PI * r * r * l * 7850, m, 0.02 * m);
+  // slip of 1000
+  EXPECT_NEAR(printed.inertia(1, 1) * 1e3, m * printed.radius * printed.radius / 4, 0.05e-6);
   EXPECT_NEAR(printed.inertia(0, 0), rod.inertia(0, 0), 0.003 * rod.inertia(0, 0));
   const Printed bar = BodyOf("bar", "printed");
   EXPECT_LT((MakeBox(bar.sides, bar.mass).inertia_B - bar.inertia).cwiseAbs().maxCoeff(), 0.5e-6);
-  EXPECT_LT((MakeBox(bar.sides, bar.mass).inertia_B - BodyOf("bar", "consistent").inertia).cwiseAbs().maxCoeff(), 1e-15);
+  EXPECT_LT((MakeBox(bar.sides, bar.mass).inertia_B - BodyOf("bar", "consistent").inertia)
+                .cwiseAbs()
+                .maxCoeff(),
+            1e-15);
 }
 
 TEST(Published, EnergyOfRodBDoesNotFollowFromItsStates) {
@@ -131,11 +147,13 @@ TEST(Published, EnergyOfRodBDoesNotFollowFromItsStates) {
 }
 
 TEST(Published, EnergyLossesAreThoseOfTheReadme) {
-  const std::map<std::string, double> readme{{"rod A", 91.4},  {"rod B", 2.3},   {"rod C", 45.5}, {"rod D", 68.4},
-                                             {"rod E", -15.1}, {"rod F", -31.1}, {"bar A", 78.5}, {"bar B", 6.2},
-                                             {"bar C", 20.2},  {"bar D", 83.7},  {"bar E", 15.9}, {"bar F", 4.2}};
+  const std::map<std::string, double> readme{{"rod A", 91.4}, {"rod B", 2.3},   {"rod C", 45.5},
+                                             {"rod D", 68.4}, {"rod E", -15.1}, {"rod F", -31.1},
+                                             {"bar A", 78.5}, {"bar B", 6.2},   {"bar C", 20.2},
+                                             {"bar D", 83.7}, {"bar E", 15.9},  {"bar F", 4.2}};
   int agree = 0;
-  for (const char* name : {"004_table_4_6_rod_comparison.csv", "004_table_4_9_bar_comparison.csv"}) {
+  for (const char* name :
+       {"004_table_4_6_rod_comparison.csv", "004_table_4_9_bar_comparison.csv"}) {
     const Table t = Read(name);
     for (std::size_t i = 0; i < 6; ++i) {
       const std::string key = t.TextColumn("body")[i] + " " + t.TextColumn("experiment")[i];
@@ -152,7 +170,8 @@ TEST(Published, SpinOfBDoesNotFollowFromItsImpulse) {
   const Printed rod = BodyOf("rod", "printed");
   const Vector3d J = rod.mass * (row.v_plus - row.v_minus);
   const auto turned = [&](double length) {
-    const Vector3d moment = Vector3d(0, length / 2, 0).cross(J);  // lower end of the vertical axis, y down
+    // lower end of the vertical axis, y down
+    const Vector3d moment = Vector3d(0, length / 2, 0).cross(J);
     return Vector3d(moment.x() / rod.inertia(0, 0), 0, moment.z() / rod.inertia(2, 2));
   };
   const Vector3d tabulated = row.omega_plus - row.omega_minus;
@@ -171,7 +190,8 @@ TEST(Published, RodDCannotLeaveItsSlope) {
   const Row row = States().at("rod D");
   double fastest = -1e9;
   for (double azimuth = 0; azimuth < 2 * M_PI; azimuth += 0.001) {
-    const Vector3d n(std::sin(row.slope) * std::cos(azimuth), -std::cos(row.slope), std::sin(row.slope) * std::sin(azimuth));
+    const Vector3d n(std::sin(row.slope) * std::cos(azimuth), -std::cos(row.slope),
+                     std::sin(row.slope) * std::sin(azimuth));
     fastest = std::max(fastest, n.dot(row.v_plus) + row.omega_plus.norm() * 0.1524);
   }
   EXPECT_NEAR(fastest, 0.08, 0.01);
@@ -211,9 +231,12 @@ TEST(Published, EventsAreTheStatesInW) {
       const Vector3d r = VectorOf(t, i, "r_", "_m");
       if (known) {
         EXPECT_LT((r - Vector3d(0, 0, -BodyOf(body, "printed").length / 2)).norm(), 1e-12);
-        const Eigen::Quaterniond q(t.Column("qw")[i], t.Column("qx")[i], t.Column("qy")[i], t.Column("qz")[i]);
+        const Eigen::Quaterniond q(t.Column("qw")[i], t.Column("qx")[i], t.Column("qy")[i],
+                                   t.Column("qz")[i]);
         // The long axis of the body stands up; the bar's short side lies along W_y.
-        EXPECT_LT((q * (body == "rod" ? Vector3d::UnitZ() : Vector3d::UnitX()) - Vector3d::UnitZ()).norm(), 1e-12);
+        EXPECT_LT((q * (body == "rod" ? Vector3d::UnitZ() : Vector3d::UnitX()) - Vector3d::UnitZ())
+                      .norm(),
+                  1e-12);
         if (body == "bar") {
           EXPECT_LT((q * Vector3d::UnitZ() - Vector3d::UnitY()).norm(), 1e-12);
         }
@@ -230,42 +253,56 @@ struct OnSlope {
 };
 
 TEST(Published, EventsOnTheSlopeAreTurnedAndShowWhichRowsCanBeImpacts) {
-  const std::map<std::string, OnSlope> readme{{"rod A", {0.29, 0.17, 1.4}}, {"rod B", {1.10, 0.17, 11.4}}, {"rod C", {3.64, 1.54, 6.0}},
-                                              {"bar A", {0.45, 0.20, 3.1}}, {"bar B", {0.96, 0.22, 9.3}},  {"bar C", {3.16, 3.03, 1.0}}};
+  const std::map<std::string, OnSlope> readme{
+      {"rod A", {0.29, 0.17, 1.4}}, {"rod B", {1.10, 0.17, 11.4}}, {"rod C", {3.64, 1.54, 6.0}},
+      {"bar A", {0.45, 0.20, 3.1}}, {"bar B", {0.96, 0.22, 9.3}},  {"bar C", {3.16, 3.03, 1.0}}};
   for (const std::string body : {"rod", "bar"}) {
     const Printed p = BodyOf(body, "printed");
-    const Table in_W = Read("004_" + body + "_events.csv"), t = Read("004_" + body + "_events_on_slope.csv");
+    const Table in_W = Read("004_" + body + "_events.csv"),
+                t = Read("004_" + body + "_events_on_slope.csv");
     ASSERT_EQ(t.n_rows(), 3U);
     for (std::size_t i = 0; i < 3; ++i) {
       const std::string recording = t.TextColumn("recording")[i];
       ASSERT_EQ(recording, in_W.TextColumn("recording")[i]);
       const double slope = t.Column("slope_rad")[i], azimuth = t.Column("slope_azimuth_rad")[i];
-      const Vector3d downhill(std::cos(azimuth) * std::cos(slope), std::sin(azimuth) * std::cos(slope), -std::sin(slope));
-      const Vector3d normal(std::cos(azimuth) * std::sin(slope), std::sin(azimuth) * std::sin(slope), std::cos(slope));
+      const Vector3d downhill(std::cos(azimuth) * std::cos(slope),
+                              std::sin(azimuth) * std::cos(slope), -std::sin(slope));
+      const Vector3d normal(std::cos(azimuth) * std::sin(slope),
+                            std::sin(azimuth) * std::sin(slope), std::cos(slope));
       const Plane plane{normal, 0};
-      const Matrix3d R = ContactFrame(plane, Vector3d::Zero(), Vector3d(0, 0, -9.81), false).linear();
+      const Matrix3d R =
+          ContactFrame(plane, Vector3d::Zero(), Vector3d(0, 0, -9.81), false).linear();
       EXPECT_LT((R.col(0) - downhill).norm(), 1e-11);
       std::map<std::string, Vector3d> x;
-      for (const char* name : {"v_minus", "v_plus"}) x[name] = VectorOf(t, i, std::string(name) + "_", "_m_per_s");
-      for (const char* name : {"omega_minus", "omega_plus"}) x[name] = VectorOf(t, i, std::string(name) + "_", "_rad_per_s");
+      for (const char* name : {"v_minus", "v_plus"})
+        x[name] = VectorOf(t, i, std::string(name) + "_", "_m_per_s");
+      for (const char* name : {"omega_minus", "omega_plus"})
+        x[name] = VectorOf(t, i, std::string(name) + "_", "_rad_per_s");
       x["r"] = VectorOf(t, i, "r_", "_m");
       for (const auto& [name, value] : x) {
         const std::string unit = name == "r" ? "_m" : name[0] == 'v' ? "_m_per_s" : "_rad_per_s";
-        EXPECT_LT((R * value - VectorOf(in_W, i, name + "_", unit)).norm(), 1e-10) << recording << " " << name;
+        EXPECT_LT((R * value - VectorOf(in_W, i, name + "_", unit)).norm(), 1e-10)
+            << recording << " " << name;
       }
-      const Eigen::Quaterniond q(t.Column("qw")[i], t.Column("qx")[i], t.Column("qy")[i], t.Column("qz")[i]);
-      const Eigen::Quaterniond q_W(in_W.Column("qw")[i], in_W.Column("qx")[i], in_W.Column("qy")[i], in_W.Column("qz")[i]);
+      const Eigen::Quaterniond q(t.Column("qw")[i], t.Column("qx")[i], t.Column("qy")[i],
+                                 t.Column("qz")[i]);
+      const Eigen::Quaterniond q_W(in_W.Column("qw")[i], in_W.Column("qx")[i], in_W.Column("qy")[i],
+                                   in_W.Column("qz")[i]);
       EXPECT_LT((R * q.toRotationMatrix() - q_W.toRotationMatrix()).norm(), 1e-10);
 
       const OnSlope& expected = readme.at(body + " " + recording.back());
-      const Vector3d before = x["v_minus"] + x["omega_minus"].cross(x["r"]), after = x["v_plus"] + x["omega_plus"].cross(x["r"]);
+      const Vector3d before = x["v_minus"] + x["omega_minus"].cross(x["r"]),
+                     after = x["v_plus"] + x["omega_plus"].cross(x["r"]);
       const Vector3d J = p.mass * (x["v_plus"] - x["v_minus"]);
       EXPECT_LT(before.z(), 0);
       EXPECT_NEAR(-after.z() / before.z(), expected.e, 0.0051) << recording;
       EXPECT_NEAR(std::abs(J.x() / J.z()), expected.friction, 0.0051) << recording;
       const Vector3d moment = q.conjugate() * x["r"].cross(J);
       // Axes of the bodies in their tables against those of B: the rod's Y is B_z.
-      const Matrix3d I = body == "rod" ? Matrix3d(Vector3d(p.inertia(0, 0), p.inertia(2, 2), p.inertia(1, 1)).asDiagonal()) : p.inertia;
+      const Matrix3d I =
+          body == "rod"
+              ? Matrix3d(Vector3d(p.inertia(0, 0), p.inertia(2, 2), p.inertia(1, 1)).asDiagonal())
+              : p.inertia;
       EXPECT_NEAR((I.inverse() * moment).norm(), expected.spin, 0.051) << recording;
     }
   }
@@ -280,11 +317,13 @@ TEST(Published, PlanarTableIsComplete) {
     share[t.TextColumn("experiment")[i] + " " + t.TextColumn("law")[i]] = d;
   }
   ASSERT_EQ(share.size(), 12U);
-  // The text: errors of the three laws run from 0.91 % to 9.02 %, of the energetic law from 0.91 % to 5.94 %.
+  // The text: errors of the three laws run from 0.91 % to 9.02 %, of the energetic law from 0.91 %
+  // to 5.94 %.
   double least = 100, most = 0, most_energetic = 0;
   for (const std::string e : {"A", "B", "C"}) {
     for (const std::string law : {"newton", "energetic", "poisson"}) {
-      const double error = 100 * std::abs(share.at(e + " " + law) / share.at(e + " experiment") - 1);
+      const double error =
+          100 * std::abs(share.at(e + " " + law) / share.at(e + " experiment") - 1);
       least = std::min(least, error);
       most = std::max(most, error);
       if (law == "energetic") most_energetic = std::max(most_energetic, error);

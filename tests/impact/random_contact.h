@@ -10,16 +10,22 @@
 
 namespace impactlab {
 
-inline double Uniform(std::mt19937_64& rng, double lo, double hi) { return std::uniform_real_distribution<double>(lo, hi)(rng); }
-inline double LogUniform(std::mt19937_64& rng, double lo, double hi) { return std::exp(Uniform(rng, std::log(lo), std::log(hi))); }
+inline double Uniform(std::mt19937_64& rng, double lo, double hi) {
+  return std::uniform_real_distribution<double>(lo, hi)(rng);
+}
+inline double LogUniform(std::mt19937_64& rng, double lo, double hi) {
+  return std::exp(Uniform(rng, std::log(lo), std::log(hi)));
+}
 
-// Symmetric positive definite with a condition number up to `max_condition`, any orientation; entries about `scale`.
+// Symmetric positive definite with a condition number up to `max_condition`, any orientation;
+// entries about `scale`.
 template <int N>
 Eigen::Matrix<double, N, N> RandomSpd(std::mt19937_64& rng, double max_condition, double scale) {
   std::normal_distribution<double> normal;
   Eigen::Matrix<double, N, N> M;
   for (int i = 0; i < N * N; ++i) M(i) = normal(rng);
-  const Eigen::Matrix<double, N, N> Q = Eigen::HouseholderQR<Eigen::Matrix<double, N, N>>(M).householderQ();
+  const Eigen::Matrix<double, N, N> Q =
+      Eigen::HouseholderQR<Eigen::Matrix<double, N, N>>(M).householderQ();
   Eigen::Matrix<double, N, 1> eigenvalues;
   for (int i = 0; i < N; ++i) eigenvalues[i] = scale * LogUniform(rng, 1 / max_condition, 1);
   eigenvalues[0] = scale;
@@ -44,7 +50,8 @@ inline ContactState RandomPlanar(std::mt19937_64& rng, double max_condition) {
   contact.A_F << W(0, 0), 0, W(0, 1), 0, W(0, 0), 0, W(0, 1), 0, W(1, 1);
   const int kind = std::uniform_int_distribution<int>(0, 19)(rng);
   const double speed = LogUniform(rng, 1e-2, 1e2), angle = Uniform(rng, -M_PI, 0);
-  contact.v_minus_F = speed * Eigen::Vector3d(kind == 0 ? 0 : std::cos(angle), 0, kind == 1 ? 0 : std::sin(angle));
+  contact.v_minus_F =
+      speed * Eigen::Vector3d(kind == 0 ? 0 : std::cos(angle), 0, kind == 1 ? 0 : std::sin(angle));
   return contact;
 }
 
@@ -52,9 +59,11 @@ inline ContactState RandomSpatial(std::mt19937_64& rng, double max_condition) {
   ContactState contact;
   contact.A_F = RandomSpd<3>(rng, max_condition, LogUniform(rng, 1e-2, 1e2));
   const int kind = std::uniform_int_distribution<int>(0, 19)(rng);
-  const double speed = LogUniform(rng, 1e-2, 1e2), angle = Uniform(rng, -M_PI / 2, 0), phi = Uniform(rng, -M_PI, M_PI);
+  const double speed = LogUniform(rng, 1e-2, 1e2), angle = Uniform(rng, -M_PI / 2, 0),
+               phi = Uniform(rng, -M_PI, M_PI);
   const double slip = kind == 0 ? 0 : std::cos(angle);
-  contact.v_minus_F = speed * Eigen::Vector3d(slip * std::cos(phi), slip * std::sin(phi), kind == 1 ? 0 : std::sin(angle));
+  contact.v_minus_F = speed * Eigen::Vector3d(slip * std::cos(phi), slip * std::sin(phi),
+                                              kind == 1 ? 0 : std::sin(angle));
   return contact;
 }
 

@@ -18,7 +18,9 @@ inline Eigen::MatrixXd Normal(std::mt19937_64& rng, Eigen::Index rows, Eigen::In
 
 // A third of the systems have rows that depend on each other, half of them joints.
 inline ImpactSystem RandomSystem(std::mt19937_64& rng, int width, int most_contacts = 12) {
-  const auto integer = [&](int lo, int hi) { return std::uniform_int_distribution<int>(lo, hi)(rng); };
+  const auto integer = [&](int lo, int hi) {
+    return std::uniform_int_distribution<int>(lo, hi)(rng);
+  };
   ImpactSystem system;
   system.width = width;
   const int contacts = integer(1, most_contacts), n = integer(width, 14),
@@ -41,7 +43,10 @@ inline ImpactSystem RandomSystem(std::mt19937_64& rng, int width, int most_conta
   }
   system.joints = Normal(rng, joints, n);
   const Eigen::VectorXd u = Normal(rng, n, 1);
-  system.u_minus = joints == 0 ? u : Eigen::VectorXd(u - system.joints.completeOrthogonalDecomposition().solve(system.joints * u));
+  system.u_minus = joints == 0
+                       ? u
+                       : Eigen::VectorXd(u - system.joints.completeOrthogonalDecomposition().solve(
+                                                 system.joints * u));
   const bool elastic = integer(0, 3) == 0;
   for (int i = 0; i < contacts; ++i) {
     ContactProperties c;

@@ -1,4 +1,5 @@
-// Errors that all impacts share, found from the impacts: a length scale, a level of the spins and the moments of a box that were drawn.
+// Errors that all impacts share, found from the impacts: a length scale, a level of the spins and
+// the moments of a box that were drawn.
 
 #include "impact/shared_errors.h"
 
@@ -46,8 +47,9 @@ Found FindIn(const twin::Options& options, std::mt19937_64& random) {
   Found out;
   out.truth = Vector3d(twin::Normal(random), twin::Normal(random), twin::Normal(random));
   const EventsOfBody seen = Apply(events, body, -out.truth);
-  out.shared = FindSharedErrors([&](const VectorXd& c) { return Apply(seen.events, seen.body, c); }, 3,
-                                {.law = RestitutionLaw::kEnergetic, .e = 0.5, .mu_k = 0.3, .mu_s = 0.3});
+  out.shared =
+      FindSharedErrors([&](const VectorXd& c) { return Apply(seen.events, seen.body, c); }, 3,
+                       {.law = RestitutionLaw::kEnergetic, .e = 0.5, .mu_k = 0.3, .mu_s = 0.3});
   return out;
 }
 
@@ -65,7 +67,8 @@ void ExpectCovered(const twin::Options& options, int repeats) {
     const Found found = FindIn(options, random);
     const VectorXd error = found.shared.mean - found.truth;
     squares += error.dot(found.shared.cov.llt().solve(error)) / (3.0 * repeats);
-    for (int i = 0; i < 3; ++i, ++n) covered += std::abs(error[i]) < 1.96 * std::sqrt(found.shared.cov(i, i));
+    for (int i = 0; i < 3; ++i, ++n)
+      covered += std::abs(error[i]) < 1.96 * std::sqrt(found.shared.cov(i, i));
   }
   const CountBand band = BinomialBand(n, 0.95, 1e-3);
   EXPECT_TRUE(band.Contains(covered)) << covered << " of " << n;
@@ -74,7 +77,8 @@ void ExpectCovered(const twin::Options& options, int repeats) {
 
 }  // namespace
 
-// All but one: lengths and, by their squares, moments that are off together leave every impact as it was.
+// All but one: lengths and, by their squares, moments that are off together leave every impact as
+// it was.
 TEST(SharedErrors, MomentumThatHasToCloseTellsThem) {
   std::mt19937_64 random(5);
   const Found found = FindIn(Impacts(20, 0), random);
@@ -85,7 +89,10 @@ TEST(SharedErrors, MomentumThatHasToCloseTellsThem) {
   EXPECT_GT(eigen.eigenvalues()[2], 0.9);
   const Vector3d unseen = Vector3d(kInertia, 0, 2 * kScale).normalized();
   EXPECT_GT(std::abs(eigen.eigenvectors().col(2).dot(unseen)), 0.999);
-  for (int k = 0; k < 3; ++k) EXPECT_LT(std::abs(eigen.eigenvectors().col(k).dot(error)), 4 * std::sqrt(eigen.eigenvalues()[k])) << k;
+  for (int k = 0; k < 3; ++k)
+    EXPECT_LT(std::abs(eigen.eigenvectors().col(k).dot(error)),
+              4 * std::sqrt(eigen.eigenvalues()[k]))
+        << k;
 }
 
 TEST(SharedErrors, CoverWhereNothingScatters) { ExpectCovered(Impacts(12, 0), 15); }
@@ -112,6 +119,10 @@ TEST(SharedErrors, NothingShared) {
   std::mt19937_64 random(11);
   const Body body = MakeBox({0.05, 0.07, 0.1}, 0.4);
   const std::vector<ImpactEvent> events = twin::Experiment(body, Impacts(8, 0.02), random);
-  const SharedErrors shared = FindSharedErrors([&](const VectorXd&) { return EventsOfBody{events, body}; }, 0, {});
+  const SharedErrors shared = FindSharedErrors(
+      [&](const VectorXd&) {
+        return EventsOfBody{events, body};
+      },
+      0, {});
   EXPECT_EQ(shared.mean.size(), 0);
 }

@@ -1,4 +1,5 @@
-// Newton's cradle through its swings (hostile cases of other engines: energy that grows, balls that stick or pass): three to seven balls.
+// Newton's cradle through its swings (hostile cases of other engines: energy that grows, balls that
+// stick or pass): three to seven balls.
 
 #include <gtest/gtest.h>
 
@@ -22,7 +23,8 @@ StartedMechanism Hung(int n, double e, double space) {
   return MakeCradleMechanism(cradle);
 }
 
-// Elastic balls, apart by little or not at all, hand their motion on: the last one swings as high as the first was lifted.
+// Elastic balls, apart by little or not at all, hand their motion on: the last one swings as high
+// as the first was lifted.
 TEST(SimulateCradle, ElasticBallsHandTheirMotionOn) {
   for (int k = 6; k <= 15; ++k) {
     const int n = k / 2;
@@ -35,9 +37,11 @@ TEST(SimulateCradle, ElasticBallsHandTheirMotionOn) {
     double highest = 0, first_later = 0;
     options.sample_step = 1e-4;
     SimulationObserver observer;
-    observer.sample = [&](const MechanismState& state, const std::vector<PointMode>&, const Eigen::VectorXd&) {
+    observer.sample = [&](const MechanismState& state, const std::vector<PointMode>&,
+                          const Eigen::VectorXd&) {
       highest = std::max(highest, state.q[n - 1]);
-      if (state.t > 0.3 && state.t < 0.45) first_later = std::max(first_later, std::abs(state.u[0]));
+      if (state.t > 0.3 && state.t < 0.45)
+        first_later = std::max(first_later, std::abs(state.u[0]));
     };
     const SimulationResult result = Simulate(made.mechanism, made.start, options, observer);
     EXPECT_EQ(result.end, SimulationEnd::kDuration) << result.reason;
@@ -62,9 +66,8 @@ TEST(SimulateCradle, PlasticBallsGoOnTogether) {
     options.sample_step = 1e-4;
     double highest = 0;
     SimulationObserver observer;
-    observer.sample = [&](const MechanismState& state, const std::vector<PointMode>&, const Eigen::VectorXd&) {
-      highest = std::max(highest, state.q[n - 1]);
-    };
+    observer.sample = [&](const MechanismState& state, const std::vector<PointMode>&,
+                          const Eigen::VectorXd&) { highest = std::max(highest, state.q[n - 1]); };
     const SimulationResult result = Simulate(made.mechanism, made.start, options, observer);
     EXPECT_EQ(result.end, SimulationEnd::kDuration) << result.reason;
     EXPECT_NEAR(1 - std::cos(highest), (1 - std::cos(0.5)) / (n * n), 1e-6);

@@ -19,7 +19,8 @@ SimulateOptions For(double duration) {
   return options;
 }
 
-// Document 002, A10: a ball with e = 0.9 dropped from 1 m bounces 146 times faster than 1e-6 m/s; the sum of the geometric series.
+// Document 002, A10: a ball with e = 0.9 dropped from 1 m bounces 146 times faster than 1e-6 m/s;
+// the sum of the geometric series.
 TEST(SimulateBall, RestsWhereTheSeriesOfItsBouncesEnds) {
   const BodyMechanism ball = MakeBouncingBall(0.9, 1, kG);
   SimulationObserver observer;
@@ -60,7 +61,8 @@ TEST(SimulateBall, KeepsBouncesOfAMillimetrePerSecond) {
   };
   Simulate(ball.mechanism, ball.start, For(1), observer);
   ASSERT_GE(rebound.size(), 60u);
-  for (size_t k = 0; k < 60; ++k) EXPECT_NEAR(rebound[k], 1e-3 * std::pow(0.9, k + 1), 1e-7 * rebound[k]);
+  for (size_t k = 0; k < 60; ++k)
+    EXPECT_NEAR(rebound[k], 1e-3 * std::pow(0.9, k + 1), 1e-7 * rebound[k]);
 }
 
 TEST(SimulateBall, EndsOfTheRangeOfRestitution) {
@@ -74,12 +76,15 @@ TEST(SimulateBall, EndsOfTheRangeOfRestitution) {
   const double period = 2 * std::sqrt(2 / kG);
   const SimulationResult bounces = Simulate(elastic.mechanism, elastic.start, For(1e5 * period));
   EXPECT_EQ(bounces.impacts, 100000);
-  EXPECT_NEAR(Energy(elastic.mechanism, bounces.state) / Energy(elastic.mechanism, elastic.start), 1, 1e-9);
+  EXPECT_NEAR(Energy(elastic.mechanism, bounces.state) / Energy(elastic.mechanism, elastic.start),
+              1, 1e-9);
 }
 
-// Document 002, A11 and A12: apexes of the ball on a floor that vibrates, in closed form and as printed.
+// Document 002, A11 and A12: apexes of the ball on a floor that vibrates, in closed form and as
+// printed.
 TEST(SimulateBall, ApexesOnAVibratingFloor) {
-  // Last two apexes of a ball that starts at that of the orbit that bounces once in n periods of the floor (closed form of the digest).
+  // Last two apexes of a ball that starts at that of the orbit that bounces once in n periods of
+  // the floor (closed form of the digest).
   const auto apexes = [](double w, double e, int n, double& height) {
     const double phi = std::acos((1 - e) / (1 + e) * n * M_PI * kG / (w * w)), T = 2 * M_PI * n / w;
     height = std::sin(phi) + kG * T * T / 8;
@@ -107,7 +112,8 @@ TEST(SimulateBall, ApexesOnAVibratingFloor) {
   EXPECT_NEAR(twice[1], 18.119, 1e-2);
 }
 
-// Document 002, A13: a body that rests on the floor leaves it where the floor falls faster than it: A w^2 sin(w t) > g.
+// Document 002, A13: a body that rests on the floor leaves it where the floor falls faster than it:
+// A w^2 sin(w t) > g.
 TEST(SimulateBall, LeavesTheFloorThatFallsAway) {
   for (const double w : {3.0, 3.131, 3.133, 3.3}) {
     BodyMechanism ball = OnVibratingFloor(w, 0.5, 0);
@@ -126,7 +132,8 @@ TEST(SimulateBall, LeavesTheFloorThatFallsAway) {
   }
 }
 
-// Document 002, A15: a rod that slides on one end. The contact neither sinks nor lifts, and its mirror image does the mirrored.
+// Document 002, A15: a rod that slides on one end. The contact neither sinks nor lifts, and its
+// mirror image does the mirrored.
 TEST(SimulateRod, SlidesOnItsEndAndItsMirrorImageToo) {
   RodOnFloor rod;
   rod.frequency = 0.5;
@@ -145,7 +152,8 @@ TEST(SimulateRod, SlidesOnItsEndAndItsMirrorImageToo) {
   std::vector<Eigen::VectorXd> path, mirror;
   int closed = 0;
   ContactTerms contact;
-  observer.sample = [&](const MechanismState& s, const std::vector<PointMode>& mode, const Eigen::VectorXd&) {
+  observer.sample = [&](const MechanismState& s, const std::vector<PointMode>& mode,
+                        const Eigen::VectorXd&) {
     path.push_back(s.q);
     for (int i = 0; i < 2; ++i) {
       if (mode[i] == PointMode::kOpen) continue;
@@ -158,7 +166,8 @@ TEST(SimulateRod, SlidesOnItsEndAndItsMirrorImageToo) {
   const SimulationResult result = Simulate(made.mechanism, made.start, options, observer);
   EXPECT_EQ(result.end, SimulationEnd::kDuration) << result.reason;
   EXPECT_GT(closed, 500);
-  observer.sample = [&](const MechanismState& s, const std::vector<PointMode>&, const Eigen::VectorXd&) { mirror.push_back(s.q); };
+  observer.sample = [&](const MechanismState& s, const std::vector<PointMode>&,
+                        const Eigen::VectorXd&) { mirror.push_back(s.q); };
   Simulate(mirrored.mechanism, mirrored.start, options, observer);
   ASSERT_EQ(path.size(), mirror.size());
   for (size_t k = 0; k < path.size(); ++k) {
@@ -168,8 +177,8 @@ TEST(SimulateRod, SlidesOnItsEndAndItsMirrorImageToo) {
   }
 }
 
-// Document 002, A8 and A9: the pendulum that slides on the belt lifts off where friction jumps beyond the critical value, and with what
-// speed.
+// Document 002, A8 and A9: the pendulum that slides on the belt lifts off where friction jumps
+// beyond the critical value, and with what speed.
 TEST(SimulatePendulum, LiftsOffBeyondTheCriticalFriction) {
   const auto lift = [](double theta, double phi, double belt, double e, double mu) {
     BeltPendulum p;
@@ -196,7 +205,8 @@ TEST(SimulatePendulum, LiftsOffBeyondTheCriticalFriction) {
   EXPECT_NEAR(lift(4.21, 4.3, -0.98, 0.9, 1.3), 0.376360, 1e-5);
 }
 
-// A body that turns about its intermediate axis tumbles; momentum and energy stay for a thousand seconds.
+// A body that turns about its intermediate axis tumbles; momentum and energy stay for a thousand
+// seconds.
 TEST(SimulateFlight, TumblingKeepsMomentumAndEnergy) {
   MovingBody body;
   body.start.body = MakeBox({0.3, 0.2, 0.1}, 1);
@@ -214,7 +224,8 @@ TEST(SimulateFlight, TumblingKeepsMomentumAndEnergy) {
   const Eigen::Vector3d L = momentum(made.start);
   const double E = Energy(made.mechanism, made.start);
   SimulationObserver observer;
-  observer.sample = [&](const MechanismState& s, const std::vector<PointMode>&, const Eigen::VectorXd&) {
+  observer.sample = [&](const MechanismState& s, const std::vector<PointMode>&,
+                        const Eigen::VectorXd&) {
     const BodyState state = made.StateOf(s, 0);
     tumbles = std::min(tumbles, (state.X_WB.linear().transpose() * state.omega_WB).y());
     worst_momentum = std::max(worst_momentum, (momentum(s) - L).norm() / L.norm());
@@ -226,15 +237,16 @@ TEST(SimulateFlight, TumblingKeepsMomentumAndEnergy) {
   EXPECT_LT(worst_energy, 1e-10);
 }
 
-// Document 000, A19: disc and sphere in a corner through all their impacts. Energy never grows at an event; its check function, energy now
-// less energy after the last event, vanishes in flight.
+// Document 000, A19: disc and sphere in a corner through all their impacts. Energy never grows at
+// an event; its check function, energy now less energy after the last event, vanishes in flight.
 TEST(SimulateCorner, EnergyStaysInFlightAndNeverGrowsAtEvents) {
   ContactProperties p;
   p.e = 0.7;
   p.mu_k = 0.35;
   p.mu_s = 0.6;
   const BodyMechanism disc = MakeDiscInCornerMechanism(0.5, 1, {1, 1.5}, {-5, -1}, 4, p, kG);
-  const BodyMechanism sphere = MakeSphereInCornerMechanism(0.5, 1, {1, 1.5, 0.7}, {-5, -3, -1}, {4, -2, 3}, p, kG);
+  const BodyMechanism sphere =
+      MakeSphereInCornerMechanism(0.5, 1, {1, 1.5, 0.7}, {-5, -3, -1}, {4, -2, 3}, p, kG);
   for (const BodyMechanism& made : {disc, sphere}) {
     for (const MultiLaw several : {MultiLaw::kSequence, MultiLaw::kGlobalEnergetic}) {
       SimulateOptions options = For(3);
@@ -243,7 +255,8 @@ TEST(SimulateCorner, EnergyStaysInFlightAndNeverGrowsAtEvents) {
       double last = Energy(made.mechanism, made.start);
       int impacts = 0;
       observer.event = [&](const SimulationEvent& event) {
-        const double before = Energy(made.mechanism, event.before), after = Energy(made.mechanism, event.after);
+        const double before = Energy(made.mechanism, event.before),
+                     after = Energy(made.mechanism, event.after);
         if (event.kind == SimulationEventKind::kImpact) {
           ++impacts;
           EXPECT_NEAR(after - before, event.energy_change, 1e-10);
@@ -274,7 +287,8 @@ TEST(SimulateBodies, ABodySetFreeLaterRestsLikeOneSetFreeAtOnce) {
     ContactProperties p;
     p.e = 0.4;
     p.mu_k = p.mu_s = 0.5;
-    const BodyMechanism made = MakeBodyMechanism({body}, {}, {MovingPlane()}, EveryBodyOnEveryPlane(1, 1, p));
+    const BodyMechanism made =
+        MakeBodyMechanism({body}, {}, {MovingPlane()}, EveryBodyOnEveryPlane(1, 1, p));
     return Simulate(made.mechanism, made.start, For(20));
   };
   const SimulationResult now = rest(0), later = rest(2.5);

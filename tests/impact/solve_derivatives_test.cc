@@ -1,4 +1,5 @@
-// Differentiate against central differences of Solve, over random impacts away from mode boundaries.
+// Differentiate against central differences of Solve, over random impacts away from mode
+// boundaries.
 
 #include <gtest/gtest.h>
 
@@ -41,8 +42,10 @@ Moved Move(ContactState contact, ImpactModel model, int k, double h) {
   return {contact, model};
 }
 
-// Central difference of sixth order; empty where a neighbour has another mode or the input leaves its range.
-std::optional<Eigen::Matrix<double, 6, 1>> Difference(const ContactState& contact, const ImpactModel& model, int k, double h,
+// Central difference of sixth order; empty where a neighbour has another mode or the input leaves
+// its range.
+std::optional<Eigen::Matrix<double, 6, 1>> Difference(const ContactState& contact,
+                                                      const ImpactModel& model, int k, double h,
                                                       ImpactCase path_case) {
   static constexpr double kWeights[3] = {0.75, -0.15, 1.0 / 60};
   SolveOptions options;
@@ -53,7 +56,8 @@ std::optional<Eigen::Matrix<double, 6, 1>> Difference(const ContactState& contac
     for (const int sign : {1, -1}) {
       const Moved moved = Move(contact, model, k, sign * i * h);
       const ImpactOutcome outcome = Solve(moved.contact, moved.model, options);
-      if (outcome.status != SolveStatus::kOk || outcome.path_case.digit != path_case.digit) return std::nullopt;
+      if (outcome.status != SolveStatus::kOk || outcome.path_case.digit != path_case.digit)
+        return std::nullopt;
       Eigen::Matrix<double, 6, 1> values;
       values << outcome.v_plus_F, outcome.J_F;
       sum += sign * kWeights[i - 1] / h * values;
@@ -68,7 +72,8 @@ struct Tally {
 };
 
 // Relative to the largest derivative of the same kind (by v, by A, by a coefficient).
-void Check(const ContactState& contact, const ImpactModel& model, bool planar, double allowed, Tally& tally) {
+void Check(const ContactState& contact, const ImpactModel& model, bool planar, double allowed,
+           Tally& tally) {
   const ImpactDerivatives derivatives = Differentiate(contact, model);
   SolveOptions options;
   options.tolerance = 1e-13;
@@ -90,19 +95,26 @@ void Check(const ContactState& contact, const ImpactModel& model, bool planar, d
       continue;
     }
     if (boundary && k < 3) continue;
-    if ((k == 9 && (model.e < 1e-2 || model.e > 0.99)) || (k == 10 && model.mu_k < 1e-2) || (k == 11 && model.mu_s == model.mu_k)) continue;
+    if ((k == 9 && (model.e < 1e-2 || model.e > 0.99)) || (k == 10 && model.mu_k < 1e-2) ||
+        (k == 11 && model.mu_s == model.mu_k))
+      continue;
     if (k == 10 && model.mu_s - model.mu_k < 1e-2) continue;  // mu_s would move along
     const double unit = k < 3 ? speed : k < 9 ? A : 1;
-    // Smooth to what scale? The step is halved until two differences agree; where they never do, a mode boundary is too near.
+    // Smooth to what scale? The step is halved until two differences agree; where they never do, a
+    // mode boundary is too near.
     std::optional<Eigen::Matrix<double, 6, 1>> best, last;
     double best_gap = 1e30;
-    const auto v_scale = [&](const Eigen::Matrix<double, 6, 1>& d) { return std::max(d.head<3>().norm() * unit, speed); };
-    const auto J_scale = [&](const Eigen::Matrix<double, 6, 1>& d) { return std::max(d.tail<3>().norm() * unit, outcome.J_F.norm()); };
+    const auto v_scale = [&](const Eigen::Matrix<double, 6, 1>& d) {
+      return std::max(d.head<3>().norm() * unit, speed);
+    };
+    const auto J_scale = [&](const Eigen::Matrix<double, 6, 1>& d) {
+      return std::max(d.tail<3>().norm() * unit, outcome.J_F.norm());
+    };
     for (double h = 1e-3; h > 1e-7; h /= 4) {
       const auto now = Difference(contact, model, k, h * unit, outcome.path_case);
       if (now && last) {
-        const double gap =
-            std::max((*now - *last).head<3>().norm() * unit / v_scale(*now), (*now - *last).tail<3>().norm() * unit / J_scale(*now));
+        const double gap = std::max((*now - *last).head<3>().norm() * unit / v_scale(*now),
+                                    (*now - *last).tail<3>().norm() * unit / J_scale(*now));
         if (gap < best_gap) best_gap = gap, best = now;
       }
       last = now;
@@ -112,8 +124,10 @@ void Check(const ContactState& contact, const ImpactModel& model, bool planar, d
       continue;
     }
     const Eigen::Matrix<double, 6, 1> gap = exact.col(k) - *best;
-    const double error = std::max(gap.head<3>().norm() * unit / v_scale(*best), gap.tail<3>().norm() * unit / J_scale(*best));
-    ASSERT_LT(error, allowed) << "input " << k << " digit " << outcome.path_case.digit << " law " << LawName(model.law) << "\nexact\n"
+    const double error = std::max(gap.head<3>().norm() * unit / v_scale(*best),
+                                  gap.tail<3>().norm() * unit / J_scale(*best));
+    ASSERT_LT(error, allowed) << "input " << k << " digit " << outcome.path_case.digit << " law "
+                              << LawName(model.law) << "\nexact\n"
                               << exact.col(k).transpose() << "\ndifference\n"
                               << best->transpose() << "\ngap of differences " << best_gap;
     tally.worst = std::max(tally.worst, error);
@@ -132,7 +146,8 @@ TEST(Differentiate, PlanarAgainstDifferences) {
     Check(contact, model, true, 1e-6, tally);
     if (HasFatalFailure()) return;
   }
-  std::printf("planar: %d compared, %d skipped, worst %.2g\n", tally.compared, tally.skipped, tally.worst);
+  std::printf("planar: %d compared, %d skipped, worst %.2g\n", tally.compared, tally.skipped,
+              tally.worst);
   EXPECT_GT(tally.compared, 10 * tally.skipped);
   for (int digit = 0; digit < 7; ++digit) EXPECT_GT(tally.digits[digit], 100) << digit;
 }
@@ -147,7 +162,8 @@ TEST(Differentiate, SpatialAgainstDifferences) {
     Check(contact, model, false, 1e-6, tally);
     if (HasFatalFailure()) return;
   }
-  std::printf("spatial: %d compared, %d skipped, worst %.2g\n", tally.compared, tally.skipped, tally.worst);
+  std::printf("spatial: %d compared, %d skipped, worst %.2g\n", tally.compared, tally.skipped,
+              tally.worst);
   EXPECT_GT(tally.compared, 10 * tally.skipped);
   for (int digit = 0; digit < 7; ++digit) EXPECT_GT(tally.digits[digit], 5) << digit;
 }
@@ -165,7 +181,8 @@ TEST(Differentiate, FiniteAtTheEndsOfE) {
     model.e = 1e-4;
     const ImpactOutcome moved = Solve(contact, model);
     if (moved.path_case.digit != at_zero.path_case.digit) continue;
-    EXPECT_NEAR(moved.v_plus_F.z() / 1e-4, at_zero.dv_plus(2, 9), 1e-2 * contact.v_minus_F.norm() + 1e-2 * std::abs(at_zero.dv_plus(2, 9)));
+    EXPECT_NEAR(moved.v_plus_F.z() / 1e-4, at_zero.dv_plus(2, 9),
+                1e-2 * contact.v_minus_F.norm() + 1e-2 * std::abs(at_zero.dv_plus(2, 9)));
   }
 }
 

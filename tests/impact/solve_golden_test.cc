@@ -21,7 +21,9 @@ json Load(const std::string& name) {
   return json::parse(file);
 }
 
-Eigen::Vector3d Vector(const json& value) { return {value[0].get<double>(), value[1].get<double>(), value[2].get<double>()}; }
+Eigen::Vector3d Vector(const json& value) {
+  return {value[0].get<double>(), value[1].get<double>(), value[2].get<double>()};
+}
 
 ContactState Contact(const json& row) {
   ContactState contact;
@@ -33,7 +35,8 @@ ContactState Contact(const json& row) {
 ImpactModel Model(const json& row) {
   ImpactModel model;
   const std::string law = row["law"];
-  for (const RestitutionLaw known : {RestitutionLaw::kNewton, RestitutionLaw::kPoisson, RestitutionLaw::kEnergetic}) {
+  for (const RestitutionLaw known :
+       {RestitutionLaw::kNewton, RestitutionLaw::kPoisson, RestitutionLaw::kEnergetic}) {
     if (law == LawName(known)) model.law = known;
   }
   model.e = row["e"];
@@ -43,7 +46,8 @@ ImpactModel Model(const json& row) {
 }
 
 // Only an energy gain of Newton's or Poisson's law may fail.
-void ExpectCertified(const ContactState& contact, const ImpactModel& model, const ImpactOutcome& outcome) {
+void ExpectCertified(const ContactState& contact, const ImpactModel& model,
+                     const ImpactOutcome& outcome) {
   for (const CertificateCheck& check : Certify(contact, model, outcome).checks) {
     if (check.name == "energy" && model.law != RestitutionLaw::kEnergetic) continue;
     EXPECT_TRUE(check.ok) << check.name << " " << check.value << " > " << check.limit;
@@ -64,7 +68,8 @@ TEST(Golden, Printed) {
     const ImpactOutcome outcome = Solve(contact, model);
     SCOPED_TRACE(row.dump());
     const double unit = row["v_unit"];
-    for (int i = 0; i < 3; ++i) EXPECT_NEAR(outcome.v_plus_F[i], row["v_plus_F"][i].get<double>(), 0.51 * unit);
+    for (int i = 0; i < 3; ++i)
+      EXPECT_NEAR(outcome.v_plus_F[i], row["v_plus_F"][i].get<double>(), 0.51 * unit);
     if (row.contains("J_n")) {
       EXPECT_NEAR(outcome.J_F.z(), row["J_n"].get<double>(), 0.6 * row["J_unit"].get<double>());
     }
@@ -94,7 +99,8 @@ TEST(Golden, Keller) {
     least = std::min(least, Digits(fine.v_plus_F, v, speed));
     EXPECT_EQ(outcome.path_case.digit, row["digit"].get<int>());
     EXPECT_NEAR(outcome.turn, row["turn_rad"].get<double>(), 1e-8);
-    const double work = std::abs(row["work_J"][0].get<double>()) + std::abs(row["work_J"][2].get<double>());
+    const double work =
+        std::abs(row["work_J"][0].get<double>()) + std::abs(row["work_J"][2].get<double>());
     EXPECT_NEAR(outcome.work_n_c, row["work_J"][0].get<double>(), 1e-11 * work);
     EXPECT_NEAR(outcome.work_n_r, row["work_J"][1].get<double>(), 1e-11 * work);
     EXPECT_NEAR(outcome.work_t, row["work_J"][2].get<double>(), 1e-11 * work);

@@ -1,4 +1,5 @@
-// Planar impacts: rows of the literature, an independent phase-by-phase integration, and the laws' own properties.
+// Planar impacts: rows of the literature, an independent phase-by-phase integration, and the laws'
+// own properties.
 
 #include <gtest/gtest.h>
 
@@ -53,7 +54,8 @@ double KineticEnergyChange(const ContactState& contact, const Eigen::Vector3d& v
 ContactState DoublePendulum() {
   const double l = 2, m = 3, q1 = 20 * M_PI / 180, q2 = 30 * M_PI / 180;
   Eigen::Matrix2d M;
-  M << 4.0 / 3 * m * l * l, 0.5 * m * l * l * std::cos(q2 - q1), 0.5 * m * l * l * std::cos(q2 - q1), m * l * l / 3;
+  M << 4.0 / 3 * m * l * l, 0.5 * m * l * l * std::cos(q2 - q1),
+      0.5 * m * l * l * std::cos(q2 - q1), m * l * l / 3;
   Eigen::Matrix2d rows;
   rows << l * std::cos(q1), l * std::cos(q2), l * std::sin(q1), l * std::sin(q2);
   const Eigen::Matrix2d W = rows * M.inverse() * rows.transpose();
@@ -73,12 +75,16 @@ TEST(SolvePlanar, DoublePendulumTable) {
     double e, mu_s, mu, J_n, u_t, u_n, energy;
     int digit;
   };
-  const Row rows[] = {{0.5, 0.25, 0.2, 0.9193, 0.04186, 0.10955, -0.1063, 4}, {0.5, 0.5, 0.4, 0.7464, 0.01900, 0.09178, -0.1213, 4},
-                      {0.3, 0.5, 0.4, 0.6469, 0.00092, 0.07847, -0.1294, 4},  {0.7, 0.51, 0.5, 0.7733, 0.01893, 0.09228, -0.1192, 4},
-                      {0.5, 0, 0, 1.1964, 0.07234, 0.13420, -0.0803, 4},      {0.2, 0.5, 0.4, 0.5971, -0.03722, 0.05368, -0.1324, 0},
+  const Row rows[] = {{0.5, 0.25, 0.2, 0.9193, 0.04186, 0.10955, -0.1063, 4},
+                      {0.5, 0.5, 0.4, 0.7464, 0.01900, 0.09178, -0.1213, 4},
+                      {0.3, 0.5, 0.4, 0.6469, 0.00092, 0.07847, -0.1294, 4},
+                      {0.7, 0.51, 0.5, 0.7733, 0.01893, 0.09228, -0.1192, 4},
+                      {0.5, 0, 0, 1.1964, 0.07234, 0.13420, -0.0803, 4},
+                      {0.2, 0.5, 0.4, 0.5971, -0.03722, 0.05368, -0.1324, 0},
                       {0.7, 0.63, 0.5, 0.7733, 0, 0.08048, -0.1194, 3}};
   for (const Row& row : rows) {
-    const ImpactOutcome outcome = Solve(contact, Model(RestitutionLaw::kPoisson, row.e, row.mu, row.mu_s));
+    const ImpactOutcome outcome =
+        Solve(contact, Model(RestitutionLaw::kPoisson, row.e, row.mu, row.mu_s));
     SCOPED_TRACE(testing::Message() << "e " << row.e << " mu_s " << row.mu_s << " mu " << row.mu);
     EXPECT_EQ(outcome.status, SolveStatus::kOk);
     EXPECT_NEAR(outcome.J_F.z(), row.J_n, 6e-5);  // 0.59716 is printed as 0.5971
@@ -89,15 +95,18 @@ TEST(SolvePlanar, DoublePendulumTable) {
     EXPECT_EQ(outcome.turn, row.digit == 4 ? M_PI : 0.0);
   }
   // F* of row 5; in row 6 slip would only stop at F* = 0.6419, after the end.
-  EXPECT_NEAR(Solve(contact, Model(RestitutionLaw::kPoisson, 0.5, 0)).path[2].J_F.z(), 1.0537, 5.1e-5);
-  EXPECT_NEAR(Solve(contact, Model(RestitutionLaw::kPoisson, 0.3, 0.4, 0.5)).path[2].J_F.z(), 0.6419, 5.1e-5);
+  EXPECT_NEAR(Solve(contact, Model(RestitutionLaw::kPoisson, 0.5, 0)).path[2].J_F.z(), 1.0537,
+              5.1e-5);
+  EXPECT_NEAR(Solve(contact, Model(RestitutionLaw::kPoisson, 0.3, 0.4, 0.5)).path[2].J_F.z(),
+              0.6419, 5.1e-5);
   // Newton's law with sticking gains energy in the last row.
   const ImpactOutcome gain = Solve(contact, Model(RestitutionLaw::kNewton, 0.7, 0.5, 0.63));
   EXPECT_NEAR(KineticEnergyChange(contact, gain.v_plus_F), 0.587, 5e-4);
   EXPECT_EQ(gain.path_case.digit, 3);
 }
 
-// Shen & Townsend, example 2: sphere 1 hits sphere 2 at rest; impulses per unit mass; n along x, t along y.
+// Shen & Townsend, example 2: sphere 1 hits sphere 2 at rest; impulses per unit mass; n along x, t
+// along y.
 TEST(SolvePlanar, TwoSpheres) {
   const double r = 4, inertia = 0.4 * r * r, w1 = -11;
   // The printed end gives the approach: v1_minus = v1_plus + F n - tau t.
@@ -105,14 +114,17 @@ TEST(SolvePlanar, TwoSpheres) {
   EXPECT_NEAR(v1_minus.x(), 30 * std::cos(M_PI / 3), 1e-12);
   EXPECT_NEAR(v1_minus.y(), 30 * std::sin(M_PI / 3), 2e-4);
   const double v1y = 30 * std::sin(M_PI / 3);
-  // Relative velocity of sphere 1's contact point (at +r n of its centre) and sphere 2's (at -r n); separation along -n counts positive.
+  // Relative velocity of sphere 1's contact point (at +r n of its centre) and sphere 2's (at -r n);
+  // separation along -n counts positive.
   const double slip = (v1y + w1 * r) - 0;
   const double approach = -15;
   const double a = 2 * (1 + r * r / inertia), c = 2;
-  const ImpactOutcome outcome = Solve(Planar(a, 0, c, slip, approach), Model(RestitutionLaw::kPoisson, 0.8, 0.3));
+  const ImpactOutcome outcome =
+      Solve(Planar(a, 0, c, slip, approach), Model(RestitutionLaw::kPoisson, 0.8, 0.3));
   ASSERT_EQ(outcome.path_size, 4);
   EXPECT_EQ(outcome.path_case.digit, 3);
-  const auto check = [&](const PathPoint& point, double F, double v1x_, double v1y_, double v2x, double v2y, double w1_, double w2) {
+  const auto check = [&](const PathPoint& point, double F, double v1x_, double v1y_, double v2x,
+                         double v2y, double w1_, double w2) {
     const double tau = point.J_F.x();
     EXPECT_NEAR(point.J_F.z(), F, 5.1e-5);
     EXPECT_NEAR(15 - point.J_F.z(), v1x_, 5.1e-5);
@@ -127,7 +139,8 @@ TEST(SolvePlanar, TwoSpheres) {
   check(outcome.path[3], 13.5, 1.5, 28.555, 13.5, -2.5742, -9.391, 1.6089);
 }
 
-// Uniform rod of length and mass one, end in contact: reference rows of an energetic map (seed 002, digest A2).
+// Uniform rod of length and mass one, end in contact: reference rows of an energetic map (seed 002,
+// digest A2).
 TEST(SolvePlanar, EnergeticRodRows) {
   struct Row {
     double theta, mu, e, v_t, v_n, v_t_plus, v_n_plus;
@@ -146,7 +159,8 @@ TEST(SolvePlanar, EnergeticRodRows) {
   for (const Row& row : rows) {
     const double s = std::sin(row.theta), c = std::cos(row.theta);
     const ImpactOutcome outcome =
-        Solve(Planar(1 + 3 * s * s, -3 * s * c, 1 + 3 * c * c, row.v_t, row.v_n), Model(RestitutionLaw::kEnergetic, row.e, row.mu));
+        Solve(Planar(1 + 3 * s * s, -3 * s * c, 1 + 3 * c * c, row.v_t, row.v_n),
+              Model(RestitutionLaw::kEnergetic, row.e, row.mu));
     SCOPED_TRACE(row.theta);
     EXPECT_NEAR(outcome.v_plus_F.x(), row.v_t_plus, 1e-9);
     EXPECT_NEAR(outcome.v_plus_F.z(), row.v_n_plus, 1e-9);
@@ -154,16 +168,19 @@ TEST(SolvePlanar, EnergeticRodRows) {
   }
 }
 
-// The rod of seed 002, section 4.6: at v_n = 0 friction alone can press the rod on the ground (Painleve).
+// The rod of seed 002, section 4.6: at v_n = 0 friction alone can press the rod on the ground
+// (Painleve).
 TEST(SolvePlanar, ImpactWithoutCollision) {
   const double theta = std::atan(2.0), s = std::sin(theta), c = std::cos(theta);
   const auto solve = [&](double mu, double v_n) {
-    return Solve(Planar(1 + 3 * s * s, -3 * s * c, 1 + 3 * c * c, -1, v_n), Model(RestitutionLaw::kEnergetic, 0.5, mu));
+    return Solve(Planar(1 + 3 * s * s, -3 * s * c, 1 + 3 * c * c, -1, v_n),
+                 Model(RestitutionLaw::kEnergetic, 0.5, mu));
   };
   const ImpactOutcome below = solve(1.3333323, 0);
   EXPECT_EQ(below.status, SolveStatus::kNoApproach);
   EXPECT_EQ(below.v_plus_F, Eigen::Vector3d(-1, 0, 0));
-  for (const auto& [mu, v_n_plus] : {std::pair(1.4, 0.0445288), std::pair(1.5, 0.0672673), std::pair(2.0, 0.1122722)}) {
+  for (const auto& [mu, v_n_plus] :
+       {std::pair(1.4, 0.0445288), std::pair(1.5, 0.0672673), std::pair(2.0, 0.1122722)}) {
     const ImpactOutcome outcome = solve(mu, 0);
     EXPECT_EQ(outcome.path_case.digit, 1);
     EXPECT_EQ(outcome.v_plus_F.x(), 0);
@@ -171,7 +188,9 @@ TEST(SolvePlanar, ImpactWithoutCollision) {
   }
   EXPECT_NEAR(solve(1.5, -0.5).v_plus_F.z(), 0.3940307, 5e-8);
   // The same friction pulls the rod off when it slips the other way.
-  EXPECT_EQ(Solve(Planar(1 + 3 * s * s, -3 * s * c, 1 + 3 * c * c, 1, 0), Model(RestitutionLaw::kEnergetic, 0.5, 2)).status,
+  EXPECT_EQ(Solve(Planar(1 + 3 * s * s, -3 * s * c, 1 + 3 * c * c, 1, 0),
+                  Model(RestitutionLaw::kEnergetic, 0.5, 2))
+                .status,
             SolveStatus::kNoApproach);
 }
 
@@ -196,7 +215,8 @@ TEST(SolvePlanar, SunRodSweep) {
     const double dissipated = -KineticEnergyChange(contact, outcome.v_plus_F) / (0.5 * (1 + 1));
     if (dissipated > largest) largest = dissipated, largest_at = beta;
   }
-  const std::vector<std::pair<int, double>> expected = {{0, 0}, {4, 0.71}, {2, 0.95}, {1, 1.05}, {3, 1.80}, {0, 1.87}};
+  const std::vector<std::pair<int, double>> expected = {{0, 0},    {4, 0.71}, {2, 0.95},
+                                                        {1, 1.05}, {3, 1.80}, {0, 1.87}};
   ASSERT_EQ(changes.size(), expected.size());
   for (size_t i = 0; i < expected.size(); ++i) {
     EXPECT_EQ(changes[i].first, expected[i].first);
@@ -259,11 +279,15 @@ TEST(SolvePlanar, AgreesWithBisection) {
     const double speed = contact.v_minus_F.norm();
     double error = 0;
     for (int k = 0; k < 3; ++k) {
-      error = std::max<double>(error, std::abs(static_cast<double>(outcome.v_plus_F[k] - exact.v[k])) / speed);
-      error = std::max<double>(error, std::abs(static_cast<double>(outcome.J_F[k] - exact.J[k])) / outcome.J_F.norm());
+      error = std::max<double>(
+          error, std::abs(static_cast<double>(outcome.v_plus_F[k] - exact.v[k])) / speed);
+      error = std::max<double>(
+          error, std::abs(static_cast<double>(outcome.J_F[k] - exact.J[k])) / outcome.J_F.norm());
     }
-    ASSERT_LT(error, 1e-10) << "case " << i << " digit " << outcome.path_case.digit << " / " << exact.digit;
-    const double energy = std::abs(static_cast<double>(exact.W_c)) + std::abs(static_cast<double>(exact.W_t));
+    ASSERT_LT(error, 1e-10) << "case " << i << " digit " << outcome.path_case.digit << " / "
+                            << exact.digit;
+    const double energy =
+        std::abs(static_cast<double>(exact.W_c)) + std::abs(static_cast<double>(exact.W_t));
     ASSERT_NEAR(outcome.work_n_c, static_cast<double>(exact.W_c), 1e-10 * energy);
     ASSERT_NEAR(outcome.work_n_r, static_cast<double>(exact.W_r), 1e-10 * energy);
     ASSERT_NEAR(outcome.work_t, static_cast<double>(exact.W_t), 1e-10 * energy);
@@ -313,11 +337,13 @@ TEST(SolvePlanar, MirrorSymmetry) {
   }
 }
 
-// Just below and above k_N = 0 (friction that all but presses the bodies together) the outcome is one smooth function of mu.
+// Just below and above k_N = 0 (friction that all but presses the bodies together) the outcome is
+// one smooth function of mu.
 TEST(SolvePlanar, SmoothThroughVanishingNormalRate) {
   const double a = 2, b = 1.2, c = 1;  // slip to the right: k_N = c - mu b
   ImpactModel model = Model(RestitutionLaw::kEnergetic, 0.7, c / b);
-  for (const RestitutionLaw law : {RestitutionLaw::kNewton, RestitutionLaw::kPoisson, RestitutionLaw::kEnergetic}) {
+  for (const RestitutionLaw law :
+       {RestitutionLaw::kNewton, RestitutionLaw::kPoisson, RestitutionLaw::kEnergetic}) {
     model.law = law;
     const auto solve = [&](double mu) {
       model.mu_k = model.mu_s = mu;

@@ -1,5 +1,6 @@
-// A million random planar and a hundred thousand random spatial contacts: every outcome finite, certified, of closed momentum and without
-// gained energy; the same physics in a turned and in a mirrored frame.
+// A million random planar and a hundred thousand random spatial contacts: every outcome finite,
+// certified, of closed momentum and without gained energy; the same physics in a turned and in a
+// mirrored frame.
 
 #include <gtest/gtest.h>
 
@@ -12,19 +13,24 @@ namespace impactlab {
 namespace {
 
 // Momentum and energy, relative to the largest terms that are added up.
-void ExpectPhysical(const ContactState& contact, const ImpactModel& model, const ImpactOutcome& outcome, double& momentum, double& gain) {
+void ExpectPhysical(const ContactState& contact, const ImpactModel& model,
+                    const ImpactOutcome& outcome, double& momentum, double& gain) {
   ASSERT_TRUE(outcome.v_plus_F.allFinite() && outcome.J_F.allFinite());
   const Eigen::Vector3d change = contact.A_F * outcome.J_F;
-  const double scale = contact.v_minus_F.norm() + contact.A_F.cwiseAbs().maxCoeff() * outcome.J_F.norm();
+  const double scale =
+      contact.v_minus_F.norm() + contact.A_F.cwiseAbs().maxCoeff() * outcome.J_F.norm();
   momentum = std::max(momentum, (contact.v_minus_F + change - outcome.v_plus_F).norm() / scale);
-  // Poisson's law gains none either: what it gives back beyond the work of compression, friction takes.
+  // Poisson's law gains none either: what it gives back beyond the work of compression, friction
+  // takes.
   if (model.law == RestitutionLaw::kNewton) return;
   // Work of the impulse against the work it can do at most.
   const double work = outcome.J_F.dot(contact.v_minus_F + 0.5 * change);
-  gain = std::max(gain, work / (std::abs(outcome.work_n_c) + std::abs(outcome.work_n_r) + std::abs(outcome.work_t) + 1e-300));
+  gain = std::max(gain, work / (std::abs(outcome.work_n_c) + std::abs(outcome.work_n_r) +
+                                std::abs(outcome.work_t) + 1e-300));
 }
 
-void ExpectCertified(const ContactState& contact, const ImpactModel& model, const ImpactOutcome& outcome, int i) {
+void ExpectCertified(const ContactState& contact, const ImpactModel& model,
+                     const ImpactOutcome& outcome, int i) {
   for (const CertificateCheck& check : Certify(contact, model, outcome).checks) {
     if (check.name == "energy" && model.law != RestitutionLaw::kEnergetic) continue;
     ASSERT_TRUE(check.ok) << i << " " << check.name << " " << check.value << " > " << check.limit;
@@ -73,7 +79,8 @@ TEST(SolveRandomSlow, HundredThousandSpatialContacts) {
     ExpectPhysical(contact, model, outcome, momentum, gain);
     ExpectCertified(contact, model, outcome, i);
     // Every other problem turned about n, the rest mirrored in F_y.
-    Eigen::Matrix3d Q = Eigen::AngleAxisd(Uniform(rng, -M_PI, M_PI), Eigen::Vector3d::UnitZ()).toRotationMatrix();
+    Eigen::Matrix3d Q =
+        Eigen::AngleAxisd(Uniform(rng, -M_PI, M_PI), Eigen::Vector3d::UnitZ()).toRotationMatrix();
     if (i % 2 == 1) Q = Eigen::Vector3d(1, -1, 1).asDiagonal();
     ContactState turned = contact;
     turned.v_minus_F = Q * contact.v_minus_F;
@@ -82,7 +89,8 @@ TEST(SolveRandomSlow, HundredThousandSpatialContacts) {
     const ImpactOutcome other = Solve(turned, model, {.dense_output = false});
     ASSERT_EQ(other.status, SolveStatus::kOk);
     const double error = (Q * outcome.v_plus_F - other.v_plus_F).norm() / contact.v_minus_F.norm();
-    // Where a threshold lies within rounding the case is rounding's: counted, and the velocities must not tell.
+    // Where a threshold lies within rounding the case is rounding's: counted, and the velocities
+    // must not tell.
     if (other.path_case.digit != outcome.path_case.digit) ++near;
     turned_worst = std::max(turned_worst, error);
     if (HasFatalFailure()) return;
@@ -95,8 +103,10 @@ TEST(SolveRandomSlow, HundredThousandSpatialContacts) {
   EXPECT_LE(near, 3);
   EXPECT_GT(impacts, 90000);
   for (const int n : digits) EXPECT_GT(n, 50);
-  std::printf("spatial: momentum %.2g, energy gained at most %.2g, turned or mirrored within %.2g, case differs in %d\n", momentum, gain,
-              turned_worst, near);
+  std::printf(
+      "spatial: momentum %.2g, energy gained at most %.2g, turned or mirrored within %.2g, case "
+      "differs in %d\n",
+      momentum, gain, turned_worst, near);
 }
 
 }  // namespace

@@ -1,4 +1,5 @@
-// Spatial impacts: an independent integration, planar data in any orientation, isoclinic directions and the laws' own properties.
+// Spatial impacts: an independent integration, planar data in any orientation, isoclinic directions
+// and the laws' own properties.
 
 #include <gtest/gtest.h>
 
@@ -34,25 +35,32 @@ TEST(SolveSpatial, AgreesWithIntegration) {
   EXPECT_LE(tally.digit_differs, 2);
 }
 
-// h(phi) dips towards zero ahead of this slip without reaching it: an isoclinic that Newton's method finds from there is not the one that
-// slip ends along. It stops and sticks, at every tolerance.
+// h(phi) dips towards zero ahead of this slip without reaching it: an isoclinic that Newton's
+// method finds from there is not the one that slip ends along. It stops and sticks, at every
+// tolerance.
 TEST(SolveSpatial, SlipTurnsOnPastADipOfItsTurningRate) {
   ContactState contact;
-  contact.A_F << 2.3776709127257711, -0.82783419798148283, -2.1477970511820486, -0.82783419798148283, 4.4227118300251265,
-      -0.66079762792449115, -2.1477970511820486, -0.66079762792449115, 2.5352723544473137;
-  contact.v_minus_F = Eigen::Vector3d(0.047627628409146479, -0.001495372670170473, -0.035963480097411973);
-  const ImpactModel model{RestitutionLaw::kEnergetic, 0.94060256430836686, 0.96917810305904295, 1.4365437449151457};
+  contact.A_F << 2.3776709127257711, -0.82783419798148283, -2.1477970511820486,
+      -0.82783419798148283, 4.4227118300251265, -0.66079762792449115, -2.1477970511820486,
+      -0.66079762792449115, 2.5352723544473137;
+  contact.v_minus_F =
+      Eigen::Vector3d(0.047627628409146479, -0.001495372670170473, -0.035963480097411973);
+  const ImpactModel model{RestitutionLaw::kEnergetic, 0.94060256430836686, 0.96917810305904295,
+                          1.4365437449151457};
   const brute::Result exact = brute::Integrate(contact, model, false);
   ASSERT_TRUE(exact.ok);
   const double turn = Solve(contact, model).turn;
-  for (const double tolerance : {1e-6, 1e-7, 1e-8, 1e-9, 1e-10, 1.1e-11, 1e-11, 9e-12, 1e-12, 1e-13}) {
+  for (const double tolerance :
+       {1e-6, 1e-7, 1e-8, 1e-9, 1e-10, 1.1e-11, 1e-11, 9e-12, 1e-12, 1e-13}) {
     SolveOptions options;
     options.tolerance = tolerance;
     const ImpactOutcome outcome = Solve(contact, model, options);
     EXPECT_EQ(outcome.path_case.digit, 3) << tolerance;
     EXPECT_NEAR(outcome.turn, turn, 1e-6) << tolerance;
     EXPECT_NEAR(outcome.turn, 3.4937, 1e-4) << tolerance;
-    EXPECT_NEAR(outcome.v_plus_F.z(), static_cast<double>(exact.v[2]), tolerance * contact.v_minus_F.norm() + 1e-14) << tolerance;
+    EXPECT_NEAR(outcome.v_plus_F.z(), static_cast<double>(exact.v[2]),
+                tolerance * contact.v_minus_F.norm() + 1e-14)
+        << tolerance;
   }
 }
 
@@ -86,12 +94,15 @@ TEST(SolveSpatial, MirrorSymmetry) {
     mirrored.A_F = flip.asDiagonal() * contact.A_F * flip.asDiagonal();
     const ImpactOutcome a = Solve(contact, model), b = Solve(mirrored, model);
     ASSERT_EQ(a.status, b.status);
-    ASSERT_LT((flip.asDiagonal() * a.v_plus_F - b.v_plus_F).norm(), 1e-11 * contact.v_minus_F.norm()) << i;
+    ASSERT_LT((flip.asDiagonal() * a.v_plus_F - b.v_plus_F).norm(),
+              1e-11 * contact.v_minus_F.norm())
+        << i;
     ASSERT_EQ(a.path_case.Name(), b.path_case.Name()) << i;
   }
 }
 
-// Planar data turned about n are spatial data: same velocities, digits and reversal as in the plane, including directions that repel slip.
+// Planar data turned about n are spatial data: same velocities, digits and reversal as in the
+// plane, including directions that repel slip.
 TEST(SolveSpatial, PlanarDataInAnyOrientation) {
   std::mt19937_64 rng(20240106);
   int digits[7] = {};
@@ -103,7 +114,8 @@ TEST(SolveSpatial, PlanarDataInAnyOrientation) {
     const double angle = Uniform(rng, -M_PI, M_PI);
     const ContactState turned = Rotated(contact, angle);
     const ImpactOutcome planar = Solve(contact, model), spatial = Solve(turned, model);
-    SCOPED_TRACE(testing::Message() << i << " law " << LawName(model.law) << " digit " << planar.path_case.digit);
+    SCOPED_TRACE(testing::Message()
+                 << i << " law " << LawName(model.law) << " digit " << planar.path_case.digit);
     if (planar.status == SolveStatus::kNoApproach) {
       ASSERT_EQ(contact.v_minus_F.z(), 0);
       continue;
@@ -131,32 +143,37 @@ TEST(SolveSpatial, SpatialCodeOnPlanarData) {
     ImpactOutcome spatial;
     const auto result = internal::SpatialWalk<double>(problem, spatial).Run();
     SCOPED_TRACE(testing::Message() << i << " digit " << planar.path_case.digit);
-    ASSERT_NEAR(result.v_t.x() * problem.velocity_unit, planar.v_plus_F.x(), 1e-11 * contact.v_minus_F.norm());
-    ASSERT_NEAR(result.v_n * problem.velocity_unit, planar.v_plus_F.z(), 1e-11 * contact.v_minus_F.norm());
+    ASSERT_NEAR(result.v_t.x() * problem.velocity_unit, planar.v_plus_F.x(),
+                1e-11 * contact.v_minus_F.norm());
+    ASSERT_NEAR(result.v_n * problem.velocity_unit, planar.v_plus_F.z(),
+                1e-11 * contact.v_minus_F.norm());
     ASSERT_NEAR(result.v_t.y(), 0, 1e-14);
     ASSERT_EQ(spatial.path_case.digit, planar.path_case.digit);
     ASSERT_EQ(spatial.path_size, planar.path_size);
     for (int k = 0; k < planar.path_size; ++k) {
       ASSERT_EQ(spatial.path[k].event, planar.path[k].event);
-      ASSERT_NEAR(spatial.path[k].work_t, planar.path[k].work_t, 1e-11 * (std::abs(planar.work_n_c) + std::abs(planar.work_t)));
+      ASSERT_NEAR(spatial.path[k].work_t, planar.path[k].work_t,
+                  1e-11 * (std::abs(planar.work_n_c) + std::abs(planar.work_t)));
     }
   }
 }
 
-// Slip leaves v_t = 0 along the isoclinic of the equations, which depends on mu, not along the friction that would hold it.
+// Slip leaves v_t = 0 along the isoclinic of the equations, which depends on mu, not along the
+// friction that would hold it.
 TEST(SolveSpatial, DirectionOfSlipFromRest) {
   ContactState contact;
   contact.A_F << 2.58125, 1.2, 0.9375, 1.2, 5.925, -2.5, 0.9375, -2.5, 4;
   contact.v_minus_F = Eigen::Vector3d(0, 0, -1);
   const double mu_bar = StickFriction(contact.A_F);
   EXPECT_NEAR(mu_bar, 0.8249, 5e-5);
-  for (const auto& [mu, degrees] :
-       {std::pair(0.01, -69.01), std::pair(0.2, -60.60), std::pair(0.5, -49.35), std::pair(0.99 * mu_bar, -41.69)}) {
+  for (const auto& [mu, degrees] : {std::pair(0.01, -69.01), std::pair(0.2, -60.60),
+                                    std::pair(0.5, -49.35), std::pair(0.99 * mu_bar, -41.69)}) {
     ImpactModel model;
     model.mu_k = model.mu_s = mu;
     const ImpactOutcome outcome = Solve(contact, model);
     EXPECT_EQ(outcome.path_case.digit, 6);
-    EXPECT_NEAR(std::atan2(outcome.v_plus_F.y(), outcome.v_plus_F.x()) * 180 / M_PI, degrees, 5.1e-3);
+    EXPECT_NEAR(std::atan2(outcome.v_plus_F.y(), outcome.v_plus_F.x()) * 180 / M_PI, degrees,
+                5.1e-3);
     EXPECT_EQ(outcome.turn, 0);
     EXPECT_TRUE(outcome.dense.empty());
   }
@@ -221,8 +238,8 @@ TEST(SolveSpatial, Scaling) {
     const ContactState contact = i % 2 ? RandomSpatial(rng, 30) : RandomPlanar(rng, 30);
     const ImpactModel model = RandomModel(rng);
     const ImpactOutcome base = Solve(contact, model);
-    for (const auto& [v, A] :
-         {std::pair(1e-150, 1.0), std::pair(1e140, 1.0), std::pair(3e-7, 1e9), std::pair(1.0, 1e-120), std::pair(1e100, 1e-80)}) {
+    for (const auto& [v, A] : {std::pair(1e-150, 1.0), std::pair(1e140, 1.0), std::pair(3e-7, 1e9),
+                               std::pair(1.0, 1e-120), std::pair(1e100, 1e-80)}) {
       ContactState scaled = contact;
       scaled.v_minus_F *= v;
       scaled.A_F *= A;
@@ -254,7 +271,9 @@ TEST(SolveSpatial, StrongFrictionEnds) {
     }
     pressed += i % 2;
     ASSERT_GE(outcome.v_plus_F.z(), 0);
-    ASSERT_LT((outcome.v_plus_F - contact.v_minus_F - contact.A_F * outcome.J_F).norm(), 1e-9 * contact.v_minus_F.norm()) << i;
+    ASSERT_LT((outcome.v_plus_F - contact.v_minus_F - contact.A_F * outcome.J_F).norm(),
+              1e-9 * contact.v_minus_F.norm())
+        << i;
   }
   EXPECT_GT(pressed, 200);
   EXPECT_GT(none, 200);
@@ -276,7 +295,8 @@ TEST(SolveSpatial, PathIsComplete) {
       ASSERT_GE(outcome.path[k].J_F.z(), outcome.path[std::max(k - 1, 0)].J_F.z());
     }
     ASSERT_EQ(compression_ends, 1);
-    for (size_t k = 1; k < outcome.dense.size(); ++k) ASSERT_GE(outcome.dense[k].J_F.z(), outcome.dense[k - 1].J_F.z());
+    for (size_t k = 1; k < outcome.dense.size(); ++k)
+      ASSERT_GE(outcome.dense[k].J_F.z(), outcome.dense[k - 1].J_F.z());
     SolveOptions options;
     options.dense_output = false;
     const ImpactOutcome bare = Solve(contact, model, options);
@@ -319,17 +339,21 @@ TEST(Solve, InvalidInputNamesTheValue) {
     EXPECT_EQ(Differentiate(contact, model).status, SolveStatus::kInvalid);
     return outcome.reason;
   };
-  const double nan = std::numeric_limits<double>::quiet_NaN(), inf = std::numeric_limits<double>::infinity();
+  const double nan = std::numeric_limits<double>::quiet_NaN(),
+               inf = std::numeric_limits<double>::infinity();
   ImpactModel model;
   for (const double bad : {nan, inf, -inf}) {
     for (int i = 0; i < 3; ++i) {
       ContactState contact = good;
       contact.v_minus_F[i] = bad;
-      EXPECT_NE(reason(contact, model).find("v_minus_F[" + std::to_string(i) + "]"), std::string::npos);
+      EXPECT_NE(reason(contact, model).find("v_minus_F[" + std::to_string(i) + "]"),
+                std::string::npos);
       for (int j = 0; j < 3; ++j) {
         contact = good;
         contact.A_F(i, j) = bad;
-        EXPECT_NE(reason(contact, model).find("A_F[" + std::to_string(i) + "][" + std::to_string(j) + "]"), std::string::npos);
+        EXPECT_NE(reason(contact, model)
+                      .find("A_F[" + std::to_string(i) + "][" + std::to_string(j) + "]"),
+                  std::string::npos);
       }
     }
   }
@@ -359,7 +383,8 @@ TEST(Solve, InvalidInputNamesTheValue) {
   EXPECT_NE(reason(good, model).find("mu_s is 0.1"), std::string::npos);
   contact = good;
   contact.A_F *= 1e308;
-  EXPECT_EQ(Solve(contact, {}).status == SolveStatus::kOk || !Solve(contact, {}).reason.empty(), true);
+  EXPECT_EQ(Solve(contact, {}).status == SolveStatus::kOk || !Solve(contact, {}).reason.empty(),
+            true);
 }
 
 TEST(Solve, SeparatingContactIsNoImpact) {

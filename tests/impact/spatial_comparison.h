@@ -15,7 +15,8 @@
 namespace impactlab {
 
 struct ComparisonTally {
-  int compared = 0, digits[7] = {}, no_approach = 0, digit_differs = 0, resumed = 0, not_integrated = 0;
+  int compared = 0, digits[7] = {}, no_approach = 0, digit_differs = 0, resumed = 0,
+      not_integrated = 0;
   double worst = 0, worst_work = 0;
 };
 
@@ -26,15 +27,17 @@ inline double StickFriction(const Eigen::Matrix3d& A) {
   return B.inverse().operator*(b).norm();
 }
 
-// `n` random impacts with cond(A_F) up to `max_condition`: v_plus within `allowed` |v_minus|, J within `allowed` |J|, works of the work
-// done.
-inline void CompareWithIntegration(std::uint64_t seed, int n, double max_condition, double allowed, ComparisonTally& tally) {
+// `n` random impacts with cond(A_F) up to `max_condition`: v_plus within `allowed` |v_minus|, J
+// within `allowed` |J|, works of the work done.
+inline void CompareWithIntegration(std::uint64_t seed, int n, double max_condition, double allowed,
+                                   ComparisonTally& tally) {
   std::mt19937_64 rng(seed);
   for (int i = 0; i < n; ++i) {
     const ContactState contact = RandomSpatial(rng, max_condition);
     const ImpactModel model = RandomModel(rng);
     const ImpactOutcome outcome = Solve(contact, model);
-    SCOPED_TRACE(testing::Message() << "case " << i << " law " << LawName(model.law) << " digit " << outcome.path_case.digit);
+    SCOPED_TRACE(testing::Message() << "case " << i << " law " << LawName(model.law) << " digit "
+                                    << outcome.path_case.digit);
     if (outcome.status == SolveStatus::kNoApproach) {
       ++tally.no_approach;
       ASSERT_EQ(contact.v_minus_F.z(), 0);
@@ -44,7 +47,8 @@ inline void CompareWithIntegration(std::uint64_t seed, int n, double max_conditi
     if (std::abs(StickFriction(contact.A_F) / model.mu_s - 1) < 1e-8) continue;
     const brute::Result exact = brute::Integrate(contact, model, false);
     if (!exact.ok) {
-      // The reference gives up on a handful of nearly singular paths; the judge, who shares nothing with either, still has its say.
+      // The reference gives up on a handful of nearly singular paths; the judge, who shares nothing
+      // with either, still has its say.
       ++tally.not_integrated;
       ASSERT_TRUE(Certify(contact, model, outcome).ok);
       continue;
@@ -52,16 +56,21 @@ inline void CompareWithIntegration(std::uint64_t seed, int n, double max_conditi
     const double speed = contact.v_minus_F.norm();
     double error = 0;
     for (int k = 0; k < 3; ++k) {
-      error = std::max<double>(error, std::abs(static_cast<double>(outcome.v_plus_F[k] - exact.v[k])) / speed);
-      error = std::max<double>(error, std::abs(static_cast<double>(outcome.J_F[k] - exact.J[k])) / outcome.J_F.norm());
+      error = std::max<double>(
+          error, std::abs(static_cast<double>(outcome.v_plus_F[k] - exact.v[k])) / speed);
+      error = std::max<double>(
+          error, std::abs(static_cast<double>(outcome.J_F[k] - exact.J[k])) / outcome.J_F.norm());
     }
     ASSERT_LT(error, allowed);
     if (outcome.error_bound > 0) {
-      ASSERT_LT(std::abs(static_cast<double>(outcome.v_plus_F.z() - exact.v[2])), outcome.error_bound * speed);
+      ASSERT_LT(std::abs(static_cast<double>(outcome.v_plus_F.z() - exact.v[2])),
+                outcome.error_bound * speed);
     }
-    const double energy = std::abs(static_cast<double>(exact.W_c)) + std::abs(static_cast<double>(exact.W_t));
+    const double energy =
+        std::abs(static_cast<double>(exact.W_c)) + std::abs(static_cast<double>(exact.W_t));
     const double work_error =
-        std::max({std::abs(static_cast<double>(outcome.work_n_c - exact.W_c)), std::abs(static_cast<double>(outcome.work_n_r - exact.W_r)),
+        std::max({std::abs(static_cast<double>(outcome.work_n_c - exact.W_c)),
+                  std::abs(static_cast<double>(outcome.work_n_r - exact.W_r)),
                   std::abs(static_cast<double>(outcome.work_t - exact.W_t))}) /
         energy;
     ASSERT_LT(work_error, allowed);

@@ -21,7 +21,8 @@ ContactState Sphere(double slip, double direction) {
 
 // Walton: |J_t| is the least of mu J_n and (1 + e_t) v_t- / A_tt, against the slip.
 TEST(TangentialRestitution, SphereIsWaltons) {
-  for (const RestitutionLaw law : {RestitutionLaw::kEnergetic, RestitutionLaw::kPoisson, RestitutionLaw::kNewton})
+  for (const RestitutionLaw law :
+       {RestitutionLaw::kEnergetic, RestitutionLaw::kPoisson, RestitutionLaw::kNewton})
     for (const double direction : {0.0, 0.7, 2.5, M_PI})
       for (const double e_t : {0.0, 0.3, 0.8, 1.0})
         for (double slip = 0.05; slip < 4; slip *= 1.3) {
@@ -29,11 +30,15 @@ TEST(TangentialRestitution, SphereIsWaltons) {
           const ContactState contact = Sphere(slip, direction);
           const ImpactOutcome outcome = Solve(contact, model);
           ASSERT_EQ(outcome.status, SolveStatus::kOk);
-          const double J_n = 1.6, sticks = slip / 3.5, J_t = std::min(0.25 * J_n, sticks <= 0.25 * J_n ? (1 + e_t) * sticks : 1e9);
+          const double J_n = 1.6, sticks = slip / 3.5,
+                       J_t = std::min(0.25 * J_n, sticks <= 0.25 * J_n ? (1 + e_t) * sticks : 1e9);
           EXPECT_NEAR(outcome.J_F.z(), J_n, 1e-12);
           EXPECT_NEAR(outcome.J_F.head<2>().norm(), J_t, 1e-12);
-          EXPECT_NEAR((outcome.J_F.head<2>() + J_t * contact.v_minus_F.head<2>().normalized()).norm(), 0, 1e-12);
-          EXPECT_TRUE(Certify(contact, model, outcome).ok) << Certify(contact, model, outcome).Failed();
+          EXPECT_NEAR(
+              (outcome.J_F.head<2>() + J_t * contact.v_minus_F.head<2>().normalized()).norm(), 0,
+              1e-12);
+          EXPECT_TRUE(Certify(contact, model, outcome).ok)
+              << Certify(contact, model, outcome).Failed();
           if (law == RestitutionLaw::kNewton && direction == 0) {
             // Walton's law of impulse ratios is the same where nothing couples.
             const LawOutcome walton = Predict("whittaker", contact, {0.6, 0.25, 0.25, e_t});
@@ -58,7 +63,8 @@ Tally JudgeRandom(bool planar, int n, std::uint64_t seed) {
     if (outcome.status != SolveStatus::kOk) continue;
     const Certificate certificate = Certify(contact, model, outcome);
     const std::string failed = certificate.Failed();
-    // Newton's law may gain energy by itself; what comes back along the surface never adds to the work that friction took.
+    // Newton's law may gain energy by itself; what comes back along the surface never adds to the
+    // work that friction took.
     EXPECT_TRUE(failed.empty() || failed == "energy") << i << " " << failed;
     EXPECT_LE(outcome.work_t, 1e-12 * std::abs(without.work_t));
     tally.gained += failed == "energy" && model.law != RestitutionLaw::kNewton;
@@ -133,24 +139,28 @@ TEST(TangentialRestitution, DerivativesAgainstDifferences) {
         move(contacts[side], models[side], side == 0 ? kStep : -kStep);
         out[side] = Solve(contacts[side], models[side], {.tolerance = 1e-14});
       }
-      return std::pair<bool, Eigen::Vector3d>(
-          out[0].path_case.digit == here.path_case.digit && out[1].path_case.digit == here.path_case.digit,
-          (out[0].J_F - out[1].J_F) / (2 * kStep));
+      return std::pair<bool, Eigen::Vector3d>(out[0].path_case.digit == here.path_case.digit &&
+                                                  out[1].path_case.digit == here.path_case.digit,
+                                              (out[0].J_F - out[1].J_F) / (2 * kStep));
     };
     const bool clear = std::abs(here.recovered - model.e_t) > 1e-3 || here.recovered == model.e_t;
     if (!clear) continue;
     const double speed = contact.v_minus_F.norm();
     const auto by_e_t = difference([](ContactState&, ImpactModel& m, double h) { m.e_t += h; });
-    const auto by_v = difference([&](ContactState& c, ImpactModel&, double h) { c.v_minus_F.x() += h * speed; });
+    const auto by_v =
+        difference([&](ContactState& c, ImpactModel&, double h) { c.v_minus_F.x() += h * speed; });
     const auto by_e = difference([](ContactState&, ImpactModel& m, double h) { m.e += h; });
     if (by_e_t.first) {
       EXPECT_LT((by_e_t.second - d.dJ_e_t).norm(), 1e-5 * here.J_F.norm() + 1e-5 * d.dJ_e_t.norm());
     }
     if (by_v.first && here.path_case.digit < 5) {
-      EXPECT_LT((by_v.second - d.dJ.col(0) * speed).norm(), 1e-4 * (here.J_F.norm() + d.dJ.col(0).norm() * speed)) << i;
+      EXPECT_LT((by_v.second - d.dJ.col(0) * speed).norm(),
+                1e-4 * (here.J_F.norm() + d.dJ.col(0).norm() * speed))
+          << i;
     }
     if (by_e.first && model.e > 1e-3 && model.e < 0.999) {
-      EXPECT_LT((by_e.second - d.dJ.col(9)).norm(), 1e-4 * (here.J_F.norm() + d.dJ.col(9).norm())) << i;
+      EXPECT_LT((by_e.second - d.dJ.col(9)).norm(), 1e-4 * (here.J_F.norm() + d.dJ.col(9).norm()))
+          << i;
     }
     ++compared;
   }
@@ -171,7 +181,9 @@ TEST(TangentialRestitution, ZeroChangesNothingButKnowsItsSlope) {
     const ImpactDerivatives d = Differentiate(contact, model);
     EXPECT_EQ(outcome.recovered, 0);
     if (near.recovered == little.e_t || near.recovered == 0) {
-      EXPECT_LT(((near.J_F - outcome.J_F) / 1e-6 - d.dJ_e_t).norm(), 1e-6 * outcome.J_F.norm() + 1e-6 * d.dJ_e_t.norm()) << i;
+      EXPECT_LT(((near.J_F - outcome.J_F) / 1e-6 - d.dJ_e_t).norm(),
+                1e-6 * outcome.J_F.norm() + 1e-6 * d.dJ_e_t.norm())
+          << i;
     }
   }
 }

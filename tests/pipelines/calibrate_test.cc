@@ -47,17 +47,21 @@ class CalibrateTest : public ::testing::Test {
 };
 
 const std::string kBoard = "board: {kind: chessboard, corners: [9, 6], square_m: 0.025}\n";
-const std::string kCameras = "cameras:\n  - {name: left, images: \"left*.jpg\"}\n  - {name: right, images: [a.png, b.png]}\n";
+const std::string kCameras =
+    "cameras:\n  - {name: left, images: \"left*.jpg\"}\n  - {name: right, images: [a.png, "
+    "b.png]}\n";
 
 TEST_F(CalibrateTest, ReadsAFileAndKeepsItThroughYaml) {
-  const CalibrationPlan plan = Load(kBoard +
-                                    "cameras:\n"
-                                    "  - {name: left, images: \"left*.jpg\", model: rational, fixed: [k3, p1], priors: {cx_px: [320, 5]}}\n"
-                                    "  - {name: right, images: pictures, model: auto}\n"
-                                    "  - {name: third, images: x.png, shares_intrinsics_with: left, model: rational}\n"
-                                    "match: index\nframes: {most: 20, examine: 99}\ndetect: {method: sector, refine: false}\n"
-                                    "solve: {warp: false, outlier_sigma: 5, random_starts: 3, seed: 9}\n"
-                                    "certificate: {working_distance_m: 0.8, max_depth_sd: 0.05}\n");
+  const CalibrationPlan plan = Load(
+      kBoard +
+      "cameras:\n"
+      "  - {name: left, images: \"left*.jpg\", model: rational, fixed: [k3, p1], priors: {cx_px: "
+      "[320, 5]}}\n"
+      "  - {name: right, images: pictures, model: auto}\n"
+      "  - {name: third, images: x.png, shares_intrinsics_with: left, model: rational}\n"
+      "match: index\nframes: {most: 20, examine: 99}\ndetect: {method: sector, refine: false}\n"
+      "solve: {warp: false, outlier_sigma: 5, random_starts: 3, seed: 9}\n"
+      "certificate: {working_distance_m: 0.8, max_depth_sd: 0.05}\n");
   const auto check = [](const CalibrationPlan& p) {
     EXPECT_EQ(p.board.columns, 9);
     EXPECT_EQ(p.board.rows, 6);
@@ -94,16 +98,22 @@ TEST_F(CalibrateTest, ReadsAFileAndKeepsItThroughYaml) {
 }
 
 TEST_F(CalibrateTest, ReadsEveryKindOfBoard) {
-  const auto board = [&](const std::string& text) { return Load("board: {" + text + "}\n" + kCameras).board; };
-  const Board charuco = board("kind: charuco, corners: [7, 4], square_m: 0.04, marker_m: 0.03, dictionary: 5X5_100, legacy: true");
+  const auto board = [&](const std::string& text) {
+    return Load("board: {" + text + "}\n" + kCameras).board;
+  };
+  const Board charuco = board(
+      "kind: charuco, corners: [7, 4], square_m: 0.04, marker_m: 0.03, dictionary: 5X5_100, "
+      "legacy: true");
   EXPECT_EQ(charuco.kind, BoardKind::kCharuco);
   EXPECT_EQ(charuco.marker_side, 0.03);
   EXPECT_EQ(charuco.dictionary, "5X5_100");
   EXPECT_TRUE(charuco.legacy);
-  const Board circles = board("kind: circles, discs: [8, 5], spacing_m: 0.03, disc_diameter_m: 0.015");
+  const Board circles =
+      board("kind: circles, discs: [8, 5], spacing_m: 0.03, disc_diameter_m: 0.015");
   EXPECT_EQ(circles.pitch, 0.03);
   EXPECT_EQ(circles.disc_diameter, 0.015);
-  const Board staggered = board("kind: asymmetric-circles, discs: [4, 11], half_spacing_m: 0.02, disc_diameter_m: 0.015");
+  const Board staggered = board(
+      "kind: asymmetric-circles, discs: [4, 11], half_spacing_m: 0.02, disc_diameter_m: 0.015");
   EXPECT_EQ(staggered.kind, BoardKind::kAsymmetricCircles);
   EXPECT_EQ(staggered.pitch, 0.02);
   for (const Board& b : {charuco, circles, staggered}) {
@@ -114,28 +124,39 @@ TEST_F(CalibrateTest, ReadsEveryKindOfBoard) {
 
 TEST_F(CalibrateTest, RefusesNonsenseWithFileLineAndKey) {
   const auto refuses = [&](const std::string& yaml, const std::string& words) {
-    EXPECT_THAT(ConfigFault(yaml), AllOf(HasSubstr(File("rig.yaml").string() + ":"), HasSubstr(words))) << yaml;
+    EXPECT_THAT(ConfigFault(yaml),
+                AllOf(HasSubstr(File("rig.yaml").string() + ":"), HasSubstr(words)))
+        << yaml;
   };
   refuses(kBoard, "cameras");
   refuses(kCameras, "board");
   refuses("board: {kind: chessbord, corners: [9, 6], square_m: 0.025}\n" + kCameras, "chessboard");
   refuses("board: {kind: chessboard, corners: [9], square_m: 0.025}\n" + kCameras, "board.corners");
-  refuses("board: {kind: chessboard, corners: [9, 1], square_m: 0.025}\n" + kCameras, "cannot be made");
-  refuses("board: {kind: chessboard, corners: [9.5, 6], square_m: 0.025}\n" + kCameras, "whole numbers");
+  refuses("board: {kind: chessboard, corners: [9, 1], square_m: 0.025}\n" + kCameras,
+          "cannot be made");
+  refuses("board: {kind: chessboard, corners: [9.5, 6], square_m: 0.025}\n" + kCameras,
+          "whole numbers");
   refuses("board: {kind: chessboard, corners: [9, 6], square_m: -0.025}\n" + kCameras, "square_m");
   refuses("board: {kind: chessboard, corners: [9, 6], square_mm: 25}\n" + kCameras, "square_m");
-  refuses("board: {kind: chessboard, corners: [9, 6], square_m: 0.025, marker_m: 0.01}\n" + kCameras, "marker_m");
-  refuses("board: {kind: charuco, corners: [9, 6], square_m: 0.025, marker_m: 0.03}\n" + kCameras, "cannot be made");
+  refuses(
+      "board: {kind: chessboard, corners: [9, 6], square_m: 0.025, marker_m: 0.01}\n" + kCameras,
+      "marker_m");
+  refuses("board: {kind: charuco, corners: [9, 6], square_m: 0.025, marker_m: 0.03}\n" + kCameras,
+          "cannot be made");
   refuses(kBoard + "cameras:\n  - {name: left}\n", "images: a pattern");
   refuses(kBoard + "cameras:\n  - {name: left, images: a.png, video: a.mp4}\n", "images as well");
-  refuses(kBoard + "cameras:\n  - {name: left, images: a.png}\n  - {name: right, video: a.mp4}\n", "other kind");
-  refuses(kBoard + "cameras:\n  - {name: left, images: a.png}\n  - {name: left, images: b.png}\n", "left again");
+  refuses(kBoard + "cameras:\n  - {name: left, images: a.png}\n  - {name: right, video: a.mp4}\n",
+          "other kind");
+  refuses(kBoard + "cameras:\n  - {name: left, images: a.png}\n  - {name: left, images: b.png}\n",
+          "left again");
   refuses(kBoard + "cameras:\n  - {name: \"le ft\", images: a.png}\n", "letters, digits");
   refuses(kBoard + "cameras:\n  - {name: left, images: a.png, model: pinhole}\n", "brown");
   refuses(kBoard + "cameras:\n  - {name: left, images: a.png, fixed: [k7]}\n", "nearest");
   refuses(kBoard + "cameras:\n  - {name: left, images: a.png, fixed: [k4]}\n", "k3");
-  refuses(kBoard + "cameras:\n  - {name: left, images: a.png, priors: {fx_px: [500, 0]}}\n", "standard deviation above 0");
-  refuses(kBoard + "cameras:\n  - {name: left, images: a.png, shares_intrinsics_with: right}\n", "above this one");
+  refuses(kBoard + "cameras:\n  - {name: left, images: a.png, priors: {fx_px: [500, 0]}}\n",
+          "standard deviation above 0");
+  refuses(kBoard + "cameras:\n  - {name: left, images: a.png, shares_intrinsics_with: right}\n",
+          "above this one");
   refuses(kBoard + kCameras + "match: time\n", "name");
   refuses(kBoard + kCameras + "frames: {most: 2}\n", "frames.most");
   refuses(kBoard + kCameras + "solve: {wrap: true}\n", "warp");
@@ -146,23 +167,31 @@ TEST_F(CalibrateTest, StartsFromACameraOfAnotherRig) {
   CalibrationScene scene = CalibrationScene::Stereo();
   WriteText(File("old.yaml"), ToYaml(scene.truth));
   const std::string head = kBoard + "cameras:\n";
-  const CalibrationPlan plan = Load(head + "  - {name: right, images: a.png, start: old.yaml, fixed: [fx_px]}\n");
+  const CalibrationPlan plan =
+      Load(head + "  - {name: right, images: a.png, start: old.yaml, fixed: [fx_px]}\n");
   ASSERT_TRUE(plan.cameras[0].start);
   EXPECT_EQ(plan.cameras[0].start->fx, scene.truth.cameras[1].camera.fx);
-  EXPECT_THAT(ConfigFault(head + "  - {name: middle, images: a.png, start: old.yaml}\n"), HasSubstr("left, right"));
-  EXPECT_THAT(ConfigFault(head + "  - {name: left, images: a.png, start: old.yaml, model: fisheye}\n"), HasSubstr("model of the start"));
-  EXPECT_THAT(ConfigFault(head + "  - {name: left, images: a.png, start: absent.yaml}\n"), HasSubstr("absent.yaml"));
+  EXPECT_THAT(ConfigFault(head + "  - {name: middle, images: a.png, start: old.yaml}\n"),
+              HasSubstr("left, right"));
+  EXPECT_THAT(
+      ConfigFault(head + "  - {name: left, images: a.png, start: old.yaml, model: fisheye}\n"),
+      HasSubstr("model of the start"));
+  EXPECT_THAT(ConfigFault(head + "  - {name: left, images: a.png, start: absent.yaml}\n"),
+              HasSubstr("absent.yaml"));
 }
 
 TEST_F(CalibrateTest, NamesAreReadWithoutTheCamerasOwnPart) {
   const auto keys = [](std::vector<Path> files) { return internal::NameKeys(files); };
   EXPECT_THAT(keys({"left01.jpg", "left02.jpg", "left09.jpg"}), ElementsAre("1", "2", "9"));
   EXPECT_THAT(keys({"left1.jpg", "left10.jpg", "left100.jpg"}), ElementsAre("1", "10", "100"));
-  EXPECT_THAT(keys({"a/IMG_120001_left.png", "b/IMG_120002_left.png"}), ElementsAre("120001", "120002"));
-  EXPECT_THAT(keys({"cam2_000.png", "cam2_010.png"}), ElementsAre("0", "10")) << "the number of the camera is no part of it";
+  EXPECT_THAT(keys({"a/IMG_120001_left.png", "b/IMG_120002_left.png"}),
+              ElementsAre("120001", "120002"));
+  EXPECT_THAT(keys({"cam2_000.png", "cam2_010.png"}), ElementsAre("0", "10"))
+      << "the number of the camera is no part of it";
   EXPECT_THAT(keys({"only_007.png"}), ElementsAre("7"));
   EXPECT_THAT(keys({"only.png"}), ElementsAre("only"));
-  EXPECT_THAT(keys({"left-near.png", "left-far.png"}), ElementsAre("ne", "f")) << "the same for both cameras is all that counts";
+  EXPECT_THAT(keys({"left-near.png", "left-far.png"}), ElementsAre("ne", "f"))
+      << "the same for both cameras is all that counts";
   EXPECT_THAT(keys({"a.png", "a.jpg"}), ElementsAre("", "")) << "nothing tells them apart";
 }
 
@@ -180,7 +209,9 @@ CalibrationPlan PlanOf(ShotMatch match, int cameras) {
 TEST_F(CalibrateTest, PicturesAreMatchedByNameWithGaps) {
   std::vector<std::string> notes;
   const auto shots = internal::MatchFiles(
-      PlanOf(ShotMatch::kName, 2), {{"left01.png", "left02.png", "left10.png"}, {"right2.png", "right10.png", "right11.png"}}, &notes);
+      PlanOf(ShotMatch::kName, 2),
+      {{"left01.png", "left02.png", "left10.png"}, {"right2.png", "right10.png", "right11.png"}},
+      &notes);
   ASSERT_EQ(shots.size(), 4U);
   EXPECT_EQ(shots[0].name, "1");
   EXPECT_THAT(shots[0].file, ElementsAre(0, -1));
@@ -194,7 +225,8 @@ TEST_F(CalibrateTest, PicturesAreMatchedByNameWithGaps) {
 
 TEST_F(CalibrateTest, MatchesThatCannotBeAreRefusedWithTheCure) {
   std::vector<std::string> notes;
-  const auto fault = [&](ShotMatch match, const std::vector<std::vector<Path>>& files) -> std::string {
+  const auto fault = [&](ShotMatch match,
+                         const std::vector<std::vector<Path>>& files) -> std::string {
     try {
       internal::MatchFiles(PlanOf(match, static_cast<int>(files.size())), files, &notes);
     } catch (const DataError& error) {
@@ -202,31 +234,40 @@ TEST_F(CalibrateTest, MatchesThatCannotBeAreRefusedWithTheCure) {
     }
     return "no error";
   };
-  EXPECT_THAT(fault(ShotMatch::kName, {{"a1.png", "a2.png"}, {"b7.png", "b8.png"}}), HasSubstr("match: index"));
-  EXPECT_THAT(fault(ShotMatch::kName, {{"x/a1.png", "y/a1.png", "x/a2.png"}, {"b1.png", "b2.png"}}), HasSubstr("both read '1'"));
-  EXPECT_THAT(fault(ShotMatch::kIndex, {{"a1.png", "a2.png"}, {"b1.png"}}), AllOf(HasSubstr("2 pictures"), HasSubstr("match: name")));
-  const auto by_index = internal::MatchFiles(PlanOf(ShotMatch::kIndex, 2), {{"p.png", "q.png"}, {"8.png", "9.png"}}, &notes);
+  EXPECT_THAT(fault(ShotMatch::kName, {{"a1.png", "a2.png"}, {"b7.png", "b8.png"}}),
+              HasSubstr("match: index"));
+  EXPECT_THAT(fault(ShotMatch::kName, {{"x/a1.png", "y/a1.png", "x/a2.png"}, {"b1.png", "b2.png"}}),
+              HasSubstr("both read '1'"));
+  EXPECT_THAT(fault(ShotMatch::kIndex, {{"a1.png", "a2.png"}, {"b1.png"}}),
+              AllOf(HasSubstr("2 pictures"), HasSubstr("match: name")));
+  const auto by_index = internal::MatchFiles(PlanOf(ShotMatch::kIndex, 2),
+                                             {{"p.png", "q.png"}, {"8.png", "9.png"}}, &notes);
   EXPECT_THAT(by_index[1].file, ElementsAre(1, 1));
 }
 
 TEST_F(CalibrateTest, FilesComeFromFoldersPatternsAndLists) {
-  for (const char* name : {"shots/a10.png", "shots/a2.PNG", "shots/notes.txt", "shots/.hidden.png", "odd [1]/b.jpg", "one.tif"})
+  for (const char* name : {"shots/a10.png", "shots/a2.PNG", "shots/notes.txt", "shots/.hidden.png",
+                           "odd [1]/b.jpg", "one.tif"})
     WriteText(File(name), "x");
   const auto names = [&](const std::vector<std::string>& patterns) {
     std::vector<std::string> out;
-    for (const Path& p : internal::FindFiles(patterns, scratch_.path(), false, "here")) out.push_back(p.filename().string());
+    for (const Path& p : internal::FindFiles(patterns, scratch_.path(), false, "here"))
+      out.push_back(p.filename().string());
     return out;
   };
   EXPECT_THAT(names({"shots"}), ElementsAre("a2.PNG", "a10.png"));
   EXPECT_THAT(names({File("odd [1]").string()}), ElementsAre("b.jpg"));
-  EXPECT_THAT(names({"one.tif", "shots/*.png", "shots"}), ElementsAre("one.tif", "a10.png", "a2.PNG")) << "each file once";
+  EXPECT_THAT(names({"one.tif", "shots/*.png", "shots"}),
+              ElementsAre("one.tif", "a10.png", "a2.PNG"))
+      << "each file once";
   EXPECT_THROW(names({"absent*.png"}), DataError);
   std::filesystem::create_directories(File("empty"));
   try {
     names({"empty"});
     ADD_FAILURE();
   } catch (const DataError& error) {
-    EXPECT_THAT(error.what(), AllOf(HasSubstr("here: "), HasSubstr("holds no picture"), HasSubstr(".jpg")));
+    EXPECT_THAT(error.what(),
+                AllOf(HasSubstr("here: "), HasSubstr("holds no picture"), HasSubstr(".jpg")));
   }
 }
 
@@ -253,11 +294,13 @@ TEST_F(CalibrateTest, TheBoardsCornersFollowFromAnyPartOfIt) {
   BoardView line;
   line.width = line.height = 100;
   for (int id = 0; id < 6; ++id) line.points.push_back({id, Eigen::Vector2d(10.0 * id, 50), 1});
-  EXPECT_FALSE(internal::BoardQuad(scene.board, line)) << "one row says nothing about the other corners";
+  EXPECT_FALSE(internal::BoardQuad(scene.board, line))
+      << "one row says nothing about the other corners";
 }
 
 // Candidates of one camera: the board at a place, moving by `speed` px a frame, with a sharpness.
-internal::FrameCandidate Candidate(const Board& board, long long frame, double x, double y, double size, double sharpness) {
+internal::FrameCandidate Candidate(const Board& board, long long frame, double x, double y,
+                                   double size, double sharpness) {
   internal::FrameCandidate c;
   c.frame = frame;
   c.shot.name = std::to_string(frame);
@@ -266,7 +309,8 @@ internal::FrameCandidate Candidate(const Board& board, long long frame, double x
   view.height = 480;
   view.sharpness = sharpness;
   for (int id = 0; id < PointCount(board); ++id)
-    view.points.push_back({id, Eigen::Vector2d(x, y) + size * PointOnBoard(board, id).head<2>() / board.pitch, 1});
+    view.points.push_back(
+        {id, Eigen::Vector2d(x, y) + size * PointOnBoard(board, id).head<2>() / board.pitch, 1});
   c.shot.views = {view};
   return c;
 }
@@ -276,16 +320,19 @@ TEST_F(CalibrateTest, FramesAreChosenSharpCalmAndDifferent) {
   std::vector<internal::FrameCandidate> candidates;
   // Six stops of the board, four frames each, and fast moves between them.
   long long frame = 0;
-  const double stops[6][3] = {{20, 20, 20}, {300, 20, 20}, {20, 250, 20}, {300, 250, 20}, {100, 100, 45}, {200, 150, 10}};
+  const double stops[6][3] = {{20, 20, 20},   {300, 20, 20},  {20, 250, 20},
+                              {300, 250, 20}, {100, 100, 45}, {200, 150, 10}};
   std::vector<long long> calm;
   for (int s = 0; s < 6; ++s) {
     for (int k = 0; k < 4; ++k) {
       calm.push_back(frame);
-      candidates.push_back(Candidate(board, frame++, stops[s][0] + 0.1 * k, stops[s][1], stops[s][2], k == 2 ? 1.0 : 0.8));
+      candidates.push_back(Candidate(board, frame++, stops[s][0] + 0.1 * k, stops[s][1],
+                                     stops[s][2], k == 2 ? 1.0 : 0.8));
     }
     for (int k = 1; k < 5 && s < 5; ++k) {
       const double u = k / 5.0, v = 1 - u;
-      candidates.push_back(Candidate(board, frame++, v * stops[s][0] + u * stops[s + 1][0], v * stops[s][1] + u * stops[s + 1][1],
+      candidates.push_back(Candidate(board, frame++, v * stops[s][0] + u * stops[s + 1][0],
+                                     v * stops[s][1] + u * stops[s + 1][1],
                                      v * stops[s][2] + u * stops[s + 1][2], 0.7));
     }
   }
@@ -307,8 +354,10 @@ TEST_F(CalibrateTest, FramesAreChosenSharpCalmAndDifferent) {
 TEST_F(CalibrateTest, BlurredFramesLoseTheirPoints) {
   const Board board;
   std::vector<internal::FrameCandidate> candidates;
-  for (int k = 0; k < 20; ++k) candidates.push_back(Candidate(board, 10 * k, 15.0 * k, 10.0 * k, 20, k % 2 == 0 ? 1.0 : 0.3));
-  for (const std::size_t k : internal::ChooseFrames(candidates, board, 20)) EXPECT_EQ(candidates[k].frame % 20, 0);
+  for (int k = 0; k < 20; ++k)
+    candidates.push_back(Candidate(board, 10 * k, 15.0 * k, 10.0 * k, 20, k % 2 == 0 ? 1.0 : 0.3));
+  for (const std::size_t k : internal::ChooseFrames(candidates, board, 20))
+    EXPECT_EQ(candidates[k].frame % 20, 0);
   EXPECT_THAT(candidates[1].shot.views[0].problem, HasSubstr("blurred"));
   EXPECT_TRUE(internal::ChooseFrames(candidates, board, 0).empty());
   std::vector<internal::FrameCandidate> none;
@@ -333,7 +382,8 @@ TEST_F(CalibrateTest, APictureOfAnotherSizeIsLeftOutAndNamed) {
   EXPECT_THAT(problem.shots[1].views[0].problem, HasSubstr("480 x 640"));
 }
 
-// Pictures of a known rig through the whole chain, with a missing, an unreadable and an empty picture.
+// Pictures of a known rig through the whole chain, with a missing, an unreadable and an empty
+// picture.
 class CalibratedScene : public CalibrateTest {
  protected:
   static CalibrationRun MakeRun(const Path& folder) {
@@ -372,28 +422,32 @@ TEST_F(CalibratedScene, GivesTheTruthBackWithFilesThatSayEverything) {
   EXPECT_EQ(back.covariance, run.result.rig.covariance);
   const CalibrationPlan again = LoadCalibration(File("out/run.yaml"));
   EXPECT_EQ(again.cameras.size(), 2U);
-  EXPECT_THAT(ReadText(File("out/run.yaml")), AllOf(HasSubstr("provenance:"), HasSubstr("left_01.png"), HasSubstr("sha256")));
+  EXPECT_THAT(ReadText(File("out/run.yaml")),
+              AllOf(HasSubstr("provenance:"), HasSubstr("left_01.png"), HasSubstr("sha256")));
   const auto json = nlohmann::json::parse(ReadText(File("out/calibration.json")));
   EXPECT_EQ(json["schema"], "impactlab.calibration_result/1");
   EXPECT_EQ(json["status"], "solved");
   EXPECT_EQ(json["shots"].size(), 12U);
   EXPECT_EQ(json["parameters"].size(), names.size());
   EXPECT_EQ(json["parameters"][0]["name"], "left.fx_px");
-  EXPECT_DOUBLE_EQ(json["parameters"][0]["value"].get<double>(), run.result.rig.cameras[0].camera.fx);
+  EXPECT_DOUBLE_EQ(json["parameters"][0]["value"].get<double>(),
+                   run.result.rig.cameras[0].camera.fx);
   EXPECT_EQ(json["shots"][0]["views"][0]["points"].size(), 35U);
   EXPECT_EQ(json["certificate"]["cameras"].size(), 2U);
 
   const std::string text = BriefReport(run);
-  EXPECT_THAT(text,
-              AllOf(HasSubstr("7 x 5 inner corners"), HasSubstr("left"), HasSubstr("pictures not used: 2"), HasSubstr("left_06.png")));
+  EXPECT_THAT(text, AllOf(HasSubstr("7 x 5 inner corners"), HasSubstr("left"),
+                          HasSubstr("pictures not used: 2"), HasSubstr("left_06.png")));
 
   WriteText(File("library.js"), "var Plotly = {};");
   for (const Path& library : {Path(), File("library.js")}) {
     WriteCalibrationPage(File("calibration.html"), run, library);
     const std::string page = ReadText(File("calibration.html"));
     EXPECT_EQ(test::HtmlFault(page), "");
-    EXPECT_THAT(page, AllOf(HasSubstr("id=\"residuals\""), HasSubstr("id=\"coverage\""), HasSubstr("id=\"space\""),
-                            HasSubstr("id=\"views\""), HasSubstr("data:image/png;base64,"), HasSubstr(ToString(run.certificate.verdict))));
+    EXPECT_THAT(page, AllOf(HasSubstr("id=\"residuals\""), HasSubstr("id=\"coverage\""),
+                            HasSubstr("id=\"space\""), HasSubstr("id=\"views\""),
+                            HasSubstr("data:image/png;base64,"),
+                            HasSubstr(ToString(run.certificate.verdict))));
     EXPECT_EQ(test::CountOf(page, "<image "), 4U) << "two views of each camera";
     std::string words;
     for (std::size_t at = 0; at < page.size();) {
@@ -429,7 +483,8 @@ TEST_F(CalibratedScene, ARefusedRigIsNotWrittenAndTheLastOneStays) {
   scene.AddBoards(8, 0, 5, 0.4, 0.4, 0);  // all parallel, one depth
   scene.WritePictures(scratch_.path());
   WriteText(File("rig.yaml"), scene.Yaml());
-  const CalibrationRun run = RunCalibration(LoadCalibration(File("rig.yaml")), {.threads = 2, .quiet = true});
+  const CalibrationRun run =
+      RunCalibration(LoadCalibration(File("rig.yaml")), {.threads = 2, .quiet = true});
   EXPECT_TRUE(run.refused());
   WriteText(File("out/rig.yaml"), "the last good one");
   WriteCalibration(File("out"), run, "");
@@ -438,10 +493,12 @@ TEST_F(CalibratedScene, ARefusedRigIsNotWrittenAndTheLastOneStays) {
   WriteCalibrationPage(File("out/calibration.html"), run, {});
   const std::string page = ReadText(File("out/calibration.html"));
   EXPECT_EQ(test::HtmlFault(page), "");
-  EXPECT_THAT(page, AllOf(HasSubstr("Refused"), HasSubstr("What to film next"), HasSubstr("<image ")));
+  EXPECT_THAT(page,
+              AllOf(HasSubstr("Refused"), HasSubstr("What to film next"), HasSubstr("<image ")));
 }
 
-// Two videos of one rig: the second lost a frame and starts later in its container. Paired by time the frames still show one instant.
+// Two videos of one rig: the second lost a frame and starts later in its container. Paired by time
+// the frames still show one instant.
 TEST_F(CalibrateTest, FramesOfTwoVideosArePairedByTime) {
   CalibrationScene scene = CalibrationScene::Stereo();
   scene.AddBoards(10, 0.7, 21);
@@ -460,13 +517,22 @@ TEST_F(CalibrateTest, FramesOfTwoVideosArePairedByTime) {
     const Camera& camera = scene.truth.cameras[c].camera;
     test::WriteClip(
         File(scene.truth.cameras[c].name + ".mkv"),
-        {.encoder = "ffv1", .width = camera.width, .height = camera.height, .time_base = {1, 1000}, .stamps = stamps},
-        [&](int k, AVFrame& frame) { test::FillGray(frame, pictures[static_cast<std::size_t>(frames[static_cast<std::size_t>(k)] / 2)]); });
+        {.encoder = "ffv1",
+         .width = camera.width,
+         .height = camera.height,
+         .time_base = {1, 1000},
+         .stamps = stamps},
+        [&](int k, AVFrame& frame) {
+          test::FillGray(
+              frame, pictures[static_cast<std::size_t>(frames[static_cast<std::size_t>(k)] / 2)]);
+        });
   }
   WriteText(File("rig.yaml"),
             "board: {kind: chessboard, corners: [7, 5], square_m: 0.02}\ncameras:\n"
-            "  - {name: left, video: left.mkv}\n  - {name: right, video: right.mkv}\nframes: {most: 10}\n");
-  const CalibrationRun run = RunCalibration(LoadCalibration(File("rig.yaml")), {.threads = 2, .quiet = true});
+            "  - {name: left, video: left.mkv}\n  - {name: right, video: right.mkv}\nframes: "
+            "{most: 10}\n");
+  const CalibrationRun run =
+      RunCalibration(LoadCalibration(File("rig.yaml")), {.threads = 2, .quiet = true});
   ASSERT_TRUE(run.result.usable()) << run.result.reason;
   EXPECT_EQ(run.problem.shots.size(), 10U);
   for (const BoardShot& shot : run.problem.shots) {
@@ -476,7 +542,10 @@ TEST_F(CalibrateTest, FramesOfTwoVideosArePairedByTime) {
     const int right = std::stoi(shot.views[1].image.substr(shot.views[1].image.rfind('#') + 1));
     EXPECT_EQ(right, left > 9 ? left - 1 : left);
   }
-  EXPECT_LT(std::abs((run.result.rig.cameras[1].X_WC.translation() - scene.truth.cameras[1].X_WC.translation()).norm()), 1e-3);
+  EXPECT_LT(std::abs((run.result.rig.cameras[1].X_WC.translation() -
+                      scene.truth.cameras[1].X_WC.translation())
+                         .norm()),
+            1e-3);
   EXPECT_THAT(run.notes, ::testing::Contains(HasSubstr("must have started together")));
   // The page shows frames of videos too.
   WriteCalibrationPage(File("calibration.html"), run, {});
@@ -501,7 +570,9 @@ TEST_F(CalibrateTest, NoBoardInAnyPictureSaysWhatIsCounted) {
     RunCalibration(LoadCalibration(File("rig.yaml")), {.threads = 1, .quiet = true});
     ADD_FAILURE();
   } catch (const DataError& error) {
-    EXPECT_THAT(error.what(), AllOf(HasSubstr("9 x 6 inner corners"), HasSubstr("one less each way than squares"), HasSubstr("a1.png")));
+    EXPECT_THAT(error.what(),
+                AllOf(HasSubstr("9 x 6 inner corners"), HasSubstr("one less each way than squares"),
+                      HasSubstr("a1.png")));
   }
 }
 

@@ -21,7 +21,8 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
 // A finished run of a square with these coefficients, as `run` leaves one.
-void FinishedRun(const std::filesystem::path& folder, const twin::Options& options, std::uint64_t seed) {
+void FinishedRun(const std::filesystem::path& folder, const twin::Options& options,
+                 std::uint64_t seed) {
   std::mt19937_64 random(seed);
   WriteFile(folder / "run.yaml",
             "schema: impactlab.experiment/1\nrecordings: {kind: planar_poses, files: drop_*.csv}\n"
@@ -34,7 +35,9 @@ std::filesystem::path File(const test::TemporaryFolder& folder, const std::strin
   return folder / "campaign.yaml";
 }
 
-twin::Options Coefficients(double mu, double e) { return {.n = 25, .mu = mu, .e = e, .sd_t = 0.02, .sd_n = 0.02, .sd_c = 0.02}; }
+twin::Options Coefficients(double mu, double e) {
+  return {.n = 25, .mu = mu, .e = e, .sd_t = 0.02, .sd_n = 0.02, .sd_c = 0.02};
+}
 
 TEST(Campaign, TellsSpecimensApartAndKeepsTheOneThatFailedAsARow) {
   const test::TemporaryFolder folder;
@@ -43,8 +46,10 @@ TEST(Campaign, TellsSpecimensApartAndKeepsTheOneThatFailedAsARow) {
   FinishedRun(folder / "c", Coefficients(0.35, 0.6), 3);
   const Campaign campaign =
       LoadCampaign(File(folder,
-                        "schema: impactlab.campaign/1\nname: plates\nmembers:\n  - {name: steel, run: a}\n  - {name: brass, "
-                        "run: b}\n  - {name: rubber, run: c}\n  - {name: lost, run: d}\ncoefficients: {refits: 20}\n"),
+                        "schema: impactlab.campaign/1\nname: plates\nmembers:\n  - {name: steel, "
+                        "run: a}\n  - {name: brass, "
+                        "run: b}\n  - {name: rubber, run: c}\n  - {name: lost, run: "
+                        "d}\ncoefficients: {refits: 20}\n"),
                    folder / "out");
   const CampaignResult result = AnalyseCampaign(campaign, 1, {});
   ASSERT_EQ(result.members.size(), 4U);
@@ -55,7 +60,8 @@ TEST(Campaign, TellsSpecimensApartAndKeepsTheOneThatFailedAsARow) {
   int differ = 0;
   for (const MemberDifference& d : result.differences) {
     const bool rubber = d.a == "rubber" || d.b == "rubber";
-    EXPECT_EQ(d.verdict, rubber ? "differ" : "cannot be told apart") << d.parameter << " " << d.a << " " << d.b;
+    EXPECT_EQ(d.verdict, rubber ? "differ" : "cannot be told apart")
+        << d.parameter << " " << d.a << " " << d.b;
     EXPECT_GE(d.p_family, d.p);
     differ += d.verdict == "differ";
     if (d.parameter == "mu_k" && rubber) {
@@ -93,23 +99,31 @@ TEST(Campaign, FilesThatCannotBeAreRefusedByLineAndKey) {
     return "";
   };
   EXPECT_THAT(message("members: [{name: a/b, run: a}]\n"), HasSubstr("a/b"));
-  EXPECT_THAT(message("members: [{name: a, run: a}, {name: a, run: b}]\n"), HasSubstr("every name once"));
-  EXPECT_THAT(message("members: [{name: a, run: a}, {name: A, run: b}]\n"), HasSubstr("every name once"));
-  EXPECT_THAT(message("members: [{name: a, run: a}, {name: b, run: ./a}]\n"), HasSubstr("every run once"));
+  EXPECT_THAT(message("members: [{name: a, run: a}, {name: a, run: b}]\n"),
+              HasSubstr("every name once"));
+  EXPECT_THAT(message("members: [{name: a, run: a}, {name: A, run: b}]\n"),
+              HasSubstr("every name once"));
+  EXPECT_THAT(message("members: [{name: a, run: a}, {name: b, run: ./a}]\n"),
+              HasSubstr("every run once"));
   EXPECT_THAT(message("members: [{name: a}]\n"), HasSubstr("neither experiment nor run"));
   EXPECT_THAT(message("members: [{name: a, run: a, experiment: b}]\n"), HasSubstr("one of them"));
-  EXPECT_THAT(message("members: [{name: a, run: a}]\ncoefficients: {models: [speedy]}\n"), HasSubstr("speedy"));
-  EXPECT_THAT(message("members: [{name: a, run: a}]\ncoefficients: {groups: [{name: x, recordings: y}]}\n"),
-              HasSubstr("the members are the groups"));
+  EXPECT_THAT(message("members: [{name: a, run: a}]\ncoefficients: {models: [speedy]}\n"),
+              HasSubstr("speedy"));
+  EXPECT_THAT(
+      message("members: [{name: a, run: a}]\ncoefficients: {groups: [{name: x, recordings: y}]}\n"),
+      HasSubstr("the members are the groups"));
   EXPECT_THAT(message("members: [{name: a, run: a}]\nlaw: brach\n"), HasSubstr("brach"));
   EXPECT_THAT(message("members: [{name: a, run: a}]\nfold: 5\n"), HasSubstr("folds"));
-  const Campaign nobody = LoadCampaign(File(folder, "schema: impactlab.campaign/1\nmembers: [{name: a, run: nowhere}]\n"), folder / "out");
+  const Campaign nobody = LoadCampaign(
+      File(folder, "schema: impactlab.campaign/1\nmembers: [{name: a, run: nowhere}]\n"),
+      folder / "out");
   EXPECT_THROW(AnalyseCampaign(nobody, 1, {}), DataError);
 }
 
 TEST(Coefficients, RecordingsAreGroupedByTheirNames) {
   std::mt19937_64 random(4);
-  std::vector<ImpactEvent> events = twin::Experiment(twin::Square(), Coefficients(0.2, 0.5), random);
+  std::vector<ImpactEvent> events =
+      twin::Experiment(twin::Square(), Coefficients(0.2, 0.5), random);
   events[3].accepted = false;
   CoefficientOptions options;
   EXPECT_EQ(GroupEvents(events, twin::Square(), options).size(), 1U);
@@ -126,7 +140,9 @@ TEST(Coefficients, RecordingsAreGroupedByTheirNames) {
 }
 
 TEST(Coefficients, OptionsReadBackAndTablesHoldWhatWasFitted) {
-  const auto parse = [](const std::string& text) { return ParseCoefficients(ParseYaml(text, "test").MapOrEmpty("coefficients")); };
+  const auto parse = [](const std::string& text) {
+    return ParseCoefficients(ParseYaml(text, "test").MapOrEmpty("coefficients"));
+  };
   CoefficientOptions options;
   options.models = {ParseModel("constant"), ParseModel("speed_groups")};
   options.groups = {{"a", "drop_?"}, {"b", "drop_1?"}};
@@ -134,19 +150,24 @@ TEST(Coefficients, OptionsReadBackAndTablesHoldWhatWasFitted) {
   const CoefficientOptions again = parse(ToYaml(options));
   EXPECT_EQ(ToYaml(again), ToYaml(options));
   std::mt19937_64 random(5);
-  const std::vector<ImpactEvent> events = twin::Experiment(twin::Square(), Coefficients(0.2, 0.5), random);
+  const std::vector<ImpactEvent> events =
+      twin::Experiment(twin::Square(), Coefficients(0.2, 0.5), random);
   const std::vector<EventGroup> groups = GroupEvents(events, twin::Square(), again);
-  const CoefficientStudy study = StudyCoefficients(groups, RestitutionLaw::kEnergetic, again, 4, {}, 2);
+  const CoefficientStudy study =
+      StudyCoefficients(groups, RestitutionLaw::kEnergetic, again, 4, {}, 2);
   ASSERT_NE(study.chosen(), nullptr);
   EXPECT_FALSE(study.intervals.rows.empty());
   EXPECT_FALSE(study.intervals.notes.empty());
-  const CoefficientStudy alone = StudyCoefficients(groups, RestitutionLaw::kEnergetic, again, 4, {}, 1);
-  for (std::size_t i = 0; i < study.intervals.rows.size(); ++i)  // the same on any number of threads
+  const CoefficientStudy alone =
+      StudyCoefficients(groups, RestitutionLaw::kEnergetic, again, 4, {}, 1);
+  // the same on any number of threads
+  for (std::size_t i = 0; i < study.intervals.rows.size(); ++i)
     EXPECT_EQ(study.intervals.rows[i].upper95, alone.intervals.rows[i].upper95);
   const test::TemporaryFolder folder;
   WriteCoefficients(folder.path(), study);
   CsvOptions texts;
-  texts.text_columns = {"law", "model", "group", "parameter", "method", "note", "verdict", "reason"};
+  texts.text_columns = {"law",    "model", "group",   "parameter",
+                        "method", "note",  "verdict", "reason"};
   texts.empty_is_nan = true;
   EXPECT_EQ(ReadCsv(folder / "models.csv", texts).n_rows(), 2U);
   EXPECT_EQ(ReadCsv(folder / "intervals.csv", texts).n_rows(), study.intervals.rows.size());

@@ -20,7 +20,8 @@ using ::testing::HasSubstr;
 
 // Six drops of a rod before two cameras, fitted once for all tests.
 struct Fitted {
-  twin::TracksExperiment truth = twin::MakeTracksExperiment(test::Thing::kRod, 6, 20 * M_PI / 180, 99);
+  twin::TracksExperiment truth =
+      twin::MakeTracksExperiment(test::Thing::kRod, 6, 20 * M_PI / 180, 99);
   twin::TracksRepeat repeat;
   Comparison comparison;
   Fitted() {
@@ -54,8 +55,8 @@ TEST(ClassicalComparison, EveryEstimatorHasEveryAcceptedImpact) {
   }
 }
 
-// The truth lies where each says it does, as far as the method is one: two good ones, one that is late by a frame, one that smooths the
-// impact away.
+// The truth lies where each says it does, as far as the method is one: two good ones, one that is
+// late by a frame, one that smooths the impact away.
 TEST(ClassicalComparison, TellsGoodEstimatorsFromBad) {
   const Fitted& f = Once();
   const auto rms = [&](const std::string& name, std::size_t state) {
@@ -73,15 +74,18 @@ TEST(ClassicalComparison, TellsGoodEstimatorsFromBad) {
     }
     return std::sqrt(squares / n);
   };
-  for (const char* name : {"kalman", "savitzky_golay", "local_quadratic", "houbolt", "houbolt_as_printed", "kalman_across"})
+  for (const char* name : {"kalman", "savitzky_golay", "local_quadratic", "houbolt",
+                           "houbolt_as_printed", "kalman_across"})
     EXPECT_LT(rms("bundle", 0), rms(name, 0)) << name;
   EXPECT_LT(rms("kalman", 0), 0.01);
   EXPECT_LT(rms("houbolt", 2), 0.1);
   EXPECT_GT(rms("houbolt_as_printed", 2), 0.15);
   EXPECT_GT(rms("kalman_across", 0), 0.15);
   // Late by a whole frame after the impact: far more than it states.
-  for (const ComparedImpact& impact : Of(f.comparison, "houbolt_as_printed").impacts) EXPECT_GT(impact.z[2], 3);
-  for (const ComparedImpact& impact : Of(f.comparison, "local_quadratic").impacts) EXPECT_LT(impact.z[0], 4);
+  for (const ComparedImpact& impact : Of(f.comparison, "houbolt_as_printed").impacts)
+    EXPECT_GT(impact.z[2], 3);
+  for (const ComparedImpact& impact : Of(f.comparison, "local_quadratic").impacts)
+    EXPECT_LT(impact.z[0], 4);
 }
 
 TEST(ClassicalComparison, DifferencesAreInUnitsOfBoth) {
@@ -90,15 +94,19 @@ TEST(ClassicalComparison, DifferencesAreInUnitsOfBoth) {
   const ComparedImpact& other = Of(c, "savitzky_golay").impacts.front();
   const Vector3d d = other.states[2] - bundle.states[2];
   EXPECT_NEAR(other.difference[2], d.norm() / std::sqrt(3.0), 1e-12);
-  EXPECT_NEAR(other.z[2], std::sqrt(d.dot((bundle.cov[2] + other.cov[2]).inverse() * d) / 3), 1e-6 * other.z[2]);
+  EXPECT_NEAR(other.z[2], std::sqrt(d.dot((bundle.cov[2] + other.cov[2]).inverse() * d) / 3),
+              1e-6 * other.z[2]);
   // Two components of a spin are seen.
-  EXPECT_NEAR(other.difference[1], (other.states[1] - bundle.states[1]).norm() / std::sqrt(2.0), 1e-12);
+  EXPECT_NEAR(other.difference[1], (other.states[1] - bundle.states[1]).norm() / std::sqrt(2.0),
+              1e-12);
   EXPECT_NEAR(other.sd[1], std::sqrt(other.cov[1].trace() / 2), 1e-12);
 }
 
 TEST(ClassicalComparison, CoefficientsOfEachEstimator) {
   const Fitted& f = Once();
-  const auto e_of = [&](const std::string& name) { return Of(f.comparison, name).fit.parameters.at(1); };
+  const auto e_of = [&](const std::string& name) {
+    return Of(f.comparison, name).fit.parameters.at(1);
+  };
   EXPECT_EQ(e_of("bundle").name, "e_star");
   // Not with the weights of the run, which leaves what all impacts share out of them.
   EXPECT_NEAR(e_of("bundle").value, f.repeat.analysis.fit.fits.front().parameters[1].value, 0.02);
@@ -137,15 +145,19 @@ TEST(ClassicalComparison, TablesReadBack) {
   const Comparison& c = Once().comparison;
   const test::TemporaryFolder folder;
   WriteComparison(folder.path(), c);
-  const Table table = ReadCsv(folder / "classical.csv", Texts({"recording", "estimator", "reason"}));
+  const Table table =
+      ReadCsv(folder / "classical.csv", Texts({"recording", "estimator", "reason"}));
   ASSERT_EQ(table.n_rows(), c.estimators.size() * c.estimators.front().impacts.size());
-  const std::size_t row = c.estimators.front().impacts.size();  // the first row of the first classical one
+  // the first row of the first classical one
+  const std::size_t row = c.estimators.front().impacts.size();
   EXPECT_EQ(table.TextColumn("estimator")[row], "houbolt_as_printed");
   EXPECT_EQ(table.Column("omega_plus_y_rad_per_s")[row], c.estimators[1].impacts[0].states[3].y());
-  EXPECT_EQ(table.Column("sd_v_minus_z_m_per_s")[row], std::sqrt(c.estimators[1].impacts[0].cov[0](2, 2)));
+  EXPECT_EQ(table.Column("sd_v_minus_z_m_per_s")[row],
+            std::sqrt(c.estimators[1].impacts[0].cov[0](2, 2)));
   EXPECT_EQ(table.Column("z_v_plus")[row], c.estimators[1].impacts[0].z[2]);
   EXPECT_TRUE(std::isnan(table.Column("z_v_plus")[0]));
-  const Table fits = ReadCsv(folder / "classical_fit.csv", Texts({"estimator", "law", "parameter", "reason"}));
+  const Table fits =
+      ReadCsv(folder / "classical_fit.csv", Texts({"estimator", "law", "parameter", "reason"}));
   EXPECT_EQ(fits.n_rows(), 2 * c.estimators.size());
   EXPECT_EQ(fits.Column("value")[1], c.estimators[0].fit.parameters[1].value);
 }

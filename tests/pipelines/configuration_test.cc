@@ -25,14 +25,17 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-const std::filesystem::path kExamples = std::filesystem::path(IMPACTLAB_SOURCE_DIR) / "data/reference";
+const std::filesystem::path kExamples =
+    std::filesystem::path(IMPACTLAB_SOURCE_DIR) / "data/reference";
 
 Configuration Describe(const Experiment& e) {
-  return DescribeConfiguration("experiment", ToYaml(e), e.path, [&] { return ToYaml(LoadExperiment(e.path)); });
+  return DescribeConfiguration("experiment", ToYaml(e), e.path,
+                               [&] { return ToYaml(LoadExperiment(e.path)); });
 }
 
 UsedKey KeyOf(const Configuration& configuration, const std::string& name) {
-  const auto at = std::find_if(configuration.keys.begin(), configuration.keys.end(), [&](const UsedKey& k) { return k.key == name; });
+  const auto at = std::find_if(configuration.keys.begin(), configuration.keys.end(),
+                               [&](const UsedKey& k) { return k.key == name; });
   EXPECT_NE(at, configuration.keys.end()) << name;
   return at == configuration.keys.end() ? UsedKey{} : *at;
 }
@@ -42,7 +45,8 @@ constexpr const char* kFile =
     "recordings:\n  kind: planar_poses\n  files: drops/*.csv\n"
     "body:\n  shape: box\n  side_m: 0.06\n"
     "identify:\n  bootstrap: 20\n  grid: 0\n"
-    "coefficients:\n  groups:\n    - name: oak\n      recordings: a*\n    - name: pine\n      recordings: b*\n";
+    "coefficients:\n  groups:\n    - name: oak\n      recordings: a*\n    - name: pine\n      "
+    "recordings: b*\n";
 
 class ConfigurationOf : public ::testing::Test {
  protected:
@@ -102,10 +106,14 @@ TEST_F(ConfigurationOf, FileThatIsGoneLeavesSourcesUnknown) {
 // A run.yaml that is run again holds every default, and where it came from.
 TEST_F(ConfigurationOf, RunThatIsRunAgainStandsInItsFile) {
   const Experiment first = Load(kFile);
-  const Configuration c = Describe(Load(ToYaml(first) + ToYaml(CollectProvenance(1, "impactlab run drops.yaml", {first.path}))));
+  const Configuration c = Describe(
+      Load(ToYaml(first) + ToYaml(CollectProvenance(1, "impactlab run drops.yaml", {first.path}))));
   for (const UsedKey& key : c.keys)
-    EXPECT_TRUE(key.source == KeySource::kFile || key.source == KeySource::kLeftOut) << key.key << " " << static_cast<int>(key.source);
-  EXPECT_EQ(std::count_if(c.keys.begin(), c.keys.end(), [](const UsedKey& k) { return k.key.starts_with("provenance."); }), 0);
+    EXPECT_TRUE(key.source == KeySource::kFile || key.source == KeySource::kLeftOut)
+        << key.key << " " << static_cast<int>(key.source);
+  EXPECT_EQ(std::count_if(c.keys.begin(), c.keys.end(),
+                          [](const UsedKey& k) { return k.key.starts_with("provenance."); }),
+            0);
 }
 
 TEST(Configuration, HasAMeaningForEveryKeyOfEveryKindOfExperiment) {
@@ -123,11 +131,14 @@ TEST(Configuration, HasAMeaningForEveryKeyOfEveryKindOfExperiment) {
   }
   EXPECT_GE(files, 8);
   const TrackPlan plan = LoadTracking(kExamples / "tracking.yaml");
-  for (const UsedKey& key : DescribeConfiguration("tracking", ToYaml(plan), plan.path, [&] { return ToYaml(plan); }).keys)
+  for (const UsedKey& key : DescribeConfiguration("tracking", ToYaml(plan), plan.path, [&] {
+                              return ToYaml(plan);
+                            }).keys)
     EXPECT_NE(key.meaning, "") << key.key;
   const std::filesystem::path calibration = kExamples / "calibration.yaml";
   const std::string yaml = ToYaml(LoadCalibration(calibration));
-  for (const UsedKey& key : DescribeConfiguration("calibration", yaml, calibration, [&] { return yaml; }).keys)
+  for (const UsedKey& key :
+       DescribeConfiguration("calibration", yaml, calibration, [&] { return yaml; }).keys)
     EXPECT_NE(key.meaning, "") << key.key;
 }
 
@@ -135,9 +146,11 @@ std::string PreOf(const std::string& html, const std::string& id) {
   const std::string start = "<pre id=\"" + id + "\">";
   const std::size_t from = html.find(start);
   if (from == std::string::npos) return {};
-  std::string text = html.substr(from + start.size(), html.find("</pre>", from) - from - start.size());
+  std::string text =
+      html.substr(from + start.size(), html.find("</pre>", from) - from - start.size());
   for (const auto& [entity, letter] :
-       {std::pair("&lt;", "<"), std::pair("&gt;", ">"), std::pair("&quot;", "\""), std::pair("&#39;", "'"), std::pair("&amp;", "&")})
+       {std::pair("&lt;", "<"), std::pair("&gt;", ">"), std::pair("&quot;", "\""),
+        std::pair("&#39;", "'"), std::pair("&amp;", "&")})
     for (std::size_t at = 0; (at = text.find(entity, at)) != std::string::npos; ++at)
       text.replace(at, std::string_view(entity).size(), letter);
   return text;
@@ -154,7 +167,10 @@ TEST_F(ConfigurationOf, ReportHoldsTheExperimentToRunAgain) {
   EXPECT_EQ(ToYaml(Load(again)), ToYaml(run.experiment));
   // Without scripts nothing is missing but the button.
   EXPECT_THAT(html, HasSubstr("<details><summary>experiment.yaml as it was used"));
-  EXPECT_THAT(html, HasSubstr("<th scope=\"row\">identify.bootstrap</th><td>77</td><td></td><td>command line</td>"));
+  EXPECT_THAT(
+      html,
+      HasSubstr(
+          "<th scope=\"row\">identify.bootstrap</th><td>77</td><td></td><td>command line</td>"));
   EXPECT_THAT(html, HasSubstr("1 from the command line"));
 }
 
@@ -180,7 +196,8 @@ TEST(Configuration, SectionStaysSmallWithEveryKeyAndManyRecordings) {
 // The cameras that a run calibrates stand before those that its tracking file names.
 TEST(Configuration, TheRigIsTheOneThatWasUsed) {
   RunResult run = testing::FabricatedRun({.recordings = 6});
-  run.experiment = LoadExperiment(std::filesystem::path(IMPACTLAB_SOURCE_DIR) / "data/sample/incline/experiment.yaml");
+  run.experiment = LoadExperiment(std::filesystem::path(IMPACTLAB_SOURCE_DIR) /
+                                  "data/sample/incline/experiment.yaml");
   ASSERT_FALSE(run.experiment.markers->calibration.empty());
   const std::string html = internal::ConfigurationSection(internal::MakeContext(run, false)).html;
   EXPECT_THAT(html, HasSubstr("calibration/rig.yaml of this run"));

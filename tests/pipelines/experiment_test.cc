@@ -112,7 +112,8 @@ TEST(Experiment, EveryKeyIsReadAndWrittenBackExactly) {
   const Experiment back = Load(text);
   EXPECT_EQ(ToYaml(back), text);
   EXPECT_EQ(back.name, e.name);
-  EXPECT_EQ(back.recordings, (e.path.parent_path() / e.recordings).string());  // found from any folder
+  // found from any folder
+  EXPECT_EQ(back.recordings, (e.path.parent_path() / e.recordings).string());
   EXPECT_TRUE(std::filesystem::path(back.recordings).is_absolute());
   EXPECT_EQ(back.columns.names, e.columns.names);
   EXPECT_EQ(back.body.inertia_B, e.body.inertia_B);
@@ -133,23 +134,34 @@ TEST(Experiment, EveryKeyIsReadAndWrittenBackExactly) {
 }
 
 TEST(Experiment, EveryShapeReadsBackExactly) {
-  const std::string spatial = "schema: impactlab.experiment/1\nrecordings: {files: a.csv, kind: spatial_poses}\n";
+  const std::string spatial =
+      "schema: impactlab.experiment/1\nrecordings: {files: a.csv, kind: spatial_poses}\n";
   const std::vector<std::string> texts = {
-      spatial + "body: {shape: box, sides_m: [0.1, 0.2, 0.07], corner_radius_m: 0.003, mass_kg: 0.3}\n",
+      spatial +
+          "body: {shape: box, sides_m: [0.1, 0.2, 0.07], corner_radius_m: 0.003, mass_kg: 0.3}\n",
       spatial + "body: {shape: box, side_m: 0.1048, mass_kg: 0.37, inertia_kg_m2: 0.00081}\n",
       spatial + "body: {shape: ball, radius_m: 0.02, gyration_radius_m: 0.0111}\n",
       spatial + "body: {shape: ellipsoid, semi_axes_m: [0.1, 0.2, 0.15]}\n",
-      spatial + "body: {shape: rod, length_m: 0.1, radius_m: 0.01, gyration_radius_m: [0.03, 0.031, 0.01]}\n",
       spatial +
-          "body: {shape: polytope, vertices_m: [[0,0,0],[0.1,0,0],[0,0.1,0],[0,0,0.1],[0.02,0.02,0.02]], mass_kg: 0.7, corner_radius_m: "
+          "body: {shape: rod, length_m: 0.1, radius_m: 0.01, gyration_radius_m: [0.03, 0.031, "
+          "0.01]}\n",
+      spatial +
+          "body: {shape: polytope, vertices_m: "
+          "[[0,0,0],[0.1,0,0],[0,0.1,0],[0,0,0.1],[0.02,0.02,0.02]], mass_kg: 0.7, "
+          "corner_radius_m: "
           "0.002}\n",
       spatial + "body: {shape: polytope, vertices_m: [[0,0,0],[0.1,0,0],[0,0.1,0],[0,0,0.1]]}\n",
-      spatial + "body: {shape: polytope, vertices_m: [[-0.01,0,0],[0.1,0,0],[0,0.1,0],[0,0,0.1]], gyration_radius_m: 0.03}\n",
-      spatial + "body: {shape: points, vertices_m: [[0,0,-0.1],[0,0,0.1]], mass_kg: 0.2, inertia_kg_m2: [2e-3, 2e-3, 1e-5]}\n",
+      spatial +
+          "body: {shape: polytope, vertices_m: [[-0.01,0,0],[0.1,0,0],[0,0.1,0],[0,0,0.1]], "
+          "gyration_radius_m: 0.03}\n",
+      spatial +
+          "body: {shape: points, vertices_m: [[0,0,-0.1],[0,0,0.1]], mass_kg: 0.2, inertia_kg_m2: "
+          "[2e-3, 2e-3, 1e-5]}\n",
       std::string(kHead) + "body: {shape: box, sides_m: [0.06, 0.03], gyration_radius_m: 0.0217}\n",
       std::string(kHead) + "body: {shape: ellipsoid, semi_axes_m: [0.06, 0.03], mass_kg: 2}\n",
       std::string(kHead) + "body: {shape: rod, length_m: 0.6, radius_m: 0.01, mass_kg: 2}\n",
-      std::string(kHead) + "body: {shape: polytope, vertices_m: [[0,0],[0.1,0],[0.03,0.08]], mass_kg: 0.2}\n"};
+      std::string(kHead) +
+          "body: {shape: polytope, vertices_m: [[0,0],[0.1,0],[0.03,0.08]], mass_kg: 0.2}\n"};
   for (const std::string& text : texts) {
     SCOPED_TRACE(text);
     const Experiment e = Load(text);
@@ -163,15 +175,18 @@ TEST(Experiment, EveryShapeReadsBackExactly) {
     EXPECT_EQ(back.body.points_B, e.body.points_B);
     EXPECT_EQ(back.body.corner_radius, e.body.corner_radius);
     ASSERT_EQ(back.body.corner_inset_B.size(), e.body.corner_inset_B.size());
-    for (std::size_t i = 0; i < e.body.corner_inset_B.size(); ++i) EXPECT_EQ(back.body.corner_inset_B[i], e.body.corner_inset_B[i]);
+    for (std::size_t i = 0; i < e.body.corner_inset_B.size(); ++i)
+      EXPECT_EQ(back.body.corner_inset_B[i], e.body.corner_inset_B[i]);
   }
 }
 
 TEST(Experiment, PolytopeStandsAboutTheCentreItIsGiven) {
   const std::string vertices = "vertices_m: [[0,0],[0.12,0],[0,0.09]]";
-  const Experiment solid = Load(std::string(kHead) + "body: {shape: polytope, " + vertices + ", mass_kg: 1}\n");
+  const Experiment solid =
+      Load(std::string(kHead) + "body: {shape: polytope, " + vertices + ", mass_kg: 1}\n");
   EXPECT_NEAR((solid.body.points_B[0] - Eigen::Vector3d(-0.04, 0, -0.03)).norm(), 0, 1e-15);
-  const Experiment given = Load(std::string(kHead) + "body: {shape: polytope, " + vertices + ", mass_kg: 1, inertia_kg_m2: 0.001}\n");
+  const Experiment given = Load(std::string(kHead) + "body: {shape: polytope, " + vertices +
+                                ", mass_kg: 1, inertia_kg_m2: 0.001}\n");
   EXPECT_EQ(given.body.points_B[0], Eigen::Vector3d(0, 0, 0));
   EXPECT_EQ(given.body.points_B[1], Eigen::Vector3d(0.12, 0, 0));
   EXPECT_EQ(given.body.inertia_B(1, 1), 0.001);
@@ -183,53 +198,74 @@ TEST(Experiment, FaultsNameFileLineKeyAndWhatIsAllowed) {
     std::vector<std::string> words;
   };
   const std::string head = kHead, box = kBox;
-  const std::string spatial = "schema: impactlab.experiment/1\nrecordings: {files: a.csv, kind: spatial_poses}\n";
+  const std::string spatial =
+      "schema: impactlab.experiment/1\nrecordings: {files: a.csv, kind: spatial_poses}\n";
   const std::vector<Case> cases = {
       {head + box + "moton: {min_frames: 4}\n", {"exp.yaml:8", "moton", "motion"}},
-      {head + box + "motion: {sigma_position_mm: 1}\n", {"exp.yaml:8", "sigma_position_mm", "sigma_position_m"}},
+      {head + box + "motion: {sigma_position_mm: 1}\n",
+       {"exp.yaml:8", "sigma_position_mm", "sigma_position_m"}},
       {head + "body:\n  shape: box\n  side_mm: 60\n", {"exp.yaml:5", "side"}},
-      {head + "body:\n  shape: box\n  side_m: 0.06\n  mass_kg: -1\n", {"exp.yaml:8: body.mass_kg: found", "-1", "above 0"}},
+      {head + "body:\n  shape: box\n  side_m: 0.06\n  mass_kg: -1\n",
+       {"exp.yaml:8: body.mass_kg: found", "-1", "above 0"}},
       {head + "body:\n  shape: box\n  side_m: 0\n", {"exp.yaml:7: body.side_m", "above 0"}},
       {head + "body:\n  shape: box\n  side_m: .nan\n", {"exp.yaml:7: body.side_m"}},
-      {head + "body:\n  shape: box\n  side_m: 0.06\n  sides_m: [1, 1]\n", {"exp.yaml:8: body.sides_m", "one of side_m and sides_m"}},
-      {head + "body:\n  shape: box\n  sides_m: [1, 1, 1]\n", {"exp.yaml:7: body.sides_m", "2 numbers"}},
+      {head + "body:\n  shape: box\n  side_m: 0.06\n  sides_m: [1, 1]\n",
+       {"exp.yaml:8: body.sides_m", "one of side_m and sides_m"}},
+      {head + "body:\n  shape: box\n  sides_m: [1, 1, 1]\n",
+       {"exp.yaml:7: body.sides_m", "2 numbers"}},
       {head + "body:\n  shape: cube\n", {"exp.yaml:6: body.shape", "cube", "box"}},
-      {head + "body:\n  shape: ball\n  radius_m: 0.1\n  side_m: 0.1\n", {"exp.yaml:8: body.side_m", "unknown"}},
-      {head + "body:\n  shape: box\n  side_m: 0.06\n  corner_radius_m: 0.04\n", {"exp.yaml:8: body.corner_radius_m", "0.04", "0 to 0.03"}},
+      {head + "body:\n  shape: ball\n  radius_m: 0.1\n  side_m: 0.1\n",
+       {"exp.yaml:8: body.side_m", "unknown"}},
+      {head + "body:\n  shape: box\n  side_m: 0.06\n  corner_radius_m: 0.04\n",
+       {"exp.yaml:8: body.corner_radius_m", "0.04", "0 to 0.03"}},
       {head + "body:\n  shape: box\n  side_m: 0.06\n  inertia_kg_m2: 0.1\n",
        {"exp.yaml:8: body.inertia_kg_m2", "mass_kg", "gyration_radius_m"}},
       {head + "body:\n  shape: box\n  side_m: 0.06\n  gyration_radius_m: [1, 2, 3]\n",
        {"exp.yaml:8: body.gyration_radius_m", "one number"}},
-      {spatial + "body: {shape: box, side_m: 0.1, mass_kg: 1, inertia_kg_m2: [1, 1, 3]}\n", {"exp.yaml:3: body.inertia_kg_m2", "triangle"}},
+      {spatial + "body: {shape: box, side_m: 0.1, mass_kg: 1, inertia_kg_m2: [1, 1, 3]}\n",
+       {"exp.yaml:3: body.inertia_kg_m2", "triangle"}},
       {spatial + "body: {shape: box, side_m: 0.1, mass_kg: 1, inertia_kg_m2: [1, -1, 1]}\n",
        {"exp.yaml:3: body.inertia_kg_m2", "positive"}},
       {spatial + "body: {shape: box, side_m: 0.1, mass_kg: 1, inertia_kg_m2: [1, 2, 0, 1, 0, 1]}\n",
        {"exp.yaml:3: body.inertia_kg_m2", "positive"}},
       {spatial + "body: {shape: box, side_m: 0.1, mass_kg: 1, inertia_kg_m2: [1, 1]}\n",
        {"exp.yaml:3: body.inertia_kg_m2", "a list of 2", "3"}},
-      {spatial + "body: {shape: box, side_m: 0.1, mass_kg: 1, inertia_kg_m2: [1, x, 1]}\n", {"exp.yaml:3: body.inertia_kg_m2[1]"}},
-      {spatial + "body: {shape: box, side_m: 0.1, mass_kg: 1, inertia_kg_m2: heavy}\n", {"exp.yaml:3: body.inertia_kg_m2", "heavy"}},
-      {spatial + "body: {shape: points, vertices_m: [[0, 0, 0]]}\n", {"exp.yaml:3: body.shape", "inertia"}},
-      {spatial + "body: {shape: rod, length_m: 0.1, radius_m: 0.09}\n", {"exp.yaml:3: body.radius_m", "0.09"}},
-      {spatial + "body: {shape: polytope, vertices_m: [[0,0,0],[1,0,0],[0,1,0],[1,1,0]]}\n", {"exp.yaml:3", "volume"}},
+      {spatial + "body: {shape: box, side_m: 0.1, mass_kg: 1, inertia_kg_m2: [1, x, 1]}\n",
+       {"exp.yaml:3: body.inertia_kg_m2[1]"}},
+      {spatial + "body: {shape: box, side_m: 0.1, mass_kg: 1, inertia_kg_m2: heavy}\n",
+       {"exp.yaml:3: body.inertia_kg_m2", "heavy"}},
+      {spatial + "body: {shape: points, vertices_m: [[0, 0, 0]]}\n",
+       {"exp.yaml:3: body.shape", "inertia"}},
+      {spatial + "body: {shape: rod, length_m: 0.1, radius_m: 0.09}\n",
+       {"exp.yaml:3: body.radius_m", "0.09"}},
+      {spatial + "body: {shape: polytope, vertices_m: [[0,0,0],[1,0,0],[0,1,0],[1,1,0]]}\n",
+       {"exp.yaml:3", "volume"}},
       {head + box + "floor: {normal: [0, 0, 0]}\n", {"exp.yaml:8: floor.normal"}},
       {head + box + "floor: {normal: [0, 1, 1]}\n", {"exp.yaml:8: floor.normal", "y = 0"}},
       {head + box + "gravity_m_per_s2: [0, 1, -9]\n", {"exp.yaml:8: gravity_m_per_s2", "y = 0"}},
       {head + box + "gravity_m_per_s2: -9.81\n", {"exp.yaml:8: gravity_m_per_s2", "3 numbers"}},
       {head + box + "drag_per_m: -0.1\n", {"exp.yaml:8: drag_per_m", "at least 0"}},
-      {head + box + "motion: {min_frames: 10, max_frames: 9}\n", {"exp.yaml:8: motion.max_frames", "10"}},
+      {head + box + "motion: {min_frames: 10, max_frames: 9}\n",
+       {"exp.yaml:8: motion.max_frames", "10"}},
       {head + box + "motion: {min_frames: 2.5}\n", {"exp.yaml:8: motion.min_frames", "whole"}},
       {head + box + "motion: {misfit_probability: 1}\n", {"exp.yaml:8: motion.misfit_probability"}},
       {head + box + "correction: {clock_rate: 0}\n", {"exp.yaml:8: correction.clock_rate"}},
-      {head + box + "correction: {com_offset_y_m: 1}\n", {"exp.yaml:8: correction.com_offset_y_m", "unknown"}},
-      {head + box + "correction: {theta_offset_deg: 1}\n", {"exp.yaml:8: correction.theta_offset_deg", "theta_offset_rad"}},
-      {head + box + "audit: {apply: [theta_ofset_rad]}\n", {"exp.yaml:8: audit.apply", "theta_ofset_rad", "nearest is theta_offset_rad"}},
+      {head + box + "correction: {com_offset_y_m: 1}\n",
+       {"exp.yaml:8: correction.com_offset_y_m", "unknown"}},
+      {head + box + "correction: {theta_offset_deg: 1}\n",
+       {"exp.yaml:8: correction.theta_offset_deg", "theta_offset_rad"}},
+      {head + box + "audit: {apply: [theta_ofset_rad]}\n",
+       {"exp.yaml:8: audit.apply", "theta_ofset_rad", "nearest is theta_offset_rad"}},
       {head + box + "audit: {apply: [all, clock_rate]}\n", {"exp.yaml:8: audit.apply", "all"}},
-      {head + box + "identify: {laws: [hunt]}\n", {"exp.yaml:8: identify.laws", "hunt", "energetic"}},
-      {head + box + "identify: {laws: [poisson, poisson]}\n", {"exp.yaml:8: identify.laws", "once"}},
-      {head + box + "identify: {likelihood: cauchy}\n", {"exp.yaml:8: identify.likelihood", "student_t"}},
+      {head + box + "identify: {laws: [hunt]}\n",
+       {"exp.yaml:8: identify.laws", "hunt", "energetic"}},
+      {head + box + "identify: {laws: [poisson, poisson]}\n",
+       {"exp.yaml:8: identify.laws", "once"}},
+      {head + box + "identify: {likelihood: cauchy}\n",
+       {"exp.yaml:8: identify.likelihood", "student_t"}},
       {head + box + "identify: {bootstrap: -1}\n", {"exp.yaml:8: identify.bootstrap"}},
-      {head + box + "coefficients: {models: [speedy]}\n", {"exp.yaml:8: coefficients.models", "speedy", "groups"}},
+      {head + box + "coefficients: {models: [speedy]}\n",
+       {"exp.yaml:8: coefficients.models", "speedy", "groups"}},
       {head + box + "coefficients: {refits: -1}\n", {"exp.yaml:8: coefficients.refits"}},
       {head + box + "validate: {folds: 1}\n", {"exp.yaml:8: validate.folds", "2"}},
       {head + box + "seed: -1\n", {"exp.yaml:8: seed"}},
@@ -245,10 +281,13 @@ TEST(Experiment, FaultsNameFileLineKeyAndWhatIsAllowed) {
   }
 }
 
-TEST(Experiment, MissingFileIsAConfigError) { EXPECT_THROW(LoadExperiment("/no/such/experiment.yaml"), ConfigError); }
+TEST(Experiment, MissingFileIsAConfigError) {
+  EXPECT_THROW(LoadExperiment("/no/such/experiment.yaml"), ConfigError);
+}
 
 TEST(Experiment, ProvenanceOfARunIsAccepted) {
-  EXPECT_EQ(Fault(std::string(kHead) + kBox + "provenance: {version: 0.1.0, seed: 3}\n"), "no error");
+  EXPECT_EQ(Fault(std::string(kHead) + kBox + "provenance: {version: 0.1.0, seed: 3}\n"),
+            "no error");
 }
 
 TEST(Experiment, OnlyAllowedCorrectionsAreApplied) {
@@ -264,7 +303,8 @@ TEST(Experiment, OnlyAllowedCorrectionsAreApplied) {
   EXPECT_EQ(none.rotation_offset_B, Eigen::Vector3d(0, 0, 0));
   EXPECT_EQ(none.length_scale, 1);
   EXPECT_FALSE(none.mirrored);
-  const FrameCorrection some = AllowedCorrection(all, {"theta_offset_rad", "com_offset_z_m", "floor_offset_m"});
+  const FrameCorrection some =
+      AllowedCorrection(all, {"theta_offset_rad", "com_offset_z_m", "floor_offset_m"});
   EXPECT_EQ(some.rotation_offset_B, Eigen::Vector3d(0, -0.2, 0));
   EXPECT_EQ(some.com_offset_B, Eigen::Vector3d(0, 0, 3e-3));
   EXPECT_EQ(some.floor_offset, 0.01);
@@ -280,7 +320,8 @@ TEST(Experiment, OnlyAllowedCorrectionsAreApplied) {
 }
 
 TEST(Experiment, ShippedExperimentsLoad) {
-  const std::filesystem::path folder = std::filesystem::path(IMPACTLAB_SOURCE_DIR) / "data" / "experiments";
+  const std::filesystem::path folder =
+      std::filesystem::path(IMPACTLAB_SOURCE_DIR) / "data" / "experiments";
   const Experiment square = LoadExperiment(folder / "square-drops.yaml");
   EXPECT_TRUE(square.body.planar);
   EXPECT_FALSE(square.body.mass_known);

@@ -20,7 +20,9 @@ using ::testing::Not;
 
 FormTable Example() {
   FormTable form{"example", "Loss & gain of 50 % in rod_A", "a note"};
-  form.columns = {{"experiment", "experiment"}, {"v_plus_x_m_per_s", "vx+ [m/s]", true}, {"omega", "ω [rad/s]", true}};
+  form.columns = {{"experiment", "experiment"},
+                  {"v_plus_x_m_per_s", "vx+ [m/s]", true},
+                  {"omega", "ω [rad/s]", true}};
   form.Row({"A | b_c", FormCell(-0.123456, 0.0123), FormCell(-15.1, "-15.10")});
   form.Row({});
   form.Row({"[B] <i>", FormCell(2.0), FormCell()});
@@ -34,7 +36,8 @@ TEST(FormTable, MarkdownHasOneCellAColumn) {
   EXPECT_THAT(text, HasSubstr("|---|---:|---:|"));
 }
 
-// What a LaTeX run needs: braces and environments closed, as many cells in a row as columns, no bare special character, dollars in pairs.
+// What a LaTeX run needs: braces and environments closed, as many cells in a row as columns, no
+// bare special character, dollars in pairs.
 TEST(FormTable, LatexIsWellFormed) {
   const std::string text = ToLatex(Example());
   EXPECT_EQ(std::count(text.begin(), text.end(), '{'), std::count(text.begin(), text.end(), '}'));
@@ -49,7 +52,8 @@ TEST(FormTable, LatexIsWellFormed) {
     const std::size_t begin = text.rfind('\n', from) + 1;
     const std::string line = text.substr(begin, from - begin);
     int cells = 1;
-    for (std::size_t i = 0; i < line.size(); ++i) cells += line[i] == '&' && (i == 0 || line[i - 1] != '\\');
+    for (std::size_t i = 0; i < line.size(); ++i)
+      cells += line[i] == '&' && (i == 0 || line[i - 1] != '\\');
     EXPECT_EQ(cells, 3) << line;
     EXPECT_EQ(std::count(line.begin(), line.end(), '$') % 2, 0) << line;
     ++rows;
@@ -65,7 +69,8 @@ TEST(FormTable, CsvReadsBackWithItsStandardDeviations) {
   options.text_columns = {"experiment"};
   options.empty_is_nan = true;
   const Table table = ReadCsv(folder / "example.csv", options);
-  EXPECT_EQ(table.columns, (std::vector<std::string>{"v_plus_x_m_per_s", "sd_v_plus_x_m_per_s", "omega"}));
+  EXPECT_EQ(table.columns,
+            (std::vector<std::string>{"v_plus_x_m_per_s", "sd_v_plus_x_m_per_s", "omega"}));
   ASSERT_EQ(table.n_rows(), 2U);
   EXPECT_EQ(table.Column("v_plus_x_m_per_s")[0], -0.123456);
   EXPECT_EQ(table.Column("sd_v_plus_x_m_per_s")[0], 0.0123);

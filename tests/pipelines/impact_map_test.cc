@@ -46,14 +46,16 @@ std::string Message(const test::TemporaryFolder& folder, const std::string& text
   return "no error";
 }
 
-// Fig. 3.16: 0, 4, 2, 1, 3, 0 along beta; exact bounds of the digest, and the largest dissipation 0.8311 at 1.99.
+// Fig. 3.16: 0, 4, 2, 1, 3, 0 along beta; exact bounds of the digest, and the largest dissipation
+// 0.8311 at 1.99.
 TEST(ImpactMap, RodOfFigure316) {
   const test::TemporaryFolder folder;
   const MapSweep sweep = Load(folder, kRod);
   const ImpactMap map = ComputeMap(sweep, 2, {});
   EXPECT_EQ(map.faults, 0u);
   EXPECT_EQ(map.gains, 0u);
-  const std::pair<double, const char*> changes[] = {{0.71, "4"}, {0.95, "2"}, {1.05, "1"}, {1.80, "3"}, {1.87, "0"}};
+  const std::pair<double, const char*> changes[] = {
+      {0.71, "4"}, {0.95, "2"}, {1.05, "1"}, {1.80, "3"}, {1.87, "0"}};
   std::size_t i = 0;
   for (const auto& [beta, to] : changes) {
     while (i < map.nx() && map.At(0, i, 0).course != to) ++i;
@@ -69,7 +71,8 @@ TEST(ImpactMap, RodOfFigure316) {
   EXPECT_NEAR(at, 1.99, 0.011);
 }
 
-// The dissipation column is 1 - T+/T- of the columns of velocities, and the contact's velocity that of the body's point.
+// The dissipation column is 1 - T+/T- of the columns of velocities, and the contact's velocity that
+// of the body's point.
 TEST(ImpactMap, ColumnsBelongToOneState) {
   const test::TemporaryFolder folder;
   const std::string text = R"(schema: impactlab.map/1
@@ -86,13 +89,18 @@ fixed: {lean_rad: 0.6, v_x_m_per_s: 0.3, v_z_m_per_s: -1, omega_x_rad_per_s: 0.4
     for (std::size_t ix = 0; ix < map.nx(); ++ix) {
       const auto& q = map.At(0, ix, iy).values;
       const double az = sweep.y->shown[iy], vy = sweep.x.shown[ix], lean = 0.6;
-      const Eigen::Vector3d z_B(std::sin(lean) * std::cos(az), std::sin(lean) * std::sin(az), std::cos(lean));
-      const Eigen::Vector3d y_B(-std::sin(az), std::cos(az), 0), x_B = y_B.cross(z_B), r = -0.5 * z_B;
+      const Eigen::Vector3d z_B(std::sin(lean) * std::cos(az), std::sin(lean) * std::sin(az),
+                                std::cos(lean));
+      const Eigen::Vector3d y_B(-std::sin(az), std::cos(az), 0), x_B = y_B.cross(z_B),
+                                                                 r = -0.5 * z_B;
       Eigen::Matrix3d R;
       R << x_B, y_B, z_B;
       const Eigen::Matrix3d I = R * Eigen::Vector3d(0.3, 0.35, 0.1).asDiagonal() * R.transpose();
-      const Eigen::Vector3d v(0.3, vy, -1), w(0.4, -0.2, 1), v_plus(q[1], q[2], q[3]), w_plus(q[4], q[5], q[6]), J(q[10], q[11], q[12]);
-      const auto energy = [&](const Eigen::Vector3d& a, const Eigen::Vector3d& b) { return a.squaredNorm() + 0.5 * b.dot(I * b); };
+      const Eigen::Vector3d v(0.3, vy, -1), w(0.4, -0.2, 1), v_plus(q[1], q[2], q[3]),
+          w_plus(q[4], q[5], q[6]), J(q[10], q[11], q[12]);
+      const auto energy = [&](const Eigen::Vector3d& a, const Eigen::Vector3d& b) {
+        return a.squaredNorm() + 0.5 * b.dot(I * b);
+      };
       EXPECT_NEAR(q[0], 1 - energy(v_plus, w_plus) / energy(v, w), 1e-9);
       EXPECT_LT((2 * (v_plus - v) - J).norm(), 1e-12);
       EXPECT_LT((I * (w_plus - w) - r.cross(J)).norm(), 1e-12);
@@ -115,7 +123,8 @@ statements:
   - {kind: inside, quantity: dissipation, least: true, x: [-1, 1], y: [-1, 1.1], says: somewhere}
 )";
   const ImpactMap map = ComputeMap(Load(folder, text), 2, {});
-  EXPECT_TRUE(CheckStatement(map, map.sweep.statements[0]).agrees) << CheckStatement(map, map.sweep.statements[0]).found;
+  EXPECT_TRUE(CheckStatement(map, map.sweep.statements[0]).agrees)
+      << CheckStatement(map, map.sweep.statements[0]).found;
   EXPECT_FALSE(CheckStatement(map, map.sweep.statements[1]).agrees);
   EXPECT_TRUE(CheckStatement(map, map.sweep.statements[2]).agrees);
 }
@@ -139,7 +148,8 @@ TEST(ImpactMap, StatementsAreHeldAgainstWhatIsFound) {
 )");
   const ImpactMap map = ComputeMap(sweep, 1, {});
   std::string verdicts;
-  for (const MapStatement& statement : sweep.statements) verdicts += CheckStatement(map, statement).agrees ? '+' : '-';
+  for (const MapStatement& statement : sweep.statements)
+    verdicts += CheckStatement(map, statement).agrees ? '+' : '-';
   EXPECT_EQ(verdicts, "+--+-+-+-+-+-");
   EXPECT_THAT(CheckStatement(map, sweep.statements[2]).found, HasSubstr("no change"));
 }
@@ -147,7 +157,8 @@ TEST(ImpactMap, StatementsAreHeldAgainstWhatIsFound) {
 TEST(ImpactMap, TableAndPicturesStandAlone) {
   const test::TemporaryFolder folder;
   std::string text = Replaced(kRod, "step: 0.01", "count: 41") +
-                     "y: {sets: mu_k, label: \"mu < 1 & so on\", from: 0, to: 1, count: 21}\nlaws: [energetic, newton]\n";
+                     "y: {sets: mu_k, label: \"mu < 1 & so on\", from: 0, to: 1, count: 21}\nlaws: "
+                     "[energetic, newton]\n";
   text = Replaced(text, ", mu_k: 0.4", "");
   const ImpactMap map = ComputeMap(Load(folder, text), 0, {});
   WriteMapCsv(folder / "map.csv", map);
@@ -174,8 +185,8 @@ TEST(ImpactMap, TableAndPicturesStandAlone) {
 // Rows are worked on in parallel: the result is the same to the last bit.
 TEST(ImpactMap, ThreadsDoNotChangeTheResult) {
   const test::TemporaryFolder folder;
-  const std::string text =
-      Replaced(Replaced(kRod, "step: 0.01", "count: 31"), ", mu_k: 0.4", "") + "y: {sets: mu_k, label: mu, from: 0, to: 1, count: 31}\n";
+  const std::string text = Replaced(Replaced(kRod, "step: 0.01", "count: 31"), ", mu_k: 0.4", "") +
+                           "y: {sets: mu_k, label: mu, from: 0, to: 1, count: 31}\n";
   const MapSweep sweep = Load(folder, text);
   int rows = 0;
   const ImpactMap one = ComputeMap(sweep, 1, [&] { ++rows; }), four = ComputeMap(sweep, 4, {});
@@ -191,11 +202,15 @@ TEST(ImpactMap, FaultsInFilesAreNamed) {
   EXPECT_THAT(Message(folder, Replaced(kRod, "lean_rad", "lean_deg")), HasSubstr("lean_rad"));
   EXPECT_THAT(Message(folder, Replaced(kRod, "e: 0.4", "e: 1.4")), HasSubstr("1.4"));
   EXPECT_THAT(Message(folder, Replaced(kRod, ", mu_k: 0.4", "")), HasSubstr("mu_k"));
-  EXPECT_THAT(Message(folder, Replaced(kRod, "step: 0.01", "step: 0.01, count: 3")), HasSubstr("one of them"));
+  EXPECT_THAT(Message(folder, Replaced(kRod, "step: 0.01", "step: 0.01, count: 3")),
+              HasSubstr("one of them"));
   EXPECT_THAT(Message(folder, Replaced(kRod, "step: 0.01", "step: 1e-9")), HasSubstr("step"));
-  EXPECT_THAT(Message(folder, Replaced(kRod, "v_x_m_per_s: 1", "omega_x_rad_per_s: 1")), HasSubstr("omega_x_rad_per_s"));
-  EXPECT_THAT(Message(folder, Replaced(kRod, "v_x_m_per_s: 1", "contact_v_x_m_per_s: 1")), HasSubstr("of the centre"));
-  EXPECT_THAT(Message(folder, Replaced(kRod, "v_x_m_per_s: 1", "lean_rad: 1")), HasSubstr("every parameter once"));
+  EXPECT_THAT(Message(folder, Replaced(kRod, "v_x_m_per_s: 1", "omega_x_rad_per_s: 1")),
+              HasSubstr("omega_x_rad_per_s"));
+  EXPECT_THAT(Message(folder, Replaced(kRod, "v_x_m_per_s: 1", "contact_v_x_m_per_s: 1")),
+              HasSubstr("of the centre"));
+  EXPECT_THAT(Message(folder, Replaced(kRod, "v_x_m_per_s: 1", "lean_rad: 1")),
+              HasSubstr("every parameter once"));
   EXPECT_THAT(Message(folder, kRod + "laws: [hooke]\n"), HasSubstr("hooke"));
   EXPECT_THAT(Message(folder, kRod + "laws: [newton, newton]\n"), HasSubstr("every law once"));
   EXPECT_THAT(Message(folder, kRod + "pictures: [colour]\n"), HasSubstr("colour"));
@@ -204,7 +219,8 @@ TEST(ImpactMap, FaultsInFilesAreNamed) {
   EXPECT_EQ(Message(folder, kRod), "no error");
 }
 
-// Fig. 3.3 of document 002: with e = 0.5 energy is kept at the two ratios u_E and lost between them.
+// Fig. 3.3 of document 002: with e = 0.5 energy is kept at the two ratios u_E and lost between
+// them.
 TEST(ImpactMap, EnergyCurveOfAGivenRatio) {
   const test::TemporaryFolder folder;
   const MapSweep sweep = Load(folder, R"(schema: impactlab.map/1
@@ -214,7 +230,9 @@ laws: [ratio]
 x: {sets: impulse_ratio, label: u, from: -0.9, to: 0.9, count: 181}
 fixed: {lean_rad: 0.4636476090008061, v_x_m_per_s: -2, v_z_m_per_s: -1.5, theta_dot_rad_per_s: 1.9, e: 0.5}
 )");
-  const auto dissipation = [&](double u) { return EvaluateMapPoint(sweep, "ratio", u, 0).values[0]; };
+  const auto dissipation = [&](double u) {
+    return EvaluateMapPoint(sweep, "ratio", u, 0).values[0];
+  };
   EXPECT_NEAR(dissipation(0), 0.34723038803351297, 1e-12);
   EXPECT_NEAR(dissipation(0.292428074345168), 0.5756073035145952, 1e-12);
   EXPECT_NEAR(dissipation(-0.26361461464324343), 0, 1e-12);
@@ -222,18 +240,21 @@ fixed: {lean_rad: 0.4636476090008061, v_x_m_per_s: -2, v_z_m_per_s: -1.5, theta_
   EXPECT_EQ(EvaluateMapPoint(sweep, "ratio", 0.57, 0).course, "gains");
   EXPECT_EQ(EvaluateMapPoint(sweep, "ratio", 0.55, 0).course, "loses");
   EXPECT_EQ(EvaluateMapPoint(sweep, "ratio", 1.4, 0).course, "pulls");
-  EXPECT_THAT(Message(folder, Replaced(kRod, "mu_k: 0.4", "mu_k: 0.4") + "laws: [ratio]\n"), HasSubstr("impulse_ratio"));
+  EXPECT_THAT(Message(folder, Replaced(kRod, "mu_k: 0.4", "mu_k: 0.4") + "laws: [ratio]\n"),
+              HasSubstr("impulse_ratio"));
 }
 
 // Every ready sweep of the repository loads, and a coarse version of it is certified throughout.
 TEST(ImpactMap, ReadySweepsLoad) {
   int n = 0;
-  for (const auto& entry : std::filesystem::directory_iterator(std::string(IMPACTLAB_SOURCE_DIR) + "/data/maps")) {
+  for (const auto& entry :
+       std::filesystem::directory_iterator(std::string(IMPACTLAB_SOURCE_DIR) + "/data/maps")) {
     if (entry.path().extension() != ".yaml") continue;
     MapSweep sweep = LoadMapSweep(entry.path());
     const auto thin = [](std::vector<double>& values) {
       std::vector<double> few;
-      for (std::size_t i = 0; i < values.size(); i += std::max<std::size_t>(1, values.size() / 12)) few.push_back(values[i]);
+      for (std::size_t i = 0; i < values.size(); i += std::max<std::size_t>(1, values.size() / 12))
+        few.push_back(values[i]);
       values = few;
     };
     thin(sweep.x.shown);

@@ -21,7 +21,8 @@ class ImportCommandTest : public ::testing::Test {
     const char* const folders[] = {"a", "b", "c"};
     for (int k = 0; k < 3; ++k)
       test::WriteText(In(std::string(folders[k]) + "/tab.csv"),
-                      "frame,t_s,marker,x_px,y_px\n3,0.5,m," + std::to_string(10 * k + 12) + ",2\n4,0.625,m,3,4\n4,0.625,n,5,6\n");
+                      "frame,t_s,marker,x_px,y_px\n3,0.5,m," + std::to_string(10 * k + 12) +
+                          ",2\n4,0.625,m,3,4\n4,0.625,n,5,6\n");
   }
   std::filesystem::path In(const std::string& name) const { return scratch_.path() / name; }
   std::string Import(const std::vector<std::string>& files) {
@@ -37,7 +38,8 @@ class ImportCommandTest : public ::testing::Test {
   }
   void Correct(const std::string& rows) {
     arguments_.corrections = In("corrections.csv");
-    test::WriteText(arguments_.corrections, "recording,camera,marker,frame,action,x_px,y_px,sd_px,to_marker,note\n" + rows);
+    test::WriteText(arguments_.corrections,
+                    "recording,camera,marker,frame,action,x_px,y_px,sd_px,to_marker,note\n" + rows);
   }
   std::vector<std::string> Names() const {
     std::vector<std::string> names;
@@ -55,7 +57,8 @@ TEST_F(ImportCommandTest, FilesOfOneStemAreToldApart) {
   EXPECT_THAT(said, HasSubstr("'tab~3'"));
   const auto tracks = ReadTracks(arguments_.out);
   for (int k = 0; k < 3; ++k)
-    EXPECT_EQ(tracks[static_cast<std::size_t>(k)].points[0].q.x(), 10 * (k + 1) + 2) << "in the order of the files";
+    EXPECT_EQ(tracks[static_cast<std::size_t>(k)].points[0].q.x(), 10 * (k + 1) + 2)
+        << "in the order of the files";
   EXPECT_THAT(Import({"a/tab.csv"}), Not(HasSubstr("named")));
   // A name that looks like one of ours may be taken.
   std::filesystem::copy_file(In("a/tab.csv"), In("tab~2.csv"));
@@ -83,7 +86,8 @@ TEST_F(ImportCommandTest, CorrectionsGoByTheNewNames) {
 
 TEST_F(ImportCommandTest, FramesWithoutAPoint) {
   Correct("tab,camera_1,m,6,add,7,8,,,\n");
-  EXPECT_THAT(Import({"a/tab.csv"}), HasSubstr("row 2, column frame: found 6, allowed a frame of the recording whose time is known; camera "
+  EXPECT_THAT(Import({"a/tab.csv"}), HasSubstr("row 2, column frame: found 6, allowed a frame of "
+                                               "the recording whose time is known; camera "
                                                "camera_1 has points in frames 3 to 4"));
   EXPECT_FALSE(std::filesystem::exists(arguments_.out));
   // Counted from the nearest frame, whose time need not be its number by the rate.

@@ -35,11 +35,13 @@ class MarkerRecordingsTest : public ::testing::Test {
     Write("rig.yaml", ToYaml(rig));
     Write("tracking.yaml",
           "rig: rig.yaml\ncameras: [{name: camera0, exposure_s: 0.001}, {name: camera1}]\n"
-          "markers: {names: [m1, m2, m3], layout_m: [[0, 0, -0.09], [0, 0, 0.01], [0, 0, 0.085]], layout_sd_m: 0.0001}\n"
+          "markers: {names: [m1, m2, m3], layout_m: [[0, 0, -0.09], [0, 0, 0.01], [0, 0, 0.085]], "
+          "layout_sd_m: 0.0001}\n"
           "recordings: [{name: drop, files: {camera0: a.mp4, camera1: b.mp4}}]\n");
   }
   static std::string Experiment(const std::string& more) {
-    return "schema: impactlab.experiment/1\nrecordings: {kind: markers, tracking: tracking.yaml, tracks: tracks.csv}\n"
+    return "schema: impactlab.experiment/1\nrecordings: {kind: markers, tracking: tracking.yaml, "
+           "tracks: tracks.csv}\n"
            "body: {shape: rod, length_m: 0.2, radius_m: 0.006, mass_kg: 0.1}\n" +
            more;
   }
@@ -66,9 +68,13 @@ class MarkerRecordingsTest : public ::testing::Test {
 TEST_F(MarkerRecordingsTest, EveryKeyReadsBack) {
   WriteParts();
   const std::string keys =
-      "bundle: {pixel_sd_px: 0.1, exposure_s: 0.002, contact_time_s: 0.001, max_noise_scale: 3, outlier_sd: 5, scale_noise: false, "
-      "offset_sd_s: 0.004, row_time_sd_s: 1.0e-6, rate_sd: 1.0e-4, layout_sd_m: 0.0002, collinear_tolerance_m: 0.001, "
-      "spin_axis_prior_sd_rad_per_s: 2, spin_axis_prior_sd_plus_rad_per_s: 40, spin_axis_moment_sd_rad_per_s: 7, rig_covariance: false}\nbudget: {inertia_sd: 0.03, outline_sd_m: 0.0002}\n";
+      "bundle: {pixel_sd_px: 0.1, exposure_s: 0.002, contact_time_s: 0.001, max_noise_scale: 3, "
+      "outlier_sd: 5, scale_noise: false, "
+      "offset_sd_s: 0.004, row_time_sd_s: 1.0e-6, rate_sd: 1.0e-4, layout_sd_m: 0.0002, "
+      "collinear_tolerance_m: 0.001, "
+      "spin_axis_prior_sd_rad_per_s: 2, spin_axis_prior_sd_plus_rad_per_s: 40, "
+      "spin_axis_moment_sd_rad_per_s: 7, rig_covariance: false}\nbudget: {inertia_sd: 0.03, "
+      "outline_sd_m: 0.0002}\n";
   const impactlab::Experiment e = LoadExperiment(Write("experiment.yaml", Experiment(keys)));
   ASSERT_TRUE(e.markers);
   EXPECT_EQ(e.bundle.row_time_sd, 1e-6);
@@ -78,14 +84,15 @@ TEST_F(MarkerRecordingsTest, EveryKeyReadsBack) {
   EXPECT_TRUE(e.floor_of_rig && e.gravity_of_rig);
   const impactlab::Experiment again = LoadExperiment(Write("again.yaml", ToYaml(e)));
   EXPECT_EQ(ToYaml(again), ToYaml(e));
-  EXPECT_FALSE(LoadExperiment(Write("floor.yaml", Experiment("floor: {offset_m: 0.01}\n"))).floor_of_rig);
+  EXPECT_FALSE(
+      LoadExperiment(Write("floor.yaml", Experiment("floor: {offset_m: 0.01}\n"))).floor_of_rig);
 }
 
 TEST_F(MarkerRecordingsTest, TracksAreFittedImpactByImpact) {
   WriteParts();
   const std::vector<test::Drop> truth = WriteTracks(4, 0.002);
-  impactlab::Experiment e =
-      LoadExperiment(Write("experiment.yaml", Experiment("bundle: {offset_sd_s: 0.005}\nidentify: {laws: [newton]}\n")));
+  impactlab::Experiment e = LoadExperiment(Write(
+      "experiment.yaml", Experiment("bundle: {offset_sd_s: 0.005}\nidentify: {laws: [newton]}\n")));
   const MarkerRecordings markers = TakeMarkers(e, folder_ / "out", {.quiet = true});
   ASSERT_EQ(markers.tracks.size(), 4u);
   EXPECT_NEAR(e.motion.flight.gravity_W.z(), -9.80665, 1e-12);
@@ -108,7 +115,8 @@ TEST_F(MarkerRecordingsTest, TracksAreFittedImpactByImpact) {
   ASSERT_EQ(budget.rows.size(), 2u + 5u);
   std::vector<std::string> names;
   for (const BudgetSource& source : budget.sources) names.push_back(source.name);
-  EXPECT_THAT(names, ::testing::ElementsAre("pixels", "clocks", "cameras", "layout", "inertia", "outline", "scatter"));
+  EXPECT_THAT(names, ::testing::ElementsAre("pixels", "clocks", "cameras", "layout", "inertia",
+                                            "outline", "scatter"));
   EXPECT_EQ(budget.common.rows(), 2);
   EXPECT_GT(budget.common(1, 1), 0);
 }
@@ -132,7 +140,8 @@ TEST_F(MarkerRecordingsTest, WhatTheRigCannotSayIsAskedFor) {
     TracksWriter empty(folder_ / "tracks.csv");
     empty.Commit();
   }
-  impactlab::Experiment e = LoadExperiment(Write("experiment.yaml", Experiment("floor: {offset_m: 0}\ngravity_m_per_s2: [0, 0, -9.81]\n")));
+  impactlab::Experiment e = LoadExperiment(Write(
+      "experiment.yaml", Experiment("floor: {offset_m: 0}\ngravity_m_per_s2: [0, 0, -9.81]\n")));
   EXPECT_THROW(TakeMarkers(e, folder_ / "out", {.quiet = true}), DataError);
 }
 
@@ -163,7 +172,8 @@ TEST_F(MarkerRecordingsTest, FrameErrorsAreTakenOutOfRigLayoutAndClocks) {
   for (std::size_t m = 0; m < drop.markers.size(); ++m)
     for (std::size_t c = 0; c < 2; ++c) {
       const auto pixel = [&](const MarkerRecordings& r, const Eigen::Isometry3d& X_WB) {
-        return *Project(r.rig.cameras[c].camera, r.rig.cameras[c].X_WC.inverse() * X_WB * r.layout[m].p_BM);
+        return *Project(r.rig.cameras[c].camera,
+                        r.rig.cameras[c].X_WC.inverse() * X_WB * r.layout[m].p_BM);
       };
       EXPECT_LT((pixel(markers, pose.X_WB[0]) - pixel(right, true_pose.X_WB[0])).norm(), 1e-8);
     }

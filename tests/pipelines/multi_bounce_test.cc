@@ -29,7 +29,8 @@ BounceSetting Square() {
 }
 
 // A square that leaves the floor from its corner, as an impact would leave it.
-ImpactEvent Leaving(const BounceSetting& setting, double theta, const Vector3d& v, double theta_dot) {
+ImpactEvent Leaving(const BounceSetting& setting, double theta, const Vector3d& v,
+                    double theta_dot) {
   ImpactEvent event;
   event.recording = "drop";
   event.planar = true;
@@ -44,7 +45,8 @@ ImpactEvent Leaving(const BounceSetting& setting, double theta, const Vector3d& 
 }
 
 // Frames from the impact on; coefficients scatter from impact to impact where they are asked to.
-PoseRecording Record(const BounceSetting& setting, const ImpactEvent& event, std::mt19937_64& random, double noise = 0) {
+PoseRecording Record(const BounceSetting& setting, const ImpactEvent& event,
+                     std::mt19937_64& random, double noise = 0) {
   std::normal_distribution<double> normal;
   MovingBody moving;
   moving.start = {setting.body, event.X_WB, event.v_plus, event.omega_plus};
@@ -53,9 +55,11 @@ PoseRecording Record(const BounceSetting& setting, const ImpactEvent& event, std
   ContactProperties surface;
   surface.mu_k = surface.mu_s = setting.model.mu_k;
   surface.e = setting.model.e;
-  BodyMechanism made = MakeBodyMechanism({moving}, {}, {plane}, EveryBodyOnEveryPlane(1, 1, surface));
+  BodyMechanism made =
+      MakeBodyMechanism({moving}, {}, {plane}, EveryBodyOnEveryPlane(1, 1, surface));
   const auto scatter = [&] {
-    const double mu = std::max(0.0, surface.mu_k + setting.scatter.sd_tangential / (1 + surface.e) * normal(random));
+    const double mu = std::max(
+        0.0, surface.mu_k + setting.scatter.sd_tangential / (1 + surface.e) * normal(random));
     const double e = std::clamp(surface.e + setting.scatter.sd_normal * normal(random), 0.0, 1.0);
     for (ContactProperties& c : made.mechanism.contacts) c.mu_k = c.mu_s = mu, c.e = e;
   };
@@ -66,12 +70,14 @@ PoseRecording Record(const BounceSetting& setting, const ImpactEvent& event, std
   const auto add = [&](double t, const Isometry3d& X) {
     recording.t.push_back(event.t + t);
     recording.theta.push_back(PlanarAngle(X) + noise * 20 * normal(random));
-    recording.X_WB.push_back(
-        PlanarPose(X.translation().x() + noise * normal(random), X.translation().z() + noise * normal(random), recording.theta.back()));
+    recording.X_WB.push_back(PlanarPose(X.translation().x() + noise * normal(random),
+                                        X.translation().z() + noise * normal(random),
+                                        recording.theta.back()));
   };
   SimulationObserver observer;
   Isometry3d last = event.X_WB;
-  observer.sample = [&](const MechanismState& state, const std::vector<PointMode>&, const Eigen::VectorXd&) {
+  observer.sample = [&](const MechanismState& state, const std::vector<PointMode>&,
+                        const Eigen::VectorXd&) {
     last = made.StateOf(state, 0).X_WB;
     if (static_cast<int>(recording.t.size()) < kFrames) add(state.t, last);
   };
@@ -83,7 +89,8 @@ PoseRecording Record(const BounceSetting& setting, const ImpactEvent& event, std
   options.sample_step = kFrame;
   options.least_rebound = 1e-4;
   last = made.StateOf(Simulate(made.mechanism, made.start, options, observer).state, 0).X_WB;
-  while (static_cast<int>(recording.t.size()) < kFrames) add(kFrame * static_cast<double>(recording.t.size()), last);
+  while (static_cast<int>(recording.t.size()) < kFrames)
+    add(kFrame * static_cast<double>(recording.t.size()), last);
   return recording;
 }
 
@@ -133,7 +140,8 @@ TEST(MultiBounce, AStartInsideTheFloorWaitsForTheFlight) {
   ImpactEvent event = Leaving(setting, 0.5, {0.4, 0, 0.9}, 6);
   std::mt19937_64 random(1);
   const PoseRecording recording = Record(setting, event, random);
-  const BodyState later = Propagate({event.X_WB, event.v_plus, event.omega_plus}, setting.body, setting.flight, -0.002);
+  const BodyState later =
+      Propagate({event.X_WB, event.v_plus, event.omega_plus}, setting.body, setting.flight, -0.002);
   event.t -= 0.002;
   event.X_WB = later.X_WB, event.v_plus = later.v_WB, event.omega_plus = later.omega_WB;
   const BounceRow row = FollowBounces(event, {}, recording, setting, {.draws = 0}, random);
@@ -143,8 +151,9 @@ TEST(MultiBounce, AStartInsideTheFloorWaitsForTheFlight) {
   EXPECT_LT(row.errors[0].along, 1e-5);
 }
 
-// Ranks of recordings whose state and coefficients were measured with the errors stated, on a surface that scatters as stated: they lie
-// within 70 % and 95 % as often as they should. A wrong e leaves them.
+// Ranks of recordings whose state and coefficients were measured with the errors stated, on a
+// surface that scatters as stated: they lie within 70 % and 95 % as often as they should. A wrong e
+// leaves them.
 TEST(MultiBounce, RecordingsLieAmongTheirDraws) {
   constexpr int kRecordings = 40, kDraws = 19;
   BounceSetting truth = Square();
@@ -156,11 +165,14 @@ TEST(MultiBounce, RecordingsLieAmongTheirDraws) {
   int in70 = 0, in95 = 0, in95_wrong = 0, n_wrong = 0;
   for (int k = 0; k < kRecordings; ++k) {
     const double theta = 0.2 + uniform(random), spin = 16 * uniform(random) - 8;
-    ImpactEvent event = Leaving(truth, theta, {uniform(random) - 0.5, 0, 0.7 + 0.4 * uniform(random)}, spin);
+    ImpactEvent event =
+        Leaving(truth, theta, {uniform(random) - 0.5, 0, 0.7 + 0.4 * uniform(random)}, spin);
     const PoseRecording recording = Record(truth, event, random, 4e-5);
-    const Vector3d lever = event.p_WP - event.X_WB.translation(), error(1e-4 * normal(random), 0, 1e-4 * normal(random));
+    const Vector3d lever = event.p_WP - event.X_WB.translation(),
+                   error(1e-4 * normal(random), 0, 1e-4 * normal(random));
     const double turn = lever.cross(error).y() / lever.squaredNorm();
-    event = Leaving(truth, theta - turn, event.v_plus + Vector3d(4e-3 * normal(random), 0, 4e-3 * normal(random)),
+    event = Leaving(truth, theta - turn,
+                    event.v_plus + Vector3d(4e-3 * normal(random), 0, 4e-3 * normal(random)),
                     spin - 0.05 * normal(random));
     event.cov.diagonal()(kVPlus) = event.cov.diagonal()(kVPlus + 2) = 1.6e-5;
     event.cov.diagonal()(kOmegaPlus + 1) = 2.5e-3;
@@ -180,7 +192,9 @@ TEST(MultiBounce, RecordingsLieAmongTheirDraws) {
     if (k % 2 != 0) continue;
     fitted.model.e = 0.85;
     ++n_wrong;
-    in95_wrong += FollowBounces(event, {}, recording, fitted, {.draws = kDraws}, random).errors.back().p_along > 0.05;
+    in95_wrong += FollowBounces(event, {}, recording, fitted, {.draws = kDraws}, random)
+                      .errors.back()
+                      .p_along > 0.05;
   }
   // Ranks are k / 20: above 0.3 with 14 / 20, above 0.05 with 19 / 20.
   EXPECT_TRUE(BinomialBand(kRecordings, 0.70, 1e-3).Contains(in70)) << in70;
@@ -197,7 +211,8 @@ TEST(MultiBounce, WhatIsLeftOutSaysWhy) {
   BounceStudy study;
   study.rows.push_back(FollowBounces(event, {}, recording, setting, {.draws = 0}, random));
   EXPECT_EQ(study.rows[0].reason, "fewer than two frames after the first impact");
-  study.rows.push_back(FollowBounces(event, {}, Record(setting, event, random), setting, {.draws = 0}, random));
+  study.rows.push_back(
+      FollowBounces(event, {}, Record(setting, event, random), setting, {.draws = 0}, random));
   const test::TemporaryFolder folder;
   WriteBounces(folder.path() / "bounces.csv", study);
   CsvOptions options;
@@ -209,18 +224,21 @@ TEST(MultiBounce, WhatIsLeftOutSaysWhy) {
   EXPECT_TRUE(std::isnan(table.Column("along_error_m")[0]));
   EXPECT_EQ(table.TextColumn("at")[1], "end");
   EXPECT_EQ(table.Column("moved_m")[1], study.rows[1].errors[0].moved);
-  EXPECT_NE(BriefReport(study).find("1 of 2 recordings followed"), std::string::npos) << BriefReport(study);
+  EXPECT_NE(BriefReport(study).find("1 of 2 recordings followed"), std::string::npos)
+      << BriefReport(study);
   EXPECT_THROW(StudyBounces(RunResult{}), ConfigError);
 }
 
 TEST(MultiBounce, SquareDrops) {
-  const std::filesystem::path source = IMPACTLAB_SOURCE_DIR, folder = source / "../shared/data/square-drops";
+  const std::filesystem::path source = IMPACTLAB_SOURCE_DIR,
+                              folder = source / "../shared/data/square-drops";
   if (!std::filesystem::exists(folder)) GTEST_SKIP() << "skipped: shared data absent";
   Experiment experiment = LoadExperiment(source / "data/experiments/square-drops.yaml");
   experiment.laws = {RestitutionLaw::kEnergetic};
   experiment.identify.influence = false;
   experiment.identify.bootstrap = experiment.identify.grid = 0;
-  const RunResult run = RunExperiment(experiment, ExpandGlob("drop_*.csv", folder), {.quiet = true, .validate = false});
+  const RunResult run = RunExperiment(experiment, ExpandGlob("drop_*.csv", folder),
+                                      {.quiet = true, .validate = false});
   const BounceStudy study = StudyBounces(run, {.draws = 0});
   EXPECT_EQ(study.rows.size(), 300u);
   std::vector<double> before, height;
@@ -231,7 +249,8 @@ TEST(MultiBounce, SquareDrops) {
     if (row.errors.front().at == "impact_1") before.push_back(row.errors.front().along);
   }
   ASSERT_GT(height.size(), 50u);
-  // Until the second impact there is flight alone; at rest a face lies on the floor, whichever it is.
+  // Until the second impact there is flight alone; at rest a face lies on the floor, whichever it
+  // is.
   EXPECT_LT(Median(before), 3e-3);
   EXPECT_LT(Median(height), 1e-3);
 }

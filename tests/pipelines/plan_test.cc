@@ -59,7 +59,9 @@ TEST(Plan, ReadsWhatItIsGiven) {
     EXPECT_NEAR(q->x(), 639.5, 1e-6);
     EXPECT_NEAR(q->y(), 359.5, 1e-6);
   }
-  EXPECT_NEAR((plan.rig.cameras[0].X_WC.translation() - plan.rig.cameras[1].X_WC.translation()).norm(), 0.34, 1e-12);
+  EXPECT_NEAR(
+      (plan.rig.cameras[0].X_WC.translation() - plan.rig.cameras[1].X_WC.translation()).norm(),
+      0.34, 1e-12);
   EXPECT_EQ(plan.rivals.size(), 2u);
   EXPECT_TRUE(LoadPlan(kSource + "/data/plans/square_drops.yaml").body.planar);
   EXPECT_TRUE(ParsePlan(kSquare, "a").rivals.empty());
@@ -70,11 +72,15 @@ TEST(Plan, SaysWhatIsWrongWithAFile) {
     std::string from, to, says;
   };
   for (const Case& c :
-       {Case{"drops: 12", "drops: 2", "drops: found '2'"}, Case{"height_m: [0.15]", "height_m: [0]", "settings.height_m"},
-        Case{"{value: 0.1}", "{from: 0.2, to: 0.1}", "model.mu_k.to: found 0.1, allowed a number above from"},
+       {Case{"drops: 12", "drops: 2", "drops: found '2'"},
+        Case{"height_m: [0.15]", "height_m: [0]", "settings.height_m"},
+        Case{"{value: 0.1}", "{from: 0.2, to: 0.1}",
+             "model.mu_k.to: found 0.1, allowed a number above from"},
         Case{"{value: 0.1}", "{from: 0.2, mean: 0.1}", "2 of value, from and mean"},
-        Case{"{value: 0.5}", "{value: 1.5}", "model.e_star.value: found '1.5'"}, Case{"effort: 0.05", "efort: 0.05", "nearest is effort"},
-        Case{"poses: {rate_Hz: 250,", "cameras: {rate_Hz: 250}\nposes: {rate_Hz: 250,", "it beside poses"},
+        Case{"{value: 0.5}", "{value: 1.5}", "model.e_star.value: found '1.5'"},
+        Case{"effort: 0.05", "efort: 0.05", "nearest is effort"},
+        Case{"poses: {rate_Hz: 250,", "cameras: {rate_Hz: 250}\nposes: {rate_Hz: 250,",
+             "it beside poses"},
         Case{"tell_from: none", "tell_from: energetic", "tell_from: found 'energetic'"},
         Case{"impactlab.plan/1", "impactlab.scene/1", "allowed impactlab.plan/1"}}) {
     try {
@@ -94,7 +100,8 @@ TEST(Plan, SettingsStrikeAsTheyAreSet) {
   const SettingFigures f = FilmSetting(plan, setting, 2, 5);
   ASSERT_TRUE(f.refused.empty()) << f.refused;
   const ImpactEvent& event = f.drops[0].event;
-  const Eigen::Vector3d n(std::sin(0.35), 0, std::cos(0.35)), downhill(std::cos(0.35), 0, -std::sin(0.35));
+  const Eigen::Vector3d n(std::sin(0.35), 0, std::cos(0.35)),
+      downhill(std::cos(0.35), 0, -std::sin(0.35));
   EXPECT_NEAR((f.drops[0].floor.normal - n).norm(), 0, 1e-12);
   // Vertex 0 of a rod is its tip at +z: the axis leads down, the centre leans downhill.
   const Eigen::Vector3d line = -event.X_WB.linear().col(2);
@@ -106,7 +113,8 @@ TEST(Plan, SettingsStrikeAsTheyAreSet) {
   EXPECT_LT(event.v_minus.dot(n), 0);
   EXPECT_GT(event.v_minus.dot(downhill), 0);
   // Rods tell nothing of the spin about their axis, which the prior stands for.
-  EXPECT_EQ(f.drops[0].common.cols(), 9) << "no errors of the rig, three coordinates of each marker";
+  EXPECT_EQ(f.drops[0].common.cols(), 9)
+      << "no errors of the rig, three coordinates of each marker";
 }
 
 TEST(Plan, AccuracyFollowsThePixels) {
@@ -116,9 +124,12 @@ TEST(Plan, AccuracyFollowsThePixels) {
   const SettingFigures fine = FilmSetting(plan, setting, 3, 7);
   plan.pixel_sd *= 3;
   const SettingFigures coarse = FilmSetting(plan, setting, 3, 7);
-  // After the impact the spin of a rod about its axis, unseen and with a prior of its own, turns the others a little.
-  for (const auto& [a, b] : {std::pair(fine.sd_v_minus, coarse.sd_v_minus), std::pair(fine.sd_spin_minus, coarse.sd_spin_minus),
-                             std::pair(fine.sd_t, coarse.sd_t), std::pair(fine.sd_depth, coarse.sd_depth)}) {
+  // After the impact the spin of a rod about its axis, unseen and with a prior of its own, turns
+  // the others a little.
+  for (const auto& [a, b] :
+       {std::pair(fine.sd_v_minus, coarse.sd_v_minus),
+        std::pair(fine.sd_spin_minus, coarse.sd_spin_minus), std::pair(fine.sd_t, coarse.sd_t),
+        std::pair(fine.sd_depth, coarse.sd_depth)}) {
     EXPECT_GT(a, 0);
     EXPECT_NEAR(b / a, 3, 0.15);
   }
@@ -127,7 +138,8 @@ TEST(Plan, AccuracyFollowsThePixels) {
   for (RigCamera& camera : plan.rig.cameras) {
     Eigen::Vector3d p = camera.X_WC.translation();
     p.x() *= 0.5;
-    const Eigen::Vector3d forward = -p.normalized(), right = forward.cross(Eigen::Vector3d::UnitZ()).normalized();
+    const Eigen::Vector3d forward = -p.normalized(),
+                          right = forward.cross(Eigen::Vector3d::UnitZ()).normalized();
     camera.X_WC.linear() << right, forward.cross(right), forward;
     camera.X_WC.translation() = p;
   }
@@ -181,7 +193,8 @@ TEST(Plan, PowerAndNumbersOfDropsBelongTogether) {
   EXPECT_NEAR(twin.Power(50), 0.05, 1e-9);
   EXPECT_TRUE(std::isinf(twin.Drops(0.8)));
   // A difference within chance is none; how many drops it takes at least is known all the same.
-  const PlanRival doubtful{.mean = 0.002, .sd = 0.3, .mean_other = 0, .sd_other = 0.3, .error = 0.001};
+  const PlanRival doubtful{
+      .mean = 0.002, .sd = 0.3, .mean_other = 0, .sd_other = 0.3, .error = 0.001};
   EXPECT_TRUE(std::isinf(doubtful.Drops(0.8)));
   EXPECT_NEAR(doubtful.Beyond(0.8), std::pow(0.3 * (0.8416 + 1.6449) / 0.005, 2), 5);
 }
@@ -192,7 +205,8 @@ TEST(Plan, PlansASquareFromEndToEnd) {
   EXPECT_EQ(std::accumulate(result.counts.begin(), result.counts.end(), 0), 12);
   EXPECT_NEAR(std::accumulate(result.cases.begin(), result.cases.end(), 0.0), 1, 1e-9);
   ASSERT_GE(result.curve.size(), 3u);
-  for (std::size_t i = 1; i < result.curve.size(); ++i) EXPECT_GT(result.curve[i].drops, result.curve[i - 1].drops);
+  for (std::size_t i = 1; i < result.curve.size(); ++i)
+    EXPECT_GT(result.curve[i].drops, result.curve[i - 1].drops);
   const PlanPoint& last = result.curve.back();
   EXPECT_EQ(last.drops, 12);
   EXPECT_TRUE(last.simulated);
@@ -205,7 +219,8 @@ TEST(Plan, PlansASquareFromEndToEnd) {
   const test::TemporaryFolder folder;
   WritePlanTable(folder / "plan.csv", plan, result);
   WritePlanPage(folder / "plan.html", plan, result, {});
-  const std::string table = ReadFile(folder / "plan.csv", 1 << 20), page = ReadFile(folder / "plan.html", 1 << 20);
+  const std::string table = ReadFile(folder / "plan.csv", 1 << 20),
+                    page = ReadFile(folder / "plan.html", 1 << 20);
   EXPECT_EQ(std::count(table.begin(), table.end(), '\n'), 5);
   EXPECT_THAT(page, HasSubstr("What the intervals will be"));
   const auto json = nlohmann::json::parse(PlanJson(plan, result));

@@ -23,7 +23,8 @@ using Eigen::Vector3d;
 using ::testing::HasSubstr;
 
 constexpr double kFriction = 0.25, kRestitution = 0.6, kRate = 500, kDistance = 1.5;
-const char* const kLayout = "names: [a, b, c], layout_m: [[0.02, 0.02], [-0.022, 0.01], [0.005, -0.02]]";
+const char* const kLayout =
+    "names: [a, b, c], layout_m: [[0.02, 0.02], [-0.022, 0.01], [0.005, -0.02]]";
 const std::vector<Vector2d> kMarkers = {{0.02, 0.02}, {-0.022, 0.01}, {0.005, -0.02}};
 const Vector2d kFoot(0.05, 0.12);
 
@@ -60,8 +61,10 @@ struct PlanarDrop {
   BodyState minus, plus;
 };
 
-// A square that strikes with a corner away from the point under the camera, after the energetic law.
-PlanarDrop Make(const std::string& name, const Body& body, const Depth& depth, double pixel_sd, std::mt19937_64& random) {
+// A square that strikes with a corner away from the point under the camera, after the energetic
+// law.
+PlanarDrop Make(const std::string& name, const Body& body, const Depth& depth, double pixel_sd,
+                std::mt19937_64& random) {
   std::uniform_real_distribution<double> uniform(-1, 1);
   std::normal_distribution<double> normal;
   const FlightOptions flight;
@@ -70,22 +73,30 @@ PlanarDrop Make(const std::string& name, const Body& body, const Depth& depth, d
     const double theta = 0.78 + 0.35 * uniform(random), x = 0.1 * uniform(random);
     out.minus.X_WB = PlanarPose(x, 0, theta);
     out.minus.X_WB.translation().z() -= ContactWithPlane(body, out.minus.X_WB, {}).gap;
-    const double vx = 0.5 * uniform(random), vz = -1.8 + 0.3 * uniform(random), w = 3 * uniform(random);
+    const double vx = 0.5 * uniform(random), vz = -1.8 + 0.3 * uniform(random),
+                 w = 3 * uniform(random);
     out.minus.v_WB = {vx, 0, vz};
     out.minus.omega_WB = {0, w, 0};
-    const Eigen::Isometry3d X_WF = ContactFrame({}, ContactWithPlane(body, out.minus.X_WB, {}).p_WP, flight.gravity_W, true);
-    const ContactState contact = MakeContactState(body, out.minus.X_WB, out.minus.v_WB, out.minus.omega_WB, X_WF);
-    const VelocityChange change =
-        ApplyImpulse(body, out.minus.X_WB, X_WF,
-                     Solve(contact, {.law = RestitutionLaw::kEnergetic, .e = kRestitution, .mu_k = kFriction, .mu_s = kFriction}).J_F);
+    const Eigen::Isometry3d X_WF =
+        ContactFrame({}, ContactWithPlane(body, out.minus.X_WB, {}).p_WP, flight.gravity_W, true);
+    const ContactState contact =
+        MakeContactState(body, out.minus.X_WB, out.minus.v_WB, out.minus.omega_WB, X_WF);
+    const VelocityChange change = ApplyImpulse(body, out.minus.X_WB, X_WF,
+                                               Solve(contact, {.law = RestitutionLaw::kEnergetic,
+                                                               .e = kRestitution,
+                                                               .mu_k = kFriction,
+                                                               .mu_s = kFriction})
+                                                   .J_F);
     out.plus = out.minus;
     out.plus.v_WB += change.dv_W;
     out.plus.omega_WB += change.domega_W;
     bool clean = true;
     for (double s = 2e-3; s < 0.045; s += 2e-3)
-      clean = clean && ContactWithPlane(body, Propagate(out.plus, body, flight, s).X_WB, {}).gap > 0;
+      clean =
+          clean && ContactWithPlane(body, Propagate(out.plus, body, flight, s).X_WB, {}).gap > 0;
     for (double s = 2e-3; s < 0.045; s += 2e-3)
-      clean = clean && ContactWithPlane(body, Propagate(out.minus, body, flight, -s).X_WB, {}).gap > 0;
+      clean =
+          clean && ContactWithPlane(body, Propagate(out.minus, body, flight, -s).X_WB, {}).gap > 0;
     if (clean) break;
   }
   out.tracks.recording = name;
@@ -120,10 +131,11 @@ class PlaneOfMotion : public ::testing::Test {
   }
   Experiment Load(const std::string& recordings) const {
     Write("rig.yaml", ToYaml(SideRig()));
-    return LoadExperiment(
-        Write("experiment.yaml", "schema: impactlab.experiment/1\nrecordings: {kind: planar_markers, files: tracks.csv, " + recordings +
-                                     "}\nbody: {shape: box, side_m: 0.06, mass_kg: 0.1}\n" +
-                                     "identify: {laws: [energetic], influence: false}\n"));
+    return LoadExperiment(Write(
+        "experiment.yaml",
+        "schema: impactlab.experiment/1\nrecordings: {kind: planar_markers, files: tracks.csv, " +
+            recordings + "}\nbody: {shape: box, side_m: 0.06, mass_kg: 0.1}\n" +
+            "identify: {laws: [energetic], influence: false}\n"));
   }
   std::string Fault(const std::string& recordings) const {
     try {
@@ -141,12 +153,13 @@ class PlaneOfMotion : public ::testing::Test {
       for (const double z : {0.0, 0.15, 0.3}) {
         const Vector2d q = ImageOf({x, 0, z});
         const double dx = normal(random), dy = normal(random);
-        text += std::to_string(x) + "," + std::to_string(z) + "," + std::to_string(q.x() + sd * dx) + "," +
-                std::to_string(q.y() + sd * dy) + "\n";
+        text += std::to_string(x) + "," + std::to_string(z) + "," +
+                std::to_string(q.x() + sd * dx) + "," + std::to_string(q.y() + sd * dy) + "\n";
       }
     Write("plane.csv", text);
   }
-  std::vector<PlanarDrop> WriteDrops(int n, double depth_sd, double tilt_sd, double fixed_depth, std::mt19937_64& random) const {
+  std::vector<PlanarDrop> WriteDrops(int n, double depth_sd, double tilt_sd, double fixed_depth,
+                                     std::mt19937_64& random) const {
     std::normal_distribution<double> normal;
     const auto two = [&] {
       const double a = normal(random), b = normal(random);
@@ -167,22 +180,26 @@ class PlaneOfMotion : public ::testing::Test {
     return drops;
   }
   // Mean of z^2 of velocities, spin and lever over all accepted events, and how many there are.
-  static std::pair<double, int> Consistency(const RunResult& run, const std::vector<PlanarDrop>& truth) {
+  static std::pair<double, int> Consistency(const RunResult& run,
+                                            const std::vector<PlanarDrop>& truth) {
     double sum = 0;
     int n = 0;
     for (std::size_t i = 0; i < truth.size(); ++i)
       for (const ImpactEvent& event : run.recorded.motion[i].events) {
         if (!event.accepted) continue;
         ++n;
-        const Eigen::Vector4d error(event.v_minus.x() - truth[i].minus.v_WB.x(), event.v_minus.z() - truth[i].minus.v_WB.z(),
-                                    event.v_plus.x() - truth[i].plus.v_WB.x(), event.v_plus.z() - truth[i].plus.v_WB.z());
+        const Eigen::Vector4d error(event.v_minus.x() - truth[i].minus.v_WB.x(),
+                                    event.v_minus.z() - truth[i].minus.v_WB.z(),
+                                    event.v_plus.x() - truth[i].plus.v_WB.x(),
+                                    event.v_plus.z() - truth[i].plus.v_WB.z());
         const int at[4] = {kVMinus, kVMinus + 2, kVPlus, kVPlus + 2};
         for (int k = 0; k < 4; ++k) sum += error(k) * error(k) / event.cov(at[k], at[k]) / 4;
       }
     return {sum / std::max(n, 1), n};
   }
   RunResult Run(const Experiment& e) const {
-    return RunExperiment(e, {folder_ / "tracks.csv"}, {.threads = 1, .quiet = true, .validate = false});
+    return RunExperiment(e, {folder_ / "tracks.csv"},
+                         {.threads = 1, .quiet = true, .validate = false});
   }
   test::TemporaryFolder folder_;
 };
@@ -191,8 +208,10 @@ TEST_F(PlaneOfMotion, KeysReadBackAndFaultsAreNamed) {
   std::mt19937_64 random(1);
   WritePlanePoints(0, random);
   for (const std::string how :
-       {"rig: rig.yaml, plane_y_m: 0.01", "plane_points: plane.csv, camera_m: [0.05, 0.12, 1.5], point_sd_px: 0.3"}) {
-    const Experiment e = Load(std::string(kLayout) + ", depth_sd_m: 0.005, tilt_sd_rad: 0.02, " + how);
+       {"rig: rig.yaml, plane_y_m: 0.01",
+        "plane_points: plane.csv, camera_m: [0.05, 0.12, 1.5], point_sd_px: 0.3"}) {
+    const Experiment e =
+        Load(std::string(kLayout) + ", depth_sd_m: 0.005, tilt_sd_rad: 0.02, " + how);
     ASSERT_TRUE(e.planar_camera);
     EXPECT_EQ(e.planar_camera->off.tilt_sd, 0.02);
     EXPECT_EQ(ToYaml(LoadExperiment(Write("again.yaml", ToYaml(e)))), ToYaml(e));
@@ -200,7 +219,8 @@ TEST_F(PlaneOfMotion, KeysReadBackAndFaultsAreNamed) {
   const std::string all = std::string(kLayout) + ", tilt_sd_rad: 0.02, ";
   EXPECT_THAT(Fault(all + "rig: rig.yaml"), HasSubstr("depth_sd_m"));
   EXPECT_THAT(Fault(all + "depth_sd_m: 0.01"), HasSubstr("neither a rig nor plane_points"));
-  EXPECT_THAT(Fault(all + "depth_sd_m: 0.01, rig: rig.yaml, camera: left"), HasSubstr("allowed one of side"));
+  EXPECT_THAT(Fault(all + "depth_sd_m: 0.01, rig: rig.yaml, camera: left"),
+              HasSubstr("allowed one of side"));
   Write("line.csv", "x_m,z_m,x_px,y_px\n0,0,1,1\n0.1,0,2,1\n0.2,0,3,1\n0.3,0,4,1\n");
   EXPECT_THAT(Fault(all + "depth_sd_m: 0.01, plane_points: line.csv, camera_m: [0, 0, 1]"),
               HasSubstr("line.csv: homography: found points that lie on a line"));
@@ -210,7 +230,8 @@ TEST_F(PlaneOfMotion, PointsAndCalibrationPlaceAMarkerAlike) {
   std::mt19937_64 random(2);
   WritePlanePoints(0, random);
   const PlaneView points =
-      Load(std::string(kLayout) + ", depth_sd_m: 0, tilt_sd_rad: 0, plane_points: plane.csv, camera_m: [0.05, 0.12, 1.5]")
+      Load(std::string(kLayout) +
+           ", depth_sd_m: 0, tilt_sd_rad: 0, plane_points: plane.csv, camera_m: [0.05, 0.12, 1.5]")
           .planar_camera->view;
   const PlaneView rig = ViewFromCamera(SideRig().cameras[0], 0);
   EXPECT_EQ(rig.foot, kFoot);
@@ -223,7 +244,8 @@ TEST_F(PlaneOfMotion, PointsAndCalibrationPlaceAMarkerAlike) {
       EXPECT_LT((placed->p - p).norm(), 1e-7);
       for (int k = 0; k < 2; ++k) {
         const double h = 0.01;
-        const Vector2d there = PlaceInPlane(view, q + h * Vector2d::Unit(k))->p, here = PlaceInPlane(view, q - h * Vector2d::Unit(k))->p;
+        const Vector2d there = PlaceInPlane(view, q + h * Vector2d::Unit(k))->p,
+                       here = PlaceInPlane(view, q - h * Vector2d::Unit(k))->p;
         EXPECT_LT((placed->dp_dq.col(k) - (there - here) / (2 * h)).norm(), 1e-8);
       }
     }
@@ -233,7 +255,8 @@ TEST_F(PlaneOfMotion, PointsAndCalibrationPlaceAMarkerAlike) {
 TEST_F(PlaneOfMotion, CoefficientsOfDropsOffThePlane) {
   std::mt19937_64 random(20261201);
   const std::vector<PlanarDrop> truth = WriteDrops(30, 0.01, 0.02, 0, random);
-  const RunResult run = Run(Load(std::string(kLayout) + ", depth_sd_m: 0.01, tilt_sd_rad: 0.02, rig: rig.yaml"));
+  const RunResult run =
+      Run(Load(std::string(kLayout) + ", depth_sd_m: 0.01, tilt_sd_rad: 0.02, rig: rig.yaml"));
   ASSERT_EQ(run.recordings.size(), truth.size());
   const auto [consistency, n] = Consistency(run, truth);
   EXPECT_GE(n, 24);
@@ -267,10 +290,10 @@ TEST_F(PlaneOfMotion, PointsOfThePlaneThatAreRoughWidenTheCovariance) {
   // One set of points is wrong for all drops at once: several are drawn.
   for (int set = 0; set < 8; ++set) {
     WritePlanePoints(1.0, random);
-    const auto [mean, events] =
-        Consistency(Run(Load(std::string(kLayout) +
-                             ", depth_sd_m: 0, tilt_sd_rad: 0, plane_points: plane.csv, point_sd_px: 1, camera_m: [0.05, 0.12, 1.5]")),
-                    truth);
+    const auto [mean, events] = Consistency(
+        Run(Load(std::string(kLayout) + ", depth_sd_m: 0, tilt_sd_rad: 0, plane_points: plane.csv, "
+                                        "point_sd_px: 1, camera_m: [0.05, 0.12, 1.5]")),
+        truth);
     sum += mean / 8;
     n += events;
   }
@@ -290,33 +313,43 @@ TEST_F(PlaneOfMotion, AMarkerThatIsNotWhereTheLayoutHasItIsNamed) {
   };
   const std::string sure = ", depth_sd_m: 0.001, tilt_sd_rad: 0.002, rig: rig.yaml";
   const std::string unsure = ", depth_sd_m: 0.01, tilt_sd_rad: 0.02, rig: rig.yaml";
-  const std::string wrong = "names: [a, b, c], layout_m: [[0.02, 0.02], [-0.022, 0.012], [0.005, -0.02]]";
+  const std::string wrong =
+      "names: [a, b, c], layout_m: [[0.02, 0.02], [-0.022, 0.012], [0.005, -0.02]]";
   EXPECT_THAT(layout_findings(kLayout, unsure), testing::IsEmpty());
-  EXPECT_THAT(layout_findings(wrong, unsure), testing::ElementsAre(HasSubstr("one of the markers 'a', 'b', 'c' is not where")));
+  EXPECT_THAT(layout_findings(wrong, unsure),
+              testing::ElementsAre(HasSubstr("one of the markers 'a', 'b', 'c' is not where")));
   WriteDrops(10, 0.001, 0.002, 0, random);
   EXPECT_THAT(layout_findings(kLayout, sure), testing::IsEmpty());
-  EXPECT_THAT(layout_findings(wrong, sure), testing::ElementsAre(HasSubstr("marker 'b' is not where the layout has it")));
-  EXPECT_THAT(layout_findings("names: [a, b, c], layout_m: [[0.021, 0.021], [-0.0231, 0.0105], [0.00525, -0.021]]", sure),
-              testing::ElementsAre(testing::ContainsRegex("seen 4.[78]. % shorter than the layout has them")));
+  EXPECT_THAT(layout_findings(wrong, sure),
+              testing::ElementsAre(HasSubstr("marker 'b' is not where the layout has it")));
+  EXPECT_THAT(
+      layout_findings(
+          "names: [a, b, c], layout_m: [[0.021, 0.021], [-0.0231, 0.0105], [0.00525, -0.021]]",
+          sure),
+      testing::ElementsAre(
+          testing::ContainsRegex("seen 4.[78]. % shorter than the layout has them")));
 }
 
 TEST_F(PlaneOfMotion, AnUnstatedDepthShowsAsTheScale) {
   std::mt19937_64 random(20261205);
   WriteDrops(6, 0, 0, 0.02, random);
-  const RunResult run = Run(Load(std::string(kLayout) + ", depth_sd_m: 0, tilt_sd_rad: 0, rig: rig.yaml"));
+  const RunResult run =
+      Run(Load(std::string(kLayout) + ", depth_sd_m: 0, tilt_sd_rad: 0, rig: rig.yaml"));
   EXPECT_THAT(run.layout.text, HasSubstr("% longer than the layout has them: the scale"));
 }
 
 TEST_F(PlaneOfMotion, ANameThatNoRecordingHasIsAnError) {
   std::mt19937_64 random(3);
   WriteDrops(2, 0, 0, 0, random);
-  const Experiment e =
-      Load("names: [a, b, cc], layout_m: [[0.02, 0.02], [-0.022, 0.01], [0.005, -0.02]], depth_sd_m: 0, tilt_sd_rad: 0, rig: rig.yaml");
+  const Experiment e = Load(
+      "names: [a, b, cc], layout_m: [[0.02, 0.02], [-0.022, 0.01], [0.005, -0.02]], depth_sd_m: 0, "
+      "tilt_sd_rad: 0, rig: rig.yaml");
   try {
     Run(e);
     FAIL() << "accepted";
   } catch (const DataError& error) {
-    EXPECT_STREQ(error.what(), "recordings.names: found 'cc', which no recording has, allowed: a, b, c");
+    EXPECT_STREQ(error.what(),
+                 "recordings.names: found 'cc', which no recording has, allowed: a, b, c");
   }
 }
 

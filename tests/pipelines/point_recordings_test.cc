@@ -21,7 +21,8 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
 const char* const kLayout =
-    "names: [m1, m2, m3, m4], layout_m: [[0.045, 0.03, 0.025], [-0.04, 0.035, -0.01], [0.01, -0.035, 0.02], [-0.03, -0.02, -0.025]]";
+    "names: [m1, m2, m3, m4], layout_m: [[0.045, 0.03, 0.025], [-0.04, 0.035, -0.01], [0.01, "
+    "-0.035, 0.02], [-0.03, -0.02, -0.025]]";
 const char* const kBody = "body: {shape: box, sides_m: [0.1, 0.07, 0.05], mass_kg: 0.3}\n";
 
 class PointRecordingsTest : public ::testing::Test {
@@ -31,8 +32,9 @@ class PointRecordingsTest : public ::testing::Test {
     return folder_ / name;
   }
   Experiment Load(const std::string& recordings, const std::string& more = "") const {
-    return LoadExperiment(
-        Write("experiment.yaml", "schema: impactlab.experiment/1\nrecordings: {kind: marker_points, " + recordings + "}\n" + kBody + more));
+    return LoadExperiment(Write(
+        "experiment.yaml", "schema: impactlab.experiment/1\nrecordings: {kind: marker_points, " +
+                               recordings + "}\n" + kBody + more));
   }
   std::string Fault(const std::string& recordings) const {
     try {
@@ -42,8 +44,10 @@ class PointRecordingsTest : public ::testing::Test {
     }
     return "accepted";
   }
-  // What motion capture would deliver of drops of a box: its markers with noise `sd`, `rate` frames a second.
-  std::vector<test::Drop> WriteCaptures(int drops, double sd, const std::string& extension, int gap = -1) const {
+  // What motion capture would deliver of drops of a box: its markers with noise `sd`, `rate` frames
+  // a second.
+  std::vector<test::Drop> WriteCaptures(int drops, double sd, const std::string& extension,
+                                        int gap = -1) const {
     std::mt19937_64 random(20261129);
     std::vector<test::Drop> out;
     for (int k = 0; k < drops; ++k) {
@@ -53,7 +57,8 @@ class PointRecordingsTest : public ::testing::Test {
       MarkerPoints points;
       points.name = "drop" + std::to_string(k);
       points.first_frame = 101;
-      for (std::size_t m = 0; m < drop.markers.size(); ++m) points.markers.push_back("m" + std::to_string(m + 1));
+      for (std::size_t m = 0; m < drop.markers.size(); ++m)
+        points.markers.push_back("m" + std::to_string(m + 1));
       points.p_WM.resize(drop.markers.size());
       const double rate = 240, start = std::ceil((drop.t + drop.begin) * rate) / rate;
       for (int i = 0; start + i / rate <= drop.t + drop.end; ++i) {
@@ -70,7 +75,8 @@ class PointRecordingsTest : public ::testing::Test {
   }
   RunResult Run(const Experiment& e, const std::string& extension) const {
     std::vector<std::filesystem::path> files;
-    for (int k = 0; std::filesystem::exists(folder_ / ("drop" + std::to_string(k) + extension)); ++k)
+    for (int k = 0; std::filesystem::exists(folder_ / ("drop" + std::to_string(k) + extension));
+         ++k)
       files.push_back(folder_ / ("drop" + std::to_string(k) + extension));
     return RunExperiment(e, files, {.threads = 1, .quiet = true, .validate = false});
   }
@@ -79,7 +85,8 @@ class PointRecordingsTest : public ::testing::Test {
 
 TEST_F(PointRecordingsTest, EveryKeyReadsBack) {
   const Experiment e =
-      Load(std::string("files: '*.trc', ") + kLayout + ", learned_names: [m5], up_axis: y, noise: stated, sd_m: 0.0002, max_rms_m: 0.003");
+      Load(std::string("files: '*.trc', ") + kLayout +
+           ", learned_names: [m5], up_axis: y, noise: stated, sd_m: 0.0002, max_rms_m: 0.003");
   ASSERT_TRUE(e.points);
   EXPECT_TRUE(e.points->learn);
   EXPECT_EQ(e.points->up, UpAxis::kY);
@@ -91,11 +98,16 @@ TEST_F(PointRecordingsTest, EveryKeyReadsBack) {
 }
 
 TEST_F(PointRecordingsTest, WrongKeysAreNamed) {
-  EXPECT_THAT(Fault("files: a.trc, names: [a, b], layout_m: [[0, 0, 0], [1, 0, 0]]"), HasSubstr("recordings.names: found 2 markers"));
-  EXPECT_THAT(Fault("files: a.trc, names: [a, b, a], layout_m: [[0, 0, 0], [1, 0, 0], [0, 1, 0]]"), HasSubstr("'a' twice"));
-  EXPECT_THAT(Fault("files: a.trc, names: [a, b, c], layout_m: [[0, 0, 0], [1, 0, 0]]"), HasSubstr("found 2 positions"));
-  EXPECT_THAT(Fault(std::string("files: a.trc, learned_names: [m2], ") + kLayout), HasSubstr("'m2' again"));
-  EXPECT_THAT(Fault(std::string("files: a.trc, noise: flights, sd_m: 0.001, ") + kLayout), HasSubstr("sd_m"));
+  EXPECT_THAT(Fault("files: a.trc, names: [a, b], layout_m: [[0, 0, 0], [1, 0, 0]]"),
+              HasSubstr("recordings.names: found 2 markers"));
+  EXPECT_THAT(Fault("files: a.trc, names: [a, b, a], layout_m: [[0, 0, 0], [1, 0, 0], [0, 1, 0]]"),
+              HasSubstr("'a' twice"));
+  EXPECT_THAT(Fault("files: a.trc, names: [a, b, c], layout_m: [[0, 0, 0], [1, 0, 0]]"),
+              HasSubstr("found 2 positions"));
+  EXPECT_THAT(Fault(std::string("files: a.trc, learned_names: [m2], ") + kLayout),
+              HasSubstr("'m2' again"));
+  EXPECT_THAT(Fault(std::string("files: a.trc, noise: flights, sd_m: 0.001, ") + kLayout),
+              HasSubstr("sd_m"));
   EXPECT_THAT(Fault(std::string("files: a.trc, layoutt_m: 1, ") + kLayout), HasSubstr("layoutt_m"));
 }
 
@@ -120,7 +132,8 @@ TEST_F(PointRecordingsTest, MillimetresGapsAndFrameNumbersOfEveryFormat) {
 
 TEST_F(PointRecordingsTest, NoiseOfDistancesIsThatOfThePoints) {
   WriteCaptures(3, 2e-4, ".c3d");
-  const RunResult distances = Run(Load(std::string("files: 'drop*.c3d', noise: distances, ") + kLayout), ".c3d");
+  const RunResult distances =
+      Run(Load(std::string("files: 'drop*.c3d', noise: distances, ") + kLayout), ".c3d");
   EXPECT_NEAR(distances.points->sd, 2e-4, 1.5e-5);
   const PoseNoise noise = PoseNoiseOf(distances.points->layout, distances.points->sd);
   EXPECT_EQ(distances.experiment.motion.sigma_position, noise.position);
@@ -132,14 +145,19 @@ TEST_F(PointRecordingsTest, NoiseOfDistancesIsThatOfThePoints) {
     EXPECT_NEAR(motion.sigma_position / noise.position, 1, 0.3);
     EXPECT_NEAR(motion.sigma_angle / noise.angle, 1, 0.3);
   }
-  const RunResult stated = Run(Load(std::string("files: 'drop*.c3d', sd_m: 0.0004, ") + kLayout), ".c3d");
-  EXPECT_DOUBLE_EQ(stated.recorded.motion[0].sigma_position, PoseNoiseOf(stated.points->layout, 4e-4).position);
+  const RunResult stated =
+      Run(Load(std::string("files: 'drop*.c3d', sd_m: 0.0004, ") + kLayout), ".c3d");
+  EXPECT_DOUBLE_EQ(stated.recorded.motion[0].sigma_position,
+                   PoseNoiseOf(stated.points->layout, 4e-4).position);
 }
 
 TEST_F(PointRecordingsTest, LayoutIsLearnedFromAllRecordings) {
   WriteCaptures(4, 1e-4, ".trc");
-  // Markers measured with a ruler to a millimetre, the fourth not at all. The frame B is where the ruler has it.
-  const std::string rough = "names: [m1, m2, m3], layout_m: [[0.046, 0.03, 0.025], [-0.04, 0.034, -0.01], [0.01, -0.035, 0.021]]";
+  // Markers measured with a ruler to a millimetre, the fourth not at all. The frame B is where the
+  // ruler has it.
+  const std::string rough =
+      "names: [m1, m2, m3], layout_m: [[0.046, 0.03, 0.025], [-0.04, 0.034, -0.01], [0.01, -0.035, "
+      "0.021]]";
   const RunResult run = Run(Load("files: 'drop*.trc', learned_names: [m4], " + rough), ".trc");
   ASSERT_EQ(run.points->layout.size(), 4u);
   const std::vector<NamedMarker>& got = run.points->layout;
@@ -148,7 +166,8 @@ TEST_F(PointRecordingsTest, LayoutIsLearnedFromAllRecordings) {
   const std::vector<BodyMarker>& truth = box.markers;
   for (std::size_t a = 0; a < 4; ++a)
     for (std::size_t b = 0; b < a; ++b)
-      EXPECT_NEAR((got[a].p_BM - got[b].p_BM).norm(), (truth[a].p_BM - truth[b].p_BM).norm(), 4e-5) << a << b;
+      EXPECT_NEAR((got[a].p_BM - got[b].p_BM).norm(), (truth[a].p_BM - truth[b].p_BM).norm(), 4e-5)
+          << a << b;
   EXPECT_LT((got[3].p_BM - truth[3].p_BM).norm(), 2e-3);
   EXPECT_NEAR(run.points->sd, 1e-4, 1e-5);
   EXPECT_LT(run.points->files[0].rms, 1.2e-4);
@@ -164,11 +183,14 @@ TEST_F(PointRecordingsTest, ABadFileIsARejectedRecordingThatNamesFileMarkerAndFr
   WriteMarkerFile(folder_ / "drop3.trc", file.points);
   const RunResult run = Run(Load(std::string("files: 'drop*.trc', ") + kLayout), ".trc");
   EXPECT_EQ(run.points->files[0].bad, "");
-  EXPECT_THAT(run.points->files[1].bad, HasSubstr("drop1.trc: the distances of the markers are not those of the layout"));
-  EXPECT_THAT(run.points->files[1].bad, testing::ContainsRegex("worst marker 'm[1-4]' in frame 1[0-9][0-9]"));
+  EXPECT_THAT(run.points->files[1].bad,
+              HasSubstr("drop1.trc: the distances of the markers are not those of the layout"));
+  EXPECT_THAT(run.points->files[1].bad,
+              testing::ContainsRegex("worst marker 'm[1-4]' in frame 1[0-9][0-9]"));
   EXPECT_THAT(run.points->files[2].bad, HasSubstr("drop2.trc"));
   EXPECT_THAT(run.points->files[3].bad,
-              HasSubstr("drop3.trc: 2 markers of the layout are in the recording, a pose needs three; not there: m1, m2"));
+              HasSubstr("drop3.trc: 2 markers of the layout are in the recording, a pose needs "
+                        "three; not there: m1, m2"));
   for (std::size_t i = 1; i < 4; ++i) {
     EXPECT_EQ(run.recorded.motion[i].events.front().reason, RejectReason::kBadRecording);
     EXPECT_EQ(run.recorded.motion[i].events.front().detail, run.points->files[i].bad);

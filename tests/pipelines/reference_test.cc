@@ -34,16 +34,19 @@ std::vector<std::string> Lines(const std::string& text) {
   return lines;
 }
 
-// A folder of examples of its own, from which the files that examples name are found as from data/reference.
+// A folder of examples of its own, from which the files that examples name are found as from
+// data/reference.
 class Reference : public ::testing::Test {
  protected:
   Reference() {
     for (const auto& entry : std::filesystem::directory_iterator(kRoot / "data"))
       if (entry.is_directory() && entry.path().filename() != "reference")
-        std::filesystem::create_directory_symlink(entry.path(), scratch_.path() / entry.path().filename());
+        std::filesystem::create_directory_symlink(entry.path(),
+                                                  scratch_.path() / entry.path().filename());
     std::filesystem::create_directories(Folder());
     for (const auto& entry : std::filesystem::directory_iterator(kExamples))
-      if (entry.path().extension() == ".csv") std::filesystem::copy_file(entry.path(), Folder() / entry.path().filename());
+      if (entry.path().extension() == ".csv")
+        std::filesystem::copy_file(entry.path(), Folder() / entry.path().filename());
   }
   std::filesystem::path Folder() const { return scratch_.path() / "reference"; }
   // The fault of one example alone; empty where there is none.
@@ -103,7 +106,8 @@ TEST_F(Reference, SaysWhatAReaderAllowsAndAssumes) {
   EXPECT_EQ(find("calibration", "cameras[].model").otherwise, "brown, or that of start");
 }
 
-// What the sources read by name must be in the reference: an example that misses a branch of a reader would hide it.
+// What the sources read by name must be in the reference: an example that misses a branch of a
+// reader would hide it.
 TEST_F(Reference, MissesNoKeyOfTheSources) {
   std::set<std::string> known;
   for (const ReferenceKind& kind : MakeReference(kExamples))
@@ -113,9 +117,12 @@ TEST_F(Reference, MissesNoKeyOfTheSources) {
       R"re((?:Number|Integer|Flag|Text|Choice|Vector|Vectors|Texts|Map|MapOrEmpty|List|Has)\(\s*"([a-z][A-Za-z0-9_]*)")re");
   int found = 0;
   for (const auto& entry : std::filesystem::directory_iterator(kRoot / "pipelines")) {
-    const std::string source = entry.path().extension() == ".cc" || entry.path().extension() == ".h" ? ReadText(entry.path()) : "";
+    const std::string source = entry.path().extension() == ".cc" || entry.path().extension() == ".h"
+                                   ? ReadText(entry.path())
+                                   : "";
     if (source.find("YamlNode") == std::string::npos) continue;
-    for (std::sregex_iterator it(source.begin(), source.end(), question), end; it != end; ++it, ++found)
+    for (std::sregex_iterator it(source.begin(), source.end(), question), end; it != end;
+         ++it, ++found)
       EXPECT_TRUE(known.contains((*it)[1])) << entry.path().filename() << " reads " << (*it)[1]
                                             << ", which no file in data/reference holds";
   }
@@ -149,13 +156,17 @@ TEST_F(Reference, MisspeltKeysAreNamed) {
 
 TEST_F(Reference, WantsOneMeaningOfEveryKey) {
   const std::string head =
-      "# A campaign.\n#- members.run\n#- coefficients.*\n\nschema: impactlab.campaign/1 # version\nname: x # its name\n"
+      "# A campaign.\n#- members.run\n#- coefficients.*\n\nschema: impactlab.campaign/1 # "
+      "version\nname: x # its name\n"
       "law: energetic # of impact\ncoefficients: {} # models\nfolds: 5 # folds\nseed: 1 # seed\n";
-  const std::string oak = "    experiment: ../sample/experiment.yaml # file\n    recordings: a # glob\n";
+  const std::string oak =
+      "    experiment: ../sample/experiment.yaml # file\n    recordings: a # glob\n";
   EXPECT_EQ(FaultOf("campaign.yaml", head + "members: # list\n  - name: oak # one\n" + oak), "");
-  EXPECT_THAT(FaultOf("campaign.yaml", head + "members: # list\n  - name: oak\n" + oak), HasSubstr("members[].name: found no comment"));
-  EXPECT_THAT(FaultOf("campaign.yaml", head + "members: # list\n  - name: oak # one\n" + oak +
-                                           "  - name: elm # other\n    experiment: ../sample/experiment.yaml\n"),
+  EXPECT_THAT(FaultOf("campaign.yaml", head + "members: # list\n  - name: oak\n" + oak),
+              HasSubstr("members[].name: found no comment"));
+  EXPECT_THAT(FaultOf("campaign.yaml",
+                      head + "members: # list\n  - name: oak # one\n" + oak +
+                          "  - name: elm # other\n    experiment: ../sample/experiment.yaml\n"),
               HasSubstr("members[].name: found another meaning"));
   EXPECT_THAT(FaultOf("campagne.yaml", head), HasSubstr("no kind that is read"));
 }

@@ -36,11 +36,14 @@ class Drops {
  public:
   explicit Drops(std::uint64_t seed) : random_(seed) {}
 
-  ImpactEvent Draw(const Campaign& c, const Body& body, int number, const Vector3d& v = {0.6, 0.1, -2}) {
+  ImpactEvent Draw(const Campaign& c, const Body& body, int number,
+                   const Vector3d& v = {0.6, 0.1, -2}) {
     ImpactEvent e;
     e.recording = "drop_" + std::to_string(number);
     e.planar = body.planar;
-    e.X_WB = body.planar ? PlanarPose(0, 0, 0.6) : Eigen::Isometry3d(Eigen::AngleAxisd(0.6, Vector3d(0.4, 1, 0.2).normalized()));
+    e.X_WB = body.planar
+                 ? PlanarPose(0, 0, 0.6)
+                 : Eigen::Isometry3d(Eigen::AngleAxisd(0.6, Vector3d(0.4, 1, 0.2).normalized()));
     e.v_minus = v + c.release * Random(body.planar, false);
     e.omega_minus = body.planar ? Vector3d(0, 1, 0) : Vector3d(0.5, 1, -0.3);
     const PlaneContact contact = ContactWithPlane(body, e.X_WB, Plane{});
@@ -52,7 +55,8 @@ class Drops {
     const ImpactOutcome outcome = Solve(e.contact, law);
     const Vector3d J = e.contact.X_WF.linear() * outcome.J_F, r = e.p_WP - e.X_WB.translation();
     e.v_plus += J / body.mass;
-    e.omega_plus += e.X_WB.linear() * body.inertia_B.inverse() * e.X_WB.linear().transpose() * r.cross(J);
+    e.omega_plus +=
+        e.X_WB.linear() * body.inertia_B.inverse() * e.X_WB.linear().transpose() * r.cross(J);
     // Noise of 2 mm/s, 0.02 rad/s and 0.05 mm, independent.
     const double sd[] = {2e-3, 0.02, 2e-3, 0.02, 5e-5};
     Vector3d lever = Vector3d::Zero();
@@ -61,7 +65,8 @@ class Drops {
       const bool spin = k == 1 || k == 3;
       *parts[k] += sd[k] * Random(body.planar, spin);
       for (int i = 0; i < 3; ++i)
-        if (!body.planar || (i == 1) == spin) e.cov(3 * k + i, 3 * k + i) = std::pow(c.stated * sd[k], 2);
+        if (!body.planar || (i == 1) == spin)
+          e.cov(3 * k + i, 3 * k + i) = std::pow(c.stated * sd[k], 2);
     }
     e.p_WP += lever;
     UpdateContact(e, body, Plane{}, kGravity);
@@ -86,7 +91,9 @@ class Drops {
   std::normal_distribution<double> normal_;
 };
 
-Body Box(bool planar) { return MakeBox(planar ? Vector3d(0.08, 0, 0.05) : Vector3d(0.08, 0.06, 0.05), 0.3, planar); }
+Body Box(bool planar) {
+  return MakeBox(planar ? Vector3d(0.08, 0, 0.05) : Vector3d(0.08, 0.06, 0.05), 0.3, planar);
+}
 
 LawFit Truth() {
   LawFit fit;
@@ -94,22 +101,26 @@ LawFit Truth() {
   fit.parameters.resize(2);
   fit.parameters[0].name = "mu_k", fit.parameters[0].value = kLaw.mu_k;
   fit.parameters[1].name = "e_star", fit.parameters[1].value = kLaw.e;
-  fit.discrepancy.sd_normal = 0.3;  // does not count: repeats are compared with the measurement alone
+  // does not count: repeats are compared with the measurement alone
+  fit.discrepancy.sd_normal = 0.3;
   return fit;
 }
 
-const RepeatRow* Row(const Repeatability& repeats, const std::string& group, const std::string& quantity, int n) {
+const RepeatRow* Row(const Repeatability& repeats, const std::string& group,
+                     const std::string& quantity, int n) {
   for (const RepeatRow& row : repeats.rows)
     if (row.group == group && row.quantity == quantity && row.n == n) return &row;
   return nullptr;
 }
 
-RepeatVerdict VerdictOf(const Repeatability& repeats, const std::string& group, const std::string& quantity, int n) {
+RepeatVerdict VerdictOf(const Repeatability& repeats, const std::string& group,
+                        const std::string& quantity, int n) {
   const RepeatRow* row = Row(repeats, group, quantity, n);
   return row == nullptr ? RepeatVerdict::kUndetermined : row->verdict;
 }
 
-// Chi-square of all quantities over many campaigns against what noise alone does: the statement behind every verdict.
+// Chi-square of all quantities over many campaigns against what noise alone does: the statement
+// behind every verdict.
 TEST(Repeatability, NoiseAloneIsWithinAtTheStatedRate) {
   for (const bool planar : {false, true}) {
     Drops drops(planar ? 11 : 10);
@@ -118,8 +129,10 @@ TEST(Repeatability, NoiseAloneIsWithinAtTheStatedRate) {
     std::map<std::string, double> chi_square, dof;
     int outside = 0, judged = 0;
     for (int c = 0; c < kCampaigns; ++c) {
-      const Repeatability repeats = StudyRepeats(drops.Many({.planar = planar}, body, kDrops), body, Truth());
-      for (const char* q : {"v_minus", "omega_minus", "lever", "residual_v", "residual_omega", "e_star", "mu_k"}) {
+      const Repeatability repeats =
+          StudyRepeats(drops.Many({.planar = planar}, body, kDrops), body, Truth());
+      for (const char* q :
+           {"v_minus", "omega_minus", "lever", "residual_v", "residual_omega", "e_star", "mu_k"}) {
         const RepeatRow* row = Row(repeats, "condition 1", q, kDrops);
         if (row == nullptr && q == std::string("mu_k")) continue;  // one of them stuck for a moment
         ASSERT_NE(row, nullptr) << q;
@@ -144,18 +157,21 @@ TEST(Repeatability, NoiseAloneIsWithinAtTheStatedRate) {
 TEST(Repeatability, TellsTheReleaseFromTheSurface) {
   Drops drops(12);
   const Body body = Box(false);
-  const Repeatability release = StudyRepeats(drops.Many({.release = 0.02}, body, 20), body, Truth());
+  const Repeatability release =
+      StudyRepeats(drops.Many({.release = 0.02}, body, 20), body, Truth());
   EXPECT_EQ(VerdictOf(release, "condition 1", "v_minus", 20), RepeatVerdict::kBeyond);
   EXPECT_EQ(VerdictOf(release, "condition 1", "omega_minus", 20), RepeatVerdict::kWithin);
   EXPECT_EQ(VerdictOf(release, "all", "residual_v", 20), RepeatVerdict::kWithin);
   EXPECT_EQ(VerdictOf(release, "all", "e_star", 20), RepeatVerdict::kWithin);
   const RepeatRow* v = Row(release, "condition 1", "v_minus", 20);
   EXPECT_NEAR(v->sd_within, 2e-3, 1e-9);
-  EXPECT_NEAR(v->ratio, std::sqrt(1 + 100), 2.5);  // 20 against 2 mm/s; its own standard deviation is 0.65
+  // 20 against 2 mm/s; its own standard deviation is 0.65
+  EXPECT_NEAR(v->ratio, std::sqrt(1 + 100), 2.5);
   EXPECT_LT(v->between_lower95, std::hypot(0.02, 2e-3));
   EXPECT_GT(v->between_upper95, std::hypot(0.02, 2e-3));
 
-  const Repeatability surface = StudyRepeats(drops.Many({.surface = 0.04}, body, 20), body, Truth());
+  const Repeatability surface =
+      StudyRepeats(drops.Many({.surface = 0.04}, body, 20), body, Truth());
   EXPECT_EQ(VerdictOf(surface, "condition 1", "v_minus", 20), RepeatVerdict::kWithin);
   EXPECT_EQ(VerdictOf(surface, "all", "residual_v", 20), RepeatVerdict::kBeyond);
   EXPECT_EQ(VerdictOf(surface, "all", "e_star", 20), RepeatVerdict::kBeyond);
@@ -166,7 +182,8 @@ TEST(Repeatability, TellsTheReleaseFromTheSurface) {
 
 TEST(Repeatability, SaysWhereTheUncertaintyIsTooLarge) {
   Drops drops(13);
-  const Repeatability repeats = StudyRepeats(drops.Many({.stated = 4}, Box(false), 10), Box(false), Truth());
+  const Repeatability repeats =
+      StudyRepeats(drops.Many({.stated = 4}, Box(false), 10), Box(false), Truth());
   EXPECT_EQ(VerdictOf(repeats, "condition 1", "v_minus", 10), RepeatVerdict::kBelow);
   EXPECT_EQ(VerdictOf(repeats, "all", "residual_v", 10), RepeatVerdict::kBelow);
 }
@@ -174,23 +191,27 @@ TEST(Repeatability, SaysWhereTheUncertaintyIsTooLarge) {
 TEST(Repeatability, RowsOfTheFirstFiveTenTwenty) {
   Drops drops(14);
   const Repeatability repeats = StudyRepeats(drops.Many({}, Box(false), 23), Box(false), Truth());
-  for (const int n : {5, 10, 20, 23}) EXPECT_NE(Row(repeats, "condition 1", "v_minus", n), nullptr) << n;
+  for (const int n : {5, 10, 20, 23})
+    EXPECT_NE(Row(repeats, "condition 1", "v_minus", n), nullptr) << n;
   EXPECT_EQ(Row(repeats, "condition 1", "v_minus", 50), nullptr);
 }
 
 TEST(Repeatability, TwoDropsDecideNothing) {
   Drops drops(15);
-  const Repeatability two = StudyRepeats(drops.Many({.release = 0.02}, Box(false), 2), Box(false), Truth());
+  const Repeatability two =
+      StudyRepeats(drops.Many({.release = 0.02}, Box(false), 2), Box(false), Truth());
   EXPECT_EQ(VerdictOf(two, "condition 1", "v_minus", 2), RepeatVerdict::kUndetermined);
   ASSERT_NE(Row(two, "condition 1", "v_minus", 2), nullptr);
   EXPECT_TRUE(std::isfinite(Row(two, "condition 1", "v_minus", 2)->sd_between));
   const Repeatability one = StudyRepeats(drops.Many({}, Box(false), 1), Box(false), Truth());
   EXPECT_THAT(one.groups, SizeIs(0));
-  for (const RepeatRow& row : one.rows) EXPECT_EQ(row.verdict, RepeatVerdict::kUndetermined) << row.quantity;
+  for (const RepeatRow& row : one.rows)
+    EXPECT_EQ(row.verdict, RepeatVerdict::kUndetermined) << row.quantity;
   EXPECT_TRUE(StudyRepeats({}, Box(false), Truth()).empty());
 }
 
-// A rod's spin about its axis is a prior, not a measurement: however it scatters, it is not looked at.
+// A rod's spin about its axis is a prior, not a measurement: however it scatters, it is not looked
+// at.
 TEST(Repeatability, LeavesOutASpinThatNobodySaw) {
   Drops drops(16);
   const Body body = Box(false);
@@ -241,9 +262,11 @@ TEST(Repeatability, GroupsByLikenessAndByName) {
   EXPECT_THAT(by_name.notes[0], HasSubstr("lost: 0 of the recordings that match"));
 }
 
-// Standard deviation of a figure of an event, by central differences of `step` standard deviations of all that is measured.
+// Standard deviation of a figure of an event, by central differences of `step` standard deviations
+// of all that is measured.
 template <class Figure>
-double SdByDifferences(const ImpactEvent& event, const Body& body, double step, const Figure& figure) {
+double SdByDifferences(const ImpactEvent& event, const Body& body, double step,
+                       const Figure& figure) {
   double variance = 0;
   for (int k = 0; k < kEventDim; ++k) {
     if (event.cov(k, k) == 0) continue;
@@ -251,7 +274,8 @@ double SdByDifferences(const ImpactEvent& event, const Body& body, double step, 
     double value[2];
     for (const int side : {0, 1}) {
       ImpactEvent moved = event;
-      Vector3d* const parts[] = {&moved.v_minus, &moved.omega_minus, &moved.v_plus, &moved.omega_plus, &moved.p_WP};
+      Vector3d* const parts[] = {&moved.v_minus, &moved.omega_minus, &moved.v_plus,
+                                 &moved.omega_plus, &moved.p_WP};
       (*parts[k / 3])[k % 3] += side == 0 ? -h : h;
       UpdateContact(moved, body, Plane{}, kGravity);
       value[side] = figure(moved);
@@ -266,11 +290,13 @@ TEST(SingleImpact, RestitutionComesBackByEveryLaw) {
   for (const bool planar : {false, true}) {
     const Body body = Box(planar);
     const ImpactEvent drawn = drops.Draw({.planar = planar}, body, 0);
-    for (const RestitutionLaw law : {RestitutionLaw::kNewton, RestitutionLaw::kPoisson, RestitutionLaw::kEnergetic}) {
+    for (const RestitutionLaw law :
+         {RestitutionLaw::kNewton, RestitutionLaw::kPoisson, RestitutionLaw::kEnergetic}) {
       for (const double e : {0.05, 0.5, 0.95}) {
         const ImpactModel model = {.law = law, .e = e, .mu_k = 0.15, .mu_s = 0.15};
         ImpactEvent event = drawn;
-        event.v_plus = event.v_minus + event.contact.X_WF.linear() * Solve(event.contact, model).J_F / body.mass;
+        event.v_plus = event.v_minus +
+                       event.contact.X_WF.linear() * Solve(event.contact, model).J_F / body.mass;
         const std::optional<SingleCoefficient> found = RestitutionOf(event, body, model);
         ASSERT_TRUE(found) << LawName(law) << e;
         EXPECT_NEAR(found->value, e, 1e-9) << LawName(law);
@@ -300,27 +326,33 @@ TEST(SingleImpact, RestitutionStatesWhatTheMeasurementDoesToIt) {
       } else if (beyond < 0) {
         EXPECT_LT(at->value, -0.005);
       }
-      const double sd =
-          SdByDifferences(event, body, 0.05, [&](const ImpactEvent& moved) { return RestitutionOf(moved, body, kLaw)->value; });
+      const double sd = SdByDifferences(event, body, 0.05, [&](const ImpactEvent& moved) {
+        return RestitutionOf(moved, body, kLaw)->value;
+      });
       EXPECT_NEAR(at->sd, sd, 0.03 * sd) << planar << " " << beyond;
     }
   }
 }
 
-// Slip that turns on its way: the ratio of the impulses is below mu, and mu comes back all the same.
+// Slip that turns on its way: the ratio of the impulses is below mu, and mu comes back all the
+// same.
 TEST(SingleImpact, FrictionOnlyWhereTheContactSlidThroughout) {
   Drops drops(20);
   const Body body = Box(false);
   for (const double mu : {0.05, 0.2, 0.3}) {
-    const ImpactModel model = {.law = RestitutionLaw::kEnergetic, .e = 0.55, .mu_k = mu, .mu_s = mu};
+    const ImpactModel model = {
+        .law = RestitutionLaw::kEnergetic, .e = 0.55, .mu_k = mu, .mu_s = mu};
     ImpactEvent event = drops.Draw({}, body, 0, {1.5, 1.2, -2});
     const ImpactOutcome outcome = Solve(event.contact, model);
     ASSERT_EQ(outcome.path_case.digit, 0);
     event.v_plus = event.v_minus + event.contact.X_WF.linear() * outcome.J_F / body.mass;
-    const std::optional<SingleCoefficient> found = FrictionOf(event, body, kLaw);  // from another mu
+    // from another mu
+    const std::optional<SingleCoefficient> found = FrictionOf(event, body, kLaw);
     ASSERT_TRUE(found) << mu;
     EXPECT_NEAR(found->value, mu, 1e-7);
-    const double sd = SdByDifferences(event, body, 0.02, [&](const ImpactEvent& moved) { return FrictionOf(moved, body, kLaw)->value; });
+    const double sd = SdByDifferences(event, body, 0.02, [&](const ImpactEvent& moved) {
+      return FrictionOf(moved, body, kLaw)->value;
+    });
     EXPECT_NEAR(found->sd, sd, 0.02 * sd) << mu;
   }
   const ImpactEvent sticks = drops.Draw({}, body, 0, {0, 0, -2});
@@ -336,7 +368,8 @@ TEST(Repeatability, KeysOfTheExperiment) {
     root.Finish();
     return o;
   };
-  const RepeatOptions o = parse("repeats:\n  groups:\n    - {name: flat, recordings: \"drop_0*\"}\n  angle_rad: 0.3\n");
+  const RepeatOptions o =
+      parse("repeats:\n  groups:\n    - {name: flat, recordings: \"drop_0*\"}\n  angle_rad: 0.3\n");
   ASSERT_THAT(o.groups, SizeIs(1));
   EXPECT_EQ(o.angle, 0.3);
   const RepeatOptions again = parse(ToYaml(o));
@@ -346,8 +379,12 @@ TEST(Repeatability, KeysOfTheExperiment) {
   EXPECT_EQ(again.angle, 0.3);
   const auto fault = [&](const std::string& text) { return test::FaultOf([&] { parse(text); }); };
   EXPECT_THAT(fault("repeats:\n  angle_deg: 3\n"), HasSubstr("angle_rad"));
-  EXPECT_THAT(fault("repeats:\n  groups:\n    - {name: all, recordings: a}\n"), HasSubstr("groups[0].name: found all"));
-  EXPECT_THAT(fault("repeats:\n  groups:\n    - {name: a, recordings: a}\n    - {name: a, recordings: b}\n"), HasSubstr("again"));
+  EXPECT_THAT(fault("repeats:\n  groups:\n    - {name: all, recordings: a}\n"),
+              HasSubstr("groups[0].name: found all"));
+  EXPECT_THAT(
+      fault(
+          "repeats:\n  groups:\n    - {name: a, recordings: a}\n    - {name: a, recordings: b}\n"),
+      HasSubstr("again"));
   EXPECT_THAT(fault("repeats:\n  velocity_m_per_s: 0\n"), HasSubstr("above 0"));
 }
 

@@ -70,7 +70,8 @@ TEST(ReportHtml, NamesWhatItKnowsAndWhatItDoesNot) {
   EXPECT_EQ(ReasonTitle("some_thing"), "some thing");
   EXPECT_EQ(LawPhrase("newton"), "Newton\u2019s law");
   EXPECT_EQ(LawPhrase("<law>"), "the &lt;law&gt; law");
-  for (int k = 0; k <= static_cast<int>(RejectReason::kBadRecording); ++k) {  // every reason has words of its own
+  // every reason has words of its own
+  for (int k = 0; k <= static_cast<int>(RejectReason::kBadRecording); ++k) {
     const std::string code = ReasonName(static_cast<RejectReason>(k));
     if (k > 0) {
       EXPECT_NE(ReasonTitle(code).find(' '), std::string::npos) << code;
@@ -79,7 +80,11 @@ TEST(ReportHtml, NamesWhatItKnowsAndWhatItDoesNot) {
 }
 
 TEST(ReportHtml, TicksAreRoundAndInside) {
-  for (const auto& [a, b] : {std::pair{0.0, 1.0}, {-3.2e-6, 7.7e-6}, {9.78, 9.83}, {-1e5, 3e5}, {0.4999999, 0.5000001}}) {
+  for (const auto& [a, b] : {std::pair{0.0, 1.0},
+                             {-3.2e-6, 7.7e-6},
+                             {9.78, 9.83},
+                             {-1e5, 3e5},
+                             {0.4999999, 0.5000001}}) {
     const std::vector<double> ticks = Ticks(a, b, 6);
     EXPECT_GE(ticks.size(), 2u) << a << " " << b;
     EXPECT_LE(ticks.size(), 8u);
@@ -98,7 +103,8 @@ TEST(ReportHtml, TicksAreRoundAndInside) {
 TEST(ReportHtml, IntervalChartTakesOpenAndMissingSides) {
   EXPECT_EQ(IntervalChart("t", "", {}), "");
   EXPECT_EQ(IntervalChart("t", "", {{"a", kNaN, kNaN, kInfinity, true}}), "");
-  const std::string chart = IntervalChart("t <", "m", {{"a&b", 0.2, 0.1, kInfinity, false}, {"c", kNaN, 0, 0.3, true}}, 0.25, "given");
+  const std::string chart = IntervalChart(
+      "t <", "m", {{"a&b", 0.2, 0.1, kInfinity, false}, {"c", kNaN, 0, 0.3, true}}, 0.25, "given");
   EXPECT_EQ(chart.find("nan"), std::string::npos);
   EXPECT_EQ(chart.find("inf\""), std::string::npos);
   EXPECT_NE(chart.find("a&amp;b"), std::string::npos);
@@ -107,7 +113,8 @@ TEST(ReportHtml, IntervalChartTakesOpenAndMissingSides) {
 
 TEST(ReportPlot, FinishDropsWhatIsNotFiniteFromAllColumns) {
   Series s;
-  s.x = {1, kNaN, 3, 4}, s.y = {1, 2, kInfinity, 8}, s.sd_y = {0.1, 0.2, 0.3, 0.4}, s.event = {10, 20, 30, 40};
+  s.x = {1, kNaN, 3, 4}, s.y = {1, 2, kInfinity, 8}, s.sd_y = {0.1, 0.2, 0.3, 0.4},
+  s.event = {10, 20, 30, 40};
   Plot plot;
   plot.series = {s};
   EXPECT_FALSE(Finish(plot));
@@ -152,25 +159,28 @@ TEST(ReportPlot, ContourLiesOnTheLevel) {
   Eigen::MatrixXd f(41, 41);
   for (int i = 0; i < 41; ++i)
     for (int j = 0; j < 41; ++j)
-      f(i, j) =
-          x[static_cast<std::size_t>(i)] * x[static_cast<std::size_t>(i)] + y[static_cast<std::size_t>(j)] * y[static_cast<std::size_t>(j)];
+      f(i, j) = x[static_cast<std::size_t>(i)] * x[static_cast<std::size_t>(i)] +
+                y[static_cast<std::size_t>(j)] * y[static_cast<std::size_t>(j)];
   const Series s = Contour(x, y, f, 1.7, "c", 0);
   ASSERT_GT(s.x.size(), 60u);
   double length = 0;
   for (std::size_t i = 0; i < s.x.size(); ++i) {
     if (!std::isfinite(s.x[i])) continue;
     EXPECT_NEAR(std::hypot(s.x[i], s.y[i]), std::sqrt(1.7), 0.01);
-    if (i + 1 < s.x.size() && std::isfinite(s.x[i + 1])) length += std::hypot(s.x[i + 1] - s.x[i], s.y[i + 1] - s.y[i]);
+    if (i + 1 < s.x.size() && std::isfinite(s.x[i + 1]))
+      length += std::hypot(s.x[i + 1] - s.x[i], s.y[i + 1] - s.y[i]);
   }
   EXPECT_NEAR(length, 2 * M_PI * std::sqrt(1.7), 0.05);  // the whole circle, once
   f(20, 20) = kNaN;
-  EXPECT_EQ(Contour(x, y, f, 1.7, "c", 0).x.size(), s.x.size());  // a hole away from the level changes nothing
+  // a hole away from the level changes nothing
+  EXPECT_EQ(Contour(x, y, f, 1.7, "c", 0).x.size(), s.x.size());
   EXPECT_TRUE(Contour(x, {1, 2}, f, 1.7, "c", 0).x.empty());
   EXPECT_TRUE(Contour(x, y, f, 100, "c", 0).x.empty());
 }
 
 TEST(ReportPlot, ContourOfASaddleDoesNotCross) {
-  // Both high corners belong together when the middle is high: pieces must keep the middle on one side.
+  // Both high corners belong together when the middle is high: pieces must keep the middle on one
+  // side.
   Eigen::MatrixXd f(2, 2);
   f << 1, 0, 0, 0.8;
   const Series s = Contour({0, 1}, {0, 1}, f, 0.3, "c", 0);
@@ -202,7 +212,8 @@ TEST(ReportPlot, RoundsToShortNumbers) {
 TEST(ReportMeasured, StandardDeviationsMatchSampling) {
   std::mt19937_64 rng(42);
   for (const bool planar : {true, false}) {
-    const RunResult run = testing::FabricatedRun({.planar = planar, .recordings = 6, .corrected = false});
+    const RunResult run =
+        testing::FabricatedRun({.planar = planar, .recordings = 6, .corrected = false});
     for (const ImpactEvent& event : run.recorded.events) {
       const MeasuredImpact m = Measure(event);
       double e = 0, e2 = 0, q = 0, q2 = 0;
@@ -212,13 +223,16 @@ TEST(ReportMeasured, StandardDeviationsMatchSampling) {
         const auto add = [&](Eigen::Vector3d& v, int at) {
           for (int i = 0; i < 3; ++i)
             if (!planar || (at / 3 % 2 == 1) == (i == 1) || at == kLever)
-              v[i] += std::normal_distribution<double>(0, std::sqrt(event.cov(at + i, at + i)))(rng);
+              v[i] +=
+                  std::normal_distribution<double>(0, std::sqrt(event.cov(at + i, at + i)))(rng);
         };
-        add(draw.v_minus, kVMinus), add(draw.omega_minus, kOmegaMinus), add(draw.v_plus, kVPlus), add(draw.omega_plus, kOmegaPlus),
-            add(draw.p_WP, kLever);
+        add(draw.v_minus, kVMinus), add(draw.omega_minus, kOmegaMinus), add(draw.v_plus, kVPlus),
+            add(draw.omega_plus, kOmegaPlus), add(draw.p_WP, kLever);
         const Eigen::Vector3d r = draw.p_WP - draw.X_WB.translation();
-        draw.contact.v_minus_F = event.contact.X_WF.linear().transpose() * (draw.v_minus + draw.omega_minus.cross(r));
-        draw.v_plus_F = event.contact.X_WF.linear().transpose() * (draw.v_plus + draw.omega_plus.cross(r));
+        draw.contact.v_minus_F =
+            event.contact.X_WF.linear().transpose() * (draw.v_minus + draw.omega_minus.cross(r));
+        draw.v_plus_F =
+            event.contact.X_WF.linear().transpose() * (draw.v_plus + draw.omega_plus.cross(r));
         const MeasuredImpact d = Measure(draw);
         e += d.e, e2 += d.e * d.e, q += d.ratio, q2 += d.ratio * d.ratio;
       }
@@ -252,7 +266,8 @@ TEST(ReportFigures, EveryIdIsUniqueAndEveryPlotAnswersItsSelectors) {
   const RunResult run = testing::FabricatedRun({.recordings = 20});
   const ReportContext context = MakeContext(run, true);
   std::set<std::string> ids;
-  for (const auto& figures : {FitFigures(context), PredictionFigures(context), MeasuredFigures(context), AuditFigures(context)})
+  for (const auto& figures : {FitFigures(context), PredictionFigures(context),
+                              MeasuredFigures(context), AuditFigures(context)})
     for (const Figure& figure : figures) {
       EXPECT_TRUE(ids.insert(figure.id).second) << figure.id;
       std::set<std::vector<std::string>> choices;
@@ -274,7 +289,8 @@ TEST(ReportFigures, PointsLeadToTheirRecordings) {
   const Figure predicted = PredictionFigures(context)[0];
   for (const Series& s : predicted.plots[0].series)
     for (std::size_t i = 0; i < s.event.size(); ++i, ++points) {
-      const auto& event = run.recorded.events[static_cast<std::size_t>(s.event[i] / kImpactsPerRecording)];
+      const auto& event =
+          run.recorded.events[static_cast<std::size_t>(s.event[i] / kImpactsPerRecording)];
       EXPECT_NEAR(s.x[i], event.v_plus.x(), 1e-12);
     }
   EXPECT_EQ(points, static_cast<std::size_t>(context.n_accepted));

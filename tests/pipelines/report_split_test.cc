@@ -18,7 +18,8 @@ namespace {
 using nlohmann::json;
 
 const std::filesystem::path kLibrary =
-    std::filesystem::path(IMPACTLAB_SOURCE_DIR) / "node_modules/plotly.js-cartesian-dist-min/plotly-cartesian.min.js";
+    std::filesystem::path(IMPACTLAB_SOURCE_DIR) /
+    "node_modules/plotly.js-cartesian-dist-min/plotly-cartesian.min.js";
 
 struct Split {
   explicit Split(const RunResult& run, std::size_t page_bytes) {
@@ -69,7 +70,8 @@ TEST(SplitPage, PageAndPartsTogetherAreTheWhole) {
   const Split whole(run, 1'000'000'000);
   Split split(run, 1000);
   ASSERT_GT(split.data.parts.size(), 2u);
-  EXPECT_LT(split.data.recordings.size() + split.data.figures.size(), (whole.data.recordings.size() + whole.data.figures.size()) / 3);
+  EXPECT_LT(split.data.recordings.size() + split.data.figures.size(),
+            (whole.data.recordings.size() + whole.data.figures.size()) / 3);
   std::set<std::string> names;
   for (const auto& [name, text] : split.data.parts) {
     EXPECT_TRUE(names.insert(name).second);
@@ -79,7 +81,8 @@ TEST(SplitPage, PageAndPartsTogetherAreTheWhole) {
   for (const json& one : split.recordings) {
     asked.insert(one.at("part").get<std::string>());
     // Lists of recordings choose by these.
-    EXPECT_TRUE(one.contains("name") && one.contains("drawn") && one["impacts"][0].contains("state"));
+    EXPECT_TRUE(one.contains("name") && one.contains("drawn") &&
+                one["impacts"][0].contains("state"));
     EXPECT_FALSE(one.contains("t"));
   }
   for (const json& figure : split.figures) {
@@ -93,7 +96,8 @@ TEST(SplitPage, PageAndPartsTogetherAreTheWhole) {
   for (const auto& [name, text] : split.data.parts) Take(text, &split.recordings, &split.figures);
   EXPECT_EQ(split.figures, whole.figures);
   ASSERT_EQ(split.recordings.size(), whole.recordings.size());
-  for (std::size_t i = 0; i < whole.recordings.size(); ++i) EXPECT_EQ(split.recordings[i]["impacts"], whole.recordings[i]["impacts"]) << i;
+  for (std::size_t i = 0; i < whole.recordings.size(); ++i)
+    EXPECT_EQ(split.recordings[i]["impacts"], whole.recordings[i]["impacts"]) << i;
   EXPECT_EQ(split.recordings[7]["arcs"], whole.recordings[7]["arcs"]);
   // Apart there is room for every frame a plot can show.
   EXPECT_LE(split.recordings[7]["stride"], whole.recordings[7]["stride"]);
@@ -101,7 +105,9 @@ TEST(SplitPage, PageAndPartsTogetherAreTheWhole) {
 
 TEST(SplitPage, PartsAreNamedByWhatTheyHold) {
   const auto name = [](std::uint64_t seed) {
-    return Split(testing::FabricatedRun({.recordings = 10, .seed = seed}), 1000).data.parts[0].first;
+    return Split(testing::FabricatedRun({.recordings = 10, .seed = seed}), 1000)
+        .data.parts[0]
+        .first;
   };
   EXPECT_EQ(name(1), name(1));
   EXPECT_NE(name(1), name(2));
@@ -112,7 +118,8 @@ TEST(SplitPage, ReportOfALargeRunHasItsPartsBesideItAndASmallOneNone) {
   const std::filesystem::path parts = folder / "report_parts";
   const RunResult run = testing::FabricatedRun({.recordings = 60});
   const auto page = [&] { return ReadFile(folder / "report.html"); };
-  const auto says = [&](const std::string& text) { return page().find(text) != std::string::npos; };  // a page is too long to be printed
+  // a page is too long to be printed
+  const auto says = [&](const std::string& text) { return page().find(text) != std::string::npos; };
   WriteReportWithin(folder / "report.html", run, kLibrary, 100'000);
   if (!says("figure-data")) GTEST_SKIP() << "skipped: no plotting library";
   EXPECT_TRUE(says("script-src 'unsafe-inline' 'self' file:"));
@@ -128,11 +135,13 @@ TEST(SplitPage, ReportOfALargeRunHasItsPartsBesideItAndASmallOneNone) {
   WriteFile(parts / "000000000000_000.js", "takeRecordings(0,[]);\n");
   WriteReportWithin(folder / "report.html", run, kLibrary, 100'000);
   EXPECT_FALSE(std::filesystem::exists(parts / "000000000000_000.js"));
-  EXPECT_EQ(n, static_cast<std::size_t>(std::distance(std::filesystem::directory_iterator(parts), {})));
+  EXPECT_EQ(
+      n, static_cast<std::size_t>(std::distance(std::filesystem::directory_iterator(parts), {})));
   WriteReport(folder / "report.html", run, kLibrary);
   EXPECT_FALSE(std::filesystem::exists(parts));
   EXPECT_FALSE(says("script-src 'unsafe-inline' 'self' file:"));
-  EXPECT_NEAR(static_cast<double>(page().size() - small), static_cast<double>(bytes), 0.1 * static_cast<double>(bytes));
+  EXPECT_NEAR(static_cast<double>(page().size() - small), static_cast<double>(bytes),
+              0.1 * static_cast<double>(bytes));
 }
 
 }  // namespace

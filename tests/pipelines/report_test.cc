@@ -31,8 +31,10 @@ constexpr double kInfinity = std::numeric_limits<double>::infinity();
 class ReportTest : public ::testing::Test {
  protected:
   void SetUp() override {
-    folder_ = std::filesystem::temp_directory_path() /
-              ("report_" + std::string(::testing::UnitTest::GetInstance()->current_test_info()->name()) + std::to_string(::getpid()));
+    folder_ =
+        std::filesystem::temp_directory_path() /
+        ("report_" + std::string(::testing::UnitTest::GetInstance()->current_test_info()->name()) +
+         std::to_string(::getpid()));
     std::filesystem::create_directories(folder_);
     library_ = folder_ / "library.js";
     WriteFile(library_, "var Plotly = {};");
@@ -51,7 +53,8 @@ class ReportTest : public ::testing::Test {
 };
 
 std::vector<double> Unpack(const Json& packed) {
-  static const std::string kDigits = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+  static const std::string kDigits =
+      "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
   const std::string text = packed[0];
   const double lower = packed[1], upper = packed[2];
   std::vector<int> bytes;
@@ -72,9 +75,11 @@ std::vector<double> Unpack(const Json& packed) {
   return values;
 }
 
-// Greatest distance of the used frames from the arcs of a recording, linear between the arc's points, over all channels.
+// Greatest distance of the used frames from the arcs of a recording, linear between the arc's
+// points, over all channels.
 double Misfit(const Json& recording, std::size_t channel) {
-  const std::vector<double> t = Unpack(recording["t"]), values = Unpack(recording["channels"][channel]);
+  const std::vector<double> t = Unpack(recording["t"]),
+                            values = Unpack(recording["channels"][channel]);
   double worst = 0;
   for (const Json& range : recording["used"])
     for (std::size_t i = range[0]; i <= range[1].get<std::size_t>(); ++i) {
@@ -84,7 +89,9 @@ double Misfit(const Json& recording, std::size_t channel) {
         for (std::size_t k = 0; k + 1 < at.size(); ++k) {
           const double a = std::min(at[k], at[k + 1]), b = std::max(at[k], at[k + 1]);
           if (t[i] < a - 2e-5 || t[i] > b + 2e-5) continue;
-          least = std::min(least, std::abs(values[i] - y[k] - (y[k + 1] - y[k]) * (t[i] - at[k]) / (at[k + 1] - at[k])));
+          least =
+              std::min(least, std::abs(values[i] - y[k] -
+                                       (y[k + 1] - y[k]) * (t[i] - at[k]) / (at[k + 1] - at[k])));
         }
       }
       worst = std::max(worst, least);
@@ -95,7 +102,8 @@ double Misfit(const Json& recording, std::size_t channel) {
 TEST_F(ReportTest, PagesAreWellFormed) {
   for (const bool planar : {true, false})
     for (const bool corrected : {true, false}) {
-      const RunResult run = FabricatedRun({.planar = planar, .recordings = 24, .corrected = corrected});
+      const RunResult run =
+          FabricatedRun({.planar = planar, .recordings = 24, .corrected = corrected});
       EXPECT_EQ(test::HtmlFault(Interactive(run)), "");
       EXPECT_EQ(test::HtmlFault(Static(run)), "");
     }
@@ -110,7 +118,8 @@ TEST_F(ReportTest, CheckerFindsFaults) {
 }
 
 TEST_F(ReportTest, UserTextCannotLeaveItsPlace) {
-  const std::string nasty = "</script><script>alert('x')</script>\"><img src=x onerror=1> & <!-- \u00FC\u6F22 \xff\x01 '";
+  const std::string nasty =
+      "</script><script>alert('x')</script>\"><img src=x onerror=1> & <!-- \u00FC\u6F22 \xff\x01 '";
   RunResult run = FabricatedRun({.recordings = 6});
   run.experiment.name = nasty;
   run.experiment.path = nasty + ".yaml";
@@ -175,13 +184,15 @@ TEST_F(ReportTest, NumbersThatAreNoneBecomeNullAndDashes) {
   EXPECT_TRUE(Block(page, "figure-data").is_array());  // parse() refuses nan and inf
   EXPECT_TRUE(Block(page, "recording-data").is_array());
   const std::string text = page.substr(0, page.find("<script"));
-  for (const char* word : {">nan", ">inf", ">-nan", "nan ", " -inf", "\"-inf", "NaN"}) EXPECT_EQ(CountOf(text, word), 0u) << word;
+  for (const char* word : {">nan", ">inf", ">-nan", "nan ", " -inf", "\"-inf", "NaN"})
+    EXPECT_EQ(CountOf(text, word), 0u) << word;
   EXPECT_NE(text.find("no impact slides"), std::string::npos);
   EXPECT_EQ(test::HtmlFault(Static(run)), "");
 }
 
 TEST_F(ReportTest, RunsWithoutResultsGiveSensiblePages) {
-  const RunResult rejected = FabricatedRun({.recordings = 8, .corrected = false, .accepted = false});
+  const RunResult rejected =
+      FabricatedRun({.recordings = 8, .corrected = false, .accepted = false});
   for (const std::string& page : {Interactive(rejected), Static(rejected)}) {
     EXPECT_EQ(test::HtmlFault(page), "");
     EXPECT_NE(page.find("so no coefficient was identified"), std::string::npos);
@@ -220,7 +231,8 @@ TEST_F(ReportTest, RunsWithoutResultsGiveSensiblePages) {
 TEST_F(ReportTest, FallsBackToDrawingsWithoutTheLibrary) {
   const RunResult run = FabricatedRun({.recordings = 20});
   std::ofstream(folder_ / "empty.js").flush();
-  for (const std::filesystem::path& library : {std::filesystem::path(), folder_ / "absent.js", folder_, folder_ / "empty.js"}) {
+  for (const std::filesystem::path& library :
+       {std::filesystem::path(), folder_ / "absent.js", folder_, folder_ / "empty.js"}) {
     const std::string page = Page(run, library);
     EXPECT_EQ(CountOf(page, "figure-data"), 0u) << library;
     EXPECT_NE(page.find("its plots are static drawings"), std::string::npos);
@@ -234,7 +246,8 @@ TEST_F(ReportTest, FallsBackToDrawingsWithoutTheLibrary) {
 }
 
 TEST_F(ReportTest, LibraryCannotEndItsElement) {
-  WriteFile(library_, "var Plotly = {}; var a = \"</script>\", b = '</SCRIPT >', c = '<\\/script>';");
+  WriteFile(library_,
+            "var Plotly = {}; var a = \"</script>\", b = '</SCRIPT >', c = '<\\/script>';");
   const std::string page = Interactive(FabricatedRun({.recordings = 5}));
   EXPECT_EQ(test::HtmlFault(page), "");
   EXPECT_GT(CountOf(page, "<script"), 4u);
@@ -244,10 +257,13 @@ TEST_F(ReportTest, LibraryCannotEndItsElement) {
 }
 
 TEST_F(ReportTest, AsksForNothingFromElsewhere) {
-  for (const std::string& page : {Interactive(FabricatedRun({.recordings = 9})), Static(FabricatedRun({.recordings = 9}))}) {
-    for (const char* part : {"http:", "https:", "url(", "@import", " src=", "fetch(", "XMLHttpRequest"})
+  for (const std::string& page :
+       {Interactive(FabricatedRun({.recordings = 9})), Static(FabricatedRun({.recordings = 9}))}) {
+    for (const char* part :
+         {"http:", "https:", "url(", "@import", " src=", "fetch(", "XMLHttpRequest"})
       EXPECT_EQ(CountOf(page, part), 0u) << part;
-    EXPECT_EQ(CountOf(page, "id=\"figure-data\"") > 0, CountOf(page, "showSendToCloud: false, plotlyServerURL: ''") == 1);
+    EXPECT_EQ(CountOf(page, "id=\"figure-data\"") > 0,
+              CountOf(page, "showSendToCloud: false, plotlyServerURL: ''") == 1);
     EXPECT_EQ(CountOf(page, "href="), CountOf(page, "href=\"#") + CountOf(page, "href=\"data:,\""));
     // Links within the page lead somewhere.
     for (std::size_t i = 0; (i = page.find("href=\"#", i)) != std::string::npos; ++i) {
@@ -260,11 +276,13 @@ TEST_F(ReportTest, AsksForNothingFromElsewhere) {
 TEST_F(ReportTest, StaysSmallForManyRecordings) {
   WriteFile(library_, "var Plotly = {};" + std::string(1500000, ' '));
   for (const bool planar : {true, false}) {
-    const std::string page = Interactive(FabricatedRun({.planar = planar, .recordings = 400, .frames = 200}));
+    const std::string page =
+        Interactive(FabricatedRun({.planar = planar, .recordings = 400, .frames = 200}));
     EXPECT_LT(page.size(), 6.0e6) << (planar ? "planar" : "spatial");
   }
   // Long recordings are thinned, and the page knows.
-  const Json recordings = Block(Interactive(FabricatedRun({.recordings = 3, .frames = 5000})), "recording-data");
+  const Json recordings =
+      Block(Interactive(FabricatedRun({.recordings = 3, .frames = 5000})), "recording-data");
   EXPECT_GT(recordings[0]["stride"], 5);
   EXPECT_EQ(Unpack(recordings[0]["t"]).size(), Unpack(recordings[0]["channels"][2]).size());
 }
@@ -279,8 +297,11 @@ TEST_F(ReportTest, ArcsPassThroughTheFramesTheyWereFittedTo) {
     for (const std::size_t channel : {0u, 1u}) EXPECT_LT(Misfit(recording, channel), 4e-4);
     EXPECT_LT(Misfit(recording, 2), 6e-3);
   }
-  for (const Json& recording : Block(Interactive(FabricatedRun({.planar = false, .recordings = 12, .corrected = false})), "recording-data"))
-    for (std::size_t channel = 0; channel < 7; ++channel) EXPECT_LT(Misfit(recording, channel), channel < 3 ? 4e-4 : 6e-3);
+  for (const Json& recording :
+       Block(Interactive(FabricatedRun({.planar = false, .recordings = 12, .corrected = false})),
+             "recording-data"))
+    for (std::size_t channel = 0; channel < 7; ++channel)
+      EXPECT_LT(Misfit(recording, channel), channel < 3 ? 4e-4 : 6e-3);
 }
 
 TEST_F(ReportTest, ArcsFollowARecordingThatLostFrames) {
@@ -289,7 +310,8 @@ TEST_F(ReportTest, ArcsFollowARecordingThatLostFrames) {
     // The frame after the impact is lost and the later ones are stamped as if nothing were missing.
     PoseRecording& recording = run.recordings[i];
     ImpactEvent& event = run.recorded.motion[i].events[0];
-    const auto lost = std::upper_bound(recording.t.begin(), recording.t.end(), event.t) - recording.t.begin();
+    const auto lost =
+        std::upper_bound(recording.t.begin(), recording.t.end(), event.t) - recording.t.begin();
     recording.t.pop_back();
     recording.X_WB.erase(recording.X_WB.begin() + lost);
     recording.theta.erase(recording.theta.begin() + lost);
@@ -308,9 +330,11 @@ TEST_F(ReportTest, SpeaksFirstOfTheLawThatPredictsBest) {
   run.recorded.scrutiny.laws = {};  // nothing was compared: the median error decides
   EXPECT_NE(Static(run).find("the energetic law of restitution predicts"), std::string::npos);
   for (ErrorSummary& summary : run.recorded.validation.error_summary)
-    if (summary.law == "newton" && summary.group == "all" && !summary.in_sample) summary.median_by_plus = 0.0123;
+    if (summary.law == "newton" && summary.group == "all" && !summary.in_sample)
+      summary.median_by_plus = 0.0123;
   const std::string page = Static(run);
-  EXPECT_NE(page.find("Newton\u2019s law of restitution predicts the motion after impacts of recordings it has not seen with a median "
+  EXPECT_NE(page.find("Newton\u2019s law of restitution predicts the motion after impacts of "
+                      "recordings it has not seen with a median "
                       "error of 1.2\u00A0%"),
             std::string::npos);
   // A better fit in sample alone does not count.
@@ -322,13 +346,14 @@ TEST_F(ReportTest, SpeaksFirstOfTheLawThatPredictsBest) {
 TEST_F(ReportTest, SaysWhatTheAuditChanged) {
   RunResult run = FabricatedRun({.recordings = 15});
   std::string page = Static(run);
-  EXPECT_NE(page.find("attitude offset (\u221235.9\u00A0\u00B1\u00A00.4\u00A0mrad)"), std::string::npos);
+  EXPECT_NE(page.find("attitude offset (\u221235.9\u00A0\u00B1\u00A00.4\u00A0mrad)"),
+            std::string::npos);
   EXPECT_NE(page.find("from 23\u00A0% to 4.9\u00A0%"), std::string::npos);
   EXPECT_NE(page.find("as recorded</td>"), std::string::npos);
-  EXPECT_NE(
-      page.find("<b>attitude offset</b>: \u22120.03590 ± 0.00040 rad (rest attitude \u22120.03580 ± 0.00040 rad, momentum \u22120.0362 ± "
-                "1.1\u00D710<sup>\u22123</sup> rad)"),
-      std::string::npos);
+  EXPECT_NE(page.find("<b>attitude offset</b>: \u22120.03590 ± 0.00040 rad (rest attitude "
+                      "\u22120.03580 ± 0.00040 rad, momentum \u22120.0362 ± "
+                      "1.1\u00D710<sup>\u22123</sup> rad)"),
+            std::string::npos);
   EXPECT_NE(page.find("<b>length scale or clock rate</b>"), std::string::npos);
   EXPECT_LT(page.find("class=\"badge\">found"), page.find("class=\"badge\">undecided"));
   run.has_corrected = false;
@@ -344,7 +369,8 @@ TEST_F(ReportTest, LeavesTheLastGoodPageWhenItCannotBeWritten) {
   const std::filesystem::path path = folder_ / "new" / "deep" / "report.html";
   WriteReport(path, run, {});
   EXPECT_TRUE(std::filesystem::is_regular_file(path));
-  EXPECT_EQ(std::distance(std::filesystem::directory_iterator(path.parent_path()), {}), 1);  // no temporary stays
+  // no temporary stays
+  EXPECT_EQ(std::distance(std::filesystem::directory_iterator(path.parent_path()), {}), 1);
 }
 
 TEST_F(ReportTest, SameRunGivesTheSamePage) {

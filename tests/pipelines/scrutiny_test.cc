@@ -16,9 +16,11 @@ namespace {
 
 using ::testing::HasSubstr;
 
-// Events whose coefficients follow their conditions: the same drop is drawn twice, the second time with what it asks for.
-std::vector<ImpactEvent> Drops(const Body& body, const twin::Options& options, std::uint64_t seed,
-                               const std::function<void(const ImpactEvent&, int, twin::Options&)>& set = nullptr) {
+// Events whose coefficients follow their conditions: the same drop is drawn twice, the second time
+// with what it asks for.
+std::vector<ImpactEvent> Drops(
+    const Body& body, const twin::Options& options, std::uint64_t seed,
+    const std::function<void(const ImpactEvent&, int, twin::Options&)>& set = nullptr) {
   std::mt19937_64 random(seed);
   std::vector<ImpactEvent> events;
   for (int i = 0; i < options.n; ++i) {
@@ -40,13 +42,16 @@ struct Judged {
   ValidationTable validation;
   Scrutiny scrutiny;
   bool Names(const std::string& cause) const {
-    return std::any_of(scrutiny.findings.begin(), scrutiny.findings.end(), [&](const CampaignFinding& f) { return f.cause == cause; });
+    return std::any_of(scrutiny.findings.begin(), scrutiny.findings.end(),
+                       [&](const CampaignFinding& f) { return f.cause == cause; });
   }
 };
-Judged Judge(const std::vector<ImpactEvent>& events, const Body& body, std::vector<RestitutionLaw> laws = {RestitutionLaw::kEnergetic}) {
+Judged Judge(const std::vector<ImpactEvent>& events, const Body& body,
+             std::vector<RestitutionLaw> laws = {RestitutionLaw::kEnergetic}) {
   Judged out;
   const IdentifyOptions identify;
-  for (const RestitutionLaw law : laws) out.fit.fits.push_back(Identify(events, body, {.law = law}, identify));
+  for (const RestitutionLaw law : laws)
+    out.fit.fits.push_back(Identify(events, body, {.law = law}, identify));
   out.fit.n_events = static_cast<int>(events.size());
   out.validation = Validate(events, body, out.fit, identify, {});
   out.scrutiny = Scrutinise(events, body, out.fit, out.validation, 1);
@@ -55,7 +60,8 @@ Judged Judge(const std::vector<ImpactEvent>& events, const Body& body, std::vect
 
 const twin::Options kScene{.n = 60, .mu = 0.15, .e = 0.5, .sd_t = 0.01, .sd_n = 0.02, .sd_c = 0.01};
 
-// Its scatter cannot be told from its coefficients: no bound of friction is stated, so none is spoken of.
+// Its scatter cannot be told from its coefficients: no bound of friction is stated, so none is
+// spoken of.
 TEST(Scrutiny, OneImpactThatSticksBoundsNothing) {
   twin::Options one = kScene;
   one.n = 1;
@@ -80,19 +86,25 @@ TEST(Scrutiny, FewImpactsThatSlideAreNotCalledSticking) {
     if (!leaves || j.fit.fits[0].parameters[0].identifiable) continue;
     ++judged;
     EXPECT_TRUE(j.Names("friction_not_told")) << seed;
-    for (const char* cause : {"everything_sticks", "no_tangential_demand"}) EXPECT_FALSE(j.Names(cause)) << seed;
+    for (const char* cause : {"everything_sticks", "no_tangential_demand"})
+      EXPECT_FALSE(j.Names(cause)) << seed;
   }
   EXPECT_GT(judged, 0);
 }
 
 TEST(Scrutiny, TrueLawIsLeftInPeace) {
   const Judged j = Judge(Drops(twin::Square(), kScene, 5), twin::Square());
-  for (const char* cause : {"everything_sticks", "everything_slides", "spin_not_measured", "two_specimens"}) EXPECT_FALSE(j.Names(cause));
-  // One of twenty true laws is accused: more than three of ten is a thousand to one. Rates are counted by scrutiny_study.
+  for (const char* cause :
+       {"everything_sticks", "everything_slides", "spin_not_measured", "two_specimens"})
+    EXPECT_FALSE(j.Names(cause));
+  // One of twenty true laws is accused: more than three of ten is a thousand to one. Rates are
+  // counted by scrutiny_study.
   int accused = 0;
   for (std::uint64_t seed = 5; seed < 15; ++seed) {
-    const std::vector<EdgeRow> edges = Judge(Drops(twin::Square(), kScene, seed), twin::Square()).scrutiny.edges;
-    accused += std::any_of(edges.begin(), edges.end(), [](const EdgeRow& row) { return row.p_family < 0.05; });
+    const std::vector<EdgeRow> edges =
+        Judge(Drops(twin::Square(), kScene, seed), twin::Square()).scrutiny.edges;
+    accused += std::any_of(edges.begin(), edges.end(),
+                           [](const EdgeRow& row) { return row.p_family < 0.05; });
   }
   EXPECT_LE(accused, 3);
   for (const AreaRow& row : j.scrutiny.areas) {
@@ -141,7 +153,8 @@ TEST(Scrutiny, AreasTellScatterFromBias) {
   const AreaRow narrow = CompareDistributions(Differences(80, 0, 0.4, 3), 1).at(0);
   EXPECT_EQ(narrow.verdict, "departs");
   EXPECT_LT(narrow.sd_z, 0.6);
-  const AreaRow high = CompareDistributions(Differences(80, 1, 1, 3), 1).at(0);  // predicted too high: measured below
+  // predicted too high: measured below
+  const AreaRow high = CompareDistributions(Differences(80, 1, 1, 3), 1).at(0);
   EXPECT_EQ(high.verdict, "departs");
   EXPECT_THAT(DepartureWords(high), HasSubstr("below the prediction"));
   EXPECT_GT(high.u_area, high.u_upper95);
@@ -149,9 +162,10 @@ TEST(Scrutiny, AreasTellScatterFromBias) {
 }
 
 TEST(Scrutiny, EdgeInApproachSpeedIsFoundWhereItIs) {
-  const auto events = Drops(twin::Square(), kScene, 7, [](const ImpactEvent& event, int, twin::Options& own) {
-    if (event.contact.v_minus_F.z() < -1.8) own.e = 0.38;
-  });
+  const auto events =
+      Drops(twin::Square(), kScene, 7, [](const ImpactEvent& event, int, twin::Options& own) {
+        if (event.contact.v_minus_F.z() < -1.8) own.e = 0.38;
+      });
   const Judged j = Judge(events, twin::Square());
   ASSERT_TRUE(j.Names("law_form"));
   for (const EdgeRow& row : j.scrutiny.edges) {
@@ -159,7 +173,8 @@ TEST(Scrutiny, EdgeInApproachSpeedIsFoundWhereItIs) {
     EXPECT_TRUE(row.found);
     EXPECT_LE(row.p_family, 0.005);
     EXPECT_NEAR(row.edge, 1.8, 0.25);
-    EXPECT_GT(row.error_beyond * (row.above ? 1 : -1), 0);  // predicted too high above it, too low below
+    // predicted too high above it, too low below
+    EXPECT_GT(row.error_beyond * (row.above ? 1 : -1), 0);
     EXPECT_THAT(EdgeWords(row), HasSubstr("m/s of approach"));
   }
   EXPECT_FALSE(j.Names("two_specimens"));
@@ -167,9 +182,10 @@ TEST(Scrutiny, EdgeInApproachSpeedIsFoundWhereItIs) {
 
 TEST(Scrutiny, DriftIsFoundInTheOrderOfRecordings) {
   twin::Options scene = kScene;
-  const auto events = Drops(twin::Square(), scene, 8, [](const ImpactEvent&, int i, twin::Options& own) {
-    if (i >= 40) own.e = 0.44;
-  });
+  const auto events =
+      Drops(twin::Square(), scene, 8, [](const ImpactEvent&, int i, twin::Options& own) {
+        if (i >= 40) own.e = 0.44;
+      });
   const Judged j = Judge(events, twin::Square());
   ASSERT_TRUE(j.Names("drift"));
   for (const EdgeRow& row : j.scrutiny.edges)
@@ -180,15 +196,17 @@ TEST(Scrutiny, DriftIsFoundInTheOrderOfRecordings) {
 
 TEST(Scrutiny, MixedSpecimensAreParted) {
   twin::Options scene = kScene;
-  const auto events =
-      Drops(twin::Square(), scene, 9, [](const ImpactEvent&, int i, twin::Options& own) { own.e = i % 3 == 0 ? 0.62 : 0.45; });
+  const auto events = Drops(
+      twin::Square(), scene, 9,
+      [](const ImpactEvent&, int i, twin::Options& own) { own.e = i % 3 == 0 ? 0.62 : 0.45; });
   const Specimens s = Judge(events, twin::Square()).scrutiny.specimens;
   ASSERT_TRUE(s.mixed) << s.text;
   EXPECT_EQ(s.switch_at, 0);
   EXPECT_NEAR(s.test.mean_first[0], 0.45, 0.02);
   EXPECT_NEAR(s.test.mean_second[0], 0.62, 0.02);
   int wrong = 0;
-  for (const SpecimenRow& row : s.rows) wrong += (row.probability > 0.5) != ((row.order - 1) % 3 == 0);
+  for (const SpecimenRow& row : s.rows)
+    wrong += (row.probability > 0.5) != ((row.order - 1) % 3 == 0);
   EXPECT_LE(wrong, 1);
   EXPECT_THAT(s.text, HasSubstr("two specimens or surfaces were mixed"));
   EXPECT_THAT(s.text, HasSubstr("in no order of time"));
@@ -196,7 +214,8 @@ TEST(Scrutiny, MixedSpecimensAreParted) {
 
 TEST(Scrutiny, ExchangeOfSpecimensIsDated) {
   const auto events =
-      Drops(twin::Square(), kScene, 10, [](const ImpactEvent&, int i, twin::Options& own) { own.e = i < 25 ? 0.62 : 0.45; });
+      Drops(twin::Square(), kScene, 10,
+            [](const ImpactEvent&, int i, twin::Options& own) { own.e = i < 25 ? 0.62 : 0.45; });
   const Specimens s = Judge(events, twin::Square()).scrutiny.specimens;
   ASSERT_TRUE(s.mixed) << s.text;
   EXPECT_EQ(s.switch_at, 26);
@@ -205,9 +224,10 @@ TEST(Scrutiny, ExchangeOfSpecimensIsDated) {
 
 // A law's failure that parts impacts in two by their speed is not told as two specimens.
 TEST(Scrutiny, ConditionsThatPartImpactsAreNoSpecimens) {
-  const auto events = Drops(twin::Square(), kScene, 11, [](const ImpactEvent& event, int, twin::Options& own) {
-    own.e = event.contact.v_minus_F.head<2>().norm() > 0.5 ? 0.7 : 0.4;
-  });
+  const auto events =
+      Drops(twin::Square(), kScene, 11, [](const ImpactEvent& event, int, twin::Options& own) {
+        own.e = event.contact.v_minus_F.head<2>().norm() > 0.5 ? 0.7 : 0.4;
+      });
   const Specimens s = Judge(events, twin::Square()).scrutiny.specimens;
   EXPECT_FALSE(s.mixed) << s.text;
 }
@@ -218,7 +238,8 @@ TEST(Scrutiny, LawsThatPredictTheSameAreNotRanked) {
   twin::Options scene = kScene;
   scene.mu = 0;
   scene.n = 30;
-  const Judged j = Judge(Drops(kRod, scene, 12), kRod, {RestitutionLaw::kNewton, RestitutionLaw::kEnergetic});
+  const Judged j =
+      Judge(Drops(kRod, scene, 12), kRod, {RestitutionLaw::kNewton, RestitutionLaw::kEnergetic});
   ASSERT_FALSE(j.scrutiny.laws.empty());
   for (const LawPair& pair : j.scrutiny.laws.pairs)
     EXPECT_THAT(pair.verdict, ::testing::AnyOf("same", "undecided")) << pair.law << pair.other;
@@ -229,7 +250,9 @@ TEST(Scrutiny, TrueLawWinsWhereSlipStops) {
   scene.n = 80;
   scene.mu = 0.6;
   scene.e = 0.7;
-  const Judged j = Judge(Drops(kRod, scene, 13), kRod, {RestitutionLaw::kNewton, RestitutionLaw::kPoisson, RestitutionLaw::kEnergetic});
+  const Judged j =
+      Judge(Drops(kRod, scene, 13), kRod,
+            {RestitutionLaw::kNewton, RestitutionLaw::kPoisson, RestitutionLaw::kEnergetic});
   const LawComparison& laws = j.scrutiny.laws;
   ASSERT_EQ(laws.order.size(), 6u);  // with Brach's, Whittaker's and Smith's
   EXPECT_EQ(laws.pairs.size(), 15u);
@@ -239,7 +262,8 @@ TEST(Scrutiny, TrueLawWinsWhereSlipStops) {
     EXPECT_EQ(pair.verdict, "better") << pair.log_density << " " << pair.sd_log_density;
     EXPECT_LT(pair.error, 0);
   }
-  EXPECT_THAT(ToWords(laws), HasSubstr("the energetic law gives the unseen motions the highest density"));
+  EXPECT_THAT(ToWords(laws),
+              HasSubstr("the energetic law gives the unseen motions the highest density"));
 }
 
 TEST(Scrutiny, ThreeCoefficientsPartWhereSlipStops) {
@@ -249,7 +273,9 @@ TEST(Scrutiny, ThreeCoefficientsPartWhereSlipStops) {
   scene.e = 0.7;
   scene.sd_t = scene.sd_n = scene.sd_c = 1e-4;
   scene.sd_v = 1e-5, scene.sd_omega = 1e-4, scene.sd_r = 1e-6;
-  const Judged j = Judge(Drops(kRod, scene, 14), kRod, {RestitutionLaw::kNewton, RestitutionLaw::kPoisson, RestitutionLaw::kEnergetic});
+  const Judged j =
+      Judge(Drops(kRod, scene, 14), kRod,
+            {RestitutionLaw::kNewton, RestitutionLaw::kPoisson, RestitutionLaw::kEnergetic});
   const RestitutionComparison& c = j.scrutiny.restitution;
   ASSERT_FALSE(c.empty());
   int whole = 0, parted = 0;
@@ -267,7 +293,8 @@ TEST(Scrutiny, ThreeCoefficientsPartWhereSlipStops) {
   }
   EXPECT_GT(whole, 3);
   EXPECT_GT(parted, 10);
-  EXPECT_THAT(c.text, ::testing::AnyOf(HasSubstr("e_n differs from e*"), HasSubstr("both others differ from e*")));
+  EXPECT_THAT(c.text, ::testing::AnyOf(HasSubstr("e_n differs from e*"),
+                                       HasSubstr("both others differ from e*")));
 }
 
 }  // namespace

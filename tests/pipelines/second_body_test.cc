@@ -1,4 +1,5 @@
-// A struck body that moves: its part of an experiment file, its files, its columns of events.csv and what is judged by it.
+// A struck body that moves: its part of an experiment file, its files, its columns of events.csv
+// and what is judged by it.
 
 #include "pipelines/second_body.h"
 
@@ -26,11 +27,13 @@ using test::TemporaryFolder;
 using ::testing::HasSubstr;
 
 const std::string kHead =
-    "schema: impactlab.experiment/1\nrecordings: {kind: spatial_poses, files: rod/*.csv}\nbody: {shape: rod, length_m: 0.14, radius_m: "
+    "schema: impactlab.experiment/1\nrecordings: {kind: spatial_poses, files: rod/*.csv}\nbody: "
+    "{shape: rod, length_m: 0.14, radius_m: "
     "0.006, "
     "mass_kg: 0.06}\n";
 const std::string kPlate =
-    "second_body:\n  files: plate/*.csv\n  body: {shape: box, sides_m: [0.2, 0.15, 0.02], mass_kg: 0.4}\n  surface: {normal: [0, 0, 2], "
+    "second_body:\n  files: plate/*.csv\n  body: {shape: box, sides_m: [0.2, 0.15, 0.02], mass_kg: "
+    "0.4}\n  surface: {normal: [0, 0, 2], "
     "offset_m: 0.01}\n";
 
 Experiment Load(const std::string& text) { return test::LoadText(text); }
@@ -45,8 +48,9 @@ std::string Replaced(std::string text, const std::string& from, const std::strin
 }
 
 TEST(SecondBody, FileIsReadAndWrittenBackExactly) {
-  const std::string text =
-      kHead + kPlate + "  axis: {point_m: [0.1, 0, 0.02], direction: [0, 2, 0], inertia_kg_m2: 0.0041}\n  columns: {x: \"plate x mm\"}\n";
+  const std::string text = kHead + kPlate +
+                           "  axis: {point_m: [0.1, 0, 0.02], direction: [0, 2, 0], inertia_kg_m2: "
+                           "0.0041}\n  columns: {x: \"plate x mm\"}\n";
   const Experiment e = Load(text);
   ASSERT_TRUE(e.second);
   EXPECT_EQ(e.second->struck.body.mass, 0.4);
@@ -69,17 +73,21 @@ TEST(SecondBody, FaultsNameTheKeyAndWhatIsAllowed) {
   EXPECT_EQ(Fault(good), "no error");
   EXPECT_THAT(Fault(Replaced(good, "surface:", "surfcae:")), HasSubstr("second_body"));
   EXPECT_THAT(Fault(Replaced(good, "offset_m: 0.01", "offset_mm: 10")), HasSubstr("offset_m"));
-  EXPECT_THAT(Fault(Replaced(good, "[0, 0, 2]", "[0, 0, 0]")), HasSubstr("second_body.surface.normal"));
+  EXPECT_THAT(Fault(Replaced(good, "[0, 0, 2]", "[0, 0, 0]")),
+              HasSubstr("second_body.surface.normal"));
   EXPECT_THAT(Fault(Replaced(good, ", mass_kg: 0.4", "")), HasSubstr("second_body.body.mass_kg"));
   EXPECT_THAT(Fault(Replaced(good, ", mass_kg: 0.06", "")), HasSubstr("body.mass_kg"));
   EXPECT_THAT(Fault(Replaced(good, "  files: plate/*.csv\n", "")), HasSubstr("second_body.files"));
-  EXPECT_THAT(Fault(good + "  axis: {point_m: [0, 0, 0], direction: [0, 0, 0]}\n"), HasSubstr("second_body.axis.direction"));
-  EXPECT_THAT(Fault(good + "  axis: {point_m: [0, 0, 0], directon: [0, 1, 0]}\n"), HasSubstr("direct"));
+  EXPECT_THAT(Fault(good + "  axis: {point_m: [0, 0, 0], direction: [0, 0, 0]}\n"),
+              HasSubstr("second_body.axis.direction"));
+  EXPECT_THAT(Fault(good + "  axis: {point_m: [0, 0, 0], directon: [0, 1, 0]}\n"),
+              HasSubstr("direct"));
   EXPECT_THAT(Fault(good + "  tracking: plate.yaml\n"), HasSubstr("tracking"));
   EXPECT_THAT(Fault(good + "floor: {normal: [0, 0, 1]}\n"), HasSubstr("second_body.surface"));
   EXPECT_THAT(Fault(good + "audit: {apply: all}\n"), HasSubstr("audit.apply"));
   EXPECT_THAT(Fault(good + "correction: {mirrored: true}\n"), HasSubstr("correction"));
-  EXPECT_THAT(Fault(Replaced(Replaced(good, "spatial_poses", "planar_poses"), "length_m: 0.14", "length_m: 0.14")),
+  EXPECT_THAT(Fault(Replaced(Replaced(good, "spatial_poses", "planar_poses"), "length_m: 0.14",
+                             "length_m: 0.14")),
               HasSubstr("second_body"));
 }
 
@@ -88,7 +96,8 @@ std::vector<ImpactEvent> Events(int n, bool on_axis, std::uint64_t seed, test::B
   std::vector<ImpactEvent> events;
   for (int k = 0; k < n; ++k) {
     *last = test::DrawBlow({.on_axis = on_axis}, random);
-    for (TwoBodyEvent& event : FitTwoBodies(last->first, last->striker, last->second, last->plate)) {
+    for (TwoBodyEvent& event :
+         FitTwoBodies(last->first, last->striker, last->second, last->plate)) {
       event.event.recording = "blow " + std::to_string(k);
       events.push_back(event.event);
     }
@@ -106,7 +115,8 @@ TEST(SecondBody, EventsReadBackExactly) {
   bad.reason = RejectReason::kBadRecording;
   events.push_back(bad);
   WriteEvents(folder.path(), events);
-  const std::vector<ImpactEvent> back = ReadEvents(folder / "events.csv", blow.striker, Plane{}, blow.gravity);
+  const std::vector<ImpactEvent> back =
+      ReadEvents(folder / "events.csv", blow.striker, Plane{}, blow.gravity);
   ASSERT_EQ(back.size(), 4u);
   EXPECT_FALSE(back[3].struck);
   for (int k = 0; k < 3; ++k) {
@@ -147,7 +157,8 @@ TEST(SecondBody, FilesArePairedByName) {
   SecondBody second;
   second.files = "plate/*.csv";
   second.columns.planar = false;
-  const SecondRecordings found = ReadSecondBody(second, folder.path(), {"rod/a.csv", "rod/b.csv", "rod/c.csv"}, {"a", "b", "c"});
+  const SecondRecordings found = ReadSecondBody(
+      second, folder.path(), {"rod/a.csv", "rod/b.csv", "rod/c.csv"}, {"a", "b", "c"});
   EXPECT_EQ(found.bad[0], "");
   EXPECT_THAT(found.bad[1], HasSubstr("none named b"));
   EXPECT_EQ(found.poses[2].t, recordings[1].t);
@@ -175,11 +186,14 @@ TEST(SecondBody, BadPairsAreEventsWithTheReason) {
 TEST(SecondBody, SurfaceFrameKeepsWhatTheAuditAsks) {
   test::Blow blow;
   for (const ImpactEvent& event : Events(3, false, 8, &blow)) {
-    const ImpactEvent seen = SeenFromSurface(std::vector<ImpactEvent>{event}, blow.striker, blow.plate, blow.gravity).front();
+    const ImpactEvent seen =
+        SeenFromSurface(std::vector<ImpactEvent>{event}, blow.striker, blow.plate, blow.gravity)
+            .front();
     EXPECT_FALSE(seen.struck);
     EXPECT_LT((seen.contact.X_WF.linear().col(2) - Eigen::Vector3d::UnitZ()).norm(), 1e-12);
     EXPECT_NEAR(seen.contact.v_minus_F.z(), event.contact.v_minus_F.z(), 1e-12);
-    EXPECT_NEAR(MeasuredImpulse(seen, blow.striker).norm(), MeasuredImpulse(event, blow.striker).norm(), 1e-12);
+    EXPECT_NEAR(MeasuredImpulse(seen, blow.striker).norm(),
+                MeasuredImpulse(event, blow.striker).norm(), 1e-12);
     // The lowest point is at the surface within the noise of the poses, and not by construction.
     EXPECT_LT(std::abs(seen.p_WP.z()), 3e-4);
     EXPECT_GT(std::abs(seen.p_WP.z()), 1e-9);
@@ -199,7 +213,8 @@ TEST(SecondBody, ClosureJudgesMassesAndValidationTheRelativeMotion) {
   EXPECT_THAT(ToWords(ClosureOf(events)), HasSubstr("does not close"));
   EXPECT_THAT(ToWords(ClosureOf({})), HasSubstr("cannot be told"));
 
-  // With the coefficients that made the impacts the predicted separation of the contact points is the measured one.
+  // With the coefficients that made the impacts the predicted separation of the contact points is
+  // the measured one.
   LawFit fit;
   fit.law = "energetic";
   fit.parameters.resize(2);

@@ -1,4 +1,5 @@
-// A scenario followed through its motion: closed forms, the files it writes, and bodies that are let go later.
+// A scenario followed through its motion: closed forms, the files it writes, and bodies that are
+// let go later.
 
 #include "pipelines/simulate.h"
 
@@ -22,7 +23,8 @@ using ::testing::HasSubstr;
 
 Scenario BouncingBall() {
   return ParseScenario(
-      "schema: impactlab.scenario/1\nname: Ball <1>\ngravity_m_per_s2: [0, 0, -9.81]\nmechanism: {kind: bouncing_ball, height_m: 1}\n"
+      "schema: impactlab.scenario/1\nname: Ball <1>\ngravity_m_per_s2: [0, 0, -9.81]\nmechanism: "
+      "{kind: bouncing_ball, height_m: 1}\n"
       "every_contact: {e: 0.9}\nsimulation: {duration_s: 10, sample_step_s: 0.01}\n",
       "ball.yaml");
 }
@@ -36,10 +38,12 @@ TEST(Simulate, TheBallComesToRestWhenItsBouncesAddUp) {
   EXPECT_NEAR(motion.result.last_accumulation, end, 1e-9);
   EXPECT_EQ(motion.samples.front().state.t, 0);
   EXPECT_NEAR(motion.samples.back().state.t, motion.result.state.t, 1e-15);
-  for (std::size_t i = 1; i < motion.samples.size(); ++i) EXPECT_GT(motion.samples[i].state.t, motion.samples[i - 1].state.t);
+  for (std::size_t i = 1; i < motion.samples.size(); ++i)
+    EXPECT_GT(motion.samples[i].state.t, motion.samples[i - 1].state.t);
   // Free fall between samples too.
   const double t = 0.2345;
-  EXPECT_NEAR(internal::PosesAt(scenario, motion, t)[0].translation().z(), 1.1 - 0.5 * 9.81 * t * t, 0.125 * 9.81 * 1e-4 + 1e-12);
+  EXPECT_NEAR(internal::PosesAt(scenario, motion, t)[0].translation().z(), 1.1 - 0.5 * 9.81 * t * t,
+              0.125 * 9.81 * 1e-4 + 1e-12);
   EXPECT_THAT(MotionLine(scenario, motion), HasSubstr("at rest after 8.578"));
 }
 
@@ -59,7 +63,8 @@ TEST(Simulate, FilesHoldTheMotion) {
   EXPECT_NEAR(energy[20], energy[0], 1e-10);
   EXPECT_NEAR(gap[20], z[20] - 0.1, 1e-15);
   EXPECT_EQ(table.TextColumn("mode_ball_on_floor").front(), "open");
-  EXPECT_EQ(table.TextColumn("mode_ball_on_floor").back(), "slip");  // without friction nothing sticks
+  // without friction nothing sticks
+  EXPECT_EQ(table.TextColumn("mode_ball_on_floor").back(), "slip");
 
   WriteMotionEvents(folder.path() / "events.csv", scenario, motion);
   options.text_columns = {"kind", "contact", "case"};
@@ -77,7 +82,8 @@ TEST(Simulate, FilesHoldTheMotion) {
   EXPECT_EQ(summary["end"], "rest");
   EXPECT_EQ(summary["impacts"], motion.result.impacts);
   EXPECT_NEAR(summary["accumulations"].back()["t_s"].get<double>(), std::sqrt(2 / 9.81) * 19, 1e-9);
-  EXPECT_NEAR(summary["energy"]["start_J"].get<double>() - summary["energy"]["end_J"].get<double>(), 9.81, 1e-9);
+  EXPECT_NEAR(summary["energy"]["start_J"].get<double>() - summary["energy"]["end_J"].get<double>(),
+              9.81, 1e-9);
   EXPECT_NEAR(summary["energy"]["change_in_impacts_J"].get<double>(), -9.81, 1e-9);
   EXPECT_LT(summary["audit"]["energy_gain_J"].get<double>(), 1e-12);
   EXPECT_EQ(summary["final"]["contacts"]["ball on floor"], "slip");
@@ -109,22 +115,26 @@ TEST(Simulate, VideoShowsTheBallWhereItIs) {
     double sum = 0, weight = 0;
     for (int y = 0; y < image.height; ++y)
       for (int x = 0; x < image.width; ++x)
-        if (image.At(x, y) < 100 && std::abs(x - image.width / 2) < image.width / 4) sum += y, ++weight;
+        if (image.At(x, y) < 100 && std::abs(x - image.width / 2) < image.width / 4)
+          sum += y, ++weight;
     heights.push_back(weight > 0 ? sum / weight : NAN);
   }
-  EXPECT_EQ(heights.size(), static_cast<std::size_t>(std::ceil(motion.result.state.t / 4 * 50)) + 1);
+  EXPECT_EQ(heights.size(),
+            static_cast<std::size_t>(std::ceil(motion.result.state.t / 4 * 50)) + 1);
   EXPECT_LT(heights.front(), 150);
   EXPECT_GT(heights.back(), 350);
   EXPECT_THROW(WriteMotionVideo(path, scenario, motion, 0), ConfigError);
   EXPECT_THROW(WriteMotionVideo(path, scenario, motion, 1e-9), ConfigError);
 }
 
-// Document 002, second set with theta = 4.21: velocities with which the tip leaves the belt when friction is raised to mu.
+// Document 002, second set with theta = 4.21: velocities with which the tip leaves the belt when
+// friction is raised to mu.
 TEST(Simulate, ThePendulumLeavesItsBeltAsTheDocumentSays) {
   for (const auto& [mu, v_n] : {std::pair{0.462, 0.113392}, {1.3, 0.376360}}) {
     const Scenario scenario = ParseScenario(
         fmt::format("schema: impactlab.scenario/1\ngravity_m_per_s2: [0, 0, -9.81]\n"
-                    "mechanism: {{kind: belt_pendulum, lengths_m: [1, 1], masses_kg: [0.5, 0.5], theta_rad: 4.21, phi_rad: 4.3, "
+                    "mechanism: {{kind: belt_pendulum, lengths_m: [1, 1], masses_kg: [0.5, 0.5], "
+                    "theta_rad: 4.21, phi_rad: 4.3, "
                     "belt_m_per_s: -0.98, held_with: -0.3}}\n"
                     "every_contact: {{mu_k: {}, e: 0.9}}\nsimulation: {{duration_s: 0.01}}\n",
                     mu),
@@ -141,7 +151,8 @@ TEST(Simulate, ThePendulumLeavesItsBeltAsTheDocumentSays) {
   // Friction below the critical 0.459474 lets it slide on.
   const Scenario held = ParseScenario(
       "schema: impactlab.scenario/1\ngravity_m_per_s2: [0, 0, -9.81]\n"
-      "mechanism: {kind: belt_pendulum, lengths_m: [1, 1], masses_kg: [0.5, 0.5], theta_rad: 4.21, phi_rad: 4.3, belt_m_per_s: -0.98, "
+      "mechanism: {kind: belt_pendulum, lengths_m: [1, 1], masses_kg: [0.5, 0.5], theta_rad: 4.21, "
+      "phi_rad: 4.3, belt_m_per_s: -0.98, "
       "held_with: -0.3}\n"
       "every_contact: {mu_k: 0.3, e: 0.9}\nsimulation: {duration_s: 0.1}\n",
       "belt.yaml");
@@ -157,10 +168,12 @@ TEST(Simulate, ABodyLetGoLaterEndsAsOneLetGoAtOnce) {
   const auto run = [](const std::string& start) {
     const Scenario scenario = ParseScenario(
         "schema: impactlab.scenario/1\nplanar: true\nbodies:\n"
-        "  - {name: box, shape: box, sides_m: [0.2, 0.1], mass_kg: 1, position_m: [0, 0.3], theta_rad: 0.4, v_m_per_s: [0.5, 0]" +
+        "  - {name: box, shape: box, sides_m: [0.2, 0.1], mass_kg: 1, position_m: [0, 0.3], "
+        "theta_rad: 0.4, v_m_per_s: [0.5, 0]" +
             start +
             "}\n"
-            "planes:\n  - {name: floor, normal: [0, 1]}\nevery_contact: {mu_k: 0.3, e: 0.4}\nsimulation: {duration_s: 6}\n",
+            "planes:\n  - {name: floor, normal: [0, 1]}\nevery_contact: {mu_k: 0.3, e: "
+            "0.4}\nsimulation: {duration_s: 6}\n",
         "late.yaml");
     return RunScenario(scenario).result;
   };

@@ -13,7 +13,8 @@ namespace {
 using nlohmann::json;
 
 // Document 001, example 1, first row: e = 0.5, mu_s = 0.25, mu = 0.2.
-const char* kRow = R"({"A_F": [[0.813446, 0, 0.507103], [0, 1, 0], [0.507103, 0, 0.336520]], "v_minus_F": [-0.534331, 0, -0.268404],
+const char* kRow =
+    R"({"A_F": [[0.813446, 0, 0.507103], [0, 1, 0], [0.507103, 0, 0.336520]], "v_minus_F": [-0.534331, 0, -0.268404],
   "law": "poisson", "e": 0.5, "mu_k": 0.2, "mu_s": 0.25})";
 
 json Solve(const std::string& text) { return json::parse(SolveCasesJson(text, "cases.json")); }
@@ -39,7 +40,8 @@ TEST(SolveIo, StaticFrictionDefaultsToKinetic) {
 
 // A sphere that grips: v_t+ = -e_t v_t-.
 TEST(SolveIo, TangentialRestitution) {
-  const json out = Solve(R"([{"A_F": [[3.5, 0, 0], [0, 3.5, 0], [0, 0, 1]], "v_minus_F": [0.3, 0, -1], "law": "newton", "e": 0.6,
+  const json out = Solve(
+      R"([{"A_F": [[3.5, 0, 0], [0, 3.5, 0], [0, 0, 1]], "v_minus_F": [0.3, 0, -1], "law": "newton", "e": 0.6,
                               "mu_k": 0.3, "e_t": 0.5}])");
   EXPECT_NEAR(out[0]["v_plus_F"][0].get<double>(), -0.15, 1e-12);
   EXPECT_TRUE(out[0]["certificate"]["checks"].contains("recovery"));

@@ -37,7 +37,8 @@ TEST(SynthFiles, FilesReadBackExactly) {
     if (o.body.planar) o.error.rotation_offset_B.y() = 0.036;
     const SynthSet set = Synthesise(o);
     WriteSynth(folder.path(), o, set);
-    const PoseRecording back = ReadPoses(folder / "drop_0002.csv", {.planar = o.body.planar, .names = {}});
+    const PoseRecording back =
+        ReadPoses(folder / "drop_0002.csv", {.planar = o.body.planar, .names = {}});
     ASSERT_EQ(back.t, set.recordings[1].t);
     EXPECT_EQ(back.theta, set.recordings[1].theta);
     for (std::size_t k = 0; k < back.t.size(); ++k) {
@@ -86,7 +87,8 @@ TEST(SynthFiles, RestIsWrittenWhereItIsAskedFor) {
     if (o.body.planar) {
       EXPECT_EQ(table.Column("theta_rad")[1], rest.theta);
     } else {
-      const Eigen::Quaterniond q(table.Column("qw")[1], table.Column("qx")[1], table.Column("qy")[1], table.Column("qz")[1]);
+      const Eigen::Quaterniond q(table.Column("qw")[1], table.Column("qx")[1],
+                                 table.Column("qy")[1], table.Column("qz")[1]);
       EXPECT_LT((q.toRotationMatrix() - rest.X_WB.linear()).norm(), 1e-14);
     }
   }
@@ -94,7 +96,8 @@ TEST(SynthFiles, RestIsWrittenWhereItIsAskedFor) {
 
 TEST(SynthFiles, SceneFaultsNameKeyAndWhatIsAllowed) {
   const TemporaryFolder folder;
-  const std::string head = "schema: impactlab.scene/1\nkind: planar_poses\nbody: {shape: box, side_m: 0.06}\n";
+  const std::string head =
+      "schema: impactlab.scene/1\nkind: planar_poses\nbody: {shape: box, side_m: 0.06}\n";
   const auto fault = [&](const std::string& rest) {
     WriteFile(folder / "scene.yaml", head + rest);
     try {
@@ -106,14 +109,19 @@ TEST(SynthFiles, SceneFaultsNameKeyAndWhatIsAllowed) {
   };
   const std::string model = "model: {law: energetic, e_star: 0.5, mu_k: 0.2}\n";
   EXPECT_EQ(fault(model), "no error");
-  EXPECT_THAT(fault("model: {law: energetic, e_star: 0.5, mu_k: -0.2}\n"), HasSubstr("scene.yaml:4: model.mu_k"));
-  EXPECT_THAT(fault("model: {law: energetic, e_star: 1.5, mu_k: 0.2}\n"), HasSubstr("scene.yaml:4: model.e_star"));
-  EXPECT_THAT(fault("model: {law: energetic, e_n: 0.5, mu_k: 0.2}\n"), HasSubstr("scene.yaml:4: model.e_star"));
+  EXPECT_THAT(fault("model: {law: energetic, e_star: 0.5, mu_k: -0.2}\n"),
+              HasSubstr("scene.yaml:4: model.mu_k"));
+  EXPECT_THAT(fault("model: {law: energetic, e_star: 1.5, mu_k: 0.2}\n"),
+              HasSubstr("scene.yaml:4: model.e_star"));
+  EXPECT_THAT(fault("model: {law: energetic, e_n: 0.5, mu_k: 0.2}\n"),
+              HasSubstr("scene.yaml:4: model.e_star"));
   EXPECT_THAT(fault("model: {law: energetic, e_star: 0.5, e_n: 0.5, mu_k: 0.2}\n"),
               HasSubstr("scene.yaml:4: model.e_n: found an unknown key"));
-  EXPECT_THAT(fault("model: {law: poisson, e_p: 0.5, mu_k: 0.2, mu_s: 0.1}\n"), HasSubstr("scene.yaml:4: model.mu_s"));
-  EXPECT_THAT(fault(model + "frame_rate_kHz: 1\n"),
-              ::testing::AllOf(HasSubstr("scene.yaml:5: frame_rate_kHz"), HasSubstr("frame_rate_Hz")));
+  EXPECT_THAT(fault("model: {law: poisson, e_p: 0.5, mu_k: 0.2, mu_s: 0.1}\n"),
+              HasSubstr("scene.yaml:4: model.mu_s"));
+  EXPECT_THAT(
+      fault(model + "frame_rate_kHz: 1\n"),
+      ::testing::AllOf(HasSubstr("scene.yaml:5: frame_rate_kHz"), HasSubstr("frame_rate_Hz")));
   EXPECT_THAT(fault(model + "height_max_m: 0.05\n"), HasSubstr("scene.yaml:5: height_max_m"));
   EXPECT_THAT(fault(model + "wild_share: 1.5\n"), HasSubstr("scene.yaml:5: wild_share"));
   EXPECT_THAT(fault(model + "noise_dof: 2\n"), HasSubstr("scene.yaml:5: noise_dof"));
@@ -122,7 +130,8 @@ TEST(SynthFiles, SceneFaultsNameKeyAndWhatIsAllowed) {
 }
 
 TEST(SynthFiles, SampleIsWhatItsSceneGives) {
-  const std::filesystem::path sample = std::filesystem::path(IMPACTLAB_SOURCE_DIR) / "data" / "sample";
+  const std::filesystem::path sample =
+      std::filesystem::path(IMPACTLAB_SOURCE_DIR) / "data" / "sample";
   const TemporaryFolder folder;
   const SynthOptions options = LoadScene(sample / "scene.yaml");
   WriteSynth(folder.path(), options, Synthesise(options));
@@ -139,10 +148,13 @@ TEST(SynthFiles, SampleIsWhatItsSceneGives) {
   // Numbers, not bytes: another mathematics library may round the last digit differently.
   const PoseColumns columns{.planar = options.body.planar, .names = {}};
   for (int k = 1; k <= options.drops; ++k) {
-    const std::string name = "drop_" + std::string(k < 10 ? "000" : "00") + std::to_string(k) + ".csv";
-    const PoseRecording a = ReadPoses(sample / name, columns), b = ReadPoses(folder / name, columns);
+    const std::string name =
+        "drop_" + std::string(k < 10 ? "000" : "00") + std::to_string(k) + ".csv";
+    const PoseRecording a = ReadPoses(sample / name, columns),
+                        b = ReadPoses(folder / name, columns);
     ASSERT_EQ(a.t.size(), b.t.size()) << name;
-    for (std::size_t i = 0; i < a.t.size(); ++i) EXPECT_LT((a.X_WB[i].matrix() - b.X_WB[i].matrix()).norm(), 1e-9);
+    for (std::size_t i = 0; i < a.t.size(); ++i)
+      EXPECT_LT((a.X_WB[i].matrix() - b.X_WB[i].matrix()).norm(), 1e-9);
   }
 }
 

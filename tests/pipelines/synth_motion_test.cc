@@ -46,7 +46,8 @@ TEST(SynthMotion, GrazingVertexIsNotMissed) {
     s.omega_WB = Vector3d(0, -20, 0);
     const auto contact = internal::FindContact(contacts, stick, weightless, s, 1);
     ASSERT_GE(contact.point, 0) << depth;
-    const double angle = std::asin(1 - depth / 0.1);  // of the lower tip below the horizontal at contact
+    // of the lower tip below the horizontal at contact
+    const double angle = std::asin(1 - depth / 0.1);
     EXPECT_NEAR(contact.t, (angle - 0.013) / 20, 1e-8) << depth;
   }
   BodyState clear;
@@ -104,11 +105,13 @@ TEST(SynthMotion, SquareTipsOverItsCornerWithTheEnergyOfTheFall) {
   const internal::DropMotion motion = Touching(square, 20, s, 5);
   double turned = 0;
   for (const internal::Stretch& stretch : motion.stretches) {
-    const double angle = std::atan2(stretch.state.X_WB.translation().x(), stretch.state.X_WB.translation().z());
+    const double angle =
+        std::atan2(stretch.state.X_WB.translation().x(), stretch.state.X_WB.translation().z());
     if (angle > 0.7) break;
     ASSERT_EQ(stretch.kind, internal::Stretch::Kind::kContact) << stretch.t;  // never lifts off
     const double fall = 0.5 * 9.80665 * r * (std::cos(start) - std::cos(angle));
-    const double kinetic = KineticEnergy(square, stretch.state.X_WB.linear(), stretch.state.v_WB, stretch.state.omega_WB);
+    const double kinetic = KineticEnergy(square, stretch.state.X_WB.linear(), stretch.state.v_WB,
+                                         stretch.state.omega_WB);
     if (angle > 0.3) {
       EXPECT_NEAR(kinetic / fall, 1, 1e-6);
     }
@@ -121,7 +124,9 @@ TEST(SynthMotion, SquareTipsOverItsCornerWithTheEnergyOfTheFall) {
 BodyState Throw(const Body& body, std::mt19937_64& rng) {
   std::normal_distribution<double> normal;
   BodyState s;
-  s.X_WB.linear() = Eigen::Quaterniond(normal(rng), normal(rng), normal(rng), normal(rng)).normalized().toRotationMatrix();
+  s.X_WB.linear() = Eigen::Quaterniond(normal(rng), normal(rng), normal(rng), normal(rng))
+                        .normalized()
+                        .toRotationMatrix();
   s.v_WB = Vector3d(0.5 * normal(rng), 0.5 * normal(rng), 0);
   s.omega_WB = 5 * Vector3d(normal(rng), normal(rng), normal(rng));
   if (body.planar) {
@@ -133,7 +138,8 @@ BodyState Throw(const Body& body, std::mt19937_64& rng) {
 }
 
 double EnergyOf(const Body& body, const BodyState& s) {
-  return KineticEnergy(body, s.X_WB.linear(), s.v_WB, s.omega_WB) + body.mass * 9.80665 * s.X_WB.translation().z();
+  return KineticEnergy(body, s.X_WB.linear(), s.v_WB, s.omega_WB) +
+         body.mass * 9.80665 * s.X_WB.translation().z();
 }
 
 internal::MotionRules ToRest(double e, double mu) {
@@ -145,20 +151,25 @@ internal::MotionRules ToRest(double e, double mu) {
 }
 
 TEST(SynthMotion, ThrownBodiesEndFlatAndNeverEnterTheFloorOrGainEnergy) {
-  const Body bodies[] = {MakeBox({0.1, 0.1, 0.1}, 0.4), MakeBox({0.1, 0.06, 0.03}, 0.2), MakeBox({0.06, 0, 0.04}, 0.2, true)};
+  const Body bodies[] = {MakeBox({0.1, 0.1, 0.1}, 0.4), MakeBox({0.1, 0.06, 0.03}, 0.2),
+                         MakeBox({0.06, 0, 0.04}, 0.2, true)};
   std::mt19937_64 random(4);
   for (const Body& body : bodies) {
     for (const double scatter : {0.0, 0.03}) {
       for (int k = 0; k < 6; ++k) {
-        SCOPED_TRACE(::testing::Message() << body.half_extents.transpose() << " scatter " << scatter << " throw " << k);
+        SCOPED_TRACE(::testing::Message()
+                     << body.half_extents.transpose() << " scatter " << scatter << " throw " << k);
         internal::MotionRules rules = ToRest(k % 3 == 0 ? 0.0 : 0.5, 0.25);
         rules.scatter.sd_tangential = rules.scatter.sd_normal = rules.scatter.sd_couple = scatter;
         std::mt19937_64 rng(k);
-        const internal::DropMotion motion = internal::SimulateDrop(body, Plane{}, rules, Throw(body, random), 0.2, 20, rng);
+        const internal::DropMotion motion =
+            internal::SimulateDrop(body, Plane{}, rules, Throw(body, random), 0.2, 20, rng);
         const internal::Stretch& last = motion.stretches.back();
         ASSERT_EQ(last.kind, internal::Stretch::Kind::kRest);
         EXPECT_EQ(motion.t_end, last.t + 0.2);
-        EXPECT_NEAR((last.state.X_WB.linear().transpose() * Vector3d::UnitZ()).cwiseAbs().maxCoeff(), 1, 1e-12);
+        EXPECT_NEAR(
+            (last.state.X_WB.linear().transpose() * Vector3d::UnitZ()).cwiseAbs().maxCoeff(), 1,
+            1e-12);
         double energy = EnergyOf(body, motion.stretches.front().state), deepest = 0;
         for (const internal::Stretch& s : motion.stretches) {
           const double next = EnergyOf(body, s.state);
@@ -166,52 +177,67 @@ TEST(SynthMotion, ThrownBodiesEndFlatAndNeverEnterTheFloorOrGainEnergy) {
           energy = next;
         }
         for (double t = 0; t < motion.t_end; t += 3.7e-4)
-          deepest = std::min(deepest, ContactWithPlane(body, PoseAt(motion, body, rules.flight, t), Plane{}).gap);
+          deepest = std::min(
+              deepest, ContactWithPlane(body, PoseAt(motion, body, rules.flight, t), Plane{}).gap);
         EXPECT_GT(deepest, -1e-9);
-        EXPECT_NEAR(ContactWithPlane(body, PoseAt(motion, body, rules.flight, motion.t_end), Plane{}).gap, 0, 1e-12);
+        EXPECT_NEAR(
+            ContactWithPlane(body, PoseAt(motion, body, rules.flight, motion.t_end), Plane{}).gap,
+            0, 1e-12);
         // All impacts but the smallest are told, each as one impulse at its point.
-        for (const internal::Strike& strike : motion.strikes) EXPECT_LE(strike.event.contact.v_minus_F.z(), -2e-3);
+        for (const internal::Strike& strike : motion.strikes)
+          EXPECT_LE(strike.event.contact.v_minus_F.z(), -2e-3);
       }
     }
   }
 }
 
-// From where contact first lasts, the poses are those of the simulator started there, whichever impacts are told.
+// From where contact first lasts, the poses are those of the simulator started there, whichever
+// impacts are told.
 TEST(SynthMotion, AfterTheFlightsTheMotionIsTheSimulators) {
   std::mt19937_64 random(8);
   int several = 0;
-  // Of these bodies never two vertices arrive at once, and the order in which they strike is no matter of rounding.
-  const Body tetrahedron = MakePolytope({{0, 0, 0}, {0.1, 0, 0}, {0.02, 0.12, 0}, {0.03, 0.02, 0.08}}, 0.2);
+  // Of these bodies never two vertices arrive at once, and the order in which they strike is no
+  // matter of rounding.
+  const Body tetrahedron =
+      MakePolytope({{0, 0, 0}, {0.1, 0, 0}, {0.02, 0.12, 0}, {0.03, 0.02, 0.08}}, 0.2);
   for (const Body& body : {tetrahedron, MakeBox({0.06, 0, 0.04}, 0.2, true)}) {
     for (int k = 0; k < 8; ++k) {
       SCOPED_TRACE(::testing::Message() << "planar " << body.planar << " throw " << k);
       internal::MotionRules rules = ToRest(k % 2 == 0 ? 0.0 : 0.4, 0.3);
       const BodyState release = Throw(body, random);
       std::mt19937_64 rng(k);
-      const internal::DropMotion motion = internal::SimulateDrop(body, Plane{}, rules, release, 0.2, 20, rng);
-      rules.max_impacts = static_cast<int>(
-          std::count_if(motion.strikes.begin(), motion.strikes.end(), [](const internal::Strike& s) { return s.from_flight; }));
+      const internal::DropMotion motion =
+          internal::SimulateDrop(body, Plane{}, rules, release, 0.2, 20, rng);
+      rules.max_impacts =
+          static_cast<int>(std::count_if(motion.strikes.begin(), motion.strikes.end(),
+                                         [](const internal::Strike& s) { return s.from_flight; }));
       ASSERT_GT(rules.max_impacts, 0);
       several += static_cast<int>(motion.strikes.size()) > rules.max_impacts + 1;
-      const internal::DropMotion untold = internal::SimulateDrop(body, Plane{}, rules, release, 0.2, 20, rng);
+      const internal::DropMotion untold =
+          internal::SimulateDrop(body, Plane{}, rules, release, 0.2, 20, rng);
       EXPECT_EQ(untold.strikes.size(), static_cast<std::size_t>(rules.max_impacts));
 
-      const internal::Strike& from = motion.strikes[static_cast<std::size_t>(rules.max_impacts) - 1];
+      const internal::Strike& from =
+          motion.strikes[static_cast<std::size_t>(rules.max_impacts) - 1];
       MovingBody moving;
       moving.start = {body, from.event.X_WB, from.event.v_plus, from.event.omega_plus};
       moving.start.X_WB.translation().z() += 1e-14;
       ContactProperties surface;
       surface.mu_k = surface.mu_s = rules.model.mu_k, surface.e = rules.model.e;
-      BodyMechanism made = MakeBodyMechanism({moving}, {}, {MovingPlane{}}, EveryBodyOnEveryPlane(1, 1, surface));
+      BodyMechanism made =
+          MakeBodyMechanism({moving}, {}, {MovingPlane{}}, EveryBodyOnEveryPlane(1, 1, surface));
       made.start.t = from.t;
       SimulateOptions options;
       options.sample_step = 0.01;
       SimulationObserver observer;
-      observer.sample = [&](const MechanismState& state, const std::vector<PointMode>&, const Eigen::VectorXd&) {
+      observer.sample = [&](const MechanismState& state, const std::vector<PointMode>&,
+                            const Eigen::VectorXd&) {
         if (state.t > motion.stretches.back().t) return;
         const Eigen::Matrix4d X = made.StateOf(state, 0).X_WB.matrix();
-        EXPECT_LT((X - PoseAt(motion, body, rules.flight, state.t).matrix()).norm(), 1e-6) << state.t;
-        EXPECT_LT((X - PoseAt(untold, body, rules.flight, state.t).matrix()).norm(), 1e-6) << state.t;
+        EXPECT_LT((X - PoseAt(motion, body, rules.flight, state.t).matrix()).norm(), 1e-6)
+            << state.t;
+        EXPECT_LT((X - PoseAt(untold, body, rules.flight, state.t).matrix()).norm(), 1e-6)
+            << state.t;
       };
       const SimulationResult result = Simulate(made.mechanism, made.start, options, observer);
       EXPECT_EQ(result.end, SimulationEnd::kRest);
@@ -242,16 +268,19 @@ TEST(SynthMotion, ARollingBallNeverRests) {
 TEST(SynthMotion, ContactThatLastsTurnsOneFlightSmoothlyIntoTheOther) {
   const Body box = MakeBox({0.1, 0.08, 0.06}, 0.3);
   BodyState release;
-  release.X_WB.linear() = Eigen::AngleAxisd(1.3, Vector3d(1, 2, 0.5).normalized()).toRotationMatrix();
+  release.X_WB.linear() =
+      Eigen::AngleAxisd(1.3, Vector3d(1, 2, 0.5).normalized()).toRotationMatrix();
   release.X_WB.translation() = Vector3d(0, 0, 0.2);
   release.v_WB = Vector3d(0.3, 0.1, 0);
   release.omega_WB = Vector3d(1, -2, 3);
   internal::MotionRules rules;
   rules.model = {RestitutionLaw::kEnergetic, 0.6, 0.2, 0.2};
   std::mt19937_64 rng(1);
-  const internal::DropMotion sudden = internal::SimulateDrop(box, Plane{}, rules, release, 0.03, 10, rng);
+  const internal::DropMotion sudden =
+      internal::SimulateDrop(box, Plane{}, rules, release, 0.03, 10, rng);
   rules.contact_time = 2e-3;
-  const internal::DropMotion lasting = internal::SimulateDrop(box, Plane{}, rules, release, 0.03, 10, rng);
+  const internal::DropMotion lasting =
+      internal::SimulateDrop(box, Plane{}, rules, release, 0.03, 10, rng);
   ASSERT_EQ(lasting.strikes.size(), 1u);
   const internal::Strike& strike = lasting.strikes.front();
   // It touches when it would, and is half way a millisecond later.
@@ -269,14 +298,16 @@ TEST(SynthMotion, ContactThatLastsTurnsOneFlightSmoothlyIntoTheOther) {
   EXPECT_LT((velocity(strike.t) - 0.5 * (before + after)).norm(), 0.01 * (after - before).norm());
   double last = -1e9;
   for (double s = -1e-3; s <= 1e-3; s += 1e-4) {
-    const double share = (velocity(strike.t + s) - before).dot(after - before) / (after - before).squaredNorm();
+    const double share =
+        (velocity(strike.t + s) - before).dot(after - before) / (after - before).squaredNorm();
     EXPECT_GT(share, last - 1e-3) << s;
     EXPECT_NEAR(share, 0.5 * (1 - std::cos(M_PI * (s / 2e-3 + 0.5))), 0.02) << s;
     last = share;
   }
 }
 
-// An impact that lasts and hardly rebounds leaves the body inside the floor, out of which it rises while the impact lasts.
+// An impact that lasts and hardly rebounds leaves the body inside the floor, out of which it rises
+// while the impact lasts.
 TEST(SynthMotion, ContactThatLastsLeavesTheBodyOnTheFloor) {
   const Body square = MakeBox({0.06, 0, 0.06}, 0.2, true);
   std::mt19937_64 random(3);
@@ -285,7 +316,8 @@ TEST(SynthMotion, ContactThatLastsLeavesTheBodyOnTheFloor) {
     internal::MotionRules rules = ToRest(0.3 * (k % 2), 0.4);
     rules.contact_time = 2e-3;
     std::mt19937_64 rng(1);
-    const internal::DropMotion motion = internal::SimulateDrop(square, Plane{}, rules, Throw(square, random), 0.2, 20, rng);
+    const internal::DropMotion motion =
+        internal::SimulateDrop(square, Plane{}, rules, Throw(square, random), 0.2, 20, rng);
     const auto pose = [&](double t) { return PoseAt(motion, square, rules.flight, t); };
     ASSERT_EQ(motion.stretches.back().kind, internal::Stretch::Kind::kRest);
     EXPECT_NEAR(pose(motion.t_end).translation().z(), 0.03, 1e-9);

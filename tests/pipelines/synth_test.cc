@@ -41,12 +41,16 @@ std::vector<SynthOptions> AllShapes() {
   add(MakeEllipsoid({0.05, 0, 0.02}, 0.1, true), 0);
   add(MakePolytope({{0, 0, 0}, {0.1, 0, 0}, {0, 0.12, 0}, {0, 0, 0.08}}, 0.2, false, 0.002));
   add(MakePolytope({{0, 0, 0}, {0.1, 0, 0}, {0.03, 0, 0.08}}, 0.2, true));
-  add(MakePoints({{0, 0, 0.1}, {0, 0, -0.1}, {0.05, 0, 0}}, 0.2, Vector3d(1e-3, 1.1e-3, 2e-4).asDiagonal()), 0.02);
+  add(MakePoints({{0, 0, 0.1}, {0, 0, -0.1}, {0.05, 0, 0}}, 0.2,
+                 Vector3d(1e-3, 1.1e-3, 2e-4).asDiagonal()),
+      0.02);
   return all;
 }
 
-double Energy(const SynthOptions& o, const Eigen::Isometry3d& X_WB, const Vector3d& v, const Vector3d& omega) {
-  return KineticEnergy(o.body, X_WB.linear(), v, omega) - o.body.mass * o.flight.gravity_W.dot(X_WB.translation());
+double Energy(const SynthOptions& o, const Eigen::Isometry3d& X_WB, const Vector3d& v,
+              const Vector3d& omega) {
+  return KineticEnergy(o.body, X_WB.linear(), v, omega) -
+         o.body.mass * o.flight.gravity_W.dot(X_WB.translation());
 }
 
 TEST(Synth, EveryShapeFallsStrikesAndNeverEntersTheFloor) {
@@ -60,9 +64,13 @@ TEST(Synth, EveryShapeFallsStrikesAndNeverEntersTheFloor) {
       ASSERT_EQ(r.t.size(), r.X_WB.size());
       EXPECT_EQ(r.theta.size(), o.body.planar ? r.t.size() : 0u);
       for (std::size_t k = 0; k < r.t.size(); ++k) {
-        EXPECT_GT(ContactWithPlane(o.body, r.X_WB[k], o.floor).gap, -1e-7) << r.name << " frame " << k;
-        EXPECT_NEAR(ContactWithPlane(o.body, r.X_WB[k], o.floor).gap, contacts.LowestGap(r.X_WB[k]), 1e-12);
-        EXPECT_LT((r.X_WB[k].linear() * r.X_WB[k].linear().transpose() - Matrix3d::Identity()).norm(), 1e-12);
+        EXPECT_GT(ContactWithPlane(o.body, r.X_WB[k], o.floor).gap, -1e-7)
+            << r.name << " frame " << k;
+        EXPECT_NEAR(ContactWithPlane(o.body, r.X_WB[k], o.floor).gap, contacts.LowestGap(r.X_WB[k]),
+                    1e-12);
+        EXPECT_LT(
+            (r.X_WB[k].linear() * r.X_WB[k].linear().transpose() - Matrix3d::Identity()).norm(),
+            1e-12);
         if (o.body.planar) {
           EXPECT_EQ(r.X_WB[k].translation().y(), 0);
           EXPECT_NEAR(std::remainder(PlanarAngle(r.X_WB[k]) - r.theta[k], 2 * M_PI), 0, 1e-12);
@@ -71,13 +79,15 @@ TEST(Synth, EveryShapeFallsStrikesAndNeverEntersTheFloor) {
     }
     ASSERT_FALSE(set.truth.events.empty());
     for (const ImpactEvent& e : set.truth.events) {
-      // Every strike is one impulse at the touching point: momentum, energy and the point itself are checked without the solver.
+      // Every strike is one impulse at the touching point: momentum, energy and the point itself
+      // are checked without the solver.
       EXPECT_NEAR(ContactWithPlane(o.body, e.X_WB, o.floor).gap, 0, 1e-6);
       EXPECT_NEAR(e.p_WP.z(), 0, 1e-6);
       EXPECT_LT(e.contact.v_minus_F.z(), 0);
       EXPECT_GE(e.v_plus_F.z(), -1e-12);
       const Matrix3d inertia = e.X_WB.linear() * o.body.inertia_B * e.X_WB.linear().transpose();
-      const Vector3d J = o.body.mass * (e.v_plus - e.v_minus), L = inertia * (e.omega_plus - e.omega_minus);
+      const Vector3d J = o.body.mass * (e.v_plus - e.v_minus),
+                     L = inertia * (e.omega_plus - e.omega_minus);
       const Vector3d moment = (e.p_WP - e.X_WB.translation()).cross(J);
       EXPECT_LT((L - moment).norm(), 1e-12 + 1e-9 * moment.norm());
       EXPECT_GT(J.z(), 0);
@@ -98,8 +108,8 @@ TEST(Synth, FramesFollowFreeFlightBetweenTheTrueEvents) {
     for (std::size_t i = 0; i < set.truth.events.size(); ++i) {
       const ImpactEvent& e = set.truth.events[i];
       if (!e.accepted || e.impact != 0) continue;
-      const PoseRecording& r =
-          *std::find_if(set.recordings.begin(), set.recordings.end(), [&](const auto& x) { return x.name == e.recording; });
+      const PoseRecording& r = *std::find_if(set.recordings.begin(), set.recordings.end(),
+                                             [&](const auto& x) { return x.name == e.recording; });
       const double later = e.frames_lost / o.frame_rate;
       lost_frames += e.frames_lost;
       int minus = 0, plus = 0;
@@ -109,7 +119,8 @@ TEST(Synth, FramesFollowFreeFlightBetweenTheTrueEvents) {
         const double dt = r.t[k] - e.t + (before ? 0 : later);
         if (!before && plus >= e.frames_plus) break;
         ++(before ? minus : plus);
-        const BodyState from{e.X_WB, before ? e.v_minus : e.v_plus, before ? e.omega_minus : e.omega_plus};
+        const BodyState from{e.X_WB, before ? e.v_minus : e.v_plus,
+                             before ? e.omega_minus : e.omega_plus};
         const Eigen::Isometry3d X = Propagate(from, o.body, o.flight, dt).X_WB;
         EXPECT_LT((X.translation() - r.X_WB[k].translation()).norm(), 1e-11);
         EXPECT_LT((X.linear() - r.X_WB[k].linear()).norm(), 1e-10);
@@ -146,7 +157,9 @@ TEST(Synth, CorrectUndoesPlantedErrors) {
         const PoseRecording& expected = truth.recordings[i];
         const PoseRecording found = Correct(recorded.recordings[i], c);
         ASSERT_EQ(found.t.size(), expected.t.size());
-        EXPECT_GT((recorded.recordings[i].X_WB[0].matrix() - expected.X_WB[0].matrix()).norm(), 1e-3);  // there was an error to undo
+        // there was an error to undo
+        EXPECT_GT((recorded.recordings[i].X_WB[0].matrix() - expected.X_WB[0].matrix()).norm(),
+                  1e-3);
         for (std::size_t k = 0; k < found.t.size(); ++k) {
           EXPECT_NEAR(found.t[k], expected.t[k], 1e-12);
           EXPECT_LT((found.X_WB[k].matrix() - expected.X_WB[k].matrix()).norm(), 1e-12);
@@ -182,7 +195,9 @@ TEST(Synth, NoiseHasTheStatedScaleAndShape) {
     std::vector<double> x, angle;
     for (std::size_t i = 0; i < noisy.recordings.size(); ++i) {
       for (std::size_t k = 0; k < noisy.recordings[i].t.size(); ++k) {
-        x.push_back((noisy.recordings[i].X_WB[k].translation().z() - truth.recordings[i].X_WB[k].translation().z()) / 4e-5);
+        x.push_back((noisy.recordings[i].X_WB[k].translation().z() -
+                     truth.recordings[i].X_WB[k].translation().z()) /
+                    4e-5);
         angle.push_back((noisy.recordings[i].theta[k] - truth.recordings[i].theta[k]) / 7e-4);
       }
     }
@@ -194,7 +209,8 @@ TEST(Synth, NoiseHasTheStatedScaleAndShape) {
         EXPECT_NEAR(StandardDeviation(z), 1, 4 / std::sqrt(2 * n));
       } else {
         // Quartiles of a Student-t scaled to unit variance.
-        EXPECT_NEAR(Quantile(z, 0.75), StudentQuantile(0.75, dof) * std::sqrt((dof - 2) / dof), 0.05);
+        EXPECT_NEAR(Quantile(z, 0.75), StudentQuantile(0.75, dof) * std::sqrt((dof - 2) / dof),
+                    0.05);
       }
       const auto far = std::count_if(z.begin(), z.end(), [](double v) { return std::abs(v) > 5; });
       EXPECT_TRUE(dof == 0 ? far == 0 : far > 3) << far;
@@ -223,8 +239,10 @@ TEST(Synth, ScatterIsRelativeToTheEffectiveMomentum) {
       if (!o.body.planar) tangential.push_back(excess.y());
       normal.push_back(excess.z());
       const Matrix3d inertia = e.X_WB.linear() * o.body.inertia_B * e.X_WB.linear().transpose();
-      const Vector3d moment = (e.p_WP - e.X_WB.translation()).cross(o.body.mass * (e.v_plus - e.v_minus));
-      const double k = std::sqrt((o.body.planar ? o.body.inertia_B(1, 1) : o.body.inertia_B.trace() / 3) / o.body.mass);
+      const Vector3d moment =
+          (e.p_WP - e.X_WB.translation()).cross(o.body.mass * (e.v_plus - e.v_minus));
+      const double k = std::sqrt(
+          (o.body.planar ? o.body.inertia_B(1, 1) : o.body.inertia_B.trace() / 3) / o.body.mass);
       const Vector3d c = (inertia * (e.omega_plus - e.omega_minus) - moment) / (p * k);
       couple.push_back(c.y());
       if (!o.body.planar) couple.push_back(c.x());
@@ -262,9 +280,13 @@ TEST(Synth, CoefficientsScatterAndWildEventsAreWild) {
   const SynthSet some = Synthesise(o);
   for (const ImpactEvent& event : some.truth.events) {
     const double p = -event.contact.v_minus_F.z() / event.contact.A_F(2, 2);
-    wild += std::abs(MeasuredImpulse(event, o.body).z() - Solve(event.contact, o.model).J_F.z()) > 0.03 * p ? 1 : 0;
+    wild += std::abs(MeasuredImpulse(event, o.body).z() - Solve(event.contact, o.model).J_F.z()) >
+                    0.03 * p
+                ? 1
+                : 0;
   }
-  const double share = wild / static_cast<double>(some.truth.events.size());  // 76 % of the wild ones are beyond 3 ordinary sd
+  // 76 % of the wild ones are beyond 3 ordinary sd
+  const double share = wild / static_cast<double>(some.truth.events.size());
   EXPECT_GT(share, 0.10);
   EXPECT_LT(share, 0.30);
 }
@@ -332,7 +354,8 @@ TEST(Synth, CleanDropsCanBeAskedFor) {
   o.spin = 3;
   const auto clean = [&] {
     int n = 0;
-    for (const ImpactEvent& event : Synthesise(o).truth.events) n += event.impact == 0 && event.accepted;
+    for (const ImpactEvent& event : Synthesise(o).truth.events)
+      n += event.impact == 0 && event.accepted;
     return n;
   };
   EXPECT_LT(clean(), o.drops);
@@ -352,11 +375,13 @@ TEST(Synth, LongRecordingsEndAtRestOnAFace) {
     for (const PoseRecording& r : set.recordings) {
       const std::size_t n = r.t.size();
       EXPECT_NEAR(r.X_WB[n - 1].translation().z(), half, 1e-9) << r.name;
-      EXPECT_LT((r.X_WB[n - 1].matrix() - r.X_WB[n - 30].matrix()).norm(), 1e-12) << r.name;  // does not move
+      // does not move
+      EXPECT_LT((r.X_WB[n - 1].matrix() - r.X_WB[n - 30].matrix()).norm(), 1e-12) << r.name;
     }
     // The energy of the frames never rises.
     for (const ImpactEvent& e : set.truth.events) {
-      EXPECT_LE(Energy(o, e.X_WB, e.v_plus, e.omega_plus), Energy(o, e.X_WB, e.v_minus, e.omega_minus) * (1 + 1e-9));
+      EXPECT_LE(Energy(o, e.X_WB, e.v_plus, e.omega_plus),
+                Energy(o, e.X_WB, e.v_minus, e.omega_minus) * (1 + 1e-9));
     }
   }
 }
@@ -392,7 +417,8 @@ TEST(Synth, RecordingsToRestTellWhereAndWhen) {
     o.lost_frame_share = 0.3;
     const SynthSet lossy = Synthesise(o);
     std::vector<int> lost(4);
-    for (const ImpactEvent& e : lossy.truth.events) lost[static_cast<std::size_t>(std::stoi(e.recording.substr(5)) - 1)] += e.frames_lost;
+    for (const ImpactEvent& e : lossy.truth.events)
+      lost[static_cast<std::size_t>(std::stoi(e.recording.substr(5)) - 1)] += e.frames_lost;
     for (std::size_t i = 0; i < 4; ++i) {
       EXPECT_GT(lost[i], 0);
       EXPECT_NEAR(lossy.truth.rests[i].t + lost[i] * dt, set.truth.rests[i].t, 1e-12);
@@ -410,7 +436,8 @@ TEST(Synth, SuccessiveImpactsNeverGainEnergy) {
   for (std::size_t i = 1; i < set.truth.events.size(); ++i) {
     const ImpactEvent &a = set.truth.events[i - 1], &b = set.truth.events[i];
     if (a.recording != b.recording) continue;
-    EXPECT_LE(Energy(o, b.X_WB, b.v_minus, b.omega_minus), Energy(o, a.X_WB, a.v_plus, a.omega_plus) + 1e-6)
+    EXPECT_LE(Energy(o, b.X_WB, b.v_minus, b.omega_minus),
+              Energy(o, a.X_WB, a.v_plus, a.omega_plus) + 1e-6)
         << b.recording << " " << b.impact;
   }
 }

@@ -35,7 +35,8 @@ struct Drawn {
   GrayImage image;
   std::vector<TruthPoint> truth;
 };
-Drawn Draw(const VideoScene& scene, int camera, double t, const std::vector<Polygon>& screens = {}) {
+Drawn Draw(const VideoScene& scene, int camera, double t,
+           const std::vector<Polygon>& screens = {}) {
   const Film film = internal::MakeFilm(scene, 1);
   FrameDrawer drawer(scene, camera, film);
   Drawn out;
@@ -69,14 +70,16 @@ TEST(SynthVideoRaster, EveryCellHoldsTheExactAreaOfCutPolygons) {
   const Box box{-3, 5, 14, 19};
   for (int trial = 0; trial < 400; ++trial) {
     const int sub = 1 + trial % 3, n = 3 + trial % 9;
-    // Convex: corners on an ellipse, anywhere about the box; some with corners and edges on lines of the grid.
+    // Convex: corners on an ellipse, anywhere about the box; some with corners and edges on lines
+    // of the grid.
     const Vector2d centre(-8 + 28 * unit(random), 22 * unit(random));
-    const double a = std::exp(3.5 * unit(random)) / 3, b = std::exp(3.5 * unit(random)) / 3, turn = 6 * unit(random),
-                 first = 6 * unit(random);
+    const double a = std::exp(3.5 * unit(random)) / 3, b = std::exp(3.5 * unit(random)) / 3,
+                 turn = 6 * unit(random), first = 6 * unit(random);
     Polygon polygon;
     for (int k = 0; k < n; ++k) {
       const double angle = first + 2 * M_PI * k / n;
-      Vector2d p = centre + Eigen::Rotation2Dd(turn) * Vector2d(a * std::cos(angle), b * std::sin(angle));
+      Vector2d p =
+          centre + Eigen::Rotation2Dd(turn) * Vector2d(a * std::cos(angle), b * std::sin(angle));
       if (trial % 5 == 0) p = (p.array() * 2).round() / 2;
       polygon.push_back(p);
     }
@@ -88,9 +91,12 @@ TEST(SynthVideoRaster, EveryCellHoldsTheExactAreaOfCutPolygons) {
     ASSERT_EQ(grid.width, 17 * sub);
     for (int y = 0; y < grid.height; ++y)
       for (int x = 0; x < grid.width; ++x) {
-        const double x0 = box.x0 - 0.5 + static_cast<double>(x) / sub, y0 = box.y0 - 0.5 + static_cast<double>(y) / sub;
-        const double expected = AreaInside(polygon, x0, y0, x0 + 1.0 / sub, y0 + 1.0 / sub) * sub * sub;
-        ASSERT_NEAR(grid.Row(y)[x], expected, 2e-5) << "trial " << trial << " cell " << x << " " << y;
+        const double x0 = box.x0 - 0.5 + static_cast<double>(x) / sub,
+                     y0 = box.y0 - 0.5 + static_cast<double>(y) / sub;
+        const double expected =
+            AreaInside(polygon, x0, y0, x0 + 1.0 / sub, y0 + 1.0 / sub) * sub * sub;
+        ASSERT_NEAR(grid.Row(y)[x], expected, 2e-5)
+            << "trial " << trial << " cell " << x << " " << y;
       }
   }
 }
@@ -124,7 +130,8 @@ TEST(SynthVideoRaster, NoiseHasTheMeanAndSpreadAskedFor) {
     const std::vector<float> light(n, static_cast<float>(level));
     std::vector<std::int16_t> fixed(n), noise(n);
     std::vector<std::uint8_t> pixels(n), before(n);
-    internal::ToFixed(light.data(), n, static_cast<float>(read * read), static_cast<float>(gain), fixed.data(), noise.data());
+    internal::ToFixed(light.data(), n, static_cast<float>(read * read), static_cast<float>(gain),
+                      fixed.data(), noise.data());
     double sum = 0, square = 0, next = 0, same = 0;
     for (int row = 0; row < rows; ++row) {
       internal::Expose(fixed.data(), noise.data(), n, internal::Mix(5, row), pixels.data());
@@ -145,7 +152,8 @@ TEST(SynthVideoRaster, NoiseHasTheMeanAndSpreadAskedFor) {
     }
     // Five standard errors, and the last bit of the fixed point.
     EXPECT_NEAR(sum / count, 0, 5 * sd / std::sqrt(count) + 0.01) << level;
-    EXPECT_NEAR(square / count, sd * sd + 1.0 / 12, 5 * sd * sd * std::sqrt(2 / count) + 0.02) << level;
+    EXPECT_NEAR(square / count, sd * sd + 1.0 / 12, 5 * sd * sd * std::sqrt(2 / count) + 0.02)
+        << level;
     EXPECT_NEAR(next / square, 0, 5 / std::sqrt(count));
     EXPECT_NEAR(same / square, 0, 5 / std::sqrt(count));
   }
@@ -156,7 +164,8 @@ TEST(SynthVideoRaster, NoiseHasTheMeanAndSpreadAskedFor) {
   std::vector<std::uint8_t> pixels(ramp.size());
   internal::ToFixed(ramp.data(), 3000, 0, 0, fixed.data(), noise.data());
   internal::Expose(fixed.data(), noise.data(), 3000, 3, pixels.data());
-  for (std::size_t i = 0; i < ramp.size(); ++i) EXPECT_NEAR(pixels[i], std::clamp(ramp[i], 0.0f, 255.0f), 0.51);
+  for (std::size_t i = 0; i < ramp.size(); ++i)
+    EXPECT_NEAR(pixels[i], std::clamp(ramp[i], 0.0f, 255.0f), 0.51);
 }
 
 // A marker of a rolling shutter is where it was at its own row's time.
@@ -172,7 +181,8 @@ TEST(SynthVideoDraw, TruthIsTheImageAtTheRowsOwnTime) {
   for (const TruthPoint& point : truth) {
     EXPECT_NEAR(point.t, t + point.q.y() * 2e-5, 1e-9);
     const RigCamera& item = scene.rig.cameras[1];
-    const auto q = Project(item.camera, item.X_WC.inverse() * (film.Pose(point.t) * scene.markers[point.marker].p_BM));
+    const auto q = Project(
+        item.camera, item.X_WC.inverse() * (film.Pose(point.t) * scene.markers[point.marker].p_BM));
     EXPECT_LT((*q - point.q).norm(), 1e-4);
     EXPECT_GT(std::abs(point.t - t), 1e-3);
   }
@@ -188,9 +198,15 @@ TEST(SynthVideoDraw, VisibleShareCountsScreensBordersAndNearerMarkers) {
   for (const TruthPoint& point : truth) EXPECT_EQ(point.visible, 1);
   // Half of marker 1 behind a screen that ends at its centroid.
   const Vector2d c = truth[1].q_centroid;
-  drawer.Draw(0, {{{c.x(), c.y() - 100}, {c.x() + 30, c.y() - 100}, {c.x() + 30, c.y() + 100}, {c.x(), c.y() + 100}}}, 1, &image, &truth);
+  drawer.Draw(0,
+              {{{c.x(), c.y() - 100},
+                {c.x() + 30, c.y() - 100},
+                {c.x() + 30, c.y() + 100},
+                {c.x(), c.y() + 100}}},
+              1, &image, &truth);
   EXPECT_NEAR(truth[1].visible, 0.5, 0.01);
-  EXPECT_LE(image.At(static_cast<int>(c.x()) + 5, static_cast<int>(c.y())), scene.screen_brightness + 2);
+  EXPECT_LE(image.At(static_cast<int>(c.x()) + 5, static_cast<int>(c.y())),
+            scene.screen_brightness + 2);
   EXPECT_GE(image.At(static_cast<int>(c.x()) - 5, static_cast<int>(c.y())), 225);
   // The picture ends in the middle of it.
   VideoScene cut = scene;
@@ -246,14 +262,16 @@ TEST(SynthVideoDraw, DrawingAgainGivesTheSamePixelsWhateverWasDrawnBefore) {
   GrayImage a, b;
   std::vector<TruthPoint> truth;
   drawer.Draw(t, {}, 9, &a, &truth);
-  for (const double before : {film.flash_on + 0.01, film.release + 0.1, film.release + 0.3}) other.Draw(before, {}, 4, &b, &truth);
+  for (const double before : {film.flash_on + 0.01, film.release + 0.1, film.release + 0.3})
+    other.Draw(before, {}, 4, &b, &truth);
   other.Draw(t, {}, 9, &b, &truth);
   EXPECT_EQ(a.pixels, b.pixels);
   other.Draw(t, {}, 10, &b, &truth);
   EXPECT_NE(a.pixels, b.pixels);
 }
 
-// The picture around what moves is drawn piece by piece; a picture without any piece must not show where they were.
+// The picture around what moves is drawn piece by piece; a picture without any piece must not show
+// where they were.
 TEST(SynthVideoDraw, WhatStandsStillIsTheSameInsideAndOutsideOfWhatIsDrawnAnew) {
   VideoScene scene = Plain(test::RodScene({.clutter = 40}));
   scene.light_gradient = 0.4;
@@ -274,11 +292,14 @@ TEST(SynthVideoDraw, WhatStandsStillIsTheSameInsideAndOutsideOfWhatIsDrawnAnew) 
   Box expected;
   const Film film = internal::MakeFilm(scene, 1);
   const FrameDrawer drawer(scene, 0, film);
-  for (const auto& patch : internal::OutlinesOf(drawer.viewer(), internal::OutlineOf(scene.motion.body), 0, 0, Vector3d::UnitZ()))
+  for (const auto& patch : internal::OutlinesOf(
+           drawer.viewer(), internal::OutlineOf(scene.motion.body), 0, 0, Vector3d::UnitZ()))
     expected = internal::Union(expected, internal::Bounds(patch.polygon));
   for (const SceneMarker& marker : scene.markers)
-    expected = internal::Union(expected, internal::Bounds(internal::OutlineOf(drawer.viewer(), marker, 0, 48).polygon));
-  const Box ball = internal::Bounds({*Project(drawer.viewer().camera(), drawer.viewer().X_CB(0) * Vector3d::Zero())});
+    expected = internal::Union(
+        expected, internal::Bounds(internal::OutlineOf(drawer.viewer(), marker, 0, 48).polygon));
+  const Box ball = internal::Bounds(
+      {*Project(drawer.viewer().camera(), drawer.viewer().X_CB(0) * Vector3d::Zero())});
   expected = internal::Union(expected, ball).Grown(4);
   EXPECT_GE(changed.x0, expected.x0);
   EXPECT_GE(changed.y0, expected.y0);
@@ -304,7 +325,8 @@ TEST(SynthVideoDraw, AFlashLightsTheShareOfTheExposureItCovers) {
                bright = level(Draw(scene, 0, film.flash_on + 0.01).image, 20);
   EXPECT_NEAR(bright / dark, 2.5, 0.03);
   EXPECT_NEAR(level(Draw(scene, 0, film.flash_on).image, 20), 0.5 * (dark + bright), 0.6);
-  EXPECT_NEAR(level(Draw(scene, 0, film.flash_off + 0.001).image, 20), 0.75 * dark + 0.25 * bright, 0.6);
+  EXPECT_NEAR(level(Draw(scene, 0, film.flash_off + 0.001).image, 20), 0.75 * dark + 0.25 * bright,
+              0.6);
   EXPECT_NEAR(level(Draw(scene, 0, film.flash_off + 0.0021).image, 20), dark, 0.6);
   // Rolling: the row in which it begins.
   for (SceneCamera& camera : scene.cameras) camera.t_line = 2e-5;

@@ -1,4 +1,5 @@
-// Pictures against a reference that shares nothing with the drawing: a ray a cell of a fine grid, asked at many instants what it meets.
+// Pictures against a reference that shares nothing with the drawing: a ray a cell of a fine grid,
+// asked at many instants what it meets.
 
 #include <gtest/gtest.h>
 
@@ -50,7 +51,8 @@ double MeetBody(const Body& body, const Vector3d& o, const Vector3d& d) {
   }
   double from = -INFINITY, to = INFINITY;
   for (int k = 0; k < 3; ++k) {
-    const double a = (-body.half_extents[k] - o[k]) / d[k], b = (body.half_extents[k] - o[k]) / d[k];
+    const double a = (-body.half_extents[k] - o[k]) / d[k],
+                 b = (body.half_extents[k] - o[k]) / d[k];
     from = std::max(from, std::min(a, b));
     to = std::min(to, std::max(a, b));
   }
@@ -79,21 +81,23 @@ struct Reference {
 };
 
 // `cells` a pixel each way, `instants` of the exposure.
-Reference LookAt(const VideoScene& scene, const Film& film, int camera, double t_row0, int marker, const Box& box, int cells,
-                 int instants) {
+Reference LookAt(const VideoScene& scene, const Film& film, int camera, double t_row0, int marker,
+                 const Box& box, int cells, int instants) {
   const RigCamera& item = scene.rig.cameras[camera];
   const SceneCamera& settings = scene.cameras[camera];
   const int reach = static_cast<int>(std::ceil(4 * settings.blur)) + 1;
   Grid fine;
   fine.Reset(box.Grown(reach), cells);
-  // Rays at evenly spread places of their cells, so that an edge along a row of cells is met as finely as an oblique one.
+  // Rays at evenly spread places of their cells, so that an edge along a row of cells is met as
+  // finely as an oblique one.
   const auto spread = [](int k) { return std::fmod((k + 0.5) * 0.6180339887498949, 1.0); };
   std::vector<Vector2d> places(fine.values.size());
   std::vector<Vector3d> rays(fine.values.size());
   for (int y = 0; y < fine.height; ++y)
     for (int x = 0; x < fine.width; ++x) {
       const std::size_t i = static_cast<std::size_t>(y) * fine.width + x;
-      places[i] = {fine.box.x0 - 0.5 + (x + spread(y)) / cells, fine.box.y0 - 0.5 + (y + spread(x)) / cells};
+      places[i] = {fine.box.x0 - 0.5 + (x + spread(y)) / cells,
+                   fine.box.y0 - 0.5 + (y + spread(x)) / cells};
       rays[i] = *Unproject(item.camera, places[i]);
     }
   Reference out;
@@ -101,7 +105,8 @@ Reference LookAt(const VideoScene& scene, const Film& film, int camera, double t
   double hits = 0;
   for (int row = 0; row < fine.box.height(); ++row)
     for (int k = 0; k < instants; ++k) {
-      const double t = t_row0 + (fine.box.y0 + row) * settings.t_line + settings.exposure * ((k + 0.5) / instants - 0.5);
+      const double t = t_row0 + (fine.box.y0 + row) * settings.t_line +
+                       settings.exposure * ((k + 0.5) / instants - 0.5);
       const Isometry3d X_BC = film.Pose(t).inverse() * item.X_WC;
       const Vector3d o = X_BC.translation();
       for (int y = row * cells; y < (row + 1) * cells; ++y)
@@ -133,7 +138,9 @@ Reference LookAt(const VideoScene& scene, const Film& film, int camera, double t
   std::vector<double> kernel(2 * r + 1), across(sum.size());
   double total = 0;
   for (int i = -r; i <= r; ++i) total += kernel[i + r] = std::exp(-i * i / (2 * sigma * sigma));
-  const auto at = [&](const std::vector<double>& v, int x, int y) { return v[static_cast<std::size_t>(y) * fine.width + x]; };
+  const auto at = [&](const std::vector<double>& v, int x, int y) {
+    return v[static_cast<std::size_t>(y) * fine.width + x];
+  };
   out.light.Reset(box, 1);
   for (int y = 0; y < fine.height; ++y)
     for (int px = 0; px < box.width(); ++px)
@@ -147,7 +154,8 @@ Reference LookAt(const VideoScene& scene, const Film& film, int camera, double t
     for (int px = 0; px < box.width(); ++px) {
       double value = 0;
       for (int a = 0; a < cells; ++a)
-        for (int i = -r; i <= r; ++i) value += kernel[i + r] * at(across, px, (py + reach) * cells + a + i);
+        for (int i = -r; i <= r; ++i)
+          value += kernel[i + r] * at(across, px, (py + reach) * cells + a + i);
       out.light.Row(py)[px] = static_cast<float>(value / total / cells);
     }
   return out;
@@ -181,20 +189,28 @@ void Compare(const VideoScene& scene, const Check& check) {
   drawer.Draw(check.t_row0, {}, 1, &image, &truth);
   const TruthPoint& point = truth[check.marker];
   ASSERT_EQ(point.visible, 1);
-  const double size = scene.markers[check.marker].radius * scene.rig.cameras[check.camera].camera.fx / 1.1;
-  const auto path = [&](double t) { return drawer.viewer().See(scene.markers[check.marker].p_BM, t)->q; };
+  const double size =
+      scene.markers[check.marker].radius * scene.rig.cameras[check.camera].camera.fx / 1.1;
+  const auto path = [&](double t) {
+    return drawer.viewer().See(scene.markers[check.marker].p_BM, t)->q;
+  };
   const double half = scene.cameras[check.camera].exposure / 2;
-  const double smear = (path(check.t_row0 + half) - path(check.t_row0)).norm() + (path(check.t_row0) - path(check.t_row0 - half)).norm();
-  const int around = static_cast<int>(std::ceil(size + smear / 2 + 4 * scene.cameras[check.camera].blur)) + 1;
-  const int x = static_cast<int>(std::lround(point.q_centroid.x())), y = static_cast<int>(std::lround(point.q_centroid.y()));
+  const double smear = (path(check.t_row0 + half) - path(check.t_row0)).norm() +
+                       (path(check.t_row0) - path(check.t_row0 - half)).norm();
+  const int around =
+      static_cast<int>(std::ceil(size + smear / 2 + 4 * scene.cameras[check.camera].blur)) + 1;
+  const int x = static_cast<int>(std::lround(point.q_centroid.x())),
+            y = static_cast<int>(std::lround(point.q_centroid.y()));
   const Box box{x - around, y - around, x + around + 1, y + around + 1};
-  const Reference reference = LookAt(scene, film, check.camera, check.t_row0, check.marker, box, check.cells, check.instants);
+  const Reference reference = LookAt(scene, film, check.camera, check.t_row0, check.marker, box,
+                                     check.cells, check.instants);
   // The same without the marker.
   VideoScene bare = scene;
   bare.markers.erase(bare.markers.begin() + check.marker);
   FrameDrawer bare_drawer(bare, check.camera, film);
   bare_drawer.Draw(check.t_row0, {}, 1, &bare_image, &none);
-  const Reference bare_reference = LookAt(bare, film, check.camera, check.t_row0, -1, box, check.cells, check.instants);
+  const Reference bare_reference =
+      LookAt(bare, film, check.camera, check.t_row0, -1, box, check.cells, check.instants);
   double largest = 0, square = 0;
   for (int v = box.y0; v < box.y1; ++v)
     for (int u = box.x0; u < box.x1; ++u) {
@@ -203,17 +219,25 @@ void Compare(const VideoScene& scene, const Check& check) {
       square += d * d;
     }
   const double rms = std::sqrt(square / (box.width() * box.height()));
-  const auto pixel = [](const GrayImage& i) { return [&i](int u, int v) { return static_cast<double>(i.At(u, v)); }; };
-  const auto light = [&](const Reference& r) {
-    return [&r, &box](int u, int v) { return static_cast<double>(r.light.Row(v - box.y0)[u - box.x0]); };
+  const auto pixel = [](const GrayImage& i) {
+    return [&i](int u, int v) { return static_cast<double>(i.At(u, v)); };
   };
-  const Vector2d drawn = Centroid(box, pixel(image), pixel(bare_image)), expected = Centroid(box, light(reference), light(bare_reference));
+  const auto light = [&](const Reference& r) {
+    return [&r, &box](int u, int v) {
+      return static_cast<double>(r.light.Row(v - box.y0)[u - box.x0]);
+    };
+  };
+  const Vector2d drawn = Centroid(box, pixel(image), pixel(bare_image)),
+                 expected = Centroid(box, light(reference), light(bare_reference));
   EXPECT_LT((point.q_centroid - reference.centroid).norm(), 0.003) << "truth";
   EXPECT_LT((drawn - expected).norm(), 0.005) << "picture";
   EXPECT_LT(largest, 2.2);  // the body's edge is drawn with one cell a pixel; 0.5 is rounding
   EXPECT_LT(rms, 0.45);     // rounding alone: 0.29
-  std::printf("truth %.4f px, picture %.4f px, largest %.2f, rms %.3f grey levels, smear %.1f px, area %.1f px2\n",
-              (point.q_centroid - reference.centroid).norm(), (drawn - expected).norm(), largest, rms, smear, reference.share);
+  std::printf(
+      "truth %.4f px, picture %.4f px, largest %.2f, rms %.3f grey levels, smear %.1f px, area "
+      "%.1f px2\n",
+      (point.q_centroid - reference.centroid).norm(), (drawn - expected).norm(), largest, rms,
+      smear, reference.share);
 }
 
 double Landing(const VideoScene& scene) {
@@ -260,21 +284,27 @@ TEST(SynthVideoDraw, EllipseAgreesWithRays) {
   std::vector<TruthPoint> truth;
   drawer.Draw(0, {}, 1, &image, &truth);
   for (const TruthPoint& point : truth)
-    if (point.visible == 1) return Compare(scene, {.camera = 0, .marker = point.marker, .cells = 16});
+    if (point.visible == 1)
+      return Compare(scene, {.camera = 0, .marker = point.marker, .cells = 16});
   FAIL() << "no ellipse in sight";
 }
 
 TEST(SynthVideoDraw, MotionBlurAgreesWithRays) {
   VideoScene scene = Plain(test::RodScene());
   for (SceneCamera& camera : scene.cameras) camera.exposure = 4e-3;
-  Compare(scene, {.camera = 0, .marker = 0, .cells = 6, .instants = 60, .t_row0 = Landing(scene) - 0.01});
+  Compare(scene,
+          {.camera = 0, .marker = 0, .cells = 6, .instants = 60, .t_row0 = Landing(scene) - 0.01});
 }
 
 TEST(SynthVideoDraw, AnImpactDuringTheExposureAgreesWithRays) {
   VideoScene scene = Plain(test::RodScene());
   for (SceneCamera& camera : scene.cameras) camera.exposure = 2e-3;
   for (const int marker : {0, 2})
-    Compare(scene, {.camera = 1, .marker = marker, .cells = 6, .instants = 80, .t_row0 = Landing(scene) + 3e-4});
+    Compare(scene, {.camera = 1,
+                    .marker = marker,
+                    .cells = 6,
+                    .instants = 80,
+                    .t_row0 = Landing(scene) + 3e-4});
 }
 
 TEST(SynthVideoDraw, RollingShutterAgreesWithRays) {
@@ -284,7 +314,11 @@ TEST(SynthVideoDraw, RollingShutterAgreesWithRays) {
       camera.t_line = t_line;
       camera.exposure = 1e-3;
     }
-    Compare(scene, {.camera = 0, .marker = 1, .cells = 8, .instants = 24, .t_row0 = Landing(scene) - 400 * t_line - 0.006});
+    Compare(scene, {.camera = 0,
+                    .marker = 1,
+                    .cells = 8,
+                    .instants = 24,
+                    .t_row0 = Landing(scene) - 400 * t_line - 0.006});
   }
 }
 

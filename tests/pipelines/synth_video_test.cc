@@ -58,9 +58,11 @@ Shown DrawAll(const VideoScene& scene, int drop, bool keep_images = false) {
 
 TEST(SynthVideo, TheSameSceneGivesTheSamePicturesAndAnotherSeedDoesNot) {
   VideoScene scene = test::RodScene(Small());
-  const Shown a = DrawAll(scene, 1, true), b = DrawAll(scene, 1, true), other = DrawAll(scene, 2, true);
+  const Shown a = DrawAll(scene, 1, true), b = DrawAll(scene, 1, true),
+              other = DrawAll(scene, 2, true);
   ASSERT_EQ(a.images[1].size(), b.images[1].size());
-  for (std::size_t k = 0; k < a.images[1].size(); ++k) ASSERT_EQ(a.images[1][k].pixels, b.images[1][k].pixels);
+  for (std::size_t k = 0; k < a.images[1].size(); ++k)
+    ASSERT_EQ(a.images[1][k].pixels, b.images[1][k].pixels);
   EXPECT_NE(a.images[0][0].pixels, other.images[0][0].pixels);
   scene.seed = 2;  // the noise; motion.seed is the motion's
   const Shown c = DrawAll(scene, 1, true);
@@ -69,7 +71,8 @@ TEST(SynthVideo, TheSameSceneGivesTheSamePicturesAndAnotherSeedDoesNot) {
 }
 
 TEST(SynthVideo, BodiesStrikeAtTheCentreAndStayInSight) {
-  for (VideoScene scene : {test::RodScene(Small()), test::BarScene(Small()), test::BallScene(Small()), test::BoxScene(Small())}) {
+  for (VideoScene scene : {test::RodScene(Small()), test::BarScene(Small()),
+                           test::BallScene(Small()), test::BoxScene(Small())}) {
     scene.centre_W = {0.05, -0.04, 0.3};  // the height is the floor's
     for (int drop = 1; drop <= 3; ++drop) {
       const internal::Film film = internal::MakeFilm(scene, drop);
@@ -108,9 +111,12 @@ TEST(SynthVideo, CamerasTakeTheirFramesOnTheirOwnClocks) {
     for (std::size_t k = 0; k < shown.stamps[camera].size(); ++k) {
       EXPECT_NEAR(shown.stamps[camera][k], k / settings.frame_rate, 1e-12);
       for (const TruthPoint& point : shown.truth[camera][k]) {
-        const double t = settings.t_offset + settings.clock_rate * shown.stamps[camera][k] + point.q.y() * settings.t_line;
+        const double t = settings.t_offset + settings.clock_rate * shown.stamps[camera][k] +
+                         point.q.y() * settings.t_line;
         EXPECT_NEAR(point.t, t, 1e-9);
-        const auto q = Project(item.camera, item.X_WC.inverse() * (film.Pose(point.t) * scene.markers[point.marker].p_BM));
+        const auto q =
+            Project(item.camera,
+                    item.X_WC.inverse() * (film.Pose(point.t) * scene.markers[point.marker].p_BM));
         EXPECT_LT((*q - point.q).norm(), 1e-4);
       }
     }
@@ -151,12 +157,14 @@ TEST(SynthVideo, FramesAreLostAndRepeated) {
   EXPECT_EQ(shown.stamps[1].size(), whole.stamps[1].size());
 }
 
-// Runs of frames in which less of a marker is seen than without occlusions (markers also pass before each other).
+// Runs of frames in which less of a marker is seen than without occlusions (markers also pass
+// before each other).
 struct HiddenRun {
   int marker, length;
   double least;
 };
-std::vector<HiddenRun> Hidden(const std::vector<std::vector<TruthPoint>>& truth, const std::vector<std::vector<TruthPoint>>& bare) {
+std::vector<HiddenRun> Hidden(const std::vector<std::vector<TruthPoint>>& truth,
+                              const std::vector<std::vector<TruthPoint>>& bare) {
   std::vector<HiddenRun> runs;
   for (std::size_t m = 0; m < truth[0].size(); ++m) {
     HiddenRun run{static_cast<int>(m), 0, 1};
@@ -187,14 +195,17 @@ TEST(SynthVideo, OcclusionsHideOneMarkerForTwoToEightFramesAndNoMoreThanAskedFor
         o.width = width;
         o.occlusions = 3;
         o.rate = drop == 1 ? 240 : 120;
-        const VideoScene scene = kind == 'r' ? test::RodScene(o) : kind == 'b' ? test::BarScene(o) : test::BoxScene(o);
+        const VideoScene scene = kind == 'r'   ? test::RodScene(o)
+                                 : kind == 'b' ? test::BarScene(o)
+                                               : test::BoxScene(o);
         // Only the truth is asked for: pictures of one camera do.
         VideoScene one = scene;
         one.rig.cameras.resize(1);
         one.cameras.resize(1);
         VideoScene bare = one;
         bare.occlusions = 0;
-        const std::vector<HiddenRun> runs = Hidden(DrawAll(one, drop).truth[0], DrawAll(bare, drop).truth[0]);
+        const std::vector<HiddenRun> runs =
+            Hidden(DrawAll(one, drop).truth[0], DrawAll(bare, drop).truth[0]);
         EXPECT_LE(runs.size(), 3u);
         asked += 3;
         total += static_cast<int>(runs.size());
@@ -287,25 +298,34 @@ TEST_F(SynthVideoFiles, FaultsNameLineKeyAndWhatIsAllowed) {
   EXPECT_THAT(Fault("ocluder: 3\n"), HasSubstr("ocluder"));
   EXPECT_THAT(Fault("occlusions: -1\n"), HasSubstr("occlusions: found '-1'"));
   EXPECT_THAT(Fault("camera2: {}\n"), HasSubstr("camera2"));
-  EXPECT_THAT(Fault("frame_rate_Hz: 120\n"), HasSubstr("frame_rate_Hz"));  // of pose recordings, not of cameras
+  // of pose recordings, not of cameras
+  EXPECT_THAT(Fault("frame_rate_Hz: 120\n"), HasSubstr("frame_rate_Hz"));
   EXPECT_THAT(Fault("noise_position_m: 1\n"), HasSubstr("noise_position_m"));
   EXPECT_THAT(Fault("cameras:\n  - {name: middle}\n"), HasSubstr("left"));
-  EXPECT_THAT(Fault("cameras:\n  - {name: left}\n  - {name: left}\n"), HasSubstr("every camera once"));
-  EXPECT_THAT(Fault("cameras:\n  - {name: left, exposure_s: 0.02}\n"), HasSubstr("time between frames"));
+  EXPECT_THAT(Fault("cameras:\n  - {name: left}\n  - {name: left}\n"),
+              HasSubstr("every camera once"));
+  EXPECT_THAT(Fault("cameras:\n  - {name: left, exposure_s: 0.02}\n"),
+              HasSubstr("time between frames"));
   EXPECT_THAT(Fault("cameras:\n  - {name: left, rotation_deg: 45}\n"), HasSubstr("rotation_deg"));
-  EXPECT_THAT(Fault("cameras:\n  - {name: left, rotation_deg: 90, t_line_s: 1e-5}\n"), HasSubstr("t_line_s"));
-  EXPECT_THAT(Fault("output: {codec: png}\ncameras:\n  - {name: left, rotation_deg: 90}\n"), HasSubstr("rotation_deg"));
+  EXPECT_THAT(Fault("cameras:\n  - {name: left, rotation_deg: 90, t_line_s: 1e-5}\n"),
+              HasSubstr("t_line_s"));
+  EXPECT_THAT(Fault("output: {codec: png}\ncameras:\n  - {name: left, rotation_deg: 90}\n"),
+              HasSubstr("rotation_deg"));
   EXPECT_THAT(Fault("output: {codec: avi}\n"), HasSubstr("h264_lossless"));
   // A turned camera needs a file that can say so, wherever the two are told.
   for (const std::string codec : {"ffv1", "mjpeg", "png"}) {
     EXPECT_THAT(
         Fault("output: {codec: " + codec + "}\ncameras:\n  - {name: right, rotation_deg: 180}\n"),
-        AllOf(HasSubstr("scene.yaml:16: output.codec: found '" + codec + "', allowed h264_lossless or h264"), HasSubstr("rotation_deg")));
+        AllOf(HasSubstr("scene.yaml:16: output.codec: found '" + codec +
+                        "', allowed h264_lossless or h264"),
+              HasSubstr("rotation_deg")));
     EXPECT_EQ(Fault("output: {codec: " + codec + "}\n"), "accepted");
     EXPECT_THAT(Fault("output: {codec: " + codec + ", b_frames: 2}\n"), HasSubstr("b_frames"));
   }
   for (const std::string codec : {"h264", "h264_lossless"})
-    EXPECT_EQ(Fault("output: {codec: " + codec + ", b_frames: 2}\ncameras:\n  - {name: right, rotation_deg: 180}\n"), "accepted");
+    EXPECT_EQ(Fault("output: {codec: " + codec +
+                    ", b_frames: 2}\ncameras:\n  - {name: right, rotation_deg: 180}\n"),
+              "accepted");
   EXPECT_THAT(Fault("output: {quality: 20}\n"), HasSubstr("keeps every bit"));
   EXPECT_THAT(Fault("light: {background: 10}\n"), HasSubstr("background_grey"));
   EXPECT_THAT(Fault("footage: {shots: 3}\n"), HasSubstr("board"));
@@ -321,9 +341,9 @@ TEST_F(SynthVideoFiles, FaultsNameLineKeyAndWhatIsAllowed) {
   EXPECT_THAT(with("radius_m: 0.007", "radius_m: 0"), HasSubstr("radius_m"));
   EXPECT_THAT(with("rig: rig.yaml\n", "rig: none.yaml\n"), HasSubstr("none.yaml"));
   EXPECT_THAT(with("rig: rig.yaml\n", ""), HasSubstr("rig"));
-  EXPECT_THAT(
-      with("shape: box, sides_m: [0.1, 0.08, 0.05], mass_kg: 0.3", "shape: points, vertices_m: [[0, 0, 0.1]], gyration_radius_m: 0.1"),
-      HasSubstr("surface"));
+  EXPECT_THAT(with("shape: box, sides_m: [0.1, 0.08, 0.05], mass_kg: 0.3",
+                   "shape: points, vertices_m: [[0, 0, 0.1]], gyration_radius_m: 0.1"),
+              HasSubstr("surface"));
   VideoScene scene = test::RodScene(Small());
   scene.cameras[1].rotation_deg = 270;
   CheckVideoScene(scene);
@@ -345,14 +365,17 @@ TEST_F(SynthVideoFiles, FaultsNameLineKeyAndWhatIsAllowed) {
 }
 
 TEST_F(SynthVideoFiles, VideosHoldTheDrawnFramesAndTheirStamps) {
-  VideoScene scene = Load("cameras:\n  - {name: left, dropped_share: 0.1, duplicated_share: 0.1}\n  - {name: right, rotation_deg: 90}\n");
+  VideoScene scene = Load(
+      "cameras:\n  - {name: left, dropped_share: 0.1, duplicated_share: 0.1}\n  - {name: right, "
+      "rotation_deg: 90}\n");
   std::filesystem::create_directories(Out());
   const long long total = SynthesiseVideo(Out(), scene, 2);
   long long seen = 0;
   for (int drop = 1; drop <= 2; ++drop) {
     const Shown shown = DrawAll(scene, drop, true);
     for (int camera = 0; camera < 2; ++camera) {
-      VideoReader reader(Out() / ("drop_000" + std::to_string(drop) + (camera == 0 ? "_left.mp4" : "_right.mp4")));
+      VideoReader reader(
+          Out() / ("drop_000" + std::to_string(drop) + (camera == 0 ? "_left.mp4" : "_right.mp4")));
       EXPECT_EQ(reader.info().rotation_deg, camera == 0 ? 0 : 90);
       GrayImage image;
       double t = 0;
@@ -387,22 +410,27 @@ TEST_F(SynthVideoFiles, VideosHoldTheDrawnFramesAndTheirStamps) {
       ++row;
     }
   // Impacts lie where the poses say, on the same clock.
-  const Table impacts = ReadCsv(Out() / "truth.csv", csv), motion = ReadCsv(Out() / "truth_motion.csv", csv);
+  const Table impacts = ReadCsv(Out() / "truth.csv", csv),
+              motion = ReadCsv(Out() / "truth_motion.csv", csv);
   ASSERT_GE(impacts.n_rows(), 2u);
   const internal::Film film = internal::MakeFilm(scene, 1);
-  for (std::size_t i = 0; i < impacts.n_rows() && impacts.TextColumn("recording")[i] == "drop_0001"; ++i) {
+  for (std::size_t i = 0; i < impacts.n_rows() && impacts.TextColumn("recording")[i] == "drop_0001";
+       ++i) {
     const Eigen::Vector3d p = film.Pose(impacts.Column("t_s")[i]).translation();
     EXPECT_NEAR(p.x(), impacts.Column("x_m")[i], 1e-9);
     EXPECT_NEAR(p.z(), impacts.Column("z_m")[i], 1e-9);
     EXPECT_NEAR(impacts.Column("p_z_m")[i], 0, 1e-8);
   }
-  for (std::size_t i = 0; i < motion.n_rows() && motion.TextColumn("recording")[i] == "drop_0001"; i += 5) {
+  for (std::size_t i = 0; i < motion.n_rows() && motion.TextColumn("recording")[i] == "drop_0001";
+       i += 5) {
     const Eigen::Isometry3d X_WB = film.Pose(motion.Column("t_s")[i]);
     EXPECT_NEAR(X_WB.translation().z(), motion.Column("z_m")[i], 1e-12);
-    const Eigen::Quaterniond q(motion.Column("qw")[i], motion.Column("qx")[i], motion.Column("qy")[i], motion.Column("qz")[i]);
+    const Eigen::Quaterniond q(motion.Column("qw")[i], motion.Column("qx")[i],
+                               motion.Column("qy")[i], motion.Column("qz")[i]);
     EXPECT_NEAR((X_WB.linear() - q.toRotationMatrix()).norm(), 0, 1e-12);
   }
-  // Again into the same folder is fine, a shorter experiment is not: its left-over videos would be taken for its own.
+  // Again into the same folder is fine, a shorter experiment is not: its left-over videos would be
+  // taken for its own.
   scene.motion.drops = 1;
   EXPECT_THROW(SynthesiseVideo(Out(), scene, 2), OutputError);
 }
@@ -413,34 +441,42 @@ TEST_F(SynthVideoFiles, AVideoToRestEndsWithTheBodyAtRest) {
   const long long total = SynthesiseVideo(Out(), scene, 2);
   CsvOptions csv;
   csv.text_columns = {"recording"};
-  const Table rests = ReadCsv(Out() / "truth_rest.csv", csv), motion = ReadCsv(Out() / "truth_motion.csv", csv);
+  const Table rests = ReadCsv(Out() / "truth_rest.csv", csv),
+              motion = ReadCsv(Out() / "truth_motion.csv", csv);
   ASSERT_EQ(rests.n_rows(), 1u);
   const double t = rests.Column("t_s")[0], last = motion.Column("t_s").back();
   EXPECT_GT(total, 2 * 120 * t);
   EXPECT_LE(last, t + 0.06);
   EXPECT_GT(last, t + 0.06 - 1.0 / 120);
-  for (const char* column : {"x_m", "y_m", "z_m"}) EXPECT_EQ(motion.Column(column).back(), rests.Column(column)[0]) << column;
-  EXPECT_NEAR(std::min({std::abs(rests.Column("z_m")[0] - 0.025), std::abs(rests.Column("z_m")[0] - 0.04),
-                        std::abs(rests.Column("z_m")[0] - 0.05)}),
-              0, 1e-9);
+  for (const char* column : {"x_m", "y_m", "z_m"})
+    EXPECT_EQ(motion.Column(column).back(), rests.Column(column)[0]) << column;
+  EXPECT_NEAR(
+      std::min({std::abs(rests.Column("z_m")[0] - 0.025), std::abs(rests.Column("z_m")[0] - 0.04),
+                std::abs(rests.Column("z_m")[0] - 0.05)}),
+      0, 1e-9);
 }
 
-// The folder of a run that was broken off must not look like that of a whole one, be it the first or one over it.
+// The folder of a run that was broken off must not look like that of a whole one, be it the first
+// or one over it.
 TEST_F(SynthVideoFiles, ABrokenOffRunLeavesNoTrackingFile) {
   VideoScene scene = Load("output: {codec: mjpeg}\nflash: false\n");
   scene.motion.drops = 1;
-  const std::vector<std::string> telling = {"tracking.yaml", "truth.csv", "truth_motion.csv", "truth_tracks.csv"};
+  const std::vector<std::string> telling = {"tracking.yaml", "truth.csv", "truth_motion.csv",
+                                            "truth_tracks.csv"};
   const auto break_off = [&] {
     interrupt_requested = true;
     EXPECT_THROW(SynthesiseVideo(Out(), scene, 2), Interrupted);
     interrupt_requested = false;
-    for (const std::string& name : telling) EXPECT_FALSE(std::filesystem::exists(Out() / name)) << name;
+    for (const std::string& name : telling)
+      EXPECT_FALSE(std::filesystem::exists(Out() / name)) << name;
   };
   break_off();
   EXPECT_FALSE(std::filesystem::exists(Out() / "rig.yaml"));
-  for (const auto& entry : std::filesystem::directory_iterator(Out())) ADD_FAILURE() << entry.path() << " is left";
+  for (const auto& entry : std::filesystem::directory_iterator(Out()))
+    ADD_FAILURE() << entry.path() << " is left";
   SynthesiseVideo(Out(), scene, 2);
-  for (const std::string& name : telling) EXPECT_TRUE(std::filesystem::exists(Out() / name)) << name;
+  for (const std::string& name : telling)
+    EXPECT_TRUE(std::filesystem::exists(Out() / name)) << name;
   const std::string video = ReadFile(Out() / "drop_0001_left.mkv");
   break_off();
   EXPECT_TRUE(std::filesystem::exists(Out() / "rig.yaml"));
@@ -453,22 +489,26 @@ TEST_F(SynthVideoFiles, ABrokenOffRunLeavesNoTrackingFile) {
 }
 
 TEST_F(SynthVideoFiles, PicturesCarryTheirStampsInATable) {
-  VideoScene scene =
-      Load("output: {codec: png}\nflash: false\ncameras:\n  - {name: right, t_offset_s: -0.01, clock_rate: 1.0001, dropped_share: 0.2}\n");
+  VideoScene scene = Load(
+      "output: {codec: png}\nflash: false\ncameras:\n  - {name: right, t_offset_s: -0.01, "
+      "clock_rate: 1.0001, dropped_share: 0.2}\n");
   scene.motion.drops = 1;
   SynthesiseVideo(Out(), scene, 2);
   const Shown shown = DrawAll(scene, 1, true);
   for (int camera = 0; camera < 2; ++camera) {
-    const std::filesystem::path folder = Out() / (camera == 0 ? "drop_0001_left" : "drop_0001_right");
+    const std::filesystem::path folder =
+        Out() / (camera == 0 ? "drop_0001_left" : "drop_0001_right");
     const Table stamps = ReadCsv(folder / "stamps.csv");
     ASSERT_EQ(stamps.n_rows(), shown.stamps[camera].size());
-    for (std::size_t k = 0; k < stamps.n_rows(); ++k) EXPECT_EQ(stamps.Column("t_s")[k], shown.stamps[camera][k]);
+    for (std::size_t k = 0; k < stamps.n_rows(); ++k)
+      EXPECT_EQ(stamps.Column("t_s")[k], shown.stamps[camera][k]);
     EXPECT_EQ(ReadImage(folder / "000003.png").pixels, shown.images[camera][3].pixels);
   }
   const YamlNode tracking = LoadYaml(Out() / "tracking.yaml");
   EXPECT_EQ(tracking.Text("schema"), "impactlab.tracking/1");
   EXPECT_EQ(tracking.Map("markers").Texts("names"), (std::vector<std::string>{"top", "m2"}));
-  EXPECT_EQ(tracking.Map("markers").Vectors("layout_m", 3)[1], (std::vector<double>{-0.05, 0, 0.025}));
+  EXPECT_EQ(tracking.Map("markers").Vectors("layout_m", 3)[1],
+            (std::vector<double>{-0.05, 0, 0.025}));
   const YamlNode clocks = tracking.Map("synchronise");
   EXPECT_EQ(clocks.Text("method"), "given");
   EXPECT_EQ(clocks.Vector("shift_s", 2), (std::vector<double>{0, -0.01}));
@@ -478,16 +518,19 @@ TEST_F(SynthVideoFiles, PicturesCarryTheirStampsInATable) {
 
 TEST_F(SynthVideoFiles, FootageOfTheBoardComesWithAFileToCalibrateFrom) {
   for (const char* as : {"pictures", "video"}) {
-    VideoScene scene =
-        Load("footage: {board: {kind: chessboard, corners: [7, 5], square_m: 0.03}, shots: 2, as: " + std::string(as) + "}\n");
+    VideoScene scene = Load(
+        "footage: {board: {kind: chessboard, corners: [7, 5], square_m: 0.03}, shots: 2, as: " +
+        std::string(as) + "}\n");
     scene.motion.drops = 1;
     const std::filesystem::path out = Out() / as;
     SynthesiseVideo(out, scene, 2);
     const YamlNode calibration = LoadYaml(out / "calibration" / "calibration.yaml");
     EXPECT_EQ(BoardFromYaml(calibration).columns, 7);
     EXPECT_EQ(calibration.List("cameras").size(), 2u);
-    EXPECT_EQ(RigFromYaml(out / "calibration" / "truth_rig.yaml").cameras[1].camera.fx, scene.rig.cameras[1].camera.fx);
-    EXPECT_EQ(RigFromYaml(out / "rig.yaml").cameras[0].X_WC.matrix(), scene.rig.cameras[0].X_WC.matrix());
+    EXPECT_EQ(RigFromYaml(out / "calibration" / "truth_rig.yaml").cameras[1].camera.fx,
+              scene.rig.cameras[1].camera.fx);
+    EXPECT_EQ(RigFromYaml(out / "rig.yaml").cameras[0].X_WC.matrix(),
+              scene.rig.cameras[0].X_WC.matrix());
     if (std::string(as) == "pictures") {
       EXPECT_EQ(ReadImage(out / "calibration" / "left_002.png").width, 320);
     } else {
@@ -502,11 +545,14 @@ TEST_F(SynthVideoFiles, FootageOfTheBoardComesWithAFileToCalibrateFrom) {
 }
 
 TEST(SynthVideo, TheSampleSceneIsReadAndHasRoomForItsMarkers) {
-  const VideoScene scene = LoadVideoScene(std::filesystem::path(IMPACTLAB_SOURCE_DIR) / "data/sample/video/scene.yaml");
+  const VideoScene scene =
+      LoadVideoScene(std::filesystem::path(IMPACTLAB_SOURCE_DIR) / "data/sample/video/scene.yaml");
   ASSERT_EQ(scene.markers.size(), 3u);
-  const double a = (scene.markers[1].p_BM - scene.markers[0].p_BM).norm(), b = (scene.markers[2].p_BM - scene.markers[1].p_BM).norm();
+  const double a = (scene.markers[1].p_BM - scene.markers[0].p_BM).norm(),
+               b = (scene.markers[2].p_BM - scene.markers[1].p_BM).norm();
   EXPECT_NEAR(a / b, 2.5, 1e-9);
-  for (const SceneMarker& marker : scene.markers) EXPECT_LT(marker.p_BM.norm(), scene.motion.body.half_length);
+  for (const SceneMarker& marker : scene.markers)
+    EXPECT_LT(marker.p_BM.norm(), scene.motion.body.half_length);
   EXPECT_TRUE(scene.board.has_value());
   EXPECT_EQ(scene.rig.cameras.size(), 2u);
 }

@@ -23,10 +23,13 @@ using ::testing::HasSubstr;
 
 const Vector3d kGravity(0, 0, -9.80665);
 
-std::vector<ImpactEvent> RandomEvents(const Body& body, const Plane& floor, int n, std::uint64_t seed) {
+std::vector<ImpactEvent> RandomEvents(const Body& body, const Plane& floor, int n,
+                                      std::uint64_t seed) {
   std::mt19937_64 rng(seed);
   std::normal_distribution<double> normal;
-  const auto vector = [&](double x) { return Vector3d(x * normal(rng), body.planar ? 0 : x * normal(rng), x * normal(rng)); };
+  const auto vector = [&](double x) {
+    return Vector3d(x * normal(rng), body.planar ? 0 : x * normal(rng), x * normal(rng));
+  };
   std::vector<ImpactEvent> events;
   for (int k = 0; k < n; ++k) {
     ImpactEvent e;
@@ -40,7 +43,9 @@ std::vector<ImpactEvent> RandomEvents(const Body& body, const Plane& floor, int 
       e.omega_minus = Vector3d(0, 10 * normal(rng), 0);
       e.omega_plus = Vector3d(0, 10 * normal(rng), 0);
     } else {
-      e.X_WB.linear() = Eigen::Quaterniond(normal(rng), normal(rng), normal(rng), normal(rng)).normalized().toRotationMatrix();
+      e.X_WB.linear() = Eigen::Quaterniond(normal(rng), normal(rng), normal(rng), normal(rng))
+                            .normalized()
+                            .toRotationMatrix();
       e.X_WB.translation() = vector(1);
       e.omega_minus = vector(10);
       e.omega_plus = vector(10);
@@ -49,7 +54,8 @@ std::vector<ImpactEvent> RandomEvents(const Body& body, const Plane& floor, int 
     e.v_minus.z() = -10;
     e.v_plus = vector(2);
     e.p_WP = e.X_WB.translation() + vector(0.05);
-    Eigen::Matrix<double, kEventDim, kEventDim> root = Eigen::Matrix<double, kEventDim, kEventDim>::Zero();
+    Eigen::Matrix<double, kEventDim, kEventDim> root =
+        Eigen::Matrix<double, kEventDim, kEventDim>::Zero();
     for (int i = 0; i < kEventDim; ++i) {
       const bool active = !body.planar || (i % 3 == 1) == ((i / 3) % 2 == 1 && i < 12);
       for (int j = 0; j < kEventDim && active; ++j) root(i, j) = 1e-3 * normal(rng);
@@ -111,7 +117,8 @@ TEST(Tables, EventsReadBackExactly) {
     ASSERT_EQ(back.size(), events.size());
     for (std::size_t k = 0; k < events.size(); ++k) ExpectSame(events[k], back[k]);
     // The sidecar of planar events has the upper triangle of the 8 rows that move.
-    const Table cov = ReadCsv(folder / "events_cov.csv", {.text_columns = {"recording"}, .is_text = {}});
+    const Table cov =
+        ReadCsv(folder / "events_cov.csv", {.text_columns = {"recording"}, .is_text = {}});
     EXPECT_EQ(cov.columns.size(), 1u + (planar ? 36u : 120u));
   }
 }
@@ -158,10 +165,13 @@ TEST(Tables, BadRecordingAmongGoodOnesChangesNothingForThem) {
 TEST(Tables, NoEventsIsATable) {
   const TemporaryFolder folder;
   WriteEvents(folder.path(), {});
-  EXPECT_TRUE(ReadEvents(folder / "events.csv", MakeBox({0.06, 0, 0.06}, 1, true), Plane{}, kGravity).empty());
+  EXPECT_TRUE(
+      ReadEvents(folder / "events.csv", MakeBox({0.06, 0, 0.06}, 1, true), Plane{}, kGravity)
+          .empty());
 }
 
-std::vector<ImpactEvent> ReadText(const std::string& text, const Body& body, const std::string& sidecar = {}) {
+std::vector<ImpactEvent> ReadText(const std::string& text, const Body& body,
+                                  const std::string& sidecar = {}) {
   const TemporaryFolder folder;
   WriteFile(folder / "states.csv", text);
   if (!sidecar.empty()) WriteFile(folder / "states_cov.csv", sidecar);
@@ -178,12 +188,15 @@ std::string Fault(const std::string& text, const Body& body, const std::string& 
 }
 
 const char* const kPlanarHead =
-    "recording;impact;note;v_minus_x_mm_per_s;v_minus_z_m_per_s;omega_minus_y_deg_per_s;v_plus_x_m_per_s;v_plus_z_m_per_s;"
+    "recording;impact;note;v_minus_x_mm_per_s;v_minus_z_m_per_s;omega_minus_y_deg_per_s;v_plus_x_m_"
+    "per_s;v_plus_z_m_per_s;"
     "omega_plus_y_rad_per_s;r_x_mm;r_z_m;sd_v_minus_x_mm_per_s;sd_r_z_mm\n";
 
 TEST(Tables, ForeignPlanarTableInMixedUnits) {
   const Body body = MakeBox({0.06, 0, 0.06}, 1, true);
-  const auto events = ReadText(std::string(kPlanarHead) + "12;0;first try, 12.5 mm;100;-2;180;0.05;0.9;-4;20;-0.03;1;0.5\n", body);
+  const auto events = ReadText(
+      std::string(kPlanarHead) + "12;0;first try, 12.5 mm;100;-2;180;0.05;0.9;-4;20;-0.03;1;0.5\n",
+      body);
   ASSERT_EQ(events.size(), 1u);
   const ImpactEvent& e = events[0];
   EXPECT_EQ(e.recording, "12");
@@ -203,25 +216,32 @@ TEST(Tables, ForeignPlanarTableInMixedUnits) {
 TEST(Tables, LeverFromAttitudeOrSphere) {
   const Body square = MakeBox({0.06, 0, 0.06}, 1, true);
   const auto events = ReadText(
-      "recording,theta_deg,v_minus_x_m_per_s,v_minus_z_m_per_s,omega_minus_y_rad_per_s,v_plus_x_m_per_s,v_plus_z_m_per_s,omega_plus_y_rad_"
+      "recording,theta_deg,v_minus_x_m_per_s,v_minus_z_m_per_s,omega_minus_y_rad_per_s,v_plus_x_m_"
+      "per_s,v_plus_z_m_per_s,omega_plus_y_rad_"
       "per_s\n"
       "a,45,0,-1,0,0,0.5,0\n",
       square);
   EXPECT_LT((events[0].p_WP - Vector3d(0, 0, -0.03 * std::sqrt(2))).norm(), 1e-15);
   const Body ball = MakeBall(0.02, 0.1);
   const std::string head =
-      "recording,v_minus_x_m_per_s,v_minus_y_m_per_s,v_minus_z_m_per_s,omega_minus_x_rad_per_s,omega_minus_y_rad_per_s,"
-      "omega_minus_z_rad_per_s,v_plus_x_m_per_s,v_plus_y_m_per_s,v_plus_z_m_per_s,omega_plus_x_rad_per_s,"
+      "recording,v_minus_x_m_per_s,v_minus_y_m_per_s,v_minus_z_m_per_s,omega_minus_x_rad_per_s,"
+      "omega_minus_y_rad_per_s,"
+      "omega_minus_z_rad_per_s,v_plus_x_m_per_s,v_plus_y_m_per_s,v_plus_z_m_per_s,omega_plus_x_rad_"
+      "per_s,"
       "omega_plus_y_rad_per_s,omega_plus_z_rad_per_s";
   EXPECT_EQ(ReadText(head + "\na,0,0,-1,0,0,0,0,0,1,0,0,0\n", ball)[0].p_WP, Vector3d(0, 0, -0.02));
   // A body of unequal moments needs an attitude; one without a centre of symmetry a contact point.
-  EXPECT_THAT(Fault(head + ",r_x_m,r_y_m,r_z_m\na,0,0,-1,0,0,0,0,0,1,0,0,0,0,0,0\n", MakeBox({1, 2, 3}, 1)), HasSubstr("attitude"));
-  EXPECT_THAT(Fault(head + "\na,0,0,-1,0,0,0,0,0,1,0,0,0\n", MakeBox({1, 1, 1}, 1)), HasSubstr("contact point"));
+  EXPECT_THAT(
+      Fault(head + ",r_x_m,r_y_m,r_z_m\na,0,0,-1,0,0,0,0,0,1,0,0,0,0,0,0\n", MakeBox({1, 2, 3}, 1)),
+      HasSubstr("attitude"));
+  EXPECT_THAT(Fault(head + "\na,0,0,-1,0,0,0,0,0,1,0,0,0\n", MakeBox({1, 1, 1}, 1)),
+              HasSubstr("contact point"));
 }
 
 TEST(Tables, SpinsOfABallMayBeUnknown) {
   const std::string text =
-      "recording,v_minus_x_m_per_s,v_minus_z_m_per_s,omega_minus_y_rad_per_s,v_plus_x_m_per_s,v_plus_z_m_per_s,omega_plus_y_rad_per_s\n"
+      "recording,v_minus_x_m_per_s,v_minus_z_m_per_s,omega_minus_y_rad_per_s,v_plus_x_m_per_s,v_"
+      "plus_z_m_per_s,omega_plus_y_rad_per_s\n"
       "a,1,-2,,0.7,1,\n";
   const ImpactEvent event = ReadText(text, MakeBall(0.02, 0.1, true))[0];
   EXPECT_TRUE(event.accepted);
@@ -249,15 +269,16 @@ TEST(Tables, FaultsSayWhereAndWhatIsAllowed) {
               ::testing::AllOf(HasSubstr("row 2, column v_plus_z_m_per_s"), HasSubstr("empty")));
   EXPECT_THAT(fault(head + "a;0.5;;100;-2;0;0;1;0;20;-0.03;1;0.5\n"),
               ::testing::AllOf(HasSubstr("column impact"), HasSubstr("whole number")));
-  EXPECT_THAT(fault(head + "a;0;;100;-2;0;0;1;0;20;-0.03;-1;0.5\n"), HasSubstr("sd_v_minus_x_mm_per_s"));
+  EXPECT_THAT(fault(head + "a;0;;100;-2;0;0;1;0;20;-0.03;-1;0.5\n"),
+              HasSubstr("sd_v_minus_x_mm_per_s"));
   EXPECT_THAT(fault(head + "a;0;;fast;-2;0;0;1;0;20;-0.03;1;0.5\n"), HasSubstr("fast"));
   EXPECT_THAT(fault("recording;v_minus_x_m\na;1\n"), HasSubstr("v_minus_x"));
   EXPECT_THAT(fault("impact;v_minus_x_m_per_s\n0;1\n"), HasSubstr("recording"));
   // A spatial state has no place in planar motion.
-  EXPECT_THAT(
-      fault("recording,v_minus_x_m_per_s,v_minus_y_m_per_s,v_minus_z_m_per_s,omega_minus_y_rad_per_s,v_plus_x_m_per_s,v_plus_z_m_per_s,"
-            "omega_plus_y_rad_per_s,r_x_m,r_z_m\na,0,0.1,-1,0,0,1,0,0,-0.03\n"),
-      ::testing::AllOf(HasSubstr("v_minus_y_m_per_s"), HasSubstr("planar")));
+  EXPECT_THAT(fault("recording,v_minus_x_m_per_s,v_minus_y_m_per_s,v_minus_z_m_per_s,omega_minus_y_"
+                    "rad_per_s,v_plus_x_m_per_s,v_plus_z_m_per_s,"
+                    "omega_plus_y_rad_per_s,r_x_m,r_z_m\na,0,0.1,-1,0,0,1,0,0,-0.03\n"),
+              ::testing::AllOf(HasSubstr("v_minus_y_m_per_s"), HasSubstr("planar")));
   EXPECT_THROW(ReadEvents("/no/such/events.csv", body, Plane{}, kGravity), DataError);
 }
 
@@ -291,11 +312,14 @@ TEST(Tables, SidecarOfAnotherTableIsRefused) {
 }
 
 TEST(Tables, PublishedTablesLoad) {
-  const std::filesystem::path folder = std::filesystem::path(IMPACTLAB_SOURCE_DIR) / "data" / "published";
+  const std::filesystem::path folder =
+      std::filesystem::path(IMPACTLAB_SOURCE_DIR) / "data" / "published";
   const Body rod = MakeRod(0.3, 0.01, 0.2);
   int accepted = 0;
   for (const auto& file : std::filesystem::directory_iterator(folder)) {
-    if (file.path().filename().string().find("_events") == std::string::npos || file.path().extension() != ".csv") continue;
+    if (file.path().filename().string().find("_events") == std::string::npos ||
+        file.path().extension() != ".csv")
+      continue;
     SCOPED_TRACE(file.path());
     const auto events = ReadEvents(file.path(), rod, Plane{}, kGravity);
     EXPECT_FALSE(events.empty());
@@ -303,7 +327,9 @@ TEST(Tables, PublishedTablesLoad) {
       if (!e.accepted) continue;
       ++accepted;
       EXPECT_TRUE(e.contact.A_F.allFinite() && e.v_plus_F.allFinite());
-      EXPECT_LT((e.X_WB.linear() * e.X_WB.linear().transpose() - Eigen::Matrix3d::Identity()).norm(), 1e-12);
+      EXPECT_LT(
+          (e.X_WB.linear() * e.X_WB.linear().transpose() - Eigen::Matrix3d::Identity()).norm(),
+          1e-12);
     }
   }
   EXPECT_GE(accepted, 6);
@@ -321,7 +347,9 @@ TEST(Tables, MotionHasOneRowForEveryArcAndRest) {
   fit.rests[0].recording = "a";
   fit.rests[0].X_WB = PlanarPose(0.1, 0.03, 0.2);
   WriteMotion(folder / "motion.csv", std::vector<MotionFit>{fit, MotionFit{}});
-  const Table table = ReadCsv(folder / "motion.csv", {.text_columns = {"recording", "kind"}, .is_text = {}, .empty_is_nan = true});
+  const Table table =
+      ReadCsv(folder / "motion.csv",
+              {.text_columns = {"recording", "kind"}, .is_text = {}, .empty_is_nan = true});
   ASSERT_EQ(table.n_rows(), 3u);
   EXPECT_EQ(table.TextColumn("kind"), (std::vector<std::string>{"flight", "flight", "rest"}));
   EXPECT_EQ(table.Column("acceleration_z_m_per_s2")[1], -9.8);
@@ -333,9 +361,11 @@ TEST(Tables, MotionHasOneRowForEveryArcAndRest) {
 
 TEST(Tables, AuditIsStrictJson) {
   AuditResult audit;
-  audit.gravity = {9.81, 0.01, 9.79, std::numeric_limits<double>::infinity(), true, "line\n\"quoted\" \xff"};
+  audit.gravity = {
+      9.81, 0.01, 9.79, std::numeric_limits<double>::infinity(), true, "line\n\"quoted\" \xff"};
   audit.momentum.rms = std::nan("");
-  audit.evidence.push_back({"theta_offset_rad", "momentum", {-0.036, 0.001, -0.038, -0.034, true, ""}});
+  audit.evidence.push_back(
+      {"theta_offset_rad", "momentum", {-0.036, 0.001, -0.038, -0.034, true, ""}});
   audit.findings.push_back({"theta_offset_rad", true, {}, "turned"});
   audit.correction.rotation_offset_B.y() = 0.036;
   audit.events.push_back({"drop_001", 2, 0.1, 0.2, -0.3, 0.01, "opposes", true, true, false});

@@ -106,8 +106,9 @@ TEST_F(TrackConfigTest, EveryKeyIsReadAndReadsBack) {
 }
 
 TEST_F(TrackConfigTest, TagsNameTheirCorners) {
-  const TrackPlan plan = LoadTracking(Write(
-      "cameras: [{name: c}]\nmarkers: {look: tags, names: [plate, ball], tag_ids: [3, 8]}\nrecordings: [{name: r, files: {c: x.mp4}}]\n"));
+  const TrackPlan plan =
+      LoadTracking(Write("cameras: [{name: c}]\nmarkers: {look: tags, names: [plate, ball], "
+                         "tag_ids: [3, 8]}\nrecordings: [{name: r, files: {c: x.mp4}}]\n"));
   EXPECT_EQ(plan.track.names.size(), 8u);
   EXPECT_EQ(plan.track.names[5], "ball.2");
   EXPECT_EQ(plan.track.tag_names[1], (std::pair<int, std::string>(8, "ball")));
@@ -116,33 +117,49 @@ TEST_F(TrackConfigTest, TagsNameTheirCorners) {
 }
 
 TEST_F(TrackConfigTest, MistakesAreNamedWithWhatIsAllowed) {
-  const std::string cameras = "cameras: [{name: c}]\n", recordings = "recordings: [{name: r, files: {c: x.mp4}}]\n";
+  const std::string cameras = "cameras: [{name: c}]\n",
+                    recordings = "recordings: [{name: r, files: {c: x.mp4}}]\n";
   const std::string markers = "markers: {names: [a, b, c]}\n";
   EXPECT_EQ(Refusal(cameras + markers + recordings), "accepted");
-  EXPECT_THAT(Refusal("cameras: [{name: c}, {name: c}]\n" + markers + recordings), HasSubstr("a name of its own"));
+  EXPECT_THAT(Refusal("cameras: [{name: c}, {name: c}]\n" + markers + recordings),
+              HasSubstr("a name of its own"));
   EXPECT_THAT(Refusal("cameras: [{name: 'a/b'}]\n" + markers + recordings), HasSubstr("letters"));
-  EXPECT_THAT(Refusal("cameras: [{name: c, exposure_ms: 2}]\n" + markers + recordings), HasSubstr("exposure_s"));
-  EXPECT_THAT(Refusal("cameras: [{name: c, levels: [9, 2]}]\n" + markers + recordings), HasSubstr("white above black"));
-  EXPECT_THAT(Refusal(cameras + "markers: {names: [unnamed_1]}\n" + recordings), HasSubstr("unnamed_"));
-  EXPECT_THAT(Refusal(cameras + "markers: {names: [a], layout_m: [[0, 0, 0], [0, 0, 1]]}\n" + recordings), HasSubstr("2 positions"));
+  EXPECT_THAT(Refusal("cameras: [{name: c, exposure_ms: 2}]\n" + markers + recordings),
+              HasSubstr("exposure_s"));
+  EXPECT_THAT(Refusal("cameras: [{name: c, levels: [9, 2]}]\n" + markers + recordings),
+              HasSubstr("white above black"));
+  EXPECT_THAT(Refusal(cameras + "markers: {names: [unnamed_1]}\n" + recordings),
+              HasSubstr("unnamed_"));
   EXPECT_THAT(
-      Refusal(cameras + "markers: {names: [a, b, c, d], layout_m: [[0, 0, 0], [0.1, 0, 0], [0.1, 0.1, 0], [0, 0.1, 0]]}\n" + recordings),
-      HasSubstr("told apart"))
+      Refusal(cameras + "markers: {names: [a], layout_m: [[0, 0, 0], [0, 0, 1]]}\n" + recordings),
+      HasSubstr("2 positions"));
+  EXPECT_THAT(Refusal(cameras +
+                      "markers: {names: [a, b, c, d], layout_m: [[0, 0, 0], [0.1, 0, 0], [0.1, "
+                      "0.1, 0], [0, 0.1, 0]]}\n" +
+                      recordings),
+              HasSubstr("told apart"))
       << "a square is its own turn: HOSTILE T34";
-  EXPECT_THAT(Refusal(cameras + markers + "recordings: [{name: r, files: {d: x.mp4}}]\n"), HasSubstr("allowed c"));
+  EXPECT_THAT(Refusal(cameras + markers + "recordings: [{name: r, files: {d: x.mp4}}]\n"),
+              HasSubstr("allowed c"));
   EXPECT_THAT(Refusal(cameras + markers), HasSubstr("neither recordings nor files"));
   EXPECT_THAT(Refusal(cameras + markers + "files: {c: '*.mp4'}\n"), HasSubstr("no file matches"));
-  EXPECT_THAT(Refusal(cameras + markers + recordings + "hints: [{marker: z, x_px: 1, y_px: 1}]\n"), HasSubstr("a, b, c"));
-  EXPECT_THAT(Refusal(cameras + markers + recordings + "frames: {first: 9, last: 2}\n"), HasSubstr("not before the first"));
-  EXPECT_THAT(Refusal(cameras + markers + recordings + "synchronise: {method: given, shift_s: [0, 1]}\n"), HasSubstr("shift_s"));
+  EXPECT_THAT(Refusal(cameras + markers + recordings + "hints: [{marker: z, x_px: 1, y_px: 1}]\n"),
+              HasSubstr("a, b, c"));
+  EXPECT_THAT(Refusal(cameras + markers + recordings + "frames: {first: 9, last: 2}\n"),
+              HasSubstr("not before the first"));
+  EXPECT_THAT(
+      Refusal(cameras + markers + recordings + "synchronise: {method: given, shift_s: [0, 1]}\n"),
+      HasSubstr("shift_s"));
   EXPECT_THAT(Refusal(cameras + markers + recordings + "rig: none.yaml\n"), HasSubstr("none.yaml"));
 }
 
 TEST_F(TrackConfigTest, PatternsPairVideosOfOneDrop) {
-  for (const char* name : {"drop_1_L.mp4", "drop_2_L.mp4", "drop_10_L.mp4", "drop_1_R.mp4", "drop_10_R.mp4"})
+  for (const char* name :
+       {"drop_1_L.mp4", "drop_2_L.mp4", "drop_10_L.mp4", "drop_1_R.mp4", "drop_10_R.mp4"})
     std::ofstream(folder_ / name) << "x";
   const TrackPlan plan =
-      LoadTracking(Write("cameras: [{name: l}, {name: r}]\nmarkers: {names: [a]}\nfiles: {l: '*_L.mp4', r: '*_R.mp4'}\n"));
+      LoadTracking(Write("cameras: [{name: l}, {name: r}]\nmarkers: {names: [a]}\nfiles: {l: "
+                         "'*_L.mp4', r: '*_R.mp4'}\n"));
   ASSERT_EQ(plan.recordings.size(), 3u);
   EXPECT_EQ(plan.recordings[1].name, "2");
   EXPECT_TRUE(plan.recordings[1].files[1].empty());
@@ -152,7 +169,8 @@ TEST_F(TrackConfigTest, PatternsPairVideosOfOneDrop) {
 TEST_F(TrackConfigTest, WhatIsReadIsNeverWrittenOver) {
   std::ofstream(folder_ / "s_r_c.mp4") << "a recording";
   const TrackPlan plan =
-      LoadTracking(Write("cameras: [{name: c}]\nmarkers: {names: [a]}\nrecordings: [{name: r, files: {c: s_r_c.mp4}}]\n"));
+      LoadTracking(Write("cameras: [{name: c}]\nmarkers: {names: [a]}\nrecordings: [{name: r, "
+                         "files: {c: s_r_c.mp4}}]\n"));
   TrackRunOptions options;
   options.quiet = true;
   options.overlay = folder_ / "s.mp4";
@@ -165,7 +183,8 @@ TEST_F(TrackConfigTest, WhatIsReadIsNeverWrittenOver) {
 TEST_F(TrackConfigTest, AnEmptyFolderIsARowAndNotTheEndOfTheBatch) {
   std::filesystem::create_directories(folder_ / "pictures");
   const TrackPlan plan =
-      LoadTracking(Write("cameras: [{name: c}]\nmarkers: {names: [a]}\nrecordings: [{name: r, files: {c: pictures}}]\n"));
+      LoadTracking(Write("cameras: [{name: c}]\nmarkers: {names: [a]}\nrecordings: [{name: r, "
+                         "files: {c: pictures}}]\n"));
   EXPECT_THAT(TrackRecording(plan, 0).summary.failure, HasSubstr("pictures"));
 }
 

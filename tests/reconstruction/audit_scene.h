@@ -1,6 +1,6 @@
 #pragma once
-// Events, flight arcs and rests of a body with known frame errors, made without any law of contact: impulses are drawn inside a friction
-// cone.
+// Events, flight arcs and rests of a body with known frame errors, made without any law of contact:
+// impulses are drawn inside a friction cone.
 
 #include <Eigen/Dense>
 #include <cmath>
@@ -20,7 +20,8 @@ struct Scene {
   Body body = MakeBox(Vector3d(0.06, 0.06, 0.06), 0.1, true);
   Plane floor;
   int events = 40, rests = 40, arcs = 60;
-  double noise_velocity = 2e-3, noise_spin = 0.03, noise_angle = 3e-4, noise_position = 4e-5, noise_acceleration = 0.03;
+  double noise_velocity = 2e-3, noise_spin = 0.03, noise_angle = 3e-4, noise_position = 4e-5,
+         noise_acceleration = 0.03;
   double scatter_spin = 0;  // of the spin change, in no covariance [rad/s]
   double wild_share = 0;    // share of events with a spin change of no impulse
   double mu = 0.2;
@@ -35,7 +36,8 @@ struct AuditSet {
 };
 
 inline Matrix3d Exp(const Vector3d& r) {
-  return r.norm() > 0 ? Eigen::AngleAxisd(r.norm(), r.normalized()).toRotationMatrix() : Matrix3d(Matrix3d::Identity());
+  return r.norm() > 0 ? Eigen::AngleAxisd(r.norm(), r.normalized()).toRotationMatrix()
+                      : Matrix3d(Matrix3d::Identity());
 }
 
 // Pose as recorded, from the true one.
@@ -52,14 +54,19 @@ inline Isometry3d Record(const Scene& scene, const Isometry3d& X) {
 
 inline Matrix3d RandomAttitude(const Body& body, std::mt19937_64& rng) {
   std::normal_distribution<double> normal;
-  if (body.planar) return PlanarPose(0, 0, std::uniform_real_distribution<double>(-M_PI, M_PI)(rng)).linear();
-  return Eigen::Quaterniond(normal(rng), normal(rng), normal(rng), normal(rng)).normalized().toRotationMatrix();
+  if (body.planar)
+    return PlanarPose(0, 0, std::uniform_real_distribution<double>(-M_PI, M_PI)(rng)).linear();
+  return Eigen::Quaterniond(normal(rng), normal(rng), normal(rng), normal(rng))
+      .normalized()
+      .toRotationMatrix();
 }
 
 inline AuditSet MakeSet(const Scene& scene, std::uint64_t seed) {
   std::mt19937_64 rng(seed);
   std::normal_distribution<double> normal;
-  const auto uniform = [&](double a, double b) { return std::uniform_real_distribution<double>(a, b)(rng); };
+  const auto uniform = [&](double a, double b) {
+    return std::uniform_real_distribution<double>(a, b)(rng);
+  };
   const auto vector = [&](double sd) {
     Vector3d v(normal(rng), normal(rng), normal(rng));
     if (scene.body.planar) v.y() = 0;
@@ -92,8 +99,10 @@ inline AuditSet MakeSet(const Scene& scene, std::uint64_t seed) {
     e.X_WB.translation() = Vector3d(uniform(-0.3, 0.3), body.planar ? 0 : uniform(-0.3, 0.3), 0);
     e.X_WB.translation().z() -= ContactWithPlane(body, e.X_WB, floor).gap / floor.normal.z();
     e.p_WP = ContactWithPlane(body, e.X_WB, floor).p_WP;
-    e.v_minus = Vector3d(uniform(-0.8, 0.8), body.planar ? 0 : uniform(-0.8, 0.8), -uniform(1.2, 2.6));
-    e.omega_minus = body.planar ? Vector3d(0, uniform(-10, 10), 0) : Vector3d(uniform(-10, 10), uniform(-10, 10), uniform(-10, 10));
+    e.v_minus =
+        Vector3d(uniform(-0.8, 0.8), body.planar ? 0 : uniform(-0.8, 0.8), -uniform(1.2, 2.6));
+    e.omega_minus = body.planar ? Vector3d(0, uniform(-10, 10), 0)
+                                : Vector3d(uniform(-10, 10), uniform(-10, 10), uniform(-10, 10));
     UpdateContact(e, body, floor, gravity);
     const Vector3d v = e.contact.v_minus_F;
     if (v.z() > -0.3) continue;
@@ -106,7 +115,9 @@ inline AuditSet MakeSet(const Scene& scene, std::uint64_t seed) {
     if (denominator <= 0) continue;
     J *= -(1 + restitution) * v.z() / denominator;
     if ((v + e.contact.A_F * J).head<2>().dot(v.head<2>()) < 0) {
-      const double part = v.head<2>().squaredNorm() / (v.head<2>().squaredNorm() - (v + e.contact.A_F * J).head<2>().dot(v.head<2>()));
+      const double part =
+          v.head<2>().squaredNorm() /
+          (v.head<2>().squaredNorm() - (v + e.contact.A_F * J).head<2>().dot(v.head<2>()));
       J.head<2>() *= part;
     }
     const VelocityChange change = ApplyImpulse(body, e.X_WB, e.contact.X_WF, J);
@@ -121,19 +132,24 @@ inline AuditSet MakeSet(const Scene& scene, std::uint64_t seed) {
     r.X_WB = Record(scene, e.X_WB);
     r.X_WB.linear() = r.X_WB.linear() * Exp(turn(scene.noise_angle));
     r.X_WB.translation() += vector(scene.noise_position);
-    r.v_minus = v_factor * flip.cwiseProduct(e.v_minus - e.omega_minus.cross(arm)) + vector(scene.noise_velocity);
-    r.v_plus = v_factor * flip.cwiseProduct(e.v_plus - e.omega_plus.cross(arm)) + vector(scene.noise_velocity);
+    r.v_minus = v_factor * flip.cwiseProduct(e.v_minus - e.omega_minus.cross(arm)) +
+                vector(scene.noise_velocity);
+    r.v_plus = v_factor * flip.cwiseProduct(e.v_plus - e.omega_plus.cross(arm)) +
+               vector(scene.noise_velocity);
     r.omega_minus = sense / error.clock_rate * e.omega_minus + turn(scene.noise_spin);
     r.omega_plus = sense / error.clock_rate * e.omega_plus + turn(scene.noise_spin);
-    const Vector3d lever = r.X_WB.linear() * SupportLever(body, r.X_WB.linear().transpose() * scene.floor.normal);
+    const Vector3d lever =
+        r.X_WB.linear() * SupportLever(body, r.X_WB.linear().transpose() * scene.floor.normal);
     r.p_WP = r.X_WB.translation() + lever;
     r.sigma_position = scene.noise_position;
     r.sigma_angle = scene.noise_angle;
     r.cov.setZero();
     for (int i = 0; i < 3; ++i) {
       const bool in_plane = i != 1;
-      for (const int k : {kVMinus, kVPlus}) r.cov(k + i, k + i) = !body.planar || in_plane ? std::pow(scene.noise_velocity, 2) : 0;
-      for (const int k : {kOmegaMinus, kOmegaPlus}) r.cov(k + i, k + i) = !body.planar || !in_plane ? std::pow(scene.noise_spin, 2) : 0;
+      for (const int k : {kVMinus, kVPlus})
+        r.cov(k + i, k + i) = !body.planar || in_plane ? std::pow(scene.noise_velocity, 2) : 0;
+      for (const int k : {kOmegaMinus, kOmegaPlus})
+        r.cov(k + i, k + i) = !body.planar || !in_plane ? std::pow(scene.noise_spin, 2) : 0;
     }
     Matrix3d turning = std::pow(scene.noise_angle, 2) * Matrix3d::Identity();
     if (body.planar) turning(0, 0) = turning(2, 2) = 0;
@@ -152,10 +168,12 @@ inline AuditSet MakeSet(const Scene& scene, std::uint64_t seed) {
     Vector3d a = gravity;
     if (scene.spinning_arcs) {
       const Matrix3d R = RandomAttitude(body, rng);
-      const Vector3d spin = body.planar ? Vector3d(0, uniform(-10, 10), 0) : Vector3d(uniform(-8, 8), uniform(-8, 8), uniform(-8, 8));
+      const Vector3d spin = body.planar ? Vector3d(0, uniform(-10, 10), 0)
+                                        : Vector3d(uniform(-8, 8), uniform(-8, 8), uniform(-8, 8));
       a -= spin.cross(spin.cross(R * error.com_offset_B));
     }
-    arc.acceleration_W = error.length_scale / std::pow(error.clock_rate, 2) * flip.cwiseProduct(a) + vector(scene.noise_acceleration);
+    arc.acceleration_W = error.length_scale / std::pow(error.clock_rate, 2) * flip.cwiseProduct(a) +
+                         vector(scene.noise_acceleration);
     arc.sd_acceleration = Vector3d::Constant(scene.noise_acceleration);
     if (body.planar) arc.sd_acceleration.y() = 0;
     set.arcs.push_back(arc);
@@ -172,7 +190,8 @@ inline AuditSet MakeSet(const Scene& scene, std::uint64_t seed) {
       X = PlanarPose(uniform(-0.3, 0.3), 0, base + slope);
     } else {
       X.linear() = Eigen::Quaterniond::FromTwoVectors(up, floor.normal).toRotationMatrix();
-      X.linear() = Eigen::AngleAxisd(uniform(-M_PI, M_PI), floor.normal).toRotationMatrix() * X.linear();
+      X.linear() =
+          Eigen::AngleAxisd(uniform(-M_PI, M_PI), floor.normal).toRotationMatrix() * X.linear();
       X.translation() = Vector3d(uniform(-0.3, 0.3), uniform(-0.3, 0.3), 0);
     }
     X.translation().z() -= ContactWithPlane(body, X, floor).gap / floor.normal.z();
@@ -189,7 +208,8 @@ inline AuditSet MakeSet(const Scene& scene, std::uint64_t seed) {
   return set;
 }
 
-inline AuditResult RunAudit(const Scene& scene, const AuditSet& set, const AuditOptions& options = {}) {
+inline AuditResult RunAudit(const Scene& scene, const AuditSet& set,
+                            const AuditOptions& options = {}) {
   return Audit(set.events, set.arcs, set.rests, scene.body, scene.floor, options);
 }
 
@@ -216,7 +236,8 @@ inline std::vector<std::string> NamedParameters(const AuditResult& result) {
 // All texts, for failure messages.
 inline std::string Story(const AuditResult& result) {
   std::string text;
-  for (const Finding& f : result.findings) text += (f.named ? "[named] " : "[not named] ") + f.text + "\n";
+  for (const Finding& f : result.findings)
+    text += (f.named ? "[named] " : "[not named] ") + f.text + "\n";
   return text;
 }
 

@@ -36,7 +36,8 @@ double Off(const AuditResult& result, const std::string& parameter, double plant
 
 void ExpectFinite(const AuditResult& r) {
   for (const MomentumAudit* m : {&r.momentum, &r.momentum_corrected}) {
-    EXPECT_TRUE(std::isfinite(m->rms + m->median_abs + m->bias + m->spread + m->expected_rms + m->gyration_body));
+    EXPECT_TRUE(std::isfinite(m->rms + m->median_abs + m->bias + m->spread + m->expected_rms +
+                              m->gyration_body));
   }
   const auto check = [](const Estimate& e) {
     EXPECT_TRUE(std::isfinite(e.value + e.sd + e.lower95 + e.upper95));
@@ -47,9 +48,11 @@ void ExpectFinite(const AuditResult& r) {
   check(r.momentum.gyration_tangential);
   for (const Evidence& e : r.evidence) check(e.estimate);
   for (const Finding& f : r.findings) EXPECT_FALSE(f.text.empty());
-  for (const EventAudit& e : r.events) EXPECT_TRUE(std::isfinite(e.momentum_residual + e.momentum_sd + e.energy_gain + e.energy_sd));
+  for (const EventAudit& e : r.events)
+    EXPECT_TRUE(std::isfinite(e.momentum_residual + e.momentum_sd + e.energy_gain + e.energy_sd));
   EXPECT_TRUE(r.correction.rotation_offset_B.allFinite() && r.correction.com_offset_B.allFinite());
-  EXPECT_TRUE(std::isfinite(r.correction.length_scale + r.correction.clock_rate + r.correction.floor_offset + r.correction.floor_tilt));
+  EXPECT_TRUE(std::isfinite(r.correction.length_scale + r.correction.clock_rate +
+                            r.correction.floor_offset + r.correction.floor_tilt));
 }
 
 TEST(Audit, FindsNothingWrongInCleanData) {
@@ -63,7 +66,8 @@ TEST(Audit, FindsNothingWrongInCleanData) {
     EXPECT_LT(result.momentum.relative(), 0.02);
     EXPECT_NEAR(result.gravity.value, 9.80665, 4 * result.gravity.sd);
     EXPECT_LT(result.gravity.sd, 0.02);
-    for (const Estimate& k : {result.momentum.gyration_normal, result.momentum.gyration_tangential}) {
+    for (const Estimate& k :
+         {result.momentum.gyration_normal, result.momentum.gyration_tangential}) {
       ASSERT_TRUE(k.determined) << k.reason;
       EXPECT_NEAR(k.value, result.momentum.gyration_body, 4 * k.sd);
       EXPECT_LT(k.sd, 0.05 * k.value);
@@ -90,13 +94,15 @@ void ExpectNamed(const Scene& scene, std::uint64_t seed, const std::vector<Plant
   const AuditResult result = RunAudit(scene, MakeSet(scene, seed));
   std::vector<std::string> names;
   for (const Planted& p : planted) names.push_back(p.parameter);
-  EXPECT_THAT(NamedParameters(result), ::testing::UnorderedElementsAreArray(names)) << Story(result);
+  EXPECT_THAT(NamedParameters(result), ::testing::UnorderedElementsAreArray(names))
+      << Story(result);
   for (const Planted& p : planted) {
     if (p.parameter != "mirrored") {
       EXPECT_LT(Off(result, p.parameter, p.value), 4) << p.parameter << "\n" << Story(result);
     }
   }
-  EXPECT_LT(result.momentum_corrected.rms, 1.6 * result.momentum_corrected.expected_rms) << Story(result);
+  EXPECT_LT(result.momentum_corrected.rms, 1.6 * result.momentum_corrected.expected_rms)
+      << Story(result);
   ExpectFinite(result);
 }
 
@@ -131,10 +137,14 @@ TEST(Audit, NamesOneErrorAloneSpatial) {
   std::uint64_t seed = 200;
   Scene attitude = SpatialScene();
   attitude.error.rotation_offset_B = Vector3d(0.02, -0.03, 0.015);
-  ExpectNamed(attitude, ++seed, {{"rotation_offset_x_rad", 0.02}, {"rotation_offset_y_rad", -0.03}, {"rotation_offset_z_rad", 0.015}});
+  ExpectNamed(attitude, ++seed,
+              {{"rotation_offset_x_rad", 0.02},
+               {"rotation_offset_y_rad", -0.03},
+               {"rotation_offset_z_rad", 0.015}});
   Scene com = SpatialScene();
   com.error.com_offset_B = Vector3d(1e-3, -1e-3, 2e-3);
-  ExpectNamed(com, ++seed, {{"com_offset_x_m", 1e-3}, {"com_offset_y_m", -1e-3}, {"com_offset_z_m", 2e-3}});
+  ExpectNamed(com, ++seed,
+              {{"com_offset_x_m", 1e-3}, {"com_offset_y_m", -1e-3}, {"com_offset_z_m", 2e-3}});
   Scene scale = SpatialScene();
   scale.error.length_scale = 0.98;
   ExpectNamed(scale, ++seed, {{"length_scale", 0.98}});
@@ -160,7 +170,8 @@ TEST(Audit, NamesErrorsInPairs) {
   scene = Scene();
   scene.error.rotation_offset_B = Vector3d(0, 0.036, 0);
   scene.error.com_offset_B = Vector3d(8e-4, 0, 8e-4);
-  ExpectNamed(scene, 302, {{"theta_offset_rad", -0.036}, {"com_offset_x_m", 8e-4}, {"com_offset_z_m", 8e-4}});
+  ExpectNamed(scene, 302,
+              {{"theta_offset_rad", -0.036}, {"com_offset_x_m", 8e-4}, {"com_offset_z_m", 8e-4}});
   scene = Scene();
   scene.error.length_scale = 1.03;
   scene.error.rotation_offset_B = Vector3d(0, -0.02, 0);
@@ -181,7 +192,8 @@ TEST(Audit, NamesErrorsInPairs) {
 
 TEST(Audit, TellsReversedThetaFromReversedXOnAnAsymmetricBody) {
   Scene scene;
-  scene.body = MakePolytope({Vector3d(-0.03, 0, -0.02), Vector3d(0.05, 0, -0.02), Vector3d(0.04, 0, 0.05)}, 0.1, true);
+  scene.body = MakePolytope(
+      {Vector3d(-0.03, 0, -0.02), Vector3d(0.05, 0, -0.02), Vector3d(0.04, 0, 0.05)}, 0.1, true);
   scene.rests = 0;
   scene.events = 60;
   scene.error.theta_flipped = true;
@@ -230,7 +242,8 @@ TEST(Audit, WithoutASecondSourceNothingIsNamed) {
   events_only.arcs.clear();
   events_only.rests.clear();
   for (ImpactEvent& e : events_only.events) e.X_WB.translation().setZero();  // no use of heights
-  for (std::size_t i = 0; i < events_only.events.size(); ++i) events_only.events[i].X_WB.translation().z() = i % 7;
+  for (std::size_t i = 0; i < events_only.events.size(); ++i)
+    events_only.events[i].X_WB.translation().z() = i % 7;
   const AuditResult momentum = RunAudit(turned, events_only);
   EXPECT_THAT(NamedParameters(momentum), IsEmpty()) << Story(momentum);
   const Finding* seen = Find(momentum, "theta_offset_rad");
@@ -245,7 +258,8 @@ TEST(Audit, ContactHeightsStandInForRests) {
   scene.error.rotation_offset_B = Vector3d(0, 0.04, 0);
   ExpectNamed(scene, 61, {{"theta_offset_rad", -0.04}});
   scene.error = FrameCorrection();
-  // They have no say on the scale, which the depth and the rounding of a real contact mimic: without rests, scale and clock stay together.
+  // They have no say on the scale, which the depth and the rounding of a real contact mimic:
+  // without rests, scale and clock stay together.
   scene.error.length_scale = 1.04;
   const AuditResult result = RunAudit(scene, MakeSet(scene, 62));
   EXPECT_TRUE(NamedParameters(result).empty()) << Story(result);
@@ -256,7 +270,8 @@ TEST(Audit, SourcesThatContradictEachOtherNameNothing) {
   // Rests say the attitude is off, events deny it.
   Scene scene;
   AuditSet set = MakeSet(scene, 71);
-  for (RestPose& rest : set.rests) rest.X_WB.linear() = rest.X_WB.linear() * Exp(Vector3d(0, -0.03, 0));
+  for (RestPose& rest : set.rests)
+    rest.X_WB.linear() = rest.X_WB.linear() * Exp(Vector3d(0, -0.03, 0));
   const AuditResult result = RunAudit(scene, set);
   EXPECT_FALSE(Named(result, "theta_offset_rad")) << Story(result);
   EXPECT_EQ(result.correction.theta_offset(), 0);
@@ -330,12 +345,15 @@ TEST(Audit, HostileValuesAreLeftOut) {
   EXPECT_THROW(Audit(set.events, set.arcs, set.rests, scene.body, nowhere), ConfigError);
   AuditOptions options;
   options.significance = 0;
-  EXPECT_THROW(Audit(set.events, set.arcs, set.rests, scene.body, scene.floor, options), ConfigError);
+  EXPECT_THROW(Audit(set.events, set.arcs, set.rests, scene.body, scene.floor, options),
+               ConfigError);
 }
 
 TEST(Audit, RoundBodiesAndRodsAreAudited) {
-  for (const Body& body : {MakeBall(0.03, 0.1, true), MakeBall(0.03, 0.1), MakeRod(0.2, 0.01, 0.1, true), MakeRod(0.2, 0.01, 0.1),
-                           MakeEllipsoid(Vector3d(0.05, 0.03, 0.02), 0.1), MakeEllipsoid(Vector3d(0.05, 0, 0.02), 0.1, true)}) {
+  for (const Body& body :
+       {MakeBall(0.03, 0.1, true), MakeBall(0.03, 0.1), MakeRod(0.2, 0.01, 0.1, true),
+        MakeRod(0.2, 0.01, 0.1), MakeEllipsoid(Vector3d(0.05, 0.03, 0.02), 0.1),
+        MakeEllipsoid(Vector3d(0.05, 0, 0.02), 0.1, true)}) {
     Scene scene;
     scene.body = body;
     scene.rests = 0;
@@ -344,7 +362,9 @@ TEST(Audit, RoundBodiesAndRodsAreAudited) {
     ExpectFinite(result);
     EXPECT_FALSE(Named(result, "clock_rate")) << body.name << Story(result);
     EXPECT_FALSE(Named(result, "theta_offset_rad")) << body.name << Story(result);
-    EXPECT_TRUE(Named(result, "length_scale") || Find(result, "clock_rate|length_scale") != nullptr) << body.name << "\n" << Story(result);
+    EXPECT_TRUE(Named(result, "length_scale") || Find(result, "clock_rate|length_scale") != nullptr)
+        << body.name << "\n"
+        << Story(result);
   }
 }
 
@@ -359,7 +379,8 @@ TEST(Audit, WrongInertiaIsNamedBesideTheSolid) {
   EXPECT_TRUE(Named(result, "inertia_scale")) << Story(result);
   EXPECT_LT(Off(result, "inertia_scale", 0.00068 / 0.00081), 4);
   EXPECT_THAT(result.inertia_note, ::testing::HasSubstr("uniform solid 0.00067"));
-  EXPECT_FALSE(Named(result, "theta_offset_rad") || Named(result, "com_offset_x_m")) << Story(result);
+  EXPECT_FALSE(Named(result, "theta_offset_rad") || Named(result, "com_offset_x_m"))
+      << Story(result);
 }
 
 TEST(Audit, EnergyGainAndAssistingFrictionAreFlagged) {
@@ -389,7 +410,8 @@ TEST(Audit, SwappedAxesAreSeenInTheFall) {
   scene.events = 0;
   AuditSet set = MakeSet(scene, 99);
   for (FlightArc& arc : set.arcs) std::swap(arc.acceleration_W.x(), arc.acceleration_W.z());
-  for (RestPose& rest : set.rests) std::swap(rest.X_WB.translation().x(), rest.X_WB.translation().z());
+  for (RestPose& rest : set.rests)
+    std::swap(rest.X_WB.translation().x(), rest.X_WB.translation().z());
   const AuditResult result = RunAudit(scene, set);
   EXPECT_TRUE(Named(result, "axis_swapped")) << Story(result);
   EXPECT_THAT(Find(result, "axis_swapped")->text, ::testing::HasSubstr("along -x"));
@@ -398,7 +420,8 @@ TEST(Audit, SwappedAxesAreSeenInTheFall) {
 TEST(Audit, CorrectingAnEventUndoesWhatWasPlanted) {
   for (Scene scene : {Scene(), SpatialScene()}) {
     scene.noise_velocity = scene.noise_spin = scene.noise_angle = scene.noise_position = 0;
-    scene.error.rotation_offset_B = scene.body.planar ? Vector3d(0, -0.1, 0) : Vector3d(0.1, -0.05, 0.02);
+    scene.error.rotation_offset_B =
+        scene.body.planar ? Vector3d(0, -0.1, 0) : Vector3d(0.1, -0.05, 0.02);
     scene.error.com_offset_B = Vector3d(2e-3, scene.body.planar ? 0 : 1e-3, -3e-3);
     scene.error.length_scale = 1.1;
     scene.error.clock_rate = 0.9;
@@ -406,10 +429,13 @@ TEST(Audit, CorrectingAnEventUndoesWhatWasPlanted) {
     scene.error.floor_offset = 3e-3;
     const AuditSet set = MakeSet(scene, 31);
     for (std::size_t i = 0; i < set.events.size(); ++i) {
-      const ImpactEvent back = internal::CorrectEvent(set.events[i], scene.error, scene.body, scene.floor, Vector3d(0, 0, -9.80665));
+      const ImpactEvent back = internal::CorrectEvent(set.events[i], scene.error, scene.body,
+                                                      scene.floor, Vector3d(0, 0, -9.80665));
       const ImpactEvent& truth = set.truth[i];
       EXPECT_LT((back.v_minus - truth.v_minus).norm() + (back.v_plus - truth.v_plus).norm(), 1e-12);
-      EXPECT_LT((back.omega_minus - truth.omega_minus).norm() + (back.omega_plus - truth.omega_plus).norm(), 1e-12);
+      EXPECT_LT((back.omega_minus - truth.omega_minus).norm() +
+                    (back.omega_plus - truth.omega_plus).norm(),
+                1e-12);
       EXPECT_LT((back.X_WB.matrix() - truth.X_WB.matrix()).norm(), 1e-12);
       EXPECT_LT((back.contact.v_minus_F - truth.contact.v_minus_F).norm(), 1e-11);
     }
@@ -431,7 +457,8 @@ TEST(Audit, CovarianceOfACorrectedEventIsItsSpread) {
     x << e.v_minus, e.omega_minus, e.v_plus, e.omega_plus;
     return x;
   };
-  const ImpactEvent centre = internal::CorrectEvent(base, correction, scene.body, scene.floor, Vector3d(0, 0, -9.8));
+  const ImpactEvent centre =
+      internal::CorrectEvent(base, correction, scene.body, scene.floor, Vector3d(0, 0, -9.8));
   Eigen::Matrix<double, 12, 12> spread = Eigen::Matrix<double, 12, 12>::Zero();
   const int n = 4000;
   for (int i = 0; i < n; ++i) {
@@ -442,13 +469,18 @@ TEST(Audit, CovarianceOfACorrectedEventIsItsSpread) {
       e.omega_minus(k) += std::sqrt(base.cov(kOmegaMinus + k, kOmegaMinus + k)) * normal(rng);
       e.omega_plus(k) += std::sqrt(base.cov(kOmegaPlus + k, kOmegaPlus + k)) * normal(rng);
     }
-    const auto d = (at(internal::CorrectEvent(e, correction, scene.body, scene.floor, Vector3d(0, 0, -9.8))) - at(centre)).eval();
+    const auto d =
+        (at(internal::CorrectEvent(e, correction, scene.body, scene.floor, Vector3d(0, 0, -9.8))) -
+         at(centre))
+            .eval();
     spread += d * d.transpose() / n;
   }
   const Eigen::Matrix<double, 12, 12> stated = centre.cov.topLeftCorner<12, 12>();
   const Eigen::Matrix<double, 12, 1> sd = stated.diagonal().cwiseSqrt();
   for (int i = 0; i < 12; ++i) {
-    for (int j = 0; j < 12; ++j) EXPECT_NEAR(spread(i, j) / (sd(i) * sd(j)), stated(i, j) / (sd(i) * sd(j)), 0.09) << i << " " << j;
+    for (int j = 0; j < 12; ++j)
+      EXPECT_NEAR(spread(i, j) / (sd(i) * sd(j)), stated(i, j) / (sd(i) * sd(j)), 0.09)
+          << i << " " << j;
   }
 }
 
@@ -457,12 +489,15 @@ TEST(RestCandidates, AreTheStableFacets) {
   EXPECT_EQ(internal::RestCandidates(MakeBox(Vector3d(1, 0, 3), 1, true)).size(), 4u);
   EXPECT_TRUE(internal::RestCandidates(MakeBall(1, 1)).empty());
   std::vector<Vector3d> cube;
-  for (int i = 0; i < 8; ++i) cube.push_back(Vector3d(i & 1 ? 1 : -1, i & 2 ? 2 : -2, i & 4 ? 3 : -3));
+  for (int i = 0; i < 8; ++i)
+    cube.push_back(Vector3d(i & 1 ? 1 : -1, i & 2 ? 2 : -2, i & 4 ? 3 : -3));
   const auto facets = internal::RestCandidates(MakePolytope(cube, 1));
   ASSERT_EQ(facets.size(), 6u);
-  for (const auto& f : facets) EXPECT_NEAR(f.height, std::abs(f.up_B.dot(Vector3d(1, 2, 3))), 1e-12);
+  for (const auto& f : facets)
+    EXPECT_NEAR(f.height, std::abs(f.up_B.dot(Vector3d(1, 2, 3))), 1e-12);
   // A leaning parallelogram stands on its long sides only.
-  const Body slab = MakePolytope({Vector3d(0, 0, 0), Vector3d(1, 0, 0), Vector3d(4, 0, 1), Vector3d(3, 0, 1)}, 1, true);
+  const Body slab = MakePolytope(
+      {Vector3d(0, 0, 0), Vector3d(1, 0, 0), Vector3d(4, 0, 1), Vector3d(3, 0, 1)}, 1, true);
   const auto stable = internal::RestCandidates(slab);
   ASSERT_EQ(stable.size(), 2u);
   for (const auto& f : stable) EXPECT_LT(f.height, 0.3);
@@ -484,7 +519,9 @@ TEST(RobustFit, LimitsWildGroupsAndKeepsSingularDirections) {
   problem.active = {0, 1, 2};
   problem.start = Eigen::VectorXd::Zero(3);
   problem.unit = Eigen::VectorXd::Ones(3);
-  problem.residual = [&](const Eigen::VectorXd& p, Eigen::VectorXd& r) { r = (p(0) + p(2) + p(1) * x.array() - y.array()).matrix(); };
+  problem.residual = [&](const Eigen::VectorXd& p, Eigen::VectorXd& r) {
+    r = (p(0) + p(2) + p(1) * x.array() - y.array()).matrix();
+  };
   const internal::RobustFit fit = internal::FitRobust(problem);
   ASSERT_TRUE(fit.usable) << fit.reason;
   EXPECT_NEAR(fit.value(1), 2, 0.05);

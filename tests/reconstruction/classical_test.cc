@@ -1,4 +1,5 @@
-// Classical estimators: what each differentiates exactly, what each is biased by, and whether its stated noise is its noise.
+// Classical estimators: what each differentiates exactly, what each is biased by, and whether its
+// stated noise is its noise.
 
 #include "reconstruction/classical.h"
 
@@ -15,7 +16,8 @@
 namespace impactlab::test {
 namespace {
 
-constexpr std::array kAll = {ClassicalEstimator::kHoubolt, ClassicalEstimator::kCentralDifference, ClassicalEstimator::kSavitzkyGolay,
+constexpr std::array kAll = {ClassicalEstimator::kHoubolt, ClassicalEstimator::kCentralDifference,
+                             ClassicalEstimator::kSavitzkyGolay,
                              ClassicalEstimator::kLocalQuadratic, ClassicalEstimator::kKalman};
 using Matrix6 = Eigen::Matrix<double, 6, 6>;
 
@@ -25,7 +27,8 @@ struct Flight {
   MeasuredPoses poses;
 };
 
-Flight Fly(double sd_position, double sd_angle, std::mt19937_64& random, double phase = 0.4, double rate = 120) {
+Flight Fly(double sd_position, double sd_angle, std::mt19937_64& random, double phase = 0.4,
+           double rate = 120) {
   Flight out;
   out.drop.body = MakeBall(0.05, 0.2);
   out.drop.t = 0.3;
@@ -38,7 +41,8 @@ Flight Fly(double sd_position, double sd_angle, std::mt19937_64& random, double 
     const double s = t - out.drop.t;
     const Flying& f = s < 0 ? out.drop.minus : out.drop.plus;
     Isometry3d X = Isometry3d::Identity();
-    X.translation() = f.p + s * f.v + 0.5 * s * s * out.drop.gravity + sd_position * Normal3(random);
+    X.translation() =
+        f.p + s * f.v + 0.5 * s * s * out.drop.gravity + sd_position * Normal3(random);
     X.linear() = Turned(s * f.omega) * f.R * Turned(sd_angle * Normal3(random));
     out.poses.recording.t.push_back(t);
     out.poses.recording.X_WB.push_back(X);
@@ -52,7 +56,8 @@ Flight Fly(double sd_position, double sd_angle, std::mt19937_64& random, double 
 
 Eigen::Matrix<double, 12, 1> Errors(const ClassicalEstimate& e, const Drop& drop) {
   Eigen::Matrix<double, 12, 1> error;
-  error << e.minus.v - drop.minus.v, e.minus.omega - drop.minus.omega, e.plus.v - drop.plus.v, e.plus.omega - drop.plus.omega;
+  error << e.minus.v - drop.minus.v, e.minus.omega - drop.minus.omega, e.plus.v - drop.plus.v,
+      e.plus.omega - drop.plus.omega;
   return error;
 }
 
@@ -86,7 +91,8 @@ TEST(Classical, HouboltHasItsCoefficients) {
   EXPECT_NEAR(stencil.rate.dot(quartic) - 4 * std::pow(3 * dt, 3), -dt * dt * dt * 24 / 4, 1e-12);
 }
 
-// The difference is exact for a parabola already: the gravity term of eq. 4.24 moves it half an interval on, no more and no less.
+// The difference is exact for a parabola already: the gravity term of eq. 4.24 moves it half an
+// interval on, no more and no less.
 TEST(Classical, PrintedGravityTermIsHalfAnInterval) {
   std::mt19937_64 random(2);
   const double g = 9.80665, dt = 1.0 / 120;
@@ -106,7 +112,9 @@ TEST(Classical, PrintedGravityTermIsHalfAnInterval) {
     const ClassicalEstimate late = EstimateClassical(flight.poses, flight.drop.t, options);
     EXPECT_NEAR(late.plus.v.z() - flight.drop.plus.v.z(), -g * ((3 + phase) * dt + dt / 2), 1e-6);
     options.gravity = GravityCorrection::kToImpact;
-    EXPECT_LT((EstimateClassical(flight.poses, flight.drop.t, options).plus.v - flight.drop.plus.v).norm(), 1e-6);
+    EXPECT_LT((EstimateClassical(flight.poses, flight.drop.t, options).plus.v - flight.drop.plus.v)
+                  .norm(),
+              1e-6);
   }
 }
 
@@ -127,7 +135,8 @@ TEST(Classical, StatedNoiseIsTheNoise) {
       nees[1] += error.tail<6>().dot(e.plus.cov.ldlt().solve(error.tail<6>()));
     }
     const Interval band = ChiSquareBand(6.0 * n, 1e-4);
-    for (double x : nees) EXPECT_TRUE(band.lower < x && x < band.upper) << ToString(estimator) << " " << x;
+    for (double x : nees)
+      EXPECT_TRUE(band.lower < x && x < band.upper) << ToString(estimator) << " " << x;
   }
 }
 
@@ -139,20 +148,23 @@ TEST(Classical, MoreFramesLessNoise) {
     ClassicalOptions options;
     options.estimator = estimator;
     options.window = 11;
-    sd[estimator] = std::sqrt(EstimateClassical(flight.poses, flight.drop.t, options).minus.cov(2, 2));
+    sd[estimator] =
+        std::sqrt(EstimateClassical(flight.poses, flight.drop.t, options).minus.cov(2, 2));
   }
   EXPECT_GT(sd[ClassicalEstimator::kHoubolt], 2 * sd[ClassicalEstimator::kCentralDifference]);
   EXPECT_GT(sd[ClassicalEstimator::kHoubolt], 3 * sd[ClassicalEstimator::kLocalQuadratic]);
   EXPECT_GT(sd[ClassicalEstimator::kLocalQuadratic], sd[ClassicalEstimator::kSavitzkyGolay]);
 }
 
-// A smoother that does not know of the impact invents velocities that never were, and states a small uncertainty for them or a large one.
+// A smoother that does not know of the impact invents velocities that never were, and states a
+// small uncertainty for them or a large one.
 TEST(Classical, SmoothingAcrossTheImpactIsOff) {
   std::mt19937_64 random(5);
   const Flight flight = Fly(2e-4, 3e-3, random);
   ClassicalOptions options;
   options.estimator = ClassicalEstimator::kKalman;
-  const double apart = Errors(EstimateClassical(flight.poses, flight.drop.t, options), flight.drop).head<3>().norm();
+  const double apart =
+      Errors(EstimateClassical(flight.poses, flight.drop.t, options), flight.drop).head<3>().norm();
   options.across_impact = true;
   const ClassicalEstimate e = EstimateClassical(flight.poses, flight.drop.t, options);
   ASSERT_TRUE(e.usable);
@@ -162,7 +174,8 @@ TEST(Classical, SmoothingAcrossTheImpactIsOff) {
   EXPECT_GT(e.jerk, 1);
 }
 
-// From tracks of cameras that are not synchronous: neighbours share images, which the covariance has to know.
+// From tracks of cameras that are not synchronous: neighbours share images, which the covariance
+// has to know.
 TEST(Classical, TracksOfARodGiveTheTransverseSpin) {
   const CameraRig rig = DropRig(2);
   double nees = 0;
@@ -184,7 +197,8 @@ TEST(Classical, TracksOfARodGiveTheTransverseSpin) {
     const Vector3d error = e.minus.v - drop.minus.v;
     nees += error.dot(Matrix3d(e.minus.cov.topLeftCorner<3, 3>()).ldlt().solve(error));
     dof += 3;
-    const Vector3d across = (Matrix3d::Identity() - axis * axis.transpose()) * (e.minus.omega - drop.minus.omega);
+    const Vector3d across =
+        (Matrix3d::Identity() - axis * axis.transpose()) * (e.minus.omega - drop.minus.omega);
     EXPECT_LT(across.norm(), 6 * std::sqrt(e.minus.cov.bottomRightCorner<3, 3>().trace()) + 0.05);
   }
   ASSERT_GT(dof, 40);

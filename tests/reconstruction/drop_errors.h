@@ -10,7 +10,8 @@
 
 namespace impactlab::test {
 
-// Of the 19 states of the fit, in their order. The roll of a rod is a convention: the truth is rolled to that of the fit.
+// Of the 19 states of the fit, in their order. The roll of a rod is a convention: the truth is
+// rolled to that of the fit.
 inline Eigen::VectorXd StateError(const DropFit& fit, const Drop& drop) {
   Matrix3d R = drop.minus.R;
   const Matrix3d R_fit = fit.event.X_WB.linear();
@@ -23,9 +24,11 @@ inline Eigen::VectorXd StateError(const DropFit& fit, const Drop& drop) {
   error.segment<3>(kDropPose) = fit.event.X_WB.translation() - drop.minus.p;
   error.segment<3>(kDropPose + 3) = turn.angle() * turn.axis();
   error.segment<3>(kDropMinus) = fit.event.v_minus - drop.minus.v;
-  error.segment<3>(kDropMinus + 3) = R_fit.transpose() * fit.event.omega_minus - R.transpose() * drop.minus.omega;
+  error.segment<3>(kDropMinus + 3) =
+      R_fit.transpose() * fit.event.omega_minus - R.transpose() * drop.minus.omega;
   error.segment<3>(kDropPlus) = fit.event.v_plus - drop.plus.v;
-  error.segment<3>(kDropPlus + 3) = R_fit.transpose() * fit.event.omega_plus - R.transpose() * drop.plus.omega;
+  error.segment<3>(kDropPlus + 3) =
+      R_fit.transpose() * fit.event.omega_plus - R.transpose() * drop.plus.omega;
   error[kDropTime] = fit.event.t - drop.t;
   return error;
 }

@@ -46,7 +46,8 @@ void ExpectCovered(Thing thing, double offset_sd, int n, std::uint64_t seed) {
     DropFitOptions options;
     options.offset_sd = offset_sd;
     filming.offset[1] = offset_sd * normal(random);
-    const DropFit fit = FitDrop(Film(drop, rig, filming, random), rig, drop.markers, drop.body, {}, options);
+    const DropFit fit =
+        FitDrop(Film(drop, rig, filming, random), rig, drop.markers, drop.body, {}, options);
     ASSERT_TRUE(fit.usable) << fit.reason;
     ASSERT_TRUE(fit.event.cov.allFinite());
     Eigen::Matrix<double, 6, 1> error;
@@ -56,7 +57,8 @@ void ExpectCovered(Thing thing, double offset_sd, int n, std::uint64_t seed) {
         fit.event.cov.block<3, 3>(kVPlus, kVMinus), fit.event.cov.block<3, 3>(kVPlus, kVPlus);
     velocity += error.dot(cov.inverse() * error);
     time += std::pow((fit.event.t - drop.t) / fit.event.sd_t, 2);
-    if (offset_sd > 0) offset += std::pow((fit.offset[1] - filming.offset[1]) / fit.sd_offset[1], 2);
+    if (offset_sd > 0)
+      offset += std::pow((fit.offset[1] - filming.offset[1]) / fit.sd_offset[1], 2);
     if (thing == Thing::kRod) {
       EXPECT_FALSE(fit.observable);
     }
@@ -72,8 +74,8 @@ void ExpectCovered(Thing thing, double offset_sd, int n, std::uint64_t seed) {
 TEST(DropFit, BoxIsCovered) { ExpectCovered(Thing::kBox, 0, 10, 11); }
 TEST(DropFit, BarIsCovered) { ExpectCovered(Thing::kBar, 0, 10, 12); }
 TEST(DropFit, RodIsCoveredWithoutItsRoll) { ExpectCovered(Thing::kRod, 0, 10, 13); }
-// Markers of a rod sit 0.1 mm beside their line: they circle as the rod spins after the impact, at a roll that nobody sees. The spin is
-// what the moment of the impulse made of it.
+// Markers of a rod sit 0.1 mm beside their line: they circle as the rod spins after the impact, at
+// a roll that nobody sees. The spin is what the moment of the impulse made of it.
 TEST(DropFit, MarkersBesideTheLineOfARod) {
   std::mt19937_64 random(15);
   const CameraRig rig = DropRig(2);
@@ -94,8 +96,11 @@ TEST(DropFit, MarkersBesideTheLineOfARod) {
     EXPECT_LT(sd, 15);
     spin += std::pow(axis.dot(fit.event.omega_plus - drop.plus.omega) / sd, 2);
     const Eigen::VectorXd error = StateError(fit, drop);
-    for (int i = 0; i < 2; ++i) across += std::pow(error[kDropPlus + 3 + i], 2) / fit.cov(kDropPlus + 3 + i, kDropPlus + 3 + i);
-    for (int i = 0; i < 3; ++i) places += std::pow(error[kDropPose + i], 2) / fit.cov(kDropPose + i, kDropPose + i);
+    for (int i = 0; i < 2; ++i)
+      across +=
+          std::pow(error[kDropPlus + 3 + i], 2) / fit.cov(kDropPlus + 3 + i, kDropPlus + 3 + i);
+    for (int i = 0; i < 3; ++i)
+      places += std::pow(error[kDropPose + i], 2) / fit.cov(kDropPose + i, kDropPose + i);
     // All of it differs from impact to impact but for where they are along the line.
     EXPECT_TRUE((fit.dx_dlayout * Eigen::Matrix<double, 9, 1>::Unit(0)).isZero(1e-12));
   }
@@ -119,7 +124,8 @@ TEST(DropFit, OffsetOfSeveralFramesIsFound) {
     filming.offset[1] = frames / filming.rate;
     DropFitOptions options;
     options.offset_sd = 5 / filming.rate;
-    const DropFit fit = FitDrop(Film(drop, rig, filming, random), rig, drop.markers, drop.body, {}, options);
+    const DropFit fit =
+        FitDrop(Film(drop, rig, filming, random), rig, drop.markers, drop.body, {}, options);
     ASSERT_TRUE(fit.usable) << fit.reason;
     EXPECT_NEAR(fit.offset[1], filming.offset[1], 5 * fit.sd_offset[1]);
     EXPECT_LT(fit.sd_offset[1], 0.02 / filming.rate);
@@ -135,9 +141,11 @@ TEST(DropFit, RowTimesAreFound) {
   filming.t_line = 8e-6;
   filming.more_line = {2e-6, -1e-6, 0, 0};
   DropFitOptions options;
-  DropFit fit = FitDrop(Film(drop, rig, filming, random), rig, drop.markers, drop.body, {}, options);
+  DropFit fit =
+      FitDrop(Film(drop, rig, filming, random), rig, drop.markers, drop.body, {}, options);
   // Not modelled they spoil the fit.
-  EXPECT_TRUE(!fit.usable || std::abs(fit.event.t - drop.t) > 10 * fit.event.sd_t / fit.noise_scale);
+  EXPECT_TRUE(!fit.usable ||
+              std::abs(fit.event.t - drop.t) > 10 * fit.event.sd_t / fit.noise_scale);
   options.row_time_sd = 3e-6;
   fit = FitDrop(Film(drop, rig, filming, random), rig, drop.markers, drop.body, {}, options);
   ASSERT_TRUE(fit.usable) << fit.reason;
@@ -146,7 +154,8 @@ TEST(DropFit, RowTimesAreFound) {
     EXPECT_LT(fit.sd_row_time[c], 1e-6);
   }
   EXPECT_NEAR(fit.event.t, drop.t, 4 * fit.event.sd_t);
-  EXPECT_NEAR((fit.share_pixels + fit.share_clocks - fit.cov_pixels).norm(), 0, 1e-9 * fit.cov_pixels.norm());
+  EXPECT_NEAR((fit.share_pixels + fit.share_clocks - fit.cov_pixels).norm(), 0,
+              1e-9 * fit.cov_pixels.norm());
   EXPECT_GT(fit.share_clocks(kDropTime, kDropTime), 0);
 }
 
@@ -159,7 +168,8 @@ TEST(DropFit, RateOfAClockIsFound) {
   DropFitOptions options;
   options.offset_sd = 1e-3;
   options.rate_sd = 3e-3;
-  const DropFit fit = FitDrop(Film(drop, rig, filming, random), rig, drop.markers, drop.body, {}, options);
+  const DropFit fit =
+      FitDrop(Film(drop, rig, filming, random), rig, drop.markers, drop.body, {}, options);
   ASSERT_TRUE(fit.usable) << fit.reason;
   for (int c = 0; c < 2; ++c) EXPECT_NEAR(fit.rate[c], filming.clock_rate[c], 4 * fit.sd_rate[c]);
   EXPECT_LT(fit.sd_rate[1], 2e-3);
@@ -167,7 +177,8 @@ TEST(DropFit, RateOfAClockIsFound) {
 }
 
 // The layout as somebody measured it, two millimetres wrong.
-std::vector<BodyMarker> Misplaced(std::vector<BodyMarker> markers, double sd, std::mt19937_64& random) {
+std::vector<BodyMarker> Misplaced(std::vector<BodyMarker> markers, double sd,
+                                  std::mt19937_64& random) {
   for (BodyMarker& marker : markers) marker.p_BM += sd * Normal3(random);
   return markers;
 }
@@ -189,7 +200,8 @@ TEST(DropFit, LayoutIsLearned) {
   EXPECT_LT(error.dot(fit.cov_layout.ldlt().solve(error)), ChiSquareQuantile(1 - 1e-4, 12));
   for (int a = 0; a < 4; ++a) {
     for (int b = 0; b < a; ++b)
-      EXPECT_NEAR((fit.layout[a] - fit.layout[b]).norm(), (drop.markers[a].p_BM - drop.markers[b].p_BM).norm(), 1e-4);
+      EXPECT_NEAR((fit.layout[a] - fit.layout[b]).norm(),
+                  (drop.markers[a].p_BM - drop.markers[b].p_BM).norm(), 1e-4);
   }
   EXPECT_LT((fit.event.v_minus - drop.minus.v).norm(), 0.02);
 }
@@ -235,7 +247,8 @@ TEST(DropFit, PicturesThatSawBothFlightsAreLeftOut) {
   const DropFit wide = FitDrop(tracks, rig, drop.markers, drop.body, {}, options);
   ASSERT_TRUE(wide.usable);
   for (const DropResidual& r : wide.residuals) {
-    if (std::abs(tracks.points[r.point].t - wide.event.t) < 0.5 * (filming.exposure + options.contact_time)) {
+    if (std::abs(tracks.points[r.point].t - wide.event.t) <
+        0.5 * (filming.exposure + options.contact_time)) {
       EXPECT_FALSE(r.used);
     }
   }
@@ -251,7 +264,8 @@ TEST(DropFit, WildPointsDoNoHarm) {
     DropFitOptions options;
     options.offset_sd = 2e-3;
     filming.offset[1] = 1.5e-3;
-    const DropFit fit = FitDrop(Film(drop, rig, filming, random), rig, drop.markers, drop.body, {}, options);
+    const DropFit fit =
+        FitDrop(Film(drop, rig, filming, random), rig, drop.markers, drop.body, {}, options);
     ASSERT_TRUE(fit.usable) << fit.reason;
     EXPECT_GT(fit.outliers, 5);
     EXPECT_LT(fit.noise_scale, 1.2);
@@ -263,8 +277,8 @@ TEST(DropFit, WildPointsDoNoHarm) {
 TEST(DropFit, LeverTurnsWithTheBody) {
   std::mt19937_64 random(28);
   const Vector3d n = Vector3d(0.3, -0.2, 1).normalized();
-  for (const Body& body :
-       {MakeBox({0.1, 0.07, 0.05}, 1, false, 0.004), MakeRod(0.2, 0.01, 1), MakeBall(0.05, 1), MakeEllipsoid({0.05, 0.03, 0.08}, 1)}) {
+  for (const Body& body : {MakeBox({0.1, 0.07, 0.05}, 1, false, 0.004), MakeRod(0.2, 0.01, 1),
+                           MakeBall(0.05, 1), MakeEllipsoid({0.05, 0.03, 0.08}, 1)}) {
     const Matrix3d R = AnyRotation(random), by_rotation = internal::LeverByRotation(body, R, n);
     const auto lever = [&](const Vector3d& turn) -> Vector3d {
       const Matrix3d turned = Turned(turn) * R;
@@ -272,7 +286,8 @@ TEST(DropFit, LeverTurnsWithTheBody) {
     };
     for (int i = 0; i < 3; ++i) {
       const Vector3d h = 1e-5 * Vector3d::Unit(i);
-      EXPECT_LT(((lever(h) - lever(-h)) / 2e-5 - by_rotation.col(i)).norm(), 1e-8) << body.name << i;
+      EXPECT_LT(((lever(h) - lever(-h)) / 2e-5 - by_rotation.col(i)).norm(), 1e-8)
+          << body.name << i;
     }
   }
 }
@@ -282,7 +297,8 @@ TEST(DropFit, RefusesWithAReason) {
   const CameraRig rig = DropRig(2);
   const Drop drop = DrawDrop(Thing::kBox, random);
   MarkerTracks tracks = Film(drop, rig, {}, random);
-  DropFit fit = FitDrop({"empty", tracks.cameras, tracks.markers, {}}, rig, drop.markers, drop.body, {});
+  DropFit fit =
+      FitDrop({"empty", tracks.cameras, tracks.markers, {}}, rig, drop.markers, drop.body, {});
   EXPECT_FALSE(fit.usable);
   EXPECT_NE(fit.reason.find("0 markers"), std::string::npos) << fit.reason;
   tracks.cameras[1] = "nobody";

@@ -16,14 +16,16 @@ TEST(DropFits, EveryBounceIsFitted) {
     for (const bool flags : {true, false}) {
       Filming filming;
       filming.flags = flags;
-      const std::vector<DropFit> fits = FitDrops(Film(drop, rig, filming, random), rig, drop.markers, drop.body, {});
+      const std::vector<DropFit> fits =
+          FitDrops(Film(drop, rig, filming, random), rig, drop.markers, drop.body, {});
       ASSERT_EQ(fits.size(), 2U) << static_cast<int>(thing) << flags << fits[0].reason;
       for (int k = 0; k < 2; ++k) {
         const DropFit& fit = fits[k];
         ASSERT_TRUE(fit.usable) << fit.reason;
         EXPECT_EQ(fit.event.impact, k);
         EXPECT_TRUE(fit.event.accepted) << fit.event.detail;
-        const Flying &minus = k == 0 ? drop.minus : drop.later[0].minus, &plus = k == 0 ? drop.plus : drop.later[0].plus;
+        const Flying &minus = k == 0 ? drop.minus : drop.later[0].minus,
+                     &plus = k == 0 ? drop.plus : drop.later[0].plus;
         EXPECT_NEAR(fit.event.t, k == 0 ? drop.t : drop.later[0].t, 5 * fit.event.sd_t);
         EXPECT_LT((fit.event.v_minus - minus.v).norm(), 6e-3);
         EXPECT_LT((fit.event.v_plus - plus.v).norm(), 6e-3);
@@ -38,7 +40,8 @@ TEST(DropFits, FirstImpactsOnly) {
   const Drop drop = DrawBounces(Thing::kBall, 2, 0.06, 0.3, random);
   DropFitOptions options;
   options.motion.first_impacts = 1;
-  const std::vector<DropFit> fits = FitDrops(Film(drop, rig, {}, random), rig, drop.markers, drop.body, {}, options);
+  const std::vector<DropFit> fits =
+      FitDrops(Film(drop, rig, {}, random), rig, drop.markers, drop.body, {}, options);
   ASSERT_EQ(fits.size(), 1U);
   EXPECT_NEAR(fits[0].event.t, drop.t, 1e-4);
 }
@@ -48,7 +51,8 @@ TEST(DropFits, NoImpactIsSaid) {
   const CameraRig rig = DropRig(2);
   Drop drop = DrawDrop(Thing::kBox, random);
   drop.end = -0.02;
-  const std::vector<DropFit> fits = FitDrops(Film(drop, rig, {}, random), rig, drop.markers, drop.body, {});
+  const std::vector<DropFit> fits =
+      FitDrops(Film(drop, rig, {}, random), rig, drop.markers, drop.body, {});
   ASSERT_EQ(fits.size(), 1U);
   EXPECT_FALSE(fits[0].usable);
   EXPECT_EQ(fits[0].event.reason, RejectReason::kNoImpact) << fits[0].reason;
@@ -89,7 +93,8 @@ TEST(DropFits, HeldBeforeTheFall) {
       held.q += 0.05 * Vector2d(x, y);
       if (held.frame >= 0) all.push_back(held);
     }
-    while (i < tracks.points.size() && tracks.points[i].camera == first.camera && tracks.points[i].marker == first.marker)
+    while (i < tracks.points.size() && tracks.points[i].camera == first.camera &&
+           tracks.points[i].marker == first.marker)
       all.push_back(tracks.points[i++]);
   }
   tracks.points = all;

@@ -1,6 +1,7 @@
 #pragma once
-// Marked bodies that fall, strike and fly on in front of a rig, for the tests of pose and drop fit. Nothing here calls the code under test:
-// spin by fine Runge-Kutta steps, the impact by an impulse at the lowest vertex, images of discs and balls by their outline.
+// Marked bodies that fall, strike and fly on in front of a rig, for the tests of pose and drop fit.
+// Nothing here calls the code under test: spin by fine Runge-Kutta steps, the impact by an impulse
+// at the lowest vertex, images of discs and balls by their outline.
 
 #include <Eigen/Dense>
 #include <algorithm>
@@ -38,7 +39,8 @@ inline Matrix3d AnyRotation(std::mt19937_64& random) {
   return Eigen::Quaterniond(w, x, y, z).normalized().toRotationMatrix();
 }
 
-// Cameras side by side at 0.9 m, 0.34 m apart, 1280 x 720, that look along W_y at the origin; z of W is up.
+// Cameras side by side at 0.9 m, 0.34 m apart, 1280 x 720, that look along W_y at the origin; z of
+// W is up.
 inline CameraRig DropRig(int cameras = 2) {
   CameraRig rig;
   for (int c = 0; c < cameras; ++c) {
@@ -50,7 +52,8 @@ inline CameraRig DropRig(int cameras = 2) {
     Eigen::VectorXd x(9);
     x << 1060 + 3 * c, 1062 + 3 * c, 642, 357, -0.12, 0.05, 4e-4, -3e-4, 0;
     SetIntrinsics(camera.camera, x);
-    const Vector3d p(0.34 * (c - 0.5 * (cameras - 1)), -0.9, 0.12 + 0.1 * (c % 3 == 2)), forward = (Vector3d(0, 0, 0.02) - p).normalized();
+    const Vector3d p(0.34 * (c - 0.5 * (cameras - 1)), -0.9, 0.12 + 0.1 * (c % 3 == 2)),
+        forward = (Vector3d(0, 0, 0.02) - p).normalized();
     const Vector3d right = forward.cross(Vector3d::UnitZ()).normalized();
     camera.X_WC.linear() << right, forward.cross(right), forward;
     camera.X_WC.translation() = p;
@@ -59,11 +62,13 @@ inline CameraRig DropRig(int cameras = 2) {
   return rig;
 }
 
-// Covariance of a calibration: focal length and centre, and the pose of all cameras but the first, independent.
+// Covariance of a calibration: focal length and centre, and the pose of all cameras but the first,
+// independent.
 inline void GiveCovariance(CameraRig* rig, double sd_focal, double sd_angle, double sd_position) {
   Eigen::VectorXd sd = Eigen::VectorXd::Zero(ParameterCount(*rig));
   for (std::size_t c = 0; c < rig->cameras.size(); ++c) {
-    const int at = FirstParameter(*rig, static_cast<int>(c)), pose = at + IntrinsicCount(rig->cameras[c].camera.model);
+    const int at = FirstParameter(*rig, static_cast<int>(c)),
+              pose = at + IntrinsicCount(rig->cameras[c].camera.model);
     sd.segment<4>(at).setConstant(sd_focal);
     sd.segment<3>(pose).setConstant(c == 0 ? 0 : sd_angle);
     sd.segment<3>(pose + 3).setConstant(c == 0 ? 0 : sd_position);
@@ -71,8 +76,9 @@ inline void GiveCovariance(CameraRig* rig, double sd_focal, double sd_angle, dou
   rig->covariance = sd.cwiseAbs2().asDiagonal();
 }
 
-// Covariance of a calibration by `boards` pictures of a chessboard (9 x 6 corners, 23 mm) that both cameras see at once, corners with noise
-// of `sd` pixels: the inverse of the Fisher information, boards marginalised. The first board stands at the origin and is the world.
+// Covariance of a calibration by `boards` pictures of a chessboard (9 x 6 corners, 23 mm) that both
+// cameras see at once, corners with noise of `sd` pixels: the inverse of the Fisher information,
+// boards marginalised. The first board stands at the origin and is the world.
 inline void CalibrateByBoards(CameraRig* rig, int boards, double sd, std::mt19937_64& random) {
   std::uniform_real_distribution<double> uniform(-1, 1);
   const int n = ParameterCount(*rig);
@@ -81,7 +87,8 @@ inline void CalibrateByBoards(CameraRig* rig, int boards, double sd, std::mt1993
     Isometry3d X_WO = Isometry3d::Identity();
     const double turn = uniform(random), tip = uniform(random), roll = uniform(random);
     // Faces the cameras, which look along W_y.
-    X_WO.linear() = Turned({0.6 * tip, 0, 0.6 * turn}) * Turned({M_PI / 2, 0, 0}) * Turned({0, 0, 0.5 * roll});
+    X_WO.linear() =
+        Turned({0.6 * tip, 0, 0.6 * turn}) * Turned({M_PI / 2, 0, 0}) * Turned({0, 0, 0.5 * roll});
     const double x = uniform(random), y = uniform(random), z = uniform(random);
     X_WO.translation() = Vector3d(0.16 * x, 0.15 * y, 0.1 * z);
     if (b == 0) X_WO.linear() = Turned({M_PI / 2, 0, 0});
@@ -91,14 +98,17 @@ inline void CalibrateByBoards(CameraRig* rig, int boards, double sd, std::mt1993
     Eigen::Matrix<double, 6, 6> board = Eigen::Matrix<double, 6, 6>::Zero();
     for (std::size_t c = 0; c < rig->cameras.size(); ++c) {
       const RigCamera& camera = rig->cameras[c];
-      const int at = FirstParameter(*rig, static_cast<int>(c)), k = IntrinsicCount(camera.camera.model);
+      const int at = FirstParameter(*rig, static_cast<int>(c)),
+                k = IntrinsicCount(camera.camera.model);
       const Isometry3d X_CW = camera.X_WC.inverse();
       for (int i = 0; i < 54; ++i) {
         const Vector3d p_O(0.023 * (i % 9), 0.023 * (i / 9), 0), p_W = X_WO * p_O, p_C = X_CW * p_W;
         Eigen::Matrix<double, 2, 3> dq_dp;
         Eigen::Matrix<double, 2, Eigen::Dynamic> dq_dk;
         const auto q = Project(camera.camera, p_C, &dq_dp, &dq_dk);
-        if (!q || q->x() < 0 || q->y() < 0 || q->x() > camera.camera.width - 1 || q->y() > camera.camera.height - 1) continue;
+        if (!q || q->x() < 0 || q->y() < 0 || q->x() > camera.camera.width - 1 ||
+            q->y() > camera.camera.height - 1)
+          continue;
         Eigen::MatrixXd J = Eigen::MatrixXd::Zero(2, k + 6), B(2, 6);
         J.leftCols(k) = dq_dk;
         Matrix3d cross_C, cross_O;
@@ -117,7 +127,8 @@ inline void CalibrateByBoards(CameraRig* rig, int boards, double sd, std::mt1993
   }
   const Eigen::VectorXd scale = information.diagonal().cwiseSqrt().cwiseInverse();
   const Eigen::MatrixXd scaled = scale.asDiagonal() * information * scale.asDiagonal();
-  rig->covariance = scale.asDiagonal() * scaled.ldlt().solve(Eigen::MatrixXd::Identity(n, n)) * scale.asDiagonal();
+  rig->covariance = scale.asDiagonal() * scaled.ldlt().solve(Eigen::MatrixXd::Identity(n, n)) *
+                    scale.asDiagonal();
   rig->covariance = (0.5 * (rig->covariance + rig->covariance.transpose())).eval();
 }
 
@@ -125,14 +136,15 @@ inline void CalibrateByBoards(CameraRig* rig, int boards, double sd, std::mt1993
 inline CameraRig Miscalibrated(const CameraRig& truth, std::mt19937_64& random) {
   std::normal_distribution<double> normal;
   const Eigen::VectorXd sd = truth.covariance.diagonal().cwiseMax(1e-300).cwiseSqrt();
-  const Eigen::SelfAdjointEigenSolver<Eigen::MatrixXd> eigen(sd.cwiseInverse().asDiagonal() * truth.covariance *
-                                                             sd.cwiseInverse().asDiagonal());
+  const Eigen::SelfAdjointEigenSolver<Eigen::MatrixXd> eigen(
+      sd.cwiseInverse().asDiagonal() * truth.covariance * sd.cwiseInverse().asDiagonal());
   Eigen::VectorXd error = eigen.eigenvalues().cwiseMax(0).cwiseSqrt();
   for (double& x : error) x *= normal(random);
   error = sd.asDiagonal() * (eigen.eigenvectors() * error);
   CameraRig rig = truth;
   for (std::size_t c = 0; c < rig.cameras.size(); ++c) {
-    const int at = FirstParameter(rig, static_cast<int>(c)), n = IntrinsicCount(rig.cameras[c].camera.model);
+    const int at = FirstParameter(rig, static_cast<int>(c)),
+              n = IntrinsicCount(rig.cameras[c].camera.model);
     SetIntrinsics(rig.cameras[c].camera, Intrinsics(rig.cameras[c].camera) + error.segment(at, n));
     rig.cameras[c].X_WC.linear() *= Turned(error.segment<3>(at + n));
     rig.cameras[c].X_WC.translation() += error.segment<3>(at + n + 3);
@@ -140,8 +152,10 @@ inline CameraRig Miscalibrated(const CameraRig& truth, std::mt19937_64& random) 
   return rig;
 }
 
-// Centroid of the area that a disc's or ball's image covers, from its outline; the projection of the centre where the radius is 0.
-inline Vector2d CentroidOf(const RigCamera& camera, const BodyMarker& marker, const Isometry3d& X_WB) {
+// Centroid of the area that a disc's or ball's image covers, from its outline; the projection of
+// the centre where the radius is 0.
+inline Vector2d CentroidOf(const RigCamera& camera, const BodyMarker& marker,
+                           const Isometry3d& X_WB) {
   const Isometry3d X_CB = camera.X_WC.inverse() * X_WB;
   const Vector3d c = X_CB * marker.p_BM;
   if (marker.radius == 0) return *Project(camera.camera, c);
@@ -162,7 +176,8 @@ inline Vector2d CentroidOf(const RigCamera& camera, const BodyMarker& marker, co
   const Vector2d origin = last;
   for (int i = 1; i <= steps; ++i) {
     const double angle = 2 * M_PI * i / steps;
-    const Vector2d next = *Project(camera.camera, middle + radius * (std::cos(angle) * a + std::sin(angle) * b));
+    const Vector2d next =
+        *Project(camera.camera, middle + radius * (std::cos(angle) * a + std::sin(angle) * b));
     const Vector2d p = last - origin, q = next - origin;
     const double cross = p.x() * q.y() - p.y() * q.x();
     area += 0.5 * cross;
@@ -178,8 +193,10 @@ struct Flying {
   Matrix3d R = Matrix3d::Identity();
 };
 
-// Torque-free flight by Runge-Kutta steps of at most 1 ms: R' = R [omega_B], I omega_B' = (I omega_B) x omega_B.
-inline Flying Fly(const Flying& from, const Matrix3d& inertia_B, const Vector3d& gravity, double dt) {
+// Torque-free flight by Runge-Kutta steps of at most 1 ms: R' = R [omega_B], I omega_B' = (I
+// omega_B) x omega_B.
+inline Flying Fly(const Flying& from, const Matrix3d& inertia_B, const Vector3d& gravity,
+                  double dt) {
   Flying to = from;
   to.p = from.p + from.v * dt + 0.5 * dt * dt * gravity;
   to.v = from.v + dt * gravity;
@@ -188,15 +205,21 @@ inline Flying Fly(const Flying& from, const Matrix3d& inertia_B, const Vector3d&
   const Matrix3d inverse = inertia_B.inverse();
   Eigen::Quaterniond q(from.R);
   Vector3d w = from.R.transpose() * from.omega;
-  const auto spin = [&](const Vector3d& x) -> Vector3d { return inverse * (inertia_B * x).cross(x); };
-  const auto turn = [](const Eigen::Vector4d& c, const Vector3d& x) -> Eigen::Vector4d {  // c = (x, y, z, w)
-    const Eigen::Quaterniond product = Eigen::Quaterniond(c) * Eigen::Quaterniond(0, x.x(), x.y(), x.z());
+  const auto spin = [&](const Vector3d& x) -> Vector3d {
+    return inverse * (inertia_B * x).cross(x);
+  };
+  // c = (x, y, z, w)
+  const auto turn = [](const Eigen::Vector4d& c, const Vector3d& x) -> Eigen::Vector4d {
+    const Eigen::Quaterniond product =
+        Eigen::Quaterniond(c) * Eigen::Quaterniond(0, x.x(), x.y(), x.z());
     return 0.5 * product.coeffs();
   };
   for (int i = 0; i < steps; ++i) {
     const Eigen::Vector4d c = q.coeffs();
-    const Vector3d k1 = spin(w), k2 = spin(w + 0.5 * h * k1), k3 = spin(w + 0.5 * h * k2), k4 = spin(w + h * k3);
-    const Eigen::Vector4d l1 = turn(c, w), l2 = turn(c + 0.5 * h * l1, w + 0.5 * h * k1), l3 = turn(c + 0.5 * h * l2, w + 0.5 * h * k2),
+    const Vector3d k1 = spin(w), k2 = spin(w + 0.5 * h * k1), k3 = spin(w + 0.5 * h * k2),
+                   k4 = spin(w + h * k3);
+    const Eigen::Vector4d l1 = turn(c, w), l2 = turn(c + 0.5 * h * l1, w + 0.5 * h * k1),
+                          l3 = turn(c + 0.5 * h * l2, w + 0.5 * h * k2),
                           l4 = turn(c + h * l3, w + h * k3);
     w += h / 6 * (k1 + 2 * k2 + 2 * k3 + k4);
     q.coeffs() = c + h / 6 * (l1 + 2 * l2 + 2 * l3 + l4);
@@ -210,11 +233,14 @@ inline Flying Fly(const Flying& from, const Matrix3d& inertia_B, const Vector3d&
 enum class Thing { kBox, kBar, kRod, kBall };
 
 // Heights of what can touch the floor (through the origin, normal n) over it, smallest first.
-inline std::vector<double> Heights(const Body& body, const Flying& f, const Vector3d& n = Vector3d::UnitZ()) {
+inline std::vector<double> Heights(const Body& body, const Flying& f,
+                                   const Vector3d& n = Vector3d::UnitZ()) {
   std::vector<double> heights;
   if (body.shape == BodyShape::kBall) return {n.dot(f.p) - body.radius, 1e300};
   if (body.shape == BodyShape::kRod) {
-    for (double side : {1.0, -1.0}) heights.push_back(n.dot(f.p + side * (body.half_length - body.radius) * f.R.col(2)) - body.radius);
+    for (double side : {1.0, -1.0})
+      heights.push_back(n.dot(f.p + side * (body.half_length - body.radius) * f.R.col(2)) -
+                        body.radius);
   } else {
     for (int i = 0; i < 8; ++i) {
       const Vector3d corner(i & 1 ? 1 : -1, i & 2 ? 1 : -1, i & 4 ? 1 : -1);
@@ -225,27 +251,32 @@ inline std::vector<double> Heights(const Body& body, const Flying& f, const Vect
   return heights;
 }
 
-inline Vector3d LowestLever(const Body& body, const Matrix3d& R, const Vector3d& n = Vector3d::UnitZ()) {
+inline Vector3d LowestLever(const Body& body, const Matrix3d& R,
+                            const Vector3d& n = Vector3d::UnitZ()) {
   if (body.shape == BodyShape::kBall) return -body.radius * n;
   if (body.shape == BodyShape::kRod) {
     const double side = n.dot(R.col(2)) > 0 ? -1 : 1;
     return side * (body.half_length - body.radius) * R.col(2) - body.radius * n;
   }
   Vector3d lever = Vector3d::Zero();
-  for (int i = 0; i < 3; ++i) lever += (n.dot(R.col(i)) > 0 ? -1 : 1) * body.half_extents[i] * R.col(i);
+  for (int i = 0; i < 3; ++i)
+    lever += (n.dot(R.col(i)) > 0 ? -1 : 1) * body.half_extents[i] * R.col(i);
   return lever;
 }
 
-// After an impulse at the lowest point that reverses the approach with restitution e (of Newton, but for the friction's share); friction
-// 0.2 against the slip. Leaves the body as it is where that is no impact.
-inline bool Strike(const Body& body, const Vector3d& n, double least_approach, double e, Flying* f) {
+// After an impulse at the lowest point that reverses the approach with restitution e (of Newton,
+// but for the friction's share); friction 0.2 against the slip. Leaves the body as it is where that
+// is no impact.
+inline bool Strike(const Body& body, const Vector3d& n, double least_approach, double e,
+                   Flying* f) {
   const Vector3d lever = LowestLever(body, f->R, n), u = f->v + f->omega.cross(lever);
   if (n.dot(u) > -least_approach) return false;
   Vector3d slip = u - n * n.dot(u);
   if (slip.norm() > 1e-9) slip *= 0.2 / slip.norm();
   const Vector3d direction = n - slip;
   const Matrix3d inverse_W = f->R * body.inertia_B.inverse() * f->R.transpose();
-  const double per_impulse = n.dot(direction / body.mass + (inverse_W * lever.cross(direction)).cross(lever));
+  const double per_impulse =
+      n.dot(direction / body.mass + (inverse_W * lever.cross(direction)).cross(lever));
   if (!(per_impulse > 0)) return false;
   const double J = -(1 + e) * n.dot(u) / per_impulse;
   f->v += J * direction / body.mass;
@@ -281,10 +312,13 @@ struct Drop {
 };
 
 inline void GiveBody(Thing thing, Drop* drop) {
-  const auto marker = [&](double x, double y, double z) { drop->markers.push_back({Vector3d(x, y, z), Vector3d::Zero(), 0}); };
+  const auto marker = [&](double x, double y, double z) {
+    drop->markers.push_back({Vector3d(x, y, z), Vector3d::Zero(), 0});
+  };
   if (thing == Thing::kBox) {
     drop->body = MakeBox({0.10, 0.07, 0.05}, 0.3);
-    marker(0.045, 0.03, 0.025), marker(-0.04, 0.035, -0.01), marker(0.01, -0.035, 0.02), marker(-0.03, -0.02, -0.025);
+    marker(0.045, 0.03, 0.025), marker(-0.04, 0.035, -0.01), marker(0.01, -0.035, 0.02),
+        marker(-0.03, -0.02, -0.025);
   } else if (thing == Thing::kBar) {
     drop->body = MakeBox({0.03, 0.02, 0.20}, 0.2);
     marker(0.012, -0.01, 0.09), marker(-0.012, -0.01, 0.01), marker(0.012, 0.01, -0.085);
@@ -293,12 +327,13 @@ inline void GiveBody(Thing thing, Drop* drop) {
     marker(0, 0, -0.09), marker(0, 0, 0.01), marker(0, 0, 0.085);
   } else {
     drop->body = MakeBall(0.03, 0.2);
-    marker(0.026, 0, 0), marker(-0.008, 0.02, -0.012), marker(-0.01, -0.018, 0.014), marker(0, 0.006, 0.025);
+    marker(0.026, 0, 0), marker(-0.008, 0.02, -0.012), marker(-0.01, -0.018, 0.014),
+        marker(0, 0.006, 0.025);
   }
 }
 
-inline Drop DrawDrop(Thing thing, std::mt19937_64& random, double duration = 0.2, const Vector3d& floor_normal = Vector3d::UnitZ(),
-                     double least_after = 0.03) {
+inline Drop DrawDrop(Thing thing, std::mt19937_64& random, double duration = 0.2,
+                     const Vector3d& floor_normal = Vector3d::UnitZ(), double least_after = 0.03) {
   std::uniform_real_distribution<double> uniform(-1, 1);
   const auto vector = [&] {
     const double x = uniform(random), y = uniform(random), z = uniform(random);
@@ -343,8 +378,10 @@ inline Drop DrawDrop(Thing thing, std::mt19937_64& random, double duration = 0.2
   }
 }
 
-// A drop that strikes `impacts` times in all, with at least `least` and at most `most` of flight between any two [s].
-inline Drop DrawBounces(Thing thing, int impacts, double least, double most, std::mt19937_64& random) {
+// A drop that strikes `impacts` times in all, with at least `least` and at most `most` of flight
+// between any two [s].
+inline Drop DrawBounces(Thing thing, int impacts, double least, double most,
+                        std::mt19937_64& random) {
   while (true) {
     Drop drop = DrawDrop(thing, random, 0.2, Vector3d::UnitZ(), std::min(0.03, least) - 2e-3);
     Flying f = drop.plus;
@@ -369,7 +406,8 @@ inline Drop DrawBounces(Thing thing, int impacts, double least, double most, std
       }
       t += s;
       Drop::Later later{t, next, next};
-      good = Strike(drop.body, drop.normal, 0.15, 0.8, &later.plus) && Heights(drop.body, next)[1] > 2e-3;
+      good = Strike(drop.body, drop.normal, 0.15, 0.8, &later.plus) &&
+             Heights(drop.body, next)[1] > 2e-3;
       f = later.plus;
       drop.later.push_back(later);
     }
@@ -394,16 +432,18 @@ class Path {
     for (const Drop::Later& later : drop.later) edges.push_back(later.t);
     pieces_.push_back(Piece(drop.t, drop.minus, -0.35));
     for (std::size_t k = 0; k < edges.size(); ++k)
-      pieces_.push_back(
-          Piece(edges[k], k == 0 ? drop.plus : drop.later[k - 1].plus, (k + 1 < edges.size() ? edges[k + 1] - edges[k] : 0.35)));
+      pieces_.push_back(Piece(edges[k], k == 0 ? drop.plus : drop.later[k - 1].plus,
+                              (k + 1 < edges.size() ? edges[k + 1] - edges[k] : 0.35)));
   }
   Flying At(double time) const {
     std::size_t k = 0;
     while (k + 1 < pieces_.size() && time >= pieces_[k + 1].t) ++k;
     const Part& part = pieces_[k];
     const double s = (time - part.t) / part.step;
-    const auto i = static_cast<std::size_t>(std::clamp(s, 0.0, static_cast<double>(part.at.size() - 1)));
-    return Fly(part.at[i], drop_.body.inertia_B, drop_.gravity, time - part.t - static_cast<double>(i) * part.step);
+    const auto i =
+        static_cast<std::size_t>(std::clamp(s, 0.0, static_cast<double>(part.at.size() - 1)));
+    return Fly(part.at[i], drop_.body.inertia_B, drop_.gravity,
+               time - part.t - static_cast<double>(i) * part.step);
   }
 
  private:
@@ -422,26 +462,32 @@ class Path {
 };
 
 struct Filming {
-  double rate = 240;                              // [1/s]
-  double pixel_sd = 0.05;                         // [px]
-  std::vector<double> offset = {0, 0, 0, 0};      // true time less stamp, by camera [s]
-  std::vector<double> late = {0, 0, 0, 0};        // exposures later than those of the first camera, stamps say so [s]
-  double t_line = 0;                              // rows one after another; times of the points say so [s]
-  std::vector<double> more_line = {0, 0, 0, 0};   // the same, by camera; times of the points do not say so [s]
-  std::vector<double> clock_rate = {0, 0, 0, 0};  // true time less stamp grows by this with the time since the impact, by camera
-  double exposure = 0;                            // images are means over it [s]
-  double wild = 0;                                // share of points that are wrong by up to 30 px
-  bool flags = true;                              // of the impacts
+  double rate = 240;                          // [1/s]
+  double pixel_sd = 0.05;                     // [px]
+  std::vector<double> offset = {0, 0, 0, 0};  // true time less stamp, by camera [s]
+  // exposures later than those of the first camera, stamps say so [s]
+  std::vector<double> late = {0, 0, 0, 0};
+  // rows one after another; times of the points say so [s]
+  double t_line = 0;
+  // the same, by camera; times of the points do not say so [s]
+  std::vector<double> more_line = {0, 0, 0, 0};
+  // true time less stamp grows by this with the time since the impact, by camera
+  std::vector<double> clock_rate = {0, 0, 0, 0};
+  double exposure = 0;  // images are means over it [s]
+  double wild = 0;      // share of points that are wrong by up to 30 px
+  bool flags = true;    // of the impacts
 };
 
-inline MarkerTracks Film(const Drop& drop, const Path& path, const CameraRig& rig, const Filming& filming, std::mt19937_64& random) {
+inline MarkerTracks Film(const Drop& drop, const Path& path, const CameraRig& rig,
+                         const Filming& filming, std::mt19937_64& random) {
   std::normal_distribution<double> normal;
   std::uniform_real_distribution<double> uniform(-1, 1);
   MarkerTracks tracks;
   tracks.recording = "drop";
   std::vector<double> impacts = {drop.t};
   for (const Drop::Later& later : drop.later) impacts.push_back(later.t);
-  for (std::size_t m = 0; m < drop.markers.size(); ++m) tracks.markers.push_back("m" + std::to_string(m + 1));
+  for (std::size_t m = 0; m < drop.markers.size(); ++m)
+    tracks.markers.push_back("m" + std::to_string(m + 1));
   for (std::size_t c = 0; c < rig.cameras.size(); ++c) {
     tracks.cameras.push_back(rig.cameras[c].name);
     const RigCamera& camera = rig.cameras[c];
@@ -455,14 +501,16 @@ inline MarkerTracks Film(const Drop& drop, const Path& path, const CameraRig& ri
     const auto look = [&](std::size_t m, double time) -> Vector2d {
       if (filming.exposure == 0) return look_at(m, time);
       Vector2d sum = Vector2d::Zero();
-      for (int k = 0; k < 16; ++k) sum += look_at(m, time + filming.exposure * ((k + 0.5) / 16 - 0.5)) / 16;
+      for (int k = 0; k < 16; ++k)
+        sum += look_at(m, time + filming.exposure * ((k + 0.5) / 16 - 0.5)) / 16;
       return sum;
     };
     const double line = filming.t_line + filming.more_line[c];
     for (std::size_t m = 0; m < drop.markers.size(); ++m) {
       for (long long frame = 0; frame < 400; ++frame) {
         const double stamp = static_cast<double>(frame) / filming.rate + filming.late[c];
-        const double true_time = stamp + filming.offset[c] + filming.clock_rate[c] * (stamp - drop.t);
+        const double true_time =
+            stamp + filming.offset[c] + filming.clock_rate[c] * (stamp - drop.t);
         if (true_time < drop.t + drop.begin || true_time > drop.t + drop.end) continue;
         double row = 0;
         for (int k = 0; k < (line > 0 ? 4 : 0); ++k) row = line * look(m, true_time + row).y();
@@ -480,7 +528,8 @@ inline MarkerTracks Film(const Drop& drop, const Path& path, const CameraRig& ri
         }
         point.cov = std::pow(std::max(filming.pixel_sd, 1e-3), 2) * Eigen::Matrix2d::Identity();
         for (const double t : impacts) {
-          if (filming.flags && std::abs(true_time + row - t) < 0.7 / filming.rate) point.flags |= kImpact;
+          if (filming.flags && std::abs(true_time + row - t) < 0.7 / filming.rate)
+            point.flags |= kImpact;
         }
         tracks.points.push_back(point);
       }
@@ -489,7 +538,8 @@ inline MarkerTracks Film(const Drop& drop, const Path& path, const CameraRig& ri
   return tracks;
 }
 
-inline MarkerTracks Film(const Drop& drop, const CameraRig& rig, const Filming& filming, std::mt19937_64& random) {
+inline MarkerTracks Film(const Drop& drop, const CameraRig& rig, const Filming& filming,
+                         std::mt19937_64& random) {
   return Film(drop, Path(drop), rig, filming, random);
 }
 

@@ -30,11 +30,15 @@ struct Scene {
     markers = drop.markers;
     filming.rate = 120;
   }
-  FlightCheck Check() { return CheckFlights(Film(drop, truth, filming, random), rig, markers, drop.body, drop.floor(), options); }
+  FlightCheck Check() {
+    return CheckFlights(Film(drop, truth, filming, random), rig, markers, drop.body, drop.floor(),
+                        options);
+  }
 };
 
 bool Blamed(const FlightCheck& check, FlightFault fault) {
-  return std::any_of(check.culprits.begin(), check.culprits.end(), [&](const FlightSuspect& s) { return s.fault == fault; });
+  return std::any_of(check.culprits.begin(), check.culprits.end(),
+                     [&](const FlightSuspect& s) { return s.fault == fault; });
 }
 
 const FlightQuantity& Quantity(const FlightCheck& check, const std::string& name) {
@@ -70,7 +74,8 @@ TEST(FlightCheck, WrongFrameRateIsAClock) {
   for (const double factor : {1.1, 0.9}) {
     MarkerTracks tracks = honest;
     for (TrackPoint& point : tracks.points) point.t *= factor;
-    const FlightCheck check = CheckFlights(tracks, scene.rig, scene.markers, scene.drop.body, {}, scene.options);
+    const FlightCheck check =
+        CheckFlights(tracks, scene.rig, scene.markers, scene.drop.body, {}, scene.options);
     ASSERT_TRUE(check.usable) << check.reason;
     EXPECT_FALSE(check.passed);
     ASSERT_EQ(check.culprits.size(), 1U) << check.verdict;
@@ -86,14 +91,16 @@ TEST(FlightCheck, WithoutAKnownLengthClockAndScaleAreOne) {
   for (TrackPoint& point : tracks.points) point.t *= 1.1;
   // Nobody measured the layout: it is learned.
   scene.options.drop.layout_sd = 0.02;
-  FlightCheck check = CheckFlights(tracks, scene.rig, scene.markers, scene.drop.body, {}, scene.options);
+  FlightCheck check =
+      CheckFlights(tracks, scene.rig, scene.markers, scene.drop.body, {}, scene.options);
   ASSERT_TRUE(check.usable) << check.reason;
   EXPECT_FALSE(check.passed);
   EXPECT_TRUE(Blamed(check, FlightFault::kClock)) << check.verdict;
   EXPECT_TRUE(Blamed(check, FlightFault::kScale)) << check.verdict;
   EXPECT_NE(check.verdict.find("cannot tell"), std::string::npos) << check.verdict;
   // One measured distance tells them apart.
-  scene.options.drop.distances = {{0, 1, (scene.markers[0].p_BM - scene.markers[1].p_BM).norm(), 1e-4}};
+  scene.options.drop.distances = {
+      {0, 1, (scene.markers[0].p_BM - scene.markers[1].p_BM).norm(), 1e-4}};
   check = CheckFlights(tracks, scene.rig, scene.markers, scene.drop.body, {}, scene.options);
   ASSERT_TRUE(check.usable) << check.reason;
   EXPECT_TRUE(Blamed(check, FlightFault::kClock)) << check.verdict;
@@ -111,7 +118,8 @@ TEST(FlightCheck, WrongIntrinsicsAreALens) {
     const FlightCheck check = scene.Check();
     ASSERT_TRUE(check.usable) << check.reason;
     EXPECT_FALSE(check.passed);
-    EXPECT_TRUE(Blamed(check, FlightFault::kLens) || Blamed(check, FlightFault::kView)) << check.verdict;
+    EXPECT_TRUE(Blamed(check, FlightFault::kLens) || Blamed(check, FlightFault::kView))
+        << check.verdict;
     EXPECT_FALSE(Blamed(check, FlightFault::kClock)) << check.verdict;
   }
 }
@@ -204,7 +212,8 @@ TEST(FlightCheck, SwappedCameras) {
 
 TEST(FlightCheck, TiltedVertical) {
   Scene scene(Thing::kBox, 90);
-  scene.options.drop.motion.flight.gravity_W = 9.80665 * Vector3d(std::sin(0.05), 0, -std::cos(0.05));
+  scene.options.drop.motion.flight.gravity_W =
+      9.80665 * Vector3d(std::sin(0.05), 0, -std::cos(0.05));
   const FlightCheck check = scene.Check();
   ASSERT_TRUE(check.usable) << check.reason;
   ASSERT_FALSE(check.culprits.empty()) << check.verdict;
@@ -212,7 +221,8 @@ TEST(FlightCheck, TiltedVertical) {
   EXPECT_NEAR(check.culprits[0].value, 0.05, 5e-3);
 }
 
-// A touch bends the flight it falls in by half a pixel: of the short one that is the flight's own affair, of a long one it is a fault.
+// A touch bends the flight it falls in by half a pixel: of the short one that is the flight's own
+// affair, of a long one it is a fault.
 TEST(FlightCheck, AShortFlightAtOddsWithAllOthersIsNotJudged) {
   for (const bool brief : {true, false}) {
     Scene scene(Thing::kBar, 92);
@@ -223,7 +233,8 @@ TEST(FlightCheck, AShortFlightAtOddsWithAllOthersIsNotJudged) {
     for (TrackPoint& point : tracks.points) {
       if (point.t > touch) point.q.x() += 0.5 * (point.t - touch) / (0.5 * end);
     }
-    const FlightCheck check = CheckFlights(tracks, scene.rig, scene.markers, scene.drop.body, scene.drop.floor(), scene.options);
+    const FlightCheck check = CheckFlights(tracks, scene.rig, scene.markers, scene.drop.body,
+                                           scene.drop.floor(), scene.options);
     ASSERT_TRUE(check.usable) << check.reason;
     EXPECT_EQ(check.passed, brief) << check.verdict;
     EXPECT_EQ(check.unjudged.size(), brief ? 1U : 0U);
@@ -233,7 +244,9 @@ TEST(FlightCheck, AShortFlightAtOddsWithAllOthersIsNotJudged) {
     EXPECT_THAT(check.verdict, testing::HasSubstr("not judged"));
     FlightCheckOptions alone = scene.options;
     alone.flights = check.unjudged;
-    EXPECT_FALSE(CheckFlights(tracks, scene.rig, scene.markers, scene.drop.body, scene.drop.floor(), alone).passed);
+    EXPECT_FALSE(
+        CheckFlights(tracks, scene.rig, scene.markers, scene.drop.body, scene.drop.floor(), alone)
+            .passed);
   }
 }
 

@@ -1,5 +1,5 @@
-// Attitudes as files carry them: quaternions of either sign, angles at their poles. Spins come from rotations, never from differences of
-// numbers, and covariances are those of vectors in W.
+// Attitudes as files carry them: quaternions of either sign, angles at their poles. Spins come from
+// rotations, never from differences of numbers, and covariances are those of vectors in W.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -15,7 +15,8 @@
 namespace impactlab::testing {
 namespace {
 
-// A ball that turns about an axis which carries every one of its axes through the vertical: pitch passes plus and minus 90 degrees.
+// A ball that turns about an axis which carries every one of its axes through the vertical: pitch
+// passes plus and minus 90 degrees.
 Scene Pole() {
   Scene scene;
   scene.body = MakeBall(0.03, 0.1);
@@ -28,19 +29,23 @@ Scene Pole() {
 
 enum class Signs { kContinuous, kPositive, kAtRandom };
 
-void WriteQuaternions(const std::filesystem::path& path, const PoseRecording& recording, Signs signs) {
+void WriteQuaternions(const std::filesystem::path& path, const PoseRecording& recording,
+                      Signs signs) {
   std::ofstream out(path);
   out << "t_s,x_m,y_m,z_m,qw,qx,qy,qz\n";
   std::mt19937_64 rng(38);
   Eigen::Quaterniond last = Eigen::Quaterniond::Identity();
   for (std::size_t i = 0; i < recording.t.size(); ++i) {
     Eigen::Quaterniond q(recording.X_WB[i].linear());
-    const bool flip = signs == Signs::kContinuous ? q.dot(last) < 0 : signs == Signs::kPositive ? q.w() < 0 : rng() % 2 == 0;
+    const bool flip = signs == Signs::kContinuous ? q.dot(last) < 0
+                      : signs == Signs::kPositive ? q.w() < 0
+                                                  : rng() % 2 == 0;
     if (flip) q.coeffs() = -q.coeffs();
     last = q;
     const Vector3d p = recording.X_WB[i].translation();
     out << FormatNumber(recording.t[i]);
-    for (const double v : {p.x(), p.y(), p.z(), q.w(), q.x(), q.y(), q.z()}) out << ',' << FormatNumber(v);
+    for (const double v : {p.x(), p.y(), p.z(), q.w(), q.x(), q.y(), q.z()})
+      out << ',' << FormatNumber(v);
     out << '\n';
   }
 }
@@ -49,7 +54,8 @@ void WriteQuaternions(const std::filesystem::path& path, const PoseRecording& re
 std::vector<Vector3d> Spins(const PoseRecording& recording) {
   std::vector<Vector3d> spins;
   for (std::size_t i = 1; i < recording.t.size(); ++i)
-    spins.push_back(internal::Log(Matrix3d(recording.X_WB[i].linear() * recording.X_WB[i - 1].linear().transpose())) /
+    spins.push_back(internal::Log(Matrix3d(recording.X_WB[i].linear() *
+                                           recording.X_WB[i - 1].linear().transpose())) /
                     (recording.t[i] - recording.t[i - 1]));
   return spins;
 }
@@ -80,7 +86,8 @@ TEST(HostileT38, SignsOfQuaternionsAndPolesOfAnglesLeaveNoTrace) {
     EXPECT_TRUE(event.accepted) << event.detail;
     EXPECT_LT((event.omega_minus - scene.pieces[0].state.omega_WB).norm(), 0.5);
     EXPECT_LT((event.omega_plus - scene.pieces[1].state.omega_WB).norm(), 0.5);
-    EXPECT_EQ(event.omega_minus, fits.front().events.front().omega_minus) << "the sign of a quaternion reaches the fit";
+    EXPECT_EQ(event.omega_minus, fits.front().events.front().omega_minus)
+        << "the sign of a quaternion reaches the fit";
     EXPECT_EQ(event.cov, fits.front().events.front().cov);
   }
 }
@@ -90,7 +97,8 @@ TEST(HostileT38, PosesFromMarkersTurnWithoutSpikes) {
   std::mt19937_64 rng(2);
   std::normal_distribution<double> normal(0, 5e-5);
   const Scene scene = Pole();
-  const std::vector<NamedMarker> layout = {{"a", {0.02, 0, 0}}, {"b", {0, 0.025, 0}}, {"c", {0, 0, 0.028}}, {"d", {-0.015, -0.015, 0}}};
+  const std::vector<NamedMarker> layout = {
+      {"a", {0.02, 0, 0}}, {"b", {0, 0.025, 0}}, {"c", {0, 0, 0.028}}, {"d", {-0.015, -0.015, 0}}};
   MarkerPoints points;
   points.name = "ball";
   points.p_WM.resize(layout.size());
@@ -98,15 +106,16 @@ TEST(HostileT38, PosesFromMarkersTurnWithoutSpikes) {
   for (const double t : Times(0.0, 0.09, 500)) {
     points.t.push_back(t);
     for (std::size_t m = 0; m < layout.size(); ++m)
-      points.p_WM[m].emplace_back(scene.At(t).X_WB * layout[m].p_BM + Vector3d(normal(rng), normal(rng), normal(rng)));
+      points.p_WM[m].emplace_back(scene.At(t).X_WB * layout[m].p_BM +
+                                  Vector3d(normal(rng), normal(rng), normal(rng)));
   }
   const PointPoses poses = PosesFromPoints(points, layout);
   ASSERT_EQ(poses.frames.size(), points.t.size());
   for (const Vector3d& spin : Spins(poses.poses)) EXPECT_LT((spin - Vector3d(0, 40, 0)).norm(), 8);
 }
 
-// The covariance of an event is that of velocities, spins and the lever as vectors in W: turn the whole experiment and it turns with it.
-// Standard deviations of angles of any convention would not.
+// The covariance of an event is that of velocities, spins and the lever as vectors in W: turn the
+// whole experiment and it turns with it. Standard deviations of angles of any convention would not.
 TEST(HostileT42, CovariancesOfEventsAreOfVectorsInW) {
   std::mt19937_64 rng(42);
   const RandomImpact draw = DrawImpact(Cube(), 250, 10, rng);
@@ -132,7 +141,9 @@ TEST(HostileT42, CovariancesOfEventsAreOfVectorsInW) {
   const EventCovariance expected = turn * fit.events.front().cov * turn.transpose();
   const Eigen::Matrix<double, kEventDim, 1> sd = expected.diagonal().cwiseSqrt();
   for (int i = 0; i < kEventDim; ++i)
-    for (int j = 0; j < kEventDim; ++j) EXPECT_NEAR(other.events.front().cov(i, j), expected(i, j), 1e-4 * sd[i] * sd[j]) << i << ' ' << j;
+    for (int j = 0; j < kEventDim; ++j)
+      EXPECT_NEAR(other.events.front().cov(i, j), expected(i, j), 1e-4 * sd[i] * sd[j])
+          << i << ' ' << j;
 }
 
 }  // namespace

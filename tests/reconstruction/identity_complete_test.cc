@@ -41,7 +41,8 @@ IdentityScene Named(std::uint64_t seed) {
 }
 
 // Takes the points of some markers in some frames out of the tracks.
-std::vector<TrackPoint> TakeOut(MarkerTracks* tracks, const std::function<bool(const TrackPoint&)>& wanted) {
+std::vector<TrackPoint> TakeOut(MarkerTracks* tracks,
+                                const std::function<bool(const TrackPoint&)>& wanted) {
   std::vector<TrackPoint> out;
   for (const TrackPoint& p : tracks->points)
     if (wanted(p)) out.push_back(p);
@@ -92,15 +93,16 @@ TEST(CompleteTracks, GivesNamesBackToImagesThatLostThem) {
   }
 }
 
-// A bar that turns by nearly a radian from frame to frame once it was struck: its two markers on the axis keep their names, the two beside
-// it have lost theirs for eight frames.
+// A bar that turns by nearly a radian from frame to frame once it was struck: its two markers on
+// the axis keep their names, the two beside it have lost theirs for eight frames.
 TEST(CompleteTracks, FollowsASpinThatNoFrameForetells) {
   constexpr double kRate = 120;
   constexpr long long kStruck = 20, kNamedAgain = 28;
   std::mt19937_64 random(4);
   std::normal_distribution<double> normal;
   const CameraRig rig = test::RigAround(2, 1.3);
-  const std::vector<Eigen::Vector3d> layout{{0, 0, 0.146}, {0, 0.026, 0.062}, {0, -0.026, -0.028}, {0, 0, -0.146}};
+  const std::vector<Eigen::Vector3d> layout{
+      {0, 0, 0.146}, {0, 0.026, 0.062}, {0, -0.026, -0.028}, {0, 0, -0.146}};
   MarkerTracks tracks;
   tracks.cameras = {rig.cameras[0].name, rig.cameras[1].name};
   tracks.markers = {"m1", "m2", "m3", "m4"};
@@ -116,7 +118,8 @@ TEST(CompleteTracks, FollowsASpinThatNoFrameForetells) {
       for (int m = 0; m < 4; ++m) {
         TrackPoint p;
         p.camera = c, p.marker = m, p.frame = f, p.t = t;
-        const auto q = Project(rig.cameras[c].camera, rig.cameras[c].X_WC.inverse() * (X * layout[m]));
+        const auto q =
+            Project(rig.cameras[c].camera, rig.cameras[c].X_WC.inverse() * (X * layout[m]));
         ASSERT_TRUE(q.has_value());
         p.q = *q + 0.1 * Eigen::Vector2d(normal(random), normal(random));
         p.cov = 0.01 * Eigen::Matrix2d::Identity();
@@ -182,7 +185,8 @@ TEST(FindAbsent, TellsThePlacesOfMarkersThatAreMissing) {
     IdentityScene scene = Named(seed);
     std::map<std::pair<int, long long>, double> stamps;
     long long last = 0;
-    for (const TrackPoint& p : scene.tracks.points) stamps[{p.camera, p.frame}] = p.t, last = std::max(last, p.frame);
+    for (const TrackPoint& p : scene.tracks.points)
+      stamps[{p.camera, p.frame}] = p.t, last = std::max(last, p.frame);
     const auto truth = ByKey(TakeOut(&scene.tracks, InGap));
     std::vector<long long> frames;
     for (long long f = 0; f <= last; ++f) frames.push_back(f);
@@ -191,7 +195,8 @@ TEST(FindAbsent, TellsThePlacesOfMarkersThatAreMissing) {
       return at == stamps.end() ? std::nan("") : at->second;
     };
     std::size_t found = 0;
-    for (const AbsentMarker& a : FindAbsent(scene.tracks, scene.rig, scene.layout, {frames, frames}, time, {})) {
+    for (const AbsentMarker& a :
+         FindAbsent(scene.tracks, scene.rig, scene.layout, {frames, frames}, time, {})) {
       const auto at = truth.find({a.camera, a.marker, a.frame});
       if (at == truth.end()) continue;  // outside of the picture, or taken out with the wrong name
       ++found;

@@ -1,4 +1,5 @@
-// A hundred random recordings whose names are in disorder: how much of what comes out named is right, and how much is refused.
+// A hundred random recordings whose names are in disorder: how much of what comes out named is
+// right, and how much is refused.
 
 #include <gtest/gtest.h>
 
@@ -32,14 +33,17 @@ TEST(IdentityStudy, HundredRecordings) {
     sum.named += score.named;
     sum.came_right += score.named_in;
     if (score.wrong > 0) {
-      std::printf("case %d: %d of %d points wrong, log odds %.1f\n", k, score.wrong, score.named, result.log_odds);
+      std::printf("case %d: %d of %d points wrong, log odds %.1f\n", k, score.wrong, score.named,
+                  result.log_odds);
     }
   }
   Sum all;
   for (std::size_t b = 0; b < by_body.size(); ++b) {
     const Sum& sum = by_body[b];
-    std::printf("body %zu: %d of %d usable, %lld points, %lld came with the right name, %lld named, %d of them wrong\n", b, sum.usable,
-                sum.cases, sum.points, sum.came_right, sum.named, sum.wrong);
+    std::printf(
+        "body %zu: %d of %d usable, %lld points, %lld came with the right name, %lld named, %d of "
+        "them wrong\n",
+        b, sum.usable, sum.cases, sum.points, sum.came_right, sum.named, sum.wrong);
     all.usable += sum.usable;
     all.wrong += sum.wrong;
     all.points += sum.points;

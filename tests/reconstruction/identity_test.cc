@@ -22,7 +22,9 @@ using test::Judge;
 using test::MakeIdentityScene;
 using test::MarkedBody;
 
-IdentityResult Resolve(const IdentityScene& scene) { return ResolveIdentity(scene.tracks, scene.rig, scene.layout); }
+IdentityResult Resolve(const IdentityScene& scene) {
+  return ResolveIdentity(scene.tracks, scene.rig, scene.layout);
+}
 
 void ExpectRight(const IdentityScene& scene, const IdentityResult& result, double share) {
   ASSERT_TRUE(result.usable) << result.reason;
@@ -36,7 +38,8 @@ TEST(Identity, RodWithNamesInAnyOrder) {
     const IdentityScene scene = MakeIdentityScene({}, seed);
     const IdentityResult result = Resolve(scene);
     ExpectRight(scene, result, 0.99);
-    EXPECT_LT(Judge(scene, scene.tracks).named_in, 0.9 * Judge(scene, scene.tracks).points) << "there was nothing to decide";
+    EXPECT_LT(Judge(scene, scene.tracks).named_in, 0.9 * Judge(scene, scene.tracks).points)
+        << "there was nothing to decide";
     EXPECT_GE(result.log_odds, 5);
     EXPECT_LT(result.ray_rms, 1.5);
     EXPECT_LT(result.layout_rms, 1e-3);
@@ -90,14 +93,16 @@ TEST(Identity, MarksWhatItRenamed) {
   for (const TrackPoint& p : scene.tracks.points) before[{p.camera, p.frame, p.q.x()}] = p.marker;
   std::set<std::tuple<int, int, long long>> places;
   for (const TrackPoint& p : result.tracks.points) {
-    EXPECT_TRUE(places.insert({p.camera, p.marker, p.frame}).second) << "two points of a marker in a frame";
+    EXPECT_TRUE(places.insert({p.camera, p.marker, p.frame}).second)
+        << "two points of a marker in a frame";
     const int came = before.at({p.camera, p.frame, p.q.x()});
     EXPECT_EQ((p.flags & kRelabelled) != 0, came != p.marker);
     if (came == p.marker) continue;
-    const bool listed = std::any_of(result.changes.begin(), result.changes.end(), [&](const IdentityChange& c) {
-      return c.camera == p.camera && c.first <= p.frame && p.frame <= c.last && c.from == scene.tracks.markers[came] &&
-             c.to == scene.tracks.markers[p.marker];
-    });
+    const bool listed =
+        std::any_of(result.changes.begin(), result.changes.end(), [&](const IdentityChange& c) {
+          return c.camera == p.camera && c.first <= p.frame && p.frame <= c.last &&
+                 c.from == scene.tracks.markers[came] && c.to == scene.tracks.markers[p.marker];
+        });
     EXPECT_TRUE(listed || (p.flags & kPredicted)) << p.camera << ", frame " << p.frame;
   }
 }
@@ -119,8 +124,8 @@ TEST(Identity, ClockThatIsOffByPartOfAFrame) {
   const IdentityScene scene = MakeIdentityScene(o, 10);
   const IdentityResult result = Resolve(scene);
   ExpectRight(scene, result, 0.97);
-  EXPECT_TRUE(
-      std::any_of(result.notes.begin(), result.notes.end(), [](const std::string& n) { return n.find("ms") != std::string::npos; }));
+  EXPECT_TRUE(std::any_of(result.notes.begin(), result.notes.end(),
+                          [](const std::string& n) { return n.find("ms") != std::string::npos; }));
 }
 
 // A clock is doubted for a reason, and then the right amount is said.
@@ -163,7 +168,8 @@ TEST(Identity, RefusesWhatItCannotDecide) {
   EXPECT_FALSE(result.reason.empty());
   // A rig of another day.
   CameraRig other = scene.rig;
-  other.cameras[1].X_WC.linear() *= Eigen::AngleAxisd(0.05, Eigen::Vector3d::UnitX()).toRotationMatrix();
+  other.cameras[1].X_WC.linear() *=
+      Eigen::AngleAxisd(0.05, Eigen::Vector3d::UnitX()).toRotationMatrix();
   EXPECT_FALSE(ResolveIdentity(scene.tracks, other, scene.layout).usable);
   // The layout of another body: nothing fits, nothing is claimed.
   std::vector<Eigen::Vector3d> wrong = scene.layout;
@@ -176,7 +182,9 @@ TEST(Identity, RefusesWrongCalls) {
   MarkerTracks strange = scene.tracks;
   strange.cameras[1] = "elsewhere";
   EXPECT_THROW(ResolveIdentity(strange, scene.rig, scene.layout), ConfigError);
-  EXPECT_THROW(ResolveIdentity(scene.tracks, scene.rig, std::vector<Eigen::Vector3d>(9, Eigen::Vector3d::Zero())), ConfigError);
+  EXPECT_THROW(ResolveIdentity(scene.tracks, scene.rig,
+                               std::vector<Eigen::Vector3d>(9, Eigen::Vector3d::Zero())),
+               ConfigError);
 }
 
 // T34: two similar bodies cross, names flip in the overlap and a lost marker comes back as another.
@@ -193,7 +201,8 @@ TEST(Identity, HostileT34TwoSimilarBodiesCross) {
 TEST(Identity, HostileT34SymmetricLayoutIsRefused) {
   IdentityScene scene = MakeIdentityScene({}, 15);
   scene.tracks.markers.push_back("m4");
-  const std::vector<Eigen::Vector3d> square = {{0.05, 0.05, 0}, {-0.05, 0.05, 0}, {-0.05, -0.05, 0}, {0.05, -0.05, 0}};
+  const std::vector<Eigen::Vector3d> square = {
+      {0.05, 0.05, 0}, {-0.05, 0.05, 0}, {-0.05, -0.05, 0}, {0.05, -0.05, 0}};
   const IdentityResult result = ResolveIdentity(scene.tracks, scene.rig, square);
   EXPECT_FALSE(result.usable);
   EXPECT_NE(result.reason.find("symmetry"), std::string::npos) << result.reason;
@@ -206,8 +215,11 @@ TEST(Identity, HostileT34FiveFramesHidden) {
   o.shuffled = false;
   o.swap_in_encounter = 0;
   IdentityScene scene = MakeIdentityScene(o, 16);
-  // Two markers go out of sight in the first camera for five frames and come back under each other's name.
-  const auto hidden = [](const TrackPoint& p) { return p.camera == 0 && p.marker < 2 && p.frame >= 40 && p.frame < 45; };
+  // Two markers go out of sight in the first camera for five frames and come back under each
+  // other's name.
+  const auto hidden = [](const TrackPoint& p) {
+    return p.camera == 0 && p.marker < 2 && p.frame >= 40 && p.frame < 45;
+  };
   std::vector<int> truth;
   for (std::size_t i = 0; i < scene.truth.size(); ++i) {
     if (!hidden(scene.tracks.points[i])) truth.push_back(scene.truth[i]);
@@ -228,14 +240,15 @@ TEST(Identity, HostileT34FiveFramesHidden) {
   ExpectRight(scene, Resolve(scene), 0.99);
 }
 
-// A ball of which one marker, seen by one camera alone, fits a wrong name by the layout's distances beyond question; the pose of the others
-// does not allow it.
+// A ball of which one marker, seen by one camera alone, fits a wrong name by the layout's distances
+// beyond question; the pose of the others does not allow it.
 TEST(Identity, TakesAwayANameThatTheMotionOfTheBodyRefuses) {
   const IdentityScene scene = test::MakeStudyScene(94);
   ExpectRight(scene, Resolve(scene), 0.94);
 }
 
-// 240 frames/s, 1 s, two cameras, six tracks each. The bound is several times what an idle machine needs.
+// 240 frames/s, 1 s, two cameras, six tracks each. The bound is several times what an idle machine
+// needs.
 TEST(Identity, IsQuick) {
   IdentitySceneOptions o;
   o.body = MarkedBody::kBar;

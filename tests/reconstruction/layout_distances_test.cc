@@ -16,13 +16,17 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
 const std::vector<std::string> kNames = {"p", "q", "r", "s"};
-const std::vector<Vector3d> kPlaces = {{0.045, 0.03, 0.025}, {-0.04, 0.035, -0.01}, {0.01, -0.035, 0.02}, {-0.03, -0.02, -0.025}};
+const std::vector<Vector3d> kPlaces = {
+    {0.045, 0.03, 0.025}, {-0.04, 0.035, -0.01}, {0.01, -0.035, 0.02}, {-0.03, -0.02, -0.025}};
 
-// What `recordings` of 40 frames with errors of `sd` a coordinate say of the layout `given`; body turned at random in every frame.
-LayoutVerdict Judge(const std::vector<Vector3d>& given, const std::vector<Vector3d>& real, double sd, std::mt19937_64& random,
-                    double scale_sd = 0) {
+// What `recordings` of 40 frames with errors of `sd` a coordinate say of the layout `given`; body
+// turned at random in every frame.
+LayoutVerdict Judge(const std::vector<Vector3d>& given, const std::vector<Vector3d>& real,
+                    double sd, std::mt19937_64& random, double scale_sd = 0) {
   std::normal_distribution<double> normal;
-  LayoutDistances distances({kNames.begin(), kNames.begin() + static_cast<std::ptrdiff_t>(given.size())}, {given.begin(), given.end()});
+  LayoutDistances distances(
+      {kNames.begin(), kNames.begin() + static_cast<std::ptrdiff_t>(given.size())},
+      {given.begin(), given.end()});
   for (int recording = 0; recording < 3; ++recording) {
     for (int frame = 0; frame < 40; ++frame) {
       const double w = normal(random), x = normal(random), y = normal(random), z = normal(random);
@@ -53,7 +57,8 @@ TEST(LayoutDistances, TheMarkerThatIsElsewhereIsNamed) {
     given[m] += Vector3d(1.2e-3, -1.2e-3, 1.1e-3);
     const LayoutVerdict verdict = Judge(given, kPlaces, 1e-4, random);
     EXPECT_TRUE(verdict.doubtful);
-    EXPECT_THAT(verdict.text, HasSubstr("marker '" + kNames[m] + "' is not where the layout has it"));
+    EXPECT_THAT(verdict.text,
+                HasSubstr("marker '" + kNames[m] + "' is not where the layout has it"));
     EXPECT_GT(std::abs(verdict.furthest), 1e-3);
     EXPECT_LT(verdict.sd, 1e-4);
   }
@@ -63,7 +68,8 @@ TEST(LayoutDistances, AScaleIsToldFromAMarkerAndAllowedWhereItIsNotKnown) {
   std::mt19937_64 random(13);
   std::vector<Vector3d> given = kPlaces;
   for (Vector3d& p : given) p *= 1.02;
-  EXPECT_THAT(Judge(given, kPlaces, 1e-4, random).text, HasSubstr("seen 1.96 % shorter than the layout has them"));
+  EXPECT_THAT(Judge(given, kPlaces, 1e-4, random).text,
+              HasSubstr("seen 1.96 % shorter than the layout has them"));
   EXPECT_THAT(Judge(given, kPlaces, 1e-4, random, 0.01).text, IsEmpty());
 }
 
@@ -79,7 +85,8 @@ TEST(LayoutDistances, SeveralAreSaidToBeSeveral) {
   std::vector<Vector3d> given = kPlaces;
   given[0] += Vector3d(1e-3, 0, 1e-3);
   given[1] -= Vector3d(0, 2e-3, 0);
-  EXPECT_THAT(Judge(given, kPlaces, 1e-4, random).text, HasSubstr("several markers are not where the layout has them"));
+  EXPECT_THAT(Judge(given, kPlaces, 1e-4, random).text,
+              HasSubstr("several markers are not where the layout has them"));
 }
 
 }  // namespace

@@ -22,9 +22,11 @@ VectorXd Normals(int n, std::mt19937_64& random) {
   return VectorXd::NullaryExpr(n, [&] { return normal(random); });
 }
 
-// An impact whose images tell some directions of the layout to about 0.1 mm and others not at all, where the layout is off by `off`.
+// An impact whose images tell some directions of the layout to about 0.1 mm and others not at all,
+// where the layout is off by `off`.
 DropFit Impact(const VectorXd& off, std::mt19937_64& random) {
-  const MatrixXd seen = 1e4 / 3 * MatrixXd::NullaryExpr(kDim - 2, kDim, [&] { return Normals(1, random)[0]; });
+  const MatrixXd seen =
+      1e4 / 3 * MatrixXd::NullaryExpr(kDim - 2, kDim, [&] { return Normals(1, random)[0]; });
   DropFit fit;
   fit.usable = fit.observable = true;
   fit.noise_scale = 1;
@@ -37,12 +39,14 @@ DropFit Impact(const VectorXd& off, std::mt19937_64& random) {
 LearnedLayout Learn(const std::vector<DropFit>& fits) {
   std::vector<const DropFit*> pointers;
   for (const DropFit& fit : fits) pointers.push_back(&fit);
-  return LearnLayout(pointers, {}, std::vector<BodyMarker>(kMarkers), std::vector<BodyMarker>(kMarkers), kPriorSd, 2);
+  return LearnLayout(pointers, {}, std::vector<BodyMarker>(kMarkers),
+                     std::vector<BodyMarker>(kMarkers), kPriorSd, 2);
 }
 
 VectorXd Moved(const LearnedLayout& layout) {
   VectorXd out(kDim);
-  for (int m = 0; m < kMarkers; ++m) out.segment<3>(3 * m) = layout.markers[static_cast<std::size_t>(m)].p_BM;
+  for (int m = 0; m < kMarkers; ++m)
+    out.segment<3>(3 * m) = layout.markers[static_cast<std::size_t>(m)].p_BM;
   return out;
 }
 

@@ -1,4 +1,5 @@
-// Marker CSV, TRC and C3D: written, read back, read from bytes made after the published format, refused where broken.
+// Marker CSV, TRC and C3D: written, read back, read from bytes made after the published format,
+// refused where broken.
 
 #include "reconstruction/marker_files.h"
 
@@ -37,7 +38,9 @@ MarkerPoints Sample(std::size_t markers, std::size_t frames, double rate, std::u
   points.p_WM.assign(markers, {});
   for (auto& list : points.p_WM)
     for (std::size_t i = 0; i < frames; ++i)
-      list.push_back(uniform(rng) < 0.2 ? std::nullopt : std::optional(Vector3d(normal(rng), normal(rng), normal(rng))));
+      list.push_back(uniform(rng) < 0.2
+                         ? std::nullopt
+                         : std::optional(Vector3d(normal(rng), normal(rng), normal(rng))));
   return points;
 }
 
@@ -46,17 +49,20 @@ void ExpectSamePositions(const MarkerPoints& a, const MarkerPoints& b, double re
   ASSERT_EQ(a.t.size(), b.t.size());
   for (std::size_t m = 0; m < a.markers.size(); ++m)
     for (std::size_t i = 0; i < a.t.size(); ++i) {
-      ASSERT_EQ(a.p_WM[m][i].has_value(), b.p_WM[m][i].has_value()) << a.markers[m] << " frame " << i;
+      ASSERT_EQ(a.p_WM[m][i].has_value(), b.p_WM[m][i].has_value())
+          << a.markers[m] << " frame " << i;
       if (!a.p_WM[m][i]) continue;
       for (int k = 0; k < 3; ++k)
-        ASSERT_LE(std::abs((*a.p_WM[m][i])[k] - (*b.p_WM[m][i])[k]), relative * std::abs((*a.p_WM[m][i])[k]))
+        ASSERT_LE(std::abs((*a.p_WM[m][i])[k] - (*b.p_WM[m][i])[k]),
+                  relative * std::abs((*a.p_WM[m][i])[k]))
             << a.markers[m] << " frame " << i;
     }
 }
 
 class MarkerFiles : public ::testing::Test {
  protected:
-  MarkerFile Again(const MarkerPoints& points, const std::string& name, const MarkerWriteOptions& options = {}) {
+  MarkerFile Again(const MarkerPoints& points, const std::string& name,
+                   const MarkerWriteOptions& options = {}) {
     notes_ = WriteMarkerFile(folder_ / name, points, options);
     MarkerReadOptions read;
     if (MarkerFormatOf(name) != MarkerFormat::kC3d) read.up = options.up;
@@ -85,7 +91,8 @@ TEST_F(MarkerFiles, TextGivesTheSameBits) {
     for (const char* unit : {"m", "mm"})
       for (const char* name : {"a.csv", "a.trc"}) {
         SCOPED_TRACE(std::string(name) + " " + unit + " " + ToString(up));
-        const MarkerFile file = Again(points, name, {.format = std::nullopt, .up = up, .unit = unit});
+        const MarkerFile file =
+            Again(points, name, {.format = std::nullopt, .up = up, .unit = unit});
         EXPECT_EQ(file.points.t, points.t);
         EXPECT_EQ(file.points.first_frame, 482);
         ExpectSamePositions(points, file.points, 0);
@@ -99,7 +106,8 @@ TEST_F(MarkerFiles, TextGivesTheSameBits) {
 
 TEST_F(MarkerFiles, CsvTakesAnyUnitAndStandardDeviations) {
   Put(folder_ / "u.csv",
-      "t_ms,left hip_x_mm,left hip_y_cm,left hip_z_m,left hip_sd_x_mm,left hip_sd_y_mm,left hip_sd_z_mm,comment\n"
+      "t_ms,left hip_x_mm,left hip_y_cm,left hip_z_m,left hip_sd_x_mm,left hip_sd_y_mm,left "
+      "hip_sd_z_mm,comment\n"
       "0,1,2,3,0.1,0.2,0.3,first\n10,,,,,,,\n20,4,5,6,,,,x\n");
   const MarkerPoints points = ReadMarkerFile(folder_ / "u.csv").points;
   EXPECT_EQ(points.name, "u");
@@ -113,25 +121,31 @@ TEST_F(MarkerFiles, CsvTakesAnyUnitAndStandardDeviations) {
 
 TEST_F(MarkerFiles, UpAxisTurnsAndNeverMirrors) {
   Put(folder_ / "y.csv",
-      "t_s,a_x_m,a_y_m,a_z_m,a_cov_xx_m2,a_cov_xy_m2,a_cov_xz_m2,a_cov_yy_m2,a_cov_yz_m2,a_cov_zz_m2\n0,1,2,3,1,0,0,2,0.5,3\n");
+      "t_s,a_x_m,a_y_m,a_z_m,a_cov_xx_m2,a_cov_xy_m2,a_cov_xz_m2,a_cov_yy_m2,a_cov_yz_m2,a_cov_zz_"
+      "m2\n0,1,2,3,1,0,0,2,0.5,3\n");
   const MarkerPoints y = ReadMarkerFile(folder_ / "y.csv", {.up = UpAxis::kY}).points;
   EXPECT_EQ(*y.p_WM[0][0], Vector3d(1, -3, 2));
   EXPECT_EQ(y.cov[0][0](1, 1), 3);
   EXPECT_EQ(y.cov[0][0](2, 2), 2);
   EXPECT_EQ(y.cov[0][0](1, 2), -0.5);
-  EXPECT_EQ(*ReadMarkerFile(folder_ / "y.csv", {.up = UpAxis::kX}).points.p_WM[0][0], Vector3d(2, 3, 1));
+  EXPECT_EQ(*ReadMarkerFile(folder_ / "y.csv", {.up = UpAxis::kX}).points.p_WM[0][0],
+            Vector3d(2, 3, 1));
 }
 
 // A header and rows as OpenSim and Motion Analysis write them.
 constexpr const char* kTrcHead =
     "PathFileType\t4\t(X/Y/"
-    "Z)\twalk.trc\nDataRate\tCameraRate\tNumFrames\tNumMarkers\tUnits\tOrigDataRate\tOrigDataStartFrame\tOrigNumFrames\n"
-    "60.00\t60.00\t3\t2\tmm\t60.00\t1\t3\nFrame#\tTime\tR.ASIS\t\t\tL.ASIS\t\t\t\n\t\tX1\tY1\tZ1\tX2\tY2\tZ2\t\n\n";
+    "Z)\twalk."
+    "trc\nDataRate\tCameraRate\tNumFrames\tNumMarkers\tUnits\tOrigDataRate\tOrigDataStartFrame\tOri"
+    "gNumFrames\n"
+    "60.00\t60.00\t3\t2\tmm\t60.00\t1\t3\nFrame#\tTime\tR.ASIS\t\t\tL."
+    "ASIS\t\t\t\n\t\tX1\tY1\tZ1\tX2\tY2\tZ2\t\n\n";
 
 TEST_F(MarkerFiles, TrcGapsAreEmptyCellsOrNan) {
   Put(folder_ / "walk.trc",
       std::string(kTrcHead) +
-          "17\t0.266667\t1000.5\t-2\t3\t4\t5\t6\t\r\n18\t0.283333\t\t\t\t4\t5\t6\n19\t0.300000\tNaN\tnan\tNaN\t0.000\t0.000\t0.000\n");
+          "17\t0.266667\t1000.5\t-2\t3\t4\t5\t6\t\r\n18\t0.283333\t\t\t\t4\t5\t6\n19\t0."
+          "300000\tNaN\tnan\tNaN\t0.000\t0.000\t0.000\n");
   const MarkerFile file = ReadMarkerFile(folder_ / "walk.trc");
   EXPECT_EQ(file.format, MarkerFormat::kTrc);
   const MarkerPoints& p = file.points;
@@ -143,19 +157,26 @@ TEST_F(MarkerFiles, TrcGapsAreEmptyCellsOrNan) {
   EXPECT_FALSE(p.p_WM[0][2]);
   EXPECT_FALSE(p.p_WM[1][2]);
   EXPECT_THAT(file.notes, Contains(HasSubstr("1 points at exactly (0, 0, 0)")));
-  EXPECT_TRUE(ReadMarkerFile(folder_ / "walk.trc", {.up = std::nullopt, .zero_is_missing = false}).points.p_WM[1][2]);
+  EXPECT_TRUE(ReadMarkerFile(folder_ / "walk.trc", {.up = std::nullopt, .zero_is_missing = false})
+                  .points.p_WM[1][2]);
 }
 
 TEST_F(MarkerFiles, BrokenTrcIsSaidInOneLine) {
   const std::string head = kTrcHead, row = "\t1\t2\t3\t4\t5\t6\n";
   const auto three = [&](const std::string& times) { return head + times; };
-  EXPECT_THAT(Refused("a.trc", three("1\tNaN" + row)), AllOf(HasSubstr("row 7, column Time"), HasSubstr("found 'NaN'")));
-  EXPECT_THAT(Refused("b.trc", three("1\t0.1" + row + "2\t0.1" + row)), HasSubstr("a time after 0.1"));
-  EXPECT_THAT(Refused("c.trc", three("1\t0.1" + row)), HasSubstr("found 1 frames, allowed the 3 of NumFrames"));
+  EXPECT_THAT(Refused("a.trc", three("1\tNaN" + row)),
+              AllOf(HasSubstr("row 7, column Time"), HasSubstr("found 'NaN'")));
+  EXPECT_THAT(Refused("b.trc", three("1\t0.1" + row + "2\t0.1" + row)),
+              HasSubstr("a time after 0.1"));
+  EXPECT_THAT(Refused("c.trc", three("1\t0.1" + row)),
+              HasSubstr("found 1 frames, allowed the 3 of NumFrames"));
   EXPECT_THAT(Refused("d.trc", three("1\t0.1\t1\t2\n")), HasSubstr("2 of 3 coordinates"));
-  EXPECT_THAT(Refused("e.trc", three("1\t0.1\t1\t2\t3\t4\t5\tsix\n")), AllOf(HasSubstr("Z of L.ASIS"), HasSubstr("'six'")));
-  EXPECT_THAT(Refused("f.trc", three("1\t0.1\t1\t2\t3\t4\t5\t6\t7\n")), HasSubstr("three cells for each of 2 markers"));
-  EXPECT_THAT(Refused("g.trc", three("1\t0.1" + row + "1\t0.2" + row)), HasSubstr("a number above 1"));
+  EXPECT_THAT(Refused("e.trc", three("1\t0.1\t1\t2\t3\t4\t5\tsix\n")),
+              AllOf(HasSubstr("Z of L.ASIS"), HasSubstr("'six'")));
+  EXPECT_THAT(Refused("f.trc", three("1\t0.1\t1\t2\t3\t4\t5\t6\t7\n")),
+              HasSubstr("three cells for each of 2 markers"));
+  EXPECT_THAT(Refused("g.trc", three("1\t0.1" + row + "1\t0.2" + row)),
+              HasSubstr("a number above 1"));
   EXPECT_THAT(Refused("h.trc", "hello\n"), HasSubstr("PathFileType"));
   std::string other = head;
   other.replace(other.find("\tmm\t"), 4, "\tyd\t");
@@ -167,7 +188,8 @@ TEST_F(MarkerFiles, BrokenTrcIsSaidInOneLine) {
   EXPECT_THAT(Refused("l.csv", "t_s,x_m\n0,1\n"), HasSubstr("no marker"));
   EXPECT_THAT(Refused("m.csv", "t_s,a_x_m,a_y_m\n0,1,2\n"), HasSubstr("without z"));
   EXPECT_THAT(Refused("n.csv", "t_s,a_x_m,a_y_m,a_z_m\n0,1,2,\n"), HasSubstr("2 of 3 coordinates"));
-  EXPECT_THAT(Refused("o.csv", "t_s,a_x_m,a_y_m,a_z_m\n1,1,2,3\n1,1,2,3\n"), HasSubstr("times that rise"));
+  EXPECT_THAT(Refused("o.csv", "t_s,a_x_m,a_y_m,a_z_m\n1,1,2,3\n1,1,2,3\n"),
+              HasSubstr("times that rise"));
 }
 
 // Single precision from the first writing on, nothing lost after that.
@@ -180,7 +202,8 @@ TEST_F(MarkerFiles, C3dRoundTrip) {
   for (std::size_t i = 0; i < 50; ++i) points.residual[1][i] = 1e-4 * static_cast<double>(i % 7);
   for (const UpAxis up : {UpAxis::kX, UpAxis::kY, UpAxis::kZ})
     for (const char* unit : {"m", "mm"}) {
-      const MarkerFile once = Again(points, "r.c3d", {.format = std::nullopt, .up = up, .unit = unit});
+      const MarkerFile once =
+          Again(points, "r.c3d", {.format = std::nullopt, .up = up, .unit = unit});
       EXPECT_EQ(once.up, up) << "said by the screen axes";
       ExpectSamePositions(points, once.points, 6.1e-8);
       for (std::size_t i = 0; i < 50; ++i) EXPECT_NEAR(once.points.t[i], points.t[i], 1e-14);
@@ -190,8 +213,10 @@ TEST_F(MarkerFiles, C3dRoundTrip) {
       EXPECT_NEAR(once.points.events[0].t, points.events[0].t, 1e-7);
       EXPECT_NEAR(once.points.events[1].t, points.events[1].t, 1e-7);
       for (std::size_t i = 0; i < 50; ++i)
-        EXPECT_NEAR(once.points.residual[1][i], points.p_WM[1][i] ? points.residual[1][i] : 0, 1e-4) << "in units of the scale";
-      const MarkerFile twice = Again(once.points, "s.c3d", {.format = std::nullopt, .up = up, .unit = unit});
+        EXPECT_NEAR(once.points.residual[1][i], points.p_WM[1][i] ? points.residual[1][i] : 0, 1e-4)
+            << "in units of the scale";
+      const MarkerFile twice =
+          Again(once.points, "s.c3d", {.format = std::nullopt, .up = up, .unit = unit});
       ExpectSamePositions(once.points, twice.points, 0);
       EXPECT_EQ(once.points.t, twice.points.t);
       EXPECT_TRUE(Get(folder_ / "r.c3d") == Get(folder_ / "s.c3d")) << "the second writing differs";
@@ -207,7 +232,8 @@ TEST_F(MarkerFiles, C3dBytesStandWhereTheFormatPutsThem) {
   WriteMarkerFile(folder_ / "b.c3d", points);
   const std::string b = Get(folder_ / "b.c3d");
   const auto word = [&](std::size_t n) {
-    return static_cast<unsigned char>(b[2 * n - 2]) + 256 * static_cast<unsigned char>(b[2 * n - 1]);
+    return static_cast<unsigned char>(b[2 * n - 2]) +
+           256 * static_cast<unsigned char>(b[2 * n - 1]);
   };
   const auto real = [&](std::size_t at) {
     float value = 0;
@@ -235,13 +261,15 @@ TEST_F(MarkerFiles, C3dBytesStandWhereTheFormatPutsThem) {
   EXPECT_EQ(real(data + 4 * 16), 500);
 }
 
-// The same points from Intel, DEC and MIPS, as integers and in floating point, with analog samples between the frames.
+// The same points from Intel, DEC and MIPS, as integers and in floating point, with analog samples
+// between the frames.
 TEST_F(MarkerFiles, C3dOfEveryMachine) {
   const double scale = 0.25;  // [mm]
   for (const Machine machine : {Machine::kIntel, Machine::kDec, Machine::kMips})
     for (const bool floating : {false, true})
       for (const int channels : {0, 3}) {
-        SCOPED_TRACE(std::to_string(static_cast<int>(machine)) + (floating ? " float" : " integer") + (channels > 0 ? " analog" : ""));
+        SCOPED_TRACE(std::to_string(static_cast<int>(machine)) +
+                     (floating ? " float" : " integer") + (channels > 0 ? " analog" : ""));
         C3dBuilder c(machine);
         c.header_first = 101;
         c.Points({"A", "B"}, floating ? -scale : scale, 50, 4, 5);
@@ -257,8 +285,11 @@ TEST_F(MarkerFiles, C3dOfEveryMachine) {
         c.Text(3, "LABELS", {"Strike", "Off"}, 10);
         c.Text(3, "CONTEXTS", {"Left", "Right"}, 6);
         c.Parameter(3, "TIMES", 4, {2, 2}, c.Real(0) + c.Real(2.03) + c.Real(1) + c.Real(5));
-        c.header_events = {{"RHS", 0.5}, {"Stri", 0.03}};  // the second is the first of the group once more
-        const auto number = [&](int counts) { return floating ? c.Real(scale * counts) : c.Word(counts); };
+        // the second is the first of the group once more
+        c.header_events = {{"RHS", 0.5}, {"Stri", 0.03}};
+        const auto number = [&](int counts) {
+          return floating ? c.Real(scale * counts) : c.Word(counts);
+        };
         for (int i = 0; i < 4; ++i) {
           for (int k : {400 + i, -800, 1200}) c.data += number(k);
           c.data += floating ? c.Real(0x0705) : c.Word(0x0705);  // three cameras, residual 5
@@ -276,7 +307,10 @@ TEST_F(MarkerFiles, C3dOfEveryMachine) {
         EXPECT_EQ(p.first_frame, 101);
         EXPECT_DOUBLE_EQ(p.t[0], 2.0) << "frame 1 is time 0";
         for (std::size_t i = 0; i < 4; ++i) {
-          EXPECT_LT((*p.p_WM[0][i] - 1e-3 * scale * Vector3d(400 + static_cast<double>(i), -800, 1200)).norm(), 1e-9);
+          EXPECT_LT(
+              (*p.p_WM[0][i] - 1e-3 * scale * Vector3d(400 + static_cast<double>(i), -800, 1200))
+                  .norm(),
+              1e-9);
           EXPECT_NEAR(p.residual[0][i], 5 * scale * 1e-3, 1e-9);
         }
         EXPECT_EQ(*p.p_WM[1][1], Vector3d::Zero()) << "at the origin, but measured";
@@ -284,11 +318,13 @@ TEST_F(MarkerFiles, C3dOfEveryMachine) {
         EXPECT_FALSE(p.p_WM[1][3]) << "all zero without residual";
         ASSERT_EQ(p.events.size(), 3u);
         EXPECT_EQ(p.events[0].label, "Strike");
-        EXPECT_NEAR(p.events[0].t, 2.03, 1e-6) << "from the start of the trial: not shifted by the first frame";
+        EXPECT_NEAR(p.events[0].t, 2.03, 1e-6)
+            << "from the start of the trial: not shifted by the first frame";
         EXPECT_NEAR(p.events[1].t, 65, 1e-5);
         EXPECT_EQ(p.events[1].context, "Right");
         EXPECT_EQ(p.events[2].label, "RHS");
-        EXPECT_NEAR(p.events[2].t, 2.5, 1e-6) << "header events count from the first frame of the file";
+        EXPECT_NEAR(p.events[2].t, 2.5, 1e-6)
+            << "header events count from the first frame of the file";
       }
 }
 
@@ -296,9 +332,11 @@ TEST_F(MarkerFiles, C3dOfEveryMachine) {
 TEST_F(MarkerFiles, HostileT40LongClipsGapsAndFirstFrames) {
   MarkerPoints points = Sample(1, 70001, 1000, 5);
   points.first_frame = 200000;
-  for (std::size_t i = 0; i < points.t.size(); ++i) points.t[i] = static_cast<double>(199999 + i) / 1000;
+  for (std::size_t i = 0; i < points.t.size(); ++i)
+    points.t[i] = static_cast<double>(199999 + i) / 1000;
   points.events = {{"impact", "", 231.5}};
-  std::erase_if(points.t, [](double t) { return t > 210.0005 && t < 210.0045; });  // four frames dropped
+  // four frames dropped
+  std::erase_if(points.t, [](double t) { return t > 210.0005 && t < 210.0045; });
   points.p_WM[0].erase(points.p_WM[0].begin() + 10002, points.p_WM[0].begin() + 10006);
   for (const char* name : {"long.csv", "long.trc", "long.c3d"}) {
     SCOPED_TRACE(name);
@@ -310,13 +348,15 @@ TEST_F(MarkerFiles, HostileT40LongClipsGapsAndFirstFrames) {
       ExpectSamePositions(points, once.points, 0);
       continue;
     }
-    EXPECT_THAT(notes_, Contains(HasSubstr("4 frames that the recording left out stand as empty ones")));
+    EXPECT_THAT(notes_,
+                Contains(HasSubstr("4 frames that the recording left out stand as empty ones")));
     ASSERT_EQ(once.points.t.size(), 70001u);
     EXPECT_EQ(once.points.t[0], 199.999);
     EXPECT_EQ(once.points.t[70000], 269.999);
     for (std::size_t i = 10002; i < 10006; ++i) EXPECT_FALSE(once.points.p_WM[0][i]);
     ASSERT_EQ(once.points.events.size(), 1u);
-    EXPECT_NEAR(once.points.events[0].t, 231.5, 4e-6) << "single precision of the seconds; not shifted by the first frame";
+    EXPECT_NEAR(once.points.events[0].t, 231.5, 4e-6)
+        << "single precision of the seconds; not shifted by the first frame";
     const MarkerFile twice = Again(once.points, "again.c3d", {});
     ExpectSamePositions(once.points, twice.points, 0);
     EXPECT_EQ(twice.points.t, once.points.t);
@@ -331,7 +371,8 @@ TEST_F(MarkerFiles, HostileT40CountsOfForeignFiles) {
     c.header_last = 65535;
     more(c);
     for (std::size_t i = 0; i < n; ++i)
-      c.data += c.Word(static_cast<long long>(i % 1000) + 1) + c.Word(2) + c.Word(3) + c.Word(i == 65990 ? -1 : 0);
+      c.data += c.Word(static_cast<long long>(i % 1000) + 1) + c.Word(2) + c.Word(3) +
+                c.Word(i == 65990 ? -1 : 0);
     Put(folder_ / "n.c3d", c.Bytes());
     return ReadMarkerFile(folder_ / "n.c3d");
   };
@@ -345,9 +386,12 @@ TEST_F(MarkerFiles, HostileT40CountsOfForeignFiles) {
     EXPECT_EQ(vicon.points.t.size(), n);
     EXPECT_EQ(vicon.points.first_frame, 5);
     EXPECT_FALSE(vicon.points.p_WM[0][65990]);
-    EXPECT_NEAR(vicon.points.p_WM[0][65991]->x(), 1e-4 * 992, 1e-8) << "a scale of single precision";
+    EXPECT_NEAR(vicon.points.p_WM[0][65991]->x(), 1e-4 * 992, 1e-8)
+        << "a scale of single precision";
   }
-  EXPECT_EQ(file([&](C3dBuilder& c) { c.Float(1, "LONG_FRAMES", static_cast<double>(n)); }, 65535).points.t.size(), n);
+  EXPECT_EQ(file([&](C3dBuilder& c) { c.Float(1, "LONG_FRAMES", static_cast<double>(n)); }, 65535)
+                .points.t.size(),
+            n);
   const MarkerFile unsaid = file([](C3dBuilder&) {}, 65535);
   EXPECT_EQ(unsaid.points.t.size(), 65535u);
   EXPECT_THAT(unsaid.notes, Contains(HasSubstr("room for 66000")));
@@ -372,7 +416,8 @@ TEST_F(MarkerFiles, BrokenC3dIsSaidInOneLine) {
   good.Points({"A", "B"}, -0.1, 100, 40, 4);
   for (int i = 0; i < 40 * 8; ++i) good.data += good.Real(i);
   const std::string bytes = good.Bytes();
-  EXPECT_THAT(Refused("a.c3d", bytes.substr(0, bytes.size() - 100)), AllOf(HasSubstr("found 36 frames"), HasSubstr("cut short")));
+  EXPECT_THAT(Refused("a.c3d", bytes.substr(0, bytes.size() - 100)),
+              AllOf(HasSubstr("found 36 frames"), HasSubstr("cut short")));
   EXPECT_THAT(Refused("b.c3d", bytes.substr(0, 700)), HasSubstr("byte"));
   EXPECT_THAT(Refused("c.c3d", bytes.substr(0, 300)), HasSubstr("the end of the file"));
   EXPECT_THAT(Refused("d.c3d", "no C3D"), HasSubstr("0x50"));
@@ -400,8 +445,14 @@ TEST_F(MarkerFiles, BrokenC3dIsSaidInOneLine) {
                 c.Text(5, "START_S", {"0.25"}, 4);
               }),
               HasSubstr("tells the times of the frames apart"));
-  EXPECT_THAT(build([](C3dBuilder& c) { c.Points({"A", "B"}, -0.1, 100, 65000, 4); }), HasSubstr("allowed the 65000 that are stated"));
-  EXPECT_THAT(build([](C3dBuilder& c) { c.Points({"A", "B"}, 0, 100, 40, 4); }), HasSubstr("POINT:SCALE"));
+  EXPECT_THAT(build([](C3dBuilder& c) {
+                c.Points({"A", "B"}, -0.1, 100, 65000, 4);
+              }),
+              HasSubstr("allowed the 65000 that are stated"));
+  EXPECT_THAT(build([](C3dBuilder& c) {
+                c.Points({"A", "B"}, 0, 100, 40, 4);
+              }),
+              HasSubstr("POINT:SCALE"));
   EXPECT_THAT(build([](C3dBuilder& c) {
                 c.Points({"A", "B"}, -0.1, 100, 40, 4);
                 c.Parameter(1, "HUGE", 4, {255, 255, 255, 255, 255, 255, 255}, "");
@@ -431,7 +482,9 @@ TEST_F(MarkerFiles, DamagedC3dNeverCrashes) {
     const int changes = 1 + static_cast<int>(rng() % 4);
     for (int k = 0; k < changes; ++k) {
       // Where counts and links are, mostly.
-      const std::size_t at = rng() % 3 == 0 ? rng() % other.size() : rng() % 2 == 0 ? rng() % 24 : 512 + rng() % 260;
+      const std::size_t at = rng() % 3 == 0   ? rng() % other.size()
+                             : rng() % 2 == 0 ? rng() % 24
+                                              : 512 + rng() % 260;
       other[at] = static_cast<char>(rng() % 5 == 0 ? 0xFF : rng());
     }
     if (rng() % 8 == 0) other.resize(rng() % other.size() + 1);
@@ -453,23 +506,31 @@ TEST_F(MarkerFiles, DamagedC3dNeverCrashes) {
 TEST_F(MarkerFiles, WhatAFormatCannotHoldIsSaid) {
   MarkerPoints points = Sample(1, 10, 100, 9);
   points.t[4] += 0.004;
-  EXPECT_THAT(MessageOf<ConfigError>([&] { WriteMarkerFile(folder_ / "a.c3d", points); }), HasSubstr("evenly spaced"));
+  EXPECT_THAT(MessageOf<ConfigError>([&] { WriteMarkerFile(folder_ / "a.c3d", points); }),
+              HasSubstr("evenly spaced"));
   points.t[4] -= 0.0039;
   EXPECT_THAT(WriteMarkerFile(folder_ / "a.c3d", points), Contains(HasSubstr("times were moved")));
-  EXPECT_THAT(MessageOf<ConfigError>([&] { WriteMarkerFile(folder_ / "a.bvh", points); }), HasSubstr(".csv, .trc, .c3d"));
+  EXPECT_THAT(MessageOf<ConfigError>([&] { WriteMarkerFile(folder_ / "a.bvh", points); }),
+              HasSubstr(".csv, .trc, .c3d"));
   points.events = {{"x", "", 0.01}};
   points.cov.assign(1, std::vector<Matrix3d>(10, 1e-8 * Matrix3d::Identity()));
   EXPECT_EQ(WriteMarkerFile(folder_ / "a.trc", points).size(), 2u);
   points.markers[0] = "a\tb";
-  EXPECT_THAT(MessageOf<ConfigError>([&] { WriteMarkerFile(folder_ / "a.trc", points); }), HasSubstr("tabs"));
+  EXPECT_THAT(MessageOf<ConfigError>([&] { WriteMarkerFile(folder_ / "a.trc", points); }),
+              HasSubstr("tabs"));
   points.markers[0] = "a_sd";
-  EXPECT_THAT(MessageOf<ConfigError>([&] { WriteMarkerFile(folder_ / "a.csv", points); }), HasSubstr("_sd"));
+  EXPECT_THAT(MessageOf<ConfigError>([&] { WriteMarkerFile(folder_ / "a.csv", points); }),
+              HasSubstr("_sd"));
   points.p_WM[0][0] = Vector3d(1e200, 0, 0);
-  EXPECT_THAT(MessageOf<ConfigError>([&] { WriteMarkerFile(folder_ / "a.c3d", points); }), HasSubstr("single precision"));
+  EXPECT_THAT(MessageOf<ConfigError>([&] { WriteMarkerFile(folder_ / "a.c3d", points); }),
+              HasSubstr("single precision"));
   points.p_WM[0][0] = Vector3d(0, std::nan(""), 0);
-  EXPECT_THAT(MessageOf<ConfigError>([&] { WriteMarkerFile(folder_ / "a.csv", points); }), HasSubstr("position"));
-  EXPECT_THAT(MessageOf<DataError>([&] { ReadMarkerFile(folder_ / "none.c3d"); }), HasSubstr("none.c3d"));
-  EXPECT_THAT(MessageOf<DataError>([&] { ReadMarkerFile(folder_.path()); }), HasSubstr("directory"));
+  EXPECT_THAT(MessageOf<ConfigError>([&] { WriteMarkerFile(folder_ / "a.csv", points); }),
+              HasSubstr("position"));
+  EXPECT_THAT(MessageOf<DataError>([&] { ReadMarkerFile(folder_ / "none.c3d"); }),
+              HasSubstr("none.c3d"));
+  EXPECT_THAT(MessageOf<DataError>([&] { ReadMarkerFile(folder_.path()); }),
+              HasSubstr("directory"));
 }
 
 }  // namespace

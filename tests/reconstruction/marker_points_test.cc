@@ -24,13 +24,19 @@ using test::MessageOf;
 using ::testing::HasSubstr;
 
 std::vector<NamedMarker> Layout() {
-  return {{"a", {0.03, 0.02, -0.01}}, {"b", {-0.04, 0.01, 0.02}}, {"c", {0.01, -0.05, 0.015}}, {"d", {0.0, 0.01, 0.06}}};
+  return {{"a", {0.03, 0.02, -0.01}},
+          {"b", {-0.04, 0.01, 0.02}},
+          {"c", {0.01, -0.05, 0.015}},
+          {"d", {0.0, 0.01, 0.06}}};
 }
 
-// Turning about an axis that is none of the body's, so that every convention of angles meets its pole.
+// Turning about an axis that is none of the body's, so that every convention of angles meets its
+// pole.
 Isometry3d PoseAt(double t) {
   Isometry3d X = Isometry3d::Identity();
-  X.linear() = (Eigen::AngleAxisd(9 * t, Vector3d(0.48, -0.6, 0.64)) * Eigen::AngleAxisd(M_PI / 2, Vector3d::UnitY())).toRotationMatrix();
+  X.linear() = (Eigen::AngleAxisd(9 * t, Vector3d(0.48, -0.6, 0.64)) *
+                Eigen::AngleAxisd(M_PI / 2, Vector3d::UnitY()))
+                   .toRotationMatrix();
   X.translation() = Vector3d(0.3 * t, 0.1, 1 - 0.5 * t);
   return X;
 }
@@ -45,7 +51,8 @@ MarkerPoints Recorded(const std::vector<NamedMarker>& layout, double noise, std:
   for (int i = 0; i < 200; ++i) {
     points.t.push_back(i / 240.0);
     for (std::size_t m = 0; m < layout.size(); ++m)
-      points.p_WM[m].emplace_back(PoseAt(points.t.back()) * layout[m].p_BM + noise * Vector3d(normal(rng), normal(rng), normal(rng)));
+      points.p_WM[m].emplace_back(PoseAt(points.t.back()) * layout[m].p_BM +
+                                  noise * Vector3d(normal(rng), normal(rng), normal(rng)));
   }
   return points;
 }
@@ -101,7 +108,8 @@ TEST(PosesFromPoints, RefusesMirroredCollinearAndForeignLayouts) {
   layout = {{"a", {0, 0, 0}}, {"x", {1, 0, 0}}, {"y", {0, 1, 0}}};
   EXPECT_THAT(PosesFromPoints(points, layout).reason, HasSubstr("not there: x, y"));
   layout = {{"a", {0, 0, 0}}, {"a", {1, 0, 0}}, {"b", {0, 1, 0}}};
-  EXPECT_THAT(MessageOf<ConfigError>([&] { PosesFromPoints(points, layout); }), HasSubstr("every name once"));
+  EXPECT_THAT(MessageOf<ConfigError>([&] { PosesFromPoints(points, layout); }),
+              HasSubstr("every name once"));
 }
 
 TEST(PosesFromPoints, FrameRateIsFoundAndUnevenTimesHaveNone) {
@@ -138,7 +146,9 @@ Seen See(double late, double pixel_sd, std::uint64_t seed) {
   s.truth.markers = s.tracks.markers = {"a", "b"};
   s.tracks.cameras = {"right", "left"};  // in another order than the rig's
   s.truth.p_WM.resize(2);
-  const auto at = [](int m, double t) { return Vector3d(0.15 + 0.05 * m + 0.1 * t, 0.02 * m - 0.05 + 0.3 * t, 0.1 * m); };
+  const auto at = [](int m, double t) {
+    return Vector3d(0.15 + 0.05 * m + 0.1 * t, 0.02 * m - 0.05 + 0.3 * t, 0.1 * m);
+  };
   for (int i = 0; i < 40; ++i) {
     s.truth.t.push_back(0.5 + i / 120.0);
     for (int m = 0; m < 2; ++m) {
@@ -150,7 +160,8 @@ Seen See(double late, double pixel_sd, std::uint64_t seed) {
         p.frame = i + 7;
         p.t = s.truth.t.back() + (c == 1 ? late : 0);
         const RigCamera& camera = s.rig.cameras[static_cast<std::size_t>(1 - c)];
-        p.q = *Project(camera.camera, camera.X_WC.inverse() * at(m, p.t)) + pixel_sd * Eigen::Vector2d(normal(rng), normal(rng));
+        p.q = *Project(camera.camera, camera.X_WC.inverse() * at(m, p.t)) +
+              pixel_sd * Eigen::Vector2d(normal(rng), normal(rng));
         p.cov = std::max(1e-6, pixel_sd * pixel_sd) * Eigen::Matrix2d::Identity();
         s.tracks.points.push_back(p);
       }
@@ -160,8 +171,9 @@ Seen See(double late, double pixel_sd, std::uint64_t seed) {
   return s;
 }
 
-// 800 points of three coordinates: chi-square within four standard deviations, whether the cameras expose together or 4 ms apart. Images
-// brought to another instant share their noise with the neighbours': wider bounds.
+// 800 points of three coordinates: chi-square within four standard deviations, whether the cameras
+// expose together or 4 ms apart. Images brought to another instant share their noise with the
+// neighbours': wider bounds.
 TEST(PointsFromTracks, TriangulatesWithHonestCovarianceWheneverTheCamerasExpose) {
   for (const double late : {0.0, 0.004}) {
     int n = 0;
@@ -210,15 +222,18 @@ TEST(PointsFromTracks, PassesOverPredictionsOutliersAndStrangers) {
   EXPECT_EQ(without.alone, 2);
 
   strict.offset = {0, 0, 0};
-  EXPECT_THAT(MessageOf<ConfigError>([&] { PointsFromTracks(s.tracks, s.rig, strict); }), HasSubstr("found 3 offsets"));
+  EXPECT_THAT(MessageOf<ConfigError>([&] { PointsFromTracks(s.tracks, s.rig, strict); }),
+              HasSubstr("found 3 offsets"));
   MarkerTracks apart = s.tracks;
   for (TrackPoint& p : apart.points) p.t += 10 * p.camera;
-  EXPECT_THAT(MessageOf<DataError>([&] { PointsFromTracks(apart, s.rig); }), HasSubstr("the cameras share no time"));
+  EXPECT_THAT(MessageOf<DataError>([&] { PointsFromTracks(apart, s.rig); }),
+              HasSubstr("the cameras share no time"));
   TrackPointsOptions clocks;
   clocks.offset = {0, -10};
   EXPECT_EQ(PointsFromTracks(apart, s.rig, clocks).placed, out.placed);
   s.tracks.cameras[0] = "middle";
-  EXPECT_THAT(MessageOf<ConfigError>([&] { PointsFromTracks(s.tracks, s.rig); }), HasSubstr("allowed those of the rig: left, right"));
+  EXPECT_THAT(MessageOf<ConfigError>([&] { PointsFromTracks(s.tracks, s.rig); }),
+              HasSubstr("allowed those of the rig: left, right"));
 }
 
 }  // namespace

@@ -1,4 +1,5 @@
-// Pose of a marked body at one instant: exactness, covariance by Monte Carlo, and what cannot be known.
+// Pose of a marked body at one instant: exactness, covariance by Monte Carlo, and what cannot be
+// known.
 
 #include "reconstruction/marker_pose.h"
 
@@ -19,22 +20,30 @@ std::vector<BodyMarker> Points(const std::vector<Vector3d>& p) {
   return layout;
 }
 
-std::vector<BodyMarker> Triangle() { return Points({{0.06, 0.01, 0.02}, {-0.05, 0.03, -0.01}, {0.01, -0.04, 0.03}}); }
+std::vector<BodyMarker> Triangle() {
+  return Points({{0.06, 0.01, 0.02}, {-0.05, 0.03, -0.01}, {0.01, -0.04, 0.03}});
+}
 std::vector<BodyMarker> Five() {
-  return Points({{0.06, 0.01, 0.02}, {-0.05, 0.03, -0.01}, {0.01, -0.04, 0.03}, {0.02, 0.03, -0.05}, {-0.03, -0.02, 0.04}});
+  return Points({{0.06, 0.01, 0.02},
+                 {-0.05, 0.03, -0.01},
+                 {0.01, -0.04, 0.03},
+                 {0.02, 0.03, -0.05},
+                 {-0.03, -0.02, 0.04}});
 }
 std::vector<BodyMarker> Line() { return Points({{0, 0, -0.09}, {0, 0, 0.01}, {0, 0, 0.08}}); }
 
-std::vector<MarkerImage> Look(const CameraRig& rig, const std::vector<BodyMarker>& layout, const Isometry3d& X_WB, double sd,
-                              std::mt19937_64& random) {
+std::vector<MarkerImage> Look(const CameraRig& rig, const std::vector<BodyMarker>& layout,
+                              const Isometry3d& X_WB, double sd, std::mt19937_64& random) {
   std::normal_distribution<double> normal;
   std::vector<MarkerImage> images;
   for (std::size_t c = 0; c < rig.cameras.size(); ++c) {
     for (std::size_t m = 0; m < layout.size(); ++m) {
-      MarkerImage image{static_cast<int>(c), static_cast<int>(m), CentroidOf(rig.cameras[c], layout[m], X_WB)};
+      MarkerImage image{static_cast<int>(c), static_cast<int>(m),
+                        CentroidOf(rig.cameras[c], layout[m], X_WB)};
       // Noise of unequal axes, so that a weight in the wrong place shows.
       const Eigen::Matrix2d root = sd * (Eigen::Matrix2d() << 1.5, 0, 0.4, 0.6).finished();
-      image.cov = sd > 0 ? Eigen::Matrix2d(root * root.transpose()) : Eigen::Matrix2d(1e-4 * Eigen::Matrix2d::Identity());
+      image.cov = sd > 0 ? Eigen::Matrix2d(root * root.transpose())
+                         : Eigen::Matrix2d(1e-4 * Eigen::Matrix2d::Identity());
       const double x = normal(random), y = normal(random);
       image.q += root * Vector2d(x, y);
       images.push_back(image);
@@ -80,7 +89,8 @@ TEST(MarkerPose, ExactImagesGiveThePose) {
   }
 }
 
-// Discs and balls of 24 mm: through a pinhole the model is exact; what a lens bends over the marker itself is left out.
+// Discs and balls of 24 mm: through a pinhole the model is exact; what a lens bends over the marker
+// itself is left out.
 TEST(MarkerPose, DiscsAndBallsAreSeenWhereTheirImagesAre) {
   std::mt19937_64 random(2);
   const CameraRig lens = DropRig(2);
@@ -91,7 +101,8 @@ TEST(MarkerPose, DiscsAndBallsAreSeenWhereTheirImagesAre) {
     SetIntrinsics(camera.camera, x);
   }
   std::vector<BodyMarker> discs = Five(), balls = Five();
-  for (auto& m : discs) m.radius = 0.012, m.normal_B = (Vector3d(0, -1, 0) + 0.5 * m.p_BM.normalized()).normalized();
+  for (auto& m : discs)
+    m.radius = 0.012, m.normal_B = (Vector3d(0, -1, 0) + 0.5 * m.p_BM.normalized()).normalized();
   for (auto& m : balls) m.radius = 0.012;
   for (const auto& layout : {discs, balls}) {
     for (const CameraRig& rig : {pinhole, lens}) {
@@ -100,7 +111,8 @@ TEST(MarkerPose, DiscsAndBallsAreSeenWhereTheirImagesAre) {
         Isometry3d truth = AnyPose(random);
         truth.linear() = Turned(0.4 * Normal3(random));
         const auto images = Look(rig, layout, truth, 0, random);
-        const MarkerPose pose = PoseFromMarkers(rig, layout, images), without = PoseFromMarkers(rig, Five(), images);
+        const MarkerPose pose = PoseFromMarkers(rig, layout, images),
+                         without = PoseFromMarkers(rig, Five(), images);
         ASSERT_TRUE(pose.usable) << pose.reason;
         worst = std::max(worst, PoseError(pose.X_WB, truth).head<3>().norm());
         worst_without = std::max(worst_without, PoseError(without.X_WB, truth).head<3>().norm());
@@ -120,7 +132,8 @@ struct Nees {
   int chi_dof = 0, n = 0;
 };
 
-Nees RunNees(const std::vector<BodyMarker>& layout, int cameras, bool rig_error, double layout_sd, int n, std::uint64_t seed) {
+Nees RunNees(const std::vector<BodyMarker>& layout, int cameras, bool rig_error, double layout_sd,
+             int n, std::uint64_t seed) {
   std::mt19937_64 random(seed);
   CameraRig truth = DropRig(cameras);
   if (rig_error) GiveCovariance(&truth, 0.5, 2e-4, 2e-4);
@@ -132,7 +145,8 @@ Nees RunNees(const std::vector<BodyMarker>& layout, int cameras, bool rig_error,
     std::vector<BodyMarker> given = layout;
     for (auto& m : given) m.p_BM += layout_sd * Normal3(random);
     const CameraRig rig = rig_error ? Miscalibrated(truth, random) : truth;
-    const MarkerPose pose = PoseFromMarkers(rig, given, Look(truth, layout, X, 0.05, random), options);
+    const MarkerPose pose =
+        PoseFromMarkers(rig, given, Look(truth, layout, X, 0.05, random), options);
     EXPECT_TRUE(pose.usable) << pose.reason;
     EXPECT_TRUE(pose.observable);
     if (!pose.usable) continue;
@@ -149,9 +163,11 @@ Nees RunNees(const std::vector<BodyMarker>& layout, int cameras, bool rig_error,
 }
 
 void ExpectHonest(const Nees& nees) {
-  EXPECT_TRUE(ChiSquareBand(nees.dof, 1e-4).lower < nees.all && nees.all < ChiSquareBand(nees.dof, 1e-4).upper)
+  EXPECT_TRUE(ChiSquareBand(nees.dof, 1e-4).lower < nees.all &&
+              nees.all < ChiSquareBand(nees.dof, 1e-4).upper)
       << nees.all << " of " << nees.dof;
-  EXPECT_TRUE(ChiSquareBand(nees.chi_dof, 1e-4).lower < nees.consistency && nees.consistency < ChiSquareBand(nees.chi_dof, 1e-4).upper)
+  EXPECT_TRUE(ChiSquareBand(nees.chi_dof, 1e-4).lower < nees.consistency &&
+              nees.consistency < ChiSquareBand(nees.chi_dof, 1e-4).upper)
       << nees.consistency << " of " << nees.chi_dof;
   EXPECT_LT(nees.mean_z.cwiseAbs().maxCoeff(), 4.2) << nees.mean_z.transpose();
 }
@@ -185,11 +201,14 @@ TEST(MarkerPose, MarkersOnALineLeaveTheRollToAGauge) {
     EXPECT_LT((pose.axis_B - Vector3d::UnitZ()).norm(), 1e-6);
     EXPECT_NEAR(pose.cov(5, 5), 0, 1e-12);
     EXPECT_GT(pose.cov(3, 3), 0);
-    // Turned about the axis onto the estimate's gauge, the truth is covered in the five directions that are known.
+    // Turned about the axis onto the estimate's gauge, the truth is covered in the five directions
+    // that are known.
     const Vector3d axis = truth.linear().col(2);
     Isometry3d same = truth;
-    const Vector3d x = pose.X_WB.linear().col(0), x_true = truth.linear().col(0), y_true = truth.linear().col(1);
-    same.linear() = truth.linear() * Turned(std::atan2(x.dot(y_true), x.dot(x_true)) * Vector3d::UnitZ());
+    const Vector3d x = pose.X_WB.linear().col(0), x_true = truth.linear().col(0),
+                   y_true = truth.linear().col(1);
+    same.linear() =
+        truth.linear() * Turned(std::atan2(x.dot(y_true), x.dot(x_true)) * Vector3d::UnitZ());
     EXPECT_LT((same.linear().col(2) - axis).norm(), 1e-12);
     const Vector6 error = PoseError(pose.X_WB, same);
     nees += error.head<5>().dot(pose.cov.topLeftCorner<5, 5>().ldlt().solve(error.head<5>()));
@@ -200,7 +219,8 @@ TEST(MarkerPose, MarkersOnALineLeaveTheRollToAGauge) {
   Isometry3d before = AnyPose(random);
   Isometry3d now = before;
   now.linear() = Turned(Vector3d(0.05, -0.02, 0.03)) * before.linear();
-  const MarkerPose pose = PoseFromMarkers(rig, Line(), Look(rig, Line(), now, 0, random), {}, before);
+  const MarkerPose pose =
+      PoseFromMarkers(rig, Line(), Look(rig, Line(), now, 0, random), {}, before);
   const Eigen::AngleAxisd turn(Matrix3d(before.linear().transpose() * pose.X_WB.linear()));
   EXPECT_NEAR(turn.axis().z() * turn.angle(), 0, 1e-6);
 }
@@ -212,13 +232,15 @@ TEST(MarkerPose, NearlyALineIsALine) {
   auto layout = Line();
   layout[1].p_BM.x() = 1e-4;
   for (int k = 0; k < 50; ++k) {
-    const MarkerPose pose = PoseFromMarkers(rig, layout, Look(rig, layout, AnyPose(random), 0.3, random));
+    const MarkerPose pose =
+        PoseFromMarkers(rig, layout, Look(rig, layout, AnyPose(random), 0.3, random));
     ASSERT_TRUE(pose.usable) << pose.reason;
     EXPECT_FALSE(pose.observable);
     EXPECT_TRUE(pose.cov.allFinite());
   }
   layout[1].p_BM.x() = 0.02;
-  EXPECT_TRUE(PoseFromMarkers(rig, layout, Look(rig, layout, AnyPose(random), 0.05, random)).observable);
+  EXPECT_TRUE(
+      PoseFromMarkers(rig, layout, Look(rig, layout, AnyPose(random), 0.05, random)).observable);
 }
 
 TEST(MarkerPose, RefusalsNameTheReason) {
@@ -233,7 +255,8 @@ TEST(MarkerPose, RefusalsNameTheReason) {
   };
   auto images = Look(rig, Five(), truth, 0.05, random);
   has(PoseFromMarkers(rig, Five(), {}), "0 markers are seen");
-  has(PoseFromMarkers(rig, Five(), {images[0], images[1], images[5], images[6]}), "2 markers are seen");
+  has(PoseFromMarkers(rig, Five(), {images[0], images[1], images[5], images[6]}),
+      "2 markers are seen");
   // Every marker in one camera only: no start without a pose nearby, and with one there is a pose.
   const std::vector<MarkerImage> apart = {images[0], images[1], images[7], images[8], images[4]};
   has(PoseFromMarkers(rig, Five(), apart), "can be placed in space");
@@ -250,10 +273,13 @@ TEST(MarkerPose, RefusalsNameTheReason) {
   auto swapped = images;
   std::swap(swapped[0].q, swapped[1].q);
   has(PoseFromMarkers(rig, Five(), swapped), "");
-  has(PoseFromMarkers(rig, Points({{0.1, 0, 0}, {0.1, 0, 0}, {0.1, 0, 0}}), Look(rig, Triangle(), truth, 0, random)), "at one place");
+  has(PoseFromMarkers(rig, Points({{0.1, 0, 0}, {0.1, 0, 0}, {0.1, 0, 0}}),
+                      Look(rig, Triangle(), truth, 0, random)),
+      "at one place");
   // Markers 0.2 mm apart: their noise is larger than what parts them.
-  has(PoseFromMarkers(rig, Points({{0, 0, 0}, {2e-4, 0, 0}, {0, 2e-4, 0}}),
-                      Look(rig, Points({{0, 0, 0}, {2e-4, 0, 0}, {0, 2e-4, 0}}), truth, 0.1, random)),
+  has(PoseFromMarkers(
+          rig, Points({{0, 0, 0}, {2e-4, 0, 0}, {0, 2e-4, 0}}),
+          Look(rig, Points({{0, 0, 0}, {2e-4, 0, 0}, {0, 2e-4, 0}}), truth, 0.1, random)),
       "too close");
   auto bad = images;
   bad[3].q.x() = std::nan("");

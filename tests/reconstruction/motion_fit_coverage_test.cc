@@ -26,7 +26,8 @@ struct Coverage {
   double largest_rest = 0;
 };
 
-Coverage RunFits(const Body& body, double rate, const Noise& noise, int n, std::uint64_t seed, const MotionFitOptions& options) {
+Coverage RunFits(const Body& body, double rate, const Noise& noise, int n, std::uint64_t seed,
+                 const MotionFitOptions& options) {
   std::mt19937_64 rng(seed);
   Coverage coverage;
   for (int i = 0; i < n; ++i) {
@@ -64,7 +65,8 @@ TEST(MotionFitCoverage, PlanarCovarianceCoversTheTruth) {
   const Coverage coverage = RunFits(body, 250, noise, 1500, 20240101, Exact(noise));
   EXPECT_GE(coverage.events, 1480);
   EXPECT_GE(coverage.accepted, 0.9 * coverage.fits);
-  EXPECT_NEAR(static_cast<double>(coverage.dof) / coverage.events, 7, 0.01);  // 6 velocities, lever on a circle
+  // 6 velocities, lever on a circle
+  EXPECT_NEAR(static_cast<double>(coverage.dof) / coverage.events, 7, 0.01);
   ExpectCovered(coverage);
 }
 
@@ -91,14 +93,16 @@ TEST(MotionFitCoverage, TumblingBodyIsCoveredToo) {
 // The contact point of a smooth body moves over it with the attitude; a rod touches with its cap.
 TEST(MotionFitCoverage, SmoothBodiesAndRodsAreCovered) {
   const Noise noise{5e-5, 8e-4};
-  const Coverage egg = RunFits(MakeEllipsoid({0.05, 0.035, 0.03}, 0.2), 200, noise, 100, 20240105, Exact(noise));
+  const Coverage egg =
+      RunFits(MakeEllipsoid({0.05, 0.035, 0.03}, 0.2), 200, noise, 100, 20240105, Exact(noise));
   EXPECT_GE(egg.accepted, 0.9 * egg.fits);
   ExpectCovered(egg);
   const Coverage disc = RunFits(MakeBall(0.03, 0.1, true), 250, noise, 300, 20240106, Exact(noise));
   EXPECT_GE(disc.accepted, 0.9 * disc.fits);
   EXPECT_EQ(disc.dof, 6 * disc.events);  // a disc's lever does not turn
   ExpectCovered(disc);
-  const Coverage rod = RunFits(MakeRod(0.2, 0.01, 0.1, true), 250, noise, 300, 20240107, Exact(noise));
+  const Coverage rod =
+      RunFits(MakeRod(0.2, 0.01, 0.1, true), 250, noise, 300, 20240107, Exact(noise));
   EXPECT_GE(rod.accepted, 0.85 * rod.fits);
   ExpectCovered(rod);
 }
@@ -122,7 +126,10 @@ TEST(MotionFitCoverage, EstimatedNoiseScaleKeepsCoverage) {
     ratio += std::log(fit.sigma_position / noise.position);
     const double error =
         event.v_plus_F.z() - truth.plus.v_WB.z() -
-        truth.plus.omega_WB.cross(ContactWithPlane(body, truth.minus.X_WB, truth.scene.floor).p_WP - truth.minus.X_WB.translation()).z();
+        truth.plus.omega_WB
+            .cross(ContactWithPlane(body, truth.minus.X_WB, truth.scene.floor).p_WP -
+                   truth.minus.X_WB.translation())
+            .z();
     Eigen::Matrix<double, 1, kEventDim> row = Eigen::Matrix<double, 1, kEventDim>::Zero();
     const Vector3d r = event.p_WP - event.X_WB.translation();
     row.segment<3>(kVPlus) = Eigen::RowVector3d(0, 0, 1);

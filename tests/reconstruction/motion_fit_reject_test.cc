@@ -28,7 +28,8 @@ TEST(MotionFit, NothingToFindIsSaid) {
     return fit.events.front().reason;
   };
   EXPECT_EQ(reason(Record(scene, Times(0, 0.2, 250), {4e-5, 7e-4}, rng)), RejectReason::kNoImpact);
-  EXPECT_EQ(reason(Record(scene, Times(0, 0.0041, 250), {4e-5, 7e-4}, rng)), RejectReason::kTooFewFrames);
+  EXPECT_EQ(reason(Record(scene, Times(0, 0.0041, 250), {4e-5, 7e-4}, rng)),
+            RejectReason::kTooFewFrames);
   EXPECT_EQ(reason(Record(scene, {}, {}, rng)), RejectReason::kTooFewFrames);
 
   PoseRecording still = Record(scene, Times(0, 0.2, 250), {}, rng);
@@ -54,7 +55,8 @@ TEST(MotionFit, HugeNoiseGivesNoAcceptedEventsOfNonsense) {
   std::mt19937_64 rng(13);
   for (int i = 0; i < 30; ++i) {
     const RandomImpact draw = DrawImpact(Square(), 250, 8, rng);
-    const MotionFit fit = FitMotion(Record(draw.scene, draw.times, {0.01, 0.3}, rng), draw.scene.body, draw.scene.floor);
+    const MotionFit fit = FitMotion(Record(draw.scene, draw.times, {0.01, 0.3}, rng),
+                                    draw.scene.body, draw.scene.floor);
     for (const ImpactEvent& event : fit.events) {
       if (!event.accepted) continue;
       EXPECT_TRUE(event.cov.allFinite());
@@ -63,7 +65,8 @@ TEST(MotionFit, HugeNoiseGivesNoAcceptedEventsOfNonsense) {
   }
 }
 
-// Recordings that are no motion at all: walks, jumps, white noise of any size. Answers stay finite, and next to none is accepted.
+// Recordings that are no motion at all: walks, jumps, white noise of any size. Answers stay finite,
+// and next to none is accepted.
 TEST(MotionFit, GarbageGivesFiniteAnswers) {
   std::mt19937_64 rng(27);
   std::normal_distribution<double> normal;
@@ -75,8 +78,11 @@ TEST(MotionFit, GarbageGivesFiniteAnswers) {
                       : trial % 3 == 1 ? MakeBox({0.06, 0.05, 0.04}, 0.2, planar)
                                        : MakeRod(0.1, 0.01, 0.1, planar);
     const int kind = trial % 4, n = static_cast<int>(uniform(rng) * 120);
-    const double size = std::pow(10, -6 + 8 * uniform(rng)), turn = std::pow(10, -6 + 6 * uniform(rng));
-    const auto step = [&]() { return Vector3d(size * normal(rng), planar ? 0 : size * normal(rng), size * normal(rng)); };
+    const double size = std::pow(10, -6 + 8 * uniform(rng)),
+                 turn = std::pow(10, -6 + 6 * uniform(rng));
+    const auto step = [&]() {
+      return Vector3d(size * normal(rng), planar ? 0 : size * normal(rng), size * normal(rng));
+    };
     PoseRecording recording;
     recording.planar = planar;
     Vector3d p(0, 0, 0.05);
@@ -102,11 +108,14 @@ TEST(MotionFit, GarbageGivesFiniteAnswers) {
     EXPECT_GE(fit.events.size(), 1u);
     for (const ImpactEvent& event : fit.events) {
       accepted += event.accepted;
-      EXPECT_TRUE(event.cov.allFinite() && event.v_minus.allFinite() && event.v_plus.allFinite() && event.contact.A_F.allFinite()) << trial;
+      EXPECT_TRUE(event.cov.allFinite() && event.v_minus.allFinite() && event.v_plus.allFinite() &&
+                  event.contact.A_F.allFinite())
+          << trial;
       EXPECT_TRUE(std::isfinite(event.t) && std::isfinite(event.sd_t)) << trial;
       EXPECT_EQ(event.accepted, event.reason == RejectReason::kNone);
     }
-    for (const FlightArc& arc : fit.arcs) EXPECT_TRUE(arc.acceleration_W.allFinite() && arc.sd_acceleration.allFinite()) << trial;
+    for (const FlightArc& arc : fit.arcs)
+      EXPECT_TRUE(arc.acceleration_W.allFinite() && arc.sd_acceleration.allFinite()) << trial;
   }
   EXPECT_LE(accepted, 9);
 }
@@ -116,12 +125,15 @@ TEST(MotionFit, ShortArcsAreTooFewFrames) {
   Scene scene;
   scene.body = Square();
   scene = OneImpact(scene, SquareBefore(0.5, 0.4, -1.5, 3), 0.1013);
-  const MotionFit late = FitMotion(Record(scene, Times(0.092, 0.16, 250), {4e-5, 7e-4}, rng), scene.body, scene.floor);
+  const MotionFit late =
+      FitMotion(Record(scene, Times(0.092, 0.16, 250), {4e-5, 7e-4}, rng), scene.body, scene.floor);
   ASSERT_EQ(late.events.size(), 1u);
   EXPECT_EQ(late.events.front().reason, RejectReason::kTooFewFrames) << late.events.front().detail;
-  const MotionFit early = FitMotion(Record(scene, Times(0.02, 0.113, 250), {4e-5, 7e-4}, rng), scene.body, scene.floor);
+  const MotionFit early =
+      FitMotion(Record(scene, Times(0.02, 0.113, 250), {4e-5, 7e-4}, rng), scene.body, scene.floor);
   ASSERT_EQ(early.events.size(), 1u);
-  EXPECT_EQ(early.events.front().reason, RejectReason::kTooFewFrames) << early.events.front().detail;
+  EXPECT_EQ(early.events.front().reason, RejectReason::kTooFewFrames)
+      << early.events.front().detail;
 }
 
 TEST(MotionFit, FlatLandingIsNoEvent) {
@@ -135,13 +147,16 @@ TEST(MotionFit, FlatLandingIsNoEvent) {
     BodyState plus = minus;
     plus.v_WB.z() = 0.7;
     scene.pieces = {{-0.9, Propagate(minus, scene.body, scene.flight, -1)}, {0.1, plus}};
-    const MotionFit fit = FitMotion(Record(scene, Times(0.02, 0.18, 250), {4e-5, 7e-4}, rng), scene.body, scene.floor);
+    const MotionFit fit = FitMotion(Record(scene, Times(0.02, 0.18, 250), {4e-5, 7e-4}, rng),
+                                    scene.body, scene.floor);
     ASSERT_EQ(fit.events.size(), 1u);
-    EXPECT_EQ(fit.events.front().reason, RejectReason::kEdgeOrFlatLanding) << lean << " " << fit.events.front().detail;
+    EXPECT_EQ(fit.events.front().reason, RejectReason::kEdgeOrFlatLanding)
+        << lean << " " << fit.events.front().detail;
   }
 }
 
-// A corner that stays on the floor after the impact, its speed along the floor kept: not a single impact with a plus arc.
+// A corner that stays on the floor after the impact, its speed along the floor kept: not a single
+// impact with a plus arc.
 TEST(MotionFit, RollingIsNoEvent) {
   std::mt19937_64 rng(16);
   Scene scene;
@@ -158,9 +173,11 @@ TEST(MotionFit, RollingIsNoEvent) {
     if (theta > 1.4) break;
     recording.t.push_back(0.1 + s);
     recording.theta.push_back(theta + 7e-4 * normal(rng));
-    recording.X_WB.push_back(PlanarPose(0.02 + 0.1 * s + 4e-5 * normal(rng), z + 4e-5 * normal(rng), recording.theta.back()));
+    recording.X_WB.push_back(PlanarPose(0.02 + 0.1 * s + 4e-5 * normal(rng), z + 4e-5 * normal(rng),
+                                        recording.theta.back()));
   }
-  for (const ImpactEvent& event : FitMotion(recording, scene.body, scene.floor).events) EXPECT_FALSE(event.accepted) << event.detail;
+  for (const ImpactEvent& event : FitMotion(recording, scene.body, scene.floor).events)
+    EXPECT_FALSE(event.accepted) << event.detail;
 }
 
 TEST(MotionFit, OneWildFrameInFlightIsNoImpact) {
@@ -191,7 +208,8 @@ TEST(MotionFit, ContactFramesAreLeftOut) {
   // The frames on either side are smeared over the impact, as a median filter does.
   int after = 0;
   while (recording.t[after] < 0.1007) ++after;
-  recording.X_WB[after].translation() = 0.5 * (recording.X_WB[after - 1].translation() + recording.X_WB[after + 1].translation());
+  recording.X_WB[after].translation() =
+      0.5 * (recording.X_WB[after - 1].translation() + recording.X_WB[after + 1].translation());
   MotionFitOptions options;
   options.contact_frames = 1;
   const MotionFit fit = FitMotion(recording, scene.body, scene.floor, options);
@@ -215,9 +233,11 @@ TEST(MotionFit, CallersMistakesAreNamed) {
   EXPECT_THROW(FitMotion(recording, scene.body, scene.floor, options), ConfigError);
 }
 
-// The real recordings: how many first impacts are usable, and do plain medians look like the published figures?
+// The real recordings: how many first impacts are usable, and do plain medians look like the
+// published figures?
 TEST(MotionFit, SquareDropsSmoke) {
-  const std::filesystem::path folder = std::filesystem::path(IMPACTLAB_SOURCE_DIR) / "../shared/data/square-drops";
+  const std::filesystem::path folder =
+      std::filesystem::path(IMPACTLAB_SOURCE_DIR) / "../shared/data/square-drops";
   if (!std::filesystem::exists(folder)) GTEST_SKIP() << "skipped: shared data absent";
   const Body body = Square();
   for (const double theta_offset : {0.0, -0.0323}) {
@@ -227,7 +247,8 @@ TEST(MotionFit, SquareDropsSmoke) {
     int n = 0;
     std::vector<PoseRecording> recordings;
     for (const auto& entry : std::filesystem::directory_iterator(folder)) {
-      if (entry.path().extension() == ".csv") recordings.push_back(Correct(ReadPoses(entry.path(), {}), correction));
+      if (entry.path().extension() == ".csv")
+        recordings.push_back(Correct(ReadPoses(entry.path(), {}), correction));
     }
     for (const PoseRecording& recording : recordings) {
       const MotionFit fit = FitMotion(recording, body, {});
@@ -236,7 +257,9 @@ TEST(MotionFit, SquareDropsSmoke) {
       ++n;
       e.push_back(-event.v_plus_F.z() / event.contact.v_minus_F.z());
       const Vector3d J = MeasuredImpulse(event, body);
-      if (event.contact.v_minus_F.x() * event.v_plus_F.x() > 0 && std::abs(event.v_plus_F.x()) > 0.1) mu.push_back(std::abs(J.x()) / J.z());
+      if (event.contact.v_minus_F.x() * event.v_plus_F.x() > 0 &&
+          std::abs(event.v_plus_F.x()) > 0.1)
+        mu.push_back(std::abs(J.x()) / J.z());
     }
     EXPECT_EQ(recordings.size(), 300u);
     EXPECT_GE(n, 40);
@@ -249,7 +272,8 @@ TEST(MotionFit, SquareDropsSmoke) {
 }
 
 TEST(MotionFit, CubeTossesSmoke) {
-  const std::filesystem::path folder = std::filesystem::path(IMPACTLAB_SOURCE_DIR) / "../shared/data/cube-tosses";
+  const std::filesystem::path folder =
+      std::filesystem::path(IMPACTLAB_SOURCE_DIR) / "../shared/data/cube-tosses";
   if (!std::filesystem::exists(folder)) GTEST_SKIP() << "skipped: shared data absent";
   Body body = MakeBox({0.1048, 0.1048, 0.1048}, 0.37);
   body.inertia_B = 0.00081 * Matrix3d::Identity();

@@ -78,7 +78,8 @@ TEST(MotionFit, ImpactTimesAtFrameBoundaries) {
     const MotionFit fit = FitMotion(recording, scene.body, scene.floor, options);
     ASSERT_EQ(fit.events.size(), 1u) << offset;
     EXPECT_TRUE(fit.events.front().accepted) << offset << " " << fit.events.front().detail;
-    EXPECT_LT(std::abs(fit.events.front().t - scene.pieces[1].t), 4.5 * fit.events.front().sd_t) << offset;
+    EXPECT_LT(std::abs(fit.events.front().t - scene.pieces[1].t), 4.5 * fit.events.front().sd_t)
+        << offset;
   }
 }
 
@@ -165,9 +166,11 @@ TEST(MotionFit, FlightArcsMeasureGravity) {
   double chi_square = 0;
   for (int i = 0; i < 60; ++i) {
     const RandomImpact draw = DrawImpact(Cube(), 148, 12, rng);
-    const MotionFit fit = FitMotion(Record(draw.scene, draw.times, {1e-4, 1e-3}, rng), draw.scene.body, draw.scene.floor);
+    const MotionFit fit = FitMotion(Record(draw.scene, draw.times, {1e-4, 1e-3}, rng),
+                                    draw.scene.body, draw.scene.floor);
     for (const FlightArc& arc : fit.arcs) {
-      const Vector3d z = (arc.acceleration_W - Vector3d(0, 0, -9.80665)).cwiseQuotient(arc.sd_acceleration);
+      const Vector3d z =
+          (arc.acceleration_W - Vector3d(0, 0, -9.80665)).cwiseQuotient(arc.sd_acceleration);
       chi_square += z.squaredNorm();
       n += 3;
       EXPECT_NEAR(arc.rms_position, 1e-4, 8e-5);
@@ -188,7 +191,8 @@ TEST(MotionFit, LostFramesAreCounted) {
     const RandomImpact draw = DrawImpact(Square(), 250, 12, rng);
     PoseRecording recording = Record(draw.scene, draw.times, {4e-5, 7e-4}, rng);
     const int lost = i % 3;
-    const int after = static_cast<int>(std::upper_bound(recording.t.begin(), recording.t.end(), draw.t) - recording.t.begin());
+    const int after = static_cast<int>(
+        std::upper_bound(recording.t.begin(), recording.t.end(), draw.t) - recording.t.begin());
     recording.X_WB.erase(recording.X_WB.begin() + after, recording.X_WB.begin() + after + lost);
     recording.theta.erase(recording.theta.begin() + after, recording.theta.begin() + after + lost);
     recording.t.resize(recording.t.size() - static_cast<std::size_t>(lost));
@@ -212,11 +216,14 @@ TEST(MotionFit, LostFramesInSpace) {
     const RandomImpact draw = DrawImpact(Cube(), 148, 12, rng);
     PoseRecording recording = Record(draw.scene, draw.times, {1e-4, 1e-3}, rng);
     const int lost = i % 2;
-    const int after = static_cast<int>(std::upper_bound(recording.t.begin(), recording.t.end(), draw.t) - recording.t.begin());
+    const int after = static_cast<int>(
+        std::upper_bound(recording.t.begin(), recording.t.end(), draw.t) - recording.t.begin());
     recording.X_WB.erase(recording.X_WB.begin() + after, recording.X_WB.begin() + after + lost);
     recording.t.resize(recording.t.size() - static_cast<std::size_t>(lost));
-    const ImpactEvent event = FitMotion(recording, draw.scene.body, draw.scene.floor).events.front();
-    right += event.accepted && event.frames_lost == lost && (event.v_plus - draw.plus.v_WB).norm() < 0.03;
+    const ImpactEvent event =
+        FitMotion(recording, draw.scene.body, draw.scene.floor).events.front();
+    right += event.accepted && event.frames_lost == lost &&
+             (event.v_plus - draw.plus.v_WB).norm() < 0.03;
   }
   EXPECT_GE(right, 0.9 * n);
 }
@@ -235,14 +242,17 @@ TEST(MotionFit, MissingFramesAndJitter) {
       times.push_back(t + 0.001 * uniform(rng));
     }
     while (!times.empty() && times.back() > draw.times.back()) times.pop_back();
-    const MotionFit fit = FitMotion(Record(draw.scene, times, {4e-5, 7e-4}, rng), draw.scene.body, draw.scene.floor);
+    const MotionFit fit =
+        FitMotion(Record(draw.scene, times, {4e-5, 7e-4}, rng), draw.scene.body, draw.scene.floor);
     const ImpactEvent& event = fit.events.front();
-    right += event.accepted && event.frames_lost == 0 && (event.v_plus - draw.plus.v_WB).norm() < 0.02 && std::abs(event.t - draw.t) < 1e-3;
+    right += event.accepted && event.frames_lost == 0 &&
+             (event.v_plus - draw.plus.v_WB).norm() < 0.02 && std::abs(event.t - draw.t) < 1e-3;
   }
   EXPECT_GE(right, 0.85 * n);
 }
 
-// A floor that leans, as in experiments on a ramp: everything is relative to its normal, gravity is not.
+// A floor that leans, as in experiments on a ramp: everything is relative to its normal, gravity is
+// not.
 TEST(MotionFit, TiltedFloor) {
   std::mt19937_64 rng(23);
   Scene scene;
@@ -269,7 +279,8 @@ TEST(MotionFit, FlatRodIsNoEventAndALeaningRodIs) {
     scene = OneImpact(scene, SquareBefore(lean, 0.1, -1.5, 0), 0.1);
     const double end = NextTouch(scene, 0.1, 0.2);
     if (lean < 0.1) BounceOn(scene, 0.3, 10, 0.5, 0.1);
-    const PoseRecording recording = Record(scene, Times(0.0, lean < 0.1 ? 0.3 : end, 500), {2e-5, 3e-4}, rng);
+    const PoseRecording recording =
+        Record(scene, Times(0.0, lean < 0.1 ? 0.3 : end, 500), {2e-5, 3e-4}, rng);
     const ImpactEvent event = FitMotion(recording, scene.body, scene.floor).events.front();
     EXPECT_EQ(event.accepted, lean > 0.1) << event.detail;
   }
@@ -284,7 +295,8 @@ TEST(MotionFit, FastSpinInSpace) {
   minus.v_WB = {0.5, 0.2, -1.5};
   minus.omega_WB = {60, -50, 30};
   scene = OneImpact(scene, minus, 0.1013, 0.7, 0.2);
-  const MotionFit fit = FitMotion(Record(scene, Times(0.04, 0.17, 250), {2e-5, 1e-3}, rng), scene.body, scene.floor);
+  const MotionFit fit =
+      FitMotion(Record(scene, Times(0.04, 0.17, 250), {2e-5, 1e-3}, rng), scene.body, scene.floor);
   ASSERT_EQ(fit.events.size(), 1u);
   EXPECT_TRUE(fit.events.front().accepted) << fit.events.front().detail;
   EXPECT_LT((fit.events.front().omega_minus - minus.omega_WB).norm(), 0.5);
@@ -315,7 +327,8 @@ TEST(MotionFit, FloorAndAttitudeMayBeOff) {
     const RandomImpact draw = DrawImpact(Square(), 250, 8, rng);
     FrameCorrection error;
     error.rotation_offset_B.y() = 0.033;
-    const PoseRecording recording = Correct(Record(draw.scene, draw.times, {4e-5, 7e-4}, rng), error);
+    const PoseRecording recording =
+        Correct(Record(draw.scene, draw.times, {4e-5, 7e-4}, rng), error);
     Plane floor;
     floor.offset = i % 2 == 0 ? 0.002 : -0.002;
     const MotionFit fit = FitMotion(recording, draw.scene.body, floor);
@@ -334,19 +347,22 @@ TEST(MotionFit, WrongScaleWidensTheCovariance) {
   int accepted = 0, inside = 0, n = 0;
   for (int i = 0; i < 60; ++i) {
     const RandomImpact draw = DrawImpact(Square(), 250, 20, rng);
-    const PoseRecording recording = Correct(Record(draw.scene, draw.times, {4e-5, 7e-4}, rng), error);
+    const PoseRecording recording =
+        Correct(Record(draw.scene, draw.times, {4e-5, 7e-4}, rng), error);
     const MotionFit fit = FitMotion(recording, draw.scene.body, draw.scene.floor);
     const ImpactEvent& event = fit.events.front();
     accepted += event.accepted;
     if (!event.accepted) continue;
     ++n;
-    inside += std::abs(event.v_minus.z() - 1.03 * draw.minus.v_WB.z()) < 2.5 * std::sqrt(event.cov(kVMinus + 2, kVMinus + 2));
+    inside += std::abs(event.v_minus.z() - 1.03 * draw.minus.v_WB.z()) <
+              2.5 * std::sqrt(event.cov(kVMinus + 2, kVMinus + 2));
   }
   EXPECT_GE(accepted, 50);
   EXPECT_GE(inside, 0.8 * n);
 }
 
-// Derivatives of torque-free rotation against central differences, for a spherical and an asymmetric body.
+// Derivatives of torque-free rotation against central differences, for a spherical and an
+// asymmetric body.
 TEST(MotionFitArcs, TurnDerivatives) {
   for (const Vector3d& sides : {Vector3d(0.1, 0.1, 0.1), Vector3d(0.16, 0.1, 0.05)}) {
     const Body body = MakeBox(sides, 0.5);
@@ -363,10 +379,14 @@ TEST(MotionFitArcs, TurnDerivatives) {
         internal::TorqueFree up = start, down = start;
         up.omega_B[i] += h;
         down.omega_B[i] -= h;
-        const internal::TorqueFree a = internal::Turn(body, up, dt), b = internal::Turn(body, down, dt);
-        const Vector3d phi = (internal::Log(end.Q.transpose() * a.Q) - internal::Log(end.Q.transpose() * b.Q)) / (2 * h);
+        const internal::TorqueFree a = internal::Turn(body, up, dt),
+                                   b = internal::Turn(body, down, dt);
+        const Vector3d phi =
+            (internal::Log(end.Q.transpose() * a.Q) - internal::Log(end.Q.transpose() * b.Q)) /
+            (2 * h);
         EXPECT_LT((phi - end.dphi_domega.col(i)).norm(), 1e-7) << dt;
-        EXPECT_LT(((a.omega_B - b.omega_B) / (2 * h) - end.domega_domega.col(i)).norm(), 1e-6) << dt;
+        EXPECT_LT(((a.omega_B - b.omega_B) / (2 * h) - end.domega_domega.col(i)).norm(), 1e-6)
+            << dt;
       }
     }
   }

@@ -1,5 +1,6 @@
 #pragma once
-// Recordings in closed form for the tests of the motion fit: flights by Propagate, one or more impacts by given impulses, noise on top.
+// Recordings in closed form for the tests of the motion fit: flights by Propagate, one or more
+// impacts by given impulses, noise on top.
 
 #include <gtest/gtest.h>
 
@@ -22,7 +23,8 @@ using Eigen::Vector3d;
 
 inline Matrix3d ExpMap(const Vector3d& rotation) {
   const double angle = rotation.norm();
-  return angle > 0 ? Eigen::AngleAxisd(angle, rotation / angle).toRotationMatrix() : Matrix3d::Identity();
+  return angle > 0 ? Eigen::AngleAxisd(angle, rotation / angle).toRotationMatrix()
+                   : Matrix3d::Identity();
 }
 
 // Pieces of flight: the state that holds from time `t` on (the first one also before).
@@ -51,8 +53,8 @@ struct Noise {
 
 // `Distribution` of unit scale: Gaussian unless a test asks for worse.
 template <class Distribution = std::normal_distribution<double>>
-PoseRecording Record(const Scene& scene, const std::vector<double>& times, const Noise& noise, std::mt19937_64& rng,
-                     Distribution normal = Distribution()) {
+PoseRecording Record(const Scene& scene, const std::vector<double>& times, const Noise& noise,
+                     std::mt19937_64& rng, Distribution normal = Distribution()) {
   PoseRecording recording;
   recording.name = "scene";
   recording.planar = scene.body.planar;
@@ -74,7 +76,8 @@ PoseRecording Record(const Scene& scene, const std::vector<double>& times, const
       X.linear() = PlanarPose(0, 0, theta).linear();
       recording.theta.push_back(theta);
     } else {
-      X.linear() = X.linear() * ExpMap(noise.angle * Vector3d(normal(rng), normal(rng), normal(rng)));
+      X.linear() =
+          X.linear() * ExpMap(noise.angle * Vector3d(normal(rng), normal(rng), normal(rng)));
     }
     recording.t.push_back(t);
     recording.X_WB.push_back(X);
@@ -88,11 +91,13 @@ inline std::vector<double> Times(double from, double to, double rate) {
   return times;
 }
 
-// State after an impact at the lowest point with restitution e and friction mu (against the slip before).
+// State after an impact at the lowest point with restitution e and friction mu (against the slip
+// before).
 inline BodyState Bounce(const Scene& scene, const BodyState& minus, double e, double mu) {
   const Vector3d p = ContactWithPlane(scene.body, minus.X_WB, scene.floor).p_WP;
   const Isometry3d X_WF = ContactFrame(scene.floor, p, scene.flight.gravity_W, scene.body.planar);
-  const ContactState contact = MakeContactState(scene.body, minus.X_WB, minus.v_WB, minus.omega_WB, X_WF);
+  const ContactState contact =
+      MakeContactState(scene.body, minus.X_WB, minus.v_WB, minus.omega_WB, X_WF);
   Vector3d direction(-contact.v_minus_F.x(), -contact.v_minus_F.y(), 0);
   if (direction.norm() > 0) direction *= mu / direction.norm();
   direction.z() = 1;
@@ -106,13 +111,16 @@ inline BodyState Bounce(const Scene& scene, const BodyState& minus, double e, do
 
 // Puts the lowest point of the body on the floor.
 inline void Settle(const Scene& scene, BodyState& state) {
-  state.X_WB.translation() -= ContactWithPlane(scene.body, state.X_WB, scene.floor).gap * scene.floor.normal;
+  state.X_WB.translation() -=
+      ContactWithPlane(scene.body, state.X_WB, scene.floor).gap * scene.floor.normal;
 }
 
-// One impact at time `t` from a state before it; the state's height is set so that the body touches.
+// One impact at time `t` from a state before it; the state's height is set so that the body
+// touches.
 inline Scene OneImpact(Scene scene, BodyState minus, double t, double e = 0.5, double mu = 0.1) {
   Settle(scene, minus);
-  scene.pieces = {{t - 1, Propagate(minus, scene.body, scene.flight, -1)}, {t, Bounce(scene, minus, e, mu)}};
+  scene.pieces = {{t - 1, Propagate(minus, scene.body, scene.flight, -1)},
+                  {t, Bounce(scene, minus, e, mu)}};
   return scene;
 }
 
@@ -124,7 +132,8 @@ inline double NextTouch(const Scene& scene, double from, double limit) {
   return limit;
 }
 
-// Lets the body bounce on from the last piece until `end`, or for `most` more impacts. Returns their times.
+// Lets the body bounce on from the last piece until `end`, or for `most` more impacts. Returns
+// their times.
 inline std::vector<double> BounceOn(Scene& scene, double end, int most, double e, double mu) {
   std::vector<double> impacts;
   const double step = 4e-5;
@@ -135,11 +144,14 @@ inline std::vector<double> BounceOn(Scene& scene, double end, int most, double e
       continue;
     }
     double low = std::max(scene.pieces.back().t, t - step), high = t;
-    for (int i = 0; i < 40; ++i) (scene.GapAt(0.5 * (low + high)) > 0 ? low : high) = 0.5 * (low + high);
+    for (int i = 0; i < 40; ++i)
+      (scene.GapAt(0.5 * (low + high)) > 0 ? low : high) = 0.5 * (low + high);
     const BodyState minus = scene.At(low);
     const Isometry3d X_WF =
-        ContactFrame(scene.floor, ContactWithPlane(scene.body, minus.X_WB, scene.floor).p_WP, scene.flight.gravity_W, scene.body.planar);
-    if (MakeContactState(scene.body, minus.X_WB, minus.v_WB, minus.omega_WB, X_WF).v_minus_F.z() >= 0) {
+        ContactFrame(scene.floor, ContactWithPlane(scene.body, minus.X_WB, scene.floor).p_WP,
+                     scene.flight.gravity_W, scene.body.planar);
+    if (MakeContactState(scene.body, minus.X_WB, minus.v_WB, minus.omega_WB, X_WF).v_minus_F.z() >=
+        0) {
       t += step;
       continue;
     }
@@ -160,10 +172,13 @@ inline double NextHeight(const Body& body, const Matrix3d& R) {
 
 inline Matrix3d RandomRotation(std::mt19937_64& rng) {
   std::normal_distribution<double> normal;
-  return Eigen::Quaterniond(normal(rng), normal(rng), normal(rng), normal(rng)).normalized().toRotationMatrix();
+  return Eigen::Quaterniond(normal(rng), normal(rng), normal(rng), normal(rng))
+      .normalized()
+      .toRotationMatrix();
 }
 
-// A clean single-vertex impact drawn at random, and the times of a recording of it that ends before the next touch.
+// A clean single-vertex impact drawn at random, and the times of a recording of it that ends before
+// the next touch.
 struct RandomImpact {
   Scene scene;
   BodyState minus, plus;
@@ -171,22 +186,31 @@ struct RandomImpact {
   std::vector<double> times;
 };
 
-inline RandomImpact DrawImpact(const Body& body, double rate, int least_plus_frames, std::mt19937_64& rng, double least_lean = 0.25,
-                               double e = 0.5, double mu = 0.1) {
+inline RandomImpact DrawImpact(const Body& body, double rate, int least_plus_frames,
+                               std::mt19937_64& rng, double least_lean = 0.25, double e = 0.5,
+                               double mu = 0.1) {
   std::uniform_real_distribution<double> uniform(-1, 1);
   while (true) {
     RandomImpact draw;
     draw.scene.body = body;
-    draw.minus.X_WB.linear() = body.planar ? PlanarPose(0, 0, M_PI * uniform(rng)).linear() : RandomRotation(rng);
-    if (NextHeight(body, draw.minus.X_WB.linear()) < least_lean * std::max(body.half_extents.norm(), body.half_length)) continue;
-    draw.minus.X_WB.translation() = Vector3d(0.1 * uniform(rng), body.planar ? 0 : 0.1 * uniform(rng), 0);
-    draw.minus.v_WB = Vector3d(0.8 * uniform(rng), body.planar ? 0 : 0.8 * uniform(rng), -1.6 + 0.5 * uniform(rng));
+    draw.minus.X_WB.linear() =
+        body.planar ? PlanarPose(0, 0, M_PI * uniform(rng)).linear() : RandomRotation(rng);
+    if (NextHeight(body, draw.minus.X_WB.linear()) <
+        least_lean * std::max(body.half_extents.norm(), body.half_length))
+      continue;
+    draw.minus.X_WB.translation() =
+        Vector3d(0.1 * uniform(rng), body.planar ? 0 : 0.1 * uniform(rng), 0);
+    draw.minus.v_WB = Vector3d(0.8 * uniform(rng), body.planar ? 0 : 0.8 * uniform(rng),
+                               -1.6 + 0.5 * uniform(rng));
     draw.minus.omega_WB = 6 * Vector3d(uniform(rng), uniform(rng), uniform(rng));
     if (body.planar) draw.minus.omega_WB = Vector3d(0, draw.minus.omega_WB.y(), 0);
     Settle(draw.scene, draw.minus);
-    const Isometry3d X_WF = ContactFrame(draw.scene.floor, ContactWithPlane(body, draw.minus.X_WB, draw.scene.floor).p_WP,
-                                         draw.scene.flight.gravity_W, body.planar);
-    if (MakeContactState(body, draw.minus.X_WB, draw.minus.v_WB, draw.minus.omega_WB, X_WF).v_minus_F.z() > -0.5) continue;
+    const Isometry3d X_WF = ContactFrame(
+        draw.scene.floor, ContactWithPlane(body, draw.minus.X_WB, draw.scene.floor).p_WP,
+        draw.scene.flight.gravity_W, body.planar);
+    if (MakeContactState(body, draw.minus.X_WB, draw.minus.v_WB, draw.minus.omega_WB, X_WF)
+            .v_minus_F.z() > -0.5)
+      continue;
     draw.t = 0.1 + uniform(rng) / rate;
     draw.scene = OneImpact(draw.scene, draw.minus, draw.t, e, mu);
     draw.plus = draw.scene.pieces[1].state;
@@ -201,9 +225,12 @@ inline RandomImpact DrawImpact(const Body& body, double rate, int least_plus_fra
 }
 
 // Estimated minus true state of an event, in the order of its covariance.
-inline Eigen::Matrix<double, kEventDim, 1> EventError(const ImpactEvent& event, const RandomImpact& truth) {
+inline Eigen::Matrix<double, kEventDim, 1> EventError(const ImpactEvent& event,
+                                                      const RandomImpact& truth) {
   Eigen::Matrix<double, kEventDim, 1> error;
-  const Vector3d lever = ContactWithPlane(truth.scene.body, truth.minus.X_WB, truth.scene.floor).p_WP - truth.minus.X_WB.translation();
+  const Vector3d lever =
+      ContactWithPlane(truth.scene.body, truth.minus.X_WB, truth.scene.floor).p_WP -
+      truth.minus.X_WB.translation();
   error.segment<3>(kVMinus) = event.v_minus - truth.minus.v_WB;
   error.segment<3>(kOmegaMinus) = event.omega_minus - truth.minus.omega_WB;
   error.segment<3>(kVPlus) = event.v_plus - truth.plus.v_WB;
@@ -212,8 +239,10 @@ inline Eigen::Matrix<double, kEventDim, 1> EventError(const ImpactEvent& event, 
   return error;
 }
 
-// Chi-square of an error against a covariance of lower rank; the error outside its range has to vanish to second order.
-inline double ChiSquareOf(const Eigen::Matrix<double, kEventDim, 1>& error, const EventCovariance& cov, int* rank) {
+// Chi-square of an error against a covariance of lower rank; the error outside its range has to
+// vanish to second order.
+inline double ChiSquareOf(const Eigen::Matrix<double, kEventDim, 1>& error,
+                          const EventCovariance& cov, int* rank) {
   Eigen::Matrix<double, kEventDim, 1> sd = cov.diagonal().cwiseMax(0).cwiseSqrt();
   Eigen::Matrix<double, kEventDim, 1> z = Eigen::Matrix<double, kEventDim, 1>::Zero();
   EventCovariance correlation = EventCovariance::Zero();

@@ -23,7 +23,8 @@ class PoseFile : public ::testing::Test {
  protected:
   void SetUp() override {
     folder_ = std::filesystem::temp_directory_path() /
-              (std::string("impactlab_poses_") + ::testing::UnitTest::GetInstance()->current_test_info()->name());
+              (std::string("impactlab_poses_") +
+               ::testing::UnitTest::GetInstance()->current_test_info()->name());
     std::filesystem::create_directories(folder_);
   }
   void TearDown() override { std::filesystem::remove_all(folder_); }
@@ -57,7 +58,8 @@ PoseColumns Spatial() {
 }
 
 TEST_F(PoseFile, PlanarInAnyOrderAndUnit) {
-  const PoseRecording recording = ReadPoses(Write("theta_deg,z_mm,note,t_ms,x_mm\n90,10,first,1000,-20\n95,11,,1004,-21\n"), {});
+  const PoseRecording recording = ReadPoses(
+      Write("theta_deg,z_mm,note,t_ms,x_mm\n90,10,first,1000,-20\n95,11,,1004,-21\n"), {});
   EXPECT_EQ(recording.name, "drop_007");
   EXPECT_TRUE(recording.planar);
   ASSERT_EQ(recording.t.size(), 2u);
@@ -67,11 +69,13 @@ TEST_F(PoseFile, PlanarInAnyOrderAndUnit) {
   EXPECT_EQ(recording.X_WB[1].translation().y(), 0);
   EXPECT_NEAR(recording.X_WB[0].translation().z(), 0.010, 1e-15);
   // Counter-clockwise with x right and z up: B_x turns towards W_z.
-  EXPECT_NEAR((recording.X_WB[0].linear() * Vector3d::UnitX() - Vector3d::UnitZ()).norm(), 0, 1e-15);
+  EXPECT_NEAR((recording.X_WB[0].linear() * Vector3d::UnitX() - Vector3d::UnitZ()).norm(), 0,
+              1e-15);
 }
 
 TEST_F(PoseFile, ThetaIsUnwrapped) {
-  const PoseRecording recording = ReadPoses(Write("t_s,x_m,z_m,theta_rad\n0,0,0,3.0\n1,0,0,-3.1\n2,0,0,-2.5\n3,0,0,3.0\n"), {});
+  const PoseRecording recording =
+      ReadPoses(Write("t_s,x_m,z_m,theta_rad\n0,0,0,3.0\n1,0,0,-3.1\n2,0,0,-2.5\n3,0,0,3.0\n"), {});
   EXPECT_NEAR(recording.theta[1], 2 * M_PI - 3.1, 1e-12);
   EXPECT_NEAR(recording.theta[2], 2 * M_PI - 2.5, 1e-12);
   EXPECT_NEAR(recording.theta[3], 3.0, 1e-12);
@@ -79,31 +83,43 @@ TEST_F(PoseFile, ThetaIsUnwrapped) {
 
 TEST_F(PoseFile, SpatialQuaternionsAreNormalisedAndTheirSignIsFree) {
   const std::string header = "t_s,x_m,y_m,z_m,qw,qx,qy,qz\n";
-  const PoseRecording recording = ReadPoses(Write(header + "0,1,2,3,0.5002,0.5,0.5,0.5\n0.1,1,2,3,-0.5,-0.5,-0.5,-0.5\n"), Spatial());
+  const PoseRecording recording = ReadPoses(
+      Write(header + "0,1,2,3,0.5002,0.5,0.5,0.5\n0.1,1,2,3,-0.5,-0.5,-0.5,-0.5\n"), Spatial());
   EXPECT_FALSE(recording.planar);
   EXPECT_TRUE(recording.theta.empty());
   EXPECT_NEAR((recording.X_WB[0].linear() - recording.X_WB[1].linear()).norm(), 0, 1e-3);
-  EXPECT_NEAR((recording.X_WB[0].linear().transpose() * recording.X_WB[0].linear() - Matrix3d::Identity()).norm(), 0, 1e-14);
-  EXPECT_NEAR((recording.X_WB[1].linear() * Vector3d::UnitX() - Vector3d::UnitY()).norm(), 0, 1e-15);
+  EXPECT_NEAR(
+      (recording.X_WB[0].linear().transpose() * recording.X_WB[0].linear() - Matrix3d::Identity())
+          .norm(),
+      0, 1e-14);
+  EXPECT_NEAR((recording.X_WB[1].linear() * Vector3d::UnitX() - Vector3d::UnitY()).norm(), 0,
+              1e-15);
   EXPECT_THAT(Complaint(header + "0,1,2,3,1,0,0,0\n0.1,1,2,3,0.5,0.5,0.5,0.3\n", Spatial()),
-              AllOf(HasSubstr("data:"), HasSubstr("row 3"), HasSubstr("quaternion"), HasSubstr("length 1")));
-  EXPECT_THAT(Complaint(header + "0,1,2,3,0,0,0,0\n", Spatial()), HasSubstr("quaternion of length 0"));
+              AllOf(HasSubstr("data:"), HasSubstr("row 3"), HasSubstr("quaternion"),
+                    HasSubstr("length 1")));
+  EXPECT_THAT(Complaint(header + "0,1,2,3,0,0,0,0\n", Spatial()),
+              HasSubstr("quaternion of length 0"));
 }
 
 TEST_F(PoseFile, MissingColumnNamesTheNearest) {
-  EXPECT_THAT(Complaint("t_s,x_m,z_m,theat_rad\n0,0,0,0\n"), AllOf(HasSubstr("data:"), HasSubstr("theta"), HasSubstr("theat_rad")));
-  EXPECT_THAT(Complaint("t_s,x_m,y_m,z_m,qw,qx,qy\n0,0,0,0,1,0,0\n", Spatial()), AllOf(HasSubstr("data:"), HasSubstr("qz")));
+  EXPECT_THAT(Complaint("t_s,x_m,z_m,theat_rad\n0,0,0,0\n"),
+              AllOf(HasSubstr("data:"), HasSubstr("theta"), HasSubstr("theat_rad")));
+  EXPECT_THAT(Complaint("t_s,x_m,y_m,z_m,qw,qx,qy\n0,0,0,0,1,0,0\n", Spatial()),
+              AllOf(HasSubstr("data:"), HasSubstr("qz")));
 }
 
 TEST_F(PoseFile, UnitOfTheWrongKind) {
-  EXPECT_THAT(Complaint("t_s,x_deg,z_m,theta_rad\n0,0,0,0\n"), AllOf(HasSubstr("data:"), HasSubstr("x_deg")));
+  EXPECT_THAT(Complaint("t_s,x_deg,z_m,theta_rad\n0,0,0,0\n"),
+              AllOf(HasSubstr("data:"), HasSubstr("x_deg")));
   EXPECT_THAT(Complaint("t,x_m,z_m,theta_rad\n0,0,0,0\n"), HasSubstr("data:"));
 }
 
 TEST_F(PoseFile, BrokenNumbersAndRows) {
   const std::string header = "t_s,x_m,z_m,theta_rad\n";
-  EXPECT_THAT(Complaint(header + "0,0,0,0\n0.1,nan,0,0\n"), AllOf(HasSubstr("row 3"), HasSubstr("x_m")));
-  EXPECT_THAT(Complaint(header + "0,0,0,0\n0.1,,0,0\n"), AllOf(HasSubstr("row 3"), HasSubstr("empty")));
+  EXPECT_THAT(Complaint(header + "0,0,0,0\n0.1,nan,0,0\n"),
+              AllOf(HasSubstr("row 3"), HasSubstr("x_m")));
+  EXPECT_THAT(Complaint(header + "0,0,0,0\n0.1,,0,0\n"),
+              AllOf(HasSubstr("row 3"), HasSubstr("empty")));
   EXPECT_THAT(Complaint(header + "0,0,0,0\n0.1,inf,0,0\n"), HasSubstr("row 3"));
   EXPECT_THAT(Complaint(header + "0,0,0\n"), HasSubstr("row 2"));
   EXPECT_THAT(Complaint(""), HasSubstr("data:"));
@@ -115,33 +131,44 @@ TEST_F(PoseFile, BrokenNumbersAndRows) {
 
 TEST_F(PoseFile, TimesHaveToIncrease) {
   const std::string header = "t_s,x_m,z_m,theta_rad\n";
-  EXPECT_THAT(Complaint(header + "0,0,0,0\n0.2,0,0,0\n0.1,0,0,0\n"), AllOf(HasSubstr("row 4"), HasSubstr("t_s"), HasSubstr("increase")));
-  EXPECT_THAT(Complaint(header + "0,0,0,0\n0.1,0,0,0\n0.1,0,0,0\n"), AllOf(HasSubstr("row 4"), HasSubstr("again")));
+  EXPECT_THAT(Complaint(header + "0,0,0,0\n0.2,0,0,0\n0.1,0,0,0\n"),
+              AllOf(HasSubstr("row 4"), HasSubstr("t_s"), HasSubstr("increase")));
+  EXPECT_THAT(Complaint(header + "0,0,0,0\n0.1,0,0,0\n0.1,0,0,0\n"),
+              AllOf(HasSubstr("row 4"), HasSubstr("again")));
   EXPECT_EQ(Complaint(header + "0,0,0,0\n"), "");
 }
 
 TEST_F(PoseFile, ForeignHeadersByMapping) {
   PoseColumns columns;
-  columns.names = {{"t", "Frame Time s"}, {"x", "Pos X mm"}, {"z", "Height"}, {"theta", "roll_deg"}};
+  columns.names = {
+      {"t", "Frame Time s"}, {"x", "Pos X mm"}, {"z", "Height"}, {"theta", "roll_deg"}};
   const PoseRecording recording =
-      ReadPoses(Write("# exported\nPos X;Frame Time;Marker;Height;roll_deg\n1000;0.5;A;0.25;180\n1001;0.6;lost;0.26;181\n"), columns);
+      ReadPoses(Write("# exported\nPos X;Frame "
+                      "Time;Marker;Height;roll_deg\n1000;0.5;A;0.25;180\n1001;0.6;lost;0.26;181\n"),
+                columns);
   EXPECT_DOUBLE_EQ(recording.X_WB[0].translation().x(), 1.0);
   EXPECT_DOUBLE_EQ(recording.X_WB[1].translation().z(), 0.26);
   EXPECT_DOUBLE_EQ(recording.t[1], 0.6);
   EXPECT_NEAR(recording.theta[0], M_PI, 1e-15);
 
   columns.names["x"] = "Pos Y mm";
-  EXPECT_THAT(Complaint("Pos X,Frame Time,Height,roll_deg\n1,2,3,4\n", columns), AllOf(HasSubstr("data:"), HasSubstr("Pos X")));
+  EXPECT_THAT(Complaint("Pos X,Frame Time,Height,roll_deg\n1,2,3,4\n", columns),
+              AllOf(HasSubstr("data:"), HasSubstr("Pos X")));
   columns.names["x"] = "Pos X deg";
-  EXPECT_THAT(Complaint("Pos X,Frame Time,Height,roll_deg\n1,2,3,4\n", columns), AllOf(HasSubstr("config:"), HasSubstr("length")));
+  EXPECT_THAT(Complaint("Pos X,Frame Time,Height,roll_deg\n1,2,3,4\n", columns),
+              AllOf(HasSubstr("config:"), HasSubstr("length")));
   columns.names["x"] = "Pos X furlong";
-  EXPECT_THAT(Complaint("Pos X,Frame Time,Height,roll_deg\n1,2,3,4\n", columns), HasSubstr("config:"));
+  EXPECT_THAT(Complaint("Pos X,Frame Time,Height,roll_deg\n1,2,3,4\n", columns),
+              HasSubstr("config:"));
   columns.names = {{"thteta", "roll_deg"}};
-  EXPECT_THAT(Complaint("t_s,x_m,z_m,theta_rad\n0,0,0,0\n", columns), AllOf(HasSubstr("config:"), HasSubstr("theta")));
+  EXPECT_THAT(Complaint("t_s,x_m,z_m,theta_rad\n0,0,0,0\n", columns),
+              AllOf(HasSubstr("config:"), HasSubstr("theta")));
 }
 
 TEST_F(PoseFile, ByteOrderMarkAndQuotes) {
-  EXPECT_EQ(Complaint("\xEF\xBB\xBF\"t_s\",\"x_m\",\"z_m\",\"theta_rad\"\r\n0,0,0,0\r\n0.1,0,0,0\r\n"), "");
+  EXPECT_EQ(
+      Complaint("\xEF\xBB\xBF\"t_s\",\"x_m\",\"z_m\",\"theta_rad\"\r\n0,0,0,0\r\n0.1,0,0,0\r\n"),
+      "");
 }
 
 // The error of FrameCorrection's definition, written out: recorded = error applied to truth.
@@ -149,8 +176,10 @@ PoseRecording Spoil(const PoseRecording& truth, const FrameCorrection& error) {
   PoseRecording out = truth;
   const double angle = error.rotation_offset_B.norm();
   const Matrix3d turn =
-      angle > 0 ? Eigen::AngleAxisd(angle, error.rotation_offset_B / angle).toRotationMatrix() : Matrix3d(Matrix3d::Identity());
-  const Matrix3d mirror = truth.planar ? Matrix3d(Vector3d(-1, 1, 1).asDiagonal()) : Matrix3d(Vector3d(1, -1, 1).asDiagonal());
+      angle > 0 ? Eigen::AngleAxisd(angle, error.rotation_offset_B / angle).toRotationMatrix()
+                : Matrix3d(Matrix3d::Identity());
+  const Matrix3d mirror = truth.planar ? Matrix3d(Vector3d(-1, 1, 1).asDiagonal())
+                                       : Matrix3d(Vector3d(1, -1, 1).asDiagonal());
   for (std::size_t i = 0; i < truth.t.size(); ++i) {
     out.t[i] = error.clock_rate * truth.t[i];
     Matrix3d R = truth.X_WB[i].linear();
@@ -171,7 +200,9 @@ PoseRecording Spoil(const PoseRecording& truth, const FrameCorrection& error) {
 TEST(FrameCorrection, CorrectInvertsEveryPlantedError) {
   std::mt19937_64 rng(3);
   std::uniform_real_distribution<double> uniform(-1, 1);
-  const auto random = [&](double size) { return Vector3d(size * uniform(rng), size * uniform(rng), size * uniform(rng)); };
+  const auto random = [&](double size) {
+    return Vector3d(size * uniform(rng), size * uniform(rng), size * uniform(rng));
+  };
   for (int trial = 0; trial < 200; ++trial) {
     PoseRecording truth;
     truth.planar = trial % 2 == 0;
@@ -182,14 +213,17 @@ TEST(FrameCorrection, CorrectInvertsEveryPlantedError) {
         truth.theta.push_back(6 * uniform(rng));
         X = PlanarPose(uniform(rng), uniform(rng), truth.theta.back());
       } else {
-        X.linear() = Eigen::Quaterniond(uniform(rng), uniform(rng), uniform(rng), uniform(rng)).normalized().toRotationMatrix();
+        X.linear() = Eigen::Quaterniond(uniform(rng), uniform(rng), uniform(rng), uniform(rng))
+                         .normalized()
+                         .toRotationMatrix();
         X.translation() = Vector3d(uniform(rng), uniform(rng), uniform(rng));
       }
       truth.X_WB.push_back(X);
     }
     FrameCorrection error;
     error.rotation_offset_B = truth.planar ? Vector3d(0, 0.1 * uniform(rng), 0) : random(0.1);
-    error.com_offset_B = truth.planar ? Vector3d(0.01 * uniform(rng), 0, 0.01 * uniform(rng)) : random(0.01);
+    error.com_offset_B =
+        truth.planar ? Vector3d(0.01 * uniform(rng), 0, 0.01 * uniform(rng)) : random(0.01);
     error.length_scale = 1 + 0.1 * uniform(rng);
     error.clock_rate = 1 + 0.1 * uniform(rng);
     error.mirrored = uniform(rng) > 0;

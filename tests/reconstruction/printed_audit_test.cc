@@ -1,4 +1,5 @@
-// The audit of printed tables: it finds every fault that is planted, none in tables that are right, and attitudes from momentum alone.
+// The audit of printed tables: it finds every fault that is planted, none in tables that are right,
+// and attitudes from momentum alone.
 
 #include "reconstruction/printed_audit.h"
 
@@ -25,7 +26,9 @@ const Vector3d kDown(0, 0, -9.81);
 Body Rod() { return MakeRod(0.3, 0.005, 0.17); }
 Body Bar() { return MakeBox(Vector3d(0.3, 0.05, 0.0125), 0.185); }
 
-Printed AsPrinted(double value, int decimals) { return *ReadPrinted(fmt::format("{:.{}f}", value, decimals)); }
+Printed AsPrinted(double value, int decimals) {
+  return *ReadPrinted(fmt::format("{:.{}f}", value, decimals));
+}
 
 PrintedMotion AsPrinted(const MotionVector& exact) {
   PrintedMotion out;
@@ -39,7 +42,9 @@ PrintedMotion AsPrinted(const MotionVector& exact) {
 
 Matrix3d RandomRotation(std::mt19937_64& rng) {
   std::normal_distribution<double> normal;
-  return Eigen::Quaterniond(normal(rng), normal(rng), normal(rng), normal(rng)).normalized().toRotationMatrix();
+  return Eigen::Quaterniond(normal(rng), normal(rng), normal(rng), normal(rng))
+      .normalized()
+      .toRotationMatrix();
 }
 
 struct Truth {
@@ -47,7 +52,8 @@ struct Truth {
   MotionVector plus;  // exact
 };
 
-// A drop on a slope as a faultless source would print it: the energetic law from inputs that are the printed ones.
+// A drop on a slope as a faultless source would print it: the energetic law from inputs that are
+// the printed ones.
 Truth Drop(const Body& body, std::mt19937_64& rng, const std::string& name) {
   std::uniform_real_distribution<double> unit(-1, 1);
   for (;;) {
@@ -61,7 +67,8 @@ Truth Drop(const Body& body, std::mt19937_64& rng, const std::string& name) {
     const Vector3d n = SlopeNormal(row.slope, p.downhill);
     p.r_B = SupportLever(body, p.R_WB.transpose() * n);
     MotionVector minus;
-    minus << 0.8 * unit(rng), 0.8 * unit(rng), -1.8 + 0.2 * unit(rng), unit(rng), unit(rng), unit(rng);
+    minus << 0.8 * unit(rng), 0.8 * unit(rng), -1.8 + 0.2 * unit(rng), unit(rng), unit(rng),
+        unit(rng);
     row.minus = AsPrinted(minus);
     row.e = AsPrinted(0.4 + 0.2 * unit(rng), 3);
     row.mu_k = AsPrinted(0.3 + 0.2 * unit(rng), 3);
@@ -69,9 +76,11 @@ Truth Drop(const Body& body, std::mt19937_64& rng, const std::string& name) {
     Eigen::Isometry3d X_WB = Eigen::Isometry3d::Identity();
     X_WB.linear() = p.R_WB;
     const Eigen::Isometry3d X_WF = ContactFrame({n, 0}, X_WB * p.r_B, kDown, false);
-    const ContactState contact = MakeContactState(body, X_WB, row.minus.value.head<3>(), row.minus.value.tail<3>(), X_WF);
+    const ContactState contact =
+        MakeContactState(body, X_WB, row.minus.value.head<3>(), row.minus.value.tail<3>(), X_WF);
     if (!(contact.v_minus_F.z() < -0.5)) continue;
-    const ImpactOutcome outcome = Solve(contact, {RestitutionLaw::kEnergetic, row.e.value, row.mu_k.value, row.mu_s.value});
+    const ImpactOutcome outcome =
+        Solve(contact, {RestitutionLaw::kEnergetic, row.e.value, row.mu_k.value, row.mu_s.value});
     // A contact that leaves faster than it came is what the audit is to name.
     if (!outcome.usable() || outcome.v_plus_F.z() > -0.95 * contact.v_minus_F.z()) continue;
     const VelocityChange change = ApplyImpulse(body, X_WB, X_WF, outcome.J_F);
@@ -81,8 +90,11 @@ Truth Drop(const Body& body, std::mt19937_64& rng, const std::string& name) {
     row.plus = AsPrinted(t.plus);
     row.plus_again = row.plus;
     row.computed = row.plus;
-    const auto energy = [&](const MotionVector& u) { return KineticEnergy(body, p.R_WB, u.head<3>(), u.tail<3>()); };
-    row.loss_measured = row.loss_computed = AsPrinted(100 * (1 - energy(t.plus) / energy(row.minus.value)), 1);
+    const auto energy = [&](const MotionVector& u) {
+      return KineticEnergy(body, p.R_WB, u.head<3>(), u.tail<3>());
+    };
+    row.loss_measured = row.loss_computed =
+        AsPrinted(100 * (1 - energy(t.plus) / energy(row.minus.value)), 1);
     row.case_label = outcome.path_case.Name();
     row.mode_label = ModeOf(outcome.path_case);
     row.placement = p;
@@ -112,12 +124,15 @@ TEST(PrintedNumbers, StandForAllThatRoundToThem) {
 }
 
 TEST(PrintedNumbers, RoundingIsCarriedThrough) {
-  const VectorXd x = (VectorXd(3) << 1, 2, 3).finished(), half = (VectorXd(3) << 0.1, 0.2, 0).finished();
-  const Recomputed r = Recompute([](const VectorXd& u) { return 3 * u[0] - 2 * u[1] + u[2]; }, x, half);
+  const VectorXd x = (VectorXd(3) << 1, 2, 3).finished(),
+                 half = (VectorXd(3) << 0.1, 0.2, 0).finished();
+  const Recomputed r =
+      Recompute([](const VectorXd& u) { return 3 * u[0] - 2 * u[1] + u[2]; }, x, half);
   EXPECT_NEAR(r.value, 2, 1e-12);
   EXPECT_NEAR(r.bound, 0.7, 1e-12);
   EXPECT_NEAR(r.u, std::sqrt((0.09 + 0.16) / 3), 1e-12);
-  // The coverage of a sum of two rectangles: 2 u holds all but (1 - 2u / bound)^2 ... of a triangle-like density.
+  // The coverage of a sum of two rectangles: 2 u holds all but (1 - 2u / bound)^2 ... of a
+  // triangle-like density.
   std::mt19937_64 rng(7);
   std::uniform_real_distribution<double> unit(-1, 1);
   double square = 0;
@@ -134,7 +149,8 @@ TEST(PrintedNumbers, CasesAndTheirWords) {
   EXPECT_TRUE(ReadCaseLabel("2.75")->plot_code);
   EXPECT_EQ(ReadCaseLabel("4a")->path_case.Name(), "4a");
   EXPECT_EQ(ReadCaseLabel("5")->path_case.digit, 5);
-  for (const char* bad : {"7", "1a", "2.3", "x", "", "22"}) EXPECT_FALSE(ReadCaseLabel(bad).has_value()) << bad;
+  for (const char* bad : {"7", "1a", "2.3", "x", "", "22"})
+    EXPECT_FALSE(ReadCaseLabel(bad).has_value()) << bad;
   EXPECT_EQ(ModeOf("RSliding"), "reverse sliding");
   EXPECT_EQ(ModeOf("Reverse Sliding"), "reverse sliding");
   EXPECT_EQ(ModeOf("Sliding"), "sliding");
@@ -145,7 +161,8 @@ TEST(PrintedNumbers, CasesAndTheirWords) {
 TEST(PrintedAudit, FindsNothingInTablesThatAreRight) {
   for (const Body& body : {Rod(), Bar()}) {
     const TableAudit audit = AuditTable(Faultless(body, 25, 11));
-    for (const TableFault& f : audit.faults) ADD_FAILURE() << f.row << " " << f.sentence << " +- " << f.tolerance;
+    for (const TableFault& f : audit.faults)
+      ADD_FAILURE() << f.row << " " << f.sentence << " +- " << f.tolerance;
     for (const RowAudit& row : audit.rows) {
       EXPECT_EQ(row.attitude, AttitudeSource::kStated);
       ASSERT_EQ(row.predictions.size(), 3U);
@@ -162,10 +179,18 @@ TEST(PrintedAudit, NamesWhatIsPlanted) {
     const char* kind;
     std::function<void(PrintedTable&, PrintedRow&)> by;
   };
-  const auto other_mode = [](const PrintedRow& row) { return row.mode_label == "sticking" ? "Sliding" : "Sticking"; };
+  const auto other_mode = [](const PrintedRow& row) {
+    return row.mode_label == "sticking" ? "Sliding" : "Sticking";
+  };
   const std::vector<Plant> plants = {
-      {"energy", [](PrintedTable&, PrintedRow& row) { row.loss_measured = AsPrinted(row.loss_measured.value + 3, 1); }},
-      {"energy", [](PrintedTable&, PrintedRow& row) { row.loss_computed = AsPrinted(row.loss_computed.value - 3, 1); }},
+      {"energy",
+       [](PrintedTable&, PrintedRow& row) {
+         row.loss_measured = AsPrinted(row.loss_measured.value + 3, 1);
+       }},
+      {"energy",
+       [](PrintedTable&, PrintedRow& row) {
+         row.loss_computed = AsPrinted(row.loss_computed.value - 3, 1);
+       }},
       {"momentum",
        [](PrintedTable&, PrintedRow& row) {
          row.plus.value[4] += 1.5;
@@ -178,12 +203,14 @@ TEST(PrintedAudit, NamesWhatIsPlanted) {
          row.case_label = "5";
          row.mode_label = "sticking";
        }},
-      {"friction", [](PrintedTable&, PrintedRow& row) { row.mu_k = row.mu_s = AsPrinted(0.01, 3); }},
+      {"friction",
+       [](PrintedTable&, PrintedRow& row) { row.mu_k = row.mu_s = AsPrinted(0.01, 3); }},
       {"coefficient",
        [](PrintedTable& table, PrintedRow& row) {
          table.measured = {{"e", AsPrinted(row.e.value + 0.1, 3), "section 4"}};
        }},
-      {"inertia", [](PrintedTable& table, PrintedRow&) { (*table.inertia_printed_B)(2, 2) *= 1e-3; }}};
+      {"inertia",
+       [](PrintedTable& table, PrintedRow&) { (*table.inertia_printed_B)(2, 2) *= 1e-3; }}};
   for (const Plant& plant : plants) {
     PrintedTable table = right;
     plant.by(table, table.rows[3]);
@@ -191,7 +218,8 @@ TEST(PrintedAudit, NamesWhatIsPlanted) {
     int named = 0;
     for (const TableFault& f : audit.faults) {
       named += f.kind == plant.kind;
-      EXPECT_TRUE(f.row.empty() || f.row == "3") << plant.kind << ": " << f.row << " " << f.sentence;
+      EXPECT_TRUE(f.row.empty() || f.row == "3")
+          << plant.kind << ": " << f.row << " " << f.sentence;
     }
     EXPECT_GE(named, 1) << plant.kind;
   }
@@ -219,8 +247,8 @@ TEST(PrintedAudit, TellsTheFrameOfGravityFromThatOfTheSlope) {
   EXPECT_THAT(all, HasSubstr("frame: all bodies fall within"));
 }
 
-// The attitude found closes the momentum by an independent reckoning, its contact is the lowest point, and it needs no more friction than
-// the true one.
+// The attitude found closes the momentum by an independent reckoning, its contact is the lowest
+// point, and it needs no more friction than the true one.
 TEST(SolveAttitude, ClosesTheMomentumOfDropsWhoseAttitudeIsHidden) {
   for (const Body& body : {Rod(), Bar()}) {
     std::mt19937_64 rng(21);
@@ -235,13 +263,17 @@ TEST(SolveAttitude, ClosesTheMomentumOfDropsWhoseAttitudeIsHidden) {
       EXPECT_GE(s.solutions, 1);
       EXPECT_LT(s.misfit_share, 0.01);
       const Matrix3d R = s.placement.R_WB;
-      const Vector3d J = body.mass * (row.plus.value - row.minus.value).head<3>(), domega = (row.plus.value - row.minus.value).tail<3>();
-      const Vector3d off = R * body.inertia_B * R.transpose() * domega - (R * s.placement.r_B).cross(J);
+      const Vector3d J = body.mass * (row.plus.value - row.minus.value).head<3>(),
+                     domega = (row.plus.value - row.minus.value).tail<3>();
+      const Vector3d off =
+          R * body.inertia_B * R.transpose() * domega - (R * s.placement.r_B).cross(J);
       EXPECT_LT(off.norm(), 0.011 * body.inertia_B.diagonal().maxCoeff() * domega.norm());
       const Vector3d n = SlopeNormal(row.slope, s.placement.downhill);
       EXPECT_LT((s.placement.r_B - SupportLever(body, R.transpose() * n)).norm(), 1e-9);
       const Vector3d n_true = SlopeNormal(row.slope, truth.downhill);
-      const auto friction = [&](const Vector3d& normal) { return (J - normal * normal.dot(J)).norm() / normal.dot(J); };
+      const auto friction = [&](const Vector3d& normal) {
+        return (J - normal * normal.dot(J)).norm() / normal.dot(J);
+      };
       EXPECT_LT(s.friction, friction(n_true) + 0.02);
     }
   }

@@ -1,4 +1,5 @@
-// Poses of a whole recording from its tracks: right at every instant, honest in their covariance, blind to nothing.
+// Poses of a whole recording from its tracks: right at every instant, honest in their covariance,
+// blind to nothing.
 
 #include "reconstruction/track_poses.h"
 
@@ -35,7 +36,9 @@ Vector6 PoseError(const Isometry3d& estimate, const Isometry3d& truth) {
 Isometry3d WithRollOf(const Isometry3d& estimate, const Isometry3d& truth) {
   const Vector3d x = estimate.linear().col(0);
   Isometry3d same = truth;
-  same.linear() = truth.linear() * Turned(std::atan2(x.dot(truth.linear().col(1)), x.dot(truth.linear().col(0))) * Vector3d::UnitZ());
+  same.linear() = truth.linear() *
+                  Turned(std::atan2(x.dot(truth.linear().col(1)), x.dot(truth.linear().col(0))) *
+                         Vector3d::UnitZ());
   return same;
 }
 
@@ -73,12 +76,14 @@ TEST(TrackPoses, SynchronousExactTracksGiveEveryPose) {
   EXPECT_EQ(poses.recording.name, "drop");
   ASSERT_EQ(poses.poses.size(), poses.recording.t.size());
   for (std::size_t i = 0; i < poses.recording.t.size(); ++i) {
-    EXPECT_LT(PoseError(poses.recording.X_WB[i], PoseOf(s.drop.At(poses.recording.t[i]))).norm(), 1e-8);
+    EXPECT_LT(PoseError(poses.recording.X_WB[i], PoseOf(s.drop.At(poses.recording.t[i]))).norm(),
+              1e-8);
     EXPECT_NEAR(poses.recording.t[i], static_cast<double>(poses.frames[i]) / s.filming.rate, 1e-12);
   }
 }
 
-// Frames half an interval apart at twice the spin of a thrown body: what is left is what a cubic misses, and nothing at the impact.
+// Frames half an interval apart at twice the spin of a thrown body: what is left is what a cubic
+// misses, and nothing at the impact.
 TEST(TrackPoses, OtherCamerasAreBroughtToTheInstant) {
   for (double late : {0.0021, 0.0035}) {
     const Scene s = Make(Thing::kBox, late, 0, 2);
@@ -86,10 +91,13 @@ TEST(TrackPoses, OtherCamerasAreBroughtToTheInstant) {
     ASSERT_GE(static_cast<int>(poses.recording.t.size()), FramesOf(s.tracks) - 5);
     double worst = 0;
     for (std::size_t i = 0; i < poses.recording.t.size(); ++i) {
-      worst = std::max(worst, PoseError(poses.recording.X_WB[i], PoseOf(s.drop.At(poses.recording.t[i]))).norm());
+      worst = std::max(
+          worst,
+          PoseError(poses.recording.X_WB[i], PoseOf(s.drop.At(poses.recording.t[i]))).norm());
     }
     EXPECT_LT(worst, 2e-5);
-    // The same with a straight line over the gap at the impact would be off by millimetres: none is used there.
+    // The same with a straight line over the gap at the impact would be off by millimetres: none is
+    // used there.
     ASSERT_EQ(poses.impacts.size(), 1u);
     EXPECT_LT(poses.impacts[0].begin, s.drop.t);
     EXPECT_GT(poses.impacts[0].end, s.drop.t);
@@ -103,11 +111,13 @@ TEST(TrackPoses, KnownImpactCutsWithoutFlags) {
   known.impacts = {s.drop.t};
   const TrackPoses with = PosesFromTracks(s.tracks, s.rig, s.drop.markers, known),
                    without = PosesFromTracks(s.tracks, s.rig, s.drop.markers);
-  // Where nobody says that there is an impact the kink costs poses, or certainty; in no case does it get into a pose unseen.
+  // Where nobody says that there is an impact the kink costs poses, or certainty; in no case does
+  // it get into a pose unseen.
   const auto information = [&](const TrackPoses& poses) {
     double sum = 0;
     for (std::size_t i = 0; i < poses.recording.t.size(); ++i) {
-      EXPECT_LT(PoseError(poses.recording.X_WB[i], PoseOf(s.drop.At(poses.recording.t[i]))).norm(), 2e-5);
+      EXPECT_LT(PoseError(poses.recording.X_WB[i], PoseOf(s.drop.At(poses.recording.t[i]))).norm(),
+                2e-5);
       if (std::abs(poses.recording.t[i] - s.drop.t) < 0.01) sum += 1 / poses.poses[i].cov.trace();
     }
     return sum;
@@ -119,7 +129,8 @@ TEST(TrackPoses, KnownImpactCutsWithoutFlags) {
   for (double t : poses.recording.t) EXPECT_GT(std::abs(t - s.drop.t), 0.0045);
 }
 
-// Errors against the covariance, instant by instant and between neighbours, which share images when cameras are not synchronous.
+// Errors against the covariance, instant by instant and between neighbours, which share images when
+// cameras are not synchronous.
 void ExpectCovered(Thing thing, double late, double offset, std::uint64_t seed) {
   double nees = 0;
   int dof = 0;
@@ -160,7 +171,8 @@ void ExpectCovered(Thing thing, double late, double offset, std::uint64_t seed) 
     }
   }
   const Interval band = ChiSquareBand(dof, 1e-4);
-  EXPECT_TRUE(band.lower < nees && nees < band.upper) << nees << " of " << dof << ", " << band.lower << " to " << band.upper;
+  EXPECT_TRUE(band.lower < nees && nees < band.upper)
+      << nees << " of " << dof << ", " << band.lower << " to " << band.upper;
   // What cubics seem to miss counts in the covariance, and is little.
   EXPECT_LT(own, whole * (1 + 1e-9));
   EXPECT_GT(own, 0.9 * whole);
@@ -185,7 +197,8 @@ TEST(TrackPoses, RodKeepsItsRollAndSaysSo) {
   EXPECT_NEAR(std::abs(poses.axis_B.z()), 1, 1e-4);
   for (std::size_t i = 1; i < poses.recording.t.size(); ++i) {
     ASSERT_TRUE(poses.recording.X_WB[i].matrix().allFinite());
-    const Matrix3d step = poses.recording.X_WB[i - 1].linear().transpose() * poses.recording.X_WB[i].linear();
+    const Matrix3d step =
+        poses.recording.X_WB[i - 1].linear().transpose() * poses.recording.X_WB[i].linear();
     const Eigen::AngleAxisd turn(step);
     EXPECT_NEAR(turn.angle() * turn.axis().z(), 0, 2e-3);
   }
@@ -202,7 +215,8 @@ TEST(TrackPoses, RollingShutterRowsAreBroughtTogether) {
   const TrackPoses poses = PosesFromTracks(s.tracks, s.rig, s.drop.markers);
   ASSERT_GE(static_cast<int>(poses.recording.t.size()), FramesOf(s.tracks) - 6);
   for (std::size_t i = 0; i < poses.recording.t.size(); ++i) {
-    EXPECT_LT(PoseError(poses.recording.X_WB[i], PoseOf(s.drop.At(poses.recording.t[i]))).norm(), 1e-4);
+    EXPECT_LT(PoseError(poses.recording.X_WB[i], PoseOf(s.drop.At(poses.recording.t[i]))).norm(),
+              1e-4);
   }
 }
 
@@ -229,7 +243,8 @@ TEST(TrackPoses, StrayImagesAreVotedOutOrRefuseTheInstant) {
   const TrackPoses refused = PosesFromTracks(s.tracks, s.rig, s.drop.markers, strict);
   EXPECT_EQ(static_cast<int>(refused.refused.size()), strays);
   ASSERT_FALSE(refused.refused.empty());
-  EXPECT_NE(refused.refused[0].reason.find("not those of the layout"), std::string::npos) << refused.refused[0].reason;
+  EXPECT_NE(refused.refused[0].reason.find("not those of the layout"), std::string::npos)
+      << refused.refused[0].reason;
 }
 
 TEST(TrackPoses, PointsThatWereNotMeasuredArePassedOver) {
@@ -252,8 +267,10 @@ TEST(TrackPoses, RefusalsAndErrorsNameWhatTheyMean) {
   const TrackPoses poses = PosesFromTracks(alone, s.rig, s.drop.markers);
   EXPECT_TRUE(poses.recording.t.empty());
   ASSERT_FALSE(poses.refused.empty());
-  EXPECT_NE(poses.refused[0].reason.find("seen by 1 camera "), std::string::npos) << poses.refused[0].reason;
-  const TrackPoses none = PosesFromTracks({"empty", s.tracks.cameras, s.tracks.markers, {}}, s.rig, s.drop.markers);
+  EXPECT_NE(poses.refused[0].reason.find("seen by 1 camera "), std::string::npos)
+      << poses.refused[0].reason;
+  const TrackPoses none =
+      PosesFromTracks({"empty", s.tracks.cameras, s.tracks.markers, {}}, s.rig, s.drop.markers);
   EXPECT_TRUE(none.recording.t.empty() && none.refused.empty());
 
   MarkerTracks strange = s.tracks;

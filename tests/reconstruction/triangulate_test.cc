@@ -11,14 +11,17 @@
 namespace impactlab::test {
 namespace {
 
-std::vector<PixelObservation> Look(const CameraRig& rig, const Vector3d& p_W, double sd, std::mt19937_64& random) {
+std::vector<PixelObservation> Look(const CameraRig& rig, const Vector3d& p_W, double sd,
+                                   std::mt19937_64& random) {
   std::normal_distribution<double> normal;
   std::vector<PixelObservation> seen;
   for (std::size_t c = 0; c < rig.cameras.size(); ++c) {
     // Noise of unequal axes, so that a weight in the wrong place shows.
     const Eigen::Matrix2d root = sd * (Eigen::Matrix2d() << 1.5, 0, 0.4, 0.6).finished();
-    PixelObservation one{static_cast<int>(c), *Project(rig.cameras[c].camera, rig.cameras[c].X_WC.inverse() * p_W)};
-    one.cov = sd > 0 ? Eigen::Matrix2d(root * root.transpose()) : Eigen::Matrix2d(1e-4 * Eigen::Matrix2d::Identity());
+    PixelObservation one{static_cast<int>(c),
+                         *Project(rig.cameras[c].camera, rig.cameras[c].X_WC.inverse() * p_W)};
+    one.cov = sd > 0 ? Eigen::Matrix2d(root * root.transpose())
+                     : Eigen::Matrix2d(1e-4 * Eigen::Matrix2d::Identity());
     const double x = normal(random), y = normal(random);
     one.q += root * Vector2d(x, y);
     seen.push_back(one);
@@ -51,7 +54,8 @@ void ExpectCovered(int cameras, bool rig_error, std::uint64_t seed) {
   }
   const Interval band = ChiSquareBand(3.0 * n, 1e-4), chi = ChiSquareBand(chi_dof, 1e-4);
   EXPECT_TRUE(band.lower < nees && nees < band.upper) << nees;
-  EXPECT_TRUE(chi.lower < consistency && consistency < chi.upper) << consistency << " of " << chi_dof;
+  EXPECT_TRUE(chi.lower < consistency && consistency < chi.upper)
+      << consistency << " of " << chi_dof;
   if (rig_error) {
     EXPECT_GT(blind, 2 * band.upper);  // the rig's errors are not small here
   }
@@ -82,8 +86,10 @@ TEST(PlacePoint, TheRigsDerivativesGiveTheCovarianceOfADistance) {
 TEST(PlacePoint, ThreeViewsVoteOutTheWrongOne) {
   std::mt19937_64 random(5);
   CameraRig rig = DropRig(3);
-  rig.cameras[2].X_WC.translation() += Vector3d(0, 0, 0.25);  // off the line of the others, so that no two of them agree with a stray
-  rig.cameras[2].X_WC.linear() = Turned(Vector3d(0.27, 0, 0)).transpose() * rig.cameras[2].X_WC.linear();
+  // off the line of the others, so that no two of them agree with a stray
+  rig.cameras[2].X_WC.translation() += Vector3d(0, 0, 0.25);
+  rig.cameras[2].X_WC.linear() =
+      Turned(Vector3d(0.27, 0, 0)).transpose() * rig.cameras[2].X_WC.linear();
   int right = 0;
   const int n = 200;
   for (int k = 0; k < n; ++k) {
@@ -114,7 +120,9 @@ TEST(PlacePoint, TwoStraysAmongSix) {
   CameraRig rig = DropRig(6);
   for (int c = 0; c < 6; ++c) {
     RigCamera& camera = rig.cameras[c];
-    const Vector3d p(0.9 * std::sin(0.5 * (c - 2.5)), -0.9 * std::cos(0.5 * (c - 2.5)), 0.15 * (c % 3)), forward = -p.normalized();
+    const Vector3d p(0.9 * std::sin(0.5 * (c - 2.5)), -0.9 * std::cos(0.5 * (c - 2.5)),
+                     0.15 * (c % 3)),
+        forward = -p.normalized();
     const Vector3d right = forward.cross(Vector3d::UnitZ()).normalized();
     camera.X_WC.linear() << right, forward.cross(right), forward;
     camera.X_WC.translation() = p;
@@ -161,7 +169,9 @@ TEST(PlacePoint, DegenerateGeometryIsNamed) {
   auto bad = seen;
   bad[1].q.x() = std::nan("");
   fault(PlacePoint(rig, bad), PlaceFault::kTooFewViews);
-  EXPECT_NE(PlacePoint(rig, bad).reason.find("camera1: the image point is not a number"), std::string::npos) << PlacePoint(rig, bad).reason;
+  EXPECT_NE(PlacePoint(rig, bad).reason.find("camera1: the image point is not a number"),
+            std::string::npos)
+      << PlacePoint(rig, bad).reason;
   bad = seen;
   bad[0].cov.setZero();
   fault(PlacePoint(rig, bad), PlaceFault::kTooFewViews);
@@ -175,11 +185,13 @@ TEST(PlacePoint, DegenerateGeometryIsNamed) {
   const Vector3d distant = rig.cameras[0].X_WC * Vector3d(0, 0, 12);
   PlaceOptions strict;
   strict.max_relative_sd = 1e-3;
-  fault(PlacePoint(ahead, Look(ahead, distant, 0.05, random), strict), PlaceFault::kDepthUndetermined);
+  fault(PlacePoint(ahead, Look(ahead, distant, 0.05, random), strict),
+        PlaceFault::kDepthUndetermined);
   // Rays that meet behind the cameras: the images of the point's reflections in both centres.
   auto crossed = seen;
   for (int c = 0; c < 2; ++c) {
-    const Vector3d p_C = rig.cameras[c].X_WC.inverse() * (rig.cameras[0].X_WC * Vector3d(0.1, 0.1, -3));
+    const Vector3d p_C =
+        rig.cameras[c].X_WC.inverse() * (rig.cameras[0].X_WC * Vector3d(0.1, 0.1, -3));
     crossed[c].q = *Project(rig.cameras[c].camera, -p_C);
   }
   fault(PlacePoint(rig, crossed), PlaceFault::kBehindCamera);

@@ -1,6 +1,7 @@
 #pragma once
-// A body that strikes another one which moves: a free plate, or a plate that hangs on a level axis. Nothing here calls the code under test:
-// flights by fine Runge-Kutta steps, swings by small steps, the impact by `Solve` with the second body's inverse mass put together by hand.
+// A body that strikes another one which moves: a free plate, or a plate that hangs on a level axis.
+// Nothing here calls the code under test: flights by fine Runge-Kutta steps, swings by small steps,
+// the impact by `Solve` with the second body's inverse mass put together by hand.
 
 #include <algorithm>
 #include <cmath>
@@ -31,14 +32,17 @@ inline Isometry3d PoseOf(const Flying& f) {
 }
 
 // A rigid swing about the axis by small steps.
-inline Flying Swing(const Flying& from, const StruckBody& plate, double inertia, const Vector3d& gravity, double dt) {
+inline Flying Swing(const Flying& from, const StruckBody& plate, double inertia,
+                    const Vector3d& gravity, double dt) {
   const Vector3d u = plate.axis->axis_W;
   Flying f = from;
   double w = from.omega.dot(u);
   const int steps = std::max(1, static_cast<int>(std::ceil(std::abs(dt) / 2e-5)));
   for (int i = 0; i < steps; ++i) {
     const double h = dt / steps;
-    const auto torque = [&](const Vector3d& p) { return u.dot((p - plate.axis->p_W).cross(plate.body.mass * gravity)); };
+    const auto torque = [&](const Vector3d& p) {
+      return u.dot((p - plate.axis->p_W).cross(plate.body.mass * gravity));
+    };
     w += 0.5 * h * torque(f.p) / inertia;
     const Matrix3d turn = Turned(w * h * u);
     f.p = plate.axis->p_W + turn * (f.p - plate.axis->p_W);
@@ -63,7 +67,8 @@ struct Blow {
   Flying At(int body, double s) const {
     if (body == 1) return Fly(s < 0 ? one_minus : one_plus, striker.inertia_B, gravity, s);
     const Flying& from = s < 0 ? two_minus : two_plus;
-    return plate.axis ? Swing(from, plate, inertia, gravity, s) : Fly(from, plate.body.inertia_B, gravity, s);
+    return plate.axis ? Swing(from, plate, inertia, gravity, s)
+                      : Fly(from, plate.body.inertia_B, gravity, s);
   }
 };
 
@@ -72,7 +77,8 @@ inline Body StrikerOf(Striker striker) {
   return striker == Striker::kBox ? MakeBox({0.06, 0.05, 0.04}, 0.15) : MakeRod(0.14, 0.006, 0.06);
 }
 
-// The plate measures 0.2 x 0.15 x 0.02 m and weighs 0.4 kg; it hangs on a level axis at one edge, the same in all blows, or is free.
+// The plate measures 0.2 x 0.15 x 0.02 m and weighs 0.4 kg; it hangs on a level axis at one edge,
+// the same in all blows, or is free.
 inline Blow DrawBlow(const BlowOptions& options, std::mt19937_64& random) {
   std::uniform_real_distribution<double> uniform(-1, 1);
   const auto vector = [&] {
@@ -83,7 +89,8 @@ inline Blow DrawBlow(const BlowOptions& options, std::mt19937_64& random) {
   b.striker = StrikerOf(options.striker);
   b.plate.body = MakeBox({0.2, 0.15, 0.02}, 0.4);
   b.plate.surface_B = {Vector3d::UnitZ(), 0.01};
-  if (options.on_axis) b.plate.axis = FixedAxis{Vector3d(0.1, 0, 0), Vector3d(0.1, 1, 0).normalized(), 0};
+  if (options.on_axis)
+    b.plate.axis = FixedAxis{Vector3d(0.1, 0, 0), Vector3d(0.1, 1, 0).normalized(), 0};
   while (true) {
     Flying &one = b.one_minus, &two = b.two_minus;
     two = one = {};
@@ -94,7 +101,8 @@ inline Blow DrawBlow(const BlowOptions& options, std::mt19937_64& random) {
       two.omega = 1.5 * uniform(random) * u;
       two.v = two.omega.cross(two.p - b.plate.axis->p_W);
       const Vector3d u_B = two.R.transpose() * u;
-      b.inertia = u_B.dot(b.plate.body.inertia_B * u_B) + b.plate.body.mass * u.cross(two.p - b.plate.axis->p_W).squaredNorm();
+      b.inertia = u_B.dot(b.plate.body.inertia_B * u_B) +
+                  b.plate.body.mass * u.cross(two.p - b.plate.axis->p_W).squaredNorm();
     } else {
       two.R = Turned(0.2 * vector());
       two.v = 0.3 * vector();
@@ -109,7 +117,8 @@ inline Blow DrawBlow(const BlowOptions& options, std::mt19937_64& random) {
     one.p = two.p + two.R * Vector3d(x, y, 0.01) - lever;
     const auto heights = Heights(b.striker, one, n);
     if (heights[1] - heights[0] < 8e-3) continue;
-    const Isometry3d X_WF = ContactFrame({n, n.dot(one.p + lever)}, one.p + lever, b.gravity, false);
+    const Isometry3d X_WF =
+        ContactFrame({n, n.dot(one.p + lever)}, one.p + lever, b.gravity, false);
     ContactState contact = MakeContactState(b.striker, PoseOf(one), one.v, one.omega, X_WF);
     // The second body's share by hand.
     const Vector3d r2 = one.p + lever - two.p;
@@ -122,7 +131,8 @@ inline Blow DrawBlow(const BlowOptions& options, std::mt19937_64& random) {
         const Vector3d domega = u * u.dot(r.cross(J)) / b.inertia;
         return {domega.cross(two.p - b.plate.axis->p_W), domega};
       }
-      return {J / b.plate.body.mass, two.R * b.plate.body.inertia_B.inverse() * two.R.transpose() * r2.cross(J)};
+      return {J / b.plate.body.mass,
+              two.R * b.plate.body.inertia_B.inverse() * two.R.transpose() * r2.cross(J)};
     };
     Matrix3d A2;
     for (int k = 0; k < 3; ++k) {
@@ -130,13 +140,16 @@ inline Blow DrawBlow(const BlowOptions& options, std::mt19937_64& random) {
       A2.col(k) = dv + domega.cross(r2);
     }
     contact.A_F += X_WF.linear().transpose() * A2 * X_WF.linear();
-    const ImpactModel model = {
-        .law = RestitutionLaw::kEnergetic, .e = options.restitution, .mu_k = options.friction, .mu_s = options.friction};
+    const ImpactModel model = {.law = RestitutionLaw::kEnergetic,
+                               .e = options.restitution,
+                               .mu_k = options.friction,
+                               .mu_s = options.friction};
     const Vector3d J_W = X_WF.linear() * Solve(contact, model).J_F;
     b.one_plus = one;
     b.two_plus = two;
     b.one_plus.v += J_W / b.striker.mass;
-    b.one_plus.omega += one.R * b.striker.inertia_B.inverse() * one.R.transpose() * lever.cross(J_W);
+    b.one_plus.omega +=
+        one.R * b.striker.inertia_B.inverse() * one.R.transpose() * lever.cross(J_W);
     const auto [dv, domega] = change(-J_W);
     b.two_plus.v += dv;
     b.two_plus.omega += domega;

@@ -36,7 +36,8 @@ TEST(CalibrationCoverage, EveryParameterOfEveryKindOfRig) {
       const double quantile = StudentQuantile(0.975, result.dof);
       for (int i = 0; i < error.size(); ++i) {
         free[i] = result.rig.covariance(i, i) > 0;
-        covered[i] += free[i] && std::abs(error[i]) <= quantile * std::sqrt(result.rig.covariance(i, i));
+        covered[i] +=
+            free[i] && std::abs(error[i]) <= quantile * std::sqrt(result.rig.covariance(i, i));
       }
     }
     for (std::size_t i = 0; i < names.size(); ++i)
@@ -47,7 +48,8 @@ TEST(CalibrationCoverage, EveryParameterOfEveryKindOfRig) {
   EXPECT_LE(refused, 2);
   const double alpha = PerTestLevel(0.001, n_tests);
   for (const Count& count : counts)
-    EXPECT_TRUE(BinomialBand(count.n, 0.95, alpha).Contains(count.covered)) << count.name << ": " << count.covered << " of " << count.n;
+    EXPECT_TRUE(BinomialBand(count.n, 0.95, alpha).Contains(count.covered))
+        << count.name << ": " << count.covered << " of " << count.n;
 }
 
 }  // namespace

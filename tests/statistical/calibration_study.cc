@@ -1,5 +1,6 @@
-// Coverage of every parameter of a rig over random synthetic calibrations: calibration_study [--experiments N] [--seed S] [--out FILE].
-// N experiments a kind of rig as modelled, and a quarter of that with effects the estimator does not model.
+// Coverage of every parameter of a rig over random synthetic calibrations: calibration_study
+// [--experiments N] [--seed S] [--out FILE]. N experiments a kind of rig as modelled, and a quarter
+// of that with effects the estimator does not model.
 
 #include <fmt/core.h>
 
@@ -58,7 +59,10 @@ struct Tally {
       if (!free[i]) continue;
       const bool ok = band.Contains(covered[i]);
       if (inside) *inside &= ok;
-      parameters[names[i]] = {{"covered", covered[i]}, {"inside", ok}, {"mean_z", sum_z[i] / n}, {"rms_z", std::sqrt(sum_z2[i] / n)}};
+      parameters[names[i]] = {{"covered", covered[i]},
+                              {"inside", ok},
+                              {"mean_z", sum_z[i] / n},
+                              {"rms_z", std::sqrt(sum_z2[i] / n)}};
     }
     return {{"n", n},
             {"refused", refused},
@@ -73,7 +77,8 @@ struct Tally {
 
 int main(int argc, char** argv) {
   int experiments = 1000;
-  test::Study study("calibration", "Coverage of every parameter of calibrations of random rigs", 20260101);
+  test::Study study("calibration", "Coverage of every parameter of calibrations of random rigs",
+                    20260101);
   study.app.add_option("--experiments", experiments, "of every rig")->capture_default_str();
   int code = 0;
   if (!study.Read(argc, argv, &code)) return code;
@@ -91,7 +96,8 @@ int main(int argc, char** argv) {
   });
 
   int n_tests = 0;
-  for (const auto& tally : tallies) n_tests += static_cast<int>(std::count(tally[0].free.begin(), tally[0].free.end(), 1));
+  for (const auto& tally : tallies)
+    n_tests += static_cast<int>(std::count(tally[0].free.begin(), tally[0].free.end(), 1));
   const double alpha = PerTestLevel(0.001, n_tests);
   bool inside = true;
   nlohmann::json json;
@@ -107,8 +113,11 @@ int main(int argc, char** argv) {
       worst = std::max(worst, std::abs(tallies[s][0].sum_z[i] / tallies[s][0].n));
     }
     const CountBand band = BinomialBand(tallies[s][0].n, 0.95, alpha);
-    fmt::print("{:<16} {} solved, {} refused; covered {} to {} of {}, band {} to {}; largest |mean z| {:.2f}\n", scenes[s].name,
-               tallies[s][0].n, tallies[s][0].refused, least, most, tallies[s][0].n, band.lower, band.upper, worst);
+    fmt::print(
+        "{:<16} {} solved, {} refused; covered {} to {} of {}, band {} to {}; largest |mean z| "
+        "{:.2f}\n",
+        scenes[s].name, tallies[s][0].n, tallies[s][0].refused, least, most, tallies[s][0].n,
+        band.lower, band.upper, worst);
   }
   json["experiments"] = experiments;
   json["tests"] = n_tests;

@@ -1,4 +1,5 @@
-// Campaigns that cannot show what they are asked, or are not what they claim: each is named for what it is, from recordings to the report.
+// Campaigns that cannot show what they are asked, or are not what they claim: each is named for
+// what it is, from recordings to the report.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -51,15 +52,18 @@ struct Told {
   const LawFit& Energetic() const { return run.best().fit.fits.at(2); }
   bool Names(const std::string& cause) const {
     const std::vector<CampaignFinding>& f = run.best().scrutiny.findings;
-    return std::any_of(f.begin(), f.end(), [&](const CampaignFinding& one) { return one.cause == cause; });
+    return std::any_of(f.begin(), f.end(),
+                       [&](const CampaignFinding& one) { return one.cause == cause; });
   }
 };
 
 // From files to the report on the terminal; nothing may be written that is no number.
 Told Tell(const test::TemporaryFolder& folder) {
   const Experiment experiment = LoadExperiment(folder / "experiment.yaml");
-  Told told{
-      .run = RunExperiment(experiment, ExpandGlob(experiment.recordings, folder.path()), {.quiet = true}), .brief = {}, .fit_json = {}};
+  Told told{.run = RunExperiment(experiment, ExpandGlob(experiment.recordings, folder.path()),
+                                 {.quiet = true}),
+            .brief = {},
+            .fit_json = {}};
   WriteRun(folder / "out", told.run, "test");
   told.brief = BriefReport(told.run);
   if (!told.run.best().fit.fits.empty()) told.fit_json = test::ReadText(folder / "out/fit.json");
@@ -88,7 +92,8 @@ Told TellWithoutAttitude(const SynthOptions& scene) {
   for (const PoseRecording& recording : set.recordings) {
     CsvWriter out(folder / (recording.name + ".csv"), {"t_s", "x_m", "z_m"});
     for (std::size_t i = 0; i < recording.t.size(); ++i)
-      out.Row({recording.t[i], recording.X_WB[i].translation().x(), recording.X_WB[i].translation().z()});
+      out.Row({recording.t[i], recording.X_WB[i].translation().x(),
+               recording.X_WB[i].translation().z()});
     out.Commit();
   }
   Replace(folder / "experiment.yaml", "recordings:\n", "recordings:\n  columns: {theta: none}\n");
@@ -180,7 +185,8 @@ TEST(Campaigns, TwoSpecimensMixed) {
   EXPECT_THAT(told.brief, HasSubstr("two specimens or surfaces were mixed"));
   const Specimens& s = told.run.best().scrutiny.specimens;
   int wrong = 0;
-  for (const SpecimenRow& row : s.rows) wrong += (row.probability > 0.5) != ((row.order - 1) % 5 >= 3);
+  for (const SpecimenRow& row : s.rows)
+    wrong += (row.probability > 0.5) != ((row.order - 1) % 5 >= 3);
   EXPECT_LE(wrong, 1);
   EXPECT_TRUE(std::filesystem::exists(folder / "out/specimens.csv"));
 }
@@ -191,16 +197,19 @@ TEST(Campaigns, CleanSetsAreNotNamed) {
   constexpr int kSets = 12;
   for (int k = 0; k < kSets; ++k) {
     const Told told = Tell(Scene(kSquare, 100 + static_cast<std::uint64_t>(k)));
-    for (const char* cause : {"spin_not_measured", "everything_sticks", "everything_slides", "no_tangential_demand"})
+    for (const char* cause :
+         {"spin_not_measured", "everything_sticks", "everything_slides", "no_tangential_demand"})
       EXPECT_FALSE(told.Names(cause)) << told.brief;
     EXPECT_THAT(told.brief, Not(HasSubstr("found       mirrored")));
     EXPECT_THAT(told.brief, Not(HasSubstr("found       clock_rate")));
-    alarms += told.Names("two_specimens") || told.Names("law_form") || told.Names("drift") || told.Names("distribution");
+    alarms += told.Names("two_specimens") || told.Names("law_form") || told.Names("drift") ||
+              told.Names("distribution");
   }
   EXPECT_LE(alarms, BinomialBand(kSets, 0.11, 2e-3).upper);
 }
 
-// Parameters that the data do not determine: the right verdict each time, no abort, no NaN in what is written.
+// Parameters that the data do not determine: the right verdict each time, no abort, no NaN in what
+// is written.
 TEST(Undetermined, NothingAsksForFriction) {
   SynthOptions scene = Scene(kDisc, 21);
   scene.speed_tangential = scene.spin = 0;
@@ -228,9 +237,11 @@ TEST(Undetermined, FrictionlessSlip) {
 
 TEST(Undetermined, OneMarkerShowsNoAttitude) {
   const test::TemporaryFolder folder;
-  test::WriteText(folder / "drop.csv", "t_s,m1_x_m,m1_y_m,m1_z_m\n0,0,0,1\n0.01,0,0,0.99\n0.02,0,0,0.98\n");
+  test::WriteText(folder / "drop.csv",
+                  "t_s,m1_x_m,m1_y_m,m1_z_m\n0,0,0,1\n0.01,0,0,0.99\n0.02,0,0,0.98\n");
   test::WriteText(folder / "experiment.yaml",
-                  "schema: impactlab.experiment/1\nrecordings: {kind: marker_points, files: drop.csv, names: [m1], layout_m: [[0, 0, 0]]}\n"
+                  "schema: impactlab.experiment/1\nrecordings: {kind: marker_points, files: "
+                  "drop.csv, names: [m1], layout_m: [[0, 0, 0]]}\n"
                   "body: {shape: box, side_m: 0.06, mass_kg: 0.2}\n");
   try {
     LoadExperiment(folder / "experiment.yaml");

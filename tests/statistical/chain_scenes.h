@@ -1,5 +1,6 @@
 #pragma once
-// The experiments of the chain study: document 004's rig and bodies from videos, half of them with effects that no fit models.
+// The experiments of the chain study: document 004's rig and bodies from videos, half of them with
+// effects that no fit models.
 
 #include <fmt/format.h>
 
@@ -17,8 +18,8 @@ namespace impactlab::test {
 using Eigen::Vector3d;
 
 inline constexpr std::array<const char*, 3> kChainBodies = {"rod", "bar", "ball"};
-inline constexpr std::array<const char*, 6> kChainEffects = {"h264", "rolling shutter", "marker shape",
-                                                             "lens", "outline",         "lasting contact"};
+inline constexpr std::array<const char*, 6> kChainEffects = {
+    "h264", "rolling shutter", "marker shape", "lens", "outline", "lasting contact"};
 
 struct ChainScene {
   VideoScene scene;               // what is filmed
@@ -31,16 +32,21 @@ struct ChainScene {
   std::vector<std::string> effects;  // empty: nothing that the fit does not model
 };
 
-// 1280 x 720 and about 1060 px, 0.34 m apart and 0.9 m from the place where bodies strike, as an experimenter would set them up.
+// 1280 x 720 and about 1060 px, 0.34 m apart and 0.9 m from the place where bodies strike, as an
+// experimenter would set them up.
 inline CameraRig ChainRig(bool fisheye, std::mt19937_64& random) {
   std::uniform_real_distribution<double> unit(-1, 1);
   CameraRig rig;
-  const Vector3d target(0.05 + 0.02 * unit(random), 0.02 * unit(random), 0.08 + 0.02 * unit(random));
-  const double elevation = 0.45 + 0.05 * unit(random), distance = 0.9 + 0.02 * unit(random), turn = 0.1 * unit(random);
+  const Vector3d target(0.05 + 0.02 * unit(random), 0.02 * unit(random),
+                        0.08 + 0.02 * unit(random));
+  const double elevation = 0.45 + 0.05 * unit(random), distance = 0.9 + 0.02 * unit(random),
+               turn = 0.1 * unit(random);
   const double half = std::asin(0.17 / (distance * std::cos(elevation)));
   for (const double side : {-1.0, 1.0}) {
-    RigCamera camera = LookingAt(side < 0 ? "left" : "right", target, turn + side * half, elevation, distance, 1280);
-    const double f = 1060 + 4 * unit(random), cx = 639.5 + 6 * unit(random), cy = 359.5 + 6 * unit(random);
+    RigCamera camera = LookingAt(side < 0 ? "left" : "right", target, turn + side * half, elevation,
+                                 distance, 1280);
+    const double f = 1060 + 4 * unit(random), cx = 639.5 + 6 * unit(random),
+                 cy = 359.5 + 6 * unit(random);
     Eigen::VectorXd x;
     if (fisheye) {
       camera.camera.model = LensModel::kFisheye;
@@ -71,8 +77,8 @@ inline void ChainBody(int kind, bool discs, VideoScene* scene) {
     } else {
       // On short pins, wherever it is seen from.
       scene->motion.body = MakeBox({0.3065, 0.0515, 0.0125}, 0.185);
-      for (const Vector3d& p : {Vector3d(-0.13, 0.015, 0.0125), Vector3d(0.12, 0.018, -0.0125), Vector3d(0.03, -0.02, 0.0125),
-                                Vector3d(-0.05, -0.018, -0.0125)})
+      for (const Vector3d& p : {Vector3d(-0.13, 0.015, 0.0125), Vector3d(0.12, 0.018, -0.0125),
+                                Vector3d(0.03, -0.02, 0.0125), Vector3d(-0.05, -0.018, -0.0125)})
         AddMarker(scene, p, 0.006);
     }
     // A thin bar strikes with one corner alone only where it comes down slowly.
@@ -102,7 +108,8 @@ inline ChainScene DrawChainScene(int k, std::uint64_t seed, int drops = 12) {
       on[static_cast<std::size_t>(round % 10)] = true;
     else
       on = {true, round % 10 < 8, false, true, true, true};
-    // A thin bar that falls on a surface that is nearly level and stays there for 2 ms never lands on one corner alone.
+    // A thin bar that falls on a surface that is nearly level and stays there for 2 ms never lands
+    // on one corner alone.
     if (kind == 1 && round % 8 < 2) on[5] = false;
   }
   ChainScene out;
@@ -167,11 +174,13 @@ inline ChainScene DrawChainScene(int k, std::uint64_t seed, int drops = 12) {
       if (kind == 0)
         out.radii[i] *= 1.25;
       else
-        marker.normal_B = (marker.normal_B + 0.2 * marker.normal_B.unitOrthogonal() * unit(random)).normalized();
+        marker.normal_B =
+            (marker.normal_B + 0.2 * marker.normal_B.unitOrthogonal() * unit(random)).normalized();
     }
   }
   if (on[4]) {
-    // Nobody measured the corners, the length of a rod is that of a drawing, a ball is not quite so large.
+    // Nobody measured the corners, the length of a rod is that of a drawing, a ball is not quite so
+    // large.
     if (kind == 0)
       out.body = MakeRod(0.3058, 0.0047625, 0.169);
     else if (kind == 1)

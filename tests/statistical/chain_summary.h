@@ -1,5 +1,6 @@
 #pragma once
-// The figures of the chain study over many experiments: root mean squares by body, and by what no fit models, against what was asked for.
+// The figures of the chain study over many experiments: root mean squares by body, and by what no
+// fit models, against what was asked for.
 
 #include <fmt/format.h>
 
@@ -15,7 +16,8 @@
 
 namespace impactlab::test {
 
-// Root mean square of a vector's size over the drops, the worst, and how many components their 95 % intervals hold.
+// Root mean square of a vector's size over the drops, the worst, and how many components their 95 %
+// intervals hold.
 struct ChainFigure {
   std::vector<double> sizes;
   double squares = 0, asked_squares = 0, z2 = 0;
@@ -38,7 +40,8 @@ struct ChainFigure {
   double rms() const { return std::sqrt(squares / std::max<std::size_t>(1, sizes.size())); }
   double asked() const { return std::sqrt(asked_squares / std::max<std::size_t>(1, sizes.size())); }
   bool fine() const { return sizes.empty() || rms() < asked(); }
-  // Components of one drop, and drops of one experiment that share a calibration, are not independent: the band of a third as many.
+  // Components of one drop, and drops of one experiment that share a calibration, are not
+  // independent: the band of a third as many.
   bool covers() const {
     if (components < 3) return true;
     const int n = components / 3;
@@ -53,10 +56,11 @@ struct ChainFigure {
   }
 };
 
-inline constexpr std::array<const char*, 7> kChainQuantities = {"position",   "v_minus", "v_plus", "omega_minus",
-                                                                "omega_plus", "time",    "offset"};
+inline constexpr std::array<const char*, 7> kChainQuantities = {
+    "position", "v_minus", "v_plus", "omega_minus", "omega_plus", "time", "offset"};
 
-// What the error of one drop may be: 0.2 mm; 0.5 % or 3 mm/s; 1 % or 0.05 rad/s; 0.1 and 0.05 frames of 120 a second.
+// What the error of one drop may be: 0.2 mm; 0.5 % or 3 mm/s; 1 % or 0.05 rad/s; 0.1 and 0.05
+// frames of 120 a second.
 inline double ChainAsked(const std::string& quantity, const nlohmann::json& drop) {
   if (quantity == "position") return 2e-4;
   if (quantity == "time") return 0.1 / 120;
@@ -74,7 +78,8 @@ struct ChainGroup {
   };
   std::map<std::string, Coefficient> coefficients;
   std::map<std::string, int> refused, findings, blamed;  // blamed: by free flight
-  int flights_failed = 0;                                // experiments whose free flights disagree with what was declared
+  // experiments whose free flights disagree with what was declared
+  int flights_failed = 0;
 
   void Add(const nlohmann::json& e) {
     ++experiments;
@@ -95,7 +100,9 @@ struct ChainGroup {
         if (drop.contains(q)) figures[q].Add(drop[q], ChainAsked(q, drop));
     }
     for (const char* name : {"mu_k", "e_star"}) {
-      if (!e.contains(name) || !e[name].at("identifiable").get<bool>() || e[name]["upper95"].is_null()) continue;
+      if (!e.contains(name) || !e[name].at("identifiable").get<bool>() ||
+          e[name]["upper95"].is_null())
+        continue;
       Coefficient& c = coefficients[name];
       const double lower = e[name]["lower95"], upper = e[name]["upper95"], truth = e[name]["truth"];
       ++c.told;
@@ -107,7 +114,8 @@ struct ChainGroup {
     if (!e.contains("flights") || e["flights"].at("failed") == 0) return;
     ++flights_failed;
     std::string names;
-    for (const auto& fault : e["flights"].at("culprits")) names += (names.empty() ? "" : " or ") + fault.get<std::string>();
+    for (const auto& fault : e["flights"].at("culprits"))
+      names += (names.empty() ? "" : " or ") + fault.get<std::string>();
     ++blamed[names];
   }
   nlohmann::json Json() const {
@@ -124,11 +132,12 @@ struct ChainGroup {
     for (const auto& [name, c] : coefficients) {
       double squares = 0;
       for (const double x : c.errors) squares += x * x;
-      json[name] = {{"told", c.told},
-                    {"covered", c.covered},
-                    {"rms", std::sqrt(squares / c.told)},
-                    {"median_half_width", Median(c.half_widths)},
-                    {"worst_half_width", *std::max_element(c.half_widths.begin(), c.half_widths.end())}};
+      json[name] = {
+          {"told", c.told},
+          {"covered", c.covered},
+          {"rms", std::sqrt(squares / c.told)},
+          {"median_half_width", Median(c.half_widths)},
+          {"worst_half_width", *std::max_element(c.half_widths.begin(), c.half_widths.end())}};
     }
     return json;
   }
@@ -141,19 +150,24 @@ struct ChainGroup {
     return true;
   }
   std::string Words(const std::string& title) const {
-    std::string out = fmt::format("{}: {} experiments, {} failed; {} drops, {} fitted, {} accepted\n", title, experiments, failed, drops,
-                                  usable, accepted);
+    std::string out =
+        fmt::format("{}: {} experiments, {} failed; {} drops, {} fitted, {} accepted\n", title,
+                    experiments, failed, drops, usable, accepted);
     for (const char* q : kChainQuantities) {
       const auto at = figures.find(q);
       if (at == figures.end()) continue;
       const ChainFigure& f = at->second;
-      out += fmt::format("  {:<12} rms {:>9.3g} median {:>9.3g} asked {:>8.3g} {}   {} of {} components inside their intervals{}\n", q,
-                         f.rms(), Median(f.sizes), f.asked(), f.fine() ? "  " : "X ", f.covered, f.components, f.covers() ? "" : "  X");
+      out += fmt::format(
+          "  {:<12} rms {:>9.3g} median {:>9.3g} asked {:>8.3g} {}   {} of {} components inside "
+          "their intervals{}\n",
+          q, f.rms(), Median(f.sizes), f.asked(), f.fine() ? "  " : "X ", f.covered, f.components,
+          f.covers() ? "" : "  X");
     }
     for (const auto& [name, c] : coefficients)
-      out += fmt::format("  {:<12} {} of {} intervals hold the truth, half width {:.4f} (median)\n", name, c.covered, c.told,
-                         Median(c.half_widths));
-    for (const auto& [names, n] : blamed) out += fmt::format("  free flight of {} experiments blames: {}\n", n, names);
+      out += fmt::format("  {:<12} {} of {} intervals hold the truth, half width {:.4f} (median)\n",
+                         name, c.covered, c.told, Median(c.half_widths));
+    for (const auto& [names, n] : blamed)
+      out += fmt::format("  free flight of {} experiments blames: {}\n", n, names);
     for (const auto& [reason, n] : refused) out += fmt::format("  {} refused: {}\n", n, reason);
     return out;
   }
@@ -166,7 +180,9 @@ class ChainSummary {
     const auto& effects = experiment.at("effects");
     groups_[effects.empty() ? "modelled" : "not modelled"].Add(experiment);
     groups_[(effects.empty() ? "modelled, " : "not modelled, ") + body].Add(experiment);
-    if (!effects.empty()) groups_["with " + (effects.size() == 1 ? effects[0].get<std::string>() : "several effects")].Add(experiment);
+    if (!effects.empty())
+      groups_["with " + (effects.size() == 1 ? effects[0].get<std::string>() : "several effects")]
+          .Add(experiment);
   }
   std::string Words() const {
     std::string out;

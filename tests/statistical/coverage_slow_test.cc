@@ -1,4 +1,5 @@
-// A reduced sentinel of coverage_study: 160 planar experiments of 20 drops through the whole back half of the chain.
+// A reduced sentinel of coverage_study: 160 planar experiments of 20 drops through the whole back
+// half of the chain.
 
 #include <gtest/gtest.h>
 
@@ -37,10 +38,12 @@ TEST(Coverage, PlanarTwinsHoldTheTruth) {
   EXPECT_TRUE(BinomialBand(n_e, 0.95, alpha).Contains(e_inside)) << e_inside << " of " << n_e;
   // A one-sided bound at 95 % may fail now and then.
   EXPECT_GT(bounds, 10);
-  EXPECT_GE(bounds_hold, BinomialBand(bounds, 0.95, alpha).lower) << bounds_hold << " of " << bounds;
+  EXPECT_GE(bounds_hold, BinomialBand(bounds, 0.95, alpha).lower)
+      << bounds_hold << " of " << bounds;
 }
 
-// Where nearly every impact sticks a few decide: by chance bounds lie above the truth as seldom as they say, and then by little.
+// Where nearly every impact sticks a few decide: by chance bounds lie above the truth as seldom as
+// they say, and then by little.
 TEST(Coverage, FrictionNearTheThresholdOfSticking) {
   SynthOptions sample = LoadScene(std::string(IMPACTLAB_SOURCE_DIR) + "/data/sample/scene.yaml");
   sample.lost_frame_share = sample.double_strike_share = 0;
@@ -58,7 +61,8 @@ TEST(Coverage, FrictionNearTheThresholdOfSticking) {
         const ParameterEstimate found = twin::RunTwin(scene, identify, 0).fit.parameters[0];
         ++n;
         hold += found.lower95 <= mu && mu <= found.upper95;
-        EXPECT_LT(found.lower95, 1.3 * mu) << drops << " drops, mu " << mu << ", seed " << scene.seed;
+        EXPECT_LT(found.lower95, 1.3 * mu)
+            << drops << " drops, mu " << mu << ", seed " << scene.seed;
       }
     }
   }

@@ -1,5 +1,6 @@
-// Coverage of (mu, e) over random synthetic experiments: coverage_study [--spatial] [--experiments N] [--drops N] [--seed S] [--out FILE].
-// Half of the experiments carry effects that the estimator does not model; both halves are reported.
+// Coverage of (mu, e) over random synthetic experiments: coverage_study [--spatial] [--experiments
+// N] [--drops N] [--seed S] [--out FILE]. Half of the experiments carry effects that the estimator
+// does not model; both halves are reported.
 
 #include <fmt/core.h>
 
@@ -48,7 +49,8 @@ struct Half {
 int main(int argc, char** argv) {
   int experiments = 1000, drops = 20;
   bool spatial = false;
-  test::Study study("coverage", "Coverage of mu and e over random synthetic experiments of poses", 20260101);
+  test::Study study("coverage", "Coverage of mu and e over random synthetic experiments of poses",
+                    20260101);
   study.app.add_flag("--spatial", spatial, "free motion in space; else in a plane");
   study.app.add_option("--experiments", experiments)->capture_default_str();
   study.app.add_option("--drops", drops, "of an experiment")->capture_default_str();
@@ -73,11 +75,13 @@ int main(int argc, char** argv) {
     const ParameterEstimate& mu = outcome.fit.parameters[0];
     const ParameterEstimate& e = outcome.fit.parameters[1];
     if (e.identifiable) half.e.Add(e, scene.model.e);
-    // A verdict is wrong when mu is called identifiable although the Fisher information of the true events does not tell it from twice or
-    // none of itself, or when it is not although a quarter of the events truly end sliding. Between the two the noise decides, and
-    // caution is no fault: a stick late in restitution holds information on mu that tangential compliance, which no law here has, would
-    // mimic.
-    const double relative_sd = 1 / (scene.model.mu_k * std::sqrt(std::max(1e-30, outcome.information_mu)));
+    // A verdict is wrong when mu is called identifiable although the Fisher information of the true
+    // events does not tell it from twice or none of itself, or when it is not although a quarter of
+    // the events truly end sliding. Between the two the noise decides, and caution is no fault: a
+    // stick late in restitution holds information on mu that tangential compliance, which no law
+    // here has, would mimic.
+    const double relative_sd =
+        1 / (scene.model.mu_k * std::sqrt(std::max(1e-30, outcome.information_mu)));
     const bool shows = 4 * outcome.slipping >= outcome.accepted, hidden = !shows && relative_sd > 1;
     if (shows || hidden) {
       ++half.verdicts;

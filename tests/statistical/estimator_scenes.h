@@ -1,6 +1,6 @@
 #pragma once
-// Drops of document 004's bodies before its rig, and how far off every estimator of the states beside the impact is. Shared by
-// estimator_study and its sentinel.
+// Drops of document 004's bodies before its rig, and how far off every estimator of the states
+// beside the impact is. Shared by estimator_study and its sentinel.
 
 #include <array>
 #include <functional>
@@ -25,8 +25,8 @@ inline double LowestPoint(const Body& body, const Flying& f) {
   return Heights(body, f)[0];
 }
 
-// A drop onto z = 0 whose slope tilts gravity: a rod of 304.8 mm, a bar of 306.5 mm, a ball of 120 mm; released a quarter of a second
-// before, in free flight for a twelfth of one after at least.
+// A drop onto z = 0 whose slope tilts gravity: a rod of 304.8 mm, a bar of 306.5 mm, a ball of 120
+// mm; released a quarter of a second before, in free flight for a twelfth of one after at least.
 inline Drop DrawStudyDrop(StudyBody kind, double slope, std::mt19937_64& random) {
   constexpr double kBefore = 0.25, kAfter = 0.25, kLeastAfter = 0.092;
   std::uniform_real_distribution<double> uniform(-1, 1);
@@ -35,7 +35,9 @@ inline Drop DrawStudyDrop(StudyBody kind, double slope, std::mt19937_64& random)
     return Vector3d(x, y, z);
   };
   Drop drop;
-  const auto marker = [&](double x, double y, double z) { drop.markers.push_back({Vector3d(x, y, z), Vector3d::Zero(), 0}); };
+  const auto marker = [&](double x, double y, double z) {
+    drop.markers.push_back({Vector3d(x, y, z), Vector3d::Zero(), 0});
+  };
   if (kind == StudyBody::kRod) {
     drop.body = MakeRod(0.3048, 0.0047625, 0.169);
     marker(0, 0, -0.1244), marker(0, 0, 0.03), marker(0, 0, 0.1244);
@@ -58,7 +60,8 @@ inline Drop DrawStudyDrop(StudyBody kind, double slope, std::mt19937_64& random)
     m.omega = 3 * vector();
     if (kind == StudyBody::kRod) m.omega -= m.R.col(2) * m.R.col(2).dot(m.omega);
     m.p = 0.04 * vector();
-    drop.lever = kind == StudyBody::kBall ? Vector3d(0, 0, -drop.body.radius) : LowestLever(drop.body, m.R);
+    drop.lever =
+        kind == StudyBody::kBall ? Vector3d(0, 0, -drop.body.radius) : LowestLever(drop.body, m.R);
     m.p.z() = -drop.lever.z();
     const Vector3d u = m.v + m.omega.cross(drop.lever);
     if (u.z() > -0.3) continue;
@@ -67,7 +70,9 @@ inline Drop DrawStudyDrop(StudyBody kind, double slope, std::mt19937_64& random)
     direction *= 0.25 / std::max(1e-9, direction.norm());
     direction.z() = 1;
     const Matrix3d inverse_W = m.R * drop.body.inertia_B.inverse() * m.R.transpose();
-    const double per_impulse = (direction / drop.body.mass + (inverse_W * drop.lever.cross(direction)).cross(drop.lever)).z();
+    const double per_impulse =
+        (direction / drop.body.mass + (inverse_W * drop.lever.cross(direction)).cross(drop.lever))
+            .z();
     if (!(per_impulse > 0)) continue;
     const double J = -1.6 * u.z() / per_impulse;
     drop.plus = m;
@@ -97,7 +102,8 @@ inline bool InPicture(const Camera& camera, const Vector2d& q) {
   return q.x() >= 4 && q.y() >= 4 && q.x() <= camera.width - 5 && q.y() <= camera.height - 5;
 }
 
-// Whether all cameras see all markers for nine frames on either side of the impact, or as long as the flight lasts.
+// Whether all cameras see all markers for nine frames on either side of the impact, or as long as
+// the flight lasts.
 inline bool SeenAtTheImpact(const CameraRig& rig, const Drop& drop) {
   for (double s = -0.075; s < std::min(0.08, drop.end); s += 0.025) {
     const Flying f = drop.At(drop.t + s);
@@ -113,18 +119,22 @@ inline bool SeenAtTheImpact(const CameraRig& rig, const Drop& drop) {
 
 // What a camera does not see is not in the tracks.
 inline void KeepVisible(const CameraRig& rig, MarkerTracks* tracks) {
-  std::erase_if(tracks->points, [&](const TrackPoint& p) { return !InPicture(rig.cameras[p.camera].camera, p.q); });
+  std::erase_if(tracks->points,
+                [&](const TrackPoint& p) { return !InPicture(rig.cameras[p.camera].camera, p.q); });
 }
 
-inline constexpr std::array<const char*, 4> kStudyQuantities = {"v_minus", "omega_minus", "v_plus", "omega_plus"};
+inline constexpr std::array<const char*, 4> kStudyQuantities = {"v_minus", "omega_minus", "v_plus",
+                                                                "omega_plus"};
 
-// Errors of one estimator over many drops. Bias: mean error along gravity for a velocity, along the true spin for a spin. Rms: of one
-// component; sd: what is left of it without the bias. Cover: share of the components' 95 % intervals that hold the truth.
+// Errors of one estimator over many drops. Bias: mean error along gravity for a velocity, along the
+// true spin for a spin. Rms: of one component; sd: what is left of it without the bias. Cover:
+// share of the components' 95 % intervals that hold the truth.
 struct ErrorSum {
   double along = 0, squares = 0;
   int n = 0, components = 0, covered = 0;
 
-  void Add(const Vector3d& error, const Matrix3d& cov, const Vector3d& direction, const Matrix3d& seen) {
+  void Add(const Vector3d& error, const Matrix3d& cov, const Vector3d& direction,
+           const Matrix3d& seen) {
     const Vector3d e = seen * error;
     const Matrix3d C = seen * cov * seen.transpose();
     along += e.dot(direction);
@@ -139,10 +149,16 @@ struct ErrorSum {
       covered += std::abs(d.dot(e)) <= 1.959964 * std::sqrt(d.dot(C * d));
     }
   }
-  void operator+=(const ErrorSum& o) { along += o.along, squares += o.squares, n += o.n, components += o.components, covered += o.covered; }
+  void operator+=(const ErrorSum& o) {
+    along += o.along, squares += o.squares, n += o.n, components += o.components,
+        covered += o.covered;
+  }
   double bias() const { return along / std::max(1, n); }
   double rms() const { return std::sqrt(squares / std::max(1, components)); }
-  double sd() const { return std::sqrt(std::max(0.0, squares / std::max(1, components) - bias() * bias() * n / std::max(1, components))); }
+  double sd() const {
+    return std::sqrt(std::max(
+        0.0, squares / std::max(1, components) - bias() * bias() * n / std::max(1, components)));
+  }
   double cover() const { return static_cast<double>(covered) / std::max(1, components); }
 };
 
@@ -156,9 +172,10 @@ struct EstimatorScore {
   }
 };
 
-// One drop by every estimator. The classical ones are told the true time of the impact; the bundle fit finds it. Names: "bundle fit" and
-// the titles of ClassicalMethods.
-inline std::map<std::string, EstimatorScore> ScoreEstimators(StudyBody kind, double slope, std::uint64_t seed) {
+// One drop by every estimator. The classical ones are told the true time of the impact; the bundle
+// fit finds it. Names: "bundle fit" and the titles of ClassicalMethods.
+inline std::map<std::string, EstimatorScore> ScoreEstimators(StudyBody kind, double slope,
+                                                             std::uint64_t seed) {
   std::mt19937_64 random(seed);
   std::uniform_real_distribution<double> uniform(0, 1);
   const CameraRig rig = DropRig(2);
@@ -171,13 +188,18 @@ inline std::map<std::string, EstimatorScore> ScoreEstimators(StudyBody kind, dou
   KeepVisible(rig, &tracks);
 
   const Vector3d axis = drop.minus.R.col(2);
-  const Matrix3d all = Matrix3d::Identity(), seen = kind == StudyBody::kRod ? Matrix3d(all - axis * axis.transpose()) : all;
+  const Matrix3d all = Matrix3d::Identity(),
+                 seen = kind == StudyBody::kRod ? Matrix3d(all - axis * axis.transpose()) : all;
   const Vector3d down = drop.gravity.normalized();
-  const auto add = [&](EstimatorScore* score, const std::array<Vector3d, 4>& found, const std::array<Matrix3d, 4>& cov) {
-    const std::array<Vector3d, 4> truth = {drop.minus.v, drop.minus.omega, drop.plus.v, drop.plus.omega};
+  const auto add = [&](EstimatorScore* score, const std::array<Vector3d, 4>& found,
+                       const std::array<Matrix3d, 4>& cov) {
+    const std::array<Vector3d, 4> truth = {drop.minus.v, drop.minus.omega, drop.plus.v,
+                                           drop.plus.omega};
     for (std::size_t i = 0; i < 4; ++i) {
       const bool spin = i % 2 == 1;
-      score->quantities[i].Add(found[i] - truth[i], cov[i], spin ? Vector3d((seen * truth[i]).normalized()) : down, spin ? seen : all);
+      score->quantities[i].Add(found[i] - truth[i], cov[i],
+                               spin ? Vector3d((seen * truth[i]).normalized()) : down,
+                               spin ? seen : all);
     }
   };
   std::map<std::string, EstimatorScore> scores;
@@ -193,8 +215,10 @@ inline std::map<std::string, EstimatorScore> ScoreEstimators(StudyBody kind, dou
     if (fit.usable) {
       const ImpactEvent& e = fit.event;
       add(&score, {e.v_minus, e.omega_minus, e.v_plus, e.omega_plus},
-          {Matrix3d(e.cov.block<3, 3>(kVMinus, kVMinus)), Matrix3d(e.cov.block<3, 3>(kOmegaMinus, kOmegaMinus)),
-           Matrix3d(e.cov.block<3, 3>(kVPlus, kVPlus)), Matrix3d(e.cov.block<3, 3>(kOmegaPlus, kOmegaPlus))});
+          {Matrix3d(e.cov.block<3, 3>(kVMinus, kVMinus)),
+           Matrix3d(e.cov.block<3, 3>(kOmegaMinus, kOmegaMinus)),
+           Matrix3d(e.cov.block<3, 3>(kVPlus, kVPlus)),
+           Matrix3d(e.cov.block<3, 3>(kOmegaPlus, kOmegaPlus))});
     }
   }
   TrackPosesOptions pose_options;
@@ -214,14 +238,17 @@ inline std::map<std::string, EstimatorScore> ScoreEstimators(StudyBody kind, dou
     score.failed = e.usable ? 0 : 1;
     if (!e.usable) continue;
     add(&score, {e.minus.v, e.minus.omega, e.plus.v, e.plus.omega},
-        {Matrix3d(e.minus.cov.topLeftCorner<3, 3>()), Matrix3d(e.minus.cov.bottomRightCorner<3, 3>()),
-         Matrix3d(e.plus.cov.topLeftCorner<3, 3>()), Matrix3d(e.plus.cov.bottomRightCorner<3, 3>())});
+        {Matrix3d(e.minus.cov.topLeftCorner<3, 3>()),
+         Matrix3d(e.minus.cov.bottomRightCorner<3, 3>()),
+         Matrix3d(e.plus.cov.topLeftCorner<3, 3>()),
+         Matrix3d(e.plus.cov.bottomRightCorner<3, 3>())});
   }
   return scores;
 }
 
 // Drop k of a study: bodies in turn, slopes of 0 to 70 degrees.
-inline std::map<std::string, EstimatorScore> ScoreStudyDrop(int k, std::uint64_t seed, StudyBody* kind = nullptr) {
+inline std::map<std::string, EstimatorScore> ScoreStudyDrop(int k, std::uint64_t seed,
+                                                            StudyBody* kind = nullptr) {
   const auto body = static_cast<StudyBody>(k % 3);
   if (kind) *kind = body;
   const double slope = (k / 3 % 8) * 10 * M_PI / 180;

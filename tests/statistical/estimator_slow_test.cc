@@ -1,4 +1,5 @@
-// A reduced sentinel of estimator_study: the bundle fit is better than every classical estimator, in every quantity.
+// A reduced sentinel of estimator_study: the bundle fit is better than every classical estimator,
+// in every quantity.
 
 #include <gtest/gtest.h>
 
@@ -20,7 +21,8 @@ TEST(EstimatorStudy, BundleFitBeatsEveryClassicalEstimator) {
     if (name == "bundle fit") continue;
     EXPECT_LE(score.failed, 8) << name;  // bars that turn too far for a window of seven
     for (std::size_t i = 0; i < 4; ++i) {
-      EXPECT_LT(fit.quantities[i].rms(), score.quantities[i].rms()) << name << " " << kStudyQuantities[i];
+      EXPECT_LT(fit.quantities[i].rms(), score.quantities[i].rms())
+          << name << " " << kStudyQuantities[i];
     }
   }
   for (std::size_t i = 0; i < 4; ++i) {
@@ -29,7 +31,8 @@ TEST(EstimatorStudy, BundleFitBeatsEveryClassicalEstimator) {
     EXPECT_TRUE(BinomialBand(n, 0.95, 1e-4).Contains(std::llround(fit.quantities[i].cover() * n)))
         << kStudyQuantities[i] << " " << fit.quantities[i].cover();
   }
-  // What document 004 prints is off by what gravity does in three and a half frames: the state after is that of the fourth pose.
+  // What document 004 prints is off by what gravity does in three and a half frames: the state
+  // after is that of the fourth pose.
   EXPECT_GT(total.at("Houbolt as printed").quantities[2].bias(), 0.2);
   EXPECT_LT(std::abs(total.at("Houbolt").quantities[2].bias()), 0.05);
 }

@@ -1,5 +1,6 @@
-// The bundle fit against the classical estimators on the same synthetic drops: estimator_study [--drops N] [--seed S] [--out FILE]. Exit
-// code 1 where the bundle fit is not the best in every quantity, for every body and for all, or its intervals do not cover.
+// The bundle fit against the classical estimators on the same synthetic drops: estimator_study
+// [--drops N] [--seed S] [--out FILE]. Exit code 1 where the bundle fit is not the best in every
+// quantity, for every body and for all, or its intervals do not cover.
 
 #include <fmt/core.h>
 
@@ -21,8 +22,11 @@ nlohmann::json ToJson(const test::EstimatorScore& score) {
   json["cost_ms"] = 1e3 * score.seconds / std::max(1, score.drops);
   for (std::size_t i = 0; i < 4; ++i) {
     const test::ErrorSum& sum = score.quantities[i];
-    json[test::kStudyQuantities[i]] = {
-        {"bias", sum.bias()}, {"sd", sum.sd()}, {"rms", sum.rms()}, {"cover95", sum.cover()}, {"components", sum.components}};
+    json[test::kStudyQuantities[i]] = {{"bias", sum.bias()},
+                                       {"sd", sum.sd()},
+                                       {"rms", sum.rms()},
+                                       {"cover95", sum.cover()},
+                                       {"components", sum.components}};
   }
   return json;
 }
@@ -46,9 +50,10 @@ bool Best(const std::string& title, const Scores& scores) {
   for (const auto& [name, score] : scores) {
     if (name == "bundle fit") continue;
     for (std::size_t i = 0; i < 4; ++i) {
-      if (score.quantities[i].n == 0 || fit.quantities[i].rms() < score.quantities[i].rms()) continue;
-      fmt::print("{}: {} is better at {}: {:.5f} against {:.5f}\n", title, name, test::kStudyQuantities[i], score.quantities[i].rms(),
-                 fit.quantities[i].rms());
+      if (score.quantities[i].n == 0 || fit.quantities[i].rms() < score.quantities[i].rms())
+        continue;
+      fmt::print("{}: {} is better at {}: {:.5f} against {:.5f}\n", title, name,
+                 test::kStudyQuantities[i], score.quantities[i].rms(), fit.quantities[i].rms());
       best = false;
     }
   }
@@ -59,13 +64,16 @@ bool Best(const std::string& title, const Scores& scores) {
 
 int main(int argc, char** argv) {
   int drops = 600;
-  test::Study study("estimators", "The bundle fit against the classical estimators on the same synthetic drops", 20260715);
+  test::Study study("estimators",
+                    "The bundle fit against the classical estimators on the same synthetic drops",
+                    20260715);
   study.app.add_option("--drops", drops)->capture_default_str()->check(CLI::Range(3, 1000000));
   int code = 0;
   if (!study.Read(argc, argv, &code)) return code;
   std::vector<Scores> each(static_cast<std::size_t>(drops));
-  study.Each(drops, "drops by every estimator", "drops",
-             [&](int k) { each[static_cast<std::size_t>(k)] = test::ScoreStudyDrop(k, study.seed); });
+  study.Each(drops, "drops by every estimator", "drops", [&](int k) {
+    each[static_cast<std::size_t>(k)] = test::ScoreStudyDrop(k, study.seed);
+  });
 
   // Added in the order of the drops, so that every run gives the same digits.
   Scores total;

@@ -1,5 +1,6 @@
 #pragma once
-// Monte Carlo of the marker fit: pictures drawn by brute force, noise and 8 bits on top, errors against the true centre.
+// Monte Carlo of the marker fit: pictures drawn by brute force, noise and 8 bits on top, errors
+// against the true centre.
 
 #include <Eigen/LU>
 #include <ctime>
@@ -10,12 +11,23 @@
 
 namespace impactlab::test {
 
-// What the model of the fit does not know of: a blur of 1.2 times the stated one; a lens out of focus; a background that changes by a fifth
-// of the contrast over the marker (the fit does know); a bright bar 2.5 px off the outline; a marker a fifth brighter on one side than on
-// the other; a tilted marker (the fit knows unless a circle is asked for); a third of it behind something as bright as the background; a
-// bar behind it, 0.4 to 0.8 of its diameter wide, at any angle, with 0.175 of the contrast, and in half of the drawings the edge of a floor
-// besides.
-enum class MarkerEffect { kNone, kBlur, kDefocus, kGradient, kClutter, kShade, kTilt, kCovered, kBar };
+// What the model of the fit does not know of: a blur of 1.2 times the stated one; a lens out of
+// focus; a background that changes by a fifth of the contrast over the marker (the fit does know);
+// a bright bar 2.5 px off the outline; a marker a fifth brighter on one side than on the other; a
+// tilted marker (the fit knows unless a circle is asked for); a third of it behind something as
+// bright as the background; a bar behind it, 0.4 to 0.8 of its diameter wide, at any angle, with
+// 0.175 of the contrast, and in half of the drawings the edge of a floor besides.
+enum class MarkerEffect {
+  kNone,
+  kBlur,
+  kDefocus,
+  kGradient,
+  kClutter,
+  kShade,
+  kTilt,
+  kCovered,
+  kBar
+};
 
 struct MarkerCell {
   double diameter = 12, snr = 20, motion = 0;
@@ -56,9 +68,11 @@ inline double ThreadSeconds() {
   return time.tv_sec + 1e-9 * time.tv_nsec;
 }
 
-// `drawings` fine drawings with centres and directions of motion at random, n / drawings exposures of each at random shifts. The steps of
-// the shifts are equal parts of a bin, so that true places fill the bins evenly.
-inline MarkerTally RunMarkerCell(const MarkerCell& cell, int n, std::uint64_t seed, int drawings = 4) {
+// `drawings` fine drawings with centres and directions of motion at random, n / drawings exposures
+// of each at random shifts. The steps of the shifts are equal parts of a bin, so that true places
+// fill the bins evenly.
+inline MarkerTally RunMarkerCell(const MarkerCell& cell, int n, std::uint64_t seed,
+                                 int drawings = 4) {
   std::mt19937_64 rng(seed);
   std::uniform_real_distribution<double> uniform(0, 1);
   MarkerTally tally;
@@ -78,8 +92,10 @@ inline MarkerTally RunMarkerCell(const MarkerCell& cell, int n, std::uint64_t se
         return 1 + 0.1 / radius * (std::cos(direction) * d[0] + std::sin(direction) * d[1]);
       };
     if (cell.effect == MarkerEffect::kBar) {
-      const double half = radius * (0.4 + 0.4 * uniform(rng)), off = 0.1 * radius * (2 * uniform(rng) - 1);
-      const double tilt = 0.5 * std::numbers::pi * uniform(rng), edge = radius * (2 * uniform(rng) - 1);
+      const double half = radius * (0.4 + 0.4 * uniform(rng)),
+                   off = 0.1 * radius * (2 * uniform(rng) - 1);
+      const double tilt = 0.5 * std::numbers::pi * uniform(rng),
+                   edge = radius * (2 * uniform(rng) - 1);
       const bool floor = drawing % 2 == 1;
       marker.backdrop = [=](const Eigen::Vector2d& d) {
         if (std::abs(std::cos(tilt) * d[0] + std::sin(tilt) * d[1] - off) < half) return 0.175;
@@ -93,13 +109,15 @@ inline MarkerTally RunMarkerCell(const MarkerCell& cell, int n, std::uint64_t se
     const double contrast = bar ? 200 : 80, background = bar ? 25 : 80, amplitude = contrast / peak;
     PixelNoise noise;
     noise.read = contrast / cell.snr;
-    const Eigen::Vector2d along(std::cos(direction), std::sin(direction)), across(-along[1], along[0]);
+    const Eigen::Vector2d along(std::cos(direction), std::sin(direction)),
+        across(-along[1], along[0]);
     MarkerFitOptions options;
     options.motion = marker.motion;
     options.noise = noise;
     options.circle = cell.circle;
     for (int k = 0; k < n / drawings; ++k) {
-      const int right = static_cast<int>(uniform(rng) * fine.fine()), down = static_cast<int>(uniform(rng) * fine.fine());
+      const int right = static_cast<int>(uniform(rng) * fine.fine()),
+                down = static_cast<int>(uniform(rng) * fine.fine());
       const Eigen::Vector2d q = marker.q + Eigen::Vector2d(right, down) / fine.fine();
       std::vector<double> intensity = fine.Cover(right, down);
       if (cell.effect == MarkerEffect::kCovered)
@@ -111,10 +129,13 @@ inline MarkerTally RunMarkerCell(const MarkerCell& cell, int n, std::uint64_t se
       for (double& value : intensity) value = background + amplitude * value;
       if (cell.effect == MarkerEffect::kGradient)
         for (int i = 0; i < side * side; ++i)
-          intensity[i] += 0.2 * contrast / cell.diameter * along.dot(Eigen::Vector2d(i % side, i / side) - q);
-      if (cell.effect == MarkerEffect::kClutter)  // a bar behind the marker, two pixels off its outline
+          intensity[i] +=
+              0.2 * contrast / cell.diameter * along.dot(Eigen::Vector2d(i % side, i / side) - q);
+      // a bar behind the marker, two pixels off its outline
+      if (cell.effect == MarkerEffect::kClutter)
         for (int i = 0; i < side * side; ++i)
-          if (along.dot(Eigen::Vector2d(i % side, i / side) - q) > radius + cell.motion / 2 + 2.5) intensity[i] += 0.7 * contrast;
+          if (along.dot(Eigen::Vector2d(i % side, i / side) - q) > radius + cell.motion / 2 + 2.5)
+            intensity[i] += 0.7 * contrast;
       const GrayImage image = Expose(intensity, side, noise, &rng);
       const double start = ThreadSeconds();
       const auto fit = FitMarker(image, spot, options);
@@ -133,13 +154,16 @@ inline MarkerTally RunMarkerCell(const MarkerCell& cell, int n, std::uint64_t se
       const Eigen::Matrix2d bound = PositionBound(truth, options);
       const Eigen::Vector2d error = fit->q - q;
       tally.sum_along += error.dot(along), tally.sum_across += error.dot(across);
-      tally.square_along += std::pow(error.dot(along), 2), tally.square_across += std::pow(error.dot(across), 2);
+      tally.square_along += std::pow(error.dot(along), 2),
+          tally.square_across += std::pow(error.dot(across), 2);
       const double nees = error.dot(fit->cov.inverse() * error);
       tally.sum_nees += nees;
       tally.within_95 += nees <= 5.991464547;
       tally.sum_bound += error.dot(bound.inverse() * error);
       for (int axis = 0; axis < 2; ++axis)
-        ++tally.bins[std::min(MarkerTally::kBins - 1, static_cast<int>(MarkerTally::kBins * (fit->q[axis] - std::floor(fit->q[axis]))))];
+        ++tally.bins[std::min(
+            MarkerTally::kBins - 1,
+            static_cast<int>(MarkerTally::kBins * (fit->q[axis] - std::floor(fit->q[axis]))))];
     }
   }
   return tally;

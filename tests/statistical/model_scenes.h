@@ -36,7 +36,9 @@ struct Covered {
     ++n;
     covered += lower <= truth && truth <= upper;
   }
-  void Add(const ParameterEstimate& p, double truth) { p.identifiable ? Add(p.lower95, p.upper95, truth) : Add(1, 0, truth); }
+  void Add(const ParameterEstimate& p, double truth) {
+    p.identifiable ? Add(p.lower95, p.upper95, truth) : Add(1, 0, truth);
+  }
   Covered& operator+=(const Covered& other) {
     n += other.n;
     covered += other.covered;
@@ -47,15 +49,23 @@ struct Covered {
 // By "parameter method"; groups' own and spreads have the linear method alone.
 using Coverage = std::map<std::string, Covered>;
 
-// One campaign; `refits` of bootstrap and Monte Carlo each, 0 leaves all methods but the linear one out.
-inline Coverage ScoreModelCampaign(const ModelScene& scene, std::uint64_t seed, int number, int refits) {
+// One campaign; `refits` of bootstrap and Monte Carlo each, 0 leaves all methods but the linear one
+// out.
+inline Coverage ScoreModelCampaign(const ModelScene& scene, std::uint64_t seed, int number,
+                                   int refits) {
   std::seed_seq mix{seed, static_cast<std::uint64_t>(number)};
   std::mt19937_64 random(mix);
   const Body body = scene.planar ? twin::Square() : MakeBox({0.1, 0.08, 0.06}, 0.5);
   std::vector<EventGroup> groups;
   std::vector<std::array<double, 2>> truth;
   for (int g = 0; g < scene.groups; ++g) {
-    twin::Options options{.n = scene.events, .mu = 0.2, .e = 0.5, .exponent = scene.exponent, .sd_t = 0.02, .sd_n = 0.02, .sd_c = 0.02};
+    twin::Options options{.n = scene.events,
+                          .mu = 0.2,
+                          .e = 0.5,
+                          .exponent = scene.exponent,
+                          .sd_t = 0.02,
+                          .sd_n = 0.02,
+                          .sd_c = 0.02};
     options.wild_share = scene.wild;
     options.mu += scene.sd_mu * twin::Normal(random);
     options.e += scene.sd_e * twin::Normal(random);
@@ -66,10 +76,14 @@ inline Coverage ScoreModelCampaign(const ModelScene& scene, std::uint64_t seed, 
   IdentifyOptions identify{.likelihood = Likelihood::kGaussian};
   identify.seed = static_cast<std::uint64_t>(number);
   Coverage out;
-  const CoefficientFit fit = FitCoefficients(groups, RestitutionLaw::kEnergetic, scene.model, identify);
+  const CoefficientFit fit =
+      FitCoefficients(groups, RestitutionLaw::kEnergetic, scene.model, identify);
   if (!fit.ok) return out;
-  const auto at_reference = [&](double e) { return 1 - (1 - e) * std::pow(fit.reference_speed / 1.5, scene.exponent); };
-  const std::map<std::string, double> all{{"mu_k", 0.2}, {"e_star", at_reference(0.5)}, {"exponent", scene.exponent}};
+  const auto at_reference = [&](double e) {
+    return 1 - (1 - e) * std::pow(fit.reference_speed / 1.5, scene.exponent);
+  };
+  const std::map<std::string, double> all{
+      {"mu_k", 0.2}, {"e_star", at_reference(0.5)}, {"exponent", scene.exponent}};
   for (const auto& [name, value] : all)
     if (fit.Find(name) != nullptr) out[name + " linear"].Add(*fit.Find(name), value);
   if (scene.groups > 1) {
@@ -81,10 +95,12 @@ inline Coverage ScoreModelCampaign(const ModelScene& scene, std::uint64_t seed, 
     }
   }
   if (refits == 0) return out;
-  const IntervalComparison methods = CompareIntervals(groups, RestitutionLaw::kEnergetic, scene.model,
-                                                      {.bootstrap = refits, .monte_carlo = refits, .threads = 1}, identify);
+  const IntervalComparison methods =
+      CompareIntervals(groups, RestitutionLaw::kEnergetic, scene.model,
+                       {.bootstrap = refits, .monte_carlo = refits, .threads = 1}, identify);
   for (const MethodInterval& row : methods.rows)
-    if (row.method != "linear") out[row.parameter + " " + row.method].Add(row.lower95, row.upper95, all.at(row.parameter));
+    if (row.method != "linear")
+      out[row.parameter + " " + row.method].Add(row.lower95, row.upper95, all.at(row.parameter));
   return out;
 }
 

@@ -38,18 +38,22 @@ TEST(PlanStudy, CampaignsInAPlaneGiveWhatWasPlanned) {
   for (const char* file : {"square_drops.yaml", "bar_in_a_plane.yaml"}) {
     SCOPED_TRACE(file);
     const Held held = HoldPlan(file, 12, 0.5, 150);
-    for (const auto& [made, planned] : {std::pair(held.mu, held.planned.mu), std::pair(held.e, held.planned.e)}) {
+    for (const auto& [made, planned] :
+         {std::pair(held.mu, held.planned.mu), std::pair(held.e, held.planned.e)}) {
       EXPECT_NEAR(planned.half_width / Median(made.half), 1, 0.12);
       EXPECT_NEAR(planned.error95 / Quantile(made.error, 0.95), 1, 0.3);
       EXPECT_NEAR(planned.determined, static_cast<double>(made.half.size()) / made.campaigns, 0.12);
-      EXPECT_TRUE(BinomialBand(static_cast<std::int64_t>(made.half.size()), 0.95, 1e-4).Contains(made.covered)) << made.covered;
+      EXPECT_TRUE(BinomialBand(static_cast<std::int64_t>(made.half.size()), 0.95, 1e-4)
+                      .Contains(made.covered))
+          << made.covered;
     }
   }
 }
 
 TEST(PlanStudy, CampaignsInSpaceGiveWhatWasPlanned) {
   const Held held = HoldPlan("rod_on_incline.yaml", 8, 0.2, 24);
-  for (const auto& [made, planned] : {std::pair(held.mu, held.planned.mu), std::pair(held.e, held.planned.e)}) {
+  for (const auto& [made, planned] :
+       {std::pair(held.mu, held.planned.mu), std::pair(held.e, held.planned.e)}) {
     ASSERT_GE(made.half.size(), 20u);
     EXPECT_NEAR(planned.half_width / Median(made.half), 1, 0.35);
   }
@@ -60,18 +64,23 @@ TEST(VerdictStudy, TrueLawsAreSeldomDiscrepantAndWrongOnesOften) {
   std::map<std::string, int> false_alarms, found;
   for (int k = 0; k < kCampaigns; ++k) {
     const auto seed = static_cast<std::uint64_t>(4001 + 31 * k);
-    for (const auto& [quantity, wrong] : HeldOutVerdicts(RestitutionLaw::kEnergetic, 1e-3, seed)) false_alarms[quantity] += wrong;
-    for (const auto& [quantity, wrong] : HeldOutVerdicts(RestitutionLaw::kNewton, 1e-3, seed)) found[quantity] += wrong;
+    for (const auto& [quantity, wrong] : HeldOutVerdicts(RestitutionLaw::kEnergetic, 1e-3, seed))
+      false_alarms[quantity] += wrong;
+    for (const auto& [quantity, wrong] : HeldOutVerdicts(RestitutionLaw::kNewton, 1e-3, seed))
+      found[quantity] += wrong;
   }
   ASSERT_GE(false_alarms.size(), 7u);
-  const CountBand band = BinomialBand(kCampaigns, kFalseAlarm, PerTestLevel(1e-3, static_cast<int>(false_alarms.size())));
-  for (const auto& [quantity, count] : false_alarms) EXPECT_TRUE(band.Contains(count)) << quantity << ": " << count;
+  const CountBand band = BinomialBand(kCampaigns, kFalseAlarm,
+                                      PerTestLevel(1e-3, static_cast<int>(false_alarms.size())));
+  for (const auto& [quantity, count] : false_alarms)
+    EXPECT_TRUE(band.Contains(count)) << quantity << ": " << count;
   EXPECT_GT(found["v_n_plus"], kCampaigns / 2);
 }
 
 TEST(VerdictStudy, ALawIsFoundAsOftenAsPlanned) {
   const LawTest test(0.06);
-  const PlanRival rival = CompareLaws(test.plan, test.settings, {24}, RestitutionLaw::kNewton, 400, 7, 1);
+  const PlanRival rival =
+      CompareLaws(test.plan, test.settings, {24}, RestitutionLaw::kNewton, 400, 7, 1);
   EXPECT_GT(rival.Drops(0.8), 20);
   EXPECT_LT(rival.Drops(0.8), 50);
   const LawRates rates = RatesOf(test, rival, 36, 200, 8);

@@ -1,5 +1,6 @@
-// Are the intervals that a plan expects those that campaigns then give? Every campaign is made drop by drop: released, struck with scatter,
-// recorded with noise, fitted and identified. Exit code 1 where median half width or the error of 95 % differ by more than 10 %.
+// Are the intervals that a plan expects those that campaigns then give? Every campaign is made drop
+// by drop: released, struck with scatter, recorded with noise, fitted and identified. Exit code 1
+// where median half width or the error of 95 % differ by more than 10 %.
 
 #include <fmt/core.h>
 
@@ -16,7 +17,8 @@ int main(int argc, char** argv) {
   int campaigns = 1000, drops = 12;
   double effort = 4;
   std::string file = std::string(IMPACTLAB_SOURCE_DIR) + "/data/plans/rod_on_incline.yaml";
-  test::Study study("plan", "Expected intervals of a plan against those of campaigns made by it", 20261205);
+  test::Study study("plan", "Expected intervals of a plan against those of campaigns made by it",
+                    20261205);
   study.app.add_option("--campaigns", campaigns)->capture_default_str();
   study.app.add_option("--drops", drops, "of a campaign")->capture_default_str();
   study.app.add_option("--effort", effort, "of the plan")->capture_default_str();
@@ -45,17 +47,20 @@ int main(int argc, char** argv) {
   nlohmann::json json;
   const PlanPoint& planned = result.curve.back();
   for (const auto& [name, made, expected] :
-       {std::tuple<std::string, const twin::MadeCoefficient&, const ExpectedCoefficient&>("mu_k", mu, planned.mu),
+       {std::tuple<std::string, const twin::MadeCoefficient&, const ExpectedCoefficient&>(
+            "mu_k", mu, planned.mu),
         {CoefficientName(plan.law), e, planned.e}}) {
     const double half = Median(made.half), error = Quantile(made.error, 0.95);
     const double determined = static_cast<double>(made.half.size()) / made.campaigns;
-    const bool near = std::abs(expected.half_width / half - 1) < 0.1 && std::abs(expected.error95 / error - 1) < 0.1;
+    const bool near = std::abs(expected.half_width / half - 1) < 0.1 &&
+                      std::abs(expected.error95 / error - 1) < 0.1;
     fine = fine && near;
     fmt::print(
-        "{:<7} half width planned {:.5f}, made {:.5f} (ratio {:.3f}); error of 95 % planned {:.5f}, made {:.5f} (ratio {:.3f}); "
+        "{:<7} half width planned {:.5f}, made {:.5f} (ratio {:.3f}); error of 95 % planned "
+        "{:.5f}, made {:.5f} (ratio {:.3f}); "
         "determined {:.3f}, {:.3f}; covered {} of {}\n",
-        name, expected.half_width, half, expected.half_width / half, expected.error95, error, expected.error95 / error, expected.determined,
-        determined, made.covered, made.half.size());
+        name, expected.half_width, half, expected.half_width / half, expected.error95, error,
+        expected.error95 / error, expected.determined, determined, made.covered, made.half.size());
     json["coefficients"][name] = {{"half_width_planned", expected.half_width},
                                   {"half_width_made", half},
                                   {"error95_planned", expected.error95},

@@ -1,6 +1,6 @@
 #pragma once
-// A campaign as a plan proposes it, made: every drop released by hand, struck with scatter, recorded with noise, fitted and identified.
-// Nothing here knows the plan's covariances.
+// A campaign as a plan proposes it, made: every drop released by hand, struck with scatter,
+// recorded with noise, fitted and identified. Nothing here knows the plan's covariances.
 
 #include <fmt/format.h>
 
@@ -20,7 +20,8 @@ struct MadeCampaign {
   int accepted = 0;
 };
 
-inline MadeCampaign MakeCampaign(const ExperimentPlan& plan, const std::vector<int>& counts, std::mt19937_64& random) {
+inline MadeCampaign MakeCampaign(const ExperimentPlan& plan, const std::vector<int>& counts,
+                                 std::mt19937_64& random) {
   MadeCampaign made;
   made.truth.law = plan.law;
   made.truth.mu_k = made.truth.mu_s = plan.mu.Draw(10, random);
@@ -36,17 +37,21 @@ inline MadeCampaign MakeCampaign(const ExperimentPlan& plan, const std::vector<i
   for (std::size_t c = 0; c < counts.size(); ++c) {
     for (int k = 0; k < counts[c]; ++k) {
       ++number;
-      const internal::ReleasedDrop drop = internal::ReleaseDrop(plan, plan.settings[c], made.truth, scatter, random);
+      const internal::ReleasedDrop drop =
+          internal::ReleaseDrop(plan, plan.settings[c], made.truth, scatter, random);
       if (!drop.struck()) continue;
       ImpactEvent event;
       if (plan.filmed()) {
         const MarkerTracks tracks = internal::FilmDrop(plan, drop, plan.pixel_sd, random);
-        const DropFit fit = FitDrop(tracks, plan.rig, plan.markers, plan.body, drop.floor, internal::FilmFitOptions(plan, drop));
+        const DropFit fit = FitDrop(tracks, plan.rig, plan.markers, plan.body, drop.floor,
+                                    internal::FilmFitOptions(plan, drop));
         if (!fit.usable || !fit.event.accepted) continue;
         event = fit.event;
         event.cov = fit.event_cov_noise;
       } else {
-        event = FitMotion(internal::RecordPoses(plan, drop, random), plan.body, drop.floor, internal::PoseFitOptions(plan)).events.front();
+        event = FitMotion(internal::RecordPoses(plan, drop, random), plan.body, drop.floor,
+                          internal::PoseFitOptions(plan))
+                    .events.front();
         if (!event.accepted) continue;
       }
       event.recording = fmt::format("drop_{:03}", number);

@@ -48,8 +48,8 @@ inline std::vector<RigScene> RigScenes() {
   return scenes;
 }
 
-// Effects the estimator does not model: views that are sharper or blurrier than others by a factor unknown to it, and tails heavier than
-// normal.
+// Effects the estimator does not model: views that are sharper or blurrier than others by a factor
+// unknown to it, and tails heavier than normal.
 inline RigTwin DrawRig(const RigScene& scene, bool unmodelled, std::uint64_t seed) {
   std::mt19937_64 random(seed * 2654435761ull + 17);
   std::uniform_real_distribution<double> unit(0, 1);

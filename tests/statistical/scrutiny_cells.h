@@ -12,8 +12,10 @@ namespace impactlab::test {
 
 struct ScrutinyAlarms {
   int campaigns = 0;
-  int verdicts = 0, discrepant = 0;                   // of one unseen event-quantity of each campaign without scatter
-  int area = 0, edges = 0, drift = 0, specimens = 0;  // campaigns of 40 with scatter in which anything was found
+  // of one unseen event-quantity of each campaign without scatter
+  int verdicts = 0, discrepant = 0;
+  // campaigns of 40 with scatter in which anything was found
+  int area = 0, edges = 0, drift = 0, specimens = 0;
   ScrutinyAlarms& operator+=(const ScrutinyAlarms& o) {
     campaigns += o.campaigns, verdicts += o.verdicts, discrepant += o.discrepant;
     area += o.area, edges += o.edges, drift += o.drift, specimens += o.specimens;
@@ -21,7 +23,8 @@ struct ScrutinyAlarms {
   }
 };
 
-// A random law, surface and noise; every second body is a rod, where slip stops and turns more often.
+// A random law, surface and noise; every second body is a rod, where slip stops and turns more
+// often.
 inline twin::Options RandomCampaign(std::mt19937_64& random, Body* body) {
   *body = random() % 2 == 0 ? twin::Square() : MakeBox({0.02, 0.02, 0.12}, 0.2, true);
   twin::Options o;
@@ -32,8 +35,8 @@ inline twin::Options RandomCampaign(std::mt19937_64& random, Body* body) {
   return o;
 }
 
-// The verdict on one quantity of one event that the fit had not seen, where the law is the whole truth: discrepant with the chance of a
-// normal beyond k.
+// The verdict on one quantity of one event that the fit had not seen, where the law is the whole
+// truth: discrepant with the chance of a normal beyond k.
 inline void CountVerdict(std::uint64_t seed, double coverage, ScrutinyAlarms& out) {
   std::mt19937_64 random(seed);
   Body body;
@@ -45,7 +48,8 @@ inline void CountVerdict(std::uint64_t seed, double coverage, ScrutinyAlarms& ou
   identify.likelihood = Likelihood::kGaussian;
   FitResult fit;
   fit.fits = {Identify(events, body, {.law = RestitutionLaw::kEnergetic}, identify)};
-  // A friction that the campaign does not determine has no covariance that a prediction could carry.
+  // A friction that the campaign does not determine has no covariance that a prediction could
+  // carry.
   if (!fit.fits[0].parameters[0].identifiable || !fit.fits[0].parameters[1].identifiable) return;
   ValidationOptions validation;
   validation.coverage = coverage;
@@ -76,11 +80,13 @@ inline void CountAlarms(std::uint64_t seed, ScrutinyAlarms& out) {
   fit.fits = {Identify(events, body, {.law = RestitutionLaw::kEnergetic}, identify)};
   const Scrutiny s = Scrutinise(events, body, fit, Validate(events, body, fit, identify, {}), seed);
   const auto names = [&](const char* cause) {
-    return std::any_of(s.findings.begin(), s.findings.end(), [&](const CampaignFinding& f) { return f.cause == cause; });
+    return std::any_of(s.findings.begin(), s.findings.end(),
+                       [&](const CampaignFinding& f) { return f.cause == cause; });
   };
   ++out.campaigns;
   out.area += names("distribution");
-  out.edges += std::any_of(s.edges.begin(), s.edges.end(), [](const EdgeRow& row) { return row.found; });
+  out.edges +=
+      std::any_of(s.edges.begin(), s.edges.end(), [](const EdgeRow& row) { return row.found; });
   out.drift += names("drift");
   out.specimens += s.specimens.mixed || !s.specimens.parted_by.empty();
 }

@@ -10,7 +10,8 @@ namespace {
 
 TEST(ScrutinyAlarms, VerdictKeepsItsRate) {
   ScrutinyAlarms alarms;
-  for (int k = 0; k < 400; ++k) CountVerdict(7001 + 13 * static_cast<std::uint64_t>(k), 1, alarms);  // k = 1: one in three
+  // k = 1: one in three
+  for (int k = 0; k < 400; ++k) CountVerdict(7001 + 13 * static_cast<std::uint64_t>(k), 1, alarms);
   EXPECT_GT(alarms.verdicts, 300);
   EXPECT_TRUE(BinomialBand(alarms.verdicts, 2 * NormalCdf(-1), 1e-3).Contains(alarms.discrepant))
       << alarms.discrepant << " of " << alarms.verdicts;

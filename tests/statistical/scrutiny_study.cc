@@ -1,5 +1,6 @@
-// How often are true laws accused? Verdicts of single quantities without scatter, and area metric, edges and mixed specimens of campaigns
-// with it. Exit code 1 where a rate leaves its band. scrutiny_slow_test is its sentinel.
+// How often are true laws accused? Verdicts of single quantities without scatter, and area metric,
+// edges and mixed specimens of campaigns with it. Exit code 1 where a rate leaves its band.
+// scrutiny_slow_test is its sentinel.
 
 #include <fmt/core.h>
 
@@ -12,7 +13,9 @@
 int main(int argc, char** argv) {
   using namespace impactlab;
   int campaigns = 2000;
-  test::Study study("scrutiny", "False alarms of verdicts, area metric, edges and mixed specimens with a true law", 20261201);
+  test::Study study(
+      "scrutiny",
+      "False alarms of verdicts, area metric, edges and mixed specimens with a true law", 20261201);
   study.app.add_option("--campaigns", campaigns)->capture_default_str();
   int code = 0;
   if (!study.Read(argc, argv, &code)) return code;
@@ -34,11 +37,14 @@ int main(int argc, char** argv) {
     const Interval interval = BinomialInterval(alarms, n, 0.05);
     const bool inside = exact ? band.Contains(alarms) : alarms <= band.upper;
     fine = fine && inside;
-    fmt::print("{:<10} {:>5} of {:>5} ({:.2f} %, 95 % interval {:.2f} to {:.2f}), stated {}{:.2f} %: {}\n", name, alarms, n,
-               100.0 * alarms / n, 100 * interval.lower, 100 * interval.upper, exact ? "" : "at most ", 100 * rate,
-               inside ? "within" : "OUTSIDE");
-    json["alarms"][name] = {{"alarms", alarms},          {"of", n},        {"rate", 1.0 * alarms / n}, {"lower95", interval.lower},
-                            {"upper95", interval.upper}, {"stated", rate}, {"at_most", !exact},        {"within", inside}};
+    fmt::print(
+        "{:<10} {:>5} of {:>5} ({:.2f} %, 95 % interval {:.2f} to {:.2f}), stated {}{:.2f} %: {}\n",
+        name, alarms, n, 100.0 * alarms / n, 100 * interval.lower, 100 * interval.upper,
+        exact ? "" : "at most ", 100 * rate, inside ? "within" : "OUTSIDE");
+    json["alarms"][name] = {{"alarms", alarms},          {"of", n},
+                            {"rate", 1.0 * alarms / n},  {"lower95", interval.lower},
+                            {"upper95", interval.upper}, {"stated", rate},
+                            {"at_most", !exact},         {"within", inside}};
   };
   judge("verdict", total.discrepant, total.verdicts, 2 * NormalCdf(-kCoverage), true);
   judge("area", total.area, total.campaigns, 0.05, false);

@@ -1,6 +1,6 @@
 #pragma once
-// The drops of the tracking study: every kind of body, both picture sizes and rates, three occlusions in every camera, half of them with
-// what a tracker does not expect.
+// The drops of the tracking study: every kind of body, both picture sizes and rates, three
+// occlusions in every camera, half of them with what a tracker does not expect.
 
 #include <fmt/format.h>
 
@@ -20,9 +20,11 @@ inline VideoScene StudyScene(int k, std::uint64_t seed) {
   options.seed = seed + static_cast<std::uint64_t>(k);
   const bool hard = k / 2 % 2 == 1;
   options.clutter = hard ? 4 : 0;
-  constexpr VideoScene (*kMakers[])(const VideoSceneOptions&) = {RodScene, BarScene, BallScene, BoxScene};
+  constexpr VideoScene (*kMakers[])(const VideoSceneOptions&) = {RodScene, BarScene, BallScene,
+                                                                 BoxScene};
   VideoScene scene = kMakers[k % 4](options);
-  scene.name = fmt::format("{}_{}x{}_{}{}", scene.name, options.width, options.width * 9 / 16, options.rate, hard ? "_hard" : "");
+  scene.name = fmt::format("{}_{}x{}_{}{}", scene.name, options.width, options.width * 9 / 16,
+                           options.rate, hard ? "_hard" : "");
   if (hard) {
     // Lossy video, a clock of its own, a rolling shutter, lost and repeated frames.
     scene.video.codec = VideoWriterOptions::Codec::kH264;

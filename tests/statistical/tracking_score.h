@@ -1,5 +1,6 @@
 #pragma once
-// A synthetic stereo drop, followed and compared with its truth: no swapped names, no lost markers, no false points, every gap flagged.
+// A synthetic stereo drop, followed and compared with its truth: no swapped names, no lost markers,
+// no false points, every gap flagged.
 
 #include <fmt/format.h>
 
@@ -33,23 +34,31 @@ struct TrackingScore {
   double worst = 0;            // largest error of a clean point [px]
   bool named = false;          // names were confirmed in space
   TrackingScore& operator+=(const TrackingScore& o) {
-    visible += o.visible, measured += o.measured, predicted += o.predicted, swapped += o.swapped, false_points += o.false_points;
-    lost += o.lost, unflagged += o.unflagged, clean += o.clean, sum_nees += o.sum_nees, sum_error2 += o.sum_error2;
+    visible += o.visible, measured += o.measured, predicted += o.predicted, swapped += o.swapped,
+        false_points += o.false_points;
+    lost += o.lost, unflagged += o.unflagged, clean += o.clean, sum_nees += o.sum_nees,
+        sum_error2 += o.sum_error2;
     worst = std::max(worst, o.worst);
     return *this;
   }
-  bool good() const { return failure.empty() && named && swapped == 0 && lost == 0 && unflagged == 0; }
-  double false_share() const { return measured > 0 ? static_cast<double>(false_points) / static_cast<double>(measured) : 0; }
+  bool good() const {
+    return failure.empty() && named && swapped == 0 && lost == 0 && unflagged == 0;
+  }
+  double false_share() const {
+    return measured > 0 ? static_cast<double>(false_points) / static_cast<double>(measured) : 0;
+  }
 };
 
 inline std::string Words(const TrackingScore& s) {
   if (!s.failure.empty()) return s.failure;
   const double clean = static_cast<double>(std::max(1LL, s.clean));
   return fmt::format(
-      "{} images visible, {} measured, {} predicted; {} swapped, {} false ({:.2f} %), {} lost, {} gaps not flagged; {} clean points: rms "
+      "{} images visible, {} measured, {} predicted; {} swapped, {} false ({:.2f} %), {} lost, {} "
+      "gaps not flagged; {} clean points: rms "
       "{:.4f} px a coordinate, worst {:.3f} px, NEES / 2 {:.2f}{}",
-      s.visible, s.measured, s.predicted, s.swapped, s.false_points, 100 * s.false_share(), s.lost, s.unflagged, s.clean,
-      std::sqrt(s.sum_error2 / clean / 2), s.worst, s.sum_nees / clean / 2, s.named ? "; named in space" : "");
+      s.visible, s.measured, s.predicted, s.swapped, s.false_points, 100 * s.false_share(), s.lost,
+      s.unflagged, s.clean, std::sqrt(s.sum_error2 / clean / 2), s.worst, s.sum_nees / clean / 2,
+      s.named ? "; named in space" : "");
 }
 
 inline nlohmann::json ToJson(const TrackingScore& s) {
@@ -70,7 +79,8 @@ inline nlohmann::json ToJson(const TrackingScore& s) {
           {"named", s.named}};
 }
 
-inline TrackPlan PlanOf(const VideoScene& scene, const std::string& name, const std::vector<std::filesystem::path>& files) {
+inline TrackPlan PlanOf(const VideoScene& scene, const std::string& name,
+                        const std::vector<std::filesystem::path>& files) {
   TrackPlan plan;
   plan.name = scene.name;
   plan.rig = scene.rig;
@@ -102,15 +112,18 @@ inline double ImageRadius(const VideoScene& scene, const TruthPoint& point) {
 }
 
 // Images that run into each other are one spot, whoever looks.
-inline bool Merged(const VideoScene& scene, const std::vector<const TruthPoint*>& frame, const TruthPoint& point) {
+inline bool Merged(const VideoScene& scene, const std::vector<const TruthPoint*>& frame,
+                   const TruthPoint& point) {
   constexpr double kBlur = 2;  // [px]
   return std::any_of(frame.begin(), frame.end(), [&](const TruthPoint* other) {
     return other->marker != point.marker && other->visible > 0 &&
-           (other->q_centroid - point.q_centroid).norm() < ImageRadius(scene, *other) + ImageRadius(scene, point) + kBlur;
+           (other->q_centroid - point.q_centroid).norm() <
+               ImageRadius(scene, *other) + ImageRadius(scene, point) + kBlur;
   });
 }
 
-inline TrackingScore Compare(const MarkerTracks& tracks, const std::vector<TruthPoint>& truth, const VideoScene& scene) {
+inline TrackingScore Compare(const MarkerTracks& tracks, const std::vector<TruthPoint>& truth,
+                             const VideoScene& scene) {
   constexpr double kSeen = 0.9, kNear = 3;
   TrackingScore score;
   std::map<std::tuple<int, long long>, std::vector<const TruthPoint*>> by_frame;
@@ -131,17 +144,22 @@ inline TrackingScore Compare(const MarkerTracks& tracks, const std::vector<Truth
       for (const TruthPoint* t : by_frame[{point.camera, point.frame}]) {
         if (t->visible <= 0) continue;
         if (t->marker == marker) own = t;
-        if (nearest == nullptr || (t->q_centroid - point.q).norm() < (nearest->q_centroid - point.q).norm()) nearest = t;
+        if (nearest == nullptr ||
+            (t->q_centroid - point.q).norm() < (nearest->q_centroid - point.q).norm())
+          nearest = t;
       }
       // The centroid of what is seen lies inside of the marker, or of the two that have merged.
       const double own_error = own != nullptr ? (own->q_centroid - point.q).norm() : 1e9;
-      const bool merged = own != nullptr && Merged(scene, by_frame[{point.camera, point.frame}], *own);
+      const bool merged =
+          own != nullptr && Merged(scene, by_frame[{point.camera, point.frame}], *own);
       if (own_error > kNear + (own != nullptr ? (merged ? 2 : 1) * ImageRadius(scene, *own) : 0)) {
-        const bool other = nearest != nullptr && nearest != own && (nearest->q_centroid - point.q).norm() < kNear;
+        const bool other =
+            nearest != nullptr && nearest != own && (nearest->q_centroid - point.q).norm() < kNear;
         score.swapped += other && marker >= 0;
         score.false_points += !other;
       }
-      constexpr std::uint32_t kImage = kSaturated | kTouching | kHidden | kCut | kFaint | kRough | kOutlier | kImpact;
+      constexpr std::uint32_t kImage =
+          kSaturated | kTouching | kHidden | kCut | kFaint | kRough | kOutlier | kImpact;
       if (own != nullptr && own->visible > 0.999 && (point.flags & kImage) == 0 &&
           !Merged(scene, by_frame[{point.camera, point.frame}], *own)) {
         const Eigen::Vector2d e = point.q - own->q_centroid;
@@ -158,12 +176,14 @@ inline TrackingScore Compare(const MarkerTracks& tracks, const std::vector<Truth
   std::map<std::tuple<int, int>, std::vector<const TruthPoint*>> by_marker;
   for (const TruthPoint& point : truth) by_marker[{point.camera, point.marker}].push_back(&point);
   for (auto& [key, points] : by_marker) {
-    std::sort(points.begin(), points.end(), [](const TruthPoint* a, const TruthPoint* b) { return a->frame < b->frame; });
+    std::sort(points.begin(), points.end(),
+              [](const TruthPoint* a, const TruthPoint* b) { return a->frame < b->frame; });
     int run = 0, seen = 0;
     long long first = -1, last = -1;
     for (const TruthPoint* t : points) {
       const auto at = found.find({t->camera, t->marker, t->frame});
-      const bool there = at != found.end(), is_measured = there && (at->second->flags & kPredicted) == 0;
+      const bool there = at != found.end(),
+                 is_measured = there && (at->second->flags & kPredicted) == 0;
       if (there) first = first < 0 ? t->frame : first, last = t->frame;
       const bool merged = Merged(scene, by_frame[{t->camera, t->frame}], *t);
       if (t->visible >= kSeen && !merged) {
@@ -177,23 +197,27 @@ inline TrackingScore Compare(const MarkerTracks& tracks, const std::vector<Truth
       }
     }
     for (const TruthPoint* t : points)
-      score.unflagged += first >= 0 && t->frame > first && t->frame < last && !found.contains({t->camera, t->marker, t->frame});
+      score.unflagged += first >= 0 && t->frame > first && t->frame < last &&
+                         !found.contains({t->camera, t->marker, t->frame});
   }
   return score;
 }
 
-// Draws a drop of a scene into videos in `folder`, follows it and compares. `number` begins its name.
-inline TrackingScore ScoreDrop(const VideoScene& scene, int drop, const std::filesystem::path& folder, int number, bool keep = false) {
+// Draws a drop of a scene into videos in `folder`, follows it and compares. `number` begins its
+// name.
+inline TrackingScore ScoreDrop(const VideoScene& scene, int drop,
+                               const std::filesystem::path& folder, int number, bool keep = false) {
   std::vector<std::filesystem::path> files;
   std::vector<std::unique_ptr<VideoWriter>> writers(scene.rig.cameras.size());
   const std::string name = fmt::format("{:04}_{}", number, scene.name);
-  for (const RigCamera& camera : scene.rig.cameras) files.push_back(folder / fmt::format("{}_{}.mp4", name, camera.name));
+  for (const RigCamera& camera : scene.rig.cameras)
+    files.push_back(folder / fmt::format("{}_{}.mp4", name, camera.name));
   std::vector<TruthPoint> truth;
   DrawDrop(scene, drop, [&](const DrawnFrame& frame) {
     auto& writer = writers[static_cast<std::size_t>(frame.camera)];
     if (!writer)
-      writer =
-          std::make_unique<VideoWriter>(files[static_cast<std::size_t>(frame.camera)], frame.image.width, frame.image.height, scene.video);
+      writer = std::make_unique<VideoWriter>(files[static_cast<std::size_t>(frame.camera)],
+                                             frame.image.width, frame.image.height, scene.video);
     writer->Write(frame.image, frame.stamp);
     truth.insert(truth.end(), frame.truth.begin(), frame.truth.end());
   });

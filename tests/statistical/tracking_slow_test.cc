@@ -1,4 +1,5 @@
-// A reduced sentinel of tracking_study: six drops, among them all kinds of body, both sizes and both rates.
+// A reduced sentinel of tracking_study: six drops, among them all kinds of body, both sizes and
+// both rates.
 
 #include <gtest/gtest.h>
 
@@ -13,9 +14,11 @@ TEST(TrackingStudy, SixDropsWithoutAWrongNameOrAHiddenGap) {
   const test::TemporaryFolder folder;
   test::TrackingScore sum;
   for (const int k : {0, 3, 5, 10, 14, 15}) {
-    const test::TrackingScore score = test::ScoreDrop(test::StudyScene(k, 977), 1, folder.path(), k);
+    const test::TrackingScore score =
+        test::ScoreDrop(test::StudyScene(k, 977), 1, folder.path(), k);
     EXPECT_EQ(score.failure, "") << score.name;
-    EXPECT_TRUE(score.named && score.swapped == 0 && score.unflagged == 0) << score.name << ": " << test::Words(score);
+    EXPECT_TRUE(score.named && score.swapped == 0 && score.unflagged == 0)
+        << score.name << ": " << test::Words(score);
     sum += score;
   }
   EXPECT_EQ(sum.lost, 0) << test::Words(sum);

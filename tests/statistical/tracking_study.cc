@@ -1,5 +1,6 @@
-// Names, gaps and errors of tracks over synthetic stereo drops: tracking_study [--drops N] [--first K] [--seed S] [--out FILE] [--keep
-// FOLDER]. Exit code 1 when a name was swapped, a visible marker was lost, a gap was not flagged, or more than 0.5 % of points are false.
+// Names, gaps and errors of tracks over synthetic stereo drops: tracking_study [--drops N] [--first
+// K] [--seed S] [--out FILE] [--keep FOLDER]. Exit code 1 when a name was swapped, a visible marker
+// was lost, a gap was not flagged, or more than 0.5 % of points are false.
 
 #include <fmt/core.h>
 #include <unistd.h>
@@ -15,19 +16,22 @@ int main(int argc, char** argv) {
   using namespace impactlab;
   int drops = 100, first = 0;
   std::string keep;
-  test::Study study("tracking", "Names, gaps and errors of tracks over synthetic stereo drops", 20260501);
+  test::Study study("tracking", "Names, gaps and errors of tracks over synthetic stereo drops",
+                    20260501);
   study.app.add_option("--drops", drops)->capture_default_str();
   study.app.add_option("--first", first, "number of the first drop")->capture_default_str();
   study.app.add_option("--keep", keep, "folder in which videos and tracks stay");
   int code = 0;
   if (!study.Read(argc, argv, &code)) return code;
   const std::filesystem::path folder =
-      keep.empty() ? std::filesystem::temp_directory_path() / fmt::format("tracking_study_{}", static_cast<long long>(::getpid()))
+      keep.empty() ? std::filesystem::temp_directory_path() /
+                         fmt::format("tracking_study_{}", static_cast<long long>(::getpid()))
                    : std::filesystem::path(keep);
   std::filesystem::create_directories(folder);
   std::vector<test::TrackingScore> scores(static_cast<std::size_t>(std::max(0, drops)));
   study.Each(drops, "stereo drops", "drops", [&](int k) {
-    scores[static_cast<std::size_t>(k)] = test::ScoreDrop(test::StudyScene(first + k, study.seed), 1, folder, first + k, !keep.empty());
+    scores[static_cast<std::size_t>(k)] = test::ScoreDrop(test::StudyScene(first + k, study.seed),
+                                                          1, folder, first + k, !keep.empty());
   });
   if (keep.empty()) std::filesystem::remove_all(folder);
 
@@ -47,6 +51,7 @@ int main(int argc, char** argv) {
   json["total"] = test::ToJson(sum);
   json["named_in_space"] = named;
   json["bad"] = bad;
-  fmt::print("{} drops, {} named in space, {} with a fault\n{}\n", drops, named, bad, test::Words(sum));
+  fmt::print("{} drops, {} named in space, {} with a fault\n{}\n", drops, named, bad,
+             test::Words(sum));
   return study.Keep(std::move(json), fine);
 }

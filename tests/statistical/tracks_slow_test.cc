@@ -1,5 +1,5 @@
-// The linear error budget of mu and e* against the propagation of distributions (JCGM 101:2008), all sources together and one at a time;
-// and a sentinel of tracks_study.
+// The linear error budget of mu and e* against the propagation of distributions (JCGM 101:2008),
+// all sources together and one at a time; and a sentinel of tracks_study.
 
 #include <fmt/core.h>
 #include <gtest/gtest.h>
@@ -36,20 +36,26 @@ double Squares(const std::vector<double>& v) {
   return squares;
 }
 
-// Smaller sources need not agree one by one: the weights of the impacts follow what is wrong with them, which no linear budget knows. They
-// are printed; what rules a coefficient, and all together, must.
+// Smaller sources need not agree one by one: the weights of the impacts follow what is wrong with
+// them, which no linear budget knows. They are printed; what rules a coefficient, and all together,
+// must.
 TEST(ErrorBudgetByMonteCarlo, WhatRulesACoefficientScattersAsItsShareSays) {
-  const twin::TracksExperiment experiment = twin::MakeTracksExperiment(Thing::kRod, 8, 20 * M_PI / 180, 4711);
+  const twin::TracksExperiment experiment =
+      twin::MakeTracksExperiment(Thing::kRod, 8, 20 * M_PI / 180, 4711);
   std::mt19937_64 random(4712);
   constexpr int kRepeats = 40;
   const twin::Drawn nothing{false, false, false, false, false, false};
   twin::Drawn pixels = nothing, cameras = nothing, inertia = nothing, outline = nothing;
   // Markers beside the line of a rod differ from impact to impact, as pixels do.
-  pixels.pixels = pixels.clocks = pixels.layout = cameras.cameras = inertia.inertia = outline.outline = true;
+  pixels.pixels = pixels.clocks = pixels.layout = cameras.cameras = inertia.inertia =
+      outline.outline = true;
   const twin::TracksRepeat nominal = twin::Repeat(experiment, pixels, true, random);
   const ErrorBudget& budget = nominal.analysis.budget;
-  const std::map<std::string, twin::Drawn> sources = {
-      {"pixels", pixels}, {"cameras", cameras}, {"inertia", inertia}, {"outline", outline}, {"all", {}}};
+  const std::map<std::string, twin::Drawn> sources = {{"pixels", pixels},
+                                                      {"cameras", cameras},
+                                                      {"inertia", inertia},
+                                                      {"outline", outline},
+                                                      {"all", {}}};
   const Interval band = ChiSquareBand(kRepeats - 1, PerTestLevel(kFamily, 4));
   std::map<std::string, int> judged;
   for (const auto& [name, drawn] : sources) {
@@ -59,22 +65,24 @@ TEST(ErrorBudgetByMonteCarlo, WhatRulesACoefficientScattersAsItsShareSays) {
       for (const char* q : {"mu_k", "e_star"}) values[q].push_back(Coefficient(repeat.analysis, q));
     }
     for (const auto& [quantity, v] : values) {
-      const auto row = std::find_if(budget.rows.begin(), budget.rows.end(), [&](const BudgetRow& r) { return r.quantity == quantity; });
+      const auto row = std::find_if(budget.rows.begin(), budget.rows.end(),
+                                    [&](const BudgetRow& r) { return r.quantity == quantity; });
       ASSERT_NE(row, budget.rows.end()) << quantity;
       double sd = row->total;
       bool rules = true;
       if (name != "all") {
-        const auto source =
-            std::find_if(budget.sources.begin(), budget.sources.end(), [&](const BudgetSource& s) { return s.name == name; });
+        const auto source = std::find_if(budget.sources.begin(), budget.sources.end(),
+                                         [&](const BudgetSource& s) { return s.name == name; });
         ASSERT_NE(source, budget.sources.end()) << name;
         sd = row->sd[static_cast<std::size_t>(source - budget.sources.begin())];
         // Noise reaches the coefficients by what it makes of the common errors as well.
-        if (name == "pixels") sd = std::hypot(sd, Share(budget, *row, "adjustment"), Share(budget, *row, "layout"));
+        if (name == "pixels")
+          sd = std::hypot(sd, Share(budget, *row, "adjustment"), Share(budget, *row, "layout"));
         rules = sd * sd > 0.5 * row->total * row->total;
       }
       const double squares = Squares(v);
-      fmt::print("{:<8} {:<7} budget {:.2e}, scatter of {} repeats {:.2e}{}\n", name, quantity, sd, kRepeats,
-                 std::sqrt(squares / (kRepeats - 1)), rules ? "" : "  (not judged)");
+      fmt::print("{:<8} {:<7} budget {:.2e}, scatter of {} repeats {:.2e}{}\n", name, quantity, sd,
+                 kRepeats, std::sqrt(squares / (kRepeats - 1)), rules ? "" : "  (not judged)");
       if (!rules) continue;
       ++judged[quantity];
       EXPECT_GT(squares / (sd * sd), band.lower) << name << " " << quantity;
@@ -85,7 +93,8 @@ TEST(ErrorBudgetByMonteCarlo, WhatRulesACoefficientScattersAsItsShareSays) {
 }
 
 TEST(TracksStudy, SentinelCovers) {
-  const twin::TracksExperiment experiment = twin::MakeTracksExperiment(Thing::kRod, 8, 20 * M_PI / 180, 815);
+  const twin::TracksExperiment experiment =
+      twin::MakeTracksExperiment(Thing::kRod, 8, 20 * M_PI / 180, 815);
   constexpr int kRepeats = 12;
   std::mt19937_64 random(816);
   double chi_square = 0;
@@ -100,7 +109,8 @@ TEST(TracksStudy, SentinelCovers) {
         continue;
       }
       const Eigen::VectorXd error = StateError(fits.front(), repeat.drops[i]);
-      for (const int s : ToldStates(Thing::kRod)) chi_square += std::pow(error[s], 2) / fits.front().cov(s, s) / 16;
+      for (const int s : ToldStates(Thing::kRod))
+        chi_square += std::pow(error[s], 2) / fits.front().cov(s, s) / 16;
       ++n;
     }
     for (const ParameterEstimate& p : repeat.analysis.fit.fits.front().parameters) {
@@ -114,7 +124,8 @@ TEST(TracksStudy, SentinelCovers) {
   EXPECT_GT(chi_square / n, 0.6);
   EXPECT_LT(chi_square / n, 1.6);
   const CountBand band = BinomialBand(kRepeats, 0.95, kFamily / 2);
-  for (const auto& [name, count] : covered) EXPECT_TRUE(band.Contains(count)) << name << ": " << count << " of " << kRepeats;
+  for (const auto& [name, count] : covered)
+    EXPECT_TRUE(band.Contains(count)) << name << ": " << count << " of " << kRepeats;
 }
 
 }  // namespace

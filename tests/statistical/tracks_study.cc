@@ -1,5 +1,6 @@
-// Do the intervals of states, mu and e* cover when one experiment of stereo drops is repeated? Pixels, clocks, calibration, layout and
-// inertia are drawn anew each time. Exit code 1 where a count is outside its binomial band.
+// Do the intervals of states, mu and e* cover when one experiment of stereo drops is repeated?
+// Pixels, clocks, calibration, layout and inertia are drawn anew each time. Exit code 1 where a
+// count is outside its binomial band.
 
 #include <fmt/core.h>
 
@@ -33,11 +34,15 @@ struct Count {
   }
 };
 
-// What one repeat says: "quantities" (error, sd, inside), "budget" (variances by "quantity source"), counts, half widths.
-Json Score(const twin::TracksExperiment& experiment, const twin::TracksRepeat& repeat, const std::vector<int>& states) {
+// What one repeat says: "quantities" (error, sd, inside), "budget" (variances by "quantity
+// source"), counts, half widths.
+Json Score(const twin::TracksExperiment& experiment, const twin::TracksRepeat& repeat,
+           const std::vector<int>& states) {
   Json quantities = Json::object(), budget = Json::object();
   int refused = 0;
-  const auto add = [&](const std::string& name, double error, double sd, bool inside) { quantities[name] = {error, sd, inside}; };
+  const auto add = [&](const std::string& name, double error, double sd, bool inside) {
+    quantities[name] = {error, sd, inside};
+  };
   const double quantile = NormalQuantile(0.975);
   for (std::size_t i = 0; i < repeat.analysis.drops.size(); ++i) {
     const std::vector<DropFit>& fits = repeat.analysis.drops[i];
@@ -47,9 +52,13 @@ Json Score(const twin::TracksExperiment& experiment, const twin::TracksRepeat& r
     }
     const DropFit& fit = fits.front();
     const Eigen::VectorXd error = test::StateError(fit, repeat.drops[i]);
-    const auto state = [&](const std::string& name, double e, double sd) { add(name, e, sd, std::abs(e) <= quantile * sd); };
-    for (const int s : states) state(fmt::format("drop {:2} state {:2}", i + 1, s), error[s], std::sqrt(fit.cov(s, s)));
-    state(fmt::format("drop {:2} offset", i + 1), fit.offset[1] - repeat.offset[i], fit.sd_offset[1]);
+    const auto state = [&](const std::string& name, double e, double sd) {
+      add(name, e, sd, std::abs(e) <= quantile * sd);
+    };
+    for (const int s : states)
+      state(fmt::format("drop {:2} state {:2}", i + 1, s), error[s], std::sqrt(fit.cov(s, s)));
+    state(fmt::format("drop {:2} offset", i + 1), fit.offset[1] - repeat.offset[i],
+          fit.sd_offset[1]);
   }
   const LawFit& law = repeat.analysis.fit.fits.front();
   bool all = law.parameters.size() == 2;
@@ -64,10 +73,12 @@ Json Score(const twin::TracksExperiment& experiment, const twin::TracksRepeat& r
   for (const BudgetRow& row : repeat.analysis.budget.rows) {
     if (row.law.empty()) continue;
     for (std::size_t i = 0; i < row.sd.size(); ++i) {
-      if (std::isfinite(row.sd[i])) budget[row.quantity + " " + repeat.analysis.budget.sources[i].name] = row.sd[i] * row.sd[i];
+      if (std::isfinite(row.sd[i]))
+        budget[row.quantity + " " + repeat.analysis.budget.sources[i].name] = row.sd[i] * row.sd[i];
     }
   }
-  return {{"quantities", quantities}, {"budget", budget},  {"refused", refused}, {"drops", repeat.analysis.drops.size()},
+  return {{"quantities", quantities}, {"budget", budget},
+          {"refused", refused},       {"drops", repeat.analysis.drops.size()},
           {"not_identified", !all},   {"half_width", half}};
 }
 
@@ -78,26 +89,39 @@ int main(int argc, char** argv) {
   double slope = 20;
   double scatter = 0, patch = 0;
   std::string body = "rod", lines;
-  test::Study study("tracks", "Coverage of states, mu and e* when one experiment of stereo drops is repeated from its tracks", 20261101);
+  test::Study study("tracks",
+                    "Coverage of states, mu and e* when one experiment of stereo drops is repeated "
+                    "from its tracks",
+                    20261101);
   study.app.add_option("--repeats", repeats)->capture_default_str();
   study.app.add_option("--drops", drops)->capture_default_str();
   study.app.add_option("--slope-deg", slope, "of the surface")->capture_default_str();
-  study.app.add_option("--scatter", scatter, "of mu and e* from impact to impact, relative")->capture_default_str();
-  study.app.add_option("--patch-mm", patch, "of the place of the impulse on the edge")->capture_default_str();
-  study.app.add_option("--body", body)->capture_default_str()->check(CLI::IsMember({"rod", "bar", "box", "ball"}));
-  study.app.add_option("--lines", lines, "file of one JSON line a repeat, added to; those in it are not run again");
+  study.app.add_option("--scatter", scatter, "of mu and e* from impact to impact, relative")
+      ->capture_default_str();
+  study.app.add_option("--patch-mm", patch, "of the place of the impulse on the edge")
+      ->capture_default_str();
+  study.app.add_option("--body", body)
+      ->capture_default_str()
+      ->check(CLI::IsMember({"rod", "bar", "box", "ball"}));
+  study.app.add_option("--lines", lines,
+                       "file of one JSON line a repeat, added to; those in it are not run again");
   int code = 0;
   if (!study.Read(argc, argv, &code)) return code;
-  const std::map<std::string, test::Thing> things = {
-      {"rod", test::Thing::kRod}, {"bar", test::Thing::kBar}, {"box", test::Thing::kBox}, {"ball", test::Thing::kBall}};
+  const std::map<std::string, test::Thing> things = {{"rod", test::Thing::kRod},
+                                                     {"bar", test::Thing::kBar},
+                                                     {"box", test::Thing::kBox},
+                                                     {"ball", test::Thing::kBall}};
   const test::Thing thing = things.at(body);
-  twin::TracksExperiment experiment = twin::MakeTracksExperiment(thing, drops, slope * M_PI / 180, study.seed);
+  twin::TracksExperiment experiment =
+      twin::MakeTracksExperiment(thing, drops, slope * M_PI / 180, study.seed);
   experiment.scatter = scatter;
   experiment.patch = 1e-3 * patch;
   const std::vector<int> states = test::ToldStates(thing);
 
-  // A repeat of the same experiment that stands in the lines file is not run again; the results say which revisions made them.
-  const std::string of = fmt::format("{} {} {} {} {} {}", study.seed, drops, slope, scatter, patch, body);
+  // A repeat of the same experiment that stands in the lines file is not run again; the results say
+  // which revisions made them.
+  const std::string of =
+      fmt::format("{} {} {} {} {} {}", study.seed, drops, slope, scatter, patch, body);
   const std::string revision = CollectProvenance(study.seed).git_revision;
   std::map<int, Json> done = test::ReadLines(lines, "repeat", of);
   std::vector<int> missing;
@@ -124,10 +148,14 @@ int main(int argc, char** argv) {
   for (int k = 0; k < repeats; ++k) {
     const Json& one = done.at(k);
     // What is no number is null in JSON.
-    const auto number = [](const Json& x) { return x.is_number() ? x.get<double>() : std::nan(""); };
-    for (const auto& [name, q] : one.at("quantities").items()) counts[name].Add(number(q[0]), number(q[1]), q[2]);
+    const auto number = [](const Json& x) {
+      return x.is_number() ? x.get<double>() : std::nan("");
+    };
+    for (const auto& [name, q] : one.at("quantities").items())
+      counts[name].Add(number(q[0]), number(q[1]), q[2]);
     revisions.insert(one.at("git").get<std::string>());
-    for (const auto& [name, variance] : one.at("budget").items()) budget[name] += variance.get<double>();
+    for (const auto& [name, variance] : one.at("budget").items())
+      budget[name] += variance.get<double>();
     refused += one.at("refused").get<int>();
     n_drops += one.at("drops").get<int>();
     unidentified += one.at("not_identified").get<bool>();
@@ -151,15 +179,19 @@ int main(int argc, char** argv) {
                                 {"stated_sd", std::sqrt(count.sum_var / count.n)},
                                 {"rms_z", std::sqrt(count.sum_z2 / count.n)}};
     if (!inside || name == "mu_k" || name == "e_star")
-      fmt::print("{:<20} {} of {} covered, allowed {} to {}; bias {:+.2e} rms {:.2e} stated {:.2e}\n", name, count.covered, count.n,
-                 band.lower, band.upper, count.sum / count.n, std::sqrt(count.sum2 / count.n), std::sqrt(count.sum_var / count.n));
+      fmt::print(
+          "{:<20} {} of {} covered, allowed {} to {}; bias {:+.2e} rms {:.2e} stated {:.2e}\n",
+          name, count.covered, count.n, band.lower, band.upper, count.sum / count.n,
+          std::sqrt(count.sum2 / count.n), std::sqrt(count.sum_var / count.n));
   }
   for (const auto& [name, sum] : budget) {
     json["budget"][name] = std::sqrt(sum / repeats);
     fmt::print("budget {:<20} {:.2e}\n", name, std::sqrt(sum / repeats));
   }
-  fmt::print("{} quantities; {} of {} impacts refused; a coefficient not identified in {} of {}; mean half widths mu {:.4f}, e* {:.4f}\n",
-             counts.size(), refused, n_drops, unidentified, repeats, half_mu / repeats, half_e / repeats);
+  fmt::print(
+      "{} quantities; {} of {} impacts refused; a coefficient not identified in {} of {}; mean "
+      "half widths mu {:.4f}, e* {:.4f}\n",
+      counts.size(), refused, n_drops, unidentified, repeats, half_mu / repeats, half_e / repeats);
   json["repeats"] = repeats;
   json["revisions"] = revisions;
   json["drops"] = drops;

@@ -1,6 +1,7 @@
 #pragma once
-// One experiment of stereo drops at the level of tracks, repeated: what a laboratory does not know of its cameras, clocks, markers and body
-// is drawn anew each time, the impacts stay the same. The whole back half of the chain makes coefficients of the tracks.
+// One experiment of stereo drops at the level of tracks, repeated: what a laboratory does not know
+// of its cameras, clocks, markers and body is drawn anew each time, the impacts stay the same. The
+// whole back half of the chain makes coefficients of the tracks.
 
 #include <fmt/format.h>
 
@@ -31,15 +32,16 @@ struct TracksExperiment {
   double layout_sd = 1e-4;   // of every coordinate of a marker, the same in all drops [m]
   double inertia_sd = 0.01;  // of all moments together, relative
   double outline_sd = 5e-4;  // of half the length and the radius of a rod [m]
-  // What differs from impact to impact by more than is measured: friction and restitution, relative; where the impulse acts on the edge
-  // [m].
+  // What differs from impact to impact by more than is measured: friction and restitution,
+  // relative; where the impulse acts on the edge [m].
   double scatter = 0, patch = 0;
 };
 
-// The free flight after an impact by the law, until anything touches again. False where that is no single impact with some flight after it,
-// or where the digit of its case is none of `cases` (empty: any).
-inline bool Obey(const ImpactModel& model, double least_after, const std::string& cases, test::Drop* drop,
-                 const Eigen::Vector3d& beside = Eigen::Vector3d::Zero()) {
+// The free flight after an impact by the law, until anything touches again. False where that is no
+// single impact with some flight after it, or where the digit of its case is none of `cases`
+// (empty: any).
+inline bool Obey(const ImpactModel& model, double least_after, const std::string& cases,
+                 test::Drop* drop, const Eigen::Vector3d& beside = Eigen::Vector3d::Zero()) {
   const test::Flying& m = drop->minus;
   ImpactEvent event;
   event.X_WB.linear() = m.R;
@@ -50,7 +52,8 @@ inline bool Obey(const ImpactModel& model, double least_after, const std::string
   UpdateContact(event, drop->body, drop->floor(), drop->gravity);
   const ImpactOutcome outcome = Solve(event.contact, model);
   if (!cases.empty() && cases.find(outcome.path_case.Name()[0]) == std::string::npos) return false;
-  const Eigen::Vector3d J = event.contact.X_WF.linear() * outcome.J_F, lever = event.p_WP - m.p + beside;
+  const Eigen::Vector3d J = event.contact.X_WF.linear() * outcome.J_F,
+                        lever = event.p_WP - m.p + beside;
   drop->plus = m;
   drop->plus.v += J / drop->body.mass;
   drop->plus.omega += m.R * drop->body.inertia_B.inverse() * m.R.transpose() * lever.cross(J);
@@ -85,10 +88,15 @@ inline void Scatter(TracksExperiment* e, std::mt19937_64& random) {
   }
 }
 
-// Document 004's cameras: 1280 x 720, f about 1060 px, 0.9 m away, 0.34 m apart, calibrated by 15 pairs of boards with 0.1 px a corner.
+// Document 004's cameras: 1280 x 720, f about 1060 px, 0.9 m away, 0.34 m apart, calibrated by 15
+// pairs of boards with 0.1 px a corner.
 inline TracksExperiment MakeTracksExperiment(
     test::Thing thing, int drops, double slope, std::uint64_t seed,
-    const ImpactModel& model = {.law = RestitutionLaw::kEnergetic, .e = 0.55, .mu_k = 0.25, .mu_s = 0.25}, const std::string& cases = {}) {
+    const ImpactModel& model = {.law = RestitutionLaw::kEnergetic,
+                                .e = 0.55,
+                                .mu_k = 0.25,
+                                .mu_s = 0.25},
+    const std::string& cases = {}) {
   std::mt19937_64 random(seed);
   TracksExperiment e;
   e.rig = test::DropRig(2);
@@ -113,7 +121,8 @@ struct TracksRepeat {
 };
 
 // What the cameras record, and what the laboratory believes of it.
-inline TracksRepeat Record(const TracksExperiment& as_drawn, const Drawn& drawn, std::mt19937_64& random) {
+inline TracksRepeat Record(const TracksExperiment& as_drawn, const Drawn& drawn,
+                           std::mt19937_64& random) {
   TracksExperiment e = as_drawn;
   Scatter(&e, random);
   std::normal_distribution<double> normal;
@@ -122,8 +131,8 @@ inline TracksRepeat Record(const TracksExperiment& as_drawn, const Drawn& drawn,
   MarkerRecordings& markers = out.markers;
   markers.rig = drawn.cameras ? test::Miscalibrated(e.rig, random) : e.rig;
   markers.layout = e.drops.front().markers;
-  // The laboratory has the drawing; the markers sit beside it, as the body turns: on a rod whose roll nobody knows that is not the same as
-  // a drawing that is off.
+  // The laboratory has the drawing; the markers sit beside it, as the body turns: on a rod whose
+  // roll nobody knows that is not the same as a drawing that is off.
   if (drawn.layout)
     for (std::size_t m = 0; m < markers.layout.size(); ++m) {
       const Eigen::Vector3d beside = e.layout_sd * test::Normal3(random);
@@ -137,7 +146,8 @@ inline TracksRepeat Record(const TracksExperiment& as_drawn, const Drawn& drawn,
     out.offset.push_back(filming.offset[1]);
     MarkerTracks tracks = test::Film(e.drops[i], e.paths[i], e.rig, filming, random);
     // What the estimator is told of the noise is the same where none is drawn.
-    for (TrackPoint& point : tracks.points) point.cov = std::pow(test::Filming{}.pixel_sd, 2) * Eigen::Matrix2d::Identity();
+    for (TrackPoint& point : tracks.points)
+      point.cov = std::pow(test::Filming{}.pixel_sd, 2) * Eigen::Matrix2d::Identity();
     tracks.recording = fmt::format("drop_{:02}", i + 1);
     markers.tracks.push_back(std::move(tracks));
     markers.bad.emplace_back();
@@ -152,7 +162,8 @@ inline TracksRepeat Record(const TracksExperiment& as_drawn, const Drawn& drawn,
   experiment.outline_sd = e.drops.front().body.shape == BodyShape::kRod ? e.outline_sd : 0;
   if (drawn.outline && experiment.outline_sd > 0) {
     experiment.body.half_length += e.outline_sd * normal(random);
-    experiment.body.radius = std::max(0.5 * experiment.body.radius, experiment.body.radius + e.outline_sd * normal(random));
+    experiment.body.radius = std::max(0.5 * experiment.body.radius,
+                                      experiment.body.radius + e.outline_sd * normal(random));
   }
   experiment.floor = e.floor;
   experiment.motion.flight.gravity_W = e.drops.front().gravity;
@@ -167,7 +178,8 @@ inline TracksRepeat Record(const TracksExperiment& as_drawn, const Drawn& drawn,
 }
 
 // `intervals`: with intervals and error budget, else the coefficients alone.
-inline TracksRepeat Repeat(const TracksExperiment& e, const Drawn& drawn, bool intervals, std::mt19937_64& random) {
+inline TracksRepeat Repeat(const TracksExperiment& e, const Drawn& drawn, bool intervals,
+                           std::mt19937_64& random) {
   TracksRepeat out = Record(e, drawn, random);
   Experiment& experiment = out.experiment;
   MarkerRecordings& markers = out.markers;

@@ -1,5 +1,6 @@
 #pragma once
-// Random synthetic experiments through the whole back half of the chain: poses -> events -> (mu, e), with the truth beside it.
+// Random synthetic experiments through the whole back half of the chain: poses -> events -> (mu,
+// e), with the truth beside it.
 
 #include <fmt/core.h>
 
@@ -18,14 +19,21 @@ namespace impactlab::twin {
 
 struct TwinOptions {
   bool planar = true;
-  bool unmodelled = false;  // effects the estimator does not model: scatter of coefficients, heavy tails, wild events, lost frames
+  // effects the estimator does not model: scatter of coefficients, heavy tails, wild events, lost
+  // frames
+  bool unmodelled = false;
   int drops = 20;
 };
 
 // A random body, camera and surface.
-inline SynthOptions RandomScene(std::mt19937_64& rng, const TwinOptions& options, std::uint64_t seed) {
-  const auto uniform = [&](double lo, double hi) { return std::uniform_real_distribution<double>(lo, hi)(rng); };
-  const auto log_uniform = [&](double lo, double hi) { return std::exp(uniform(std::log(lo), std::log(hi))); };
+inline SynthOptions RandomScene(std::mt19937_64& rng, const TwinOptions& options,
+                                std::uint64_t seed) {
+  const auto uniform = [&](double lo, double hi) {
+    return std::uniform_real_distribution<double>(lo, hi)(rng);
+  };
+  const auto log_uniform = [&](double lo, double hi) {
+    return std::exp(uniform(std::log(lo), std::log(hi)));
+  };
   SynthOptions scene;
   const double size = log_uniform(0.03, 0.15), mass = log_uniform(0.05, 1);
   switch (std::uniform_int_distribution<int>(0, 3)(rng)) {
@@ -33,10 +41,13 @@ inline SynthOptions RandomScene(std::mt19937_64& rng, const TwinOptions& options
       scene.body = MakeBox(Eigen::Vector3d::Constant(size), mass, options.planar);
       break;
     case 1:
-      scene.body = MakeBox({size, size * uniform(0.4, 0.9), size * uniform(0.5, 1)}, mass, options.planar);
+      scene.body =
+          MakeBox({size, size * uniform(0.4, 0.9), size * uniform(0.5, 1)}, mass, options.planar);
       break;
     case 2:
-      scene.body = MakeEllipsoid({size / 2, size / 2 * uniform(0.6, 0.9), size / 2 * uniform(0.6, 0.9)}, mass, options.planar);
+      scene.body =
+          MakeEllipsoid({size / 2, size / 2 * uniform(0.6, 0.9), size / 2 * uniform(0.6, 0.9)},
+                        mass, options.planar);
       break;
     default: {
       std::vector<Eigen::Vector3d> vertices;
@@ -46,7 +57,10 @@ inline SynthOptions RandomScene(std::mt19937_64& rng, const TwinOptions& options
           vertices.push_back({size / 2 * std::cos(a), 0, size / 2 * std::sin(a)});
         }
       } else {
-        vertices = {{size / 2, 0, -size / 4}, {-size / 4, size / 2, -size / 4}, {-size / 4, -size / 2, -size / 4}, {0, 0, size / 2}};
+        vertices = {{size / 2, 0, -size / 4},
+                    {-size / 4, size / 2, -size / 4},
+                    {-size / 4, -size / 2, -size / 4},
+                    {0, 0, size / 2}};
       }
       scene.body = MakePolytope(vertices, mass, options.planar);
     }
@@ -80,13 +94,16 @@ inline SynthOptions RandomScene(std::mt19937_64& rng, const TwinOptions& options
 
 struct TwinOutcome {
   SynthOptions scene;
-  int accepted = 0, slipping = 0, sticking = 0;  // accepted events; those that truly end sliding; those that truly end sticking
-  double information_mu = 0;                     // Fisher information of mu over the true events and the scatter of the scene
+  // accepted events; those that truly end sliding; those that truly end sticking
+  int accepted = 0, slipping = 0, sticking = 0;
+  // Fisher information of mu over the true events and the scatter of the scene
+  double information_mu = 0;
   LawFit fit;
 };
 
 // `first_impacts` of each recording; 0: all.
-inline TwinOutcome RunTwin(const SynthOptions& scene, const IdentifyOptions& identify, int first_impacts = 1) {
+inline TwinOutcome RunTwin(const SynthOptions& scene, const IdentifyOptions& identify,
+                           int first_impacts = 1) {
   TwinOutcome out;
   out.scene = scene;
   const SynthSet set = Synthesise(scene);
@@ -101,14 +118,18 @@ inline TwinOutcome RunTwin(const SynthOptions& scene, const IdentifyOptions& ide
   }
   out.accepted = static_cast<int>(events.size());
   for (const ImpactEvent& event : events) {
-    const auto truth = std::find_if(set.truth.events.begin(), set.truth.events.end(),
-                                    [&](const ImpactEvent& t) { return t.recording == event.recording && t.impact == event.impact; });
+    const auto truth =
+        std::find_if(set.truth.events.begin(), set.truth.events.end(), [&](const ImpactEvent& t) {
+          return t.recording == event.recording && t.impact == event.impact;
+        });
     if (truth == set.truth.events.end()) continue;
     const ImpactDerivatives d = Differentiate(truth->contact, scene.model);
     const double p = -truth->contact.v_minus_F.z() / truth->contact.A_F(2, 2);
     const Eigen::Vector3d by_mu = (d.dJ.col(10) + d.dJ.col(11)) / p;
-    out.information_mu += by_mu.head<2>().squaredNorm() / std::pow(scene.sd_tangential, 2) + std::pow(by_mu.z() / scene.sd_normal, 2);
-    // An impact that ends sliding shows mu in its impulse; one that ends sticking mostly says that mu was large enough.
+    out.information_mu += by_mu.head<2>().squaredNorm() / std::pow(scene.sd_tangential, 2) +
+                          std::pow(by_mu.z() / scene.sd_normal, 2);
+    // An impact that ends sliding shows mu in its impulse; one that ends sticking mostly says that
+    // mu was large enough.
     ++(d.path_case.digit % 2 == 0 ? out.slipping : out.sticking);
   }
   out.fit = Identify(events, scene.body, ImpactModel{.law = scene.model.law}, identify);

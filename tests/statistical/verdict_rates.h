@@ -1,5 +1,6 @@
 #pragma once
-// Verdicts on laws over many campaigns: of validation on impacts left out of the fit, and of the test between two laws.
+// Verdicts on laws over many campaigns: of validation on impacts left out of the fit, and of the
+// test between two laws.
 
 #include <map>
 #include <numeric>
@@ -18,9 +19,10 @@ namespace impactlab::twin {
 // Probability of |E| > 2 u_val under a true law.
 inline const double kFalseAlarm = 2 * NormalCdf(-2);
 
-// Square, energetic law, no scatter: 24 drops, of which the first is left out with its fold. By quantity whether `law`, fitted to the
-// others, is called discrepant with it.
-inline std::map<std::string, bool> HeldOutVerdicts(RestitutionLaw law, double sd_v, std::uint64_t seed) {
+// Square, energetic law, no scatter: 24 drops, of which the first is left out with its fold. By
+// quantity whether `law`, fitted to the others, is called discrepant with it.
+inline std::map<std::string, bool> HeldOutVerdicts(RestitutionLaw law, double sd_v,
+                                                   std::uint64_t seed) {
   std::mt19937_64 random(seed);
   Options options;
   options.n = 24;
@@ -34,7 +36,8 @@ inline std::map<std::string, bool> HeldOutVerdicts(RestitutionLaw law, double sd
   identify.fit_discrepancy = identify.influence = identify.intervals = false;
   identify.likelihood = Likelihood::kGaussian;
   FitResult fit;
-  fit.fits.push_back(Identify(events, body, {.law = law, .e = 0.5, .mu_k = 0.25, .mu_s = 0.25}, identify));
+  fit.fits.push_back(
+      Identify(events, body, {.law = law, .e = 0.5, .mu_k = 0.25, .mu_s = 0.25}, identify));
   ValidationOptions validation;
   validation.tolerance_velocity = validation.tolerance_spin = validation.tolerance_ratio = 1e-9;
   std::map<std::string, bool> out;
@@ -70,18 +73,23 @@ struct LawRates {
 };
 
 // Campaigns of `drops` impacts under either law, judged by the critical value that `rival` gives.
-inline LawRates RatesOf(const LawTest& test, const PlanRival& rival, int drops, int campaigns, std::uint64_t seed) {
-  const double critical = drops * rival.mean_other + NormalQuantile(0.95) * std::sqrt(drops) * rival.sd_other;
-  const ImpactModel own{test.plan.law, test.plan.e.a, test.plan.mu.a, test.plan.mu.a}, other{rival.law, rival.e, rival.mu, rival.mu};
+inline LawRates RatesOf(const LawTest& test, const PlanRival& rival, int drops, int campaigns,
+                        std::uint64_t seed) {
+  const double critical =
+      drops * rival.mean_other + NormalQuantile(0.95) * std::sqrt(drops) * rival.sd_other;
+  const ImpactModel own{test.plan.law, test.plan.e.a, test.plan.mu.a, test.plan.mu.a},
+      other{rival.law, rival.e, rival.mu, rival.mu};
   IdentifyOptions quick;
   quick.intervals = quick.influence = false;
   const auto n = static_cast<std::size_t>(campaigns);
   std::vector<char> found(n), alarm(n);
   ForEachIndex(2 * n, 0, [&](std::size_t i) {
     const bool is_own = i < n;
-    std::mt19937_64 random(seed * 31 + 7919ull * (i + 1) + 104729ull * static_cast<std::uint64_t>(drops));
+    std::mt19937_64 random(seed * 31 + 7919ull * (i + 1) +
+                           104729ull * static_cast<std::uint64_t>(drops));
     const std::vector<ImpactEvent> events =
-        DrawCampaign(test.settings, std::vector<int>{drops}, test.plan.body, is_own ? own : other, test.plan.scatter, random);
+        DrawCampaign(test.settings, std::vector<int>{drops}, test.plan.body, is_own ? own : other,
+                     test.plan.scatter, random);
     ImpactModel start = own;
     double difference = Identify(events, test.plan.body, start, quick).loglik;
     start.law = rival.law;

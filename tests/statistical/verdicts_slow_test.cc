@@ -1,5 +1,6 @@
-// What campaigns say of mu and e* where all impacts stick, and where all slide: from tracks of cameras that are calibrated with errors,
-// clocks apart and a layout known to 0.1 mm, to the verdict.
+// What campaigns say of mu and e* where all impacts stick, and where all slide: from tracks of
+// cameras that are calibrated with errors, clocks apart and a layout known to 0.1 mm, to the
+// verdict.
 
 #include <gtest/gtest.h>
 
@@ -14,12 +15,15 @@ namespace {
 
 struct Verdict {
   int accepted = 0;
-  double least_needed = 0;  // of the impacts that stick, the largest ratio of impulses: mu cannot be below
+  // of the impacts that stick, the largest ratio of impulses: mu cannot be below
+  double least_needed = 0;
   ParameterEstimate mu, e;
 };
 
-Verdict JudgeCampaign(test::Thing thing, const ImpactModel& model, const std::string& cases, std::uint64_t seed) {
-  const TracksExperiment experiment = MakeTracksExperiment(thing, 12, 20 * M_PI / 180, seed, model, cases);
+Verdict JudgeCampaign(test::Thing thing, const ImpactModel& model, const std::string& cases,
+                      std::uint64_t seed) {
+  const TracksExperiment experiment =
+      MakeTracksExperiment(thing, 12, 20 * M_PI / 180, seed, model, cases);
   std::mt19937_64 random(seed + 1);
   const TracksRepeat repeat = Repeat(experiment, {}, true, random);
   Verdict v;
@@ -34,21 +38,27 @@ Verdict JudgeCampaign(test::Thing thing, const ImpactModel& model, const std::st
   return v;
 }
 
-// One draw in twenty leaves an interval of 95 %; whether as many do is what the studies of coverage count. Here one draw of each scene is
-// judged, by the interval of 99.9 %; by its bounds as they are where there is no value.
+// One draw in twenty leaves an interval of 95 %; whether as many do is what the studies of coverage
+// count. Here one draw of each scene is judged, by the interval of 99.9 %; by its bounds as they
+// are where there is no value.
 void ExpectHolds(const ParameterEstimate& p, double truth) {
   const double wider = NormalQuantile(0.9995) / NormalQuantile(0.975);
-  const auto moved = [&](double bound) { return std::isfinite(p.value) ? p.value + wider * (bound - p.value) : bound; };
+  const auto moved = [&](double bound) {
+    return std::isfinite(p.value) ? p.value + wider * (bound - p.value) : bound;
+  };
   EXPECT_LE(moved(p.lower95), truth) << p.name;
   EXPECT_GE(moved(p.upper95), truth) << p.name;
 }
 
-// mu = 0.9 stops every contact. Of a ball the normal impulse does not feel the friction: only what the strongest push asked for is in the
-// data. A rod or a box feels how long it slid before it stuck, through the work of compression: their mu is known from above as well.
+// mu = 0.9 stops every contact. Of a ball the normal impulse does not feel the friction: only what
+// the strongest push asked for is in the data. A rod or a box feels how long it slid before it
+// stuck, through the work of compression: their mu is known from above as well.
 TEST(Verdicts, AllSticking) {
-  const ImpactModel model = {.law = RestitutionLaw::kEnergetic, .e = 0.55, .mu_k = 0.9, .mu_s = 0.9};
+  const ImpactModel model = {
+      .law = RestitutionLaw::kEnergetic, .e = 0.55, .mu_k = 0.9, .mu_s = 0.9};
   for (const auto& [thing, seed] :
-       {std::pair(test::Thing::kRod, 41), std::pair(test::Thing::kBox, 42), std::pair(test::Thing::kBall, 43)}) {
+       {std::pair(test::Thing::kRod, 41), std::pair(test::Thing::kBox, 42),
+        std::pair(test::Thing::kBall, 43)}) {
     SCOPED_TRACE(seed);
     const Verdict v = JudgeCampaign(thing, model, "135", static_cast<std::uint64_t>(seed));
     ASSERT_GE(v.accepted, 8);
@@ -67,9 +77,11 @@ TEST(Verdicts, AllSticking) {
 }
 
 TEST(Verdicts, AllSliding) {
-  const ImpactModel model = {.law = RestitutionLaw::kEnergetic, .e = 0.55, .mu_k = 0.08, .mu_s = 0.08};
+  const ImpactModel model = {
+      .law = RestitutionLaw::kEnergetic, .e = 0.55, .mu_k = 0.08, .mu_s = 0.08};
   for (const auto& [thing, seed] :
-       {std::pair(test::Thing::kRod, 51), std::pair(test::Thing::kBox, 52), std::pair(test::Thing::kBall, 53)}) {
+       {std::pair(test::Thing::kRod, 51), std::pair(test::Thing::kBox, 52),
+        std::pair(test::Thing::kBall, 53)}) {
     SCOPED_TRACE(seed);
     const Verdict v = JudgeCampaign(thing, model, "0", static_cast<std::uint64_t>(seed));
     ASSERT_GE(v.accepted, 8);

@@ -43,7 +43,8 @@ inline void Check(int code, const char* what) {
 }
 
 // `fill` sets the pixels of frame k. The container follows from the extension of `path`.
-inline void WriteClip(const std::filesystem::path& path, const ClipOptions& options, const std::function<void(int, AVFrame&)>& fill) {
+inline void WriteClip(const std::filesystem::path& path, const ClipOptions& options,
+                      const std::function<void(int, AVFrame&)>& fill) {
   av_log_set_level(AV_LOG_QUIET);
   AVFormatContext* format = nullptr;
   Check(avformat_alloc_output_context2(&format, nullptr, nullptr, path.c_str()), "container");
@@ -68,13 +69,16 @@ inline void WriteClip(const std::filesystem::path& path, const ClipOptions& opti
     codec->flags |= AV_CODEC_FLAG_INTERLACED_DCT | AV_CODEC_FLAG_INTERLACED_ME;
     codec->field_order = options.top_first ? AV_FIELD_TT : AV_FIELD_BB;
   }
-  for (const auto& [key, value] : options.more) Check(av_opt_set(codec, key.c_str(), value.c_str(), AV_OPT_SEARCH_CHILDREN), "option");
-  if ((format->oformat->flags & AVFMT_GLOBALHEADER) != 0) codec->flags |= AV_CODEC_FLAG_GLOBAL_HEADER;
+  for (const auto& [key, value] : options.more)
+    Check(av_opt_set(codec, key.c_str(), value.c_str(), AV_OPT_SEARCH_CHILDREN), "option");
+  if ((format->oformat->flags & AVFMT_GLOBALHEADER) != 0)
+    codec->flags |= AV_CODEC_FLAG_GLOBAL_HEADER;
   Check(avcodec_open2(codec, encoder, nullptr), "open encoder");
   Check(avcodec_parameters_from_context(stream->codecpar, codec), "parameters");
   stream->time_base = options.time_base;
   if (options.rotation_deg != 0 || options.upside_down) {
-    auto* matrix = reinterpret_cast<std::int32_t*>(av_stream_new_side_data(stream, AV_PKT_DATA_DISPLAYMATRIX, 9 * sizeof(std::int32_t)));
+    auto* matrix = reinterpret_cast<std::int32_t*>(
+        av_stream_new_side_data(stream, AV_PKT_DATA_DISPLAYMATRIX, 9 * sizeof(std::int32_t)));
     av_display_rotation_set(matrix, options.rotation_deg);
     if (options.upside_down) av_display_matrix_flip(matrix, 0, 1);
   }
@@ -124,7 +128,8 @@ inline void WriteClip(const std::filesystem::path& path, const ClipOptions& opti
 }
 
 // A single picture (PNG, TIFF, JPEG ... as the encoder says) as the bytes of its file.
-inline std::string EncodePicture(const ClipOptions& options, const std::function<void(AVFrame&)>& fill) {
+inline std::string EncodePicture(const ClipOptions& options,
+                                 const std::function<void(AVFrame&)>& fill) {
   const AVCodec* encoder = avcodec_find_encoder_by_name(options.encoder.c_str());
   Check(encoder != nullptr ? 0 : -1, "encoder");
   AVCodecContext* codec = avcodec_alloc_context3(encoder);
@@ -138,14 +143,16 @@ inline std::string EncodePicture(const ClipOptions& options, const std::function
   codec->thread_count = 1;
   codec->color_range = frame->color_range = options.range;
   codec->color_trc = frame->color_trc = options.transfer;
-  for (const auto& [key, value] : options.more) Check(av_opt_set(codec, key.c_str(), value.c_str(), AV_OPT_SEARCH_CHILDREN), "option");
+  for (const auto& [key, value] : options.more)
+    Check(av_opt_set(codec, key.c_str(), value.c_str(), AV_OPT_SEARCH_CHILDREN), "option");
   Check(avcodec_open2(codec, encoder, nullptr), "open encoder");
   Check(av_frame_get_buffer(frame, 0), "frame");
   fill(*frame);
   Check(avcodec_send_frame(codec, frame), "encode");
   Check(avcodec_send_frame(codec, nullptr), "flush");
   Check(avcodec_receive_packet(codec, packet), "packet");
-  std::string bytes(reinterpret_cast<const char*>(packet->data), static_cast<std::size_t>(packet->size));
+  std::string bytes(reinterpret_cast<const char*>(packet->data),
+                    static_cast<std::size_t>(packet->size));
   av_packet_free(&packet);
   av_frame_free(&frame);
   avcodec_free_context(&codec);
@@ -158,7 +165,8 @@ inline void FillGray(AVFrame& frame, const GrayImage& image) {
     for (int x = 0; x < image.width; ++x) frame.data[0][y * frame.linesize[0] + x] = image.At(x, y);
   for (int plane = 1; plane < 3 && frame.data[plane] != nullptr; ++plane)
     for (int y = 0; y < (image.height + 1) / 2; ++y)
-      for (int x = 0; x < (image.width + 1) / 2; ++x) frame.data[plane][y * frame.linesize[plane] + x] = 128;
+      for (int x = 0; x < (image.width + 1) / 2; ++x)
+        frame.data[plane][y * frame.linesize[plane] + x] = 128;
 }
 
 inline std::vector<std::int64_t> EvenStamps(int n, std::int64_t step, std::int64_t first = 0) {

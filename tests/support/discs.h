@@ -1,5 +1,6 @@
 #pragma once
-// Pictures of discs of known position, integrated over every pixel, for tests and benchmarks of marker detection.
+// Pictures of discs of known position, integrated over every pixel, for tests and benchmarks of
+// marker detection.
 
 #include <Eigen/Core>
 #include <algorithm>
@@ -20,9 +21,10 @@ struct Disc {
   Eigen::Vector2d motion = Eigen::Vector2d::Zero();  // during the exposure, centred on q [px]
 };
 
-// Adds the disc to a picture that is not yet rounded: coverage of sub-pixels of a quarter pixel, blurred by a Gaussian through the error
-// function of its edge, which is exact to 1 % of the amplitude at radius 2 and better above; symmetric about q in any case, so that the
-// centroid of the sampled light is q to better than 1e-3 px.
+// Adds the disc to a picture that is not yet rounded: coverage of sub-pixels of a quarter pixel,
+// blurred by a Gaussian through the error function of its edge, which is exact to 1 % of the
+// amplitude at radius 2 and better above; symmetric about q in any case, so that the centroid of
+// the sampled light is q to better than 1e-3 px.
 inline void AddDisc(const Disc& disc, int width, int height, std::vector<double>* picture) {
   constexpr int kSub = 4;
   const int steps = 1 + static_cast<int>(std::ceil(2 * disc.motion.norm()));
@@ -43,7 +45,8 @@ inline void AddDisc(const Disc& disc, int width, int height, std::vector<double>
         } else {
           for (int j = 0; j < kSub; ++j) {
             for (int i = 0; i < kSub; ++i) {
-              const double r = std::hypot(x + (i + 0.5) / kSub - 0.5 - c.x(), y + (j + 0.5) / kSub - 0.5 - c.y());
+              const double r = std::hypot(x + (i + 0.5) / kSub - 0.5 - c.x(),
+                                          y + (j + 0.5) / kSub - 0.5 - c.y());
               light += 0.5 * std::erfc((r - disc.radius) * across) / (kSub * kSub);
             }
           }
@@ -55,11 +58,13 @@ inline void AddDisc(const Disc& disc, int width, int height, std::vector<double>
 }
 
 // White noise, rounded and clipped to grey levels.
-inline GrayImage Expose(const std::vector<double>& picture, int width, int height, double noise, std::mt19937_64& rng) {
+inline GrayImage Expose(const std::vector<double>& picture, int width, int height, double noise,
+                        std::mt19937_64& rng) {
   GrayImage image{width, height, std::vector<std::uint8_t>(picture.size())};
   std::normal_distribution<double> normal(0, 1);
   for (std::size_t i = 0; i < picture.size(); ++i) {
-    image.pixels[i] = static_cast<std::uint8_t>(std::clamp(std::lround(picture[i] + noise * normal(rng)), 0l, 255l));
+    image.pixels[i] = static_cast<std::uint8_t>(
+        std::clamp(std::lround(picture[i] + noise * normal(rng)), 0l, 255l));
   }
   return image;
 }

@@ -13,8 +13,9 @@ class TemporaryFolder {
  public:
   TemporaryFolder() {
     static int counter = 0;
-    path_ = std::filesystem::temp_directory_path() /
-            ("impactlab data \xC3\xA9-" + std::to_string(::getpid()) + "-" + std::to_string(counter++));
+    path_ =
+        std::filesystem::temp_directory_path() /
+        ("impactlab data \xC3\xA9-" + std::to_string(::getpid()) + "-" + std::to_string(counter++));
     std::filesystem::create_directories(path_);
   }
   ~TemporaryFolder() {

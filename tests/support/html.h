@@ -15,8 +15,9 @@ inline std::size_t CountOf(const std::string& text, const std::string& part) {
   return n;
 }
 
-// Reads a page the way a browser does: names of open elements are matched with those that close them, attributes must be quoted, the
-// content of <script> and <style> runs to their end tag. Returns what is wrong, empty when nothing is.
+// Reads a page the way a browser does: names of open elements are matched with those that close
+// them, attributes must be quoted, the content of <script> and <style> runs to their end tag.
+// Returns what is wrong, empty when nothing is.
 inline std::string HtmlFault(const std::string& page) {
   static const std::set<std::string> kVoid = {"meta", "link", "br", "img"};
   static const std::set<std::string> kSelfClosing = {"path", "circle", "image"};
@@ -40,14 +41,16 @@ inline std::string HtmlFault(const std::string& page) {
         if (page[k + 1] != '"') return "an unquoted attribute at " + page.substr(i, 60);
         const std::size_t end = page.find('"', k + 2);
         const std::string value = page.substr(k + 2, end - k - 2);
-        if (page.compare(k - 3, 3, " id") == 0 && !ids.insert(value).second) return "id " + value + " twice";
+        if (page.compare(k - 3, 3, " id") == 0 && !ids.insert(value).second)
+          return "id " + value + " twice";
         k = end;
       }
       ++k;
     }
     i = k + 1;
     if (closes) {
-      if (open.empty() || open.back() != name) return "</" + name + "> closes " + (open.empty() ? "nothing" : open.back());
+      if (open.empty() || open.back() != name)
+        return "</" + name + "> closes " + (open.empty() ? "nothing" : open.back());
       open.pop_back();
     } else if (slash) {
       if (!kSelfClosing.count(name)) return "<" + name + "/> is not an empty element";

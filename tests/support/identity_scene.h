@@ -1,6 +1,7 @@
 #pragma once
-// Marked bodies in flight and impact in front of a rig, and what a tracker that loses and exchanges names would make of them. The motion is
-// plain: parabolas and constant spin with a jump in between.
+// Marked bodies in flight and impact in front of a rig, and what a tracker that loses and exchanges
+// names would make of them. The motion is plain: parabolas and constant spin with a jump in
+// between.
 
 #include <Eigen/Core>
 #include <Eigen/Geometry>
@@ -31,14 +32,16 @@ struct IdentitySceneOptions {
   double frame_rate = 240;                     // [1/s]
   double duration = 0.6;                       // [s]
   double pixel_sd = 0.15;                      // [px]
-  double late = 0;                             // second camera, in frames: exposed later, time stamps say so
-  double late_unknown = 0;                     // the same, time stamps do not
-  bool shuffled = true;                        // names of every camera in an order of its own
-  int swaps = 3;                               // in each camera, at any moment
-  double swap_in_encounter = 0.5;              // chance of an exchange where two images come near
-  int occlusions = 3;                          // in each camera, of one marker for 2 to 12 frames
-  int clutter = 0;                             // standing spots in each camera
-  bool second_body = false;                    // a similar one that crosses, spacing `second_scale` times as large
+  // second camera, in frames: exposed later, time stamps say so
+  double late = 0;
+  double late_unknown = 0;         // the same, time stamps do not
+  bool shuffled = true;            // names of every camera in an order of its own
+  int swaps = 3;                   // in each camera, at any moment
+  double swap_in_encounter = 0.5;  // chance of an exchange where two images come near
+  int occlusions = 3;              // in each camera, of one marker for 2 to 12 frames
+  int clutter = 0;                 // standing spots in each camera
+  // a similar one that crosses, spacing `second_scale` times as large
+  bool second_body = false;
   double second_scale = 1.08;
   double layout_error = 2e-4;  // standard deviation of a coordinate of the layout as given [m]
   double rig_error = 1;        // times 2e-4 rad and 0.2 mm, each axis
@@ -72,13 +75,16 @@ inline SceneBody MakeMarkedBody(MarkedBody kind, std::mt19937_64& random) {
     for (double s : {0.0, 2.5 / 3.5, 1.0}) add({(s - 0.5) * length, 0, 0}, none);
   } else if (kind == MarkedBody::kBar) {
     const double s = 1 + 0.2 * unit(random);
-    for (const auto& [x, z] : {std::pair{-0.09, -0.01}, {-0.05, 0.012}, {0.02, -0.012}, {0.055, 0.01}, {0.095, -0.004}})
+    for (const auto& [x, z] :
+         {std::pair{-0.09, -0.01}, {-0.05, 0.012}, {0.02, -0.012}, {0.055, 0.01}, {0.095, -0.004}})
       add({s * x, 0, s * z}, none);
   } else if (kind == MarkedBody::kBall) {
     const double radius = 0.05;
     for (int tries = 0; body.p.size() < 12 && tries < 100000; ++tries) {
-      const Eigen::Vector3d n = Eigen::Vector3d(unit(random), unit(random), unit(random)).normalized();
-      const bool apart = std::all_of(body.normal.begin(), body.normal.end(), [&](const auto& other) { return (n - other).norm() > 0.6; });
+      const Eigen::Vector3d n =
+          Eigen::Vector3d(unit(random), unit(random), unit(random)).normalized();
+      const bool apart = std::all_of(body.normal.begin(), body.normal.end(),
+                                     [&](const auto& other) { return (n - other).norm() > 0.6; });
       if (apart) add(radius * n, n);
     }
   } else {
@@ -89,11 +95,14 @@ inline SceneBody MakeMarkedBody(MarkedBody kind, std::mt19937_64& random) {
         n[axis] = side;
         std::vector<Eigen::Vector3d> own;
         while (own.size() < 3) {
-          Eigen::Vector3d p(unit(random) * half.x(), unit(random) * half.y(), unit(random) * half.z());
+          Eigen::Vector3d p(unit(random) * half.x(), unit(random) * half.y(),
+                            unit(random) * half.z());
           p *= 0.85;
           p[axis] = side * half[axis];
           const auto far = [&](const auto& o) { return (o - p).norm() > 0.016; };
-          if (std::all_of(own.begin(), own.end(), far) && std::all_of(body.p.begin(), body.p.end(), far)) own.push_back(p);
+          if (std::all_of(own.begin(), own.end(), far) &&
+              std::all_of(body.p.begin(), body.p.end(), far))
+            own.push_back(p);
         }
         for (const auto& p : own) add(p, n);
       }
@@ -127,7 +136,9 @@ inline SceneMotion MakeSceneMotion(double duration, std::mt19937_64& random) {
   m.v_plus = Eigen::Vector3d(0.5 * unit(random), 0.3 * unit(random), 1.6 + 0.5 * unit(random));
   m.omega_minus = 6 * vector();
   m.omega_plus = 20 * vector();
-  m.R = Eigen::Quaterniond(unit(random), unit(random), unit(random), unit(random)).normalized().toRotationMatrix();
+  m.R = Eigen::Quaterniond(unit(random), unit(random), unit(random), unit(random))
+            .normalized()
+            .toRotationMatrix();
   return m;
 }
 
@@ -136,7 +147,8 @@ inline CameraRig RigAround(int cameras, double angle) {
   CameraRig rig;
   for (int c = 0; c < cameras; ++c) {
     const double a = (c - 0.5 * (cameras - 1)) * angle;
-    const Eigen::Vector3d p(1.2 * std::sin(a), -1.2 * std::cos(a), 0.15 + 0.05 * c), forward = -p.normalized();
+    const Eigen::Vector3d p(1.2 * std::sin(a), -1.2 * std::cos(a), 0.15 + 0.05 * c),
+        forward = -p.normalized();
     const Eigen::Vector3d right = forward.cross(Eigen::Vector3d::UnitZ()).normalized();
     RigCamera camera;
     camera.name = "camera" + std::to_string(c);
@@ -152,10 +164,13 @@ inline IdentityScene MakeIdentityScene(const IdentitySceneOptions& o, std::uint6
   std::mt19937_64 random(seed);
   std::normal_distribution<double> normal;
   std::uniform_real_distribution<double> unit(-1, 1), share(0, 1);
-  const auto pick = [&](int n) { return static_cast<int>(std::uniform_int_distribution<int>(0, n - 1)(random)); };
+  const auto pick = [&](int n) {
+    return static_cast<int>(std::uniform_int_distribution<int>(0, n - 1)(random));
+  };
   IdentityScene scene;
   const SceneBody body = MakeMarkedBody(o.body, random);
-  SceneMotion motion = MakeSceneMotion(o.duration, random), other = MakeSceneMotion(o.duration, random);
+  SceneMotion motion = MakeSceneMotion(o.duration, random),
+              other = MakeSceneMotion(o.duration, random);
   other.p = motion.p + Eigen::Vector3d(0.03, 0.03, 0.02);  // the two meet
   other.v_minus.x() = -motion.v_minus.x() - 0.3;
   scene.impact_time = motion.t_impact;
@@ -165,19 +180,26 @@ inline IdentityScene MakeIdentityScene(const IdentitySceneOptions& o, std::uint6
   for (int c = 0; c < o.cameras; ++c) {
     const int at = FirstParameter(truth, c) + IntrinsicCount(truth.cameras[c].camera.model);
     if (c == 0) continue;
-    const Eigen::Vector3d r = 2e-4 * o.rig_error * Eigen::Vector3d(normal(random), normal(random), normal(random));
-    if (r.norm() > 0) scene.rig.cameras[c].X_WC.linear() *= Eigen::AngleAxisd(r.norm(), r.normalized()).toRotationMatrix();
-    scene.rig.cameras[c].X_WC.translation() += 2e-4 * o.rig_error * Eigen::Vector3d(normal(random), normal(random), normal(random));
-    for (int k = 0; k < 6; ++k) scene.rig.covariance(at + k, at + k) = std::pow(2e-4 * o.rig_error, 2);
+    const Eigen::Vector3d r =
+        2e-4 * o.rig_error * Eigen::Vector3d(normal(random), normal(random), normal(random));
+    if (r.norm() > 0)
+      scene.rig.cameras[c].X_WC.linear() *=
+          Eigen::AngleAxisd(r.norm(), r.normalized()).toRotationMatrix();
+    scene.rig.cameras[c].X_WC.translation() +=
+        2e-4 * o.rig_error * Eigen::Vector3d(normal(random), normal(random), normal(random));
+    for (int k = 0; k < 6; ++k)
+      scene.rig.covariance(at + k, at + k) = std::pow(2e-4 * o.rig_error, 2);
   }
   if (!o.rig_covariance) scene.rig.covariance.resize(0, 0);
   const int own = static_cast<int>(body.p.size()), things = own + (o.second_body ? own : 0);
   for (const Eigen::Vector3d& p : body.p) {
-    scene.layout.push_back(p + o.layout_error * Eigen::Vector3d(normal(random), normal(random), normal(random)));
+    scene.layout.push_back(p + o.layout_error *
+                                   Eigen::Vector3d(normal(random), normal(random), normal(random)));
   }
   const int names = things + o.clutter;
   for (int i = 0; i < names; ++i) {
-    scene.tracks.markers.push_back(i < own ? "m" + std::to_string(i + 1) : "x" + std::to_string(i - own + 1));
+    scene.tracks.markers.push_back(i < own ? "m" + std::to_string(i + 1)
+                                           : "x" + std::to_string(i - own + 1));
   }
   const int frames = static_cast<int>(o.duration * o.frame_rate);
   for (int c = 0; c < o.cameras; ++c) {
@@ -188,7 +210,8 @@ inline IdentityScene MakeIdentityScene(const IdentitySceneOptions& o, std::uint6
     // Names of the body's own markers only, or a tracker's choice among all there are.
     if (o.shuffled) std::shuffle(name.begin(), name.end(), random);
     std::vector<Eigen::Vector2d> spots;
-    for (int k = 0; k < o.clutter; ++k) spots.emplace_back(640 + 250 * unit(random), 480 + 250 * unit(random));
+    for (int k = 0; k < o.clutter; ++k)
+      spots.emplace_back(640 + 250 * unit(random), 480 + 250 * unit(random));
     std::multimap<int, int> hidden;  // frame, thing
     for (int k = 0; k < o.occlusions; ++k) {
       const int thing = pick(things), first = pick(frames), n = 2 + pick(11);
@@ -202,7 +225,8 @@ inline IdentityScene MakeIdentityScene(const IdentitySceneOptions& o, std::uint6
       double t = 0;
     };
     std::vector<Last> last(static_cast<std::size_t>(names));  // of a name
-    std::vector<char> was_seen(static_cast<std::size_t>(names), 0), was_near(static_cast<std::size_t>(names), 0);
+    std::vector<char> was_seen(static_cast<std::size_t>(names), 0),
+        was_near(static_cast<std::size_t>(names), 0);
     for (int f = 0; f < frames; ++f) {
       const double stamp = (f + (c == 1 ? o.late : 0.13 * c * (o.late != 0))) / o.frame_rate;
       const double t = stamp + (c == 1 ? o.late_unknown / o.frame_rate : 0);
@@ -210,23 +234,29 @@ inline IdentityScene MakeIdentityScene(const IdentitySceneOptions& o, std::uint6
       for (int i = 0; i < things; ++i) {
         const int k = i % own;
         const Eigen::Isometry3d X = (i < own ? motion : other).At(t);
-        const Eigen::Vector3d p = X * ((i < own ? 1 : o.second_scale) * body.p[k]), n = X.linear() * body.normal[k];
-        if (body.normal[k].norm() > 0 && n.dot((camera.X_WC.translation() - p).normalized()) < 0.25) continue;
+        const Eigen::Vector3d p = X * ((i < own ? 1 : o.second_scale) * body.p[k]),
+                              n = X.linear() * body.normal[k];
+        if (body.normal[k].norm() > 0 && n.dot((camera.X_WC.translation() - p).normalized()) < 0.25)
+          continue;
         const auto range = hidden.equal_range(f);
-        if (std::any_of(range.first, range.second, [&](const auto& h) { return h.second == i; })) continue;
+        if (std::any_of(range.first, range.second, [&](const auto& h) { return h.second == i; }))
+          continue;
         const auto q = Project(camera.camera, camera.X_WC.inverse() * p);
         if (!q || q->x() < 2 || q->y() < 2 || q->x() > 1277 || q->y() > 957) continue;
         seen.emplace_back(i, *q + o.pixel_sd * Eigen::Vector2d(normal(random), normal(random)));
       }
       for (int k = 0; k < o.clutter; ++k) {
-        if ((f / 40 + k) % 4 != 3) seen.emplace_back(things + k, spots[k] + o.pixel_sd * Eigen::Vector2d(normal(random), normal(random)));
+        if ((f / 40 + k) % 4 != 3)
+          seen.emplace_back(
+              things + k, spots[k] + o.pixel_sd * Eigen::Vector2d(normal(random), normal(random)));
       }
       std::vector<char> near(static_cast<std::size_t>(names), 0), is_seen(near);
       for (const auto& [i, q] : seen) is_seen[i] = 1;
       for (std::size_t a = 0; a < seen.size(); ++a) {
         for (std::size_t b = a + 1; b < seen.size(); ++b) {
           const double d = (seen[a].second - seen[b].second).norm();
-          if (d < 10 && !(near[seen[a].first] && near[seen[b].first]) && !(was_near[seen[a].first] && was_near[seen[b].first]) &&
+          if (d < 10 && !(near[seen[a].first] && near[seen[b].first]) &&
+              !(was_near[seen[a].first] && was_near[seen[b].first]) &&
               share(random) < o.swap_in_encounter) {
             std::swap(name[seen[a].first], name[seen[b].first]);
           }
@@ -267,8 +297,10 @@ inline IdentityScene MakeIdentityScene(const IdentitySceneOptions& o, std::uint6
             scene.tracks.points.push_back(predicted);
           }
         }
-        if (o.impact_flags && std::abs(t - motion.t_impact) < 0.6 / o.frame_rate) point.flags |= kImpact;
-        l.v = f - l.frame == 1 ? Eigen::Vector2d((q - l.q) * o.frame_rate) : Eigen::Vector2d::Zero();
+        if (o.impact_flags && std::abs(t - motion.t_impact) < 0.6 / o.frame_rate)
+          point.flags |= kImpact;
+        l.v =
+            f - l.frame == 1 ? Eigen::Vector2d((q - l.q) * o.frame_rate) : Eigen::Vector2d::Zero();
         l.frame = f;
         l.t = stamp;
         l.q = q;
@@ -318,7 +350,8 @@ struct IdentityScore {
 };
 
 // `free_names`: names mean nothing but that they stay the same; the best renaming is taken.
-inline IdentityScore Judge(const IdentityScene& scene, const MarkerTracks& out, bool free_names = false) {
+inline IdentityScore Judge(const IdentityScene& scene, const MarkerTracks& out,
+                           bool free_names = false) {
   IdentityScore score;
   std::map<std::tuple<int, long long, double>, int> truth;
   for (std::size_t i = 0; i < scene.tracks.points.size(); ++i) {

@@ -1,6 +1,7 @@
 #pragma once
-// Pictures of markers by brute force, sharing nothing with the model of the fit: the shape is drawn on a grid many times finer than the
-// pixels, with the part of the exposure each point was covered, blurred by a sampled kernel, and summed up over every pixel.
+// Pictures of markers by brute force, sharing nothing with the model of the fit: the shape is drawn
+// on a grid many times finer than the pixels, with the part of the exposure each point was covered,
+// blurred by a sampled kernel, and summed up over every pixel.
 
 #include <Eigen/Core>
 #include <algorithm>
@@ -22,26 +23,36 @@ struct RenderedMarker {
   double blur = 0.7;
   double defocus = 0;  // radius of a uniform disc of confusion, beside the blur [px]
   Eigen::Vector2d motion = Eigen::Vector2d::Zero();
-  // Factor of the brightness of the marker at a place relative to its centre [px]; uniform where empty. Without motion only.
+  // Factor of the brightness of the marker at a place relative to its centre [px]; uniform where
+  // empty. Without motion only.
   std::function<double(const Eigen::Vector2d&)> shade = nullptr;
-  // What is seen beside it, over the brightness of the marker, at a place relative to its centre [px]; dark where empty. The cover is then
-  // that of the marker and what is behind it. Without motion only.
+  // What is seen beside it, over the brightness of the marker, at a place relative to its centre
+  // [px]; dark where empty. The cover is then that of the marker and what is behind it. Without
+  // motion only.
   std::function<double(const Eigen::Vector2d&)> backdrop = nullptr;
 };
 
-// Cover of the pixels between 0 and 1, from one fine drawing at every shift by whole steps of 1 / fine pixel.
+// Cover of the pixels between 0 and 1, from one fine drawing at every shift by whole steps of 1 /
+// fine pixel.
 class FineMarker {
  public:
-  // The picture is `size` by `size` pixels. marker.q lies within it; shifts move it by up to one pixel to the right and down.
+  // The picture is `size` by `size` pixels. marker.q lies within it; shifts move it by up to one
+  // pixel to the right and down.
   FineMarker(const RenderedMarker& marker, int width, int height, int fine = 16)
-      : width_(width), height_(height), fine_(fine), columns_((width + 2) * fine), rows_((height + 2) * fine) {
+      : width_(width),
+        height_(height),
+        fine_(fine),
+        columns_((width + 2) * fine),
+        rows_((height + 2) * fine) {
     std::vector<double> grid(static_cast<std::size_t>(columns_) * rows_);
     const double cos = std::cos(marker.angle), sin = std::sin(marker.angle);
     const auto normalise = [&](const Eigen::Vector2d& d) {
-      return Eigen::Vector2d((cos * d[0] + sin * d[1]) / marker.major, (-sin * d[0] + cos * d[1]) / marker.minor);
+      return Eigen::Vector2d((cos * d[0] + sin * d[1]) / marker.major,
+                             (-sin * d[0] + cos * d[1]) / marker.minor);
     };
     const bool moves = marker.motion.norm() > 0;
-    // Without motion a cell takes the part of its row that lies inside: a line along x of one cell, as if it were the motion.
+    // Without motion a cell takes the part of its row that lies inside: a line along x of one cell,
+    // as if it were the motion.
     const Eigen::Vector2d line = normalise(moves ? marker.motion : Eigen::Vector2d(1. / fine, 0));
     const int sub = 4;  // rows of a cell
     for (int row = 0; row < rows_; ++row)
@@ -49,7 +60,8 @@ class FineMarker {
         double sum = 0;
         Eigen::Vector2d d;
         for (int k = 0; k < sub; ++k) {
-          d = Eigen::Vector2d((column + 0.5) / fine - 1.5, (row + (k + 0.5) / sub) / fine - 1.5) - marker.q;
+          d = Eigen::Vector2d((column + 0.5) / fine - 1.5, (row + (k + 0.5) / sub) / fine - 1.5) -
+              marker.q;
           sum += Inside(marker.shape, normalise(d), line);
         }
         sum /= sub;
@@ -64,8 +76,8 @@ class FineMarker {
     sums_.assign(static_cast<std::size_t>(columns_ + 1) * (rows_ + 1), 0.);
     for (int row = 0; row < rows_; ++row)
       for (int column = 0; column < columns_; ++column)
-        At(column + 1, row + 1) =
-            grid[static_cast<std::size_t>(row) * columns_ + column] + At(column, row + 1) + At(column + 1, row) - At(column, row);
+        At(column + 1, row + 1) = grid[static_cast<std::size_t>(row) * columns_ + column] +
+                                  At(column, row + 1) + At(column + 1, row) - At(column, row);
   }
 
   int fine() const { return fine_; }
@@ -77,17 +89,21 @@ class FineMarker {
       for (int x = 0; x < width_; ++x) {
         const int x0 = (x + 1) * fine_ - right, y0 = (y + 1) * fine_ - down;
         cover[static_cast<std::size_t>(y) * width_ + x] =
-            (Look(x0 + fine_, y0 + fine_) - Look(x0, y0 + fine_) - Look(x0 + fine_, y0) + Look(x0, y0)) / (fine_ * fine_);
+            (Look(x0 + fine_, y0 + fine_) - Look(x0, y0 + fine_) - Look(x0 + fine_, y0) +
+             Look(x0, y0)) /
+            (fine_ * fine_);
       }
     return cover;
   }
 
  private:
-  // Part of the line d - line / 2 ... d + line / 2 inside the unit circle or the square of half side 1.
+  // Part of the line d - line / 2 ... d + line / 2 inside the unit circle or the square of half
+  // side 1.
   static double Inside(MarkerShape shape, const Eigen::Vector2d& d, const Eigen::Vector2d& line) {
     double from = -0.5, to = 0.5;
     if (shape == MarkerShape::kDisc) {
-      const double a = line.squaredNorm(), b = d.dot(line), c = d.squaredNorm() - 1, discriminant = b * b - a * c;
+      const double a = line.squaredNorm(), b = d.dot(line), c = d.squaredNorm() - 1,
+                   discriminant = b * b - a * c;
       if (discriminant <= 0) return 0;
       from = std::max(from, (-b - std::sqrt(discriminant)) / a);
       to = std::min(to, (-b + std::sqrt(discriminant)) / a);
@@ -133,7 +149,8 @@ class FineMarker {
     const int reach = static_cast<int>(std::ceil(5 * sd));
     std::vector<double> kernel(2 * reach + 1), out(grid->size());
     double total = 0;
-    for (int k = -reach; k <= reach; ++k) total += kernel[k + reach] = std::exp(-0.5 * k * k / (sd * sd));
+    for (int k = -reach; k <= reach; ++k)
+      total += kernel[k + reach] = std::exp(-0.5 * k * k / (sd * sd));
     for (double& k : kernel) k /= total;
     for (int row = 0; row < rows_; ++row)
       for (int column = 0; column < columns_; ++column) {
@@ -153,9 +170,12 @@ class FineMarker {
       }
   }
 
-  double& At(int column, int row) { return sums_[static_cast<std::size_t>(row) * (columns_ + 1) + column]; }
+  double& At(int column, int row) {
+    return sums_[static_cast<std::size_t>(row) * (columns_ + 1) + column];
+  }
   double Look(int column, int row) const {
-    return sums_[static_cast<std::size_t>(std::clamp(row, 0, rows_)) * (columns_ + 1) + std::clamp(column, 0, columns_)];
+    return sums_[static_cast<std::size_t>(std::clamp(row, 0, rows_)) * (columns_ + 1) +
+                 std::clamp(column, 0, columns_)];
   }
 
   int width_, height_, fine_, columns_, rows_;
@@ -163,18 +183,23 @@ class FineMarker {
 };
 
 // 8 bits with noise.
-inline GrayImage Expose(const std::vector<double>& intensity, int width, const PixelNoise& noise, std::mt19937_64* rng) {
-  GrayImage image{width, static_cast<int>(intensity.size()) / width, std::vector<std::uint8_t>(intensity.size())};
+inline GrayImage Expose(const std::vector<double>& intensity, int width, const PixelNoise& noise,
+                        std::mt19937_64* rng) {
+  GrayImage image{width, static_cast<int>(intensity.size()) / width,
+                  std::vector<std::uint8_t>(intensity.size())};
   std::normal_distribution<double> normal;
   for (std::size_t i = 0; i < intensity.size(); ++i) {
     const double sd = std::sqrt(noise.read * noise.read + noise.gain * std::max(0., intensity[i]));
-    image.pixels[i] = static_cast<std::uint8_t>(std::clamp(std::lround(intensity[i] + sd * normal(*rng)), 0L, 255L));
+    image.pixels[i] = static_cast<std::uint8_t>(
+        std::clamp(std::lround(intensity[i] + sd * normal(*rng)), 0L, 255L));
   }
   return image;
 }
 
-// What a detector would report: pixels of the cover above half of its peak, and a centre that is up to `error` px off.
-inline Spot SpotOf(const std::vector<double>& cover, int width, double amplitude, double background, double error, std::mt19937_64* rng) {
+// What a detector would report: pixels of the cover above half of its peak, and a centre that is up
+// to `error` px off.
+inline Spot SpotOf(const std::vector<double>& cover, int width, double amplitude, double background,
+                   double error, std::mt19937_64* rng) {
   const int height = static_cast<int>(cover.size()) / width;
   const double half = 0.5 * *std::max_element(cover.begin(), cover.end());
   Spot spot;

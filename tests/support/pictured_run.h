@@ -1,5 +1,6 @@
 #pragma once
-// A fabricated run whose first recordings have frames of a video, for tests of what is shown of them. Nothing here is an estimate.
+// A fabricated run whose first recordings have frames of a video, for tests of what is shown of
+// them. Nothing here is an estimate.
 
 #include <filesystem>
 #include <string>
@@ -11,9 +12,11 @@
 
 namespace impactlab::testing {
 
-// Frames 0 to 20 of two cameras, 5 ms apart about the first impact; the marker of the body is found at (100 + frame, 80), and the fit of
-// frames before 15 has it one pixel to the right and two below. The frames are kept in `folder`.
-inline RunResult PicturedRun(const FabricateOptions& options, int pictured, const std::filesystem::path& folder) {
+// Frames 0 to 20 of two cameras, 5 ms apart about the first impact; the marker of the body is found
+// at (100 + frame, 80), and the fit of frames before 15 has it one pixel to the right and two
+// below. The frames are kept in `folder`.
+inline RunResult PicturedRun(const FabricateOptions& options, int pictured,
+                             const std::filesystem::path& folder) {
   RunResult run = FabricatedRun(options);
   MarkerRecordings& markers = run.markers.emplace();
   markers.layout = {BodyMarker{}};
@@ -42,13 +45,16 @@ inline RunResult PicturedRun(const FabricateOptions& options, int pictured, cons
         p.t = source.t_shift + k / source.rate;
         p.q = {100.0 + k, 80};
         p.major = p.minor = 10;
-        if (k < 15) drop.residuals.push_back({.point = static_cast<int>(tracks.points.size()), .r = {1, 2}, .used = true});
+        if (k < 15)
+          drop.residuals.push_back(
+              {.point = static_cast<int>(tracks.points.size()), .r = {1, 2}, .used = true});
         tracks.points.push_back(p);
       }
     if (static_cast<int>(i) < pictured)
       for (int camera = 0; camera < 2; ++camera)
-        KeepFrames(markers.tracking->frames / (tracks.recording + "_" + tracks.cameras[static_cast<std::size_t>(camera)]), source, tracks,
-                   camera);
+        KeepFrames(markers.tracking->frames /
+                       (tracks.recording + "_" + tracks.cameras[static_cast<std::size_t>(camera)]),
+                   source, tracks, camera);
     best.drops[i] = {drop};
     markers.tracks.push_back(tracks);
     markers.bad.emplace_back();

@@ -36,21 +36,24 @@ inline std::string ShellQuote(const std::string& word) {
 }
 
 // `prefix` goes before the program, e.g. "ulimit -f 8;".
-inline ProcessResult RunProgram(const std::vector<std::string>& arguments, const std::filesystem::path& scratch,
+inline ProcessResult RunProgram(const std::vector<std::string>& arguments,
+                                const std::filesystem::path& scratch,
                                 const std::string& prefix = "") {
   const auto out = scratch / "stdout.txt", err = scratch / "stderr.txt";
   std::string command = prefix + " " + ShellQuote(std::string(IMPACTLAB_BINARY_DIR) + "/impactlab");
   for (const std::string& word : arguments) command += " " + ShellQuote(word);
   command = "{ " + command + "; } >" + ShellQuote(out) + " 2>" + ShellQuote(err);
   const int status = std::system(("bash -c " + ShellQuote(command)).c_str());
-  return {WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status), ReadText(out), ReadText(err)};
+  return {WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status), ReadText(out),
+          ReadText(err)};
 }
 
 // A fresh folder, with a space in its name on purpose, removed at the end.
 class ScratchFolder {
  public:
   explicit ScratchFolder(const std::string& name)
-      : path_(std::filesystem::temp_directory_path() / ("impact lab " + name + " " + std::to_string(::getpid()))) {
+      : path_(std::filesystem::temp_directory_path() /
+              ("impact lab " + name + " " + std::to_string(::getpid()))) {
     std::filesystem::remove_all(path_);
     std::filesystem::create_directories(path_);
   }

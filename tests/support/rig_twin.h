@@ -1,5 +1,6 @@
 #pragma once
-// Rigs of known truth and what their cameras would have seen of a board, for tests and studies of the calibration.
+// Rigs of known truth and what their cameras would have seen of a board, for tests and studies of
+// the calibration.
 
 #include <Eigen/Core>
 #include <Eigen/Geometry>
@@ -20,11 +21,12 @@ struct RigTwinOptions {
   Board board;
   Eigen::Vector2d warp = Eigen::Vector2d::Zero();  // [m]
   int shots = 40;
-  double pixel_sd = 0.2;                          // [px]
-  double outlier_share = 0;                       // of points moved by 5 to 60 px
-  double distance_min = 0.4, distance_max = 0.8;  // of the board's centre from the middle of the cameras [m]
-  double max_tilt = 0.7;                          // [rad]
-  double drop_view = 0;                           // chance that a camera misses a shot altogether
+  double pixel_sd = 0.2;     // [px]
+  double outlier_share = 0;  // of points moved by 5 to 60 px
+  // of the board's centre from the middle of the cameras [m]
+  double distance_min = 0.4, distance_max = 0.8;
+  double max_tilt = 0.7;  // [rad]
+  double drop_view = 0;   // chance that a camera misses a shot altogether
 };
 
 struct RigTwin {
@@ -35,7 +37,8 @@ struct RigTwin {
   int outliers = 0;
 };
 
-inline Camera MakePinhole(int width, int height, double focal, double k1 = -0.15, double k2 = 0.05) {
+inline Camera MakePinhole(int width, int height, double focal, double k1 = -0.15,
+                          double k2 = 0.05) {
   Camera camera;
   camera.model = LensModel::kBrown;
   camera.width = width;
@@ -61,7 +64,8 @@ inline Camera MakeFisheye(int width, int height, double focal) {
 inline Eigen::Isometry3d BesideLooking(double baseline, double aim, double roll = 0) {
   Eigen::Isometry3d X = Eigen::Isometry3d::Identity();
   X.translation() << baseline, 0.04 * baseline, -0.02 * baseline;
-  X.linear() = (Eigen::AngleAxisd(-std::atan2(baseline, aim), Eigen::Vector3d::UnitY()) * Eigen::AngleAxisd(roll, Eigen::Vector3d::UnitZ()))
+  X.linear() = (Eigen::AngleAxisd(-std::atan2(baseline, aim), Eigen::Vector3d::UnitY()) *
+                Eigen::AngleAxisd(roll, Eigen::Vector3d::UnitZ()))
                    .toRotationMatrix();
   return X;
 }
@@ -106,7 +110,8 @@ inline RigTwin MakeRigTwin(const RigTwinOptions& options, std::uint64_t seed) {
         const Eigen::Array2d u = p_G.head<2>().array() / half.array() - 1;
         p_G.z() += (1 - u * u).matrix().dot(options.warp);
         const Eigen::Vector2d noise(normal(random), normal(random));
-        const double outlier = 0.5 * (1 + unit(random)), far = 5 + 27.5 * (1 + unit(random)), angle = M_PI * unit(random);
+        const double outlier = 0.5 * (1 + unit(random)), far = 5 + 27.5 * (1 + unit(random)),
+                     angle = M_PI * unit(random);
         const auto q = Project(options.cameras[c], X_CG * p_G);
         if (!q || q->x() < 0 || q->y() < 0 || q->x() > view.width - 1 || q->y() > view.height - 1) {
           ++missing;
@@ -129,16 +134,20 @@ inline RigTwin MakeRigTwin(const RigTwinOptions& options, std::uint64_t seed) {
   return twin;
 }
 
-// Parameters of an estimate minus those of the truth, in the order of ParameterNames: rotations as the error R_true' R of the estimate's
-// own axes.
+// Parameters of an estimate minus those of the truth, in the order of ParameterNames: rotations as
+// the error R_true' R of the estimate's own axes.
 inline Eigen::VectorXd RigError(const CameraRig& estimate, const CameraRig& truth) {
   Eigen::VectorXd error(ParameterCount(estimate));
   for (std::size_t c = 0; c < estimate.cameras.size(); ++c) {
-    const int first = FirstParameter(estimate, static_cast<int>(c)), n = IntrinsicCount(estimate.cameras[c].camera.model);
-    error.segment(first, n) = Intrinsics(estimate.cameras[c].camera) - Intrinsics(truth.cameras[c].camera);
-    const Eigen::AngleAxisd turn(truth.cameras[c].X_WC.linear().transpose() * estimate.cameras[c].X_WC.linear());
+    const int first = FirstParameter(estimate, static_cast<int>(c)),
+              n = IntrinsicCount(estimate.cameras[c].camera.model);
+    error.segment(first, n) =
+        Intrinsics(estimate.cameras[c].camera) - Intrinsics(truth.cameras[c].camera);
+    const Eigen::AngleAxisd turn(truth.cameras[c].X_WC.linear().transpose() *
+                                 estimate.cameras[c].X_WC.linear());
     error.segment<3>(first + n) = turn.angle() * turn.axis();
-    error.segment<3>(first + n + 3) = estimate.cameras[c].X_WC.translation() - truth.cameras[c].X_WC.translation();
+    error.segment<3>(first + n + 3) =
+        estimate.cameras[c].X_WC.translation() - truth.cameras[c].X_WC.translation();
   }
   return error;
 }

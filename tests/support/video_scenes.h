@@ -22,8 +22,8 @@ struct VideoSceneOptions {
 };
 
 // A camera `distance` from `target`, seen from above under `azimuth` and `elevation`; z of W is up.
-inline RigCamera LookingAt(const std::string& name, const Eigen::Vector3d& target, double azimuth, double elevation, double distance,
-                           int width) {
+inline RigCamera LookingAt(const std::string& name, const Eigen::Vector3d& target, double azimuth,
+                           double elevation, double distance, int width) {
   RigCamera out;
   out.name = name;
   out.camera.model = LensModel::kBrown;
@@ -31,10 +31,11 @@ inline RigCamera LookingAt(const std::string& name, const Eigen::Vector3d& targe
   out.camera.height = width * 9 / 16;
   const double f = 1.17 * width;
   Eigen::VectorXd intrinsics(IntrinsicCount(LensModel::kBrown));
-  intrinsics << f, f * 1.001, 0.5 * (width - 1) + 0.004 * width, 0.5 * (out.camera.height - 1) - 0.003 * width, -0.12, 0.05, 3e-4, -2e-4,
-      0.01;
+  intrinsics << f, f * 1.001, 0.5 * (width - 1) + 0.004 * width,
+      0.5 * (out.camera.height - 1) - 0.003 * width, -0.12, 0.05, 3e-4, -2e-4, 0.01;
   SetIntrinsics(out.camera, intrinsics);
-  const Eigen::Vector3d from(std::cos(elevation) * std::sin(azimuth), -std::cos(elevation) * std::cos(azimuth), std::sin(elevation));
+  const Eigen::Vector3d from(std::cos(elevation) * std::sin(azimuth),
+                             -std::cos(elevation) * std::cos(azimuth), std::sin(elevation));
   const Eigen::Vector3d z = -from, x = z.cross(Eigen::Vector3d::UnitZ()).normalized();
   out.X_WC.linear().col(0) = x;
   out.X_WC.linear().col(1) = z.cross(x);
@@ -94,16 +95,19 @@ inline VideoScene BarScene(const VideoSceneOptions& o = {}) {
   VideoScene scene = EmptyScene("bar", o);
   scene.motion.body = MakeBox({0.02, 0.04, 0.28}, 0.3);
   if (!o.discs) {
-    for (const Eigen::Vector3d& p : {Eigen::Vector3d(0, 0, 0.146), Eigen::Vector3d(0, 0.026, 0.062), Eigen::Vector3d(0, -0.026, -0.028),
-                                     Eigen::Vector3d(0, 0, -0.146)})
+    for (const Eigen::Vector3d& p :
+         {Eigen::Vector3d(0, 0, 0.146), Eigen::Vector3d(0, 0.026, 0.062),
+          Eigen::Vector3d(0, -0.026, -0.028), Eigen::Vector3d(0, 0, -0.146)})
       AddMarker(&scene, p, 0.007);
     return scene;
   }
   for (const double side : {-1.0, 1.0}) {
     for (const Eigen::Vector2d& p :
-         {Eigen::Vector2d(0.004 * side, 0.12), Eigen::Vector2d(-0.006, 0.04 + 0.01 * side), Eigen::Vector2d(0.006, -0.1)})
+         {Eigen::Vector2d(0.004 * side, 0.12), Eigen::Vector2d(-0.006, 0.04 + 0.01 * side),
+          Eigen::Vector2d(0.006, -0.1)})
       AddMarker(&scene, {0.01 * side, p.x(), p.y()}, 0.007, {side, 0, 0});
-    for (const double z : {0.09 - 0.02 * side, -0.05, -0.115 + 0.02 * side}) AddMarker(&scene, {0, 0.02 * side, z}, 0.0065, {0, side, 0});
+    for (const double z : {0.09 - 0.02 * side, -0.05, -0.115 + 0.02 * side})
+      AddMarker(&scene, {0, 0.02 * side, z}, 0.0065, {0, side, 0});
   }
   return scene;
 }
@@ -116,14 +120,16 @@ inline VideoScene BallScene(const VideoSceneOptions& o = {}) {
   scene.motion.lean_min = 0;
   if (!o.discs) {
     // Far from every layout that turning it and changing names gives: 17 mm rms.
-    for (const Eigen::Vector3d& way : {Eigen::Vector3d(-0.65, -0.6, 0.45), Eigen::Vector3d(0.75, -0.45, -0.45),
-                                       Eigen::Vector3d(0.5, 0.6, -0.6), Eigen::Vector3d(0.5, 0.8, 0.4)})
+    for (const Eigen::Vector3d& way :
+         {Eigen::Vector3d(-0.65, -0.6, 0.45), Eigen::Vector3d(0.75, -0.45, -0.45),
+          Eigen::Vector3d(0.5, 0.6, -0.6), Eigen::Vector3d(0.5, 0.8, 0.4)})
       AddMarker(&scene, 1.15 * radius * way.normalized(), 0.005);
     return scene;
   }
   // A golden spiral, unevenly turned: no two triangles are alike.
   for (int k = 0; k < 12; ++k) {
-    const double z = 1 - (2 * k + 1) / 12.0, angle = 2.4 * k + 0.35 * std::sin(1.7 * k + 0.4), r = std::sqrt(1 - z * z);
+    const double z = 1 - (2 * k + 1) / 12.0, angle = 2.4 * k + 0.35 * std::sin(1.7 * k + 0.4),
+                 r = std::sqrt(1 - z * z);
     const Eigen::Vector3d way(r * std::cos(angle), r * std::sin(angle), z);
     AddMarker(&scene, radius * way, 0.0055, way);
   }
@@ -137,8 +143,8 @@ inline VideoScene BoxScene(const VideoSceneOptions& o = {}) {
   scene.motion.body = MakeBox(2 * half, 0.4);
   if (!o.discs) {
     // Likewise: 32 mm rms.
-    for (const Eigen::Vector3d& p :
-         {Eigen::Vector3d(1, -1, -1), Eigen::Vector3d(-0.8, 1, -1), Eigen::Vector3d(-1, -1, 0.4), Eigen::Vector3d(-1, 1, 0.8)})
+    for (const Eigen::Vector3d& p : {Eigen::Vector3d(1, -1, -1), Eigen::Vector3d(-0.8, 1, -1),
+                                     Eigen::Vector3d(-1, -1, 0.4), Eigen::Vector3d(-1, 1, 0.8)})
       AddMarker(&scene, half.cwiseProduct(p), 0.006);
     return scene;
   }
@@ -147,7 +153,8 @@ inline VideoScene BoxScene(const VideoSceneOptions& o = {}) {
       const int u = (axis + 1) % 3, v = (axis + 2) % 3;
       const double twist = 0.2 * axis + 0.15 * side;
       for (const Eigen::Vector2d& p :
-           {Eigen::Vector2d(0.55, 0.5 - twist), Eigen::Vector2d(-0.5 + twist, 0.45), Eigen::Vector2d(-0.1 - twist, -0.55)}) {
+           {Eigen::Vector2d(0.55, 0.5 - twist), Eigen::Vector2d(-0.5 + twist, 0.45),
+            Eigen::Vector2d(-0.1 - twist, -0.55)}) {
         Eigen::Vector3d place, normal = Eigen::Vector3d::Zero();
         place[axis] = side * half[axis];
         place[u] = p.x() * half[u];

@@ -56,7 +56,9 @@ TEST(Assign, IsTheBestOfAllWays) {
     for (int i = 0; i < rows; ++i) {
       // Integers half of the time: ties.
       for (int j = 0; j < cols; ++j)
-        cost(i, j) = uniform(rng) < 0.3 ? kInf : trial % 2 ? 10 * uniform(rng) - 3 : static_cast<double>(rng() % 4);
+        cost(i, j) = uniform(rng) < 0.3 ? kInf
+                     : trial % 2        ? 10 * uniform(rng) - 3
+                                        : static_cast<double>(rng() % 4);
     }
     const double alone = 3;
     const std::vector<int> column = Assign(cost, alone);

@@ -12,7 +12,9 @@ namespace impactlab {
 namespace {
 
 GrayImage Uniform(int width, int height, int level) {
-  return {width, height, std::vector<std::uint8_t>(static_cast<std::size_t>(width) * height, static_cast<std::uint8_t>(level))};
+  return {width, height,
+          std::vector<std::uint8_t>(static_cast<std::size_t>(width) * height,
+                                    static_cast<std::uint8_t>(level))};
 }
 
 // A lamp and a bright edge that stand still, a marker that moves by `step` px a frame.
@@ -30,7 +32,8 @@ GrayImage Scene(int frame, double step, bool dark, std::mt19937_64& rng) {
 TEST(Background, IsTheMedian) {
   Background background(3, 1);
   EXPECT_TRUE(background.empty());
-  for (const int v : {10, 200, 12, 11, 13}) background.Add({3, 1, {static_cast<std::uint8_t>(v), 50, static_cast<std::uint8_t>(255 - v)}});
+  for (const int v : {10, 200, 12, 11, 13})
+    background.Add({3, 1, {static_cast<std::uint8_t>(v), 50, static_cast<std::uint8_t>(255 - v)}});
   EXPECT_EQ(background.image().pixels, (std::vector<std::uint8_t>{12, 50, 243}));
   background.Add({3, 1, {14, 50, 241}});  // even count: middle of the two
   EXPECT_EQ(background.image().pixels, (std::vector<std::uint8_t>{13, 50, 243}));
@@ -44,7 +47,8 @@ TEST(Background, StaticClutterVanishesAndAMovingMarkerStays) {
     SpotOptions options;
     options.dark = dark;
     const GrayImage frame = Scene(20, 5, dark, rng);
-    EXPECT_GE(SpotFinder(options).Find(frame).size(), 2u) << "the clutter is seen without a background";
+    EXPECT_GE(SpotFinder(options).Find(frame).size(), 2u)
+        << "the clutter is seen without a background";
     GrayImage difference;
     background.Subtract(frame, dark, &difference);
     const auto spots = SpotFinder().Find(difference);  // bright on black, whatever the marker is
@@ -53,14 +57,16 @@ TEST(Background, StaticClutterVanishesAndAMovingMarkerStays) {
     EXPECT_NEAR(spots[0].peak, 50, 12);
     // The other sign sees no marker at all.
     background.Subtract(frame, !dark, &difference);
-    for (const Spot& s : SpotFinder().Find(difference)) EXPECT_GT((s.q - Eigen::Vector2d(120.3, 140.6)).norm(), 20);
+    for (const Spot& s : SpotFinder().Find(difference))
+      EXPECT_GT((s.q - Eigen::Vector2d(120.3, 140.6)).norm(), 20);
   }
 }
 
 // However long the recording: the samples are drawn from all of it, not from its beginning.
 TEST(Background, FollowsTheWholeRecordingInBoundedMemory) {
   Background background(4, 4);
-  for (int i = 0; i < 20000; ++i) background.Add(Uniform(4, 4, i < 6000 ? 20 : 90));  // the light was switched on early
+  // the light was switched on early
+  for (int i = 0; i < 20000; ++i) background.Add(Uniform(4, 4, i < 6000 ? 20 : 90));
   EXPECT_EQ(background.image().At(2, 2), 90);
   Background again(4, 4);
   for (int i = 0; i < 20000; ++i) again.Add(Uniform(4, 4, static_cast<int>(i % 251)));

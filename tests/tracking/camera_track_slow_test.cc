@@ -27,12 +27,15 @@ void Draw(int frames, const std::filesystem::path& file) {
   constexpr int kWidth = 320, kHeight = 240;
   VideoWriter writer(file, kWidth, kHeight, {});
   for (int k = 0; k < frames; ++k) {
-    GrayImage image{kWidth, kHeight, std::vector<std::uint8_t>(static_cast<std::size_t>(kWidth) * kHeight, 20)};
+    GrayImage image{kWidth, kHeight,
+                    std::vector<std::uint8_t>(static_cast<std::size_t>(kWidth) * kHeight, 20)};
     for (int m = 0; m < 40; ++m) {
-      const double x = 25 + 38 * (m % 8) + 12 * std::sin(k * 0.01), y = 25 + 45 * (m / 8) + 10 * std::sin(k * 0.013);
+      const double x = 25 + 38 * (m % 8) + 12 * std::sin(k * 0.01),
+                   y = 25 + 45 * (m / 8) + 10 * std::sin(k * 0.013);
       for (int v = static_cast<int>(y) - 5; v <= static_cast<int>(y) + 5; ++v)
         for (int u = static_cast<int>(x) - 5; u <= static_cast<int>(x) + 5; ++u)
-          image.At(u, v) = static_cast<std::uint8_t>(20 + 180 * std::clamp(4 - std::hypot(u - x, v - y), 0.0, 1.0));
+          image.At(u, v) = static_cast<std::uint8_t>(
+              20 + 180 * std::clamp(4 - std::hypot(u - x, v - y), 0.0, 1.0));
     }
     writer.Write(image, k / 240.0);
   }
@@ -54,11 +57,14 @@ TEST(CameraTrackSlow, APointTakesAFewHundredBytesAtTheWorstMoment) {
   // Forgets the high-water mark of what ran before.
   std::ofstream("/proc/self/clear_refs") << "5";
   const double before = Status("VmRSS");
-  if (before == 0 || Status("VmHWM") > before + 1) GTEST_SKIP() << "the system does not tell the memory in use";
+  if (before == 0 || Status("VmHWM") > before + 1)
+    GTEST_SKIP() << "the system does not tell the memory in use";
   const CameraTrackResult result = TrackCamera(source, options);
   ASSERT_EQ(result.points.size(), static_cast<std::size_t>(kFrames) * kMarkers);
-  const double bytes = (Status("VmHWM") - before) * 1024 * 1024 / static_cast<double>(result.points.size());
-  // 280 at 20,000 frames (264 MB in all); the decoder and one marker's smoothing add 20 MB whatever the length.
+  const double bytes =
+      (Status("VmHWM") - before) * 1024 * 1024 / static_cast<double>(result.points.size());
+  // 280 at 20,000 frames (264 MB in all); the decoder and one marker's smoothing add 20 MB whatever
+  // the length.
   EXPECT_LT(bytes, 420);
   RecordProperty("bytes_a_point", std::to_string(bytes));
 }

@@ -27,8 +27,10 @@ Eigen::Vector2d Place(int marker, double t) {
   constexpr double kBounce = 20.4 / kRate;
   const double u = t - kBounce;
   if (marker == 2) return {40.3, 200.6};
-  const Eigen::Vector2d at = marker == 0 ? Eigen::Vector2d(150.2, 180.4) : Eigen::Vector2d(210.7, 170.1);
-  const Eigen::Vector2d v = u < 0 ? Eigen::Vector2d(marker == 0 ? 120 : 60, 900) : Eigen::Vector2d(marker == 0 ? 60 : 200, -500);
+  const Eigen::Vector2d at =
+      marker == 0 ? Eigen::Vector2d(150.2, 180.4) : Eigen::Vector2d(210.7, 170.1);
+  const Eigen::Vector2d v = u < 0 ? Eigen::Vector2d(marker == 0 ? 120 : 60, 900)
+                                  : Eigen::Vector2d(marker == 0 ? 60 : 200, -500);
   return at + v * u + 0.5 * u * u * Eigen::Vector2d(0, 3000);
 }
 
@@ -44,7 +46,8 @@ class CameraTrackTest : public ::testing::Test {
       std::vector<double> picture(static_cast<std::size_t>(kWidth) * kHeight, ground);
       for (int m = 0; m < 3; ++m) {
         const double t = k / kRate;
-        const Eigen::Vector2d motion = Place(m, t + 0.5 * kExposure) - Place(m, t - 0.5 * kExposure);
+        const Eigen::Vector2d motion =
+            Place(m, t + 0.5 * kExposure) - Place(m, t - 0.5 * kExposure);
         test::AddDisc({Place(m, t), 6, amplitude, kBlur, motion}, kWidth, kHeight, &picture);
       }
       writer.Write(test::Expose(picture, kWidth, kHeight, 2, rng), k / kRate);
@@ -73,7 +76,8 @@ TEST_F(CameraTrackTest, PositionsBlurNamesAndImpact) {
   for (const bool dark : {false, true}) {
     CameraTrackOptions options = Options();
     options.spots.dark = dark;
-    const CameraTrackResult result = TrackCamera(Source(dark ? Draw(200, -150) : Draw(40, 150)), options);
+    const CameraTrackResult result =
+        TrackCamera(Source(dark ? Draw(200, -150) : Draw(40, 150)), options);
     EXPECT_EQ(result.frames, kFrames);
     EXPECT_EQ(result.broke, "");
     EXPECT_NEAR(result.blur, kBlur, 0.1);
@@ -109,8 +113,10 @@ TEST_F(CameraTrackTest, WhatACoderDoesToMarkersIsLearned) {
   lossy.codec = VideoWriterOptions::Codec::kH264;
   lossy.quality = 24;
   EXPECT_EQ(TrackCamera(Source(Draw(40, 150)), Options()).coder, 0);
-  const CameraTrackResult result = TrackCamera(Source(Draw(40, 150, "lossy.mp4", lossy)), Options());
-  EXPECT_GT(result.coder, 2 * result.noise.read) << "the frame as a whole looks cleaner than its markers are";
+  const CameraTrackResult result =
+      TrackCamera(Source(Draw(40, 150, "lossy.mp4", lossy)), Options());
+  EXPECT_GT(result.coder, 2 * result.noise.read)
+      << "the frame as a whole looks cleaner than its markers are";
   EXPECT_LT(result.coder, 10);
   double chi2 = 0;
   int n = 0, flagged = 0;
@@ -155,7 +161,9 @@ TEST_F(CameraTrackTest, ACutFileGivesItsGoodFramesAndSaysWhereItBroke) {
   EXPECT_GT(result.frames, 10);
   EXPECT_LT(result.frames, kFrames);
   EXPECT_THAT(result.broke, ::testing::HasSubstr("cut.mkv"));
-  EXPECT_GT(std::count_if(result.points.begin(), result.points.end(), [](const TrackPoint& p) { return p.marker == 0; }), 10);
+  EXPECT_GT(std::count_if(result.points.begin(), result.points.end(),
+                          [](const TrackPoint& p) { return p.marker == 0; }),
+            10);
 }
 
 TEST_F(CameraTrackTest, RowsOfARollingShutterHaveTheirOwnTimes) {
@@ -174,7 +182,9 @@ TEST_F(CameraTrackTest, StillClutterLeavesWithTheBackground) {
   options.subtract_background = true;
   const CameraTrackResult result = TrackCamera(Source(Draw(40, 150)), options);
   for (const TrackPoint& p : result.points) EXPECT_GT((p.q - Place(2, 0)).norm(), 20) << p.frame;
-  EXPECT_GT(std::count_if(result.points.begin(), result.points.end(), [](const TrackPoint& p) { return p.marker == 0; }), kFrames - 3);
+  EXPECT_GT(std::count_if(result.points.begin(), result.points.end(),
+                          [](const TrackPoint& p) { return p.marker == 0; }),
+            kFrames - 3);
 }
 
 TEST_F(CameraTrackTest, TagsBringTheirNames) {
@@ -193,13 +203,16 @@ TEST_F(CameraTrackTest, TagsBringTheirNames) {
   options.tags = options.tag_corners = true;
   options.tag_names = {{test::kAruco1.id, "plate"}, {7, "absent"}};
   for (const char* name : {"plate", "absent"})
-    for (int k = 1; k <= 4; ++k) options.names.push_back(std::string(name) + "." + std::to_string(k));
+    for (int k = 1; k <= 4; ++k)
+      options.names.push_back(std::string(name) + "." + std::to_string(k));
   const CameraTrackResult result = TrackCamera(Source(folder_ / "tags.mp4"), options);
   std::map<int, int> seen;
   for (const TrackPoint& p : result.points) {
     ASSERT_LT(p.marker, 4);
     ++seen[p.marker];
-    EXPECT_LT((p.q - truth[static_cast<std::size_t>(p.frame)][static_cast<std::size_t>(p.marker)]).norm(), 0.2);
+    EXPECT_LT(
+        (p.q - truth[static_cast<std::size_t>(p.frame)][static_cast<std::size_t>(p.marker)]).norm(),
+        0.2);
   }
   for (int m = 0; m < 4; ++m) EXPECT_EQ(seen[m], 12);
 }

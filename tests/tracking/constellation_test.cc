@@ -22,14 +22,18 @@ std::vector<std::string> Names(std::size_t n) {
   return names;
 }
 
-// Tracks of a body that turns and tilts before an affine camera with some perspective; `order[k]` is the marker of track k.
-std::vector<Track> Filmed(const std::vector<Eigen::Vector3d>& layout, const std::vector<int>& order, std::mt19937_64& rng,
-                          double noise = 0.1) {
+// Tracks of a body that turns and tilts before an affine camera with some perspective; `order[k]`
+// is the marker of track k.
+std::vector<Track> Filmed(const std::vector<Eigen::Vector3d>& layout, const std::vector<int>& order,
+                          std::mt19937_64& rng, double noise = 0.1) {
   std::normal_distribution<double> normal;
   std::vector<Track> tracks(order.size());
-  const Eigen::AngleAxisd start(0.4 * normal(rng), Eigen::Vector3d::UnitY()), turned(3 * normal(rng), Eigen::Vector3d::UnitZ());
+  const Eigen::AngleAxisd start(0.4 * normal(rng), Eigen::Vector3d::UnitY()),
+      turned(3 * normal(rng), Eigen::Vector3d::UnitZ());
   for (int f = 0; f < 40; ++f) {
-    const Eigen::Matrix3d r = (Eigen::AngleAxisd(0.02 * f, Eigen::Vector3d(0.2, 0.1, 1).normalized()) * turned * start).toRotationMatrix();
+    const Eigen::Matrix3d r =
+        (Eigen::AngleAxisd(0.02 * f, Eigen::Vector3d(0.2, 0.1, 1).normalized()) * turned * start)
+            .toRotationMatrix();
     for (std::size_t k = 0; k < order.size(); ++k) {
       const Eigen::Vector3d p = r * layout[order[k]];
       TrackStep step;
@@ -37,7 +41,8 @@ std::vector<Track> Filmed(const std::vector<Eigen::Vector3d>& layout, const std:
       step.t = f / 120.0;
       step.observation = static_cast<int>(k);
       const double scale = 1000 / (1 + 0.3 * p.z());
-      step.state.head<2>() = Eigen::Vector2d(640, 100 + f * 5) + scale * p.head<2>() + noise * Eigen::Vector2d(normal(rng), normal(rng));
+      step.state.head<2>() = Eigen::Vector2d(640, 100 + f * 5) + scale * p.head<2>() +
+                             noise * Eigen::Vector2d(normal(rng), normal(rng));
       step.state.segment<2>(2) << 0, 600;
       tracks[k].id = static_cast<int>(k);
       tracks[k].steps.push_back(step);
@@ -47,9 +52,11 @@ std::vector<Track> Filmed(const std::vector<Eigen::Vector3d>& layout, const std:
 }
 
 const std::vector<Eigen::Vector3d> kRod{{-0.09, 0, 0}, {0.04, 0, 0}, {0.09, 0, 0}};
-const std::vector<Eigen::Vector3d> kPlate{{-0.06, -0.04, 0}, {0.055, -0.035, 0}, {0.05, 0.04, 0}, {-0.04, 0.045, 0}, {0.005, -0.01, 0}};
-const std::vector<Eigen::Vector3d> kSolid{{-0.06, -0.04, 0.03},  {0.055, -0.035, 0.03}, {0.05, 0.04, 0.03},
-                                          {-0.03, 0.045, -0.02}, {0.06, 0.01, -0.03},   {0.01, 0.0, 0.03}};
+const std::vector<Eigen::Vector3d> kPlate{
+    {-0.06, -0.04, 0}, {0.055, -0.035, 0}, {0.05, 0.04, 0}, {-0.04, 0.045, 0}, {0.005, -0.01, 0}};
+const std::vector<Eigen::Vector3d> kSolid{{-0.06, -0.04, 0.03}, {0.055, -0.035, 0.03},
+                                          {0.05, 0.04, 0.03},   {-0.03, 0.045, -0.02},
+                                          {0.06, 0.01, -0.03},  {0.01, 0.0, 0.03}};
 
 TEST(LabelTracks, ArrangementDecides) {
   std::mt19937_64 rng(41);
@@ -83,7 +90,8 @@ TEST(LabelTracks, ManyMarkersWithoutTryingAllOrders) {
 
 TEST(LabelTracks, ASquareCannotBeToldAndSaysSo) {
   std::mt19937_64 rng(43);
-  const std::vector<Eigen::Vector3d> square{{-0.05, -0.05, 0}, {0.05, -0.05, 0}, {0.05, 0.05, 0}, {-0.05, 0.05, 0}};
+  const std::vector<Eigen::Vector3d> square{
+      {-0.05, -0.05, 0}, {0.05, -0.05, 0}, {0.05, 0.05, 0}, {-0.05, 0.05, 0}};
   const auto result = LabelTracks(Filmed(square, {2, 0, 1, 3}, rng), Names(4), square, {});
   for (const double odds : result.odds) EXPECT_LT(odds, 3);
   ASSERT_FALSE(result.notes.empty());
@@ -92,16 +100,20 @@ TEST(LabelTracks, ASquareCannotBeToldAndSaysSo) {
 
 TEST(LabelTracks, HintsDecideOutright) {
   std::mt19937_64 rng(44);
-  const std::vector<Eigen::Vector3d> square{{-0.05, -0.05, 0}, {0.05, -0.05, 0}, {0.05, 0.05, 0}, {-0.05, 0.05, 0}};
+  const std::vector<Eigen::Vector3d> square{
+      {-0.05, -0.05, 0}, {0.05, -0.05, 0}, {0.05, 0.05, 0}, {-0.05, 0.05, 0}};
   const auto tracks = Filmed(square, {2, 0, 1, 3}, rng);
   const auto hint = [&](const char* name, int track, long long frame) {
-    return MarkerHint{name, frame, tracks[track].steps[frame].state.head<2>() + Eigen::Vector2d(5, -6)};
+    return MarkerHint{name, frame,
+                      tracks[track].steps[frame].state.head<2>() + Eigen::Vector2d(5, -6)};
   };
   // Three on a square: the fourth follows.
-  const auto result = LabelTracks(tracks, Names(4), square, {hint("c", 0, 3), hint("a", 1, 3), hint("b", 2, 20)});
+  const auto result =
+      LabelTracks(tracks, Names(4), square, {hint("c", 0, 3), hint("a", 1, 3), hint("b", 2, 20)});
   EXPECT_EQ(result.label, (std::vector<int>{2, 0, 1, 3}));
   // Without a layout too.
-  const auto alone = LabelTracks(tracks, Names(4), {}, {hint("c", 0, 3), hint("a", 1, 3), hint("b", 2, 20), hint("d", 3, 0)});
+  const auto alone = LabelTracks(
+      tracks, Names(4), {}, {hint("c", 0, 3), hint("a", 1, 3), hint("b", 2, 20), hint("d", 3, 0)});
   EXPECT_EQ(alone.label, (std::vector<int>{2, 0, 1, 3}));
   EXPECT_THAT(alone.notes, IsEmpty());
 }
@@ -110,7 +122,8 @@ TEST(LabelTracks, BadHintsAreNoted) {
   std::mt19937_64 rng(45);
   const auto tracks = Filmed(kRod, {0, 1, 2}, rng);
   const Eigen::Vector2d q = tracks[0].steps[2].state.head<2>();
-  const auto result = LabelTracks(tracks, Names(3), kRod, {{"a", 2, {5, 5}}, {"z", 2, q}, {"a", 99, q}});
+  const auto result =
+      LabelTracks(tracks, Names(3), kRod, {{"a", 2, {5, 5}}, {"z", 2, q}, {"a", 99, q}});
   EXPECT_EQ(result.label, (std::vector<int>{0, 1, 2})) << "the arrangement still decides";
   ASSERT_EQ(result.notes.size(), 3u);
   EXPECT_THAT(result.notes[0] + result.notes[1] + result.notes[2], HasSubstr("names no marker"));
@@ -161,13 +174,16 @@ TEST(LabelTracks, NothingToNameAndBadArguments) {
 // T34: layouts that no picture can tell are refused, with a remedy that works.
 TEST(LayoutFault, HostileT34SymmetricLayoutsAreRefused) {
   constexpr double kSd = 2e-4;
-  const std::vector<Eigen::Vector3d> square{{-0.05, -0.05, 0}, {0.05, -0.05, 0}, {0.05, 0.05, 0}, {-0.05, 0.05, 0}};
-  const std::vector<Eigen::Vector3d> rectangle{{-0.07, -0.05, 0}, {0.07, -0.05, 0}, {0.07, 0.05, 0}, {-0.07, 0.05, 0}};
+  const std::vector<Eigen::Vector3d> square{
+      {-0.05, -0.05, 0}, {0.05, -0.05, 0}, {0.05, 0.05, 0}, {-0.05, 0.05, 0}};
+  const std::vector<Eigen::Vector3d> rectangle{
+      {-0.07, -0.05, 0}, {0.07, -0.05, 0}, {0.07, 0.05, 0}, {-0.07, 0.05, 0}};
   const std::vector<Eigen::Vector3d> isosceles{{0, 0.08, 0}, {-0.03, 0, 0}, {0.03, 0, 0}};
   const std::vector<Eigen::Vector3d> even_rod{{-0.09, 0, 0}, {0, 0, 0}, {0.09, 0, 0}};
   const std::vector<Eigen::Vector3d> nearly_even{{-0.09, 0, 0}, {0.0002, 0, 0}, {0.09, 0, 0}};
   std::vector<Eigen::Vector3d> cube;
-  for (int i = 0; i < 8; ++i) cube.emplace_back(i & 1 ? 0.03 : -0.03, i & 2 ? 0.03 : -0.03, i & 4 ? 0.03 : -0.03);
+  for (int i = 0; i < 8; ++i)
+    cube.emplace_back(i & 1 ? 0.03 : -0.03, i & 2 ? 0.03 : -0.03, i & 4 ? 0.03 : -0.03);
   for (const auto& layout : {square, rectangle, isosceles, even_rod, nearly_even, cube}) {
     const std::string fault = LayoutFault(Names(layout.size()), layout, kSd);
     EXPECT_THAT(fault, HasSubstr("can be exchanged"));
@@ -175,7 +191,8 @@ TEST(LayoutFault, HostileT34SymmetricLayoutsAreRefused) {
   }
   EXPECT_THAT(LayoutFault(Names(3), even_rod, kSd), HasSubstr("markers a and c"));
   EXPECT_THAT(LayoutFault(Names(3), even_rod, kSd), HasSubstr("along the line"));
-  EXPECT_THAT(LayoutFault({"left", "right"}, {{0, 0, 0}, {0.1, 0, 0}}, kSd), HasSubstr("left and right"));
+  EXPECT_THAT(LayoutFault({"left", "right"}, {{0, 0, 0}, {0.1, 0, 0}}, kSd),
+              HasSubstr("left and right"));
 }
 
 TEST(LayoutFault, GoodLayoutsPass) {
@@ -190,8 +207,10 @@ TEST(LayoutFault, GoodLayoutsPass) {
 }
 
 TEST(LayoutFault, MirrorImagesDifferInSpaceOnly) {
-  // Four corners of which two are images of each other in a mirror; a fifth marker off all planes that keeps the mirror symmetry.
-  const std::vector<Eigen::Vector3d> mirrored{{-0.05, 0, 0}, {0.05, 0, 0}, {0, 0.03, 0.02}, {0, -0.04, 0.05}};
+  // Four corners of which two are images of each other in a mirror; a fifth marker off all planes
+  // that keeps the mirror symmetry.
+  const std::vector<Eigen::Vector3d> mirrored{
+      {-0.05, 0, 0}, {0.05, 0, 0}, {0, 0.03, 0.02}, {0, -0.04, 0.05}};
   // The exchange of a and b needs a reflection of space: told apart there.
   EXPECT_EQ(LayoutFault(Names(4), mirrored, 2e-4), "");
   // In one plane a body seen from behind is its mirror image.
@@ -215,7 +234,8 @@ TEST(LayoutFault, TheAdviceWorks) {
 
 TEST(LayoutFault, ManySymmetricMarkersInReasonableTime) {
   std::vector<Eigen::Vector3d> ring;
-  for (int i = 0; i < 24; ++i) ring.emplace_back(0.1 * std::cos(2 * M_PI * i / 24), 0.1 * std::sin(2 * M_PI * i / 24), 0);
+  for (int i = 0; i < 24; ++i)
+    ring.emplace_back(0.1 * std::cos(2 * M_PI * i / 24), 0.1 * std::sin(2 * M_PI * i / 24), 0);
   std::vector<std::string> names;
   for (int i = 0; i < 24; ++i) names.push_back(std::to_string(i));
   const auto start = std::chrono::steady_clock::now();
@@ -229,13 +249,15 @@ TEST(LayoutFault, ManySymmetricMarkersInReasonableTime) {
 TEST(LayoutFault, HostileInputs) {
   EXPECT_THROW(LayoutFault(Names(2), kRod, 1e-3), std::invalid_argument);
   EXPECT_THROW(LayoutFault(Names(3), kRod, std::nan("")), std::invalid_argument);
-  EXPECT_THROW(LayoutFault(Names(3), {{0, 0, 0}, {std::nan(""), 0, 0}, {1, 0, 0}}, 1e-3), std::invalid_argument);
+  EXPECT_THROW(LayoutFault(Names(3), {{0, 0, 0}, {std::nan(""), 0, 0}, {1, 0, 0}}, 1e-3),
+               std::invalid_argument);
   // Two markers in one place.
   EXPECT_NE(LayoutFault(Names(3), {{0, 0, 0}, {0.1, 0, 0}, {0.1, 0, 0}}, 1e-4), "");
   EXPECT_NE(LayoutFault(Names(3), {{0, 0, 0}, {0, 0, 0}, {0, 0, 0}}, 1e-4), "");
 }
 
-// A ball and a box that look almost the same after half a turn: the pairs are named, and what is advised helps.
+// A ball and a box that look almost the same after half a turn: the pairs are named, and what is
+// advised helps.
 TEST(LayoutFault, NearlySymmetricBallAndBoxAreRefusedWithAdviceThatWorks) {
   constexpr double kSd = 5e-4;
   std::mt19937_64 rng(61);
@@ -244,7 +266,8 @@ TEST(LayoutFault, NearlySymmetricBallAndBoxAreRefusedWithAdviceThatWorks) {
   const auto half_turn = [&](std::vector<Eigen::Vector3d> half) {
     const std::size_t n = half.size();
     for (std::size_t i = 0; i < n; ++i) {
-      half.emplace_back(-half[i].x() + kSd * normal(rng), -half[i].y() + kSd * normal(rng), half[i].z() + kSd * normal(rng));
+      half.emplace_back(-half[i].x() + kSd * normal(rng), -half[i].y() + kSd * normal(rng),
+                        half[i].z() + kSd * normal(rng));
     }
     return half;
   };
@@ -262,11 +285,13 @@ TEST(LayoutFault, NearlySymmetricBallAndBoxAreRefusedWithAdviceThatWorks) {
     const std::size_t n = layout.size();
     const std::vector<std::string> names = Names(n);
     const std::string fault = LayoutFault(names, layout, kSd);
-    for (std::size_t i = 0; i < n / 2; ++i) EXPECT_THAT(fault, HasSubstr(names[i] + " and " + names[i + n / 2]));
+    for (std::size_t i = 0; i < n / 2; ++i)
+      EXPECT_THAT(fault, HasSubstr(names[i] + " and " + names[i + n / 2]));
     const std::size_t move = fault.find("move "), along = fault.find(" along ");
     ASSERT_NE(move, std::string::npos) << fault;
     ASSERT_NE(along, std::string::npos) << fault;
-    const double by = 1e-3 * std::stod(fault.substr(fault.find("by ", move) + 3)) * (fault[along + 7] == '-' ? -1 : 1);
+    const double by = 1e-3 * std::stod(fault.substr(fault.find("by ", move) + 3)) *
+                      (fault[along + 7] == '-' ? -1 : 1);
     layout.at(static_cast<std::size_t>(fault[move + 5] - 'a'))[fault.at(along + 8) - 'x'] += by;
     EXPECT_EQ(LayoutFault(names, layout, kSd), "") << fault;
   }

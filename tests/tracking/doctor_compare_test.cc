@@ -31,13 +31,16 @@ TEST(DoctorCosts, FollowTheirFormulas) {
   EXPECT_NEAR(internal::CostOfTimes(gap, even, 0.05), 1.5 / 50, 0.002);
   EXPECT_NEAR(internal::CostOfTimes(even, gap, 0.05), 1.5 / 50, 0.002);
   EXPECT_NEAR(internal::CostOfTimes(faster, even, 0.05), 0.1, 0.001);
-  // The ratio of two lines through two arcs with g imposed, done by hand for a time that is 1.2 times too long.
+  // The ratio of two lines through two arcs with g imposed, done by hand for a time that is 1.2
+  // times too long.
   const double g = 9.81, arc = 0.05, r = 1.2, v = 1;
   const auto seen = [&](double speed) { return (speed - g * arc / 2) / r + g * r * arc / 2; };
   EXPECT_NEAR(internal::CostOfRate(r, arc), seen(0) / seen(v), 1e-12);
   EXPECT_EQ(internal::CostOfRate(1, arc), 0);
-  EXPECT_NEAR(internal::CostOfRate(1 / r, arc),
-              std::abs((0 - g * arc / 2) * r + g / r * arc / 2) / ((v - g * arc / 2) * r + g / r * arc / 2), 1e-12);
+  EXPECT_NEAR(
+      internal::CostOfRate(1 / r, arc),
+      std::abs((0 - g * arc / 2) * r + g / r * arc / 2) / ((v - g * arc / 2) * r + g / r * arc / 2),
+      1e-12);
 }
 
 class CompareTest : public ::testing::Test {
@@ -114,7 +117,8 @@ TEST_F(CompareTest, OtherSizesTurnsExposuresAndScenes) {
   scene = base_;
   scene.zoom = 2.3;  // another picture altogether
   const auto elsewhere = Against(scene);
-  EXPECT_NE(Find(elsewhere, "not_comparable"), nullptr) << (elsewhere.empty() ? "agrees" : elsewhere[0].text);
+  EXPECT_NE(Find(elsewhere, "not_comparable"), nullptr)
+      << (elsewhere.empty() ? "agrees" : elsewhere[0].text);
 }
 
 }  // namespace

@@ -57,10 +57,13 @@ class DoctorTest : public ::testing::Test {
       clip = H264(h.encoder);
     } else {
       clip.encoder = h.encoder;
-      if (clip.encoder == "mjpeg") clip.format = AV_PIX_FMT_YUVJ420P, clip.more = {{"global_quality", "400"}, {"flags", "+qscale"}};
+      if (clip.encoder == "mjpeg")
+        clip.format = AV_PIX_FMT_YUVJ420P,
+        clip.more = {{"global_quality", "400"}, {"flags", "+qscale"}};
     }
     const int n = 90;
-    const TimeBaseReport report = Look(WriteScene(Path(std::string("a.") + h.extension), scene, Range(0, n), clip));
+    const TimeBaseReport report =
+        Look(WriteScene(Path(std::string("a.") + h.extension), scene, Range(0, n), clip));
     EXPECT_THAT(Complaints(report), ::testing::ElementsAre()) << BriefReport(report);
     EXPECT_EQ(report.frames, n);
     EXPECT_NEAR(report.rate, 240, 1e-6);
@@ -75,7 +78,8 @@ class DoctorTest : public ::testing::Test {
     } else {
       EXPECT_EQ(report.verdict, Severity::kFine);
       EXPECT_THAT(report.headline, ::testing::HasSubstr("Good"));
-      EXPECT_TRUE(unknown == nullptr || unknown->severity == Severity::kFine) << BriefReport(report);
+      EXPECT_TRUE(unknown == nullptr || unknown->severity == Severity::kFine)
+          << BriefReport(report);
     }
   }
   ScratchFolder scratch_{::testing::UnitTest::GetInstance()->current_test_info()->name()};

@@ -30,13 +30,16 @@ struct DoctorScene {
 
 inline double Texture(double x, double y) {
   double v = 0;
-  for (int k = 1; k <= 9; ++k) v += std::sin(0.13 * k * x + 0.7 * k * k + 0.21 * ((k * 5) % 7 - 3) * y) * std::cos(0.11 * k * y + 1.3 * k);
+  for (int k = 1; k <= 9; ++k)
+    v += std::sin(0.13 * k * x + 0.7 * k * k + 0.21 * ((k * 5) % 7 - 3) * y) *
+         std::cos(0.11 * k * y + 1.3 * k);
   return v / 3;
 }
 
 // The picture of exposure `k`; the same number gives the same picture with the same noise.
 inline GrayImage Expose(const DoctorScene& scene, int k) {
-  // Drawing every pixel anew would take most of the time of the tests: a long run of noise is entered at another place for every row.
+  // Drawing every pixel anew would take most of the time of the tests: a long run of noise is
+  // entered at another place for every row.
   static const std::vector<float> noise = [] {
     std::mt19937_64 rng(1);
     std::normal_distribution<float> normal(0, 1);
@@ -45,18 +48,23 @@ inline GrayImage Expose(const DoctorScene& scene, int k) {
     return list;
   }();
   static std::map<std::array<double, 4>, std::vector<float>> textures;
-  std::vector<float>& texture = textures[{scene.shift_x, scene.zoom, 1.0 * scene.width, 1.0 * scene.height}];
+  std::vector<float>& texture =
+      textures[{scene.shift_x, scene.zoom, 1.0 * scene.width, 1.0 * scene.height}];
   if (texture.empty() && scene.texture) {
     for (int y = 0; y < scene.height; ++y)
       for (int x = 0; x < scene.width; ++x)
         texture.push_back(static_cast<float>(
-            30 * Texture((x - 0.5 * scene.width - scene.shift_x) / scene.zoom + 80, (y - 0.5 * scene.height) / scene.zoom + 60)));
+            30 * Texture((x - 0.5 * scene.width - scene.shift_x) / scene.zoom + 80,
+                         (y - 0.5 * scene.height) / scene.zoom + 60)));
   }
   std::mt19937_64 rng(1000 + static_cast<unsigned>(k));
-  GrayImage image{scene.width, scene.height, std::vector<std::uint8_t>(static_cast<std::size_t>(scene.width) * scene.height)};
+  GrayImage image{scene.width, scene.height,
+                  std::vector<std::uint8_t>(static_cast<std::size_t>(scene.width) * scene.height)};
   const auto place = [&](double t, double* x, double* y) {
     *x = 0.15 * scene.width + scene.speed_x * t;
-    const double g = 9.81 / 0.4 * scene.height, y0 = 0.15 * scene.height, floor = 0.85 * scene.height;  // 0.4 m from top to bottom
+    // 0.4 m from top to bottom
+    const double g = 9.81 / 0.4 * scene.height, y0 = 0.15 * scene.height,
+                 floor = 0.85 * scene.height;
     const double hit = std::sqrt(2 * (floor - y0) / g), after = t - hit;
     *y = after < 0 ? y0 + 0.5 * g * t * t : floor - 0.6 * g * hit * after + 0.5 * g * after * after;
   };
@@ -64,9 +72,11 @@ inline GrayImage Expose(const DoctorScene& scene, int k) {
     double mx = 0, my = 0;
     place((k + (scene.interlaced && y % 2 == 1 ? 0.5 : 0)) / scene.rate, &mx, &my);
     const double lit = scene.gain(k) * (scene.light ? scene.light(k, y) : 1);
-    const float* grain = noise.data() + rng() % (noise.size() - static_cast<std::size_t>(scene.width));
+    const float* grain =
+        noise.data() + rng() % (noise.size() - static_cast<std::size_t>(scene.width));
     for (int x = 0; x < scene.width; ++x) {
-      double level = scene.texture ? 70 + texture[static_cast<std::size_t>(y) * scene.width + x] : 60;
+      double level =
+          scene.texture ? 70 + texture[static_cast<std::size_t>(y) * scene.width + x] : 60;
       const double distance = scene.marker ? std::hypot(x - mx, y - my) - 6 : 99;
       if (distance < 6) level += (200 - level) / (1 + std::exp(2.5 * distance));
       level = level * lit + scene.noise * grain[x];
@@ -83,16 +93,22 @@ inline std::vector<int> Range(int from, int to) {
 }
 
 // The exposures of `order` one after another; their stamps are even unless given.
-inline std::filesystem::path WriteScene(const std::filesystem::path& path, const DoctorScene& scene, const std::vector<int>& order,
-                                        ClipOptions clip = {}) {
+inline std::filesystem::path WriteScene(const std::filesystem::path& path, const DoctorScene& scene,
+                                        const std::vector<int>& order, ClipOptions clip = {}) {
   clip.width = scene.width, clip.height = scene.height;
-  if (clip.stamps.empty()) clip.stamps = EvenStamps(static_cast<int>(order.size()), std::lround(clip.time_base.den / scene.rate));
-  WriteClip(path, clip, [&](int k, AVFrame& frame) { FillGray(frame, Expose(scene, order[static_cast<std::size_t>(k)])); });
+  if (clip.stamps.empty())
+    clip.stamps =
+        EvenStamps(static_cast<int>(order.size()), std::lround(clip.time_base.den / scene.rate));
+  WriteClip(path, clip, [&](int k, AVFrame& frame) {
+    FillGray(frame, Expose(scene, order[static_cast<std::size_t>(k)]));
+  });
   return path;
 }
 
-// Copies the packets of a file into another container, with tags and with stamps changed by `stamp(packet, pts)`.
-inline void Remux(const std::filesystem::path& from, const std::filesystem::path& to, const std::map<std::string, std::string>& tags,
+// Copies the packets of a file into another container, with tags and with stamps changed by
+// `stamp(packet, pts)`.
+inline void Remux(const std::filesystem::path& from, const std::filesystem::path& to,
+                  const std::map<std::string, std::string>& tags,
                   const std::function<std::int64_t(int, std::int64_t)>& stamp = nullptr) {
   AVFormatContext *in = nullptr, *out = nullptr;
   Check(avformat_open_input(&in, ("file:" + from.string()).c_str(), nullptr, nullptr), "open");

@@ -1,4 +1,5 @@
-// The matrices of the time-base doctor: healthy clips in which nothing must be found, and copies that must be.
+// The matrices of the time-base doctor: healthy clips in which nothing must be found, and copies
+// that must be.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -26,41 +27,49 @@ class DoctorHealthy : public test::DoctorTest, public ::testing::WithParamInterf
 TEST_P(DoctorHealthy, NothingIsFound) { ExpectNothing(GetParam()); }
 INSTANTIATE_TEST_SUITE_P(
     Scenes, DoctorHealthy,
-    ::testing::Values(Healthy{"still, noisy", 2, true, false, "png", "mov"}, Healthy{"moving, noisy", 2, true, true, "png", "mov"},
+    ::testing::Values(Healthy{"still, noisy", 2, true, false, "png", "mov"},
+                      Healthy{"moving, noisy", 2, true, true, "png", "mov"},
                       Healthy{"moving, little noise", 0.4, false, true, "ffv1", "mov"},
                       Healthy{"still, without noise", 0, true, false, "png", "mov"},
                       Healthy{"moving, without noise", 0, true, true, "png", "mov"},
                       Healthy{"moving, black, without noise", 0, false, true, "ffv1", "mov"},
-                      Healthy{"JPEG, still", 2, true, false, "mjpeg", "mov"}, Healthy{"JPEG, moving", 2, true, true, "mjpeg", "mov"},
-                      Healthy{"H.264, moving", 2, true, true, "18", "mp4"}, Healthy{"H.264, moving, poor", 2, true, true, "32", "mp4"},
+                      Healthy{"JPEG, still", 2, true, false, "mjpeg", "mov"},
+                      Healthy{"JPEG, moving", 2, true, true, "mjpeg", "mov"},
+                      Healthy{"H.264, moving", 2, true, true, "18", "mp4"},
+                      Healthy{"H.264, moving, poor", 2, true, true, "32", "mp4"},
                       Healthy{"H.264, moving, no noise", 0, true, true, "20", "mp4"}),
     [](const auto& info) { return "Case" + std::to_string(info.index); });
 
-// A coder that skips what changes little repeats pictures of a still scene: those are no duplicates.
+// A coder that skips what changes little repeats pictures of a still scene: those are no
+// duplicates.
 TEST_F(DoctorSlow, AStillSceneThroughACoderIsNotCalledRepeated) {
   DoctorScene scene;
   scene.marker = false;
   for (const char* crf : {"16", "23", "30", "40"}) {
-    const TimeBaseReport report = Look(WriteScene(Path("still.mp4"), scene, Range(0, 90), H264(crf)));
+    const TimeBaseReport report =
+        Look(WriteScene(Path("still.mp4"), scene, Range(0, 90), H264(crf)));
     EXPECT_THAT(report.duplicated, ElementsAre()) << crf;
     EXPECT_THAT(Complaints(report), ElementsAre()) << crf << "\n" << BriefReport(report);
   }
 }
 
-// Bounces straight down: the pair of frames around the contact or the apex may show no motion at all.
+// Bounces straight down: the pair of frames around the contact or the apex may show no motion at
+// all.
 TEST_F(DoctorSlow, TurningPointsAreNotCalledRepeated) {
   for (int i = 0; i < 8; ++i) {
     DoctorScene scene;
     scene.noise = i % 2 == 0 ? 0 : 1;
     scene.speed_x = 0;
     scene.rate = 171 + 7 * i;  // the contact falls between other frames each time
-    const TimeBaseReport report = Look(WriteScene(Path("bounce.mov"), scene, Range(0, 100), {.encoder = "ffv1"}));
+    const TimeBaseReport report =
+        Look(WriteScene(Path("bounce.mov"), scene, Range(0, 100), {.encoder = "ffv1"}));
     EXPECT_THAT(report.duplicated, ElementsAre()) << i;
     EXPECT_THAT(report.dropped, ElementsAre()) << i;
   }
 }
 
-// Coders over a still scene into which a body falls: what they leave out must not be taken for copies, of which there are none.
+// Coders over a still scene into which a body falls: what they leave out must not be taken for
+// copies, of which there are none.
 TEST_F(DoctorSlow, CodersLeaveRestAloneAndNothingIsCalledRepeated) {
   for (const double noise : {0.0, 0.5, 2.0, 5.0}) {
     for (const char* crf : {"2", "8", "16", "24", "34"}) {
@@ -74,10 +83,13 @@ TEST_F(DoctorSlow, CodersLeaveRestAloneAndNothingIsCalledRepeated) {
         test::WriteClip(Path("a.mp4"), clip, [&](int k, AVFrame& frame) {
           DoctorScene at_rest = scene;
           at_rest.marker = k >= 20;
-          test::FillGray(frame, test::Expose(at_rest, std::max(0, k - 20) + (k < 20 ? 500 + k : 0)));
+          test::FillGray(frame,
+                         test::Expose(at_rest, std::max(0, k - 20) + (k < 20 ? 500 + k : 0)));
         });
         const TimeBaseReport report = Look(Path("a.mp4"));
-        EXPECT_THAT(report.duplicated, ElementsAre()) << noise << " " << crf << " " << b_frames << "\n" << BriefReport(report);
+        EXPECT_THAT(report.duplicated, ElementsAre())
+            << noise << " " << crf << " " << b_frames << "\n"
+            << BriefReport(report);
         EXPECT_EQ(Find(report, "out_of_order"), nullptr);
       }
     }
@@ -91,10 +103,11 @@ TEST_F(DoctorSlow, HostileT23ExactCopiesInNoiseAreNamedWhateverTheCodec) {
     AVPixelFormat format;
     std::vector<std::pair<std::string, std::string>> more;
   };
-  const Codec codecs[] = {{"png", AV_PIX_FMT_GRAY8, {}},
-                          {"ffv1", AV_PIX_FMT_GRAY8, {}},
-                          {"mjpeg", AV_PIX_FMT_YUVJ420P, {{"global_quality", "400"}, {"flags", "+qscale"}}},
-                          {"libx264", AV_PIX_FMT_YUV420P, {{"qp", "0"}, {"preset", "veryfast"}}}};
+  const Codec codecs[] = {
+      {"png", AV_PIX_FMT_GRAY8, {}},
+      {"ffv1", AV_PIX_FMT_GRAY8, {}},
+      {"mjpeg", AV_PIX_FMT_YUVJ420P, {{"global_quality", "400"}, {"flags", "+qscale"}}},
+      {"libx264", AV_PIX_FMT_YUV420P, {{"qp", "0"}, {"preset", "veryfast"}}}};
   int hits = 0, planted = 0;
   for (const Codec& codec : codecs) {
     for (const bool marker : {true, false}) {
@@ -105,9 +118,12 @@ TEST_F(DoctorSlow, HostileT23ExactCopiesInNoiseAreNamedWhateverTheCodec) {
         clip.encoder = codec.encoder, clip.format = codec.format;
         for (const auto& [key, value] : codec.more) clip.more[key] = value;
         std::vector<int> order = Range(0, 60);
-        for (const int k : {50, 26, 9, 3}) order.insert(order.begin() + k, order[static_cast<std::size_t>(k - 1)]);
-        const TimeBaseReport report = Look(WriteScene(Path(codec.format == AV_PIX_FMT_YUV420P ? "a.mp4" : "a.mov"), scene, order, clip));
-        EXPECT_THAT(report.duplicated, ElementsAre(3, 10, 28, 53)) << codec.encoder << marker << noise << BriefReport(report);
+        for (const int k : {50, 26, 9, 3})
+          order.insert(order.begin() + k, order[static_cast<std::size_t>(k - 1)]);
+        const TimeBaseReport report = Look(WriteScene(
+            Path(codec.format == AV_PIX_FMT_YUV420P ? "a.mp4" : "a.mov"), scene, order, clip));
+        EXPECT_THAT(report.duplicated, ElementsAre(3, 10, 28, 53))
+            << codec.encoder << marker << noise << BriefReport(report);
         planted += 4, hits += static_cast<int>(report.duplicated.size());
         for (std::size_t k = 0; k < order.size(); ++k) EXPECT_EQ(report.exposure[k], order[k]) << k;
       }

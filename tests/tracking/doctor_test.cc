@@ -25,7 +25,8 @@ using ::testing::HasSubstr;
 
 class DoctorTest : public test::DoctorTest {};
 
-// ---- nothing is found where nothing is wrong: the matrix is in doctor_slow_test.cc -----------------------------------------------------
+// ---- nothing is found where nothing is wrong: the matrix is in doctor_slow_test.cc
+// -----------------------------------------------------
 
 TEST_F(DoctorTest, NothingIsFoundInHealthyClips) {
   ExpectNothing({"moving, noisy", 2, true, true, "png", "mov"});
@@ -33,9 +34,11 @@ TEST_F(DoctorTest, NothingIsFoundInHealthyClips) {
   ExpectNothing({"H.264, moving", 2, true, true, "18", "mp4"});
 }
 
-// ---- planted faults --------------------------------------------------------------------------------------------------------------------
+// ---- planted faults
+// --------------------------------------------------------------------------------------------------------------------
 
-// A decoder that repeats a frame and loses the last: the copy is named and the map of exposures follows.
+// A decoder that repeats a frame and loses the last: the copy is named and the map of exposures
+// follows.
 TEST_F(DoctorTest, HostileT23ARepeatedFrameInTheNoise) {
   for (const bool marker : {true, false}) {
     DoctorScene scene;
@@ -46,7 +49,9 @@ TEST_F(DoctorTest, HostileT23ARepeatedFrameInTheNoise) {
     for (const char* encoder : {"png", "mjpeg"}) {
       ClipOptions clip;
       clip.encoder = encoder;
-      if (clip.encoder == "mjpeg") clip.format = AV_PIX_FMT_YUVJ420P, clip.more = {{"global_quality", "400"}, {"flags", "+qscale"}};
+      if (clip.encoder == "mjpeg")
+        clip.format = AV_PIX_FMT_YUVJ420P,
+        clip.more = {{"global_quality", "400"}, {"flags", "+qscale"}};
       const TimeBaseReport report = Look(WriteScene(Path("a.mov"), scene, order, clip));
       EXPECT_THAT(report.duplicated, ElementsAre(31)) << encoder << marker;
       ASSERT_EQ(report.exposure.size(), order.size());
@@ -72,14 +77,16 @@ TEST_F(DoctorTest, HostileT23ARepeatedFrameInTheMotion) {
   }
 }
 
-// A copy in place of a frame that was lost: the beat goes on and the next exposure keeps its number.
+// A copy in place of a frame that was lost: the beat goes on and the next exposure keeps its
+// number.
 TEST_F(DoctorTest, HostileT23ACopyInPlaceOfALostFrame) {
   DoctorScene scene;
   for (const double noise : {0.0, 2.0}) {
     scene.noise = noise;
     std::vector<int> order = Range(0, 80);
     order[25] = 24;
-    const TimeBaseReport report = Look(WriteScene(Path("a.mov"), scene, order, {.encoder = "ffv1"}));
+    const TimeBaseReport report =
+        Look(WriteScene(Path("a.mov"), scene, order, {.encoder = "ffv1"}));
     EXPECT_THAT(report.duplicated, ElementsAre(25)) << noise;
     EXPECT_EQ(report.exposure[26], 26) << noise;
     EXPECT_EQ(report.exposure.back(), 79) << noise;
@@ -103,7 +110,8 @@ TEST_F(DoctorTest, DroppedFramesByTheStamps) {
   DoctorScene scene;
   std::vector<int> order = Range(0, 80);
   ClipOptions clip;
-  for (const int k : {50, 31, 30}) order.erase(order.begin() + k);  // one and then two that follow each other
+  // one and then two that follow each other
+  for (const int k : {50, 31, 30}) order.erase(order.begin() + k);
   for (const int k : order) clip.stamps.push_back(k * 375);
   const TimeBaseReport report = Look(WriteScene(Path("a.mov"), scene, order, clip));
   EXPECT_THAT(report.dropped, ElementsAre(29, 47)) << BriefReport(report);
@@ -133,7 +141,8 @@ TEST_F(DoctorTest, LostFramesByTheMotion) {
 
 TEST_F(DoctorTest, ACoderThatMakesThePictureAnewLosesNoFrame) {
   // In frame 59 many blocks change a little while the rod moves on as before.
-  const std::filesystem::path sample = std::filesystem::path(IMPACTLAB_SOURCE_DIR) / "data/sample/incline/drop_0001_left.mp4";
+  const std::filesystem::path sample =
+      std::filesystem::path(IMPACTLAB_SOURCE_DIR) / "data/sample/incline/drop_0001_left.mp4";
   const TimeBaseReport report = Look(sample);
   EXPECT_THAT(report.dropped, ElementsAre()) << BriefReport(report);
   EXPECT_EQ(Find(report, "lost_frames"), nullptr);
@@ -143,7 +152,9 @@ TEST_F(DoctorTest, ACoderThatMakesThePictureAnewLosesNoFrame) {
 TEST_F(DoctorTest, FramesOutOfOrder) {
   DoctorScene scene;
   WriteScene(Path("a.mov"), scene, Range(0, 60));
-  test::Remux(Path("a.mov"), Path("b.mov"), {}, [](int k, std::int64_t pts) { return k == 20 ? pts + 375 : k == 21 ? pts - 375 : pts; });
+  test::Remux(Path("a.mov"), Path("b.mov"), {}, [](int k, std::int64_t pts) {
+    return k == 20 ? pts + 375 : k == 21 ? pts - 375 : pts;
+  });
   const TimeBaseReport report = Look(Path("b.mov"));
   const TimeFinding* f = Find(report, "out_of_order");
   ASSERT_NE(f, nullptr) << BriefReport(report);
@@ -186,7 +197,8 @@ TEST_F(DoctorTest, ARateThatWandersIsVariable) {
   const TimeBaseReport report = Look(WriteScene(Path("a.mov"), scene, Range(0, 100), clip));
   const TimeFinding* f = Find(report, "variable_rate");
   ASSERT_NE(f, nullptr) << BriefReport(report);
-  EXPECT_NEAR(f->cost_e, 420.0 / 375 - 1, 0.02) << "speeds before and after differ by as much as the rates do";
+  EXPECT_NEAR(f->cost_e, 420.0 / 375 - 1, 0.02)
+      << "speeds before and after differ by as much as the rates do";
 }
 
 TEST_F(DoctorTest, CoarseStampsShowTheBeatBehindThem) {
@@ -299,7 +311,9 @@ TEST_F(DoctorTest, RollingShutterUnderFlickeringLamps) {
   scene.marker = false;
   const double t_line = 25e-6;
   for (const double line : {0.0, t_line, -t_line}) {
-    scene.light = [&](int k, int y) { return 1 + 0.1 * std::cos(2 * M_PI * 100 * (k / 240.0 + y * line)); };
+    scene.light = [&](int k, int y) {
+      return 1 + 0.1 * std::cos(2 * M_PI * 100 * (k / 240.0 + y * line));
+    };
     const TimeBaseReport report = Look(WriteScene(Path("a.mov"), scene, Range(0, 120)));
     const TimeFinding* f = Find(report, "rolling_shutter");
     ASSERT_NE(f, nullptr);
@@ -319,7 +333,10 @@ TEST_F(DoctorTest, RollingShutterUnderFlickeringLamps) {
 TEST_F(DoctorTest, ADamagedAndACutFileSayWhere) {
   DoctorScene scene;
   WriteScene(Path("a.mkv"), scene, Range(0, 60),
-             {.encoder = "mjpeg", .format = AV_PIX_FMT_YUVJ420P, .time_base = {1, 1000}, .stamps = EvenStamps(60, 4)});
+             {.encoder = "mjpeg",
+              .format = AV_PIX_FMT_YUVJ420P,
+              .time_base = {1, 1000},
+              .stamps = EvenStamps(60, 4)});
   std::filesystem::resize_file(Path("a.mkv"), std::filesystem::file_size(Path("a.mkv")) * 6 / 10);
   const TimeBaseReport report = Look(Path("a.mkv"));
   const TimeFinding* f = Find(report, "cut_short");
@@ -335,18 +352,20 @@ TEST_F(DoctorTest, ADamagedAndACutFileSayWhere) {
 TEST_F(DoctorTest, AShakenCameraIsNotStill) {
   DoctorScene scene;
   const GrayImage a = test::Expose(scene, 0);
-  test::WriteClip(Path("a.mov"), {.width = 160, .height = 120, .stamps = EvenStamps(40, 375)}, [&](int k, AVFrame& frame) {
-    DoctorScene moved = scene;
-    moved.shift_x = 0.1 * k;
-    test::FillGray(frame, test::Expose(moved, k));
-  });
+  test::WriteClip(Path("a.mov"), {.width = 160, .height = 120, .stamps = EvenStamps(40, 375)},
+                  [&](int k, AVFrame& frame) {
+                    DoctorScene moved = scene;
+                    moved.shift_x = 0.1 * k;
+                    test::FillGray(frame, test::Expose(moved, k));
+                  });
   const TimeBaseReport report = Look(Path("a.mov"));
   const TimeFinding* f = Find(report, "stabilised");
   ASSERT_NE(f, nullptr) << BriefReport(report);
   EXPECT_THAT(f->text, HasSubstr("+3.9"));
 }
 
-// ---- sequences, options, reports -------------------------------------------------------------------------------------------------------
+// ---- sequences, options, reports
+// -------------------------------------------------------------------------------------------------------
 
 TEST_F(DoctorTest, SequencesWithATableOfStamps) {
   DoctorScene scene;
@@ -393,7 +412,8 @@ TEST_F(DoctorTest, ReportsAreCompleteAndOrdered) {
   ClipOptions clip;
   clip.rotation_deg = 90;
   const TimeBaseReport report = Look(WriteScene(Path("a.mov"), scene, order, clip));
-  for (std::size_t k = 1; k < report.findings.size(); ++k) EXPECT_GE(report.findings[k - 1].severity, report.findings[k].severity);
+  for (std::size_t k = 1; k < report.findings.size(); ++k)
+    EXPECT_GE(report.findings[k - 1].severity, report.findings[k].severity);
   const auto json = nlohmann::json::parse(ToJson(report));
   EXPECT_EQ(json["verdict"], "fault");
   EXPECT_EQ(json["duplicated"], nlohmann::json::array({31}));
@@ -404,7 +424,8 @@ TEST_F(DoctorTest, ReportsAreCompleteAndOrdered) {
   EXPECT_THAT(text, HasSubstr("Not to be trusted"));
   EXPECT_THAT(text, HasSubstr("cost in e*"));
   std::size_t start = 0;
-  for (std::size_t end = text.find('\n'); end != std::string::npos; start = end + 1, end = text.find('\n', start))
+  for (std::size_t end = text.find('\n'); end != std::string::npos;
+       start = end + 1, end = text.find('\n', start))
     if (start > 0) {
       EXPECT_LE(end - start, 120u) << text.substr(start, end - start);
     }

@@ -1,5 +1,6 @@
 #pragma once
-// Marked bodies that fall and bounce before one camera, at the level of observations: what a detector would report, with the truth beside.
+// Marked bodies that fall and bounce before one camera, at the level of observations: what a
+// detector would report, with the truth beside.
 
 #include <Eigen/Core>
 #include <Eigen/Geometry>
@@ -18,8 +19,9 @@ struct DropOptions {
   double radius = 6;                    // of a marker [px]
   double height = 400;                  // of the fall [px]
   double spin = 0;                      // before the impact [rad/s]
-  double spin_jump = 15;                // at the impact, about the optical axis, one standard deviation [rad/s]
-  double tilt_spin = 3;                 // out of the plane, one standard deviation [rad/s]
+  // at the impact, about the optical axis, one standard deviation [rad/s]
+  double spin_jump = 15;
+  double tilt_spin = 3;  // out of the plane, one standard deviation [rad/s]
   int impacts = 2;
   double held = 0.1;         // before the release [s]
   int occlusions = 3;        // of single markers, 2 to 8 frames
@@ -36,7 +38,8 @@ struct DropFrame {
   long long frame = 0;
   double t = 0;
   std::vector<Observation> observations;
-  std::vector<int> truth;             // marker of every observation; -1 false, -2 merged, -10 - k clutter
+  // marker of every observation; -1 false, -2 merged, -10 - k clutter
+  std::vector<int> truth;
   std::vector<Eigen::Vector2d> q, v;  // true, of all markers
   std::vector<char> visible;          // seen on its own
 };
@@ -46,7 +49,8 @@ struct Drop {
   std::vector<double> impact_times;
 };
 
-inline Observation Seen(const Eigen::Vector2d& q, double noise, double t, double radius, std::mt19937_64& rng) {
+inline Observation Seen(const Eigen::Vector2d& q, double noise, double t, double radius,
+                        std::mt19937_64& rng) {
   std::normal_distribution<double> normal;
   Observation o;
   o.q = q + noise * Eigen::Vector2d(normal(rng), normal(rng));
@@ -70,11 +74,12 @@ inline Drop MakeDrop(const DropOptions& options, std::mt19937_64& rng) {
   };
   const double fall = std::sqrt(2 * options.height / kGravity);
   std::vector<Phase> phases;
-  const Eigen::Matrix3d start =
-      (Eigen::AngleAxisd(normal(rng), Eigen::Vector3d::UnitZ()) * Eigen::AngleAxisd(0.2 * normal(rng), Eigen::Vector3d::UnitY()))
-          .toRotationMatrix();
+  const Eigen::Matrix3d start = (Eigen::AngleAxisd(normal(rng), Eigen::Vector3d::UnitZ()) *
+                                 Eigen::AngleAxisd(0.2 * normal(rng), Eigen::Vector3d::UnitY()))
+                                    .toRotationMatrix();
   phases.push_back({-1, options.at, Eigen::Vector2d::Zero(), start, Eigen::Vector3d::Zero(), 0});
-  const Eigen::Vector3d w0(0.3 * options.tilt_spin * normal(rng), 0.3 * options.tilt_spin * normal(rng), options.spin);
+  const Eigen::Vector3d w0(0.3 * options.tilt_spin * normal(rng),
+                           0.3 * options.tilt_spin * normal(rng), options.spin);
   phases.push_back({options.held, options.at, {options.sideways, 0}, start, w0, kGravity});
   Drop drop;
   const auto at = [&](const Phase& f, double t) {
@@ -83,7 +88,8 @@ inline Drop MakeDrop(const DropOptions& options, std::mt19937_64& rng) {
     now.t = t;
     now.p = f.p + h * f.v + Eigen::Vector2d(0, f.g * h * h / 2);
     now.v = f.v + Eigen::Vector2d(0, f.g * h);
-    if (f.w.norm() > 0) now.r = Eigen::AngleAxisd(f.w.norm() * h, f.w.normalized()).toRotationMatrix() * f.r;
+    if (f.w.norm() > 0)
+      now.r = Eigen::AngleAxisd(f.w.norm() * h, f.w.normalized()).toRotationMatrix() * f.r;
     return now;
   };
   double next = options.held + fall * (1 + 0.05 * normal(rng)) + 0.5 / options.rate * uniform(rng);
@@ -92,14 +98,16 @@ inline Drop MakeDrop(const DropOptions& options, std::mt19937_64& rng) {
     drop.impact_times.push_back(next);
     const double e = 0.3 + 0.5 * uniform(rng);
     f.v = {f.v.x() + 300 * normal(rng), -e * f.v.y()};
-    f.w += Eigen::Vector3d(options.tilt_spin * normal(rng), options.tilt_spin * normal(rng), options.spin_jump * normal(rng));
+    f.w += Eigen::Vector3d(options.tilt_spin * normal(rng), options.tilt_spin * normal(rng),
+                           options.spin_jump * normal(rng));
     phases.push_back(f);
     next += std::max(0.08, -2 * f.v.y() / kGravity) * (0.7 + 0.3 * uniform(rng));
   }
   const double end = next;
   const int n = static_cast<int>(options.layout.size());
   std::vector<Eigen::Vector2d> clutter;
-  for (int k = 0; k < options.clutter; ++k) clutter.emplace_back(1280 * uniform(rng), 720 * uniform(rng));
+  for (int k = 0; k < options.clutter; ++k)
+    clutter.emplace_back(1280 * uniform(rng), 720 * uniform(rng));
   struct Hidden {
     int marker;
     long long first, last;
@@ -107,7 +115,8 @@ inline Drop MakeDrop(const DropOptions& options, std::mt19937_64& rng) {
   std::vector<Hidden> hidden;
   for (int k = 0; k < options.occlusions; ++k) {
     const long long first = 5 + static_cast<long long>(uniform(rng) * (end * options.rate - 12));
-    hidden.push_back({static_cast<int>(uniform(rng) * n), first, first + 1 + static_cast<int>(7 * uniform(rng))});
+    hidden.push_back({static_cast<int>(uniform(rng) * n), first,
+                      first + 1 + static_cast<int>(7 * uniform(rng))});
   }
   double t = 0;
   for (long long frame = 0; t < end; ++frame) {
@@ -130,7 +139,8 @@ inline Drop MakeDrop(const DropOptions& options, std::mt19937_64& rng) {
       for (const Hidden& h : hidden) {
         if (h.marker == i && h.first <= frame && frame <= h.last) f.visible[i] = 0;
       }
-      if (f.q[i].x() < 8 || f.q[i].x() > 1271 || f.q[i].y() < 8 || f.q[i].y() > 711) f.visible[i] = 0;
+      if (f.q[i].x() < 8 || f.q[i].x() > 1271 || f.q[i].y() < 8 || f.q[i].y() > 711)
+        f.visible[i] = 0;
     }
     std::vector<int> cluster(n);
     for (int i = 0; i < n; ++i) cluster[i] = i;
@@ -166,11 +176,13 @@ inline Drop MakeDrop(const DropOptions& options, std::mt19937_64& rng) {
       f.truth.push_back(last);
     }
     for (std::size_t k = 0; k < clutter.size(); ++k) {
-      f.observations.push_back(Seen(clutter[k], noise, t, radius * (0.8 + 0.1 * static_cast<double>(k % 5)), rng));
+      f.observations.push_back(
+          Seen(clutter[k], noise, t, radius * (0.8 + 0.1 * static_cast<double>(k % 5)), rng));
       f.truth.push_back(-10 - static_cast<int>(k));
     }
     for (int k = std::poisson_distribution<int>(options.false_spots + 1e-9)(rng); k > 0; --k) {
-      f.observations.push_back(Seen({1280 * uniform(rng), 720 * uniform(rng)}, noise, t, radius * (0.6 + uniform(rng)), rng));
+      f.observations.push_back(Seen({1280 * uniform(rng), 720 * uniform(rng)}, noise, t,
+                                    radius * (0.6 + uniform(rng)), rng));
       f.truth.push_back(-1);
     }
     std::vector<int> order(f.observations.size());
@@ -186,7 +198,8 @@ inline Drop MakeDrop(const DropOptions& options, std::mt19937_64& rng) {
   return drop;
 }
 
-inline std::vector<Track> TrackAll(const Drop& drop, const TrackerOptions& options, InnovationReport* report = nullptr) {
+inline std::vector<Track> TrackAll(const Drop& drop, const TrackerOptions& options,
+                                   InnovationReport* report = nullptr) {
   MarkerTracker tracker(options);
   for (const DropFrame& f : drop.frames) tracker.Update(f.frame, f.t, f.observations);
   if (report) *report = tracker.innovations();
@@ -253,7 +266,8 @@ inline Score Judge(const Drop& drop, const std::vector<Track>& tracks) {
 
 inline std::vector<Eigen::Vector3d> RodLayout() { return {{-90, 0, 0}, {40, 0, 0}, {90, 0, 0}}; }
 inline std::vector<Eigen::Vector3d> BoxLayout(int n) {
-  const std::vector<Eigen::Vector3d> all{{-60, -40, 0}, {55, -35, 0}, {50, 40, 0}, {-40, 45, 0}, {5, -10, 0}, {-20, 12, 0}};
+  const std::vector<Eigen::Vector3d> all{{-60, -40, 0}, {55, -35, 0}, {50, 40, 0},
+                                         {-40, 45, 0},  {5, -10, 0},  {-20, 12, 0}};
   return {all.begin(), all.begin() + n};
 }
 inline std::vector<Eigen::Vector3d> BallLayout(int n) {

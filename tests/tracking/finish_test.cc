@@ -35,8 +35,9 @@ Take Fall(int frames, double sd, double claimed, std::uint64_t seed, double impa
   for (int k = 0; k < frames; ++k) {
     const double t = k / kRate, before = std::min(t, impact), after = std::max(0.0, t - impact);
     const Vector2d v(150, 200 + 4000 * before);
-    const Vector2d q = Vector2d(100, 50) + Vector2d(150, 200) * before + Vector2d(0, 2000) * before * before +
-                       Vector2d(-0.5 * v.x(), -0.6 * v.y()) * after + Vector2d(0, 2000) * after * after;
+    const Vector2d q =
+        Vector2d(100, 50) + Vector2d(150, 200) * before + Vector2d(0, 2000) * before * before +
+        Vector2d(-0.5 * v.x(), -0.6 * v.y()) * after + Vector2d(0, 2000) * after * after;
     take.index.push_back(k);
     take.stamps.push_back(t);
     take.truth.push_back(q);
@@ -58,11 +59,14 @@ TrackerOptions Options() {
   return o;
 }
 
-InnovationReport Finish(Take* take) { return FinishTracks(take->index, take->stamps, 0, Options(), &take->tracks); }
+InnovationReport Finish(Take* take) {
+  return FinishTracks(take->index, take->stamps, 0, Options(), &take->tracks);
+}
 
 TEST(Finish, GapsGetAPredictedPointInEveryFrame) {
   Take take = Fall(60, 0.03, 0.03, 1);
-  std::erase_if(take.tracks.points, [](const TrackPoint& p) { return p.frame >= 20 && p.frame < 25; });
+  std::erase_if(take.tracks.points,
+                [](const TrackPoint& p) { return p.frame >= 20 && p.frame < 25; });
   // A prediction that came along is worth nothing now.
   TrackPoint stale = take.tracks.points[10];
   stale.frame = 22, stale.t = take.stamps[22], stale.flags = kPredicted, stale.q = Vector2d(5, 5);
@@ -86,7 +90,8 @@ TEST(Finish, FramesThatWereLostGetNoPoint) {
   Take take = Fall(40, 0.03, 0.03, 2);
   take.index.erase(take.index.begin() + 15);
   take.stamps.erase(take.stamps.begin() + 15);
-  std::erase_if(take.tracks.points, [](const TrackPoint& p) { return p.frame >= 14 && p.frame < 17; });
+  std::erase_if(take.tracks.points,
+                [](const TrackPoint& p) { return p.frame >= 14 && p.frame < 17; });
   Finish(&take);
   ASSERT_EQ(take.tracks.points.size(), 39u);
   for (const TrackPoint& p : take.tracks.points) EXPECT_NE(p.frame, 15);
@@ -127,13 +132,15 @@ TEST(Finish, HonestErrorsStayAsTheyAre) {
     Take take = Fall(90, 0.05, 0.05, seed);
     const InnovationReport report = Finish(&take);
     EXPECT_LT(report.error_scale, 1.5) << seed;
-    EXPECT_NEAR(take.tracks.points[40].cov(0, 0), 0.0025 * report.error_scale * report.error_scale, 1e-12);
+    EXPECT_NEAR(take.tracks.points[40].cov(0, 0), 0.0025 * report.error_scale * report.error_scale,
+                1e-12);
   }
 }
 
 TEST(Finish, StillMarkersSayNothingOfErrors) {
   Take take = Fall(90, 0.1, 0.02, 5);
-  for (TrackPoint& p : take.tracks.points) p.q += Vector2d(100, 100) - take.truth[static_cast<std::size_t>(p.frame)];
+  for (TrackPoint& p : take.tracks.points)
+    p.q += Vector2d(100, 100) - take.truth[static_cast<std::size_t>(p.frame)];
   EXPECT_EQ(Finish(&take).error_scale, 1);
 }
 

@@ -46,10 +46,12 @@ TEST_F(FramesSlowTest, SeeksAroundDamage) {
   const std::vector<std::int64_t> places = PacketPlaces(Path("whole.mp4"));
   ASSERT_EQ(places.size(), 120U);
   std::size_t fewest = 120;
-  // A first picture of all, a key picture, pictures that others are made from and pictures that are not, the last.
+  // A first picture of all, a key picture, pictures that others are made from and pictures that are
+  // not, the last.
   for (const std::size_t place : {0, 21, 30, 45, 47, 66, 118, 119}) {
     std::string harmed = bytes;
-    for (std::size_t k = 0; k < 300; ++k) harmed[static_cast<std::size_t>(places[place]) + k] = '\x37';
+    for (std::size_t k = 0; k < 300; ++k)
+      harmed[static_cast<std::size_t>(places[place]) + k] = '\x37';
     WriteText(Path("harmed.mp4"), harmed);
     const FrameSource source = Video("harmed.mp4");
     const std::vector<Frame> all = ReadAll(source);
@@ -66,7 +68,8 @@ TEST_F(FramesSlowTest, SeeksAroundDamage) {
     ExpectSeeksLikeReading(source, 90, 10, 2);
     FrameReader reader(source);
     for (long long index = 0; index < 120; ++index) {
-      const auto next = std::find_if(all.begin(), all.end(), [&](const Frame& frame) { return frame.index >= index; });
+      const auto next = std::find_if(all.begin(), all.end(),
+                                     [&](const Frame& frame) { return frame.index >= index; });
       const bool there = next != all.end() && next->index == index;
       if (there && index % 7 != 0) continue;
       ASSERT_EQ(reader.Seek(index), there) << index;
@@ -121,7 +124,8 @@ TEST_F(FramesSlowTest, MemoryStaysConstantOver20000Frames) {
     RecordProperty("resident_megabytes", static_cast<int>(most / 1e6));
     EXPECT_LT(most - after_first, 4e6) << "grows with the number of frames";
     EXPECT_LT(most, 300e6);
-    std::printf("%d threads: %.1f MB after 1000 frames, %.1f MB at most\n", threads, after_first / 1e6, most / 1e6);
+    std::printf("%d threads: %.1f MB after 1000 frames, %.1f MB at most\n", threads,
+                after_first / 1e6, most / 1e6);
     // The table of stamps that seeking needs is small.
     ASSERT_TRUE(reader.Seek(kFrames - 10));
     ASSERT_TRUE(reader.Next(&frame));

@@ -57,13 +57,19 @@ TEST_F(FramesTest, SeeksBehindAnEditList) {
 }
 
 TEST_F(FramesTest, SeeksWithOpenGroupsAndRefreshedPictures) {
-  WriteClip(Path("open.mkv"), H264(EvenStamps(90, 900), 3, 12, {{"x264-params", "open-gop=1:bframes=3:b-adapt=0"}}), FillMoving);
+  WriteClip(Path("open.mkv"),
+            H264(EvenStamps(90, 900), 3, 12, {{"x264-params", "open-gop=1:bframes=3:b-adapt=0"}}),
+            FillMoving);
   ExpectSeeksLikeReading(Video("open.mkv"), 90, 40, 4);
-  WriteClip(Path("open.mp4"), H264(EvenStamps(90, 900), 3, 12, {{"x264-params", "open-gop=1:bframes=3:b-adapt=0"}}), FillMoving);
+  WriteClip(Path("open.mp4"),
+            H264(EvenStamps(90, 900), 3, 12, {{"x264-params", "open-gop=1:bframes=3:b-adapt=0"}}),
+            FillMoving);
   ExpectSeeksLikeReading(Video("open.mp4"), 90, 40, 4);
-  WriteClip(Path("refresh.mp4"), H264(EvenStamps(90, 900), 0, 20, {{"x264-params", "intra-refresh=1"}}), FillMoving);
+  WriteClip(Path("refresh.mp4"),
+            H264(EvenStamps(90, 900), 0, 20, {{"x264-params", "intra-refresh=1"}}), FillMoving);
   ExpectSeeksLikeReading(Video("refresh.mp4"), 90, 20, 4);
-  WriteClip(Path("refresh.mkv"), H264(EvenStamps(90, 900), 0, 20, {{"x264-params", "intra-refresh=1"}}), FillMoving);
+  WriteClip(Path("refresh.mkv"),
+            H264(EvenStamps(90, 900), 0, 20, {{"x264-params", "intra-refresh=1"}}), FillMoving);
   ExpectSeeksLikeReading(Video("refresh.mkv"), 90, 20, 4);
 }
 
@@ -77,15 +83,22 @@ TEST_F(FramesTest, SeeksInFilesWithoutStampsOfTheirOwn) {
              .key_interval = 10},
             FillMoving);
   ExpectSeeksLikeReading(Video("b.avi"), 48, 25, 4);
-  WriteClip(Path("m.avi"), {.encoder = "mjpeg", .format = AV_PIX_FMT_YUVJ420P, .time_base = {1, 50}, .stamps = EvenStamps(50, 1)},
+  WriteClip(Path("m.avi"),
+            {.encoder = "mjpeg",
+             .format = AV_PIX_FMT_YUVJ420P,
+             .time_base = {1, 50},
+             .stamps = EvenStamps(50, 1)},
             FillMoving);
   ExpectSeeksLikeReading(Video("m.avi"), 50, 25, 4);
 }
 
 TEST_F(FramesTest, SeeksInOtherCodecs) {
-  WriteClip(Path("turned.mov"), {.stamps = JitteredStamps(30, 750, 90, 3), .rotation_deg = 90}, FillMoving);
+  WriteClip(Path("turned.mov"), {.stamps = JitteredStamps(30, 750, 90, 3), .rotation_deg = 90},
+            FillMoving);
   ExpectSeeksLikeReading(Video("turned.mov"), 30, 20, 4);
-  WriteClip(Path("f.mkv"), {.encoder = "ffv1", .time_base = {1, 1000}, .stamps = EvenStamps(40, 8, 17)}, FillMoving);
+  WriteClip(Path("f.mkv"),
+            {.encoder = "ffv1", .time_base = {1, 1000}, .stamps = EvenStamps(40, 8, 17)},
+            FillMoving);
   ExpectSeeksLikeReading(Video("f.mkv"), 40, 20, 4);
   WriteClip(Path("v.webm"),
             {.encoder = "libvpx",
@@ -93,12 +106,16 @@ TEST_F(FramesTest, SeeksInOtherCodecs) {
              .time_base = {1, 1000},
              .stamps = EvenStamps(60, 10),
              .key_interval = 20,
-             .more = {{"auto-alt-ref", "1"}, {"lag-in-frames", "12"}, {"deadline", "realtime"}, {"cpu-used", "8"}}},
+             .more = {{"auto-alt-ref", "1"},
+                      {"lag-in-frames", "12"},
+                      {"deadline", "realtime"},
+                      {"cpu-used", "8"}}},
             FillMoving);
   const std::vector<Frame> all = ReadAll(Video("v.webm"));
   ASSERT_EQ(all.size(), 60U);
   for (std::size_t k = 0; k < all.size(); ++k)
-    ASSERT_EQ(all[k].index, static_cast<long long>(k)) << "pictures that are not shown have no number";
+    ASSERT_EQ(all[k].index, static_cast<long long>(k))
+        << "pictures that are not shown have no number";
   ExpectSeeksLikeReading(Video("v.webm"), 60, 20, 4);
 }
 
@@ -166,12 +183,14 @@ TEST_F(FramesTest, SequencesWithBadPictures) {
   EXPECT_THROW(FrameReader{source}, ConfigError);
 }
 
-// A file written for slow motion: the header says 30, the camera took 240; one frame is missing, and the container rounds to milliseconds.
+// A file written for slow motion: the header says 30, the camera took 240; one frame is missing,
+// and the container rounds to milliseconds.
 TEST_F(FramesTest, RateStretchesStampsAndKeepsGaps) {
   std::vector<std::int64_t> stamps;
   for (int k = 0; k < 200; ++k)
     if (k % 9 != 4) stamps.push_back(std::llround(1000.0 * k / 30) + 2000);
-  WriteClip(Path("slow.mkv"), {.encoder = "ffv1", .time_base = {1, 1000}, .stamps = stamps}, FillMoving);
+  WriteClip(Path("slow.mkv"), {.encoder = "ffv1", .time_base = {1, 1000}, .stamps = stamps},
+            FillMoving);
   FrameSource source = Video("slow.mkv");
   source.rate = 240;
   const std::vector<Frame> frames = ReadAll(source);
@@ -179,7 +198,8 @@ TEST_F(FramesTest, RateStretchesStampsAndKeepsGaps) {
   std::size_t at = 0;
   for (int k = 0; k < 200; ++k) {
     if (k % 9 == 4) continue;
-    // Within the rounding of the container, stretched with all the rest; the rate itself is not off by the missing frames.
+    // Within the rounding of the container, stretched with all the rest; the rate itself is not off
+    // by the missing frames.
     EXPECT_NEAR(frames[at].t - 2.0 / 8, k / 240.0, 0.51e-3 / 8 + 2e-5) << k;
     ++at;
   }
@@ -187,7 +207,8 @@ TEST_F(FramesTest, RateStretchesStampsAndKeepsGaps) {
   source = Video("exact.mp4");
   source.rate = 239.76;
   const std::vector<Frame> exact = ReadAll(source);
-  for (std::size_t k = 0; k < exact.size(); ++k) EXPECT_NEAR(exact[k].t, static_cast<double>(k) / 239.76, 1e-12);
+  for (std::size_t k = 0; k < exact.size(); ++k)
+    EXPECT_NEAR(exact[k].t, static_cast<double>(k) / 239.76, 1e-12);
 }
 
 TEST_F(FramesTest, TablesOfStampsFitTheVideoOrAreRefused) {
@@ -201,7 +222,8 @@ TEST_F(FramesTest, TablesOfStampsFitTheVideoOrAreRefused) {
   write(10);
   const std::vector<Frame> frames = ReadAll(source);
   ASSERT_EQ(frames.size(), 10U);
-  for (int k = 0; k < 10; ++k) EXPECT_DOUBLE_EQ(frames[static_cast<std::size_t>(k)].t, 0.5 * k * k + k);
+  for (int k = 0; k < 10; ++k)
+    EXPECT_DOUBLE_EQ(frames[static_cast<std::size_t>(k)].t, 0.5 * k * k + k);
   for (const int n : {9, 11}) {
     write(n);
     EXPECT_THROW_WITH(FrameReader{source}, std::to_string(n) + " rows");
@@ -224,8 +246,10 @@ TEST_F(FramesTest, TablesOfStampsFitTheVideoOrAreRefused) {
 }
 
 TEST_F(FramesTest, ErrorsComeAfterAllGoodFramesAndNameThePlace) {
-  WriteClip(Path("cut.mkv"), {.encoder = "ffv1", .time_base = {1, 1000}, .stamps = EvenStamps(20, 10, 500)},
-            [](int k, AVFrame& frame) { FillGray(frame, Noise(64, 48, static_cast<unsigned>(k))); });
+  WriteClip(
+      Path("cut.mkv"),
+      {.encoder = "ffv1", .time_base = {1, 1000}, .stamps = EvenStamps(20, 10, 500)},
+      [](int k, AVFrame& frame) { FillGray(frame, Noise(64, 48, static_cast<unsigned>(k))); });
   std::filesystem::resize_file(Path("cut.mkv"), std::filesystem::file_size(Path("cut.mkv")) / 2);
   for (const int ahead : {0, 1, 8, 64}) {
     FrameReader reader(Video("cut.mkv"), {.ahead = ahead});
@@ -235,13 +259,16 @@ TEST_F(FramesTest, ErrorsComeAfterAllGoodFramesAndNameThePlace) {
       while (reader.Next(&frame)) {
         EXPECT_EQ(frame.image.pixels, Noise(64, 48, static_cast<unsigned>(n)).pixels);
         EXPECT_EQ(frame.index, n++);
-        std::this_thread::sleep_for(std::chrono::microseconds(200));  // the thread meets the end long before
+        // the thread meets the end long before
+        std::this_thread::sleep_for(std::chrono::microseconds(200));
       }
       ADD_FAILURE() << "no word about the end";
     } catch (const DataError& error) {
       char place[64];
-      std::snprintf(place, sizeof(place), "last good frame is %lld, at %.6f s", n - 1, 0.5 + 0.01 * static_cast<double>(n - 1));
-      EXPECT_THAT(error.what(), AllOf(HasSubstr("cut.mkv"), HasSubstr("ends in the middle"), HasSubstr(place)));
+      std::snprintf(place, sizeof(place), "last good frame is %lld, at %.6f s", n - 1,
+                    0.5 + 0.01 * static_cast<double>(n - 1));
+      EXPECT_THAT(error.what(),
+                  AllOf(HasSubstr("cut.mkv"), HasSubstr("ends in the middle"), HasSubstr(place)));
     }
     EXPECT_GE(n, 7);
     EXPECT_LE(n, 11);
@@ -315,9 +342,13 @@ TEST_F(FramesTest, SourcesWithoutMeaningAreRefused) {
   EXPECT_THROW(FrameReader{with([](FrameSource& s) { s.rate = std::nan(""); })}, ConfigError);
   EXPECT_THROW(FrameReader{with([](FrameSource& s) { s.clock_rate = 0; })}, ConfigError);
   EXPECT_THROW(FrameReader{with([](FrameSource& s) { s.t_shift = INFINITY; })}, ConfigError);
-  EXPECT_THROW_WITH(FrameReader{with([&](FrameSource& s) { s.video = Path("absent.mp4"); })}, "No such file");
-  EXPECT_THROW_WITH(FrameReader{with([&](FrameSource& s) { s.video = Pictures(1).images[0]; })}, "is a picture");
-  EXPECT_THROW_WITH(FrameReader{with([&](FrameSource& s) { s.images = {s.video}, s.video.clear(), s.rate = 1; })}, "is a video");
+  EXPECT_THROW_WITH(FrameReader{with([&](FrameSource& s) { s.video = Path("absent.mp4"); })},
+                    "No such file");
+  EXPECT_THROW_WITH(FrameReader{with([&](FrameSource& s) { s.video = Pictures(1).images[0]; })},
+                    "is a picture");
+  EXPECT_THROW_WITH(
+      FrameReader{with([&](FrameSource& s) { s.images = {s.video}, s.video.clear(), s.rate = 1; })},
+      "is a video");
 }
 
 // Every pixel holds the number of the sensor row it came from.
@@ -325,12 +356,14 @@ TEST_F(FramesTest, HostileT29RowsOfTheSensorHaveTheirTimesHoweverThePictureIsTur
   for (const int turn : {0, 90, 180, 270}) {
     for (const bool upside_down : {false, true}) {
       const std::string name = "t" + std::to_string(turn) + (upside_down ? "u.mov" : ".mov");
-      WriteClip(Path(name), {.stamps = {90000, 90750}, .rotation_deg = turn, .upside_down = upside_down}, [](int, AVFrame& frame) {
-        GrayImage image{64, 48, std::vector<std::uint8_t>(64 * 48)};
-        for (int y = 0; y < 48; ++y)
-          for (int x = 0; x < 64; ++x) image.At(x, y) = static_cast<std::uint8_t>(5 * y);
-        FillGray(frame, image);
-      });
+      WriteClip(Path(name),
+                {.stamps = {90000, 90750}, .rotation_deg = turn, .upside_down = upside_down},
+                [](int, AVFrame& frame) {
+                  GrayImage image{64, 48, std::vector<std::uint8_t>(64 * 48)};
+                  for (int y = 0; y < 48; ++y)
+                    for (int x = 0; x < 64; ++x) image.At(x, y) = static_cast<std::uint8_t>(5 * y);
+                  FillGray(frame, image);
+                });
       FrameSource source = Video(name);
       source.t_line = -20e-6;
       source.clock_rate = 1.25;
@@ -344,7 +377,8 @@ TEST_F(FramesTest, HostileT29RowsOfTheSensorHaveTheirTimesHoweverThePictureIsTur
         for (int x = 0; x < frame.image.width; ++x) {
           const double row = frame.image.At(x, y) / 5.0;
           ASSERT_DOUBLE_EQ(SensorRow(reader.info(), x, y), row) << name << ": " << x << ", " << y;
-          ASSERT_NEAR(RowTime(source, reader.info(), frame, x, y), 3 + 1.25 * (90750 / 90000.0 - 20e-6 * row), 1e-12);
+          ASSERT_NEAR(RowTime(source, reader.info(), frame, x, y),
+                      3 + 1.25 * (90750 / 90000.0 - 20e-6 * row), 1e-12);
         }
     }
   }

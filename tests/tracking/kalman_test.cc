@@ -53,7 +53,9 @@ TEST(Kalman, PredictionIsTransitionPlusJerk) {
   Predict(h, 1e9, &p);
   EXPECT_LT((p.x - f * s.x).norm(), 1e-9);
   EXPECT_LT((p.cov - expected).norm() / expected.norm(), 1e-12);
-  EXPECT_NEAR(p.cov(0, 0), 4 + 2 * 50 * h + 1e4 * h * h + 1e6 * std::pow(h, 4) / 4 + 1e9 * std::pow(h, 5) / 20, 1e-9);
+  EXPECT_NEAR(p.cov(0, 0),
+              4 + 2 * 50 * h + 1e4 * h * h + 1e6 * std::pow(h, 4) / 4 + 1e9 * std::pow(h, 5) / 20,
+              1e-9);
 }
 
 TEST(Kalman, TwoShortStepsAreOneLongOne) {
@@ -116,7 +118,8 @@ TEST(Kalman, CovarianceStaysPositiveUnderExtremeRatios) {
     ASSERT_TRUE(s.cov.allFinite());
     ASSERT_EQ(s.cov, s.cov.transpose());
     const Vector6 scale = s.cov.diagonal().cwiseSqrt().cwiseInverse();
-    const Eigen::SelfAdjointEigenSolver<Matrix6> eigen(scale.asDiagonal() * s.cov * scale.asDiagonal());
+    const Eigen::SelfAdjointEigenSolver<Matrix6> eigen(scale.asDiagonal() * s.cov *
+                                                       scale.asDiagonal());
     ASSERT_GT(eigen.eigenvalues().minCoeff(), -1e-10) << k;
   }
 }
@@ -148,7 +151,8 @@ TEST(Kalman, ConsistentOnItsOwnModel) {
       Predict(h, 0, &move);
       truth = move.x + Draw(q, rng);
       Predict(state.t + h, kJerk, &state);
-      const Eigen::Vector2d seen = truth.head<2>() + kNoise * Eigen::Vector2d(normal(rng), normal(rng));
+      const Eigen::Vector2d seen =
+          truth.head<2>() + kNoise * Eigen::Vector2d(normal(rng), normal(rng));
       const Innovation innovation = Innovate(state, seen, r);
       nis += innovation.nis;
       ++count;
@@ -190,8 +194,8 @@ TEST(Kalman, OpeningCoversJumpsAtAnyInstant) {
   constexpr int kDraws = 200000;
   Eigen::Matrix3d sampled = Eigen::Matrix3d::Zero();
   for (int i = 0; i < kDraws; ++i) {
-    const double rest = kH * uniform(rng), dv = options.jump_speed * normal(rng), rest_a = kH * uniform(rng),
-                 da = options.acceleration_sd * normal(rng);
+    const double rest = kH * uniform(rng), dv = options.jump_speed * normal(rng),
+                 rest_a = kH * uniform(rng), da = options.acceleration_sd * normal(rng);
     const Eigen::Vector3d d(dv * rest + da * rest_a * rest_a / 2, dv + da * rest_a, da);
     sampled += d * d.transpose() / kDraws;
   }
@@ -228,7 +232,8 @@ TEST(Kalman, AdaptationFindsTheJerk) {
         Predict(h, 0, &move);
         truth = move.x + Draw(q, rng);
         Predict(state.t + h, jerk.jerk(), &state);
-        const Innovation innovation = Innovate(state, truth.head<2>() + kNoise * Eigen::Vector2d(normal(rng), normal(rng)), r);
+        const Innovation innovation = Innovate(
+            state, truth.head<2>() + kNoise * Eigen::Vector2d(normal(rng), normal(rng)), r);
         jerk.Add(h, state, innovation, r(0, 0), true);
         Correct(innovation, r, &state);
         if (k < 500) continue;

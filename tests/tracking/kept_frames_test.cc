@@ -19,14 +19,18 @@ constexpr int kWidth = 800, kHeight = 600, kFrames = 40, kTurn = 20;
 constexpr double kRadius = 9;
 
 // Two bright discs that fall and rise again, on a ground that says which frame it is.
-Eigen::Vector2d DiscAt(int marker, int frame) { return {300.0 + 4 * frame + 90 * marker, 500.0 - 9 * std::abs(frame - kTurn)}; }
+Eigen::Vector2d DiscAt(int marker, int frame) {
+  return {300.0 + 4 * frame + 90 * marker, 500.0 - 9 * std::abs(frame - kTurn)};
+}
 int GroundOf(int frame) { return 20 + 2 * frame; }
 
 class KeptFramesTest : public ::testing::Test {
  protected:
   KeptFramesTest() {
     for (int k = 0; k < kFrames; ++k) {
-      GrayImage image{kWidth, kHeight, std::vector<std::uint8_t>(kWidth * kHeight, static_cast<std::uint8_t>(GroundOf(k)))};
+      GrayImage image{
+          kWidth, kHeight,
+          std::vector<std::uint8_t>(kWidth * kHeight, static_cast<std::uint8_t>(GroundOf(k)))};
       for (int marker = 0; marker < 2; ++marker) {
         const Eigen::Vector2d q = DiscAt(marker, k);
         for (int y = 0; y < kHeight; ++y)
@@ -53,7 +57,8 @@ class KeptFramesTest : public ::testing::Test {
   MarkerTracks tracks_{"drop.1", {"left"}, {"a", "b"}, {}};
 };
 
-int GrayAt(const GrayImage& picture, const KeptFrames& kept, std::size_t place, const Eigen::Vector2d& in_tile) {
+int GrayAt(const GrayImage& picture, const KeptFrames& kept, std::size_t place,
+           const Eigen::Vector2d& in_tile) {
   const auto columns = static_cast<std::size_t>(kept.columns);
   const double x = static_cast<double>(place % columns) * kept.tile_width + in_tile.x() - 0.5;
   const double y = static_cast<double>(place / columns) * kept.tile_height + in_tile.y() - 0.5;
@@ -76,26 +81,33 @@ TEST_F(KeptFramesTest, HoldTheFramesAboutTheImpactWithTheMarkersWhereTheTableSay
       const Eigen::Vector2d q = DiscAt(marker, static_cast<int>(frame.index));
       EXPECT_NEAR(GrayAt(picture, kept, k, kept.At(frame, q)), 240, 12) << frame.index;
       for (const Eigen::Vector2d& beside :
-           {Eigen::Vector2d(0, 1.5 * kRadius), Eigen::Vector2d(1.5 * kRadius, 0), Eigen::Vector2d(0, -1.5 * kRadius)})
-        EXPECT_NEAR(GrayAt(picture, kept, k, kept.At(frame, q + beside)), ground, 12) << frame.index;
+           {Eigen::Vector2d(0, 1.5 * kRadius), Eigen::Vector2d(1.5 * kRadius, 0),
+            Eigen::Vector2d(0, -1.5 * kRadius)})
+        EXPECT_NEAR(GrayAt(picture, kept, k, kept.At(frame, q + beside)), ground, 12)
+            << frame.index;
     }
     // Nothing of the cut beside it.
-    for (const Eigen::Vector2d& corner : {Eigen::Vector2d(1, 1), Eigen::Vector2d(kept.tile_width - 1, kept.tile_height - 1)})
+    for (const Eigen::Vector2d& corner :
+         {Eigen::Vector2d(1, 1), Eigen::Vector2d(kept.tile_width - 1, kept.tile_height - 1)})
       EXPECT_NEAR(GrayAt(picture, kept, k, corner), ground, 4) << frame.index;
   }
 }
 
 TEST_F(KeptFramesTest, LargeMarkersAreMadeSmallerAndStayInPlace) {
-  const KeptFrames kept = KeepFrames(folder_ / "small", source_, tracks_, 0, {.before = 2, .after = 2, .max_width = 64});
+  const KeptFrames kept = KeepFrames(folder_ / "small", source_, tracks_, 0,
+                                     {.before = 2, .after = 2, .max_width = 64});
   ASSERT_EQ(kept.frames.size(), 5u);
   EXPECT_EQ(kept.tile_width, 64);
   const GrayImage picture = ReadImage(folder_ / "small.jpg");
   for (std::size_t k = 0; k < kept.frames.size(); ++k)
-    EXPECT_GT(GrayAt(picture, kept, k, kept.At(kept.frames[k], DiscAt(0, static_cast<int>(kept.frames[k].index)))), 180);
+    EXPECT_GT(GrayAt(picture, kept, k,
+                     kept.At(kept.frames[k], DiscAt(0, static_cast<int>(kept.frames[k].index)))),
+              180);
 }
 
 TEST_F(KeptFramesTest, TableReadsBack) {
-  const KeptFrames kept = KeepFrames(folder_ / "a.b", source_, tracks_, 0), again = ReadKeptFrames(folder_ / "a.b");
+  const KeptFrames kept = KeepFrames(folder_ / "a.b", source_, tracks_, 0),
+                   again = ReadKeptFrames(folder_ / "a.b");
   EXPECT_EQ(again.recording, "drop.1");
   EXPECT_EQ(again.camera, "left");
   EXPECT_EQ(again.columns, kept.columns);
@@ -107,13 +119,15 @@ TEST_F(KeptFramesTest, TableReadsBack) {
     EXPECT_EQ(again.frames[k].t, kept.frames[k].t);
     EXPECT_EQ(again.frames[k].corner, kept.frames[k].corner);
   }
-  for (const char* broken : {"", "[]", "{\"schema\": \"impactlab.frames/2\"}", "{\"schema\": \"impactlab.frames/1\", \"camera\": 3}"}) {
+  for (const char* broken : {"", "[]", "{\"schema\": \"impactlab.frames/2\"}",
+                             "{\"schema\": \"impactlab.frames/1\", \"camera\": 3}"}) {
     test::WriteText(folder_ / "broken.json", broken);
     EXPECT_THROW(ReadKeptFrames(folder_ / "broken"), DataError) << broken;
   }
 }
 
-// A hand that lets go makes half the jump that the surface does, from rest: it is not what the pictures are about.
+// A hand that lets go makes half the jump that the surface does, from rest: it is not what the
+// pictures are about.
 TEST_F(KeptFramesTest, LettingGoIsNoImpact) {
   constexpr int kRelease = 5;
   for (TrackPoint& p : tracks_.points) {
@@ -129,14 +143,17 @@ TEST_F(KeptFramesTest, LettingGoIsNoImpact) {
 }
 
 TEST_F(KeptFramesTest, EndsOfTheRecordingAreWhatThereIs) {
-  for (TrackPoint& p : tracks_.points) p.flags = p.frame == 3 ? kImpact : 0u, p.smooth_v.y() = p.frame < 3 ? 900 : -900;
+  for (TrackPoint& p : tracks_.points)
+    p.flags = p.frame == 3 ? kImpact : 0u, p.smooth_v.y() = p.frame < 3 ? 900 : -900;
   const KeptFrames first = KeepFrames(folder_ / "first", source_, tracks_, 0);
   EXPECT_EQ(first.frames.front().index, 0);
   EXPECT_EQ(first.frames.back().index, 13);
-  EXPECT_EQ(ReadImage(folder_ / "first.jpg").height, (14 + first.columns - 1) / first.columns * first.tile_height);
+  EXPECT_EQ(ReadImage(folder_ / "first.jpg").height,
+            (14 + first.columns - 1) / first.columns * first.tile_height);
   source_.images.resize(2);
   MarkerTracks none{"none", {"left"}, {"a"}, {}};
-  EXPECT_EQ(KeepFrames(folder_ / "none", source_, none, 0).crop_width, kWidth) << "no marker: all of the frame";
+  EXPECT_EQ(KeepFrames(folder_ / "none", source_, none, 0).crop_width, kWidth)
+      << "no marker: all of the frame";
   for (TrackPoint& p : tracks_.points) p.frame += 500;
   EXPECT_THROW(KeepFrames(folder_ / "late", source_, tracks_, 0), DataError);
   EXPECT_FALSE(std::filesystem::exists(folder_ / "late.jpg"));
@@ -151,7 +168,8 @@ TEST(Jpeg, KeepsGrayAndRefusesNothing) {
   const GrayImage again = ReadImage(folder / "a.jpg");
   ASSERT_EQ(again.width, 37);
   ASSERT_EQ(again.height, 21);
-  for (std::size_t k = 0; k < image.pixels.size(); ++k) EXPECT_NEAR(again.pixels[k], image.pixels[k], 8);
+  for (std::size_t k = 0; k < image.pixels.size(); ++k)
+    EXPECT_NEAR(again.pixels[k], image.pixels[k], 8);
   EXPECT_LT(EncodeJpeg(image, 31).size(), EncodeJpeg(image, 2).size());
   EXPECT_THROW(EncodeJpeg({}), OutputError);
   EXPECT_THROW(EncodeJpeg({4, 4, {1, 2}}), OutputError);

@@ -31,8 +31,9 @@ std::vector<double> CoverOf(const RenderedMarker& marker) {
   static std::optional<RenderedMarker> last;
   static std::vector<double> cover;
   const auto same = [&](const RenderedMarker& m) {
-    return m.q == marker.q && m.major == marker.major && m.minor == marker.minor && m.angle == marker.angle && m.shape == marker.shape &&
-           m.blur == marker.blur && m.motion == marker.motion && !m.shade && !marker.shade;
+    return m.q == marker.q && m.major == marker.major && m.minor == marker.minor &&
+           m.angle == marker.angle && m.shape == marker.shape && m.blur == marker.blur &&
+           m.motion == marker.motion && !m.shade && !marker.shade;
   };
   if (!last || !same(*last)) cover = FineMarker(marker, kSide, kSide, 10).Cover();
   last = marker;
@@ -40,7 +41,8 @@ std::vector<double> CoverOf(const RenderedMarker& marker) {
 }
 
 // Draws the marker, lets `change` work on the intensities, and exposes.
-Scene Draw(const RenderedMarker& marker, std::uint64_t seed, double amplitude = 120, double background = 60, double sd = 2,
+Scene Draw(const RenderedMarker& marker, std::uint64_t seed, double amplitude = 120,
+           double background = 60, double sd = 2,
            const std::function<void(std::vector<double>*)>& change = {}) {
   Scene scene;
   scene.marker = marker;
@@ -67,7 +69,9 @@ RenderedMarker Disc(double radius = 6, const Eigen::Vector2d& q = {23.37, 22.81}
   return marker;
 }
 
-double Nees(const MarkerFit& fit, const Eigen::Vector2d& q) { return (fit.q - q).dot(fit.cov.inverse() * (fit.q - q)); }
+double Nees(const MarkerFit& fit, const Eigen::Vector2d& q) {
+  return (fit.q - q).dot(fit.cov.inverse() * (fit.q - q));
+}
 
 TEST(MarkerFit, FindsWhatWasDrawn) {
   RenderedMarker ellipse = Disc(8);
@@ -126,8 +130,11 @@ TEST(MarkerFit, StepsOfTheSolverAreDerivatives) {
       internal::MarkerVector plus = p, minus = p;
       const double h = k < internal::kForm0 ? 1e-3 : k >= internal::kShadeX ? 1e-5 : 0.01;
       plus[k] += h, minus[k] -= h;
-      const double difference = (solver.Look(patch, problem, plus).chi_square - solver.Look(patch, problem, minus).chi_square) / (2 * h);
-      EXPECT_NEAR(-2 * gradient[k], difference, 0.005 * std::abs(difference) + 0.5) << k << " circle " << circle;
+      const double difference = (solver.Look(patch, problem, plus).chi_square -
+                                 solver.Look(patch, problem, minus).chi_square) /
+                                (2 * h);
+      EXPECT_NEAR(-2 * gradient[k], difference, 0.005 * std::abs(difference) + 0.5)
+          << k << " circle " << circle;
     }
   }
 }
@@ -148,7 +155,8 @@ TEST(MarkerFit, SaturationCostsInformationAndDoesNotPull) {
 }
 
 TEST(MarkerFit, NoiseCutOffAtBlackDoesNotPull) {
-  // Background at zero: half of its noise is clipped. A marker off the middle must not be drawn to either side, and the light stays right.
+  // Background at zero: half of its noise is clipped. A marker off the middle must not be drawn to
+  // either side, and the light stays right.
   double light = 0;
   Eigen::Vector2d sum = Eigen::Vector2d::Zero();
   const int n = 30;
@@ -198,8 +206,10 @@ TEST(MarkerFit, CutAtTheBorder) {
   }
 }
 
-// Covers everything beyond a line at this distance from the centre, in this direction, with its own grey level.
-std::function<void(std::vector<double>*)> Cover(const Eigen::Vector2d& q, double direction, double distance, double level) {
+// Covers everything beyond a line at this distance from the centre, in this direction, with its own
+// grey level.
+std::function<void(std::vector<double>*)> Cover(const Eigen::Vector2d& q, double direction,
+                                                double distance, double level) {
   return [=](std::vector<double>* intensity) {
     const Eigen::Vector2d n(std::cos(direction), std::sin(direction));
     for (int i = 0; i < kSide * kSide; ++i) {
@@ -268,12 +278,15 @@ TEST(MarkerFit, ASlopeOfTheBackgroundDoesNotPull) {
 }
 
 // A stripe through the centre with the grey level `level`, `half` px to either side.
-std::function<void(std::vector<double>*)> Stripe(const Eigen::Vector2d& q, double direction, double half, double level) {
+std::function<void(std::vector<double>*)> Stripe(const Eigen::Vector2d& q, double direction,
+                                                 double half, double level) {
   return [=](std::vector<double>* intensity) {
     const std::vector<double> marker = CoverOf(Disc(6, q));
     const Eigen::Vector2d n(std::cos(direction), std::sin(direction));
     for (int i = 0; i < kSide * kSide; ++i) {
-      const double d = n.dot(Eigen::Vector2d(i % kSide, i / kSide) - q), s = 0.76 * std::numbers::sqrt2;  // blur and pixel
+      // blur and pixel
+      const double d = n.dot(Eigen::Vector2d(i % kSide, i / kSide) - q),
+                   s = 0.76 * std::numbers::sqrt2;
       const double part = 0.5 * (std::erf((d + half) / s) - std::erf((d - half) / s));
       (*intensity)[i] += (1 - marker[i]) * part * (level - 60);
     }
@@ -281,14 +294,16 @@ std::function<void(std::vector<double>*)> Stripe(const Eigen::Vector2d& q, doubl
 }
 
 TEST(MarkerFit, ARodBehindItIsNoCoveredPart) {
-  // Bright and dark rods, off the middle by half a pixel: nothing is hidden, nothing is pulled, and the covariance knows.
+  // Bright and dark rods, off the middle by half a pixel: nothing is hidden, nothing is pulled, and
+  // the covariance knows.
   double nees = 0;
   int n = 0;
   Eigen::Vector2d sum = Eigen::Vector2d::Zero();
   for (double level : {25., 95.})
     for (int k = 0; k < 12; ++k, ++n) {
       const Eigen::Vector2d q(23.37, 22.81);
-      const Scene scene = Draw(Disc(6, q), 650 + k, 120, 60, 2, Stripe(q, 0.26 * k, 3 + 0.15 * k, level));
+      const Scene scene =
+          Draw(Disc(6, q), 650 + k, 120, 60, 2, Stripe(q, 0.26 * k, 3 + 0.15 * k, level));
       const auto fit = FitMarker(scene.image, scene.spot, scene.options);
       ASSERT_TRUE(fit);
       EXPECT_FALSE(fit->flags & (kHidden | kRough)) << level << " " << k;
@@ -356,7 +371,8 @@ TEST(MarkerFit, HostileT32DiscBlurredUpTo30Px) {
     RenderedMarker marker = Disc(4);
     marker.motion = {static_cast<double>(length), 0};
     for (int k = 0; k < 4; ++k, ++n) {
-      const Scene scene = Draw(marker, 760 + 10 * length + k, 120 * std::max(1., length / 8.), 60, 6);
+      const Scene scene =
+          Draw(marker, 760 + 10 * length + k, 120 * std::max(1., length / 8.), 60, 6);
       const auto fit = FitMarker(scene.image, scene.spot, scene.options);
       ASSERT_TRUE(fit) << length;
       EXPECT_FALSE(fit->flags & (kHidden | kRough | kCut)) << length;
@@ -437,7 +453,8 @@ TEST(MarkerFit, NothingWhereThereIsNoMarker) {
   int found = 0;
   const Scene scene = Draw(Disc(5), 1101);
   for (int k = 0; k < 50; ++k) {
-    const GrayImage noise = test::Expose(std::vector<double>(kSide * kSide, 60), kSide, {4, 0}, &rng);
+    const GrayImage noise =
+        test::Expose(std::vector<double>(kSide * kSide, 60), kSide, {4, 0}, &rng);
     MarkerFitOptions options;
     options.noise.read = 4;
     Spot spot = scene.spot;
@@ -453,7 +470,8 @@ TEST(MarkerFit, NothingWhereThereIsNoMarker) {
 
 TEST(MarkerFit, NonsenseIsRefusedOrFinite) {
   const Scene scene = Draw(Disc(5), 1200);
-  const auto check = [&](const GrayImage& image, const Spot& spot, const MarkerFitOptions& options) {
+  const auto check = [&](const GrayImage& image, const Spot& spot,
+                         const MarkerFitOptions& options) {
     const auto fit = FitMarker(image, spot, options);
     if (!fit) return;
     EXPECT_TRUE(fit->q.allFinite());
@@ -498,10 +516,12 @@ TEST(MarkerFit, NonsenseIsRefusedOrFinite) {
   for (int k = 0; k < 60; ++k) {  // anything at all
     std::mt19937_64 rng(k);
     GrayImage image{20, 15, std::vector<std::uint8_t>(300)};
-    for (std::uint8_t& pixel : image.pixels) pixel = static_cast<std::uint8_t>(k % 2 ? rng() % 256 : rng() % 2 * 255);
+    for (std::uint8_t& pixel : image.pixels)
+      pixel = static_cast<std::uint8_t>(k % 2 ? rng() % 256 : rng() % 2 * 255);
     spot = scene.spot;
     spot.q = {static_cast<double>(rng() % 20), static_cast<double>(rng() % 15)};
-    spot.left = rng() % 10, spot.right = spot.left + rng() % 10, spot.top = rng() % 8, spot.bottom = spot.top + rng() % 8;
+    spot.left = rng() % 10, spot.right = spot.left + rng() % 10, spot.top = rng() % 8,
+    spot.bottom = spot.top + rng() % 8;
     options = {};
     options.shape = k % 3 ? MarkerShape::kDisc : MarkerShape::kStripe;
     options.fit_blur = k % 5 == 0;
@@ -511,7 +531,8 @@ TEST(MarkerFit, NonsenseIsRefusedOrFinite) {
 }
 
 TEST(PositionBound, IsTheInverseOfTheFisherInformation) {
-  // By central differences of the picture, of a tilted ellipse with noise that grows with the light.
+  // By central differences of the picture, of a tilted ellipse with noise that grows with the
+  // light.
   MarkerFit truth;
   truth.q = {20.3, 19.6};
   truth.major = 6, truth.minor = 4, truth.angle = 0.5;
@@ -524,7 +545,8 @@ TEST(PositionBound, IsTheInverseOfTheFisherInformation) {
   const auto image = [&](const Eigen::Matrix<double, 7, 1>& p) {
     MarkerFit fit = truth;
     fit.q = p.head<2>();
-    fit.major = p[2], fit.minor = p[3], fit.angle = p[4], fit.amplitude = p[5], fit.background = p[6];
+    fit.major = p[2], fit.minor = p[3], fit.angle = p[4], fit.amplitude = p[5],
+    fit.background = p[6];
     return ModelImage(fit, options, window);
   };
   Eigen::Matrix<double, 7, 1> p;
@@ -535,28 +557,34 @@ TEST(PositionBound, IsTheInverseOfTheFisherInformation) {
     plus[k] += 0.01, minus[k] -= 0.01;
     derivative[k] = image(plus);
     const auto lower = image(minus);
-    for (std::size_t i = 0; i < lower.size(); ++i) derivative[k][i] = (derivative[k][i] - lower[i]) / 0.02;
+    for (std::size_t i = 0; i < lower.size(); ++i)
+      derivative[k][i] = (derivative[k][i] - lower[i]) / 0.02;
   }
   const auto at = image(p);
   Eigen::Matrix<double, 7, 7> information = Eigen::Matrix<double, 7, 7>::Zero();
   for (std::size_t i = 0; i < at.size(); ++i)
     for (int a = 0; a < 7; ++a)
-      for (int b = 0; b < 7; ++b) information(a, b) += derivative[a][i] * derivative[b][i] / options.noise.Variance(at[i]);
-  const Eigen::Matrix2d expected = information.inverse().topLeftCorner<2, 2>(), bound = PositionBound(truth, options);
+      for (int b = 0; b < 7; ++b)
+        information(a, b) += derivative[a][i] * derivative[b][i] / options.noise.Variance(at[i]);
+  const Eigen::Matrix2d expected = information.inverse().topLeftCorner<2, 2>(),
+                        bound = PositionBound(truth, options);
   EXPECT_LT((bound - expected).norm(), 0.02 * expected.norm());
 }
 
 TEST(PositionBound, OfALargeDiscIsThatOfItsEdge) {
-  // Every element of the outline tells A^2 / (2 sqrt(pi) s) about its normal place, s the blur of lens and pixel together.
+  // Every element of the outline tells A^2 / (2 sqrt(pi) s) about its normal place, s the blur of
+  // lens and pixel together.
   MarkerFit truth;
   truth.major = truth.minor = 14;
   truth.amplitude = 100;
   truth.blur = 1;
   MarkerFitOptions options;
   options.noise.read = 5;
-  const double s = std::sqrt(1 + 1. / 12), expected = 25.0833 * 2 * s / (std::sqrt(std::numbers::pi) * 14 * 1e4);
+  const double s = std::sqrt(1 + 1. / 12),
+               expected = 25.0833 * 2 * s / (std::sqrt(std::numbers::pi) * 14 * 1e4);
   EXPECT_NEAR(PositionBound(truth, options)(0, 0) / expected, 1, 0.02);
-  // Twice the noise, four times the variance; a disc too small for its axes to be told still has a bound.
+  // Twice the noise, four times the variance; a disc too small for its axes to be told still has a
+  // bound.
   const double variance = PositionBound(truth, options)(0, 0);
   options.noise.read = 10;
   EXPECT_NEAR(PositionBound(truth, options)(0, 0) / variance, 100.083 / 25.083, 1e-3);

@@ -29,16 +29,26 @@ std::vector<Case> Cases() {
       {"flat ellipse", {.q = {16.6, 12.2}, .major = 11, .minor = 0.7, .angle = -1.1}},
       {"large disc", {.q = {22.6, 20.2}, .major = 15, .minor = 15}},
       {"moving disc", {.q = {16.1, 15.7}, .major = 3, .minor = 3, .motion = {4, 2}}},
-      {"fast disc", {.q = {18.4, 15.7}, .major = 5, .minor = 4, .angle = 1.2, .motion = {14, -5.4}}},
+      {"fast disc",
+       {.q = {18.4, 15.7}, .major = 5, .minor = 4, .angle = 1.2, .motion = {14, -5.4}}},
       {"fast small disc", {.q = {18.4, 15.7}, .major = 2, .minor = 2, .motion = {0, 15}}},
       {"stripe", {.q = {16.3, 14.8}, .major = 10, .minor = 2, .angle = 0.3, .shape = S::kStripe}},
-      {"thin upright stripe", {.q = {16.3, 14.8}, .major = 8, .minor = 0.6, .angle = 1.5, .shape = S::kStripe}},
-      {"moving stripe", {.q = {18.3, 16.8}, .major = 9, .minor = 3, .angle = -0.4, .shape = S::kStripe, .motion = {1, 6}}},
+      {"thin upright stripe",
+       {.q = {16.3, 14.8}, .major = 8, .minor = 0.6, .angle = 1.5, .shape = S::kStripe}},
+      {"moving stripe",
+       {.q = {18.3, 16.8},
+        .major = 9,
+        .minor = 3,
+        .angle = -0.4,
+        .shape = S::kStripe,
+        .motion = {1, 6}}},
   };
 }
 
 MarkerOutline OutlineOf(const test::RenderedMarker& marker) {
-  return {marker.shape, marker.q, internal::FormOf(marker.shape, {marker.major, marker.minor, marker.angle}), marker.blur, marker.motion};
+  return {marker.shape, marker.q,
+          internal::FormOf(marker.shape, {marker.major, marker.minor, marker.angle}), marker.blur,
+          marker.motion};
 }
 
 TEST(MarkerModel, AgreesWithBruteForce) {
@@ -48,7 +58,8 @@ TEST(MarkerModel, AgreesWithBruteForce) {
     MarkerCover cover;
     cover.Evaluate(OutlineOf(c.marker), {0, 0, side - 1, side - 1});
     double worst = 0;
-    for (std::size_t i = 0; i < truth.size(); ++i) worst = std::max(worst, std::abs(cover.pixel(i)[internal::kCover] - truth[i]));
+    for (std::size_t i = 0; i < truth.size(); ++i)
+      worst = std::max(worst, std::abs(cover.pixel(i)[internal::kCover] - truth[i]));
     EXPECT_LT(worst, 0.002) << c.name;
     RecordProperty(c.name, std::to_string(worst));
     if (std::getenv("MARKER_VERBOSE")) fmt::print("{:<20} {:.2e}\n", c.name, worst);
@@ -78,13 +89,15 @@ TEST(MarkerModel, AWindowThatCutsTheShapeShowsTheSamePixels) {
     const MarkerOutline outline = OutlineOf(c.marker);
     MarkerCover whole, part;
     whole.Evaluate(outline, {-10, -10, 49, 49}, true);
-    for (const Window& window : {Window{15, 3, 22, 40}, Window{-3, 12, 49, 14}, Window{18, 18, 18, 18}, Window{40, 40, 49, 49}}) {
+    for (const Window& window : {Window{15, 3, 22, 40}, Window{-3, 12, 49, 14},
+                                 Window{18, 18, 18, 18}, Window{40, 40, 49, 49}}) {
       part.Evaluate(outline, window, true);
       const int width = window.right - window.left + 1;
       for (int y = window.top; y <= window.bottom; ++y)
         for (int x = window.left; x <= window.right; ++x)
           for (int k = 0; k < 7; ++k)
-            ASSERT_NEAR(part.pixel((y - window.top) * width + x - window.left)[k], whole.pixel((y + 10) * 60 + x + 10)[k], 2e-5)
+            ASSERT_NEAR(part.pixel((y - window.top) * width + x - window.left)[k],
+                        whole.pixel((y + 10) * 60 + x + 10)[k], 2e-5)
                 << c.name << " " << x << " " << y << " channel " << k;
     }
   }
@@ -111,13 +124,19 @@ TEST(MarkerModel, DerivativesAgreeWithDifferences) {
       const int channel = k < 5 ? k : internal::kByBlur;
       double worst = 0, largest = 0;
       for (int i = 0; i < 1600; ++i) {
-        const double difference = (plus.pixel(i)[internal::kCover] - minus.pixel(i)[internal::kCover]) / (2 * h);
+        const double difference =
+            (plus.pixel(i)[internal::kCover] - minus.pixel(i)[internal::kCover]) / (2 * h);
         worst = std::max(worst, std::abs(difference - at.pixel(i)[channel]));
         largest = std::max(largest, std::abs(difference));
       }
       EXPECT_GT(largest, 0.01) << c.name << " parameter " << k;
-      // The number of nodes along a motion follows the blur, and with it the fourth digit of the cover.
-      EXPECT_LT(worst, (k < 5 ? 5e-3 : c.marker.motion.norm() > 0 ? 0.06 : 0.02) * largest) << c.name << " parameter " << k;
+      // The number of nodes along a motion follows the blur, and with it the fourth digit of the
+      // cover.
+      EXPECT_LT(worst, (k < 5                        ? 5e-3
+                        : c.marker.motion.norm() > 0 ? 0.06
+                                                     : 0.02) *
+                           largest)
+          << c.name << " parameter " << k;
     }
   }
 }

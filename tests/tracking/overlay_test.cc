@@ -22,13 +22,16 @@ struct Pixel {
   int r, g, b;
 };
 Pixel At(const ColorImage& image, double x, double y) {
-  const std::size_t k = 3 * (static_cast<std::size_t>(std::lround(y)) * image.width + static_cast<std::size_t>(std::lround(x)));
+  const std::size_t k = 3 * (static_cast<std::size_t>(std::lround(y)) * image.width +
+                             static_cast<std::size_t>(std::lround(x)));
   return {image.rgb[k], image.rgb[k + 1], image.rgb[k + 2]};
 }
 int Saturation(Pixel p) { return std::max({p.r, p.g, p.b}) - std::min({p.r, p.g, p.b}); }
 
 GrayImage Gray(int width, int height, int value) {
-  return {width, height, std::vector<std::uint8_t>(static_cast<std::size_t>(width) * height, static_cast<std::uint8_t>(value))};
+  return {width, height,
+          std::vector<std::uint8_t>(static_cast<std::size_t>(width) * height,
+                                    static_cast<std::uint8_t>(value))};
 }
 
 TrackPoint Point(int marker, long long frame, double x, double y, std::uint32_t flags = 0) {
@@ -45,14 +48,16 @@ TrackPoint Point(int marker, long long frame, double x, double y, std::uint32_t 
 // One marker that moves to the right, 10 px a frame.
 MarkerTracks Moving(int frames, int impact = -1) {
   MarkerTracks tracks{"r", {"c"}, {"m"}, {}};
-  for (int k = 0; k < frames; ++k) tracks.points.push_back(Point(0, k, 60 + 10 * k, 150, k == impact ? kImpact : 0u));
+  for (int k = 0; k < frames; ++k)
+    tracks.points.push_back(Point(0, k, 60 + 10 * k, 150, k == impact ? kImpact : 0u));
   return tracks;
 }
 // How much of the outline of a marker is coloured.
 double Outlined(const ColorImage& image, double x, double y, double radius) {
   int hit = 0;
   for (int k = 0; k < 360; ++k)
-    hit += Saturation(At(image, x + radius * std::cos(k * M_PI / 180), y + radius * std::sin(k * M_PI / 180))) > 60;
+    hit += Saturation(At(image, x + radius * std::cos(k * M_PI / 180),
+                         y + radius * std::sin(k * M_PI / 180))) > 60;
   return hit / 360.0;
 }
 
@@ -71,11 +76,13 @@ class OverlayTest : public ::testing::Test {
 };
 
 TEST_F(OverlayTest, MarkersAreOutlinedInTheColourOfTheirState) {
-  const std::vector<std::uint32_t> states = {0, kPredicted, kOutlier, kImpact, kHidden, kSaturated, kManual};
+  const std::vector<std::uint32_t> states = {0,       kPredicted, kOutlier, kImpact,
+                                             kHidden, kSaturated, kManual};
   std::set<std::tuple<int, int, int>> colours;
   for (const std::uint32_t flags : states) {
     MarkerTracks tracks{"r", {"c"}, {"m"}, {Point(0, 5, 300, 150, flags)}};
-    const ColorImage image = DrawFrame({5, 0.05, Gray(640, 400, 40)}, tracks, 0, {.gates = false, .labels = false});
+    const ColorImage image =
+        DrawFrame({5, 0.05, Gray(640, 400, 40)}, tracks, 0, {.gates = false, .labels = false});
     ASSERT_EQ(image.width, 640);
     ASSERT_EQ(image.rgb.size(), 3U * 640 * 400);
     const double outlined = Outlined(image, 300, 150, 12);
@@ -96,15 +103,19 @@ TEST_F(OverlayTest, MarkersAreOutlinedInTheColourOfTheirState) {
 TEST_F(OverlayTest, OtherFramesAndCamerasAreNotShown) {
   const MarkerTracks tracks = Moving(30);
   const OverlayOptions plain{.trail = 0, .gates = false, .labels = false};
-  EXPECT_GT(Outlined(DrawFrame({7, 0.07, Gray(640, 400, 40)}, tracks, 0, plain), 130, 150, 12), 0.9);
-  EXPECT_EQ(Outlined(DrawFrame({8, 0.08, Gray(640, 400, 40)}, tracks, 0, plain), 160 - 48, 150, 12), 0);
+  EXPECT_GT(Outlined(DrawFrame({7, 0.07, Gray(640, 400, 40)}, tracks, 0, plain), 130, 150, 12),
+            0.9);
+  EXPECT_EQ(Outlined(DrawFrame({8, 0.08, Gray(640, 400, 40)}, tracks, 0, plain), 160 - 48, 150, 12),
+            0);
   const ColorImage other = DrawFrame({7, 0.07, Gray(640, 400, 40)}, tracks, 1, plain);
   EXPECT_EQ(Outlined(other, 130, 150, 12), 0);
 }
 
 TEST_F(OverlayTest, TrailsFade) {
-  const ColorImage image = DrawFrame({25, 0.25, Gray(640, 400, 40)}, Moving(30), 0, {.trail = 20, .gates = false, .labels = false});
-  const int recent = Saturation(At(image, 60 + 10 * 22 + 5, 150)), old = Saturation(At(image, 60 + 10 * 7 + 5, 150));
+  const ColorImage image = DrawFrame({25, 0.25, Gray(640, 400, 40)}, Moving(30), 0,
+                                     {.trail = 20, .gates = false, .labels = false});
+  const int recent = Saturation(At(image, 60 + 10 * 22 + 5, 150)),
+            old = Saturation(At(image, 60 + 10 * 7 + 5, 150));
   EXPECT_GT(recent, 90);
   EXPECT_GT(old, 10);
   EXPECT_LT(2 * old, recent);
@@ -115,12 +126,14 @@ TEST_F(OverlayTest, GatesAreEnlargedAsStated) {
   MarkerTracks tracks{"r", {"c"}, {"m"}, {Point(0, 5, 300, 150)}};
   tracks.points[0].cov << 1, 0, 0, 0.25;
   tracks.points[0].major = tracks.points[0].minor = 4;
-  const ColorImage image = DrawFrame({5, 0.05, Gray(640, 400, 40)}, tracks, 0, {.labels = false, .ellipse_scale = 10});
+  const ColorImage image =
+      DrawFrame({5, 0.05, Gray(640, 400, 40)}, tracks, 0, {.labels = false, .ellipse_scale = 10});
   EXPECT_GT(Saturation(At(image, 330, 150)), 50) << "3 sd x 10 along x";
   EXPECT_GT(Saturation(At(image, 300, 165)), 50);
   EXPECT_LT(Saturation(At(image, 300, 180)), 10);
   tracks.points[0].flags = kPredicted;
-  const ColorImage predicted = DrawFrame({5, 0.05, Gray(640, 400, 40)}, tracks, 0, {.labels = false, .ellipse_scale = 10});
+  const ColorImage predicted =
+      DrawFrame({5, 0.05, Gray(640, 400, 40)}, tracks, 0, {.labels = false, .ellipse_scale = 10});
   EXPECT_LT(Saturation(At(predicted, 330, 150)), 10) << "a predicted point is wide enough as it is";
 }
 
@@ -130,7 +143,8 @@ TEST_F(OverlayTest, DrawsOnWhateverItIsGiven) {
   tracks.points[0].cov = 1e12 * Eigen::Matrix2d::Identity();
   tracks.points[1].cov.setConstant(std::nan(""));
   tracks.points[2].major = 1e9;
-  for (const auto& [w, h] : std::vector<std::pair<int, int>>{{1, 1}, {3, 700}, {40, 30}, {640, 400}}) {
+  for (const auto& [w, h] :
+       std::vector<std::pair<int, int>>{{1, 1}, {3, 700}, {40, 30}, {640, 400}}) {
     const ColorImage image = DrawFrame({5, 0.05, Gray(w, h, 40)}, tracks, 0);
     EXPECT_EQ(image.rgb.size(), 3U * static_cast<std::size_t>(w) * static_cast<std::size_t>(h));
   }
@@ -180,7 +194,8 @@ TEST_F(OverlayTest, ContactSheetAroundTheImpact) {
   EXPECT_GT(sheet.width, 1000);
   // Frames 18 to 23: gray 38 to 43, one level a tile.
   const int tile = sheet.width / 3, row = sheet.height / 2;
-  for (int k = 0; k < 6; ++k) EXPECT_NEAR(sheet.At(k % 3 * tile + 20, k / 3 * row + row - 20), 38 + k, 1) << k;
+  for (int k = 0; k < 6; ++k)
+    EXPECT_NEAR(sheet.At(k % 3 * tile + 20, k / 3 * row + row - 20), 38 + k, 1) << k;
   WriteContactSheet(Path("given.png"), source, Moving(40, 20), 0, 0, 3, 2);
   EXPECT_NEAR(ReadImage(Path("given.png")).At(20, row - 20), 20, 1);
   WriteContactSheet(Path("empty.png"), source, {}, 0, 5, 1, 1);
@@ -197,7 +212,8 @@ TEST_F(OverlayTest, MontageShowsTheStepsOfTheDetection) {
   GrayImage image = Gray(320, 240, 60);
   for (int y = 0; y < 240; ++y)
     for (int x = 0; x < 320; ++x)
-      if (std::hypot(x - 100, y - 80) < 15 || std::hypot(x - 220, y - 150) < 12) image.At(x, y) = 200;
+      if (std::hypot(x - 100, y - 80) < 15 || std::hypot(x - 220, y - 150) < 12)
+        image.At(x, y) = 200;
   WriteMontage(Path("a.png"), image, {});
   const GrayImage a = ReadImage(Path("a.png"));
   // The second panel: white where the markers are, black elsewhere.
@@ -230,7 +246,8 @@ TEST(DrawTest, EveryCharacterLooksDifferent) {
     }
     EXPECT_GT(*std::max_element(image.rgb.begin(), image.rgb.end()), 200) << c;
   }
-  EXPECT_EQ(internal::TextWidth("\xC3\xA9", 12), internal::TextWidth("e", 12)) << "a letter of two bytes";
+  EXPECT_EQ(internal::TextWidth("\xC3\xA9", 12), internal::TextWidth("e", 12))
+      << "a letter of two bytes";
 }
 
 TEST(DrawTest, StrokesHaveTheirWidthAndStayInside) {

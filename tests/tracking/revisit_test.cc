@@ -17,7 +17,8 @@ constexpr int kWidth = 160, kHeight = 120;
 std::vector<double> LitBand(double level, int half = 6) {
   std::vector<double> picture(static_cast<std::size_t>(kWidth) * kHeight, 30);
   for (int y = 60 - half; y < 60 + half; ++y)
-    for (int x = 0; x < kWidth; ++x) picture[static_cast<std::size_t>(y) * kWidth + static_cast<std::size_t>(x)] = level;
+    for (int x = 0; x < kWidth; ++x)
+      picture[static_cast<std::size_t>(y) * kWidth + static_cast<std::size_t>(x)] = level;
   return picture;
 }
 
@@ -28,7 +29,8 @@ GrayImage Shown(const std::vector<double>& picture, double noise, bool dark, std
   return image;
 }
 
-std::vector<TrackPoint> Look(const GrayImage& image, const WantedMarker& wanted, bool dark = false) {
+std::vector<TrackPoint> Look(const GrayImage& image, const WantedMarker& wanted,
+                             bool dark = false) {
   CameraTrackOptions options;
   options.spots.dark = dark;
   return SearchPicture(image, options, 0.7, {1.5, 0}, {wanted});
@@ -44,7 +46,8 @@ TEST(Revisit, FindsMarkersOnABodyThatIsNearlyAsBright) {
     std::vector<double> picture = LitBand(170, trial % 4 < 2 ? 6 : 20);
     test::AddDisc({.q = q, .radius = 4.5, .amplitude = 45}, kWidth, kHeight, &picture);
     const GrayImage image = Shown(picture, 1.5, dark, rng);
-    const WantedMarker wanted{.frame = 7, .q = q + 3 * Eigen::Vector2d(unit(rng), unit(rng)), .sd = 1.5, .radius = 4.5};
+    const WantedMarker wanted{
+        .frame = 7, .q = q + 3 * Eigen::Vector2d(unit(rng), unit(rng)), .sd = 1.5, .radius = 4.5};
     const std::vector<TrackPoint> found = Look(image, wanted, dark);
     ASSERT_EQ(found.size(), 1u) << trial;
     const Eigen::Vector2d r = found[0].q - q;
@@ -65,7 +68,8 @@ TEST(Revisit, TakesNeitherABareBodyNorNoiseNorAnotherSize) {
   for (int trial = 0; trial < 40; ++trial) {
     std::vector<double> picture = LitBand(trial % 2 == 0 ? 170 : 30);
     const Eigen::Vector2d q(80 + 30 * unit(rng), 60 + unit(rng));
-    if (trial % 4 == 1) test::AddDisc({.q = q, .radius = 10, .amplitude = 80}, kWidth, kHeight, &picture);
+    if (trial % 4 == 1)
+      test::AddDisc({.q = q, .radius = 10, .amplitude = 80}, kWidth, kHeight, &picture);
     const GrayImage image = Shown(picture, 1.5, false, rng);
     EXPECT_TRUE(Look(image, {.q = q, .sd = 3, .radius = 4.5}).empty()) << trial;
   }
@@ -83,7 +87,8 @@ TEST(Revisit, LooksNoFartherThanThePlaceIsKnown) {
 }
 
 TEST(Revisit, SurvivesPlacesThatAreNone) {
-  const GrayImage image{kWidth, kHeight, std::vector<std::uint8_t>(static_cast<std::size_t>(kWidth) * kHeight, 40)};
+  const GrayImage image{kWidth, kHeight,
+                        std::vector<std::uint8_t>(static_cast<std::size_t>(kWidth) * kHeight, 40)};
   for (const double x : {-1e9, -3.0, kWidth + 2.0, std::nan("")})
     EXPECT_TRUE(Look(image, {.q = {x, 60}, .sd = 2, .radius = 4.5}).empty()) << x;
   for (const double radius : {0.0, -1.0, 1e9, std::nan("")})
@@ -94,7 +99,8 @@ TEST(Revisit, SurvivesPlacesThatAreNone) {
 TEST(Revisit, AFileThatIsGoneGivesNothing) {
   FrameSource source;
   source.video = "/nowhere/at_all.mp4";
-  EXPECT_TRUE(Revisit(source, {}, 0.7, {}, {{.frame = 3, .q = {80, 60}, .sd = 2, .radius = 4.5}}).empty());
+  EXPECT_TRUE(
+      Revisit(source, {}, 0.7, {}, {{.frame = 3, .q = {80, 60}, .sd = 2, .radius = 4.5}}).empty());
 }
 
 }  // namespace

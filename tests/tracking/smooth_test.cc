@@ -25,7 +25,8 @@ Series SeriesOf(const Drop& drop) {
   Series s;
   for (const DropFrame& f : drop.frames) {
     s.t.push_back(f.t);
-    s.observations.push_back(f.observations.empty() ? std::nullopt : std::make_optional(f.observations[0]));
+    s.observations.push_back(f.observations.empty() ? std::nullopt
+                                                    : std::make_optional(f.observations[0]));
   }
   return s;
 }
@@ -47,10 +48,13 @@ TrackerOptions Exact() {
   return options;
 }
 
-double Nees(const Eigen::Vector2d& d, const Eigen::Matrix2d& cov) { return d.dot(cov.inverse() * d); }
+double Nees(const Eigen::Vector2d& d, const Eigen::Matrix2d& cov) {
+  return d.dot(cov.inverse() * d);
+}
 
-// Arcs and impacts of a body that does not turn: one sample an arc, from its middle, so that samples are independent. The jerk is fitted
-// and rounded up, which makes the covariance somewhat too large where there is none: the band is one-sided below.
+// Arcs and impacts of a body that does not turn: one sample an arc, from its middle, so that
+// samples are independent. The jerk is fitted and rounded up, which makes the covariance somewhat
+// too large where there is none: the band is one-sided below.
 TEST(SmoothTrack, CovarianceHoldsOnArcsBetweenImpacts) {
   double q = 0, v = 0;
   int n = 0;
@@ -91,9 +95,12 @@ TEST(SmoothTrack, VelocitiesBesideAnImpactAreOfTheirOwnSide) {
     const Drop drop = MakeDrop(options, rng);
     const Series s = SeriesOf(drop);
     const auto steps = SmoothTrack(s.t, s.observations, Exact());
-    const std::size_t after = std::lower_bound(s.t.begin(), s.t.end(), drop.impact_times[0]) - s.t.begin();
+    const std::size_t after =
+        std::lower_bound(s.t.begin(), s.t.end(), drop.impact_times[0]) - s.t.begin();
     // Within what noise hides from a jump of 2 px or more nobody knows the side.
-    const double margin = std::min(s.t[after] - drop.impact_times[0], drop.impact_times[0] - s.t[after - 1]) * options.rate;
+    const double margin =
+        std::min(s.t[after] - drop.impact_times[0], drop.impact_times[0] - s.t[after - 1]) *
+        options.rate;
     ++impacts;
     for (std::size_t k = 0; k < steps.size(); ++k) {
       if (steps[k].impact && (k == after || margin < 0.05)) ++found;
@@ -113,7 +120,8 @@ TEST(SmoothTrack, VelocitiesBesideAnImpactAreOfTheirOwnSide) {
   EXPECT_GT(v, 0.4 * 2 * n) << v / (2 * n);
 }
 
-// Marker on a body that spins 10-20 rad/s: no constant acceleration. The jerk that is fitted must cover for that.
+// Marker on a body that spins 10-20 rad/s: no constant acceleration. The jerk that is fitted must
+// cover for that.
 TEST(SmoothTrack, CovarianceCoversSpinningBodies) {
   double q = 0, v = 0;
   int n = 0;
@@ -148,10 +156,12 @@ TEST(SmoothTrack, NothingCrossesAnImpact) {
   Drop drop = MakeDrop(options, rng);
   Series s = SeriesOf(drop);
   const auto before = SmoothTrack(s.t, s.observations, Exact());
-  const std::size_t after = std::lower_bound(s.t.begin(), s.t.end(), drop.impact_times[0]) - s.t.begin();
+  const std::size_t after =
+      std::lower_bound(s.t.begin(), s.t.end(), drop.impact_times[0]) - s.t.begin();
   ASSERT_TRUE(before[after].impact);
   // Everything after the impact moves; nothing before it may notice.
-  for (std::size_t k = after; k < s.t.size(); ++k) s.observations[k]->q += Eigen::Vector2d(0.4, -0.3);
+  for (std::size_t k = after; k < s.t.size(); ++k)
+    s.observations[k]->q += Eigen::Vector2d(0.4, -0.3);
   const auto moved = SmoothTrack(s.t, s.observations, Exact());
   ASSERT_TRUE(moved[after].impact);
   for (std::size_t k = 0; k < after; ++k) EXPECT_EQ(before[k].q, moved[k].q) << k;
@@ -184,7 +194,8 @@ TEST(SmoothTrack, BridgesGapsAlsoAcrossAnImpact) {
     options.impacts = 1;
     const Drop drop = MakeDrop(options, rng);
     Series s = SeriesOf(drop);
-    const std::size_t after = std::lower_bound(s.t.begin(), s.t.end(), drop.impact_times[0]) - s.t.begin();
+    const std::size_t after =
+        std::lower_bound(s.t.begin(), s.t.end(), drop.impact_times[0]) - s.t.begin();
     for (std::size_t k = after - 1 - run % 4; k < after + 3; ++k) s.observations[k].reset();
     const auto steps = SmoothTrack(s.t, s.observations, Exact());
     int impacts = 0;
@@ -243,7 +254,8 @@ TEST(SmoothTrack, AHintAloneMakesNoImpact) {
     const Series s = SeriesOf(drop);
     std::vector<bool> hint(s.t.size(), false);
     hint[s.t.size() - 12] = hint[s.t.size() / 2] = true;
-    for (const SmoothedStep& step : SmoothTrack(s.t, s.observations, Exact(), hint)) EXPECT_FALSE(step.impact);
+    for (const SmoothedStep& step : SmoothTrack(s.t, s.observations, Exact(), hint))
+      EXPECT_FALSE(step.impact);
   }
 }
 
@@ -251,10 +263,12 @@ TEST(SmoothTrack, HostileInputs) {
   const TrackerOptions options;
   EXPECT_TRUE(SmoothTrack({}, {}, options).empty());
   EXPECT_THROW(SmoothTrack({0, 1}, {std::nullopt}, options), std::invalid_argument);
-  EXPECT_THROW(SmoothTrack({0, 1}, {std::nullopt, std::nullopt}, options, {true}), std::invalid_argument);
+  EXPECT_THROW(SmoothTrack({0, 1}, {std::nullopt, std::nullopt}, options, {true}),
+               std::invalid_argument);
   EXPECT_THROW(SmoothTrack({0, 0}, {std::nullopt, std::nullopt}, options), std::invalid_argument);
   EXPECT_THROW(SmoothTrack({1, 0}, {std::nullopt, std::nullopt}, options), std::invalid_argument);
-  EXPECT_THROW(SmoothTrack({0, std::nan("")}, {std::nullopt, std::nullopt}, options), std::invalid_argument);
+  EXPECT_THROW(SmoothTrack({0, std::nan("")}, {std::nullopt, std::nullopt}, options),
+               std::invalid_argument);
   const auto none = SmoothTrack({0, 1}, {std::nullopt, std::nullopt}, options);
   ASSERT_EQ(none.size(), 2u);
   EXPECT_TRUE(std::isnan(none[0].q.x()));

@@ -16,7 +16,8 @@ const Eigen::Vector2d kFirst(60, 60), kSecond(140, 60);
 GrayImage Picture(std::mt19937_64& rng) {
   std::vector<double> picture(static_cast<std::size_t>(kWidth) * kHeight, 20);
   for (int y = 40; y < 80; ++y)
-    for (int x = 110; x < 170; ++x) picture[static_cast<std::size_t>(y) * kWidth + static_cast<std::size_t>(x)] = 150;
+    for (int x = 110; x < 170; ++x)
+      picture[static_cast<std::size_t>(y) * kWidth + static_cast<std::size_t>(x)] = 150;
   test::AddDisc({.q = kFirst, .radius = 5, .amplitude = 200}, kWidth, kHeight, &picture);
   test::AddDisc({.q = kSecond, .radius = 5, .amplitude = 70}, kWidth, kHeight, &picture);
   return test::Expose(picture, kWidth, kHeight, 1.5, rng);
@@ -47,7 +48,8 @@ TEST(LookAgain, FindsTheMarkerThatALitBodyHasSwallowed) {
   };
   const double area = area_of(kFirst);
   ASSERT_GT(area_of(kSecond), 10 * area);
-  const std::vector<ExpectedMarker> expected{{kFirst + Eigen::Vector2d(1, 0), 0.5, area}, {kSecond + Eigen::Vector2d(-1, 1), 0.5, area}};
+  const std::vector<ExpectedMarker> expected{{kFirst + Eigen::Vector2d(1, 0), 0.5, area},
+                                             {kSecond + Eigen::Vector2d(-1, 1), 0.5, area}};
   EXPECT_EQ(LookAgain(image, Options(), finder.noise(), expected, &spots), 1);
   ASSERT_EQ(spots.size(), 2u) << "the body went, the marker came";
   EXPECT_LT(Nearest(spots, kFirst), 0.1);
@@ -63,15 +65,20 @@ TEST(LookAgain, TakesNothingElseForTheMarker) {
   const GrayImage image = Picture(rng);
   SpotFinder finder(Options());
   const std::vector<Spot> before = finder.Find(image);
-  const std::vector<ExpectedMarker> elsewhere{{{30, 30}, 0.5, 80},                          // a bare wall
-                                              {{125, 50}, 0.5, 80},                         // a bare part of the body
-                                              {kSecond + Eigen::Vector2d(12, 0), 0.5, 80},  // too far off
-                                              {kSecond, 0.5, 800},                          // a larger marker
+  // a bare wall
+  const std::vector<ExpectedMarker> elsewhere{{{30, 30}, 0.5, 80},
+                                              // a bare part of the body
+                                              {{125, 50}, 0.5, 80},
+                                              // too far off
+                                              {kSecond + Eigen::Vector2d(12, 0), 0.5, 80},
+                                              // a larger marker
+                                              {kSecond, 0.5, 800},
                                               {{-500, 40}, 0.5, 80},
                                               {{1e4, 1e4}, 0.5, 80}};  // outside of the picture
   for (const ExpectedMarker& marker : elsewhere) {
     std::vector<Spot> spots = before;
-    EXPECT_EQ(LookAgain(image, Options(), finder.noise(), {marker}, &spots), 0) << marker.q.transpose();
+    EXPECT_EQ(LookAgain(image, Options(), finder.noise(), {marker}, &spots), 0)
+        << marker.q.transpose();
     EXPECT_EQ(spots.size(), before.size());
   }
 }

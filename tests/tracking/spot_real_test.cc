@@ -1,5 +1,5 @@
-// Pictures that Debian's package opencv-doc ships: what is found in them was drawn over them and looked at. IMPACTLAB_OPENCV_DOC names
-// the folder when they lie elsewhere or were unpacked.
+// Pictures that Debian's package opencv-doc ships: what is found in them was drawn over them and
+// looked at. IMPACTLAB_OPENCV_DOC names the folder when they lie elsewhere or were unpacked.
 
 #include <gtest/gtest.h>
 
@@ -18,16 +18,19 @@ std::filesystem::path Picture(const std::string& name) {
   return std::filesystem::path(folder ? folder : "/usr/share/doc/opencv-doc/examples/data") / name;
 }
 
-#define NEED(name) \
-  if (!std::filesystem::exists(Picture(name))) GTEST_SKIP() << "skipped: " << Picture(name) << " absent (package opencv-doc)"
+#define NEED(name)                             \
+  if (!std::filesystem::exists(Picture(name))) \
+  GTEST_SKIP() << "skipped: " << Picture(name) << " absent (package opencv-doc)"
 
 struct Expected {
   double x, y, area;
   std::uint32_t flags;
 };
 
-// Every expected spot is there, within a pixel and a tenth of its area, with just these of the flags in `mask`.
-void ExpectSpots(const std::vector<Spot>& spots, const std::vector<Expected>& expected, std::uint32_t mask) {
+// Every expected spot is there, within a pixel and a tenth of its area, with just these of the
+// flags in `mask`.
+void ExpectSpots(const std::vector<Spot>& spots, const std::vector<Expected>& expected,
+                 std::uint32_t mask) {
   EXPECT_EQ(spots.size(), expected.size());
   for (const Expected& e : expected) {
     const Spot* found = nullptr;
@@ -40,8 +43,9 @@ void ExpectSpots(const std::vector<Spot>& spots, const std::vector<Expected>& ex
   }
 }
 
-// Shapes of one grey on black, many wider than a tile; a grey frame on two sides, and one ellipse almost as dark as the background. Discs
-// and ellipses carry no flag, the square ones are no ellipses, the cluster and the chain of boxes have waists.
+// Shapes of one grey on black, many wider than a tile; a grey frame on two sides, and one ellipse
+// almost as dark as the background. Discs and ellipses carry no flag, the square ones are no
+// ellipses, the cluster and the chain of boxes have waists.
 TEST(SpotReal, ShapesOnBlack) {
   NEED("detect_blob.png");
   SpotOptions options;
@@ -67,8 +71,8 @@ TEST(SpotReal, ShapesOnBlack) {
               kHidden | kTouching | kCut);
 }
 
-// Sweets on a white table, with shadows and reflections: ten alone, two that touch and come as one, three cut by the border of the picture
-// or within the rim of one that is.
+// Sweets on a white table, with shadows and reflections: ten alone, two that touch and come as one,
+// three cut by the border of the picture or within the rim of one that is.
 TEST(SpotReal, SweetsOnWhite) {
   NEED("smarties.png");
   SpotOptions options;
@@ -98,7 +102,8 @@ TEST(SpotReal, DiscAndCoinOnADesk) {
   SpotOptions options;
   options.area_min = 500;
   const auto spots = SpotFinder(options).Find(ReadImage(Picture("stuff.jpg")));
-  ExpectSpots(spots, {{394.7, 181.3, 10266, 0}, {209.3, 305.7, 1252, 0}}, kHidden | kTouching | kCut);
+  ExpectSpots(spots, {{394.7, 181.3, 10266, 0}, {209.3, 305.7, 1252, 0}},
+              kHidden | kTouching | kCut);
 }
 
 // Six propellers on a light table.
@@ -108,7 +113,8 @@ TEST(SpotReal, PropellersOnALightTable) {
   options.dark = true;
   options.area_min = 1000;
   std::vector<Spot> spots = SpotFinder(options).Find(ReadImage(Picture("pca_test1.jpg")));
-  std::erase_if(spots, [](const Spot& s) { return s.peak < 100; });  // shades of what is around the table
+  // shades of what is around the table
+  std::erase_if(spots, [](const Spot& s) { return s.peak < 100; });
   ExpectSpots(spots,
               {{406.8, 90.8, 11307, kTouching},
                {191.3, 291.4, 12461, kTouching},

@@ -34,13 +34,17 @@ using test::Disc;
 using test::Draw;
 
 GrayImage Uniform(int width, int height, int level) {
-  return {width, height, std::vector<std::uint8_t>(static_cast<std::size_t>(width) * height, static_cast<std::uint8_t>(level))};
+  return {width, height,
+          std::vector<std::uint8_t>(static_cast<std::size_t>(width) * height,
+                                    static_cast<std::uint8_t>(level))};
 }
 GrayImage Inverted(GrayImage image) {
   for (std::uint8_t& v : image.pixels) v = 255 - v;
   return image;
 }
-std::vector<Spot> Spots(const GrayImage& image, const SpotOptions& options = {}) { return SpotFinder(options).Find(image); }
+std::vector<Spot> Spots(const GrayImage& image, const SpotOptions& options = {}) {
+  return SpotFinder(options).Find(image);
+}
 
 void ExpectSame(const std::vector<Spot>& a, const std::vector<Spot>& b) {
   ASSERT_EQ(a.size(), b.size());
@@ -59,10 +63,12 @@ TEST(SpotScan, VectorCodeAgreesWithPlainCode) {
   for (int trial = 0; trial < 60; ++trial) {
     const int width = 1 + static_cast<int>(rng() % 150), height = 1 + static_cast<int>(rng() % 50);
     GrayImage image = Uniform(width, height, 0);
-    for (std::uint8_t& v : image.pixels) v = static_cast<std::uint8_t>(rng() % 4 == 0 ? 255 * (rng() % 2) : rng());
+    for (std::uint8_t& v : image.pixels)
+      v = static_cast<std::uint8_t>(rng() % 4 == 0 ? 255 * (rng() % 2) : rng());
     const std::uint8_t flip = trial % 2 ? 0xFF : 0;
     const int level = static_cast<int>(rng() % 256), every = 1 + trial % 3;
-    const internal::Rect rect{static_cast<int>(rng() % width), static_cast<int>(rng() % height), width - 1, height - 1};
+    const internal::Rect rect{static_cast<int>(rng() % width), static_cast<int>(rng() % height),
+                              width - 1, height - 1};
     std::vector<internal::Extent> rows(rect.height());
     for (internal::Extent& row : rows) {
       row.left = rect.left + static_cast<int>(rng() % rect.width());
@@ -84,17 +90,24 @@ TEST(SpotScan, VectorCodeAgreesWithPlainCode) {
       ASSERT_EQ(runs[k].size(), runs[0].size());
       ASSERT_EQ(direct.size(), runs[0].size()) << "what the tiles rule out holds nothing";
       for (std::size_t i = 0; i < direct.size(); ++i) {
-        EXPECT_TRUE(direct[i].left == runs[k][i].left && direct[i].right == runs[k][i].right && direct[i].y == runs[k][i].y);
-        EXPECT_TRUE(runs[0][i].left == runs[k][i].left && runs[0][i].right == runs[k][i].right && runs[0][i].y == runs[k][i].y);
+        EXPECT_TRUE(direct[i].left == runs[k][i].left && direct[i].right == runs[k][i].right &&
+                    direct[i].y == runs[k][i].y);
+        EXPECT_TRUE(runs[0][i].left == runs[k][i].left && runs[0][i].right == runs[k][i].right &&
+                    runs[0][i].y == runs[k][i].y);
       }
       const auto& p = image.pixels;
-      EXPECT_EQ(internal::CountUpTo(p.data(), p.size(), level, kinds[k]), internal::CountUpTo(p.data(), p.size(), level, Simd::kPlain));
-      const auto range = internal::SumBetween(p.data(), p.size(), std::min(base, level), std::max(base, level), kinds[k]);
-      const auto plain = internal::SumBetween(p.data(), p.size(), std::min(base, level), std::max(base, level), Simd::kPlain);
+      EXPECT_EQ(internal::CountUpTo(p.data(), p.size(), level, kinds[k]),
+                internal::CountUpTo(p.data(), p.size(), level, Simd::kPlain));
+      const auto range = internal::SumBetween(p.data(), p.size(), std::min(base, level),
+                                              std::max(base, level), kinds[k]);
+      const auto plain = internal::SumBetween(p.data(), p.size(), std::min(base, level),
+                                              std::max(base, level), Simd::kPlain);
       EXPECT_TRUE(range.n == plain.n && range.sum == plain.sum && range.squares == plain.squares);
       const auto a = internal::SumAperture(image, rows, rect.top, rect.left, base, limit, kinds[k]);
-      const auto b = internal::SumAperture(image, rows, rect.top, rect.left, base, limit, Simd::kPlain);
-      EXPECT_TRUE(a.d == b.d && a.dx == b.dx && a.dy == b.dy && a.dxx == b.dxx && a.dxy == b.dxy && a.dyy == b.dyy);
+      const auto b =
+          internal::SumAperture(image, rows, rect.top, rect.left, base, limit, Simd::kPlain);
+      EXPECT_TRUE(a.d == b.d && a.dx == b.dx && a.dy == b.dy && a.dxx == b.dxx && a.dxy == b.dxy &&
+                  a.dyy == b.dyy);
       EXPECT_TRUE(a.clamped == b.clamped && a.lowest == b.lowest && a.highest == b.highest);
     }
   }
@@ -106,14 +119,17 @@ TEST(SpotScan, RanksAreThoseOfTheSortedValuesWhateverTheGuess) {
     std::vector<std::uint8_t> values(1 + rng() % (trial % 3 == 0 ? 4000 : 200));
     const int centre = static_cast<int>(rng() % 256), spread = 1 + static_cast<int>(rng() % 60);
     for (std::uint8_t& v : values)
-      v = static_cast<std::uint8_t>(std::clamp<int>(centre + static_cast<int>(rng() % spread) - spread / 2, 0, 255));
+      v = static_cast<std::uint8_t>(
+          std::clamp<int>(centre + static_cast<int>(rng() % spread) - spread / 2, 0, 255));
     std::vector<std::uint8_t> sorted = values;
     std::sort(sorted.begin(), sorted.end());
     const std::size_t rank = 1 + rng() % values.size();
     const int guess = static_cast<int>(rng() % 256);
     for (const Simd simd : {Simd::kPlain, Simd::kSse2, internal::BestSimd()}) {
-      EXPECT_EQ(internal::RankLevel(values.data(), values.size(), rank, guess, simd), sorted[rank - 1]);
-      EXPECT_EQ(internal::RankLevel(values.data(), values.size(), values.size() + 1, guess, simd), 255);
+      EXPECT_EQ(internal::RankLevel(values.data(), values.size(), rank, guess, simd),
+                sorted[rank - 1]);
+      EXPECT_EQ(internal::RankLevel(values.data(), values.size(), values.size() + 1, guess, simd),
+                255);
     }
   }
 }
@@ -149,11 +165,13 @@ TEST(SpotScan, TilesKnowTheirLevels) {
 TEST(SpotPieces, AreTheConnectedComponents) {
   std::mt19937_64 rng(12);
   for (int trial = 0; trial < 40; ++trial) {
-    const int w = 1 + static_cast<int>(rng() % 70), h = 1 + static_cast<int>(rng() % 40), share = 10 + static_cast<int>(rng() % 60);
+    const int w = 1 + static_cast<int>(rng() % 70), h = 1 + static_cast<int>(rng() % 40),
+              share = 10 + static_cast<int>(rng() % 60);
     GrayImage image = Uniform(w, h, 0);
     for (std::uint8_t& v : image.pixels) v = static_cast<int>(rng() % 100) < share ? 200 : 0;
     internal::Pieces pieces;
-    internal::CollectRuns(image, {0, 0, w - 1, h - 1}, 0, 100, internal::BestSimd(), nullptr, &pieces.runs);
+    internal::CollectRuns(image, {0, 0, w - 1, h - 1}, 0, 100, internal::BestSimd(), nullptr,
+                          &pieces.runs);
     internal::JoinRuns(1, &pieces);
     // Flood fill.
     std::vector<int> label(image.pixels.size(), -1);
@@ -207,7 +225,8 @@ TEST(Spot, MeasuresASquareExactly) {
 
 TEST(Spot, DarkIsBrightInverted) {
   std::mt19937_64 rng(13);
-  const GrayImage image = test::Expose(Draw(160, 120, 40, {{{50.3, 60.7}, 5, 120}, {{110.9, 30.2}, 3, 90}}), 160, 120, 2, rng);
+  const GrayImage image = test::Expose(
+      Draw(160, 120, 40, {{{50.3, 60.7}, 5, 120}, {{110.9, 30.2}, 3, 90}}), 160, 120, 2, rng);
   SpotOptions dark;
   dark.dark = true;
   const auto a = Spots(image), b = Spots(Inverted(image), dark);
@@ -226,7 +245,9 @@ TEST(Spot, PortableCodeGivesTheSame) {
   std::uniform_real_distribution<double> unit(0, 1);
   for (const bool dark : {false, true}) {
     std::vector<Disc> discs;
-    for (int i = 0; i < 12; ++i) discs.push_back({{30 + 50.0 * (i % 4) + 9 * unit(rng), 30 + 50.0 * (i / 4)}, 2 + 9 * unit(rng), 100});
+    for (int i = 0; i < 12; ++i)
+      discs.push_back(
+          {{30 + 50.0 * (i % 4) + 9 * unit(rng), 30 + 50.0 * (i / 4)}, 2 + 9 * unit(rng), 100});
     GrayImage image = test::Expose(Draw(233, 171, 50, discs), 233, 171, 8, rng);
     if (dark) image = Inverted(image);
     SpotOptions options;
@@ -242,7 +263,9 @@ TEST(Spot, TakesNoMemoryOnceWarm) {
   std::mt19937_64 rng(15);
   std::vector<GrayImage> frames;
   for (int i = 0; i < 6; ++i) {
-    frames.push_back(test::Expose(Draw(200, 150, 30, {{{40.0 + i, 50}, 4, 150}, {{120, 70.0 + 2 * i}, 6, 150}}), 200, 150, 3, rng));
+    frames.push_back(
+        test::Expose(Draw(200, 150, 30, {{{40.0 + i, 50}, 4, 150}, {{120, 70.0 + 2 * i}, 6, 150}}),
+                     200, 150, 3, rng));
   }
   SpotFinder finder;
   const std::vector<Window> windows{{20, 30, 60, 70}, {100, 50, 140, 100}};
@@ -252,7 +275,8 @@ TEST(Spot, TakesNoMemoryOnceWarm) {
   }
   const long long before = allocations;
   std::size_t found = 0;
-  for (const GrayImage& frame : frames) found += finder.Find(frame).size() + finder.Find(frame, windows).size();
+  for (const GrayImage& frame : frames)
+    found += finder.Find(frame).size() + finder.Find(frame, windows).size();
   EXPECT_EQ(allocations, before);
   EXPECT_EQ(found, 24u);
 }
@@ -268,13 +292,20 @@ TEST(Spot, CentroidIsUnbiasedAndKnowsItsError) {
 
 TEST(Spot, WindowsGiveWhatTheFrameGives) {
   std::mt19937_64 rng(16);
-  const GrayImage image =
-      test::Expose(Draw(300, 200, 30, {{{60.2, 60.8}, 6, 150}, {{150.4, 100.1}, 5, 150}, {{250.7, 150.3}, 4, 150}}), 300, 200, 2, rng);
+  const GrayImage image = test::Expose(
+      Draw(300, 200, 30,
+           {{{60.2, 60.8}, 6, 150}, {{150.4, 100.1}, 5, 150}, {{250.7, 150.3}, 4, 150}}),
+      300, 200, 2, rng);
   SpotFinder finder;
   const std::vector<Spot> all = finder.Find(image);
   ASSERT_EQ(all.size(), 3u);
-  // Two windows see the first spot, one of them only its edge; the third lies outside, the fourth is inside out.
-  const auto some = finder.Find(image, {{40, 40, 80, 80}, {62, 50, 90, 90}, {400, 300, 500, 400}, {50, 50, 40, 40}, {-50, -50, 10, 10}});
+  // Two windows see the first spot, one of them only its edge; the third lies outside, the fourth
+  // is inside out.
+  const auto some = finder.Find(image, {{40, 40, 80, 80},
+                                        {62, 50, 90, 90},
+                                        {400, 300, 500, 400},
+                                        {50, 50, 40, 40},
+                                        {-50, -50, 10, 10}});
   ASSERT_EQ(some.size(), 1u);
   EXPECT_LT((some[0].q - all[0].q).norm(), 0.02);
   EXPECT_EQ(some[0].flags & kCut, 0u);
@@ -323,13 +354,16 @@ TEST(Spot, TellsACoveredMarker) {
     const std::vector<double> whole = Draw(80, 80, 30, {{q, 9, 150}});
     std::vector<double> covered = whole;
     for (int y = 0; y < 80; ++y) {
-      for (int x = 43; x < 53; ++x) covered[y * 80 + x] = 30;  // something as dark as the background takes a third
+      // something as dark as the background takes a third
+      for (int x = 43; x < 53; ++x) covered[y * 80 + x] = 30;
     }
     for (int y = 38; y < 44; ++y) {
       for (int x = 0; x < 40; ++x) covered[y * 80 + x] = 30;  // and a bar from the left
     }
-    for (const Spot& s : Spots(test::Expose(covered, 80, 80, 2, rng))) flagged += (s.flags & (kHidden | kTouching)) != 0;
-    for (const Spot& s : Spots(test::Expose(whole, 80, 80, 2, rng))) false_alarms += (s.flags & (kHidden | kTouching)) != 0;
+    for (const Spot& s : Spots(test::Expose(covered, 80, 80, 2, rng)))
+      flagged += (s.flags & (kHidden | kTouching)) != 0;
+    for (const Spot& s : Spots(test::Expose(whole, 80, 80, 2, rng)))
+      false_alarms += (s.flags & (kHidden | kTouching)) != 0;
   }
   EXPECT_GE(flagged, 38);
   EXPECT_EQ(false_alarms, 0);
@@ -339,7 +373,8 @@ TEST(Spot, PartsMarkersFromABrightBody) {
   std::mt19937_64 rng(19);
   std::vector<double> picture(320 * 240, 25);
   for (int y = 60; y < 180; ++y) {
-    for (int x = 140; x < 160; ++x) picture[y * 320 + x] = 140;  // a rod narrower than a tile, brighter than half of a marker
+    // a rod narrower than a tile, brighter than half of a marker
+    for (int x = 140; x < 160; ++x) picture[y * 320 + x] = 140;
   }
   const std::vector<Eigen::Vector2d> q{{150.3, 80.2}, {149.8, 120.6}, {150.1, 160.4}};
   for (const auto& p : q) test::AddDisc({p, 4, 90}, 320, 240, &picture);
@@ -351,7 +386,8 @@ TEST(Spot, PartsMarkersFromABrightBody) {
 TEST(Spot, LocalThresholdFollowsTheLight) {
   std::mt19937_64 rng(20);
   std::vector<double> picture(400 * 200);
-  for (int i = 0; i < 400 * 200; ++i) picture[i] = 20 + 180.0 * (i % 400) / 400;  // from left to right
+  // from left to right
+  for (int i = 0; i < 400 * 200; ++i) picture[i] = 20 + 180.0 * (i % 400) / 400;
   std::vector<Eigen::Vector2d> q;
   for (int i = 0; i < 8; ++i) {
     q.emplace_back(30.3 + 45 * i, 50.6 + 12 * i);
@@ -371,7 +407,8 @@ TEST(Spot, LocalThresholdFollowsTheLight) {
   EXPECT_EQ(SpotFinder(options).Find(image, {{20, 40, 50, 70}}).size(), 1u);
 }
 
-// Motion during the exposure draws a disc into a streak: one spot, its centroid that of the middle of the exposure, nothing "hidden".
+// Motion during the exposure draws a disc into a streak: one spot, its centroid that of the middle
+// of the exposure, nothing "hidden".
 TEST(Spot, HostileT32MotionBlur) {
   for (const double motion : {10.0, 30.0}) {
     const test::TrialSummary s = test::RunTrials({10, 60, motion, 1, 31});
@@ -384,8 +421,9 @@ TEST(Spot, HostileT32MotionBlur) {
 
 TEST(Spot, AreaLimits) {
   std::mt19937_64 rng(21);
-  const GrayImage image =
-      test::Expose(Draw(200, 100, 30, {{{40, 50}, 2.5, 150}, {{100, 50}, 6, 150}, {{160, 50}, 14, 150}}), 200, 100, 2, rng);
+  const GrayImage image = test::Expose(
+      Draw(200, 100, 30, {{{40, 50}, 2.5, 150}, {{100, 50}, 6, 150}, {{160, 50}, 14, 150}}), 200,
+      100, 2, rng);
   SpotOptions options;
   options.area_min = 60;
   options.area_max = 300;
@@ -401,16 +439,19 @@ TEST(Spot, HostileEmptyAndThinPictures) {
       options.dark = dark;
       options.local = local;
       SpotFinder finder(options);
-      for (const auto& [w, h] : {std::pair{0, 0}, {1, 1}, {1, 500}, {500, 1}, {2, 2}, {3, 700}, {33, 17}}) {
+      for (const auto& [w, h] :
+           {std::pair{0, 0}, {1, 1}, {1, 500}, {500, 1}, {2, 2}, {3, 700}, {33, 17}}) {
         for (const int level : {0, 1, 128, 254, 255}) {
           EXPECT_TRUE(finder.Find(Uniform(w, h, level)).empty()) << w << "x" << h << " " << level;
-          EXPECT_TRUE(finder.Find(Uniform(w, h, level), {{-5, -5, 5, 5}, {0, 0, 1000, 1000}}).empty());
+          EXPECT_TRUE(
+              finder.Find(Uniform(w, h, level), {{-5, -5, 5, 5}, {0, 0, 1000, 1000}}).empty());
         }
       }
       GrayImage dot = Uniform(1, 500, 30);
       dot.At(0, 100) = 250;
       finder.Find(dot);
-      for (const Spot& s : finder.Find(dot, {{0, 90, 0, 110}})) EXPECT_TRUE(s.q.allFinite() && s.cov.allFinite());
+      for (const Spot& s : finder.Find(dot, {{0, 90, 0, 110}}))
+        EXPECT_TRUE(s.q.allFinite() && s.cov.allFinite());
     }
   }
 }
@@ -420,14 +461,17 @@ TEST(Spot, HostileNoiseGivesNoSpots) {
   SpotFinder finder;
   std::size_t found = 0;
   for (int i = 0; i < 25; ++i) {
-    found += finder.Find(test::Expose(std::vector<double>(320 * 240, 60), 320, 240, 1 + 0.5 * i, rng)).size();
+    found +=
+        finder.Find(test::Expose(std::vector<double>(320 * 240, 60), 320, 240, 1 + 0.5 * i, rng))
+            .size();
   }
   EXPECT_EQ(found, 0u);
 }
 
 TEST(Spot, HostileSaltAndPepper) {
   std::mt19937_64 rng(23);
-  GrayImage image = test::Expose(Draw(320, 240, 40, {{{100.4, 120.3}, 7, 140}, {{220.8, 60.1}, 7, 140}}), 320, 240, 2, rng);
+  GrayImage image = test::Expose(
+      Draw(320, 240, 40, {{{100.4, 120.3}, 7, 140}, {{220.8, 60.1}, 7, 140}}), 320, 240, 2, rng);
   for (std::uint8_t& v : image.pixels) {
     if (rng() % 200 == 0) v = rng() % 2 ? 255 : 0;
   }
@@ -460,7 +504,8 @@ TEST(Spot, HostileCheckerboardTakesLinearTime) {
     }
     return best;
   };
-  for (const int square : {1, 4}) EXPECT_LT(seconds(1200, square), 16 * (seconds(300, square) + 0.02)) << square;
+  for (const int square : {1, 4})
+    EXPECT_LT(seconds(1200, square), 16 * (seconds(300, square) + 0.02)) << square;
   // Many separate spots: 10,000 of 5x5 pixels.
   GrayImage many = Uniform(1000, 1000, 30);
   for (int y = 0; y < 1000; ++y) {
@@ -476,7 +521,8 @@ TEST(Spot, EstimatesTheNoise) {
   std::mt19937_64 rng(24);
   for (const double noise : {0.7, 1.0, 2.0, 5.0, 12.0}) {
     SpotFinder finder;
-    finder.Find(test::Expose(Draw(640, 480, 80, {{{100, 100}, 8, 100}, {{300, 200}, 8, 100}}), 640, 480, noise, rng));
+    finder.Find(test::Expose(Draw(640, 480, 80, {{{100, 100}, 8, 100}, {{300, 200}, 8, 100}}), 640,
+                             480, noise, rng));
     EXPECT_NEAR(finder.noise().read, noise, 0.06 * noise + 0.03);
   }
   SpotOptions given;

@@ -14,7 +14,8 @@
 
 namespace impactlab::test {
 
-inline std::vector<double> Draw(int width, int height, double background, const std::vector<Disc>& discs) {
+inline std::vector<double> Draw(int width, int height, double background,
+                                const std::vector<Disc>& discs) {
   std::vector<double> picture(static_cast<std::size_t>(width) * height, background);
   for (const Disc& disc : discs) AddDisc(disc, width, height, &picture);
   return picture;
@@ -33,7 +34,8 @@ struct TrialSummary {
   Eigen::Vector2d bias = Eigen::Vector2d::Zero();
   double rms = 0, sd = 0;  // of one coordinate: measured, as predicted [px]
   double nees = 0;         // sum over all
-  double sub_pixel = 0;    // chi-square of the histogram of the fractions of both coordinates, 10 bins each
+  // chi-square of the histogram of the fractions of both coordinates, 10 bins each
+  double sub_pixel = 0;
 };
 
 inline TrialSummary RunTrials(const Trials& trials) {
@@ -59,7 +61,8 @@ inline TrialSummary RunTrials(const Trials& trials) {
                          trials.motion * Eigen::Vector2d(std::cos(angle), std::sin(angle))});
       }
     }
-    const auto& spots = finder.Find(Expose(Draw(kWidth, kHeight, kBackground, discs), kWidth, kHeight, noise, rng));
+    const auto& spots =
+        finder.Find(Expose(Draw(kWidth, kHeight, kBackground, discs), kWidth, kHeight, noise, rng));
     s.truth += static_cast<int>(discs.size());
     std::vector<bool> used(spots.size());
     for (const Disc& disc : discs) {
@@ -82,7 +85,8 @@ inline TrialSummary RunTrials(const Trials& trials) {
       s.hidden += (spot.flags & kHidden) != 0;
       s.touching += (spot.flags & kTouching) != 0;
       s.faint += (spot.flags & kFaint) != 0;
-      for (int k = 0; k < 2; ++k) ++histogram[k][std::min(9, static_cast<int>(10 * (spot.q[k] - std::floor(spot.q[k]))))];
+      for (int k = 0; k < 2; ++k)
+        ++histogram[k][std::min(9, static_cast<int>(10 * (spot.q[k] - std::floor(spot.q[k]))))];
     }
     for (const bool u : used) s.false_spots += !u;
   }
@@ -95,12 +99,14 @@ inline TrialSummary RunTrials(const Trials& trials) {
   return s;
 }
 
-// Bias below 0.05 px beyond its own sampling error, NEES in its band, sub-pixel places uniform; `tests` share a level of 0.001.
+// Bias below 0.05 px beyond its own sampling error, NEES in its band, sub-pixel places uniform;
+// `tests` share a level of 0.001.
 inline void ExpectConsistent(const TrialSummary& s, int tests) {
-  SCOPED_TRACE(testing::Message() << "diameter " << s.trials.diameter << " snr " << s.trials.snr << " motion " << s.trials.motion << " n "
-                                  << s.n);
+  SCOPED_TRACE(testing::Message() << "diameter " << s.trials.diameter << " snr " << s.trials.snr
+                                  << " motion " << s.trials.motion << " n " << s.n);
   const double alpha = PerTestLevel(0.001, tests);
-  const double sampling = NormalQuantile(1 - alpha / 2) * s.rms / std::sqrt(static_cast<double>(s.n));
+  const double sampling =
+      NormalQuantile(1 - alpha / 2) * s.rms / std::sqrt(static_cast<double>(s.n));
   EXPECT_LT(s.bias.cwiseAbs().maxCoeff(), 0.05);
   EXPECT_LT(s.bias.cwiseAbs().maxCoeff(), 0.005 + sampling);
   const Interval band = ChiSquareBand(2.0 * s.n, alpha);

@@ -22,7 +22,8 @@ struct FlashLight {
 };
 
 // Integrates the light over the exposure of many rows, apart from the estimator's own few.
-inline BrightnessSeries Simulate(const FlashCamera& camera, const std::vector<FlashLight>& lights, std::mt19937_64& rng) {
+inline BrightnessSeries Simulate(const FlashCamera& camera, const std::vector<FlashLight>& lights,
+                                 std::mt19937_64& rng) {
   std::normal_distribution<double> normal(0, 1);
   BrightnessSeries series;
   series.t_line = camera.t_line, series.height = camera.height, series.exposure = camera.exposure;
@@ -34,10 +35,14 @@ inline BrightnessSeries Simulate(const FlashCamera& camera, const std::vector<Fl
       const double middle = t + y * camera.t_line;
       double share = 0;
       for (const FlashLight& light : lights) {
-        const double on = (light.on - camera.shift) / camera.clock_rate, off = (light.off - camera.shift) / camera.clock_rate;
-        share += std::max(0.0, std::min(off, middle + camera.exposure / 2) - std::max(on, middle - camera.exposure / 2)) / camera.exposure;
+        const double on = (light.on - camera.shift) / camera.clock_rate,
+                     off = (light.off - camera.shift) / camera.clock_rate;
+        share += std::max(0.0, std::min(off, middle + camera.exposure / 2) -
+                                   std::max(on, middle - camera.exposure / 2)) /
+                 camera.exposure;
       }
-      bands[static_cast<std::size_t>(y * camera.bands / camera.height)] += camera.amplitude * share * camera.bands / camera.height;
+      bands[static_cast<std::size_t>(y * camera.bands / camera.height)] +=
+          camera.amplitude * share * camera.bands / camera.height;
     }
     for (int b = 0; b < camera.bands; ++b) bands[b] += 60 + 3 * b + camera.noise * normal(rng);
     series.bands.push_back(bands);

@@ -25,7 +25,8 @@ using ::testing::HasSubstr;
 TEST(FindFlashes, NothingInADarkRoom) {
   std::mt19937_64 rng(1);
   int found = 0;
-  for (int trial = 0; trial < 40; ++trial) found += static_cast<int>(FindFlashes(Simulate({}, {}, rng)).size());
+  for (int trial = 0; trial < 40; ++trial)
+    found += static_cast<int>(FindFlashes(Simulate({}, {}, rng)).size());
   EXPECT_EQ(found, 0);
   EXPECT_TRUE(FindFlashes({}).empty());
 }
@@ -36,7 +37,8 @@ TEST(FindFlashes, AMovingObjectAndADriftingLampAreNoFlash) {
   BrightnessSeries series = Simulate(camera, {}, rng);
   for (int k = 0; k < camera.frames; ++k) {
     const int band = k / 40;
-    if (band < camera.bands) series.bands[k][band] += 15;            // a bright body passes the bands one after another
+    // a bright body passes the bands one after another
+    if (band < camera.bands) series.bands[k][band] += 15;
     for (double& v : series.bands[k]) v += 10 * std::sin(0.02 * k);  // the lamp drifts
   }
   EXPECT_TRUE(FindFlashes(series).empty());
@@ -46,7 +48,8 @@ TEST(FindFlashes, BeginningAndEndToAPartOfAFrame) {
   std::mt19937_64 rng(3);
   Camera camera;
   camera.exposure = 4e-3;
-  const Light light{0.5008, 0.5508};  // on 0.8 ms after the middle of frame 120, off 0.8 ms after that of frame 132
+  // on 0.8 ms after the middle of frame 120, off 0.8 ms after that of frame 132
+  const Light light{0.5008, 0.5508};
   const auto found = FindFlashes(Simulate(camera, {light}, rng));
   ASSERT_EQ(found.size(), 2u);
   EXPECT_EQ(found[0].what, "flash on");
@@ -60,11 +63,15 @@ TEST(FindFlashes, BeginningAndEndToAPartOfAFrame) {
 TEST(FindFlashes, WhatACoderLeavesOfTheLightIsNoShareOfAnExposure) {
   BrightnessSeries series;
   series.exposure = 1e-3;
-  // Lossy video keeps up to a hundredth of the flash in the frames behind it until it draws the picture anew.
+  // Lossy video keeps up to a hundredth of the flash in the frames behind it until it draws the
+  // picture anew.
   for (int k = 0; k < 60; ++k) {
     series.t.push_back(k / 240.0);
     series.bands.emplace_back();
-    for (int b = 0; b < 8; ++b) series.bands.back().push_back(33.7 + (k >= 10 && k < 20 ? 50 : k >= 20 && k < 24 ? 0.35 + 0.02 * b : 0));
+    for (int b = 0; b < 8; ++b)
+      series.bands.back().push_back(33.7 + (k >= 10 && k < 20   ? 50
+                                            : k >= 20 && k < 24 ? 0.35 + 0.02 * b
+                                                                : 0));
   }
   const auto found = FindFlashes(series);
   ASSERT_EQ(found.size(), 2u);
@@ -77,7 +84,8 @@ TEST(FindFlashes, BetweenExposuresTheGapIsTheUncertainty) {
   std::mt19937_64 rng(4);
   Camera camera;
   camera.exposure = 1e-3;
-  const auto found = FindFlashes(Simulate(camera, {{0.50208, 9}}, rng));  // between frames 120 (0.5) and 121 (0.504167)
+  // between frames 120 (0.5) and 121 (0.504167)
+  const auto found = FindFlashes(Simulate(camera, {{0.50208, 9}}, rng));
   ASSERT_EQ(found.size(), 1u);
   const double gap = 1 / 240.0 - 1e-3;
   EXPECT_NEAR(found[0].sd, gap / std::sqrt(12), 0.1 * gap);
@@ -115,7 +123,8 @@ TEST(FindFlashes, SaturatedFlashesHaveNoShare) {
 TEST(FindFlashes, ACoderThatChangesItsMindIsNoLamp) {
   BrightnessSeries series;
   series.exposure = 1e-3;
-  // As lossy video shows a steady scene: the same picture for frames on end, then one a little darker.
+  // As lossy video shows a steady scene: the same picture for frames on end, then one a little
+  // darker.
   for (int k = 0; k < 60; ++k) {
     series.t.push_back(k / 120.0);
     series.bands.emplace_back(8, (k >= 10 && k < 20 ? 84.0 : 33.7) - (k >= 25 ? 0.6 : 0));
@@ -132,7 +141,8 @@ TEST(FindFlashes, ClutterWidensTheAnswer) {
   camera.exposure = 4e-3;
   BrightnessSeries series = Simulate(camera, {{0.5008, 9}}, rng);
   const double quiet = FindFlashes(series).at(0).sd;
-  for (int k = 115; k < 128; ++k) series.bands[k][3] += 20 * std::sin(2.0 * k);  // something glitters during the flash only
+  // something glitters during the flash only
+  for (int k = 115; k < 128; ++k) series.bands[k][3] += 20 * std::sin(2.0 * k);
   EXPECT_GT(FindFlashes(series).at(0).sd, 2 * quiet);
 }
 
@@ -147,7 +157,8 @@ TEST(FindFlashes, RefusesSeriesThatAreNone) {
   EXPECT_THROW(FindFlashes(series), ConfigError);
 }
 
-// From the file on: a lamp that goes on during the exposure of frame 30 and off during that of frame 40.
+// From the file on: a lamp that goes on during the exposure of frame 30 and off during that of
+// frame 40.
 TEST(MeasureBrightness, FlashesOfAVideo) {
   test::ScratchFolder scratch("MeasureBrightness");
   test::DoctorScene scene;
@@ -157,7 +168,8 @@ TEST(MeasureBrightness, FlashesOfAVideo) {
     return 1 + 0.6 * std::max(0.0, std::min(b, off) - std::max(a, on)) / exposure;
   };
   FrameSource source;
-  source.video = test::WriteScene(scratch.path() / "a.mov", scene, test::Range(0, 60), {.encoder = "ffv1"});
+  source.video =
+      test::WriteScene(scratch.path() / "a.mov", scene, test::Range(0, 60), {.encoder = "ffv1"});
   const BrightnessSeries series = MeasureBrightness(source, exposure);
   ASSERT_EQ(series.t.size(), 60u);
   EXPECT_EQ(series.height, 120);
@@ -167,7 +179,8 @@ TEST(MeasureBrightness, FlashesOfAVideo) {
   EXPECT_NEAR(found[0].t, on, std::max(4 * found[0].sd, 2e-5));
   EXPECT_NEAR(found[1].t, off, std::max(4 * found[1].sd, 2e-5));
   EXPECT_LT(found[0].sd, 1e-4);
-  EXPECT_EQ(MeasureBrightness(source, exposure, 500, 10).bands.front().size(), 120u) << "a row each at most";
+  EXPECT_EQ(MeasureBrightness(source, exposure, 500, 10).bands.front().size(), 120u)
+      << "a row each at most";
   EXPECT_EQ(MeasureBrightness(source, exposure, 500, 10).t.size(), 10u);
   EXPECT_THROW(MeasureBrightness(source, -1), ConfigError);
   EXPECT_THROW(MeasureBrightness(source, 0, 0), ConfigError);
@@ -190,20 +203,24 @@ TEST(Synchronise, OneCommonInstantGivesTheShiftAndSaysThatDriftIsAssumed) {
 TEST(Synchronise, NothingCommonIsNotUsable) {
   EXPECT_FALSE(Synchronise({}, Given({1})).usable);
   EXPECT_FALSE(Synchronise(Given({1}), {}).usable);
-  EXPECT_THAT(Synchronise({{1, 1e-3, "flash on"}}, {{1, 1e-3, "flash off"}}).reason, HasSubstr("no instant"));
+  EXPECT_THAT(Synchronise({{1, 1e-3, "flash on"}}, {{1, 1e-3, "flash off"}}).reason,
+              HasSubstr("no instant"));
   EXPECT_FALSE(Synchronise(Given({0}), Given({100}), {.shift_max = 10}).usable);
 }
 
 TEST(Synchronise, InstantsThatDisagreeALittleAreOneClockKnownLessWell) {
-  // Coded video moves the instants of one flash by a tenth of a millisecond, many times what the noise of the pixels says.
-  const CameraClock clock = Synchronise({{0.050095, 2e-5, "flash on"}, {0.09991, 2e-5, "flash off"}},
-                                        {{0.250008, 2e-5, "flash on"}, {0.300071, 2e-5, "flash off"}});
+  // Coded video moves the instants of one flash by a tenth of a millisecond, many times what the
+  // noise of the pixels says.
+  const CameraClock clock =
+      Synchronise({{0.050095, 2e-5, "flash on"}, {0.09991, 2e-5, "flash off"}},
+                  {{0.250008, 2e-5, "flash on"}, {0.300071, 2e-5, "flash off"}});
   EXPECT_TRUE(clock.usable) << clock.reason;
   EXPECT_NEAR(clock.shift, -0.2, 2e-4);
   const Eigen::Vector2d at(1, 0.25);
   EXPECT_GT(at.dot(clock.cov * at), std::pow(1e-4, 2)) << "the scatter is counted";
-  EXPECT_FALSE(
-      Synchronise({{0.05, 2e-5, "flash on"}, {0.1, 2e-5, "flash off"}}, {{0.25, 2e-5, "flash on"}, {0.34, 2e-5, "flash off"}}).usable)
+  EXPECT_FALSE(Synchronise({{0.05, 2e-5, "flash on"}, {0.1, 2e-5, "flash off"}},
+                           {{0.25, 2e-5, "flash on"}, {0.34, 2e-5, "flash off"}})
+                   .usable)
       << "a different flash";
 }
 
@@ -223,7 +240,8 @@ TEST(Synchronise, AmbiguousMatchesAreRefusedWithTheReason) {
 }
 
 TEST(Synchronise, HostileT25DifferentLengthsOffsetAndDriftTogether) {
-  // 472 frames against 469, the second started 41 frames earlier, 120 frames/s; three flashes, one of them missed by the second camera.
+  // 472 frames against 469, the second started 41 frames earlier, 120 frames/s; three flashes, one
+  // of them missed by the second camera.
   std::mt19937_64 rng(25);
   Camera a, b;
   a.rate = b.rate = 120;
@@ -257,8 +275,10 @@ TEST(Synchronise, HostileT26ClocksTwoHundredPpmApart) {
   a.exposure = 3e-3, b.exposure = 4e-3;
   b.shift = -3.21, b.clock_rate = 1 + 200e-6;
   std::vector<Light> lights;
-  for (const double t : {1.3, 7.9, 16.4, 22.05, 31.7, 40.2, 44.4, 51.9, 55.1}) lights.push_back({t + 0.00123 * t, t + 0.00123 * t + 0.05});
-  const CameraClock clock = Synchronise(FindFlashes(Simulate(a, lights, rng)), FindFlashes(Simulate(b, lights, rng)));
+  for (const double t : {1.3, 7.9, 16.4, 22.05, 31.7, 40.2, 44.4, 51.9, 55.1})
+    lights.push_back({t + 0.00123 * t, t + 0.00123 * t + 0.05});
+  const CameraClock clock =
+      Synchronise(FindFlashes(Simulate(a, lights, rng)), FindFlashes(Simulate(b, lights, rng)));
   ASSERT_TRUE(clock.usable) << clock.reason;
   EXPECT_TRUE(clock.rate_known);
   EXPECT_EQ(clock.matched, 18);
@@ -269,8 +289,10 @@ TEST(Synchronise, HostileT26ClocksTwoHundredPpmApart) {
 }
 
 TEST(Synchronise, AFlashSeenAsAWholeMeetsItsBeginningAndEnd) {
-  const std::vector<Instant> fast = {
-      {1.0, 1e-5, "flash on"}, {1.01, 1e-5, "flash off"}, {4.0, 1e-5, "flash on"}, {4.02, 1e-5, "flash off"}};
+  const std::vector<Instant> fast = {{1.0, 1e-5, "flash on"},
+                                     {1.01, 1e-5, "flash off"},
+                                     {4.0, 1e-5, "flash on"},
+                                     {4.02, 1e-5, "flash off"}};
   const std::vector<Instant> slow = {{0.505, 5e-3, "flash"}, {3.51, 5e-3, "flash"}};
   const CameraClock clock = Synchronise(fast, slow);
   ASSERT_TRUE(clock.usable) << clock.reason;
@@ -279,7 +301,8 @@ TEST(Synchronise, AFlashSeenAsAWholeMeetsItsBeginningAndEnd) {
 }
 
 TEST(Synchronise, OneFalseInstantOnEachSideIsLeftOut) {
-  const CameraClock clock = Synchronise(Given({0, 1.7, 2.1, 5.3, 9.0}, 1e-4), Given({3, 4.7, 7.31, 8.3, 12.0}, 1e-4));
+  const CameraClock clock =
+      Synchronise(Given({0, 1.7, 2.1, 5.3, 9.0}, 1e-4), Given({3, 4.7, 7.31, 8.3, 12.0}, 1e-4));
   ASSERT_TRUE(clock.usable) << clock.reason;
   EXPECT_EQ(clock.matched, 4);
   EXPECT_NEAR(clock.shift, -3, 3e-4);

@@ -33,13 +33,16 @@ TEST(TagsTest, NamesAndCornersInTheTagsOwnOrder) {
       Canvas canvas(120, 110);
       const Map map = Place(pattern, 60.3, 54.8, 8, turn * M_PI / 4 + 0.1, 0.1);
       canvas.Draw(pattern, map);
-      const auto tags = DetectTags(canvas.Expose(0.7, 1, 0, rng), {.dictionary = pattern.dictionary});
+      const auto tags =
+          DetectTags(canvas.Expose(0.7, 1, 0, rng), {.dictionary = pattern.dictionary});
       ASSERT_EQ(tags.size(), 1U) << pattern.dictionary << " " << turn;
       EXPECT_EQ(tags[0].id, pattern.id);
       const auto truth = TrueCorners(pattern, map);
-      for (std::size_t k = 0; k < 4; ++k) EXPECT_LT((tags[0].corners[k] - truth[k]).norm(), 0.15) << pattern.dictionary << turn << k;
+      for (std::size_t k = 0; k < 4; ++k)
+        EXPECT_LT((tags[0].corners[k] - truth[k]).norm(), 0.15) << pattern.dictionary << turn << k;
       const double half = static_cast<double>(pattern.rows.size()) / 2 + 1;
-      EXPECT_LT((tags[0].q - Apply(map, half, half)).norm(), 0.1) << "image of the centre, not the mean of the corners";
+      EXPECT_LT((tags[0].q - Apply(map, half, half)).norm(), 0.1)
+          << "image of the centre, not the mean of the corners";
     }
   }
 }
@@ -52,19 +55,22 @@ TEST(TagsTest, CornersAreUnbiasedAndTheirCovarianceIsTrue) {
     Pattern pattern;
     double cell, blur, noise;
   };
-  for (const Case& c : {Case{kAruco0, 5, 0.7, 3}, Case{kApril36h11, 6, 1.0, 6}, Case{kAruco1, 12, 0.8, 2}}) {
+  for (const Case& c :
+       {Case{kAruco0, 5, 0.7, 3}, Case{kApril36h11, 6, 1.0, 6}, Case{kAruco1, 12, 0.8, 2}}) {
     double nees = 0, nees_centre = 0;
     int n = 0, missed = 0;
     Eigen::Vector2d bias = Eigen::Vector2d::Zero(), outward = Eigen::Vector2d::Zero();
     double variance = 0;
     const int trials = c.cell > 10 ? 40 : 80;
     for (int trial = 0; trial < trials; ++trial) {
-      const int side = static_cast<int>(1.7 * c.cell * (static_cast<double>(c.pattern.rows.size()) + 2));
+      const int side =
+          static_cast<int>(1.7 * c.cell * (static_cast<double>(c.pattern.rows.size()) + 2));
       Canvas canvas(side, side);
-      const Map map =
-          Place(c.pattern, side / 2.0 + uniform(rng), side / 2.0 + uniform(rng), c.cell, M_PI * uniform(rng), 0.15 * uniform(rng));
+      const Map map = Place(c.pattern, side / 2.0 + uniform(rng), side / 2.0 + uniform(rng), c.cell,
+                            M_PI * uniform(rng), 0.15 * uniform(rng));
       canvas.Draw(c.pattern, map);
-      const auto tags = DetectTags(canvas.Expose(c.blur, c.noise, 0.2 * uniform(rng), rng), {.dictionary = c.pattern.dictionary});
+      const auto tags = DetectTags(canvas.Expose(c.blur, c.noise, 0.2 * uniform(rng), rng),
+                                   {.dictionary = c.pattern.dictionary});
       if (tags.empty()) {
         ++missed;
         continue;
@@ -88,7 +94,8 @@ TEST(TagsTest, CornersAreUnbiasedAndTheirCovarianceIsTrue) {
     }
     EXPECT_LE(missed, trials / 20);
     const double sd = std::sqrt(variance / n);
-    // Chi-square of two where the covariance is exact; renderings differ by what the model of the edge leaves out.
+    // Chi-square of two where the covariance is exact; renderings differ by what the model of the
+    // edge leaves out.
     EXPECT_GT(nees / n, 1.3) << "cell " << c.cell;
     EXPECT_LT(nees / n, 2.9) << "cell " << c.cell;
     EXPECT_GT(nees_centre / (n / 4), 1.2) << "cell " << c.cell;
@@ -104,7 +111,8 @@ TEST(TagsTest, SeveralTagsClutterAndNothing) {
   canvas.Draw(kAruco1, Place(kAruco1, 60, 60, 7, 0.3, 0));
   canvas.Draw(kAruco0, Place(kAruco0, 160, 120, 9, 1.3, 0.1));
   canvas.Draw(kAruco0, Place(kAruco0, 260, 90, 6, -2, 0));
-  canvas.Draw(Pattern{"", 0, {"0000", "0000", "0000", "0000"}}, Place(kAruco0, 60, 160, 7, 0.2, 0));  // a black square
+  // a black square
+  canvas.Draw(Pattern{"", 0, {"0000", "0000", "0000", "0000"}}, Place(kAruco0, 60, 160, 7, 0.2, 0));
   const GrayImage image = canvas.Expose(0.7, 2, 0.1, rng);
   const auto tags = DetectTags(image);
   ASSERT_EQ(tags.size(), 3U);
@@ -126,7 +134,8 @@ TEST(TagsTest, ATagAtTheBorderOrWithoutMarginIsLessCertain) {
   Canvas canvas(160, 160);
   Pattern frame{"", 0, std::vector<std::string>(30, std::string(30, '0'))};
   for (int k = 3; k < 27; ++k)
-    for (int j = 3; j < 27; ++j) frame.rows[static_cast<std::size_t>(k)][static_cast<std::size_t>(j)] = '1';
+    for (int j = 3; j < 27; ++j)
+      frame.rows[static_cast<std::size_t>(k)][static_cast<std::size_t>(j)] = '1';
   canvas.Draw(frame, Place(frame, 80, 80, 4.125, 0.2, 0));
   canvas.Draw(kAruco0, Place(kAruco0, 80, 80, 15.5, 0.2, 0));
   const auto tags = DetectTags(canvas.Expose(0.7, 2, 0, rng));
@@ -143,7 +152,8 @@ TEST(TagsTest, UnknownDictionaryNamesTheNearest) {
     DetectTags(GrayImage{}, {.dictionary = "APRILTAG_36H11"});
     FAIL();
   } catch (const ConfigError& error) {
-    EXPECT_THAT(error.what(), HasSubstr("dictionary: found 'APRILTAG_36H11', nearest is APRILTAG_36h11"));
+    EXPECT_THAT(error.what(),
+                HasSubstr("dictionary: found 'APRILTAG_36H11', nearest is APRILTAG_36h11"));
   }
 }
 

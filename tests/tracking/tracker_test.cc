@@ -51,7 +51,9 @@ TEST(Tracker, RandomDropsKeepIdentities) {
     std::mt19937_64 rng(51000 + run);
     DropOptions options;
     options.rate = run % 2 ? 120 : 240;
-    options.layout = run % 3 == 0 ? RodLayout() : run % 3 == 1 ? BoxLayout(4 + run % 2) : BallLayout(1 + run % 2);
+    options.layout = run % 3 == 0   ? RodLayout()
+                     : run % 3 == 1 ? BoxLayout(4 + run % 2)
+                                    : BallLayout(1 + run % 2);
     options.spin_jump = 8;
     options.variable_rate = run % 5 == 0;
     options.dropped = run % 7 == 0 ? 0.02 : 0;
@@ -96,7 +98,8 @@ TEST(Tracker, ACleanDropIsOneTrackAMarkerWithImpactsInTheirFrames) {
   }
 }
 
-// T32: markers are foretold so well, blurred or not, that they are inside small windows in every frame, impacts included.
+// T32: markers are foretold so well, blurred or not, that they are inside small windows in every
+// frame, impacts included.
 TEST(Tracker, HostileT32PredictionKeepsMarkersInsideItsWindows) {
   double area = 0;
   long long windows = 0, outside = 0, lost = 0, seen = 0;
@@ -112,11 +115,13 @@ TEST(Tracker, HostileT32PredictionKeepsMarkersInsideItsWindows) {
       std::vector<Observation> found = f.observations;
       if (!tracker.Searching()) {
         const auto list = tracker.Windows(f.t, options.radius + 2);
-        for (const Window& w : list) area += static_cast<double>(w.right - w.left) * (w.bottom - w.top);
+        for (const Window& w : list)
+          area += static_cast<double>(w.right - w.left) * (w.bottom - w.top);
         windows += static_cast<long long>(list.size());
         for (const Eigen::Vector2d& q : f.q) {
           bool inside = false;
-          for (const Window& w : list) inside |= w.left <= q.x() && q.x() <= w.right && w.top <= q.y() && q.y() <= w.bottom;
+          for (const Window& w : list)
+            inside |= w.left <= q.x() && q.x() <= w.right && w.top <= q.y() && q.y() <= w.bottom;
           outside += !inside;
         }
       }
@@ -284,7 +289,8 @@ TEST(Tracker, ClutterIsStillAndComesLast) {
   }
 }
 
-// Two markers pass each other in the picture; for some frames they are one spot, which belongs to nobody.
+// Two markers pass each other in the picture; for some frames they are one spot, which belongs to
+// nobody.
 TEST(Tracker, CrossingMarkersAreNotExchanged) {
   int whole = 0;
   for (int run = 0; run < 40; ++run) {
@@ -320,14 +326,16 @@ TEST(Tracker, CrossingMarkersAreNotExchanged) {
     EXPECT_EQ(score.lost, 0) << run;
     whole += tracks.size() == 2;
     for (const Track& track : tracks) {
-      for (const TrackStep& step : track.steps) EXPECT_TRUE(step.observation < 0 || drop.frames[step.frame].truth[step.observation] >= 0);
+      for (const TrackStep& step : track.steps)
+        EXPECT_TRUE(step.observation < 0 || drop.frames[step.frame].truth[step.observation] >= 0);
     }
   }
   EXPECT_GE(whole, 36);
 }
 
 TEST(Tracker, AFragmentThatMayBeAnywhereTakesNobodysSpot) {
-  // A faint speck beside a marker is seen for three frames and gone. Then a flash ends, and the marker's image grows: no two images in one.
+  // A faint speck beside a marker is seen for three frames and gone. Then a flash ends, and the
+  // marker's image grows: no two images in one.
   MarkerTracker tracker;
   constexpr int kGrows = 13;
   const auto spot = [](double x, double y, double area, double sd, double t) {
@@ -354,7 +362,8 @@ TEST(Tracker, AFragmentThatMayBeAnywhereTakesNobodysSpot) {
 }
 
 TEST(Tracker, RowTimesOfARollingShutterAreUsed) {
-  // Rows 20 us apart: at 3 m/s the time of the row is worth 0.2 px; a tracker that used the frame's would see a wrong speed.
+  // Rows 20 us apart: at 3 m/s the time of the row is worth 0.2 px; a tracker that used the frame's
+  // would see a wrong speed.
   std::mt19937_64 rng(59);
   MarkerTracker tracker;
   constexpr double kLine = 20e-6, kSpeed = 1500;
@@ -372,7 +381,8 @@ TEST(Tracker, RowTimesOfARollingShutterAreUsed) {
   EXPECT_FALSE(tracker.Velocity(12345));
   const auto tracks = tracker.Finish();
   ASSERT_EQ(tracks.size(), 1u);
-  EXPECT_NEAR(tracks[0].steps[49].t, 49 / 120.0 + (100 + kSpeed * 49 / 120.0) / (1 - kSpeed * kLine) * kLine, 1e-4);
+  EXPECT_NEAR(tracks[0].steps[49].t,
+              49 / 120.0 + (100 + kSpeed * 49 / 120.0) / (1 - kSpeed * kLine) * kLine, 1e-4);
 }
 
 TEST(Tracker, HostileInputs) {
@@ -387,7 +397,8 @@ TEST(Tracker, HostileInputs) {
   MarkerTracker tracker;
   EXPECT_TRUE(tracker.Windows(0, 5).empty());
   EXPECT_TRUE(tracker.Searching());
-  for (int k = 0; k < 10; ++k) tracker.Update(k, 0.01 * k, {Seen({100, 100}, 0.1, 0.01 * k, 6, rng)});
+  for (int k = 0; k < 10; ++k)
+    tracker.Update(k, 0.01 * k, {Seen({100, 100}, 0.1, 0.01 * k, 6, rng)});
   EXPECT_THROW(tracker.Update(9, 0.2, {}), std::invalid_argument);
   EXPECT_THROW(tracker.Update(10, 0.09, {}), std::invalid_argument);
   EXPECT_THROW(tracker.Update(10, 0.05, {}), std::invalid_argument);
@@ -400,7 +411,8 @@ TEST(Tracker, HostileInputs) {
   wide.cov = 400 * Eigen::Matrix2d::Identity();
   wide.q.x() = 180;
   old.t = -5;
-  const auto ids = tracker.Update(10, 0.1, {nan, huge, Seen({100.1, 100}, 0.1, 0.1, 6, rng), wide, old});
+  const auto ids =
+      tracker.Update(10, 0.1, {nan, huge, Seen({100.1, 100}, 0.1, 0.1, 6, rng), wide, old});
   EXPECT_EQ(ids[0], -1);
   EXPECT_EQ(ids[1], -1);
   EXPECT_GE(ids[2], 0);
@@ -418,7 +430,8 @@ TEST(Tracker, HostileInputs) {
 TEST(Tracker, TenThousandEmptyFrames) {
   MarkerTracker tracker;
   std::mt19937_64 rng(61);
-  for (int k = 0; k < 10; ++k) tracker.Update(k, 0.01 * k, {Seen({100, 100}, 0.1, 0.01 * k, 6, rng)});
+  for (int k = 0; k < 10; ++k)
+    tracker.Update(k, 0.01 * k, {Seen({100, 100}, 0.1, 0.01 * k, 6, rng)});
   for (int k = 10; k < 10010; ++k) EXPECT_TRUE(tracker.Update(k, 0.01 * k, {}).empty());
   EXPECT_TRUE(tracker.Searching());
   EXPECT_TRUE(tracker.Windows(101, 5).empty());
@@ -441,7 +454,9 @@ TEST(Tracker, TwoThousandSpotsAFrameAreBounded) {
     std::vector<Observation> all = f.observations;
     // A storm of spots for a while.
     if (f.frame > 20 && f.frame <= 40) {
-      while (all.size() < 2000) all.push_back(Seen({1280 * uniform(rng), 720 * uniform(rng)}, 0.1, f.t, 4 + 6 * uniform(rng), rng));
+      while (all.size() < 2000)
+        all.push_back(
+            Seen({1280 * uniform(rng), 720 * uniform(rng)}, 0.1, f.t, 4 + 6 * uniform(rng), rng));
     }
     const std::clock_t start = std::clock();
     tracker.Update(f.frame, f.t, all);
@@ -466,7 +481,8 @@ TEST(Tracker, LostFramesAndVariableRateAreNoImpacts) {
     ASSERT_EQ(tracks.size(), 3u) << run;
     for (const Track& track : tracks) {
       EXPECT_GE(track.steps.size() + 1, drop.frames.size()) << "one step a frame that there is";
-      for (const TrackStep& step : track.steps) EXPECT_FALSE(step.impact) << run << " " << step.frame;
+      for (const TrackStep& step : track.steps)
+        EXPECT_FALSE(step.impact) << run << " " << step.frame;
     }
   }
 }

@@ -15,11 +15,14 @@ namespace {
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 
-const std::string kHeader = "recording,camera,marker,frame,t_s,x_px,y_px,cov_xx_px2,cov_xy_px2,cov_yy_px2,flags";
+const std::string kHeader =
+    "recording,camera,marker,frame,t_s,x_px,y_px,cov_xx_px2,cov_xy_px2,cov_yy_px2,flags";
 
 class TracksTest : public ::testing::Test {
  protected:
-  std::filesystem::path Path(const std::string& name = "tracks.csv") const { return scratch_.path() / name; }
+  std::filesystem::path Path(const std::string& name = "tracks.csv") const {
+    return scratch_.path() / name;
+  }
   std::vector<MarkerTracks> Read(const std::string& text) const {
     test::WriteText(Path(), text);
     return ReadTracks(Path());
@@ -43,10 +46,12 @@ void ExpectSame(const MarkerTracks& a, const MarkerTracks& b) {
   ASSERT_EQ(a.points.size(), b.points.size());
   for (std::size_t k = 0; k < a.points.size(); ++k) {
     const TrackPoint &p = a.points[k], &q = b.points[k];
-    ASSERT_TRUE(p.camera == q.camera && p.marker == q.marker && p.frame == q.frame && p.flags == q.flags) << k;
+    ASSERT_TRUE(p.camera == q.camera && p.marker == q.marker && p.frame == q.frame &&
+                p.flags == q.flags)
+        << k;
     ASSERT_TRUE(p.t == q.t && p.q == q.q && p.cov == q.cov) << k;
-    ASSERT_TRUE(p.major == q.major && p.minor == q.minor && p.angle == q.angle && p.amplitude == q.amplitude &&
-                p.background == q.background)
+    ASSERT_TRUE(p.major == q.major && p.minor == q.minor && p.angle == q.angle &&
+                p.amplitude == q.amplitude && p.background == q.background)
         << k;
     for (const auto& [u, v] : {std::pair{p.nis, q.nis},
                                {p.smooth_q.x(), q.smooth_q.x()},
@@ -57,7 +62,8 @@ void ExpectSame(const MarkerTracks& a, const MarkerTracks& b) {
   }
 }
 
-// Gaps, predicted points, frames beyond 16 bits, every flag, numbers that need all their digits, names with commas and accents.
+// Gaps, predicted points, frames beyond 16 bits, every flag, numbers that need all their digits,
+// names with commas and accents.
 MarkerTracks Random(const std::string& recording, int seed, int n, long long first_frame) {
   std::mt19937_64 rng(static_cast<unsigned>(seed));
   std::normal_distribution<double> normal;
@@ -128,22 +134,26 @@ TEST_F(TracksTest, HostileT40HiddenMarkersAreAbsentOrPredictedButNeverMinusOne) 
   writer.Commit();
   const std::string text = test::ReadText(Path());
   EXPECT_THAT(text, HasSubstr("r,c,m,4,0.04,10,20,25,0,25,predicted,"));
-  EXPECT_THAT(text, HasSubstr("r,c,m,3,0.03,10,20,0.01,0,0.01,,,,,,,,,,,\n")) << "what is not known is an empty cell";
+  EXPECT_THAT(text, HasSubstr("r,c,m,3,0.03,10,20,0.01,0,0.01,,,,,,,,,,,\n"))
+      << "what is not known is an empty cell";
   EXPECT_EQ(text.find("-1"), std::string::npos);
   EXPECT_EQ(text.find("nan"), std::string::npos);
   ExpectSame(ReadTracks(Path()).at(0), tracks);
 }
 
-// An ellipse is known where it has an axis, light where marker or background have some; each of the two for itself.
+// An ellipse is known where it has an axis, light where marker or background have some; each of the
+// two for itself.
 TEST_F(TracksTest, WhatIsNotKnownIsAnEmptyCell) {
   MarkerTracks tracks{"r", {"c"}, {"m"}, {}};
-  const auto add = [&](double major, double minor, double angle, double amplitude, double background) {
+  const auto add = [&](double major, double minor, double angle, double amplitude,
+                       double background) {
     TrackPoint p;
     p.frame = static_cast<long long>(tracks.points.size());
     p.t = 0.5 * static_cast<double>(p.frame);
     p.q = {1, 2};
     p.cov = Eigen::Matrix2d::Identity();
-    p.major = major, p.minor = minor, p.angle = angle, p.amplitude = amplitude, p.background = background;
+    p.major = major, p.minor = minor, p.angle = angle, p.amplitude = amplitude,
+    p.background = background;
     tracks.points.push_back(p);
   };
   add(0, 0, 0, 0, 0);
@@ -164,9 +174,10 @@ TEST_F(TracksTest, WhatIsNotKnownIsAnEmptyCell) {
 }
 
 TEST_F(TracksTest, RowsMayStandInAnyOrder) {
-  const auto read = Read(kHeader +
-                         "\nb,c1,m1,5,0.5,1,1,1,0,1,\na,c2,m1,1,0.1,1,1,1,0,1,hidden | cut\nb,c0,m1,4,0.4,2,1,1,0,1,\n"
-                         "a,c2,m0,1,0.1,3,1,1,0,1,\nb,c1,m1,4,0.4,4,1,1,0,1,\n");
+  const auto read = Read(
+      kHeader +
+      "\nb,c1,m1,5,0.5,1,1,1,0,1,\na,c2,m1,1,0.1,1,1,1,0,1,hidden | cut\nb,c0,m1,4,0.4,2,1,1,0,1,\n"
+      "a,c2,m0,1,0.1,3,1,1,0,1,\nb,c1,m1,4,0.4,4,1,1,0,1,\n");
   ASSERT_EQ(read.size(), 2U);
   EXPECT_EQ(read[0].recording, "b");
   EXPECT_EQ(read[0].cameras, (std::vector<std::string>{"c1", "c0"}));
@@ -187,31 +198,46 @@ TEST_F(TracksTest, ReaderNamesRowAndColumnOfWhatIsWrong) {
     std::vector<const char*> says;
   };
   for (const Case& c :
-       {Case{"r,c,m,0,0.6,1,2,0.1,0,0.1,", {"row 3, column frame: found a second point of marker m in frame 0", "row 2"}},
-        Case{"r,c,m,1,0.4,1,2,0.1,0,0.1,", {"row 3, column t_s: found 0.4, before that of frame 0"}},
-        Case{"r,c,m,-1,0.6,1,2,0.1,0,0.1,", {"column frame: found -1, allowed a whole number from 0 to 1e9"}},
+       {Case{"r,c,m,0,0.6,1,2,0.1,0,0.1,",
+             {"row 3, column frame: found a second point of marker m in frame 0", "row 2"}},
+        Case{"r,c,m,1,0.4,1,2,0.1,0,0.1,",
+             {"row 3, column t_s: found 0.4, before that of frame 0"}},
+        Case{"r,c,m,-1,0.6,1,2,0.1,0,0.1,",
+             {"column frame: found -1, allowed a whole number from 0 to 1e9"}},
         Case{"r,c,m,1.5,0.6,1,2,0.1,0,0.1,", {"column frame: found 1.5"}},
         Case{"r,c,m,1e17,0.6,1,2,0.1,0,0.1,", {"column frame: found 1e+17"}},
         Case{"r,c,m,1,,1,2,0.1,0,0.1,", {"column t_s: found an empty cell"}},
-        Case{"r,c,m,1,0.6,,2,0.1,0,0.1,", {"column x_px: found an empty cell, allowed a finite number"}},
+        Case{"r,c,m,1,0.6,,2,0.1,0,0.1,",
+             {"column x_px: found an empty cell, allowed a finite number"}},
         Case{"r,c,m,1,0.6,nan,2,0.1,0,0.1,", {"column x_px: found 'nan'"}},
-        Case{"r,c,m,1,0.6,1,2,0,0,0.1,", {"column cov_xx_px2: found 0, allowed a variance above 0"}},
+        Case{"r,c,m,1,0.6,1,2,0,0,0.1,",
+             {"column cov_xx_px2: found 0, allowed a variance above 0"}},
         Case{"r,c,m,1,0.6,1,2,0.1,0,-0.1,", {"column cov_yy_px2: found -0.1"}},
-        Case{"r,c,m,1,0.6,1,2,0.1,0.1,0.1,", {"column cov_xy_px2: found 0.1, allowed a positive definite covariance"}},
-        Case{"r,c,m,1,0.6,1,2,0.1,0,0.1,touchin", {"row 3, column flags: found the flag 'touchin', nearest is 'touching'"}},
+        Case{"r,c,m,1,0.6,1,2,0.1,0.1,0.1,",
+             {"column cov_xy_px2: found 0.1, allowed a positive definite covariance"}},
+        Case{"r,c,m,1,0.6,1,2,0.1,0,0.1,touchin",
+             {"row 3, column flags: found the flag 'touchin', nearest is 'touching'"}},
         Case{"r,c,m,1,0.6,1,2,0.1,0,0.1,cut||hidden", {"column flags: found the flag ''"}},
-        Case{",c,m,1,0.6,1,2,0.1,0,0.1,", {"column recording: found an empty cell, allowed a name"}},
-        Case{"r,c,,1,0.6,1,2,0.1,0,0.1,", {"column marker: found an empty cell"}}, Case{"r,c,m,1,0.6,1,2,0.1,0", {"row 3", "9 cells"}}}) {
+        Case{",c,m,1,0.6,1,2,0.1,0,0.1,",
+             {"column recording: found an empty cell, allowed a name"}},
+        Case{"r,c,,1,0.6,1,2,0.1,0,0.1,", {"column marker: found an empty cell"}},
+        Case{"r,c,m,1,0.6,1,2,0.1,0", {"row 3", "9 cells"}}}) {
     const std::string error = ErrorOf(good + c.row + "\n");
     for (const char* says : c.says) EXPECT_THAT(error, HasSubstr(says)) << c.row;
   }
-  EXPECT_THAT(ErrorOf("recording,camera,marker,frame,t_s,x_px,cov_xx_px2,cov_xy_px2,cov_yy_px2\n"), HasSubstr("'y_px'"));
-  EXPECT_THAT(ErrorOf(kHeader + ",mjor_px\nr,c,m,0,0.5,1,2,0.1,0,0.1,,3\n"), HasSubstr("found the column 'mjor_px', allowed 'major_px'"));
+  EXPECT_THAT(ErrorOf("recording,camera,marker,frame,t_s,x_px,cov_xx_px2,cov_xy_px2,cov_yy_px2\n"),
+              HasSubstr("'y_px'"));
+  EXPECT_THAT(ErrorOf(kHeader + ",mjor_px\nr,c,m,0,0.5,1,2,0.1,0,0.1,,3\n"),
+              HasSubstr("found the column 'mjor_px', allowed 'major_px'"));
   EXPECT_EQ(ErrorOf(kHeader + ",remark by me\nr,c,m,0,0.5,1,2,0.1,0,0.1,,well\n"), "no error");
-  EXPECT_THAT(ErrorOf(kHeader + ",nis\nr,c,m,0,0.5,1,2,0.1,0,0.1,,-2\n"), HasSubstr("column nis: found -2"));
+  EXPECT_THAT(ErrorOf(kHeader + ",nis\nr,c,m,0,0.5,1,2,0.1,0,0.1,,-2\n"),
+              HasSubstr("column nis: found -2"));
   EXPECT_THROW(ReadTracks(Path("absent.csv")), DataError);
   EXPECT_TRUE(Read(kHeader + "\n").empty());
-  EXPECT_EQ(Read("\xEF\xBB\xBF# by hand\r\n" + kHeader + "\r\nr,c,m,0,0.5,1,2,0.1,0,0.1,\r\n").at(0).points.size(), 1U);
+  EXPECT_EQ(Read("\xEF\xBB\xBF# by hand\r\n" + kHeader + "\r\nr,c,m,0,0.5,1,2,0.1,0,0.1,\r\n")
+                .at(0)
+                .points.size(),
+            1U);
 }
 
 TEST_F(TracksTest, WriterRefusesWhatCouldNotBeRead) {

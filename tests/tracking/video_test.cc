@@ -26,12 +26,15 @@ using ::testing::HasSubstr;
 // No symmetry: every turn and every mirror image differs.
 GrayImage Noise(int width, int height, unsigned seed) {
   std::mt19937_64 rng(seed);
-  GrayImage image{width, height, std::vector<std::uint8_t>(static_cast<std::size_t>(width) * height)};
+  GrayImage image{width, height,
+                  std::vector<std::uint8_t>(static_cast<std::size_t>(width) * height)};
   for (auto& v : image.pixels) v = static_cast<std::uint8_t>(rng() & 0xFF);
   return image;
 }
 GrayImage Uniform(int width, int height, int value) {
-  return {width, height, std::vector<std::uint8_t>(static_cast<std::size_t>(width) * height, static_cast<std::uint8_t>(value))};
+  return {width, height,
+          std::vector<std::uint8_t>(static_cast<std::size_t>(width) * height,
+                                    static_cast<std::uint8_t>(value))};
 }
 
 struct Clip {
@@ -68,9 +71,11 @@ class VideoTest : public ::testing::Test {
  protected:
   std::filesystem::path Path(const std::string& name) const { return scratch_.path() / name; }
   // Noise frames as png in mov: lossless, every frame a key frame.
-  std::filesystem::path NoiseClip(const std::string& name, std::vector<std::int64_t> stamps, int rotation_deg = 0) const {
-    WriteClip(Path(name), {.stamps = std::move(stamps), .rotation_deg = rotation_deg},
-              [](int k, AVFrame& frame) { FillGray(frame, Noise(64, 48, static_cast<unsigned>(k))); });
+  std::filesystem::path NoiseClip(const std::string& name, std::vector<std::int64_t> stamps,
+                                  int rotation_deg = 0) const {
+    WriteClip(
+        Path(name), {.stamps = std::move(stamps), .rotation_deg = rotation_deg},
+        [](int k, AVFrame& frame) { FillGray(frame, Noise(64, 48, static_cast<unsigned>(k))); });
     return Path(name);
   }
   test::ScratchFolder scratch_{::testing::UnitTest::GetInstance()->current_test_info()->name()};
@@ -108,7 +113,8 @@ void FillNumber(int k, AVFrame& frame) {
 }
 int ReadNumber(const GrayImage& image) {
   int k = 0;
-  for (int bit = 0; bit < 8; ++bit) k |= (image.At((2 * bit + 1) * image.width / 16, image.height / 2) > 128 ? 1 : 0) << bit;
+  for (int bit = 0; bit < 8; ++bit)
+    k |= (image.At((2 * bit + 1) * image.width / 16, image.height / 2) > 128 ? 1 : 0) << bit;
   return k;
 }
 
@@ -116,7 +122,8 @@ int ReadNumber(const GrayImage& image) {
 TEST_F(VideoTest, HostileT20VariableRateWithReorderedFrames) {
   std::mt19937_64 rng(20);
   std::vector<std::int64_t> stamps = {0};
-  for (int k = 1; k < 100; ++k) stamps.push_back(stamps.back() + 400 + static_cast<std::int64_t>(rng() % 700));
+  for (int k = 1; k < 100; ++k)
+    stamps.push_back(stamps.back() + 400 + static_cast<std::int64_t>(rng() % 700));
   WriteClip(Path("vfr.mp4"),
             {.encoder = "mpeg4",
              .format = AV_PIX_FMT_YUV420P,
@@ -131,15 +138,18 @@ TEST_F(VideoTest, HostileT20VariableRateWithReorderedFrames) {
     ASSERT_EQ(clip.t.size(), stamps.size());
     for (std::size_t k = 0; k < stamps.size(); ++k) {
       EXPECT_DOUBLE_EQ(clip.t[k], static_cast<double>(stamps[k]) / 60000) << k;
-      EXPECT_EQ(ReadNumber(clip.images[k]), static_cast<int>(k)) << "another picture than that of the stamp";
+      EXPECT_EQ(ReadNumber(clip.images[k]), static_cast<int>(k))
+          << "another picture than that of the stamp";
     }
   }
 }
 
 // The first frame keeps its own stamp, and it does not matter what was asked before.
 TEST_F(VideoTest, HostileT21TheFirstFrameHasItsOwnTime) {
-  WriteClip(Path("late.mkv"), {.encoder = "ffv1", .time_base = {1, 1000}, .stamps = EvenStamps(5, 8, 3040)},
-            [](int k, AVFrame& frame) { FillGray(frame, Noise(64, 48, static_cast<unsigned>(k))); });
+  WriteClip(
+      Path("late.mkv"),
+      {.encoder = "ffv1", .time_base = {1, 1000}, .stamps = EvenStamps(5, 8, 3040)},
+      [](int k, AVFrame& frame) { FillGray(frame, Noise(64, 48, static_cast<unsigned>(k))); });
   VideoReader reader(Path("late.mkv"));
   EXPECT_EQ(reader.info().announced_frames, 0) << "Matroska does not say";
   double t = 0;
@@ -179,12 +189,18 @@ TEST_F(VideoTest, OddTurnsAreRefused) {
 
 TEST_F(VideoTest, LimitedRangeIsStretchedAndFullRangeIsNot) {
   const auto value = [&](AVPixelFormat format, AVColorRange range, int stored) {
-    WriteClip(Path("range.mkv"), {.encoder = "ffv1", .format = format, .time_base = {1, 1000}, .stamps = {0}, .range = range},
+    WriteClip(Path("range.mkv"),
+              {.encoder = "ffv1",
+               .format = format,
+               .time_base = {1, 1000},
+               .stamps = {0},
+               .range = range},
               [&](int, AVFrame& frame) { FillGray(frame, Uniform(64, 48, stored)); });
     return static_cast<int>(ReadAll(Path("range.mkv")).images.at(0).At(5, 5));
   };
   for (const int stored : {0, 16, 17, 100, 180, 234, 235, 255}) {
-    const int stretched = static_cast<int>(std::clamp(std::lround((stored - 16) * 255.0 / 219), 0L, 255L));
+    const int stretched =
+        static_cast<int>(std::clamp(std::lround((stored - 16) * 255.0 / 219), 0L, 255L));
     EXPECT_EQ(value(AV_PIX_FMT_YUV420P, AVCOL_RANGE_MPEG, stored), stretched);
     EXPECT_EQ(value(AV_PIX_FMT_YUV420P, AVCOL_RANGE_UNSPECIFIED, stored), stretched);
     EXPECT_EQ(value(AV_PIX_FMT_YUV420P, AVCOL_RANGE_JPEG, stored), stored);
@@ -194,7 +210,8 @@ TEST_F(VideoTest, LimitedRangeIsStretchedAndFullRangeIsNot) {
 }
 
 TEST_F(VideoTest, HostileT31DeepFormatsAreScaledNotWrapped) {
-  const auto first = [&](const std::string& name, ClipOptions options, const std::function<void(int, AVFrame&)>& fill) {
+  const auto first = [&](const std::string& name, ClipOptions options,
+                         const std::function<void(int, AVFrame&)>& fill) {
     options.stamps = {0};
     if (name.ends_with("mkv")) options.time_base = {1, 1000};
     WriteClip(Path(name), options, fill);
@@ -205,32 +222,49 @@ TEST_F(VideoTest, HostileT31DeepFormatsAreScaledNotWrapped) {
       for (int plane = 0; plane < 3 && frame.data[plane] != nullptr; ++plane)
         for (int y = 0; y < (plane == 0 || frame.format != AV_PIX_FMT_YUV420P10LE ? 48 : 24); ++y)
           for (int x = 0; x < frame.linesize[plane] / 2; ++x) {
-            frame.data[plane][y * frame.linesize[plane] + 2 * x] = static_cast<std::uint8_t>(v & 0xFF);
-            frame.data[plane][y * frame.linesize[plane] + 2 * x + 1] = static_cast<std::uint8_t>(v >> 8);
+            frame.data[plane][y * frame.linesize[plane] + 2 * x] =
+                static_cast<std::uint8_t>(v & 0xFF);
+            frame.data[plane][y * frame.linesize[plane] + 2 * x + 1] =
+                static_cast<std::uint8_t>(v >> 8);
           }
     };
   };
-  EXPECT_EQ(first("g16.mkv", {.encoder = "ffv1", .format = AV_PIX_FMT_GRAY16LE}, sixteen(0x80FF)).At(3, 3), 128);
-  EXPECT_EQ(first("g16b.mkv", {.encoder = "ffv1", .format = AV_PIX_FMT_GRAY16LE}, sixteen(0xFFFF)).At(63, 47), 255);
-  EXPECT_EQ(first("g10.mkv", {.encoder = "ffv1", .format = AV_PIX_FMT_GRAY10LE}, sixteen(512)).At(3, 3), 128);
-  EXPECT_EQ(first("y10.mkv", {.encoder = "ffv1", .format = AV_PIX_FMT_YUV420P10LE}, sixteen(64)).At(3, 3), 0);
-  EXPECT_EQ(first("y10b.mkv", {.encoder = "ffv1", .format = AV_PIX_FMT_YUV420P10LE}, sixteen(940)).At(3, 3), 255);
+  EXPECT_EQ(first("g16.mkv", {.encoder = "ffv1", .format = AV_PIX_FMT_GRAY16LE}, sixteen(0x80FF))
+                .At(3, 3),
+            128);
+  EXPECT_EQ(first("g16b.mkv", {.encoder = "ffv1", .format = AV_PIX_FMT_GRAY16LE}, sixteen(0xFFFF))
+                .At(63, 47),
+            255);
+  EXPECT_EQ(
+      first("g10.mkv", {.encoder = "ffv1", .format = AV_PIX_FMT_GRAY10LE}, sixteen(512)).At(3, 3),
+      128);
+  EXPECT_EQ(
+      first("y10.mkv", {.encoder = "ffv1", .format = AV_PIX_FMT_YUV420P10LE}, sixteen(64)).At(3, 3),
+      0);
+  EXPECT_EQ(first("y10b.mkv", {.encoder = "ffv1", .format = AV_PIX_FMT_YUV420P10LE}, sixteen(940))
+                .At(3, 3),
+            255);
   const auto colour = [](int r, int g, int b) {
     return [=](int, AVFrame& frame) {
       for (int y = 0; y < 48; ++y)
         for (int x = 0; x < 64; ++x)
           for (int k = 0; k < 3; ++k)
-            frame.data[0][y * frame.linesize[0] + 3 * x + k] = static_cast<std::uint8_t>(k == 0 ? r : k == 1 ? g : b);
+            frame.data[0][y * frame.linesize[0] + 3 * x + k] =
+                static_cast<std::uint8_t>(k == 0   ? r
+                                          : k == 1 ? g
+                                                   : b);
     };
   };
   const ClipOptions rgb{.format = AV_PIX_FMT_RGB24};
   EXPECT_EQ(first("red.mov", rgb, colour(255, 0, 0)).At(3, 3), 76);
   EXPECT_EQ(first("green.mov", rgb, colour(0, 255, 0)).At(3, 3), 150);
   EXPECT_EQ(first("blue.mov", rgb, colour(0, 0, 255)).At(3, 3), 29);
-  for (const int v : {0, 1, 77, 128, 254, 255}) EXPECT_EQ(first("gray.mov", rgb, colour(v, v, v)).At(3, 3), v);
+  for (const int v : {0, 1, 77, 128, 254, 255})
+    EXPECT_EQ(first("gray.mov", rgb, colour(v, v, v)).At(3, 3), v);
 }
 
-// A packet overwritten in the middle: that frame is gone, its number stays in use, the others are untouched.
+// A packet overwritten in the middle: that frame is gone, its number stays in use, the others are
+// untouched.
 TEST_F(VideoTest, DamagedFramesAreCountedAndLeftOut) {
   const auto path = NoiseClip("damaged.mov", EvenStamps(9, 750));
   std::string bytes = ReadText(path);
@@ -246,8 +280,9 @@ TEST_F(VideoTest, DamagedFramesAreCountedAndLeftOut) {
   EXPECT_DOUBLE_EQ(clip.t[4], 5 * 750.0 / 90000);
 }
 
-// Frames predicted from a damaged one look like pictures and show nothing true: they go too, up to the next key frame. Whatever is returned
-// is the frame of its number, at its time, as if nothing were damaged.
+// Frames predicted from a damaged one look like pictures and show nothing true: they go too, up to
+// the next key frame. Whatever is returned is the frame of its number, at its time, as if nothing
+// were damaged.
 TEST_F(VideoTest, FramesPredictedFromADamagedOneAreLeftOut) {
   WriteClip(Path("p.mp4"),
             {.encoder = "mpeg4",
@@ -261,7 +296,8 @@ TEST_F(VideoTest, FramesPredictedFromADamagedOneAreLeftOut) {
               FillNumber(k, frame);
               std::mt19937_64 rng(static_cast<unsigned>(k));
               for (int y = 0; y < 240; ++y)
-                for (int x = 0; x < 320; ++x) frame.data[0][y * frame.linesize[0] + x] += static_cast<std::uint8_t>(rng() % 40);
+                for (int x = 0; x < 320; ++x)
+                  frame.data[0][y * frame.linesize[0] + x] += static_cast<std::uint8_t>(rng() % 40);
             });
   const Clip whole = ReadAll(Path("p.mp4"), 1);
   ASSERT_EQ(whole.images.size(), 60U);
@@ -270,7 +306,8 @@ TEST_F(VideoTest, FramesPredictedFromADamagedOneAreLeftOut) {
   for (const double place : {0.2, 0.35, 0.5, 0.65, 0.8}) {
     std::string harmed = bytes;
     for (std::size_t k = 0; k < 200; ++k)
-      harmed[static_cast<std::size_t>(place * static_cast<double>(bytes.size())) + k] = static_cast<char>(0xAA);
+      harmed[static_cast<std::size_t>(place * static_cast<double>(bytes.size())) + k] =
+          static_cast<char>(0xAA);
     WriteText(Path("harmed.mp4"), harmed);
     const Clip clip = ReadAll(Path("harmed.mp4"), 1);
     EXPECT_GE(clip.damaged, 1) << place;
@@ -287,8 +324,9 @@ TEST_F(VideoTest, FramesPredictedFromADamagedOneAreLeftOut) {
 
 TEST_F(VideoTest, AFileThatEndsInTheMiddleSaysSo) {
   for (const std::string name : {"a.mkv", "a.avi"}) {
-    WriteClip(Path(name), {.encoder = "ffv1", .time_base = {1, 1000}, .stamps = EvenStamps(20, 10)},
-              [](int k, AVFrame& frame) { FillGray(frame, Noise(64, 48, static_cast<unsigned>(k))); });
+    WriteClip(
+        Path(name), {.encoder = "ffv1", .time_base = {1, 1000}, .stamps = EvenStamps(20, 10)},
+        [](int k, AVFrame& frame) { FillGray(frame, Noise(64, 48, static_cast<unsigned>(k))); });
     EXPECT_EQ(ReadAll(Path(name)).images.size(), 20U);
     std::filesystem::resize_file(Path(name), std::filesystem::file_size(Path(name)) / 2);
     VideoReader reader(Path(name));
@@ -311,9 +349,11 @@ TEST_F(VideoTest, AFileThatEndsInTheMiddleSaysSo) {
 }
 
 TEST_F(VideoTest, FilesThatAreNoVideo) {
-  const auto refuses = [&](const std::string& name, const std::string& bytes, const std::string& words) {
+  const auto refuses = [&](const std::string& name, const std::string& bytes,
+                           const std::string& words) {
     WriteText(Path(name), bytes);
-    EXPECT_THAT(ErrorOf(Path(name)), AllOf(HasSubstr(Path(name).string() + ": "), HasSubstr(words))) << name;
+    EXPECT_THAT(ErrorOf(Path(name)), AllOf(HasSubstr(Path(name).string() + ": "), HasSubstr(words)))
+        << name;
     EXPECT_THROW(ReadImage(Path(name)), DataError);
   };
   refuses("empty.mp4", "", "is empty");
@@ -328,7 +368,10 @@ TEST_F(VideoTest, FilesThatAreNoVideo) {
   refuses("negative.pgm", "P5\n-5 7\n255\nabc", "");
   // A playlist that names a good video must not open it.
   const auto good = NoiseClip("good.mov", EvenStamps(3, 750));
-  refuses("list.m3u8", "#EXTM3U\n#EXT-X-TARGETDURATION:1\n#EXTINF:1,\nfile://" + good.string() + "\n#EXT-X-ENDLIST\n", "");
+  refuses("list.m3u8",
+          "#EXTM3U\n#EXT-X-TARGETDURATION:1\n#EXTINF:1,\nfile://" + good.string() +
+              "\n#EXT-X-ENDLIST\n",
+          "");
   refuses("list.mp4", "ffconcat version 1.0\nfile '" + good.string() + "'\n", "");
   EXPECT_THAT(ErrorOf(Path("absent.mp4")), HasSubstr("No such file"));
   EXPECT_THAT(ErrorOf(scratch_.path()), HasSubstr("folder"));
@@ -345,9 +388,11 @@ TEST_F(VideoTest, AbsurdSizesAreRefusedBeforeMemoryIsAskedFor) {
 }
 
 TEST_F(VideoTest, NamesAreNamesAndNothingElse) {
-  for (const std::string name : {"with space.mov", "colon:in:name.mov", "frame%03d.mov", "file:x.mov", "star*?[a].mov", "dash-.mov"}) {
+  for (const std::string name : {"with space.mov", "colon:in:name.mov", "frame%03d.mov",
+                                 "file:x.mov", "star*?[a].mov", "dash-.mov"}) {
     const auto plain = NoiseClip("plain.mov", EvenStamps(2, 750));
-    std::filesystem::copy_file(plain, Path(name), std::filesystem::copy_options::overwrite_existing);
+    std::filesystem::copy_file(plain, Path(name),
+                               std::filesystem::copy_options::overwrite_existing);
     EXPECT_EQ(ReadAll(Path(name)).images.size(), 2U) << name;
   }
   // With image%03d.png a pattern reader would show image001.png.
@@ -386,7 +431,8 @@ TEST_F(VideoTest, PicturesOfOtherKinds) {
 TEST_F(VideoTest, CutPicturesAreRefused) {
   std::string png = EncodePng(Noise(200, 150, 1));
   for (const double share : {0.9, 0.5, 0.1}) {
-    WriteText(Path("cut.png"), png.substr(0, static_cast<std::size_t>(share * static_cast<double>(png.size()))));
+    WriteText(Path("cut.png"),
+              png.substr(0, static_cast<std::size_t>(share * static_cast<double>(png.size()))));
     EXPECT_THROW(ReadImage(Path("cut.png")), DataError) << share;
   }
   png[png.size() / 2] ^= 0x40;
@@ -395,7 +441,12 @@ TEST_F(VideoTest, CutPicturesAreRefused) {
   WriteText(Path("cut.pgm"), std::string("P5\n100 100\n255\n") + std::string(5000, 'a'));
   EXPECT_THROW(ReadImage(Path("cut.pgm")), DataError);
   WriteClip(Path("one.avi"),
-            {.encoder = "mjpeg", .format = AV_PIX_FMT_YUVJ420P, .width = 160, .height = 120, .time_base = {1, 25}, .stamps = {0}},
+            {.encoder = "mjpeg",
+             .format = AV_PIX_FMT_YUVJ420P,
+             .width = 160,
+             .height = 120,
+             .time_base = {1, 25},
+             .stamps = {0}},
             [](int, AVFrame& frame) { FillGray(frame, Noise(160, 120, 1)); });
   const std::string avi = ReadText(Path("one.avi"));
   const std::size_t start = avi.find("\xFF\xD8\xFF"), end = avi.find("\xFF\xD9", start);
@@ -404,7 +455,8 @@ TEST_F(VideoTest, CutPicturesAreRefused) {
   WriteText(Path("whole.jpg"), jpeg);
   EXPECT_EQ(ReadImage(Path("whole.jpg")).width, 160);
   for (const double share : {0.9, 0.6}) {
-    WriteText(Path("cut.jpg"), jpeg.substr(0, static_cast<std::size_t>(share * static_cast<double>(jpeg.size()))));
+    WriteText(Path("cut.jpg"),
+              jpeg.substr(0, static_cast<std::size_t>(share * static_cast<double>(jpeg.size()))));
     EXPECT_THROW(ReadImage(Path("cut.jpg")), DataError) << share;
   }
   // An orientation tag (turn by 90 degrees) leaves the rows of the sensor as they are.
@@ -416,16 +468,20 @@ TEST_F(VideoTest, CutPicturesAreRefused) {
   EXPECT_EQ(ReadImage(Path("tagged.jpg")).pixels, ReadImage(Path("whole.jpg")).pixels);
 }
 
-// TIFF as programs write it, with tags about paper and programs, packed in several ways, in both byte orders, and cut.
+// TIFF as programs write it, with tags about paper and programs, packed in several ways, in both
+// byte orders, and cut.
 TEST_F(VideoTest, TiffPicturesAreReadAndCutOnesAreNot) {
   const GrayImage image = Noise(60, 40, 9);
   for (const std::string packing : {"raw", "packbits", "lzw", "deflate"}) {
-    const std::string bytes = test::EncodePicture({.encoder = "tiff", .width = 60, .height = 40, .more = {{"compression_algo", packing}}},
-                                                  [&](AVFrame& frame) { FillGray(frame, image); });
+    const std::string bytes = test::EncodePicture(
+        {.encoder = "tiff", .width = 60, .height = 40, .more = {{"compression_algo", packing}}},
+        [&](AVFrame& frame) { FillGray(frame, image); });
     WriteText(Path("a.tif"), bytes);
     EXPECT_EQ(ReadImage(Path("a.tif")).pixels, image.pixels) << packing;
     for (const double share : {0.95, 0.6, 0.3, 0.02}) {
-      WriteText(Path("cut.tif"), bytes.substr(0, static_cast<std::size_t>(share * static_cast<double>(bytes.size()))));
+      WriteText(
+          Path("cut.tif"),
+          bytes.substr(0, static_cast<std::size_t>(share * static_cast<double>(bytes.size()))));
       EXPECT_THROW(ReadImage(Path("cut.tif")), DataError) << packing << ", " << share;
     }
     if (packing == "deflate") {
@@ -435,24 +491,34 @@ TEST_F(VideoTest, TiffPicturesAreReadAndCutOnesAreNot) {
       EXPECT_THROW(ReadImage(Path("harmed.tif")), DataError);
     }
   }
-  // By hand: big-endian, orientation "turned", artist, resolution; the pixels stand behind the table.
+  // By hand: big-endian, orientation "turned", artist, resolution; the pixels stand behind the
+  // table.
   const auto entry = [](unsigned tag, unsigned type, unsigned count, unsigned value) {
     std::string e;
-    for (const unsigned v : {tag, type}) e += {static_cast<char>(v >> 8), static_cast<char>(v & 0xFF)};
+    for (const unsigned v : {tag, type})
+      e += {static_cast<char>(v >> 8), static_cast<char>(v & 0xFF)};
     for (const unsigned v : {count, type == 3 ? value << 16 : value})
       for (int k = 3; k >= 0; --k) e += static_cast<char>(v >> (8 * k) & 0xFF);
     return e;
   };
-  const std::string table = entry(256, 3, 1, 3) + entry(257, 3, 1, 2) + entry(258, 3, 1, 8) + entry(259, 3, 1, 1) + entry(262, 3, 1, 1) +
-                            entry(273, 4, 1, 8 + 2 + 12 * 12 + 4) + entry(274, 3, 1, 6) + entry(277, 3, 1, 1) + entry(278, 3, 1, 2) +
-                            entry(279, 4, 1, 6) + entry(296, 3, 1, 2) + entry(33432, 2, 4, 0x41424300);
-  const std::string tiff = std::string("MM\0*\0\0\0\x08\0\x0C", 10) + table + std::string(4, '\0') + "\x01\x02\x03\x7F\x80\xFF";
+  const std::string table = entry(256, 3, 1, 3) + entry(257, 3, 1, 2) + entry(258, 3, 1, 8) +
+                            entry(259, 3, 1, 1) + entry(262, 3, 1, 1) +
+                            entry(273, 4, 1, 8 + 2 + 12 * 12 + 4) + entry(274, 3, 1, 6) +
+                            entry(277, 3, 1, 1) + entry(278, 3, 1, 2) + entry(279, 4, 1, 6) +
+                            entry(296, 3, 1, 2) + entry(33432, 2, 4, 0x41424300);
+  const std::string tiff = std::string("MM\0*\0\0\0\x08\0\x0C", 10) + table + std::string(4, '\0') +
+                           "\x01\x02\x03\x7F\x80\xFF";
   WriteText(Path("hand.tif"), tiff);
-  EXPECT_EQ(ReadImage(Path("hand.tif")).pixels, (std::vector<std::uint8_t>{1, 2, 3, 127, 128, 255}));
+  EXPECT_EQ(ReadImage(Path("hand.tif")).pixels,
+            (std::vector<std::uint8_t>{1, 2, 3, 127, 128, 255}));
 }
 
 TEST_F(VideoTest, BareStreamsHaveNoTime) {
-  WriteClip(Path("bare.m1v"), {.encoder = "mpeg1video", .format = AV_PIX_FMT_YUV420P, .time_base = {1, 25}, .stamps = EvenStamps(5, 1)},
+  WriteClip(Path("bare.m1v"),
+            {.encoder = "mpeg1video",
+             .format = AV_PIX_FMT_YUV420P,
+             .time_base = {1, 25},
+             .stamps = EvenStamps(5, 1)},
             [](int k, AVFrame& frame) { FillGray(frame, Uniform(64, 48, 30 + k)); });
   EXPECT_THAT(ErrorOf(Path("bare.m1v")), HasSubstr("no time stamps"));
 }

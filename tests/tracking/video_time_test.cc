@@ -45,7 +45,9 @@ std::string MessageOf(const std::filesystem::path& path, const VideoOptions& opt
 
 // The number of a frame as stripes, legible after lossy coding.
 void FillNumber(int k, AVFrame& frame) {
-  GrayImage image{frame.width, frame.height, std::vector<std::uint8_t>(static_cast<std::size_t>(frame.width) * frame.height, 40)};
+  GrayImage image{
+      frame.width, frame.height,
+      std::vector<std::uint8_t>(static_cast<std::size_t>(frame.width) * frame.height, 40)};
   for (int y = 0; y < image.height; ++y)
     for (int x = 0; x < image.width; ++x)
       if ((k >> (8 * x / image.width) & 1) != 0) image.At(x, y) = 200;
@@ -53,16 +55,19 @@ void FillNumber(int k, AVFrame& frame) {
 }
 int ReadNumber(const GrayImage& image) {
   int k = 0;
-  for (int bit = 0; bit < 8; ++bit) k |= (image.At((2 * bit + 1) * image.width / 16, image.height / 2) > 128 ? 1 : 0) << bit;
+  for (int bit = 0; bit < 8; ++bit)
+    k |= (image.At((2 * bit + 1) * image.width / 16, image.height / 2) > 128 ? 1 : 0) << bit;
   return k;
 }
 
 struct Rate {
   int num, den;
 };
-constexpr Rate kRates[] = {{25, 1}, {30, 1}, {30000, 1001}, {60000, 1001}, {120000, 1001}, {120, 1}, {240, 1}, {1000, 1}, {19001, 317}};
+constexpr Rate kRates[] = {{25, 1},  {30, 1},  {30000, 1001}, {60000, 1001}, {120000, 1001},
+                           {120, 1}, {240, 1}, {1000, 1},     {19001, 317}};
 
-ClipOptions Small(const std::string& encoder, AVRational unit, std::vector<std::int64_t> stamps, int b_frames = 0) {
+ClipOptions Small(const std::string& encoder, AVRational unit, std::vector<std::int64_t> stamps,
+                  int b_frames = 0) {
   ClipOptions options{.encoder = encoder,
                       .format = encoder == "mjpeg" ? AV_PIX_FMT_YUVJ420P : AV_PIX_FMT_YUV420P,
                       .width = 64,
@@ -81,19 +86,24 @@ TEST_F(VideoTimeTest, ConstantRatesAreExact) {
       for (const int b_frames : {0, 2}) {
         const std::string name = "r" + std::to_string(files++) + "." + container;
         // Matroska counts milliseconds: its writer rounds, and what it wrote is the truth.
-        const AVRational unit = container == "mkv" ? AVRational{1, 1000} : AVRational{rate.den, rate.num};
+        const AVRational unit =
+            container == "mkv" ? AVRational{1, 1000} : AVRational{rate.den, rate.num};
         std::vector<std::int64_t> stamps;
-        for (int k = 0; k < 40; ++k) stamps.push_back(container == "mkv" ? std::llround(1000.0 * k * rate.den / rate.num) : k);
+        for (int k = 0; k < 40; ++k)
+          stamps.push_back(container == "mkv" ? std::llround(1000.0 * k * rate.den / rate.num) : k);
         if (container == "mkv" && rate.num >= 1000 * rate.den) continue;
-        WriteClip(Path(name), Small(b_frames > 0 ? "libx264" : "mjpeg", unit, stamps, b_frames), FillNumber);
+        WriteClip(Path(name), Small(b_frames > 0 ? "libx264" : "mjpeg", unit, stamps, b_frames),
+                  FillNumber);
         const std::vector<Shot> shots = Read(Path(name), {.threads = 1});
         ASSERT_EQ(shots.size(), 40U) << name;
         for (int k = 0; k < 40; ++k) {
           const Shot& shot = shots[static_cast<std::size_t>(k)];
-          const double truth = container == "mkv" ? static_cast<double>(stamps[static_cast<std::size_t>(k)]) / 1000
-                                                  : static_cast<double>(k) * rate.den / rate.num;
+          const double truth = container == "mkv"
+                                   ? static_cast<double>(stamps[static_cast<std::size_t>(k)]) / 1000
+                                   : static_cast<double>(k) * rate.den / rate.num;
           // Half a microsecond would be enough; what is lost is the last bit.
-          ASSERT_NEAR(shot.t, truth, 1e-12) << name << " " << rate.num << "/" << rate.den << ", b frames " << b_frames << ": " << k;
+          ASSERT_NEAR(shot.t, truth, 1e-12) << name << " " << rate.num << "/" << rate.den
+                                            << ", b frames " << b_frames << ": " << k;
           ASSERT_EQ(shot.index, k);
           ASSERT_EQ(ReadNumber(shot.image), k) << name;
         }
@@ -103,7 +113,8 @@ TEST_F(VideoTimeTest, ConstantRatesAreExact) {
 }
 
 TEST_F(VideoTimeTest, TicksAreTheStoredOnes) {
-  WriteClip(Path("a.mp4"), Small("libx264", {1, 60000}, {0, 2002, 4005, 8008, 8009}, 2), FillNumber);
+  WriteClip(Path("a.mp4"), Small("libx264", {1, 60000}, {0, 2002, 4005, 8008, 8009}, 2),
+            FillNumber);
   VideoReader reader(Path("a.mp4"));
   const VideoInfo& info = reader.info();
   for (const long long stamp : {0, 2002, 4005, 8008, 8009}) {
@@ -118,7 +129,8 @@ TEST_F(VideoTimeTest, TicksAreTheStoredOnes) {
 // An hour into a recording with fine ticks: no digits are lost.
 TEST_F(VideoTimeTest, LateStampsKeepTheirDigits) {
   const std::int64_t hour = 3600LL * 500000;
-  WriteClip(Path("a.mov"), Small("mjpeg", {1, 500000}, {0, 1, hour + 7, hour + 8, hour + 1009}), FillNumber);
+  WriteClip(Path("a.mov"), Small("mjpeg", {1, 500000}, {0, 1, hour + 7, hour + 8, hour + 1009}),
+            FillNumber);
   const std::vector<Shot> shots = Read(Path("a.mov"));
   ASSERT_EQ(shots.size(), 5U);
   EXPECT_NEAR(shots[3].t - shots[2].t, 2e-6, 2e-12);
@@ -126,7 +138,8 @@ TEST_F(VideoTimeTest, LateStampsKeepTheirDigits) {
 }
 
 TEST_F(VideoTimeTest, HostileT20VariableRateDuplicatesAndGaps) {
-  // Phone-like: jitter, a gap of 7 frames, a picture shown twice with its own stamp, a pause of seconds.
+  // Phone-like: jitter, a gap of 7 frames, a picture shown twice with its own stamp, a pause of
+  // seconds.
   std::mt19937_64 rng(20);
   std::vector<std::int64_t> stamps;
   std::vector<int> pictures;
@@ -146,7 +159,8 @@ TEST_F(VideoTimeTest, HostileT20VariableRateDuplicatesAndGaps) {
     // Transport streams begin at a time of their own.
     const double shift = name == "a.ts" ? shots[0].t : 0;
     for (std::size_t k = 0; k < 120; ++k) {
-      ASSERT_NEAR(shots[k].t - shift, static_cast<double>(stamps[k]) / 90000, 1e-9) << name << ": " << k;
+      ASSERT_NEAR(shots[k].t - shift, static_cast<double>(stamps[k]) / 90000, 1e-9)
+          << name << ": " << k;
       ASSERT_EQ(ReadNumber(shots[k].image), pictures[k]) << name << ": " << k;
     }
   }
@@ -154,7 +168,8 @@ TEST_F(VideoTimeTest, HostileT20VariableRateDuplicatesAndGaps) {
 
 // Whatever is asked in whatever order, a frame has its own time.
 TEST_F(VideoTimeTest, HostileT21TimesDoNotDependOnWhenTheyAreAsked) {
-  WriteClip(Path("a.mp4"), Small("libx264", {1, 90000}, JitteredStamps(40, 900, 123456, 4), 2), FillNumber);
+  WriteClip(Path("a.mp4"), Small("libx264", {1, 90000}, JitteredStamps(40, 900, 123456, 4), 2),
+            FillNumber);
   const std::vector<Shot> plain = Read(Path("a.mp4"));
   EXPECT_GT(plain[0].t, 1.37) << "the first stamp is its own, not 0";
   VideoReader fresh(Path("a.mp4"));
@@ -179,9 +194,11 @@ TEST_F(VideoTimeTest, HostileT21TimesDoNotDependOnWhenTheyAreAsked) {
   EXPECT_EQ(image.pixels, plain[0].image.pixels);
 }
 
-// 25 frames a second whose fields were taken 1/50 s apart: a bar that moves 3 px a field over a vertical ramp of brightness.
+// 25 frames a second whose fields were taken 1/50 s apart: a bar that moves 3 px a field over a
+// vertical ramp of brightness.
 void FillFields(int k, AVFrame& frame, bool top_first) {
-  GrayImage image{frame.width, frame.height, std::vector<std::uint8_t>(static_cast<std::size_t>(frame.width) * frame.height)};
+  GrayImage image{frame.width, frame.height,
+                  std::vector<std::uint8_t>(static_cast<std::size_t>(frame.width) * frame.height)};
   for (int y = 0; y < image.height; ++y) {
     const bool top = y % 2 == 0;
     const int field = 2 * k + (top == top_first ? 0 : 1);
@@ -222,9 +239,13 @@ TEST_F(VideoTimeTest, HostileT30FieldsHaveTheirOwnTimesAndRows) {
                         .range = AVCOL_RANGE_JPEG,
                         .interlaced = true,
                         .top_first = kind.top_first};
-    if (lossless) options.more = {{"qp", "0"}, {"preset", "ultrafast"}, {"x264-params", kind.top_first ? "tff=1" : "bff=1"}};
+    if (lossless)
+      options.more = {{"qp", "0"},
+                      {"preset", "ultrafast"},
+                      {"x264-params", kind.top_first ? "tff=1" : "bff=1"}};
     if (!lossless) options.more = {{"qmin", "1"}, {"qmax", "2"}, {"b", "20000000"}};
-    WriteClip(Path(kind.name), options, [&](int k, AVFrame& frame) { FillFields(k, frame, kind.top_first); });
+    WriteClip(Path(kind.name), options,
+              [&](int k, AVFrame& frame) { FillFields(k, frame, kind.top_first); });
     VideoReader reader(Path(kind.name));
     EXPECT_TRUE(reader.info().interlaced) << kind.name;
     EXPECT_EQ(reader.info().top_field_first, kind.top_first) << kind.name;
@@ -236,15 +257,18 @@ TEST_F(VideoTimeTest, HostileT30FieldsHaveTheirOwnTimesAndRows) {
       EXPECT_EQ(shot.index, f);
       ASSERT_EQ(shot.image.height, 64);
       for (const int y : {0, 1, 20, 21, 62, 63}) {
-        ASSERT_NEAR(BarCentre(shot.image, y), 3 * f + 10.5, lossless ? 1e-9 : 1) << kind.name << ": field " << f << ", row " << y;
+        ASSERT_NEAR(BarCentre(shot.image, y), 3 * f + 10.5, lossless ? 1e-9 : 1)
+            << kind.name << ": field " << f << ", row " << y;
       }
       // The ramp lies where it lay: no shift by half a line, in neither field.
       for (int y = 1; y < 63 && lossless; ++y) {
-        ASSERT_EQ(shot.image.At(90, y), 40 + 2 * y) << kind.name << ": field " << f << ", row " << y;
+        ASSERT_EQ(shot.image.At(90, y), 40 + 2 * y)
+            << kind.name << ": field " << f << ", row " << y;
       }
     }
     EXPECT_EQ(Read(Path(kind.name), {.fields = VideoOptions::Fields::kWhole}).size(), 12U);
-    EXPECT_THAT(MessageOf(Path(kind.name), {.fields = VideoOptions::Fields::kRefuse}), HasSubstr("interlaced"));
+    EXPECT_THAT(MessageOf(Path(kind.name), {.fields = VideoOptions::Fields::kRefuse}),
+                HasSubstr("interlaced"));
   }
   ExpectSeeksLikeReading(Video("t.mp4"), 24, 30, 3);
   ExpectSeeksLikeReading(Video("t.avi"), 24, 30, 3);
@@ -259,7 +283,8 @@ TEST_F(VideoTimeTest, HostileT30FieldsHaveTheirOwnTimesAndRows) {
   EXPECT_EQ(BarCentre(shots[3].image, 21), 3 * 7 + 10.5);
 }
 
-// Fields of a turned camera, and of a file whose header rounds the length of a frame to milliseconds.
+// Fields of a turned camera, and of a file whose header rounds the length of a frame to
+// milliseconds.
 TEST_F(VideoTimeTest, HostileT30FieldsOfTurnedFilesAndCoarseTicks) {
   ClipOptions options = H264({}, 0, 12, {{"qp", "0"}, {"x264-params", "tff=1"}});
   options.interlaced = true;
@@ -278,20 +303,26 @@ TEST_F(VideoTimeTest, HostileT30FieldsOfTurnedFilesAndCoarseTicks) {
   options.time_base = {1, 1000};
   options.stamps.clear();
   for (int k = 0; k < 60; ++k) options.stamps.push_back(std::llround(k * 1001 / 30.0));
-  WriteClip(Path("coarse.mkv"), options, [](int k, AVFrame& frame) { FillFields(k % 6, frame, true); });
+  WriteClip(Path("coarse.mkv"), options,
+            [](int k, AVFrame& frame) { FillFields(k % 6, frame, true); });
   const std::vector<Shot> coarse = Read(Path("coarse.mkv"));
   ASSERT_EQ(coarse.size(), 120U);
-  for (std::size_t f = 0; f < 120; ++f) EXPECT_NEAR(coarse[f].t, static_cast<double>(f) * 1.001 / 60, 0.6e-3) << f;
+  for (std::size_t f = 0; f < 120; ++f)
+    EXPECT_NEAR(coarse[f].t, static_cast<double>(f) * 1.001 / 60, 0.6e-3) << f;
 }
 
-GrayImage First(const std::filesystem::path& path, const VideoOptions& options = {}) { return Read(path, options).at(0).image; }
+GrayImage First(const std::filesystem::path& path, const VideoOptions& options = {}) {
+  return Read(path, options).at(0).image;
+}
 
 void Fill16(AVFrame& frame, const std::function<int(int, int)>& value, bool big) {
   for (int y = 0; y < frame.height; ++y)
     for (int x = 0; x < frame.width; ++x) {
       const int v = value(x, y);
-      frame.data[0][y * frame.linesize[0] + 2 * x + (big ? 1 : 0)] = static_cast<std::uint8_t>(v & 0xFF);
-      frame.data[0][y * frame.linesize[0] + 2 * x + (big ? 0 : 1)] = static_cast<std::uint8_t>(v >> 8);
+      frame.data[0][y * frame.linesize[0] + 2 * x + (big ? 1 : 0)] =
+          static_cast<std::uint8_t>(v & 0xFF);
+      frame.data[0][y * frame.linesize[0] + 2 * x + (big ? 0 : 1)] =
+          static_cast<std::uint8_t>(v >> 8);
     }
 }
 
@@ -304,7 +335,10 @@ TEST_F(VideoTimeTest, HostileT31LevelsOfDeepSequences) {
       source.images.push_back(Path(encoder + std::to_string(k) + "." + encoder));
       const bool big = encoder == "png";
       WriteText(source.images.back(),
-                EncodePicture({.encoder = encoder, .format = big ? AV_PIX_FMT_GRAY16BE : AV_PIX_FMT_GRAY16LE, .width = 128, .height = 32},
+                EncodePicture({.encoder = encoder,
+                               .format = big ? AV_PIX_FMT_GRAY16BE : AV_PIX_FMT_GRAY16LE,
+                               .width = 128,
+                               .height = 32},
                               [&](AVFrame& frame) {
                                 Fill16(
                                     frame, [&](int x, int y) { return x + 128 * y; }, big);
@@ -318,13 +352,17 @@ TEST_F(VideoTimeTest, HostileT31LevelsOfDeepSequences) {
     source.decode.white_level = 4095;
     FrameReader scaled(source);
     ASSERT_TRUE(scaled.Next(&frame));
-    for (int v = 0; v < 4096; ++v) ASSERT_EQ(frame.image.At(v % 128, v / 128), std::lround(255.0 * v / 4095)) << encoder << ": " << v;
+    for (int v = 0; v < 4096; ++v)
+      ASSERT_EQ(frame.image.At(v % 128, v / 128), std::lround(255.0 * v / 4095))
+          << encoder << ": " << v;
     source.decode.black_level = 500;
     source.decode.white_level = 1500;
     FrameReader part(source);
     ASSERT_TRUE(part.Next(&frame));
     for (int v = 0; v < 4096; ++v)
-      ASSERT_EQ(frame.image.At(v % 128, v / 128), std::clamp(std::lround(255.0 * (v - 500) / 1000), 0L, 255L)) << encoder << ": " << v;
+      ASSERT_EQ(frame.image.At(v % 128, v / 128),
+                std::clamp(std::lround(255.0 * (v - 500) / 1000), 0L, 255L))
+          << encoder << ": " << v;
     source.decode.black_level = 2000;
     EXPECT_THROW(FrameReader{source}, DataError) << "black above white";
     if (encoder == "tiff") {
@@ -333,36 +371,54 @@ TEST_F(VideoTimeTest, HostileT31LevelsOfDeepSequences) {
       EXPECT_EQ(plain.info().transfer, "unknown");
     }
   }
-  const auto ten = [&](AVPixelFormat format, AVColorRange range, int stored, const VideoOptions& options) {
-    WriteClip(Path("d.mkv"), {.encoder = "ffv1", .format = format, .time_base = {1, 1000}, .stamps = {0}, .range = range},
+  const auto ten = [&](AVPixelFormat format, AVColorRange range, int stored,
+                       const VideoOptions& options) {
+    WriteClip(Path("d.mkv"),
+              {.encoder = "ffv1",
+               .format = format,
+               .time_base = {1, 1000},
+               .stamps = {0},
+               .range = range},
               [&](int, AVFrame& frame) {
                 Fill16(
                     frame, [&](int, int) { return stored; }, false);
               });
     return static_cast<int>(First(Path("d.mkv"), options).At(3, 3));
   };
-  EXPECT_EQ(ten(AV_PIX_FMT_GRAY10LE, AVCOL_RANGE_JPEG, 300, {.black_level = 200, .white_level = 400}), 128);
-  EXPECT_EQ(ten(AV_PIX_FMT_YUV420P10LE, AVCOL_RANGE_MPEG, 300, {}), std::lround(255.0 * (300 - 64) / 876));
-  EXPECT_EQ(ten(AV_PIX_FMT_YUV420P10LE, AVCOL_RANGE_MPEG, 300, {.black_level = 0, .white_level = 1023}), std::lround(255.0 * 300 / 1023));
+  EXPECT_EQ(
+      ten(AV_PIX_FMT_GRAY10LE, AVCOL_RANGE_JPEG, 300, {.black_level = 200, .white_level = 400}),
+      128);
+  EXPECT_EQ(ten(AV_PIX_FMT_YUV420P10LE, AVCOL_RANGE_MPEG, 300, {}),
+            std::lround(255.0 * (300 - 64) / 876));
+  EXPECT_EQ(
+      ten(AV_PIX_FMT_YUV420P10LE, AVCOL_RANGE_MPEG, 300, {.black_level = 0, .white_level = 1023}),
+      std::lround(255.0 * 300 / 1023));
   EXPECT_EQ(ten(AV_PIX_FMT_GRAY12LE, AVCOL_RANGE_JPEG, 4095, {}), 255);
 }
 
 TEST_F(VideoTimeTest, HostileT31LightIsUndoneWhereTheCurveIsKnownAndElseSaid) {
   // Closed forms of the standards, at levels below and above their straight parts.
-  const auto srgb = [](double e) { return e <= 0.04045 ? e / 12.92 : std::pow((e + 0.055) / 1.055, 2.4); };
-  const auto bt709 = [](double e) { return e < 0.0812 ? e / 4.5 : std::pow((e + 0.0993) / 1.0993, 1 / 0.45); };
-  const auto hlg = [](double e) { return e <= 0.5 ? e * e / 3 : (std::exp((e - 0.55991073) / 0.17883277) + 0.28466892) / 12; };
+  const auto srgb = [](double e) {
+    return e <= 0.04045 ? e / 12.92 : std::pow((e + 0.055) / 1.055, 2.4);
+  };
+  const auto bt709 = [](double e) {
+    return e < 0.0812 ? e / 4.5 : std::pow((e + 0.0993) / 1.0993, 1 / 0.45);
+  };
+  const auto hlg = [](double e) {
+    return e <= 0.5 ? e * e / 3 : (std::exp((e - 0.55991073) / 0.17883277) + 0.28466892) / 12;
+  };
   struct Curve {
     AVColorTransferCharacteristic tag;
     std::string name;
     std::function<double(double)> light;
   };
-  const std::vector<Curve> curves = {{AVCOL_TRC_IEC61966_2_1, "iec61966-2-1", srgb},
-                                     {AVCOL_TRC_BT709, "bt709", bt709},
-                                     {AVCOL_TRC_SMPTE170M, "smpte170m", bt709},
-                                     {AVCOL_TRC_GAMMA22, "bt470m", [](double e) { return std::pow(e, 2.2); }},
-                                     {AVCOL_TRC_LINEAR, "linear", [](double e) { return e; }},
-                                     {AVCOL_TRC_ARIB_STD_B67, "arib-std-b67", hlg}};
+  const std::vector<Curve> curves = {
+      {AVCOL_TRC_IEC61966_2_1, "iec61966-2-1", srgb},
+      {AVCOL_TRC_BT709, "bt709", bt709},
+      {AVCOL_TRC_SMPTE170M, "smpte170m", bt709},
+      {AVCOL_TRC_GAMMA22, "bt470m", [](double e) { return std::pow(e, 2.2); }},
+      {AVCOL_TRC_LINEAR, "linear", [](double e) { return e; }},
+      {AVCOL_TRC_ARIB_STD_B67, "arib-std-b67", hlg}};
   const auto ramp = [](int, AVFrame& frame) {
     GrayImage image{256, 4, std::vector<std::uint8_t>(1024)};
     for (int y = 0; y < 4; ++y)
@@ -382,7 +438,8 @@ TEST_F(VideoTimeTest, HostileT31LightIsUndoneWhereTheCurveIsKnownAndElseSaid) {
     for (int v = 0; v < 256; ++v) {
       ASSERT_EQ(plain.At(v, 1), v);
       ASSERT_NEAR(light.At(v, 1), 255 * curve.light(v / 255.0), 0.51) << curve.name << ": " << v;
-      ASSERT_NEAR(given.At(v, 1), 255 * std::pow(v / 255.0, 1.8), 0.51) << "what is given goes before what is tagged";
+      ASSERT_NEAR(given.At(v, 1), 255 * std::pow(v / 255.0, 1.8), 0.51)
+          << "what is given goes before what is tagged";
     }
   }
   ClipOptions options = H264({0}, 0, 1);
@@ -397,10 +454,12 @@ TEST_F(VideoTimeTest, HostileT31LightIsUndoneWhereTheCurveIsKnownAndElseSaid) {
 
 // A PNG that states its exponent: chunk gAMA, 45455 for 1/2.2.
 TEST_F(VideoTimeTest, HostileT31GammaOfPictures) {
-  std::string png = EncodePicture({.encoder = "png", .width = 256, .height = 2}, [](AVFrame& frame) {
-    for (int y = 0; y < 2; ++y)
-      for (int x = 0; x < 256; ++x) frame.data[0][y * frame.linesize[0] + x] = static_cast<std::uint8_t>(x);
-  });
+  std::string png =
+      EncodePicture({.encoder = "png", .width = 256, .height = 2}, [](AVFrame& frame) {
+        for (int y = 0; y < 2; ++y)
+          for (int x = 0; x < 256; ++x)
+            frame.data[0][y * frame.linesize[0] + x] = static_cast<std::uint8_t>(x);
+      });
   // Length 4, name, value 45455, checksum (of ISO 3309).
   std::string chunk("\0\0\0\x04gAMA\0\0\xB1\x8F", 12);
   std::uint32_t crc = 0xFFFFFFFFU;
@@ -416,17 +475,23 @@ TEST_F(VideoTimeTest, HostileT31GammaOfPictures) {
   WriteText(Path("g.png"), png);
   EXPECT_EQ(VideoReader(Path("g.png")).info().transfer.substr(0, 9), "gamma 2.1") << "2.19998";
   const GrayImage light = First(Path("g.png"), {.linear = true});
-  for (int v = 0; v < 256; ++v) ASSERT_NEAR(light.At(v, 0), 255 * std::pow(v / 255.0, 2.2), 0.52) << v;
+  for (int v = 0; v < 256; ++v)
+    ASSERT_NEAR(light.At(v, 0), 255 * std::pow(v / 255.0, 2.2), 0.52) << v;
   EXPECT_EQ(ReadImage(Path("g.png")).At(100, 0), 100) << "as stored where light is not asked for";
 }
 
 TEST_F(VideoTimeTest, LimitedRangeIsStretchedAlikeForEveryLevelAndWidth) {
   for (const int width : {2, 30, 256, 258}) {
-    ClipOptions options{
-        .encoder = "ffv1", .format = AV_PIX_FMT_YUV444P, .width = width, .height = 256, .time_base = {1, 1000}, .stamps = {0}};
+    ClipOptions options{.encoder = "ffv1",
+                        .format = AV_PIX_FMT_YUV444P,
+                        .width = width,
+                        .height = 256,
+                        .time_base = {1, 1000},
+                        .stamps = {0}};
     WriteClip(Path("l.mkv"), options, [&](int, AVFrame& frame) {
       for (int y = 0; y < 256; ++y)
-        for (int x = 0; x < width; ++x) frame.data[0][y * frame.linesize[0] + x] = static_cast<std::uint8_t>(x + y);
+        for (int x = 0; x < width; ++x)
+          frame.data[0][y * frame.linesize[0] + x] = static_cast<std::uint8_t>(x + y);
     });
     const GrayImage image = First(Path("l.mkv"));
     for (int y = 0; y < 256; ++y)
@@ -439,7 +504,8 @@ TEST_F(VideoTimeTest, LimitedRangeIsStretchedAlikeForEveryLevelAndWidth) {
 
 // Red, green, blue 0..255 of a pixel.
 using Rgb = std::array<double, 3>;
-// An orange disc under light that falls off from left to right, between white, gray, blue, green and a black stripe.
+// An orange disc under light that falls off from left to right, between white, gray, blue, green
+// and a black stripe.
 Rgb Scene(double x, double y, double cx, double cy) {
   const double light = 1 - 0.6 * x / 160;
   Rgb colour = {200, 200, 200};
@@ -462,7 +528,8 @@ Rgb Blended(int x, int y, double cx, double cy) {
 
 TEST_F(VideoTimeTest, ColourIsClosenessWhateverTheBrightness) {
   const VideoOptions orange{.color = Rgb{250, 120, 20}};
-  const auto check = [&](const std::string& name, double cx, double cy, int noise, double accuracy) {
+  const auto check = [&](const std::string& name, double cx, double cy, int noise,
+                         double accuracy) {
     const GrayImage image = First(Path(name), orange);
     ASSERT_EQ(image.width, 160);
     double sum = 0, mx = 0, my = 0;
@@ -470,13 +537,17 @@ TEST_F(VideoTimeTest, ColourIsClosenessWhateverTheBrightness) {
       for (int x = 2; x < 140; ++x) {
         const double r = std::hypot(x - cx, y - cy);
         const int least = r < 15 ? 255 - noise : 0, most = r > 21 ? noise : 255;
-        EXPECT_THAT(int{image.At(x, y)}, ::testing::AllOf(::testing::Ge(least), ::testing::Le(most))) << name << ": " << x << ", " << y;
-        sum += image.At(x, y), mx += image.At(x, y) * static_cast<double>(x), my += image.At(x, y) * static_cast<double>(y);
+        EXPECT_THAT(int{image.At(x, y)},
+                    ::testing::AllOf(::testing::Ge(least), ::testing::Le(most)))
+            << name << ": " << x << ", " << y;
+        sum += image.At(x, y), mx += image.At(x, y) * static_cast<double>(x),
+            my += image.At(x, y) * static_cast<double>(y);
       }
     EXPECT_NEAR(mx / sum, cx, accuracy) << name;
     EXPECT_NEAR(my / sum, cy, accuracy) << name;
     for (const int y : {5, 115})
-      for (int x = 2; x < 160; x += 7) EXPECT_LE(image.At(x, y), noise) << name << ": " << x << ", " << y;
+      for (int x = 2; x < 160; x += 7)
+        EXPECT_LE(image.At(x, y), noise) << name << ": " << x << ", " << y;
     EXPECT_LE(image.At(157, 60), noise) << name << ": black has no colour";
   };
   const double cx = 60.3, cy = 60.7;
@@ -498,9 +569,10 @@ TEST_F(VideoTimeTest, ColourIsClosenessWhateverTheBrightness) {
     AVColorSpace space;
     AVChromaLocation place;
   };
-  for (const Kind& kind : {Kind{"left.mkv", AVCOL_RANGE_MPEG, AVCOL_SPC_BT709, AVCHROMA_LOC_LEFT},
-                           {"centre.mkv", AVCOL_RANGE_JPEG, AVCOL_SPC_BT470BG, AVCHROMA_LOC_CENTER},
-                           {"untagged.mkv", AVCOL_RANGE_MPEG, AVCOL_SPC_UNSPECIFIED, AVCHROMA_LOC_LEFT}}) {
+  for (const Kind& kind :
+       {Kind{"left.mkv", AVCOL_RANGE_MPEG, AVCOL_SPC_BT709, AVCHROMA_LOC_LEFT},
+        {"centre.mkv", AVCOL_RANGE_JPEG, AVCOL_SPC_BT470BG, AVCHROMA_LOC_CENTER},
+        {"untagged.mkv", AVCOL_RANGE_MPEG, AVCOL_SPC_UNSPECIFIED, AVCHROMA_LOC_LEFT}}) {
     ClipOptions yuv = size;
     yuv.encoder = "ffv1";
     yuv.format = AV_PIX_FMT_YUV420P;
@@ -509,13 +581,15 @@ TEST_F(VideoTimeTest, ColourIsClosenessWhateverTheBrightness) {
     yuv.colorspace = kind.space;
     yuv.chroma = kind.place;
     const bool full = kind.range == AVCOL_RANGE_JPEG;
-    const double kr = kind.space == AVCOL_SPC_BT709 ? 0.2126 : 0.299, kb = kind.space == AVCOL_SPC_BT709 ? 0.0722 : 0.114;
+    const double kr = kind.space == AVCOL_SPC_BT709 ? 0.2126 : 0.299,
+                 kb = kind.space == AVCOL_SPC_BT709 ? 0.0722 : 0.114;
     WriteClip(Path(kind.name), yuv, [&](int, AVFrame& frame) {
       const auto luma = [&](const Rgb& c) { return kr * c[0] + (1 - kr - kb) * c[1] + kb * c[2]; };
       for (int y = 0; y < 120; ++y)
         for (int x = 0; x < 160; ++x) {
           const double v = luma(Blended(x, y, cx, cy));
-          frame.data[0][y * frame.linesize[0] + x] = static_cast<std::uint8_t>(std::lround(full ? v : 16 + v * 219 / 255));
+          frame.data[0][y * frame.linesize[0] + x] =
+              static_cast<std::uint8_t>(std::lround(full ? v : 16 + v * 219 / 255));
         }
       for (int y = 0; y < 60; ++y)
         for (int x = 0; x < 80; ++x) {
@@ -523,13 +597,16 @@ TEST_F(VideoTimeTest, ColourIsClosenessWhateverTheBrightness) {
           // Left: the mean about the even column, weights 1 2 1; centre: of the four pixels.
           for (int j = 0; j < 2; ++j)
             for (int i = -1; i < 2; ++i) {
-              const double w = kind.place == AVCHROMA_LOC_CENTER ? (i >= 0 ? 0.25 : 0) : (i == 0 ? 0.25 : 0.125);
+              const double w =
+                  kind.place == AVCHROMA_LOC_CENTER ? (i >= 0 ? 0.25 : 0) : (i == 0 ? 0.25 : 0.125);
               const Rgb part = Blended(std::max(0, 2 * x + i), 2 * y + j, cx, cy);
               for (std::size_t k = 0; k < 3; ++k) c[k] += w * part[k];
             }
           const double v = luma(c), scale = full ? 1 : 224.0 / 255;
-          frame.data[1][y * frame.linesize[1] + x] = static_cast<std::uint8_t>(std::lround(128 + scale * (c[2] - v) / (2 * (1 - kb))));
-          frame.data[2][y * frame.linesize[2] + x] = static_cast<std::uint8_t>(std::lround(128 + scale * (c[0] - v) / (2 * (1 - kr))));
+          frame.data[1][y * frame.linesize[1] + x] =
+              static_cast<std::uint8_t>(std::lround(128 + scale * (c[2] - v) / (2 * (1 - kb))));
+          frame.data[2][y * frame.linesize[2] + x] =
+              static_cast<std::uint8_t>(std::lround(128 + scale * (c[0] - v) / (2 * (1 - kr))));
         }
     });
     check(kind.name, cx, cy, 40, 0.1);
@@ -538,7 +615,8 @@ TEST_F(VideoTimeTest, ColourIsClosenessWhateverTheBrightness) {
   EXPECT_THAT(MessageOf(Path("gray.mov"), orange), HasSubstr("is gray"));
   EXPECT_THAT(MessageOf(Path("rgb.mov"), {.color = Rgb{100, 100, 100}}), HasSubstr("no colour"));
   EXPECT_THAT(MessageOf(Path("rgb.mov"), {.color = Rgb{300, 0, 0}}), HasSubstr("0 to 255"));
-  EXPECT_THAT(MessageOf(Path("left.mkv"), {.black_level = 5, .color = Rgb{250, 120, 20}}), HasSubstr("levels"));
+  EXPECT_THAT(MessageOf(Path("left.mkv"), {.black_level = 5, .color = Rgb{250, 120, 20}}),
+              HasSubstr("levels"));
 }
 
 }  // namespace
