@@ -2,20 +2,13 @@
 
 set(IMPACTLAB_PACKAGE_DIR ${CMAKE_INSTALL_LIBDIR}/cmake/ImpactLab)
 
-# A header that shows a library other than the standard one and Eigen is private to its room, and so is one that says so in its name.
+# Headers in a folder `detail` are private to the folder above it; the others are public and show the standard library and
+# Eigen only. Not installed either: `*_json.h`, by which folders hand on nlohmann's JSON, and the cache, whose templates
+# walk the bytes of its values.
 function(impactlab_public_headers room result)
-  file(GLOB headers CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/${room}/*.h)
-  set(public "")
-  foreach(header ${headers})
-    if(header MATCHES "_(internal|detail)\\.h$")
-      continue()
-    endif()
-    file(STRINGS ${header} foreign REGEX "^#include [<\"](ceres|opencv2|yaml-cpp|fmt|nlohmann|boost|toml|matio|lib(av|sw)[a-z]+)[/.]|^#include \"(.*_(internal|detail)|data/(exact_bytes|stage_cache))\\.h\"")
-    if(NOT foreign)
-      list(APPEND public ${header})
-    endif()
-  endforeach()
-  set(${result} ${public} PARENT_SCOPE)
+  file(GLOB_RECURSE headers CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/${room}/*.h)
+  list(FILTER headers EXCLUDE REGEX "/detail/|/python/|_json[.]h$|/data/cache/stage_cache[.]h$")
+  set(${result} ${headers} PARENT_SCOPE)
 endfunction()
 
 function(impactlab_install_room room)
@@ -23,7 +16,11 @@ function(impactlab_install_room room)
   # Archives stand in a folder of their own: `libdata.a` would be anybody's.
   install(TARGETS ${room} EXPORT ImpactLab_${room} ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR}/impactlab)
   impactlab_public_headers(${room} headers)
-  install(FILES ${headers} DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/impactlab/${room})
+  foreach(header ${headers})
+    file(RELATIVE_PATH path ${PROJECT_SOURCE_DIR} ${header})
+    get_filename_component(folder ${path} DIRECTORY)
+    install(FILES ${header} DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/impactlab/${folder})
+  endforeach()
   install(EXPORT ImpactLab_${room} NAMESPACE ImpactLab:: DESTINATION ${IMPACTLAB_PACKAGE_DIR})
 endfunction()
 

@@ -6,8 +6,8 @@
 #include <exception>
 #include <mutex>
 
-#include "data/error.h"
-#include "pipelines/interrupt.h"
+#include "data/base/error.h"
+#include "pipelines/config/interrupt.h"
 
 namespace impactlab::python {
 namespace {

@@ -8,11 +8,11 @@
 
 #include <set>
 
-#include "data/error.h"
-#include "impact/identify.h"
-#include "pipelines/event_columns.h"
-#include "pipelines/run.h"
-#include "pipelines/tables.h"
+#include "data/base/error.h"
+#include "impact/identify/identify.h"
+#include "pipelines/run/run.h"
+#include "pipelines/tables/event_columns.h"
+#include "pipelines/tables/tables.h"
 
 namespace impactlab::python {
 namespace {
@@ -133,7 +133,7 @@ Events FromArrays(const Body& body, const py::object& v_minus, const py::object&
   if (recording && static_cast<py::ssize_t>(recording->size()) != n)
     throw ConfigError(fmt::format("recording: found {} names, allowed {}", recording->size(), n));
   const Surface surface(normal, offset, gravity);
-  const std::vector<int> active = internal::ActiveRows(body.planar);
+  const std::vector<int> active = pipelines::ActiveRows(body.planar);
   std::map<std::string, int> seen;
   Events out;
   for (py::ssize_t i = 0; i < n; ++i) {
@@ -150,7 +150,7 @@ Events FromArrays(const Body& body, const py::object& v_minus, const py::object&
     Eigen::Matrix<double, kEventDim, 1> x;
     x << e.v_minus, e.omega_minus, e.v_plus, e.omega_plus, r.Vector(i);
     for (int k = 0; k < kEventDim; ++k) {
-      const std::string& name = internal::EventComponents()[static_cast<std::size_t>(k)];
+      const std::string& name = pipelines::EventComponents()[static_cast<std::size_t>(k)];
       const bool moves = std::find(active.begin(), active.end(), k) != active.end();
       if (!std::isfinite(x[k]) || (!moves && x[k] != 0))
         throw ConfigError(fmt::format(
@@ -241,7 +241,7 @@ py::object Identified(const Experiment& experiment, const Events& events) {
 
 void AddBodies(py::module_& module) {
   std::vector<std::string> components;
-  for (const std::string& name : internal::EventComponents()) {
+  for (const std::string& name : pipelines::EventComponents()) {
     const bool spin = name.rfind("omega", 0) == 0;
     components.push_back(name + (spin ? "_rad_per_s" : name[0] == 'r' ? "_m" : "_m_per_s"));
   }

@@ -1,10 +1,10 @@
 #pragma once
 // What the parts of the module share of bodies and events.
 
-#include "impact/body.h"
-#include "impact/event.h"
-#include "pipelines/experiment.h"
+#include "impact/body/body.h"
+#include "impact/body/event.h"
 #include "pipelines/python/arrays.h"
+#include "pipelines/run/experiment.h"
 
 namespace impactlab::python {
 

@@ -4,13 +4,13 @@
 #include <pybind11/stl.h>
 #include <pybind11/stl/filesystem.h>
 
-#include "calibration/rig.h"
-#include "calibration/triangulate.h"
-#include "data/error.h"
-#include "data/parallel.h"
-#include "data/text.h"
+#include "calibration/camera/rig.h"
+#include "calibration/camera/triangulate.h"
+#include "data/base/error.h"
+#include "data/base/parallel.h"
+#include "data/files/text.h"
 #include "pipelines/python/arrays.h"
-#include "tracking/tracks.h"
+#include "tracking/track/tracks.h"
 
 namespace impactlab::python {
 namespace {

@@ -4,15 +4,15 @@
 
 #include <algorithm>
 
-#include "data/error.h"
-#include "data/parallel.h"
-#include "data/text.h"
-#include "impact/energetic_map.h"
-#include "impact/impulse_law.h"
-#include "impact/law_table.h"
-#include "pipelines/interrupt.h"
+#include "data/base/error.h"
+#include "data/base/parallel.h"
+#include "data/files/text.h"
+#include "impact/law/energetic_map.h"
+#include "impact/law/impulse_law.h"
+#include "impact/law/law_table.h"
+#include "pipelines/config/interrupt.h"
 #include "pipelines/python/arrays.h"
-#include "pipelines/solve_io.h"
+#include "pipelines/tables/solve_io.h"
 
 namespace impactlab::python {
 namespace {

@@ -5,13 +5,13 @@
 
 #include <mutex>
 
-#include "data/error.h"
-#include "data/provenance.h"
-#include "pipelines/commands.h"
-#include "pipelines/data_set.h"
-#include "pipelines/interrupt.h"
+#include "data/base/error.h"
+#include "data/cache/provenance.h"
+#include "pipelines/cli/commands.h"
+#include "pipelines/config/interrupt.h"
 #include "pipelines/python/bodies.h"
-#include "pipelines/tables.h"
+#include "pipelines/tables/data_set.h"
+#include "pipelines/tables/tables.h"
 
 namespace impactlab::python {
 namespace {

@@ -3,9 +3,9 @@
 #include <pybind11/stl.h>
 #include <pybind11/stl/filesystem.h>
 
-#include "pipelines/predict_system.h"
 #include "pipelines/python/arrays.h"
-#include "pipelines/simulate.h"
+#include "pipelines/simulate/predict_system.h"
+#include "pipelines/simulate/simulate.h"
 
 namespace impactlab::python {
 namespace {
@@ -40,7 +40,7 @@ py::dict ContactColumns(const Scenario& scenario, const SimulatedMotion& motion)
       m.contact(sample.state, static_cast<int>(k), terms);
       gap.mutable_at(i) = terms.gap;
       SetRow(force, i, sample.lambda.segment(static_cast<Eigen::Index>(k) * m.width, m.width));
-      mode.emplace_back(internal::PointModeName(sample.mode[k]));
+      mode.emplace_back(pipelines::PointModeName(sample.mode[k]));
     }
     py::dict one;
     one["gap_m"] = gap;

@@ -27,7 +27,7 @@
 #include <string>
 #include <vector>
 
-#include "calibration/calibrate.h"
+#include "calibration/solve/calibrate.h"
 #include "tests/support/rig_twin.h"
 
 #ifdef IMPACTLAB_HAVE_MRCAL

@@ -6,7 +6,7 @@
 //               with the shares of cameras and layout. Bodies in turn, so that no lucky drop sets
 //               the figure
 //   Classical   what a parabola costs on the same drop, poses included: the price of the bundle fit
-//   beside it Campaign    FitCampaign of 100 drops, the layout learned from all of them: what
+//   beside it Campaign    FitBundles of 100 drops, the layout learned from all of them: what
 //   `impactlab run` does between tracks and events
 //
 // Targets: one drop below 50 ms of one core; drops a second of two threads over those of one near 2
@@ -17,7 +17,7 @@
 #include <random>
 #include <vector>
 
-#include "pipelines/classical_comparison.h"
+#include "pipelines/study/classical_comparison.h"
 #include "tests/statistical/tracks_twin.h"
 
 namespace impactlab {
@@ -59,15 +59,15 @@ constexpr int kDrops = 12;
 
 void OneDrop(benchmark::State& state, test::Thing thing, bool clocks) {
   const Recorded r = SixtyFrames(thing, kDrops, clocks);
-  DropFitOptions options;
+  ImpactBundleOptions options;
   if (clocks) options.offset_sd = 1 / r.rate;
   options.layout.cov = 1e-8 * Eigen::MatrixXd::Identity(9, 9);
   std::size_t i = 0;
   long long iterations = 0, accepted = 0;
   for (auto _ : state) {
     const test::Drop& drop = r.drops[i % r.drops.size()];
-    const DropFit fit = FitDrop(r.tracks[i % r.drops.size()], r.rig, drop.markers, drop.body,
-                                drop.floor(), options);
+    const ImpactBundle fit = FitDrop(r.tracks[i % r.drops.size()], r.rig, drop.markers, drop.body,
+                                     drop.floor(), options);
     iterations += fit.iterations;
     accepted += fit.usable;
     ++i;
@@ -109,8 +109,8 @@ void Campaign(benchmark::State& state) {
   silent.enabled = false;
   int rounds = 0;
   for (auto _ : state) {
-    const CampaignFit fit = FitCampaign(recorded.experiment, recorded.markers, experiment.floor,
-                                        static_cast<int>(state.range(0)), "", silent);
+    const BundleFits fit = FitBundles(recorded.experiment, recorded.markers, experiment.floor,
+                                      static_cast<int>(state.range(0)), "", silent);
     rounds = fit.rounds;
   }
   state.counters["drops_per_s"] =

@@ -3,7 +3,7 @@
 
 #include <benchmark/benchmark.h>
 
-#include "impact/coefficient_interval.h"
+#include "impact/identify/coefficient_interval.h"
 #include "tests/impact/identify_twin.h"
 
 namespace impactlab {

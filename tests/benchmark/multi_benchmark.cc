@@ -3,11 +3,11 @@
 
 #include <benchmark/benchmark.h>
 
-#include "impact/multi_global.h"
-#include "impact/multi_sequence.h"
-#include "impact/multi_simultaneous.h"
-#include "impact/multi_springs.h"
-#include "impact/system_builders.h"
+#include "impact/multi/global.h"
+#include "impact/multi/sequence.h"
+#include "impact/multi/simultaneous.h"
+#include "impact/multi/springs.h"
+#include "impact/multi/system_builders.h"
 
 namespace impactlab {
 namespace {

@@ -34,8 +34,8 @@
 #include <string>
 #include <vector>
 
-#include "data/core_seconds.h"
-#include "impact/solve.h"
+#include "data/base/core_seconds.h"
+#include "impact/law/solve.h"
 #include "tests/benchmark/peers.h"
 
 namespace impactlab::test {

@@ -7,7 +7,7 @@
 #include <functional>
 #include <string>
 
-#include "impact/contact.h"
+#include "impact/body/contact.h"
 
 namespace impactlab::test {
 

@@ -10,9 +10,9 @@
 #include <algorithm>
 #include <cmath>
 
-#include "impact/mechanism_builders.h"
-#include "impact/orbit.h"
-#include "impact/simulate.h"
+#include "impact/motion/mechanism_builders.h"
+#include "impact/motion/orbit.h"
+#include "impact/motion/simulate.h"
 
 namespace impactlab {
 namespace {

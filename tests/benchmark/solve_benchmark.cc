@@ -9,10 +9,10 @@
 #include <limits>
 #include <vector>
 
-#include "impact/certify.h"
-#include "impact/energetic_map.h"
-#include "impact/impulse_law.h"
-#include "impact/solve.h"
+#include "impact/law/certify.h"
+#include "impact/law/energetic_map.h"
+#include "impact/law/impulse_law.h"
+#include "impact/law/solve.h"
 #include "tests/impact/random_contact.h"
 
 #ifdef IMPACTLAB_HAVE_ODE

@@ -31,7 +31,7 @@
 #include <vector>
 
 #include "tests/support/discs.h"
-#include "tracking/spot.h"
+#include "tracking/spot/spot.h"
 
 #if defined(__x86_64__)
 #include <immintrin.h>

@@ -24,8 +24,8 @@
 #include <vector>
 
 #include "tests/support/video_scenes.h"
-#include "tracking/camera_track.h"
-#include "tracking/video_writer.h"
+#include "tracking/track/camera_track.h"
+#include "tracking/video/writer.h"
 
 namespace impactlab {
 namespace {

@@ -5,10 +5,10 @@
 #include <cmath>
 #include <random>
 
-#include "calibration/board.h"
-#include "calibration/camera.h"
-#include "calibration/detect.h"
-#include "calibration/render.h"
+#include "calibration/board/board.h"
+#include "calibration/camera/camera.h"
+#include "calibration/detect/detect.h"
+#include "pipelines/synth/board_picture.h"
 
 namespace impactlab::testing {
 

@@ -10,8 +10,8 @@
 #include <string>
 #include <vector>
 
-#include "calibration/rig.h"
-#include "calibration/triangulate.h"
+#include "calibration/camera/rig.h"
+#include "calibration/camera/triangulate.h"
 
 namespace impactlab::scene {
 

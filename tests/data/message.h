@@ -11,7 +11,7 @@
 #include <string>
 #include <string_view>
 
-#include "data/error.h"
+#include "data/base/error.h"
 #include "tests/support/folder.h"
 
 namespace impactlab::test {

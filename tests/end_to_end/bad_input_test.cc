@@ -6,7 +6,7 @@
 
 #include <algorithm>
 
-#include "pipelines/recording_files.h"
+#include "pipelines/run/recording_files.h"
 #include "tests/support/process.h"
 
 namespace impactlab::test {
@@ -167,7 +167,7 @@ TEST_F(BadInput, TablesOfAnEarlierRunAreNoRecordings) {
   for (const auto& entry : std::filesystem::directory_iterator(folder())) {
     const std::string name = entry.path().filename().string();
     if (entry.path().extension() == ".csv" && !name.starts_with("drop_")) {
-      EXPECT_TRUE(internal::IsRunTable(name)) << name;
+      EXPECT_TRUE(pipelines::IsRunTable(name)) << name;
     }
   }
   const ProcessResult again = run();

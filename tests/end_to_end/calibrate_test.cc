@@ -3,7 +3,7 @@
 
 #include <cstdlib>
 
-#include "calibration/formats.h"
+#include "calibration/formats/formats.h"
 #include "tests/end_to_end/calibrate_fixture.h"
 
 namespace impactlab::test {

@@ -5,8 +5,8 @@
 
 #include <cmath>
 
-#include "calibration/formats.h"
-#include "pipelines/synth_rig.h"
+#include "calibration/formats/formats.h"
+#include "pipelines/synth/rig.h"
 #include "tests/end_to_end/calibrate_fixture.h"
 
 namespace impactlab::test {

@@ -11,7 +11,7 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-const std::string kSample = std::string(IMPACTLAB_SOURCE_DIR) + "/data/sample";
+const std::string kCampaignCommandSample = std::string(IMPACTLAB_SOURCE_DIR) + "/data/sample";
 
 TEST(CampaignCommand, RunsItsMembersAndTakesUpFinishedRuns) {
   const ScratchFolder folder("campaign");
@@ -19,9 +19,9 @@ TEST(CampaignCommand, RunsItsMembersAndTakesUpFinishedRuns) {
   WriteText(file,
             "schema: impactlab.campaign/1\nname: halves\nmembers:\n  - {name: first half, "
             "experiment: \"" +
-                kSample + "/experiment.yaml\", recordings: \"" + kSample +
-                "/drop_000*.csv\"}\n  - {name: second half, experiment: \"" + kSample +
-                "/experiment.yaml\", recordings: \"" + kSample +
+                kCampaignCommandSample + "/experiment.yaml\", recordings: \"" + kCampaignCommandSample +
+                "/drop_000*.csv\"}\n  - {name: second half, experiment: \"" + kCampaignCommandSample +
+                "/experiment.yaml\", recordings: \"" + kCampaignCommandSample +
                 "/drop_001*.csv\"}\ncoefficients: {refits: 20}\n");
   const auto out = folder.path() / "out";
   const ProcessResult made =

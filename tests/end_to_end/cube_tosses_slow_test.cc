@@ -2,8 +2,8 @@
 
 #include <gtest/gtest.h>
 
-#include "data/glob.h"
-#include "pipelines/run.h"
+#include "data/files/glob.h"
+#include "pipelines/run/run.h"
 
 namespace impactlab {
 namespace {

@@ -8,7 +8,7 @@
 
 #include "tests/support/process.h"
 #include "tests/tracking/doctor_scene.h"
-#include "tracking/video.h"
+#include "tracking/video/video.h"
 
 namespace impactlab::test {
 namespace {

@@ -7,8 +7,8 @@
 #include <set>
 #include <sstream>
 
-#include "data/atomic_file.h"
-#include "pipelines/tables.h"
+#include "data/files/atomic_file.h"
+#include "pipelines/tables/tables.h"
 #include "tests/support/fabricated_run.h"
 #include "tests/support/process.h"
 #include "tests/support/python.h"

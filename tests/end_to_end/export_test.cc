@@ -6,11 +6,11 @@
 #include <algorithm>
 #include <cmath>
 
-#include "calibration/rig.h"
-#include "reconstruction/marker_files.h"
+#include "calibration/camera/rig.h"
+#include "reconstruction/formats/marker_files.h"
 #include "tests/support/process.h"
 #include "tests/support/rig_twin.h"
-#include "tracking/tracks.h"
+#include "tracking/track/tracks.h"
 
 namespace impactlab::test {
 namespace {

@@ -31,7 +31,7 @@ const std::filesystem::path kSample =
     std::filesystem::path(IMPACTLAB_SOURCE_DIR) / "data/sample/incline";
 
 // Two drops of the sample, with the footage of the board.
-void WriteInputs(const std::filesystem::path& folder) {
+void ResumeWriteInputs(const std::filesystem::path& folder) {
   std::filesystem::create_directories(folder);
   std::filesystem::copy(kSample / "calibration", folder / "calibration",
                         std::filesystem::copy_options::recursive);
@@ -100,7 +100,7 @@ TEST(Resume, EndsInTheSameBytesWhereverItWasInterrupted) {
   const std::filesystem::path experiment = scratch.path() / "in/experiment.yaml",
                               out = scratch.path() / "run",
                               reference = scratch.path() / "reference";
-  WriteInputs(scratch.path() / "in");
+  ResumeWriteInputs(scratch.path() / "in");
   const auto finish = [&] {
     const auto result = RunProgram({"run", experiment, "--out", out, "--quiet"}, scratch.path());
     ASSERT_EQ(result.code, 0) << result.err;
@@ -144,7 +144,7 @@ TEST(Resume, DoesAgainOnlyWhatAChangeTouches) {
   const test::ScratchFolder scratch("reuse");
   const std::filesystem::path in = scratch.path() / "in", experiment = in / "experiment.yaml",
                               out = scratch.path() / "run";
-  WriteInputs(in);
+  ResumeWriteInputs(in);
   using Counts = std::map<std::string, std::pair<int, int>>;  // reused, made
   const auto run = [&](std::vector<std::string> more = {}) {
     std::vector<std::string> words = {"run", experiment, "--out", out, "--json"};

@@ -12,13 +12,13 @@
 #include <string>
 #include <vector>
 
-#include "data/fit_result.h"
-#include "data/table.h"
+#include "data/files/fit_result.h"
+#include "data/files/table.h"
 #include "tests/support/browser.h"
 #include "tests/support/folder.h"
 #include "tests/support/html.h"
 #include "tests/support/process.h"
-#include "tracking/video.h"
+#include "tracking/video/video.h"
 
 namespace impactlab {
 namespace {
@@ -28,7 +28,7 @@ using test::RunProgram;
 using test::WriteText;
 using ::testing::HasSubstr;
 
-const std::filesystem::path kSample =
+const std::filesystem::path kRunMarkersSample =
     std::filesystem::path(IMPACTLAB_SOURCE_DIR) / "data/sample/incline";
 
 // The sample, run once.
@@ -37,7 +37,7 @@ class RunMarkers : public ::testing::Test {
   static void SetUpTestSuite() {
     folder_ = new test::ScratchFolder("run markers");
     const auto result =
-        RunProgram({"run", kSample / "experiment.yaml", "--out", Out("run")}, folder_->path());
+        RunProgram({"run", kRunMarkersSample / "experiment.yaml", "--out", Out("run")}, folder_->path());
     ASSERT_EQ(result.code, 0) << result.err;
     said_ = result.out;
   }
@@ -84,7 +84,7 @@ TEST_F(RunMarkers, ImpactsAreWhereTheyWere) {
       ReadCsv(Out("run/events.csv"),
               {.text_columns = {"recording", "reason", "detail"}, .empty_is_nan = true});
   const Table truth = ReadCsv(
-      kSample / "truth.csv",
+      kRunMarkersSample / "truth.csv",
       {.text_columns = {"recording", "reason", "detail", "law", "case"}, .empty_is_nan = true});
   // W of the calibration is the board on the incline, not the W of the truth: what both agree on is
   // compared, normal to the surface.
@@ -126,7 +126,7 @@ TEST_F(RunMarkers, TheBudgetAddsUpAndNamesTheLargest) {
 
 TEST_F(RunMarkers, EntersAtTheTracksAndComesToTheSame) {
   // Poses, tracks and rig of the run are files that another run starts from.
-  std::string text = ReadText(kSample / "experiment.yaml");
+  std::string text = ReadText(kRunMarkersSample / "experiment.yaml");
   const std::string from = "calibration: calibration/calibration.yaml",
                     tracking = "tracking: tracking.yaml";
   ASSERT_THAT(text, HasSubstr(from));
@@ -134,7 +134,7 @@ TEST_F(RunMarkers, EntersAtTheTracksAndComesToTheSame) {
                "rig: '" + Out("run/calibration/rig.yaml").string() + "'\n  tracks: '" +
                    Out("run/tracking/tracks.csv").string() + "'");
   text.replace(text.find(tracking), tracking.size(),
-               "tracking: '" + (kSample / "tracking.yaml").string() + "'");
+               "tracking: '" + (kRunMarkersSample / "tracking.yaml").string() + "'");
   WriteText(Out("again.yaml"), text);
   const auto result =
       RunProgram({"run", Out("again.yaml"), "--out", Out("again")}, folder_->path());
@@ -216,7 +216,7 @@ TEST_F(RunMarkers, FramesThatAreGoneAreKeptAnew) {
   ASSERT_FALSE(before.empty());
   const auto again = [&] {
     const auto result = RunProgram(
-        {"run", kSample / "experiment.yaml", "--out", Out("run"), "--json"}, folder_->path());
+        {"run", kRunMarkersSample / "experiment.yaml", "--out", Out("run"), "--json"}, folder_->path());
     EXPECT_EQ(result.code, 0) << result.err;
     return nlohmann::json::parse(result.out).at("stages");
   };
@@ -239,7 +239,7 @@ TEST_F(RunMarkers, WhatIsMissingIsSaidWithItsCure) {
     EXPECT_EQ(result.code, 2) << text << result.err;
     return result.err;
   };
-  const std::string tracking = "'" + (kSample / "tracking.yaml").string() + "'",
+  const std::string tracking = "'" + (kRunMarkersSample / "tracking.yaml").string() + "'",
                     body = "body: {shape: rod, length_m: 0.2, radius_m: 0.006}\n";
   const std::string start = "schema: impactlab.experiment/1\n" + body;
   EXPECT_THAT(refusal(start + "recordings: {kind: marker}\n"), HasSubstr("markers"));

@@ -8,8 +8,8 @@
 #include <filesystem>
 #include <string>
 
-#include "data/fit_result.h"
-#include "impact/solve.h"
+#include "data/files/fit_result.h"
+#include "impact/law/solve.h"
 #include "tests/reconstruction/drop_scene.h"
 #include "tests/support/process.h"
 

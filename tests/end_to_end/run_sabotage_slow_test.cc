@@ -11,11 +11,11 @@
 #include <string>
 #include <vector>
 
-#include "data/text.h"
+#include "data/files/text.h"
 #include "tests/reconstruction/drop_scene.h"
 #include "tests/support/folder.h"
 #include "tests/support/process.h"
-#include "tracking/tracks.h"
+#include "tracking/track/tracks.h"
 
 namespace impactlab::test {
 namespace {

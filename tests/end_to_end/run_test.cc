@@ -1,11 +1,11 @@
 // The whole chain: recordings in, coefficients, audit and tables out.
 
-#include "pipelines/run.h"
+#include "pipelines/run/run.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "data/glob.h"
+#include "data/files/glob.h"
 #include "tests/support/process.h"
 
 namespace impactlab {

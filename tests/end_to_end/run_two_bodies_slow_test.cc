@@ -9,11 +9,11 @@
 #include <string>
 #include <vector>
 
-#include "data/fit_result.h"
-#include "data/table.h"
-#include "impact/identify.h"
-#include "pipelines/experiment.h"
-#include "pipelines/tables.h"
+#include "data/files/fit_result.h"
+#include "data/files/table.h"
+#include "impact/identify/identify.h"
+#include "pipelines/run/experiment.h"
+#include "pipelines/tables/tables.h"
 #include "tests/reconstruction/two_body_scene.h"
 #include "tests/support/process.h"
 

@@ -5,7 +5,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "data/glob.h"
+#include "data/files/glob.h"
 #include "tests/support/process.h"
 
 namespace impactlab::test {

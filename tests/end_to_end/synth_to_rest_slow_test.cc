@@ -6,8 +6,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include "data/statistics.h"
-#include "data/table.h"
+#include "data/files/table.h"
+#include "data/statistics/statistics.h"
 #include "tests/support/folder.h"
 #include "tests/support/process.h"
 

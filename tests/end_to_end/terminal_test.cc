@@ -20,7 +20,7 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Not;
 
-const std::filesystem::path kData = std::filesystem::path(IMPACTLAB_SOURCE_DIR) / "data";
+const std::filesystem::path kTerminalData = std::filesystem::path(IMPACTLAB_SOURCE_DIR) / "data";
 
 class Terminal : public ::testing::Test {
  protected:
@@ -70,11 +70,11 @@ TEST_F(Terminal, ScriptsGetOneObject) {
     return json;
   };
   const auto toss =
-      answer({"simulate", kData / "scenarios/bouncing_ball.yaml", "--out", Path("ball"), "--json"});
+      answer({"simulate", kTerminalData / "scenarios/bouncing_ball.yaml", "--out", Path("ball"), "--json"});
   EXPECT_TRUE(toss.at("result").is_object());
-  answer({"coefficient", kData / "experiments/bench-tests.yaml", "--out", Path("bench"), "--json"});
-  answer({"audit", kData / "published/004_sun.yaml", "--out", Path("sun"), "--json"});
-  answer({"synth", kData / "sample/scene.yaml", "--out", Path("synthetic"), "--json"});
+  answer({"coefficient", kTerminalData / "experiments/bench-tests.yaml", "--out", Path("bench"), "--json"});
+  answer({"audit", kTerminalData / "published/004_sun.yaml", "--out", Path("sun"), "--json"});
+  answer({"synth", kTerminalData / "sample/scene.yaml", "--out", Path("synthetic"), "--json"});
 }
 
 // A script that asked for JSON gets it of failures too; people read standard error.
@@ -128,10 +128,10 @@ TEST_F(Terminal, QuietVerbsSayNothing) {
   for (const std::vector<std::string>& words : std::vector<std::vector<std::string>>{
            {"solve", Path("cases.json"), "--out", Path("outcomes.json"), "--quiet"},
            {"board", "--square-m", "0.02", "--out", Path("board.pdf"), "--quiet"},
-           {"synth", kData / "sample/scene.yaml", "--out", Path("s"), "--quiet"},
-           {"simulate", kData / "scenarios/bouncing_ball.yaml", "--out", Path("ball"), "--quiet"},
-           {"check", kData / "sample", "--quiet"},
-           {"predict", kData / "systems/000_cradle_3.yaml", "--out", Path("c.json"), "--quiet"}}) {
+           {"synth", kTerminalData / "sample/scene.yaml", "--out", Path("s"), "--quiet"},
+           {"simulate", kTerminalData / "scenarios/bouncing_ball.yaml", "--out", Path("ball"), "--quiet"},
+           {"check", kTerminalData / "sample", "--quiet"},
+           {"predict", kTerminalData / "systems/000_cradle_3.yaml", "--out", Path("c.json"), "--quiet"}}) {
     const ProcessResult result = Run(words);
     EXPECT_EQ(result.code, 0) << result.err;
     EXPECT_THAT(result.out, IsEmpty()) << words[0];
@@ -147,7 +147,7 @@ TEST_F(Terminal, DryRunsLookAndWriteNothing) {
       {"diagram", "diagrams/periods_of_ball.yaml"}, {"coefficient", "experiments/bench-tests.yaml"},
       {"audit", "published/004_sun.yaml"},          {"plan", "plans/square_drops.yaml"}};
   for (const auto& [verb, file] : verbs) {
-    const ProcessResult result = Run({verb, kData / file, "--out", Path("out"), "--dry-run"});
+    const ProcessResult result = Run({verb, kTerminalData / file, "--out", Path("out"), "--dry-run"});
     EXPECT_EQ(result.code, 0) << verb << result.err;
     EXPECT_THAT(result.out, HasSubstr("would be written to " + Path("out"))) << verb;
     EXPECT_FALSE(std::filesystem::exists(Path("out"))) << verb;
@@ -163,7 +163,7 @@ TEST_F(Terminal, NothingIsColouredOffATerminal) {
     for (const std::vector<std::string>& words : std::vector<std::vector<std::string>>{
              {"--help"},
              {"run", "--help"},
-             {"run", kData / "sample/experiment.yaml", "--out", Path("run"), "--bootstrap", "0"}}) {
+             {"run", kTerminalData / "sample/experiment.yaml", "--out", Path("run"), "--bootstrap", "0"}}) {
       const ProcessResult result = Run(words, colour);
       EXPECT_EQ(result.code, 0) << result.err;
       EXPECT_THAT(result.out + result.err, Not(HasSubstr("\x1b")));

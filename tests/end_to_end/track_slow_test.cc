@@ -15,10 +15,10 @@
 #include <tuple>
 #include <vector>
 
-#include "data/table.h"
+#include "data/files/table.h"
 #include "tests/support/html.h"
 #include "tests/support/process.h"
-#include "tracking/tracks.h"
+#include "tracking/track/tracks.h"
 
 namespace impactlab {
 namespace {

@@ -10,7 +10,7 @@
 #include <cmath>
 #include <functional>
 
-#include "impact/solve.h"
+#include "impact/law/solve.h"
 
 namespace impactlab::brute {
 

@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "impact/event.h"
-#include "impact/solve.h"
+#include "impact/body/event.h"
+#include "impact/law/solve.h"
 
 namespace impactlab::twin {
 

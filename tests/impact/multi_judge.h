@@ -7,9 +7,9 @@
 #include <string>
 #include <vector>
 
-#include "impact/multi_certify.h"
-#include "impact/multi_outcome.h"
-#include "impact/system.h"
+#include "impact/multi/certify.h"
+#include "impact/multi/outcome.h"
+#include "impact/multi/system.h"
 
 namespace impactlab {
 

@@ -6,7 +6,7 @@
 #include <cmath>
 #include <random>
 
-#include "impact/solve.h"
+#include "impact/law/solve.h"
 
 namespace impactlab {
 

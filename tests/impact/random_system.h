@@ -4,7 +4,7 @@
 #include <Eigen/Dense>
 #include <random>
 
-#include "impact/system.h"
+#include "impact/multi/system.h"
 #include "tests/impact/random_contact.h"
 
 namespace impactlab {

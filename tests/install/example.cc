@@ -1,9 +1,9 @@
 // A rod whose tip strikes a plate: the impact room as a library.
 #include <cstdio>
 
-#include "impact/body.h"
-#include "impact/certify.h"
-#include "impact/solve.h"
+#include "impact/body/body.h"
+#include "impact/law/certify.h"
+#include "impact/law/solve.h"
 
 int main() {
   using namespace impactlab;

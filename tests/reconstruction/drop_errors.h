@@ -5,14 +5,14 @@
 #include <cmath>
 #include <vector>
 
-#include "reconstruction/drop_fit.h"
+#include "reconstruction/bundle/impact_bundle.h"
 #include "tests/reconstruction/drop_scene.h"
 
 namespace impactlab::test {
 
 // Of the 19 states of the fit, in their order. The roll of a rod is a convention: the truth is
 // rolled to that of the fit.
-inline Eigen::VectorXd StateError(const DropFit& fit, const Drop& drop) {
+inline Eigen::VectorXd StateError(const ImpactBundle& fit, const Drop& drop) {
   Matrix3d R = drop.minus.R;
   const Matrix3d R_fit = fit.event.X_WB.linear();
   if (!fit.observable) {

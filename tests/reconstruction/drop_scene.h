@@ -10,10 +10,10 @@
 #include <string>
 #include <vector>
 
-#include "calibration/rig.h"
-#include "impact/body.h"
-#include "reconstruction/marker_pose.h"
-#include "tracking/tracks.h"
+#include "calibration/camera/rig.h"
+#include "impact/body/body.h"
+#include "reconstruction/pose/marker_pose.h"
+#include "tracking/track/tracks.h"
 
 namespace impactlab::test {
 

@@ -7,8 +7,8 @@
 #include <cmath>
 #include <random>
 
-#include "impact/solve.h"
-#include "reconstruction/two_body.h"
+#include "impact/law/solve.h"
+#include "reconstruction/bundle/two_body.h"
 #include "tests/reconstruction/drop_scene.h"
 
 namespace impactlab::test {

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "data/statistics.h"
+#include "data/statistics/statistics.h"
 #include "tests/statistical/rig_scenes.h"
 
 namespace impactlab {

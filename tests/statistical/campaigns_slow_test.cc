@@ -8,12 +8,12 @@
 #include <cmath>
 #include <functional>
 
-#include "data/error.h"
-#include "data/glob.h"
-#include "data/statistics.h"
-#include "data/table.h"
-#include "pipelines/run.h"
-#include "pipelines/synth.h"
+#include "data/base/error.h"
+#include "data/files/glob.h"
+#include "data/files/table.h"
+#include "data/statistics/statistics.h"
+#include "pipelines/run/run.h"
+#include "pipelines/synth/synth.h"
 #include "tests/support/folder.h"
 #include "tests/support/process.h"
 
@@ -183,7 +183,7 @@ TEST(Campaigns, TwoSpecimensMixed) {
   const Told told = Tell(folder);
   EXPECT_TRUE(told.Names("two_specimens")) << told.brief;
   EXPECT_THAT(told.brief, HasSubstr("two specimens or surfaces were mixed"));
-  const Specimens& s = told.run.best().scrutiny.specimens;
+  const SpecimenMixture& s = told.run.best().scrutiny.specimens;
   int wrong = 0;
   for (const SpecimenRow& row : s.rows)
     wrong += (row.probability > 0.5) != ((row.order - 1) % 5 >= 3);

@@ -15,11 +15,11 @@
 #include <string>
 #include <vector>
 
-#include "data/atomic_file.h"
-#include "data/core_seconds.h"
-#include "data/error.h"
-#include "pipelines/run.h"
-#include "pipelines/synth_video_outline.h"
+#include "data/base/core_seconds.h"
+#include "data/base/error.h"
+#include "data/files/atomic_file.h"
+#include "pipelines/run/run.h"
+#include "pipelines/synth/video_outline.h"
 #include "tests/statistical/chain_scenes.h"
 
 namespace impactlab::test {
@@ -33,7 +33,7 @@ struct ChainTruth {
 inline std::vector<ChainTruth> TruthOf(const VideoScene& scene) {
   std::vector<ChainTruth> out;
   for (int drop = 1; drop <= scene.motion.drops; ++drop) {
-    const internal::Film film = internal::MakeFilm(scene, drop);
+    const pipelines::Film film = pipelines::MakeFilm(scene, drop);
     ChainTruth truth{film.release + film.motion.strikes.front().t,
                      film.motion.strikes.front().event};
     truth.event.X_WB.translation() += film.shift;
@@ -57,7 +57,7 @@ inline nlohmann::json ErrorsOf(const Vector3d& error, const Eigen::Matrix3d& cov
   return json;
 }
 
-inline nlohmann::json ScoreDropFit(const DropFit& fit, const ChainTruth& truth,
+inline nlohmann::json ScoreDropFit(const ImpactBundle& fit, const ChainTruth& truth,
                                    const ChainScene& chain) {
   const ImpactEvent &e = fit.event, &t = truth.event;
   const Eigen::Matrix3d all = Eigen::Matrix3d::Identity();
@@ -108,7 +108,7 @@ inline nlohmann::json Coefficient(const ParameterEstimate& p, double truth) {
 inline void Tell(const ChainScene& chain, Experiment* experiment) {
   experiment->body = chain.body;
   experiment->bundle.offset_sd = 1 / chain.scene.cameras[1].frame_rate;
-  TrackPlan& plan = experiment->markers->plan;
+  TrackConfig& plan = experiment->markers->plan;
   plan.sync = SyncMethod::kNone;
   for (std::size_t i = 0; i < plan.markers.size(); ++i) {
     plan.markers[i].normal_B = chain.normals[i];
@@ -147,7 +147,7 @@ inline nlohmann::json ScoreChain(const ChainScene& chain, int k,
     Experiment experiment = LoadExperiment(folder / "experiment.yaml");
     Tell(chain, &experiment);
     const double start = CoreSeconds();
-    MarkerRecordings markers = TakeMarkers(
+    MarkerRecordings markers = LoadOrTrackMarkers(
         experiment, folder / "run",
         {.threads = 1, .quiet = true, .pages = false, .command = "chain_study", .plotting = ""});
     json["seconds_tracking"] = CoreSeconds() - start;
@@ -158,10 +158,10 @@ inline nlohmann::json ScoreChain(const ChainScene& chain, int k,
     json["drops"] = nlohmann::json::array();
     for (std::size_t i = 0; i < truth.size(); ++i) {
       const double t = truth[i].t - chain.scene.cameras[0].t_offset;
-      const DropFit* nearest = nullptr;
+      const ImpactBundle* nearest = nullptr;
       std::string refused = "nothing tracked", others;
       if (i < run.recorded.drops.size()) {
-        for (const DropFit& fit : run.recorded.drops[i]) {
+        for (const ImpactBundle& fit : run.recorded.drops[i]) {
           others += fmt::format("{}{:.4f} s {}", others.empty() ? "" : "; ", fit.event.t,
                                 fit.usable ? "fitted" : fit.reason);
           if (std::abs(fit.event.t - t) > 2 / chain.scene.cameras[0].frame_rate) continue;

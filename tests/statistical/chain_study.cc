@@ -12,7 +12,7 @@
 #include <mutex>
 #include <nlohmann/json.hpp>
 
-#include "data/statistics.h"
+#include "data/statistics/statistics.h"
 #include "tests/statistical/chain_score.h"
 #include "tests/statistical/chain_summary.h"
 #include "tests/statistical/study.h"

@@ -12,7 +12,7 @@
 #include <string>
 #include <vector>
 
-#include "data/statistics.h"
+#include "data/statistics/statistics.h"
 
 namespace impactlab::test {
 

@@ -7,7 +7,7 @@
 #include <mutex>
 #include <nlohmann/json.hpp>
 
-#include "data/statistics.h"
+#include "data/statistics/statistics.h"
 #include "tests/statistical/study.h"
 #include "tests/statistical/twin.h"
 

@@ -8,11 +8,11 @@
 #include <string>
 #include <vector>
 
-#include "data/core_seconds.h"
-#include "pipelines/classical_comparison.h"
-#include "reconstruction/classical.h"
-#include "reconstruction/drop_fit.h"
-#include "reconstruction/track_poses.h"
+#include "data/base/core_seconds.h"
+#include "pipelines/study/classical_comparison.h"
+#include "reconstruction/bundle/impact_bundle.h"
+#include "reconstruction/motion/classical.h"
+#include "reconstruction/pose/track_poses.h"
 #include "tests/reconstruction/drop_scene.h"
 
 namespace impactlab::test {
@@ -205,10 +205,10 @@ inline std::map<std::string, EstimatorScore> ScoreEstimators(StudyBody kind, dou
   std::map<std::string, EstimatorScore> scores;
   {
     EstimatorScore& score = scores["bundle fit"];
-    DropFitOptions options;
+    ImpactBundleOptions options;
     options.motion.flight.gravity_W = drop.gravity;
     const double start = CoreSeconds();
-    const DropFit fit = FitDrop(tracks, rig, drop.markers, drop.body, {}, options);
+    const ImpactBundle fit = FitDrop(tracks, rig, drop.markers, drop.body, {}, options);
     score.seconds = CoreSeconds() - start;
     score.drops = 1;
     score.failed = fit.usable ? 0 : 1;

@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-#include "data/statistics.h"
+#include "data/statistics/statistics.h"
 #include "tests/statistical/estimator_scenes.h"
 
 namespace impactlab::test {

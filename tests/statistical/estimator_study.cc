@@ -6,7 +6,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "data/statistics.h"
+#include "data/statistics/statistics.h"
 #include "tests/statistical/estimator_scenes.h"
 #include "tests/statistical/study.h"
 

@@ -5,9 +5,9 @@
 #include <Eigen/LU>
 #include <ctime>
 
-#include "data/statistics.h"
+#include "data/statistics/statistics.h"
 #include "tests/support/marker_render.h"
-#include "tracking/marker_fit.h"
+#include "tracking/marker/fit.h"
 
 namespace impactlab::test {
 

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "impact/coefficient_interval.h"
+#include "impact/identify/coefficient_interval.h"
 #include "tests/impact/identify_twin.h"
 
 namespace impactlab::test {

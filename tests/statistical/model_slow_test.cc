@@ -4,8 +4,8 @@
 #include <fmt/core.h>
 #include <gtest/gtest.h>
 
-#include "data/parallel.h"
-#include "data/statistics.h"
+#include "data/base/parallel.h"
+#include "data/statistics/statistics.h"
 #include "tests/statistical/model_scenes.h"
 
 namespace impactlab::test {

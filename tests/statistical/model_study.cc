@@ -4,7 +4,7 @@
 
 #include <fmt/core.h>
 
-#include "data/statistics.h"
+#include "data/statistics/statistics.h"
 #include "tests/statistical/model_scenes.h"
 #include "tests/statistical/study.h"
 

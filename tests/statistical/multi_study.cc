@@ -13,10 +13,10 @@
 #include <string>
 #include <vector>
 
-#include "impact/multi_global.h"
-#include "impact/multi_sequence.h"
-#include "impact/multi_simultaneous.h"
-#include "impact/multi_springs.h"
+#include "impact/multi/global.h"
+#include "impact/multi/sequence.h"
+#include "impact/multi/simultaneous.h"
+#include "impact/multi/springs.h"
 #include "tests/impact/multi_judge.h"
 #include "tests/impact/random_system.h"
 #include "tests/statistical/study.h"

@@ -4,7 +4,7 @@
 
 #include <cmath>
 
-#include "data/statistics.h"
+#include "data/statistics/statistics.h"
 #include "tests/statistical/plan_twin.h"
 #include "tests/statistical/verdict_rates.h"
 
@@ -17,7 +17,7 @@ struct Held {
 };
 
 Held HoldPlan(const std::string& file, int drops, double effort, int campaigns) {
-  ExperimentPlan plan = LoadPlan(std::string(IMPACTLAB_SOURCE_DIR) + "/data/plans/" + file);
+  ExperimentDesign plan = LoadPlan(std::string(IMPACTLAB_SOURCE_DIR) + "/data/plans/" + file);
   plan.drops = drops;
   plan.effort = effort;
   plan.rivals.clear();

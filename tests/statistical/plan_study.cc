@@ -8,7 +8,7 @@
 #include <mutex>
 #include <nlohmann/json.hpp>
 
-#include "data/statistics.h"
+#include "data/statistics/statistics.h"
 #include "tests/statistical/plan_twin.h"
 #include "tests/statistical/study.h"
 
@@ -25,7 +25,7 @@ int main(int argc, char** argv) {
   study.app.add_option("--plan", file)->capture_default_str();
   int code = 0;
   if (!study.Read(argc, argv, &code)) return code;
-  ExperimentPlan plan = LoadPlan(file);
+  ExperimentDesign plan = LoadPlan(file);
   plan.drops = drops;
   plan.effort = effort;
   plan.rivals.clear();

@@ -8,9 +8,9 @@
 #include <string>
 #include <vector>
 
-#include "impact/identify.h"
-#include "pipelines/plan.h"
-#include "pipelines/plan_filming.h"
+#include "impact/identify/identify.h"
+#include "pipelines/plan/detail/filming.h"
+#include "pipelines/plan/plan.h"
 
 namespace impactlab::twin {
 
@@ -20,37 +20,37 @@ struct MadeCampaign {
   int accepted = 0;
 };
 
-inline MadeCampaign MakeCampaign(const ExperimentPlan& plan, const std::vector<int>& counts,
+inline MadeCampaign MakeCampaign(const ExperimentDesign& plan, const std::vector<int>& counts,
                                  std::mt19937_64& random) {
   MadeCampaign made;
   made.truth.law = plan.law;
   made.truth.mu_k = made.truth.mu_s = plan.mu.Draw(10, random);
   made.truth.e = plan.e.Draw(1, random);
-  const internal::Scatter scatter{plan.scatter.wrench.sd_tangential,
-                                  plan.scatter.wrench.sd_normal,
-                                  plan.scatter.wrench.sd_couple,
-                                  plan.scatter.sd_mu,
-                                  plan.scatter.sd_e,
-                                  plan.scatter.wild_share};
+  const pipelines::Scatter scatter{plan.scatter.wrench.sd_tangential,
+                                   plan.scatter.wrench.sd_normal,
+                                   plan.scatter.wrench.sd_couple,
+                                   plan.scatter.sd_mu,
+                                   plan.scatter.sd_e,
+                                   plan.scatter.wild_share};
   std::vector<ImpactEvent> events;
   int number = 0;
   for (std::size_t c = 0; c < counts.size(); ++c) {
     for (int k = 0; k < counts[c]; ++k) {
       ++number;
-      const internal::ReleasedDrop drop =
-          internal::ReleaseDrop(plan, plan.settings[c], made.truth, scatter, random);
+      const pipelines::ReleasedDrop drop =
+          pipelines::ReleaseDrop(plan, plan.settings[c], made.truth, scatter, random);
       if (!drop.struck()) continue;
       ImpactEvent event;
       if (plan.filmed()) {
-        const MarkerTracks tracks = internal::FilmDrop(plan, drop, plan.pixel_sd, random);
-        const DropFit fit = FitDrop(tracks, plan.rig, plan.markers, plan.body, drop.floor,
-                                    internal::FilmFitOptions(plan, drop));
+        const MarkerTracks tracks = pipelines::FilmDrop(plan, drop, plan.pixel_sd, random);
+        const ImpactBundle fit = FitDrop(tracks, plan.rig, plan.markers, plan.body, drop.floor,
+                                         pipelines::FilmFitOptions(plan, drop));
         if (!fit.usable || !fit.event.accepted) continue;
         event = fit.event;
         event.cov = fit.event_cov_noise;
       } else {
-        event = FitMotion(internal::RecordPoses(plan, drop, random), plan.body, drop.floor,
-                          internal::PoseFitOptions(plan))
+        event = FitMotion(pipelines::RecordPoses(plan, drop, random), plan.body, drop.floor,
+                          pipelines::PoseFitOptions(plan))
                     .events.front();
         if (!event.accepted) continue;
       }

@@ -5,18 +5,18 @@
 #include <cmath>
 #include <random>
 
-#include "pipelines/scrutiny.h"
+#include "pipelines/study/diagnostics.h"
 #include "tests/impact/identify_twin.h"
 
 namespace impactlab::test {
 
-struct ScrutinyAlarms {
+struct DiagnosticAlarms {
   int campaigns = 0;
   // of one unseen event-quantity of each campaign without scatter
   int verdicts = 0, discrepant = 0;
   // campaigns of 40 with scatter in which anything was found
   int area = 0, edges = 0, drift = 0, specimens = 0;
-  ScrutinyAlarms& operator+=(const ScrutinyAlarms& o) {
+  DiagnosticAlarms& operator+=(const DiagnosticAlarms& o) {
     campaigns += o.campaigns, verdicts += o.verdicts, discrepant += o.discrepant;
     area += o.area, edges += o.edges, drift += o.drift, specimens += o.specimens;
     return *this;
@@ -37,7 +37,7 @@ inline twin::Options RandomCampaign(std::mt19937_64& random, Body* body) {
 
 // The verdict on one quantity of one event that the fit had not seen, where the law is the whole
 // truth: discrepant with the chance of a normal beyond k.
-inline void CountVerdict(std::uint64_t seed, double coverage, ScrutinyAlarms& out) {
+inline void CountVerdict(std::uint64_t seed, double coverage, DiagnosticAlarms& out) {
   std::mt19937_64 random(seed);
   Body body;
   twin::Options options = RandomCampaign(random, &body);
@@ -66,7 +66,7 @@ inline void CountVerdict(std::uint64_t seed, double coverage, ScrutinyAlarms& ou
 }
 
 // A campaign of 40 impacts that scatter as the estimator thinks they do.
-inline void CountAlarms(std::uint64_t seed, ScrutinyAlarms& out) {
+inline void CountAlarms(std::uint64_t seed, DiagnosticAlarms& out) {
   std::mt19937_64 random(seed);
   Body body;
   twin::Options options = RandomCampaign(random, &body);
@@ -78,7 +78,8 @@ inline void CountAlarms(std::uint64_t seed, ScrutinyAlarms& out) {
   const IdentifyOptions identify;
   FitResult fit;
   fit.fits = {Identify(events, body, {.law = RestitutionLaw::kEnergetic}, identify)};
-  const Scrutiny s = Scrutinise(events, body, fit, Validate(events, body, fit, identify, {}), seed);
+  const Diagnostics s =
+      Scrutinise(events, body, fit, Validate(events, body, fit, identify, {}), seed);
   const auto names = [&](const char* cause) {
     return std::any_of(s.findings.begin(), s.findings.end(),
                        [&](const CampaignFinding& f) { return f.cause == cause; });

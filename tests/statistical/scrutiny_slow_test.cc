@@ -2,14 +2,14 @@
 
 #include <gtest/gtest.h>
 
-#include "data/statistics.h"
+#include "data/statistics/statistics.h"
 #include "tests/statistical/scrutiny_cells.h"
 
 namespace impactlab::test {
 namespace {
 
-TEST(ScrutinyAlarms, VerdictKeepsItsRate) {
-  ScrutinyAlarms alarms;
+TEST(DiagnosticAlarms, VerdictKeepsItsRate) {
+  DiagnosticAlarms alarms;
   // k = 1: one in three
   for (int k = 0; k < 400; ++k) CountVerdict(7001 + 13 * static_cast<std::uint64_t>(k), 1, alarms);
   EXPECT_GT(alarms.verdicts, 300);
@@ -17,8 +17,8 @@ TEST(ScrutinyAlarms, VerdictKeepsItsRate) {
       << alarms.discrepant << " of " << alarms.verdicts;
 }
 
-TEST(ScrutinyAlarms, CampaignsOfATrueLawAreLeftInPeace) {
-  ScrutinyAlarms alarms;
+TEST(DiagnosticAlarms, CampaignsOfATrueLawAreLeftInPeace) {
+  DiagnosticAlarms alarms;
   for (int k = 0; k < 80; ++k) CountAlarms(9001 + 17 * static_cast<std::uint64_t>(k), alarms);
   const double level = PerTestLevel(1e-3, 3);
   EXPECT_LE(alarms.area, BinomialBand(alarms.campaigns, 0.05, level).upper);

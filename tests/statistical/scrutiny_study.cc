@@ -6,7 +6,7 @@
 
 #include <mutex>
 
-#include "data/statistics.h"
+#include "data/statistics/statistics.h"
 #include "tests/statistical/scrutiny_cells.h"
 #include "tests/statistical/study.h"
 
@@ -20,10 +20,10 @@ int main(int argc, char** argv) {
   int code = 0;
   if (!study.Read(argc, argv, &code)) return code;
   constexpr double kCoverage = 2;
-  test::ScrutinyAlarms total;
+  test::DiagnosticAlarms total;
   std::mutex mutex;
   study.Each(campaigns, "true campaigns", "campaigns", [&](int n) {
-    test::ScrutinyAlarms one;
+    test::DiagnosticAlarms one;
     const std::uint64_t seed = study.seed + 104729ull * static_cast<std::uint64_t>(n + 1);
     test::CountVerdict(seed, kCoverage, one);
     test::CountAlarms(seed + 1, one);

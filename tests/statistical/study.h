@@ -12,10 +12,10 @@
 #include <string>
 #include <utility>
 
-#include "data/atomic_file.h"
-#include "data/parallel.h"
-#include "data/progress.h"
-#include "data/provenance.h"
+#include "data/base/parallel.h"
+#include "data/base/progress.h"
+#include "data/cache/provenance.h"
+#include "data/files/atomic_file.h"
 
 namespace impactlab::test {
 

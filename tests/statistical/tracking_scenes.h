@@ -6,7 +6,7 @@
 
 #include <string>
 
-#include "pipelines/synth_video.h"
+#include "pipelines/synth/video.h"
 #include "tests/support/video_scenes.h"
 
 namespace impactlab::test {

@@ -14,9 +14,9 @@
 #include <tuple>
 #include <vector>
 
-#include "pipelines/synth_video.h"
-#include "pipelines/track.h"
-#include "tracking/video_writer.h"
+#include "pipelines/synth/video.h"
+#include "pipelines/track/track.h"
+#include "tracking/video/writer.h"
 
 namespace impactlab::test {
 
@@ -79,9 +79,9 @@ inline nlohmann::json ToJson(const TrackingScore& s) {
           {"named", s.named}};
 }
 
-inline TrackPlan PlanOf(const VideoScene& scene, const std::string& name,
-                        const std::vector<std::filesystem::path>& files) {
-  TrackPlan plan;
+inline TrackConfig PlanOf(const VideoScene& scene, const std::string& name,
+                          const std::vector<std::filesystem::path>& files) {
+  TrackConfig plan;
   plan.name = scene.name;
   plan.rig = scene.rig;
   TrackedRecording recording{.name = name, .files = {}, .stamps = {}};

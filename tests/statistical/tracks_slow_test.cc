@@ -7,7 +7,7 @@
 #include <cmath>
 #include <map>
 
-#include "data/statistics.h"
+#include "data/statistics/statistics.h"
 #include "tests/reconstruction/drop_errors.h"
 #include "tests/statistical/tracks_twin.h"
 
@@ -103,7 +103,7 @@ TEST(TracksStudy, SentinelCovers) {
   for (int k = 0; k < kRepeats; ++k) {
     const twin::TracksRepeat repeat = twin::Repeat(experiment, {}, true, random);
     for (std::size_t i = 0; i < experiment.drops.size(); ++i) {
-      const std::vector<DropFit>& fits = repeat.analysis.drops[i];
+      const std::vector<ImpactBundle>& fits = repeat.analysis.drops[i];
       if (fits.size() != 1 || !fits.front().event.accepted) {
         ++refused;
         continue;

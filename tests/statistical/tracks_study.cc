@@ -11,7 +11,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
-#include "data/statistics.h"
+#include "data/statistics/statistics.h"
 #include "tests/reconstruction/drop_errors.h"
 #include "tests/statistical/study.h"
 #include "tests/statistical/tracks_twin.h"
@@ -45,12 +45,12 @@ Json Score(const twin::TracksExperiment& experiment, const twin::TracksRepeat& r
   };
   const double quantile = NormalQuantile(0.975);
   for (std::size_t i = 0; i < repeat.analysis.drops.size(); ++i) {
-    const std::vector<DropFit>& fits = repeat.analysis.drops[i];
+    const std::vector<ImpactBundle>& fits = repeat.analysis.drops[i];
     if (fits.size() != 1 || !fits.front().event.accepted) {
       ++refused;
       continue;
     }
-    const DropFit& fit = fits.front();
+    const ImpactBundle& fit = fits.front();
     const Eigen::VectorXd error = test::StateError(fit, repeat.drops[i]);
     const auto state = [&](const std::string& name, double e, double sd) {
       add(name, e, sd, std::abs(e) <= quantile * sd);

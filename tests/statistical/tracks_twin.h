@@ -10,9 +10,9 @@
 #include <string>
 #include <vector>
 
-#include "impact/event.h"
-#include "impact/solve.h"
-#include "pipelines/run.h"
+#include "impact/body/event.h"
+#include "impact/law/solve.h"
+#include "pipelines/run/run.h"
 #include "tests/reconstruction/drop_scene.h"
 
 namespace impactlab::twin {
@@ -187,14 +187,14 @@ inline TracksRepeat Repeat(const TracksExperiment& e, const Drawn& drawn, bool i
   Analysis& analysis = out.analysis;
   ProgressOptions silent;
   silent.enabled = false;
-  CampaignFit campaign = FitCampaign(experiment, markers, e.floor, 1, "", silent);
+  BundleFits campaign = FitBundles(experiment, markers, e.floor, 1, "", silent);
   analysis.drops = std::move(campaign.drops);
   analysis.layout = std::move(campaign.layout);
   analysis.fit_seconds = std::move(campaign.seconds);
   markers = WithLayout(std::move(markers), analysis.layout);
-  for (const std::vector<DropFit>& drops : analysis.drops) {
+  for (const std::vector<ImpactBundle>& drops : analysis.drops) {
     analysis.motion.emplace_back();
-    for (const DropFit& drop : drops) analysis.motion.back().events.push_back(drop.event);
+    for (const ImpactBundle& drop : drops) analysis.motion.back().events.push_back(drop.event);
   }
   IdentifyTogether(experiment, markers, intervals, 1, &analysis);
   return out;

@@ -10,10 +10,10 @@
 #include <string>
 #include <vector>
 
-#include "impact/identify.h"
-#include "impact/solve.h"
-#include "pipelines/synth.h"
-#include "reconstruction/motion_fit.h"
+#include "impact/identify/identify.h"
+#include "impact/law/solve.h"
+#include "pipelines/synth/synth.h"
+#include "reconstruction/motion/motion_fit.h"
 
 namespace impactlab::twin {
 

@@ -7,11 +7,11 @@
 #include <string>
 #include <vector>
 
-#include "data/parallel.h"
-#include "data/statistics.h"
-#include "impact/design.h"
-#include "pipelines/plan.h"
-#include "pipelines/validation.h"
+#include "data/base/parallel.h"
+#include "data/statistics/statistics.h"
+#include "impact/identify/design.h"
+#include "pipelines/plan/plan.h"
+#include "pipelines/study/validation.h"
 #include "tests/impact/identify_twin.h"
 
 namespace impactlab::twin {
@@ -49,7 +49,7 @@ inline std::map<std::string, bool> HeldOutVerdicts(RestitutionLaw law, double sd
 
 // The energetic law against Newton's on random drops of a square, which slide, stick and reverse.
 struct LawTest {
-  ExperimentPlan plan;
+  ExperimentDesign plan;
   std::vector<PlannedSetting> settings;
   explicit LawTest(double scatter) {
     plan.body = Square();

@@ -11,9 +11,9 @@
 #include <mutex>
 #include <nlohmann/json.hpp>
 
-#include "data/statistics.h"
-#include "pipelines/plan.h"
-#include "pipelines/validation.h"
+#include "data/statistics/statistics.h"
+#include "pipelines/plan/plan.h"
+#include "pipelines/study/validation.h"
 #include "tests/impact/identify_twin.h"
 #include "tests/statistical/study.h"
 #include "tests/statistical/verdict_rates.h"

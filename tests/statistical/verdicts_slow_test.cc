@@ -7,7 +7,7 @@
 #include <cmath>
 #include <limits>
 
-#include "data/statistics.h"
+#include "data/statistics/statistics.h"
 #include "tests/statistical/tracks_twin.h"
 
 namespace impactlab::twin {

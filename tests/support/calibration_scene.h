@@ -8,11 +8,11 @@
 #include <string>
 #include <vector>
 
-#include "calibration/render.h"
-#include "calibration/rig.h"
-#include "pipelines/calibrate.h"
+#include "calibration/camera/rig.h"
+#include "pipelines/calibrate/calibrate.h"
+#include "pipelines/synth/board_picture.h"
 #include "tests/support/rig_twin.h"
-#include "tracking/video.h"
+#include "tracking/video/video.h"
 
 namespace impactlab::test {
 

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "data/image.h"
+#include "data/files/image.h"
 
 extern "C" {
 #include <libavcodec/avcodec.h>

@@ -9,7 +9,7 @@
 #include <random>
 #include <vector>
 
-#include "data/image.h"
+#include "data/files/image.h"
 
 namespace impactlab::test {
 

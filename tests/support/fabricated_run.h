@@ -10,10 +10,10 @@
 #include <random>
 #include <string>
 
-#include "impact/body.h"
-#include "impact/event.h"
-#include "impact/free_flight.h"
-#include "pipelines/run.h"
+#include "impact/body/body.h"
+#include "impact/body/event.h"
+#include "impact/body/free_flight.h"
+#include "pipelines/run/run.h"
 
 namespace impactlab::testing {
 

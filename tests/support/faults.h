@@ -3,9 +3,9 @@
 
 #include <string>
 
-#include "data/atomic_file.h"
-#include "data/error.h"
-#include "pipelines/experiment.h"
+#include "data/base/error.h"
+#include "data/files/atomic_file.h"
+#include "pipelines/run/experiment.h"
 #include "tests/support/folder.h"
 
 namespace impactlab::test {

@@ -16,10 +16,10 @@
 #include <tuple>
 #include <vector>
 
-#include "calibration/rig.h"
-#include "reconstruction/identity.h"
+#include "calibration/camera/rig.h"
+#include "reconstruction/identity/identity.h"
 #include "tests/support/rig_twin.h"
-#include "tracking/tracks.h"
+#include "tracking/track/tracks.h"
 
 namespace impactlab::test {
 

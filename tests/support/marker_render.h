@@ -11,8 +11,8 @@
 #include <random>
 #include <vector>
 
-#include "data/image.h"
-#include "tracking/marker_fit.h"
+#include "data/files/image.h"
+#include "tracking/marker/fit.h"
 
 namespace impactlab::test {
 

@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "tests/support/fabricated_run.h"
-#include "tracking/kept_frames.h"
-#include "tracking/video.h"
+#include "tracking/overlay/kept_frames.h"
+#include "tracking/video/video.h"
 
 namespace impactlab::testing {
 
@@ -34,7 +34,7 @@ inline RunResult PicturedRun(const FabricateOptions& options, int pictured,
   best.drops.resize(run.recordings.size());
   for (std::size_t i = 0; i < run.recordings.size(); ++i) {
     MarkerTracks tracks{run.recordings[i].name, {"left", "right"}, {"m"}, {}};
-    DropFit drop;
+    ImpactBundle drop;
     drop.usable = true;
     source.t_shift = best.motion[i].events.front().t - 0.05;
     for (int camera = 0; camera < 2; ++camera)

@@ -10,8 +10,8 @@
 #include <string>
 #include <vector>
 
-#include "calibration/board_tour.h"
-#include "calibration/calibrate.h"
+#include "calibration/solve/calibrate.h"
+#include "pipelines/synth/board_tour.h"
 
 namespace impactlab::test {
 

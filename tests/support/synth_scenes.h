@@ -1,7 +1,7 @@
 #pragma once
 // Scenes without noise for the tests of synthetic recordings.
 
-#include "pipelines/synth.h"
+#include "pipelines/synth/synth.h"
 
 namespace impactlab::test {
 

@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "data/image.h"
+#include "data/files/image.h"
 
 namespace impactlab::test {
 

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "pipelines/synth_video.h"
+#include "pipelines/synth/video.h"
 
 namespace impactlab::test {
 

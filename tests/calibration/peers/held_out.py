@@ -2,7 +2,7 @@
 """Held-out prediction of mrcal beside the figures of opencv_doc_slow_test, on the same corners, folds and measure.
 
     IMPACTLAB_OPENCV_DOC=.../opencv-doc/examples/data IMPACTLAB_PEERS_DIR=/tmp/peers \\
-        build/dev/tests/test_calibration_slow --gtest_filter='OpenCvDoc.HeldOut*'
+        build/release/tests/test_calibration_slow --gtest_filter='OpenCvDoc.HeldOut*'
     /usr/bin/python3 tests/calibration/peers/held_out.py /tmp/peers/opencv /tmp/peers/own
 
 Each folder holds corners.csv (pair,camera,id,x_px,y_px; 54 points of a 9 x 6 board of 25 mm in every view) and held_out.csv (solver,pair,

@@ -1,0 +1,362 @@
+#include "calibration/camera/triangulate.h"
+
+#include <fmt/format.h>
+
+#include <Eigen/Cholesky>
+#include <Eigen/QR>
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "calibration/camera/lens.h"
+#include "calibration/camera/rotation.h"
+#include "data/base/error.h"
+
+namespace impactlab {
+namespace {
+
+using calibration::Skew;
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+
+// A point as seen from the first camera: unit direction d_C0 and inverse distance rho [1/m].
+// Tangent coordinates turn d.
+struct CameraRay {
+  const RigCamera* camera = nullptr;
+  int index = 0;
+  Eigen::VectorXd intrinsics;
+  Eigen::Vector2d q;
+  Eigen::Matrix2d weight;  // inverse covariance
+  Eigen::Matrix3d R_CW;
+  Eigen::Matrix3d R_CC0;
+  Eigen::Vector3d baseline_C;  // position of the first camera in this one
+  Eigen::Vector3d ray_C;
+};
+
+Eigen::Matrix<double, 3, 2> TangentBasis(const Eigen::Vector3d& d) {
+  Eigen::Matrix<double, 3, 2> basis;
+  basis.col(0) = d.unitOrthogonal();
+  basis.col(1) = d.cross(basis.col(0));
+  return basis;
+}
+
+// h = distance^-1 times the point in the camera: finite for a point at infinity.
+Eigen::Vector3d Homogeneous(const CameraRay& s, const Eigen::Vector3d& d_C0, double rho) {
+  return s.R_CC0 * d_C0 + rho * s.baseline_C;
+}
+
+struct Linearized {
+  bool valid = false;
+  double cost = 0;  // sum of squares
+  Eigen::Matrix3d information = Eigen::Matrix3d::Zero();
+  Eigen::Vector3d gradient = Eigen::Vector3d::Zero();
+  double leverage = 0;  // bound of the information on rho, before the direction has taken its share
+};
+
+// `dq_dx` and `dq_dh`, where given, take the derivatives of every sighting.
+Linearized Linearize(const std::vector<CameraRay>& sightings, const Eigen::Vector3d& d, double rho,
+                     std::vector<Eigen::Matrix<double, 2, 3>>* dq_dx = nullptr,
+                     std::vector<Eigen::Matrix<double, 2, 3>>* dq_dh = nullptr) {
+  Linearized out;
+  const auto basis = TangentBasis(d);
+  for (const CameraRay& s : sightings) {
+    Eigen::Vector2d q;
+    Eigen::Matrix<double, 2, 3, Eigen::RowMajor> by_h;
+    const Eigen::Vector3d h = Homogeneous(s, d, rho);
+    if (!calibration::ProjectLens(s.camera->camera.model, s.intrinsics.data(), h, &q, &by_h,
+                                  nullptr) ||
+        !q.allFinite())
+      return out;
+    Eigen::Matrix<double, 2, 3> by_x;
+    by_x.leftCols<2>() = by_h * s.R_CC0 * basis;
+    by_x.col(2) = by_h * s.baseline_C;
+    const Eigen::Vector2d residual = q - s.q;
+    out.cost += residual.dot(s.weight * residual);
+    out.information += by_x.transpose() * s.weight * by_x;
+    out.gradient += by_x.transpose() * (s.weight * residual);
+    out.leverage += s.weight.trace() * by_h.squaredNorm() * s.baseline_C.squaredNorm();
+    if (dq_dx) dq_dx->push_back(by_x);
+    if (dq_dh) dq_dh->push_back(by_h);
+  }
+  out.valid = std::isfinite(out.cost);
+  return out;
+}
+
+// Information on rho once the direction is free.
+double DepthInformation(const Eigen::Matrix3d& information) {
+  const Eigen::Vector2d cross = information.block<2, 1>(0, 2);
+  return information(2, 2) - cross.dot(information.topLeftCorner<2, 2>().llt().solve(cross));
+}
+
+// Inverse distances at which the first ray comes nearest to each other one, seen as an angle from
+// the other camera.
+std::vector<double> Starts(const std::vector<CameraRay>& sightings) {
+  std::vector<double> starts;
+  double weighted = 0, weights = 0;
+  const Eigen::Vector3d& d = sightings.front().ray_C;
+  for (std::size_t i = 1; i < sightings.size(); ++i) {
+    const CameraRay& s = sightings[i];
+    const Eigen::Vector3d at_infinity = s.ray_C.cross(s.R_CC0 * d),
+                          by_rho = s.ray_C.cross(s.baseline_C);
+    const double squared = by_rho.squaredNorm();
+    if (squared < 1e-30) continue;
+    const double rho = -at_infinity.dot(by_rho) / squared;
+    starts.push_back(rho);
+    weighted += squared * rho;
+    weights += squared;
+  }
+  if (weights > 0) starts.push_back(weighted / weights);
+  starts.push_back(0);
+  return starts;
+}
+
+std::string Names(const std::vector<CameraRay>& sightings) {
+  std::string names;
+  for (const CameraRay& s : sightings) names += (names.empty() ? "" : ", ") + s.camera->name;
+  return names;
+}
+
+// Derivatives of the predicted pixels, stacked, by the rig's parameters at a fixed direction and
+// inverse distance in the first camera.
+Eigen::MatrixXd PixelsByRig(const CameraRig& rig, const std::vector<CameraRay>& sightings,
+                            const Eigen::Vector3d& d, double rho,
+                            const std::vector<Eigen::Matrix<double, 2, 3>>& dq_dh) {
+  Eigen::MatrixXd by_rig =
+      Eigen::MatrixXd::Zero(2 * static_cast<Eigen::Index>(sightings.size()), ParameterCount(rig));
+  const CameraRay& first = sightings.front();
+  const int first_pose =
+      FirstParameter(rig, first.index) + IntrinsicCount(first.camera->camera.model);
+  for (std::size_t i = 0; i < sightings.size(); ++i) {
+    const CameraRay& s = sightings[i];
+    const auto row = 2 * static_cast<Eigen::Index>(i);
+    const int n = IntrinsicCount(s.camera->camera.model), at = FirstParameter(rig, s.index);
+    const Eigen::Vector3d h = Homogeneous(s, d, rho);
+    Eigen::Vector2d q;
+    calibration::IntrinsicDerivative by_intrinsics = calibration::IntrinsicDerivative::Zero();
+    calibration::ProjectLens(s.camera->camera.model, s.intrinsics.data(), h, &q, nullptr,
+                             &by_intrinsics);
+    by_rig.block(row, at, 2, n) = by_intrinsics.leftCols(n);
+    // the direction and the distance belong to this camera: its pose changes no image of its own
+    if (s.index == first.index) continue;
+    by_rig.block<2, 3>(row, at + n) = dq_dh[i] * Skew(h);
+    by_rig.block<2, 3>(row, at + n + 3) = -rho * dq_dh[i] * s.R_CW;
+    by_rig.block<2, 3>(row, first_pose) = -dq_dh[i] * s.R_CC0 * Skew(d);
+    by_rig.block<2, 3>(row, first_pose + 3) = rho * dq_dh[i] * s.R_CW;
+  }
+  return by_rig;
+}
+
+// Chi-square of the residuals when the rig may be wrong too: in the directions of the pixels that
+// no point can reach.
+double Consistency(const std::vector<CameraRay>& sightings, const Eigen::Vector3d& d, double rho,
+                   const std::vector<Eigen::Matrix<double, 2, 3>>& dq_dx,
+                   const Eigen::MatrixXd& by_rig, const Eigen::MatrixXd& cov_rig) {
+  const auto n = static_cast<Eigen::Index>(sightings.size());
+  Eigen::MatrixXd J(2 * n, 3), E(2 * n, by_rig.cols());
+  Eigen::VectorXd residual(2 * n);
+  for (Eigen::Index i = 0; i < n; ++i) {
+    const CameraRay& s = sightings[i];
+    const Eigen::Matrix2d root = s.weight.llt().matrixU();
+    Eigen::Vector2d q;
+    calibration::ProjectLens(s.camera->camera.model, s.intrinsics.data(), Homogeneous(s, d, rho),
+                             &q, nullptr, nullptr);
+    residual.segment<2>(2 * i) = root * (q - s.q);
+    J.middleRows<2>(2 * i) = root * dq_dx[i];
+    E.middleRows<2>(2 * i) = root * by_rig.middleRows<2>(2 * i);
+  }
+  const Eigen::HouseholderQR<Eigen::MatrixXd> qr(
+      J * J.colwise().norm().cwiseMax(1e-300).cwiseInverse().asDiagonal());
+  const Eigen::VectorXd z = (qr.householderQ().adjoint() * residual).tail(2 * n - 3);
+  const Eigen::MatrixXd F = (qr.householderQ().adjoint() * E).bottomRows(2 * n - 3);
+  Eigen::MatrixXd cov = F * cov_rig * F.transpose();
+  cov.diagonal().array() += 1;
+  return z.dot(cov.llt().solve(z));
+}
+
+void SetIntervals(TriangulatedPoint& point) {
+  const double k95 = 1.959963984540054;
+  const auto to_depth = [](double rho) { return rho > 0 ? 1 / rho : kInfinity; };
+  const double sd = point.sd_inverse_depth, rho = point.inverse_depth;
+  point.depth_lower68 = std::isfinite(sd) ? to_depth(rho + sd) : 0;
+  point.depth_upper68 = std::isfinite(sd) ? to_depth(rho - sd) : kInfinity;
+  point.depth_lower95 = std::isfinite(sd) ? to_depth(rho + k95 * sd) : 0;
+  point.depth_upper95 = std::isfinite(sd) ? to_depth(rho - k95 * sd) : kInfinity;
+}
+
+}  // namespace
+
+TriangulatedPoint Triangulate(const CameraRig& rig,
+                              const std::vector<PixelObservation>& observations,
+                              const TriangulateOptions& options) {
+  TriangulatedPoint point;
+  point.sd_inverse_depth = kInfinity;
+  SetIntervals(point);
+  if (rig.covariance.size() > 0 && (rig.covariance.rows() != ParameterCount(rig) ||
+                                    rig.covariance.cols() != ParameterCount(rig)))
+    throw ConfigError(
+        fmt::format("triangulation: the covariance of the rig is {} x {}, its parameters are {}",
+                    rig.covariance.rows(), rig.covariance.cols(), ParameterCount(rig)));
+  std::vector<CameraRay> sightings;
+  for (const PixelObservation& o : observations) {
+    if (o.camera < 0 || o.camera >= static_cast<int>(rig.cameras.size()))
+      throw ConfigError(
+          fmt::format("triangulation: camera {} asked for, the rig has {} (counted from 0)",
+                      o.camera, rig.cameras.size()));
+    CameraRay s;
+    s.camera = &rig.cameras[o.camera];
+    s.index = o.camera;
+    s.q = o.q;
+    if (!o.q.allFinite())
+      return point.reason = fmt::format("the image point in {} is not a number", s.camera->name),
+             point;
+    const Eigen::LLT<Eigen::Matrix2d> llt(o.cov);
+    if (!o.cov.allFinite() || llt.info() != Eigen::Success || !(o.cov.determinant() > 0))
+      return point.reason =
+                 fmt::format("the covariance of the image point in {} is not positive definite",
+                             s.camera->name),
+             point;
+    s.weight = llt.solve(Eigen::Matrix2d::Identity());
+    const auto ray = Unproject(s.camera->camera, o.q);
+    if (!ray)
+      return point.reason =
+                 fmt::format("outside the region in which the lens of {} is known", s.camera->name),
+             point;
+    s.ray_C = *ray;
+    s.intrinsics = Intrinsics(s.camera->camera);
+    s.R_CW = s.camera->X_WC.linear().transpose();
+    const RigCamera& first = rig.cameras[observations.front().camera];
+    s.R_CC0 = s.R_CW * first.X_WC.linear();
+    s.baseline_C = s.R_CW * (first.X_WC.translation() - s.camera->X_WC.translation());
+    sightings.push_back(std::move(s));
+  }
+  if (sightings.size() < 2) return point.reason = "seen by fewer than two cameras", point;
+
+  Eigen::Vector3d d = sightings.front().ray_C;
+  double rho = 0;
+  Linearized at;
+  for (double start : Starts(sightings)) {
+    const Linearized candidate = Linearize(sightings, d, start);
+    if (candidate.valid && (!at.valid || candidate.cost < at.cost)) at = candidate, rho = start;
+  }
+  if (!at.valid)
+    return point.reason =
+               fmt::format("the rays of {} do not meet in front of all of them", Names(sightings)),
+           point;
+  if (!(DepthInformation(at.information) > 1e-20 * at.leverage)) {
+    point.reason = fmt::format(
+        "the rays of {} are one and the same line of sight: no depth (cameras at one place, or the "
+        "point on the line "
+        "that joins them)",
+        Names(sightings));
+    return point;
+  }
+
+  double damping = 1e-6;
+  bool converged = false;
+  for (int iteration = 0; iteration < 100 && !converged; ++iteration) {
+    Eigen::Matrix3d damped = at.information;
+    damped.diagonal() *= 1 + damping;
+    const Eigen::Vector3d step = -damped.ldlt().solve(at.gradient);
+    if (!step.allFinite()) break;
+    // Length of the step in standard deviations.
+    converged = step.dot(at.information * step) < 1e-18 && damping < 1e-2;
+    const Eigen::Vector3d d_new = (d + TangentBasis(d) * step.head<2>()).normalized();
+    const Linearized next = Linearize(sightings, d_new, rho + step(2));
+    // The cost is known to about 1e-11 of itself; the last steps change it by less and are right
+    // all the same.
+    if (next.valid && next.cost <= at.cost * (1 + 1e-9) + 1e-18) {
+      d = d_new, rho += step(2), at = next;
+      damping = std::max(damping * 0.1, 1e-12);
+    } else {
+      damping = std::max(damping, 1e-9) * 10;
+      // no step goes down any more: at the optimum to rounding
+      if (damping > 1e12) converged = true;
+    }
+  }
+  point.chi_square = at.cost;
+  point.dof = 2 * static_cast<int>(sightings.size()) - 3;
+  const double depth_information = DepthInformation(at.information);
+  if (!(depth_information > 1e-20 * at.leverage))
+    return point.reason = fmt::format("the rays of {} are one and the same line of sight: no depth",
+                                      Names(sightings)),
+           point;
+
+  std::vector<Eigen::Matrix<double, 2, 3>> dq_dx, dq_dh;
+  Linearize(sightings, d, rho, &dq_dx, &dq_dh);
+  // By blocks, with rho scaled to its own standard deviation: the plain inverse would lose digits
+  // at short baselines.
+  const Eigen::Matrix2d cov_direction_given_rho =
+      at.information.topLeftCorner<2, 2>().llt().solve(Eigen::Matrix2d::Identity());
+  const Eigen::Vector2d follow = -cov_direction_given_rho * at.information.block<2, 1>(0, 2);
+  Eigen::Matrix3d cov_x;
+  const double variance_rho = 1 / depth_information;
+  cov_x.topLeftCorner<2, 2>() =
+      cov_direction_given_rho + follow * follow.transpose() * variance_rho;
+  cov_x.topRightCorner<2, 1>() = follow * variance_rho;
+  cov_x.bottomLeftCorner<1, 2>() = (follow * variance_rho).transpose();
+  cov_x(2, 2) = variance_rho;
+
+  const Eigen::Matrix3d& R_WC0 = sightings.front().camera->X_WC.linear();
+  Eigen::Matrix3d dp_dx = Eigen::Matrix3d::Zero();
+  if (rho != 0) {
+    dp_dx.leftCols<2>() = R_WC0 * TangentBasis(d) / rho;
+    dp_dx.col(2) = -R_WC0 * d / (rho * rho);
+  }
+  double variance = variance_rho;
+  Eigen::Matrix<double, 3, Eigen::Dynamic> dp_drig;
+  point.consistency = point.chi_square;
+  const bool with_rig = rig.covariance.size() > 0;
+  if (with_rig || options.derivatives) {
+    // The estimate follows the rig because its pixels stay.
+    const Eigen::MatrixXd by_rig = PixelsByRig(rig, sightings, d, rho, dq_dh);
+    Eigen::Matrix<double, 3, Eigen::Dynamic> dx_drig =
+        Eigen::Matrix<double, 3, Eigen::Dynamic>::Zero(3, by_rig.cols());
+    for (std::size_t i = 0; i < sightings.size(); ++i)
+      dx_drig -= cov_x * dq_dx[i].transpose() * sightings[i].weight *
+                 by_rig.middleRows<2>(2 * static_cast<Eigen::Index>(i));
+    if (rho != 0) {
+      const int pose = FirstParameter(rig, sightings.front().index) +
+                       IntrinsicCount(sightings.front().camera->camera.model);
+      dp_drig = dp_dx * dx_drig;
+      dp_drig.middleCols<3>(pose) -= R_WC0 * Skew(d) / rho;
+      dp_drig.middleCols<3>(pose + 3) += Eigen::Matrix3d::Identity();
+    }
+    if (with_rig) {
+      variance += (dx_drig.row(2) * rig.covariance * dx_drig.row(2).transpose())(0);
+      point.consistency = Consistency(sightings, d, rho, dq_dx, by_rig, rig.covariance);
+    }
+  }
+  point.inverse_depth = rho;
+  point.sd_inverse_depth = std::sqrt(variance);
+  SetIntervals(point);
+  if (!(rho > 0) || !std::isfinite(1 / (rho * rho))) {
+    point.reason =
+        rho < -3 * point.sd_inverse_depth
+            ? fmt::format("the rays of {} move apart: they would meet behind the cameras",
+                          Names(sightings))
+            : fmt::format("the rays of {} are parallel: no depth", Names(sightings));
+    return point;
+  }
+  point.depth = 1 / rho;
+  point.p_W = sightings.front().camera->X_WC * Eigen::Vector3d(d / rho);
+  point.cov_pixels = dp_dx * cov_x * dp_dx.transpose();
+  point.cov = point.cov_pixels;
+  if (with_rig) point.cov += dp_drig * rig.covariance * dp_drig.transpose();
+  if (options.derivatives) point.dp_drig = std::move(dp_drig);
+  if (!point.cov.allFinite() || point.sd_inverse_depth > options.max_relative_sd * rho) {
+    point.reason = fmt::format(
+        "the depth is not determined: its relative standard deviation is {:.2g}, allowed is {:.2g}",
+        point.sd_inverse_depth / rho, options.max_relative_sd);
+    return point;
+  }
+  for (const CameraRay& s : sightings) {
+    if (!Project(s.camera->camera, s.camera->X_WC.inverse() * point.p_W))
+      return point.reason = fmt::format(
+                 "the point lies behind {} or outside the region in which its lens is known",
+                 s.camera->name),
+             point;
+  }
+  point.usable = true;
+  return point;
+}
+
+}  // namespace impactlab

@@ -1,0 +1,301 @@
+#include "calibration/detect/detail/disc.h"
+
+#include <Eigen/Cholesky>
+#include <Eigen/LU>
+#include <algorithm>
+#include <cmath>
+#include <opencv2/core.hpp>
+#include <opencv2/imgproc.hpp>
+#include <optional>
+
+#include "calibration/detect/detail/corner.h"
+#include "calibration/detect/detect.h"
+
+namespace impactlab {
+namespace calibration {
+namespace {
+
+constexpr double kLeastArea = 20;  // [px^2]
+constexpr double kMostAspect = 6;  // of the ellipse
+// area over that of the ellipse of the same moments, minus 1; a square has -0.045, a ring more than
+// 1
+constexpr double kEllipseFill = 0.1;
+// points of the quadrature along an outline: periodic, converges geometrically
+constexpr int kOutline = 32;
+
+struct RadialMap {
+  Eigen::Matrix3d H;  // to the undistorted picture, in units of `scale` about `centre`
+  double k1 = 0, k2 = 0, scale = 1;
+  Eigen::Vector2d centre;
+
+  bool operator()(const Eigen::Vector2d& p, Eigen::Vector2d* q, Eigen::Matrix2d* dq_dp) const {
+    const Eigen::Vector3d h = H * Eigen::Vector3d(p.x(), p.y(), 1);
+    if (!(h.z() > 1e-9)) return false;
+    const Eigen::Vector2d d = h.head<2>() / h.z();
+    const double r2 = d.squaredNorm(), s = 1 + r2 * (k1 + r2 * k2);
+    *q = centre + scale * s * d;
+    if (dq_dp != nullptr) {
+      const Eigen::Matrix2d dd = (H.topLeftCorner<2, 2>() - d * H.bottomLeftCorner<1, 2>()) / h.z();
+      const Eigen::Matrix2d dq =
+          s * Eigen::Matrix2d::Identity() + d * (2 * k1 + 4 * k2 * r2) * d.transpose();
+      *dq_dp = scale * dq * dd;
+    }
+    return true;
+  }
+};
+
+}  // namespace
+
+std::vector<Blob> FindBlobs(const GrayImage& image, bool dark, int block) {
+  const cv::Mat full(image.height, image.width, CV_8U,
+                     const_cast<std::uint8_t*>(image.pixels.data()));
+  cv::Mat smooth, binary;
+  cv::GaussianBlur(full, smooth, {}, 1.0);
+  cv::adaptiveThreshold(smooth, binary, 255, cv::ADAPTIVE_THRESH_MEAN_C,
+                        dark ? cv::THRESH_BINARY_INV : cv::THRESH_BINARY, block | 1, dark ? 8 : -8);
+  std::vector<std::vector<cv::Point>> contours;
+  cv::findContours(binary, contours, cv::RETR_LIST, cv::CHAIN_APPROX_NONE);
+  std::vector<Blob> blobs;
+  for (const auto& contour : contours) {
+    if (contour.size() < 10) continue;
+    const cv::Moments m = cv::moments(contour);
+    // The contour runs through centres of pixels: the area it encloses lacks half a pixel all
+    // around.
+    if (m.m00 < kLeastArea || m.m00 > 0.25 * image.width * image.height) continue;
+    Blob blob;
+    blob.q = Eigen::Vector2d(m.m10 / m.m00, m.m01 / m.m00);
+    blob.spread << m.mu20 / m.m00, m.mu11 / m.m00, m.mu11 / m.m00, m.mu02 / m.m00;
+    const double det = blob.spread.determinant(), trace = blob.spread.trace();
+    if (!(det > 0) || trace * trace / (4 * det) > std::pow(kMostAspect + 1 / kMostAspect, 2) / 4)
+      continue;
+    if (std::abs(m.m00 / (4 * M_PI * std::sqrt(det)) - 1) > kEllipseFill) continue;
+    blob.area = m.m00;
+    // Holes come as contours too: keep what is darker (brighter) inside than at the rim.
+    const int x = static_cast<int>(std::lround(blob.q.x())),
+              y = static_cast<int>(std::lround(blob.q.y()));
+    if (x < 0 || y < 0 || x >= image.width || y >= image.height ||
+        binary.at<std::uint8_t>(y, x) == 0)
+      continue;
+    const double grow = std::pow(1 + 0.5 / std::sqrt(blob.area / M_PI), 2);
+    blob.spread *= grow;
+    blobs.push_back(blob);
+  }
+  return blobs;
+}
+
+std::optional<DiscFit> FitDisc(const GrayImage& image, const Blob& blob, double band) {
+  Eigen::Vector2d q = blob.q;
+  Eigen::Matrix2d spread = blob.spread;
+  DiscFit fit;
+  for (int round = 0; round < 4; ++round) {
+    const Eigen::Matrix2d information = spread.inverse();
+    const double span_x = 2 * std::sqrt(spread(0, 0)) + 2 * band + 2,
+                 span_y = 2 * std::sqrt(spread(1, 1)) + 2 * band + 2;
+    const int x0 = static_cast<int>(std::floor(q.x() - span_x)),
+              x1 = static_cast<int>(std::ceil(q.x() + span_x));
+    const int y0 = static_cast<int>(std::floor(q.y() - span_y)),
+              y1 = static_cast<int>(std::ceil(q.y() + span_y));
+    // Signed distance of a pixel from the ellipse, to first order.
+    const auto distance = [&](const Eigen::Vector2d& d) {
+      const Eigen::Vector2d g = information * d;
+      const double s = std::sqrt(std::max(d.dot(g), 0.0)) / 2;
+      return s < 1e-6 ? -INFINITY : (s - 1) * 4 * s / g.norm();
+    };
+    // Paper about the disc: a plane through the ring outside the band.
+    Eigen::Matrix3d A = Eigen::Matrix3d::Zero();
+    Eigen::Vector3d b = Eigen::Vector3d::Zero();
+    double inner = 0, inner_light = 0, square = 0;
+    int n_ring = 0, n_inner = 0;
+    for (int y = std::max(0, y0); y <= std::min(image.height - 1, y1); ++y) {
+      for (int x = std::max(0, x0); x <= std::min(image.width - 1, x1); ++x) {
+        const double s = distance({x - q.x(), y - q.y()});
+        if (s <= band || s > band + 2) continue;
+        const Eigen::Vector3d j(1, x - q.x(), y - q.y());
+        const double value = image.At(x, y);
+        A += j * j.transpose();
+        b += j * value;
+        square += value * value;
+        ++n_ring;
+      }
+    }
+    if (n_ring < 12) return std::nullopt;
+    const Eigen::Vector3d paper = A.ldlt().solve(b);
+    fit.rms = std::sqrt(std::max(0.0, square - paper.dot(b)) / std::max(1, n_ring - 3));
+    const auto light = [&](int x, int y) {
+      return paper[0] + paper[1] * (x - q.x()) + paper[2] * (y - q.y());
+    };
+    double minor =
+        std::sqrt(std::max(1e-9, spread.trace() / 2 -
+                                     std::hypot((spread(0, 0) - spread(1, 1)) / 2, spread(0, 1)))) *
+        2;
+    const double core = -std::min(band, 0.6 * minor);
+    for (int y = std::max(0, y0); y <= std::min(image.height - 1, y1); ++y) {
+      for (int x = std::max(0, x0); x <= std::min(image.width - 1, x1); ++x) {
+        if (distance({x - q.x(), y - q.y()}) > core) continue;
+        inner += image.At(x, y);
+        inner_light += light(x, y);
+        ++n_inner;
+      }
+    }
+    if (n_inner < 1 || !(inner_light > 0)) return std::nullopt;
+    const double ink = inner / inner_light;  // reflectance relative to paper
+    fit.contrast = (inner_light - inner) / n_inner / 2;
+    if (std::abs(fit.contrast) < 4 || std::abs(fit.contrast) < 1.5 * fit.rms) return std::nullopt;
+
+    double area = 0, spread_band = 0, partial = 0;
+    Eigen::Vector2d first = Eigen::Vector2d::Zero();
+    Eigen::Matrix2d second = Eigen::Matrix2d::Zero();
+    int n_band = 0;
+    for (int y = y0; y <= y1; ++y) {
+      for (int x = x0; x <= x1; ++x) {
+        const Eigen::Vector2d d(x - q.x(), y - q.y());
+        const double s = distance(d);
+        if (s > band) continue;
+        double covered = 1;
+        if (s >= core) {
+          // cut by the rim
+          if (x < 0 || y < 0 || x >= image.width || y >= image.height) return std::nullopt;
+          const double paper_here = light(x, y);
+          if (!(paper_here > 1)) return std::nullopt;
+          covered = (1 - image.At(x, y) / paper_here) / (1 - ink);
+          spread_band += d.squaredNorm();
+          partial += covered * (1 - covered);
+          ++n_band;
+        }
+        area += covered;
+        first += covered * d;
+        second += covered * d * d.transpose();
+      }
+    }
+    if (!(area > kLeastArea / 2)) return std::nullopt;
+    const Eigen::Vector2d shift = first / area;
+    const Eigen::Matrix2d moments = second / area - shift * shift.transpose();
+    if (!(moments.determinant() > 0) || shift.norm() > 0.5 * std::sqrt(area)) return std::nullopt;
+    q += shift;
+    spread = moments;
+    const double noise = fit.rms / (2 * std::abs(fit.contrast));
+    const double perimeter = 2 * M_PI * std::sqrt(2 * spread.trace());  // good enough for a width
+    fit.width = std::max(0.3, std::sqrt(M_PI) * (partial + n_band * noise * noise) / perimeter);
+    fit.unit_sd = std::sqrt(spread_band / 2) / (area * 2 * std::abs(fit.contrast));
+    if (round > 0 && shift.norm() < 1e-3) break;
+  }
+  fit.q = q;
+  return fit;
+}
+
+bool CentroidBias(const PlaneMap& map, const Eigen::Vector2d& p, double radius,
+                  Eigen::Vector2d* bias) {
+  Eigen::Vector2d centre;
+  if (!map(p, &centre, nullptr)) return false;
+  double area = 0;
+  Eigen::Vector2d moment = Eigen::Vector2d::Zero();
+  for (int k = 0; k < kOutline; ++k) {
+    const double angle = 2 * M_PI * k / kOutline, c = std::cos(angle), s = std::sin(angle);
+    Eigen::Vector2d q;
+    Eigen::Matrix2d J;
+    if (!map(p + radius * Eigen::Vector2d(c, s), &q, &J)) return false;
+    const Eigen::Vector2d d = q - centre, tangent = J * Eigen::Vector2d(-radius * s, radius * c);
+    // twice the area swept per angle
+    const double sector = d.x() * tangent.y() - d.y() * tangent.x();
+    area += sector / 2;
+    moment += sector / 3 * d;
+  }
+  if (!(std::abs(area) > 0)) return false;
+  *bias = moment / area;
+  return bias->allFinite();
+}
+
+std::vector<Eigen::Vector2d> CorrectCentroids(const std::vector<Eigen::Vector2d>& p,
+                                              const std::vector<Eigen::Vector2d>& centroids,
+                                              double radius, int width, int height,
+                                              std::vector<double>* residual) {
+  std::vector<Eigen::Vector2d> q = centroids;
+  RadialMap map;
+  map.centre = Eigen::Vector2d(width - 1, height - 1) / 2;
+  map.scale = std::hypot(width, height) / 2;
+  residual->assign(p.size(), 0);
+  const bool lens = p.size() >= 16;  // fewer discs do not tell a bent picture from noise
+  for (int round = 0; round < 6; ++round) {
+    // Homography of the centres freed of distortion, then Gauss-Newton on all ten parameters.
+    std::vector<Eigen::Vector2d> flat;
+    for (const Eigen::Vector2d& v : q) {
+      const Eigen::Vector2d d = (v - map.centre) / map.scale;
+      Eigen::Vector2d u = d;
+      for (int k = 0; k < 20; ++k) {
+        const double r2 = u.squaredNorm();
+        u = d / (1 + r2 * (map.k1 + r2 * map.k2));
+      }
+      flat.push_back(u);
+    }
+    const auto H = FitHomography(p, flat);
+    if (!H) return centroids;
+    map.H = *H / (*H)(2, 2);
+    if ((map.H * Eigen::Vector3d(p[0].x(), p[0].y(), 1)).z() < 0) map.H = -map.H;
+    for (int iteration = 0; lens && iteration < 4; ++iteration) {
+      Eigen::Matrix<double, 10, 10> A = Eigen::Matrix<double, 10, 10>::Zero();
+      Eigen::Matrix<double, 10, 1> b = Eigen::Matrix<double, 10, 1>::Zero();
+      for (std::size_t k = 0; k < p.size(); ++k) {
+        Eigen::Vector2d predicted;
+        if (!map(p[k], &predicted, nullptr)) return centroids;
+        const Eigen::Vector3d h = map.H * Eigen::Vector3d(p[k].x(), p[k].y(), 1);
+        const Eigen::Vector2d d = h.head<2>() / h.z();
+        const double r2 = d.squaredNorm(), s = 1 + r2 * (map.k1 + r2 * map.k2);
+        const Eigen::Matrix2d dq = map.scale * (s * Eigen::Matrix2d::Identity() +
+                                                d * (2 * map.k1 + 4 * map.k2 * r2) * d.transpose());
+        Eigen::Matrix<double, 2, 8> dd = Eigen::Matrix<double, 2, 8>::Zero();
+        dd.row(0) << p[k].x(), p[k].y(), 1, 0, 0, 0, -d.x() * p[k].x(), -d.x() * p[k].y();
+        dd.row(1) << 0, 0, 0, p[k].x(), p[k].y(), 1, -d.y() * p[k].x(), -d.y() * p[k].y();
+        Eigen::Matrix<double, 2, 10> j;
+        j << dq * dd / h.z(), map.scale * r2 * d, map.scale * r2 * r2 * d;
+        A += j.transpose() * j;
+        b += j.transpose() * (q[k] - predicted);
+      }
+      // Weak prior: coefficients of the order of one are far beyond any lens over half a diagonal.
+      const double prior = 1e-4 * map.scale * map.scale;
+      A(8, 8) += 1e-6 * prior;
+      A(9, 9) += 1e-6 * prior;
+      // Scale the unknowns: the third row of H carries 1 / length.
+      const Eigen::Matrix<double, 10, 1> unit =
+          A.diagonal().cwiseMax(1e-300).cwiseSqrt().cwiseInverse();
+      const Eigen::Matrix<double, 10, 10> scaled = unit.asDiagonal() * A * unit.asDiagonal();
+      const Eigen::Matrix<double, 10, 1> step =
+          unit.asDiagonal() * scaled.ldlt().solve(unit.asDiagonal() * b);
+      if (!step.allFinite()) return centroids;
+      for (int k = 0; k < 8; ++k) map.H(k / 3, k % 3) += step[k];
+      map.k1 += step[8];
+      map.k2 += step[9];
+    }
+    double moved = 0;
+    for (std::size_t k = 0; k < p.size(); ++k) {
+      Eigen::Vector2d bias, predicted;
+      if (!CentroidBias(map, p[k], radius, &bias) || !map(p[k], &predicted, nullptr))
+        return centroids;
+      moved = std::max(moved, (centroids[k] - bias - q[k]).norm());
+      q[k] = centroids[k] - bias;
+      (*residual)[k] = (q[k] - predicted).norm();
+    }
+    if (moved < 1e-4) break;
+  }
+  return q;
+}
+
+}  // namespace calibration
+
+std::optional<Eigen::Vector2d> DiscBias(const Camera& camera, const Eigen::Isometry3d& X_CG,
+                                        const Board& board, int id) {
+  const auto map = [&](const Eigen::Vector2d& p, Eigen::Vector2d* q, Eigen::Matrix2d* dq_dp) {
+    Eigen::Matrix<double, 2, 3> dq;
+    const auto projected = Project(camera, X_CG * Eigen::Vector3d(p.x(), p.y(), 0), &dq);
+    if (!projected) return false;
+    *q = *projected;
+    if (dq_dp != nullptr) *dq_dp = dq * X_CG.linear().leftCols<2>();
+    return true;
+  };
+  Eigen::Vector2d bias;
+  if (!calibration::CentroidBias(map, PointOnBoard(board, id).head<2>(), board.disc_diameter / 2,
+                                 &bias))
+    return std::nullopt;
+  return bias;
+}
+
+}  // namespace impactlab

@@ -1,0 +1,166 @@
+#include "data/cache/stage_cache.h"
+
+#include <fmt/format.h>
+#include <link.h>
+#include <signal.h>
+#include <sys/stat.h>
+
+#include <atomic>
+#include <cerrno>
+#include <cstdio>
+#include <mutex>
+#include <set>
+#include <utility>
+
+#include "data/cache/provenance.h"
+#include "data/files/atomic_file.h"
+
+namespace impactlab {
+namespace {
+
+constexpr std::size_t kDigits = 64;  // of a SHA-256 in hexadecimal
+
+std::atomic<StageCache*> current = nullptr;
+
+// Size and time of a file to the nanosecond, or nothing.
+std::string Stamp(const char* path) {
+  struct stat found = {};
+  if (::stat(path, &found) != 0) return "";
+  return fmt::format("{} {} {}.{:09}\n", path, found.st_size, found.st_mtim.tv_sec,
+                     found.st_mtim.tv_nsec);
+}
+
+// The program and every library it has loaded: another release of one of them may give another last
+// digit.
+std::string Program() {
+  std::string text = ProgramVersion() + "\n";
+  ::dl_iterate_phdr(
+      [](dl_phdr_info* info, std::size_t, void* out) {
+        const bool itself = info->dlpi_name == nullptr || *info->dlpi_name == 0;
+        *static_cast<std::string*>(out) += Stamp(itself ? "/proc/self/exe" : info->dlpi_name);
+        return 0;
+      },
+      &text);
+  return text;
+}
+
+}  // namespace
+
+struct StageCache::State {
+  std::filesystem::path folder;
+  bool force = false;
+  std::string program = Program();
+  StageCache* before = nullptr;
+  mutable std::mutex mutex;
+  std::map<std::string, StageCount> counts;
+  std::set<std::filesystem::path> used;
+  std::map<std::string, std::string> hashes;  // by stamp
+
+  std::filesystem::path File(const std::string& stage, const std::string& key) const {
+    return folder / (stage + "-" + key.substr(0, 40));
+  }
+};
+
+StageCache::StageCache(std::filesystem::path folder, bool force)
+    : state_(std::make_unique<State>()) {
+  state_->folder = std::move(folder);
+  state_->force = force;
+  state_->before = current.exchange(this);
+}
+
+StageCache::~StageCache() { current = state_->before; }
+
+StageCache* StageCache::Current() { return current; }
+
+std::string StageCache::Key(const std::string& stage, std::string_view inputs) const {
+  return Sha256(fmt::format("{}\n{}\n{}", stage, state_->program, inputs));
+}
+
+std::optional<std::string> StageCache::Find(const std::string& stage, const std::string& key) {
+  const std::filesystem::path file = state_->File(stage, key);
+  {
+    const std::lock_guard lock(state_->mutex);
+    state_->used.insert(file);
+  }
+  std::error_code absent;
+  if (state_->force || !std::filesystem::is_regular_file(file, absent)) return std::nullopt;
+  try {
+    std::string text = ReadFile(file);
+    if (text.size() < kDigits) return std::nullopt;
+    const std::string hash = text.substr(0, kDigits);
+    text.erase(0, kDigits);
+    if (Sha256(text) != hash) return std::nullopt;
+    return text;
+  } catch (const DataError&) {
+    return std::nullopt;
+  }
+}
+
+void StageCache::Keep(const std::string& stage, const std::string& key, std::string_view bytes) {
+  constexpr bool kToDisk = false;  // its hash tells an entry that a crash of the machine cut short
+  WriteFile(state_->File(stage, key), Sha256(bytes) + std::string(bytes), kToDisk);
+}
+
+void StageCache::Count(const std::string& stage, bool reused) {
+  const std::lock_guard lock(state_->mutex);
+  ++(reused ? state_->counts[stage].reused : state_->counts[stage].made);
+}
+
+std::map<std::string, StageCount> StageCache::Counts() const {
+  const std::lock_guard lock(state_->mutex);
+  return state_->counts;
+}
+
+void StageCache::Prune() {
+  const std::lock_guard lock(state_->mutex);
+  std::error_code error;
+  std::vector<std::filesystem::path> unused;
+  for (const auto& entry : std::filesystem::directory_iterator(state_->folder, error))
+    if (!state_->used.contains(entry.path())) unused.push_back(entry.path());
+  for (const std::filesystem::path& file : unused) std::filesystem::remove(file, error);
+  // What a process left that was killed while it wrote: .impactlab-PROCESS-NUMBER.tmp.
+  unused.clear();
+  // What lies beside the run may be anything: folders nobody may read are passed over, and so is
+  // what goes while it is looked at.
+  auto at = std::filesystem::recursive_directory_iterator(
+      state_->folder.parent_path(), std::filesystem::directory_options::skip_permission_denied,
+      error);
+  for (; !error && at != std::filesystem::end(at); at.increment(error)) {
+    const std::string name = at->path().filename().string();
+    int process = 0, number = 0;
+    char end = 0;
+    if (std::sscanf(name.c_str(), ".impactlab-%d-%d.tm%c", &process, &number, &end) == 3 &&
+        end == 'p' && ::kill(process, 0) != 0 && errno == ESRCH)
+      unused.push_back(at->path());
+  }
+  for (const std::filesystem::path& file : unused) std::filesystem::remove(file, error);
+}
+
+std::string StageCache::Sha256Of(const std::filesystem::path& path) {
+  const std::string stamp = Stamp(path.c_str());
+  {
+    const std::lock_guard lock(state_->mutex);
+    const auto found = state_->hashes.find(stamp);
+    if (!stamp.empty() && found != state_->hashes.end()) return found->second;
+  }
+  std::string hash;
+  try {
+    hash = Sha256File(path);
+  } catch (const DataError&) {  // what cannot be read is the same as nothing for the stage
+  }
+  const std::lock_guard lock(state_->mutex);
+  state_->hashes[stamp] = hash;
+  return hash;
+}
+
+std::vector<std::pair<std::string, std::string>> ContentOf(
+    const std::vector<std::filesystem::path>& files) {
+  std::vector<std::pair<std::string, std::string>> out;
+  StageCache* const cache = StageCache::Current();
+  if (cache == nullptr) return out;
+  for (const std::filesystem::path& file : files)
+    out.emplace_back(file.string(), file.empty() ? "" : cache->Sha256Of(file));
+  return out;
+}
+
+}  // namespace impactlab

@@ -1,0 +1,103 @@
+#pragma once
+// The likelihood of (mu_k, e) and of the scatter, and its maximum; private to the impact room.
+//
+// The residual of an event is noisy through its minus state, plus state and lever (linearised
+// errors in variables: N_i), and its impulse scatters from event to event: S_i = N_i + diag(s_t^2,
+// (s_t^2,) s_n^2) + s_mu^2 C_i. C_i is the second moment of the impulse's response to a friction
+// that varies by one unit from event to event: events that slide scatter with their friction,
+// events that stick do not, and a scatter common to both would be too small for the ones that tell
+// mu and too large for the others.
+
+#include <Eigen/Core>
+#include <array>
+#include <vector>
+
+#include "impact/identify/detail/event_residual.h"
+#include "impact/identify/detail/variance.h"
+
+namespace impactlab::impact {
+
+inline constexpr double kMuMax = 20;            // friction above which nothing is tried
+inline constexpr double kSmallFriction = 0.05;  // friction below it scatters as if it were as large
+// Fewer events tell no tails: one of them met exactly makes heavy tails likelier whatever the
+// others do.
+inline constexpr int kLeastForTails = 6;
+// Levels of the first scan and of the search for further valleys. Mode boundaries crowd at small
+// friction.
+inline const std::vector<double> kMuLevels{0,   0.03, 0.07, 0.12, 0.19, 0.28,
+                                           0.4, 0.55, 0.75, 1,    1.5,  3};
+inline const std::vector<double> kELevels{0.1, 0.35, 0.6, 0.85};
+
+struct FitTask {
+  const std::vector<PreparedEvent>* events = nullptr;
+  std::vector<double> multiplicity;  // of each event; resampled by the bootstrap
+  RestitutionLaw law = RestitutionLaw::kEnergetic;
+  double mu_s_floor = 0;  // static friction is max(mu_k, this)
+  bool fit_discrepancy = true;
+  // that the scatter of each group may be, besides MostScatter
+  std::array<double, kMaxGroups> most{1e3, 1e3, 1e3, 1e3};
+  // of the response to varied friction; 0: as large as the scatter of friction that a fit is
+  // started with
+  double friction_step = 0;
+  // 1: one scatter for all components; 2: s_t, s_n; 3: and s_mu; 4: and s_e
+  int n_groups = 4;
+  Shape shape;
+};
+
+struct FitPoint {
+  double mu = 0, e = 0.5;
+  std::vector<double> log_s;  // of each group
+  double cost = 0;            // half of -2 log L of the impulses given the couples
+  double friction_step = 0;   // that its scatter shapes were found with
+  std::vector<EventAt> at;
+  std::vector<Mat> S;  // total covariance of each event
+  bool ok = false;
+};
+
+ImpactModel ModelAt(const FitTask& task, double mu, double e, double e_t = 0);
+// Fits the scatter s_c of the couples, which no coefficient explains, and sets what the impulses
+// need of it. Returns half of -2 log L.
+double FitCouple(std::vector<PreparedEvent>& events, const IdentifyOptions& options, double& s_c);
+// How much of the scatter's shape so many events can tell apart. A scatter of its own for each
+// component of few events ends at zero where the coefficients meet that component all but exactly.
+int ScatterGroups(int n);
+// Step of friction over which the response to its scatter is taken at `mu`.
+double FrictionStep(const FitTask& task, double mu, const std::vector<double>& log_s);
+// Shapes C_i of the scatter of one event, of each group.
+std::array<Mat, kMaxGroups> ScatterShapes(const FitTask& task, const PreparedEvent& event,
+                                          const EventAt& at, double mu, double e,
+                                          const std::vector<double>& log_s, int n_groups,
+                                          double e_t = 0);
+// The most that each group's scatter may be where friction is `mu`.
+std::array<double, kMaxGroups> MostScatter(double mu);
+// Residuals, noise and best scatter at a fixed (mu, e). `with_noise` false leaves out the noise,
+// which a coarse scan can do without.
+FitPoint EvaluateAt(const FitTask& task, double mu, double e, std::vector<double> log_s,
+                    bool with_noise = true);
+// Minimum from `start` over the free parameters and the scatter, to `tolerance` in cost.
+FitPoint FitFrom(const FitTask& task, const FitPoint& start, bool free_mu, bool free_e,
+                 double tolerance);
+
+// Best optimum of several descents: the user's guess and, with `scan`, the valleys of a coarse scan
+// across the mode boundaries.
+struct Optimum {
+  FitPoint best;  // not ok where nothing could be evaluated
+  int starts = 0, agreeing = 0;
+};
+Optimum FitBest(const FitTask& task, const ImpactModel& start, bool scan);
+
+// A range of static friction within which no event changes its path, and the best cost there.
+struct StaticLevel {
+  double lower = 0, upper = 0, cost = 0;  // upper may be infinite
+};
+// Fits static friction: only its order among the critical ratios |A_tn| / A_tt of the events
+// matters, so every range between them is tried. Leaves the best range in `task` and its optimum in
+// `best`; a single level means that nothing depends on it.
+std::vector<StaticLevel> FitStaticFriction(FitTask& task, FitPoint& best);
+
+// Cost at (mu, e) with the covariances S_i held at those of `at`, and its gradient by (mu, e): what
+// the descents see. For tests.
+double CostAt(const FitTask& task, const FitPoint& at, double mu, double e,
+              Eigen::Vector2d* gradient);
+
+}  // namespace impactlab::impact

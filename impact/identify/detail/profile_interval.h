@@ -1,0 +1,125 @@
+#pragma once
+// Uncertainty of a fit: covariance, calibrated profile intervals, leave-one-out shifts and the
+// bootstrap; private to the impact room.
+
+#include <Eigen/Core>
+#include <array>
+#include <cstdint>
+#include <functional>
+#include <vector>
+
+#include "impact/identify/detail/law_fit.h"
+
+namespace impactlab::impact {
+
+// Inverse of H on the parameters that have curvature, zero elsewhere and where they cannot be told
+// apart.
+Eigen::MatrixXd InverseWhere(const Eigen::MatrixXd& H, const std::vector<bool>& informed);
+
+// What one cluster of observations (a recording, a group) adds to the score and to the curvature of
+// half the deviance.
+struct ClusterShare {
+  Eigen::VectorXd score;
+  Eigen::MatrixXd curvature;
+};
+
+inline constexpr double kLeastDof = 3;
+// Covariance of parameters by the leave-one-cluster-out jackknife to first order (a sandwich with
+// its small-sample correction), cut short to `by_model` where few clusters inform a parameter and
+// by the share of the variance that is scatter, with the degrees of freedom behind it, `least_dof`
+// at least.
+struct ClusterCovariance {
+  Eigen::MatrixXd covariance;
+  Eigen::VectorXd variance_ratio;  // over what the curvature alone says
+  Eigen::VectorXd dof;
+};
+ClusterCovariance CovarianceOfClusters(const Eigen::MatrixXd& curvature,
+                                       const std::vector<bool>& informed,
+                                       const std::vector<ClusterShare>& clusters,
+                                       const Eigen::MatrixXd& by_model, double scatter_share,
+                                       const Eigen::VectorXd& model_dof,
+                                       double least_dof = kLeastDof);
+
+// Share of an event's variance that is scatter.
+double ScatterShare(const PreparedEvent& event, const EventAt& at, const Mat& S);
+
+// What the events say about (mu, e) near an optimum. The covariance is that of clusters, the
+// recordings: it holds whatever the scatter's distribution, also where sliding events scatter
+// otherwise than sticking ones. Where measurement noise explains the residuals its known size is
+// used instead, in proportion.
+struct Information {
+  Eigen::Matrix2d curvature = Eigen::Matrix2d::Zero();  // of half the deviance by (mu, e)
+  // total; zero rows for a parameter without curvature
+  Eigen::Matrix2d covariance = Eigen::Matrix2d::Zero();
+  std::vector<Eigen::Vector2d> score;  // of each event
+  std::vector<Eigen::Matrix2d> event_curvature;
+  std::array<bool, 2> informed{};              // has curvature
+  std::array<double, 2> variance_ratio{1, 1};  // covariance over what the curvature alone says
+  // effective recordings behind the covariance, minus 1
+  std::array<double, 2> dof{1, 1};
+  // that tell one scatter, and the coefficients that take from them
+  double residuals = 1, fitted = 1;
+  // share of the variance that is scatter, not measurement noise
+  double scatter_share = 0;
+};
+Information InformationAt(const FitTask& task, const FitPoint& point);
+
+// Covariance of (mu, e) from the measurement noise alone, at the optimum.
+Eigen::Matrix2d NoiseOnlyCovariance(const FitTask& task, const FitPoint& point);
+
+// Deviance at the ends of the 95 % interval of parameter k: what normal residuals of unknown
+// variance need so that a likelihood interval is Student's, with the variance and degrees of
+// freedom of `information`.
+double IntervalThreshold(const Information& information, int k);
+
+// How much an interval is one of unknown variance (1) or of known noise (0).
+double ScatterWeight(const Information& information);
+
+// Student's quantile that goes with that threshold.
+double IntervalQuantile(const Information& information, int k);
+
+// Profile of the deviance over one parameter (0 mu, 1 e).
+class Profile {
+ public:
+  Profile(const FitTask& task, const FitPoint& best, int parameter);
+  // >= 0; continues from the nearest point already computed.
+  double operator()(double value);
+  // What goes with IntervalThreshold: where measurement noise explains the residuals the scatter
+  // may not grow, for it would excuse a wrong value; where scatter does, it is fitted anew; in
+  // proportion between.
+  double Calibrated(double value, const Information& information);
+  double best_value() const { return parameter_ == 0 ? best_.mu : best_.e; }
+  // Lowest point met, when it lies below the optimum it was given.
+  bool FoundBetter(FitPoint& point) const;
+
+ private:
+  const FitPoint& Nearest(double value) const;
+
+  const FitTask& task_;
+  const FitPoint& best_;
+  int parameter_;
+  std::vector<FitPoint> points_;
+  std::vector<std::pair<double, double>> known_, held_;
+};
+
+struct ProfileInterval {
+  double lower = 0, upper = 0;
+  // the deviance stays below the threshold up to the bound
+  bool lower_open = false, upper_open = false;
+};
+// Outermost crossings of `threshold` by a deviance that is 0 at `centre`, between the bounds:
+// `levels` are tried beyond the first crossing on either side, for a profile with more than one
+// valley.
+ProfileInterval FindInterval(const std::function<double(double)>& profile, double centre,
+                             double lower_bound, double upper_bound, double step, double threshold,
+                             const std::vector<double>& levels);
+
+// Shift of (mu, e) when an event is left out.
+Eigen::Vector2d LeaveOneOut(const Information& information, int event);
+
+// Standard deviations of (mu, e) over resamples of whole recordings.
+std::vector<double> BootstrapOverRecordings(const FitTask& task, const FitPoint& best,
+                                            int resamples, std::uint64_t seed,
+                                            const std::function<void(double)>& progress);
+
+}  // namespace impactlab::impact

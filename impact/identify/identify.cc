@@ -1,0 +1,409 @@
+#include "impact/identify/identify.h"
+
+#include <fmt/format.h>
+
+#include <Eigen/Dense>
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <limits>
+#include <memory>
+#include <optional>
+#include <utility>
+
+#include "data/base/infinity.h"
+#include "data/statistics/statistics.h"
+#include "impact/identify/detail/law_fit.h"
+#include "impact/identify/detail/profile_interval.h"
+
+namespace impactlab {
+namespace {
+
+using impact::FitPoint;
+using impact::FitTask;
+using impact::Information;
+using impact::PreparedEvent;
+using impact::Profile;
+using impact::StaticLevel;
+
+constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
+
+const char* LikelihoodName(Likelihood likelihood) {
+  switch (likelihood) {
+    case Likelihood::kGaussian:
+      return "gaussian";
+    case Likelihood::kStudentT:
+      return "student_t";
+    case Likelihood::kContamination:
+      return "contamination";
+    case Likelihood::kAdaptive:
+      return "adaptive";
+  }
+  return "";
+}
+
+// Standard deviation of the ordinary scatter of one component: squares beyond the 99 % point of the
+// normal count as that point, so that a wild event does not inflate it, while no likelihood's own
+// idea of its tails enters.
+double OrdinaryScatter(const std::vector<double>& r, const std::vector<double>& noise) {
+  // chi-square(1) 99 % point; mean of min(chi-square(1), cap)
+  constexpr double kCap = 6.6349, kMean = 0.9230;
+  const auto excess = [&](double variance) {
+    double sum = 0;
+    for (std::size_t i = 0; i < r.size(); ++i)
+      sum += std::min(r[i] * r[i] / std::max(noise[i] + variance, 1e-300), kCap);
+    return sum / r.size() - kMean;
+  };
+  double low = 0, high = 1e-18;
+  if (r.empty() || excess(1e-18) <= 0) return 0;
+  while (excess(high) > 0 && high < 1e6) high *= 16;
+  for (int i = 0; i < 80; ++i) (excess(0.5 * (low + high)) > 0 ? low : high) = 0.5 * (low + high);
+  return std::sqrt(high);
+}
+
+Discrepancy ScatterOf(const std::vector<PreparedEvent>& events, const FitPoint& best) {
+  std::vector<double> r_t, N_t, r_n, N_n, r_c, N_c;
+  for (std::size_t i = 0; i < events.size(); ++i) {
+    const impact::EventAt& at = best.at[i];
+    const int last = events[i].dim - 1;
+    for (int k = 0; k < last && !events[i].no_demand; ++k) {
+      r_t.push_back(at.r[k]);
+      N_t.push_back(at.N(k, k));
+    }
+    r_n.push_back(at.r[last]);
+    N_n.push_back(at.N(last, last));
+    for (int k = 0; k < events[i].dim_c; ++k) {
+      r_c.push_back(events[i].z_c[k]);
+      N_c.push_back(events[i].N_cc(k, k));
+    }
+  }
+  const double n = static_cast<double>(events.size());
+  // one coefficient takes its share of each residual
+  const double correction = std::sqrt(n / std::max(1.0, n - 1));
+  return {correction * OrdinaryScatter(r_t, N_t), correction * OrdinaryScatter(r_n, N_n),
+          OrdinaryScatter(r_c, N_c)};
+}
+
+void NotIdentifiable(ParameterEstimate& p, const std::string& reason, double upper) {
+  p.value = p.sd = kNaN;
+  p.lower95 = 0;
+  p.upper95 = upper;
+  p.identifiable = false;
+  p.reason = reason;
+}
+
+// Verdict on friction from its profile.
+void JudgeFriction(Profile& profile, const impact::ProfileInterval& interval, const FitPoint& best,
+                   double threshold, ParameterEstimate& mu) {
+  const auto sticks = [](int digit) { return digit == 1 || digit == 3 || digit == 5; };
+  mu.lower95 = interval.lower_open ? 0 : interval.lower;
+  mu.upper95 = interval.upper;
+  // A verdict of "identifiable" asks for clearly more than the interval does: where every event
+  // truly sticks, the lowest of many kinks in the profile falls below its plateau by more than a
+  // chi-square of one degree of freedom would.
+  constexpr double kClearly = 2.2;
+  // Where one impact alone slides at the optimum, and it may do so only to explain what it happens
+  // to differ by: the scatter of all others shrinks with it, so that the plateau lies higher than
+  // one event's own misfit. True sliding lifts it beyond this.
+  constexpr double kAlone = 10;
+  const auto sliding = std::count_if(best.at.begin(), best.at.end(),
+                                     [&](const impact::EventAt& at) { return !sticks(at.digit); });
+  const double at_infinity = profile(impact::kMuMax);
+  const bool open =
+      interval.upper_open || at_infinity < (sliding < 2 ? kAlone : kClearly) * threshold;
+  if (open) mu.upper95 = kInfinity;
+  mu.identifiable = !open;
+  if (open && interval.lower_open) {
+    NotIdentifiable(mu,
+                    "no tangential demand: no event slides and none needs friction to stick, so "
+                    "that every mu_k agrees with the data",
+                    kInfinity);
+  } else if (open) {
+    mu.reason = std::string(sliding == 0   ? "every event sticks"
+                            : sliding == 1 ? "one impact alone slides, by little"
+                                           : "almost every event sticks") +
+                ": mu_k is bounded below only";
+    mu.value = mu.sd = kNaN;
+  } else if (interval.lower_open) {
+    mu.reason = "slides freely: mu_k agrees with zero and is bounded above only";
+  }
+}
+
+// Values, intervals and verdicts. `best` moves where the profiles meet a deeper valley than the
+// starts did; then they begin again from there.
+void SetIntervals(FitTask task, FitPoint& best, ParameterEstimate& mu, ParameterEstimate& e) {
+  std::vector<double> levels = impact::kMuLevels;
+  levels.push_back(impact::kMuMax);
+  constexpr int kAttempts = 4;
+  for (int attempt = 0; attempt < kAttempts; ++attempt) {
+    // One step for the whole profile: where each point has its own, a kink within one step and
+    // beyond the next lets it jump.
+    task.friction_step = best.friction_step;
+    const Information info = InformationAt(task, best);
+    const double mu_threshold = impact::IntervalThreshold(info, 0),
+                 e_threshold = impact::IntervalThreshold(info, 1);
+    Profile mu_profile(task, best, 0), e_profile(task, best, 1);
+    const auto step = [&](int k) {
+      return info.informed[k] ? std::clamp(2 * std::sqrt(info.covariance(k, k)), 1e-9, 0.2) : 0.05;
+    };
+    const impact::ProfileInterval mu_interval =
+        impact::FindInterval([&](double mu) { return mu_profile.Calibrated(mu, info); }, best.mu, 0,
+                             impact::kMuMax, step(0), mu_threshold, levels);
+    const impact::ProfileInterval e_interval =
+        impact::FindInterval([&](double e) { return e_profile.Calibrated(e, info); }, best.e, 0, 1,
+                             step(1), e_threshold, {});
+    FitPoint better = best;
+    const bool moved = attempt + 1 < kAttempts &&
+                       (mu_profile.FoundBetter(better) || e_profile.FoundBetter(better));
+    if (moved) {
+      best = FitFrom(task, better, true, true, 1e-7);
+      continue;
+    }
+    mu.value = best.mu;
+    e.value = best.e;
+    JudgeFriction(mu_profile, mu_interval, best, mu_threshold, mu);
+    e.lower95 = e_interval.lower;
+    e.upper95 = e_interval.upper;
+    e.identifiable = !(e_interval.lower_open && e_interval.upper_open);
+    e.reason = !e.identifiable         ? "every coefficient agrees with the data"
+               : e_interval.lower_open ? "agrees with zero: bounded above only"
+               : e_interval.upper_open ? "agrees with one: bounded below only"
+                                       : "";
+    return;
+  }
+}
+
+void FillGrid(const FitTask& task, const FitPoint& best, int points, LawFit& fit) {
+  const auto span = [](const ParameterEstimate& p, double low_bound, double high_bound) {
+    const double low = p.lower95,
+                 high = std::isfinite(p.upper95) ? p.upper95 : std::max(1.0, 2 * p.lower95);
+    const double margin = 0.5 * (high - low);
+    return Interval{std::max(low_bound, low - margin), std::min(high_bound, high + margin)};
+  };
+  const Interval mu_span = span(fit.parameters[0], 0, impact::kMuMax),
+                 e_span = span(fit.parameters[1], 0, 1);
+  fit.grid_deviance.resize(points, points);
+  for (int i = 0; i < points; ++i) {
+    const double share = i / (points - 1.0);
+    fit.grid_mu.push_back(mu_span.lower + share * (mu_span.upper - mu_span.lower));
+    fit.grid_e.push_back(e_span.lower + share * (e_span.upper - e_span.lower));
+  }
+  for (int i = 0; i < points; ++i) {
+    for (int j = 0; j < points; ++j) {
+      const FitPoint point = EvaluateAt(task, fit.grid_mu[i], fit.grid_e[j], best.log_s);
+      fit.grid_deviance(i, j) = std::max(0.0, 2 * (point.cost - best.cost));
+    }
+  }
+}
+
+// Static friction as the third parameter: all that impacts can tell is between which two critical
+// ratios it lies.
+void AddStaticFriction(const std::vector<StaticLevel>& levels, double mu_k, LawFit& fit) {
+  ParameterEstimate mu_s;
+  mu_s.name = "mu_s";
+  mu_s.lower95 = mu_k;
+  if (levels.size() < 2) {
+    mu_s.reason =
+        "no event tells sticking from slipping again: any mu_s above mu_k agrees with the data";
+  } else {
+    const auto best = std::min_element(
+        levels.begin(), levels.end(), [](const auto& a, const auto& b) { return a.cost < b.cost; });
+    const double limit = best->cost + 0.5 * ChiSquareQuantile(0.95, 1);
+    mu_s.lower95 = kInfinity;
+    mu_s.upper95 = 0;
+    for (const StaticLevel& level : levels) {
+      if (level.cost > limit) continue;
+      mu_s.lower95 = std::min(mu_s.lower95, level.lower);
+      mu_s.upper95 = std::max(mu_s.upper95, level.upper);
+    }
+    mu_s.identifiable = std::isfinite(mu_s.upper95);
+    if (mu_s.identifiable) {
+      mu_s.value = std::isfinite(best->upper) ? 0.5 * (best->lower + best->upper) : best->lower;
+      mu_s.reason =
+          "known to lie between critical ratios of the events; any value between fits alike";
+    } else {
+      mu_s.reason = "every event that stops sticks: mu_s is bounded below only";
+    }
+  }
+  fit.parameters.push_back(mu_s);
+  for (Eigen::MatrixXd* covariance : {&fit.covariance, &fit.covariance_noise_only}) {
+    const Eigen::MatrixXd two = *covariance;
+    covariance->setConstant(3, 3, kNaN);
+    covariance->topLeftCorner(2, 2) = two;
+  }
+  for (EventInfluence& influence : fit.influence) influence.shift.push_back(0);
+  if (!fit.sd_bootstrap.empty()) fit.sd_bootstrap.push_back(kNaN);
+}
+
+// Everything prepared and fitted under one likelihood. The task points to the events: where they
+// are they stay.
+struct RigSolution {
+  std::vector<PreparedEvent> prepared;
+  double couple_cost = 0;
+  std::optional<FitTask> task;
+  impact::Optimum optimum;
+  double cost() const { return optimum.best.ok ? optimum.best.cost + couple_cost : kInfinity; }
+};
+
+std::unique_ptr<RigSolution> Try(std::vector<PreparedEvent> prepared, const ImpactModel& start,
+                                 const IdentifyOptions& options, bool scan) {
+  auto attempt = std::make_unique<RigSolution>();
+  attempt->prepared = std::move(prepared);
+  const int n = static_cast<int>(attempt->prepared.size());
+  double s_c = 0;
+  attempt->couple_cost = FitCouple(attempt->prepared, options, s_c);
+  attempt->task.emplace(
+      FitTask{.events = &attempt->prepared,
+              .multiplicity = std::vector<double>(static_cast<std::size_t>(n), 1.0),
+              .law = start.law,
+              .fit_discrepancy = options.fit_discrepancy && n > 1,
+              .n_groups = impact::ScatterGroups(n),
+              .shape = impact::Shape(options, attempt->prepared.front().dim)});
+  attempt->optimum = FitBest(*attempt->task, start, scan);
+  return attempt;
+}
+
+// The fit under the likelihood that was asked for, or under the likelier one; `options` then names
+// it.
+std::unique_ptr<RigSolution> Settle(const std::vector<PreparedEvent>& prepared,
+                                    const ImpactModel& start, IdentifyOptions* options) {
+  if (options->likelihood != Likelihood::kAdaptive)
+    return Try(prepared, start, *options, options->intervals);
+  if (prepared.size() < impact::kLeastForTails) {
+    options->likelihood = Likelihood::kGaussian;
+    return Try(prepared, start, *options, options->intervals);
+  }
+  options->likelihood = Likelihood::kStudentT;
+  std::unique_ptr<RigSolution> heavy = Try(prepared, start, *options, options->intervals);
+  if (!heavy->optimum.best.ok) return heavy;
+  IdentifyOptions normal = *options;
+  normal.likelihood = Likelihood::kGaussian;
+  const FitPoint& found = heavy->optimum.best;
+  std::unique_ptr<RigSolution> light =
+      Try(prepared, ModelAt(*heavy->task, found.mu, found.e), normal, false);
+  if (!(light->cost() < heavy->cost())) return heavy;
+  light->optimum.starts = heavy->optimum.starts;
+  light->optimum.agreeing = heavy->optimum.agreeing;
+  *options = normal;
+  return light;
+}
+
+}  // namespace
+
+IdentifyOptions WithLikelihoodOf(const LawFit& fit, IdentifyOptions options) {
+  for (const Likelihood likelihood :
+       {Likelihood::kGaussian, Likelihood::kStudentT, Likelihood::kContamination})
+    if (fit.likelihood == LikelihoodName(likelihood)) options.likelihood = likelihood;
+  return options;
+}
+
+LawFit Identify(std::span<const ImpactEvent> events, const Body& body, ImpactModel start,
+                const IdentifyOptions& as_asked) {
+  IdentifyOptions options = as_asked;
+  LawFit fit;
+  fit.law = LawName(start.law);
+  fit.likelihood = LikelihoodName(options.likelihood);
+  fit.parameters.resize(2);
+  fit.parameters[0].name = "mu_k";
+  fit.parameters[1].name = CoefficientName(start.law);
+  ParameterEstimate &mu = fit.parameters[0], &e = fit.parameters[1];
+  e.upper95 = 1;
+  fit.covariance = fit.covariance_noise_only = Eigen::Matrix2d::Constant(kNaN);
+
+  const std::vector<PreparedEvent> all = impact::PrepareEvents(events, body);
+  const int n = static_cast<int>(all.size());
+  if (n == 0) {
+    NotIdentifiable(mu, "no accepted event approaches the surface", kInfinity);
+    NotIdentifiable(e, "no accepted event approaches the surface", 1);
+    return fit;
+  }
+  const std::unique_ptr<RigSolution> attempt = Settle(all, start, &options);
+  fit.likelihood = LikelihoodName(options.likelihood);
+  const std::vector<PreparedEvent>& prepared = attempt->prepared;
+  FitTask& task = *attempt->task;
+  const impact::Optimum& optimum = attempt->optimum;
+  FitPoint best = optimum.best;
+  fit.n_starts = optimum.starts;
+  fit.n_starts_agreeing = optimum.agreeing;
+  if (!best.ok) {
+    NotIdentifiable(mu, "no friction and restitution could be evaluated on these events",
+                    kInfinity);
+    NotIdentifiable(e, mu.reason, 1);
+    return fit;
+  }
+
+  std::vector<StaticLevel> static_levels;
+  if (options.fit_mu_s) static_levels = impact::FitStaticFriction(task, best);
+  if (options.intervals) {
+    SetIntervals(task, best, mu, e);
+  } else {
+    mu.value = best.mu;
+    e.value = best.e;
+  }
+  const Information info = InformationAt(task, best);
+  if (!options.intervals) {
+    mu.identifiable = info.informed[0];
+    e.identifiable = info.informed[1];
+  }
+  fit.covariance = info.covariance;
+  fit.covariance_noise_only = NoiseOnlyCovariance(task, best);
+  if (n < 2 && options.fit_discrepancy) {
+    mu.reason = e.reason = "one event: its scatter cannot be told from its coefficients";
+    mu.identifiable = e.identifiable = false;
+    mu.lower95 = e.lower95 = 0;
+    mu.upper95 = kInfinity;
+    e.upper95 = 1;
+    fit.covariance.setConstant(kNaN);
+  }
+  for (int k = 0; k < 2; ++k) {
+    const double variance = fit.covariance(k, k);
+    if (!(variance > 0)) continue;
+    // By chance the few impacts may agree better than their noise allows.
+    double ratio = std::sqrt(std::max(1.0, fit.covariance_noise_only(k, k) / variance));
+    // Kinks beside the optimum make its curvature too good a judge: the interval knows them.
+    // One-sided intervals are no measure.
+    const ParameterEstimate& p = fit.parameters[k];
+    const bool two_sided = options.intervals && p.identifiable && p.lower95 > 0 &&
+                           p.upper95 < (k == 0 ? impact::kMuMax : 1.0);
+    if (two_sided)
+      ratio = std::max(ratio, 0.5 * (p.upper95 - p.lower95) / impact::IntervalQuantile(info, k) /
+                                  std::sqrt(variance));
+    fit.covariance.row(k) *= ratio;
+    fit.covariance.col(k) *= ratio;
+  }
+  for (int k = 0; k < 2; ++k) {
+    if (std::isnan(fit.parameters[k].value) || !info.informed[k]) {
+      fit.covariance.row(k).setConstant(kNaN);
+      fit.covariance.col(k).setConstant(kNaN);
+      fit.covariance_noise_only.row(k).setConstant(kNaN);
+      fit.covariance_noise_only.col(k).setConstant(kNaN);
+    }
+    fit.parameters[k].sd = std::sqrt(fit.covariance(k, k));
+    fit.parameters[k].sd_noise_only = std::sqrt(fit.covariance_noise_only(k, k));
+  }
+  if (options.fit_discrepancy && n > 1) fit.discrepancy = ScatterOf(prepared, best);
+  fit.loglik = -(best.cost + attempt->couple_cost);
+  fit.dof = n * (prepared.front().dim + prepared.front().dim_c) - 2 -
+            (task.fit_discrepancy ? (task.n_groups + 1) : 0);
+  if (options.influence) {
+    for (int i = 0; i < n; ++i) {
+      const Eigen::Vector2d shift = impact::LeaveOneOut(info, i);
+      EventInfluence influence{prepared[i].event->recording, prepared[i].event->impact, {}, 1};
+      influence.weight = task.shape(best.at[i].r.dot(best.S[i].llt().solve(best.at[i].r)))[1];
+      for (int k = 0; k < 2; ++k) {
+        const double sd = fit.parameters[k].sd;
+        influence.shift.push_back(sd > 0 ? shift[k] / sd : 0);
+      }
+      fit.influence.push_back(std::move(influence));
+    }
+  }
+  if (options.bootstrap > 1) {
+    fit.sd_bootstrap = impact::BootstrapOverRecordings(task, best, options.bootstrap, options.seed,
+                                                       options.progress);
+  }
+  if (options.grid > 1) FillGrid(task, best, options.grid, fit);
+  if (options.fit_mu_s) AddStaticFriction(static_levels, best.mu, fit);
+  return fit;
+}
+
+}  // namespace impactlab

@@ -1,0 +1,45 @@
+#include "impact/identify/impulse_predict.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+
+#include "data/base/error.h"
+#include "impact/law/planar_differences.h"
+
+namespace impactlab {
+
+ImpactDerivatives Differentiate(const PlanarContact& contact, const ImpulseModel& model) {
+  constexpr double kStep = 1e-6;
+  return impact::CentralDifferences(
+      contact, model.e_n, model.mu, kStep, [&](const PlanarContact& c, double e, double mu) {
+        ImpulseModel changed = model;
+        changed.e_n = e;
+        changed.mu = mu;
+        const ImpulseOutcome outcome = Apply(c, changed);
+        return impact::PlanarLawOutcome<std::string>{outcome.status, outcome.J_t, outcome.J_n,
+                                                     outcome.v_t,    outcome.v_n, outcome.bound};
+      });
+}
+
+std::optional<ImpulsePrediction> Predict(const ImpactEvent& event, const Body& body, ImpulseLaw law,
+                                         const LawFit& newton) {
+  if (newton.law != LawName(RestitutionLaw::kNewton))
+    throw ConfigError(fmt::format("{}'s law: found coefficients of '{}', allowed: those of newton",
+                                  LawName(law), newton.law));
+  const std::optional<PlanarContact> contact = PlanarPart(event.contact);
+  if (!contact || newton.parameters.size() < 2) return std::nullopt;
+  const double mu = newton.parameters[0].value, e = newton.parameters[1].value;
+  if (!std::isfinite(mu) || !std::isfinite(e)) return std::nullopt;
+  const ImpulseModel model{.law = law, .e_n = e, .mu = mu};
+  const ImpactDerivatives d = Differentiate(*contact, model);
+  if (d.status != SolveStatus::kOk) return std::nullopt;
+  ImpulsePrediction out;
+  out.motion = impact::PredictByImpulse(event, body, d, newton);
+  out.motion.outcome.J_F = d.J_F;
+  out.motion.outcome.v_plus_F = d.v_plus_F;
+  out.bound = Apply(*contact, model).bound;
+  return out;
+}
+
+}  // namespace impactlab

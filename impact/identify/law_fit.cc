@@ -1,0 +1,364 @@
+#include "impact/identify/detail/law_fit.h"
+
+#include <ceres/ceres.h>
+
+#include <Eigen/Dense>
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <numbers>
+
+namespace impactlab::impact {
+namespace {
+
+// Shape as a loss of Ceres, which minimises half of rho.
+class ShapeLoss : public ceres::LossFunction {
+ public:
+  ShapeLoss(const Shape& shape, double multiplicity) : shape_(shape), multiplicity_(multiplicity) {}
+  void Evaluate(double q, double rho[3]) const override {
+    const std::array<double, 3> value = shape_(q);
+    for (int i = 0; i < 3; ++i) rho[i] = multiplicity_ * value[i];
+  }
+
+ private:
+  Shape shape_;
+  double multiplicity_;
+};
+
+// Whitened impulse residual of one event as a function of mu and e, the noise linearised where the
+// round began.
+class EventCost : public ceres::CostFunction {
+ public:
+  EventCost(const FitTask& task, const PreparedEvent& event, const EventAt& at, const Mat& S)
+      : task_(task), event_(event), shift_(at.shift), L_(S.llt().matrixL()) {
+    set_num_residuals(event.dim);
+    mutable_parameter_block_sizes()->assign(2, 1);
+  }
+  bool Evaluate(double const* const* parameters, double* residuals,
+                double** jacobians) const override {
+    const EventAt at = EvaluateEvent(event_, ModelAt(task_, parameters[0][0], parameters[1][0]),
+                                     jacobians != nullptr ? Need::kDerivative : Need::kResidual);
+    if (!at.ok) return false;
+    const Vec r = L_.triangularView<Eigen::Lower>().solve(at.r - shift_);
+    std::copy(r.data(), r.data() + r.size(), residuals);
+    for (int k = 0; jacobians != nullptr && k < 2; ++k) {
+      if (jacobians[k] == nullptr) continue;
+      const Vec g = L_.triangularView<Eigen::Lower>().solve(at.G.col(k));
+      std::copy(g.data(), g.data() + g.size(), jacobians[k]);
+    }
+    return true;
+  }
+
+ private:
+  const FitTask& task_;
+  const PreparedEvent& event_;
+  Vec shift_;
+  Mat L_;
+};
+
+// Second moment of the impulse's response to friction at mu +- h, per unit of friction variance. A
+// derivative would jump where an event begins to stick; the finite step lets its share of the
+// scatter fade out instead.
+Mat FrictionResponse(const FitTask& task, const PreparedEvent& event, const EventAt& at, double mu,
+                     double e, double e_t, double h) {
+  const Vec here = at.r + at.shift;
+  const EventAt above = EvaluateEvent(event, ModelAt(task, mu + h, e, e_t), Need::kResidual);
+  if (!above.ok) return Mat::Zero(event.dim, event.dim);
+  const Vec up = (above.r - here) / h;
+  Vec down = up;
+  const double h_down = std::min(h, mu);
+  if (h_down > 0.1 * h) {
+    const EventAt below = EvaluateEvent(event, ModelAt(task, mu - h_down, e, e_t), Need::kResidual);
+    if (below.ok) down = (here - below.r) / h_down;
+  }
+  return 0.5 * (Mat(up.lazyProduct(up.transpose())) + Mat(down.lazyProduct(down.transpose())));
+}
+
+VarianceData ImpulseData(const FitTask& task, const FitPoint& point, int n_groups) {
+  VarianceData data;
+  for (std::size_t i = 0; i < point.at.size(); ++i) {
+    data.r.push_back(point.at[i].r);
+    data.N.push_back(point.at[i].N);
+    data.E.push_back(ScatterShapes(task, (*task.events)[i], point.at[i], point.mu, point.e,
+                                   point.log_s, n_groups));
+  }
+  data.multiplicity = task.multiplicity;
+  data.n_groups = n_groups;
+  data.most = MostScatter(point.mu);
+  for (std::size_t g = 0; g < data.most.size(); ++g)
+    data.most[g] = std::min(data.most[g], task.most[g]);
+  return data;
+}
+
+// One trust-region descent in (mu, e) with the noise and the scatter held.
+bool DescendCoefficients(const FitTask& task, const FitPoint& point, bool free_mu, bool free_e,
+                         double tolerance, double& mu, double& e) {
+  ceres::Problem::Options problem_options;
+  problem_options.disable_all_safety_checks = true;
+  ceres::Problem problem(problem_options);
+  problem.AddParameterBlock(&mu, 1);
+  problem.AddParameterBlock(&e, 1);
+  for (std::size_t i = 0; i < task.events->size(); ++i) {
+    if (task.multiplicity[i] == 0) continue;
+    problem.AddResidualBlock(new EventCost(task, (*task.events)[i], point.at[i], point.S[i]),
+                             new ShapeLoss(task.shape, task.multiplicity[i]), &mu, &e);
+  }
+  problem.SetParameterLowerBound(&mu, 0, 0);
+  problem.SetParameterUpperBound(&mu, 0, kMuMax);
+  problem.SetParameterLowerBound(&e, 0, 0);
+  problem.SetParameterUpperBound(&e, 0, 1);
+  if (!free_mu) problem.SetParameterBlockConstant(&mu);
+  if (!free_e) problem.SetParameterBlockConstant(&e);
+  ceres::Solver::Options options;
+  options.linear_solver_type = ceres::DENSE_QR;
+  options.logging_type = ceres::SILENT;
+  options.max_num_iterations = 30;
+  options.function_tolerance = 0.1 * tolerance / std::max(1.0, std::abs(point.cost));
+  options.parameter_tolerance = 1e-10;
+  options.gradient_tolerance = 1e-10;
+  ceres::Solver::Summary summary;
+  ceres::Solve(options, &problem, &summary);
+  return summary.IsSolutionUsable() && std::isfinite(mu) && std::isfinite(e);
+}
+
+}  // namespace
+
+std::array<Mat, kMaxGroups> ScatterShapes(const FitTask& task, const PreparedEvent& event,
+                                          const EventAt& at, double mu, double e,
+                                          const std::vector<double>& log_s, int n_groups,
+                                          double e_t) {
+  const int dim = task.shape.dim(), last = dim - 1;
+  std::array<Mat, kMaxGroups> E;
+  E.fill(Mat::Zero(dim, dim));
+  E[0].setIdentity();
+  if (n_groups > 1) {
+    E[0](last, last) = 0;
+    E[1](last, last) = 1;
+  }
+  if (n_groups > 2) {
+    E[2] = FrictionResponse(task, event, at, mu, e, e_t, FrictionStep(task, mu, log_s));
+  }
+  if (n_groups > 3) E[3] = at.G.col(1).lazyProduct(at.G.col(1).transpose());
+  return E;
+}
+
+double FrictionStep(const FitTask& task, double mu, const std::vector<double>& log_s) {
+  if (log_s.size() < 3) return 0;
+  const double wanted = task.friction_step > 0 ? task.friction_step : std::exp(log_s[2]);
+  return std::clamp(wanted, 2e-3, 0.3 * std::max(mu, kSmallFriction));
+}
+
+std::array<double, kMaxGroups> MostScatter(double mu) {
+  constexpr double kNoEnd = 1e3;
+  return {kNoEnd, kNoEnd, kMostFrictionScatter * std::max(mu, kSmallFriction),
+          kMostRestitutionScatter};
+}
+
+ImpactModel ModelAt(const FitTask& task, double mu, double e, double e_t) {
+  return {task.law, e, mu, std::max(mu, task.mu_s_floor), e_t};
+}
+
+FitPoint EvaluateAt(const FitTask& task, double mu, double e, std::vector<double> log_s,
+                    bool with_noise) {
+  FitPoint point;
+  point.mu = mu;
+  point.e = e;
+  point.ok = true;
+  const ImpactModel model = ModelAt(task, mu, e);
+  for (const PreparedEvent& event : *task.events) {
+    point.at.push_back(EvaluateEvent(event, model, with_noise ? Need::kNoise : Need::kResidual));
+    if (!with_noise) point.at.back().N = Mat::Zero(event.dim, event.dim);
+    point.ok = point.ok && point.at.back().ok;
+  }
+  const int n_groups = with_noise ? task.n_groups : std::min(task.n_groups, 2);
+  for (int g = static_cast<int>(log_s.size()); g < n_groups; ++g) {
+    if (g >= 2) {
+      log_s.push_back(std::log(g == 2 ? 0.1 * std::max(mu, kSmallFriction) : 0.02));
+      continue;
+    }
+    // Moments, bounded so that a wild event does not put the start far off.
+    double sum = 1e-12, count = 1e-6;
+    for (std::size_t i = 0; i < point.at.size() && point.ok; ++i) {
+      for (int k = 0; k < task.shape.dim(); ++k) {
+        if (n_groups > 1 && (k + 1 == task.shape.dim()) != (g == 1)) continue;
+        sum += task.multiplicity[i] * std::min(point.at[i].r[k] * point.at[i].r[k], 0.25);
+        count += task.multiplicity[i];
+      }
+    }
+    log_s.push_back(0.5 * std::log(sum / count));
+  }
+  log_s.resize(n_groups);
+  point.log_s = std::move(log_s);
+  point.cost = std::numeric_limits<double>::infinity();
+  if (!point.ok) return point;
+  const VarianceData data = ImpulseData(task, point, n_groups);
+  point.friction_step = FrictionStep(task, mu, point.log_s);
+  if (task.fit_discrepancy || !with_noise) {
+    FitVariance(data, task.shape, point.log_s);
+  } else {
+    point.log_s.assign(n_groups, std::log(kScatterFloor));
+  }
+  point.cost = VarianceCost(data, task.shape, point.log_s.data(), nullptr, nullptr);
+  point.ok = std::isfinite(point.cost);
+  for (std::size_t i = 0; i < data.N.size(); ++i) {
+    point.S.push_back(data.N[i]);
+    for (int g = 0; g < n_groups; ++g)
+      point.S.back() += ScatterVariance(point.log_s[g]) * data.E[i][g];
+  }
+  return point;
+}
+
+FitPoint FitFrom(const FitTask& task, const FitPoint& start, bool free_mu, bool free_e,
+                 double tolerance) {
+  FitPoint best = EvaluateAt(task, start.mu, start.e, start.log_s);
+  if (!free_mu && !free_e) return best;
+  // Coefficients and scatter are nearly orthogonal, so a few alternations do; each is a descent of
+  // the same cost but for the noise, which follows the coefficients.
+  constexpr int kRounds = 12;
+  for (int round = 0; round < kRounds && best.ok; ++round) {
+    double mu = best.mu, e = best.e;
+    if (!DescendCoefficients(task, best, free_mu, free_e, tolerance, mu, e)) break;
+    FitPoint next = EvaluateAt(task, mu, e, best.log_s);
+    if (!next.ok || !(next.cost < best.cost)) break;
+    const double gain = best.cost - next.cost;
+    best = std::move(next);
+    if (gain < tolerance) break;
+  }
+  return best;
+}
+
+double FitCouple(std::vector<PreparedEvent>& events, const IdentifyOptions& options, double& s_c) {
+  const int dim = events.front().dim_c;
+  const Shape shape(options, dim);
+  VarianceData data;
+  double start = 1e-12;
+  for (const PreparedEvent& event : events) {
+    data.r.push_back(event.z_c);
+    data.N.push_back(event.N_cc);
+    start += std::min(event.z_c.squaredNorm() / dim, 1.0) / events.size();
+  }
+  data.multiplicity.assign(events.size(), 1.0);
+  data.E.assign(events.size(), {Mat::Identity(dim, dim)});
+  std::vector<double> log_s{std::log(kScatterFloor)};
+  if (options.fit_discrepancy && events.size() > 1) {
+    log_s[0] = 0.5 * std::log(start);
+    FitVariance(data, shape, log_s);
+  }
+  s_c = options.fit_discrepancy ? std::exp(log_s[0]) : 0;
+  for (PreparedEvent& event : events) {
+    Mat V = event.N_cc;
+    V.diagonal().array() +=
+        std::max(s_c * s_c, kScatterFloor * kScatterFloor) + 1e-14 * event.N_cc.trace();
+    event.V_cc_inverse = V.llt().solve(Mat::Identity(dim, dim));
+    const Vec solved = event.V_cc_inverse * event.z_c;
+    event.c_whitened = shape(event.z_c.dot(solved))[1] * solved;
+  }
+  return VarianceCost(data, shape, log_s.data(), nullptr, nullptr);
+}
+
+int ScatterGroups(int n) { return n < 8 ? 1 : 4; }
+
+Optimum FitBest(const FitTask& task, const ImpactModel& start, bool scan) {
+  std::vector<FitPoint> starts{
+      EvaluateAt(task, std::clamp(start.mu_k, 0.0, kMuMax), std::clamp(start.e, 0.0, 1.0), {})};
+  if (scan) {
+    const int rows = static_cast<int>(kMuLevels.size()),
+              columns = static_cast<int>(kELevels.size());
+    std::vector<FitPoint> grid;
+    for (double mu : kMuLevels) {
+      for (double e : kELevels) grid.push_back(EvaluateAt(task, mu, e, {}, false));
+    }
+    std::vector<FitPoint> valleys;
+    for (int i = 0; i < rows; ++i) {
+      for (int j = 0; j < columns; ++j) {
+        const double cost = grid[i * columns + j].cost;
+        bool lowest = grid[i * columns + j].ok;
+        for (int a = std::max(0, i - 1); a <= std::min(rows - 1, i + 1); ++a) {
+          for (int b = std::max(0, j - 1); b <= std::min(columns - 1, j + 1); ++b)
+            lowest = lowest && cost <= grid[a * columns + b].cost;
+        }
+        if (lowest) valleys.push_back(grid[i * columns + j]);
+      }
+    }
+    std::sort(valleys.begin(), valleys.end(),
+              [](const FitPoint& a, const FitPoint& b) { return a.cost < b.cost; });
+    constexpr std::size_t kMaxValleys = 4;
+    valleys.resize(std::min(valleys.size(), kMaxValleys));
+    starts.insert(starts.end(), valleys.begin(), valleys.end());
+  }
+  std::vector<FitPoint> ends;
+  for (const FitPoint& point : starts) {
+    if (point.ok) ends.push_back(FitFrom(task, point, true, true, 1e-7));
+  }
+  if (ends.empty()) return {};
+  const auto best =
+      std::min_element(ends.begin(), ends.end(),
+                       [](const FitPoint& a, const FitPoint& b) { return a.cost < b.cost; });
+  const auto agreeing = std::count_if(
+      ends.begin(), ends.end(), [&](const FitPoint& p) { return p.cost < best->cost + 0.05; });
+  return {*best, static_cast<int>(starts.size()), static_cast<int>(agreeing)};
+}
+
+std::vector<StaticLevel> FitStaticFriction(FitTask& task, FitPoint& best) {
+  std::vector<double> ratios;
+  for (const PreparedEvent& event : *task.events) {
+    const Eigen::Matrix3d& A = event.event->contact.A_F;
+    const Eigen::Vector2d needed = A.topLeftCorner<2, 2>().inverse() * A.topRightCorner<2, 1>();
+    if (needed.norm() > best.mu) ratios.push_back(needed.norm());
+  }
+  std::sort(ratios.begin(), ratios.end());
+  constexpr std::size_t kMaxLevels = 16;
+  if (ratios.size() > kMaxLevels) {
+    std::vector<double> some;
+    for (std::size_t i = 0; i < kMaxLevels; ++i)
+      some.push_back(ratios[i * (ratios.size() - 1) / (kMaxLevels - 1)]);
+    ratios = some;
+  }
+  ratios.erase(std::unique(ratios.begin(), ratios.end()), ratios.end());
+  std::vector<StaticLevel> levels;
+  const FitPoint start = best;
+  double best_floor = 0;
+  for (std::size_t i = 0; i <= ratios.size(); ++i) {
+    StaticLevel level{i == 0 ? start.mu : ratios[i - 1],
+                      i < ratios.size() ? ratios[i] : std::numeric_limits<double>::infinity(), 0};
+    task.mu_s_floor = i == 0                       ? 0
+                      : std::isfinite(level.upper) ? 0.5 * (level.lower + level.upper)
+                                                   : 1.1 * level.lower;
+    const FitPoint point = FitFrom(task, start, true, true, 1e-6);
+    if (!point.ok) continue;
+    level.cost = point.cost;
+    // Ranges that no event tells apart are one.
+    if (!levels.empty() &&
+        std::abs(levels.back().cost - level.cost) < 1e-9 * (1 + std::abs(level.cost))) {
+      levels.back().upper = level.upper;
+    } else {
+      levels.push_back(level);
+    }
+    if (point.cost < best.cost - 1e-6) {
+      best = point;
+      best_floor = task.mu_s_floor;
+    }
+  }
+  task.mu_s_floor = best_floor;
+  return levels;
+}
+
+double CostAt(const FitTask& task, const FitPoint& at, double mu, double e,
+              Eigen::Vector2d* gradient) {
+  double cost = 0;
+  if (gradient != nullptr) gradient->setZero();
+  for (std::size_t i = 0; i < task.events->size(); ++i) {
+    const EventAt now = EvaluateEvent((*task.events)[i], ModelAt(task, mu, e), Need::kDerivative);
+    const Vec r = now.r - at.at[i].shift;
+    const Eigen::LLT<Mat> llt(at.S[i]);
+    const Vec solved = llt.solve(r);
+    const std::array<double, 3> rho = task.shape(r.dot(solved));
+    cost += 0.5 * task.multiplicity[i] *
+            (rho[0] + 2 * Mat(llt.matrixL()).diagonal().array().log().sum());
+    if (gradient != nullptr)
+      *gradient += task.multiplicity[i] * rho[1] * (now.G.transpose() * solved);
+  }
+  return cost;
+}
+
+}  // namespace impactlab::impact

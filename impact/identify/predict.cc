@@ -1,0 +1,87 @@
+#include <Eigen/Dense>
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "data/base/error.h"
+#include "impact/identify/detail/event_residual.h"
+#include "impact/identify/identify.h"
+#include "impact/identify/impulse_predict.h"
+
+namespace impactlab {
+
+ImpactModel ModelOf(const LawFit& fit) {
+  ImpactModel model;
+  for (RestitutionLaw law :
+       {RestitutionLaw::kNewton, RestitutionLaw::kPoisson, RestitutionLaw::kEnergetic}) {
+    if (fit.law == LawName(law)) model.law = law;
+  }
+  if (fit.law != LawName(model.law))
+    throw ConfigError("law: found '" + fit.law + "', allowed: newton, poisson, energetic");
+  if (fit.parameters.size() < 2)
+    throw ConfigError("fit of law '" + fit.law +
+                      "': found fewer than two parameters, allowed: mu_k and e");
+  const ParameterEstimate &mu = fit.parameters[0], &e = fit.parameters[1];
+  // Friction that is bounded below only, or not seen at all, is a contact that sticks as far as the
+  // data know.
+  model.mu_k = std::isfinite(mu.value) ? mu.value : std::max(1.0, 2 * mu.lower95);
+  if (std::isfinite(e.value)) model.e = e.value;
+  model.mu_s = model.mu_k;
+  for (std::size_t k = 2; k < fit.parameters.size(); ++k) {
+    if (fit.parameters[k].name == "mu_s" && std::isfinite(fit.parameters[k].value))
+      model.mu_s = std::max(model.mu_k, fit.parameters[k].value);
+  }
+  return model;
+}
+
+Prediction impact::PredictByImpulse(const ImpactEvent& event, const Body& body,
+                                    const ImpactDerivatives& d, const LawFit& fit) {
+  using Matrix6 = Eigen::Matrix<double, 6, 6>;
+  Prediction prediction;
+  const Matrix6 B = impact::WrenchToVelocity(event, body);
+  const Eigen::Vector3d omega_minus =
+      body.planar ? Eigen::Vector3d(0, event.omega_minus.y(), 0) : event.omega_minus;
+  prediction.plus << event.v_minus, omega_minus;
+  prediction.plus += B.leftCols<3>() * d.J_F;
+
+  const Eigen::Matrix<double, 6, kEventDim> F = impact::PlusByInputs(event, body, d);
+  Eigen::Matrix<double, 6, kEventDim> F_difference = F;
+  F_difference.middleCols<6>(kVPlus) -= Matrix6::Identity();
+
+  // Coefficients without a covariance (not identifiable) count as given.
+  Eigen::Matrix<double, 6, 2> G;
+  G << B.leftCols<3>() * (d.dJ.col(10) + d.dJ.col(11)), B.leftCols<3>() * d.dJ.col(9);
+  Eigen::Matrix2d coefficients = Eigen::Matrix2d::Zero();
+  if (fit.covariance.rows() >= 2 && fit.covariance.cols() >= 2) {
+    coefficients = fit.covariance.topLeftCorner<2, 2>().unaryExpr(
+        [](double x) { return std::isfinite(x) ? x : 0; });
+  }
+
+  const double v_n = event.contact.v_minus_F.z();
+  const double p = std::max(0.0, -v_n) / event.contact.A_F(2, 2);
+  const double t = fit.discrepancy.sd_tangential * p, n = fit.discrepancy.sd_normal * p;
+  const double c = fit.discrepancy.sd_couple * p * impact::RadiusOfGyration(body);
+  Eigen::Matrix<double, 6, 1> scatter;
+  scatter << t * t, t * t, n * n, c * c, c * c, c * c;
+  if (body.planar) scatter[1] = scatter[3] = scatter[5] = 0;
+
+  const Matrix6 common =
+      G * coefficients * G.transpose() + B * scatter.asDiagonal() * B.transpose();
+  prediction.cov = F * event.cov * F.transpose() + common;
+  prediction.cov_difference = F_difference * event.cov * F_difference.transpose() + common;
+  return prediction;
+}
+
+Prediction Predict(const ImpactEvent& event, const Body& body, const ImpactModel& model,
+                   const LawFit& fit) {
+  ImpactOutcome outcome = Solve(event.contact, model);
+  // Of the path that was followed, also where the derivatives' own differs from it in its last
+  // digits.
+  ImpactDerivatives d = Differentiate(event.contact, model);
+  d.J_F = outcome.J_F;
+  Prediction prediction = impact::PredictByImpulse(event, body, d, fit);
+  prediction.outcome = std::move(outcome);
+  return prediction;
+}
+
+}  // namespace impactlab

@@ -1,0 +1,186 @@
+// Tables and page of bench tests for coefficients.
+
+#include <fmt/format.h>
+
+#include <cmath>
+
+#include "pipelines/bench_tests/bench_tests.h"
+#include "pipelines/page/html.h"
+#include "pipelines/page/page.h"
+
+namespace impactlab {
+namespace {
+
+PresentationTable Coefficients(const std::vector<const CoefficientTest*>& some) {
+  PresentationTable form{
+      "coefficients", "Coefficients from their readings",
+      "± standard uncertainty (GUM); interval of 95 % by Monte Carlo (JCGM 101). "
+      "Linear: whether the budget alone gives the "
+      "same interval."};
+  form.columns = {{"test", "test"},
+                  {"coefficient", "coefficient"},
+                  {"method", "method"},
+                  {"value", "value", true},
+                  {"lower95", "from", true},
+                  {"upper95", "to (95 %)", true},
+                  {"dof", "degrees of freedom", true},
+                  {"linear", "linear"},
+                  {"rounded_half_width", "rounding of the readings", true},
+                  {"printed", "printed", true},
+                  {"verdict", "verdict"},
+                  {"note", "note"}};
+  for (const CoefficientTest* t : some) {
+    const FormCell printed =
+        t->printed.there() ? FormCell(t->printed.value, t->printed.text) : FormCell();
+    bool first = true;
+    for (const CoefficientResult& r : t->results) {
+      std::string notes = first ? t->sentence : "";
+      for (const std::string& note : r.notes) notes += (notes.empty() ? "" : "; ") + note;
+      const double u = r.result.u;
+      const auto end = [&](double x) {
+        return FormCell(x, pipelines::Fixed(x, pipelines::DecimalsFor(u)));
+      };
+      form.Row({t->name, t->coefficient, r.method, FormCell(r.result.value, u),
+                end(r.result.interval95.lower), end(r.result.interval95.upper),
+                std::isfinite(r.result.dof) ? FormCell(r.result.dof) : FormCell(),
+                r.result.linear_holds ? "holds" : "does not hold",
+                FormCell(r.rounded.bound, fmt::format("{:.2g}", r.rounded.bound)),
+                first ? printed : FormCell(), first ? VerdictName(t->verdict) : "", notes});
+      first = false;
+    }
+    if (t->results.empty())
+      form.Row({t->name,
+                t->coefficient,
+                "none",
+                {},
+                {},
+                {},
+                {},
+                "",
+                {},
+                printed,
+                VerdictName(t->verdict),
+                t->sentence});
+  }
+  return form;
+}
+
+PresentationTable Budgets(const std::vector<const CoefficientTest*>& some) {
+  PresentationTable form{"budgets", "Where the uncertainty comes from",
+                         "Contribution: |sensitivity| times u. Share: of the variance."};
+  form.columns = {{"test", "test"},
+                  {"method", "method"},
+                  {"quantity", "quantity"},
+                  {"value", "value", true},
+                  {"unit", "unit"},
+                  {"u", "u", true},
+                  {"distribution", "distribution"},
+                  {"dof", "degrees of freedom", true},
+                  {"sensitivity", "sensitivity", true},
+                  {"contribution", "contribution", true},
+                  {"share_percent", "share [%]", true},
+                  {"source", "source"}};
+  const auto shown = [](double x) { return FormCell(x, fmt::format("{:.3g}", x)); };
+  for (const CoefficientTest* t : some)
+    for (const CoefficientResult& r : t->results) {
+      for (std::size_t k = 0; k < r.inputs.size(); ++k) {
+        const UncertainInput& in = r.inputs[k];
+        const BudgetLine& line = r.result.budget[k];
+        form.Row({t->name, r.method, in.name, FormCell(in.value, fmt::format("{:.6g}", in.value)),
+                  in.unit, shown(in.u), SpreadName(in.spread),
+                  std::isfinite(in.dof) ? FormCell(in.dof) : FormCell(), shown(line.sensitivity),
+                  shown(line.contribution),
+                  FormCell(100 * line.share, fmt::format("{:.1f}", 100 * line.share)), in.source});
+      }
+      form.Row({t->name,
+                r.method,
+                t->coefficient,
+                FormCell(r.result.value, fmt::format("{:.6g}", r.result.value)),
+                "1",
+                shown(r.result.u),
+                "combined",
+                std::isfinite(r.result.dof) ? FormCell(r.result.dof) : FormCell(),
+                {},
+                shown(r.result.u),
+                {},
+                fmt::format("Monte Carlo of {} draws: {:.4g} ± {:.2g}", r.result.draws,
+                            r.result.mean, r.result.sd)});
+      form.Row({});
+    }
+  return form;
+}
+
+}  // namespace
+
+std::vector<PresentationTable> FormsOf(const CoefficientTests& all) {
+  std::vector<const CoefficientTest*> whole;
+  for (const CoefficientTest& t : all.tests) whole.push_back(&t);
+  return {Coefficients(whole), Budgets(whole)};
+}
+
+void WriteCoefficients(const std::filesystem::path& folder, const CoefficientTests& all) {
+  const std::vector<PresentationTable> forms = FormsOf(all);
+  WriteForms(folder, forms);
+  pipelines::Page page;
+  page.title = all.name;
+  page.head =
+      "<div class=\"head\" id=\"result\"><p class=\"eyebrow\">ImpactLab tests for "
+      "coefficients</p><h1>" +
+      pipelines::Escape(all.name) + "</h1>";
+  if (!all.source.empty())
+    page.head += "<p class=\"second\">" + pipelines::Escape(all.source) + "</p>";
+  page.head += "<dl class=\"tiles\">";
+  for (const CoefficientTest& t : all.tests) {
+    if (t.results.empty())
+      page.head += pipelines::Tile(pipelines::Escape(t.name), pipelines::Escape(t.printed.text),
+                                   "not checkable");
+    else
+      page.head += pipelines::Tile(
+          pipelines::Escape(t.name),
+          pipelines::SymbolHtml(t.coefficient) + " = " +
+              pipelines::ValueSd(t.results[0].result.value, t.results[0].result.u),
+          t.printed.there()
+              ? pipelines::Escape(t.printed.text) + " printed: " + VerdictName(t.verdict)
+              : "");
+  }
+  page.head += "</dl></div>\n";
+  const auto section = [&](const std::string& id, const std::string& title, std::string html) {
+    pipelines::Section s;
+    s.id = id;
+    s.title = title;
+    s.html = std::move(html);
+    page.sections.push_back(std::move(s));
+  };
+  std::string list = "<ul>";
+  for (const CoefficientTest& t : all.tests) {
+    if (!t.sentence.empty())
+      list += "<li>" + pipelines::Escape(t.name + ": " + t.sentence) + "</li>";
+    for (const CoefficientResult& r : t.results)
+      for (const std::string& note : r.notes)
+        list += "<li>" + pipelines::Escape(t.name + ", " + r.method + ": " + note) + "</li>";
+  }
+  PresentationTable values = forms[0];
+  for (auto& row : values.rows)
+    if (!row.empty()) row.pop_back();
+  values.columns.pop_back();
+  section("coefficients", "Coefficients", ToHtml(values) + list + "</ul>");
+  section("budgets", "Budgets", ToHtml(forms[1]));
+  pipelines::WritePage(folder / "index.html", page, {});
+}
+
+std::string BriefReport(const CoefficientTests& all) {
+  std::string out;
+  for (const CoefficientTest& t : all.tests) {
+    out += t.name + "\n";
+    for (const CoefficientResult& r : t.results) {
+      out += fmt::format("  {} = {:.4f} +- {:.4f}, 95 % {:.4f} to {:.4f}, {}\n", t.coefficient,
+                         r.result.value, r.result.u, r.result.interval95.lower,
+                         r.result.interval95.upper, r.method);
+      for (const std::string& note : r.notes) out += "    " + note + "\n";
+    }
+    if (!t.sentence.empty()) out += "  " + t.sentence + "\n";
+  }
+  return out;
+}
+
+}  // namespace impactlab

@@ -1,0 +1,357 @@
+// Frames of videos for a calibration: read in step, searched in parallel, the best kept.
+
+#include "tracking/video/video.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <set>
+
+#include "calibration/detect/detect.h"
+#include "data/base/error.h"
+#include "data/base/parallel.h"
+#include "data/base/progress.h"
+#include "data/cache/stage_cache.h"
+#include "data/files/text.h"
+#include "pipelines/calibrate/detail/input.h"
+#include "pipelines/config/interrupt.h"
+
+namespace impactlab::pipelines {
+namespace {
+
+// Frames of one clip, the present and the next one, so that the nearest to a time can be told.
+class ClipReader {
+ public:
+  struct Frame {
+    bool there = false;
+    GrayImage image;
+    double t = 0;  // from the first frame of the clip [s]
+    long long index = -1;
+  };
+
+  ClipReader(const std::filesystem::path& path, const VideoOptions& options,
+             std::vector<std::string>* notes)
+      : reader_(path, options), notes_(notes) {
+    if (reader_.info().still)
+      throw DataError(
+          fmt::format("{}: is a picture, not a video; name pictures with images", path.string()));
+    Read(&next_);
+    first_t_ = next_.t;
+    next_.t = 0;
+  }
+  // The next frame; false at the end.
+  bool Step() {
+    std::swap(now_, next_);
+    Read(&next_);
+    if (next_.there) next_.t -= first_t_;
+    return now_.there;
+  }
+  // The frame nearest to a time, if it lies within half of the distance between frames; times must
+  // not decrease.
+  const Frame* At(double t) {
+    if (!now_.there && !Step()) return nullptr;
+    while (next_.there && std::abs(next_.t - t) <= std::abs(now_.t - t)) Step();
+    const double rate = reader_.info().nominal_rate;
+    const double step = next_.there ? next_.t - now_.t : rate > 0 ? 1 / rate : 0;
+    return now_.there && std::abs(now_.t - t) <= 0.5 * step + 1e-9 ? &now_ : nullptr;
+  }
+  // The frame of a number; numbers must not decrease.
+  const Frame* Number(long long index) {
+    while (now_.index < index && Step()) {
+    }
+    return now_.there && now_.index == index ? &now_ : nullptr;
+  }
+  const Frame& now() const { return now_; }
+  const VideoReader& reader() const { return reader_; }
+
+ private:
+  void Read(Frame* frame) {
+    frame->there = false;
+    try {
+      frame->there = !ended_ && reader_.Next(&frame->image, &frame->t);
+      frame->index = reader_.index();
+    } catch (const DataError& error) {
+      // What came before is good.
+      notes_->push_back(error.what());
+    }
+    ended_ = ended_ || !frame->there;
+  }
+
+  VideoReader reader_;
+  std::vector<std::string>* notes_;
+  Frame now_, next_;
+  double first_t_ = 0;
+  bool ended_ = false;
+};
+
+// Where the points of a view moved from another, root mean square over common points [px]; NaN
+// without any.
+double Moved(const BoardView& a, const BoardView& b) {
+  double sum = 0;
+  int n = 0;
+  for (std::size_t i = 0, j = 0; i < a.points.size() && j < b.points.size();) {
+    if (a.points[i].id < b.points[j].id) {
+      ++i;
+    } else if (a.points[i].id > b.points[j].id) {
+      ++j;
+    } else {
+      sum += (a.points[i++].q - b.points[j++].q).squaredNorm();
+      ++n;
+    }
+  }
+  return n > 0 ? std::sqrt(sum / n) : std::numeric_limits<double>::quiet_NaN();
+}
+
+void DropBlurred(std::vector<FrameCandidate>& candidates, std::size_t camera) {
+  constexpr double kLeast = 0.5;  // of the sharpness the best tenth reaches
+  std::vector<double> sharpness;
+  for (const FrameCandidate& c : candidates)
+    if (!c.shot.views[camera].points.empty()) sharpness.push_back(c.shot.views[camera].sharpness);
+  if (sharpness.empty()) return;
+  const auto top = sharpness.begin() + static_cast<std::ptrdiff_t>(9 * (sharpness.size() - 1) / 10);
+  std::nth_element(sharpness.begin(), top, sharpness.end());
+  const double best = *top;
+  for (FrameCandidate& c : candidates) {
+    BoardView& view = c.shot.views[camera];
+    if (view.points.empty()) continue;
+    if (view.sharpness < kLeast * best) {
+      view.points.clear();
+      view.problem = "blurred beside the other frames of this camera";
+    }
+    view.sharpness = best > 0 ? std::min(1.0, view.sharpness / best) : 1;
+  }
+}
+
+}  // namespace
+
+std::vector<std::size_t> ChooseFrames(std::vector<FrameCandidate>& candidates, const Board& board,
+                                      int most) {
+  if (candidates.empty()) return {};
+  const std::size_t n = candidates.size(), cameras = candidates[0].shot.views.size();
+  for (std::size_t c = 0; c < cameras; ++c) DropBlurred(candidates, c);
+
+  using Quad = std::optional<Eigen::Matrix<double, 8, 1>>;
+  std::vector<std::vector<Quad>> quads(n, std::vector<Quad>(cameras));
+  std::vector<double> worth(n, 0);
+  for (std::size_t i = 0; i < n; ++i) {
+    double sharp = 1, speed = 0;
+    int seen = 0;
+    for (std::size_t c = 0; c < cameras; ++c) {
+      const BoardView& view = candidates[i].shot.views[c];
+      quads[i][c] = BoardQuad(board, view);
+      if (!quads[i][c]) continue;
+      ++seen;
+      sharp = std::min(sharp, view.sharpness);
+      // A board at rest is the same for all cameras however well they keep time together.
+      double least = std::numeric_limits<double>::infinity();
+      for (const std::size_t j : {i - 1, i + 1}) {
+        if (j >= n || candidates[j].clip != candidates[i].clip) continue;
+        const double frames =
+            std::abs(static_cast<double>(candidates[j].frame - candidates[i].frame));
+        const double moved = Moved(view, candidates[j].shot.views[c]);
+        if (frames > 0 && moved / frames < least) least = moved / frames;
+      }
+      if (std::isfinite(least)) speed = std::max(speed, least);
+    }
+    constexpr double kSpeed = 1;  // [px per frame]
+    worth[i] = seen == 0 ? 0
+                         : sharp * (static_cast<double>(seen) / static_cast<double>(cameras)) /
+                               (1 + std::pow(speed / kSpeed, 2));
+  }
+  // Diagonals of the image between two shots; what only one of them shows counts as far.
+  const auto distance = [&](std::size_t i, std::size_t j) {
+    constexpr double kNew = 0.2;
+    double sum = 0;
+    int m = 0;
+    for (std::size_t c = 0; c < cameras; ++c) {
+      const Quad &a = quads[i][c], &b = quads[j][c];
+      if (!a && !b) continue;
+      sum += a && b ? std::min(1.0, (*a - *b).norm() / 2) : kNew;
+      ++m;
+    }
+    return m > 0 ? sum / m : 0.0;
+  };
+  // Farthest point first, weighed with what a frame is worth.
+  constexpr double kNearest = 0.01;  // [diagonals]: closer frames tell nothing new
+  std::vector<std::size_t> chosen;
+  std::vector<double> nearest(n, 1);
+  while (static_cast<int>(chosen.size()) < most) {
+    std::size_t best = n;
+    double best_score = 0;
+    for (std::size_t i = 0; i < n; ++i) {
+      if (worth[i] <= 0 || nearest[i] < kNearest) continue;
+      const double score = std::sqrt(worth[i]) * nearest[i];
+      if (score > best_score) best_score = score, best = i;
+    }
+    if (best == n) break;
+    chosen.push_back(best);
+    for (std::size_t i = 0; i < n; ++i) nearest[i] = std::min(nearest[i], distance(i, best));
+    nearest[best] = 0;
+  }
+  std::sort(chosen.begin(), chosen.end());
+  return chosen;
+}
+
+namespace {
+
+// What the clips of a calibration come down to.
+struct Footage {
+  std::vector<BoardShot> shots;
+  std::vector<std::string> notes;
+};
+
+// `clips` of every camera, as many of each.
+Footage SearchClips(const CalibrationConfig& plan,
+                    const std::vector<std::vector<std::filesystem::path>>& clips,
+                    const CalibrateOptions& options) {
+  Footage out;
+  const std::size_t n = plan.cameras.size();
+  if (n > 1) {
+    out.notes.push_back(plan.match == ShotMatch::kTime
+                            ? "frames of the cameras were paired by their time since the first "
+                              "frame of each clip: the recordings must have "
+                              "started together"
+                            : "frames of the cameras were paired by their number: the recordings "
+                              "must be synchronised and complete");
+  }
+
+  std::vector<FrameCandidate> candidates;
+  const std::size_t per_clip =
+      std::max<std::size_t>(3, static_cast<std::size_t>(plan.frames.examine) / clips[0].size());
+  long long unpaired = 0, seen = 0;
+  ProgressOptions shown;
+  shown.enabled = !options.quiet;
+  Progress progress("finding boards", 0, "frames", shown);
+  for (std::size_t clip = 0; clip < clips[0].size(); ++clip) {
+    std::vector<ClipReader> readers;
+    for (std::size_t c = 0; c < n; ++c)
+      readers.emplace_back(clips[c][clip], VideoOptions{.threads = n > 1 ? 1 : 0}, &out.notes);
+    // Where the header does not say how long the clip is, the step doubles as it goes on.
+    const long long announced = readers[0].reader().info().announced_frames;
+    long long step = std::max<long long>(
+        1, (announced + static_cast<long long>(per_clip) - 1) / static_cast<long long>(per_clip));
+    std::size_t examined = 0;
+    std::vector<FrameCandidate> batch;
+    std::vector<GrayImage> images;  // of the batch, n each
+    std::vector<std::filesystem::path> read;
+    for (std::size_t c = 0; c < n; ++c) read.push_back(clips[c][clip]);
+    const auto search = [&] {
+      std::vector<BoardView> views;
+      for (const FrameCandidate& candidate : batch)
+        views.insert(views.end(), candidate.shot.views.begin(), candidate.shot.views.end());
+      const auto find = [&] {
+        std::vector<BoardView> found = views;
+        ForEachIndex(found.size(), options.threads, [&](std::size_t k) {
+          CheckInterrupt();
+          if (images[k].pixels.empty()) return;
+          BoardView& view = found[k];
+          const std::string name = view.image;
+          view = DetectBoard(images[k], plan.board, plan.detect);
+          view.image = name;
+          view.width = images[k].width;
+          view.height = images[k].height;
+        });
+        return found;
+      };
+      views = StageResult<std::vector<BoardView>>("boards", find, views, plan.board, plan.detect,
+                                                  ContentOf(read));
+      for (std::size_t k = 0; k < views.size(); ++k)
+        batch[k / n].shot.views[k % n] = std::move(views[k]);
+      progress.Advance(static_cast<std::int64_t>(batch.size()));
+      std::move(batch.begin(), batch.end(), std::back_inserter(candidates));
+      batch.clear();
+      images.clear();
+    };
+    while (readers[0].Step()) {
+      CheckInterrupt();
+      const ClipReader::Frame& frame = readers[0].now();
+      const std::string name =
+          clips[0].size() > 1 ? fmt::format("{}#{}", clips[0][clip].stem().string(), frame.index)
+                              : fmt::format("#{}", frame.index);
+      if (frame.index % step != 0 && name != plan.world.shot) continue;
+      ++examined, ++seen;
+      if (examined == 2 * per_clip) step *= 2, examined = per_clip;
+      FrameCandidate candidate{
+          .shot = {}, .clip = static_cast<int>(clip), .t = frame.t, .frame = frame.index};
+      candidate.shot.name = name;
+      for (std::size_t c = 0; c < n; ++c) {
+        const ClipReader::Frame* own = c == 0 ? &frame
+                                       : plan.match == ShotMatch::kTime
+                                           ? readers[c].At(frame.t)
+                                           : readers[c].Number(frame.index);
+        BoardView view;
+        view.width = readers[c].reader().info().width;
+        view.height = readers[c].reader().info().height;
+        if (own == nullptr) {
+          view.problem = "no frame at this time";
+          ++unpaired;
+          images.emplace_back();
+        } else {
+          view.image = fmt::format("{}#{}", clips[c][clip].string(), own->index);
+          images.push_back(own->image);
+        }
+        candidate.shot.views.push_back(std::move(view));
+      }
+      batch.push_back(std::move(candidate));
+      if (batch.size() * n >= 16) search();
+    }
+    search();
+    for (std::size_t c = 0; c < n; ++c) {
+      if (const long long damaged = readers[c].reader().damaged(); damaged > 0)
+        out.notes.push_back(
+            fmt::format("{}: {} damaged frames were left out", clips[c][clip].string(), damaged));
+    }
+  }
+  progress.Finish();
+  if (candidates.empty())
+    throw DataError(fmt::format("{}: no frame can be read", clips[0][0].string()));
+  if (unpaired > 0)
+    out.notes.push_back(
+        fmt::format("{} frames have no partner at their time in another camera", unpaired));
+  std::size_t with_board = 0;
+  for (const FrameCandidate& c : candidates)
+    with_board += std::any_of(c.shot.views.begin(), c.shot.views.end(),
+                              [](const BoardView& v) { return !v.points.empty(); });
+  std::vector<std::size_t> chosen = ChooseFrames(candidates, plan.board, plan.frames.most);
+  // The frame that shows the struck surface stays, whatever the others tell.
+  for (std::size_t k = 0; k < candidates.size(); ++k)
+    if (candidates[k].shot.name == plan.world.shot &&
+        std::find(chosen.begin(), chosen.end(), k) == chosen.end())
+      chosen.insert(std::upper_bound(chosen.begin(), chosen.end(), k), k);
+  out.notes.push_back(
+      fmt::format("{} frames were searched, {} show the board, {} were kept: the sharpest, calmest "
+                  "and most different",
+                  seen, with_board, chosen.size()));
+  for (const std::size_t k : chosen) out.shots.push_back(std::move(candidates[k].shot));
+  return out;
+}
+
+}  // namespace
+
+void ReadVideos(const CalibrateOptions& options, CalibrationRun* run) {
+  const CalibrationConfig& plan = run->plan;
+  std::vector<std::vector<std::filesystem::path>> clips;
+  std::vector<std::string> cameras;
+  for (const CameraSource& camera : plan.cameras) {
+    cameras.push_back(camera.name);
+    clips.push_back(FindFiles(camera.videos, plan.path.parent_path(), true,
+                              fmt::format("{}: camera {}", plan.path.string(), camera.name)));
+    run->files.insert(run->files.end(), clips.back().begin(), clips.back().end());
+    if (clips.back().size() != clips[0].size()) {
+      throw DataError(
+          fmt::format("{}: camera {} has {} clips and camera {} {}; the clips of a rig belong "
+                      "together in their order",
+                      plan.path.string(), plan.cameras[0].name, clips[0].size(), camera.name,
+                      clips.back().size()));
+    }
+  }
+  Footage footage = StageResult<Footage>(
+      "footage", [&] { return SearchClips(plan, clips, options); }, plan.board, plan.detect,
+      plan.match, plan.frames, plan.world.shot, cameras, clips, ContentOf(run->files));
+  std::move(footage.notes.begin(), footage.notes.end(), std::back_inserter(run->notes));
+  std::move(footage.shots.begin(), footage.shots.end(), std::back_inserter(run->problem.shots));
+}
+
+}  // namespace impactlab::pipelines

@@ -1,0 +1,61 @@
+# Sources compiled in batches: sources of one folder share what the compiler's front end makes of the headers they all
+# include. Pages, which include JSON and formatting, gain threefold; sources that are mostly Eigen expressions of their own
+# gain a tenth and take memory, so their batches are smaller. A batch is a generated file that includes sources by their path from the
+# project's root, so that its text is the same in every clone and the compiler cache serves all of them.
+option(IMPACTLAB_BATCHES "Compile the sources of a folder together, some at a time; OFF for clang-tidy and to find missing includes" ON)
+set(IMPACTLAB_BATCH_BYTES 60000)  # of sources in a batch at most; a room may set its own
+
+# Sources below FOLDER, batched a folder at a time. Not batched: main.cc, what needs definitions or include paths of its
+# own (named after FOLDER), and tests (`*_test.cc` and others are given by their callers).
+function(impactlab_batches result folder)
+  file(GLOB_RECURSE sources RELATIVE ${PROJECT_SOURCE_DIR} CONFIGURE_DEPENDS ${folder}/*.cc)
+  list(FILTER sources EXCLUDE REGEX "/main\\.cc$|^pipelines/python/")
+  list(SORT sources)
+  impactlab_batch_list(batched "${sources}" "${IMPACTLAB_ALONE}")
+  set(${result} ${batched} PARENT_SCOPE)
+endfunction()
+
+# The same of a given list of sources, relative to the project's root; those of `alone` are kept as they are. A fourth
+# argument ends the names of the batches.
+function(impactlab_batch_list result sources alone)
+  set(out "")
+  set(folder_before "")
+  set(size 0)
+  set(text "")
+  set(number 0)
+  set(ending "")
+  if(ARGC GREATER 3)
+    set(ending ${ARGV3})
+  endif()
+  macro(finish_batch)
+    if(text)
+      string(REPLACE "/" "_" name "${folder_before}")
+      set(file ${PROJECT_BINARY_DIR}/batches/${name}${ending}_${number}.cc)
+      file(CONFIGURE OUTPUT ${file} CONTENT "${text}" @ONLY)
+      list(APPEND out ${file})
+      math(EXPR number "${number} + 1")
+      set(text "")
+      set(size 0)
+    endif()
+  endmacro()
+  foreach(source ${sources})
+    if(NOT IMPACTLAB_BATCHES OR source IN_LIST alone)
+      list(APPEND out ${PROJECT_SOURCE_DIR}/${source})
+      continue()
+    endif()
+    get_filename_component(folder ${source} DIRECTORY)
+    file(SIZE ${PROJECT_SOURCE_DIR}/${source} bytes)
+    math(EXPR together "${size} + ${bytes}")
+    if(NOT folder STREQUAL folder_before OR together GREATER IMPACTLAB_BATCH_BYTES)
+      finish_batch()
+      if(NOT folder STREQUAL folder_before)
+        set(number 0)
+      endif()
+    endif()
+    set(folder_before ${folder})
+    math(EXPR size "${size} + ${bytes}")
+    string(APPEND text "#include \"${source}\"\n")
+  endforeach()
+  finish_batch()
+  set(${result} ${out} PARENT_SCOPE)
+endfunction()

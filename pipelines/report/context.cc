@@ -1,0 +1,272 @@
+// What the parts of the report share, and its head.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "pipelines/report/detail/overview.h"
+#include "pipelines/report/parts.h"
+
+namespace impactlab::pipelines {
+namespace {
+
+std::string ParameterTile(const ParameterEstimate& p, const std::string& what) {
+  if (!p.identifiable) {
+    const std::string bounds = Range(p.lower95, p.upper95, p.sd, 0);
+    return Tile(what + " " + SymbolHtml(p.name), bounds == "open" ? "not determined" : bounds,
+                Escape(p.reason));
+  }
+  return Tile(what + " " + SymbolHtml(p.name), ValueSd(p.value, p.sd),
+              "95\u00A0%: " + Range(p.lower95, p.upper95, p.sd));
+}
+
+// "mu = 0.10 ± 0.01", or why there is no number.
+std::string ParameterWords(const ParameterEstimate& p) {
+  if (p.identifiable) return SymbolHtml(p.name) + "\u00A0=\u00A0" + ValueSd(p.value, p.sd);
+  const std::string bounds = Range(p.lower95, p.upper95, p.sd, 0);
+  return SymbolHtml(p.name) + (bounds == "open" ? " not determined by these data" : " " + bounds);
+}
+
+std::string NamedErrors(const AuditResult& audit) {
+  std::vector<std::string> parts;
+  for (const Finding& finding : audit.findings)
+    if (finding.named)
+      parts.push_back(fmt::format("{} ({})", Escape(ErrorTitle(finding.parameter)),
+                                  EstimateWords(finding.parameter, finding.estimate)));
+  std::string text;
+  for (std::size_t i = 0; i < parts.size(); ++i)
+    text += (i == 0 ? "" : i + 1 == parts.size() ? " and " : ", ") + parts[i];
+  return text;
+}
+
+std::string AuditWords(const ReportContext& context) {
+  const RunResult& run = context.run;
+  const std::string named = NamedErrors(run.audit);
+  if (run.has_corrected)
+    return fmt::format(
+        "The audit finds the frames in error: {}. Corrected as far as the experiment file allows, "
+        "the momentum residual goes from {} to {} "
+        "of the spin change.",
+        named.empty() ? "see below" : named, Percent(run.audit.momentum.relative()),
+        Percent(run.audit_corrected.momentum.relative()));
+  if (!named.empty())
+    return "The audit finds the frames in error: " + named +
+           ". The experiment file does not allow a correction.";
+  if (run.audit.momentum.n == 0) return {};
+  if (!std::isfinite(run.audit.momentum.relative()))
+    return "The audit finds no frame error; whether angular momentum closes cannot be determined "
+           "from " +
+           Count(run.audit.momentum.n, "impact") + ".";
+  return fmt::format(
+      "The audit finds no frame error; the momentum residual is {} of the spin change.",
+      Percent(run.audit.momentum.relative()));
+}
+
+std::string Verdict(const ReportContext& context) {
+  const std::size_t n_events = context.best.events.size();
+  if (context.n_accepted == 0) {
+    std::string text = fmt::format(
+        "No impact in {} qualified as a single contact, so no coefficient was identified",
+        Count(static_cast<long long>(context.run.recordings.size()), "recording"));
+    if (!context.rejected.empty())
+      text += fmt::format("; the most frequent reason is \u201C{}\u201D ({} of {})",
+                          Escape(ReasonTitle(context.rejected[0].first)),
+                          context.rejected[0].second, n_events);
+    return text + ".";
+  }
+  if (!context.fit)
+    return fmt::format("{} qualified as single contacts, but no law could be fitted to them.",
+                       Count(context.n_accepted, "impact"));
+  const LawFit& fit = *context.fit;
+  std::string parameters;
+  for (const ParameterEstimate& p : fit.parameters)
+    parameters += (parameters.empty() ? "" : " and ") + ParameterWords(p);
+  const MedianError error = ErrorOf(context.best.validation, fit.law);
+  std::string text = fmt::format("With {}, {} of restitution ", parameters, LawPhrase(fit.law));
+  if (std::isfinite(error.by_plus))
+    text += fmt::format(
+        "predicts the motion after {} with a median error of {}",
+        error.in_sample ? "the impacts it was fitted to" : "impacts of recordings it has not seen",
+        Percent(error.by_plus));
+  else
+    text += "was identified, but not tested against predictions";
+  return text + ".";
+}
+
+// Verdicts on the quantities of the motion after, of unseen recordings where there are any.
+std::string VerdictTile(const ReportContext& context) {
+  for (const bool in_sample : {false, true}) {
+    int n = 0, adequate = 0, discrepant = 0;
+    for (const QuantitySummary& s : context.best.validation.quantity_summary)
+      if (s.law == context.fit->law && s.group == "all" && s.in_sample == in_sample)
+        n += s.n, adequate += s.adequate, discrepant += s.discrepant;
+    if (n > 0)
+      return Tile("Verdict", Percent(static_cast<double>(adequate) / n) + " adequate",
+                  fmt::format("{} discrepant, {} unresolved of {} predicted quantities, k = {}",
+                              Percent(static_cast<double>(discrepant) / n),
+                              Percent(static_cast<double>(n - adequate - discrepant) / n), n,
+                              Num(context.run.experiment.validation.coverage, 2)));
+  }
+  return {};
+}
+
+std::string CountsHtml(const ReportContext& context) {
+  int largest = context.n_accepted;
+  for (const auto& [reason, n] : context.rejected) largest = std::max(largest, n);
+  if (largest == 0) return {};
+  std::string rows;
+  const auto row = [&](const std::string& name, int n, const char* kind) {
+    rows += fmt::format(
+        "<tr class=\"{}\"><th scope=\"row\">{}</th><td class=\"n\">{}</td><td "
+        "class=\"barcell\"><span "
+        "style=\"width:{:.1f}%\"></span></td></tr>",
+        kind, name, n, 100.0 * n / largest);
+  };
+  row("accepted", context.n_accepted, "good");
+  for (const auto& [reason, n] : context.rejected) row(Escape(ReasonTitle(reason)), n, "bad");
+  return fmt::format(
+      "<div class=\"counts\"><table><caption>Impacts found: {}, by what became of "
+      "them</caption><thead class=\"away\"><tr><th "
+      "scope=\"col\">Outcome</th><th scope=\"col\">Impacts</th><th "
+      "scope=\"col\">Share</th></tr></thead><tbody>{}</tbody></table></div>",
+      context.best.events.size(), rows);
+}
+
+std::string FitIntervalsHtml(const ReportContext& context) {
+  std::vector<IntervalRow> mu, e;
+  for (const LawFit* fit : FitsInOrder(context)) {
+    if (const ParameterEstimate* p = Friction(*fit))
+      mu.push_back({LawTitle(fit->law), p->value, p->lower95, p->upper95, !p->identifiable});
+    if (const ParameterEstimate* p = Restitution(*fit))
+      e.push_back({LawTitle(fit->law), p->value, p->lower95, p->upper95, !p->identifiable});
+  }
+  if (mu.empty() && e.empty()) return {};
+  return "<div class=\"minis\">" +
+         IntervalChart("Friction coefficient μ by law, 95 % interval", "", mu) +
+         IntervalChart("Coefficient of restitution e by law, 95 % interval", "", e) + "</div>\n";
+}
+
+}  // namespace
+
+int ReportContext::Code(const std::string& recording, int impact) const {
+  const auto it = recording_index.find(recording);
+  return it == recording_index.end() ? -1 : EventCode(it->second, impact);
+}
+
+const ParameterEstimate* Friction(const LawFit& fit) {
+  return fit.parameters.empty() ? nullptr : &fit.parameters.front();
+}
+const ParameterEstimate* Restitution(const LawFit& fit) {
+  return fit.parameters.size() < 2 ? nullptr : &fit.parameters.back();
+}
+
+std::vector<const LawFit*> FitsInOrder(const ReportContext& context) {
+  std::vector<const LawFit*> fits;
+  if (context.fit) fits.push_back(context.fit);
+  for (const LawFit& fit : context.best.fit.fits)
+    if (&fit != context.fit) fits.push_back(&fit);
+  return fits;
+}
+
+MedianError ErrorOf(const ValidationTable& table, const std::string& law) {
+  MedianError found;
+  for (const ErrorSummary& summary : table.error_summary) {
+    if (summary.law != law || summary.group != "all" || summary.n == 0) continue;
+    if (std::isfinite(found.by_plus) && summary.in_sample) continue;
+    found = {summary.median_by_plus, summary.in_sample};
+  }
+  return found;
+}
+
+int CaseColour(const std::string& path_case) {
+  return path_case.empty() || path_case[0] < '0' || path_case[0] > '6' ? 7 : path_case[0] - '0';
+}
+
+ReportContext MakeContext(const RunResult& run, bool interactive) {
+  ReportContext context{.run = run,
+                        .best = run.best(),
+                        .interactive = interactive,
+                        .recording_index = {},
+                        .path_case = {},
+                        .rejected = {}};
+  for (std::size_t i = 0; i < run.recordings.size(); ++i)
+    context.recording_index.emplace(run.recordings[i].name, static_cast<int>(i));
+  std::map<std::string, int> reasons;
+  for (const ImpactEvent& event : context.best.events) {
+    if (event.accepted)
+      ++context.n_accepted;
+    else
+      ++reasons[ReasonName(event.reason)];
+  }
+  context.rejected.assign(reasons.begin(), reasons.end());
+  std::stable_sort(context.rejected.begin(), context.rejected.end(),
+                   [](const auto& a, const auto& b) { return a.second > b.second; });
+  // The law spoken of first gives unseen motions the highest density of the fitted ones; where the
+  // data do not tell the energetic law from it, the energetic one, which alone cannot gain energy.
+  // Where laws were not compared, the one of least median error.
+  for (const std::string& law : context.best.scrutiny.laws.order) {
+    const LawFit* fit = FitOf(context, law);
+    if (!fit) continue;
+    const LawPair* pair = PairOf(context, law, "energetic");
+    const LawFit* energetic =
+        pair && pair->verdict != "better" ? FitOf(context, "energetic") : nullptr;
+    context.fit = energetic ? energetic : fit;
+    break;
+  }
+  double least = std::numeric_limits<double>::infinity();
+  for (const LawFit& fit : context.best.fit.fits) {
+    if (!context.best.scrutiny.laws.empty() && context.fit) break;
+    const MedianError error = ErrorOf(context.best.validation, fit.law);
+    const double score = std::isfinite(error.by_plus) ? error.by_plus : 1e9;
+    if (!context.fit || score < least * (1 - 1e-9) ||
+        (fit.law == "energetic" && score <= least * (1 + 1e-9))) {
+      context.fit = &fit;
+      least = score;
+    }
+  }
+  if (context.fit)
+    for (const PredictionError& error : context.best.validation.errors)
+      if (error.law == context.fit->law && error.fold < 0)
+        context.path_case[{error.recording, error.impact}] = error.path_case;
+  return context;
+}
+
+std::string HeadHtml(const ReportContext& context) {
+  const RunResult& run = context.run;
+  const std::string name =
+      run.experiment.name.empty() ? run.experiment.path.stem().string() : run.experiment.name;
+  std::string out = fmt::format(
+      "<header class=\"head\" id=\"result\"><p class=\"eyebrow\">Impact "
+      "experiment</p><h1>{}</h1>\n<p class=\"lead\">{}</p>\n",
+      Escape(name), Verdict(context));
+  for (const std::string& text : {LawChoiceHtml(context), AuditWords(context)})
+    if (!text.empty()) out += "<p class=\"second\">" + text + "</p>\n";
+  if (run.flights.failed > 0)
+    out +=
+        "<p class=\"notice\">Free flight contradicts what was declared, and every number of this "
+        "report rests on that: " +
+        Escape(run.flights.verdict) + ". <a href=\"#flights\">What free flight says</a></p>\n";
+  if (context.fit) {
+    out += "<dl class=\"tiles\">";
+    if (const ParameterEstimate* p = Friction(*context.fit)) out += ParameterTile(*p, "Friction");
+    if (const ParameterEstimate* p = Restitution(*context.fit))
+      out += ParameterTile(*p, "Restitution");
+    const MedianError error = ErrorOf(context.best.validation, context.fit->law);
+    if (std::isfinite(error.by_plus))
+      out += Tile("Prediction error", Percent(error.by_plus),
+                  error.in_sample ? "median, in sample" : "median over unseen recordings");
+    out += VerdictTile(context);
+    out += Tile("Impacts used", fmt::format("{}", context.n_accepted),
+                fmt::format("of {} in {}", context.best.events.size(),
+                            Count(static_cast<long long>(run.recordings.size()), "recording")));
+    if (std::isfinite(context.final_audit().momentum.relative()))
+      out += Tile("Momentum residual", Percent(context.final_audit().momentum.relative()),
+                  "of the spread of the spin change");
+    out += "</dl>\n" + LimitsHtml(context);
+  }
+  out += "<div class=\"pair\">" + CountsHtml(context) + FitIntervalsHtml(context) +
+         "</div></header>\n";
+  return out;
+}
+
+}  // namespace impactlab::pipelines

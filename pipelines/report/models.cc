@@ -1,0 +1,94 @@
+// What the coefficients depend on, and how sure their intervals are.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "pipelines/report/parts.h"
+#include "pipelines/study/coefficient_html.h"
+
+namespace impactlab::pipelines {
+namespace {
+
+// Single impacts against the normal speed, and the curves of the models.
+Figure SpeedFigure(const ReportContext& context) {
+  const CoefficientStudy& study = context.best.coefficients;
+  Figure figure{.id = "fig-speed",
+                .title = "Restitution against speed",
+                .caption =
+                    "Dots: restitution of one impact alone with the fitted friction, against the "
+                    "normal speed of approach. Lines: the "
+                    "models of one group, chosen one solid.",
+                .selectors = {},
+                .plots = {}};
+  const Repeatability& repeats = context.best.repeats;
+  if (repeats.e.empty() || repeats.law != study.law) return figure;
+  Plot plot{.choice = {},
+            .x_label = "approach speed |v_n−| [m/s]",
+            .y_label = "restitution [1]",
+            .series = {}};
+  Series dots{.name = "one impact"};
+  for (const SingleCoefficient& one : repeats.e) {
+    for (const ImpactEvent& event : context.best.events) {
+      if (event.recording != one.recording || event.impact != one.impact) continue;
+      dots.x.push_back(-event.contact.v_minus_F.z());
+      dots.y.push_back(one.value);
+      dots.event.push_back(context.Code(one.recording, one.impact));
+    }
+  }
+  plot.series = {dots};
+  int colour = 1;
+  for (const ModelScore& score : study.models) {
+    const CoefficientFit& fit = score.fit;
+    const CoefficientModel& model = fit.model;
+    if (model.friction != Pooling::kComplete || model.restitution != Pooling::kComplete ||
+        !fit.parameters[1].identifiable)
+      continue;
+    const double m = model.fit_exponent ? fit.Find("exponent")->value : model.exponent,
+                 e_0 = fit.parameters[1].value;
+    if (!std::isfinite(m)) continue;
+    Series line{.name = ModelName(model),
+                .mark = score.chosen ? Mark::kLine : Mark::kDash,
+                .colour = colour++};
+    constexpr int kPoints = 60;
+    for (int i = 0; i <= kPoints; ++i) {
+      const double v = fit.slowest + (fit.fastest - fit.slowest) * i / kPoints;
+      line.x.push_back(v);
+      line.y.push_back(std::clamp(1 - (1 - e_0) * std::pow(v / fit.reference_speed, m), 0.0, 1.0));
+    }
+    plot.series.push_back(std::move(line));
+  }
+  Finish(plot);
+  figure.plots.push_back(std::move(plot));
+  return figure;
+}
+
+}  // namespace
+
+Section ModelSection(const ReportContext& context) {
+  const CoefficientStudy& study = context.best.coefficients;
+  Section section{
+      .id = "models", .title = "What the coefficients depend on", .html = {}, .figures = {}};
+  const ModelScore* best = study.chosen();
+  if (best == nullptr) return section;
+  const CoefficientFit& fit = best->fit;
+  section.html = fmt::format(
+      "<p>Models of friction and restitution under {}, fitted to {} of {}. Chosen is the simplest "
+      "that predicts recordings left out ({} "
+      "folds) no worse than the best within its standard error: <b>{}</b>, {}. Speeds of approach "
+      "run from {} to {} m/s; restitution is "
+      "stated at their geometric mean, {} m/s.</p>\n",
+      LawPhrase(study.law), Count(fit.n_events, "impact"), Count(fit.n_recordings, "recording"),
+      best->folds, Escape(ModelName(fit.model)), Escape(WithSign(best->verdict)),
+      Num(fit.slowest, 2), Num(fit.fastest, 2), Num(fit.reference_speed, 3));
+  Figure figure = SpeedFigure(context);
+  if (!figure.empty()) {
+    section.html +=
+        "<div class=\"figures\">\n" + FigureHtml(figure, context.interactive) + "</div>\n";
+    section.figures.push_back(std::move(figure));
+  }
+  section.html += CoefficientHtml(study);
+  return section;
+}
+
+}  // namespace impactlab::pipelines

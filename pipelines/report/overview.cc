@@ -1,0 +1,154 @@
+// The head of the report beside its numbers: which law is spoken of and why, and what limits the
+// coefficients.
+#include "pipelines/report/detail/overview.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cctype>
+#include <cmath>
+#include <numeric>
+
+namespace impactlab::pipelines {
+namespace {
+
+constexpr double kLevel = 0.05;  // of a difference called significant, all pairs of laws counted
+
+std::string Capital(std::string text) {
+  if (!text.empty()) text[0] = static_cast<char>(std::toupper(static_cast<unsigned char>(text[0])));
+  return text;
+}
+
+std::string PValueHtml(double p) {
+  return p < 0.001 ? "p &lt; 0.001" : fmt::format("p = {:.2g}", p);
+}
+
+std::string Significance(double p) {
+  if (!std::isfinite(p)) return "too few recordings to say whether that means anything";
+  return fmt::format("{}significant at {:.0f} % ({}, all pairs counted)", p < kLevel ? "" : "not ",
+                     100 * kLevel, PValueHtml(p));
+}
+
+std::string SourceWords(const std::string& source) {
+  if (source == "scatter") return "the scatter between impacts";
+  return source == "adjustment" ? "how well the impacts tell what they share" : "the " + source;
+}
+
+// How many impacts halve a standard deviation of which `common` does not average out; 0 where no
+// number does.
+long long ImpactsForHalf(double sd, double common, int n) {
+  const double own = sd * sd - common * common, left = sd * sd / 4 - common * common;
+  return own > 0 && left > 0 ? static_cast<long long>(std::ceil(n * own / left * (1 - 1e-9))) : 0;
+}
+
+std::string DropsWords(const ParameterEstimate& p, double common, int n) {
+  const long long needed = ImpactsForHalf(p.sd, common, n);
+  return needed > 0
+             ? fmt::format(" Half the interval would need about {} impacts like the {} here.",
+                           needed, n)
+             : " No number of further impacts halves the interval: what all impacts share does not "
+               "average out.";
+}
+
+// Shares of the variance by the error budget, largest first, as far as they matter.
+std::string BudgetWords(const ErrorBudget& budget, const BudgetRow& row, const ParameterEstimate& p,
+                        int n) {
+  std::vector<std::size_t> order(std::min(row.sd.size(), budget.sources.size()));
+  std::iota(order.begin(), order.end(), 0);
+  std::erase_if(order, [&](std::size_t k) { return !std::isfinite(row.sd[k]) || row.sd[k] <= 0; });
+  std::stable_sort(order.begin(), order.end(),
+                   [&](std::size_t a, std::size_t b) { return row.sd[a] > row.sd[b]; });
+  double total = 0, common = 0;
+  for (const std::size_t k : order) {
+    total += row.sd[k] * row.sd[k];
+    if (budget.sources[k].common) common += row.sd[k] * row.sd[k];
+  }
+  if (!(total > 0)) return {};
+  std::string text;
+  for (std::size_t i = 0; i < std::min<std::size_t>(3, order.size()); ++i) {
+    const double share = row.sd[order[i]] * row.sd[order[i]] / total;
+    if (i > 0 && share < 0.02) break;
+    text += (i == 0 ? "" : ", ") +
+            fmt::format("{} ({})", SourceWords(budget.sources[order[i]].name), Percent(share));
+  }
+  return "limited by " + text + ", in shares of the variance." +
+         DropsWords(p, std::sqrt(common / total) * p.sd, n);
+}
+
+}  // namespace
+
+const LawFit* FitOf(const ReportContext& context, const std::string& law) {
+  for (const LawFit& fit : context.best.fit.fits)
+    if (fit.law == law) return &fit;
+  return nullptr;
+}
+
+const LawPair* PairOf(const ReportContext& context, const std::string& better,
+                      const std::string& other) {
+  for (const LawPair& pair : context.best.scrutiny.laws.pairs)
+    if (pair.law == better && pair.other == other) return &pair;
+  return nullptr;
+}
+
+std::string LawChoiceHtml(const ReportContext& context) {
+  const LawComparison& laws = context.best.scrutiny.laws;
+  if (!context.fit || laws.empty()) return {};
+  const std::string& spoken = context.fit->law;
+  const std::string& best = laws.order.front();
+  const std::string motions =
+      laws.pairs.front().in_sample ? "the motions it was fitted to" : "unseen motions";
+  std::string text;
+  if (best == spoken) {
+    text = fmt::format("{} is spoken of first because it gives {} the highest density.",
+                       Capital(LawPhrase(spoken)), motions);
+  } else if (const LawPair* pair = PairOf(context, best, spoken)) {
+    text = fmt::format(
+        "{} is spoken of first{}. {} gives {} a higher density, by {} in its logarithm: {}.",
+        Capital(LawPhrase(spoken)),
+        spoken == "energetic" ? " because it alone cannot gain energy"
+                              : ", the best of the fitted ones",
+        Capital(LawPhrase(best)), motions, ValueSd(pair->log_density, pair->sd_log_density),
+        pair->verdict == "same" ? "the same predictions" : Significance(pair->family_log_density));
+  }
+  // The least median error is another measure, and may name another law.
+  const MedianError own = ErrorOf(context.best.validation, spoken);
+  std::string least = spoken;
+  double error = own.by_plus;
+  for (const LawFit& fit : context.best.fit.fits)
+    if (const MedianError other = ErrorOf(context.best.validation, fit.law);
+        other.by_plus < error * (1 - 1e-9))
+      least = fit.law, error = other.by_plus;
+  if (least == spoken) return text;
+  const LawPair* pair = PairOf(context, least, spoken);
+  if (!pair) pair = PairOf(context, spoken, least);
+  text += fmt::format(
+      " {} has the least median error, {} against {}; the difference of mean errors is {}.",
+      Capital(LawPhrase(least)), Percent(error), Percent(own.by_plus),
+      Significance(pair ? pair->family_error : std::nan("")));
+  return text;
+}
+
+std::string LimitsHtml(const ReportContext& context) {
+  if (!context.fit) return {};
+  const int n = context.best.fit.n_events > 0 ? context.best.fit.n_events : context.n_accepted;
+  std::string items;
+  for (const ParameterEstimate& p : context.fit->parameters) {
+    if (!p.identifiable || !(p.sd > 0)) continue;
+    std::string words;
+    for (const BudgetRow& row : context.best.budget.rows)
+      if (row.law == context.fit->law && row.quantity == p.name)
+        words = BudgetWords(context.best.budget, row, p, n);
+    if (words.empty() && std::isfinite(p.sd_noise_only)) {
+      const double noise = std::min(1.0, std::pow(p.sd_noise_only / p.sd, 2));
+      words = fmt::format(
+          "limited by {} ({} of the variance).{}",
+          noise < 0.5 ? "the scatter between impacts, which better measurement does not reduce"
+                      : "the noise of the measurement",
+          Percent(std::max(noise, 1 - noise)), DropsWords(p, 0, n));
+    }
+    if (!words.empty()) items += "<li>" + SymbolHtml(p.name) + " is " + words + "</li>\n";
+  }
+  return items.empty() ? items : "<ul class=\"second limits\">\n" + items + "</ul>\n";
+}
+
+}  // namespace impactlab::pipelines

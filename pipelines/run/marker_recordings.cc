@@ -1,0 +1,293 @@
+#include "pipelines/run/marker_recordings.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+
+#include "data/base/error.h"
+#include "data/files/text.h"
+#include "pipelines/calibrate/page.h"
+#include "pipelines/track/page.h"
+
+namespace impactlab {
+namespace {
+
+constexpr double kStandardGravity = 9.80665;  // [m/s^2]
+// least error of the clocks a flash leaves: coders of videos change brightness in steps [s]
+constexpr double kFlashSd = 5e-4;
+
+// With the markers of the plan in front, in its order.
+MarkerTracks Ordered(MarkerTracks tracks, const std::vector<std::string>& names) {
+  std::vector<std::string> markers = names;
+  std::vector<int> place;
+  for (const std::string& name : tracks.markers) {
+    const auto at = std::find(markers.begin(), markers.end(), name);
+    place.push_back(static_cast<int>(at - markers.begin()));
+    if (at == markers.end()) markers.push_back(name);
+  }
+  for (TrackPoint& p : tracks.points) p.marker = place[static_cast<std::size_t>(p.marker)];
+  tracks.markers = markers;
+  Sort(&tracks);
+  return tracks;
+}
+
+CameraRig ApplyRig(const MarkerSource& source, const std::filesystem::path& folder,
+                   const MarkerStageOptions& options, MarkerRecordings* out) {
+  if (!source.rig.empty()) {
+    out->files.push_back(source.rig);
+    return RigFromYaml(source.rig);
+  }
+  if (source.calibration.empty()) {
+    out->files.push_back(source.plan.rig_file);
+    return *source.plan.rig;
+  }
+  const CalibrationConfig plan = LoadCalibration(source.calibration);
+  out->calibration = RunCalibration(plan, {.threads = options.threads, .quiet = options.quiet});
+  WriteCalibration(folder / "calibration", *out->calibration, options.command);
+  if (options.pages)
+    WriteCalibrationPage(folder / "calibration" / "calibration.html", *out->calibration,
+                         options.plotting);
+  out->files.push_back(source.calibration);
+  out->files.insert(out->files.end(), out->calibration->files.begin(),
+                    out->calibration->files.end());
+  if (out->calibration->refused())
+    throw DataError(fmt::format(
+        "{}: the calibration is refused, nothing can be measured with these cameras: {}",
+        source.calibration.string(), WhyRefused(*out->calibration)));
+  return out->calibration->rig();
+}
+
+void CheckCameras(const std::string& where, const std::vector<std::string>& cameras,
+                  const CameraRig& rig) {
+  std::vector<std::string> names;
+  for (const RigCamera& item : rig.cameras) names.push_back(item.name);
+  for (const std::string& camera : cameras)
+    if (std::find(names.begin(), names.end(), camera) == names.end())
+      throw ConfigError(fmt::format("{}: camera {} is not in the rig, which has {}", where,
+                                    Excerpt(camera), JoinNames(names)));
+}
+
+// Tracks that are read again do not tell how well a flash was timed: then it may be between two
+// exposures.
+constexpr double kUnknownFlashSd = 5e-3;  // [s]
+
+std::string FaultsOf(const RecordingSummary& summary) {
+  std::string out;
+  for (const RecordingSummary::Camera& camera : summary.cameras)
+    if (!camera.failure.empty())
+      out += fmt::format("{}camera {}: {}", out.empty() ? "" : "; ", camera.name, camera.failure);
+  return out;
+}
+
+// The clocks of cameras that were brought together by what they saw are known only so well; others
+// are taken at their word.
+double OffsetSd(const RecordingSummary& summary, SyncMethod method) {
+  double sd = 0;
+  if (method != SyncMethod::kFlash) return sd;
+  for (const CameraClock& clock : summary.clocks)
+    if (clock.usable) sd = std::max({sd, kFlashSd, 3 * std::sqrt(clock.cov(0, 0))});
+  return sd;
+}
+
+void FollowVideos(const TrackConfig& plan, const std::filesystem::path& folder,
+                  const MarkerStageOptions& options, MarkerRecordings* out) {
+  TrackRunOptions how;
+  how.threads = options.threads;
+  how.quiet = options.quiet;
+  how.sheets = how.frames = options.pages;
+  how.command = options.command;
+  out->tracking = RunTracking(plan, folder, how);
+  if (options.pages)
+    WriteTrackingPage(folder / "tracking.html", *out->tracking, folder / "sheets",
+                      options.plotting);
+  for (const TrackedRecording& recording : plan.recordings)
+    for (const auto& files : recording.files)
+      out->files.insert(out->files.end(), files.begin(), files.end());
+}
+
+void ReadPoints(const MarkerSource& source, const std::filesystem::path& file,
+                MarkerRecordings* out) {
+  std::map<std::string, MarkerTracks> read;
+  std::vector<std::string> order;
+  for (MarkerTracks& tracks : ReadTracks(file)) {
+    order.push_back(tracks.recording);
+    CheckCameras(file.string(), tracks.cameras, out->rig);
+    read.emplace(order.back(), Ordered(std::move(tracks), source.plan.track.names));
+  }
+  // Recordings of the tracking file that gave no point are missing in the table of points.
+  if (out->tracking) {
+    order.clear();
+    for (const RecordingSummary& summary : out->tracking->recordings) order.push_back(summary.name);
+  }
+  if (order.empty())
+    throw DataError(fmt::format("{}: found no point, allowed at least one", file.string()));
+  for (std::size_t i = 0; i < order.size(); ++i) {
+    MarkerTracks& tracks = read[order[i]];
+    tracks.recording = order[i];
+    std::string why;
+    if (tracks.points.empty())
+      why = out->tracking ? out->tracking->recordings[i].failure : "no point";
+    if (tracks.points.empty() && why.empty()) why = "no marker was tracked";
+    out->bad.push_back(why);
+    const double unknown = source.plan.sync == SyncMethod::kFlash ? kUnknownFlashSd : 0;
+    out->offset_sd.push_back(
+        out->tracking ? OffsetSd(out->tracking->recordings[i], source.plan.sync) : unknown);
+    out->faults.push_back(out->tracking ? FaultsOf(out->tracking->recordings[i]) : "");
+    out->tracks.push_back(std::move(tracks));
+  }
+}
+
+void ApplyWorld(Experiment& e, const CameraRig& rig) {
+  const WorldFrame& world = rig.world;
+  if (e.floor_of_rig) {
+    if (world.source != "board" && world.source != "points")
+      throw ConfigError(fmt::format(
+          "{}: floor: found none, and the rig does not know the struck surface: its W is {}; "
+          "allowed a floor here, or `world` "
+          "with a board or points on the surface in the calibration file",
+          e.path.string(), world.source == "camera" ? "the frame of the first camera" : "given"));
+    e.floor = {};
+  }
+  if (e.gravity_of_rig) {
+    if (!world.gravity_W)
+      throw ConfigError(
+          fmt::format("{}: gravity_m_per_s2: found none, and the rig does not say which way is "
+                      "down; allowed it here, or `gravity` in the calibration "
+                      "file",
+                      e.path.string()));
+    e.motion.flight.gravity_W = kStandardGravity * *world.gravity_W;
+    e.audit.gravity_W = e.motion.flight.gravity_W;
+  }
+}
+
+// The points of the videos, followed into the folder `name` of the run, or of tracks that are there
+// already; `out` has the rig.
+void TakeTracks(const MarkerSource& source, const std::filesystem::path& folder, const char* name,
+                const MarkerStageOptions& options, MarkerRecordings* out) {
+  if (!source.tracks.empty()) {
+    out->files.push_back(source.tracks);
+    ReadPoints(source, source.tracks, out);
+    return;
+  }
+  TrackConfig plan = source.plan;
+  plan.rig = out->rig;
+  if (out->calibration) plan.rig_file = folder / "calibration" / "rig.yaml";
+  if (!source.rig.empty()) plan.rig_file = source.rig;
+  FollowVideos(plan, folder / name, options, out);
+  ReadPoints(source, folder / name / "tracks.csv", out);
+}
+
+}  // namespace
+
+MarkerRecordings LoadOrTrackMarkers(Experiment& experiment, const std::filesystem::path& folder,
+                                    const MarkerStageOptions& options) {
+  MarkerSource& source = *experiment.markers;
+  MarkerRecordings out;
+  out.rig = ApplyRig(source, folder, options, &out);
+  ApplyWorld(experiment, out.rig);
+  std::vector<std::string> cameras;
+  for (const TrackedCamera& camera : source.plan.cameras) {
+    cameras.push_back(camera.name);
+    out.exposure = std::max(out.exposure, camera.exposure);
+  }
+  CheckCameras(source.plan.path.string(), cameras, out.rig);
+  out.layout = source.plan.markers;
+  out.files.push_back(source.plan.path);
+  TakeTracks(source, folder, "tracking", options, &out);
+  return out;
+}
+
+MarkerRecordings TakeSecondMarkers(const Experiment& experiment, const MarkerRecordings& first,
+                                   const std::filesystem::path& folder,
+                                   const MarkerStageOptions& options) {
+  const SecondBody& second = *experiment.second;
+  const MarkerSource& one = *experiment.markers;
+  MarkerSource source{.plan = *second.plan,
+                      .tracks = second.tracks.empty() ? one.tracks : second.tracks,
+                      .calibration = {},
+                      .rig = one.rig};
+  MarkerRecordings found;
+  found.rig = first.rig;
+  found.calibration = first.calibration;
+  std::vector<std::string> cameras;
+  for (const TrackedCamera& camera : source.plan.cameras) cameras.push_back(camera.name);
+  CheckCameras(source.plan.path.string(), cameras, found.rig);
+  for (const std::string& name : source.plan.track.names)
+    if (std::find(one.plan.track.names.begin(), one.plan.track.names.end(), name) !=
+        one.plan.track.names.end())
+      throw ConfigError(fmt::format(
+          "{}: markers.names: found {}, which {} has too, allowed: names of the second body's own",
+          source.plan.path.string(), Excerpt(name), one.plan.path.string()));
+  found.files.push_back(source.plan.path);
+  TakeTracks(source, folder, "tracking_second", options, &found);
+  MarkerRecordings out = std::move(found);
+  const std::vector<MarkerTracks> tracks = std::move(out.tracks);
+  const std::vector<std::string> bad = std::move(out.bad);
+  out.layout = source.plan.markers;
+  out.exposure = first.exposure;
+  out.tracks.clear();
+  out.bad.clear();
+  for (const MarkerTracks& wanted : first.tracks) {
+    const auto at = std::find_if(tracks.begin(), tracks.end(), [&](const MarkerTracks& t) {
+      return t.recording == wanted.recording;
+    });
+    const bool there = at != tracks.end();
+    out.tracks.push_back(there ? *at : MarkerTracks{});
+    out.tracks.back().recording = wanted.recording;
+    out.bad.push_back(there ? bad[static_cast<std::size_t>(at - tracks.begin())]
+                            : "the second body was not tracked in this recording");
+  }
+  return out;
+}
+
+ImpactBundleOptions BundleOptions(const Experiment& experiment, const MarkerRecordings& markers,
+                                  std::size_t recording) {
+  ImpactBundleOptions options = experiment.bundle;
+  options.motion = experiment.motion;
+  options.layout = markers.layout_knowledge;
+  if (options.exposure < 0) options.exposure = markers.exposure;
+  if (options.offset_sd < 0) options.offset_sd = markers.offset_sd[recording];
+  return options;
+}
+
+MarkerRecordings Correct(const MarkerRecordings& markers, const FrameCorrection& correction) {
+  if (correction.mirrored || correction.theta_flipped)
+    throw ConfigError(
+        "correction: found mirrored or theta_flipped, allowed neither with recordings of markers: "
+        "cameras do not mirror");
+  MarkerRecordings out;
+  out.rig = markers.rig;
+  out.layout = markers.layout;
+  out.tracks = markers.tracks;
+  out.bad = markers.bad;
+  out.faults = markers.faults;
+  out.offset_sd = markers.offset_sd;
+  out.exposure = markers.exposure;
+  const double angle = correction.rotation_offset_B.norm();
+  const Eigen::Matrix3d turn =
+      angle > 0 ? Eigen::AngleAxisd(angle, correction.rotation_offset_B / angle).toRotationMatrix()
+                : Eigen::Matrix3d::Identity();
+  for (BodyMarker& m : out.layout) {
+    m.p_BM = turn * m.p_BM / correction.length_scale - correction.com_offset_B;
+    m.normal_B = turn * m.normal_B;
+    m.radius /= correction.length_scale;
+  }
+  for (RigCamera& camera : out.rig.cameras) camera.X_WC.translation() /= correction.length_scale;
+  if (out.rig.covariance.size() > 0) {
+    const std::vector<std::string> names = ParameterNames(out.rig);
+    Eigen::VectorXd scale = Eigen::VectorXd::Ones(out.rig.covariance.rows());
+    for (std::size_t i = 0; i < names.size(); ++i)
+      if (names[i].ends_with("_m"))
+        scale(static_cast<Eigen::Index>(i)) = 1 / correction.length_scale;
+    out.rig.covariance = scale.asDiagonal() * out.rig.covariance * scale.asDiagonal();
+  }
+  for (MarkerTracks& tracks : out.tracks)
+    for (TrackPoint& p : tracks.points) p.t /= correction.clock_rate;
+  for (double& sd : out.offset_sd) sd /= correction.clock_rate;
+  out.exposure /= correction.clock_rate;
+  return out;
+}
+
+}  // namespace impactlab

@@ -1,0 +1,46 @@
+#pragma once
+// Tracks of one camera that looks at a plane of motion, as planar poses: experiments filmed from
+// the side.
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "data/yaml/yaml.h"
+#include "reconstruction/motion/motion_fit.h"
+#include "reconstruction/motion/planar_camera.h"
+
+namespace impactlab {
+
+struct PlanarSource {
+  PlaneView view;
+  std::filesystem::path rig;     // rig.yaml with the camera; empty: by points
+  std::filesystem::path points;  // CSV of points in the plane: x_m, z_m, x_px, y_px
+  double point_sd = 0.2;         // of their images, one coordinate [px]
+  std::string camera;            // of the tracks, where they have several
+  std::vector<PlanarMarker> layout;
+  OutOfPlane off;
+  double max_rms = 0.005;  // of what the layout may leave in a frame, one coordinate [m]
+};
+
+// Keys of the `recordings` map beside `kind` and `files`; reads the rig or the points. The same as
+// YAML.
+PlanarSource ParsePlanarSource(const YamlNode& recordings);
+std::string ToYaml(const PlanarSource& source);
+
+struct PlanarRecordings {
+  std::vector<PoseRecording> poses;  // every recording of every file, empty where bad
+  std::vector<std::string> bad;      // why a recording has no poses; empty where it has
+  // whether the distances of the layout are those of the recordings
+  LayoutVerdict layout;
+};
+
+// DataError where a name of the layout occurs in no recording.
+PlanarRecordings ReadPlanarRecordings(const PlanarSource& source,
+                                      const std::vector<std::filesystem::path>& files);
+
+// AddOutOfPlane for all events of a recording that have a state.
+void AddOutOfPlane(const PlanarSource& source, const Body& body, const Plane& floor,
+                   MotionFit* motion);
+
+}  // namespace impactlab

@@ -1,0 +1,193 @@
+#include "pipelines/run/point_recordings.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+
+#include "data/base/error.h"
+#include "data/files/table.h"
+#include "data/files/text.h"
+#include "pipelines/config/named_places.h"
+#include "pipelines/config/yaml.h"
+
+namespace impactlab {
+namespace {
+
+using pipelines::YamlFlag;
+using pipelines::YamlLine;
+using pipelines::YamlWord;
+
+const std::vector<std::string> kNoises = {"flights", "distances", "stated"};
+
+std::string QuotedList(const std::vector<std::string>& names) {
+  std::vector<std::string> quoted;
+  for (const std::string& name : names) quoted.push_back(YamlQuote(name));
+  return "[" + JoinNames(quoted) + "]";
+}
+
+double RootMeanSquare(const std::vector<double>& values) {
+  double sum = 0;
+  for (const double value : values) sum += value * value;
+  return values.empty() ? 0 : std::sqrt(sum / static_cast<double>(values.size()));
+}
+
+void AddFrames(const MarkerPoints& points, const std::vector<int>& frames,
+               const std::vector<std::string>& layout, int recording, LayoutDistances* distances) {
+  for (const int frame : frames) {
+    std::vector<std::pair<int, Eigen::VectorXd>> seen;
+    for (std::size_t m = 0; m < points.markers.size(); ++m) {
+      const auto at = std::find(layout.begin(), layout.end(), points.markers[m]);
+      const std::optional<Eigen::Vector3d>& p = points.p_WM[m][static_cast<std::size_t>(frame)];
+      if (at != layout.end() && p) seen.emplace_back(static_cast<int>(at - layout.begin()), *p);
+    }
+    distances->Add(recording, seen);
+  }
+}
+
+}  // namespace
+
+PointSource ParsePointSource(const YamlNode& node) {
+  PointSource out;
+  std::set<std::string> seen;
+  for (const auto& [name, place] :
+       pipelines::NamedPlaces(node, 3, 3, "three or more: the pose of a body needs them")) {
+    seen.insert(name);
+    out.layout.push_back({name, Eigen::Vector3d(place[0], place[1], place[2])});
+  }
+  out.learned = node.Texts("learned_names", {});
+  for (const std::string& name : out.learned)
+    if (!seen.insert(name).second)
+      throw node.Fault("learned_names", Excerpt(name) + " again",
+                       "names that `names` does not hold, every one once");
+  out.learn = node.Flag("learn_layout", out.learn) || !out.learned.empty();
+  if (node.Has("up_axis")) out.up = UpAxisFromString(node.Choice("up_axis", {"x", "y", "z"}));
+  const std::string noise = node.Choice("noise", node.Has("sd_m") ? "stated" : "flights", kNoises);
+  out.noise =
+      static_cast<PointNoise>(std::find(kNoises.begin(), kNoises.end(), noise) - kNoises.begin());
+  if (out.noise == PointNoise::kStated) out.sd = node.Number("sd_m", Positive());
+  if (out.noise != PointNoise::kStated && node.Has("sd_m"))
+    throw node.Fault("sd_m", "it with noise: " + noise, "it with noise: stated");
+  out.max_rms = node.Number("max_rms_m", out.max_rms, Positive());
+  return out;
+}
+
+std::string ToYaml(const PointSource& source) {
+  std::vector<std::string> names, rows;
+  for (const NamedMarker& marker : source.layout) {
+    names.push_back(marker.name);
+    rows.push_back(fmt::format("[{}, {}, {}]", FormatNumber(marker.p_BM.x()),
+                               FormatNumber(marker.p_BM.y()), FormatNumber(marker.p_BM.z())));
+  }
+  std::string out = YamlWord(1, "names", QuotedList(names)) +
+                    YamlWord(1, "layout_m", "[" + JoinNames(rows) + "]");
+  if (!source.learned.empty()) out += YamlWord(1, "learned_names", QuotedList(source.learned));
+  out += YamlFlag(1, "learn_layout", source.learn);
+  if (source.up) out += YamlWord(1, "up_axis", ToString(*source.up));
+  out += YamlWord(1, "noise", kNoises[static_cast<std::size_t>(source.noise)]);
+  if (source.noise == PointNoise::kStated) out += YamlLine(1, "sd_m", source.sd);
+  return out + YamlLine(1, "max_rms_m", source.max_rms);
+}
+
+PointRecordings ReadPointRecordings(const PointSource& source,
+                                    const std::vector<std::filesystem::path>& files,
+                                    const std::vector<std::string>& names) {
+  PointRecordings out;
+  std::vector<MarkerPoints> good;
+  std::vector<std::size_t> place;
+  for (std::size_t i = 0; i < files.size(); ++i) {
+    PointFile& file = out.files.emplace_back();
+    file.path = files[i];
+    file.recording = names[i];
+    try {
+      MarkerFile read = ReadMarkerFile(files[i], {.up = source.up});
+      read.points.name = names[i];
+      file.frames = static_cast<int>(read.points.t.size());
+      file.notes = std::move(read.notes);
+      good.push_back(std::move(read.points));
+      place.push_back(i);
+    } catch (const DataError& error) {
+      file.bad = error.what();
+    }
+  }
+  std::set<std::string> present;
+  for (const MarkerPoints& points : good)
+    present.insert(points.markers.begin(), points.markers.end());
+  std::vector<std::string> given;
+  std::vector<Eigen::VectorXd> places;
+  for (const NamedMarker& marker : source.layout) {
+    given.push_back(marker.name);
+    places.emplace_back(marker.p_BM);
+  }
+  pipelines::CheckLayoutNames(given, present);
+  LayoutDistances distances(given, places);
+  PointPoseOptions how;
+  how.max_rms = source.max_rms;
+  out.layout = source.layout;
+  if (!good.empty() && (source.learn || source.noise == PointNoise::kDistances)) {
+    const PointLayout learned = LearnPointLayout(good, source.layout, source.learned, how);
+    if (!learned.usable)
+      throw DataError("the layout of the markers cannot be learned: " + learned.reason);
+    if (source.learn) out.layout = learned.markers;
+    out.sd = learned.sd;
+    if (source.noise == PointNoise::kDistances && !(out.sd > 0))
+      throw DataError(
+          "noise: distances: found no distance to spare, allowed more than three markers or a "
+          "layout that is not exact");
+  }
+  if (source.noise == PointNoise::kStated) out.sd = source.sd;
+  out.poses.resize(files.size());
+  for (std::size_t i = 0; i < files.size(); ++i) out.poses[i].name = names[i];
+  for (std::size_t k = 0; k < good.size(); ++k) {
+    PointFile& file = out.files[place[k]];
+    for (const NamedMarker& marker : out.layout)
+      file.markers +=
+          static_cast<int>(std::count(good[k].markers.begin(), good[k].markers.end(), marker.name));
+    PointPoses found = PosesFromPoints(good[k], out.layout, how);
+    file.poses = static_cast<int>(found.frames.size());
+    file.too_few = found.too_few;
+    file.collinear = found.collinear;
+    file.misfit = found.misfit;
+    file.rms = RootMeanSquare(found.rms);
+    file.worst = found.worst;
+    if (!found.usable) {
+      file.bad = fmt::format("{}: {}", file.path.string(), found.reason);
+      continue;
+    }
+    AddFrames(good[k], found.frames, given, static_cast<int>(k), &distances);
+    out.poses[place[k]] = std::move(found.poses);
+  }
+  out.verdict = distances.Judge();
+  return out;
+}
+
+void SetPoseNoise(const PointSource& source, const PointRecordings& recordings,
+                  MotionFitOptions* motion) {
+  if (source.noise == PointNoise::kFlights || !(recordings.sd > 0)) return;
+  const PoseNoise noise = PoseNoiseOf(recordings.layout, recordings.sd);
+  if (motion->sigma_position == 0) motion->sigma_position = noise.position;
+  if (motion->sigma_angle == 0) motion->sigma_angle = noise.angle;
+}
+
+void WritePointFiles(const std::filesystem::path& path, const PointRecordings& recordings) {
+  CsvWriter out(path, {"recording", "usable", "reason", "markers", "frames", "poses", "too_few",
+                       "collinear", "misfit", "rms_m", "worst", "notes"});
+  for (const PointFile& file : recordings.files) {
+    out.Text(file.recording)
+        .Integer(file.bad.empty())
+        .Text(file.bad)
+        .Integer(file.markers)
+        .Integer(file.frames)
+        .Integer(file.poses);
+    out.Integer(file.too_few)
+        .Integer(file.collinear)
+        .Integer(file.misfit)
+        .Number(file.rms)
+        .Text(file.worst);
+    out.Text(JoinNames(file.notes, " ")).EndRow();
+  }
+  out.Commit();
+}
+
+}  // namespace impactlab

@@ -1,0 +1,105 @@
+#pragma once
+// The chain from recordings to a validated fit, as one value.
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "data/files/fit_result.h"
+#include "pipelines/run/bundle_fits.h"
+#include "pipelines/run/error_budget.h"
+#include "pipelines/run/experiment.h"
+#include "pipelines/run/flights.h"
+#include "pipelines/run/marker_recordings.h"
+#include "pipelines/study/classical_comparison.h"
+#include "pipelines/study/coefficient_models.h"
+#include "pipelines/study/diagnostics.h"
+#include "pipelines/study/repeatability.h"
+#include "pipelines/study/validation.h"
+
+namespace impactlab {
+
+// Everything one pass over the recordings gives for one set of frame corrections.
+struct Analysis {
+  FrameCorrection correction;     // applied to the recordings
+  std::vector<MotionFit> motion;  // one a recording, in order of the files
+  // of marker images: the bundle fits behind the events, by recording
+  std::vector<std::vector<ImpactBundle>> drops;
+  LearnedLayout layout;             // of marker images: as those fits have it
+  std::vector<ImpactEvent> events;  // all events of all recordings
+  // of marker images with what all impacts share of errors counted
+  FitResult fit;
+  ErrorBudget budget;  // of marker images; empty where nothing was fitted
+  // of marker images: of one core for one impact, mean of a recording
+  std::vector<double> fit_seconds;
+  Comparison comparison;  // of marker images: the classical estimators
+  Repeatability repeats;
+  CoefficientStudy coefficients;  // by the law that stands for all; empty where nothing was fitted
+  ValidationTable validation;
+  Diagnostics scrutiny;
+};
+
+struct RunResult {
+  Experiment experiment;
+  std::vector<std::filesystem::path> files;
+  // as read, or frame by frame from the images (empty poses where a file could not be used)
+  std::vector<PoseRecording> recordings;
+  std::optional<MarkerRecordings> markers;
+  // of marker images: what free flight says of cameras, clocks and layout as they were declared
+  FlightReport flights;
+  std::optional<PointRecordings> points;  // of markers in space: how the files fared
+  // of markers in space or in a plane: whether the recordings show the distances of the layout
+  LayoutVerdict layout;
+  // of a struck body that moves as well: its poses, by recording
+  std::optional<SecondRecordings> second;
+  Analysis recorded;  // with corrections known beforehand only
+  AuditResult audit;  // of `recorded`
+  bool has_corrected = false;
+  Analysis corrected;  // with the audit's corrections
+  AuditResult audit_corrected;
+  double seconds = 0;  // wall time without the report; of the command with calibration and tracking
+  const Analysis& best() const { return has_corrected ? corrected : recorded; }
+};
+
+// Reads the recordings; one that cannot be used becomes an empty recording and an event with the
+// reason. `bad` gets one line each.
+std::vector<PoseRecording> ReadRecordings(const Experiment& experiment,
+                                          const std::vector<std::filesystem::path>& files,
+                                          std::vector<std::string>& bad);
+
+struct RunOptions {
+  int threads = 0;       // 0: one a core
+  bool quiet = false;    // no progress
+  bool identify = true;  // false: stop after events and audit
+  bool validate = true;
+};
+
+// The whole chain, from files to validated fits. Throws DataError when `files` is empty; a bad
+// recording is a rejected event.
+RunResult RunExperiment(const Experiment& experiment,
+                        const std::vector<std::filesystem::path>& files,
+                        const RunOptions& options = {});
+// The same from the images of markers: every impact by its bundle fit, free flights and rests from
+// the poses of the frames.
+RunResult RunExperiment(const Experiment& experiment, MarkerRecordings markers,
+                        const RunOptions& options = {});
+// The same of two bodies in the same pictures: their impacts from the poses of the frames.
+RunResult RunExperiment(const Experiment& experiment, const MarkerRecordings& first,
+                        const MarkerRecordings& second, const RunOptions& options = {});
+
+// Fits of all laws of the experiment to the accepted events, with the rejected ones listed.
+FitResult FitAll(const Experiment& experiment, const std::vector<ImpactEvent>& events);
+
+// Writes the files of a run folder (formats in data/README.md) except the report; each appears
+// whole or not at all.
+void WriteRun(const std::filesystem::path& folder, const RunResult& run,
+              const std::string& command);
+
+// Of a run that can use no recording: the tables that say why, events.csv first.
+void WriteRefusal(const std::filesystem::path& folder, const RunResult& run);
+
+// Table for a terminal: one screen.
+std::string BriefReport(const RunResult& run);
+
+}  // namespace impactlab

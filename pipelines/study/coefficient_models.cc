@@ -1,0 +1,204 @@
+#include "pipelines/study/coefficient_models.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "data/files/glob.h"
+#include "data/files/table.h"
+#include "data/files/text.h"
+#include "data/yaml/yaml.h"
+#include "pipelines/config/yaml.h"
+
+namespace impactlab {
+namespace {
+
+constexpr const char* kRest = "rest";
+
+}  // namespace
+
+const ModelScore* CoefficientStudy::chosen() const {
+  const auto found = std::find_if(models.begin(), models.end(),
+                                  [](const ModelScore& score) { return score.chosen; });
+  return found == models.end() ? nullptr : &*found;
+}
+
+std::vector<EventGroup> GroupEvents(const std::vector<ImpactEvent>& events, const Body& body,
+                                    const CoefficientOptions& options) {
+  std::vector<EventGroup> groups;
+  for (const auto& [name, glob] : options.groups) groups.push_back({name, body, {}});
+  groups.push_back({options.groups.empty() ? "all" : kRest, body, {}});
+  for (const ImpactEvent& event : events) {
+    if (!event.accepted) continue;
+    std::size_t g = 0;
+    while (g < options.groups.size() && !MatchesGlob(options.groups[g].second, event.recording))
+      ++g;
+    groups[g].events.push_back(event);
+  }
+  std::erase_if(groups, [](const EventGroup& group) { return group.events.empty(); });
+  return groups;
+}
+
+std::vector<CoefficientModel> UsualModels(std::size_t n_groups) {
+  std::vector<CoefficientModel> models;
+  for (const char* name : {"constant", "speed"}) models.push_back(ParseModel(name));
+  if (n_groups < 2) return models;
+  for (const char* name : {"groups", "speed_groups", "separate"})
+    models.push_back(ParseModel(name));
+  return models;
+}
+
+CoefficientStudy StudyCoefficients(std::span<const EventGroup> groups, RestitutionLaw law,
+                                   const CoefficientOptions& options, int folds,
+                                   const IdentifyOptions& identify, int threads) {
+  CoefficientStudy study;
+  study.law = LawName(law);
+  const std::vector<CoefficientModel> models =
+      options.models.empty() ? UsualModels(groups.size()) : options.models;
+  study.models = CompareModels(groups, law, models, folds, identify);
+  std::erase_if(study.models, [](const ModelScore& score) { return !score.fit.ok; });
+  const ModelScore* best = study.chosen();
+  if (best != nullptr && options.refits > 1) {
+    const IntervalMethods methods{
+        .bootstrap = options.refits, .monte_carlo = options.refits, .threads = threads};
+    study.intervals = CompareIntervals(groups, law, best->fit.model, methods, identify);
+  }
+  return study;
+}
+
+void WriteCoefficients(const std::filesystem::path& folder, const CoefficientStudy& study) {
+  CsvWriter models(folder / "models.csv", {"law",
+                                           "model",
+                                           "chosen",
+                                           "parameters",
+                                           "events",
+                                           "recordings",
+                                           "folds",
+                                           "elpd",
+                                           "sd_elpd",
+                                           "behind",
+                                           "sd_behind",
+                                           "loglik",
+                                           "aic",
+                                           "bic",
+                                           "delta_aic",
+                                           "delta_bic",
+                                           "reference_speed_m_per_s",
+                                           "slowest_m_per_s",
+                                           "fastest_m_per_s",
+                                           "verdict"});
+  CsvWriter coefficients(folder / "model_coefficients.csv",
+                         {"law", "model", "group", "events", "recordings", "parameter", "value",
+                          "sd", "lower95", "upper95", "identifiable", "reason"});
+  for (const ModelScore& score : study.models) {
+    const CoefficientFit& fit = score.fit;
+    const std::string name = ModelName(fit.model);
+    models.Text(study.law)
+        .Text(name)
+        .Integer(score.chosen)
+        .Number(fit.parameters_used)
+        .Integer(fit.n_events)
+        .Integer(fit.n_recordings);
+    models.Integer(score.folds)
+        .Number(score.elpd)
+        .Number(score.sd_elpd)
+        .Number(score.behind)
+        .Number(score.sd_behind)
+        .Number(fit.loglik);
+    models.Number(fit.aic)
+        .Number(fit.bic)
+        .Number(score.delta_aic)
+        .Number(score.delta_bic)
+        .Number(fit.reference_speed);
+    models.Number(fit.slowest).Number(fit.fastest).Text(score.verdict).EndRow();
+    const auto row = [&](const std::string& group, int events, int recordings,
+                         const ParameterEstimate& p) {
+      coefficients.Text(study.law)
+          .Text(name)
+          .Text(group)
+          .Integer(events)
+          .Integer(recordings)
+          .Text(p.name)
+          .Number(p.value)
+          .Number(p.sd);
+      coefficients.Number(p.lower95)
+          .Number(p.upper95)
+          .Integer(p.identifiable)
+          .Text(p.reason)
+          .EndRow();
+    };
+    for (const ParameterEstimate& p : fit.parameters) row("all", fit.n_events, fit.n_recordings, p);
+    if (fit.groups.size() < 2) continue;
+    for (const GroupEstimate& group : fit.groups) {
+      row(group.name, group.n_events, group.n_recordings, group.mu_k);
+      row(group.name, group.n_events, group.n_recordings, group.e);
+    }
+  }
+  CsvWriter intervals(folder / "intervals.csv", {"law", "model", "parameter", "method", "value",
+                                                 "sd", "lower95", "upper95", "refits", "note"});
+  const ModelScore* best = study.chosen();
+  for (const MethodInterval& row : study.intervals.rows) {
+    std::string note;
+    for (const auto& [parameter, text] : study.intervals.notes)
+      if (parameter == row.parameter) note = text;
+    intervals.Text(study.law)
+        .Text(ModelName(best->fit.model))
+        .Text(row.parameter)
+        .Text(row.method)
+        .Number(row.value)
+        .Number(row.sd);
+    intervals.Number(row.lower95).Number(row.upper95).Integer(row.refits).Text(note).EndRow();
+  }
+  models.Commit();
+  coefficients.Commit();
+  intervals.Commit();
+}
+
+CoefficientOptions ParseCoefficients(const YamlNode& node) {
+  CoefficientOptions o;
+  if (node.Has("models")) {
+    for (const std::string& name : node.Texts("models")) {
+      CoefficientModel model;
+      try {
+        model = ParseModel(name);
+      } catch (const ConfigError&) {
+        throw node.Fault("models", Excerpt(name),
+                         "constant, or speed | speedM with a number M, static, groups | separate | "
+                         "mugroups | egroups | museparate | "
+                         "eseparate joined by _ in this order");
+      }
+      for (const CoefficientModel& other : o.models)
+        if (ModelName(other) == name)
+          throw node.Fault("models", name + " again", "every model once");
+      o.models.push_back(model);
+    }
+  }
+  if (node.Has("groups")) {
+    for (const YamlNode& group : node.List("groups")) {
+      const std::string name = group.Text("name"), glob = group.Text("recordings");
+      if (name == kRest || name == "all")
+        throw group.Fault("name", name,
+                          "another name: it stands for the recordings of no group or of all");
+      for (const auto& [other, pattern] : o.groups)
+        if (other == name) throw group.Fault("name", Excerpt(name) + " again", "every name once");
+      o.groups.emplace_back(name, glob);
+    }
+  }
+  constexpr int kMostRefits = 1000000;
+  o.refits = static_cast<int>(node.Integer("refits", o.refits, Closed(0, kMostRefits)));
+  return o;
+}
+
+std::string ToYaml(const CoefficientOptions& options) {
+  std::string out = "coefficients:\n";
+  std::string names;
+  for (const CoefficientModel& model : options.models)
+    names += (names.empty() ? "" : ", ") + ModelName(model);
+  if (!names.empty()) out += "  models: [" + names + "]\n";
+  if (!options.groups.empty()) out += "  groups:\n";
+  for (const auto& [name, glob] : options.groups)
+    out += fmt::format("    - {{name: {}, recordings: {}}}\n", YamlQuote(name), YamlQuote(glob));
+  return out + pipelines::YamlCount(1, "refits", options.refits);
+}
+
+}  // namespace impactlab

@@ -1,0 +1,58 @@
+#pragma once
+// What the coefficients of an experiment depend on, and how sure their intervals are: models by
+// cross-validation, four methods side by side.
+
+#include <filesystem>
+#include <functional>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "impact/identify/coefficient_interval.h"
+#include "impact/identify/coefficient_model.h"
+
+namespace impactlab {
+
+class YamlNode;
+
+struct CoefficientOptions {
+  // empty: constant and speed, with groups those of groups too
+  std::vector<CoefficientModel> models;
+  // Groups of recordings: name and glob over the names of recordings. Recordings that match none
+  // are the group "rest".
+  std::vector<std::pair<std::string, std::string>> groups;
+  // Refits of bootstrap and Monte Carlo for the comparison of intervals. Each costs some 5 ms for
+  // 100 planar impacts, ten times that in space; 0 leaves the comparison out.
+  int refits = 200;
+};
+
+struct CoefficientStudy {
+  std::string law;
+  std::vector<ModelScore> models;
+  IntervalComparison intervals;  // of the chosen model
+  const ModelScore* chosen() const;
+  bool empty() const { return models.empty(); }
+};
+
+// The events by the groups of the options, in the order of the options; groups without events are
+// left out.
+std::vector<EventGroup> GroupEvents(const std::vector<ImpactEvent>& events, const Body& body,
+                                    const CoefficientOptions& options);
+
+// The models that are compared where the options name none.
+std::vector<CoefficientModel> UsualModels(std::size_t n_groups);
+
+// Fits, compares and chooses; `folds` of whole recordings.
+CoefficientStudy StudyCoefficients(std::span<const EventGroup> groups, RestitutionLaw law,
+                                   const CoefficientOptions& options, int folds,
+                                   const IdentifyOptions& identify, int threads);
+
+// models.csv, model_coefficients.csv and intervals.csv, see data/README.
+void WriteCoefficients(const std::filesystem::path& folder, const CoefficientStudy& study);
+
+// Keys `models`, `groups` and `refits` of a map. ConfigError.
+CoefficientOptions ParseCoefficients(const YamlNode& node);
+std::string ToYaml(const CoefficientOptions& options);
+
+}  // namespace impactlab

@@ -1,0 +1,16 @@
+#pragma once
+// tracking.html: what was followed, how well, and what it looks like, as a self-contained page.
+
+#include <filesystem>
+
+#include "pipelines/track/track.h"
+
+namespace impactlab {
+
+// Draws the recordings in run.shown. `sheets`: folder with the pictures NAME_CAMERA.png, those that
+// are not there are left out. `plot_library` as for WriteReport.
+void WriteTrackingPage(const std::filesystem::path& path, const TrackRun& run,
+                       const std::filesystem::path& sheets,
+                       const std::filesystem::path& plot_library);
+
+}  // namespace impactlab

@@ -1,0 +1,50 @@
+#include "pipelines/track/refind_markers.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <set>
+#include <tuple>
+
+#include "reconstruction/identity/complete.h"
+#include "tracking/track/guided_search.h"
+
+namespace impactlab {
+
+void VisitAgain(const TrackConfig& plan, const std::vector<CameraTrackResult>& cameras,
+                const RowTimes& time, RecordingTracks* out) {
+  constexpr int kRounds = 2;  // what is found tells more of the pose
+  std::vector<std::vector<long long>> frames;
+  for (const CameraTrackResult& camera : cameras) frames.push_back(camera.index);
+  long long n = 0;
+  std::set<std::tuple<int, int, long long>> searched;
+  for (int round = 0; round < kRounds; ++round) {
+    std::vector<std::vector<WantedMarker>> wanted(cameras.size());
+    for (const AbsentMarker& a :
+         FindAbsent(out->tracks, *plan.rig, plan.track.layout, frames, time, {})) {
+      if (!searched.insert({a.camera, a.marker, a.frame}).second && a.cov.trace() > 2) continue;
+      wanted[static_cast<std::size_t>(a.camera)].push_back(
+          {a.frame, a.q, std::sqrt(0.5 * a.cov.trace()), a.major, a.v});
+    }
+    std::vector<TrackPoint> found;
+    for (std::size_t c = 0; c < cameras.size(); ++c) {
+      CameraTrackOptions options = plan.track;
+      options.exposure = plan.cameras[c].exposure;
+      const double scale = cameras[c].innovations.error_scale;
+      for (TrackPoint& p :
+           GuidedSearch(out->sources[c], options, cameras[c].blur, cameras[c].noise, wanted[c])) {
+        p.camera = static_cast<int>(c);
+        p.cov *= scale * scale;
+        found.push_back(p);
+      }
+    }
+    const long long added = CompleteTracks(found, *plan.rig, plan.track.layout, {}, &out->tracks);
+    n += added;
+    if (added == 0) break;
+  }
+  if (n > 0)
+    out->summary.notes.push_back(fmt::format(
+        "{} images were found on a second visit, where the pose of the body says they must be", n));
+}
+
+}  // namespace impactlab

@@ -1,0 +1,169 @@
+#include <fmt/format.h>
+
+#include <Eigen/Eigenvalues>
+#include <algorithm>
+#include <cmath>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "data/base/error.h"
+#include "tracking/overlay/detail/marker_extent.h"
+#include "tracking/overlay/detail/paint.h"
+#include "tracking/spot/local.h"
+
+namespace impactlab {
+namespace {
+
+using tracking::Extents;
+using tracking::FrameOfInterest;
+using tracking::MakeColor;
+using tracking::MiddleAt;
+using tracking::Rgb;
+
+constexpr Rgb kGround{24, 26, 31};
+
+}  // namespace
+
+void WriteContactSheet(const std::filesystem::path& path, const FrameSource& source,
+                       const MarkerTracks& tracks, int camera, long long frame, int columns,
+                       int rows) {
+  if (columns < 1 || rows < 1 || columns * rows > 400)
+    throw ConfigError("contact sheet: allowed are 1 to 400 pictures");
+  const bool given = frame >= 0;
+  const long long at = given ? frame : FrameOfInterest(tracks, camera),
+                  n = static_cast<long long>(columns) * rows;
+  const long long from = std::max(0LL, at - (n - 1) / 2);
+  FrameReader reader(source);
+  if (!reader.Seek(from)) throw DataError(fmt::format("{}: has no frame {}", Name(source), from));
+  double largest = 0;
+  const auto extents = Extents(tracks, camera, from, from + n - 1, &largest);
+  Frame read;
+  std::optional<ColorImage> sheet;
+  int tile_width = 0, tile_height = 0, title = 0;
+  double scale = 1, letters = 10;
+  Eigen::Vector2d crop;
+  OverlayOptions options;
+  options.trail = 8;
+  constexpr int kGap = 6;
+  for (long long k = 0; k < n && reader.Next(&read); ++k) {
+    const Eigen::Vector2d size(read.image.width, read.image.height);
+    if (!sheet) {
+      // One size of crop for all, enlarged to fill a sheet of some 2000 pixels.
+      crop = tracking::CropSize(extents, largest, size);
+      const double width = std::clamp(2000.0 / columns, 240.0, 640.0);
+      scale = std::clamp(width / crop.x(), 0.25, 8.0);
+      tile_width = static_cast<int>(std::lround(crop.x() * scale));
+      tile_height = static_cast<int>(std::lround(crop.y() * scale));
+      letters = std::clamp(tile_width / 42.0, 7.0, 13.0);
+      title = static_cast<int>(2.3 * letters);
+      sheet = MakeColor(columns * (tile_width + kGap) + kGap,
+                        rows * (tile_height + title + kGap) + kGap, kGround);
+    }
+    const Eigen::Vector2d corner =
+        tracking::CropCorner(MiddleAt(extents, read.index, size / 2), crop, size);
+    const tracking::View view{corner, scale};
+    ColorImage tile =
+        tracking::Enlarge(read.image, corner.x(), corner.y(), scale, tile_width, tile_height);
+    tracking::PaintMarkers(&tile, view, tracks, camera, read.index, 0.95 * letters, options);
+    std::string text = tracking::FrameText(read.index, read.t);
+    if (read.index != at) text += fmt::format("  ({:+})", read.index - at);
+    const int left = kGap + static_cast<int>(k % columns) * (tile_width + kGap);
+    const int top = kGap + static_cast<int>(k / columns) * (tile_height + title + kGap);
+    tracking::Paste(tile, left, top + title, &*sheet);
+    const bool here = read.index == at;
+    const Rgb accent = given ? Rgb{255, 255, 255} : tracking::StateOf(kImpact).color;
+    tracking::DrawText(&*sheet, {left + 1.0, top + 0.6 * letters}, text, letters,
+                       here ? accent : Rgb{215, 218, 222}, false);
+    if (here)
+      tracking::DrawBox(&*sheet, left - 2, top + title - 2, left + tile_width + 1,
+                        top + title + tile_height + 1, {accent, 3, 1, 0});
+  }
+  if (!sheet) throw DataError(fmt::format("{}: has no frame {}", Name(source), from));
+  WritePng(path, *sheet);
+}
+
+void WriteMontage(const std::filesystem::path& path, const GrayImage& image,
+                  const SpotOptions& options, const GrayImage* difference) {
+  if (image.width < 1 || image.height < 1)
+    throw DataError("montage: found a picture without pixels");
+  const GrayImage& searched = difference != nullptr ? *difference : image;
+  SpotOptions as = options;
+  if (difference != nullptr) as.dark = false;  // markers are bright there
+  SpotFinder finder(as);
+  const std::vector<Spot> spots = finder.Find(searched);
+  // The pixels that differ from what is around them by more than the threshold, as the search takes
+  // them.
+  GrayImage binary = searched, local;
+  if (as.local > 0)
+    tracking::LocalMean().Subtract(searched, {0, 0, searched.width - 1, searched.height - 1},
+                                   as.local, as.dark ? 0xFF : 0, &local);
+  const int level = finder.threshold();
+  for (std::size_t k = 0; k < binary.pixels.size(); ++k) {
+    const bool marker = as.local > 0 ? local.pixels[k] > tracking::kLocalZero + level
+                        : as.dark    ? searched.pixels[k] < level
+                                     : searched.pixels[k] > level;
+    binary.pixels[k] = marker ? 255 : 0;
+  }
+
+  struct Panel {
+    std::string title;
+    const GrayImage* image;
+    int marks;  // 1 outlines, 2 centroids
+  };
+  std::vector<Panel> panels = {{"grey", &image, 0}};
+  if (difference != nullptr) panels.push_back({"difference from the background", difference, 0});
+  panels.push_back({as.local > 0 ? fmt::format("binary: {} {} levels from the local mean",
+                                               as.dark ? "below by" : "above by", level)
+                                 : fmt::format("binary: {} {}",
+                                               as.dark ? "darker than" : "brighter than", level),
+                    &binary, 0});
+  panels.push_back({fmt::format("outlines: {} spots", spots.size()), &image, 1});
+  panels.push_back({"centroids", &image, 2});
+
+  constexpr int kGap = 8;
+  const int columns = panels.size() > 4 ? 3 : 2,
+            rows = (static_cast<int>(panels.size()) + columns - 1) / columns;
+  const double scale = std::clamp(1920.0 / (columns * image.width), 0.2, 6.0);
+  const int width = std::max(1, static_cast<int>(std::lround(image.width * scale)));
+  const int height = std::max(1, static_cast<int>(std::lround(image.height * scale)));
+  const double letters = std::clamp(width / 50.0, 7.0, 14.0);
+  const int title = static_cast<int>(2.4 * letters);
+  ColorImage sheet =
+      MakeColor(columns * (width + kGap) + kGap, rows * (height + title + kGap) + kGap, kGround);
+  const tracking::View view{Eigen::Vector2d::Zero(), scale};
+  for (std::size_t k = 0; k < panels.size(); ++k) {
+    ColorImage tile = tracking::Enlarge(*panels[k].image, 0, 0, scale, width, height);
+    for (const Spot& spot : spots) {
+      const Rgb color = tracking::StateOf(spot.flags).color;
+      const Eigen::Vector2d q = view.At(spot.q);
+      const Eigen::SelfAdjointEigenSolver<Eigen::Matrix2d> axes(spot.spread);
+      const Eigen::Vector2d axis = axes.eigenvectors().col(1);
+      // A disc of radius r has second moments r^2 / 4.
+      const double major = 2 * scale * std::sqrt(std::max(0.0, axes.eigenvalues()(1)));
+      const double minor = 2 * scale * std::sqrt(std::max(0.0, axes.eigenvalues()(0)));
+      if (panels[k].marks == 1)
+        tracking::Ellipse(&tile, q, std::max(major, 1.0), std::max(minor, 1.0),
+                          std::atan2(axis.y(), axis.x()), {color, 1.5, 1, 0});
+      if (panels[k].marks == 2) {
+        const double arm = std::max(5.0, 0.3 * major);
+        tracking::Stroke(&tile,
+                         {{q - Eigen::Vector2d(arm, 0), q + Eigen::Vector2d(arm, 0)},
+                          {q - Eigen::Vector2d(0, arm), q + Eigen::Vector2d(0, arm)}},
+                         {color, 1.4, 1, 0});
+        if (spots.size() <= 60)
+          tracking::DrawText(&tile, q + Eigen::Vector2d(std::max(arm, major) + 4, -0.4 * letters),
+                             fmt::format("{:.2f} {:.2f}", spot.q.x(), spot.q.y()), 0.8 * letters,
+                             {240, 240, 240});
+      }
+    }
+    const int left = kGap + static_cast<int>(k) % columns * (width + kGap),
+              top = kGap + static_cast<int>(k) / columns * (height + title + kGap);
+    tracking::DrawText(&sheet, {left + 2.0, top + 0.6 * letters}, panels[k].title, letters,
+                       {235, 235, 235}, false);
+    tracking::Paste(tile, left, top + title, &sheet);
+  }
+  WritePng(path, sheet);
+}
+
+}  // namespace impactlab
