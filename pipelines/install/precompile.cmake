@@ -6,6 +6,8 @@ if(IMPACTLAB_PRECOMPILE AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   add_compile_options(-fpch-preprocess)
 endif()
 
+# A precompiled header serves sources only that are compiled with the same definitions: CMakeLists.txt gives those of fmt and
+# Boost to all.
 function(impactlab_precompile target)
   if(NOT IMPACTLAB_PRECOMPILE)
     return()
