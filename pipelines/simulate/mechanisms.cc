@@ -166,30 +166,31 @@ void ReadNamedMechanism(const YamlNode& root, const YamlNode& every, Scenario& o
     BodyMechanism ball = MakeBouncingBall(properties.e, node.Number("height_m", NonNegative()),
                                           gravity, node.Number("radius_m", 0.1, Positive()));
     SetFriction(properties, ball);
-    Take(ball, out);
+    TakeMechanism(ball, out);
   } else if (kind == "rod_on_floor") {
-    Take(ReadRod(node, gravity, properties), out);
+    TakeMechanism(ReadRod(node, gravity, properties), out);
   } else if (kind == "belt_pendulum") {
     ReadPendulum(node, gravity, properties, out);
   } else if (kind == "cradle") {
     ReadCradle(node, gravity, properties, out);
   } else if (kind == "disc_in_corner") {
-    Take(MakeDiscInCornerMechanism(node.Number("radius_m", Positive()), mass(), Two(node, "gaps_m"),
-                                   Two(node, "v_m_per_s"), node.Number("theta_dot_rad_per_s", 0.0),
-                                   properties, gravity),
-         out);
+    TakeMechanism(
+        MakeDiscInCornerMechanism(node.Number("radius_m", Positive()), mass(), Two(node, "gaps_m"),
+                                  Two(node, "v_m_per_s"), node.Number("theta_dot_rad_per_s", 0.0),
+                                  properties, gravity),
+        out);
   } else if (kind == "sphere_in_corner") {
-    Take(MakeSphereInCornerMechanism(node.Number("radius_m", Positive()), mass(),
-                                     Three(node, "gaps_m"), Three(node, "v_m_per_s"),
-                                     Three(node, "omega_rad_per_s"), properties, gravity),
-         out);
+    TakeMechanism(MakeSphereInCornerMechanism(node.Number("radius_m", Positive()), mass(),
+                                              Three(node, "gaps_m"), Three(node, "v_m_per_s"),
+                                              Three(node, "omega_rad_per_s"), properties, gravity),
+                  out);
   } else {
     const bool planar = node.Flag("planar");
     const std::vector<double> sides = node.Vector("sides_m", planar ? 2 : 3, Positive());
-    Take(MakeRockingBlockMechanism(ToPoint(sides, planar), mass(),
-                                   node.Number("tilt_rad", Closed(0, M_PI / 2)), planar, properties,
-                                   gravity),
-         out);
+    TakeMechanism(MakeRockingBlockMechanism(ToPoint(sides, planar), mass(),
+                                            node.Number("tilt_rad", Closed(0, M_PI / 2)), planar,
+                                            properties, gravity),
+                  out);
   }
 }
 

@@ -18,6 +18,6 @@ void ReadNamedMechanism(const YamlNode& root, const YamlNode& every, Scenario& o
 // Friction and restitution; keys of single impacts that motion does not use are faults.
 ContactProperties ReadScenarioProperties(const YamlNode& node, const YamlNode& every);
 // Mechanism, start and what is drawn.
-void Take(const BodyMechanism& made, Scenario& out);
+void TakeMechanism(const BodyMechanism& made, Scenario& out);
 
 }  // namespace impactlab::pipelines
