@@ -7,7 +7,7 @@
 #include <opencv2/imgproc.hpp>
 #include <random>
 
-#include "board_scene.h"
+#include "tests/calibration/board_scene.h"
 
 namespace impactlab {
 namespace {

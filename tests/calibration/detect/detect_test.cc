@@ -8,8 +8,8 @@
 #include <filesystem>
 #include <random>
 
-#include "board_scene.h"
 #include "calibration/detect/detail/features.h"
+#include "tests/calibration/board_scene.h"
 #include "tracking/video/video.h"
 
 namespace impactlab {

@@ -9,7 +9,7 @@
 
 #include "data/base/error.h"
 #include "impact/law/energetic_map.h"
-#include "random_contact.h"
+#include "tests/impact/random_contact.h"
 
 namespace impactlab {
 namespace {

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "impact/law/certify.h"
-#include "random_contact.h"
+#include "tests/impact/random_contact.h"
 
 namespace impactlab {
 namespace {

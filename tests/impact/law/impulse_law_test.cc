@@ -10,7 +10,7 @@
 #include <nlohmann/json.hpp>
 
 #include "data/base/error.h"
-#include "random_contact.h"
+#include "tests/impact/random_contact.h"
 
 namespace impactlab {
 namespace {
@@ -98,7 +98,8 @@ TEST(Brach, ScansOfFigures38To311) {
                           double high) {
     const double v_n = v_N - std::cos(theta) * spin;
     const auto bound = [&](double v_t) {
-      return Apply(ImpulseLawRod(theta, v_t, v_n), {.law = ImpulseLaw::kBrachPrinted, .e_n = e, .mu = mu})
+      return Apply(ImpulseLawRod(theta, v_t, v_n),
+                   {.law = ImpulseLaw::kBrachPrinted, .e_n = e, .mu = mu})
           .bound;
     };
     std::vector<std::pair<double, std::string>> out;

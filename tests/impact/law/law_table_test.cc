@@ -8,7 +8,7 @@
 #include <cmath>
 #include <stdexcept>
 
-#include "random_contact.h"
+#include "tests/impact/random_contact.h"
 
 namespace impactlab {
 namespace {

@@ -9,7 +9,7 @@
 
 #include "impact/law/certify.h"
 #include "impact/law/energetic_map.h"
-#include "random_contact.h"
+#include "tests/impact/random_contact.h"
 
 namespace impactlab {
 namespace {
@@ -39,10 +39,12 @@ TEST(Painleve, RegimesOfARod) {
   EXPECT_EQ(ClassifyContact(slip, 1.4, -9.81), ContactRegime::kInconsistent);
   EXPECT_EQ(ClassifyContact(slip, 1.4, 1), ContactRegime::kIndeterminate);
   // slip to the other side
-  EXPECT_EQ(ClassifyContact(PainleveRod(std::atan(2.0), 1, 0), 1.4, -9.81), ContactRegime::kContact);
+  EXPECT_EQ(ClassifyContact(PainleveRod(std::atan(2.0), 1, 0), 1.4, -9.81),
+            ContactRegime::kContact);
   // at rest
   EXPECT_EQ(ClassifyContact(PainleveRod(std::atan(2.0), 0, 0), 5, -9.81), ContactRegime::kContact);
-  EXPECT_EQ(ClassifyContact(PainleveRod(std::atan(2.0), -1, -0.1), 1.4, -9.81), ContactRegime::kMoving);
+  EXPECT_EQ(ClassifyContact(PainleveRod(std::atan(2.0), -1, -0.1), 1.4, -9.81),
+            ContactRegime::kMoving);
 }
 
 // The force balance itself decides: a regime is what the set of non-negative forces that solve it

@@ -7,7 +7,7 @@
 #include <cmath>
 
 #include "impact/law/certify.h"
-#include "random_contact.h"
+#include "tests/impact/random_contact.h"
 
 namespace impactlab {
 namespace {

@@ -5,9 +5,9 @@
 #include <Eigen/Dense>
 #include <cmath>
 
-#include "board_scene.h"
 #include "calibration/board/pattern.h"
 #include "data/base/error.h"
+#include "tests/calibration/board_scene.h"
 
 namespace impactlab {
 namespace {

@@ -11,11 +11,12 @@
 namespace impactlab {
 namespace {
 
-constexpr int kGuidedSearchWidth = 160, kHeight = 120;
+constexpr int kGuidedSearchWidth = 160, kGuidedSearchHeight = 120;
 
 // A body lit nearly as bright as its markers: a band that crosses the picture, on a dark wall.
 std::vector<double> LitBand(double level, int half = 6) {
-  std::vector<double> picture(static_cast<std::size_t>(kGuidedSearchWidth) * kHeight, 30);
+  std::vector<double> picture(static_cast<std::size_t>(kGuidedSearchWidth) * kGuidedSearchHeight,
+                              30);
   for (int y = 60 - half; y < 60 + half; ++y)
     for (int x = 0; x < kGuidedSearchWidth; ++x)
       picture[static_cast<std::size_t>(y) * kGuidedSearchWidth + static_cast<std::size_t>(x)] =
@@ -24,7 +25,7 @@ std::vector<double> LitBand(double level, int half = 6) {
 }
 
 GrayImage Shown(const std::vector<double>& picture, double noise, bool dark, std::mt19937_64& rng) {
-  GrayImage image = test::Expose(picture, kGuidedSearchWidth, kHeight, noise, rng);
+  GrayImage image = test::Expose(picture, kGuidedSearchWidth, kGuidedSearchHeight, noise, rng);
   if (dark)
     for (std::uint8_t& v : image.pixels) v = static_cast<std::uint8_t>(255 - v);
   return image;
@@ -45,7 +46,8 @@ TEST(GuidedSearch, FindsMarkersOnABodyThatIsNearlyAsBright) {
     const bool dark = trial % 2 == 1;
     const Eigen::Vector2d q(80 + 30 * unit(rng), 60 + unit(rng));
     std::vector<double> picture = LitBand(170, trial % 4 < 2 ? 6 : 20);
-    test::AddDisc({.q = q, .radius = 4.5, .amplitude = 45}, kGuidedSearchWidth, kHeight, &picture);
+    test::AddDisc({.q = q, .radius = 4.5, .amplitude = 45}, kGuidedSearchWidth, kGuidedSearchHeight,
+                  &picture);
     const GrayImage image = Shown(picture, 1.5, dark, rng);
     const WantedMarker wanted{
         .frame = 7, .q = q + 3 * Eigen::Vector2d(unit(rng), unit(rng)), .sd = 1.5, .radius = 4.5};
@@ -70,7 +72,8 @@ TEST(GuidedSearch, TakesNeitherABareBodyNorNoiseNorAnotherSize) {
     std::vector<double> picture = LitBand(trial % 2 == 0 ? 170 : 30);
     const Eigen::Vector2d q(80 + 30 * unit(rng), 60 + unit(rng));
     if (trial % 4 == 1)
-      test::AddDisc({.q = q, .radius = 10, .amplitude = 80}, kGuidedSearchWidth, kHeight, &picture);
+      test::AddDisc({.q = q, .radius = 10, .amplitude = 80}, kGuidedSearchWidth,
+                    kGuidedSearchHeight, &picture);
     const GrayImage image = Shown(picture, 1.5, false, rng);
     EXPECT_TRUE(Look(image, {.q = q, .sd = 3, .radius = 4.5}).empty()) << trial;
   }
@@ -78,9 +81,11 @@ TEST(GuidedSearch, TakesNeitherABareBodyNorNoiseNorAnotherSize) {
 
 TEST(GuidedSearch, LooksNoFartherThanThePlaceIsKnown) {
   std::mt19937_64 rng(43);
-  std::vector<double> picture(static_cast<std::size_t>(kGuidedSearchWidth) * kHeight, 30);
+  std::vector<double> picture(static_cast<std::size_t>(kGuidedSearchWidth) * kGuidedSearchHeight,
+                              30);
   const Eigen::Vector2d q(80, 60);
-  test::AddDisc({.q = q, .radius = 4.5, .amplitude = 120}, kGuidedSearchWidth, kHeight, &picture);
+  test::AddDisc({.q = q, .radius = 4.5, .amplitude = 120}, kGuidedSearchWidth, kGuidedSearchHeight,
+                &picture);
   const GrayImage image = Shown(picture, 1.5, false, rng);
   EXPECT_EQ(Look(image, {.q = q + Eigen::Vector2d(6, 0), .sd = 1.5, .radius = 4.5}).size(), 1u);
   EXPECT_TRUE(Look(image, {.q = q + Eigen::Vector2d(12, 0), .sd = 1.5, .radius = 4.5}).empty());
@@ -89,8 +94,9 @@ TEST(GuidedSearch, LooksNoFartherThanThePlaceIsKnown) {
 
 TEST(GuidedSearch, SurvivesPlacesThatAreNone) {
   const GrayImage image{
-      kGuidedSearchWidth, kHeight,
-      std::vector<std::uint8_t>(static_cast<std::size_t>(kGuidedSearchWidth) * kHeight, 40)};
+      kGuidedSearchWidth, kGuidedSearchHeight,
+      std::vector<std::uint8_t>(static_cast<std::size_t>(kGuidedSearchWidth) * kGuidedSearchHeight,
+                                40)};
   for (const double x : {-1e9, -3.0, kGuidedSearchWidth + 2.0, std::nan("")})
     EXPECT_TRUE(Look(image, {.q = {x, 60}, .sd = 2, .radius = 4.5}).empty()) << x;
   for (const double radius : {0.0, -1.0, 1e9, std::nan("")})

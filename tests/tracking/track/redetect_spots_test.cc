@@ -9,18 +9,22 @@
 namespace impactlab {
 namespace {
 
-constexpr int kRedetectSpotsWidth = 200, kHeight = 120;
+constexpr int kRedetectSpotsWidth = 200, kRedetectSpotsHeight = 120;
 const Eigen::Vector2d kFirst(60, 60), kSecond(140, 60);
 
 // Two markers, the second on a body that the level of the frame does not part from it.
 GrayImage Picture(std::mt19937_64& rng) {
-  std::vector<double> picture(static_cast<std::size_t>(kRedetectSpotsWidth) * kHeight, 20);
+  std::vector<double> picture(static_cast<std::size_t>(kRedetectSpotsWidth) * kRedetectSpotsHeight,
+                              20);
   for (int y = 40; y < 80; ++y)
     for (int x = 110; x < 170; ++x)
-      picture[static_cast<std::size_t>(y) * kRedetectSpotsWidth + static_cast<std::size_t>(x)] = 150;
-  test::AddDisc({.q = kFirst, .radius = 5, .amplitude = 200}, kRedetectSpotsWidth, kHeight, &picture);
-  test::AddDisc({.q = kSecond, .radius = 5, .amplitude = 70}, kRedetectSpotsWidth, kHeight, &picture);
-  return test::Expose(picture, kRedetectSpotsWidth, kHeight, 1.5, rng);
+      picture[static_cast<std::size_t>(y) * kRedetectSpotsWidth + static_cast<std::size_t>(x)] =
+          150;
+  test::AddDisc({.q = kFirst, .radius = 5, .amplitude = 200}, kRedetectSpotsWidth,
+                kRedetectSpotsHeight, &picture);
+  test::AddDisc({.q = kSecond, .radius = 5, .amplitude = 70}, kRedetectSpotsWidth,
+                kRedetectSpotsHeight, &picture);
+  return test::Expose(picture, kRedetectSpotsWidth, kRedetectSpotsHeight, 1.5, rng);
 }
 
 SpotOptions Options() {
