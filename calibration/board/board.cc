@@ -4,10 +4,10 @@
 
 #include <array>
 #include <cmath>
-#include <opencv2/aruco.hpp>
 #include <set>
 
 #include "calibration/board/pattern.h"
+#include "data/base/aruco_opencv.h"
 
 namespace impactlab {
 namespace {
@@ -90,8 +90,8 @@ BoardPattern::BoardPattern(const Board& b) : board(b) {
   if (board.kind == BoardKind::kChessboard) return;
 
   first_black = !(board.legacy && squares_y % 2 == 0);
-  const auto dictionary = cv::aruco::getPredefinedDictionary(DictionaryId(board.dictionary));
-  cells = dictionary->markerSize + 2;
+  const cv::aruco::Dictionary dictionary = ArucoDictionary(DictionaryId(board.dictionary));
+  cells = dictionary.markerSize + 2;
   for (int j = 0; j < squares_y; ++j) {
     for (int i = 0; i < squares_x; ++i) {
       if (((i + j) % 2 == 0) == first_black) {
@@ -103,7 +103,7 @@ BoardPattern::BoardPattern(const Board& b) : board(b) {
       marker_square.emplace_back(i, j);
       std::vector<std::uint8_t> black(static_cast<std::size_t>(cells) * cells, 1);
       const cv::Mat bits = cv::aruco::Dictionary::getBitsFromByteList(
-          dictionary->bytesList.rowRange(id, id + 1), dictionary->markerSize);
+          dictionary.bytesList.rowRange(id, id + 1), dictionary.markerSize);
       for (int y = 0; y < bits.rows; ++y)
         for (int x = 0; x < bits.cols; ++x)
           black[static_cast<std::size_t>(y + 1) * cells + x + 1] = bits.at<std::uint8_t>(y, x) == 0;

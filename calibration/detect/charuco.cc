@@ -6,12 +6,12 @@
 #include <Eigen/LU>
 #include <algorithm>
 #include <cmath>
-#include <opencv2/aruco.hpp>
 #include <opencv2/calib3d.hpp>
 #include <opencv2/core.hpp>
 #include <opencv2/imgproc.hpp>
 
 #include "calibration/detect/detail/features.h"
+#include "data/base/aruco_opencv.h"
 
 namespace impactlab::calibration {
 namespace {
@@ -36,14 +36,12 @@ std::vector<Marker> ReadMarkers(const cv::Mat& image, const Board& board, int sc
   }
   std::vector<Marker> markers;
   if (search.cols < 16 || search.rows < 16) return markers;
-  const auto parameters = cv::aruco::DetectorParameters::create();
-  parameters->minMarkerPerimeterRate = std::min(0.03, 36.0 / std::max(search.cols, search.rows));
-  parameters->adaptiveThreshWinSizeMax = 33;
+  cv::aruco::DetectorParameters parameters;
+  parameters.minMarkerPerimeterRate = std::min(0.03, 36.0 / std::max(search.cols, search.rows));
+  parameters.adaptiveThreshWinSizeMax = 33;
   std::vector<std::vector<cv::Point2f>> corners;
   std::vector<int> ids;
-  cv::aruco::detectMarkers(search,
-                           cv::aruco::getPredefinedDictionary(DictionaryId(board.dictionary)),
-                           corners, ids, parameters);
+  DetectAruco(search, DictionaryId(board.dictionary), parameters, &corners, &ids);
   for (std::size_t k = 0; k < ids.size(); ++k) {
     Marker marker{ids[k], {}};
     for (const cv::Point2f& p : corners[k])

@@ -101,7 +101,8 @@ bool IsCamera(const json& map) {
 }
 
 json ReadMatFile(const std::string& name) {
-  Mat_LogInitFunc("impactlab", [](int, char*) {});
+  // The text is constant from matio 1.5.24 on.
+  Mat_LogInitFunc("impactlab", [](int, auto* /*text*/) {});
   const std::unique_ptr<mat_t, int (*)(mat_t*)> file(Mat_Open(name.c_str(), MAT_ACC_RDONLY),
                                                      Mat_Close);
   if (!file) RefuseFile(name, "no MATLAB file", "a .mat file of version 4, 5 or 7.3");

@@ -3,11 +3,11 @@
 set(IMPACTLAB_PACKAGE_DIR ${CMAKE_INSTALL_LIBDIR}/cmake/ImpactLab)
 
 # Headers in a folder `detail` are private to the folder above it; the others are public and show the standard library and
-# Eigen only. Not installed either: `*_json.h`, by which folders hand on nlohmann's JSON, and the cache, whose templates
-# walk the bytes of its values.
+# Eigen only. Not installed either: `*_json.h`, by which folders hand on nlohmann's JSON, `*_opencv.h`, which hide the
+# versions of OpenCV, and the cache, whose templates walk the bytes of its values.
 function(impactlab_public_headers room result)
   file(GLOB_RECURSE headers CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/${room}/*.h)
-  list(FILTER headers EXCLUDE REGEX "/detail/|/python/|_json[.]h$|/data/cache/stage_cache[.]h$")
+  list(FILTER headers EXCLUDE REGEX "/detail/|/python/|_(json|opencv)[.]h$|/data/cache/stage_cache[.]h$")
   set(${result} ${headers} PARENT_SCOPE)
 endfunction()
 

@@ -53,7 +53,7 @@ def check_includes(root):
             faults.append(f"{path}: folder {here} does not stand in tests/structure/layout.txt")
             continue
         used.add(here)
-        private = path.parent.name == "detail" or path.name.endswith("_json.h") or here == "pipelines/python"
+        private = path.parent.name == "detail" or path.name.endswith(("_json.h", "_opencv.h")) or here == "pipelines/python"
         if path.suffix == ".h" and not private:
             for match in FOREIGN.finditer(text):
                 faults.append(f"{path}: public header shows {match.group(1)}")

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "data/files/image.h"
+#include "tracking/video/detail/libav_versions.h"
 
 extern "C" {
 #include <libavcodec/avcodec.h>
@@ -77,8 +78,7 @@ inline void WriteClip(const std::filesystem::path& path, const ClipOptions& opti
   Check(avcodec_parameters_from_context(stream->codecpar, codec), "parameters");
   stream->time_base = options.time_base;
   if (options.rotation_deg != 0 || options.upside_down) {
-    auto* matrix = reinterpret_cast<std::int32_t*>(
-        av_stream_new_side_data(stream, AV_PKT_DATA_DISPLAYMATRIX, 9 * sizeof(std::int32_t)));
+    std::int32_t* matrix = tracking::NewDisplayMatrix(stream);
     av_display_rotation_set(matrix, options.rotation_deg);
     if (options.upside_down) av_display_matrix_flip(matrix, 0, 1);
   }
@@ -109,8 +109,7 @@ inline void WriteClip(const std::filesystem::path& path, const ClipOptions& opti
     frame->color_trc = options.transfer;
     frame->colorspace = options.colorspace;
     frame->chroma_location = options.chroma;
-    frame->interlaced_frame = options.interlaced ? 1 : 0;
-    frame->top_field_first = options.interlaced && options.top_first ? 1 : 0;
+    tracking::SetFields(options.interlaced, options.top_first, frame);
     Check(av_frame_get_buffer(frame, 0), "frame");
     fill(static_cast<int>(k), *frame);
     frame->pts = options.stamps[k];

@@ -7,10 +7,10 @@
 #include <algorithm>
 #include <cmath>
 #include <numeric>
-#include <opencv2/aruco.hpp>
 #include <optional>
 #include <utility>
 
+#include "data/base/aruco_opencv.h"
 #include "data/base/error.h"
 #include "data/files/text.h"
 
@@ -260,15 +260,14 @@ std::vector<Tag> DetectTags(const GrayImage& image, const TagOptions& options) {
                                   JoinNames(all)));
   }
   if (image.width < 8 || image.height < 8) return {};
-  const auto parameters = cv::aruco::DetectorParameters::create();
-  parameters->cornerRefinementMethod = cv::aruco::CORNER_REFINE_NONE;
-  parameters->minMarkerPerimeterRate = 0.02;
+  cv::aruco::DetectorParameters parameters;
+  parameters.cornerRefinementMethod = cv::aruco::CORNER_REFINE_NONE;
+  parameters.minMarkerPerimeterRate = 0.02;
   const cv::Mat view(image.height, image.width, CV_8UC1,
                      const_cast<std::uint8_t*>(image.pixels.data()));
   std::vector<std::vector<cv::Point2f>> corners;
   std::vector<int> ids;
-  cv::aruco::detectMarkers(view, cv::aruco::getPredefinedDictionary(dictionary->id), corners, ids,
-                           parameters);
+  DetectAruco(view, dictionary->id, parameters, &corners, &ids);
   const bool upside_down = options.dictionary.starts_with("APRILTAG");
   std::vector<Tag> tags;
   for (std::size_t k = 0; k < ids.size(); ++k) {

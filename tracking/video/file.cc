@@ -16,6 +16,7 @@
 #include <optional>
 
 #include "data/base/error.h"
+#include "tracking/video/detail/libav_versions.h"
 
 extern "C" {
 #include <libavutil/display.h>
@@ -106,8 +107,7 @@ std::int64_t MatroskaEnd(const ByteSource& source) {
 // Display matrix as quarter turns: a point (x, y) of the stored picture is shown in direction (a x
 // + c y, b x + d y).
 Turn TurnOf(const AVStream* stream, const std::string& name) {
-  const auto* m = reinterpret_cast<const std::int32_t*>(
-      av_stream_get_side_data(stream, AV_PKT_DATA_DISPLAYMATRIX, nullptr));
+  const std::int32_t* m = DisplayMatrix(*stream);
   if (m == nullptr) return {};
   const double scale = std::max({std::abs(m[0] / 65536.0), std::abs(m[1] / 65536.0),
                                  std::abs(m[3] / 65536.0), std::abs(m[4] / 65536.0)});

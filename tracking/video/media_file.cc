@@ -15,6 +15,7 @@
 #include <utility>
 
 #include "data/base/error.h"
+#include "tracking/video/detail/libav_versions.h"
 
 extern "C" {
 #include <libavformat/avio.h>
@@ -59,7 +60,10 @@ MediaFile::MediaFile(const std::filesystem::path& path) : path_(path), target_(p
   if (exists) (void)!::fchmod(fd_, existing.st_mode & 07777);
   constexpr int kBuffer = 1 << 16;
   auto* buffer = static_cast<unsigned char*>(av_malloc(kBuffer));
-  io_ = buffer != nullptr ? avio_alloc_context(buffer, kBuffer, 1, this, nullptr, Write, Seek)
+  const auto write_bytes = [](void* self, WrittenByte* data, int size) {
+    return Write(self, data, size);
+  };
+  io_ = buffer != nullptr ? avio_alloc_context(buffer, kBuffer, 1, this, nullptr, write_bytes, Seek)
                           : nullptr;
   if (io_ == nullptr) {
     av_free(buffer);
@@ -90,7 +94,7 @@ void MediaFile::Check() const {
   if (error_ != 0) Fail("cannot write", error_);
 }
 
-int MediaFile::Write(void* self, std::uint8_t* data, int size) {
+int MediaFile::Write(void* self, const std::uint8_t* data, int size) {
   auto& file = *static_cast<MediaFile*>(self);
   int done = 0;
   while (done < size && file.error_ == 0) {

@@ -10,6 +10,7 @@
 
 #include "data/base/error.h"
 #include "tracking/video/detail/file.h"
+#include "tracking/video/detail/libav_versions.h"
 #include "tracking/video/detail/pixels.h"
 
 namespace impactlab {
@@ -132,9 +133,9 @@ void VideoReader::State::Describe() {
   const AVFieldOrder order = parameters.field_order;
   const bool tagged =
       order == AV_FIELD_TT || order == AV_FIELD_BB || order == AV_FIELD_TB || order == AV_FIELD_BT;
-  if (!info.still) info.interlaced = tagged || (pending && frame->interlaced_frame != 0);
-  info.top_field_first = info.interlaced && (pending && frame->interlaced_frame != 0
-                                                 ? frame->top_field_first != 0
+  if (!info.still) info.interlaced = tagged || (pending && tracking::IsInterlaced(*frame));
+  info.top_field_first = info.interlaced && (pending && tracking::IsInterlaced(*frame)
+                                                 ? tracking::IsTopFieldFirst(*frame)
                                                  : order == AV_FIELD_TT || order == AV_FIELD_BT);
   if (pending) {
     info.bit_depth = tracking::BitDepth(*frame);
@@ -224,7 +225,7 @@ bool VideoReader::State::Accept(const Sent* entry) {
   if (bad_from < 0) return true;
   if (entry != nullptr && entry->packet < bad_from) return true;
   // A picture that is refreshed bit by bit is called a key frame before it is whole.
-  const bool whole = frame->key_frame != 0 && frame->pict_type != AV_PICTURE_TYPE_P &&
+  const bool whole = tracking::IsKeyFrame(*frame) && frame->pict_type != AV_PICTURE_TYPE_P &&
                      frame->pict_type != AV_PICTURE_TYPE_B;
   if (!whole || (entry != nullptr && entry->packet <= bad_to)) return false;
   bad_from = bad_to = -1;
@@ -299,7 +300,7 @@ bool VideoReader::State::Decode() {
 // Time from the first field of the frame in hand to the second [s].
 double VideoReader::State::HalfFrame() const {
   const double tick = av_q2d(file->stream->time_base);
-  const double duration = static_cast<double>(frame->pkt_duration) * tick;
+  const double duration = static_cast<double>(tracking::DurationTicks(*frame)) * tick;
   // The length of a frame may be stored in coarse ticks; the rate says it exactly.
   const double frame_time = info.nominal_rate > 0 ? 1 / info.nominal_rate : 0;
   if (duration > 0 && (frame_time == 0 || std::abs(duration - frame_time) > 1.001 * tick))

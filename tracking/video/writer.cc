@@ -11,6 +11,7 @@
 #include <string_view>
 
 #include "data/base/error.h"
+#include "tracking/video/detail/libav_versions.h"
 #include "tracking/video/detail/media_file.h"
 
 extern "C" {
@@ -279,8 +280,7 @@ void VideoWriter::State::Open() {
   stream->time_base = tick;
   const int turn = ((options.rotation_deg % 360) + 360) % 360;
   if (turn != 0) {
-    auto* matrix = reinterpret_cast<std::int32_t*>(
-        av_stream_new_side_data(stream, AV_PKT_DATA_DISPLAYMATRIX, 9 * sizeof(std::int32_t)));
+    std::int32_t* matrix = tracking::NewDisplayMatrix(stream);
     if (matrix == nullptr) throw std::bad_alloc();
     av_display_rotation_set(matrix, turn);
   }

@@ -7,12 +7,15 @@
 #include <array>
 #include <cmath>
 #include <cstdio>
-#include <opencv2/aruco/charuco.hpp>
 #include <set>
 #include <sstream>
 
 #include "calibration/board/pattern.h"
+#include "data/base/aruco_opencv.h"
 #include "data/base/error.h"
+#if !IMPACTLAB_ARUCO_IN_OBJDETECT
+#include <opencv2/aruco/charuco.hpp>
+#endif
 
 namespace impactlab {
 namespace {
@@ -164,12 +167,20 @@ TEST(BoardTest, HostileT10CharucoPatternIsThatOfOpenCv) {
        {std::pair{4, 6}, std::pair{4, 5}, std::pair{5, 4}, std::pair{5, 5}}) {
     const Board board = Charuco(columns, rows, false);
     const calibration::BoardPattern pattern(board);
-    const auto dictionary = cv::aruco::getPredefinedDictionary(cv::aruco::DICT_5X5_100);
-    const auto theirs =
-        cv::aruco::CharucoBoard::create(columns + 1, rows + 1, 1.0f, 0.7f, dictionary);
+    const cv::aruco::Dictionary dictionary = ArucoDictionary(cv::aruco::DICT_5X5_100);
+    const cv::Size size((columns + 1) * 100, (rows + 1) * 100);
     cv::Mat drawn;
-    theirs->draw({(columns + 1) * 100, (rows + 1) * 100}, drawn, 0, 1);
-    ASSERT_EQ(theirs->ids.size(), pattern.marker_square.size());
+#if IMPACTLAB_ARUCO_IN_OBJDETECT
+    const cv::aruco::CharucoBoard theirs({columns + 1, rows + 1}, 1.0f, 0.7f, dictionary);
+    theirs.generateImage(size, drawn, 0, 1);
+    const std::size_t markers = theirs.getIds().size();
+#else
+    const auto theirs = cv::aruco::CharucoBoard::create(
+        columns + 1, rows + 1, 1.0f, 0.7f, cv::makePtr<cv::aruco::Dictionary>(dictionary));
+    theirs->draw(size, drawn, 0, 1);
+    const std::size_t markers = theirs->ids.size();
+#endif
+    ASSERT_EQ(markers, pattern.marker_square.size());
     int wrong = 0;
     for (int y = 8; y < drawn.rows; y += 10)
       for (int x = 8; x < drawn.cols; x += 10)

@@ -31,7 +31,7 @@ class MediaFile {
   void Discard() noexcept;
 
  private:
-  static int Write(void* self, std::uint8_t* data, int size);
+  static int Write(void* self, const std::uint8_t* data, int size);
   static std::int64_t Seek(void* self, std::int64_t offset, int whence);
   [[noreturn]] void Fail(const char* action, int error) const;
 
