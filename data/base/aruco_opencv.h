@@ -28,7 +28,8 @@ inline cv::aruco::Dictionary ArucoDictionary(int dictionary) {
 }
 
 // Finds the markers of a dictionary in a grey picture: of each its number, and its four corners in
-// the order in which the dictionary reads, clockwise from the upper left [px].
+// the order in which the dictionary reads, clockwise from the upper left [px]. In which order the
+// markers come differs between versions of OpenCV.
 inline void DetectAruco(const cv::Mat& image, int dictionary,
                         const cv::aruco::DetectorParameters& parameters,
                         std::vector<std::vector<cv::Point2f>>* corners, std::vector<int>* ids) {
