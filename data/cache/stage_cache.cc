@@ -18,7 +18,7 @@
 namespace impactlab {
 namespace {
 
-constexpr std::size_t kDigits = 64;  // of a SHA-256 in hexadecimal
+constexpr std::size_t kDigits = 64;  // digits of a SHA-256 in hexadecimal
 
 std::atomic<StageCache*> current = nullptr;
 
@@ -118,10 +118,10 @@ void StageCache::Prune() {
   for (const auto& entry : std::filesystem::directory_iterator(state_->folder, error))
     if (!state_->used.contains(entry.path())) unused.push_back(entry.path());
   for (const std::filesystem::path& file : unused) std::filesystem::remove(file, error);
-  // What a process left that was killed while it wrote: .impactlab-PROCESS-NUMBER.tmp.
+  // Files of a process that was killed while writing: .impactlab-PROCESS-NUMBER.tmp.
   unused.clear();
-  // What lies beside the run may be anything: folders nobody may read are passed over, and so is
-  // what goes while it is looked at.
+  // The folder beside the run may hold anything: unreadable folders are ignored, and so are files
+  // that disappear meanwhile.
   auto at = std::filesystem::recursive_directory_iterator(
       state_->folder.parent_path(), std::filesystem::directory_options::skip_permission_denied,
       error);
@@ -146,7 +146,7 @@ std::string StageCache::Sha256Of(const std::filesystem::path& path) {
   std::string hash;
   try {
     hash = Sha256File(path);
-  } catch (const DataError&) {  // what cannot be read is the same as nothing for the stage
+  } catch (const DataError&) {  // for the stage an unreadable file is the same as none
   }
   const std::lock_guard lock(state_->mutex);
   state_->hashes[stamp] = hash;

@@ -15,7 +15,7 @@
 namespace impactlab {
 namespace {
 
-constexpr std::size_t kLongestLine = std::size_t{1} << 20;  // a longer "line" is not a table
+constexpr std::size_t kLongestLine = std::size_t{1} << 20;  // a longer "line" is no row of a table
 constexpr std::size_t kMostColumns = 10000;
 
 [[noreturn]] void Fail(const std::string& path, int line, const std::string& column,
@@ -227,12 +227,8 @@ class CsvReader {
       if (options_.empty_is_nan) return std::numeric_limits<double>::quiet_NaN();
       Fail(table_.path, line_number_, names_[i], "an empty cell", "a finite number");
     }
-    std::string with_point(cell);
-    std::replace(with_point.begin(), with_point.end(), ',', '.');
-    const bool decimal_comma =
-        std::count(cell.begin(), cell.end(), ',') == 1 && ParseNumber(with_point);
     Fail(table_.path, line_number_, names_[i], Excerpt(cell),
-         decimal_comma ? "a finite number with a decimal point" : "a finite number");
+         ParseDecimalComma(cell) ? "a finite number with a decimal point" : "a finite number");
   }
 
   const CsvOptions& options_;

@@ -61,6 +61,14 @@ void AppendNumber(std::string& out, double value) {
   out.append(buffer, error == std::errc() ? end : buffer);
 }
 
+std::optional<double> ParseDecimalComma(std::string_view text) {
+  std::string with_point(text);
+  const std::size_t comma = with_point.find(',');
+  if (comma == std::string::npos) return std::nullopt;
+  with_point[comma] = '.';
+  return ParseNumber(with_point);  // refuses a second comma
+}
+
 std::string FormatNumber(double value) {
   std::string out;
   AppendNumber(out, std::isnan(value) ? std::fabs(value) : value);
@@ -173,6 +181,25 @@ std::string Excerpt(std::string_view text) {
     }
   }
   return out + (i < text.size() ? "...'" : "'");
+}
+
+std::string LowerCase(std::string_view text) {
+  std::string out(text);
+  for (char& c : out)
+    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
+  return out;
+}
+
+std::string UpperCase(std::string_view text) {
+  std::string out(text);
+  for (char& c : out)
+    if (c >= 'a' && c <= 'z') c = static_cast<char>(c - 'a' + 'A');
+  return out;
+}
+
+std::string Capitalized(std::string text) {
+  if (!text.empty()) text.front() = UpperCase(text.substr(0, 1)).front();
+  return text;
 }
 
 bool NaturalLess(std::string_view a, std::string_view b) {

@@ -14,6 +14,10 @@ namespace impactlab {
 // characters, "nan" and "inf", or a number too large for a double. Too small a number is 0.
 std::optional<double> ParseNumber(std::string_view text);
 
+// The number that `text` is with its only comma read as the decimal point; empty when there is no
+// comma, more than one, or anything that ParseNumber refuses.
+std::optional<double> ParseDecimalComma(std::string_view text);
+
 // Shortest decimal text that reads back as exactly `value`; "nan", "inf" and "-inf" where the value
 // is not finite.
 std::string FormatNumber(double value);
@@ -32,6 +36,12 @@ std::string NearestName(std::string_view name, const std::vector<std::string>& c
 std::string JoinNames(const std::vector<std::string>& names, std::string_view separator = ", ");
 
 std::string_view TrimSpace(std::string_view text);
+
+// The letters a to z of ASCII in lower or in upper case; every other byte stays as it is.
+std::string LowerCase(std::string_view text);
+std::string UpperCase(std::string_view text);
+// The first letter in upper case, the rest as it is.
+std::string Capitalized(std::string text);
 
 // Position and meaning of the first thing in a text that is not plain UTF-8 text: a byte that is
 // not UTF-8, or a control character other than tab, CR and LF. Empty when all is well.

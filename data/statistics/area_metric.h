@@ -1,13 +1,13 @@
 #pragma once
-// The area between predicted and measured distribution functions, and what it would be were the
-// prediction true.
+// The area between predicted and measured distribution functions, and its distribution if the
+// prediction is true.
 //
 // Ferson, Oberkampf and Ginzburg, Comput. Methods Appl. Mech. Engrg. 197 (2008) 2408: with F the
 // predicted and S_n the empirical distribution function, d = integral of |F - S_n|, in the unit of
 // the quantity. Where every measurement has a predictive distribution of its own, its place u_i =
 // F_i(x_i) in it is uniform on [0, 1] if the prediction is true, and the area between the u's and
-// the uniform pools them. Any finite sample has an area above 0: a number means something beside
-// the areas that samples of a true prediction have.
+// the uniform pools them. Any finite sample has an area above 0: it is compared with the areas of
+// samples of a true prediction.
 
 #include <cstdint>
 #include <vector>
@@ -18,8 +18,8 @@ namespace impactlab {
 // ConfigError for no values or others.
 double AreaFromUniform(std::vector<double> u);
 
-// Normals of equal weight: what is predicted of a set of measurements taken together. ConfigError
-// for none, or an sd below 0.
+// Normals of equal weight: the prediction for a set of measurements taken together. ConfigError for
+// none, or an sd below 0.
 class NormalMixture {
  public:
   NormalMixture(const std::vector<double>& mean, const std::vector<double>& sd);
@@ -44,7 +44,7 @@ struct Sharing {
 // for safety; 0 where no cluster has two.
 double CorrelationWithin(const std::vector<double>& z, const std::vector<int>& cluster);
 
-// What samples of a true prediction give.
+// Areas of samples of a true prediction.
 struct AreaReference {
   std::vector<double> areas;  // of the draws, ascending
   double Median() const;      //

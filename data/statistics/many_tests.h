@@ -13,8 +13,8 @@ namespace impactlab {
 // ConfigError for a p outside 0 to 1.
 std::vector<double> HolmAdjusted(const std::vector<double>& p);
 
-// Ranks of values as normal scores, ties by their mean rank: what is tested no longer depends on
-// the tails (van der Waerden).
+// Ranks of values as normal scores, ties by their mean rank: the test no longer depends on the
+// tails (van der Waerden).
 std::vector<double> NormalScores(const std::vector<double>& values);
 
 // A permutation of values that keeps those of one cluster together and in order: clusters exchange

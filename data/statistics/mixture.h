@@ -1,6 +1,6 @@
 #pragma once
-// One population or two? A mixture test of values with known errors of measurement, in one quantity
-// or several.
+// Test of one population against a mixture of two, for values with known errors of measurement in
+// one quantity or several.
 //
 // One: x = m + scatter + error, scatter of one standard deviation s, error of the standard
 // deviation stated for each value. Two: members of a cluster (impacts of one recording) belong to

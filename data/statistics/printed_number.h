@@ -1,6 +1,6 @@
 #pragma once
-// A number as it is printed in a table: its value, the rounding that its digits tell, and what
-// rounding does to a value computed from several.
+// A number as printed in a table: its value, the rounding implied by its digits, and the effect of
+// rounding on a value computed from several.
 
 #include <Eigen/Core>
 #include <functional>

@@ -1,7 +1,7 @@
 #pragma once
 // Uncertainty of a quantity that is computed from others: the linear budget of the GUM (JCGM
 // 100:2008) and, beside it, the propagation of distributions by Monte Carlo (JCGM 101:2008), which
-// judges the budget.
+// checks the budget.
 
 #include <cstdint>
 #include <functional>

@@ -45,7 +45,8 @@ namespace {
 constexpr std::size_t kMaxDepth = 32;
 constexpr std::size_t kMaxKeys = 4096;  // of one map: look-up is linear
 
-// Builds the document from the parser's events and refuses what a configuration must not have.
+// Builds the document from the parser's events and refuses constructs that a configuration must not
+// have.
 class Builder : public YAML::EventHandler {
  public:
   explicit Builder(const std::string& name) : name_(name) {}
@@ -185,7 +186,7 @@ void CheckLastQuote(const std::string& source, const YAML::Mark& start, const st
   Refuse(name, start.line + 1, "syntax", "a quote that stays open", "quotes in pairs");
 }
 
-// Faults that are clearer when told from the bytes than from the parser.
+// Faults that are described better from the bytes than by the parser.
 void CheckText(std::string_view text, const std::string& name) {
   const auto line_of = [&](std::size_t offset) {
     return 1 + static_cast<int>(std::count(text.begin(), text.begin() + offset, '\n'));

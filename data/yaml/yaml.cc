@@ -35,7 +35,7 @@ std::string RangeWords(const Range& range, const char* noun) {
   return fmt::format("{} {}", noun, lo ? above : below);
 }
 
-// Where questions go on this thread; null: nobody wants them.
+// Receiver of the questions on this thread; null: none.
 thread_local std::vector<YamlQuestion>* listener = nullptr;
 
 std::string WithoutNumbers(const std::string& key) {
@@ -426,7 +426,7 @@ void YamlNode::Finish() const {
   const auto hint = [](const auto& stranger) {
     return State::Nearest(stranger.second->key, stranger.first->asked);
   };
-  // All of them at once: a file is then mended in one go.
+  // All of them at once, so that a file can be corrected in one pass.
   std::string others;
   constexpr std::size_t kMostNamed = 5;
   for (std::size_t i = 1; i < std::min(strangers.size(), kMostNamed); ++i) {

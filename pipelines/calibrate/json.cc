@@ -3,6 +3,7 @@
 
 #include "calibration/camera/rig.h"
 #include "data/cache/provenance.h"
+#include "data/files/number_json.h"
 #include "pipelines/calibrate/calibrate.h"
 
 namespace impactlab {
@@ -10,18 +11,15 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-// JSON has no NaN and no infinity: null stands for both.
-Json Number(double value) { return std::isfinite(value) ? Json(value) : Json(nullptr); }
-
 template <typename Vector>
 Json List(const Vector& v) {
   Json out = Json::array();
-  for (Eigen::Index k = 0; k < v.size(); ++k) out.push_back(Number(v(k)));
+  for (Eigen::Index k = 0; k < v.size(); ++k) out.push_back(NumberJson(v(k)));
   return out;
 }
 Json List(const std::vector<double>& v) {
   Json out = Json::array();
-  for (const double x : v) out.push_back(Number(x));
+  for (const double x : v) out.push_back(NumberJson(x));
   return out;
 }
 
@@ -49,7 +47,7 @@ Json JsonOf(const UncertaintyMap& map) {
   for (const char v : map.covered) covered.push_back(v != 0);
   return {{"columns", map.columns},
           {"rows", map.rows},
-          {"distance_m", Number(map.distance)},
+          {"distance_m", NumberJson(map.distance)},
           {"q_px", q},
           {"valid", valid},
           {"covered", covered},
@@ -62,20 +60,20 @@ Json JsonOf(const ResidualStatistics& r) {
   for (const ResidualCell& c : r.cells)
     cells.push_back({{"centre_px", List(c.centre)},
                      {"mean_px", List(c.mean)},
-                     {"se_px", Number(c.se)},
+                     {"se_px", NumberJson(c.se)},
                      {"n", c.n}});
   for (const RadialBin& b : r.radial) {
-    radial.push_back({{"radius_lower_px", Number(b.radius_lower)},
-                      {"radius_upper_px", Number(b.radius_upper)},
-                      {"mean_px", Number(b.mean)},
-                      {"se_px", Number(b.se)},
-                      {"mean_across_px", Number(b.mean_across)},
+    radial.push_back({{"radius_lower_px", NumberJson(b.radius_lower)},
+                      {"radius_upper_px", NumberJson(b.radius_upper)},
+                      {"mean_px", NumberJson(b.mean)},
+                      {"se_px", NumberJson(b.se)},
+                      {"mean_across_px", NumberJson(b.mean_across)},
                       {"n", b.n}});
   }
   return {{"n", r.n},
           {"n_outliers", r.n_outliers},
-          {"sigma_px", Number(r.sigma)},
-          {"rms_px", Number(r.rms)},
+          {"sigma_px", NumberJson(r.sigma)},
+          {"rms_px", NumberJson(r.rms)},
           {"shot_rms_px", List(r.shot_rms)},
           {"histogram",
            {{"lower", r.histogram_lower}, {"upper", r.histogram_upper}, {"counts", r.histogram}}},
@@ -83,17 +81,17 @@ Json JsonOf(const ResidualStatistics& r) {
           {"cell_rows", r.cell_rows},
           {"cells", cells},
           {"radial", radial},
-          {"structure_px", Number(r.structure)},
-          {"structure_p", Number(r.structure_p)}};
+          {"structure_px", NumberJson(r.structure)},
+          {"structure_p", NumberJson(r.structure_p)}};
 }
 
 Json JsonOf(const TriangulationFigure& t) {
   return {{"p_W_m", List(t.p_W)},
-          {"distance_m", Number(t.distance)},
-          {"sd_along_m", Number(t.sd_along)},
-          {"sd_across_m", Number(t.sd_across)},
-          {"sd_along_pixels_m", Number(t.sd_along_pixels)},
-          {"sd_across_pixels_m", Number(t.sd_across_pixels)},
+          {"distance_m", NumberJson(t.distance)},
+          {"sd_along_m", NumberJson(t.sd_along)},
+          {"sd_across_m", NumberJson(t.sd_across)},
+          {"sd_along_pixels_m", NumberJson(t.sd_along_pixels)},
+          {"sd_across_pixels_m", NumberJson(t.sd_across_pixels)},
           {"problem", t.problem}};
 }
 
@@ -115,15 +113,15 @@ Json JsonOf(const RigCertificate& c) {
     const CameraCertificate& camera = c.cameras[k];
     Json one = {{"name", camera.name},
                 {"verdict", ToString(camera.verdict)},
-                {"working_distance_m", Number(camera.working_distance)},
-                {"sd_median_px", Number(camera.sd_pixel_median)},
-                {"sd_90_px", Number(camera.sd_pixel_90)},
-                {"sd_across_median_m", Number(camera.sd_across_median)},
-                {"sd_across_90_m", Number(camera.sd_across_90)},
-                {"total_px", Number(camera.total_pixel)},
-                {"total_across_m", Number(camera.total_across)},
-                {"sampling_error_px", Number(camera.sampling_error)},
-                {"model_error_px", Number(camera.model_error)},
+                {"working_distance_m", NumberJson(camera.working_distance)},
+                {"sd_median_px", NumberJson(camera.sd_pixel_median)},
+                {"sd_90_px", NumberJson(camera.sd_pixel_90)},
+                {"sd_across_median_m", NumberJson(camera.sd_across_median)},
+                {"sd_across_90_m", NumberJson(camera.sd_across_90)},
+                {"total_px", NumberJson(camera.total_pixel)},
+                {"total_across_m", NumberJson(camera.total_across)},
+                {"sampling_error_px", NumberJson(camera.sampling_error)},
+                {"model_error_px", NumberJson(camera.model_error)},
                 {"model_error_source", camera.model_error_source},
                 {"residuals", JsonOf(camera.residuals)},
                 {"uncertainty", JsonOf(camera.at_distance)},
@@ -134,10 +132,10 @@ Json JsonOf(const RigCertificate& c) {
   for (const CameraGeometry& g : c.geometry.cameras) {
     json["geometry"].push_back({{"shots", g.shots},
                                 {"points", g.points},
-                                {"tilt_spread_rad", Number(g.tilt_spread)},
-                                {"depth_near_m", Number(g.depth_near)},
-                                {"depth_far_m", Number(g.depth_far)},
-                                {"coverage", Number(g.coverage)},
+                                {"tilt_spread_rad", NumberJson(g.tilt_spread)},
+                                {"depth_near_m", NumberJson(g.depth_near)},
+                                {"depth_far_m", NumberJson(g.depth_far)},
+                                {"coverage", NumberJson(g.coverage)},
                                 {"coverage_columns", g.coverage_columns},
                                 {"coverage_rows", g.coverage_rows},
                                 {"cell_points", g.cell_points}});
@@ -150,15 +148,15 @@ Json JsonOf(const RigCertificate& c) {
     Json halves = {
         {"usable", c.halves->usable}, {"reason", c.halves->reason}, {"cameras", Json::array()}};
     for (const CrossValidation::PerCamera& h : c.halves->cameras) {
-      halves["cameras"].push_back({{"rms_difference_px", Number(h.rms_difference)},
-                                   {"rms_predicted_px", Number(h.rms_predicted)},
-                                   {"ratio", Number(h.ratio)},
-                                   {"p", Number(h.p)},
-                                   {"model_error_px", Number(h.model_error)}});
+      halves["cameras"].push_back({{"rms_difference_px", NumberJson(h.rms_difference)},
+                                   {"rms_predicted_px", NumberJson(h.rms_predicted)},
+                                   {"ratio", NumberJson(h.ratio)},
+                                   {"p", NumberJson(h.p)},
+                                   {"model_error_px", NumberJson(h.model_error)}});
     }
     json["halves"] = halves;
   }
-  json["board_warp_m"] = Number(c.board_warp);
+  json["board_warp_m"] = NumberJson(c.board_warp);
   return json;
 }
 
@@ -168,8 +166,8 @@ Json JsonOf(const LensChoice& choice, const CalibrationProblem& problem) {
     Json scores = Json::array();
     for (const LensChoice::Score& s : choice.scores[c]) {
       scores.push_back({{"model", ToString(s.model)},
-                        {"held_out_rms_px", Number(s.held_out_rms)},
-                        {"paired_se_px", Number(s.paired_se)},
+                        {"held_out_rms_px", NumberJson(s.held_out_rms)},
+                        {"paired_se_px", NumberJson(s.paired_se)},
                         {"note", s.note}});
     }
     json.push_back({{"camera", problem.cameras[c].name},
@@ -186,13 +184,13 @@ Json JsonOf(const WorldRun& world) {
     const Eigen::Matrix<double, 6, 1> sd = world.frame->cov.diagonal().cwiseMax(0).cwiseSqrt();
     json["frame"] = {{"sd_rotation_rad", List(Eigen::Vector3d(sd.head<3>()))},
                      {"sd_position_m", List(Eigen::Vector3d(sd.tail<3>()))},
-                     {"chi_square", Number(world.frame->chi_square)},
+                     {"chi_square", NumberJson(world.frame->chi_square)},
                      {"dof", world.frame->dof},
-                     {"p", Number(world.frame->p)}};
+                     {"p", NumberJson(world.frame->p)}};
   }
   if (world.points) {
-    json["scale"] = {{"value", Number(world.points->scale)},
-                     {"sd", Number(world.points->sd_scale)},
+    json["scale"] = {{"value", NumberJson(world.points->scale)},
+                     {"sd", NumberJson(world.points->sd_scale)},
                      {"consistent", world.points->scale_consistent}};
     json["points"] = Json::array();
     for (const PointResult& point : world.points->points)
@@ -200,26 +198,26 @@ Json JsonOf(const WorldRun& world) {
                                 {"problem", point.problem},
                                 {"residual_m", List(point.residual_W)},
                                 {"sd_m", List(point.sd_W)},
-                                {"chi_square", Number(point.chi_square)}});
+                                {"chi_square", NumberJson(point.chi_square)}});
   }
   if (world.gravity) {
     json["gravity_W"] =
         world.rig.world.gravity_W ? List(*world.rig.world.gravity_W) : Json(nullptr);
-    json["slope_rad"] = Number(world.slope);
-    json["sd_slope_rad"] = Number(world.sd_slope);
-    json["downhill_rad"] = Number(world.downhill);
-    json["sd_downhill_rad"] = Number(world.sd_downhill);
+    json["slope_rad"] = NumberJson(world.slope);
+    json["sd_slope_rad"] = NumberJson(world.sd_slope);
+    json["downhill_rad"] = NumberJson(world.downhill);
+    json["sd_downhill_rad"] = NumberJson(world.sd_downhill);
   }
   if (world.scale) {
     json["lengths"] = Json::array();
     for (const LengthResult& length : world.scale->lengths)
       json["lengths"].push_back({{"name", length.name},
                                  {"problem", length.problem},
-                                 {"measured_m", Number(length.measured)},
-                                 {"sd_m", Number(length.sd_measured)},
-                                 {"ratio", Number(length.ratio)},
-                                 {"lower95", Number(length.lower95)},
-                                 {"upper95", Number(length.upper95)}});
+                                 {"measured_m", NumberJson(length.measured)},
+                                 {"sd_m", NumberJson(length.sd_measured)},
+                                 {"ratio", NumberJson(length.ratio)},
+                                 {"lower95", NumberJson(length.lower95)},
+                                 {"upper95", NumberJson(length.upper95)}});
     json["lengths_verdict"] = world.scale->verdict;
   }
   return json;
@@ -245,16 +243,17 @@ Json ViewsOf(const CalibrationRun& run) {
                     {"image", view.image},
                     {"found", view.points.size()},
                     {"problem", view.problem},
-                    {"sharpness_per_px", Number(view.sharpness)}};
+                    {"sharpness_per_px", NumberJson(view.sharpness)}};
       if (fit != nullptr) {
         entry["rejected"] = fit->rejected;
         entry["note"] = fit->note;
-        entry["rms_px"] = Number(fit->rms);
+        entry["rms_px"] = NumberJson(fit->rms);
         // Columns: id, observed x and y, predicted - observed x and y, relative sd, outlier.
         Json points = Json::array();
         for (const PointResidual& p : fit->points) {
-          points.push_back({p.id, Number(p.q.x()), Number(p.q.y()), Number(p.residual.x()),
-                            Number(p.residual.y()), Number(p.sd), p.outlier ? 1 : 0});
+          points.push_back({p.id, NumberJson(p.q.x()), NumberJson(p.q.y()),
+                            NumberJson(p.residual.x()), NumberJson(p.residual.y()),
+                            NumberJson(p.sd), p.outlier ? 1 : 0});
         }
         entry["points"] = std::move(points);
       }
@@ -279,12 +278,12 @@ std::string ToJson(const CalibrationRun& run) {
                {"n_points", r.n_points},
                {"n_outliers", r.n_outliers},
                {"dof", r.dof},
-               {"cost_px2", Number(r.cost)},
+               {"cost_px2", NumberJson(r.cost)},
                {"iterations", r.iterations},
                {"starts", r.starts},
                {"starts_agreeing", r.starts_agreeing},
-               {"seconds_solve", Number(r.seconds)},
-               {"seconds_detect", Number(run.seconds_detect)},
+               {"seconds_solve", NumberJson(r.seconds)},
+               {"seconds_detect", NumberJson(run.seconds_detect)},
                {"warp_m", List(r.warp)},
                {"sigma_px", List(r.sigma)}};
   Json parameters = Json::array();
@@ -301,8 +300,8 @@ std::string ToJson(const CalibrationRun& run) {
       const double variance =
           r.rig.covariance.rows() > at ? r.rig.covariance(at, at) : std::nan("");
       parameters.push_back({{"name", names[static_cast<std::size_t>(at)]},
-                            {"value", Number(value)},
-                            {"sd", Number(std::sqrt(variance))}});
+                            {"value", NumberJson(value)},
+                            {"sd", NumberJson(std::sqrt(variance))}});
     }
   }
   json["parameters"] = std::move(parameters);

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "data/files/base64.h"
+#include "data/statistics/order_statistic.h"
 #include "pipelines/calibrate/detail/page_parts.h"
 #include "tracking/video/video.h"
 
@@ -296,10 +298,7 @@ std::string PhotoSvg(const RigContext& context, const ShownView& shown) {
   if (fit != nullptr && !fit->points.empty()) {
     std::vector<double> lengths;
     for (const PointResidual& p : fit->points) lengths.push_back(p.residual.norm());
-    std::nth_element(lengths.begin(),
-                     lengths.begin() + static_cast<std::ptrdiff_t>(9 * (lengths.size() - 1) / 10),
-                     lengths.end());
-    const double large = lengths[9 * (lengths.size() - 1) / 10];
+    const double large = OrderStatistic(lengths, 9 * (lengths.size() - 1) / 10);
     factor = std::max(1.0, RoundDown(22 / std::max(1e-6, s * large)));
     for (const PointResidual& p : fit->points) {
       const Eigen::Vector2d at(X(p.q.x()), X(p.q.y())), to = at + s * factor * p.residual;

@@ -15,6 +15,7 @@
 #include "data/base/progress.h"
 #include "data/cache/stage_cache.h"
 #include "data/files/text.h"
+#include "data/statistics/order_statistic.h"
 #include "pipelines/calibrate/detail/input.h"
 #include "pipelines/config/interrupt.h"
 
@@ -110,9 +111,7 @@ void DropBlurred(std::vector<FrameCandidate>& candidates, std::size_t camera) {
   for (const FrameCandidate& c : candidates)
     if (!c.shot.views[camera].points.empty()) sharpness.push_back(c.shot.views[camera].sharpness);
   if (sharpness.empty()) return;
-  const auto top = sharpness.begin() + static_cast<std::ptrdiff_t>(9 * (sharpness.size() - 1) / 10);
-  std::nth_element(sharpness.begin(), top, sharpness.end());
-  const double best = *top;
+  const double best = OrderStatistic(sharpness, 9 * (sharpness.size() - 1) / 10);
   for (FrameCandidate& c : candidates) {
     BoardView& view = c.shot.views[camera];
     if (view.points.empty()) continue;

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cctype>
 #include <cmath>
 #include <set>
 
@@ -26,12 +25,6 @@ bool IsFolderName(const std::string& name) {
   return std::all_of(name.begin(), name.end(), [](unsigned char c) {
     return c > 31 && c != 127 && std::string_view("/\\:*?\"<>|").find(c) == std::string_view::npos;
   });
-}
-
-std::string Lower(std::string text) {
-  std::transform(text.begin(), text.end(), text.begin(),
-                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-  return text;
 }
 
 const ParameterEstimate& Of(const GroupEstimate& group, bool friction) {
@@ -94,7 +87,7 @@ Campaign LoadCampaign(const std::filesystem::path& path, const std::filesystem::
       throw node.Fault("name", Excerpt(member.name),
                        "a name of up to 100 characters without / \\ : * ? \" < > |");
     // Some systems tell no capitals in the names of folders.
-    if (!names.insert(Lower(member.name)).second)
+    if (!names.insert(LowerCase(member.name)).second)
       throw node.Fault("name", Excerpt(member.name) + " again", "every name once");
     const bool finished = node.Has("run");
     if (finished == node.Has("experiment"))

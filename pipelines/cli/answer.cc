@@ -12,6 +12,7 @@
 #include "data/cache/provenance.h"
 #include "data/files/atomic_file.h"
 #include "data/files/glob.h"
+#include "data/files/number_json.h"
 #include "data/yaml/yaml.h"
 #include "pipelines/cli/detail/exit_code.h"
 #include "pipelines/cli/first_steps.h"
@@ -22,8 +23,6 @@ namespace impactlab::pipelines {
 namespace {
 
 using Json = nlohmann::json;
-
-Json Number(double value) { return std::isfinite(value) ? Json(value) : Json(nullptr); }
 
 std::string Text(const Json& json) {
   return json.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
@@ -123,9 +122,9 @@ std::string AnswerJson(const std::string& verb, const RunResult& run,
   for (const LawFit& law : best.fit.fits)
     for (const ParameterEstimate& p : law.parameters)
       coefficients[law.law][p.name] = {
-          {"value", Number(p.value)},       {"sd", Number(p.sd)},
-          {"lower95", Number(p.lower95)},   {"upper95", Number(p.upper95)},
-          {"identifiable", p.identifiable}, {"reason", p.reason}};
+          {"value", NumberJson<Json>(p.value)},     {"sd", NumberJson<Json>(p.sd)},
+          {"lower95", NumberJson<Json>(p.lower95)}, {"upper95", NumberJson<Json>(p.upper95)},
+          {"identifiable", p.identifiable},         {"reason", p.reason}};
   Json done = Json::object();
   for (const auto& [stage, count] : stages)
     done[stage] = {{"reused", count.reused}, {"made", count.made}};
@@ -142,7 +141,7 @@ std::string AnswerJson(const std::string& verb, const RunResult& run,
                {"coefficients", coefficients},
                {"stages", done},
                {"files", FilesOf(out)},
-               {"seconds", Number(run.seconds)}});
+               {"seconds", NumberJson<Json>(run.seconds)}});
 }
 
 std::string FolderAnswerJson(const std::string& verb, const std::filesystem::path& out,
@@ -153,7 +152,7 @@ std::string FolderAnswerJson(const std::string& verb, const std::filesystem::pat
                {"code", code},
                {"result", result.empty() ? Json(nullptr) : Json::parse(ReadFile(out / result))},
                {"files", FilesOf(out)},
-               {"seconds", Number(seconds)}});
+               {"seconds", NumberJson<Json>(seconds)}});
 }
 
 std::string ErrorAnswerJson(int code, const std::string& what) {

@@ -5,7 +5,6 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <cctype>
 #include <charconv>
 #include <cmath>
 
@@ -25,12 +24,6 @@
 
 namespace impactlab {
 namespace {
-
-std::string Lower(std::string text) {
-  std::transform(text.begin(), text.end(), text.begin(),
-                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-  return text;
-}
 
 // "AxB" as two numbers.
 template <typename Number>
@@ -56,7 +49,7 @@ Board MakeBoard(const BoardArguments& arguments) {
     throw ConfigError(
         fmt::format("--kind: found {}, allowed chessboard, charuco, circles, asymmetric-circles",
                     Excerpt(arguments.kind)));
-  if (!ParsePair(Lower(arguments.corners), &board.columns, &board.rows))
+  if (!ParsePair(LowerCase(arguments.corners), &board.columns, &board.rows))
     throw ConfigError(fmt::format("--corners: found {}, allowed COLUMNSxROWS such as 9x6",
                                   Excerpt(arguments.corners)));
   if (!std::isfinite(arguments.square) || arguments.square <= 0)
@@ -86,9 +79,9 @@ Page ParsePage(const std::string& text) {
       {"a4", {0.210, 0.297}}, {"a3", {0.297, 0.420}}, {"a2", {0.420, 0.594}},
       {"a1", {0.594, 0.841}}, {"a0", {0.841, 1.189}}, {"letter", {0.2159, 0.2794}}};
   for (const auto& [name, page] : kPages)
-    if (Lower(text) == name) return page;
+    if (LowerCase(text) == name) return page;
   Page page;
-  if (ParsePair(Lower(text), &page.width, &page.height) && page.width > 0 && page.height > 0 &&
+  if (ParsePair(LowerCase(text), &page.width, &page.height) && page.width > 0 && page.height > 0 &&
       page.width <= 20 && page.height <= 20)
     return page;
   throw ConfigError(
@@ -197,7 +190,7 @@ int CalibrateCommand(const CalibrateArguments& arguments) {
 int BoardCommand(const BoardArguments& arguments) {
   const Board board = MakeBoard(arguments);
   Page page = ParsePage(arguments.page);
-  const std::string extension = Lower(arguments.out.extension().string());
+  const std::string extension = LowerCase(arguments.out.extension().string());
   if (extension != ".pdf" && extension != ".svg")
     throw ConfigError(fmt::format("--out: found '{}', allowed a name that ends in .pdf or .svg",
                                   arguments.out.string()));

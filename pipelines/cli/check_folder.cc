@@ -3,7 +3,6 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <cctype>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <set>
@@ -144,14 +143,6 @@ void CheckTracking(const std::filesystem::path& path, Lines* lines) {
   });
 }
 
-// Whether a cell is a number with a decimal comma.
-bool HasDecimalComma(std::string cell) {
-  const std::size_t at = cell.find(',');
-  if (at == std::string::npos) return false;
-  cell[at] = '.';
-  return ParseNumber(cell).has_value();
-}
-
 // The first thing that a fault quotes.
 std::string QuotedIn(const std::string& fault) {
   const std::size_t from = fault.find('\''),
@@ -162,7 +153,7 @@ std::string QuotedIn(const std::string& fault) {
 // A fault without its numbers and without what it quotes: rows of many files that fail alike differ
 // in the cell found.
 std::string KindOfFault(const std::string& fault) {
-  std::string out = HasDecimalComma(QuotedIn(fault)) ? "," : "";
+  std::string out = ParseDecimalComma(QuotedIn(fault)) ? "," : "";
   bool quoted = false;
   for (const char c : fault) {
     if (c == '\'') quoted = !quoted;
@@ -178,7 +169,7 @@ std::string Say(const PoseRecording& recording) {
 
 // What to do about a table whose columns are those wanted; empty where it is they that are not.
 std::string CellCure(const std::string& fault) {
-  if (HasDecimalComma(QuotedIn(fault)))
+  if (ParseDecimalComma(QuotedIn(fault)))
     return "write it again with decimal points (0.25 in place of 0,25), in every row";
   if (fault.find("found 0 rows") != std::string::npos)
     return "copy it again from where it was recorded, or leave it out: recordings.files says which "
@@ -405,10 +396,7 @@ void CheckYaml(const std::filesystem::path& path, Lines* lines) {
 }
 
 std::string Extension(const std::filesystem::path& path) {
-  std::string text = path.extension().string();
-  std::transform(text.begin(), text.end(), text.begin(),
-                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-  return text;
+  return LowerCase(path.extension().string());
 }
 
 bool IsVideo(const std::filesystem::path& path) {

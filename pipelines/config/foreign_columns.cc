@@ -19,9 +19,9 @@ namespace {
 // Words of a name in small letters: "Body1: Position X (mm)" is body1, position, x, mm.
 std::vector<std::string> WordsOf(const std::string& name) {
   std::vector<std::string> words(1);
-  for (const unsigned char c : name) {
+  for (const unsigned char c : LowerCase(name)) {
     if (std::isalnum(c) != 0)
-      words.back() += static_cast<char>(std::tolower(c));
+      words.back() += static_cast<char>(c);
     else if (!words.back().empty())
       words.emplace_back();
   }
@@ -87,9 +87,7 @@ bool Fits(const std::string& column, const Meaning& meaning, bool exact) {
     for (const char* turn : {"rotation", "rot", "quaternion", "quat", "angle"})
       if (std::find(words.begin(), words.end(), turn) != words.end()) return false;
   if (exact) {
-    std::string stem = parts.stem;
-    std::transform(stem.begin(), stem.end(), stem.begin(),
-                   [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+    const std::string stem = LowerCase(parts.stem);
     return std::find(meaning.exact.begin(), meaning.exact.end(), stem) != meaning.exact.end();
   }
   if (meaning.quantity == Quantity::kDimensionless && words.size() > 1) {

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cctype>
 #include <map>
 
 #include "data/base/error.h"
@@ -14,9 +13,7 @@ namespace impactlab::pipelines {
 namespace {
 
 bool HasExtension(const std::filesystem::path& file, const std::vector<std::string>& extensions) {
-  std::string extension = file.extension().string();
-  std::transform(extension.begin(), extension.end(), extension.begin(),
-                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  const std::string extension = LowerCase(file.extension().string());
   return std::find(extensions.begin(), extensions.end(), extension) != extensions.end();
 }
 

@@ -1,7 +1,6 @@
 // Printed numbers and labels, and what follows from them.
 
 #include <algorithm>
-#include <cctype>
 #include <cmath>
 
 #include "data/files/text.h"
@@ -48,9 +47,8 @@ std::string ModeOf(const ImpactCase& path_case) {
 
 std::string ModeOf(const std::string& words) {
   std::string lower;
-  for (const char c : words)
-    if (std::isalpha(static_cast<unsigned char>(c)))
-      lower += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  for (const char c : LowerCase(words))
+    if (c >= 'a' && c <= 'z') lower += c;
   if (lower.find("stick") != std::string::npos) return "sticking";
   if (lower.find("slid") == std::string::npos && lower.find("slip") == std::string::npos) return {};
   return lower.find("rev") != std::string::npos || lower[0] == 'r' ? "reverse sliding" : "sliding";

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstdint>
 
+#include "data/files/base64.h"
 #include "pipelines/page/html.h"
 #include "pipelines/page/plot.h"
 #include "tracking/video/writer.h"

@@ -4,11 +4,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cctype>
 #include <string_view>
 
 #include "data/base/error.h"
 #include "data/files/atomic_file.h"
+#include "data/files/text.h"
 #include "pipelines/page/assets.h"
 #include "pipelines/page/html.h"
 
@@ -71,9 +71,7 @@ std::string ReadPlotLibrary(const std::filesystem::path& built_with) {
     return {};  // a report without interactive plots is better than none
   }
   // Nothing inside the script may end its element.
-  std::string lower(text.size(), '\0');
-  std::transform(text.begin(), text.end(), lower.begin(),
-                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  const std::string lower = LowerCase(text);
   std::string out;
   std::size_t from = 0;
   for (std::size_t at; (at = lower.find("</script", from)) != std::string::npos; from = at + 1)

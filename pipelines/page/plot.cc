@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <nlohmann/json.hpp>
 
+#include "data/files/base64.h"
 #include "data/files/text.h"
 #include "pipelines/page/html.h"
 
@@ -216,24 +217,6 @@ Series Contour(const std::vector<double>& x, const std::vector<double>& y, const
     }
   }
   return s;
-}
-
-std::string Base64(std::string_view bytes) {
-  static constexpr char kDigits[] =
-      "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-  const auto byte = [&](std::size_t i) {
-    return static_cast<std::uint32_t>(static_cast<unsigned char>(bytes[i]));
-  };
-  std::string out;
-  out.reserve(4 * (bytes.size() + 2) / 3);
-  for (std::size_t i = 0; i < bytes.size(); i += 3) {
-    const std::size_t n = std::min<std::size_t>(3, bytes.size() - i);
-    std::uint32_t word = byte(i) << 16;
-    if (n > 1) word |= byte(i + 1) << 8;
-    if (n > 2) word |= byte(i + 2);
-    for (std::size_t k = 0; k < 4; ++k) out += k <= n ? kDigits[(word >> (18 - 6 * k)) & 63] : '=';
-  }
-  return out;
 }
 
 Packed Pack(const std::vector<double>& values) {

@@ -82,11 +82,8 @@ Series Histogram(const std::vector<double>& values, double lower, double upper, 
 Series Contour(const std::vector<double>& x, const std::vector<double>& y, const Eigen::MatrixXd& f,
                double level, std::string name, int colour);
 
-// Base-64 of bytes, for data URLs.
-std::string Base64(std::string_view bytes);
-
-// Base-64 of numbers quantised to 16 bits between their least and greatest value; 0xFFFF stands for
-// a value that is not finite.
+// Base-64 of numbers quantised to 16 bits between their least and greatest value; 0xFFFF
+// encodes a value that is not finite.
 struct Packed {
   std::string base64;
   double lower = 0, upper = 0;

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "data/cache/provenance.h"
+#include "data/files/number_json.h"
 #include "data/files/table.h"
 #include "pipelines/plan/detail/evaluate_design.h"
 
@@ -13,8 +14,6 @@ namespace impactlab {
 namespace {
 
 using Json = nlohmann::ordered_json;
-
-Json Number(double x) { return std::isfinite(x) ? Json(x) : Json(nullptr); }
 
 Json CasesJson(const std::array<double, 7>& cases) {
   Json json = Json::object();
@@ -104,8 +103,8 @@ void WritePlanTable(const std::filesystem::path& path, const ExperimentDesign& p
 std::string PlanJson(const ExperimentDesign& plan, const PlanResult& result) {
   const std::string e = CoefficientName(plan.law);
   const auto coefficient = [](const ExpectedCoefficient& c) {
-    return Json{{"half_width", Number(c.half_width)},
-                {"error95", Number(c.error95)},
+    return Json{{"half_width", NumberJson(c.half_width)},
+                {"error95", NumberJson(c.error95)},
                 {"determined", c.determined}};
   };
   Json json;
@@ -134,21 +133,21 @@ std::string PlanJson(const ExperimentDesign& plan, const PlanResult& result) {
   json["half_width_by_scatter"] = {{"mu_k", result.by_scatter[0]}, {e, result.by_scatter[1]}};
   json["half_width_by_noise"] = {{"mu_k", result.by_noise[0]}, {e, result.by_noise[1]}};
   json["drops_needed"] = Json::object();
-  if (plan.wanted[0] > 0) json["drops_needed"]["mu_k"] = Number(result.needed_mu);
-  if (plan.wanted[1] > 0) json["drops_needed"][e] = Number(result.needed_e);
+  if (plan.wanted[0] > 0) json["drops_needed"]["mu_k"] = NumberJson(result.needed_mu);
+  if (plan.wanted[1] > 0) json["drops_needed"][e] = NumberJson(result.needed_e);
   json["laws"] = Json::array();
   for (const PlanRival& r : result.rivals)
     json["laws"].push_back({{"law", LawName(r.law)},
-                            {CoefficientName(r.law), Number(r.e)},
-                            {"mu_k", Number(r.mu)},
-                            {"loglik_per_drop", Number(r.mean)},
-                            {"sd_loglik_per_drop", Number(r.sd)},
-                            {"loglik_per_drop_of_other", Number(r.mean_other)},
-                            {"sd_loglik_per_drop_of_other", Number(r.sd_other)},
-                            {"power", Number(r.Power(plan.drops))},
-                            {"drops_80_above", Number(r.Beyond(0.8))},
-                            {"drops_80", Number(r.Drops(0.8))},
-                            {"drops_95", Number(r.Drops(0.95))}});
+                            {CoefficientName(r.law), NumberJson(r.e)},
+                            {"mu_k", NumberJson(r.mu)},
+                            {"loglik_per_drop", NumberJson(r.mean)},
+                            {"sd_loglik_per_drop", NumberJson(r.sd)},
+                            {"loglik_per_drop_of_other", NumberJson(r.mean_other)},
+                            {"sd_loglik_per_drop_of_other", NumberJson(r.sd_other)},
+                            {"power", NumberJson(r.Power(plan.drops))},
+                            {"drops_80_above", NumberJson(r.Beyond(0.8))},
+                            {"drops_80", NumberJson(r.Drops(0.8))},
+                            {"drops_95", NumberJson(r.Drops(0.95))}});
   json["rates"] = Json::array();
   for (const PlanRate& r : result.rates)
     json["rates"].push_back({{"rate_Hz", r.rate},

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <numbers>
 
+#include "data/files/text.h"
 #include "data/statistics/statistics.h"
 #include "pipelines/report/parts.h"
 
@@ -248,8 +249,7 @@ std::string GroupTable(const ValidationTable& validation, const std::string& law
 
 // A sentence of plain text; symbols (e_n) keep their letter.
 std::string Sentence(std::string text) {
-  if (text.size() > 1 && text[1] != '_')
-    text[0] = static_cast<char>(std::toupper(static_cast<unsigned char>(text[0])));
+  if (text.size() > 1 && text[1] != '_') text = Capitalized(std::move(text));
   std::string out = Escape(text);
   for (const auto& [from, to] : {std::pair<std::string, std::string>{"&#39;", "\u2019"},
                                  {"'", "\u2019"},

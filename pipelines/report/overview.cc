@@ -5,19 +5,15 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cctype>
 #include <cmath>
 #include <numeric>
+
+#include "data/files/text.h"
 
 namespace impactlab::pipelines {
 namespace {
 
 constexpr double kLevel = 0.05;  // of a difference called significant, all pairs of laws counted
-
-std::string Capital(std::string text) {
-  if (!text.empty()) text[0] = static_cast<char>(std::toupper(static_cast<unsigned char>(text[0])));
-  return text;
-}
 
 std::string PValueHtml(double p) {
   return p < 0.001 ? "p &lt; 0.001" : fmt::format("p = {:.2g}", p);
@@ -100,14 +96,14 @@ std::string LawChoiceHtml(const ReportContext& context) {
   std::string text;
   if (best == spoken) {
     text = fmt::format("{} is spoken of first because it gives {} the highest density.",
-                       Capital(LawPhrase(spoken)), motions);
+                       Capitalized(LawPhrase(spoken)), motions);
   } else if (const LawPair* pair = PairOf(context, best, spoken)) {
     text = fmt::format(
         "{} is spoken of first{}. {} gives {} a higher density, by {} in its logarithm: {}.",
-        Capital(LawPhrase(spoken)),
+        Capitalized(LawPhrase(spoken)),
         spoken == "energetic" ? " because it alone cannot gain energy"
                               : ", the best of the fitted ones",
-        Capital(LawPhrase(best)), motions, ValueSd(pair->log_density, pair->sd_log_density),
+        Capitalized(LawPhrase(best)), motions, ValueSd(pair->log_density, pair->sd_log_density),
         pair->verdict == "same" ? "the same predictions" : Significance(pair->family_log_density));
   }
   // The least median error is another measure, and may name another law.
@@ -123,7 +119,7 @@ std::string LawChoiceHtml(const ReportContext& context) {
   if (!pair) pair = PairOf(context, spoken, least);
   text += fmt::format(
       " {} has the least median error, {} against {}; the difference of mean errors is {}.",
-      Capital(LawPhrase(least)), Percent(error), Percent(own.by_plus),
+      Capitalized(LawPhrase(least)), Percent(error), Percent(own.by_plus),
       Significance(pair ? pair->family_error : std::nan("")));
   return text;
 }

@@ -7,6 +7,7 @@
 
 #include "data/base/error.h"
 #include "data/files/atomic_file.h"
+#include "data/files/base64.h"
 #include "data/files/text.h"
 #include "data/statistics/statistics.h"
 #include "pipelines/report/parts.h"

@@ -2,8 +2,7 @@
 // closes.
 #include <fmt/format.h>
 
-#include <cctype>
-
+#include "data/files/text.h"
 #include "data/statistics/statistics.h"
 #include "pipelines/report/parts.h"
 
@@ -30,8 +29,7 @@ Section TwoBodySection(const ReportContext& context) {
       "just before the impact, and the contact yields by the inverse masses of both: relative "
       "motion of two bodies.</p>\n",
       StruckWords(context.run.experiment.second->struck));
-  std::string words = Escape(ToWords(closure));
-  words.front() = static_cast<char>(std::toupper(static_cast<unsigned char>(words.front())));
+  const std::string words = Capitalized(Escape(ToWords(closure)));
   section.html +=
       fmt::format("<p class=\"finding {}\">{}. No law of impact enters this check.</p>\n",
                   closure.ok ? "calm" : "", words);

@@ -9,6 +9,7 @@
 
 #include "data/base/parallel.h"
 #include "data/files/atomic_file.h"
+#include "data/files/number_json.h"
 #include "data/files/table.h"
 #include "pipelines/config/interrupt.h"
 
@@ -82,8 +83,6 @@ void Summarise(FlightReport* report) {
     report->quantities.push_back(s.out);
   }
 }
-
-Json NumberJson(double value) { return std::isfinite(value) ? Json(value) : Json(nullptr); }
 
 Json Of(const FlightSuspect& s) {
   return {{"fault", FaultName(s.fault)},

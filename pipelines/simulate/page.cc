@@ -5,10 +5,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cctype>
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "data/files/text.h"
 #include "pipelines/page/assets.h"
 #include "pipelines/page/html.h"
 #include "pipelines/page/motion_json.h"
@@ -285,8 +285,7 @@ std::string Head(const Scenario& scenario, const SimulatedMotion& motion) {
   const SimulationResult& r = motion.result;
   const auto energy = [](const MotionSample& s) { return s.kinetic + s.potential; };
   const double lost = energy(motion.samples.front()) - energy(motion.samples.back());
-  std::string lead = pipelines::EndPhrase(r) + ".";
-  lead[0] = static_cast<char>(std::toupper(static_cast<unsigned char>(lead[0])));
+  const std::string lead = Capitalized(pipelines::EndPhrase(r) + ".");
   std::string out = fmt::format(
       "<div class=\"head\" id=\"result\"><p class=\"eyebrow\">ImpactLab "
       "simulation</p><h1>{}</h1><p class=\"lead\">{}</p>",

@@ -3,11 +3,11 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <cctype>
 #include <cmath>
 #include <nlohmann/json.hpp>
 
 #include "data/base/error.h"
+#include "data/files/number_json.h"
 #include "data/files/table.h"
 #include "data/files/text.h"
 #include "data/files/units.h"
@@ -49,12 +49,6 @@ bool IsNumber(std::string_view name) {
          IsState(SplitUnit(name).stem);
 }
 
-std::string Lower(std::string_view text) {
-  std::string out(text);
-  for (char& c : out) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-  return out;
-}
-
 // Columns that are not read: the known ones of events.csv silently, strangers by name; one that was
 // probably meant to be read is refused.
 std::vector<std::string> Unread(const Table& table) {
@@ -70,11 +64,11 @@ std::vector<std::string> Unread(const Table& table) {
     if (column == "name" || column == "recording" ||
         std::find(events.begin(), events.end(), column) != events.end())
       continue;
-    const std::string lower = Lower(column);
+    const std::string lower = LowerCase(column);
     std::string nearest;
     int fewest = 3;
     for (const std::string& name : known) {
-      const int edits = EditDistance(lower, Lower(name));
+      const int edits = EditDistance(lower, LowerCase(name));
       if (edits < fewest && 3 * edits <= static_cast<int>(name.size()))
         nearest = name, fewest = edits;
     }
@@ -91,8 +85,6 @@ std::vector<std::string> Unread(const Table& table) {
   return unread;
 }
 
-// JSON has no infinity: null stands for a bound that does not exist.
-Json Finite(double value) { return std::isfinite(value) ? Json(value) : Json(nullptr); }
 Json Triple(const Eigen::Vector3d& v) { return {v.x(), v.y(), v.z()}; }
 
 // Rounded to the six decimals of the table, without the sign of a zero.
@@ -199,10 +191,10 @@ std::string PredictionsJson(const std::vector<PredictedState>& states) {
         {"planar", IsPlanar(contact)}};
     if (s.region) one["region"] = *s.region;
     if (s.critical)
-      one["critical"] = {{"mu_slide", Finite(s.critical->slide)},
-                         {"mu_slide_compression", Finite(s.critical->slide_compression)},
-                         {"mu_hold", Finite(s.critical->hold)},
-                         {"mu_press", Finite(s.critical->press)}};
+      one["critical"] = {{"mu_slide", NumberJson(s.critical->slide)},
+                         {"mu_slide_compression", NumberJson(s.critical->slide_compression)},
+                         {"mu_hold", NumberJson(s.critical->hold)},
+                         {"mu_press", NumberJson(s.critical->press)}};
     Json outcomes = Json::array();
     for (const LawOutcome& o : s.outcomes) {
       Json row = {{"law", o.law}, {"status", StatusName(o.status)}, {"reason", o.reason}};

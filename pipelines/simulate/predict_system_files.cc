@@ -5,6 +5,7 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "data/files/number_json.h"
 #include "data/files/table.h"
 #include "pipelines/simulate/predict_system.h"
 #include "pipelines/tables/certificate_json.h"
@@ -22,7 +23,7 @@ constexpr std::size_t kMostPhases = 1000;
 
 Json List(const VectorXd& v) {
   Json list = Json::array();
-  for (const double x : v) list.push_back(std::isfinite(x) ? Json(x) : Json(nullptr));
+  for (const double x : v) list.push_back(NumberJson(x));
   return list;
 }
 

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "data/files/atomic_file.h"
+#include "data/files/number_json.h"
 #include "reconstruction/pose/missing_attitude.h"
 
 namespace impactlab {
@@ -156,10 +157,6 @@ bool AnyEdge(const Diagnostics& s) {
                      [&](const EdgeRow& row) { return row.law == s.law && row.found; });
 }
 
-nlohmann::json Number(double value) {
-  return std::isfinite(value) ? nlohmann::json(value) : nlohmann::json(nullptr);
-}
-
 }  // namespace
 
 Diagnostics Scrutinise(std::span<const ImpactEvent> events, const Body& body, const FitResult& fit,
@@ -207,13 +204,15 @@ void WriteDiagnostics(const std::filesystem::path& folder, const Diagnostics& s)
     json["no_edge"] = AnyEdge(s) ? "" : NoEdgeWords(s.edges, s.law);
     json["restitution"] = s.restitution.text;
     const MixtureTest& t = s.specimens.test;
-    json["specimens"] = {{"text", s.specimens.text},
-                         {"p", t.tested ? Number(t.p) : nullptr},
-                         {"separation", t.tested ? Number(t.separation) : nullptr}};
+    json["specimens"] = {
+        {"text", s.specimens.text},
+        {"p", t.tested ? NumberJson<nlohmann::json>(t.p) : nullptr},
+        {"separation", t.tested ? NumberJson<nlohmann::json>(t.separation) : nullptr}};
     for (std::size_t q = 0; q < t.mean_first.size(); ++q)
-      json["specimens"][q == 0 ? "e" : "mu"] = {{"one", Number(t.mean_one[q])},
-                                                {"first", Number(t.mean_first[q])},
-                                                {"second", Number(t.mean_second[q])}};
+      json["specimens"][q == 0 ? "e" : "mu"] = {
+          {"one", NumberJson<nlohmann::json>(t.mean_one[q])},
+          {"first", NumberJson<nlohmann::json>(t.mean_first[q])},
+          {"second", NumberJson<nlohmann::json>(t.mean_second[q])}};
     WriteFile(path, json.dump(1) + "\n");
   });
 }

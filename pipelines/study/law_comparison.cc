@@ -9,6 +9,7 @@
 #include <set>
 
 #include "data/files/table.h"
+#include "data/files/text.h"
 #include "data/statistics/many_tests.h"
 #include "data/statistics/statistics.h"
 #include "impact/law/compliant.h"
@@ -139,9 +140,7 @@ std::string LawInWords(const std::string& law) {
   if (law == "energetic") return "the energetic law";
   if (law == LawName(CompliantLaw::kHuntCrossley)) return "Hunt and Crossley's contact";
   if (law == LawName(CompliantLaw::kSpringDashpot)) return "the spring-dashpot";
-  std::string name = law;
-  if (!name.empty()) name[0] = static_cast<char>(std::toupper(static_cast<unsigned char>(name[0])));
-  return name + "'s law";
+  return Capitalized(law) + "'s law";
 }
 
 std::string ToWords(const LawComparison& comparison) {

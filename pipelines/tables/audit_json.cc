@@ -1,15 +1,13 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "data/files/number_json.h"
 #include "pipelines/tables/tables.h"
 
 namespace impactlab {
 namespace {
 
 using Json = nlohmann::ordered_json;
-
-// JSON has no NaN and no infinity: null stands for both.
-Json NumberJson(double value) { return std::isfinite(value) ? Json(value) : Json(nullptr); }
 
 Json Of(const Estimate& e) {
   return {{"value", NumberJson(e.value)},     {"sd", NumberJson(e.sd)},

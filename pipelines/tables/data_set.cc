@@ -14,6 +14,7 @@
 #include "data/cache/provenance.h"
 #include "data/files/atomic_file.h"
 #include "data/files/fit_result.h"
+#include "data/files/number_json.h"
 #include "data/files/table.h"
 #include "data/files/text.h"
 #include "data/files/units.h"
@@ -205,9 +206,6 @@ PresentationTable ToForm(const DataTable& table) {
 
 std::string ToJson(const DataSet& data) {
   using Json = nlohmann::ordered_json;
-  const auto number = [](double value) {
-    return std::isfinite(value) ? Json(value) : Json(nullptr);
-  };
   Json out;
   out["schema"] = "impactlab.data_set/1";
   out["name"] = data.name;
@@ -217,7 +215,7 @@ std::string ToJson(const DataSet& data) {
     Json columns = Json::object();
     for (const DataColumn& column : table.columns) {
       Json values = Json::array();
-      for (const double value : column.numbers) values.push_back(number(value));
+      for (const double value : column.numbers) values.push_back(NumberJson(value));
       for (const std::string& text : column.texts) values.push_back(text);
       columns[column.name] = {{"unit", column.unit.empty() ? Json(nullptr) : Json(column.unit)},
                               {"values", std::move(values)}};
@@ -233,7 +231,7 @@ std::string ToJson(const DataSet& data) {
       for (std::size_t i = 0; i < n; ++i) {
         Json row = Json::array();
         for (std::size_t j = 0; j < n; ++j)
-          row.push_back(number(matrices.values[(k * n + i) * n + j]));
+          row.push_back(NumberJson(matrices.values[(k * n + i) * n + j]));
         rows.push_back(std::move(row));
       }
       list.push_back(std::move(rows));

@@ -6,14 +6,13 @@
 #include <nlohmann/json.hpp>
 
 #include "data/cache/provenance.h"
+#include "data/files/number_json.h"
 #include "pipelines/track/track.h"
 
 namespace impactlab {
 namespace {
 
 using Json = nlohmann::ordered_json;
-
-Json Number(double value) { return std::isfinite(value) ? Json(value) : Json(nullptr); }
 
 Json Of(const RecordingSummary::Camera& c) {
   return {{"name", c.name},
@@ -24,32 +23,32 @@ Json Of(const RecordingSummary::Camera& c) {
           {"frames", c.frames},
           {"damaged", c.damaged},
           {"broke", c.broke},
-          {"rate_Hz", Number(c.rate)},
-          {"blur_px", Number(c.blur)},
-          {"noise_grey", Number(c.noise)},
-          {"threshold_grey", Number(c.threshold)},
-          {"spots_per_frame", Number(c.spots_per_frame)},
+          {"rate_Hz", NumberJson(c.rate)},
+          {"blur_px", NumberJson(c.blur)},
+          {"noise_grey", NumberJson(c.noise)},
+          {"threshold_grey", NumberJson(c.threshold)},
+          {"spots_per_frame", NumberJson(c.spots_per_frame)},
           {"innovations",
            {{"n", c.innovations.n},
-            {"error_scale", Number(c.innovations.error_scale)},
-            {"mean_nis_per_dof", Number(c.innovations.mean)},
-            {"lower999", Number(c.innovations.lower)},
-            {"upper999", Number(c.innovations.upper)},
-            {"outside_gate", Number(c.innovations.outside_gate)}}},
-          {"seconds", Number(c.seconds)},
-          {"seconds_decoding", Number(c.decoding)}};
+            {"error_scale", NumberJson(c.innovations.error_scale)},
+            {"mean_nis_per_dof", NumberJson(c.innovations.mean)},
+            {"lower999", NumberJson(c.innovations.lower)},
+            {"upper999", NumberJson(c.innovations.upper)},
+            {"outside_gate", NumberJson(c.innovations.outside_gate)}}},
+          {"seconds", NumberJson(c.seconds)},
+          {"seconds_decoding", NumberJson(c.decoding)}};
 }
 
 Json Of(const CameraClock& clock) {
   return {{"usable", clock.usable},
           {"reason", clock.reason},
-          {"shift_s", Number(clock.shift)},
-          {"rate", Number(clock.rate)},
-          {"sd_shift_s", Number(std::sqrt(clock.cov(0, 0)))},
-          {"sd_rate", Number(std::sqrt(clock.cov(1, 1)))},
+          {"shift_s", NumberJson(clock.shift)},
+          {"rate", NumberJson(clock.rate)},
+          {"sd_shift_s", NumberJson(std::sqrt(clock.cov(0, 0)))},
+          {"sd_rate", NumberJson(std::sqrt(clock.cov(1, 1)))},
           {"rate_known", clock.rate_known},
           {"matched", clock.matched},
-          {"rms_s", Number(clock.rms)}};
+          {"rms_s", NumberJson(clock.rms)}};
 }
 
 Json Of(const RecordingSummary& r, const TrackConfig& plan) {
@@ -66,10 +65,11 @@ Json Of(const RecordingSummary& r, const TrackConfig& plan) {
                          {"last_frame", change.last},
                          {"from", change.from},
                          {"to", change.to},
-                         {"log_odds", Number(change.log_odds)}});
-    json["identity"] = {{"usable", r.identity_usable},    {"reason", r.identity_reason},
-                        {"ray_rms", Number(r.ray_rms)},   {"layout_rms_m", Number(r.layout_rms)},
-                        {"log_odds", Number(r.log_odds)}, {"changes", std::move(changes)}};
+                         {"log_odds", NumberJson(change.log_odds)}});
+    json["identity"] = {
+        {"usable", r.identity_usable},        {"reason", r.identity_reason},
+        {"ray_rms", NumberJson(r.ray_rms)},   {"layout_rms_m", NumberJson(r.layout_rms)},
+        {"log_odds", NumberJson(r.log_odds)}, {"changes", std::move(changes)}};
   }
   json["markers"] = Json::array();
   for (const MarkerSummary& m : r.markers)
@@ -83,7 +83,7 @@ Json Of(const RecordingSummary& r, const TrackConfig& plan) {
                                {"longest_gap", m.longest_gap},
                                {"flagged", m.flagged},
                                {"rough", m.rough},
-                               {"median_sd_px", Number(m.sd)}});
+                               {"median_sd_px", NumberJson(m.sd)}});
   json["corrections"] = r.corrections;
   json["notes"] = r.notes;
   return json;
@@ -140,7 +140,7 @@ std::string ToJson(const TrackRun& run) {
                {"version", ProgramVersion()},
                {"name", run.plan.name},
                {"points", run.points},
-               {"seconds", Number(run.seconds)}};
+               {"seconds", NumberJson(run.seconds)}};
   json["recordings"] = Json::array();
   for (const RecordingSummary& r : run.recordings) json["recordings"].push_back(Of(r, run.plan));
   return json.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";

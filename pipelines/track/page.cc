@@ -8,6 +8,7 @@
 
 #include "data/base/error.h"
 #include "data/files/atomic_file.h"
+#include "data/files/base64.h"
 #include "pipelines/page/html.h"
 #include "pipelines/page/page.h"
 #include "pipelines/page/plot.h"

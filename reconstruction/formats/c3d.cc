@@ -106,9 +106,7 @@ class C3dReader {
   }
 
   void ReadUnit() {
-    std::string unit = parameters_.Text("POINT", "UNITS");
-    std::transform(unit.begin(), unit.end(), unit.begin(),
-                   [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+    const std::string unit = LowerCase(parameters_.Text("POINT", "UNITS"));
     if (unit.empty()) {
       file_.notes.emplace_back(
           "the file names no unit of length (POINT:UNITS): millimetres are taken");

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <bit>
-#include <cctype>
 #include <cmath>
 
 #include "data/base/error.h"
@@ -14,13 +13,6 @@ namespace impactlab::reconstruction {
 namespace {
 
 constexpr std::size_t kBlock = 512;
-
-std::string Upper(std::string_view text) {
-  std::string out(text);
-  std::transform(out.begin(), out.end(), out.begin(),
-                 [](unsigned char c) { return static_cast<char>(std::toupper(c)); });
-  return out;
-}
 
 std::string TrimText(std::string_view text) {
   text = text.substr(0, text.find('\0'));
@@ -94,7 +86,7 @@ C3dParameters::C3dParameters(C3dBytes* bytes, int block) : bytes_(bytes) {
     const int length = std::abs(static_cast<int>(static_cast<std::int8_t>(bytes->Byte(at))));
     const int id = static_cast<std::int8_t>(bytes->Byte(at + 1));
     if (length == 0 || id == 0) break;
-    const std::string name = Upper(bytes->Text(at + 2, static_cast<std::size_t>(length)));
+    const std::string name = UpperCase(bytes->Text(at + 2, static_cast<std::size_t>(length)));
     const std::size_t link = at + 2 + static_cast<std::size_t>(length);
     const std::size_t offset = bytes->Word(link);
     if (offset == 1) bytes->Fail(link, "a link of 1 byte", "0 or one that leads behind itself");

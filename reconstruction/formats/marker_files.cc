@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cctype>
 #include <cmath>
 #include <set>
 
@@ -19,12 +18,6 @@ using Eigen::Matrix3d;
 using Eigen::Vector3d;
 
 constexpr std::size_t kLargestFile = std::size_t{1} << 30;
-
-std::string LowerCase(std::string text) {
-  std::transform(text.begin(), text.end(), text.begin(),
-                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-  return text;
-}
 
 // Rows are the axes of W in the file.
 Matrix3d Turn(UpAxis up) {

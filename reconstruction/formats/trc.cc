@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cctype>
 #include <charconv>
 #include <cmath>
 #include <map>
@@ -30,13 +29,6 @@ std::vector<std::string_view> Cells(std::string_view line) {
   }
 }
 
-std::string LowerTrc(std::string_view text) {
-  std::string out(text);
-  std::transform(out.begin(), out.end(), out.begin(),
-                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-  return out;
-}
-
 // A unit of length as power of ten, or as a factor where it is none.
 struct LengthUnit {
   std::optional<int> exponent;
@@ -49,7 +41,7 @@ std::optional<LengthUnit> UnitOf(std::string_view name) {
       {"mm", -3}, {"millimeters", -3}, {"millimetres", -3},
       {"cm", -2}, {"centimeters", -2}, {"centimetres", -2},
       {"um", -6}, {"micrometers", -6}};
-  const std::string lower = LowerTrc(name);
+  const std::string lower = LowerCase(name);
   if (const auto at = kPowers.find(lower); at != kPowers.end()) return LengthUnit{at->second, 1};
   if (lower == "in" || lower == "inches") return LengthUnit{std::nullopt, ToSi("in")};
   if (lower == "ft" || lower == "feet") return LengthUnit{std::nullopt, ToSi("ft")};
@@ -98,7 +90,7 @@ std::optional<double> Metres(std::string_view text, const LengthUnit& unit) {
 }
 
 bool IsGap(std::string_view cell) {
-  return cell.empty() || LowerTrc(cell) == "nan" || LowerTrc(cell) == "-nan";
+  return cell.empty() || LowerCase(cell) == "nan" || LowerCase(cell) == "-nan";
 }
 
 class TrcReader {
@@ -174,7 +166,7 @@ class TrcReader {
     const auto first = HeaderLine("PathFileType");
     for (const std::string_view cell : first) {
       if (cell.starts_with('(') && cell.find('/') != std::string_view::npos &&
-          LowerTrc(cell) != "(x/y/z)")
+          LowerCase(cell) != "(x/y/z)")
         Fail("", Excerpt(cell), "coordinates in the order (X/Y/Z)");
     }
     const auto keys = HeaderLine("the keys DataRate, ...");
@@ -187,8 +179,8 @@ class TrcReader {
     if (!known) Fail("Units", unit.empty() ? "nothing" : Excerpt(unit), "mm, m, cm, um, in, ft");
     unit_ = *known;
     const auto labels = HeaderLine("Frame#, Time and the names of the markers");
-    if (labels.size() < 2 || LowerTrc(labels[0]).substr(0, 5) != "frame" ||
-        LowerTrc(labels[1]).substr(0, 4) != "time")
+    if (labels.size() < 2 || LowerCase(labels[0]).substr(0, 5) != "frame" ||
+        LowerCase(labels[1]).substr(0, 4) != "time")
       Fail("", labels.empty() ? "nothing" : Excerpt(labels[0]),
            "Frame#, Time and the names of the markers, parted by tabs");
     std::size_t last = 0;

@@ -6,6 +6,8 @@
 #include <set>
 #include <utility>
 
+#include "data/statistics/order_statistic.h"
+
 namespace impactlab::reconstruction {
 namespace {
 
@@ -48,11 +50,8 @@ void CutAlone(const MarkerTracks& tracks, Run* run) {
     if (at(i).frame - at(i - 2).frame <= 2)
       deviations.push_back(Deviation(at(i - 2), at(i - 1), at(i)));
   }
-  if (!deviations.empty()) {
-    std::nth_element(deviations.begin(), deviations.begin() + deviations.size() / 2,
-                     deviations.end());
-    run->jump = std::max(kJumpFloor, 1 + 4 * deviations[deviations.size() / 2]);
-  }
+  if (!deviations.empty())
+    run->jump = std::max(kJumpFloor, 1 + 4 * UpperMedian(std::move(deviations)));
   for (int i = 1; i < n; ++i) {
     if (at(i).frame - at(i - 1).frame > kLongestGap) run->Cut(i, kTrustGap);
     if (at(i).flags & kImpact) run->Cut(i, kTrustImpact);
@@ -184,10 +183,7 @@ std::vector<double> FrameTimes(const MarkerTracks& tracks) {
     steps[a.camera].push_back((b.t - a.t) / static_cast<double>(b.frame - a.frame));
   }
   std::vector<double> out;
-  for (auto& s : steps) {
-    if (!s.empty()) std::nth_element(s.begin(), s.begin() + s.size() / 2, s.end());
-    out.push_back(s.empty() ? 0 : s[s.size() / 2]);
-  }
+  for (auto& s : steps) out.push_back(UpperMedian(std::move(s)));
   return out;
 }
 

@@ -4,8 +4,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "data/base/error.h"
+#include "data/statistics/order_statistic.h"
 
 namespace impactlab::reconstruction {
 namespace {
@@ -181,10 +183,7 @@ double BodyPoses::SizeOf(int camera, int label, long long frame) const {
       if (before->second.major > 0) sizes.push_back(before->second.major);
     }
   }
-  if (sizes.size() < 3) return 0;
-  std::nth_element(sizes.begin(), sizes.begin() + static_cast<std::ptrdiff_t>(sizes.size() / 2),
-                   sizes.end());
-  return sizes[sizes.size() / 2];
+  return sizes.size() < 3 ? 0 : UpperMedian(std::move(sizes));
 }
 
 }  // namespace impactlab::reconstruction

@@ -5,6 +5,9 @@
 #include <Eigen/LU>
 #include <algorithm>
 #include <cmath>
+#include <utility>
+
+#include "data/statistics/order_statistic.h"
 
 namespace impactlab::reconstruction {
 namespace {
@@ -134,12 +137,8 @@ RigSpread SpreadOfRig(const CameraRig& rig, const std::vector<ImagePair>& images
     }
   }
   // Medians: some of the images may not belong together after all.
-  const auto median = [](std::vector<double>& v) {
-    std::nth_element(v.begin(), v.begin() + v.size() / 2, v.end());
-    return std::sqrt(v[v.size() / 2]);
-  };
-  spread.angle = median(angle);
-  spread.distance = median(distance);
+  spread.angle = std::sqrt(UpperMedian(std::move(angle)));
+  spread.distance = std::sqrt(UpperMedian(std::move(distance)));
   return spread;
 }
 

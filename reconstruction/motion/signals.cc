@@ -4,6 +4,9 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <utility>
+
+#include "data/statistics/order_statistic.h"
 
 namespace impactlab::reconstruction {
 namespace {
@@ -184,9 +187,7 @@ PerSignal RoughNoise(const Signals& signals) {
       if (residual > 0) residuals.push_back(residual);
     }
     if (residuals.empty()) continue;
-    auto middle = residuals.begin() + static_cast<std::ptrdiff_t>(residuals.size() / 2);
-    std::nth_element(residuals.begin(), middle, residuals.end());
-    noise[d] = *middle / 0.6745;
+    noise[d] = UpperMedian(std::move(residuals)) / 0.6745;
   }
   return noise;
 }

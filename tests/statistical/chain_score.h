@@ -18,6 +18,7 @@
 #include "data/base/core_seconds.h"
 #include "data/base/error.h"
 #include "data/files/atomic_file.h"
+#include "data/files/number_json.h"
 #include "pipelines/run/run.h"
 #include "pipelines/synth/video_outline.h"
 #include "tests/statistical/chain_scenes.h"
@@ -92,9 +93,7 @@ inline nlohmann::json ScoreDropFit(const ImpactBundle& fit, const ChainTruth& tr
 }
 
 inline nlohmann::json Coefficient(const ParameterEstimate& p, double truth) {
-  const auto number = [](double x) {
-    return std::isfinite(x) ? nlohmann::json(x) : nlohmann::json();
-  };
+  const auto number = &NumberJson<nlohmann::json>;
   return {{"value", number(p.value)},
           {"sd", number(p.sd)},
           {"lower95", number(p.lower95)},

@@ -33,6 +33,21 @@ TEST(Text, NumbersThatAreNot) {
   EXPECT_FALSE(ParseNumber(std::string_view("1\0", 2)).has_value());
 }
 
+TEST(Text, NumbersWithADecimalComma) {
+  EXPECT_EQ(ParseDecimalComma("0,25"), 0.25);
+  EXPECT_EQ(ParseDecimalComma(" -1,5e3 "), -1500);
+  for (const char* text : {"", "1", "0.25", "1,000,5", "1,0.5", "a,b", ","})
+    EXPECT_FALSE(ParseDecimalComma(text)) << text;
+}
+
+TEST(Text, CasesChangeLettersOfAsciiOnly) {
+  EXPECT_EQ(LowerCase("Body1 [MM] \xC3\x84"), "body1 [mm] \xC3\x84");
+  EXPECT_EQ(UpperCase("Body1 [mm] \xC3\xA4"), "BODY1 [MM] \xC3\xA4");
+  EXPECT_EQ(Capitalized("the law"), "The law");
+  EXPECT_EQ(Capitalized("\xC3\xA4rger"), "\xC3\xA4rger");
+  EXPECT_EQ(Capitalized(""), "");
+}
+
 TEST(Text, TooSmallIsZeroAndKeepsItsSign) {
   for (const char* text : {"1e-400", "1e-99999", "-1e-5000"}) {
     const auto value = ParseNumber(text);
