@@ -228,8 +228,8 @@ const char* ToString(BoardKind kind) {
 }
 
 std::string Fault(const Board& board) {
-  // The detectors need three inner corners each way to tell a chessboard from any other crossing of
-  // lines.
+  // The detectors need three inner corners in each direction to distinguish a chessboard from any
+  // other crossing of lines.
   const int least = board.kind == BoardKind::kChessboard ? 3 : 2;
   if (board.columns < least) return fmt::format("columns is {}, at least {}", board.columns, least);
   if (board.rows < least) return fmt::format("rows is {}, at least {}", board.rows, least);
@@ -288,7 +288,8 @@ std::vector<std::vector<int>> Symmetries(const Board& board, bool with_colours) 
   std::vector<int> identity(n);
   for (int id = 0; id < n; ++id) identity[id] = id;
   all.push_back(identity);
-  if (board.kind == BoardKind::kCharuco && with_colours) return all;  // the markers tell
+  if (board.kind == BoardKind::kCharuco && with_colours)
+    return all;  // the markers identify the points
 
   // Every quarter turn that maps the set of places onto itself. Turned by 90 degrees (x, y) goes to
   // (-y, x).

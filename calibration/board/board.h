@@ -1,5 +1,5 @@
 #pragma once
-// The calibration targets: what is printed and where its points are.
+// Calibration targets: the printed pattern and the coordinates of its points.
 //
 // Frame G of a board: origin at point 0, x along a row of points, y along a column, both in the
 // printed plane, z into the paper. Seen from the front with point 0 at the top left, x is right and
@@ -41,14 +41,13 @@ Eigen::Vector3d PointOnBoard(const Board& board, int id);  // p_G, z = 0 [m]
 // Least extent that holds all points: half widths are used to normalise the warp.
 Eigen::Vector2d Extent(const Board& board);  // [m]
 
-// Relabelings of the points under which the printed grid looks the same, e.g. a quarter turn of a
-// square board: entry s[id] is the id seen where id is expected. The identity comes first.
-// `with_colours`: only those the black and white pattern has too.
+// Permutations of the points that leave the printed grid unchanged, e.g. a quarter turn of a square
+// board: entry s[id] is the id seen where id is expected. The identity comes first. `with_colours`:
+// only those that leave the black and white pattern unchanged too.
 std::vector<std::vector<int>> Symmetries(const Board& board, bool with_colours);
 
 // A page at true scale: SVG or PDF text. `page_w`, `page_h` [m]; ConfigError when the board does
-// not fit. Prints its own description, a ruler of known length to check the printer, and nothing
-// else.
+// not fit. The page holds a description and a ruler of known length to check the printer.
 std::string BoardSvg(const Board& board, double page_width, double page_height);
 std::string BoardPdf(const Board& board, double page_width, double page_height);
 

@@ -1,5 +1,5 @@
-// The printed page: SVG and PDF written by hand from rectangles, circles and one line of text, so
-// that its scale is ours alone.
+// The printed page as SVG and PDF, written directly from rectangles, circles and one line of text,
+// so that no other program changes its scale.
 
 #include <fmt/format.h>
 
@@ -120,7 +120,8 @@ std::string BoardSvg(const Board& board, double page_width, double page_height) 
       "viewBox=\"0 0 {0:.6g} {1:.6g}\">\n"
       "<rect width=\"{0:.6g}\" height=\"{1:.6g}\" fill=\"#fff\"/>\n",
       page.width, page.height);
-  // one path: touching rectangles leave no seam when drawn with anti-aliasing
+  // one path, because adjacent paths leave a visible line between them when drawn with
+  // anti-aliasing
   if (!page.rectangles.empty()) {
     s += "<path fill=\"#000\" d=\"";
     for (const auto& r : page.rectangles)

@@ -1,6 +1,6 @@
 #pragma once
-// What is black on a board, as geometry: one description for the printed page, the rendered picture
-// and the detector. Private to the room.
+// Geometry of the black areas of a board, shared by the printed page, the rendered picture and the
+// detector. Private to the room.
 
 #include <Eigen/Core>
 #include <cstdint>

@@ -15,7 +15,7 @@
 namespace impactlab {
 namespace {
 
-// the tangent of the angle is a coordinate: end before it explodes
+// the tangent of the angle is a coordinate and has to stay finite
 constexpr double kPinholeLimit = 89.0 * std::numbers::pi / 180;
 constexpr double kUnprojectTolerance = 1e-9;  // [px]
 
@@ -55,7 +55,7 @@ bool PositiveInEveryDirection(double dradius, double scale, double m) {
 }
 
 // Largest x in [0, limit] such that the Jacobian is positive definite on all of [0, x]; x is the
-// radius (pinhole) or the angle (fisheye). Each stretch is certified as a whole by bounds on it: a
+// radius (pinhole) or the angle (fisheye). Each interval is proved as a whole by bounds on it: a
 // positive definite matrix stays so when its diagonal grows or when m falls. The distortion is then
 // the gradient of a strictly convex function on a disc, hence one to one.
 double InvertibleRadius(const Camera& camera, double limit) {
@@ -189,9 +189,9 @@ struct PlaneMap {
     return residual.norm() * pixels < 0.7 * kUnprojectTolerance;
   }
 
-  // Monotone maps: the solution lies on the side of x to which the residual points. Ellipses that
-  // shrink around what is left of the disc (Shor 1977) end at the solution whatever the start;
-  // Newton's method takes over when it can.
+  // Monotone maps: the solution lies on the side of x to which the residual points. The ellipsoid
+  // method (Shor 1977) therefore converges from any start; Newton's method continues as soon as it
+  // converges.
   bool Enclose(Eigen::Vector2d* x) const {
     Eigen::Vector2d centre = Eigen::Vector2d::Zero(), residual;
     Eigen::Matrix2d shape = radius * radius * Eigen::Matrix2d::Identity(), jacobian;
@@ -346,7 +346,7 @@ void SetIntrinsics(Camera& camera, const Eigen::VectorXd& intrinsics) {
 double InvertibleAngle(const Camera& camera) {
   if (camera.model == LensModel::kFisheye) return InvertibleRadius(camera, std::numbers::pi);
   const double end = std::tan(kPinholeLimit), radius = InvertibleRadius(camera, end);
-  // A hair inside, so that the tangent of the angle cannot round to beyond a pole.
+  // Slightly inside, so that the tangent of the angle cannot round to beyond a pole.
   return radius < end ? std::atan(radius) * (1 - 1e-13) : kPinholeLimit;
 }
 

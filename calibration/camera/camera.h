@@ -1,5 +1,5 @@
 #pragma once
-// One camera: which pixel belongs to which ray, and where that question has an answer.
+// One camera: the map between pixels and rays, and the region in which it is defined.
 //
 // Frame C: x right, y down, z forward. A point p_CM is projected as
 //   pinhole, Brown-Conrady and rational:  (a, b) = (x / z, y / z), r^2 = a^2 + b^2,
@@ -12,9 +12,9 @@
 //   q = (fx a' + cx, fy b' + cy) [px], (0, 0) = centre of the top-left pixel.
 // Conventions and orders of the coefficients are those of OpenCV.
 //
-// A polynomial distortion folds back on itself at some angle; beyond it a pixel has two rays and
-// none is to be trusted. The angle up to which the model is one to one belongs to the camera, and
-// so does the angle up to which it was measured.
+// A polynomial distortion is no longer monotone beyond some angle; a pixel there has two rays. The
+// angle up to which the model is one to one is a property of the camera, and so is the angle up to
+// which it was measured.
 
 #include <Eigen/Core>
 #include <array>
@@ -59,8 +59,8 @@ void SetIntrinsics(Camera& camera, const Eigen::VectorXd& intrinsics);
 double InvertibleAngle(const Camera& camera);
 
 // Empty when the camera can be used; else what is wrong with it ("the distortion folds inside the
-// image: ...", "fx is 0", ...). A camera whose model does not cover most of its own image, or whose
-// coefficients are beyond reason, is caught here and not in a later table.
+// image: ...", "fx is 0", ...). Refused are models that do not cover most of their own image and
+// coefficients that no lens has.
 std::string Fault(const Camera& camera);
 
 // Image of a point [px]; nothing when it lies behind the camera or outside the invertible angle.

@@ -1,5 +1,5 @@
 #pragma once
-// The projection itself, without any check, with its derivatives: the inner loop of the bundle
+// The projection with its derivatives, without checks of the camera: the inner loop of the bundle
 // adjustment. Private to the room.
 
 #include <Eigen/Core>

@@ -191,7 +191,7 @@ Eigen::MatrixXd ReadCovariance(const YamlNode& root, const std::vector<std::stri
   return covariance;
 }
 
-// Refuses to write what reading would refuse.
+// A rig that could not be read again is not written.
 void CheckRig(const CameraRig& rig) {
   if (rig.cameras.empty()) throw ConfigError("rig: found no cameras, allowed one or more");
   std::set<std::string> names;

@@ -18,7 +18,7 @@ struct RigCamera {
   Eigen::Isometry3d X_WC = Eigen::Isometry3d::Identity();  // p_W = X_WC * p_C
 };
 
-// Where W came from and which way is down.
+// Origin of the world frame, and the direction of gravity in it.
 struct WorldFrame {
   // "camera" (W is the frame of the first camera), "board", "points", "given"
   std::string source = "camera";

@@ -49,16 +49,16 @@ struct Linearized {
   double cost = 0;  // sum of squares
   Eigen::Matrix3d information = Eigen::Matrix3d::Zero();
   Eigen::Vector3d gradient = Eigen::Vector3d::Zero();
-  double leverage = 0;  // bound of the information on rho, before the direction has taken its share
+  double leverage = 0;  // bound of the information on rho for a known direction
 };
 
-// `dq_dx` and `dq_dh`, where given, take the derivatives of every sighting.
-Linearized Linearize(const std::vector<CameraRay>& sightings, const Eigen::Vector3d& d, double rho,
+// `dq_dx` and `dq_dh`, where given, receive the derivatives of every ray.
+Linearized Linearize(const std::vector<CameraRay>& rays, const Eigen::Vector3d& d, double rho,
                      std::vector<Eigen::Matrix<double, 2, 3>>* dq_dx = nullptr,
                      std::vector<Eigen::Matrix<double, 2, 3>>* dq_dh = nullptr) {
   Linearized out;
   const auto basis = TangentBasis(d);
-  for (const CameraRay& s : sightings) {
+  for (const CameraRay& s : rays) {
     Eigen::Vector2d q;
     Eigen::Matrix<double, 2, 3, Eigen::RowMajor> by_h;
     const Eigen::Vector3d h = Homogeneous(s, d, rho);
@@ -89,12 +89,12 @@ double DepthInformation(const Eigen::Matrix3d& information) {
 
 // Inverse distances at which the first ray comes nearest to each other one, seen as an angle from
 // the other camera.
-std::vector<double> Starts(const std::vector<CameraRay>& sightings) {
+std::vector<double> Starts(const std::vector<CameraRay>& rays) {
   std::vector<double> starts;
   double weighted = 0, weights = 0;
-  const Eigen::Vector3d& d = sightings.front().ray_C;
-  for (std::size_t i = 1; i < sightings.size(); ++i) {
-    const CameraRay& s = sightings[i];
+  const Eigen::Vector3d& d = rays.front().ray_C;
+  for (std::size_t i = 1; i < rays.size(); ++i) {
+    const CameraRay& s = rays[i];
     const Eigen::Vector3d at_infinity = s.ray_C.cross(s.R_CC0 * d),
                           by_rho = s.ray_C.cross(s.baseline_C);
     const double squared = by_rho.squaredNorm();
@@ -109,24 +109,24 @@ std::vector<double> Starts(const std::vector<CameraRay>& sightings) {
   return starts;
 }
 
-std::string Names(const std::vector<CameraRay>& sightings) {
+std::string Names(const std::vector<CameraRay>& rays) {
   std::string names;
-  for (const CameraRay& s : sightings) names += (names.empty() ? "" : ", ") + s.camera->name;
+  for (const CameraRay& s : rays) names += (names.empty() ? "" : ", ") + s.camera->name;
   return names;
 }
 
 // Derivatives of the predicted pixels, stacked, by the rig's parameters at a fixed direction and
 // inverse distance in the first camera.
-Eigen::MatrixXd PixelsByRig(const CameraRig& rig, const std::vector<CameraRay>& sightings,
+Eigen::MatrixXd PixelsByRig(const CameraRig& rig, const std::vector<CameraRay>& rays,
                             const Eigen::Vector3d& d, double rho,
                             const std::vector<Eigen::Matrix<double, 2, 3>>& dq_dh) {
   Eigen::MatrixXd by_rig =
-      Eigen::MatrixXd::Zero(2 * static_cast<Eigen::Index>(sightings.size()), ParameterCount(rig));
-  const CameraRay& first = sightings.front();
+      Eigen::MatrixXd::Zero(2 * static_cast<Eigen::Index>(rays.size()), ParameterCount(rig));
+  const CameraRay& first = rays.front();
   const int first_pose =
       FirstParameter(rig, first.index) + IntrinsicCount(first.camera->camera.model);
-  for (std::size_t i = 0; i < sightings.size(); ++i) {
-    const CameraRay& s = sightings[i];
+  for (std::size_t i = 0; i < rays.size(); ++i) {
+    const CameraRay& s = rays[i];
     const auto row = 2 * static_cast<Eigen::Index>(i);
     const int n = IntrinsicCount(s.camera->camera.model), at = FirstParameter(rig, s.index);
     const Eigen::Vector3d h = Homogeneous(s, d, rho);
@@ -147,14 +147,14 @@ Eigen::MatrixXd PixelsByRig(const CameraRig& rig, const std::vector<CameraRay>& 
 
 // Chi-square of the residuals when the rig may be wrong too: in the directions of the pixels that
 // no point can reach.
-double Consistency(const std::vector<CameraRay>& sightings, const Eigen::Vector3d& d, double rho,
+double Consistency(const std::vector<CameraRay>& rays, const Eigen::Vector3d& d, double rho,
                    const std::vector<Eigen::Matrix<double, 2, 3>>& dq_dx,
                    const Eigen::MatrixXd& by_rig, const Eigen::MatrixXd& cov_rig) {
-  const auto n = static_cast<Eigen::Index>(sightings.size());
+  const auto n = static_cast<Eigen::Index>(rays.size());
   Eigen::MatrixXd J(2 * n, 3), E(2 * n, by_rig.cols());
   Eigen::VectorXd residual(2 * n);
   for (Eigen::Index i = 0; i < n; ++i) {
-    const CameraRay& s = sightings[i];
+    const CameraRay& s = rays[i];
     const Eigen::Matrix2d root = s.weight.llt().matrixU();
     Eigen::Vector2d q;
     calibration::ProjectLens(s.camera->camera.model, s.intrinsics.data(), Homogeneous(s, d, rho),
@@ -182,6 +182,150 @@ void SetIntervals(TriangulatedPoint& point) {
   point.depth_upper95 = std::isfinite(sd) ? to_depth(rho - k95 * sd) : kInfinity;
 }
 
+// The rays of the observations; the reason where one of them cannot be used.
+std::string MakeRays(const CameraRig& rig, const std::vector<PixelObservation>& observations,
+                     std::vector<CameraRay>* rays) {
+  for (const PixelObservation& o : observations) {
+    if (o.camera < 0 || o.camera >= static_cast<int>(rig.cameras.size()))
+      throw ConfigError(
+          fmt::format("triangulation: camera {} asked for, the rig has {} (counted from 0)",
+                      o.camera, rig.cameras.size()));
+    CameraRay s;
+    s.camera = &rig.cameras[o.camera];
+    s.index = o.camera;
+    s.q = o.q;
+    if (!o.q.allFinite())
+      return fmt::format("the image point in {} is not a number", s.camera->name);
+    const Eigen::LLT<Eigen::Matrix2d> llt(o.cov);
+    if (!o.cov.allFinite() || llt.info() != Eigen::Success || !(o.cov.determinant() > 0))
+      return fmt::format("the covariance of the image point in {} is not positive definite",
+                         s.camera->name);
+    s.weight = llt.solve(Eigen::Matrix2d::Identity());
+    const auto ray = Unproject(s.camera->camera, o.q);
+    if (!ray)
+      return fmt::format("outside the region in which the lens of {} is known", s.camera->name);
+    s.ray_C = *ray;
+    s.intrinsics = Intrinsics(s.camera->camera);
+    s.R_CW = s.camera->X_WC.linear().transpose();
+    const RigCamera& first = rig.cameras[observations.front().camera];
+    s.R_CC0 = s.R_CW * first.X_WC.linear();
+    s.baseline_C = s.R_CW * (first.X_WC.translation() - s.camera->X_WC.translation());
+    rays->push_back(std::move(s));
+  }
+  return rays->size() < 2 ? "seen by fewer than two cameras" : "";
+}
+
+// The point as direction and inverse distance in the first camera.
+struct PointEstimate {
+  Eigen::Vector3d d;
+  double rho = 0;
+  Linearized at;
+};
+
+// Levenberg-Marquardt from the best of the start values; the reason where there is no point.
+std::string SolvePoint(const std::vector<CameraRay>& rays, PointEstimate* point) {
+  auto& [d, rho, at] = *point;
+  d = rays.front().ray_C;
+  for (double start : Starts(rays)) {
+    const Linearized candidate = Linearize(rays, d, start);
+    if (candidate.valid && (!at.valid || candidate.cost < at.cost)) at = candidate, rho = start;
+  }
+  if (!at.valid)
+    return fmt::format("the rays of {} do not meet in front of all of them", Names(rays));
+  if (!(DepthInformation(at.information) > 1e-20 * at.leverage))
+    return fmt::format(
+        "the rays of {} are one and the same line of sight: no depth (cameras at one place, or the "
+        "point on the line "
+        "that joins them)",
+        Names(rays));
+  double damping = 1e-6;
+  bool converged = false;
+  for (int iteration = 0; iteration < 100 && !converged; ++iteration) {
+    Eigen::Matrix3d damped = at.information;
+    damped.diagonal() *= 1 + damping;
+    const Eigen::Vector3d step = -damped.ldlt().solve(at.gradient);
+    if (!step.allFinite()) break;
+    // Length of the step in standard deviations.
+    converged = step.dot(at.information * step) < 1e-18 && damping < 1e-2;
+    const Eigen::Vector3d d_new = (d + TangentBasis(d) * step.head<2>()).normalized();
+    const Linearized next = Linearize(rays, d_new, rho + step(2));
+    // The relative rounding error of the cost is about 1e-11; the last steps change it by less and
+    // are correct all the same.
+    if (next.valid && next.cost <= at.cost * (1 + 1e-9) + 1e-18) {
+      d = d_new, rho += step(2), at = next;
+      damping = std::max(damping * 0.1, 1e-12);
+    } else {
+      damping = std::max(damping, 1e-9) * 10;
+      // no step reduces the cost any more: at the optimum to rounding
+      if (damping > 1e12) converged = true;
+    }
+  }
+  return {};
+}
+
+// Covariance of direction and inverse distance. By blocks, with rho scaled to its own standard
+// deviation: the plain inverse would lose digits at short baselines.
+Eigen::Matrix3d DirectionCovariance(const Eigen::Matrix3d& information, double variance_rho) {
+  const Eigen::Matrix2d cov_direction_given_rho =
+      information.topLeftCorner<2, 2>().llt().solve(Eigen::Matrix2d::Identity());
+  const Eigen::Vector2d follow = -cov_direction_given_rho * information.block<2, 1>(0, 2);
+  Eigen::Matrix3d cov_x;
+  cov_x.topLeftCorner<2, 2>() =
+      cov_direction_given_rho + follow * follow.transpose() * variance_rho;
+  cov_x.topRightCorner<2, 1>() = follow * variance_rho;
+  cov_x.bottomLeftCorner<1, 2>() = (follow * variance_rho).transpose();
+  cov_x(2, 2) = variance_rho;
+  return cov_x;
+}
+
+using Rig3 = Eigen::Matrix<double, 3, Eigen::Dynamic>;
+
+// Derivatives of the estimate by the rig, the pixels held.
+Rig3 EstimateByRig(const std::vector<CameraRay>& rays, const Eigen::Matrix3d& cov_x,
+                   const std::vector<Eigen::Matrix<double, 2, 3>>& dq_dx,
+                   const Eigen::MatrixXd& by_rig) {
+  Rig3 dx_drig = Rig3::Zero(3, by_rig.cols());
+  for (std::size_t i = 0; i < rays.size(); ++i)
+    dx_drig -= cov_x * dq_dx[i].transpose() * rays[i].weight *
+               by_rig.middleRows<2>(2 * static_cast<Eigen::Index>(i));
+  return dx_drig;
+}
+
+// Position and covariance of a point at a finite depth, and whether it is usable.
+void PlacePoint(const std::vector<CameraRay>& rays, const PointEstimate& estimate,
+                const Eigen::Matrix3d& cov_x, const Eigen::Matrix3d& dp_dx, const Rig3& dp_drig,
+                const CameraRig& rig, const TriangulateOptions& options, TriangulatedPoint* point) {
+  const double rho = estimate.rho;
+  if (!(rho > 0) || !std::isfinite(1 / (rho * rho))) {
+    point->reason =
+        rho < -3 * point->sd_inverse_depth
+            ? fmt::format("the rays of {} move apart: they would meet behind the cameras",
+                          Names(rays))
+            : fmt::format("the rays of {} are parallel: no depth", Names(rays));
+    return;
+  }
+  point->depth = 1 / rho;
+  point->p_W = rays.front().camera->X_WC * Eigen::Vector3d(estimate.d / rho);
+  point->cov_pixels = dp_dx * cov_x * dp_dx.transpose();
+  point->cov = point->cov_pixels;
+  if (rig.covariance.size() > 0) point->cov += dp_drig * rig.covariance * dp_drig.transpose();
+  if (options.derivatives) point->dp_drig = dp_drig;
+  if (!point->cov.allFinite() || point->sd_inverse_depth > options.max_relative_sd * rho) {
+    point->reason = fmt::format(
+        "the depth is not determined: its relative standard deviation is {:.2g}, allowed is {:.2g}",
+        point->sd_inverse_depth / rho, options.max_relative_sd);
+    return;
+  }
+  for (const CameraRay& s : rays) {
+    if (Project(s.camera->camera, s.camera->X_WC.inverse() * point->p_W)) continue;
+    point->reason =
+        fmt::format("the point lies behind {} or outside the region in which its lens is known",
+                    s.camera->name);
+    return;
+  }
+  point->usable = true;
+}
+
 }  // namespace
 
 TriangulatedPoint Triangulate(const CameraRig& rig,
@@ -195,167 +339,55 @@ TriangulatedPoint Triangulate(const CameraRig& rig,
     throw ConfigError(
         fmt::format("triangulation: the covariance of the rig is {} x {}, its parameters are {}",
                     rig.covariance.rows(), rig.covariance.cols(), ParameterCount(rig)));
-  std::vector<CameraRay> sightings;
-  for (const PixelObservation& o : observations) {
-    if (o.camera < 0 || o.camera >= static_cast<int>(rig.cameras.size()))
-      throw ConfigError(
-          fmt::format("triangulation: camera {} asked for, the rig has {} (counted from 0)",
-                      o.camera, rig.cameras.size()));
-    CameraRay s;
-    s.camera = &rig.cameras[o.camera];
-    s.index = o.camera;
-    s.q = o.q;
-    if (!o.q.allFinite())
-      return point.reason = fmt::format("the image point in {} is not a number", s.camera->name),
-             point;
-    const Eigen::LLT<Eigen::Matrix2d> llt(o.cov);
-    if (!o.cov.allFinite() || llt.info() != Eigen::Success || !(o.cov.determinant() > 0))
-      return point.reason =
-                 fmt::format("the covariance of the image point in {} is not positive definite",
-                             s.camera->name),
-             point;
-    s.weight = llt.solve(Eigen::Matrix2d::Identity());
-    const auto ray = Unproject(s.camera->camera, o.q);
-    if (!ray)
-      return point.reason =
-                 fmt::format("outside the region in which the lens of {} is known", s.camera->name),
-             point;
-    s.ray_C = *ray;
-    s.intrinsics = Intrinsics(s.camera->camera);
-    s.R_CW = s.camera->X_WC.linear().transpose();
-    const RigCamera& first = rig.cameras[observations.front().camera];
-    s.R_CC0 = s.R_CW * first.X_WC.linear();
-    s.baseline_C = s.R_CW * (first.X_WC.translation() - s.camera->X_WC.translation());
-    sightings.push_back(std::move(s));
-  }
-  if (sightings.size() < 2) return point.reason = "seen by fewer than two cameras", point;
-
-  Eigen::Vector3d d = sightings.front().ray_C;
-  double rho = 0;
-  Linearized at;
-  for (double start : Starts(sightings)) {
-    const Linearized candidate = Linearize(sightings, d, start);
-    if (candidate.valid && (!at.valid || candidate.cost < at.cost)) at = candidate, rho = start;
-  }
-  if (!at.valid)
-    return point.reason =
-               fmt::format("the rays of {} do not meet in front of all of them", Names(sightings)),
-           point;
-  if (!(DepthInformation(at.information) > 1e-20 * at.leverage)) {
-    point.reason = fmt::format(
-        "the rays of {} are one and the same line of sight: no depth (cameras at one place, or the "
-        "point on the line "
-        "that joins them)",
-        Names(sightings));
+  std::vector<CameraRay> rays;
+  PointEstimate estimate;
+  point.reason = MakeRays(rig, observations, &rays);
+  if (point.reason.empty()) point.reason = SolvePoint(rays, &estimate);
+  if (!point.reason.empty()) return point;
+  const Eigen::Vector3d& d = estimate.d;
+  const double rho = estimate.rho;
+  point.chi_square = estimate.at.cost;
+  point.dof = 2 * static_cast<int>(rays.size()) - 3;
+  const double depth_information = DepthInformation(estimate.at.information);
+  if (!(depth_information > 1e-20 * estimate.at.leverage)) {
+    point.reason =
+        fmt::format("the rays of {} are one and the same line of sight: no depth", Names(rays));
     return point;
   }
 
-  double damping = 1e-6;
-  bool converged = false;
-  for (int iteration = 0; iteration < 100 && !converged; ++iteration) {
-    Eigen::Matrix3d damped = at.information;
-    damped.diagonal() *= 1 + damping;
-    const Eigen::Vector3d step = -damped.ldlt().solve(at.gradient);
-    if (!step.allFinite()) break;
-    // Length of the step in standard deviations.
-    converged = step.dot(at.information * step) < 1e-18 && damping < 1e-2;
-    const Eigen::Vector3d d_new = (d + TangentBasis(d) * step.head<2>()).normalized();
-    const Linearized next = Linearize(sightings, d_new, rho + step(2));
-    // The cost is known to about 1e-11 of itself; the last steps change it by less and are right
-    // all the same.
-    if (next.valid && next.cost <= at.cost * (1 + 1e-9) + 1e-18) {
-      d = d_new, rho += step(2), at = next;
-      damping = std::max(damping * 0.1, 1e-12);
-    } else {
-      damping = std::max(damping, 1e-9) * 10;
-      // no step goes down any more: at the optimum to rounding
-      if (damping > 1e12) converged = true;
-    }
-  }
-  point.chi_square = at.cost;
-  point.dof = 2 * static_cast<int>(sightings.size()) - 3;
-  const double depth_information = DepthInformation(at.information);
-  if (!(depth_information > 1e-20 * at.leverage))
-    return point.reason = fmt::format("the rays of {} are one and the same line of sight: no depth",
-                                      Names(sightings)),
-           point;
-
   std::vector<Eigen::Matrix<double, 2, 3>> dq_dx, dq_dh;
-  Linearize(sightings, d, rho, &dq_dx, &dq_dh);
-  // By blocks, with rho scaled to its own standard deviation: the plain inverse would lose digits
-  // at short baselines.
-  const Eigen::Matrix2d cov_direction_given_rho =
-      at.information.topLeftCorner<2, 2>().llt().solve(Eigen::Matrix2d::Identity());
-  const Eigen::Vector2d follow = -cov_direction_given_rho * at.information.block<2, 1>(0, 2);
-  Eigen::Matrix3d cov_x;
+  Linearize(rays, d, rho, &dq_dx, &dq_dh);
   const double variance_rho = 1 / depth_information;
-  cov_x.topLeftCorner<2, 2>() =
-      cov_direction_given_rho + follow * follow.transpose() * variance_rho;
-  cov_x.topRightCorner<2, 1>() = follow * variance_rho;
-  cov_x.bottomLeftCorner<1, 2>() = (follow * variance_rho).transpose();
-  cov_x(2, 2) = variance_rho;
-
-  const Eigen::Matrix3d& R_WC0 = sightings.front().camera->X_WC.linear();
+  const Eigen::Matrix3d cov_x = DirectionCovariance(estimate.at.information, variance_rho);
+  const Eigen::Matrix3d& R_WC0 = rays.front().camera->X_WC.linear();
   Eigen::Matrix3d dp_dx = Eigen::Matrix3d::Zero();
   if (rho != 0) {
     dp_dx.leftCols<2>() = R_WC0 * TangentBasis(d) / rho;
     dp_dx.col(2) = -R_WC0 * d / (rho * rho);
   }
   double variance = variance_rho;
-  Eigen::Matrix<double, 3, Eigen::Dynamic> dp_drig;
+  Rig3 dp_drig;
   point.consistency = point.chi_square;
   const bool with_rig = rig.covariance.size() > 0;
   if (with_rig || options.derivatives) {
-    // The estimate follows the rig because its pixels stay.
-    const Eigen::MatrixXd by_rig = PixelsByRig(rig, sightings, d, rho, dq_dh);
-    Eigen::Matrix<double, 3, Eigen::Dynamic> dx_drig =
-        Eigen::Matrix<double, 3, Eigen::Dynamic>::Zero(3, by_rig.cols());
-    for (std::size_t i = 0; i < sightings.size(); ++i)
-      dx_drig -= cov_x * dq_dx[i].transpose() * sightings[i].weight *
-                 by_rig.middleRows<2>(2 * static_cast<Eigen::Index>(i));
+    const Eigen::MatrixXd by_rig = PixelsByRig(rig, rays, d, rho, dq_dh);
+    const Rig3 dx_drig = EstimateByRig(rays, cov_x, dq_dx, by_rig);
     if (rho != 0) {
-      const int pose = FirstParameter(rig, sightings.front().index) +
-                       IntrinsicCount(sightings.front().camera->camera.model);
+      const int pose = FirstParameter(rig, rays.front().index) +
+                       IntrinsicCount(rays.front().camera->camera.model);
       dp_drig = dp_dx * dx_drig;
       dp_drig.middleCols<3>(pose) -= R_WC0 * Skew(d) / rho;
       dp_drig.middleCols<3>(pose + 3) += Eigen::Matrix3d::Identity();
     }
     if (with_rig) {
       variance += (dx_drig.row(2) * rig.covariance * dx_drig.row(2).transpose())(0);
-      point.consistency = Consistency(sightings, d, rho, dq_dx, by_rig, rig.covariance);
+      point.consistency = Consistency(rays, d, rho, dq_dx, by_rig, rig.covariance);
     }
   }
   point.inverse_depth = rho;
   point.sd_inverse_depth = std::sqrt(variance);
   SetIntervals(point);
-  if (!(rho > 0) || !std::isfinite(1 / (rho * rho))) {
-    point.reason =
-        rho < -3 * point.sd_inverse_depth
-            ? fmt::format("the rays of {} move apart: they would meet behind the cameras",
-                          Names(sightings))
-            : fmt::format("the rays of {} are parallel: no depth", Names(sightings));
-    return point;
-  }
-  point.depth = 1 / rho;
-  point.p_W = sightings.front().camera->X_WC * Eigen::Vector3d(d / rho);
-  point.cov_pixels = dp_dx * cov_x * dp_dx.transpose();
-  point.cov = point.cov_pixels;
-  if (with_rig) point.cov += dp_drig * rig.covariance * dp_drig.transpose();
-  if (options.derivatives) point.dp_drig = std::move(dp_drig);
-  if (!point.cov.allFinite() || point.sd_inverse_depth > options.max_relative_sd * rho) {
-    point.reason = fmt::format(
-        "the depth is not determined: its relative standard deviation is {:.2g}, allowed is {:.2g}",
-        point.sd_inverse_depth / rho, options.max_relative_sd);
-    return point;
-  }
-  for (const CameraRay& s : sightings) {
-    if (!Project(s.camera->camera, s.camera->X_WC.inverse() * point.p_W))
-      return point.reason = fmt::format(
-                 "the point lies behind {} or outside the region in which its lens is known",
-                 s.camera->name),
-             point;
-  }
-  point.usable = true;
+  PlacePoint(rays, estimate, cov_x, dp_dx, dp_drig, rig, options, &point);
   return point;
 }
 

@@ -1,5 +1,5 @@
 #pragma once
-// A point from its images, with a covariance that starts at the pixel and includes the rig.
+// Triangulation of a point from its images, with a covariance that includes pixels and rig.
 
 #include <Eigen/Core>
 #include <optional>
@@ -23,14 +23,14 @@ struct TriangulatedPoint {
   Eigen::Vector3d p_W = Eigen::Vector3d::Zero();         // [m]
   Eigen::Matrix3d cov = Eigen::Matrix3d::Zero();         // pixels and rig
   Eigen::Matrix3d cov_pixels = Eigen::Matrix3d::Zero();  // pixels alone
-  // Distance from the first camera along its ray. Its inverse is close to normal, it is not: the
-  // interval is that of the inverse, mapped, so the far side is longer; the upper end is infinite
-  // where the inverse cannot be told from 0.
+  // Distance from the first camera along its ray. Its inverse is nearly normal, the distance itself
+  // is not: the interval is that of the inverse, transformed, so that the far side is longer; the
+  // upper end is infinite where the interval of the inverse includes 0.
   double depth = 0, inverse_depth = 0, sd_inverse_depth = 0;
   double depth_lower68 = 0, depth_upper68 = 0, depth_lower95 = 0, depth_upper95 = 0;
   double chi_square = 0;  // of the reprojection, dof = 2 n - 3
   int dof = 0;
-  // the same with the rig's covariance counted too: what tells whether the images are of one point
+  // the same with the rig's covariance counted too: tests whether the images are of one point
   double consistency = 0;
   // How the point follows the rig parameters, on request: the rig's error is common to all points,
   // and the cross covariance of two points is dp_drig_1 C dp_drig_2' with C the rig's covariance.
@@ -43,10 +43,10 @@ struct TriangulateOptions {
 };
 
 // Maximum likelihood over the pixels, in the direction from the first camera and the inverse
-// distance (Civera, Davison and Montiel 2008), in which a point at infinity is nothing special. 68
-// % stands for one standard deviation. A refused point keeps what is known of it (the inverse depth
-// and its interval); nothing is ever NaN. ConfigError for a camera the rig has not, or a covariance
-// of another size. With fewer than two observations: not usable.
+// distance (Civera, Davison and Montiel 2008), in which a point at infinity is regular. 68 %
+// intervals are those of one standard deviation. A refused point keeps the inverse depth and its
+// interval where they are known; no member is NaN. ConfigError for a camera that the rig does not
+// have, or a covariance of another size. With fewer than two observations: not usable.
 TriangulatedPoint Triangulate(const CameraRig& rig,
                               const std::vector<PixelObservation>& observations,
                               const TriangulateOptions& options = {});

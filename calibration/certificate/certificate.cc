@@ -10,7 +10,7 @@
 #include <utility>
 
 #include "calibration/camera/triangulate.h"
-#include "calibration/certificate/detail/judge.h"
+#include "calibration/certificate/detail/findings.h"
 #include "data/statistics/statistics.h"
 
 namespace impactlab {
@@ -52,107 +52,132 @@ void HalvesDisagree(const CameraCertificate& own, const CrossValidation::PerCame
               : changed);
 }
 
-CameraCertificate CertifyCamera(const CalibrationProblem& problem, const CalibrationResult& result,
-                                int camera, const std::optional<CrossValidation>& halves,
-                                const RigCertificateOptions& options, Findings findings) {
-  CameraCertificate out;
-  out.name = result.rig.cameras[camera].name;
+// Uncertainty of the lens over the picture, at the working distance and at infinity.
+void MeasureUncertainty(const CalibrationResult& result, int camera,
+                        const RigCertificateOptions& options, CameraCertificate* out) {
   const auto points = calibration::MeasuredPoints(result, camera);
-  out.working_distance = options.working_distance > 0 ? options.working_distance
-                                                      : calibration::TypicalDistance(points);
-  out.at_distance = ProjectionUncertainty(result, camera, out.working_distance);
-  out.at_infinity = ProjectionUncertainty(result, camera, std::numeric_limits<double>::infinity());
-  out.sd_pixel_median = CoveredQuantile(out.at_distance, out.at_distance.sd_pixel, 0.5);
-  out.sd_pixel_90 = CoveredQuantile(out.at_distance, out.at_distance.sd_pixel, 0.9);
-  out.sd_across_median = CoveredQuantile(out.at_distance, out.at_distance.sd_across, 0.5);
-  out.sd_across_90 = CoveredQuantile(out.at_distance, out.at_distance.sd_across, 0.9);
+  out->working_distance = options.working_distance > 0 ? options.working_distance
+                                                       : calibration::TypicalDistance(points);
+  out->at_distance = ProjectionUncertainty(result, camera, out->working_distance);
+  out->at_infinity = ProjectionUncertainty(result, camera, std::numeric_limits<double>::infinity());
+  const UncertaintyMap& map = out->at_distance;
+  out->sd_pixel_median = CoveredQuantile(map, map.sd_pixel, 0.5);
+  out->sd_pixel_90 = CoveredQuantile(map, map.sd_pixel, 0.9);
+  out->sd_across_median = CoveredQuantile(map, map.sd_across, 0.5);
+  out->sd_across_90 = CoveredQuantile(map, map.sd_across, 0.9);
   double trace = 0;
   int covered = 0;
-  for (std::size_t k = 0; k < out.at_distance.q.size(); ++k)
-    if (out.at_distance.covered[k]) trace += out.at_distance.cov[k].trace(), ++covered;
-  if (covered > 0) out.sampling_error = std::sqrt(trace / covered);
-  out.residuals = SummariseResiduals(problem, result, camera);
+  for (std::size_t k = 0; k < map.q.size(); ++k)
+    if (map.covered[k]) trace += map.cov[k].trace(), ++covered;
+  if (covered > 0) out->sampling_error = std::sqrt(trace / covered);
+}
 
-  findings.Grade(out.sd_pixel_90, options.good_pixel_sd, options.max_pixel_sd, camera,
+void GradeNoise(const CameraCertificate& own, int camera, const RigCertificateOptions& options,
+                Findings findings) {
+  findings.Grade(own.sd_pixel_90, options.good_pixel_sd, options.max_pixel_sd, camera,
                  "uncertainty",
                  fmt::format("{}: at {:.3g} m the lens is uncertain by {:.2f} px ({:.2g} mm) over "
                              "a tenth of the measured picture; good is "
                              "{:.2f} px, the most {:.2f} px",
-                             out.name, out.working_distance, out.sd_pixel_90,
-                             1e3 * out.sd_across_90, options.good_pixel_sd, options.max_pixel_sd),
+                             own.name, own.working_distance, own.sd_pixel_90,
+                             1e3 * own.sd_across_90, options.good_pixel_sd, options.max_pixel_sd),
                  fmt::format("take more pictures with {}, nearer (the board should fill half of "
                              "the picture) and tilted",
-                             out.name));
-  findings.Grade(out.residuals.sigma, options.good_sigma, options.max_sigma, camera, "noise",
+                             own.name));
+  findings.Grade(own.residuals.sigma, options.good_sigma, options.max_sigma, camera, "noise",
                  fmt::format("{}: the points scatter by {:.2f} px about the solution; good is "
                              "{:.2f} px or less, the most {:.2f} px",
-                             out.name, out.residuals.sigma, options.good_sigma, options.max_sigma),
+                             own.name, own.residuals.sigma, options.good_sigma, options.max_sigma),
                  "sharpen the focus, light the board evenly, hold it still or fix it, mount it "
                  "flat; check the square count");
-  if (out.residuals.structure_p < options.significance) {
-    out.model_error = out.residuals.structure;
-    out.model_error_source = "residuals";
+}
+
+// Model error from the pattern of the residuals or from two halves of the shots, the larger one.
+void MeasureModelError(const CalibrationResult& result, int camera,
+                       const std::optional<CrossValidation>& halves,
+                       const RigCertificateOptions& options, CameraCertificate* out) {
+  if (out->residuals.structure_p < options.significance) {
+    out->model_error = out->residuals.structure;
+    out->model_error_source = "residuals";
   }
   if (halves && halves->usable && camera < static_cast<int>(halves->cameras.size())) {
     const CrossValidation::PerCamera& half = halves->cameras[camera];
-    if (half.p < options.significance && half.model_error > out.model_error) {
-      out.model_error = half.model_error;
-      out.model_error_source = "halves";
+    if (half.p < options.significance && half.model_error > out->model_error) {
+      out->model_error = half.model_error;
+      out->model_error_source = "halves";
     }
   }
-  out.total_pixel = std::hypot(out.sd_pixel_90, out.model_error);
-  const double metres = out.sd_pixel_90 > 0
-                            ? out.sd_across_90 / out.sd_pixel_90
-                            : out.working_distance / result.rig.cameras[camera].camera.fx;
-  out.total_across = metres * out.total_pixel;
-  const bool unwell = out.model_error > 0 ||
-                      out.residuals.n_outliers >
-                          options.good_outliers * (out.residuals.n + out.residuals.n_outliers);
-  const TurnedPictures turned =
-      unwell ? calibration::FindTurnedPictures(problem, result, camera) : TurnedPictures();
-  if (!turned.shots.empty()) {
-    std::vector<std::string> names;
-    for (int s : turned.shots) names.push_back("'" + problem.shots[s].name + "'");
-    const auto listed = std::min<std::size_t>(names.size(), 12);
-    findings.Add(
-        RigVerdict::kRefused, camera, "turned-pictures",
-        fmt::format(
-            "{}: {} pictures are turned upside down against the rest ({}{}): with them turned back "
-            "the points scatter by {:.2g} "
-            "px instead of {:.2g} px",
-            out.name, names.size(),
-            fmt::join(names.begin(), names.begin() + static_cast<std::ptrdiff_t>(listed), ", "),
-            listed < names.size() ? ", ..." : "", turned.sigma_turned, turned.sigma_as_is),
-        fmt::format("turn all pictures of {} the way the camera took them (automatic rotation "
-                    "off), and calibrate again",
-                    out.name));
-    return out;
-  }
-  if (out.model_error_source == "halves" &&
-      halves->cameras[camera].ratio > options.max_halves_ratio &&
-      out.model_error > options.good_model_error) {
-    HalvesDisagree(out, halves->cameras[camera], camera, options, findings);
-    return out;
-  }
-  const std::string how = out.model_error_source == "halves"
+  out->total_pixel = std::hypot(out->sd_pixel_90, out->model_error);
+  const double metres = out->sd_pixel_90 > 0
+                            ? out->sd_across_90 / out->sd_pixel_90
+                            : out->working_distance / result.rig.cameras[camera].camera.fx;
+  out->total_across = metres * out->total_pixel;
+}
+
+void TurnedUpsideDown(const CalibrationProblem& problem, const CameraCertificate& own, int camera,
+                      const TurnedPictures& turned, Findings findings) {
+  std::vector<std::string> names;
+  for (int s : turned.shots) names.push_back("'" + problem.shots[s].name + "'");
+  const auto listed = std::min<std::size_t>(names.size(), 12);
+  findings.Add(
+      RigVerdict::kRefused, camera, "turned-pictures",
+      fmt::format(
+          "{}: {} pictures are turned upside down against the rest ({}{}): with them turned back "
+          "the points scatter by {:.2g} "
+          "px instead of {:.2g} px",
+          own.name, names.size(),
+          fmt::join(names.begin(), names.begin() + static_cast<std::ptrdiff_t>(listed), ", "),
+          listed < names.size() ? ", ..." : "", turned.sigma_turned, turned.sigma_as_is),
+      fmt::format("turn all pictures of {} the way the camera took them (automatic rotation "
+                  "off), and calibrate again",
+                  own.name));
+}
+
+void HasModelError(const CameraCertificate& own, int camera,
+                   const std::optional<CrossValidation>& halves,
+                   const RigCertificateOptions& options, Findings findings) {
+  const std::string how = own.model_error_source == "halves"
                               ? fmt::format(
                                     "two halves of the pictures, solved apart, differ {:.1f} times "
                                     "as much as noise explains",
                                     halves->cameras[camera].ratio)
                               : "the residuals depend on the place in the picture";
-  if (out.model_error > 0) {
-    // Small but significant structure deserves to be known, not a lower verdict.
-    const RigVerdict level = out.model_error > options.max_model_error    ? RigVerdict::kRefused
-                             : out.model_error > options.good_model_error ? RigVerdict::kUsable
-                                                                          : RigVerdict::kGood;
-    findings.Add(level, camera, "model-error",
-                 fmt::format("{}: the lens or the board does something the model cannot follow, "
-                             "about {:.2g} px beyond noise: {}",
-                             out.name, out.model_error, how),
-                 "try a richer lens model (rational, or fisheye for a wide lens); check that focus "
-                 "and zoom did not move, that no "
-                 "pictures are turned upside down, and that the board is flat");
-  }
+  // A small but significant pattern is reported without lowering the verdict.
+  const RigVerdict level = own.model_error > options.max_model_error    ? RigVerdict::kRefused
+                           : own.model_error > options.good_model_error ? RigVerdict::kUsable
+                                                                        : RigVerdict::kGood;
+  findings.Add(level, camera, "model-error",
+               fmt::format("{}: the lens or the board does something the model cannot follow, "
+                           "about {:.2g} px beyond noise: {}",
+                           own.name, own.model_error, how),
+               "try a richer lens model (rational, or fisheye for a wide lens); check that focus "
+               "and zoom did not move, that no "
+               "pictures are turned upside down, and that the board is flat");
+}
+
+CameraCertificate CertifyCamera(const CalibrationProblem& problem, const CalibrationResult& result,
+                                int camera, const std::optional<CrossValidation>& halves,
+                                const RigCertificateOptions& options, Findings findings) {
+  CameraCertificate out;
+  out.name = result.rig.cameras[camera].name;
+  MeasureUncertainty(result, camera, options, &out);
+  out.residuals = SummariseResiduals(problem, result, camera);
+  GradeNoise(out, camera, options, findings);
+  MeasureModelError(result, camera, halves, options, &out);
+  const bool many_outliers = out.residuals.n_outliers >
+                             options.good_outliers * (out.residuals.n + out.residuals.n_outliers);
+  const TurnedPictures turned = out.model_error > 0 || many_outliers
+                                    ? calibration::FindTurnedPictures(problem, result, camera)
+                                    : TurnedPictures();
+  const bool halves_disagree = out.model_error_source == "halves" &&
+                               halves->cameras[camera].ratio > options.max_halves_ratio &&
+                               out.model_error > options.good_model_error;
+  if (!turned.shots.empty())
+    TurnedUpsideDown(problem, out, camera, turned, findings);
+  else if (halves_disagree)
+    HalvesDisagree(out, halves->cameras[camera], camera, options, findings);
+  else if (out.model_error > 0)
+    HasModelError(out, camera, halves, options, findings);
   return out;
 }
 
@@ -285,7 +310,7 @@ void FillTriangulation(const CalibrationResult& result, const RigCertificateOpti
       findings.Add(
           RigVerdict::kRefused, -1, "same-place",
           fmt::format(
-              "{} stand at the same place, or are the same pictures: no depth can be measured",
+              "{} are at the same place, or have the same pictures: no depth can be measured",
               pair),
           "place the cameras apart, a third to the whole of the working distance, and check that "
           "each has its own pictures");
@@ -421,7 +446,7 @@ RigCertificate CertifyRig(const CalibrationProblem& problem, const CalibrationRe
                           const RigCertificateOptions& options) {
   RigCertificate out;
   const Findings findings{&out.findings};
-  calibration::FromInput(problem, result, findings);
+  calibration::AddInputFindings(problem, result, findings);
   // Without a solution the poses are guesses at best, and so is what they say about depth and tilt:
   // coverage only.
   const bool poses = result.usable() || result.status == CalibrationStatus::kUndetermined;
@@ -437,7 +462,7 @@ RigCertificate CertifyRig(const CalibrationProblem& problem, const CalibrationRe
         });
     if (!said) out.findings.push_back(finding);
   }
-  calibration::FromSolve(problem, result, options, findings);
+  calibration::AddSolveFindings(problem, result, options, findings);
   const double wx = result.warp.x(), wy = result.warp.y();
   out.board_warp = std::max({std::abs(wx), std::abs(wy), std::abs(wx + wy)});
   if (result.usable()) {

@@ -1,17 +1,18 @@
 #pragma once
-// How far a calibration can be trusted, in pixels and in metres, with reasons in plain words.
+// Assessment of a calibration: its uncertainty in pixels and in metres, and a verdict with reasons.
 //
-// Sampling error: what the noise of the points does to the cameras, from the covariance. Model
-// error: what a lens (or board) does that the model cannot follow; no covariance shows it. Two
-// things do: residuals that depend on where in the image they are, and two halves of the shots,
-// solved apart, whose cameras differ by more than their covariances allow.
+// Sampling error is the effect of the noise of the points on the cameras, given by the covariance.
+// Model error is a property of the lens or the board that the model does not contain; the
+// covariance does not include it. It is detected by residuals that depend on the position in the
+// image, and by two halves of the shots, solved separately, whose cameras differ by more than their
+// covariances allow.
 //
 // Projection uncertainty. A camera's intrinsics and its pose are confounded: a shifted principal
 // point is nearly a turned camera. Moving the intrinsics by d therefore goes with the small rigid
 // motion M(d) of the camera that best undoes d at the board points this camera measured (weighted
 // least squares in the image). The uncertainty at a pixel q and a distance r is the covariance of
 // the image of the point at r along the ray of q under d and M(d) together; at infinity only the
-// rotation of M counts. mrcal's projection uncertainty asks the same question
+// rotation of M counts. mrcal's projection uncertainty is the same quantity
 // (mrcal.secretsauce.net/uncertainty.html); the reported number is, as there, the standard
 // deviation along the worst direction.
 
@@ -113,9 +114,10 @@ struct RigCertificateOptions {
   // costs nothing and one of a whole pixel dominates every later figure.
   double good_pixel_sd = 0.2, max_pixel_sd = 2;
   double good_model_error = 0.2, max_model_error = 1.5;  // [px], same reasoning
-  // chance level at which structure or a difference of the halves is called real
+  // significance level for a pattern of the residuals or a difference of the halves
   double significance = 1e-3;
-  // difference of the halves over the expected: above it no one camera was filmed
+  // ratio of the difference of the halves to its expectation above which the camera changed between
+  // the pictures
   double max_halves_ratio = 10;
   double good_outliers = 0.05, max_outliers = 0.25;  // share of points left out
   // noise of the points [px]; more means blur, a bent board or a wrong lens model
@@ -148,9 +150,9 @@ struct TriangulationFigure {
   double distance = 0;                            // from the first camera that sees it [m]
   // along the first camera's ray; worst direction across it [m]
   double sd_along = 0, sd_across = 0;
-  // of that, from the pixels alone (0.1 px or the noise of the points)
+  // part of that from the pixels alone (0.1 px, or the noise of the points)
   double sd_along_pixels = 0, sd_across_pixels = 0;
-  // what the model error of the lenses adds; 0 where none is significant
+  // contribution of the model error of the lenses; 0 where none is significant
   double sd_along_model = 0, sd_across_model = 0;
   // why not measurable there; the figures are then 0
   std::string problem;
@@ -158,9 +160,10 @@ struct TriangulationFigure {
 
 struct RigCertificate {
   RigVerdict verdict = RigVerdict::kRefused;
-  std::string headline;              // one sentence
-  std::vector<RigFinding> findings;  // worst first; among equals what hides most comes first
-  std::vector<std::string> advice;   // what to film next, most useful first, no repeats
+  std::string headline;  // one sentence
+  std::vector<RigFinding>
+      findings;  // worst first; among equals the one that invalidates most of the others
+  std::vector<std::string> advice;  // what to film next, most useful first, no repeats
   GeometryCheck geometry;
   std::vector<CameraCertificate> cameras;  // empty when there is no solution
   // at the working distance; nothing for one camera

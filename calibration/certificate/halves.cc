@@ -13,7 +13,7 @@ CrossValidation CrossValidate(const CalibrationProblem& problem, const Calibrati
     if (whole.shots[s].used) used.push_back(static_cast<int>(s));
   if (used.size() < 6) return out.reason = "fewer than 6 shots: halves would be too small", out;
   CalibrationOptions from_whole = options;
-  from_whole.random_starts = 0;  // the whole is start enough
+  from_whole.random_starts = 0;  // the solution of all shots is the start
   CalibrationResult halves[2];
   for (int half = 0; half < 2; ++half) {
     CalibrationProblem part;
@@ -23,8 +23,8 @@ CrossValidation CrossValidate(const CalibrationProblem& problem, const Calibrati
       if (!part.cameras[c].start) part.cameras[c].start = whole.rig.cameras[c].camera;
     for (std::size_t k = half; k < used.size(); k += 2) {
       part.shots.push_back(problem.shots[used[k]]);
-      // A view the whole has thrown out is no better in a half; one it has turned is turned again
-      // by the same rule.
+      // Views rejected in the solution of all shots are rejected in the halves; views it turned are
+      // turned again by the same rule.
       for (std::size_t c = 0; c < part.cameras.size(); ++c)
         if (!whole.shots[used[k]].views[c].rejected.empty())
           part.shots.back().views[c].points.clear();

@@ -1,13 +1,13 @@
-// What the pictures and the solve say by themselves, before any figure.
+// Findings from the pictures and from the solve, before any uncertainty is computed.
 
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cctype>
 #include <map>
 #include <utility>
 
-#include "calibration/certificate/detail/judge.h"
+#include "calibration/certificate/detail/findings.h"
+#include "data/files/text.h"
 
 namespace impactlab::calibration {
 
@@ -18,7 +18,8 @@ constexpr const char* kUnmirror =
     "not film through a mirror; pictures taken "
     "already can be flipped";
 
-// Cameras that cannot be placed against the first, and those that hang on very few shots.
+// Cameras whose pose relative to the first is not determined, and those that share very few shots
+// with it.
 void CheckLinks(const CalibrationProblem& problem, const CalibrationResult& result,
                 Findings findings) {
   constexpr int kFewShared = 3;
@@ -46,14 +47,15 @@ void CheckLinks(const CalibrationProblem& problem, const CalibrationResult& resu
     for (int a = 0; a < n_cameras; ++a)
       for (int b = 0; b < n_cameras; ++b) linked[b] |= linked[a] && shared[a][b] > 0;
   for (int c = 0; c < n_cameras; ++c) {
-    if (seen[c] == 0 || seen[0] == 0) continue;  // said elsewhere
+    if (seen[c] == 0 || seen[0] == 0) continue;  // reported by another finding
     const std::string& name = problem.cameras[c].name;
     if (!linked[c]) {
       findings.Add(
           RigVerdict::kRefused, c, "no-common-view",
-          fmt::format(
-              "{} never sees the board in the same shot as {}{}: where it stands cannot be told",
-              name, problem.cameras[0].name, n_cameras > 2 ? " or a camera linked to it" : ""),
+          fmt::format("{} never sees the board in the same shot as {}{}: its pose in the rig is "
+                      "not determined",
+                      name, problem.cameras[0].name,
+                      n_cameras > 2 ? " or a camera linked to it" : ""),
           fmt::format("film shots in which {} and {} see the board at the same moment, ten or more",
                       problem.cameras[0].name, name));
     } else if (alone[c] > 0 && alone[c] < kFewShared) {
@@ -68,18 +70,16 @@ void CheckLinks(const CalibrationProblem& problem, const CalibrationResult& resu
   }
 }
 
-// The geometry of the shots, judged by itself, says what is missing; the solve adds what came of
-// it.
+// The geometry of the shots explains what is missing; the solve adds the consequence.
 void Undetermined(const CalibrationResult& result, Findings findings) {
   bool explained = false;
   for (const RigFinding& finding : *findings.list) {
     if (finding.code == "no-common-view" && finding.level == RigVerdict::kRefused) return;
     explained |= finding.level == RigVerdict::kRefused;
   }
-  // What to film stands with the finding that explains it.
+  // The advice is given with the finding that explains the cause.
   std::string advice = explained && result.advice == kFilmMore ? "" : result.advice;
-  if (!advice.empty())
-    advice[0] = static_cast<char>(std::tolower(static_cast<unsigned char>(advice[0])));
+  advice = LowerCase(advice.substr(0, 1)) + (advice.empty() ? "" : advice.substr(1));
   findings.Add(RigVerdict::kRefused, -1, "undetermined",
                "the shots do not determine the cameras: " + result.reason, advice);
 }
@@ -115,8 +115,8 @@ void CheckSamePictures(const CalibrationProblem& problem, Findings findings) {
 
 }  // namespace
 
-void FromInput(const CalibrationProblem& problem, const CalibrationResult& result,
-               Findings findings) {
+void AddInputFindings(const CalibrationProblem& problem, const CalibrationResult& result,
+                      Findings findings) {
   const int n_shots = static_cast<int>(problem.shots.size());
   for (int c = 0; c < static_cast<int>(problem.cameras.size()); ++c) {
     const std::string& name = problem.cameras[c].name;
@@ -162,14 +162,15 @@ void FromInput(const CalibrationProblem& problem, const CalibrationResult& resul
   }
 }
 
-void FromSolve(const CalibrationProblem& problem, const CalibrationResult& result,
-               const RigCertificateOptions& options, Findings findings) {
+namespace {
+
+void AddStatusFinding(const CalibrationResult& result, Findings findings) {
   switch (result.status) {
     case CalibrationStatus::kSolved:
       break;
     case CalibrationStatus::kNotConverged:
       findings.Add(RigVerdict::kRefused, -1, "not-converged",
-                   "the solve did not settle: " + result.reason,
+                   "the solve did not converge: " + result.reason,
                    "look at the worst pictures; check board size and square side; start with a "
                    "simpler lens model");
       break;
@@ -183,7 +184,8 @@ void FromSolve(const CalibrationProblem& problem, const CalibrationResult& resul
                      "the shots and the model do not fit together: " + result.reason,
                      "check that the pictures of the cameras belong together, that no two cameras "
                      "are swapped, that one board was used and "
-                     "counted right, and that the lens model is no richer than the pictures");
+                     "counted right, and that the lens model has no more parameters than the "
+                     "pictures determine");
       } else if (std::none_of(findings.list->begin(), findings.list->end(),
                               [](const RigFinding& f) {
                                 return f.code == "mirrored" && f.level == RigVerdict::kRefused;
@@ -196,7 +198,11 @@ void FromSolve(const CalibrationProblem& problem, const CalibrationResult& resul
                    "there is nothing to solve: " + result.reason);
       break;
   }
-  // Pictures left out, one finding a camera and reason.
+}
+
+// Pictures left out or turned: one finding a camera and reason, then how many they are.
+void AddViewFindings(const CalibrationProblem& problem, const CalibrationResult& result,
+                     Findings findings) {
   int turned = 0, views = 0, rejected = 0, swapped = 0;
   std::map<std::pair<std::size_t, std::string>, std::vector<std::string>> left_out;
   for (std::size_t s = 0; s < std::min(result.shots.size(), problem.shots.size()); ++s) {
@@ -224,8 +230,8 @@ void FromSolve(const CalibrationProblem& problem, const CalibrationResult& resul
                  fmt::format("in {} pictures the points of the board were numbered from another "
                              "corner; they were turned",
                              turned),
-                 "a ChArUco board, or a chessboard with an odd and an even side, cannot be taken "
-                 "for its own turned self");
+                 "a ChArUco board, or a chessboard with an odd and an even side, cannot be "
+                 "confused with itself turned");
   }
   if (swapped > 0) {
     const double share = static_cast<double>(swapped) / views;
@@ -233,7 +239,7 @@ void FromSolve(const CalibrationProblem& problem, const CalibrationResult& resul
         share > 0.25 ? RigVerdict::kRefused : RigVerdict::kUsable, -1, "swapped-cameras",
         fmt::format(
             "swapped cameras: {} of {} pictures show what another camera should have seen{}",
-            swapped, views, share > 0.25 ? "; which of them are right cannot be told" : ""),
+            swapped, views, share > 0.25 ? "; it is not known which of them are right" : ""),
         "check the folders and file names of the cameras: each must hold the pictures of one "
         "camera only");
   }
@@ -243,6 +249,14 @@ void FromSolve(const CalibrationProblem& problem, const CalibrationResult& resul
                    "see the reason of each; often pictures of different moments are paired, or the "
                    "board was counted wrongly");
   }
+}
+
+}  // namespace
+
+void AddSolveFindings(const CalibrationProblem& problem, const CalibrationResult& result,
+                      const RigCertificateOptions& options, Findings findings) {
+  AddStatusFinding(result, findings);
+  AddViewFindings(problem, result, findings);
   for (const std::string& note : result.notes) findings.Add(RigVerdict::kGood, -1, "note", note);
   if (!result.usable()) return;
   const double share = result.n_points > 0 ? static_cast<double>(result.n_outliers) /

@@ -1,5 +1,5 @@
-// Residuals by place: histogram, field, radial profile, and whether there is structure beyond
-// noise.
+// Residuals by position in the image: histogram, field, radial profile, and a test for a pattern
+// beyond noise.
 
 #include <Eigen/Eigenvalues>
 #include <algorithm>
@@ -8,7 +8,7 @@
 
 #include "calibration/camera/lens.h"
 #include "calibration/camera/rotation.h"
-#include "calibration/certificate/detail/judge.h"
+#include "calibration/certificate/detail/findings.h"
 #include "calibration/solve/bundle.h"
 #include "data/statistics/statistics.h"
 
@@ -25,8 +25,8 @@ struct Point {
   double weight = 1;  // 1 / sd^2, relative
 };
 
-// Sum of weighted residuals of each cell, how the fit moves it, and the covariance of that
-// movement: what the fit has taken out.
+// Sum of weighted residuals of each cell, its derivative by the fitted parameters, and the
+// covariance that the fit has removed.
 struct FieldAccumulator {
   Eigen::VectorXd sum;         // 2 a cell
   Eigen::VectorXd weight;      // sum of weights, by cell
@@ -89,7 +89,7 @@ void TestStructure(const FieldAccumulator& field, const Eigen::MatrixXd& cov_com
   Eigen::MatrixXd removed = field.cov_of_fit;
   if (cov_common.rows() == field.by_common.cols())
     removed += field.by_common * cov_common * field.by_common.transpose();
-  // In units of the noise of each sum: identity minus what the fit has taken out.
+  // In units of the noise of each sum: identity minus the part removed by the fit.
   Eigen::VectorXd z(n);
   Eigen::MatrixXd cov(n, n);
   for (int i = 0; i < n; ++i) {
@@ -101,7 +101,7 @@ void TestStructure(const FieldAccumulator& field, const Eigen::MatrixXd& cov_com
   }
   const Eigen::SelfAdjointEigenSolver<Eigen::MatrixXd> eigen(cov);
   for (int i = 0; i < n; ++i) {
-    // a shape the fit has taken out almost wholly says nothing
+    // a pattern that the fit removes almost completely carries no information
     if (eigen.eigenvalues()(i) < 0.1) continue;
     const double along = eigen.eigenvectors().col(i).dot(z);
     out->structure_chi_square += along * along / (eigen.eigenvalues()(i) * dispersion);

@@ -1,23 +1,23 @@
 // Pictures of one camera that are upside down against the rest.
 //
 // A picture turned by 180 degrees is one of a camera whose principal point is mirrored at the
-// centre of the image. Each shot by itself says a little about the principal point; two clouds of
-// shots tell the turned ones from the rest, and a solve with these turned back decides.
+// centre of the image. Each shot by itself determines the principal point weakly; two clusters of
+// shots separate the turned ones from the rest, and a solve with these turned back decides.
 
 #include <Eigen/Cholesky>
 #include <algorithm>
 #include <limits>
 #include <optional>
 
-#include "calibration/certificate/detail/judge.h"
+#include "calibration/certificate/detail/findings.h"
 
 namespace impactlab::calibration {
 namespace {
 
 constexpr double kLargeGain = 0.6;
 
-// What one shot says about the principal point, the board's pose free: shift of the solved one, and
-// its information.
+// Estimate of the principal point from one shot with the pose of the board free: shift from the
+// solved one, and its information.
 struct CentreOfShot {
   int shot = 0;
   Eigen::Vector2d shift;
@@ -58,8 +58,8 @@ std::optional<CentreOfShot> CentreFrom(const CalibrationProblem& problem,
   return out;
 }
 
-// The best of two clouds from every start, a start being one shot against the mean; marks those of
-// the first cloud.
+// The best division into two clusters over all starts, a start being one shot against the mean;
+// marks the members of the first cluster.
 std::vector<char> TwoClouds(const std::vector<CentreOfShot>& shots) {
   const auto mean = [&](const std::vector<char>& mark, char which) {
     Eigen::Matrix2d N = 1e-12 * Eigen::Matrix2d::Identity();
@@ -132,8 +132,8 @@ TurnedPictures FindTurnedPictures(const CalibrationProblem& problem,
   if (!as_is.usable() || !back.usable() || back.n_points < as_is.n_points) return out;
   out.sigma_as_is = as_is.sigma[0];
   out.sigma_turned = back.sigma[0];
-  // Turned pictures under a lens the model cannot follow can fit a little better for no good
-  // reason: only a large gain counts.
+  // With an unsuitable lens model turned pictures can fit slightly better by chance: only a large
+  // gain counts.
   if (out.sigma_turned < kLargeGain * out.sigma_as_is) out.shots = turned;
   return out;
 }

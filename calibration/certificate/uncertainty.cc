@@ -8,7 +8,7 @@
 
 #include "calibration/camera/lens.h"
 #include "calibration/camera/rotation.h"
-#include "calibration/certificate/detail/judge.h"
+#include "calibration/certificate/detail/findings.h"
 #include "data/statistics/statistics.h"
 
 namespace impactlab {
@@ -250,7 +250,7 @@ CrossValidation CompareHalves(const CalibrationResult& whole, const CalibrationR
   const std::size_t n_cameras = whole.rig.cameras.size();
   for (const CalibrationResult* half : {&first, &second}) {
     if (half->usable() && half->rig.cameras.size() == n_cameras) continue;
-    out.reason = "half of the shots is not enough for a solution of its own" +
+    out.reason = "half of the shots does not determine the cameras" +
                  (half->reason.empty() ? "" : ": " + half->reason);
     return out;
   }

@@ -12,6 +12,7 @@
 
 #include "calibration/detect/detail/features.h"
 #include "data/base/aruco_opencv.h"
+#include "data/statistics/order_statistic.h"
 
 namespace impactlab::calibration {
 namespace {
@@ -86,7 +87,7 @@ std::vector<Marker> Consistent(const std::vector<Marker>& markers, const BoardPa
     int inside = 0;
     for (int i = 0; i < 4; ++i) inside += mask.at<std::uint8_t>(static_cast<int>(4 * k) + i) != 0;
     if (inside < 3) continue;
-    // One marker seen twice: two boards, or a reflection. The first stays, which is the larger in
+    // One marker seen twice: two boards, or a reflection. The first is kept, which is the larger in
     // OpenCV's order of candidates.
     const bool twice =
         std::any_of(kept.begin(), kept.end(), [&](const Marker& m) { return m.id == known[k].id; });
@@ -102,7 +103,7 @@ struct Reading {
   int seen = 0;  // of the dictionary, wherever
 };
 
-// The board as given, or its legacy sister where that explains more.
+// The board as given, or its legacy layout where that explains more.
 Reading ReadBoard(const cv::Mat& image, const Board& board, int scale) {
   Reading best;
   const std::vector<Marker> all = ReadMarkers(image, board, scale);
@@ -159,11 +160,11 @@ int FitCorners(const GrayImage& image, const BoardPattern& pattern,
     const auto H = LocalHomography(known, corner.p, count);
     if (!H) continue;
     CornerGuess guess;
-    guess.q = Apply(*H, corner.p);
-    guess.du = (Apply(*H, corner.p + Eigen::Vector2d(0.5, 0)) -
-                Apply(*H, corner.p - Eigen::Vector2d(0.5, 0)));
-    guess.dv = (Apply(*H, corner.p + Eigen::Vector2d(0, 0.5)) -
-                Apply(*H, corner.p - Eigen::Vector2d(0, 0.5)));
+    guess.q = ApplyHomography(*H, corner.p);
+    guess.du = (ApplyHomography(*H, corner.p + Eigen::Vector2d(0.5, 0)) -
+                ApplyHomography(*H, corner.p - Eigen::Vector2d(0.5, 0)));
+    guess.dv = (ApplyHomography(*H, corner.p + Eigen::Vector2d(0, 0.5)) -
+                ApplyHomography(*H, corner.p - Eigen::Vector2d(0, 0.5)));
     guess.clear = (1 - pattern.board.marker_side / pattern.board.pitch) / 2;
     auto fit = FitCorner(image, guess);
     if (!fit) continue;
@@ -171,7 +172,7 @@ int FitCorners(const GrayImage& image, const BoardPattern& pattern,
               row = static_cast<int>(id) / pattern.board.columns;
     const bool black = ((column + row) % 2 == 0) == pattern.first_black;
     if ((fit->contrast < 0) != black) continue;
-    // Blur that reaches from the marker over to the corner would move it.
+    // Blur of the marker that reaches the corner would bias its position.
     const double cross = std::abs(guess.du.x() * guess.dv.y() - guess.du.y() * guess.dv.x());
     if (fit->width >
         kMostBlurOfGap * guess.clear * cross / std::max(guess.du.norm(), guess.dv.norm()))
@@ -194,7 +195,7 @@ std::vector<std::pair<Eigen::Vector2d, Eigen::Vector2d>> Fitted(const std::vecto
   return known;
 }
 
-// Corners that their neighbours put elsewhere leave, the worst first.
+// Corners that disagree with the prediction from their neighbours are removed, the worst first.
 void DropMisplaced(std::vector<Corner>* corners) {
   for (std::size_t round = 0; round < corners->size(); ++round) {
     std::vector<double> all;
@@ -207,14 +208,14 @@ void DropMisplaced(std::vector<Corner>* corners) {
       if (known.size() < 6) return;
       const auto H = LocalHomography(known, corner.p, 10);
       if (!H) continue;
-      const double error = (Apply(*H, corner.p) - corner.fit->q).norm();
+      const double error = (ApplyHomography(*H, corner.p) - corner.fit->q).norm();
       all.push_back(error);
       if (error > worst) {
         worst = error;
         worst_id = id;
       }
     }
-    if (worst <= std::max(0.5, 6 * Median(all))) return;
+    if (worst <= std::max(0.5, 6 * UpperMedian(all))) return;
     (*corners)[worst_id].fit.reset();
   }
 }
@@ -291,7 +292,7 @@ void DetectCharuco(const GrayImage& image, const Board& board, const DetectOptio
     if (corners[id].fit)
       view->points.push_back({static_cast<int>(id), corners[id].fit->q, sd[k++]});
   view->orientation_known = true;
-  view->sharpness = 1 / Median(width);
+  view->sharpness = 1 / UpperMedian(width);
 }
 
 }  // namespace impactlab::calibration

@@ -1,5 +1,4 @@
-// Chessboards: OpenCV finds the grid, this file fits its corners, counts its lines and settles its
-// order.
+// Chessboards: fits the corners of a grid, counts its lines and determines its order.
 
 #include <fmt/format.h>
 
@@ -11,6 +10,7 @@
 #include <opencv2/imgproc.hpp>
 
 #include "calibration/detect/detail/features.h"
+#include "data/statistics/order_statistic.h"
 
 namespace impactlab::calibration {
 namespace {
@@ -57,7 +57,7 @@ void GrowBelow(const GrayImage& image, CornerGrid* grid) {
       const auto at = [&](int r) {
         return grid->q[static_cast<std::size_t>(r) * grid->columns + c];
       };
-      // A line in perspective: the ratio of successive steps goes on.
+      // A line in perspective: the ratio of successive steps is constant.
       const Eigen::Vector2d last = at(row - 1) - at(row - 2), before = at(row - 2) - at(row - 3);
       const double ratio = std::clamp(last.norm() / std::max(before.norm(), 1e-9), 0.7, 1.4);
       CornerGuess guess;
@@ -84,14 +84,14 @@ void GrowBelow(const GrayImage& image, CornerGrid* grid) {
       break;
     // At the rim of the board three fields of four are white: seen as a corner, it has half the
     // contrast.
-    if (relative_contrast.empty() || Median(relative_contrast) < kLeastRelativeContrast) break;
+    if (relative_contrast.empty() || UpperMedian(relative_contrast) < kLeastRelativeContrast) break;
     grid->q.insert(grid->q.end(), places.begin(), places.end());
     grid->fits.insert(grid->fits.end(), fits.begin(), fits.end());
     ++grid->rows;
   }
 }
 
-// Takes lines away that the picture does not have.
+// Removes lines that the picture does not have.
 void TrimBelow(CornerGrid* grid) {
   for (; grid->rows > 1; --grid->rows) {
     const auto last = grid->fits.end() - grid->columns;
@@ -152,8 +152,7 @@ double Rightward(const CornerGrid& grid) {
   return sum.x() / std::max(sum.norm(), 1e-12);
 }
 
-// Once more from the corners as fitted, so that the result does not remember where the search put
-// them.
+// Fits again from the fitted corners, so that the result does not depend on the start positions.
 void Refit(const GrayImage& image, CornerGrid* grid) {
   const CornerGrid before = *grid;
   for (int r = 0; r < grid->rows; ++r) {
@@ -203,6 +202,61 @@ std::optional<CornerGrid> FindSector(const Search& search, const Board& board, i
                                    flags | cv::CALIB_CB_NORMALIZE_IMAGE))
     return std::nullopt;
   return Grid(corners, board.columns, board.rows, search.scale);
+}
+
+// The picture for the detectors of OpenCV, made smaller where it is large.
+Search MakeSearch(const GrayImage& image) {
+  const cv::Mat full(image.height, image.width, CV_8U,
+                     const_cast<std::uint8_t*>(image.pixels.data()));
+  Search search{full, 1};
+  if (const int longest = std::max(image.width, image.height); longest > kLargestChessboardSearch) {
+    search.scale = (longest + kLargestChessboardSearch - 1) / kLargestChessboardSearch;
+    // Whole blocks of pixels only, so that positions map exactly.
+    const cv::Rect whole(0, 0, image.width / search.scale * search.scale,
+                         image.height / search.scale * search.scale);
+    cv::Mat smaller;
+    cv::resize(full(whole), smaller, {whole.width / search.scale, whole.height / search.scale}, 0,
+               0, cv::INTER_AREA);
+    search.image = smaller;
+  }
+  return search;
+}
+
+bool HasSizeOf(const Board& board, const CornerGrid& g) {
+  return std::minmax(g.columns, g.rows) == std::minmax(board.columns, board.rows);
+}
+
+// Grids of corners in the picture, by the detectors that the options name, in order until one has
+// the size of the board. `detected` is that of OpenCV, where it was asked.
+std::vector<CornerGrid> FindBoardGrids(const GrayImage& image, const Board& board,
+                                       const DetectOptions& options, const Search& search,
+                                       std::optional<CornerGrid>* detected) {
+  using Method = DetectOptions::Method;
+  std::vector<CornerGrid> grids;
+  const auto found = [&] {
+    return std::any_of(grids.begin(), grids.end(),
+                       [&](const CornerGrid& g) { return HasSizeOf(board, g); });
+  };
+  const auto add = [&](std::optional<CornerGrid> grid) {
+    *detected = std::move(grid);
+    if (!*detected) return;
+    grids.push_back(**detected);
+    FitGrid(image, &grids.back());
+  };
+  if (options.method == Method::kClassic) add(FindClassic(search, board));
+  if (options.method == Method::kSector) add(FindSector(search, board, cv::CALIB_CB_ACCURACY));
+  // From its saddle points, fine, then coarse against noise and blur: also tells a wrong number of
+  // squares from an absent board.
+  for (int scale = search.scale; scale <= 2 * search.scale && !found(); scale *= 2) {
+    std::vector<CornerGrid> more = FindGrids(image, scale);
+    grids.insert(grids.end(), std::make_move_iterator(more.begin()),
+                 std::make_move_iterator(more.end()));
+  }
+  // The classic search takes seconds over a board that is cut off; where part of a grid was seen
+  // the sector based one takes a fifth of that.
+  if (!found() && options.method == Method::kAuto)
+    add(grids.empty() ? FindClassic(search, board) : FindSector(search, board, 0));
+  return grids;
 }
 
 }  // namespace
@@ -265,55 +319,15 @@ bool CanonicalOrder(const Board& board, CornerGrid* grid, bool* orientation_know
 
 void DetectChessboard(const GrayImage& image, const Board& board, const DetectOptions& options,
                       BoardView* view) {
-  using Method = DetectOptions::Method;
-  const cv::Mat full(image.height, image.width, CV_8U,
-                     const_cast<std::uint8_t*>(image.pixels.data()));
-  Search search{full, 1};
-  if (const int longest = std::max(image.width, image.height); longest > kLargestChessboardSearch) {
-    search.scale = (longest + kLargestChessboardSearch - 1) / kLargestChessboardSearch;
-    cv::resize(full, search.image, {image.width / search.scale, image.height / search.scale}, 0, 0,
-               cv::INTER_AREA);
-    // Whole blocks of pixels only, so that places map exactly.
-    const cv::Rect whole(0, 0, image.width / search.scale * search.scale,
-                         image.height / search.scale * search.scale);
-    cv::resize(full(whole), search.image, {whole.width / search.scale, whole.height / search.scale},
-               0, 0, cv::INTER_AREA);
-  }
-
-  const auto matches = [&](const CornerGrid& g) {
-    return std::minmax(g.columns, g.rows) == std::minmax(board.columns, board.rows);
-  };
+  const Search search = MakeSearch(image);
   std::optional<CornerGrid> detected;
-  std::vector<CornerGrid> grids;
-  if (options.method == Method::kClassic) detected = FindClassic(search, board);
-  if (options.method == Method::kSector)
-    detected = FindSector(search, board, cv::CALIB_CB_ACCURACY);
-  if (detected) {
-    grids.push_back(*detected);
-    FitGrid(image, &grids[0]);
-  }
-  // From its saddle points, fine, then coarse against noise and blur: also tells a wrong number of
-  // squares from an absent board.
-  for (int scale = search.scale;
-       scale <= 2 * search.scale && std::none_of(grids.begin(), grids.end(), matches); scale *= 2) {
-    std::vector<CornerGrid> more = FindGrids(image, scale);
-    grids.insert(grids.end(), std::make_move_iterator(more.begin()),
-                 std::make_move_iterator(more.end()));
-  }
-  if (std::none_of(grids.begin(), grids.end(), matches) && options.method == Method::kAuto) {
-    // The classic search takes seconds over a board that is cut off; where part of a grid was seen
-    // the sector based one answers in a fifth.
-    detected = grids.empty() ? FindClassic(search, board) : FindSector(search, board, 0);
-    if (detected) {
-      grids.push_back(*detected);
-      FitGrid(image, &grids.back());
-    }
-  }
+  const std::vector<CornerGrid> grids = FindBoardGrids(image, board, options, search, &detected);
   if (grids.empty()) {
     view->problem = "no chessboard was found";
     return;
   }
-  auto best = std::find_if(grids.begin(), grids.end(), matches);
+  auto best = std::find_if(grids.begin(), grids.end(),
+                           [&](const CornerGrid& g) { return HasSizeOf(board, g); });
   if (best == grids.end())
     best = std::max_element(
         grids.begin(), grids.end(),
@@ -349,14 +363,14 @@ void DetectChessboard(const GrayImage& image, const Board& board, const DetectOp
   const std::vector<double> sd = RelativeSd(unit_sd, rms);
   for (std::size_t k = 0; k < ids.size(); ++k) {
     Eigen::Vector2d q = found.q[ids[k]];
-    if (!options.refine) {  // the detector's own place, where it had one
+    if (!options.refine) {  // the detector's own position, where it had one
       for (const Eigen::Vector2d& p : detected ? detected->q : std::vector<Eigen::Vector2d>())
         if ((p - q).norm() < 3.0 * search.scale + 1) q = p;
     }
     view->points.push_back({ids[k], q, sd[k]});
   }
   view->orientation_known = known;
-  view->sharpness = 1 / Median(width);
+  view->sharpness = 1 / UpperMedian(width);
 }
 
 }  // namespace impactlab::calibration

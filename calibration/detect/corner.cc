@@ -7,6 +7,8 @@
 #include <array>
 #include <cmath>
 
+#include "data/statistics/order_statistic.h"
+
 namespace impactlab::calibration {
 namespace {
 
@@ -126,7 +128,7 @@ std::vector<Pixel> Window(const GrayImage& image, const CornerGuess& guess,
             y0 = std::max(0, static_cast<int>(std::ceil(centre.y() - span_y)));
   const int x1 = std::min(image.width - 1, static_cast<int>(std::floor(centre.x() + span_x)));
   const int y1 = std::min(image.height - 1, static_cast<int>(std::floor(centre.y() + span_y)));
-  // Off the lines only as far as the blur of a marker does not reach.
+  // Away from the lines only as far as no blur of a marker reaches.
   const auto clear = [&](double lines) {
     return std::max(guess.clear - kMarkerReach * width / lines,
                     std::min(guess.clear, kLeastClear / lines));
@@ -146,6 +148,69 @@ std::vector<Pixel> Window(const GrayImage& image, const CornerGuess& guess,
   return pixels;
 }
 
+// Grey levels of the fields from the pixels, at the blur and the lines of `p`.
+bool StartLevels(const std::vector<Pixel>& pixels, double a1, double a2, Parameters* p) {
+  double white = 0, sum = 0, sum_ee = 0, sum_e = 0;
+  for (const Pixel& pixel : pixels) {
+    const double t1 = -std::sin(a1) * pixel.x + std::cos(a1) * pixel.y,
+                 t2 = std::sin(a2) * pixel.x - std::cos(a2) * pixel.y;
+    const double e =
+        std::erf(t1 / (*p)[kS] / std::sqrt(2)) * std::erf(t2 / (*p)[kS] / std::sqrt(2));
+    white += e * pixel.value;
+    sum += pixel.value;
+    sum_e += e;
+    sum_ee += e * e;
+  }
+  const double n = static_cast<double>(pixels.size()), det = n * sum_ee - sum_e * sum_e;
+  if (!(det > 0)) return false;
+  (*p)[kC] = (n * white - sum_e * sum) / det;
+  (*p)[kM] = (sum - (*p)[kC] * sum_e) / n;
+  return true;
+}
+
+// The least squares of a corner: parameters, their normal equations and cost.
+struct CornerState {
+  Parameters p = Parameters::Zero();
+  Normal A;
+  double cost = 0;
+};
+
+// Levenberg-Marquardt from `state`; false where the pixels show no corner.
+bool IterateCorner(const std::vector<Pixel>& pixels, double most_blur, CornerState* state) {
+  Columns columns;
+  Normal next_A;
+  Parameters b, next_b;
+  double lambda = 1e-3;
+  auto& [p, A, cost] = *state;
+  cost = Evaluate(pixels, p, &columns, &A, &b);
+  for (int iteration = 0; iteration < kMostIterations; ++iteration) {
+    Normal damped = A.selfadjointView<Eigen::Lower>();
+    for (int k = 0; k < kCount; ++k) damped(k, k) += lambda * A(k, k) + 1e-9;
+    const Parameters step = damped.ldlt().solve(b);
+    Parameters next = p + step;
+    next[kS] = std::clamp(next[kS], 0.25, most_blur);
+    if (!next.allFinite()) return false;
+    const double next_cost = Evaluate(pixels, next, &columns, &next_A, &next_b);
+    if (next_cost <= cost) {
+      const bool settled = (next - p).head<2>().norm() < 1e-3 && cost - next_cost <= 1e-4 * cost;
+      p = next;
+      lambda = std::max(lambda * 0.1, 1e-9);
+      cost = next_cost;
+      A = next_A;
+      b = next_b;
+      if (settled) break;
+    } else {
+      if (step.head<2>().norm() < 1e-4) break;  // the limit of single precision
+      lambda *= 10;
+      if (lambda > 1e6) break;
+    }
+    // A residual this large after five steps: no corner is there.
+    if (iteration == 5 && cost > 0.6 * 0.6 * p[kC] * p[kC] * static_cast<double>(pixels.size()))
+      return false;
+  }
+  return true;
+}
+
 }  // namespace
 
 std::optional<CornerFit> FitCorner(const GrayImage& image, const CornerGuess& guess) {
@@ -159,62 +224,18 @@ std::optional<CornerFit> FitCorner(const GrayImage& image, const CornerGuess& gu
       guess.q.y() > image.height - 3)
     return std::nullopt;
 
-  Parameters p = Parameters::Zero();
+  CornerState state;
+  Parameters& p = state.p;
   const double a1 = std::atan2(guess.du.y(), guess.du.x()),
                a2 = std::atan2(guess.dv.y(), guess.dv.x());
   p[kA1] = a1;
   p[kA2] = a2;
   p[kS] = std::clamp(0.12 * nearest_line, 0.8, 2.0);
   std::vector<Pixel> pixels = Window(image, guess, guess.q, 1.0);
-  Columns columns;
-  Normal A, next_A;
-  Parameters b, next_b;
-  double cost = 0;
   for (int round = 0; round < 3; ++round) {
     if (pixels.size() < 24) return std::nullopt;
-    if (round == 0) {  // levels from the four fields
-      double white = 0, sum = 0, sum_ee = 0, sum_e = 0;
-      for (const Pixel& pixel : pixels) {
-        const double t1 = -std::sin(a1) * pixel.x + std::cos(a1) * pixel.y,
-                     t2 = std::sin(a2) * pixel.x - std::cos(a2) * pixel.y;
-        const double e = std::erf(t1 / p[kS] / std::sqrt(2)) * std::erf(t2 / p[kS] / std::sqrt(2));
-        white += e * pixel.value;
-        sum += pixel.value;
-        sum_e += e;
-        sum_ee += e * e;
-      }
-      const double n = static_cast<double>(pixels.size()), det = n * sum_ee - sum_e * sum_e;
-      if (!(det > 0)) return std::nullopt;
-      p[kC] = (n * white - sum_e * sum) / det;
-      p[kM] = (sum - p[kC] * sum_e) / n;
-    }
-    double lambda = 1e-3;
-    cost = Evaluate(pixels, p, &columns, &A, &b);
-    for (int iteration = 0; iteration < kMostIterations; ++iteration) {
-      Normal damped = A.selfadjointView<Eigen::Lower>();
-      for (int k = 0; k < kCount; ++k) damped(k, k) += lambda * A(k, k) + 1e-9;
-      const Parameters step = damped.ldlt().solve(b);
-      Parameters next = p + step;
-      next[kS] = std::clamp(next[kS], 0.25, std::max(0.3 * nearest_line, 1.0));
-      if (!next.allFinite()) return std::nullopt;
-      const double next_cost = Evaluate(pixels, next, &columns, &next_A, &next_b);
-      if (next_cost <= cost) {
-        const bool settled = (next - p).head<2>().norm() < 1e-3 && cost - next_cost <= 1e-4 * cost;
-        p = next;
-        lambda = std::max(lambda * 0.1, 1e-9);
-        cost = next_cost;
-        A = next_A;
-        b = next_b;
-        if (settled) break;
-      } else {
-        if (step.head<2>().norm() < 1e-4) break;  // single precision has no better
-        lambda *= 10;
-        if (lambda > 1e6) break;
-      }
-      // Where there is no corner at all nothing comes of going on.
-      if (iteration == 5 && cost > 0.6 * 0.6 * p[kC] * p[kC] * static_cast<double>(pixels.size()))
-        return std::nullopt;
-    }
+    if (round == 0 && !StartLevels(pixels, a1, a2, &p)) return std::nullopt;
+    if (!IterateCorner(pixels, std::max(0.3 * nearest_line, 1.0), &state)) return std::nullopt;
     if (std::hypot(p[kX], p[kY]) > 0.45 * std::min(lu, lv)) return std::nullopt;
     if (round == 2) break;
     // The window follows the corner when it was off by more than half a pixel, and the blur where
@@ -230,14 +251,14 @@ std::optional<CornerFit> FitCorner(const GrayImage& image, const CornerGuess& gu
   fit.contrast = p[kC];
   fit.width = p[kS];
   fit.rms = std::sqrt(
-      cost / static_cast<double>(std::max<int>(1, static_cast<int>(pixels.size()) - kCount)));
+      state.cost / static_cast<double>(std::max<int>(1, static_cast<int>(pixels.size()) - kCount)));
   const auto turn = [](double a, double b) { return std::abs(std::remainder(a - b, 2 * M_PI)); };
   if (std::abs(p[kC]) < kLeastContrast || fit.rms > 0.35 * std::abs(p[kC])) return std::nullopt;
   if (turn(p[kA1], a1) > 0.5 || turn(p[kA2], a2) > 0.5) return std::nullopt;
   if (fit.q.x() < 1 || fit.q.y() < 1 || fit.q.x() > image.width - 2 || fit.q.y() > image.height - 2)
     return std::nullopt;
 
-  const Normal full = A.selfadjointView<Eigen::Lower>();
+  const Normal full = state.A.selfadjointView<Eigen::Lower>();
   const Parameters column_x = full.ldlt().solve(Parameters::Unit(kX)),
                    column_y = full.ldlt().solve(Parameters::Unit(kY));
   const double trace = column_x[kX] + column_y[kY];
@@ -246,17 +267,10 @@ std::optional<CornerFit> FitCorner(const GrayImage& image, const CornerGuess& gu
   return fit;
 }
 
-double Median(std::vector<double> values) {
-  if (values.empty()) return 0;
-  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
-  std::nth_element(values.begin(), middle, values.end());
-  return *middle;
-}
-
 std::vector<double> RelativeSd(const std::vector<double>& unit_sd, const std::vector<double>& rms) {
-  // Noise of the picture: the residuals of most corners are noise; a corner that fits worse than
-  // the rest pays for it. rounding to whole grey levels alone gives 0.29
-  const double typical = std::max(Median(rms), 0.3);
+  // The residuals of most corners are the noise of the picture; a corner that fits worse has its
+  // own residuals for noise. Rounding to whole grey levels alone gives 0.29.
+  const double typical = std::max(UpperMedian(rms), 0.3);
   std::vector<double> sd(unit_sd.size());
   for (std::size_t k = 0; k < sd.size(); ++k) {
     const double noise = rms[k] > 1.5 * typical ? rms[k] : typical;
@@ -290,7 +304,7 @@ std::optional<Eigen::Matrix3d> FitHomography(const std::vector<Eigen::Vector2d>&
     Eigen::Matrix<double, 8, 8> A = Eigen::Matrix<double, 8, 8>::Zero();
     Vector8 b = Vector8::Zero();
     for (std::size_t k = 0; k < from.size(); ++k) {
-      const Eigen::Vector2d p = Apply(Tf, from[k]), q = Apply(Tt, to[k]);
+      const Eigen::Vector2d p = ApplyHomography(Tf, from[k]), q = ApplyHomography(Tt, to[k]);
       double weight = weights != nullptr ? (*weights)[k] : 1;
       const double d = started ? h[6] * p.x() + h[7] * p.y() + 1 : 1;
       if (!(d > 1e-6)) return std::nullopt;

@@ -45,7 +45,7 @@ BoardView DetectBoard(const GrayImage& image, const Board& board, const DetectOp
         calibration::DetectDiscs(image, board, options, &view);
         break;
     }
-  } catch (const std::exception& error) {  // the library's own checks on odd pictures
+  } catch (const std::exception& error) {  // assertions of OpenCV on unusual pictures
     view.problem = fmt::format("the detector failed on this picture: {}", error.what());
   }
   if (!view.problem.empty()) {

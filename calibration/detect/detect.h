@@ -5,12 +5,12 @@
 // right and y down on the print as it is seen) and point 0 of a chessboard is the corner whose
 // upper left square is black, which decides all where columns + rows is odd. Where colours do not
 // decide (see Symmetries), x is the direction that points most to the right in the picture, and
-// orientation_known is false. A mirrored picture can be told for ChArUco boards and asymmetric
-// grids with an even number of rows; other patterns are their own mirror image or that of a turned
-// print, and only the agreement of cameras tells. ChArUco: the layout given and its legacy sister
-// are both tried, the one that explains more markers counts. Method: chessboards are grown from
-// saddle points (finds partly hidden, dim and noisy ones and counts their lines), OpenCV's
-// detectors are used where that finds nothing or where asked for; corners are fitted by our own
+// orientation_known is false. A mirrored picture is recognised for ChArUco boards and for
+// asymmetric grids with an even number of rows; other patterns are their own mirror image or that
+// of a turned print, and only several cameras together decide. ChArUco: the given and the legacy
+// layout are both tried, the one that explains more markers is taken. Method: chessboards are grown
+// from saddle points (which finds partly hidden, dim and noisy boards and counts their lines);
+// OpenCV's detectors are used where that finds nothing or where asked for; corners are fitted by an
 // edge model (calibration/detect/detail/corner.h) in every case.
 
 #include <Eigen/Core>
@@ -30,8 +30,7 @@ struct BoardPoint {
   // Image of the point itself [px]: of a disc, the projection of its true centre, not the centre of
   // the ellipse that is its image (off by up to several pixels for large tilted discs).
   Eigen::Vector2d q = Eigen::Vector2d::Zero();
-  // relative: 1 for a sharp, full-contrast corner, above 1 for a worse one; 1 stands for about 0.02
-  // px
+  // relative: 1 for a sharp, full-contrast corner, above 1 for a worse one; 1 is about 0.02 px
   double sd = 1;
 };
 
@@ -50,8 +49,8 @@ struct BoardView {
 };
 
 struct DetectOptions {
-  // Chessboards: our own search, then cv::findChessboardCorners; that one first; its sector based
-  // kin first.
+  // Chessboards: own search, then cv::findChessboardCorners; cv::findChessboardCorners first;
+  // cv::findChessboardCornersSB first.
   enum class Method { kAuto, kClassic, kSector } method = Method::kAuto;
   // sub-pixel; false gives the places of OpenCV's detector where one was asked for (discs: of their
   // outlines)
@@ -62,9 +61,9 @@ struct DetectOptions {
 BoardView DetectBoard(const GrayImage& image, const Board& board,
                       const DetectOptions& options = {});
 
-// Centroid of the image of a disc minus the image of its centre [px]. What DetectBoard reports is
-// already freed of it, with a map fitted to the grid; this is the value for a known camera and
-// pose. Nothing where the disc is not seen.
+// Centroid of the image of a disc minus the image of its centre [px]. DetectBoard has already
+// subtracted it, with a map fitted to the grid; this is the value for a known camera and pose.
+// Nothing where the disc is not seen.
 std::optional<Eigen::Vector2d> DiscBias(const Camera& camera, const Eigen::Isometry3d& X_CG,
                                         const Board& board, int id);
 

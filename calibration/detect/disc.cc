@@ -44,6 +44,141 @@ struct RadialMap {
   }
 };
 
+// The pixels about a disc, by their distance from the ellipse of its moments.
+struct DiscWindow {
+  DiscWindow(const GrayImage& picture, const Eigen::Vector2d& centre,
+             const Eigen::Matrix2d& moments, double half_width)
+      : image(picture),
+        q(centre),
+        spread(moments),
+        information(moments.inverse()),
+        band(half_width) {
+    const double span_x = 2 * std::sqrt(spread(0, 0)) + 2 * band + 2,
+                 span_y = 2 * std::sqrt(spread(1, 1)) + 2 * band + 2;
+    x0 = static_cast<int>(std::floor(q.x() - span_x));
+    x1 = static_cast<int>(std::ceil(q.x() + span_x));
+    y0 = static_cast<int>(std::floor(q.y() - span_y));
+    y1 = static_cast<int>(std::ceil(q.y() + span_y));
+  }
+
+  // Signed distance of an offset from the ellipse, to first order [px]; negative inside.
+  double Distance(const Eigen::Vector2d& d) const {
+    const Eigen::Vector2d g = information * d;
+    const double s = std::sqrt(std::max(d.dot(g), 0.0)) / 2;
+    return s < 1e-6 ? -INFINITY : (s - 1) * 4 * s / g.norm();
+  }
+
+  // Calls take(x, y) for the pixels of the window that lie in the picture.
+  template <class Take>
+  void ForEachInside(Take take) const {
+    for (int y = std::max(0, y0); y <= std::min(image.height - 1, y1); ++y)
+      for (int x = std::max(0, x0); x <= std::min(image.width - 1, x1); ++x) take(x, y);
+  }
+
+  const GrayImage& image;
+  const Eigen::Vector2d q;
+  const Eigen::Matrix2d spread, information;
+  const double band;
+  int x0 = 0, x1 = 0, y0 = 0, y1 = 0;
+};
+
+// Grey level of the paper about a disc: a plane through the ring outside the band.
+struct PaperPlane {
+  Eigen::Vector3d level = Eigen::Vector3d::Zero();
+  double rms = 0;
+  double At(const DiscWindow& window, int x, int y) const {
+    return level[0] + level[1] * (x - window.q.x()) + level[2] * (y - window.q.y());
+  }
+};
+
+std::optional<PaperPlane> FitPaper(const DiscWindow& window) {
+  Eigen::Matrix3d A = Eigen::Matrix3d::Zero();
+  Eigen::Vector3d b = Eigen::Vector3d::Zero();
+  double square = 0;
+  int n = 0;
+  window.ForEachInside([&](int x, int y) {
+    const double s = window.Distance({x - window.q.x(), y - window.q.y()});
+    if (s <= window.band || s > window.band + 2) return;
+    const Eigen::Vector3d j(1, x - window.q.x(), y - window.q.y());
+    const double value = window.image.At(x, y);
+    A += j * j.transpose();
+    b += j * value;
+    square += value * value;
+    ++n;
+  });
+  if (n < 12) return std::nullopt;
+  PaperPlane paper;
+  paper.level = A.ldlt().solve(b);
+  paper.rms = std::sqrt(std::max(0.0, square - paper.level.dot(b)) / std::max(1, n - 3));
+  return paper;
+}
+
+// Grey levels of the core of a disc, where no blur of its edge reaches.
+struct DiscCore {
+  double depth = 0;  // its signed distance from the ellipse [px]
+  double ink = 0;    // reflectance relative to paper
+  double contrast = 0;
+};
+
+std::optional<DiscCore> FitCore(const DiscWindow& window, const PaperPlane& paper) {
+  const Eigen::Matrix2d& spread = window.spread;
+  const double minor =
+      std::sqrt(std::max(
+          1e-9, spread.trace() / 2 - std::hypot((spread(0, 0) - spread(1, 1)) / 2, spread(0, 1)))) *
+      2;
+  DiscCore core;
+  core.depth = -std::min(window.band, 0.6 * minor);
+  double inner = 0, inner_light = 0;
+  int n = 0;
+  window.ForEachInside([&](int x, int y) {
+    if (window.Distance({x - window.q.x(), y - window.q.y()}) > core.depth) return;
+    inner += window.image.At(x, y);
+    inner_light += paper.At(window, x, y);
+    ++n;
+  });
+  if (n < 1 || !(inner_light > 0)) return std::nullopt;
+  core.ink = inner / inner_light;
+  core.contrast = (inner_light - inner) / n / 2;
+  return core;
+}
+
+// Moments of the part of every pixel that the disc covers.
+struct CoveredMoments {
+  double area = 0;
+  Eigen::Vector2d first = Eigen::Vector2d::Zero();
+  Eigen::Matrix2d second = Eigen::Matrix2d::Zero();
+  double spread_band = 0, partial = 0;  // of the pixels of the band
+  int n_band = 0;
+};
+
+std::optional<CoveredMoments> MeasureCovered(const DiscWindow& window, const PaperPlane& paper,
+                                             const DiscCore& core) {
+  const GrayImage& image = window.image;
+  CoveredMoments m;
+  for (int y = window.y0; y <= window.y1; ++y) {
+    for (int x = window.x0; x <= window.x1; ++x) {
+      const Eigen::Vector2d d(x - window.q.x(), y - window.q.y());
+      const double s = window.Distance(d);
+      if (s > window.band) continue;
+      double covered = 1;
+      if (s >= core.depth) {
+        // cut by the border of the picture
+        if (x < 0 || y < 0 || x >= image.width || y >= image.height) return std::nullopt;
+        const double paper_here = paper.At(window, x, y);
+        if (!(paper_here > 1)) return std::nullopt;
+        covered = (1 - image.At(x, y) / paper_here) / (1 - core.ink);
+        m.spread_band += d.squaredNorm();
+        m.partial += covered * (1 - covered);
+        ++m.n_band;
+      }
+      m.area += covered;
+      m.first += covered * d;
+      m.second += covered * d * d.transpose();
+    }
+  }
+  return m;
+}
+
 }  // namespace
 
 std::vector<Blob> FindBlobs(const GrayImage& image, bool dark, int block) {
@@ -59,8 +194,8 @@ std::vector<Blob> FindBlobs(const GrayImage& image, bool dark, int block) {
   for (const auto& contour : contours) {
     if (contour.size() < 10) continue;
     const cv::Moments m = cv::moments(contour);
-    // The contour runs through centres of pixels: the area it encloses lacks half a pixel all
-    // around.
+    // The contour runs through the centres of pixels: the area it encloses is too small by half a
+    // pixel on every side.
     if (m.m00 < kLeastArea || m.m00 > 0.25 * image.width * image.height) continue;
     Blob blob;
     blob.q = Eigen::Vector2d(m.m10 / m.m00, m.m01 / m.m00);
@@ -70,7 +205,7 @@ std::vector<Blob> FindBlobs(const GrayImage& image, bool dark, int block) {
       continue;
     if (std::abs(m.m00 / (4 * M_PI * std::sqrt(det)) - 1) > kEllipseFill) continue;
     blob.area = m.m00;
-    // Holes come as contours too: keep what is darker (brighter) inside than at the rim.
+    // Holes are contours too: kept is what is darker (brighter) inside than at its border.
     const int x = static_cast<int>(std::lround(blob.q.x())),
               y = static_cast<int>(std::lround(blob.q.y()));
     if (x < 0 || y < 0 || x >= image.width || y >= image.height ||
@@ -88,95 +223,28 @@ std::optional<DiscFit> FitDisc(const GrayImage& image, const Blob& blob, double 
   Eigen::Matrix2d spread = blob.spread;
   DiscFit fit;
   for (int round = 0; round < 4; ++round) {
-    const Eigen::Matrix2d information = spread.inverse();
-    const double span_x = 2 * std::sqrt(spread(0, 0)) + 2 * band + 2,
-                 span_y = 2 * std::sqrt(spread(1, 1)) + 2 * band + 2;
-    const int x0 = static_cast<int>(std::floor(q.x() - span_x)),
-              x1 = static_cast<int>(std::ceil(q.x() + span_x));
-    const int y0 = static_cast<int>(std::floor(q.y() - span_y)),
-              y1 = static_cast<int>(std::ceil(q.y() + span_y));
-    // Signed distance of a pixel from the ellipse, to first order.
-    const auto distance = [&](const Eigen::Vector2d& d) {
-      const Eigen::Vector2d g = information * d;
-      const double s = std::sqrt(std::max(d.dot(g), 0.0)) / 2;
-      return s < 1e-6 ? -INFINITY : (s - 1) * 4 * s / g.norm();
-    };
-    // Paper about the disc: a plane through the ring outside the band.
-    Eigen::Matrix3d A = Eigen::Matrix3d::Zero();
-    Eigen::Vector3d b = Eigen::Vector3d::Zero();
-    double inner = 0, inner_light = 0, square = 0;
-    int n_ring = 0, n_inner = 0;
-    for (int y = std::max(0, y0); y <= std::min(image.height - 1, y1); ++y) {
-      for (int x = std::max(0, x0); x <= std::min(image.width - 1, x1); ++x) {
-        const double s = distance({x - q.x(), y - q.y()});
-        if (s <= band || s > band + 2) continue;
-        const Eigen::Vector3d j(1, x - q.x(), y - q.y());
-        const double value = image.At(x, y);
-        A += j * j.transpose();
-        b += j * value;
-        square += value * value;
-        ++n_ring;
-      }
-    }
-    if (n_ring < 12) return std::nullopt;
-    const Eigen::Vector3d paper = A.ldlt().solve(b);
-    fit.rms = std::sqrt(std::max(0.0, square - paper.dot(b)) / std::max(1, n_ring - 3));
-    const auto light = [&](int x, int y) {
-      return paper[0] + paper[1] * (x - q.x()) + paper[2] * (y - q.y());
-    };
-    double minor =
-        std::sqrt(std::max(1e-9, spread.trace() / 2 -
-                                     std::hypot((spread(0, 0) - spread(1, 1)) / 2, spread(0, 1)))) *
-        2;
-    const double core = -std::min(band, 0.6 * minor);
-    for (int y = std::max(0, y0); y <= std::min(image.height - 1, y1); ++y) {
-      for (int x = std::max(0, x0); x <= std::min(image.width - 1, x1); ++x) {
-        if (distance({x - q.x(), y - q.y()}) > core) continue;
-        inner += image.At(x, y);
-        inner_light += light(x, y);
-        ++n_inner;
-      }
-    }
-    if (n_inner < 1 || !(inner_light > 0)) return std::nullopt;
-    const double ink = inner / inner_light;  // reflectance relative to paper
-    fit.contrast = (inner_light - inner) / n_inner / 2;
+    const DiscWindow window(image, q, spread, band);
+    const auto paper = FitPaper(window);
+    if (!paper) return std::nullopt;
+    fit.rms = paper->rms;
+    const auto core = FitCore(window, *paper);
+    if (!core) return std::nullopt;
+    fit.contrast = core->contrast;
     if (std::abs(fit.contrast) < 4 || std::abs(fit.contrast) < 1.5 * fit.rms) return std::nullopt;
-
-    double area = 0, spread_band = 0, partial = 0;
-    Eigen::Vector2d first = Eigen::Vector2d::Zero();
-    Eigen::Matrix2d second = Eigen::Matrix2d::Zero();
-    int n_band = 0;
-    for (int y = y0; y <= y1; ++y) {
-      for (int x = x0; x <= x1; ++x) {
-        const Eigen::Vector2d d(x - q.x(), y - q.y());
-        const double s = distance(d);
-        if (s > band) continue;
-        double covered = 1;
-        if (s >= core) {
-          // cut by the rim
-          if (x < 0 || y < 0 || x >= image.width || y >= image.height) return std::nullopt;
-          const double paper_here = light(x, y);
-          if (!(paper_here > 1)) return std::nullopt;
-          covered = (1 - image.At(x, y) / paper_here) / (1 - ink);
-          spread_band += d.squaredNorm();
-          partial += covered * (1 - covered);
-          ++n_band;
-        }
-        area += covered;
-        first += covered * d;
-        second += covered * d * d.transpose();
-      }
-    }
-    if (!(area > kLeastArea / 2)) return std::nullopt;
-    const Eigen::Vector2d shift = first / area;
-    const Eigen::Matrix2d moments = second / area - shift * shift.transpose();
+    const auto covered = MeasureCovered(window, *paper, *core);
+    if (!covered || !(covered->area > kLeastArea / 2)) return std::nullopt;
+    const double area = covered->area;
+    const Eigen::Vector2d shift = covered->first / area;
+    const Eigen::Matrix2d moments = covered->second / area - shift * shift.transpose();
     if (!(moments.determinant() > 0) || shift.norm() > 0.5 * std::sqrt(area)) return std::nullopt;
     q += shift;
     spread = moments;
     const double noise = fit.rms / (2 * std::abs(fit.contrast));
-    const double perimeter = 2 * M_PI * std::sqrt(2 * spread.trace());  // good enough for a width
-    fit.width = std::max(0.3, std::sqrt(M_PI) * (partial + n_band * noise * noise) / perimeter);
-    fit.unit_sd = std::sqrt(spread_band / 2) / (area * 2 * std::abs(fit.contrast));
+    // Of the circle that has the same second moments.
+    const double perimeter = 2 * M_PI * std::sqrt(2 * spread.trace());
+    fit.width = std::max(
+        0.3, std::sqrt(M_PI) * (covered->partial + covered->n_band * noise * noise) / perimeter);
+    fit.unit_sd = std::sqrt(covered->spread_band / 2) / (area * 2 * std::abs(fit.contrast));
     if (round > 0 && shift.norm() < 1e-3) break;
   }
   fit.q = q;
@@ -214,9 +282,9 @@ std::vector<Eigen::Vector2d> CorrectCentroids(const std::vector<Eigen::Vector2d>
   map.centre = Eigen::Vector2d(width - 1, height - 1) / 2;
   map.scale = std::hypot(width, height) / 2;
   residual->assign(p.size(), 0);
-  const bool lens = p.size() >= 16;  // fewer discs do not tell a bent picture from noise
+  const bool lens = p.size() >= 16;  // with fewer discs distortion cannot be separated from noise
   for (int round = 0; round < 6; ++round) {
-    // Homography of the centres freed of distortion, then Gauss-Newton on all ten parameters.
+    // Homography of the undistorted centres, then Gauss-Newton on all ten parameters.
     std::vector<Eigen::Vector2d> flat;
     for (const Eigen::Vector2d& v : q) {
       const Eigen::Vector2d d = (v - map.centre) / map.scale;

@@ -1,5 +1,4 @@
-// Grids of discs: patches that look like discs, the lattice they form, and the place of the board
-// in it.
+// Grids of discs: blobs, the lattice they form, and the position of the board in it.
 
 #include <fmt/format.h>
 
@@ -12,6 +11,7 @@
 
 #include "calibration/detect/detail/disc.h"
 #include "calibration/detect/detail/features.h"
+#include "data/statistics/order_statistic.h"
 
 namespace impactlab::calibration {
 namespace {
@@ -213,7 +213,7 @@ std::vector<Placing> Place(const Lattice& lattice, const std::vector<Blob>& blob
   return best;
 }
 
-// Size of the rectangle of discs the lattice makes in its best reading, whatever was asked.
+// Size of the rectangle of discs that fits the lattice best, whatever board was asked for.
 std::string Found(const Lattice& lattice, const Board& board) {
   const bool asymmetric = board.kind == BoardKind::kAsymmetricCircles;
   const Eigen::Matrix2i basis =
@@ -229,7 +229,7 @@ std::string Found(const Lattice& lattice, const Board& board) {
     }
     const Eigen::Vector2i n = high - low + Eigen::Vector2i::Ones();
     const double area = double(n.x()) * n.y();
-    // Of the two ways round the one nearer to what was asked.
+    // Of the two orientations the one nearer to the board asked for.
     const int c = asymmetric ? n.x() / 2 : n.x(),
               off = std::abs(c - board.columns) + std::abs(n.y() - board.rows);
     if (area + 1e-3 * off < best) {
@@ -242,21 +242,25 @@ std::string Found(const Lattice& lattice, const Board& board) {
                      board.columns, board.rows);
 }
 
-}  // namespace
-
-void DetectDiscs(const GrayImage& image, const Board& board, const DetectOptions& options,
-                 BoardView* view) {
+// The largest lattice of blobs in a picture and the ways in which the board fits it.
+struct FoundLattice {
+  Lattice lattice;
   std::vector<Blob> blobs;
-  Lattice largest;
   std::vector<Placing> placings;
-  bool dark = true;
-  std::vector<Blob> chosen_blobs;
-  const auto enough = static_cast<std::size_t>(std::ceil(kLeastDiscShare * PointCount(board)));
+  bool dark = true;  // colour of the discs that were looked for last
+};
+
+// Dark discs first, then bright ones, each at two sizes of the neighbourhood of the threshold,
+// until the board is found.
+FoundLattice FindLattice(const GrayImage& image, const Board& board, std::size_t enough) {
+  FoundLattice found;
   const int longest = std::max(image.width, image.height);
-  for (int attempt = 0; attempt < 4 && (placings.empty() || placings[0].blob_of_id.size() < enough);
+  for (int attempt = 0;
+       attempt < 4 && (found.placings.empty() || found.placings[0].blob_of_id.size() < enough);
        ++attempt) {
-    dark = attempt < 2;
-    blobs = FindBlobs(image, dark, std::max(15, attempt % 2 == 0 ? longest / 6 : longest / 20));
+    found.dark = attempt < 2;
+    const std::vector<Blob> blobs =
+        FindBlobs(image, found.dark, std::max(15, attempt % 2 == 0 ? longest / 6 : longest / 20));
     if (blobs.size() > kMostBlobs) continue;
     std::set<int> covered;
     for (int seed = 0; seed < static_cast<int>(blobs.size()); ++seed) {
@@ -264,30 +268,34 @@ void DetectDiscs(const GrayImage& image, const Board& board, const DetectOptions
       const auto lattice = Grow(blobs, seed);
       if (!lattice || lattice->nodes.size() < 6) continue;
       for (const auto& [node, blob] : lattice->nodes) covered.insert(blob);
-      if (lattice->nodes.size() <= largest.nodes.size()) continue;
-      largest = *lattice;
-      chosen_blobs = blobs;
-      placings = Place(largest, blobs, board, false);
+      if (lattice->nodes.size() <= found.lattice.nodes.size()) continue;
+      found.lattice = *lattice;
+      found.blobs = blobs;
+      found.placings = Place(found.lattice, blobs, board, false);
     }
   }
-  if (largest.nodes.empty()) {
-    view->problem = "no grid of discs was found";
-    return;
-  }
+  return found;
+}
+
+// The placing whose x axis points most to the right; null, with the problem in `view`, where the
+// board does not fit the lattice.
+const Placing* ChoosePlacing(const FoundLattice& found, const Board& board, std::size_t enough,
+                             BoardView* view) {
+  const std::vector<Placing>& placings = found.placings;
   // One disc of clutter may continue the lattice; more is another board.
   const bool fits = !placings.empty() && placings[0].blob_of_id.size() >= enough &&
                     placings[0].outside <= std::max(1, PointCount(board) / 20);
   if (!fits) {
-    const auto mirrored = Place(largest, chosen_blobs, board, true);
+    const auto mirrored = Place(found.lattice, found.blobs, board, true);
     if (!mirrored.empty() && mirrored[0].blob_of_id.size() >= enough && mirrored[0].outside == 0) {
       view->mirrored = true;
       view->problem =
           "the picture is mirrored: the grid of discs fits its mirror image only; flip the "
           "pictures of this camera";
-      return;
+    } else {
+      view->problem = Found(found.lattice, board);
     }
-    view->problem = Found(largest, board);
-    return;
+    return nullptr;
   }
   const Placing& best =
       *std::max_element(placings.begin(), placings.end(), [](const Placing& a, const Placing& b) {
@@ -295,16 +303,24 @@ void DetectDiscs(const GrayImage& image, const Board& board, const DetectOptions
                b.x_direction.x() / std::max(b.x_direction.norm(), 1e-9);
       });
   if (best.ambiguous) {
-    view->problem = Found(largest, board) +
+    view->problem = Found(found.lattice, board) +
                     "; a hidden row or column at the rim leaves open which disc is which";
-    return;
+    return nullptr;
   }
+  return &best;
+}
 
+struct MeasuredDiscs {
   std::vector<int> ids;
   std::vector<Eigen::Vector2d> p, q;
   std::vector<double> unit_sd, rms, width;
-  for (const auto& [id, blob] : best.blob_of_id) {
-    const Blob& b = chosen_blobs[blob];
+};
+
+MeasuredDiscs MeasureDiscs(const GrayImage& image, const Board& board, const DetectOptions& options,
+                           const FoundLattice& found, const Placing& placing) {
+  MeasuredDiscs discs;
+  for (const auto& [id, blob] : placing.blob_of_id) {
+    const Blob& b = found.blobs[blob];
     // The band about the edge must not reach the next disc: its distance follows from the ratio of
     // pitch and diameter.
     const double step =
@@ -315,31 +331,48 @@ void DetectDiscs(const GrayImage& image, const Board& board, const DetectOptions
                          std::hypot((b.spread(0, 0) - b.spread(1, 1)) / 2, b.spread(0, 1))));
     const double gap = 2 * minor * (step / board.disc_diameter - 1);
     const auto fit = FitDisc(image, b, std::clamp(0.5 * gap - 1.5, 1.5, 4.5));
-    if (!fit || (fit->contrast > 0) != dark) continue;
-    ids.push_back(id);
-    p.push_back(PointOnBoard(board, id).head<2>());
-    q.push_back(options.refine ? fit->q : b.q);
-    unit_sd.push_back(fit->unit_sd);
-    rms.push_back(fit->rms);
-    width.push_back(fit->width);
+    if (!fit || (fit->contrast > 0) != found.dark) continue;
+    discs.ids.push_back(id);
+    discs.p.push_back(PointOnBoard(board, id).head<2>());
+    discs.q.push_back(options.refine ? fit->q : b.q);
+    discs.unit_sd.push_back(fit->unit_sd);
+    discs.rms.push_back(fit->rms);
+    discs.width.push_back(fit->width);
   }
-  if (ids.size() < std::max<std::size_t>(4, enough / 2)) {
+  return discs;
+}
+
+}  // namespace
+
+void DetectDiscs(const GrayImage& image, const Board& board, const DetectOptions& options,
+                 BoardView* view) {
+  const auto enough = static_cast<std::size_t>(std::ceil(kLeastDiscShare * PointCount(board)));
+  const FoundLattice found = FindLattice(image, board, enough);
+  if (found.lattice.nodes.empty()) {
+    view->problem = "no grid of discs was found";
+    return;
+  }
+  const Placing* const best = ChoosePlacing(found, board, enough, view);
+  if (best == nullptr) return;
+  const MeasuredDiscs discs = MeasureDiscs(image, board, options, found, *best);
+  if (discs.ids.size() < std::max<std::size_t>(4, enough / 2)) {
     view->problem = fmt::format(
         "a grid of discs was found, but only {} of {} can be measured (cut, glare or too small)",
-        ids.size(), PointCount(board));
+        discs.ids.size(), PointCount(board));
     return;
   }
   std::vector<double> residual;
-  q = CorrectCentroids(p, q, board.disc_diameter / 2, image.width, image.height, &residual);
-  const std::vector<double> sd = RelativeSd(unit_sd, rms);
-  const double typical = Median(residual);
-  for (std::size_t k = 0; k < ids.size(); ++k) {
+  const std::vector<Eigen::Vector2d> q = CorrectCentroids(discs.p, discs.q, board.disc_diameter / 2,
+                                                          image.width, image.height, &residual);
+  const std::vector<double> sd = RelativeSd(discs.unit_sd, discs.rms);
+  const double typical = UpperMedian(residual);
+  for (std::size_t k = 0; k < discs.ids.size(); ++k) {
     // Half-hidden discs and patches of clutter do not fit the rest.
     if (residual[k] > std::max(1.0, 8 * typical)) continue;
-    view->points.push_back({ids[k], q[k], sd[k]});
+    view->points.push_back({discs.ids[k], q[k], sd[k]});
   }
-  view->orientation_known = placings.size() == 1;
-  view->sharpness = 1 / Median(width);
+  view->orientation_known = found.placings.size() == 1;
+  view->sharpness = 1 / UpperMedian(discs.width);
 }
 
 }  // namespace impactlab::calibration

@@ -1,6 +1,6 @@
 // Chessboards from their saddle points: the grid is grown from a corner and its neighbours by
-// fitting corner after corner, so it finds as many lines as there are, whatever was asked, and
-// boards that are partly hidden, dim or noisy.
+// fitting corner after corner, so that it finds all lines there are, whatever board was asked for,
+// and boards that are partly hidden, dim or noisy.
 
 #include <Eigen/Geometry>
 #include <algorithm>
@@ -16,7 +16,7 @@ namespace {
 
 // of the smoothing before second derivatives [px of the search picture]
 constexpr double kSigma = 1.5;
-// a picture of noise has many; a board's are among the strongest
+// noise has many saddle points; those of a board are among the strongest
 constexpr int kMostSaddles = 3000;
 constexpr int kMostSeeds = 200;
 constexpr double kSameDirection = 0.94;  // cosine of about 20 degrees
@@ -31,8 +31,8 @@ struct Saddle {
 };
 
 // Directions of the two edges from the light on a circle about the saddle, which must change four
-// times, opposite to itself. (The second derivatives do not tell: of a smoothed corner their trace
-// is 0 at whatever angle its edges meet.)
+// times, opposite to itself. (The second derivatives do not determine them: the trace of a smoothed
+// corner is 0 at any angle of its edges.)
 bool EdgesOnCircle(const cv::Mat& smooth, double radius, Saddle* saddle) {
   constexpr int n = 32;
   const int reach = static_cast<int>(std::ceil(radius)) + 1, cx = static_cast<int>(saddle->q.x()),

@@ -7,8 +7,8 @@
 #include <nlohmann/json.hpp>
 #include <stdexcept>
 
-// toml++ asserts some of what a file can get wrong, and assumes it where NDEBUG is set. Here a
-// broken assertion is one more bad file.
+// toml++ asserts some properties of its input, and assumes them where NDEBUG is set. Here a failed
+// assertion is reported as a faulty file.
 [[noreturn]] static void RefuseToml() { throw std::logic_error("toml++"); }
 #undef NDEBUG
 #undef TOML_HEADER_ONLY

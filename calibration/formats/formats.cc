@@ -212,10 +212,7 @@ constexpr RigFormat kFormats[] = {RigFormat::kImpactLab, RigFormat::kOpenCv,    
                                   RigFormat::kMatlab};
 
 std::string LowerExtension(const std::filesystem::path& path) {
-  std::string extension = path.extension().string();
-  std::transform(extension.begin(), extension.end(), extension.begin(),
-                 [](unsigned char c) { return std::tolower(c); });
-  return extension;
+  return LowerCase(path.extension().string());
 }
 
 std::string ReadText(const std::filesystem::path& path) {

@@ -1,15 +1,15 @@
 #pragma once
-// Camera files of other programs: read what they measured, give them what we measured.
+// Camera files of other programs: reading and writing.
 //
-// What is common to all: pixels are turned into ours, (0, 0) = centre of the top-left pixel; poses
-// into X_WC, camera to world; lengths into metres. Conventions of each format are on one page in
-// data/README ("Rigs and camera files"). No foreign format carries the covariance, gravity, or the
-// calibrated angle; after reading, W is the frame of the first camera where that camera stands at
-// its origin ("camera") and the file's own frame otherwise ("given").
+// All readers convert pixels to (0, 0) = centre of the top-left pixel, poses to X_WC, camera to
+// world, and lengths to metres. Conventions of each format are on one page in data/README ("Rigs
+// and camera files"). No foreign format carries the covariance, gravity, or the calibrated angle;
+// after reading, W is the frame of the first camera where that camera is at the origin ("camera")
+// and the file's own frame otherwise ("given").
 //
-// ConfigError, always with the path, for a file that is not what it claims to be, a model or
-// distortion this library does not have, a camera with a Fault (see calibration/camera/camera.h),
-// and for a rig that a format cannot carry; the message then names the formats that can.
+// ConfigError, always with the path, for a file that is not what it claims to be, an unsupported
+// model or distortion, a camera with a Fault (see calibration/camera/camera.h), and for a rig that
+// a format cannot carry; the message then names the formats that can.
 
 #include <filesystem>
 #include <optional>
@@ -49,8 +49,8 @@ struct RigReadOptions {
     kLowerLeft,
     kUpperLeft
   } dlt_origin = DltOrigin::kByHandedness;
-  // our cameras have square angles: a skew of the file may displace no image point by more than
-  // this [px]
+  // cameras here have no skew: a skew in the file may displace no image point by more than this
+  // [px]
   double max_skew = 0.5;
 };
 

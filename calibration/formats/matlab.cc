@@ -26,7 +26,7 @@ constexpr int kMaxStructDepth = 6;
 
 template <typename T>
 void Fill(json& rows, const matvar_t& variable, std::size_t n_rows, std::size_t n_columns) {
-  // the sizes in a spoilt file need not agree
+  // the sizes in a damaged file need not agree
   if (variable.nbytes < n_rows * n_columns * sizeof(T)) return;
   const T* data = static_cast<const T*>(variable.data);
   for (std::size_t i = 0; i < n_rows; ++i) {
@@ -125,7 +125,7 @@ json ReadMatFile(const std::string& name) {
       "a struct: p = toStruct(stereoParams); save('rig.mat', 'p') or a text file of jsonencode(p)");
 }
 
-// The zeros tell which of the two conventions a matrix follows.
+// The zeros of a matrix show which of the two conventions it follows.
 Eigen::Matrix3d ReadIntrinsicMatrix(const json& map, const std::string& where) {
   const std::string key = map.contains("IntrinsicMatrix") ? "IntrinsicMatrix" : "K";
   Eigen::Matrix3d K = Matrix3At(ValueAt(map, key, where), where + ": " + key);

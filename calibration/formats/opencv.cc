@@ -6,7 +6,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cctype>
 #include <cmath>
 #include <nlohmann/json.hpp>
 #include <opencv2/core.hpp>
@@ -198,9 +197,7 @@ CameraRig ReadOpenCv(const std::string& text, const std::string& name,
 }
 
 std::string WriteOpenCv(const CameraRig& rig, const std::filesystem::path& path) {
-  std::string extension = path.extension().string();
-  std::transform(extension.begin(), extension.end(), extension.begin(),
-                 [](unsigned char c) { return std::tolower(c); });
+  const std::string extension = LowerCase(path.extension().string());
   if (extension != ".yml" && extension != ".yaml" && extension != ".xml" && extension != ".json") {
     RefuseFile(path.string(), "extension " + Excerpt(extension),
                ".yml | .yaml | .xml | .json, which chooses the dialect");

@@ -1,5 +1,5 @@
-// The three dialects of cv::FileStorage as one tree. OpenCV's own parser is not used: of
-// version 4.6 it reads beyond its buffer in files that are cut short or spoilt.
+// The three dialects of cv::FileStorage as one tree. OpenCV's own parser is not used: of version
+// 4.6 it reads beyond its buffer in truncated or damaged files.
 
 #include <fmt/format.h>
 

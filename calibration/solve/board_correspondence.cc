@@ -4,8 +4,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "calibration/solve/detail/initialization.h"
+#include "data/statistics/order_statistic.h"
 
 namespace impactlab::calibration {
 namespace {
@@ -33,7 +35,7 @@ std::vector<Turn> Turns(const Board& board) {
     Turn turn;
     turn.true_id.assign(seen.size(), 0);
     for (std::size_t id = 0; id < seen.size(); ++id) turn.true_id[seen[id]] = static_cast<int>(id);
-    // Two points tell the rotation in the plane.
+    // Two points give the rotation in the plane.
     const int a = 0, b = board.columns - 1;
     const Eigen::Vector3d from = PointOnBoard(board, b) - PointOnBoard(board, a);
     const Eigen::Vector3d to =
@@ -66,11 +68,7 @@ Eigen::Isometry3d Average(const std::vector<Eigen::Isometry3d>& poses) {
   }
   Eigen::Isometry3d mean = Eigen::Isometry3d::Identity();
   mean.linear() = Eigen::Quaterniond(sum.normalized()).toRotationMatrix();
-  for (int j = 0; j < 3; ++j) {
-    auto middle = coordinate[j].begin() + static_cast<std::ptrdiff_t>(coordinate[j].size() / 2);
-    std::nth_element(coordinate[j].begin(), middle, coordinate[j].end());
-    mean.translation()[j] = *middle;
-  }
+  for (int j = 0; j < 3; ++j) mean.translation()[j] = UpperMedian(std::move(coordinate[j]));
   return mean;
 }
 
@@ -118,7 +116,7 @@ Consensus Agree(const CalibrationProblem& problem, const MonoPoses& X_CG,
   Consensus best;
   double best_sum = 0;
   std::vector<Eigen::Isometry3d> members;
-  // Bounded work for long lists: an even choice of candidates stands for all.
+  // Bounded work for long lists: at most 200 candidates, evenly chosen, are tried as consensus.
   const std::size_t step = std::max<std::size_t>(1, candidates.size() / 200);
   for (std::size_t i = 0; i < candidates.size(); i += step) {
     std::vector<double> nearest(X_CG.size(), 1.0);
@@ -213,128 +211,178 @@ ViewCheck CheckView(const Board& board, BoardView& view, bool fix) {
   return check;
 }
 
-RigStart ChainCameras(CalibrationProblem& problem, MonoPoses& X_CG, bool fix) {
-  const int n_cameras = static_cast<int>(problem.cameras.size()),
-            n_shots = static_cast<int>(problem.shots.size());
-  RigStart start;
-  start.X_WC.assign(n_cameras, std::nullopt);
-  start.X_WC[0] = Eigen::Isometry3d::Identity();
-  start.checks.assign(n_shots, std::vector<ViewCheck>(n_cameras));
-  const std::vector<Turn> turns = Turns(problem.board);
+namespace {
 
-  const auto turn_view = [&](int shot, int camera, const Turn& turn) {
-    ViewCheck& check = start.checks[shot][camera];
-    if (fix) {
-      Renumber(problem.shots[shot].views[camera], turn.true_id);
-      X_CG[shot][camera] = *X_CG[shot][camera] * turn.S.inverse();
+// Links the cameras of a rig over shared shots.
+class CameraChain {
+ public:
+  CameraChain(CalibrationProblem& problem, MonoPoses& X_CG, bool fix)
+      : problem_(problem),
+        X_CG_(X_CG),
+        fix_(fix),
+        n_cameras_(static_cast<int>(problem.cameras.size())),
+        n_shots_(static_cast<int>(problem.shots.size())),
+        turns_(Turns(problem.board)) {
+    start_.X_WC.assign(n_cameras_, std::nullopt);
+    start_.X_WC[0] = Eigen::Isometry3d::Identity();
+    start_.checks.assign(n_shots_, std::vector<ViewCheck>(n_cameras_));
+  }
+
+  RigStart Link() && {
+    // From camera 0 along the pair whose shots agree best. Turned views are renumbered on the way,
+    // so that later pairs use the corrected numbers.
+    for (int step = 1; step < n_cameras_; ++step) {
+      const Pair pair = BestPair();
+      if (pair.to < 0) break;
+      if (LooksMirrored(pair)) {
+        start_.mirrored = {pair.from, pair.to};
+        return std::move(start_);
+      }
+      start_.X_WC[pair.to] = *start_.X_WC[pair.from] * *pair.consensus.X_ab;
+      for (int s = 0; s < n_shots_; ++s)
+        if (X_CG_[s][pair.from] && X_CG_[s][pair.to]) TurnBack(s, pair);
+    }
+    for (int s = 0; s < n_shots_; ++s) RejectDisagreeing(s);
+    return std::move(start_);
+  }
+
+ private:
+  struct Pair {
+    int from = -1, to = -1;
+    Consensus consensus;
+  };
+
+  // The pair of a camera already placed and one that is not.
+  Pair BestPair() const {
+    Pair best;
+    for (int a = 0; a < n_cameras_; ++a) {
+      if (!start_.X_WC[a]) continue;
+      for (int b = 0; b < n_cameras_; ++b) {
+        if (start_.X_WC[b]) continue;
+        const Consensus consensus = Agree(problem_, X_CG_, turns_, a, b);
+        if (consensus.X_ab && consensus.support > best.consensus.support) best = {a, b, consensus};
+      }
+    }
+    return best;
+  }
+
+  // Most shots agree once one of the two cameras is mirrored, and few without.
+  bool LooksMirrored(const Pair& pair) const {
+    int shared = 0;
+    for (int s = 0; s < n_shots_; ++s) shared += X_CG_[s][pair.from] && X_CG_[s][pair.to];
+    const int support = pair.consensus.support;
+    if (shared < 4 || 2 * support >= shared) return false;
+    const Consensus mirror = Agree(problem_, X_CG_, turns_, pair.from, pair.to, true);
+    return 5 * mirror.support >= 4 * shared && mirror.support > 2 * support;
+  }
+
+  // A view of the pair that was numbered from another corner than the consensus asks for.
+  void TurnBack(int s, const Pair& pair) {
+    const auto& [from, to, consensus] = pair;
+    const double distance =
+        std::max(X_CG_[s][from]->translation().norm(), X_CG_[s][to]->translation().norm());
+    int closest = 0;
+    double least = 1e300;
+    for (std::size_t k = 0; k < turns_.size(); ++k) {
+      const Eigen::Isometry3d X_ab =
+          *X_CG_[s][from] * (*X_CG_[s][to] * turns_[k].S.inverse()).inverse();
+      const double d = Disagreement(*consensus.X_ab, X_ab, distance);
+      if (d < least) least = d, closest = static_cast<int>(k);
+    }
+    const auto& views = problem_.shots[s].views;
+    if (closest == 0 || !(least < 1) || !(MayTurn(views[from]) || MayTurn(views[to]))) return;
+    ++start_.turned;
+    // Where one of the two is sure of its order, the other is the turned one.
+    if (MayTurn(views[to])) {
+      TurnView(s, to, turns_[closest]);
+    } else {
+      Turn back = turns_[closest];
+      back.S = back.S.inverse();
+      for (std::size_t i = 0; i < back.true_id.size(); ++i)
+        back.true_id[turns_[closest].true_id[i]] = static_cast<int>(i);
+      back.degrees = (360 - back.degrees) % 360;
+      TurnView(s, from, back);
+    }
+  }
+
+  void TurnView(int shot, int camera, const Turn& turn) {
+    ViewCheck& check = start_.checks[shot][camera];
+    if (fix_) {
+      Renumber(problem_.shots[shot].views[camera], turn.true_id);
+      X_CG_[shot][camera] = *X_CG_[shot][camera] * turn.S.inverse();
       check.note = fmt::format(
           "points listed from another corner than the other cameras': turned by {} degrees",
           turn.degrees);
     } else {
-      X_CG[shot][camera].reset();
+      X_CG_[shot][camera].reset();
       check.rejected = fmt::format(
           "grid orientation mix: the points are listed from another corner than the other cameras' "
           "({} degrees)",
           turn.degrees);
     }
-  };
-
-  // Grow from camera 0 along the pair whose shots agree best. Turned views are renumbered on the
-  // way, so that later pairs see them right.
-  for (int step = 1; step < n_cameras; ++step) {
-    int from = -1, to = -1;
-    Consensus best;
-    for (int a = 0; a < n_cameras; ++a) {
-      if (!start.X_WC[a]) continue;
-      for (int b = 0; b < n_cameras; ++b) {
-        if (start.X_WC[b]) continue;
-        const Consensus consensus = Agree(problem, X_CG, turns, a, b);
-        if (consensus.X_ab && consensus.support > best.support) best = consensus, from = a, to = b;
-      }
-    }
-    if (to < 0) break;
-    int shared = 0;
-    for (int s = 0; s < n_shots; ++s) shared += X_CG[s][from] && X_CG[s][to];
-    if (shared >= 4 && 2 * best.support < shared) {
-      const Consensus mirror = Agree(problem, X_CG, turns, from, to, true);
-      if (5 * mirror.support >= 4 * shared && mirror.support > 2 * best.support) {
-        start.mirrored = {from, to};
-        return start;
-      }
-    }
-    start.X_WC[to] = *start.X_WC[from] * *best.X_ab;
-    for (int s = 0; s < n_shots; ++s) {
-      if (!X_CG[s][from] || !X_CG[s][to]) continue;
-      const double distance =
-          std::max(X_CG[s][from]->translation().norm(), X_CG[s][to]->translation().norm());
-      int closest = 0;
-      double least = 1e300;
-      for (std::size_t k = 0; k < turns.size(); ++k) {
-        const Eigen::Isometry3d X_ab =
-            *X_CG[s][from] * (*X_CG[s][to] * turns[k].S.inverse()).inverse();
-        const double d = Disagreement(*best.X_ab, X_ab, distance);
-        if (d < least) least = d, closest = static_cast<int>(k);
-      }
-      const bool may_turn =
-          MayTurn(problem.shots[s].views[from]) || MayTurn(problem.shots[s].views[to]);
-      if (closest != 0 && least < 1 && may_turn) {
-        ++start.turned;
-        // Where one of the two is sure of its order, the other is the turned one.
-        if (MayTurn(problem.shots[s].views[to])) {
-          turn_view(s, to, turns[closest]);
-        } else {
-          Turn back = turns[closest];
-          back.S = back.S.inverse();
-          for (std::size_t i = 0; i < back.true_id.size(); ++i)
-            back.true_id[turns[closest].true_id[i]] = static_cast<int>(i);
-          back.degrees = (360 - back.degrees) % 360;
-          turn_view(s, from, back);
-        }
-      }
-    }
   }
 
-  // Now every camera has a place: views that put the board elsewhere than the others do not serve.
-  for (int s = 0; s < n_shots; ++s) {
-    std::vector<int> seeing;
-    for (int c = 0; c < n_cameras; ++c)
-      if (X_CG[s][c] && start.X_WC[c]) seeing.push_back(c);
-    if (seeing.size() < 2) continue;
+  // Which cameras agree with the one that most agree with, in a shot that those of `seeing` took.
+  std::pair<std::size_t, std::vector<char>> Majority(int s, const std::vector<int>& seeing) const {
     std::size_t best_support = 0;
-    std::vector<char> agrees(n_cameras, 0);
+    std::vector<char> agrees(n_cameras_, 0);
     for (const int a : seeing) {
-      std::vector<char> with(n_cameras, 0);
+      std::vector<char> with(n_cameras_, 0);
       std::size_t support = 0;
       for (const int b : seeing) {
-        const Eigen::Isometry3d expected = start.X_WC[b]->inverse() * *start.X_WC[a] * *X_CG[s][a];
+        const Eigen::Isometry3d expected =
+            start_.X_WC[b]->inverse() * *start_.X_WC[a] * *X_CG_[s][a];
         const double distance =
-            std::max(expected.translation().norm(), X_CG[s][b]->translation().norm());
-        with[b] = Disagreement(expected, *X_CG[s][b], 2 * distance) < 1;
+            std::max(expected.translation().norm(), X_CG_[s][b]->translation().norm());
+        with[b] = Disagreement(expected, *X_CG_[s][b], 2 * distance) < 1;
         support += with[b];
       }
       if (support > best_support) best_support = support, agrees = with;
     }
-    if (best_support == seeing.size()) continue;
-    ++start.disagreeing;
-    bool swapped = false;
-    if (seeing.size() == 2) {
-      const Eigen::Isometry3d found = *X_CG[s][seeing[0]] * X_CG[s][seeing[1]]->inverse();
-      const Eigen::Isometry3d expected = start.X_WC[seeing[0]]->inverse() * *start.X_WC[seeing[1]];
-      const double distance = X_CG[s][seeing[0]]->translation().norm();
-      swapped = Disagreement(expected.inverse(), found, distance) < 1;
-      start.swapped += swapped;
-    }
+    return {best_support, agrees};
+  }
+
+  // The pictures of two cameras are exchanged: the pose between them is that of the rig inverted.
+  bool Swapped(int s, int a, int b) const {
+    const Eigen::Isometry3d found = *X_CG_[s][a] * X_CG_[s][b]->inverse();
+    const Eigen::Isometry3d expected = start_.X_WC[a]->inverse() * *start_.X_WC[b];
+    return Disagreement(expected.inverse(), found, X_CG_[s][a]->translation().norm()) < 1;
+  }
+
+  // Once every camera is placed: views that put the board elsewhere than the others are left out.
+  void RejectDisagreeing(int s) {
+    std::vector<int> seeing;
+    for (int c = 0; c < n_cameras_; ++c)
+      if (X_CG_[s][c] && start_.X_WC[c]) seeing.push_back(c);
+    if (seeing.size() < 2) return;
+    const auto [support, agrees] = Majority(s, seeing);
+    if (support == seeing.size()) return;
+    ++start_.disagreeing;
+    const bool swapped = seeing.size() == 2 && Swapped(s, seeing[0], seeing[1]);
+    start_.swapped += swapped;
     for (const int c : seeing) {
-      // Of two views neither can be told to be the wrong one.
-      if (agrees[c] && best_support > 1) continue;
-      start.checks[s][c].rejected =
+      // Of two views it is not known which is wrong: both leave.
+      if (agrees[c] && support > 1) continue;
+      start_.checks[s][c].rejected =
           swapped ? "the pictures of the two cameras are swapped in this shot"
                   : "the cameras do not agree on where the board was: not the same instant, a "
                     "moved camera, or points listed in another order";
-      X_CG[s][c].reset();
+      X_CG_[s][c].reset();
     }
   }
-  return start;
+
+  CalibrationProblem& problem_;
+  MonoPoses& X_CG_;
+  const bool fix_;
+  const int n_cameras_, n_shots_;
+  const std::vector<Turn> turns_;
+  RigStart start_;
+};
+
+}  // namespace
+
+RigStart ChainCameras(CalibrationProblem& problem, MonoPoses& X_CG, bool fix) {
+  return CameraChain(problem, X_CG, fix).Link();
 }
 
 }  // namespace impactlab::calibration

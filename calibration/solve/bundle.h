@@ -1,6 +1,6 @@
 #pragma once
-// The joint least-squares problem of calibration/solve/calibrate.h in the form the solver works on.
-// Private to the room.
+// The joint least-squares problem of calibration/solve/calibrate.h as the solver sees it. Private
+// to the room.
 
 #include <Eigen/Core>
 #include <Eigen/Geometry>
@@ -71,13 +71,14 @@ BundleSummary Minimize(Bundle& bundle, double loss_scale, int max_iterations,
 struct BundleCovariance {
   bool determined = false;
   // Scaled to unit diagonal, the smallest eigenvalue of the information of the common parameters,
-  // and what moves along its direction.
+  // and the parameters with a large component along its eigenvector.
   double weakest = 0;
   std::vector<std::string> weak_parameters;
   Eigen::MatrixXd common;  // rig parameters as in CameraRig (W = camera 0), then warp
   std::vector<Matrix6d> given_common;
   std::vector<Eigen::Matrix<double, 6, Eigen::Dynamic>> dpose_dcommon;
-  std::vector<double> leverage;  // by camera: degrees of freedom its points spent
+  std::vector<double>
+      leverage;  // by camera: degrees of freedom used up by its points (trace of the hat matrix)
 };
 BundleCovariance Covariance(const Bundle& bundle, const CameraRig& rig);
 

@@ -12,6 +12,7 @@
 #include "calibration/solve/detail/problem_check.h"
 #include "calibration/solve/detail/rig_solution.h"
 #include "calibration/solve/geometry_check.h"
+#include "data/statistics/order_statistic.h"
 
 namespace impactlab {
 namespace {
@@ -38,7 +39,7 @@ std::string ViewName(const CalibrationProblem& problem, int shot, int camera) {
              : view.image;
 }
 
-// What in the shots leaves the cameras undetermined, in words.
+// Why the shots do not determine the cameras.
 std::string WhyUndetermined(const CalibrationProblem& problem, const CalibrationResult& result,
                             const std::string& symptom) {
   const GeometryCheck geometry = CheckGeometry(problem, PosesInCameras(result));
@@ -60,8 +61,8 @@ std::string WhyUndetermined(const CalibrationProblem& problem, const Calibration
   return symptom + causes;
 }
 
-// Parameters the views leave open, in the words of a user. `richer`: a lens model has more of them
-// than the views can tell.
+// Parameters that the views do not determine, named for the user. `richer`: a lens model has more
+// of them than the views determine.
 std::string OpenParameters(const CalibrationProblem& problem, const std::vector<std::string>& weak,
                            bool* richer) {
   std::vector<std::string> lenses, others;
@@ -74,7 +75,7 @@ std::string OpenParameters(const CalibrationProblem& problem, const std::vector<
           parameter.size() == 2 && (parameter[0] == 'k' || parameter[0] == 'p');
       const std::string words = parameter[0] == 'f'   ? "the focal length"
                                 : parameter[0] == 'c' ? "the principal point"
-                                                      : "the place";
+                                                      : "the pose";
       if (coefficient) {
         coefficients.push_back(parameter);
       } else if (std::find(rest.begin(), rest.end(), words) == rest.end()) {
@@ -82,18 +83,18 @@ std::string OpenParameters(const CalibrationProblem& problem, const std::vector<
       }
     }
     if (!coefficients.empty())
-      lenses.push_back(fmt::format(
-          "the lens model '{}' of camera '{}' is richer than these views can tell ({} stay{} open)",
-          ToString(camera.model), camera.name, fmt::join(coefficients, ", "),
-          coefficients.size() == 1 ? "s" : ""));
+      lenses.push_back(
+          fmt::format("the lens model '{}' of camera '{}' has more parameters than these views "
+                      "determine ({} undetermined)",
+                      ToString(camera.model), camera.name, fmt::join(coefficients, ", ")));
     for (const std::string& words : rest)
       others.push_back(fmt::format("{} of camera '{}'", words, camera.name));
   }
   *richer = !lenses.empty();
-  if (lenses.empty() && others.empty()) return "the views cannot tell the bend of the board";
+  if (lenses.empty() && others.empty()) return "the views do not determine the warp of the board";
   std::string text = fmt::format("{}", fmt::join(lenses, "; "));
   if (!others.empty())
-    text += fmt::format("{}the views cannot tell {}", text.empty() ? "" : "; ",
+    text += fmt::format("{}the views do not determine {}", text.empty() ? "" : "; ",
                         fmt::join(others, ", "));
   return text;
 }
@@ -153,7 +154,7 @@ int FillShots(const RigSolution& attempt, CalibrationResult* result) {
   return used_shots;
 }
 
-// What the covariance leaves too open to be of use; empty: nothing.
+// What is too uncertain to be of use; empty: nothing.
 std::string TooUncertain(const Bundle& bundle, const CalibrationResult& result) {
   for (int c = 0; c < bundle.cameras(); ++c) {
     const RigCamera& camera = result.rig.cameras[c];
@@ -183,7 +184,8 @@ std::string TooUncertain(const Bundle& bundle, const CalibrationResult& result) 
   return {};
 }
 
-void NoteOddities(const CalibrationProblem& problem, CalibrationResult* result) {
+// Pixels that are not square, and views far above the noise of their camera.
+void NoteUnusual(const CalibrationProblem& problem, CalibrationResult* result) {
   for (int c = 0; c < static_cast<int>(problem.cameras.size()); ++c) {
     const Camera& camera = result->rig.cameras[c].camera;
     const double aspect = camera.fx / camera.fy;
@@ -206,10 +208,7 @@ void NoteOddities(const CalibrationProblem& problem, CalibrationResult* result) 
       levels.emplace_back(std::sqrt(squares / static_cast<double>(points.size())), s);
     }
     if (levels.size() < 4) continue;
-    auto sorted = levels;
-    std::nth_element(sorted.begin(),
-                     sorted.begin() + static_cast<std::ptrdiff_t>(sorted.size() / 2), sorted.end());
-    const double typical = sorted[sorted.size() / 2].first;
+    const double typical = UpperMedian(levels).first;
     for (const auto& [level, s] : levels) {
       const auto& points = result->shots[s].views[c].points;
       const auto out = std::count_if(points.begin(), points.end(),
@@ -224,29 +223,27 @@ void NoteOddities(const CalibrationProblem& problem, CalibrationResult* result) 
   }
 }
 
-}  // namespace
+bool SameOptimum(const RigSolution& a, const RigSolution& b) {
+  return a.n_points == b.n_points && std::abs(a.cost - b.cost) <= 1e-6 * std::min(a.cost, b.cost);
+}
 
-CalibrationResult Calibrate(const CalibrationProblem& given, const CalibrationOptions& options) {
-  const auto began = std::chrono::steady_clock::now();
-  CheckSetup(given);
-  const int n_cameras = static_cast<int>(given.cameras.size());
-  std::vector<std::optional<Eigen::VectorXd>> none(n_cameras);
+// More points kept come first, then a lower cost.
+bool Better(const RigSolution& a, const RigSolution& b) {
+  if (!a.ok || !b.ok) return a.ok && !b.ok;
+  if (a.n_points != b.n_points) return a.n_points > b.n_points;
+  return a.cost < b.cost;
+}
+
+// The best of the solves from the closed form, from given cameras and from disturbed starts.
+RigSolution BestSolution(const CalibrationProblem& given, const CalibrationOptions& options,
+                         CalibrationResult* result) {
+  const std::vector<std::optional<Eigen::VectorXd>> none(given.cameras.size());
   RigSolution best = SolveRig(given, options, none);
-  CalibrationResult result;
-  const auto same = [](const RigSolution& a, const RigSolution& b) {
-    return a.n_points == b.n_points && std::abs(a.cost - b.cost) <= 1e-6 * std::min(a.cost, b.cost);
-  };
-  // Robust to the number of points left in: more points kept, then a lower cost.
-  const auto better = [&](const RigSolution& a, const RigSolution& b) {
-    if (!a.ok || !b.ok) return a.ok && !b.ok;
-    if (a.n_points != b.n_points) return a.n_points > b.n_points;
-    return a.cost < b.cost;
-  };
   std::vector<std::vector<std::optional<Eigen::VectorXd>>> more;
   if (std::any_of(given.cameras.begin(), given.cameras.end(),
                   [](const CameraSetup& c) { return c.start.has_value(); })) {
     auto guesses = none;
-    for (int c = 0; c < n_cameras; ++c)
+    for (std::size_t c = 0; c < given.cameras.size(); ++c)
       if (given.cameras[c].start) guesses[c] = Intrinsics(*given.cameras[c].start);
     more.push_back(guesses);
   }
@@ -258,102 +255,126 @@ CalibrationResult Calibrate(const CalibrationProblem& given, const CalibrationOp
   std::vector<RigSolution> others;
   for (const auto& guesses : more) others.push_back(SolveRig(given, options, guesses));
   for (RigSolution& other : others)
-    if (better(other, best) && !same(other, best)) std::swap(best, other);
-  result.starts = 1 + static_cast<int>(others.size());
-  for (const RigSolution& other : others) result.starts_agreeing += other.ok && same(other, best);
+    if (Better(other, best) && !SameOptimum(other, best)) std::swap(best, other);
+  result->starts = 1 + static_cast<int>(others.size());
+  for (const RigSolution& other : others)
+    result->starts_agreeing += other.ok && SameOptimum(other, best);
+  return best;
+}
 
-  result.status = best.status;
-  result.reason = best.reason;
-  result.notes = best.notes;
-  result.iterations = best.iterations;
-  for (std::size_t s = 0; s < given.shots.size(); ++s) {
+// What is known whether the solve succeeded or not.
+void FillVerdicts(const RigSolution& best, CalibrationResult* result) {
+  result->status = best.status;
+  result->reason = best.reason;
+  result->notes = best.notes;
+  result->iterations = best.iterations;
+  for (const auto& checks : best.checks) {
     ShotResult shot;
-    shot.views.resize(n_cameras);
-    for (int c = 0; c < n_cameras; ++c) {
-      shot.views[c].rejected = best.checks[s][c].rejected;
-      shot.views[c].note = best.checks[s][c].note;
+    for (const auto& check : checks) {
+      ViewResult& view = shot.views.emplace_back();
+      view.rejected = check.rejected;
+      view.note = check.note;
     }
-    result.shots.push_back(shot);
+    result->shots.push_back(shot);
   }
-  const auto finish = [&] {
-    result.seconds =
-        std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count();
-    return result;
-  };
-  if (!best.ok) {
-    if (result.status == CalibrationStatus::kSolved) {
-      result.status = CalibrationStatus::kNotConverged;
-      result.reason = "the solve ended without finite residuals";
-    }
-    return finish();
+  if (!best.ok && result->status == CalibrationStatus::kSolved) {
+    result->status = CalibrationStatus::kNotConverged;
+    result->reason = "the solve ended without finite residuals";
   }
-  const Bundle& bundle = best.bundle;
-  result.cost = best.cost;
-  result.n_points = best.n_points;
-  result.n_outliers = best.n_outliers;
-  result.rig = ToRig(bundle, best.problem);
-  result.warp = bundle.warp;
-  const int used_shots = FillShots(best, &result);
-  int n_free = bundle.free_warp ? 2 : 0;
-  for (int c = 0; c < n_cameras; ++c) {
-    n_free += c > 0 ? 6 : 0;
-    if (bundle.leader[c] == c)
-      n_free += static_cast<int>(std::count(bundle.free[c].begin(), bundle.free[c].end(), 1));
-  }
-  result.dof = 2 * result.n_points - 6 * used_shots - n_free;
+}
 
-  if (result.starts_agreeing < result.starts)
-    result.notes.push_back(
+// Rig, residuals and degrees of freedom of the solution; the number of its unknowns.
+int FillFit(const RigSolution& best, CalibrationResult* result) {
+  const Bundle& bundle = best.bundle;
+  result->cost = best.cost;
+  result->n_points = best.n_points;
+  result->n_outliers = best.n_outliers;
+  result->rig = ToRig(bundle, best.problem);
+  result->warp = bundle.warp;
+  const int used_shots = FillShots(best, result);
+  int unknowns = 6 * used_shots + (bundle.free_warp ? 2 : 0);
+  for (int c = 0; c < bundle.cameras(); ++c) {
+    unknowns += c > 0 ? 6 : 0;
+    if (bundle.leader[c] == c)
+      unknowns += static_cast<int>(std::count(bundle.free[c].begin(), bundle.free[c].end(), 1));
+  }
+  result->dof = 2 * result->n_points - unknowns;
+  if (result->starts_agreeing < result->starts)
+    result->notes.push_back(
         fmt::format("{} of {} starts ended at another optimum; the best one is given",
-                    result.starts - result.starts_agreeing, result.starts));
-  bool richer = false;
-  const auto undetermined = [&](const std::string& symptom) {
-    result.status = CalibrationStatus::kUndetermined;
-    result.reason = WhyUndetermined(best.problem, result, symptom);
-    result.advice = richer ? calibration::kSimplerLens : calibration::kFilmMore;
-    return finish();
-  };
-  if (result.dof < 1)
-    return undetermined(fmt::format("{} points cannot determine {} unknowns", result.n_points,
-                                    6 * used_shots + n_free));
-  Bundle scaled = bundle;
+                    result->starts - result->starts_agreeing, result->starts));
+  return unknowns;
+}
+
+// Noise of the cameras and covariance of everything. The symptom of a fit that the views do not
+// determine; empty when they do.
+std::string FillCovariance(const RigSolution& best, const CalibrationOptions& options,
+                           CalibrationResult* result, bool* richer) {
+  Bundle scaled = best.bundle;
   {
-    const auto unit = Covariance(scaled, result.rig);
-    if (!unit.determined)
-      return undetermined(OpenParameters(best.problem, unit.weak_parameters, &richer));
-    scaled.sigma = UnbiasedSigmas(bundle, unit.leverage, !options.robust);
+    const auto unit = Covariance(scaled, result->rig);
+    if (!unit.determined) return OpenParameters(best.problem, unit.weak_parameters, richer);
+    scaled.sigma = UnbiasedSigmas(best.bundle, unit.leverage, !options.robust);
   }
-  const auto covariance = Covariance(scaled, result.rig);
+  const auto covariance = Covariance(scaled, result->rig);
   if (!covariance.determined)
-    return undetermined(OpenParameters(best.problem, covariance.weak_parameters, &richer));
-  result.sigma = scaled.sigma;
-  // Symmetric to the last bit, as files want it.
-  result.cov_common = 0.5 * (covariance.common + covariance.common.transpose());
-  const int n_rig = ParameterCount(result.rig);
-  result.rig.covariance = result.cov_common.topLeftCorner(n_rig, n_rig);
-  for (int s = 0; s < bundle.shots(); ++s) {
-    result.shots[s].cov_given_common = covariance.given_common[s];
-    result.shots[s].dpose_dcommon = covariance.dpose_dcommon[s];
+    return OpenParameters(best.problem, covariance.weak_parameters, richer);
+  result->sigma = scaled.sigma;
+  // Exactly symmetric, as files require.
+  result->cov_common = 0.5 * (covariance.common + covariance.common.transpose());
+  const int n_rig = ParameterCount(result->rig);
+  result->rig.covariance = result->cov_common.topLeftCorner(n_rig, n_rig);
+  for (int s = 0; s < scaled.shots(); ++s) {
+    result->shots[s].cov_given_common = covariance.given_common[s];
+    result->shots[s].dpose_dcommon = covariance.dpose_dcommon[s];
   }
-  if (const std::string symptom = TooUncertain(bundle, result); !symptom.empty())
-    return undetermined(symptom);
-  for (const RigCamera& camera : result.rig.cameras) {
+  return TooUncertain(best.bundle, *result);
+}
+
+void CalibrateInto(const CalibrationProblem& given, const CalibrationOptions& options,
+                   CalibrationResult* result) {
+  const RigSolution best = BestSolution(given, options, result);
+  FillVerdicts(best, result);
+  if (!best.ok) return;
+  const int unknowns = FillFit(best, result);
+  bool richer = false;
+  const std::string symptom =
+      result->dof < 1
+          ? fmt::format("{} points cannot determine {} unknowns", result->n_points, unknowns)
+          : FillCovariance(best, options, result, &richer);
+  if (!symptom.empty()) {
+    result->status = CalibrationStatus::kUndetermined;
+    result->reason = WhyUndetermined(best.problem, *result, symptom);
+    result->advice = richer ? calibration::kSimplerLens : calibration::kFilmMore;
+    return;
+  }
+  for (const RigCamera& camera : result->rig.cameras) {
     if (const std::string fault = Fault(camera.camera); !fault.empty()) {
-      result.status = CalibrationStatus::kInconsistent;
-      result.reason = fmt::format(
+      result->status = CalibrationStatus::kInconsistent;
+      result->reason = fmt::format(
           "camera '{}': {}. A simpler model, or views that reach the corners of the picture, would "
           "help",
           camera.name, fault);
-      return finish();
+      return;
     }
   }
   if (!best.converged) {
-    result.status = CalibrationStatus::kNotConverged;
-    result.reason =
-        fmt::format("the solve did not settle within {} iterations", options.max_iterations);
+    result->status = CalibrationStatus::kNotConverged;
+    result->reason =
+        fmt::format("the solve did not converge within {} iterations", options.max_iterations);
   }
-  NoteOddities(best.problem, &result);
-  return finish();
+  NoteUnusual(best.problem, result);
+}
+
+}  // namespace
+
+CalibrationResult Calibrate(const CalibrationProblem& given, const CalibrationOptions& options) {
+  const auto began = std::chrono::steady_clock::now();
+  CheckSetup(given);
+  CalibrationResult result;
+  CalibrateInto(given, options, &result);
+  result.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count();
+  return result;
 }
 
 }  // namespace impactlab

@@ -7,9 +7,9 @@
 // the first camera here; see calibration/world/world.h for others. Warp: z = w_x (1 - u^2) + w_y (1
 // - v^2) with u, v in [-1, 1] over the board (mrcal's form) [m].
 //
-// Outliers: a robust fit (Cauchy) finds them, beyond `outlier_sigma` they are listed and leave, the
-// rest is plain least squares, so that its covariance is that of least squares. Everything is
-// deterministic.
+// Outliers: a robust fit (Cauchy loss) detects them; points beyond `outlier_sigma` are listed and
+// left out, and the rest is solved by plain least squares, so that the covariance is that of least
+// squares. The result is deterministic.
 
 #include <Eigen/Core>
 #include <Eigen/Geometry>
@@ -24,7 +24,7 @@
 
 namespace impactlab {
 
-// What is known of a camera before.
+// Prior knowledge of a camera.
 struct CameraSetup {
   std::string name;
   int width = 0, height = 0;  // [px]
@@ -118,7 +118,7 @@ struct CalibrationResult {
   std::vector<std::string> notes;
 };
 
-// ConfigError for a setup that makes no sense (names, sizes); everything the data say is in the
+// ConfigError for an inconsistent setup (names, sizes); whatever the data do not allow is in the
 // status.
 CalibrationResult Calibrate(const CalibrationProblem& problem,
                             const CalibrationOptions& options = {});

@@ -63,6 +63,68 @@ CalibrationProblem OneCamera(const CalibrationProblem& problem, int camera, Lens
   return one;
 }
 
+// Squared errors of prediction of each view left out, by view; nothing where a view was not used.
+using HeldOut = std::vector<std::optional<double>>;
+
+// Predicts every `folds`-th view from a fit of the others. `sigma` [px] limits the errors, `note`
+// says why there are none.
+HeldOut PredictHeldOut(const CalibrationProblem& full, const CalibrationResult& whole, int folds,
+                      const CalibrationOptions& options, double sigma, std::string* note) {
+  HeldOut squares(full.shots.size());
+  if (!whole.usable()) {
+    *note = whole.reason;
+    return squares;
+  }
+  for (int fold = 0; fold < folds; ++fold) {
+    CalibrationProblem train = full;
+    train.shots.clear();
+    for (std::size_t s = 0; s < full.shots.size(); ++s)
+      if (static_cast<int>(s % folds) != fold) train.shots.push_back(full.shots[s]);
+    const CalibrationResult fit = Calibrate(train, options);
+    if (!fit.usable()) {
+      *note = fmt::format("not determined without every {}th view: {}", folds, fit.reason);
+      return squares;
+    }
+    for (std::size_t s = fold; s < full.shots.size(); s += folds)
+      squares[s] = whole.shots[s].views[0].rejected.empty()
+                       ? Predict(fit.rig.cameras[0].camera, full.board, fit.warp,
+                                 full.shots[s].views[0], sigma)
+                       : std::nullopt;
+  }
+  return squares;
+}
+
+// The simplest model within one paired standard error of the best; fills those errors.
+LensModel ChooseModel(const std::vector<LensModel>& candidates, const std::vector<HeldOut>& squares,
+                      std::vector<LensChoice::Score>* scores) {
+  const std::size_t n = scores->size();
+  std::size_t best = n;
+  for (std::size_t m = 0; m < n; ++m)
+    if (std::isfinite((*scores)[m].held_out_rms) &&
+        (best == n || (*scores)[m].held_out_rms < (*scores)[best].held_out_rms))
+      best = m;
+  if (best == n) return candidates.front();
+  LensModel chosen = candidates[best];
+  int parameters = IntrinsicCount(chosen);
+  for (std::size_t m = 0; m < n; ++m) {
+    LensChoice::Score& score = (*scores)[m];
+    if (!std::isfinite(score.held_out_rms) || m == best) continue;
+    std::vector<double> differences;
+    for (std::size_t s = 0; s < squares[m].size(); ++s)
+      if (squares[m][s] && squares[best][s])
+        differences.push_back(*squares[m][s] - *squares[best][s]);
+    if (differences.size() < 2) continue;
+    const double se =
+        StandardDeviation(differences) / std::sqrt(static_cast<double>(differences.size()));
+    score.paired_se = se / (2 * (*scores)[best].held_out_rms);  // of the rms
+    if (Mean(differences) <= se && IntrinsicCount(candidates[m]) < parameters) {
+      chosen = candidates[m];
+      parameters = IntrinsicCount(chosen);
+    }
+  }
+  return chosen;
+}
+
 }  // namespace
 
 LensChoice ChooseLens(const CalibrationProblem& problem, const std::vector<LensModel>& candidates,
@@ -74,9 +136,7 @@ LensChoice ChooseLens(const CalibrationProblem& problem, const std::vector<LensM
   CalibrationOptions plain = options;
   plain.random_starts = 0;
   for (std::size_t c = 0; c < problem.cameras.size(); ++c) {
-    std::vector<LensChoice::Score> scores;
-    std::vector<std::vector<std::optional<double>>> squares;  // [candidate][view]
-    // of the best full fit: one limit of truncation for all
+    // Noise of the best full fit: one limit of truncation for all.
     double sigma = std::numeric_limits<double>::infinity();
     std::vector<CalibrationProblem> problems;
     std::vector<CalibrationResult> whole;
@@ -85,70 +145,23 @@ LensChoice ChooseLens(const CalibrationProblem& problem, const std::vector<LensM
       whole.push_back(Calibrate(problems.back(), plain));
       if (whole.back().usable()) sigma = std::min(sigma, whole.back().sigma[0]);
     }
+    std::vector<LensChoice::Score> scores;
+    std::vector<HeldOut> squares;  // by candidate
     for (std::size_t m = 0; m < candidates.size(); ++m) {
       LensChoice::Score score{candidates[m], std::numeric_limits<double>::infinity(), 0, ""};
-      const CalibrationProblem& full = problems[m];
-      std::vector<std::optional<double>> mine(full.shots.size());
-      if (!whole[m].usable()) {
-        score.note = whole[m].reason;
-      } else {
-        for (int fold = 0; fold < folds && score.note.empty(); ++fold) {
-          CalibrationProblem train = full;
-          train.shots.clear();
-          for (std::size_t s = 0; s < full.shots.size(); ++s)
-            if (static_cast<int>(s % folds) != fold) train.shots.push_back(full.shots[s]);
-          const CalibrationResult fit = Calibrate(train, plain);
-          if (!fit.usable()) {
-            score.note =
-                fmt::format("not determined without every {}th view: {}", folds, fit.reason);
-            break;
-          }
-          for (std::size_t s = fold; s < full.shots.size(); s += folds)
-            mine[s] = whole[m].shots[s].views[0].rejected.empty()
-                          ? Predict(fit.rig.cameras[0].camera, full.board, fit.warp,
-                                    full.shots[s].views[0], sigma)
-                          : std::nullopt;
-        }
-      }
+      squares.push_back(PredictHeldOut(problems[m], whole[m], folds, plain, sigma, &score.note));
       if (score.note.empty()) {
         std::vector<double> values;
-        for (const auto& value : mine)
+        for (const auto& value : squares.back())
           if (value) values.push_back(*value);
-        if (values.size() < 2) {
+        if (values.size() < 2)
           score.note = "too few views to hold any out";
-        } else {
+        else
           score.held_out_rms = std::sqrt(Mean(values));
-        }
       }
-      squares.push_back(mine);
       scores.push_back(score);
     }
-    int best = -1;
-    for (std::size_t m = 0; m < scores.size(); ++m)
-      if (std::isfinite(scores[m].held_out_rms) &&
-          (best < 0 || scores[m].held_out_rms < scores[best].held_out_rms))
-        best = static_cast<int>(m);
-    LensModel chosen = candidates.front();
-    if (best >= 0) {
-      chosen = candidates[best];
-      int parameters = IntrinsicCount(chosen);
-      for (std::size_t m = 0; m < scores.size(); ++m) {
-        if (!std::isfinite(scores[m].held_out_rms) || static_cast<int>(m) == best) continue;
-        std::vector<double> differences;
-        for (std::size_t s = 0; s < squares[m].size(); ++s)
-          if (squares[m][s] && squares[best][s])
-            differences.push_back(*squares[m][s] - *squares[best][s]);
-        if (differences.size() < 2) continue;
-        const double se =
-            StandardDeviation(differences) / std::sqrt(static_cast<double>(differences.size()));
-        scores[m].paired_se = se / (2 * scores[best].held_out_rms);  // of the rms
-        if (Mean(differences) <= se && IntrinsicCount(candidates[m]) < parameters) {
-          chosen = candidates[m];
-          parameters = IntrinsicCount(chosen);
-        }
-      }
-    }
-    choice.chosen.push_back(chosen);
+    choice.chosen.push_back(ChooseModel(candidates, squares, &scores));
     choice.scores.push_back(scores);
   }
   return choice;

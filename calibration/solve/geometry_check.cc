@@ -89,9 +89,10 @@ void Judge(const std::string& name, int camera, const CameraGeometry& g, bool po
   if (g.coverage < o.good_coverage) {
     const std::string corners = EmptyCorners(g);
     add(g.coverage < o.min_coverage, "coverage",
-        fmt::format("{}: board points fill {:.0f} % of the picture; elsewhere the lens is guessed "
-                    "(at least {:.0f} % is needed, {:.0f} % is good)",
-                    name, 100 * g.coverage, 100 * o.min_coverage, 100 * o.good_coverage),
+        fmt::format(
+            "{}: board points fill {:.0f} % of the picture; elsewhere the lens model extrapolates "
+            "(at least {:.0f} % is needed, {:.0f} % is good)",
+            name, 100 * g.coverage, 100 * o.min_coverage, 100 * o.good_coverage),
         corners.empty() ? fmt::format("move the board through the whole picture of {}", name)
                         : fmt::format("hold the board into these corners of the picture of {}: {}",
                                       name, corners));
@@ -101,8 +102,8 @@ void Judge(const std::string& name, int camera, const CameraGeometry& g, bool po
     add(g.tilt_spread < o.min_tilt_spread, "parallel-boards",
         fmt::format("{}: the boards {} ({:.1f} degrees between the most different two; at least "
                     "{:.0f} are needed, {:.0f} are good). "
-                    "Parallel boards cannot "
-                    "tell a long lens far away from a short one near by",
+                    "With parallel boards a long focal length "
+                    "at a large distance looks like a short one nearby",
                     name,
                     g.tilt_spread < o.min_tilt_spread ? "are all parallel to each other"
                                                       : "are tilted little",
@@ -113,11 +114,12 @@ void Judge(const std::string& name, int camera, const CameraGeometry& g, bool po
   }
   if (g.depth_near > 0 && g.depth_far < o.good_depth_ratio * g.depth_near) {
     add(g.depth_far < o.min_depth_ratio * g.depth_near, "single-depth",
-        fmt::format(
-            "{}: all board points are {:.3g} to {:.3g} m away{}", name, g.depth_near, g.depth_far,
-            g.depth_far < o.min_depth_ratio * g.depth_near
-                ? ", in effect a single depth: focal length and distance cannot be told apart"
-                : ", a small range of depth"),
+        fmt::format("{}: all board points are {:.3g} to {:.3g} m away{}", name, g.depth_near,
+                    g.depth_far,
+                    g.depth_far < o.min_depth_ratio * g.depth_near
+                        ? ", in effect a single depth: focal length and distance are not "
+                          "determined separately"
+                        : ", a small range of depth"),
         fmt::format("film the board nearer to {} and farther away, by half the distance at least",
                     name));
   }

@@ -1,6 +1,6 @@
 #pragma once
 // Whether the shots of a board can determine the cameras: number, tilt, depth and coverage, with
-// findings in plain words.
+// findings.
 
 #include <Eigen/Geometry>
 #include <array>
@@ -15,7 +15,7 @@ namespace impactlab {
 enum class RigVerdict { kGood, kUsable, kRefused };
 const char* ToString(RigVerdict verdict);  // "good", "usable", "refused"
 
-// One thing that holds the verdict down (or only deserves to be known: level kGood).
+// One reason for a lower verdict (or a remark: level kGood).
 struct RigFinding {
   RigVerdict level = RigVerdict::kUsable;  // the best verdict possible with it
   int camera = -1;                         // -1: the whole
@@ -25,7 +25,7 @@ struct RigFinding {
   std::string advice;  // what to film or check next; may be empty
 };
 
-// What can be said of the shots before anything is solved.
+// Limits for the geometry of the shots, checked before the solve.
 struct GeometryOptions {
   int min_shots = 3, good_shots = 10;  // board views a camera
   // largest angle between two boards; two nearly parallel boards count as one [rad]

@@ -12,6 +12,7 @@
 
 #include "calibration/camera/lens.h"
 #include "calibration/camera/rotation.h"
+#include "data/statistics/order_statistic.h"
 
 namespace impactlab::calibration {
 namespace {
@@ -167,7 +168,7 @@ Camera MakeCamera(LensModel model, const Eigen::VectorXd& intrinsics, int width,
 }
 
 // Closed form of Zhang (2000) with the principal point held at the image centre; nothing where the
-// views do not say.
+// views do not determine it.
 std::optional<double> ZhangFocal(const std::vector<const BundleView*>& views, double cx,
                                  double cy) {
   double numerator = 0, denominator = 0;
@@ -200,10 +201,7 @@ std::optional<double> ZhangFocal(const std::vector<const BundleView*>& views, do
 }  // namespace
 
 double RobustSigma(std::vector<double> lengths) {
-  if (lengths.empty()) return 0;
-  const auto middle = lengths.begin() + static_cast<std::ptrdiff_t>(lengths.size() / 2);
-  std::nth_element(lengths.begin(), middle, lengths.end());
-  return *middle / kRayleighMedian;
+  return UpperMedian(std::move(lengths)) / kRayleighMedian;
 }
 
 GridFit FitGrid(const Board& board, const BoardView& view) {
@@ -215,8 +213,8 @@ GridFit FitGrid(const Board& board, const BoardView& view) {
     image.push_back(point.q);
   }
   if (!SpansPlane(grid) || !SpansPlane(image)) return fit;
-  // Four far corners do for most views; wrong points among them, then anywhere, call for ever
-  // slower kinds.
+  // Four far corners suffice for most views; with wrong points among them more robust and slower
+  // methods follow.
   std::vector<double> misfit;
   int mirrored = 0;
   for (const int effort : {0, 1, 2}) {
@@ -252,7 +250,7 @@ std::vector<BoardPose> SolvePoses(LensModel model, const Eigen::VectorXd& intrin
   std::vector<cv::Point2d> image;
   for (std::size_t i = 0; i < view.q.size(); ++i) {
     const auto ray = Unproject(camera, view.q[i]);
-    // beyond 80 degrees a plane of normalised coordinates serves no more
+    // beyond 80 degrees normalised plane coordinates are ill-conditioned
     if (!ray || ray->z() < 0.17) continue;
     object.emplace_back(view.p_G[i].x(), view.p_G[i].y(), 0);
     image.emplace_back(ray->x() / ray->z(), ray->y() / ray->z());
@@ -272,8 +270,8 @@ std::vector<BoardPose> SolvePoses(LensModel model, const Eigen::VectorXd& intrin
     for (int j = 0; j < 3; ++j)
       pose[j] = rotations[k].at<double>(j), pose[3 + j] = translations[k].at<double>(j);
     if (!pose.allFinite() || !(pose[5] > 0)) continue;
-    // The closed form gives the better one first. Far worse before it was refined, the second is no
-    // rival.
+    // The closed form gives the better pose first. A second one that fits far worse before it is
+    // refined is left out.
     std::vector<double> lengths =
         EvaluatePose(model, intrinsics.data(), view, ToIsometry(pose), 1e9).lengths;
     const double misfit = lengths.size() == view.q.size() ? RobustSigma(std::move(lengths))
@@ -288,132 +286,172 @@ std::vector<BoardPose> SolvePoses(LensModel model, const Eigen::VectorXd& intrin
   return poses;
 }
 
-MonoStart StartCamera(const CameraSetup& setup, const std::vector<const BundleView*>& views,
-                      const std::optional<Eigen::VectorXd>& guess) {
-  const int n = IntrinsicCount(setup.model);
-  const auto names = IntrinsicNames(setup.model);
-  std::vector<char> free(n, 1);
-  for (int j = 0; j < n; ++j)
-    free[j] = std::find(setup.fixed.begin(), setup.fixed.end(), names[j]) == setup.fixed.end();
+namespace {
 
-  // Views that look at focal candidates: an even choice of at most twelve.
+// Intrinsics of focal length f, without distortion; fixed parameters as given.
+Eigen::VectorXd WithFocal(const CameraSetup& setup, const std::vector<char>& free, double f) {
+  const int n = IntrinsicCount(setup.model);
+  Eigen::VectorXd x = Eigen::VectorXd::Zero(n);
+  x.head<4>() << f, f, 0.5 * (setup.width - 1), 0.5 * (setup.height - 1);
+  if (setup.start) {
+    const Eigen::VectorXd given = Intrinsics(*setup.start);
+    for (int j = 0; j < n; ++j)
+      if (!free[j]) x[j] = given[j];
+  }
+  return x;
+}
+
+// Mean rms of the views under intrinsics x, each with its best pose [px].
+double ScoreIntrinsics(const CameraSetup& setup, const Eigen::VectorXd& x,
+                       const std::vector<const BundleView*>& views) {
+  std::vector<double> rms;
+  for (const BundleView* view : views) {
+    const auto poses = SolvePoses(setup.model, x, setup.width, setup.height, *view);
+    rms.push_back(poses.empty() ? 1e6 : poses.front().rms);
+  }
+  double sum = 0;
+  for (const double r : rms) sum += std::min(r, 1e3);
+  return sum / static_cast<double>(rms.size());
+}
+
+// Zhang's focal length where it fits, else the best two of a scan.
+std::vector<Eigen::VectorXd> FocalCandidates(const CameraSetup& setup,
+                                             const std::vector<const BundleView*>& views,
+                                             const std::vector<char>& free) {
+  // Twelve views at most, evenly chosen, are enough to compare focal lengths.
   std::vector<const BundleView*> looked;
   for (std::size_t i = 0; i < views.size(); i += std::max<std::size_t>(1, views.size() / 12))
     looked.push_back(views[i]);
-
-  const auto with_focal = [&](double f) {
-    Eigen::VectorXd x = Eigen::VectorXd::Zero(n);
-    x.head<4>() << f, f, 0.5 * (setup.width - 1), 0.5 * (setup.height - 1);
-    if (setup.start) {
-      const Eigen::VectorXd given = Intrinsics(*setup.start);
-      for (int j = 0; j < n; ++j)
-        if (!free[j]) x[j] = given[j];
-    }
-    return x;
-  };
-  const auto score = [&](const Eigen::VectorXd& x) {
-    std::vector<double> rms;
-    for (const BundleView* view : looked) {
-      const auto poses = SolvePoses(setup.model, x, setup.width, setup.height, *view);
-      rms.push_back(poses.empty() ? 1e6 : poses.front().rms);
-    }
-    double sum = 0;
-    for (const double r : rms) sum += std::min(r, 1e3);
-    return sum / static_cast<double>(rms.size());
-  };
   std::vector<std::pair<double, Eigen::VectorXd>> candidates;
-  if (guess) {
-    candidates.emplace_back(0, *guess);
-  } else {
-    std::optional<double> zhang;
-    if (setup.model != LensModel::kFisheye)
-      zhang = ZhangFocal(views, 0.5 * (setup.width - 1), 0.5 * (setup.height - 1));
-    const double size = std::max(setup.width, setup.height);
-    if (zhang && *zhang > 0.2 * size && *zhang < 20 * size)
-      candidates.emplace_back(score(with_focal(*zhang)), with_focal(*zhang));
-    if (candidates.empty() || candidates.front().first > 0.005 * size) {
-      for (const double factor : {0.22, 0.32, 0.45, 0.63, 0.9, 1.3, 1.8, 2.6, 4.0, 7.0})
-        candidates.emplace_back(score(with_focal(factor * size)), with_focal(factor * size));
-    }
-    std::stable_sort(candidates.begin(), candidates.end(),
-                     [](const auto& a, const auto& b) { return a.first < b.first; });
-    if (candidates.size() > 2) candidates.resize(2);
+  const auto add = [&](double f) {
+    const Eigen::VectorXd x = WithFocal(setup, free, f);
+    candidates.emplace_back(ScoreIntrinsics(setup, x, looked), x);
+  };
+  std::optional<double> zhang;
+  if (setup.model != LensModel::kFisheye)
+    zhang = ZhangFocal(views, 0.5 * (setup.width - 1), 0.5 * (setup.height - 1));
+  const double size = std::max(setup.width, setup.height);
+  if (zhang && *zhang > 0.2 * size && *zhang < 20 * size) add(*zhang);
+  if (candidates.empty() || candidates.front().first > 0.005 * size) {
+    for (const double factor : {0.22, 0.32, 0.45, 0.63, 0.9, 1.3, 1.8, 2.6, 4.0, 7.0})
+      add(factor * size);
   }
+  std::stable_sort(candidates.begin(), candidates.end(),
+                   [](const auto& a, const auto& b) { return a.first < b.first; });
+  if (candidates.size() > 2) candidates.resize(2);
+  std::vector<Eigen::VectorXd> out;
+  for (const auto& candidate : candidates) out.push_back(candidate.second);
+  return out;
+}
 
+// A camera and its views, refined from one candidate.
+struct MonoFit {
+  Bundle bundle;
+  std::vector<int> view_of;  // of each shot of the bundle
+  std::vector<char> rival;   // a second pose came near
+};
+
+MonoFit MakeMonoFit(const CameraSetup& setup, const std::vector<const BundleView*>& views,
+                    const Eigen::VectorXd& intrinsics) {
+  MonoFit fit;
+  Bundle& bundle = fit.bundle;
+  bundle.model = {setup.model};
+  bundle.leader = {0};
+  bundle.priors = {setup.priors};
+  bundle.free_warp = false;
+  bundle.intrinsics = {intrinsics};
+  bundle.X_CW = {Vector6d::Zero()};
+  for (std::size_t v = 0; v < views.size(); ++v) {
+    const auto poses = SolvePoses(setup.model, intrinsics, setup.width, setup.height, *views[v]);
+    if (poses.empty()) continue;
+    bundle.X_WG.push_back(poses.front().X_CG);
+    fit.rival.push_back(poses.size() > 1);
+    bundle.views.push_back({*views[v]});
+    bundle.views.back()[0].used = true;
+    fit.view_of.push_back(static_cast<int>(v));
+  }
+  return fit;
+}
+
+double MonoSigma(const Bundle& bundle) {
+  std::vector<double> all;
+  for (int s = 0; s < bundle.shots(); ++s) {
+    const auto residuals = Residuals(bundle, s, 0);
+    for (std::size_t i = 0; i < residuals.size(); ++i)
+      all.push_back(residuals[i].norm() / bundle.views[s][0].sd[i]);
+  }
+  for (double& r : all)
+    if (!(r < 1e9)) r = 1e9;
+  return RobustSigma(all);
+}
+
+// First the focal length and the first radial term, then everything. The cost at sd = 1 [px^2].
+double RefineMonoFit(const CameraSetup& setup, const std::vector<char>& free, MonoFit* fit) {
+  Bundle& bundle = fit->bundle;
+  bundle.sigma = {std::max(MonoSigma(bundle), 0.02)};
+  bundle.free = {std::vector<char>(free.size(), 0)};
+  for (const int j : {0, 1, 4}) bundle.free[0][j] = free[j];
+  Minimize(bundle, 3, 15, 1e-3);
+  bundle.free = {free};
+  double cost = 0;
+  for (int round = 0; round < 6; ++round) {
+    const double sigma = std::max(MonoSigma(bundle), 1e-3);
+    bundle.sigma = {sigma};
+    const BundleSummary summary = Minimize(bundle, 3, 50, 1e-4);
+    cost = summary.cost * sigma * sigma;
+    if (round >= 1 && MonoSigma(bundle) > 0.9 * sigma) break;
+    // A flat board far away has two poses of nearly the same image: now that the lens is known, the
+    // better one is taken.
+    const double overall = MonoSigma(bundle);
+    for (int s = 0; round == 0 && s < bundle.shots(); ++s) {
+      if (!fit->rival[s] && ViewSigma(bundle, s) < 1.5 * overall) continue;
+      const auto poses = SolvePoses(setup.model, bundle.intrinsics[0], setup.width, setup.height,
+                                    bundle.views[s][0]);
+      if (!poses.empty()) bundle.X_WG[s] = poses.front().X_CG;
+    }
+  }
+  return cost;
+}
+
+MonoStart ToMonoStart(const MonoFit& fit, double cost, std::size_t views) {
+  const Bundle& bundle = fit.bundle;
+  MonoStart start;
+  start.ok = true;
+  start.cost = cost;
+  start.sigma = MonoSigma(bundle);
+  start.intrinsics = bundle.intrinsics[0];
+  start.poses.assign(views, std::nullopt);
+  start.inliers.assign(views, {});
+  for (int s = 0; s < bundle.shots(); ++s) {
+    BoardPose pose;
+    pose.X_CG = bundle.X_WG[s];
+    pose.rms = ViewSigma(bundle, s);
+    const auto residuals = Residuals(bundle, s, 0);
+    for (std::size_t i = 0; i < residuals.size(); ++i)
+      start.inliers[fit.view_of[s]].push_back(
+          residuals[i].norm() < 6 * std::max(start.sigma, 1e-6) * bundle.views[s][0].sd[i]);
+    start.poses[fit.view_of[s]] = pose;
+  }
+  return start;
+}
+
+}  // namespace
+
+MonoStart StartCamera(const CameraSetup& setup, const std::vector<const BundleView*>& views,
+                      const std::optional<Eigen::VectorXd>& guess) {
+  const auto names = IntrinsicNames(setup.model);
+  std::vector<char> free(IntrinsicCount(setup.model), 1);
+  for (std::size_t j = 0; j < free.size(); ++j)
+    free[j] = std::find(setup.fixed.begin(), setup.fixed.end(), names[j]) == setup.fixed.end();
+  const std::vector<Eigen::VectorXd> candidates =
+      guess ? std::vector<Eigen::VectorXd>{*guess} : FocalCandidates(setup, views, free);
   MonoStart best;
   best.cost = std::numeric_limits<double>::infinity();
-  for (const auto& candidate : candidates) {
-    Bundle bundle;
-    bundle.model = {setup.model};
-    bundle.leader = {0};
-    bundle.priors = {setup.priors};
-    bundle.free_warp = false;
-    bundle.intrinsics = {candidate.second};
-    bundle.X_CW = {Vector6d::Zero()};
-    std::vector<int> view_of;  // of each shot of the bundle
-    std::vector<char> rival;   // a second pose came near
-    for (std::size_t v = 0; v < views.size(); ++v) {
-      const auto poses =
-          SolvePoses(setup.model, candidate.second, setup.width, setup.height, *views[v]);
-      if (poses.empty()) continue;
-      bundle.X_WG.push_back(poses.front().X_CG);
-      rival.push_back(poses.size() > 1);
-      bundle.views.push_back({*views[v]});
-      bundle.views.back()[0].used = true;
-      view_of.push_back(static_cast<int>(v));
-    }
-    if (view_of.empty()) continue;
-    const auto robust_sigma = [&] {
-      std::vector<double> all;
-      for (int s = 0; s < bundle.shots(); ++s) {
-        const auto residuals = Residuals(bundle, s, 0);
-        for (std::size_t i = 0; i < residuals.size(); ++i)
-          all.push_back(residuals[i].norm() / bundle.views[s][0].sd[i]);
-      }
-      for (double& r : all)
-        if (!(r < 1e9)) r = 1e9;
-      return RobustSigma(all);
-    };
-    // First the focal length and the first radial term, then everything.
-    bundle.sigma = {std::max(robust_sigma(), 0.02)};
-    bundle.free = {std::vector<char>(n, 0)};
-    for (const int j : {0, 1, 4}) bundle.free[0][j] = free[j];
-    Minimize(bundle, 3, 15, 1e-3);
-    bundle.free = {free};
-    double cost = 0;
-    for (int round = 0; round < 6; ++round) {
-      const double sigma = std::max(robust_sigma(), 1e-3);
-      bundle.sigma = {sigma};
-      const BundleSummary summary = Minimize(bundle, 3, 50, 1e-4);
-      cost = summary.cost * sigma * sigma;
-      if (round >= 1 && robust_sigma() > 0.9 * sigma) break;
-      // A flat board far away has two poses that look alike: now that the lens is known, take the
-      // better one.
-      const double overall = robust_sigma();
-      for (int s = 0; round == 0 && s < bundle.shots(); ++s) {
-        if (!rival[s] && ViewSigma(bundle, s) < 1.5 * overall) continue;
-        const auto poses = SolvePoses(setup.model, bundle.intrinsics[0], setup.width, setup.height,
-                                      bundle.views[s][0]);
-        if (!poses.empty()) bundle.X_WG[s] = poses.front().X_CG;
-      }
-    }
-    if (!(cost < best.cost)) continue;
-    best.ok = true;
-    best.cost = cost;
-    best.sigma = robust_sigma();
-    best.intrinsics = bundle.intrinsics[0];
-    best.poses.assign(views.size(), std::nullopt);
-    best.inliers.assign(views.size(), {});
-    for (int s = 0; s < bundle.shots(); ++s) {
-      BoardPose pose;
-      pose.X_CG = bundle.X_WG[s];
-      pose.rms = ViewSigma(bundle, s);
-      const auto residuals = Residuals(bundle, s, 0);
-      for (std::size_t i = 0; i < residuals.size(); ++i)
-        best.inliers[view_of[s]].push_back(residuals[i].norm() < 6 * std::max(best.sigma, 1e-6) *
-                                                                     bundle.views[s][0].sd[i]);
-      best.poses[view_of[s]] = pose;
-    }
+  for (const Eigen::VectorXd& candidate : candidates) {
+    MonoFit fit = MakeMonoFit(setup, views, candidate);
+    if (fit.view_of.empty()) continue;
+    const double cost = RefineMonoFit(setup, free, &fit);
+    if (cost < best.cost) best = ToMonoStart(fit, cost, views.size());
   }
   return best;
 }

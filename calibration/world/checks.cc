@@ -6,6 +6,8 @@
 #include <Eigen/QR>
 #include <algorithm>
 #include <cmath>
+#include <optional>
+#include <utility>
 
 #include "calibration/camera/rotation.h"
 #include "calibration/world/detail/constraints.h"
@@ -23,64 +25,71 @@ void SetInterval(double ratio, double sd, double* lower, double* upper) {
   *upper = ratio + 1.959963984540054 * sd;
 }
 
-}  // namespace
+// The ends of known lengths; an end that several lengths share is measured once.
+class LengthEnds {
+ public:
+  explicit LengthEnds(const CameraRig& rig) : rig_(rig) {}
 
-ScaleCheck CheckScale(const CameraRig& rig, const std::vector<KnownLength>& lengths) {
-  ScaleCheck out;
-  const Eigen::MatrixXd C = calibration::RigCovariance(rig);
-  // An end that several lengths share is measured once.
-  std::vector<const std::vector<PixelObservation>*> seen;
-  std::vector<RigPoint> ends;
-  const auto end = [&](const std::vector<PixelObservation>& observations) {
-    const auto same = [&](const std::vector<PixelObservation>* other) {
-      if (other->size() != observations.size()) return false;
-      for (std::size_t k = 0; k < observations.size(); ++k)
-        if ((*other)[k].camera != observations[k].camera || (*other)[k].q != observations[k].q)
-          return false;
-      return true;
-    };
-    for (std::size_t i = 0; i < seen.size(); ++i)
-      if (same(seen[i])) return static_cast<int>(i);
-    seen.push_back(&observations);
-    ends.push_back(calibration::MeasurePoint(rig, observations));
-    return static_cast<int>(ends.size()) - 1;
-  };
-  struct Row {
-    int from, to, result;
-    Eigen::RowVector3d along;  // of d length by the far end
-  };
-  std::vector<Row> rows;
-  for (const KnownLength& known : lengths) {
-    LengthResult result;
-    result.name = known.name;
-    const int from = end(known.from), to = end(known.to);
-    if (!(known.length > 0) || !(known.sd >= 0)) {
-      result.problem = "the known length is not above 0";
-    } else if (!ends[from].problem.empty()) {
-      result.problem = "first end: " + ends[from].problem;
-    } else if (!ends[to].problem.empty()) {
-      result.problem = "second end: " + ends[to].problem;
-    } else if (from == to) {
-      result.problem = "both ends are the same image points";
-    } else {
-      const Eigen::Vector3d arm = ends[to].p_W - ends[from].p_W;
-      const Eigen::RowVector3d along = arm.normalized().transpose();
-      const Eigen::Matrix3d cov = ends[to].cov_pixels + ends[from].cov_pixels;
-      // A distance between noisy points is too long by the noise across it: E|d| = L +
-      // trace(across) / (2 L).
-      result.measured = arm.norm() - (cov.trace() - along.dot(along * cov)) / (2 * arm.norm());
-      rows.push_back({from, to, static_cast<int>(out.lengths.size()), along});
-    }
-    out.lengths.push_back(result);
+  int Measure(const std::vector<PixelObservation>& observations) {
+    for (std::size_t i = 0; i < seen_.size(); ++i)
+      if (SameImages(*seen_[i], observations)) return static_cast<int>(i);
+    seen_.push_back(&observations);
+    points_.push_back(calibration::MeasurePoint(rig_, observations));
+    return static_cast<int>(points_.size()) - 1;
   }
+  const RigPoint& operator[](int end) const { return points_[end]; }
+
+ private:
+  static bool SameImages(const std::vector<PixelObservation>& a,
+                         const std::vector<PixelObservation>& b) {
+    if (a.size() != b.size()) return false;
+    for (std::size_t k = 0; k < b.size(); ++k)
+      if (a[k].camera != b[k].camera || a[k].q != b[k].q) return false;
+    return true;
+  }
+
+  const CameraRig& rig_;
+  std::vector<const std::vector<PixelObservation>*> seen_;
+  std::vector<RigPoint> points_;
+};
+
+struct MeasuredLength {
+  int from, to, result;
+  Eigen::RowVector3d along;  // derivative of the length by its far end
+};
+
+// Fills `result`; nothing where the length cannot be measured.
+std::optional<MeasuredLength> MeasureLength(const KnownLength& known, LengthEnds* ends,
+                                            LengthResult* result) {
+  result->name = known.name;
+  const int from = ends->Measure(known.from), to = ends->Measure(known.to);
+  const RigPoint &a = (*ends)[from], &b = (*ends)[to];
+  if (!(known.length > 0) || !(known.sd >= 0))
+    result->problem = "the known length is not above 0";
+  else if (!a.problem.empty())
+    result->problem = "first end: " + a.problem;
+  else if (!b.problem.empty())
+    result->problem = "second end: " + b.problem;
+  else if (from == to)
+    result->problem = "both ends are the same image points";
+  if (!result->problem.empty()) return std::nullopt;
+  const Eigen::Vector3d arm = b.p_W - a.p_W;
+  const Eigen::RowVector3d along = arm.normalized().transpose();
+  const Eigen::Matrix3d cov = b.cov_pixels + a.cov_pixels;
+  // The distance between noisy points is biased by the noise across it: E|d| = L + trace(across) /
+  // (2 L).
+  result->measured = arm.norm() - (cov.trace() - along.dot(along * cov)) / (2 * arm.norm());
+  return MeasuredLength{from, to, 0, along};
+}
+
+// Covariance of the ratios measured / known; fills ratios and intervals.
+Eigen::MatrixXd RatioCovariance(const std::vector<KnownLength>& lengths,
+                                const std::vector<MeasuredLength>& rows, const LengthEnds& ends,
+                                const Eigen::MatrixXd& C, std::vector<LengthResult>* results) {
   const int n = static_cast<int>(rows.size());
-  if (n == 0) {
-    out.verdict = "no known length could be measured";
-    return out;
-  }
   Eigen::MatrixXd cov(n, n);
   std::vector<Eigen::RowVectorXd> by_rig;
-  for (const Row& row : rows)
+  for (const MeasuredLength& row : rows)
     by_rig.push_back(row.along * (ends[row.to].dp_drig - ends[row.from].dp_drig));
   for (int i = 0; i < n; ++i) {
     for (int j = 0; j < n; ++j) {
@@ -93,7 +102,7 @@ ScaleCheck CheckScale(const CameraRig& rig, const std::vector<KnownLength>& leng
             shared += sign_i * sign_j * rows[i].along.dot(rows[j].along * ends[point_i].cov_pixels);
       cov(i, j) = shared / (lengths[rows[i].result].length * lengths[rows[j].result].length);
     }
-    LengthResult& result = out.lengths[rows[i].result];
+    LengthResult& result = (*results)[rows[i].result];
     const KnownLength& known = lengths[rows[i].result];
     result.sd_measured = std::sqrt(cov(i, i)) * known.length;
     result.ratio = result.measured / known.length;
@@ -102,6 +111,46 @@ ScaleCheck CheckScale(const CameraRig& rig, const std::vector<KnownLength>& leng
     SetInterval(result.ratio, result.sd, &result.lower95, &result.upper95);
     result.consistent = result.lower95 <= 1 && 1 <= result.upper95;
   }
+  return cov;
+}
+
+std::string ScaleVerdict(const ScaleCheck& check) {
+  const std::string figures = fmt::format(
+      "measured over known is {:.5f} +- {:.5f} (one standard deviation)", check.ratio, check.sd);
+  if (check.p < 1e-3)
+    return fmt::format(
+        "the lengths do not agree on one scale ({}): an end was mistaken, a length is wrong, or "
+        "the lens model is",
+        figures);
+  if (check.consistent) return "lengths come out right: " + figures;
+  return fmt::format(
+      "lengths come out {:.2f} % too {}: {}. Most often the side of the square given for the "
+      "calibration is that much too {}",
+      100 * std::abs(check.ratio - 1), check.ratio > 1 ? "long" : "short", figures,
+      check.ratio > 1 ? "large" : "small");
+}
+
+}  // namespace
+
+ScaleCheck CheckScale(const CameraRig& rig, const std::vector<KnownLength>& lengths) {
+  ScaleCheck out;
+  LengthEnds ends(rig);
+  std::vector<MeasuredLength> rows;
+  for (const KnownLength& known : lengths) {
+    LengthResult result;
+    if (auto row = MeasureLength(known, &ends, &result)) {
+      row->result = static_cast<int>(out.lengths.size());
+      rows.push_back(*row);
+    }
+    out.lengths.push_back(result);
+  }
+  const int n = static_cast<int>(rows.size());
+  if (n == 0) {
+    out.verdict = "no known length could be measured";
+    return out;
+  }
+  Eigen::MatrixXd cov =
+      RatioCovariance(lengths, rows, ends, calibration::RigCovariance(rig), &out.lengths);
   Eigen::VectorXd minus(n);
   for (int i = 0; i < n; ++i) minus(i) = -out.lengths[rows[i].result].ratio;
   // lengths that follow from each other (a closed triangle of a line) stay solvable
@@ -120,64 +169,54 @@ ScaleCheck CheckScale(const CameraRig& rig, const std::vector<KnownLength>& leng
   out.dof = n - 1;
   out.p = calibration::TailProbability(out.chi_square, out.dof);
   out.consistent = out.lower95 <= 1 && 1 <= out.upper95;
-  const std::string figures = fmt::format(
-      "measured over known is {:.5f} +- {:.5f} (one standard deviation)", out.ratio, out.sd);
-  if (out.p < 1e-3) {
-    out.verdict = fmt::format(
-        "the lengths do not agree on one scale ({}): an end was mistaken, a length is wrong, or "
-        "the lens model is",
-        figures);
-  } else if (out.consistent) {
-    out.verdict = "lengths come out right: " + figures;
-  } else {
-    out.verdict = fmt::format(
-        "lengths come out {:.2f} % too {}: {}. Most often the side of the square given for the "
-        "calibration is that much too {}",
-        100 * std::abs(out.ratio - 1), out.ratio > 1 ? "long" : "short", figures,
-        out.ratio > 1 ? "large" : "small");
+  out.verdict = ScaleVerdict(out);
+  return out;
+}
+
+namespace {
+
+// The points that were measured before and after a move.
+struct MovedPoints {
+  std::vector<RigPoint> one, two;
+  std::vector<int> used;  // places in the lists given
+  std::vector<Eigen::Vector3d> from, to;
+  int n() const { return static_cast<int>(used.size()); }
+};
+
+MovedPoints MeasureMoved(const CameraRig& rig,
+                         const std::vector<std::vector<PixelObservation>>& before,
+                         const std::vector<std::vector<PixelObservation>>& after,
+                         const std::optional<double>& plane_z) {
+  MovedPoints out;
+  for (std::size_t i = 0; i < before.size(); ++i) {
+    if (before[i].empty() || after[i].empty()) continue;
+    RigPoint a = plane_z ? calibration::MeasureOnPlane(rig, before[i].front(), *plane_z)
+                         : calibration::MeasurePoint(rig, before[i]);
+    RigPoint b = plane_z ? calibration::MeasureOnPlane(rig, after[i].front(), *plane_z)
+                         : calibration::MeasurePoint(rig, after[i]);
+    if (!a.problem.empty() || !b.problem.empty()) continue;
+    out.used.push_back(static_cast<int>(i));
+    out.from.push_back(a.p_W);
+    out.to.push_back(b.p_W);
+    out.one.push_back(std::move(a));
+    out.two.push_back(std::move(b));
   }
   return out;
 }
 
-RigidityCheck CheckRigidity(const CameraRig& rig,
-                            const std::vector<std::vector<PixelObservation>>& before,
-                            const std::vector<std::vector<PixelObservation>>& after,
-                            const RigidityOptions& options) {
-  RigidityCheck out;
-  const auto refuse = [&](std::string reason) {
-    out.reason = std::move(reason);
-    out.verdict = "rigidity was not checked: " + out.reason;
-    return out;
-  };
-  if (before.size() != after.size())
-    throw ConfigError(
-        fmt::format("rigidity: {} points before, {} after; they must be the same points",
-                    before.size(), after.size()));
-  const bool planar = options.plane_z.has_value();
-  const int dims = planar ? 2 : 3, motions = planar ? 3 : 6;
-  std::vector<RigPoint> one, two;
-  std::vector<int> used;
-  std::vector<Eigen::Vector3d> from, to;
-  for (std::size_t i = 0; i < before.size(); ++i) {
-    if (before[i].empty() || after[i].empty()) continue;
-    RigPoint a = planar ? calibration::MeasureOnPlane(rig, before[i].front(), *options.plane_z)
-                        : calibration::MeasurePoint(rig, before[i]);
-    RigPoint b = planar ? calibration::MeasureOnPlane(rig, after[i].front(), *options.plane_z)
-                        : calibration::MeasurePoint(rig, after[i]);
-    if (!a.problem.empty() || !b.problem.empty()) continue;
-    used.push_back(static_cast<int>(i));
-    from.push_back(a.p_W);
-    to.push_back(b.p_W);
-    one.push_back(std::move(a));
-    two.push_back(std::move(b));
-  }
-  const int n = static_cast<int>(used.size());
-  if (dims * n <= motions)
-    return refuse(fmt::format("{} of {} points were measured before and after", n, before.size()));
-  if (!(calibration::Width(from) > 0)) return refuse("the points lie on one line");
+// The rigid motion of the points by generalised least squares.
+struct RigidFit {
+  Eigen::Isometry3d X;
+  Eigen::MatrixXd S, J;  // covariance of the residuals, their derivatives by the motion
+  Eigen::VectorXd e;
+  calibration::LinearFit fit;
+};
 
-  const Eigen::MatrixXd C = calibration::RigCovariance(rig);
-  Eigen::Isometry3d X = calibration::Align(from, to);
+RigidFit FitRigidMotion(const MovedPoints& points, const Eigen::MatrixXd& C, bool planar) {
+  const int dims = planar ? 2 : 3, motions = planar ? 3 : 6, n = points.n();
+  RigidFit out;
+  Eigen::Isometry3d& X = out.X;
+  X = calibration::Align(points.from, points.to);
   if (planar) {
     // Both sets lie in the plane: the rotation is one about z already.
     X.linear() = calibration::RotationFromVector(
@@ -187,18 +226,20 @@ RigidityCheck CheckRigidity(const CameraRig& rig,
   std::vector<Eigen::Matrix3d> own;
   std::vector<Eigen::MatrixXd> by_rig;
   for (int k = 0; k < n; ++k) {
-    own.push_back(two[k].cov_pixels + X.linear() * one[k].cov_pixels * X.linear().transpose());
-    by_rig.push_back(two[k].dp_drig - X.linear() * one[k].dp_drig);
+    own.push_back(points.two[k].cov_pixels +
+                  X.linear() * points.one[k].cov_pixels * X.linear().transpose());
+    by_rig.push_back(points.two[k].dp_drig - X.linear() * points.one[k].dp_drig);
   }
   Eigen::MatrixXd D;
-  const Eigen::MatrixXd S = calibration::StackedCovariance(own, by_rig, C, dims, &D);
-  Eigen::VectorXd e(dims * n);
-  Eigen::MatrixXd J(dims * n, motions);
-  calibration::LinearFit fit;
+  out.S = calibration::StackedCovariance(own, by_rig, C, dims, &D);
+  Eigen::VectorXd& e = out.e;
+  Eigen::MatrixXd& J = out.J;
+  e.resize(dims * n);
+  J.resize(dims * n, motions);
   for (int iteration = 0; iteration <= 20; ++iteration) {
     for (int k = 0; k < n; ++k) {
-      e.segment(dims * k, dims) = (to[k] - X * from[k]).head(dims);
-      const Eigen::Matrix3d turn = X.linear() * Skew(from[k]);
+      e.segment(dims * k, dims) = (points.to[k] - X * points.from[k]).head(dims);
+      const Eigen::Matrix3d turn = X.linear() * Skew(points.from[k]);
       J.block(dims * k, 0, dims, dims) = -Eigen::MatrixXd::Identity(dims, dims);
       if (planar) {
         J.block<2, 1>(2 * k, 2) = turn.block<2, 1>(0, 2);
@@ -206,24 +247,19 @@ RigidityCheck CheckRigidity(const CameraRig& rig,
         J.block<3, 3>(3 * k, 3) = turn;
       }
     }
-    fit = calibration::SolveLinear(e, J, S);
-    if (!fit.determined) return refuse("the points do not determine the motion");
-    if (iteration == 20 || fit.step.norm() < 1e-12) break;
+    out.fit = calibration::SolveLinear(e, J, out.S);
+    if (!out.fit.determined || iteration == 20 || out.fit.step.norm() < 1e-12) break;
     const Eigen::Vector3d turn =
-        planar ? Eigen::Vector3d(0, 0, fit.step(2)) : Eigen::Vector3d(fit.step.tail<3>());
+        planar ? Eigen::Vector3d(0, 0, out.fit.step(2)) : Eigen::Vector3d(out.fit.step.tail<3>());
     X.linear() = X.linear() * calibration::RotationFromVector(turn);
-    X.translation().head(dims) += fit.step.head(dims);
+    X.translation().head(dims) += out.fit.step.head(dims);
   }
-  out.motion = X;
-  out.residual.assign(before.size(), Eigen::Vector3d::Zero());
-  for (int k = 0; k < n; ++k) out.residual[used[k]].head(dims) = e.segment(dims * k, dims);
-  out.rms = std::sqrt(e.squaredNorm() / n);
-  out.expected_rms = std::sqrt(std::max(0.0, (S - J * fit.cov * J.transpose()).trace()) / n);
-  out.chi_square = fit.chi_square;
-  out.dof = dims * n - motions;
-  out.p = calibration::TailProbability(out.chi_square, out.dof);
+  return out;
+}
 
-  // Linear and quadratic fields over the two widest directions of the points, beside the motion.
+// Linear and quadratic fields over the two widest directions of the points, in each coordinate.
+std::vector<Eigen::VectorXd> SmoothFields(const std::vector<Eigen::Vector3d>& from, int dims) {
+  const int n = static_cast<int>(from.size());
   Eigen::Vector3d mean = Eigen::Vector3d::Zero();
   for (const auto& p : from) mean += p / n;
   Eigen::Matrix3d moment = Eigen::Matrix3d::Zero();
@@ -247,40 +283,80 @@ RigidityCheck CheckRigidity(const CameraRig& rig,
       columns.push_back(column);
     }
   }
-  if (n >= 10) {
-    // A field the motion makes already (a turn is linear) is dropped; the rest is what noise must
-    // explain.
-    Eigen::MatrixXd basis = J;
-    for (const Eigen::VectorXd& column : columns) {
-      const Eigen::VectorXd rest = column - basis * basis.colPivHouseholderQr().solve(column);
-      if (rest.norm() < 1e-3 * column.norm()) continue;
-      basis.conservativeResize(Eigen::NoChange, basis.cols() + 1);
-      basis.rightCols<1>() = column;
-    }
-    const calibration::LinearFit smooth = calibration::SolveLinear(e, basis, S);
-    if (smooth.determined) {
-      out.smooth_dof = static_cast<int>(basis.cols() - motions);
-      out.smooth_chi_square = std::max(0.0, fit.chi_square - smooth.chi_square);
-      out.smooth_p = calibration::TailProbability(out.smooth_chi_square, out.smooth_dof);
-      const Eigen::VectorXd field =
-          basis.rightCols(out.smooth_dof) * smooth.step.tail(out.smooth_dof);
-      out.smooth_rms = std::sqrt(field.squaredNorm() / n);
-    }
+  return columns;
+}
+
+// Tests the smooth part of the residuals. A field that the motion contains already (a rotation is
+// linear) is dropped.
+void TestSmoothFields(const RigidFit& rigid, const std::vector<Eigen::VectorXd>& columns, int n,
+                      RigidityCheck* out) {
+  Eigen::MatrixXd basis = rigid.J;
+  for (const Eigen::VectorXd& column : columns) {
+    const Eigen::VectorXd rest = column - basis * basis.colPivHouseholderQr().solve(column);
+    if (rest.norm() < 1e-3 * column.norm()) continue;
+    basis.conservativeResize(Eigen::NoChange, basis.cols() + 1);
+    basis.rightCols<1>() = column;
   }
+  const calibration::LinearFit smooth = calibration::SolveLinear(rigid.e, basis, rigid.S);
+  if (!smooth.determined) return;
+  out->smooth_dof = static_cast<int>(basis.cols() - rigid.J.cols());
+  out->smooth_chi_square = std::max(0.0, rigid.fit.chi_square - smooth.chi_square);
+  out->smooth_p = calibration::TailProbability(out->smooth_chi_square, out->smooth_dof);
+  const Eigen::VectorXd field =
+      basis.rightCols(out->smooth_dof) * smooth.step.tail(out->smooth_dof);
+  out->smooth_rms = std::sqrt(field.squaredNorm() / n);
+}
+
+}  // namespace
+
+RigidityCheck CheckRigidity(const CameraRig& rig,
+                            const std::vector<std::vector<PixelObservation>>& before,
+                            const std::vector<std::vector<PixelObservation>>& after,
+                            const RigidityOptions& options) {
+  RigidityCheck out;
+  const auto refuse = [&](std::string reason) {
+    out.reason = std::move(reason);
+    out.verdict = "rigidity was not checked: " + out.reason;
+    return out;
+  };
+  if (before.size() != after.size())
+    throw ConfigError(
+        fmt::format("rigidity: {} points before, {} after; they must be the same points",
+                    before.size(), after.size()));
+  const bool planar = options.plane_z.has_value();
+  const int dims = planar ? 2 : 3, motions = planar ? 3 : 6;
+  const MovedPoints points = MeasureMoved(rig, before, after, options.plane_z);
+  const int n = points.n();
+  if (dims * n <= motions)
+    return refuse(fmt::format("{} of {} points were measured before and after", n, before.size()));
+  if (!(calibration::Width(points.from) > 0)) return refuse("the points lie on one line");
+  const RigidFit rigid = FitRigidMotion(points, calibration::RigCovariance(rig), planar);
+  if (!rigid.fit.determined) return refuse("the points do not determine the motion");
+  const Eigen::VectorXd& e = rigid.e;
+  out.motion = rigid.X;
+  out.residual.assign(before.size(), Eigen::Vector3d::Zero());
+  for (int k = 0; k < n; ++k) out.residual[points.used[k]].head(dims) = e.segment(dims * k, dims);
+  out.rms = std::sqrt(e.squaredNorm() / n);
+  out.expected_rms = std::sqrt(
+      std::max(0.0, (rigid.S - rigid.J * rigid.fit.cov * rigid.J.transpose()).trace()) / n);
+  out.chi_square = rigid.fit.chi_square;
+  out.dof = dims * n - motions;
+  out.p = calibration::TailProbability(out.chi_square, out.dof);
+  if (n >= 10) TestSmoothFields(rigid, SmoothFields(points.from, dims), n, &out);
   out.usable = true;
   out.rigid = std::min(out.p, out.smooth_p) >= options.significance;
   if (out.rigid) {
-    out.verdict =
-        fmt::format("a rigid move comes out rigid: {:.3g} mm rms are left, {:.3g} mm are expected",
-                    1e3 * out.rms, 1e3 * out.expected_rms);
+    out.verdict = fmt::format(
+        "a rigid move is measured as rigid: {:.3g} mm rms remain, {:.3g} mm are expected",
+        1e3 * out.rms, 1e3 * out.expected_rms);
   } else {
     out.model_error =
         std::max(std::sqrt(std::max(0.0, out.rms * out.rms - out.expected_rms * out.expected_rms)),
                  out.smooth_p < options.significance ? out.smooth_rms : 0.0);
     out.verdict = fmt::format(
-        "a rigid move comes out bent: {:.3g} mm rms are left, {:.3g} mm are expected. The lens "
-        "model is wrong (or the body is not "
-        "rigid, or points were mistaken): about {:.3g} mm",
+        "a rigid move is measured as a deformation: {:.3g} mm rms remain, {:.3g} mm are expected. "
+        "The lens model is wrong (or the body is not rigid, or points were mistaken): about {:.3g} "
+        "mm",
         1e3 * out.rms, 1e3 * out.expected_rms, 1e3 * out.model_error);
   }
   return out;

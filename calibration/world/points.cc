@@ -6,6 +6,7 @@
 #include <Eigen/SVD>
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "calibration/camera/rotation.h"
 #include "calibration/world/detail/constraints.h"
@@ -117,123 +118,155 @@ Eigen::MatrixXd StackedCovariance(const std::vector<Eigen::Matrix3d>& own,
 using calibration::RigPoint;
 using calibration::Skew;
 
-PointsWorld FrameFromPoints(const CameraRig& rig, const std::vector<KnownPoint>& points) {
-  PointsWorld out;
-  std::vector<RigPoint> measured;
-  std::vector<int> used;
-  std::vector<Eigen::Vector3d> known, seen;
-  for (std::size_t i = 0; i < points.size(); ++i) {
-    PointResult result;
-    result.name = points[i].name;
-    RigPoint point = calibration::MeasurePoint(rig, points[i].observations);
-    result.problem = points[i].p_W.allFinite() && points[i].sd >= 0
-                         ? point.problem
-                         : "its known coordinates are not numbers";
-    out.points.push_back(result);
-    if (!result.problem.empty()) continue;
-    used.push_back(static_cast<int>(i));
-    known.push_back(points[i].p_W);
-    seen.push_back(point.p_W);
-    measured.push_back(std::move(point));
-  }
-  const auto refuse = [&](std::string reason) {
-    out.frame.usable = false;
-    out.frame.reason = std::move(reason);
-    return out;
-  };
-  if (used.size() < 3)
-    return refuse(fmt::format("{} of {} points can be measured, three are the least{}", used.size(),
-                              points.size(),
-                              points.size() > used.size() ? ": see the reason at each" : ""));
-  double reach = 0;
-  for (const auto& p : known) reach = std::max(reach, (p - known[0]).norm());
-  if (!(calibration::Width(known) > 1e-3 * reach))
-    return refuse("the known points lie on one line: the turn about it cannot be told");
+namespace {
 
-  const int n = static_cast<int>(used.size());
-  const Eigen::MatrixXd C = calibration::RigCovariance(rig);
-  std::vector<Eigen::Matrix3d> own;
-  std::vector<Eigen::MatrixXd> by_rig;
-  for (int k = 0; k < n; ++k) {
-    const double sd = points[used[k]].sd;
-    own.push_back(measured[k].cov_pixels + sd * sd * Eigen::Matrix3d::Identity());
-    by_rig.push_back(measured[k].dp_drig);
+// Known points that were measured, and their residuals under a pose and a scale: seen = scale X_AW
+// known.
+class PointsProblem {
+ public:
+  PointsProblem(const CameraRig& rig, const std::vector<KnownPoint>& points,
+                std::vector<PointResult>* results)
+      : C(calibration::RigCovariance(rig)) {
+    for (std::size_t i = 0; i < points.size(); ++i) {
+      PointResult result;
+      result.name = points[i].name;
+      RigPoint point = calibration::MeasurePoint(rig, points[i].observations);
+      result.problem = points[i].p_W.allFinite() && points[i].sd >= 0
+                           ? point.problem
+                           : "its known coordinates are not numbers";
+      results->push_back(result);
+      if (!result.problem.empty()) continue;
+      const double sd = points[i].sd;
+      used.push_back(static_cast<int>(i));
+      known.push_back(points[i].p_W);
+      seen.push_back(point.p_W);
+      own.push_back(point.cov_pixels + sd * sd * Eigen::Matrix3d::Identity());
+      by_rig.push_back(std::move(point.dp_drig));
+    }
+    for (const auto& p : known) reach = std::max(reach, (p - known[0]).norm());
   }
-  Eigen::MatrixXd D;
-  const Eigen::MatrixXd S = calibration::StackedCovariance(own, by_rig, C, 3, &D);
-  // Weights are those of the points' own noise. With the rig's covariance among them the frame
-  // would be corrected for errors of the rig that the rig itself keeps, and points measured near
-  // the marks would come out worse; the covariance counts everything.
-  Eigen::MatrixXd S_own = Eigen::MatrixXd::Zero(3 * n, 3 * n);
-  for (int k = 0; k < n; ++k) S_own.block<3, 3>(3 * k, 3 * k) = own[k];
 
-  // seen = X_AW known, then with a scale beside it.
-  Eigen::Isometry3d X_AW = calibration::Align(known, seen);
-  calibration::LinearFit fit;
-  Eigen::VectorXd e(3 * n);
-  Eigen::MatrixXd J(3 * n, 6);
-  const auto linearise = [&](const Eigen::Isometry3d& X, double scale) {
-    for (int k = 0; k < n; ++k) {
+  int n() const { return static_cast<int>(used.size()); }
+
+  void StackCovariances() {
+    S = calibration::StackedCovariance(own, by_rig, C, 3, &D);
+    // Weights are those of the points' own noise. With the rig's covariance among them the frame
+    // would be corrected for errors of the rig that the rig itself keeps, and points measured near
+    // the marks would be less accurate; the covariance includes both.
+    S_own = Eigen::MatrixXd::Zero(3 * n(), 3 * n());
+    for (int k = 0; k < n(); ++k) S_own.block<3, 3>(3 * k, 3 * k) = own[k];
+    e.resize(3 * n());
+    J.resize(3 * n(), 6);
+  }
+
+  void Linearise(const Eigen::Isometry3d& X, double scale) {
+    for (int k = 0; k < n(); ++k) {
       const Eigen::Vector3d turned = X.linear() * known[k];
       e.segment<3>(3 * k) = seen[k] - scale * turned - X.translation();
       J.block<3, 3>(3 * k, 0) = scale * X.linear() * Skew(known[k]);
       J.block<3, 3>(3 * k, 3) = -Eigen::Matrix3d::Identity();
     }
-  };
-  const auto apply = [](Eigen::Isometry3d& X, const Eigen::VectorXd& step) {
-    X.linear() = X.linear() * calibration::RotationFromVector(step.head<3>());
-    X.translation() += step.segment<3>(3);
-  };
-  for (int iteration = 0; iteration < 20; ++iteration) {
-    linearise(X_AW, 1);
-    fit = calibration::SolveLinear(e, J, S_own);
-    if (!fit.determined) return refuse("the points do not determine the world frame");
-    apply(X_AW, fit.step);
-    if (fit.step.norm() < 1e-13 * (1 + reach)) break;
   }
-  linearise(X_AW, 1);
-  FrameEstimate& frame = out.frame;
-  frame.X_WA = X_AW.inverse();
-  const Eigen::Matrix<double, 6, 6> map = calibration::InverseErrorMap(X_AW);
-  const Eigen::MatrixXd cov_X = fit.gain * S * fit.gain.transpose();
-  frame.cov = map * cov_X * map.transpose();
-  frame.cross = -map * fit.gain * D * C;
-  frame.chi_square = calibration::SolveLinear(e, J, S).chi_square;
-  frame.dof = 3 * n - 6;
-  frame.p = calibration::TailProbability(frame.chi_square, frame.dof);
 
-  const Eigen::Matrix3d R_WA = frame.X_WA.linear();
-  const Eigen::MatrixXd keep = Eigen::MatrixXd::Identity(3 * n, 3 * n) - J * fit.gain;
-  const Eigen::MatrixXd cov_left = keep * S * keep.transpose();
+  std::vector<int> used;  // places in the list given
+  std::vector<Eigen::Vector3d> known, seen;
+  std::vector<Eigen::Matrix3d> own;
+  std::vector<Eigen::MatrixXd> by_rig;
+  double reach = 0;          // largest distance of known points from the first [m]
+  Eigen::MatrixXd C, D;      // covariance of the rig, derivatives of the points by it
+  Eigen::MatrixXd S, S_own;  // covariance of the residuals, and the part of the points alone
+  Eigen::VectorXd e;
+  Eigen::MatrixXd J;
+};
+
+void MovePose(const Eigen::VectorXd& step, Eigen::Isometry3d* X) {
+  X->linear() = X->linear() * calibration::RotationFromVector(step.head<3>());
+  X->translation() += step.segment<3>(3);
+}
+
+// Residuals of the points in W with their tests; the place of the worst.
+int FillPointResults(const PointsProblem& problem, const calibration::LinearFit& fit,
+                     const Eigen::Matrix3d& R_WA, std::vector<PointResult>* results) {
+  const int n = problem.n();
+  const Eigen::MatrixXd keep = Eigen::MatrixXd::Identity(3 * n, 3 * n) - problem.J * fit.gain;
+  const Eigen::MatrixXd cov_left = keep * problem.S * keep.transpose();
   int worst = 0;
   for (int k = 0; k < n; ++k) {
-    PointResult& result = out.points[used[k]];
-    result.residual_W = R_WA * e.segment<3>(3 * k);
-    const Eigen::Matrix3d total = R_WA * (S.block<3, 3>(3 * k, 3 * k)) * R_WA.transpose();
+    PointResult& result = (*results)[problem.used[k]];
+    result.residual_W = R_WA * problem.e.segment<3>(3 * k);
+    const Eigen::Matrix3d total = R_WA * (problem.S.block<3, 3>(3 * k, 3 * k)) * R_WA.transpose();
     result.sd_W = total.diagonal().cwiseMax(0).cwiseSqrt();
     const Eigen::SelfAdjointEigenSolver<Eigen::Matrix3d> eigen(cov_left.block<3, 3>(3 * k, 3 * k));
     for (int i = 0; i < 3; ++i) {
-      const double along = eigen.eigenvectors().col(i).dot(e.segment<3>(3 * k));
+      const double along = eigen.eigenvectors().col(i).dot(problem.e.segment<3>(3 * k));
       if (eigen.eigenvalues()(i) > 1e-6 * eigen.eigenvalues()(2))
         result.chi_square += along * along / eigen.eigenvalues()(i);
     }
-    if (result.chi_square > out.points[used[worst]].chi_square) worst = k;
+    if (result.chi_square > (*results)[problem.used[worst]].chi_square) worst = k;
   }
+  return problem.used[worst];
+}
 
-  Eigen::Isometry3d X = X_AW;
+// Scale of the measured points, fitted beside the pose from X on.
+void FitScale(Eigen::Isometry3d X, PointsProblem* problem, PointsWorld* out) {
+  const int n = problem->n();
   for (int iteration = 0; iteration < 20; ++iteration) {
-    linearise(X, out.scale);
+    problem->Linearise(X, out->scale);
     Eigen::MatrixXd with_scale(3 * n, 7);
-    with_scale.leftCols<6>() = J;
-    for (int k = 0; k < n; ++k) with_scale.block<3, 1>(3 * k, 6) = -X.linear() * known[k];
-    const calibration::LinearFit scaled = calibration::SolveLinear(e, with_scale, S);
+    with_scale.leftCols<6>() = problem->J;
+    for (int k = 0; k < n; ++k) with_scale.block<3, 1>(3 * k, 6) = -X.linear() * problem->known[k];
+    const calibration::LinearFit scaled =
+        calibration::SolveLinear(problem->e, with_scale, problem->S);
     if (!scaled.determined) break;
-    apply(X, scaled.step);
-    out.scale += scaled.step(6);
-    out.sd_scale = std::sqrt(scaled.cov(6, 6));
-    if (scaled.step.norm() < 1e-13 * (1 + reach)) break;
+    MovePose(scaled.step, &X);
+    out->scale += scaled.step(6);
+    out->sd_scale = std::sqrt(scaled.cov(6, 6));
+    if (scaled.step.norm() < 1e-13 * (1 + problem->reach)) break;
   }
-  out.scale_consistent = std::abs(out.scale - 1) <= 1.959963984540054 * out.sd_scale;
+  out->scale_consistent = std::abs(out->scale - 1) <= 1.959963984540054 * out->sd_scale;
+}
+
+}  // namespace
+
+PointsWorld FrameFromPoints(const CameraRig& rig, const std::vector<KnownPoint>& points) {
+  PointsWorld out;
+  const auto refuse = [&](std::string reason) {
+    out.frame.usable = false;
+    out.frame.reason = std::move(reason);
+    return out;
+  };
+  PointsProblem problem(rig, points, &out.points);
+  const int n = problem.n();
+  if (n < 3)
+    return refuse(fmt::format(
+        "{} of {} points can be measured, three are the least{}", n, points.size(),
+        static_cast<int>(points.size()) > n ? ": see the reason given with each point" : ""));
+  if (!(calibration::Width(problem.known) > 1e-3 * problem.reach))
+    return refuse("the known points lie on one line: the rotation about it is not determined");
+  problem.StackCovariances();
+
+  Eigen::Isometry3d X_AW = calibration::Align(problem.known, problem.seen);
+  calibration::LinearFit fit;
+  for (int iteration = 0; iteration < 20; ++iteration) {
+    problem.Linearise(X_AW, 1);
+    fit = calibration::SolveLinear(problem.e, problem.J, problem.S_own);
+    if (!fit.determined) return refuse("the points do not determine the world frame");
+    MovePose(fit.step, &X_AW);
+    if (fit.step.norm() < 1e-13 * (1 + problem.reach)) break;
+  }
+  problem.Linearise(X_AW, 1);
+  FrameEstimate& frame = out.frame;
+  frame.X_WA = X_AW.inverse();
+  const Eigen::Matrix<double, 6, 6> map = calibration::InverseErrorMap(X_AW);
+  const Eigen::MatrixXd cov_X = fit.gain * problem.S * fit.gain.transpose();
+  frame.cov = map * cov_X * map.transpose();
+  frame.cross = -map * fit.gain * problem.D * problem.C;
+  frame.chi_square = calibration::SolveLinear(problem.e, problem.J, problem.S).chi_square;
+  frame.dof = 3 * n - 6;
+  frame.p = calibration::TailProbability(frame.chi_square, frame.dof);
+  const PointResult& worst =
+      out.points[FillPointResults(problem, fit, frame.X_WA.linear(), &out.points)];
+  FitScale(X_AW, &problem, &out);
 
   if (cov_X.topLeftCorner<3, 3>().trace() > 0.03)
     return refuse("the orientation of the world frame is not determined: spread the points");
@@ -243,7 +276,7 @@ PointsWorld FrameFromPoints(const CameraRig& rig, const std::vector<KnownPoint>&
         "the points do not fit their known coordinates: '{}' is off by {:.2g} mm{}. Check the "
         "coordinates, their order, and "
         "the standard deviation stated for them",
-        out.points[used[worst]].name, 1e3 * out.points[used[worst]].residual_W.norm(),
+        worst.name, 1e3 * worst.residual_W.norm(),
         share > 5
             ? fmt::format("; the rig measures lengths {:.3f} times as long as they are said to be",
                           out.scale)

@@ -1,6 +1,6 @@
 #pragma once
-// From the frame of the first camera to the frame of the experiment: where the struck surface is,
-// which way is down, and whether lengths come out right.
+// From the frame of the first camera to the frame of the experiment: the struck surface, the
+// direction of gravity, and checks of measured lengths.
 //
 // A calibrated rig lives in a frame A, that of its first camera. W is found from data that are
 // noisy themselves and that were seen by the same rig, so the error of X_WA is correlated with the
@@ -67,8 +67,8 @@ FrameEstimate FrameFromBoard(const CalibrationResult& result, int shot,
                              const BoardWorldOptions& options = {});
 
 // (b) W from points whose coordinates in W are known, such as the marks on a reference body (Sun
-// 2020, 4.2.2: a cylinder on the ground whose top centre is the origin). Three or more, not on a
-// line, each seen by two cameras or more. Generalised least squares.
+// 2017, sec. 4.2.2: a cylinder on the ground whose top centre is the origin). Three or more, not on
+// a line, each seen by two cameras or more. Generalised least squares.
 struct KnownPoint {
   std::string name;
   Eigen::Vector3d p_W = Eigen::Vector3d::Zero();  // [m]
@@ -148,10 +148,10 @@ struct ScaleCheck {
 };
 ScaleCheck CheckScale(const CameraRig& rig, const std::vector<KnownLength>& lengths);
 
-// (e) A body moved rigidly must come out rigid. The same points before and after a move, each time
-// seen by two cameras or more - or by one camera, on the plane z = `plane_z` of W. What is left
-// after the best rigid motion, against its full covariance: a field that noise and the rig's
-// covariance cannot explain is an error of the lens model.
+// (e) Rigidity of a body that was moved. The same points before and after a move, each time seen by
+// two cameras or more, or by one camera on the plane z = `plane_z` of W. The residuals of the best
+// rigid motion are tested against their full covariance: a field that noise and the rig's
+// covariance do not explain is an error of the lens model.
 struct RigidityOptions {
   std::optional<double> plane_z;  // points lie on this plane of W, before and after [m]
   double significance = 1e-3;

@@ -4,10 +4,10 @@
 // Model of the picture about a corner: two blurred straight edges that cross,
 //   I(q) = m + g . (q - q0) + c E(n1 . (q - q0) / s) E(n2 . (q - q0) / s),   E(t) = erf(t / sqrt
 //   2),
-// fitted by least squares (Levenberg-Marquardt) in place q0, two directions, width s, level m, its
-// slope g and contrast c. A corner with blur is point symmetric whatever the shape of the blur's
-// symmetric kernel, so the place has no bias from a wrong profile; unlike the gradient method
-// (cv::cornerSubPix) every pixel is used with the weight least squares gives it.
+// fitted by least squares (Levenberg-Marquardt) in position q0, two directions, width s, level m,
+// its slope g and contrast c. A corner with blur is point symmetric whatever the shape of the
+// blur's symmetric kernel, so that a wrong profile causes no bias of the position; unlike the
+// gradient method (cv::cornerSubPix) every pixel is used with the weight least squares gives it.
 
 #include <Eigen/Core>
 #include <Eigen/Geometry>
@@ -41,7 +41,7 @@ struct CornerFit {
 std::optional<CornerFit> FitCorner(const GrayImage& image, const CornerGuess& guess);
 
 // Relative standard deviations (BoardPoint::sd) from fits of one picture: noise is taken from the
-// whole picture, and added to a floor that stands for print and lens.
+// whole picture, and added to a floor for the errors of print and lens.
 std::vector<double> RelativeSd(const std::vector<double>& unit_sd, const std::vector<double>& rms);
 constexpr double kFloorSd = 0.02;  // [px]; sd = 1 means about this
 
@@ -50,10 +50,8 @@ constexpr double kFloorSd = 0.02;  // [px]; sd = 1 means about this
 std::optional<Eigen::Matrix3d> FitHomography(const std::vector<Eigen::Vector2d>& from,
                                              const std::vector<Eigen::Vector2d>& to,
                                              const std::vector<double>* weights = nullptr);
-inline Eigen::Vector2d Apply(const Eigen::Matrix3d& H, const Eigen::Vector2d& p) {
+inline Eigen::Vector2d ApplyHomography(const Eigen::Matrix3d& H, const Eigen::Vector2d& p) {
   return (H * p.homogeneous()).hnormalized();
 }
-
-double Median(std::vector<double> values);
 
 }  // namespace impactlab::calibration

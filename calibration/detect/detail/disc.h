@@ -1,12 +1,11 @@
 #pragma once
-// Discs: where they are in the picture and how their image's centroid lies to the image of their
-// centre. Private to the room.
+// Discs: their position in the picture, and the offset of the centroid of their image from the
+// image of their centre. Private to the room.
 //
 // The image of a disc under perspective is an ellipse whose centre is not the image of the disc's
 // centre (it lies on the far side of it by up to several pixels, growing with the square of the
-// disc's size), and a lens that bends lines moves it further. Both follow from the map of the plane
-// to the picture alone, so the correction needs no calibration: the map is fitted to the grid
-// itself.
+// disc's size), and lens distortion adds to that. Both follow from the map of the plane to the
+// picture alone, so the correction needs no calibration: the map is fitted to the grid itself.
 
 #include <Eigen/Core>
 #include <functional>

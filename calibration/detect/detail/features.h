@@ -1,5 +1,5 @@
 #pragma once
-// The detectors behind DetectBoard, one a kind of board. Private to the room.
+// The detectors of DetectBoard, one for each kind of board. Private to the room.
 
 #include <Eigen/Core>
 #include <optional>

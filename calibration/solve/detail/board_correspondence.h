@@ -1,6 +1,6 @@
 #pragma once
-// Which printed point is which: detectors list the points of a grid from either end, by rows or by
-// columns, and a mirrored picture turns them inside out. Private to the room.
+// Correspondence of detected and printed points: detectors list the points of a grid from either
+// end, by rows or by columns, and a mirrored picture reverses their order. Private to the room.
 
 #include <Eigen/Geometry>
 #include <optional>

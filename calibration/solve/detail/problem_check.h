@@ -1,12 +1,12 @@
 #pragma once
-// Private to the room.
+// Checks of a calibration problem before it is solved. Private to the room.
 
 #include "calibration/solve/calibrate.h"
 
 namespace impactlab::calibration {
 
-// ConfigError for a problem that makes no sense: names, sizes, unknown parameters, views that are
-// not one a camera, points out of order.
+// ConfigError for an inconsistent problem: names, sizes, unknown parameters, views that are not one
+// a camera, points out of order.
 void CheckSetup(const CalibrationProblem& problem);
 
 }  // namespace impactlab::calibration

@@ -21,7 +21,7 @@ struct RigSolution {
   CalibrationProblem problem;                  // views renumbered
   std::vector<std::vector<ViewCheck>> checks;  // [shot][camera]
   std::vector<std::string> notes;
-  // half the sum of squares of the points left in, sd = 1 [px^2]
+  // half the sum of squares of the inliers, sd = 1 [px^2]
   double cost = std::numeric_limits<double>::infinity();
   int n_points = 0, n_outliers = 0, iterations = 0;
   bool converged = false;
@@ -31,8 +31,8 @@ struct RigSolution {
 RigSolution SolveRig(CalibrationProblem problem, const CalibrationOptions& options,
                      const std::vector<std::optional<Eigen::VectorXd>>& guesses);
 
-// Noise of each camera at sd = 1 [px], unbiased for least squares: what the fit has taken out is
-// put back by the leverage of its points.
+// Noise of each camera at sd = 1 [px], unbiased for least squares: the sum of squares is divided by
+// the number of residuals less the leverage of the points.
 std::vector<double> UnbiasedSigmas(const Bundle& bundle, const std::vector<double>& leverage,
                                    bool pooled);
 

@@ -1,5 +1,5 @@
 #pragma once
-// What the parts of the world frame share. Private to the room.
+// Declarations that the sources of the world frame share. Private to the room.
 
 #include <Eigen/Core>
 #include <Eigen/Geometry>

@@ -9,7 +9,7 @@
 #include <numbers>
 
 #include "calibration/camera/triangulate.h"
-#include "calibration/certificate/detail/judge.h"
+#include "calibration/certificate/detail/findings.h"
 #include "data/statistics/statistics.h"
 #include "tests/support/rig_twin.h"
 
@@ -309,7 +309,7 @@ TEST(Certificate, RefusalsSayWhy) {
   for (const auto& [status, word] :
        {std::pair{CalibrationStatus::kUndetermined, "do not determine"},
         std::pair{CalibrationStatus::kInconsistent, "do not fit together"},
-        std::pair{CalibrationStatus::kNotConverged, "did not settle"},
+        std::pair{CalibrationStatus::kNotConverged, "did not converge"},
         std::pair{CalibrationStatus::kNoData, "nothing to solve"}}) {
     CalibrationResult failed = good.result;
     failed.status = status;
@@ -565,7 +565,7 @@ TEST(Certificate, TwiceTheSameCameraIsRefused) {
   const auto twin = test::MakeRigTwin(options, 8);
   const auto still = CertifyRig(twin.problem, Calibrate(twin.problem));
   EXPECT_EQ(still.verdict, RigVerdict::kRefused) << BriefReport(still);
-  EXPECT_THAT(still.headline, HasSubstr("camera0 and camera1 stand at the same place"));
+  EXPECT_THAT(still.headline, HasSubstr("camera0 and camera1 are at the same place"));
 }
 
 TEST(Certificate, AbsurdWorkingDistancesAreNotGood) {
@@ -632,14 +632,12 @@ TEST(Certificate, OpenLensParametersAreToldInWords) {
   problem.cameras[1].model = LensModel::kRational;
   const CalibrationResult result = Calibrate(problem);
   ASSERT_EQ(result.status, CalibrationStatus::kUndetermined) << result.reason;
-  EXPECT_THAT(
-      result.reason,
-      HasSubstr(
-          "the lens model 'rational' of camera 'camera1' is richer than these views can tell (k"));
+  EXPECT_THAT(result.reason, HasSubstr("the lens model 'rational' of camera 'camera1' has more "
+                                       "parameters than these views determine (k"));
   EXPECT_THAT(result.advice, HasSubstr("Use a simpler lens model (model: brown"));
   EXPECT_THAT(result.reason, Not(HasSubstr("camera1.k")));
   const auto certificate = CertifyRig(problem, result);
-  EXPECT_THAT(certificate.headline, HasSubstr("richer than these views can tell"));
+  EXPECT_THAT(certificate.headline, HasSubstr("more parameters than these views determine"));
   EXPECT_THAT(certificate.headline, Not(HasSubstr("Use a simpler")));
   EXPECT_THAT(certificate.advice.at(0), HasSubstr("use a simpler lens model"));
 }

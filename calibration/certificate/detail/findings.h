@@ -1,5 +1,5 @@
 #pragma once
-// What the parts of the certificate share. Private to the room.
+// Declarations that the sources of the certificate share. Private to the room.
 
 #include <Eigen/Core>
 #include <Eigen/Geometry>
@@ -28,12 +28,11 @@ struct Findings {
   }
 };
 
-// What detection and the cameras' shots say, and what the solve has said, in the order of their
-// weight.
-void FromInput(const CalibrationProblem& problem, const CalibrationResult& result,
-               Findings findings);
-void FromSolve(const CalibrationProblem& problem, const CalibrationResult& result,
-               const RigCertificateOptions& options, Findings findings);
+// Findings from the detection and the shots, and from the solve, in the order of their importance.
+void AddInputFindings(const CalibrationProblem& problem, const CalibrationResult& result,
+                      Findings findings);
+void AddSolveFindings(const CalibrationProblem& problem, const CalibrationResult& result,
+                      const RigCertificateOptions& options, Findings findings);
 
 // Shots whose pictures of one camera are turned by 180 degrees against those of the rest.
 struct TurnedPictures {
@@ -44,8 +43,8 @@ struct TurnedPictures {
 TurnedPictures FindTurnedPictures(const CalibrationProblem& problem,
                                   const CalibrationResult& result, int camera);
 
-// An inlier of one camera: where the board point is in the camera's frame, and how sure its pixel
-// was.
+// An inlier of one camera: position of the board point in the camera's frame, and weight of its
+// pixel.
 struct MeasuredPoint {
   Eigen::Vector3d p_C;
   Eigen::Vector2d q;  // [px]
