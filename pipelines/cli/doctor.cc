@@ -96,10 +96,10 @@ int DoctorCommand(const DoctorArguments& arguments) {
     try {
       FrameSource source = SourceOf(file, arguments);
       if (!arguments.stamps.empty()) source.stamps = arguments.stamps;
-      TimeBaseReport report = Examine(source, options);
+      TimeBaseReport report = ExamineTimeBase(source, options);
       TellTable(file, arguments, source, &report);
       if (!arguments.reference.empty()) {
-        for (TimeFinding& finding : Compare(ReferenceOf(arguments), source, options))
+        for (TimeFinding& finding : CompareClips(ReferenceOf(arguments), source, options))
           AddFinding(&report, std::move(finding));
       }
       all.push_back(nlohmann::ordered_json::parse(ToJson(report)));

@@ -183,17 +183,18 @@ void Ratios(benchmark::State& state) {
   const std::vector<Candidate> candidates = {
       {"read_cold", 96, [&] { sum += ReadPass(frames.images[next()]); }},
       {"find_cold", 96,
-       [&] { Expect(finder.Find(frames.images[next()]).size(), kMarkers, "Find"); }},
+       [&] { Expect(finder.FindSpots(frames.images[next()]).size(), kMarkers, "Find"); }},
       {"read_hot", 96, [&] { sum += ReadPass(frames.images[0]); }},
-      {"find_hot", 96, [&] { Expect(finder.Find(frames.images[0]).size(), kMarkers, "Find"); }},
+      {"find_hot", 96,
+       [&] { Expect(finder.FindSpots(frames.images[0]).size(), kMarkers, "Find"); }},
       {"portable_cold", 24,
-       [&] { Expect(portable.Find(frames.images[next()]).size(), kMarkers, "portable"); }},
+       [&] { Expect(portable.FindSpots(frames.images[next()]).size(), kMarkers, "portable"); }},
       {"contours_cold", 24,
        [&] { Expect(FindContours(frames.images[next()]), kMarkers, "findContours"); }},
       {"blob_detector_cold", 2,
        [&] { benchmark::DoNotOptimize(BlobDetector(frames.inverted[next()])); }},
       {"windows_cold", 96,
-       [&] { Expect(finder.Find(frames.images[next()], windows).size(), 6, "windows"); }},
+       [&] { Expect(finder.FindSpots(frames.images[next()], windows).size(), 6, "windows"); }},
   };
   std::map<std::string, double> best;
   for (const Candidate& c : candidates) best[c.name] = std::numeric_limits<double>::infinity();

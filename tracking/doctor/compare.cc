@@ -1,8 +1,8 @@
-// Clips of one camera against each other: was the lens, its direction and its exposure the same?
+// Comparison of clips of one camera: lens, direction and exposure.
 //
 // Textured blocks of the one picture are looked for in the other, coarsely first; the similarity
-// that most of them agree on is that of the still scene, what moved (a board, a body) disagrees.
-// Pictures are medians over the clip, so that most of what moves is gone before.
+// that most of them agree on is that of the still scene, moving parts (a board, a body) disagree.
+// Pictures are medians over the clip, which removes most moving parts beforehand.
 
 #include <fmt/format.h>
 
@@ -14,6 +14,7 @@
 #include <random>
 
 #include "data/base/error.h"
+#include "data/statistics/order_statistic.h"
 #include "data/statistics/statistics.h"
 #include "tracking/doctor/detail/checks.h"
 
@@ -107,7 +108,7 @@ std::vector<Pair> Agreeing(const std::vector<Pair>& pairs, const Fit& fit, doubl
   return out;
 }
 
-// What most agree on.
+// The similarity that most blocks agree on.
 std::vector<Pair> Consensus(const std::vector<Pair>& pairs, double tolerance, Fit* fit) {
   std::vector<Pair> best;
   if (pairs.size() < 2) return best;
@@ -146,8 +147,8 @@ std::vector<Pair> Find(const cv::Mat& a, const cv::Mat& b, int size, int reach, 
 
 // Whether the fit makes the blocks of `a` more like `b` than leaving them where they are does: the
 // median over all blocks with texture of the ratio of squares without it to those with it. Noise
-// and the squares of a coder can be found anywhere; they gain nothing. Both are smoothed first,
-// since a picture between pixels is smoother than one on them.
+// and coding blocks match anywhere; they gain nothing. Both are smoothed first, since a picture
+// between pixels is smoother than one on them.
 double Gain(const cv::Mat& a, const cv::Mat& b, const Fit& fit) {
   cv::Mat smooth_a, smooth_b, moved;
   a.convertTo(smooth_a, CV_32F), b.convertTo(smooth_b, CV_32F);
@@ -314,30 +315,28 @@ GrayImage MedianPicture(const FrameSource& source, long long max_frames, VideoIn
       kept.push_back(frame.image);
     }
   } catch (const DataError&) {
-    if (kept.empty()) throw;  // what breaks later is for Examine to say
+    if (kept.empty()) throw;  // later faults of the file are reported by ExamineTimeBase
   }
-  if (kept.empty()) throw DataError(Name(source) + ": holds no frame that can be read");
+  if (kept.empty()) throw DataError(SourceName(source) + ": holds no frame that can be read");
   GrayImage out = kept.front();
   std::vector<std::uint8_t> values(kept.size());
   for (std::size_t i = 0; i < out.pixels.size(); ++i) {
     for (std::size_t j = 0; j < kept.size(); ++j) values[j] = kept[j].pixels[i];
-    const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
-    std::nth_element(values.begin(), middle, values.end());
-    out.pixels[i] = *middle;
+    out.pixels[i] = OrderStatistic(values, values.size() / 2);
   }
   return out;
 }
 
 }  // namespace
 
-std::vector<TimeFinding> Compare(const FrameSource& reference, const FrameSource& other,
-                                 const DoctorOptions& options) {
+std::vector<TimeFinding> CompareClips(const FrameSource& reference, const FrameSource& other,
+                                      const DoctorOptions& options) {
   constexpr long long kLooked = 2000;
   VideoInfo a, b;
   const GrayImage before = MedianPicture(reference, std::min(kLooked, options.max_frames), &a);
   const GrayImage after = MedianPicture(other, std::min(kLooked, options.max_frames), &b);
   const std::string between = fmt::format(
-      "from {} to this clip", std::filesystem::path(Name(reference)).filename().string());
+      "from {} to this clip", std::filesystem::path(SourceName(reference)).filename().string());
   if (a.rotation_deg != b.rotation_deg || a.mirrored != b.mirrored) {
     return {{"rotation", Severity::kFault,
              fmt::format("{} the turn that the file asks for changes from {} to {} degrees",

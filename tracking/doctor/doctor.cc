@@ -1,4 +1,4 @@
-// What was found in a recording, in words, with its cost.
+// Findings of a recording and the error that each causes.
 //
 // Costs are errors of e* = v_plus / v_minus of a central impact at 1 m/s (at e* = 1, where they are
 // largest, unless said otherwise), both speeds being slopes of least-squares lines over `kArc` of
@@ -45,12 +45,12 @@ std::string Numbers(const std::vector<long long>& list) {
 }  // namespace
 
 void Examination::Read() {
-  // With threads a decoder that meets the end of a cut file gives fewer frames: examined is what
-  // will be measured, on one.
+  // With several threads a decoder gives fewer frames at the end of a truncated file: one thread is
+  // used, as in tracking.
   FrameSource alone = source;
   alone.decode.threads = 1;
   FrameReader reader(alone);
-  report.name = Name(source);
+  report.name = SourceName(source);
   report.info = reader.info();
   if (!source.video.empty()) facts = ProbeStream(source.video);
   Frame frame;
@@ -62,7 +62,7 @@ void Examination::Read() {
       }
       t.push_back(frame.t);
       index.push_back(frame.index);
-      frames.push_back(meter.Measure(frame.image));
+      frames.push_back(meter.MeasureFrame(frame.image));
       if (first.pixels.empty()) first = frame.image;
       last = frame.image;
     }
@@ -378,7 +378,7 @@ void AddFinding(TimeBaseReport* report, TimeFinding finding) {
   Judge(report);
 }
 
-TimeBaseReport Examine(const FrameSource& source, const DoctorOptions& options) {
+TimeBaseReport ExamineTimeBase(const FrameSource& source, const DoctorOptions& options) {
   if (options.max_frames < 1) throw ConfigError("doctor: max_frames must be at least 1");
   if (!(options.exposure >= 0)) throw ConfigError("doctor: exposure_s must not be negative");
   tracking::Examination e(source, options);

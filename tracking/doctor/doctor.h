@@ -1,6 +1,6 @@
 #pragma once
-// The time base of a recording under examination: what the stamps, the pictures and the header say,
-// and what it costs to believe them.
+// Examination of the time base of a recording: evidence of the stamps, the pictures and the header,
+// and the error caused by relying on them.
 
 #include <filesystem>
 #include <optional>
@@ -15,12 +15,12 @@ enum class Severity { kFine, kNote, kWarning, kFault };
 const char* ToString(Severity severity);
 
 struct TimeFinding {
-  // Of Examine: "duplicated_frames", "duplicates_unknown", "dropped_frames" (by the stamps),
-  // "lost_frames" (by the motion), "out_of_order", "repeated_stamps", "variable_rate",
+  // Of ExamineTimeBase: "duplicated_frames", "duplicates_unknown", "dropped_frames" (by the
+  // stamps), "lost_frames" (by the motion), "out_of_order", "repeated_stamps", "variable_rate",
   // "coarse_stamps", "rate_unlikely", "playing_rate", "counted_stamps", "frame_count", "rotation",
   // "interlaced", "rolling_shutter", "exposure_changes", "exposure_unlikely", "flicker", "flash",
   // "stabilised", "zoomed", "damaged", "cut_short" (the file breaks), "not_all" (only the first
-  // frames were examined), "single_frame". Of Compare: "stabilised", "zoomed", "refocused",
+  // frames were examined), "single_frame". Of CompareClips: "stabilised", "zoomed", "refocused",
   // "exposure_changes", "rotation", "other_size", "not_comparable".
   std::string code;
   Severity severity = Severity::kNote;
@@ -59,15 +59,15 @@ struct DoctorOptions {
 };
 
 // DataError for a file that cannot be opened; a file that breaks is a finding.
-TimeBaseReport Examine(const FrameSource& source, const DoctorOptions& options = {});
+TimeBaseReport ExamineTimeBase(const FrameSource& source, const DoctorOptions& options = {});
 
 // Whether clips of one camera (calibration and drops, say) were taken through the same lens
 // setting: size, rotation, scale and shift of the still part of the scene (stabilisation, zoom,
 // refocus), exposure. Empty where they can be compared and agree.
-std::vector<TimeFinding> Compare(const FrameSource& reference, const FrameSource& other,
-                                 const DoctorOptions& options = {});
+std::vector<TimeFinding> CompareClips(const FrameSource& reference, const FrameSource& other,
+                                      const DoctorOptions& options = {});
 
-// Puts a finding (of Compare) into its place and judges again.
+// Inserts a finding (of CompareClips) in order of severity and updates the verdict.
 void AddFinding(TimeBaseReport* report, TimeFinding finding);
 
 std::string BriefReport(const TimeBaseReport& report);

@@ -1,4 +1,4 @@
-// What light, lens and container tell of a recording.
+// Findings from brightness, lens and container.
 
 #include <fmt/format.h>
 
@@ -92,7 +92,7 @@ void Examination::Brightness() {
   if (n < 12) return;
   std::vector<double> gain, smooth(n), rest;
   for (const FrameMeasure& m : frames) gain.push_back(m.gain);
-  // What flashes says nothing about the exposure: their frames take the level of those beside them.
+  // Flashes carry no information on the exposure: their frames take the level of their neighbours.
   constexpr double kLongest = 0.15;  // of a flash [s]
   std::vector<double> jitter;
   for (std::size_t k = 1; k < n; ++k) jitter.push_back(gain[k] - gain[k - 1]);
@@ -170,7 +170,8 @@ void Examination::Container() {
                     report.info.width, report.info.height),
         "the calibration must come from clips with the same turn");
   }
-  // Quick motion combs a frame; while a body is slow both fields show it in the same place.
+  // Fast motion shows as a comb in interlaced frames; a slow body is at the same place in both
+  // fields.
   long long moving = 0, frames_combed = 0;
   for (const FrameMeasure& m : frames)
     moving += m.active > 0, frames_combed += m.comb >= 12 && m.comb > 0.3 * m.ridges;
@@ -187,7 +188,7 @@ void Examination::Container() {
     const double cost = std::min(1.0, std::sqrt(2.0) * s * std::sqrt(12 / n) / (n * beat.step));
     Add("interlaced", Severity::kFault, cost,
         report.info.interlaced ? "moving parts are combed in spite of it: fields are in the wrong "
-                                 "order, or were parted before"
+                                 "order, or were split before"
                                : "moving parts are combed line by line: the pictures hold two "
                                  "fields taken at different times, but are not marked so",
         "record progressive, or mark the file (ffmpeg: -field_order tt or bb) so that the fields "

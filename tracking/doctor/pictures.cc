@@ -1,10 +1,11 @@
-// Frames against the frames before them: what differs, what moves, lines that comb, brightness.
+// Comparison of consecutive frames: differences, moving blocks, interlacing, brightness.
 
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
 #include <cstring>
 
+#include "data/statistics/order_statistic.h"
 #include "tracking/doctor/detail/checks.h"
 
 namespace impactlab::tracking {
@@ -33,12 +34,6 @@ std::uint64_t Fingerprint(const std::vector<std::uint8_t>& pixels) {
   return print;
 }
 
-float MedianOf(std::vector<float> values) {
-  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
-  std::nth_element(values.begin(), middle, values.end());
-  return *middle;
-}
-
 // What blocks of the same brightness differ by between two frames when nothing moves in them: the
 // third quartile, since a coder leaves some of them as they were and a body moves in a few. Levels
 // that too few blocks have take the noise of the next that enough have.
@@ -54,9 +49,7 @@ std::vector<float> UsualDifference(const std::vector<float>& level,
   std::vector<float> usual(kLevels, -1);
   for (int i = 0; i < kLevels; ++i) {
     if (in[i].size() < enough) continue;
-    const auto at = in[i].begin() + static_cast<std::ptrdiff_t>(3 * in[i].size() / 4);
-    std::nth_element(in[i].begin(), at, in[i].end());
-    usual[i] = *at;
+    usual[i] = OrderStatistic(in[i], 3 * in[i].size() / 4);
   }
   std::vector<float> out(level.size(), 0.0F);
   for (std::size_t b = 0; b < level.size(); ++b) {
@@ -81,17 +74,15 @@ void FrameMeter::Start(const GrayImage& image) {
   for (int b = 0; b < n; b += step) sampled_.push_back(b);
 }
 
-FrameMeasure FrameMeter::Measure(const GrayImage& image) {
-  FrameMeasure m;
-  const bool first = columns_ == 0;
-  if (first) Start(image);
-  const int width = image.width, height = image.height, n = blocks();
-  const bool compare = last_.width == width && last_.height == height;
-  const int bw = std::min(kBlock, width), bh = std::min(kBlock, height);
-  std::vector<float> level(static_cast<std::size_t>(n)),
-      difference(static_cast<std::size_t>(n), 0.0F);
+void FrameMeter::MeasureBlocks(const GrayImage& image, BlockLevels* blocks_out, FrameMeasure* m) {
+  const int width = image.width, n = blocks();
+  const int bw = blocks_out->width, bh = blocks_out->height;
+  const bool compare = blocks_out->compared;
+  std::vector<float>&level = blocks_out->level, &difference = blocks_out->difference;
+  level.assign(static_cast<std::size_t>(n), 0.0F);
+  difference.assign(static_cast<std::size_t>(n), 0.0F);
   const int n_bands = std::min(kBands, rows_);
-  m.bands.assign(static_cast<std::size_t>(n_bands), 0.0F);
+  m->bands.assign(static_cast<std::size_t>(n_bands), 0.0F);
   std::vector<int> rows_in(static_cast<std::size_t>(n_bands), 0);
   double total = 0;
   std::size_t alike = 0;
@@ -118,77 +109,98 @@ FrameMeasure FrameMeter::Measure(const GrayImage& image) {
     }
     total += row;
     const int band = r * n_bands / rows_;
-    m.bands[band] += static_cast<float>(row / columns_), ++rows_in[band];
+    m->bands[band] += static_cast<float>(row / columns_), ++rows_in[band];
   }
-  for (int b = 0; b < n_bands; ++b) m.bands[b] /= static_cast<float>(rows_in[b]);
-  m.mean = total / n;
+  for (int b = 0; b < n_bands; ++b) m->bands[b] /= static_cast<float>(rows_in[b]);
+  m->mean = total / n;
+  blocks_out->alike = alike;
+}
+
+// A body that moves between two fields appears in every other line: a line unlike those beside it
+// and like those of its own field.
+void FrameMeter::CountComb(const GrayImage& image, int x0, int y0, const BlockLevels& blocks_in,
+                           float usual, FrameMeasure* m) const {
+  const int stands_out = kCombStep + static_cast<int>(3 * usual);
+  for (int y = std::max(2, y0); y < std::min(image.height - 2, y0 + blocks_in.height); ++y) {
+    for (int x = x0; x < x0 + blocks_in.width; ++x) {
+      const int here = image.At(x, y), up = here - image.At(x, y - 1),
+                down = here - image.At(x, y + 1);
+      if (up * down <= 0 || std::min(std::abs(up), std::abs(down)) < stands_out) continue;
+      const int same = std::min(std::abs(up), std::abs(down)) / 2;
+      const bool field =
+          std::abs(here - image.At(x, y - 2)) < same && std::abs(here - image.At(x, y + 2)) < same;
+      ++(field ? m->comb : m->ridges);
+    }
+  }
+}
+
+void FrameMeter::MeasureChange(const GrayImage& image, const BlockLevels& blocks_in,
+                               FrameMeasure* m) {
+  const int n = blocks(), bw = blocks_in.width, bh = blocks_in.height;
+  const std::vector<float>& difference = blocks_in.difference;
+  const std::vector<float> usual = UsualDifference(blocks_in.level, difference);
+  m->identical = image.pixels == last_.pixels;
+  m->equal = static_cast<double>(blocks_in.alike) / (static_cast<double>(n) * bw * bh);
+  std::vector<std::uint16_t> kept;
+  for (const int b : sampled_)
+    kept.push_back(static_cast<std::uint16_t>(
+        std::min(65535.0F, static_cast<float>(kSampleScale) * difference[b])));
+  samples_.push_back(std::move(kept));
+  // Blocks that move, and their neighbours that hold the border of what moves and alone would not
+  // stand out of the noise.
+  std::vector<char> moves(static_cast<std::size_t>(n), 0);
+  for (int b = 0; b < n; ++b) {
+    moves[b] = difference[b] > kActive * usual[b] + kActiveFloor;
+    m->strongest = std::max<double>(m->strongest, difference[b]);
+    m->hidden = std::max(m->hidden, kActive * usual[b] + kActiveFloor);
+  }
+  const auto beside = [&](int b) {
+    for (int r = std::max(0, b / columns_ - 1); r <= std::min(rows_ - 1, b / columns_ + 1); ++r)
+      for (int c = std::max(0, b % columns_ - 1); c <= std::min(columns_ - 1, b % columns_ + 1);
+           ++c)
+        if (moves[r * columns_ + c] != 0) return true;
+    return false;
+  };
+  double moved = 0, centre[2] = {0, 0};
+  for (int b = 0; b < n; ++b) {
+    m->active += moves[b], m->change += difference[b] / n;
+    if (moves[b] == 0 && !(difference[b] > kRim * usual[b] + kRimFloor && beside(b))) continue;
+    const int x0 = b % columns_ * bw, y0 = b / columns_ * bh;
+    for (int y = y0; y < y0 + bh; ++y) {
+      for (int x = x0; x < x0 + bw; ++x) {
+        const double d = static_cast<double>(image.At(x, y)) - last_.At(x, y);
+        m->activity += std::abs(d), moved += d;
+        m->moment[0] += d * x, m->moment[1] += d * y;
+        centre[0] += std::abs(d) * x, centre[1] += std::abs(d) * y;
+      }
+    }
+    if (moves[b] != 0) CountComb(image, x0, y0, blocks_in, usual[b], m);
+  }
+  // About the middle of the change: a body before a background that is not everywhere as bright
+  // would count with its distance from the corner.
+  if (m->activity > 0)
+    for (int i = 0; i < 2; ++i) m->moment[i] -= centre[i] / m->activity * moved;
+  m->balance = m->activity > 0 ? std::abs(moved) / m->activity : 1;
+}
+
+FrameMeasure FrameMeter::MeasureFrame(const GrayImage& image) {
+  FrameMeasure m;
+  const bool first = columns_ == 0;
+  if (first) Start(image);
+  BlockLevels levels;
+  levels.width = std::min(kBlock, image.width);
+  levels.height = std::min(kBlock, image.height);
+  levels.compared = last_.width == image.width && last_.height == image.height;
+  MeasureBlocks(image, &levels, &m);
   m.print = Fingerprint(image.pixels);
 
-  if (first) reference_ = level;
+  if (first) reference_ = levels.level;
   std::vector<float> ratios;
-  for (int b = 0; b < n; ++b)
-    if (reference_[b] > 10 && reference_[b] < 245) ratios.push_back(level[b] / reference_[b]);
-  if (!ratios.empty()) m.gain = MedianOf(std::move(ratios));
-
-  if (compare) {
-    const std::vector<float> usual = UsualDifference(level, difference);
-    m.identical = image.pixels == last_.pixels;
-    m.equal = static_cast<double>(alike) / (static_cast<double>(n) * bw * bh);
-    std::vector<std::uint16_t> kept;
-    for (const int b : sampled_)
-      kept.push_back(static_cast<std::uint16_t>(
-          std::min(65535.0F, static_cast<float>(kSampleScale) * difference[b])));
-    samples_.push_back(std::move(kept));
-    // What moves, and the rims of it in the blocks around, which alone would not stand out of the
-    // noise.
-    std::vector<char> moves(static_cast<std::size_t>(n), 0);
-    for (int b = 0; b < n; ++b) {
-      moves[b] = difference[b] > kActive * usual[b] + kActiveFloor;
-      m.strongest = std::max<double>(m.strongest, difference[b]);
-      m.hidden = std::max(m.hidden, kActive * usual[b] + kActiveFloor);
-    }
-    const auto beside = [&](int b) {
-      for (int r = std::max(0, b / columns_ - 1); r <= std::min(rows_ - 1, b / columns_ + 1); ++r)
-        for (int c = std::max(0, b % columns_ - 1); c <= std::min(columns_ - 1, b % columns_ + 1);
-             ++c)
-          if (moves[r * columns_ + c] != 0) return true;
-      return false;
-    };
-    double moved = 0, centre[2] = {0, 0};
-    for (int b = 0; b < n; ++b) {
-      m.active += moves[b], m.change += difference[b] / n;
-      if (moves[b] == 0 && !(difference[b] > kRim * usual[b] + kRimFloor && beside(b))) continue;
-      const int x0 = b % columns_ * bw, y0 = b / columns_ * bh;
-      for (int y = y0; y < y0 + bh; ++y) {
-        for (int x = x0; x < x0 + bw; ++x) {
-          const double d = static_cast<double>(image.At(x, y)) - last_.At(x, y);
-          m.activity += std::abs(d), moved += d;
-          m.moment[0] += d * x, m.moment[1] += d * y;
-          centre[0] += std::abs(d) * x, centre[1] += std::abs(d) * y;
-        }
-      }
-      if (moves[b] == 0) continue;
-      // A body that moves between two fields stands in every other line: a line unlike those beside
-      // it and like those of its own field.
-      const int stands_out = kCombStep + static_cast<int>(3 * usual[b]);
-      for (int y = std::max(2, y0); y < std::min(height - 2, y0 + bh); ++y) {
-        for (int x = x0; x < x0 + bw; ++x) {
-          const int here = image.At(x, y), up = here - image.At(x, y - 1),
-                    down = here - image.At(x, y + 1);
-          if (up * down <= 0 || std::min(std::abs(up), std::abs(down)) < stands_out) continue;
-          const int same = std::min(std::abs(up), std::abs(down)) / 2;
-          const bool field = std::abs(here - image.At(x, y - 2)) < same &&
-                             std::abs(here - image.At(x, y + 2)) < same;
-          ++(field ? m.comb : m.ridges);
-        }
-      }
-    }
-    // About the middle of the change, so that a body before a background of its own brightness here
-    // and another there does not count with its distance from the corner.
-    if (m.activity > 0)
-      for (int i = 0; i < 2; ++i) m.moment[i] -= centre[i] / m.activity * moved;
-    m.balance = m.activity > 0 ? std::abs(moved) / m.activity : 1;
-  }
+  for (int b = 0; b < blocks(); ++b)
+    if (reference_[b] > 10 && reference_[b] < 245)
+      ratios.push_back(levels.level[b] / reference_[b]);
+  if (!ratios.empty()) m.gain = UpperMedian(std::move(ratios));
+  if (levels.compared) MeasureChange(image, levels, &m);
   last_ = image;
   return m;
 }

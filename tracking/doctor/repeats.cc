@@ -1,10 +1,11 @@
-// Which frames show no exposure of their own: pictures that come again, noise that stands still,
-// motion that halts or jumps.
+// Frames without an exposure of their own, found by pictures that return, noise that does not
+// change, and motion that halts or jumps.
 
 #include <algorithm>
 #include <cmath>
 #include <unordered_map>
 
+#include "data/statistics/order_statistic.h"
 #include "data/statistics/statistics.h"
 #include "tracking/doctor/detail/checks.h"
 
@@ -13,10 +14,11 @@ namespace {
 
 using Samples = std::vector<std::vector<std::uint16_t>>;
 
-// Whether the pictures of the clip differ so much that one which is that of another, pixel by
-// pixel, is no chance. The standard are the pairs that do differ, however few: of software that
-// writes a frame four times they are a quarter.
-bool CopiesTell(const std::vector<FrameMeasure>& frames, const Samples& samples, bool predicted) {
+// Whether the pictures of the clip differ so much that two equal ones, pixel by pixel, are no
+// chance. Judged by the pairs that do differ, however few: where software writes every frame four
+// times they are a quarter.
+bool CopiesAreSignificant(const std::vector<FrameMeasure>& frames, const Samples& samples,
+                          bool predicted) {
   std::vector<double> equal, changed;
   for (std::size_t k = 1; k < frames.size(); ++k) {
     if (frames[k].identical) continue;
@@ -27,9 +29,8 @@ bool CopiesTell(const std::vector<FrameMeasure>& frames, const Samples& samples,
                       static_cast<double>(blocks.size()));
   }
   if (equal.size() < 4) return false;
-  // A body on its way changes a few blocks, noise most of them. A coder that predicts lets noise
-  // stand where it does not spend bits on it: where it spends them in every frame most pixels
-  // change.
+  // A moving body changes a few blocks, noise most of them. A predicting coder leaves noise as it
+  // was where it spends no bits on it; where it spends them in every frame most pixels change.
   return Quantile(changed, 0.1) > 0.5 && Quantile(equal, 0.95) < (predicted ? 0.65 : 0.97);
 }
 
@@ -39,28 +40,26 @@ std::vector<char> RepeatsByNoise(const std::vector<FrameMeasure>& frames, const 
   const std::size_t n = samples.size();
   std::vector<char> repeats(frames.size(), 0);
   *informative = false;
-  // A coder that predicts leaves what changes little as it was: still scenes repeat, and noise
-  // proves nothing.
+  // A predicting coder leaves what changes little as it was: pictures of a scene at rest are equal,
+  // and noise decides nothing.
   if (predicted || n < 5) return repeats;
   // What a block differs by when nothing moves in it and it is not a repeat.
   const std::size_t blocks = samples.front().size();
   std::vector<double> usual(blocks);
-  std::vector<std::size_t> others;  // copies must not become the standard
+  std::vector<std::size_t> others;  // without exact copies
   for (std::size_t k = 0; k < n; ++k)
     if (!frames[k + 1].identical) others.push_back(k);
   if (others.size() < 4) return repeats;
   std::vector<float> column(others.size());
   for (std::size_t b = 0; b < blocks; ++b) {
     for (std::size_t k = 0; k < others.size(); ++k) column[k] = samples[others[k]][b];
-    const auto at =
-        column.begin() + static_cast<std::ptrdiff_t>(0.6 * static_cast<double>(others.size() - 1));
-    std::nth_element(column.begin(), at, column.end());
-    usual[b] = *at / kSampleScale;
+    const auto rank = static_cast<std::size_t>(0.6 * static_cast<double>(others.size() - 1));
+    usual[b] = OrderStatistic(column, rank) / kSampleScale;
   }
   std::vector<std::size_t> noisy;
   for (std::size_t b = 0; b < blocks; ++b)
     if (usual[b] > 0.1) noisy.push_back(b);
-  // A body on its way changes some blocks too, and rests before it falls: noise is in many.
+  // A moving body changes some blocks too, and rests before it falls; noise is in many blocks.
   if (noisy.size() < std::max<std::size_t>(8, blocks / 5)) return repeats;
   std::vector<double> ratio(n);
   for (std::size_t k = 0; k < n; ++k) {
@@ -77,7 +76,7 @@ std::vector<char> RepeatsByNoise(const std::vector<FrameMeasure>& frames, const 
     }
     std::size_t end = k;
     while (end < n && ratio[end] < kRepeat) ++end;
-    // A long quiet spell after shaking is rest, unless not a grain of noise changes in it.
+    // A long quiet interval after shaking is rest, unless no noise at all changes in it.
     const bool frozen = std::all_of(ratio.begin() + static_cast<std::ptrdiff_t>(k),
                                     ratio.begin() + static_cast<std::ptrdiff_t>(end),
                                     [](double r) { return r < 0.02; });
@@ -103,7 +102,7 @@ struct Motion {
     const auto &u = frames[a].moment, &v = frames[b].moment;
     return (u[0] * v[0] + u[1] * v[1]) / std::max(1e-300, Size(a) * Size(b));
   }
-  // Less than half of the change and a quarter of the way of frame `a`: coders leave a rest.
+  // Less than half of the change and a quarter of the displacement of frame `a`: coders leave some.
   bool Halts(long long a, long long k) const {
     const auto &u = frames[a].moment, &v = frames[k].moment;
     // the light, or the camera, moved instead
@@ -113,7 +112,7 @@ struct Motion {
     return frames[k].activity < 0.5 * frames[a].activity &&
            u[0] * v[0] + u[1] * v[1] < 0.25 * Size(a) * Size(a);
   }
-  // Far above all that a coder leaves behind.
+  // Far above what a coder leaves of the frame before.
   bool Strong(long long k) const { return Clear(k) && frames[k].strongest > 8 * frames[k].hidden; }
   bool StandsStill(long long moving, long long k) const {
     const FrameMeasure &a = frames[moving], &b = frames[k];
@@ -124,10 +123,6 @@ struct Motion {
     return std::abs(a - b) <= tolerance * std::max(a, b);
   }
 };
-
-}  // namespace
-
-namespace {
 
 // Software that writes every picture several times: motion in every second (third ...) frame alone,
 // time after time.
@@ -152,6 +147,110 @@ void RepeatsByBeat(const Motion& motion, std::vector<char>* repeats) {
   }
 }
 
+// Motion that halts for a frame or a few and then continues in the same direction and by the same
+// steps. At a bounce the direction changes, so that a body in the same place before and after is no
+// repeat. Not asked where the noise decides: a body before a background of its own brightness seems
+// to halt.
+bool RepeatsByHalts(const Motion& motion, std::vector<char>* repeats) {
+  const std::vector<FrameMeasure>& frames = motion.frames;
+  const auto n = static_cast<long long>(frames.size());
+  bool any = false;
+  for (long long k = 3; k + 2 < n; ++k) {
+    if (!motion.Clear(k - 1) || !motion.Clear(k - 2)) continue;
+    long long end = k;
+    while (end < n && end - k < 4 && motion.Halts(k - 1, end)) ++end;
+    if (end == k || end - k > 3 || !motion.Clear(end) || !motion.Clear(end + 1)) continue;
+    const bool onward = motion.Cosine(k - 1, end) > 0.7 && motion.Cosine(k - 2, k - 1) > 0.7 &&
+                        motion.Cosine(end, end + 1) > 0.7;
+    if (!onward || !motion.Near(motion.Size(k - 2), motion.Size(k - 1), 0.35)) continue;
+    if (!motion.Near(motion.Size(k - 1), motion.Size(end + 1), 0.35)) continue;
+    // A body whose brightness approaches that of its background for a moment changes less before
+    // and after, too; a longer halt must be a full one.
+    bool full = motion.Near(frames[k - 1].activity, frames[end].activity, 0.4) ||
+                motion.Size(end) > 1.5 * motion.Size(k - 1);
+    for (long long j = k; j < end && end - k > 1; ++j)
+      full = full && frames[j].activity < 0.2 * frames[k - 1].activity;
+    if (!full) continue;
+    for (long long j = k; j < end; ++j) (*repeats)[j] = 1;
+    any = true;
+  }
+  return any;
+}
+
+// Lists the repeats. A coder may hold the noise while the motion continues: that is no repeat.
+void ListRepeats(const Motion& motion, const std::vector<char>& by_noise,
+                 std::vector<char>* repeats, RepeatedFrames* out) {
+  const std::vector<FrameMeasure>& frames = motion.frames;
+  for (long long k = 1; k < static_cast<long long>(frames.size()); ++k) {
+    if ((*repeats)[k] == 0) continue;
+    if (!frames[k].identical && motion.Clear(k) && motion.Clear(k - 1) &&
+        frames[k].activity > 0.5 * frames[k - 1].activity) {
+      (*repeats)[k] = 0;
+      continue;
+    }
+    (frames[k].identical && by_noise[k] != 0 ? out->by_copy : out->by_noise) |= by_noise[k] != 0;
+    out->repeated.push_back(k);
+    out->exposures[k] = 0;
+  }
+}
+
+// Size of the motion in frame k by a line through the steps around it.
+struct StepLine {
+  StepLine(const Motion& motion, const std::vector<long long>& steps, long long at) : k(at) {
+    double xx = 0, xy = 0;
+    for (const long long j : steps) {
+      mean_x += static_cast<double>(j - k) / static_cast<double>(steps.size());
+      mean_y += motion.Size(j) / static_cast<double>(steps.size());
+    }
+    for (const long long j : steps) {
+      const double x = static_cast<double>(j - k) - mean_x;
+      xx += x * x, xy += x * (motion.Size(j) - mean_y);
+    }
+    slope = xy / xx;
+  }
+  double At(long long j) const { return mean_y + slope * (static_cast<double>(j - k) - mean_x); }
+  long long k;
+  double mean_x = 0, mean_y = 0, slope = 0;
+};
+
+// Exposures that the step of motion into frame k spans, where it is a whole multiple (2 to 8) of
+// what the steps on both sides give; 1 where it is not. `halted`: repeats just before.
+long SpannedExposures(const Motion& motion, const std::vector<char>& repeats, long long k,
+                      bool predicted, long long* halted) {
+  const std::vector<FrameMeasure>& frames = motion.frames;
+  // Coders make motion uneven, so that more steps around must be even there.
+  const int around = predicted ? 3 : 2;
+  const double tolerance = predicted ? 0.12 : 0.2;
+  constexpr int kFewBlocks = 8;
+  if (k < around || k + around >= static_cast<long long>(frames.size())) return 1;
+  std::vector<long long> steps_around;
+  long long before = k - 1;
+  *halted = 0;
+  while (before > 0 && repeats[before] != 0) --before, ++*halted;
+  for (long long j = before - around + 1; j <= before; ++j) steps_around.push_back(j);
+  for (long long j = k + 1; j <= k + around; ++j) steps_around.push_back(j);
+  bool clear = motion.Clear(k) && repeats[k] == 0;
+  for (const long long j : steps_around)
+    clear = clear && motion.Clear(j) && repeats[j] == 0 && motion.Cosine(j, k) > 0.85 &&
+            frames[j].change < 2 * frames[k].change + 0.2;
+  if (!clear) return 1;
+  const StepLine line(motion, steps_around, k);
+  for (const long long j : steps_around)
+    clear = clear && motion.Near(motion.Size(j), line.At(j), tolerance);
+  if (predicted)
+    for (const long long j : steps_around)
+      clear = clear && frames[k].activity > 1.25 * frames[j].activity;
+  const double steps = motion.Size(k) / line.At(k);
+  const long whole = std::lround(steps);
+  if (!clear || whole < 2 || whole > 8 || std::abs(steps - static_cast<double>(whole)) > 0.25)
+    return 1;
+  // A body on a longer way touches a few more blocks. A coder that encodes the whole picture anew
+  // changes many, each a little, and their distance from the middle makes the moment large.
+  int most = 0;
+  for (const long long j : steps_around) most = std::max(most, frames[j].active);
+  return frames[k].active > (whole + 1) * most + kFewBlocks ? 1 : whole;
+}
+
 }  // namespace
 
 RepeatedFrames FindRepeated(const std::vector<FrameMeasure>& frames, const Samples& samples,
@@ -162,7 +261,7 @@ RepeatedFrames FindRepeated(const std::vector<FrameMeasure>& frames, const Sampl
   if (n > 0) out.exposures[0] = 0;
   bool informative = false;
   std::vector<char> repeats = RepeatsByNoise(frames, samples, predicted, &informative);
-  const bool copies = CopiesTell(frames, samples, predicted);
+  const bool copies = CopiesAreSignificant(frames, samples, predicted);
   for (long long k = 1; copies && k < n; ++k) repeats[k] |= static_cast<char>(frames[k].identical);
   informative |= copies;
   const Motion motion{frames, blocks};
@@ -173,90 +272,17 @@ RepeatedFrames FindRepeated(const std::vector<FrameMeasure>& frames, const Sampl
   const std::vector<char> by_noise = repeats;
   if (!informative) RepeatsByBeat(motion, &repeats);
   out.by_motion = repeats != by_noise;
-  // Motion that halts for a frame or a few and goes on the way it went. At a bounce it turns round,
-  // so that a body that is in the same place before and after is no repeat; where the moment of the
-  // difference (contrast times displacement) is the same on both sides, the pictures between are.
-  // Where noise can tell it is not asked: a body before a background of its own brightness seems to
-  // halt.
-  for (long long k = 3; !informative && k + 2 < n; ++k) {
-    if (!motion.Clear(k - 1) || !motion.Clear(k - 2)) continue;
-    long long end = k;
-    while (end < n && end - k < 4 && motion.Halts(k - 1, end)) ++end;
-    if (end == k || end - k > 3 || !motion.Clear(end) || !motion.Clear(end + 1)) continue;
-    const bool onward = motion.Cosine(k - 1, end) > 0.7 && motion.Cosine(k - 2, k - 1) > 0.7 &&
-                        motion.Cosine(end, end + 1) > 0.7;
-    if (!onward || !motion.Near(motion.Size(k - 2), motion.Size(k - 1), 0.35)) continue;
-    if (!motion.Near(motion.Size(k - 1), motion.Size(end + 1), 0.35)) continue;
-    // A body that sinks into its background for a moment changes less before and after, too; a
-    // longer halt must be a full one.
-    bool full = motion.Near(frames[k - 1].activity, frames[end].activity, 0.4) ||
-                motion.Size(end) > 1.5 * motion.Size(k - 1);
-    for (long long j = k; j < end && end - k > 1; ++j)
-      full = full && frames[j].activity < 0.2 * frames[k - 1].activity;
-    if (!full) continue;
-    for (long long j = k; j < end; ++j) repeats[j] = 1;
-    out.by_motion = true;
-  }
-  // Noise may be stopped by a coder where motion is seen to go on.
+  if (!informative) out.by_motion |= RepeatsByHalts(motion, &repeats);
+  ListRepeats(motion, by_noise, &repeats, &out);
   for (long long k = 1; k < n; ++k) {
-    if (repeats[k] == 0) continue;
-    if (!frames[k].identical && motion.Clear(k) && motion.Clear(k - 1) &&
-        frames[k].activity > 0.5 * frames[k - 1].activity) {
-      repeats[k] = 0;
-      continue;
-    }
-    (frames[k].identical && by_noise[k] != 0 ? out.by_copy : out.by_noise) |= by_noise[k] != 0;
-    out.repeated.push_back(k);
-    out.exposures[k] = 0;
-  }
-  // A step of motion that is a whole multiple of what the steps on both sides lead up to: exposures
-  // between were thrown away. Coders let motion stutter, so that more of it must be even there.
-  const int around = predicted ? 3 : 2;
-  const double tolerance = predicted ? 0.12 : 0.2;
-  constexpr int kFewBlocks = 8;
-  for (long long k = around; k + around < n; ++k) {
-    std::vector<long long> steps_around;
-    long long before = k - 1, halted = 0;
-    while (before > 0 && repeats[before] != 0) --before, ++halted;
-    for (long long j = before - around + 1; j <= before; ++j) steps_around.push_back(j);
-    for (long long j = k + 1; j <= k + around; ++j) steps_around.push_back(j);
-    bool clear = motion.Clear(k) && repeats[k] == 0;
-    for (const long long j : steps_around)
-      clear = clear && motion.Clear(j) && repeats[j] == 0 && motion.Cosine(j, k) > 0.85 &&
-              frames[j].change < 2 * frames[k].change + 0.2;
-    if (!clear) continue;
-    double mean_x = 0, mean_y = 0, xx = 0, xy = 0;
-    for (const long long j : steps_around) {
-      mean_x += static_cast<double>(j - k) / static_cast<double>(steps_around.size());
-      mean_y += motion.Size(j) / static_cast<double>(steps_around.size());
-    }
-    for (const long long j : steps_around) {
-      const double x = static_cast<double>(j - k) - mean_x;
-      xx += x * x, xy += x * (motion.Size(j) - mean_y);
-    }
-    const auto line = [&](long long j) {
-      return mean_y + xy / xx * (static_cast<double>(j - k) - mean_x);
-    };
-    for (const long long j : steps_around)
-      clear = clear && motion.Near(motion.Size(j), line(j), tolerance);
-    if (predicted)
-      for (const long long j : steps_around)
-        clear = clear && frames[k].activity > 1.25 * frames[j].activity;
-    const double steps = motion.Size(k) / line(k);
-    const long whole = std::lround(steps);
-    if (!clear || whole < 2 || whole > 8 || std::abs(steps - static_cast<double>(whole)) > 0.25)
-      continue;
-    // A body on a longer way touches a few more blocks. A coder that makes the whole picture anew
-    // changes many, each a little, and their distance from the middle makes much of that.
-    int most = 0;
-    for (const long long j : steps_around) most = std::max(most, frames[j].active);
-    if (frames[k].active > (whole + 1) * most + kFewBlocks) continue;
+    long long halted = 0;
+    const long whole = SpannedExposures(motion, repeats, k, predicted, &halted);
+    if (whole < 2) continue;
     out.exposures[k] = static_cast<int>(whole);
-    // In place of the exposures that are lost a frame was repeated: the beat goes on. Otherwise it
-    // lost time.
+    // As many frames repeated as exposures lost: the stamps stay right. Otherwise they lost time.
     if (whole - 1 > halted) out.lost.push_back(k);
   }
-  // A picture of long ago between others is out of order.
+  // A picture that was there long before is out of order.
   out.shown.resize(frames.size());
   std::unordered_map<std::uint64_t, long long> first;
   for (long long k = 0; k < n; ++k) {

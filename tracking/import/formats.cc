@@ -13,13 +13,6 @@ namespace {
 
 constexpr std::size_t kNone = static_cast<std::size_t>(-1);
 
-std::string Lower(std::string_view text) {
-  std::string lower(text);
-  for (char& c : lower)
-    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
-  return lower;
-}
-
 // Both coordinates or none.
 std::optional<Eigen::Vector2d> Position(const Sheet& sheet, std::size_t row, std::size_t x,
                                         std::size_t y, std::string_view name_x,
@@ -50,7 +43,7 @@ std::vector<TrackerColumns> TrackerTracks(const Sheet& sheet, const std::string&
     if (k >= sheet.size()) return false;
     bool time = false, x = false;
     for (const std::string_view cell : sheet.Row(k)) {
-      const std::string name = Lower(cell);
+      const std::string name = LowerCase(cell);
       time = time || name == "t" || name == "frame";
       x = x || name == "x" || name == "pixelx";
     }
@@ -72,7 +65,7 @@ std::vector<TrackerColumns> TrackerTracks(const Sheet& sheet, const std::string&
   const auto& variables = sheet.Row(row);
   *shared_t = kNone;
   for (std::size_t k = 0; k < variables.size(); ++k) {
-    const std::string name = Lower(variables[k]);
+    const std::string name = LowerCase(variables[k]);
     if (name.empty()) continue;
     std::size_t owner = kNone;
     for (std::size_t s = 0; s < starts.size(); ++s)
@@ -97,7 +90,7 @@ std::vector<TrackerColumns> TrackerTracks(const Sheet& sheet, const std::string&
 }  // namespace
 
 std::optional<DltdvColumn> ParseDltdvColumn(std::string_view name) {
-  const std::string lower = Lower(name);
+  const std::string lower = LowerCase(name);
   const auto number = [&](std::size_t begin, std::size_t end) {
     int value = 0;
     const auto [stop, error] = std::from_chars(lower.data() + begin, lower.data() + end, value);
@@ -217,7 +210,7 @@ MarkerTracks ImportDeepLabCut(const std::filesystem::path& path, const ImportOpt
   const Sheet sheet(path);
   TrackBuilder builder(path, options);
   builder.NeedRate("the file counts frames");
-  const bool several = Lower(sheet.size() > 1 ? sheet.Cell(1, 0) : "") == "individuals";
+  const bool several = LowerCase(sheet.size() > 1 ? sheet.Cell(1, 0) : "") == "individuals";
   const std::vector<std::string> titles =
       several ? std::vector<std::string>{"scorer", "individuals", "bodyparts", "coords"}
               : std::vector<std::string>{"scorer", "bodyparts", "coords"};
@@ -225,7 +218,7 @@ MarkerTracks ImportDeepLabCut(const std::filesystem::path& path, const ImportOpt
     if (k >= sheet.size())
       throw sheet.Fault(sheet.size() - 1, "1", "the end of the file",
                         fmt::format("the header row {}", titles[k]));
-    if (Lower(sheet.Cell(k, 0)) != titles[k])
+    if (LowerCase(sheet.Cell(k, 0)) != titles[k])
       throw sheet.Fault(k, "1", Excerpt(sheet.Cell(k, 0)),
                         fmt::format("the header row {}", titles[k]));
   }
@@ -245,7 +238,7 @@ MarkerTracks ImportDeepLabCut(const std::filesystem::path& path, const ImportOpt
     auto part =
         std::find_if(found.begin(), found.end(), [&](const Part& p) { return p.name == name; });
     if (part == found.end()) part = found.insert(found.end(), Part{name, name + " x", name + " y"});
-    const std::string coordinate = Lower(sheet.Cell(coords, k));
+    const std::string coordinate = LowerCase(sheet.Cell(coords, k));
     if (coordinate != "x" && coordinate != "y" && coordinate != "likelihood")
       throw sheet.Fault(coords, std::to_string(k + 1), Excerpt(sheet.Cell(coords, k)),
                         "x, y or likelihood");

@@ -60,8 +60,8 @@ TrackFormat Recognise(const std::filesystem::path& path) {
       path.string(), head.Line(row), Excerpt(cells[0]), JoinNames(all), tracking::kTableColumns));
 }
 
-// Columns of strangers are passed over, misspelt ones are not: without its marker every point would
-// be of the same one.
+// Unknown columns are ignored, misspelt ones are refused: without its marker every point would be
+// of the same one.
 void CheckTableColumns(const Table& table) {
   for (const std::string& name : table.text_columns) {
     const auto* absent =

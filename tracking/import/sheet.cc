@@ -15,15 +15,10 @@ namespace impactlab::tracking {
 namespace {
 
 constexpr std::size_t kHeadBytes = 1 << 16;
-// points just outside of a picture are still of it [px]
+// points this far outside of a picture are accepted [px]
 constexpr double kRim = 1;
 constexpr double kSmallestSd = 1e-6;               // [px]
 constexpr double kSlowest = 1e-6, kFastest = 1e9;  // of frames [1/s]
-
-bool IsNan(std::string_view cell) {
-  return cell.size() == 3 && (cell[0] == 'n' || cell[0] == 'N') &&
-         (cell[1] == 'a' || cell[1] == 'A') && (cell[2] == 'n' || cell[2] == 'N');
-}
 
 int AddName(const std::string& name, std::vector<std::string>* names) {
   const auto place = std::find(names->begin(), names->end(), name);
@@ -106,16 +101,12 @@ void Sheet::Split(std::string_view line) {
 std::optional<double> Sheet::Number(std::size_t row, std::size_t column, std::string_view name,
                                     bool comma) const {
   const std::string_view cell = Cell(row, column);
-  if (cell.empty() || IsNan(cell)) return std::nullopt;
+  if (cell.empty() || LowerCase(cell) == "nan") return std::nullopt;
   if (const auto value = ParseNumber(cell)) return value;
-  std::string with_point(cell);
-  std::replace(with_point.begin(), with_point.end(), ',', '.');
-  const bool decimal_comma =
-      std::count(cell.begin(), cell.end(), ',') == 1 && ParseNumber(with_point);
-  if (decimal_comma && comma && delimiter_ != ',') return ParseNumber(with_point);
-  throw Fault(
-      row, name, Excerpt(cell),
-      decimal_comma ? "a number with a decimal point" : "a number, or an empty cell or NaN");
+  const auto with_comma = ParseDecimalComma(cell);
+  if (with_comma && comma && delimiter_ != ',') return with_comma;
+  throw Fault(row, name, Excerpt(cell),
+              with_comma ? "a number with a decimal point" : "a number, or an empty cell or NaN");
 }
 
 void Sheet::CheckWidth(std::size_t row, std::size_t width) const {

@@ -51,7 +51,7 @@ constexpr double kMoreUneven = 4;
 // amplitude over its standard deviation, everything else known
 constexpr double kSignificant = 4;
 
-struct RigSolution {
+struct FitTrial {
   MarkerProblem problem;
   MarkerSolution solution;
   // before a background of any form
@@ -86,7 +86,7 @@ class SpotFit {
     start_ = StartOf(patch_, spot_, options_);
     if (!start_.allFinite()) return std::nullopt;
     if (const auto attempt = UnevenFirst()) return Report(*attempt);
-    RigSolution best = Fit(options_.circle, start_);
+    FitTrial best = Fit(options_.circle, start_);
     if (!Plausible(best) && options_.shape == MarkerShape::kDisc && !best.problem.circle)
       best = Fit(true, start_);
     if (!Plausible(best)) return std::nullopt;
@@ -98,8 +98,8 @@ class SpotFit {
 
  private:
   // Of an ellipse whose form the pixels do not tell the circle.
-  RigSolution Fit(bool circle, const MarkerVector& start, bool shaded = false) {
-    RigSolution attempt;
+  FitTrial Fit(bool circle, const MarkerVector& start, bool shaded = false) {
+    FitTrial attempt;
     attempt.problem = ProblemOf(options_, circle);
     attempt.problem.shaded = shaded;
     const MarkerVector from = attempt.problem.circle ? AsCircle(start) : start;
@@ -113,7 +113,7 @@ class SpotFit {
     return attempt.solution.converged && FormKnown(attempt) ? attempt : Fit(true, from);
   }
 
-  static bool FormKnown(const RigSolution& attempt) {
+  static bool FormKnown(const FitTrial& attempt) {
     const MarkerMatrix cov = attempt.solution.Covariance(attempt.problem);
     const double radius = (attempt.solution.p[kForm0] + attempt.solution.p[kForm1]) / 2;
     // Of the difference of the axes, both ways: their mean trades with the amplitude and is no
@@ -124,7 +124,7 @@ class SpotFit {
   }
 
   // A marker, of a size and at a place that have to do with the spot.
-  bool Plausible(const RigSolution& attempt) const {
+  bool Plausible(const FitTrial& attempt) const {
     const MarkerVector& p = attempt.solution.p;
     const FormAxes axes = AxesOf(attempt.problem.Outline(p)),
                    before = AxesOf(attempt.problem.Outline(start_));
@@ -136,16 +136,16 @@ class SpotFit {
                kSignificant;
   }
 
-  double Cover(const RigSolution& attempt, std::size_t i) const {  // of its last evaluation
+  double Cover(const FitTrial& attempt, std::size_t i) const {  // of its last evaluation
     const auto k = static_cast<int>(i);
     return attempt.uneven ? uneven_.cover(k) : solver_.cover(k);
   }
-  double Variance(const RigSolution& attempt, std::size_t i) const {
+  double Variance(const FitTrial& attempt, std::size_t i) const {
     const auto k = static_cast<int>(i);
     return attempt.uneven ? uneven_.variance(k) : solver_.variance(k);
   }
   // of the noise of the pixels in the fit, after the last evaluation
-  double MeanVariance(const RigSolution& attempt) const {
+  double MeanVariance(const FitTrial& attempt) const {
     double variance = 0;
     int n = 0;
     for (std::size_t i = 0; i < patch_.values.size(); ++i)
@@ -154,7 +154,7 @@ class SpotFit {
   }
   // Root of the mean square by which the model is wrong, over the height of the marker. After the
   // last evaluation.
-  double Misfit(const RigSolution& attempt) const {
+  double Misfit(const FitTrial& attempt) const {
     double cover = 0;
     for (std::size_t i = 0; i < patch_.values.size(); ++i)
       cover = std::max(cover, Cover(attempt, i));
@@ -162,7 +162,7 @@ class SpotFit {
     return std::sqrt(std::max(0., attempt.Excess() - 1) * MeanVariance(attempt)) /
            std::max(height, 1e-9);
   }
-  bool UnevenExplains(const RigSolution& attempt) const {
+  bool UnevenExplains(const FitTrial& attempt) const {
     if (attempt.Fits() || attempt.Excess() <= kUnevenExcess) return true;
     // What is left may be the noise of a codec; where that is all there is beside the marker too,
     // its background is even.
@@ -170,7 +170,7 @@ class SpotFit {
   }
 
   // Takes the other model where it explains at least half of what the first one does not.
-  bool Better(const RigSolution& attempt, RigSolution* best) const {
+  bool Better(const FitTrial& attempt, FitTrial* best) const {
     if (!attempt.solution.converged || !Plausible(attempt) ||
         attempt.Excess() - 1 > 0.5 * (best->Excess() - 1))
       return false;
@@ -179,14 +179,14 @@ class SpotFit {
   }
 
   // Looks for the reason of a bad fit, the harmless ones first.
-  void Explain(RigSolution* best) {
+  void Explain(FitTrial* best) {
     Rerun(best);
     if (BackgroundUneven() && FitUneven(best)) return;
     // What is small may be anything, the noise of a codec for one: there only the worst is looked
     // at.
     const int most = Misfit(*best) > kNoMisfit ? kClutterPasses : kClutterPassesSmall;
     for (int pass = 0; pass < most && LeaveClutterOut(); ++pass) {
-      const RigSolution again = Fit(best->problem.circle, best->solution.p);
+      const FitTrial again = Fit(best->problem.circle, best->solution.p);
       if (!again.solution.converged || !Plausible(again)) break;
       *best = again;
       if (best->Fits()) return;
@@ -253,7 +253,7 @@ class SpotFit {
 
   // Where the pixels beside the marker say from the start that its background is uneven, the plain
   // fit has nothing to tell.
-  std::optional<RigSolution> UnevenFirst() {
+  std::optional<FitTrial> UnevenFirst() {
     if (options_.shape != MarkerShape::kDisc) return std::nullopt;
     const auto plane = PlaneOfUneven();
     if (!plane) return std::nullopt;
@@ -262,7 +262,7 @@ class SpotFit {
     from.segment<3>(kLevel) = *plane;
     from[kAmplitude] +=
         start_[kLevel] - (*plane)[0] - plane->tail<2>().dot(start_.head<2>() - patch_.origin);
-    RigSolution attempt;
+    FitTrial attempt;
     attempt.uneven = true;
     const auto solve = [&](bool circle, bool by_blur, const MarkerVector& at) {
       attempt.problem = ProblemOf(options_, circle);
@@ -283,12 +283,12 @@ class SpotFit {
 
   // True where a background of any form explains the picture. A bad fit may have gone anywhere:
   // then from where it started.
-  bool FitUneven(RigSolution* best) {
+  bool FitUneven(FitTrial* best) {
     if (options_.shape != MarkerShape::kDisc || best->problem.shaded || refused_uneven_)
       return false;
     for (const bool afresh : {false, true}) {
       if (afresh && tried_uneven_) break;
-      RigSolution attempt = *best;
+      FitTrial attempt = *best;
       attempt.uneven = true;
       if (afresh) attempt.problem.by_blur = false;
       const MarkerVector from = !afresh                ? best->solution.p
@@ -305,14 +305,14 @@ class SpotFit {
 
   // A marker brighter on one side is drawn there. The test is that of the slope of the likelihood
   // (Rao, 1948): it needs no second fit.
-  void LookForShade(RigSolution* best) {
+  void LookForShade(FitTrial* best) {
     if (options_.shape != MarkerShape::kDisc || best->problem.shaded || best->uneven) return;
     MarkerProblem shaded = best->problem;
     shaded.shaded = true;
-    const MarkerSolution look = solver_.Look(patch_, shaded, best->solution.at);
+    const MarkerSolution look = solver_.EvaluateAt(patch_, shaded, best->solution.at);
     const double score = look.gradient.dot(look.Covariance(shaded) * look.gradient);
     if (score / std::max(1., best->Excess()) > kShadeScore) {
-      RigSolution attempt = Fit(best->problem.circle, best->solution.p, true);
+      FitTrial attempt = Fit(best->problem.circle, best->solution.p, true);
       if (attempt.solution.converged && Plausible(attempt) &&
           attempt.solution.chi_square < best->solution.chi_square) {
         *best = attempt;
@@ -322,9 +322,9 @@ class SpotFit {
     }
   }
 
-  void Rerun(RigSolution* attempt) {
+  void Rerun(FitTrial* attempt) {
     const MarkerSolution before = attempt->solution;
-    attempt->solution = solver_.Look(patch_, attempt->problem, before.at);
+    attempt->solution = solver_.EvaluateAt(patch_, attempt->problem, before.at);
     attempt->solution.p = before.p;
     attempt->solution.converged = before.converged;
   }
@@ -391,8 +391,8 @@ class SpotFit {
   // The best of the fits to one half of the outline. Which halves are worth a fit tells the first
   // step from `start` in each: what would be left of its chi-square. Where that step is longer than
   // a rim is wide, as on large discs, it tells nothing: then halves all round.
-  std::optional<RigSolution> BestHalf(const std::vector<std::uint8_t>& usable,
-                                      const RigSolution& start, bool circle) {
+  std::optional<FitTrial> BestHalf(const std::vector<std::uint8_t>& usable, const FitTrial& start,
+                                   bool circle) {
     const auto use = [&](int first) {
       UseSectors(usable, start.solution.p.head<2>(),
                  [&](int sector) { return (sector - first + kSectors) % kSectors < kSectors / 2; });
@@ -408,7 +408,7 @@ class SpotFit {
     std::array<Half, kSectors> halves;
     for (int t = 0; t < kSectors; ++t) {
       use(t);
-      const MarkerSolution look = solver_.Look(patch_, problem, p);
+      const MarkerSolution look = solver_.EvaluateAt(patch_, problem, p);
       const MarkerVector step = look.Covariance(problem) * look.gradient;
       halves[t] = {(look.chi_square - look.gradient.dot(step)) / std::max(1, look.dof(problem)),
                    step.head<2>().norm() + step.segment<3>(kForm0).lpNorm<Eigen::Infinity>(), t};
@@ -422,10 +422,10 @@ class SpotFit {
       std::partial_sort(halves.begin(), halves.begin() + tried, halves.end(), promising);
       if (halves[0].left - 1 > kHalfWorth * (start.Excess() - 1)) return std::nullopt;
     }
-    std::optional<RigSolution> found;
+    std::optional<FitTrial> found;
     for (int k = 0; k < tried; ++k) {
       use(halves[k].first);
-      const RigSolution attempt = Fit(circle, start.solution.p);
+      const FitTrial attempt = Fit(circle, start.solution.p);
       if (attempt.solution.converged && Plausible(attempt) &&
           (!found || attempt.Excess() < found->Excess()))
         found = attempt;
@@ -436,10 +436,10 @@ class SpotFit {
   // Tries which part of the outline may be covered: a fit to each half of it, the best one taken as
   // the truth about the rest. Half an outline hardly tells an ellipse, so that circles are tried
   // first.
-  void LookForHidden(RigSolution* best) {
+  void LookForHidden(FitTrial* best) {
     const std::vector<std::uint8_t> usable = patch_.used;
     const bool disc = options_.shape == MarkerShape::kDisc;
-    std::optional<RigSolution> found = BestHalf(usable, *best, disc);
+    std::optional<FitTrial> found = BestHalf(usable, *best, disc);
     if (disc && !best->problem.circle &&
         (!found || (!found->Fits() && found->Excess() - 1 > 0.2 * (best->Excess() - 1)))) {
       const auto ellipse = BestHalf(usable, *best, false);
@@ -448,7 +448,7 @@ class SpotFit {
     }
     std::vector<std::uint8_t> pixels;
     for (int pass = 0; found && pass < 4; ++pass) {
-      RigSolution judge = *found;
+      FitTrial judge = *found;
       Rerun(&judge);
       const auto misfit = SectorMisfit(judge.solution.p, usable);
       std::array<double, kSectors> sorted = misfit;
@@ -470,7 +470,7 @@ class SpotFit {
           patch_.used[i] = 0;
       const bool circle = found->problem.circle &&
                           (best->problem.circle || kSectors - n_hidden < kSectorsForEllipse);
-      const RigSolution again = Fit(circle, judge.solution.p);
+      const FitTrial again = Fit(circle, judge.solution.p);
       if (!again.solution.converged || !Plausible(again)) break;
       if (patch_.used == pixels) break;
       found = again;
@@ -485,7 +485,7 @@ class SpotFit {
     flags_ |= kHidden;
   }
 
-  MarkerFit Report(const RigSolution& attempt) {
+  MarkerFit Report(const FitTrial& attempt) {
     const MarkerVector& p = attempt.solution.p;
     const MarkerOutline outline = attempt.problem.Outline(p);
     const FormAxes axes = AxesOf(outline);
@@ -514,7 +514,7 @@ class SpotFit {
     return fit;
   }
 
-  std::uint32_t Flags(const RigSolution& attempt) const {
+  std::uint32_t Flags(const FitTrial& attempt) const {
     std::uint32_t flags = 0;
     const MarkerVector& p = attempt.solution.p;
     double height = 0, noise = 0, n = 0;

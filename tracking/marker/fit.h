@@ -1,6 +1,6 @@
 #pragma once
 // The position of a marker from a model of its image: an ellipse or stripe of one brightness on a
-// background of another, blurred by the lens and drawn along by the motion during the exposure,
+// background of another, blurred by the lens and smeared by the motion during the exposure,
 // integrated over every pixel.
 //
 //   I(q) = background + slope . (q - c) + amplitude * (shape * Gauss(blur) * line of length
@@ -64,13 +64,13 @@ struct MarkerFit {
 
 // Starts at `spot`. Nothing where there is no marker to fit (no contrast, too few pixels, no
 // convergence). Pixels near the ends of the grey scale are compared with the mean that clipped
-// noise has there, so that saturation costs information but does not pull. An ellipse whose axes
-// the pixels do not tell is fitted as a circle; a circle asked for that does not fit, as an
-// ellipse. Where the fit is bad, in this order: pixels outside of the marker that belong to
-// something else are left out; a marker brighter on one side is drawn so; kHidden where a part of
-// the outline does not belong to it, which is left out; kRough where nothing helps: then q is that
-// of the spot. What misfit remains widens the covariance. A disc of 4 px, or below 12 px at an SNR
-// of 10, with a third covered passes for an ellipse unnoticed.
+// noise has there, so that saturation costs information but causes no bias. An ellipse whose axes
+// the pixels do not determine is fitted as a circle; a circle that does not fit, as an ellipse.
+// Where the fit is bad, in this order: pixels outside of the marker that belong to something else
+// are left out; a marker brighter on one side is modelled so; kHidden where a part of the outline
+// does not belong to it, which is left out; kRough where nothing helps: then q is that of the spot.
+// What misfit remains widens the covariance. A disc of 4 px, or below 12 px at an SNR of 10, with a
+// third covered passes for an ellipse unnoticed.
 std::optional<MarkerFit> FitMarker(const GrayImage& image, const Spot& spot,
                                    const MarkerFitOptions& options = {});
 

@@ -286,6 +286,68 @@ void MarkerCover::TabulateKernel() {
   }
 }
 
+// Blurred kernel of one node: along x, its integral from the left, along y, and the derivatives of
+// the first and the last with respect to the blur. The pointers skip values outside the window.
+struct MarkerCover::Kernels {
+  double store_x[kKernelEdges], store_rise[kKernelEdges], store_y[kKernelEdges];
+  double slope_x[kKernelEdges], slope_y[kKernelEdges];
+  double *x, *rise, *y;
+};
+
+template <bool kWithBlur>
+void MarkerCover::KernelsAt(double x, double y, const Window& reach, Kernels* k) const {
+  const int left = reach.left, right = reach.right, first_row = reach.top, last_row = reach.bottom;
+  k->x = k->store_x, k->rise = k->store_rise, k->y = k->store_y;
+  if (!kWithBlur && table_blur_ == blur_) {
+    const auto series = [&](double place, bool rises, double* out) {  // pixel of the first value
+      const double middle = std::floor(place + 0.5), phase = (place - middle + 0.5) * kPhases;
+      const int step = std::min(static_cast<int>(phase), kPhases - 1);
+      Series(
+          table_.data() + (static_cast<std::ptrdiff_t>(step) * 8 + (rises ? 4 : 0)) * table_width_,
+          table_width_, (phase - step - 0.5) / kPhases, out);
+      return static_cast<int>(middle) - table_reach_;
+    };
+    const int from = series(x, false, k->store_x);
+    series(x, true, k->store_rise);
+    k->x += left - from, k->rise += left - from;
+    k->y += first_row - series(y, false, k->store_y);
+    double total = 0;
+    for (int i = 0; i <= right - left; ++i) total += k->rise[i];
+    k->rise[right - left + 1] = 1 - total;
+    return;
+  }
+  const NormalTable& normal = Normal();
+  double density, distribution, density_before, distribution_before, total = 0, integral_before = 0;
+  double z = (left - 0.5 - x) / blur_;
+  normal.At(z, &density_before, &distribution_before);
+  double g_before = blur_ * (z * distribution_before + density_before);
+  for (int i = 0; i <= right - left; ++i) {
+    z = (left + i + 0.5 - x) / blur_;
+    normal.At(z, &density, &distribution);
+    const double g = blur_ * (z * distribution + density);
+    k->x[i] = distribution - distribution_before;
+    k->slope_x[i] = (density - density_before) / blur_;
+    const double integral = g - g_before;  // of K up to the middle of the pixel
+    k->rise[i] = integral - integral_before;
+    total += k->rise[i];
+    density_before = density;
+    distribution_before = distribution;
+    g_before = g;
+    integral_before = integral;
+  }
+  k->rise[right - left + 1] = 1 - total;
+  z = (first_row - 0.5 - y) / blur_;
+  normal.At(z, &density_before, &distribution_before);
+  for (int i = 0; i <= last_row - first_row; ++i) {
+    z = (first_row + i + 0.5 - y) / blur_;
+    normal.At(z, &density, &distribution);
+    k->y[i] = distribution - distribution_before;
+    k->slope_y[i] = (density - density_before) / blur_;
+    density_before = density;
+    distribution_before = distribution;
+  }
+}
+
 template <bool kWithBlur>
 void MarkerCover::Stamp(const Node& node, double x, double y, double weight) {
   const double reach = kReach * blur_ + 0.5;
@@ -296,86 +358,37 @@ void MarkerCover::Stamp(const Node& node, double x, double y, double weight) {
   const int first_row = std::max(top, window_.top), last_row = std::min(bottom, window_.bottom);
   if (first_row > last_row || left > window_.right) return;
 
-  double store_x[kKernelEdges], store_rise[kKernelEdges], store_y[kKernelEdges],
-      slope_x[kKernelEdges], slope_y[kKernelEdges];
-  double *kernel_x = store_x, *rise = store_rise, *kernel_y = store_y;
-  if (!kWithBlur && table_blur_ == blur_) {
-    const auto series = [&](double place, bool rises, double* out) {  // pixel of the first value
-      const double middle = std::floor(place + 0.5), phase = (place - middle + 0.5) * kPhases;
-      const int k = std::min(static_cast<int>(phase), kPhases - 1);
-      Series(table_.data() + (static_cast<std::ptrdiff_t>(k) * 8 + (rises ? 4 : 0)) * table_width_,
-             table_width_, (phase - k - 0.5) / kPhases, out);
-      return static_cast<int>(middle) - table_reach_;
-    };
-    const int from = series(x, false, store_x);
-    series(x, true, store_rise);
-    kernel_x += left - from, rise += left - from;
-    kernel_y += first_row - series(y, false, store_y);
-    double total = 0;
-    for (int i = 0; i <= right - left; ++i) total += rise[i];
-    rise[right - left + 1] = 1 - total;
-  } else {
-    const NormalTable& normal = Normal();
-    double density, distribution, density_before, distribution_before, total = 0,
-                                                                       integral_before = 0;
-    double z = (left - 0.5 - x) / blur_;
-    normal.At(z, &density_before, &distribution_before);
-    double g_before = blur_ * (z * distribution_before + density_before);
-    for (int i = 0; i <= right - left; ++i) {
-      z = (left + i + 0.5 - x) / blur_;
-      normal.At(z, &density, &distribution);
-      const double g = blur_ * (z * distribution + density);
-      kernel_x[i] = distribution - distribution_before;
-      slope_x[i] = (density - density_before) / blur_;
-      const double integral = g - g_before;  // of K up to the middle of the pixel
-      rise[i] = integral - integral_before;
-      total += rise[i];
-      density_before = density;
-      distribution_before = distribution;
-      g_before = g;
-      integral_before = integral;
-    }
-    rise[right - left + 1] = 1 - total;
-    z = (first_row - 0.5 - y) / blur_;
-    normal.At(z, &density_before, &distribution_before);
-    for (int i = 0; i <= last_row - first_row; ++i) {
-      z = (first_row + i + 0.5 - y) / blur_;
-      normal.At(z, &density, &distribution);
-      kernel_y[i] = distribution - distribution_before;
-      slope_y[i] = (density - density_before) / blur_;
-      density_before = density;
-      distribution_before = distribution;
-    }
-  }
+  Kernels k;
+  KernelsAt<kWithBlur>(x, y, {left, first_row, right, last_row}, &k);
 
   const double nx = node.nx * weight, ny = node.ny * weight;
   const double by[5] = {nx, ny, node.by_form[0] * weight, node.by_form[1] * weight,
                         node.by_form[2] * weight};
   const int first_column = std::max(left, window_.left),
             last_column = std::min(right, window_.right);
-  // What rises before the window is there already in its first column.
+  // What rises before the window is already in its first column.
   double before = 0;
   for (int column = left; column < first_column && column <= right + 1; ++column)
-    before += rise[column - left];
+    before += k.rise[column - left];
   const bool last_rise = right + 1 >= first_column && right + 1 <= window_.right;
   const std::ptrdiff_t stride = static_cast<std::ptrdiff_t>(width_) * kCoverChannels;
   double* first = values_.data() + (first_row - window_.top) * stride;
   const int columns = last_column - first_column + 1, inside = first_column - left;
   if (columns > 0)
     StampRows(first + (first_column - window_.left) * kCoverChannels, stride,
-              last_row - first_row + 1, columns, kernel_y, kernel_x + inside, rise + inside, by,
-              nx);
+              last_row - first_row + 1, columns, k.y, k.x + inside, k.rise + inside, by, nx);
   for (int row = first_row; row <= last_row; ++row) {
-    const double ky = kernel_y[row - first_row], value = -ky * nx;
+    const double ky = k.y[row - first_row], value = -ky * nx;
     double* line = first + (row - first_row) * stride;
     line[(first_column - window_.left) * kCoverChannels + kCover] += before * value;
     if (last_rise)
-      line[(right + 1 - window_.left) * kCoverChannels + kCover] += rise[right - left + 1] * value;
+      line[(right + 1 - window_.left) * kCoverChannels + kCover] +=
+          k.rise[right - left + 1] * value;
     if constexpr (kWithBlur) {
       double* p = line + (first_column - window_.left) * kCoverChannels;
       for (int column = first_column; column <= last_column; ++column, p += kCoverChannels)
-        p[kByBlur] -= blur_ * (slope_x[column - left] * ky * nx +
-                               kernel_x[column - left] * slope_y[row - first_row] * ny);
+        p[kByBlur] -= blur_ * (k.slope_x[column - left] * ky * nx +
+                               k.x[column - left] * k.slope_y[row - first_row] * ny);
     }
   }
 }

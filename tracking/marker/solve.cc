@@ -30,8 +30,8 @@ Clipped ClipBelow(double mean, double variance) {
                distribution = std::erfc(-z / std::numbers::sqrt2) / 2;
   const double clipped = mean * distribution + sd * density;
   const double square = (mean * mean + variance) * distribution + mean * sd * density;
-  // Never better known than a tenth of what the sensor would do unclipped: what is left is not
-  // normal.
+  // The variance is at least a tenth of that without clipping, because what remains is not normally
+  // distributed.
   return {clipped, distribution, std::max(square - clipped * clipped, 0.1 * variance + 1. / 12)};
 }
 
@@ -56,7 +56,7 @@ void FixOthers(const MarkerProblem& problem, MarkerMatrix* information, MarkerVe
   }
 }
 
-// Keeps the form a form.
+// Keeps the axes positive.
 void Repair(const MarkerProblem& problem, MarkerVector* p) {
   MarkerVector& v = *p;
   if (problem.by_blur) v[kBlur] = std::clamp(v[kBlur], 0.1, 30.);
@@ -77,7 +77,7 @@ void Repair(const MarkerProblem& problem, MarkerVector* p) {
   }
 }
 
-// Part of a step that stays within what the linearisation can promise.
+// Fraction of a step that stays within the range of the linearisation.
 double Shorten(const MarkerProblem& problem, const MarkerVector& p, const MarkerVector& step) {
   const bool stripe = problem.shape == MarkerShape::kStripe;
   const double size = problem.circle ? p[kForm0]
@@ -185,8 +185,7 @@ void MarkerSolver::Sum(const MarkerPatch& patch, const MarkerProblem& problem,
       used[column] = patch.used[i] ? weight : 0;
       if (!patch.used[i]) continue;
       merit += r * r * weights_before_[i];
-      // A clipped pixel where the model is clipped too says nothing: it counts neither for nor
-      // against.
+      // A clipped pixel where the model is clipped too carries no information and is not counted.
       if (derivative > 0.5 || r * r * weight > 1) {
         chi_square += r * r * weight;
         ++n;
@@ -265,8 +264,8 @@ void MarkerSolver::Evaluate(const MarkerPatch& patch, const MarkerProblem& probl
   FixOthers(problem, &sums->information, &sums->gradient);
 }
 
-MarkerSolution MarkerSolver::Look(const MarkerPatch& patch, const MarkerProblem& problem,
-                                  const MarkerVector& p) {
+MarkerSolution MarkerSolver::EvaluateAt(const MarkerPatch& patch, const MarkerProblem& problem,
+                                        const MarkerVector& p) {
   residuals_.resize(patch.values.size());
   weights_.assign(patch.values.size(), 1);
   weights_before_.assign(patch.values.size(), 1);
@@ -309,13 +308,13 @@ MarkerSolution MarkerSolver::Solve(const MarkerPatch& patch, const MarkerProblem
     // Where the model does not fit a standard deviation is larger than the noise makes it.
     const double excess = std::max(1., at.chi_square / std::max(1, at.n));
     if (length < kSolveTolerance * excess && damping < 0.1) {
-      // So near that the step can be taken unseen: residuals and information are those of a few
-      // hundredths of a standard deviation beside.
+      // So near that the step is taken without another evaluation: residuals and information are
+      // those at a distance of a few hundredths of a standard deviation.
       p = next;
       solution.converged = true;
       break;
     }
-    // Merit of where we stand, with the weights the trial is judged with.
+    // Merit of the present point with the weights of the trial.
     double merit = PriorMerit(problem, p);
     for (std::size_t i = 0; i < n; ++i)
       if (patch.used[i]) merit += residuals_[i] * residuals_[i];

@@ -69,6 +69,66 @@ Eigen::Vector2d Crossing(const Side& s, const Side& t) {
   return n.inverse() * Eigen::Vector2d(s.a + n.row(0).dot(s.middle), t.a + n.row(1).dot(t.middle));
 }
 
+constexpr int kEdgeUnknowns = 7;  // a, b, width, light, light per u, dark, dark per u
+using EdgeVector = Eigen::Matrix<double, kEdgeUnknowns, 1>;
+using EdgeMatrix = Eigen::Matrix<double, kEdgeUnknowns, kEdgeUnknowns>;
+
+// Pixels of a band along a side: place along it, across it, grey level.
+struct EdgeBand {
+  struct Pixel {
+    double u, v, value;
+  };
+  std::vector<Pixel> pixels;
+  double light = 0, dark = 0;  // sums of the grey levels on either side
+  int n_light = 0, n_dark = 0;
+};
+
+EdgeBand ReadEdgeBand(const GrayImage& image, double half, double inside, double outside,
+                      const Side& side) {
+  EdgeBand band;
+  const double reach = half + std::max(inside, outside) + 1;
+  const int left = std::max(0, static_cast<int>(std::floor(side.middle.x() - reach)));
+  const int right = std::min(image.width - 1, static_cast<int>(std::ceil(side.middle.x() + reach)));
+  const int top = std::max(0, static_cast<int>(std::floor(side.middle.y() - reach)));
+  const int bottom =
+      std::min(image.height - 1, static_cast<int>(std::ceil(side.middle.y() + reach)));
+  for (int y = top; y <= bottom; ++y) {
+    for (int x = left; x <= right; ++x) {
+      const Eigen::Vector2d d = Eigen::Vector2d(x, y) - side.middle;
+      const double u = d.dot(side.along), v = d.dot(side.across) - side.a - side.b * u;
+      if (std::abs(u) > half || v < -inside || v > outside) continue;
+      const double value = image.At(x, y);
+      band.pixels.push_back({u, d.dot(side.across), value});
+      if (v > 0) band.light += value, ++band.n_light;
+      if (v < 0) band.dark += value, ++band.n_dark;
+    }
+  }
+  return band;
+}
+
+// Sum of squares of the residuals; the normal equations too where they are given.
+double EdgeCost(const std::vector<EdgeBand::Pixel>& pixels, const EdgeVector& q,
+                EdgeMatrix* normal = nullptr, EdgeVector* gradient = nullptr) {
+  double sum = 0;
+  if (normal != nullptr) normal->setZero(), gradient->setZero();
+  for (const EdgeBand::Pixel& pixel : pixels) {
+    const double z = (pixel.v - q(0) - q(1) * pixel.u) / q(2);
+    const double phi = 0.5 * std::erfc(-z * M_SQRT1_2),
+                 density = std::exp(-0.5 * z * z) / std::sqrt(2 * M_PI);
+    const double bright = q(3) + q(4) * pixel.u, black = q(5) + q(6) * pixel.u,
+                 step = bright - black;
+    const double r = black + step * phi - pixel.value;
+    sum += r * r;
+    if (normal == nullptr) continue;
+    const double by_v = step * density / q(2);
+    EdgeVector j;
+    j << -by_v, -by_v * pixel.u, -by_v * z, phi, phi * pixel.u, 1 - phi, (1 - phi) * pixel.u;
+    normal->noalias() += j * j.transpose();
+    *gradient += j * r;
+  }
+  return sum;
+}
+
 // The edge as a step of brightness blurred by a Gaussian, each side of it with a brightness that
 // changes linearly along it: I = dark + (light - dark) Phi((v - a - b u) / width), fitted to the
 // pixels of a band along the side by least squares. Its covariance follows from the curvature and
@@ -76,70 +136,25 @@ Eigen::Vector2d Crossing(const Side& s, const Side& t) {
 // nothing.
 std::optional<double> FitEdge(const GrayImage& image, double half, double inside, double outside,
                               Side* side) {
-  constexpr int kUnknowns = 7;  // a, b, width, light, light per u, dark, dark per u
-  using Vector = Eigen::Matrix<double, kUnknowns, 1>;
-  using Matrix = Eigen::Matrix<double, kUnknowns, kUnknowns>;
-  struct Pixel {
-    double u, v, value;
-  };
-  std::vector<Pixel> pixels;
-  const double reach = half + std::max(inside, outside) + 1;
-  const int left = std::max(0, static_cast<int>(std::floor(side->middle.x() - reach)));
-  const int right =
-      std::min(image.width - 1, static_cast<int>(std::ceil(side->middle.x() + reach)));
-  const int top = std::max(0, static_cast<int>(std::floor(side->middle.y() - reach)));
-  const int bottom =
-      std::min(image.height - 1, static_cast<int>(std::ceil(side->middle.y() + reach)));
-  double light = 0, dark = 0;
-  int n_light = 0, n_dark = 0;
-  for (int y = top; y <= bottom; ++y) {
-    for (int x = left; x <= right; ++x) {
-      const Eigen::Vector2d d = Eigen::Vector2d(x, y) - side->middle;
-      const double u = d.dot(side->along), v = d.dot(side->across) - side->a - side->b * u;
-      if (std::abs(u) > half || v < -inside || v > outside) continue;
-      const double value = image.At(x, y);
-      pixels.push_back({u, d.dot(side->across), value});
-      if (v > 0) light += value, ++n_light;
-      if (v < 0) dark += value, ++n_dark;
-    }
-  }
-  if (pixels.size() < 3 * kUnknowns || n_light < kUnknowns || n_dark < kUnknowns)
+  const EdgeBand band = ReadEdgeBand(image, half, inside, outside, *side);
+  if (band.pixels.size() < 3 * kEdgeUnknowns || band.n_light < kEdgeUnknowns ||
+      band.n_dark < kEdgeUnknowns)
     return std::nullopt;
-  Vector p;
-  p << side->a, side->b, 0.8, light / n_light, 0, dark / n_dark, 0;
+  EdgeVector p;
+  p << side->a, side->b, 0.8, band.light / band.n_light, 0, band.dark / band.n_dark, 0;
   if (p(3) - p(5) < 10) return std::nullopt;
 
-  Matrix normal;
-  Vector gradient;
-  const auto cost = [&](const Vector& q, bool derivatives) {
-    double sum = 0;
-    if (derivatives) normal.setZero(), gradient.setZero();
-    for (const Pixel& pixel : pixels) {
-      const double z = (pixel.v - q(0) - q(1) * pixel.u) / q(2);
-      const double phi = 0.5 * std::erfc(-z * M_SQRT1_2),
-                   density = std::exp(-0.5 * z * z) / std::sqrt(2 * M_PI);
-      const double bright = q(3) + q(4) * pixel.u, black = q(5) + q(6) * pixel.u,
-                   step = bright - black;
-      const double r = black + step * phi - pixel.value;
-      sum += r * r;
-      if (!derivatives) continue;
-      const double by_v = step * density / q(2);
-      Vector j;
-      j << -by_v, -by_v * pixel.u, -by_v * z, phi, phi * pixel.u, 1 - phi, (1 - phi) * pixel.u;
-      normal.noalias() += j * j.transpose();
-      gradient += j * r;
-    }
-    return sum;
-  };
-  double damping = 1e-3, now = cost(p, true);
+  EdgeMatrix normal;
+  EdgeVector gradient;
+  double damping = 1e-3, now = EdgeCost(band.pixels, p, &normal, &gradient);
   bool settled = false;
   for (int k = 0; k < 40 && !settled; ++k) {
-    Matrix damped = normal;
+    EdgeMatrix damped = normal;
     damped.diagonal() *= 1 + damping;
-    const Vector step = damped.ldlt().solve(-gradient);
-    Vector next = p + step;
+    const EdgeVector step = damped.ldlt().solve(-gradient);
+    EdgeVector next = p + step;
     next(2) = std::clamp(next(2), 0.25, 4.0);
-    const double then = cost(next, false);
+    const double then = EdgeCost(band.pixels, next);
     if (!std::isfinite(then) || then > now) {
       damping *= 10;
       if (damping > 1e8) break;
@@ -147,27 +162,27 @@ std::optional<double> FitEdge(const GrayImage& image, double half, double inside
     }
     settled = std::abs(next(0) - p(0)) < 1e-5 && std::abs(next(1) - p(1)) * half < 1e-5;
     p = next;
-    now = cost(p, true);
+    now = EdgeCost(band.pixels, p, &normal, &gradient);
     damping = std::max(damping / 10, 1e-9);
   }
   if (!settled || std::abs(p(0) - side->a) > 3 || std::abs(p(1) - side->b) * half > 3)
     return std::nullopt;
-  // A width at its bound is not known; it says nothing about the place.
-  const Eigen::FullPivLU<Matrix> lu(normal);
+  // A width at its bound is not estimated; the position does not depend on it.
+  const Eigen::FullPivLU<EdgeMatrix> lu(normal);
   if (!lu.isInvertible()) return std::nullopt;
   const double variance =
-      std::max(now / (static_cast<double>(pixels.size()) - kUnknowns), 1.0 / 12);
+      std::max(now / (static_cast<double>(band.pixels.size()) - kEdgeUnknowns), 1.0 / 12);
   side->a = p(0);
   side->b = p(1);
-  // Shading across the side and neighbouring cells are not in the model: renderings show a fifth to
-  // a half more variance than it knows.
+  // Shading across the side and neighbouring cells are not in the model: renderings show a variance
+  // that is larger by a fifth to a half.
   constexpr double kUnmodelled = 1.3;
   side->cov = kUnmodelled * variance * lu.inverse().topLeftCorner<2, 2>();
   return variance;
 }
 
 // Twice, since the second band lies along the line that the first has found; once more with less of
-// the outside, which stands where it fits much better, because the white margin of the tag ends
+// the outside, which is kept where it fits much better, because the white margin of the tag ends
 // within the wider band.
 bool FindSide(const GrayImage& image, double half, double inside, double outside, Side* side) {
   Side narrow = *side;
@@ -208,7 +223,7 @@ bool Refine(const GrayImage& image, int bits, Tag* tag) {
     const Eigen::Vector2d &from = tag->corners[k], &to = tag->corners[(k + 1) % 4];
     const double length = (to - from).norm();
     const double cell = length / (bits + 2);
-    // Neither the cells within, nor what lies behind the white margin, nor the rounded ends.
+    // The cells inside, the background beyond the white margin and the rounded ends are left out.
     const double inside = std::clamp(cell / 2, 1.3, 4.0),
                  outside = std::clamp(0.7 * cell, 1.3, 4.0);
     const double half = length / 2 - std::clamp(0.12 * length, 1.5, 4.0);
@@ -273,7 +288,8 @@ std::vector<Tag> DetectTags(const GrayImage& image, const TagOptions& options) {
   for (std::size_t k = 0; k < ids.size(); ++k) {
     Tag tag;
     tag.id = ids[k];
-    // OpenCV holds the AprilTag dictionaries upside down against the pictures their makers publish.
+    // The AprilTag dictionaries of OpenCV are rotated by 180 degrees against the published
+    // pictures.
     for (std::size_t c = 0; c < 4; ++c) {
       const cv::Point2f& corner = corners[k][upside_down ? (c + 2) % 4 : c];
       tag.corners[c] = {corner.x, corner.y};

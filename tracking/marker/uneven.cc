@@ -11,7 +11,7 @@ namespace impactlab::tracking {
 
 namespace {
 
-constexpr double kInside = 0.99;   // cover from which on nothing behind the marker is felt
+constexpr double kInside = 0.99;   // cover above which the background does not contribute
 constexpr double kOutside = 0.03;  // cover up to which the picture is that of the background
 constexpr double kWindow = 2.5;    // of the structure tensor, standard deviation [px]
 constexpr int kWindowReach = 6;    // [px]
@@ -160,7 +160,7 @@ void UnevenSolver::FindTensors(const MarkerPatch& patch, const MarkerProblem& pr
     for (int x = 0; x < columns; ++x, ++tensor) {
       const float* s = planes_.data() + place(y, x);
       *tensor = {0, 0, 0};
-      if (!(s[0] > 1e-9F)) continue;  // far inside, or nothing to learn from
+      if (!(s[0] > 1e-9F)) continue;  // far inside, or without information
       const double per = 1 / static_cast<double>(s[0]), xx = per * s[plane],
                    xy = per * s[2 * plane], yy = per * s[3 * plane];
       const double noise = problem.noise.Variance(per * s[4 * plane]), least = kSmoothest * noise;
@@ -252,10 +252,10 @@ double UnevenSolver::Energy(const MarkerPatch& patch, const MarkerProblem& probl
       if (problem.circle) j[kAtForm0] += j[kAtForm1], j[kAtForm1] = j[kAtForm2] = 0;
       energy += r * r * used;
       n_used_ += used > 0 && (d > 0.5 || r * r * weight > 1);
-      if (cover > 0) row_weights[n_rows++] = used;  // else only the gradient by B is felt
+      if (cover > 0) row_weights[n_rows++] = used;  // else only the gradient by B is needed
       const int number = number_[b];
       if (number < 0) continue;
-      // What B is pulled to by its steps: a row of the precision times B.
+      // Gradient of the prior of B: a row of the precision times B.
       const Steps& s = steps_[b];
       const double* v = behind_.data() + b;
       const double pull = s.own * v[0] + s.right * v[1] + s.below_left * v[wide - 1] +
@@ -345,7 +345,7 @@ void UnevenSolver::Forward() {
   }
 }
 
-// Takes off what B makes up for.
+// Subtracts the part of the information that B absorbs.
 void UnevenSolver::Reduce(bool factor, Vector* gradient, Matrix* normal) {
   const std::size_t n = pixel_.size();
   const double* row = right_.data();
@@ -437,7 +437,7 @@ MarkerSolution UnevenSolver::Solve(const MarkerPatch& patch, const MarkerProblem
     const double length = step.dot(normal * step);
     slow = !factor && length > kSlow * length_before;
     length_before = length;
-    // What the linearisation cannot promise is not gone.
+    // Steps beyond the range of the linearisation are shortened.
     const double largest =
         std::max({std::abs(step[kAtX]), std::abs(step[kAtY]), std::abs(step[kAtForm0]),
                   std::abs(step[kAtForm1]), std::abs(step[kAtForm2])});
@@ -450,7 +450,7 @@ MarkerSolution UnevenSolver::Solve(const MarkerPatch& patch, const MarkerProblem
     if (!(p[kForm0] > 0.3) || !p.allFinite()) return solution;
     const double dof = std::max(1, n_used_ + 2 - problem.CountFree());
     moved = part * largest;
-    // The last step is so small that the picture need not be drawn again.
+    // The last step is so small that the model need not be evaluated again.
     solution.converged = pass > 0 && length < kUnevenTolerance * std::max(1., energy / dof);
   }
   solution.chi_square = energy;
@@ -460,7 +460,7 @@ MarkerSolution UnevenSolver::Solve(const MarkerPatch& patch, const MarkerProblem
   return solution;
 }
 
-// In the terms of the plain fit. False where B is no background.
+// In the parameters of the plain fit. False where B is no background.
 bool UnevenSolver::Finish(const MarkerVector& p, MarkerSolution* solution) const {
   const int wide = width_ + 2;
   double sum = 0, weight = 0;

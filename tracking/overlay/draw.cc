@@ -193,7 +193,7 @@ ColorImage MakeColor(const GrayImage& image) {
   return color;
 }
 
-void Stroke(ColorImage* image, const std::vector<Path>& given, const Pen& pen) {
+void DrawPaths(ColorImage* image, const std::vector<Path>& given, const Pen& pen) {
   const std::vector<Path> dashed = pen.dash > 0 ? Dashes(given, pen.dash) : std::vector<Path>();
   const std::vector<Path>& paths = pen.dash > 0 ? dashed : given;
   const double reach = pen.width / 2 + 0.5;
@@ -250,8 +250,8 @@ void Stroke(ColorImage* image, const std::vector<Path>& given, const Pen& pen) {
     }
 }
 
-void Ellipse(ColorImage* image, const Eigen::Vector2d& centre, double major, double minor,
-             double angle, const Pen& pen) {
+void DrawEllipse(ColorImage* image, const Eigen::Vector2d& centre, double major, double minor,
+                 double angle, const Pen& pen) {
   if (!(major > 0) || !(minor > 0) || major > 1e5 || !centre.allFinite()) return;
   const Eigen::Vector2d u(std::cos(angle), std::sin(angle)), v(-u.y(), u.x());
   const int n = static_cast<int>(std::clamp(4 * major, 24.0, 400.0));
@@ -260,14 +260,14 @@ void Ellipse(ColorImage* image, const Eigen::Vector2d& centre, double major, dou
     const double t = 2 * M_PI * k / n;
     path.push_back(centre + major * std::cos(t) * u + minor * std::sin(t) * v);
   }
-  Stroke(image, {path}, pen);
+  DrawPaths(image, {path}, pen);
 }
 
 void Dot(ColorImage* image, const Eigen::Vector2d& centre, double radius, const Pen& pen) {
   Pen filled = pen;
   filled.width = 2 * radius;
   filled.dash = 0;
-  Stroke(image, {{centre}}, filled);
+  DrawPaths(image, {{centre}}, filled);
 }
 
 void FillBox(ColorImage* image, double left, double top, double right, double bottom, Rgb color,
@@ -286,15 +286,16 @@ void FillBox(ColorImage* image, double left, double top, double right, double bo
 
 void DrawBox(ColorImage* image, double left, double top, double right, double bottom,
              const Pen& pen) {
-  Stroke(image, {{{left, top}, {right, top}, {right, bottom}, {left, bottom}, {left, top}}}, pen);
+  DrawPaths(image, {{{left, top}, {right, top}, {right, bottom}, {left, bottom}, {left, top}}},
+            pen);
 }
 
 void DrawText(ColorImage* image, const Eigen::Vector2d& place, std::string_view text, double height,
               Rgb color, bool halo) {
   const std::vector<Path> paths = GlyphPaths(text, place, height / 6);
   const double width = std::max(1.1, 0.14 * height);
-  if (halo) Stroke(image, paths, {{0, 0, 0}, width + 2.6, 0.75, 0});
-  Stroke(image, paths, {color, width, 1, 0});
+  if (halo) DrawPaths(image, paths, {{0, 0, 0}, width + 2.6, 0.75, 0});
+  DrawPaths(image, paths, {color, width, 1, 0});
 }
 
 double TextWidth(std::string_view text, double height) {
@@ -303,8 +304,8 @@ double TextWidth(std::string_view text, double height) {
   return std::max(0.0, kAdvance * letters - 2) * height / 6;
 }
 
-ColorImage Enlarge(const GrayImage& image, double left, double top, double scale, int width,
-                   int height) {
+ColorImage EnlargedCut(const GrayImage& image, double left, double top, double scale, int width,
+                       int height) {
   ColorImage result = MakeColor(width, height, {0, 0, 0});
   for (int y = 0; y < height; ++y) {
     const double v = top + (y + 0.5) / scale - 0.5;
@@ -328,7 +329,7 @@ ColorImage Enlarge(const GrayImage& image, double left, double top, double scale
   return result;
 }
 
-void Paste(const ColorImage& from, int left, int top, ColorImage* to) {
+void PasteImage(const ColorImage& from, int left, int top, ColorImage* to) {
   for (int y = std::max(0, -top); y < std::min(from.height, to->height - top); ++y)
     for (int x = std::max(0, -left); x < std::min(from.width, to->width - left); ++x)
       for (std::size_t k = 0; k < 3; ++k)

@@ -41,8 +41,8 @@ void SetSizes(const Vector2d& crop, const KeepOptions& options, KeptFrames* out)
   out->crop_height = std::floor(crop.y());
 }
 
-void Paste(const GrayImage& from, const KeptFrame& frame, const KeptFrames& kept, std::size_t place,
-           GrayImage* to) {
+void PasteImage(const GrayImage& from, const KeptFrame& frame, const KeptFrames& kept,
+                std::size_t place, GrayImage* to) {
   const cv::Mat all(from.height, from.width, CV_8U, const_cast<std::uint8_t*>(from.pixels.data()));
   const cv::Rect cut(static_cast<int>(frame.corner.x()), static_cast<int>(frame.corner.y()),
                      static_cast<int>(kept.crop_width), static_cast<int>(kept.crop_height));
@@ -109,11 +109,11 @@ KeptFrames KeepFrames(const std::filesystem::path& stem, const FrameSource& sour
     KeptFrame frame{
         read.index, read.t,
         tracking::CropCorner(tracking::MiddleAt(extents, read.index, size / 2), crop, size)};
-    Paste(read.image, frame, out, out.frames.size(), &sheet);
+    PasteImage(read.image, frame, out, out.frames.size(), &sheet);
     out.frames.push_back(frame);
   }
   if (out.frames.empty())
-    throw DataError(fmt::format("{}: has no frame from {} to {}", Name(source), from, to));
+    throw DataError(fmt::format("{}: has no frame from {} to {}", SourceName(source), from, to));
   const auto rows = (static_cast<int>(out.frames.size()) + out.columns - 1) / out.columns;
   sheet.height = rows * out.tile_height;
   sheet.pixels.resize(static_cast<std::size_t>(sheet.width) *

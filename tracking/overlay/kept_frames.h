@@ -1,6 +1,6 @@
 #pragma once
 // Some frames of a recording, cut down to where the markers are, kept beside its tracks so that
-// what the camera saw can be looked at after the video is gone.
+// they can be looked at without the video.
 //
 // NAME.jpg holds all cuts side by side, row by row, and NAME.json (schema impactlab.frames/1, keys
 // in data/README) says which frame each of them is and where in it. They are for looking at: gray,
@@ -46,8 +46,8 @@ struct KeepOptions {
   int quality = 6;      // of the JPEG: 2 to 31, smaller is better
 };
 
-// `stem`: path without .jpg and .json. Goes to the frames and decodes no others but those a key
-// frame before asks for. DataError where the recording has none of them or breaks; OutputError.
+// `stem`: path without .jpg and .json. Seeks to the frames and decodes only those from the key
+// frame before. DataError where the recording has none of them or breaks; OutputError.
 KeptFrames KeepFrames(const std::filesystem::path& stem, const FrameSource& source,
                       const MarkerTracks& tracks, int camera, const KeepOptions& options = {});
 

@@ -21,7 +21,7 @@ long long FrameOfInterest(const MarkerTracks& tracks, int camera) {
       const double jump = known ? (p.smooth_v - before->smooth_v).norm() : 0,
                    speed = known ? before->smooth_v.norm() : 0;
       all[p.frame] += std::isfinite(jump) ? jump : 0;
-      // A surface turns round what came towards it; what begins to move from rest was let go.
+      // At an impact the normal velocity changes sign; a body that starts from rest was released.
       constexpr double kLeastSpeed = 0.25;  // of the jump
       if (std::isfinite(jump) && speed >= kLeastSpeed * jump) struck[p.frame] += jump;
     }

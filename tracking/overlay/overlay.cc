@@ -46,7 +46,7 @@ void WriteOverlay(const std::filesystem::path& path, const FrameSource& source,
     // Players want even sizes.
     ColorImage even = tracking::MakeColor(drawn.width + drawn.width % 2,
                                           drawn.height + drawn.height % 2, {0, 0, 0});
-    tracking::Paste(drawn, 0, 0, &even);
+    tracking::PasteImage(drawn, 0, 0, &even);
     if (!writer) {
       first = frame.t;
       writer.emplace(path, even.width, even.height,
@@ -59,7 +59,7 @@ void WriteOverlay(const std::filesystem::path& path, const FrameSource& source,
     writer->Write(
         even, options.play_rate > 0 ? static_cast<double>(k) / options.play_rate : frame.t - first);
   }
-  if (!writer) throw DataError(Name(source) + ": holds no frame");
+  if (!writer) throw DataError(SourceName(source) + ": holds no frame");
   writer->Finish();
   if (broken) std::rethrow_exception(broken);
 }

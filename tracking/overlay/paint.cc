@@ -52,7 +52,7 @@ void PaintTrail(ColorImage* image, const View& view, const PointRange& range, lo
       if ((b - a).norm() > 12) pen.dash = 4;
       if ((b - a).norm() <= 12 && next.frame % 2 == 0) continue;
     }
-    Stroke(image, {{a, b}}, pen);
+    DrawPaths(image, {{a, b}}, pen);
   }
 }
 
@@ -65,7 +65,7 @@ void PaintGate(ColorImage* image, const Shown& s, const View& view, const Overla
   const Eigen::Vector2d axis = axes.eigenvectors().col(1);
   const double major = std::min(kLargestGate, factor * std::sqrt(axes.eigenvalues()(1)));
   const double minor = std::min(kLargestGate, factor * std::sqrt(axes.eigenvalues()(0)));
-  Ellipse(
+  DrawEllipse(
       image, s.q, std::max(major, 2.0), std::max(minor, 2.0), std::atan2(axis.y(), axis.x()),
       {StateOf(s.point->flags).color, 0.75 * width, predicted ? 0.95 : 0.6, predicted ? 5.0 : 0});
 }
@@ -96,8 +96,8 @@ void PaintLabel(ColorImage* image, const Shown& s, const std::string& name, doub
                                std::clamp(s.q.y(), best.top, best.bottom));
   const Eigen::Vector2d direction = anchor - s.q;
   if (direction.norm() > s.radius + 12)
-    Stroke(image, {{s.q + direction.normalized() * (s.radius + 2), anchor}},
-           {{255, 255, 255}, 1, 0.6, 0});
+    DrawPaths(image, {{s.q + direction.normalized() * (s.radius + 2), anchor}},
+              {{255, 255, 255}, 1, 0.6, 0});
   DrawText(image, {best.left + 2, best.top + 2}, name, height, StateOf(s.point->flags).color);
   taken->push_back(best);
 }
@@ -145,15 +145,15 @@ void PaintMarkers(ColorImage* image, const View& view, const MarkerTracks& track
     const Pen pen{StateOf(p.flags).color, width, 1, predicted ? 4.0 : 0};
     if (options.gates) PaintGate(image, s, view, options, width);
     if (p.major > 0 && p.minor > 0) {
-      Ellipse(image, s.q, p.major * view.scale, p.minor * view.scale, p.angle, pen);
+      DrawEllipse(image, s.q, p.major * view.scale, p.minor * view.scale, p.angle, pen);
     } else {
-      Ellipse(image, s.q, 4, 4, 0, pen);
+      DrawEllipse(image, s.q, 4, 4, 0, pen);
     }
     const double arm = std::clamp(0.35 * s.radius, 2.0, 6.0);
-    Stroke(image,
-           {{s.q - Eigen::Vector2d(arm, 0), s.q + Eigen::Vector2d(arm, 0)},
-            {s.q - Eigen::Vector2d(0, arm), s.q + Eigen::Vector2d(0, arm)}},
-           {StateOf(p.flags).color, 1.1, 0.9, 0});
+    DrawPaths(image,
+              {{s.q - Eigen::Vector2d(arm, 0), s.q + Eigen::Vector2d(arm, 0)},
+               {s.q - Eigen::Vector2d(0, arm), s.q + Eigen::Vector2d(0, arm)}},
+              {StateOf(p.flags).color, 1.1, 0.9, 0});
     taken.push_back(Around(s));
   }
   if (!options.labels) return;
@@ -191,8 +191,8 @@ void PaintLegend(ColorImage* image, const MarkerTracks& tracks, int camera,
   double y = top + 0.9 * height;
   for (const PointState* s : lines) {
     const Eigen::Vector2d swatch(left + 1.5 * height, y + height / 2);
-    Ellipse(image, swatch, 0.6 * height, 0.6 * height, 0,
-            {s->color, std::max(1.3, height / 5), 1, s->flags == kPredicted ? 3.0 : 0});
+    DrawEllipse(image, swatch, 0.6 * height, 0.6 * height, 0,
+                {s->color, std::max(1.3, height / 5), 1, s->flags == kPredicted ? 3.0 : 0});
     DrawText(image, {left + 3.2 * height, y}, s->name, height, {235, 235, 235}, false);
     y += row;
   }

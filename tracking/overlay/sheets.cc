@@ -35,7 +35,8 @@ void WriteContactSheet(const std::filesystem::path& path, const FrameSource& sou
                   n = static_cast<long long>(columns) * rows;
   const long long from = std::max(0LL, at - (n - 1) / 2);
   FrameReader reader(source);
-  if (!reader.Seek(from)) throw DataError(fmt::format("{}: has no frame {}", Name(source), from));
+  if (!reader.Seek(from))
+    throw DataError(fmt::format("{}: has no frame {}", SourceName(source), from));
   double largest = 0;
   const auto extents = Extents(tracks, camera, from, from + n - 1, &largest);
   Frame read;
@@ -64,13 +65,13 @@ void WriteContactSheet(const std::filesystem::path& path, const FrameSource& sou
         tracking::CropCorner(MiddleAt(extents, read.index, size / 2), crop, size);
     const tracking::View view{corner, scale};
     ColorImage tile =
-        tracking::Enlarge(read.image, corner.x(), corner.y(), scale, tile_width, tile_height);
+        tracking::EnlargedCut(read.image, corner.x(), corner.y(), scale, tile_width, tile_height);
     tracking::PaintMarkers(&tile, view, tracks, camera, read.index, 0.95 * letters, options);
     std::string text = tracking::FrameText(read.index, read.t);
     if (read.index != at) text += fmt::format("  ({:+})", read.index - at);
     const int left = kGap + static_cast<int>(k % columns) * (tile_width + kGap);
     const int top = kGap + static_cast<int>(k / columns) * (tile_height + title + kGap);
-    tracking::Paste(tile, left, top + title, &*sheet);
+    tracking::PasteImage(tile, left, top + title, &*sheet);
     const bool here = read.index == at;
     const Rgb accent = given ? Rgb{255, 255, 255} : tracking::StateOf(kImpact).color;
     tracking::DrawText(&*sheet, {left + 1.0, top + 0.6 * letters}, text, letters,
@@ -79,48 +80,64 @@ void WriteContactSheet(const std::filesystem::path& path, const FrameSource& sou
       tracking::DrawBox(&*sheet, left - 2, top + title - 2, left + tile_width + 1,
                         top + title + tile_height + 1, {accent, 3, 1, 0});
   }
-  if (!sheet) throw DataError(fmt::format("{}: has no frame {}", Name(source), from));
+  if (!sheet) throw DataError(fmt::format("{}: has no frame {}", SourceName(source), from));
   WritePng(path, *sheet);
 }
 
-void WriteMontage(const std::filesystem::path& path, const GrayImage& image,
-                  const SpotOptions& options, const GrayImage* difference) {
-  if (image.width < 1 || image.height < 1)
-    throw DataError("montage: found a picture without pixels");
-  const GrayImage& searched = difference != nullptr ? *difference : image;
-  SpotOptions as = options;
-  if (difference != nullptr) as.dark = false;  // markers are bright there
-  SpotFinder finder(as);
-  const std::vector<Spot> spots = finder.Find(searched);
-  // The pixels that differ from what is around them by more than the threshold, as the search takes
-  // them.
+namespace {
+
+// The pixels that differ from their surroundings by more than the threshold, as the search of
+// markers takes them.
+GrayImage BinaryPicture(const GrayImage& searched, const SpotOptions& options, int level) {
   GrayImage binary = searched, local;
-  if (as.local > 0)
+  if (options.local > 0)
     tracking::LocalMean().Subtract(searched, {0, 0, searched.width - 1, searched.height - 1},
-                                   as.local, as.dark ? 0xFF : 0, &local);
-  const int level = finder.threshold();
+                                   options.local, options.dark ? 0xFF : 0, &local);
   for (std::size_t k = 0; k < binary.pixels.size(); ++k) {
-    const bool marker = as.local > 0 ? local.pixels[k] > tracking::kLocalZero + level
-                        : as.dark    ? searched.pixels[k] < level
-                                     : searched.pixels[k] > level;
+    const bool marker = options.local > 0 ? local.pixels[k] > tracking::kLocalZero + level
+                        : options.dark    ? searched.pixels[k] < level
+                                          : searched.pixels[k] > level;
     binary.pixels[k] = marker ? 255 : 0;
   }
+  return binary;
+}
 
-  struct Panel {
-    std::string title;
-    const GrayImage* image;
-    int marks;  // 1 outlines, 2 centroids
-  };
-  std::vector<Panel> panels = {{"grey", &image, 0}};
-  if (difference != nullptr) panels.push_back({"difference from the background", difference, 0});
-  panels.push_back({as.local > 0 ? fmt::format("binary: {} {} levels from the local mean",
-                                               as.dark ? "below by" : "above by", level)
-                                 : fmt::format("binary: {} {}",
-                                               as.dark ? "darker than" : "brighter than", level),
-                    &binary, 0});
-  panels.push_back({fmt::format("outlines: {} spots", spots.size()), &image, 1});
-  panels.push_back({"centroids", &image, 2});
+enum class SpotMarks { kNone, kOutlines, kCentroids };
+struct Panel {
+  std::string title;
+  const GrayImage* image;
+  SpotMarks marks;
+};
 
+void DrawSpots(const std::vector<Spot>& spots, SpotMarks marks, double scale, double letters,
+               ColorImage* tile) {
+  const tracking::View view{Eigen::Vector2d::Zero(), scale};
+  for (const Spot& spot : spots) {
+    const Rgb color = tracking::StateOf(spot.flags).color;
+    const Eigen::Vector2d q = view.At(spot.q);
+    const Eigen::SelfAdjointEigenSolver<Eigen::Matrix2d> axes(spot.spread);
+    const Eigen::Vector2d axis = axes.eigenvectors().col(1);
+    // A disc of radius r has second moments r^2 / 4.
+    const double major = 2 * scale * std::sqrt(std::max(0.0, axes.eigenvalues()(1)));
+    const double minor = 2 * scale * std::sqrt(std::max(0.0, axes.eigenvalues()(0)));
+    if (marks == SpotMarks::kOutlines)
+      tracking::DrawEllipse(tile, q, std::max(major, 1.0), std::max(minor, 1.0),
+                            std::atan2(axis.y(), axis.x()), {color, 1.5, 1, 0});
+    if (marks != SpotMarks::kCentroids) continue;
+    const double arm = std::max(5.0, 0.3 * major);
+    tracking::DrawPaths(tile,
+                        {{q - Eigen::Vector2d(arm, 0), q + Eigen::Vector2d(arm, 0)},
+                         {q - Eigen::Vector2d(0, arm), q + Eigen::Vector2d(0, arm)}},
+                        {color, 1.4, 1, 0});
+    if (spots.size() <= 60)
+      tracking::DrawText(tile, q + Eigen::Vector2d(std::max(arm, major) + 4, -0.4 * letters),
+                         fmt::format("{:.2f} {:.2f}", spot.q.x(), spot.q.y()), 0.8 * letters,
+                         {240, 240, 240});
+  }
+}
+
+ColorImage PlacePanels(const std::vector<Panel>& panels, const std::vector<Spot>& spots,
+                       const GrayImage& image) {
   constexpr int kGap = 8;
   const int columns = panels.size() > 4 ? 3 : 2,
             rows = (static_cast<int>(panels.size()) + columns - 1) / columns;
@@ -131,39 +148,43 @@ void WriteMontage(const std::filesystem::path& path, const GrayImage& image,
   const int title = static_cast<int>(2.4 * letters);
   ColorImage sheet =
       MakeColor(columns * (width + kGap) + kGap, rows * (height + title + kGap) + kGap, kGround);
-  const tracking::View view{Eigen::Vector2d::Zero(), scale};
   for (std::size_t k = 0; k < panels.size(); ++k) {
-    ColorImage tile = tracking::Enlarge(*panels[k].image, 0, 0, scale, width, height);
-    for (const Spot& spot : spots) {
-      const Rgb color = tracking::StateOf(spot.flags).color;
-      const Eigen::Vector2d q = view.At(spot.q);
-      const Eigen::SelfAdjointEigenSolver<Eigen::Matrix2d> axes(spot.spread);
-      const Eigen::Vector2d axis = axes.eigenvectors().col(1);
-      // A disc of radius r has second moments r^2 / 4.
-      const double major = 2 * scale * std::sqrt(std::max(0.0, axes.eigenvalues()(1)));
-      const double minor = 2 * scale * std::sqrt(std::max(0.0, axes.eigenvalues()(0)));
-      if (panels[k].marks == 1)
-        tracking::Ellipse(&tile, q, std::max(major, 1.0), std::max(minor, 1.0),
-                          std::atan2(axis.y(), axis.x()), {color, 1.5, 1, 0});
-      if (panels[k].marks == 2) {
-        const double arm = std::max(5.0, 0.3 * major);
-        tracking::Stroke(&tile,
-                         {{q - Eigen::Vector2d(arm, 0), q + Eigen::Vector2d(arm, 0)},
-                          {q - Eigen::Vector2d(0, arm), q + Eigen::Vector2d(0, arm)}},
-                         {color, 1.4, 1, 0});
-        if (spots.size() <= 60)
-          tracking::DrawText(&tile, q + Eigen::Vector2d(std::max(arm, major) + 4, -0.4 * letters),
-                             fmt::format("{:.2f} {:.2f}", spot.q.x(), spot.q.y()), 0.8 * letters,
-                             {240, 240, 240});
-      }
-    }
+    ColorImage tile = tracking::EnlargedCut(*panels[k].image, 0, 0, scale, width, height);
+    DrawSpots(spots, panels[k].marks, scale, letters, &tile);
     const int left = kGap + static_cast<int>(k) % columns * (width + kGap),
               top = kGap + static_cast<int>(k) / columns * (height + title + kGap);
     tracking::DrawText(&sheet, {left + 2.0, top + 0.6 * letters}, panels[k].title, letters,
                        {235, 235, 235}, false);
-    tracking::Paste(tile, left, top + title, &sheet);
+    tracking::PasteImage(tile, left, top + title, &sheet);
   }
-  WritePng(path, sheet);
+  return sheet;
+}
+
+}  // namespace
+
+void WriteMontage(const std::filesystem::path& path, const GrayImage& image,
+                  const SpotOptions& options, const GrayImage* difference) {
+  if (image.width < 1 || image.height < 1)
+    throw DataError("montage: found a picture without pixels");
+  const GrayImage& searched = difference != nullptr ? *difference : image;
+  SpotOptions as = options;
+  if (difference != nullptr) as.dark = false;  // markers are bright in a difference
+  SpotFinder finder(as);
+  const std::vector<Spot> spots = finder.FindSpots(searched);
+  const int level = finder.threshold();
+  const GrayImage binary = BinaryPicture(searched, as, level);
+
+  std::vector<Panel> panels = {{"grey", &image, SpotMarks::kNone}};
+  if (difference != nullptr)
+    panels.push_back({"difference from the background", difference, SpotMarks::kNone});
+  panels.push_back({as.local > 0 ? fmt::format("binary: {} {} levels from the local mean",
+                                               as.dark ? "below by" : "above by", level)
+                                 : fmt::format("binary: {} {}",
+                                               as.dark ? "darker than" : "brighter than", level),
+                    &binary, SpotMarks::kNone});
+  panels.push_back({fmt::format("outlines: {} spots", spots.size()), &image, SpotMarks::kOutlines});
+  panels.push_back({"centroids", &image, SpotMarks::kCentroids});
+  WritePng(path, PlacePanels(panels, spots, image));
 }
 
 }  // namespace impactlab

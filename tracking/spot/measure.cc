@@ -217,9 +217,37 @@ double SpotMeasure::RingLevel(const GrayImage& image, const PixelNoise& noise, d
   return from + mean;
 }
 
-bool SpotMeasure::Measure(const GrayImage& image, const std::vector<Run>& runs, const Piece& piece,
-                          const PixelNoise& noise, int level, double contrast, Spot* spot,
-                          SpotShape* shape) {
+namespace {
+
+// Sums of 1, x, y, x^2, x y and y^2 over the pixels of an aperture, from its left and top.
+struct ApertureMoments {
+  double n = 0, x = 0, y = 0, xx = 0, xy = 0, yy = 0;
+};
+
+ApertureMoments MomentsOf(const std::vector<Extent>& aperture, int x0) {
+  // Integers: twice the middle of a row, four times its second moment.
+  std::int64_t count = 0, count_x = 0, count_y = 0, count_xx = 0, count_xy = 0, count_yy = 0;
+  for (std::int64_t y = 0; const Extent& row : aperture) {
+    const std::int64_t m = std::max(0, row.right - row.left + 1),
+                       middle = row.left + row.right - 2 * x0, mx = m * middle, my = m * y;
+    count += m;
+    count_x += mx;
+    count_y += my;
+    count_xx += mx * middle + m * (m * m - 1) / 3;
+    count_xy += mx * y;
+    count_yy += my * y;
+    ++y;
+  }
+  return {static_cast<double>(count),          0.5 * static_cast<double>(count_x),
+          static_cast<double>(count_y),        0.25 * static_cast<double>(count_xx),
+          0.5 * static_cast<double>(count_xy), static_cast<double>(count_yy)};
+}
+
+}  // namespace
+
+bool SpotMeasure::MeasureSpot(const GrayImage& image, const std::vector<Run>& runs,
+                              const Piece& piece, const PixelNoise& noise, int level,
+                              double contrast, Spot* spot, SpotShape* shape) {
   extents_.assign(piece.bottom - piece.top + 1, {image.width, -1});
   for (int r = piece.first; r >= 0; r = runs[r].next) {
     Extent& row = extents_[runs[r].y - piece.top];
@@ -233,7 +261,7 @@ bool SpotMeasure::Measure(const GrayImage& image, const std::vector<Run>& runs, 
   double background = RingLevel(image, noise, &var_background);
   const double sign = options_.dark ? -1 : 1;
   const double level_gray = options_.dark ? 255 - level : level;
-  if (std::isnan(background)) background = options_.dark ? 255 : 0;  // it fills the picture
+  if (std::isnan(background)) background = options_.dark ? 255 : 0;  // the spot fills the picture
   if (contrast <= 0) contrast = std::max(1.0, sign * (level_gray + 0.5 * sign - background));
   const int base = static_cast<int>(background + 0.5);
   const int limit = std::clamp(static_cast<int>(2 * contrast + 0.5), 1, 255);
@@ -242,22 +270,8 @@ bool SpotMeasure::Measure(const GrayImage& image, const std::vector<Run>& runs, 
   // Sums over the aperture about (x0, y0): of one, of d = intensity - background, and of the
   // variance of every pixel.
   const int x0 = aperture_left_, y0 = aperture_top_;
-  // Whole numbers: twice the middle of a row, four times its second moment.
-  std::int64_t count = 0, count_x = 0, count_y = 0, count_xx = 0, count_xy = 0, count_yy = 0;
-  for (std::int64_t y = 0; const Extent& row : aperture_) {
-    const std::int64_t m = std::max(0, row.right - row.left + 1),
-                       middle = row.left + row.right - 2 * x0, mx = m * middle, my = m * y;
-    count += m;
-    count_x += mx;
-    count_y += my;
-    count_xx += mx * middle + m * (m * m - 1) / 3;
-    count_xy += mx * y;
-    count_yy += my * y;
-    ++y;
-  }
-  const double n = static_cast<double>(count), nx = 0.5 * static_cast<double>(count_x),
-               ny = static_cast<double>(count_y), nxx = 0.25 * static_cast<double>(count_xx),
-               nxy = 0.5 * static_cast<double>(count_xy), nyy = static_cast<double>(count_yy);
+  const ApertureMoments one = MomentsOf(aperture_, x0);
+  const double n = one.n, nx = one.x, ny = one.y, nxx = one.xx, nxy = one.xy, nyy = one.yy;
   const ApertureSums sums = SumAperture(image, aperture_, y0, x0, base, limit, simd_);
   const double d = static_cast<double>(sums.d), dx = static_cast<double>(sums.dx),
                dy = static_cast<double>(sums.dy), dxx = static_cast<double>(sums.dxx),
@@ -283,7 +297,7 @@ bool SpotMeasure::Measure(const GrayImage& image, const std::vector<Run>& runs, 
   spot->flux = sign * flux;
   spot->peak = sign * ((options_.dark ? sums.lowest : sums.highest) - background);
   spot->background = background;
-  // pixels of the rim lie about `background`, not about `base`
+  // the rim scatters about `background`, not about `base`
   spot->area = sign * (clamped - shift * (n - piece.count)) / limit;
   spot->left = piece.left;
   spot->top = piece.top;
@@ -296,13 +310,13 @@ bool SpotMeasure::Measure(const GrayImage& image, const std::vector<Run>& runs, 
     spot->flags |= kCut;
   const double sigma = std::sqrt(v0);
   if (spot->flux < 5 * sigma * spot->area) spot->flags |= kFaint;
-  Judge(piece, axes, contrast, sigma, spot, shape);
+  JudgeShape(piece, axes, contrast, sigma, spot, shape);
   return true;
 }
 
 // Shape against the ellipse of its own second moments.
-void SpotMeasure::Judge(const Piece& piece, const Axes& axes, double contrast, double sigma,
-                        Spot* spot, SpotShape* shape) {
+void SpotMeasure::JudgeShape(const Piece& piece, const Axes& axes, double contrast, double sigma,
+                             Spot* spot, SpotShape* shape) {
   const double mx = axes.x, my = axes.y, xx = axes.xx, xy = axes.xy, yy = axes.yy;
   spot->spread << xx, xy, xy, yy;
   shape->elongation = axes.major / axes.minor;

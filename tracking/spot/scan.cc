@@ -110,8 +110,8 @@ IMPACTLAB_AVX2 int PairsAvx2(const std::uint8_t* most, int width, std::uint8_t* 
 #endif
 
 // The tiles of a band, from the largest level of each of its columns. Row after row as they lie in
-// memory: the processor foresees no other order. The last tile overlaps the one before it where the
-// width is no multiple: a narrow rest would be filled by a spot.
+// memory, the order for which the processor prefetches. The last tile overlaps the one before it
+// where the width is no multiple: a narrow rest would be filled by a spot.
 void ScanBand(const GrayImage& image, int left, int width, int top, int rows, std::uint8_t flip,
               Simd simd, std::uint8_t* most, std::uint8_t* low, std::uint8_t* high) {
   std::fill(most, most + width, std::uint8_t{0});

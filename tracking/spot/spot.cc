@@ -21,7 +21,8 @@ using tracking::Run;
 
 namespace {
 
-constexpr int kDepth = 4;  // how often a patch that is no spot is cut again, at a higher level
+constexpr int kDepth =
+    4;  // how often a patch that is no spot is thresholded again, at a higher level
 
 constexpr double kOwnShare = 0.3;
 constexpr double kLong = 3;
@@ -64,18 +65,19 @@ struct SpotFinder::State {
   tracking::Simd simd;
   tracking::SpotMeasure measure;
   PixelNoise noise;
-  int level = 0;  // raised, of the picture that is parted
+  int level = 0;  // raised, of the picture that is thresholded
 
   GrayImage difference;  // from the local mean
   tracking::LocalMean local_mean;
-  tracking::LevelCounts counts, parted;   // of the image, of what is parted where that is another
+  tracking::LevelCounts counts,
+      parted;  // of the image, and of the thresholded picture where that is another
   std::array<Pieces, kDepth + 2> pieces;  // of the frame, of pieces cut again, of a spot lowered
   std::vector<Found> found;
   std::vector<Extent> pool;
   std::vector<Spot> spots;
 
-  // The picture that is parted by the level, and how it is raised: the image itself or its
-  // difference from the local mean.
+  // The picture that is thresholded, and how it is raised: the image itself or its difference from
+  // the local mean.
   const GrayImage& Parted(const GrayImage& image) const {
     return options.local > 0 ? difference : image;
   }
@@ -108,16 +110,17 @@ struct SpotFinder::State {
     return peak;
   }
 
-  // Takes a piece as a spot if it is one. What is too large, too long or of two lobes is cut at a
-  // higher level: markers on a bright body, markers that touch. Returns how many spots came of it.
+  // Takes a piece as a spot if it is one. What is too large, too long or has two lobes is
+  // thresholded at a higher level: markers on a bright body, markers that touch. Returns how many
+  // spots came of it.
   int Take(const GrayImage& image, const Piece piece, int at_level, int depth) {
     const Pieces& set = pieces[depth];
     Spot spot;
     tracking::SpotShape shape;
     const double contrast = options.local > 0 ? at_level - tracking::kLocalZero + 0.5 : 0;
     const bool too_large = piece.count > 1.5 * options.area_max;
-    const bool stands_out = !too_large && measure.Measure(image, set.runs, piece, noise, at_level,
-                                                          contrast, &spot, &shape);
+    const bool stands_out = !too_large && measure.MeasureSpot(image, set.runs, piece, noise,
+                                                              at_level, contrast, &spot, &shape);
     if (stands_out && depth == 0 && options.local == 0 && options.threshold == 0)
       Lower(image, piece, at_level, &spot, &shape);
     if (!too_large && !stands_out) return 0;
@@ -153,8 +156,8 @@ struct SpotFinder::State {
   }
 
   // A spot that the threshold cuts near its top (a dim marker beside bright ones, the fading ends
-  // of a fast one) is parted again at kOwnShare of its own height, unless it then meets something
-  // else.
+  // of a fast one) is thresholded again at kOwnShare of its own height, unless it then merges with
+  // something else.
   void Lower(const GrayImage& image, const Piece& piece, int at_level, Spot* spot,
              tracking::SpotShape* shape) {
     const double base = flip ? 255 - spot->background : spot->background,
@@ -183,13 +186,13 @@ struct SpotFinder::State {
         Spot other = *spot;
         tracking::SpotShape other_shape = *shape;
         if (whole.count <= 1.5 * options.area_max &&
-            measure.Measure(image, wide.runs, whole, noise, lower, 0, &other, &other_shape) &&
+            measure.MeasureSpot(image, wide.runs, whole, noise, lower, 0, &other, &other_shape) &&
             !other_shape.lobes) {
           *spot = other;
           *shape = other_shape;
         } else {
           // for its extents
-          measure.Measure(image, pieces[0].runs, piece, noise, at_level, 0, spot, shape);
+          measure.MeasureSpot(image, pieces[0].runs, piece, noise, at_level, 0, spot, shape);
         }
         return;
       }
@@ -366,7 +369,7 @@ SpotFinder::~SpotFinder() = default;
 SpotFinder::SpotFinder(SpotFinder&&) noexcept = default;
 SpotFinder& SpotFinder::operator=(SpotFinder&&) noexcept = default;
 
-const std::vector<Spot>& SpotFinder::Find(const GrayImage& image) {
+const std::vector<Spot>& SpotFinder::FindSpots(const GrayImage& image) {
   state_->found.clear();
   state_->pool.clear();
   state_->spots.clear();
@@ -375,8 +378,8 @@ const std::vector<Spot>& SpotFinder::Find(const GrayImage& image) {
   return state_->spots;
 }
 
-const std::vector<Spot>& SpotFinder::Find(const GrayImage& image,
-                                          const std::vector<Window>& windows) {
+const std::vector<Spot>& SpotFinder::FindSpots(const GrayImage& image,
+                                               const std::vector<Window>& windows) {
   state_->found.clear();
   state_->pool.clear();
   state_->spots.clear();

@@ -33,7 +33,7 @@ enum MarkerFlag : std::uint32_t {
   kCut = 1u << 3,        // reaches the border of the picture
   kBlurred = 1u << 4,    // moved by more than a pixel during the exposure
   kFaint = 1u << 5,      // signal to noise below 5
-  // the edge model does not fit: the centroid alone stands, with a wider covariance
+  // the edge model does not fit: the centroid is used, with a wider covariance
   kRough = 1u << 6,
   // Set by the tracker and what follows it.
   kPredicted = 1u << 8,   // not seen: bridged by the motion before and after
@@ -68,7 +68,8 @@ struct Window {
 
 struct SpotOptions {
   bool dark = false;  // markers darker than what is around them
-  // grey level that parts markers from the rest; 0: chosen for every frame from its histogram
+  // threshold between markers and the rest, a grey level; 0: chosen for every frame from its
+  // histogram
   int threshold = 0;
   // side of the neighbourhood a local threshold is taken from [px]; 0: one threshold for the frame
   int local = 0;
@@ -92,10 +93,10 @@ class SpotFinder {
   SpotFinder& operator=(SpotFinder&&) noexcept;
 
   // In the order of their first row. The reference is good until the next call.
-  const std::vector<Spot>& Find(const GrayImage& image);
+  const std::vector<Spot>& FindSpots(const GrayImage& image);
   // Only inside the windows; a spot seen in two of them is reported once, one that reaches the
   // border of its window is followed beyond it.
-  const std::vector<Spot>& Find(const GrayImage& image, const std::vector<Window>& windows);
+  const std::vector<Spot>& FindSpots(const GrayImage& image, const std::vector<Window>& windows);
 
   int threshold() const;            // used in the last frame [grey levels]
   const PixelNoise& noise() const;  // used in the last frame

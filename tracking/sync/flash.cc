@@ -3,10 +3,10 @@
 // The model is physical: a light that is on from `a` to `b` adds A * |[a, b] and [T - E/2, T +
 // E/2]| / E to a row whose exposure E is centred on T = t + y t_line, on top of what was there.
 // Base and A of every band follow by least squares; the posterior of the remaining time (flat
-// prior) is summed on a grid that zooms in on itself, so that a flash that began between two
-// exposures, where brightness says nothing, gets the width of that gap, and an exposure that is not
-// known is summed over (flat between 0 and the step of the frames). Grey levels are taken as linear
-// in light: gamma shifts the time by up to a quarter of the exposure.
+// prior) is summed on a grid that is refined about its maximum, so that a flash that began between
+// two exposures, where brightness carries no information, gets the width of that gap, and an
+// exposure that is not known is summed over (flat between 0 and the step of the frames). Grey
+// levels are taken as linear in light: gamma shifts the time by up to a quarter of the exposure.
 
 #include <algorithm>
 #include <cmath>
@@ -26,7 +26,7 @@ constexpr double kSaturated = 246;
 constexpr double kNoiseFloor = 0.01;  // of a band mean [grey level]
 // of the lamp, the response and a lossy coder, alike in all bands, as a share of the flash
 constexpr double kUnsteady = 1e-2;
-// share of the strongest change below which one is not the lamp's: lossy coders change their mind
+// fraction of the strongest change below which one is ascribed to lossy compression
 constexpr double kWeak = 0.1;
 
 // Neighbouring pairs of frames (k - 1, k), first..last, between which it becomes brighter or

@@ -1,9 +1,9 @@
-// Which instant of one camera is which of another, and the line between their clocks.
+// Correspondence of the instants of two cameras, and the line between their clocks.
 //
 // Every pair of instants is tried as the anchor of a shift; the others follow in order as far as
 // they fit within their uncertainty and the drift that clocks have. Hypotheses are compared by
 // chi-square and by what they leave unmatched, each such instant at the odds of being missed; the
-// best is believed only where no other comes near it.
+// best is accepted only where no other is nearly as likely.
 
 #include "tracking/sync/sync.h"
 
@@ -172,25 +172,9 @@ bool HasMiddles(const std::vector<Instant>& list) {
   return std::any_of(list.begin(), list.end(), [](const Instant& i) { return i.what == "flash"; });
 }
 
-}  // namespace
-
-CameraClock Synchronise(const std::vector<Instant>& reference_in,
-                        const std::vector<Instant>& camera_in, const SyncOptions& options) {
-  if (!(options.rate_sd > 0) || !(options.rate_sd < 0.1))
-    throw ConfigError("synchronisation: rate_sd must lie between 0 and 0.1");
-  if (!(options.shift_max >= 0))
-    throw ConfigError("synchronisation: shift_max_s must not be negative");
-  std::vector<Instant> reference = reference_in, camera = camera_in;
-  CheckInstants(reference, "the first camera"), CheckInstants(camera, "the camera");
-  if (HasMiddles(reference) || HasMiddles(camera)) TakeMiddles(reference), TakeMiddles(camera);
-
-  CameraClock clock;
-  clock.cov << options.shift_max * options.shift_max, 0, 0, options.rate_sd * options.rate_sd;
-  if (reference.empty() || camera.empty()) {
-    clock.reason = reference.empty() ? "the first camera saw no flash and no other common instant"
-                                     : "the camera saw no flash and no other common instant";
-    return clock;
-  }
+// Every match of the two lists that an anchor grows into, best first.
+std::vector<Hypothesis> Hypotheses(const std::vector<Instant>& reference,
+                                   const std::vector<Instant>& camera, const SyncOptions& options) {
   std::vector<Hypothesis> all;
   for (std::size_t i = 0; i < reference.size(); ++i) {
     for (std::size_t j = 0; j < camera.size(); ++j) {
@@ -211,6 +195,76 @@ CameraClock Synchronise(const std::vector<Instant>& reference_in,
         all.push_back(std::move(h));
     }
   }
+  std::sort(all.begin(), all.end(),
+            [](const Hypothesis& a, const Hypothesis& b) { return a.score > b.score; });
+  return all;
+}
+
+void TakeLine(const Hypothesis& best, const std::vector<Instant>& reference,
+              const std::vector<Instant>& camera, CameraClock* clock) {
+  clock->rate = best.line.rate;
+  clock->shift = best.line.at_centre - best.line.rate * best.line.centre;
+  Eigen::Matrix2d to_origin;
+  to_origin << 1, -best.line.centre, 0, 1;
+  clock->cov = to_origin * best.line.cov * to_origin.transpose();
+  clock->rate_known = best.line.rate_known;
+  clock->matched = static_cast<int>(best.pairs.size());
+  double squares = 0;
+  for (const auto& [i, j] : best.pairs)
+    squares += std::pow(reference[i].t - best.line.At(camera[j].t), 2);
+  clock->rms = std::sqrt(squares / clock->matched);
+}
+
+// Other hypotheses beside the best.
+struct Rivals {
+  double odds = 0;     // of all other shifts together, relative to the best
+  double scatter = 0;  // variance of shifts that are the same within `same_shift` [s^2]
+  int equals = 1;      // shifts about as likely, the best counted
+  const Hypothesis* first = nullptr;
+};
+
+Rivals CompareRivals(const std::vector<Hypothesis>& all, const SyncOptions& options) {
+  const Hypothesis& best = all.front();
+  Rivals rivals;
+  for (std::size_t k = 1; k < all.size(); ++k) {
+    // Another choice between instants closer together than their uncertainty is no other clock.
+    const double apart = all[k].line.At(best.line.centre) - best.line.at_centre;
+    if (apart * apart < best.line.cov(0, 0) + all[k].line.cov(0, 0)) continue;
+    // Nor is one within the true uncertainty of the instants: lossy coders move them by more than
+    // the noise of the pixels gives.
+    if (std::abs(apart) < options.same_shift) {
+      rivals.scatter =
+          std::max(rivals.scatter, apart * apart * std::exp(all[k].score - best.score));
+      continue;
+    }
+    const double odds = std::exp(all[k].score - best.score);
+    rivals.odds += odds;
+    if (odds > kRunnerUp) ++rivals.equals;
+    if (rivals.first == nullptr) rivals.first = &all[k];
+  }
+  return rivals;
+}
+
+}  // namespace
+
+CameraClock Synchronise(const std::vector<Instant>& reference_in,
+                        const std::vector<Instant>& camera_in, const SyncOptions& options) {
+  if (!(options.rate_sd > 0) || !(options.rate_sd < 0.1))
+    throw ConfigError("synchronisation: rate_sd must lie between 0 and 0.1");
+  if (!(options.shift_max >= 0))
+    throw ConfigError("synchronisation: shift_max_s must not be negative");
+  std::vector<Instant> reference = reference_in, camera = camera_in;
+  CheckInstants(reference, "the first camera"), CheckInstants(camera, "the camera");
+  if (HasMiddles(reference) || HasMiddles(camera)) TakeMiddles(reference), TakeMiddles(camera);
+
+  CameraClock clock;
+  clock.cov << options.shift_max * options.shift_max, 0, 0, options.rate_sd * options.rate_sd;
+  if (reference.empty() || camera.empty()) {
+    clock.reason = reference.empty() ? "the first camera saw no flash and no other common instant"
+                                     : "the camera saw no flash and no other common instant";
+    return clock;
+  }
+  const std::vector<Hypothesis> all = Hypotheses(reference, camera, options);
   if (all.empty()) {
     clock.reason = fmt::format(
         "no instant of the one camera fits one of the other within a shift of {:g} s and a drift "
@@ -218,54 +272,21 @@ CameraClock Synchronise(const std::vector<Instant>& reference_in,
         options.shift_max, 1e6 * kRateGate * options.rate_sd);
     return clock;
   }
-  std::sort(all.begin(), all.end(),
-            [](const Hypothesis& a, const Hypothesis& b) { return a.score > b.score; });
   const Hypothesis& best = all.front();
-
-  clock.rate = best.line.rate;
-  clock.shift = best.line.at_centre - best.line.rate * best.line.centre;
-  Eigen::Matrix2d to_origin;
-  to_origin << 1, -best.line.centre, 0, 1;
-  clock.cov = to_origin * best.line.cov * to_origin.transpose();
-  clock.rate_known = best.line.rate_known;
-  clock.matched = static_cast<int>(best.pairs.size());
-  double squares = 0;
-  for (const auto& [i, j] : best.pairs)
-    squares += std::pow(reference[i].t - best.line.At(camera[j].t), 2);
-  clock.rms = std::sqrt(squares / clock.matched);
-
-  double others = 0, scatter = 0;
-  int equals = 1;
-  const Hypothesis* rival = nullptr;
-  for (std::size_t k = 1; k < all.size(); ++k) {
-    // Another choice between instants that lie closer together than they are known is no other
-    // clock.
-    const double apart = all[k].line.At(best.line.centre) - best.line.at_centre;
-    if (apart * apart < best.line.cov(0, 0) + all[k].line.cov(0, 0)) continue;
-    // Nor is one within what instants are known in truth: lossy coders move them by more than the
-    // noise of the pixels says.
-    if (std::abs(apart) < options.same_shift) {
-      scatter = std::max(scatter, apart * apart * std::exp(all[k].score - best.score));
-      continue;
-    }
-    const double odds = std::exp(all[k].score - best.score);
-    others += odds;
-    if (odds > kRunnerUp) ++equals;
-    if (rival == nullptr) rival = &all[k];
-  }
-  if (others > kRunnerUp && rival != nullptr) {
+  TakeLine(best, reference, camera, &clock);
+  const Rivals rivals = CompareRivals(all, options);
+  if (rivals.odds > kRunnerUp && rivals.first != nullptr) {
+    const Hypothesis& rival = *rivals.first;
     clock.reason = fmt::format(
         "ambiguous: {} shifts fit about as well, for example {:.4f} s with {} and {:.4f} s with {} "
-        "instants of {} and {}; give the shift "
-        "to "
-        "a second or so, or flashes at uneven intervals",
-        equals, best.line.at_centre - best.line.centre, best.pairs.size(),
-        rival->line.at_centre - rival->line.centre, rival->pairs.size(), reference.size(),
+        "instants of {} and {}; give the shift to a second or so, or flashes at uneven intervals",
+        rivals.equals, best.line.at_centre - best.line.centre, best.pairs.size(),
+        rival.line.at_centre - rival.line.centre, rival.pairs.size(), reference.size(),
         camera.size());
     return clock;
   }
   clock.usable = true;
-  clock.cov(0, 0) += scatter;
+  clock.cov(0, 0) += rivals.scatter;
   const double dof = clock.matched - 1.0 - (clock.rate_known ? 1 : 0);
   if (dof >= 1 && best.line.chi2 > ChiSquareQuantile(0.999, dof)) {
     clock.cov *= best.line.chi2 / dof;

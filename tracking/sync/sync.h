@@ -32,7 +32,7 @@ struct Instant {
   double t = 0, sd = 0;  // on the camera's own clock [s]
   std::string what;      // "flash on", "flash off", "given"
 };
-// Rises and falls of brightness that stand out of its noise.
+// Rises and falls of brightness above its noise.
 std::vector<Instant> FindFlashes(const BrightnessSeries& series);
 
 struct CameraClock {

@@ -10,7 +10,8 @@
 namespace impactlab::tracking {
 namespace {
 
-constexpr double kSwapMargin = 12;  // -2 ln(odds) an exchange of two tracks must be dearer by
+constexpr double kSwapMargin =
+    12;  // an exchange of two tracks must cost this much more, -2 ln(odds)
 
 }  // namespace
 
@@ -41,8 +42,8 @@ Eigen::Matrix2d WorkingCovariance(const ActiveTrack& active, const Observation& 
                limit = std::log(options.size_ratio);
   double sd = 0;
   if (o.flags & kTouching) sd = 0.1 + 0.05 * r;
-  // A part of a disc has its centroid off by a share of the radius, two discs in one by up to a
-  // whole one.
+  // The centroid of a part of a disc is off by a fraction of the radius, that of two merged discs
+  // by up to the radius.
   if ((o.flags & (kHidden | kCut)) || ratio < -limit) sd = std::max(sd, 0.3 * r);
   if (ratio > limit) sd = std::max(sd, 0.5 * Radius(o));
   return cov + sd * sd * Eigen::Matrix2d::Identity();
@@ -66,7 +67,7 @@ double GateDistance(const ActiveTrack& active, const Observation& o,
   const Eigen::Vector2d shift = h * active.now.x.segment<2>(2);
   const Eigen::Vector2d d = o.q - active.now.x.head<2>() - shift;
   Eigen::Matrix2d cov = WorkingCovariance(active, o, options);
-  // A position nobody knows fits anywhere: for the gate it counts as known to 5 px.
+  // An unknown position would fit anywhere: for the gate its standard deviation is at most 5 px.
   constexpr double kMost = 25;
   if (cov.trace() > 2 * kMost) cov *= 2 * kMost / cov.trace();
   const Eigen::Matrix2d s = active.now.cov.topLeftCorner<2, 2>() + cov;

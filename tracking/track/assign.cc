@@ -9,7 +9,7 @@ namespace impactlab {
 
 // Shortest augmenting paths with dual prices u, v: after every row the assignment of the rows so
 // far is optimal. Columns beyond those of `cost` are one for each row: being alone.
-std::vector<int> Assign(const Eigen::MatrixXd& cost, double alone) {
+std::vector<int> AssignLeastCost(const Eigen::MatrixXd& cost, double alone) {
   if (!std::isfinite(alone))
     throw std::invalid_argument("Assign: the cost of staying alone must be finite");
   const int rows = static_cast<int>(cost.rows()), real = static_cast<int>(cost.cols()),

@@ -26,8 +26,8 @@ namespace {
 // standard deviation [px].
 constexpr double kTrackModelError = 0.01;
 
-// Memory that many small pieces leave free stays with the process otherwise, and a long recording
-// would be held twice.
+// Free memory in many small pieces would otherwise stay with the process, and a long recording
+// would occupy twice its size.
 void GiveBack() {
 #ifdef __GLIBC__
   malloc_trim(0);
@@ -56,7 +56,7 @@ struct StoredPoint {
   bool refined, in_track;
 };
 
-// A frame that waits for the next one to tell how fast its markers moved.
+// A frame kept until the next one gives the velocities of its markers.
 struct Pending {
   Frame frame;
   std::vector<Spot> spots;
@@ -115,7 +115,7 @@ class Pass {
 };
 
 void Pass::LearnBackground() {
-  // Two passes: only the whole recording shows what stands still.
+  // Two passes: the background needs the whole recording.
   background_.emplace(reader_->info().width, reader_->info().height);
   FrameReader reader(source_);
   Frame frame;
@@ -175,9 +175,9 @@ Point Pass::RefineOne(const Pending& now, std::size_t k, const Eigen::Vector2d& 
   const bool learn = blur_ <= 0 && (spot.flags & kUnclear) == 0 && motion.norm() < 1;
   fit.fit_blur = learn;
   const std::optional<MarkerFit> best = FitMarker(now.frame.image, spot, fit);
-  constexpr double kFar = 3;  // a fit that leaves its spot has found something else [px]
+  constexpr double kFar = 3;  // a fit farther than this from its spot is rejected [px]
   if (!best || !((best->q - spot.q).norm() < kFar + 0.5 * motion.norm())) {
-    // What is no disc has its centre anywhere near its middle.
+    // For other shapes the centre is only near the middle.
     constexpr double kShare = 0.3;  // of the radius
     point.observation.flags |= kRough;
     point.observation.cov += kShare * kShare * spot.area / M_PI * Eigen::Matrix2d::Identity();
@@ -205,7 +205,7 @@ Point Pass::RefineOne(const Pending& now, std::size_t k, const Eigen::Vector2d& 
 
 // `next`: centroid of every track in the frame that follows.
 void Pass::Refine(Pending& now, const std::map<int, Eigen::Vector2d>& next) {
-  // The frame that waited is the last one without its points.
+  // The frame kept is the last one without its points.
   const std::size_t place = points_.size();
   points_.emplace_back();
   std::map<int, Eigen::Vector2d> here;
@@ -213,8 +213,7 @@ void Pass::Refine(Pending& now, const std::map<int, Eigen::Vector2d>& next) {
     const int id = now.track[k];
     if (id < 0) continue;
     here[id] = now.spots[k].q;
-    // Where the velocity jumps within a frame the two sides disagree; the mean is as good as any
-    // there.
+    // Where the velocity jumps within a frame the two sides disagree; their mean is used.
     Eigen::Vector2d motion = Eigen::Vector2d::Zero();
     if (o_.exposure > 0) {
       const auto a = before_.find(id);
@@ -296,8 +295,8 @@ void Pass::Take(Frame& frame) {
   }
   constexpr double kMargin = 24;
   current_.spots = tracker_.Searching()
-                       ? finder_.Find(*searched)
-                       : finder_.Find(*searched, tracker_.Windows(frame.t, kMargin));
+                       ? finder_.FindSpots(*searched)
+                       : finder_.FindSpots(*searched, tracker_.Windows(frame.t, kMargin));
   LookAgain(*searched, o_.spots, finder_.noise(), tracker_.Expected(frame.t), &current_.spots);
   noises_.push_back(finder_.noise().read);
   gains_.push_back(finder_.noise().gain);
@@ -357,7 +356,7 @@ TrackPoint Pass::Output(const StoredPoint& point, long long frame, int marker) {
   return out;
 }
 
-// What was seen for too short a time for a track may still be told by others.
+// Markers seen for too short a time for a track may still be identified by others.
 void Pass::CollectLoose() {
   for (std::size_t k = 0; k < points_.size(); ++k) {
     for (const StoredPoint& point : points_[k])
@@ -469,7 +468,7 @@ CameraTrackResult Pass::Run() {
 }  // namespace
 
 TrackerOptions FinishOptions(const CameraTrackOptions& options) {
-  // The floor stands in for what the covariance of a centroid leaves out; the edge model has its
+  // The floor covers errors that the covariance of a centroid leaves out; the edge model has its
   // own.
   constexpr double kFloor = 0.02;
   TrackerOptions out = options.tracker;

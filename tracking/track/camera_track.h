@@ -2,9 +2,9 @@
 // One camera of one recording, from frames to tracks: spots in every frame, tracks through them,
 // the edge model at every point, and every track smoothed once more with the refined positions.
 //
-// The edge model needs the motion during the exposure, which the next frame tells better than the
-// last: it runs one frame behind. The blur of the lens, unless it is given, is fitted on the first
-// clear markers and then kept.
+// The edge model needs the motion during the exposure, for which the next frame is needed too: it
+// runs one frame behind. The blur of the lens, unless it is given, is fitted on the first clear
+// markers and then kept.
 
 #include <Eigen/Core>
 #include <functional>
@@ -29,7 +29,7 @@ struct CameraTrackOptions {
   MarkerShape shape = MarkerShape::kDisc;
   double exposure = 0;  // [s]; 0: not known: the blur of the motion is not modelled
   double blur = 0;      // of the lens, standard deviation [px]; 0: from the markers
-  // What stands still is taken away before markers are searched (two passes over the file): for
+  // The static background is subtracted before markers are searched (two passes over the file): for
   // cluttered scenes in which no marker rests for half of the recording.
   bool subtract_background = false;
   std::vector<std::string> names;       // of the markers
@@ -51,8 +51,8 @@ struct CameraTrackResult {
   // Names in options.names come first; tracks without a name are "unnamed_1" ... behind them.
   // Camera 0 in every point.
   std::vector<std::string> markers;
-  // of every marker's name, the least of its tracks; 0 where it cannot be told, and for those
-  // without a name
+  // of every marker's name, the least of its tracks; 0 where it is not known, and for those without
+  // a name
   std::vector<double> odds;
   std::vector<char> still;  // whether a marker never left its place
   std::vector<TrackPoint> points;

@@ -166,7 +166,7 @@ class Editor {
   std::vector<std::tuple<const Correction*, int, MarkerFrame>> placed_;
 };
 
-// A word of a column that no one asked for: a slip for one that is missing, or a stranger.
+// An unknown column: a misspelt name of one that is missing, or one of another program.
 void CheckCorrectionColumns(const Table& table, const std::vector<std::string>& known) {
   for (const std::string& name : table.text_columns) {
     if (std::find(known.begin(), known.end(), name) != known.end()) continue;

@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "data/base/error.h"
+#include "data/statistics/order_statistic.h"
 #include "tracking/marker/fit.h"
 
 namespace impactlab {
@@ -15,7 +16,7 @@ constexpr double kGate = 4, kFarthest = 24;  // standard deviations, and [px]
 constexpr double kSearchContrast = 4;        // standard deviations of a pixel
 constexpr double kLeastHeight = 5;           // [grey levels]
 constexpr double kSimilarRadii = 1.6;        // of radii
-// of the height of the best place: looked at too; too high to be chance
+// of the height of the best position: considered too; too high for chance
 constexpr double kSecond = 0.7, kRival = 0.5;
 constexpr double kRoughShare = 0.3;         // of the radius, as in the first visit
 constexpr double kSearchModelError = 0.01;  // as in the first visit [px]
@@ -53,10 +54,9 @@ class Heights {
       if (Inside(x + dx, y + dy)) values_.push_back(Value(x + dx, y + dy));
     }
     if (n < 3 || values_.size() < 8) return 0;
-    const auto at = values_.begin() + static_cast<std::ptrdiff_t>(values_.size() * 4 / 5);
-    std::nth_element(values_.begin(), at, values_.end());
-    *level = sign_ * *at;
-    return sum / n - *at;
+    const double background = OrderStatistic(values_, values_.size() * 4 / 5);
+    *level = sign_ * background;
+    return sum / n - background;
   }
 
  private:
@@ -170,8 +170,8 @@ std::optional<TrackPoint> SearchMarker(const GrayImage& image, const CameraTrack
       p.cov = best->cov + kSearchModelError * kSearchModelError * Eigen::Matrix2d::Identity();
       p.major = best->major, p.minor = best->minor, p.angle = best->angle;
     } else {
-      // Where the edges of the body cross its image the model says little; one place that stands
-      // alone is the marker all the same.
+      // Where edges of the body cross its image the model fits badly; a single maximum is accepted
+      // as the marker all the same.
       const bool alone = k == 0 && (peaks.size() == 1 || peaks[1].height < kRival * place.height);
       if (!alone ||
           place.height < 2 * kSearchContrast * std::sqrt(noise.Variance(std::abs(place.level))))
@@ -230,7 +230,7 @@ std::vector<TrackPoint> GuidedSearch(const FrameSource& source, const CameraTrac
       }
     }
   } catch (const DataError&) {
-    // What was found before it broke stays; the first visit has said where.
+    // What was found before the file broke is kept; the first pass has reported where.
   }
   return out;
 }

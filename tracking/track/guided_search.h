@@ -1,7 +1,7 @@
 #pragma once
-// A second visit to frames in which a marker was missed although the rest of its body says where it
-// must be: a small window about that place is searched for a disc of the marker's size that stands
-// out of everything around it, whatever the level of the whole frame was.
+// Second search of frames in which a marker was missed although its position follows from the other
+// markers of its body: a small window about that position is searched for a disc of the marker's
+// size that differs from its surroundings, whatever the threshold of the whole frame was.
 
 #include <Eigen/Core>
 #include <vector>
@@ -20,9 +20,9 @@ struct WantedMarker {
   Eigen::Vector2d v = Eigen::Vector2d::Zero();  // [px/s]
 };
 
-// Images found at the places wanted (4 standard deviations, at most 24 px), at most one for each;
-// marker -1, camera 0. They are candidates: which marker they are, and whether they are one,
-// remains to be decided. `blur` and `noise` as the first visit found them; the other numbers in
+// Images found at the positions asked for (4 standard deviations, at most 24 px), at most one for
+// each; marker -1, camera 0. They are candidates: which marker they are, and whether they are one,
+// remains to be decided. `blur` and `noise` as found in the first pass; the other numbers in
 // `options` as they were used then. A source that cannot be read a second time gives nothing.
 std::vector<TrackPoint> GuidedSearch(const FrameSource& source, const CameraTrackOptions& options,
                                      double blur, const PixelNoise& noise,

@@ -12,7 +12,7 @@ namespace {
 
 constexpr double kMissCost = 16;     // of a marker that should be seen and is not, -2 ln(p)
 constexpr double kCostOfImpact = 8;  // of an impact in this frame
-constexpr double kSureOfImpact = 6;  // the next best way must be this much dearer
+constexpr double kSureOfImpact = 6;  // the next best assignment must cost this much more
 constexpr double kSpinJump = 40;     // jump of the angular velocity, one standard deviation [rad/s]
 constexpr double kForeshort = 0.04;  // change of size with the jump, relative
 // Bounds on the work in one frame, whatever it shows.
@@ -75,12 +75,12 @@ class Body {
                                               active.open > 0 ? 1.0 : 400.0));
       m.sd = 0.7 + known + 0.02 * m.r.norm();
       for (const int j : view.usable) {
-        // What belongs to somebody outside of the body stays there.
+        // Spots of tracks outside of the body keep their tracks.
         if (view.owner[j] != kFree &&
             std::find(group.begin(), group.end(), view.owner[j]) == group.end())
           continue;
         const Observation& o = observations_[j];
-        // The place of a merged image says nothing exact, and may be that of anybody.
+        // The position of a merged image is inexact and may be that of any marker.
         if ((o.flags & kTouching) && view.owner[j] == kFree) continue;
         if ((o.q - m.p).norm() > radius + 3 * m.sd) continue;
         const double look = LookCost(active, o, options, false);
@@ -95,7 +95,7 @@ class Body {
 
   const std::vector<Member>& members() const { return members_; }
 
-  // The best way and, in `margin`, how much dearer the next is that contradicts it.
+  // The best assignment and, in `margin`, the additional cost of the next one that contradicts it.
   Joint Best(double* margin) const {
     std::vector<Joint> ways;
     const auto consider = [&](const Joint& way) {
@@ -202,7 +202,7 @@ class Body {
                       columns.begin()) = d2;
         }
       }
-      const std::vector<int> assigned = Assign(cost, kMissCost);
+      const std::vector<int> assigned = AssignLeastCost(cost, kMissCost);
       std::vector<int> match(n, -1);
       for (int i = 0; i < n; ++i) {
         if (assigned[i] >= 0) match[i] = columns[assigned[i]];
@@ -301,6 +301,164 @@ std::vector<int> BodyOf(const std::vector<ActiveTrack>& actives, int seed) {
   return group;
 }
 
+namespace {
+
+using Group = std::vector<int>;  // of active tracks: the markers of one body
+
+// Cost of leaving the markers of a group at the matches they have.
+double CostOfStaying(const Group& group, const TrackerOptions& options,
+                     const std::vector<ActiveTrack>& actives, const FrameView& view) {
+  double stay = 0;
+  for (const int i : group) {
+    const ActiveTrack& l = actives[i];
+    if (l.match < 0) {
+      stay += kMissCost;
+    } else {
+      const Observation& o = (*view.observations)[l.match];
+      stay += GateDistance(l, o, options) + LookCost(l, o, options, true);
+    }
+  }
+  return stay;
+}
+
+// A spot that the jump would take is expected by another track. Asked where the evidence is of few
+// markers.
+bool ClaimedByOthers(const Group& group, const Joint& best, const TrackerOptions& options,
+                     const std::vector<ActiveTrack>& actives, const FrameView& view) {
+  bool claimed = false;
+  for (std::size_t i = 0; i < group.size(); ++i) {
+    if (best.match[i] < 0 || best.match[i] == actives[group[i]].match) continue;
+    for (std::size_t k = 0; k < actives.size(); ++k) {
+      const ActiveTrack& other = actives[k];
+      if (best.count >= 3 &&
+          std::find(group.begin(), group.end(), static_cast<int>(k)) != group.end())
+        continue;
+      if (static_cast<int>(k) == group[i] || !other.confirmed || other.match >= 0 ||
+          other.misses == 0 || other.open > 0)
+        continue;
+      claimed |= GateDistance(other, (*view.observations)[best.match[i]], options) < kInfinity;
+    }
+  }
+  return claimed;
+}
+
+// Gives the markers of a group the matches of the jump; hidden ones move with the others.
+void TakeJump(const Group& group, const Body& body, const Joint& best, bool open,
+              const TrackerOptions& options, std::vector<ActiveTrack>* actives, FrameView* view) {
+  for (const int i : group) {
+    ActiveTrack& l = (*actives)[i];
+    if (l.match >= 0) view->owner[l.match] = kFree;
+  }
+  for (std::size_t i = 0; i < group.size(); ++i) {
+    ActiveTrack& l = (*actives)[group[i]];
+    const bool was_normal = l.match >= 0 && l.match == best.match[i];
+    l.match = best.match[i];
+    if (l.match >= 0) view->owner[l.match] = group[i];
+    if (l.open > 0) continue;
+    if (l.match >= 0) {
+      // A marker that stayed inside its gate keeps its estimated velocity, except where the whole
+      // body jumped.
+      l.jump = !was_normal || (best.count >= 2 && !open);
+      if (l.jump && best.count < 3) l.BeginFork(true);
+    } else {
+      // Hidden at the impact: predicted from the motion of the others.
+      const Member& m = body.members()[i];
+      const double h = l.now.t - l.last.t;
+      OpenVelocity(h, options, &l.now);
+      const double sd = m.sd + 2;
+      const Eigen::Matrix2d cov = sd * sd * Eigen::Matrix2d::Identity();
+      if (best.count >= 2)
+        CorrectState(InnovationOf(l.now, m.p + best.field.At(m.r), cov), cov, &l.now);
+      l.last = l.now;
+      l.open = 2;
+      l.jump = true;
+    }
+  }
+}
+
+// A marker that was lost, where its companions put it.
+struct CompanionPlace {
+  int active;
+  bool impact;  // in the gap
+  Eigen::Vector2d q;
+  double tolerance;
+};
+
+using PointPairs = std::vector<std::pair<Eigen::Vector2d, Eigen::Vector2d>>;
+
+// Image of the origin under the affine map of `pairs`, its part that is no similarity kept small
+// by a prior that grows with the gap [frames]. Sets the largest residual [px].
+Eigen::Vector2d MapOrigin(const PointPairs& pairs, double gap, double* rest) {
+  // Unknowns: place, similarity (c, w), shear (u, v): M = c I + w J + u diag(1, -1) + v offdiag.
+  Eigen::Matrix<double, 6, 6> a = Eigen::Matrix<double, 6, 6>::Zero();
+  Eigen::Matrix<double, 6, 1> b = Eigen::Matrix<double, 6, 1>::Zero();
+  for (const auto& [r, y] : pairs) {
+    Eigen::Matrix<double, 2, 6> g;
+    g << 1, 0, r.x(), -r.y(), r.x(), r.y(), 0, 1, r.y(), r.x(), -r.y(), r.x();
+    a += g.transpose() * g;
+    b += g.transpose() * y;
+  }
+  // standard deviation of what rotation out of the picture plane does in the gap
+  const double shear = 0.03 * gap;
+  a(4, 4) += 1 / (shear * shear);
+  a(5, 5) += 1 / (shear * shear);
+  a.diagonal().array() += 1e-9;
+  const Eigen::Matrix<double, 6, 1> theta = a.ldlt().solve(b);
+  *rest = 0;
+  for (const auto& [r, y] : pairs) {
+    Eigen::Matrix<double, 2, 6> g;
+    g << 1, 0, r.x(), -r.y(), r.x(), r.y(), 0, 1, r.y(), r.x(), -r.y(), r.x();
+    *rest = std::max(*rest, (y - g * theta).norm());
+  }
+  return theta.head<2>();
+}
+
+std::optional<CompanionPlace> PlaceByCompanions(const std::vector<ActiveTrack>& actives, int i,
+                                                const FrameView& view) {
+  const ActiveTrack& lost = actives[i];
+  auto seen = lost.steps.rbegin();
+  while (seen != lost.steps.rend() && seen->observation < 0) ++seen;
+  if (seen == lost.steps.rend()) return std::nullopt;
+  PointPairs pairs;
+  const Eigen::Vector2d from = seen->state.head<2>();
+  bool impact = false;
+  for (const int k : BodyOf(actives, i)) {
+    const ActiveTrack& other = actives[k];
+    if (k == i || other.match < 0) continue;
+    const auto then = PositionAt(other, seen->frame);
+    if (!then) continue;
+    pairs.emplace_back(*then - from, (*view.observations)[other.match].q);
+    impact |= other.jump;
+    for (auto step = other.steps.rbegin(); step != other.steps.rend() && step->frame > seen->frame;
+         ++step)
+      impact |= step->impact;
+  }
+  if (pairs.size() < 2) return std::nullopt;
+  const double gap = lost.misses + 1;
+  double rest = 0, nearest = kInfinity;
+  const Eigen::Vector2d q = MapOrigin(pairs, gap, &rest);
+  if (rest > 3) return std::nullopt;
+  for (const auto& pair : pairs) nearest = std::min(nearest, pair.first.norm());
+  return CompanionPlace{i, impact, q, 2 + rest + std::min(0.015 * gap, 0.1) * nearest};
+}
+
+// The only free spot near a place that looks like its marker; -1 where there is none or several.
+int OnlySpotNear(const CompanionPlace& place, const ActiveTrack& lost,
+                 const TrackerOptions& options, const FrameView& view) {
+  int found = -1, count = 0;
+  for (const int j : view.usable) {
+    const Observation& o = (*view.observations)[j];
+    if (view.owner[j] != kFree || (o.flags & kTouching) ||
+        (o.q - place.q).norm() > place.tolerance || LookCost(lost, o, options, false) == kInfinity)
+      continue;
+    ++count;
+    found = j;
+  }
+  return count == 1 ? found : -1;
+}
+
+}  // namespace
+
 void MatchJumps(double reach, const TrackerOptions& options, std::vector<ActiveTrack>* actives,
                 FrameView* view) {
   std::vector<char> handled(actives->size(), 0);
@@ -308,7 +466,7 @@ void MatchJumps(double reach, const TrackerOptions& options, std::vector<ActiveT
   for (const int seed : Chosen(*actives, kBodies,
                                [](const ActiveTrack& l) { return l.misses == 0 || l.open > 0; })) {
     if (handled[seed] || (*actives)[seed].match >= 0) continue;
-    std::vector<int> group;
+    Group group;
     for (const int i : BodyOf(*actives, seed)) {
       const ActiveTrack& l = (*actives)[i];
       if (!l.merged && !l.doomed && !handled[i] && l.misses <= 4) group.push_back(i);
@@ -319,20 +477,11 @@ void MatchJumps(double reach, const TrackerOptions& options, std::vector<ActiveT
     double margin = 0;
     const Joint best = body.Best(&margin);
     if (best.count == 0 || margin < kSureOfImpact) continue;
-    double stay = 0;
-    bool open = false;
-    for (const int i : group) {
-      const ActiveTrack& l = (*actives)[i];
-      open |= l.open > 0;
-      if (l.match < 0) {
-        stay += kMissCost;
-      } else {
-        const Observation& o = (*view->observations)[l.match];
-        stay += GateDistance(l, o, options) + LookCost(l, o, options, true);
-      }
-    }
-    if (best.cost + (open ? 0 : kCostOfImpact) >= stay) continue;
-    // One marker that alone leaves its body is hidden, and what lies about is something else.
+    const bool open =
+        std::any_of(group.begin(), group.end(), [&](int i) { return (*actives)[i].open > 0; });
+    if (best.cost + (open ? 0 : kCostOfImpact) >= CostOfStaying(group, options, *actives, *view))
+      continue;
+    // One marker that alone leaves its body is hidden, and the spot near it is something else.
     int changed = 0, normal = 0;
     for (std::size_t i = 0; i < group.size(); ++i) {
       const int match = (*actives)[group[i]].match;
@@ -340,139 +489,35 @@ void MatchJumps(double reach, const TrackerOptions& options, std::vector<ActiveT
       normal += match >= 0;
     }
     if (!open && changed < 2 && normal > 0 && best.count < 3) continue;
-    // Few markers are thin evidence: not against a track that expects to find one of them again.
-    bool claimed = false;
-    for (std::size_t i = 0; i < group.size(); ++i) {
-      if (best.match[i] < 0 || best.match[i] == (*actives)[group[i]].match) continue;
-      for (std::size_t k = 0; k < actives->size(); ++k) {
-        const ActiveTrack& other = (*actives)[k];
-        if (best.count >= 3 &&
-            std::find(group.begin(), group.end(), static_cast<int>(k)) != group.end())
-          continue;
-        if (static_cast<int>(k) == group[i] || !other.confirmed || other.match >= 0 ||
-            other.misses == 0 || other.open > 0)
-          continue;
-        claimed |= GateDistance(other, (*view->observations)[best.match[i]], options) < kInfinity;
-      }
-    }
-    if (claimed) continue;
-    for (const int i : group) {
-      ActiveTrack& l = (*actives)[i];
-      if (l.match >= 0) view->owner[l.match] = kFree;
-    }
-    for (std::size_t i = 0; i < group.size(); ++i) {
-      ActiveTrack& l = (*actives)[group[i]];
-      const bool was_normal = l.match >= 0 && l.match == best.match[i];
-      l.match = best.match[i];
-      if (l.match >= 0) view->owner[l.match] = group[i];
-      if (l.open > 0) continue;
-      if (l.match >= 0) {
-        // A marker that stayed inside its gate keeps what is known of its speed, except where the
-        // whole body jumped.
-        l.jump = !was_normal || (best.count >= 2 && !open);
-        if (l.jump && best.count < 3) l.BeginFork(true);
-      } else {
-        // Hidden at the impact: it goes where the others say.
-        const Member& m = body.members()[i];
-        const double h = l.now.t - l.last.t;
-        Open(h, options, &l.now);
-        const double sd = m.sd + 2;
-        const Eigen::Matrix2d cov = sd * sd * Eigen::Matrix2d::Identity();
-        if (best.count >= 2) Correct(Innovate(l.now, m.p + best.field.At(m.r), cov), cov, &l.now);
-        l.last = l.now;
-        l.open = 2;
-        l.jump = true;
-      }
-    }
+    if (ClaimedByOthers(group, best, options, *actives, *view)) continue;
+    TakeJump(group, body, best, open, options, actives, view);
   }
 }
 
 void MatchByCompanions(const TrackerOptions& options, std::vector<ActiveTrack>* actives,
                        FrameView* view) {
-  struct Place {
-    int active;
-    bool impact;  // in the gap
-    Eigen::Vector2d q;
-    double tolerance;
-  };
-  std::vector<Place> places;
-  for (const int i : Chosen(*actives, kLost, [](const ActiveTrack& l) {
-         return l.misses > 0 && !l.steps.empty();
-       })) {
-    const ActiveTrack& lost = (*actives)[i];
-    auto seen = lost.steps.rbegin();
-    while (seen != lost.steps.rend() && seen->observation < 0) ++seen;
-    if (seen == lost.steps.rend()) continue;
-    // Affine map of the companions from then to now, the part that is no similarity held small.
-    std::vector<std::pair<Eigen::Vector2d, Eigen::Vector2d>> pairs;
-    const Eigen::Vector2d from = seen->state.head<2>();
-    bool impact = false;
-    for (const int k : BodyOf(*actives, i)) {
-      const ActiveTrack& other = (*actives)[k];
-      if (k == i || other.match < 0) continue;
-      const auto then = PositionAt(other, seen->frame);
-      if (!then) continue;
-      pairs.emplace_back(*then - from, (*view->observations)[other.match].q);
-      impact |= other.jump;
-      for (auto step = other.steps.rbegin();
-           step != other.steps.rend() && step->frame > seen->frame; ++step)
-        impact |= step->impact;
-    }
-    if (pairs.size() < 2) continue;
-    // Unknowns: place, similarity (c, w), shear (u, v): M = c I + w J + u diag(1, -1) + v offdiag.
-    Eigen::Matrix<double, 6, 6> a = Eigen::Matrix<double, 6, 6>::Zero();
-    Eigen::Matrix<double, 6, 1> b = Eigen::Matrix<double, 6, 1>::Zero();
-    double span = 0;
-    for (const auto& [r, y] : pairs) {
-      Eigen::Matrix<double, 2, 6> g;
-      g << 1, 0, r.x(), -r.y(), r.x(), r.y(), 0, 1, r.y(), r.x(), -r.y(), r.x();
-      a += g.transpose() * g;
-      b += g.transpose() * y;
-      span = std::max(span, r.norm());
-    }
-    const double gap = (*actives)[i].misses + 1;
-    // standard deviation of what out-of-plane rotation does in the gap
-    const double shear = 0.03 * gap;
-    a(4, 4) += 1 / (shear * shear);
-    a(5, 5) += 1 / (shear * shear);
-    a.diagonal().array() += 1e-9;
-    const Eigen::Matrix<double, 6, 1> theta = a.ldlt().solve(b);
-    double rest = 0, nearest = kInfinity;
-    for (const auto& [r, y] : pairs) {
-      Eigen::Matrix<double, 2, 6> g;
-      g << 1, 0, r.x(), -r.y(), r.x(), r.y(), 0, 1, r.y(), r.x(), -r.y(), r.x();
-      rest = std::max(rest, (y - g * theta).norm());
-      nearest = std::min(nearest, r.norm());
-    }
-    if (rest > 3) continue;
-    places.push_back({i, impact, theta.head<2>(), 2 + rest + std::min(0.015 * gap, 0.1) * nearest});
-  }
-  for (const Place& place : places) {
+  std::vector<CompanionPlace> places;
+  for (const int i : Chosen(*actives, kLost,
+                            [](const ActiveTrack& l) { return l.misses > 0 && !l.steps.empty(); }))
+    if (const auto place = PlaceByCompanions(*actives, i, *view)) places.push_back(*place);
+  for (const CompanionPlace& place : places) {
     ActiveTrack& lost = (*actives)[place.active];
-    int found = -1, count = 0;
-    for (const int j : view->usable) {
-      const Observation& o = (*view->observations)[j];
-      if (view->owner[j] != kFree || (o.flags & kTouching) ||
-          (o.q - place.q).norm() > place.tolerance ||
-          LookCost(lost, o, options, false) == kInfinity)
-        continue;
-      ++count;
-      found = j;
-    }
-    if (count != 1) continue;
-    const bool contested = std::any_of(places.begin(), places.end(), [&](const Place& other) {
-      return other.active != place.active &&
-             ((*view->observations)[found].q - other.q).norm() < 2 * other.tolerance;
-    });
+    const int found = OnlySpotNear(place, lost, options, *view);
+    if (found < 0) continue;
+    const Observation& o = (*view->observations)[found];
+    const bool contested =
+        std::any_of(places.begin(), places.end(), [&](const CompanionPlace& other) {
+          return other.active != place.active && (o.q - other.q).norm() < 2 * other.tolerance;
+        });
     bool claimed = false;
     for (const ActiveTrack& other : *actives) {
       claimed |= &other != &lost && other.confirmed && other.match < 0 &&
-                 GateDistance(other, (*view->observations)[found], options) < kInfinity;
+                 GateDistance(other, o, options) < kInfinity;
     }
     if (contested || claimed) continue;
     lost.match = found;
     view->owner[found] = place.active;
-    lost.jump = GateDistance(lost, (*view->observations)[found], options) == kInfinity;
+    lost.jump = GateDistance(lost, o, options) == kInfinity;
     lost.silent = !place.impact;
     lost.BeginFork(false);
   }

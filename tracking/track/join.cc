@@ -9,8 +9,8 @@
 namespace impactlab::tracking {
 namespace {
 
-constexpr double kJoinGate = 40;   // dearest join: -2 ln(likelihood) against a perfect one
-constexpr double kSureOfJoin = 9;  // the next best way must be this much dearer
+constexpr double kJoinGate = 40;  // largest cost of a join: -2 ln(likelihood) against a perfect one
+constexpr double kSureOfJoin = 9;  // the next best assignment must cost this much more
 constexpr double kJoinImpactCost = 12;
 constexpr double kJerk = 1e9;        // of tracks that do not turn [px^2/s^5]
 constexpr double kFastestSpin = 25;  // fastest rotation of a body [rad/s]
@@ -31,8 +31,8 @@ MarkerState HeadState(const Tracklet& tracklet, const TrackerOptions& options) {
       begun = true;
       continue;
     }
-    Predict(seen->t, kJerk / 10, &s);
-    Correct(Innovate(s, seen->q, seen->cov), seen->cov, &s);
+    PredictState(seen->t, kJerk / 10, &s);
+    CorrectState(InnovationOf(s, seen->q, seen->cov), seen->cov, &s);
   }
   return s;
 }
@@ -45,9 +45,9 @@ double SpinJerk(const MarkerState& state, double h) {
   return kJerk + 20.0 / 36 * rate * rate * std::abs(h);
 }
 
-// Prediction for joining: grows with what is not known of the motion.
+// Prediction for joining; its covariance grows with the uncertainty of the motion.
 MarkerState StateAt(MarkerState state, double t) {
-  Predict(t, SpinJerk(state, t - state.t), &state);
+  PredictState(t, SpinJerk(state, t - state.t), &state);
   return state;
 }
 
@@ -82,7 +82,7 @@ void Bridge(const std::vector<std::pair<long long, double>>& times, const Marker
   const long long from = track->steps.back().frame, to = next->steps.front().frame;
   auto it = std::upper_bound(times.begin(), times.end(), std::make_pair(from, kInfinity));
   const double row = a.t - std::prev(it)->second;
-  // Where the two continuations meet the marker changes from one to the other.
+  // The marker changes from one continuation to the other where the two are nearest.
   double meet = b.t, least = kInfinity;
   for (auto k = it; k != times.end() && k->first < to; ++k) {
     const MarkerState x = StateAt(a, k->second + row), y = StateAt(b, k->second + row);
@@ -129,7 +129,7 @@ std::vector<Track> JoinTracks(const std::vector<std::pair<long long, double>>& t
       if (c < kJoinGate) cost(i, j) = c;
     }
   }
-  const std::vector<int> assigned = Assign(cost, kJoinGate);
+  const std::vector<int> assigned = AssignLeastCost(cost, kJoinGate);
   const auto total = [&](const Eigen::MatrixXd& c, const std::vector<int>& ways) {
     double sum = 0;
     for (int i = 0; i < n; ++i) sum += ways[i] < 0 ? kJoinGate : c(i, ways[i]);
@@ -141,7 +141,8 @@ std::vector<Track> JoinTracks(const std::vector<std::pair<long long, double>>& t
     if (assigned[i] < 0) continue;
     Eigen::MatrixXd without = cost;
     without(i, assigned[i]) = kInfinity;
-    if (total(without, Assign(without, kJoinGate)) - best >= kSureOfJoin) follow[i] = assigned[i];
+    if (total(without, AssignLeastCost(without, kJoinGate)) - best >= kSureOfJoin)
+      follow[i] = assigned[i];
   }
   std::vector<char> continued(n, 0);
   for (const int j : follow) {

@@ -49,7 +49,7 @@ void AddJerk(double h, double jerk, Matrix6* cov) {
   }
 }
 
-void Predict(double t, double jerk, MarkerState* state) {
+void PredictState(double t, double jerk, MarkerState* state) {
   const double h = t - state->t;
   if (h == 0) return;
   Vector6& x = state->x;
@@ -74,7 +74,7 @@ void Predict(double t, double jerk, MarkerState* state) {
   state->t = t;
 }
 
-void Open(double h, const TrackerOptions& options, MarkerState* state) {
+void OpenVelocity(double h, const TrackerOptions& options, MarkerState* state) {
   const double v2 = options.jump_speed * options.jump_speed;
   for (int i = 0; i < 2; ++i) {
     state->cov(i, i) += v2 * h * h / 3;
@@ -87,8 +87,8 @@ void Open(double h, const TrackerOptions& options, MarkerState* state) {
   AddJerk(h, options.acceleration_sd * options.acceleration_sd / h, &state->cov);
 }
 
-Innovation Innovate(const MarkerState& state, const Eigen::Vector2d& q,
-                    const Eigen::Matrix2d& cov) {
+Innovation InnovationOf(const MarkerState& state, const Eigen::Vector2d& q,
+                        const Eigen::Matrix2d& cov) {
   Innovation result;
   result.nu = q - state.x.head<2>();
   const double a = state.cov(0, 0) + cov(0, 0), b = state.cov(0, 1) + cov(0, 1),
@@ -100,7 +100,7 @@ Innovation Innovate(const MarkerState& state, const Eigen::Vector2d& q,
   return result;
 }
 
-void Correct(const Innovation& innovation, const Eigen::Matrix2d& cov, MarkerState* state) {
+void CorrectState(const Innovation& innovation, const Eigen::Matrix2d& cov, MarkerState* state) {
   Matrix6& p = state->cov;
   const Eigen::Matrix<double, 6, 2> k = p.leftCols<2>() * innovation.inverse;
   state->x += k * innovation.nu;
@@ -137,7 +137,7 @@ void JerkAdaptation::Add(double h, const MarkerState& predicted, const Innovatio
 
 MarkerState SmoothBack(const MarkerState& filtered, const MarkerState& next_smoothed, double jerk) {
   MarkerState predicted = filtered;
-  Predict(next_smoothed.t, jerk, &predicted);
+  PredictState(next_smoothed.t, jerk, &predicted);
   const Matrix6 f = Transition(next_smoothed.t - filtered.t);
   // C = P F' P_predicted^-1, in units that bring the diagonal of P_predicted to 1.
   const Vector6 scale = predicted.cov.diagonal().cwiseSqrt().cwiseInverse();

@@ -115,8 +115,8 @@ struct Move {
   std::string along;
 };
 
-// The shortest of the moves tried that leaves no exchange: along the line or the main directions of
-// the layout's own axes.
+// The shortest of the displacements tried that removes every exchange: along the line or the main
+// directions of the layout's own axes.
 std::optional<Move> Advise(const Points& points, const std::vector<int>& candidates,
                            double tolerance) {
   double extent = 0;

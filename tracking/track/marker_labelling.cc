@@ -75,7 +75,7 @@ double FitCost(const Eigen::MatrixXd& coordinates, const std::vector<int>& who,
     return rest.squaredNorm() / (sd * sd);
   }
   if (rank < 2 || m < 3) return 0;
-  // Every picture fits. What is left is the shape under a similarity, turned over or not.
+  // Every picture fits an affine map: the shape under a similarity decides, mirrored or not.
   const double sd = kPixelSd + kTiltSd * extent;
   double cost = 0;
   for (int f = 0; f + 1 < q.cols(); f += 2) {
@@ -92,7 +92,7 @@ double FitCost(const Eigen::MatrixXd& coordinates, const std::vector<int>& who,
       }
       best = std::min(best, (y - s * s.colPivHouseholderQr().solve(y)).squaredNorm());
     }
-    // Frames of one tilt tell no more than one frame.
+    // Frames of one tilt carry the information of one frame.
     cost += 2 * best / (sd * sd) / static_cast<double>(q.cols());
   }
   return cost;
@@ -126,12 +126,12 @@ class Labeller {
             cost(static_cast<int>(h), static_cast<int>(k)) = (*q - at[h]->q).squaredNorm();
         }
       }
-      const std::vector<int> assigned = Assign(cost, kHintReach * kHintReach + 1);
+      const std::vector<int> assigned = AssignLeastCost(cost, kHintReach * kHintReach + 1);
       for (std::size_t h = 0; h < at.size(); ++h) Take(*at[h], assigned[h]);
     }
   }
 
-  // From what is seen together, the fullest frames first.
+  // From tracks seen together, frames with most tracks first.
   void Geometry() {
     if (coordinates_.size() == 0) return;
     const int rank = static_cast<int>(coordinates_.cols());
@@ -189,7 +189,7 @@ class Labeller {
       int name = -1;
       for (int i = 0; i < count_; ++i) {
         if (Taken(i, k)) continue;
-        double cost = 16;  // a name nobody had before says nothing
+        double cost = 16;  // a name without earlier points carries no information
         for (std::size_t j = 0; j < tracks_.size(); ++j) {
           if (result_.label[j] == i) cost = std::min(cost, SuccessionCost(tracks_[j], tracks_[k]));
         }
@@ -239,7 +239,7 @@ class Labeller {
   }
 
   bool has_layout() const { return coordinates_.size() > 0; }
-  // Positions in the frame where most named tracks are seen take the place of a layout.
+  // Positions in the frame where most named tracks are seen are used as layout.
   void LearnLayout() {
     std::map<long long, int> count;
     for (std::size_t k = 0; k < tracks_.size(); ++k) {
@@ -307,7 +307,7 @@ class Labeller {
   }
 
   // The frame in which most tracks are seen that are named or in `left`, at least one of the
-  // latter; of a run of such frames the middle.
+  // latter; the middle one of several such frames in a row.
   std::pair<long long, std::vector<int>> FullestFrame(const std::set<int>& left) const {
     std::map<long long, std::pair<int, int>> count;
     for (std::size_t k = 0; k < tracks_.size(); ++k) {
@@ -337,8 +337,8 @@ class Labeller {
     return {frame, together};
   }
 
-  // Names for the tracks `fresh` that are seen together with others: every way, or for many markers
-  // every start of a way.
+  // Names for the tracks `fresh` that are seen together with others: every assignment is tried, or
+  // for many markers every start of one.
   void Decide(std::vector<int> together, std::vector<int> fresh) {
     std::sort(fresh.begin(), fresh.end(),
               [&](int a, int b) { return Length(tracks_[a]) > Length(tracks_[b]); });
@@ -380,7 +380,7 @@ class Labeller {
     if (winner.empty()) return;
     const int m = static_cast<int>(together.size()), rank = static_cast<int>(coordinates_.cols());
     const double dof = std::max(1.0, static_cast<double>((m - rank - 1) * q.cols()));
-    // A set that fits no way holds something that is no marker.
+    // A set that fits no assignment contains something other than a marker.
     constexpr double kMisfit = 64;
     if (m > rank + 1 && best / dof > kMisfit) return;
     for (std::size_t f = 0; f < fresh.size(); ++f) {
@@ -426,7 +426,7 @@ class Labeller {
     extend(0);
   }
 
-  // The rest of a way from the affine map of its start in the first frame.
+  // The rest of an assignment from the affine map of its start in the first frame.
   std::vector<int> Completed(const std::vector<int>& names, const std::vector<char>& used,
                              const std::vector<std::size_t>& place, std::size_t fixed,
                              const Eigen::MatrixXd& q, std::vector<int> who) const {
@@ -456,7 +456,7 @@ class Labeller {
             (u * map - q.row(static_cast<int>(place[f])).head<2>()).squaredNorm();
       }
     }
-    const std::vector<int> assigned = Assign(cost, 1e18);
+    const std::vector<int> assigned = AssignLeastCost(cost, 1e18);
     for (std::size_t f = fixed; f < place.size(); ++f) who[place[f]] = left[assigned[f - fixed]];
     return who;
   }

@@ -9,7 +9,7 @@ namespace {
 
 constexpr double kNear = 3;              // [px], and so many standard deviations
 constexpr double kSimilarAreas = 2;      // of areas
-constexpr double kShare = 0.4;           // of the height of a marker, at which its window is parted
+constexpr double kShare = 0.4;           // of the height of a marker: threshold in its window
 constexpr double kRedetectContrast = 8;  // standard deviations of the noise
 constexpr double kMargin = 5;            // of background about a marker [px]
 
@@ -57,7 +57,7 @@ int LookAgain(const GrayImage& image, const SpotOptions& options, const PixelNoi
     own.noise = noise;
     own.estimate_noise = false;
     SpotFinder finder(own);
-    for (const Spot& spot : finder.Find(image, {window})) {
+    for (const Spot& spot : finder.FindSpots(image, {window})) {
       if (!Answers(spot, marker)) continue;
       found.push_back(spot);
       break;

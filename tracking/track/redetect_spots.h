@@ -1,6 +1,6 @@
 #pragma once
-// A second look where a marker must be: the level that parts a whole frame may drown one marker in
-// a body that a lamp has lit, while its neighbourhood alone still shows it.
+// Second detection where a marker is expected: a global threshold can merge a marker with a
+// brightly lit body, so a local window is thresholded again.
 
 #include <Eigen/Core>
 #include <vector>
@@ -10,10 +10,10 @@
 
 namespace impactlab {
 
-// For every expected marker that no spot answers, parts a small window at a level of its own. A
-// spot found there that lies where it is expected (3 px and 3 standard deviations) and is as large,
-// within a factor of 2, joins `spots`; one that had swallowed it goes. `noise`: of the frame.
-// Returns how many were found.
+// For every expected marker without a spot, thresholds a small window at a level of its own. A spot
+// found there that lies where it is expected (3 px and 3 standard deviations) and is as large,
+// within a factor of 2, joins `spots`; a larger spot that contained it is removed. `noise`: of the
+// frame. Returns how many were found.
 int LookAgain(const GrayImage& image, const SpotOptions& options, const PixelNoise& noise,
               const std::vector<ExpectedMarker>& expected, std::vector<Spot>* spots);
 

@@ -17,13 +17,12 @@ using tracking::Matrix6;
 
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 constexpr double kLog2Pi = 1.8378770664093453;
-// Costs are -2 ln(likelihood). An observation that is none of the marker: one in a thousand,
-// anywhere in a megapixel.
+// Costs are -2 ln(likelihood). An outlier: one observation in a thousand, anywhere in a megapixel.
 constexpr double kOutlierCost = 41.4;
 constexpr double kSmoothImpactCost = 9.2;  // one frame in a hundred
 constexpr double kHintCost = 1.4;          // a hint: every second
 constexpr double kKinkCost = 9.2;          // a change of acceleration alone: the release
-constexpr double kPrune = 60;              // hypotheses this much dearer than the best are given up
+constexpr double kPrune = 60;  // hypotheses that cost this much more than the best are dropped
 constexpr std::size_t kHypotheses = 32;
 // tried for the history [px^2/s^5]
 constexpr std::array<double, 5> kJerks{1e5, 1e7, 1e9, 1e10, 1e11};
@@ -38,8 +37,8 @@ struct Data {
   int size() const { return static_cast<int>(t.size()); }
 };
 
-// Where the model of one jerk is left: the steps an impact or a change of acceleration (kink) comes
-// before, and what is no observation.
+// Events at which the model of constant jerk does not hold: the steps before which an impact or a
+// change of acceleration (kink) happens, and the outliers.
 struct Events {
   std::vector<int> impacts, kinks, outliers;
 };
@@ -57,8 +56,8 @@ double Cost(const Innovation& innovation) {
   return innovation.nis + innovation.log_det + 2 * kLog2Pi;
 }
 
-// The likeliest history: Viterbi over the times of impacts, kinks and outliers and the strength of
-// the jerk, which may change at an impact.
+// The most likely history: Viterbi algorithm over the times of impacts, kinks and outliers and the
+// strength of the jerk, which may change at an impact.
 Branch BestHistory(const Data& data, int first) {
   std::vector<Branch> branches;
   for (const double jerk : kJerks) {
@@ -75,12 +74,12 @@ Branch BestHistory(const Data& data, int first) {
     const auto extend = [&](const Branch& from, Event event, double price, double jerk) {
       MarkerState state = from.state;
       const double h = data.t[k] - state.t;
-      tracking::Predict(data.t[k], jerk, &state);
-      if (event == kImpact) tracking::Open(h, data.options, &state);
+      tracking::PredictState(data.t[k], jerk, &state);
+      if (event == kImpact) tracking::OpenVelocity(h, data.options, &state);
       if (event == kKink)
         tracking::AddJerk(h, data.options.acceleration_sd * data.options.acceleration_sd / h,
                           &state.cov);
-      const Innovation innovation = tracking::Innovate(state, data.q[k], data.cov[k]);
+      const Innovation innovation = tracking::InnovationOf(state, data.q[k], data.cov[k]);
       const double cost = Cost(innovation);
       if (event != kNone && cost > kOutlierCost) return;
       Branch& branch = next.emplace_back(from);
@@ -92,7 +91,7 @@ Branch BestHistory(const Data& data, int first) {
         return;
       }
       branch.cost += cost;
-      tracking::Correct(innovation, data.cov[k], &state);
+      tracking::CorrectState(innovation, data.cov[k], &state);
       branch.state = state;
       ++branch.since;
       if (event == kNone) return;
@@ -118,7 +117,7 @@ Branch BestHistory(const Data& data, int first) {
   return branches[0];
 }
 
-// What a stretch between two impacts is filtered with.
+// Parameters of the filter between two impacts.
 struct Stretch {
   int first = 0, last = 0;  // observed steps
   double jerk = 0;
@@ -141,13 +140,13 @@ double Filter(const Data& data, const std::vector<char>& use, const std::vector<
   if (nis) (*nis)[s.first] = 0;
   double cost = 0;
   for (int k = s.first + 1; k <= s.last; ++k) {
-    tracking::Predict(data.t[k], JerkAt(data, kink, jerk, k), &state);
+    tracking::PredictState(data.t[k], JerkAt(data, kink, jerk, k), &state);
     if (data.seen[k]) {
-      const Innovation innovation = tracking::Innovate(state, data.q[k], data.cov[k]);
+      const Innovation innovation = tracking::InnovationOf(state, data.q[k], data.cov[k]);
       if (nis) (*nis)[k] = innovation.nis;
       if (use[k]) {
         cost += Cost(innovation);
-        tracking::Correct(innovation, data.cov[k], &state);
+        tracking::CorrectState(innovation, data.cov[k], &state);
       }
     }
     if (filtered) filtered->push_back(state);
@@ -193,8 +192,8 @@ std::pair<int, double> WorstObservation(const Data& data, const std::vector<char
   for (int k = s.first; k <= s.last; ++k) {
     if (!use[k]) continue;
     const MarkerState& state = s.smoothed[k - s.first];
-    // Residual q - q_smoothed has covariance R - P; where the step rests on its own observation
-    // alone nothing can be said of it.
+    // Residual q - q_smoothed has covariance R - P; where the step is determined by its own
+    // observation alone the residual is 0.
     const Eigen::Matrix2d r = data.cov[k], rest = r - state.cov.topLeftCorner<2, 2>();
     if (!(rest.determinant() > 1e-4 * r.determinant() && rest.trace() > 0)) continue;
     const Eigen::Vector2d d = data.q[k] - state.x.head<2>();
@@ -212,10 +211,11 @@ double MeetingTime(const Data& data, const Stretch& a, const Stretch& b) {
     for (int part = 1; part <= kParts; ++part) {
       const double t = data.t[k - 1] + (data.t[k] - data.t[k - 1]) * part / kParts;
       MarkerState x = a.smoothed.back(), y = b.smoothed.front();
-      tracking::Predict(t, a.jerk, &x);
-      tracking::Predict(t, b.jerk, &y);
+      tracking::PredictState(t, a.jerk, &x);
+      tracking::PredictState(t, b.jerk, &y);
       const Eigen::Matrix2d cov = x.cov.topLeftCorner<2, 2>() + y.cov.topLeftCorner<2, 2>();
-      const double cost = Cost(tracking::Innovate(x, y.x.head<2>(), y.cov.topLeftCorner<2, 2>()));
+      const double cost =
+          Cost(tracking::InnovationOf(x, y.x.head<2>(), y.cov.topLeftCorner<2, 2>()));
       if (cov.allFinite() && cost < best) {
         best = cost;
         at = t;
@@ -295,7 +295,7 @@ std::vector<SmoothedStep> SmoothTrack(const std::vector<double>& t,
     Stretch s;
     s.first = starts[i];
     s.last = i + 1 < starts.size() ? starts[i + 1] - 1 : n - 1;
-    // What lies outside of all that is believed belongs to the gaps.
+    // Steps outside of all accepted intervals belong to the gaps.
     while (s.last > s.first && !use[s.last]) --s.last;
     int count = static_cast<int>(std::count(use.begin() + s.first, use.begin() + s.last + 1, 1));
     for (int removed = 0, most = count / 5 + 1;; ++removed) {
@@ -325,13 +325,13 @@ std::vector<SmoothedStep> SmoothTrack(const std::vector<double>& t,
     }
     const Stretch& s = stretches[side];
     MarkerState state = s.smoothed[std::clamp(k, s.first, s.last) - s.first];
-    tracking::Predict(t[k], s.jerk, &state);
+    tracking::PredictState(t[k], s.jerk, &state);
     Put(state, &steps[k]);
     steps[k].impact = impact;
     steps[k].outlier = data.seen[k] && !use[k];
     steps[k].nis = data.seen[k] ? nis[k] : kNan;
     if (data.seen[k] && std::isnan(steps[k].nis))
-      steps[k].nis = tracking::Innovate(state, data.q[k], data.cov[k]).nis;
+      steps[k].nis = tracking::InnovationOf(state, data.q[k], data.cov[k]).nis;
   }
   return steps;
 }

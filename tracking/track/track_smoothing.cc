@@ -5,7 +5,9 @@
 #include <cmath>
 #include <map>
 #include <optional>
+#include <utility>
 
+#include "data/statistics/order_statistic.h"
 #include "data/statistics/statistics.h"
 
 namespace impactlab {
@@ -18,10 +20,7 @@ double TypicalRadius(const std::vector<TrackPoint>& points, std::size_t k, std::
   std::vector<double> sizes;
   for (std::size_t j = k > reach ? k - reach : 0; j < std::min(points.size(), k + reach + 1); ++j)
     if (j != k && points[j].*size > 0) sizes.push_back(points[j].*size);
-  if (sizes.size() < 3) return 0;
-  const auto middle = sizes.begin() + static_cast<std::ptrdiff_t>(sizes.size() / 2);
-  std::nth_element(sizes.begin(), middle, sizes.end());
-  return *middle;
+  return sizes.size() < 3 ? 0 : UpperMedian(std::move(sizes));
 }
 
 // The longer axis of a disc follows its distance alone and hardly changes; the shorter one follows

@@ -1,6 +1,6 @@
 #pragma once
-// What only a whole track can tell, once its points have their names: parts hidden behind others,
-// gaps, impacts, the smooth curve.
+// Corrections that need a whole track, once its points have their names: partly hidden markers,
+// gaps, impacts, the smoothed curve.
 
 #include <vector>
 

@@ -146,7 +146,7 @@ struct MarkerTracker::State {
                std::lower_bound(columns.begin(), columns.end(), j) - columns.begin()) = c;
         }
       }
-      const std::vector<int> assigned = Assign(cost, alone);
+      const std::vector<int> assigned = AssignLeastCost(cost, alone);
       for (std::size_t m = 0; m < members.size(); ++m) {
         if (assigned[m] >= 0) Take(rows[members[m]], columns[assigned[m]]);
       }
@@ -176,12 +176,12 @@ struct MarkerTracker::State {
     for (std::size_t k = l->fork->steps; k < back.steps.size(); ++k) {
       TrackStep& step = back.steps[k];
       MarkerState s = back.last;
-      Predict(step.t, back.jerk.jerk(), &s);
+      PredictState(step.t, back.jerk.jerk(), &s);
       step = Predicted(step.frame, s);
       ++back.misses;
     }
     back.now = back.last;
-    Predict(t + back.row_time, back.jerk.jerk(), &back.now);
+    PredictState(t + back.row_time, back.jerk.jerk(), &back.now);
     *l = std::move(back);
   }
 
@@ -192,7 +192,7 @@ struct MarkerTracker::State {
       ActiveTrack plain = l;
       plain.last = l.fork->last;
       plain.now = plain.last;
-      Predict(t + l.row_time, l.fork->jerk.jerk(), &plain.now);
+      PredictState(t + l.row_time, l.fork->jerk.jerk(), &plain.now);
       Candidates(plain, GateRadius(plain), true, &near);
       bool own = false;
       for (const auto& [cost, j] : near) {
@@ -220,7 +220,7 @@ struct MarkerTracker::State {
       plain.push_back(l.now);
       const double t = l.now.t, h = t - l.last.t;
       l.now = l.last;
-      Predict(t, std::max(l.jerk.jerk(), options.jerk_density), &l.now);
+      PredictState(t, std::max(l.jerk.jerk(), options.jerk_density), &l.now);
       if (h > 0)
         AddJerk(h, kKinkScale * kKinkScale * options.acceleration_sd * options.acceleration_sd / h,
                 &l.now.cov);
@@ -249,7 +249,7 @@ struct MarkerTracker::State {
     }
   }
 
-  // Two markers in one spot: the spot belongs to neither.
+  // Two markers in one spot: it is assigned to neither.
   void PartMerged() {
     for (ActiveTrack& lost : actives) {
       if (!lost.confirmed || lost.match >= 0) continue;
@@ -261,7 +261,7 @@ struct MarkerTracker::State {
         if (std::abs(o.q.x() - lost.now.x(0)) > reach ||
             (o.q - lost.now.x.head<2>()).norm() > reach)
           continue;
-        // A marker that may be anywhere is no reason to take its spot from another.
+        // A marker of unknown position is no reason to take a spot from another.
         if (!(o.flags & kTouching) &&
             (sd > 2 * touch || std::log(std::max(o.area, 1.0)) < lost.log_area + 0.25))
           continue;
@@ -288,7 +288,7 @@ struct MarkerTracker::State {
   }
 
   void Accept(ActiveTrack* l, long long frame, double t) {
-    // Found again on thin evidence: taken back when nothing follows.
+    // Found again on weak evidence: undone when later frames do not confirm it.
     if (l->misses > 0 && l->confirmed && !l->fork) l->BeginFork(false);
     const Observation& o = (*view.observations)[l->match];
     const Eigen::Matrix2d cov = WorkingCovariance(*l, o, options);
@@ -296,12 +296,12 @@ struct MarkerTracker::State {
     MarkerState s = l->last;
     if (l->jump || l->kink)
       l->jerk = JerkAdaptation(std::max(l->jerk.jerk(), options.jerk_density));
-    Predict(o.t, l->jerk.jerk(), &s);
-    if (l->jump) Open(h, options, &s);
+    PredictState(o.t, l->jerk.jerk(), &s);
+    if (l->jump) OpenVelocity(h, options, &s);
     if (l->kink)
       AddJerk(h, kKinkScale * kKinkScale * options.acceleration_sd * options.acceleration_sd / h,
               &s.cov);
-    const Innovation innovation = Innovate(s, o.q, cov);
+    const Innovation innovation = InnovationOf(s, o.q, cov);
     const bool normal = !l->jump && !l->kink && l->open == 0 && l->hits >= 3;
     l->jerk.Add(h, s, innovation, cov.trace() / 2, normal);
     if (normal) {
@@ -309,7 +309,7 @@ struct MarkerTracker::State {
       nis_sum += innovation.nis;
       nis_outside += innovation.nis > options.gate * options.gate;
     }
-    Correct(innovation, cov, &s);
+    CorrectState(innovation, cov, &s);
     l->last = l->seen = s;
     l->row_time = o.t - t;
     if (l->steps.size() < kHeadSteps) l->head.push_back({l->steps.size(), o.t, o.q, cov});
@@ -389,7 +389,7 @@ std::vector<Window> MarkerTracker::Windows(double t, double margin) const {
   const double reach = state_->Reach();
   for (const ActiveTrack& l : state_->actives) {
     MarkerState s = l.last;
-    Predict(std::max(t + l.row_time, s.t), l.jerk.jerk(), &s);
+    PredictState(std::max(t + l.row_time, s.t), l.jerk.jerk(), &s);
     const double h = s.t - l.last.t;
     double half = margin + state_->options.gate * std::sqrt(std::max(s.cov(0, 0), s.cov(1, 1)));
     if (l.confirmed && l.moved) half += reach * h;
@@ -409,7 +409,7 @@ std::vector<ExpectedMarker> MarkerTracker::Expected(double t) const {
     constexpr int kLately = 2;
     if (!l.confirmed || l.misses > kLately) continue;
     MarkerState s = l.last;
-    Predict(std::max(t + l.row_time, s.t), l.jerk.jerk(), &s);
+    PredictState(std::max(t + l.row_time, s.t), l.jerk.jerk(), &s);
     out.push_back({s.x.head<2>(), std::sqrt(0.5 * s.cov.topLeftCorner<2, 2>().trace()),
                    std::exp(l.log_area)});
   }
@@ -431,7 +431,7 @@ const std::vector<int>& MarkerTracker::Update(long long frame, double t,
     l.match = -1;
     l.jump = l.kink = l.silent = l.merged = l.doomed = false;
     l.now = l.last;
-    Predict(std::max(t + l.row_time, l.last.t), l.jerk.jerk(), &l.now);
+    PredictState(std::max(t + l.row_time, l.last.t), l.jerk.jerk(), &l.now);
     if (!l.now.cov.allFinite() || !l.now.x.allFinite()) l.doomed = true;
   }
   s.Pace();
@@ -440,7 +440,8 @@ const std::vector<int>& MarkerTracker::Update(long long frame, double t,
   std::vector<int> rows;
   for (int i = 0; i < static_cast<int>(s.actives.size()); ++i) {
     const ActiveTrack& l = s.actives[i];
-    // After a gap only what is well foretold; else companions or, with what follows, the joining.
+    // After a gap only markers with a good prediction; else the companions or, with later frames,
+    // the joining.
     if (l.confirmed && l.open == 0 && !l.doomed &&
         (l.misses == 0 || l.now.cov.topLeftCorner<2, 2>().trace() < kFoundAgain))
       rows.push_back(i);
@@ -515,7 +516,7 @@ std::vector<Track> MarkerTracker::Finish() {
   s.actives.clear();
   std::vector<Track> tracks = JoinTracks(s.times, reach, s.options, std::move(s.ended));
   s.ended.clear();
-  // What moves first, then what was seen most.
+  // Moving tracks first, then those seen most.
   const auto count = [](const Track& track) {
     return std::count_if(track.steps.begin(), track.steps.end(),
                          [](const TrackStep& step) { return step.observation >= 0; });

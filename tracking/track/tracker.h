@@ -78,7 +78,7 @@ struct InnovationReport {
   double outside_gate = 0;
 };
 
-// Where a marker that was there lately should be.
+// Expected position of a marker that was seen recently.
 struct ExpectedMarker {
   Eigen::Vector2d q = Eigen::Vector2d::Zero();  // [px]
   double sd = 0, area = 0;                      // of q, one component [px]; [px^2]
@@ -91,8 +91,8 @@ class MarkerTracker {
   MarkerTracker(MarkerTracker&&) noexcept;
   MarkerTracker& operator=(MarkerTracker&&) noexcept;
 
-  // Where to look for the known markers at time t, impact jumps allowed for, and how far; empty
-  // when there is no track yet. `margin` is added for the size of a marker [px].
+  // Search windows of the known markers at time t, with allowance for impacts; empty when there is
+  // no track yet. `margin` is added for the size of a marker [px].
   std::vector<Window> Windows(double t, double margin) const;
   // The confirmed tracks that were seen in one of the last frames, at time t.
   std::vector<ExpectedMarker> Expected(double t) const;
@@ -106,7 +106,7 @@ class MarkerTracker {
   // frame should be searched.
   bool Searching() const;
   // All tracks that were confirmed, tracklets of one marker joined where the motion allows only one
-  // way; ends the tracker. Those that moved come first, those seen most before others.
+  // assignment; ends the tracker. Those that moved come first, those seen most before others.
   std::vector<Track> Finish();
   InnovationReport innovations() const;
 
@@ -117,7 +117,7 @@ class MarkerTracker {
 
 // A track once more, forwards and backwards, with better observations (refined positions) than
 // those it was found with. Same length and order as `steps`; `observations[k]` is empty where there
-// is none in step k. Impacts are found anew: where one polynomial cannot serve both sides.
+// is none in step k. Impacts are detected anew: where one polynomial does not fit both sides.
 struct SmoothedStep {
   Eigen::Vector2d q, v;          // [px], [px/s]; of the side of the impact the frame lies on
   Eigen::Matrix2d cov_q, cov_v;  // [px^2], [px^2/s^2]
@@ -133,6 +133,6 @@ std::vector<SmoothedStep> SmoothTrack(const std::vector<double>& t,
 // Least-cost assignment of rows to columns, each at most once; +infinity forbids a pair. For every
 // row its column, -1 for none. A row may stay alone at the cost `alone` (Jonker and Volgenant 1987,
 // shortest augmenting paths).
-std::vector<int> Assign(const Eigen::MatrixXd& cost, double alone);
+std::vector<int> AssignLeastCost(const Eigen::MatrixXd& cost, double alone);
 
 }  // namespace impactlab

@@ -114,7 +114,7 @@ class Cells {
   const Table* table_;
 };
 
-// Columns of strangers are passed over, misspelt ones are not.
+// Unknown columns are ignored, misspelt ones are refused.
 void CheckTrackColumns(const Table& table) {
   for (const std::string& name : table.text_columns) {
     if (std::find(kColumns.begin(), kColumns.end(), name) != kColumns.end()) continue;
@@ -266,59 +266,39 @@ void TracksWriter::Write(const MarkerTracks& tracks) {
 
 void TracksWriter::Commit() { state_->csv.Commit(); }
 
-std::vector<MarkerTracks> ReadTracks(const std::filesystem::path& path) {
-  CsvOptions options;
-  options.text_columns = kTextColumns;
-  options.is_text = [](std::string_view name) {
-    return std::find(kColumns.begin(), kColumns.end(), name) == kColumns.end();
-  };
-  options.empty_is_nan = true;
-  options.min_rows = 0;
-  options.max_bytes = kMostBytes;
-  const Table table = ReadCsv(path, options);
-  CheckTrackColumns(table);
-  for (const char* needed :
-       {"frame", "t_s", "x_px", "y_px", "cov_xx_px2", "cov_xy_px2", "cov_yy_px2"})
-    table.Column(needed);
-  const double nan = std::numeric_limits<double>::quiet_NaN();
-  const Cells frame(table, "frame", nan), t(table, "t_s", nan), x(table, "x_px", nan),
-      y(table, "y_px", nan);
-  const Cells xx(table, "cov_xx_px2", nan), xy(table, "cov_xy_px2", nan),
-      yy(table, "cov_yy_px2", nan);
-  const Cells major(table, "major_px", 0), minor(table, "minor_px", 0),
-      angle(table, "angle_rad", 0);
-  const Cells amplitude(table, "amplitude_grey", 0), background(table, "background_grey", 0),
-      nis(table, "nis", nan);
-  const Cells smooth_x(table, "smooth_x_px", nan), smooth_y(table, "smooth_y_px", nan);
-  const Cells smooth_vx(table, "smooth_vx_px_per_s", nan),
-      smooth_vy(table, "smooth_vy_px_per_s", nan);
-  const std::vector<std::string>&recordings = table.TextColumn("recording"),
-        &cameras = table.TextColumn("camera");
-  const std::vector<std::string>& markers = table.TextColumn("marker");
-  const std::vector<std::string>* flags =
-      table.HasText("flags") ? &table.TextColumn("flags") : nullptr;
+namespace {
 
-  std::vector<Recording> found;
-  std::vector<std::string> names;
-  Names recording_names;
-  for (std::size_t row = 0; row < table.n_rows(); ++row) {
-    for (const auto& [column, texts] :
-         {std::pair{"recording", &recordings}, {"camera", &cameras}, {"marker", &markers}})
-      if ((*texts)[row].empty()) throw table.Fault(row, column, "an empty cell", "a name");
-    const auto which = static_cast<std::size_t>(recording_names.Index(recordings[row], &names));
-    if (which == found.size()) {
-      found.emplace_back();
-      found.back().tracks.recording = recordings[row];
-    }
-    Recording& recording = found[which];
+// The numeric columns of a table of tracks.
+struct TrackCells {
+  explicit TrackCells(const Table& t)
+      : table(t),
+        flags(t.HasText("flags") ? &t.TextColumn("flags") : nullptr),
+        frame(t, "frame", kNan),
+        time(t, "t_s", kNan),
+        x(t, "x_px", kNan),
+        y(t, "y_px", kNan),
+        xx(t, "cov_xx_px2", kNan),
+        xy(t, "cov_xy_px2", kNan),
+        yy(t, "cov_yy_px2", kNan),
+        major(t, "major_px", 0),
+        minor(t, "minor_px", 0),
+        angle(t, "angle_rad", 0),
+        amplitude(t, "amplitude_grey", 0),
+        background(t, "background_grey", 0),
+        nis(t, "nis", kNan),
+        smooth_x(t, "smooth_x_px", kNan),
+        smooth_y(t, "smooth_y_px", kNan),
+        smooth_vx(t, "smooth_vx_px_per_s", kNan),
+        smooth_vy(t, "smooth_vy_px_per_s", kNan) {}
+
+  // The point of a row, without camera and marker.
+  TrackPoint PointAt(std::size_t row) const {
     TrackPoint p;
-    p.camera = recording.cameras.Index(cameras[row], &recording.tracks.cameras);
-    p.marker = recording.markers.Index(markers[row], &recording.tracks.markers);
     const double number = frame.Finite(row);
     if (number < 0 || number != std::floor(number) || number > static_cast<double>(kLargestFrame))
       throw table.Fault(row, "frame", FormatNumber(number), "a whole number from 0 to 1e9");
     p.frame = static_cast<long long>(number);
-    p.t = t.Finite(row);
+    p.t = time.Finite(row);
     p.q = {x.Finite(row), y.Finite(row)};
     p.cov(0, 0) = xx.Positive(row);
     p.cov(1, 1) = yy.Positive(row);
@@ -342,6 +322,59 @@ std::vector<MarkerTracks> ReadTracks(const std::filesystem::path& path) {
     p.nis = nis.NotNegative(row);
     p.smooth_q = {smooth_x.Any(row), smooth_y.Any(row)};
     p.smooth_v = {smooth_vx.Any(row), smooth_vy.Any(row)};
+    return p;
+  }
+
+ private:
+  static constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
+  const Table& table;
+  const std::vector<std::string>* flags;
+  Cells frame, time, x, y, xx, xy, yy, major, minor, angle, amplitude, background, nis;
+  Cells smooth_x, smooth_y, smooth_vx, smooth_vy;
+};
+
+Table ReadTrackTable(const std::filesystem::path& path) {
+  CsvOptions options;
+  options.text_columns = kTextColumns;
+  options.is_text = [](std::string_view name) {
+    return std::find(kColumns.begin(), kColumns.end(), name) == kColumns.end();
+  };
+  options.empty_is_nan = true;
+  options.min_rows = 0;
+  options.max_bytes = kMostBytes;
+  Table table = ReadCsv(path, options);
+  CheckTrackColumns(table);
+  for (const char* needed :
+       {"frame", "t_s", "x_px", "y_px", "cov_xx_px2", "cov_xy_px2", "cov_yy_px2"})
+    table.Column(needed);
+  return table;
+}
+
+}  // namespace
+
+std::vector<MarkerTracks> ReadTracks(const std::filesystem::path& path) {
+  const Table table = ReadTrackTable(path);
+  const TrackCells cells(table);
+  const std::vector<std::string>&recordings = table.TextColumn("recording"),
+        &cameras = table.TextColumn("camera");
+  const std::vector<std::string>& markers = table.TextColumn("marker");
+
+  std::vector<Recording> found;
+  std::vector<std::string> names;
+  Names recording_names;
+  for (std::size_t row = 0; row < table.n_rows(); ++row) {
+    for (const auto& [column, texts] :
+         {std::pair{"recording", &recordings}, {"camera", &cameras}, {"marker", &markers}})
+      if ((*texts)[row].empty()) throw table.Fault(row, column, "an empty cell", "a name");
+    const auto which = static_cast<std::size_t>(recording_names.Index(recordings[row], &names));
+    if (which == found.size()) {
+      found.emplace_back();
+      found.back().tracks.recording = recordings[row];
+    }
+    Recording& recording = found[which];
+    TrackPoint p = cells.PointAt(row);
+    p.camera = recording.cameras.Index(cameras[row], &recording.tracks.cameras);
+    p.marker = recording.markers.Index(markers[row], &recording.tracks.markers);
     recording.tracks.points.push_back(p);
     recording.rows.push_back(row);
   }

@@ -15,7 +15,8 @@
 
 namespace impactlab {
 
-constexpr long long kLargestFrame = 1000000000;  // a frame beyond it is a slip of somebody's table
+constexpr long long kLargestFrame =
+    1000000000;  // a frame number beyond it is an error of the table
 // so is a position beyond it, to either side, in what people and other programs write [px]
 constexpr double kFarthest = 1e5;
 

@@ -14,8 +14,10 @@
 #include <limits>
 #include <mutex>
 #include <optional>
+#include <utility>
 
 #include "data/base/error.h"
+#include "data/statistics/order_statistic.h"
 #include "tracking/video/detail/libav_versions.h"
 
 extern "C" {
@@ -71,14 +73,14 @@ bool MakesUpStamps(const AVInputFormat& format) {
                      AV_OPT_SEARCH_FAKE_OBJ) != nullptr;
 }
 
-// Text drawn as a picture is no picture of anything.
+// libavformat renders text files as pictures; they are refused.
 bool IsTextCodec(AVCodecID id) {
   return id == AV_CODEC_ID_ANSI || id == AV_CODEC_ID_BINTEXT || id == AV_CODEC_ID_XBIN ||
          id == AV_CODEC_ID_IDF;
 }
 
-// Where a Matroska file says that it ends; 0 where it does not say. The demuxer takes a file cut
-// short for a whole one.
+// Where a Matroska file says that it ends; 0 where it does not say. The demuxer does not notice
+// that a file is truncated.
 std::int64_t MatroskaEnd(const ByteSource& source) {
   std::array<std::uint8_t, 4096> head{};
   const ssize_t n = ::pread(source.fd, head.data(), head.size(), 0);
@@ -230,7 +232,8 @@ void VideoFile::ChooseStream() {
   predicted = descriptor == nullptr || (descriptor->props & AV_CODEC_PROP_INTRA_ONLY) == 0;
   reorders = descriptor == nullptr || (descriptor->props & AV_CODEC_PROP_REORDER) != 0;
   if (!still) turn = TurnOf(stream, name);
-  // MP4 and its kin list every packet before the first is read; other indices only help seeking.
+  // MP4 and related formats list every packet before the first is read; other indices only help
+  // seeking.
   if (std::strstr(format_->iformat->name, "mp4") != nullptr)
     expected_packets_ = avformat_index_get_entries_count(stream);
 }
@@ -282,9 +285,7 @@ double StampTable::Step() const {
   for (std::size_t k = 1; k < ticks.size(); ++k)
     if (ticks[k] > ticks[k - 1]) steps.push_back(ticks[k] - ticks[k - 1]);
   if (steps.empty()) return 0;
-  const auto middle = steps.begin() + static_cast<std::ptrdiff_t>(steps.size() / 2);
-  std::nth_element(steps.begin(), middle, steps.end());
-  const double median = static_cast<double>(*middle);
+  const double median = static_cast<double>(UpperMedian(std::move(steps)));
   // Slope of the stamps over their places on the lattice, by least squares from the first.
   double n = 0, place = 0, sum_k = 0, sum_t = 0, sum_kk = 0, sum_kt = 0;
   for (std::size_t k = 0; k < ticks.size(); ++k) {

@@ -46,7 +46,7 @@ struct FrameReader::State {
   bool Take(Frame* frame);
   bool Goto(long long index);
 
-  tracking::FrameStream stream;  // touched by the worker alone where there is one
+  tracking::FrameStream stream;  // used by the worker thread alone where there is one
   const VideoInfo info;
   long long damaged = 0;         // up to the frame handed out last
   long long damaged_at_end = 0;  // known to the worker before the user gets there
@@ -95,7 +95,7 @@ void FrameReader::State::Work() {
     const double spent = Since(begin);
     lock.lock();
     decoding += spent;
-    if (wish) continue;  // wanted no more
+    if (wish) continue;  // the reader is being destroyed
     if (there) {
       std::swap(ring[(first + count) % ring.size()], work);
       ++count;

@@ -1,6 +1,6 @@
 #pragma once
-// The frames of one camera of one recording, whatever they are stored in, each with the time it was
-// taken.
+// The frames of one camera of one recording, of a video file or of pictures, each with the time it
+// was taken.
 //
 // A source is a video file or a sequence of pictures. Time comes from the stamps of the file, from
 // a table of stamps, or from a rate that the experimenter knows better than the file does
@@ -9,8 +9,8 @@
 //
 // `t` of a frame is the time of row 0 of the sensor; row y of a rolling shutter was taken at t + y
 // t_line (`RowTime`, which knows that the rows of a camera held upright are columns of its
-// picture). Both name the middle of the exposure, up to a constant that no video can tell and that
-// is the same for all frames of a camera.
+// picture). Both name the middle of the exposure, up to an unknown constant that is the same for
+// all frames of a camera.
 
 #include <filesystem>
 #include <memory>
@@ -42,7 +42,7 @@ struct FrameSource {
 };
 
 // Name for messages: the file, or the first picture of a sequence.
-std::string Name(const FrameSource& source);
+std::string SourceName(const FrameSource& source);
 
 struct Frame {
   // from 0; frames that were damaged or dropped by `start` count; a field counts as a frame

@@ -10,7 +10,7 @@
 
 namespace impactlab {
 
-std::string Name(const FrameSource& source) {
+std::string SourceName(const FrameSource& source) {
   return !source.video.empty()   ? source.video.string()
          : source.images.empty() ? ""
                                  : source.images.front().string();
@@ -21,7 +21,8 @@ namespace {
 
 void Require(bool fine, const FrameSource& source, const char* key, double found,
              const char* allowed) {
-  if (!fine) throw ConfigError(fmt::format("{}: {}: {}, {}", Name(source), key, found, allowed));
+  if (!fine)
+    throw ConfigError(fmt::format("{}: {}: {}, {}", SourceName(source), key, found, allowed));
 }
 
 }  // namespace
@@ -29,7 +30,7 @@ void Require(bool fine, const FrameSource& source, const char* key, double found
 FrameStream::FrameStream(const FrameSource& source) : source_(source) {
   if (source.video.empty() == source.images.empty())
     throw ConfigError(fmt::format("{}: a recording is either a video or pictures",
-                                  source.video.empty() ? "no file" : Name(source)));
+                                  source.video.empty() ? "no file" : SourceName(source)));
   Require(std::isfinite(source.rate) && source.rate >= 0, source, "rate", source.rate,
           "allowed are numbers above 0, frames a second");
   Require(std::isfinite(source.clock_rate) && source.clock_rate > 0, source, "clock_rate",
@@ -61,7 +62,7 @@ void FrameStream::CheckRows(long long frames, bool cut) const {
   const auto rows = static_cast<long long>(stamps_.size());
   if (rows == frames || (cut && rows > frames)) return;
   throw DataError(fmt::format("{}: has {} rows of t_s, but {} has {} frames; each needs one",
-                              source_.stamps.string(), rows, Name(source_), frames));
+                              source_.stamps.string(), rows, SourceName(source_), frames));
 }
 
 void FrameStream::OpenVideo() {
@@ -70,7 +71,7 @@ void FrameStream::OpenVideo() {
   if (info_.still)
     throw DataError(
         fmt::format("{}: is a picture, not a video; name pictures as images, with a rate or stamps",
-                    Name(source_)));
+                    SourceName(source_)));
   if (!stamps_.empty()) {
     const StampTable table = ScanStamps(source_.video);
     const bool split = info_.interlaced && source_.decode.fields == VideoOptions::Fields::kSplit;
@@ -89,7 +90,7 @@ void FrameStream::OpenPictures() {
     throw DataError(
         fmt::format("{}: pictures have no time; give the rate at which they were taken, or a table "
                     "of stamps with a column t_s",
-                    Name(source_)));
+                    SourceName(source_)));
   }
   for (const auto& image : images) {
     std::error_code error;
@@ -98,7 +99,7 @@ void FrameStream::OpenPictures() {
   }
   if (!stamps_.empty()) CheckRows(static_cast<long long>(images.size()), false);
   counted_.assign(images.size(), false);
-  // A single picture is not parted: what it says of fields is about showing it.
+  // A single picture is not split into fields: its field order concerns display only.
   source_.decode.threads = 1;
   source_.decode.fields = VideoOptions::Fields::kWhole;
   std::string cause;
@@ -113,7 +114,7 @@ void FrameStream::OpenPictures() {
     if (!reader->info().still)
       throw DataError(fmt::format("{}: is a video, not a picture", image.string()));
     GrayImage first;
-    reader->Next(&first, nullptr);  // what the options ask for and it cannot give is said now
+    reader->Next(&first, nullptr);  // options that the file cannot satisfy are refused now
     info_ = reader->info();
     info_.still = false;
     info_.announced_frames = static_cast<long long>(images.size());

@@ -8,7 +8,7 @@
 namespace impactlab {
 
 std::string EncodeJpeg(const GrayImage& image, int quality) {
-  // The encoder knows no gray; colours that are all the same cost next to nothing.
+  // The encoder has no gray format; constant chroma costs almost no bytes.
   const tracking::StillFormat format{"JPEG", AV_CODEC_ID_MJPEG, AV_PIX_FMT_YUVJ420P,
                                      std::clamp(quality, 2, 31)};
   constexpr int kMostPixels = 65500;  // a side

@@ -268,7 +268,7 @@ void GrayMaker::State::Row(const AVFrame& frame, const PlanesView& view, int y, 
       for (std::size_t x = 0; x < width; ++x) out[x] = table[line[x]];
       break;
     case Way::kWords: {
-      // Some encoders leave rubbish above the bits that count.
+      // Some encoders leave undefined values above the significant bits.
       const std::size_t mask = table.size() - 1;
       for (std::size_t x = 0; x < width; ++x)
         out[x] = table[(line[2 * x] | static_cast<std::size_t>(line[2 * x + 1]) << 8) & mask];
@@ -330,7 +330,7 @@ void GrayMaker::Make(const AVFrame& frame, Lines lines, GrayImage* image) {
                                ? source->linesize[k]
                                : 0);
   }
-  if (view.height < 1) s.Fail("has too few lines to be parted into fields");
+  if (view.height < 1) s.Fail("has too few lines to be split into fields");
   const bool straight = s.turn.identity();
   GrayImage* target = lines != Lines::kAll ? &s.field : straight ? image : &s.stored;
   Shape(view.width, view.height, target);

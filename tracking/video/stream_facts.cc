@@ -10,16 +10,10 @@
 namespace impactlab::tracking {
 namespace {
 
-std::string LowerTag(std::string text) {
-  std::transform(text.begin(), text.end(), text.begin(),
-                 [](unsigned char c) { return static_cast<char>(c < 128 ? std::tolower(c) : c); });
-  return text;
-}
-
 void TakeTags(const AVDictionary* dictionary, StreamFacts* facts) {
   const AVDictionaryEntry* entry = nullptr;
   while ((entry = av_dict_get(dictionary, "", entry, AV_DICT_IGNORE_SUFFIX)) != nullptr)
-    facts->tags[LowerTag(entry->key)] = entry->value;
+    facts->tags[LowerCase(entry->key)] = entry->value;
 }
 
 // "240", "240.000000", "240/1", "240 fps"

@@ -1,5 +1,5 @@
 #pragma once
-// What a video's container says about itself, without decoding anything.
+// Metadata of a video's container, without decoding.
 
 #include <filesystem>
 #include <map>

@@ -8,8 +8,8 @@
 namespace impactlab::tracking {
 namespace {
 
-// What the layout of pixels depends on (TIFF 6.0, sections 3 to 22). Everything else is about
-// paper, programs and places.
+// What the layout of pixels depends on (TIFF 6.0, sections 3 to 22). Other tags do not concern the
+// pixels.
 constexpr std::array<unsigned, 26> kLayoutTags = {254, 256, 257, 258, 259, 262, 266, 273, 277,
                                                   278, 279, 284, 292, 293, 317, 320, 322, 323,
                                                   324, 325, 338, 339, 347, 529, 530, 532};
@@ -43,7 +43,7 @@ void DropForeignTags(AVPacket* packet) {
   std::size_t kept = 0;
   for (std::size_t k = 0; k < n; ++k) {
     const unsigned tag = bytes.U16(table + 2 + k * kEntry);
-    // Orientation tells how to show the picture, and is not followed.
+    // Orientation concerns display only and is not applied.
     if (std::find(kLayoutTags.begin(), kLayoutTags.end(), tag) == kLayoutTags.end()) continue;
     std::memmove(entries + kept * kEntry, entries + k * kEntry, kEntry);
     ++kept;

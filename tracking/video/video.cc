@@ -19,7 +19,7 @@ using tracking::ErrorText;
 using tracking::VideoFile;
 
 struct VideoReader::State {
-  // A frame on its way through the decoder.
+  // A frame in the decoder.
   struct Sent {
     // in the order of output: its stamp, or the number of its packet where nothing is reordered
     std::int64_t place = 0;
@@ -45,8 +45,8 @@ struct VideoReader::State {
   bool all_have_decoding_stamps = true;
   std::int64_t stamp = AV_NOPTS_VALUE;  // of the frame in hand
   long long packets = 0;
-  // Packets between which the first one lies from which on nothing can be trusted, up to a key
-  // frame after the last; -1: all is well.
+  // Packets between which the first damaged one lies; frames are unusable from there to a key frame
+  // after the last. -1: no damage.
   long long bad_from = -1, bad_to = -1;
   long long next = 0;      // number of the frame to come, where all are counted
   long long decoded = -1;  // number of the frame in hand
@@ -105,7 +105,7 @@ void VideoReader::State::OpenCodec() {
   codec->pkt_timebase = file->stream->time_base;
   codec->max_pixels = tracking::kMaxPixels;
   codec->thread_count = file->still ? 1 : options.threads;
-  // Half a picture is worse than none where its points are measured.
+  // A partly decoded picture would give wrong positions.
   codec->err_recognition =
       AV_EF_CRCCHECK | AV_EF_BITSTREAM | AV_EF_BUFFER | (file->predicted ? 0 : AV_EF_EXPLODE);
   const int error = avcodec_open2(codec.get(), file->decoder, nullptr);
@@ -224,7 +224,7 @@ bool VideoReader::State::Accept(const Sent* entry) {
   }
   if (bad_from < 0) return true;
   if (entry != nullptr && entry->packet < bad_from) return true;
-  // A picture that is refreshed bit by bit is called a key frame before it is whole.
+  // With gradual refresh a picture is marked as key frame before it is complete.
   const bool whole = tracking::IsKeyFrame(*frame) && frame->pict_type != AV_PICTURE_TYPE_P &&
                      frame->pict_type != AV_PICTURE_TYPE_B;
   if (!whole || (entry != nullptr && entry->packet <= bad_to)) return false;

@@ -52,7 +52,7 @@ class CompareTest : public ::testing::Test {
     FrameSource a, b;
     a.video = WriteScene(Path("calibration.mov"), reference, Range(100, 112));
     b.video = WriteScene(Path("drop.mov"), scene, Range(0, 24), std::move(clip));
-    return Compare(a, b);
+    return CompareClips(a, b);
   }
   static const TimeFinding* Find(const std::vector<TimeFinding>& list, const std::string& code) {
     for (const TimeFinding& f : list)

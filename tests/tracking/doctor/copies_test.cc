@@ -142,10 +142,10 @@ TEST_F(DoctorCopies, AnExposureLongerThanAStepIsImpossible) {
   scene.width = 96, scene.height = 80;
   FrameSource source;
   source.video = WriteScene(Path("a.mov"), scene, Range(0, 20));
-  const TimeBaseReport report = Examine(source, {.exposure = 5});
+  const TimeBaseReport report = ExamineTimeBase(source, {.exposure = 5});
   ASSERT_NE(Find(report, "exposure_unlikely"), nullptr);
   EXPECT_EQ(report.verdict, Severity::kFault);
-  EXPECT_EQ(Find(Examine(source, {.exposure = 1 / 240.0}), "exposure_unlikely"), nullptr);
+  EXPECT_EQ(Find(ExamineTimeBase(source, {.exposure = 1 / 240.0}), "exposure_unlikely"), nullptr);
 }
 
 TEST_F(DoctorCopies, ASingleFrameIsNotGivenARate) {

@@ -47,7 +47,7 @@ class DoctorTest : public ::testing::Test {
   TimeBaseReport Look(const std::filesystem::path& path, double rate = 0) const {
     FrameSource source;
     source.video = path, source.rate = rate;
-    return Examine(source);
+    return ExamineTimeBase(source);
   }
   void ExpectNothing(const Healthy& h) const {
     DoctorScene scene;

@@ -379,7 +379,7 @@ TEST_F(DoctorTest, SequencesWithATableOfStamps) {
   }
   test::WriteText(Path("t.csv"), table);
   source.stamps = Path("t.csv");
-  const TimeBaseReport report = Examine(source);
+  const TimeBaseReport report = ExamineTimeBase(source);
   EXPECT_THAT(report.dropped, ElementsAre(11)) << BriefReport(report);
   EXPECT_NEAR(report.rate, 250, 1e-6);
 }
@@ -388,12 +388,12 @@ TEST_F(DoctorTest, LongRecordingsAreExaminedUpToALimit) {
   DoctorScene scene;
   FrameSource source;
   source.video = WriteScene(Path("a.mov"), scene, Range(0, 40));
-  const TimeBaseReport report = Examine(source, {.max_frames = 25});
+  const TimeBaseReport report = ExamineTimeBase(source, {.max_frames = 25});
   EXPECT_EQ(report.frames, 25);
   EXPECT_NE(Find(report, "not_all"), nullptr);
   EXPECT_EQ(Find(report, "frame_count"), nullptr);
-  EXPECT_THROW(Examine(source, {.max_frames = 0}), ConfigError);
-  EXPECT_THROW(Examine(source, {.exposure = -1}), ConfigError);
+  EXPECT_THROW(ExamineTimeBase(source, {.max_frames = 0}), ConfigError);
+  EXPECT_THROW(ExamineTimeBase(source, {.exposure = -1}), ConfigError);
 }
 
 TEST_F(DoctorTest, OneAndTwoFrames) {

@@ -124,14 +124,14 @@ TEST(MarkerFit, StepsOfTheSolverAreDerivatives) {
   for (bool circle : {false, true}) {
     problem.circle = circle;
     tracking::MarkerSolver solver;
-    const tracking::MarkerVector gradient = solver.Look(patch, problem, p).gradient;
+    const tracking::MarkerVector gradient = solver.EvaluateAt(patch, problem, p).gradient;
     for (int k = 0; k < tracking::kMarkerUnknowns; ++k) {
       if (!problem.Free(k)) continue;
       tracking::MarkerVector plus = p, minus = p;
       const double h = k < tracking::kForm0 ? 1e-3 : k >= tracking::kShadeX ? 1e-5 : 0.01;
       plus[k] += h, minus[k] -= h;
-      const double difference = (solver.Look(patch, problem, plus).chi_square -
-                                 solver.Look(patch, problem, minus).chi_square) /
+      const double difference = (solver.EvaluateAt(patch, problem, plus).chi_square -
+                                 solver.EvaluateAt(patch, problem, minus).chi_square) /
                                 (2 * h);
       EXPECT_NEAR(-2 * gradient[k], difference, 0.005 * std::abs(difference) + 0.5)
           << k << " circle " << circle;

@@ -252,17 +252,17 @@ TEST(DrawTest, EveryCharacterLooksDifferent) {
 
 TEST(DrawTest, StrokesHaveTheirWidthAndStayInside) {
   ColorImage image = tracking::MakeColor(50, 40, {0, 0, 0});
-  tracking::Stroke(&image, {{{-1e6, 20}, {1e6, 20}}}, {{255, 0, 0}, 3, 1, 0});
+  tracking::DrawPaths(&image, {{{-1e6, 20}, {1e6, 20}}}, {{255, 0, 0}, 3, 1, 0});
   double sum = 0;
   for (int y = 0; y < 40; ++y) sum += At(image, 25, y).r / 255.0;
   EXPECT_NEAR(sum, 3, 0.05);
-  tracking::Stroke(&image, {{{100, 100}, {200, 200}}, {{std::nan(""), 0}}}, {});
+  tracking::DrawPaths(&image, {{{100, 100}, {200, 200}}, {{std::nan(""), 0}}}, {});
   tracking::FillBox(&image, -10, -10, 5, 5, {0, 0, 255}, 1);
   EXPECT_EQ(At(image, 5, 5).b, 255);
   EXPECT_EQ(At(image, 6, 6).b, 0);
   // A dash and a gap of the same length.
   ColorImage dashed = tracking::MakeColor(400, 9, {0, 0, 0});
-  tracking::Stroke(&dashed, {{{0, 4}, {399, 4}}}, {{255, 255, 255}, 1, 1, 10});
+  tracking::DrawPaths(&dashed, {{{0, 4}, {399, 4}}}, {{255, 255, 255}, 1, 1, 10});
   double on = 0;
   for (int x = 0; x < 400; ++x) on += At(dashed, x, 4).g > 127;
   EXPECT_NEAR(on / 400, 0.5, 0.06);

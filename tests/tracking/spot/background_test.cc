@@ -47,17 +47,18 @@ TEST(Background, StaticClutterVanishesAndAMovingMarkerStays) {
     SpotOptions options;
     options.dark = dark;
     const GrayImage frame = Scene(20, 5, dark, rng);
-    EXPECT_GE(SpotFinder(options).Find(frame).size(), 2u)
+    EXPECT_GE(SpotFinder(options).FindSpots(frame).size(), 2u)
         << "the clutter is seen without a background";
     GrayImage difference;
     background.Subtract(frame, dark, &difference);
-    const auto spots = SpotFinder().Find(difference);  // bright on black, whatever the marker is
+    const auto spots =
+        SpotFinder().FindSpots(difference);  // bright on black, whatever the marker is
     ASSERT_EQ(spots.size(), 1u);
     EXPECT_LT((spots[0].q - Eigen::Vector2d(120.3, 140.6)).norm(), 0.3);
     EXPECT_NEAR(spots[0].peak, 50, 12);
     // The other sign sees no marker at all.
     background.Subtract(frame, !dark, &difference);
-    for (const Spot& s : SpotFinder().Find(difference))
+    for (const Spot& s : SpotFinder().FindSpots(difference))
       EXPECT_GT((s.q - Eigen::Vector2d(120.3, 140.6)).norm(), 20);
   }
 }

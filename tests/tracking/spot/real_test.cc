@@ -50,7 +50,7 @@ TEST(SpotReal, ShapesOnBlack) {
   NEED("detect_blob.png");
   SpotOptions options;
   options.area_min = 20;
-  const auto spots = SpotFinder(options).Find(ReadImage(Picture("detect_blob.png")));
+  const auto spots = SpotFinder(options).FindSpots(ReadImage(Picture("detect_blob.png")));
   ExpectSpots(spots,
               {{64.3, 68.2, 1710, 0},
                {181.3, 60.6, 783, 0},
@@ -78,7 +78,7 @@ TEST(SpotReal, SweetsOnWhite) {
   SpotOptions options;
   options.dark = true;
   options.area_min = 200;
-  const auto spots = SpotFinder(options).Find(ReadImage(Picture("smarties.png")));
+  const auto spots = SpotFinder(options).FindSpots(ReadImage(Picture("smarties.png")));
   ExpectSpots(spots,
               {{376.7, 82.9, 2263, 0},
                {268.5, 118.1, 2231, 0},
@@ -101,7 +101,7 @@ TEST(SpotReal, DiscAndCoinOnADesk) {
   NEED("stuff.jpg");
   SpotOptions options;
   options.area_min = 500;
-  const auto spots = SpotFinder(options).Find(ReadImage(Picture("stuff.jpg")));
+  const auto spots = SpotFinder(options).FindSpots(ReadImage(Picture("stuff.jpg")));
   ExpectSpots(spots, {{394.7, 181.3, 10266, 0}, {209.3, 305.7, 1252, 0}},
               kHidden | kTouching | kCut);
 }
@@ -112,7 +112,7 @@ TEST(SpotReal, PropellersOnALightTable) {
   SpotOptions options;
   options.dark = true;
   options.area_min = 1000;
-  std::vector<Spot> spots = SpotFinder(options).Find(ReadImage(Picture("pca_test1.jpg")));
+  std::vector<Spot> spots = SpotFinder(options).FindSpots(ReadImage(Picture("pca_test1.jpg")));
   // shades of what is around the table
   std::erase_if(spots, [](const Spot& s) { return s.peak < 100; });
   ExpectSpots(spots,

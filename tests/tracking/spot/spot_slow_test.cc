@@ -47,7 +47,7 @@ TEST(SpotSlow, NoFalseSpotsInNoise) {
         image.pixels[i] = static_cast<std::uint8_t>(
             std::clamp(level + noise * field[i + shift] + 0.5, 0.0, 255.0));
       }
-      with_spots += !finder.Find(image).empty();
+      with_spots += !finder.FindSpots(image).empty();
     }
   }
   EXPECT_EQ(with_spots, 0) << "of " << frames;

@@ -43,7 +43,7 @@ GrayImage Inverted(GrayImage image) {
   return image;
 }
 std::vector<Spot> Spots(const GrayImage& image, const SpotOptions& options = {}) {
-  return SpotFinder(options).Find(image);
+  return SpotFinder(options).FindSpots(image);
 }
 
 void ExpectSame(const std::vector<Spot>& a, const std::vector<Spot>& b) {
@@ -270,13 +270,13 @@ TEST(Spot, TakesNoMemoryOnceWarm) {
   SpotFinder finder;
   const std::vector<Window> windows{{20, 30, 60, 70}, {100, 50, 140, 100}};
   for (const GrayImage& frame : frames) {
-    finder.Find(frame);
-    finder.Find(frame, windows);
+    finder.FindSpots(frame);
+    finder.FindSpots(frame, windows);
   }
   const long long before = allocations;
   std::size_t found = 0;
   for (const GrayImage& frame : frames)
-    found += finder.Find(frame).size() + finder.Find(frame, windows).size();
+    found += finder.FindSpots(frame).size() + finder.FindSpots(frame, windows).size();
   EXPECT_EQ(allocations, before);
   EXPECT_EQ(found, 24u);
 }
@@ -297,24 +297,24 @@ TEST(Spot, WindowsGiveWhatTheFrameGives) {
            {{{60.2, 60.8}, 6, 150}, {{150.4, 100.1}, 5, 150}, {{250.7, 150.3}, 4, 150}}),
       300, 200, 2, rng);
   SpotFinder finder;
-  const std::vector<Spot> all = finder.Find(image);
+  const std::vector<Spot> all = finder.FindSpots(image);
   ASSERT_EQ(all.size(), 3u);
   // Two windows see the first spot, one of them only its edge; the third lies outside, the fourth
   // is inside out.
-  const auto some = finder.Find(image, {{40, 40, 80, 80},
-                                        {62, 50, 90, 90},
-                                        {400, 300, 500, 400},
-                                        {50, 50, 40, 40},
-                                        {-50, -50, 10, 10}});
+  const auto some = finder.FindSpots(image, {{40, 40, 80, 80},
+                                             {62, 50, 90, 90},
+                                             {400, 300, 500, 400},
+                                             {50, 50, 40, 40},
+                                             {-50, -50, 10, 10}});
   ASSERT_EQ(some.size(), 1u);
   EXPECT_LT((some[0].q - all[0].q).norm(), 0.02);
   EXPECT_EQ(some[0].flags & kCut, 0u);
   // Followed beyond the border of a window that cuts it in two.
-  const auto half = finder.Find(image, {{150, 80, 190, 120}});
+  const auto half = finder.FindSpots(image, {{150, 80, 190, 120}});
   ASSERT_EQ(half.size(), 1u);
   EXPECT_LT((half[0].q - all[1].q).norm(), 0.02);
-  EXPECT_TRUE(finder.Find(image, {}).empty());
-  EXPECT_TRUE(finder.Find(image, {{90, 10, 130, 50}}).empty()) << "a window without a marker";
+  EXPECT_TRUE(finder.FindSpots(image, {}).empty());
+  EXPECT_TRUE(finder.FindSpots(image, {{90, 10, 130, 50}}).empty()) << "a window without a marker";
 }
 
 TEST(Spot, Flags) {
@@ -404,7 +404,7 @@ TEST(Spot, LocalThresholdFollowsTheLight) {
     for (const auto& p : q) best = std::min(best, (p - s.q).norm());
     EXPECT_LT(best, 0.4);  // the slope of the light moves a weighted centroid
   }
-  EXPECT_EQ(SpotFinder(options).Find(image, {{20, 40, 50, 70}}).size(), 1u);
+  EXPECT_EQ(SpotFinder(options).FindSpots(image, {{20, 40, 50, 70}}).size(), 1u);
 }
 
 // Motion during the exposure draws a disc into a streak: one spot, its centroid that of the middle
@@ -442,15 +442,17 @@ TEST(Spot, HostileEmptyAndThinPictures) {
       for (const auto& [w, h] :
            {std::pair{0, 0}, {1, 1}, {1, 500}, {500, 1}, {2, 2}, {3, 700}, {33, 17}}) {
         for (const int level : {0, 1, 128, 254, 255}) {
-          EXPECT_TRUE(finder.Find(SpotUniform(w, h, level)).empty()) << w << "x" << h << " " << level;
+          EXPECT_TRUE(finder.FindSpots(SpotUniform(w, h, level)).empty())
+              << w << "x" << h << " " << level;
           EXPECT_TRUE(
-              finder.Find(SpotUniform(w, h, level), {{-5, -5, 5, 5}, {0, 0, 1000, 1000}}).empty());
+              finder.FindSpots(SpotUniform(w, h, level), {{-5, -5, 5, 5}, {0, 0, 1000, 1000}})
+                  .empty());
         }
       }
       GrayImage dot = SpotUniform(1, 500, 30);
       dot.At(0, 100) = 250;
-      finder.Find(dot);
-      for (const Spot& s : finder.Find(dot, {{0, 90, 0, 110}}))
+      finder.FindSpots(dot);
+      for (const Spot& s : finder.FindSpots(dot, {{0, 90, 0, 110}}))
         EXPECT_TRUE(s.q.allFinite() && s.cov.allFinite());
     }
   }
@@ -462,7 +464,8 @@ TEST(Spot, HostileNoiseGivesNoSpots) {
   std::size_t found = 0;
   for (int i = 0; i < 25; ++i) {
     found +=
-        finder.Find(test::Expose(std::vector<double>(320 * 240, 60), 320, 240, 1 + 0.5 * i, rng))
+        finder
+            .FindSpots(test::Expose(std::vector<double>(320 * 240, 60), 320, 240, 1 + 0.5 * i, rng))
             .size();
   }
   EXPECT_EQ(found, 0u);
@@ -495,11 +498,11 @@ TEST(Spot, HostileCheckerboardTakesLinearTime) {
       for (int x = 0; x < side; ++x) image.At(x, y) = (x / square + y / square) % 2 ? 220 : 30;
     }
     SpotFinder finder(options);
-    finder.Find(image);
+    finder.FindSpots(image);
     double best = 1e9;
     for (int round = 0; round < 3; ++round) {
       const double begin = ThreadSeconds();
-      for (const Spot& s : finder.Find(image)) EXPECT_TRUE(s.q.allFinite());
+      for (const Spot& s : finder.FindSpots(image)) EXPECT_TRUE(s.q.allFinite());
       best = std::min(best, ThreadSeconds() - begin);
     }
     return best;
@@ -521,18 +524,18 @@ TEST(Spot, EstimatesTheNoise) {
   std::mt19937_64 rng(24);
   for (const double noise : {0.7, 1.0, 2.0, 5.0, 12.0}) {
     SpotFinder finder;
-    finder.Find(test::Expose(Draw(640, 480, 80, {{{100, 100}, 8, 100}, {{300, 200}, 8, 100}}), 640,
-                             480, noise, rng));
+    finder.FindSpots(test::Expose(Draw(640, 480, 80, {{{100, 100}, 8, 100}, {{300, 200}, 8, 100}}),
+                                  640, 480, noise, rng));
     EXPECT_NEAR(finder.noise().read, noise, 0.06 * noise + 0.03);
   }
   SpotOptions given;
   given.estimate_noise = false;
   given.noise = {3, 0.1};
   SpotFinder finder(given);
-  finder.Find(SpotUniform(64, 64, 50));
+  finder.FindSpots(SpotUniform(64, 64, 50));
   EXPECT_EQ(finder.noise().read, 3);
   SpotFinder black;  // nothing to estimate from: as given
-  black.Find(SpotUniform(64, 64, 0));
+  black.FindSpots(SpotUniform(64, 64, 0));
   EXPECT_EQ(black.noise().read, 1);
 }
 

@@ -61,8 +61,8 @@ inline TrialSummary RunTrials(const Trials& trials) {
                          trials.motion * Eigen::Vector2d(std::cos(angle), std::sin(angle))});
       }
     }
-    const auto& spots =
-        finder.Find(Expose(Draw(kWidth, kHeight, kBackground, discs), kWidth, kHeight, noise, rng));
+    const auto& spots = finder.FindSpots(
+        Expose(Draw(kWidth, kHeight, kBackground, discs), kWidth, kHeight, noise, rng));
     s.truth += static_cast<int>(discs.size());
     std::vector<bool> used(spots.size());
     for (const Disc& disc : discs) {

@@ -61,7 +61,7 @@ TEST(Assign, IsTheBestOfAllWays) {
                                         : static_cast<double>(rng() % 4);
     }
     const double alone = 3;
-    const std::vector<int> column = Assign(cost, alone);
+    const std::vector<int> column = AssignLeastCost(cost, alone);
     ASSERT_EQ(column.size(), static_cast<std::size_t>(rows));
     ASSERT_TRUE(Valid(cost, column)) << cost;
     ASSERT_NEAR(Total(cost, column, alone), Least(cost, alone), 1e-12) << cost;
@@ -71,23 +71,25 @@ TEST(Assign, IsTheBestOfAllWays) {
 TEST(Assign, TakesTheJointOptimumNotTheNearest) {
   Eigen::MatrixXd cost(2, 2);
   cost << 1, 2, 2, 100;
-  EXPECT_EQ(Assign(cost, 1000), (std::vector<int>{1, 0}));
+  EXPECT_EQ(AssignLeastCost(cost, 1000), (std::vector<int>{1, 0}));
 }
 
 TEST(Assign, StaysAloneWhereThatIsCheaperOrNothingIsAllowed) {
-  EXPECT_EQ(Assign(Eigen::MatrixXd::Constant(3, 2, 9.0), 5), (std::vector<int>{-1, -1, -1}));
-  EXPECT_EQ(Assign(Eigen::MatrixXd::Constant(2, 2, kInf), 1e300), (std::vector<int>{-1, -1}));
-  EXPECT_TRUE(Assign(Eigen::MatrixXd(0, 4), 1).empty());
-  EXPECT_EQ(Assign(Eigen::MatrixXd(2, 0), 1), (std::vector<int>{-1, -1}));
+  EXPECT_EQ(AssignLeastCost(Eigen::MatrixXd::Constant(3, 2, 9.0), 5),
+            (std::vector<int>{-1, -1, -1}));
+  EXPECT_EQ(AssignLeastCost(Eigen::MatrixXd::Constant(2, 2, kInf), 1e300),
+            (std::vector<int>{-1, -1}));
+  EXPECT_TRUE(AssignLeastCost(Eigen::MatrixXd(0, 4), 1).empty());
+  EXPECT_EQ(AssignLeastCost(Eigen::MatrixXd(2, 0), 1), (std::vector<int>{-1, -1}));
 }
 
 TEST(Assign, RefusesCostsThatMeanNothing) {
   Eigen::MatrixXd cost = Eigen::MatrixXd::Zero(2, 2);
   cost(1, 0) = std::nan("");
-  EXPECT_THROW(Assign(cost, 1), std::invalid_argument);
+  EXPECT_THROW(AssignLeastCost(cost, 1), std::invalid_argument);
   cost(1, 0) = -kInf;
-  EXPECT_THROW(Assign(cost, 1), std::invalid_argument);
-  EXPECT_THROW(Assign(Eigen::MatrixXd::Zero(1, 1), kInf), std::invalid_argument);
+  EXPECT_THROW(AssignLeastCost(cost, 1), std::invalid_argument);
+  EXPECT_THROW(AssignLeastCost(Eigen::MatrixXd::Zero(1, 1), kInf), std::invalid_argument);
 }
 
 TEST(Assign, ManyRowsInReasonableTime) {
@@ -98,7 +100,7 @@ TEST(Assign, ManyRowsInReasonableTime) {
     for (int j = 0; j < cost.cols(); ++j) cost(i, j) = uniform(rng);
   }
   const auto start = std::chrono::steady_clock::now();
-  const std::vector<int> column = Assign(cost, 10);
+  const std::vector<int> column = AssignLeastCost(cost, 10);
   EXPECT_LT(std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count(), 2);
   EXPECT_TRUE(Valid(cost, column));
   EXPECT_LT(Total(cost, column, 10), 200 * 0.05);

@@ -14,13 +14,13 @@ namespace impactlab {
 namespace {
 
 using tracking::AddJerk;
-using tracking::Correct;
-using tracking::Innovate;
+using tracking::CorrectState;
 using tracking::Innovation;
+using tracking::InnovationOf;
 using tracking::JerkAdaptation;
 using tracking::MarkerState;
 using tracking::Matrix6;
-using tracking::Predict;
+using tracking::PredictState;
 using tracking::SmoothBack;
 using tracking::Vector6;
 
@@ -50,7 +50,7 @@ TEST(Kalman, PredictionIsTransitionPlusJerk) {
   Matrix6 expected = f * s.cov * f.transpose();
   AddJerk(h, 1e9, &expected);
   MarkerState p = s;
-  Predict(h, 1e9, &p);
+  PredictState(h, 1e9, &p);
   EXPECT_LT((p.x - f * s.x).norm(), 1e-9);
   EXPECT_LT((p.cov - expected).norm() / expected.norm(), 1e-12);
   EXPECT_NEAR(p.cov(0, 0),
@@ -63,9 +63,9 @@ TEST(Kalman, TwoShortStepsAreOneLongOne) {
   once.x << 1, 2, 3, 4, 5, 6;
   once.cov = Diagonal();
   MarkerState twice = once;
-  Predict(0.03, 1e8, &once);
-  Predict(0.011, 1e8, &twice);
-  Predict(0.03, 1e8, &twice);
+  PredictState(0.03, 1e8, &once);
+  PredictState(0.011, 1e8, &twice);
+  PredictState(0.03, 1e8, &twice);
   EXPECT_LT((once.x - twice.x).norm(), 1e-12);
   EXPECT_LT((once.cov - twice.cov).norm() / once.cov.norm(), 1e-12);
 }
@@ -80,8 +80,8 @@ TEST(Kalman, BackwardsIsTheMirrorImageOfForwards) {
   MarkerState forwards = s;
   forwards.x = mirror * s.x;
   forwards.cov = mirror * s.cov * mirror;
-  Predict(0.02, 1e9, &forwards);
-  Predict(-0.02, 1e9, &s);
+  PredictState(0.02, 1e9, &forwards);
+  PredictState(-0.02, 1e9, &s);
   EXPECT_LT((mirror * forwards.x - s.x).norm(), 1e-12);
   EXPECT_LT((mirror * forwards.cov * mirror - s.cov).norm() / s.cov.norm(), 1e-12);
 }
@@ -97,9 +97,9 @@ TEST(Kalman, CorrectionEqualsTheInformationForm) {
   information.topLeftCorner<2, 2>() += r.inverse();
   const Matrix6 expected = information.inverse();
   MarkerState c = s;
-  const Innovation innovation = Innovate(s, q, r);
+  const Innovation innovation = InnovationOf(s, q, r);
   EXPECT_NEAR(innovation.log_det, std::log((s.cov.topLeftCorner<2, 2>() + r).determinant()), 1e-12);
-  Correct(innovation, r, &c);
+  CorrectState(innovation, r, &c);
   EXPECT_LT((c.cov - expected).norm() / expected.norm(), 1e-9);
   Vector6 gain = expected.leftCols<2>() * r.inverse() * (q - s.x.head<2>());
   EXPECT_LT((c.x - s.x - gain).norm() / gain.norm(), 1e-9);
@@ -112,9 +112,10 @@ TEST(Kalman, CovarianceStaysPositiveUnderExtremeRatios) {
   s.cov = 1e6 * Matrix6::Identity();
   s.cov.bottomRightCorner<2, 2>() *= 1e6;
   for (int k = 0; k < 5000; ++k) {
-    Predict(s.t + std::pow(10, -4 + 4 * uniform(rng)), std::pow(10, 2 + 10 * uniform(rng)), &s);
+    PredictState(s.t + std::pow(10, -4 + 4 * uniform(rng)), std::pow(10, 2 + 10 * uniform(rng)),
+                 &s);
     const Eigen::Matrix2d r = std::pow(10, -6 + 8 * uniform(rng)) * Eigen::Matrix2d::Identity();
-    Correct(Innovate(s, s.x.head<2>(), r), r, &s);
+    CorrectState(InnovationOf(s, s.x.head<2>(), r), r, &s);
     ASSERT_TRUE(s.cov.allFinite());
     ASSERT_EQ(s.cov, s.cov.transpose());
     const Vector6 scale = s.cov.diagonal().cwiseSqrt().cwiseInverse();
@@ -148,15 +149,15 @@ TEST(Kalman, ConsistentOnItsOwnModel) {
       AddJerk(h, kJerk, &q);
       MarkerState move;
       move.x = truth;
-      Predict(h, 0, &move);
+      PredictState(h, 0, &move);
       truth = move.x + Draw(q, rng);
-      Predict(state.t + h, kJerk, &state);
+      PredictState(state.t + h, kJerk, &state);
       const Eigen::Vector2d seen =
           truth.head<2>() + kNoise * Eigen::Vector2d(normal(rng), normal(rng));
-      const Innovation innovation = Innovate(state, seen, r);
+      const Innovation innovation = InnovationOf(state, seen, r);
       nis += innovation.nis;
       ++count;
-      Correct(innovation, r, &state);
+      CorrectState(innovation, r, &state);
       truths.push_back(truth);
       filtered.push_back(state);
     }
@@ -200,7 +201,7 @@ TEST(Kalman, OpeningCoversJumpsAtAnyInstant) {
     sampled += d * d.transpose() / kDraws;
   }
   MarkerState s;
-  tracking::Open(kH, options, &s);
+  tracking::OpenVelocity(kH, options, &s);
   for (int i = 0; i < 3; ++i) {
     for (int k = 0; k < 3; ++k) {
       const double scale = std::sqrt(s.cov(2 * i, 2 * i) * s.cov(2 * k, 2 * k));
@@ -229,13 +230,13 @@ TEST(Kalman, AdaptationFindsTheJerk) {
         AddJerk(h, truth_jerk, &q);
         MarkerState move;
         move.x = truth;
-        Predict(h, 0, &move);
+        PredictState(h, 0, &move);
         truth = move.x + Draw(q, rng);
-        Predict(state.t + h, jerk.jerk(), &state);
-        const Innovation innovation = Innovate(
+        PredictState(state.t + h, jerk.jerk(), &state);
+        const Innovation innovation = InnovationOf(
             state, truth.head<2>() + kNoise * Eigen::Vector2d(normal(rng), normal(rng)), r);
         jerk.Add(h, state, innovation, r(0, 0), true);
-        Correct(innovation, r, &state);
+        CorrectState(innovation, r, &state);
         if (k < 500) continue;
         nis += innovation.nis;
         log_jerk += std::log10(jerk.jerk());

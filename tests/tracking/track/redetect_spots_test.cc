@@ -43,7 +43,7 @@ TEST(LookAgain, FindsTheMarkerThatALitBodyHasSwallowed) {
   std::mt19937_64 rng(5);
   const GrayImage image = Picture(rng);
   SpotFinder finder(Options());
-  std::vector<Spot> spots = finder.Find(image);
+  std::vector<Spot> spots = finder.FindSpots(image);
   ASSERT_EQ(spots.size(), 2u) << "the marker and the whole body";
   const auto area_of = [&](const Eigen::Vector2d& q) {
     for (const Spot& spot : spots)
@@ -68,7 +68,7 @@ TEST(LookAgain, TakesNothingElseForTheMarker) {
   std::mt19937_64 rng(6);
   const GrayImage image = Picture(rng);
   SpotFinder finder(Options());
-  const std::vector<Spot> before = finder.Find(image);
+  const std::vector<Spot> before = finder.FindSpots(image);
   // a bare wall
   const std::vector<ExpectedMarker> elsewhere{{{30, 30}, 0.5, 80},
                                               // a bare part of the body

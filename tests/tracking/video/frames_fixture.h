@@ -106,15 +106,16 @@ class FramesFixture : public ::testing::Test {
     Frame frame;
     for (int k = 0; k < seeks; ++k) {
       const std::size_t at = k == 0 ? all.size() / 2 : rng() % all.size();
-      ASSERT_TRUE(reader.Seek(all[at].index)) << Name(source) << ": " << at;
+      ASSERT_TRUE(reader.Seek(all[at].index)) << SourceName(source) << ": " << at;
       const std::size_t run = std::min<std::size_t>(all.size() - at, 1 + rng() % 4);
       for (std::size_t j = 0; j < run; ++j) {
-        ASSERT_TRUE(reader.Next(&frame)) << Name(source) << ": " << at << " + " << j;
+        ASSERT_TRUE(reader.Next(&frame)) << SourceName(source) << ": " << at << " + " << j;
         ASSERT_EQ(frame.index, all[at + j].index)
-            << Name(source) << ": after seek to " << all[at].index;
+            << SourceName(source) << ": after seek to " << all[at].index;
         ASSERT_EQ(frame.t, all[at + j].t);
         ASSERT_EQ(frame.image.pixels, all[at + j].image.pixels)
-            << Name(source) << ": frame " << frame.index << " after seek to " << all[at].index;
+            << SourceName(source) << ": frame " << frame.index << " after seek to "
+            << all[at].index;
       }
     }
     EXPECT_FALSE(reader.Seek(all.back().index + 100000));

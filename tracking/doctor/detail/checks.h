@@ -1,6 +1,7 @@
 #pragma once
-// The pieces of the time-base doctor. Private to the room.
+// The checks of the time base. Private to the room.
 
+#include <cstddef>
 #include <cstdint>
 #include <filesystem>
 #include <map>
@@ -16,7 +17,7 @@ namespace impactlab::tracking {
 // ---- what the stamps say (tracking/doctor/time.cc)
 // ----------------------------------------------------------------------------------------------
 
-// Stamps as an even beat with gaps.
+// Stamps as equidistant times with gaps.
 struct Beat {
   double step = 0;               // [s]
   std::vector<long long> count;  // of every frame, from 0: its number on the beat, gaps counted
@@ -51,7 +52,7 @@ struct FrameMeasure {
   double equal = 0;         // share of pixels that are exactly those of the frame before
   std::uint64_t print = 0;  // of the picture: the same for the same one
   double strongest = 0;     // mean |difference| of the block that changes most, and
-  double hidden = 0;        // below which nothing can be told from noise anywhere [grey level]
+  double hidden = 0;        // below which no change differs from noise anywhere [grey level]
   int active = 0;           // blocks in which something moves
   double activity = 0;      // sum of |difference| over those
   // sum of difference times position over those: contrast times displacement
@@ -67,7 +68,7 @@ constexpr double kSampleScale = 64;  // of kept differences
 
 class FrameMeter {
  public:
-  FrameMeasure Measure(const GrayImage& image);
+  FrameMeasure MeasureFrame(const GrayImage& image);
   // Mean |difference| of sampled blocks to the frame before, for every frame but the first,
   // [frame][block], in 1/64 grey levels.
   const std::vector<std::vector<std::uint16_t>>& samples() const { return samples_; }
@@ -76,7 +77,18 @@ class FrameMeter {
   double covered() const { return covered_; }
 
  private:
+  // Mean levels of the blocks of a frame and of their difference from the frame before.
+  struct BlockLevels {
+    int width = 0, height = 0;  // of a block [px]
+    bool compared = false;      // the frame before has the same size
+    std::vector<float> level, difference;
+    std::size_t alike = 0;  // pixels that are exactly those of the frame before
+  };
   void Start(const GrayImage& image);
+  void MeasureBlocks(const GrayImage& image, BlockLevels* blocks_out, FrameMeasure* m);
+  void MeasureChange(const GrayImage& image, const BlockLevels& blocks_in, FrameMeasure* m);
+  void CountComb(const GrayImage& image, int x0, int y0, const BlockLevels& blocks_in, float usual,
+                 FrameMeasure* m) const;
   int columns_ = 0, rows_ = 0;
   double covered_ = 1;
   GrayImage last_;

@@ -1,5 +1,5 @@
 #pragma once
-// One recording on the table of the doctor. Private to the room.
+// State of the examination of one recording. Private to the room.
 
 #include <string>
 #include <utility>

@@ -1,13 +1,12 @@
 #pragma once
-// Private to the tracking room: where a fit of the edge model starts, from what the detector says
-// about a spot.
+// Private to the tracking room: start of a fit of the edge model from a detected spot.
 
 #include "data/files/image.h"
 #include "tracking/marker/detail/solve.h"
 
 namespace impactlab::tracking {
 
-// The box with the margin of the options, within their limit. Any number is taken, sense or not.
+// The box with the margin of the options, within their limit. Works for any numbers.
 Window Grown(double left, double top, double right, double bottom, const MarkerFitOptions& options);
 
 // The pixels of the window that the picture has, all used.
@@ -23,8 +22,8 @@ MarkerVector StartOf(const MarkerPatch& patch, const Spot& spot, const MarkerFit
 // The circle of the same area.
 MarkerVector AsCircle(MarkerVector p);
 
-// What is known before looking: the marker is where and about as large as the spot says. Too weak
-// to be felt where pixels tell anything.
+// Prior: position and size of the marker as those of the spot, weak enough to have no influence
+// where the pixels determine them.
 void SetPrior(const MarkerVector& start, MarkerProblem* problem);
 
 }  // namespace impactlab::tracking

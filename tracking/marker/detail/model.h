@@ -67,6 +67,11 @@ class MarkerCover {  // keeps its storage
   void TabulateKernel();
   template <bool kWithBlur>
   void Stamp(const Node& node, double x, double y, double weight);
+  struct Kernels;
+  // Blurred kernel about a place in the pixels of `reach`; its derivatives with respect to the blur
+  // where they are asked for.
+  template <bool kWithBlur>
+  void KernelsAt(double x, double y, const Window& reach, Kernels* k) const;
 
   Window window_;
   int width_ = 0, height_ = 0;

@@ -2,7 +2,7 @@
 // Private to the tracking room: weighted least squares of the edge model on a patch of pixels
 // (Levenberg-Marquardt, up to 12 unknowns, matrices of fixed size). Pixels near the ends of the
 // grey scale are compared with the mean a clipped pixel has, so that saturation costs information
-// but does not pull.
+// but causes no bias.
 
 #include <Eigen/Core>
 #include <algorithm>
@@ -43,7 +43,7 @@ struct MarkerPatch {
   int CountUsed() const;
 };
 
-// What a sensor that clips makes of an intensity: mean, its derivative by the intensity, and
+// Response of a clipping sensor to an intensity: mean, its derivative by the intensity, and
 // variance.
 struct PixelMean {
   double mean, derivative, variance;
@@ -51,7 +51,7 @@ struct PixelMean {
 PixelMean MeanOf(double intensity, const PixelNoise& noise);
 
 constexpr double kBlack = 0, kWhite = 254;  // grey levels at and beyond which a pixel is clipped
-// standard deviations from there within which clipping is felt
+// standard deviations from there within which clipping matters
 constexpr double kNear = 3.5;
 PixelMean MeanNearEnds(double intensity, double read, double gain);
 // The variance is read + gain intensity, rounding included [grey levels^2].
@@ -70,8 +70,8 @@ struct MarkerProblem {
   Eigen::Vector2d motion = Eigen::Vector2d::Zero();
   double blur = 0.7;
   PixelNoise noise;
-  // Weak knowledge, so that what the pixels do not determine stays finite; infinite where there is
-  // none.
+  // Weak prior, so that parameters that the pixels do not determine stay finite; infinite where
+  // there is none.
   MarkerVector prior_mean = MarkerVector::Zero();
   MarkerVector prior_sd = MarkerVector::Constant(1e300);
 
@@ -87,13 +87,13 @@ struct MarkerProblem {
 
 struct MarkerSolution {
   MarkerVector p = MarkerVector::Zero();
-  // where the model was last drawn: the last step is not worth another drawing
+  // where the model was last evaluated: the last step is too small for another evaluation
   MarkerVector at = MarkerVector::Zero();
   MarkerMatrix information = MarkerMatrix::Identity();  // of the free unknowns, prior included
-  // of half of chi-square, downwards; of Look only
+  // of half of chi-square, downwards; of EvaluateAt only
   MarkerVector gradient = MarkerVector::Zero();
   double chi_square = 0;  // of pixels, without the prior
-  int n = 0;              // pixels that can tell something
+  int n = 0;              // pixels that carry information
   bool converged = false;
 
   int dof(const MarkerProblem& problem) const { return n - problem.CountFree(); }
@@ -105,8 +105,8 @@ class MarkerSolver {  // keeps its storage
   MarkerSolution Solve(const MarkerPatch& patch, const MarkerProblem& problem,
                        const MarkerVector& start);
   // At `p`, without moving: cover, residuals over their standard deviation, information.
-  MarkerSolution Look(const MarkerPatch& patch, const MarkerProblem& problem,
-                      const MarkerVector& p);
+  MarkerSolution EvaluateAt(const MarkerPatch& patch, const MarkerProblem& problem,
+                            const MarkerVector& p);
 
   // Of the last evaluation, of all pixels of the patch, used or not.
   // [standard deviations]

@@ -3,19 +3,19 @@
 //
 //   I(q) = C(q) level + (1 - C(q)) B(q)
 //
-// A marker on a rod stands before a stripe whose edges run into it: neither a level nor a slope
-// describes what is beside it. B is a random field on the pixels (a membrane; Rue and Held,
-// Gaussian Markov Random Fields, 2005, ch. 3): neighbours differ by normal steps whose covariance
-// is the structure tensor of the picture outside of the marker (Weickert, IJCV 31, 1999). So B is
-// smooth where the picture is, rough across edges, and carries an edge straight on towards the
-// marker. Outline and level of the marker are fitted together with it, and what B leaves unknown of
-// the outline is in the covariance. Inside of the marker there is nothing for B to explain: a
-// covered part stays a misfit.
+// A marker on a rod lies before a stripe whose edges run into it: neither a level nor a slope
+// describes its surroundings. B is a random field on the pixels (a membrane; Rue and Held, Gaussian
+// Markov Random Fields, 2005, ch. 3): neighbours differ by normal steps whose covariance is the
+// structure tensor of the picture outside of the marker (Weickert, IJCV 31, 1999). So B is smooth
+// where the picture is, rough across edges, and carries an edge straight on towards the marker.
+// Outline and level of the marker are fitted together with it, and what B leaves unknown of the
+// outline is in the covariance. Inside of the marker there is nothing for B to explain: a covered
+// part stays a misfit.
 //
-// The work is the Cholesky factor of the precision of B. Only pixels where B is felt are unknowns,
-// numbered row by row: the rows across the marker are short, and the envelope of the matrix with
-// them. The factor is kept while the outline hardly moves: gradients are exact in every pass, so
-// that the passes end at the same place.
+// The work is the Cholesky factor of the precision of B. Only pixels where B contributes are
+// unknowns, numbered row by row: the rows across the marker are short, and the envelope of the
+// matrix with them. The factor is kept while the outline hardly moves: gradients are exact in every
+// pass, so that the passes end at the same place.
 
 #include <vector>
 

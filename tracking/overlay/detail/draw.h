@@ -28,10 +28,10 @@ struct Pen {
 ColorImage MakeColor(int width, int height, Rgb fill);
 ColorImage MakeColor(const GrayImage& image);
 
-void Stroke(ColorImage* image, const std::vector<Path>& paths, const Pen& pen);
+void DrawPaths(ColorImage* image, const std::vector<Path>& paths, const Pen& pen);
 // Half axes, angle of the first one from x towards y [rad].
-void Ellipse(ColorImage* image, const Eigen::Vector2d& centre, double major, double minor,
-             double angle, const Pen& pen);
+void DrawEllipse(ColorImage* image, const Eigen::Vector2d& centre, double major, double minor,
+                 double angle, const Pen& pen);
 void Dot(ColorImage* image, const Eigen::Vector2d& centre, double radius, const Pen& pen);
 // Both corners included.
 void FillBox(ColorImage* image, double left, double top, double right, double bottom, Rgb color,
@@ -48,8 +48,8 @@ double TextWidth(std::string_view text, double height);
 
 // The part of `image` from `left`, `top` on, enlarged (bilinear) to width x height pixels; what
 // lies outside is black.
-ColorImage Enlarge(const GrayImage& image, double left, double top, double scale, int width,
-                   int height);
-void Paste(const ColorImage& from, int left, int top, ColorImage* to);
+ColorImage EnlargedCut(const GrayImage& image, double left, double top, double scale, int width,
+                       int height);
+void PasteImage(const ColorImage& from, int left, int top, ColorImage* to);
 
 }  // namespace impactlab::tracking

@@ -1,5 +1,5 @@
 #pragma once
-// Where in a recording, and where in its frames, there is something to see. Private to the room.
+// Selection of the frames and image regions of a recording that pictures show. Private to the room.
 
 #include <Eigen/Core>
 #include <map>

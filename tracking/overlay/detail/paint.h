@@ -21,7 +21,7 @@ struct View {
   }
 };
 
-// What is said of a point by its colour: the first that holds.
+// State of a point shown by its colour: the first that applies.
 struct PointState {
   std::uint32_t flags;  // any of these; 0: none of the others
   const char* name;

@@ -1,6 +1,6 @@
 #pragma once
-// What is measured of one spot: background from a ring, centroid over spot and rim, covariance,
-// area, shape.
+// Measurement of one spot: background from a ring, centroid over spot and rim, covariance, area,
+// shape.
 
 #include <Eigen/Core>
 #include <algorithm>
@@ -44,15 +44,16 @@ class SpotMeasure {
   // False where nothing stands out of the noise. `contrast`: of the threshold with the background
   // [grey levels], 0: the difference of `level` and the background found. The extents of the rows
   // are left in `extents()`.
-  bool Measure(const GrayImage& image, const std::vector<Run>& runs, const Piece& piece,
-               const PixelNoise& noise, int level, double contrast, Spot* spot, SpotShape* shape);
+  bool MeasureSpot(const GrayImage& image, const std::vector<Run>& runs, const Piece& piece,
+                   const PixelNoise& noise, int level, double contrast, Spot* spot,
+                   SpotShape* shape);
   const std::vector<Extent>& extents() const { return extents_; }
 
  private:
   void Widen(int width, int height, int top, int bottom, const Eigen::Vector2d& reach);
   double RingLevel(const GrayImage& image, const PixelNoise& noise, double* variance);
-  void Judge(const Piece& piece, const Axes& axes, double contrast, double sigma, Spot* spot,
-             SpotShape* shape);
+  void JudgeShape(const Piece& piece, const Axes& axes, double contrast, double sigma, Spot* spot,
+                  SpotShape* shape);
 
   SpotOptions options_;
   Simd simd_;

@@ -25,8 +25,7 @@ struct Rect {
 constexpr int kBand = 16;   // rows of a band
 constexpr int kBlock = 32;  // columns of a block; a tile is a block of a band
 
-// What a frame says about its levels, from every tile and from a sparse sample of single rows of
-// tiles.
+// Levels of a frame, from every tile and from a sparse sample of single rows of tiles.
 struct LevelCounts {
   // Of every tile: the smallest and the largest maximum of its columns. The smallest is high only
   // where something bright fills the whole width of the tile, so that a spot narrower than a block

@@ -1,5 +1,5 @@
 #pragma once
-// The level that parts markers from the rest of a frame, and the noise of its pixels, from the
+// The threshold between markers and the rest of a frame, and the noise of its pixels, from the
 // counts of one pass (tracking/spot/detail/scan.h).
 //
 // What fills whole tiles is not a marker: background, floor, body. The highest level that does so,

@@ -1,6 +1,6 @@
 #pragma once
-// What the parts of the tracker share: tracks that are alive, the frame at hand, and the questions
-// asked of both.
+// Shared by the sources of the tracker: active tracks, the present frame, and the costs of matches
+// between them.
 
 #include <optional>
 #include <unordered_map>
@@ -20,7 +20,7 @@ struct TrackStart {
 };
 inline constexpr std::size_t kHeadSteps = 25;
 
-// A track that has ended, and what joining needs of its two ends.
+// A track that has ended, with the states at its two ends that joining needs.
 struct Tracklet {
   Track track;
   std::vector<TrackStart> head;  // in its first kHeadSteps steps
@@ -45,7 +45,7 @@ struct ActiveTrack {
   std::vector<TrackStep> steps;
   std::vector<TrackStart> head;
 
-  // The history without the impact, kept until the impact has proved true.
+  // The history without the impact, kept until later frames confirm the impact.
   struct Fork {
     MarkerState last, seen;
     JerkAdaptation jerk;
@@ -58,14 +58,15 @@ struct ActiveTrack {
 
   // Of the frame at hand.
   int match = -1;
-  bool jump = false;    // open the velocity before the match is used
-  bool silent = false;  // the jump stands for a gap that was foretold badly, not for an impact
-  bool kink = false;    // open the acceleration: released, or begun to turn
+  bool jump = false;  // reset the velocity before the match is used
+  bool silent =
+      false;          // velocity reset because the prediction across a gap was poor, not an impact
+  bool kink = false;  // reset the acceleration: released, or begun to rotate
   bool merged = false;  // hidden in the image of another marker
-  bool doomed = false;  // ends with this frame: nobody can tell which marker it is
+  bool doomed = false;  // ends with this frame: its marker is not determined
 };
 
-// Owners that are no track.
+// Owners other than tracks.
 inline constexpr int kFree = -1, kBarred = -2;  // barred: two markers in one spot
 
 // A frame as the tracker sees it.
@@ -83,7 +84,7 @@ Eigen::Matrix2d WorkingCovariance(const ActiveTrack& active, const Observation& 
                                   const TrackerOptions& options);
 
 // Disagreement of size and brightness, as a chi-square; infinite for what must be another marker.
-// `near`: the place alone says it is this one, so that a part of it is accepted.
+// `near`: the position alone identifies the marker, so that an image of a part of it is accepted.
 double LookCost(const ActiveTrack& active, const Observation& o, const TrackerOptions& options,
                 bool near);
 
@@ -94,17 +95,18 @@ double GateDistance(const ActiveTrack& active, const Observation& o, const Track
 // Tracks that kept their distances to `seed` over the last frames: seen as parts of one rigid body.
 std::vector<int> BodyOf(const std::vector<ActiveTrack>& actives, int seed);
 
-// Looks for an impact that explains why tracks left their gates, or carries on with one of the last
-// frame: matches of a whole body at once, so that no marker takes the place of its neighbour.
+// Looks for an impact that explains why tracks left their gates, or continues one of the last
+// frame: all markers of a body are matched at once, so that none is exchanged with its neighbour.
 // `reach`: largest jump of speed [px/s].
 void MatchJumps(double reach, const TrackerOptions& options, std::vector<ActiveTrack>* actives,
                 FrameView* view);
 
-// Finds markers again after a gap from the place their companions on the body leave for them.
+// Finds markers again after a gap at the position predicted from other markers of the body.
 void MatchByCompanions(const TrackerOptions& options, std::vector<ActiveTrack>* actives,
                        FrameView* view);
 
-// Ends tracks that could as well be exchanged: joining decides later, with what follows.
+// Ends tracks whose exchange would be nearly as likely: joining decides later, with the frames that
+// follow.
 void PartAmbiguous(const TrackerOptions& options, std::vector<ActiveTrack>* actives,
                    FrameView* view);
 

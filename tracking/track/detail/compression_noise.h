@@ -1,13 +1,13 @@
 #pragma once
-// Private to the tracking room: what a coder does to the pixels of markers.
+// Private to the tracking room: noise that video compression adds to the pixels of markers.
 //
-// It is an error like noise, but an estimate from neighbouring pixels of the whole frame does not
-// see it: a coder smooths what is still and spends its bits at what moves, so that frames look
-// cleaner than their markers are (0.1 to 1 grey level against 4 in H.264 of quality 18). So it is
-// learned from what the fits to clear markers leave unexplained. Without it nearly every fit
-// disagrees with its noise and looks for reasons that are not there. Errors of neighbouring pixels
-// go together, which no variance tells; `error_scale` (tracking/track/track_smoothing.h) makes up
-// for it.
+// An estimate of the noise from neighbouring pixels of the whole frame does not contain it: the
+// encoder smooths what is at rest and leaves errors at what moves, so that the frame is less noisy
+// than its markers (0.1 to 1 grey level against 4 in H.264 of quality 18). It is therefore
+// estimated from the residuals of fits to clear markers. Without it the residuals of nearly every
+// fit exceed its noise, and the search for hidden parts and shading finds false ones. Errors of
+// neighbouring pixels are correlated, which no variance describes; `error_scale`
+// (tracking/track/track_smoothing.h) corrects for that.
 
 #include <algorithm>
 #include <cstddef>
@@ -31,8 +31,8 @@ class CompressionNoise {
     stale_ = true;
   }
 
-  // To be added to the variance of the sensor's noise, `sensor` [grey levels^2]. 0 until there is
-  // something to learn from.
+  // To be added to the variance of the sensor's noise, `sensor` [grey levels^2]. 0 until enough
+  // fits have been seen.
   double Variance(double sensor) {
     if (stale_ && recent_.size() >= kEnough) learned_ = std::max(0., Quantile(recent_, kShare));
     stale_ = false;

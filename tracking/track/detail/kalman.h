@@ -20,7 +20,7 @@ struct MarkerState {
   double t = 0;                   // [s]
 };
 
-// A marker of which nothing but one position is known.
+// State of a marker from its first position alone.
 MarkerState Start(const Eigen::Vector2d& q, const Eigen::Matrix2d& cov, double t,
                   const TrackerOptions& options);
 
@@ -28,11 +28,11 @@ MarkerState Start(const Eigen::Vector2d& q, const Eigen::Matrix2d& cov, double t
 void AddJerk(double h, double jerk, Matrix6* cov);
 
 // State at time `t`, later or earlier than now; the covariance grows either way.
-void Predict(double t, double jerk, MarkerState* state);
+void PredictState(double t, double jerk, MarkerState* state);
 
 // A jump of velocity and acceleration at an unknown instant, evenly distributed over the last `h`
 // seconds.
-void Open(double h, const TrackerOptions& options, MarkerState* state);
+void OpenVelocity(double h, const TrackerOptions& options, MarkerState* state);
 
 struct Innovation {
   Eigen::Vector2d nu = Eigen::Vector2d::Zero();       // observed - predicted [px]
@@ -40,21 +40,22 @@ struct Innovation {
   double nis = 0;                                     // nu' S^-1 nu
   double log_det = 0;                                 // ln |S|
 };
-Innovation Innovate(const MarkerState& state, const Eigen::Vector2d& q, const Eigen::Matrix2d& cov);
+Innovation InnovationOf(const MarkerState& state, const Eigen::Vector2d& q,
+                        const Eigen::Matrix2d& cov);
 
 // P = (I - K H) P (I - K H)' + K R K': positive definite whatever the rounding of K.
-void Correct(const Innovation& innovation, const Eigen::Matrix2d& cov, MarkerState* state);
+void CorrectState(const Innovation& innovation, const Eigen::Matrix2d& cov, MarkerState* state);
 
-// The strength of the jerk, from the innovations as they come: Fisher scoring of ln(jerk) with
-// forgetting. The estimating equation is sum dS/dln(jerk) S^-1 (nu nu' - S) = 0 with the exact
-// derivative of the covariance recursion (the derivative of the gain drops out of the Joseph form),
-// followed for the mean of both axes.
+// Spectral density of the jerk from the innovations: Fisher scoring of ln(jerk) with forgetting.
+// The estimating equation is sum dS/dln(jerk) S^-1 (nu nu' - S) = 0 with the exact derivative of
+// the covariance recursion (the derivative of the gain drops out of the Joseph form), followed for
+// the mean of both axes.
 class JerkAdaptation {
  public:
   explicit JerkAdaptation(double start) : log_jerk_(std::log(start)) {}
   double jerk() const { return std::exp(log_jerk_); }
   // With the state as predicted over `h` and the innovation that follows; `learn` is false where
-  // the model was left (an impact).
+  // the model does not hold (an impact).
   void Add(double h, const MarkerState& predicted, const Innovation& innovation, double r,
            bool learn);
 
