@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes brach.json: bounds of Brach's law for the rod of document 002, figures 3.3 to 3.5, recomputed from their definitions.
+"""Writes brach.json: bounds of Brach's law for the rod of the Bristol thesis, figures 3.3 to 3.5, recomputed from their definitions.
 
 Nothing here is the closed form of the program: the energy loss is evaluated from the impulse, u_C, u_E and u_M are found by bisection and
 golden section in 60 digits."""
@@ -76,7 +76,7 @@ def main():
                           "u_s": float(found["u_s"]), "u_C": float(found["u_C"][0]), "u_E": [float(x) for x in found["u_E"]],
                           "u_M": float(u_M), "loss_0": float(loss(p, D(e), D(0)) / T), "loss_M": float(loss(p, D(e), u_M) / T),
                           "energy_J": float(T), "case": label})
-    text = ('{"schema": "impactlab.golden/1",\n "source": "document 002, figures 3.3 to 3.5 and table 3.1; case: as printed",\n'
+    text = ('{"schema": "impactlab.golden/1",\n "source": "Bristol thesis, figures 3.3 to 3.5 and table 3.1; case: as printed",\n'
             ' "digits": "15, from 60 digits",\n "regenerate": "data/golden/make_brach.py",\n "cases": [\n' +
             ",\n".join("    " + json.dumps(case) for case in cases) + "\n ]}\n")
     with open(os.path.join(os.path.dirname(os.path.abspath(__file__)), "brach.json"), "w") as file:

@@ -10,7 +10,7 @@ def planar(a, b, c, v_x, v_n, law, e, mu_k, mu_s):
 
 
 def shen_townsend():
-    """Document 001, example 1: the double pendulum of Kane & Levinson against a wall; Poisson's law."""
+    """Shen & Townsend 1998, example 1: the double pendulum of Kane & Levinson against a wall; Poisson's law."""
     length, m, q1, q2 = 2.0, 3.0, math.radians(20), math.radians(30)
     M = [[4 / 3 * m * length ** 2, m * length ** 2 / 2 * math.cos(q2 - q1)], [0, m * length ** 2 / 3]]
     M[1][0] = M[0][1]
@@ -31,7 +31,7 @@ def shen_townsend():
 
 
 def rod():
-    """Document 002, digest A2: end of a uniform rod (length and mass one) at the angle theta; energetic law."""
+    """The Bristol thesis, digest A2: end of a uniform rod (length and mass one) at the angle theta; energetic law."""
     rows = [  # theta, mu, e, v_t, v_n, v_t_plus, v_n_plus, digit
         (0.61, 1.50, 0.90, 0.88, -0.37, 0.278848908, 0.333000000, 0), (0.53, 0.05, 0.90, -1.31, -0.26, -1.500277992, 0.234000000, 0),
         (1.60, 0.20, 0.80, 0.43, -0.41, 0, 0.329765933, 3), (1.52, 0.50, 0.70, -1.09, -0.33, 0, 0.231757214, 3),
@@ -45,7 +45,7 @@ def rod():
 
 
 def pressed_rod():
-    """Document 002, section 4.6: the rod at atan 2, v_n = 0, pressed on the ground by friction alone."""
+    """The Bristol thesis, section 4.6: the rod at atan 2, v_n = 0, pressed on the ground by friction alone."""
     s, c = math.sin(math.atan(2)), math.cos(math.atan(2))
     for mu, v_n, v_n_plus in ((1.4, 0.0, 0.0445288), (1.5, 0.0, 0.0672673), (2.0, 0.0, 0.1122722), (1.5, -0.5, 0.3940307)):
         yield {"case": planar(1 + 3 * s * s, -3 * s * c, 1 + 3 * c * c, -1.0, v_n, "energetic", 0.5, mu, mu),
