@@ -136,8 +136,7 @@ std::string BoardSvg(const Board& board, double page_width, double page_height) 
     s += fmt::format("M{:.5f} {:.5f}L{:.5f} {:.5f}", l.x0, l.y0, l.x1, l.y1);
   s += fmt::format(
       "\"/>\n<text x=\"{:.3f}\" y=\"{:.3f}\" text-anchor=\"middle\" font-family=\"Helvetica, "
-      "Arial, sans-serif\" "
-      "font-size=\"{:.3f}\">{}</text>\n</svg>\n",
+      "Arial, sans-serif\" font-size=\"{:.3f}\">{}</text>\n</svg>\n",
       page.width / 2, page.text_y, page.text_size, page.text);
   return s;
 }

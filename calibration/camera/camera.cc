@@ -401,8 +401,8 @@ std::string Fault(const Camera& given) {
   if (coverage.share < needed) {
     return fmt::format(
         "the distortion folds inside the image: it is one to one up to {:.3g} degrees off the "
-        "axis, which covers {:.0f} % of the image "
-        "(at least {:.0f} %); the coefficients are not those of a lens",
+        "axis, which covers {:.0f} % of the image (at least {:.0f} %); the coefficients are not "
+        "those of a lens",
         angle * 180 / std::numbers::pi, 100 * coverage.share, 100 * needed);
   }
   if (coverage.least < 0.01 || coverage.greatest > 100) {

@@ -235,8 +235,7 @@ std::string SolvePoint(const std::vector<CameraRay>& rays, PointEstimate* point)
   if (!(DepthInformation(at.information) > 1e-20 * at.leverage))
     return fmt::format(
         "the rays of {} are one and the same line of sight: no depth (cameras at one place, or the "
-        "point on the line "
-        "that joins them)",
+        "point on the line that joins them)",
         Names(rays));
   double damping = 1e-6;
   bool converged = false;

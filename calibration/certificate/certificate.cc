@@ -34,18 +34,17 @@ void HalvesDisagree(const CameraCertificate& own, const CrossValidation::PerCame
   const bool pattern = own.residuals.structure_p < options.significance;
   const std::string changed = fmt::format(
       "find what changed between the pictures of {}: some turned upside down, focus or zoom moved, "
-      "stabilisation on, another camera among "
-      "them, or the board bent; then film anew with all of it fixed",
+      "stabilisation on, another camera among them, or the board bent; then film anew with all of "
+      "it fixed",
       own.name);
   findings.Add(
       half.model_error > options.max_model_error ? RigVerdict::kRefused : RigVerdict::kUsable,
       camera, "halves-disagree",
-      fmt::format(
-          "{}: two halves of the pictures, solved apart, give lenses that differ by {:.2g} px "
-          "where noise explains {:.2g} px "
-          "({:.0f} times as much): the pictures are not those of one unchanging camera and board{}",
-          own.name, half.rms_difference, half.rms_predicted, half.ratio,
-          pattern ? ", or the lens model does not suit the lens" : ""),
+      fmt::format("{}: two halves of the pictures, solved apart, give lenses that differ by {:.2g} "
+                  "px where noise explains {:.2g} px ({:.0f} times as much): the pictures are not "
+                  "those of one unchanging camera and board{}",
+                  own.name, half.rms_difference, half.rms_predicted, half.ratio,
+                  pattern ? ", or the lens model does not suit the lens" : ""),
       pattern ? "try a richer lens model (rational, or fisheye for a wide lens); if the halves "
                 "still differ, " +
                     changed
@@ -74,16 +73,15 @@ void MeasureUncertainty(const CalibrationResult& result, int camera,
 
 void GradeNoise(const CameraCertificate& own, int camera, const RigCertificateOptions& options,
                 Findings findings) {
-  findings.Grade(own.sd_pixel_90, options.good_pixel_sd, options.max_pixel_sd, camera,
-                 "uncertainty",
-                 fmt::format("{}: at {:.3g} m the lens is uncertain by {:.2f} px ({:.2g} mm) over "
-                             "a tenth of the measured picture; good is "
-                             "{:.2f} px, the most {:.2f} px",
-                             own.name, own.working_distance, own.sd_pixel_90,
-                             1e3 * own.sd_across_90, options.good_pixel_sd, options.max_pixel_sd),
-                 fmt::format("take more pictures with {}, nearer (the board should fill half of "
-                             "the picture) and tilted",
-                             own.name));
+  findings.Grade(
+      own.sd_pixel_90, options.good_pixel_sd, options.max_pixel_sd, camera, "uncertainty",
+      fmt::format("{}: at {:.3g} m the lens is uncertain by {:.2f} px ({:.2g} mm) over a tenth of "
+                  "the measured picture; good is {:.2f} px, the most {:.2f} px",
+                  own.name, own.working_distance, own.sd_pixel_90, 1e3 * own.sd_across_90,
+                  options.good_pixel_sd, options.max_pixel_sd),
+      fmt::format("take more pictures with {}, nearer (the board should fill half of the picture) "
+                  "and tilted",
+                  own.name));
   findings.Grade(own.residuals.sigma, options.good_sigma, options.max_sigma, camera, "noise",
                  fmt::format("{}: the points scatter by {:.2f} px about the solution; good is "
                              "{:.2f} px or less, the most {:.2f} px",
@@ -123,13 +121,12 @@ void TurnedUpsideDown(const CalibrationProblem& problem, const CameraCertificate
       RigVerdict::kRefused, camera, "turned-pictures",
       fmt::format(
           "{}: {} pictures are turned upside down against the rest ({}{}): with them turned back "
-          "the points scatter by {:.2g} "
-          "px instead of {:.2g} px",
+          "the points scatter by {:.2g} px instead of {:.2g} px",
           own.name, names.size(),
           fmt::join(names.begin(), names.begin() + static_cast<std::ptrdiff_t>(listed), ", "),
           listed < names.size() ? ", ..." : "", turned.sigma_turned, turned.sigma_as_is),
-      fmt::format("turn all pictures of {} the way the camera took them (automatic rotation "
-                  "off), and calibrate again",
+      fmt::format("turn all pictures of {} the way the camera took them (automatic rotation off), "
+                  "and calibrate again",
                   own.name));
 }
 
@@ -146,13 +143,13 @@ void HasModelError(const CameraCertificate& own, int camera,
   const RigVerdict level = own.model_error > options.max_model_error    ? RigVerdict::kRefused
                            : own.model_error > options.good_model_error ? RigVerdict::kUsable
                                                                         : RigVerdict::kGood;
-  findings.Add(level, camera, "model-error",
-               fmt::format("{}: the lens or the board does something the model cannot follow, "
-                           "about {:.2g} px beyond noise: {}",
-                           own.name, own.model_error, how),
-               "try a richer lens model (rational, or fisheye for a wide lens); check that focus "
-               "and zoom did not move, that no "
-               "pictures are turned upside down, and that the board is flat");
+  findings.Add(
+      level, camera, "model-error",
+      fmt::format("{}: the lens or the board does something the model cannot follow, about {:.2g} "
+                  "px beyond noise: {}",
+                  own.name, own.model_error, how),
+      "try a richer lens model (rational, or fisheye for a wide lens); check that focus and zoom "
+      "did not move, that no pictures are turned upside down, and that the board is flat");
 }
 
 CameraCertificate CertifyCamera(const CalibrationProblem& problem, const CalibrationResult& result,
@@ -323,8 +320,7 @@ void FillTriangulation(const CalibrationResult& result, const RigCertificateOpti
             distance, figure.problem),
         options.working_distance > 0
             ? "check the working distance that was given; turn the cameras so that they see the "
-              "same space there; place them "
-              "farther apart"
+              "same space there; place them farther apart"
             : "turn the cameras so that they see the same space; place them farther apart");
     return;
   }

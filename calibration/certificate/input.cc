@@ -15,8 +15,7 @@ namespace {
 
 constexpr const char* kUnmirror =
     "turn mirroring off in the camera or the recording program (often a selfie setting), and do "
-    "not film through a mirror; pictures taken "
-    "already can be flipped";
+    "not film through a mirror; pictures taken already can be flipped";
 
 // Cameras whose pose relative to the first is not determined, and those that share very few shots
 // with it.
@@ -144,14 +143,14 @@ void AddInputFindings(const CalibrationProblem& problem, const CalibrationResult
           kUnmirror);
     }
     if (pictures > 0 && empty > 0.7 * pictures) {
-      findings.Add(RigVerdict::kRefused, c, "board-not-found",
-                   fmt::format("{}: the board was not found in {} of {} pictures{}", name, empty,
-                               pictures, example.empty() ? "" : " (" + example + ")"),
-                   fmt::format("check the size of the board that was given, {} x {} points: on a "
-                               "chessboard the inner corners count, one less "
-                               "than the squares each way; check focus, light, and that the whole "
-                               "board is in the picture",
-                               problem.board.columns, problem.board.rows));
+      findings.Add(
+          RigVerdict::kRefused, c, "board-not-found",
+          fmt::format("{}: the board was not found in {} of {} pictures{}", name, empty, pictures,
+                      example.empty() ? "" : " (" + example + ")"),
+          fmt::format("check the size of the board that was given, {} x {} points: on a chessboard "
+                      "the inner corners count, one less than the squares each way; check focus, "
+                      "light, and that the whole board is in the picture",
+                      problem.board.columns, problem.board.rows));
     }
   }
   CheckLinks(problem, result, findings);
@@ -183,9 +182,8 @@ void AddStatusFinding(const CalibrationResult& result, Findings findings) {
         findings.Add(RigVerdict::kRefused, -1, "inconsistent",
                      "the shots and the model do not fit together: " + result.reason,
                      "check that the pictures of the cameras belong together, that no two cameras "
-                     "are swapped, that one board was used and "
-                     "counted right, and that the lens model has no more parameters than the "
-                     "pictures determine");
+                     "are swapped, that one board was used and counted right, and that the lens "
+                     "model has no more parameters than the pictures determine");
       } else if (std::none_of(findings.list->begin(), findings.list->end(),
                               [](const RigFinding& f) {
                                 return f.code == "mirrored" && f.level == RigVerdict::kRefused;

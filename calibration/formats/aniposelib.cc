@@ -113,8 +113,7 @@ std::string WriteAniposelib(const CameraRig& rig) {
     if (camera.model == LensModel::kRational) {
       throw ConfigError(
           fmt::format("aniposelib: camera {}: found the rational model, allowed brown and fisheye; "
-                      "impactlab, opencv and mrcal "
-                      "carry it",
+                      "impactlab, opencv and mrcal carry it",
                       Excerpt(name)));
     }
     const Eigen::Isometry3d X_CW = X_WC.inverse();

@@ -189,8 +189,7 @@ CameraRig RelativeToFirst(const CameraRig& rig, const RigWriteOptions& options, 
   if (!options.relative) {
     throw ConfigError(
         fmt::format("{}: found a first camera that is not the origin of W, allowed poses relative "
-                    "to the first camera; choose to give up W, or {}, "
-                    "which carry it",
+                    "to the first camera; choose to give up W, or {}, which carry it",
                     format, others));
   }
   CameraRig relative = rig;
@@ -349,8 +348,7 @@ CameraRig ReadRig(const std::filesystem::path& path, const RigReadOptions& optio
   if (!format) {
     RefuseFile(name, folder ? "a folder without .cameramodel files" : "none of the formats known",
                "impactlab rig.yaml, OpenCV YAML or XML, Kalibr camchain.yaml, mrcal .cameramodel, "
-               "aniposelib .toml, DLT coefficients, "
-               "MATLAB .mat or .json");
+               "aniposelib .toml, DLT coefficients, MATLAB .mat or .json");
   }
   if (folder && *format != RigFormat::kMrcal) RefuseFile(name, "a folder", "a file");
   CameraRig rig;

@@ -186,8 +186,7 @@ std::string WriteMrcal(const RigCamera& item) {
   if (camera.model == LensModel::kFisheye) {
     throw ConfigError(
         fmt::format("mrcal: camera {}: found the fisheye model, allowed brown and rational; "
-                    "impactlab, opencv, kalibr and "
-                    "aniposelib carry it",
+                    "impactlab, opencv, kalibr and aniposelib carry it",
                     Excerpt(item.name)));
   }
   const Eigen::Isometry3d X_CW = item.X_WC.inverse();
@@ -195,8 +194,7 @@ std::string WriteMrcal(const RigCamera& item) {
   rt << RotationVector(X_CW.linear()), X_CW.translation();
   return fmt::format(
       "{{\n    'lensmodel':  'LENSMODEL_OPENCV{}',\n\n    # fx, fy, cx, cy, then the distortion in "
-      "OpenCV's order\n    'intrinsics': "
-      "{},\n\n"
+      "OpenCV's order\n    'intrinsics': {},\n\n"
       "    # rotation vector and translation, reference to camera\n    'extrinsics': {},\n\n    "
       "'imagersize': [{}, {}],\n}}\n",
       DistortionCount(camera.model), ListText(Intrinsics(camera)), ListText(rt), camera.width,

@@ -199,8 +199,7 @@ ViewCheck CheckView(const Board& board, BoardView& view, bool fix) {
   if (fit.misfit > kGridMisfit) {
     check.rejected = fmt::format(
         "the points do not form the {} x {} grid of the board (they miss it by {:.1f} of its "
-        "spacing): wrong board or wrong count of "
-        "points",
+        "spacing): wrong board or wrong count of points",
         board.columns, board.rows, fit.misfit);
     return check;
   }

@@ -192,8 +192,7 @@ void NoteUnusual(const CalibrationProblem& problem, CalibrationResult* result) {
     if (std::abs(aspect - 1) > 0.02)
       result->notes.push_back(
           fmt::format("camera '{}': its pixels are not square (width to height 1 : {:.4f}); a "
-                      "stretched video, or one of another "
-                      "sample aspect ratio, looks like this",
+                      "stretched video, or one of another sample aspect ratio, looks like this",
                       result->rig.cameras[c].name, aspect));
   }
   // Views far above their camera's level are named, outliers included: a shot whose corners were

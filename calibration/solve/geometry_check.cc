@@ -89,10 +89,9 @@ void Judge(const std::string& name, int camera, const CameraGeometry& g, bool po
   if (g.coverage < o.good_coverage) {
     const std::string corners = EmptyCorners(g);
     add(g.coverage < o.min_coverage, "coverage",
-        fmt::format(
-            "{}: board points fill {:.0f} % of the picture; elsewhere the lens model extrapolates "
-            "(at least {:.0f} % is needed, {:.0f} % is good)",
-            name, 100 * g.coverage, 100 * o.min_coverage, 100 * o.good_coverage),
+        fmt::format("{}: board points fill {:.0f} % of the picture; elsewhere the lens model "
+                    "extrapolates (at least {:.0f} % is needed, {:.0f} % is good)",
+                    name, 100 * g.coverage, 100 * o.min_coverage, 100 * o.good_coverage),
         corners.empty() ? fmt::format("move the board through the whole picture of {}", name)
                         : fmt::format("hold the board into these corners of the picture of {}: {}",
                                       name, corners));
@@ -101,8 +100,7 @@ void Judge(const std::string& name, int camera, const CameraGeometry& g, bool po
   if (g.shots > 1 && g.tilt_spread < o.good_tilt_spread) {
     add(g.tilt_spread < o.min_tilt_spread, "parallel-boards",
         fmt::format("{}: the boards {} ({:.1f} degrees between the most different two; at least "
-                    "{:.0f} are needed, {:.0f} are good). "
-                    "With parallel boards a long focal length "
+                    "{:.0f} are needed, {:.0f} are good). With parallel boards a long focal length "
                     "at a large distance looks like a short one nearby",
                     name,
                     g.tilt_spread < o.min_tilt_spread ? "are all parallel to each other"

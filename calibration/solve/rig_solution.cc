@@ -184,12 +184,11 @@ class RigSolver {
     if (rig.mirrored)
       return Fail(
           CalibrationStatus::kInconsistent,
-          fmt::format(
-              "the pictures of '{}' or of '{}' are mirrored: what the two saw fits together "
-              "once one of them is turned over. No camera sees like that: turn mirroring "
-              "off in that camera or its recording program, or flip its pictures",
-              problem_.cameras[rig.mirrored->first].name,
-              problem_.cameras[rig.mirrored->second].name));
+          fmt::format("the pictures of '{}' or of '{}' are mirrored: what the two saw fits "
+                      "together once one of them is turned over. No camera sees like that: turn "
+                      "mirroring off in that camera or its recording program, or flip its pictures",
+                      problem_.cameras[rig.mirrored->first].name,
+                      problem_.cameras[rig.mirrored->second].name));
     TakeChecks(rig);
     for (int c = 0; c < n_cameras_; ++c)
       if (!PlaceCamera(rig, c)) return false;
@@ -213,11 +212,12 @@ class RigSolver {
 
   bool PlaceCamera(const RigStart& rig, int c) {
     if (!rig.X_WC[c])
-      return Fail(CalibrationStatus::kUndetermined,
-                  fmt::format("camera '{}' never sees the board in the same shot as a camera "
-                              "linked to '{}': its pose in the rig cannot be determined. "
-                              "Film shots in which both see the board",
-                              problem_.cameras[c].name, problem_.cameras[0].name));
+      return Fail(
+          CalibrationStatus::kUndetermined,
+          fmt::format(
+              "camera '{}' never sees the board in the same shot as a camera linked to '{}': its "
+              "pose in the rig cannot be determined. Film shots in which both see the board",
+              problem_.cameras[c].name, problem_.cameras[0].name));
     int left = 0;
     for (int s = 0; s < n_shots_; ++s) left += X_CG_[s][c].has_value();
     if (left == 0) {
@@ -234,20 +234,19 @@ class RigSolver {
 
   void NoteChain(const RigStart& rig) {
     if (rig.turned > 0)
-      out_.notes.push_back(fmt::format(
-          "grid orientation mix: in {} shots the points of one camera were listed from another "
-          "corner and were turned",
-          rig.turned));
+      out_.notes.push_back(
+          fmt::format("grid orientation mix: in {} shots the points of one camera were listed from "
+                      "another corner and were turned",
+                      rig.turned));
     if (rig.swapped > 0)
       out_.notes.push_back(
-          fmt::format("swapped cameras: in {} shots the pictures of two cameras "
-                      "are swapped; they were left out",
+          fmt::format("swapped cameras: in {} shots the pictures of two cameras are swapped; they "
+                      "were left out",
                       rig.swapped));
     if (rig.disagreeing > rig.swapped)
-      out_.notes.push_back(
-          fmt::format("in {} shots the cameras do not agree on where the board "
-                      "was; those views were left out",
-                      rig.disagreeing - rig.swapped));
+      out_.notes.push_back(fmt::format(
+          "in {} shots the cameras do not agree on where the board was; those views were left out",
+          rig.disagreeing - rig.swapped));
   }
 
   // Start pose of the board in each shot, from the camera nearest to it.

@@ -274,8 +274,7 @@ PointsWorld FrameFromPoints(const CameraRig& rig, const std::vector<KnownPoint>&
     const double share = std::abs(out.scale - 1) / std::max(out.sd_scale, 1e-300);
     return refuse(fmt::format(
         "the points do not fit their known coordinates: '{}' is off by {:.2g} mm{}. Check the "
-        "coordinates, their order, and "
-        "the standard deviation stated for them",
+        "coordinates, their order, and the standard deviation stated for them",
         worst.name, 1e3 * worst.residual_W.norm(),
         share > 5
             ? fmt::format("; the rig measures lengths {:.3f} times as long as they are said to be",

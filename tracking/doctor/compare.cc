@@ -267,12 +267,12 @@ std::vector<TimeFinding> SimilarityFindings(const Similarity& s, int width,
   // about the width of the picture.
   if (std::abs(s.angle) * width / 2 > kVisible || shift > kVisible) {
     const double cost = 2 * std::max(std::abs(s.angle), shift / width);
-    out.push_back({"stabilised", cost > 2 * kMoved ? Severity::kFault : Severity::kWarning,
-                   fmt::format("{} the still scene moves by ({:+.1f}, {:+.1f}) px and turns by "
-                               "{:+.2f} degrees: the camera was moved, or the "
-                               "picture is stabilised",
-                               between, s.shift[0], s.shift[1], 180 / std::numbers::pi * s.angle),
-                   advice, std::min(1.0, cost)});
+    out.push_back(
+        {"stabilised", cost > 2 * kMoved ? Severity::kFault : Severity::kWarning,
+         fmt::format("{} the still scene moves by ({:+.1f}, {:+.1f}) px and turns by {:+.2f} "
+                     "degrees: the camera was moved, or the picture is stabilised",
+                     between, s.shift[0], s.shift[1], 180 / std::numbers::pi * s.angle),
+         advice, std::min(1.0, cost)});
   }
   if (s.sharpness < 0.7 || s.sharpness > 1.45) {
     out.push_back({"refocused", Severity::kWarning,
@@ -355,13 +355,13 @@ std::vector<TimeFinding> CompareClips(const FrameSource& reference, const FrameS
   }
   const tracking::Similarity s = tracking::FindSimilarity(before, after);
   if (!s.known) {
-    return {{"not_comparable", Severity::kNote,
-             fmt::format("{} no still scene that spreads over the picture is found again ({} of {} "
-                         "textured blocks agree): whether the "
-                         "lens and the camera stayed the same "
-                         "cannot be told",
-                         between, s.agreeing, s.blocks),
-             "let something fixed with texture stand in both clips", 0}};
+    return {
+        {"not_comparable", Severity::kNote,
+         fmt::format(
+             "{} no still scene that spreads over the picture is found again ({} of {} textured "
+             "blocks agree): whether the lens and the camera stayed the same cannot be told",
+             between, s.agreeing, s.blocks),
+         "let something fixed with texture stand in both clips", 0}};
   }
   return tracking::SimilarityFindings(s, a.width, between);
 }

@@ -162,8 +162,7 @@ void Examination::Evenness(const std::vector<double>& even) {
                   1e3 * report.step_min, 1e3 * report.step_max, 1e3 * report.step_quantiles[2],
                   1e3 * report.step_quantiles[4], 1e3 * report.step_quantiles[3]),
       "times are taken from the stamps, frame by frame; where the stamps come from the computer "
-      "rather than the camera the pictures may be "
-      "more even than they: fix the rate in the camera");
+      "rather than the camera the pictures may be more even than they: fix the rate in the camera");
 }
 
 void Examination::Rate() {

@@ -179,8 +179,7 @@ std::string LayoutFault(const std::vector<std::string>& names,
   if (layout.size() == 2) {
     return fmt::format(
         "markers {} and {} can be exchanged: two markers are a line that looks the same from both "
-        "ends; add a third one off the "
-        "middle, or name the markers in one frame of every recording",
+        "ends; add a third one off the middle, or name the markers in one frame of every recording",
         names[0], names[1]);
   }
   const double tolerance = std::max(kDistanceGate * std::sqrt(2.0) * sd, 1e-9);

@@ -38,8 +38,7 @@ Closeness::Closeness(const std::array<double, 3>& reference, std::string name)
   if (!(*low >= 0) || !(*high <= 255) || !(*high - *low >= 10)) {
     throw ConfigError(
         fmt::format("{}: color: [{:g}, {:g}, {:g}], allowed are three components of 0 to 255 that "
-                    "are not all alike: white, gray "
-                    "and black have no colour to look for",
+                    "are not all alike: white, gray and black have no colour to look for",
                     name_, reference[0], reference[1], reference[2]));
   }
 }

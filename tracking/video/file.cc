@@ -124,8 +124,7 @@ Turn TurnOf(const AVStream* stream, const std::string& name) {
   if ((!straight && !quarter) || off(m[0]) || off(m[1]) || off(m[3]) || off(m[4])) {
     throw DataError(
         fmt::format("{}: its display matrix asks for a turn of {:.1f} degrees; only quarter turns "
-                    "can be followed without "
-                    "changing pixels",
+                    "can be followed without changing pixels",
                     name, -av_display_rotation_get(m)));
   }
   return turn;

@@ -81,11 +81,10 @@ std::vector<double> LevelTable(int depth, bool limited, const std::string& trans
   const std::string curve =
       options.gamma > 0 ? fmt::format("{}{}", kGamma, options.gamma) : transfer;
   if (options.linear && Light(curve, 1) < 0) {
-    throw DataError(fmt::format(
-        "{}: light cannot be computed from its levels, since the file says of its transfer "
-        "curve: {}; give the gamma of the camera, "
-        "or do without linear gray",
-        name, transfer));
+    throw DataError(
+        fmt::format("{}: light cannot be computed from its levels, since the file says of its "
+                    "transfer curve: {}; give the gamma of the camera, or do without linear gray",
+                    name, transfer));
   }
   for (std::size_t v = 0; v < table.size(); ++v) {
     const double level = std::clamp((static_cast<double>(v) - black) / (white - black), 0.0, 1.0);
