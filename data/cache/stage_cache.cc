@@ -5,7 +5,6 @@
 #include <signal.h>
 #include <sys/stat.h>
 
-#include <atomic>
 #include <cerrno>
 #include <cstdio>
 #include <mutex>
@@ -19,8 +18,6 @@ namespace impactlab {
 namespace {
 
 constexpr std::size_t kDigits = 64;  // digits of a SHA-256 in hexadecimal
-
-std::atomic<StageCache*> current = nullptr;
 
 // Size and time of a file to the nanosecond, or nothing.
 std::string Stamp(const char* path) {
@@ -50,7 +47,6 @@ struct StageCache::State {
   std::filesystem::path folder;
   bool force = false;
   std::string program = Program();
-  StageCache* before = nullptr;
   mutable std::mutex mutex;
   std::map<std::string, StageCount> counts;
   std::set<std::filesystem::path> used;
@@ -65,12 +61,9 @@ StageCache::StageCache(std::filesystem::path folder, bool force)
     : state_(std::make_unique<State>()) {
   state_->folder = std::move(folder);
   state_->force = force;
-  state_->before = current.exchange(this);
 }
 
-StageCache::~StageCache() { current = state_->before; }
-
-StageCache* StageCache::Current() { return current; }
+StageCache::~StageCache() = default;
 
 std::string StageCache::Key(const std::string& stage, std::string_view inputs) const {
   return Sha256(fmt::format("{}\n{}\n{}", stage, state_->program, inputs));
@@ -154,9 +147,8 @@ std::string StageCache::Sha256Of(const std::filesystem::path& path) {
 }
 
 std::vector<std::pair<std::string, std::string>> ContentOf(
-    const std::vector<std::filesystem::path>& files) {
+    StageCache* cache, const std::vector<std::filesystem::path>& files) {
   std::vector<std::pair<std::string, std::string>> out;
-  StageCache* const cache = StageCache::Current();
   if (cache == nullptr) return out;
   for (const std::filesystem::path& file : files)
     out.emplace_back(file.string(), file.empty() ? "" : cache->Sha256Of(file));

@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "data/cache/detail/exact_bytes.h"
+#include "data/cache/provenance.h"
 
 namespace impactlab {
 
@@ -24,8 +25,8 @@ struct StageCount {
   int reused = 0, made = 0;
 };
 
-// Any thread may use it. While it lives it is the one that StageResult asks; without any, every
-// stage is done.
+// Any thread may use it. It is passed to the stages that it serves; where a stage is given none, it
+// is done.
 class StageCache {
  public:
   // With `force` nothing that was kept is taken; what is made replaces it. The folder is made with
@@ -48,24 +49,28 @@ class StageCache {
   // SHA-256 of a file; read once as long as its size and time stay.
   std::string Sha256Of(const std::filesystem::path& path);
 
-  static StageCache* Current();
-
  private:
   struct State;
   std::unique_ptr<State> state_;
 };
 
-// What stands for the content of files in the inputs of a stage: path and SHA-256 each, no hash
-// where one cannot be read. Empty where nothing is kept.
+// The content of files as an input of a stage: path and SHA-256 each, no hash where one cannot be
+// read. Empty without a cache.
 std::vector<std::pair<std::string, std::string>> ContentOf(
-    const std::vector<std::filesystem::path>& files);
+    StageCache* cache, const std::vector<std::filesystem::path>& files);
 
-// The result of `make()`, or the kept one of the same inputs. `holds(result)` says whether files
-// that the result speaks of are still there.
+// SHA-256 of values that are large inputs of several stages. Empty without a cache.
+template <class... Values>
+std::string DigestOf(const StageCache* cache, const Values&... values) {
+  return cache == nullptr ? "" : Sha256(ToBytes(values...));
+}
+
+// The result of `make()`, or the one that `cache` has of the same inputs; without a cache (null)
+// `make()` is always called. `holds(result)` says whether files that the result speaks of are still
+// there.
 template <class Result, class Make, class Holds, class... Inputs>
-Result StageResultIf(const std::string& stage, const Make& make, const Holds& holds,
-                     const Inputs&... inputs) {
-  StageCache* const cache = StageCache::Current();
+Result StageResultIf(StageCache* cache, const std::string& stage, const Make& make,
+                     const Holds& holds, const Inputs&... inputs) {
   if (cache == nullptr) return make();
   const std::string key = cache->Key(stage, ToBytes(inputs...));
   if (const std::optional<std::string> kept = cache->Find(stage, key)) {
@@ -85,9 +90,10 @@ Result StageResultIf(const std::string& stage, const Make& make, const Holds& ho
 }
 
 template <class Result, class Make, class... Inputs>
-Result StageResult(const std::string& stage, const Make& make, const Inputs&... inputs) {
+Result StageResult(StageCache* cache, const std::string& stage, const Make& make,
+                   const Inputs&... inputs) {
   return StageResultIf<Result>(
-      stage, make, [](const Result&) { return true; }, inputs...);
+      cache, stage, make, [](const Result&) { return true; }, inputs...);
 }
 
 }  // namespace impactlab

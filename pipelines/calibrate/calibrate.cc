@@ -13,7 +13,7 @@
 #include "data/files/atomic_file.h"
 #include "data/files/text.h"
 #include "pipelines/calibrate/detail/input.h"
-#include "pipelines/config/interrupt.h"
+#include "pipelines/config/run_context.h"
 
 namespace impactlab {
 namespace {
@@ -85,7 +85,7 @@ void CheckStarts(const CalibrationRun& run) {
   }
 }
 
-void ChooseModels(CalibrationRun* run) {
+void ChooseModels(const RunContext& context, CalibrationRun* run) {
   const auto& sources = run->plan.cameras;
   if (std::none_of(sources.begin(), sources.end(),
                    [](const CameraSource& s) { return s.choose_model; }))
@@ -94,7 +94,8 @@ void ChooseModels(CalibrationRun* run) {
     return ChooseLens(run->problem, {LensModel::kBrown, LensModel::kRational, LensModel::kFisheye},
                       5, run->plan.solve);
   };
-  run->lenses = StageResult<LensChoice>("lens", choose, run->problem, run->plan.solve);
+  run->lenses =
+      StageResult<LensChoice>(context.cache, "lens", choose, run->problem, run->plan.solve);
   for (std::size_t c = 0; c < sources.size(); ++c)
     if (sources[c].choose_model && c < run->lenses->chosen.size())
       run->problem.cameras[c].model = run->lenses->chosen[c];
@@ -130,31 +131,32 @@ void JudgeScale(CalibrationRun* run) {
 
 }  // namespace
 
-CalibrationRun RunCalibration(const CalibrationConfig& plan, const CalibrateOptions& options) {
+CalibrationRun RunCalibration(const CalibrationConfig& plan, const RunContext& context) {
   const auto start = Clock::now();
   CalibrationRun run;
   run.plan = plan;
   run.problem.board = plan.board;
   run.problem.cameras = Setups(plan);
   if (plan.video()) {
-    pipelines::ReadVideos(options, &run);
+    pipelines::ReadVideos(context, &run);
   } else {
-    pipelines::ReadStills(options, &run);
+    pipelines::ReadStills(context, &run);
   }
   run.seconds_detect = Since(start);
   pipelines::SettleSizes(&run.problem);
   NeedPoints(run);
   CheckStarts(run);
-  CheckInterrupt();
-  ChooseModels(&run);
-  CheckInterrupt();
+  context.CheckCancelled();
+  ChooseModels(context, &run);
+  context.CheckCancelled();
   run.result = StageResult<CalibrationResult>(
-      "solve", [&] { return Calibrate(run.problem, plan.solve); }, run.problem, plan.solve);
-  CheckInterrupt();
+      context.cache, "solve", [&] { return Calibrate(run.problem, plan.solve); }, run.problem,
+      plan.solve);
+  context.CheckCancelled();
   std::optional<CrossValidation> halves;
   if (run.result.usable())
     halves = CrossValidate(run.problem, run.result, plan.solve, plan.certificate.working_distance);
-  CheckInterrupt();
+  context.CheckCancelled();
   run.certificate = CertifyRig(run.problem, run.result, halves, plan.certificate);
   if (run.result.usable() && !plan.world.empty()) {
     run.world = PlaceWorld(plan.world, run.problem, run.result);

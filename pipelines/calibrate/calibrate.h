@@ -11,6 +11,7 @@
 #include "calibration/solve/calibrate.h"
 #include "data/yaml/yaml.h"
 #include "pipelines/calibrate/world.h"
+#include "pipelines/config/run_context.h"
 
 namespace impactlab {
 
@@ -81,15 +82,10 @@ struct CalibrationRun {
   const CameraRig& rig() const { return world && world->problem.empty() ? world->rig : result.rig; }
 };
 
-struct CalibrateOptions {
-  int threads = 0;     // 0: one a core
-  bool quiet = false;  // no progress
-};
-
 // Finds the boards on all cores, chooses frames and lens models, solves and certifies. DataError
 // when no picture can be read or none shows the board; what the data cannot decide is in the
 // result.
-CalibrationRun RunCalibration(const CalibrationConfig& plan, const CalibrateOptions& options = {});
+CalibrationRun RunCalibration(const CalibrationConfig& plan, const RunContext& context = {});
 
 // rig.yaml (not of a refused calibration: the last good one stays), calibration.json and run.yaml,
 // each whole or not at all.

@@ -14,7 +14,7 @@
 #include "data/base/parallel.h"
 #include "data/base/progress.h"
 #include "data/cache/stage_cache.h"
-#include "pipelines/config/interrupt.h"
+#include "pipelines/config/run_context.h"
 #include "tracking/video/video.h"
 
 namespace impactlab::pipelines {
@@ -113,7 +113,7 @@ void SettleSizes(CalibrationProblem* problem) {
   }
 }
 
-void ReadStills(const CalibrateOptions& options, CalibrationRun* run) {
+void ReadStills(const RunContext& context, CalibrationRun* run) {
   const CalibrationConfig& plan = run->plan;
   std::vector<std::vector<std::filesystem::path>> files;
   for (const CameraSource& camera : plan.cameras) {
@@ -132,12 +132,10 @@ void ReadStills(const CalibrateOptions& options, CalibrationRun* run) {
   std::string unreadable;  // the first one
   std::size_t n_read = 0;
   std::mutex guard;
-  ProgressOptions shown;
-  shown.enabled = !options.quiet;
   Progress progress("finding boards", static_cast<std::int64_t>(run->files.size()), "pictures",
-                    shown);
-  ForEachIndex(matched.size() * n, options.threads, [&](std::size_t k) {
-    CheckInterrupt();
+                    context.Shown());
+  ForEachIndex(matched.size() * n, context.threads, [&](std::size_t k) {
+    context.CheckCancelled();
     const int file = matched[k / n].file[k % n];
     BoardView& view = run->problem.shots[k / n].views[k % n];
     if (file < 0) {
@@ -147,7 +145,7 @@ void ReadStills(const CalibrateOptions& options, CalibrationRun* run) {
     const std::filesystem::path& path = files[k % n][static_cast<std::size_t>(file)];
     try {
       view = StageResult<BoardView>(
-          "board",
+          context.cache, "board",
           [&] {
             const GrayImage image = ReadImage(path);
             BoardView found = DetectBoard(image, plan.board, plan.detect);
@@ -155,7 +153,7 @@ void ReadStills(const CalibrateOptions& options, CalibrationRun* run) {
             found.height = image.height;
             return found;
           },
-          plan.board, plan.detect, ContentOf({path}));
+          plan.board, plan.detect, ContentOf(context.cache, {path}));
       const std::lock_guard lock(guard);
       ++n_read;
     } catch (const DataError& error) {

@@ -17,7 +17,7 @@
 #include "data/files/text.h"
 #include "data/statistics/order_statistic.h"
 #include "pipelines/calibrate/detail/input.h"
-#include "pipelines/config/interrupt.h"
+#include "pipelines/config/run_context.h"
 
 namespace impactlab::pipelines {
 namespace {
@@ -204,7 +204,7 @@ struct Footage {
 // `clips` of every camera, as many of each.
 Footage SearchClips(const CalibrationConfig& plan,
                     const std::vector<std::vector<std::filesystem::path>>& clips,
-                    const CalibrateOptions& options) {
+                    const RunContext& context) {
   Footage out;
   const std::size_t n = plan.cameras.size();
   if (n > 1) {
@@ -220,9 +220,7 @@ Footage SearchClips(const CalibrationConfig& plan,
   const std::size_t per_clip =
       std::max<std::size_t>(3, static_cast<std::size_t>(plan.frames.examine) / clips[0].size());
   long long unpaired = 0, seen = 0;
-  ProgressOptions shown;
-  shown.enabled = !options.quiet;
-  Progress progress("finding boards", 0, "frames", shown);
+  Progress progress("finding boards", 0, "frames", context.Shown());
   for (std::size_t clip = 0; clip < clips[0].size(); ++clip) {
     std::vector<ClipReader> readers;
     for (std::size_t c = 0; c < n; ++c)
@@ -242,8 +240,8 @@ Footage SearchClips(const CalibrationConfig& plan,
         views.insert(views.end(), candidate.shot.views.begin(), candidate.shot.views.end());
       const auto find = [&] {
         std::vector<BoardView> found = views;
-        ForEachIndex(found.size(), options.threads, [&](std::size_t k) {
-          CheckInterrupt();
+        ForEachIndex(found.size(), context.threads, [&](std::size_t k) {
+          context.CheckCancelled();
           if (images[k].pixels.empty()) return;
           BoardView& view = found[k];
           const std::string name = view.image;
@@ -254,8 +252,8 @@ Footage SearchClips(const CalibrationConfig& plan,
         });
         return found;
       };
-      views = StageResult<std::vector<BoardView>>("boards", find, views, plan.board, plan.detect,
-                                                  ContentOf(read));
+      views = StageResult<std::vector<BoardView>>(context.cache, "boards", find, views, plan.board,
+                                                  plan.detect, ContentOf(context.cache, read));
       for (std::size_t k = 0; k < views.size(); ++k)
         batch[k / n].shot.views[k % n] = std::move(views[k]);
       progress.Advance(static_cast<std::int64_t>(batch.size()));
@@ -264,7 +262,7 @@ Footage SearchClips(const CalibrationConfig& plan,
       images.clear();
     };
     while (readers[0].Step()) {
-      CheckInterrupt();
+      context.CheckCancelled();
       const ClipReader::Frame& frame = readers[0].now();
       const std::string name =
           clips[0].size() > 1 ? fmt::format("{}#{}", clips[0][clip].stem().string(), frame.index)
@@ -329,7 +327,7 @@ Footage SearchClips(const CalibrationConfig& plan,
 
 }  // namespace
 
-void ReadVideos(const CalibrateOptions& options, CalibrationRun* run) {
+void ReadVideos(const RunContext& context, CalibrationRun* run) {
   const CalibrationConfig& plan = run->plan;
   std::vector<std::vector<std::filesystem::path>> clips;
   std::vector<std::string> cameras;
@@ -347,8 +345,9 @@ void ReadVideos(const CalibrateOptions& options, CalibrationRun* run) {
     }
   }
   Footage footage = StageResult<Footage>(
-      "footage", [&] { return SearchClips(plan, clips, options); }, plan.board, plan.detect,
-      plan.match, plan.frames, plan.world.shot, cameras, clips, ContentOf(run->files));
+      context.cache, "footage", [&] { return SearchClips(plan, clips, context); }, plan.board,
+      plan.detect, plan.match, plan.frames, plan.world.shot, cameras, clips,
+      ContentOf(context.cache, run->files));
   std::move(footage.notes.begin(), footage.notes.end(), std::back_inserter(run->notes));
   std::move(footage.shots.begin(), footage.shots.end(), std::back_inserter(run->problem.shots));
 }

@@ -17,6 +17,7 @@
 #include "pipelines/calibrate/page.h"
 #include "pipelines/cli/commands.h"
 #include "pipelines/cli/detail/exit_code.h"
+#include "pipelines/cli/detail/signals.h"
 
 #ifndef IMPACTLAB_PLOT_LIBRARY
 #define IMPACTLAB_PLOT_LIBRARY ""
@@ -152,7 +153,10 @@ int CalibrateCommand(const CalibrateArguments& arguments) {
   CheckFolder(arguments.out, "--out");
   StageCache stages(arguments.out / ".stages", arguments.force);
   const CalibrationRun run =
-      RunCalibration(plan, {.threads = arguments.threads, .quiet = arguments.quiet});
+      RunCalibration(plan, {.threads = arguments.threads,
+                            .quiet = arguments.quiet,
+                            .cache = &stages,
+                            .cancellation = &pipelines::program_cancellation});
   WriteCalibration(arguments.out, run, arguments.command);
   if (arguments.report)
     WriteCalibrationPage(arguments.out / "calibration.html", run, IMPACTLAB_PLOT_LIBRARY);

@@ -8,7 +8,7 @@
 #include "data/base/progress.h"
 #include "pipelines/cli/commands.h"
 #include "pipelines/cli/detail/exit_code.h"
-#include "pipelines/config/interrupt.h"
+#include "pipelines/cli/detail/signals.h"
 
 #ifndef IMPACTLAB_PLOT_LIBRARY
 #define IMPACTLAB_PLOT_LIBRARY ""
@@ -20,7 +20,7 @@ int CampaignCommand(const CampaignArguments& arguments) {
   Campaign campaign = LoadCampaign(arguments.file, arguments.out);
   for (CampaignMember& member : campaign.members) {
     if (member.experiment.empty()) continue;
-    CheckInterrupt();
+    pipelines::program_cancellation.Check();
     if (!arguments.quiet) fmt::print("{}: {}\n", member.name, member.experiment.string());
     RunArguments run;
     run.experiment = member.experiment;
@@ -31,7 +31,7 @@ int CampaignCommand(const CampaignArguments& arguments) {
     run.command = arguments.command;
     run.force = arguments.force;
     try {
-      RunCommand(run);
+      RunCommand(run, pipelines::program_cancellation);
     } catch (const DataError& error) {
       // A member without a usable recording is a row with its reason.
       member.fault = error.what();
@@ -43,7 +43,7 @@ int CampaignCommand(const CampaignArguments& arguments) {
   Progress progress("comparing members", 1000, "", shown);
   std::int64_t done = 0;
   const CampaignResult result = AnalyseCampaign(campaign, arguments.threads, [&](double share) {
-    CheckInterrupt();
+    pipelines::program_cancellation.Check();
     const auto now = static_cast<std::int64_t>(1000 * share);
     if (now > done) progress.Advance(now - done);
     done = std::max(done, now);

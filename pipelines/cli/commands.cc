@@ -18,6 +18,7 @@
 #include "data/files/text.h"
 #include "pipelines/cli/detail/answer.h"
 #include "pipelines/cli/detail/exit_code.h"
+#include "pipelines/cli/detail/signals.h"
 #include "pipelines/report/report.h"
 #include "pipelines/run/forward_prediction.h"
 #include "pipelines/run/recording_files.h"
@@ -135,35 +136,34 @@ int CheckRequirements(const std::vector<Requirement>& requirements, const RunRes
 }
 
 RunResult RunFromPoses(const RunArguments& arguments, Experiment experiment,
-                       const RunOptions& options) {
+                       const RunOptions& options, const RunContext& context) {
   const pipelines::RecordingFiles found =
       pipelines::RecordingsOf(experiment, arguments.recordings, arguments.out);
   if (!found.note.empty()) fmt::print(stderr, "impactlab: left out: {}\n", found.note);
   // run.yaml must find the same recordings again, from wherever it lies.
   if (!arguments.recordings.empty())
     experiment.recordings = std::filesystem::absolute(arguments.recordings).string();
-  return RunExperiment(experiment, found.files, options);
+  return RunExperiment(experiment, found.files, options, context);
 }
 
 RunResult RunFromMarkers(const RunArguments& arguments, Experiment experiment,
-                         const RunOptions& options) {
+                         const RunOptions& options, const RunContext& context) {
   if (!arguments.recordings.empty())
     throw ConfigError(fmt::format("--recordings: {} names its recordings in the tracking file, {}",
                                   arguments.experiment.string(),
                                   experiment.markers->plan.path.string()));
-  const MarkerStageOptions stage = {.threads = arguments.threads,
-                                    .quiet = arguments.quiet,
-                                    .pages = arguments.report && options.identify,
+  const MarkerStageOptions stage = {.pages = arguments.report && options.identify,
                                     .command = arguments.command,
                                     .plotting = IMPACTLAB_PLOT_LIBRARY};
-  MarkerRecordings markers = LoadOrTrackMarkers(experiment, arguments.out, stage);
+  MarkerRecordings markers = LoadOrTrackMarkers(experiment, arguments.out, stage, context);
   if (experiment.second)
     return RunExperiment(experiment, markers,
-                         TakeSecondMarkers(experiment, markers, arguments.out, stage), options);
-  return RunExperiment(experiment, std::move(markers), options);
+                         TakeSecondMarkers(experiment, markers, arguments.out, stage, context),
+                         options, context);
+  return RunExperiment(experiment, std::move(markers), options, context);
 }
 
-int RunChain(const RunArguments& arguments, bool whole) {
+int RunChain(const RunArguments& arguments, bool whole, const Cancellation& cancellation) {
   std::vector<Requirement> requirements;
   for (const std::string& text : arguments.require) requirements.push_back(ParseRequirement(text));
   Experiment experiment = LoadExperiment(arguments.experiment);
@@ -180,10 +180,14 @@ int RunChain(const RunArguments& arguments, bool whole) {
   const auto start = std::chrono::steady_clock::now();
   if (arguments.bootstrap >= 0) experiment.identify.bootstrap = arguments.bootstrap;
   StageCache stages(arguments.out / kStages, arguments.force);
-  const RunOptions options = {
-      .threads = arguments.threads, .quiet = arguments.quiet, .identify = whole, .validate = whole};
-  RunResult run = experiment.markers ? RunFromMarkers(arguments, std::move(experiment), options)
-                                     : RunFromPoses(arguments, std::move(experiment), options);
+  const RunOptions options = {.identify = whole, .validate = whole};
+  const RunContext context = {.threads = arguments.threads,
+                              .quiet = arguments.quiet,
+                              .cache = &stages,
+                              .cancellation = &cancellation};
+  RunResult run = experiment.markers
+                      ? RunFromMarkers(arguments, std::move(experiment), options, context)
+                      : RunFromPoses(arguments, std::move(experiment), options, context);
   run.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   // Recordings that hold no usable impact are a result; none that can be read is not, and leaves
   // the last good output alone.
@@ -206,10 +210,7 @@ int RunChain(const RunArguments& arguments, bool whole) {
   if (whole && arguments.tables) WriteValidationForms(arguments.out, run.best().validation);
   std::optional<BounceStudy> bounces;
   if (whole && arguments.bounces >= 0) {
-    bounces = StudyBounces(run, {.draws = arguments.bounces,
-                                 .seed = run.experiment.seed,
-                                 .threads = arguments.threads,
-                                 .quiet = arguments.quiet});
+    bounces = StudyBounces(run, {.draws = arguments.bounces, .seed = run.experiment.seed}, context);
     WriteBounces(arguments.out / "bounces.csv", *bounces);
   }
   std::error_code absent;
@@ -276,13 +277,18 @@ FitResult LoadFit(const std::filesystem::path& path) {
 
 }  // namespace
 
-int RunCommand(const RunArguments& arguments) { return RunChain(arguments, true); }
+int RunCommand(const RunArguments& arguments, const Cancellation& cancellation) {
+  return RunChain(arguments, true, cancellation);
+}
 
-int ReconstructCommand(const RunArguments& arguments) { return RunChain(arguments, false); }
+int ReconstructCommand(const RunArguments& arguments, const Cancellation& cancellation) {
+  return RunChain(arguments, false, cancellation);
+}
 
 int IdentifyCommand(const StageArguments& arguments) {
   const Stage stage = LoadStage(arguments);
-  const FitResult fit = FitAll(stage.experiment, stage.events);
+  const FitResult fit =
+      FitAll(stage.experiment, stage.events, {.cancellation = &pipelines::program_cancellation});
   WriteFile(arguments.out / "fit.json", ToJson(fit));
   fmt::print("{}written to {}\n", fit.BriefReport(), (arguments.out / "fit.json").string());
   if (fit.n_events == 0)
@@ -353,7 +359,8 @@ int SynthCommand(const std::filesystem::path& scene, const std::filesystem::path
   }
   if (IsVideoScene(scene)) {
     const VideoScene video = LoadVideoScene(scene);
-    const long long frames = SynthesiseVideo(out, video);
+    const long long frames =
+        SynthesiseVideo(out, video, {.cancellation = &pipelines::program_cancellation});
     fmt::print("{} frames of {} drops written to {}; next: impactlab track {}\n", frames,
                video.motion.drops, out.string(), (out / "tracking.yaml").string());
     return kDone;

@@ -9,6 +9,8 @@
 
 namespace impactlab {
 
+class Cancellation;
+
 struct RunArguments {
   std::filesystem::path experiment;
   std::string recordings;  // glob that replaces the experiment's; relative to the working folder
@@ -211,9 +213,9 @@ struct DoctorArguments {
 };
 
 // Each returns the exit code: 0 done, 1 a requirement is not met, 3 nothing usable. Errors are
-// thrown.
-int RunCommand(const RunArguments& arguments);
-int ReconstructCommand(const RunArguments& arguments);
+// thrown. `cancellation` ends a run that another thread or a signal handler cancels.
+int RunCommand(const RunArguments& arguments, const Cancellation& cancellation);
+int ReconstructCommand(const RunArguments& arguments, const Cancellation& cancellation);
 int IdentifyCommand(const StageArguments& arguments);
 int PredictCommand(const StageArguments& arguments);
 int PredictSystemCommand(const PredictSystemArguments& arguments);

@@ -11,6 +11,7 @@
 #include "data/files/atomic_file.h"
 #include "pipelines/cli/commands.h"
 #include "pipelines/cli/detail/exit_code.h"
+#include "pipelines/cli/detail/signals.h"
 
 namespace impactlab {
 
@@ -32,9 +33,10 @@ int DiagramCommand(const DiagramArguments& arguments) {
     progress.emplace(diagram.path.stem().string(), static_cast<std::int64_t>(left), "motions",
                      options);
   };
-  const std::vector<DiagramCell> cells =
-      ComputeDiagram(diagram, arguments.out / "journal.txt", arguments.threads, begin,
-                     [&] { progress->Advance(); });
+  const std::vector<DiagramCell> cells = ComputeDiagram(
+      diagram, arguments.out / "journal.txt",
+      {.threads = arguments.threads, .cancellation = &pipelines::program_cancellation}, begin,
+      [&] { progress->Advance(); });
   progress->Finish();
   if (!diagram.y) WriteDiagramPoints(arguments.out / "diagram.csv", diagram, cells);
   WriteDiagramPeriods(arguments.out / "periods.csv", diagram, cells);

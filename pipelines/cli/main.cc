@@ -19,8 +19,8 @@
 #include "pipelines/cli/detail/command_line.h"
 #include "pipelines/cli/detail/exit_code.h"
 #include "pipelines/cli/detail/shared_options.h"
+#include "pipelines/cli/detail/signals.h"
 #include "pipelines/cli/first_steps.h"
-#include "pipelines/config/interrupt.h"
 #include "pipelines/reference/key_reference.h"
 #include "pipelines/simulate/system_config.h"
 
@@ -181,12 +181,12 @@ int Main(int argc, char** argv) {
           "--bounces", run.bounces,
           "follow recordings past their first impact, with so many draws each; 32 is enough")
       ->check(pipelines::WholeNumber(0, 100000));
-  on(run_verb, [&] { return RunCommand(run); });
+  on(run_verb, [&] { return RunCommand(run, pipelines::program_cancellation); });
 
   auto* reconstruct_verb =
       app.add_subcommand("reconstruct", "recordings to events.csv, motion.csv and audit.json");
   AddRunOptions(*reconstruct_verb, run);
-  on(reconstruct_verb, [&] { return ReconstructCommand(run); });
+  on(reconstruct_verb, [&] { return ReconstructCommand(run, pipelines::program_cancellation); });
 
   StageArguments stage;
   auto* identify_verb = app.add_subcommand("identify", "events.csv to fit.json");
@@ -513,8 +513,7 @@ int Main(int argc, char** argv) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  std::signal(SIGINT, [](int) { impactlab::interrupt_requested = true; });
-  std::signal(SIGTERM, [](int) { impactlab::interrupt_requested = true; });
+  impactlab::pipelines::CancelOnSignals();
   std::signal(SIGPIPE, SIG_IGN);
   std::signal(SIGXFSZ, SIG_IGN);
   json_wanted = std::any_of(argv + std::min(argc, 1), argv + argc, [](const char* word) {

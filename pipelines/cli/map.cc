@@ -10,6 +10,7 @@
 #include "data/files/table.h"
 #include "pipelines/cli/commands.h"
 #include "pipelines/cli/detail/exit_code.h"
+#include "pipelines/cli/detail/signals.h"
 #include "pipelines/map/impact_map.h"
 
 namespace impactlab {
@@ -58,7 +59,10 @@ int MapCommand(const MapArguments& arguments) {
     Progress progress(
         stem, static_cast<std::int64_t>((sweep.y ? sweep.y->shown.size() : 1) * sweep.laws.size()),
         "rows", options);
-    ImpactMap map = ComputeMap(sweep, arguments.threads, [&] { progress.Advance(); });
+    ImpactMap map = ComputeMap(sweep, arguments.threads, [&] {
+      pipelines::program_cancellation.Check();
+      progress.Advance();
+    });
     progress.Finish();
     WriteMapCsv(arguments.out / (stem + ".csv"), map);
     for (const std::string& picture : sweep.pictures)

@@ -10,6 +10,7 @@
 #include "data/files/atomic_file.h"
 #include "pipelines/cli/commands.h"
 #include "pipelines/cli/detail/exit_code.h"
+#include "pipelines/cli/detail/signals.h"
 #include "pipelines/page/page.h"
 
 #ifndef IMPACTLAB_PLOT_LIBRARY
@@ -25,8 +26,10 @@ int SimulateCommand(const SimulateArguments& arguments) {
   Progress progress(scenario.name,
                     std::llround(scenario.options.duration / scenario.options.sample_step),
                     "samples", options);
-  const SimulatedMotion motion =
-      RunScenario(scenario, [&](int samples) { progress.Advance(samples); });
+  const SimulatedMotion motion = RunScenario(scenario, [&](int samples) {
+    pipelines::program_cancellation.Check();
+    progress.Advance(samples);
+  });
   progress.Finish();
   WriteTrajectory(arguments.out / "trajectory.csv", scenario, motion);
   WriteMotionEvents(arguments.out / "events.csv", scenario, motion);
@@ -35,7 +38,8 @@ int SimulateCommand(const SimulateArguments& arguments) {
     WriteMotionPage(arguments.out / "page.html", scenario, motion,
                     pipelines::ReadPlotLibrary(IMPACTLAB_PLOT_LIBRARY));
   if (!arguments.video.empty())
-    WriteMotionVideo(arguments.video, scenario, motion, arguments.speed);
+    WriteMotionVideo(arguments.video, scenario, motion, arguments.speed,
+                     {.cancellation = &pipelines::program_cancellation});
   if (!arguments.quiet) {
     fmt::print("{}\nwritten to {}\n", MotionLine(scenario, motion), arguments.out.string());
     if (arguments.page) fmt::print("page        {}\n", (arguments.out / "page.html").string());

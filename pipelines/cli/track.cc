@@ -14,6 +14,7 @@
 #include "data/files/text.h"
 #include "pipelines/cli/commands.h"
 #include "pipelines/cli/detail/exit_code.h"
+#include "pipelines/cli/detail/signals.h"
 #include "pipelines/track/page.h"
 #include "tracking/import/import.h"
 
@@ -44,14 +45,16 @@ double TimeFromOthers(const MarkerTracks& tracks, int camera, long long frame, d
 int TrackCommand(const TrackArguments& arguments) {
   const TrackConfig plan = LoadTracking(arguments.file);
   TrackRunOptions options;
-  options.threads = arguments.threads;
-  options.quiet = arguments.quiet;
   options.overlay = arguments.overlay;
   options.sheets = arguments.sheets;
   options.command = arguments.command;
   CheckFolder(arguments.out, "--out");
   StageCache stages(arguments.out / ".stages", arguments.force);
-  const TrackRun run = RunTracking(plan, arguments.out, options);
+  const TrackRun run = RunTracking(plan, arguments.out, options,
+                                   {.threads = arguments.threads,
+                                    .quiet = arguments.quiet,
+                                    .cache = &stages,
+                                    .cancellation = &pipelines::program_cancellation});
   if (arguments.report)
     WriteTrackingPage(arguments.out / "tracking.html", run, arguments.out / "sheets",
                       IMPACTLAB_PLOT_LIBRARY);

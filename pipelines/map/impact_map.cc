@@ -7,7 +7,6 @@
 #include "data/files/table.h"
 #include "impact/body/planar_contact.h"
 #include "impact/law/impulse_law.h"
-#include "pipelines/config/interrupt.h"
 
 namespace impactlab {
 namespace {
@@ -157,7 +156,6 @@ ImpactMap ComputeMap(const MapSweep& sweep, int threads, const std::function<voi
   const std::size_t nx = map.nx(), ny = map.ny();
   map.points.assign(sweep.laws.size(), std::vector<MapPoint>(nx * ny));
   ForEachIndex(ny * sweep.laws.size(), threads, [&](std::size_t i) {
-    CheckInterrupt();
     const std::size_t law = i / ny, iy = i % ny;
     for (std::size_t ix = 0; ix < nx; ++ix)
       map.points[law][iy * nx + ix] = EvaluateMapPoint(sweep, sweep.laws[law], sweep.x.shown[ix],

@@ -133,7 +133,8 @@ struct ImpactMap {
   std::size_t faults = 0, gains = 0;
 };
 
-// Rows in parallel over `threads` (0: one a core); `advance` is called after each.
+// Rows in parallel over `threads` (0: one a core); `advance` is called after each; what
+// it throws ends the work.
 ImpactMap ComputeMap(const MapSweep& sweep, int threads, const std::function<void()>& advance);
 
 void WriteMapCsv(const std::filesystem::path& path, const ImpactMap& map);

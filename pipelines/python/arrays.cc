@@ -7,7 +7,7 @@
 #include <mutex>
 
 #include "data/base/error.h"
-#include "pipelines/config/interrupt.h"
+#include "pipelines/config/run_context.h"
 
 namespace impactlab::python {
 namespace {
@@ -43,6 +43,8 @@ std::mutex mutex;
 int under_way = 0;
 bool replaced = false;
 struct sigaction before;
+// Of all calls under way: there is one Ctrl-C for the whole process.
+constinit Cancellation interrupted;
 
 }  // namespace
 
@@ -138,12 +140,14 @@ Unlocked::Unlocked() : exceptions_(std::uncaught_exceptions()), thread_(nullptr)
       ::sigaction(SIGINT, nullptr, &before);
       replaced = before.sa_handler != SIG_IGN;
       struct sigaction ask = {};
-      ask.sa_handler = [](int) { interrupt_requested = true; };
+      ask.sa_handler = [](int) { interrupted.Request(); };
       if (replaced) ::sigaction(SIGINT, &ask, nullptr);
     }
   }
   thread_ = PyEval_SaveThread();
 }
+
+const Cancellation& Unlocked::cancellation() const { return interrupted; }
 
 Unlocked::~Unlocked() {
   bool late = false;
@@ -151,7 +155,7 @@ Unlocked::~Unlocked() {
     const std::lock_guard lock(mutex);
     if (--under_way == 0) {
       if (replaced) ::sigaction(SIGINT, &before, nullptr);
-      late = interrupt_requested.exchange(false) && std::uncaught_exceptions() == exceptions_;
+      late = interrupted.Reset() && std::uncaught_exceptions() == exceptions_;
     }
   }
   PyEval_RestoreThread(thread_);

@@ -12,6 +12,10 @@
 #include <string>
 #include <vector>
 
+namespace impactlab {
+class Cancellation;
+}  // namespace impactlab
+
 namespace impactlab::python {
 
 namespace py = pybind11;
@@ -64,14 +68,15 @@ inline void SetRow(Doubles& array, py::ssize_t i, const Eigen::Ref<const Eigen::
 // The value that JSON text stands for.
 py::object FromJson(const std::string& text);
 
-// While one lives, other threads of Python go on, and Ctrl-C reaches the long loops of the library.
-// One that came too late for them is handed on to Python.
+// While one lives, other threads of Python go on, and Ctrl-C requests `cancellation`, which the
+// long loops of the library are given. One that came too late for them is handed on to Python.
 class Unlocked {
  public:
   Unlocked();
   ~Unlocked();
   Unlocked(const Unlocked&) = delete;
   Unlocked& operator=(const Unlocked&) = delete;
+  const Cancellation& cancellation() const;
 
  private:
   int exceptions_;

@@ -234,7 +234,7 @@ py::object Identified(const Experiment& experiment, const Events& events) {
   std::string json;
   {
     const Unlocked unlocked;
-    json = ToJson(FitAll(experiment, events.list));
+    json = ToJson(FitAll(experiment, events.list, {.cancellation = &unlocked.cancellation()}));
   }
   return FromJson(json);
 }

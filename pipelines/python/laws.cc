@@ -10,7 +10,7 @@
 #include "impact/law/energetic_map.h"
 #include "impact/law/impulse_law.h"
 #include "impact/law/law_table.h"
-#include "pipelines/config/interrupt.h"
+#include "pipelines/config/run_context.h"
 #include "pipelines/python/arrays.h"
 #include "pipelines/tables/solve_io.h"
 
@@ -78,7 +78,7 @@ void ForCases(py::ssize_t n, int threads, const Work& work) {
   const Unlocked unlocked;
   ForEachIndex(static_cast<std::size_t>((n + kBlock - 1) / kBlock), threads,
                [&](std::size_t block) {
-                 CheckInterrupt();
+                 unlocked.cancellation().Check();
                  const py::ssize_t first = static_cast<py::ssize_t>(block) * kBlock;
                  for (py::ssize_t i = first; i < std::min(n, first + kBlock); ++i) work(i);
                });

@@ -3,12 +3,10 @@
 #include <pybind11/stl.h>
 #include <pybind11/stl/filesystem.h>
 
-#include <mutex>
-
 #include "data/base/error.h"
 #include "data/cache/provenance.h"
 #include "pipelines/cli/commands.h"
-#include "pipelines/config/interrupt.h"
+#include "pipelines/config/run_context.h"
 #include "pipelines/python/bodies.h"
 #include "pipelines/tables/data_set.h"
 #include "pipelines/tables/tables.h"
@@ -59,10 +57,7 @@ int Run(const std::filesystem::path& experiment, const std::filesystem::path& fo
   arguments.quiet = true;
   arguments.command = "impactlab.run of Python";
   const Unlocked unlocked;
-  // Kept stages belong to the one run of the process.
-  static std::mutex one;
-  const std::lock_guard lock(one);
-  return RunCommand(arguments);
+  return RunCommand(arguments, unlocked.cancellation());
 }
 
 // An exception of the module, derived from one of Python's.
@@ -110,7 +105,7 @@ void AddExperiments(py::module_& module) {
 
 recordings: glob that replaces the file's. bootstrap: -1 keeps the file's. require: such as "mu_k.half_width<=0.03". force: stages that an
 earlier run finished are done again. Returns 0, or 1 where a requirement is not met. Raises ConfigError, DataError (nothing usable),
-OSError (output cannot be written); KeyboardInterrupt leaves a run that goes on where it was. One run at a time in a process.)");
+OSError (output cannot be written); KeyboardInterrupt leaves a run that goes on where it was.)");
   module.def(
       "load_run", &LoadRun, py::arg("path"),
       R"(A run folder, one of its CSV tables or a fit.json as arrays: attributes, tables, matrices, notes.

@@ -97,7 +97,7 @@ py::dict Simulated(const Scenario& scenario) {
   SimulatedMotion motion;
   {
     const Unlocked unlocked;
-    motion = RunScenario(scenario);
+    motion = RunScenario(scenario, [&](int) { unlocked.cancellation().Check(); });
   }
   const Mechanism& m = scenario.mechanism;
   py::dict out, q, u;

@@ -6,7 +6,6 @@
 #include "data/base/parallel.h"
 #include "data/cache/stage_cache.h"
 #include "data/statistics/statistics.h"
-#include "pipelines/config/interrupt.h"
 
 namespace impactlab {
 namespace {
@@ -24,14 +23,14 @@ struct RecordingFits {
 
 std::vector<std::vector<ImpactBundle>> FitRound(const Experiment& experiment,
                                                 const MarkerRecordings& markers, const Plane& floor,
-                                                int threads, const std::string& label,
-                                                const ProgressOptions& shown,
+                                                const std::string& label, const RunContext& context,
                                                 std::vector<double>* seconds) {
-  Progress progress(label, static_cast<std::int64_t>(markers.tracks.size()), "recordings", shown);
+  Progress progress(label, static_cast<std::int64_t>(markers.tracks.size()), "recordings",
+                    context.Shown());
   std::vector<std::vector<ImpactBundle>> drops(markers.tracks.size());
   seconds->assign(drops.size(), 0);
-  ForEachIndex(drops.size(), threads, [&](std::size_t i) {
-    CheckInterrupt();
+  ForEachIndex(drops.size(), context.threads, [&](std::size_t i) {
+    context.CheckCancelled();
     if (markers.bad[i].empty()) {
       const ImpactBundleOptions options = BundleOptions(experiment, markers, i);
       const auto fit = [&] {
@@ -42,8 +41,8 @@ std::vector<std::vector<ImpactBundle>> FitRound(const Experiment& experiment,
         return fits;
       };
       RecordingFits fits =
-          StageResult<RecordingFits>("drops", fit, markers.tracks[i], markers.rig, markers.layout,
-                                     experiment.body, floor, options);
+          StageResult<RecordingFits>(context.cache, "drops", fit, markers.tracks[i], markers.rig,
+                                     markers.layout, experiment.body, floor, options);
       drops[i] = std::move(fits.drops);
       (*seconds)[i] = fits.seconds / static_cast<double>(std::max<std::size_t>(1, drops[i].size()));
     }
@@ -80,8 +79,7 @@ TrackPoses PosesOf(const MarkerRecordings& markers, std::size_t recording,
 }
 
 BundleFits FitBundles(const Experiment& experiment, const MarkerRecordings& markers,
-                      const Plane& floor, int threads, const std::string& label,
-                      const ProgressOptions& shown) {
+                      const Plane& floor, const std::string& label, const RunContext& context) {
   BundleFits out;
   const std::vector<BodyMarker>& given = markers.layout;
   const double sd = experiment.markers->plan.identity.layout_sd;
@@ -93,8 +91,8 @@ BundleFits FitBundles(const Experiment& experiment, const MarkerRecordings& mark
   }
   const auto n = static_cast<Eigen::Index>(3 * given.size());
   if (sd > 0) out.layout.knowledge.cov = sd * sd * Eigen::MatrixXd::Identity(n, n);
-  out.drops = FitRound(experiment, WithLayout(markers, out.layout), floor, threads, label, shown,
-                       &out.seconds);
+  out.drops =
+      FitRound(experiment, WithLayout(markers, out.layout), floor, label, context, &out.seconds);
   if (!experiment.learn_layout || experiment.bundle.layout_sd > 0 || !(sd > 0)) return out;
   while (out.rounds < kRounds) {
     std::vector<const ImpactBundle*> fits;
@@ -105,8 +103,8 @@ BundleFits FitBundles(const Experiment& experiment, const MarkerRecordings& mark
     if (next.impacts == 0) break;
     if (out.rounds > 1 && next.step < kStill) break;
     out.layout = std::move(next);
-    out.drops = FitRound(experiment, WithLayout(markers, out.layout), floor, threads,
-                         label + " with the learned layout", shown, &out.seconds);
+    out.drops = FitRound(experiment, WithLayout(markers, out.layout), floor,
+                         label + " with the learned layout", context, &out.seconds);
     ++out.rounds;
   }
   return out;

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "data/base/progress.h"
+#include "pipelines/config/run_context.h"
 #include "pipelines/run/experiment.h"
 #include "pipelines/run/marker_recordings.h"
 #include "reconstruction/bundle/layout_learn.h"
@@ -21,10 +21,9 @@ struct BundleFits {
   std::vector<double> seconds;
 };
 
-// `label` names the work where progress is `shown`.
+// `label` names the work where progress is shown.
 BundleFits FitBundles(const Experiment& experiment, const MarkerRecordings& markers,
-                      const Plane& floor, int threads, const std::string& label,
-                      const ProgressOptions& shown);
+                      const Plane& floor, const std::string& label, const RunContext& context);
 
 // The same recordings seen with the layout of a campaign.
 MarkerRecordings WithLayout(MarkerRecordings markers, const LearnedLayout& layout);

@@ -8,7 +8,6 @@
 
 #include "data/base/parallel.h"
 #include "data/math/rotation.h"
-#include "pipelines/config/interrupt.h"
 #include "pipelines/run/run.h"
 
 namespace impactlab {
@@ -57,7 +56,7 @@ State Difference(const ImpactEvent& from, const ImpactEvent& to) {
 }  // namespace
 
 CommonErrors::CommonErrors(const Experiment& experiment, const MarkerRecordings& markers,
-                           const Analysis& analysis, int threads)
+                           const Analysis& analysis, const RunContext& context)
     : experiment_(experiment),
       markers_(markers),
       analysis_(analysis),
@@ -80,8 +79,8 @@ CommonErrors::CommonErrors(const Experiment& experiment, const MarkerRecordings&
              markers.rig.covariance, &ImpactBundle::dx_drig);
   }
   AddLayout();
-  AddGravity(threads);
-  AddInertia(threads);
+  AddGravity(context);
+  AddInertia(context);
   AddOutline();
 }
 
@@ -131,10 +130,10 @@ void CommonErrors::AddLayout() {
 }
 
 std::vector<State> CommonErrors::Refit(const Vector3d& gravity_W, const Body& body,
-                                       int threads) const {
+                                       const RunContext& context) const {
   std::vector<State> dx(events_.size(), State::Zero());
-  ForEachIndex(events_.size(), threads, [&](std::size_t i) {
-    CheckInterrupt();
+  ForEachIndex(events_.size(), context.threads, [&](std::size_t i) {
+    context.CheckCancelled();
     if (fits_[i] == nullptr) return;
     const std::size_t recording = recording_[i];
     ImpactBundleOptions options = BundleOptions(experiment_, markers_, recording);
@@ -167,7 +166,7 @@ void CommonErrors::AddRefit(const std::string& name, const std::string& how,
 }
 
 // Its direction is that of the rig; its size is known.
-void CommonErrors::AddGravity(int threads) {
+void CommonErrors::AddGravity(const RunContext& context) {
   const Eigen::Matrix3d& cov = markers_.rig.world.cov_gravity;
   if (!experiment_.gravity_of_rig || cov.isZero(0)) return;
   const Vector3d& gravity = experiment_.motion.flight.gravity_W;
@@ -179,13 +178,13 @@ void CommonErrors::AddGravity(int threads) {
     if (!(variance > 1e-14)) continue;
     largest = std::max(largest, variance);
     dx.push_back(Refit(gravity + gravity.norm() * std::sqrt(variance) * eigen.eigenvectors().col(k),
-                       experiment_.body, threads));
+                       experiment_.body, context));
   }
   if (!dx.empty())
     AddRefit("gravity", fmt::format("its direction by {:.2g} mrad", 1e3 * std::sqrt(largest)), dx);
 }
 
-void CommonErrors::AddInertia(int threads) {
+void CommonErrors::AddInertia(const RunContext& context) {
   const double sd = experiment_.inertia_sd;
   if (!(sd > 0)) return;
   // All together: single moments of a thin body cannot change alone.
@@ -193,7 +192,7 @@ void CommonErrors::AddInertia(int threads) {
   body.inertia_B *= 1 + sd;
   inertia_ = dimensions_;
   AddRefit("inertia", fmt::format("all moments of the body by {:.2g} %", 100 * sd),
-           {Refit(experiment_.motion.flight.gravity_W, body, threads)});
+           {Refit(experiment_.motion.flight.gravity_W, body, context)});
 }
 
 // A drawing says little of how far a tip reaches and how round a corner is, and momentum about the

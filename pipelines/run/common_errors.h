@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "impact/identify/shared_errors.h"
+#include "pipelines/config/run_context.h"
 #include "pipelines/run/experiment.h"
 #include "pipelines/run/marker_recordings.h"
 #include "reconstruction/bundle/impact_bundle.h"
@@ -36,7 +37,7 @@ class CommonErrors {
  public:
   // `markers` with the layout that the fits of `analysis` have.
   CommonErrors(const Experiment& experiment, const MarkerRecordings& markers,
-               const Analysis& analysis, int threads);
+               const Analysis& analysis, const RunContext& context);
 
   int dimensions() const { return dimensions_; }
   const std::vector<CommonSource>& sources() const { return sources_; }
@@ -54,12 +55,13 @@ class CommonErrors {
   // whether any fit follows that direction
   bool Moves(const Eigen::VectorXd& given, Directions ImpactBundle::*dx_dgiven) const;
   void AddLayout();
-  void AddGravity(int threads);
-  void AddInertia(int threads);
+  void AddGravity(const RunContext& context);
+  void AddInertia(const RunContext& context);
   void AddOutline();
   // Change of every state when everything is fitted again with another gravity or body.
   std::vector<Eigen::Matrix<double, kDropDim, 1>> Refit(const Eigen::Vector3d& gravity_W,
-                                                        const Body& body, int threads) const;
+                                                        const Body& body,
+                                                        const RunContext& context) const;
   void AddRefit(const std::string& name, const std::string& how,
                 const std::vector<std::vector<Eigen::Matrix<double, kDropDim, 1>>>& dx);
 

@@ -9,7 +9,6 @@
 
 #include "data/base/core_seconds.h"
 #include "data/base/parallel.h"
-#include "pipelines/config/interrupt.h"
 #include "pipelines/config/yaml.h"
 #include "pipelines/run/run.h"
 
@@ -147,7 +146,7 @@ std::vector<ClassicalMethod> Chosen(const ComparisonOptions& options) {
 }  // namespace
 
 Comparison CompareClassical(const Experiment& experiment, const MarkerRecordings& markers,
-                            const Analysis& analysis, int threads) {
+                            const Analysis& analysis, const RunContext& context) {
   Comparison out;
   const std::vector<ClassicalMethod> methods = Chosen(experiment.classical);
   if (methods.empty()) return out;
@@ -156,8 +155,8 @@ Comparison CompareClassical(const Experiment& experiment, const MarkerRecordings
   // One row an estimator; a column a recording.
   std::vector<std::vector<std::vector<ComparedImpact>>> found(analysis.drops.size());
   std::vector<std::vector<std::vector<ImpactEvent>>> events(analysis.drops.size());
-  ForEachIndex(analysis.drops.size(), threads, [&](std::size_t i) {
-    CheckInterrupt();
+  ForEachIndex(analysis.drops.size(), context.threads, [&](std::size_t i) {
+    context.CheckCancelled();
     const std::vector<ImpactBundle>& drops = analysis.drops[i];
     found[i].resize(out.estimators.size());
     events[i].resize(out.estimators.size());
@@ -194,9 +193,9 @@ Comparison CompareClassical(const Experiment& experiment, const MarkerRecordings
   options.seed = experiment.seed;
   options.bootstrap = options.grid = 0;
   options.influence = false;
-  options.progress = [](double) { CheckInterrupt(); };
+  options.progress = [&](double) { context.CheckCancelled(); };
   const RestitutionLaw law = MainLaw(experiment);
-  ForEachIndex(out.estimators.size(), threads, [&](std::size_t m) {
+  ForEachIndex(out.estimators.size(), context.threads, [&](std::size_t m) {
     ComparedEstimator& estimator = out.estimators[m];
     std::vector<ImpactEvent> all;
     for (std::size_t i = 0; i < found.size(); ++i) {

@@ -11,7 +11,6 @@
 #include "data/base/parallel.h"
 #include "data/files/table.h"
 #include "data/statistics/statistics.h"
-#include "pipelines/config/interrupt.h"
 #include "pipelines/run/run.h"
 
 namespace impactlab {
@@ -52,7 +51,7 @@ StateVariances MeanVariances(const std::vector<const ImpactBundle*>& used,
 class Maker {
  public:
   Maker(const Experiment& experiment, const Analysis& analysis, const CommonErrors& common,
-        const Adjustment& adjustment, int threads)
+        const Adjustment& adjustment, const RunContext& context)
       : experiment_(experiment),
         analysis_(analysis),
         common_(common),
@@ -66,7 +65,7 @@ class Maker {
     for (std::size_t k = 0; k < std::size(kStates); ++k)
       budget_.rows.push_back(
           {.quantity = kStates[k], .law = {}, .unit = kStateUnits[k], .value = kNone, .sd = {}});
-    if (!used_.empty()) Vary(threads);
+    if (!used_.empty()) Vary(context);
   }
 
   ErrorBudget Make() {
@@ -105,7 +104,7 @@ class Maker {
   }
 
   // What one standard deviation of what is left does, in every direction of every source.
-  void Vary(int threads) {
+  void Vary(const RunContext& context) {
     const int n = common_.dimensions();
     moved_ = Eigen::MatrixXd::Zero(static_cast<Eigen::Index>(coefficients_), n);
     if (n == 0) return;
@@ -115,8 +114,8 @@ class Maker {
                                  eigen.eigenvectors().transpose();
     // The same descent from the same start as every variation: what differs is the variation alone.
     const Eigen::VectorXd base = Descend(shared_.mean);
-    ForEachIndex(static_cast<std::size_t>(n), threads, [&](std::size_t k) {
-      CheckInterrupt();
+    ForEachIndex(static_cast<std::size_t>(n), context.threads, [&](std::size_t k) {
+      context.CheckCancelled();
       const auto at = static_cast<Eigen::Index>(k);
       const Eigen::VectorXd change = Descend(shared_.mean + root.col(at)) - base;
       // A coefficient that one of the fits does not determine has no share in anything.
@@ -223,8 +222,9 @@ class Maker {
 }  // namespace
 
 ErrorBudget MakeBudget(const Experiment& experiment, const Analysis& analysis,
-                       const CommonErrors& common, const Adjustment& adjustment, int threads) {
-  return Maker(experiment, analysis, common, adjustment, threads).Make();
+                       const CommonErrors& common, const Adjustment& adjustment,
+                       const RunContext& context) {
+  return Maker(experiment, analysis, common, adjustment, context).Make();
 }
 
 void AddCommon(const ErrorBudget& budget, FitResult* fit) {
@@ -263,14 +263,14 @@ void AddCommon(const ErrorBudget& budget, FitResult* fit) {
 }
 
 Adjustment IdentifyTogether(const Experiment& experiment, const MarkerRecordings& markers,
-                            bool budget, int threads, Analysis* analysis) {
-  const CommonErrors common(experiment, markers, *analysis, threads);
+                            bool budget, const RunContext& context, Analysis* analysis) {
+  const CommonErrors common(experiment, markers, *analysis, context);
   Adjustment adjustment = AdjustToCommon(common, experiment);
   Experiment adjusted = experiment;
   adjusted.body = adjustment.set.body;
-  analysis->fit = FitAll(adjusted, adjustment.set.events);
+  analysis->fit = FitAll(adjusted, adjustment.set.events, context);
   if (!budget) return adjustment;
-  analysis->budget = MakeBudget(experiment, *analysis, common, adjustment, threads);
+  analysis->budget = MakeBudget(experiment, *analysis, common, adjustment, context);
   AddCommon(analysis->budget, &analysis->fit);
   return adjustment;
 }

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "data/files/fit_result.h"
+#include "pipelines/config/run_context.h"
 #include "pipelines/run/common_errors.h"
 #include "pipelines/run/experiment.h"
 #include "pipelines/run/marker_recordings.h"
@@ -55,7 +56,8 @@ struct ErrorBudget {
 
 // Of the analysis as fitted from the adjusted events.
 ErrorBudget MakeBudget(const Experiment& experiment, const Analysis& analysis,
-                       const CommonErrors& common, const Adjustment& adjustment, int threads);
+                       const CommonErrors& common, const Adjustment& adjustment,
+                       const RunContext& context);
 
 // Adds what is common to all impacts to standard deviations, covariances and intervals of the fits.
 // A coefficient that it moves by more than its own size is not determined any more.
@@ -65,7 +67,7 @@ void AddCommon(const ErrorBudget& budget, FitResult* fit);
 // what is left of those added and, with `budget`, split by source. Sets fit and budget of
 // `analysis`; returns the events and the body that the fits are of.
 Adjustment IdentifyTogether(const Experiment& experiment, const MarkerRecordings& markers,
-                            bool budget, int threads, Analysis* analysis);
+                            bool budget, const RunContext& context, Analysis* analysis);
 
 // budget.csv (data/README)
 void WriteBudget(const std::filesystem::path& path, const ErrorBudget& budget);

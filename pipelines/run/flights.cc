@@ -11,7 +11,6 @@
 #include "data/files/atomic_file.h"
 #include "data/files/number_json.h"
 #include "data/files/table.h"
-#include "pipelines/config/interrupt.h"
 
 namespace impactlab {
 namespace {
@@ -102,13 +101,13 @@ Json Of(const std::vector<FlightSuspect>& suspects) {
 }  // namespace
 
 FlightReport CheckAllFlights(const Experiment& experiment, const MarkerRecordings& markers,
-                             const Plane& floor, int threads, const ProgressOptions& shown) {
+                             const Plane& floor, const RunContext& context) {
   FlightReport report;
   report.recordings.resize(markers.tracks.size());
   Progress progress("checking free flights", static_cast<std::int64_t>(markers.tracks.size()),
-                    "recordings", shown);
-  ForEachIndex(report.recordings.size(), threads, [&](std::size_t i) {
-    CheckInterrupt();
+                    "recordings", context.Shown());
+  ForEachIndex(report.recordings.size(), context.threads, [&](std::size_t i) {
+    context.CheckCancelled();
     FlightCheck& check = report.recordings[i];
     if (markers.bad[i].empty()) {
       FlightCheckOptions options;

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "data/base/progress.h"
+#include "pipelines/config/run_context.h"
 #include "pipelines/run/experiment.h"
 #include "pipelines/run/marker_recordings.h"
 #include "reconstruction/bundle/flight_check.h"
@@ -41,7 +41,7 @@ struct FlightReport {
 // As everything was declared: the layout as given, not as learned. Recordings without points are
 // passed over.
 FlightReport CheckAllFlights(const Experiment& experiment, const MarkerRecordings& markers,
-                             const Plane& floor, int threads, const ProgressOptions& shown);
+                             const Plane& floor, const RunContext& context);
 
 // Adds to every refused impact of `events` what the flights of its recording say, where no impact
 // at all was accepted.

@@ -36,8 +36,6 @@ struct BounceOptions {
   double still_distance = 2e-3;
   double still_time = 0.1;  // for at least so long [s]: 20 mm/s
   std::uint64_t seed = 1;
-  int threads = 0;  // 0: one a core
-  bool quiet = true;
 };
 
 // What the motion is simulated with.
@@ -110,7 +108,8 @@ BounceRow FollowBounces(const ImpactEvent& first, std::span<const double> later,
 
 // All recordings of a run that has fitted a law, with the main law, the corners and the drag that
 // its audit found and the corrected poses. Throws ConfigError where nothing was fitted.
-BounceStudy StudyBounces(const RunResult& run, const BounceOptions& options = {});
+BounceStudy StudyBounces(const RunResult& run, const BounceOptions& options = {},
+                         const RunContext& context = {});
 
 // bounces.csv (data/README)
 void WriteBounces(const std::filesystem::path& path, const BounceStudy& study);

@@ -14,7 +14,6 @@
 #include "data/base/progress.h"
 #include "data/files/table.h"
 #include "data/statistics/statistics.h"
-#include "pipelines/config/interrupt.h"
 #include "pipelines/run/forward_prediction.h"
 
 namespace impactlab {
@@ -103,7 +102,8 @@ std::string Within(const std::vector<double>& p, double level) {
 
 }  // namespace
 
-BounceStudy StudyBounces(const RunResult& run, const BounceOptions& options) {
+BounceStudy StudyBounces(const RunResult& run, const BounceOptions& options,
+                         const RunContext& context) {
   const Experiment& experiment = run.experiment;
   const Analysis& best = run.best();
   BounceStudy study;
@@ -133,12 +133,10 @@ BounceStudy StudyBounces(const RunResult& run, const BounceOptions& options) {
   MotionFitOptions all = experiment.motion;
   all.first_impacts = 0;
   study.rows.resize(best.motion.size());
-  ProgressOptions shown;
-  shown.enabled = !options.quiet;
   Progress progress("following bounces", static_cast<std::int64_t>(study.rows.size()), "recordings",
-                    shown);
-  ForEachIndex(study.rows.size(), options.threads, [&](std::size_t i) {
-    CheckInterrupt();
+                    context.Shown());
+  ForEachIndex(study.rows.size(), context.threads, [&](std::size_t i) {
+    context.CheckCancelled();
     BounceRow& row = study.rows[i];
     row.recording = run.recordings[i].name;
     const std::vector<ImpactEvent>& events = best.motion[i].events;

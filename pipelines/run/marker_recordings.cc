@@ -34,7 +34,8 @@ MarkerTracks Ordered(MarkerTracks tracks, const std::vector<std::string>& names)
 }
 
 CameraRig ApplyRig(const MarkerSource& source, const std::filesystem::path& folder,
-                   const MarkerStageOptions& options, MarkerRecordings* out) {
+                   const MarkerStageOptions& options, const RunContext& context,
+                   MarkerRecordings* out) {
   if (!source.rig.empty()) {
     out->files.push_back(source.rig);
     return RigFromYaml(source.rig);
@@ -44,7 +45,7 @@ CameraRig ApplyRig(const MarkerSource& source, const std::filesystem::path& fold
     return *source.plan.rig;
   }
   const CalibrationConfig plan = LoadCalibration(source.calibration);
-  out->calibration = RunCalibration(plan, {.threads = options.threads, .quiet = options.quiet});
+  out->calibration = RunCalibration(plan, context);
   WriteCalibration(folder / "calibration", *out->calibration, options.command);
   if (options.pages)
     WriteCalibrationPage(folder / "calibration" / "calibration.html", *out->calibration,
@@ -92,13 +93,12 @@ double OffsetSd(const RecordingSummary& summary, SyncMethod method) {
 }
 
 void FollowVideos(const TrackConfig& plan, const std::filesystem::path& folder,
-                  const MarkerStageOptions& options, MarkerRecordings* out) {
+                  const MarkerStageOptions& options, const RunContext& context,
+                  MarkerRecordings* out) {
   TrackRunOptions how;
-  how.threads = options.threads;
-  how.quiet = options.quiet;
   how.sheets = how.frames = options.pages;
   how.command = options.command;
-  out->tracking = RunTracking(plan, folder, how);
+  out->tracking = RunTracking(plan, folder, how, context);
   if (options.pages)
     WriteTrackingPage(folder / "tracking.html", *out->tracking, folder / "sheets",
                       options.plotting);
@@ -165,7 +165,8 @@ void ApplyWorld(Experiment& e, const CameraRig& rig) {
 // The points of the videos, followed into the folder `name` of the run, or of tracks that are there
 // already; `out` has the rig.
 void TakeTracks(const MarkerSource& source, const std::filesystem::path& folder, const char* name,
-                const MarkerStageOptions& options, MarkerRecordings* out) {
+                const MarkerStageOptions& options, const RunContext& context,
+                MarkerRecordings* out) {
   if (!source.tracks.empty()) {
     out->files.push_back(source.tracks);
     ReadPoints(source, source.tracks, out);
@@ -175,17 +176,17 @@ void TakeTracks(const MarkerSource& source, const std::filesystem::path& folder,
   plan.rig = out->rig;
   if (out->calibration) plan.rig_file = folder / "calibration" / "rig.yaml";
   if (!source.rig.empty()) plan.rig_file = source.rig;
-  FollowVideos(plan, folder / name, options, out);
+  FollowVideos(plan, folder / name, options, context, out);
   ReadPoints(source, folder / name / "tracks.csv", out);
 }
 
 }  // namespace
 
 MarkerRecordings LoadOrTrackMarkers(Experiment& experiment, const std::filesystem::path& folder,
-                                    const MarkerStageOptions& options) {
+                                    const MarkerStageOptions& options, const RunContext& context) {
   MarkerSource& source = *experiment.markers;
   MarkerRecordings out;
-  out.rig = ApplyRig(source, folder, options, &out);
+  out.rig = ApplyRig(source, folder, options, context, &out);
   ApplyWorld(experiment, out.rig);
   std::vector<std::string> cameras;
   for (const TrackedCamera& camera : source.plan.cameras) {
@@ -195,13 +196,13 @@ MarkerRecordings LoadOrTrackMarkers(Experiment& experiment, const std::filesyste
   CheckCameras(source.plan.path.string(), cameras, out.rig);
   out.layout = source.plan.markers;
   out.files.push_back(source.plan.path);
-  TakeTracks(source, folder, "tracking", options, &out);
+  TakeTracks(source, folder, "tracking", options, context, &out);
   return out;
 }
 
 MarkerRecordings TakeSecondMarkers(const Experiment& experiment, const MarkerRecordings& first,
                                    const std::filesystem::path& folder,
-                                   const MarkerStageOptions& options) {
+                                   const MarkerStageOptions& options, const RunContext& context) {
   const SecondBody& second = *experiment.second;
   const MarkerSource& one = *experiment.markers;
   MarkerSource source{.plan = *second.plan,
@@ -221,7 +222,7 @@ MarkerRecordings TakeSecondMarkers(const Experiment& experiment, const MarkerRec
           "{}: markers.names: found {}, which {} has too, allowed: names of the second body's own",
           source.plan.path.string(), Excerpt(name), one.plan.path.string()));
   found.files.push_back(source.plan.path);
-  TakeTracks(source, folder, "tracking_second", options, &found);
+  TakeTracks(source, folder, "tracking_second", options, context, &found);
   MarkerRecordings out = std::move(found);
   const std::vector<MarkerTracks> tracks = std::move(out.tracks);
   const std::vector<std::string> bad = std::move(out.bad);

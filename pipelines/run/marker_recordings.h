@@ -10,6 +10,7 @@
 
 #include "calibration/camera/rig.h"
 #include "pipelines/calibrate/calibrate.h"
+#include "pipelines/config/run_context.h"
 #include "pipelines/run/experiment.h"
 #include "pipelines/track/track.h"
 #include "reconstruction/bundle/impact_bundle.h"
@@ -36,8 +37,6 @@ struct MarkerRecordings {
 };
 
 struct MarkerStageOptions {
-  int threads = 0;       // 0: one a core
-  bool quiet = false;    // no progress
   bool pages = true;     // calibration.html, tracking.html, contact sheets and kept frames
   std::string command;   // for the run.yaml of the stages
   std::string plotting;  // path of the plotting library
@@ -48,14 +47,16 @@ struct MarkerStageOptions {
 // rig are set. DataError when the calibration is refused or no recording has a point; ConfigError
 // when the rig says nothing of the floor or of gravity.
 MarkerRecordings LoadOrTrackMarkers(Experiment& experiment, const std::filesystem::path& folder,
-                                    const MarkerStageOptions& options = {});
+                                    const MarkerStageOptions& options = {},
+                                    const RunContext& context = {});
 
 // The same of a second body in the same pictures, which has a tracking file of its own: its markers
 // in the recordings of `first`, in their order, seen by the rig of `first`. Videos are followed
 // into `folder`/tracking_second.
 MarkerRecordings TakeSecondMarkers(const Experiment& experiment, const MarkerRecordings& first,
                                    const std::filesystem::path& folder,
-                                   const MarkerStageOptions& options = {});
+                                   const MarkerStageOptions& options = {},
+                                   const RunContext& context = {});
 
 // How the impacts of a recording are fitted.
 ImpactBundleOptions BundleOptions(const Experiment& experiment, const MarkerRecordings& markers,

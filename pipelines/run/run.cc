@@ -15,7 +15,6 @@
 #include "data/files/glob.h"
 #include "data/files/text.h"
 #include "data/statistics/statistics.h"
-#include "pipelines/config/interrupt.h"
 #include "pipelines/run/compare_classical.h"
 #include "pipelines/tables/tables.h"
 #include "reconstruction/pose/missing_attitude.h"
@@ -44,43 +43,36 @@ struct Recorded {
   }
 };
 
-// What stands for much in the inputs of a stage.
-template <class... Values>
-std::string DigestOf(const Values&... values) {
-  return StageCache::Current() == nullptr ? "" : Sha256(ToBytes(values...));
-}
-
 // Everything the later stages read of an experiment: its own file says it all but floor and
 // gravity, which may be those of the rig.
-std::string DigestOfExperiment(const Experiment& e) {
-  return DigestOf(ToYaml(e), e.body, e.floor, e.motion, e.correction);
+std::string DigestOfExperiment(const StageCache* cache, const Experiment& e) {
+  return DigestOf(cache, ToYaml(e), e.body, e.floor, e.motion, e.correction);
 }
 
-std::string DigestOfMarkers(const MarkerRecordings& m) {
+std::string DigestOfMarkers(const StageCache* cache, const MarkerRecordings& m) {
   std::string tracks;
-  for (const MarkerTracks& one : m.tracks) tracks += DigestOf(one);
-  return DigestOf(m.rig, m.layout, m.layout_knowledge, tracks, m.bad, m.faults, m.offset_sd,
+  for (const MarkerTracks& one : m.tracks) tracks += DigestOf(cache, one);
+  return DigestOf(cache, m.rig, m.layout, m.layout_knowledge, tracks, m.bad, m.faults, m.offset_sd,
                   m.exposure);
 }
 
-std::string DigestOfDrops(const std::vector<std::vector<ImpactBundle>>& drops) {
+std::string DigestOfDrops(const StageCache* cache,
+                          const std::vector<std::vector<ImpactBundle>>& drops) {
   std::string out;
-  for (const std::vector<ImpactBundle>& one : drops) out += DigestOf(one);
+  for (const std::vector<ImpactBundle>& one : drops) out += DigestOf(cache, one);
   return out;
 }
 
 Analysis Reconstruct(const Experiment& experiment, const Recorded& recorded,
-                     const FrameCorrection& correction, const RunOptions& options,
+                     const FrameCorrection& correction, const RunContext& context,
                      const std::string& label) {
   Analysis analysis;
   analysis.correction = correction;
   const Plane floor = CorrectedFloor(experiment.floor, correction);
   std::optional<MarkerRecordings> markers;
   if (recorded.markers != nullptr) markers = Correct(*recorded.markers, correction);
-  ProgressOptions shown;
-  shown.enabled = !options.quiet;
   if (markers) {
-    BundleFits campaign = FitBundles(experiment, *markers, floor, options.threads, label, shown);
+    BundleFits campaign = FitBundles(experiment, *markers, floor, label, context);
     analysis.drops = std::move(campaign.drops);
     analysis.layout = std::move(campaign.layout);
     analysis.fit_seconds = std::move(campaign.seconds);
@@ -89,9 +81,9 @@ Analysis Reconstruct(const Experiment& experiment, const Recorded& recorded,
   const auto fit = [&] {
     std::vector<MotionFit> motions(recorded.size());
     Progress progress(markers ? label + " of the frames" : label,
-                      static_cast<std::int64_t>(recorded.size()), "recordings", shown);
-    ForEachIndex(recorded.size(), options.threads, [&](std::size_t i) {
-      CheckInterrupt();
+                      static_cast<std::int64_t>(recorded.size()), "recordings", context.Shown());
+    ForEachIndex(recorded.size(), context.threads, [&](std::size_t i) {
+      context.CheckCancelled();
       MotionFit& motion = motions[i];
       if (!recorded.bad[i].empty()) {
         motion.events = {BadRecording(recorded.Name(i), recorded.bad[i])};
@@ -129,14 +121,16 @@ Analysis Reconstruct(const Experiment& experiment, const Recorded& recorded,
   };
   std::string poses;
   for (const std::vector<PoseRecording>* of_body : {recorded.poses, recorded.second})
-    if (of_body != nullptr) poses += DigestOf(*of_body);
-  const std::string struck = experiment.second ? DigestOf(experiment.second->struck) : "";
-  const std::string plane = experiment.planar_camera ? DigestOf(*experiment.planar_camera) : "";
+    if (of_body != nullptr) poses += DigestOf(context.cache, *of_body);
+  const std::string struck =
+      experiment.second ? DigestOf(context.cache, experiment.second->struck) : "";
+  const std::string plane =
+      experiment.planar_camera ? DigestOf(context.cache, *experiment.planar_camera) : "";
   analysis.motion = StageResult<std::vector<MotionFit>>(
-      "motion", fit, experiment.body, floor, experiment.motion,
+      context.cache, "motion", fit, experiment.body, floor, experiment.motion,
       experiment.bundle.spin_axis_prior_sd, experiment.bundle.spin_axis_prior_sd_plus, correction,
-      recorded.bad, poses, struck, plane, markers ? DigestOfMarkers(*markers) : "",
-      DigestOfDrops(analysis.drops));
+      recorded.bad, poses, struck, plane, markers ? DigestOfMarkers(context.cache, *markers) : "",
+      DigestOfDrops(context.cache, analysis.drops));
   for (const MotionFit& fit : analysis.motion)
     analysis.events.insert(analysis.events.end(), fit.events.begin(), fit.events.end());
   return analysis;
@@ -204,28 +198,28 @@ struct Together {
 
 // `side` is an analysis kept for comparison only: values and intervals, without resampling.
 void IdentifyAndValidate(Experiment experiment, const MarkerRecordings* markers,
-                         const RunOptions& options, bool side, Analysis& analysis) {
+                         const RunOptions& options, const RunContext& context, bool side,
+                         Analysis& analysis) {
   if (!options.identify) return;
   if (side) experiment.identify.bootstrap = experiment.identify.grid = 0;
   std::vector<ImpactEvent> events = analysis.events;
   const Body declared = experiment.body;
   if (markers == nullptr) {
-    analysis.fit = FitAll(experiment, events);
+    analysis.fit = FitAll(experiment, events, context);
   } else if (side) {
-    analysis.fit = FitAll(experiment, NoiseEvents(analysis));
+    analysis.fit = FitAll(experiment, NoiseEvents(analysis), context);
   } else {
     const MarkerRecordings corrected =
         WithLayout(Correct(*markers, analysis.correction), analysis.layout);
-    const std::string read =
-        DigestOf(DigestOfExperiment(ReadByFits(experiment)), DigestOfMarkers(corrected),
-                 DigestOfDrops(analysis.drops), analysis.correction, analysis.motion,
-                 analysis.layout, analysis.events);
+    const std::string read = DigestOf(
+        context.cache, DigestOfExperiment(context.cache, ReadByFits(experiment)),
+        DigestOfMarkers(context.cache, corrected), DigestOfDrops(context.cache, analysis.drops),
+        analysis.correction, analysis.motion, analysis.layout, analysis.events);
     Together together = StageResult<Together>(
-        "identify",
+        context.cache, "identify",
         [&] {
           Together made;
-          made.adjustment =
-              IdentifyTogether(experiment, corrected, true, options.threads, &analysis);
+          made.adjustment = IdentifyTogether(experiment, corrected, true, context, &analysis);
           made.fit = analysis.fit;
           made.budget = analysis.budget;
           return made;
@@ -234,44 +228,45 @@ void IdentifyAndValidate(Experiment experiment, const MarkerRecordings* markers,
     analysis.fit = std::move(together.fit);
     analysis.budget = std::move(together.budget);
     analysis.comparison = StageResult<Comparison>(
-        "classical",
-        [&] { return CompareClassical(experiment, corrected, analysis, options.threads); }, read,
+        context.cache, "classical",
+        [&] { return CompareClassical(experiment, corrected, analysis, context); }, read,
         analysis.fit, experiment.classical.estimators, experiment.classical.window);
     events = std::move(together.adjustment.set.events);
     experiment.body = together.adjustment.set.body;
   }
-  CheckInterrupt();
+  context.CheckCancelled();
   for (const LawFit& fit : analysis.fit.fits)
     if (!side && fit.law == LawName(MainLaw(experiment)))
       analysis.repeats = StageResult<Repeatability>(
-          "repeats", [&] { return StudyRepeats(events, experiment.body, fit, experiment.repeats); },
-          events, experiment.body, fit, experiment.repeats);
+          context.cache, "repeats",
+          [&] { return StudyRepeats(events, experiment.body, fit, experiment.repeats); }, events,
+          experiment.body, fit, experiment.repeats);
   if (!side) {
     IdentifyOptions identify = experiment.identify;
-    identify.progress = [](double) { CheckInterrupt(); };
+    identify.progress = [&](double) { context.CheckCancelled(); };
     const std::vector<EventGroup> groups =
         GroupEvents(events, experiment.body, experiment.coefficients);
     const int folds = experiment.validation.folds;
     analysis.coefficients = StageResult<CoefficientStudy>(
-        "coefficients",
+        context.cache, "coefficients",
         [&] {
           return StudyCoefficients(groups, MainLaw(experiment), experiment.coefficients, folds,
-                                   identify, options.threads);
+                                   identify, context.threads);
         },
         groups, MainLaw(experiment), experiment.coefficients, folds, identify);
   }
   if (!options.validate) return;
   analysis.validation = StageResult<ValidationTable>(
-      "validation",
+      context.cache, "validation",
       [&] {
         return Validate(analysis.events, declared, analysis.fit, experiment.identify,
                         experiment.validation);
       },
       analysis.events, declared, analysis.fit, experiment.identify, experiment.validation);
-  CheckInterrupt();
+  context.CheckCancelled();
   if (!side)
     analysis.scrutiny = StageResult<Diagnostics>(
-        "scrutiny",
+        context.cache, "scrutiny",
         [&] {
           return Scrutinise(events, experiment.body, analysis.fit, analysis.validation,
                             experiment.seed);
@@ -316,7 +311,8 @@ std::vector<PoseRecording> ReadRecordings(const Experiment& experiment,
   return recordings;
 }
 
-FitResult FitAll(const Experiment& experiment, const std::vector<ImpactEvent>& events) {
+FitResult FitAll(const Experiment& experiment, const std::vector<ImpactEvent>& events,
+                 const RunContext& context) {
   FitResult result;
   std::vector<ImpactEvent> accepted;
   for (const ImpactEvent& event : events) {
@@ -330,11 +326,11 @@ FitResult FitAll(const Experiment& experiment, const std::vector<ImpactEvent>& e
   result.n_events = static_cast<int>(accepted.size());
   IdentifyOptions options = experiment.identify;
   options.seed = experiment.seed;
-  options.progress = [](double) { CheckInterrupt(); };
+  options.progress = [&](double) { context.CheckCancelled(); };
   const auto fit = [&](RestitutionLaw law) {
-    CheckInterrupt();
+    context.CheckCancelled();
     return StageResult<LawFit>(
-        "fit",
+        context.cache, "fit",
         [&] { return Identify(accepted, experiment.body, ImpactModel{.law = law}, options); },
         accepted, experiment.body, law, options);
   };
@@ -388,11 +384,12 @@ void CheckGroups(const Experiment& experiment, const Recorded& recorded) {
   }
 }
 
-void Analyse(const Recorded& recorded, const RunOptions& options, RunResult* run) {
+void Analyse(const Recorded& recorded, const RunOptions& options, const RunContext& context,
+             RunResult* run) {
   const Experiment& experiment = run->experiment;
   CheckGroups(experiment, recorded);
   run->recorded =
-      Reconstruct(experiment, recorded, experiment.correction, options, "fitting motion");
+      Reconstruct(experiment, recorded, experiment.correction, context, "fitting motion");
   if (recorded.markers != nullptr)
     ExplainRefusals(run->flights, recorded.markers->tracks, &run->recorded.events);
   run->audit = AuditAnalysis(experiment, run->recorded);
@@ -402,20 +399,21 @@ void Analyse(const Recorded& recorded, const RunOptions& options, RunResult* run
   const FrameCorrection allowed = AllowedCorrection(run->audit.correction, experiment.apply);
   if (!IsIdentity(allowed)) {
     run->corrected = Reconstruct(experiment, recorded, Compose(experiment.correction, allowed),
-                                 options, "fitting corrected motion");
+                                 context, "fitting corrected motion");
     run->audit_corrected = AuditAnalysis(experiment, run->corrected);
     run->has_corrected = true;
   }
-  IdentifyAndValidate(experiment, recorded.markers, options, run->has_corrected, run->recorded);
+  IdentifyAndValidate(experiment, recorded.markers, options, context, run->has_corrected,
+                      run->recorded);
   if (run->has_corrected)
-    IdentifyAndValidate(experiment, recorded.markers, options, false, run->corrected);
+    IdentifyAndValidate(experiment, recorded.markers, options, context, false, run->corrected);
 }
 
 }  // namespace
 
 RunResult RunExperiment(const Experiment& experiment,
-                        const std::vector<std::filesystem::path>& files,
-                        const RunOptions& options) {
+                        const std::vector<std::filesystem::path>& files, const RunOptions& options,
+                        const RunContext& context) {
   if (files.empty())
     throw DataError(fmt::format("{}: no recording matches '{}'", experiment.path.string(),
                                 experiment.recordings));
@@ -445,13 +443,14 @@ RunResult RunExperiment(const Experiment& experiment,
     run.files.insert(run.files.end(), run.second->files.begin(), run.second->files.end());
     TakeSecond(&run, &recorded);
   }
-  Analyse(recorded, options, &run);
+  Analyse(recorded, options, context, &run);
   run.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   return run;
 }
 
 RunResult RunExperiment(const Experiment& experiment, const MarkerRecordings& first,
-                        const MarkerRecordings& second, const RunOptions& options) {
+                        const MarkerRecordings& second, const RunOptions& options,
+                        const RunContext& context) {
   const auto start = std::chrono::steady_clock::now();
   RunResult run;
   run.experiment = experiment;
@@ -464,8 +463,8 @@ RunResult RunExperiment(const Experiment& experiment, const MarkerRecordings& fi
   const auto take = [&](const MarkerRecordings& markers, std::vector<PoseRecording>* poses,
                         std::vector<std::string>* bad) {
     poses->resize(first.tracks.size());
-    ForEachIndex(poses->size(), options.threads, [&](std::size_t i) {
-      CheckInterrupt();
+    ForEachIndex(poses->size(), context.threads, [&](std::size_t i) {
+      context.CheckCancelled();
       PoseRecording& recording = (*poses)[i];
       if ((*bad)[i].empty()) {
         TrackPosesOptions how;
@@ -482,30 +481,27 @@ RunResult RunExperiment(const Experiment& experiment, const MarkerRecordings& fi
   take(second, &run.second->poses, &run.second->bad);
   recorded.poses = &run.recordings;
   TakeSecond(&run, &recorded);
-  Analyse(recorded, options, &run);
+  Analyse(recorded, options, context, &run);
   run.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   return run;
 }
 
 RunResult RunExperiment(const Experiment& experiment, MarkerRecordings markers,
-                        const RunOptions& options) {
+                        const RunOptions& options, const RunContext& context) {
   const auto start = std::chrono::steady_clock::now();
   RunResult run;
   run.experiment = experiment;
   run.files = markers.files;
   run.markers = std::move(markers);
-  ProgressOptions shown;
-  shown.enabled = !options.quiet;
   const MarkerRecordings corrected = Correct(*run.markers, experiment.correction);
   run.flights = StageResult<FlightReport>(
-      "flights",
+      context.cache, "flights",
       [&] {
         return CheckAllFlights(experiment, corrected,
-                               CorrectedFloor(experiment.floor, experiment.correction),
-                               options.threads, shown);
+                               CorrectedFloor(experiment.floor, experiment.correction), context);
       },
-      DigestOfExperiment(experiment), DigestOfMarkers(corrected));
-  Analyse({.markers = &*run.markers, .bad = run.markers->bad}, options, &run);
+      DigestOfExperiment(context.cache, experiment), DigestOfMarkers(context.cache, corrected));
+  Analyse({.markers = &*run.markers, .bad = run.markers->bad}, options, context, &run);
   const MarkerRecordings learned = WithLayout(*run.markers, run.recorded.layout);
   for (std::size_t i = 0; i < run.markers->tracks.size(); ++i) {
     run.recordings.push_back(run.markers->bad[i].empty()

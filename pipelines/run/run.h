@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "data/files/fit_result.h"
+#include "pipelines/config/run_context.h"
 #include "pipelines/run/bundle_fits.h"
 #include "pipelines/run/error_budget.h"
 #include "pipelines/run/experiment.h"
@@ -69,8 +70,6 @@ std::vector<PoseRecording> ReadRecordings(const Experiment& experiment,
                                           std::vector<std::string>& bad);
 
 struct RunOptions {
-  int threads = 0;       // 0: one a core
-  bool quiet = false;    // no progress
   bool identify = true;  // false: stop after events and audit
   bool validate = true;
 };
@@ -79,17 +78,19 @@ struct RunOptions {
 // recording is a rejected event.
 RunResult RunExperiment(const Experiment& experiment,
                         const std::vector<std::filesystem::path>& files,
-                        const RunOptions& options = {});
+                        const RunOptions& options = {}, const RunContext& context = {});
 // The same from the images of markers: every impact by its bundle fit, free flights and rests from
 // the poses of the frames.
 RunResult RunExperiment(const Experiment& experiment, MarkerRecordings markers,
-                        const RunOptions& options = {});
+                        const RunOptions& options = {}, const RunContext& context = {});
 // The same of two bodies in the same pictures: their impacts from the poses of the frames.
 RunResult RunExperiment(const Experiment& experiment, const MarkerRecordings& first,
-                        const MarkerRecordings& second, const RunOptions& options = {});
+                        const MarkerRecordings& second, const RunOptions& options = {},
+                        const RunContext& context = {});
 
 // Fits of all laws of the experiment to the accepted events, with the rejected ones listed.
-FitResult FitAll(const Experiment& experiment, const std::vector<ImpactEvent>& events);
+FitResult FitAll(const Experiment& experiment, const std::vector<ImpactEvent>& events,
+                 const RunContext& context = {});
 
 // Writes the files of a run folder (formats in data/README.md) except the report; each appears
 // whole or not at all.

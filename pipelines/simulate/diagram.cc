@@ -9,7 +9,7 @@
 #include "data/base/parallel.h"
 #include "data/files/table.h"
 #include "impact/motion/orbit.h"
-#include "pipelines/config/interrupt.h"
+#include "pipelines/config/run_context.h"
 #include "pipelines/simulate/detail/diagram_journal.h"
 
 namespace impactlab {
@@ -53,7 +53,8 @@ bool Inside(const Mechanism& mechanism, const MechanismState& state) {
 
 // `from`: the last state of the neighbour, with its time in periods of the surface; null: the
 // scenario's own start.
-DiagramCell RunCell(const Diagram& diagram, const Scenario& scenario, const MechanismState* from) {
+DiagramCell RunCell(const Diagram& diagram, const Scenario& scenario, const MechanismState* from,
+                    const RunContext& context) {
   const Mechanism& mechanism = scenario.mechanism;
   const double period = PeriodOf(scenario);
   MechanismState start = scenario.start;
@@ -73,7 +74,9 @@ DiagramCell RunCell(const Diagram& diagram, const Scenario& scenario, const Mech
   std::vector<int> impacts_at, releases_at;
   int impacts = 0, releases = 0;
   SimulationObserver observer;
-  observer.stop = [] { return interrupt_requested.load(std::memory_order_relaxed); };
+  observer.stop = [&] {
+    return context.cancellation != nullptr && context.cancellation->requested();
+  };
   observer.event = [&](const SimulationEvent& event) {
     impacts += event.kind == SimulationEventKind::kImpact ||
                event.kind == SimulationEventKind::kImpactWithoutCollision;
@@ -102,7 +105,7 @@ DiagramCell RunCell(const Diagram& diagram, const Scenario& scenario, const Mech
                0;
   };
   const SimulationResult result = Simulate(mechanism, start, options, observer);
-  CheckInterrupt();
+  context.CheckCancelled();
 
   cell.end = result.end == SimulationEnd::kStopped ? "complete" : SimulationEndName(result.end);
   // A motion that ended early, on its own, may not have passed the transient.
@@ -137,7 +140,8 @@ DiagramCell RunCell(const Diagram& diagram, const Scenario& scenario, const Mech
 }  // namespace
 
 std::vector<DiagramCell> ComputeDiagram(const Diagram& diagram,
-                                        const std::filesystem::path& journal_path, int threads,
+                                        const std::filesystem::path& journal_path,
+                                        const RunContext& context,
                                         const std::function<void(std::size_t, std::size_t)>& begin,
                                         const std::function<void()>& advance) {
   std::vector<DiagramCell> cells(diagram.size());
@@ -149,20 +153,21 @@ std::vector<DiagramCell> ComputeDiagram(const Diagram& diagram,
   const std::size_t rows = diagram.starts.size() * diagram.ny(), nx = diagram.nx();
   // What is carried on runs one after the other; all else is independent.
   const std::size_t length = follow ? nx : 1;
-  ForEachIndex(rows * nx / length, threads, [&](std::size_t piece) {
+  ForEachIndex(rows * nx / length, context.threads, [&](std::size_t piece) {
     for (std::size_t k = 0; k < length; ++k) {
       const std::size_t at = piece * length + k, row = at / nx;
       const std::size_t ix = diagram.follow == DiagramFollow::kDown ? nx - 1 - at % nx : at % nx;
       const std::size_t index = row * nx + ix;
       if (!cells[index].end.empty()) continue;
-      CheckInterrupt();
+      context.CheckCancelled();
       const MechanismState* from = nullptr;
       if (follow && k > 0) {
         const MechanismState& last =
             cells[diagram.follow == DiagramFollow::kDown ? index + 1 : index - 1].last;
         if (last.q.size() > 0) from = &last;
       }
-      cells[index] = RunCell(diagram, diagram.At(row / diagram.ny(), ix, row % diagram.ny()), from);
+      cells[index] =
+          RunCell(diagram, diagram.At(row / diagram.ny(), ix, row % diagram.ny()), from, context);
       journal.Append(index, cells[index]);
       advance();
     }

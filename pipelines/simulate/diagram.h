@@ -15,6 +15,7 @@
 #include <utility>
 #include <vector>
 
+#include "pipelines/config/run_context.h"
 #include "pipelines/simulate/config.h"
 
 namespace impactlab {
@@ -84,13 +85,13 @@ struct DiagramCell {
   MechanismState last;                      // of runs that are carried on
 };
 
-// Cells by Diagram::Index, over `threads` (0: one a core); `advance` is called after each, `begin`
+// Cells by Diagram::Index, on the threads of `context`; `advance` is called after each, `begin`
 // before all with the number of cells left to do and of lines of the journal that are lost to
 // damage. `journal` holds what was done before and takes what is done now. DataError where it
 // belongs to another diagram, OutputError where it cannot be written or another run writes it,
 // Interrupted.
 std::vector<DiagramCell> ComputeDiagram(
-    const Diagram& diagram, const std::filesystem::path& journal, int threads,
+    const Diagram& diagram, const std::filesystem::path& journal, const RunContext& context,
     const std::function<void(std::size_t left, std::size_t damaged)>& begin,
     const std::function<void()>& advance);
 

@@ -7,7 +7,6 @@
 #include <nlohmann/json.hpp>
 
 #include "data/files/table.h"
-#include "pipelines/config/interrupt.h"
 
 namespace impactlab {
 namespace {
@@ -106,7 +105,6 @@ SimulatedMotion RunScenario(const Scenario& scenario, const std::function<void(i
   // The simulator asks for the frequency once a step.
   Mechanism mechanism = scenario.mechanism;
   mechanism.frequency = [&](const MechanismState& state) {
-    CheckInterrupt();
     if (advance) advance(0);
     return scenario.mechanism.frequency(state);
   };

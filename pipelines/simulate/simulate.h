@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "pipelines/config/run_context.h"
 #include "pipelines/simulate/config.h"
 
 namespace impactlab {
@@ -24,8 +25,8 @@ struct SimulatedMotion {
   std::vector<SimulationEvent> events;
 };
 
-// Checks for an interrupt at every step. `advance`, where given, is called with 1 at every sample
-// and with 0 at every step.
+// `advance`, where given, is called with 1 at every sample and with 0 at every step; what it throws
+// ends the simulation.
 SimulatedMotion RunScenario(const Scenario& scenario,
                             const std::function<void(int samples)>& advance = {});
 
@@ -40,7 +41,7 @@ void WriteMotionPage(const std::filesystem::path& path, const Scenario& scenario
                      const SimulatedMotion& motion, const std::string& library);
 // Gray video (mp4, mkv, mov, avi); `speed` seconds of motion a second of video.
 void WriteMotionVideo(const std::filesystem::path& path, const Scenario& scenario,
-                      const SimulatedMotion& motion, double speed);
+                      const SimulatedMotion& motion, double speed, const RunContext& context = {});
 
 // One line for people: what it came to.
 std::string MotionLine(const Scenario& scenario, const SimulatedMotion& motion);

@@ -7,7 +7,7 @@
 
 #include "data/base/error.h"
 #include "data/files/image.h"
-#include "pipelines/config/interrupt.h"
+#include "pipelines/config/run_context.h"
 #include "pipelines/page/raster.h"
 #include "pipelines/simulate/simulate.h"
 #include "tracking/video/writer.h"
@@ -194,7 +194,7 @@ void DrawPart(const Stage& stage, const pipelines::DrawnPart& part, const Isomet
 }  // namespace
 
 void WriteMotionVideo(const std::filesystem::path& path, const Scenario& scenario,
-                      const SimulatedMotion& motion, double speed) {
+                      const SimulatedMotion& motion, double speed, const RunContext& context) {
   if (!(speed > 0 && std::isfinite(speed)))
     throw ConfigError(fmt::format("--speed: found {}, allowed a number above 0", speed));
   const double first = motion.samples.front().state.t, last = motion.samples.back().state.t;
@@ -210,7 +210,7 @@ void WriteMotionVideo(const std::filesystem::path& path, const Scenario& scenari
   if (path.extension() == ".avi") options.quality = 3;
   VideoWriter writer(path, kWidth, kHeight, options);
   for (int i = 0; i < static_cast<int>(frames); ++i) {
-    CheckInterrupt();
+    context.CheckCancelled();
     const double t = std::min(last, first + i * speed / kRate);
     Canvas canvas;
     for (const pipelines::DrawnPlane& plane : scenario.planes)

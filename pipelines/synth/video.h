@@ -19,6 +19,7 @@
 #include "calibration/camera/rig.h"
 #include "data/files/image.h"
 #include "impact/body/body.h"
+#include "pipelines/config/run_context.h"
 #include "pipelines/synth/board_tour.h"
 #include "pipelines/synth/synth.h"
 #include "tracking/track/tracks.h"
@@ -126,6 +127,6 @@ void DrawDrop(const VideoScene& scene, int drop,
 // with footage of the board as `SynthesiseRig` lays it out. OutputError; returns the number of
 // frames.
 long long SynthesiseVideo(const std::filesystem::path& folder, const VideoScene& scene,
-                          int threads = 0);
+                          const RunContext& context = {});
 
 }  // namespace impactlab

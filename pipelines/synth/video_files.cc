@@ -14,7 +14,7 @@
 #include "data/files/text.h"
 #include "data/yaml/yaml.h"
 #include "pipelines/calibrate/calibrate.h"
-#include "pipelines/config/interrupt.h"
+#include "pipelines/config/run_context.h"
 #include "pipelines/config/yaml.h"
 #include "pipelines/synth/board_picture.h"
 #include "pipelines/synth/detail/video_draw.h"
@@ -304,8 +304,8 @@ std::string WorldYaml(const VideoScene& scene, const std::string& shot) {
 }
 
 // Clips of the board: every place is held for a few frames.
-void WriteFootage(const std::filesystem::path& folder, const VideoScene& scene, int threads,
-                  Progress* progress) {
+void WriteFootage(const std::filesystem::path& folder, const VideoScene& scene,
+                  const RunContext& context, Progress* progress) {
   const std::vector<Eigen::Isometry3d> tour = Tour(scene);
   std::string yaml = fmt::format("schema: impactlab.calibration/1\nname: {}\n{}cameras:\n",
                                  YamlQuote(scene.name), BoardYaml(*scene.board));
@@ -315,7 +315,7 @@ void WriteFootage(const std::filesystem::path& folder, const VideoScene& scene, 
   WriteFile(folder / "truth_rig.yaml", ToYaml(scene.rig));
   WriteFile(folder / "calibration.yaml",
             yaml + "match: index\n" + WorldYaml(scene, fmt::format("#{}", kHold / 2)));
-  ForEachIndex(scene.rig.cameras.size(), threads, [&](std::size_t c) {
+  ForEachIndex(scene.rig.cameras.size(), context.threads, [&](std::size_t c) {
     const RigCamera& item = scene.rig.cameras[c];
     VideoWriterOptions options = scene.video;
     if (Extension(scene) != ".mp4" || scene.images)
@@ -326,7 +326,7 @@ void WriteFootage(const std::filesystem::path& folder, const VideoScene& scene, 
     long long k = 0;
     for (const Eigen::Isometry3d& X_WG : tour)
       for (int hold = 0; hold < kHold; ++hold, ++k) {
-        CheckInterrupt();
+        context.CheckCancelled();
         render.seed = pipelines::Mix(pipelines::Mix(scene.seed, c), static_cast<std::uint64_t>(k));
         writer.Write(RenderBoard(item.camera, item.X_WC.inverse() * X_WG, *scene.board,
                                  Eigen::Vector2d::Zero(), render),
@@ -340,7 +340,7 @@ void WriteFootage(const std::filesystem::path& folder, const VideoScene& scene, 
 }  // namespace
 
 long long SynthesiseVideo(const std::filesystem::path& folder, const VideoScene& scene,
-                          int threads) {
+                          const RunContext& context) {
   CheckVideoScene(scene);
   RefuseStrangers(folder, scene);
   // Can all be written? Nobody wants to hear of it after a thousand frames. What tells of the
@@ -353,7 +353,7 @@ long long SynthesiseVideo(const std::filesystem::path& folder, const VideoScene&
   const std::size_t n_cameras = scene.rig.cameras.size(),
                     n_drops = static_cast<std::size_t>(scene.motion.drops);
   std::vector<pipelines::Film> films(n_drops);
-  ForEachIndex(n_drops, threads, [&](std::size_t i) {
+  ForEachIndex(n_drops, context.threads, [&](std::size_t i) {
     films[i] = pipelines::MakeFilm(scene, static_cast<int>(i) + 1);
   });
   const SynthTruth happenings = Happenings(scene, films);
@@ -368,18 +368,18 @@ long long SynthesiseVideo(const std::filesystem::path& folder, const VideoScene&
                       static_cast<std::int64_t>(n_cameras) *
                           static_cast<std::int64_t>(Tour(scene).size()) * kHold,
                       "frames");
-    WriteFootage(folder / "calibration", scene, threads, &progress);
+    WriteFootage(folder / "calibration", scene, context, &progress);
   }
   Progress progress("drawing", static_cast<std::int64_t>(n_drops * n_cameras), "recordings");
   std::vector<std::vector<TruthPoint>> truth(n_drops * n_cameras);
   std::vector<long long> frames(n_drops * n_cameras);
-  ForEachIndex(n_drops * n_cameras, threads, [&](std::size_t i) {
+  ForEachIndex(n_drops * n_cameras, context.threads, [&](std::size_t i) {
     const std::size_t camera = i % n_cameras;
     const int drop = static_cast<int>(i / n_cameras) + 1;
     Recorder recorder(folder / FileName(scene, drop, camera), scene, camera);
     pipelines::DrawCamera(scene, films[i / n_cameras], drop, static_cast<int>(camera),
                           [&](const DrawnFrame& frame) {
-                            CheckInterrupt();
+                            context.CheckCancelled();
                             recorder.Write(frame);
                             truth[i].insert(truth[i].end(), frame.truth.begin(), frame.truth.end());
                             ++frames[i];

@@ -17,7 +17,7 @@ struct Pictures {
 };
 
 Pictures WritePictures(const std::filesystem::path& folder, const TrackRunOptions& options,
-                       const RecordingTracks& done) {
+                       const RecordingTracks& done, StageCache* cache) {
   Pictures out;
   std::vector<std::filesystem::path> files;
   for (std::size_t c = 0; c < done.sources.size(); ++c) {
@@ -41,14 +41,14 @@ Pictures WritePictures(const std::filesystem::path& folder, const TrackRunOption
       if (done.summary.cameras[c].broke.empty()) out.notes.emplace_back(error.what());
     }
   }
-  out.files = ContentOf(files);
+  out.files = ContentOf(cache, files);
   return out;
 }
 
-bool AreThere(const Pictures& pictures) {
+bool AreThere(const Pictures& pictures, StageCache* cache) {
   std::vector<std::filesystem::path> files;
   for (const auto& [file, hash] : pictures.files) files.emplace_back(file);
-  return ContentOf(files) == pictures.files;
+  return ContentOf(cache, files) == pictures.files;
 }
 
 }  // namespace
@@ -60,7 +60,7 @@ std::filesystem::path WithSuffix(const std::filesystem::path& path, const std::s
 RecordingTracks FollowOnce(const TrackConfig& plan, std::size_t recording,
                            const std::vector<Correction>& corrections,
                            const std::filesystem::path& folder, const TrackRunOptions& options,
-                           int threads) {
+                           const RunContext& context) {
   const TrackedRecording& input = plan.recordings[recording];
   std::vector<std::filesystem::path> files = input.stamps;
   for (const auto& of_camera : input.files)
@@ -73,14 +73,16 @@ RecordingTracks FollowOnce(const TrackConfig& plan, std::size_t recording,
   read.recordings = {input};
   std::vector<Correction> own = corrections;
   std::erase_if(own, [&](const Correction& c) { return c.recording != input.name; });
-  const auto content = ContentOf(files);
+  const auto content = ContentOf(context.cache, files);
   RecordingTracks done = StageResult<RecordingTracks>(
-      "tracks", [&] { return TrackRecording(plan, recording, corrections, threads); }, read, own,
-      content);
+      context.cache, "tracks",
+      [&] { return TrackRecording(plan, recording, corrections, context); }, read, own, content);
   if (!done.summary.failure.empty()) return done;
   const Pictures pictures = StageResultIf<Pictures>(
-      "pictures", [&] { return WritePictures(folder, options, done); }, AreThere, folder,
-      options.sheets, options.frames, options.overlay, read, own, content);
+      context.cache, "pictures",
+      [&] { return WritePictures(folder, options, done, context.cache); },
+      [&](const Pictures& kept) { return AreThere(kept, context.cache); }, folder, options.sheets,
+      options.frames, options.overlay, read, own, content);
   done.summary.notes.insert(done.summary.notes.end(), pictures.notes.begin(), pictures.notes.end());
   return done;
 }

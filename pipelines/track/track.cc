@@ -20,7 +20,7 @@
 #include "data/files/text.h"
 #include "data/statistics/statistics.h"
 #include "pipelines/config/input_files.h"
-#include "pipelines/config/interrupt.h"
+#include "pipelines/config/run_context.h"
 #include "pipelines/track/detail/load_or_track.h"
 #include "pipelines/track/refind_markers.h"
 #include "reconstruction/identity/complete.h"
@@ -306,7 +306,8 @@ void NoteAbsentMarkers(const TrackConfig& plan, RecordingSummary* s) {
 }  // namespace
 
 RecordingTracks TrackRecording(const TrackConfig& plan, std::size_t recording,
-                               const std::vector<Correction>& corrections, int threads) {
+                               const std::vector<Correction>& corrections,
+                               const RunContext& context) {
   const TrackedRecording& input = plan.recordings.at(recording);
   RecordingTracks out;
   RecordingSummary& s = out.summary;
@@ -316,7 +317,7 @@ RecordingTracks TrackRecording(const TrackConfig& plan, std::size_t recording,
   out.sources.resize(n);
   std::vector<CameraTrackResult> cameras(n);
   for (const TrackedCamera& camera : plan.cameras) out.tracks.cameras.push_back(camera.name);
-  ForEachIndex(n, threads, [&](std::size_t c) {
+  ForEachIndex(n, context.threads, [&](std::size_t c) {
     s.cameras[c].name = plan.cameras[c].name;
     if (input.files[c].empty()) {
       s.cameras[c].failure = "no file";
@@ -330,7 +331,7 @@ RecordingTracks TrackRecording(const TrackConfig& plan, std::size_t recording,
     for (const auto& [camera, hint] : plan.hints)
       if (camera == static_cast<int>(c)) options.hints.push_back(hint);
     options.brightness_bands = plan.sync == SyncMethod::kFlash ? 8 : 0;
-    options.progress = [](long long) { CheckInterrupt(); };
+    options.progress = [&](long long) { context.CheckCancelled(); };
     try {
       cameras[c] = TrackCamera(out.sources[c], options);
       s.cameras[c] = SummaryOf(plan.cameras[c].name, cameras[c]);
@@ -468,7 +469,7 @@ void CheckCorrections(const TrackConfig& plan, const std::vector<Correction>& co
 }  // namespace
 
 TrackRun RunTracking(const TrackConfig& plan, const std::filesystem::path& folder,
-                     const TrackRunOptions& options) {
+                     const TrackRunOptions& options, const RunContext& context) {
   const auto start = std::chrono::steady_clock::now();
   TrackRun run;
   run.plan = plan;
@@ -484,16 +485,15 @@ TrackRun RunTracking(const TrackConfig& plan, const std::filesystem::path& folde
   std::mutex guard;
   std::map<std::size_t, MarkerTracks> waiting;
   std::size_t next = 0;
-  const int cores = options.threads > 0
-                        ? options.threads
+  const int cores = context.threads > 0
+                        ? context.threads
                         : static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
   const int inner = std::max(1, cores / static_cast<int>(std::max<std::size_t>(1, n)));
-  ProgressOptions shown;
-  shown.enabled = !options.quiet;
-  Progress progress("tracking", static_cast<std::int64_t>(n), "recordings", shown);
-  ForEachIndex(n, options.threads, [&](std::size_t i) {
-    CheckInterrupt();
-    RecordingTracks done = pipelines::FollowOnce(plan, i, corrections, folder, options, inner);
+  Progress progress("tracking", static_cast<std::int64_t>(n), "recordings", context.Shown());
+  ForEachIndex(n, context.threads, [&](std::size_t i) {
+    context.CheckCancelled();
+    RecordingTracks done =
+        pipelines::FollowOnce(plan, i, corrections, folder, options, context.OnThreads(inner));
     const std::lock_guard lock(guard);
     run.recordings[i] = std::move(done.summary);
     waiting.emplace(i, std::move(done.tracks));

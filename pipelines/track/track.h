@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "calibration/camera/rig.h"
+#include "pipelines/config/run_context.h"
 #include "reconstruction/identity/identity.h"
 #include "reconstruction/pose/marker_pose.h"
 #include "tracking/sync/sync.h"
@@ -109,11 +110,10 @@ struct RecordingTracks {
 // Follows the markers of one recording. Never throws for what its files hold: `summary.failure`
 // says why.
 RecordingTracks TrackRecording(const TrackConfig& plan, std::size_t recording,
-                               const std::vector<Correction>& corrections = {}, int threads = 1);
+                               const std::vector<Correction>& corrections = {},
+                               const RunContext& context = {.threads = 1});
 
 struct TrackRunOptions {
-  int threads = 0;     // 0: one a core
-  bool quiet = false;  // no progress
   // video per recording and camera, named after this one; empty: none
   std::filesystem::path overlay;
   std::size_t shown = 6;  // recordings whose tracks are kept for the page
@@ -137,7 +137,7 @@ struct TrackRun {
 // All recordings, in parallel; writes tracks.csv, tracking.json, run.yaml and the pictures to
 // `folder` as results come in. DataError when no recording gives a single track.
 TrackRun RunTracking(const TrackConfig& plan, const std::filesystem::path& folder,
-                     const TrackRunOptions& options = {});
+                     const TrackRunOptions& options = {}, const RunContext& context = {});
 
 std::string ToJson(const TrackRun& run);
 // What a user should know beside the tables, the same words of several recordings once.

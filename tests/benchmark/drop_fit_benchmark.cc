@@ -105,12 +105,11 @@ void Campaign(benchmark::State& state) {
       twin::MakeTracksExperiment(test::Thing::kRod, kMany, 20 * M_PI / 180, 7);
   std::mt19937_64 random(8);
   const twin::TracksRepeat recorded = twin::Record(experiment, {}, random);
-  ProgressOptions silent;
-  silent.enabled = false;
+  const RunContext silent = {.threads = static_cast<int>(state.range(0)), .quiet = true};
   int rounds = 0;
   for (auto _ : state) {
-    const BundleFits fit = FitBundles(recorded.experiment, recorded.markers, experiment.floor,
-                                      static_cast<int>(state.range(0)), "", silent);
+    const BundleFits fit =
+        FitBundles(recorded.experiment, recorded.markers, experiment.floor, "", silent);
     rounds = fit.rounds;
   }
   state.counters["drops_per_s"] =

@@ -16,7 +16,7 @@ TEST(Run, CubeTosses) {
   experiment.laws = {RestitutionLaw::kEnergetic};
   experiment.identify.influence = false;
   const RunResult run = RunExperiment(experiment, ExpandGlob("toss_*.csv", folder),
-                                      {.quiet = true, .validate = false});
+                                      {.validate = false}, {.quiet = true});
   EXPECT_EQ(run.files.size(), 380u);
   const LawFit& fit = run.best().fit.fits.at(0);
   EXPECT_GT(fit.parameters[0].value, 0.13);

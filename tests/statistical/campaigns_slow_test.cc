@@ -60,7 +60,7 @@ struct Told {
 // From files to the report on the terminal; nothing may be written that is no number.
 Told Tell(const test::TemporaryFolder& folder) {
   const Experiment experiment = LoadExperiment(folder / "experiment.yaml");
-  Told told{.run = RunExperiment(experiment, ExpandGlob(experiment.recordings, folder.path()),
+  Told told{.run = RunExperiment(experiment, ExpandGlob(experiment.recordings, folder.path()), {},
                                  {.quiet = true}),
             .brief = {},
             .fit_json = {}};

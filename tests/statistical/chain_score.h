@@ -130,7 +130,7 @@ inline nlohmann::json ScoreChain(const ChainScene& chain, int k,
   json["model"] = {{"mu_k", chain.scene.motion.model.mu_k}, {"e_star", chain.scene.motion.model.e}};
   const double began = CoreSeconds();
   try {
-    SynthesiseVideo(folder, chain.scene, 1);
+    SynthesiseVideo(folder, chain.scene, {.threads = 1});
     const auto calibration = folder / "calibration/calibration.yaml";
     std::string text;
     {
@@ -146,12 +146,12 @@ inline nlohmann::json ScoreChain(const ChainScene& chain, int k,
     Experiment experiment = LoadExperiment(folder / "experiment.yaml");
     Tell(chain, &experiment);
     const double start = CoreSeconds();
-    MarkerRecordings markers = LoadOrTrackMarkers(
-        experiment, folder / "run",
-        {.threads = 1, .quiet = true, .pages = false, .command = "chain_study", .plotting = ""});
+    const RunContext quiet = {.threads = 1, .quiet = true};
+    MarkerRecordings markers =
+        LoadOrTrackMarkers(experiment, folder / "run",
+                           {.pages = false, .command = "chain_study", .plotting = ""}, quiet);
     json["seconds_tracking"] = CoreSeconds() - start;
-    const RunResult run = RunExperiment(experiment, std::move(markers),
-                                        {.threads = 1, .quiet = true, .validate = false});
+    const RunResult run = RunExperiment(experiment, std::move(markers), {.validate = false}, quiet);
     json["seconds"] = CoreSeconds() - began;
     const std::vector<ChainTruth> truth = TruthOf(chain.scene);
     json["drops"] = nlohmann::json::array();

@@ -185,9 +185,8 @@ inline TracksRepeat Repeat(const TracksExperiment& e, const Drawn& drawn, bool i
   MarkerRecordings& markers = out.markers;
   experiment.identify.intervals = intervals;
   Analysis& analysis = out.analysis;
-  ProgressOptions silent;
-  silent.enabled = false;
-  BundleFits campaign = FitBundles(experiment, markers, e.floor, 1, "", silent);
+  const RunContext silent = {.threads = 1, .quiet = true};
+  BundleFits campaign = FitBundles(experiment, markers, e.floor, "", silent);
   analysis.drops = std::move(campaign.drops);
   analysis.layout = std::move(campaign.layout);
   analysis.fit_seconds = std::move(campaign.seconds);
@@ -196,7 +195,7 @@ inline TracksRepeat Repeat(const TracksExperiment& e, const Drawn& drawn, bool i
     analysis.motion.emplace_back();
     for (const ImpactBundle& drop : drops) analysis.motion.back().events.push_back(drop.event);
   }
-  IdentifyTogether(experiment, markers, intervals, 1, &analysis);
+  IdentifyTogether(experiment, markers, intervals, silent, &analysis);
   return out;
 }
 

@@ -37,8 +37,8 @@ std::vector<std::size_t> ChooseFrames(std::vector<FrameCandidate>& candidates, c
 std::optional<Eigen::Matrix<double, 8, 1>> BoardQuad(const Board& board, const BoardView& view);
 
 // Shots of all cameras; fills run.files, run.problem and run.notes.
-void ReadStills(const CalibrateOptions& options, CalibrationRun* run);
-void ReadVideos(const CalibrateOptions& options, CalibrationRun* run);
+void ReadStills(const RunContext& context, CalibrationRun* run);
+void ReadVideos(const RunContext& context, CalibrationRun* run);
 
 // Pictures behind views, for showing them: "file" or "file#frame". Those that cannot be read stay
 // empty.

@@ -17,10 +17,10 @@ inline constexpr const char* kFramesFolder = "frames";
 std::filesystem::path WithSuffix(const std::filesystem::path& path, const std::string& suffix);
 
 // TrackRecording with the contact sheets, frames and overlays that `options` asks for, written to
-// `folder`; what a StageCache has of the same files, rig and options is not done again.
+// `folder`; what the cache of `context` has of the same files, rig and options is not done again.
 RecordingTracks FollowOnce(const TrackConfig& plan, std::size_t recording,
                            const std::vector<Correction>& corrections,
                            const std::filesystem::path& folder, const TrackRunOptions& options,
-                           int threads);
+                           const RunContext& context);
 
 }  // namespace impactlab::pipelines

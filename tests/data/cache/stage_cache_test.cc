@@ -89,26 +89,26 @@ TEST(ExactBytes, RefuseBytesThatAreCutOrTooMany) {
   EXPECT_THROW(FromBytes<Outer>(bytes + "x"), DataError);
 }
 
-int Square(int x, int* calls) {
+int Square(StageCache* cache, int x, int* calls) {
   return StageResult<int>(
-      "square", [&] { return ++*calls, x * x; }, x);
+      cache, "square", [&] { return ++*calls, x * x; }, x);
 }
 
 TEST(StageCache, DoesAStageOnceForTheSameInputs) {
   const test::TemporaryFolder folder;
   int calls = 0;
-  EXPECT_EQ(Square(3, &calls) + Square(3, &calls), 18);
+  EXPECT_EQ(Square(nullptr, 3, &calls) + Square(nullptr, 3, &calls), 18);
   EXPECT_EQ(calls, 2) << "nothing is kept where nobody asks for it";
   for (int run = 0; run < 2; ++run) {
     StageCache cache(folder.path() / "stages");
-    EXPECT_EQ(Square(3, &calls), 9);
-    EXPECT_EQ(Square(4, &calls), 16);
+    EXPECT_EQ(Square(&cache, 3, &calls), 9);
+    EXPECT_EQ(Square(&cache, 4, &calls), 16);
     EXPECT_EQ(cache.Counts()["square"].reused, run == 0 ? 0 : 2);
     EXPECT_EQ(cache.Counts()["square"].made, run == 0 ? 2 : 0);
   }
   EXPECT_EQ(calls, 4);
   StageCache forced(folder.path() / "stages", true);
-  EXPECT_EQ(Square(3, &calls), 9);
+  EXPECT_EQ(Square(&forced, 3, &calls), 9);
   EXPECT_EQ(calls, 5);
 }
 
@@ -117,10 +117,10 @@ TEST(StageCache, SeesThatTheContentOfAFileChanged) {
   const std::filesystem::path file = folder.path() / "a.txt";
   int calls = 0;
   const auto length = [&] {
-    const StageCache cache(folder.path() / "stages");
+    StageCache cache(folder.path() / "stages");
     return StageResult<int>(
-        "length", [&] { return ++calls, static_cast<int>(ReadFile(file).size()); },
-        ContentOf({file}));
+        &cache, "length", [&] { return ++calls, static_cast<int>(ReadFile(file).size()); },
+        ContentOf(&cache, {file}));
   };
   WriteFile(file, "one");
   EXPECT_EQ(length(), 3);
@@ -137,9 +137,9 @@ TEST(StageCache, TakesADamagedEntryForAbsentAndDropsWhatIsNotUsed) {
   const std::filesystem::path stages = folder.path() / "stages";
   int calls = 0;
   {
-    const StageCache cache(stages);
-    Square(3, &calls);
-    Square(4, &calls);
+    StageCache cache(stages);
+    Square(&cache, 3, &calls);
+    Square(&cache, 4, &calls);
   }
   for (const auto& entry : std::filesystem::directory_iterator(stages)) {
     std::fstream file(entry.path(), std::ios::in | std::ios::out | std::ios::binary);
@@ -147,7 +147,7 @@ TEST(StageCache, TakesADamagedEntryForAbsentAndDropsWhatIsNotUsed) {
     file.put('\x55');
   }
   StageCache cache(stages);
-  EXPECT_EQ(Square(3, &calls), 9);
+  EXPECT_EQ(Square(&cache, 3, &calls), 9);
   EXPECT_EQ(calls, 3);
   cache.Prune();
   EXPECT_EQ(std::distance(std::filesystem::directory_iterator(stages), {}), 1);
@@ -158,9 +158,9 @@ TEST(StageCache, KeepsNothingOfAStageThatThrows) {
   int calls = 0;
   const auto fails = [&]() -> int {
     return StageResult<int>(
-        "fails", [&]() -> int { throw DataError(std::to_string(++calls)); }, 1);
+        &cache, "fails", [&]() -> int { throw DataError(std::to_string(++calls)); }, 1);
   };
-  const StageCache cache(folder.path() / "stages");
+  StageCache cache(folder.path() / "stages");
   EXPECT_THROW(fails(), DataError);
   EXPECT_THROW(fails(), DataError);
   EXPECT_EQ(calls, 2);

@@ -28,7 +28,8 @@ struct Fitted {
   Fitted() {
     std::mt19937_64 random(100);
     repeat = twin::Repeat(truth, {}, true, random);
-    comparison = CompareClassical(repeat.experiment, repeat.markers, repeat.analysis, 2);
+    comparison =
+        CompareClassical(repeat.experiment, repeat.markers, repeat.analysis, {.threads = 2});
   }
 };
 const Fitted& Once() {
@@ -121,15 +122,18 @@ TEST(ClassicalComparison, OnlyThoseAskedFor) {
   const Fitted& f = Once();
   Experiment experiment = f.repeat.experiment;
   experiment.classical.estimators = {"houbolt"};
-  const Comparison one = CompareClassical(experiment, f.repeat.markers, f.repeat.analysis, 1);
+  const Comparison one =
+      CompareClassical(experiment, f.repeat.markers, f.repeat.analysis, {.threads = 1});
   ASSERT_EQ(one.estimators.size(), 2u);
   EXPECT_EQ(one.estimators[1].method.name, "houbolt");
   experiment.classical.estimators.clear();
-  EXPECT_TRUE(CompareClassical(experiment, f.repeat.markers, f.repeat.analysis, 1).empty());
+  EXPECT_TRUE(
+      CompareClassical(experiment, f.repeat.markers, f.repeat.analysis, {.threads = 1}).empty());
   // A window longer than the flight is no estimate, and says so.
   experiment.classical.estimators = {"local_quadratic"};
   experiment.classical.window = 99;
-  const Comparison wide = CompareClassical(experiment, f.repeat.markers, f.repeat.analysis, 1);
+  const Comparison wide =
+      CompareClassical(experiment, f.repeat.markers, f.repeat.analysis, {.threads = 1});
   EXPECT_FALSE(wide.estimators[1].impacts.front().usable);
   EXPECT_THAT(wide.estimators[1].impacts.front().reason, HasSubstr("local_quadratic needs 99"));
   EXPECT_TRUE(wide.estimators[1].fit.parameters.empty());

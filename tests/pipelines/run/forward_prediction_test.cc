@@ -238,8 +238,8 @@ TEST(ForwardPrediction, SquareDrops) {
   experiment.identify.influence = false;
   experiment.identify.bootstrap = experiment.identify.grid = 0;
   const RunResult run = RunExperiment(experiment, ExpandGlob("drop_*.csv", folder),
-                                      {.quiet = true, .validate = false});
-  const BounceStudy study = StudyBounces(run, {.draws = 0});
+                                      {.validate = false}, {.quiet = true});
+  const BounceStudy study = StudyBounces(run, {.draws = 0}, {.quiet = true});
   EXPECT_EQ(study.rows.size(), 300u);
   std::vector<double> before, height;
   for (const BounceRow& row : study.rows) {

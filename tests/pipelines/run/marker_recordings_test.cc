@@ -93,10 +93,10 @@ TEST_F(MarkerRecordingsTest, TracksAreFittedImpactByImpact) {
   const std::vector<test::Drop> truth = WriteTracks(4, 0.002);
   impactlab::Experiment e = LoadExperiment(Write(
       "experiment.yaml", Experiment("bundle: {offset_sd_s: 0.005}\nidentify: {laws: [newton]}\n")));
-  const MarkerRecordings markers = LoadOrTrackMarkers(e, folder_ / "out", {.quiet = true});
+  const MarkerRecordings markers = LoadOrTrackMarkers(e, folder_ / "out", {}, {.quiet = true});
   ASSERT_EQ(markers.tracks.size(), 4u);
   EXPECT_NEAR(e.motion.flight.gravity_W.z(), -9.80665, 1e-12);
-  const RunResult run = RunExperiment(e, markers, {.threads = 1, .quiet = true});
+  const RunResult run = RunExperiment(e, markers, {}, {.threads = 1, .quiet = true});
   int found = 0;
   for (std::size_t i = 0; i < truth.size(); ++i) {
     ASSERT_FALSE(run.recorded.drops[i].empty());
@@ -127,7 +127,7 @@ TEST_F(MarkerRecordingsTest, WhatTheRigCannotSayIsAskedFor) {
   const auto refusal = [&](const std::string& more) -> std::string {
     impactlab::Experiment e = LoadExperiment(Write("experiment.yaml", Experiment(more)));
     try {
-      LoadOrTrackMarkers(e, folder_ / "out", {.quiet = true});
+      LoadOrTrackMarkers(e, folder_ / "out", {}, {.quiet = true});
     } catch (const ConfigError& error) {
       return error.what();
     }
@@ -142,7 +142,7 @@ TEST_F(MarkerRecordingsTest, WhatTheRigCannotSayIsAskedFor) {
   }
   impactlab::Experiment e = LoadExperiment(Write(
       "experiment.yaml", Experiment("floor: {offset_m: 0}\ngravity_m_per_s2: [0, 0, -9.81]\n")));
-  EXPECT_THROW(LoadOrTrackMarkers(e, folder_ / "out", {.quiet = true}), DataError);
+  EXPECT_THROW(LoadOrTrackMarkers(e, folder_ / "out", {}, {.quiet = true}), DataError);
 }
 
 TEST_F(MarkerRecordingsTest, FrameErrorsAreTakenOutOfRigLayoutAndClocks) {

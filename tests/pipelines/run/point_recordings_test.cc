@@ -78,7 +78,7 @@ class PointRecordingsTest : public ::testing::Test {
     for (int k = 0; std::filesystem::exists(folder_ / ("drop" + std::to_string(k) + extension));
          ++k)
       files.push_back(folder_ / ("drop" + std::to_string(k) + extension));
-    return RunExperiment(e, files, {.threads = 1, .quiet = true, .validate = false});
+    return RunExperiment(e, files, {.validate = false}, {.threads = 1, .quiet = true});
   }
   test::TemporaryFolder folder_;
 };
@@ -106,15 +106,18 @@ TEST_F(PointRecordingsTest, WrongKeysAreNamed) {
               HasSubstr("found 2 positions"));
   EXPECT_THAT(Fault(std::string("files: a.trc, learned_names: [m2], ") + kPointRecordingsLayout),
               HasSubstr("'m2' again"));
-  EXPECT_THAT(Fault(std::string("files: a.trc, noise: flights, sd_m: 0.001, ") + kPointRecordingsLayout),
-              HasSubstr("sd_m"));
-  EXPECT_THAT(Fault(std::string("files: a.trc, layoutt_m: 1, ") + kPointRecordingsLayout), HasSubstr("layoutt_m"));
+  EXPECT_THAT(
+      Fault(std::string("files: a.trc, noise: flights, sd_m: 0.001, ") + kPointRecordingsLayout),
+      HasSubstr("sd_m"));
+  EXPECT_THAT(Fault(std::string("files: a.trc, layoutt_m: 1, ") + kPointRecordingsLayout),
+              HasSubstr("layoutt_m"));
 }
 
 TEST_F(PointRecordingsTest, MillimetresGapsAndFrameNumbersOfEveryFormat) {
   for (const std::string extension : {".csv", ".trc", ".c3d"}) {
     const std::vector<test::Drop> truth = WriteCaptures(3, 1e-4, extension, 20);
-    const RunResult run = Run(Load("files: 'drop*" + extension + "', " + kPointRecordingsLayout), extension);
+    const RunResult run =
+        Run(Load("files: 'drop*" + extension + "', " + kPointRecordingsLayout), extension);
     ASSERT_TRUE(run.points);
     for (std::size_t i = 0; i < truth.size(); ++i) {
       const PointFile& file = run.points->files[i];
@@ -132,14 +135,15 @@ TEST_F(PointRecordingsTest, MillimetresGapsAndFrameNumbersOfEveryFormat) {
 
 TEST_F(PointRecordingsTest, NoiseOfDistancesIsThatOfThePoints) {
   WriteCaptures(3, 2e-4, ".c3d");
-  const RunResult distances =
-      Run(Load(std::string("files: 'drop*.c3d', noise: distances, ") + kPointRecordingsLayout), ".c3d");
+  const RunResult distances = Run(
+      Load(std::string("files: 'drop*.c3d', noise: distances, ") + kPointRecordingsLayout), ".c3d");
   EXPECT_NEAR(distances.points->sd, 2e-4, 1.5e-5);
   const PoseNoise noise = PoseNoiseOf(distances.points->layout, distances.points->sd);
   EXPECT_EQ(distances.experiment.motion.sigma_position, noise.position);
   EXPECT_EQ(distances.experiment.motion.sigma_angle, noise.angle);
   // The flights see the same noise.
-  const RunResult flights = Run(Load(std::string("files: 'drop*.c3d', ") + kPointRecordingsLayout), ".c3d");
+  const RunResult flights =
+      Run(Load(std::string("files: 'drop*.c3d', ") + kPointRecordingsLayout), ".c3d");
   EXPECT_EQ(flights.experiment.motion.sigma_position, 0);
   for (const MotionFit& motion : flights.recorded.motion) {
     EXPECT_NEAR(motion.sigma_position / noise.position, 1, 0.3);
@@ -181,7 +185,8 @@ TEST_F(PointRecordingsTest, ABadFileIsARejectedRecordingThatNamesFileMarkerAndFr
   Write("drop2.trc", "PathFileType\t4\t(X/Y/Z)\tbroken.trc\n");
   file.points.markers = {"x1", "x2", "m3", "m4"};
   WriteMarkerFile(folder_ / "drop3.trc", file.points);
-  const RunResult run = Run(Load(std::string("files: 'drop*.trc', ") + kPointRecordingsLayout), ".trc");
+  const RunResult run =
+      Run(Load(std::string("files: 'drop*.trc', ") + kPointRecordingsLayout), ".trc");
   EXPECT_EQ(run.points->files[0].bad, "");
   EXPECT_THAT(run.points->files[1].bad,
               HasSubstr("drop1.trc: the distances of the markers are not those of the layout"));

@@ -14,7 +14,7 @@
 #include "data/files/atomic_file.h"
 #include "data/yaml/set.h"
 #include "data/yaml/yaml.h"
-#include "pipelines/config/interrupt.h"
+#include "pipelines/config/run_context.h"
 
 namespace impactlab {
 namespace {
@@ -57,7 +57,7 @@ class DiagramTest : public ::testing::Test {
   std::vector<DiagramCell> Run(const Diagram& diagram, const std::string& journal,
                                int threads = 1) const {
     return ComputeDiagram(
-        diagram, folder_ / journal, threads, [](std::size_t, std::size_t) {}, [] {});
+        diagram, folder_ / journal, {.threads = threads}, [](std::size_t, std::size_t) {}, [] {});
   }
   // All files of a diagram in one text.
   std::string Files(const Diagram& diagram, const std::vector<DiagramCell>& cells) const {
@@ -158,8 +158,8 @@ TEST_F(DiagramTest, ARunThatEndedAnywhereGoesOnToTheSameFiles) {
     WriteFile(folder_ / "damaged", damaged);
     std::size_t dropped = 0;
     const auto cells = ComputeDiagram(
-        diagram, folder_ / "damaged", 1, [&](std::size_t, std::size_t lines) { dropped = lines; },
-        [] {});
+        diagram, folder_ / "damaged", {.threads = 1},
+        [&](std::size_t, std::size_t lines) { dropped = lines; }, [] {});
     EXPECT_EQ(dropped,
               static_cast<std::size_t>(std::count(
                   journal.begin() + static_cast<std::ptrdiff_t>(n / 2), journal.end(), '\n')));
@@ -173,13 +173,16 @@ TEST_F(DiagramTest, WhatIsDoneIsNotDoneAgain) {
   int done = 0;
   std::size_t left = 0;
   // Stops in the middle as Ctrl-C does.
+  Cancellation cancellation;
   EXPECT_THROW(ComputeDiagram(
-                   diagram, folder_ / "journal", 1, [](std::size_t, std::size_t) {},
-                   [&] { interrupt_requested = ++done == 2; }),
+                   diagram, folder_ / "journal", {.threads = 1, .cancellation = &cancellation},
+                   [](std::size_t, std::size_t) {},
+                   [&] {
+                     if (++done == 2) cancellation.Request();
+                   }),
                Interrupted);
-  interrupt_requested = false;
   const auto cells = ComputeDiagram(
-      diagram, folder_ / "journal", 1, [&](std::size_t n, std::size_t) { left = n; },
+      diagram, folder_ / "journal", {.threads = 1}, [&](std::size_t n, std::size_t) { left = n; },
       [&] { ++done; });
   EXPECT_EQ(left, 3u);
   EXPECT_EQ(done, 5);

@@ -16,7 +16,7 @@
 #include "data/files/table.h"
 #include "data/yaml/yaml.h"
 #include "pipelines/calibrate/calibrate.h"
-#include "pipelines/config/interrupt.h"
+#include "pipelines/config/run_context.h"
 #include "pipelines/synth/motion.h"
 #include "pipelines/synth/video_outline.h"
 #include "tests/support/folder.h"
@@ -369,7 +369,7 @@ TEST_F(SynthVideoFiles, VideosHoldTheDrawnFramesAndTheirStamps) {
       "cameras:\n  - {name: left, dropped_share: 0.1, duplicated_share: 0.1}\n  - {name: right, "
       "rotation_deg: 90}\n");
   std::filesystem::create_directories(Out());
-  const long long total = SynthesiseVideo(Out(), scene, 2);
+  const long long total = SynthesiseVideo(Out(), scene, {.threads = 2});
   long long seen = 0;
   for (int drop = 1; drop <= 2; ++drop) {
     const Shown shown = DrawAll(scene, drop, true);
@@ -432,13 +432,13 @@ TEST_F(SynthVideoFiles, VideosHoldTheDrawnFramesAndTheirStamps) {
   // Again into the same folder is fine, a shorter experiment is not: its left-over videos would be
   // taken for its own.
   scene.motion.drops = 1;
-  EXPECT_THROW(SynthesiseVideo(Out(), scene, 2), OutputError);
+  EXPECT_THROW(SynthesiseVideo(Out(), scene, {.threads = 2}), OutputError);
 }
 
 TEST_F(SynthVideoFiles, AVideoToRestEndsWithTheBodyAtRest) {
   VideoScene scene = Load("to_rest: true\nflash: false\noutput: {codec: mjpeg}\n");
   scene.motion.drops = 1;
-  const long long total = SynthesiseVideo(Out(), scene, 2);
+  const long long total = SynthesiseVideo(Out(), scene, {.threads = 2});
   CsvOptions csv;
   csv.text_columns = {"recording"};
   const Table rests = ReadCsv(Out() / "truth_rest.csv", csv),
@@ -463,10 +463,11 @@ TEST_F(SynthVideoFiles, ABrokenOffRunLeavesNoTrackingFile) {
   scene.motion.drops = 1;
   const std::vector<std::string> telling = {"tracking.yaml", "truth.csv", "truth_motion.csv",
                                             "truth_tracks.csv"};
+  Cancellation cancellation;
+  cancellation.Request();
   const auto break_off = [&] {
-    interrupt_requested = true;
-    EXPECT_THROW(SynthesiseVideo(Out(), scene, 2), Interrupted);
-    interrupt_requested = false;
+    EXPECT_THROW(SynthesiseVideo(Out(), scene, {.threads = 2, .cancellation = &cancellation}),
+                 Interrupted);
     for (const std::string& name : telling)
       EXPECT_FALSE(std::filesystem::exists(Out() / name)) << name;
   };
@@ -474,7 +475,7 @@ TEST_F(SynthVideoFiles, ABrokenOffRunLeavesNoTrackingFile) {
   EXPECT_FALSE(std::filesystem::exists(Out() / "rig.yaml"));
   for (const auto& entry : std::filesystem::directory_iterator(Out()))
     ADD_FAILURE() << entry.path() << " is left";
-  SynthesiseVideo(Out(), scene, 2);
+  SynthesiseVideo(Out(), scene, {.threads = 2});
   for (const std::string& name : telling)
     EXPECT_TRUE(std::filesystem::exists(Out() / name)) << name;
   const std::string video = ReadFile(Out() / "drop_0001_left.mkv");
@@ -483,9 +484,8 @@ TEST_F(SynthVideoFiles, ABrokenOffRunLeavesNoTrackingFile) {
   EXPECT_EQ(ReadFile(Out() / "drop_0001_left.mkv"), video) << "what was whole stays";
   // Whatever cannot be written is found before the first frame.
   std::filesystem::create_directories(Out() / "truth_tracks.csv");
-  interrupt_requested = true;
-  EXPECT_THROW(SynthesiseVideo(Out(), scene, 2), OutputError);
-  interrupt_requested = false;
+  EXPECT_THROW(SynthesiseVideo(Out(), scene, {.threads = 2, .cancellation = &cancellation}),
+               OutputError);
 }
 
 TEST_F(SynthVideoFiles, PicturesCarryTheirStampsInATable) {
@@ -493,7 +493,7 @@ TEST_F(SynthVideoFiles, PicturesCarryTheirStampsInATable) {
       "output: {codec: png}\nflash: false\ncameras:\n  - {name: right, t_offset_s: -0.01, "
       "clock_rate: 1.0001, dropped_share: 0.2}\n");
   scene.motion.drops = 1;
-  SynthesiseVideo(Out(), scene, 2);
+  SynthesiseVideo(Out(), scene, {.threads = 2});
   const Shown shown = DrawAll(scene, 1, true);
   for (int camera = 0; camera < 2; ++camera) {
     const std::filesystem::path folder =
@@ -523,7 +523,7 @@ TEST_F(SynthVideoFiles, FootageOfTheBoardComesWithAFileToCalibrateFrom) {
         std::string(as) + "}\n");
     scene.motion.drops = 1;
     const std::filesystem::path out = Out() / as;
-    SynthesiseVideo(out, scene, 2);
+    SynthesiseVideo(out, scene, {.threads = 2});
     const YamlNode calibration = LoadYaml(out / "calibration" / "calibration.yaml");
     EXPECT_EQ(BoardFromYaml(calibration).columns, 7);
     EXPECT_EQ(calibration.List("cameras").size(), 2u);

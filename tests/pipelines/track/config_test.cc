@@ -172,9 +172,8 @@ TEST_F(TrackConfigTest, WhatIsReadIsNeverWrittenOver) {
       LoadTracking(Write("cameras: [{name: c}]\nmarkers: {names: [a]}\nrecordings: [{name: r, "
                          "files: {c: s_r_c.mp4}}]\n"));
   TrackRunOptions options;
-  options.quiet = true;
   options.overlay = folder_ / "s.mp4";
-  EXPECT_THROW(RunTracking(plan, folder_ / "out", options), ConfigError);
+  EXPECT_THROW(RunTracking(plan, folder_ / "out", options, {.quiet = true}), ConfigError);
   std::string text;
   std::getline(std::ifstream(folder_ / "s_r_c.mp4"), text);
   EXPECT_EQ(text, "a recording");
