@@ -16,11 +16,11 @@
 #include "data/files/atomic_file.h"
 #include "data/files/table.h"
 #include "data/files/text.h"
+#include "pipelines/bounces/forward_prediction.h"
 #include "pipelines/cli/detail/answer.h"
 #include "pipelines/cli/detail/exit_code.h"
 #include "pipelines/cli/detail/signals.h"
 #include "pipelines/report/report.h"
-#include "pipelines/run/forward_prediction.h"
 #include "pipelines/run/recording_files.h"
 #include "pipelines/run/run.h"
 #include "pipelines/synth/rig.h"
@@ -135,32 +135,26 @@ int CheckRequirements(const std::vector<Requirement>& requirements, const RunRes
   return code;
 }
 
-RunResult RunFromPoses(const RunArguments& arguments, Experiment experiment,
-                       const RunOptions& options, const RunContext& context) {
+Recordings LoadFiles(const RunArguments& arguments, Experiment* experiment) {
   const pipelines::RecordingFiles found =
-      pipelines::RecordingsOf(experiment, arguments.recordings, arguments.out);
+      pipelines::RecordingsOf(*experiment, arguments.recordings, arguments.out);
   if (!found.note.empty()) fmt::print(stderr, "impactlab: left out: {}\n", found.note);
   // run.yaml must find the same recordings again, from wherever it lies.
   if (!arguments.recordings.empty())
-    experiment.recordings = std::filesystem::absolute(arguments.recordings).string();
-  return RunExperiment(experiment, found.files, options, context);
+    experiment->recordings = std::filesystem::absolute(arguments.recordings).string();
+  return LoadRecordings(*experiment, found.files);
 }
 
-RunResult RunFromMarkers(const RunArguments& arguments, Experiment experiment,
-                         const RunOptions& options, const RunContext& context) {
+Recordings LoadImages(const RunArguments& arguments, bool whole, const RunContext& context,
+                      Experiment* experiment) {
   if (!arguments.recordings.empty())
     throw ConfigError(fmt::format("--recordings: {} names its recordings in the tracking file, {}",
                                   arguments.experiment.string(),
-                                  experiment.markers->plan.path.string()));
-  const MarkerStageOptions stage = {.pages = arguments.report && options.identify,
+                                  experiment->markers->plan.path.string()));
+  const MarkerStageOptions stage = {.pages = arguments.report && whole,
                                     .command = arguments.command,
                                     .plotting = IMPACTLAB_PLOT_LIBRARY};
-  MarkerRecordings markers = LoadOrTrackMarkers(experiment, arguments.out, stage, context);
-  if (experiment.second)
-    return RunExperiment(experiment, markers,
-                         TakeSecondMarkers(experiment, markers, arguments.out, stage, context),
-                         options, context);
-  return RunExperiment(experiment, std::move(markers), options, context);
+  return LoadMarkers(*experiment, arguments.out, stage, context);
 }
 
 int RunChain(const RunArguments& arguments, bool whole, const Cancellation& cancellation) {
@@ -185,9 +179,9 @@ int RunChain(const RunArguments& arguments, bool whole, const Cancellation& canc
                               .quiet = arguments.quiet,
                               .cache = &stages,
                               .cancellation = &cancellation};
-  RunResult run = experiment.markers
-                      ? RunFromMarkers(arguments, std::move(experiment), options, context)
-                      : RunFromPoses(arguments, std::move(experiment), options, context);
+  Recordings recordings = experiment.markers ? LoadImages(arguments, whole, context, &experiment)
+                                             : LoadFiles(arguments, &experiment);
+  RunResult run = RunExperiment(experiment, std::move(recordings), options, context);
   run.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   // Recordings that hold no usable impact are a result; none that can be read is not, and leaves
   // the last good output alone.

@@ -25,8 +25,8 @@ constexpr std::uintmax_t kMostBytes = std::uintmax_t{4} << 20;
 
 std::filesystem::path StemOf(const ReportContext& context, std::size_t recording,
                              const std::string& camera) {
-  return context.run.markers->tracking->frames /
-         (context.run.markers->tracks[recording].recording + "_" + camera);
+  return context.run.markers->frames /
+         (context.run.markers->recordings[recording].tracks.recording + "_" + camera);
 }
 
 // Where the fit has the image of a point less where it was found [px].
@@ -41,7 +41,7 @@ std::map<int, DropResidual> ResidualsOf(const ReportContext& context, std::size_
 
 Json PictureJson(const ReportContext& context, std::size_t recording, int camera,
                  const KeptFrames& kept, const std::string& jpeg) {
-  const MarkerTracks& tracks = context.run.markers->tracks[recording];
+  const MarkerTracks& tracks = context.run.markers->recordings[recording].tracks;
   const std::map<int, DropResidual> residuals = ResidualsOf(context, recording);
   std::map<long long, std::vector<int>> points;
   for (std::size_t k = 0; k < tracks.points.size(); ++k)
@@ -81,19 +81,20 @@ Json PictureJson(const ReportContext& context, std::size_t recording, int camera
 
 std::vector<std::string> MakePictures(const ReportContext& context, std::size_t most_bytes) {
   const RunResult& run = context.run;
-  if (!run.markers || !run.markers->tracking || run.markers->tracking->frames.empty()) return {};
-  const std::vector<MarkerTracks>& tracks = run.markers->tracks;
-  std::vector<std::vector<std::string>> lists(tracks.size());
+  if (!run.markers || run.markers->frames.empty()) return {};
+  const std::vector<MarkerRecording>& recordings = run.markers->recordings;
+  std::vector<std::vector<std::string>> lists(recordings.size());
   std::size_t bytes = 0;
   // One camera of every recording before the second of any.
   for (std::size_t turn = 0; turn < kMostCameras; ++turn)
-    for (std::size_t i = 0; i < tracks.size(); ++i) {
+    for (std::size_t i = 0; i < recordings.size(); ++i) {
+      const MarkerTracks& tracks = recordings[i].tracks;
       std::size_t seen = 0;
-      for (std::size_t c = 0; c < tracks[i].cameras.size() && lists[i].size() <= turn; ++c) {
+      for (std::size_t c = 0; c < tracks.cameras.size() && lists[i].size() <= turn; ++c) {
         const int camera = static_cast<int>(c);
-        const bool any = std::any_of(tracks[i].points.begin(), tracks[i].points.end(),
+        const bool any = std::any_of(tracks.points.begin(), tracks.points.end(),
                                      [&](const TrackPoint& p) { return p.camera == camera; });
-        const std::filesystem::path stem = StemOf(context, i, tracks[i].cameras[c]);
+        const std::filesystem::path stem = StemOf(context, i, tracks.cameras[c]);
         std::error_code absent;
         if (!any || !std::filesystem::is_regular_file(KeptPicture(stem), absent) || seen++ < turn)
           continue;

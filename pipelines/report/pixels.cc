@@ -25,8 +25,10 @@ std::vector<Figure> PixelFigures(const ReportContext& context) {
     for (const ImpactBundle& drop : context.best.drops[i])
       for (const DropResidual& r : drop.residuals) {
         if (!r.used) continue;
-        const TrackPoint& point = markers.tracks[i].points[static_cast<std::size_t>(r.point)];
-        Cloud& cloud = clouds[markers.tracks[i].cameras[static_cast<std::size_t>(point.camera)]];
+        const TrackPoint& point =
+            markers.recordings[i].tracks.points[static_cast<std::size_t>(r.point)];
+        Cloud& cloud =
+            clouds[markers.recordings[i].tracks.cameras[static_cast<std::size_t>(point.camera)]];
         cloud.t.push_back(1e3 * (point.t - drop.event.t));
         cloud.x.push_back(r.r.x());
         cloud.y.push_back(r.r.y());
@@ -119,13 +121,15 @@ Section PixelSection(const ReportContext& context) {
       unseen += !drop.observable;
       scales.push_back(drop.noise_scale);
       for (std::size_t c = 0; c < drop.offset.size(); ++c) {
-        Sum& sum = sums[markers.tracks[i].cameras[c]];
+        Sum& sum = sums[markers.recordings[i].tracks.cameras[c]];
         sum.offset.push_back(drop.offset[c]);
         sum.sd_offset.push_back(drop.sd_offset[c]);
       }
       for (const DropResidual& r : drop.residuals) {
-        const TrackPoint& point = markers.tracks[i].points[static_cast<std::size_t>(r.point)];
-        Sum& sum = sums[markers.tracks[i].cameras[static_cast<std::size_t>(point.camera)]];
+        const TrackPoint& point =
+            markers.recordings[i].tracks.points[static_cast<std::size_t>(r.point)];
+        Sum& sum =
+            sums[markers.recordings[i].tracks.cameras[static_cast<std::size_t>(point.camera)]];
         sum.points += r.used;
         sum.outliers += !r.used;
         if (r.used) sum.squares += r.r.squaredNorm();
@@ -156,7 +160,7 @@ Section PixelSection(const ReportContext& context) {
   }
   section.html += table.Html();
   std::string links;
-  if (markers.calibration)
+  if (markers.calibrated)
     links += " <a href=\"calibration/calibration.html\">Certificate of the cameras</a>.";
   if (markers.tracking)
     links += " <a href=\"tracking/tracking.html\">How the markers were followed</a>.";

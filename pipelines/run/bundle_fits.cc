@@ -25,23 +25,24 @@ std::vector<std::vector<ImpactBundle>> FitRound(const Experiment& experiment,
                                                 const MarkerRecordings& markers, const Plane& floor,
                                                 const std::string& label, const RunContext& context,
                                                 std::vector<double>* seconds) {
-  Progress progress(label, static_cast<std::int64_t>(markers.tracks.size()), "recordings",
+  Progress progress(label, static_cast<std::int64_t>(markers.recordings.size()), "recordings",
                     context.Shown());
-  std::vector<std::vector<ImpactBundle>> drops(markers.tracks.size());
+  std::vector<std::vector<ImpactBundle>> drops(markers.recordings.size());
   seconds->assign(drops.size(), 0);
   ForEachIndex(drops.size(), context.threads, [&](std::size_t i) {
     context.CheckCancelled();
-    if (markers.bad[i].empty()) {
+    const MarkerRecording& recording = markers.recordings[i];
+    if (recording.fault.empty()) {
       const ImpactBundleOptions options = BundleOptions(experiment, markers, i);
       const auto fit = [&] {
         const double start = CoreSeconds();
-        RecordingFits fits{FitImpactBundles(markers.tracks[i], markers.rig, markers.layout,
+        RecordingFits fits{FitImpactBundles(recording.tracks, markers.rig, markers.layout,
                                             experiment.body, floor, options)};
         fits.seconds = CoreSeconds() - start;
         return fits;
       };
       RecordingFits fits =
-          StageResult<RecordingFits>(context.cache, "drops", fit, markers.tracks[i], markers.rig,
+          StageResult<RecordingFits>(context.cache, "drops", fit, recording.tracks, markers.rig,
                                      markers.layout, experiment.body, floor, options);
       drops[i] = std::move(fits.drops);
       (*seconds)[i] = fits.seconds / static_cast<double>(std::max<std::size_t>(1, drops[i].size()));
@@ -59,9 +60,10 @@ MarkerRecordings WithLayout(MarkerRecordings markers, const LearnedLayout& layou
   return markers;
 }
 
-TrackPoses PosesOf(const MarkerRecordings& markers, std::size_t recording,
-                   const std::vector<ImpactBundle>& drops) {
-  const MarkerTracks& tracks = markers.tracks[recording];
+namespace {
+
+TrackPoses PosesOnOneClock(const MarkerRecordings& markers, const MarkerTracks& tracks,
+                           const std::vector<ImpactBundle>& drops) {
   TrackPosesOptions options;
   options.offset.assign(tracks.cameras.size(), 0);
   for (std::size_t c = 0; c < options.offset.size(); ++c) {
@@ -73,9 +75,25 @@ TrackPoses PosesOf(const MarkerRecordings& markers, std::size_t recording,
   for (const ImpactBundle& drop : drops)
     if (drop.usable) options.impacts.push_back(drop.event.t);
   options.exposure = markers.exposure;
-  TrackPoses poses = PosesFromTracks(tracks, markers.rig, markers.layout, options);
-  poses.recording.name = tracks.recording;
-  return poses;
+  return PosesFromTracks(tracks, markers.rig, markers.layout, options);
+}
+
+}  // namespace
+
+std::vector<TimedPoses> PosesOfAll(const MarkerRecordings& markers,
+                                   const std::vector<std::vector<ImpactBundle>>& drops,
+                                   const RunContext& context) {
+  std::vector<TimedPoses> out(markers.recordings.size());
+  ForEachIndex(out.size(), context.threads, [&](std::size_t i) {
+    context.CheckCancelled();
+    const MarkerRecording& recording = markers.recordings[i];
+    const double start = CoreSeconds();
+    if (recording.fault.empty())
+      out[i].poses = PosesOnOneClock(markers, recording.tracks, drops[i]);
+    out[i].poses.recording.name = recording.tracks.recording;
+    out[i].seconds = CoreSeconds() - start;
+  });
+  return out;
 }
 
 BundleFits FitBundles(const Experiment& experiment, const MarkerRecordings& markers,

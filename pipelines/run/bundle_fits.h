@@ -28,9 +28,15 @@ BundleFits FitBundles(const Experiment& experiment, const MarkerRecordings& mark
 // The same recordings seen with the layout of a campaign.
 MarkerRecordings WithLayout(MarkerRecordings markers, const LearnedLayout& layout);
 
-// Poses of a recording frame by frame on one clock: what the bundle fits found of the clocks of the
-// cameras, the median over the impacts.
-TrackPoses PosesOf(const MarkerRecordings& markers, std::size_t recording,
-                   const std::vector<ImpactBundle>& drops);
+struct TimedPoses {
+  TrackPoses poses;    // none of a recording with a fault
+  double seconds = 0;  // of one core, for all frames
+};
+
+// Poses of every recording frame by frame on one clock: what the bundle fits `drops` of the
+// recording found of the clocks of the cameras, the median over the impacts.
+std::vector<TimedPoses> PosesOfAll(const MarkerRecordings& markers,
+                                   const std::vector<std::vector<ImpactBundle>>& drops,
+                                   const RunContext& context);
 
 }  // namespace impactlab

@@ -146,7 +146,8 @@ std::vector<ClassicalMethod> Chosen(const ComparisonOptions& options) {
 }  // namespace
 
 Comparison CompareClassical(const Experiment& experiment, const MarkerRecordings& markers,
-                            const Analysis& analysis, const RunContext& context) {
+                            const std::vector<TimedPoses>& poses, const Analysis& analysis,
+                            const RunContext& context) {
   Comparison out;
   const std::vector<ClassicalMethod> methods = Chosen(experiment.classical);
   if (methods.empty()) return out;
@@ -165,9 +166,10 @@ Comparison CompareClassical(const Experiment& experiment, const MarkerRecordings
     });
     if (accepted == 0) return;
     const double start = CoreSeconds();
-    const TrackPoses poses = PosesOf(markers, i, drops);
-    const MeasuredPoses measured = Measured(poses, markers.tracks[i], markers.rig);
-    const double poses_seconds = (CoreSeconds() - start) / static_cast<double>(accepted);
+    const MeasuredPoses measured =
+        Measured(poses[i].poses, markers.recordings[i].tracks, markers.rig);
+    const double poses_seconds =
+        (poses[i].seconds + CoreSeconds() - start) / static_cast<double>(accepted);
     for (std::size_t d = 0; d < drops.size(); ++d) {
       if (!drops[d].usable || !drops[d].event.accepted) continue;
       const ImpactEvent& event = drops[d].event;

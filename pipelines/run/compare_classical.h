@@ -1,6 +1,8 @@
 #pragma once
 // The classical estimators on the recordings of a run, beside its bundle fits.
 
+#include <vector>
+
 #include "pipelines/config/run_context.h"
 #include "pipelines/study/classical_comparison.h"
 
@@ -9,9 +11,12 @@ namespace impactlab {
 struct Experiment;
 struct Analysis;
 struct MarkerRecordings;
+struct TimedPoses;
 
-// `analysis` as fitted. `markers` and `floor` with corrections and layout of that analysis.
+// `analysis` as fitted; `markers` and their `poses` (PosesOfAll) with corrections and layout of
+// that analysis.
 Comparison CompareClassical(const Experiment& experiment, const MarkerRecordings& markers,
-                            const Analysis& analysis, const RunContext& context);
+                            const std::vector<TimedPoses>& poses, const Analysis& analysis,
+                            const RunContext& context);
 
 }  // namespace impactlab

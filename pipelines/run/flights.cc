@@ -103,21 +103,22 @@ Json Of(const std::vector<FlightSuspect>& suspects) {
 FlightReport CheckAllFlights(const Experiment& experiment, const MarkerRecordings& markers,
                              const Plane& floor, const RunContext& context) {
   FlightReport report;
-  report.recordings.resize(markers.tracks.size());
-  Progress progress("checking free flights", static_cast<std::int64_t>(markers.tracks.size()),
+  report.recordings.resize(markers.recordings.size());
+  Progress progress("checking free flights", static_cast<std::int64_t>(markers.recordings.size()),
                     "recordings", context.Shown());
   ForEachIndex(report.recordings.size(), context.threads, [&](std::size_t i) {
     context.CheckCancelled();
     FlightCheck& check = report.recordings[i];
-    if (markers.bad[i].empty()) {
+    const MarkerRecording& recording = markers.recordings[i];
+    if (recording.fault.empty()) {
       FlightCheckOptions options;
       options.drop = BundleOptions(experiment, markers, i);
       const double declared = experiment.markers->plan.identity.layout_sd;
       if (declared > 0) options.layout_sd = declared;
-      check = CheckFlights(markers.tracks[i], markers.rig, markers.layout, experiment.body, floor,
+      check = CheckFlights(recording.tracks, markers.rig, markers.layout, experiment.body, floor,
                            options);
     } else {
-      check.reason = markers.bad[i];
+      check.reason = recording.fault;
     }
     progress.Advance();
   });
@@ -138,7 +139,7 @@ FlightReport CheckAllFlights(const Experiment& experiment, const MarkerRecording
   return report;
 }
 
-void ExplainRefusals(const FlightReport& report, const std::vector<MarkerTracks>& tracks,
+void ExplainRefusals(const FlightReport& report, const MarkerRecordings& markers,
                      std::vector<ImpactEvent>* events) {
   if (std::any_of(events->begin(), events->end(), [](const ImpactEvent& e) { return e.accepted; }))
     return;
@@ -146,19 +147,21 @@ void ExplainRefusals(const FlightReport& report, const std::vector<MarkerTracks>
     const FlightCheck& check = report.recordings[i];
     if (!Failed(check)) continue;
     for (ImpactEvent& event : *events)
-      if (event.recording == tracks[i].recording)
+      if (event.recording == markers.recordings[i].tracks.recording)
         event.detail +=
             (event.detail.empty() ? "" : "; ") + std::string("its free flight: ") + check.verdict;
   }
 }
 
-void WriteFlights(const std::filesystem::path& folder, const std::vector<MarkerTracks>& tracks,
+void WriteFlights(const std::filesystem::path& folder, const MarkerRecordings& markers,
                   const FlightReport& report) {
   CsvWriter out(folder / "flights.csv", {"recording", "quantity", "unit", "value", "expected", "sd",
                                          "lower95", "upper95", "z", "ok"});
   for (std::size_t i = 0; i < report.recordings.size(); ++i)
     for (const FlightQuantity& q : report.recordings[i].quantities) {
-      out.Text(tracks[i].recording).Text(q.name).Text(q.unit.empty() ? "1" : q.unit);
+      out.Text(markers.recordings[i].tracks.recording)
+          .Text(q.name)
+          .Text(q.unit.empty() ? "1" : q.unit);
       for (const double x :
            {q.value, q.expected, q.sd, q.value - k95 * q.sd, q.value + k95 * q.sd, q.z})
         out.Number(x);
@@ -176,7 +179,7 @@ void WriteFlights(const std::filesystem::path& folder, const std::vector<MarkerT
       for (const auto& [from, to] : flights) out.push_back({{"from_s", from}, {"to_s", to}});
       return out;
     };
-    json["recordings"].push_back({{"recording", tracks[i].recording},
+    json["recordings"].push_back({{"recording", markers.recordings[i].tracks.recording},
                                   {"usable", check.usable},
                                   {"reason", check.reason},
                                   {"passed", check.usable && check.passed},

@@ -45,11 +45,11 @@ FlightReport CheckAllFlights(const Experiment& experiment, const MarkerRecording
 
 // Adds to every refused impact of `events` what the flights of its recording say, where no impact
 // at all was accepted.
-void ExplainRefusals(const FlightReport& report, const std::vector<MarkerTracks>& tracks,
+void ExplainRefusals(const FlightReport& report, const MarkerRecordings& markers,
                      std::vector<ImpactEvent>* events);
 
 // flights.csv, one row a recording and quantity, and flights.json, verdicts and suspects.
-void WriteFlights(const std::filesystem::path& folder, const std::vector<MarkerTracks>& tracks,
+void WriteFlights(const std::filesystem::path& folder, const MarkerRecordings& markers,
                   const FlightReport& report);
 
 }  // namespace impactlab

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <map>
 
 #include "data/base/error.h"
 #include "data/files/text.h"
@@ -44,20 +43,19 @@ CameraRig ApplyRig(const MarkerSource& source, const std::filesystem::path& fold
     out->files.push_back(source.plan.rig_file);
     return *source.plan.rig;
   }
-  const CalibrationConfig plan = LoadCalibration(source.calibration);
-  out->calibration = RunCalibration(plan, context);
-  WriteCalibration(folder / "calibration", *out->calibration, options.command);
+  const CalibrationRun calibration = RunCalibration(LoadCalibration(source.calibration), context);
+  WriteCalibration(folder / "calibration", calibration, options.command);
   if (options.pages)
-    WriteCalibrationPage(folder / "calibration" / "calibration.html", *out->calibration,
+    WriteCalibrationPage(folder / "calibration" / "calibration.html", calibration,
                          options.plotting);
+  out->calibrated = true;
   out->files.push_back(source.calibration);
-  out->files.insert(out->files.end(), out->calibration->files.begin(),
-                    out->calibration->files.end());
-  if (out->calibration->refused())
+  out->files.insert(out->files.end(), calibration.files.begin(), calibration.files.end());
+  if (calibration.refused())
     throw DataError(fmt::format(
         "{}: the calibration is refused, nothing can be measured with these cameras: {}",
-        source.calibration.string(), WhyRefused(*out->calibration)));
-  return out->calibration->rig();
+        source.calibration.string(), WhyRefused(calibration)));
+  return calibration.rig();
 }
 
 void CheckCameras(const std::string& where, const std::vector<std::string>& cameras,
@@ -92,51 +90,77 @@ double OffsetSd(const RecordingSummary& summary, SyncMethod method) {
   return sd;
 }
 
-void FollowVideos(const TrackConfig& plan, const std::filesystem::path& folder,
-                  const MarkerStageOptions& options, const RunContext& context,
-                  MarkerRecordings* out) {
+TrackRun FollowVideos(const TrackConfig& plan, const std::filesystem::path& folder,
+                      const MarkerStageOptions& options, const RunContext& context,
+                      MarkerRecordings* out) {
   TrackRunOptions how;
   how.sheets = how.frames = options.pages;
   how.command = options.command;
-  out->tracking = RunTracking(plan, folder, how, context);
+  how.keep_tracks = true;
+  TrackRun run = RunTracking(plan, folder, how, context);
+  out->frames = run.frames;
   if (options.pages)
-    WriteTrackingPage(folder / "tracking.html", *out->tracking, folder / "sheets",
-                      options.plotting);
+    WriteTrackingPage(folder / "tracking.html", run, folder / "sheets", options.plotting);
   for (const TrackedRecording& recording : plan.recordings)
     for (const auto& files : recording.files)
       out->files.insert(out->files.end(), files.begin(), files.end());
+  return run;
 }
 
-void ReadPoints(const MarkerSource& source, const std::filesystem::path& file,
-                MarkerRecordings* out) {
-  std::map<std::string, MarkerTracks> read;
-  std::vector<std::string> order;
+// As ReadTracks gives them back from the table of points, so that a run that follows its videos and
+// one that reads the table agree to the last bit: cameras and markers that have a point, in the
+// order of the points, and 0 for what is not known of an image.
+MarkerTracks AsRead(MarkerTracks tracks) {
+  const auto settle = [&](std::vector<std::string>& names, int TrackPoint::*index) {
+    std::vector<int> place(names.size(), -1);
+    std::vector<std::string> kept;
+    for (TrackPoint& p : tracks.points) {
+      int& at = place[static_cast<std::size_t>(p.*index)];
+      if (at < 0) {
+        at = static_cast<int>(kept.size());
+        kept.push_back(names[static_cast<std::size_t>(p.*index)]);
+      }
+      p.*index = at;
+    }
+    names = std::move(kept);
+  };
+  settle(tracks.cameras, &TrackPoint::camera);
+  settle(tracks.markers, &TrackPoint::marker);
+  for (TrackPoint& p : tracks.points) {
+    p.cov(1, 0) = p.cov(0, 1);
+    if (p.major == 0 && p.minor == 0) p.angle = 0;
+    for (double* value : {&p.major, &p.minor, &p.angle, &p.amplitude, &p.background})
+      if (std::isnan(*value)) *value = 0;
+  }
+  return tracks;
+}
+
+// What the videos gave, without the way through the table.
+void AddFollowed(const MarkerSource& source, TrackRun run, MarkerRecordings* out) {
+  for (std::size_t i = 0; i < run.recordings.size(); ++i) {
+    const RecordingSummary& summary = run.recordings[i];
+    MarkerRecording& recording = out->recordings.emplace_back();
+    recording.tracks.recording = summary.name;
+    recording.silent = FaultsOf(summary);
+    recording.offset_sd = OffsetSd(summary, source.plan.sync);
+    if (run.tracks[i].points.empty()) {
+      recording.fault = summary.failure.empty() ? "no marker was tracked" : summary.failure;
+      continue;
+    }
+    recording.tracks = Ordered(AsRead(std::move(run.tracks[i])), source.plan.track.names);
+  }
+}
+
+// Of a table of points that is there already.
+void AddRead(const MarkerSource& source, const std::filesystem::path& file, MarkerRecordings* out) {
   for (MarkerTracks& tracks : ReadTracks(file)) {
-    order.push_back(tracks.recording);
     CheckCameras(file.string(), tracks.cameras, out->rig);
-    read.emplace(order.back(), Ordered(std::move(tracks), source.plan.track.names));
+    MarkerRecording& recording = out->recordings.emplace_back();
+    recording.tracks = Ordered(std::move(tracks), source.plan.track.names);
+    recording.offset_sd = source.plan.sync == SyncMethod::kFlash ? kUnknownFlashSd : 0;
   }
-  // Recordings of the tracking file that gave no point are missing in the table of points.
-  if (out->tracking) {
-    order.clear();
-    for (const RecordingSummary& summary : out->tracking->recordings) order.push_back(summary.name);
-  }
-  if (order.empty())
+  if (out->recordings.empty())
     throw DataError(fmt::format("{}: found no point, allowed at least one", file.string()));
-  for (std::size_t i = 0; i < order.size(); ++i) {
-    MarkerTracks& tracks = read[order[i]];
-    tracks.recording = order[i];
-    std::string why;
-    if (tracks.points.empty())
-      why = out->tracking ? out->tracking->recordings[i].failure : "no point";
-    if (tracks.points.empty() && why.empty()) why = "no marker was tracked";
-    out->bad.push_back(why);
-    const double unknown = source.plan.sync == SyncMethod::kFlash ? kUnknownFlashSd : 0;
-    out->offset_sd.push_back(
-        out->tracking ? OffsetSd(out->tracking->recordings[i], source.plan.sync) : unknown);
-    out->faults.push_back(out->tracking ? FaultsOf(out->tracking->recordings[i]) : "");
-    out->tracks.push_back(std::move(tracks));
-  }
 }
 
 void ApplyWorld(Experiment& e, const CameraRig& rig) {
@@ -169,15 +193,14 @@ void TakeTracks(const MarkerSource& source, const std::filesystem::path& folder,
                 MarkerRecordings* out) {
   if (!source.tracks.empty()) {
     out->files.push_back(source.tracks);
-    ReadPoints(source, source.tracks, out);
+    AddRead(source, source.tracks, out);
     return;
   }
   TrackConfig plan = source.plan;
   plan.rig = out->rig;
-  if (out->calibration) plan.rig_file = folder / "calibration" / "rig.yaml";
+  if (out->calibrated) plan.rig_file = folder / "calibration" / "rig.yaml";
   if (!source.rig.empty()) plan.rig_file = source.rig;
-  FollowVideos(plan, folder / name, options, context, out);
-  ReadPoints(source, folder / name / "tracks.csv", out);
+  AddFollowed(source, FollowVideos(plan, folder / name, options, context, out), out);
 }
 
 }  // namespace
@@ -209,36 +232,35 @@ MarkerRecordings TakeSecondMarkers(const Experiment& experiment, const MarkerRec
                       .tracks = second.tracks.empty() ? one.tracks : second.tracks,
                       .calibration = {},
                       .rig = one.rig};
-  MarkerRecordings found;
-  found.rig = first.rig;
-  found.calibration = first.calibration;
+  MarkerRecordings out;
+  out.rig = first.rig;
+  out.calibrated = first.calibrated;
   std::vector<std::string> cameras;
   for (const TrackedCamera& camera : source.plan.cameras) cameras.push_back(camera.name);
-  CheckCameras(source.plan.path.string(), cameras, found.rig);
+  CheckCameras(source.plan.path.string(), cameras, out.rig);
   for (const std::string& name : source.plan.track.names)
     if (std::find(one.plan.track.names.begin(), one.plan.track.names.end(), name) !=
         one.plan.track.names.end())
       throw ConfigError(fmt::format(
           "{}: markers.names: found {}, which {} has too, allowed: names of the second body's own",
           source.plan.path.string(), Excerpt(name), one.plan.path.string()));
-  found.files.push_back(source.plan.path);
-  TakeTracks(source, folder, "tracking_second", options, context, &found);
-  MarkerRecordings out = std::move(found);
-  const std::vector<MarkerTracks> tracks = std::move(out.tracks);
-  const std::vector<std::string> bad = std::move(out.bad);
+  out.files.push_back(source.plan.path);
+  TakeTracks(source, folder, "tracking_second", options, context, &out);
   out.layout = source.plan.markers;
   out.exposure = first.exposure;
-  out.tracks.clear();
-  out.bad.clear();
-  for (const MarkerTracks& wanted : first.tracks) {
-    const auto at = std::find_if(tracks.begin(), tracks.end(), [&](const MarkerTracks& t) {
-      return t.recording == wanted.recording;
+  std::vector<MarkerRecording> found;
+  found.swap(out.recordings);
+  for (const MarkerRecording& wanted : first.recordings) {
+    const std::string& name = wanted.tracks.recording;
+    const auto at = std::find_if(found.begin(), found.end(), [&](const MarkerRecording& r) {
+      return r.tracks.recording == name;
     });
-    const bool there = at != tracks.end();
-    out.tracks.push_back(there ? *at : MarkerTracks{});
-    out.tracks.back().recording = wanted.recording;
-    out.bad.push_back(there ? bad[static_cast<std::size_t>(at - tracks.begin())]
-                            : "the second body was not tracked in this recording");
+    if (at != found.end()) {
+      out.recordings.push_back(std::move(*at));
+    } else {
+      out.recordings.emplace_back().fault = "the second body was not tracked in this recording";
+    }
+    out.recordings.back().tracks.recording = name;
   }
   return out;
 }
@@ -249,7 +271,7 @@ ImpactBundleOptions BundleOptions(const Experiment& experiment, const MarkerReco
   options.motion = experiment.motion;
   options.layout = markers.layout_knowledge;
   if (options.exposure < 0) options.exposure = markers.exposure;
-  if (options.offset_sd < 0) options.offset_sd = markers.offset_sd[recording];
+  if (options.offset_sd < 0) options.offset_sd = markers.recordings[recording].offset_sd;
   return options;
 }
 
@@ -258,14 +280,7 @@ MarkerRecordings Correct(const MarkerRecordings& markers, const FrameCorrection&
     throw ConfigError(
         "correction: found mirrored or theta_flipped, allowed neither with recordings of markers: "
         "cameras do not mirror");
-  MarkerRecordings out;
-  out.rig = markers.rig;
-  out.layout = markers.layout;
-  out.tracks = markers.tracks;
-  out.bad = markers.bad;
-  out.faults = markers.faults;
-  out.offset_sd = markers.offset_sd;
-  out.exposure = markers.exposure;
+  MarkerRecordings out = markers;
   const double angle = correction.rotation_offset_B.norm();
   const Eigen::Matrix3d turn =
       angle > 0 ? Eigen::AngleAxisd(angle, correction.rotation_offset_B / angle).toRotationMatrix()
@@ -284,9 +299,10 @@ MarkerRecordings Correct(const MarkerRecordings& markers, const FrameCorrection&
         scale(static_cast<Eigen::Index>(i)) = 1 / correction.length_scale;
     out.rig.covariance = scale.asDiagonal() * out.rig.covariance * scale.asDiagonal();
   }
-  for (MarkerTracks& tracks : out.tracks)
-    for (TrackPoint& p : tracks.points) p.t /= correction.clock_rate;
-  for (double& sd : out.offset_sd) sd /= correction.clock_rate;
+  for (MarkerRecording& recording : out.recordings) {
+    for (TrackPoint& p : recording.tracks.points) p.t /= correction.clock_rate;
+    recording.offset_sd /= correction.clock_rate;
+  }
   out.exposure /= correction.clock_rate;
   return out;
 }

@@ -19,21 +19,24 @@
 
 namespace impactlab {
 
+struct MarkerRecording {
+  MarkerTracks
+      tracks;          // without points where nothing was tracked. Markers of the layout come first
+  std::string fault;   // why nothing can be used; empty where something can
+  std::string silent;  // cameras that gave nothing and why; empty where all gave something
+  double offset_sd = 0;  // of the clocks of the cameras after the first [s]
+};
+
 struct MarkerRecordings {
   CameraRig rig;                     // in W
   std::vector<BodyMarker> layout;    // one a name, in the order of the tracking file
   LayoutKnowledge layout_knowledge;  // how well it is known; empty: exactly
-  // recordings; without points where nothing was tracked. Markers of the layout come first
-  std::vector<MarkerTracks> tracks;
-  std::vector<std::string> bad;  // why a recording has none; empty where it has
-  // cameras that gave nothing and why, by recording; empty where all gave something
-  std::vector<std::string> faults;
-  // of the clocks of the cameras after the first, by recording [s]
-  std::vector<double> offset_sd;
+  std::vector<MarkerRecording> recordings;
   double exposure = 0;                       // the longest of any camera [s]
   std::vector<std::filesystem::path> files;  // read
-  std::optional<CalibrationRun> calibration;
-  std::optional<TrackRun> tracking;
+  bool calibrated = false;                   // the rig is of a calibration made for this run
+  // folder of the frames that the tracking kept, RECORDING_CAMERA each; empty: none
+  std::filesystem::path frames;
 };
 
 struct MarkerStageOptions {
@@ -58,7 +61,7 @@ MarkerRecordings TakeSecondMarkers(const Experiment& experiment, const MarkerRec
                                    const MarkerStageOptions& options = {},
                                    const RunContext& context = {});
 
-// How the impacts of a recording are fitted.
+// How the impacts of the recording of that index are fitted.
 ImpactBundleOptions BundleOptions(const Experiment& experiment, const MarkerRecordings& markers,
                                   std::size_t recording);
 

@@ -30,11 +30,11 @@ std::vector<PlanePoint> ReadPlanePoints(const std::filesystem::path& path) {
 
 // How well the common factor of all distances is known: by the homography, and by the depth of the
 // plane and its slope over the path.
-double ScaleSd(const PlanarSource& source, const std::vector<PoseRecording>& recordings) {
+double ScaleSd(const PlanarSource& source, const std::vector<PosedRecording>& recordings) {
   double path = 0;
-  for (const PoseRecording& recording : recordings)
-    for (const Eigen::Isometry3d& X_WB : recording.X_WB)
-      path = std::max(path, (X_WB.translation() - recording.X_WB.front().translation()).norm());
+  for (const auto& [poses, fault] : recordings)
+    for (const Eigen::Isometry3d& X_WB : poses.X_WB)
+      path = std::max(path, (X_WB.translation() - poses.X_WB.front().translation()).norm());
   const double depth = source.off.depth_sd + source.off.tilt_sd * path;
   const Eigen::Matrix<double, 8, 8>& E = source.view.cov_E;
   return std::hypot(depth / source.view.distance, std::sqrt(std::max(E(0, 0), E(4, 4))));
@@ -110,9 +110,9 @@ std::string ToYaml(const PlanarSource& source) {
          YamlLine(1, "tilt_sd_rad", source.off.tilt_sd) + YamlLine(1, "max_rms_m", source.max_rms);
 }
 
-PlanarRecordings ReadPlanarRecordings(const PlanarSource& source,
-                                      const std::vector<std::filesystem::path>& files) {
-  PlanarRecordings out;
+PoseRecordings ReadPlanarRecordings(const PlanarSource& source,
+                                    const std::vector<std::filesystem::path>& files) {
+  PoseRecordings out;
   std::vector<std::string> names;
   std::vector<Eigen::VectorXd> places;
   for (const PlanarMarker& marker : source.layout) {
@@ -141,18 +141,18 @@ PlanarRecordings ReadPlanarRecordings(const PlanarSource& source,
       found.reason = why;
       if (why.empty())
         found = PosesInPlane(tracks, source.view, source.layout, source.camera, source.max_rms,
-                             &distances, static_cast<int>(out.poses.size()));
+                             &distances, static_cast<int>(out.recordings.size()));
       present.insert(tracks.markers.begin(), tracks.markers.end());
       found.poses.name = tracks.recording;
       found.poses.planar = true;
-      out.bad.push_back(found.usable  ? ""
-                        : why.empty() ? file.string() + ": " + found.reason
-                                      : why);
-      out.poses.push_back(std::move(found.poses));
+      out.recordings.push_back({std::move(found.poses), found.usable ? ""
+                                                        : why.empty()
+                                                            ? file.string() + ": " + found.reason
+                                                            : why});
     }
   }
   pipelines::CheckLayoutNames(names, present);
-  out.layout = distances.Judge(ScaleSd(source, out.poses));
+  out.layout = distances.Judge(ScaleSd(source, out.recordings));
   return out;
 }
 

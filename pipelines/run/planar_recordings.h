@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "data/yaml/yaml.h"
+#include "pipelines/run/point_recordings.h"
 #include "reconstruction/motion/motion_fit.h"
 #include "reconstruction/motion/planar_camera.h"
 
@@ -28,16 +29,9 @@ struct PlanarSource {
 PlanarSource ParsePlanarSource(const YamlNode& recordings);
 std::string ToYaml(const PlanarSource& source);
 
-struct PlanarRecordings {
-  std::vector<PoseRecording> poses;  // every recording of every file, empty where bad
-  std::vector<std::string> bad;      // why a recording has no poses; empty where it has
-  // whether the distances of the layout are those of the recordings
-  LayoutVerdict layout;
-};
-
-// DataError where a name of the layout occurs in no recording.
-PlanarRecordings ReadPlanarRecordings(const PlanarSource& source,
-                                      const std::vector<std::filesystem::path>& files);
+// Every recording of every file. DataError where a name of the layout occurs in no recording.
+PoseRecordings ReadPlanarRecordings(const PlanarSource& source,
+                                    const std::vector<std::filesystem::path>& files);
 
 // AddOutOfPlane for all events of a recording that have a state.
 void AddOutOfPlane(const PlanarSource& source, const Body& body, const Plane& floor,

@@ -90,14 +90,20 @@ std::string ToYaml(const PointSource& source) {
   return out + YamlLine(1, "max_rms_m", source.max_rms);
 }
 
-PointRecordings ReadPointRecordings(const PointSource& source,
-                                    const std::vector<std::filesystem::path>& files,
-                                    const std::vector<std::string>& names) {
-  PointRecordings out;
-  std::vector<MarkerPoints> good;
+namespace {
+
+// Files that could be read, and the place of each among all.
+struct ReadablePoints {
+  std::vector<MarkerPoints> points;
   std::vector<std::size_t> place;
+};
+
+ReadablePoints ReadPointFiles(const PointSource& source,
+                              const std::vector<std::filesystem::path>& files,
+                              const std::vector<std::string>& names, PointReport* report) {
+  ReadablePoints out;
   for (std::size_t i = 0; i < files.size(); ++i) {
-    PointFile& file = out.files.emplace_back();
+    PointFile& file = report->files.emplace_back();
     file.path = files[i];
     file.recording = names[i];
     try {
@@ -105,46 +111,75 @@ PointRecordings ReadPointRecordings(const PointSource& source,
       read.points.name = names[i];
       file.frames = static_cast<int>(read.points.t.size());
       file.notes = std::move(read.notes);
-      good.push_back(std::move(read.points));
-      place.push_back(i);
+      out.points.push_back(std::move(read.points));
+      out.place.push_back(i);
     } catch (const DataError& error) {
       file.bad = error.what();
     }
   }
+  return out;
+}
+
+LayoutDistances DistancesOf(const std::vector<NamedMarker>& layout,
+                            const std::vector<MarkerPoints>& recordings) {
   std::set<std::string> present;
-  for (const MarkerPoints& points : good)
+  for (const MarkerPoints& points : recordings)
     present.insert(points.markers.begin(), points.markers.end());
   std::vector<std::string> given;
   std::vector<Eigen::VectorXd> places;
-  for (const NamedMarker& marker : source.layout) {
+  for (const NamedMarker& marker : layout) {
     given.push_back(marker.name);
     places.emplace_back(marker.p_BM);
   }
   pipelines::CheckLayoutNames(given, present);
-  LayoutDistances distances(given, places);
-  PointPoseOptions how;
-  how.max_rms = source.max_rms;
-  out.layout = source.layout;
-  if (!good.empty() && (source.learn || source.noise == PointNoise::kDistances)) {
-    const PointLayout learned = LearnPointLayout(good, source.layout, source.learned, how);
+  return LayoutDistances(given, places);
+}
+
+// The layout and the noise of a coordinate: as given, or from all recordings together.
+void SettleLayout(const PointSource& source, const std::vector<MarkerPoints>& recordings,
+                  const PointPoseOptions& how, PointReport* report) {
+  report->layout = source.layout;
+  if (!recordings.empty() && (source.learn || source.noise == PointNoise::kDistances)) {
+    const PointLayout learned = LearnPointLayout(recordings, source.layout, source.learned, how);
     if (!learned.usable)
       throw DataError("the layout of the markers cannot be learned: " + learned.reason);
-    if (source.learn) out.layout = learned.markers;
-    out.sd = learned.sd;
-    if (source.noise == PointNoise::kDistances && !(out.sd > 0))
+    if (source.learn) report->layout = learned.markers;
+    report->sd = learned.sd;
+    if (source.noise == PointNoise::kDistances && !(report->sd > 0))
       throw DataError(
           "noise: distances: found no distance to spare, allowed more than three markers or a "
           "layout that is not exact");
   }
-  if (source.noise == PointNoise::kStated) out.sd = source.sd;
-  out.poses.resize(files.size());
-  for (std::size_t i = 0; i < files.size(); ++i) out.poses[i].name = names[i];
-  for (std::size_t k = 0; k < good.size(); ++k) {
-    PointFile& file = out.files[place[k]];
-    for (const NamedMarker& marker : out.layout)
+  if (source.noise == PointNoise::kStated) report->sd = source.sd;
+}
+
+}  // namespace
+
+PoseRecordings ReadPointRecordings(const PointSource& source,
+                                   const std::vector<std::filesystem::path>& files,
+                                   const std::vector<std::string>& names) {
+  PoseRecordings out;
+  PointReport& report = out.points.emplace();
+  const ReadablePoints good = ReadPointFiles(source, files, names, &report);
+  LayoutDistances distances = DistancesOf(source.layout, good.points);
+  std::vector<std::string> given;
+  for (const NamedMarker& marker : source.layout) given.push_back(marker.name);
+  PointPoseOptions how;
+  how.max_rms = source.max_rms;
+  SettleLayout(source, good.points, how, &report);
+  out.recordings.resize(files.size());
+  for (std::size_t i = 0; i < files.size(); ++i) {
+    out.recordings[i].poses.name = names[i];
+    out.recordings[i].fault = report.files[i].bad;
+  }
+  for (std::size_t k = 0; k < good.points.size(); ++k) {
+    const MarkerPoints& points = good.points[k];
+    PosedRecording& recording = out.recordings[good.place[k]];
+    PointFile& file = report.files[good.place[k]];
+    for (const NamedMarker& marker : report.layout)
       file.markers +=
-          static_cast<int>(std::count(good[k].markers.begin(), good[k].markers.end(), marker.name));
-    PointPoses found = PosesFromPoints(good[k], out.layout, how);
+          static_cast<int>(std::count(points.markers.begin(), points.markers.end(), marker.name));
+    PointPoses found = PosesFromPoints(points, report.layout, how);
     file.poses = static_cast<int>(found.frames.size());
     file.too_few = found.too_few;
     file.collinear = found.collinear;
@@ -152,28 +187,27 @@ PointRecordings ReadPointRecordings(const PointSource& source,
     file.rms = RootMeanSquare(found.rms);
     file.worst = found.worst;
     if (!found.usable) {
-      file.bad = fmt::format("{}: {}", file.path.string(), found.reason);
+      recording.fault = file.bad = fmt::format("{}: {}", file.path.string(), found.reason);
       continue;
     }
-    AddFrames(good[k], found.frames, given, static_cast<int>(k), &distances);
-    out.poses[place[k]] = std::move(found.poses);
+    AddFrames(points, found.frames, given, static_cast<int>(k), &distances);
+    recording.poses = std::move(found.poses);
   }
-  out.verdict = distances.Judge();
+  out.layout = distances.Judge();
   return out;
 }
 
-void SetPoseNoise(const PointSource& source, const PointRecordings& recordings,
-                  MotionFitOptions* motion) {
-  if (source.noise == PointNoise::kFlights || !(recordings.sd > 0)) return;
-  const PoseNoise noise = PoseNoiseOf(recordings.layout, recordings.sd);
+void SetPoseNoise(const PointSource& source, const PointReport& report, MotionFitOptions* motion) {
+  if (source.noise == PointNoise::kFlights || !(report.sd > 0)) return;
+  const PoseNoise noise = PoseNoiseOf(report.layout, report.sd);
   if (motion->sigma_position == 0) motion->sigma_position = noise.position;
   if (motion->sigma_angle == 0) motion->sigma_angle = noise.angle;
 }
 
-void WritePointFiles(const std::filesystem::path& path, const PointRecordings& recordings) {
+void WritePointFiles(const std::filesystem::path& path, const PointReport& report) {
   CsvWriter out(path, {"recording", "usable", "reason", "markers", "frames", "poses", "too_few",
                        "collinear", "misfit", "rms_m", "worst", "notes"});
-  for (const PointFile& file : recordings.files) {
+  for (const PointFile& file : report.files) {
     out.Text(file.recording)
         .Integer(file.bad.empty())
         .Text(file.bad)

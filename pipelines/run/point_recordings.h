@@ -12,8 +12,43 @@
 #include "reconstruction/motion/motion_fit.h"
 #include "reconstruction/pose/layout_distances.h"
 #include "reconstruction/pose/marker_points.h"
+#include "reconstruction/pose/pose_recording.h"
 
 namespace impactlab {
+
+// Recordings of poses in one form, whether the files hold poses, markers in space or markers in a
+// plane.
+struct PosedRecording {
+  PoseRecording poses;  // with its name; without a frame where there is a fault
+  std::string fault;    // why it cannot be used; empty where it can
+};
+
+// How one file of markers in space fared.
+struct PointFile {
+  std::filesystem::path path;
+  std::string recording;
+  std::string bad;              // why nothing of it can be used; empty where it can
+  int markers = 0, frames = 0;  // of the layout; in the file
+  int poses = 0;                // frames with a pose
+  int too_few = 0, collinear = 0, misfit = 0;
+  double rms = 0;                  // what the layout leaves [m]
+  std::string worst;               // marker and frame that fit least among the frames left out
+  std::vector<std::string> notes;  // of the file
+};
+
+struct PointReport {
+  std::vector<PointFile> files;     // one a recording
+  std::vector<NamedMarker> layout;  // as used
+  // of one coordinate from the distances, or as stated [m]; 0: not known
+  double sd = 0;
+};
+
+struct PoseRecordings {
+  std::vector<PosedRecording> recordings;
+  // whether the distances of the layout that was given are those of the recordings; of markers
+  LayoutVerdict layout;
+  std::optional<PointReport> points;  // of markers in space
+};
 
 // Where the noise of the poses comes from.
 enum class PointNoise {
@@ -39,42 +74,18 @@ struct PointSource {
 PointSource ParsePointSource(const YamlNode& recordings);
 std::string ToYaml(const PointSource& source);
 
-// How one file fared.
-struct PointFile {
-  std::filesystem::path path;
-  std::string recording;
-  std::string bad;              // why nothing of it can be used; empty where it can
-  int markers = 0, frames = 0;  // of the layout; in the file
-  int poses = 0;                // frames with a pose
-  int too_few = 0, collinear = 0, misfit = 0;
-  double rms = 0;                  // what the layout leaves [m]
-  std::string worst;               // marker and frame that fit least among the frames left out
-  std::vector<std::string> notes;  // of the file
-};
-
-struct PointRecordings {
-  std::vector<PoseRecording> poses;  // one a file, empty where bad
-  std::vector<PointFile> files;
-  std::vector<NamedMarker> layout;  // as used
-  // of one coordinate from the distances, or as stated [m]; 0: not known
-  double sd = 0;
-  // whether the distances of the layout that was given are those of the recordings
-  LayoutVerdict verdict;
-};
-
 // `names` of the recordings, one a file. A file that cannot be read is bad, not an error; DataError
 // where a layout is to be learned and the files do not give it, or a name of the layout occurs in
 // no file.
-PointRecordings ReadPointRecordings(const PointSource& source,
-                                    const std::vector<std::filesystem::path>& files,
-                                    const std::vector<std::string>& names);
+PoseRecordings ReadPointRecordings(const PointSource& source,
+                                   const std::vector<std::filesystem::path>& files,
+                                   const std::vector<std::string>& names);
 
 // Sets the noise of the motion fit where the source states it or takes it from distances and
 // `motion` does not say it itself.
-void SetPoseNoise(const PointSource& source, const PointRecordings& recordings,
-                  MotionFitOptions* motion);
+void SetPoseNoise(const PointSource& source, const PointReport& report, MotionFitOptions* motion);
 
 // points.csv, one row a file.
-void WritePointFiles(const std::filesystem::path& path, const PointRecordings& recordings);
+void WritePointFiles(const std::filesystem::path& path, const PointReport& report);
 
 }  // namespace impactlab

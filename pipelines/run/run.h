@@ -13,6 +13,7 @@
 #include "pipelines/run/experiment.h"
 #include "pipelines/run/flights.h"
 #include "pipelines/run/marker_recordings.h"
+#include "pipelines/run/recordings.h"
 #include "pipelines/study/classical_comparison.h"
 #include "pipelines/study/coefficient_models.h"
 #include "pipelines/study/diagnostics.h"
@@ -41,6 +42,12 @@ struct Analysis {
   Diagnostics scrutiny;
 };
 
+// Of a struck body that moves as well.
+struct SecondPoses {
+  std::vector<PoseRecording> poses;   // by recording; without a frame where one cannot be used
+  std::optional<PointReport> points;  // of markers in space: how the files fared
+};
+
 struct RunResult {
   Experiment experiment;
   std::vector<std::filesystem::path> files;
@@ -49,11 +56,11 @@ struct RunResult {
   std::optional<MarkerRecordings> markers;
   // of marker images: what free flight says of cameras, clocks and layout as they were declared
   FlightReport flights;
-  std::optional<PointRecordings> points;  // of markers in space: how the files fared
+  std::optional<PointReport> points;  // of markers in space: how the files fared
   // of markers in space or in a plane: whether the recordings show the distances of the layout
   LayoutVerdict layout;
   // of a struck body that moves as well: its poses, by recording
-  std::optional<SecondRecordings> second;
+  std::optional<SecondPoses> second;
   Analysis recorded;  // with corrections known beforehand only
   AuditResult audit;  // of `recorded`
   bool has_corrected = false;
@@ -63,30 +70,16 @@ struct RunResult {
   const Analysis& best() const { return has_corrected ? corrected : recorded; }
 };
 
-// Reads the recordings; one that cannot be used becomes an empty recording and an event with the
-// reason. `bad` gets one line each.
-std::vector<PoseRecording> ReadRecordings(const Experiment& experiment,
-                                          const std::vector<std::filesystem::path>& files,
-                                          std::vector<std::string>& bad);
-
 struct RunOptions {
   bool identify = true;  // false: stop after events and audit
   bool validate = true;
 };
 
-// The whole chain, from files to validated fits. Throws DataError when `files` is empty; a bad
-// recording is a rejected event.
-RunResult RunExperiment(const Experiment& experiment,
-                        const std::vector<std::filesystem::path>& files,
+// The whole chain, from recordings to validated fits. A recording that cannot be used is a rejected
+// event. Impacts in images of markers are those of their bundle fits, with free flights and rests
+// from the poses of the frames.
+RunResult RunExperiment(const Experiment& declared, Recordings recordings,
                         const RunOptions& options = {}, const RunContext& context = {});
-// The same from the images of markers: every impact by its bundle fit, free flights and rests from
-// the poses of the frames.
-RunResult RunExperiment(const Experiment& experiment, MarkerRecordings markers,
-                        const RunOptions& options = {}, const RunContext& context = {});
-// The same of two bodies in the same pictures: their impacts from the poses of the frames.
-RunResult RunExperiment(const Experiment& experiment, const MarkerRecordings& first,
-                        const MarkerRecordings& second, const RunOptions& options = {},
-                        const RunContext& context = {});
 
 // Fits of all laws of the experiment to the accepted events, with the rejected ones listed.
 FitResult FitAll(const Experiment& experiment, const std::vector<ImpactEvent>& events,

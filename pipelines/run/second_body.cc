@@ -123,62 +123,74 @@ std::string ToYaml(const SecondBody& second, const std::filesystem::path& folder
   return out;
 }
 
+namespace {
+
+// Of every file of the first body the partner of the same name; a recording without one has a
+// fault.
+std::vector<std::filesystem::path> FindPartners(
+    const SecondBody& second, const std::filesystem::path& folder,
+    const std::vector<std::filesystem::path>& first_files, SecondRecordings* out) {
+  std::vector<std::filesystem::path> files = first_files;
+  const std::vector<std::filesystem::path> found = ExpandGlob(second.files, folder);
+  const std::map<std::string, std::filesystem::path> by_stem = ByStem(found);
+  for (std::size_t i = 0; i < files.size(); ++i) {
+    const auto partner = by_stem.find(first_files[i].stem().string());
+    if (partner == by_stem.end()) {
+      out->poses.recordings[i].fault = fmt::format(
+          "no recording of the second body: found {} files for second_body.files '{}', none "
+          "named {}",
+          found.size(), second.files, first_files[i].stem().string());
+      continue;
+    }
+    files[i] = partner->second;
+    out->files.push_back(partner->second);
+  }
+  if (out->files.empty())
+    throw DataError(
+        fmt::format("second_body.files: found {} files for '{}' and none named as one of the "
+                    "first body ({}), allowed: for "
+                    "every recording of the first body one of the same name in another folder",
+                    found.size(), second.files, first_files.front().stem().string()));
+  return files;
+}
+
+}  // namespace
+
 SecondRecordings ReadSecondBody(const SecondBody& second, const std::filesystem::path& folder,
                                 const std::vector<std::filesystem::path>& first_files,
                                 const std::vector<std::string>& names) {
   SecondRecordings out;
-  out.poses.resize(first_files.size());
-  out.bad.assign(first_files.size(), "");
-  for (std::size_t i = 0; i < names.size(); ++i) out.poses[i].name = names[i];
-  std::vector<std::filesystem::path> files = first_files;
-  if (!second.files.empty()) {
-    const std::vector<std::filesystem::path> found = ExpandGlob(second.files, folder);
-    const std::map<std::string, std::filesystem::path> by_stem = ByStem(found);
-    std::size_t partners = 0;
-    for (std::size_t i = 0; i < files.size(); ++i) {
-      const auto partner = by_stem.find(first_files[i].stem().string());
-      if (partner == by_stem.end()) {
-        out.bad[i] = fmt::format(
-            "no recording of the second body: found {} files for second_body.files '{}', none "
-            "named {}",
-            found.size(), second.files, first_files[i].stem().string());
-        continue;
-      }
-      ++partners;
-      files[i] = partner->second;
-      out.files.push_back(partner->second);
-    }
-    if (partners == 0)
-      throw DataError(
-          fmt::format("second_body.files: found {} files for '{}' and none named as one of the "
-                      "first body ({}), allowed: for "
-                      "every recording of the first body one of the same name in another folder",
-                      found.size(), second.files, first_files.front().stem().string()));
-  }
+  out.poses.recordings.resize(first_files.size());
+  for (std::size_t i = 0; i < names.size(); ++i) out.poses.recordings[i].poses.name = names[i];
+  const std::vector<std::filesystem::path> files =
+      second.files.empty() ? first_files : FindPartners(second, folder, first_files, &out);
   std::vector<std::size_t> place;
   std::vector<std::filesystem::path> usable;
   std::vector<std::string> usable_names;
   for (std::size_t i = 0; i < files.size(); ++i) {
-    if (!out.bad[i].empty()) continue;
+    if (!out.poses.recordings[i].fault.empty()) continue;
     place.push_back(i);
     usable.push_back(files[i]);
     usable_names.push_back(names[i]);
   }
   if (second.points) {
-    out.points = ReadPointRecordings(*second.points, usable, usable_names);
+    PoseRecordings read = ReadPointRecordings(*second.points, usable, usable_names);
     for (std::size_t k = 0; k < place.size(); ++k) {
-      out.poses[place[k]] = out.points->poses[k];
-      if (!out.points->files[k].bad.empty())
-        out.bad[place[k]] = "second body: " + out.points->files[k].bad;
+      PosedRecording& recording = out.poses.recordings[place[k]];
+      recording = std::move(read.recordings[k]);
+      if (!recording.fault.empty()) recording.fault = "second body: " + recording.fault;
     }
+    out.poses.layout = std::move(read.layout);
+    out.poses.points = std::move(read.points);
     return out;
   }
   for (std::size_t k = 0; k < place.size(); ++k) {
+    PosedRecording& recording = out.poses.recordings[place[k]];
     try {
-      out.poses[place[k]] = ReadPoses(usable[k], second.columns);
-      out.poses[place[k]].name = usable_names[k];
+      recording.poses = ReadPoses(usable[k], second.columns);
+      recording.poses.name = usable_names[k];
     } catch (const DataError& error) {
-      out.bad[place[k]] = std::string("second body: ") + error.what();
+      recording.fault = std::string("second body: ") + error.what();
     }
   }
   return out;
@@ -188,8 +200,7 @@ MotionFit FitRelativeMotion(const PoseRecording& first, const Body& body,
                             const PoseRecording& second, const StruckBody& struck,
                             const MotionFitOptions& options) {
   // A floor out of reach: the surface that is struck is the other body's.
-  MotionFit out = FitMotion(first, body, {Vector3d::UnitZ(), -1e6}, options);
-  out.events.clear();
+  MotionFit out = FitFlights(first, body, {Vector3d::UnitZ(), -1e6}, options);
   out.rests.clear();
   ImpactEvent none;
   none.recording = first.name;

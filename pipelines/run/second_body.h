@@ -38,10 +38,8 @@ std::string ToYaml(const SecondBody& second, const std::filesystem::path& folder
 
 // Recordings of the second body, one for each of the first's.
 struct SecondRecordings {
-  std::vector<PoseRecording> poses;          // empty where bad
-  std::vector<std::string> bad;              // why one cannot be used
+  PoseRecordings poses;
   std::vector<std::filesystem::path> files;  // read, apart from the first body's
-  std::optional<PointRecordings> points;
 };
 
 // Of poses and of markers in space: the file of the same name without folder and extension, among

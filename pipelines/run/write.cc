@@ -10,13 +10,22 @@
 #include "pipelines/tables/tables.h"
 
 namespace impactlab {
+namespace {
+
+std::vector<const MarkerTracks*> TracksOf(const MarkerRecordings& markers) {
+  std::vector<const MarkerTracks*> tracks;
+  for (const MarkerRecording& recording : markers.recordings) tracks.push_back(&recording.tracks);
+  return tracks;
+}
+
+}  // namespace
 
 void WriteRefusal(const std::filesystem::path& folder, const RunResult& run) {
   WriteEvents(folder, run.recorded.events);
   if (run.points) WritePointFiles(folder / "points.csv", *run.points);
   if (!run.markers) return;
-  WriteDrops(folder / "drops.csv", run.markers->tracks, run.recorded.drops);
-  WriteFlights(folder, run.markers->tracks, run.flights);
+  WriteDrops(folder / "drops.csv", TracksOf(*run.markers), run.recorded.drops);
+  WriteFlights(folder, *run.markers, run.flights);
 }
 
 void WriteRun(const std::filesystem::path& folder, const RunResult& run,
@@ -35,10 +44,11 @@ void WriteRun(const std::filesystem::path& folder, const RunResult& run,
   WriteEvents(folder, best.events);
   WriteMotion(folder / "motion.csv", best.motion);
   if (run.markers) {
-    WriteDrops(folder / "drops.csv", run.markers->tracks, best.drops);
-    if (!run.markers->tracks.empty())
-      WriteLayout(folder / "layout.csv", run.markers->tracks.front().markers, best.layout);
-    WriteFlights(folder, run.markers->tracks, run.flights);
+    WriteDrops(folder / "drops.csv", TracksOf(*run.markers), best.drops);
+    if (!run.markers->recordings.empty())
+      WriteLayout(folder / "layout.csv", run.markers->recordings.front().tracks.markers,
+                  best.layout);
+    WriteFlights(folder, *run.markers, run.flights);
     WritePoses(folder / "poses", run.recordings);
   }
   if (run.points) WritePointFiles(folder / "points.csv", *run.points);

@@ -48,13 +48,13 @@ void WriteLayout(const std::filesystem::path& path, std::span<const std::string>
   out.Commit();
 }
 
-void WriteDrops(const std::filesystem::path& path, std::span<const MarkerTracks> recordings,
+void WriteDrops(const std::filesystem::path& path, std::span<const MarkerTracks* const> recordings,
                 std::span<const std::vector<ImpactBundle>> drops) {
   CsvWriter out(path, {"recording", "impact", "camera", "usable", "reason", "points", "outliers",
                        "rms_px", "offset_s", "sd_offset_s", "chi_square", "dof", "noise_scale",
                        "spin_axis_observable", "axis_x", "axis_y", "axis_z"});
   for (std::size_t i = 0; i < drops.size(); ++i) {
-    const MarkerTracks& tracks = recordings[i];
+    const MarkerTracks& tracks = *recordings[i];
     for (const ImpactBundle& drop : drops[i]) {
       const std::vector<Share> shares = SharesOf(drop, tracks);
       for (std::size_t c = 0; c < shares.size(); ++c) {

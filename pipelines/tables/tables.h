@@ -29,7 +29,7 @@ void WriteMotion(const std::filesystem::path& path, std::span<const MotionFit> f
 // layout.csv
 void WriteLayout(const std::filesystem::path& path, std::span<const std::string> names,
                  const LearnedLayout& layout);
-void WriteDrops(const std::filesystem::path& path, std::span<const MarkerTracks> recordings,
+void WriteDrops(const std::filesystem::path& path, std::span<const MarkerTracks* const> recordings,
                 std::span<const std::vector<ImpactBundle>> drops);
 // A file NAME.csv for every recording that has poses, as experiments read them.
 void WritePoses(const std::filesystem::path& folder, std::span<const PoseRecording> recordings);

@@ -501,7 +501,8 @@ TrackRun RunTracking(const TrackConfig& plan, const std::filesystem::path& folde
       run.points += static_cast<long long>(at->second.points.size());
       writer.Write(at->second);
       if (run.shown.size() < options.shown && !at->second.points.empty())
-        run.shown.push_back(std::move(at->second));
+        run.shown.push_back(at->second);
+      if (options.keep_tracks) run.tracks.push_back(std::move(at->second));
       waiting.erase(at);
     }
     progress.Advance();

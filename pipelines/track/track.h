@@ -116,7 +116,8 @@ RecordingTracks TrackRecording(const TrackConfig& plan, std::size_t recording,
 struct TrackRunOptions {
   // video per recording and camera, named after this one; empty: none
   std::filesystem::path overlay;
-  std::size_t shown = 6;  // recordings whose tracks are kept for the page
+  std::size_t shown = 6;     // recordings whose tracks are kept for the page
+  bool keep_tracks = false;  // those of all recordings are kept in TrackRun::tracks
   // a picture of the frames about the first impact, per recording and camera
   bool sheets = true;
   // cuts of the frames about it, kept for pages that draw on them (tracking/overlay/kept_frames.h)
@@ -130,6 +131,8 @@ struct TrackRun {
   double seconds = 0;
   long long points = 0;
   std::vector<MarkerTracks> shown;  // of the first recordings that gave any
+  // of every recording, where they are to be kept; without points where nothing was tracked
+  std::vector<MarkerTracks> tracks;
   // folder of the frames that were kept, RECORDING_CAMERA each; empty: none
   std::filesystem::path frames;
 };

@@ -38,13 +38,13 @@ class Fitter {
     context_.frame_interval = Median(intervals);
   }
 
-  MotionFit Run() {
+  MotionFit Run(bool with_events) {
     flights_ = reconstruction::FindFlights(context_.model, context_.floor, options_);
     context_.noise = flights_.noise;
     context_.sigma_position = flights_.sigma_position;
     context_.sigma_angle = flights_.sigma_angle;
     context_.height_tolerance = reconstruction::HeightTolerance(body_, flights_.sigma_position);
-    FindEvents();
+    if (with_events) FindEvents();
     fit_.sigma_position = context_.sigma_position;
     fit_.sigma_angle = context_.sigma_angle;
     fit_.dof = flights_.dof;
@@ -216,10 +216,8 @@ std::string Fault(const PoseRecording& recording) {
   return {};
 }
 
-}  // namespace
-
-MotionFit FitMotion(const PoseRecording& recording, const Body& body, const Plane& floor,
-                    const MotionFitOptions& options) {
+void CheckMotionOptions(const PoseRecording& recording, const Body& body,
+                        const MotionFitOptions& options) {
   if (recording.planar != body.planar) {
     throw ConfigError(
         fmt::format("recording '{}': planar: found {}, allowed: the same as its body '{}'",
@@ -231,6 +229,11 @@ MotionFit FitMotion(const PoseRecording& recording, const Body& body, const Plan
     throw ConfigError(fmt::format("max_frames: found {}, allowed at least min_frames = {}",
                                   options.max_frames, options.min_frames));
   }
+}
+
+// A recording that cannot be fitted at all, as an event with the reason.
+std::optional<ImpactEvent> RefusalOf(const PoseRecording& recording,
+                                     const MotionFitOptions& options) {
   ImpactEvent event;
   event.recording = recording.name;
   event.planar = recording.planar;
@@ -241,12 +244,28 @@ MotionFit FitMotion(const PoseRecording& recording, const Body& body, const Plan
     event.reason = RejectReason::kTooFewFrames;
     event.detail = fmt::format("{} frames, allowed at least {}", n, 2 * options.min_frames);
   }
-  if (!event.detail.empty()) {
+  if (event.detail.empty()) return std::nullopt;
+  return event;
+}
+
+}  // namespace
+
+MotionFit FitMotion(const PoseRecording& recording, const Body& body, const Plane& floor,
+                    const MotionFitOptions& options) {
+  CheckMotionOptions(recording, body, options);
+  if (std::optional<ImpactEvent> refusal = RefusalOf(recording, options)) {
     MotionFit fit;
-    fit.events.push_back(event);
+    fit.events.push_back(*std::move(refusal));
     return fit;
   }
-  return Fitter(recording, body, floor, options).Run();
+  return Fitter(recording, body, floor, options).Run(true);
+}
+
+MotionFit FitFlights(const PoseRecording& recording, const Body& body, const Plane& floor,
+                     const MotionFitOptions& options) {
+  CheckMotionOptions(recording, body, options);
+  if (RefusalOf(recording, options)) return {};
+  return Fitter(recording, body, floor, options).Run(false);
 }
 
 }  // namespace impactlab

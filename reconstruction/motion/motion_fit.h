@@ -85,4 +85,8 @@ struct MotionFit {
 MotionFit FitMotion(const PoseRecording& recording, const Body& body, const Plane& floor,
                     const MotionFitOptions& options = {});
 
+// The flights, rests and noise of FitMotion without its events.
+MotionFit FitFlights(const PoseRecording& recording, const Body& body, const Plane& floor,
+                     const MotionFitOptions& options = {});
+
 }  // namespace impactlab

@@ -15,8 +15,9 @@ TEST(Run, CubeTosses) {
   Experiment experiment = LoadExperiment(source / "data/experiments/cube-tosses.yaml");
   experiment.laws = {RestitutionLaw::kEnergetic};
   experiment.identify.influence = false;
-  const RunResult run = RunExperiment(experiment, ExpandGlob("toss_*.csv", folder),
-                                      {.validate = false}, {.quiet = true});
+  const RunResult run =
+      RunExperiment(experiment, LoadRecordings(experiment, ExpandGlob("toss_*.csv", folder)),
+                    {.validate = false}, {.quiet = true});
   EXPECT_EQ(run.files.size(), 380u);
   const LawFit& fit = run.best().fit.fits.at(0);
   EXPECT_GT(fit.parameters[0].value, 0.13);

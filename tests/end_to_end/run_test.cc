@@ -15,8 +15,10 @@ const std::filesystem::path kSource = IMPACTLAB_SOURCE_DIR;
 
 RunResult RunSample(int threads) {
   const Experiment experiment = LoadExperiment(kSource / "data/sample/experiment.yaml");
-  return RunExperiment(experiment, ExpandGlob(experiment.recordings, kSource / "data/sample"), {},
-                       {.threads = threads, .quiet = true});
+  return RunExperiment(
+      experiment,
+      LoadRecordings(experiment, ExpandGlob(experiment.recordings, kSource / "data/sample")), {},
+      {.threads = threads, .quiet = true});
 }
 
 const LawFit& Energetic(const FitResult& fit) {
@@ -106,7 +108,8 @@ TEST(Run, SquareDrops) {
   if (files.empty()) GTEST_SKIP() << "skipped: shared data absent";
   Experiment experiment = LoadExperiment(kSource / "data/experiments/square-drops.yaml");
   experiment.validation.folds = 0;
-  const RunResult run = RunExperiment(experiment, files, {}, {.quiet = true});
+  const RunResult run =
+      RunExperiment(experiment, LoadRecordings(experiment, files), {}, {.quiet = true});
   EXPECT_EQ(files.size(), 300u);
   int accepted = 0;
   for (const ImpactEvent& event : run.best().events) {

@@ -60,10 +60,12 @@ struct Told {
 // From files to the report on the terminal; nothing may be written that is no number.
 Told Tell(const test::TemporaryFolder& folder) {
   const Experiment experiment = LoadExperiment(folder / "experiment.yaml");
-  Told told{.run = RunExperiment(experiment, ExpandGlob(experiment.recordings, folder.path()), {},
-                                 {.quiet = true}),
-            .brief = {},
-            .fit_json = {}};
+  Told told{
+      .run = RunExperiment(
+          experiment, LoadRecordings(experiment, ExpandGlob(experiment.recordings, folder.path())),
+          {}, {.quiet = true}),
+      .brief = {},
+      .fit_json = {}};
   WriteRun(folder / "out", told.run, "test");
   told.brief = BriefReport(told.run);
   if (!told.run.best().fit.fits.empty()) told.fit_json = test::ReadText(folder / "out/fit.json");

@@ -147,11 +147,12 @@ inline nlohmann::json ScoreChain(const ChainScene& chain, int k,
     Tell(chain, &experiment);
     const double start = CoreSeconds();
     const RunContext quiet = {.threads = 1, .quiet = true};
-    MarkerRecordings markers =
-        LoadOrTrackMarkers(experiment, folder / "run",
-                           {.pages = false, .command = "chain_study", .plotting = ""}, quiet);
+    Recordings recordings =
+        LoadMarkers(experiment, folder / "run",
+                    {.pages = false, .command = "chain_study", .plotting = ""}, quiet);
     json["seconds_tracking"] = CoreSeconds() - start;
-    const RunResult run = RunExperiment(experiment, std::move(markers), {.validate = false}, quiet);
+    const RunResult run =
+        RunExperiment(experiment, std::move(recordings), {.validate = false}, quiet);
     json["seconds"] = CoreSeconds() - began;
     const std::vector<ChainTruth> truth = TruthOf(chain.scene);
     json["drops"] = nlohmann::json::array();

@@ -149,10 +149,9 @@ inline TracksRepeat Record(const TracksExperiment& as_drawn, const Drawn& drawn,
     for (TrackPoint& point : tracks.points)
       point.cov = std::pow(test::Filming{}.pixel_sd, 2) * Eigen::Matrix2d::Identity();
     tracks.recording = fmt::format("drop_{:02}", i + 1);
-    markers.tracks.push_back(std::move(tracks));
-    markers.bad.emplace_back();
-    markers.faults.emplace_back();
-    markers.offset_sd.push_back(1 / e.rate);
+    MarkerRecording& recording = markers.recordings.emplace_back();
+    recording.tracks = std::move(tracks);
+    recording.offset_sd = 1 / e.rate;
   }
   out.drops = e.drops;
   Experiment& experiment = out.experiment;

@@ -20,7 +20,7 @@ inline RunResult PicturedRun(const FabricateOptions& options, int pictured,
   RunResult run = FabricatedRun(options);
   MarkerRecordings& markers = run.markers.emplace();
   markers.layout = {BodyMarker{}};
-  markers.tracking.emplace().frames = folder / "frames";
+  markers.frames = folder / "frames";
   FrameSource source;
   for (int k = 0; k <= 20; ++k) {
     GrayImage image{320, 240, std::vector<std::uint8_t>(320 * 240, 60)};
@@ -52,12 +52,11 @@ inline RunResult PicturedRun(const FabricateOptions& options, int pictured,
       }
     if (static_cast<int>(i) < pictured)
       for (int camera = 0; camera < 2; ++camera)
-        KeepFrames(markers.tracking->frames /
+        KeepFrames(markers.frames /
                        (tracks.recording + "_" + tracks.cameras[static_cast<std::size_t>(camera)]),
                    source, tracks, camera);
     best.drops[i] = {drop};
-    markers.tracks.push_back(tracks);
-    markers.bad.emplace_back();
+    markers.recordings.emplace_back().tracks = tracks;
   }
   return run;
 }

@@ -24,12 +24,14 @@ struct Fitted {
   twin::TracksExperiment truth =
       twin::MakeTracksExperiment(test::Thing::kRod, 6, 20 * M_PI / 180, 99);
   twin::TracksRepeat repeat;
+  std::vector<TimedPoses> poses;
   Comparison comparison;
   Fitted() {
     std::mt19937_64 random(100);
     repeat = twin::Repeat(truth, {}, true, random);
+    poses = PosesOfAll(repeat.markers, repeat.analysis.drops, {});
     comparison =
-        CompareClassical(repeat.experiment, repeat.markers, repeat.analysis, {.threads = 2});
+        CompareClassical(repeat.experiment, repeat.markers, poses, repeat.analysis, {.threads = 2});
   }
 };
 const Fitted& Once() {
@@ -123,17 +125,18 @@ TEST(ClassicalComparison, OnlyThoseAskedFor) {
   Experiment experiment = f.repeat.experiment;
   experiment.classical.estimators = {"houbolt"};
   const Comparison one =
-      CompareClassical(experiment, f.repeat.markers, f.repeat.analysis, {.threads = 1});
+      CompareClassical(experiment, f.repeat.markers, f.poses, f.repeat.analysis, {.threads = 1});
   ASSERT_EQ(one.estimators.size(), 2u);
   EXPECT_EQ(one.estimators[1].method.name, "houbolt");
   experiment.classical.estimators.clear();
   EXPECT_TRUE(
-      CompareClassical(experiment, f.repeat.markers, f.repeat.analysis, {.threads = 1}).empty());
+      CompareClassical(experiment, f.repeat.markers, f.poses, f.repeat.analysis, {.threads = 1})
+          .empty());
   // A window longer than the flight is no estimate, and says so.
   experiment.classical.estimators = {"local_quadratic"};
   experiment.classical.window = 99;
   const Comparison wide =
-      CompareClassical(experiment, f.repeat.markers, f.repeat.analysis, {.threads = 1});
+      CompareClassical(experiment, f.repeat.markers, f.poses, f.repeat.analysis, {.threads = 1});
   EXPECT_FALSE(wide.estimators[1].impacts.front().usable);
   EXPECT_THAT(wide.estimators[1].impacts.front().reason, HasSubstr("local_quadratic needs 99"));
   EXPECT_TRUE(wide.estimators[1].fit.parameters.empty());

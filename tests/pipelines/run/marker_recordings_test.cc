@@ -93,10 +93,10 @@ TEST_F(MarkerRecordingsTest, TracksAreFittedImpactByImpact) {
   const std::vector<test::Drop> truth = WriteTracks(4, 0.002);
   impactlab::Experiment e = LoadExperiment(Write(
       "experiment.yaml", Experiment("bundle: {offset_sd_s: 0.005}\nidentify: {laws: [newton]}\n")));
-  const MarkerRecordings markers = LoadOrTrackMarkers(e, folder_ / "out", {}, {.quiet = true});
-  ASSERT_EQ(markers.tracks.size(), 4u);
+  const Recordings recordings = LoadMarkers(e, folder_ / "out", {}, {.quiet = true});
+  ASSERT_EQ(CountOf(recordings), 4u);
   EXPECT_NEAR(e.motion.flight.gravity_W.z(), -9.80665, 1e-12);
-  const RunResult run = RunExperiment(e, markers, {}, {.threads = 1, .quiet = true});
+  const RunResult run = RunExperiment(e, recordings, {}, {.threads = 1, .quiet = true});
   int found = 0;
   for (std::size_t i = 0; i < truth.size(); ++i) {
     ASSERT_FALSE(run.recorded.drops[i].empty());
@@ -152,9 +152,9 @@ TEST_F(MarkerRecordingsTest, FrameErrorsAreTakenOutOfRigLayoutAndClocks) {
   markers.rig = test::DropRig();
   test::GiveCovariance(&markers.rig, 0.1, 1e-4, 1e-4);
   markers.layout = drop.markers;
-  markers.tracks = {test::Film(drop, markers.rig, {}, random)};
-  markers.bad = {""};
-  markers.offset_sd = {1e-3};
+  MarkerRecording& recording = markers.recordings.emplace_back();
+  recording.tracks = test::Film(drop, markers.rig, {}, random);
+  recording.offset_sd = 1e-3;
   FrameCorrection error;
   error.length_scale = 1.05;
   error.clock_rate = 0.9;
@@ -177,7 +177,7 @@ TEST_F(MarkerRecordingsTest, FrameErrorsAreTakenOutOfRigLayoutAndClocks) {
       };
       EXPECT_LT((pixel(markers, pose.X_WB[0]) - pixel(right, true_pose.X_WB[0])).norm(), 1e-8);
     }
-  EXPECT_NEAR(right.tracks[0].points[3].t, markers.tracks[0].points[3].t / 0.9, 1e-15);
+  EXPECT_NEAR(right.recordings[0].tracks.points[3].t, recording.tracks.points[3].t / 0.9, 1e-15);
   error.mirrored = true;
   EXPECT_THROW(Correct(markers, error), ConfigError);
 }

@@ -198,7 +198,7 @@ class PlaneOfMotion : public ::testing::Test {
     return {sum / std::max(n, 1), n};
   }
   RunResult Run(const Experiment& e) const {
-    return RunExperiment(e, {folder_ / "tracks.csv"}, {.validate = false},
+    return RunExperiment(e, LoadRecordings(e, {folder_ / "tracks.csv"}), {.validate = false},
                          {.threads = 1, .quiet = true});
   }
   test::TemporaryFolder folder_;

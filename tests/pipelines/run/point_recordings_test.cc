@@ -78,7 +78,8 @@ class PointRecordingsTest : public ::testing::Test {
     for (int k = 0; std::filesystem::exists(folder_ / ("drop" + std::to_string(k) + extension));
          ++k)
       files.push_back(folder_ / ("drop" + std::to_string(k) + extension));
-    return RunExperiment(e, files, {.validate = false}, {.threads = 1, .quiet = true});
+    return RunExperiment(e, LoadRecordings(e, files), {.validate = false},
+                         {.threads = 1, .quiet = true});
   }
   test::TemporaryFolder folder_;
 };

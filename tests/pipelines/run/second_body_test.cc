@@ -72,22 +72,26 @@ TEST(SecondBody, FaultsNameTheKeyAndWhatIsAllowed) {
   const std::string good = kSecondBodyHead + kPlate;
   EXPECT_EQ(SecondBodyFault(good), "no error");
   EXPECT_THAT(SecondBodyFault(Replaced(good, "surface:", "surfcae:")), HasSubstr("second_body"));
-  EXPECT_THAT(SecondBodyFault(Replaced(good, "offset_m: 0.01", "offset_mm: 10")), HasSubstr("offset_m"));
+  EXPECT_THAT(SecondBodyFault(Replaced(good, "offset_m: 0.01", "offset_mm: 10")),
+              HasSubstr("offset_m"));
   EXPECT_THAT(SecondBodyFault(Replaced(good, "[0, 0, 2]", "[0, 0, 0]")),
               HasSubstr("second_body.surface.normal"));
-  EXPECT_THAT(SecondBodyFault(Replaced(good, ", mass_kg: 0.4", "")), HasSubstr("second_body.body.mass_kg"));
+  EXPECT_THAT(SecondBodyFault(Replaced(good, ", mass_kg: 0.4", "")),
+              HasSubstr("second_body.body.mass_kg"));
   EXPECT_THAT(SecondBodyFault(Replaced(good, ", mass_kg: 0.06", "")), HasSubstr("body.mass_kg"));
-  EXPECT_THAT(SecondBodyFault(Replaced(good, "  files: plate/*.csv\n", "")), HasSubstr("second_body.files"));
+  EXPECT_THAT(SecondBodyFault(Replaced(good, "  files: plate/*.csv\n", "")),
+              HasSubstr("second_body.files"));
   EXPECT_THAT(SecondBodyFault(good + "  axis: {point_m: [0, 0, 0], direction: [0, 0, 0]}\n"),
               HasSubstr("second_body.axis.direction"));
   EXPECT_THAT(SecondBodyFault(good + "  axis: {point_m: [0, 0, 0], directon: [0, 1, 0]}\n"),
               HasSubstr("direct"));
   EXPECT_THAT(SecondBodyFault(good + "  tracking: plate.yaml\n"), HasSubstr("tracking"));
-  EXPECT_THAT(SecondBodyFault(good + "floor: {normal: [0, 0, 1]}\n"), HasSubstr("second_body.surface"));
+  EXPECT_THAT(SecondBodyFault(good + "floor: {normal: [0, 0, 1]}\n"),
+              HasSubstr("second_body.surface"));
   EXPECT_THAT(SecondBodyFault(good + "audit: {apply: all}\n"), HasSubstr("audit.apply"));
   EXPECT_THAT(SecondBodyFault(good + "correction: {mirrored: true}\n"), HasSubstr("correction"));
-  EXPECT_THAT(SecondBodyFault(Replaced(Replaced(good, "spatial_poses", "planar_poses"), "length_m: 0.14",
-                             "length_m: 0.14")),
+  EXPECT_THAT(SecondBodyFault(Replaced(Replaced(good, "spatial_poses", "planar_poses"),
+                                       "length_m: 0.14", "length_m: 0.14")),
               HasSubstr("second_body"));
 }
 
@@ -159,10 +163,10 @@ TEST(SecondBody, FilesArePairedByName) {
   second.columns.planar = false;
   const SecondRecordings found = ReadSecondBody(
       second, folder.path(), {"rod/a.csv", "rod/b.csv", "rod/c.csv"}, {"a", "b", "c"});
-  EXPECT_EQ(found.bad[0], "");
-  EXPECT_THAT(found.bad[1], HasSubstr("none named b"));
-  EXPECT_EQ(found.poses[2].t, recordings[1].t);
-  EXPECT_TRUE(found.poses[1].t.empty());
+  EXPECT_EQ(found.poses.recordings[0].fault, "");
+  EXPECT_THAT(found.poses.recordings[1].fault, HasSubstr("none named b"));
+  EXPECT_EQ(found.poses.recordings[2].poses.t, recordings[1].t);
+  EXPECT_TRUE(found.poses.recordings[1].poses.t.empty());
   EXPECT_THROW(ReadSecondBody(second, folder.path(), {"rod/x.csv"}, {"x"}), DataError);
 }
 

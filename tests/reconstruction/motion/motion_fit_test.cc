@@ -29,6 +29,27 @@ TEST(MotionFit, RecoversAPlanarImpactWithoutNoise) {
   EXPECT_NEAR(event.v_plus_F.z(), -0.5 * event.contact.v_minus_F.z(), 1e-6);
 }
 
+TEST(MotionFit, FlightsAloneAreThoseOfTheWholeFit) {
+  std::mt19937_64 rng(11);
+  Scene scene;
+  scene.body = Square();
+  scene = OneImpact(scene, SquareBefore(0.5, 0.4, -1.5, 3), 0.1013);
+  const PoseRecording recording = Record(scene, Times(0.02, 0.16, 250), {2e-5, 3e-4}, rng);
+  const MotionFit fit = FitMotion(recording, scene.body, scene.floor);
+  const MotionFit flights = FitFlights(recording, scene.body, scene.floor);
+  EXPECT_EQ(fit.events.size(), 1u);
+  EXPECT_TRUE(flights.events.empty());
+  ASSERT_EQ(flights.arcs.size(), fit.arcs.size());
+  ASSERT_EQ(flights.arcs.size(), 2u);
+  EXPECT_EQ(flights.rests.size(), fit.rests.size());
+  EXPECT_EQ(flights.sigma_position, fit.sigma_position);
+  EXPECT_EQ(flights.sigma_angle, fit.sigma_angle);
+  EXPECT_EQ(flights.dof, fit.dof);
+  // Frames that are too few are no flight, and no error.
+  const PoseRecording few = Record(scene, Times(0.02, 0.03, 250), {}, rng);
+  EXPECT_TRUE(FitFlights(few, scene.body, scene.floor).arcs.empty());
+}
+
 TEST(MotionFit, RecoversASpatialTumblingImpactWithoutNoise) {
   std::mt19937_64 rng(2);
   Scene scene;

@@ -1,4 +1,4 @@
-#include "pipelines/run/forward_prediction.h"
+#include "pipelines/bounces/forward_prediction.h"
 
 #include <Eigen/Dense>
 #include <algorithm>

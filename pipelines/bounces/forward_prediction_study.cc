@@ -14,7 +14,7 @@
 #include "data/base/progress.h"
 #include "data/files/table.h"
 #include "data/statistics/statistics.h"
-#include "pipelines/run/forward_prediction.h"
+#include "pipelines/bounces/forward_prediction.h"
 
 namespace impactlab {
 namespace {

@@ -1,4 +1,4 @@
-#include "pipelines/run/forward_prediction.h"
+#include "pipelines/bounces/forward_prediction.h"
 
 #include <gtest/gtest.h>
 
@@ -237,8 +237,9 @@ TEST(ForwardPrediction, SquareDrops) {
   experiment.laws = {RestitutionLaw::kEnergetic};
   experiment.identify.influence = false;
   experiment.identify.bootstrap = experiment.identify.grid = 0;
-  const RunResult run = RunExperiment(experiment, ExpandGlob("drop_*.csv", folder),
-                                      {.validate = false}, {.quiet = true});
+  const RunResult run =
+      RunExperiment(experiment, LoadRecordings(experiment, ExpandGlob("drop_*.csv", folder)),
+                    {.validate = false}, {.quiet = true});
   const BounceStudy study = StudyBounces(run, {.draws = 0}, {.quiet = true});
   EXPECT_EQ(study.rows.size(), 300u);
   std::vector<double> before, height;
