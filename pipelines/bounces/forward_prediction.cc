@@ -303,6 +303,34 @@ void Judge(const std::vector<Path>& paths, double time, const Isometry3d& record
   error->p_angle = RankOf(angle, true);
 }
 
+// The time of rest as recorded among those of the draws.
+void CompareRest(const std::vector<double>& rests, BounceRow* row) {
+  if (static_cast<int>(rests.size()) < kFewestDraws) return;
+  row->rest_spread = StandardDeviation(rests);
+  if (!std::isfinite(row->rest_recorded)) return;
+  MatrixXd points(rests.size() + 1, 1);
+  points(0, 0) = row->rest_recorded;
+  for (std::size_t i = 0; i < rests.size(); ++i)
+    points(static_cast<Eigen::Index>(i) + 1, 0) = rests[i];
+  row->p_rest = RankOf(points);
+}
+
+// How far a simulated pose is from the recorded one, in the contact frame of the first impact.
+BounceError ErrorOf(const Isometry3d& simulated, const Isometry3d& recorded,
+                    const ImpactEvent& first, const Matrix3d& R_WF) {
+  BounceError error;
+  const Vector3d d = R_WF.transpose() * (simulated.translation() - recorded.translation());
+  error.along = d.head<2>().norm();
+  error.height = d.z();
+  error.angle = RelativeRotation(recorded.linear(), simulated.linear()).norm();
+  const Vector3d up = R_WF.col(2), a = recorded.linear().transpose() * up,
+                 b = simulated.linear().transpose() * up;
+  error.tilt = std::atan2(a.cross(b).norm(), a.dot(b));
+  error.moved =
+      (R_WF.transpose() * (recorded.translation() - first.X_WB.translation())).head<2>().norm();
+  return error;
+}
+
 }  // namespace
 
 BounceRow FollowBounces(const ImpactEvent& first, std::span<const double> later,
@@ -350,33 +378,15 @@ BounceRow FollowBounces(const ImpactEvent& first, std::span<const double> later,
   row.impacts_simulated = CountApart(nominal.impacts, t.back(), interval);
   row.rest_simulated = RestTime(nominal.t, nominal.X_WB, reach, options).value_or(kNaN);
   row.rest_recorded = RestTime(t, poses, reach, options).value_or(kNaN);
-  if (static_cast<int>(rests.size()) >= kFewestDraws) {
-    row.rest_spread = StandardDeviation(rests);
-    if (std::isfinite(row.rest_recorded)) {
-      MatrixXd points(rests.size() + 1, 1);
-      points(0, 0) = row.rest_recorded;
-      for (std::size_t i = 0; i < rests.size(); ++i)
-        points(static_cast<Eigen::Index>(i) + 1, 0) = rests[i];
-      row.p_rest = RankOf(points);
-    }
-  }
+  CompareRest(rests, &row);
 
   const Matrix3d R_WF =
       ContactFrame(setting.floor, first.p_WP, setting.flight.gravity_W, first.planar).linear();
   const auto compare = [&](const std::string& at, std::size_t frame) {
-    BounceError error;
+    const Isometry3d &recorded = poses[frame], simulated = nominal.At(t[frame]);
+    BounceError error = ErrorOf(simulated, recorded, first, R_WF);
     error.at = at;
     error.t = recording.t[begin + frame];
-    const Isometry3d &recorded = poses[frame], simulated = nominal.At(t[frame]);
-    const Vector3d d = R_WF.transpose() * (simulated.translation() - recorded.translation());
-    error.along = d.head<2>().norm();
-    error.height = d.z();
-    error.angle = RelativeRotation(recorded.linear(), simulated.linear()).norm();
-    const Vector3d up = R_WF.col(2), a = recorded.linear().transpose() * up,
-                   b = simulated.linear().transpose() * up;
-    error.tilt = std::atan2(a.cross(b).norm(), a.dot(b));
-    error.moved =
-        (R_WF.transpose() * (recorded.translation() - first.X_WB.translation())).head<2>().norm();
     Judge(paths, t[frame], recorded, simulated, first, R_WF, draws, &error);
     row.errors.push_back(std::move(error));
   };
