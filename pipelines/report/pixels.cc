@@ -162,7 +162,7 @@ Section PixelSection(const ReportContext& context) {
   std::string links;
   if (markers.calibrated)
     links += " <a href=\"calibration/calibration.html\">Certificate of the cameras</a>.";
-  if (markers.tracking)
+  if (!markers.frames.empty())
     links += " <a href=\"tracking/tracking.html\">How the markers were followed</a>.";
   if (!links.empty()) section.html += "<p>" + links + "</p>\n";
   section.html += "<div class=\"figures\">";
