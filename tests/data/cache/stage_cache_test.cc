@@ -156,11 +156,11 @@ TEST(StageCache, TakesADamagedEntryForAbsentAndDropsWhatIsNotUsed) {
 TEST(StageCache, KeepsNothingOfAStageThatThrows) {
   const test::TemporaryFolder folder;
   int calls = 0;
+  StageCache cache(folder.path() / "stages");
   const auto fails = [&]() -> int {
     return StageResult<int>(
         &cache, "fails", [&]() -> int { throw DataError(std::to_string(++calls)); }, 1);
   };
-  StageCache cache(folder.path() / "stages");
   EXPECT_THROW(fails(), DataError);
   EXPECT_THROW(fails(), DataError);
   EXPECT_EQ(calls, 2);
