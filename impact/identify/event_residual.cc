@@ -4,6 +4,7 @@
 #include <cmath>
 #include <map>
 
+#include "data/math/linear_algebra.h"
 #include "data/math/rotation.h"
 
 namespace impactlab::impact {
@@ -68,10 +69,11 @@ bool AllFinite(const ImpactEvent& event) {
 // A covariance from a file may miss positive semidefiniteness by its printed digits, or altogether:
 // negative eigenvalues count as zero.
 EventCovariance NearestCovariance(const EventCovariance& cov) {
-  const Eigen::SelfAdjointEigenSolver<EventCovariance> eigen(0.5 * (cov + cov.transpose()));
-  if (eigen.info() != Eigen::Success) return cov.diagonal().cwiseMax(0).asDiagonal();
-  return eigen.eigenvectors() * eigen.eigenvalues().cwiseMax(0).asDiagonal() *
-         eigen.eigenvectors().transpose();
+  const EventCovariance symmetric = 0.5 * (cov + cov.transpose());
+  const SymmetricEigen eigen = EigenOf(symmetric);
+  if (!eigen.ok) return cov.diagonal().cwiseMax(0).asDiagonal();
+  const Eigen::MatrixXd clamped = eigen.values.cwiseMax(0).asDiagonal();
+  return Congruence(eigen.vectors, clamped);
 }
 
 // Rows of the impulse and of the couple that a motion has.
@@ -88,12 +90,11 @@ Mat PickImpulse(const Matrix3d& a, bool planar) {
 // Four standard deviations of the tangential velocity, or rounding, hide both the slip before the
 // impact and the slip the impact would cause.
 bool HasNoDemand(const ImpactEvent& event, const PreparedEvent& prepared) {
-  const Matrix3d cov_v = prepared.dv_F * prepared.cov * prepared.dv_F.transpose();
+  const Matrix3d cov_v = Congruence(prepared.dv_F, prepared.cov);
   const double sd = std::sqrt(std::max(0.0, cov_v(0, 0) + (event.planar ? 0 : cov_v(1, 1))));
   const double hidden = 4 * sd + 1e-9 * std::abs(event.contact.v_minus_F.z());
   if (event.contact.v_minus_F.head<2>().norm() > hidden) return false;
-  const Eigen::Matrix<double, 6, 6> cov_A =
-      prepared.dA_F * prepared.cov * prepared.dA_F.transpose();
+  const Eigen::Matrix<double, 6, 6> cov_A = Congruence(prepared.dA_F, prepared.cov);
   const double A_tn = event.contact.A_F.topRightCorner<2, 1>().norm();
   if (A_tn <= 4 * std::sqrt(std::max(0.0, cov_A(2, 2) + cov_A(4, 4)))) return true;
   return 2 * prepared.p * A_tn <= hidden;  // by the largest normal impulse
