@@ -3,6 +3,8 @@
 #include <Eigen/Dense>
 #include <cmath>
 
+#include "data/math/linear_algebra.h"
+
 namespace impactlab::impact {
 namespace {
 
@@ -20,8 +22,8 @@ using Block = Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, 0, 2, 2>;
 // Minimum of x' B x / 2 + c' x over |x| <= radius; `moves`: no x of the disc makes B x + c vanish.
 Tangents DiscMinimum(const Block& B, const Tangents& c, double radius, double rounding,
                      bool& moves) {
-  const Eigen::SelfAdjointEigenSolver<Block> eigen(B);
-  const Tangents l = eigen.eigenvalues().cwiseMax(0), d = eigen.eigenvectors().transpose() * c;
+  const SymmetricEigen eigen = EigenOf(B);
+  const Tangents l = eigen.values.cwiseMax(0), d = eigen.vectors.transpose() * c;
   const double large = l.maxCoeff();
   Tangents x = Tangents::Zero(c.size());
   bool bounded = true;
@@ -32,7 +34,7 @@ Tangents DiscMinimum(const Block& B, const Tangents& c, double radius, double ro
       bounded = bounded && std::abs(d[i]) <= rounding;
   }
   moves = !bounded || x.norm() > radius * (1 + kOnBoundary);
-  if (!moves) return eigen.eigenvectors() * x;
+  if (!moves) return eigen.vectors * x;
   if (radius == 0) return Tangents::Zero(c.size());
   // |(B + g)^-1 c| = radius. 1/|x| is concave in g: Newton's method converges from below.
   double g = std::max(0.0, c.norm() / radius - large);
@@ -47,7 +49,7 @@ Tangents DiscMinimum(const Block& B, const Tangents& c, double radius, double ro
     g = std::max(0.0, g + step);
     if (!(std::abs(step) > 1e-16 * (g + large))) break;
   }
-  return eigen.eigenvectors() * x * (radius / x.norm());
+  return eigen.vectors * x * (radius / x.norm());
 }
 
 class Discs {
