@@ -7,6 +7,7 @@
 #include <map>
 #include <nlohmann/json.hpp>
 #include <set>
+#include <utility>
 
 #include "data/base/error.h"
 #include "data/files/text.h"
@@ -214,7 +215,7 @@ Json FromLaw(const LawFit& fit) {
   Json json = Json::object();
   json["law"] = fit.law;
   Json parameters = Json::object();
-  for (const ParameterEstimate& parameter : fit.parameters)
+  for (const ParameterEstimate& parameter : ListParameters(fit))
     parameters[parameter.name] = FromParameter(parameter);
   json["parameters"] = std::move(parameters);
   json["covariance"] = FromMatrix(fit.covariance);
@@ -244,13 +245,22 @@ Json FromLaw(const LawFit& fit) {
 LawFit ToLaw(const Place& place) {
   LawFit fit;
   fit.law = place["law"].Choice({"newton", "poisson", "energetic"});
-  static const std::vector<std::string> known = {"mu_k", "mu_s", "e_star", "e_n", "e_p"};
+  const std::string own = fit.law == "newton" ? "e_n" : fit.law == "poisson" ? "e_p" : "e_star";
+  const std::vector<std::string> known = {"mu_k", own, "mu_s"};
+  // Covariances and influences are read by position: their order is that of the parameters.
+  std::size_t next = 0;
   for (const auto& [name, entry] : place["parameters"].Entries(true)) {
-    if (std::find(known.begin(), known.end(), name) == known.end())
-      entry.Refuse("parameters " + JoinNames(known));
-    fit.parameters.push_back(ToParameter(name, entry));
+    const auto at =
+        static_cast<std::size_t>(std::find(known.begin(), known.end(), name) - known.begin());
+    if (at == known.size() || at < next)
+      entry.Refuse("parameters " + JoinNames(known) + ", in this order");
+    next = at + 1;
+    ParameterEstimate parameter = ToParameter(name, entry);
+    if (at == 0) fit.mu_k = std::move(parameter);
+    if (at == 1) fit.e = std::move(parameter);
+    if (at == 2) fit.mu_s = std::move(parameter);
   }
-  const std::size_t n = fit.parameters.size();
+  const std::size_t n = ListParameters(std::as_const(fit)).size();
   fit.covariance = place["covariance"].Matrix(n, n, kNan);
   fit.covariance_noise_only = place["covariance_noise_only"].Matrix(n, n, kNan);
   const Place discrepancy = place["discrepancy"];
@@ -293,7 +303,24 @@ std::string End(double value) {
   return std::isfinite(value) ? fmt::format("{:.4g}", value) : std::string("open");
 }
 
+template <class Estimate, class Fit>
+std::vector<std::reference_wrapper<Estimate>> Estimated(Fit& fit) {
+  std::vector<std::reference_wrapper<Estimate>> parameters;
+  if (!fit.mu_k.name.empty()) parameters.push_back(fit.mu_k);
+  if (!fit.e.name.empty()) parameters.push_back(fit.e);
+  if (fit.mu_s) parameters.push_back(*fit.mu_s);
+  return parameters;
+}
+
 }  // namespace
+
+std::vector<std::reference_wrapper<const ParameterEstimate>> ListParameters(const LawFit& fit) {
+  return Estimated<const ParameterEstimate>(fit);
+}
+
+std::vector<std::reference_wrapper<ParameterEstimate>> ListParameters(LawFit& fit) {
+  return Estimated<ParameterEstimate>(fit);
+}
 
 std::string FitResult::BriefReport() const {
   std::map<std::string, int> reasons;
@@ -305,7 +332,7 @@ std::string FitResult::BriefReport() const {
   for (const LawFit& fit : fits) {
     out += fmt::format("{} law, {} likelihood, {} degrees of freedom, log likelihood {:.6g}\n",
                        fit.law, fit.likelihood, fit.dof, fit.loglik);
-    for (const ParameterEstimate& parameter : fit.parameters) {
+    for (const ParameterEstimate& parameter : ListParameters(fit)) {
       out += fmt::format("  {:<7} {}  95 % [{}, {}]", parameter.name,
                          WithSd(parameter.value, parameter.sd), End(parameter.lower95),
                          End(parameter.upper95));

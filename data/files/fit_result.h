@@ -2,14 +2,16 @@
 // Fitted parameters with their uncertainty, as they stand in fit.json.
 
 #include <Eigen/Core>
+#include <functional>
 #include <limits>
+#include <optional>
 #include <string>
 #include <vector>
 
 namespace impactlab {
 
 struct ParameterEstimate {
-  std::string name;  // "mu_k", "e_star", "e_n", "e_p"
+  std::string name;  // "mu_k", "mu_s", "e_star", "e_n", "e_p"; empty: not estimated
   double value = std::numeric_limits<double>::quiet_NaN();
   // total: measurement noise and event-to-event discrepancy
   double sd = std::numeric_limits<double>::quiet_NaN();
@@ -34,28 +36,38 @@ struct Discrepancy {
 struct EventInfluence {
   std::string recording;
   int impact = 0;
-  // change of each parameter when this event is left out, in its total sd
+  // change of each parameter when this event is left out, in its total sd; mu_k, e, then mu_s
   std::vector<double> shift;
   double weight = 1;  // weight in a Student-t or contamination fit, 1 for Gaussian
 };
 
+// Coefficients of one law fitted to all accepted events. Rows of the covariances, shifts of the
+// influences and `sd_bootstrap` stand in the order of ListParameters: mu_k, e, then mu_s.
 struct LawFit {
-  std::string law;                            // "newton", "poisson", "energetic"
-  std::vector<ParameterEstimate> parameters;  // mu_k first, then the coefficient of restitution
-  Eigen::MatrixXd covariance;                 // of the parameters, total
+  std::string law;         // "newton", "poisson", "energetic"
+  ParameterEstimate mu_k;  // kinetic friction; without a name where it was not estimated
+  ParameterEstimate e;     // restitution, named e_n, e_p or e_star by the law; likewise
+  std::optional<ParameterEstimate> mu_s;  // static friction, where it was fitted
+  Eigen::MatrixXd covariance;             // of the parameters, total
   Eigen::MatrixXd covariance_noise_only;
   Discrepancy discrepancy;
   std::string likelihood;  // "gaussian", "student_t", "contamination"
   double loglik = 0;
   int dof = 0;  // observations minus fitted parameters
   int n_starts_agreeing = 0, n_starts = 0;
-  // over recordings, same order as parameters; empty when not asked for
+  // over recordings, in the order of ListParameters; empty when not asked for
   std::vector<double> sd_bootstrap;
   std::vector<EventInfluence> influence;
   // Profile of -2 log likelihood above its minimum on a grid, for the confidence region.
   std::vector<double> grid_mu, grid_e;
   Eigen::MatrixXd grid_deviance;  // rows mu, columns e; empty when not asked for
+  // Whether both mu_k and e were estimated (not whether the data determine them).
+  bool fitted() const { return !mu_k.name.empty() && !e.name.empty(); }
 };
+
+// The parameters that were estimated, in the order of tables and covariances: mu_k, e, mu_s.
+std::vector<std::reference_wrapper<const ParameterEstimate>> ListParameters(const LawFit& fit);
+std::vector<std::reference_wrapper<ParameterEstimate>> ListParameters(LawFit& fit);
 
 struct RejectedImpact {
   std::string recording;

@@ -102,8 +102,8 @@ std::optional<CompliantPrediction> Predict(const ImpactEvent& event, const Body&
     throw ConfigError(fmt::format("{}: found coefficients of '{}', allowed: those of energetic",
                                   LawName(law), energetic.law));
   const std::optional<PlanarContact> contact = PlanarPart(event.contact);
-  if (!contact || energetic.parameters.size() < 2) return std::nullopt;
-  const double mu = energetic.parameters[0].value, e = energetic.parameters[1].value;
+  if (!contact || !energetic.fitted()) return std::nullopt;
+  const double mu = energetic.mu_k.value, e = energetic.e.value;
   if (!std::isfinite(mu) || !(e >= kLeastRestitution)) return std::nullopt;
   const ImpactDerivatives d = Differentiate(*contact, law, e, mu, reference_speed);
   if (d.status != SolveStatus::kOk || !d.J_F.allFinite()) return std::nullopt;

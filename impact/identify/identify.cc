@@ -180,8 +180,7 @@ void FillGrid(const FitTask& task, const FitPoint& best, int points, LawFit& fit
     const double margin = 0.5 * (high - low);
     return Interval{std::max(low_bound, low - margin), std::min(high_bound, high + margin)};
   };
-  const Interval mu_span = span(fit.parameters[0], 0, impact::kMuMax),
-                 e_span = span(fit.parameters[1], 0, 1);
+  const Interval mu_span = span(fit.mu_k, 0, impact::kMuMax), e_span = span(fit.e, 0, 1);
   fit.grid_deviance.resize(points, points);
   for (int i = 0; i < points; ++i) {
     const double share = i / (points - 1.0);
@@ -225,7 +224,7 @@ void AddStaticFriction(const std::vector<StaticLevel>& levels, double mu_k, LawF
       mu_s.reason = "every event that stops sticks: mu_s is bounded below only";
     }
   }
-  fit.parameters.push_back(mu_s);
+  fit.mu_s = mu_s;
   for (Eigen::MatrixXd* covariance : {&fit.covariance, &fit.covariance_noise_only}) {
     const Eigen::MatrixXd two = *covariance;
     covariance->setConstant(3, 3, kNaN);
@@ -303,10 +302,9 @@ LawFit Identify(std::span<const ImpactEvent> events, const Body& body, ImpactMod
   LawFit fit;
   fit.law = LawName(start.law);
   fit.likelihood = LikelihoodName(options.likelihood);
-  fit.parameters.resize(2);
-  fit.parameters[0].name = "mu_k";
-  fit.parameters[1].name = CoefficientName(start.law);
-  ParameterEstimate &mu = fit.parameters[0], &e = fit.parameters[1];
+  ParameterEstimate &mu = fit.mu_k, &e = fit.e;
+  mu.name = "mu_k";
+  e.name = CoefficientName(start.law);
   e.upper95 = 1;
   fit.covariance = fit.covariance_noise_only = Eigen::Matrix2d::Constant(kNaN);
 
@@ -355,6 +353,7 @@ LawFit Identify(std::span<const ImpactEvent> events, const Body& body, ImpactMod
     e.upper95 = 1;
     fit.covariance.setConstant(kNaN);
   }
+  const std::array<ParameterEstimate*, 2> pair{&mu, &e};
   for (int k = 0; k < 2; ++k) {
     const double variance = fit.covariance(k, k);
     if (!(variance > 0)) continue;
@@ -362,7 +361,7 @@ LawFit Identify(std::span<const ImpactEvent> events, const Body& body, ImpactMod
     double ratio = std::sqrt(std::max(1.0, fit.covariance_noise_only(k, k) / variance));
     // Kinks beside the optimum make its curvature too good a judge: the interval knows them.
     // One-sided intervals are no measure.
-    const ParameterEstimate& p = fit.parameters[k];
+    const ParameterEstimate& p = *pair[k];
     const bool two_sided = options.intervals && p.identifiable && p.lower95 > 0 &&
                            p.upper95 < (k == 0 ? impact::kMuMax : 1.0);
     if (two_sided)
@@ -372,14 +371,14 @@ LawFit Identify(std::span<const ImpactEvent> events, const Body& body, ImpactMod
     fit.covariance.col(k) *= ratio;
   }
   for (int k = 0; k < 2; ++k) {
-    if (std::isnan(fit.parameters[k].value) || !info.informed[k]) {
+    if (std::isnan(pair[k]->value) || !info.informed[k]) {
       fit.covariance.row(k).setConstant(kNaN);
       fit.covariance.col(k).setConstant(kNaN);
       fit.covariance_noise_only.row(k).setConstant(kNaN);
       fit.covariance_noise_only.col(k).setConstant(kNaN);
     }
-    fit.parameters[k].sd = std::sqrt(fit.covariance(k, k));
-    fit.parameters[k].sd_noise_only = std::sqrt(fit.covariance_noise_only(k, k));
+    pair[k]->sd = std::sqrt(fit.covariance(k, k));
+    pair[k]->sd_noise_only = std::sqrt(fit.covariance_noise_only(k, k));
   }
   if (options.fit_discrepancy && n > 1) fit.discrepancy = ScatterOf(prepared, best);
   fit.loglik = -(best.cost + attempt->couple_cost);
@@ -391,7 +390,7 @@ LawFit Identify(std::span<const ImpactEvent> events, const Body& body, ImpactMod
       EventInfluence influence{prepared[i].event->recording, prepared[i].event->impact, {}, 1};
       influence.weight = task.shape(best.at[i].r.dot(best.S[i].llt().solve(best.at[i].r)))[1];
       for (int k = 0; k < 2; ++k) {
-        const double sd = fit.parameters[k].sd;
+        const double sd = pair[k]->sd;
         influence.shift.push_back(sd > 0 ? shift[k] / sd : 0);
       }
       fit.influence.push_back(std::move(influence));

@@ -28,8 +28,8 @@ std::optional<ImpulsePrediction> Predict(const ImpactEvent& event, const Body& b
     throw ConfigError(fmt::format("{}'s law: found coefficients of '{}', allowed: those of newton",
                                   LawName(law), newton.law));
   const std::optional<PlanarContact> contact = PlanarPart(event.contact);
-  if (!contact || newton.parameters.size() < 2) return std::nullopt;
-  const double mu = newton.parameters[0].value, e = newton.parameters[1].value;
+  if (!contact || !newton.fitted()) return std::nullopt;
+  const double mu = newton.mu_k.value, e = newton.e.value;
   if (!std::isfinite(mu) || !std::isfinite(e)) return std::nullopt;
   const ImpulseModel model{.law = law, .e_n = e, .mu = mu};
   const ImpactDerivatives d = Differentiate(*contact, model);

@@ -18,19 +18,17 @@ ImpactModel ModelOf(const LawFit& fit) {
   }
   if (fit.law != LawName(model.law))
     throw ConfigError("law: found '" + fit.law + "', allowed: newton, poisson, energetic");
-  if (fit.parameters.size() < 2)
+  if (!fit.fitted())
     throw ConfigError("fit of law '" + fit.law +
                       "': found fewer than two parameters, allowed: mu_k and e");
-  const ParameterEstimate &mu = fit.parameters[0], &e = fit.parameters[1];
+  const ParameterEstimate &mu = fit.mu_k, &e = fit.e;
   // Friction that is bounded below only, or not seen at all, is a contact that sticks as far as the
   // data know.
   model.mu_k = std::isfinite(mu.value) ? mu.value : std::max(1.0, 2 * mu.lower95);
   if (std::isfinite(e.value)) model.e = e.value;
   model.mu_s = model.mu_k;
-  for (std::size_t k = 2; k < fit.parameters.size(); ++k) {
-    if (fit.parameters[k].name == "mu_s" && std::isfinite(fit.parameters[k].value))
-      model.mu_s = std::max(model.mu_k, fit.parameters[k].value);
-  }
+  if (fit.mu_s && std::isfinite(fit.mu_s->value))
+    model.mu_s = std::max(model.mu_k, fit.mu_s->value);
   return model;
 }
 

@@ -111,7 +111,7 @@ BounceStudy StudyBounces(const RunResult& run, const BounceOptions& options,
   study.law = LawName(MainLaw(experiment));
   const auto fit = std::find_if(best.fit.fits.begin(), best.fit.fits.end(),
                                 [&](const LawFit& f) { return f.law == study.law; });
-  if (fit == best.fit.fits.end() || fit->parameters.size() < 2)
+  if (fit == best.fit.fits.end() || !fit->fitted())
     throw ConfigError(
         "bounces: found no fit of mu_k and a coefficient of restitution, allowed: a run that has "
         "fitted a law");

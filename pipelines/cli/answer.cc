@@ -120,7 +120,7 @@ std::string AnswerJson(const std::string& verb, const RunResult& run,
   }
   Json coefficients = Json::object();
   for (const LawFit& law : best.fit.fits)
-    for (const ParameterEstimate& p : law.parameters)
+    for (const ParameterEstimate& p : ListParameters(law))
       coefficients[law.law][p.name] = {
           {"value", NumberJson<Json>(p.value)},     {"sd", NumberJson<Json>(p.sd)},
           {"lower95", NumberJson<Json>(p.lower95)}, {"upper95", NumberJson<Json>(p.upper95)},

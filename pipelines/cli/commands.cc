@@ -55,7 +55,7 @@ std::map<std::string, double> Figures(const RunResult& run) {
       (run.has_corrected ? run.audit.momentum_corrected : run.audit.momentum).relative();
   if (run.second) figures["closure_probability"] = ClosureOf(best.events).probability;
   for (const LawFit& law : best.fit.fits) {
-    for (const ParameterEstimate& p : law.parameters) {
+    for (const ParameterEstimate& p : ListParameters(law)) {
       // mu_k belongs to every law: plain mu_k is the energetic law's, law.mu_k any other's.
       for (const std::string& name : {law.law + "." + p.name, p.name}) {
         if (name == "mu_k" && law.law != "energetic") continue;
@@ -253,8 +253,8 @@ FitResult LoadFit(const std::filesystem::path& path) {
   std::set<std::string> laws;
   for (const LawFit& law : fit.fits) {
     if (!laws.insert(law.law).second) refuse(fmt::format("fits: law {} stands twice", law.law));
-    for (const ParameterEstimate& p : law.parameters) {
-      const bool friction = p.name == "mu_k";
+    for (const ParameterEstimate& p : ListParameters(law)) {
+      const bool friction = p.name == "mu_k" || p.name == "mu_s";
       if (std::isfinite(p.value) && (p.value < 0 || (!friction && p.value > 1))) {
         refuse(fmt::format("fits: {}: {}: value: found {}, allowed {}", law.law, p.name, p.value,
                            friction ? "a number >= 0" : "a number in [0, 1]"));

@@ -244,7 +244,7 @@ PlanPoint SimulateCampaigns(const ExperimentDesign& plan,
     const std::vector<ImpactEvent> events =
         DrawCampaign(settings, counts, plan.body, truth, plan.scatter, random);
     const auto word = [&](const LawFit& fit, std::size_t k, bool intervals) {
-      const ParameterEstimate& p = fit.parameters[k];
+      const ParameterEstimate& p = k == 0 ? fit.mu_k : fit.e;
       Word w;
       w.error = p.value - (k == 0 ? truth.mu_k : truth.e);
       w.sd = p.sd;
@@ -263,8 +263,8 @@ PlanPoint SimulateCampaigns(const ExperimentDesign& plan,
         return;
       }
       // From the optimum, so that the covariance is that of the interval.
-      for (const ParameterEstimate& p : fit.parameters)
-        if (std::isfinite(p.value)) (p.name == "mu_k" ? start.mu_k : start.e) = p.value;
+      if (std::isfinite(fit.mu_k.value)) start.mu_k = fit.mu_k.value;
+      if (std::isfinite(fit.e.value)) start.e = fit.e.value;
     }
     start.mu_s = start.mu_k;
     const LawFit fit = Identify(events, plan.body, start, Quick());
@@ -314,8 +314,8 @@ PlanRival CompareLaws(const ExperimentDesign& plan, const std::vector<PlannedSet
       start.law = rival;
       const LawFit by_rival = Identify(events, plan.body, start, Quick());
       difference[i] = by_own.loglik - by_rival.loglik;
-      mu[i] = by_rival.parameters[0].value;
-      e[i] = by_rival.parameters[1].value;
+      mu[i] = by_rival.mu_k.value;
+      e[i] = by_rival.e.value;
     });
   };
   const auto finite = [](std::vector<double> v) {

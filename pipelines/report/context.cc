@@ -79,7 +79,7 @@ std::string Verdict(const ReportContext& context) {
                        Count(context.n_accepted, "impact"));
   const LawFit& fit = *context.fit;
   std::string parameters;
-  for (const ParameterEstimate& p : fit.parameters)
+  for (const ParameterEstimate& p : ListParameters(fit))
     parameters += (parameters.empty() ? "" : " and ") + ParameterWords(p);
   const MedianError error = ErrorOf(context.best.validation, fit.law);
   std::string text = fmt::format("With {}, {} of restitution ", parameters, LawPhrase(fit.law));
@@ -154,10 +154,10 @@ int ReportContext::Code(const std::string& recording, int impact) const {
 }
 
 const ParameterEstimate* Friction(const LawFit& fit) {
-  return fit.parameters.empty() ? nullptr : &fit.parameters.front();
+  return fit.mu_k.name.empty() ? nullptr : &fit.mu_k;
 }
 const ParameterEstimate* Restitution(const LawFit& fit) {
-  return fit.parameters.size() < 2 ? nullptr : &fit.parameters.back();
+  return fit.e.name.empty() ? nullptr : &fit.e;
 }
 
 std::vector<const LawFit*> FitsInOrder(const ReportContext& context) {

@@ -20,8 +20,9 @@ std::string ParameterTable(const ReportContext& context) {
                    "#95 % interval", "#sd, bootstrap", "Remark"});
   for (const LawFit* one : FitsInOrder(context)) {
     const LawFit& fit = *one;
-    for (std::size_t i = 0; i < fit.parameters.size(); ++i) {
-      const ParameterEstimate& p = fit.parameters[i];
+    const auto parameters = ListParameters(fit);
+    for (std::size_t i = 0; i < parameters.size(); ++i) {
+      const ParameterEstimate& p = parameters[i];
       const int decimals = DecimalsFor(p.sd);
       const double bootstrap = i < fit.sd_bootstrap.size()
                                    ? fit.sd_bootstrap[i]
@@ -63,10 +64,7 @@ std::string FittedLawTable(const ReportContext& context) {
 Series Ellipse(const LawFit& fit, double deviance, std::string name, int colour) {
   Series s{.name = std::move(name), .mark = Mark::kLine, .colour = colour};
   if (fit.covariance.rows() < 2) return s;
-  const Eigen::Index last = fit.covariance.rows() - 1;
-  Eigen::Matrix2d cov;
-  cov << fit.covariance(0, 0), fit.covariance(0, last), fit.covariance(last, 0),
-      fit.covariance(last, last);
+  const Eigen::Matrix2d cov = fit.covariance.topLeftCorner<2, 2>();
   if (!cov.allFinite()) return s;
   const Eigen::SelfAdjointEigenSolver<Eigen::Matrix2d> eigen(cov);
   for (int k = 0; k <= 96; ++k) {
@@ -74,8 +72,8 @@ Series Ellipse(const LawFit& fit, double deviance, std::string name, int colour)
     const Eigen::Vector2d axes = (deviance * eigen.eigenvalues().cwiseMax(0)).cwiseSqrt();
     const Eigen::Vector2d d =
         eigen.eigenvectors() * axes.cwiseProduct(Eigen::Vector2d(std::cos(a), std::sin(a)));
-    s.x.push_back(fit.parameters.front().value + d.x());
-    s.y.push_back(fit.parameters.back().value + d.y());
+    s.x.push_back(fit.mu_k.value + d.x());
+    s.y.push_back(fit.e.value + d.y());
   }
   return s;
 }
@@ -103,13 +101,12 @@ Figure RegionFigure(const ReportContext& context) {
     plot.series.push_back(
         has_grid ? Contour(fit.grid_mu, fit.grid_e, fit.grid_deviance, kDeviance50, "50 %", 5)
                  : Ellipse(fit, kDeviance50, "50 %", 5));
-    const bool boot =
-        fit.sd_bootstrap.size() == fit.parameters.size() && fit.sd_bootstrap.size() >= 2;
+    const bool boot = fit.sd_bootstrap.size() >= 2;
     Series estimate{
         .name = boot ? "estimate, bootstrap sd" : "estimate, sd", .mark = Mark::kDot, .colour = 1};
     estimate.x = {mu->value}, estimate.y = {e->value};
-    estimate.sd_x = {boot ? fit.sd_bootstrap.front() : mu->sd},
-    estimate.sd_y = {boot ? fit.sd_bootstrap.back() : e->sd};
+    estimate.sd_x = {boot ? fit.sd_bootstrap[0] : mu->sd},
+    estimate.sd_y = {boot ? fit.sd_bootstrap[1] : e->sd};
     plot.series.push_back(std::move(estimate));
     const bool anything = std::isfinite(mu->value) || !plot.series[0].x.empty();
     if (!anything) continue;
@@ -144,8 +141,8 @@ Figure InfluenceFigure(const ReportContext& context) {
     for (const EventInfluence& influence : fit.influence) {
       if (influence.shift.size() < 2) continue;
       Series& s = influence.weight < 0.5 ? wild : normal;
-      s.x.push_back(influence.shift.front());
-      s.y.push_back(influence.shift.back());
+      s.x.push_back(influence.shift[0]);
+      s.y.push_back(influence.shift[1]);
       s.event.push_back(context.Code(influence.recording, influence.impact));
     }
     if (normal.x.empty() && wild.x.empty()) continue;
@@ -162,25 +159,23 @@ Figure InfluenceFigure(const ReportContext& context) {
 }
 
 std::string InfluenceTable(const ReportContext& context) {
-  if (!context.fit || context.fit->influence.empty() || context.fit->parameters.size() < 2)
-    return {};
+  if (!context.fit || context.fit->influence.empty() || !context.fit->fitted()) return {};
   std::vector<const EventInfluence*> sorted;
   for (const EventInfluence& influence : context.fit->influence)
     if (influence.shift.size() >= 2) sorted.push_back(&influence);
   const auto size = [](const EventInfluence* i) {
-    const double a = std::hypot(i->shift.front(), i->shift.back());
+    const double a = std::hypot(i->shift[0], i->shift[1]);
     return std::isfinite(a) ? a : 0;
   };
   std::stable_sort(sorted.begin(), sorted.end(),
                    [&](const auto* a, const auto* b) { return size(a) > size(b); });
   HtmlTable table(
       "Impacts with the greatest influence on the fit of " + LawPhrase(context.fit->law),
-      {"Recording", "#Impact",
-       "#Shift of " + SymbolHtml(context.fit->parameters.front().name) + " [sd]",
-       "#Shift of " + SymbolHtml(context.fit->parameters.back().name) + " [sd]", "#Weight"});
+      {"Recording", "#Impact", "#Shift of " + SymbolHtml(context.fit->mu_k.name) + " [sd]",
+       "#Shift of " + SymbolHtml(context.fit->e.name) + " [sd]", "#Weight"});
   for (std::size_t i = 0; i < std::min<std::size_t>(8, sorted.size()); ++i)
     table.Row({Escape(sorted[i]->recording), fmt::format("{}", sorted[i]->impact),
-               Fixed(sorted[i]->shift.front(), 2), Fixed(sorted[i]->shift.back(), 2),
+               Fixed(sorted[i]->shift[0], 2), Fixed(sorted[i]->shift[1], 2),
                Fixed(sorted[i]->weight, 2)});
   return "<details><summary>Most influential impacts</summary>" + table.Html() + "</details>\n";
 }

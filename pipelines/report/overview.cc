@@ -128,7 +128,7 @@ std::string LimitsHtml(const ReportContext& context) {
   if (!context.fit) return {};
   const int n = context.best.fit.n_events > 0 ? context.best.fit.n_events : context.n_accepted;
   std::string items;
-  for (const ParameterEstimate& p : context.fit->parameters) {
+  for (const ParameterEstimate& p : ListParameters(*context.fit)) {
     if (!p.identifiable || !(p.sd > 0)) continue;
     std::string words;
     for (const BudgetRow& row : context.best.budget.rows)

@@ -119,8 +119,9 @@ void AddFits(const FitResult& fit, std::string& out) {
   out += fmt::format("\n{:<10} {:<7} {:>8} {:>8} {:>9} {:>20}  {:>9}\n", "law", "", "value", "sd",
                      "sd noise", "95 % interval", "bootstrap");
   for (const LawFit& law : fit.fits) {
-    for (std::size_t i = 0; i < law.parameters.size(); ++i) {
-      const ParameterEstimate& p = law.parameters[i];
+    const auto parameters = ListParameters(law);
+    for (std::size_t i = 0; i < parameters.size(); ++i) {
+      const ParameterEstimate& p = parameters[i];
       out += fmt::format(
           "{:<10} {:<7} {:>8} {:>8} {:>9} {:>20}  {:>9}  {}\n", i == 0 ? law.law : "", p.name,
           NumberText(p.value), NumberText(p.sd), NumberText(p.sd_noise_only), IntervalText(p),

@@ -30,7 +30,7 @@ std::vector<const ImpactBundle*> AcceptedDrops(const Analysis& analysis) {
 Eigen::VectorXd FittedCoefficients(const FitResult& fit) {
   std::vector<double> values;
   for (const LawFit& law : fit.fits)
-    for (const ParameterEstimate& p : law.parameters) values.push_back(p.value);
+    for (const ParameterEstimate& p : ListParameters(law)) values.push_back(p.value);
   return Eigen::Map<Eigen::VectorXd>(values.data(), static_cast<Eigen::Index>(values.size()));
 }
 
@@ -58,7 +58,7 @@ class Maker {
         shared_(adjustment.shared),
         used_(AcceptedDrops(analysis)) {
     for (const LawFit& law : analysis.fit.fits)
-      for (const ParameterEstimate& p : law.parameters)
+      for (const ParameterEstimate& p : ListParameters(law))
         budget_.rows.push_back(
             {.quantity = p.name, .law = law.law, .unit = "1", .value = p.value, .sd = {}});
     coefficients_ = budget_.rows.size();
@@ -134,7 +134,7 @@ class Maker {
                                false, 0});
     std::size_t at = 0;
     for (const LawFit& law : analysis_.fit.fits)
-      for (const ParameterEstimate& p : law.parameters)
+      for (const ParameterEstimate& p : ListParameters(law))
         budget_.rows[at++].sd.push_back(p.sd_noise_only);
     for (const double v : MeanVariances(used_, &ImpactBundle::share_pixels))
       budget_.rows[at++].sd.push_back(std::sqrt(std::max(0.0, v)));
@@ -199,7 +199,7 @@ class Maker {
          0});
     std::size_t at = 0;
     for (const LawFit& law : analysis_.fit.fits)
-      for (const ParameterEstimate& p : law.parameters) {
+      for (const ParameterEstimate& p : ListParameters(law)) {
         const double variance = p.sd * p.sd - p.sd_noise_only * p.sd_noise_only;
         budget_.rows[at++].sd.push_back(std::isfinite(variance) ? std::sqrt(std::max(0.0, variance))
                                                                 : kNone);
@@ -231,14 +231,15 @@ void AddCommon(const ErrorBudget& budget, FitResult* fit) {
   constexpr double kNormal95 = 1.959964, kFar = 0.1;
   Eigen::Index first = 0;
   for (LawFit& law : fit->fits) {
-    const auto n = static_cast<Eigen::Index>(law.parameters.size());
+    const auto parameters = ListParameters(law);
+    const auto n = static_cast<Eigen::Index>(parameters.size());
     if (first + n > budget.common.rows()) return;
     const Eigen::MatrixXd common = budget.common.block(first, first, n, n);
     first += n;
     for (Eigen::MatrixXd* cov : {&law.covariance, &law.covariance_noise_only})
       if (cov->rows() == n) *cov += common;
     for (Eigen::Index k = 0; k < n; ++k) {
-      ParameterEstimate& p = law.parameters[static_cast<std::size_t>(k)];
+      ParameterEstimate& p = parameters[static_cast<std::size_t>(k)];
       const double sd = std::sqrt(common(k, k));
       if (!(sd > 0) || !std::isfinite(p.value)) continue;
       const bool friction = p.name == "mu_k" || p.name == "mu_s";

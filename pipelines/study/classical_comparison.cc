@@ -107,7 +107,7 @@ void WriteComparison(const std::filesystem::path& folder, const Comparison& comp
                  {"estimator", "law", "parameter", "events", "value", "sd", "lower95", "upper95",
                   "identifiable", "reason"});
   for (const ComparedEstimator& estimator : comparison.estimators)
-    for (const ParameterEstimate& p : estimator.fit.parameters) {
+    for (const ParameterEstimate& p : ListParameters(estimator.fit)) {
       fits.Text(estimator.method.name)
           .Text(estimator.fit.law)
           .Text(p.name)

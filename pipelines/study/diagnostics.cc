@@ -62,10 +62,10 @@ void NameSpin(std::span<const ImpactEvent> events, std::vector<CampaignFinding>&
 void NameCases(std::span<const ImpactEvent> events, const FitResult& fit, const std::string& law,
                std::vector<CampaignFinding>& findings) {
   for (const LawFit& one : fit.fits) {
-    if (one.law != law || one.parameters.size() < 2) continue;
+    if (one.law != law || !one.fitted()) continue;
     const Ends ends = EndsOf(events, one);
     if (ends.n == 0) continue;
-    const ParameterEstimate& mu = one.parameters[0];
+    const ParameterEstimate& mu = one.mu_k;
     if (!mu.identifiable || ends.stick == ends.n) {
       const bool demand = mu.reason.find("no tangential demand") == std::string::npos;
       // One wild impact among many that stick does not make it a campaign of sliding ones.

@@ -132,7 +132,7 @@ SpecimenMixture FindSpecimenMixture(std::span<const ImpactEvent> events, const B
                                     const LawFit& fit, std::uint64_t seed) {
   SpecimenMixture out;
   out.law = fit.law;
-  const bool fitted = fit.parameters.size() >= 2 && std::isfinite(fit.parameters[1].value);
+  const bool fitted = fit.fitted() && std::isfinite(fit.e.value);
   if (!fitted) return out;
   const ImpactModel model = ModelOf(fit);
   std::vector<Member> members;

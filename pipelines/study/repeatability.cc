@@ -171,7 +171,7 @@ std::vector<RepeatQuantity> RepeatQuantities(const Body& body, const LawFit& fit
       state("omega_minus", "rad_per_s", kOmegaMinus, true,
             [](const ImpactEvent& e) { return e.omega_minus; }),
       state("lever", "m", kLever, false, [](const ImpactEvent& e) { return Lever(e); })};
-  if (fit.parameters.size() < 2) return out;
+  if (!fit.fitted()) return out;
   // of the measurement alone: no scatter of the surface, no error of the coefficients, which all
   // drops share
   LawFit bare = fit;
@@ -238,7 +238,7 @@ Repeatability StudyRepeats(std::span<const ImpactEvent> events, const Body& body
     if (event.impact == 0) first.push_back(&event);
   }
   if (all.empty()) return out;
-  if (fit.parameters.size() >= 2) {
+  if (fit.fitted()) {
     const ImpactModel model = ModelOf(fit);
     for (const ImpactEvent* e : all) {
       if (const std::optional<SingleCoefficient> one = RestitutionOf(*e, body, model))

@@ -22,9 +22,7 @@ constexpr double kRestitutionLevel = 0.05;
 
 const LawFit* FitOf(const FitResult& fit, RestitutionLaw law) {
   for (const LawFit& one : fit.fits)
-    if (one.law == LawName(law) && one.parameters.size() >= 2 &&
-        std::isfinite(one.parameters[1].value))
-      return &one;
+    if (one.law == LawName(law) && one.fitted() && std::isfinite(one.e.value)) return &one;
   return nullptr;
 }
 
@@ -77,11 +75,11 @@ void MeanOf(const std::map<std::string, std::vector<double>>& by_recording, doub
 
 // Difference of two fitted coefficients, by how each moves when a recording is left out.
 void FittedDifference(const LawFit& a, const LawFit& b, double* difference, double* sd, double* p) {
-  *difference = a.parameters[1].value - b.parameters[1].value;
+  *difference = a.e.value - b.e.value;
   std::map<std::string, double> shift;
   const auto add = [&](const LawFit& fit, double sign) {
     for (const EventInfluence& one : fit.influence)
-      if (one.shift.size() > 1) shift[one.recording] += sign * one.shift[1] * fit.parameters[1].sd;
+      if (one.shift.size() > 1) shift[one.recording] += sign * one.shift[1] * fit.e.sd;
   };
   add(a, 1);
   add(b, -1);
@@ -90,7 +88,7 @@ void FittedDifference(const LawFit& a, const LawFit& b, double* difference, doub
   for (const auto& [name, value] : shift) sum += value * value;
   // Two descents end within a small part of a standard deviation of where they would.
   constexpr double kDescent = 0.02;
-  const double descent = kDescent * (std::isfinite(a.parameters[1].sd) ? a.parameters[1].sd : 0);
+  const double descent = kDescent * (std::isfinite(a.e.sd) ? a.e.sd : 0);
   *sd = m > 2 && std::isfinite(sum) ? std::hypot(std::sqrt(sum * (m - 1) / m), descent)
                                     : std::nan("");
   *p = *sd > 0                        ? 2 * StudentCdf(-std::abs(*difference) / *sd, m - 1)
@@ -177,7 +175,7 @@ RestitutionComparison CompareRestitution(std::span<const ImpactEvent> events, co
     return out;
   const ImpactModel model = ModelOf(*fits[2]);
   out.mu = model.mu_k;
-  out.sd_mu = std::isfinite(fits[2]->parameters[0].sd) ? fits[2]->parameters[0].sd : 0;
+  out.sd_mu = std::isfinite(fits[2]->mu_k.sd) ? fits[2]->mu_k.sd : 0;
   std::vector<std::array<double, 2>> slopes;
   for (const ImpactEvent& event : events) {
     if (!event.accepted || !(event.contact.v_minus_F.z() < 0)) continue;
@@ -200,8 +198,7 @@ RestitutionComparison CompareRestitution(std::span<const ImpactEvent> events, co
   RestitutionRow fitted;
   fitted.group = "fit";
   fitted.n = static_cast<int>(out.impacts.size());
-  fitted.e_n = fits[0]->parameters[1].value, fitted.e_p = fits[1]->parameters[1].value,
-  fitted.e_star = fits[2]->parameters[1].value;
+  fitted.e_n = fits[0]->e.value, fitted.e_p = fits[1]->e.value, fitted.e_star = fits[2]->e.value;
   FittedDifference(*fits[0], *fits[2], &fitted.n_less_star, &fitted.sd_n, &fitted.p_n);
   FittedDifference(*fits[1], *fits[2], &fitted.p_less_star, &fitted.sd_p, &fitted.p_p);
   out.rows.push_back(fitted);

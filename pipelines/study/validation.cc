@@ -329,8 +329,9 @@ ValidationTable Validate(std::span<const ImpactEvent> events, const Body& body,
   for (const std::string& name : names) fold_of[name] = next++ % std::max(1, options.folds);
 
   const auto fitted = [](const LawFit& law) {
-    return std::all_of(law.parameters.begin(), law.parameters.end(),
-                       [](const auto& p) { return std::isfinite(p.value); });
+    const auto parameters = ListParameters(law);
+    return std::all_of(parameters.begin(), parameters.end(),
+                       [](const ParameterEstimate& p) { return std::isfinite(p.value); });
   };
   for (const LawFit& law : fit.fits) {
     if (!fitted(law)) continue;

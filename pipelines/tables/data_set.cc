@@ -90,7 +90,7 @@ void AddFit(const std::filesystem::path& path, DataSet& data) {
   }
   for (const LawFit& law : fit.fits) {
     DataMatrices cov{"fit_" + law.law + "_cov", {}, 1, {}};
-    for (const ParameterEstimate& p : law.parameters) {
+    for (const ParameterEstimate& p : ListParameters(law)) {
       cov.components.push_back(p.name);
       const double numbers[] = {p.value,   p.sd,      p.sd_noise_only,
                                 p.lower95, p.upper95, p.identifiable ? 1.0 : 0.0};

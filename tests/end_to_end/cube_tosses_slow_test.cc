@@ -20,10 +20,10 @@ TEST(Run, CubeTosses) {
                     {.validate = false}, {.quiet = true});
   EXPECT_EQ(run.files.size(), 380u);
   const LawFit& fit = run.best().fit.fits.at(0);
-  EXPECT_GT(fit.parameters[0].value, 0.13);
-  EXPECT_LT(fit.parameters[0].value, 0.20);
-  EXPECT_GT(fit.parameters[1].value, 0.28);
-  EXPECT_LT(fit.parameters[1].value, 0.36);
+  EXPECT_GT(fit.mu_k.value, 0.13);
+  EXPECT_LT(fit.mu_k.value, 0.20);
+  EXPECT_GT(fit.e.value, 0.28);
+  EXPECT_LT(fit.e.value, 0.36);
   // Free flight and rests agree that lengths are recorded 2 % short; the floor is where it should
   // be.
   EXPECT_NEAR(run.audit.correction.length_scale, 0.98, 0.005);

@@ -36,8 +36,8 @@ class RunMarkers : public ::testing::Test {
  protected:
   static void SetUpTestSuite() {
     folder_ = new test::ScratchFolder("run markers");
-    const auto result =
-        RunProgram({"run", kRunMarkersSample / "experiment.yaml", "--out", Out("run")}, folder_->path());
+    const auto result = RunProgram(
+        {"run", kRunMarkersSample / "experiment.yaml", "--out", Out("run")}, folder_->path());
     ASSERT_EQ(result.code, 0) << result.err;
     said_ = result.out;
   }
@@ -62,8 +62,8 @@ std::string RunMarkers::said_;
 
 TEST_F(RunMarkers, CoefficientsHoldTheTruthFromPixels) {
   const LawFit law = Energetic(Out("run"));
-  ASSERT_EQ(law.parameters.size(), 2u);
-  const ParameterEstimate &mu = law.parameters[0], &e = law.parameters[1];
+  ASSERT_TRUE(law.fitted());
+  const ParameterEstimate &mu = law.mu_k, &e = law.e;
   EXPECT_TRUE(mu.lower95 < 0.25 && 0.25 < mu.upper95) << mu.lower95 << " " << mu.upper95;
   EXPECT_TRUE(e.lower95 < 0.55 && 0.55 < e.upper95) << e.lower95 << " " << e.upper95;
   EXPECT_LT(mu.upper95 - mu.lower95, 0.02);
@@ -115,7 +115,7 @@ TEST_F(RunMarkers, TheBudgetAddsUpAndNamesTheLargest) {
   for (const auto& [quantity, share] : shares) EXPECT_NEAR(share, 1, 1e-9) << quantity;
   // The coefficients of the fit carry what the budget says in all.
   const LawFit law = Energetic(Out("run"));
-  for (const ParameterEstimate& p : law.parameters) {
+  for (const ParameterEstimate& p : ListParameters(law)) {
     double variance = 0;
     for (std::size_t k = 0; k < budget.n_rows(); ++k)
       if (budget.TextColumn("law")[k] == "energetic" && budget.TextColumn("quantity")[k] == p.name)
@@ -141,8 +141,9 @@ TEST_F(RunMarkers, EntersAtTheTracksAndComesToTheSame) {
   ASSERT_EQ(result.code, 0) << result.err;
   const LawFit first = Energetic(Out("run")), second = Energetic(Out("again"));
   for (std::size_t k = 0; k < 2; ++k)
-    EXPECT_NEAR(first.parameters[k].value, second.parameters[k].value, 0.2 * first.parameters[k].sd)
-        << first.parameters[k].name;
+    EXPECT_NEAR(ListParameters(first)[k].get().value, ListParameters(second)[k].get().value,
+                0.2 * ListParameters(first)[k].get().sd)
+        << ListParameters(first)[k].get().name;
   EXPECT_FALSE(std::filesystem::exists(Out("again/tracking")));
 }
 
@@ -215,8 +216,9 @@ TEST_F(RunMarkers, FramesThatAreGoneAreKeptAnew) {
   const std::string before = ReadText(picture), page = ReadText(Out("run/report.html"));
   ASSERT_FALSE(before.empty());
   const auto again = [&] {
-    const auto result = RunProgram(
-        {"run", kRunMarkersSample / "experiment.yaml", "--out", Out("run"), "--json"}, folder_->path());
+    const auto result =
+        RunProgram({"run", kRunMarkersSample / "experiment.yaml", "--out", Out("run"), "--json"},
+                   folder_->path());
     EXPECT_EQ(result.code, 0) << result.err;
     return nlohmann::json::parse(result.out).at("stages");
   };

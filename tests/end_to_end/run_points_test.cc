@@ -95,8 +95,8 @@ TEST(RunPoints, ExportedC3dGivesTheCoefficientsOfTheImages) {
   EXPECT_EQ(points.n_events + static_cast<int>(points.rejected.size()), 8);
   EXPECT_GE(points.n_events, 6);
   for (std::size_t k = 0; k < 2; ++k) {
-    const auto& a = images.fits[0].parameters[k];
-    const auto& b = points.fits[0].parameters[k];
+    const auto& a = ListParameters(images.fits[0])[k].get();
+    const auto& b = ListParameters(points.fits[0])[k].get();
     EXPECT_NEAR(a.value, b.value, 2 * std::hypot(a.sd, b.sd)) << a.name;
     EXPECT_LT(b.lower95, k == 0 ? kFriction : kRestitution) << b.name;
     EXPECT_GT(b.upper95, k == 0 ? kFriction : kRestitution) << b.name;

@@ -32,10 +32,10 @@ TEST(Run, SampleRecoversItsTruth) {
   const RunResult run = RunSample(2);
   const LawFit& fit = Energetic(run.best().fit);
   // The scene: mu = 0.12, e* = 0.45, attitude zero off by 0.03 rad.
-  EXPECT_LT(fit.parameters[0].lower95, 0.12);
-  EXPECT_GT(fit.parameters[0].upper95, 0.12);
-  EXPECT_LT(fit.parameters[1].lower95, 0.45);
-  EXPECT_GT(fit.parameters[1].upper95, 0.45);
+  EXPECT_LT(fit.mu_k.lower95, 0.12);
+  EXPECT_GT(fit.mu_k.upper95, 0.12);
+  EXPECT_LT(fit.e.lower95, 0.45);
+  EXPECT_GT(fit.e.upper95, 0.45);
   ASSERT_TRUE(run.has_corrected);
   EXPECT_NEAR(run.audit.correction.theta_offset(), 0.03, 0.003);
   EXPECT_LT(run.audit.momentum_corrected.relative(), 0.5 * run.audit.momentum.relative());
@@ -79,7 +79,8 @@ TEST(Run, StagesGiveWhatTheWholeGives) {
   ASSERT_EQ(whole.fits.size(), staged.fits.size());
   for (std::size_t i = 0; i < whole.fits.size(); ++i) {
     for (std::size_t k = 0; k < 2; ++k) {
-      const ParameterEstimate &a = whole.fits[i].parameters[k], &b = staged.fits[i].parameters[k];
+      const ParameterEstimate &a = ListParameters(whole.fits[i])[k].get(),
+                              &b = ListParameters(staged.fits[i])[k].get();
       EXPECT_NEAR(a.value, b.value, 1e-6 + 1e-3 * a.sd) << whole.fits[i].law << " " << a.name;
       EXPECT_NEAR(a.upper95, b.upper95, 1e-6 + 1e-2 * a.sd);
     }
@@ -119,16 +120,17 @@ TEST(Run, SquareDrops) {
   EXPECT_GE(accepted, 40);
   EXPECT_LE(accepted, 120);
   const LawFit& fit = Energetic(run.best().fit);
-  const ParameterEstimate &mu = fit.parameters[0], &e = fit.parameters[1];
+  const ParameterEstimate &mu = fit.mu_k, &e = fit.e;
   EXPECT_GT(mu.value, 0.05);
   EXPECT_LT(mu.value, 0.15);
   EXPECT_GT(e.value, 0.42);
   EXPECT_LT(e.value, 0.49);
   for (std::size_t k = 0; k < 2; ++k) {
-    const double half = 0.5 * (fit.parameters[k].upper95 - fit.parameters[k].lower95);
+    const double half =
+        0.5 * (ListParameters(fit)[k].get().upper95 - ListParameters(fit)[k].get().lower95);
     EXPECT_GT(half, 0.005);
     EXPECT_LT(half, 0.03);
-    EXPECT_NEAR(half, 1.96 * fit.sd_bootstrap[k], 0.25 * half) << fit.parameters[k].name;
+    EXPECT_NEAR(half, 1.96 * fit.sd_bootstrap[k], 0.25 * half) << ListParameters(fit)[k].get().name;
   }
   EXPECT_NEAR(run.audit.gravity.value, 9.80665, 0.098);
   EXPECT_LT(run.audit.momentum_corrected.relative(), 0.15);

@@ -101,8 +101,8 @@ TEST_P(RunTwoBodies, PosesGiveTheCoefficientsAndTheClosure) {
   EXPECT_THAT(ReadText(folder / "out/report.html"), HasSubstr("relative motion of two bodies"));
   EXPECT_THAT(ReadText(folder / "out/audit.json"), HasSubstr("\"closure\""));
   const LawFit law = Energetic(folder / "out");
-  ExpectHolds(law.parameters[0], options.friction, 0.06);
-  ExpectHolds(law.parameters[1], kRestitution, 0.06);
+  ExpectHolds(law.mu_k, options.friction, 0.06);
+  ExpectHolds(law.e, kRestitution, 0.06);
 
   // Identification and prediction from the tables alone give the same.
   const auto again = RunProgram({"identify", folder / "out/run.yaml", "--events",
@@ -110,7 +110,8 @@ TEST_P(RunTwoBodies, PosesGiveTheCoefficientsAndTheClosure) {
                                 folder);
   ASSERT_EQ(again.code, 0) << again.err;
   const LawFit same = Energetic(folder / "again");
-  for (int k = 0; k < 2; ++k) EXPECT_NEAR(same.parameters[k].value, law.parameters[k].value, 1e-6);
+  for (int k = 0; k < 2; ++k)
+    EXPECT_NEAR(ListParameters(same)[k].get().value, ListParameters(law)[k].get().value, 1e-6);
 
   // The plate taken for one that stays where it is: the reason why the second body is asked for.
   const Experiment experiment = LoadExperiment(folder / "experiment.yaml");
@@ -127,7 +128,7 @@ TEST_P(RunTwoBodies, PosesGiveTheCoefficientsAndTheClosure) {
   }
   const LawFit wrong =
       Identify(fixed, experiment.body, {.law = RestitutionLaw::kEnergetic}, {.influence = false});
-  EXPECT_LT(wrong.parameters[1].upper95, kRestitution - 0.05);
+  EXPECT_LT(wrong.e.upper95, kRestitution - 0.05);
 
   // A wrong mass of the plate is told.
   std::string heavier = file;
@@ -237,8 +238,8 @@ TEST(RunTwoBodiesMarkers, ImagesAndPointsOfBothBodiesGiveTheCoefficients) {
   EXPECT_TRUE(std::filesystem::exists(folder / "images/poses/blow_03.csv"));
   EXPECT_TRUE(std::filesystem::exists(folder / "images/poses_second/blow_03.csv"));
   const LawFit from_images = Energetic(folder / "images");
-  ExpectHolds(from_images.parameters[0], options.friction, 0.06);
-  ExpectHolds(from_images.parameters[1], kRestitution, 0.06);
+  ExpectHolds(from_images.mu_k, options.friction, 0.06);
+  ExpectHolds(from_images.e, kRestitution, 0.06);
 
   // The same markers in space, both bodies in one file.
   const auto exported = RunProgram({"export", folder / "tracks.csv", "--rig", folder / "rig.yaml",
@@ -256,8 +257,10 @@ TEST(RunTwoBodiesMarkers, ImagesAndPointsOfBothBodiesGiveTheCoefficients) {
   EXPECT_TRUE(std::filesystem::exists(folder / "points/points_second.csv"));
   const LawFit from_points = Energetic(folder / "points");
   for (int k = 0; k < 2; ++k)
-    EXPECT_NEAR(from_points.parameters[k].value, from_images.parameters[k].value,
-                2 * std::hypot(from_points.parameters[k].sd, from_images.parameters[k].sd));
+    EXPECT_NEAR(ListParameters(from_points)[k].get().value,
+                ListParameters(from_images)[k].get().value,
+                2 * std::hypot(ListParameters(from_points)[k].get().sd,
+                               ListParameters(from_images)[k].get().sd));
 }
 
 }  // namespace

@@ -109,7 +109,7 @@ TEST(Campaigns, EverythingSticks) {
   const Told told = Tell(scene);
   EXPECT_TRUE(told.Names("everything_sticks")) << told.brief;
   EXPECT_THAT(told.brief, HasSubstr("mu is bounded below only"));
-  const ParameterEstimate& mu = told.Energetic().parameters[0];
+  const ParameterEstimate& mu = told.Energetic().mu_k;
   EXPECT_FALSE(mu.identifiable);
   EXPECT_TRUE(std::isinf(mu.upper95));
   EXPECT_LE(mu.lower95, 0.9);
@@ -122,7 +122,7 @@ TEST(Campaigns, EverythingSlides) {
   const Told told = Tell(scene);
   EXPECT_TRUE(told.Names("everything_slides")) << told.brief;
   EXPECT_THAT(told.brief, HasSubstr("slide from beginning to end"));
-  const ParameterEstimate& mu = told.Energetic().parameters[0];
+  const ParameterEstimate& mu = told.Energetic().mu_k;
   EXPECT_LE(mu.lower95, 0.04);
   EXPECT_GE(mu.upper95, 0.04);
   EXPECT_FALSE(told.Names("everything_sticks"));
@@ -135,7 +135,7 @@ TEST(Campaigns, SpinNotMeasured) {
   const Told told = TellWithoutAttitude(scene);
   EXPECT_TRUE(told.Names("spin_not_measured")) << told.brief;
   EXPECT_THAT(told.brief, HasSubstr("spin was not measured in"));
-  const ParameterEstimate &mu = told.Energetic().parameters[0], &e = told.Energetic().parameters[1];
+  const ParameterEstimate &mu = told.Energetic().mu_k, &e = told.Energetic().e;
   EXPECT_TRUE(mu.identifiable) << mu.reason;
   EXPECT_LE(mu.lower95, 0.08);
   EXPECT_GE(mu.upper95, 0.08);
@@ -217,21 +217,21 @@ TEST(Undetermined, NothingAsksForFriction) {
   scene.speed_tangential = scene.spin = 0;
   scene.sd_tangential = 0;
   const Told told = Tell(scene);
-  const ParameterEstimate& mu = told.Energetic().parameters[0];
+  const ParameterEstimate& mu = told.Energetic().mu_k;
   EXPECT_FALSE(mu.identifiable);
   EXPECT_TRUE(std::isnan(mu.value));
   EXPECT_EQ(mu.lower95, 0);
   EXPECT_TRUE(std::isinf(mu.upper95));
   EXPECT_THAT(mu.reason, HasSubstr("no tangential demand"));
   EXPECT_TRUE(told.Names("no_tangential_demand")) << told.brief;
-  EXPECT_TRUE(told.Energetic().parameters[1].identifiable);
+  EXPECT_TRUE(told.Energetic().e.identifiable);
 }
 
 TEST(Undetermined, FrictionlessSlip) {
   SynthOptions scene = Scene(kSquare, 22);
   scene.model.mu_k = scene.model.mu_s = 0;
   const Told told = Tell(scene);
-  const ParameterEstimate& mu = told.Energetic().parameters[0];
+  const ParameterEstimate& mu = told.Energetic().mu_k;
   EXPECT_EQ(mu.lower95, 0) << mu.reason;
   EXPECT_GT(mu.upper95, 0);
   EXPECT_LT(mu.upper95, 0.03);

@@ -177,9 +177,9 @@ inline nlohmann::json ScoreChain(const ChainScene& chain, int k,
                                       : nlohmann::json{{"refused", refused}});
     }
     for (const LawFit& law : run.best().fit.fits)
-      if (law.law == "energetic" && law.parameters.size() >= 2) {
-        json["mu_k"] = Coefficient(law.parameters[0], chain.scene.motion.model.mu_k);
-        json["e_star"] = Coefficient(law.parameters[1], chain.scene.motion.model.e);
+      if (law.law == "energetic" && law.fitted()) {
+        json["mu_k"] = Coefficient(law.mu_k, chain.scene.motion.model.mu_k);
+        json["e_star"] = Coefficient(law.e, chain.scene.motion.model.e);
       }
     json["findings"] = nlohmann::json::array();
     for (const Finding& finding : run.audit.findings) json["findings"].push_back(finding.parameter);

@@ -18,7 +18,7 @@ TEST(Coverage, PlanarTwinsHoldTheTruth) {
     identify.influence = false;
     const twin::TwinOutcome outcome = twin::RunTwin(scene, identify);
     if (outcome.accepted < 5) continue;
-    const ParameterEstimate &mu = outcome.fit.parameters[0], &e = outcome.fit.parameters[1];
+    const ParameterEstimate &mu = outcome.fit.mu_k, &e = outcome.fit.e;
     if (e.identifiable) {
       ++n_e;
       e_inside += e.lower95 <= scene.model.e && scene.model.e <= e.upper95;
@@ -58,7 +58,7 @@ TEST(Coverage, FrictionNearTheThresholdOfSticking) {
         scene.seed = static_cast<std::uint64_t>(first_seed + k);
         IdentifyOptions identify;
         identify.influence = false;
-        const ParameterEstimate found = twin::RunTwin(scene, identify, 0).fit.parameters[0];
+        const ParameterEstimate found = twin::RunTwin(scene, identify, 0).fit.mu_k;
         ++n;
         hold += found.lower95 <= mu && mu <= found.upper95;
         EXPECT_LT(found.lower95, 1.3 * mu)

@@ -72,8 +72,8 @@ int main(int argc, char** argv) {
       ++half.too_few;
       return;
     }
-    const ParameterEstimate& mu = outcome.fit.parameters[0];
-    const ParameterEstimate& e = outcome.fit.parameters[1];
+    const ParameterEstimate& mu = outcome.fit.mu_k;
+    const ParameterEstimate& e = outcome.fit.e;
     if (e.identifiable) half.e.Add(e, scene.model.e);
     // A verdict is wrong when mu is called identifiable although the Fisher information of the true
     // events does not tell it from twice or none of itself, or when it is not although a quarter of

@@ -28,8 +28,8 @@ Held HoldPlan(const std::string& file, int drops, double effort, int campaigns) 
   for (int k = 0; k < campaigns; ++k) {
     std::mt19937_64 random(977 + 7919ull * static_cast<std::uint64_t>(k));
     const MadeCampaign made = MakeCampaign(plan, result.counts, random);
-    held.mu.Add(made.fit.parameters[0], made.truth.mu_k);
-    held.e.Add(made.fit.parameters[1], made.truth.e);
+    held.mu.Add(made.fit.mu_k, made.truth.mu_k);
+    held.e.Add(made.fit.e, made.truth.e);
   }
   return held;
 }

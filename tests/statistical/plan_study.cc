@@ -40,8 +40,8 @@ int main(int argc, char** argv) {
     const twin::MadeCampaign made = twin::MakeCampaign(plan, result.counts, random);
     const std::lock_guard lock(mutex);
     accepted += made.accepted;
-    mu.Add(made.fit.parameters[0], made.truth.mu_k);
-    e.Add(made.fit.parameters[1], made.truth.e);
+    mu.Add(made.fit.mu_k, made.truth.mu_k);
+    e.Add(made.fit.e, made.truth.e);
   });
   bool fine = true;
   nlohmann::json json;

@@ -50,7 +50,7 @@ inline void CountVerdict(std::uint64_t seed, double coverage, DiagnosticAlarms& 
   fit.fits = {Identify(events, body, {.law = RestitutionLaw::kEnergetic}, identify)};
   // A friction that the campaign does not determine has no covariance that a prediction could
   // carry.
-  if (!fit.fits[0].parameters[0].identifiable || !fit.fits[0].parameters[1].identifiable) return;
+  if (!fit.fits[0].mu_k.identifiable || !fit.fits[0].e.identifiable) return;
   ValidationOptions validation;
   validation.coverage = coverage;
   // No error is small enough to be adequate: what is left is discrepant or unresolved.

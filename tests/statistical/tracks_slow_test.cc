@@ -17,7 +17,7 @@ namespace {
 constexpr double kFamily = 1e-3;  // chance of any false alarm
 
 double Coefficient(const Analysis& analysis, const std::string& name) {
-  for (const ParameterEstimate& p : analysis.fit.fits.front().parameters)
+  for (const ParameterEstimate& p : ListParameters(analysis.fit.fits.front()))
     if (p.name == name) return p.value;
   return std::nan("");
 }
@@ -113,7 +113,7 @@ TEST(TracksStudy, SentinelCovers) {
         chi_square += std::pow(error[s], 2) / fits.front().cov(s, s) / 16;
       ++n;
     }
-    for (const ParameterEstimate& p : repeat.analysis.fit.fits.front().parameters) {
+    for (const ParameterEstimate& p : ListParameters(repeat.analysis.fit.fits.front())) {
       ASSERT_TRUE(p.identifiable) << p.name << ": " << p.reason;
       const double truth = p.name == "mu_k" ? experiment.model.mu_k : experiment.model.e;
       covered[p.name] += p.lower95 <= truth && truth <= p.upper95;

@@ -61,9 +61,9 @@ Json Score(const twin::TracksExperiment& experiment, const twin::TracksRepeat& r
           fit.sd_offset[1]);
   }
   const LawFit& law = repeat.analysis.fit.fits.front();
-  bool all = law.parameters.size() == 2;
+  bool all = law.fitted();
   Json half = {{"mu_k", 0.0}, {"e_star", 0.0}};
-  for (const ParameterEstimate& p : law.parameters) {
+  for (const ParameterEstimate& p : ListParameters(law)) {
     all = all && p.identifiable;
     if (!p.identifiable) continue;
     const double truth = p.name == "mu_k" ? experiment.model.mu_k : experiment.model.e;

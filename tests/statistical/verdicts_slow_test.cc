@@ -29,8 +29,8 @@ Verdict JudgeCampaign(test::Thing thing, const ImpactModel& model, const std::st
   Verdict v;
   v.accepted = repeat.analysis.fit.n_events;
   const LawFit& fit = repeat.analysis.fit.fits.front();
-  v.mu = fit.parameters.at(0);
-  v.e = fit.parameters.at(1);
+  v.mu = fit.mu_k;
+  v.e = fit.e;
   for (const test::Drop& drop : experiment.drops) {
     const Eigen::Vector3d dv = drop.plus.v - drop.minus.v, n = drop.normal;
     v.least_needed = std::max(v.least_needed, (dv - n * n.dot(dv)).norm() / n.dot(dv));

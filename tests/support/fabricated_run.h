@@ -126,8 +126,8 @@ inline LawFit MakeFit(Rng& rng, const std::string& law, const std::string& name,
   LawFit fit;
   fit.law = law;
   const double mu = 0.11;
-  fit.parameters = {{"mu_k", mu, 0.004, 0.0004, mu - 0.008, mu + 0.009, true, ""},
-                    {name, e, 0.011, 0.0012, e - 0.021, e + 0.023, true, ""}};
+  fit.mu_k = {"mu_k", mu, 0.004, 0.0004, mu - 0.008, mu + 0.009, true, ""};
+  fit.e = {name, e, 0.011, 0.0012, e - 0.021, e + 0.023, true, ""};
   fit.covariance = Eigen::Matrix2d{{1.6e-5, 1.5e-5}, {1.5e-5, 1.21e-4}};
   fit.covariance_noise_only = 0.01 * fit.covariance;
   fit.discrepancy = {0.021, 0.034, 0.027};

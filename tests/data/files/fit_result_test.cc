@@ -50,7 +50,7 @@ FitResult Example() {
   e.lower95 = 0.48;
   e.upper95 = 0.52;
   e.identifiable = true;
-  fit.parameters = {mu, e};
+  fit.mu_k = mu, fit.e = e;
   fit.covariance = Eigen::Matrix2d{{kNan, 0.1}, {0.1, 1e-4}};
   fit.covariance_noise_only = Eigen::Matrix2d{{1e-6, 0}, {0, 1e-6}};
   fit.discrepancy = {0.05, 0.03, 0.01};
@@ -67,7 +67,7 @@ FitResult Example() {
   fit.grid_deviance << 0, 1, 2, kInf, 4, 5;
   result.fits = {fit, fit};
   result.fits[1].law = "newton";
-  result.fits[1].parameters[1].name = "e_n";
+  result.fits[1].e.name = "e_n";
   result.fits[1].covariance.resize(0, 0);
   result.fits[1].influence.clear();
   return result;
@@ -89,9 +89,10 @@ TEST(FitResult, RoundTripsThroughJson) {
   for (std::size_t k = 0; k < 2; ++k) {
     const LawFit &a = after.fits[k], &b = before.fits[k];
     EXPECT_EQ(a.law, b.law);
-    ASSERT_EQ(a.parameters.size(), b.parameters.size());
-    for (std::size_t i = 0; i < a.parameters.size(); ++i) {
-      const ParameterEstimate &p = a.parameters[i], &q = b.parameters[i];
+    const auto found = ListParameters(a), expected = ListParameters(b);
+    ASSERT_EQ(found.size(), expected.size());
+    for (std::size_t i = 0; i < found.size(); ++i) {
+      const ParameterEstimate &p = found[i], &q = expected[i];
       EXPECT_EQ(p.name, q.name);
       EXPECT_TRUE(Same(p.value, q.value) && Same(p.sd, q.sd) &&
                   Same(p.sd_noise_only, q.sd_noise_only));
@@ -140,12 +141,11 @@ TEST(FitResult, AFreshParameterSurvives) {
   FitResult result;
   result.fits.emplace_back();
   result.fits[0].law = "poisson";
-  result.fits[0].parameters.emplace_back();
-  result.fits[0].parameters[0].name = "mu_k";
+  result.fits[0].mu_k.name = "mu_k";
   const FitResult back = FitResultFromJson(ToJson(result), "fit.json");
-  EXPECT_TRUE(std::isnan(back.fits[0].parameters[0].value));
-  EXPECT_EQ(back.fits[0].parameters[0].lower95, 0);
-  EXPECT_EQ(back.fits[0].parameters[0].upper95, kInf);
+  EXPECT_TRUE(std::isnan(back.fits[0].mu_k.value));
+  EXPECT_EQ(back.fits[0].mu_k.lower95, 0);
+  EXPECT_EQ(back.fits[0].mu_k.upper95, kInf);
 }
 
 TEST(FitResult, RecordingNamesMayHoldAnyBytes) {
@@ -245,7 +245,7 @@ TEST(FitResult, BriefReportSaysWhatMatters) {
   EXPECT_LT(std::count(report.begin(), report.end(), '\n'), 14);
   FitResult empty;
   empty.fits.emplace_back();
-  empty.fits[0].parameters.emplace_back();
+  empty.fits[0].mu_k.name = "mu_k";
   EXPECT_THAT(empty.BriefReport(), HasSubstr("not known"));
 }
 

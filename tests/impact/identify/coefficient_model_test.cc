@@ -60,7 +60,7 @@ TEST(CoefficientModel, ConstantIsWhatIdentifyFinds) {
           FitCoefficients(one, RestitutionLaw::kEnergetic, kConstant, options);
       ASSERT_TRUE(fit.ok);
       for (int k = 0; k < 2; ++k) {
-        const ParameterEstimate &a = two.parameters[k], &b = fit.parameters[k];
+        const ParameterEstimate &a = ListParameters(two)[k], &b = fit.parameters[k];
         EXPECT_NEAR(a.value, b.value, 0.03 * a.sd) << a.name;
         EXPECT_NEAR(std::log(a.sd / b.sd), 0, 0.25) << a.name;  // that of Identify knows of kinks
         EXPECT_EQ(a.name, b.name);
@@ -98,8 +98,8 @@ TEST(CoefficientModel, GroupsThatKnowNothingOfEachOtherAreSeparateFits) {
   for (std::size_t g = 0; g < groups.size(); ++g) {
     const LawFit own = Identify(groups[g].events, groups[g].body, {}, kGaussian);
     // the scatter is common
-    EXPECT_NEAR(fit.groups[g].mu_k.value, own.parameters[0].value, 0.5 * own.parameters[0].sd);
-    EXPECT_NEAR(fit.groups[g].e.value, own.parameters[1].value, 0.5 * own.parameters[1].sd);
+    EXPECT_NEAR(fit.groups[g].mu_k.value, own.mu_k.value, 0.5 * own.mu_k.sd);
+    EXPECT_NEAR(fit.groups[g].e.value, own.e.value, 0.5 * own.e.sd);
     EXPECT_EQ(fit.groups[g].n_events, 20);
   }
 }

@@ -31,7 +31,7 @@ TEST(BenchTests, ClosedForms) {
   EXPECT_NEAR(SlideAcceleration({0, 0.1, 0.3, 0.4, 0.7}, {s(0), s(0.1), s(0.3), s(0.4), s(0.7)}), a,
               1e-11);
   EXPECT_NEAR(FrictionOfSlide(angle, a, kGravity), 0.2, 1e-12);
-  // Document 004, equation 4.38, from its readings.
+  // Sun 2017, equation 4.38, from its readings.
   EXPECT_NEAR(SlideAcceleration({0, 0.084, 0.233}, {0, 0.05, 0.15}),
               2 * (0.15 * 0.084 - 0.05 * 0.233) / (0.084 * 0.233 * 0.149), 1e-12);
 }

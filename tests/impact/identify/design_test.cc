@@ -201,7 +201,8 @@ TEST(Design, CommonErrorsPullAsIdentificationMoves) {
     const LawFit before = Identify(exact, body, model, identify),
                  after = Identify(pulled, body, model, identify);
     for (std::size_t k = 0; k < 2; ++k) {
-      const double moved = after.parameters[k].value - before.parameters[k].value;
+      const double moved =
+          ListParameters(after)[k].get().value - ListParameters(before)[k].get().value;
       const auto at = static_cast<Eigen::Index>(k);
       EXPECT_NEAR(std::sqrt(common(at, at)), std::abs(moved), 0.06 * std::abs(moved)) << k;
     }

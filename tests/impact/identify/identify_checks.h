@@ -10,8 +10,8 @@
 
 namespace impactlab::twin {
 
-inline const ParameterEstimate& Mu(const LawFit& fit) { return fit.parameters[0]; }
-inline const ParameterEstimate& E(const LawFit& fit) { return fit.parameters[1]; }
+inline const ParameterEstimate& Mu(const LawFit& fit) { return fit.mu_k; }
+inline const ParameterEstimate& E(const LawFit& fit) { return fit.e; }
 
 inline Options Scatter(double sd) {
   Options options;
@@ -22,8 +22,8 @@ inline Options Scatter(double sd) {
 
 // Nothing that is called a result may be NaN.
 inline void ExpectSane(const LawFit& fit) {
-  ASSERT_GE(fit.parameters.size(), 2u);
-  for (const ParameterEstimate& p : fit.parameters) {
+  ASSERT_TRUE(fit.fitted());
+  for (const ParameterEstimate& p : ListParameters(fit)) {
     EXPECT_FALSE(std::isnan(p.lower95)) << p.name;
     EXPECT_FALSE(std::isnan(p.upper95)) << p.name;
     EXPECT_LE(p.lower95, p.upper95) << p.name;

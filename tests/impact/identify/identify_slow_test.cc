@@ -52,11 +52,11 @@ TEST_P(Coverage, LiesInTheExactBand) {
         Identify(twin::Experiment(body, options, random), body, {}, {.influence = false});
     const double truth[] = {c.mu, c.e};
     for (int i = 0; i < 2; ++i) {
-      if (fit.parameters[i].identifiable) {
-        tally[i].Add(fit.parameters[i], truth[i]);
+      if (ListParameters(fit)[i].get().identifiable) {
+        tally[i].Add(ListParameters(fit)[i].get(), truth[i]);
       } else {
         ++bounds;
-        bounds_hold += fit.parameters[i].lower95 <= truth[i];
+        bounds_hold += ListParameters(fit)[i].get().lower95 <= truth[i];
       }
     }
   }
@@ -111,8 +111,8 @@ TEST(IdentifyVerdictRates, StickingIsSeldomCalledIdentifiable) {
     const Body body = twin::Square();
     const LawFit fit =
         Identify(twin::Experiment(body, options, random), body, {}, {.influence = false});
-    identifiable += fit.parameters[0].identifiable;
-    holds += fit.parameters[0].lower95 <= options.mu;
+    identifiable += fit.mu_k.identifiable;
+    holds += fit.mu_k.lower95 <= options.mu;
   }
   EXPECT_LE(identifiable, BinomialBand(kExperiments, 0.02, 0.001).upper);
   EXPECT_GE(holds, BinomialBand(kExperiments, 0.975, 0.001).lower);
@@ -137,7 +137,7 @@ TEST(CoverageOfFewEvents, HoldsTheTruth) {
         std::mt19937_64 random(static_cast<std::uint64_t>(100 * k + n));
         const LawFit fit =
             Identify(twin::Experiment(body, options, random), body, {}, {.influence = false});
-        const ParameterEstimate &mu = fit.parameters[0], &e = fit.parameters[1];
+        const ParameterEstimate &mu = fit.mu_k, &e = fit.e;
         e_holds += e.lower95 <= options.e && options.e <= e.upper95;
         mu_holds += mu.lower95 <= options.mu && options.mu <= mu.upper95;
       }

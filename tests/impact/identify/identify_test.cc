@@ -118,7 +118,7 @@ TEST(Identify, KnownNoiseIsNotTakenForScatter) {
         Identify(twin::Experiment(body, options, random), body, {}, {.influence = false});
     normal += fit.likelihood == "gaussian";
     for (int i = 0; i < 2; ++i) {
-      const ParameterEstimate& p = fit.parameters[static_cast<std::size_t>(i)];
+      const ParameterEstimate& p = ListParameters(fit)[static_cast<std::size_t>(i)].get();
       if (!p.identifiable) continue;
       const double truth = i == 0 ? options.mu : options.e;
       ++n[i];
@@ -203,7 +203,8 @@ TEST(IdentifyInvariance, OrderMassAndMirrorDoNotMatter) {
   const LawFit reference = Identify(events, body, {}, {});
   const auto expect_same = [&](const LawFit& fit, const char* what) {
     for (int k = 0; k < 2; ++k) {
-      const ParameterEstimate &p = fit.parameters[k], &q = reference.parameters[k];
+      const ParameterEstimate &p = ListParameters(fit)[k].get(),
+                              &q = ListParameters(reference)[k].get();
       EXPECT_NEAR(p.value, q.value, 2e-3 * q.sd) << what;
       EXPECT_NEAR(p.sd, q.sd, 5e-3 * q.sd) << what;
       EXPECT_NEAR(p.lower95, q.lower95, 2e-2 * q.sd) << what;
@@ -253,7 +254,8 @@ TEST(IdentifyInfluence, AgreesWithLeavingEventsOut) {
     EXPECT_EQ(fit.influence[i].recording, events[i].recording);
     for (int k = 0; k < 2; ++k) {
       const double shift =
-          (without.parameters[k].value - fit.parameters[k].value) / fit.parameters[k].sd;
+          (ListParameters(without)[k].get().value - ListParameters(fit)[k].get().value) /
+          ListParameters(fit)[k].get().sd;
       EXPECT_NEAR(fit.influence[i].shift[k], shift, 0.3) << i << " " << k;
       product += shift * fit.influence[i].shift[k];
       square += fit.influence[i].shift[k] * fit.influence[i].shift[k];
@@ -279,7 +281,8 @@ TEST(IdentifyBootstrap, IsDeterministicAndAgreesWithTheTotal) {
   EXPECT_EQ(a.sd_bootstrap, b.sd_bootstrap);
   EXPECT_EQ(last, 1);
   for (int k = 0; k < 2; ++k) {
-    const double half_width = 0.5 * (a.parameters[k].upper95 - a.parameters[k].lower95);
+    const double half_width =
+        0.5 * (ListParameters(a)[k].get().upper95 - ListParameters(a)[k].get().lower95);
     EXPECT_NEAR(half_width / (1.96 * a.sd_bootstrap[k]), 1, 0.25) << k;
   }
 }
@@ -306,10 +309,11 @@ TEST(IdentifyQuick, SkippingIntervalsKeepsTheEstimate) {
   const LawFit quick =
       Identify(events, body, ModelOf(fit), {.intervals = false, .influence = false});
   for (int k = 0; k < 2; ++k) {
-    EXPECT_NEAR(quick.parameters[k].value, fit.parameters[k].value, 0.01 * fit.parameters[k].sd);
+    EXPECT_NEAR(ListParameters(quick)[k].get().value, ListParameters(fit)[k].get().value,
+                0.01 * ListParameters(fit)[k].get().sd);
     // Without a profile nothing is known of kinks beside the optimum, which only widen.
-    EXPECT_LE(quick.parameters[k].sd, 1.001 * fit.parameters[k].sd);
-    EXPECT_GE(quick.parameters[k].sd, 0.6 * fit.parameters[k].sd);
+    EXPECT_LE(ListParameters(quick)[k].get().sd, 1.001 * ListParameters(fit)[k].get().sd);
+    EXPECT_GE(ListParameters(quick)[k].get().sd, 0.6 * ListParameters(fit)[k].get().sd);
   }
   EXPECT_TRUE(quick.influence.empty());
 }
@@ -332,29 +336,28 @@ TEST(IdentifyStatic, BracketsStaticFrictionBetweenCriticalRatios) {
     event.omega_plus = event.omega_minus + change.domega_W;
   }
   const LawFit fit = Identify(events, rod, {}, {.fit_mu_s = true});
-  ASSERT_EQ(fit.parameters.size(), 3u);
-  EXPECT_EQ(fit.parameters[2].name, "mu_s");
-  EXPECT_LE(fit.parameters[2].lower95, mu_s);
-  EXPECT_GE(fit.parameters[2].upper95, mu_s);
-  EXPECT_LT(fit.parameters[2].upper95, 1);
-  EXPECT_GT(fit.parameters[2].lower95, 0.2);
+  ASSERT_TRUE(fit.mu_s.has_value());
+  EXPECT_EQ(fit.mu_s->name, "mu_s");
+  EXPECT_LE(fit.mu_s->lower95, mu_s);
+  EXPECT_GE(fit.mu_s->upper95, mu_s);
+  EXPECT_LT(fit.mu_s->upper95, 1);
+  EXPECT_GT(fit.mu_s->lower95, 0.2);
   EXPECT_NEAR(Mu(fit).value, options.mu, 5 * Mu(fit).sd);
-  EXPECT_NEAR(ModelOf(fit).mu_s, fit.parameters[2].value, 1e-12);
+  EXPECT_NEAR(ModelOf(fit).mu_s, fit.mu_s->value, 1e-12);
   EXPECT_EQ(fit.covariance.rows(), 3);
   // A ball has A_tn = 0: nothing tells.
   const Body ball = MakeBall(0.02, 1, true);
   const LawFit blind =
       Identify(twin::Experiment(ball, options, random), ball, {}, {.fit_mu_s = true});
-  EXPECT_FALSE(blind.parameters[2].identifiable);
+  EXPECT_FALSE(blind.mu_s->identifiable);
 }
 
 TEST(IdentifyModelOf, ReadsTheFitAndRefusesWhatIsNone) {
   LawFit fit;
   fit.law = "poisson";
   EXPECT_THROW(ModelOf(fit), ConfigError);
-  fit.parameters.resize(2);
-  fit.parameters[0].value = 0.3;
-  fit.parameters[1].value = 0.6;
+  fit.mu_k.name = "mu_k", fit.mu_k.value = 0.3;
+  fit.e.name = "e_p", fit.e.value = 0.6;
   EXPECT_EQ(ModelOf(fit).law, RestitutionLaw::kPoisson);
   EXPECT_EQ(ModelOf(fit).mu_k, 0.3);
   EXPECT_EQ(ModelOf(fit).mu_s, 0.3);

@@ -82,8 +82,8 @@ TEST(ReportOverview, TheLawOfLeastErrorIsNamedWhereItIsAnother) {
 TEST(ReportOverview, ScatterOrNoiseLimitsTheCoefficients) {
   RunResult run = FabricatedRun({.recordings = 15, .corrected = false});
   for (LawFit& fit : run.recorded.fit.fits) {
-    fit.parameters[0].sd = 0.004, fit.parameters[0].sd_noise_only = 0.0004;
-    fit.parameters[1].sd = 0.010, fit.parameters[1].sd_noise_only = 0.009;
+    fit.mu_k.sd = 0.004, fit.mu_k.sd_noise_only = 0.0004;
+    fit.e.sd = 0.010, fit.e.sd_noise_only = 0.009;
   }
   const std::string head = Head(run);
   EXPECT_THAT(head, HasSubstr("</sub> is limited by the scatter between impacts, which better "

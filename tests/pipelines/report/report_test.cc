@@ -129,8 +129,8 @@ TEST_F(ReportTest, UserTextCannotLeaveItsPlace) {
   for (Analysis* analysis : {&run.recorded, &run.corrected}) {
     analysis->events[0].recording = analysis->motion[0].events[0].recording = nasty;
     analysis->events[2].detail = analysis->motion[2].events[0].detail = nasty;
-    analysis->fit.fits[0].parameters[0].identifiable = false;
-    analysis->fit.fits[0].parameters[0].reason = nasty;
+    analysis->fit.fits[0].mu_k.identifiable = false;
+    analysis->fit.fits[0].mu_k.reason = nasty;
     analysis->fit.fits[0].influence[0].recording = nasty;
     for (ValidationRow& row : analysis->validation.rows) row.quantity += nasty;
     for (PredictionError& error : analysis->validation.errors) error.path_case = nasty;
@@ -169,12 +169,14 @@ TEST_F(ReportTest, NumbersThatAreNoneBecomeNullAndDashes) {
     analysis->motion[1].events[0].t = kReportNaN;
     analysis->motion[1].arcs[0].acceleration_W.setConstant(kReportInfinity);
     for (LawFit& fit : analysis->fit.fits) {
-      fit.parameters[0] = {"mu_k", kReportNaN, kReportNaN, kReportNaN, 0, kReportInfinity, false, "no impact slides"};
+      fit.mu_k = {"mu_k", kReportNaN,      kReportNaN, kReportNaN,
+                  0,      kReportInfinity, false,      "no impact slides"};
       fit.grid_deviance(3, 4) = kReportNaN;
       fit.loglik = -kReportInfinity;
       fit.influence[0].shift = {kReportNaN, kReportInfinity};
     }
-    for (ErrorSummary& summary : analysis->validation.error_summary) summary.mean_by_plus = kReportNaN;
+    for (ErrorSummary& summary : analysis->validation.error_summary)
+      summary.mean_by_plus = kReportNaN;
   }
   run.recordings[3].X_WB[5].translation().setConstant(kReportNaN);
   run.audit.momentum.rms = kReportNaN;
@@ -211,7 +213,7 @@ TEST_F(ReportTest, RunsWithoutResultsGiveSensiblePages) {
     bare.law = fit.law;
     fit = bare;
   }
-  odd.recorded.fit.fits[0].parameters.resize(1);
+  odd.recorded.fit.fits[0].mu_k.name = "mu_k";
   odd.recorded.validation = {};
   odd.recordings[2].t.clear();
   odd.recordings[2].X_WB.clear();

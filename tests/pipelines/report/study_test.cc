@@ -73,11 +73,9 @@ TEST(ClassicalSection, ComparesInUnitsOfBoth) {
   };
   LawFit fit;
   fit.law = "energetic";
-  fit.parameters.resize(2);
-  fit.parameters[0].name = "mu_k", fit.parameters[0].reason = "nothing slid <here>";
-  fit.parameters[1].name = "e_star", fit.parameters[1].value = 0.55, fit.parameters[1].sd = 0.01,
-  fit.parameters[1].lower95 = 0.53;
-  fit.parameters[1].upper95 = 0.57, fit.parameters[1].identifiable = true;
+  fit.mu_k.name = "mu_k", fit.mu_k.reason = "nothing slid <here>";
+  fit.e.name = "e_star", fit.e.value = 0.55, fit.e.sd = 0.01, fit.e.lower95 = 0.53;
+  fit.e.upper95 = 0.57, fit.e.identifiable = true;
   comparison.estimators = {{{"bundle", "bundle fit", {}},
                             {impact(true, 0, std::nan("")), impact(true, 0, std::nan(""))},
                             2,

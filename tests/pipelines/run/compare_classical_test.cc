@@ -108,12 +108,10 @@ TEST(ClassicalComparison, DifferencesAreInUnitsOfBoth) {
 
 TEST(ClassicalComparison, CoefficientsOfEachEstimator) {
   const Fitted& f = Once();
-  const auto e_of = [&](const std::string& name) {
-    return Of(f.comparison, name).fit.parameters.at(1);
-  };
+  const auto e_of = [&](const std::string& name) { return Of(f.comparison, name).fit.e; };
   EXPECT_EQ(e_of("bundle").name, "e_star");
   // Not with the weights of the run, which leaves what all impacts share out of them.
-  EXPECT_NEAR(e_of("bundle").value, f.repeat.analysis.fit.fits.front().parameters[1].value, 0.02);
+  EXPECT_NEAR(e_of("bundle").value, f.repeat.analysis.fit.fits.front().e.value, 0.02);
   EXPECT_NEAR(e_of("bundle").value, f.truth.model.e, 0.02);
   EXPECT_NEAR(e_of("kalman").value, f.truth.model.e, 0.1);
   // A smoother that knows of no impact takes it for a soft one.
@@ -139,7 +137,7 @@ TEST(ClassicalComparison, OnlyThoseAskedFor) {
       CompareClassical(experiment, f.repeat.markers, f.poses, f.repeat.analysis, {.threads = 1});
   EXPECT_FALSE(wide.estimators[1].impacts.front().usable);
   EXPECT_THAT(wide.estimators[1].impacts.front().reason, HasSubstr("local_quadratic needs 99"));
-  EXPECT_TRUE(wide.estimators[1].fit.parameters.empty());
+  EXPECT_FALSE(wide.estimators[1].fit.fitted());
 }
 
 CsvOptions Texts(const std::vector<std::string>& columns) {
@@ -167,7 +165,7 @@ TEST(ClassicalComparison, TablesReadBack) {
   const Table fits =
       ReadCsv(folder / "classical_fit.csv", Texts({"estimator", "law", "parameter", "reason"}));
   EXPECT_EQ(fits.n_rows(), 2 * c.estimators.size());
-  EXPECT_EQ(fits.Column("value")[1], c.estimators[0].fit.parameters[1].value);
+  EXPECT_EQ(fits.Column("value")[1], c.estimators[0].fit.e.value);
 }
 
 TEST(ClassicalComparison, KeysOfTheExperiment) {

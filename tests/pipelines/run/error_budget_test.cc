@@ -18,7 +18,7 @@ FitResult ErrorBudgetFitted(double mu, double sd) {
   p.upper95 = mu + 2 * sd;
   p.identifiable = true;
   LawFit law;
-  law.parameters = {p};
+  law.mu_k = p;
   law.covariance = law.covariance_noise_only = Eigen::MatrixXd::Constant(1, 1, sd * sd);
   FitResult fit;
   fit.fits = {law};
@@ -34,7 +34,7 @@ ErrorBudget Shared(double sd) {
 TEST(ErrorBudget, CommonErrorsWidenIntervals) {
   FitResult fit = ErrorBudgetFitted(0.3, 0.03);
   AddCommon(Shared(0.04), &fit);
-  const ParameterEstimate& p = fit.fits[0].parameters[0];
+  const ParameterEstimate& p = fit.fits[0].mu_k;
   EXPECT_TRUE(p.identifiable);
   EXPECT_NEAR(p.sd, 0.05, 1e-12);
   EXPECT_NEAR(fit.fits[0].covariance(0, 0), 0.05 * 0.05, 1e-12);
@@ -45,7 +45,7 @@ TEST(ErrorBudget, CommonErrorsWidenIntervals) {
 TEST(ErrorBudget, WhatCommonErrorsMoveByMoreThanItsSizeIsNotDetermined) {
   FitResult fit = ErrorBudgetFitted(0.156, 0.01);
   AddCommon(Shared(19), &fit);
-  const ParameterEstimate& p = fit.fits[0].parameters[0];
+  const ParameterEstimate& p = fit.fits[0].mu_k;
   EXPECT_FALSE(p.identifiable);
   EXPECT_TRUE(std::isnan(p.value));
   EXPECT_EQ(p.lower95, 0);
@@ -56,7 +56,7 @@ TEST(ErrorBudget, WhatCommonErrorsMoveByMoreThanItsSizeIsNotDetermined) {
 TEST(ErrorBudget, FrictionNearZeroKeepsItsUpperBound) {
   FitResult fit = ErrorBudgetFitted(0.001, 0.001);
   AddCommon(Shared(0.004), &fit);
-  const ParameterEstimate& p = fit.fits[0].parameters[0];
+  const ParameterEstimate& p = fit.fits[0].mu_k;
   EXPECT_TRUE(p.identifiable);
   EXPECT_EQ(p.lower95, 0);
   EXPECT_LT(p.upper95, 0.012);

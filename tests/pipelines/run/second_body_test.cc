@@ -221,11 +221,10 @@ TEST(SecondBody, ClosureJudgesMassesAndValidationTheRelativeMotion) {
   // the measured one.
   LawFit fit;
   fit.law = "energetic";
-  fit.parameters.resize(2);
-  fit.parameters[0].name = "mu_k";
-  fit.parameters[0].value = 0.2;
-  fit.parameters[1].name = "e_star";
-  fit.parameters[1].value = 0.6;
+  fit.mu_k.name = "mu_k";
+  fit.mu_k.value = 0.2;
+  fit.e.name = "e_star";
+  fit.e.value = 0.6;
   for (const ImpactEvent& event : events) {
     if (!event.accepted) continue;
     const Prediction prediction = Predict(event, blow.striker, ModelOf(fit), fit);

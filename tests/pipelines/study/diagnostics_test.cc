@@ -67,7 +67,7 @@ TEST(Diagnostics, OneImpactThatSticksBoundsNothing) {
   one.n = 1;
   one.mu = 2;
   const Judged j = Judge(Drops(twin::Square(), one, 5), twin::Square());
-  ASSERT_FALSE(j.fit.fits[0].parameters[0].identifiable);
+  ASSERT_FALSE(j.fit.fits[0].mu_k.identifiable);
   EXPECT_FALSE(j.Names("everything_sticks"));
 }
 
@@ -83,7 +83,7 @@ TEST(Diagnostics, FewImpactsThatSlideAreNotCalledSticking) {
     const bool leaves = std::all_of(events.begin(), events.end(), [](const ImpactEvent& event) {
       return std::abs(event.v_plus_F.x()) > 0.5 * std::abs(event.contact.v_minus_F.z());
     });
-    if (!leaves || j.fit.fits[0].parameters[0].identifiable) continue;
+    if (!leaves || j.fit.fits[0].mu_k.identifiable) continue;
     ++judged;
     EXPECT_TRUE(j.Names("friction_not_told")) << seed;
     for (const char* cause : {"everything_sticks", "no_tangential_demand"})

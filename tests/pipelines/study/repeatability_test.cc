@@ -98,9 +98,8 @@ Body Box(bool planar) {
 LawFit Truth() {
   LawFit fit;
   fit.law = "energetic";
-  fit.parameters.resize(2);
-  fit.parameters[0].name = "mu_k", fit.parameters[0].value = kLaw.mu_k;
-  fit.parameters[1].name = "e_star", fit.parameters[1].value = kLaw.e;
+  fit.mu_k.name = "mu_k", fit.mu_k.value = kLaw.mu_k;
+  fit.e.name = "e_star", fit.e.value = kLaw.e;
   // does not count: repeats are compared with the measurement alone
   fit.discrepancy.sd_normal = 0.3;
   return fit;

@@ -48,9 +48,10 @@ FitResult KnownFit(double mu, double e) {
   FitResult fit;
   LawFit law;
   law.law = "energetic";
-  law.parameters = {
-      {.name = "mu_k", .value = mu, .sd = 1e-6, .lower95 = mu, .upper95 = mu, .identifiable = true},
-      {.name = "e_star", .value = e, .sd = 1e-6, .lower95 = e, .upper95 = e, .identifiable = true}};
+  law.mu_k = {
+      .name = "mu_k", .value = mu, .sd = 1e-6, .lower95 = mu, .upper95 = mu, .identifiable = true};
+  law.e = {
+      .name = "e_star", .value = e, .sd = 1e-6, .lower95 = e, .upper95 = e, .identifiable = true};
   law.covariance = law.covariance_noise_only = Eigen::Matrix2d::Identity() * 1e-12;
   fit.fits = {law};
   return fit;
@@ -250,7 +251,7 @@ TEST(Validation, SpecimensAreSummarisedApart) {
 FitResult NewtonFit(double mu, double e, double sd) {
   FitResult fit = KnownFit(mu, e);
   fit.fits[0].law = "newton";
-  fit.fits[0].parameters[1].name = "e_n";
+  fit.fits[0].e.name = "e_n";
   fit.fits[0].covariance = sd * sd * Eigen::Matrix2d::Identity();
   fit.fits[0].discrepancy = {0.01, 0.02, 0.03};
   return fit;

@@ -76,10 +76,12 @@ TEST_P(TwoBodies, StatesMomentumAndCoefficients) {
       Identify(events, body, {.law = RestitutionLaw::kEnergetic}, {.influence = false});
   const double planted[2] = {FrictionOf(ball), kRestitution};
   for (int k = 0; k < 2; ++k) {
-    EXPECT_LT(fit.parameters[k].lower95, planted[k]) << fit.parameters[k].name;
-    EXPECT_GT(fit.parameters[k].upper95, planted[k]) << fit.parameters[k].name;
-    EXPECT_LT(fit.parameters[k].upper95 - fit.parameters[k].lower95, 0.06)
-        << fit.parameters[k].name;
+    EXPECT_LT(ListParameters(fit)[k].get().lower95, planted[k])
+        << ListParameters(fit)[k].get().name;
+    EXPECT_GT(ListParameters(fit)[k].get().upper95, planted[k])
+        << ListParameters(fit)[k].get().name;
+    EXPECT_LT(ListParameters(fit)[k].get().upper95 - ListParameters(fit)[k].get().lower95, 0.06)
+        << ListParameters(fit)[k].get().name;
   }
 }
 INSTANTIATE_TEST_SUITE_P(PlatesStruck, TwoBodies,
