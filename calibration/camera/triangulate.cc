@@ -9,13 +9,12 @@
 #include <limits>
 
 #include "calibration/camera/lens.h"
-#include "calibration/camera/rotation.h"
 #include "data/base/error.h"
+#include "data/math/rotation.h"
 
 namespace impactlab {
 namespace {
 
-using calibration::Skew;
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 // A point as seen from the first camera: unit direction d_C0 and inverse distance rho [1/m].
@@ -137,9 +136,9 @@ Eigen::MatrixXd PixelsByRig(const CameraRig& rig, const std::vector<CameraRay>& 
     by_rig.block(row, at, 2, n) = by_intrinsics.leftCols(n);
     // the direction and the distance belong to this camera: its pose changes no image of its own
     if (s.index == first.index) continue;
-    by_rig.block<2, 3>(row, at + n) = dq_dh[i] * Skew(h);
+    by_rig.block<2, 3>(row, at + n) = dq_dh[i] * CrossMatrix(h);
     by_rig.block<2, 3>(row, at + n + 3) = -rho * dq_dh[i] * s.R_CW;
-    by_rig.block<2, 3>(row, first_pose) = -dq_dh[i] * s.R_CC0 * Skew(d);
+    by_rig.block<2, 3>(row, first_pose) = -dq_dh[i] * s.R_CC0 * CrossMatrix(d);
     by_rig.block<2, 3>(row, first_pose + 3) = rho * dq_dh[i] * s.R_CW;
   }
   return by_rig;
@@ -375,7 +374,7 @@ TriangulatedPoint Triangulate(const CameraRig& rig,
       const int pose = FirstParameter(rig, rays.front().index) +
                        IntrinsicCount(rays.front().camera->camera.model);
       dp_drig = dp_dx * dx_drig;
-      dp_drig.middleCols<3>(pose) -= R_WC0 * Skew(d) / rho;
+      dp_drig.middleCols<3>(pose) -= R_WC0 * CrossMatrix(d) / rho;
       dp_drig.middleCols<3>(pose + 3) += Eigen::Matrix3d::Identity();
     }
     if (with_rig) {

@@ -7,15 +7,14 @@
 #include <limits>
 
 #include "calibration/camera/lens.h"
-#include "calibration/camera/rotation.h"
 #include "calibration/certificate/detail/findings.h"
 #include "calibration/solve/bundle.h"
+#include "data/math/rotation.h"
 #include "data/statistics/statistics.h"
 
 namespace impactlab {
 namespace {
 
-using calibration::Skew;
 constexpr int kCellColumns = 8, kCellRows = 6, kRadialBins = 10, kHistogramBins = 40;
 constexpr int kLeastPerCell = 6;
 
@@ -64,11 +63,11 @@ void AddShot(const CalibrationProblem& problem, const CalibrationResult& result,
     const double w = points[k].weight;
     const int row = 2 * points[k].cell;
     const Eigen::Matrix<double, 2, 3> by_W = by_C * R_CW;
-    by_pose.block<2, 3>(row, 0) -= w * by_W * R_WG * Skew(p_G);
+    by_pose.block<2, 3>(row, 0) -= w * by_W * R_WG * CrossMatrix(p_G);
     by_pose.block<2, 3>(row, 3) += w * by_W;
     if (!with_common) continue;
     field->by_common.block(row, at, 2, n) += w * by_intrinsics.leftCols(n);
-    field->by_common.block<2, 3>(row, at + n) += w * by_C * Skew(p_C);
+    field->by_common.block<2, 3>(row, at + n) += w * by_C * CrossMatrix(p_C);
     field->by_common.block<2, 3>(row, at + n + 3) -= w * by_W;
     if (with_warp)
       field->by_common.block<2, 2>(row, rig_parameters) +=

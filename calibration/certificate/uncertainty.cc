@@ -7,8 +7,8 @@
 #include <cmath>
 
 #include "calibration/camera/lens.h"
-#include "calibration/camera/rotation.h"
 #include "calibration/certificate/detail/findings.h"
+#include "data/math/rotation.h"
 #include "data/statistics/statistics.h"
 
 namespace impactlab {
@@ -40,7 +40,7 @@ bool PixelDerivatives(const Camera& camera, const Eigen::Vector3d& p_C,
                       Eigen::Matrix<double, 2, 6>* by_motion) {
   Eigen::Matrix<double, 2, 3> by_p;
   if (!Project(camera, p_C, &by_p, by_intrinsics)) return false;
-  by_motion->leftCols<3>() = -by_p * Skew(p_C);
+  by_motion->leftCols<3>() = -by_p * CrossMatrix(p_C);
   by_motion->rightCols<3>() = by_p;
   return true;
 }
@@ -199,7 +199,7 @@ Eigen::Isometry3d FitMotion(const Camera& first, const Camera& second,
     const Eigen::Matrix<double, 6, 1> step = -information.ldlt().solve(gradient);
     if (!step.allFinite()) break;
     Eigen::Isometry3d D = Eigen::Isometry3d::Identity();
-    D.linear() = calibration::RotationFromVector(step.head<3>());
+    D.linear() = ExpSO3(step.head<3>());
     D.translation() = step.tail<3>();
     M = D * M;
     if (step.head<3>().norm() < 1e-12 && step.tail<3>().norm() < 1e-12) break;

@@ -20,6 +20,7 @@
 #include "calibration/formats/detail/format_reader.h"
 #include "data/base/error.h"
 #include "data/files/text.h"
+#include "data/math/rotation.h"
 
 namespace impactlab::calibration {
 namespace {
@@ -67,8 +68,7 @@ RigCamera ReadTable(const toml::table& table, const std::string& where,
   const Eigen::Vector3d rotation(r[0], r[1], r[2]), translation(t[0], t[1], t[2]);
   if (rotation.norm() > 0 || translation.norm() > 0) {
     item.X_WC =
-        RigidTransform(where, RotationFromVector(rotation), LengthUnit(options) * translation)
-            .inverse();
+        RigidTransform(where, ExpSO3(rotation), LengthUnit(options) * translation).inverse();
   }
   return item;
 }
@@ -124,7 +124,7 @@ std::string WriteAniposelib(const CameraRig& rig) {
         i, TomlQuote(name), camera.width, camera.height, RowsText(MatrixOf(camera)),
         ListText(Eigen::Map<const Eigen::VectorXd>(coefficients.data(),
                                                    static_cast<Eigen::Index>(coefficients.size()))),
-        ListText(RotationVector(X_CW.linear())), ListText(X_CW.translation()));
+        ListText(LogSO3(X_CW.linear())), ListText(X_CW.translation()));
     if (camera.model == LensModel::kFisheye) out += "fisheye = true\n";
     out += "\n";
   }

@@ -98,22 +98,6 @@ Eigen::Isometry3d RigidTransform(const std::string& where, const Eigen::Matrix3d
   return X;
 }
 
-Eigen::Vector3d RotationVector(const Eigen::Matrix3d& R) {
-  Eigen::Quaterniond q(R);
-  q.normalize();
-  if (q.w() < 0) q.coeffs() *= -1;
-  const double sine = q.vec().norm();
-  return sine < 1e-9 ? Eigen::Vector3d(2 * q.vec())
-                     : Eigen::Vector3d(q.vec() * (2 * std::atan2(sine, q.w()) / sine));
-}
-
-Eigen::Matrix3d RotationFromVector(const Eigen::Vector3d& r) {
-  const double angle = r.norm(), factor = angle < 1e-9 ? 0.5 : std::sin(angle / 2) / angle;
-  return Eigen::Quaterniond(std::cos(angle / 2), factor * r.x(), factor * r.y(), factor * r.z())
-      .normalized()
-      .toRotationMatrix();
-}
-
 std::string ListText(const Eigen::Ref<const Eigen::VectorXd>& values) {
   std::string text = "[";
   for (Eigen::Index i = 0; i < values.size(); ++i) {

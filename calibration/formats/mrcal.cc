@@ -10,6 +10,7 @@
 #include "calibration/formats/detail/format_reader.h"
 #include "data/base/error.h"
 #include "data/files/text.h"
+#include "data/math/rotation.h"
 
 namespace impactlab::calibration {
 namespace {
@@ -176,8 +177,7 @@ RigCamera ReadMrcal(const std::string& text, const std::string& name,
                "6: rotation vector and translation");
   const Eigen::Vector3d r(rt[0], rt[1], rt[2]), t(rt[3], rt[4], rt[5]);
   if (r.norm() > 0 || t.norm() > 0)
-    item.X_WC =
-        RigidTransform(name + ": " + key, RotationFromVector(r), LengthUnit(options) * t).inverse();
+    item.X_WC = RigidTransform(name + ": " + key, ExpSO3(r), LengthUnit(options) * t).inverse();
   return item;
 }
 
@@ -191,7 +191,7 @@ std::string WriteMrcal(const RigCamera& item) {
   }
   const Eigen::Isometry3d X_CW = item.X_WC.inverse();
   Eigen::Matrix<double, 6, 1> rt;
-  rt << RotationVector(X_CW.linear()), X_CW.translation();
+  rt << LogSO3(X_CW.linear()), X_CW.translation();
   return fmt::format(
       "{{\n    'lensmodel':  'LENSMODEL_OPENCV{}',\n\n    # fx, fy, cx, cy, then the distortion in "
       "OpenCV's order\n    'intrinsics': {},\n\n"

@@ -15,6 +15,7 @@
 #include "data/base/error.h"
 #include "data/files/atomic_file.h"
 #include "data/files/text.h"
+#include "data/math/rotation.h"
 
 namespace impactlab::calibration {
 namespace {
@@ -154,10 +155,9 @@ CameraRig ReadStereo(const Storage& file, const RigReadOptions& options) {
              translation = poses.Numbers(poses.Need({"T"}));
   if (translation.size() != 3)
     RefuseFile(poses.name + ": T", fmt::format("{} numbers", translation.size()), "3 numbers");
-  const Eigen::Matrix3d R =
-      rotation.size() == 3
-          ? RotationFromVector(Eigen::Vector3d(rotation[0], rotation[1], rotation[2]))
-          : poses.Matrix(poses.Need({"R"}));
+  const Eigen::Matrix3d R = rotation.size() == 3
+                                ? ExpSO3(Eigen::Vector3d(rotation[0], rotation[1], rotation[2]))
+                                : poses.Matrix(poses.Need({"R"}));
   const Eigen::Vector3d t(translation[0], translation[1], translation[2]);
   rig.cameras[1].X_WC = RigidTransform(poses.name + ": R", R, LengthUnit(options) * t).inverse();
   return rig;

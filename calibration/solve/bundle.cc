@@ -9,8 +9,8 @@
 #include <memory>
 
 #include "calibration/camera/lens.h"
-#include "calibration/camera/rotation.h"
 #include "calibration/solve/detail/view_model.h"
+#include "data/math/rotation.h"
 
 namespace impactlab::calibration {
 namespace {
@@ -104,14 +104,14 @@ class PriorCost final : public ceres::CostFunction {
 
 Eigen::Isometry3d ToIsometry(const Vector6d& pose) {
   Eigen::Isometry3d X = Eigen::Isometry3d::Identity();
-  X.linear() = RotationFromVector(pose.head<3>());
+  X.linear() = ExpSO3(pose.head<3>());
   X.translation() = pose.tail<3>();
   return X;
 }
 
 Vector6d FromIsometry(const Eigen::Isometry3d& X) {
   Vector6d pose;
-  pose << VectorFromRotation(X.linear()), X.translation();
+  pose << LogSO3(X.linear()), X.translation();
   return pose;
 }
 

@@ -3,9 +3,9 @@
 #include <optional>
 #include <utility>
 
-#include "calibration/camera/rotation.h"
 #include "calibration/solve/bundle.h"
 #include "calibration/solve/detail/view_model.h"
+#include "data/math/rotation.h"
 
 namespace impactlab::calibration {
 namespace {
@@ -186,11 +186,11 @@ ToRigParameters MapToRig(const Bundle& bundle, const CameraRig& rig, const FreeP
       if (bundle.leader[c] == c) M_inverse(at, first + j) = 1;
     }
     if (c == 0) continue;
-    const Eigen::Matrix3d R_CW = RotationFromVector(bundle.X_CW[c].head<3>()),
-                          J = RightJacobian(bundle.X_CW[c].head<3>());
+    const Eigen::Matrix3d R_CW = ExpSO3(bundle.X_CW[c].head<3>()),
+                          J = RightJacobianSO3(bundle.X_CW[c].head<3>());
     Matrix6d T = Matrix6d::Zero();
     T.topLeftCorner<3, 3>() = -R_CW * J;
-    T.bottomLeftCorner<3, 3>() = Skew(rig.cameras[c].X_WC.translation()) * J;
+    T.bottomLeftCorner<3, 3>() = CrossMatrix(rig.cameras[c].X_WC.translation()) * J;
     T.bottomRightCorner<3, 3>() = -R_CW.transpose();
     M.block<6, 6>(first + n, free.camera[c]) = T;
     M_inverse.block<6, 6>(free.camera[c], first + n) = T.inverse();
@@ -230,7 +230,7 @@ BundleCovariance Covariance(const Bundle& bundle, const CameraRig& rig) {
   result.common = M * *C * M.transpose();
   for (int s = 0; s < bundle.shots(); ++s) {
     Matrix6d T = Matrix6d::Identity();
-    T.topLeftCorner<3, 3>() = RightJacobian(bundle.X_WG[s].head<3>());
+    T.topLeftCorner<3, 3>() = RightJacobianSO3(bundle.X_WG[s].head<3>());
     result.given_common.push_back(T * V_inverse[s] * T.transpose());
     result.dpose_dcommon.push_back(T * follow[s] * M_inverse);
   }

@@ -69,7 +69,7 @@ using HeldOut = std::vector<std::optional<double>>;
 // Predicts every `folds`-th view from a fit of the others. `sigma` [px] limits the errors, `note`
 // says why there are none.
 HeldOut PredictHeldOut(const CalibrationProblem& full, const CalibrationResult& whole, int folds,
-                      const CalibrationOptions& options, double sigma, std::string* note) {
+                       const CalibrationOptions& options, double sigma, std::string* note) {
   HeldOut squares(full.shots.size());
   if (!whole.usable()) {
     *note = whole.reason;

@@ -11,7 +11,8 @@
 #include <utility>
 
 #include "calibration/camera/lens.h"
-#include "calibration/camera/rotation.h"
+#include "data/math/least_squares.h"
+#include "data/math/rotation.h"
 #include "data/statistics/order_statistic.h"
 
 namespace impactlab::calibration {
@@ -98,7 +99,7 @@ PoseStep EvaluatePose(LensModel model, const double* intrinsics, const BundleVie
     const double weight = 1 / (1 + square / (scale * scale));
     Eigen::Matrix<double, 2, 6> J;
     const Eigen::Matrix<double, 2, 3> d = dq_dp / view.sd[i];
-    J.leftCols<3>() = -d * Skew(X.linear() * view.p_G[i]);  // rotation about C's axes
+    J.leftCols<3>() = -d * CrossMatrix(X.linear() * view.p_G[i]);  // rotation about C's axes
     J.rightCols<3>() = d;
     step.A += weight * J.transpose() * J;
     step.b += weight * J.transpose() * r;
@@ -106,7 +107,7 @@ PoseStep EvaluatePose(LensModel model, const double* intrinsics, const BundleVie
   return step;
 }
 
-// Levenberg-Marquardt over the six of a pose.
+// Pose of a board with Cauchy's loss, whose width follows the residuals in three rounds.
 BoardPose RefinePose(LensModel model, const double* intrinsics, const BundleView& view,
                      Eigen::Isometry3d X) {
   double scale = std::numeric_limits<double>::infinity();
@@ -115,30 +116,29 @@ BoardPose RefinePose(LensModel model, const double* intrinsics, const BundleView
     if (!std::isfinite(start.cost)) return {Vector6d::Zero(), start.cost, start.cost};
     scale = std::max(0.5, 3 * RobustSigma(start.lengths));
   }
-  PoseStep now;
+  PoseStep now, next;
+  Eigen::Isometry3d trial = X;
+  SquaresProblem problem;
+  problem.evaluate = [&](const Eigen::VectorXd& step, bool) {
+    trial = X;
+    trial.linear() = ExpSO3(step.head<3>()) * X.linear();
+    trial.translation() += step.tail<3>();
+    next = EvaluatePose(model, intrinsics, view, trial, scale);
+    return SquaresAt{std::isfinite(next.cost), 2 * next.cost, next.A, next.b};
+  };
+  problem.accept = [&](const Eigen::VectorXd&) {
+    X = trial;
+    now = next;
+  };
+  LeastSquaresOptions options;
+  options.max_steps = 15;
+  options.raise_from = 1e-5;
+  options.most_damping = 1e6;
+  options.small_gain_relative = 1e-6;
   for (int round = 0; round < 3; ++round) {
-    now = EvaluatePose(model, intrinsics, view, X, scale);
-    double damping = 1e-6;
-    for (int iteration = 0; iteration < 15; ++iteration) {
-      Matrix6d A = now.A;
-      A.diagonal() *= 1 + damping;
-      const Vector6d dx = -A.ldlt().solve(now.b);
-      if (!dx.allFinite()) break;
-      Eigen::Isometry3d trial = X;
-      trial.linear() = RotationFromVector(dx.head<3>()) * X.linear();
-      trial.translation() += dx.tail<3>();
-      const PoseStep next = EvaluatePose(model, intrinsics, view, trial, scale);
-      if (!(next.cost < now.cost)) {
-        damping = std::max(damping * 10, 1e-4);
-        if (damping > 1e6) break;
-        continue;
-      }
-      const bool done = now.cost - next.cost < 1e-6 * now.cost;
-      X = trial;
-      now = next;
-      damping = std::max(damping * 0.1, 1e-9);
-      if (done) break;
-    }
+    const SquaresAt start = problem.evaluate(Vector6d::Zero(), true);
+    now = next;
+    MinimizeSquares(problem, start, options);
     const double next_scale = std::max(0.1, 3 * RobustSigma(now.lengths));
     if (next_scale > 0.9 * scale) break;
     scale = next_scale;

@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "calibration/camera/lens.h"
-#include "calibration/camera/rotation.h"
+#include "data/math/rotation.h"
 
 namespace impactlab::calibration {
 namespace {
@@ -26,21 +26,21 @@ void ViewModel::Evaluate(const double* intrinsics, const double* camera, const d
                          double* d_camera, double* d_board, double* d_warp) const {
   const Eigen::Vector3d r_board(board[0], board[1], board[2]),
       t_board(board[3], board[4], board[5]);
-  const Eigen::Matrix3d R_WG = RotationFromVector(r_board);
+  const Eigen::Matrix3d R_WG = ExpSO3(r_board);
   Eigen::Matrix3d R_CW = Eigen::Matrix3d::Identity();
   Eigen::Vector3d t_camera = Eigen::Vector3d::Zero(), r_camera = t_camera;
   if (!first_camera_) {
     r_camera << camera[0], camera[1], camera[2];
     t_camera << camera[3], camera[4], camera[5];
-    R_CW = RotationFromVector(r_camera);
+    R_CW = ExpSO3(r_camera);
   }
   const bool derivatives = d_intrinsics || d_camera || d_board || d_warp;
   const Eigen::Matrix3d R_CG = R_CW * R_WG;
   const Eigen::Vector3d t_CG = R_CW * t_board + t_camera;
   Eigen::Matrix3d J_board = Eigen::Matrix3d::Identity(), J_camera = J_board;
   if (derivatives) {
-    J_board = RightJacobian(r_board);
-    if (!first_camera_) J_camera = RightJacobian(r_camera);
+    J_board = RightJacobianSO3(r_board);
+    if (!first_camera_) J_camera = RightJacobianSO3(r_camera);
   }
   const int n = IntrinsicCount(model_);
   using Row3 = Eigen::Matrix<double, 1, 3>;

@@ -9,16 +9,15 @@
 #include <optional>
 #include <utility>
 
-#include "calibration/camera/rotation.h"
 #include "calibration/world/detail/constraints.h"
 #include "calibration/world/world.h"
 #include "data/base/error.h"
+#include "data/math/rotation.h"
 
 namespace impactlab {
 namespace {
 
 using calibration::RigPoint;
-using calibration::Skew;
 
 void SetInterval(double ratio, double sd, double* lower, double* upper) {
   *lower = ratio - 1.959963984540054 * sd;
@@ -219,8 +218,7 @@ RigidFit FitRigidMotion(const MovedPoints& points, const Eigen::MatrixXd& C, boo
   X = calibration::Align(points.from, points.to);
   if (planar) {
     // Both sets lie in the plane: the rotation is one about z already.
-    X.linear() = calibration::RotationFromVector(
-        Eigen::Vector3d(0, 0, calibration::VectorFromRotation(X.linear()).z()));
+    X.linear() = ExpSO3(Eigen::Vector3d(0, 0, LogSO3(X.linear()).z()));
     X.translation().z() = 0;
   }
   std::vector<Eigen::Matrix3d> own;
@@ -239,7 +237,7 @@ RigidFit FitRigidMotion(const MovedPoints& points, const Eigen::MatrixXd& C, boo
   for (int iteration = 0; iteration <= 20; ++iteration) {
     for (int k = 0; k < n; ++k) {
       e.segment(dims * k, dims) = (points.to[k] - X * points.from[k]).head(dims);
-      const Eigen::Matrix3d turn = X.linear() * Skew(points.from[k]);
+      const Eigen::Matrix3d turn = X.linear() * CrossMatrix(points.from[k]);
       J.block(dims * k, 0, dims, dims) = -Eigen::MatrixXd::Identity(dims, dims);
       if (planar) {
         J.block<2, 1>(2 * k, 2) = turn.block<2, 1>(0, 2);
@@ -251,7 +249,7 @@ RigidFit FitRigidMotion(const MovedPoints& points, const Eigen::MatrixXd& C, boo
     if (!out.fit.determined || iteration == 20 || out.fit.step.norm() < 1e-12) break;
     const Eigen::Vector3d turn =
         planar ? Eigen::Vector3d(0, 0, out.fit.step(2)) : Eigen::Vector3d(out.fit.step.tail<3>());
-    X.linear() = X.linear() * calibration::RotationFromVector(turn);
+    X.linear() = X.linear() * ExpSO3(turn);
     X.translation().head(dims) += out.fit.step.head(dims);
   }
   return out;

@@ -8,10 +8,10 @@
 #include <cmath>
 #include <utility>
 
-#include "calibration/camera/rotation.h"
 #include "calibration/world/detail/constraints.h"
 #include "calibration/world/world.h"
 #include "data/base/error.h"
+#include "data/math/rotation.h"
 
 namespace impactlab {
 namespace calibration {
@@ -67,7 +67,7 @@ RigPoint MeasureOnPlane(const CameraRig& rig, const PixelObservation& o, double 
   out.dp_drig.setZero(3, ParameterCount(rig));
   const int at = FirstParameter(rig, o.camera), n = IntrinsicCount(camera.camera.model);
   out.dp_drig.middleCols(at, n) = along * slide * R * dray_dintrinsics;
-  out.dp_drig.middleCols<3>(at + n) = -along * slide * R * Skew(*ray);
+  out.dp_drig.middleCols<3>(at + n) = -along * slide * R * CrossMatrix(*ray);
   out.dp_drig.middleCols<3>(at + n + 3) = slide;
   return out;
 }
@@ -116,7 +116,6 @@ Eigen::MatrixXd StackedCovariance(const std::vector<Eigen::Matrix3d>& own,
 }  // namespace calibration
 
 using calibration::RigPoint;
-using calibration::Skew;
 
 namespace {
 
@@ -163,7 +162,7 @@ class PointsProblem {
     for (int k = 0; k < n(); ++k) {
       const Eigen::Vector3d turned = X.linear() * known[k];
       e.segment<3>(3 * k) = seen[k] - scale * turned - X.translation();
-      J.block<3, 3>(3 * k, 0) = scale * X.linear() * Skew(known[k]);
+      J.block<3, 3>(3 * k, 0) = scale * X.linear() * CrossMatrix(known[k]);
       J.block<3, 3>(3 * k, 3) = -Eigen::Matrix3d::Identity();
     }
   }
@@ -180,7 +179,7 @@ class PointsProblem {
 };
 
 void MovePose(const Eigen::VectorXd& step, Eigen::Isometry3d* X) {
-  X->linear() = X->linear() * calibration::RotationFromVector(step.head<3>());
+  X->linear() = X->linear() * ExpSO3(step.head<3>());
   X->translation() += step.segment<3>(3);
 }
 

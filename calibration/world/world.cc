@@ -10,9 +10,9 @@
 #include <limits>
 #include <numbers>
 
-#include "calibration/camera/rotation.h"
 #include "calibration/world/detail/constraints.h"
 #include "data/base/error.h"
+#include "data/math/rotation.h"
 #include "data/statistics/statistics.h"
 
 namespace impactlab {
@@ -28,7 +28,7 @@ Eigen::Matrix<double, 6, 6> InverseErrorMap(const Eigen::Isometry3d& X) {
   const Eigen::Matrix3d R = X.linear();
   Eigen::Matrix<double, 6, 6> map = Eigen::Matrix<double, 6, 6>::Zero();
   map.topLeftCorner<3, 3>() = -R;
-  map.bottomLeftCorner<3, 3>() = -Skew(R.transpose() * X.translation());
+  map.bottomLeftCorner<3, 3>() = -CrossMatrix(R.transpose() * X.translation());
   map.bottomRightCorner<3, 3>() = -R.transpose();
   return map;
 }
@@ -64,7 +64,6 @@ double TailProbability(double chi_square, int dof) {
 
 namespace {
 
-using calibration::Skew;
 // standard deviation beyond which a frame or a direction is not usable [rad]
 constexpr double kMaxAngleSd = 0.1;
 
@@ -101,7 +100,7 @@ CameraRig MoveRig(const CameraRig& rig, const FrameEstimate& frame, const std::s
     const int at = FirstParameter(rig, c) + IntrinsicCount(rig.cameras[c].camera.model);
     follow.block<3, 3>(at + 3, at + 3) = R_WA;
     shift.block<3, 3>(at, 0) = X_AC.linear().transpose();
-    shift.block<3, 3>(at + 3, 0) = -R_WA * Skew(X_AC.translation());
+    shift.block<3, 3>(at + 3, 0) = -R_WA * CrossMatrix(X_AC.translation());
     shift.block<3, 3>(at + 3, 3) = Eigen::Matrix3d::Identity();
   }
   if (rig.covariance.size() > 0) {
@@ -116,7 +115,7 @@ CameraRig MoveRig(const CameraRig& rig, const FrameEstimate& frame, const std::s
   moved.world.source = source;
   if (rig.world.gravity_W) {
     moved.world.gravity_W = R_WA * *rig.world.gravity_W;
-    const Eigen::Matrix3d by_r = R_WA * Skew(*rig.world.gravity_W);
+    const Eigen::Matrix3d by_r = R_WA * CrossMatrix(*rig.world.gravity_W);
     moved.world.cov_gravity = R_WA * rig.world.cov_gravity * R_WA.transpose() +
                               by_r * frame.cov.topLeftCorner<3, 3>() * by_r.transpose();
   }
@@ -186,7 +185,7 @@ GravityEstimate GravityGiven(const CameraRig& rig, int camera, const Eigen::Vect
     const Eigen::Matrix3d R = rig.cameras[camera].X_WC.linear();
     const int at = FirstParameter(rig, camera) + IntrinsicCount(rig.cameras[camera].camera.model);
     out.dg_drig.setZero(3, ParameterCount(rig));
-    out.dg_drig.middleCols<3>(at) = -R * Skew(out.gravity);
+    out.dg_drig.middleCols<3>(at) = -R * CrossMatrix(out.gravity);
     out.gravity = R * out.gravity;
     out.cov = R * out.cov * R.transpose() +
               out.dg_drig * calibration::RigCovariance(rig) * out.dg_drig.transpose();
@@ -276,7 +275,7 @@ std::string StringLine::TakePoints(const std::vector<PixelObservation>& line) {
     s.dray_dq = R * s.dray_dq;
     s.dray_drig = Eigen::MatrixXd::Zero(3, n_rig);
     s.dray_drig.middleCols(at, n) = R * dray_dintrinsics;
-    s.dray_drig.middleCols<3>(at + n) = -R * Skew(*ray);
+    s.dray_drig.middleCols<3>(at + n) = -R * CrossMatrix(*ray);
     s.cov = o.cov;
     of_camera_[o.camera].push_back(points());
     rays_.push_back(std::move(s));
@@ -329,12 +328,12 @@ bool StringLine::Linearise(Linear* out) const {
     const Eigen::Vector3d unit = normal / length;
     out->e(k) = s.ray.dot(unit);
     const Eigen::RowVector3d by_normal = (s.ray - out->e(k) * unit).transpose() / length;
-    out->J.block<1, 2>(k, 0) = by_normal * Skew(arm) * basis;
-    out->J.block<1, 2>(k, 2) = -by_normal * Skew(g_) * basis;
+    out->J.block<1, 2>(k, 0) = by_normal * CrossMatrix(arm) * basis;
+    out->J.block<1, 2>(k, 2) = -by_normal * CrossMatrix(g_) * basis;
     out->by_rig.row(k) = unit.transpose() * s.dray_drig;
     const int at =
         FirstParameter(rig_, s.camera) + IntrinsicCount(rig_.cameras[s.camera].camera.model) + 3;
-    out->by_rig.block<1, 3>(k, at) += by_normal * Skew(g_);
+    out->by_rig.block<1, 3>(k, at) += by_normal * CrossMatrix(g_);
     const Eigen::RowVector2d by_q = unit.transpose() * s.dray_dq;
     out->variance(k) = by_q * s.cov * by_q.transpose();
   }
@@ -435,7 +434,7 @@ World MakeWorld(const CameraRig& rig, const FrameEstimate& frame,
   if (!gravity->in_world) {
     // g_W = R_WA exp(r) (g + dg): the frame's own rotation error turns it, together with what both
     // owe to the rig.
-    const Eigen::Matrix3d R = frame.X_WA.linear(), K = Skew(g);
+    const Eigen::Matrix3d R = frame.X_WA.linear(), K = CrossMatrix(g);
     cov += K * frame.cov.topLeftCorner<3, 3>() * K.transpose();
     if (gravity->dg_drig.cols() > 0 && frame.cross.cols() == gravity->dg_drig.cols()) {
       const Eigen::Matrix3d mixed =

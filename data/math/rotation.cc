@@ -32,4 +32,13 @@ Vector3d LogSO3(const Matrix3d& R) {
   return turn.angle() * turn.axis();
 }
 
+Matrix3d RightJacobianSO3(const Vector3d& r) {
+  const double angle = r.norm(), square = angle * angle;
+  const Matrix3d K = CrossMatrix(r);
+  // The series where the differences below lose digits: the first term left out is K^3 / 24.
+  if (angle < 1e-4) return Matrix3d::Identity() - 0.5 * K + K * K / 6;
+  return Matrix3d::Identity() - (1 - std::cos(angle)) / square * K +
+         (angle - std::sin(angle)) / (square * angle) * K * K;
+}
+
 }  // namespace impactlab

@@ -15,4 +15,8 @@ Eigen::Matrix3d ExpSO3(const Eigen::Vector3d& r);
 /// Rotation vector of a rotation matrix, of length 0 to pi [rad]; small angles to full accuracy.
 Eigen::Vector3d LogSO3(const Eigen::Matrix3d& R);
 
+/// Right Jacobian of SO(3): ExpSO3(r + dr) = ExpSO3(r) ExpSO3(J dr) to first order; the integral of
+/// ExpSO3(-u r) for u from 0 to 1.
+Eigen::Matrix3d RightJacobianSO3(const Eigen::Vector3d& r);
+
 }  // namespace impactlab

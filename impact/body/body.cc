@@ -311,9 +311,10 @@ Matrix3d LeverByRotation(const Body& body, const Matrix3d& R, const Vector3d& n)
     const Matrix3d dlever_dn = -Matrix3d(d2.asDiagonal()) / h + m * m.transpose() / (h * h * h);
     return -CrossMatrix(R * lever_B) + R * dlever_dn * R.transpose() * CrossMatrix(n);
   }
+  // The lever of a ball does not turn with it; exactly zero, where differences leave rounding.
+  if (body.shape == BodyShape::kBall) return Matrix3d::Zero();
   // A vertex turns with the body, the sphere about it does not.
-  const double rounding = body.shape == BodyShape::kBall || body.shape == BodyShape::kRod
-                              ? body.radius
+  const double rounding = body.shape == BodyShape::kRod      ? body.radius
                           : body.shape == BodyShape::kPoints ? 0
                                                              : body.corner_radius;
   return -CrossMatrix(R * lever_B + rounding * n);

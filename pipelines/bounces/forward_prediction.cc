@@ -6,6 +6,7 @@
 #include <functional>
 #include <optional>
 
+#include "data/math/rotation.h"
 #include "data/statistics/statistics.h"
 #include "impact/motion/mechanism_bodies.h"
 #include "impact/motion/simulate.h"
@@ -13,7 +14,6 @@
 namespace impactlab {
 namespace {
 
-using Eigen::AngleAxisd;
 using Eigen::Isometry3d;
 using Eigen::Matrix3d;
 using Eigen::MatrixXd;
@@ -66,8 +66,7 @@ double Reach(const Body& body) {
 }
 
 Vector3d RelativeRotation(const Matrix3d& from, const Matrix3d& to) {
-  const AngleAxisd turn(Matrix3d(to * from.transpose()));
-  return turn.angle() * turn.axis();
+  return LogSO3(to * from.transpose());
 }
 
 // Time from which on no point leaves its last place; nothing where that is not seen for long
@@ -173,14 +172,11 @@ Path Follow(const BounceSetting& setting, const Start& from, double duration,
   // A steady roll goes on as it is.
   if (result.end == SimulationEnd::kSteady || result.end == SimulationEnd::kRest) {
     const BodyState last = made.StateOf(result.state, 0);
-    const double speed = last.omega_WB.norm();
     while (path.t.back() + kSampleStep <= duration) {
       const double t = path.t.back() + kSampleStep;
       Isometry3d X = last.X_WB;
       X.translation() += last.v_WB * (t - result.state.t);
-      if (speed > 0)
-        X.linear() =
-            AngleAxisd(speed * (t - result.state.t), last.omega_WB / speed) * last.X_WB.linear();
+      X.linear() = ExpSO3((t - result.state.t) * last.omega_WB) * last.X_WB.linear();
       path.t.push_back(t);
       path.X_WB.push_back(X);
     }
@@ -224,8 +220,7 @@ class Draws {
     // The lever is fixed in the body: its error is one of attitude.
     const Vector3d r = event_.p_WP - event_.X_WB.translation(),
                    turn = r.cross(d.segment<3>(6)) / r.squaredNorm();
-    if (turn.norm() > 0)
-      out.X_WB.linear() = AngleAxisd(turn.norm(), turn.normalized()) * event_.X_WB.linear();
+    out.X_WB.linear() = ExpSO3(turn) * event_.X_WB.linear();
     return Leave(setting_, out);
   }
 

@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "data/math/rotation.h"
+
 namespace impactlab {
 namespace {
 
@@ -43,10 +45,7 @@ Vector3d Residual(const Momentum& m, const Matrix3d& R, const Vector3d& n) {
          m.largest_inertia;
 }
 
-Matrix3d Turned(const Matrix3d& R, const Vector3d& phi) {
-  const double angle = phi.norm();
-  return angle > 0 ? Matrix3d(R * Eigen::AngleAxisd(angle, phi / angle)) : R;
-}
+Matrix3d Turned(const Matrix3d& R, const Vector3d& phi) { return R * ExpSO3(phi); }
 
 // Levenberg and Marquardt; the corner that touches may change on the way.
 Matrix3d Descend(const Momentum& m, Matrix3d R, const Vector3d& n) {

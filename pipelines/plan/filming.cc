@@ -8,6 +8,7 @@
 #include <limits>
 #include <map>
 
+#include "data/math/rotation.h"
 #include "reconstruction/pose/marker_pose_image.h"
 
 namespace impactlab {
@@ -334,8 +335,7 @@ PoseRecording pipelines::RecordPoses(const ExperimentDesign& plan, const Release
     Vector3d turn = noise(plan.noise_angle), move = noise(plan.noise_position);
     if (planar) turn.x() = turn.z() = move.y() = 0;
     X_WB.translation() += move;
-    if (turn.norm() > 0)
-      X_WB.linear() = (X_WB.linear() * Eigen::AngleAxisd(turn.norm(), turn.normalized())).eval();
+    if (turn.norm() > 0) X_WB.linear() = (X_WB.linear() * ExpSO3(turn)).eval();
     recording.t.push_back(t);
     recording.X_WB.push_back(X_WB);
     if (!planar) continue;

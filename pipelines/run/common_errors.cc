@@ -40,9 +40,8 @@ ImpactEvent Displaced(const ImpactEvent& event, const State& dx, const Body& bod
 State Difference(const ImpactEvent& from, const ImpactEvent& to) {
   State dx = State::Zero();
   const Eigen::Matrix3d R = from.X_WB.linear(), R_new = to.X_WB.linear();
-  const Eigen::AngleAxisd turn(R.transpose() * R_new);
   dx.segment<3>(kDropPose) = to.X_WB.translation() - from.X_WB.translation();
-  dx.segment<3>(kDropPose + 3) = turn.angle() * turn.axis();
+  dx.segment<3>(kDropPose + 3) = LogSO3(R.transpose() * R_new);
   dx.segment<3>(kDropMinus) = to.v_minus - from.v_minus;
   dx.segment<3>(kDropPlus) = to.v_plus - from.v_plus;
   dx.segment<3>(kDropMinus + 3) =

@@ -7,6 +7,7 @@
 
 #include "data/base/error.h"
 #include "data/files/text.h"
+#include "data/math/rotation.h"
 #include "pipelines/calibrate/page.h"
 #include "pipelines/track/page.h"
 
@@ -281,10 +282,7 @@ MarkerRecordings Correct(const MarkerRecordings& markers, const FrameCorrection&
         "correction: found mirrored or theta_flipped, allowed neither with recordings of markers: "
         "cameras do not mirror");
   MarkerRecordings out = markers;
-  const double angle = correction.rotation_offset_B.norm();
-  const Eigen::Matrix3d turn =
-      angle > 0 ? Eigen::AngleAxisd(angle, correction.rotation_offset_B / angle).toRotationMatrix()
-                : Eigen::Matrix3d::Identity();
+  const Eigen::Matrix3d turn = ExpSO3(correction.rotation_offset_B);
   for (BodyMarker& m : out.layout) {
     m.p_BM = turn * m.p_BM / correction.length_scale - correction.com_offset_B;
     m.normal_B = turn * m.normal_B;

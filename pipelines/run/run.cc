@@ -9,6 +9,7 @@
 #include "data/cache/stage_cache.h"
 #include "data/files/glob.h"
 #include "data/files/text.h"
+#include "data/math/rotation.h"
 #include "data/statistics/statistics.h"
 #include "pipelines/run/detail/stages.h"
 
@@ -45,14 +46,8 @@ bool IsIdentity(const FrameCorrection& c) {
 // `second` found on data that `first` had already corrected.
 FrameCorrection Compose(const FrameCorrection& first, const FrameCorrection& second) {
   FrameCorrection both = first;
-  const auto rotation = [](const Eigen::Vector3d& v) {
-    const double angle = v.norm();
-    return angle > 0 ? Eigen::AngleAxisd(angle, v / angle)
-                     : Eigen::AngleAxisd(0, Eigen::Vector3d::UnitX());
-  };
-  const Eigen::AngleAxisd total(rotation(second.rotation_offset_B).toRotationMatrix() *
-                                rotation(first.rotation_offset_B).toRotationMatrix());
-  both.rotation_offset_B = total.angle() * total.axis();
+  both.rotation_offset_B =
+      LogSO3(ExpSO3(second.rotation_offset_B) * ExpSO3(first.rotation_offset_B));
   both.com_offset_B = first.com_offset_B + second.com_offset_B;
   both.length_scale *= second.length_scale;
   both.clock_rate *= second.clock_rate;

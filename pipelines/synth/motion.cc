@@ -62,8 +62,8 @@ Isometry3d Between(const MotionPhase& s, double t) {
   }
   const double x = (t - s.t) / h, over = x * x * (3 - 2 * x), a = h * x * (1 - x) * (1 - x),
                b = -h * x * x * (1 - x);
-  const Eigen::AngleAxisd way(Matrix3d(to.X_WB.linear() * from.X_WB.linear().transpose()));
-  const Vector3d turn = way.angle() * way.axis(), cross = turn.cross(to.omega_WB);
+  const Vector3d turn = LogSO3(to.X_WB.linear() * from.X_WB.linear().transpose()),
+                 cross = turn.cross(to.omega_WB);
   // at the end, of the rotation vector
   const Vector3d turn_rate = to.omega_WB - 0.5 * cross + turn.cross(cross) / 12;
   X_WB.translation() +=

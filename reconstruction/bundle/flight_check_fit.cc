@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 
+#include "data/math/least_squares.h"
 #include "data/math/rotation.h"
 #include "reconstruction/motion/arcs.h"
 
@@ -14,7 +15,7 @@ using Eigen::MatrixXd;
 using Eigen::Vector3d;
 using Eigen::VectorXd;
 
-constexpr int kMostIterations = 40;
+constexpr int kMostSteps = 200;
 constexpr double kFlightHuber = 2.5;  // [standard deviations]
 
 // The rig with its errors, scale and lenses.
@@ -192,34 +193,20 @@ double Priors(const VectorXd& prior_sd, const VectorXd& x) {
   return sum;
 }
 
-// Of the free parameters, priors included; scaled to a unit diagonal.
-struct System {
-  std::vector<int> free;
-  VectorXd scale;
-  MatrixXd A;
-  VectorXd b;  // minus the gradient, scaled
-
-  System(const MatrixXd& information, const VectorXd& gradient, const VectorXd& prior_sd,
-         const VectorXd& x)
-      : free(FreeOnes(prior_sd)) {
-    const auto n = static_cast<Eigen::Index>(free.size());
-    A.resize(n, n);
-    b.resize(n);
-    for (Eigen::Index i = 0; i < n; ++i) {
-      for (Eigen::Index j = 0; j < n; ++j) A(i, j) = information(free[i], free[j]);
-      const double weight = 1 / (prior_sd[free[i]] * prior_sd[free[i]]);
-      A(i, i) += weight;
-      b[i] = -gradient[free[i]] - weight * x[free[i]];
-    }
-    scale = A.diagonal().cwiseMax(1e-300).cwiseSqrt().cwiseInverse();
-    A = scale.asDiagonal() * A * scale.asDiagonal();
-    b = scale.cwiseProduct(b);
+// Normal equations of the free parameters, priors included.
+void AddFreeEquations(const std::vector<int>& free, const MatrixXd& information,
+                      const VectorXd& gradient, const VectorXd& prior_sd, const VectorXd& x,
+                      SquaresAt* at) {
+  const auto n = static_cast<Eigen::Index>(free.size());
+  at->information.resize(n, n);
+  at->gradient.resize(n);
+  for (Eigen::Index i = 0; i < n; ++i) {
+    for (Eigen::Index j = 0; j < n; ++j) at->information(i, j) = information(free[i], free[j]);
+    const double weight = 1 / (prior_sd[free[i]] * prior_sd[free[i]]);
+    at->information(i, i) += weight;
+    at->gradient[i] = gradient[free[i]] + weight * x[free[i]];
   }
-};
-
-}  // namespace
-
-namespace {
+}
 
 // A trial step may be wild where the images belong to no flight at all; there is no need to follow
 // such a turning body.
@@ -240,40 +227,37 @@ FlightSolution SolveFlights(const FlightProblem& problem, const VectorXd& prior_
   FlightSolution out;
   out.x = start;
   if (Tumbles(problem, start)) return out;
+  const std::vector<int> free = FreeOnes(prior_sd);
+  const auto n = static_cast<Eigen::Index>(free.size());
+  VectorXd trial = start;
+  SquaresProblem squares;
+  squares.evaluate = [&](const VectorXd& step, bool derivatives) {
+    trial = out.x;
+    for (Eigen::Index i = 0; i < n; ++i) trial[free[i]] += step[i];
+    SquaresAt at;
+    if (Tumbles(problem, trial)) return at;
+    const Normal normal = NormalAt(problem, trial, derivatives);
+    at.valid = normal.valid;
+    at.cost = normal.chi_square + Priors(prior_sd, trial);
+    if (derivatives && normal.valid)
+      AddFreeEquations(free, normal.information, normal.gradient, prior_sd, trial, &at);
+    return at;
+  };
+  squares.accept = [&](const VectorXd&) { out.x = trial; };
+  LeastSquaresOptions options;
+  options.max_steps = kMostSteps;
+  options.most_damping = 1e7;
+  options.raise = 20;
+  // Chi-square to a thousandth: the step is then small against every standard deviation.
+  options.small_gain = 1e-3;
+  options.small_gain_relative = 1e-9;
+  const LeastSquaresResult result =
+      MinimizeSquares(squares, static_cast<int>(free.size()), options);
+  if (result.status == LeastSquaresStatus::kInvalid) return out;
   Normal normal = NormalAt(problem, out.x, true);
   if (!normal.valid) return out;
-  double cost = normal.chi_square + Priors(prior_sd, out.x), damping = 1e-6;
-  for (int iteration = 0; iteration < kMostIterations && !out.converged; ++iteration) {
-    const System system(normal.information, normal.gradient, prior_sd, out.x);
-    bool better = false;
-    for (int attempt = 0; attempt < 10 && !better; ++attempt) {
-      MatrixXd A = system.A;
-      A.diagonal().array() += damping;
-      const VectorXd step = A.ldlt().solve(system.b);
-      VectorXd x = out.x;
-      for (std::size_t i = 0; i < system.free.size(); ++i)
-        x[system.free[i]] += system.scale[i] * step[i];
-      Normal next;
-      if (!Tumbles(problem, x)) next = NormalAt(problem, x, false);
-      const double next_cost = next.chi_square + Priors(prior_sd, x);
-      if (next.valid && next_cost <= cost) {
-        better = true;
-        // Chi-square to a thousandth: the step is then small against every standard deviation.
-        out.converged = cost - next_cost < 1e-3 + 1e-9 * cost;
-        out.x = x;
-        cost = next_cost;
-        damping = std::max(1e-9, damping / 10);
-      } else {
-        out.converged = step.dot(system.b) < 1e-3;
-        if (out.converged) break;
-        damping *= 20;
-      }
-    }
-    if (!better && !out.converged) break;
-    normal = NormalAt(problem, out.x, true);
-    if (!normal.valid) return out;
-  }
-  out.chi_square = cost;
+  out.converged = result.converged();
+  out.chi_square = result.at.cost;
   out.information = std::move(normal.information);
   out.gradient = std::move(normal.gradient);
   out.points = normal.points;
@@ -301,19 +285,26 @@ std::vector<std::vector<double>> FlightDistances(const FlightProblem& problem, c
 
 FlightStep StepFlights(const FlightSolution& at, const VectorXd& prior_at,
                        const VectorXd& prior_sd) {
-  const System system(at.information, at.gradient, prior_sd, at.x);
-  const Eigen::LDLT<MatrixXd> ldlt(system.A);
-  const VectorXd step = ldlt.solve(system.b);
-  const MatrixXd inverse = ldlt.solve(MatrixXd::Identity(system.A.rows(), system.A.cols()));
+  const std::vector<int> free = FreeOnes(prior_sd);
+  SquaresAt here;
+  AddFreeEquations(free, at.information, at.gradient, prior_sd, at.x, &here);
+  // Scaled to a unit diagonal: the parameters are of very different sizes.
+  const VectorXd scale = here.information.diagonal().cwiseMax(1e-300).cwiseSqrt().cwiseInverse();
+  const Eigen::LDLT<MatrixXd> ldlt(scale.asDiagonal() * here.information * scale.asDiagonal());
+  const VectorXd step = -scale.cwiseProduct(ldlt.solve(scale.cwiseProduct(here.gradient)));
+  const MatrixXd inverse = ldlt.solve(MatrixXd::Identity(step.size(), step.size()));
   FlightStep out;
   out.x = at.x;
   out.cov = MatrixXd::Zero(at.x.size(), at.x.size());
-  for (std::size_t i = 0; i < system.free.size(); ++i) {
-    out.x[system.free[i]] += system.scale[i] * step[i];
-    for (std::size_t j = 0; j < system.free.size(); ++j)
-      out.cov(system.free[i], system.free[j]) = system.scale[i] * inverse(i, j) * system.scale[j];
+  for (std::size_t i = 0; i < free.size(); ++i) {
+    const auto row = static_cast<Eigen::Index>(i);
+    out.x[free[i]] += step[row];
+    for (std::size_t j = 0; j < free.size(); ++j) {
+      const auto column = static_cast<Eigen::Index>(j);
+      out.cov(free[i], free[j]) = scale[row] * inverse(row, column) * scale[column];
+    }
   }
-  out.gain = step.dot(system.b) + Priors(prior_at, at.x) - Priors(prior_sd, at.x);
+  out.gain = -step.dot(here.gradient) + Priors(prior_at, at.x) - Priors(prior_sd, at.x);
   return out;
 }
 

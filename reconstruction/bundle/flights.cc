@@ -6,6 +6,7 @@
 #include <set>
 #include <utility>
 
+#include "data/math/least_squares.h"
 #include "data/math/rotation.h"
 #include "data/statistics/statistics.h"
 #include "reconstruction/motion/arcs.h"
@@ -32,7 +33,8 @@ constexpr double kMargin = 0.05;  // stamps jitter by less than this [frame inte
 constexpr double kSameVelocity = 0.02, kSameSpin = 0.1;
 constexpr double kSameFlight = 40;  // chi-square of six
 constexpr int kSteps = 15;
-constexpr double kHeld = 1e8;  // weight that holds a roll nobody sees
+constexpr double kNoCost = 1e300;  // where a marker lies behind a camera
+constexpr double kHeld = 1e8;      // weight that holds a roll nobody sees
 
 Vector3d SpinChange(const Body& body, const Vector3d& omega_B) {
   return body.inertia_B.llt().solve((body.inertia_B * omega_B).cross(omega_B));
@@ -108,7 +110,7 @@ double BriefFlights::Cost(const std::vector<const Image*>& images, const BriefFl
     point.root = image->root;
     PointRow row;
     if (!RowOf(problem_, point, at, problem_.markers[point.marker].p_BM, H != nullptr, &row))
-      return 1e300;
+      return kNoCost;
     const double square = row.r.squaredNorm() / (kRobust * kRobust);
     sum += kRobust * kRobust * std::log1p(square);
     if (!H) continue;
@@ -139,39 +141,45 @@ std::optional<BriefFlight> BriefFlights::Solve(const std::vector<const Image*>& 
   const std::size_t fewest = problem_.has_axis ? 2 : 3;
   if (markers.size() < fewest || 2 * images.size() < static_cast<std::size_t>(n))
     return std::nullopt;
-  Matrix12 H;
-  Vector12 g;
-  double cost = Cost(images, flight, &H, &g), damping = 1e-4;
-  if (!(cost < 1e300)) return std::nullopt;
-  for (int step = 0; step < kSteps; ++step) {
-    Eigen::MatrixXd A = H.topLeftCorner(n, n);
-    const Eigen::VectorXd scale = A.diagonal().cwiseMax(1e-12).cwiseSqrt().cwiseInverse();
-    A = (scale.asDiagonal() * A * scale.asDiagonal()).eval();
-    if (step == 0 && moves) {
-      const Eigen::LLT<Eigen::MatrixXd> llt(A);
-      if (llt.info() != Eigen::Success || llt.rcond() < 1e-9) return std::nullopt;
-    }
-    A.diagonal().array() += damping;
+  BriefFlight trial = flight;
+  SquaresProblem problem;
+  problem.evaluate = [&](const Eigen::VectorXd& step, bool derivatives) {
     Vector12 x = Vector12::Zero();
-    x.head(n) = -(scale.asDiagonal() * A.llt().solve(scale.asDiagonal() * g.head(n)));
-    if (!x.allFinite()) return std::nullopt;
-    BriefFlight next = flight;
-    next.X_WB.translation() += x.head<3>();
-    next.X_WB.linear() = flight.X_WB.linear() * ExpSO3(x.segment<3>(3));
-    next.v_WB += x.segment<3>(6);
-    next.omega_B += x.tail<3>();
-    const double then = Cost(images, next, nullptr, nullptr);
-    if (!(then < cost)) {
-      damping *= 10;
-      if (damping > 1e3) break;
-      continue;
+    x.head(n) = step;
+    trial = flight;
+    trial.X_WB.translation() += x.head<3>();
+    trial.X_WB.linear() = flight.X_WB.linear() * ExpSO3(x.segment<3>(3));
+    trial.v_WB += x.segment<3>(6);
+    trial.omega_B += x.tail<3>();
+    Matrix12 H;
+    Vector12 g;
+    SquaresAt at;
+    at.cost = Cost(images, trial, derivatives ? &H : nullptr, derivatives ? &g : nullptr);
+    at.valid = at.cost < kNoCost;
+    if (derivatives && at.valid) {
+      at.information = H.topLeftCorner(n, n);
+      at.gradient = g.head(n);
     }
-    const bool done = cost - then < 1e-4 * (cost + 1e-3 * static_cast<double>(images.size()));
-    flight = next;
-    damping = std::max(1e-9, 0.1 * damping);
-    if (done) break;
-    cost = Cost(images, flight, &H, &g);
+    return at;
+  };
+  problem.accept = [&](const Eigen::VectorXd&) { flight = trial; };
+  const SquaresAt start = problem.evaluate(Eigen::VectorXd::Zero(n), true);
+  if (!start.valid) return std::nullopt;
+  if (moves) {
+    const Eigen::VectorXd scale =
+        start.information.diagonal().cwiseMax(1e-12).cwiseSqrt().cwiseInverse();
+    const Eigen::LLT<Eigen::MatrixXd> llt(scale.asDiagonal() * start.information *
+                                          scale.asDiagonal());
+    if (llt.info() != Eigen::Success || llt.rcond() < 1e-9) return std::nullopt;
   }
+  LeastSquaresOptions options;
+  options.max_steps = kSteps;
+  options.damping = 1e-4;
+  options.most_damping = 1e3;
+  options.small_gain = 1e-7 * static_cast<double>(images.size());
+  options.small_gain_relative = 1e-4;
+  if (MinimizeSquares(problem, start, options).status == LeastSquaresStatus::kSingular)
+    return std::nullopt;
   flight.misfit = Cost(images, flight, nullptr, nullptr) / static_cast<double>(images.size());
   return flight;
 }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "data/math/least_squares.h"
 #include "data/math/rotation.h"
 #include "data/statistics/statistics.h"
 
@@ -18,10 +19,6 @@ namespace {
 // of the integration about an axis [s]: errors of 1e-10 rad at the swings of a laboratory
 constexpr double kStep = 1e-3;
 constexpr double kNoNoise = 1e-9;
-
-Matrix3d About(const Vector3d& axis, double angle) {
-  return Eigen::AngleAxisd(angle, axis).toRotationMatrix();
-}
 
 }  // namespace
 
@@ -76,13 +73,13 @@ void Motion::PrepareAxis() {
     const double raw = u.dot(LogSO3(X.linear() * R_first.transpose()));
     angle_.push_back(
         angle_.empty() ? raw : angle_.back() + std::remainder(raw - angle_.back(), 2 * M_PI));
-    mean_turn += LogSO3(About(u, -angle_.back()) * X.linear() * R_first.transpose()) / n;
-    arm_base_ += About(u, -angle_.back()) * (X.translation() - axis_->p_W) / n;
+    mean_turn += LogSO3(ExpSO3(-angle_.back() * u) * X.linear() * R_first.transpose()) / n;
+    arm_base_ += ExpSO3(-angle_.back() * u) * (X.translation() - axis_->p_W) / n;
   }
   R_base_ = ExpSO3(mean_turn) * R_first;
   double squares = 0;
   for (std::size_t i = 0; i < angle_.size(); ++i)
-    squares += (recording_.X_WB[i].translation() - axis_->p_W - About(u, angle_[i]) * arm_base_)
+    squares += (recording_.X_WB[i].translation() - axis_->p_W - ExpSO3(angle_[i] * u) * arm_base_)
                    .squaredNorm();
   noise_.sd.fill(options_.sigma_position > 0 ? options_.sigma_position
                                              : std::max(kNoNoise, std::sqrt(squares / (3 * n))));
@@ -96,7 +93,8 @@ void Motion::PrepareAxis() {
 
 double Motion::AngularAcceleration(double angle, double* by_angle) const {
   const Vector3d& u = axis_->axis_W;
-  const Vector3d arm = About(u, angle) * arm_base_, weight = body_.mass * options_.flight.gravity_W;
+  const Vector3d arm = ExpSO3(angle * u) * arm_base_,
+                 weight = body_.mass * options_.flight.gravity_W;
   *by_angle = u.dot(u.cross(arm).cross(weight)) / inertia_;
   return u.dot(arm.cross(weight)) / inertia_;
 }
@@ -133,23 +131,24 @@ Motion::Swing Motion::FitSwing(const Segment& frames) const {
   swing.t_ref = 0.5 * (recording_.t[first] + recording_.t[last]);
   swing.state = {0.5 * (angle_[first] + angle_[last]),
                  (angle_[last] - angle_[first]) / (recording_.t[last] - recording_.t[first])};
-  for (int iteration = 0; iteration < 20; ++iteration) {
-    Matrix2d normal = Matrix2d::Zero();
-    Vector2d right = Vector2d::Zero();
-    swing.squares = 0;
+  SquaresProblem problem;
+  problem.evaluate = [&](const Eigen::VectorXd&, bool) {
+    SquaresAt at{true, 0, Matrix2d::Zero(), Vector2d::Zero()};
     for (std::size_t i = first; i <= last; ++i) {
-      const Swung at = Turned(swing, recording_.t[i]);
-      const Eigen::RowVector2d row = at.by_start.row(0);
-      const double r = angle_[i] - at.state(0);
-      normal += row.transpose() * row;
-      right += row.transpose() * r;
-      swing.squares += r * r;
+      const Swung swung = Turned(swing, recording_.t[i]);
+      const Eigen::RowVector2d row = swung.by_start.row(0);
+      const double r = swung.state(0) - angle_[i];
+      at.information += row.transpose() * row;
+      at.gradient += row.transpose() * r;
+      at.cost += r * r;
     }
-    swing.inverse = normal.inverse();
-    const Vector2d step = swing.inverse * right;
-    swing.state += step;
-    if (step.dot(right) < 1e-16) break;
-  }
+    return at;
+  };
+  problem.accept = [&](const Eigen::VectorXd& step) { swing.state += step; };
+  const SquaresAt at =
+      MinimizeSquares(problem, 2, {.max_steps = 20, .damped = false, .small_step = 1e-8}).at;
+  swing.squares = at.cost;
+  swing.inverse = at.information.inverse();
   return swing;
 }
 
@@ -203,10 +202,10 @@ SideState Motion::At(int side, double t) const {
   const double rate = at.state(1);
   double by_angle = 0;
   const double acceleration = AngularAcceleration(at.state(0), &by_angle);
-  const Vector3d arm = About(u, at.state(0)) * arm_base_, along = u.cross(arm),
+  const Vector3d arm = ExpSO3(at.state(0) * u) * arm_base_, along = u.cross(arm),
                  u_B = R_base_.transpose() * u;
   out.p = axis_->p_W + arm;
-  out.R = About(u, at.state(0)) * R_base_;
+  out.R = ExpSO3(at.state(0) * u) * R_base_;
   out.velocity << rate * along, rate * u_B;
   out.acceleration << acceleration * along + rate * rate * u.cross(along), acceleration * u_B;
   Eigen::Matrix<double, 12, 2> map = Eigen::Matrix<double, 12, 2>::Zero();

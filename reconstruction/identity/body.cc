@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "data/math/rotation.h"
 #include "reconstruction/identity/detail/rays.h"
 
 namespace impactlab::reconstruction {
@@ -66,10 +67,7 @@ std::optional<BodyPose> FitBody(const CameraRig& rig, const Layout& layout, cons
     const Vector6 d = A.ldlt().solve(b);
     if (!d.allFinite()) return std::nullopt;
     const Vector3d turn = d.head<3>();
-    if (turn.norm() > 0) {
-      pose.X_WB.linear() =
-          (Eigen::AngleAxisd(turn.norm(), turn.normalized()) * pose.X_WB.linear()).eval();
-    }
+    pose.X_WB.linear() = (ExpSO3(turn) * pose.X_WB.linear()).eval();
     pose.X_WB.translation() += d.tail<3>();
     from += d;
     pose.cov = A.inverse();

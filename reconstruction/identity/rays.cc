@@ -9,6 +9,8 @@
 
 #include "data/statistics/order_statistic.h"
 
+#include "data/math/rotation.h"
+
 namespace impactlab::reconstruction {
 namespace {
 
@@ -25,9 +27,7 @@ CameraRig Shifted(const CameraRig& rig, const Eigen::VectorXd& by) {
               n = IntrinsicCount(rig.cameras[c].camera.model);
     SetIntrinsics(out.cameras[c].camera, Intrinsics(rig.cameras[c].camera) + by.segment(at, n));
     const Vector3d r = by.segment<3>(at + n);
-    if (r.norm() > 0)
-      out.cameras[c].X_WC.linear() =
-          rig.cameras[c].X_WC.linear() * Eigen::AngleAxisd(r.norm(), r.normalized()).matrix();
+    out.cameras[c].X_WC.linear() = rig.cameras[c].X_WC.linear() * ExpSO3(r);
     out.cameras[c].X_WC.translation() += by.segment<3>(at + n + 3);
   }
   return out;

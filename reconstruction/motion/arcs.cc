@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include "data/math/least_squares.h"
 #include "data/math/rotation.h"
 
 namespace impactlab::reconstruction {
@@ -12,21 +13,11 @@ using Eigen::Vector3d;
 
 constexpr double kMostDrag = 0.5;  // of its speed that an arc may lose
 
+constexpr double kSmallRotationStep = 1e-3;  // last step of a fit, in standard deviations
+
 bool IsSpherical(const Matrix3d& inertia) {
   return (inertia - Matrix3d(Matrix3d::Identity() * inertia(0, 0))).cwiseAbs().maxCoeff() <=
          1e-12 * inertia(0, 0);
-}
-
-// Integral of ExpSO3(-omega u) for u from 0 to s: the derivative of the body-side rotation by a
-// constant omega_B.
-Matrix3d ArcRightJacobian(const Vector3d& omega, double s) {
-  const Vector3d phi = omega * s;
-  const double angle = phi.norm();
-  const Matrix3d K = CrossMatrix(phi);
-  if (angle < 1e-4) return s * (Matrix3d::Identity() - 0.5 * K + K * K / 6);
-  const double a2 = angle * angle;
-  return s * (Matrix3d::Identity() - (1 - std::cos(angle)) / a2 * K +
-              (angle - std::sin(angle)) / (a2 * angle) * K * K);
 }
 
 // Centre that only drag moves: displacement and velocity beyond gravity, from the state at t0.
@@ -88,10 +79,69 @@ double FitLine(const std::vector<double>& s, const std::vector<double>& y, doubl
   return chi_square;
 }
 
+// Rotations of the frames relative to the reference attitude at arc.t0, from its angular velocity:
+// forwards from the frame `middle`, and back from it.
+std::vector<TorqueFree> TurnsOf(const FlightModel& model, const Arc& arc, int middle) {
+  const std::vector<double>& t = model.recording->t;
+  std::vector<TorqueFree> turns(arc.frames.size());
+  TorqueFree start;
+  start.omega_B = arc.omega_B;
+  TorqueFree at = start;
+  double s = 0;
+  for (int i = middle + 1; i <= arc.frames.last; ++i) {
+    at = Turn(*model.body, at, t[i] - arc.t0 - s);
+    s = t[i] - arc.t0;
+    turns[i - arc.frames.first] = at;
+  }
+  at = start;
+  s = 0;
+  for (int i = middle; i >= arc.frames.first; --i) {
+    at = Turn(*model.body, at, t[i] - arc.t0 - s);
+    s = t[i] - arc.t0;
+    turns[i - arc.frames.first] = at;
+  }
+  return turns;
+}
+
+// Normal equations of attitude, angular velocity and (with an allowance `acceleration` [rad/s^2])
+// angular acceleration.
+SquaresAt RotationSquares(const FlightModel& model, const Arc& arc, int middle, double sd,
+                          double acceleration) {
+  const PoseRecording& recording = *model.recording;
+  const std::vector<TorqueFree> turns = TurnsOf(model, arc, middle);
+  const int first = arc.frames.first, size = acceleration > 0 ? 9 : 6;
+  const double w = 1 / (sd * sd);
+  Eigen::Matrix<double, 9, 9> normal = Eigen::Matrix<double, 9, 9>::Zero();
+  Eigen::Matrix<double, 9, 1> right = Eigen::Matrix<double, 9, 1>::Zero();
+  SquaresAt at{true, 0, {}, {}};
+  for (int i = 0; i < arc.frames.size(); ++i) {
+    const double si = recording.t[first + i] - arc.t0;
+    const Vector3d bend = 0.5 * si * si * arc.alpha_B;
+    const Matrix3d R = arc.R0 * turns[i].Q * ExpSO3(bend);
+    const Vector3d r = LogSO3(R.transpose() * recording.X_WB[first + i].linear());
+    Eigen::Matrix<double, 3, 9> J;
+    J.leftCols<3>() = turns[i].Q.transpose();
+    J.middleCols<3>(3) = turns[i].dphi_domega;
+    J.rightCols<3>() = 0.5 * si * si * Matrix3d::Identity();
+    if (size == 6) J.rightCols<3>().setZero();
+    normal += w * J.transpose() * J;
+    right += w * J.transpose() * r;
+    at.cost += w * r.squaredNorm();
+  }
+  if (size == 9) {
+    const double prior = 1 / (acceleration * acceleration);
+    normal.bottomRightCorner<3, 3>().diagonal().array() += prior;
+    right.tail<3>() -= prior * arc.alpha_B;
+    at.cost += prior * arc.alpha_B.squaredNorm();
+  }
+  at.information = normal.topLeftCorner(size, size);
+  at.gradient = -right.head(size);
+  return at;
+}
+
 void FitRotation(const FlightModel& model, double sd, double acceleration, Arc& arc) {
   const PoseRecording& recording = *model.recording;
-  const Body& body = *model.body;
-  const int first = arc.frames.first, last = arc.frames.last, n = arc.frames.size();
+  const int first = arc.frames.first, last = arc.frames.last;
   int middle = first;
   while (middle < last && recording.t[middle + 1] <= arc.t0) ++middle;
   arc.R0 = recording.X_WB[middle].linear();
@@ -102,73 +152,23 @@ void FitRotation(const FlightModel& model, double sd, double acceleration, Arc& 
     turned += LogSO3(recording.X_WB[i].linear().transpose() * recording.X_WB[i + 1].linear());
   arc.omega_B = turned / (recording.t[to] - recording.t[from]);
   arc.alpha_B.setZero();
-  const bool bent = acceleration > 0;
-  const int size = bent ? 9 : 6;
-  const double w = 1 / (sd * sd);
-  std::vector<TorqueFree> turns(n);
-  arc.converged = false;
-  for (int iteration = 0; iteration < 12; ++iteration) {
-    TorqueFree start;
-    start.omega_B = arc.omega_B;
-    TorqueFree at = start;
-    double s = 0;
-    for (int i = middle + 1; i <= last; ++i) {
-      at = Turn(body, at, recording.t[i] - arc.t0 - s);
-      s = recording.t[i] - arc.t0;
-      turns[i - first] = at;
-    }
-    at = start;
-    s = 0;
-    for (int i = middle; i >= first; --i) {
-      at = Turn(body, at, recording.t[i] - arc.t0 - s);
-      s = recording.t[i] - arc.t0;
-      turns[i - first] = at;
-    }
-    Eigen::Matrix<double, 9, 9> normal = Eigen::Matrix<double, 9, 9>::Zero();
-    Eigen::Matrix<double, 9, 1> right = Eigen::Matrix<double, 9, 1>::Zero();
-    double chi_square = 0;
-    for (int i = 0; i < n; ++i) {
-      const double si = recording.t[first + i] - arc.t0;
-      const Vector3d bend = 0.5 * si * si * arc.alpha_B;
-      const Matrix3d R = arc.R0 * turns[i].Q * ExpSO3(bend);
-      const Vector3d r = LogSO3(R.transpose() * recording.X_WB[first + i].linear());
-      Eigen::Matrix<double, 3, 9> J;
-      J.leftCols<3>() = turns[i].Q.transpose();
-      J.middleCols<3>(3) = turns[i].dphi_domega;
-      J.rightCols<3>() = 0.5 * si * si * Matrix3d::Identity();
-      if (!bent) J.rightCols<3>().setZero();
-      normal += w * J.transpose() * J;
-      right += w * J.transpose() * r;
-      chi_square += w * r.squaredNorm();
-    }
-    if (bent) {
-      const double prior = 1 / (acceleration * acceleration);
-      normal.bottomRightCorner<3, 3>().diagonal().array() += prior;
-      right.tail<3>() -= prior * arc.alpha_B;
-      chi_square += prior * arc.alpha_B.squaredNorm();
-    }
-    arc.cov_rotation.setZero();
-    Eigen::Matrix<double, 9, 1> step = Eigen::Matrix<double, 9, 1>::Zero();
-    if (size == 6) {
-      const Eigen::Matrix<double, 6, 6> inverse = normal.topLeftCorner<6, 6>().inverse();
-      arc.cov_rotation.topLeftCorner<6, 6>() = inverse;
-      step.head<6>() = inverse * right.head<6>();
-    } else {
-      arc.cov_rotation = normal.inverse();
-      step = arc.cov_rotation * right;
-    }
-    // Chi-square at the optimum of the linear model: exact once the step is small.
-    const double reduction = step.dot(right);
+  const int size = acceleration > 0 ? 9 : 6;
+  SquaresProblem problem;
+  problem.evaluate = [&](const Eigen::VectorXd&, bool) {
+    return RotationSquares(model, arc, middle, sd, acceleration);
+  };
+  problem.accept = [&](const Eigen::VectorXd& step) {
     arc.R0 = arc.R0 * ExpSO3(step.head<3>());
     arc.omega_B += step.segment<3>(3);
-    arc.alpha_B += step.tail<3>();
-    if (!std::isfinite(reduction)) return;
-    arc.chi_square_rotation = chi_square - reduction;
-    if (reduction < 1e-6) {
-      arc.converged = true;
-      return;
-    }
-  }
+    if (size == 9) arc.alpha_B += step.tail<3>();
+  };
+  const LeastSquaresResult result = MinimizeSquares(
+      problem, size, {.max_steps = 12, .damped = false, .small_step = kSmallRotationStep});
+  arc.converged = result.converged();
+  arc.cov_rotation.setZero();
+  arc.cov_rotation.topLeftCorner(size, size) = result.at.information.inverse();
+  // Chi-square at the optimum of the linear model: exact once the step is small.
+  arc.chi_square_rotation = result.at.cost - result.predicted_fall;
 }
 
 }  // namespace
@@ -182,7 +182,7 @@ TorqueFree Turn(const Body& body, const TorqueFree& start, double dt) {
     end.Q = start.Q * Q;
     end.omega_B = start.omega_B;
     end.dphi_domega = Q.transpose() * start.dphi_domega +
-                      ArcRightJacobian(start.omega_B, dt) * start.domega_domega;
+                      dt * RightJacobianSO3(start.omega_B * dt) * start.domega_domega;
     end.domega_domega = start.domega_domega;
     return end;
   }

@@ -23,15 +23,6 @@ using Matrix6 = Eigen::Matrix<double, 6, 6>;
 // A rotation vector from the reference longer than this is ambiguous too soon [rad].
 constexpr double kLargestTurn = 2.5;
 
-// Derivative of the rotation vector's body-side increment: R(phi + dphi) = R(phi) R(J dphi).
-Matrix3d RightJacobian(const Vector3d& phi) {
-  const double angle = phi.norm();
-  const Matrix3d K = CrossMatrix(phi);
-  if (angle < 1e-4) return Matrix3d::Identity() - 0.5 * K + K * K / 6;
-  return Matrix3d::Identity() - (1 - std::cos(angle)) / (angle * angle) * K +
-         (angle - std::sin(angle)) / (angle * angle * angle) * K * K;
-}
-
 void Check(const MeasuredPoses& poses, double t_impact, const ClassicalOptions& o) {
   const std::size_t n = poses.recording.t.size();
   if (poses.recording.planar)
@@ -189,7 +180,7 @@ class Estimator {
       phi += rotation.value[at] * turn;
       phi_rate += rotation.rate[at] * turn;
     }
-    const Matrix3d J = RightJacobian(phi);
+    const Matrix3d J = RightJacobianSO3(phi);
     const Matrix3d R = R_ref * ExpSO3(phi);
     const Vector3d omega_B = J * phi_rate;
     side->omega = R * omega_B;
@@ -206,7 +197,7 @@ class Estimator {
     std::vector<Matrix6> by_pose(used.size(), Matrix6::Zero());
     for (std::size_t k = 0; k < used.size(); ++k) {
       const auto at = static_cast<Eigen::Index>(k);
-      const Matrix3d inverse = RightJacobian(Turn(R_ref, used[k])).inverse();
+      const Matrix3d inverse = RightJacobianSO3(Turn(R_ref, used[k])).inverse();
       by_pose[k].topLeftCorner<3, 3>() = position.rate[at] * Matrix3d::Identity();
       by_pose[k].bottomRightCorner<3, 3>() =
           R * J *

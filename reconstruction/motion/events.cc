@@ -62,21 +62,6 @@ Vector3d Lever(const Body& body, const Matrix3d& R, const Vector3d& n) {
   return R * SupportLever(body, R.transpose() * n);
 }
 
-// Derivative of the lever in W by a rotation of W, by central differences: the lever has no closed
-// form for every shape.
-Matrix3d LeverByDifferences(const Body& body, const Matrix3d& R, const Vector3d& n) {
-  Matrix3d derivative;
-  const double h = 1e-5;
-  for (int i = 0; i < 3; ++i) {
-    const Vector3d turn = h * Vector3d::Unit(i);
-    derivative.col(i) =
-        (Lever(body, ExpSO3(turn) * R, n) - Lever(body, ExpSO3(Vector3d(-turn)) * R, n)) / (2 * h);
-  }
-  // A ball's lever does not turn: what is left is rounding.
-  const double rounding = 1e-9 * Lever(body, R, n).norm();
-  return (derivative.array().abs() < rounding).select(0.0, derivative);
-}
-
 void FillEvent(const FitContext& context, const Joint<3>& joint, BreakFit& fit) {
   const Body& body = *context.model.body;
   const Vector3d& n = context.floor.normal;
@@ -86,7 +71,7 @@ void FillEvent(const FitContext& context, const Joint<3>& joint, BreakFit& fit) 
   event.omega_minus = {0, -joint.minus.velocity[2], 0};
   event.v_plus = {joint.plus.velocity[0], 0, joint.plus.velocity[1]};
   event.omega_plus = {0, -joint.plus.velocity[2], 0};
-  const Vector3d lever_by_theta = -LeverByDifferences(body, event.X_WB.linear(), n).col(1);
+  const Vector3d lever_by_theta = -LeverByRotation(body, event.X_WB.linear(), n).col(1);
   Eigen::Matrix<double, kEventDim, 10> map = Eigen::Matrix<double, kEventDim, 10>::Zero();
   for (int side = 0; side < 2; ++side) {
     const int row = side == 0 ? kVMinus : kVPlus, column = 3 + 3 * side;
@@ -119,7 +104,7 @@ void FillEvent(const FitContext& context, const Joint<6>& joint, BreakFit& fit) 
     map.block<3, 3>(row + 3, column + 3) = R;
     map.block<3, 3>(row + 3, 3) = -R * CrossMatrix(omega_B);
   }
-  map.block<3, 3>(kLever, 3) = LeverByDifferences(body, R, context.floor.normal) * R;
+  map.block<3, 3>(kLever, 3) = LeverByRotation(body, R, context.floor.normal) * R;
   event.cov = map * joint.cov * map.transpose();
   fit.cov_attitude_W = R * joint.cov.block<3, 3>(3, 3) * R.transpose();
 }

@@ -10,6 +10,7 @@
 
 #include "data/base/error.h"
 #include "data/files/text.h"
+#include "data/math/least_squares.h"
 
 namespace impactlab {
 namespace {
@@ -145,26 +146,27 @@ PlaneView ViewFromPoints(const std::vector<PlanePoint>& points, double sd, const
   view.distance = distance;
   view.H = Tq.inverse() * N * Tp;
   view.H /= view.H(2, 2);
-  Eigen::Matrix<double, 8, 8> normal;
-  double squares = 0;
-  for (int iteration = 0; iteration < 20; ++iteration) {
-    normal.setZero();
-    Eigen::Matrix<double, 8, 1> right = Eigen::Matrix<double, 8, 1>::Zero();
-    squares = 0;
+  SquaresProblem problem;
+  problem.evaluate = [&](const VectorXd&, bool) {
+    SquaresAt at{true, 0, MatrixXd::Zero(8, 8), VectorXd::Zero(8)};
     for (std::size_t i = 0; i < n; ++i) {
       const Seen seen = See(view.H, p[i]);
-      const Vector2d r = q[i] - seen.q;
-      normal += seen.dq_dE.transpose() * seen.dq_dE;
-      right += seen.dq_dE.transpose() * r;
-      squares += r.squaredNorm();
+      const Vector2d r = seen.q - q[i];
+      at.information += seen.dq_dE.transpose() * seen.dq_dE;
+      at.gradient += seen.dq_dE.transpose() * r;
+      at.cost += r.squaredNorm();
     }
-    const Eigen::Matrix<double, 8, 1> step = normal.ldlt().solve(right);
+    return at;
+  };
+  problem.accept = [&](const VectorXd& step) {
     view.H = view.H * (Matrix3d::Identity() + Full(step));
-    if (step.norm() < 1e-12) break;
-  }
+  };
+  const SquaresAt found_at =
+      MinimizeSquares(problem, 8, {.max_steps = 20, .damped = false, .small_step = 1e-9}).at;
+  const double squares = found_at.cost;
   view.rms = std::sqrt(squares / (2 * static_cast<double>(n)));
   const double found = n > 4 ? std::sqrt(squares / (2 * static_cast<double>(n) - 8)) : 0;
-  view.cov_E = std::pow(std::max(sd, found), 2) * normal.inverse();
+  view.cov_E = std::pow(std::max(sd, found), 2) * found_at.information.inverse();
   return view;
 }
 

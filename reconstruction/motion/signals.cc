@@ -8,16 +8,13 @@
 
 #include "data/statistics/order_statistic.h"
 
+#include "data/math/rotation.h"
+
 namespace impactlab::reconstruction {
 namespace {
 
 using Eigen::Matrix3d;
 using Eigen::Vector3d;
-
-Vector3d RotationVector(const Matrix3d& R) {
-  const Eigen::AngleAxisd turn(R);
-  return turn.angle() * turn.axis();
-}
 
 // Sums over frames of one segment about a reference frame, and the cost of the best line with a
 // penalised acceleration.
@@ -147,9 +144,8 @@ Signals LinearSignals(const PoseRecording& recording, const Body& body,
       }
       if (!recording.planar) {
         const Matrix3d& R0 = recording.X_WB[i - 1].linear();
-        const Vector3d turn_B = RotationVector(R0.transpose() * recording.X_WB[i].linear());
-        const Matrix3d R_half =
-            R0 * Eigen::AngleAxisd(0.5 * turn_B.norm(), turn_B.normalized()).toRotationMatrix();
+        const Vector3d turn_B = LogSO3(R0.transpose() * recording.X_WB[i].linear());
+        const Matrix3d R_half = R0 * ExpSO3(0.5 * turn_B);
         turned += R_half * (body.inertia_B * turn_B) / mean_inertia;
       }
     }

@@ -10,6 +10,7 @@
 
 #include "calibration/camera/triangulate.h"
 #include "data/base/error.h"
+#include "data/math/least_squares.h"
 #include "data/math/rotation.h"
 #include "data/statistics/statistics.h"
 #include "reconstruction/pose/marker_pose_image.h"
@@ -79,29 +80,27 @@ Isometry3d Moved(const Isometry3d& X_WB, const Vector6& step) {
 
 // Least squares from a start, over the columns of `tangent`. False where no optimum was reached.
 bool Refine(const std::vector<Row>& rows, const MatrixXd& tangent, Isometry3d* X_WB, Linear* at) {
-  *at = Linearize(rows, *X_WB);
-  if (!at->valid) return false;
-  double damping = 1e-6;
-  for (int iteration = 0; iteration < 60; ++iteration) {
-    MatrixXd damped = tangent.transpose() * at->information * tangent;
-    damped.diagonal() *= 1 + damping;
-    const Vector6 step = -tangent * damped.ldlt().solve(tangent.transpose() * at->gradient);
-    if (!step.allFinite()) return false;
-    const double length = step.dot(at->information * step);  // in standard deviations, squared
-    Isometry3d X = Moved(*X_WB, step);
-    const Linear next = Linearize(rows, X);
-    if (next.valid && next.cost <= at->cost * (1 + 1e-12) + 1e-18) {
-      *X_WB = X;
-      *at = next;
-      if (length < 1e-16) return true;
-      damping = std::max(0.1 * damping, 1e-12);
-    } else {
-      if (length < 1e-12) return true;  // rounding: no step goes down any more
-      damping = std::max(damping, 1e-9) * 10;
-      if (damping > 1e12) return false;
-    }
-  }
-  return false;
+  Isometry3d trial = *X_WB;
+  Linear next;
+  SquaresProblem problem;
+  problem.evaluate = [&](const VectorXd& step, bool) {
+    trial = Moved(*X_WB, tangent * step);
+    next = Linearize(rows, trial);
+    return SquaresAt{next.valid, next.cost, tangent.transpose() * next.information * tangent,
+                     tangent.transpose() * next.gradient};
+  };
+  problem.accept = [&](const VectorXd&) {
+    *X_WB = trial;
+    *at = next;
+  };
+  const SquaresAt start = problem.evaluate(VectorXd::Zero(tangent.cols()), true);
+  *at = next;
+  LeastSquaresOptions options;
+  options.max_steps = 60;
+  options.least_damping = 1e-12;
+  options.small_step = 1e-8;
+  options.cost_rounding = 1e-12;
+  return MinimizeSquares(problem, start, options).converged();
 }
 
 // The same line of markers with the rotation about it that the convention says; `on_line` in B.

@@ -30,8 +30,6 @@ Eigen::Isometry3d RigidTransform(const std::string& where, const Eigen::Matrix3d
                                  const Eigen::Vector3d& t);
 
 // Rodrigues vector, angle up to pi.
-Eigen::Vector3d RotationVector(const Eigen::Matrix3d& R);
-Eigen::Matrix3d RotationFromVector(const Eigen::Vector3d& r);
 
 // "[a, b, c]", "[[..], [..]]" with shortest round-trip decimals.
 std::string ListText(const Eigen::Ref<const Eigen::VectorXd>& values);

@@ -281,8 +281,7 @@ TEST(ImpactBundle, LeverTurnsWithTheBody) {
   const Vector3d n = Vector3d(0.3, -0.2, 1).normalized();
   for (const Body& body : {MakeBox({0.1, 0.07, 0.05}, 1, false, 0.004), MakeRod(0.2, 0.01, 1),
                            MakeBall(0.05, 1), MakeEllipsoid({0.05, 0.03, 0.08}, 1)}) {
-    const Matrix3d R = AnyRotation(random),
-                   by_rotation = reconstruction::LeverByRotation(body, R, n);
+    const Matrix3d R = AnyRotation(random), by_rotation = LeverByRotation(body, R, n);
     const auto lever = [&](const Vector3d& turn) -> Vector3d {
       const Matrix3d turned = Turned(turn) * R;
       return turned * SupportLever(body, turned.transpose() * n);

@@ -7,6 +7,7 @@
 #include <fstream>
 
 #include "data/files/text.h"
+#include "data/math/rotation.h"
 #include "reconstruction/motion/arcs.h"
 #include "reconstruction/pose/marker_points.h"
 #include "tests/reconstruction/motion/motion_scene.h"
@@ -54,9 +55,9 @@ void WriteQuaternions(const std::filesystem::path& path, const PoseRecording& re
 std::vector<Vector3d> Spins(const PoseRecording& recording) {
   std::vector<Vector3d> spins;
   for (std::size_t i = 1; i < recording.t.size(); ++i)
-    spins.push_back(reconstruction::Log(Matrix3d(recording.X_WB[i].linear() *
-                                                 recording.X_WB[i - 1].linear().transpose())) /
-                    (recording.t[i] - recording.t[i - 1]));
+    spins.push_back(
+        LogSO3(Matrix3d(recording.X_WB[i].linear() * recording.X_WB[i - 1].linear().transpose())) /
+        (recording.t[i] - recording.t[i - 1]));
   return spins;
 }
 

@@ -5,6 +5,7 @@
 #include <chrono>
 #include <cmath>
 
+#include "data/math/rotation.h"
 #include "data/statistics/statistics.h"
 #include "reconstruction/motion/arcs.h"
 #include "tests/reconstruction/motion/motion_scene.h"
@@ -402,9 +403,8 @@ TEST(MotionFitArcs, TurnDerivatives) {
         down.omega_B[i] -= h;
         const reconstruction::TorqueFree a = reconstruction::Turn(body, up, dt),
                                          b = reconstruction::Turn(body, down, dt);
-        const Vector3d phi = (reconstruction::Log(end.Q.transpose() * a.Q) -
-                              reconstruction::Log(end.Q.transpose() * b.Q)) /
-                             (2 * h);
+        const Vector3d phi =
+            (LogSO3(end.Q.transpose() * a.Q) - LogSO3(end.Q.transpose() * b.Q)) / (2 * h);
         EXPECT_LT((phi - end.dphi_domega.col(i)).norm(), 1e-7) << dt;
         EXPECT_LT(((a.omega_B - b.omega_B) / (2 * h) - end.domega_domega.col(i)).norm(), 1e-6)
             << dt;
@@ -418,8 +418,7 @@ TEST(MotionFitArcs, LogAndExpAgreeAtEveryAngle) {
   std::normal_distribution<double> normal;
   for (const double angle : {0.0, 1e-14, 1e-9, 1e-4, 0.1, 0.5235, 0.5237, 1.0, 3.0, 3.14159}) {
     const Vector3d v = angle * Vector3d(normal(rng), normal(rng), normal(rng)).normalized();
-    EXPECT_LT((reconstruction::Log(reconstruction::Exp(v)) - v).norm(), 1e-9 + 1e-12 * angle)
-        << angle;
+    EXPECT_LT((LogSO3(ExpSO3(v)) - v).norm(), 1e-9 + 1e-12 * angle) << angle;
   }
 }
 
