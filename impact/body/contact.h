@@ -33,9 +33,9 @@ const char* CoefficientName(RestitutionLaw law);
 //
 // A contact that sticks at the end may have stored work of friction in tangential strain and give
 // some of it back (Walton, in Roco (ed.), Particulate Two-Phase Flow, 1993; Maw, Barber and
-// Fawcett, Wear 38 (1976) 101; document 002, section 2.3, as an option of Whittaker's law): v_t+ =
-// -e_t v_t-, by a tangential impulse after the law's path, as far as the cone of mu_k about the
-// whole impulse, the separation of the bodies and the work that friction took allow. The normal
+// Fawcett, Wear 38 (1976) 101; the Bristol thesis, section 2.3, as an option of Whittaker's law):
+// v_t+ = -e_t v_t-, by a tangential impulse after the law's path, as far as the cone of mu_k about
+// the whole impulse, the separation of the bodies and the work that friction took allow. The normal
 // impulse and its work, which define restitution, stay those of the path.
 struct ImpactModel {
   RestitutionLaw law = RestitutionLaw::kEnergetic;

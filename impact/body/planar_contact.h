@@ -2,10 +2,10 @@
 // One contact in the x-n plane of F, and the contact of two free bodies.
 //
 // v_t = v_x and v_n are the velocity of the contact point relative to what it strikes, A = [[A_tt,
-// A_tn], [A_tn, A_nn]] the contact-space inverse mass [1/kg]: v_plus = v_minus + A J. Document 002
-// calls them A, -B (hat), C. By normal impulse, slip in the direction s = sgn(v_t) changes v_t at
-// the rate k_t = A_tn - s mu_k A_tt and v_n at k_n = A_nn - s mu_k A_tn; sticking changes v_n at
-// det A / A_tt.
+// A_tn], [A_tn, A_nn]] the contact-space inverse mass [1/kg]: v_plus = v_minus + A J. The Bristol
+// thesis calls them A, -B (hat), C. By normal impulse, slip in the direction s = sgn(v_t) changes
+// v_t at the rate k_t = A_tn - s mu_k A_tt and v_n at k_n = A_nn - s mu_k A_tn; sticking changes
+// v_n at det A / A_tt.
 
 #include <Eigen/Core>
 #include <optional>

@@ -3,7 +3,7 @@
 // by how well they predict.
 //
 // A surface is one pair of numbers (mu, e) only to first order. Restitution falls with speed, e = 1
-// - alpha |v_n-|^m (document 004, eq. 1.21; m = 1 is Hunt and Crossley's), which is fitted as the
+// - alpha |v_n-|^m (Sun 2017, eq. 1.21; m = 1 is Hunt and Crossley's), which is fitted as the
 // value at a reference speed v_0 and the exponent:
 //   e(v) = 1 - (1 - e_0) (v / v_0)^m,  alpha = (1 - e_0) v_0^-m,
 // so that m = 0 is the constant and the two numbers are nearly uncorrelated. Groups (material

@@ -6,7 +6,7 @@
 // or its sine as height over length. Kinetic friction from a slide down an incline: s = s_0 + v_0 t
 // + a t^2 / 2, mu_k = tan(angle) - a / (g cos(angle)). Restitution from a drop: velocities, heights
 // or the times of bounces. A body that leaves with v flies for 2 v / g, so that durations of
-// successive flights go as e: T_(i+1) = e T_i. Source: document 004, section 4.4 (its 4.39
+// successive flights go as e: T_(i+1) = e T_i. Source: Sun 2017, section 4.4 (its 4.39
 // corrected).
 
 #include <Eigen/Core>

@@ -2,8 +2,8 @@
 // Compliant contact: the normal force follows from an indentation, and the impact lasts. A
 // cross-check of the rigid laws.
 //
-// With indentation x = -(gap) and its rate dx/dt = -v_n (document 004, section 1.2.3; document 002,
-// eqs 2.42-2.52 with errata):
+// With indentation x = -(gap) and its rate dx/dt = -v_n (Sun 2017, section 1.2.3; the Bristol
+// thesis, eqs 2.42-2.52 with erratum 17, impact/REFERENCES.md):
 //   spring-dashpot    F = k x + c x'                                             ends where F = 0,
 //   before it would pull Hertz             F = k x^p p = 3/2 for spheres hysteresis        loading
 //   as Hertz, unloading F = F_max ((x - x_p) / (x_max - x_p))^p with x_p = residual x_max (1.11)

@@ -1,6 +1,6 @@
 #pragma once
-// The planar energetic law in closed form: ten regions of (v_t, v_n), three maps (document 002,
-// section 3.2, eqs 3.43-3.52, errata applied).
+// The planar energetic law in closed form: ten regions of (v_t, v_n), three maps (the Bristol
+// thesis, section 3.2, eqs 3.43-3.52 with erratum 3, impact/REFERENCES.md).
 //
 // `Solve` walks the same path and keeps it; this gives the velocities after the impact alone, for
 // scans of many states. Its regions are the document's: odd numbers slip to the right before the
@@ -39,7 +39,7 @@ void EnergeticMap(std::span<const PlanarContact> contacts, double e, double mu_k
                   std::span<EnergeticMapResult> out);
 
 // Coefficients of friction at which the course of a planar impact changes. Infinite where no
-// coefficient does it. Source: document 004, section 2.4; the bounds hold for Newton's, Poisson's
+// coefficient does it. Source: Sun 2017, section 2.4; the bounds hold for Newton's, Poisson's
 // and the energetic law alike, which agree as long as slip lasts.
 struct CriticalFriction {
   // slip lasts through the whole impact up to this mu_k; below 0: it stops even without friction

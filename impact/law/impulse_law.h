@@ -12,9 +12,10 @@
 //   |u_E|): u_C stops slip, u_E keeps the energy, d is the sense in which friction takes energy.
 // None of them follows slip through the impact: they agree with the exact path while slip lasts and
 // differ where it reverses. Whittaker's may then gain energy, as Newton's law does. Sources:
-// document 002, sections 2.3 and 3.1 (eqs 3.10-3.23, errata applied); Walton 1993.
+// the Bristol thesis, sections 2.3 and 3.1 (eqs 3.10-3.23 with errata 1 and 2,
+// impact/REFERENCES.md); Walton 1993.
 //
-// Document 002 takes d = sgn(u_M) from the stationary point u_M of the energy. Where u_M lies
+// the Bristol thesis takes d = sgn(u_M) from the stationary point u_M of the energy. Where u_M lies
 // beyond the singular ratio u_s, in J_n < 0, this makes friction push the slip on (its cases 1 and
 // 3, figs 3.4 with e = 0 and 3.5). Here d is the sign of the slope of the loss at u = 0, which is
 // sgn(u_M) wherever u_M can be reached. The printed choice stays as kBrachPrinted, for fig. 3.11
@@ -74,7 +75,7 @@ struct BrachBounds {
   double energy = 0;      // u_E that bounds u; infinite where the energy does not
   double used_stick = 0;  // u_C where slip stops in that sense, else infinite
 };
-// `printed`: the selection of document 002 (3.21-3.23).
+// `printed`: the selection of the Bristol thesis (3.21-3.23).
 BrachBounds FindBrachBounds(const PlanarContact& contact, double e_n, bool printed = false);
 
 // Judges an outcome without calling a law: "momentum", "cone" (|J_t| <= mu J_n), "unilateral",

@@ -42,7 +42,7 @@ struct LawOutcome {
 };
 
 // "energetic", "poisson", "newton" (exact paths, planar and spatial), "brach", "whittaker", "smith"
-// (planar). `Predict` also knows "brach_printed", the selection as document 002 prints it.
+// (planar). `Predict` also knows "brach_printed", the selection as the Bristol thesis prints it.
 const std::vector<std::string>& LawNames();
 
 // `law` must be one of these; std::invalid_argument otherwise. Bad numbers are a status with a

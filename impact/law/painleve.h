@@ -12,7 +12,7 @@
 // The impact without collision is the energetic law at v_n = 0 (`Solve`, `EnergeticMap` regions 5
 // and 6): slip stops, the contact sticks, and v_n+ = e |v_t| |k_n / k_t| sqrt(1 + k_stick / |k_n|).
 // A contact at rest never meets the paradox: it holds for mu >= |A_tn| / A_tt, and below that bound
-// k_n > 0 in the direction it slips. Source: document 002, sections 2.2 and 6; see
+// k_n > 0 in the direction it slips. Source: the Bristol thesis, sections 2.2 and 6; see
 // FindCriticalFriction(...).press for mu.
 
 #include "impact/body/planar_contact.h"

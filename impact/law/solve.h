@@ -5,8 +5,9 @@
 // which it does when the friction needed is inside the static cone; otherwise it slips again along
 // the one direction that leaves v_t = 0. Compression ends where v_n = 0. The end of restitution is
 // set by the law: Newton v_n+ = -e v_n-, Poisson J_n = (1 + e) J_n,c, energetic W_r = -e^2 W_c
-// (Stronge). Sources: Shen & Townsend (seeds/001), eqs of the exact path; energetic map of
-// seeds/002, eqs 3.43-3.52 (errata in physics/002); cases of seeds/004, tables 2.2 and 3.1.
+// (Stronge). Sources: Shen and Townsend 1998 for the path; the Bristol thesis, eqs 3.43-3.52
+// with erratum 3 (impact/REFERENCES.md), for the energetic law; Sun 2017, tables 2.2 and 3.1, for
+// the cases.
 
 #include <array>
 #include <string>

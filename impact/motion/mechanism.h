@@ -10,7 +10,8 @@
 //
 // v_0 is minus the velocity of the surface (a vibrating floor, a belt). A contact presses with
 // lambda_n >= 0 where its gap is 0. At an impact M, C and G are frozen and the impact laws of this
-// room take over. Sources: document 002, chapters 4 and 5; 001, eqs 1-11.
+// room take over. Sources: the Bristol thesis, chapters 4 and 5; Shen and Townsend 1998,
+// eqs 1-11.
 
 #include <Eigen/Core>
 #include <functional>

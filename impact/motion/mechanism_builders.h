@@ -25,9 +25,9 @@ struct StartedMechanism {
 BodyMechanism MakeBouncingBall(double e, double height, double gravity = kStandardGravity,
                                double radius = 0.1);
 
-// Uniform slender rod whose ends meet a floor at z = amplitude sin(frequency t + phase): document
-// 002, chapter 5. Contact 0 is the end at +x of the rod (the document's P2), contact 1 the other
-// (P1).
+// Uniform slender rod whose ends meet a floor at z = amplitude sin(frequency t + phase):
+// the Bristol thesis, chapter 5. Contact 0 is the end at +x of the rod (the document's P2), contact
+// 1 the other (P1).
 struct RodOnFloor {
   double length = 2;     // [m]
   double mass = 1;       // [kg]
@@ -43,9 +43,9 @@ struct RodOnFloor {
 BodyMechanism MakeRodOnFloor(const RodOnFloor& rod);
 
 // Two massless rods with point masses at their ends, hung from the ground, whose tip meets a wall
-// or a belt: document 002, section 6.2 with errata 7 and 8. Angles from the downward vertical, the
-// tip is at x = l1 sin theta + l2 sin phi and the wall at x = -wall, normal +x. The tangent is the
-// document's: up along the wall.
+// or a belt: the Bristol thesis, section 6.2 with errata 7 and 8 (impact/REFERENCES.md). Angles
+// from the downward vertical, the tip is at x = l1 sin theta + l2 sin phi and the wall at x =
+// -wall, normal +x. The tangent is the thesis': up along the wall.
 struct BeltPendulum {
   double l1 = 1, l2 = 1;      // [m]
   double m1 = 0.5, m2 = 0.5;  // [kg]
@@ -54,15 +54,15 @@ struct BeltPendulum {
   double torque = 0;      // on the first rod, positive with theta [N m]
   double belt = 0;        // velocity of the belt along the tangent [m/s]
   double gravity = 9.81;  // [m/s^2]
-  // the document's d [m]; without it the tip touches the wall at the start
+  // d of the thesis [m]; without it the tip touches the wall at the start
   std::optional<double> wall;
   ContactProperties properties;
 };
 StartedMechanism MakeBeltPendulum(const BeltPendulum& pendulum);
 
 // Torque and normal force [N m, N] that hold the pendulum at rest when the contact presses with
-// (friction_ratio, 1) times the force: document 002, eqs 6.29 and 6.30. Friction of a belt that
-// runs with belt < 0 has friction_ratio = -mu.
+// (friction_ratio, 1) times the force: the Bristol thesis, eqs 6.29 and 6.30. Friction of a belt
+// that runs with belt < 0 has friction_ratio = -mu.
 struct HoldingForces {
   double torque, normal;
 };
@@ -83,14 +83,14 @@ struct Cradle {
 };
 StartedMechanism MakeCradleMechanism(const Cradle& cradle);
 
-// Disc before a floor at z = 0 and a wall at x = 0, on its +x side: document 000, section 6.1.
+// Disc before a floor at z = 0 and a wall at x = 0, on its +x side: Rodriguez 2014, section 6.1.
 // gaps: to floor and wall.
 BodyMechanism MakeDiscInCornerMechanism(double radius, double mass, const Eigen::Vector2d& gaps,
                                         const Eigen::Vector2d& v, double theta_dot,
                                         const ContactProperties& properties,
                                         double gravity = kStandardGravity);
 
-// Solid sphere before the floor z = 0 and walls x = 0 and y = 0 on its + sides: document 000,
+// Solid sphere before the floor z = 0 and walls x = 0 and y = 0 on its + sides: Rodriguez 2014,
 // section 8.1. gaps: to floor, wall x, wall y.
 BodyMechanism MakeSphereInCornerMechanism(double radius, double mass, const Eigen::Vector3d& gaps,
                                           const Eigen::Vector3d& v_W,
@@ -98,9 +98,9 @@ BodyMechanism MakeSphereInCornerMechanism(double radius, double mass, const Eige
                                           const ContactProperties& properties,
                                           double gravity = kStandardGravity);
 
-// Block that stands on its lower edge at -x, lifted by `tilt` > 0 [rad] at +x, at rest: documents
-// 000, sections 6.2 and 8.2. In the plane size is (width, 0, height), in space (length, width,
-// height).
+// Block that stands on its lower edge at -x, lifted by `tilt` > 0 [rad] at +x, at rest:
+// Rodriguez 2014, sections 6.2 and 8.2. In the plane size is (width, 0, height), in space (length,
+// width, height).
 BodyMechanism MakeRockingBlockMechanism(const Eigen::Vector3d& size, double mass, double tilt,
                                         bool planar, const ContactProperties& properties,
                                         double gravity = kStandardGravity);

@@ -5,15 +5,15 @@
 // Between impacts the derivative of the flow is carried along the motion; at an impact it is
 // multiplied by the saltation matrix
 //
-//   S = g_x + (f_out - g_x f_in - g_t) h_x / (h_t + h_x f_in)       (document 002, eq. 4.21)
+//   S = g_x + (f_out - g_x f_in - g_t) h_x / (h_t + h_x f_in)       (the Bristol thesis, eq. 4.21)
 //
 // with the reset g of the impact law, the gap h, and the rates f before and after. States are x =
 // (q, u); time enters by the surfaces. The derivative exists while impacts come one at a time from
 // free flight and none grazes (h_t + h_x f_in = 0). Eigenvalues of the derivative over a period are
 // the Floquet multipliers: the orbit is stable where all lie inside the unit circle, but for those
 // at 1 of directions in which nothing changes (a body on a level floor may be moved along it).
-// Folds (saddle-node bifurcations) have one at 1, period doublings one at -1. Source: document 002,
-// chapter 5 with errata 12 and 13.
+// Folds (saddle-node bifurcations) have one at 1, period doublings one at -1. Source: the Bristol
+// thesis, chapter 5 with errata 12 and 13 (impact/REFERENCES.md).
 
 #include <Eigen/Core>
 #include <functional>

@@ -13,8 +13,8 @@
 // Chatter: impacts slower than `least_rebound` are perfectly inelastic, and the time at which the
 // infinitely many that they stand for would have ended is reported (geometric series: 2 e v / (a (1
 // - e)) after the first). Painleve: where a slipping contact finds no finite force, the impact law
-// acts on it at v_n = 0 (impact without collision). Sources: document 002, chapters 4 to 6 with the
-// errata of its digest; document 000, section 2.4.
+// acts on it at v_n = 0 (impact without collision). Sources: the Bristol thesis, chapters 4 to 6
+// with the errata listed in impact/REFERENCES.md; Rodriguez 2014, section 2.4.
 
 #include <Eigen/Core>
 #include <functional>

@@ -1,19 +1,19 @@
 #pragma once
-// Simultaneous impact with friction on one path, ended by a single energetic coefficient (document
-// 000: Rodriguez 2014, chapters 3 to 8).
+// Simultaneous impact with friction on one path, ended by a single energetic coefficient
+// (Rodriguez 2014, chapters 3 to 8; errata by the numbers of impact/REFERENCES.md).
 //
 // All touching contacts share one independent variable P, the normal impulse of the first of them.
 // Rigid bodies do not say how the normal impulses divide among contacts that depend on each other;
 // a closure must: either shares, dJ_n in given proportions, or linear relations c . (dJ_t1,
-// |dJ_n1|, dJ_t2, ...) = 0, the document's "rigid-body constraints" for impulses. These are a rule
-// of selection and no law of mechanics (errata E1, E6 of the digest): a relation that asks a
+// |dJ_n1|, dJ_t2, ...) = 0, Rodriguez's "rigid-body constraints" for impulses. These are a rule
+// of selection and no law of mechanics (errata E1, E6): a relation that asks a
 // contact to pull ends in an error here.
 //
 // While every contact keeps its mode and no slip turns, velocities are linear in P and work is
 // quadratic: these pieces are exact, and a plane has no others. Slip that turns is integrated
 // (impact/multi/detail/turning.h). When a contact stops slipping it sticks if mu_s can hold it
 // under the impulses of all others, else it slips the way that leaves rest; contacts that stop
-// together are decided together (impact/multi/rest_friction.h). The document's direction of slip
+// together are decided together (impact/multi/rest_friction.h). Rodriguez's direction of slip
 // from rest, eq. 7.21, is that of the friction that would hold the contact (erratum E4) and is not
 // used.
 //
@@ -22,10 +22,10 @@
 // speed) begin the next event, together with those that rest.
 //
 // kPhysical: W is the work of the normal impulses; every event acts on the whole system; events go
-// on until nothing approaches. Energy is never gained. kThesis, in a plane only, for the document
+// on until nothing approaches. Energy is never gained. kThesis, in a plane only, for the thesis
 // prints no numbers in space: W is the state function of eq. 4.7, W_c that of the last segment's
 // curve, and contacts that have separated keep their velocities through later events: what the
-// tables of the document were computed with (errata E2, E3). Its outcome breaks momentum after a
+// tables of the thesis were computed with (errata E2, E3). Its outcome breaks momentum after a
 // second event, and its e_star is not that of the work; the certificate says so.
 
 #include <vector>

@@ -12,15 +12,15 @@
 namespace impactlab {
 
 enum class MultiLaw {
-  // a spring at each contact, phases of modes (impact/multi/springs.h, document 003)
+  // a spring at each contact, phases of modes (impact/multi/springs.h, Barjau et al. 2014)
   kSprings,
   // one contact after the other, each by the exact single-contact law (impact/multi/sequence.h)
   kSequence,
   // all contacts at once, v_n+ = -e v_n- as a complementarity problem (impact/multi/simultaneous.h)
   kSimultaneousNewton,
   kSimultaneousPoisson,  // the same in two phases, J_n,r >= e J_n,c
-  // all contacts on one path with a single energetic coefficient (impact/multi/global.h, document
-  // 000)
+  // all contacts on one path with a single energetic coefficient (impact/multi/global.h, Rodriguez
+  // 2014)
   kGlobalEnergetic
 };
 // Name used in files: "springs", "sequence", "simultaneous_newton", "simultaneous_poisson",
@@ -65,7 +65,7 @@ struct MultiOutcome {
   Eigen::VectorXd J;               // stacked impulses [N s]
   Eigen::VectorXd work_n, work_t;  // by contact [J]
   double energy_change = 0;        // kinetic energy after less before [J]
-  // impact events: 1 but for global energetic (document 000, section 1.6) and sequences (single
+  // impact events: 1 but for global energetic (Rodriguez 2014, section 1.6) and sequences (single
   // impacts)
   int events = 0;
   std::vector<MultiPhase> phases;

@@ -7,8 +7,8 @@
 // condition of the minimum of x' B x / 2 + b' x over discs |x_i| <= radius_i. The problem is
 // convex: a solution always exists and the rates are unique, also when contacts are redundant (B
 // singular). For one contact it is the isoclinic that leaves rest: (g + mu B) e = b, g > 0
-// (document 000, erratum E4). Where static friction exceeds kinetic friction, contacts that mu_s
-// cannot hold slip by mu_k and the others are asked again.
+// (Rodriguez 2014 with erratum E4 of impact/REFERENCES.md). Where static friction exceeds kinetic
+// friction, contacts that mu_s cannot hold slip by mu_k and the others are asked again.
 
 #include <Eigen/Core>
 #include <vector>

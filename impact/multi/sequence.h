@@ -2,10 +2,10 @@
 // Impact at several contacts as a sequence of impacts at one contact each, every one solved exactly
 // by `Solve` with the others left alone; and the set of outcomes such laws allow.
 //
-// Sequential laws (000, chapter 2; 003, introduction) take any redundancy, friction in plane and
-// space and each single-contact law, and with the energetic law never gain energy. Their outcome
-// depends on the order of the contacts. Where it does, the answer of rigid-body mechanics is not
-// unique, and the set is the answer.
+// Sequential laws (Rodriguez 2014, chapter 2; Barjau et al. 2014, introduction) take any
+// redundancy, friction in plane and space and each single-contact law, and with the energetic law
+// never gain energy. Their outcome depends on the order of the contacts. Where it does, the answer
+// of rigid-body mechanics is not unique, and the set is the answer.
 
 #include <vector>
 

@@ -1,6 +1,6 @@
 #pragma once
 // Frictionless impact at several contacts with a spring at each, solved in closed form phase by
-// phase (document 003; Barjau, Batlle, Font-Llagunes 2013).
+// phase (Barjau, Batlle and Font-Llagunes 2014).
 //
 // The configuration is frozen; a spring presses while its point is inside the surface. Between two
 // changes of the set of springs that press, the motion is a superposition of modes of M_ind y'' +

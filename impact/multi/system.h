@@ -5,8 +5,8 @@
 // u are the velocities of the contact points in their frames F (F_z = n out of the surface into the
 // first body). Configuration is frozen during the impact, so M, C and G are constant and
 //
-//   M (u_plus - u_minus) = G' J + C' (reactions of the joints)       (documents 001, eq. 11; 003,
-//   eq. 2.1; 000, eq. 5.3)
+//   M (u_plus - u_minus) = G' J + C' (reactions of the joints)
+//   (Shen and Townsend 1998, eq. 11; Barjau et al. 2014, eq. 2.1; Rodriguez 2014, eq. 5.3)
 //
 // In the coordinates w = Z' L' u, where M = L L' and Z spans the motions the joints allow, kinetic
 // energy is |w|^2 / 2 and the problem is w_plus = w_minus + H' J with H = G L'^-1 Z. Everything a
@@ -85,8 +85,8 @@ ContactState SingleContact(const ContactSpace& space, const Eigen::VectorXd& v, 
 // Kinetic energy of a system at generalised velocities u [J].
 double KineticEnergy(const ImpactSystem& system, const Eigen::VectorXd& u);
 
-// Rank of the normal rows: fewer than the contacts when the contacts are redundant (document 003,
-// section 4).
+// Rank of the normal rows: fewer than the contacts when the contacts are redundant (Barjau et al.
+// 2014, section 4).
 int NormalRank(const ContactSpace& space);
 
 // True when some motion lifts every contact (H_n w > 0). A system without one is wedged between its

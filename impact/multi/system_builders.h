@@ -1,6 +1,6 @@
 #pragma once
-// Impact systems made from bodies, joints and contacts, and the systems of documents 000, 001 and
-// 003.
+// Impact systems made from bodies, joints and contacts, and those of Rodriguez 2014, Shen
+// and Townsend 1998, and Barjau et al. 2014.
 //
 // Generalised velocities of `MakeBodySystem` are those of its bodies in order: (v_x, v_z,
 // theta_dot) in planar motion, (v_WB, omega_WB) in space.
@@ -49,18 +49,18 @@ ImpactSystem MakeBodySystem(const std::vector<SystemBody>& bodies,
 Eigen::Isometry3d FrameAt(const Eigen::Vector3d& p_W, const Eigen::Vector3d& normal_W, bool planar);
 
 // Free body that meets one plane at several of its points (given in B), all with the same
-// properties. The rod of document 003 and rocking blocks.
+// properties. The rod of Barjau et al. 2014 and rocking blocks.
 ImpactSystem MakeFreeBody(const SystemBody& body, const std::vector<Eigen::Vector3d>& points_B,
                           const Eigen::Vector3d& normal_W, const ContactProperties& properties);
 
 // n uniform slender rods in a planar chain hung from the ground at the origin of W; angles from the
 // downward vertical, counter-clockwise with x right and z up. The free end of the last rod strikes
-// the floor. Two rods: the double pendulum of document 001, example 1.
+// the floor. Two rods: the double pendulum of Shen and Townsend 1998, example 1.
 ImpactSystem MakeChain(const std::vector<double>& lengths, const std::vector<double>& masses,
                        const std::vector<double>& angles, const std::vector<double>& rates,
                        const ContactProperties& properties);
 
-// Rocking block in a plane (document 000, section 6.2): corner 1 at -x rests on the level ground,
+// Rocking block in a plane (Rodriguez 2014, section 6.2): corner 1 at -x rests on the level ground,
 // corner 2 at +x arrives with `arrival` > 0 [m/s] downwards because the block turns about corner 1,
 // and both slide along x with `slip`.
 ImpactSystem MakeRockingBlock(double width, double height, double mass, double arrival, double slip,
@@ -68,10 +68,10 @@ ImpactSystem MakeRockingBlock(double width, double height, double mass, double a
 
 // Points of the bottom face of a block in space, length along x: A and B on the edge at -x, the
 // others at +x. Three corners leave the centre of mass on the line from A to C; three centred
-// points and four corners enclose it (document 000, figures 8.9 and 8.13).
+// points and four corners enclose it (Rodriguez 2014, figures 8.9 and 8.13).
 enum class BlockPoints { kThreeCorners, kFourCorners, kThreeCentred };
 
-// Rocking block in space (document 000, section 8.2): A and B rest on the level ground, the other
+// Rocking block in space (Rodriguez 2014, section 8.2): A and B rest on the level ground, the other
 // points arrive with `arrival` > 0 [m/s] downwards because the block turns about the line AB, and
 // its bottom slides along the ground with slip_W (x, y). size: length, width, height.
 ImpactSystem MakeRockingBlock(const Eigen::Vector3d& size, double mass, BlockPoints points,
@@ -83,7 +83,7 @@ ImpactSystem MakeRockingBlock(const Eigen::Vector3d& size, double mass, BlockPoi
 ImpactSystem MakeBallChain(const std::vector<double>& masses, const std::vector<double>& velocities,
                            const std::vector<ContactProperties>& contacts);
 
-// Newton's cradle of document 000, section 6.3: solid spheres rigid on their strings, generalised
+// Newton's cradle of Rodriguez 2014, section 6.3: solid spheres rigid on their strings, generalised
 // velocities are the rates of the strings [rad/s], inertia about the pivot m (length^2 + 0.4
 // radius^2), length to the centre of the ball.
 ImpactSystem MakeCradle(const std::vector<double>& masses, double length, double radius,
@@ -91,11 +91,11 @@ ImpactSystem MakeCradle(const std::vector<double>& masses, double length, double
                         const std::vector<ContactProperties>& contacts);
 
 // Planar disc that meets floor (contact 0) and the wall on its +x side (contact 1, F_x up) at once:
-// document 000, section 6.1.
+// Rodriguez 2014, section 6.1.
 ImpactSystem MakeDiscInCorner(double radius, double mass, double v_x, double v_z, double theta_dot,
                               const ContactProperties& properties);
 
-// Solid sphere that meets the floor and the walls on its +x and +y sides: document 000,
+// Solid sphere that meets the floor and the walls on its +x and +y sides: Rodriguez 2014,
 // section 8.1.
 ImpactSystem MakeSphereInCorner(double radius, double mass, const Eigen::Vector3d& v_W,
                                 const Eigen::Vector3d& omega_W,

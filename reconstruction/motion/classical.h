@@ -7,7 +7,7 @@
 // covariance is what the poses' own covariance becomes under the weights, for the Kalman smoother
 // with its process noise; none of the methods states the bias that it has where the motion is not
 // the polynomial it assumes. Houbolt's third-order backward difference and its gravity term:
-// document 004, eqs. 4.9 and 4.24 (J. Aeronaut. Sci. 17, 1950); Savitzky and Golay, Anal. Chem. 36,
+// Sun 2017, eqs. 4.9 and 4.24 (J. Aeronaut. Sci. 17, 1950); Savitzky and Golay, Anal. Chem. 36,
 // 1964; Rauch, Tung and Striebel, AIAA J. 3, 1965.
 
 #include <Eigen/Core>
@@ -47,7 +47,7 @@ struct ClassicalOptions {
   // of velocities; parabola and smoother reach the impact by themselves
   GravityCorrection gravity = GravityCorrection::kToImpact;
   Eigen::Vector3d gravity_W = {0, 0, -9.80665};  // [m/s^2]
-  // Houbolt: the state after from a backward difference too, at the fourth pose, as document 004
+  // Houbolt: the state after from a backward difference too, at the fourth pose, as Sun 2017
   // does
   bool backward_after = false;
   int window = 7;       // poses of Savitzky-Golay (odd) and parabola

@@ -5,7 +5,7 @@
 // The plane of motion is the x-z plane of W at a known depth. A homography (from points in the
 // plane whose places are known) or a calibrated camera maps it to the picture. A marker nearer to
 // the camera than the plane by d is seen away from the foot f of the camera's perpendicular: p_seen
-// = f + (p - f) Z / (Z - d) with Z the distance of the camera (document 004, ch. 2: the scale error
+// = f + (p - f) Z / (Z - d) with Z the distance of the camera (Sun 2017, ch. 2: the scale error
 // d / Z). A body dropped by hand is off by some d0 and drifts in depth as it moves: d = d0 + a (x -
 // x0) + b (z - z0), with other slopes a, b after the impact than before. Neither is seen; both
 // enter the covariance of an event with standard deviations that are stated.

@@ -1,6 +1,6 @@
 #pragma once
-// Private to the solver: the planar impact in closed form (seeds/001, exact path; seeds/002,
-// eqs 3.43-3.52).
+// Private to the solver: the planar impact in closed form (Shen and Townsend 1998; the
+// Bristol thesis, eqs 3.43-3.52).
 //
 // In the x-n plane with A = [[a, b], [b, c]] the rates by J_n are, slipping in the direction s =
 // sign(v_x):

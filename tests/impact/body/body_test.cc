@@ -142,7 +142,7 @@ TEST(Body, RodLiesBetweenBallAndSlenderRod) {
   EXPECT_EQ(plane.inertia_B(1, 1), space.inertia_B(1, 1));
   EXPECT_EQ(plane.inertia_B(0, 0), space.inertia_B(2, 2));
   EXPECT_TRUE(space.mass_known);
-  // Published solid steel rod of document 004: 1309.4 kg mm^2 with flat ends.
+  // Published solid steel rod of Sun 2017: 1309.4 kg mm^2 with flat ends.
   EXPECT_NEAR(space.inertia_B(0, 0) * 1e6, 1309.4, 0.03 * 1309.4);
 }
 
@@ -532,7 +532,7 @@ TEST(Body, ImpulseInverseMassAndEnergyAgree) {
 }
 
 TEST(Body, InverseMassOfAFallingRodByHand) {
-  // Rod of document 004, section 2.8: m = L = 1, contact at r = (-cos b, -sin b) L/2 from the
+  // Rod of Sun 2017, section 2.8: m = L = 1, contact at r = (-cos b, -sin b) L/2 from the
   // centre of mass.
   Body rod = MakeRod(1, 1e-3, 1, true);
   rod.inertia_B(1, 1) = 1.0 / 12;

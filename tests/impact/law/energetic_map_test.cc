@@ -1,5 +1,5 @@
-// The closed-form map against the exact path, the printed scans of document 002, and its critical
-// coefficients.
+// The closed-form map against the exact path, the printed scans of the Bristol thesis, and its
+// critical coefficients.
 
 #include "impact/law/energetic_map.h"
 
@@ -15,7 +15,7 @@
 namespace impactlab {
 namespace {
 
-// End of a uniform rod of mass and half length one that leans by theta (document 002,
+// End of a uniform rod of mass and half length one that leans by theta (the Bristol thesis,
 // section 3.1.3).
 PlanarContact EnergeticMapRod(double theta, double v_t, double v_n) {
   const double s = std::sin(theta), c = std::cos(theta);
@@ -47,7 +47,7 @@ TEST(EnergeticMap, TenRegionsOfDocument002) {
   }
 }
 
-// A1 of document 002 and acceptance of the first million: the closed form is the end of the exact
+// The Bristol thesis, section 3.2: the closed form is the end of the exact
 // path, digit by digit.
 TEST(EnergeticMap, AgreesWithTheExactPath) {
   std::mt19937_64 rng(20240601);
@@ -152,7 +152,7 @@ void ExpectChanges(const std::vector<Change>& found, const std::vector<Change>& 
   }
 }
 
-// A3: printed -0.125 and 0.012 lie within one step (0.01) of the scan in V_T.
+// Printed -0.125 and 0.012 lie within one step (0.01) of the scan in V_T.
 TEST(EnergeticMap, ScanOfFigure38) {
   const double v_n = -2 - std::cos(2.3) * 2.9;
   ExpectChanges(
@@ -160,7 +160,7 @@ TEST(EnergeticMap, ScanOfFigure38) {
       {{-0.123444, 2, 4}, {-0.064970, 4, 6}, {0, 6, 5}, {0.005207, 5, 3}, {0.009894, 3, 1}});
 }
 
-// A4: sticking begins at -0.077162; on the printed scan (V_T in steps of 0.01) the first state that
+// Sticking begins at -0.077162; on the printed scan (V_T in steps of 0.01) the first state that
 // sticks is -0.0713.
 TEST(EnergeticMap, ScanOfFigure310) {
   const double v_n = -2 - std::cos(0.8) * 0.5, spin_part = std::sin(0.8) * 0.5;
@@ -173,7 +173,7 @@ TEST(EnergeticMap, ScanOfFigure310) {
   EXPECT_NEAR(first, -0.0713, 5e-5);
 }
 
-// A5: slip reverses without sticking.
+// Slip reverses without sticking.
 TEST(EnergeticMap, ScanOfFigure311) {
   const double v_n = -1 - std::cos(0.2) * -0.8;
   ExpectChanges(Changes(0.2, v_n, 0.5, 0.6, -0.2, 0.3),
@@ -234,7 +234,7 @@ TEST(CriticalFriction, BoundsTheCasesOfTheExactPath) {
   EXPECT_GT(never, 100);
 }
 
-// (2.33) and (2.35) of document 004 as printed, with unit mass, v_y = 1 and a = I.
+// (2.33) and (2.35) of Sun 2017 as printed, with unit mass, v_y = 1 and a = I.
 TEST(CriticalFriction, PrintedFormulasOfDocument004) {
   std::mt19937_64 rng(20240604);
   for (int i = 0; i < 1000; ++i) {
@@ -258,7 +258,7 @@ TEST(CriticalFriction, PrintedFormulasOfDocument004) {
   }
 }
 
-// A16: momentum of both bodies, an infinite second body, and the exchange of the two.
+// Momentum of both bodies, an infinite second body, and the exchange of the two.
 TEST(TwoBodies, MomentumLimitAndExchange) {
   std::mt19937_64 rng(20240605);
   for (int i = 0; i < 500; ++i) {

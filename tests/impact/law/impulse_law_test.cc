@@ -29,7 +29,7 @@ bool Holds(const Certificate& certificate, const std::string& name) {
   return false;
 }
 
-// A6: data/golden/brach.json has every bound from its definition.
+// Data/golden/brach.json has every bound from its definition.
 TEST(Brach, BoundsOfFigures33To35) {
   std::ifstream file(std::string(IMPACTLAB_SOURCE_DIR) + "/data/golden/brach.json");
   ASSERT_TRUE(file.good());
@@ -92,7 +92,7 @@ TEST(Brach, StateOfFigure33) {
   EXPECT_NEAR(-out.energy / 3.7266666666666666, 0.5753524, 1e-7);
 }
 
-// A5 and digest 4.3: where the bound that Brach's law uses changes along v_t.
+// The Bristol thesis, figure 3.11: where the bound that Brach's law uses changes along v_t.
 TEST(Brach, ScansOfFigures38To311) {
   const auto changes = [](double theta, double spin, double v_N, double mu, double e, double low,
                           double high) {

@@ -1,5 +1,5 @@
 // Painleve's paradox: critical friction, the four regimes and the impact without collision
-// (document 002, section 6).
+// (the Bristol thesis, section 6).
 
 #include "impact/law/painleve.h"
 
@@ -19,7 +19,7 @@ PlanarContact PainleveRod(double theta, double v_t, double v_n) {
   return {.A_tt = 1 + 3 * s * s, .A_tn = -3 * s * c, .A_nn = 1 + 3 * c * c, .v_t = v_t, .v_n = v_n};
 }
 
-// A7: 4/3 at tan theta = 2, and the same number as the singular ratio of Brach's law.
+// 4/3 at tan theta = 2, and the same number as the singular ratio of Brach's law.
 TEST(Painleve, LeastCriticalFrictionOfARod) {
   const LeastCriticalFriction least = LeastRodCriticalFriction(std::sqrt(1.0 / 3));
   EXPECT_NEAR(least.mu, 4.0 / 3, 1e-14);

@@ -95,12 +95,14 @@ TEST(SolvePlanar, DoublePendulumTable) {
     EXPECT_EQ(outcome.turn, row.digit == 4 ? M_PI : 0.0);
   }
   // F* of row 5; in row 6 slip would only stop at F* = 0.6419, after the end.
-  EXPECT_NEAR(Solve(contact, SolvePlanarModel(RestitutionLaw::kPoisson, 0.5, 0)).path[2].J_F.z(), 1.0537,
-              5.1e-5);
-  EXPECT_NEAR(Solve(contact, SolvePlanarModel(RestitutionLaw::kPoisson, 0.3, 0.4, 0.5)).path[2].J_F.z(),
-              0.6419, 5.1e-5);
+  EXPECT_NEAR(Solve(contact, SolvePlanarModel(RestitutionLaw::kPoisson, 0.5, 0)).path[2].J_F.z(),
+              1.0537, 5.1e-5);
+  EXPECT_NEAR(
+      Solve(contact, SolvePlanarModel(RestitutionLaw::kPoisson, 0.3, 0.4, 0.5)).path[2].J_F.z(),
+      0.6419, 5.1e-5);
   // Newton's law with sticking gains energy in the last row.
-  const ImpactOutcome gain = Solve(contact, SolvePlanarModel(RestitutionLaw::kNewton, 0.7, 0.5, 0.63));
+  const ImpactOutcome gain =
+      Solve(contact, SolvePlanarModel(RestitutionLaw::kNewton, 0.7, 0.5, 0.63));
   EXPECT_NEAR(KineticEnergyChange(contact, gain.v_plus_F), 0.587, 5e-4);
   EXPECT_EQ(gain.path_case.digit, 3);
 }
@@ -139,8 +141,8 @@ TEST(SolvePlanar, TwoSpheres) {
   check(outcome.path[3], 13.5, 1.5, 28.555, 13.5, -2.5742, -9.391, 1.6089);
 }
 
-// Uniform rod of length and mass one, end in contact: reference rows of an energetic map (seed 002,
-// digest A2).
+// Uniform rod of length and mass one, end in contact: reference rows of an energetic map (the
+// Bristol thesis, recomputed).
 TEST(SolvePlanar, EnergeticRodRows) {
   struct Row {
     double theta, mu, e, v_t, v_n, v_t_plus, v_n_plus;
@@ -168,7 +170,7 @@ TEST(SolvePlanar, EnergeticRodRows) {
   }
 }
 
-// The rod of seed 002, section 4.6: at v_n = 0 friction alone can press the rod on the ground
+// The rod of the Bristol thesis: at v_n = 0 friction alone can press the rod on the ground
 // (Painleve).
 TEST(SolvePlanar, ImpactWithoutCollision) {
   const double theta = std::atan(2.0), s = std::sin(theta), c = std::cos(theta);

@@ -72,7 +72,7 @@ TEST(MechanismBuilders, SwingAsThePhysicalPendulum) {
               -kStandardGravity * 0.1 * std::sin(-0.1) / (0.01 + 0.4 * 1e-4), 1e-9);
 }
 
-// Document 002, section 4.7 of the digest: contact-space inverse mass and critical friction at the
+// The Bristol thesis, chapter 6, corrected: contact-space inverse mass and critical friction at the
 // two printed configurations.
 TEST(MechanismBuilders, PendulumHasTheCriticalFrictionOfDocument002) {
   const auto inverse_mass = [](double theta, double phi) {
@@ -113,8 +113,8 @@ TEST(MechanismBuilders, PendulumHeldOnTheBeltIsInBalance) {
             1e-12);
 }
 
-// Chapter 5 of document 002, corrected: acceleration of the rod that slides on its end P1, and of
-// P2.
+// Chapter 5 of the Bristol thesis, corrected: acceleration of the rod that slides on its end P1,
+// and of P2.
 TEST(MechanismBuilders, RodOnFloorSlidesAsTheCorrectedFieldOfDocument002) {
   const double theta = 0.4, rate = 0.7, mu = 0.3, w = 2, t = 0.3;
   RodOnFloor rod;

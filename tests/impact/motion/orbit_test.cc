@@ -1,5 +1,5 @@
-// Periodic motions of a ball on a vibrating floor against the closed forms of document 002 (digest,
-// section 3, A11).
+// Periodic motions of a ball on a vibrating floor against the closed forms of the Bristol thesis
+// with its errata (impact/REFERENCES.md).
 
 #include "impact/motion/orbit.h"
 
@@ -82,7 +82,7 @@ TEST(Orbit, DerivativeThroughImpactsAgreesWithDifferences) {
   }
 }
 
-// Folds and period doublings of the digest's table, for n = 1 to 3.
+// Folds and period doublings of the corrected table, for n = 1 to 3.
 TEST(Orbit, FoldsAndPeriodDoublingsAreFound) {
   for (const auto& [e, n] : {std::pair{0.9, 1}, {0.9, 3}, {0.8, 2}, {0.5, 1}}) {
     const double doubling = Doubling(e, n), fold = Fold(e, n),
@@ -106,7 +106,7 @@ TEST(Orbit, FoldsAndPeriodDoublingsAreFound) {
   }
 }
 
-// The unstable branch ends where its impact becomes a graze (digest, section 4.5).
+// The unstable branch ends where its impact becomes a graze (section 4.5 of the thesis).
 TEST(Orbit, UnstableBranchEndsInAGraze) {
   OrbitFamily family;
   family.mechanism = [](double parameter) { return OnVibratingFloor(parameter, 0.5).mechanism; };

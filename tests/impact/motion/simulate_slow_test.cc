@@ -1,5 +1,5 @@
 // Motions over many starts: bodies in space through all their bounces to rest, and the rod of
-// document 002 on its floor.
+// the Bristol thesis on its floor.
 
 #include <gtest/gtest.h>
 
@@ -77,9 +77,9 @@ TEST(SimulateSlow, BodiesInSpaceComeToRest) {
   RecordProperty("rest", rest);
 }
 
-// Document 002, A14: starts uniform in height 4 to 8 m, angle 0 to pi, phase of the floor, v_x -1
-// to 1 m/s, theta_dot -2 to 2 rad/s; a rod is symmetric where it lies level without turning, and
-// stays so. At least 80 % within 400 s for w = 3, e = 0.9; for w = 4.405, e = 0.8 times of the
+// The Bristol thesis: starts uniform in height 4 to 8 m, angle 0 to pi, phase of the floor,
+// v_x -1 to 1 m/s, theta_dot -2 to 2 rad/s; a rod is symmetric where it lies level without turning,
+// and stays so. At least 80 % within 400 s for w = 3, e = 0.9; for w = 4.405, e = 0.8 times of the
 // order of 300 s or more, that depend on the start.
 TEST(SimulateSlow, RodOnAVibratingFloorBecomesSymmetric) {
   const auto times = [](double w, double e, int n) {

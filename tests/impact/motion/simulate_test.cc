@@ -19,8 +19,8 @@ SimulateOptions For(double duration) {
   return options;
 }
 
-// Document 002, A10: a ball with e = 0.9 dropped from 1 m bounces 146 times faster than 1e-6 m/s;
-// the sum of the geometric series.
+// The Bristol thesis: a ball with e = 0.9 dropped from 1 m bounces 146 times faster than 1e-6
+// m/s; the sum of the geometric series.
 TEST(SimulateBall, RestsWhereTheSeriesOfItsBouncesEnds) {
   const BodyMechanism ball = MakeBouncingBall(0.9, 1, kG);
   SimulationObserver observer;
@@ -80,11 +80,11 @@ TEST(SimulateBall, EndsOfTheRangeOfRestitution) {
               1, 1e-9);
 }
 
-// Document 002, A11 and A12: apexes of the ball on a floor that vibrates, in closed form and as
-// printed.
+// The Bristol thesis: apexes of the ball on a floor that vibrates, in closed form and
+// as printed.
 TEST(SimulateBall, ApexesOnAVibratingFloor) {
   // Last two apexes of a ball that starts at that of the orbit that bounces once in n periods of
-  // the floor (closed form of the digest).
+  // the floor (closed form).
   const auto apexes = [](double w, double e, int n, double& height) {
     const double phi = std::acos((1 - e) / (1 + e) * n * M_PI * kG / (w * w)), T = 2 * M_PI * n / w;
     height = std::sin(phi) + kG * T * T / 8;
@@ -112,8 +112,8 @@ TEST(SimulateBall, ApexesOnAVibratingFloor) {
   EXPECT_NEAR(twice[1], 18.119, 1e-2);
 }
 
-// Document 002, A13: a body that rests on the floor leaves it where the floor falls faster than it:
-// A w^2 sin(w t) > g.
+// The Bristol thesis: a body that rests on the floor leaves it where the floor falls faster
+// than it: A w^2 sin(w t) > g.
 TEST(SimulateBall, LeavesTheFloorThatFallsAway) {
   for (const double w : {3.0, 3.131, 3.133, 3.3}) {
     BodyMechanism ball = OnVibratingFloor(w, 0.5, 0);
@@ -132,8 +132,8 @@ TEST(SimulateBall, LeavesTheFloorThatFallsAway) {
   }
 }
 
-// Document 002, A15: a rod that slides on one end. The contact neither sinks nor lifts, and its
-// mirror image does the mirrored.
+// The Bristol thesis: a rod that slides on one end. The contact neither sinks nor lifts, and
+// its mirror image does the mirrored.
 TEST(SimulateRod, SlidesOnItsEndAndItsMirrorImageToo) {
   RodOnFloor rod;
   rod.frequency = 0.5;
@@ -177,8 +177,8 @@ TEST(SimulateRod, SlidesOnItsEndAndItsMirrorImageToo) {
   }
 }
 
-// Document 002, A8 and A9: the pendulum that slides on the belt lifts off where friction jumps
-// beyond the critical value, and with what speed.
+// The Bristol thesis: the pendulum that slides on the belt lifts off where friction
+// jumps beyond the critical value, and with what speed.
 TEST(SimulatePendulum, LiftsOffBeyondTheCriticalFriction) {
   const auto lift = [](double theta, double phi, double belt, double e, double mu) {
     BeltPendulum p;
@@ -237,7 +237,7 @@ TEST(SimulateFlight, TumblingKeepsMomentumAndEnergy) {
   EXPECT_LT(worst_energy, 1e-10);
 }
 
-// Document 000, A19: disc and sphere in a corner through all their impacts. Energy never grows at
+// Rodriguez 2014: disc and sphere in a corner through all their impacts. Energy never grows at
 // an event; its check function, energy now less energy after the last event, vanishes in flight.
 TEST(SimulateCorner, EnergyStaysInFlightAndNeverGrowsAtEvents) {
   ContactProperties p;

@@ -1,5 +1,6 @@
 #pragma once
-// The ball of document 002, chapter 5, in its symmetric state: no size, on a floor at sin(w t) [m].
+// The ball of the Bristol thesis, chapter 5, in its symmetric state: no size, on a floor at sin(w
+// t) [m].
 
 #include "impact/motion/mechanism_builders.h"
 

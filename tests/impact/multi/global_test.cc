@@ -1,5 +1,5 @@
-// Document 000 (Rodriguez 2014): tables and figures of its text, numbered as in the acceptance list
-// of its digest.
+// Rodriguez 2014 (Rodriguez 2014): tables and figures of its text, numbered as in the acceptance
+// list of its digest.
 
 #include "impact/multi/global.h"
 
@@ -168,7 +168,7 @@ TEST(Global, A10BlockWithFriction) {
     EXPECT_NEAR(v[1], -0.9631, 2e-3);
     ASSERT_FALSE(outcome.phases.empty());
     EXPECT_NEAR(outcome.phases[0].dJ[1], 0.03423 * 2.5, 1e-3);  // P = 0.03423 m
-    // A14: one tangential velocity
+    // One tangential velocity
     EXPECT_NEAR(outcome.phases[0].v_end[0], outcome.phases[0].v_end[2], 1e-12);
   }
 }
@@ -209,7 +209,7 @@ TEST(Global, A11A12BallInACornerOfTable6_1) {
   EXPECT_LT(
       (Document(SolveBall(0.715, GlobalMode::kThesis).v_plus) - printed).cwiseAbs().maxCoeff(),
       0.006 * 10.397);
-  // A14: distances in the disc at every change of mode. A19: energy.
+  // Distances in the disc at every change of mode. Energy.
   for (const MultiPhase& phase : outcome.phases) {
     const Eigen::Vector4d v = Document(phase.v_end);
     EXPECT_NEAR(v[0] + v[1] - v[2] - v[3], 0, 1e-12);
@@ -233,7 +233,7 @@ TEST(Global, A13BallInACornerByTrueWork) {
   EXPECT_LT(outcome.energy_change, 0);
 }
 
-// A15: the document's projection of impulses on the motions of the disc.
+// The document's projection of impulses on the motions of the disc.
 TEST(Global, A15ProjectionOfTheBall) {
   Eigen::MatrixXd Q(4, 3);  // v_t1, v_n1, v_t2, v_n2 by v_t1, v_n1, v_t2
   Q << 1, 0, 0, 0, 1, 0, 0, 0, 1, 1, 1, -1;
@@ -287,7 +287,7 @@ TEST(Global, RefusesAPullAndBadOptions) {
       SolveStatus::kInvalid);
 }
 
-// A18: direction in which a contact at rest slips again, by mu (erratum E4): not the document's
+// Direction in which a contact at rest slips again, by mu (erratum E4): not the document's
 // -41.54 degrees for all.
 TEST(Global, A18DirectionOfSlipFromRest) {
   ContactState contact;

@@ -1,5 +1,5 @@
-// Every system of documents 000, 001 and 003 by every law that applies to it, certified. What fails
-// is listed, with the reason.
+// Every system of Rodriguez 2014, Shen and Townsend 1998 and Barjau et al. 2014 by every law that
+// applies to it, certified. What fails is listed, with the reason.
 
 #include <gtest/gtest.h>
 
@@ -108,7 +108,8 @@ TEST(MultiGolden, EverySystemByEveryLaw) {
       {"000 block, rough: global as printed", "momentum restitution"},
       {"000 cradle ABACA, e 0.4: global as printed", "momentum restitution"},
       {"000 disc in a corner: global as printed", "restitution"},
-      // Newton's law gains energy where slip stops or reverses: the puzzle document 001 begins
+      // Newton's law gains energy where slip stops or reverses: the puzzle Shen and Townsend 1998
+      // begins
       // with.
       {"001 double pendulum, mu_k 0.5, mu_s 0.50: simultaneous newton", "energy"},
       {"001 double pendulum, mu_k 0.5, mu_s 0.63: sequence newton", "energy"},

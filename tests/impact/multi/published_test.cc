@@ -1,5 +1,5 @@
-// Tables of documents 000, 001 and 003 in data/published: every law that applies is run on every
-// row and certified.
+// Tables of Rodriguez 2014, Shen and Townsend 1998 and Barjau et al. 2014 in data/published: every
+// law that applies is run on every row and certified.
 
 #include <gtest/gtest.h>
 

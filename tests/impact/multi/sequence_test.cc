@@ -18,7 +18,7 @@ using Eigen::Vector3d;
 using Eigen::VectorXd;
 
 std::string SequenceFailures(const ImpactSystem& system, const MultiOutcome& outcome,
-                     RestitutionLaw law = RestitutionLaw::kEnergetic) {
+                             RestitutionLaw law = RestitutionLaw::kEnergetic) {
   return CertifySystem(system, outcome, {1}, law).Failed(" ");
 }
 
@@ -66,7 +66,9 @@ TEST(Sequence, SetOfOutcomes) {
   const Eigen::MatrixX2d a = set.NormalRange(space), b = springs.NormalRange(space);
   EXPECT_LT((a - b).cwiseAbs().maxCoeff(), 1e-4);
   // With one order only there is one outcome.
-  EXPECT_EQ(SequenceOutcomes(MakeBallChain({1, 1}, {1, 0}, SequenceContacts(1, 0.7))).outcomes.size(), 1U);
+  EXPECT_EQ(
+      SequenceOutcomes(MakeBallChain({1, 1}, {1, 0}, SequenceContacts(1, 0.7))).outcomes.size(),
+      1U);
 }
 
 // Elastic balls of equal mass exchange velocities: springs of any ratio that act one after the
@@ -84,7 +86,7 @@ TEST(Sequence, StiffChainOfSpringsIsTheSequence) {
   EXPECT_LT(last, 2e-3);
 }
 
-// 001 as a system: the exact single contact inside the multi-contact frame.
+// Shen and Townsend 1998 as a system: the exact single contact inside the multi-contact frame.
 TEST(Sequence, DoublePendulumByPoissonsLaw) {
   const double degree = M_PI / 180;
   const ImpactSystem system =
@@ -150,7 +152,7 @@ TEST(Simultaneous, OneSlidingContactAgreesWithTheExactPath) {
 }
 
 // Newton's law with friction gains energy at the double pendulum with mu_k = mu_s = 0.63: Kane's
-// puzzle (001, section 6.1: 0.59 J).
+// puzzle (Shen and Townsend 1998, section 6.1: 0.59 J).
 TEST(Simultaneous, EnergyGainIsReported) {
   const double degree = M_PI / 180;
   const ImpactSystem system =

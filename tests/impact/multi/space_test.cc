@@ -1,5 +1,5 @@
 // The global energetic law in space: against the planar scheme, against the exact single contact,
-// its symmetries, document 000, chapters 7, 8.
+// its symmetries, Rodriguez 2014, chapters 7, 8.
 
 #include <gtest/gtest.h>
 
@@ -21,7 +21,7 @@ using Eigen::Vector3d;
 using Eigen::VectorXd;
 
 std::string SpaceFailures(const ImpactSystem& system, const MultiOutcome& outcome,
-                     const std::vector<double>& e_star) {
+                          const std::vector<double>& e_star) {
   return CertifySystem(system, outcome, e_star).Failed(" ");
 }
 
@@ -207,9 +207,9 @@ TEST(GlobalInSpace, JudgeFindsWhatIsWrong) {
   EXPECT_NE(SpaceFailures(rough, good, {0.5}).find("opposes"), std::string::npos);
 }
 
-// A16: impulses that move nothing. The distances between points of a rigid body say so for three
+// Impulses that move nothing. The distances between points of a rigid body say so for three
 // points, but not for four in a plane.
-TEST(GlobalInSpace, A16ImpulsesThatMoveNothing) {
+TEST(GlobalInSpace, ImpulsesThatMoveNothing) {
   const auto idle = [](const ImpactSystem& system) {
     Eigen::ColPivHouseholderQR<MatrixXd> qr(system.rows);
     qr.setThreshold(1e-10);
@@ -236,7 +236,7 @@ TEST(GlobalInSpace, A16ImpulsesThatMoveNothing) {
   EXPECT_EQ(distances.colPivHouseholderQr().rank(), 5);
 }
 
-// A17 (erratum E1): with normals out of the surfaces the document's relations for the corner, p_nA
+// Erratum E1: with normals out of the surfaces the document's relations for the corner, p_nA
 // + p_nB = p_A.n_B + p_B.n_A, ask for more friction than mu < 1 can give.
 TEST(GlobalInSpace, A17RelationsOfTheCornerWithTrueSigns) {
   const auto corner = [](double mu) {
@@ -270,7 +270,7 @@ TEST(GlobalInSpace, A17RelationsOfTheCornerWithTrueSigns) {
     EXPECT_NEAR(p.segment<2>(3 * i).norm(), std::sqrt(2) * p[3 * i + 2], 1e-14);
 }
 
-// A18 (erratum E10): slip of a solid sphere falls by 3.5 mu J_n / m.
+// Erratum E10: slip of a solid sphere falls by 3.5 mu J_n / m.
 TEST(GlobalInSpace, A18SlipOfASphere) {
   const SystemBody ball{MakeBall(0.2, 1.7), Eigen::Isometry3d::Identity(), Vector3d(3, -2, -1),
                         Vector3d(1, 2, -3)};

@@ -18,8 +18,8 @@ using Eigen::MatrixXd;
 using Eigen::Vector3d;
 using Eigen::VectorXd;
 
-// Rod of document 003, example I: mass on half of its length, contact points at x; u = (v_x, v_z,
-// clockwise spin of the source).
+// Rod of Barjau et al. 2014, example I: mass on half of its length, contact points at x; u = (v_x,
+// v_z, clockwise spin of the source).
 ImpactSystem Rod(const std::vector<double>& x, const Vector3d& u, const std::vector<double>& k,
                  double L = 1, double m = 1) {
   ImpactSystem system;
@@ -181,8 +181,8 @@ TEST(Springs, ImpulsesOfRedundantContacts) {
   EXPECT_LT((sum - outcome.J).norm(), 1e-12 * outcome.J.norm());
 }
 
-// A rough floor under a chain of two rods (document 003, example IV in spirit: six contacts of a
-// multibody system with redundancy).
+// A rough floor under a chain of two rods (Barjau et al. 2014, example IV in spirit: six contacts
+// of a multibody system with redundancy).
 TEST(Springs, ChainOnRoughGround) {
   const double l = 1;
   std::vector<SystemBody> rods(2);
@@ -237,8 +237,8 @@ TEST(Springs, DissipationNeverGainsAndEveryContactGivesBackItsShare) {
   }
 }
 
-// Chain of equal balls with equal springs, 000 table D.1, theory of Liu, Zhao & Brogliato with
-// linear springs: not only the last ball moves.
+// Chain of equal balls with equal springs, Rodriguez 2014, table D.1, theory of Liu, Zhao &
+// Brogliato with linear springs: not only the last ball moves.
 TEST(Springs, FiveBallsOfOneStiffness) {
   const ImpactSystem system =
       MakeBallChain({1, 1, 1, 1, 1}, {1, 0, 0, 0, 0}, std::vector<ContactProperties>(4));

@@ -1,5 +1,5 @@
 // Reduction of multibody systems to their contacts: joints as constraints against minimal
-// coordinates, document 001, and what is refused.
+// coordinates, Shen and Townsend 1998, and what is refused.
 
 #include "impact/multi/system.h"
 
@@ -25,7 +25,7 @@ ImpactSystem DoublePendulum(const ContactProperties& contact) {
   return MakeChain({2, 2}, {3, 3}, {20 * kDegree, 30 * kDegree}, {-0.1, -0.2}, contact);
 }
 
-// The same in the angles of the rods, equations of document 001, example 1.
+// The same in the angles of the rods, equations of Shen and Townsend 1998, example 1.
 ImpactSystem DoublePendulumInAngles(const ContactProperties& contact) {
   const double m = 3, l = 2, q1 = 20 * kDegree, q2 = 30 * kDegree;
   ImpactSystem system;
@@ -47,7 +47,7 @@ TEST(System, PinsAsConstraintsAgreeWithMinimalCoordinates) {
   EXPECT_LT((pins.A - angles.A).cwiseAbs().maxCoeff(), 1e-14);
   EXPECT_LT((pins.v_minus - angles.v_minus).norm(), 1e-15);
   EXPECT_NEAR(pins.w_minus.norm(), angles.w_minus.norm(), 1e-14);
-  // Printed digits of document 001.
+  // Printed digits of Shen and Townsend 1998.
   const MatrixXd printed = (MatrixXd(2, 2) << 0.813446, 0.507103, 0.507103, 0.336520).finished();
   EXPECT_LT((pins.A - printed).cwiseAbs().maxCoeff(), 0.6e-6);
   EXPECT_LT((pins.v_minus - Eigen::Vector2d(-0.534349, -0.268404)).cwiseAbs().maxCoeff(), 0.6e-6);
@@ -116,8 +116,8 @@ TEST(System, ASingleFreeBodyHasTheInverseMassOfTheBodyRoom) {
   EXPECT_NEAR(0.5 * space.w_minus.squaredNorm(), KineticEnergy(system, system.u_minus), 1e-14);
 }
 
-// Document 001, example 1: Poisson's law with the impulse, velocities and energy recomputed to more
-// digits than printed; the case digit says what slip does.
+// Shen and Townsend 1998, example 1: Poisson's law with the impulse, velocities and energy
+// recomputed to more digits than printed; the case digit says what slip does.
 struct PendulumRow {
   double e, mu_s, mu, J_n, v_t, v_n, change;
   int digit;
@@ -152,7 +152,8 @@ TEST(System, DoublePendulumOfDocument001) {
   }
 }
 
-// Stick with Newton's law, the conventional result, gains 0.59 J in the last row: 001, section 6.1.
+// Stick with Newton's law, the conventional result, gains 0.59 J in the last row: Shen and Townsend
+// 1998, section 6.1.
 TEST(System, NewtonsLawWithStickingGainsEnergy) {
   const ImpactSystem system = DoublePendulum({});
   const ContactSpace space = ReduceToContacts(system);
@@ -161,8 +162,8 @@ TEST(System, NewtonsLawWithStickingGainsEnergy) {
   EXPECT_NEAR(KineticEnergy(system, u) - KineticEnergy(system, system.u_minus), 0.587, 1e-3);
 }
 
-// 001, example 2: two spheres of equal mass, impulses for unit mass; x along the line of centres, n
-// points into ball 2.
+// Shen and Townsend 1998, example 2: two spheres of equal mass, impulses for unit mass; x along the
+// line of centres, n points into ball 2.
 TEST(System, TwoSpheresOfDocument001) {
   const Eigen::Matrix3d I = Eigen::Matrix3d::Identity() * 0.4 * 16;
   SystemBody one{MakePoints({Vector3d::UnitX()}, 1, I, true)}, two = one;
@@ -239,7 +240,7 @@ TEST(System, RefusesWhatIsNoImpactSystem) {
 
 TEST(System, CornersAndRedundancy) {
   // Distances in a rigid body leave 3 relations between the nine velocities of three corners, 6 for
-  // four (document 000, A16).
+  // four (Rodriguez 2014, erratum E7).
   const SystemBody block{MakeBox(Vector3d(0.3, 0.2, 0.1), 2.5), Eigen::Isometry3d::Identity(),
                          -Vector3d::UnitZ(), Vector3d::Zero()};
   const auto corner = [](int i) {
