@@ -122,6 +122,93 @@ std::vector<GroupEstimate> GroupsOf(std::span<const EventGroup> groups, const Ma
   return out;
 }
 
+// Friction or restitution of all groups together; of groups that are not pooled their mean.
+ParameterEstimate CommonCoefficient(const MixedTask& task, const MixedPoint& point,
+                                    const MixedInformation& info,
+                                    const std::vector<GroupEstimate>& groups, int k) {
+  const std::string name = k == 0 ? "mu_k" : CoefficientName(task.base.law);
+  const double highest = k == 0 ? kInfinity : 1;
+  const auto at = static_cast<std::size_t>(k);
+  if (task.free[at]) {
+    if (!info.informed[at])
+      return Unknown(name, k == 0 ? "no event slides" : "no event tells it", 0, highest);
+    return Estimate(name, point.theta[k], info.covariance(k, k), info.dof[k], 0, highest);
+  }
+  std::vector<double> values;
+  double variance = 0;
+  for (const GroupEstimate& group : groups) {
+    const ParameterEstimate& p = k == 0 ? group.mu_k : group.e;
+    if (!p.identifiable) continue;
+    values.push_back(p.value);
+    variance += p.sd * p.sd;
+  }
+  const double n = static_cast<double>(values.size());
+  return values.empty() ? Unknown(name, "no group tells it", 0, highest)
+                        : Estimate(name, Mean(values), variance / (n * n), n, 0, highest);
+}
+
+// What the model fits beside friction and restitution at the reference speed.
+void AddFurtherParameters(const Material& material, const MixedTask& task,
+                          const CoefficientModel& model, const MixedPoint& point,
+                          const MixedInformation& info, CoefficientFit* fit) {
+  const double loss = 1 - point.theta[1], v_0 = material.log_reference, m = point.theta[2];
+  if (model.fit_exponent) {
+    fit->parameters.push_back(
+        info.informed[2]
+            ? Estimate("exponent", m, info.covariance(2, 2), info.dof[2], -kInfinity, kInfinity)
+            : Unknown("exponent", "the events have one speed", -kInfinity, kInfinity));
+  }
+  if (model.fit_exponent || model.exponent != 0) {
+    // alpha = (1 - e_0) v_0^-m
+    const double alpha = loss * std::exp(-m * v_0);
+    const Eigen::Vector2d by(-std::exp(-m * v_0), -v_0 * alpha);
+    const double variance = by.dot(fit->covariance.bottomRightCorner<2, 2>() * by);
+    fit->parameters.push_back(
+        Estimate("alpha", alpha, variance, std::min(info.dof[1], info.dof[2]), 0, kInfinity));
+    if (!model.fit_exponent) fit->parameters.back().sd = std::sqrt(variance);
+  }
+  if (model.fit_mu_s) {
+    ParameterEstimate p =
+        Unknown("mu_s", "known between critical ratios of the events", point.theta[0], kInfinity);
+    p.value = std::max(point.theta[0], task.base.mu_s_floor);
+    fit->parameters.push_back(p);
+  }
+  if (model.fit_e_t)
+    fit->parameters.push_back(
+        info.informed[3] ? Estimate("e_t", point.theta[3], info.covariance(3, 3), info.dof[3], 0, 1)
+                         : Unknown("e_t", "no event sticks with slip before", 0, 1));
+  for (int k = 0; k < 2; ++k) {
+    const auto at = static_cast<std::size_t>(k);
+    if (!task.offset[at] || !task.pooled[at]) continue;
+    fit->parameters.push_back(
+        Spread(k == 0 ? "sd_mu_k" : std::string("sd_") + CoefficientName(task.base.law), point.T[k],
+               fit->groups, k == 0));
+  }
+}
+
+// Likelihood, number of parameters and information criteria.
+void SetCriteria(const MixedTask& task, const CoefficientModel& model, const MixedPoint& point,
+                 const MixedInformation& info, CoefficientFit* fit) {
+  fit->loglik = -point.cost;
+  fit->parameters_used = task.base.fit_discrepancy ? task.base.n_groups : 0;
+  for (int k = 0; k < impact::kMixedDim; ++k)
+    fit->parameters_used += task.free[static_cast<std::size_t>(k)] ? 1 : 0;
+  for (std::size_t k = 0; k < 2; ++k)
+    fit->parameters_used += !task.offset[k] ? 0 : task.pooled[k] ? 1 : task.n_groups;
+  fit->parameters_used += model.fit_mu_s ? 1 : 0;
+  // Groups that know nothing of each other have no population: their wide prior is taken out of the
+  // likelihood again.
+  for (std::size_t k = 0; k < 2; ++k) {
+    if (!task.offset[k] || task.pooled[k]) continue;
+    for (std::size_t g = 0; g < fit->groups.size(); ++g) {
+      const double known = info.own_share[g][k];
+      if (known < 1) fit->loglik -= 0.5 * std::log1p(-std::min(known, 1 - 1e-15));
+    }
+  }
+  fit->aic = 2 * fit->parameters_used - 2 * fit->loglik;
+  fit->bic = std::log(std::max(1, fit->n_recordings)) * fit->parameters_used - 2 * fit->loglik;
+}
+
 CoefficientFit Report(std::span<const EventGroup> groups, const Material& material,
                       const MixedTask& task, const CoefficientModel& model,
                       const MixedPoint& point) {
@@ -141,81 +228,10 @@ CoefficientFit Report(std::span<const EventGroup> groups, const Material& materi
   const MixedInformation info = InformationAt(task, point);
   fit.covariance = info.covariance.topLeftCorner<3, 3>();
   fit.groups = GroupsOf(groups, material, task, point, info);
-  for (int k = 0; k < 2; ++k) {
-    const std::string name = k == 0 ? "mu_k" : CoefficientName(task.base.law);
-    const double highest = k == 0 ? kInfinity : 1;
-    if (!task.free[static_cast<std::size_t>(k)]) {
-      std::vector<double> values;
-      double variance = 0;
-      for (const GroupEstimate& group : fit.groups) {
-        const ParameterEstimate& p = k == 0 ? group.mu_k : group.e;
-        if (!p.identifiable) continue;
-        values.push_back(p.value);
-        variance += p.sd * p.sd;
-      }
-      const double n = static_cast<double>(values.size());
-      fit.parameters.push_back(
-          values.empty() ? Unknown(name, "no group tells it", 0, highest)
-                         : Estimate(name, Mean(values), variance / (n * n), n, 0, highest));
-    } else if (!info.informed[static_cast<std::size_t>(k)]) {
-      fit.parameters.push_back(
-          Unknown(name, k == 0 ? "no event slides" : "no event tells it", 0, highest));
-    } else {
-      fit.parameters.push_back(
-          Estimate(name, point.theta[k], info.covariance(k, k), info.dof[k], 0, highest));
-    }
-  }
-  const double loss = 1 - point.theta[1], v_0 = material.log_reference, m = point.theta[2];
-  if (model.fit_exponent) {
-    fit.parameters.push_back(
-        info.informed[2]
-            ? Estimate("exponent", m, info.covariance(2, 2), info.dof[2], -kInfinity, kInfinity)
-            : Unknown("exponent", "the events have one speed", -kInfinity, kInfinity));
-  }
-  if (model.fit_exponent || model.exponent != 0) {
-    // alpha = (1 - e_0) v_0^-m
-    const double alpha = loss * std::exp(-m * v_0);
-    const Eigen::Vector2d by(-std::exp(-m * v_0), -v_0 * alpha);
-    const double variance = by.dot(fit.covariance.bottomRightCorner<2, 2>() * by);
-    fit.parameters.push_back(
-        Estimate("alpha", alpha, variance, std::min(info.dof[1], info.dof[2]), 0, kInfinity));
-    if (!model.fit_exponent) fit.parameters.back().sd = std::sqrt(variance);
-  }
-  if (model.fit_mu_s) {
-    ParameterEstimate p =
-        Unknown("mu_s", "known between critical ratios of the events", point.theta[0], kInfinity);
-    p.value = std::max(point.theta[0], task.base.mu_s_floor);
-    fit.parameters.push_back(p);
-  }
-  if (model.fit_e_t)
-    fit.parameters.push_back(
-        info.informed[3] ? Estimate("e_t", point.theta[3], info.covariance(3, 3), info.dof[3], 0, 1)
-                         : Unknown("e_t", "no event sticks with slip before", 0, 1));
-  for (int k = 0; k < 2; ++k) {
-    const auto at = static_cast<std::size_t>(k);
-    if (!task.offset[at] || !task.pooled[at]) continue;
-    fit.parameters.push_back(
-        Spread(k == 0 ? "sd_mu_k" : std::string("sd_") + CoefficientName(task.base.law), point.T[k],
-               fit.groups, k == 0));
-  }
-  fit.loglik = -point.cost;
-  fit.parameters_used = task.base.fit_discrepancy ? task.base.n_groups : 0;
-  for (int k = 0; k < impact::kMixedDim; ++k)
-    fit.parameters_used += task.free[static_cast<std::size_t>(k)] ? 1 : 0;
-  for (std::size_t k = 0; k < 2; ++k)
-    fit.parameters_used += !task.offset[k] ? 0 : task.pooled[k] ? 1 : task.n_groups;
-  fit.parameters_used += model.fit_mu_s ? 1 : 0;
-  // Groups that know nothing of each other have no population: their wide prior is taken out of the
-  // likelihood again.
-  for (std::size_t k = 0; k < 2; ++k) {
-    if (!task.offset[k] || task.pooled[k]) continue;
-    for (std::size_t g = 0; g < fit.groups.size(); ++g) {
-      const double known = info.own_share[g][k];
-      if (known < 1) fit.loglik -= 0.5 * std::log1p(-std::min(known, 1 - 1e-15));
-    }
-  }
-  fit.aic = 2 * fit.parameters_used - 2 * fit.loglik;
-  fit.bic = std::log(std::max(1, fit.n_recordings)) * fit.parameters_used - 2 * fit.loglik;
+  for (int k = 0; k < 2; ++k)
+    fit.parameters.push_back(CommonCoefficient(task, point, info, fit.groups, k));
+  AddFurtherParameters(material, task, model, point, info, &fit);
+  SetCriteria(task, model, point, info, &fit);
   return fit;
 }
 

@@ -236,7 +236,7 @@ void AddStaticFriction(const std::vector<StaticLevel>& levels, double mu_k, LawF
 
 // Everything prepared and fitted under one likelihood. The task points to the events: where they
 // are they stay.
-struct RigSolution {
+struct LikelihoodFit {
   std::vector<PreparedEvent> prepared;
   double couple_cost = 0;
   std::optional<FitTask> task;
@@ -244,9 +244,9 @@ struct RigSolution {
   double cost() const { return optimum.best.ok ? optimum.best.cost + couple_cost : kInfinity; }
 };
 
-std::unique_ptr<RigSolution> Try(std::vector<PreparedEvent> prepared, const ImpactModel& start,
-                                 const IdentifyOptions& options, bool scan) {
-  auto attempt = std::make_unique<RigSolution>();
+std::unique_ptr<LikelihoodFit> Try(std::vector<PreparedEvent> prepared, const ImpactModel& start,
+                                   const IdentifyOptions& options, bool scan) {
+  auto attempt = std::make_unique<LikelihoodFit>();
   attempt->prepared = std::move(prepared);
   const int n = static_cast<int>(attempt->prepared.size());
   double s_c = 0;
@@ -264,8 +264,8 @@ std::unique_ptr<RigSolution> Try(std::vector<PreparedEvent> prepared, const Impa
 
 // The fit under the likelihood that was asked for, or under the likelier one; `options` then names
 // it.
-std::unique_ptr<RigSolution> Settle(const std::vector<PreparedEvent>& prepared,
-                                    const ImpactModel& start, IdentifyOptions* options) {
+std::unique_ptr<LikelihoodFit> Settle(const std::vector<PreparedEvent>& prepared,
+                                      const ImpactModel& start, IdentifyOptions* options) {
   if (options->likelihood != Likelihood::kAdaptive)
     return Try(prepared, start, *options, options->intervals);
   if (prepared.size() < impact::kLeastForTails) {
@@ -273,18 +273,76 @@ std::unique_ptr<RigSolution> Settle(const std::vector<PreparedEvent>& prepared,
     return Try(prepared, start, *options, options->intervals);
   }
   options->likelihood = Likelihood::kStudentT;
-  std::unique_ptr<RigSolution> heavy = Try(prepared, start, *options, options->intervals);
+  std::unique_ptr<LikelihoodFit> heavy = Try(prepared, start, *options, options->intervals);
   if (!heavy->optimum.best.ok) return heavy;
   IdentifyOptions normal = *options;
   normal.likelihood = Likelihood::kGaussian;
   const FitPoint& found = heavy->optimum.best;
-  std::unique_ptr<RigSolution> light =
+  std::unique_ptr<LikelihoodFit> light =
       Try(prepared, ModelAt(*heavy->task, found.mu, found.e), normal, false);
   if (!(light->cost() < heavy->cost())) return heavy;
   light->optimum.starts = heavy->optimum.starts;
   light->optimum.agreeing = heavy->optimum.agreeing;
   *options = normal;
   return light;
+}
+
+// Coefficients of a single event: its scatter is not known.
+void ForgetIntervals(LawFit& fit) {
+  for (ParameterEstimate* p : {&fit.mu_k, &fit.e}) {
+    p->reason = "one event: its scatter cannot be told from its coefficients";
+    p->identifiable = false;
+    p->lower95 = 0;
+  }
+  fit.mu_k.upper95 = kInfinity;
+  fit.e.upper95 = 1;
+  fit.covariance.setConstant(kNaN);
+}
+
+// Widens the covariance of the curvature where noise or intervals say more than it does, and sets
+// the standard deviations.
+void SetDeviations(const Information& info, bool intervals, LawFit& fit) {
+  const std::array<ParameterEstimate*, 2> pair{&fit.mu_k, &fit.e};
+  for (int k = 0; k < 2; ++k) {
+    const double variance = fit.covariance(k, k);
+    if (!(variance > 0)) continue;
+    // By chance the few impacts may agree better than their noise allows.
+    double ratio = std::sqrt(std::max(1.0, fit.covariance_noise_only(k, k) / variance));
+    // Where the cost has kinks beside the optimum its curvature there says too much; the interval
+    // takes them in. One-sided intervals do not tell a width.
+    const ParameterEstimate& p = *pair[k];
+    const bool two_sided =
+        intervals && p.identifiable && p.lower95 > 0 && p.upper95 < (k == 0 ? impact::kMuMax : 1.0);
+    if (two_sided)
+      ratio = std::max(ratio, 0.5 * (p.upper95 - p.lower95) / impact::IntervalQuantile(info, k) /
+                                  std::sqrt(variance));
+    fit.covariance.row(k) *= ratio;
+    fit.covariance.col(k) *= ratio;
+  }
+  for (int k = 0; k < 2; ++k) {
+    if (std::isnan(pair[k]->value) || !info.informed[k]) {
+      fit.covariance.row(k).setConstant(kNaN);
+      fit.covariance.col(k).setConstant(kNaN);
+      fit.covariance_noise_only.row(k).setConstant(kNaN);
+      fit.covariance_noise_only.col(k).setConstant(kNaN);
+    }
+    pair[k]->sd = std::sqrt(fit.covariance(k, k));
+    pair[k]->sd_noise_only = std::sqrt(fit.covariance_noise_only(k, k));
+  }
+}
+
+void AddInfluence(const FitTask& task, const FitPoint& best, const Information& info, LawFit& fit) {
+  const std::vector<PreparedEvent>& prepared = *task.events;
+  for (std::size_t i = 0; i < prepared.size(); ++i) {
+    const Eigen::Vector2d shift = impact::LeaveOneOut(info, static_cast<int>(i));
+    EventInfluence influence{prepared[i].event->recording, prepared[i].event->impact, {}, 1};
+    influence.weight = task.shape(best.at[i].r.dot(best.S[i].llt().solve(best.at[i].r)))[1];
+    for (int k = 0; k < 2; ++k) {
+      const double sd = (k == 0 ? fit.mu_k : fit.e).sd;
+      influence.shift.push_back(sd > 0 ? shift[k] / sd : 0);
+    }
+    fit.influence.push_back(std::move(influence));
+  }
 }
 
 }  // namespace
@@ -315,7 +373,7 @@ LawFit Identify(std::span<const ImpactEvent> events, const Body& body, ImpactMod
     NotIdentifiable(e, "no accepted event approaches the surface", 1);
     return fit;
   }
-  const std::unique_ptr<RigSolution> attempt = Settle(all, start, &options);
+  const std::unique_ptr<LikelihoodFit> attempt = Settle(all, start, &options);
   fit.likelihood = LikelihoodName(options.likelihood);
   const std::vector<PreparedEvent>& prepared = attempt->prepared;
   FitTask& task = *attempt->task;
@@ -345,57 +403,13 @@ LawFit Identify(std::span<const ImpactEvent> events, const Body& body, ImpactMod
   }
   fit.covariance = info.covariance;
   fit.covariance_noise_only = NoiseOnlyCovariance(task, best);
-  if (n < 2 && options.fit_discrepancy) {
-    mu.reason = e.reason = "one event: its scatter cannot be told from its coefficients";
-    mu.identifiable = e.identifiable = false;
-    mu.lower95 = e.lower95 = 0;
-    mu.upper95 = kInfinity;
-    e.upper95 = 1;
-    fit.covariance.setConstant(kNaN);
-  }
-  const std::array<ParameterEstimate*, 2> pair{&mu, &e};
-  for (int k = 0; k < 2; ++k) {
-    const double variance = fit.covariance(k, k);
-    if (!(variance > 0)) continue;
-    // By chance the few impacts may agree better than their noise allows.
-    double ratio = std::sqrt(std::max(1.0, fit.covariance_noise_only(k, k) / variance));
-    // Kinks beside the optimum make its curvature too good a judge: the interval knows them.
-    // One-sided intervals are no measure.
-    const ParameterEstimate& p = *pair[k];
-    const bool two_sided = options.intervals && p.identifiable && p.lower95 > 0 &&
-                           p.upper95 < (k == 0 ? impact::kMuMax : 1.0);
-    if (two_sided)
-      ratio = std::max(ratio, 0.5 * (p.upper95 - p.lower95) / impact::IntervalQuantile(info, k) /
-                                  std::sqrt(variance));
-    fit.covariance.row(k) *= ratio;
-    fit.covariance.col(k) *= ratio;
-  }
-  for (int k = 0; k < 2; ++k) {
-    if (std::isnan(pair[k]->value) || !info.informed[k]) {
-      fit.covariance.row(k).setConstant(kNaN);
-      fit.covariance.col(k).setConstant(kNaN);
-      fit.covariance_noise_only.row(k).setConstant(kNaN);
-      fit.covariance_noise_only.col(k).setConstant(kNaN);
-    }
-    pair[k]->sd = std::sqrt(fit.covariance(k, k));
-    pair[k]->sd_noise_only = std::sqrt(fit.covariance_noise_only(k, k));
-  }
+  if (n < 2 && options.fit_discrepancy) ForgetIntervals(fit);
+  SetDeviations(info, options.intervals, fit);
   if (options.fit_discrepancy && n > 1) fit.discrepancy = ScatterOf(prepared, best);
   fit.loglik = -(best.cost + attempt->couple_cost);
   fit.dof = n * (prepared.front().dim + prepared.front().dim_c) - 2 -
             (task.fit_discrepancy ? (task.n_groups + 1) : 0);
-  if (options.influence) {
-    for (int i = 0; i < n; ++i) {
-      const Eigen::Vector2d shift = impact::LeaveOneOut(info, i);
-      EventInfluence influence{prepared[i].event->recording, prepared[i].event->impact, {}, 1};
-      influence.weight = task.shape(best.at[i].r.dot(best.S[i].llt().solve(best.at[i].r)))[1];
-      for (int k = 0; k < 2; ++k) {
-        const double sd = pair[k]->sd;
-        influence.shift.push_back(sd > 0 ? shift[k] / sd : 0);
-      }
-      fit.influence.push_back(std::move(influence));
-    }
-  }
+  if (options.influence) AddInfluence(task, best, info, fit);
   if (options.bootstrap > 1) {
     fit.sd_bootstrap = impact::BootstrapOverRecordings(task, best, options.bootstrap, options.seed,
                                                        options.progress);

@@ -271,6 +271,143 @@ PlanarContact RigidContact(const CompliantImpact& impact) {
                            impact.v_n, impact.theta_dot);
 }
 
+namespace {
+
+// Integration of one impact, with the events that change its mode or its phase.
+class CompliantPath {
+ public:
+  CompliantPath(const CompliantImpact& impact, const CompliantModel& model,
+                const CompliantOptions& options)
+      : impact_(impact),
+        options_(options),
+        rigid_(RigidContact(impact)),
+        contact_(impact, model, options.frozen) {
+    out_.v_t = rigid_.v_t, out_.v_n = rigid_.v_n;
+    y_[kVt] = rigid_.v_t, y_[kVn] = rigid_.v_n, y_[kSpin] = impact.theta_dot;
+    // Size of the impact: indentation and time of an elastic one against the power law.
+    const double speed = std::hypot(rigid_.v_t, rigid_.v_n),
+                 p = model.law == CompliantLaw::kSpringDashpot ||
+                             model.law == CompliantLaw::kMaxwell
+                         ? 1
+                         : model.power;
+    const double x_unit =
+        std::pow(rigid_.v_n * rigid_.v_n / (rigid_.A_nn * model.stiffness), 1 / (p + 1));
+    t_unit_ = x_unit / -rigid_.v_n;
+    scale_ = {speed,
+              speed,
+              speed / std::hypot(impact.r_t, impact.r_n),
+              t_unit_,
+              x_unit,
+              model.stiffness * x_unit,
+              speed / rigid_.A_nn,
+              speed * speed / rigid_.A_nn};
+  }
+
+  CompliantOutcome Follow() {
+    if (!(rigid_.v_n < 0)) {
+      out_.status = SolveStatus::kNoApproach;
+      return out_;
+    }
+    if (rigid_.v_t == 0) {
+      out_.digit = contact_.ChooseFromRest(y_) ? 5 : 6;
+    } else {
+      contact_.mode = rigid_.v_t > 0 ? Contact::kRight : Contact::kLeft;
+    }
+    double h = 1e-4 * t_unit_;
+    for (int step = 0; step < 1000000; ++step) {
+      State error, next = Step(contact_, y_, h, error);
+      const double ratio = RelativeError(error) / options_.tolerance;
+      if (ratio > 1) {
+        h *= std::max(0.2, 0.9 * std::pow(ratio, -0.25));
+        continue;
+      }
+      const Event found = Advance(h, next);
+      if (found == kEnds) return Finish();
+      if (found == kNone)
+        h = std::min(h * std::min(4.0, 0.9 * std::pow(std::max(ratio, 1e-6), -0.2)),
+                     0.05 * t_unit_);
+    }
+    out_.status = SolveStatus::kNotConverged;
+    return Finish();
+  }
+
+ private:
+  enum Event { kNone, kSlipEnds, kTurns, kStickEnds, kEnds };
+
+  double RelativeError(const State& error) const {
+    double worst = 0;
+    // The angle matters by how far it moves the point: its own error is far below that of the spin.
+    for (const int i : {kVt, kVn, kSpin, kX, kForce, kJn, kWork})
+      worst = std::max(worst, std::abs(error[i]) / scale_[i]);
+    return worst;
+  }
+
+  Event EventAt(const State& next) const {
+    if (contact_.mode != Contact::kStick &&
+        (contact_.mode == Contact::kRight ? next[kVt] : -next[kVt]) < 0)
+      return kSlipEnds;
+    if (growing_ != (next[kVn] < 0)) return kTurns;
+    if (contact_.mode == Contact::kStick && contact_.Normal(next) > 0 &&
+        std::abs(contact_.ToHold(next).friction) >
+            impact_.mu_s * contact_.Normal(next) * (1 + 1e-12))
+      return kStickEnds;
+    return !growing_ && contact_.Pressing(next) < 0 ? kEnds : kNone;
+  }
+
+  // Takes the step to `next`, or to the first event inside it, found by halving.
+  Event Advance(double h, State next) {
+    double used = h;
+    Event found = EventAt(next);
+    if (found != kNone) {
+      State error;
+      double low = 0, high = h;
+      for (int i = 0; i < 60; ++i) {
+        const double middle = 0.5 * (low + high);
+        const State at = Step(contact_, y_, middle, error);
+        (EventAt(at) == kNone ? low : high) = middle;
+      }
+      next = Step(contact_, y_, high, error);
+      found = EventAt(next);
+      used = high;
+    }
+    y_ = next;
+    out_.duration += used;
+    out_.indentation = std::max(out_.indentation, y_[kX]);
+    if (found == kSlipEnds) {
+      y_[kVt] = 0;
+      const bool sticks = contact_.ChooseFromRest(y_);
+      if (!slipped_once_ && out_.digit == 0) out_.digit = (growing_ ? 1 : 3) + (sticks ? 0 : 1);
+      slipped_once_ = true;
+    } else if (found == kTurns) {
+      growing_ = !growing_;
+      (growing_ ? out_.work_n_r : out_.work_n_c) += y_[kWork] - work_at_turn_;
+      work_at_turn_ = y_[kWork];
+      if (!growing_) contact_.x_max = std::max(contact_.x_max, y_[kX]);
+    } else if (found == kStickEnds) {
+      contact_.ChooseFromRest(y_);
+    } else if (found == kEnds) {
+      out_.work_n_r += y_[kWork] - work_at_turn_;
+    }
+    return found;
+  }
+
+  CompliantOutcome Finish() {
+    out_.v_t = y_[kVt], out_.v_n = y_[kVn], out_.J_n = y_[kJn], out_.rotation = y_[kTheta];
+    return out_;
+  }
+
+  const CompliantImpact& impact_;
+  const CompliantOptions& options_;
+  const PlanarContact rigid_;
+  Contact contact_;
+  CompliantOutcome out_;
+  State y_{}, scale_{};
+  double t_unit_ = 0, work_at_turn_ = 0;
+  bool growing_ = true, slipped_once_ = false;
+};
+
+}  // namespace
+
 CompliantOutcome IntegrateCompliantImpact(const CompliantImpact& impact,
                                           const CompliantModel& model,
                                           const CompliantOptions& options) {
@@ -279,105 +416,7 @@ CompliantOutcome IntegrateCompliantImpact(const CompliantImpact& impact,
   Require(impact.inertia > 0, "inertia", impact.inertia, "a number above 0");
   Require(impact.mu_k >= 0 && impact.mu_s >= impact.mu_k, "mu_s", impact.mu_s,
           "at least mu_k, which is at least 0");
-  const PlanarContact rigid = RigidContact(impact);
-  CompliantOutcome out;
-  out.v_t = rigid.v_t, out.v_n = rigid.v_n;
-  if (!(rigid.v_n < 0)) {
-    out.status = SolveStatus::kNoApproach;
-    return out;
-  }
-  Contact contact(impact, model, options.frozen);
-  State y{};
-  y[kVt] = rigid.v_t, y[kVn] = rigid.v_n, y[kSpin] = impact.theta_dot;
-  const bool from_rest = rigid.v_t == 0;
-  if (from_rest) {
-    out.digit = contact.ChooseFromRest(y) ? 5 : 6;
-  } else {
-    contact.mode = rigid.v_t > 0 ? Contact::kRight : Contact::kLeft;
-  }
-  // Size of the impact: indentation and time of an elastic one against the power law.
-  const double speed = std::hypot(rigid.v_t, rigid.v_n),
-               p = model.law == CompliantLaw::kSpringDashpot || model.law == CompliantLaw::kMaxwell
-                       ? 1
-                       : model.power;
-  const double x_unit =
-                   std::pow(rigid.v_n * rigid.v_n / (rigid.A_nn * model.stiffness), 1 / (p + 1)),
-               t_unit = x_unit / -rigid.v_n;
-  const State scale = {speed,
-                       speed,
-                       speed / std::hypot(impact.r_t, impact.r_n),
-                       t_unit,
-                       x_unit,
-                       model.stiffness * x_unit,
-                       speed / rigid.A_nn,
-                       speed * speed / rigid.A_nn};
-  double h = 1e-4 * t_unit, work_at_turn = 0;
-  bool growing = true, slipped_once = false;
-  const auto size = [&](const State& error) {
-    double worst = 0;
-    // The angle matters by how far it moves the point: its own error is far below that of the spin.
-    for (const int i : {kVt, kVn, kSpin, kX, kForce, kJn, kWork})
-      worst = std::max(worst, std::abs(error[i]) / scale[i]);
-    return worst;
-  };
-  enum Event { kNone, kSlipEnds, kTurns, kStickEnds, kEnds };
-  const auto event = [&](const State& next) {
-    if (contact.mode != Contact::kStick &&
-        (contact.mode == Contact::kRight ? next[kVt] : -next[kVt]) < 0)
-      return kSlipEnds;
-    if (growing != (next[kVn] < 0)) return kTurns;
-    if (contact.mode == Contact::kStick && contact.Normal(next) > 0 &&
-        std::abs(contact.ToHold(next).friction) > impact.mu_s * contact.Normal(next) * (1 + 1e-12))
-      return kStickEnds;
-    return !growing && contact.Pressing(next) < 0 ? kEnds : kNone;
-  };
-  for (int step = 0; step < 1000000; ++step) {
-    State error, next = Step(contact, y, h, error);
-    const double ratio = size(error) / options.tolerance;
-    if (ratio > 1) {
-      h *= std::max(0.2, 0.9 * std::pow(ratio, -0.25));
-      continue;
-    }
-    double used = h;
-    Event found = event(next);
-    if (found != kNone) {
-      // The first event inside the step, by halving.
-      double low = 0, high = h;
-      for (int i = 0; i < 60; ++i) {
-        const double middle = 0.5 * (low + high);
-        const State at = Step(contact, y, middle, error);
-        (event(at) == kNone ? low : high) = middle;
-      }
-      next = Step(contact, y, high, error);
-      found = event(next);
-      used = high;
-    }
-    y = next;
-    out.duration += used;
-    out.indentation = std::max(out.indentation, y[kX]);
-    if (found == kSlipEnds) {
-      y[kVt] = 0;
-      const bool sticks = contact.ChooseFromRest(y);
-      if (!slipped_once && out.digit == 0) out.digit = (growing ? 1 : 3) + (sticks ? 0 : 1);
-      slipped_once = true;
-    } else if (found == kTurns) {
-      growing = !growing;
-      (growing ? out.work_n_r : out.work_n_c) += y[kWork] - work_at_turn;
-      work_at_turn = y[kWork];
-      if (!growing) contact.x_max = std::max(contact.x_max, y[kX]);
-    } else if (found == kStickEnds) {
-      contact.ChooseFromRest(y);
-    } else if (found == kEnds) {
-      out.work_n_r += y[kWork] - work_at_turn;
-      out.v_t = y[kVt], out.v_n = y[kVn], out.J_n = y[kJn], out.rotation = y[kTheta];
-      return out;
-    }
-    if (found == kNone)
-      h = std::min(h * std::min(4.0, 0.9 * std::pow(std::max(ratio, 1e-6), -0.2)), 0.05 * t_unit);
-  }
-  out.status = SolveStatus::kNotConverged;
-  out.v_t = y[kVt], out.v_n = y[kVn], out.J_n = y[kJn], out.rotation = y[kTheta];
-  return out;
+  return CompliantPath(impact, model, options).Follow();
 }
 
 }  // namespace impactlab

@@ -307,11 +307,10 @@ void JudgeInertia(const AuditInput& input, const Layout& layout, const Explanati
   result.findings.push_back(finding);
 }
 
-}  // namespace
-
-AuditResult Audit(std::span<const ImpactEvent> events, std::span<const FlightArc> arcs,
-                  std::span<const RestPose> rests, const Body& body, const Plane& floor,
-                  const AuditOptions& options) {
+// What is audited, with the floor's normal of unit length and the accepted events that are finite.
+AuditInput MakeInput(std::span<const ImpactEvent> events, std::span<const FlightArc> arcs,
+                     std::span<const RestPose> rests, const Body& body, const Plane& floor,
+                     const AuditOptions& options) {
   const double length = floor.normal.norm();
   if (!(std::isfinite(length) && length > 0))
     throw ConfigError(
@@ -332,75 +331,68 @@ AuditResult Audit(std::span<const ImpactEvent> events, std::span<const FlightArc
   }
   input.arcs = arcs;
   input.rests = rests;
+  return input;
+}
 
-  AuditResult result;
-  const Layout layout(body);
-  for (const ImpactEvent* event : input.events)
-    result.events.push_back(AuditEvent(*event, body, input.floor, options));
-  AuditFriction(input.events, body, input.floor, options, result.events);
-  result.momentum = AuditMomentum(input, layout, VectorXd());
-  const std::vector<FlightArc> slowed = WithoutDrag(input, result);
-  input.arcs = slowed;
-  JudgeGravity(input, result);
+// Events and rests in the handedness that was found, and the input that points to them.
+struct TurnedInput {
+  FrameCorrection correction;
+  std::vector<ImpactEvent> events;
+  std::vector<RestPose> rests;
+};
 
-  // Handedness first: it changes what everything else means.
-  const Handedness hand = JudgeHandedness(input, layout);
-  result.evidence.insert(result.evidence.end(), hand.evidence.begin(), hand.evidence.end());
-  result.findings.insert(result.findings.end(), hand.findings.begin(), hand.findings.end());
-  FrameCorrection turned;
-  turned.mirrored = hand.mirrored;
-  turned.theta_flipped = hand.theta_flipped;
-  std::vector<ImpactEvent> turned_events;
-  std::vector<RestPose> turned_rests;
-  if (turned.mirrored || turned.theta_flipped) {
-    for (const ImpactEvent* event : input.events)
-      turned_events.push_back(CorrectEvent(*event, turned, body, input.floor, options.gravity_W));
-    for (std::size_t i = 0; i < turned_events.size(); ++i) input.events[i] = &turned_events[i];
-    turned_rests.assign(rests.begin(), rests.end());
-    for (RestPose& rest : turned_rests) {
-      if (turned.mirrored) rest.X_WB.translation()(body.planar ? 0 : 1) *= -1;
-      if (turned.theta_flipped) rest.X_WB.linear().transposeInPlace();
-    }
-    input.rests = turned_rests;
+void TurnInput(const Handedness& hand, AuditInput* input, TurnedInput* out) {
+  out->correction.mirrored = hand.mirrored;
+  out->correction.theta_flipped = hand.theta_flipped;
+  if (!hand.mirrored && !hand.theta_flipped) return;
+  for (const ImpactEvent* event : input->events)
+    out->events.push_back(CorrectEvent(*event, out->correction, *input->body, input->floor,
+                                       input->options.gravity_W));
+  for (std::size_t i = 0; i < out->events.size(); ++i) input->events[i] = &out->events[i];
+  out->rests.assign(input->rests.begin(), input->rests.end());
+  for (RestPose& rest : out->rests) {
+    if (hand.mirrored) rest.X_WB.translation()(input->body->planar ? 0 : 1) *= -1;
+    if (hand.theta_flipped) rest.X_WB.linear().transposeInPlace();
   }
+  input->rests = out->rests;
+}
 
+// Frame errors that explain the sources, with the events that touch at one point (`single`).
+Explanation ExplainFrame(const AuditInput& input, const Layout& layout,
+                         std::vector<const ImpactEvent*>* single, AuditResult* result) {
   std::vector<Source> sources = Gather(input, layout, VectorXd::Zero(layout.size));
-  Explanation explanation = Explain(sources, layout, options);
-  std::vector<const ImpactEvent*> single = input.events;
+  Explanation explanation = Explain(sources, layout, input.options);
+  *single = input.events;
   if (!explanation.best.head(layout.inertia).isZero(0)) {
     // A second look from where the explanation is: sources are linearised there, and events that
     // turn out to be flat landings are left out.
-    single = SingleContacts(input, layout, explanation.best);
+    *single = SingleContacts(input, layout, explanation.best);
     AuditInput closer = input;
-    closer.events = single;
+    closer.events = *single;
     sources = Gather(closer, layout, explanation.best);
-    explanation = Explain(sources, layout, options);
+    explanation = Explain(sources, layout, input.options);
   }
-  result.evidence.insert(result.evidence.end(), explanation.evidence.begin(),
-                         explanation.evidence.end());
+  result->evidence.insert(result->evidence.end(), explanation.evidence.begin(),
+                          explanation.evidence.end());
   for (const Source& source : sources) {
-    if (!source.usable) result.evidence.push_back({"", source.name, Undetermined(source.reason)});
+    if (!source.usable) result->evidence.push_back({"", source.name, Undetermined(source.reason)});
   }
-  result.findings.insert(result.findings.end(), explanation.findings.begin(),
-                         explanation.findings.end());
-  const VectorXd& named = explanation.named;
-  FrameCorrection& correction = result.correction;
-  correction = turned;
-  correction.rotation_offset_B = layout.Rotation(named);
-  correction.com_offset_B = layout.Com(named);
-  correction.length_scale = std::exp(named(layout.scale));
-  correction.clock_rate = std::exp(named(layout.clock));
-  correction.floor_offset = named(layout.floor);
-  correction.floor_tilt = named(layout.tilt);
-  result.body.corner_radius_change = named(layout.corner);
-  JudgeInertia(input, layout, explanation, result);
+  result->findings.insert(result->findings.end(), explanation.findings.begin(),
+                          explanation.findings.end());
+  return explanation;
+}
 
-  Body corrected_body = CorrectedBody(body, result.body);
+// Momentum of the events once everything that is named is corrected, and the inertia that it asks
+// for.
+void AuditCorrected(const AuditInput& input, const Layout& layout, const Explanation& explanation,
+                    const std::vector<const ImpactEvent*>& single, AuditResult* result) {
+  const AuditOptions& options = input.options;
+  Body corrected_body = CorrectedBody(*input.body, result->body);
   AuditInput corrected_input = input;
   corrected_input.body = &corrected_body;
-  corrected_input.floor = CorrectedFloor(input.floor, correction);
+  corrected_input.floor = CorrectedFloor(input.floor, result->correction);
   corrected_input.events.clear();
-  FrameCorrection rest = correction;  // the events are turned already
+  FrameCorrection rest = result->correction;  // the events are turned already
   rest.mirrored = rest.theta_flipped = false;
   std::vector<ImpactEvent> corrected;
   for (const ImpactEvent* event : single)
@@ -415,12 +407,51 @@ AuditResult Audit(std::span<const ImpactEvent> events, std::span<const FlightArc
     if (fit.usable &&
         std::abs(change) > options.significance *
                                std::sqrt(Covariance(fit.information, layout.unit, inertia)(0, 0))) {
-      result.body.inertia_scale = std::exp(change);
-      corrected_body = CorrectedBody(body, result.body);
+      result->body.inertia_scale = std::exp(change);
+      corrected_body = CorrectedBody(*input.body, result->body);
     }
   }
-  result.momentum_corrected = AuditMomentum(corrected_input, corrected_layout, explanation.sd);
-  result.momentum_corrected.gyration_body = result.momentum.gyration_body;
+  result->momentum_corrected = AuditMomentum(corrected_input, corrected_layout, explanation.sd);
+  result->momentum_corrected.gyration_body = result->momentum.gyration_body;
+}
+
+}  // namespace
+
+AuditResult Audit(std::span<const ImpactEvent> events, std::span<const FlightArc> arcs,
+                  std::span<const RestPose> rests, const Body& body, const Plane& floor,
+                  const AuditOptions& options) {
+  AuditInput input = MakeInput(events, arcs, rests, body, floor, options);
+  AuditResult result;
+  const Layout layout(body);
+  for (const ImpactEvent* event : input.events)
+    result.events.push_back(AuditEvent(*event, body, input.floor, options));
+  AuditFriction(input.events, body, input.floor, options, result.events);
+  result.momentum = AuditMomentum(input, layout, VectorXd());
+  const std::vector<FlightArc> slowed = WithoutDrag(input, result);
+  input.arcs = slowed;
+  JudgeGravity(input, result);
+
+  // Handedness first: it changes what everything else means.
+  const Handedness hand = JudgeHandedness(input, layout);
+  result.evidence.insert(result.evidence.end(), hand.evidence.begin(), hand.evidence.end());
+  result.findings.insert(result.findings.end(), hand.findings.begin(), hand.findings.end());
+  TurnedInput turned;
+  TurnInput(hand, &input, &turned);
+
+  std::vector<const ImpactEvent*> single;
+  const Explanation explanation = ExplainFrame(input, layout, &single, &result);
+  const VectorXd& named = explanation.named;
+  FrameCorrection& correction = result.correction;
+  correction = turned.correction;
+  correction.rotation_offset_B = layout.Rotation(named);
+  correction.com_offset_B = layout.Com(named);
+  correction.length_scale = std::exp(named(layout.scale));
+  correction.clock_rate = std::exp(named(layout.clock));
+  correction.floor_offset = named(layout.floor);
+  correction.floor_tilt = named(layout.tilt);
+  result.body.corner_radius_change = named(layout.corner);
+  JudgeInertia(input, layout, explanation, result);
+  AuditCorrected(input, layout, explanation, single, &result);
   return result;
 }
 

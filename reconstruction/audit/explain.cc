@@ -292,16 +292,8 @@ std::string Join(const std::vector<std::string>& words, const std::string& betwe
   return text;
 }
 
-}  // namespace
-
-Explanation Explain(const std::vector<Source>& sources, const Layout& layout,
-                    const AuditOptions& options) {
-  const Judge judge(sources, layout, options);
-  const int n_blocks = layout.blocks.size();
-  Explanation explanation;
-  explanation.sources = sources;
-  explanation.named = explanation.sd = VectorXd::Zero(layout.size);
-
+// Errors (blocks of parameters) that explain the sources best, by the score of the judge.
+Blocks BestBlocks(const Judge& judge, int n_blocks) {
   Blocks best(n_blocks, false);
   double least = judge.Score(best);
   for (int code = 1; judge.count() > 0 && code < 1 << n_blocks; ++code) {
@@ -313,35 +305,178 @@ Explanation Explain(const std::vector<Source>& sources, const Layout& layout,
       best = on;
     }
   }
+  return best;
+}
 
-  // An error that only reconciles two sources is dropped where these then agree, if roughly, on
-  // another.
-  std::vector<std::vector<int>> confirmed(n_blocks), rivals(n_blocks);
-  const auto examine = [&](const Blocks& on) {
-    int named = 0;
-    for (int b = 0; b < n_blocks; ++b) {
-      confirmed[b] = on[b] ? judge.Confirm(b, on) : std::vector<int>();
-      rivals[b] = on[b] ? judge.Rivals(b, on) : std::vector<int>();
-      if (on[b] && confirmed[b].size() >= 2 && rivals[b].empty()) ++named;
-    }
-    return named;
-  };
-  const auto is_named = [&](int b) { return confirmed[b].size() >= 2 && rivals[b].empty(); };
-  int named = examine(best);
-  Blocks final_blocks = best;
-  for (int b = 0; b < n_blocks; ++b) {
-    if (!final_blocks[b] || is_named(b)) continue;
-    const int before = named;
-    Blocks fewer = final_blocks;
+// Sources that confirm every error of an explanation, and errors that would explain as much.
+struct Confirmation {
+  std::vector<std::vector<int>> confirmed, rivals;
+  bool Named(int b) const { return confirmed[b].size() >= 2 && rivals[b].empty(); }
+};
+
+int ConfirmBlocks(const Judge& judge, const Blocks& on, Confirmation* out) {
+  const std::size_t n = on.size();
+  out->confirmed.assign(n, {});
+  out->rivals.assign(n, {});
+  int named = 0;
+  for (std::size_t b = 0; b < n; ++b) {
+    if (!on[b]) continue;
+    out->confirmed[b] = judge.Confirm(static_cast<int>(b), on);
+    out->rivals[b] = judge.Rivals(static_cast<int>(b), on);
+    named += out->Named(static_cast<int>(b));
+  }
+  return named;
+}
+
+// An error that only reconciles two sources is dropped where these then agree, if roughly, on
+// another.
+Blocks DropReconcilers(const Judge& judge, const Blocks& best, Confirmation* confirmation) {
+  Blocks blocks = best;
+  int named = ConfirmBlocks(judge, best, confirmation);
+  for (int b = 0; b < static_cast<int>(blocks.size()); ++b) {
+    if (!blocks[b] || confirmation->Named(b)) continue;
+    Blocks fewer = blocks;
     fewer[b] = false;
-    if (examine(fewer) > before) {
-      final_blocks = fewer;
-      named = examine(final_blocks);
+    const int then = ConfirmBlocks(judge, fewer, confirmation);
+    if (then > named) {
+      blocks = fewer;
+      named = then;
       b = -1;
     } else {
-      examine(final_blocks);
+      ConfirmBlocks(judge, blocks, confirmation);
     }
   }
+  return blocks;
+}
+
+// What is said of one error (block) of the explanation.
+class BlockFindings {
+ public:
+  BlockFindings(const Judge& judge, const Layout& layout, const AuditOptions& options,
+                const std::vector<std::vector<Own>>& own, const VectorXd& p, const MatrixXd& cov)
+      : judge_(judge), layout_(layout), options_(options), own_(own), p_(p), cov_(cov) {}
+
+  void Add(int b, bool final, const Confirmation& confirmation, Explanation* explanation) const {
+    const std::vector<int>& block = layout_.blocks[b];
+    std::vector<double> strength;
+    for (const int i : block)
+      strength.push_back(cov_(i, i) > 0 ? std::abs(p_(i)) / std::sqrt(cov_(i, i)) : 0);
+    const auto strongest = static_cast<std::size_t>(
+        std::max_element(strength.begin(), strength.end()) - strength.begin());
+    const double birge = BirgeRatio(b);
+    if (!final || !confirmation.Named(b)) {
+      AddUndecided(b, static_cast<int>(strongest), final, birge, confirmation.rivals[b],
+                   explanation);
+      return;
+    }
+    for (std::size_t i = 0; i < block.size(); ++i) {
+      if (i != strongest && strength[i] < options_.significance * birge) continue;
+      AddNamed(b, static_cast<int>(i), birge, confirmation.confirmed[b], explanation);
+    }
+  }
+
+ private:
+  // Sources that differ by more than they should widen the combined estimate (Birge 1932).
+  double BirgeRatio(int b) const {
+    double chi2 = 0;
+    int sources_used = 0;
+    const VectorXd mean = Pick(p_, layout_.blocks[b]);
+    for (int j = 0; j < judge_.count(); ++j) {
+      if (!own_[j][b].determined) continue;
+      const VectorXd d = own_[j][b].value - mean;
+      chi2 += d.dot(own_[j][b].cov.ldlt().solve(d)) / layout_.blocks[b].size();
+      ++sources_used;
+    }
+    return sources_used > 1 ? std::sqrt(std::max(1.0, chi2 / (sources_used - 1))) : 1;
+  }
+
+  // What every source says of parameter `index` of a block.
+  std::string SourcesText(int b, int index) const {
+    const int parameter = layout_.blocks[b][index];
+    std::vector<std::string> words;
+    for (int j = 0; j < judge_.count(); ++j) {
+      const double sd = std::sqrt(std::max(0.0, own_[j][b].cov(index, index)));
+      if (own_[j][b].determined && sd < kBlind) {
+        words.push_back(
+            judge_.name(j) + " " +
+            Words(layout_, parameter, InUnits(layout_, parameter, own_[j][b].value(index), sd)));
+      }
+    }
+    return Join(words, ", ");
+  }
+
+  void AddNamed(int b, int index, double birge, const std::vector<int>& confirmed,
+                Explanation* explanation) const {
+    const int parameter = layout_.blocks[b][index];
+    std::vector<std::string> witnesses;
+    for (const int j : confirmed) witnesses.push_back(judge_.name(j));
+    Finding finding;
+    finding.parameter = layout_.names[parameter];
+    finding.named = parameter != layout_.corner ||
+                    p_(parameter) * layout_.unit(parameter) + layout_.corner_given > 0;
+    finding.estimate =
+        InUnits(layout_, parameter, p_(parameter), birge * std::sqrt(cov_(parameter, parameter)));
+    finding.text = fmt::format("{}: {} ({}); {} agree", finding.parameter,
+                               Words(layout_, parameter, finding.estimate), SourcesText(b, index),
+                               Join(witnesses, " and "));
+    if (!finding.named)
+      finding.text += "; corners stick out of the outline, which no radius describes";
+    explanation->findings.push_back(finding);
+    if (!finding.named) return;
+    explanation->named(parameter) = p_(parameter) * layout_.unit(parameter);
+    explanation->sd(parameter) =
+        finding.estimate.sd /
+        (parameter == layout_.scale || parameter == layout_.clock ? finding.estimate.value : 1);
+  }
+
+  void AddUndecided(int b, int index, bool final, double birge, const std::vector<int>& rivals,
+                    Explanation* explanation) const {
+    const int parameter = layout_.blocks[b][index];
+    Finding finding;
+    finding.parameter = layout_.names[parameter];
+    finding.estimate = final ? InUnits(layout_, parameter, p_(parameter),
+                                       birge * std::sqrt(cov_(parameter, parameter)))
+                             : Undetermined("left out of the explanation");
+    if (!rivals.empty()) {
+      std::vector<std::string> names = {finding.parameter};
+      for (const int r : rivals) names.push_back(layout_.names[layout_.blocks[r][0]]);
+      std::sort(names.begin(), names.end());
+      finding.parameter = Join(names, "|");
+      finding.text =
+          fmt::format("{}: the evidence cannot tell these apart ({} if it is {})",
+                      finding.parameter, SourcesText(b, index), layout_.names[parameter]);
+    } else if (final) {
+      finding.text = fmt::format("{}: {}, not confirmed by a second source", finding.parameter,
+                                 SourcesText(b, index));
+    } else {
+      finding.text = fmt::format("{}: only the difference between sources hints at it ({})",
+                                 finding.parameter, SourcesText(b, index));
+    }
+    const auto same = [&](const Finding& f) { return f.parameter == finding.parameter; };
+    if (std::none_of(explanation->findings.begin(), explanation->findings.end(), same))
+      explanation->findings.push_back(finding);
+  }
+
+  const Judge& judge_;
+  const Layout& layout_;
+  const AuditOptions& options_;
+  const std::vector<std::vector<Own>>& own_;
+  const VectorXd& p_;
+  const MatrixXd& cov_;
+};
+
+}  // namespace
+
+Explanation Explain(const std::vector<Source>& sources, const Layout& layout,
+                    const AuditOptions& options) {
+  const Judge judge(sources, layout, options);
+  const int n_blocks = layout.blocks.size();
+  Explanation explanation;
+  explanation.sources = sources;
+  explanation.named = explanation.sd = VectorXd::Zero(layout.size);
+  const Blocks best = BestBlocks(judge, n_blocks);
+  Confirmation confirmation;
+  const Blocks final_blocks = DropReconcilers(judge, best, &confirmation);
 
   // Evidence: every source on every error it can speak of, the other errors of the explanation
   // taken from the other sources.
@@ -369,88 +504,9 @@ Explanation Explain(const std::vector<Source>& sources, const Layout& layout,
   explanation.best(layout.inertia) = p(layout.inertia) * layout.unit(layout.inertia);
   explanation.sd(layout.inertia) =
       std::sqrt(cov(layout.inertia, layout.inertia)) * layout.unit(layout.inertia);
-  for (int b = 0; b < n_blocks; ++b) {
-    if (!best[b]) continue;
-    const std::vector<int>& block = layout.blocks[b];
-    // Sources that differ by more than they should widen the combined estimate (Birge 1932).
-    double chi2 = 0;
-    int sources_used = 0;
-    const VectorXd mean = Pick(p, block);
-    for (int j = 0; j < judge.count(); ++j) {
-      if (!own[j][b].determined) continue;
-      const VectorXd d = own[j][b].value - mean;
-      chi2 += d.dot(own[j][b].cov.ldlt().solve(d)) / block.size();
-      ++sources_used;
-    }
-    const double birge = sources_used > 1 ? std::sqrt(std::max(1.0, chi2 / (sources_used - 1))) : 1;
-    std::vector<double> strength;
-    for (const int i : block)
-      strength.push_back(cov(i, i) > 0 ? std::abs(p(i)) / std::sqrt(cov(i, i)) : 0);
-    const int strongest = std::max_element(strength.begin(), strength.end()) - strength.begin();
-    const auto said = [&](int parameter, int index) {
-      std::vector<std::string> words;
-      for (int j = 0; j < judge.count(); ++j) {
-        const double sd = std::sqrt(std::max(0.0, own[j][b].cov(index, index)));
-        if (own[j][b].determined && sd < kBlind) {
-          words.push_back(
-              judge.name(j) + " " +
-              Words(layout, parameter, InUnits(layout, parameter, own[j][b].value(index), sd)));
-        }
-      }
-      return Join(words, ", ");
-    };
-    if (final_blocks[b] && is_named(b)) {
-      std::vector<std::string> witnesses;
-      for (const int j : confirmed[b]) witnesses.push_back(judge.name(j));
-      for (std::size_t i = 0; i < block.size(); ++i) {
-        const int parameter = block[i];
-        if (static_cast<int>(i) != strongest && strength[i] < options.significance * birge)
-          continue;
-        Finding finding;
-        finding.parameter = layout.names[parameter];
-        finding.named = parameter != layout.corner ||
-                        p(parameter) * layout.unit(parameter) + layout.corner_given > 0;
-        finding.estimate =
-            InUnits(layout, parameter, p(parameter), birge * std::sqrt(cov(parameter, parameter)));
-        finding.text = fmt::format("{}: {} ({}); {} agree", finding.parameter,
-                                   Words(layout, parameter, finding.estimate), said(parameter, i),
-                                   Join(witnesses, " and "));
-        if (!finding.named)
-          finding.text += "; corners stick out of the outline, which no radius describes";
-        explanation.findings.push_back(finding);
-        if (!finding.named) continue;
-        explanation.named(parameter) = p(parameter) * layout.unit(parameter);
-        explanation.sd(parameter) =
-            finding.estimate.sd /
-            (parameter == layout.scale || parameter == layout.clock ? finding.estimate.value : 1);
-      }
-      continue;
-    }
-    const int parameter = block[strongest];
-    Finding finding;
-    finding.parameter = layout.names[parameter];
-    finding.estimate = final_blocks[b] ? InUnits(layout, parameter, p(parameter),
-                                                 birge * std::sqrt(cov(parameter, parameter)))
-                                       : Undetermined("left out of the explanation");
-    if (!rivals[b].empty()) {
-      std::vector<std::string> names = {finding.parameter};
-      for (const int r : rivals[b]) names.push_back(layout.names[layout.blocks[r][0]]);
-      std::sort(names.begin(), names.end());
-      finding.parameter = Join(names, "|");
-      finding.text =
-          fmt::format("{}: the evidence cannot tell these apart ({} if it is {})",
-                      finding.parameter, said(parameter, strongest), layout.names[parameter]);
-    } else if (final_blocks[b]) {
-      finding.text = fmt::format("{}: {}, not confirmed by a second source", finding.parameter,
-                                 said(parameter, strongest));
-    } else {
-      finding.text = fmt::format("{}: only the difference between sources hints at it ({})",
-                                 finding.parameter, said(parameter, strongest));
-    }
-    const auto same = [&](const Finding& f) { return f.parameter == finding.parameter; };
-    if (std::none_of(explanation.findings.begin(), explanation.findings.end(), same))
-      explanation.findings.push_back(finding);
-  }
+  const BlockFindings findings(judge, layout, options, own, p, cov);
+  for (int b = 0; b < n_blocks; ++b)
+    if (best[b]) findings.Add(b, final_blocks[b], confirmation, &explanation);
   return explanation;
 }
 

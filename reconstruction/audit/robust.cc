@@ -144,6 +144,130 @@ double ClusterVariance(const RobustProblem& problem, const MatrixXd& X, const Ve
   return high;
 }
 
+// Weights of the rows: Student's, by the length of their group, over noise and scatter.
+VectorXd RowWeights(const RobustProblem& problem, const VectorXd& r, double scatter2) {
+  VectorXd w(problem.groups * problem.rows);
+  for (int i = 0; i < problem.groups; ++i) {
+    const double weight =
+        (kStudentDof + problem.rows) / (kStudentDof + SquaredLength(problem, r, scatter2, i));
+    for (int k = i * problem.rows; k < (i + 1) * problem.rows; ++k)
+      w(k) = weight / (problem.sd(k) * problem.sd(k) + scatter2);
+  }
+  return w;
+}
+
+// Normal equations of the active parameters in their units, held ones left where they are.
+void WeightedEquations(const RobustProblem& problem, const MatrixXd& X, const VectorXd& w,
+                       const VectorXd& r, const VectorXd& value, MatrixXd* N, VectorXd* b) {
+  *N = X.transpose() * w.asDiagonal() * X;
+  *b = -X.transpose() * w.cwiseProduct(r);
+  for (std::size_t k = 0; k < problem.active.size(); ++k) {
+    const int j = static_cast<int>(k), parameter = problem.active[k];
+    const double unit = problem.unit(parameter), prior = Prior(problem, parameter);
+    (*N)(j, j) += kRidge + prior * unit * unit;
+    (*b)(j) -= prior * unit * value(parameter);
+    if (std::find(problem.held.begin(), problem.held.end(), parameter) != problem.held.end()) {
+      N->row(j).setZero();
+      N->col(j).setZero();
+      (*N)(j, j) = 1;
+      (*b)(j) = 0;
+    }
+  }
+}
+
+// Damped steps, with weights and scatter estimated anew before every one of them: the cost that a
+// step lowers is not that of the next, so the driver of data/math does not serve here. Returns the
+// scatter's variance.
+double Reweight(const RobustProblem& problem, RobustFit* fit, VectorXd* r) {
+  VectorXd trial(r->size());
+  double damping = 1e-3, scatter2 = ExtraVariance(problem, *r, fit->dof);
+  for (int iteration = 0; iteration < kMaxIterations; ++iteration) {
+    MatrixXd N;
+    VectorXd b;
+    WeightedEquations(problem, Derivative(problem, fit->value), RowWeights(problem, *r, scatter2),
+                      *r, fit->value, &N, &b);
+    const double cost = Cost(problem, *r, scatter2) + PriorCost(problem, fit->value);
+    double moved = 0;
+    for (int attempt = 0; attempt < 12; ++attempt) {
+      MatrixXd damped = N;
+      damped.diagonal() *= 1 + damping;
+      const VectorXd step = damped.ldlt().solve(b);
+      VectorXd q = fit->value;
+      for (int j = 0; j < step.size(); ++j)
+        q(problem.active[j]) += step(j) * problem.unit(problem.active[j]);
+      problem.residual(q, trial);
+      if (trial.allFinite() && Cost(problem, trial, scatter2) + PriorCost(problem, q) <= cost) {
+        moved = std::sqrt(std::max(0.0, step.dot(N * step)));
+        fit->value = q;
+        *r = trial;
+        damping = std::max(1e-9, 0.1 * damping);
+        break;
+      }
+      damping *= 10;
+    }
+    const double before = scatter2;
+    scatter2 = ExtraVariance(problem, *r, fit->dof);
+    if (moved < 1e-3 && std::abs(scatter2 - before) <= 1e-3 * before) break;
+  }
+  return scatter2;
+}
+
+// Covariance of an M-estimator: E[psi^2] / E[psi']^2 (X' X)^-1 with X' X taken from the weighted
+// rows, so that a wild group of great leverage brings no information (Huber 1981, ch. 7). Returns
+// the factor of the information, and the weights of the groups in the fit.
+double InformationFactor(const RobustProblem& problem, const VectorXd& r, double scatter2,
+                         RobustFit* fit) {
+  double psi2 = 0, slope = 0, mean_weight = 0;
+  fit->weight.resize(problem.groups);
+  for (int i = 0; i < problem.groups; ++i) {
+    const double d2 = SquaredLength(problem, r, scatter2, i), t = kStudentDof + d2,
+                 c = kStudentDof + problem.rows;
+    fit->weight(i) = c / t;
+    mean_weight += c / t;
+    psi2 += c * c / (t * t) * d2 / problem.rows;
+    slope += c / t - 2.0 / problem.rows * c * d2 / (t * t);
+  }
+  const double scale =
+      slope > 0 ? slope * slope / (mean_weight * std::max(psi2, 1e-12 * problem.groups)) : 1e-3;
+  // Few rows know their own scatter badly: intervals widen as those of a Student-t.
+  const double few = NormalQuantile(0.975) / StudentQuantile(0.975, fit->dof);
+  return scale * few * few * fit->dof / (problem.groups * problem.rows);
+}
+
+// Takes the shifts that the rows of a cluster share out of the normal equations N, b (Xw and yw:
+// rows and residuals times `root`). Nothing where clusters do not scatter.
+void EliminateClusters(const RobustProblem& problem, const MatrixXd& Xw, const VectorXd& yw,
+                       const VectorXd& root, double tau2, MatrixXd* N, VectorXd* b) {
+  if (!(tau2 > 0)) return;
+  const int clusters = 1 + *std::max_element(problem.cluster.begin(), problem.cluster.end());
+  MatrixXd Xu = MatrixXd::Zero(Xw.cols(), clusters);
+  VectorXd uu = VectorXd::Zero(clusters), uy = VectorXd::Zero(clusters);
+  for (int k = 0; k < root.size(); ++k) {
+    const int c = problem.cluster[k];
+    Xu.col(c) += root(k) * Xw.row(k).transpose();
+    uu(c) += root(k) * root(k);
+    uy(c) += root(k) * yw(k);
+  }
+  for (int c = 0; c < clusters; ++c) {
+    const double inverse = 1 / (1 / tau2 + uu(c));
+    *N -= inverse * Xu.col(c) * Xu.col(c).transpose();
+    *b += inverse * uy(c) * Xu.col(c);
+  }
+}
+
+// One more step: to the minimum with the shifts of clusters, or along what was held.
+void TakeLastStep(const RobustProblem& problem, const MatrixXd& N, VectorXd b, RobustFit* fit) {
+  MatrixXd limited = N;
+  for (int j = 0; j < b.size(); ++j) {
+    const double unit = problem.unit(problem.active[j]), prior = Prior(problem, problem.active[j]);
+    limited(j, j) += 1 / (kUndetermined * kUndetermined) + prior * unit * unit;
+    b(j) -= prior * unit * fit->value(problem.active[j]);
+  }
+  const VectorXd step = limited.ldlt().solve(b);
+  for (int j = 0; j < b.size(); ++j)
+    fit->value(problem.active[j]) += step(j) * problem.unit(problem.active[j]);
+}
+
 }  // namespace
 
 MatrixXd Covariance(const MatrixXd& information, const VectorXd& unit,
@@ -172,130 +296,34 @@ RobustFit FitRobust(const RobustProblem& problem) {
     fit.reason = "no data";
     return fit;
   }
-  VectorXd r(n), trial(n);
+  VectorXd r(n);
   problem.residual(fit.value, r);
   if (!r.allFinite() || !problem.sd.allFinite()) {
     fit.reason = "values that are not finite";
     return fit;
   }
-  MatrixXd X = Derivative(problem, fit.value);
-  const int unknowns = Rank(X);
+  const int unknowns = Rank(Derivative(problem, fit.value));
   fit.dof = n - unknowns;
   if (fit.dof < 3) {
     fit.reason =
         fmt::format("{} values for {} unknowns: at least {} are needed", n, unknowns, unknowns + 3);
     return fit;
   }
-  double damping = 1e-3, scatter2 = ExtraVariance(problem, r, fit.dof);
-  VectorXd w(n);
-  const auto weigh = [&] {
-    for (int i = 0; i < problem.groups; ++i) {
-      const double weight =
-          (kStudentDof + problem.rows) / (kStudentDof + SquaredLength(problem, r, scatter2, i));
-      for (int k = i * problem.rows; k < (i + 1) * problem.rows; ++k)
-        w(k) = weight / (problem.sd(k) * problem.sd(k) + scatter2);
-    }
-  };
-  for (int iteration = 0; iteration < kMaxIterations; ++iteration) {
-    X = Derivative(problem, fit.value);
-    weigh();
-    MatrixXd N = X.transpose() * w.asDiagonal() * X;
-    VectorXd b = -X.transpose() * w.cwiseProduct(r);
-    for (int j = 0; j < p; ++j) {
-      const double unit = problem.unit(problem.active[j]),
-                   prior = Prior(problem, problem.active[j]);
-      N(j, j) += kRidge + prior * unit * unit;
-      b(j) -= prior * unit * fit.value(problem.active[j]);
-      if (std::find(problem.held.begin(), problem.held.end(), problem.active[j]) !=
-          problem.held.end()) {
-        N.row(j).setZero();
-        N.col(j).setZero();
-        N(j, j) = 1;
-        b(j) = 0;
-      }
-    }
-    const double cost = Cost(problem, r, scatter2) + PriorCost(problem, fit.value);
-    double moved = 0;
-    for (int attempt = 0; attempt < 12; ++attempt) {
-      MatrixXd damped = N;
-      damped.diagonal() *= 1 + damping;
-      const VectorXd step = damped.ldlt().solve(b);
-      VectorXd q = fit.value;
-      for (int j = 0; j < p; ++j) q(problem.active[j]) += step(j) * problem.unit(problem.active[j]);
-      problem.residual(q, trial);
-      if (trial.allFinite() && Cost(problem, trial, scatter2) + PriorCost(problem, q) <= cost) {
-        moved = std::sqrt(std::max(0.0, step.dot(N * step)));
-        fit.value = q;
-        r = trial;
-        damping = std::max(1e-9, 0.1 * damping);
-        break;
-      }
-      damping *= 10;
-    }
-    const double before = scatter2;
-    scatter2 = ExtraVariance(problem, r, fit.dof);
-    if (moved < 1e-3 && std::abs(scatter2 - before) <= 1e-3 * before) break;
-  }
-  X = Derivative(problem, fit.value);
-  weigh();
-  // Covariance of an M-estimator: E[psi^2] / E[psi']^2 (X' X)^-1 with X' X taken from the weighted
-  // rows, so that a wild group of great leverage brings no information (Huber 1981, ch. 7).
-  double psi2 = 0, slope = 0, mean_weight = 0;
-  fit.weight.resize(problem.groups);
-  for (int i = 0; i < problem.groups; ++i) {
-    const double d2 = SquaredLength(problem, r, scatter2, i), t = kStudentDof + d2,
-                 c = kStudentDof + problem.rows;
-    fit.weight(i) = c / t;
-    mean_weight += c / t;
-    psi2 += c * c / (t * t) * d2 / problem.rows;
-    slope += c / t - 2.0 / problem.rows * c * d2 / (t * t);
-  }
-  const double scale =
-      slope > 0 ? slope * slope / (mean_weight * std::max(psi2, 1e-12 * problem.groups)) : 1e-3;
-  // Few rows know their own scatter badly: intervals widen as those of a Student-t.
-  const double few = NormalQuantile(0.975) / StudentQuantile(0.975, fit.dof);
-  const double factor = scale * few * few * fit.dof / n;
-  const VectorXd root = (factor * w).cwiseSqrt();
-  const MatrixXd Xw = root.asDiagonal() * X;
+  const double scatter2 = Reweight(problem, &fit, &r);
+  const double factor = InformationFactor(problem, r, scatter2, &fit);
+  const VectorXd root = (factor * RowWeights(problem, r, scatter2)).cwiseSqrt();
+  const MatrixXd Xw = root.asDiagonal() * Derivative(problem, fit.value);
   const VectorXd yw = root.cwiseProduct(r);
   MatrixXd N = Xw.transpose() * Xw;
-  VectorXd last;
+  VectorXd b = -Xw.transpose() * yw;
   if (!problem.cluster.empty()) {
     // Shifts are trusted no better than a part of the scatter from one repeat to the next.
     const double tau2 = std::max(ClusterVariance(problem, Xw, yw, root), 0.25 * scatter2);
     fit.cluster_scatter = std::sqrt(tau2);
-    if (tau2 > 0) {
-      const int clusters = 1 + *std::max_element(problem.cluster.begin(), problem.cluster.end());
-      VectorXd b = -Xw.transpose() * yw;
-      MatrixXd Xu = MatrixXd::Zero(p, clusters);
-      VectorXd uu = VectorXd::Zero(clusters), uy = VectorXd::Zero(clusters);
-      for (int k = 0; k < n; ++k) {
-        const int c = problem.cluster[k];
-        Xu.col(c) += root(k) * Xw.row(k).transpose();
-        uu(c) += root(k) * root(k);
-        uy(c) += root(k) * yw(k);
-      }
-      for (int c = 0; c < clusters; ++c) {
-        const double inverse = 1 / (1 / tau2 + uu(c));
-        N -= inverse * Xu.col(c) * Xu.col(c).transpose();
-        b += inverse * uy(c) * Xu.col(c);
-      }
-      last = b;
-    }
+    EliminateClusters(problem, Xw, yw, root, tau2, &N, &b);
   }
   if (!problem.cluster.empty() || !problem.held.empty()) {
-    // One more step: to the minimum with the shifts, or along what was held.
-    VectorXd b = last.size() > 0 ? last : VectorXd(-Xw.transpose() * yw);
-    MatrixXd limited = N;
-    for (int j = 0; j < p; ++j) {
-      const double unit = problem.unit(problem.active[j]),
-                   prior = Prior(problem, problem.active[j]);
-      limited(j, j) += 1 / (kUndetermined * kUndetermined) + prior * unit * unit;
-      b(j) -= prior * unit * fit.value(problem.active[j]);
-    }
-    const VectorXd step = limited.ldlt().solve(b);
-    for (int j = 0; j < p; ++j)
-      fit.value(problem.active[j]) += step(j) * problem.unit(problem.active[j]);
+    TakeLastStep(problem, N, b, &fit);
     problem.residual(fit.value, r);
   }
   for (int i = 0; i < p; ++i) {

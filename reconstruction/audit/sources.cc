@@ -195,88 +195,99 @@ Vector3d Layout::Normal(const VectorXd& p, const Vector3d& given) const {
   return ExpSO3(Vector3d(planar ? 0.0 : p(tilt + 1), -p(tilt), 0)) * given;
 }
 
-std::vector<RestCandidate> RestCandidates(const Body& body) {
-  std::vector<RestCandidate> candidates;
+namespace {
+
+void AddRestCandidate(const Vector3d& up, double height, std::vector<RestCandidate>* candidates) {
+  for (const RestCandidate& c : *candidates) {
+    if (c.up_B.dot(up) > 1 - 1e-9) return;
+  }
+  candidates->push_back({up, height});
+}
+
+void AddEllipsoidRests(const Body& body, std::vector<RestCandidate>* candidates) {
+  const Vector3d a = body.half_extents;
+  const int axis = body.planar
+                       ? (a.x() < a.z() ? 0 : 2)
+                       : (a.x() < a.y() ? (a.x() < a.z() ? 0 : 2) : (a.y() < a.z() ? 1 : 2));
+  double next = std::numeric_limits<double>::infinity();
+  for (int i = 0; i < 3; ++i) {
+    if (i != axis && !(body.planar && i == 1)) next = std::min(next, a(i));
+  }
+  if (a(axis) < 0.95 * next) {  // a near-circle lies anyhow
+    AddRestCandidate(Vector3d::Unit(axis), a(axis), candidates);
+    AddRestCandidate(-Vector3d::Unit(axis), a(axis), candidates);
+  }
+}
+
+// A facet of a hull of size `size`: a plane through the vertex `at`, with the normal `up`, that has
+// all other vertices above it, and the centre of mass over its inside (stable).
+void AddFacetRest(const Body& body, const std::vector<Vector3d>& vertices, double size, Vector3d up,
+                  const Vector3d& at, std::vector<RestCandidate>* candidates) {
+  if (!(up.norm() > 1e-9 * size * (body.planar ? 1 : size))) return;
+  up.normalize();
+  if (up.dot(at) > 0) up = -up;
+  for (const Vector3d& v : vertices) {
+    if (up.dot(v - at) < -1e-9 * size) return;
+  }
+  // Tilting over any edge of the facet must lift the centre of mass: its foot lies inside the
+  // facet's outline.
+  const Vector3d foot = up * up.dot(at);
+  std::vector<Vector3d> base;
+  for (const Vector3d& v : vertices) {
+    if (up.dot(v - at) < 1e-7 * size) base.push_back(v - foot);
+  }
+  const Eigen::Matrix<double, 3, 2> axes = Across(up);
+  for (int k = 0; k < (body.planar ? 2 : 16); ++k) {
+    const Vector3d d =
+        body.planar
+            ? Vector3d((k == 0 ? 1 : -1) * Vector3d::UnitY().cross(up))
+            : Vector3d(std::cos(k * M_PI / 8) * axes.col(0) + std::sin(k * M_PI / 8) * axes.col(1));
+    double reach = -size;
+    for (const Vector3d& v : base) reach = std::max(reach, d.dot(v));
+    if (reach <= 1e-3 * size) return;
+  }
+  AddRestCandidate(up, -up.dot(at), candidates);
+}
+
+void AddHullRests(const Body& body, std::vector<RestCandidate>* candidates) {
   const std::vector<Vector3d> vertices = Vertices(body);
-  const auto add = [&](const Vector3d& up, double height) {
-    for (const RestCandidate& c : candidates) {
-      if (c.up_B.dot(up) > 1 - 1e-9) return;
-    }
-    candidates.push_back({up, height});
-  };
-  if (body.shape == BodyShape::kEllipsoid) {
-    const Vector3d a = body.half_extents;
-    const int axis = body.planar
-                         ? (a.x() < a.z() ? 0 : 2)
-                         : (a.x() < a.y() ? (a.x() < a.z() ? 0 : 2) : (a.y() < a.z() ? 1 : 2));
-    double next = std::numeric_limits<double>::infinity();
-    for (int i = 0; i < 3; ++i) {
-      if (i != axis && !(body.planar && i == 1)) next = std::min(next, a(i));
-    }
-    if (a(axis) < 0.95 * next) {  // a near-circle lies anyhow
-      add(Vector3d::Unit(axis), a(axis));
-      add(-Vector3d::Unit(axis), a(axis));
-    }
-    return candidates;
-  }
-  if (body.shape == BodyShape::kRod) {
-    if (body.planar) {
-      add(Vector3d::UnitZ(), body.radius);
-      add(-Vector3d::UnitZ(), body.radius);
-    }
-    return candidates;
-  }
-  if (body.shape == BodyShape::kBox) {
-    for (int axis = 0; axis < 3; ++axis) {
-      if (body.planar && axis == 1) continue;
-      add(Vector3d::Unit(axis), body.half_extents(axis));
-      add(-Vector3d::Unit(axis), body.half_extents(axis));
-    }
-    return candidates;
-  }
-  // A facet of a hull: a plane through vertices that has all others above it, with the centre of
-  // mass over its inside (stable).
   const int n = vertices.size();
-  if (n > 60) return candidates;
+  if (n > 60) return;
   double size = 0;
   for (const Vector3d& v : vertices) size = std::max(size, v.norm());
-  const auto facet = [&](Vector3d up, const Vector3d& at) {
-    if (!(up.norm() > 1e-9 * size * (body.planar ? 1 : size))) return;
-    up.normalize();
-    if (up.dot(at) > 0) up = -up;
-    for (const Vector3d& v : vertices) {
-      if (up.dot(v - at) < -1e-9 * size) return;
+  for (int i = 0; i < n; ++i) {
+    for (int j = i + 1; j < n; ++j) {
+      const Vector3d edge = vertices[j] - vertices[i];
+      if (body.planar) {
+        AddFacetRest(body, vertices, size, Vector3d::UnitY().cross(edge), vertices[i], candidates);
+        continue;
+      }
+      for (int k = j + 1; k < n; ++k)
+        AddFacetRest(body, vertices, size, edge.cross(vertices[k] - vertices[i]), vertices[i],
+                     candidates);
     }
-    // Tilting over any edge of the facet must lift the centre of mass: its foot lies inside the
-    // facet's outline.
-    Vector3d foot = up * up.dot(at);
-    std::vector<Vector3d> base;
-    for (const Vector3d& v : vertices) {
-      if (up.dot(v - at) < 1e-7 * size) base.push_back(v - foot);
+  }
+}
+
+}  // namespace
+
+std::vector<RestCandidate> RestCandidates(const Body& body) {
+  std::vector<RestCandidate> candidates;
+  if (body.shape == BodyShape::kEllipsoid) {
+    AddEllipsoidRests(body, &candidates);
+  } else if (body.shape == BodyShape::kRod) {
+    if (body.planar) {
+      AddRestCandidate(Vector3d::UnitZ(), body.radius, &candidates);
+      AddRestCandidate(-Vector3d::UnitZ(), body.radius, &candidates);
     }
-    const Eigen::Matrix<double, 3, 2> axes = Across(up);
-    for (int k = 0; k < (body.planar ? 2 : 16); ++k) {
-      const Vector3d d = body.planar ? Vector3d((k == 0 ? 1 : -1) * Vector3d::UnitY().cross(up))
-                                     : Vector3d(std::cos(k * M_PI / 8) * axes.col(0) +
-                                                std::sin(k * M_PI / 8) * axes.col(1));
-      double reach = -size;
-      for (const Vector3d& v : base) reach = std::max(reach, d.dot(v));
-      if (reach <= 1e-3 * size) return;
-    }
-    add(up, -up.dot(at));
-  };
-  if (body.planar) {
-    for (int i = 0; i < n; ++i) {
-      for (int j = i + 1; j < n; ++j)
-        facet(Vector3d::UnitY().cross(vertices[j] - vertices[i]), vertices[i]);
+  } else if (body.shape == BodyShape::kBox) {
+    for (int axis = 0; axis < 3; ++axis) {
+      if (body.planar && axis == 1) continue;
+      AddRestCandidate(Vector3d::Unit(axis), body.half_extents(axis), &candidates);
+      AddRestCandidate(-Vector3d::Unit(axis), body.half_extents(axis), &candidates);
     }
   } else {
-    for (int i = 0; i < n; ++i) {
-      for (int j = i + 1; j < n; ++j) {
-        for (int k = j + 1; k < n; ++k)
-          facet((vertices[j] - vertices[i]).cross(vertices[k] - vertices[i]), vertices[i]);
-      }
-    }
+    AddHullRests(body, &candidates);
   }
   return candidates;
 }

@@ -90,6 +90,28 @@ struct Normal {
   int points = 0;
 };
 
+// Measured distances between markers.
+void AddDistances(const FlightProblem& problem, const VectorXd& x, bool derivatives,
+                  Normal* normal) {
+  const FlightPlaces& places = problem.places;
+  const int size = places.Size();
+  for (const KnownDistance& known : problem.distances) {
+    const int a = places.Marker(known.marker1), b = places.Marker(known.marker2);
+    const auto place = [&](int m) -> Vector3d {
+      return problem.start[0].p_BM[m] + x.segment<3>(places.Marker(m));
+    };
+    const Vector3d between = place(known.marker1) - place(known.marker2);
+    const double length = between.norm(), r = (length - known.distance) / known.sd;
+    normal->chi_square += r * r;
+    if (!derivatives) continue;
+    MatrixXd row = MatrixXd::Zero(size, 1);
+    row.middleRows<3>(a) = between / (length * known.sd);
+    row.middleRows<3>(b) = -between / (length * known.sd);
+    normal->information.selfadjointView<Eigen::Lower>().rankUpdate(row);
+    normal->gradient += r * row;
+  }
+}
+
 Normal NormalAt(const FlightProblem& problem, const VectorXd& x, bool derivatives) {
   const FlightPlaces& places = problem.places;
   const int size = places.Size();
@@ -156,21 +178,7 @@ Normal NormalAt(const FlightProblem& problem, const VectorXd& x, bool derivative
       normal.gradient.noalias() += weight * (J * row.r);
     }
   }
-  for (const KnownDistance& known : problem.distances) {
-    const int a = places.Marker(known.marker1), b = places.Marker(known.marker2);
-    const auto place = [&](int m) -> Vector3d {
-      return problem.start[0].p_BM[m] + x.segment<3>(places.Marker(m));
-    };
-    const Vector3d between = place(known.marker1) - place(known.marker2);
-    const double length = between.norm(), r = (length - known.distance) / known.sd;
-    normal.chi_square += r * r;
-    if (!derivatives) continue;
-    MatrixXd row = MatrixXd::Zero(size, 1);
-    row.middleRows<3>(a) = between / (length * known.sd);
-    row.middleRows<3>(b) = -between / (length * known.sd);
-    normal.information.selfadjointView<Eigen::Lower>().rankUpdate(row);
-    normal.gradient += r * row;
-  }
+  AddDistances(problem, x, derivatives, &normal);
   if (derivatives)
     normal.information = MatrixXd(normal.information.selfadjointView<Eigen::Lower>());
   normal.valid = std::isfinite(normal.chi_square);

@@ -112,6 +112,53 @@ Plane SurfaceAt(const StruckBody& struck, const Isometry3d& X_WB) {
 // How a vector follows the 48 entries of a meeting.
 using Rows = Eigen::Matrix<double, 3, 48>;
 
+// Velocities of the four motions beside the impact in W, with their derivatives. Motions 0 and 1
+// are those of the first body, 2 and 3 of the second.
+struct MeetingVelocities {
+  Vector3d v[4], omega[4];
+  Rows dv[4], domega[4];
+};
+
+MeetingVelocities VelocitiesOf(const Meeting& m) {
+  MeetingVelocities out;
+  for (int s = 0; s < 4; ++s) {
+    const SideState& side = m.side[s];
+    const Matrix3d& R = m.side[s < 2 ? 0 : 2].R;
+    out.v[s] = side.velocity.head<3>();
+    out.omega[s] = R * side.velocity.tail<3>();
+    out.dv[s].setZero();
+    out.domega[s].setZero();
+    out.dv[s].block<3, 3>(0, 12 * s + 6).setIdentity();
+    out.domega[s].block<3, 3>(0, 12 * s + 9) = R;
+    out.domega[s].block<3, 3>(0, s < 2 ? 3 : 27) -= R * CrossMatrix(side.velocity.tail<3>());
+  }
+  return out;
+}
+
+// Momentum that both bodies, or the couple about the axis, leave over; with its covariance. `dr`:
+// derivative of the contact point.
+void SetClosure(const Meeting& m, const Body& body, const StruckBody& struck,
+                const MeetingVelocities& w, const Rows& dr, TwoBodyEvent* out) {
+  ImpactEvent& event = out->event;
+  const Vector3d J = body.mass * (w.v[1] - w.v[0]);
+  const Rows dJ = body.mass * (w.dv[1] - w.dv[0]);
+  MatrixXd dclosure;
+  if (struck.axis) {
+    const Vector3d axis = struck.axis->axis_W.normalized(), r = event.p_WP - struck.axis->p_W;
+    const double I = reconstruction::AxisInertia(*struck.axis, struck.body, event.struck->X_WB);
+    out->closure =
+        VectorXd::Constant(1, I * axis.dot(w.omega[3] - w.omega[2]) + axis.dot(r.cross(J)));
+    dclosure = axis.transpose() *
+               (I * (w.domega[3] - w.domega[2]) + CrossMatrix(r) * dJ - CrossMatrix(J) * dr);
+  } else {
+    out->closure = J + struck.body.mass * (w.v[3] - w.v[2]);
+    dclosure = dJ + struck.body.mass * (w.dv[3] - w.dv[2]);
+  }
+  out->cov_closure = dclosure * m.cov * dclosure.transpose();
+  event.struck->closure_chi_square = out->closure.dot(out->cov_closure.ldlt().solve(out->closure));
+  event.struck->closure_dof = static_cast<int>(out->closure.size());
+}
+
 // Fills the event from the states; every vector with its derivative.
 TwoBodyEvent Describe(const Meeting& m, const Body& body, const StruckBody& struck,
                       const MotionFitOptions& options) {
@@ -139,69 +186,39 @@ TwoBodyEvent Describe(const Meeting& m, const Body& body, const StruckBody& stru
   lever.block<3, 3>(0, 3) = by_first * one.R;
   // turned together with the surface the lever just turns
   lever += (-CrossMatrix(r1) - by_first) * turn2;
-  Vector3d v[4], omega[4];
-  Rows dv[4], domega[4];
-  for (int s = 0; s < 4; ++s) {
-    const SideState& side = m.side[s];
-    const Matrix3d& R = m.side[s < 2 ? 0 : 2].R;
-    v[s] = side.velocity.head<3>();
-    omega[s] = R * side.velocity.tail<3>();
-    dv[s].setZero();
-    domega[s].setZero();
-    dv[s].block<3, 3>(0, 12 * s + 6).setIdentity();
-    domega[s].block<3, 3>(0, 12 * s + 9) = R;
-    domega[s].block<3, 3>(0, s < 2 ? 3 : 27) -= R * CrossMatrix(side.velocity.tail<3>());
-  }
+  const MeetingVelocities w = VelocitiesOf(m);
   const Rows dr2 = p1 + lever - p2;
-  Vector3d u[2];
-  Rows du[2];
-  for (int s = 0; s < 2; ++s) {
-    u[s] = v[2 + s] + omega[2 + s].cross(r2);
-    du[s] = dv[2 + s] - CrossMatrix(r2) * domega[2 + s] + CrossMatrix(omega[2 + s]) * dr2;
-  }
-  event.v_minus = v[0] - u[0];
-  event.v_plus = v[1] - u[0];
-  event.omega_minus = omega[0];
-  event.omega_plus = omega[1];
+  // velocity of the second body's contact point just before
+  const Vector3d u = w.v[2] + w.omega[2].cross(r2);
+  const Rows du = w.dv[2] - CrossMatrix(r2) * w.domega[2] + CrossMatrix(w.omega[2]) * dr2;
+  event.v_minus = w.v[0] - u;
+  event.v_plus = w.v[1] - u;
+  event.omega_minus = w.omega[0];
+  event.omega_plus = w.omega[1];
   // The frame turns with body 2: what its attitude is wrong by, all vectors are turned by.
   Eigen::Matrix<double, kEventDim, 48> map;
   const auto put = [&](int row, const Vector3d& vector, const Rows& d) {
     map.middleRows<3>(row) = d + CrossMatrix(vector) * turn2;
   };
-  put(kVMinus, event.v_minus, dv[0] - du[0]);
-  put(kVPlus, event.v_plus, dv[1] - du[0]);
-  put(kOmegaMinus, omega[0], domega[0]);
-  put(kOmegaPlus, omega[1], domega[1]);
+  put(kVMinus, event.v_minus, w.dv[0] - du);
+  put(kVPlus, event.v_plus, w.dv[1] - du);
+  put(kOmegaMinus, w.omega[0], w.domega[0]);
+  put(kOmegaPlus, w.omega[1], w.domega[1]);
   put(kLever, r1, lever);
   const EventCovariance cov = map * m.cov * map.transpose();
   // bit by bit symmetric, as a file that holds one triangle gives it back
   event.cov = 0.5 * (cov + cov.transpose());
   const Isometry3d X_WF = ContactFrame(surface, event.p_WP, options.flight.gravity_W, false);
-  other.v_minus = v[2];
-  other.v_plus = v[3];
-  other.omega_minus = omega[2];
-  other.omega_plus = omega[3];
+  other.v_minus = w.v[2];
+  other.v_plus = w.v[3];
+  other.omega_minus = w.omega[2];
+  other.omega_plus = w.omega[3];
   other.normal = n;
   const Matrix3d A_W =
       X_WF.linear() * StruckInverseMass(struck, other.X_WB, X_WF) * X_WF.linear().transpose();
   other.A_W = 0.5 * (A_W + A_W.transpose());
   UpdateContact(event, body, surface, options.flight.gravity_W);
-  const Vector3d J = body.mass * (v[1] - v[0]);
-  const Rows dJ = body.mass * (dv[1] - dv[0]);
-  MatrixXd dclosure;
-  if (struck.axis) {
-    const Vector3d axis = struck.axis->axis_W.normalized(), r = event.p_WP - struck.axis->p_W;
-    const double I = reconstruction::AxisInertia(*struck.axis, struck.body, other.X_WB);
-    out.closure = VectorXd::Constant(1, I * axis.dot(omega[3] - omega[2]) + axis.dot(r.cross(J)));
-    dclosure = axis.transpose() *
-               (I * (domega[3] - domega[2]) + CrossMatrix(r) * dJ - CrossMatrix(J) * (p1 + lever));
-  } else {
-    out.closure = J + struck.body.mass * (v[3] - v[2]);
-    dclosure = dJ + struck.body.mass * (dv[3] - dv[2]);
-  }
-  out.cov_closure = dclosure * m.cov * dclosure.transpose();
-  other.closure_chi_square = out.closure.dot(out.cov_closure.ldlt().solve(out.closure));
-  other.closure_dof = static_cast<int>(out.closure.size());
+  SetClosure(m, body, struck, w, p1 + lever, &out);
   return out;
 }
 

@@ -186,22 +186,16 @@ void WriteEvents(const MarkerPoints& points, double rate, ParameterWriter* out) 
   out->Floats("TIMES", times, {2, points.events.size()});
 }
 
-}  // namespace
+// Numbers that header, parameters and frames share.
+struct C3dLayout {
+  double per_metre = 1;  // units of the file
+  double scale = 1;      // what a residual counts in, and a coordinate of a file of integers
+  long long first = 1, last = 1;
+};
 
-std::string MakeC3d(const MarkerPoints& points, const MarkerWriteOptions& options,
-                    std::vector<std::string>* notes) {
-  CheckNames(points);
-  const Grid grid = EvenFrames(points, options.time_tolerance, notes);
-  const std::size_t n_markers = points.markers.size();
-  const double per_metre = options.unit == "mm" ? 1000 : 1;
-  const auto n = static_cast<long long>(grid.frames), first = points.first_frame,
-             last = first + n - 1;
-  if (first < 1 || last > 0xFFFFFFFFLL)
-    throw ConfigError(
-        fmt::format("C3D: found frames {} to {}, allowed numbers from 1 to 2^32 - 1", first, last));
-
+double ScaleOf(const MarkerPoints& points, double per_metre, const std::string& unit) {
   double farthest = 0, largest_residual = 0;
-  for (std::size_t m = 0; m < n_markers; ++m)
+  for (std::size_t m = 0; m < points.markers.size(); ++m)
     for (std::size_t i = 0; i < points.t.size(); ++i) {
       if (!points.p_WM[m][i]) continue;
       farthest = std::max<double>(
@@ -211,85 +205,117 @@ std::string MakeC3d(const MarkerPoints& points, const MarkerWriteOptions& option
   if (!std::isfinite(farthest) || !(largest_residual < 1e38))
     throw ConfigError(fmt::format(
         "{}: C3D: found a position or residual beyond 1e38 {}, allowed what single precision holds",
-        points.name, options.unit));
-  // What a residual counts in, and a coordinate if the file were turned into integers.
+        points.name, unit));
   double scale = std::max(farthest / kMostCounts, largest_residual / 255);
   if (!(scale > 0)) scale = 1 / kMostCounts;
-  scale = static_cast<double>(static_cast<float>(scale));
+  return static_cast<double>(static_cast<float>(scale));
+}
 
-  const auto make_parameters = [&](std::size_t data_block) {
-    ParameterWriter out;
-    out.Group("POINT");
-    out.Word("USED", static_cast<long long>(n_markers));
-    out.Float("SCALE", -scale);
-    out.Float("RATE", grid.rate);
-    out.Word("DATA_START", static_cast<long long>(data_block));
-    out.Word("FRAMES", std::min(n, kLargestWrittenWord));
-    if (n >= kLargestWrittenWord) out.Float("LONG_FRAMES", static_cast<double>(n));
-    for (std::size_t k = 0; k == 0 || k < n_markers; k += kListed) {
-      const std::string name = k == 0 ? "LABELS" : fmt::format("LABELS{}", k / kListed + 1);
-      const auto from = points.markers.begin() + static_cast<std::ptrdiff_t>(k);
-      out.Texts(name, {from, from + static_cast<std::ptrdiff_t>(std::min(kListed, n_markers - k))});
-    }
-    out.Texts("DESCRIPTIONS", {""});
-    out.Text("UNITS", options.unit);
-    out.Text("X_SCREEN", options.up == UpAxis::kX ? "+Y" : "+X");
-    out.Text("Y_SCREEN", options.up == UpAxis::kX ? "+X" : options.up == UpAxis::kY ? "+Y" : "+Z");
-    out.Group("ANALOG");
-    out.Word("USED", 0);
-    out.Float("RATE", grid.rate);
-    out.Float("GEN_SCALE", 1);
-    out.Group("FORCE_PLATFORM");
-    out.Word("USED", 0);
-    out.Group("TRIAL");
-    out.Words("ACTUAL_START_FIELD", {first & 0xFFFF, first >> 16}, {2});
-    out.Words("ACTUAL_END_FIELD", {last & 0xFFFF, last >> 16}, {2});
-    out.Group("MANUFACTURER");
-    out.Text("SOFTWARE", "impactlab");
-    out.Text("VERSION_LABEL", ProgramVersion());
-    WriteEvents(points, grid.rate, &out);
-    const bool odd_start = points.t[0] != static_cast<double>(first - 1) / grid.rate;
-    const bool odd_rate = static_cast<double>(static_cast<float>(grid.rate)) != grid.rate;
-    if (odd_start || odd_rate) out.Group(kC3dGroup);
-    if (odd_start) out.Text(kC3dStart, FormatNumber(points.t[0]));
-    if (odd_rate) out.Text(kC3dRate, FormatNumber(grid.rate));
-    return out.Finish();
-  };
-  const std::size_t data_block = 2 + make_parameters(0).size() / kWriteBlock;
+// Section of parameters, with the data beginning at `data_block`.
+std::string MakeC3dParameters(const MarkerPoints& points, const MarkerWriteOptions& options,
+                              const Grid& grid, const C3dLayout& layout, std::size_t data_block) {
+  const std::size_t n_markers = points.markers.size();
+  const auto n = static_cast<long long>(grid.frames), first = layout.first, last = layout.last;
+  ParameterWriter out;
+  out.Group("POINT");
+  out.Word("USED", static_cast<long long>(n_markers));
+  out.Float("SCALE", -layout.scale);
+  out.Float("RATE", grid.rate);
+  out.Word("DATA_START", static_cast<long long>(data_block));
+  out.Word("FRAMES", std::min(n, kLargestWrittenWord));
+  if (n >= kLargestWrittenWord) out.Float("LONG_FRAMES", static_cast<double>(n));
+  for (std::size_t k = 0; k == 0 || k < n_markers; k += kListed) {
+    const std::string name = k == 0 ? "LABELS" : fmt::format("LABELS{}", k / kListed + 1);
+    const auto from = points.markers.begin() + static_cast<std::ptrdiff_t>(k);
+    out.Texts(name, {from, from + static_cast<std::ptrdiff_t>(std::min(kListed, n_markers - k))});
+  }
+  out.Texts("DESCRIPTIONS", {""});
+  out.Text("UNITS", options.unit);
+  out.Text("X_SCREEN", options.up == UpAxis::kX ? "+Y" : "+X");
+  out.Text("Y_SCREEN", options.up == UpAxis::kX ? "+X" : options.up == UpAxis::kY ? "+Y" : "+Z");
+  out.Group("ANALOG");
+  out.Word("USED", 0);
+  out.Float("RATE", grid.rate);
+  out.Float("GEN_SCALE", 1);
+  out.Group("FORCE_PLATFORM");
+  out.Word("USED", 0);
+  out.Group("TRIAL");
+  out.Words("ACTUAL_START_FIELD", {first & 0xFFFF, first >> 16}, {2});
+  out.Words("ACTUAL_END_FIELD", {last & 0xFFFF, last >> 16}, {2});
+  out.Group("MANUFACTURER");
+  out.Text("SOFTWARE", "impactlab");
+  out.Text("VERSION_LABEL", ProgramVersion());
+  WriteEvents(points, grid.rate, &out);
+  const bool odd_start = points.t[0] != static_cast<double>(first - 1) / grid.rate;
+  const bool odd_rate = static_cast<double>(static_cast<float>(grid.rate)) != grid.rate;
+  if (odd_start || odd_rate) out.Group(kC3dGroup);
+  if (odd_start) out.Text(kC3dStart, FormatNumber(points.t[0]));
+  if (odd_rate) out.Text(kC3dRate, FormatNumber(grid.rate));
+  return out.Finish();
+}
 
+std::string MakeC3dHeader(std::size_t n_markers, const Grid& grid, const C3dLayout& layout,
+                          std::size_t data_block) {
   std::string out = {'\2', '\x50'};
   PutWord(out, static_cast<long long>(n_markers));
   PutWord(out, 0);  // analog values a frame
-  const bool numbered = last <= kLargestWrittenWord;
-  PutWord(out, numbered ? first : 1);
-  PutWord(out, numbered ? last : std::min(n, kLargestWrittenWord));
+  const auto n = static_cast<long long>(grid.frames);
+  const bool numbered = layout.last <= kLargestWrittenWord;
+  PutWord(out, numbered ? layout.first : 1);
+  PutWord(out, numbered ? layout.last : std::min(n, kLargestWrittenWord));
   PutWord(out, 0);  // longest gap that was filled
-  PutFloat(out, -scale);
+  PutFloat(out, -layout.scale);
   PutWord(out, static_cast<long long>(data_block));
   PutWord(out, 0);  // analog samples a frame
   PutFloat(out, grid.rate);
   out.resize(2 * 149, '\0');
   PutWord(out, 0x3039);  // event labels have four characters
   out.resize(kWriteBlock, '\0');
-  out += make_parameters(data_block);
+  return out;
+}
 
-  out.reserve(out.size() + 16 * n_markers * grid.frames + kWriteBlock);
+void AddC3dFrames(const MarkerPoints& points, UpAxis up, const Grid& grid, const C3dLayout& layout,
+                  std::string* out) {
+  const std::size_t n_markers = points.markers.size();
+  out->reserve(out->size() + 16 * n_markers * grid.frames + kWriteBlock);
   std::size_t i = 0;
   for (std::size_t frame = 0; frame < grid.frames; ++frame) {
     const bool there = grid.place[i] == frame;
     for (std::size_t m = 0; m < n_markers; ++m) {
       if (!there || !points.p_WM[m][i]) {
-        for (const double value : {0.0, 0.0, 0.0, -1.0}) PutFloat(out, value);
+        for (const double value : {0.0, 0.0, 0.0, -1.0}) PutFloat(*out, value);
         continue;
       }
-      Vector3d p = per_metre * FromWorld(*points.p_WM[m][i], options.up);
+      Vector3d p = layout.per_metre * FromWorld(*points.p_WM[m][i], up);
       if (IsPlainZero(p.cast<float>().cast<double>())) p.x() = -0.0;
-      for (int axis = 0; axis < 3; ++axis) PutFloat(out, p[axis]);
-      const double residual = per_metre * ResidualOf(points, m, i);
-      PutFloat(out, residual > 0 ? std::clamp(std::round(residual / scale), 1.0, 255.0) : 0);
+      for (int axis = 0; axis < 3; ++axis) PutFloat(*out, p[axis]);
+      const double residual = layout.per_metre * ResidualOf(points, m, i);
+      PutFloat(*out,
+               residual > 0 ? std::clamp(std::round(residual / layout.scale), 1.0, 255.0) : 0);
     }
     i += there && i + 1 < grid.place.size();
   }
+}
+
+}  // namespace
+
+std::string MakeC3d(const MarkerPoints& points, const MarkerWriteOptions& options,
+                    std::vector<std::string>* notes) {
+  CheckNames(points);
+  const Grid grid = EvenFrames(points, options.time_tolerance, notes);
+  C3dLayout layout;
+  layout.per_metre = options.unit == "mm" ? 1000 : 1;
+  layout.first = points.first_frame;
+  layout.last = layout.first + static_cast<long long>(grid.frames) - 1;
+  if (layout.first < 1 || layout.last > 0xFFFFFFFFLL)
+    throw ConfigError(fmt::format("C3D: found frames {} to {}, allowed numbers from 1 to 2^32 - 1",
+                                  layout.first, layout.last));
+  layout.scale = ScaleOf(points, layout.per_metre, options.unit);
+  const std::size_t data_block =
+      2 + MakeC3dParameters(points, options, grid, layout, 0).size() / kWriteBlock;
+  std::string out = MakeC3dHeader(points.markers.size(), grid, layout, data_block);
+  out += MakeC3dParameters(points, options, grid, layout, data_block);
+  AddC3dFrames(points, options.up, grid, layout, &out);
   out.resize((out.size() + kWriteBlock - 1) / kWriteBlock * kWriteBlock, '\0');
   return out;
 }

@@ -287,6 +287,52 @@ class Completion {
     return static_cast<long long>(best->size());
   }
 
+  // Place in `missing` and in `free` of the marker and the image that belong together most surely;
+  // -1 where none does.
+  std::pair<Eigen::Index, Eigen::Index> SurestName(const View& view, const BodyPose& pose,
+                                                   const std::vector<int>& missing,
+                                                   const std::vector<int>& free) const {
+    // -2 ln(likelihood) of every image as every marker, against images anywhere.
+    constexpr double kFar = 1e6;
+    Eigen::MatrixXd cost = Eigen::MatrixXd::Constant(static_cast<Eigen::Index>(missing.size()),
+                                                     static_cast<Eigen::Index>(free.size()), kFar);
+    Eigen::MatrixXd squared = cost;
+    for (std::size_t m = 0; m < missing.size(); ++m) {
+      Eigen::Matrix<double, 2, 6> J;
+      const auto q = poses_.Foretell(pose, view.camera, missing[m], &J);
+      if (!q) continue;
+      const Matrix2d place = J * pose.cov * J.transpose();
+      const bool vague = place.trace() > 2 * o_.widest * o_.widest;
+      for (std::size_t k = 0; k < free.size(); ++k) {
+        const TrackPoint& p = loose_[free[k]];
+        // What is no clear image may be anywhere by its own account: for the gate its place counts
+        // as known to a few pixels.
+        Matrix2d own = Wider(p, o_);
+        own *= std::min(1.0, 2 * o_.partial_sd * o_.partial_sd / own.trace());
+        const Matrix2d S = place + own;
+        const Vector2d r = p.q - *q;
+        const double d2 = r.dot(S.inverse() * r);
+        const auto row = static_cast<Eigen::Index>(m), column = static_cast<Eigen::Index>(k);
+        cost(row, column) = d2 + std::log(S.determinant());
+        if (!vague && SizeFits(p, missing[m]) && d2 < o_.gate * o_.gate) squared(row, column) = d2;
+      }
+    }
+    double best = kFar;
+    std::pair<Eigen::Index, Eigen::Index> found{-1, -1};
+    for (Eigen::Index m = 0; m < squared.rows(); ++m) {
+      for (Eigen::Index k = 0; k < squared.cols(); ++k) {
+        if (squared(m, k) >= kFar || cost(m, k) >= best) continue;
+        bool alone = true;
+        for (Eigen::Index j = 0; j < cost.cols(); ++j)
+          alone = alone && (j == k || cost(m, j) > cost(m, k) + o_.margin);
+        for (Eigen::Index i = 0; i < cost.rows(); ++i)
+          alone = alone && (i == m || cost(i, k) > cost(m, k) + o_.margin);
+        if (alone) best = cost(m, k), found = {m, k};
+      }
+    }
+    return found;
+  }
+
   // Names what can be named in a picture, the surest first; the number of names.
   long long Complete(const View& view) {
     long long added = 0;
@@ -316,45 +362,7 @@ class Completion {
         added += n;
         continue;
       }
-      // -2 ln(likelihood) of every image as every marker, against images anywhere.
-      constexpr double kFar = 1e6;
-      Eigen::MatrixXd cost = Eigen::MatrixXd::Constant(
-          static_cast<Eigen::Index>(missing.size()), static_cast<Eigen::Index>(free.size()), kFar);
-      Eigen::MatrixXd squared = cost;
-      for (std::size_t m = 0; m < missing.size(); ++m) {
-        Eigen::Matrix<double, 2, 6> J;
-        const auto q = poses_.Foretell(*pose, view.camera, missing[m], &J);
-        if (!q) continue;
-        const Matrix2d place = J * pose->cov * J.transpose();
-        const bool vague = place.trace() > 2 * o_.widest * o_.widest;
-        for (std::size_t k = 0; k < free.size(); ++k) {
-          const TrackPoint& p = loose_[free[k]];
-          // What is no clear image may be anywhere by its own account: for the gate its place
-          // counts as known to a few pixels.
-          Matrix2d own = Wider(p, o_);
-          own *= std::min(1.0, 2 * o_.partial_sd * o_.partial_sd / own.trace());
-          const Matrix2d S = place + own;
-          const Vector2d r = p.q - *q;
-          const double d2 = r.dot(S.inverse() * r);
-          const auto row = static_cast<Eigen::Index>(m), column = static_cast<Eigen::Index>(k);
-          cost(row, column) = d2 + std::log(S.determinant());
-          if (!vague && SizeFits(p, missing[m]) && d2 < o_.gate * o_.gate)
-            squared(row, column) = d2;
-        }
-      }
-      double best = kFar;
-      Eigen::Index row = -1, column = -1;
-      for (Eigen::Index m = 0; m < squared.rows(); ++m) {
-        for (Eigen::Index k = 0; k < squared.cols(); ++k) {
-          if (squared(m, k) >= kFar || cost(m, k) >= best) continue;
-          bool alone = true;
-          for (Eigen::Index j = 0; j < cost.cols(); ++j)
-            alone = alone && (j == k || cost(m, j) > cost(m, k) + o_.margin);
-          for (Eigen::Index i = 0; i < cost.rows(); ++i)
-            alone = alone && (i == m || cost(i, k) > cost(m, k) + o_.margin);
-          if (alone) best = cost(m, k), row = m, column = k;
-        }
-      }
+      const auto [row, column] = SurestName(view, *pose, missing, free);
       if (row < 0) break;
       const int image = free[static_cast<std::size_t>(column)],
                 marker = missing[static_cast<std::size_t>(row)];

@@ -250,6 +250,191 @@ void Figures(const Scene& scene, const std::vector<TimeWindow>& windows,
   if (n > 0) result->layout_rms = std::sqrt(sum / n);
 }
 
+// Layout of the scene: as given, or with nothing known but the number of markers.
+void StartLayout(const std::vector<Vector3d>& layout, Scene* scene) {
+  const bool given = !layout.empty();
+  const auto n = static_cast<std::size_t>(scene->labels);
+  scene->layout.sd = scene->options.layout_sd;
+  scene->layout.p = given ? layout : std::vector<Vector3d>(n, Vector3d::Zero());
+  scene->layout.known.assign(n, given);
+  Measure(&scene->layout);
+}
+
+// Why a given layout cannot tell its markers apart; empty where it can.
+std::string SymmetryFault(const Scene& scene, const std::vector<std::string>& markers) {
+  const std::vector<int> symmetry =
+      Symmetry(scene.layout, 2 * std::sqrt(2.0) * scene.options.layout_sd);
+  if (symmetry.empty()) return {};
+  std::vector<std::string> moved;
+  for (std::size_t i = 0; i < symmetry.size(); ++i) {
+    if (symmetry[i] != static_cast<int>(i))
+      moved.push_back(markers[i] + " for " + markers[static_cast<std::size_t>(symmetry[i])]);
+  }
+  return fmt::format(
+      "the layout has a symmetry: exchanging {} leaves all distances as they are; move one marker",
+      Join(moved));
+}
+
+double ShortestFrame(const std::vector<double>& frame_times) {
+  double shortest = 0;
+  for (double h : frame_times) {
+    if (h > 0 && (shortest == 0 || h < shortest)) shortest = h;
+  }
+  return shortest;
+}
+
+// Everything that follows from a choice of the clocks.
+struct ClockSolution {
+  Scene scene;
+  std::vector<double> shifts;
+  std::vector<TimeWindow> windows;
+  Solved solved;
+  std::string refusal;
+};
+
+ClockSolution SolveWithShifts(const Scene& scene, const std::vector<double>& shifts, bool given) {
+  ClockSolution a{scene, shifts, {}, {}, ""};
+  for (Piece& piece : a.scene.pieces) {
+    for (double& t : piece.t) t += shifts[piece.camera];
+  }
+  a.windows = MakeWindows(&a.scene);
+  for (const TimeWindow& window : a.windows) {
+    if (window.live.size() > 120) a.refusal = "more than 120 tracks at the same time";
+  }
+  if (!a.refusal.empty()) return a;
+  const auto pairs = LikelyPairs(a.scene, a.windows, Scores(a.scene, a.windows));
+  if (pairs.empty()) {
+    a.refusal =
+        "no rays of two cameras meet: no common frames, or rig or times are not those of the "
+        "recording";
+    return a;
+  }
+  a.scene.spread = SpreadOfRig(*scene.rig, pairs);
+  a.scene.scale = Scales(a.scene, pairs);
+  a.solved = Solve(&a.scene, a.windows, given);
+  if (a.solved.naming.label.empty()) {
+    a.refusal =
+        "no two markers are seen by two cameras at the same time, and their distances are not "
+        "given";
+  }
+  return a;
+}
+
+// Clocks as recorded, or moved where the rays of the cameras meet better so: first without names,
+// then with those that were found.
+ClockSolution SolveWithBestClocks(const Scene& scene, const std::vector<double>& frame_times,
+                                  bool given) {
+  const auto better = [](const ClockSolution& a, const ClockSolution& b) {
+    return a.refusal.empty() &&
+           (!b.refusal.empty() || a.solved.naming.score > b.solved.naming.score);
+  };
+  ClockSolution chosen =
+      SolveWithShifts(scene, std::vector<double>(scene.rig_camera.size(), 0), given);
+  const std::vector<double> guess = ClockShifts(scene, frame_times);
+  if (std::any_of(guess.begin(), guess.end(), [](double s) { return s != 0; })) {
+    ClockSolution other = SolveWithShifts(scene, guess, given);
+    if (better(other, chosen)) chosen = std::move(other);
+  }
+  for (int round = 0; round < 3 && chosen.refusal.empty(); ++round) {
+    const std::vector<double> more =
+        RefinedShifts(chosen.scene, chosen.solved.naming.label, frame_times);
+    std::vector<double> sum = chosen.shifts;
+    bool moved = false;
+    for (std::size_t c = 0; c < sum.size(); ++c) {
+      sum[c] += more[c];
+      moved = moved || more[c] != 0;
+    }
+    if (!moved) break;
+    ClockSolution other = SolveWithShifts(scene, sum, given);
+    if (!better(other, chosen)) break;
+    chosen = std::move(other);
+  }
+  return chosen;
+}
+
+void NoteShifts(const std::vector<double>& shifts, const std::vector<std::string>& cameras,
+                IdentityResult* result) {
+  for (std::size_t c = 0; c < shifts.size(); ++c) {
+    const double shift = shifts[c];
+    result->shifts.push_back(shift);
+    if (shift == 0) continue;
+    result->notes.push_back(
+        fmt::format("the rays of {} meet the others best {:.3g} ms {}: allowed for in the names, "
+                    "not changed in the tracks",
+                    cameras[c], 1e3 * std::abs(shift), shift > 0 ? "later" : "earlier"));
+  }
+}
+
+// Leaves out names that another marker could have as well: a wrong name is worse than none. Why
+// the result is refused where that leaves out too much; empty otherwise.
+std::string KeepCertainNames(const Scene& scene, const MarkerTracks& tracks, PieceNaming* naming,
+                             IdentityResult* result) {
+  double named = 0, undecided = 0, least = kCertain;
+  result->log_odds = kCertain;
+  std::string rivals;
+  std::map<std::pair<int, int>, int> left_out;
+  const auto name = [&](int marker) { return tracks.markers[static_cast<std::size_t>(marker)]; };
+  const std::vector<char> label = naming->label;
+  std::vector<char> sure = label;
+  for (std::size_t i = 0; i < sure.size(); ++i) {
+    // A single image fits somewhere by chance more easily than a row of them.
+    const bool brief = static_cast<int>(scene.pieces[i].points.size()) < scene.options.piece_min;
+    if (naming->odds[i] < (brief ? 2.5 : 1) * kDecidedLogOdds || naming->doubt[i] < kDoubt)
+      sure[i] = kNone;
+  }
+  MotionCheck motion = CheckAgainstMotion(scene, sure, label);
+  naming->label = std::move(motion.label);
+  for (std::size_t i = 0; i < scene.pieces.size(); ++i) {
+    const Piece& piece = scene.pieces[i];
+    const auto n = static_cast<double>(piece.points.size());
+    if (label[i] < 0) continue;
+    named += n;
+    if (naming->label[i] >= 0) {
+      result->log_odds =
+          std::min(result->log_odds, motion.odds[i] > 0 ? motion.odds[i] : naming->odds[i]);
+      if (naming->label[i] != label[i]) naming->keep[i] = motion.odds[i];
+      continue;
+    }
+    undecided += n;
+    left_out[{piece.camera, piece.track}] += static_cast<int>(n);
+    if (naming->odds[i] >= least || naming->rival[i] < 0) continue;
+    least = naming->odds[i];
+    rivals = fmt::format("{} in {} from {:.4f} s on could be {}", name(label[i]),
+                         tracks.cameras[static_cast<std::size_t>(piece.camera)], piece.t.front(),
+                         name(naming->rival[i]));
+  }
+  if (undecided > kMostUndecided * named) {
+    result->log_odds = least;
+    return fmt::format("{:.0f} % of the points could be one marker or another: {}",
+                       100 * undecided / named, rivals);
+  }
+  for (const auto& [track, n] : left_out) {
+    result->notes.push_back(
+        fmt::format("{} points of {} in {} are left out: which marker they are is not certain", n,
+                    name(track.second), tracks.cameras[static_cast<std::size_t>(track.first)]));
+  }
+  return {};
+}
+
+// Why the names do not fit rig, times or layout; empty where they do.
+std::string MisfitOf(const Scene& scene, const IdentityResult& result, int times) {
+  if (times < 3)
+    return fmt::format("images of two cameras belong together at {} times only", times);
+  if (result.ray_rms > kMostRayMiss) {
+    return fmt::format(
+        "rays miss each other by {:.1f} standard deviations: rig or times are not those of the "
+        "recording",
+        result.ray_rms);
+  }
+  if (result.layout_rms > std::max(10 * scene.options.layout_sd, 0.03 * scene.layout.extent)) {
+    return fmt::format(
+        "distances between the markers differ from the layout by {:.1f} mm (root mean square): not "
+        "the layout of this body",
+        1e3 * result.layout_rms);
+  }
+  return {};
+}
+
 }  // namespace
 
 IdentityResult ResolveIdentity(const MarkerTracks& input, const CameraRig& rig,
@@ -275,29 +460,11 @@ IdentityResult ResolveIdentity(const MarkerTracks& input, const CameraRig& rig,
   scene.labels = static_cast<int>(given ? layout.size() : tracks.markers.size());
   if (scene.labels > 100)
     return refuse(fmt::format("{} markers are more than can be told apart (100)", scene.labels));
-  scene.layout.sd = options.layout_sd;
-  scene.layout.p =
-      given ? layout
-            : std::vector<Vector3d>(static_cast<std::size_t>(scene.labels), Vector3d::Zero());
-  scene.layout.known.assign(static_cast<std::size_t>(scene.labels), given);
-  Measure(&scene.layout);
+  StartLayout(layout, &scene);
   if (given && scene.labels > 1) {
-    const std::vector<int> symmetry =
-        Symmetry(scene.layout, 2 * std::sqrt(2.0) * options.layout_sd);
-    if (!symmetry.empty()) {
-      std::vector<std::string> moved;
-      for (std::size_t i = 0; i < symmetry.size(); ++i) {
-        if (symmetry[i] != static_cast<int>(i))
-          moved.push_back(tracks.markers[i] + " for " +
-                          tracks.markers[static_cast<std::size_t>(symmetry[i])]);
-      }
-      return refuse(
-          fmt::format("the layout has a symmetry: exchanging {} leaves all distances as they are; "
-                      "move one marker",
-                      Join(moved)));
-    }
+    const std::string fault = SymmetryFault(scene, tracks.markers);
+    if (!fault.empty()) return refuse(fault);
   }
-
   scene.pieces = CutPieces(tracks);
   std::set<int> seeing;
   for (const Piece& piece : scene.pieces) seeing.insert(piece.camera);
@@ -307,147 +474,18 @@ IdentityResult ResolveIdentity(const MarkerTracks& input, const CameraRig& rig,
                                                tracks.cameras[*seeing.begin()]));
   }
   const std::vector<double> frame_times = FrameTimes(tracks);
-  double shortest = 0;
-  for (double h : frame_times) {
-    if (h > 0 && (shortest == 0 || h < shortest)) shortest = h;
-  }
-  scene.tolerance = 0.01 * shortest;
-  // Everything that follows from a choice of the clocks.
-  struct RigSolution {
-    Scene scene;
-    std::vector<double> shifts;
-    std::vector<TimeWindow> windows;
-    Solved solved;
-    std::string refusal;
-  };
-  const auto attempt = [&](const std::vector<double>& shifts) {
-    RigSolution a{scene, shifts, {}, {}, ""};
-    for (Piece& piece : a.scene.pieces) {
-      for (double& t : piece.t) t += shifts[piece.camera];
-    }
-    a.windows = MakeWindows(&a.scene);
-    for (const TimeWindow& window : a.windows) {
-      if (window.live.size() > 120) a.refusal = "more than 120 tracks at the same time";
-    }
-    if (!a.refusal.empty()) return a;
-    const auto pairs = LikelyPairs(a.scene, a.windows, Scores(a.scene, a.windows));
-    if (pairs.empty()) {
-      a.refusal =
-          "no rays of two cameras meet: no common frames, or rig or times are not those of the "
-          "recording";
-      return a;
-    }
-    a.scene.spread = SpreadOfRig(rig, pairs);
-    a.scene.scale = Scales(a.scene, pairs);
-    a.solved = Solve(&a.scene, a.windows, given);
-    if (a.solved.naming.label.empty()) {
-      a.refusal =
-          "no two markers are seen by two cameras at the same time, and their distances are not "
-          "given";
-    }
-    return a;
-  };
-  const auto better = [](const RigSolution& a, const RigSolution& b) {
-    return a.refusal.empty() &&
-           (!b.refusal.empty() || a.solved.naming.score > b.solved.naming.score);
-  };
-  RigSolution chosen = attempt(std::vector<double>(scene.rig_camera.size(), 0));
-  // Clocks are doubted where the rays ask for it: without names first, then with those that were
-  // found.
-  const std::vector<double> guess = ClockShifts(scene, frame_times);
-  if (std::any_of(guess.begin(), guess.end(), [](double s) { return s != 0; })) {
-    RigSolution other = attempt(guess);
-    if (better(other, chosen)) chosen = std::move(other);
-  }
-  for (int round = 0; round < 3 && chosen.refusal.empty(); ++round) {
-    const std::vector<double> more =
-        RefinedShifts(chosen.scene, chosen.solved.naming.label, frame_times);
-    std::vector<double> sum = chosen.shifts;
-    bool moved = false;
-    for (std::size_t c = 0; c < sum.size(); ++c) {
-      sum[c] += more[c];
-      moved = moved || more[c] != 0;
-    }
-    if (!moved) break;
-    RigSolution other = attempt(sum);
-    if (!better(other, chosen)) break;
-    chosen = std::move(other);
-  }
+  scene.tolerance = 0.01 * ShortestFrame(frame_times);
+  ClockSolution chosen = SolveWithBestClocks(scene, frame_times, given);
   if (!chosen.refusal.empty()) return refuse(chosen.refusal);
   scene = std::move(chosen.scene);
-  const std::vector<TimeWindow> windows = std::move(chosen.windows);
   PieceNaming& naming = chosen.solved.naming;
-  for (std::size_t c = 0; c < chosen.shifts.size(); ++c) {
-    const double shift = chosen.shifts[c];
-    result.shifts.push_back(shift);
-    if (shift == 0) continue;
-    result.notes.push_back(
-        fmt::format("the rays of {} meet the others best {:.3g} ms {}: allowed for in the names, "
-                    "not changed in the tracks",
-                    tracks.cameras[c], 1e3 * std::abs(shift), shift > 0 ? "later" : "earlier"));
-  }
-
-  // A name that another could stand for is worse than none.
-  double named = 0, undecided = 0, least = kCertain;
-  result.log_odds = kCertain;
-  std::string rivals;
-  std::map<std::pair<int, int>, int> left_out;
-  const auto name = [&](int marker) { return tracks.markers[static_cast<std::size_t>(marker)]; };
-  const std::vector<char> label = naming.label;
-  std::vector<char> sure = label;
-  for (std::size_t i = 0; i < sure.size(); ++i) {
-    // A single image fits somewhere by chance more easily than a row of them.
-    const bool brief = static_cast<int>(scene.pieces[i].points.size()) < options.piece_min;
-    if (naming.odds[i] < (brief ? 2.5 : 1) * kDecidedLogOdds || naming.doubt[i] < kDoubt)
-      sure[i] = kNone;
-  }
-  MotionCheck motion = CheckAgainstMotion(scene, sure, label);
-  naming.label = std::move(motion.label);
-  for (std::size_t i = 0; i < scene.pieces.size(); ++i) {
-    const Piece& piece = scene.pieces[i];
-    const auto n = static_cast<double>(piece.points.size());
-    if (label[i] < 0) continue;
-    named += n;
-    if (naming.label[i] >= 0) {
-      result.log_odds =
-          std::min(result.log_odds, motion.odds[i] > 0 ? motion.odds[i] : naming.odds[i]);
-      if (naming.label[i] != label[i]) naming.keep[i] = motion.odds[i];
-      continue;
-    }
-    undecided += n;
-    left_out[{piece.camera, piece.track}] += static_cast<int>(n);
-    if (naming.odds[i] >= least || naming.rival[i] < 0) continue;
-    least = naming.odds[i];
-    rivals = fmt::format("{} in {} from {:.4f} s on could be {}", name(label[i]),
-                         tracks.cameras[static_cast<std::size_t>(piece.camera)], piece.t.front(),
-                         name(naming.rival[i]));
-  }
-  if (undecided > kMostUndecided * named) {
-    result.log_odds = least;
-    return refuse(fmt::format("{:.0f} % of the points could be one marker or another: {}",
-                              100 * undecided / named, rivals));
-  }
+  NoteShifts(chosen.shifts, tracks.cameras, &result);
+  std::string fault = KeepCertainNames(scene, tracks, &naming, &result);
+  if (!fault.empty()) return refuse(fault);
   int times = 0;
-  Figures(scene, windows, naming.label, &result, &times);
-  for (const auto& [track, n] : left_out) {
-    result.notes.push_back(
-        fmt::format("{} points of {} in {} are left out: which marker they are is not certain", n,
-                    name(track.second), tracks.cameras[static_cast<std::size_t>(track.first)]));
-  }
-  if (times < 3)
-    return refuse(fmt::format("images of two cameras belong together at {} times only", times));
-  if (result.ray_rms > kMostRayMiss) {
-    return refuse(
-        fmt::format("rays miss each other by {:.1f} standard deviations: rig or times are not "
-                    "those of the recording",
-                    result.ray_rms));
-  }
-  if (result.layout_rms > std::max(10 * options.layout_sd, 0.03 * scene.layout.extent)) {
-    return refuse(
-        fmt::format("distances between the markers differ from the layout by {:.1f} mm (root mean "
-                    "square): not the layout of this body",
-                    1e3 * result.layout_rms));
-  }
+  Figures(scene, chosen.windows, naming.label, &result, &times);
+  fault = MisfitOf(scene, result, times);
+  if (!fault.empty()) return refuse(fault);
   result.usable = true;
   ListChanges(tracks, scene, naming, &result.changes);
   Rename(tracks, scene, naming.label, &result.tracks);

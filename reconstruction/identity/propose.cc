@@ -39,6 +39,25 @@ double WindowScore::RayScore(const Ray& ray, const Vector3d& p, double variance)
                   outlier);
 }
 
+// One point known: the others lie on spheres about it, which their rays have to meet.
+double WindowScore::SphereScore(const std::vector<SpacePoint>& points,
+                                const std::vector<std::pair<const Ray*, int>>& rays) const {
+  const Layout& layout = scene_.layout;
+  double sum = 0;
+  for (const auto& [ray, label] : rays) {
+    for (std::size_t i = 0; i < points.size(); ++i) {
+      if (!points[i].valid) continue;
+      const Vector3d to = points[i].p - ray->origin;
+      const double nearest = ray->direction.cross(to).norm(),
+                   radius = (layout.p[i] - layout.p[label]).norm();
+      const double sd = std::sqrt(points[i].cov.trace() / 3 + 2 * layout.sd * layout.sd +
+                                  to.squaredNorm() * 0.5 * ray->spread.trace());
+      if (nearest > radius + 4 * sd) sum += std::log(scene_.options.outlier_probability);
+    }
+  }
+  return sum;
+}
+
 // Markers that one camera alone sees: where the others, seen by two, put them. With the body known
 // up to a turn about the line through two markers, the images themselves propose the turn.
 double WindowScore::SingleScore(const std::vector<Named>& named,
@@ -107,18 +126,7 @@ double WindowScore::SingleScore(const std::vector<Named>& named,
       // One of the 2 n coordinates went into the turn.
       sum += best * (best > 0 ? 1 - 0.5 / static_cast<double>(rays.size()) : 1);
     } else {
-      // One point known: the others lie on spheres about it.
-      for (const auto& [ray, label] : rays) {
-        for (std::size_t i = 0; i < points.size(); ++i) {
-          if (!points[i].valid) continue;
-          const Vector3d to = points[i].p - ray->origin;
-          const double nearest = ray->direction.cross(to).norm(),
-                       radius = (layout.p[i] - layout.p[label]).norm();
-          const double sd = std::sqrt(points[i].cov.trace() / 3 + 2 * layout.sd * layout.sd +
-                                      to.squaredNorm() * 0.5 * ray->spread.trace());
-          if (nearest > radius + 4 * sd) sum += std::log(scene_.options.outlier_probability);
-        }
-      }
+      sum += SphereScore(points, rays);
     }
   }
   return weight_ * static_cast<double>(times) / static_cast<double>(used) * sum;
@@ -152,9 +160,10 @@ void WindowScore::AddSingles(const std::vector<Named>& named, std::string* namin
   }
 }
 
-std::vector<std::string> WindowScore::Propose() {
+// Sets of images, at most one of a camera, all of whose rays meet; first those that compete with
+// few others for their images.
+std::vector<std::string> WindowScore::ImageSets() {
   const std::size_t n = window_.live.size();
-  // Sets of images, at most one of a camera, all of whose rays meet.
   std::vector<std::string> sets;
   for (const Meeting& m : Meetings())
     sets.push_back({static_cast<char>(m.a), static_cast<char>(m.b)});
@@ -165,7 +174,6 @@ std::vector<std::string> WindowScore::Propose() {
       if (meets) sets.push_back(sets[i] + static_cast<char>(j));
     }
   }
-  // First those that compete with few others for their images.
   std::vector<int> rivals(n, 0);
   for (const std::string& set : sets) {
     for (char place : set) ++rivals[static_cast<std::size_t>(place)];
@@ -178,6 +186,12 @@ std::vector<std::string> WindowScore::Propose() {
   std::stable_sort(sets.begin(), sets.end(),
                    [&](const std::string& l, const std::string& r) { return crowd(l) < crowd(r); });
   if (sets.size() > kSets) sets.resize(kSets);
+  return sets;
+}
+
+std::vector<std::string> WindowScore::Propose() {
+  const std::size_t n = window_.live.size();
+  const std::vector<std::string> sets = ImageSets();
   std::vector<int> ids;
   for (const std::string& set : sets) ids.push_back(TupleOf(set));
 

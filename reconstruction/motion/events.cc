@@ -301,6 +301,49 @@ BreakFit FitBreak(const FitContext& context, const Segment& minus, const Segment
                                          : FitBreakFixed<6>(context, minus, plus);
 }
 
+namespace {
+
+// Why the arcs do not share a pose at one time; empty where they do.
+std::string MeetingFault(const BreakFit& fit, double probability) {
+  const double gap_limit = ChiSquareQuantile(1 - probability, fit.gap_dof);
+  if (!(fit.gap_chi_square <= gap_limit)) {
+    return fmt::format(
+        "poses of the two arcs do not meet at one time: chi-square {:.1f} of "
+        "{} dof, allowed {:.1f}",
+        fit.gap_chi_square, fit.gap_dof, gap_limit);
+  }
+  if (fit.near_dof > 0) {
+    const double near_limit = ChiSquareQuantile(1 - probability / 5, fit.near_dof);
+    if (!(fit.near_chi_square <= near_limit)) {
+      return fmt::format(
+          "frames next to the impact leave the arcs: chi-square {:.1f} of {} "
+          "dof, allowed {:.1f}",
+          fit.near_chi_square, fit.near_dof, near_limit);
+    }
+  }
+  return {};
+}
+
+// Why the arcs are no free flight, or their delay is not known; empty otherwise.
+std::string ArcFault(const BreakFit& fit, double probability) {
+  for (const bool after : {false, true}) {
+    const double chi_square = after ? fit.plus_chi_square : fit.minus_chi_square;
+    const int dof = after ? fit.plus_dof : fit.minus_dof;
+    const double limit = ChiSquareQuantile(1 - probability, dof);
+    if (!(chi_square <= limit)) {
+      return fmt::format("arc {} the impact: chi-square {:.1f} of {} dof, allowed {:.1f}",
+                         after ? "after" : "before", chi_square, dof, limit);
+    }
+  }
+  if (fit.ambiguous_delay) {
+    return fmt::format("{} lost frames fit, but so does another number: no clear winner",
+                       fit.event.frames_lost);
+  }
+  return {};
+}
+
+}  // namespace
+
 void Judge(const FitContext& context, BreakFit& fit) {
   const MotionFitOptions& options = *context.options;
   ImpactEvent& event = fit.event;
@@ -316,24 +359,9 @@ void Judge(const FitContext& context, BreakFit& fit) {
   }
   if (!fit.converged)
     return reject(RejectReason::kNotConverged, "no impact time joins the two arcs");
-  const double probability = options.misfit_probability;
   const double frame_ms = 1e3 * context.frame_interval;
-  const double gap_limit = ChiSquareQuantile(1 - probability, fit.gap_dof);
-  if (!(fit.gap_chi_square <= gap_limit)) {
-    return reject(RejectReason::kSecondContact,
-                  fmt::format("poses of the two arcs do not meet at one time: chi-square {:.1f} of "
-                              "{} dof, allowed {:.1f}",
-                              fit.gap_chi_square, fit.gap_dof, gap_limit));
-  }
-  if (fit.near_dof > 0) {
-    const double near_limit = ChiSquareQuantile(1 - probability / 5, fit.near_dof);
-    if (!(fit.near_chi_square <= near_limit)) {
-      return reject(RejectReason::kSecondContact,
-                    fmt::format("frames next to the impact leave the arcs: chi-square {:.1f} of {} "
-                                "dof, allowed {:.1f}",
-                                fit.near_chi_square, fit.near_dof, near_limit));
-    }
-  }
+  std::string fault = MeetingFault(fit, options.misfit_probability);
+  if (!fault.empty()) return reject(RejectReason::kSecondContact, std::move(fault));
   const OtherVertex other =
       FindOtherVertex(context, fit, options.feature_tolerance_frames * context.frame_interval);
   if (other.reaches_before || other.reaches_after) {
@@ -366,21 +394,8 @@ void Judge(const FitContext& context, BreakFit& fit) {
         fmt::format("contact point approaches at {:.4f} m/s, allowed more than {:.4f} m/s",
                     approach, kCoverage * sd_approach));
   }
-  for (const bool after : {false, true}) {
-    const double chi_square = after ? fit.plus_chi_square : fit.minus_chi_square;
-    const int dof = after ? fit.plus_dof : fit.minus_dof;
-    const double limit = ChiSquareQuantile(1 - probability, dof);
-    if (!(chi_square <= limit)) {
-      return reject(RejectReason::kArcMisfit,
-                    fmt::format("arc {} the impact: chi-square {:.1f} of {} dof, allowed {:.1f}",
-                                after ? "after" : "before", chi_square, dof, limit));
-    }
-  }
-  if (fit.ambiguous_delay) {
-    return reject(RejectReason::kArcMisfit,
-                  fmt::format("{} lost frames fit, but so does another number: no clear winner",
-                              event.frames_lost));
-  }
+  fault = ArcFault(fit, options.misfit_probability);
+  if (!fault.empty()) return reject(RejectReason::kArcMisfit, std::move(fault));
   event.accepted = true;
   event.reason = RejectReason::kNone;
   event.detail = event.frames_lost > 0

@@ -208,10 +208,12 @@ std::optional<PlacedInPlane> PlaceInPlane(const PlaneView& view, const Vector2d&
   return out;
 }
 
-PlanarPoses PosesInPlane(const MarkerTracks& tracks, const PlaneView& view,
-                         const std::vector<PlanarMarker>& layout, const std::string& camera,
-                         double max_rms, LayoutDistances* distances, int number) {
-  std::map<int, int> place;  // of the layout, by marker of the tracks
+namespace {
+
+// Place in the layout by marker of the tracks.
+std::map<int, int> LayoutPlaces(const MarkerTracks& tracks,
+                                const std::vector<PlanarMarker>& layout) {
+  std::map<int, int> place;
   std::set<std::string> names;
   for (std::size_t k = 0; k < layout.size(); ++k) {
     const PlanarMarker& marker = layout[k];
@@ -222,96 +224,133 @@ PlanarPoses PosesInPlane(const MarkerTracks& tracks, const PlaneView& view,
     if (at != tracks.markers.end())
       place[static_cast<int>(at - tracks.markers.begin())] = static_cast<int>(k);
   }
+  return place;
+}
+
+int CameraOfPlane(const MarkerTracks& tracks, const std::string& camera) {
   const auto named = std::find(tracks.cameras.begin(), tracks.cameras.end(), camera);
-  if (layout.size() < 2)
-    throw ConfigError(fmt::format("layout: found {} markers, allowed two or more", layout.size()));
   if (named == tracks.cameras.end() && (!camera.empty() || tracks.cameras.size() != 1))
     throw ConfigError(fmt::format("{}: found camera {}, allowed one of {}", tracks.recording,
                                   Excerpt(camera), JoinNames(tracks.cameras)));
-  const int chosen =
-      named == tracks.cameras.end() ? 0 : static_cast<int>(named - tracks.cameras.begin());
-  struct Look {
-    int marker;
-    Vector2d p_B, p;
-    double weight, t;
-  };
-  std::map<long long, std::vector<Look>> frames;
+  return named == tracks.cameras.end() ? 0 : static_cast<int>(named - tracks.cameras.begin());
+}
+
+// A marker placed in the plane of motion.
+struct PlacedMarker {
+  int marker;
+  Vector2d p_B, p;
+  double weight, t;
+};
+
+std::map<long long, std::vector<PlacedMarker>> PlacedByFrame(
+    const MarkerTracks& tracks, const PlaneView& view, const std::vector<PlanarMarker>& layout,
+    const std::map<int, int>& place, int camera) {
+  std::map<long long, std::vector<PlacedMarker>> frames;
   for (const TrackPoint& point : tracks.points) {
     const auto at = place.find(point.marker);
-    if (point.camera != chosen || at == place.end() || (point.flags & (kPredicted | kOutlier)) != 0)
+    if (point.camera != camera || at == place.end() || (point.flags & (kPredicted | kOutlier)) != 0)
       continue;
-    std::vector<Look>& looks = frames[point.frame];
+    std::vector<PlacedMarker>& markers = frames[point.frame];
     const auto placed = PlaceInPlane(view, point.q);
     if (!placed) continue;
-    looks.push_back({at->second, layout[static_cast<std::size_t>(at->second)].p_BM, placed->p,
-                     2 / (placed->dp_dq * point.cov * placed->dp_dq.transpose()).trace(), point.t});
+    markers.push_back({at->second, layout[static_cast<std::size_t>(at->second)].p_BM, placed->p,
+                       2 / (placed->dp_dq * point.cov * placed->dp_dq.transpose()).trace(),
+                       point.t});
   }
+  return frames;
+}
+
+// Weighted Procrustes of one frame.
+struct PlanarFit {
+  Vector2d p = Vector2d::Zero();  // of the body's origin
+  double theta = 0, t = 0;
+  double squares = 0;     // of the distances left [m^2]
+  bool mirrored = false;  // the mirror image of the layout fits far better
+};
+
+PlanarFit FitFrame(const std::vector<PlacedMarker>& markers) {
+  PlanarFit out;
+  double all = 0;
+  Vector2d mean_B = Vector2d::Zero(), mean = Vector2d::Zero();
+  for (const PlacedMarker& m : markers) {
+    all += m.weight;
+    mean_B += m.weight * m.p_B;
+    mean += m.weight * m.p;
+    out.t += m.t / static_cast<double>(markers.size());
+  }
+  mean_B /= all;
+  mean /= all;
+  Matrix2d C = Matrix2d::Zero();
+  for (const PlacedMarker& m : markers) C += m.weight * (m.p - mean) * (m.p_B - mean_B).transpose();
+  out.theta = std::atan2(C(1, 0) - C(0, 1), C.trace());
+  const Matrix2d R = Eigen::Rotation2Dd(out.theta).toRotationMatrix();
+  double size_B = 0, size = 0;
+  for (const PlacedMarker& m : markers) {
+    out.squares += (m.p - mean - R * (m.p_B - mean_B)).squaredNorm();
+    size_B += m.weight * (m.p_B - mean_B).squaredNorm();
+    size += m.weight * (m.p - mean).squaredNorm();
+  }
+  const double plain = size + size_B - 2 * std::hypot(C(1, 0) - C(0, 1), C.trace());
+  const double reflected = size + size_B - 2 * std::hypot(C(1, 0) + C(0, 1), C(0, 0) - C(1, 1));
+  out.mirrored = reflected < kMirrorShare * plain;
+  out.p = mean - R * mean_B;
+  return out;
+}
+
+// Why a recording has no usable poses; empty where it has.
+std::string PlanarFault(const PlanarPoses& out, int mirrored, std::size_t markers) {
+  if (2 * mirrored > out.misfit + static_cast<int>(out.poses.t.size()))
+    return "the layout is mirrored: does the camera look along W_y, with x to the right?";
+  if (!out.poses.t.empty()) return {};
+  if (markers < 2)
+    return fmt::format("{} markers of the layout are in the recording, a planar pose needs two",
+                       markers);
+  return out.misfit > 0 ? "the distances of the markers are not those of the layout"
+                        : "no frame shows two markers of the layout";
+}
+
+}  // namespace
+
+PlanarPoses PosesInPlane(const MarkerTracks& tracks, const PlaneView& view,
+                         const std::vector<PlanarMarker>& layout, const std::string& camera,
+                         double max_rms, LayoutDistances* distances, int number) {
+  const std::map<int, int> place = LayoutPlaces(tracks, layout);
+  if (layout.size() < 2)
+    throw ConfigError(fmt::format("layout: found {} markers, allowed two or more", layout.size()));
+  const auto frames = PlacedByFrame(tracks, view, layout, place, CameraOfPlane(tracks, camera));
   PlanarPoses out;
   out.poses.name = tracks.recording;
   out.poses.planar = true;
   double squares = 0, last = 0;
   int dof = 0, mirrored = 0;
-  for (const auto& [frame, looks] : frames) {
-    if (looks.size() < 2) {
+  for (const auto& [frame, markers] : frames) {
+    if (markers.size() < 2) {
       ++out.too_few;
       continue;
     }
-    double all = 0, t = 0;
-    Vector2d mean_B = Vector2d::Zero(), mean = Vector2d::Zero();
-    for (const Look& look : looks) {
-      all += look.weight;
-      mean_B += look.weight * look.p_B;
-      mean += look.weight * look.p;
-      t += look.t / static_cast<double>(looks.size());
-    }
-    mean_B /= all;
-    mean /= all;
-    Matrix2d C = Matrix2d::Zero();
-    for (const Look& look : looks)
-      C += look.weight * (look.p - mean) * (look.p_B - mean_B).transpose();
-    const double theta = std::atan2(C(1, 0) - C(0, 1), C.trace());
-    const Matrix2d R = Eigen::Rotation2Dd(theta).toRotationMatrix();
-    double left = 0, size_B = 0, size = 0;
-    for (const Look& look : looks) {
-      left += (look.p - mean - R * (look.p_B - mean_B)).squaredNorm();
-      size_B += look.weight * (look.p_B - mean_B).squaredNorm();
-      size += look.weight * (look.p - mean).squaredNorm();
-    }
-    if (std::sqrt(left / (2 * static_cast<double>(looks.size()))) > max_rms) {
+    const PlanarFit fit = FitFrame(markers);
+    if (std::sqrt(fit.squares / (2 * static_cast<double>(markers.size()))) > max_rms) {
       ++out.misfit;
-      const double plain = size + size_B - 2 * std::hypot(C(1, 0) - C(0, 1), C.trace());
-      const double reflected = size + size_B - 2 * std::hypot(C(1, 0) + C(0, 1), C(0, 0) - C(1, 1));
-      mirrored += reflected < kMirrorShare * plain;
+      mirrored += fit.mirrored;
       continue;
     }
     if (distances != nullptr) {
       std::vector<std::pair<int, Eigen::VectorXd>> seen;
-      for (const Look& look : looks) seen.emplace_back(look.marker, look.p);
+      for (const PlacedMarker& m : markers) seen.emplace_back(m.marker, m.p);
       distances->Add(number, seen);
     }
-    squares += left;
-    dof += 2 * static_cast<int>(looks.size()) - 3;
+    squares += fit.squares;
+    dof += 2 * static_cast<int>(markers.size()) - 3;
     const double unwrapped =
-        out.poses.t.empty() ? theta : last + std::remainder(theta - last, 2 * M_PI);
+        out.poses.t.empty() ? fit.theta : last + std::remainder(fit.theta - last, 2 * M_PI);
     last = unwrapped;
-    const Vector2d p = mean - R * mean_B;
-    out.poses.t.push_back(t);
+    out.poses.t.push_back(fit.t);
     out.poses.theta.push_back(unwrapped);
-    out.poses.X_WB.push_back(PlanarPose(p.x(), p.y(), unwrapped));
+    out.poses.X_WB.push_back(PlanarPose(fit.p.x(), fit.p.y(), unwrapped));
   }
   out.rms = dof > 0 ? std::sqrt(squares / dof) : 0;
-  out.usable = !out.poses.t.empty();
-  if (2 * mirrored > out.misfit + static_cast<int>(out.poses.t.size())) {
-    out.usable = false;
-    out.reason = "the layout is mirrored: does the camera look along W_y, with x to the right?";
-  } else if (!out.usable) {
-    out.reason =
-        place.size() < 2
-            ? fmt::format("{} markers of the layout are in the recording, a planar pose needs two",
-                          place.size())
-        : out.misfit > 0 ? "the distances of the markers are not those of the layout"
-                         : "no frame shows two markers of the layout";
-  }
+  out.reason = PlanarFault(out, mirrored, place.size());
+  out.usable = out.reason.empty();
   if (!out.usable) out.poses = {tracks.recording, true, {}, {}, {}};
   return out;
 }

@@ -137,19 +137,19 @@ std::optional<double> FrameRate(const MarkerPoints& points, double tolerance) {
   return std::nullopt;
 }
 
-PointPoses PosesFromPoints(const MarkerPoints& points, const std::vector<NamedMarker>& layout,
-                           const PointPoseOptions& options) {
-  CheckMarkerPoints(points);
-  if (!(options.max_rms > 0) || !(options.min_spread > 0))
-    throw ConfigError(
-        fmt::format("poses from points: found max_rms {} m, min_spread {} m, allowed above 0",
-                    options.max_rms, options.min_spread));
+namespace {
+
+// Markers of the layout that the recording has: place in the recording, position on the body.
+struct UsedMarkers {
+  std::vector<std::pair<std::size_t, Vector3d>> used;
+  std::vector<std::string> absent;
+};
+
+UsedMarkers FindUsedMarkers(const MarkerPoints& points, const std::vector<NamedMarker>& layout) {
   std::map<std::string, std::size_t> index;
   for (std::size_t m = 0; m < points.markers.size(); ++m) index[points.markers[m]] = m;
   std::set<std::string> names;
-  // marker of the recording, position on the body
-  std::vector<std::pair<std::size_t, Vector3d>> used;
-  std::vector<std::string> absent;
+  UsedMarkers out;
   for (const NamedMarker& marker : layout) {
     if (!names.insert(marker.name).second || !marker.p_BM.allFinite())
       throw ConfigError(
@@ -158,69 +158,104 @@ PointPoses PosesFromPoints(const MarkerPoints& points, const std::vector<NamedMa
                       marker.p_BM.allFinite() ? "its name twice" : "a position that is none"));
     const auto at = index.find(marker.name);
     if (at == index.end()) {
-      absent.push_back(marker.name);
+      out.absent.push_back(marker.name);
     } else {
-      used.emplace_back(at->second, marker.p_BM);
+      out.used.emplace_back(at->second, marker.p_BM);
     }
   }
-  PointPoses out;
-  out.poses.name = points.name;
-  if (used.size() < 3) {
-    out.reason =
-        fmt::format("{} markers of the layout are in the recording, a pose needs three{}",
-                    used.size(), absent.empty() ? "" : "; not there: " + JoinNames(absent));
-    return out;
+  return out;
+}
+
+// The markers that one frame shows.
+struct FramePoints {
+  std::vector<Vector3d> p_B, p_W;
+  std::vector<double> weights;
+  std::vector<std::size_t> which;
+  bool weighted = false;  // every one has a covariance
+};
+
+FramePoints PointsOfFrame(const MarkerPoints& points, const UsedMarkers& markers, std::size_t i) {
+  FramePoints out;
+  out.weighted = !points.cov.empty();
+  for (const auto& [m, p_BM] : markers.used) {
+    if (!points.p_WM[m][i]) continue;
+    out.which.push_back(m);
+    out.p_B.push_back(p_BM);
+    out.p_W.push_back(*points.p_WM[m][i]);
+    const double trace = points.cov.empty() ? 0 : points.cov[m][i].trace();
+    out.weighted = out.weighted && trace > 0;
+    out.weights.push_back(trace > 0 ? 3 / trace : 1);
   }
+  return out;
+}
+
+// Frames whose markers do not have the distances of the layout.
+struct MisfitFrames {
   int mirrored = 0;
   double worst = 0, worst_point = 0;
-  for (std::size_t i = 0; i < points.t.size(); ++i) {
-    std::vector<Vector3d> p_B, p_W;
-    std::vector<double> weights;
-    std::vector<std::size_t> which;
-    bool weighted = !points.cov.empty();
-    for (const auto& [m, p_BM] : used) {
-      if (!points.p_WM[m][i]) continue;
-      which.push_back(m);
-      p_B.push_back(p_BM);
-      p_W.push_back(*points.p_WM[m][i]);
-      const double trace = points.cov.empty() ? 0 : points.cov[m][i].trace();
-      weighted = weighted && trace > 0;
-      weights.push_back(trace > 0 ? 3 / trace : 1);
+
+  void Add(const MarkerPoints& points, const FramePoints& now, const AbsoluteOrientation& plain,
+           double rms, std::size_t i, PointPoses* out) {
+    ++out->misfit;
+    worst = std::max(worst, rms);
+    for (std::size_t k = 0; k < now.which.size(); ++k) {
+      const double off = (plain.X_WB * now.p_B[k] - now.p_W[k]).norm();
+      if (off <= worst_point) continue;
+      worst_point = off;
+      out->worst = fmt::format("marker {} in frame {}, {:.3g} m from where the others put it",
+                               Excerpt(points.markers[now.which[k]]),
+                               points.first_frame + static_cast<long long>(i), off);
     }
-    if (p_B.size() < 3) {
+    mirrored += plain.reflected < kMirroredShare * plain.left;
+  }
+};
+
+}  // namespace
+
+PointPoses PosesFromPoints(const MarkerPoints& points, const std::vector<NamedMarker>& layout,
+                           const PointPoseOptions& options) {
+  CheckMarkerPoints(points);
+  if (!(options.max_rms > 0) || !(options.min_spread > 0))
+    throw ConfigError(
+        fmt::format("poses from points: found max_rms {} m, min_spread {} m, allowed above 0",
+                    options.max_rms, options.min_spread));
+  const UsedMarkers markers = FindUsedMarkers(points, layout);
+  PointPoses out;
+  out.poses.name = points.name;
+  if (markers.used.size() < 3) {
+    out.reason = fmt::format(
+        "{} markers of the layout are in the recording, a pose needs three{}", markers.used.size(),
+        markers.absent.empty() ? "" : "; not there: " + JoinNames(markers.absent));
+    return out;
+  }
+  MisfitFrames misfit;
+  for (std::size_t i = 0; i < points.t.size(); ++i) {
+    const FramePoints now = PointsOfFrame(points, markers, i);
+    if (now.p_B.size() < 3) {
       ++out.too_few;
       continue;
     }
-    const std::vector<double> ones(p_B.size(), 1.0);
-    const AbsoluteOrientation plain = AlignPoints(p_B, p_W, ones);
-    const Vector3d spread_W = AlignPoints(p_W, p_W, ones).spread;
+    const std::vector<double> ones(now.p_B.size(), 1.0);
+    const AbsoluteOrientation plain = AlignPoints(now.p_B, now.p_W, ones);
+    const Vector3d spread_W = AlignPoints(now.p_W, now.p_W, ones).spread;
     if (std::min(plain.spread[1], spread_W[1]) < options.min_spread) {
       ++out.collinear;
       continue;
     }
-    const double rms = std::sqrt(plain.left / static_cast<double>(p_B.size()));
+    const double rms = std::sqrt(plain.left / static_cast<double>(now.p_B.size()));
     if (rms > options.max_rms) {
-      ++out.misfit;
-      worst = std::max(worst, rms);
-      for (std::size_t k = 0; k < which.size(); ++k) {
-        const double off = (plain.X_WB * p_B[k] - p_W[k]).norm();
-        if (off <= worst_point) continue;
-        worst_point = off;
-        out.worst = fmt::format("marker {} in frame {}, {:.3g} m from where the others put it",
-                                Excerpt(points.markers[which[k]]),
-                                points.first_frame + static_cast<long long>(i), off);
-      }
-      mirrored += plain.reflected < kMirroredShare * plain.left;
+      misfit.Add(points, now, plain, rms, i, &out);
       continue;
     }
     out.poses.t.push_back(points.t[i]);
-    out.poses.X_WB.push_back(weighted ? AlignPoints(p_B, p_W, weights).X_WB : plain.X_WB);
+    out.poses.X_WB.push_back(now.weighted ? AlignPoints(now.p_B, now.p_W, now.weights).X_WB
+                                          : plain.X_WB);
     out.frames.push_back(static_cast<int>(i));
     out.rms.push_back(rms);
     out.sum_squares += plain.left;
-    out.dof += 3 * static_cast<int>(p_B.size()) - 6;
+    out.dof += 3 * static_cast<int>(now.p_B.size()) - 6;
   }
-  if (2 * mirrored > out.misfit + static_cast<int>(out.frames.size())) {
+  if (2 * misfit.mirrored > out.misfit + static_cast<int>(out.frames.size())) {
     out.reason = "the layout is mirrored: its mirror image fits the markers, it does not";
     out.poses.t.clear();
     out.poses.X_WB.clear();
@@ -230,7 +265,7 @@ PointPoses PosesFromPoints(const MarkerPoints& points, const std::vector<NamedMa
     out.reason = out.misfit > 0 ? fmt::format(
                                       "the distances of the markers are not those of the layout: "
                                       "{:.3g} m rms, allowed {:.3g} m; worst {}",
-                                      worst, options.max_rms, out.worst)
+                                      misfit.worst, options.max_rms, out.worst)
                  : out.collinear > 0
                      ? "the markers lie on a line: the rotation about it cannot be seen"
                      : "no frame shows three markers of the layout";

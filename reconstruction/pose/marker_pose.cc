@@ -198,6 +198,114 @@ Placed Place(const CameraRig& rig, const std::vector<Row>& rows, const std::set<
   return placed;
 }
 
+constexpr const char* kUndeterminedAttitude =
+    "the attitude is not determined: the markers seen are too close to each other for their noise";
+
+// Sets what the images say of the roll about a line of markers, and the directions in which the
+// pose is free. False where the attitude is not determined.
+bool FindFreeDirections(const Linear& at, const std::vector<Vector3d>& p_B, double max_roll_sd,
+                        MatrixXd* tangent, MarkerPose* pose) {
+  const Eigen::SelfAdjointEigenSolver<Matrix3d> eigen(RotationInformation(at.information));
+  const Vector3d information = eigen.eigenvalues();
+  pose->sd_roll =
+      information[0] > 0 ? 1 / std::sqrt(information[0]) : std::numeric_limits<double>::infinity();
+  if (!(information[1] > 1 / (max_roll_sd * max_roll_sd))) return false;
+  if (pose->sd_roll > max_roll_sd) {
+    pose->observable = false;
+    pose->axis_B = eigen.eigenvectors().col(0);
+    // One sense for all instants: towards the later markers of the layout.
+    if (pose->axis_B.dot(p_B.back() - p_B.front()) < 0) pose->axis_B = -pose->axis_B;
+    *tangent = MatrixXd::Zero(6, 5);
+    tangent->topLeftCorner<3, 3>().setIdentity();
+    tangent->block<3, 2>(3, 3) = eigen.eigenvectors().rightCols<2>();
+  }
+  return true;
+}
+
+// Least squares with the roll held where the images do not show it. False where the attitude is not
+// determined.
+bool FitPose(const std::vector<Row>& rows, const std::vector<Vector3d>& p_B, double max_roll_sd,
+             const std::optional<Isometry3d>& near, Linear* at, MatrixXd* tangent, MarkerPose* pose,
+             bool* converged) {
+  const auto hold_roll = [&]() {
+    Vector3d on_line = Vector3d::Zero();
+    for (const Vector3d& p : p_B) on_line += p / static_cast<double>(p_B.size());
+    pose->X_WB = WithGauge(pose->X_WB, pose->axis_B, on_line, near);
+  };
+  if (!FindFreeDirections(*at, p_B, max_roll_sd, tangent, pose)) return false;
+  if (!pose->observable) hold_roll();
+  *converged = Refine(rows, *tangent, &pose->X_WB, at);
+  if (*converged && pose->observable) {
+    // The start may have been far off.
+    if (!FindFreeDirections(*at, p_B, max_roll_sd, tangent, pose)) return false;
+    if (!pose->observable) {
+      hold_roll();
+      *converged = Refine(rows, *tangent, &pose->X_WB, at);
+    }
+  }
+  return true;
+}
+
+// Images linearised about the pose, each in units of its noise.
+struct LinearImages {
+  MatrixXd by_pose, by_rig, by_layout;
+  VectorXd residual;
+};
+
+// Nothing where a marker has no image.
+std::optional<LinearImages> LineariseImages(const std::vector<Row>& rows, const Isometry3d& X_WB,
+                                            int rig_size, std::size_t layout_size) {
+  const auto n = 2 * static_cast<Eigen::Index>(rows.size());
+  LinearImages out{MatrixXd(n, 6), MatrixXd::Zero(n, rig_size),
+                   MatrixXd::Zero(n, 3 * static_cast<Eigen::Index>(layout_size)), VectorXd(n)};
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    const Row& row = rows[i];
+    const auto first = 2 * static_cast<Eigen::Index>(i);
+    Eigen::Vector2d q;
+    ImageDerivatives d;
+    Eigen::Matrix<double, 2, Eigen::Dynamic> by_rig;
+    if (!reconstruction::ImageOf(*row.view, *row.marker, X_WB, &q, &d, &by_rig))
+      return std::nullopt;
+    out.by_pose.middleRows<2>(first) << row.root * d.by_p_W, row.root * d.by_phi_B;
+    out.by_rig.block(first, row.view->first_parameter, 2, by_rig.cols()) = row.root * by_rig;
+    out.by_layout.block<2, 3>(first, 3 * row.image->marker) = row.root * d.by_p_BM;
+    out.residual.segment<2>(first) = row.root * (q - row.image->q);
+  }
+  return out;
+}
+
+// Covariance by pixels, rig and layout, and the consistency of the images. False where the pose is
+// not determined.
+bool SetCovariance(const CameraRig& rig, const LinearImages& images, const MatrixXd& tangent,
+                   const Matrix6& information, double layout_sd, MarkerPose* pose) {
+  const MatrixXd along = tangent.transpose() * information * tangent;
+  const VectorXd scale = along.diagonal().cwiseSqrt().cwiseInverse();
+  const Eigen::LLT<MatrixXd> llt(scale.asDiagonal() * along * scale.asDiagonal());
+  if (llt.info() != Eigen::Success || !scale.allFinite()) return false;
+  const MatrixXd inverse = scale.asDiagonal() *
+                           llt.solve(MatrixXd::Identity(along.rows(), along.cols())) *
+                           scale.asDiagonal();
+  const MatrixXd &J = images.by_pose, &E_rig = images.by_rig, &E_layout = images.by_layout;
+  pose->cov_pixels = tangent * inverse * tangent.transpose();
+  pose->dx_drig = -pose->cov_pixels * J.transpose() * E_rig;
+  const MatrixXd dx_dlayout = -pose->cov_pixels * J.transpose() * E_layout;
+  pose->cov = pose->cov_pixels + layout_sd * layout_sd * dx_dlayout * dx_dlayout.transpose();
+  const bool with_rig = rig.covariance.size() > 0;
+  if (with_rig) pose->cov += pose->dx_drig * rig.covariance * pose->dx_drig.transpose();
+  if (!pose->cov.allFinite()) return false;
+  pose->consistency = pose->chi_square;
+  if (pose->dof > 0 && (with_rig || layout_sd > 0)) {
+    MatrixXd E(J.rows(), E_rig.cols() + E_layout.cols()), cov = MatrixXd::Zero(E.cols(), E.cols());
+    E << E_rig, E_layout;
+    if (with_rig) cov.topLeftCorner(E_rig.cols(), E_rig.cols()) = rig.covariance;
+    cov.bottomRightCorner(E_layout.cols(), E_layout.cols())
+        .diagonal()
+        .setConstant(layout_sd * layout_sd);
+    pose->consistency = Consistency(J * tangent, E, cov, images.residual);
+  }
+  return true;
+}
+
 }  // namespace
 
 AbsoluteOrientation AlignPoints(const std::vector<Vector3d>& p_B, const std::vector<Vector3d>& p_W,
@@ -283,92 +391,17 @@ MarkerPose PoseFromMarkers(const CameraRig& rig, const std::vector<BodyMarker>& 
                "known",
            pose;
   MatrixXd tangent = MatrixXd::Identity(6, 6);
-  const auto judge_rotation = [&]() {
-    const Eigen::SelfAdjointEigenSolver<Matrix3d> eigen(RotationInformation(at.information));
-    const Vector3d information = eigen.eigenvalues();
-    pose.sd_roll = information[0] > 0 ? 1 / std::sqrt(information[0])
-                                      : std::numeric_limits<double>::infinity();
-    if (!(information[1] > 1 / (options.max_roll_sd * options.max_roll_sd))) return false;
-    if (pose.sd_roll > options.max_roll_sd) {
-      pose.observable = false;
-      pose.axis_B = eigen.eigenvectors().col(0);
-      // One sense for all instants: towards the later markers of the layout.
-      if (pose.axis_B.dot(p_B.back() - p_B.front()) < 0) pose.axis_B = -pose.axis_B;
-      tangent = MatrixXd::Zero(6, 5);
-      tangent.topLeftCorner<3, 3>().setIdentity();
-      tangent.block<3, 2>(3, 3) = eigen.eigenvectors().rightCols<2>();
-    }
-    return true;
-  };
-  const auto gauge = [&]() {
-    Vector3d on_line = Vector3d::Zero();
-    for (const Vector3d& p : p_B) on_line += p / static_cast<double>(p_B.size());
-    pose.X_WB = WithGauge(pose.X_WB, pose.axis_B, on_line, near);
-  };
-  const char* const undetermined =
-      "the attitude is not determined: the markers seen are too close to each other for their "
-      "noise";
-  if (!judge_rotation()) return pose.reason = undetermined, pose;
-  if (!pose.observable) gauge();
-  bool converged = Refine(rows, tangent, &pose.X_WB, &at);
-  if (converged && pose.observable) {
-    // The start may have been far off.
-    if (!judge_rotation()) return pose.reason = undetermined, pose;
-    if (!pose.observable) {
-      gauge();
-      converged = Refine(rows, tangent, &pose.X_WB, &at);
-    }
-  }
+  bool converged = false;
+  if (!FitPose(rows, p_B, options.max_roll_sd, near, &at, &tangent, &pose, &converged))
+    return pose.reason = kUndeterminedAttitude, pose;
   pose.chi_square = at.cost;
   pose.dof = 2 * static_cast<int>(rows.size()) - static_cast<int>(tangent.cols());
 
-  // Everything linear about the optimum.
-  const auto n = 2 * static_cast<Eigen::Index>(rows.size());
-  const int rig_size = ParameterCount(rig);
-  MatrixXd J(n, 6), E_rig = MatrixXd::Zero(n, rig_size),
-                    E_layout = MatrixXd::Zero(n, 3 * static_cast<Eigen::Index>(layout.size()));
-  VectorXd residual(n);
-  for (std::size_t i = 0; i < rows.size(); ++i) {
-    const Row& row = rows[i];
-    const auto first = 2 * static_cast<Eigen::Index>(i);
-    Eigen::Vector2d q;
-    ImageDerivatives d;
-    Eigen::Matrix<double, 2, Eigen::Dynamic> by_rig;
-    if (!reconstruction::ImageOf(*row.view, *row.marker, pose.X_WB, &q, &d, &by_rig)) {
-      converged = false;
-      break;
-    }
-    J.middleRows<2>(first) << row.root * d.by_p_W, row.root * d.by_phi_B;
-    E_rig.block(first, row.view->first_parameter, 2, by_rig.cols()) = row.root * by_rig;
-    E_layout.block<2, 3>(first, 3 * row.image->marker) = row.root * d.by_p_BM;
-    residual.segment<2>(first) = row.root * (q - row.image->q);
-  }
-  if (!converged) return pose.reason = "no pose brings the markers onto their images", pose;
-  const MatrixXd along = tangent.transpose() * at.information * tangent;
-  const VectorXd scale = along.diagonal().cwiseSqrt().cwiseInverse();
-  const Eigen::LLT<MatrixXd> llt(scale.asDiagonal() * along * scale.asDiagonal());
-  if (llt.info() != Eigen::Success || !scale.allFinite()) return pose.reason = undetermined, pose;
-  const MatrixXd inverse = scale.asDiagonal() *
-                           llt.solve(MatrixXd::Identity(along.rows(), along.cols())) *
-                           scale.asDiagonal();
-  pose.cov_pixels = tangent * inverse * tangent.transpose();
-  pose.dx_drig = -pose.cov_pixels * J.transpose() * E_rig;
-  const MatrixXd dx_dlayout = -pose.cov_pixels * J.transpose() * E_layout;
-  pose.cov =
-      pose.cov_pixels + options.layout_sd * options.layout_sd * dx_dlayout * dx_dlayout.transpose();
-  const bool with_rig = rig.covariance.size() > 0;
-  if (with_rig) pose.cov += pose.dx_drig * rig.covariance * pose.dx_drig.transpose();
-  if (!pose.cov.allFinite()) return pose.reason = undetermined, pose;
-  pose.consistency = pose.chi_square;
-  if (pose.dof > 0 && (with_rig || options.layout_sd > 0)) {
-    MatrixXd E(n, E_rig.cols() + E_layout.cols()), cov = MatrixXd::Zero(E.cols(), E.cols());
-    E << E_rig, E_layout;
-    if (with_rig) cov.topLeftCorner(rig_size, rig_size) = rig.covariance;
-    cov.bottomRightCorner(E_layout.cols(), E_layout.cols())
-        .diagonal()
-        .setConstant(options.layout_sd * options.layout_sd);
-    pose.consistency = Consistency(J * tangent, E, cov, residual);
-  }
+  std::optional<LinearImages> linear;
+  if (converged) linear = LineariseImages(rows, pose.X_WB, ParameterCount(rig), layout.size());
+  if (!linear) return pose.reason = "no pose brings the markers onto their images", pose;
+  if (!SetCovariance(rig, *linear, tangent, at.information, options.layout_sd, &pose))
+    return pose.reason = kUndeterminedAttitude, pose;
   if (options.misfit_probability > 0 && pose.dof > 0) {
     const double limit = ChiSquareQuantile(1 - options.misfit_probability, pose.dof);
     if (!(pose.consistency <= limit)) {

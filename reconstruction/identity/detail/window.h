@@ -102,7 +102,10 @@ class WindowScore {
   double Chirality(const std::vector<Named>& named) const;
   double SingleScore(const std::vector<Named>& named,
                      const std::vector<std::pair<int, int>>& singles);
+  double SphereScore(const std::vector<SpacePoint>& points,
+                     const std::vector<std::pair<const Ray*, int>>& rays) const;
   double RayScore(const Ray& ray, const Eigen::Vector3d& p, double variance) const;
+  std::vector<std::string> ImageSets();
   void AddSingles(const std::vector<Named>& named, std::string* naming);
 
   const Scene& scene_;

@@ -1,5 +1,4 @@
-// Rodriguez 2014 (Rodriguez 2014): tables and figures of its text, numbered as in the acceptance
-// list of its digest.
+// Rodriguez 2014: its tables, and its figures as far as the text gives their numbers.
 
 #include "impact/multi/global.h"
 
