@@ -288,7 +288,7 @@ IntervalComparison CompareIntervals(std::span<const EventGroup> groups, Restitut
                                     const CoefficientModel& model, const IntervalMethods& methods,
                                     const IdentifyOptions& as_asked) {
   IntervalComparison out;
-  const impact::MixedFit found = impact::Settle(groups, law, model, as_asked);
+  const impact::MixedFit found = impact::FitMixedModel(groups, law, model, as_asked);
   if (!found.task || !found.point.ok) return out;
   const IdentifyOptions& options = found.options;
   const Material& material = *found.material;

@@ -395,7 +395,7 @@ const ParameterEstimate* CoefficientFit::Find(const std::string& name) const {
 
 CoefficientFit FitCoefficients(std::span<const EventGroup> groups, RestitutionLaw law,
                                const CoefficientModel& model, const IdentifyOptions& options) {
-  const impact::MixedFit found = impact::Settle(groups, law, model, options);
+  const impact::MixedFit found = impact::FitMixedModel(groups, law, model, options);
   if (found.task) return Report(groups, *found.material, *found.task, model, found.point);
   CoefficientFit fit;
   fit.model = model;
@@ -410,7 +410,7 @@ std::vector<ModelScore> CompareModels(std::span<const EventGroup> groups, Restit
   std::vector<ModelScore> scores;
   if (models.empty()) return scores;
   // One likelihood for all models: their densities are compared.
-  const impact::MixedFit first = impact::Settle(groups, law, models.front(), as_asked);
+  const impact::MixedFit first = impact::FitMixedModel(groups, law, models.front(), as_asked);
   if (!first.task) return scores;
   const IdentifyOptions& options = first.options;
   const Material& material = *first.material;

@@ -244,8 +244,9 @@ struct LikelihoodFit {
   double cost() const { return optimum.best.ok ? optimum.best.cost + couple_cost : kInfinity; }
 };
 
-std::unique_ptr<LikelihoodFit> Try(std::vector<PreparedEvent> prepared, const ImpactModel& start,
-                                   const IdentifyOptions& options, bool scan) {
+std::unique_ptr<LikelihoodFit> FitUnderLikelihood(std::vector<PreparedEvent> prepared,
+                                                  const ImpactModel& start,
+                                                  const IdentifyOptions& options, bool scan) {
   auto attempt = std::make_unique<LikelihoodFit>();
   attempt->prepared = std::move(prepared);
   const int n = static_cast<int>(attempt->prepared.size());
@@ -264,22 +265,23 @@ std::unique_ptr<LikelihoodFit> Try(std::vector<PreparedEvent> prepared, const Im
 
 // The fit under the likelihood that was asked for, or under the likelier one; `options` then names
 // it.
-std::unique_ptr<LikelihoodFit> Settle(const std::vector<PreparedEvent>& prepared,
-                                      const ImpactModel& start, IdentifyOptions* options) {
+std::unique_ptr<LikelihoodFit> FitLikeliest(const std::vector<PreparedEvent>& prepared,
+                                            const ImpactModel& start, IdentifyOptions* options) {
   if (options->likelihood != Likelihood::kAdaptive)
-    return Try(prepared, start, *options, options->intervals);
+    return FitUnderLikelihood(prepared, start, *options, options->intervals);
   if (prepared.size() < impact::kLeastForTails) {
     options->likelihood = Likelihood::kGaussian;
-    return Try(prepared, start, *options, options->intervals);
+    return FitUnderLikelihood(prepared, start, *options, options->intervals);
   }
   options->likelihood = Likelihood::kStudentT;
-  std::unique_ptr<LikelihoodFit> heavy = Try(prepared, start, *options, options->intervals);
+  std::unique_ptr<LikelihoodFit> heavy =
+      FitUnderLikelihood(prepared, start, *options, options->intervals);
   if (!heavy->optimum.best.ok) return heavy;
   IdentifyOptions normal = *options;
   normal.likelihood = Likelihood::kGaussian;
   const FitPoint& found = heavy->optimum.best;
   std::unique_ptr<LikelihoodFit> light =
-      Try(prepared, ModelAt(*heavy->task, found.mu, found.e), normal, false);
+      FitUnderLikelihood(prepared, ModelAt(*heavy->task, found.mu, found.e), normal, false);
   if (!(light->cost() < heavy->cost())) return heavy;
   light->optimum.starts = heavy->optimum.starts;
   light->optimum.agreeing = heavy->optimum.agreeing;
@@ -373,7 +375,7 @@ LawFit Identify(std::span<const ImpactEvent> events, const Body& body, ImpactMod
     NotIdentifiable(e, "no accepted event approaches the surface", 1);
     return fit;
   }
-  const std::unique_ptr<LikelihoodFit> attempt = Settle(all, start, &options);
+  const std::unique_ptr<LikelihoodFit> attempt = FitLikeliest(all, start, &options);
   fit.likelihood = LikelihoodName(options.likelihood);
   const std::vector<PreparedEvent>& prepared = attempt->prepared;
   FitTask& task = *attempt->task;

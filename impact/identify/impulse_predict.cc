@@ -16,7 +16,7 @@ ImpactDerivatives Differentiate(const PlanarContact& contact, const ImpulseModel
         ImpulseModel changed = model;
         changed.e_n = e;
         changed.mu = mu;
-        const ImpulseOutcome outcome = Apply(c, changed);
+        const ImpulseOutcome outcome = ApplyImpulseLaw(c, changed);
         return impact::PlanarLawOutcome<std::string>{outcome.status, outcome.J_t, outcome.J_n,
                                                      outcome.v_t,    outcome.v_n, outcome.bound};
       });
@@ -38,7 +38,7 @@ std::optional<ImpulsePrediction> Predict(const ImpactEvent& event, const Body& b
   out.motion = impact::PredictByImpulse(event, body, d, newton);
   out.motion.outcome.J_F = d.J_F;
   out.motion.outcome.v_plus_F = d.v_plus_F;
-  out.bound = Apply(*contact, model).bound;
+  out.bound = ApplyImpulseLaw(*contact, model).bound;
   return out;
 }
 

@@ -102,8 +102,8 @@ MixedPoint FitFromScratch(MixedTask& task, const CoefficientModel& model) {
   return best;
 }
 
-MixedFit Settle(std::span<const EventGroup> groups, RestitutionLaw law,
-                const CoefficientModel& model, const IdentifyOptions& options) {
+MixedFit FitMixedModel(std::span<const EventGroup> groups, RestitutionLaw law,
+                       const CoefficientModel& model, const IdentifyOptions& options) {
   const auto prepare = [&](Likelihood likelihood) {
     MixedFit fit;
     fit.options = options;

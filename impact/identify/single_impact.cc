@@ -81,7 +81,7 @@ Eigen::Matrix<double, 3, kEventDim> ImpulseByInputs(const ImpactEvent& event, co
 
 }  // namespace
 
-MeasuredImpact Measure(const ImpactEvent& event) {
+MeasuredImpact MeasureImpact(const ImpactEvent& event) {
   MeasuredImpact m;
   const Eigen::Matrix3d R_WF = event.contact.X_WF.linear();
   const Eigen::Vector3d n = R_WF.col(2), d = event.X_WB.translation() - event.p_WP;

@@ -17,7 +17,7 @@ struct MeasuredImpact {
   double e = 0, sd_e = 0;          // -v_n+ / v_n-
   double ratio = 0, sd_ratio = 0;  // |J_t| / J_n
 };
-MeasuredImpact Measure(const ImpactEvent& event);
+MeasuredImpact MeasureImpact(const ImpactEvent& event);
 
 // A coefficient by one impact alone; sd of the measurement, the other coefficient and the body
 // taken as known.

@@ -128,7 +128,7 @@ ImpulseOutcome ApplyRatio(const PlanarContact& p, double e_n, double u) {
   return out;
 }
 
-ImpulseOutcome Apply(const PlanarContact& contact, const ImpulseModel& model) {
+ImpulseOutcome ApplyImpulseLaw(const PlanarContact& contact, const ImpulseModel& model) {
   ImpulseOutcome out;
   out.v_t = contact.v_t, out.v_n = contact.v_n;
   out.reason = Invalid(contact, model);

@@ -55,7 +55,7 @@ struct ImpulseOutcome {
   bool usable() const { return status == SolveStatus::kOk || status == SolveStatus::kNoApproach; }
 };
 
-ImpulseOutcome Apply(const PlanarContact& contact, const ImpulseModel& model);
+ImpulseOutcome ApplyImpulseLaw(const PlanarContact& contact, const ImpulseModel& model);
 
 // What a given impulse ratio does: J_n may come out below 0 beyond the singular ratio, which no
 // impact reaches.

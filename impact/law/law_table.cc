@@ -45,7 +45,7 @@ LawOutcome WithoutPath(ImpulseLaw law, const ContactState& contact, const LawCoe
   }
   const ImpulseModel model{
       .law = law, .e_n = c.e, .mu = c.mu_k, .e_t = law == ImpulseLaw::kWhittaker ? c.e_t : 0};
-  const ImpulseOutcome outcome = Apply(*planar, model);
+  const ImpulseOutcome outcome = ApplyImpulseLaw(*planar, model);
   out.status = outcome.status;
   out.reason = outcome.reason;
   if (!outcome.usable()) return out;

@@ -191,7 +191,7 @@ void WriteCampaignTables(const std::filesystem::path& folder, const CampaignResu
           .Integer(event.accepted);
       impacts.Text(event.accepted ? "" : ReasonName(event.reason)).Number(event.t);
       if (event.accepted) {
-        const MeasuredImpact m = Measure(event);
+        const MeasuredImpact m = MeasureImpact(event);
         impacts.Number(m.speed)
             .Number(event.contact.v_minus_F.head<2>().norm())
             .Number(m.lean)

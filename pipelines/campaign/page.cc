@@ -79,7 +79,7 @@ std::string ImpactsHtml(const std::filesystem::path& folder, const CampaignResul
           std::to_string(event.impact),
           event.accepted ? "accepted" : Escape(pipelines::ReasonTitle(ReasonName(event.reason)))};
       if (event.accepted) {
-        const MeasuredImpact m = Measure(event);
+        const MeasuredImpact m = MeasureImpact(event);
         for (const double value :
              {m.speed, event.contact.v_minus_F.head<2>().norm(), m.lean, m.e, m.ratio})
           cells.push_back(Fixed(value, 3));

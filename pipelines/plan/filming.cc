@@ -255,7 +255,7 @@ MarkerTracks pipelines::FilmDrop(const ExperimentDesign& plan, const ReleasedDro
   tracks.recording = "plan";
   for (std::size_t m = 0; m < plan.markers.size(); ++m)
     tracks.markers.push_back(fmt::format("m{}", m + 1));
-  const std::vector<reconstruction::View> views = reconstruction::Views(plan.rig);
+  const std::vector<reconstruction::View> views = reconstruction::RigViews(plan.rig);
   std::uniform_real_distribution<double> phase(0, 1);
   const double first = phase(random) / plan.rate;
   for (std::size_t c = 0; c < views.size(); ++c) {

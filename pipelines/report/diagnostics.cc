@@ -135,7 +135,7 @@ Figure EdgeFigure(const ReportContext& context) {
           order.try_emplace(event.recording, static_cast<int>(order.size()) + 1).first->second;
       const auto at = rows.find({event.recording, event.impact});
       if (!event.accepted || at == rows.end()) continue;
-      const MeasuredImpact m = Measure(event);
+      const MeasuredImpact m = MeasureImpact(event);
       dots.x.push_back(edge.condition == "approach_speed" ? m.speed
                        : edge.condition == "slip_speed"   ? event.contact.v_minus_F.head<2>().norm()
                        : edge.condition == "lean" ? std::abs(m.lean) * 180 / std::numbers::pi

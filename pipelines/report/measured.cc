@@ -49,7 +49,7 @@ std::vector<Figure> MeasuredFigures(const ReportContext& context) {
   for (const ImpactEvent& event : context.best.events) {
     if (!event.accepted) continue;
     const auto it = context.path_case.find({event.recording, event.impact});
-    points.push_back({Measure(event), context.Code(event.recording, event.impact),
+    points.push_back({MeasureImpact(event), context.Code(event.recording, event.impact),
                       it == context.path_case.end() ? "" : it->second});
   }
   std::vector<Figure> figures;

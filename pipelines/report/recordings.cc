@@ -247,7 +247,7 @@ Json RecordingJson(const ReportContext& context, std::size_t index, std::size_t 
     impact["frames"] = {event->frames_minus, event->frames_plus};
     impact["lost"] = event->frames_lost;
     if (event->accepted) {
-      const MeasuredImpact m = Measure(*event);
+      const MeasuredImpact m = MeasureImpact(*event);
       impact["speed"] = Rounded(m.speed, 4);
       impact["e"] = Rounded(m.e, 4);
       impact["ratio"] = Rounded(m.ratio, 4);

@@ -152,7 +152,7 @@ PoseRecordings ReadPlanarRecordings(const PlanarSource& source,
     }
   }
   pipelines::CheckLayoutNames(names, present);
-  out.layout = distances.Judge(ScaleSd(source, out.recordings));
+  out.layout = distances.CompareWithGiven(ScaleSd(source, out.recordings));
   return out;
 }
 

@@ -193,7 +193,7 @@ PoseRecordings ReadPointRecordings(const PointSource& source,
     AddFrames(points, found.frames, given, static_cast<int>(k), &distances);
     recording.poses = std::move(found.poses);
   }
-  out.layout = distances.Judge();
+  out.layout = distances.CompareWithGiven();
   return out;
 }
 

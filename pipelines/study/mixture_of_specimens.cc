@@ -150,7 +150,7 @@ SpecimenMixture FindSpecimenMixture(std::span<const ImpactEvent> events, const B
     if (!e && !mu) continue;
     const auto [at, fresh] = place.try_emplace(event.recording, out.rows.size());
     if (fresh) out.rows.push_back({event.recording, number, 0, std::nan(""), std::nan("")});
-    const MeasuredImpact measured = Measure(event);
+    const MeasuredImpact measured = MeasureImpact(event);
     Member m{.recording = at->second,
              .speed = measured.speed,
              .slip = event.contact.v_minus_F.head<2>().norm(),

@@ -106,7 +106,7 @@ Scan MakeScan(std::span<const ImpactEvent> events, const ValidationTable& table,
     if (normal == nullptr || tangent == nullptr || !(normal->sd_difference > 0)) continue;
     const Tangential along = AlongSlip(event, tangent, row("v_t2_plus"));
     if (!(along.variance > 0)) continue;
-    const MeasuredImpact measured = Measure(event);
+    const MeasuredImpact measured = MeasureImpact(event);
     const double values[] = {measured.speed, event.contact.v_minus_F.head<2>().norm(),
                              std::abs(measured.lean), event.omega_minus.norm(),
                              static_cast<double>(place + 1)};

@@ -107,7 +107,7 @@ void MakeEvent(const DropRecording& recording, const DropProblem& problem, const
       judged.near_dof += 2;
     }
   }
-  Judge(context, judged);
+  AcceptOrReject(context, judged);
   fit->event = judged.event;
   if (!fit->observable) fit->event.unseen_axis_B = fit->axis_B;
   if (fit->event.accepted && fit->noise_scale > options.max_noise_scale) {

@@ -75,7 +75,7 @@ FlightAt FlightOf(const FlightProblem& problem, int f, const VectorXd& x, DropPr
   }
   for (int m = 0; m < places.markers; ++m) out.state.p_BM[m] += x.segment<3>(places.Marker(m));
   now->gravity_W = problem.gravity_W + problem.gravity_axes * x.segment<3>(places.Gravity());
-  out.at = Follow(*now, out.state);
+  out.at = FollowStates(*now, out.state);
   const Vector3d torque = x.segment<3>(places.Torque(f));
   for (BodyAt& at : out.at)
     at.X_WB.linear() = ExpSO3(Vector3d(0.5 * at.s * at.s * torque)) * at.X_WB.linear();
@@ -121,7 +121,7 @@ Normal NormalAt(const FlightProblem& problem, const VectorXd& x, bool derivative
     normal.gradient = VectorXd::Zero(size);
   }
   const CameraRig rig = RigAt(problem, x);
-  const std::vector<View> views = Views(rig);
+  const std::vector<View> views = RigViews(rig);
   const Vector3d centre = rig.cameras[problem.camera_of_clock[0]].X_WC.translation();
   MatrixXd J(size, 2);
   Eigen::Matrix<double, 2, Eigen::Dynamic> by_rig;
@@ -277,7 +277,7 @@ std::vector<std::vector<double>> FlightDistances(const FlightProblem& problem, c
   std::vector<std::vector<double>> distances;
   for (int f = 0; f < problem.places.flights; ++f) {
     DropProblem now = problem.flights[f];
-    now.views = Views(rig);
+    now.views = RigViews(rig);
     const FlightAt flight = FlightOf(problem, f, x, &now);
     std::vector<double> own;
     for (const DropPoint& point : now.points) {

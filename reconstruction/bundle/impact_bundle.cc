@@ -155,7 +155,7 @@ class Fitter {
   bool Choose(bool judge) {
     const double half = 0.5 * (options_.exposure + options_.contact_time);
     fit_.residuals.clear();
-    const std::vector<reconstruction::BodyAt> at = reconstruction::Follow(problem_, state_);
+    const std::vector<reconstruction::BodyAt> at = reconstruction::FollowStates(problem_, state_);
     std::vector<double> squares;
     std::vector<DropResidual> residuals;
     for (const DropPoint& point : problem_.points) {

@@ -418,7 +418,7 @@ std::string StartDrop(const std::vector<BriefFlight>& flights, const DropProblem
     JoinOptions join;
     join.t_min = poses.t[last] - (poses.t[first] - poses.t[last]);
     join.t_max = poses.t[first] + (poses.t[first] - poses.t[last]);
-    const Joint<6> joint = Join<6>(a, b, model, join);
+    const Joint<6> joint = JoinArcs<6>(a, b, model, join);
     if (!joint.converged) continue;
     const double cost = (a.chi_square + b.chi_square + joint.chi_square) / (a.dof + b.dof + 5);
     if (!(cost < best)) continue;

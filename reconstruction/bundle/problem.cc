@@ -43,7 +43,7 @@ void LinkInstants(DropProblem* problem) {
   for (DropPoint& point : problem->points) point.instant = place.at(key(point));
 }
 
-std::vector<BodyAt> Follow(const DropProblem& problem, const DropState& state) {
+std::vector<BodyAt> FollowStates(const DropProblem& problem, const DropState& state) {
   const std::vector<Instant>& instants = problem.instants;
   const int n = static_cast<int>(instants.size());
   const Matrix3d R = state.q.toRotationMatrix();
@@ -64,7 +64,7 @@ std::vector<BodyAt> Follow(const DropProblem& problem, const DropState& state) {
       for (int k = 0; k < end - first; ++k) {
         const int i = arc == 0 ? end - 1 - k : first + k;
         if ((since[i] >= 0) != (arc == 1)) continue;
-        turn = Turn(problem.body, turn, since[i] - s);
+        turn = TurnTorqueFree(problem.body, turn, since[i] - s);
         s = since[i];
         BodyAt& at = all[i];
         at.s = s;
@@ -187,7 +187,7 @@ DropNormal NormalEquations(const DropProblem& problem, const DropState& state, i
   normal.given_information = MatrixXd::Zero(given, given);
   normal.given_gradient = Eigen::VectorXd::Zero(given);
   normal.parameters = size - 3 + static_cast<int>(problem.turn.cols());
-  const std::vector<BodyAt> at = Follow(problem, state);
+  const std::vector<BodyAt> at = FollowStates(problem, state);
   MatrixXd J(2, size);
   Eigen::Matrix<double, 2, Eigen::Dynamic> by_rig;
   for (const DropPoint& point : problem.points) {

@@ -122,7 +122,7 @@ DropRecording PrepareDrops(const MarkerTracks& tracks, const CameraRig& rig,
   DropRecording out;
   out.name = tracks.recording;
   DropProblem& problem = out.problem;
-  problem.views = Views(rig);
+  problem.views = RigViews(rig);
   problem.markers = markers;
   problem.body = body;
   problem.gravity_W = options.motion.flight.gravity_W;

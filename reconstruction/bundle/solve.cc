@@ -159,7 +159,7 @@ struct Moving : ceres::EvaluationCallback {
     // A trial step may be wild where the images belong to no flight; a body that spins so fast is
     // not followed, and the step is refused.
     tumbles = !(std::max(state.omega[0].norm(), state.omega[1].norm()) < kMostSpin);
-    if (!tumbles) at = Follow(*problem, state);
+    if (!tumbles) at = FollowStates(*problem, state);
   }
 };
 

@@ -35,8 +35,8 @@ struct Meeting {
 };
 
 // Arcs at one time t: states, gap of the poses and what it changes by with t.
-Meeting Meet(const reconstruction::Motion& one, const reconstruction::Motion& two, double t,
-             double window, const MotionFitOptions& options) {
+Meeting MeetAtOneTime(const reconstruction::Motion& one, const reconstruction::Motion& two,
+                      double t, double window, const MotionFitOptions& options) {
   Meeting m;
   MatrixXd C, H = MatrixXd::Zero(12, 48), S;
   VectorXd gap(12), approach(12), rate(48);
@@ -222,8 +222,8 @@ TwoBodyEvent Describe(const Meeting& m, const Body& body, const StruckBody& stru
   return out;
 }
 
-void Judge(const reconstruction::Motion& one, const reconstruction::Motion& two,
-           const MotionFitOptions& options, double deepest, TwoBodyEvent* out) {
+void AcceptOrReject(const reconstruction::Motion& one, const reconstruction::Motion& two,
+                    const MotionFitOptions& options, double deepest, TwoBodyEvent* out) {
   ImpactEvent& event = out->event;
   const auto reject = [&](RejectReason reason, std::string detail) {
     event.reason = reason;
@@ -307,7 +307,7 @@ std::vector<TwoBodyEvent> FitTwoBodies(const PoseRecording& first, const Body& b
       if (!one.Cut(at.begin, t - margin, t + margin, at.end) ||
           !two.Cut(at.begin, t - margin, t + margin, at.end))
         break;
-      meeting = Meet(one, two, t, 2 * at.interval, options);
+      meeting = MeetAtOneTime(one, two, t, 2 * at.interval, options);
       if (!meeting.converged) break;
       t = meeting.t;
       margin = std::max(kCoverage * meeting.sd_t, options.contact_frames * at.interval);
@@ -338,7 +338,7 @@ std::vector<TwoBodyEvent> FitTwoBodies(const PoseRecording& first, const Body& b
     out.event.sigma_angle = one.sigma_angle();
     out.gap_chi_square = meeting.chi_square;
     out.gap_dof = (struck.axis ? 7 : 12) - 1;
-    Judge(one, two, options, deepest, &out);
+    AcceptOrReject(one, two, options, deepest, &out);
     events.push_back(std::move(out));
   }
   return events;

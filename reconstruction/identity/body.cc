@@ -22,8 +22,9 @@ Matrix6 Loose(double turn, double shift) {
   return cov;
 }
 
-std::optional<Vector2d> Foretell(const CameraRig& rig, const Layout& layout, const BodyPose& pose,
-                                 int seer, int label, Eigen::Matrix<double, 2, 6>* by_pose) {
+std::optional<Vector2d> PredictImage(const CameraRig& rig, const Layout& layout,
+                                     const BodyPose& pose, int seer, int label,
+                                     Eigen::Matrix<double, 2, 6>* by_pose) {
   const RigCamera& camera = rig.cameras[seer];
   const Vector3d arm = pose.X_WB.linear() * layout.p[label];
   Eigen::Matrix<double, 2, 3> by_p;
@@ -54,7 +55,7 @@ std::optional<BodyPose> FitBody(const CameraRig& rig, const Layout& layout, cons
     double sum = 0, n = 0;
     for (std::size_t i = 0; i < images.size(); ++i) {
       Eigen::Matrix<double, 2, 6> J;
-      const auto q = Foretell(rig, layout, pose, images[i].seer, images[i].label, &J);
+      const auto q = PredictImage(rig, layout, pose, images[i].seer, images[i].label, &J);
       if (!q) return std::nullopt;
       const Vector2d r = images[i].q - *q;
       const double squared = r.dot(weights[i] * r),
@@ -89,9 +90,9 @@ std::optional<BodyPose> StartBody(const CameraRig& rig, const Layout& layout,
     if (rays[l].size() < 2) continue;
     std::vector<const Ray*> all;
     for (const Ray& ray : rays[l]) all.push_back(&ray);
-    points[l] = Meet(all);
+    points[l] = IntersectRays(all);
   }
-  const Placement at = Place(layout.p, points);
+  const Placement at = PlaceLayout(layout.p, points);
   if (!(at.rank == 3 && at.n >= 3) && !(layout.collinear && at.n >= 2)) return std::nullopt;
   BodyPose pose;
   pose.X_WB.linear() = at.R;

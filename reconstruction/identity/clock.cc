@@ -40,7 +40,7 @@ std::vector<double> ClockShifts(const Scene& scene, const std::vector<double>& f
         double best = scene.options.outlier_probability;
         for (const Piece& piece : scene.pieces) {
           if (piece.camera != static_cast<int>(c)) continue;
-          const auto image = At(piece, s.t - shift, scene.tolerance);
+          const auto image = ImageAtTime(piece, s.t - shift, scene.tolerance);
           if (!image) continue;
           const auto ray = RayOf(*scene.rig, scene.rig_camera[c], *image,
                                  std::hypot(scene.options.pixel_sd, wide));
@@ -114,7 +114,7 @@ std::vector<double> RefinedShifts(const Scene& scene, const std::vector<char>& l
     const auto cost = [&](double shift) {
       double sum = 0;
       for (const Pair& pair : pairs) {
-        const auto image = At(*pair.other, pair.t - shift, scene.tolerance);
+        const auto image = ImageAtTime(*pair.other, pair.t - shift, scene.tolerance);
         const auto ray =
             image ? RayOf(*scene.rig, scene.rig_camera[c], *image, scene.options.pixel_sd)
                   : std::nullopt;

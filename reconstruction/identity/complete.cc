@@ -156,7 +156,7 @@ class Completion {
         const auto pose = poses_.Fit(*expected, images);
         Eigen::Matrix<double, 2, 6> J;
         const auto q = pose && poses_.Determined(*pose)
-                           ? poses_.Foretell(*pose, view.camera, static_cast<int>(l), &J)
+                           ? poses_.PredictImage(*pose, view.camera, static_cast<int>(l), &J)
                            : std::nullopt;
         if (!q) continue;
         Matrix2d own = Wider(at->second, o_);
@@ -243,12 +243,12 @@ class Completion {
       double sum = 0;
       for (const BodyImage& i : off) {
         Eigen::Matrix<double, 2, 6> J;
-        const auto q = poses_.Foretell(start, i.camera, i.label, &J);
+        const auto q = poses_.PredictImage(start, i.camera, i.label, &J);
         sum += q ? std::min((i.q - *q).squaredNorm(), 9 * kNear * kNear) : 9 * kNear * kNear;
       }
       for (const int m : missing) {
         Eigen::Matrix<double, 2, 6> J;
-        const auto q = poses_.Foretell(start, view.camera, m, &J);
+        const auto q = poses_.PredictImage(start, view.camera, m, &J);
         if (!q) continue;
         int best = -1;
         for (const int i : free) {
@@ -299,7 +299,7 @@ class Completion {
     Eigen::MatrixXd squared = cost;
     for (std::size_t m = 0; m < missing.size(); ++m) {
       Eigen::Matrix<double, 2, 6> J;
-      const auto q = poses_.Foretell(pose, view.camera, missing[m], &J);
+      const auto q = poses_.PredictImage(pose, view.camera, missing[m], &J);
       if (!q) continue;
       const Matrix2d place = J * pose.cov * J.transpose();
       const bool vague = place.trace() > 2 * o_.widest * o_.widest;

@@ -101,7 +101,7 @@ std::vector<double> Scales(const Scene& scene, const std::vector<ImagePair>& pai
     const auto a = RayOf(*scene.rig, pair.camera_a, {pair.q_a, Eigen::Matrix2d::Zero()}, 0.1);
     const auto b = RayOf(*scene.rig, pair.camera_b, {pair.q_b, Eigen::Matrix2d::Zero()}, 0.1);
     if (!a || !b) continue;
-    const SpacePoint point = Meet({&*a, &*b});
+    const SpacePoint point = IntersectRays({&*a, &*b});
     if (!point.valid) continue;
     for (const Ray* ray : {&*a, &*b}) {
       depth[ray->camera] += (point.p - ray->origin).norm() * ray->pixel;
@@ -257,7 +257,7 @@ void StartLayout(const std::vector<Vector3d>& layout, Scene* scene) {
   scene->layout.sd = scene->options.layout_sd;
   scene->layout.p = given ? layout : std::vector<Vector3d>(n, Vector3d::Zero());
   scene->layout.known.assign(n, given);
-  Measure(&scene->layout);
+  MeasureLayout(&scene->layout);
 }
 
 // Why a given layout cannot tell its markers apart; empty where it can.

@@ -103,7 +103,7 @@ Layout Medians(const Layout& start, const std::vector<std::vector<Vector3d>>& se
     out.known[l] = spread.norm() < std::max(10 * out.sd, 0.05 * start.extent);
     if (out.known[l]) out.p[l] = middle;
   }
-  Measure(&out);
+  MeasureLayout(&out);
   return out;
 }
 
@@ -163,10 +163,10 @@ std::vector<Layout> StartLayouts(const Scene& scene, const std::vector<TimeWindo
       layout.known[label] = 1;
       for (std::size_t k = 0; k < times; ++k) points[k][label] = own[k];
     }
-    Measure(&layout);
+    MeasureLayout(&layout);
     std::vector<std::vector<Vector3d>> seen(L);
     for (const auto& row : points) {
-      const Placement at = Place(layout.p, row);
+      const Placement at = PlaceLayout(layout.p, row);
       if (at.n < 2) continue;
       for (std::size_t l = 0; l < L; ++l) {
         if (row[l].valid && (at.rank == 3 || layout.collinear))
@@ -188,7 +188,7 @@ Layout LearnLayout(const Scene& scene, const std::vector<TimeWindow>& windows,
       for (std::size_t l = 0; l < L; ++l) {
         if (scene.layout.known[l]) known[l] = row[l];
       }
-      const Placement at = Place(scene.layout.p, known);
+      const Placement at = PlaceLayout(scene.layout.p, known);
       if (at.n < 2 || !(at.rank == 3 || scene.layout.collinear)) continue;
       for (std::size_t l = 0; l < L; ++l) {
         if (row[l].valid) seen[l].push_back(at.R.transpose() * (row[l].p - at.t));
@@ -213,7 +213,7 @@ std::vector<ImagePair> LikelyPairs(const Scene& scene, const std::vector<TimeWin
       const Piece &a = scene.pieces[windows[w].live[static_cast<std::size_t>(m.a)]],
                   &b = scene.pieces[windows[w].live[static_cast<std::size_t>(m.b)]];
       const double t = windows[w].times[windows[w].times.size() / 2];
-      const auto q_a = At(a, t, scene.tolerance), q_b = At(b, t, scene.tolerance);
+      const auto q_a = ImageAtTime(a, t, scene.tolerance), q_b = ImageAtTime(b, t, scene.tolerance);
       if (q_a && q_b)
         out.push_back({scene.rig_camera[a.camera], scene.rig_camera[b.camera], q_a->q, q_b->q});
     }

@@ -63,7 +63,7 @@ class Motion {
       const Piece& piece = scene.pieces[i];
       if (piece.standing && label[i] < 0) continue;
       for (int k = First(piece); k < Last(piece); ++k) {
-        const auto at = At(piece, times_[k], scene.tolerance);
+        const auto at = ImageAtTime(piece, times_[k], scene.tolerance);
         if (!at) continue;
         Image image{static_cast<int>(i),
                     {piece.camera, 0, scene.rig_camera[piece.camera], at->q, at->cov}};
@@ -121,7 +121,7 @@ class Motion {
     poses_[k].reset();
     const std::vector<BodyImage> images = Named(k, kNone);
     auto pose = StartBody(*scene_.rig, scene_.layout, images);
-    if (pose && pose->fit < kMostMiss && Foretells(*pose, images)) poses_[k] = pose;
+    if (pose && pose->fit < kMostMiss && PredictsImages(*pose, images)) poses_[k] = pose;
   }
   void Change(int i, char to, std::vector<char>* stale) {
     label_[i] = to;
@@ -223,7 +223,7 @@ class Motion {
   double Likelihood(const BodyPose& pose, const BodyImage& image, int label) const {
     const double outlier = scene_.options.outlier_probability;
     Eigen::Matrix<double, 2, 6> J;
-    const auto q = Foretell(*scene_.rig, scene_.layout, pose, image.seer, label, &J);
+    const auto q = PredictImage(*scene_.rig, scene_.layout, pose, image.seer, label, &J);
     if (!q) return std::log(outlier);
     const Matrix2d S = image.cov + J * pose.cov * J.transpose();
     const Vector2d r = image.q - *q;
@@ -234,20 +234,20 @@ class Motion {
 
   bool Known(const BodyPose& pose, int seer, int label) const {
     Eigen::Matrix<double, 2, 6> J;
-    return Foretell(*scene_.rig, scene_.layout, pose, seer, label, &J) &&
+    return PredictImage(*scene_.rig, scene_.layout, pose, seer, label, &J) &&
            (J * pose.cov * J.transpose()).trace() <= 2 * kKnownForMotion * kKnownForMotion;
   }
   // Whether all markers are foretold in the cameras of these images.
-  bool Foretells(const BodyPose& pose, int seer) const {
+  bool PredictsImages(const BodyPose& pose, int seer) const {
     for (int l = 0; l < scene_.labels; ++l) {
       if (scene_.layout.known[l] && !Known(pose, seer, l)) return false;
     }
     return true;
   }
-  bool Foretells(const BodyPose& pose, const std::vector<BodyImage>& images) const {
+  bool PredictsImages(const BodyPose& pose, const std::vector<BodyImage>& images) const {
     std::vector<char> done(scene_.rig->cameras.size(), 0);
     for (const BodyImage& image : images) {
-      if (!done[image.seer] && !Foretells(pose, image.seer)) return false;
+      if (!done[image.seer] && !PredictsImages(pose, image.seer)) return false;
       done[image.seer] = 1;
     }
     return true;
@@ -258,7 +258,7 @@ class Motion {
   std::optional<BodyPose> Without(const std::vector<BodyImage>& others, int seer, int k,
                                   const Piece& piece) const {
     const auto good = [&](const std::optional<BodyPose>& pose) {
-      return pose && pose->fit < kMostMiss && Foretells(*pose, seer);
+      return pose && pose->fit < kMostMiss && PredictsImages(*pose, seer);
     };
     if (poses_[k]) {
       BodyPose start = *poses_[k];

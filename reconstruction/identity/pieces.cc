@@ -237,7 +237,7 @@ std::vector<Piece> CutPieces(const MarkerTracks& tracks) {
   return pieces;
 }
 
-std::optional<ImagePoint> At(const Piece& piece, double t, double tolerance) {
+std::optional<ImagePoint> ImageAtTime(const Piece& piece, double t, double tolerance) {
   if (piece.t.empty() || t < piece.t.front() - tolerance || t > piece.t.back() + tolerance)
     return std::nullopt;
   const int n = static_cast<int>(piece.t.size());

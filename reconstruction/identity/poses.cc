@@ -40,7 +40,7 @@ BodyPoses::BodyPoses(const MarkerTracks& tracks, const CameraRig& rig,
   }
   layout_.p = layout;
   layout_.known.assign(layout.size(), 1);
-  Measure(&layout_);
+  MeasureLayout(&layout_);
   named_.assign(tracks.cameras.size(), std::vector<std::map<long long, TrackPoint>>(layout.size()));
   for (const TrackPoint& p : tracks.points) {
     if ((p.flags & (kPredicted | kOutlier)) == 0 && p.marker < static_cast<int>(layout.size()))
@@ -121,9 +121,9 @@ std::vector<BodyImage> BodyPoses::ImagesAt(double t) const {
   return out;
 }
 
-std::optional<Vector2d> BodyPoses::Foretell(const BodyPose& pose, int camera, int label,
-                                            Eigen::Matrix<double, 2, 6>* by_pose) const {
-  return reconstruction::Foretell(rig_, layout_, pose, rig_camera_[camera], label, by_pose);
+std::optional<Vector2d> BodyPoses::PredictImage(const BodyPose& pose, int camera, int label,
+                                                Eigen::Matrix<double, 2, 6>* by_pose) const {
+  return reconstruction::PredictImage(rig_, layout_, pose, rig_camera_[camera], label, by_pose);
 }
 
 std::optional<BodyPose> BodyPoses::Fit(const BodyPose& start,
@@ -137,7 +137,7 @@ bool BodyPoses::Determined(const BodyPose& pose) const {
   for (std::size_t c = 0; c < named_.size(); ++c) {
     for (std::size_t l = 0; l < layout_.p.size(); ++l) {
       Eigen::Matrix<double, 2, 6> J;
-      if (!Foretell(pose, static_cast<int>(c), static_cast<int>(l), &J)) continue;
+      if (!PredictImage(pose, static_cast<int>(c), static_cast<int>(l), &J)) continue;
       if ((J * pose.cov * J.transpose()).trace() > 2 * kKnownForPose * kKnownForPose) return false;
     }
   }

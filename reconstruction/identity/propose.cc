@@ -83,7 +83,7 @@ double WindowScore::SingleScore(const std::vector<Named>& named,
       if (rays_[k][place]) rays.emplace_back(&*rays_[k][place], label);
     }
     if (rays.empty()) continue;
-    const Placement at = Place(layout.p, points);
+    const Placement at = PlaceLayout(layout.p, points);
     const double own = at.variance + layout.sd * layout.sd;
     const auto sum_at = [&](const Eigen::Matrix3d& R, const Vector3d& t) {
       double score = 0;

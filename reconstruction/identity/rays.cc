@@ -45,7 +45,7 @@ Figure FigureOf(const CameraRig& rig, const ImagePair& pair) {
   const auto b = RayOf(rig, pair.camera_b, {pair.q_b, Eigen::Matrix2d::Zero()}, 0.1);
   if (!a || !b) return out;
   const Vector3d n = a->direction.cross(b->direction);
-  const SpacePoint point = Meet({&*a, &*b});
+  const SpacePoint point = IntersectRays({&*a, &*b});
   if (n.norm() < 1e-6 || !point.valid) return out;
   out.p = point.p;
   out.angle = (b->origin - a->origin).dot(n.normalized()) / (point.p - a->origin).norm();
@@ -88,7 +88,7 @@ std::optional<Miss> Between(const Ray& a, const Ray& b, double rig_angle) {
   return miss;
 }
 
-SpacePoint Meet(const std::vector<const Ray*>& rays) {
+SpacePoint IntersectRays(const std::vector<const Ray*>& rays) {
   SpacePoint point;
   Matrix3d A = Matrix3d::Zero();
   Vector3d b = Vector3d::Zero();

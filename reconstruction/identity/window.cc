@@ -31,7 +31,7 @@ double LineGain(double range, double sd) {
 
 }  // namespace
 
-void Measure(Layout* layout) {
+void MeasureLayout(Layout* layout) {
   std::vector<Vector3d> known;
   for (std::size_t i = 0; i < layout->p.size(); ++i) {
     if (layout->known[i]) known.push_back(layout->p[i]);
@@ -61,7 +61,7 @@ double Placement::Leverage(const Vector3d& p) const {
   return 1.0 / n + 0.5 * (cross * turn * cross.transpose()).trace();
 }
 
-Placement Place(const std::vector<Vector3d>& layout, const std::vector<SpacePoint>& points) {
+Placement PlaceLayout(const std::vector<Vector3d>& layout, const std::vector<SpacePoint>& points) {
   Placement out;
   Vector3d centre_W = Vector3d::Zero();
   for (std::size_t i = 0; i < layout.size(); ++i) {
@@ -144,7 +144,7 @@ WindowScore::WindowScore(const Scene& scene, const TimeWindow& window)
     auto& row = rays_.emplace_back(n);
     for (std::size_t i = 0; i < n; ++i) {
       const Piece& piece = scene.pieces[window.live[i]];
-      const auto image = At(piece, t, scene.tolerance);
+      const auto image = ImageAtTime(piece, t, scene.tolerance);
       if (image)
         row[i] = RayOf(*scene.rig, scene.rig_camera[piece.camera], *image, scene.options.pixel_sd);
     }
@@ -195,7 +195,7 @@ int WindowScore::TupleOf(const std::string& places) {
       if (row[static_cast<std::size_t>(place)])
         rays.push_back(&*row[static_cast<std::size_t>(place)]);
     }
-    tuple.points.push_back(rays.size() >= 2 ? Meet(rays) : SpacePoint{});
+    tuple.points.push_back(rays.size() >= 2 ? IntersectRays(rays) : SpacePoint{});
   }
   tuples_.push_back(tuple);
   return at->second;

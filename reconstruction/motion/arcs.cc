@@ -89,14 +89,14 @@ std::vector<TorqueFree> TurnsOf(const FlightModel& model, const Arc& arc, int mi
   TorqueFree at = start;
   double s = 0;
   for (int i = middle + 1; i <= arc.frames.last; ++i) {
-    at = Turn(*model.body, at, t[i] - arc.t0 - s);
+    at = TurnTorqueFree(*model.body, at, t[i] - arc.t0 - s);
     s = t[i] - arc.t0;
     turns[i - arc.frames.first] = at;
   }
   at = start;
   s = 0;
   for (int i = middle; i >= arc.frames.first; --i) {
-    at = Turn(*model.body, at, t[i] - arc.t0 - s);
+    at = TurnTorqueFree(*model.body, at, t[i] - arc.t0 - s);
     s = t[i] - arc.t0;
     turns[i - arc.frames.first] = at;
   }
@@ -173,7 +173,7 @@ void FitRotation(const FlightModel& model, double sd, double acceleration, Arc& 
 
 }  // namespace
 
-TorqueFree Turn(const Body& body, const TorqueFree& start, double dt) {
+TorqueFree TurnTorqueFree(const Body& body, const TorqueFree& start, double dt) {
   TorqueFree end;
   const Matrix3d& I = body.inertia_B;
   if (dt == 0) return start;
@@ -301,7 +301,7 @@ ArcState<D> StateAt(const Arc& arc, const FlightModel& model, double t) {
   if constexpr (D == 6) {
     TorqueFree start;
     start.omega_B = arc.omega_B;
-    const TorqueFree turn = Turn(*model.body, start, s);
+    const TorqueFree turn = TurnTorqueFree(*model.body, start, s);
     state.R = arc.R0 * turn.Q * ExpSO3(0.5 * s * s * arc.alpha_B);
     const Vector3d omega = turn.omega_B + s * arc.alpha_B;
     state.velocity.template tail<3>() = omega;
@@ -344,8 +344,8 @@ void Move(ArcState<D>& state, const Eigen::Matrix<double, D, 1>& step) {
 }  // namespace
 
 template <int D>
-Joint<D> Join(const Arc& minus_arc, const Arc& plus_arc, const FlightModel& model,
-              const JoinOptions& options) {
+Joint<D> JoinArcs(const Arc& minus_arc, const Arc& plus_arc, const FlightModel& model,
+                  const JoinOptions& options) {
   using Vector = Eigen::Matrix<double, D, 1>;
   using Matrix = Eigen::Matrix<double, D, D>;
   Joint<D> joint;
@@ -426,7 +426,7 @@ Joint<D> Join(const Arc& minus_arc, const Arc& plus_arc, const FlightModel& mode
 
 template ArcState<3> StateAt<3>(const Arc&, const FlightModel&, double);
 template ArcState<6> StateAt<6>(const Arc&, const FlightModel&, double);
-template Joint<3> Join<3>(const Arc&, const Arc&, const FlightModel&, const JoinOptions&);
-template Joint<6> Join<6>(const Arc&, const Arc&, const FlightModel&, const JoinOptions&);
+template Joint<3> JoinArcs<3>(const Arc&, const Arc&, const FlightModel&, const JoinOptions&);
+template Joint<6> JoinArcs<6>(const Arc&, const Arc&, const FlightModel&, const JoinOptions&);
 
 }  // namespace impactlab::reconstruction

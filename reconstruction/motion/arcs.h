@@ -94,8 +94,8 @@ struct JoinOptions {
 };
 
 template <int D>
-Joint<D> Join(const Arc& minus, const Arc& plus, const FlightModel& model,
-              const JoinOptions& options);
+Joint<D> JoinArcs(const Arc& minus, const Arc& plus, const FlightModel& model,
+                  const JoinOptions& options);
 
 // Rotation and angular velocity (in B) of a torque-free body a time dt after attitude 1 and
 // omega_B, with derivatives by omega_B.
@@ -106,6 +106,6 @@ struct TorqueFree {
   Eigen::Matrix3d dphi_domega = Eigen::Matrix3d::Zero();
   Eigen::Matrix3d domega_domega = Eigen::Matrix3d::Identity();
 };
-TorqueFree Turn(const Body& body, const TorqueFree& start, double dt);
+TorqueFree TurnTorqueFree(const Body& body, const TorqueFree& start, double dt);
 
 }  // namespace impactlab::reconstruction

@@ -137,7 +137,7 @@ Joint<D> JoinDelayed(const FitContext& context, const Arc& minus, const Arc& plu
   options.t_max = sharing.t_max + options.delay;
   options.jump_position = context.options->jump_allowance_position;
   options.jump_angle = context.options->jump_allowance_angle;
-  return Join<D>(minus, plus, context.model, options);
+  return JoinArcs<D>(minus, plus, context.model, options);
 }
 
 // Second impacts too close to be seen as breaks bend the frames next to the impact: the same fit
@@ -344,7 +344,7 @@ std::string ArcFault(const BreakFit& fit, double probability) {
 
 }  // namespace
 
-void Judge(const FitContext& context, BreakFit& fit) {
+void AcceptOrReject(const FitContext& context, BreakFit& fit) {
   const MotionFitOptions& options = *context.options;
   ImpactEvent& event = fit.event;
   const auto reject = [&](RejectReason reason, std::string detail) {

@@ -50,6 +50,6 @@ BreakFit FitBreak(const FitContext& context, const Segment& minus, const Segment
 void FillEvent(const FitContext& context, const Joint<6>& joint, BreakFit& fit);
 
 // Accepts the event or states the first criterion it misses.
-void Judge(const FitContext& context, BreakFit& fit);
+void AcceptOrReject(const FitContext& context, BreakFit& fit);
 
 }  // namespace impactlab::reconstruction

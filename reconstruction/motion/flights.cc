@@ -144,7 +144,7 @@ class FlightFinder {
       noise_[d] = std::max(Given(d) > 0 ? Given(d) : noise_[d], kNoNoise);
     }
     for (int iteration = 0; iteration < 4; ++iteration) {
-      segments_ = Split(signals_, noise_, tolerance_, kPenalty * signals_.dim);
+      segments_ = SplitIntoSegments(signals_, noise_, tolerance_, kPenalty * signals_.dim);
       out_.flights.clear();
       for (const Segment& segment : segments_) {
         if (KindOf(segment) == StretchKind::kFlight) out_.flights.push_back(segment);

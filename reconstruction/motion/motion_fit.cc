@@ -173,7 +173,7 @@ class Fitter {
       }
       // Breaks elsewhere are jumps of the tracker or blows from other things than the floor.
       if (std::abs(Gap(fit.event)) > context_.height_tolerance || !fit.is_push) continue;
-      Judge(context_, fit);
+      AcceptOrReject(context_, fit);
       AddEvent(std::move(fit.event));
     }
     if (fit_.events.empty())

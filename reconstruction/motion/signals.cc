@@ -188,8 +188,8 @@ PerSignal RoughNoise(const Signals& signals) {
   return noise;
 }
 
-std::vector<Segment> Split(const Signals& signals, const PerSignal& noise,
-                           const PerSignal& acceleration, double penalty) {
+std::vector<Segment> SplitIntoSegments(const Signals& signals, const PerSignal& noise,
+                                       const PerSignal& acceleration, double penalty) {
   const Weights weights = MakeWeights(signals, noise, acceleration);
   return signals.dim == 3 ? SplitFixed<3>(signals, weights, penalty)
                           : SplitFixed<6>(signals, weights, penalty);

@@ -42,8 +42,8 @@ struct Segment {
   int size() const { return last - first + 1; }
 };
 
-std::vector<Segment> Split(const Signals& signals, const PerSignal& noise,
-                           const PerSignal& acceleration, double penalty);
+std::vector<Segment> SplitIntoSegments(const Signals& signals, const PerSignal& noise,
+                                       const PerSignal& acceleration, double penalty);
 
 // A line with an acceleration fitted to one signal of one segment.
 struct BentLine {

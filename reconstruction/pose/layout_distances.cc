@@ -58,7 +58,7 @@ std::map<std::pair<int, int>, LayoutDistances::Pair> LayoutDistances::Pairs() co
   return out;
 }
 
-LayoutVerdict LayoutDistances::Judge(double scale_sd) const {
+LayoutVerdict LayoutDistances::CompareWithGiven(double scale_sd) const {
   const std::map<std::pair<int, int>, Pair> pairs = Pairs();
   // The factor that all distances without those of a marker (-1: with all) share, no further from 1
   // than `most`.

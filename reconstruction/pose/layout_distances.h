@@ -33,7 +33,7 @@ class LayoutDistances {
   // the layout. The mean's deviation counts frames as independent and adds what differs between
   // recordings. `scale_sd`: what a factor that all distances share is known to, relative; a factor
   // within four times that is no fault of the layout.
-  LayoutVerdict Judge(double scale_sd = 0) const;
+  LayoutVerdict CompareWithGiven(double scale_sd = 0) const;
 
  private:
   struct Sum {

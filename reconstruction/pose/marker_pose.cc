@@ -353,7 +353,7 @@ MarkerPose PoseFromMarkers(const CameraRig& rig, const std::vector<BodyMarker>& 
   CheckOptions(options);
   reconstruction::CheckLayout(layout);
   reconstruction::CheckRig(rig, "pose of markers");
-  const std::vector<View> views = reconstruction::Views(rig);
+  const std::vector<View> views = reconstruction::RigViews(rig);
   MarkerPose pose;
   std::vector<Row> rows;
   pose.reason = MakeRows(views, layout, images, &rows);

@@ -13,7 +13,7 @@ namespace impactlab::reconstruction {
 using Eigen::Matrix3d;
 using Eigen::Vector3d;
 
-std::vector<View> Views(const CameraRig& rig) {
+std::vector<View> RigViews(const CameraRig& rig) {
   std::vector<View> views;
   for (std::size_t c = 0; c < rig.cameras.size(); ++c) {
     View view;

@@ -24,7 +24,7 @@ struct View {
   int first_parameter = 0;  // of the rig
   int intrinsics = 0;
 };
-std::vector<View> Views(const CameraRig& rig);
+std::vector<View> RigViews(const CameraRig& rig);
 
 // False where the marker is behind the camera or outside its lens. The perspective bias is that of
 // a pinhole; a fisheye gets none. `by_rig`: the 2 x n block of this camera's own parameters

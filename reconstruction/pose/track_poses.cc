@@ -32,7 +32,7 @@ class Reader {
         rig_(rig),
         markers_(markers),
         options_(options),
-        views_(reconstruction::Views(rig)),
+        views_(reconstruction::RigViews(rig)),
         images_(tracks, rig, markers.size(),
                 {options.pixel_sd, options.offset, options.impacts, options.exposure,
                  options.longest_gap, options.reach}) {}

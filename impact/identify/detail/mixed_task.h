@@ -40,7 +40,7 @@ struct MixedFit {
   std::optional<MixedTask> task;  // of `material`; empty where no event can be used
   MixedPoint point;
 };
-MixedFit Settle(std::span<const EventGroup> groups, RestitutionLaw law,
-                const CoefficientModel& model, const IdentifyOptions& options);
+MixedFit FitMixedModel(std::span<const EventGroup> groups, RestitutionLaw law,
+                       const CoefficientModel& model, const IdentifyOptions& options);
 
 }  // namespace impactlab::impact

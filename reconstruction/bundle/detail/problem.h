@@ -93,7 +93,7 @@ struct BodyAt {
   Eigen::Matrix3d dphi_dturn, dphi_domega;  // body-side rotation now by rotation and spin at tau
   Eigen::Vector3d velocity, omega_B;        // now
 };
-std::vector<BodyAt> Follow(const DropProblem& problem, const DropState& state);
+std::vector<BodyAt> FollowStates(const DropProblem& problem, const DropState& state);
 
 // Residual of one point and its derivatives: the 19 of DropCovariance, the time of its picture, the
 // centre of its marker.

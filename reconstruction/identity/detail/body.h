@@ -35,9 +35,9 @@ Eigen::Matrix<double, 6, 6> Loose(double turn, double shift);
 
 // Where a marker's image would be in a camera of the rig [px], and how it follows the pose. Nothing
 // outside its lens.
-std::optional<Eigen::Vector2d> Foretell(const CameraRig& rig, const Layout& layout,
-                                        const BodyPose& pose, int seer, int label,
-                                        Eigen::Matrix<double, 2, 6>* by_pose);
+std::optional<Eigen::Vector2d> PredictImage(const CameraRig& rig, const Layout& layout,
+                                            const BodyPose& pose, int seer, int label,
+                                            Eigen::Matrix<double, 2, 6>* by_pose);
 
 // Least squares from a start whose covariance counts as knowledge; far residuals lose their weight.
 std::optional<BodyPose> FitBody(const CameraRig& rig, const Layout& layout, const BodyPose& start,

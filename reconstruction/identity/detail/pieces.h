@@ -42,6 +42,6 @@ std::vector<Piece> CutPieces(const MarkerTracks& tracks);
 
 // Image at time t: a polynomial through the nearest points (at most 4). Nothing outside of the
 // piece (by more than `tolerance` [s]).
-std::optional<ImagePoint> At(const Piece& piece, double t, double tolerance);
+std::optional<ImagePoint> ImageAtTime(const Piece& piece, double t, double tolerance);
 
 }  // namespace impactlab::reconstruction

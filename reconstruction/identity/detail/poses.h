@@ -55,8 +55,8 @@ class BodyPoses {
   // Whether a pose foretells every marker in every camera, and agrees with its images.
   bool Determined(const BodyPose& pose) const;
   // Where a marker's image would be [px], and how it follows the pose.
-  std::optional<Eigen::Vector2d> Foretell(const BodyPose& pose, int camera, int label,
-                                          Eigen::Matrix<double, 2, 6>* by_pose) const;
+  std::optional<Eigen::Vector2d> PredictImage(const BodyPose& pose, int camera, int label,
+                                              Eigen::Matrix<double, 2, 6>* by_pose) const;
   // Typical longer semi-axis of a marker's image in a camera near a frame [px]; 0 where it is not
   // known.
   double SizeOf(int camera, int label, long long frame) const;

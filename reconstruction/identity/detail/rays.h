@@ -38,7 +38,7 @@ struct SpacePoint {
   Eigen::Matrix3d cov = Eigen::Matrix3d::Zero();  // pixels alone [m^2]
 };
 // Point of least weighted squared distance from the rays, at least two.
-SpacePoint Meet(const std::vector<const Ray*>& rays);
+SpacePoint IntersectRays(const std::vector<const Ray*>& rays);
 
 // What the rig's covariance does to the cheap figures above.
 struct RigSpread {

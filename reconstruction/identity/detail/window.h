@@ -28,7 +28,7 @@ struct Layout {
   bool collinear = false;
 };
 // Fills extent and collinear.
-void Measure(Layout* layout);
+void MeasureLayout(Layout* layout);
 
 struct Scene {
   const CameraRig* rig = nullptr;
@@ -57,7 +57,8 @@ struct Placement {
   // Variance of another point of the layout over that of a point.
   double Leverage(const Eigen::Vector3d& p) const;
 };
-Placement Place(const std::vector<Eigen::Vector3d>& layout, const std::vector<SpacePoint>& points);
+Placement PlaceLayout(const std::vector<Eigen::Vector3d>& layout,
+                      const std::vector<SpacePoint>& points);
 
 struct TimeWindow {
   std::vector<int> live;      // pieces

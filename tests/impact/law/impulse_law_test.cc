@@ -98,8 +98,8 @@ TEST(Brach, ScansOfFigures38To311) {
                           double high) {
     const double v_n = v_N - std::cos(theta) * spin;
     const auto bound = [&](double v_t) {
-      return Apply(ImpulseLawRod(theta, v_t, v_n),
-                   {.law = ImpulseLaw::kBrachPrinted, .e_n = e, .mu = mu})
+      return ApplyImpulseLaw(ImpulseLawRod(theta, v_t, v_n),
+                             {.law = ImpulseLaw::kBrachPrinted, .e_n = e, .mu = mu})
           .bound;
     };
     std::vector<std::pair<double, std::string>> out;
@@ -155,7 +155,7 @@ TEST(ImpulseLaws, CertifiedOnRandomContacts) {
   for (int i = 0; i < 100000; ++i) {
     const PlanarContact contact = *PlanarPart(RandomPlanar(rng, 1e3));
     const ImpulseModel model = RandomImpulseModel(rng);
-    const ImpulseOutcome out = Apply(contact, model);
+    const ImpulseOutcome out = ApplyImpulseLaw(contact, model);
     const int law = static_cast<int>(model.law);
     if (out.status == SolveStatus::kNotConverged) {
       ASSERT_EQ(model.law, ImpulseLaw::kBrachPrinted) << "the others always have an outcome";
@@ -200,7 +200,8 @@ TEST(ImpulseLaws, AgreeWithTheExactPathWhileSlipLasts) {
         Solve(contact, {.law = RestitutionLaw::kEnergetic, .e = e, .mu_k = mu, .mu_s = mu});
     if (exact.status != SolveStatus::kOk || exact.path_case.digit != 0) continue;
     for (const ImpulseLaw law : {ImpulseLaw::kWhittaker, ImpulseLaw::kSmith, ImpulseLaw::kBrach}) {
-      const ImpulseOutcome out = Apply(*PlanarPart(contact), {.law = law, .e_n = e, .mu = mu});
+      const ImpulseOutcome out =
+          ApplyImpulseLaw(*PlanarPart(contact), {.law = law, .e_n = e, .mu = mu});
       ASSERT_TRUE(out.usable()) << LawName(law);
       ASSERT_LT(std::hypot(out.v_t - exact.v_plus_F.x(), out.v_n - exact.v_plus_F.z()),
                 1e-9 * contact.v_minus_F.norm())
@@ -216,8 +217,9 @@ TEST(ImpulseLaws, AgreeWithTheExactPathWhileSlipLasts) {
 TEST(Brach, FrictionNeverPushesTheSlip) {
   const PlanarContact contact = ImpulseLawRod(2.3, -0.29745, -0.0678);  // fig. 3.5
   const ImpulseOutcome printed =
-      Apply(contact, {.law = ImpulseLaw::kBrachPrinted, .e_n = 0.5, .mu = 0.6});
-  const ImpulseOutcome ours = Apply(contact, {.law = ImpulseLaw::kBrach, .e_n = 0.5, .mu = 0.6});
+      ApplyImpulseLaw(contact, {.law = ImpulseLaw::kBrachPrinted, .e_n = 0.5, .mu = 0.6});
+  const ImpulseOutcome ours =
+      ApplyImpulseLaw(contact, {.law = ImpulseLaw::kBrach, .e_n = 0.5, .mu = 0.6});
   EXPECT_LT(printed.J_t, 0);
   // what the normal impulse alone leaves of the slip to the left
   const double free = ApplyRatio(contact, 0.5, 0).v_t;
@@ -240,8 +242,10 @@ TEST(Brach, FrictionNeverPushesTheSlip) {
       continue;
     }
     ASSERT_EQ(bounds.direction, as_printed.direction) << i;
-    const ImpulseOutcome a = Apply(random, {.law = ImpulseLaw::kBrach, .e_n = e, .mu = mu});
-    const ImpulseOutcome b = Apply(random, {.law = ImpulseLaw::kBrachPrinted, .e_n = e, .mu = mu});
+    const ImpulseOutcome a =
+        ApplyImpulseLaw(random, {.law = ImpulseLaw::kBrach, .e_n = e, .mu = mu});
+    const ImpulseOutcome b =
+        ApplyImpulseLaw(random, {.law = ImpulseLaw::kBrachPrinted, .e_n = e, .mu = mu});
     if (b.status != SolveStatus::kOk) continue;
     ASSERT_NEAR(a.J_t, b.J_t, 1e-12 * std::abs(a.J_n)) << i;
     ++same;
@@ -254,17 +258,17 @@ TEST(ImpulseLaws, TangentialRestitutionOfASphere) {
   // A solid sphere: no coupling. e_t = 0.4 asked is e_t returned while friction suffices (Walton).
   const PlanarContact sphere{.A_tt = 3.5, .A_tn = 0, .A_nn = 1, .v_t = 1, .v_n = -2};
   const ImpulseOutcome held =
-      Apply(sphere, {.law = ImpulseLaw::kWhittaker, .e_n = 0.8, .mu = 0.3, .e_t = 0.4});
+      ApplyImpulseLaw(sphere, {.law = ImpulseLaw::kWhittaker, .e_n = 0.8, .mu = 0.3, .e_t = 0.4});
   EXPECT_EQ(held.bound, "stick");
   EXPECT_NEAR(held.v_t, -0.4, 1e-15);
   EXPECT_NEAR(held.J_t, -1.4 / 3.5, 1e-15);
   const ImpulseOutcome slides =
-      Apply(sphere, {.law = ImpulseLaw::kWhittaker, .e_n = 0.8, .mu = 0.05, .e_t = 0.4});
+      ApplyImpulseLaw(sphere, {.law = ImpulseLaw::kWhittaker, .e_n = 0.8, .mu = 0.05, .e_t = 0.4});
   EXPECT_EQ(slides.bound, "mu");
   EXPECT_NEAR(slides.J_t, -0.05 * 3.6, 1e-15);
   const ImpulseModel wrong{.law = ImpulseLaw::kSmith, .e_n = 0.8, .mu = 0.3, .e_t = 0.4};
-  EXPECT_EQ(Apply(sphere, wrong).status, SolveStatus::kInvalid);
-  EXPECT_NE(Apply(sphere, wrong).reason.find("e_t"), std::string::npos);
+  EXPECT_EQ(ApplyImpulseLaw(sphere, wrong).status, SolveStatus::kInvalid);
+  EXPECT_NE(ApplyImpulseLaw(sphere, wrong).reason.find("e_t"), std::string::npos);
 }
 
 // Every fault that the judge exists for is refused.
@@ -272,7 +276,7 @@ TEST(ImpulseLaws, JudgeRefusesWrongOutcomes) {
   const PlanarContact contact = ImpulseLawRod(0.98, 0.93, -1.45);
   for (const ImpulseLaw law : {ImpulseLaw::kWhittaker, ImpulseLaw::kSmith, ImpulseLaw::kBrach}) {
     const ImpulseModel model{.law = law, .e_n = 0.6, .mu = 0.1};
-    const ImpulseOutcome good = Apply(contact, model);
+    const ImpulseOutcome good = ApplyImpulseLaw(contact, model);
     EXPECT_TRUE(Holds(Certify(contact, model, good), "law"));
     ImpulseOutcome bad = good;
     bad.v_t += 1e-6;
@@ -294,7 +298,7 @@ TEST(ImpulseLaws, JudgeRefusesWrongOutcomes) {
 TEST(ImpulseLaws, RefusesWhatIsNoProblem) {
   const PlanarContact good = ImpulseLawRod(0.98, 0.93, -1.45);
   const auto reason = [](const PlanarContact& contact, const ImpulseModel& model) {
-    const ImpulseOutcome out = Apply(contact, model);
+    const ImpulseOutcome out = ApplyImpulseLaw(contact, model);
     EXPECT_EQ(out.status, SolveStatus::kInvalid);
     return out.reason;
   };

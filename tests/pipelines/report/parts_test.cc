@@ -215,7 +215,7 @@ TEST(ReportMeasured, StandardDeviationsMatchSampling) {
     const RunResult run =
         testing::FabricatedRun({.planar = planar, .recordings = 6, .corrected = false});
     for (const ImpactEvent& event : run.recorded.events) {
-      const MeasuredImpact m = Measure(event);
+      const MeasuredImpact m = MeasureImpact(event);
       double e = 0, e2 = 0, q = 0, q2 = 0;
       const int n = 4000;
       for (int k = 0; k < n; ++k) {
@@ -233,7 +233,7 @@ TEST(ReportMeasured, StandardDeviationsMatchSampling) {
             event.contact.X_WF.linear().transpose() * (draw.v_minus + draw.omega_minus.cross(r));
         draw.v_plus_F =
             event.contact.X_WF.linear().transpose() * (draw.v_plus + draw.omega_plus.cross(r));
-        const MeasuredImpact d = Measure(draw);
+        const MeasuredImpact d = MeasureImpact(draw);
         e += d.e, e2 += d.e * d.e, q += d.ratio, q2 += d.ratio * d.ratio;
       }
       EXPECT_NEAR(std::sqrt(e2 / n - e / n * e / n) / m.sd_e, 1, 0.08);
@@ -251,13 +251,13 @@ TEST(ReportMeasured, LeanIsZeroOverTheContactAndSignedInThePlane) {
   event.contact.v_minus_F = {0.1, 0, -1}, event.v_plus_F = {0, 0, 0.4};
   event.v_minus = {0, 0, -1}, event.v_plus = {-0.1, 0, 0.5};
   event.X_WB.translation() = Eigen::Vector3d(0.2, 0, 0.03);
-  EXPECT_NEAR(Measure(event).lean, 0, 1e-15);
+  EXPECT_NEAR(MeasureImpact(event).lean, 0, 1e-15);
   event.X_WB.translation() = Eigen::Vector3d(0.17, 0, 0.03);
-  EXPECT_NEAR(Measure(event).lean, -M_PI / 4, 1e-12);
+  EXPECT_NEAR(MeasureImpact(event).lean, -M_PI / 4, 1e-12);
   event.planar = false;
-  EXPECT_NEAR(Measure(event).lean, M_PI / 4, 1e-12);
-  EXPECT_NEAR(Measure(event).e, 0.4, 1e-15);
-  EXPECT_NEAR(Measure(event).ratio, 0.1 / 1.5, 1e-15);
+  EXPECT_NEAR(MeasureImpact(event).lean, M_PI / 4, 1e-12);
+  EXPECT_NEAR(MeasureImpact(event).e, 0.4, 1e-15);
+  EXPECT_NEAR(MeasureImpact(event).ratio, 0.1 / 1.5, 1e-15);
   EXPECT_EQ(CaseColour("2a"), 2);
   EXPECT_EQ(CaseColour("?"), 7);
 }

@@ -391,7 +391,7 @@ TEST(MotionFitArcs, TurnDerivatives) {
     for (const double dt : {0.05, -0.08}) {
       reconstruction::TorqueFree start;
       start.omega_B = {7, -9, 4};
-      const reconstruction::TorqueFree end = reconstruction::Turn(body, start, dt);
+      const reconstruction::TorqueFree end = reconstruction::TurnTorqueFree(body, start, dt);
       BodyState state;
       state.omega_WB = start.omega_B;
       const BodyState then = Propagate(state, body, {Vector3d::Zero(), 0}, dt);
@@ -401,8 +401,8 @@ TEST(MotionFitArcs, TurnDerivatives) {
         reconstruction::TorqueFree up = start, down = start;
         up.omega_B[i] += h;
         down.omega_B[i] -= h;
-        const reconstruction::TorqueFree a = reconstruction::Turn(body, up, dt),
-                                         b = reconstruction::Turn(body, down, dt);
+        const reconstruction::TorqueFree a = reconstruction::TurnTorqueFree(body, up, dt),
+                                         b = reconstruction::TurnTorqueFree(body, down, dt);
         const Vector3d phi =
             (LogSO3(end.Q.transpose() * a.Q) - LogSO3(end.Q.transpose() * b.Q)) / (2 * h);
         EXPECT_LT((phi - end.dphi_domega.col(i)).norm(), 1e-7) << dt;

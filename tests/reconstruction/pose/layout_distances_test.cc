@@ -40,7 +40,7 @@ LayoutVerdict Judge(const std::vector<Vector3d>& given, const std::vector<Vector
       distances.Add(recording, seen);
     }
   }
-  return distances.Judge(scale_sd);
+  return distances.CompareWithGiven(scale_sd);
 }
 
 TEST(LayoutDistances, ARightLayoutIsNotDoubted) {
