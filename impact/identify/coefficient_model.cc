@@ -54,8 +54,8 @@ ParameterEstimate Spread(const std::string& name, double variance,
   ParameterEstimate p;
   p.name = name;
   p.value = std::sqrt(variance);
-  // Information of n groups on log T, each weighted by how much its own events say: half of sum (T
-  // / (T + v))^2.
+  // Information of n groups on log T, each weighted by how much its own events determine: half of
+  // sum (T / (T + v))^2.
   double information = 0;
   for (const GroupEstimate& group : groups) {
     // sd by the group's own events
@@ -108,7 +108,7 @@ std::vector<GroupEstimate> GroupsOf(std::span<const EventGroup> groups, const Ma
         continue;
       }
       p = Estimate(name, value, variance, own ? n - info.parameters : info.dof[k], 0, highest);
-      // What the group's own events say, without the population: W = 1 / (H + 1 / T).
+      // Information of the group's own events, without the population: W = 1 / (H + 1 / T).
       const double W = point.T[k] * (1 - known);
       p.sd_noise_only =
           own && known > 0 ? std::sqrt(W / known) : std::numeric_limits<double>::quiet_NaN();

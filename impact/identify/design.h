@@ -1,8 +1,8 @@
 #pragma once
-// Design of experiments on friction and restitution: what impacts that may be made would say of
+// Design of experiments on friction and restitution: information of planned impacts on
 // (mu, e), and how many of which to make.
 //
-// An impact of a setting tells (mu, e) the Fisher information M = G' S^-1 G of its impulse, G the
+// An impact of a setting carries the Fisher information M = G' S^-1 G of its impulse, G the
 // derivative by (mu, e), S the noise of its measurement and the scatter of impulses from impact to
 // impact, both as identification counts them (impact/identify/detail/event_residual.h). Shares w_c
 // of the settings minimise the mean over the prior of
@@ -31,7 +31,7 @@
 
 namespace impactlab {
 
-// What is believed of a coefficient beforehand.
+// Prior of a coefficient.
 struct CoefficientPrior {
   enum class Kind { kFixed, kUniform, kNormal } kind = Kind::kFixed;
   double a = 0, b = 0;  // value; or ends; or mean and standard deviation
@@ -40,7 +40,7 @@ struct CoefficientPrior {
   double Draw(double top, std::mt19937_64& random) const;
 };
 
-// How impulses differ from impact to impact beyond what mu and e say.
+// How impulses differ from impact to impact beyond what mu and e explain.
 struct ImpactScatter {
   // relative to m_eff |v_n-| (the couple: times the radius of gyration)
   Discrepancy wrench;
@@ -74,7 +74,7 @@ std::vector<ImpactEvent> DrawCampaign(std::span<const PlannedSetting> settings,
                                       const ImpactModel& truth, const ImpactScatter& scatter,
                                       std::mt19937_64& random);
 
-// What one drop from a setting tells on average, for one (mu, e); drops that cannot be used tell
+// Mean information of one drop from a setting, for one (mu, e); drops that cannot be used tell
 // nothing.
 struct SettingInformation {
   Eigen::Matrix2d total = Eigen::Matrix2d::Zero();         // scatter and noise

@@ -100,7 +100,7 @@ bool HasNoDemand(const ImpactEvent& event, const PreparedEvent& prepared) {
   return 2 * prepared.p * A_tn <= hidden;  // by the largest normal impulse
 }
 
-// Leaves only the normal component to speak.
+// Leaves only the normal component.
 void Mute(EventAt& at) {
   const Eigen::Index t = at.r.size() - 1;
   at.r.head(t).setZero();

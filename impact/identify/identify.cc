@@ -43,8 +43,8 @@ const char* LikelihoodName(Likelihood likelihood) {
 }
 
 // Standard deviation of the ordinary scatter of one component: squares beyond the 99 % point of the
-// normal count as that point, so that a wild event does not inflate it, while no likelihood's own
-// idea of its tails enters.
+// normal count as that point, so that an outlying event does not inflate it, while no likelihood's
+// own idea of its tails enters.
 double OrdinaryScatter(const std::vector<double>& r, const std::vector<double>& noise) {
   // chi-square(1) 99 % point; mean of min(chi-square(1), cap)
   constexpr double kCap = 6.6349, kMean = 0.9230;

@@ -6,7 +6,7 @@
 // scatters from event to event by far more than the pixels: independently along the tangent and the
 // normal, with friction, and with restitution, each variance fitted by maximum likelihood. The
 // measured couple about the contact point, which no coefficient explains, is used only for the
-// noise it shares with the impulse: momentum that does not close costs nothing.
+// noise it shares with the impulse: momentum that does not close is not penalised.
 //
 // Intervals are profile-likelihood intervals at Student's quantile, scaled by a
 // leave-one-recording-out jackknife (cut short to the model's own information where few recordings
@@ -28,15 +28,15 @@
 
 namespace impactlab {
 
-// kAdaptive: the likelier of kGaussian and kStudentT. Surfaces produce wild impacts, which heavy
-// tails take; the noise of measurement has none, and where it explains the impacts heavy tails
-// would pass for scatter that is not there.
+// kAdaptive: the likelier of kGaussian and kStudentT. Surfaces produce outlying impacts, which
+// heavy tails take; the noise of measurement has none, and where it explains the impacts heavy
+// tails would pass for scatter that is not there.
 enum class Likelihood { kGaussian, kStudentT, kContamination, kAdaptive };
 
 struct IdentifyOptions {
   Likelihood likelihood = Likelihood::kAdaptive;
   double student_dof = 4;           // degrees of freedom of the Student-t
-  double contamination = 0.05;      // share of wild events of the contamination likelihood
+  double contamination = 0.05;      // share of outlying events of the contamination likelihood
   double contamination_scale = 10;  // their sd relative to the ordinary events
   bool fit_discrepancy = true;      // false: pixel noise alone explains the scatter
   bool fit_mu_s = false;            // false: mu_s = mu_k
@@ -51,14 +51,14 @@ struct IdentifyOptions {
 
 // Fits (mu_k, e) of `start.law`; `start` gives the first guess, a scan across the mode boundaries
 // further ones. Only accepted events are used; those with a value that is not finite, or that do
-// not approach the surface, are left out. Never throws for what data say: a coefficient they do not
-// determine has `identifiable` false and a reason, and value NaN where no value is better than
-// another (ModelOf still gives a usable model). `fit_mu_s` appends "mu_s", known only to lie
-// between critical ratios of the events. Without `intervals` only `start` is descended from, and
-// `sd` does not know of kinks beside the optimum. `discrepancy` is the sd of ordinary events, wild
-// ones bounded. `loglik` is the density of the wrench in units of each event's own momentum:
-// comparable between laws and likelihoods for the same events. `likelihood` of the fit is the one
-// that was used.
+// not approach the surface, are left out. Never throws because of what the data are: a coefficient
+// they do not determine has `identifiable` false and a reason, and value NaN where no value is
+// better than another (ModelOf still gives a usable model). `fit_mu_s` appends "mu_s", known only
+// to lie between critical ratios of the events. Without `intervals` only `start` is descended from,
+// and `sd` ignores kinks beside the optimum. `discrepancy` is the sd of ordinary events, wild ones
+// bounded. `loglik` is the density of the wrench in units of each event's own momentum: comparable
+// between laws and likelihoods for the same events. `likelihood` of the fit is the one that was
+// used.
 LawFit Identify(std::span<const ImpactEvent> events, const Body& body, ImpactModel start,
                 const IdentifyOptions& options = {});
 

@@ -176,7 +176,7 @@ FitPoint EvaluateAt(const FitTask& task, double mu, double e, std::vector<double
       log_s.push_back(std::log(g == 2 ? 0.1 * std::max(mu, kSmallFriction) : 0.02));
       continue;
     }
-    // Moments, bounded so that a wild event does not put the start far off.
+    // Moments, bounded so that an outlying event does not put the start far off.
     double sum = 1e-12, count = 1e-6;
     for (std::size_t i = 0; i < point.at.size() && point.ok; ++i) {
       for (int k = 0; k < task.shape.dim(); ++k) {

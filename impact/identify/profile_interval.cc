@@ -23,7 +23,7 @@ Eigen::VectorXd LeaveOut(const Eigen::MatrixXd& all, const std::vector<bool>& in
   return InverseWhere(all - share * part.curvature, informed) * part.score;
 }
 
-// Components that tell something: where nothing tells of friction the normal one alone.
+// Components that carry information: where none depends on friction the normal one alone.
 Eigen::Index Spoken(const PreparedEvent& event) { return event.no_demand ? 1 : event.dim; }
 
 }  // namespace
@@ -228,7 +228,7 @@ double Profile::Calibrated(double value, const Information& information) {
     if (at == value) return (1 - share) * deviance + share * anew;
   FitPoint start = Nearest(value);
   (parameter_ == 0 ? start.mu : start.e) = value;
-  // It may fall: what scatter of friction there is says nothing where everything sticks.
+  // It may fall: what scatter of friction there is gives no information where everything sticks.
   start.log_s = best_.log_s;
   FitTask task = task_;
   for (std::size_t g = 0; g < best_.log_s.size(); ++g) task.most[g] = std::exp(best_.log_s[g]);

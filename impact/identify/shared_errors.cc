@@ -17,7 +17,7 @@ using impact::FitPoint;
 using impact::FitTask;
 using impact::PreparedEvent;
 
-// Below this their scatter is not told from what they share.
+// Below this their scatter is not distinguished from what they share.
 constexpr int kLeastEvents = 6;
 // Derivatives by c are central differences over so much of a prior standard deviation.
 constexpr double kStep = 0.05;
@@ -148,7 +148,8 @@ SharedErrors FindSharedErrors(const std::function<EventsOfBody(const VectorXd&)>
   constexpr double kSmall = 0.01;
   SharedErrors shared{VectorXd::Zero(dimensions), MatrixXd::Identity(dimensions, dimensions)};
   if (dimensions == 0) return shared;
-  // Least squares: wild impacts count as scatter, which leaves the errors where they were declared.
+  // Least squares: outlying impacts count as scatter, which leaves the errors where they were
+  // declared.
   IdentifyOptions gaussian = options;
   gaussian.likelihood = Likelihood::kGaussian;
   Round round;

@@ -3,9 +3,9 @@
 //
 // Every event is a function of c, the shared errors in units of their prior standard deviations, c
 // ~ N(0, I). Momentum has to close in every impact and one (mu, e) has to serve them all, so that
-// events say something of c: impulses and couples of all events are adjusted together for (mu, e)
-// and c, the scatter of the impulses and of the couples fitted again in every round. Left alone, c
-// would pass for scatter from event to event and be counted twice, as scatter and as what is
+// events hold information on c: impulses and couples of all events are adjusted together for (mu,
+// e) and c, the scatter of the impulses and of the couples fitted again in every round. Left alone,
+// c would pass for scatter from event to event and be counted twice, as scatter and as what is
 // common.
 //
 // Source: adjustment of conditions with parameters whose prior is known, Mikhail and Ackermann,
@@ -25,7 +25,7 @@ struct EventsOfBody {
 };
 
 struct SharedErrors {
-  // best, in prior standard deviations; zero where the events are too few to say anything
+  // best, in prior standard deviations; zero where the events are too few to give information
   Eigen::VectorXd mean;
   // of the errors about `mean`, whatever (mu, e) are; I where the events are too few
   Eigen::MatrixXd cov;
@@ -37,7 +37,8 @@ struct SharedErrors {
 };
 
 // `at` gives the events and the body at a c of so many dimensions; `start` the law and a first
-// guess. Events that Identify would not use are left out. Never throws for what data say.
+// guess. Events that Identify would not use are left out. Never throws because of what the data
+// are.
 SharedErrors FindSharedErrors(const std::function<EventsOfBody(const Eigen::VectorXd&)>& at,
                               int dimensions, const ImpactModel& start,
                               const IdentifyOptions& options = {});

@@ -1,5 +1,5 @@
 #pragma once
-// What one impact alone says of friction and restitution, with first-order standard deviations from
+// Friction and restitution from one impact alone, with first-order standard deviations from
 // event.cov.
 
 #include <optional>

@@ -233,7 +233,7 @@ void FitVariance(const VarianceData& data, const Shape& shape, std::vector<doubl
     cost = trial_cost;
     log_s = trial;
   }
-  // A mixture has a second valley, in which every event is wild and the ordinary scatter is
+  // A mixture has a second valley, in which every event is an outlier and the ordinary scatter is
   // nobody's.
   constexpr double kMostlyWild = 0.5;
   if (shape.wild_scale() > 1 && MeanWeight(data, shape, log_s) < kMostlyWild) {

@@ -19,7 +19,7 @@ LawOutcome WithPath(RestitutionLaw law, const ContactState& contact, const LawCo
                     bool certify) {
   const ImpactModel model{
       .law = law, .e = c.e, .mu_k = c.mu_k, .mu_s = c.mu_s, .e_t = c.e_t < 0 ? 0.0 : c.e_t};
-  // Only the judge needs the points between.
+  // Only the certificate needs the points between.
   const ImpactOutcome outcome = Solve(contact, model, {.dense_output = certify});
   LawOutcome out;
   out.status = outcome.status;

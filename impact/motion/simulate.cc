@@ -285,7 +285,7 @@ class Simulator {
     if (audits())
       result_.energy_gain = std::max(
           result_.energy_gain, Energy(mechanism_, event.after) - Energy(mechanism_, event.before));
-    // What slipped or stuck there says nothing of what comes.
+    // What slipped or stuck there does not determine what follows.
     for (const int i : touching) touches_[i] = {};
     Tell(std::move(event));
   }

@@ -75,7 +75,7 @@ struct Section {
   int direction = 1;  // 1: rising, -1: falling, 0: both
 };
 
-// What is told while it happens; nothing is kept. Functions may be empty.
+// Called while the motion is integrated; nothing is stored. Functions may be empty.
 struct SimulationObserver {
   std::function<void(const MechanismState&, const std::vector<PointMode>& mode,
                      const Eigen::VectorXd& lambda)>

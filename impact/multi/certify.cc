@@ -92,7 +92,8 @@ class SystemJudge {
   void Scale() {
     const Eigen::Index n = system_.M.rows(), c = system_.joints.rows();
     MatrixXd kkt = MatrixXd::Zero(n + c, n + c), right = MatrixXd::Zero(n + c, w_ * m_);
-    // Joint rows scaled to the size of M, so that the rank of the whole is told from rounding.
+    // Joint rows scaled to the size of M, so that the rank of the whole is distinguished from
+    // rounding.
     const double unit = system_.M.diagonal().mean();
     kkt.topLeftCorner(n, n) = system_.M;
     for (Eigen::Index i = 0; i < c; ++i) {

@@ -92,7 +92,7 @@ Estimate DragRate(std::span<const FlightArc> arcs, bool planar) {
   return MakeEstimate(fit.value(rows), sd);
 }
 
-// Takes a drag that is beyond doubt out of the arcs.
+// Takes a significant drag out of the arcs.
 std::vector<FlightArc> WithoutDrag(const AuditInput& input, AuditResult& result) {
   std::vector<FlightArc> arcs(input.arcs.begin(), input.arcs.end());
   const Estimate rate = DragRate(arcs, input.body->planar);

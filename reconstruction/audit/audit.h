@@ -4,7 +4,7 @@
 //
 // Nothing here uses a law of friction or restitution. Evidence comes from independent sources -
 // conservation of angular momentum about the contact point, rest poses against geometry,
-// acceleration of free flight - and a culprit is named only when two of them agree.
+// acceleration of free flight - and a cause is named only when two of them agree.
 
 #include <limits>
 #include <span>
@@ -59,7 +59,7 @@ struct Evidence {
   // "theta_offset_rad" | "rotation_offset_{x,y,z}_rad", "com_offset_{x,y,z}_m", "length_scale",
   // "clock_rate", "mirrored", "theta_flipped", "floor_offset_m", "floor_tilt_rad" (slope along x),
   // "floor_tilt_y_rad" (along y), "gravity_tilt_rad", "inertia_scale", "axis_swapped"; empty where
-  // a source could say nothing at all
+  // a source gave no information at all
   std::string parameter;
   // "momentum", "rest_attitude", "rest_height", "free_flight", "contact_height", "friction",
   // "shape"
@@ -78,7 +78,7 @@ struct Finding {
 struct BodyCorrection {
   double corner_radius_change = 0;  // named rounding of the corners beyond the one given [m]
   // inertia that momentum shows over the one given, where it differs significantly: a nuisance,
-  // never a culprit
+  // never named as a cause
   double inertia_scale = 1;
 };
 Body CorrectedBody(const Body& body, const BodyCorrection& correction);

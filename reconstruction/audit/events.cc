@@ -26,7 +26,7 @@ constexpr double kSameSense = 0.5;
 constexpr double kBetterAligned = 0.3;
 // ratio of momentum residuals at which geometry decides the sense of theta
 constexpr double kOtherAttitude = 2;
-// share of events whose friction may by chance speak for the wrong hand
+// share of events whose friction may by chance support the wrong handedness
 constexpr double kStrayShare = 0.1;
 // two-sided level whose upper half is that of 2.5 standard deviations: a second source
 constexpr double kSecondLevel = 0.0248;

@@ -1,4 +1,4 @@
-// Which frame errors explain all evidence, and which of them are beyond doubt.
+// Which frame errors explain all evidence, and which of them are significant.
 //
 // Every subset of errors is tried; the one with the least misfit, charged for each error what a
 // deviation at the stated significance is worth, is the explanation. An error in it is named when
@@ -25,10 +25,10 @@ constexpr double kSecondSource = 2.5;  // standard deviations at which a second 
 // an explanation this much worse in chi-square is no rival: three standard deviations
 constexpr double kRivalMargin = 9;
 constexpr double kSameSize =
-    // sources that differ by less than this share of the error agree on the culprit, if not on its
+    // sources that differ by less than this share of the error agree on the cause, if not on its
     // last digit
     0.25;
-constexpr double kBlind = 20;  // natural units: an sd above this tells nothing
+constexpr double kBlind = 20;  // natural units: an sd above this gives no information
 constexpr double kTiny = 1e-9;
 
 using Blocks = std::vector<bool>;
@@ -223,7 +223,7 @@ class Judge {
       std::sort(best.begin(), best.end());
       return best;
     }
-    // One witness: a second source may still rule out every rival.
+    // One confirming source: a second source may still rule out every rival.
     const int witness = best[0];
     const double explained = Misfit(witness, own[witness].all);
     int rivals = 0, excluder = -1;
@@ -478,7 +478,7 @@ Explanation Explain(const std::vector<Source>& sources, const Layout& layout,
   Confirmation confirmation;
   const Blocks final_blocks = DropReconcilers(judge, best, &confirmation);
 
-  // Evidence: every source on every error it can speak of, the other errors of the explanation
+  // Evidence: every source on every error that it constrains, the other errors of the explanation
   // taken from the other sources.
   std::vector<std::vector<Own>> own(judge.count(), std::vector<Own>(n_blocks));
   for (int j = 0; j < judge.count(); ++j) {

@@ -14,7 +14,7 @@ namespace {
 using Eigen::MatrixXd;
 using Eigen::VectorXd;
 
-// tails heavy enough for wild impacts, 90 % efficient at least on normal data
+// tails heavy enough for outlying impacts, 90 % efficient at least on normal data
 constexpr double kStudentDof = 4;
 constexpr double kRidge = 1e-9;  // in natural units: far below what any source knows
 constexpr int kMaxIterations = 60;
@@ -213,8 +213,8 @@ double Reweight(const RobustProblem& problem, RobustFit* fit, VectorXd* r) {
 }
 
 // Covariance of an M-estimator: E[psi^2] / E[psi']^2 (X' X)^-1 with X' X taken from the weighted
-// rows, so that a wild group of great leverage brings no information (Huber 1981, ch. 7). Returns
-// the factor of the information, and the weights of the groups in the fit.
+// rows, so that an outlying group of great leverage brings no information (Huber 1981, ch. 7).
+// Returns the factor of the information, and the weights of the groups in the fit.
 double InformationFactor(const RobustProblem& problem, const VectorXd& r, double scatter2,
                          RobustFit* fit) {
   double psi2 = 0, slope = 0, mean_weight = 0;

@@ -398,7 +398,7 @@ Source ContactHeightSource(const AuditInput& input, const Layout& layout, const 
       FromFit("contact_height", FitFromStarts(problem, Starts(layout, start)), n, layout);
   // Arcs of a contact that lasts meet below the surface, by an amount that changes with the lean,
   // and worn corners reach less far than sharp ones. Both look like a wrong scale, so this source
-  // has no say on it.
+  // has no effect on it.
   if (source.usable) Marginalise({layout.scale}, layout, source.information);
   return source;
 }

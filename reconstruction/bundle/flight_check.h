@@ -4,12 +4,12 @@
 //
 // All flights of a recording are fitted together to the images of the markers, with all that was
 // declared held within its standard deviation: gravity, the length scale and lenses of the rig, the
-// clocks, the layout. Then one suspect after the other is set free. What it moves to, and by how
-// many standard deviations, is its check; by how much the residuals shrink tells who is to blame.
-// Suspects that explain the images about as well as each other are stated together: a wrong length
-// and a wrong clock are the same for gravity alone, scale / rate^2, and are told apart only where
-// the layout or another length is known. What is wrong with the declarations is wrong in every
-// flight: a fault that a short flight alone speaks of is one of that flight, such as a touch that
+// clocks, the layout. Then one declared quantity after the other is set free. What it moves to, and
+// by how many standard deviations, is its check; by how much the residuals shrink tells which error
+// it is. Suspects that explain the images about as well as each other are stated together: a wrong
+// length and a wrong clock are the same for gravity alone, scale / rate^2, and are distinguished
+// only where the layout or another length is known. What is wrong with the declarations is wrong in
+// every flight: a fault that only a short flight shows is one of that flight, such as a touch that
 // no impact was found for, and is no finding.
 
 #include <Eigen/Core>
@@ -70,7 +70,7 @@ struct FlightQuantity {
   bool ok = true;
 };
 
-// A suspect set free alone.
+// A declared quantity set free alone.
 struct FlightSuspect {
   FlightFault fault = FlightFault::kUnknown;
   std::string name;  // with its camera or marker
@@ -86,13 +86,13 @@ struct FlightCheck {
   // why there is nothing to check: no free flight, ...
   std::string reason;
   std::vector<std::pair<double, double>> flights;  // that were judged
-  // too short to speak alone, and at odds with all others
+  // too short to count alone, and at odds with all others
   std::vector<std::pair<double, double>> unjudged;
   std::vector<FlightQuantity> quantities;
   std::vector<FlightSuspect> suspects;  // by gain
   double chi_square = 0;                // as declared, noise scaled
   int dof = 0, outliers = 0;
-  double noise_scale = 1;  // residuals with all suspects free, against the points' covariances
+  double noise_scale = 1;  // residuals with all of them free, against the points' covariances
   bool passed = false;
   std::vector<FlightSuspect> culprits;  // one: named. Several: the data cannot tell which
   std::string verdict;                  // one line

@@ -216,8 +216,8 @@ void AddFreeEquations(const std::vector<int>& free, const MatrixXd& information,
   }
 }
 
-// A trial step may be wild where the images belong to no flight at all; there is no need to follow
-// such a turning body.
+// A trial step may go far astray where the images belong to no flight at all; there is no need to
+// follow such a turning body.
 bool Tumbles(const FlightProblem& problem, const VectorXd& x) {
   constexpr double kMostSpin = 1e4;  // [rad/s]
   for (int f = 0; f < problem.places.flights; ++f) {

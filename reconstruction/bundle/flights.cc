@@ -21,7 +21,7 @@ using Matrix12 = Eigen::Matrix<double, 12, 12>;
 using Vector12 = Eigen::Matrix<double, 12, 1>;
 
 // What rigs and layouts are wrong by, added to the noise of the images: a start is wanted, and
-// flights are told from impacts by pixels [px].
+// flights are distinguished from impacts by pixels [px].
 constexpr double kRoughPixel = 0.3;
 constexpr double kRobust = 2;  // standard deviations at which an image's weight is half
 // a one-sided stretch is taken where its misfit is less than this share of the one about the

@@ -56,8 +56,8 @@ struct ImpactBundleOptions {
   double contact_time = 0;
   // added to every image point, independent: what its covariance does not know [px]
   double pixel_sd = 0;
-  // widen the covariance by the residuals where they are larger than the noise says, beyond chance
-  // (1 %)
+  // widen the covariance by the residuals where they are larger than the stated noise, beyond
+  // chance (1 %)
   bool scale_noise = true;
   // residuals so many times their noise are no two free flights: the impact is not accepted
   double max_noise_scale = 4;
@@ -134,9 +134,9 @@ struct ImpactBundle {
   std::vector<Eigen::Vector3d> layout;  // p_BM as estimated [m]
   // 3 n x 3 n, everything; empty where the layout was not estimated
   Eigen::MatrixXd cov_layout;
-  // What this impact says of a layout that was given, states and clocks eliminated: information,
-  // half the gradient of the chi-square, and the information that it shares with the rig (see
-  // LearnLayout); empty where the layout was fitted.
+  // Information of this impact on a layout that was given, states and clocks eliminated:
+  // information, half the gradient of the chi-square, and the information that it shares with the
+  // rig (see LearnLayout); empty where the layout was fitted.
   Eigen::MatrixXd layout_information, layout_rig_information;
   Eigen::VectorXd layout_gradient;
   double chi_square = 0;  // of the points used, priors included

@@ -50,7 +50,7 @@ std::vector<double> FlaggedTimes(const MarkerTracks& tracks, const DropProblem& 
   return times;
 }
 
-// Impacts among the flags that the motion is silent about, each up to its neighbours.
+// Impacts among the flags that the motion does not show, each up to its neighbours.
 void AddFlagged(const std::vector<double>& flagged, const PoseRecording& poses,
                 double frame_interval, const MotionFitOptions& options, RoughImpacts* rough) {
   std::vector<double> silent;
@@ -117,7 +117,7 @@ void FindByMotion(const DropProblem& problem, const PoseRecording& poses, const 
       if (!(event.sd_t > 0)) {
         impact.reason = event.reason;
         impact.detail = event.detail;
-        // Ragged motion tells the time badly; flags, where there are any, tell it better.
+        // Irregular motion determines the time badly; flags, where there are any, do so better.
         double nearest = (options.min_frames + 1) * frame_interval;
         for (const double t : flagged) {
           if (std::abs(t - event.t) >= nearest) continue;

@@ -349,7 +349,7 @@ bool StartFromFlights(const std::vector<BriefFlight>& flights, const DropProblem
                       double t_impact, double frame_interval, DropState* state) {
   double best = std::numeric_limits<double>::infinity();
   for (const BriefFlight& minus : flights) {
-    // One that was fitted across the impact says nothing of either side.
+    // One that was fitted across the impact gives no information on either side.
     if (minus.t > t_impact + 2 * frame_interval ||
         minus.t < t_impact - kNearFlights * frame_interval)
       continue;

@@ -17,7 +17,8 @@ using Eigen::VectorXd;
 
 namespace {
 
-// What one impact says of the layout: the information, and the gradient where the layout is now.
+// Information of one impact on the layout: the information, and the gradient where the layout is
+// now.
 struct Pull {
   Pull(MatrixXd i, VectorXd g)
       : information(std::move(i)), gradient(std::move(g)), eigen(information) {
@@ -34,7 +35,7 @@ struct Pull {
   MatrixXd information;
   VectorXd gradient;
   Eigen::SelfAdjointEigenSolver<MatrixXd> eigen;
-  VectorXd inverse;  // of the eigenvalues, 0 where the impact says nothing
+  VectorXd inverse;  // of the eigenvalues, 0 where the impact gives no information
   int rank = 0;
 };
 

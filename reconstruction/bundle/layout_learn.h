@@ -22,7 +22,7 @@ struct LearnedLayout {
   std::vector<Eigen::Vector3d> given, sd;
   // largest move of a marker in this step, in standard deviations of what is left unknown
   double step = 0;
-  int impacts = 0;  // that told something
+  int impacts = 0;  // that gave information
   // Markers, by their `names`, that lie further from where they were given than `prior_sd` allows,
   // in words.
   std::vector<std::string> Doubts(const std::vector<std::string>& names) const;
@@ -31,9 +31,9 @@ struct LearnedLayout {
 
 // One step from `now`, the layout with which `fits` were made; `given` with standard deviation `sd`
 // of every coordinate [m] is what was known before. Fits that are not usable, or whose residuals
-// are more than `max_noise_scale` times their noise, tell nothing; one that contradicts all others
-// pulls no harder than at the edge of what chance allows. Markers on a line move along it only:
-// across it no two motions show the same side. ConfigError for an `sd` not above 0.
+// are more than `max_noise_scale` times their noise, give no information; one that contradicts all
+// others pulls no harder than at the edge of what chance allows. Markers on a line move along it
+// only: across it no two motions show the same side. ConfigError for an `sd` not above 0.
 LearnedLayout LearnLayout(const std::vector<const ImpactBundle*>& fits, const CameraRig& rig,
                           const std::vector<BodyMarker>& given, const std::vector<BodyMarker>& now,
                           double sd, double max_noise_scale);

@@ -156,8 +156,8 @@ struct Moving : ceres::EvaluationCallback {
   void PrepareForEvaluation(bool, bool new_point) override {
     if (!new_point) return;
     const DropState state = State();
-    // A trial step may be wild where the images belong to no flight; a body that spins so fast is
-    // not followed, and the step is refused.
+    // A trial step may go far astray where the images belong to no flight; a body that spins so
+    // fast is not followed, and the step is refused.
     tumbles = !(std::max(state.omega[0].norm(), state.omega[1].norm()) < kMostSpin);
     if (!tumbles) at = FollowStates(*problem, state);
   }

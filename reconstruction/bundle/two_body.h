@@ -3,11 +3,11 @@
 // swings about a fixed axis.
 //
 // Both bodies are followed (poses of their own), the contact plane is fixed to body 2. Before and
-// after the impact each moves as Newton and Euler say - freely, or about its axis under gravity -
-// and all four motions share one impact time, at which the poses of both bodies are continuous. The
-// two-body laws need the relative velocity of the two contact points and the sum of both inverse
-// masses at the contact (Stronge, Impact Mechanics, 2000, ch. 4): with P common, J on body 1 and -J
-// on body 2,
+// after the impact each moves by the equations of Newton and Euler - freely, or about its axis
+// under gravity - and all four motions share one impact time, at which the poses of both bodies are
+// continuous. The two-body laws need the relative velocity of the two contact points and the sum of
+// both inverse masses at the contact (Stronge, Impact Mechanics, 2000, ch. 4): with P common, J on
+// body 1 and -J on body 2,
 //
 //     v_rel = v_1 + omega_1 x r_1 - (v_2 + omega_2 x r_2),    v_rel_plus = v_rel_minus + (A_1 +
 //     A_2) J,

@@ -209,7 +209,7 @@ class Completion {
   }
 
   // After a hard impact a body may spin so fast about the line through the markers that have names
-  // that nothing foretells how far it has turned. The other images do, two of them at once:
+  // that nothing predicts how far it has turned. The other images do, two of them at once:
   // whichever turn puts two markers on two images. The number of names given.
   long long NameTurned(const View& view, const BodyPose& expected, const std::vector<int>& missing,
                        const std::vector<int>& free) {

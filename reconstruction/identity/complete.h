@@ -16,7 +16,7 @@ namespace impactlab {
 struct CompletionOptions {
   double pixel_sd = 0.5;  // added to every image: rig, layout and shape of the markers [px]
   double partial_sd = 2;  // the same for images that are merged, cut or hidden in part [px]
-  double gate = 4;        // standard deviations from the foretold place
+  double gate = 4;        // standard deviations from the predicted place
   // a place that is known less well than this names nothing, standard deviation [px]
   double widest = 20;
   // -2 ln(odds) against any other image for the name, and any other name for the image

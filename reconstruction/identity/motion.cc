@@ -19,16 +19,16 @@ using Eigen::Vector2d;
 constexpr int kLooks = 8;                   // instants of a piece that are looked at
 constexpr double kMotionCorrelation = 0.4;  // of the errors of neighbouring frames
 constexpr double kMotionImageRange = 200;   // over which images without a relation are spread [px]
-// a pose foretells an image this well, or does not test its name [px]
+// a pose predicts an image this well, or does not test its name [px]
 constexpr double kKnownForMotion = 3;
-constexpr double kLongestMotionWay = 0.1;  // from a pose to the instant that it speaks for [s]
+constexpr double kLongestMotionWay = 0.1;  // from a pose to the instant for which it stands [s]
 constexpr double kTurn = 25;               // not foreseen, between a pose and an instant [rad/s]
 constexpr double kShift = 3;               // the same [m/s]
 // log odds of a place against an image anywhere, below which a name goes
 constexpr double kFits = 0;
 constexpr double kDecidedAgainstAnother =
     5;  // the same of a name against another one with all its images
-// the same with this image alone: rays of other cameras speak for the name too
+// the same with this image alone: rays of other cameras support the name too
 constexpr double kAlone = -3;
 constexpr double kGiven = 10;  // the same of a name that the motion alone gives
 constexpr int kMotionRounds = 12;
@@ -237,7 +237,7 @@ class Motion {
     return PredictImage(*scene_.rig, scene_.layout, pose, seer, label, &J) &&
            (J * pose.cov * J.transpose()).trace() <= 2 * kKnownForMotion * kKnownForMotion;
   }
-  // Whether all markers are foretold in the cameras of these images.
+  // Whether all markers are predicted in the cameras of these images.
   bool PredictsImages(const BodyPose& pose, int seer) const {
     for (int l = 0; l < scene_.labels; ++l) {
       if (scene_.layout.known[l] && !Known(pose, seer, l)) return false;

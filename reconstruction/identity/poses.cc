@@ -16,7 +16,7 @@ using Eigen::Matrix2d;
 using Eigen::Vector2d;
 using Eigen::Vector3d;
 
-// a pose foretells all places this well, or is not called known [px]
+// a pose predicts all places this well, or is not called known [px]
 constexpr double kKnownForPose = 3;
 constexpr double kLongestPoseWay = 0.2;  // from a known pose to one that is looked for [s]
 
@@ -131,7 +131,7 @@ std::optional<BodyPose> BodyPoses::Fit(const BodyPose& start,
   return FitBody(rig_, layout_, start, images);
 }
 
-// Whether a pose foretells every marker in every camera, and agrees with its images.
+// Whether a pose predicts every marker in every camera, and agrees with its images.
 bool BodyPoses::Determined(const BodyPose& pose) const {
   if (pose.fit > kMostMiss) return false;
   for (std::size_t c = 0; c < named_.size(); ++c) {

@@ -133,7 +133,7 @@ double WindowScore::SingleScore(const std::vector<Named>& named,
 }
 
 // Gives the images that are left to the markers that are left, the best pair first, as long as
-// something speaks for it.
+// something supports it.
 void WindowScore::AddSingles(const std::vector<Named>& named, std::string* naming) {
   if (named.empty()) return;
   std::vector<std::pair<int, int>> singles;

@@ -3,7 +3,7 @@
 //
 // An arc is a weighted least-squares fit of free flight: per coordinate a line beyond gravity (and
 // drag), in space a torque-free rotation. An optional acceleration of zero mean and given standard
-// deviation stands for what free flight leaves out; it makes the covariance honest where the
+// deviation stands for what free flight leaves out; it widens the covariance where the
 // control experiment (FlightArc) says that flight is not free. Two arcs are joined by a common pose
 // at the impact time, which the pose gap determines; all are linear maps of the two arcs, so their
 // covariance is joint. Coordinates D = 3: x, z, theta (counter-clockwise); D = 6: p_WB, then

@@ -24,7 +24,7 @@ struct FitContext {
 // Joint fit of one break.
 struct BreakFit {
   bool converged = false;
-  // the contact point gains speed away from the floor, beyond doubt
+  // the contact point gains speed away from the floor, significantly
   bool is_push = false;
   // another number of lost frames fits about as well
   bool ambiguous_delay = false;

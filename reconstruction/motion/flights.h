@@ -12,7 +12,7 @@ namespace impactlab::reconstruction {
 // What one stretch between two breaks is.
 enum class StretchKind {
   kShort,   // fewer than min_frames
-  kBlind,   // noise hides whether it falls
+  kBlind,   // the noise is too large to see whether it falls
   kForced,  // its acceleration is not that of free flight
   kFlight
 };

@@ -78,7 +78,7 @@ struct MotionFit {
 // spatial) or options that cannot be throw ConfigError.
 //
 // Flight that is not quite free - a wrong scale or clock, friction of plates, drag - shows as
-// acceleration in the recording's own flights. Where it does beyond doubt, every arc gets an
+// acceleration in the recording's own flights. Where it does significantly, every arc gets an
 // unknown acceleration of that standard deviation, which widens the covariance of its velocities.
 // The residuals of the flights, each with an acceleration of its own, give the noise of every
 // coordinate.

@@ -34,7 +34,7 @@ Signals LinearSignals(const PoseRecording& recording, const Body& body,
 using PerSignal = std::array<double, 6>;
 
 // Noise from third differences of neighbouring frames (median absolute value): no model of the
-// motion, blind to the few breaks.
+// motion, not affected by the few breaks.
 PerSignal RoughNoise(const Signals& signals);
 
 struct Segment {

@@ -91,7 +91,7 @@ struct PointLayout {
   // why there is none: too few given markers, a marker that no frame shows with three others, ...
   std::string reason;
   std::vector<NamedMarker> markers;  // those given, then those asked for, in their order
-  int frames = 0;                    // that told something
+  int frames = 0;                    // that gave information
   // of one coordinate of a point, from what the rigid layout leaves; 0: no freedom is left to tell
   // [m]
   double sd = 0;
@@ -117,7 +117,8 @@ PoseNoise PoseNoiseOf(const std::vector<NamedMarker>& layout, double sd);
 struct TrackPointsOptions {
   // of every camera of the tracks, added to its times [s]; empty: the times are right
   std::vector<double> offset;
-  // images less likely than this to be of one point are voted out, or the point is; 0: never
+  // images less likely than this to be of one point are rejected as an outlier, or the point is; 0:
+  // never
   double misfit_probability = 1e-6;
   double max_relative_sd = 0.3;  // of the depth; above it the point is left out
   // frames from image to image over which a track is interpolated

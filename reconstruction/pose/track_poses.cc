@@ -21,7 +21,7 @@ using Eigen::Matrix2d;
 using Eigen::Vector2d;
 using reconstruction::Brought;
 
-// by which an image must be worse than every other before it is voted out [chi-square]
+// by which an image must be worse than every other before it is rejected as an outlier [chi-square]
 constexpr double kPoseVote = 10;
 
 class Reader {

@@ -20,7 +20,7 @@ using Views = std::vector<std::size_t>;  // indices of observations, ascending
 
 // by which a set of views must explain its images better than the next of its size [chi-square]
 constexpr double kTriangulationVote = 8;
-// above it at most two views are voted out: more sets would cost too much
+// above it at most two views are rejected as an outlier: more sets would cost too much
 constexpr std::size_t kManyViews = 8;
 constexpr double kToldFromInfinity = 3;  // standard deviations of the inverse depth
 

@@ -1,6 +1,6 @@
 #pragma once
 // A marker from its images in all cameras, with what can go wrong between them named and a wrong
-// image voted out.
+// image rejected as an outlier.
 //
 // The optimum itself - least reprojection error with the covariance of every pixel, and of the rig
 // - is Triangulate of calibration/camera/triangulate.h. Here several views are made to agree first:
@@ -20,10 +20,12 @@ enum class PlaceFault {
   kNone,
   kTooFewViews,        // fewer than two cameras with a usable image
   kNoBaseline,         // the cameras are at one place
-  kParallelRays,       // the rays cannot be told from parallel ones: the point may be at infinity
+  kParallelRays,       // the rays cannot be distinguished from parallel ones: the point may be at
+                       // infinity
   kBehindCamera,       // the rays meet behind a camera, or where its lens is not known
   kDepthUndetermined,  // a depth, but a poor one
-  kNotOnePoint         // the images are not of one point, and no vote decides which is wrong
+  kNotOnePoint  // the images are not of one point, and their majority does not decide which is
+                // wrong
 };
 // "none", "too_few_views", "no_baseline", "parallel_rays", "behind_camera", "depth_undetermined",
 // "not_one_point".
@@ -32,7 +34,8 @@ const char* ToString(PlaceFault fault);
 struct PlaceOptions {
   double max_relative_sd = 0.3;  // of the depth; above it the point is refused
   double min_baseline = 1e-3;    // cameras nearer to each other than this are at one place [m]
-  // images less likely than this to be of one point are not; 0: never refused and nothing voted out
+  // images less likely than this to be of one point are not; 0: never refused and nothing rejected
+  // as an outlier
   double misfit_probability = 1e-4;
   // count the rig's errors, in the covariance and in the judgement
   bool rig_covariance = true;
@@ -42,7 +45,7 @@ struct PlaceOptions {
 // How one observation fared.
 struct PlacedView {
   bool used = false;
-  // why not: outside the lens, not a number, voted out
+  // why not: outside the lens, not a number, rejected as an outlier
   std::string reason;
   // projection of the point less image [px]; zero where there is none
   Eigen::Vector2d r = Eigen::Vector2d::Zero();

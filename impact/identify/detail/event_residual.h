@@ -33,8 +33,8 @@ struct PreparedEvent {
   int dim = 3;
   int dim_c = 3;  // components of the couple
   double p = 1;   // effective normal momentum [N s]
-  // v_t and A_tn cannot be told from zero: the direction of slip is noise, and the tangential
-  // impulse says nothing about friction.
+  // v_t and A_tn cannot be distinguished from zero: the direction of slip is noise, and the
+  // tangential impulse gives no information about friction.
   bool no_demand = false;
   Vec z_J;                     // measured impulse / p
   Vec z_c;                     // measured couple about P / (p k)

@@ -22,8 +22,8 @@ inline constexpr double kSmallFriction = 0.05;  // friction below it scatters as
 // Fewer events tell no tails: one of them met exactly makes heavy tails likelier whatever the
 // others do.
 inline constexpr int kLeastForTails = 6;
-// Levels of the first scan and of the search for further valleys. Mode boundaries crowd at small
-// friction.
+// Levels of the first scan and of the search for further valleys. Mode boundaries lie close
+// together at small friction.
 inline const std::vector<double> kMuLevels{0,   0.03, 0.07, 0.12, 0.19, 0.28,
                                            0.4, 0.55, 0.75, 1,    1.5,  3};
 inline const std::vector<double> kELevels{0.1, 0.35, 0.6, 0.85};

@@ -71,7 +71,7 @@ void ScanOffsets(const MixedTask& task, MixedPoint& start);
 struct MixedInformation {
   // of theta; zero rows where not free or not informed
   MixedMatrix covariance = MixedMatrix::Zero();
-  MixedVector variance_ratio = MixedVector::Ones();  // of that over what the curvature alone says
+  MixedVector variance_ratio = MixedVector::Ones();  // of that over that of the curvature alone
   MixedVector dof = MixedVector::Constant(1);        // of Student's quantile
   std::array<bool, kMixedDim> informed{};
   std::vector<MixedMatrix> local;  // covariance of (mu, e, m, e_t) of each group

@@ -30,7 +30,7 @@ inline constexpr double kLeastDof = 3;
 // at least.
 struct ClusterCovariance {
   Eigen::MatrixXd covariance;
-  Eigen::VectorXd variance_ratio;  // over what the curvature alone says
+  Eigen::VectorXd variance_ratio;  // over that of the curvature alone
   Eigen::VectorXd dof;
 };
 ClusterCovariance CovarianceOfClusters(const Eigen::MatrixXd& curvature,
@@ -43,7 +43,7 @@ ClusterCovariance CovarianceOfClusters(const Eigen::MatrixXd& curvature,
 // Share of an event's variance that is scatter.
 double ScatterShare(const PreparedEvent& event, const EventAt& at, const Mat& S);
 
-// What the events say about (mu, e) near an optimum. The covariance is that of clusters, the
+// Information of the events on (mu, e) near an optimum. The covariance is that of clusters, the
 // recordings: it holds whatever the scatter's distribution, also where sliding events scatter
 // otherwise than sticking ones. Where measurement noise explains the residuals its known size is
 // used instead, in proportion.
@@ -54,7 +54,7 @@ struct Information {
   std::vector<Eigen::Vector2d> score;  // of each event
   std::vector<Eigen::Matrix2d> event_curvature;
   std::array<bool, 2> informed{};              // has curvature
-  std::array<double, 2> variance_ratio{1, 1};  // covariance over what the curvature alone says
+  std::array<double, 2> variance_ratio{1, 1};  // covariance over that of the curvature alone
   // effective recordings behind the covariance, minus 1
   std::array<double, 2> dof{1, 1};
   // that tell one scatter, and the coefficients that take from them
@@ -85,8 +85,8 @@ class Profile {
   // >= 0; continues from the nearest point already computed.
   double operator()(double value);
   // What goes with IntervalThreshold: where measurement noise explains the residuals the scatter
-  // may not grow, for it would excuse a wrong value; where scatter does, it is fitted anew; in
-  // proportion between.
+  // may not grow, for it would make a wrong value look likely; where scatter does, it is fitted
+  // anew; in proportion between.
   double Calibrated(double value, const Information& information);
   double best_value() const { return parameter_ == 0 ? best_.mu : best_.e; }
   // Lowest point met, when it lies below the optimum it was given.

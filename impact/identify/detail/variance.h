@@ -27,7 +27,7 @@ class Shape {
   int dim() const { return dim_; }
   // Factor on a normal vector that makes it a draw of this density.
   double Draw(std::mt19937_64& random) const;
-  // Scale of wild events of a mixture; 1 where there is none.
+  // Scale of outlying events of a mixture; 1 where there is none.
   double wild_scale() const { return kind_ == Likelihood::kContamination ? scale_ : 1; }
 
  private:

@@ -1,13 +1,13 @@
 #pragma once
 // Sources of evidence of the data audit and how they are brought together (private to this room).
 //
-// All sources speak of one vector of frame errors, each as a quadratic form: value and information,
-// possibly singular. The errors, in order (planar | spatial): attitude offset (theta | rotation
-// vector in B), offset of the centre of mass (x, z | x, y, z in B), log length scale, log clock
-// rate, floor offset, floor tilt (slope along W_x | along W_x and W_y), rounding of the corners
-// beyond the body's (boxes and rounded polytopes); and nuisances: the log of the inertia seen by
-// momentum over the body's and the effective contact time by which approach speed deepens the
-// contact height are always free, handedness (0: right, 1: mirrored) and the log ratio of the
+// All sources constrain one vector of frame errors, each as a quadratic form: value and
+// information, possibly singular. The errors, in order (planar | spatial): attitude offset (theta |
+// rotation vector in B), offset of the centre of mass (x, z | x, y, z in B), log length scale, log
+// clock rate, floor offset, floor tilt (slope along W_x | along W_x and W_y), rounding of the
+// corners beyond the body's (boxes and rounded polytopes); and nuisances: the log of the inertia
+// seen by momentum over the body's and the effective contact time by which approach speed deepens
+// the contact height are always free, handedness (0: right, 1: mirrored) and the log ratio of the
 // inertia seen by the tangential impulse to that seen by the normal one are fitted on request.
 
 #include <Eigen/Core>

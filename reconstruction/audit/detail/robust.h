@@ -3,9 +3,9 @@
 //
 // Rows come in groups of equal size (one group an event or a rest). Each row has a stated standard
 // deviation; an extra scatter common to all rows is estimated so that the median group is as far
-// off as a normal one would be, and Student-t weights limit what few wild groups can do. The result
-// is a quadratic form, value and information matrix, which may be singular: a source need not
-// determine all it speaks of.
+// off as a normal one would be, and Student-t weights limit what few outlying groups can do. The
+// result is a quadratic form, value and information matrix, which may be singular: a source need
+// not determine everything that it depends on.
 
 #include <Eigen/Core>
 #include <functional>

@@ -1,7 +1,7 @@
 #pragma once
 // Pose, velocity and spin of the body at one instant, from the images of a few frames: a flight so
 // short that nothing has to be known of it beforehand. Cameras need not expose together, one side
-// of an impact is enough, and a wild image does no harm.
+// of an impact is enough, and an outlying image does no harm.
 
 #include <optional>
 #include <vector>

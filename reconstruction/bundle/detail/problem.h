@@ -66,7 +66,8 @@ struct DropProblem {
   // sees how the body is rolled there [m].
   double beside_sd = 0;
   // Change of the spin about the principal axis along the line, less what the impulse's moment
-  // makes of it: principal_B . (w+ - w-) - by_push_W . (v+ - v-) is zero to moment_sd; 0: not told.
+  // makes of it: principal_B . (w+ - w-) - by_push_W . (v+ - v-) is zero to moment_sd; 0: not
+  // known.
   double moment_sd = 0;
   Eigen::Vector3d principal_B = Eigen::Vector3d::Zero(), by_push_W = Eigen::Vector3d::Zero();
   int clocks() const;

@@ -16,7 +16,7 @@ struct MotionCheck {
 };
 
 // Takes away the names of pieces that do not fit the pose of the other markers, or would fit it as
-// well under another name, the worst first: what is taken away no longer speaks against its
+// well under another name, the worst first: what is taken away no longer counts against its
 // neighbours. Then names the pieces that had a name in `candidates` and have none now, where the
 // pose leaves no choice. `label`: the names that are to be held against the motion.
 //

@@ -15,7 +15,7 @@
 
 namespace impactlab::reconstruction {
 
-// Images that say less about the place of their marker than their outline claims.
+// Images that determine the place of their marker less well than their outline suggests.
 constexpr std::uint32_t kPartial = kTouching | kHidden | kCut;
 
 // Covariance of an image with what the options add for rig, layout and missing parts.
@@ -52,7 +52,7 @@ class BodyPoses {
   std::optional<BodyPose> Fit(const BodyPose& start, const std::vector<BodyImage>& images) const;
   // Between the poses noted next to a time, or beyond the last of them.
   std::optional<BodyPose> Expected(double t) const;
-  // Whether a pose foretells every marker in every camera, and agrees with its images.
+  // Whether a pose predicts every marker in every camera, and agrees with its images.
   bool Determined(const BodyPose& pose) const;
   // Where a marker's image would be [px], and how it follows the pose.
   std::optional<Eigen::Vector2d> PredictImage(const BodyPose& pose, int camera, int label,

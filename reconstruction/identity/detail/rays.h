@@ -1,5 +1,5 @@
 #pragma once
-// Rays of images and where they meet, cheap enough for every pairing of images. Private to
+// Rays of images and where they meet, fast enough for every pairing of images. Private to
 // identity.
 
 #include <Eigen/Core>
@@ -40,7 +40,7 @@ struct SpacePoint {
 // Point of least weighted squared distance from the rays, at least two.
 SpacePoint IntersectRays(const std::vector<const Ray*>& rays);
 
-// What the rig's covariance does to the cheap figures above.
+// What the rig's covariance does to the approximate figures above.
 struct RigSpread {
   double angle = 0;     // standard deviation of a miss, as an angle from the first camera [rad]
   double distance = 0;  // of a distance between two points, relative

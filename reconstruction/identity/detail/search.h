@@ -13,7 +13,7 @@
 
 namespace impactlab::reconstruction {
 
-constexpr double kCertain = 99;  // odds are not told apart beyond this
+constexpr double kCertain = 99;  // odds are not distinguished beyond this
 
 struct PieceNaming {
   std::vector<char> label;  // of every piece: a label or kNone

@@ -73,7 +73,7 @@ class WindowScore {
  public:
   WindowScore(const Scene& scene, const TimeWindow& window);
   double Score(const std::string& naming);
-  // Namings worth trying, best first; pieces for which nothing speaks are kOpen.
+  // Namings worth trying, best first; pieces that nothing supports are kOpen.
   std::vector<std::string> Propose();
   // For every looked-at time the points of the labels that two or more cameras see.
   std::vector<std::vector<SpacePoint>> Points(const std::string& naming);
