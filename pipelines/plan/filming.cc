@@ -154,7 +154,8 @@ void FitFilmed(const ExperimentDesign& plan, const pipelines::ReleasedDrop& drop
   const MarkerTracks tracks = pipelines::FilmDrop(plan, drop, 0, random, &sums->pictures);
   ImpactBundleOptions options = pipelines::FilmFitOptions(plan, drop);
   options.scale_noise = false;
-  const ImpactBundle fit = FitDrop(tracks, plan.rig, plan.markers, plan.body, drop.floor, options);
+  const ImpactBundle fit =
+      FitImpactBundle(tracks, plan.rig, plan.markers, plan.body, drop.floor, options);
   ImpactEvent& event = planned->event;
   event.accepted = fit.usable && fit.event.accepted;
   event.reason = fit.event.reason;

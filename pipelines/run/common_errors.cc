@@ -144,8 +144,8 @@ std::vector<State> CommonErrors::Refit(const Vector3d& gravity_W, const Body& bo
     const auto drop = static_cast<std::size_t>(fits_[i] - all.data());
     if (drop > 0) options.t_begin = all[drop - 1].event.t + 0.5 * options.exposure;
     if (drop + 1 < all.size()) options.t_end = all[drop + 1].event.t - 0.5 * options.exposure;
-    const ImpactBundle fit = FitDrop(markers_.recordings[recording].tracks, markers_.rig,
-                                     markers_.layout, body, floor_, options);
+    const ImpactBundle fit = FitImpactBundle(markers_.recordings[recording].tracks, markers_.rig,
+                                             markers_.layout, body, floor_, options);
     if (fit.usable) dx[i] = Difference(events_[i], fit.event);
   });
   return dx;

@@ -98,7 +98,7 @@ struct FlightCheck {
   std::string verdict;                  // one line
 };
 
-// Errors as FitDrop.
+// Errors as FitImpactBundle.
 FlightCheck CheckFlights(const MarkerTracks& tracks, const CameraRig& rig,
                          const std::vector<BodyMarker>& markers, const Body& body,
                          const Plane& floor, const FlightCheckOptions& options = {});

@@ -385,9 +385,9 @@ ImpactBundle FitImpact(const DropRecording& recording, const MarkerTracks& track
 
 }  // namespace
 
-ImpactBundle FitDrop(const MarkerTracks& tracks, const CameraRig& rig,
-                     const std::vector<BodyMarker>& markers, const Body& body, const Plane& floor,
-                     const ImpactBundleOptions& options) {
+ImpactBundle FitImpactBundle(const MarkerTracks& tracks, const CameraRig& rig,
+                             const std::vector<BodyMarker>& markers, const Body& body,
+                             const Plane& floor, const ImpactBundleOptions& options) {
   Check(tracks, rig, markers, body, options);
   const DropRecording recording =
       reconstruction::PrepareDrops(tracks, rig, markers, body, floor, options);

@@ -151,9 +151,9 @@ struct ImpactBundle {
 // over. Cameras of the tracks are found in the rig by name. Points that were predicted or found to
 // be outliers are passed over; those placed by hand are used. ConfigError for a camera the rig has
 // not, a planar body, drag, or options without meaning.
-ImpactBundle FitDrop(const MarkerTracks& tracks, const CameraRig& rig,
-                     const std::vector<BodyMarker>& markers, const Body& body, const Plane& floor,
-                     const ImpactBundleOptions& options = {});
+ImpactBundle FitImpactBundle(const MarkerTracks& tracks, const CameraRig& rig,
+                             const std::vector<BodyMarker>& markers, const Body& body,
+                             const Plane& floor, const ImpactBundleOptions& options = {});
 
 // Every impact of a recording, in order of time, `event.impact` counted from 0: each with the
 // flights up to its neighbours. Impacts are those of the motion (see FitMotion) and, where it shows

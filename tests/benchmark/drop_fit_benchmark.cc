@@ -1,8 +1,8 @@
 // Cost of the bundle fit: one drop of 60 frames, three markers and two cameras, and a campaign of
 // 100 drops on one and two threads.
 //
-//   OneDrop     FitDrop of one impact: the start found from the images, clocks apart by up to a
-//   frame or as stated, robust fit, covariance
+//   OneDrop     FitImpactBundle of one impact: the start found from the images, clocks apart by up
+//   to a frame or as stated, robust fit, covariance
 //               with the shares of cameras and layout. Bodies in turn, so that no lucky drop sets
 //               the figure
 //   Classical   what a parabola costs on the same drop, poses included: the price of the bundle fit
@@ -66,8 +66,8 @@ void OneDrop(benchmark::State& state, test::Thing thing, bool clocks) {
   long long iterations = 0, accepted = 0;
   for (auto _ : state) {
     const test::Drop& drop = r.drops[i % r.drops.size()];
-    const ImpactBundle fit = FitDrop(r.tracks[i % r.drops.size()], r.rig, drop.markers, drop.body,
-                                     drop.floor(), options);
+    const ImpactBundle fit = FitImpactBundle(r.tracks[i % r.drops.size()], r.rig, drop.markers,
+                                             drop.body, drop.floor(), options);
     iterations += fit.iterations;
     accepted += fit.usable;
     ++i;

@@ -208,7 +208,7 @@ inline std::map<std::string, EstimatorScore> ScoreEstimators(StudyBody kind, dou
     ImpactBundleOptions options;
     options.motion.flight.gravity_W = drop.gravity;
     const double start = CoreSeconds();
-    const ImpactBundle fit = FitDrop(tracks, rig, drop.markers, drop.body, {}, options);
+    const ImpactBundle fit = FitImpactBundle(tracks, rig, drop.markers, drop.body, {}, options);
     score.seconds = CoreSeconds() - start;
     score.drops = 1;
     score.failed = fit.usable ? 0 : 1;

@@ -43,8 +43,8 @@ inline MadeCampaign MakeCampaign(const ExperimentDesign& plan, const std::vector
       ImpactEvent event;
       if (plan.filmed()) {
         const MarkerTracks tracks = pipelines::FilmDrop(plan, drop, plan.pixel_sd, random);
-        const ImpactBundle fit = FitDrop(tracks, plan.rig, plan.markers, plan.body, drop.floor,
-                                         pipelines::FilmFitOptions(plan, drop));
+        const ImpactBundle fit = FitImpactBundle(tracks, plan.rig, plan.markers, plan.body,
+                                                 drop.floor, pipelines::FilmFitOptions(plan, drop));
         if (!fit.usable || !fit.event.accepted) continue;
         event = fit.event;
         event.cov = fit.event_cov_noise;

@@ -1,6 +1,6 @@
 #pragma once
-// The least squares behind FitDrop: residuals with derivatives, the normal equations, and the
-// solve.
+// The least squares behind FitImpactBundle: residuals with derivatives, the normal equations, and
+// the solve.
 
 #include <Eigen/Dense>
 #include <string>

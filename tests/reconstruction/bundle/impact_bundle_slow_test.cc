@@ -59,7 +59,7 @@ void ExpectCoverage(const Trial& trial) {
     // The nominal row time is known to the tracks.
     const double nominal = trial.row_time_sd > 0 ? 1e-5 : 0;
     for (TrackPoint& point : tracks.points) point.t += nominal * point.q.y();
-    const ImpactBundle fit = FitDrop(tracks, rig, layout, drop.body, {}, options);
+    const ImpactBundle fit = FitImpactBundle(tracks, rig, layout, drop.body, {}, options);
     ASSERT_TRUE(fit.usable) << repeat << ": " << fit.reason;
     ASSERT_TRUE(fit.cov.allFinite());
     const Eigen::VectorXd error = StateError(fit, drop);
@@ -139,8 +139,8 @@ TEST(DropFitAccuracy, OfTheRigOfTheExperiment) {
         ImpactBundleOptions options;
         options.offset_sd = 1 / filming.rate;
         const CameraRig rig = Miscalibrated(truth, random);
-        const ImpactBundle fit = FitDrop(Film(drop, truth, filming, random), rig, drop.markers,
-                                         drop.body, drop.floor(), options);
+        const ImpactBundle fit = FitImpactBundle(Film(drop, truth, filming, random), rig,
+                                                 drop.markers, drop.body, drop.floor(), options);
         ASSERT_TRUE(fit.usable) << fit.reason;
         EXPECT_TRUE(fit.event.X_WB.matrix().allFinite() && fit.event.cov.allFinite());
         const auto add = [](double* total, double x) { *total += x * x; };

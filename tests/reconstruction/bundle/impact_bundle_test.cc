@@ -22,7 +22,7 @@ TEST(ImpactBundle, ExactImagesGiveTheStates) {
     filming.pixel_sd = 0;
     filming.late = {0, 0.003, 0, 0};
     const ImpactBundle fit =
-        FitDrop(Film(drop, rig, filming, random), rig, drop.markers, drop.body, {});
+        FitImpactBundle(Film(drop, rig, filming, random), rig, drop.markers, drop.body, {});
     ASSERT_TRUE(fit.usable) << fit.reason;
     EXPECT_TRUE(fit.observable);
     EXPECT_EQ(fit.outliers, 0);
@@ -47,8 +47,8 @@ void ExpectCovered(Thing thing, double offset_sd, int n, std::uint64_t seed) {
     ImpactBundleOptions options;
     options.offset_sd = offset_sd;
     filming.offset[1] = offset_sd * normal(random);
-    const ImpactBundle fit =
-        FitDrop(Film(drop, rig, filming, random), rig, drop.markers, drop.body, {}, options);
+    const ImpactBundle fit = FitImpactBundle(Film(drop, rig, filming, random), rig, drop.markers,
+                                             drop.body, {}, options);
     ASSERT_TRUE(fit.usable) << fit.reason;
     ASSERT_TRUE(fit.event.cov.allFinite());
     Eigen::Matrix<double, 6, 1> error;
@@ -90,7 +90,7 @@ TEST(ImpactBundle, MarkersBesideTheLineOfARod) {
     ImpactBundleOptions options;
     options.layout.cov = kBeside * kBeside * Eigen::MatrixXd::Identity(9, 9);
     const ImpactBundle fit =
-        FitDrop(Film(drop, rig, {}, random), rig, given, drop.body, {}, options);
+        FitImpactBundle(Film(drop, rig, {}, random), rig, given, drop.body, {}, options);
     ASSERT_TRUE(fit.usable) << fit.reason;
     EXPECT_LT(fit.noise_scale, 1.5);
     const Vector3d axis = drop.minus.R.col(2);
@@ -126,8 +126,8 @@ TEST(ImpactBundle, OffsetOfSeveralFramesIsFound) {
     filming.offset[1] = frames / filming.rate;
     ImpactBundleOptions options;
     options.offset_sd = 5 / filming.rate;
-    const ImpactBundle fit =
-        FitDrop(Film(drop, rig, filming, random), rig, drop.markers, drop.body, {}, options);
+    const ImpactBundle fit = FitImpactBundle(Film(drop, rig, filming, random), rig, drop.markers,
+                                             drop.body, {}, options);
     ASSERT_TRUE(fit.usable) << fit.reason;
     EXPECT_NEAR(fit.offset[1], filming.offset[1], 5 * fit.sd_offset[1]);
     EXPECT_LT(fit.sd_offset[1], 0.02 / filming.rate);
@@ -144,12 +144,13 @@ TEST(ImpactBundle, RowTimesAreFound) {
   filming.more_line = {2e-6, -1e-6, 0, 0};
   ImpactBundleOptions options;
   ImpactBundle fit =
-      FitDrop(Film(drop, rig, filming, random), rig, drop.markers, drop.body, {}, options);
+      FitImpactBundle(Film(drop, rig, filming, random), rig, drop.markers, drop.body, {}, options);
   // Not modelled they spoil the fit.
   EXPECT_TRUE(!fit.usable ||
               std::abs(fit.event.t - drop.t) > 10 * fit.event.sd_t / fit.noise_scale);
   options.row_time_sd = 3e-6;
-  fit = FitDrop(Film(drop, rig, filming, random), rig, drop.markers, drop.body, {}, options);
+  fit =
+      FitImpactBundle(Film(drop, rig, filming, random), rig, drop.markers, drop.body, {}, options);
   ASSERT_TRUE(fit.usable) << fit.reason;
   for (int c = 0; c < 2; ++c) {
     EXPECT_NEAR(fit.row_time[c], filming.more_line[c], 4 * fit.sd_row_time[c]);
@@ -171,7 +172,7 @@ TEST(ImpactBundle, RateOfAClockIsFound) {
   options.offset_sd = 1e-3;
   options.rate_sd = 3e-3;
   const ImpactBundle fit =
-      FitDrop(Film(drop, rig, filming, random), rig, drop.markers, drop.body, {}, options);
+      FitImpactBundle(Film(drop, rig, filming, random), rig, drop.markers, drop.body, {}, options);
   ASSERT_TRUE(fit.usable) << fit.reason;
   for (int c = 0; c < 2; ++c) EXPECT_NEAR(fit.rate[c], filming.clock_rate[c], 4 * fit.sd_rate[c]);
   EXPECT_LT(fit.sd_rate[1], 2e-3);
@@ -193,7 +194,7 @@ TEST(ImpactBundle, LayoutIsLearned) {
   const std::vector<BodyMarker> wrong = Misplaced(drop.markers, 2e-3, random);
   ImpactBundleOptions options;
   options.layout_sd = 2e-3;
-  const ImpactBundle fit = FitDrop(tracks, rig, wrong, drop.body, {}, options);
+  const ImpactBundle fit = FitImpactBundle(tracks, rig, wrong, drop.body, {}, options);
   ASSERT_TRUE(fit.usable) << fit.reason;
   EXPECT_LT(fit.noise_scale, 1.2);
   ASSERT_EQ(fit.cov_layout.rows(), 12);
@@ -218,11 +219,11 @@ TEST(ImpactBundle, KnownDistanceGivesTheScale) {
   const double distance = (drop.markers[0].p_BM - drop.markers[1].p_BM).norm();
   options.distances = {{0, 1, distance, 2e-5}};
   const std::vector<BodyMarker> wrong = Misplaced(drop.markers, 2e-3, random);
-  const ImpactBundle fit = FitDrop(tracks, rig, wrong, drop.body, {}, options);
+  const ImpactBundle fit = FitImpactBundle(tracks, rig, wrong, drop.body, {}, options);
   ASSERT_TRUE(fit.usable) << fit.reason;
   EXPECT_NEAR((fit.layout[0] - fit.layout[1]).norm(), distance, 6e-5);
   options.distances[0].marker2 = 7;
-  EXPECT_THROW(FitDrop(tracks, rig, wrong, drop.body, {}, options), ConfigError);
+  EXPECT_THROW(FitImpactBundle(tracks, rig, wrong, drop.body, {}, options), ConfigError);
 }
 
 TEST(ImpactBundle, PicturesThatSawBothFlightsAreLeftOut) {
@@ -234,9 +235,9 @@ TEST(ImpactBundle, PicturesThatSawBothFlightsAreLeftOut) {
   filming.pixel_sd = 0.02;
   ImpactBundleOptions options;
   const MarkerTracks tracks = Film(drop, rig, filming, random);
-  const ImpactBundle blind = FitDrop(tracks, rig, drop.markers, drop.body, {}, options);
+  const ImpactBundle blind = FitImpactBundle(tracks, rig, drop.markers, drop.body, {}, options);
   options.exposure = filming.exposure;
-  const ImpactBundle fit = FitDrop(tracks, rig, drop.markers, drop.body, {}, options);
+  const ImpactBundle fit = FitImpactBundle(tracks, rig, drop.markers, drop.body, {}, options);
   ASSERT_TRUE(fit.usable) << fit.reason;
   EXPECT_LT(fit.noise_scale, 1.3);
   EXPECT_LT((fit.event.v_minus - drop.minus.v).norm(), 5e-3);
@@ -246,7 +247,7 @@ TEST(ImpactBundle, PicturesThatSawBothFlightsAreLeftOut) {
     }
   }
   options.contact_time = 6e-3;
-  const ImpactBundle wide = FitDrop(tracks, rig, drop.markers, drop.body, {}, options);
+  const ImpactBundle wide = FitImpactBundle(tracks, rig, drop.markers, drop.body, {}, options);
   ASSERT_TRUE(wide.usable);
   for (const DropResidual& r : wide.residuals) {
     if (std::abs(tracks.points[r.point].t - wide.event.t) <
@@ -266,8 +267,8 @@ TEST(ImpactBundle, WildPointsDoNoHarm) {
     ImpactBundleOptions options;
     options.offset_sd = 2e-3;
     filming.offset[1] = 1.5e-3;
-    const ImpactBundle fit =
-        FitDrop(Film(drop, rig, filming, random), rig, drop.markers, drop.body, {}, options);
+    const ImpactBundle fit = FitImpactBundle(Film(drop, rig, filming, random), rig, drop.markers,
+                                             drop.body, {}, options);
     ASSERT_TRUE(fit.usable) << fit.reason;
     EXPECT_GT(fit.outliers, 5);
     EXPECT_LT(fit.noise_scale, 1.2);
@@ -299,12 +300,12 @@ TEST(ImpactBundle, RefusesWithAReason) {
   const CameraRig rig = DropRig(2);
   const Drop drop = DrawDrop(Thing::kBox, random);
   MarkerTracks tracks = Film(drop, rig, {}, random);
-  ImpactBundle fit =
-      FitDrop({"empty", tracks.cameras, tracks.markers, {}}, rig, drop.markers, drop.body, {});
+  ImpactBundle fit = FitImpactBundle({"empty", tracks.cameras, tracks.markers, {}}, rig,
+                                     drop.markers, drop.body, {});
   EXPECT_FALSE(fit.usable);
   EXPECT_NE(fit.reason.find("0 markers"), std::string::npos) << fit.reason;
   tracks.cameras[1] = "nobody";
-  EXPECT_THROW(FitDrop(tracks, rig, drop.markers, drop.body, {}), ConfigError);
+  EXPECT_THROW(FitImpactBundle(tracks, rig, drop.markers, drop.body, {}), ConfigError);
 }
 
 }  // namespace
