@@ -251,6 +251,7 @@ std::string HeadHtml(const ReportContext& context) {
     if (const ParameterEstimate* p = Friction(*context.fit)) out += ParameterTile(*p, "Friction");
     if (const ParameterEstimate* p = Restitution(*context.fit))
       out += ParameterTile(*p, "Restitution");
+    if (context.fit->mu_s) out += ParameterTile(*context.fit->mu_s, "Static friction");
     const MedianError error = ErrorOf(context.best.validation, context.fit->law);
     if (std::isfinite(error.by_plus))
       out += Tile("Prediction error", Percent(error.by_plus),

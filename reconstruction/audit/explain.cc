@@ -356,7 +356,7 @@ class BlockFindings {
                 const std::vector<std::vector<Own>>& own, const VectorXd& p, const MatrixXd& cov)
       : judge_(judge), layout_(layout), options_(options), own_(own), p_(p), cov_(cov) {}
 
-  void Add(int b, bool final, const Confirmation& confirmation, Explanation* explanation) const {
+  void Add(int b, bool kept, const Confirmation& confirmation, Explanation* explanation) const {
     const std::vector<int>& block = layout_.blocks[b];
     std::vector<double> strength;
     for (const int i : block)
@@ -364,8 +364,8 @@ class BlockFindings {
     const auto strongest = static_cast<std::size_t>(
         std::max_element(strength.begin(), strength.end()) - strength.begin());
     const double birge = BirgeRatio(b);
-    if (!final || !confirmation.Named(b)) {
-      AddUndecided(b, static_cast<int>(strongest), final, birge, confirmation.rivals[b],
+    if (!kept || !confirmation.Named(b)) {
+      AddUndecided(b, static_cast<int>(strongest), kept, birge, confirmation.rivals[b],
                    explanation);
       return;
     }
@@ -429,12 +429,12 @@ class BlockFindings {
         (parameter == layout_.scale || parameter == layout_.clock ? finding.estimate.value : 1);
   }
 
-  void AddUndecided(int b, int index, bool final, double birge, const std::vector<int>& rivals,
+  void AddUndecided(int b, int index, bool kept, double birge, const std::vector<int>& rivals,
                     Explanation* explanation) const {
     const int parameter = layout_.blocks[b][index];
     Finding finding;
     finding.parameter = layout_.names[parameter];
-    finding.estimate = final ? InUnits(layout_, parameter, p_(parameter),
+    finding.estimate = kept ? InUnits(layout_, parameter, p_(parameter),
                                        birge * std::sqrt(cov_(parameter, parameter)))
                              : Undetermined("left out of the explanation");
     if (!rivals.empty()) {
@@ -445,7 +445,7 @@ class BlockFindings {
       finding.text =
           fmt::format("{}: the evidence cannot tell these apart ({} if it is {})",
                       finding.parameter, SourcesText(b, index), layout_.names[parameter]);
-    } else if (final) {
+    } else if (kept) {
       finding.text = fmt::format("{}: {}, not confirmed by a second source", finding.parameter,
                                  SourcesText(b, index));
     } else {

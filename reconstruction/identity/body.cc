@@ -32,9 +32,7 @@ std::optional<Vector2d> PredictImage(const CameraRig& rig, const Layout& layout,
       Project(camera.camera, camera.X_WC.inverse() * (arm + pose.X_WB.translation()), &by_p);
   if (!q) return std::nullopt;
   by_p = by_p * camera.X_WC.linear().transpose();
-  Eigen::Matrix3d cross;
-  cross << 0, -arm.z(), arm.y(), arm.z(), 0, -arm.x(), -arm.y(), arm.x(), 0;
-  by_pose->leftCols<3>() = -by_p * cross;
+  by_pose->leftCols<3>() = -by_p * CrossMatrix(arm);
   by_pose->rightCols<3>() = by_p;
   return q;
 }

@@ -208,6 +208,42 @@ TEST(FitResult, HostileJsonNamesThePlace) {
   EXPECT_THAT(fault(std::string(100000, '{')), HasSubstr("found"));
 }
 
+TEST(FitResult, StaticFrictionStandsBehindRestitution) {
+  FitResult result = Example();
+  LawFit& fit = result.fits[0];
+  fit.mu_s = ParameterEstimate{.name = "mu_s", .value = 0.3, .lower95 = 0.2};
+  fit.covariance = fit.covariance_noise_only = Eigen::Matrix3d::Constant(kNan);
+  fit.sd_bootstrap.push_back(kNan);
+  fit.influence[0].shift.push_back(0);
+  const std::string text = ToJson(result);
+  const LawFit back = FitResultFromJson(text, "fit.json").fits[0];
+  ASSERT_TRUE(back.mu_s.has_value());
+  EXPECT_EQ(back.mu_s->value, 0.3);
+  EXPECT_EQ(back.e.name, "e_star");
+  EXPECT_EQ(back.covariance.rows(), 3);
+  const auto listed = ListParameters(back);
+  ASSERT_EQ(listed.size(), 3u);
+  EXPECT_EQ(listed[0].get().name, "mu_k");
+  EXPECT_EQ(listed[1].get().name, "e_star");
+  EXPECT_EQ(listed[2].get().name, "mu_s");
+  EXPECT_FALSE(FitResultFromJson(text, "fit.json").fits[1].mu_s.has_value());
+
+  // Covariances are read by position, so the order of the names counts; and a law has one e.
+  const auto fault = [&](const std::string& from, const std::string& to) {
+    std::string changed = ToJson(Example());
+    changed.replace(changed.find(from), from.size(), to);
+    try {
+      FitResultFromJson(changed, "fit.json");
+    } catch (const DataError& error) {
+      return std::string(error.what());
+    }
+    return std::string();
+  };
+  EXPECT_THAT(fault("\"mu_k\": {", "\"mu_s\": {"), HasSubstr("in this order"));
+  EXPECT_THAT(fault("\"e_star\": {", "\"e_n\": {"),
+              HasSubstr("fits[0].parameters.e_n: found an object, allowed parameters mu_k"));
+}
+
 TEST(FitResult, RandomDamageIsAlwaysOneLine) {
   const std::string good = ToJson(Example());
   std::mt19937_64 random(21);

@@ -96,6 +96,32 @@ TEST(ReportOverview, ScatterOrNoiseLimitsTheCoefficients) {
             2u);
 }
 
+// With `fit_mu_s: true` the third parameter is static friction, wherever the two others stand.
+TEST(ReportOverview, StaticFrictionIsNotTakenForRestitution) {
+  RunResult run = FabricatedRun({.recordings = 15, .corrected = false});
+  for (LawFit& fit : run.recorded.fit.fits) {
+    const double nan = std::nan("");
+    fit.mu_s = {"mu_s", 0.345, nan, nan, 0.31, 0.38, true, ""};
+    const Eigen::Matrix2d two = fit.covariance;
+    fit.covariance = Eigen::Matrix3d::Constant(nan);
+    fit.covariance.topLeftCorner<2, 2>() = two;
+    for (EventInfluence& influence : fit.influence) influence.shift.push_back(0);
+    if (!fit.sd_bootstrap.empty()) fit.sd_bootstrap.push_back(nan);
+    fit.grid_mu.clear(), fit.grid_e.clear(), fit.grid_deviance.resize(0, 0);
+  }
+  const std::string page = Page(run), head = page.substr(0, page.find("</header>"));
+  EXPECT_THAT(head, HasSubstr("Friction <i>\u03BC</i><sub>k</sub>"));
+  EXPECT_THAT(head, HasSubstr("Restitution <i>e</i><sub>\u2217</sub>"));
+  EXPECT_THAT(head, HasSubstr("Static friction <i>\u03BC</i><sub>s</sub>"));
+  EXPECT_THAT(head, HasSubstr("0.345"));
+  EXPECT_THAT(page, Not(HasSubstr("Restitution <i>\u03BC</i>")));
+  EXPECT_THAT(page, HasSubstr("Shift of <i>e</i><sub>\u2217</sub> [sd]"));
+  EXPECT_THAT(page, Not(HasSubstr("Shift of <i>\u03BC</i><sub>s</sub>")));
+  // The ellipse of the confidence region is that of friction and restitution: it is drawn although
+  // the covariance of static friction is not known.
+  EXPECT_THAT(page, HasSubstr("Joint region of the normal approximation"));
+}
+
 TEST(ReportOverview, BudgetSaysWhatDoesNotAverageOut) {
   RunResult run = FabricatedRun({.recordings = 15, .corrected = false});
   ErrorBudget& budget = run.recorded.budget;
