@@ -149,6 +149,187 @@ void BlurColumns(std::vector<float>& image, int width, int height,
   }
 }
 
+// One side of a Gaussian with this standard deviation in sub-pixels, from its centre; 1 without
+// blur.
+std::vector<float> BoardBlurKernel(double sigma) {
+  if (!(sigma > 0)) return {1};
+  const int r = static_cast<int>(std::ceil(4 * sigma));
+  std::vector<float> kernel(r + 1);
+  double sum = 0;
+  for (int k = 0; k <= r; ++k) {
+    kernel[k] = static_cast<float>(std::exp(-k * k / (2 * sigma * sigma)));
+    sum += (k == 0 ? 1 : 2) * kernel[k];
+  }
+  for (float& k : kernel) k = static_cast<float>(k / sum);
+  return kernel;
+}
+
+// The printed sheet as one camera sees it.
+struct Paper {
+  Paper(const Camera& camera, const Eigen::Isometry3d& X_CG, const Board& board,
+        const Eigen::Vector2d& warp, const RenderOptions& render, int sub_pixels)
+      : pattern(board),
+        map{camera, board, warp, X_CG.inverse()},
+        options(render),
+        front(map.X_GC.translation().z() < 0),
+        sub(sub_pixels),
+        lattice(sub == 1   ? Lattice(233, 144)
+                : sub == 2 ? Lattice(89, 55)
+                           : Lattice(34, 21)) {
+    const Eigen::Vector2d rim = Eigen::Vector2d::Constant(options.paper_margin * board.pitch);
+    lower = pattern.lower - rim;
+    upper = pattern.upper + rim;
+  }
+
+  // Grey level of a point of G.
+  double Grey(double x, double y) const {
+    if (!(x >= lower.x() && x <= upper.x() && y >= lower.y() && y <= upper.y()))
+      return options.background;
+    return front && pattern.Black(x, y) ? options.black : options.white;
+  }
+
+  // Mean grey level of a sub-pixel about `p` with the sides `along` and `down`; nothing where all
+  // of it is off the sheet.
+  std::optional<float> MeanGrey(const Eigen::Vector2d& p, const Eigen::Vector2d& along,
+                                const Eigen::Vector2d& down) const {
+    const Eigen::Vector2d half = (along.cwiseAbs() + down.cwiseAbs()) / 2;
+    const Eigen::Vector2d p0 = p - half, p1 = p + half;
+    if (p1.x() < lower.x() || p1.y() < lower.y() || p0.x() > upper.x() || p0.y() > upper.y())
+      return std::nullopt;
+    const bool inside =
+        p0.x() > lower.x() && p0.y() > lower.y() && p1.x() < upper.x() && p1.y() < upper.y();
+    if (inside) {
+      const int uniform = front ? pattern.Uniform(p0.x(), p0.y(), p1.x(), p1.y()) : 0;
+      if (uniform >= 0) return static_cast<float>(uniform == 1 ? options.black : options.white);
+    }
+    double sum = 0;
+    for (const Eigen::Vector2d& l : lattice)
+      sum += Grey(p.x() + l.x() * along.x() + l.y() * down.x(),
+                  p.y() + l.x() * along.y() + l.y() * down.y());
+    return static_cast<float>(sum / static_cast<double>(lattice.size()));
+  }
+
+  calibration::BoardPattern pattern;
+  InverseMap map;
+  const RenderOptions& options;
+  bool front;  // z of G goes into the paper
+  int sub;     // sub-pixels along a side of a pixel
+  std::vector<Eigen::Vector2d> lattice;
+  Eigen::Vector2d lower, upper;  // of the sheet in G [m]
+};
+
+// Grey levels on sub-pixels.
+struct FineGrid {
+  int sub = 1;  // along a side of a pixel
+  int width = 0, height = 0;
+  std::vector<float> values;
+};
+
+constexpr int kCell = 2 * kNode;  // side of a patch of the inverse map [px]
+
+// Fills the sub-pixels of cell (cx, cy). `corner` are the nodes of its patch, `missing` of which
+// the lens or the plane does not cover; (x0, y0) is the first node of the region.
+void DrawCell(const Paper& paper, const std::array<std::array<Eigen::Vector2d, 3>, 3>& corner,
+              int missing, int cx, int cy, double x0, double y0, FineGrid* fine) {
+  const Patch patch(corner);
+  const int n = kCell * paper.sub;
+  const double ds = 2.0 / n;
+  for (int b = 0; b < n; ++b) {
+    float* out = &fine->values[(static_cast<std::size_t>(cy) * n + b) * fine->width +
+                               static_cast<std::size_t>(cx) * n];
+    const double t = (b + 0.5) * ds - 1;
+    const Eigen::Vector2d k0 = patch.c[0][0] + t * (patch.c[0][1] + t * patch.c[0][2]);
+    const Eigen::Vector2d k1 = patch.c[1][0] + t * (patch.c[1][1] + t * patch.c[1][2]);
+    const Eigen::Vector2d k2 = patch.c[2][0] + t * (patch.c[2][1] + t * patch.c[2][2]);
+    const Eigen::Vector2d t0 = patch.c[0][1] + 2 * t * patch.c[0][2],
+                          t1 = patch.c[1][1] + 2 * t * patch.c[1][2],
+                          t2 = patch.c[2][1] + 2 * t * patch.c[2][2];
+    for (int a = 0; a < n; ++a) {
+      const double s = (a + 0.5) * ds - 1;
+      Eigen::Vector2d p = k0 + s * (k1 + s * k2);
+      // per sub-pixel
+      Eigen::Vector2d along = (k1 + 2 * s * k2) * ds, down = (t0 + s * (t1 + s * t2)) * ds;
+      if (missing > 0) {  // at the rim of what the lens or the plane covers
+        const double x = x0 + (cx * n + a + 0.5) / paper.sub,
+                     y = y0 + (cy * n + b + 0.5) / paper.sub, h = 0.5 / paper.sub;
+        const InverseMap& map = paper.map;
+        p = map.At(x, y);
+        along = map.At(x + h, y) - map.At(x - h, y);
+        down = map.At(x, y + h) - map.At(x, y - h);
+        if (std::isnan(p.x() + along.x() + down.x())) continue;
+      }
+      if (const std::optional<float> grey = paper.MeanGrey(p, along, down)) out[a] = *grey;
+    }
+  }
+}
+
+// The sheet and its background on the sub-pixels of `region`.
+FineGrid DrawPaper(const Paper& paper, const Region& region) {
+  const int cells_x = (region.x1 - region.x0 + kCell - 1) / kCell,
+            cells_y = (region.y1 - region.y0 + kCell - 1) / kCell;
+  const int nodes_x = 2 * cells_x + 1, nodes_y = 2 * cells_y + 1;
+  const double node0_x = region.x0 - 0.5, node0_y = region.y0 - 0.5;
+  std::vector<Eigen::Vector2d> node(static_cast<std::size_t>(nodes_x) * nodes_y);
+  for (int j = 0; j < nodes_y; ++j)
+    for (int i = 0; i < nodes_x; ++i)
+      node[static_cast<std::size_t>(j) * nodes_x + i] =
+          paper.map.At(node0_x + i * kNode, node0_y + j * kNode);
+
+  FineGrid fine{paper.sub, cells_x * kCell * paper.sub, cells_y * kCell * paper.sub, {}};
+  fine.values.assign(static_cast<std::size_t>(fine.width) * fine.height,
+                     static_cast<float>(paper.options.background));
+  for (int cy = 0; cy < cells_y; ++cy) {
+    for (int cx = 0; cx < cells_x; ++cx) {
+      std::array<std::array<Eigen::Vector2d, 3>, 3> corner;
+      int missing = 0;
+      for (int j = 0; j < 3; ++j) {
+        for (int i = 0; i < 3; ++i) {
+          corner[j][i] = node[static_cast<std::size_t>(2 * cy + j) * nodes_x + 2 * cx + i];
+          missing += std::isnan(corner[j][i].x());
+        }
+      }
+      if (missing < 9) DrawCell(paper, corner, missing, cx, cy, node0_x, node0_y, &fine);
+    }
+  }
+  return fine;
+}
+
+// Mean of the sub-pixels of every pixel of `region`, into a picture of width x height.
+void AverageSubPixels(const FineGrid& fine, const Region& region, int width, int height,
+                      std::vector<float>* light) {
+  const int sub = fine.sub;
+  const float share = 1.0f / static_cast<float>(sub * sub);
+  for (int y = std::max(0, region.y0); y < std::min(height, region.y1); ++y) {
+    for (int x = std::max(0, region.x0); x < std::min(width, region.x1); ++x) {
+      float sum = 0;
+      for (int b = 0; b < sub; ++b)
+        for (int a = 0; a < sub; ++a)
+          sum += fine.values[(static_cast<std::size_t>(y - region.y0) * sub + b) * fine.width +
+                             static_cast<std::size_t>(x - region.x0) * sub + a];
+      (*light)[static_cast<std::size_t>(y) * width + x] = sum * share;
+    }
+  }
+}
+
+// Illumination, noise, rounding and clipping.
+GrayImage ExposeBoard(const std::vector<float>& light, int width, int height,
+                      const RenderOptions& options) {
+  GrayImage image{width, height, {}};
+  std::mt19937_64 rng(options.seed);
+  std::normal_distribution<float> normal;
+  image.pixels.resize(light.size());
+  for (int y = 0; y < height; ++y) {
+    const double down = options.light.y() * (2.0 * y / height - 1);
+    for (int x = 0; x < width; ++x) {
+      const std::size_t k = static_cast<std::size_t>(y) * width + x;
+      double value = light[k] * (1 + options.light.x() * (2.0 * x / width - 1) + down);
+      if (options.noise_sd > 0) value += options.noise_sd * normal(rng);
+      image.pixels[k] = static_cast<std::uint8_t>(std::clamp(std::lround(value), 0L, 255L));
+    }
+  }
+  return image;
+}
+
 }  // namespace
 
 std::optional<Eigen::Vector2d> ProjectBoardPoint(const Camera& camera,
@@ -166,148 +347,25 @@ GrayImage RenderBoard(const Camera& camera, const Eigen::Isometry3d& X_CG, const
   if (const std::string fault = Fault(camera); !fault.empty())
     throw ConfigError(fmt::format("camera: {}", fault));
 
-  const calibration::BoardPattern pattern(board);
-  const Eigen::Vector2d rim = Eigen::Vector2d::Constant(options.paper_margin * board.pitch);
-  const Eigen::Vector2d lower = pattern.lower - rim, upper = pattern.upper + rim;
-  const InverseMap map{camera, board, warp, X_CG.inverse()};
-  const bool front = (X_CG.inverse().translation()).z() < 0;  // z goes into the paper
-
   // The blur is done on a picture with at least one sub-pixel to its standard deviation, so that it
   // removes what sampling would fold back.
   const int sub =
       options.blur > 0 ? std::clamp(static_cast<int>(std::ceil(1 / options.blur)), 1, 4) : 1;
-  std::vector<float> kernel{1};
-  if (options.blur > 0) {
-    const double sigma = options.blur * sub;
-    const int r = static_cast<int>(std::ceil(4 * sigma));
-    kernel.resize(r + 1);
-    double sum = 0;
-    for (int k = 0; k <= r; ++k) {
-      kernel[k] = static_cast<float>(std::exp(-k * k / (2 * sigma * sigma)));
-      sum += (k == 0 ? 1 : 2) * kernel[k];
-    }
-    for (float& k : kernel) k = static_cast<float>(k / sum);
-  }
-  const std::vector<Eigen::Vector2d> lattice = sub == 1   ? Lattice(233, 144)
-                                               : sub == 2 ? Lattice(89, 55)
-                                                          : Lattice(34, 21);
-
+  const std::vector<float> kernel = BoardBlurKernel(options.blur * sub);
+  const Paper paper(camera, X_CG, board, warp, options, sub);
   const int reach = (static_cast<int>(kernel.size()) + sub - 1) / sub;
-  const Region region = PaperRegion(camera, X_CG, board, warp, lower, upper, reach);
-  GrayImage image{camera.width, camera.height, {}};
+  const Region region = PaperRegion(camera, X_CG, board, warp, paper.lower, paper.upper, reach);
   std::vector<float> light(static_cast<std::size_t>(camera.width) * camera.height,
                            static_cast<float>(options.background));
-
   if (!region.empty()) {
-    constexpr int kCell = 2 * kNode;  // side of a patch [px]
-    const int cells_x = (region.x1 - region.x0 + kCell - 1) / kCell,
-              cells_y = (region.y1 - region.y0 + kCell - 1) / kCell;
-    const int nodes_x = 2 * cells_x + 1, nodes_y = 2 * cells_y + 1;
-    const double node0_x = region.x0 - 0.5, node0_y = region.y0 - 0.5;
-    std::vector<Eigen::Vector2d> node(static_cast<std::size_t>(nodes_x) * nodes_y);
-    for (int j = 0; j < nodes_y; ++j)
-      for (int i = 0; i < nodes_x; ++i)
-        node[static_cast<std::size_t>(j) * nodes_x + i] =
-            map.At(node0_x + i * kNode, node0_y + j * kNode);
-
-    const int width = cells_x * kCell * sub, height = cells_y * kCell * sub;
-    std::vector<float> fine(static_cast<std::size_t>(width) * height,
-                            static_cast<float>(options.background));
-    const auto colour = [&](double x, double y) {
-      if (!(x >= lower.x() && x <= upper.x() && y >= lower.y() && y <= upper.y()))
-        return options.background;
-      return front && pattern.Black(x, y) ? options.black : options.white;
-    };
-    for (int cy = 0; cy < cells_y; ++cy) {
-      for (int cx = 0; cx < cells_x; ++cx) {
-        std::array<std::array<Eigen::Vector2d, 3>, 3> corner;
-        int missing = 0;
-        for (int j = 0; j < 3; ++j) {
-          for (int i = 0; i < 3; ++i) {
-            corner[j][i] = node[static_cast<std::size_t>(2 * cy + j) * nodes_x + 2 * cx + i];
-            missing += std::isnan(corner[j][i].x());
-          }
-        }
-        if (missing == 9) continue;
-        const Patch patch(corner);
-        const int n = kCell * sub;
-        const double ds = 2.0 / n;
-        for (int b = 0; b < n; ++b) {
-          float* out = &fine[(static_cast<std::size_t>(cy) * n + b) * width +
-                             static_cast<std::size_t>(cx) * n];
-          const double t = (b + 0.5) * ds - 1;
-          const Eigen::Vector2d k0 = patch.c[0][0] + t * (patch.c[0][1] + t * patch.c[0][2]);
-          const Eigen::Vector2d k1 = patch.c[1][0] + t * (patch.c[1][1] + t * patch.c[1][2]);
-          const Eigen::Vector2d k2 = patch.c[2][0] + t * (patch.c[2][1] + t * patch.c[2][2]);
-          const Eigen::Vector2d t0 = patch.c[0][1] + 2 * t * patch.c[0][2],
-                                t1 = patch.c[1][1] + 2 * t * patch.c[1][2],
-                                t2 = patch.c[2][1] + 2 * t * patch.c[2][2];
-          for (int a = 0; a < n; ++a) {
-            const double s = (a + 0.5) * ds - 1;
-            Eigen::Vector2d p = k0 + s * (k1 + s * k2);
-            // per sub-pixel
-            Eigen::Vector2d along = (k1 + 2 * s * k2) * ds, down = (t0 + s * (t1 + s * t2)) * ds;
-            if (missing > 0) {  // at the rim of what the lens or the plane covers
-              const double x = node0_x + (cx * n + a + 0.5) / sub,
-                           y = node0_y + (cy * n + b + 0.5) / sub, h = 0.5 / sub;
-              p = map.At(x, y);
-              along = map.At(x + h, y) - map.At(x - h, y);
-              down = map.At(x, y + h) - map.At(x, y - h);
-              if (std::isnan(p.x() + along.x() + down.x())) continue;
-            }
-            const Eigen::Vector2d half = (along.cwiseAbs() + down.cwiseAbs()) / 2;
-            const Eigen::Vector2d p0 = p - half, p1 = p + half;
-            if (p1.x() < lower.x() || p1.y() < lower.y() || p0.x() > upper.x() ||
-                p0.y() > upper.y())
-              continue;
-            const bool inside = p0.x() > lower.x() && p0.y() > lower.y() && p1.x() < upper.x() &&
-                                p1.y() < upper.y();
-            if (inside) {
-              const int uniform = front ? pattern.Uniform(p0.x(), p0.y(), p1.x(), p1.y()) : 0;
-              if (uniform >= 0) {
-                out[a] = static_cast<float>(uniform == 1 ? options.black : options.white);
-                continue;
-              }
-            }
-            double sum = 0;
-            for (const Eigen::Vector2d& l : lattice)
-              sum += colour(p.x() + l.x() * along.x() + l.y() * down.x(),
-                            p.y() + l.x() * along.y() + l.y() * down.y());
-            out[a] = static_cast<float>(sum / static_cast<double>(lattice.size()));
-          }
-        }
-      }
-    }
+    FineGrid fine = DrawPaper(paper, region);
     if (kernel.size() > 1) {
-      BlurRows(fine, width, height, kernel);
-      BlurColumns(fine, width, height, kernel);
+      BlurRows(fine.values, fine.width, fine.height, kernel);
+      BlurColumns(fine.values, fine.width, fine.height, kernel);
     }
-    const float share = 1.0f / static_cast<float>(sub * sub);
-    for (int y = std::max(0, region.y0); y < std::min(camera.height, region.y1); ++y) {
-      for (int x = std::max(0, region.x0); x < std::min(camera.width, region.x1); ++x) {
-        float sum = 0;
-        for (int b = 0; b < sub; ++b)
-          for (int a = 0; a < sub; ++a)
-            sum += fine[(static_cast<std::size_t>(y - region.y0) * sub + b) * width +
-                        static_cast<std::size_t>(x - region.x0) * sub + a];
-        light[static_cast<std::size_t>(y) * camera.width + x] = sum * share;
-      }
-    }
+    AverageSubPixels(fine, region, camera.width, camera.height, &light);
   }
-
-  std::mt19937_64 rng(options.seed);
-  std::normal_distribution<float> normal;
-  image.pixels.resize(light.size());
-  for (int y = 0; y < camera.height; ++y) {
-    const double down = options.light.y() * (2.0 * y / camera.height - 1);
-    for (int x = 0; x < camera.width; ++x) {
-      const std::size_t k = static_cast<std::size_t>(y) * camera.width + x;
-      double value = light[k] * (1 + options.light.x() * (2.0 * x / camera.width - 1) + down);
-      if (options.noise_sd > 0) value += options.noise_sd * normal(rng);
-      image.pixels[k] = static_cast<std::uint8_t>(std::clamp(std::lround(value), 0L, 255L));
-    }
-  }
-  return image;
+  return ExposeBoard(light, camera.width, camera.height, options);
 }
 
 }  // namespace impactlab

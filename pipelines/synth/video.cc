@@ -27,22 +27,13 @@ struct Disc {
   bool seen = false;
 };
 
-}  // namespace
-
-std::vector<std::vector<Polygon>> PlanScreens(const VideoScene& scene, const Viewer& viewer,
-                                              const std::vector<double>& times, int camera,
-                                              double release, std::uint64_t key) {
-  const int n_frames = static_cast<int>(times.size()),
-            n_markers = static_cast<int>(scene.markers.size());
-  std::vector<std::vector<Polygon>> screens(times.size());
-  if (scene.occlusions == 0 || n_markers == 0) return screens;
-  const double half = scene.cameras[static_cast<std::size_t>(camera)].exposure / 2;
+// Of every frame and marker; `half` of the exposure [s].
+std::vector<std::vector<Disc>> DiscsInFrames(const VideoScene& scene, const Viewer& viewer,
+                                             const std::vector<double>& times, double half) {
   const Camera& lens = viewer.camera();
   std::vector<std::vector<Disc>> discs(times.size(), std::vector<Disc>(scene.markers.size()));
-  int first = n_frames;
-  for (int k = 0; k < n_frames; ++k) {
-    if (times[k] > release && first == n_frames) first = std::max(kApart, k - kMostHidden);
-    for (int m = 0; m < n_markers; ++m) {
+  for (std::size_t k = 0; k < times.size(); ++k) {
+    for (std::size_t m = 0; m < scene.markers.size(); ++m) {
       Disc& disc = discs[k][m];
       for (const double t : {times[k] - half, times[k] + half}) {
         const Polygon outline = OutlineOf(viewer, scene.markers[m], t, 16).polygon;
@@ -58,6 +49,33 @@ std::vector<std::vector<Polygon>> PlanScreens(const VideoScene& scene, const Vie
       }
     }
   }
+  return discs;
+}
+
+Polygon RoundScreen(const Vector2d& centre, double radius) {
+  Polygon screen;
+  constexpr int kSides = 24;
+  for (int i = 0; i < kSides; ++i) {
+    const double a = 2 * M_PI * i / kSides;
+    screen.push_back(centre + radius * Vector2d(std::cos(a), std::sin(a)));
+  }
+  return screen;
+}
+
+}  // namespace
+
+std::vector<std::vector<Polygon>> PlanScreens(const VideoScene& scene, const Viewer& viewer,
+                                              const std::vector<double>& times, int camera,
+                                              double release, std::uint64_t key) {
+  const int n_frames = static_cast<int>(times.size()),
+            n_markers = static_cast<int>(scene.markers.size());
+  std::vector<std::vector<Polygon>> screens(times.size());
+  if (scene.occlusions == 0 || n_markers == 0) return screens;
+  const double half = scene.cameras[static_cast<std::size_t>(camera)].exposure / 2;
+  const std::vector<std::vector<Disc>> discs = DiscsInFrames(scene, viewer, times, half);
+  int first = n_frames;
+  for (int k = 0; k < n_frames && first == n_frames; ++k)
+    if (times[k] > release) first = std::max(kApart, k - kMostHidden);
   std::mt19937_64 random(key);
   std::uniform_real_distribution<double> unit(0, 1);
   struct Taken {
@@ -99,16 +117,8 @@ std::vector<std::vector<Polygon>> PlanScreens(const VideoScene& scene, const Vie
     }
     if (!fits) continue;
     taken.push_back({m, from, to});
-    for (int k = from; k <= to; ++k) {
-      Polygon screen;
-      constexpr int kSides = 24;
-      for (int i = 0; i < kSides; ++i) {
-        const double a = 2 * M_PI * i / kSides;
-        screen.push_back(discs[k][m].q + (k - middle) * step +
-                         radius * Vector2d(std::cos(a), std::sin(a)));
-      }
-      screens[k].push_back(std::move(screen));
-    }
+    for (int k = from; k <= to; ++k)
+      screens[k].push_back(RoundScreen(discs[k][m].q + (k - middle) * step, radius));
   }
   return screens;
 }

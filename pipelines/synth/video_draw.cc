@@ -184,22 +184,12 @@ void FrameDrawer::DrawBody(const std::vector<std::vector<Patch>>& bodies, const 
   Paint(cover_, static_cast<float>(scene_->screen_brightness), &base_);
 }
 
-// Adds what markers change of the light, drawn on a finer grid instant by instant, to the blurred
-// `base_`.
-void FrameDrawer::DrawMarkers(std::vector<Seen*> group,
-                              const std::vector<std::vector<Patch>>& bodies,
-                              const RoundShade& shade, const std::vector<Polygon>& screens,
-                              const Box& inner) {
-  Box box;
-  for (const Seen* seen : group) box = Union(box, seen->bounds);
-  // As far as the blur carries, and the rim that blurring leaves as it was.
-  box = Intersection(box.Grown(2 * reach_), still_raw_.box);
-  if (box.empty()) return;
+// Sets the finer grids of `box` up: what stands still, the tone of a round body, what screens and
+// the rim of the picture leave to be seen.
+void FrameDrawer::PrepareMarkerLayers(const Box& box, const RoundShade& shade,
+                                      const std::vector<Polygon>& screens) {
   const bool faces = !outline_.faces.empty();
   const float body = static_cast<float>(scene_->body_brightness);
-  const std::size_t n = bodies.size();
-  std::sort(group.begin(), group.end(),
-            [](const Seen* a, const Seen* b) { return a->distance > b->distance; });
   back_.Reset(box, sub_);
   tone_.Reset(box, sub_);
   layer_.Reset(box, sub_);
@@ -223,6 +213,25 @@ void FrameDrawer::DrawMarkers(std::vector<Seen*> group,
       left_.values[i] *= 1 - screen_.values[i];
     }
   }
+}
+
+// Adds what markers change of the light, drawn on a finer grid instant by instant, to the blurred
+// `base_`.
+void FrameDrawer::DrawMarkers(std::vector<Seen*> group,
+                              const std::vector<std::vector<Patch>>& bodies,
+                              const RoundShade& shade, const std::vector<Polygon>& screens,
+                              const Box& inner) {
+  Box box;
+  for (const Seen* seen : group) box = Union(box, seen->bounds);
+  // As far as the blur carries, and the rim that blurring leaves as it was.
+  box = Intersection(box.Grown(2 * reach_), still_raw_.box);
+  if (box.empty()) return;
+  const bool faces = !outline_.faces.empty();
+  const float body = static_cast<float>(scene_->body_brightness);
+  const std::size_t n = bodies.size();
+  std::sort(group.begin(), group.end(),
+            [](const Seen* a, const Seen* b) { return a->distance > b->distance; });
+  PrepareMarkerLayers(box, shade, screens);
   covers_.resize(std::max(covers_.size(), group.size()));
   for (std::size_t k = 0; k < n; ++k) {
     cover_sum_.Reset(box, sub_);

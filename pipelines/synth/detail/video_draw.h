@@ -36,6 +36,8 @@ class FrameDrawer {
   int Instants(double t_row0) const;
   void DrawBody(const std::vector<std::vector<Patch>>& bodies, const RoundShade& shade,
                 const std::vector<Polygon>& screens, const Box& raw);
+  void PrepareMarkerLayers(const Box& box, const RoundShade& shade,
+                           const std::vector<Polygon>& screens);
   void DrawMarkers(std::vector<Seen*> group, const std::vector<std::vector<Patch>>& bodies,
                    const RoundShade& shade, const std::vector<Polygon>& screens, const Box& inner);
   void Lay(const std::vector<Patch>& body, double weight);  // onto the area sums
