@@ -201,13 +201,134 @@ struct Footage {
   std::vector<std::string> notes;
 };
 
+// Reads the clips of all cameras in step and detects the board in their frames, a batch at a time.
 // `clips` of every camera, as many of each.
+class ClipSearch {
+ public:
+  ClipSearch(const CalibrationConfig& plan,
+             const std::vector<std::vector<std::filesystem::path>>& clips,
+             const RunContext& context, std::vector<std::string>* notes)
+      : plan_(plan),
+        clips_(clips),
+        context_(context),
+        notes_(notes),
+        per_clip_(std::max<std::size_t>(
+            3, static_cast<std::size_t>(plan.frames.examine) / clips[0].size())),
+        progress_("finding boards", 0, "frames", context.Shown()) {}
+
+  void SearchAll() {
+    for (std::size_t clip = 0; clip < clips_[0].size(); ++clip) SearchClip(clip);
+    progress_.Finish();
+  }
+
+  std::vector<FrameCandidate> candidates;
+  long long unpaired = 0, seen = 0;  // frames without a partner, frames examined
+
+ private:
+  void SearchClip(std::size_t clip) {
+    std::vector<ClipReader> readers;
+    for (const auto& files : clips_)
+      readers.emplace_back(files[clip], VideoOptions{.threads = clips_.size() > 1 ? 1 : 0}, notes_);
+    // Where the header does not say how long the clip is, the step doubles as it goes on.
+    const long long announced = readers[0].reader().info().announced_frames;
+    long long step = std::max<long long>(
+        1, (announced + static_cast<long long>(per_clip_) - 1) / static_cast<long long>(per_clip_));
+    std::size_t examined = 0;
+    while (readers[0].Step()) {
+      context_.CheckCancelled();
+      const long long index = readers[0].now().index;
+      const std::string name = clips_[0].size() > 1
+                                   ? fmt::format("{}#{}", clips_[0][clip].stem().string(), index)
+                                   : fmt::format("#{}", index);
+      if (index % step != 0 && name != plan_.world.shot) continue;
+      ++examined, ++seen;
+      if (examined == 2 * per_clip_) step *= 2, examined = per_clip_;
+      TakeFrame(clip, name, &readers);
+      if (batch_.size() * clips_.size() >= 16) DetectBatch(clip);
+    }
+    DetectBatch(clip);
+    for (std::size_t c = 0; c < clips_.size(); ++c) {
+      if (const long long damaged = readers[c].reader().damaged(); damaged > 0)
+        notes_->push_back(
+            fmt::format("{}: {} damaged frames were left out", clips_[c][clip].string(), damaged));
+    }
+  }
+
+  // The present frame of the first camera and its partners in the others, into the batch.
+  void TakeFrame(std::size_t clip, const std::string& name, std::vector<ClipReader>* readers) {
+    const ClipReader::Frame& frame = readers->front().now();
+    FrameCandidate candidate{
+        .shot = {}, .clip = static_cast<int>(clip), .t = frame.t, .frame = frame.index};
+    candidate.shot.name = name;
+    for (std::size_t c = 0; c < clips_.size(); ++c) {
+      ClipReader& reader = (*readers)[c];
+      const ClipReader::Frame* own = c == 0                            ? &frame
+                                     : plan_.match == ShotMatch::kTime ? reader.At(frame.t)
+                                                                       : reader.Number(frame.index);
+      BoardView view;
+      view.width = reader.reader().info().width;
+      view.height = reader.reader().info().height;
+      if (own == nullptr) {
+        view.problem = "no frame at this time";
+        ++unpaired;
+        images_.emplace_back();
+      } else {
+        view.image = fmt::format("{}#{}", clips_[c][clip].string(), own->index);
+        images_.push_back(own->image);
+      }
+      candidate.shot.views.push_back(std::move(view));
+    }
+    batch_.push_back(std::move(candidate));
+  }
+
+  // Detects the board in the frames of the batch, in parallel, and empties it.
+  void DetectBatch(std::size_t clip) {
+    std::vector<std::filesystem::path> read;
+    for (const auto& files : clips_) read.push_back(files[clip]);
+    std::vector<BoardView> views;
+    for (const FrameCandidate& candidate : batch_)
+      views.insert(views.end(), candidate.shot.views.begin(), candidate.shot.views.end());
+    const auto detect = [&] {
+      std::vector<BoardView> found = views;
+      ForEachIndex(found.size(), context_.threads, [&](std::size_t k) {
+        context_.CheckCancelled();
+        if (images_[k].pixels.empty()) return;
+        BoardView& view = found[k];
+        const std::string name = view.image;
+        view = DetectBoard(images_[k], plan_.board, plan_.detect);
+        view.image = name;
+        view.width = images_[k].width;
+        view.height = images_[k].height;
+      });
+      return found;
+    };
+    views =
+        StageResult<std::vector<BoardView>>(context_.cache, "boards", detect, views, plan_.board,
+                                            plan_.detect, ContentOf(context_.cache, read));
+    const std::size_t cameras = clips_.size();
+    for (std::size_t k = 0; k < views.size(); ++k)
+      batch_[k / cameras].shot.views[k % cameras] = std::move(views[k]);
+    progress_.Advance(static_cast<std::int64_t>(batch_.size()));
+    std::move(batch_.begin(), batch_.end(), std::back_inserter(candidates));
+    batch_.clear();
+    images_.clear();
+  }
+
+  const CalibrationConfig& plan_;
+  const std::vector<std::vector<std::filesystem::path>>& clips_;
+  const RunContext& context_;
+  std::vector<std::string>* notes_;
+  std::size_t per_clip_;  // frames to examine in each
+  Progress progress_;
+  std::vector<FrameCandidate> batch_;
+  std::vector<GrayImage> images_;  // of the batch, one a camera and frame
+};
+
 Footage SearchClips(const CalibrationConfig& plan,
                     const std::vector<std::vector<std::filesystem::path>>& clips,
                     const RunContext& context) {
   Footage out;
-  const std::size_t n = plan.cameras.size();
-  if (n > 1) {
+  if (plan.cameras.size() > 1) {
     out.notes.push_back(plan.match == ShotMatch::kTime
                             ? "frames of the cameras were paired by their time since the first "
                               "frame of each clip: the recordings must have "
@@ -215,104 +336,20 @@ Footage SearchClips(const CalibrationConfig& plan,
                             : "frames of the cameras were paired by their number: the recordings "
                               "must be synchronised and complete");
   }
-
-  std::vector<FrameCandidate> candidates;
-  const std::size_t per_clip =
-      std::max<std::size_t>(3, static_cast<std::size_t>(plan.frames.examine) / clips[0].size());
-  long long unpaired = 0, seen = 0;
-  Progress progress("finding boards", 0, "frames", context.Shown());
-  for (std::size_t clip = 0; clip < clips[0].size(); ++clip) {
-    std::vector<ClipReader> readers;
-    for (std::size_t c = 0; c < n; ++c)
-      readers.emplace_back(clips[c][clip], VideoOptions{.threads = n > 1 ? 1 : 0}, &out.notes);
-    // Where the header does not say how long the clip is, the step doubles as it goes on.
-    const long long announced = readers[0].reader().info().announced_frames;
-    long long step = std::max<long long>(
-        1, (announced + static_cast<long long>(per_clip) - 1) / static_cast<long long>(per_clip));
-    std::size_t examined = 0;
-    std::vector<FrameCandidate> batch;
-    std::vector<GrayImage> images;  // of the batch, n each
-    std::vector<std::filesystem::path> read;
-    for (std::size_t c = 0; c < n; ++c) read.push_back(clips[c][clip]);
-    const auto search = [&] {
-      std::vector<BoardView> views;
-      for (const FrameCandidate& candidate : batch)
-        views.insert(views.end(), candidate.shot.views.begin(), candidate.shot.views.end());
-      const auto find = [&] {
-        std::vector<BoardView> found = views;
-        ForEachIndex(found.size(), context.threads, [&](std::size_t k) {
-          context.CheckCancelled();
-          if (images[k].pixels.empty()) return;
-          BoardView& view = found[k];
-          const std::string name = view.image;
-          view = DetectBoard(images[k], plan.board, plan.detect);
-          view.image = name;
-          view.width = images[k].width;
-          view.height = images[k].height;
-        });
-        return found;
-      };
-      views = StageResult<std::vector<BoardView>>(context.cache, "boards", find, views, plan.board,
-                                                  plan.detect, ContentOf(context.cache, read));
-      for (std::size_t k = 0; k < views.size(); ++k)
-        batch[k / n].shot.views[k % n] = std::move(views[k]);
-      progress.Advance(static_cast<std::int64_t>(batch.size()));
-      std::move(batch.begin(), batch.end(), std::back_inserter(candidates));
-      batch.clear();
-      images.clear();
-    };
-    while (readers[0].Step()) {
-      context.CheckCancelled();
-      const ClipReader::Frame& frame = readers[0].now();
-      const std::string name =
-          clips[0].size() > 1 ? fmt::format("{}#{}", clips[0][clip].stem().string(), frame.index)
-                              : fmt::format("#{}", frame.index);
-      if (frame.index % step != 0 && name != plan.world.shot) continue;
-      ++examined, ++seen;
-      if (examined == 2 * per_clip) step *= 2, examined = per_clip;
-      FrameCandidate candidate{
-          .shot = {}, .clip = static_cast<int>(clip), .t = frame.t, .frame = frame.index};
-      candidate.shot.name = name;
-      for (std::size_t c = 0; c < n; ++c) {
-        const ClipReader::Frame* own = c == 0 ? &frame
-                                       : plan.match == ShotMatch::kTime
-                                           ? readers[c].At(frame.t)
-                                           : readers[c].Number(frame.index);
-        BoardView view;
-        view.width = readers[c].reader().info().width;
-        view.height = readers[c].reader().info().height;
-        if (own == nullptr) {
-          view.problem = "no frame at this time";
-          ++unpaired;
-          images.emplace_back();
-        } else {
-          view.image = fmt::format("{}#{}", clips[c][clip].string(), own->index);
-          images.push_back(own->image);
-        }
-        candidate.shot.views.push_back(std::move(view));
-      }
-      batch.push_back(std::move(candidate));
-      if (batch.size() * n >= 16) search();
-    }
-    search();
-    for (std::size_t c = 0; c < n; ++c) {
-      if (const long long damaged = readers[c].reader().damaged(); damaged > 0)
-        out.notes.push_back(
-            fmt::format("{}: {} damaged frames were left out", clips[c][clip].string(), damaged));
-    }
-  }
-  progress.Finish();
+  ClipSearch search(plan, clips, context, &out.notes);
+  search.SearchAll();
+  std::vector<FrameCandidate>& candidates = search.candidates;
   if (candidates.empty())
     throw DataError(fmt::format("{}: no frame can be read", clips[0][0].string()));
-  if (unpaired > 0)
+  if (search.unpaired > 0)
     out.notes.push_back(
-        fmt::format("{} frames have no partner at their time in another camera", unpaired));
+        fmt::format("{} frames have no partner at their time in another camera", search.unpaired));
   std::size_t with_board = 0;
   for (const FrameCandidate& c : candidates)
     with_board += std::any_of(c.shot.views.begin(), c.shot.views.end(),
                               [](const BoardView& v) { return !v.points.empty(); });
   std::vector<std::size_t> chosen = ChooseFrames(candidates, plan.board, plan.frames.most);
-  // The frame that shows the struck surface stays, whatever the others tell.
+  // The frame that shows the struck surface is kept, whatever its rank.
   for (std::size_t k = 0; k < candidates.size(); ++k)
     if (candidates[k].shot.name == plan.world.shot &&
         std::find(chosen.begin(), chosen.end(), k) == chosen.end())
@@ -320,7 +357,7 @@ Footage SearchClips(const CalibrationConfig& plan,
   out.notes.push_back(
       fmt::format("{} frames were searched, {} show the board, {} were kept: the sharpest, calmest "
                   "and most different",
-                  seen, with_board, chosen.size()));
+                  search.seen, with_board, chosen.size()));
   for (const std::size_t k : chosen) out.shots.push_back(std::move(candidates[k].shot));
   return out;
 }
