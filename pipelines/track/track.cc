@@ -262,11 +262,7 @@ RecordingSummary::Camera SummaryOf(const std::string& name, const CameraTrackRes
   return s;
 }
 
-}  // namespace
-
-namespace {
-
-// A rig speaks of pixels of one size of picture.
+// A rig holds for pictures of one size only.
 std::string SizeFault(const TrackConfig& plan, std::size_t camera, const VideoInfo& info) {
   if (!plan.rig) return "";
   for (const RigCamera& one : plan.rig->cameras) {
@@ -279,6 +275,47 @@ std::string SizeFault(const TrackConfig& plan, std::size_t camera, const VideoIn
         info.width, info.height, one.camera.width, one.camera.height);
   }
   return "";
+}
+
+// Tracks of camera `c` alone, on its own clock; what fails is told in its summary.
+void FollowCamera(const TrackConfig& plan, const TrackedRecording& input, std::size_t c,
+                  const RunContext& context, RecordingTracks* out, CameraTrackResult* tracked) {
+  RecordingSummary::Camera& summary = out->summary.cameras[c];
+  summary.name = plan.cameras[c].name;
+  if (input.files[c].empty()) {
+    summary.failure = "no file";
+    return;
+  }
+  out->sources[c] = SourceOf(plan.cameras[c], input.files[c]);
+  if (c < input.stamps.size()) out->sources[c].stamps = input.stamps[c];
+  CameraTrackOptions options = plan.track;
+  options.exposure = plan.cameras[c].exposure;
+  options.hints.clear();
+  for (const auto& [camera, hint] : plan.hints)
+    if (camera == static_cast<int>(c)) options.hints.push_back(hint);
+  options.brightness_bands = plan.sync == SyncMethod::kFlash ? 8 : 0;
+  options.progress = [&](long long) { context.CheckCancelled(); };
+  try {
+    *tracked = TrackCamera(out->sources[c], options);
+    summary = SummaryOf(plan.cameras[c].name, *tracked);
+    if (const std::string fault = SizeFault(plan, c, tracked->info); !fault.empty()) {
+      summary.failure = fault;
+      *tracked = {};
+      return;
+    }
+    if (tracked->frames == 0)
+      summary.failure =
+          tracked->broke.empty() ? "no frame in the range that was asked for" : tracked->broke;
+  } catch (const DataError& error) {
+    summary.failure = error.what();
+  }
+}
+
+// Of a recording without a single track.
+std::string WhyNothingTracked(const RecordingSummary& s) {
+  for (const RecordingSummary::Camera& camera : s.cameras)
+    if (!camera.failure.empty()) return fmt::format("camera {}: {}", camera.name, camera.failure);
+  return "no marker was found in any camera; try look: dark, a threshold_grey, or another area_px2";
 }
 
 // A marker that hardly ever got its name has something wrong with it.
@@ -317,36 +354,8 @@ RecordingTracks TrackRecording(const TrackConfig& plan, std::size_t recording,
   out.sources.resize(n);
   std::vector<CameraTrackResult> cameras(n);
   for (const TrackedCamera& camera : plan.cameras) out.tracks.cameras.push_back(camera.name);
-  ForEachIndex(n, context.threads, [&](std::size_t c) {
-    s.cameras[c].name = plan.cameras[c].name;
-    if (input.files[c].empty()) {
-      s.cameras[c].failure = "no file";
-      return;
-    }
-    out.sources[c] = SourceOf(plan.cameras[c], input.files[c]);
-    if (c < input.stamps.size()) out.sources[c].stamps = input.stamps[c];
-    CameraTrackOptions options = plan.track;
-    options.exposure = plan.cameras[c].exposure;
-    options.hints.clear();
-    for (const auto& [camera, hint] : plan.hints)
-      if (camera == static_cast<int>(c)) options.hints.push_back(hint);
-    options.brightness_bands = plan.sync == SyncMethod::kFlash ? 8 : 0;
-    options.progress = [&](long long) { context.CheckCancelled(); };
-    try {
-      cameras[c] = TrackCamera(out.sources[c], options);
-      s.cameras[c] = SummaryOf(plan.cameras[c].name, cameras[c]);
-      if (const std::string fault = SizeFault(plan, c, cameras[c].info); !fault.empty()) {
-        s.cameras[c].failure = fault;
-        cameras[c] = {};
-        return;
-      }
-      if (cameras[c].frames == 0)
-        s.cameras[c].failure = cameras[c].broke.empty() ? "no frame in the range that was asked for"
-                                                        : cameras[c].broke;
-    } catch (const DataError& error) {
-      s.cameras[c].failure = error.what();
-    }
-  });
+  ForEachIndex(n, context.threads,
+               [&](std::size_t c) { FollowCamera(plan, input, c, context, &out, &cameras[c]); });
   for (std::size_t c = 0; c < n; ++c) {
     for (const std::string& note : cameras[c].notes)
       s.notes.push_back(fmt::format("camera {}: {}", plan.cameras[c].name, note));
@@ -360,14 +369,7 @@ RecordingTracks TrackRecording(const TrackConfig& plan, std::size_t recording,
   const auto tracked = std::count_if(cameras.begin(), cameras.end(),
                                      [](const CameraTrackResult& r) { return !r.points.empty(); });
   if (tracked == 0) {
-    for (const RecordingSummary::Camera& camera : s.cameras) {
-      if (!camera.failure.empty() && s.failure.empty())
-        s.failure = fmt::format("camera {}: {}", camera.name, camera.failure);
-    }
-    if (s.failure.empty())
-      s.failure =
-          "no marker was found in any camera; try look: dark, a threshold_grey, or another "
-          "area_px2";
+    s.failure = WhyNothingTracked(s);
     return out;
   }
   SynchroniseCameras(plan, &cameras, &out);
