@@ -15,6 +15,35 @@ namespace {
 
 constexpr const char* kRest = "rest";
 
+// Rows of model_coefficients.csv: of all impacts, then of every group where there are several.
+void AddCoefficientRows(const std::string& law, const CoefficientFit& fit, CsvWriter* table) {
+  const auto row = [&](const std::string& group, int events, int recordings,
+                       const ParameterEstimate& p) {
+    table->Text(law).Text(ModelName(fit.model)).Text(group).Integer(events).Integer(recordings);
+    table->Text(p.name).Number(p.value).Number(p.sd).Number(p.lower95).Number(p.upper95);
+    table->Integer(p.identifiable).Text(p.reason).EndRow();
+  };
+  for (const ParameterEstimate& p : fit.parameters) row("all", fit.n_events, fit.n_recordings, p);
+  if (fit.groups.size() < 2) return;
+  for (const GroupEstimate& group : fit.groups) {
+    row(group.name, group.n_events, group.n_recordings, group.mu_k);
+    row(group.name, group.n_events, group.n_recordings, group.e);
+  }
+}
+
+// Rows of intervals.csv.
+void AddIntervalRows(const CoefficientStudy& study, CsvWriter* table) {
+  const ModelScore* best = study.chosen();
+  for (const MethodInterval& row : study.intervals.rows) {
+    std::string note;
+    for (const auto& [parameter, text] : study.intervals.notes)
+      if (parameter == row.parameter) note = text;
+    table->Text(study.law).Text(ModelName(best->fit.model)).Text(row.parameter).Text(row.method);
+    table->Number(row.value).Number(row.sd).Number(row.lower95).Number(row.upper95);
+    table->Integer(row.refits).Text(note).EndRow();
+  }
+}
+
 }  // namespace
 
 const ModelScore* CoefficientStudy::chosen() const {
@@ -111,44 +140,11 @@ void WriteCoefficients(const std::filesystem::path& folder, const CoefficientStu
         .Number(score.delta_bic)
         .Number(fit.reference_speed);
     models.Number(fit.slowest).Number(fit.fastest).Text(score.verdict).EndRow();
-    const auto row = [&](const std::string& group, int events, int recordings,
-                         const ParameterEstimate& p) {
-      coefficients.Text(study.law)
-          .Text(name)
-          .Text(group)
-          .Integer(events)
-          .Integer(recordings)
-          .Text(p.name)
-          .Number(p.value)
-          .Number(p.sd);
-      coefficients.Number(p.lower95)
-          .Number(p.upper95)
-          .Integer(p.identifiable)
-          .Text(p.reason)
-          .EndRow();
-    };
-    for (const ParameterEstimate& p : fit.parameters) row("all", fit.n_events, fit.n_recordings, p);
-    if (fit.groups.size() < 2) continue;
-    for (const GroupEstimate& group : fit.groups) {
-      row(group.name, group.n_events, group.n_recordings, group.mu_k);
-      row(group.name, group.n_events, group.n_recordings, group.e);
-    }
+    AddCoefficientRows(study.law, fit, &coefficients);
   }
   CsvWriter intervals(folder / "intervals.csv", {"law", "model", "parameter", "method", "value",
                                                  "sd", "lower95", "upper95", "refits", "note"});
-  const ModelScore* best = study.chosen();
-  for (const MethodInterval& row : study.intervals.rows) {
-    std::string note;
-    for (const auto& [parameter, text] : study.intervals.notes)
-      if (parameter == row.parameter) note = text;
-    intervals.Text(study.law)
-        .Text(ModelName(best->fit.model))
-        .Text(row.parameter)
-        .Text(row.method)
-        .Number(row.value)
-        .Number(row.sd);
-    intervals.Number(row.lower95).Number(row.upper95).Integer(row.refits).Text(note).EndRow();
-  }
+  AddIntervalRows(study, &intervals);
   models.Commit();
   coefficients.Commit();
   intervals.Commit();

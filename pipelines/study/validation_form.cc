@@ -27,6 +27,24 @@ constexpr Motion kMotions[] = {{"v_plus_x", "v_plus_x_m_per_s", "vx+ [m/s]"},
 using FormEntry = std::map<std::string, const ValidationRow*>;
 using Impact = std::pair<std::string, int>;
 
+enum class Part { kMeasured, kPredicted, kDifference };
+
+// One quantity of an impact, with its standard deviation; `loss`: the energy lost in percent.
+FormCell QuantityCell(const FormEntry& entry, const std::string& quantity, Part part, bool loss) {
+  const auto found = entry.find(quantity);
+  if (found == entry.end()) return {};
+  const ValidationRow& r = *found->second;
+  const double value = part == Part::kMeasured    ? r.measured
+                       : part == Part::kPredicted ? r.predicted
+                                                  : r.difference;
+  const double sd = part == Part::kMeasured    ? r.sd_measured
+                    : part == Part::kPredicted ? r.sd_predicted
+                                               : r.sd_difference;
+  if (!loss) return {value, sd};
+  // the table holds T+ / T-
+  return {100 * (part == Part::kDifference ? -value : 1 - value), 100 * sd};
+}
+
 }  // namespace
 
 PresentationTable ValidationForm(const ValidationTable& table) {
@@ -39,13 +57,13 @@ PresentationTable ValidationForm(const ValidationTable& table) {
       "unresolved."};
   std::vector<Impact> impacts;
   std::map<Impact, std::vector<std::pair<std::string, int>>> laws;
-  std::map<std::tuple<Impact, std::string, int>, FormEntry> words;
+  std::map<std::tuple<Impact, std::string, int>, FormEntry> entries;
   for (const ValidationRow& row : table.rows) {
     const Impact impact(row.recording, row.impact);
     if (laws.find(impact) == laws.end()) impacts.push_back(impact);
-    FormEntry& word = words[{impact, row.law, row.fold}];
-    if (word.empty()) laws[impact].emplace_back(row.law, row.fold);
-    word[row.quantity] = &row;
+    FormEntry& entry = entries[{impact, row.law, row.fold}];
+    if (entry.empty()) laws[impact].emplace_back(row.law, row.fold);
+    entry[row.quantity] = &row;
   }
   std::map<std::tuple<Impact, std::string, int>, double> errors;
   for (const PredictionError& e : table.errors)
@@ -64,47 +82,31 @@ PresentationTable ValidationForm(const ValidationTable& table) {
         FormColumn{"error_percent", "error [%]", true}, FormColumn{"verdicts", "verdicts"}})
     form.columns.push_back(column);
 
-  enum class Part { kMeasured, kPredicted, kDifference };
-  const auto cell = [](const FormEntry& word, const std::string& quantity, Part part,
-                       bool loss) -> FormCell {
-    const auto found = word.find(quantity);
-    if (found == word.end()) return {};
-    const ValidationRow& r = *found->second;
-    const double value = part == Part::kMeasured    ? r.measured
-                         : part == Part::kPredicted ? r.predicted
-                                                    : r.difference;
-    const double sd = part == Part::kMeasured    ? r.sd_measured
-                      : part == Part::kPredicted ? r.sd_predicted
-                                                 : r.sd_difference;
-    if (!loss) return {value, sd};
-    // the table holds T+ / T-
-    return {100 * (part == Part::kDifference ? -value : 1 - value), 100 * sd};
-  };
   for (const Impact& impact : impacts) {
-    const auto line = [&](const std::string& by, const std::string& fold, const FormEntry& word,
+    const auto line = [&](const std::string& by, const std::string& fold, const FormEntry& entry,
                           Part part, const std::string& path_case, const FormCell& error,
                           const std::string& verdicts) {
       std::vector<FormCell> cells = {impact.first, FormCell(static_cast<double>(impact.second)), by,
                                      fold};
-      for (const Motion& m : motions) cells.push_back(cell(word, m.quantity, part, false));
+      for (const Motion& m : motions) cells.push_back(QuantityCell(entry, m.quantity, part, false));
       cells.insert(cells.end(),
-                   {path_case, cell(word, "energy_ratio", part, true), error, verdicts});
+                   {path_case, QuantityCell(entry, "energy_ratio", part, true), error, verdicts});
       form.Row(std::move(cells));
     };
     bool first = true;
     for (const auto& [law, fold] : laws[impact]) {
-      const FormEntry& word = words[{impact, law, fold}];
-      if (first) line("measured", "", word, Part::kMeasured, "", {}, "");
+      const FormEntry& entry = entries[{impact, law, fold}];
+      if (first) line("measured", "", entry, Part::kMeasured, "", {}, "");
       first = false;
       std::map<std::string, int> verdicts;
-      for (const auto& [quantity, row] : word) ++verdicts[row->verdict];
+      for (const auto& [quantity, row] : entry) ++verdicts[row->verdict];
       const std::string sample = fold < 0 ? "in sample" : std::to_string(fold);
       const auto error = errors.find({impact, law, fold});
-      line(law, sample, word, Part::kPredicted, word.begin()->second->path_case,
+      line(law, sample, entry, Part::kPredicted, entry.begin()->second->path_case,
            error == errors.end() ? FormCell() : FormCell(100 * error->second),
            fmt::format("{} / {} / {}", verdicts["adequate"], verdicts["discrepant"],
                        verdicts["unresolved"]));
-      line(law + " − measured", sample, word, Part::kDifference, "", {}, "");
+      line(law + " − measured", sample, entry, Part::kDifference, "", {}, "");
     }
     form.Row({});
   }
