@@ -87,14 +87,14 @@ void WritePlanTable(const std::filesystem::path& path, const ExperimentDesign& p
     out.Number(s.slope).Number(s.height).Number(s.lean).Number(s.speed).Number(s.spin);
     out.Integer(result.counts[c])
         .Number(result.shares[c])
-        .Number(MeanUsable(result.told[c]))
+        .Number(MeanUsable(result.information[c]))
         .Text(f.refused);
     for (const double x :
          {f.approach, f.slip, f.frames_minus, f.frames_plus, f.sd_t, f.sd_position, f.sd_depth,
           f.sd_v_minus, f.sd_v_plus, f.sd_spin_minus, f.sd_spin_plus, f.blur, f.marker_size,
           f.outside, result.alone[c][0], result.alone[c][1]})
       out.Number(std::isfinite(x) ? x : std::nan(""));
-    for (const double share : MeanCases(result.told[c])) out.Number(share);
+    for (const double share : MeanCases(result.information[c])) out.Number(share);
     out.EndRow();
   }
   out.Commit();

@@ -168,7 +168,7 @@ void FillCurve(const ExperimentDesign& plan, const std::vector<PlannedSetting>& 
     PlanPoint point =
         SimulateCampaigns(plan, drops, counts, StudyOf(plan, n),
                           Mixed(plan.seed, 3, static_cast<std::uint64_t>(n)), threads);
-    const Vector2d promised = Promised(result->told, Weights(counts), n);
+    const Vector2d promised = Promised(result->information, Weights(counts), n);
     for (int k = 0; k < 2; ++k) {
       const ExpectedCoefficient& c = k == 0 ? point.mu : point.e;
       const auto at = static_cast<std::size_t>(k);
@@ -185,7 +185,8 @@ void FillCurve(const ExperimentDesign& plan, const std::vector<PlannedSetting>& 
     if (known != simulated.end()) {
       point = *known;
     } else {
-      const Vector2d promised = Promised(result->told, Weights(RoundShares(result->shares, n)), n);
+      const Vector2d promised =
+          Promised(result->information, Weights(RoundShares(result->shares, n)), n);
       const auto next = std::find_if(simulated.begin(), simulated.end(),
                                      [&](const PlanPoint& p) { return p.drops > n; });
       const PlanPoint& near = next == simulated.end() ? simulated.back() : *next;
@@ -339,6 +340,33 @@ PlanRival CompareLaws(const ExperimentDesign& plan, const std::vector<PlannedSet
   return out;
 }
 
+namespace {
+
+// What every setting would give alone, and how often each kind of slip is to be expected.
+void JudgeSettings(const ExperimentDesign& plan, PlanResult* result) {
+  const std::size_t n = plan.settings.size();
+  for (std::size_t c = 0; c < n; ++c) {
+    std::vector<double> only(n, 0.0);
+    only[c] = 1;
+    Vector2d half = Promised(result->information, only, plan.drops);
+    // Hardly more than the vague knowledge of a unit interval.
+    for (double& x : half) x = x > 0.3 ? kInfinity : x;
+    result->alone.push_back(half);
+  }
+  double usable = 0;
+  for (std::size_t c = 0; c < n; ++c) {
+    for (const SettingInformation& told : result->information[c]) {
+      const double weight = result->counts[c] * told.usable;
+      usable += weight;
+      for (std::size_t digit = 0; digit < 7; ++digit)
+        result->cases[digit] += weight * told.cases[digit];
+    }
+  }
+  for (double& share : result->cases) share /= std::max(usable, 1e-300);
+}
+
+}  // namespace
+
 PlanResult MakePlan(const ExperimentDesign& plan, int threads,
                     const std::function<void(const std::string&)>& step) {
   const auto start = std::chrono::steady_clock::now();
@@ -359,18 +387,18 @@ PlanResult MakePlan(const ExperimentDesign& plan, int threads,
                      plan.e.kind == CoefficientPrior::Kind::kFixed;
   std::vector<ImpactModel> models;
   for (int j = 0; j < (fixed ? 1 : 16); ++j) models.push_back(DrawModel(plan, random));
-  result.told.resize(n);
+  result.information.resize(n);
   const auto tell = [&](std::size_t c) {
-    result.told[c].clear();
+    result.information[c].clear();
     for (const ImpactModel& model : models)
-      result.told[c].push_back(
+      result.information[c].push_back(
           InformationOf(result.settings[c].drops, plan.body, model, plan.scatter));
   };
   ForEachIndex(n, threads, tell);
   Vector2d goal = plan.wanted;
   // Where nothing is wanted both count alike.
   for (double& x : goal) x = x > 0 ? x : goal.maxCoeff() > 0 ? goal.maxCoeff() : 0.02;
-  result.shares = AllocateShares(result.told, plan.criterion, goal, plan.drops);
+  result.shares = AllocateShares(result.information, plan.criterion, goal, plan.drops);
   result.counts = RoundShares(result.shares, plan.drops);
   // What the proposal hangs on is released more often: campaigns draw their drops from these.
   constexpr int kOften = 40;
@@ -382,31 +410,16 @@ PlanResult MakePlan(const ExperimentDesign& plan, int threads,
   });
   std::vector<PlannedSetting> drops;
   for (const SettingFigures& f : result.settings) drops.push_back(f.drops);
-  for (std::size_t c = 0; c < n; ++c) {
-    std::vector<double> only(n, 0.0);
-    only[c] = 1;
-    Vector2d half = Promised(result.told, only, plan.drops);
-    // Hardly more than the vague knowledge of a unit interval.
-    for (double& x : half) x = x > 0.3 ? kInfinity : x;
-    result.alone.push_back(half);
-  }
-  double usable = 0;
-  for (std::size_t c = 0; c < n; ++c) {
-    for (const SettingInformation& told : result.told[c]) {
-      const double weight = result.counts[c] * told.usable;
-      usable += weight;
-      for (std::size_t digit = 0; digit < 7; ++digit)
-        result.cases[digit] += weight * told.cases[digit];
-    }
-  }
-  for (double& share : result.cases) share /= std::max(usable, 1e-300);
+  JudgeSettings(plan, &result);
   result.common = CommonCovariance(drops, result.counts, plan.body, MeanModel(plan), plan.scatter,
                                    plan.inertia_sd)
                       .diagonal()
                       .cwiseSqrt();
   const std::vector<double> weights = Weights(result.counts);
-  result.by_scatter = Promised(result.told, weights, plan.drops, &SettingInformation::scatter_only);
-  result.by_noise = Promised(result.told, weights, plan.drops, &SettingInformation::noise_only);
+  result.by_scatter =
+      Promised(result.information, weights, plan.drops, &SettingInformation::scatter_only);
+  result.by_noise =
+      Promised(result.information, weights, plan.drops, &SettingInformation::noise_only);
 
   say("campaigns");
   FillCurve(plan, drops, threads, &result);

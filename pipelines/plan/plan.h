@@ -167,7 +167,7 @@ struct PlanCheck {
 struct PlanResult {
   std::vector<SettingFigures> settings;  // in the order of the plan's
   // of each setting, at each draw of the prior
-  std::vector<std::vector<SettingInformation>> told;
+  std::vector<std::vector<SettingInformation>> information;
   std::vector<double> shares;  // of the optimum
   std::vector<int> counts;     // of plan.drops
   // half widths were all drops made at one setting; infinite: not determined
