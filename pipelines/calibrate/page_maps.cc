@@ -7,6 +7,7 @@
 #include "data/files/base64.h"
 #include "data/statistics/order_statistic.h"
 #include "pipelines/calibrate/detail/page_parts.h"
+#include "pipelines/page/svg_axes.h"
 #include "tracking/video/video.h"
 
 namespace impactlab::pipelines {
@@ -21,12 +22,9 @@ class ImageMap {
     svg_ = fmt::format(
         "<svg class=\"map\" viewBox=\"0 0 {:.0f} {:.0f}\" role=\"img\" aria-label=\"{}\">", kWidth,
         bottom + kBottom, Escape(title));
-    for (const double x : Ticks(0, width, 6))
-      axes_ += fmt::format("<text x=\"{:.1f}\" y=\"{:.1f}\">{}</text>", X(x), bottom + 18,
-                           TickLabel(x, 1));
-    for (const double y : Ticks(0, height, 5))
-      axes_ += fmt::format("<text class=\"end\" x=\"{:.0f}\" y=\"{:.1f}\">{}</text>", kLeft - 7,
-                           Y(y) + 4, TickLabel(y, 1));
+    axes_ =
+        TickTextsX(AxisTicks({0, double(width), X(0), X(width)}, 6), bottom + 18, "") +
+        TickTextsY(AxisTicks({0, double(height), Y(0), Y(height)}, 5), kLeft - 7, "class=\"end\"");
     axes_ += fmt::format("<path class=\"frame\" d=\"M{:.1f} {:.1f}H{:.1f}V{:.1f}H{:.1f}Z\"/>",
                          X(-0.5), Y(-0.5), X(width - 0.5), Y(height - 0.5), X(-0.5));
     // Whatever runs out of the picture is cut there, as in the static plots.

@@ -7,6 +7,7 @@
 #include "data/cache/provenance.h"
 #include "data/files/text.h"
 #include "pipelines/calibrate/detail/page_parts.h"
+#include "pipelines/page/markup.h"
 
 namespace impactlab::pipelines {
 namespace {
@@ -288,11 +289,6 @@ std::string RigHead(const RigContext& context) {
   const CalibrationRun& run = context.run;
   const RigCertificate& certificate = run.certificate;
   const RigVerdict verdict = run.refused() ? RigVerdict::kRefused : certificate.verdict;
-  std::string out = fmt::format(
-      "<header class=\"head\" id=\"result\"><p class=\"eyebrow\">Calibration "
-      "certificate</p><h1>{}</h1>\n"
-      "<p class=\"verdict {}\">{}</p><p class=\"lead\">{}</p>\n",
-      Escape(run.plan.name), ToString(verdict), VerdictWords(verdict), Escape(Headline(context)));
   std::string tiles;
   if (run.result.usable()) {
     for (const CameraCertificate& camera : certificate.cameras)
@@ -327,8 +323,13 @@ std::string RigHead(const RigContext& context) {
     if (certificate.board_warp > 0)
       tiles += Tile("Board", LengthWords(certificate.board_warp), "largest departure from a plane");
   }
-  if (!tiles.empty()) out += "<dl class=\"tiles\">" + tiles + "</dl>\n";
-  return out + FindingsHtml(certificate) + "</header>\n";
+  return PageHeadHtml({.eyebrow = "Calibration certificate",
+                       .title = run.plan.name,
+                       .above = fmt::format("<p class=\"verdict {}\">{}</p>", ToString(verdict),
+                                            VerdictWords(verdict)),
+                       .lead = Escape(Headline(context)),
+                       .tiles = tiles,
+                       .rest = FindingsHtml(certificate)});
 }
 
 Section CamerasSection(const RigContext& context) {

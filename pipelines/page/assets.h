@@ -1,5 +1,6 @@
 #pragma once
-// Style sheet and script of the pages, compiled in from pipelines/assets. Private to the pages.
+// Style sheets, scripts and templates of the pages, compiled in from pipelines/assets. Private to
+// the pages.
 
 #include <string_view>
 
@@ -13,5 +14,8 @@ extern const std::string_view kPageScript, kTableScript;
 extern const std::string_view kRigStyle, kRigScript;
 // Of the page of a simulation: the animation.
 extern const std::string_view kMotionStyle, kMotionScript;
+// The page itself, and blocks that recur in pages, for FillTemplate.
+extern const std::string_view kPageTemplate, kHeadTemplate, kTileTemplate, kTableTemplate,
+    kFigureTemplate;
 
 }  // namespace impactlab::pipelines

@@ -6,6 +6,10 @@
 #include <cmath>
 #include <map>
 
+#include "pipelines/page/assets.h"
+#include "pipelines/page/markup.h"
+#include "pipelines/page/svg_axes.h"
+
 namespace impactlab::pipelines {
 namespace {
 
@@ -27,12 +31,6 @@ std::size_t Utf8Length(std::string_view s, std::size_t i) {
   if (n == 4 && ((lead == 0xF0 && byte(i + 1) < 0x90) || (lead == 0xF4 && byte(i + 1) >= 0x90)))
     return 0;
   return n;
-}
-
-std::string TypographicMinus(std::string text) {
-  for (std::size_t i = 0; (i = text.find('-', i)) != std::string::npos; i += 3)
-    text.replace(i, 1, "\u2212");
-  return text;
 }
 
 std::string Lookup(const std::map<std::string, std::string, std::less<>>& names,
@@ -83,6 +81,12 @@ std::string ScriptSafe(std::string json) {
   for (std::size_t i = 0; (i = json.find('<', i)) != std::string::npos; i += 6)
     json.replace(i, 1, "\\u003c");
   return json;
+}
+
+std::string TypographicMinus(std::string text) {
+  for (std::size_t i = 0; (i = text.find('-', i)) != std::string::npos; i += 3)
+    text.replace(i, 1, "\u2212");
+  return text;
 }
 
 std::string Num(double value, int significant) {
@@ -245,11 +249,11 @@ HtmlTable::HtmlTable(std::string caption, const std::vector<std::string>& header
   for (const std::string& header : headers) {
     const bool number = !header.empty() && header[0] == '#';
     numeric_.push_back(number);
-    head_ += fmt::format("<th scope=\"col\"{}>{}</th>", number ? " class=\"n\"" : "",
-                         number ? header.substr(1) : header);
+    headers_.push_back(number ? header.substr(1) : header);
   }
 }
 
+// Rows are put together here, not by the template: a table may have ten thousands of cells.
 void HtmlTable::Row(const std::vector<std::string>& cells, std::string_view row_class) {
   body_ += row_class.empty() ? std::string("<tr>") : fmt::format("<tr class=\"{}\">", row_class);
   for (std::size_t i = 0; i < cells.size(); ++i) {
@@ -267,34 +271,11 @@ std::string HtmlTable::Html(bool tall) const {
   // more rows than this have their head in sight only in a box of their own
   constexpr int kTall = 16;
   tall = tall || rows_ > kTall;
-  // The box takes the keyboard focus so that it can be scrolled without a mouse.
-  return fmt::format(
-      "<div class=\"scroll{}\" tabindex=\"0\" role=\"region\" "
-      "aria-label=\"{}\"><table><caption><span>{}</span></caption><thead><tr>{}</tr></thead>"
-      "<tbody>\n{}</tbody></table></div>\n",
-      tall ? " tall" : "", Escape(caption_), Escape(caption_), head_, body_);
-}
-
-std::vector<double> Ticks(double lower, double upper, int target) {
-  if (!(upper > lower) || !std::isfinite(upper - lower) || target < 1) return {};
-  const double raw = (upper - lower) / target;
-  const double power = std::pow(10.0, std::floor(std::log10(raw)));
-  const double step = power * (raw / power <= 1   ? 1
-                               : raw / power <= 2 ? 2
-                               : raw / power <= 5 ? 5
-                                                  : 10);
-  std::vector<double> ticks;
-  for (double k = std::ceil(lower / step - 1e-9);
-       k * step <= upper + 1e-9 * step && ticks.size() < 100; ++k)
-    ticks.push_back(k * step);
-  return ticks;
-}
-
-std::string TickLabel(double value, double step) {
-  if (std::abs(value) >= 1e6 || (step < 1e-5 && step > 0))
-    return TypographicMinus(fmt::format("{:.3g}", value));
-  return Fixed(value,
-               step > 0 ? std::max(0, -static_cast<int>(std::floor(std::log10(step) + 1e-9))) : 2);
+  MarkupValues values{.texts = {{"caption", caption_}, {"rows", body_}}, .flags = {{"tall", tall}}};
+  for (std::size_t i = 0; i < headers_.size(); ++i)
+    values.lists["headers"].push_back(
+        {.texts = {{"text", headers_[i]}}, .flags = {{"number", numeric_[i]}}});
+  return FillTemplate(kTableTemplate, values);
 }
 
 std::string IntervalChart(const std::string& title, const std::string& unit,
@@ -311,19 +292,14 @@ std::string IntervalChart(const std::string& title, const std::string& unit,
   const double left = 140, right = 420,
                top = std::isfinite(reference) && !reference_label.empty() ? 22 : 8, pitch = 26;
   const double bottom = top + pitch * static_cast<double>(rows.size());
-  const auto px = [&](double v) {
-    return left + (right - left) * (std::clamp(v, low, high) - low) / (high - low);
-  };
+  const AxisScale scale{low, high, left, right};
+  const auto px = [&](double v) { return scale(std::clamp(v, low, high)); };
   std::string svg = fmt::format(
       "<svg class=\"interval\" viewBox=\"0 0 440 {:.0f}\" role=\"img\" aria-label=\"{}\">",
       bottom + 24, Escape(title));
-  const std::vector<double> ticks = Ticks(low, high, 4);
-  for (const double tick : ticks)
-    svg += fmt::format(
-        "<path class=\"grid\" d=\"M{0:.1f} {1:.0f}V{2:.0f}\"/><text class=\"tick\" x=\"{0:.1f}\" "
-        "y=\"{3:.0f}\">{4}</text>",
-        px(tick), top, bottom, bottom + 17,
-        TickLabel(tick, ticks.size() > 1 ? ticks[1] - ticks[0] : 0));
+  const std::vector<AxisTick> ticks = AxisTicks(scale, 4);
+  svg += "<path class=\"grid\" d=\"" + TickLinesX(ticks, top, bottom) + "\"/>" +
+         TickTextsX(ticks, bottom + 17, "class=\"tick\"");
   if (std::isfinite(reference))
     svg += fmt::format(
         "<path class=\"ref\" d=\"M{0:.1f} {1:.0f}V{2:.0f}\"/><text class=\"tick\" x=\"{4:.1f}\" "

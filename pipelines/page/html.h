@@ -17,6 +17,9 @@ std::string Escape(std::string_view text);
 // "<!--" can end it.
 std::string ScriptSafe(std::string json);
 
+// With a minus sign in place of every hyphen.
+std::string TypographicMinus(std::string text);
+
 // A number for people, to `significant` digits, with a typographic minus; an en dash for NaN, an
 // infinity sign for infinity.
 std::string Num(double value, int significant = 3);
@@ -54,7 +57,8 @@ class HtmlTable {
   std::string Html(bool tall = false) const;  // tall: also scrolls down, for long lists
 
  private:
-  std::string caption_, head_, body_;
+  std::string caption_, body_;
+  std::vector<std::string> headers_;
   std::vector<bool> numeric_;
   int rows_ = 0;
 };
@@ -70,9 +74,5 @@ std::string IntervalChart(const std::string& title, const std::string& unit,
                           const std::vector<IntervalRow>& rows,
                           double reference = std::numeric_limits<double>::quiet_NaN(),
                           const std::string& reference_label = {});
-
-// Positions of at most about `target` round tick marks inside [lower, upper].
-std::vector<double> Ticks(double lower, double upper, int target);
-std::string TickLabel(double value, double step);
 
 }  // namespace impactlab::pipelines

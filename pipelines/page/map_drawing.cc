@@ -41,7 +41,7 @@ Rgb8 Viridis(double t) {
 }
 
 Drawing::Drawing(const std::string& title, double x0, double x1, double y0, double y1)
-    : x0_(x0), x1_(x1), y0_(y0), y1_(y1) {
+    : x_{x0, x1, kLeft, kWidth - kRight}, y_{y0, y1, kHeight - kBottom, kTop} {
   svg_ = fmt::format(
       "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {0} {1}\" width=\"{0}\" "
       "height=\"{1}\" role=\"img\" aria-label=\"{2}\" "
@@ -66,28 +66,20 @@ void Drawing::Label(double x, double y, const std::string& text) {
 
 void Drawing::Axes(const std::string& x_label, const std::string& y_label, bool y_ticks,
                    bool grid) {
-  const auto xs = Ticks(x0_, x1_, 7), ys = y_ticks ? Ticks(y0_, y1_, 6) : std::vector<double>{};
-  std::string marks, lines;
-  for (const double x : xs) {
-    marks += fmt::format("M{:.1f} {}v5", X(x), kHeight - kBottom);
-    lines += fmt::format("M{:.1f} {}V{}", X(x), kTop, kHeight - kBottom);
-    Text(X(x), kHeight - kBottom + 20, TickLabel(x, xs.size() > 1 ? xs[1] - xs[0] : 0),
-         "text-anchor=\"middle\"");
-  }
-  for (const double y : ys) {
-    marks += fmt::format("M{} {:.1f}h-5", kLeft, Y(y));
-    lines += fmt::format("M{} {:.1f}h{}", kLeft, Y(y), kPlotWidth);
-    Text(kLeft - 9, Y(y) + 4.5, TickLabel(y, ys.size() > 1 ? ys[1] - ys[0] : 0),
-         "text-anchor=\"end\"");
-  }
+  const double bottom = kHeight - kBottom, right = kWidth - kRight;
+  const auto xs = AxisTicks(x_, 7), ys = y_ticks ? AxisTicks(y_, 6) : std::vector<AxisTick>{};
+  svg_ += TickTextsX(xs, bottom + 20, "text-anchor=\"middle\"") +
+          TickTextsY(ys, kLeft - 9, "text-anchor=\"end\"");
   if (grid)
-    svg_ += fmt::format("<path d=\"{}\" stroke=\"#1b2127\" stroke-opacity=\"0.13\" fill=\"none\"/>",
-                        lines);
+    svg_ +=
+        fmt::format("<path d=\"{}{}\" stroke=\"#1b2127\" stroke-opacity=\"0.13\" fill=\"none\"/>",
+                    TickLinesX(xs, kTop, bottom), TickLinesY(ys, kLeft, right));
   svg_ += fmt::format(
-      "<path d=\"{}\" stroke=\"#1b2127\" fill=\"none\"/><rect x=\"{}\" y=\"{}\" width=\"{}\" "
+      "<path d=\"{}{}\" stroke=\"#1b2127\" fill=\"none\"/><rect x=\"{}\" y=\"{}\" width=\"{}\" "
       "height=\"{}\" fill=\"none\" "
       "stroke=\"#1b2127\"/>",
-      marks, kLeft, kTop, kPlotWidth, kPlotHeight);
+      TickLinesX(xs, bottom, bottom + 5), TickLinesY(ys, kLeft, kLeft - 5), kLeft, kTop, kPlotWidth,
+      kPlotHeight);
   Text(kLeft + kPlotWidth / 2, kHeight - 16, x_label, "text-anchor=\"middle\"");
   Text(0, 0, y_label,
        fmt::format("text-anchor=\"middle\" transform=\"translate(20 {}) rotate(-90)\"",

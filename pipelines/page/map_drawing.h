@@ -7,6 +7,8 @@
 #include <string>
 #include <vector>
 
+#include "pipelines/page/svg_axes.h"
+
 namespace impactlab::pipelines {
 
 // Of the picture and of the plot in it [px].
@@ -32,8 +34,8 @@ struct LegendEntry {
 class Drawing {
  public:
   Drawing(const std::string& title, double x0, double x1, double y0, double y1);
-  double X(double x) const { return kLeft + kPlotWidth * (x - x0_) / (x1_ - x0_); }
-  double Y(double y) const { return kHeight - kBottom - kPlotHeight * (y - y0_) / (y1_ - y0_); }
+  double X(double x) const { return x_(x); }
+  double Y(double y) const { return y_(y); }
   void Add(const std::string& svg) { svg_ += svg; }
   void Text(double x, double y, const std::string& text, const std::string& attributes = {});
   // Bold, with a white rim, so that it is legible on any colour.
@@ -45,7 +47,7 @@ class Drawing {
 
  private:
   std::string svg_;
-  double x0_, x1_, y0_, y1_;
+  AxisScale x_, y_;
 };
 
 // The plot filled with nx x ny cells, the first row at the bottom; colour(iy * nx + ix).

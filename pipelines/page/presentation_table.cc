@@ -11,6 +11,7 @@
 #include "data/files/table.h"
 #include "data/files/text.h"
 #include "pipelines/page/html.h"
+#include "pipelines/page/markup.h"
 #include "pipelines/page/page.h"
 
 namespace impactlab {
@@ -216,8 +217,7 @@ void WriteForm(const std::filesystem::path& path, const PresentationTable& table
   } else if (extension == ".html") {
     pipelines::Page page;
     page.title = table.caption.empty() ? table.name : table.caption;
-    page.head = "<div class=\"head\" id=\"result\"><p class=\"eyebrow\">ImpactLab</p><h1>" +
-                pipelines::Escape(page.title) + "</h1></div>\n";
+    page.head = pipelines::PageHeadHtml({.eyebrow = "ImpactLab", .title = page.title});
     pipelines::Section section;
     section.id = "table";
     section.title = "Table";

@@ -5,8 +5,11 @@
 #include <algorithm>
 #include <cmath>
 
+#include "pipelines/page/assets.h"
 #include "pipelines/page/html.h"
+#include "pipelines/page/markup.h"
 #include "pipelines/page/plot.h"
+#include "pipelines/page/svg_axes.h"
 
 namespace impactlab::pipelines {
 namespace {
@@ -14,14 +17,12 @@ namespace {
 constexpr double kWidth = 640, kHeight = 420, kLeft = 68, kRight = 16, kTop = 14, kBottom = 54;
 
 struct Frame {
+  explicit Frame(const Plot& drawn)
+      : plot(drawn),
+        X{plot.x_min, plot.x_max, kLeft, kWidth - kRight},
+        Y{plot.y_min, plot.y_max, kHeight - kBottom, kTop} {}
   const Plot& plot;
-  double X(double x) const {
-    return kLeft + (kWidth - kLeft - kRight) * (x - plot.x_min) / (plot.x_max - plot.x_min);
-  }
-  double Y(double y) const {
-    return kHeight - kBottom -
-           (kHeight - kTop - kBottom) * (y - plot.y_min) / (plot.y_max - plot.y_min);
-  }
+  AxisScale X, Y;
 };
 
 // Coordinates far outside the frame would lose digits and help nobody: error bars may be huge.
@@ -101,24 +102,13 @@ std::string Legend(const Plot& plot) {
 }  // namespace
 
 std::string ToSvg(const Plot& plot, const std::string& title) {
-  const Frame frame{plot};
+  const Frame frame(plot);
   std::string svg = fmt::format(
       "<svg class=\"plot\" viewBox=\"0 0 {} {}\" role=\"img\" aria-label=\"{}: {} against {}\">",
       kWidth, kHeight, Escape(title), Escape(plot.y_label), Escape(plot.x_label));
-  std::string grid, labels;
-  const std::vector<double> xs = Ticks(plot.x_min, plot.x_max, 7),
-                            ys = Ticks(plot.y_min, plot.y_max, 6);
-  for (const double x : xs) {
-    grid += fmt::format("M{:.1f} {}V{}", frame.X(x), kTop, kHeight - kBottom);
-    labels += fmt::format("<text class=\"tick\" x=\"{:.1f}\" y=\"{}\">{}</text>", frame.X(x),
-                          kHeight - kBottom + 18, TickLabel(x, xs.size() > 1 ? xs[1] - xs[0] : 0));
-  }
-  for (const double y : ys) {
-    grid += fmt::format("M{} {:.1f}H{}", kLeft, frame.Y(y), kWidth - kRight);
-    labels += fmt::format("<text class=\"tick end\" x=\"{}\" y=\"{:.1f}\">{}</text>", kLeft - 8,
-                          frame.Y(y) + 4, TickLabel(y, ys.size() > 1 ? ys[1] - ys[0] : 0));
-  }
-  svg += fmt::format("<path class=\"grid\" d=\"{}\"/>", grid);
+  const std::vector<AxisTick> xs = AxisTicks(frame.X, 7), ys = AxisTicks(frame.Y, 6);
+  svg += "<path class=\"grid\" d=\"" + TickLinesX(xs, kTop, kHeight - kBottom) +
+         TickLinesY(ys, kLeft, kWidth - kRight) + "\"/>";
   // A nested viewport clips what runs out of the frame without identifiers that would have to be
   // unique in the page.
   svg += fmt::format(
@@ -129,7 +119,8 @@ std::string ToSvg(const Plot& plot, const std::string& title) {
     svg += s.mark == Mark::kLine || s.mark == Mark::kDash     ? Lines(frame, s)
            : s.mark == Mark::kBar || s.mark == Mark::kOutline ? Bars(frame, s)
                                                               : Points(frame, s);
-  svg += "</svg>" + labels;
+  svg += "</svg>" + TickTextsX(xs, kHeight - kBottom + 18, "class=\"tick\"") +
+         TickTextsY(ys, kLeft - 8, "class=\"tick end\"");
   svg += fmt::format("<text class=\"axis\" x=\"{}\" y=\"{}\">{}</text>",
                      (kLeft + kWidth - kRight) / 2, kHeight - 10, Escape(plot.x_label));
   svg +=
@@ -141,32 +132,27 @@ std::string ToSvg(const Plot& plot, const std::string& title) {
 
 std::string FigureHtml(const Figure& figure, bool interactive) {
   if (figure.empty()) return {};
-  bool left_out = false;
-  std::string out = fmt::format("<figure class=\"figure{}\" id=\"{}\"><h3>{}</h3>",
-                                figure.wide ? " wide" : "", figure.id, Escape(figure.title));
+  MarkupValues values{
+      .texts = {{"id", figure.id}, {"title", figure.title}, {"caption", figure.caption}},
+      .flags = {{"wide", figure.wide}}};
   if (interactive || figure.plots.size() == 1) {
-    // The drawing stands in for the plot until the script has run, and for good where scripts are
-    // switched off.
-    out += "<div class=\"controls\"></div><div class=\"drawing\">" +
-           ToSvg(figure.plots[0], figure.title) + "</div>";
-  } else {
-    for (std::size_t i = 0; i < figure.plots.size(); ++i) {
-      // A drawing for every law would make the page long: the law spoken of first stands for them.
-      if (figure.selectors[0] == "Law" && figure.plots[i].choice[0] != figure.plots[0].choice[0]) {
-        left_out = true;
-        continue;
-      }
-      std::string name;
-      for (const std::string& choice : figure.plots[i].choice)
-        name += (name.empty() ? "" : ", ") + choice;
-      out += fmt::format("<details{}><summary>{}</summary>{}</details>", i == 0 ? " open" : "",
-                         Escape(name), ToSvg(figure.plots[i], figure.title));
-    }
+    values.texts["drawing"] = ToSvg(figure.plots[0], figure.title);
+    return FillTemplate(kFigureTemplate, values);
   }
-  if (left_out)
-    out += "<p class=\"foot\">Only the plots of the first law (" +
-           Escape(figure.plots[0].choice[0]) + ") are drawn.</p>";
-  return out + "<figcaption>" + figure.caption + "</figcaption></figure>\n";
+  for (std::size_t i = 0; i < figure.plots.size(); ++i) {
+    // A drawing for every law would make the page long: only the first law is drawn.
+    if (figure.selectors[0] == "Law" && figure.plots[i].choice[0] != figure.plots[0].choice[0]) {
+      values.texts["first_law"] = figure.plots[0].choice[0];
+      continue;
+    }
+    std::string name;
+    for (const std::string& choice : figure.plots[i].choice)
+      name += (name.empty() ? "" : ", ") + choice;
+    values.lists["drawings"].push_back(
+        {.texts = {{"name", name}, {"svg", ToSvg(figure.plots[i], figure.title)}},
+         .flags = {{"open", i == 0}}});
+  }
+  return FillTemplate(kFigureTemplate, values);
 }
 
 }  // namespace impactlab::pipelines

@@ -8,6 +8,7 @@
 #include <cmath>
 
 #include "pipelines/page/html.h"
+#include "pipelines/page/markup.h"
 #include "pipelines/plan/detail/evaluate_design.h"
 
 namespace impactlab {
@@ -51,7 +52,7 @@ Section Allocation(const ExperimentDesign& plan, const PlanResult& result) {
     const PlanSetting& s = plan.settings[c];
     const SettingFigures& f = result.settings[c];
     double sliding = 0, usable = 0;
-    for (const SettingInformation& t : result.told[c]) {
+    for (const SettingInformation& t : result.information[c]) {
       sliding += t.usable * pipelines::SlidingShare(t.cases);
       usable += t.usable;
     }
@@ -62,7 +63,7 @@ Section Allocation(const ExperimentDesign& plan, const PlanResult& result) {
     row.push_back(Num(f.approach));
     row.push_back(Num(f.slip));
     row.push_back(usable > 0 ? Percent(sliding / usable) : "&ndash;");
-    row.push_back(Percent(usable / static_cast<double>(result.told[c].size())));
+    row.push_back(Percent(usable / static_cast<double>(result.information[c].size())));
     table.Row(row);
   }
   section.html = table.Html();
@@ -279,11 +280,13 @@ void WritePlanPage(const std::filesystem::path& path, const ExperimentDesign& pl
                                     [](const PlanCheck& c) { return !c.fine; });
   tiles += pipelines::Tile("cameras", faults == 0 ? "fine" : pipelines::Count(faults, "fault"),
                            pipelines::Count(static_cast<long long>(result.checks.size()), "check"));
-  page.head = fmt::format(
-      "<p class=\"eyebrow\">ImpactLab plan</p><h1>{}</h1><p class=\"lead\">What {} of this body "
-      "would say of friction and restitution, "
-      "before anybody films.</p><dl class=\"tiles\">{}</dl>",
-      Escape(plan.name), pipelines::Count(plan.drops, "drop"), tiles);
+  page.head = pipelines::PageHeadHtml(
+      {.eyebrow = "ImpactLab plan",
+       .title = plan.name,
+       .lead = fmt::format("What {} of this body would say of friction and restitution, before "
+                           "anybody films.",
+                           pipelines::Count(plan.drops, "drop")),
+       .tiles = tiles});
   page.sections = {Allocation(plan, result), Intervals(plan, result, !library.empty()),
                    Cases(result)};
   if (!result.rivals.empty()) page.sections.push_back(Laws(plan, result, !library.empty()));

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "pipelines/page/markup.h"
 #include "pipelines/report/detail/overview.h"
 #include "pipelines/report/parts.h"
 
@@ -108,6 +109,27 @@ std::string VerdictTile(const ReportContext& context) {
                               Num(context.run.experiment.validation.coverage, 2)));
   }
   return {};
+}
+
+std::string TilesHtml(const ReportContext& context) {
+  std::string tiles;
+  if (const ParameterEstimate* p = Friction(*context.fit)) tiles += ParameterTile(*p, "Friction");
+  if (const ParameterEstimate* p = Restitution(*context.fit))
+    tiles += ParameterTile(*p, "Restitution");
+  if (context.fit->mu_s) tiles += ParameterTile(*context.fit->mu_s, "Static friction");
+  const MedianError error = ErrorOf(context.best.validation, context.fit->law);
+  if (std::isfinite(error.by_plus))
+    tiles += Tile("Prediction error", Percent(error.by_plus),
+                  error.in_sample ? "median, in sample" : "median over unseen recordings");
+  tiles += VerdictTile(context);
+  tiles +=
+      Tile("Impacts used", fmt::format("{}", context.n_accepted),
+           fmt::format("of {} in {}", context.best.events.size(),
+                       Count(static_cast<long long>(context.run.recordings.size()), "recording")));
+  if (std::isfinite(context.final_audit().momentum.relative()))
+    tiles += Tile("Momentum residual", Percent(context.final_audit().momentum.relative()),
+                  "of the spread of the spin change");
+  return tiles;
 }
 
 std::string CountsHtml(const ReportContext& context) {
@@ -235,39 +257,21 @@ std::string HeadHtml(const ReportContext& context) {
   const RunResult& run = context.run;
   const std::string name =
       run.experiment.name.empty() ? run.experiment.path.stem().string() : run.experiment.name;
-  std::string out = fmt::format(
-      "<header class=\"head\" id=\"result\"><p class=\"eyebrow\">Impact "
-      "experiment</p><h1>{}</h1>\n<p class=\"lead\">{}</p>\n",
-      Escape(name), Verdict(context));
+  PageHead head{.eyebrow = "Impact experiment", .title = name, .lead = Verdict(context)};
   for (const std::string& text : {LawChoiceHtml(context), AuditWords(context)})
-    if (!text.empty()) out += "<p class=\"second\">" + text + "</p>\n";
+    if (!text.empty()) head.remarks.emplace_back("second", text);
   if (run.flights.failed > 0)
-    out +=
-        "<p class=\"notice\">Free flight contradicts what was declared, and every number of this "
-        "report rests on that: " +
-        Escape(run.flights.verdict) + ". <a href=\"#flights\">What free flight says</a></p>\n";
+    head.remarks.emplace_back(
+        "notice",
+        "Free flight contradicts what was declared, and every number of this report rests on "
+        "that: " +
+            Escape(run.flights.verdict) + ". <a href=\"#flights\">What free flight says</a>");
   if (context.fit) {
-    out += "<dl class=\"tiles\">";
-    if (const ParameterEstimate* p = Friction(*context.fit)) out += ParameterTile(*p, "Friction");
-    if (const ParameterEstimate* p = Restitution(*context.fit))
-      out += ParameterTile(*p, "Restitution");
-    if (context.fit->mu_s) out += ParameterTile(*context.fit->mu_s, "Static friction");
-    const MedianError error = ErrorOf(context.best.validation, context.fit->law);
-    if (std::isfinite(error.by_plus))
-      out += Tile("Prediction error", Percent(error.by_plus),
-                  error.in_sample ? "median, in sample" : "median over unseen recordings");
-    out += VerdictTile(context);
-    out += Tile("Impacts used", fmt::format("{}", context.n_accepted),
-                fmt::format("of {} in {}", context.best.events.size(),
-                            Count(static_cast<long long>(run.recordings.size()), "recording")));
-    if (std::isfinite(context.final_audit().momentum.relative()))
-      out += Tile("Momentum residual", Percent(context.final_audit().momentum.relative()),
-                  "of the spread of the spin change");
-    out += "</dl>\n" + LimitsHtml(context);
+    head.tiles = TilesHtml(context);
+    head.rest = LimitsHtml(context);
   }
-  out += "<div class=\"pair\">" + CountsHtml(context) + FitIntervalsHtml(context) +
-         "</div></header>\n";
-  return out;
+  head.rest += "<div class=\"pair\">" + CountsHtml(context) + FitIntervalsHtml(context) + "</div>";
+  return PageHeadHtml(head);
 }
 
 }  // namespace impactlab::pipelines

@@ -10,6 +10,7 @@
 #include "data/files/atomic_file.h"
 #include "data/files/base64.h"
 #include "pipelines/page/html.h"
+#include "pipelines/page/markup.h"
 #include "pipelines/page/page.h"
 #include "pipelines/page/plot.h"
 
@@ -48,15 +49,6 @@ std::string Share(long long part, long long whole) {
 }
 
 std::string Head(const TrackRun& run, const Totals& t) {
-  std::string out = fmt::format(
-      "<header class=\"head\" id=\"result\"><p class=\"eyebrow\">Marker tracks</p><h1>{}</h1>\n",
-      Escape(run.plan.name));
-  out += fmt::format(
-      "<p class=\"lead\">{} of {} followed in {}; {} of {} positions were measured, the rest "
-      "bridged and marked.</p>\n",
-      t.recordings - t.failed, Count(t.recordings, "recording"),
-      Count(static_cast<long long>(run.plan.cameras.size()), "camera"), t.measured,
-      t.measured + t.predicted);
   std::string tiles =
       Tile("Standard deviation",
            t.sds.empty() ? Num(std::nan("")) : Num(t.sds[t.sds.size() / 2], 2) + "\u00A0px",
@@ -69,7 +61,15 @@ std::string Head(const TrackRun& run, const Totals& t) {
   if (t.tried > 0)
     tiles += Tile("Names confirmed in space", fmt::format("{} of {}", t.named, t.tried),
                   "rays of the cameras meet and the markers keep their distances");
-  return out + "<dl class=\"tiles\">" + tiles + "</dl>\n</header>\n";
+  return PageHeadHtml(
+      {.eyebrow = "Marker tracks",
+       .title = run.plan.name,
+       .lead = fmt::format("{} of {} followed in {}; {} of {} positions were measured, the rest "
+                           "bridged and marked.",
+                           t.recordings - t.failed, Count(t.recordings, "recording"),
+                           Count(static_cast<long long>(run.plan.cameras.size()), "camera"),
+                           t.measured, t.measured + t.predicted),
+       .tiles = tiles});
 }
 
 Section RecordingsSection(const TrackRun& run) {
