@@ -112,8 +112,8 @@ void ChooseModels(const RunContext& context, CalibrationRun* run) {
   }
 }
 
-// A known length that comes out wrong is a wrong scale, whatever the residuals say.
-void JudgeScale(CalibrationRun* run) {
+// A known length that is measured wrong means a wrong scale, also where residuals are small.
+void CheckScale(CalibrationRun* run) {
   if (!run->world || !run->world->scale || !run->world->scale->usable ||
       run->world->scale->consistent)
     return;
@@ -162,7 +162,7 @@ CalibrationRun RunCalibration(const CalibrationConfig& plan, const RunContext& c
     run.world = PlaceWorld(plan.world, run.problem, run.result);
     const Eigen::MatrixXd& covariance = run.world->rig.covariance;
     run.world->rig.covariance = (0.5 * (covariance + covariance.transpose())).eval();
-    JudgeScale(&run);
+    CheckScale(&run);
   }
   run.seconds = Since(start);
   return run;
@@ -195,7 +195,7 @@ std::string BriefReport(const CalibrationRun& run) {
   std::string out = fmt::format("{} from a {}\n\n", run.plan.name, BoardWords(run.plan.board));
   out += fmt::format("{:<12} {:>8} {:>6} {:>5} {:>7} {:>8} {:>9}  {}\n", "camera", "pictures",
                      "found", "used", "points", "left out", "rms [px]", "lens");
-  std::vector<std::string> bad;  // views that say why they were not used
+  std::vector<std::string> bad;  // views that were not used, with the reason
   for (std::size_t c = 0; c < run.problem.cameras.size(); ++c) {
     int pictures = 0, found = 0, used = 0, points = 0, outliers = 0;
     double sum = 0;

@@ -71,7 +71,7 @@ struct CalibrationRun {
   CalibrationResult result;
   RigCertificate certificate;
   std::optional<WorldRun> world;  // where one was asked for and the solve is usable
-  // what a user must know about the input: assumptions, pictures without partner, ...
+  // notes on the input: assumptions, pictures without partner, ...
   std::vector<std::string> notes;
   double seconds_detect = 0, seconds = 0;
   bool refused() const {
@@ -87,8 +87,8 @@ struct CalibrationRun {
 // result.
 CalibrationRun RunCalibration(const CalibrationConfig& plan, const RunContext& context = {});
 
-// rig.yaml (not of a refused calibration: the last good one stays), calibration.json and run.yaml,
-// each whole or not at all.
+// rig.yaml (not of a refused calibration: the last accepted one stays), calibration.json and
+// run.yaml, each whole or not at all.
 void WriteCalibration(const std::filesystem::path& folder, const CalibrationRun& run,
                       const std::string& command);
 std::string ToJson(const CalibrationRun& run);

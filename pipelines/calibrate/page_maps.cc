@@ -27,7 +27,7 @@ class ImageMap {
         TickTextsY(AxisTicks({0, double(height), Y(0), Y(height)}, 5), kLeft - 7, "class=\"end\"");
     axes_ += fmt::format("<path class=\"frame\" d=\"M{:.1f} {:.1f}H{:.1f}V{:.1f}H{:.1f}Z\"/>",
                          X(-0.5), Y(-0.5), X(width - 0.5), Y(height - 0.5), X(-0.5));
-    // Whatever runs out of the picture is cut there, as in the static plots.
+    // Lines are clipped at the picture, as in the static plots.
     inner_ = fmt::format(
         "<svg x=\"{0:.1f}\" y=\"{1:.1f}\" width=\"{2:.1f}\" height=\"{3:.1f}\" viewBox=\"{0:.1f} "
         "{1:.1f} {2:.1f} {3:.1f}\" "
@@ -76,7 +76,7 @@ std::string ResidualFieldSvg(const RigContext& context, std::size_t camera) {
   const ResidualStatistics& statistics = context.run.certificate.cameras[camera].residuals;
   ImageMap map(setup.width, setup.height, "Residuals over the picture of camera " + setup.name);
   // Thin lines: a typical one is seen without covering its neighbours. Arrows: the mean of a cell
-  // with its doubt.
+  // with its standard error.
   const double thin = RoundDown(7 / std::max(1e-6, statistics.rms * map.scale()));
   double largest = 0;
   for (const ResidualCell& cell : statistics.cells)
@@ -208,7 +208,7 @@ std::string UncertaintySvg(const RigContext& context, std::size_t camera) {
   for (double power = std::pow(10.0, std::floor(std::log10(least))); power <= most; power *= 10)
     for (const double step : {1.0, 2.0, 5.0})
       if (step * power > least && step * power < most) levels.push_back(step * power);
-  // A handful of lines can be told apart.
+  // At most six lines can be distinguished.
   while (levels.size() > 6)
     for (std::size_t k = 1; k < levels.size(); ++k)
       levels.erase(levels.begin() + static_cast<std::ptrdiff_t>(k));

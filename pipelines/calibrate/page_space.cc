@@ -1,4 +1,4 @@
-// Cameras and boards in space: data for the page's script and the drawing that stands in for it.
+// Cameras and boards in space: data for the page's script, and a drawing for readers without it.
 #include <fmt/format.h>
 
 #include <Eigen/Geometry>

@@ -1,4 +1,4 @@
-// The calibration page in words, tables and plots.
+// The calibration page as text, tables and plots.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -234,7 +234,7 @@ Figure HistogramFigure(const RigContext& context) {
               .y_label = "coordinates",
               .counts = true,
               .series = {bars, normal}};
-    Finish(plot);
+    PreparePlot(plot);
     figure.plots.push_back(std::move(plot));
   }
   return figure;
@@ -271,7 +271,7 @@ Figure RadialFigure(const RigContext& context) {
               .series = {zero, across, along}};
     plot.x_min = 0;
     plot.x_max = end;
-    Finish(plot);
+    PreparePlot(plot);
     figure.plots.push_back(std::move(plot));
   }
   return figure;
@@ -369,8 +369,7 @@ Section CoverageSection(const RigContext& context) {
     html +=
         "<h3>How far the lens can be trusted</h3><p>Beyond the dashed line nothing was measured: "
         "the figures there hold only if the lens "
-        "goes "
-        "on as the model says.</p>" +
+        "follows the model there as well.</p>" +
         Figures(doubt);
   const auto& halves = context.run.certificate.halves;
   if (halves && halves->usable) {
@@ -384,9 +383,8 @@ Section CoverageSection(const RigContext& context) {
     }
     html += table.Html() +
             "<p class=\"foot\">The uncertainties follow from the scatter of the points. When two "
-            "halves differ by more than they say, "
-            "something "
-            "else is at work: a lens the model cannot follow, a board that bends, a focus that "
+            "halves differ by more than these predict, there is another cause: a lens the model "
+            "cannot follow, a board that bends, a focus that "
             "moved, pictures turned upside down.</p>\n";
   }
   return {"coverage", "Coverage and uncertainty", html, {}};
@@ -450,8 +448,8 @@ Section RigMethodSection(const RigContext& context) {
       "<dt>Lens uncertainty</dt><dd>Standard deviation of the image of a fixed point, along its "
       "worst direction, from the covariance of "
       "the lens "
-      "parameters; the rigid motion that a change of the lens implies is taken out. It says "
-      "nothing about a lens the model cannot "
+      "parameters; the rigid motion that a change of the lens implies is taken out. It does "
+      "not include the error of a lens that the model cannot "
       "follow.</dd><dt>Model error</dt><dd>What the lens does beyond the model, from the pattern "
       "of the residuals or from two halves of "
       "the "

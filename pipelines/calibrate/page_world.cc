@@ -37,7 +37,7 @@ Section WorldSection(const RigContext& context) {
               : std::vector<std::string>{Escape(point.name), "", "", "", Escape(point.problem)});
     }
     html += table.Html() +
-            "<p class=\"foot\">Where the rig measures the point less where it was said to be. "
+            "<p class=\"foot\">Position measured by the rig minus the given one. "
             "Lengths of the rig over those of the points: " +
             ValueSd(world.points->scale, world.points->sd_scale) + ".</p>\n";
   }
@@ -48,7 +48,7 @@ Section WorldSection(const RigContext& context) {
                 ? "downhill lies " +
                       ValueSd(kDegrees * world.downhill, kDegrees * world.sd_downhill) +
                       "\u00A0° from x towards y.</p>\n"
-                : "it is too nearly level to tell a downhill direction.</p>\n";
+                : "it is too nearly level for a downhill direction.</p>\n";
   }
   if (world.scale) {
     HtmlTable table("Known lengths",

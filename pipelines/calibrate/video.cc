@@ -22,7 +22,7 @@
 namespace impactlab::pipelines {
 namespace {
 
-// Frames of one clip, the present and the next one, so that the nearest to a time can be told.
+// Frames of one clip, the present and the next one, so that the nearest to a time is known.
 class ClipReader {
  public:
   struct Frame {
@@ -74,7 +74,7 @@ class ClipReader {
       frame->there = !ended_ && reader_.Next(&frame->image, &frame->t);
       frame->index = reader_.index();
     } catch (const DataError& error) {
-      // What came before is good.
+      // The frames before it can be used.
       notes_->push_back(error.what());
     }
     ended_ = ended_ || !frame->there;
@@ -143,7 +143,7 @@ std::vector<std::size_t> ChooseFrames(std::vector<FrameCandidate>& candidates, c
       if (!quads[i][c]) continue;
       ++seen;
       sharp = std::min(sharp, view.sharpness);
-      // A board at rest is the same for all cameras however well they keep time together.
+      // A board at rest gives the same pose in all cameras, also where their clocks differ.
       double least = std::numeric_limits<double>::infinity();
       for (const std::size_t j : {i - 1, i + 1}) {
         if (j >= n || candidates[j].clip != candidates[i].clip) continue;
@@ -159,7 +159,8 @@ std::vector<std::size_t> ChooseFrames(std::vector<FrameCandidate>& candidates, c
                          : sharp * (static_cast<double>(seen) / static_cast<double>(cameras)) /
                                (1 + std::pow(speed / kSpeed, 2));
   }
-  // Diagonals of the image between two shots; what only one of them shows counts as far.
+  // Diagonals of the image between two shots; a camera that saw the board in only one of them
+  // counts as a fixed distance.
   const auto distance = [&](std::size_t i, std::size_t j) {
     constexpr double kNew = 0.2;
     double sum = 0;
@@ -172,8 +173,8 @@ std::vector<std::size_t> ChooseFrames(std::vector<FrameCandidate>& candidates, c
     }
     return m > 0 ? sum / m : 0.0;
   };
-  // Farthest point first, weighed with what a frame is worth.
-  constexpr double kNearest = 0.01;  // [diagonals]: closer frames tell nothing new
+  // Farthest point first, weighted by the quality of a frame.
+  constexpr double kNearest = 0.01;  // [diagonals]: closer frames add no information
   std::vector<std::size_t> chosen;
   std::vector<double> nearest(n, 1);
   while (static_cast<int>(chosen.size()) < most) {
@@ -195,7 +196,7 @@ std::vector<std::size_t> ChooseFrames(std::vector<FrameCandidate>& candidates, c
 
 namespace {
 
-// What the clips of a calibration come down to.
+// Result of the search of all clips.
 struct Footage {
   std::vector<BoardShot> shots;
   std::vector<std::string> notes;
@@ -229,7 +230,7 @@ class ClipSearch {
     std::vector<ClipReader> readers;
     for (const auto& files : clips_)
       readers.emplace_back(files[clip], VideoOptions{.threads = clips_.size() > 1 ? 1 : 0}, notes_);
-    // Where the header does not say how long the clip is, the step doubles as it goes on.
+    // Where the header does not state how long the clip is, the step doubles as it goes on.
     const long long announced = readers[0].reader().info().announced_frames;
     long long step = std::max<long long>(
         1, (announced + static_cast<long long>(per_clip_) - 1) / static_cast<long long>(per_clip_));

@@ -343,7 +343,7 @@ std::string BriefReport(const WorldRun& world) {
     out += std::isfinite(world.sd_downhill)
                ? fmt::format("; downhill {:.0f} +- {:.2g} deg from x\n", kDegrees * world.downhill,
                              kDegrees * world.sd_downhill)
-               : "; no downhill direction can be told\n";
+               : "; too nearly level, no downhill direction\n";
   }
   if (world.scale) {
     for (const LengthResult& length : world.scale->lengths)

@@ -1,6 +1,6 @@
 #pragma once
-// What a calibration file says of the world - the struck surface, gravity, known lengths - and what
-// becomes of it.
+// What a calibration file states of the world - the struck surface, gravity, known lengths - and
+// the rig in it.
 
 #include <Eigen/Core>
 #include <Eigen/Geometry>
@@ -57,7 +57,7 @@ WorldConfig WorldFromYaml(const YamlNode& root, const std::vector<std::string>& 
 std::string ToYaml(const WorldConfig& plan);
 
 struct WorldRun {
-  // why the world asked for cannot be had; the rig is then refused
+  // why the requested world cannot be determined; the rig is then refused
   std::string problem;
   CameraRig rig;  // in W
   // see World [rad]; only with gravity

@@ -27,7 +27,8 @@ std::string Num(double value, int significant = 3);
 std::string Fixed(double value, int decimals);
 // 0.0412 -> "4.1 %" (no-break space); two significant digits below 10 %.
 std::string Percent(double share);
-// Decimals that show two significant digits of `sd`, between 0 and 6; 3 where the sd says nothing.
+// Decimals that show two significant digits of `sd`, between 0 and 6; 3 where the sd is zero or
+// not finite.
 int DecimalsFor(double sd);
 // "0.103 ± 0.006"
 std::string ValueSd(double value, double sd);

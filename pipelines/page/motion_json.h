@@ -1,6 +1,6 @@
 #pragma once
-// What the animated view of motions (assets/motion.js) is told, as JSON. Not installed: shows
-// nlohmann's JSON.
+// Input of the animated view of motions (assets/motion.js) as JSON. Not installed: shows nlohmann's
+// JSON.
 
 #include <Eigen/Core>
 #include <array>

@@ -25,7 +25,7 @@ std::string FiguresJson(const std::vector<Section>& sections) {
 }
 
 // An installed program, and an installed Python module, have the library in share/ of a folder
-// above them, whatever became of the tree they were built in.
+// above them, also where the tree they were built in is gone.
 std::filesystem::path InstalledPlotLibrary() {
   std::error_code error;
   std::filesystem::path object = std::filesystem::read_symlink("/proc/self/exe", error);
@@ -53,7 +53,7 @@ std::string ReadPlotLibrary(const std::filesystem::path& built_with) {
   try {
     text = ReadFile(path, std::size_t{16} << 20);
   } catch (const DataError&) {
-    return {};  // a report without interactive plots is better than none
+    return {};  // the report is then written with static plots
   }
   // Nothing inside the script may end its element.
   const std::string lower = LowerCase(text);

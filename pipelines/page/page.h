@@ -1,6 +1,6 @@
 #pragma once
-// The shell of every page the program writes: one file, complete, that asks the network for
-// nothing. Private to the pages.
+// What all pages of the program share: one complete file that loads nothing from the network.
+// Private to the pages.
 
 #include <filesystem>
 #include <string>

@@ -98,7 +98,7 @@ double Rounded(double value, int significant) {
   return std::strtod(text, nullptr);
 }
 
-bool Finish(Plot& plot, std::size_t max_points) {
+bool PreparePlot(Plot& plot, std::size_t max_points) {
   bool thinned = false;
   Extent x, y;
   for (Series& s : plot.series) {

@@ -61,7 +61,7 @@ struct Figure {
 
 // Drops points that are not finite, thins series of more than `max_points` evenly, and sets ranges
 // from the points. Without it neither renderer may be called. True when something was thinned.
-bool Finish(Plot& plot, std::size_t max_points = 3000);
+bool PreparePlot(Plot& plot, std::size_t max_points = 3000);
 
 std::string ToSvg(const Plot& plot, const std::string& title);
 std::string ToJson(const Figure& figure);

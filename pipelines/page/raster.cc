@@ -16,7 +16,7 @@ namespace impactlab::pipelines {
 namespace {
 
 constexpr int kNoiseBits = 19;                 // 2^19 samples
-constexpr std::size_t kLongestRow = 1u << 14;  // [px]; more are served in pieces
+constexpr std::size_t kLongestRow = 1u << 14;  // [px]; longer rows are done in pieces
 
 const std::vector<std::int16_t>& NoiseBank() {
   static const std::vector<std::int16_t> bank = [] {
@@ -96,7 +96,7 @@ Box Bounds(const Polygon& polygon) {
     lower = lower.cwiseMin(q);
     upper = upper.cwiseMax(q);
   }
-  // Kept within what an int can hold; nobody draws that far out.
+  // Kept within what an int can hold, far outside of any picture.
   const auto cell = [](double v) {
     return static_cast<int>(std::floor(std::clamp(v, -1e6, 1e6) + 0.5));
   };

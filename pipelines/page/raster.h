@@ -36,10 +36,10 @@ struct Grid {
   const float* Row(int y) const { return &values[static_cast<std::size_t>(y) * width]; }
 };
 
-// Share of every cell that polygons cover, times their weights, summed. Adding costs what the
-// outlines are long: every edge leaves the change of the covered area from cell to cell, and one
-// sum along the rows at the end gives the areas (as in scan conversion of outline fonts). What lies
-// outside of the box is cut off exactly.
+// Share of every cell that polygons cover, times their weights, summed. The cost of adding
+// is proportional to the length of the outline: every edge leaves the change of the covered area
+// from cell to cell, and one sum along the rows at the end gives the areas (as in scan conversion
+// of outline fonts). What lies outside of the box is cut off exactly.
 class AreaSum {
  public:
   void Reset(const Box& box, int sub);
@@ -61,7 +61,7 @@ std::vector<float> GaussianKernel(double sigma);
 void Blur(const std::vector<float>& kernel, Grid* grid, std::vector<float>* scratch);
 
 // Light of a pixel in units of 1/64 grey level and standard deviation of its noise in 1/1024, for
-// fast sums. [grey levels]; light beyond it is taken as this: white whatever the noise
+// fast sums. [grey levels]; light beyond it is clipped to it: white with any noise
 constexpr float kBrightest = 312;
 // Light of `n` pixels [grey levels] to fixed point.
 void ToFixed(const float* light, int n, float read_variance, float gain, std::int16_t* fixed_light,

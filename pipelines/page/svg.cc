@@ -25,7 +25,7 @@ struct Frame {
   AxisScale X, Y;
 };
 
-// Coordinates far outside the frame would lose digits and help nobody: error bars may be huge.
+// Error bars may reach far outside the frame, where coordinates would be long and useless.
 double Tame(double v) { return std::clamp(v, -2000.0, 3000.0); }
 
 std::string Colour(int index) { return index == kInk ? "ink" : fmt::format("c{}", index % 8); }

@@ -8,7 +8,7 @@
 namespace impactlab::pipelines {
 namespace {
 
-// Frames of a flight below which its velocity hangs on single images.
+// Frames of a flight below which its velocity depends on single images.
 constexpr double kFewFrames = 8;
 // Images of markers smaller than this have centroids with a bias of the pixel grid [px].
 constexpr double kSmallMarker = 5;
@@ -64,8 +64,8 @@ void AddPictures(const ExperimentDesign& plan, const PlanResult& result,
                                          kSmallMarker, kSmallMarker / size)});
   const double blur = Worst(result, true, [](const SettingFigures& f) { return f.blur; });
   if (plan.exposure > 0) {
-    // A streak of less than half its marker keeps its centroid; without a size three pixels stand
-    // for it.
+    // A streak of less than half its marker keeps its centroid; without a size three pixels are
+    // assumed.
     const double allowed = size < 1e299 ? std::max(1.0, 0.5 * size) : 3;
     checks->push_back({"blur", fmt::format("{:.1f} px", blur), blur <= allowed,
                        blur <= allowed
@@ -88,7 +88,7 @@ void AddPictures(const ExperimentDesign& plan, const PlanResult& result,
        depth <= kDeep ? "" : "depth rules the error of the place: set the cameras further apart"});
 }
 
-// An accuracy of states goes with the root of the number of frames.
+// The accuracy of states is proportional to the root of the number of frames.
 void AddWanted(const ExperimentDesign& plan, const PlanResult& result,
                std::vector<PlanCheck>* checks) {
   const auto add = [&](const char* name, const char* unit, double wanted, double found,
@@ -145,7 +145,7 @@ double SlidingShare(const std::array<double, 7>& cases) {
   return cases[0] + cases[2] + cases[4] + cases[6];
 }
 
-std::vector<PlanCheck> JudgeCameras(const ExperimentDesign& plan, const PlanResult& result) {
+std::vector<PlanCheck> CheckCameras(const ExperimentDesign& plan, const PlanResult& result) {
   std::vector<PlanCheck> checks;
   AddFlights(plan, result, &checks);
   const double sd_t = Worst(result, true, [](const SettingFigures& f) { return f.sd_t; });
@@ -155,13 +155,13 @@ std::vector<PlanCheck> JudgeCameras(const ExperimentDesign& plan, const PlanResu
        sd_t * plan.rate < 0.2,
        sd_t * plan.rate < 0.2
            ? ""
-           : "the flights hardly say when they met: more frames, or better centroids"});
+           : "the flights hardly determine when they met: more frames, or better centroids"});
   if (plan.filmed()) AddPictures(plan, result, &checks);
   AddWanted(plan, result, &checks);
   return checks;
 }
 
-std::vector<std::string> JudgeLimits(const ExperimentDesign& plan, const PlanResult& result) {
+std::vector<std::string> DescribeLimits(const ExperimentDesign& plan, const PlanResult& result) {
   std::vector<std::string> out;
   const PlanPoint& last = result.curve.back();
   const std::string e = CoefficientWord(plan.law);

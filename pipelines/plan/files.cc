@@ -23,10 +23,10 @@ Json CasesJson(const std::array<double, 7>& cases) {
 }
 
 // Over the draws of the prior.
-std::array<double, 7> MeanCases(const std::vector<SettingInformation>& told) {
+std::array<double, 7> MeanCases(const std::vector<SettingInformation>& information) {
   std::array<double, 7> cases{};
   double usable = 0;
-  for (const SettingInformation& t : told) {
+  for (const SettingInformation& t : information) {
     usable += t.usable;
     for (std::size_t digit = 0; digit < 7; ++digit) cases[digit] += t.usable * t.cases[digit];
   }
@@ -34,9 +34,10 @@ std::array<double, 7> MeanCases(const std::vector<SettingInformation>& told) {
   return cases;
 }
 
-double MeanUsable(const std::vector<SettingInformation>& told) {
+double MeanUsable(const std::vector<SettingInformation>& information) {
   double usable = 0;
-  for (const SettingInformation& t : told) usable += t.usable / static_cast<double>(told.size());
+  for (const SettingInformation& t : information)
+    usable += t.usable / static_cast<double>(information.size());
   return usable;
 }
 
@@ -188,11 +189,11 @@ std::string BriefReport(const ExperimentDesign& plan, const PlanResult& result) 
   for (const PlanRival& r : result.rivals) {
     const double drops = r.Drops(0.8);
     if (std::isfinite(drops))
-      out += fmt::format("{} law told from {}: {:.0f} drops (power 80 %), {:.0f} (95 %)\n",
+      out += fmt::format("{} law distinguished from {}: {:.0f} drops (power 80 %), {:.0f} (95 %)\n",
                          LawName(plan.law), LawName(r.law), drops, r.Drops(0.95));
     else
-      out += fmt::format("{} law told from {}: more than {} drops, if any\n", LawName(plan.law),
-                         LawName(r.law), Drops(r.Beyond(0.8)));
+      out += fmt::format("{} law distinguished from {}: more than {} drops, if any\n",
+                         LawName(plan.law), LawName(r.law), Drops(r.Beyond(0.8)));
   }
   for (const std::string& limit : result.limits) out += limit + "\n";
   for (const PlanCheck& check : result.checks)

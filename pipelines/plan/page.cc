@@ -24,7 +24,7 @@ using pipelines::Plot;
 using pipelines::Section;
 using pipelines::Series;
 
-constexpr double kHopeless = 1e5;  // drops nobody makes
+constexpr double kMostUsefulDrops = 1e5;  // drops: more than any campaign has
 
 std::string EHtml(const ExperimentDesign& plan) {
   return pipelines::SymbolHtml(CoefficientName(plan.law));
@@ -33,7 +33,7 @@ std::string EHtml(const ExperimentDesign& plan) {
 std::string Half(double x) { return std::isfinite(x) ? "&plusmn; " + Num(x, 2) : "open"; }
 
 std::string NumberOf(double drops) {
-  return std::isfinite(drops) && drops < kHopeless ? fmt::format("{:.0f}", drops) : "none";
+  return std::isfinite(drops) && drops < kMostUsefulDrops ? fmt::format("{:.0f}", drops) : "none";
 }
 
 Section Allocation(const ExperimentDesign& plan, const PlanResult& result) {
@@ -68,14 +68,15 @@ Section Allocation(const ExperimentDesign& plan, const PlanResult& result) {
   }
   section.html = table.Html();
   section.html += fmt::format(
-      "<p class=\"foot\">Shares of {} settings by {} over what is believed of friction and "
+      "<p class=\"foot\">Shares of {} settings by {} over the prior of friction and "
       "restitution, in whole drops. Lean is that of "
       "the line "
       "from the "
       "vertex that strikes to the centre of mass from the normal, downhill positive. Releases "
       "scatter as stated in the file; what cannot "
       "be "
-      "used (a second contact too soon, too few frames) is counted as drops that tell nothing.</p>",
+      "used (a second contact too soon, too few frames) is counted as drops without "
+      "information.</p>",
       plan.settings.size(),
       plan.criterion == DesignCriterion::kA
           ? "the A criterion (variances in units of the half widths wanted)"
@@ -128,7 +129,7 @@ Section Intervals(const ExperimentDesign& plan, const PlanResult& result, bool i
         "Dashed: 95 % of the estimates lie nearer to the truth than this; with few drops "
         "Student&rsquo;s interval is wider.";
     figure.wide = true;
-    Finish(plot);
+    PreparePlot(plot);
     figure.plots.push_back(plot);
     section.figures.push_back(figure);
     section.html = pipelines::FigureHtml(figure, interactive);
@@ -161,9 +162,9 @@ Section Cases(const PlanResult& result) {
       table.Row({std::to_string(digit), words[digit], Percent(result.cases[digit])});
   section.html = table.Html();
   section.html +=
-      "<p class=\"foot\">Over the proposal and what is believed of friction and restitution. "
-      "Contacts that slide to the end tell "
-      "<i>&mu;</i> by their impulse; those that stick say that it was large enough.</p>";
+      "<p class=\"foot\">Over the proposal and the prior of friction and restitution. "
+      "Contacts that slide to the end determine "
+      "<i>&mu;</i> by their impulse; those that stick bound it from below.</p>";
   return section;
 }
 
@@ -185,7 +186,7 @@ Section Laws(const ExperimentDesign& plan, const PlanResult& result, bool intera
                    " " + Num(r.e),
                Percent(r.Power(plan.drops)), NumberOf(n80), NumberOf(n95)});
     Series line{LawName(r.law), Mark::kLine, colour++};
-    const int most = std::isfinite(n95) && n95 < kHopeless
+    const int most = std::isfinite(n95) && n95 < kMostUsefulDrops
                          ? std::max(plan.drops, static_cast<int>(1.5 * n95))
                          : 4 * plan.drops;
     for (int k = 0; k <= 60; ++k) {
@@ -208,7 +209,7 @@ Section Laws(const ExperimentDesign& plan, const PlanResult& result, bool intera
   Figure figure;
   figure.id = "plan_power";
   figure.title = "Power by number of drops";
-  Finish(plot);
+  PreparePlot(plot);
   figure.plots.push_back(plot);
   section.figures.push_back(figure);
   section.html += pipelines::FigureHtml(figure, interactive);
@@ -274,8 +275,9 @@ void WritePlanPage(const std::filesystem::path& path, const ExperimentDesign& pl
       plan.wanted[1] > 0
           ? "wanted " + Num(plan.wanted[1], 2) + ": " + NumberOf(result.needed_e) + " drops"
           : "95 % half width, median");
-  tiles += pipelines::Tile("impacts that slide to the end",
-                           Percent(pipelines::SlidingShare(result.cases)), "tell friction");
+  tiles +=
+      pipelines::Tile("impacts that slide to the end",
+                      Percent(pipelines::SlidingShare(result.cases)), "they determine friction");
   const auto faults = std::count_if(result.checks.begin(), result.checks.end(),
                                     [](const PlanCheck& c) { return !c.fine; });
   tiles += pipelines::Tile("cameras", faults == 0 ? "fine" : pipelines::Count(faults, "fault"),
@@ -283,9 +285,9 @@ void WritePlanPage(const std::filesystem::path& path, const ExperimentDesign& pl
   page.head = pipelines::PageHeadHtml(
       {.eyebrow = "ImpactLab plan",
        .title = plan.name,
-       .lead = fmt::format("What {} of this body would say of friction and restitution, before "
-                           "anybody films.",
-                           pipelines::Count(plan.drops, "drop")),
+       .lead =
+           fmt::format("Uncertainty of friction and restitution to expect from {} of this body.",
+                       pipelines::Count(plan.drops, "drop")),
        .tiles = tiles});
   page.sections = {Allocation(plan, result), Intervals(plan, result, !library.empty()),
                    Cases(result)};

@@ -37,23 +37,24 @@ ImpactModel MeanModel(const ExperimentDesign& plan) {
   return {plan.law, plan.e.Mean(), plan.mu.Mean(), plan.mu.Mean()};
 }
 
-IdentifyOptions Quick() {
+IdentifyOptions WithoutIntervals() {
   IdentifyOptions options;
   options.intervals = options.influence = false;
   return options;
 }
 
-// Half widths of 95 % that the information of so many drops, spread by `weights`, promises: median
-// over the prior.
-Vector2d Promised(const std::vector<std::vector<SettingInformation>>& told,
-                  const std::vector<double>& weights, int drops,
-                  Eigen::Matrix2d SettingInformation::*which = &SettingInformation::total) {
+// Half widths of 95 % that follow from the information of so many drops, spread by `weights`:
+// median over the prior.
+Vector2d PredictedHalfWidths(
+    const std::vector<std::vector<SettingInformation>>& information,
+    const std::vector<double>& weights, int drops,
+    Eigen::Matrix2d SettingInformation::*which = &SettingInformation::total) {
   const double sum = std::accumulate(weights.begin(), weights.end(), 0.0);
   std::array<std::vector<double>, 2> half;
-  for (std::size_t j = 0; j < told.front().size(); ++j) {
+  for (std::size_t j = 0; j < information.front().size(); ++j) {
     Eigen::Matrix2d M = kVagueInformation * Eigen::Matrix2d::Identity();
-    for (std::size_t c = 0; c < told.size(); ++c)
-      M += drops * weights[c] / sum * (told[c][j].*which);
+    for (std::size_t c = 0; c < information.size(); ++c)
+      M += drops * weights[c] / sum * (information[c][j].*which);
     const Eigen::Matrix2d cov = M.inverse();
     for (int k = 0; k < 2; ++k)
       half[static_cast<std::size_t>(k)].push_back(kNormal95 * std::sqrt(cov(k, k)));
@@ -65,31 +66,32 @@ std::vector<double> Weights(const std::vector<int>& counts) {
   return {counts.begin(), counts.end()};
 }
 
-// One campaign's word on a coefficient.
-struct Word {
-  bool told = false;
+// One campaign's estimate of a coefficient.
+struct CampaignEstimate {
+  bool determined = false;
   double error = 0, sd = 0, half = 0;
 };
 
-ExpectedCoefficient Expect(const std::vector<Word>& quick, const std::vector<Word>& whole) {
+ExpectedCoefficient Expect(const std::vector<CampaignEstimate>& quick,
+                           const std::vector<CampaignEstimate>& whole) {
   ExpectedCoefficient expected;
   std::vector<double> sd, error, ratio, half;
-  for (const Word& w : quick) {
-    if (!w.told) continue;
+  for (const CampaignEstimate& w : quick) {
+    if (!w.determined) continue;
     sd.push_back(w.sd);
     error.push_back(std::abs(w.error));
   }
   for (std::size_t i = 0; i < whole.size(); ++i) {
-    if (!whole[i].told) continue;
+    if (!whole[i].determined) continue;
     half.push_back(whole[i].half);
-    if (quick[i].told && quick[i].sd > 0) ratio.push_back(whole[i].half / quick[i].sd);
+    if (quick[i].determined && quick[i].sd > 0) ratio.push_back(whole[i].half / quick[i].sd);
   }
   expected.determined = static_cast<double>(half.size()) /
                         static_cast<double>(std::max<std::size_t>(1, whole.size()));
   expected.half_width = expected.error95 = kInfinity;
   if (2 * half.size() < whole.size() || sd.empty() || ratio.empty()) return expected;
   // Half widths follow the standard deviations of the same campaigns closely, so that a few of them
-  // say what all are.
+  // give the ratio for all.
   expected.half_width = quick.size() > whole.size() ? Median(sd) * Median(ratio) : Median(half);
   expected.error95 = Quantile(error, 0.95);
   return expected;
@@ -99,8 +101,8 @@ double HalfOf(const PlanPoint& point, int k) {
   return k == 0 ? point.mu.half_width : point.e.half_width;
 }
 
-// Numbers of drops on the way to the most, and far beyond for a look ahead.
-std::vector<int> Ladder(int most) {
+// Numbers of drops for the curve: up to the most, and beyond it.
+std::vector<int> DropCounts(int most) {
   std::vector<int> n;
   for (const int k : {4,  5,  6,  7,  8,  9,  10,  12,  14,  16,  18,  20,  24,  28,  32,
                       36, 40, 48, 56, 64, 80, 100, 120, 150, 200, 300, 500, 700, 1000})
@@ -131,7 +133,7 @@ CampaignStudy StudyOf(const ExperimentDesign& plan, int drops) {
           std::max(4, static_cast<int>(plan.effort * intervals))};
 }
 
-// Ratio of what campaigns gave to what the information promises, between the simulated numbers
+// Ratio of the half widths of campaigns to those of the information, between the simulated numbers
 // straight in 1 / n.
 double Carry(const std::vector<std::pair<int, double>>& factors, int drops) {
   if (factors.empty()) return kInfinity;
@@ -168,7 +170,7 @@ void FillCurve(const ExperimentDesign& plan, const std::vector<PlannedSetting>& 
     PlanPoint point =
         SimulateCampaigns(plan, drops, counts, StudyOf(plan, n),
                           Mixed(plan.seed, 3, static_cast<std::uint64_t>(n)), threads);
-    const Vector2d promised = Promised(result->information, Weights(counts), n);
+    const Vector2d promised = PredictedHalfWidths(result->information, Weights(counts), n);
     for (int k = 0; k < 2; ++k) {
       const ExpectedCoefficient& c = k == 0 ? point.mu : point.e;
       const auto at = static_cast<std::size_t>(k);
@@ -178,7 +180,7 @@ void FillCurve(const ExperimentDesign& plan, const std::vector<PlannedSetting>& 
     }
     simulated.push_back(point);
   }
-  for (const int n : Ladder(plan.drops)) {
+  for (const int n : DropCounts(plan.drops)) {
     const auto known = std::find_if(simulated.begin(), simulated.end(),
                                     [&](const PlanPoint& p) { return p.drops == n; });
     PlanPoint point;
@@ -186,7 +188,7 @@ void FillCurve(const ExperimentDesign& plan, const std::vector<PlannedSetting>& 
       point = *known;
     } else {
       const Vector2d promised =
-          Promised(result->information, Weights(RoundShares(result->shares, n)), n);
+          PredictedHalfWidths(result->information, Weights(RoundShares(result->shares, n)), n);
       const auto next = std::find_if(simulated.begin(), simulated.end(),
                                      [&](const PlanPoint& p) { return p.drops > n; });
       const PlanPoint& near = next == simulated.end() ? simulated.back() : *next;
@@ -237,8 +239,9 @@ PlanPoint SimulateCampaigns(const ExperimentDesign& plan,
                             std::uint64_t seed, int threads) {
   const auto n = static_cast<std::size_t>(study.campaigns);
   const auto n_whole = static_cast<std::size_t>(std::min(study.intervals, study.campaigns));
-  std::array<std::vector<Word>, 2> quick{std::vector<Word>(n), std::vector<Word>(n)},
-      whole{std::vector<Word>(n_whole), std::vector<Word>(n_whole)};
+  std::array<std::vector<CampaignEstimate>, 2> quick{std::vector<CampaignEstimate>(n),
+                                                     std::vector<CampaignEstimate>(n)},
+      whole{std::vector<CampaignEstimate>(n_whole), std::vector<CampaignEstimate>(n_whole)};
   ForEachIndex(n, threads, [&](std::size_t i) {
     std::mt19937_64 random(Mixed(seed, 1, i));
     const ImpactModel truth = DrawModel(plan, random);
@@ -246,11 +249,12 @@ PlanPoint SimulateCampaigns(const ExperimentDesign& plan,
         DrawCampaign(settings, counts, plan.body, truth, plan.scatter, random);
     const auto word = [&](const LawFit& fit, std::size_t k, bool intervals) {
       const ParameterEstimate& p = k == 0 ? fit.mu_k : fit.e;
-      Word w;
+      CampaignEstimate w;
       w.error = p.value - (k == 0 ? truth.mu_k : truth.e);
       w.sd = p.sd;
       w.half = 0.5 * (p.upper95 - p.lower95);
-      w.told = p.identifiable && std::isfinite(w.error) && std::isfinite(intervals ? w.half : w.sd);
+      w.determined =
+          p.identifiable && std::isfinite(w.error) && std::isfinite(intervals ? w.half : w.sd);
       return w;
     };
     ImpactModel start = truth;
@@ -268,7 +272,7 @@ PlanPoint SimulateCampaigns(const ExperimentDesign& plan,
       if (std::isfinite(fit.e.value)) start.e = fit.e.value;
     }
     start.mu_s = start.mu_k;
-    const LawFit fit = Identify(events, plan.body, start, Quick());
+    const LawFit fit = Identify(events, plan.body, start, WithoutIntervals());
     for (std::size_t k = 0; k < 2; ++k) quick[k][i] = word(fit, k, false);
   });
   PlanPoint point;
@@ -311,9 +315,9 @@ PlanRival CompareLaws(const ExperimentDesign& plan, const std::vector<PlannedSet
       const std::vector<ImpactEvent> events =
           DrawCampaign(settings, counts, plan.body, truth, plan.scatter, random);
       ImpactModel start = own;
-      const LawFit by_own = Identify(events, plan.body, start, Quick());
+      const LawFit by_own = Identify(events, plan.body, start, WithoutIntervals());
       start.law = rival;
-      const LawFit by_rival = Identify(events, plan.body, start, Quick());
+      const LawFit by_rival = Identify(events, plan.body, start, WithoutIntervals());
       difference[i] = by_own.loglik - by_rival.loglik;
       mu[i] = by_rival.mu_k.value;
       e[i] = by_rival.e.value;
@@ -342,24 +346,24 @@ PlanRival CompareLaws(const ExperimentDesign& plan, const std::vector<PlannedSet
 
 namespace {
 
-// What every setting would give alone, and how often each kind of slip is to be expected.
-void JudgeSettings(const ExperimentDesign& plan, PlanResult* result) {
+// Half widths that every setting would give alone, and expected shares of the kinds of slip.
+void EvaluateSettings(const ExperimentDesign& plan, PlanResult* result) {
   const std::size_t n = plan.settings.size();
   for (std::size_t c = 0; c < n; ++c) {
     std::vector<double> only(n, 0.0);
     only[c] = 1;
-    Vector2d half = Promised(result->information, only, plan.drops);
-    // Hardly more than the vague knowledge of a unit interval.
+    Vector2d half = PredictedHalfWidths(result->information, only, plan.drops);
+    // Hardly narrower than the prior, uniform on a unit interval: not determined.
     for (double& x : half) x = x > 0.3 ? kInfinity : x;
     result->alone.push_back(half);
   }
   double usable = 0;
   for (std::size_t c = 0; c < n; ++c) {
-    for (const SettingInformation& told : result->information[c]) {
-      const double weight = result->counts[c] * told.usable;
+    for (const SettingInformation& one : result->information[c]) {
+      const double weight = result->counts[c] * one.usable;
       usable += weight;
       for (std::size_t digit = 0; digit < 7; ++digit)
-        result->cases[digit] += weight * told.cases[digit];
+        result->cases[digit] += weight * one.cases[digit];
     }
   }
   for (double& share : result->cases) share /= std::max(usable, 1e-300);
@@ -388,38 +392,38 @@ PlanResult MakePlan(const ExperimentDesign& plan, int threads,
   std::vector<ImpactModel> models;
   for (int j = 0; j < (fixed ? 1 : 16); ++j) models.push_back(DrawModel(plan, random));
   result.information.resize(n);
-  const auto tell = [&](std::size_t c) {
+  const auto add_information = [&](std::size_t c) {
     result.information[c].clear();
     for (const ImpactModel& model : models)
       result.information[c].push_back(
           InformationOf(result.settings[c].drops, plan.body, model, plan.scatter));
   };
-  ForEachIndex(n, threads, tell);
+  ForEachIndex(n, threads, add_information);
   Vector2d goal = plan.wanted;
   // Where nothing is wanted both count alike.
   for (double& x : goal) x = x > 0 ? x : goal.maxCoeff() > 0 ? goal.maxCoeff() : 0.02;
   result.shares = AllocateShares(result.information, plan.criterion, goal, plan.drops);
   result.counts = RoundShares(result.shares, plan.drops);
-  // What the proposal hangs on is released more often: campaigns draw their drops from these.
+  // Settings of the proposal are released more often: campaigns draw their drops from these.
   constexpr int kOften = 40;
   const std::vector<std::size_t> chosen = pipelines::Chosen(result);
   ForEachIndex(chosen.size(), threads, [&](std::size_t i) {
     const std::size_t c = chosen[i];
     result.settings[c] = FilmSetting(plan, plan.settings[c], kOften, Mixed(plan.seed, 6, c));
-    tell(c);
+    add_information(c);
   });
   std::vector<PlannedSetting> drops;
   for (const SettingFigures& f : result.settings) drops.push_back(f.drops);
-  JudgeSettings(plan, &result);
+  EvaluateSettings(plan, &result);
   result.common = CommonCovariance(drops, result.counts, plan.body, MeanModel(plan), plan.scatter,
                                    plan.inertia_sd)
                       .diagonal()
                       .cwiseSqrt();
   const std::vector<double> weights = Weights(result.counts);
-  result.by_scatter =
-      Promised(result.information, weights, plan.drops, &SettingInformation::scatter_only);
+  result.by_scatter = PredictedHalfWidths(result.information, weights, plan.drops,
+                                          &SettingInformation::scatter_only);
   result.by_noise =
-      Promised(result.information, weights, plan.drops, &SettingInformation::noise_only);
+      PredictedHalfWidths(result.information, weights, plan.drops, &SettingInformation::noise_only);
 
   say("campaigns");
   FillCurve(plan, drops, threads, &result);
@@ -427,7 +431,7 @@ PlanResult MakePlan(const ExperimentDesign& plan, int threads,
   result.needed_e = Needed(result.curve, 1, plan.wanted[1], result.common[1]);
   for (const RestitutionLaw rival : plan.rivals) {
     say("laws");
-    // One number of drops serves all: the difference grows with it.
+    // One number of drops suffices: the difference grows in proportion.
     const int at = std::min(plan.drops, plan.body.planar ? 24 : 12),
               campaigns =
                   std::max(8, static_cast<int>(plan.effort * (plan.body.planar ? 400 : 60)));
@@ -436,8 +440,8 @@ PlanResult MakePlan(const ExperimentDesign& plan, int threads,
   }
   say("cameras");
   FillRates(plan, &result);
-  result.checks = pipelines::JudgeCameras(plan, result);
-  result.limits = pipelines::JudgeLimits(plan, result);
+  result.checks = pipelines::CheckCameras(plan, result);
+  result.limits = pipelines::DescribeLimits(plan, result);
   result.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   return result;
 }

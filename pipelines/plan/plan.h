@@ -1,13 +1,13 @@
 #pragma once
-// A planned experiment on friction and restitution: what it would say before anybody films.
+// A planned experiment on friction and restitution: the uncertainty to expect of it.
 //
 // Every setting of the apparatus (slope, height, lean, speed, spin) is released several times as it
 // would be by hand, each drop is followed through its impact and filmed without noise, and the
 // bundle fit (or the fit to poses) of what was filmed gives the covariance of the event. From these
-// the shares of the settings follow by impact/identify/design.h. What intervals of so many drops
-// will be is not read off the information, which knows neither Student's quantile nor the fit of
-// the scatter: campaigns are drawn and identified, and the information only carries their half
-// widths to other numbers of drops.
+// the shares of the settings follow by impact/identify/design.h. The
+// intervals of a number of drops are not taken from the information, which includes neither
+// Student's quantile nor the fit of the scatter: campaigns are drawn and identified, and the
+// information only scales their half widths to other numbers of drops.
 
 #include <cstdint>
 #include <filesystem>
@@ -34,7 +34,7 @@ struct PlanSetting {
   double spin = 0;   // at the release, about -W_y [rad/s]
 };
 
-// What releases by hand or clamp scatter by; standard deviations.
+// Standard deviations of releases by hand or clamp.
 struct ReleaseScatter {
   double height = 0.002;  // [m]
   double lean = 0.05;     // [rad]
@@ -50,7 +50,7 @@ struct ExperimentDesign {
   Body body;
   RestitutionLaw law = RestitutionLaw::kEnergetic;
   CoefficientPrior mu, e;
-  // Impacts differ by more than mu and e say. The defaults lie between what the square drops
+  // Impacts scatter by more than mu and e explain. The defaults lie between what the square drops
   // (0.035, 0.051, 0.063) and the cube tosses (0.034, 0.086, 0.123) of data/experiments show.
   ImpactScatter scatter{.wrench = {0.035, 0.07, 0.09}};
   std::vector<PlanSetting> settings;
@@ -72,12 +72,12 @@ struct ExperimentDesign {
   double inertia_sd = 0.01;
   // Poses, of bodies in a plane always.
   double noise_position = 0, noise_angle = 0;        // [m], [rad]
-  Eigen::Vector2d wanted = Eigen::Vector2d::Zero();  // half widths of mu and e; 0: not said
-  // of states after an impact [m/s], [rad/s]; 0: not said
+  Eigen::Vector2d wanted = Eigen::Vector2d::Zero();  // half widths of mu and e; 0: not given
+  // of states after an impact [m/s], [rad/s]; 0: not given
   double wanted_sd_velocity = 0, wanted_sd_spin = 0;
   DesignCriterion criterion = DesignCriterion::kA;
   double effort = 1;                   // campaigns drawn, in units of the usual numbers
-  std::vector<RestitutionLaw> rivals;  // to tell from `law`
+  std::vector<RestitutionLaw> rivals;  // to distinguish from `law`
   std::uint64_t seed = 1;
   bool filmed() const { return !markers.empty() && !body.planar; }
 };
@@ -86,8 +86,8 @@ struct ExperimentDesign {
 ExperimentDesign LoadPlan(const std::filesystem::path& path);
 ExperimentDesign ParsePlan(const std::string& text, const std::string& name);
 
-// One setting as it would be filmed: rms over its drops that can be used where nothing else is
-// said.
+// One setting as it would be filmed: rms over its usable drops unless stated
+// otherwise.
 struct SettingFigures {
   PlannedSetting drops;
   std::string refused;            // why most of its drops could not be used; empty: they can
@@ -132,11 +132,11 @@ PlanPoint SimulateCampaigns(const ExperimentDesign& plan,
                             const std::vector<int>& counts, const CampaignStudy& study,
                             std::uint64_t seed, int threads);
 
-// Telling the plan's law from another: the difference of their log likelihoods, critical value by
-// the other law as truth.
+// Power to distinguish the plan's law from another: the difference of their log likelihoods,
+// critical value by the other law as truth.
 struct PlanRival {
   RestitutionLaw law = RestitutionLaw::kNewton;
-  double e = 0, mu = 0;  // coefficients with which it imitates the plan's law best
+  double e = 0, mu = 0;  // coefficients with which it comes closest to the plan's law
   // of the difference for one drop where the plan's law is true
   double mean = 0, sd = 0;
   double mean_other = 0, sd_other = 0;  // where the other one is
@@ -187,7 +187,7 @@ struct PlanResult {
   double seconds = 0;
 };
 
-// `step` is told what is done, for a terminal.
+// `step` is called with the name of each stage, for a terminal.
 PlanResult MakePlan(const ExperimentDesign& plan, int threads = 0,
                     const std::function<void(const std::string&)>& step = {});
 

@@ -1,4 +1,4 @@
-// The data audit in words and tables.
+// The data audit as text and tables.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -131,7 +131,7 @@ std::string GyrationHtml(const ReportContext& context) {
 
 std::string EvidenceTable(const ReportContext& context) {
   HtmlTable table(
-      "What each source of evidence says about each frame error",
+      "Estimate of each frame error by each source of evidence",
       {"Frame error", "Source", "Frames", "#Estimate", "#95 % interval", "Unit", "Determined"});
   const auto rows = [&](const AuditResult& audit, const char* frames) {
     for (const Evidence& evidence : audit.evidence) {
@@ -159,7 +159,7 @@ std::string EvidenceTable(const ReportContext& context) {
                           : html;
 }
 
-// What was undone, where anything was.
+// The corrections that were applied, where there were any.
 std::string CorrectionHtml(const ReportContext& context) {
   const FrameCorrection& c = context.best.correction;
   std::string items;

@@ -16,7 +16,7 @@ namespace {
 
 constexpr double kFigureDegrees = 180 / std::numbers::pi;
 
-// Spin change that the impulse's moment about the centre of mass asks for, in W.
+// Spin change that follows from the impulse's moment about the centre of mass, in W.
 Eigen::Vector3d SpinChangeFromImpulse(const ImpactEvent& event, const Body& body) {
   const Eigen::Vector3d r = event.p_WP - event.X_WB.translation();
   const Eigen::Vector3d moment = r.cross(body.mass * (event.v_plus - event.v_minus));
@@ -58,7 +58,7 @@ Figure MomentumFigure(const ReportContext& context) {
   if (recorded.x.empty() && corrected.x.empty()) return figure;
   for (Series* s : {&recorded, &corrected})
     if (!s->x.empty()) plot.series.push_back(std::move(*s));
-  Finish(plot);
+  PreparePlot(plot);
   Series diagonal{.name = "momentum kept", .mark = Mark::kDash, .colour = kInk};
   diagonal.x = {plot.x_min, plot.x_max}, diagonal.y = diagonal.x;
   plot.series.push_back(std::move(diagonal));
@@ -107,7 +107,7 @@ Figure ResidualFigure(const ReportContext& context) {
     plot.series.push_back(Histogram(before, lower, limit, negative ? 41 : 30, "as recorded", 1));
   if (!after.empty() && !before.empty()) plot.series.back().mark = Mark::kOutline;
   plot.x_min = lower, plot.x_max = limit;
-  Finish(plot);
+  PreparePlot(plot);
   figure.plots.push_back(std::move(plot));
   figure.caption =
       fmt::format("{} of every audited impact. Values beyond {}{} rad/s are in the end columns.",
@@ -135,8 +135,8 @@ Figure GravityFigure(const ReportContext& context) {
       if (std::isfinite(value) && std::isfinite(sd)) values.push_back(value), sds.push_back(sd);
     }
   if (values.empty()) return figure;
-  // Short arcs say little about g: keep those that know it to 5 %, or the better half where none
-  // does.
+  // Short arcs determine g poorly: keep those with a standard deviation below 5 %, or the better
+  // half where there is none.
   const double allowed = std::max(0.05 * g, Median(sds));
   std::vector<double> kept;
   for (std::size_t i = 0; i < values.size(); ++i)
@@ -150,7 +150,7 @@ Figure GravityFigure(const ReportContext& context) {
             .series = {}};
   plot.series.push_back(Histogram(kept, lower - pad, upper + pad, kept.size() > 60 ? 36 : 18,
                                   "arcs of free flight", 2));
-  Finish(plot);
+  PreparePlot(plot);
   Series given{.name = "gravity as given", .mark = Mark::kDash, .colour = kInk};
   given.x = {g, g}, given.y = {0, plot.y_max};
   plot.series.push_back(std::move(given));
@@ -231,7 +231,7 @@ Figure RestFigure(const ReportContext& context) {
                       gaps[i] > plot.y_max
                   ? 1
                   : 0;
-  Finish(plot);
+  PreparePlot(plot);
   Series zero_x{.name = "lies flat on the floor", .mark = Mark::kDash, .colour = kInk},
       zero_y{.name = {}, .mark = Mark::kDash, .colour = kInk};
   zero_x.x = {plot.x_min, plot.x_max}, zero_x.y = {0, 0};
@@ -274,7 +274,7 @@ Figure EnergyFigure(const ReportContext& context) {
   for (Series* s : {&good, &energy, &friction})
     if (!s->x.empty()) plot.series.push_back(std::move(*s));
   if (plot.series.empty()) return figure;
-  Finish(plot);
+  PreparePlot(plot);
   plot.y_max = std::max(plot.y_max, 0.05);
   Series zero{.name = "energy kept", .mark = Mark::kDash, .colour = kInk};
   zero.x = {plot.x_min, plot.x_max}, zero.y = {0, 0};

@@ -1,4 +1,4 @@
-// What the classical estimators make of the same impacts.
+// Results of the classical estimators for the same impacts.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -10,7 +10,7 @@
 namespace impactlab::pipelines {
 namespace {
 
-// differences beyond are drawn here: one bad estimator would flatten all others
+// larger differences are drawn at this one, so that the scale suits the other estimators
 constexpr double kMostZ = 12;
 constexpr std::array<const char*, 4> kTitles = {"velocity before", "spin before", "velocity after",
                                                 "spin after"};
@@ -63,7 +63,7 @@ std::vector<Figure> Figures(const ReportContext& context) {
       if (!s.x.empty()) plot.series.push_back(std::move(s));
     }
     plot.y_min = 0;
-    Finish(plot);
+    PreparePlot(plot);
     if (!plot.series.empty()) figure.plots.push_back(std::move(plot));
   }
   if (figure.empty()) return {};
@@ -165,11 +165,9 @@ Section ClassicalSection(const ReportContext& context) {
   section.html =
       "<p>Such experiments are usually evaluated by differentiating poses frame by frame. Here "
       "every accepted impact is evaluated so, too, "
-      "from the same images, with clocks and the time of the impact given by the bundle fit. None "
-      "of these estimators knows the bias it "
-      "has "
-      "where the motion is no polynomial; its stated uncertainty is that of pixels and cameras "
-      "alone.</p>\n" +
+      "from the same images, with clocks and the time of the impact given by the bundle fit. Their "
+      "stated uncertainty is that of pixels and cameras alone; it does not include the bias of "
+      "these estimators where the motion is no polynomial.</p>\n" +
       StatesTable(comparison) +
       "<p>“In sd”: the same differences in units of both standard deviations. Both start from the "
       "same pixels, so that agreement means "

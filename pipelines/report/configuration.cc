@@ -87,8 +87,8 @@ std::string FileWords(const Configuration& configuration) {
   const std::string name = "<code>" + Escape(configuration.file.string()) + "</code>";
   if (configuration.sha256.empty())
     return "<p>" + name +
-           " could not be read when this page was written, so it is not told which keys were "
-           "defaults.</p>\n";
+           " could not be read when this page was written, so the keys that were defaults "
+           "are not marked.</p>\n";
   return fmt::format(
       "<p>{}: {} keys, {}. SHA-256 of the file: <code class=\"hash\">{}</code></p>\n", name,
       configuration.keys.size(), CountWords(configuration), configuration.sha256);

@@ -223,9 +223,9 @@ ReportContext MakeContext(const RunResult& run, bool interactive) {
   context.rejected.assign(reasons.begin(), reasons.end());
   std::stable_sort(context.rejected.begin(), context.rejected.end(),
                    [](const auto& a, const auto& b) { return a.second > b.second; });
-  // The law spoken of first gives unseen motions the highest density of the fitted ones; where the
-  // data do not tell the energetic law from it, the energetic one, which alone cannot gain energy.
-  // Where laws were not compared, the one of least median error.
+  // Reported first is the fitted law with the highest predictive likelihood of unseen motions;
+  // where its difference from the energetic law is not significant, the energetic law, the only one
+  // that cannot gain energy. Where laws were not compared, the one of least median error.
   for (const std::string& law : context.best.scrutiny.laws.order) {
     const LawFit* fit = FitOf(context, law);
     if (!fit) continue;
@@ -263,9 +263,9 @@ std::string HeadHtml(const ReportContext& context) {
   if (run.flights.failed > 0)
     head.remarks.emplace_back(
         "notice",
-        "Free flight contradicts what was declared, and every number of this report rests on "
-        "that: " +
-            Escape(run.flights.verdict) + ". <a href=\"#flights\">What free flight says</a>");
+        "Free flight contradicts the declared cameras, clocks or lengths, on which every number "
+        "of this report depends: " +
+            Escape(run.flights.verdict) + ". <a href=\"#flights\">Findings from free flight</a>");
   if (context.fit) {
     head.tiles = TilesHtml(context);
     head.rest = LimitsHtml(context);

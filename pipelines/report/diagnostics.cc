@@ -1,5 +1,5 @@
-// What a sceptic asks: distributions, edges of validity, laws against each other, mixed specimens;
-// and the three coefficients of restitution.
+// Diagnostics: distributions of the errors, limits of validity of a law, comparison of laws, mixed
+// specimens; and the three coefficients of restitution.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -35,9 +35,9 @@ std::string ErrorName(const std::string& quantity) {
   return "size of the error, chi-square / freedoms";
 }
 
-// Rows of the law spoken of before the others.
+// Rows of the law reported first before the others.
 template <typename Row>
-std::vector<const Row*> SpokenFirst(const std::vector<Row>& rows, const std::string& law) {
+std::vector<const Row*> ReportedFirst(const std::vector<Row>& rows, const std::string& law) {
   std::vector<const Row*> out;
   for (const bool first : {true, false})
     for (const Row& row : rows)
@@ -60,7 +60,7 @@ Figure PlacesFigure(const ReportContext& context) {
                     "leaves a point 1 time in 20.",
                 .selectors = {"Law", "Quantity"},
                 .plots = {}};
-  for (const AreaRow* of : SpokenFirst(context.best.scrutiny.areas, context.best.scrutiny.law)) {
+  for (const AreaRow* of : ReportedFirst(context.best.scrutiny.areas, context.best.scrutiny.law)) {
     const AreaRow& row = *of;
     std::vector<double> u;
     for (const ValidationRow& one : table.rows)
@@ -89,7 +89,7 @@ Figure PlacesFigure(const ReportContext& context) {
       upper.x.push_back(x), upper.y.push_back(static_cast<double>(band.upper) / row.recordings);
     }
     plot.series = {steps, diagonal, lower, upper};
-    Finish(plot);
+    PreparePlot(plot);
     plot.x_min = plot.y_min = 0, plot.x_max = plot.y_max = 1;
     figure.plots.push_back(std::move(plot));
   }
@@ -108,7 +108,7 @@ Figure EdgeFigure(const ReportContext& context) {
           "either side of the split that parts the errors best, drawn where an edge was found.",
       .selectors = {"Law", "Against"},
       .plots = {}};
-  std::vector<const EdgeRow*> edges = SpokenFirst(s.edges, s.law);
+  std::vector<const EdgeRow*> edges = ReportedFirst(s.edges, s.law);
   const auto spoken = std::find_if(edges.begin(), edges.end(),
                                    [&](const EdgeRow* row) { return row->law != s.law; });
   std::stable_sort(edges.begin(), spoken,
@@ -147,7 +147,7 @@ Figure EdgeFigure(const ReportContext& context) {
     }
     if (dots.x.empty()) continue;
     plot.series = {dots};
-    Finish(plot);
+    PreparePlot(plot);
     if (edge.found && std::isfinite(edge.edge)) {
       const double at = edge.edge * (edge.condition == "lean" ? 180 / std::numbers::pi : 1);
       const double below = edge.above ? edge.error_within : edge.error_beyond,
@@ -221,7 +221,7 @@ std::string LawComparisonTable(const LawComparison& laws) {
     const std::string verdict =
         pair.verdict == "same" ? "the same predictions"
         : pair.verdict == "undecided"
-            ? "cannot be told apart"
+            ? "no significant difference"
             : LawTitle(pair.verdict == "better" ? pair.law : pair.other) + " predicts better";
     table.Row({LawTitle(pair.law), LawTitle(pair.other), fmt::format("{}", pair.n),
                fmt::format("{}", pair.recordings), ValueSd(pair.log_density, pair.sd_log_density),
@@ -347,7 +347,7 @@ std::vector<Figure> RestitutionFigures(const ReportContext& context) {
       s.colour = CaseColour(path_case);
       plot.series.push_back(std::move(s));
     }
-    Finish(plot);
+    PreparePlot(plot);
     Series zero{.name = "one number", .mark = Mark::kDash, .colour = kInk};
     zero.x = {plot.x_min, plot.x_max}, zero.y = {0, 0};
     plot.series.push_back(std::move(zero));

@@ -110,7 +110,7 @@ Figure RegionFigure(const ReportContext& context) {
     plot.series.push_back(std::move(estimate));
     const bool anything = std::isfinite(mu->value) || !plot.series[0].x.empty();
     if (!anything) continue;
-    Finish(plot);
+    PreparePlot(plot);
     plot.x_min = std::max(plot.x_min, mu->value >= 0 ? 0.0 : plot.x_min);
     figure.plots.push_back(std::move(plot));
   }
@@ -148,7 +148,7 @@ Figure InfluenceFigure(const ReportContext& context) {
     if (normal.x.empty() && wild.x.empty()) continue;
     for (Series* s : {&normal, &wild})
       if (!s->x.empty()) plot.series.push_back(std::move(*s));
-    Finish(plot);
+    PreparePlot(plot);
     figure.plots.push_back(std::move(plot));
   }
   figure.caption =
@@ -200,8 +200,8 @@ Section FitSection(const ReportContext& context) {
       "covariance. The total standard "
       "deviation "
       "includes the scatter between impacts; \u201Cnoise only\u201D is what measurement noise "
-      "alone would give. Bold: the law spoken "
-      "of first.</p>\n",
+      "alone would give. Bold: the law reported "
+      "first.</p>\n",
       Count(context.best.fit.n_events > 0 ? context.best.fit.n_events : context.n_accepted,
             "accepted impact"));
   section.html += ParameterTable(context) + FittedLawTable(context);

@@ -1,5 +1,5 @@
-// Free flight as a certificate: what gravity and the layout say of cameras, clocks and lengths as
-// they were declared.
+// Free flight as a check of what was declared: gravity and the marker layout against cameras,
+// clocks and lengths.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -66,7 +66,7 @@ std::string FlightVerdictHtml(const FlightReport& report) {
 }
 
 std::string FlightQuantityTable(const FlightReport& report) {
-  HtmlTable table("What free flight says, mean of the recordings",
+  HtmlTable table("Findings from free flight, mean of the recordings",
                   {"Quantity", "#Found", "#Declared", "Unit", "#Found / declared (95 % interval)",
                    "#Largest |z|", "Recordings", "Verdict"});
   for (const FlightSummary& q : report.quantities) {

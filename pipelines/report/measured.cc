@@ -26,7 +26,7 @@ void AddFitLines(Plot& plot, const std::string& name, const ParameterEstimate& p
   line(p.upper95, "", Mark::kDash);
 }
 
-// Range that shows the bulk of the points: ratios of small numbers run far away.
+// Range of most of the points: ratios of small numbers can be arbitrarily large.
 void LimitRange(Plot& plot, double lower_limit, double upper_limit) {
   std::vector<double> y;
   for (const Series& s : plot.series) y.insert(y.end(), s.y.begin(), s.y.end());
@@ -80,7 +80,7 @@ std::vector<Figure> MeasuredFigures(const ReportContext& context) {
         plot.series.push_back(std::move(s));
       }
       LimitRange(plot, -0.5, restitution ? 1.6 : 2);
-      Finish(plot);
+      PreparePlot(plot);
       if (context.fit) {
         const ParameterEstimate* mu = Friction(*context.fit);
         if (!restitution && mu) AddFitLines(plot, "fitted μ", *mu);

@@ -24,7 +24,7 @@ std::string LikelihoodWords(const IdentifyOptions& identify) {
     case Likelihood::kContamination:
       return "contaminated normal";
     case Likelihood::kAdaptive:
-      return "normal or " + student + ", whichever is likelier; the table of scatter says which";
+      return "normal or " + student + ", whichever is likelier; the table of scatter names it";
   }
   return "";
 }
@@ -83,8 +83,8 @@ std::string Definitions(const ReportContext& context) {
                               "never passes. Here k = {}.",
                               Num(validation.coverage, 1)));
   out += Definition("Selection",
-                    "An impact counts when its kinematics say that a single contact happened "
-                    "between two stretches of free flight. How well a law "
+                    "An impact counts when its kinematics show a single contact "
+                    "between two intervals of free flight. How well a law "
                     "fits is never a criterion.");
   out += Definition("Momentum residual",
                     "I (ω<sup>+</sup> − ω<sup>−</sup>) must equal r × m (v<sup>+</sup> − "
@@ -106,7 +106,7 @@ std::string CaseTable() {
         std::pair{"6", "starts from rest and slides"}})
     table.Row({std::string("<span class=\"key key-dot c") + code + "\"></span> " + code, text});
   return table.Html() +
-         "<p class=\"foot\">In space a letter tells which slip component changed sign: a, along "
+         "<p class=\"foot\">In space a letter states which slip component changed sign: a, along "
          "F<sub>y</sub>; b, along F<sub>x</sub>; c, "
          "both.</p>\n";
 }

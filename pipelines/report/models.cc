@@ -1,4 +1,4 @@
-// What the coefficients depend on, and how sure their intervals are.
+// Dependence of the coefficients on speed and groups, and intervals by several methods.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -58,7 +58,7 @@ Figure SpeedFigure(const ReportContext& context) {
     }
     plot.series.push_back(std::move(line));
   }
-  Finish(plot);
+  PreparePlot(plot);
   figure.plots.push_back(std::move(plot));
   return figure;
 }

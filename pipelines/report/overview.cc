@@ -1,5 +1,5 @@
-// The head of the report beside its numbers: which law is spoken of and why, and what limits the
-// coefficients.
+// The head of the report beside its numbers: which law is reported first and why, and what limits
+// the coefficients.
 #include "pipelines/report/detail/overview.h"
 
 #include <fmt/format.h>
@@ -20,18 +20,18 @@ std::string PValueHtml(double p) {
 }
 
 std::string Significance(double p) {
-  if (!std::isfinite(p)) return "too few recordings to say whether that means anything";
+  if (!std::isfinite(p)) return "too few recordings for a test of significance";
   return fmt::format("{}significant at {:.0f} % ({}, all pairs counted)", p < kLevel ? "" : "not ",
                      100 * kLevel, PValueHtml(p));
 }
 
 std::string SourceWords(const std::string& source) {
   if (source == "scatter") return "the scatter between impacts";
-  return source == "adjustment" ? "how well the impacts tell what they share" : "the " + source;
+  return source == "adjustment" ? "the uncertainty of what the impacts share" : "the " + source;
 }
 
-// How many impacts halve a standard deviation of which `common` does not average out; 0 where no
-// number does.
+// Number of impacts that halves a standard deviation of which `common` does not average out; 0
+// where no number does.
 long long ImpactsForHalf(double sd, double common, int n) {
   const double own = sd * sd - common * common, left = sd * sd / 4 - common * common;
   return own > 0 && left > 0 ? static_cast<long long>(std::ceil(n * own / left * (1 - 1e-9))) : 0;
@@ -89,34 +89,35 @@ const LawPair* PairOf(const ReportContext& context, const std::string& better,
 std::string LawChoiceHtml(const ReportContext& context) {
   const LawComparison& laws = context.best.scrutiny.laws;
   if (!context.fit || laws.empty()) return {};
-  const std::string& spoken = context.fit->law;
+  const std::string& reported = context.fit->law;
   const std::string& best = laws.order.front();
   const std::string motions =
       laws.pairs.front().in_sample ? "the motions it was fitted to" : "unseen motions";
   std::string text;
-  if (best == spoken) {
-    text = fmt::format("{} is spoken of first because it gives {} the highest density.",
-                       Capitalized(LawPhrase(spoken)), motions);
-  } else if (const LawPair* pair = PairOf(context, best, spoken)) {
+  if (best == reported) {
+    text = fmt::format("{} is reported first: it has the highest predictive likelihood for {}.",
+                       Capitalized(LawPhrase(reported)), motions);
+  } else if (const LawPair* pair = PairOf(context, best, reported)) {
     text = fmt::format(
-        "{} is spoken of first{}. {} gives {} a higher density, by {} in its logarithm: {}.",
-        Capitalized(LawPhrase(spoken)),
-        spoken == "energetic" ? " because it alone cannot gain energy"
-                              : ", the best of the fitted ones",
+        "{} is reported first{}. {} has a higher predictive likelihood for {}, by {} in its "
+        "logarithm: {}.",
+        Capitalized(LawPhrase(reported)),
+        reported == "energetic" ? " because it is the only one that cannot gain energy"
+                                : ", the best of the fitted ones",
         Capitalized(LawPhrase(best)), motions, ValueSd(pair->log_density, pair->sd_log_density),
         pair->verdict == "same" ? "the same predictions" : Significance(pair->family_log_density));
   }
   // The least median error is another measure, and may name another law.
-  const MedianError own = ErrorOf(context.best.validation, spoken);
-  std::string least = spoken;
+  const MedianError own = ErrorOf(context.best.validation, reported);
+  std::string least = reported;
   double error = own.by_plus;
   for (const LawFit& fit : context.best.fit.fits)
     if (const MedianError other = ErrorOf(context.best.validation, fit.law);
         other.by_plus < error * (1 - 1e-9))
       least = fit.law, error = other.by_plus;
-  if (least == spoken) return text;
-  const LawPair* pair = PairOf(context, least, spoken);
-  if (!pair) pair = PairOf(context, spoken, least);
+  if (least == reported) return text;
+  const LawPair* pair = PairOf(context, least, reported);
+  if (!pair) pair = PairOf(context, reported, least);
   text += fmt::format(
       " {} has the least median error, {} against {}; the difference of mean errors is {}.",
       Capitalized(LawPhrase(least)), Percent(error), Percent(own.by_plus),

@@ -85,7 +85,7 @@ struct MedianError {
 };
 MedianError ErrorOf(const ValidationTable& table, const std::string& law);
 
-// Fits with the one spoken of first in front.
+// Fits, that of the law reported first in front.
 std::vector<const LawFit*> FitsInOrder(const ReportContext& context);
 
 // The two parameters of a fit; null where a fit has fewer.

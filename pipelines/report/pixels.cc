@@ -16,7 +16,7 @@ namespace {
 // impact.
 std::vector<Figure> PixelFigures(const ReportContext& context) {
   const MarkerRecordings& markers = *context.run.markers;
-  constexpr std::size_t kMost = 4000;  // points a camera; more only fill the page
+  constexpr std::size_t kMost = 4000;  // points a camera; more add size but nothing visible
   struct Cloud {
     std::vector<double> t, x, y;
   };
@@ -56,7 +56,7 @@ std::vector<Figure> PixelFigures(const ReportContext& context) {
       }
       plot.series.push_back(std::move(s));
     }
-    Finish(plot);
+    PreparePlot(plot);
     figure.plots.push_back(std::move(plot));
   }
   if (clouds.empty()) return {};
@@ -144,7 +144,7 @@ Section PixelSection(const ReportContext& context) {
                     "a prior stands in its place.");
   if (!scales.empty())
     section.html += fmt::format(
-        "<p>Residuals are {} times what the noise of the pixels says (median over the fits).</p>\n",
+        "<p>Residuals are {} times the noise of the pixels (median over the fits).</p>\n",
         Num(Median(scales), 2));
   HtmlTable table("Images by camera", {"camera", "#images", "#left out", "#rms [px]",
                                        "#clock late by [ms]", "#± [ms]"});

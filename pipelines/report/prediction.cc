@@ -32,8 +32,8 @@ bool HasPlanarLaws(const ReportContext& context) {
   return Laws(context).size() > FitsInOrder(context).size();
 }
 
-// Two laws that give one motion, as Brach's and Whittaker's do where the surface gives nothing back
-// along itself.
+// Two laws that predict the same motion, as Brach's and Whittaker's do without tangential
+// restitution.
 bool SameErrors(const ErrorSummary& a, const ErrorSummary& b) {
   const auto near = [](double x, double y) { return std::abs(x - y) <= 1e-9 * std::abs(x); };
   return a.group == b.group && a.in_sample == b.in_sample && a.n == b.n &&
@@ -185,7 +185,7 @@ Figure AgainstMeasured(const ReportContext& context, const std::vector<Group>& g
       s.colour = CaseColour(path_case);
       plot.series.push_back(std::move(s));
     }
-    thinned = Finish(plot) || thinned;
+    thinned = PreparePlot(plot) || thinned;
     Series diagonal{.name = "equality", .mark = Mark::kDash, .colour = kInk};
     diagonal.x = {plot.x_min, plot.x_max}, diagonal.y = {plot.x_min, plot.x_max};
     plot.series.push_back(std::move(diagonal));
@@ -233,7 +233,7 @@ Figure Standardised(const ReportContext& context, const std::vector<Group>& grou
       normal.x.push_back(-kLimit + 2 * kLimit * k / 100);
       normal.y.push_back(scale * std::exp(-0.5 * normal.x.back() * normal.x.back()));
     }
-    Finish(plot);
+    PreparePlot(plot);
     plot.y_max = std::max(plot.y_max, 1.1 * scale);
     plot.series.push_back(std::move(normal));
     figure.plots.push_back(std::move(plot));
@@ -310,9 +310,10 @@ Section PredictionSection(const ReportContext& context) {
             "<p class=\"foot\">Adequate: |difference| + {0} u is within the tolerance ({1} m/s, "
             "{2} rad/s). Discrepant: "
             "|difference| exceeds "
-            "{0} u. Otherwise the measurement cannot tell. u is the standard uncertainty "
+            "{0} u. Otherwise unresolved: the measurement is not precise enough. u is the standard "
+            "uncertainty "
             "of the difference from measurement and coefficients, without the scatter between "
-            "impacts: the law itself is on trial.</p>\n",
+            "impacts: the law itself is tested.</p>\n",
             Num(options.coverage, 2), Num(options.tolerance_velocity, 2),
             Num(options.tolerance_spin, 2));
   if (!others.empty())

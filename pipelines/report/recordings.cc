@@ -175,7 +175,7 @@ std::string StaticView(const View& view, bool planar) {
         plot.series.push_back(std::move(line));
       }
     }
-    Finish(plot, 420);
+    PreparePlot(plot, 420);
     for (const ImpactEvent* event : view.events) {
       if (!(event->t >= plot.x_min && event->t <= plot.x_max) || event->frames_minus <= 0) continue;
       Series line{.name = event == view.events.front() ? "impact" : "",

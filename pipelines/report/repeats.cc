@@ -85,7 +85,7 @@ Figure RatioFigure(const std::vector<RepeatRow>& rows) {
     if (dots.x.empty()) continue;
     plot.y_min = 0;
     plot.series = {line, dots, lower, upper};
-    Finish(plot);
+    PreparePlot(plot);
     figure.plots.push_back(std::move(plot));
   }
   return figure;
@@ -117,7 +117,7 @@ Figure CoefficientFigure(const ReportContext& context) {
       dots.event.push_back(context.Code(all[i].recording, all[i].impact));
     }
     plot.series = {dots};
-    Finish(plot);
+    PreparePlot(plot);
     for (const LawFit& fit : context.best.fit.fits) {
       const ParameterEstimate* p = friction ? Friction(fit) : Restitution(fit);
       if (fit.law != repeats.law || p == nullptr || !std::isfinite(p->value)) continue;

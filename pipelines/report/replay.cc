@@ -64,10 +64,9 @@ std::string PicturesHtml(std::size_t pictured, std::size_t recordings) {
   std::string out =
       "<p>Beside it what the cameras saw about the first impact, cut down to the markers: the "
       "frame nearest to the moment of the replay. "
-      "<span class=\"key key-ring fitted\"></span>a ring stands where the fit says the marker was, "
+      "<span class=\"key key-ring fitted\"></span>a ring marks the fitted position of a marker, "
       "<span class=\"key found\">+</span> a "
-      "cross "
-      "where it was found.</p>\n";
+      "cross the measured one.</p>\n";
   if (pictured < recordings)
     out += fmt::format(
         "<p class=\"foot\">{} of {} recordings have pictures here: others have none, or would make "

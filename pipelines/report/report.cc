@@ -13,7 +13,7 @@
 namespace impactlab {
 namespace {
 
-// Parts of former pages go, and with the last of them their folder.
+// Removes parts of former pages, and with the last of them their folder.
 void RemoveOthers(const std::filesystem::path& folder,
                   const std::set<std::filesystem::path>& kept) {
   std::error_code error;

@@ -28,8 +28,8 @@ class Parts {
   Parts(std::string folder, std::string mark)
       : folder_(std::move(folder)), mark_(std::move(mark)) {}
 
-  // Adds a list of texts, the first of which is number `first` of what `call` names, and tells
-  // `where` the script of each.
+  // Adds a list of texts, the first of which is number `first` of what `call` names, and
+  // writes the script of each into `where`.
   void Add(const std::string& call, std::size_t first, const std::vector<std::string>& texts,
            std::vector<std::string>* where) {
     for (std::size_t i = 0; i < texts.size();) {
@@ -51,7 +51,7 @@ class Parts {
   std::string folder_, mark_;
 };
 
-// Puts the frames of the videos behind what is drawn of each recording.
+// Appends the frames of the videos to the data of each recording.
 void AddPictures(const std::vector<std::string>& pictures, std::vector<RecordingData>* recordings) {
   for (std::size_t i = 0; i < std::min(pictures.size(), recordings->size()); ++i) {
     if (pictures[i].empty()) continue;

@@ -138,7 +138,7 @@ void StudyImpacts(const Experiment& experiment, const IdentifiedImpacts& impacts
   analysis->scrutiny = StageResult<Diagnostics>(
       context.cache, "scrutiny",
       [&] {
-        return Scrutinise(impacts.events, impacts.body, analysis->fit, analysis->validation,
+        return DiagnoseCampaign(impacts.events, impacts.body, analysis->fit, analysis->validation,
                           experiment.seed);
       },
       events, body, analysis->fit, analysis->validation, experiment.seed);

@@ -1,5 +1,5 @@
 #pragma once
-// Do the measurements of a campaign lie in their predictive distributions as the uncertainties say?
+// Are the measurements of a campaign distributed as their predictive distributions state?
 // Area metric (data/statistics/area_metric.h) of every quantity that every law predicts, beside the
 // areas of a true prediction.
 //

@@ -23,7 +23,7 @@ struct ClassicalMethod {
   std::string title;  // for people: "Houbolt as printed"
   ClassicalOptions options;
 };
-// All of them, the one as document 004 prints it first.
+// All of them, that printed by Sun (2017) first.
 std::vector<ClassicalMethod> ClassicalMethods(int window = ClassicalOptions{}.window);
 
 // Map `classical` of an experiment file.
@@ -35,7 +35,7 @@ struct ComparisonOptions {
 ComparisonOptions ParseComparison(const YamlNode& classical);
 std::string ToYaml(const ComparisonOptions& options);
 
-// States of which a comparison speaks, in this order.
+// States that are compared, in this order.
 inline constexpr std::array<const char*, 4> kComparedStates = {"v_minus", "omega_minus", "v_plus",
                                                                "omega_plus"};
 
@@ -52,8 +52,8 @@ struct ComparedImpact {
   std::array<double, 4> sd;
   // from the bundle fit, root mean square over those components [m/s], [rad/s]
   std::array<double, 4> difference;
-  // The same in units of both standard deviations. Both start from the same pixels: of two good
-  // estimators it is below 1.
+  // The same in units of both standard deviations. Both start from the same pixels: of two
+  // unbiased estimators it is below 1.
   std::array<double, 4> z;
   int frames_minus = 0, frames_plus = 0;  // poses used
   double seconds = 0;                     // of one core, the poses' share included

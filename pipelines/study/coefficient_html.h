@@ -7,7 +7,7 @@
 
 namespace impactlab::pipelines {
 
-/// Models, groups and intervals of a study, without a section's own words.
+/// Models, groups and intervals of a study, without the text of a section.
 std::string CoefficientHtml(const CoefficientStudy& study);
 
 /// A text made for terminals with the sign of plus or minus.

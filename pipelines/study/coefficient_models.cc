@@ -174,7 +174,7 @@ CoefficientOptions ParseCoefficients(const YamlNode& node) {
       const std::string name = group.Text("name"), glob = group.Text("recordings");
       if (name == kRest || name == "all")
         throw group.Fault("name", name,
-                          "another name: it stands for the recordings of no group or of all");
+                          "another name: it is that of the recordings of no group or of all");
       for (const auto& [other, pattern] : o.groups)
         if (other == name) throw group.Fault("name", Excerpt(name) + " again", "every name once");
       o.groups.emplace_back(name, glob);

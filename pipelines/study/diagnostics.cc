@@ -16,7 +16,7 @@ namespace {
 // How impacts end by the law, over those it could predict.
 struct Ends {
   int n = 0, stick = 0, slide = 0;  // stick at the end; slide all through in one direction
-  int leave = 0;                    // are measured to leave sliding, whatever the law
+  int leave = 0;                    // are measured to leave sliding, under any law
 };
 Ends EndsOf(std::span<const ImpactEvent> events, const LawFit& fit) {
   Ends ends;
@@ -79,8 +79,8 @@ void NameCases(std::span<const ImpactEvent> events, const FitResult& fit, const 
                          mu.lower95 > 0 ? fmt::format("; from below at {:.3g}", mu.lower95) : "")});
       else if (!demand)
         findings.push_back({"no_tangential_demand",
-                            "nothing asks for friction: no impact slides and none needs friction "
-                            "to stick; every mu agrees"});
+                            "no impact slides and none needs friction to stick: every mu agrees "
+                            "with the data"});
       else if (ends.stick > 0 &&
                (mu.identifiable || mu.reason.find("bounded below") != std::string::npos))
         findings.push_back(
@@ -92,7 +92,7 @@ void NameCases(std::span<const ImpactEvent> events, const FitResult& fit, const 
                      : "",
                  mu.identifiable
                      ? fmt::format(
-                           "mu is seen only through how long they slid before ({:.3g} to {:.3g})",
+                           "mu follows only from how long they slid before ({:.3g} to {:.3g})",
                            mu.lower95, mu.upper95)
                      : fmt::format("mu is bounded below only, at {:.3g}", mu.lower95))});
     } else if (ends.slide == ends.n) {
@@ -141,7 +141,7 @@ void NameDepartures(const Diagnostics& s, std::vector<CampaignFinding>& findings
   }
 }
 
-// The law spoken of: the best of those with a path that was fitted.
+// The law that findings refer to: the best of the fitted laws with a path.
 std::string LawOf(const FitResult& fit, const LawComparison& laws) {
   const auto fitted = [&](const std::string& law) {
     return std::any_of(fit.fits.begin(), fit.fits.end(),
@@ -159,8 +159,9 @@ bool AnyEdge(const Diagnostics& s) {
 
 }  // namespace
 
-Diagnostics Scrutinise(std::span<const ImpactEvent> events, const Body& body, const FitResult& fit,
-                       const ValidationTable& validation, std::uint64_t seed) {
+Diagnostics DiagnoseCampaign(std::span<const ImpactEvent> events, const Body& body,
+                             const FitResult& fit, const ValidationTable& validation,
+                             std::uint64_t seed) {
   Diagnostics out;
   out.laws = CompareLaws(validation);
   out.law = LawOf(fit, out.laws);

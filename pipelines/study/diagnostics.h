@@ -27,7 +27,7 @@ struct CampaignFinding {
 };
 
 struct Diagnostics {
-  std::string law;  // of which the findings speak: the first of `laws.order`, else the only one
+  std::string law;  // that the findings refer to: the first of `laws.order`, else the only one
   std::vector<AreaRow> areas;
   std::vector<EdgeRow> edges;
   LawComparison laws;
@@ -39,8 +39,9 @@ struct Diagnostics {
   }
 };
 
-Diagnostics Scrutinise(std::span<const ImpactEvent> events, const Body& body, const FitResult& fit,
-                       const ValidationTable& validation, std::uint64_t seed);
+Diagnostics DiagnoseCampaign(std::span<const ImpactEvent> events, const Body& body,
+                             const FitResult& fit, const ValidationTable& validation,
+                             std::uint64_t seed);
 
 // area.csv, edges.csv, law_comparison.csv, specimens.csv, restitution.csv and scrutiny.json
 // (data/README); files without rows are left out, and those of an earlier run removed.

@@ -148,7 +148,7 @@ std::string ToWords(const LawComparison& comparison) {
   // Without a test an order would be one of chance.
   if (const int recordings = comparison.pairs.front().recordings; recordings < kFewestForLaws)
     return fmt::format(
-        "{} recording{} with impacts that all laws predict: too few to tell laws apart, {} at "
+        "{} recording{} with impacts that all laws predict: too few to compare laws, {} at "
         "least",
         recordings, recordings == 1 ? "" : "s", kFewestForLaws);
   const std::string& best = comparison.order.front();
@@ -167,7 +167,7 @@ std::string ToWords(const LawComparison& comparison) {
                                 comparison.pairs.front().in_sample ? "" : "unseen ");
   if (!same.empty())
     out += fmt::format("; {} predict{} the same", List(same), same.size() == 1 ? "s" : "");
-  if (!alike.empty()) out += fmt::format("; not told from it: {}", List(alike));
+  if (!alike.empty()) out += fmt::format("; no significant difference from it: {}", List(alike));
   if (!worse.empty()) out += fmt::format("; worse: {}", List(worse));
   return out;
 }

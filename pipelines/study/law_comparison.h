@@ -1,5 +1,6 @@
 #pragma once
-// Which of the laws predict unseen recordings differently, and which cannot be told apart?
+// Which of the laws predict unseen recordings differently, and which differences are not
+// significant?
 //
 // All laws predict the same recordings from the same folds, so that two of them are compared pair
 // by pair: the log of the density that each gave to the measured motion, and the error in the
@@ -40,8 +41,8 @@ struct LawComparison {
 
 LawComparison CompareLaws(const ValidationTable& table);
 
-// "Poisson's and Newton's cannot be told from the energetic law (...); Brach's is worse (...)", for
-// people.
+// One sentence: "the energetic law gives the unseen motions the highest density; no significant
+// difference from it: Poisson's law (...); worse: Brach's law (...)".
 std::string ToWords(const LawComparison& comparison);
 
 // "Brach's law", "the energetic law".

@@ -18,8 +18,9 @@ namespace {
 constexpr int kDraws = 199;
 constexpr double kMixtureLevel = 0.01;
 constexpr double kSeparation = 3;  // standard deviations between the means
-// chance that a member of one lies beyond one of the other, from which a condition parts them
-constexpr double kParted = 0.95;
+// chance that a member of one lies beyond one of the other, from which on a condition separates
+// them
+constexpr double kSeparated = 0.95;
 constexpr double kInOrder = 0.9;  // share of recordings on their side of a switch
 
 // What is known of one impact.
@@ -63,8 +64,8 @@ double ChanceAbove(const std::vector<double>& first, const std::vector<double>& 
              : above / static_cast<double>(first.size() * second.size());
 }
 
-// A condition of the impacts that parts the two populations as well; empty where none does.
-std::string PartedBy(const std::vector<Member>& members, const std::vector<bool>& second) {
+// A condition of the impacts that separates the two populations as well; empty where none does.
+std::string SeparatedBy(const std::vector<Member>& members, const std::vector<bool>& second) {
   const std::pair<const char*, double Member::*> conditions[] = {{"approach_speed", &Member::speed},
                                                                  {"slip_speed", &Member::slip},
                                                                  {"lean", &Member::lean},
@@ -73,7 +74,7 @@ std::string PartedBy(const std::vector<Member>& members, const std::vector<bool>
     std::vector<double> group[2];
     for (std::size_t i = 0; i < members.size(); ++i) group[second[i]].push_back(members[i].*of);
     const double chance = ChanceAbove(group[0], group[1]);
-    if (chance > kParted || chance < 1 - kParted) return name;
+    if (chance > kSeparated || chance < 1 - kSeparated) return name;
   }
   std::map<std::string, int> count[2];
   int n[2] = {0, 0};
@@ -84,7 +85,7 @@ std::string PartedBy(const std::vector<Member>& members, const std::vector<bool>
   for (const auto& [path_case, k] : count[1]) {
     const double in_second = static_cast<double>(k) / std::max(1, n[1]),
                  in_first = static_cast<double>(count[0][path_case]) / std::max(1, n[0]);
-    if (std::abs(in_second - in_first) > 2 * kParted - 1) return "case " + path_case;
+    if (std::abs(in_second - in_first) > 2 * kSeparated - 1) return "case " + path_case;
   }
   return "";
 }
@@ -188,7 +189,7 @@ SpecimenMixture FindSpecimenMixture(std::span<const ImpactEvent> events, const B
   const bool two = out.test.p < kMixtureLevel && out.test.separation > kSeparation;
   const int second = static_cast<int>(std::count(of_recording.begin(), of_recording.end(), true));
   if (two) {
-    out.parted_by = PartedBy(members, of_member);
+    out.parted_by = SeparatedBy(members, of_member);
     out.switch_at = SwitchAt(of_recording);
     out.mixed = out.parted_by.empty();
     out.text = MixtureSentence(out, second);

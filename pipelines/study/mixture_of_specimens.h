@@ -5,9 +5,10 @@
 // e and, where the contact slides all through, mu of every impact alone
 // (impact/identify/single_impact.h), with their stated errors, less what depends in a straight line
 // on approach and slip speed, go to TestMixture (data/statistics/mixture.h). Two populations
-// are spoken of at p < 0.01 and three standard deviations between their means; not where a
-// condition of the impact or its case parts the two as well, since then the form of the law may be
-// at fault. Order in time is reported beside: an exchange of specimens half way is a drift as well.
+// are reported at p < 0.01 and three standard deviations between their means; not where a
+// condition of the impact or its case separates the two as well, since then the form of the law may
+// be the cause. Order in time is reported beside: an exchange of specimens half way is a drift as
+// well.
 
 #include <cstdint>
 #include <filesystem>
@@ -33,7 +34,7 @@ struct SpecimenMixture {
   MixtureTest test;
   std::vector<SpecimenRow> rows;
   bool mixed = false;
-  // a condition that parts the two as well ("approach_speed", "case 1"); then not mixed
+  // a condition that separates the two as well ("approach_speed", "case 1"); then not mixed
   std::string parted_by;
   int switch_at = 0;  // recording from which on all are of one population, 0: in no order
   std::string text;   // for people; empty where nothing was tested

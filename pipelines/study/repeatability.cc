@@ -285,7 +285,7 @@ RepeatOptions ParseRepeats(const YamlNode& repeats) {
     for (const YamlNode& node : repeats.List("groups")) {
       RepeatOptions::Group group{node.Text("name"), node.Text("recordings")};
       if (group.name == "all")
-        throw node.Fault("name", "all", "another name: it stands for every accepted impact");
+        throw node.Fault("name", "all", "another name: it is that of every accepted impact");
       for (const RepeatOptions::Group& other : o.groups)
         if (other.name == group.name)
           throw node.Fault("name", Excerpt(group.name) + " again", "every name once");

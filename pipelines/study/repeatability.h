@@ -46,7 +46,7 @@ const char* ToString(RepeatVerdict verdict);  // "undetermined", "within", "beyo
 // One quantity over the first `n` drops of a group. Vectors count by component: standard deviations
 // are root mean squares over components that were measured.
 struct RepeatRow {
-  std::string group;  // name; "all": every accepted impact, whatever its condition
+  std::string group;  // name; "all": every accepted impact, under any condition
   // "v_minus", "omega_minus", "lever", "residual_v", "residual_omega", "e_star" (or e_n, e_p),
   // "mu_k"
   std::string quantity;

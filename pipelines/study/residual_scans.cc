@@ -228,7 +228,7 @@ EdgeRow Describe(const Scan& scan, const Response& response, const Condition* co
     errors[second[i]].push_back(response.error[i]);
     scores[second[i]].push_back(response.scores[i]);
   }
-  // The law fails where its errors are larger; order and cases have a direction of their own.
+  // The law fails where its errors are larger; for order and cases the direction is fixed.
   const bool signed_error = response.name != "size";
   const auto how_bad = [&](int side) {
     return signed_error ? std::abs(Mean(scores[side])) : Mean(scores[side]);

@@ -137,7 +137,7 @@ std::string RestitutionSentence(const RestitutionComparison& c) {
                : std::string(name) + " - e* without an uncertainty";
   };
   if (!std::isfinite(fit.sd_n) && !std::isfinite(fit.sd_p))
-    out += "; whether they differ cannot be told from these recordings";
+    out += "; these recordings do not determine whether they differ";
   else
     out += fmt::format(
         "; {} at the level of {:.0f} % for both together, p below {} for each ({}; {})",

@@ -5,8 +5,8 @@
 // The measured normal impulse of an impact implies one value of each, with the friction fitted by
 // the energetic law (impact/identify/single_impact.h). While slip goes on in one direction, or the
 // contact sticks from the first, normal velocity is linear in the normal impulse and the three are
-// the same number (Stronge, Proc. R. Soc. Lond. A 431 (1990) 169); they part where slip stops or
-// turns round within the impact. The values fitted to all impacts are compared as pairs: the
+// the same number (Stronge, Proc. R. Soc. Lond. A 431 (1990) 169); they differ where slip stops or
+// reverses within the impact. The values fitted to all impacts are compared as pairs: the
 // first-order jackknife over recordings of their difference, which the same data cause.
 
 #include <filesystem>

@@ -109,7 +109,7 @@ std::vector<ValidatedQuantity> ValidatedQuantities(const ImpactEvent& event, con
   return out;
 }
 
-// A law's word on an event, and the same without the scatter between impacts.
+// A law's prediction of an event, and the same without the scatter between impacts.
 struct LawPrediction {
   std::string law, path_case;
   Prediction prediction, bare;
@@ -237,7 +237,7 @@ void AddValidationRows(const ImpactEvent& event, const Body& body, const LawFit&
       AddWord(event, body, *word, fold, identify, options, table);
 }
 
-// A digit is a path, a word what set the impulse of a law that has none.
+// A digit names a path; text names what set the impulse of a law without one.
 std::string GroupOf(const std::string& path_case) {
   const bool path = !path_case.empty() && path_case[0] >= '0' && path_case[0] <= '9';
   return (path ? "case " : "bound by ") + path_case;

@@ -25,7 +25,7 @@ struct ValidationOptions {
 };
 
 // One quantity of one event. sd_predicted and z carry the event-to-event discrepancy of the fit,
-// because that is what a prediction has to live with; the verdict does not, because it asks whether
+// because it is part of the error of a prediction; the verdict does not, because it tests whether
 // the law itself explains the event: u_val holds pixel noise of both states, the coefficients'
 // uncertainty and the solver's error, with their covariance.
 struct ValidationRow {

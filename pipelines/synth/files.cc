@@ -81,8 +81,8 @@ std::string SceneYaml(const SynthOptions& o) {
   return out + YamlWord(0, "seed", std::to_string(o.seed));
 }
 
-// The experiment as somebody would describe it who has the recordings and knows body and floor, but
-// none of the planted errors.
+// The experiment as a user would describe it who knows body and floor, but none of the frame errors
+// put in.
 std::string PoseExperimentYaml(const SynthOptions& o) {
   std::string out =
       YamlWord(0, "schema", "impactlab.experiment/1") + YamlWord(0, "name", "synthetic drops");

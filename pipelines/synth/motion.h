@@ -77,7 +77,7 @@ struct MotionPhase {
   double t = 0;
   Kind kind = Kind::kFlight;
   BodyState state;
-  // Where contact leads; without an end (t_end = t) it goes on as it is.
+  // Motion in lasting contact; without an end (t_end = t) it continues steadily.
   double t_end = 0;
   BodyState end;
 };
@@ -98,7 +98,7 @@ struct MotionRules {
   FlightOptions flight;
   ImpactModel model;
   Scatter scatter;
-  // that are told; the simulator follows the motion after them, and nothing scatters
+  // that are listed; the motion after them is simulated without scatter
   int max_impacts = 20;
   bool to_rest = false;  // the time after counts from the rest in place of the first impact
   // An impact that ends a flight begins where the body touches and lasts so long; its impulse,

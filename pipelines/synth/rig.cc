@@ -28,7 +28,7 @@ bool IsRigScene(const std::filesystem::path& path) {
     const YamlNode root = LoadYaml(path);
     return root.Has("schema") && root.Text("schema") == kRigSceneSchema;
   } catch (const std::exception&) {
-    return false;  // the reader of the other kind of scene says what is wrong
+    return false;  // the reader of the other kind of scene reports the fault
   }
 }
 
@@ -84,8 +84,7 @@ int SynthesiseRig(const std::filesystem::path& folder, const RigScene& scene,
             "{}: '{}' would be mixed with the {} pictures of this scene; name an empty folder",
             folder.string(), file.filename().string(), tour.size()));
     }
-  // The folder and its writability first: nobody wants to hear of a full disk after a thousand
-  // pictures.
+  // That the folder can be written is checked first, not after a thousand pictures.
   std::string yaml = fmt::format(
       "schema: impactlab.calibration/1\nname: synthetic rig\n{}cameras:\n", BoardYaml(scene.board));
   for (const RigCamera& item : scene.rig.cameras)

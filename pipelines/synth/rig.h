@@ -1,6 +1,5 @@
 #pragma once
-// Synthetic pictures of a board by a rig of known truth: material for `calibrate` that anybody can
-// make.
+// Synthetic pictures of a board by a rig of known truth: input for `calibrate`.
 
 #include <filesystem>
 #include <string>
@@ -27,8 +26,8 @@ struct RigScene {
 bool IsRigScene(const std::filesystem::path& path);
 // Reads a scene file (keys in data/README.md). ConfigError.
 RigScene LoadRigScene(const std::filesystem::path& path);
-// Writes NAME_001.png ... for every camera, calibration.yaml (what somebody would write who has the
-// pictures and the board) and truth_rig.yaml. Draws on all cores. OutputError; returns the number
+// Writes NAME_001.png ... for every camera, calibration.yaml (as a user would write it for these
+// pictures and this board) and truth_rig.yaml. Draws on all cores. OutputError; returns the number
 // of pictures. The board takes the places of the scene's tour, or those given, X_WG; `world` is
 // added to calibration.yaml.
 int SynthesiseRig(const std::filesystem::path& folder, const RigScene& scene);

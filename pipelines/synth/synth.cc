@@ -139,7 +139,7 @@ Frames TakeFrames(const DropMotion& motion, const SynthOptions& options, int dro
   return frames;
 }
 
-// Judges a strike by what happens around it.
+// Whether a strike is a clean single contact, by the motion around it.
 void Judge(const DropMotion& motion, const Frames& frames, std::size_t k,
            const FloorContacts& contacts, double frame_rate, ImpactEvent& event) {
   const double t = motion.strikes[k].t, dt = 1 / frame_rate;
@@ -239,8 +239,8 @@ class Scene {
       if (flat && !LayFlat(rng, release, contact)) continue;
       const BodyState landing = Propagate(release, options_.body, options_.flight, contact.t);
       if (!flat && contacts_.Lean(contact.point, landing.X_WB) < options_.lean_min) continue;
-      // Every draw has impacts of its own, so that a later change of a criterion leaves the drops
-      // before it alone.
+      // Every draw has random numbers of its own for its impacts, so that a later change of a
+      // criterion does not change the drops before it.
       std::mt19937_64 impacts = Random(options_.seed, drop, Stream::kImpact);
       DropMotion motion = SimulateDrop(options_.body, floor_, rules_, release,
                                        options_.duration_after, kLongestFall, impacts);

@@ -37,7 +37,7 @@ struct SynthOptions {
   bool to_rest = false;
   // only drops are kept whose first impact is accepted, see SynthTruth
   bool clean_first = false;
-  // impacts of a drop that scatter and are told; those after them do neither
+  // impacts of a drop that scatter and are listed; later ones do neither
   int max_impacts = 20;
   // Scatter of the impulse from event to event, relative to m_eff |v_n-| (see Discrepancy).
   double sd_tangential = 0, sd_normal = 0, sd_couple = 0;
@@ -53,7 +53,7 @@ struct SynthOptions {
   double lost_frame_share = 0;   // share of impacts at which the recorder loses one frame
   // share of drops that land nearly flat, so that two corners strike within two frames
   double double_strike_share = 0;
-  // Frame errors planted in what is written. `floor` is the floor as the experimenter gives it; the
+  // Frame errors put into what is written. `floor` is the floor as the experimenter gives it; the
   // body falls on CorrectedFloor(floor, error).
   FrameCorrection error;
   std::uint64_t seed = 1;
@@ -84,15 +84,15 @@ struct SynthSet {
 };
 
 // The same options give the same recordings; drop k does not depend on how many there are, noise
-// and frame errors change no impact. Throws ConfigError for a scene that cannot be.
+// and frame errors change no impact. ConfigError for a scene that is impossible.
 SynthSet Synthesise(const SynthOptions& options);
 
 // Reads a scene file (YAML; see data/README.md). Throws ConfigError.
 SynthOptions LoadScene(const std::filesystem::path& path);
 
 // Writes drop_0001.csv ..., truth.csv (events, models), with `to_rest` truth_rest.csv, scene.yaml,
-// and experiment.yaml (what somebody would write who has the recordings and knows body and floor,
-// but none of the planted errors) to a folder. Throws OutputError.
+// and experiment.yaml (as a user would write it who knows body and floor, but none of the frame
+// errors put in) to a folder. Throws OutputError.
 void WriteSynth(const std::filesystem::path& folder, const SynthOptions& options,
                 const SynthSet& set);
 

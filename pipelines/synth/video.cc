@@ -128,7 +128,7 @@ bool IsMp4(const VideoScene& scene) {
   return scene.video.codec != Codec::kFfv1 && scene.video.codec != Codec::kMjpeg;
 }
 
-bool TellsRotation(const VideoScene& scene) { return !scene.images && IsMp4(scene); }
+bool StatesRotation(const VideoScene& scene) { return !scene.images && IsMp4(scene); }
 
 void DrawCamera(const VideoScene& scene, const Film& film, int drop, int camera,
                 const std::function<void(const DrawnFrame&)>& take) {
@@ -206,9 +206,9 @@ void CheckVideoScene(const VideoScene& scene) {
             c.rotation_deg, "0, 90, 180 or 270");
     require(c.rotation_deg == 0 || c.t_line == 0, "rotation_deg", c.rotation_deg,
             "0 where t_line_s is not 0: rows would no longer be rows");
-    require(c.rotation_deg == 0 || pipelines::TellsRotation(scene), "rotation_deg", c.rotation_deg,
-            "0 in pictures, and in videos of a codec other than H.264: their files have nowhere to "
-            "tell it");
+    require(c.rotation_deg == 0 || pipelines::StatesRotation(scene), "rotation_deg", c.rotation_deg,
+            "0 in pictures, and in videos of a codec other than H.264: their files cannot state "
+            "it");
   }
   for (const SceneMarker& m : scene.markers) {
     require(m.p_BM.allFinite() && m.normal_B.allFinite(), "markers: " + m.name, 0,

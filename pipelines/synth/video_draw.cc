@@ -142,20 +142,21 @@ int FrameDrawer::Instants(double t_row0) const {
   return std::clamp(n, longest > 0.02 ? 2 : 1, kMostInstants);
 }
 
-void FrameDrawer::Lay(const std::vector<Patch>& body, double weight) {
+void FrameDrawer::AddToSums(const std::vector<Patch>& body, double weight) {
   for (const Patch& patch : body) {
     cover_sum_.Add(patch.polygon, weight);
     if (!outline_.faces.empty()) light_sum_.Add(patch.polygon, weight * patch.shade);
   }
 }
 
-// Light of what stands still, the body and the screens before the lens, into `base_`.
+// Light of the static scene, the body and the screens before the lens, into `base_`.
 void FrameDrawer::DrawBody(const std::vector<std::vector<Patch>>& bodies, const RoundShade& shade,
                            const std::vector<Polygon>& screens, const Box& raw) {
   const bool faces = !outline_.faces.empty();
   cover_sum_.Reset(raw, 1);
   if (faces) light_sum_.Reset(raw, 1);
-  for (const std::vector<Patch>& body : bodies) Lay(body, 1.0 / static_cast<double>(bodies.size()));
+  for (const std::vector<Patch>& body : bodies)
+    AddToSums(body, 1.0 / static_cast<double>(bodies.size()));
   cover_sum_.Finish(&cover_);
   if (faces) light_sum_.Finish(&lit_);
   base_.Reset(raw, 1);
@@ -184,7 +185,7 @@ void FrameDrawer::DrawBody(const std::vector<std::vector<Patch>>& bodies, const 
   Paint(cover_, static_cast<float>(scene_->screen_brightness), &base_);
 }
 
-// Sets the finer grids of `box` up: what stands still, the tone of a round body, what screens and
+// Sets the finer grids of `box` up: the static scene, the tone of a round body, what screens and
 // the rim of the picture leave to be seen.
 void FrameDrawer::PrepareMarkerLayers(const Box& box, const RoundShade& shade,
                                       const std::vector<Polygon>& screens) {
@@ -236,7 +237,7 @@ void FrameDrawer::DrawMarkers(std::vector<Seen*> group,
   for (std::size_t k = 0; k < n; ++k) {
     cover_sum_.Reset(box, sub_);
     if (faces) light_sum_.Reset(box, sub_);
-    Lay(bodies[k], 1);
+    AddToSums(bodies[k], 1);
     cover_sum_.Finish(&cover_);
     if (faces) light_sum_.Finish(&lit_);
     under_ = back_;
@@ -356,16 +357,18 @@ void FrameDrawer::Draw(double t_row0, const std::vector<Polygon>& screens, std::
     const double present = static_cast<double>(std::count_if(
         all[m].at.begin(), all[m].at.end(), [](const Polygon& p) { return !p.empty(); }));
     const double visible = all[m].area > 0 ? all[m].visible / all[m].area * present / n : 0;
-    // Areas are summed in single precision: what is next to all is all, next to nothing is nothing.
+    // Areas are summed in single precision: shares within the rounding of 1 are 1, those within the
+    // rounding of 0 are 0.
     (*truth)[m].visible = visible > 1 - kVisibleRounding ? 1
                           : visible < kVisibleRounding   ? 0
                                                          : visible;
   }
-  Take(t_row0, inner, key, image);
+  ExposeFrame(t_row0, inner, key, image);
 }
 
 // Light to pixels.
-void FrameDrawer::Take(double t_row0, const Box& inner, std::uint64_t key, GrayImage* image) {
+void FrameDrawer::ExposeFrame(double t_row0, const Box& inner, std::uint64_t key,
+                              GrayImage* image) {
   const int w = picture_.x1, h = picture_.y1;
   image->width = w;
   image->height = h;

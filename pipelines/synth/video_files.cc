@@ -31,8 +31,8 @@ using pipelines::YamlWord;
 
 constexpr int kHold = 3;             // frames of a clip of the board that show it at one place
 constexpr double kFootageRate = 30;  // [1/s]
-constexpr const char* kTelling[] = {"tracking.yaml",  "experiment.yaml",  "truth.csv",
-                                    "truth_rest.csv", "truth_motion.csv", "truth_tracks.csv"};
+constexpr const char* kDescribing[] = {"tracking.yaml",  "experiment.yaml",  "truth.csv",
+                                       "truth_rest.csv", "truth_motion.csv", "truth_tracks.csv"};
 
 std::string DropName(int drop) { return fmt::format("drop_{:04}", drop); }
 
@@ -161,7 +161,7 @@ std::string VideoExperimentYaml(const VideoScene& scene) {
   out += pipelines::BodyYaml(scene.motion.body);
   if (!calibrated) {
     FlightOptions flight = scene.motion.flight;
-    flight.drag_per_m = 0;  // nobody knows it
+    flight.drag_per_m = 0;  // not known
     out += pipelines::FloorYaml(scene.motion.floor) + pipelines::FlightYaml(flight);
   }
   return out + YamlWord(0, "seed", std::to_string(scene.seed));
@@ -291,7 +291,7 @@ std::vector<Eigen::Isometry3d> Tour(const VideoScene& scene) {
   return tour;
 }
 
-// What the calibration file says of W where the board lay on the floor in the shot of that name.
+// Keys of the calibration file on W where the board lay on the floor in the shot of that name.
 std::string WorldYaml(const VideoScene& scene, const std::string& shot) {
   if (!scene.board_on_floor) return "";
   const Eigen::Matrix3d R_WF = OnFloor(scene).linear() * Eigen::Vector3d(1, -1, -1).asDiagonal();
@@ -343,13 +343,14 @@ long long SynthesiseVideo(const std::filesystem::path& folder, const VideoScene&
                           const RunContext& context) {
   CheckVideoScene(scene);
   RefuseStrangers(folder, scene);
-  // Can all be written? Nobody wants to hear of it after a thousand frames. What tells of the
-  // recordings is written when they are there, and what an earlier run wrote goes before they
-  // change, so that a broken off run is not taken for a whole one. The rig may be the user's own.
+  // That all can be written is checked first, not after a thousand frames. Files that describe the
+  // recordings are written when those are complete, and those of an earlier run are removed before
+  // recordings change, so that an interrupted run is not taken for a complete one. The rig may be
+  // the user's own.
   AtomicFile(folder / "rig.yaml");
-  for (const char* name : kTelling) AtomicFile(folder / name);
+  for (const char* name : kDescribing) AtomicFile(folder / name);
   std::error_code absent;
-  for (const char* name : kTelling) std::filesystem::remove(folder / name, absent);
+  for (const char* name : kDescribing) std::filesystem::remove(folder / name, absent);
   const std::size_t n_cameras = scene.rig.cameras.size(),
                     n_drops = static_cast<std::size_t>(scene.motion.drops);
   std::vector<pipelines::Film> films(n_drops);

@@ -46,7 +46,7 @@ SceneMarker ParseMarker(const YamlNode& node, std::size_t index) {
   return m;
 }
 
-// What a map says of a camera; the rest stays as it is.
+// Reads the keys of a camera that a map gives; the others keep their values.
 void ParseCamera(const YamlNode& node, SceneCamera* c) {
   c->frame_rate = node.Number("rate_Hz", c->frame_rate, Closed(1, 1e6));
   c->exposure = node.Number("exposure_s", c->exposure, Closed(1e-7, 1));
@@ -122,7 +122,7 @@ bool IsVideoScene(const std::filesystem::path& path) {
     const YamlNode root = LoadYaml(path);
     return root.Has("schema") && root.Text("schema") == kVideoSceneSchema;
   } catch (const std::exception&) {
-    return false;  // the reader of the other kind of scene says what is wrong
+    return false;  // the reader of the other kind of scene reports the fault
   }
 }
 
@@ -170,15 +170,15 @@ VideoScene LoadVideoScene(const std::filesystem::path& path) {
   scene.flash = root.Flag("flash", scene.flash);
   scene.video = ParseOutput(root.MapOrEmpty("output"), &scene.images);
   for (const SceneCamera& camera : scene.cameras)
-    if (camera.rotation_deg != 0 && !pipelines::TellsRotation(scene))
+    if (camera.rotation_deg != 0 && !pipelines::StatesRotation(scene))
       throw root.Map("output").Fault("codec", Excerpt(root.Map("output").Text("codec")),
                                      "h264_lossless or h264 where a camera has a rotation_deg: the "
-                                     "other files have nowhere to tell it");
+                                     "other files cannot state it");
   if (root.Has("footage")) ParseFootage(root.Map("footage"), &scene);
   scene.seed = scene.motion.seed;
   scene.motion.frame_rate = scene.cameras[0].frame_rate;
   root.Finish();
-  CheckVideoScene(scene);  // what no single key is to blame for
+  CheckVideoScene(scene);  // faults of several keys together
   return scene;
 }
 

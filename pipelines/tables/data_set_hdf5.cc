@@ -13,8 +13,8 @@
 namespace impactlab::pipelines {
 namespace {
 
-// An identifier of the library with what closes it. All calls are checked by one flag: what fails
-// first is told, not what follows from it.
+// An identifier of the library with what closes it. All calls are checked by one flag: the
+// first failure is reported, not those that follow from it.
 class Handle {
  public:
   Handle(hid_t id, herr_t (*close)(hid_t)) : id_(id), close_(close) {}
@@ -33,7 +33,7 @@ class Handle {
 
 class Writer {
  public:
-  // The file is made in memory: the library does not survive a disk that is full.
+  // The file is made in memory: the library aborts when the disk is full.
   Writer()
       : access_(H5Pcreate(H5P_FILE_ACCESS), H5Pclose),
         file_(Open(access_.get()), H5Fclose),
@@ -87,7 +87,7 @@ class Writer {
     const std::vector<hsize_t> size(dims.begin(), dims.end());
     const Handle space(H5Screate_simple(static_cast<int>(size.size()), size.data(), nullptr),
                        H5Sclose);
-    // On disk numbers are little-endian whatever machine writes them.
+    // On disk numbers are little-endian on every machine.
     const hid_t stored = type == H5T_NATIVE_DOUBLE ? H5T_IEEE_F64LE : type;
     const Handle set(
         H5Dcreate2(group, name.c_str(), stored, space.get(), H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT),
@@ -112,7 +112,7 @@ std::string Link(std::string name) {
 }  // namespace
 
 void WriteHdf5(const std::filesystem::path& path, const DataSet& data) {
-  H5Eset_auto2(H5E_DEFAULT, nullptr, nullptr);  // faults are told once, by us
+  H5Eset_auto2(H5E_DEFAULT, nullptr, nullptr);  // we report faults ourselves
   Writer out;
   out.Attribute(out.root(), "schema", "impactlab.data_set/1");
   out.Attribute(out.root(), "name", data.name);

@@ -75,7 +75,7 @@ std::string Identifier(const std::string& name, std::set<std::string>& taken,
   for (int k = 2; !taken.insert(out).second; ++k)
     out = fmt::format("{}_{}", out.substr(0, kRoomForNumber), k);
   std::string note = fmt::format("{} is called {}", name, out);
-  // A column of many tables is told once.
+  // A fault of a column that many tables have is reported once.
   if (out != name && std::find(notes.begin(), notes.end(), note) == notes.end())
     notes.push_back(std::move(note));
   return out;
@@ -103,8 +103,8 @@ Variable Struct(const std::string& name, const DataTable& table, std::vector<std
   return out;
 }
 
-// The library does not look at how much of what it writes reaches the disk: whether all variables
-// can be read again tells.
+// The library does not check how much of what it writes reaches the disk; reading all variables
+// again does.
 bool HoldsAll(const std::string& path, int variables) {
   const std::unique_ptr<mat_t, Closer> file(Mat_Open(path.c_str(), MAT_ACC_RDONLY));
   int found = 0;

@@ -20,8 +20,7 @@ namespace {
 
 using Eigen::Vector3d;
 
-// A sidecar that was made for another table must not pass for this one's: its standard deviations
-// would differ.
+// A sidecar of another table must not be used for this one: its standard deviations would differ.
 constexpr double kSidecarTolerance = 1e-6;
 
 struct Stem {
@@ -230,7 +229,7 @@ ImpactEvent EventOf(const EventTable& in, std::size_t row, const Body& body, con
                    fmt::format("{}, as the body '{}' is {}", body.planar ? 1 : 0, body.name,
                                body.planar ? "planar" : "spatial"));
   }
-  if (has_accepted) e.reason = ReasonOf(in, row);  // elsewhere the word may mean anything
+  if (has_accepted) e.reason = ReasonOf(in, row);  // elsewhere the text is free
   e.detail = in.Text("detail", row);
   e.v_minus = VectorAt(in, "v_minus", row);
   e.omega_minus = VectorAt(in, "omega_minus", row);

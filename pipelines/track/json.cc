@@ -96,7 +96,7 @@ std::string Cut(const std::string& text, std::size_t most) {
 }  // namespace
 
 std::vector<std::string> GroupedNotes(const TrackRun& run) {
-  // The same words of many recordings are one note.
+  // The same note of many recordings is listed once.
   std::vector<std::string> order;
   std::map<std::string, std::vector<std::string>> by_text;
   const auto add = [&](const std::string& text, const std::string& recording) {
@@ -112,8 +112,8 @@ std::vector<std::string> GroupedNotes(const TrackRun& run) {
         add(fmt::format("camera {}: {}", camera.name, camera.failure), r.name);
     }
     if (r.identity_tried && !r.identity_usable)
-      add("names could not be confirmed in space and were taken away where one camera cannot "
-          "tell: " +
+      add("names could not be confirmed in space and were removed where one camera does not "
+          "determine them: " +
               r.identity_reason,
           r.name);
     for (const std::string& note : r.notes) add(note, r.name);

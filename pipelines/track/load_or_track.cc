@@ -65,7 +65,7 @@ RecordingTracks FollowOnce(const TrackConfig& plan, std::size_t recording,
   std::vector<std::filesystem::path> files = input.stamps;
   for (const auto& of_camera : input.files)
     files.insert(files.end(), of_camera.begin(), of_camera.end());
-  // what a recording is followed with: the others and the names of files change nothing
+  // the settings that tracking uses: others and the names of files do not change the tracks
   TrackConfig read = plan;
   read.path.clear();
   read.name.clear();

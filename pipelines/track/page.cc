@@ -163,7 +163,8 @@ Figure PathsFigure(const std::vector<MarkerTracks>& shown) {
         plot.y_label = kLabels[k];
         for (std::size_t m = 0; m < tracks.markers.size(); ++m)
           AddMarker(tracks, static_cast<int>(c), static_cast<int>(m), kAxis[k], t0, &plot);
-        if (!plot.series.empty() && (Finish(plot), true)) figure.plots.push_back(std::move(plot));
+        if (!plot.series.empty() && (PreparePlot(plot), true))
+          figure.plots.push_back(std::move(plot));
       }
     }
   }
@@ -202,7 +203,7 @@ Figure ConsistencyFigure(const std::vector<MarkerTracks>& shown) {
                          std::exp(-0.5 * x));
   }
   plot.series.push_back(std::move(expected));
-  Finish(plot);
+  PreparePlot(plot);
   figure.plots.push_back(std::move(plot));
   return figure;
 }

@@ -1,5 +1,5 @@
 #pragma once
-// tracking.html: what was followed, how well, and what it looks like, as a self-contained page.
+// tracking.html, a self-contained page: what was tracked, its uncertainty, and pictures.
 
 #include <filesystem>
 

@@ -11,9 +11,9 @@
 
 namespace impactlab {
 
-void VisitAgain(const TrackConfig& plan, const std::vector<CameraTrackResult>& cameras,
-                const RowTimes& time, RecordingTracks* out) {
-  constexpr int kRounds = 2;  // what is found tells more of the pose
+void RefindMarkers(const TrackConfig& plan, const std::vector<CameraTrackResult>& cameras,
+                   const RowTimes& time, RecordingTracks* out) {
+  constexpr int kRounds = 2;  // what is found improves the pose
   std::vector<std::vector<long long>> frames;
   for (const CameraTrackResult& camera : cameras) frames.push_back(camera.index);
   long long n = 0;
@@ -44,7 +44,7 @@ void VisitAgain(const TrackConfig& plan, const std::vector<CameraTrackResult>& c
   }
   if (n > 0)
     out->summary.notes.push_back(fmt::format(
-        "{} images were found on a second visit, where the pose of the body says they must be", n));
+        "{} images were found by a second search, where the pose of the body predicts them", n));
 }
 
 }  // namespace impactlab

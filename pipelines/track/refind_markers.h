@@ -1,5 +1,5 @@
 #pragma once
-// A second visit to the videos of a recording, once the pose of the body is known. Part of
+// A second search in the videos of a recording, once the pose of the body is known. Part of
 // TrackRecording.
 
 #include <functional>
@@ -12,10 +12,10 @@ namespace impactlab {
 // Time of a row of a frame of a camera [s]; NaN where it is not known.
 using RowTimes = std::function<double(int camera, long long frame, double y)>;
 
-// Goes back to the frames in which the pose of the body says that a marker should be seen where
-// none was found, and adds what is found to the tracks. `cameras`: as they were followed first;
+// Searches again in frames in which the pose of the body predicts a visible marker and none was
+// found, and adds what is found to the tracks. `cameras`: their first tracks;
 // needs a rig, a layout and confirmed names.
-void VisitAgain(const TrackConfig& plan, const std::vector<CameraTrackResult>& cameras,
-                const RowTimes& time, RecordingTracks* out);
+void RefindMarkers(const TrackConfig& plan, const std::vector<CameraTrackResult>& cameras,
+                   const RowTimes& time, RecordingTracks* out);
 
 }  // namespace impactlab

@@ -31,13 +31,15 @@ namespace impactlab {
 namespace {
 
 // 0 where nothing was measured.
-double Typical(const std::vector<double>& values) { return values.empty() ? 0 : Median(values); }
+double MedianOrZero(const std::vector<double>& values) {
+  return values.empty() ? 0 : Median(values);
+}
 
-// Of the even beat under stamps that may be rounded or have gaps.
-double RateOf(const std::vector<double>& stamps) {
+// Frame rate of stamps that may be rounded or have gaps.
+double FrameRateOf(const std::vector<double>& stamps) {
   std::vector<double> steps;
   for (std::size_t k = 1; k < stamps.size(); ++k) steps.push_back(stamps[k] - stamps[k - 1]);
-  const double step = Typical(steps);
+  const double step = MedianOrZero(steps);
   if (!(step > 0)) return 0;
   double beats = 0;
   for (const double s : steps) beats += std::round(s / step);
@@ -54,7 +56,7 @@ FrameSource SourceOf(const TrackedCamera& camera, const std::vector<std::filesys
   return source;
 }
 
-void Apply(const CameraClock& clock, CameraTrackResult* camera, FrameSource* source) {
+void ApplyClock(const CameraClock& clock, CameraTrackResult* camera, FrameSource* source) {
   for (TrackPoint& point : camera->points) {
     point.t = clock.shift + clock.rate * point.t;
     point.smooth_v /= clock.rate;
@@ -65,7 +67,7 @@ void Apply(const CameraClock& clock, CameraTrackResult* camera, FrameSource* sou
   source->clock_rate *= clock.rate;
 }
 
-// Brings the cameras that saw the same flashes onto the clock of the first of them.
+// Puts the cameras that saw the same flashes on the clock of the first of them.
 void SynchroniseCameras(const TrackConfig& plan, std::vector<CameraTrackResult>* cameras,
                         RecordingTracks* out) {
   out->summary.clocks.resize(cameras->size());
@@ -96,7 +98,7 @@ void SynchroniseCameras(const TrackConfig& plan, std::vector<CameraTrackResult>*
     }
     clock = Synchronise(*first, flashes[c]);
     if (clock.usable) {
-      Apply(clock, &(*cameras)[c], &out->sources[c]);
+      ApplyClock(clock, &(*cameras)[c], &out->sources[c]);
     } else {
       out->summary.notes.push_back(
           fmt::format("camera {} could not be brought onto the common clock: {}",
@@ -106,11 +108,11 @@ void SynchroniseCameras(const TrackConfig& plan, std::vector<CameraTrackResult>*
 }
 
 // One list of markers for all cameras: the names first, then what has none. A camera in which every
-// name has its track needs no others, unless names are decided anew; what stands still and has no
-// name is clutter in the end.
+// name has its track needs no others, unless names are decided anew; what does not
+// move and has no name is left out as clutter in the end.
 enum class Unnamed { kAll, kMoving, kNone };
-void Merge(const TrackConfig& plan, const std::vector<CameraTrackResult>& cameras, Unnamed keep,
-           MarkerTracks* tracks) {
+void MergeCameras(const TrackConfig& plan, const std::vector<CameraTrackResult>& cameras,
+                  Unnamed keep, MarkerTracks* tracks) {
   tracks->markers = plan.track.names;
   tracks->points.clear();
   const int n_names = static_cast<int>(plan.track.names.size());
@@ -135,8 +137,8 @@ void Merge(const TrackConfig& plan, const std::vector<CameraTrackResult>& camera
 }
 
 // Images that have no name yet: of no track, or of one whose name was not certain.
-std::vector<TrackPoint> Nameless(const std::vector<CameraTrackResult>& cameras,
-                                 const MarkerTracks& before, const MarkerTracks& after) {
+std::vector<TrackPoint> UnnamedPoints(const std::vector<CameraTrackResult>& cameras,
+                                      const MarkerTracks& before, const MarkerTracks& after) {
   std::vector<TrackPoint> out;
   for (std::size_t c = 0; c < cameras.size(); ++c) {
     for (TrackPoint point : cameras[c].loose) {
@@ -173,7 +175,7 @@ void DecideIdentity(const TrackConfig& plan, const std::vector<CameraTrackResult
                     1e3 * result.layout_rms, 1e3 * plan.identity.layout_sd));
   if (result.usable) {
     result.tracks.recording = out->tracks.recording;
-    const std::vector<TrackPoint> nameless = Nameless(cameras, out->tracks, result.tracks);
+    const std::vector<TrackPoint> nameless = UnnamedPoints(cameras, out->tracks, result.tracks);
     out->tracks = std::move(result.tracks);
     const long long n = CompleteTracks(nameless, *plan.rig, plan.track.layout, {}, &out->tracks);
     if (n > 0)
@@ -182,12 +184,12 @@ void DecideIdentity(const TrackConfig& plan, const std::vector<CameraTrackResult
   }
 }
 
-// Names that nothing confirms are taken away: a track without a name is worth more than one with a
-// wrong name.
-void TakeNames(const TrackConfig& plan, const std::vector<CameraTrackResult>& cameras,
-               RecordingTracks* out) {
+// Removes names that are not certain: a track without a name is more useful than one with a wrong
+// name.
+void RemoveUncertainNames(const TrackConfig& plan, const std::vector<CameraTrackResult>& cameras,
+                          RecordingTracks* out) {
   constexpr double kCertain = 7;  // log odds
-  Merge(plan, cameras, Unnamed::kMoving, &out->tracks);
+  MergeCameras(plan, cameras, Unnamed::kMoving, &out->tracks);
   std::map<std::pair<int, int>, int> place;
   for (TrackPoint& p : out->tracks.points) {
     const CameraTrackResult& camera = cameras[static_cast<std::size_t>(p.camera)];
@@ -210,7 +212,7 @@ std::vector<MarkerSummary> Summarise(const MarkerTracks& tracks) {
   std::vector<double> sds;
   long long gap = 0;
   const auto close = [&] {
-    if (!out.empty()) out.back().sd = Typical(sds);
+    if (!out.empty()) out.back().sd = MedianOrZero(sds);
     sds.clear();
     gap = 0;
   };
@@ -249,7 +251,7 @@ RecordingSummary::Camera SummaryOf(const std::string& name, const CameraTrackRes
   s.info = r.info;
   s.frames = r.frames;
   s.damaged = r.damaged;
-  s.rate = RateOf(r.stamps);
+  s.rate = FrameRateOf(r.stamps);
   s.broke = r.broke;
   s.blur = r.blur;
   s.noise = r.noise.read;
@@ -277,7 +279,7 @@ std::string SizeFault(const TrackConfig& plan, std::size_t camera, const VideoIn
   return "";
 }
 
-// Tracks of camera `c` alone, on its own clock; what fails is told in its summary.
+// Tracks of camera `c` alone, on its own clock; failures are reported in its summary.
 void FollowCamera(const TrackConfig& plan, const TrackedRecording& input, std::size_t c,
                   const RunContext& context, RecordingTracks* out, CameraTrackResult* tracked) {
   RecordingSummary::Camera& summary = out->summary.cameras[c];
@@ -318,7 +320,7 @@ std::string WhyNothingTracked(const RecordingSummary& s) {
   return "no marker was found in any camera; try look: dark, a threshold_grey, or another area_px2";
 }
 
-// A marker that hardly ever got its name has something wrong with it.
+// Markers that are named in few frames are reported: their place in the layout may be wrong.
 void NoteAbsentMarkers(const TrackConfig& plan, RecordingSummary* s) {
   for (const RecordingSummary::Camera& camera : s->cameras) {
     if (!camera.failure.empty()) continue;
@@ -374,22 +376,22 @@ RecordingTracks TrackRecording(const TrackConfig& plan, std::size_t recording,
   }
   SynchroniseCameras(plan, &cameras, &out);
   const bool joint = plan.rig && tracked > 1;
-  Merge(plan, cameras, joint ? Unnamed::kAll : Unnamed::kNone, &out.tracks);
+  MergeCameras(plan, cameras, joint ? Unnamed::kAll : Unnamed::kNone, &out.tracks);
   if (joint) DecideIdentity(plan, cameras, &out);
   const auto time = [&](int camera, long long frame, double y) {
     const CameraTrackResult& r = cameras[static_cast<std::size_t>(camera)];
     const auto at = std::lower_bound(r.index.begin(), r.index.end(), frame);
     if (at == r.index.end() || *at != frame) return std::nan("");
-    // Points that are added have a column of their own; only a rolling shutter that was turned by
-    // 90 degrees would ask for it.
+    // Points that are added have a column of their own; it would matter only for a rolling shutter
+    // that was turned by 90 degrees.
     Frame moment;
     moment.t = r.stamps[static_cast<std::size_t>(at - r.index.begin())];
     return RowTime(out.sources[static_cast<std::size_t>(camera)], r.info, moment, 0, y);
   };
   if (joint && s.identity_usable && !plan.track.tags && plan.track.refine)
-    VisitAgain(plan, cameras, time, &out);
-  if (joint && !s.identity_usable) TakeNames(plan, cameras, &out);
-  // What one camera cannot tell matters only where nothing else could.
+    RefindMarkers(plan, cameras, time, &out);
+  if (joint && !s.identity_usable) RemoveUncertainNames(plan, cameras, &out);
+  // Doubts of single cameras about names matter only where several together did not settle them.
   for (std::size_t c = 0; c < n && !s.identity_usable; ++c)
     for (const std::string& note : cameras[c].labels.notes)
       s.notes.push_back(fmt::format("camera {}: {}", plan.cameras[c].name, note));
@@ -424,7 +426,7 @@ std::vector<std::filesystem::path> Inputs(const TrackConfig& plan) {
   return inputs;
 }
 
-// Nothing that was read may be written over.
+// Input files must not be overwritten.
 void CheckOutputs(const TrackConfig& plan, const std::filesystem::path& folder,
                   const TrackRunOptions& options) {
   const auto canonical = [](const std::filesystem::path& path) {

@@ -1,6 +1,6 @@
 #pragma once
-// From recordings of a marked body to tracks.csv: every camera of every recording followed, clocks
-// brought together, names decided.
+// From recordings of a marked body to tracks.csv: every camera of every recording tracked, clocks
+// synchronised, names assigned.
 
 #include <cstdint>
 #include <filesystem>
@@ -62,7 +62,7 @@ TrackConfig LoadTracking(const std::filesystem::path& path);
 // back to the same plan.
 std::string ToYaml(const TrackConfig& plan);
 
-// How one marker fared in one camera.
+// Statistics of one marker in one camera.
 struct MarkerSummary {
   std::string camera, marker;
   long long first = -1, last = -1;  // frames
@@ -107,8 +107,8 @@ struct RecordingTracks {
   RecordingSummary summary;
 };
 
-// Follows the markers of one recording. Never throws for what its files hold: `summary.failure`
-// says why.
+// Tracks the markers of one recording. Files that cannot be used are no exception: they are
+// reported in `summary.failure`.
 RecordingTracks TrackRecording(const TrackConfig& plan, std::size_t recording,
                                const std::vector<Correction>& corrections = {},
                                const RunContext& context = {.threads = 1});
@@ -143,7 +143,7 @@ TrackRun RunTracking(const TrackConfig& plan, const std::filesystem::path& folde
                      const TrackRunOptions& options = {}, const RunContext& context = {});
 
 std::string ToJson(const TrackRun& run);
-// What a user should know beside the tables, the same words of several recordings once.
+// Notes for the user beside the tables; the same note of several recordings once.
 std::vector<std::string> GroupedNotes(const TrackRun& run);
 // One screen for a terminal.
 std::string BriefReport(const TrackRun& run);

@@ -79,7 +79,7 @@ inline void CountAlarms(std::uint64_t seed, DiagnosticAlarms& out) {
   FitResult fit;
   fit.fits = {Identify(events, body, {.law = RestitutionLaw::kEnergetic}, identify)};
   const Diagnostics s =
-      Scrutinise(events, body, fit, Validate(events, body, fit, identify, {}), seed);
+      DiagnoseCampaign(events, body, fit, Validate(events, body, fit, identify, {}), seed);
   const auto names = [&](const char* cause) {
     return std::any_of(s.findings.begin(), s.findings.end(),
                        [&](const CampaignFinding& f) { return f.cause == cause; });

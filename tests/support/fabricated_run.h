@@ -309,8 +309,8 @@ inline RunResult FabricatedRun(const FabricateOptions& options = {}) {
                 scatter * (law == std::string("newton") ? 1.2 : 1));
         e -= 0.008;
       }
-      analysis.scrutiny = Scrutinise(analysis.events, experiment.body, analysis.fit,
-                                     analysis.validation, options.seed);
+      analysis.scrutiny = DiagnoseCampaign(analysis.events, experiment.body, analysis.fit,
+                                           analysis.validation, options.seed);
     }
     for (const ImpactEvent& event : analysis.events)
       if (!event.accepted)

@@ -19,15 +19,15 @@ std::vector<MatchedShot> MatchFiles(const CalibrationConfig& plan,
                                     const std::vector<std::vector<std::filesystem::path>>& files,
                                     std::vector<std::string>* notes);
 
-// What was found in the frames of a video that were looked at.
+// What was found in one examined frame of a video.
 struct FrameCandidate {
   BoardShot shot;
   int clip = 0;
   double t = 0;         // of the first camera [s]
   long long frame = 0;  // of the first camera
 };
-// Which of them to keep: sharp, at rest as nearly as can be, and as different from each other as
-// there are. In order of time. A view that is blurred beside the others of its camera loses its
+// Frames to keep, in order of time: sharp, with little motion, and with poses of the board that
+// differ most from each other. A view that is blurred beside the others of its camera loses its
 // points.
 std::vector<std::size_t> ChooseFrames(std::vector<FrameCandidate>& candidates, const Board& board,
                                       int most);
@@ -45,7 +45,7 @@ void ReadVideos(const RunContext& context, CalibrationRun* run);
 std::vector<GrayImage> ReadViewImages(const std::vector<std::string>& names);
 
 // Sets the size of every camera to the most frequent one of its pictures; views of another size
-// lose their points and say why.
+// lose their points and state the reason.
 void SettleSizes(CalibrationProblem* problem);
 
 }  // namespace impactlab::pipelines

@@ -16,7 +16,7 @@ struct RigContext {
   bool interactive = false;  // the plotting library is in the page
   std::size_t cameras() const { return run.problem.cameras.size(); }
   const std::string& name(std::size_t camera) const { return run.problem.cameras[camera].name; }
-  // What the solve made of a view; null where there is nothing.
+  // Result of the solve for a view; null where there is none.
   const ViewResult* view(std::size_t shot, std::size_t camera) const {
     if (shot >= run.result.shots.size() || camera >= run.result.shots[shot].views.size())
       return nullptr;
@@ -28,7 +28,7 @@ struct RigContext {
   }
 };
 
-// A view worth looking at, with its picture where it could be read.
+// A view to be shown, with its picture where it could be read.
 struct ShownView {
   std::size_t shot = 0, camera = 0;
   GrayImage image;

@@ -1,5 +1,5 @@
 #pragma once
-// What a plan's figures mean for the apparatus. Private to the pipelines room.
+// Checks of the apparatus by the figures of a plan. Private to the pipelines room.
 
 #include <string>
 #include <vector>
@@ -10,9 +10,9 @@ namespace impactlab::pipelines {
 
 // Frames, field of view, blur, size of markers, depth, accuracy of states, over the settings that
 // get drops.
-std::vector<PlanCheck> JudgeCameras(const ExperimentDesign& plan, const PlanResult& result);
-// Sentences: what rules the intervals, and what no number of drops will do.
-std::vector<std::string> JudgeLimits(const ExperimentDesign& plan, const PlanResult& result);
+std::vector<PlanCheck> CheckCameras(const ExperimentDesign& plan, const PlanResult& result);
+// Sentences: what limits the intervals, and what no number of drops can reach.
+std::vector<std::string> DescribeLimits(const ExperimentDesign& plan, const PlanResult& result);
 
 // "e*" and the like for terminals.
 std::string CoefficientWord(RestitutionLaw law);

@@ -22,7 +22,7 @@ struct ReleasedDrop {
 ReleasedDrop ReleaseDrop(const ExperimentDesign& plan, const PlanSetting& setting,
                          const ImpactModel& model, const Scatter& scatter, std::mt19937_64& random);
 
-// What pictures of drops are like; sums and extremes over all that were given.
+// Properties of the pictures of drops; sums and extremes over all that were given.
 struct PictureFigures {
   double blur = 0, marker_size = 0;  // see SettingFigures [px]
   int images = 0, outside = 0;

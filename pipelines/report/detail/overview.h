@@ -7,8 +7,8 @@
 
 namespace impactlab::pipelines {
 
-// Why this law is spoken of first, against the one of highest density and the one of least error:
-// plain HTML, empty where nothing compares.
+// Why this law is reported first, compared with the one of highest predictive likelihood and the
+// one of least error: plain HTML, empty where no laws were compared.
 std::string LawChoiceHtml(const ReportContext& context);
 // A list with one sentence each on what limits the coefficients.
 std::string LimitsHtml(const ReportContext& context);

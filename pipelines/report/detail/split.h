@@ -12,7 +12,7 @@
 namespace impactlab::pipelines {
 
 struct PageData {
-  std::string recordings, figures;  // JSON lists that stand in the page
+  std::string recordings, figures;  // JSON lists inside the page
   // scripts: path from the page's folder, and text
   std::vector<std::pair<std::string, std::string>> parts;
   std::size_t pictured = 0;  // recordings with frames of their videos
@@ -20,7 +20,7 @@ struct PageData {
 
 // The page holds everything up to `page_bytes`. Beyond, it keeps of every recording what lists need
 // and of every figure the first plot; parts of some hundred kilobytes in `folder` hold the rest.
-// They are named by the content of all, so that a page never meets those of another one.
+// They are named by the content of all, so that a page never loads those of another one.
 inline constexpr std::size_t kPageBytes = 6'000'000;
 PageData SplitPage(const ReportContext& context, const std::vector<Section>& sections,
                    const std::string& folder, std::size_t page_bytes);

@@ -12,7 +12,7 @@
 
 namespace impactlab::pipelines {
 
-// Keeps the picture of all that stands still and draws only around what moves.
+// Keeps the picture of the static scene and draws only around what moves.
 class FrameDrawer {
  public:
   // Scene and film must outlive it.
@@ -40,8 +40,8 @@ class FrameDrawer {
                            const std::vector<Polygon>& screens);
   void DrawMarkers(std::vector<Seen*> group, const std::vector<std::vector<Patch>>& bodies,
                    const RoundShade& shade, const std::vector<Polygon>& screens, const Box& inner);
-  void Lay(const std::vector<Patch>& body, double weight);  // onto the area sums
-  void Take(double t_row0, const Box& inner, std::uint64_t key, GrayImage* image);
+  void AddToSums(const std::vector<Patch>& body, double weight);
+  void ExposeFrame(double t_row0, const Box& inner, std::uint64_t key, GrayImage* image);
 
   const VideoScene* scene_;
   const SceneCamera* settings_;
@@ -53,13 +53,13 @@ class FrameDrawer {
   int reach_ = 0, sub_ = 2;
   std::vector<float> kernel_, fine_kernel_;
   Box picture_;
-  // grey levels of what stands still, before the lens; with a rim of `reach_`
+  // grey levels of the static scene, before the lens; with a rim of `reach_`
   Grid still_raw_;
   std::vector<float> still_;   // and in the picture, evenly lit
   std::vector<float> across_;  // change of the light along a row; along a column it is `down_`
   std::vector<float> down_;
   std::vector<std::int16_t> still_light_, still_noise_;
-  // Storage for the frame in hand.
+  // Storage for the present frame.
   AreaSum cover_sum_, light_sum_;
   Grid base_, fine_, cover_, lit_, under_, back_, tone_, layer_, left_, screen_;
   std::vector<Grid> covers_;
@@ -73,10 +73,10 @@ std::vector<std::vector<Polygon>> PlanScreens(const VideoScene& scene, const Vie
                                               const std::vector<double>& times, int camera,
                                               double release, std::uint64_t key);
 
-// Whether its videos are mp4, not mkv; and whether its files can tell that a camera was held
+// Whether its videos are mp4, not mkv; and whether its files can state that a camera was held
 // turned.
 bool IsMp4(const VideoScene& scene);
-bool TellsRotation(const VideoScene& scene);
+bool StatesRotation(const VideoScene& scene);
 
 // Draws one camera of a drop.
 void DrawCamera(const VideoScene& scene, const Film& film, int drop, int camera,

@@ -1,5 +1,5 @@
 #pragma once
-// A recording followed, and its pictures drawn, where that was not done before. Private to the
+// Tracks a recording and draws its pictures, or takes both from the cache. Private to the
 // pipelines room.
 
 #include <filesystem>

@@ -160,7 +160,7 @@ TEST(Plan, NamesWhatACameraLacks) {
     result.settings = {FilmSetting(p, p.settings[0], 2, 7)};
     result.counts = {1};
     std::vector<std::string> names;
-    for (const PlanCheck& check : pipelines::JudgeCameras(p, result))
+    for (const PlanCheck& check : pipelines::CheckCameras(p, result))
       if (!check.fine) names.push_back(check.name + ": " + check.advice);
     return names;
   };

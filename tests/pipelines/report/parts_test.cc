@@ -117,7 +117,7 @@ TEST(ReportPlot, FinishDropsWhatIsNotFiniteFromAllColumns) {
   s.event = {10, 20, 30, 40};
   Plot plot;
   plot.series = {s};
-  EXPECT_FALSE(Finish(plot));
+  EXPECT_FALSE(PreparePlot(plot));
   EXPECT_EQ(plot.series[0].x, (std::vector<double>{1, 4}));
   EXPECT_EQ(plot.series[0].y, (std::vector<double>{1, 8}));
   EXPECT_EQ(plot.series[0].sd_y, (std::vector<double>{0.1, 0.4}));
@@ -132,7 +132,7 @@ TEST(ReportPlot, FinishAlwaysLeavesARange) {
     Series s;
     s.x = v, s.y = v;
     plot.series = {s};
-    Finish(plot);
+    PreparePlot(plot);
     EXPECT_GT(plot.x_max, plot.x_min);
     EXPECT_GT(plot.y_max, plot.y_min);
     EXPECT_EQ(ToSvg(plot, "t").find("nan"), std::string::npos);
@@ -141,7 +141,7 @@ TEST(ReportPlot, FinishAlwaysLeavesARange) {
   for (int i = 0; i < 10000; ++i) many.x.push_back(i), many.y.push_back(i);
   Plot plot;
   plot.series = {many};
-  EXPECT_TRUE(Finish(plot, 3000));
+  EXPECT_TRUE(PreparePlot(plot, 3000));
   EXPECT_EQ(plot.series[0].x.size(), 3000u);
   EXPECT_GT(plot.series[0].x.back(), 9990);  // thinned evenly, not cut
 }

@@ -84,7 +84,7 @@ TEST_F(ReportPictures, OneCameraOfEveryRecordingComesFirstWithinTheBudget) {
   EXPECT_THAT(counts(0), ::testing::ElementsAre(0, 0, 0, 0));
 }
 
-TEST_F(ReportPictures, StandInTheDataOfTheirRecordingAndAreSpokenOf) {
+TEST_F(ReportPictures, AreInTheDataOfTheirRecordingAndAreExplained) {
   const RunResult run = testing::PicturedRun({.recordings = 6}, 2, folder_.path());
   const ReportContext context = MakeContext(run, true);
   const PageData whole = SplitPage(context, {}, "parts", 1'000'000'000);

@@ -54,14 +54,14 @@ Judged Judge(const std::vector<ImpactEvent>& events, const Body& body,
     out.fit.fits.push_back(Identify(events, body, {.law = law}, identify));
   out.fit.n_events = static_cast<int>(events.size());
   out.validation = Validate(events, body, out.fit, identify, {});
-  out.scrutiny = Scrutinise(events, body, out.fit, out.validation, 1);
+  out.scrutiny = DiagnoseCampaign(events, body, out.fit, out.validation, 1);
   return out;
 }
 
 const twin::Options kScene{.n = 60, .mu = 0.15, .e = 0.5, .sd_t = 0.01, .sd_n = 0.02, .sd_c = 0.01};
 
-// Its scatter cannot be told from its coefficients: no bound of friction is stated, so none is
-// spoken of.
+// Its scatter cannot be separated from its coefficients: no bound of friction is determined, so
+// none is stated.
 TEST(Diagnostics, OneImpactThatSticksBoundsNothing) {
   twin::Options one = kScene;
   one.n = 1;
