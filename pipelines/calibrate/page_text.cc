@@ -147,7 +147,7 @@ std::string RigTable(const RigContext& context) {
 
 std::string LensTable(const RigContext& context) {
   if (!context.run.lenses) return {};
-  HtmlTable table("Lens models, judged by shots their fit had not seen",
+  HtmlTable table("Lens models, compared by shots left out of their fit",
                   {"Camera", "Model", "#Error of prediction [px]",
                    "#Difference from the best, standard error [px]", "Remark"});
   for (std::size_t c = 0; c < context.run.lenses->scores.size(); ++c) {
@@ -367,7 +367,7 @@ Section CoverageSection(const RigContext& context) {
   std::string html = "<h3>Where the board was seen</h3>" + Figures(coverage);
   if (!doubt.empty())
     html +=
-        "<h3>How far the lens can be trusted</h3><p>Beyond the dashed line nothing was measured: "
+        "<h3>Uncertainty of the lens</h3><p>Beyond the dashed line nothing was measured: "
         "the figures there hold only if the lens "
         "follows the model there as well.</p>" +
         Figures(doubt);

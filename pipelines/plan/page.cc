@@ -169,7 +169,7 @@ Section Cases(const PlanResult& result) {
 }
 
 Section Laws(const ExperimentDesign& plan, const PlanResult& result, bool interactive) {
-  Section section{"laws", "Telling laws apart", {}, {}};
+  Section section{"laws", "Distinguishing laws", {}, {}};
   HtmlTable table(
       "", {"Other law", "imitates with", "#Power of " + std::to_string(plan.drops) + " drops",
            "#Drops for 80 %", "#Drops for 95 %"});

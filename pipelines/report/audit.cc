@@ -184,7 +184,8 @@ std::string CorrectionHtml(const ReportContext& context) {
   if (c.mirrored) items += "<li>mirrored axis</li>";
   if (c.theta_flipped) items += "<li>sense of rotation</li>";
   if (items.empty()) return {};
-  return "<p>Undone in the frames behind every number of this report:</p><ul class=\"plain\">" +
+  return "<p>Corrected in the frames before any number of this report was computed:</p><ul "
+         "class=\"plain\">" +
          items + "</ul>\n";
 }
 
@@ -240,7 +241,7 @@ Section AuditSection(const ReportContext& context) {
   Section section{
       .id = "audit", .title = "Data audit", .html = {}, .figures = AuditFigures(context)};
   section.html =
-      "<p>Before any law is trusted, the recordings are held against mechanics alone: angular "
+      "<p>Before any law is fitted, the recordings are checked against mechanics alone: angular "
       "momentum about the contact point, free "
       "flight and "
       "rest poses. A frame error is named only when two independent sources agree on it.</p>\n";

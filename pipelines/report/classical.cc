@@ -112,7 +112,7 @@ std::string StatesTable(const Comparison& comparison) {
 
 std::string CoefficientsHtml(const Comparison& comparison) {
   std::vector<IntervalRow> mu, e;
-  HtmlTable table("Coefficients that each estimator’s states give",
+  HtmlTable table("Coefficients from the states of each estimator",
                   {"estimator", "#impacts", "friction", "restitution"});
   std::string law;
   for (const ComparedEstimator& estimator : comparison.estimators) {
@@ -140,7 +140,8 @@ std::string CoefficientsHtml(const Comparison& comparison) {
   const auto reference = [](const std::vector<IntervalRow>& rows) {
     return rows.front().muted ? std::nan("") : rows.front().value;
   };
-  return "<h3>What would come out</h3>\n<p>Friction and restitution by " + LawPhrase(law) +
+  return "<h3>Coefficients by each estimator</h3>\n<p>Friction and restitution by " +
+         LawPhrase(law) +
          ", identified in the same way from each estimator’s states and stated covariances: what "
          "an evaluation by that estimator alone "
          "would have published. Pose, contact and time of the impact are the bundle fit’s in all "

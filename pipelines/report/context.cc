@@ -147,8 +147,8 @@ std::string CountsHtml(const ReportContext& context) {
   row("accepted", context.n_accepted, "good");
   for (const auto& [reason, n] : context.rejected) row(Escape(ReasonTitle(reason)), n, "bad");
   return fmt::format(
-      "<div class=\"counts\"><table><caption>Impacts found: {}, by what became of "
-      "them</caption><thead class=\"away\"><tr><th "
+      "<div class=\"counts\"><table><caption>Impacts found: {}, by outcome</caption><thead "
+      "class=\"away\"><tr><th "
       "scope=\"col\">Outcome</th><th scope=\"col\">Impacts</th><th "
       "scope=\"col\">Share</th></tr></thead><tbody>{}</tbody></table></div>",
       context.best.events.size(), rows);

@@ -271,10 +271,8 @@ std::vector<Figure> DiagnosticsFigures(const ReportContext& context) {
 
 Section DiagnosticsSection(const ReportContext& context) {
   const Diagnostics& s = context.best.scrutiny;
-  Section section{.id = "scrutiny",
-                  .title = "What a sceptic asks",
-                  .html = {},
-                  .figures = DiagnosticsFigures(context)};
+  Section section{
+      .id = "scrutiny", .title = "Diagnostics", .html = {}, .figures = DiagnosticsFigures(context)};
   std::string& html = section.html;
   html = "<ul class=\"findings\">";
   for (const CampaignFinding& finding : s.findings)

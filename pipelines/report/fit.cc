@@ -152,9 +152,9 @@ Figure InfluenceFigure(const ReportContext& context) {
     figure.plots.push_back(std::move(plot));
   }
   figure.caption =
-      "Change of each coefficient when one impact is left out, in its own standard deviation. A "
-      "point beyond ±1 carries the result by "
-      "itself.";
+      "Change of each coefficient when one impact is left out, in its own standard deviation. An "
+      "impact beyond ±1 "
+      "dominates the result.";
   return figure;
 }
 

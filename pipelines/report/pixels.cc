@@ -34,7 +34,7 @@ std::vector<Figure> PixelFigures(const ReportContext& context) {
         cloud.y.push_back(r.r.y());
       }
   Figure figure{.id = "fig-pixels",
-                .title = "What the fits leave of the images",
+                .title = "Image residuals of the fits",
                 .caption =
                     "Image by the fit less image found, of every marker in every frame, against "
                     "the time from the impact. A trend on "
@@ -140,8 +140,8 @@ Section PixelSection(const ReportContext& context) {
       "at one instant, {} in all.{}</p>\n",
       Count(fits, "fit"),
       unseen == 0 ? ""
-                  : " The markers lie on a line: the spin about it is not seen by any camera, and "
-                    "a prior stands in its place.");
+                  : " The markers lie on a line: the spin about it is not seen by any camera; it "
+                    "is given by a prior.");
   if (!scales.empty())
     section.html += fmt::format(
         "<p>Residuals are {} times the noise of the pixels (median over the fits).</p>\n",

@@ -288,8 +288,8 @@ Section PredictionSection(const ReportContext& context) {
     section.html +=
         "<p>Brach\u2019s, Whittaker\u2019s and Smith\u2019s laws were not fitted: they read the "
         "coefficients of Newton\u2019s law, with "
-        "their uncertainty and scatter, and name the impulse of the whole impact without following "
-        "slip through it.</p>\n";
+        "their uncertainty and scatter, and give the impulse of the whole impact without "
+        "integrating the slip.</p>\n";
   section.html += ErrorTables(context);
   section.html +=
       "<p class=\"foot\">The error is √(dᵀM d / vᵀM v), with d the predicted minus the measured "

@@ -136,7 +136,7 @@ std::string RepeatGroupsHtml(const ReportContext& context) {
   std::string out;
   if (repeats.found)
     out = fmt::format(
-        "<p>Repeats of one condition are first impacts whose states before the impact are alike: "
+        "<p>Repeats of one condition are first impacts whose states before the impact agree: "
         "every component of the velocity within "
         "{} m/s and of the spin within {} rad/s of one drop’s, the lever of the contact turned by "
         "no more than {} rad. Groups can be named "

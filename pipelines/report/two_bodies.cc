@@ -1,5 +1,4 @@
-// Impacts of two bodies that both move: what was struck, and whether the momentum of both together
-// closes.
+// Impacts of two bodies that both move: the struck body, and the balance of the momentum of both.
 #include <fmt/format.h>
 
 #include "data/files/text.h"
@@ -24,7 +23,8 @@ Section TwoBodySection(const ReportContext& context) {
   Section section{.id = "two-bodies", .title = "Two bodies", .html = {}, .figures = {}};
   const MomentumClosure closure = ClosureOf(context.best.events);
   section.html = fmt::format(
-      "<p>What is struck moves too: it {}. Velocities of the first body are against the point of "
+      "<p>The struck body moves as well: it {}. Velocities of the first body are against the point "
+      "of "
       "the second that it strikes, as that moved "
       "just before the impact, and the contact yields by the inverse masses of both: relative "
       "motion of two bodies.</p>\n",

@@ -177,14 +177,14 @@ Figure ConsistencyFigure(const std::vector<MarkerTracks>& shown) {
     for (const TrackPoint& p : tracks.points)
       if (std::isfinite(p.nis) && (p.flags & (kPredicted | kImpact)) == 0) nis.push_back(p.nis);
   Figure figure{.id = "nis",
-                .title = "Does the filter know its errors?",
+                .title = "Consistency of the stated covariances",
                 .caption =
                     "Normalised innovation squared of every measured position against the "
                     "&chi;&sup2; density with 2 degrees of "
                     "freedom it has when the stated covariances are right. Values above 12 stand "
                     "in the last column. More "
-                    "small values than expected mean that the stated covariances are on the safe "
-                    "side; a still marker makes them.",
+                    "small values than expected mean that the stated covariances are too "
+                    "large; a marker at rest causes them.",
                 .selectors = {},
                 .plots = {}};
   if (nis.empty()) return figure;
