@@ -29,8 +29,8 @@ std::vector<MatchedShot> MatchFiles(const CalibrationConfig& plan,
       if (files[c].size() != files[0].size()) {
         throw DataError(
             fmt::format("{}: match: index, but camera {} has {} pictures and camera {} {}; a "
-                        "picture without partner would move "
-                        "all that follow: remove it, or use match: name",
+                        "picture without partner would move all that follow: remove it, or use "
+                        "match: name",
                         plan.path.string(), plan.cameras[0].name, files[0].size(),
                         plan.cameras[c].name, files[c].size()));
       }

@@ -30,8 +30,7 @@ class ImageMap {
     // Lines are clipped at the picture, as in the static plots.
     inner_ = fmt::format(
         "<svg x=\"{0:.1f}\" y=\"{1:.1f}\" width=\"{2:.1f}\" height=\"{3:.1f}\" viewBox=\"{0:.1f} "
-        "{1:.1f} {2:.1f} {3:.1f}\" "
-        "overflow=\"hidden\">",
+        "{1:.1f} {2:.1f} {3:.1f}\" overflow=\"hidden\">",
         X(-0.5), Y(-0.5), scale_ * width, scale_ * height);
   }
   double X(double x) const { return kLeft + scale_ * (x + 0.5); }
@@ -109,8 +108,8 @@ std::string ResidualFieldSvg(const RigContext& context, std::size_t camera) {
   return Figured(
       setup.name, map.Html(),
       fmt::format("From where a point was seen to where the calibration puts it. Thin lines: "
-                  "single points, drawn {:g} times too long. "
-                  "Arrows: mean of a cell, {:g} times; inside its circle it may be chance. {}",
+                  "single points, drawn {:g} times too long. Arrows: mean of a cell, {:g} times; "
+                  "inside its circle it may be chance. {}",
                   thin, bold,
                   n_real == 0
                       ? "No cell is beyond chance."
@@ -235,9 +234,8 @@ std::string UncertaintySvg(const RigContext& context, std::size_t camera) {
   return Figured(
       setup.name, map.Html(),
       fmt::format("Standard deviation of where a point {} away appears, along its worst direction. "
-                  "Inside the dashed line, where the lens "
-                  "was measured, half of the values are below {}\u00A0px ({}), nine tenths below "
-                  "{}\u00A0px ({}).",
+                  "Inside the dashed line, where the lens was measured, half of the values are "
+                  "below {}\u00A0px ({}), nine tenths below {}\u00A0px ({}).",
                   LengthWords(u.distance), Num(certificate.sd_pixel_median, 2),
                   LengthWords(certificate.sd_across_median), Num(certificate.sd_pixel_90, 2),
                   LengthWords(certificate.sd_across_90)));
@@ -309,8 +307,7 @@ std::string PhotoSvg(const RigContext& context, const ShownView& shown) {
   }
   svg += fmt::format(
       "<path class=\"order\" d=\"{}\"/><path class=\"off\" d=\"{}\"/><path class=\"seen\" "
-      "d=\"{}\"/><path class=\"said\" d=\"{}\"/>"
-      "<path class=\"out\" d=\"{}\"/>",
+      "d=\"{}\"/><path class=\"said\" d=\"{}\"/><path class=\"out\" d=\"{}\"/>",
       order, off, seen, said, out);
   if (!view.points.empty())
     svg += fmt::format("<circle class=\"first\" cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"5\"/>",

@@ -188,10 +188,9 @@ Section SpaceSection(const RigContext& context) {
   return {"space",
           "Cameras and boards in space",
           "<p>Drag to turn. The dot marks the first point of a board, the thick edge the top of a "
-          "picture; the board that fits worst is "
-          "orange.</p>"
-          "<div id=\"rig-view\"><div class=\"controls\"></div><div class=\"sight\"><p "
-          "class=\"told\" aria-live=\"polite\"></p>" +
+          "picture; the board that fits worst is orange.</p><div id=\"rig-view\"><div "
+          "class=\"controls\"></div><div class=\"sight\"><p class=\"told\" "
+          "aria-live=\"polite\"></p>" +
               SceneSvg(MakeScene(context)) + "</div></div>\n<p class=\"foot\">x, y, z: " +
               (source == "camera" ? "frame of the first camera (x right, y down, z ahead)."
                                   : "lab frame W, from " + Escape(source) + ".") +

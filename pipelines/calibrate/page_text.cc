@@ -245,8 +245,7 @@ Figure RadialFigure(const RigContext& context) {
                 .title = "Mean residual along the radius",
                 .caption =
                     "Outwards from the principal point, with one standard error. A lens model that "
-                    "is too simple shows as a wave; scatter "
-                    "about zero is what is hoped for.",
+                    "is too simple shows as a wave; scatter about zero is what is hoped for.",
                 .selectors = {"Camera"},
                 .plots = {}};
   for (std::size_t c = 0; c < context.run.certificate.cameras.size(); ++c) {
@@ -337,9 +336,8 @@ Section CamerasSection(const RigContext& context) {
           "Parameters",
           RigTable(context) + ParameterTable(context) + LensTable(context) +
               "<p class=\"foot\">The standard deviations are those of single parameters; they are "
-              "strongly correlated, and what counts is the "
-              "uncertainty of a point above. All of them, with their covariance, stand in "
-              "rig.yaml.</p>\n",
+              "strongly correlated, and what counts is the uncertainty of a point above. All of "
+              "them, with their covariance, stand in rig.yaml.</p>\n",
           {}};
 }
 
@@ -367,9 +365,8 @@ Section CoverageSection(const RigContext& context) {
   std::string html = "<h3>Where the board was seen</h3>" + Figures(coverage);
   if (!doubt.empty())
     html +=
-        "<h3>Uncertainty of the lens</h3><p>Beyond the dashed line nothing was measured: "
-        "the figures there hold only if the lens "
-        "follows the model there as well.</p>" +
+        "<h3>Uncertainty of the lens</h3><p>Beyond the dashed line nothing was measured: the "
+        "figures there hold only if the lens follows the model there as well.</p>" +
         Figures(doubt);
   const auto& halves = context.run.certificate.halves;
   if (halves && halves->usable) {
@@ -384,8 +381,8 @@ Section CoverageSection(const RigContext& context) {
     html += table.Html() +
             "<p class=\"foot\">The uncertainties follow from the scatter of the points. When two "
             "halves differ by more than these predict, there is another cause: a lens the model "
-            "cannot follow, a board that bends, a focus that "
-            "moved, pictures turned upside down.</p>\n";
+            "cannot follow, a board that bends, a focus that moved, pictures turned upside "
+            "down.</p>\n";
   }
   return {"coverage", "Coverage and uncertainty", html, {}};
 }
@@ -393,8 +390,7 @@ Section CoverageSection(const RigContext& context) {
 Section ViewsSection(const RigContext& context, const std::vector<ShownView>& views) {
   std::string html =
       "<p>Blue rings: points as found. Orange crosses: where the calibration puts them. Yellow: "
-      "the order of the points, from the dot "
-      "on. Red: points left out.</p>";
+      "the order of the points, from the dot on. Red: points left out.</p>";
   std::vector<std::string> figures;
   for (const ShownView& view : views) figures.push_back(PhotoSvg(context, view));
   html += views.empty() ? "<p>The board was found in no picture.</p>" : Figures(figures);
@@ -421,14 +417,10 @@ Section RigMethodSection(const RigContext& context) {
   const CalibrationResult& r = run.result;
   std::string html = fmt::format(
       "<p>OpenCV finds the points of the board; everything else is one least-squares problem over "
-      "lens parameters, camera poses, board "
-      "poses and "
-      "two numbers for the bend of the board: {} residuals, {} more than unknowns, solved in {} "
-      "and {}\u00A0s. A robust fit finds points "
-      "beyond "
-      "{:g}\u00A0standard deviations, {} here; without them it is plain least squares, and its "
-      "covariance gives every uncertainty of this "
-      "page.</p>",
+      "lens parameters, camera poses, board poses and two numbers for the bend of the board: {} "
+      "residuals, {} more than unknowns, solved in {} and {}\u00A0s. A robust fit finds points "
+      "beyond {:g}\u00A0standard deviations, {} here; without them it is plain least squares, and "
+      "its covariance gives every uncertainty of this page.</p>",
       2 * r.n_points, r.dof, Count(r.iterations, "step"), Num(r.seconds, 2),
       run.plan.solve.outlier_sigma, Count(r.n_outliers, "point"));
   if (r.starts > 1)
@@ -443,28 +435,21 @@ Section RigMethodSection(const RigContext& context) {
   }
   html +=
       "<dl class=\"definitions\"><dt>Residual</dt><dd>Where the calibration puts a point less "
-      "where it was found. The rms counts both "
-      "coordinates together: the root of the sum of squared lengths over the number of points.</dd>"
-      "<dt>Lens uncertainty</dt><dd>Standard deviation of the image of a fixed point, along its "
-      "worst direction, from the covariance of "
-      "the lens "
-      "parameters; the rigid motion that a change of the lens implies is taken out. It does "
-      "not include the error of a lens that the model cannot "
-      "follow.</dd><dt>Model error</dt><dd>What the lens does beyond the model, from the pattern "
-      "of the residuals or from two halves of "
-      "the "
-      "shots, where it is more than chance. The head of the page gives both together, root of the "
-      "sum of squares.</dd><dt>Depth of a "
-      "point</dt><dd>Standard deviation along the view of the first camera, noise of the points, "
-      "of the rig and "
-      "model error together. Across the view the axes of the world count too: they are those of "
-      "the first camera and turn with its "
-      "principal "
-      "point, for all points alike, so that most of it cancels in differences of points.</dd></dl>";
+      "where it was found. The rms counts both coordinates together: the root of the sum of "
+      "squared lengths over the number of points.</dd><dt>Lens uncertainty</dt><dd>Standard "
+      "deviation of the image of a fixed point, along its worst direction, from the covariance of "
+      "the lens parameters; the rigid motion that a change of the lens implies is taken out. It "
+      "does not include the error of a lens that the model cannot follow.</dd><dt>Model "
+      "error</dt><dd>What the lens does beyond the model, from the pattern of the residuals or "
+      "from two halves of the shots, where it is more than chance. The head of the page gives both "
+      "together, root of the sum of squares.</dd><dt>Depth of a point</dt><dd>Standard deviation "
+      "along the view of the first camera, noise of the points, of the rig and model error "
+      "together. Across the view the axes of the world count too: they are those of the first "
+      "camera and turn with its principal point, for all points alike, so that most of it cancels "
+      "in differences of points.</dd></dl>";
   html += fmt::format(
       "<p class=\"foot\">impactlab {}. Everything on this page stands as numbers in "
-      "calibration.json; inputs and settings in "
-      "run.yaml.</p>\n",
+      "calibration.json; inputs and settings in run.yaml.</p>\n",
       Escape(ProgramVersion()));
   return {"method", "Method", html, {}};
 }

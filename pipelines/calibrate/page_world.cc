@@ -37,8 +37,8 @@ Section WorldSection(const RigContext& context) {
               : std::vector<std::string>{Escape(point.name), "", "", "", Escape(point.problem)});
     }
     html += table.Html() +
-            "<p class=\"foot\">Position measured by the rig minus the given one. "
-            "Lengths of the rig over those of the points: " +
+            "<p class=\"foot\">Position measured by the rig minus the given one. Lengths of the "
+            "rig over those of the points: " +
             ValueSd(world.points->scale, world.points->sd_scale) + ".</p>\n";
   }
   if (world.gravity) {

@@ -332,8 +332,7 @@ Footage SearchClips(const CalibrationConfig& plan,
   if (plan.cameras.size() > 1) {
     out.notes.push_back(plan.match == ShotMatch::kTime
                             ? "frames of the cameras were paired by their time since the first "
-                              "frame of each clip: the recordings must have "
-                              "started together"
+                              "frame of each clip: the recordings must have started together"
                             : "frames of the cameras were paired by their number: the recordings "
                               "must be synchronised and complete");
   }

@@ -44,11 +44,10 @@ Drawing::Drawing(const std::string& title, double x0, double x1, double y0, doub
     : x_{x0, x1, kLeft, kWidth - kRight}, y_{y0, y1, kHeight - kBottom, kTop} {
   svg_ = fmt::format(
       "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {0} {1}\" width=\"{0}\" "
-      "height=\"{1}\" role=\"img\" aria-label=\"{2}\" "
-      "font-family=\"system-ui, 'Noto Sans', 'DejaVu Sans', sans-serif\" font-size=\"13\" "
-      "fill=\"#1b2127\">"
-      "<rect width=\"{0}\" height=\"{1}\" fill=\"#ffffff\"/><text x=\"{3}\" y=\"26\" "
-      "font-size=\"15\" font-weight=\"600\">{2}</text>",
+      "height=\"{1}\" role=\"img\" aria-label=\"{2}\" font-family=\"system-ui, 'Noto Sans', "
+      "'DejaVu Sans', sans-serif\" font-size=\"13\" fill=\"#1b2127\"><rect width=\"{0}\" "
+      "height=\"{1}\" fill=\"#ffffff\"/><text x=\"{3}\" y=\"26\" font-size=\"15\" "
+      "font-weight=\"600\">{2}</text>",
       kWidth, kHeight, Escape(title), kLeft);
 }
 
@@ -60,8 +59,7 @@ void Drawing::Text(double x, double y, const std::string& text, const std::strin
 void Drawing::Label(double x, double y, const std::string& text) {
   Text(x, y + 5, text,
        "text-anchor=\"middle\" font-weight=\"700\" font-size=\"15\" stroke=\"#ffffff\" "
-       "stroke-width=\"3.5\" paint-order=\"stroke\" "
-       "stroke-linejoin=\"round\"");
+       "stroke-width=\"3.5\" paint-order=\"stroke\" stroke-linejoin=\"round\"");
 }
 
 void Drawing::Axes(const std::string& x_label, const std::string& y_label, bool y_ticks,
@@ -76,8 +74,7 @@ void Drawing::Axes(const std::string& x_label, const std::string& y_label, bool 
                     TickLinesX(xs, kTop, bottom), TickLinesY(ys, kLeft, right));
   svg_ += fmt::format(
       "<path d=\"{}{}\" stroke=\"#1b2127\" fill=\"none\"/><rect x=\"{}\" y=\"{}\" width=\"{}\" "
-      "height=\"{}\" fill=\"none\" "
-      "stroke=\"#1b2127\"/>",
+      "height=\"{}\" fill=\"none\" stroke=\"#1b2127\"/>",
       TickLinesX(xs, bottom, bottom + 5), TickLinesY(ys, kLeft, kLeft - 5), kLeft, kTop, kPlotWidth,
       kPlotHeight);
   Text(kLeft + kPlotWidth / 2, kHeight - 16, x_label, "text-anchor=\"middle\"");
@@ -115,8 +112,7 @@ std::string PixelImage(std::size_t nx, std::size_t ny,
     }
   return fmt::format(
       "<image x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\" preserveAspectRatio=\"none\" "
-      "style=\"image-rendering:pixelated\" "
-      "href=\"data:image/png;base64,{}\"/>",
+      "style=\"image-rendering:pixelated\" href=\"data:image/png;base64,{}\"/>",
       kLeft, kTop, kPlotWidth, kPlotHeight, Base64(EncodePng(image)));
 }
 

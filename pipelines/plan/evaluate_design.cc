@@ -59,8 +59,7 @@ void AddPictures(const ExperimentDesign& plan, const PlanResult& result,
                        size >= kSmallMarker
                            ? ""
                            : fmt::format("below {} px centroids follow the grid of the pixels: "
-                                         "markers {:.1f} times as large, "
-                                         "or nearer cameras",
+                                         "markers {:.1f} times as large, or nearer cameras",
                                          kSmallMarker, kSmallMarker / size)});
   const double blur = Worst(result, true, [](const SettingFigures& f) { return f.blur; });
   if (plan.exposure > 0) {
@@ -169,8 +168,8 @@ std::vector<std::string> DescribeLimits(const ExperimentDesign& plan, const Plan
   if (sliding < 0.1)
     out.push_back(
         fmt::format("{:.0f} % of the impacts end sliding: mu is hardly more than bounded below. "
-                    "Steeper surfaces, more speed along the "
-                    "surface or less lean make contacts slide.",
+                    "Steeper surfaces, more speed along the surface or less lean make contacts "
+                    "slide.",
                     100 * sliding));
   for (const auto& [name, c] :
        {std::pair<std::string, const ExpectedCoefficient&>("mu", last.mu), {e, last.e}})
@@ -191,14 +190,13 @@ std::vector<std::string> DescribeLimits(const ExperimentDesign& plan, const Plan
     else if (scatter > noise)
       out.push_back(
           fmt::format("{}: the scatter of the surface rules ({:.2g} against {:.2g} from the "
-                      "measurement): better cameras gain little, "
-                      "more drops do.",
+                      "measurement): better cameras gain little, more drops do.",
                       name, scatter, noise));
     else
       out.push_back(
           fmt::format("{}: the measurement rules ({:.2g} against {:.2g} from the scatter of the "
-                      "surface): better centroids, more "
-                      "frames or nearer cameras gain as much as more drops.",
+                      "surface): better centroids, more frames or nearer cameras gain as much as "
+                      "more drops.",
                       name, noise, scatter));
   }
   const auto refused = std::count_if(result.settings.begin(), result.settings.end(),

@@ -68,13 +68,9 @@ Section Allocation(const ExperimentDesign& plan, const PlanResult& result) {
   }
   section.html = table.Html();
   section.html += fmt::format(
-      "<p class=\"foot\">Shares of {} settings by {} over the prior of friction and "
-      "restitution, in whole drops. Lean is that of "
-      "the line "
-      "from the "
-      "vertex that strikes to the centre of mass from the normal, downhill positive. Releases "
-      "scatter as stated in the file; what cannot "
-      "be "
+      "<p class=\"foot\">Shares of {} settings by {} over the prior of friction and restitution, "
+      "in whole drops. Lean is that of the line from the vertex that strikes to the centre of mass "
+      "from the normal, downhill positive. Releases scatter as stated in the file; what cannot be "
       "used (a second contact too soon, too few frames) is counted as drops without "
       "information.</p>",
       plan.settings.size(),
@@ -124,10 +120,8 @@ Section Intervals(const ExperimentDesign& plan, const PlanResult& result, bool i
     figure.title = "Half width of the interval by number of drops";
     figure.caption =
         "Points: campaigns drawn with scatter and noise and identified, median half width. Lines "
-        "between them by the information of the "
-        "drops. "
-        "Dashed: 95 % of the estimates lie nearer to the truth than this; with few drops "
-        "Student&rsquo;s interval is wider.";
+        "between them by the information of the drops. Dashed: 95 % of the estimates lie nearer to "
+        "the truth than this; with few drops Student&rsquo;s interval is wider.";
     figure.wide = true;
     PreparePlot(plot);
     figure.plots.push_back(plot);
@@ -162,9 +156,9 @@ Section Cases(const PlanResult& result) {
       table.Row({std::to_string(digit), words[digit], Percent(result.cases[digit])});
   section.html = table.Html();
   section.html +=
-      "<p class=\"foot\">Over the proposal and the prior of friction and restitution. "
-      "Contacts that slide to the end determine "
-      "<i>&mu;</i> by their impulse; those that stick bound it from below.</p>";
+      "<p class=\"foot\">Over the proposal and the prior of friction and restitution. Contacts "
+      "that slide to the end determine <i>&mu;</i> by their impulse; those that stick bound it "
+      "from below.</p>";
   return section;
 }
 
@@ -199,12 +193,9 @@ Section Laws(const ExperimentDesign& plan, const PlanResult& result, bool intera
   section.html = table.Html();
   section.html += fmt::format(
       "<p class=\"foot\">{} is taken to be true with the means of the prior. Both laws are fitted "
-      "to drawn campaigns, and the difference "
-      "of their "
-      "log likelihoods is the test; its critical value at 5 % comes from campaigns in which the "
-      "other law is true, with the coefficients "
-      "that "
-      "imitate best.</p>",
+      "to drawn campaigns, and the difference of their log likelihoods is the test; its critical "
+      "value at 5 % comes from campaigns in which the other law is true, with the coefficients "
+      "that imitate best.</p>",
       Escape(pipelines::LawPhrase(LawName(plan.law))));
   Figure figure;
   figure.id = "plan_power";

@@ -60,8 +60,7 @@ std::string FindingsHtml(const ReportContext& context) {
       if (finding.named == named) findings.push_back(&finding);
   if (findings.empty())
     return "<p class=\"finding calm\">No frame error was found: nothing in the recordings "
-           "contradicts mechanics beyond its "
-           "uncertainty.</p>\n";
+           "contradicts mechanics beyond its uncertainty.</p>\n";
   std::string out = "<ul class=\"findings\">";
   for (const Finding* finding : findings)
     out += fmt::format("<li class=\"{}\"><span class=\"badge\">{}</span> {}</li>",
@@ -242,9 +241,8 @@ Section AuditSection(const ReportContext& context) {
       .id = "audit", .title = "Data audit", .html = {}, .figures = AuditFigures(context)};
   section.html =
       "<p>Before any law is fitted, the recordings are checked against mechanics alone: angular "
-      "momentum about the contact point, free "
-      "flight and "
-      "rest poses. A frame error is named only when two independent sources agree on it.</p>\n";
+      "momentum about the contact point, free flight and rest poses. A frame error is named only "
+      "when two independent sources agree on it.</p>\n";
   section.html += FindingsHtml(context) + CorrectionHtml(context) + MomentumTable(context) +
                   GyrationHtml(context);
   if (!section.figures.empty()) {

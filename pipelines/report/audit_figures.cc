@@ -157,8 +157,7 @@ Figure GravityFigure(const ReportContext& context) {
   figure.plots.push_back(std::move(plot));
   figure.caption = fmt::format(
       "Every arc fitted with an acceleration of its own: the control experiment for clock and "
-      "length scale. {} of {} arcs, those "
-      "with a standard deviation of at most {} m/s².",
+      "length scale. {} of {} arcs, those with a standard deviation of at most {} m/s².",
       kept.size(), values.size(), Num(allowed, 2));
   return figure;
 }

@@ -40,8 +40,8 @@ std::vector<Figure> Figures(const ReportContext& context) {
   Figure figure{.id = "fig-classical",
                 .title = "Difference from the bundle fit",
                 .caption = fmt::format("In units of both standard deviations, root mean square "
-                                       "over the components, impact by impact; above "
-                                       "3 the estimator is off by more than it states. Differences "
+                                       "over the components, impact by impact; above 3 the "
+                                       "estimator is off by more than it states. Differences "
                                        "beyond {:.0f} are drawn at {:.0f}.",
                                        kMostZ, kMostZ),
                 .selectors = {"Of"},
@@ -143,13 +143,10 @@ std::string CoefficientsHtml(const Comparison& comparison) {
   return "<h3>Coefficients by each estimator</h3>\n<p>Friction and restitution by " +
          LawPhrase(law) +
          ", identified in the same way from each estimator’s states and stated covariances: what "
-         "an evaluation by that estimator alone "
-         "would have published. Pose, contact and time of the impact are the bundle fit’s in all "
-         "of them. Errors that all impacts share "
-         "(inertia, "
+         "an evaluation by that estimator alone would have published. Pose, contact and time of "
+         "the impact are the bundle fit’s in all of them. Errors that all impacts share (inertia, "
          "gravity) are left out of all intervals here, so that the bundle fit’s may be narrower "
-         "than in the result above.</p>\n<div "
-         "class=\"minis\">" +
+         "than in the result above.</p>\n<div class=\"minis\">" +
          IntervalChart("Friction coefficient μ by estimator, 95 % interval", "", mu, reference(mu),
                        "bundle fit") +
          IntervalChart("Coefficient of restitution e by estimator, 95 % interval", "", e,
@@ -165,16 +162,15 @@ Section ClassicalSection(const ReportContext& context) {
       .id = "classical", .title = "Classical estimators", .html = {}, .figures = Figures(context)};
   section.html =
       "<p>Such experiments are usually evaluated by differentiating poses frame by frame. Here "
-      "every accepted impact is evaluated so, too, "
-      "from the same images, with clocks and the time of the impact given by the bundle fit. Their "
-      "stated uncertainty is that of pixels and cameras alone; it does not include the bias of "
-      "these estimators where the motion is no polynomial.</p>\n" +
+      "every accepted impact is evaluated so, too, from the same images, with clocks and the time "
+      "of the impact given by the bundle fit. Their stated uncertainty is that of pixels and "
+      "cameras alone; it does not include the bias of these estimators where the motion is no "
+      "polynomial.</p>\n" +
       StatesTable(comparison) +
       "<p>“In sd”: the same differences in units of both standard deviations. Both start from the "
-      "same pixels, so that agreement means "
-      "about 1 or less. “Sd ratio”: median of the estimator’s stated standard deviation over the "
-      "bundle fit’s. Cost: of one core for one "
-      "impact, the poses included.</p>\n";
+      "same pixels, so that agreement means about 1 or less. “Sd ratio”: median of the estimator’s "
+      "stated standard deviation over the bundle fit’s. Cost: of one core for one impact, the "
+      "poses included.</p>\n";
   std::map<std::string, int> reasons;
   for (const ComparedEstimator& estimator : comparison.estimators)
     for (const ComparedImpact& impact : estimator.impacts)

@@ -87,8 +87,8 @@ std::string FileWords(const Configuration& configuration) {
   const std::string name = "<code>" + Escape(configuration.file.string()) + "</code>";
   if (configuration.sha256.empty())
     return "<p>" + name +
-           " could not be read when this page was written, so the keys that were defaults "
-           "are not marked.</p>\n";
+           " could not be read when this page was written, so the keys that were defaults are not "
+           "marked.</p>\n";
   return fmt::format(
       "<p>{}: {} keys, {}. SHA-256 of the file: <code class=\"hash\">{}</code></p>\n", name,
       configuration.keys.size(), CountWords(configuration), configuration.sha256);
@@ -111,8 +111,8 @@ std::string Html(const std::string& id, const std::string& title,
                    "<div class=\"controls\" data-copies=\"{0}-yaml\" hidden><button "
                    "type=\"button\">Copy {1}.yaml</button><span class=\"where\" "
                    "role=\"status\"></span></div>\n<details><summary>{1}.yaml as it was used, {2} "
-                   "lines</summary><div class=\"scroll tall\" "
-                   "tabindex=\"0\" role=\"region\" aria-label=\"{1}.yaml as it was used\"><pre "
+                   "lines</summary><div class=\"scroll tall\" tabindex=\"0\" role=\"region\" "
+                   "aria-label=\"{1}.yaml as it was used\"><pre "
                    "id=\"{0}-yaml\">{3}</pre></div></details>\n",
                    id, configuration.kind,
                    std::count(configuration.yaml.begin(), configuration.yaml.end(), '\n'),
@@ -126,8 +126,8 @@ Section ConfigurationSection(const ReportContext& context) {
   Section section{.id = "configuration", .title = "Configuration", .html = {}, .figures = {}};
   section.html =
       "<p>Every key of the files this run was made by, as it was used. Paths are written from the "
-      "root of the file system, directions as "
-      "unit vectors, vertices about the centre of mass.</p>\n";
+      "root of the file system, directions as unit vectors, vertices about the centre of "
+      "mass.</p>\n";
   section.html += Html("experiment", "Experiment",
                        DescribeConfiguration("experiment", ToYaml(e), e.path,
                                              [&] { return ToYaml(LoadExperiment(e.path)); }),

@@ -46,8 +46,7 @@ std::string AuditWords(const ReportContext& context) {
   if (run.has_corrected)
     return fmt::format(
         "The audit finds the frames in error: {}. Corrected as far as the experiment file allows, "
-        "the momentum residual goes from {} to {} "
-        "of the spin change.",
+        "the momentum residual goes from {} to {} of the spin change.",
         named.empty() ? "see below" : named, Percent(run.audit.momentum.relative()),
         Percent(run.audit_corrected.momentum.relative()));
   if (!named.empty())
@@ -140,16 +139,14 @@ std::string CountsHtml(const ReportContext& context) {
   const auto row = [&](const std::string& name, int n, const char* kind) {
     rows += fmt::format(
         "<tr class=\"{}\"><th scope=\"row\">{}</th><td class=\"n\">{}</td><td "
-        "class=\"barcell\"><span "
-        "style=\"width:{:.1f}%\"></span></td></tr>",
+        "class=\"barcell\"><span style=\"width:{:.1f}%\"></span></td></tr>",
         kind, name, n, 100.0 * n / largest);
   };
   row("accepted", context.n_accepted, "good");
   for (const auto& [reason, n] : context.rejected) row(Escape(ReasonTitle(reason)), n, "bad");
   return fmt::format(
       "<div class=\"counts\"><table><caption>Impacts found: {}, by outcome</caption><thead "
-      "class=\"away\"><tr><th "
-      "scope=\"col\">Outcome</th><th scope=\"col\">Impacts</th><th "
+      "class=\"away\"><tr><th scope=\"col\">Outcome</th><th scope=\"col\">Impacts</th><th "
       "scope=\"col\">Share</th></tr></thead><tbody>{}</tbody></table></div>",
       context.best.events.size(), rows);
 }
@@ -263,8 +260,8 @@ std::string HeadHtml(const ReportContext& context) {
   if (run.flights.failed > 0)
     head.remarks.emplace_back(
         "notice",
-        "Free flight contradicts the declared cameras, clocks or lengths, on which every number "
-        "of this report depends: " +
+        "Free flight contradicts the declared cameras, clocks or lengths, on which every number of "
+        "this report depends: " +
             Escape(run.flights.verdict) + ". <a href=\"#flights\">Findings from free flight</a>");
   if (context.fit) {
     head.tiles = TilesHtml(context);

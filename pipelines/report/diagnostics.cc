@@ -53,11 +53,10 @@ Figure PlacesFigure(const ReportContext& context) {
                 .title = "Places of the measurements in their predictive distributions",
                 .caption =
                     "The share of measurements at or below each place of their predicted "
-                    "distribution. A true prediction follows the diagonal; "
-                    "the area between is the area metric. Steep in the middle: the uncertainty is "
-                    "overstated; steep at the ends: understated; off to "
-                    "one side: a bias. Dashed: where a true prediction of so many recordings "
-                    "leaves a point 1 time in 20.",
+                    "distribution. A true prediction follows the diagonal; the area between is the "
+                    "area metric. Steep in the middle: the uncertainty is overstated; steep at the "
+                    "ends: understated; off to one side: a bias. Dashed: where a true prediction "
+                    "of so many recordings leaves a point 1 time in 20.",
                 .selectors = {"Law", "Quantity"},
                 .plots = {}};
   for (const AreaRow* of : ReportedFirst(context.best.scrutiny.areas, context.best.scrutiny.law)) {
@@ -104,8 +103,8 @@ Figure EdgeFigure(const ReportContext& context) {
       .title = "Errors against the conditions of the impact",
       .caption =
           "Predicted less measured normal velocity after every impact, with one standard deviation "
-          "of the difference. Full lines: means on "
-          "either side of the split that parts the errors best, drawn where an edge was found.",
+          "of the difference. Full lines: means on either side of the split that parts the errors "
+          "best, drawn where an edge was found.",
       .selectors = {"Law", "Against"},
       .plots = {}};
   std::vector<const EdgeRow*> edges = ReportedFirst(s.edges, s.law);
@@ -304,15 +303,11 @@ Section DiagnosticsSection(const ReportContext& context) {
   html += LawComparisonTable(s.laws) + EdgeTable(s) + GroupTable(context.best.validation, s.law);
   html +=
       "<p class=\"foot\">Areas after Ferson, Oberkampf and Ginzburg (2008): place of each "
-      "measurement in the normal distribution that was "
-      "predicted for it, coefficients and "
-      "scatter counted; p by drawing from a true prediction, corrected for the quantities of a law "
-      "(Holm). Edges: every split of every "
-      "condition, p by permutation of "
-      "the recordings, for all errors and conditions of a law together. Laws: log of the "
-      "predictive density and error relative to "
-      "v<sup>+</sup>, paired by recording, Student’s "
-      "distribution, Holm over the pairs.</p>\n";
+      "measurement in the normal distribution that was predicted for it, coefficients and scatter "
+      "counted; p by drawing from a true prediction, corrected for the quantities of a law (Holm). "
+      "Edges: every split of every condition, p by permutation of the recordings, for all errors "
+      "and conditions of a law together. Laws: log of the predictive density and error relative to "
+      "v<sup>+</sup>, paired by recording, Student’s distribution, Holm over the pairs.</p>\n";
   return section;
 }
 
@@ -322,10 +317,9 @@ std::vector<Figure> RestitutionFigures(const ReportContext& context) {
                 .title = "Three coefficients of restitution",
                 .caption =
                     "Each point is one impact: what its normal impulse implies of Newton’s and "
-                    "Poisson’s coefficient, less the energetic "
-                    "one, at the fitted friction. Slip that "
-                    "ends early in the impulse, or turns round, parts them; slip that goes on to "
-                    "the end (right) does not.",
+                    "Poisson’s coefficient, less the energetic one, at the fitted friction. Slip "
+                    "that ends early in the impulse, or turns round, parts them; slip that goes on "
+                    "to the end (right) does not.",
                 .selectors = {"Difference"},
                 .plots = {}};
   for (const bool newton : {true, false}) {
@@ -379,10 +373,9 @@ Section RestitutionSection(const ReportContext& context) {
   section.html += "</div>\n" + table.Html() +
                   fmt::format(
                       "<p class=\"foot\">Impact by impact: the coefficient with which each law "
-                      "gives the measured normal impulse at μ = "
-                      "{}. Standard deviations of differences: over "
-                      "recordings, with the error of μ; of the fits by the jackknife over "
-                      "recordings of the pair.</p>\n",
+                      "gives the measured normal impulse at μ = {}. Standard deviations of "
+                      "differences: over recordings, with the error of μ; of the fits by the "
+                      "jackknife over recordings of the pair.</p>\n",
                       ValueSd(c.mu, c.sd_mu));
   return section;
 }

@@ -153,8 +153,7 @@ Figure InfluenceFigure(const ReportContext& context) {
   }
   figure.caption =
       "Change of each coefficient when one impact is left out, in its own standard deviation. An "
-      "impact beyond ±1 "
-      "dominates the result.";
+      "impact beyond ±1 dominates the result.";
   return figure;
 }
 
@@ -197,19 +196,15 @@ Section FitSection(const ReportContext& context) {
   }
   section.html = fmt::format(
       "<p>Friction and restitution were identified together from {}, each weighted by its measured "
-      "covariance. The total standard "
-      "deviation "
-      "includes the scatter between impacts; \u201Cnoise only\u201D is what measurement noise "
-      "alone would give. Bold: the law reported "
-      "first.</p>\n",
+      "covariance. The total standard deviation includes the scatter between impacts; \u201Cnoise "
+      "only\u201D is what measurement noise alone would give. Bold: the law reported first.</p>\n",
       Count(context.best.fit.n_events > 0 ? context.best.fit.n_events : context.n_accepted,
             "accepted impact"));
   section.html += ParameterTable(context) + FittedLawTable(context);
   section.html +=
       "<p class=\"foot\">Scatter is relative to the effective normal momentum of an impact; the "
-      "couple also to the radius of gyration. "
-      "Starts agreeing: runs of the optimiser from different first guesses that ended in the same "
-      "optimum.</p>\n<div class=\"figures\">";
+      "couple also to the radius of gyration. Starts agreeing: runs of the optimiser from "
+      "different first guesses that ended in the same optimum.</p>\n<div class=\"figures\">";
   for (const Figure& figure : section.figures)
     section.html += FigureHtml(figure, context.interactive);
   section.html += "</div>\n" + InfluenceTable(context);

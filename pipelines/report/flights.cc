@@ -106,18 +106,16 @@ Section FlightSection(const ReportContext& context) {
   const FlightReport& report = context.run.flights;
   section.html =
       "<p>Between impacts nothing but gravity acts, so flights test what was declared: lenses, "
-      "lengths, clocks, the layout of the markers "
-      "and which camera is which. Every flight is fitted with all of it held within its stated "
-      "uncertainty; then one declared quantity "
-      "after the other is estimated freely. The one that explains the images is named; where "
-      "several "
+      "lengths, clocks, the layout of the markers and which camera is which. Every flight is "
+      "fitted with all of it held within its stated uncertainty; then one declared quantity after "
+      "the other is estimated freely. The one that explains the images is named; where several "
       "explain them equally well, all are stated.</p>\n";
   section.html += FlightVerdictHtml(report) + FlightQuantityTable(report);
   if (!report.quantities.empty())
     section.html +=
         "<p>Standard deviations include pixels and all that was declared, as if recordings shared "
-        "every error: intervals are not narrower for "
-        "more recordings. The layout is the one given, not the one learned.</p>\n";
+        "every error: intervals are not narrower for more recordings. The layout is the one given, "
+        "not the one learned.</p>\n";
   section.html += RecordingTable(context);
   return section;
 }

@@ -42,55 +42,48 @@ std::string Definitions(const ReportContext& context) {
                                              "stands {}° off the vertical (gravity stands below)",
                                              Num(tilt, 3))) +
                     ", B the body frame at the centre of mass, F the contact frame: F<sub>z</sub> "
-                    "= n points out of the "
-                    "surface into the body, F<sub>x</sub> downhill, F<sub>y</sub> = n × "
-                    "F<sub>x</sub>. Planar θ counts positive counter-clockwise "
-                    "seen "
-                    "with "
-                    "x to the right and z up.");
+                    "= n points out of the surface into the body, F<sub>x</sub> downhill, "
+                    "F<sub>y</sub> = n × F<sub>x</sub>. Planar θ counts positive counter-clockwise "
+                    "seen with x to the right and z up.");
   out += Definition("Signs",
                     "<sup>−</sup> and <sup>+</sup> stand for just before and just after. An "
-                    "approaching contact has v<sub>n</sub><sup>−</sup> &lt; 0; "
-                    "impulses J act on the body and J<sub>n</sub> ≥ 0.");
+                    "approaching contact has v<sub>n</sub><sup>−</sup> &lt; 0; impulses J act on "
+                    "the body and J<sub>n</sub> ≥ 0.");
   out += Definition("Laws of restitution",
                     "Newton: v<sub>n</sub><sup>+</sup> = −e<sub>n</sub> v<sub>n</sub><sup>−</sup>. "
-                    "Poisson: J<sub>n</sub> of restitution = e<sub>p</sub> "
-                    "J<sub>n</sub> of "
+                    "Poisson: J<sub>n</sub> of restitution = e<sub>p</sub> J<sub>n</sub> of "
                     "compression. Energetic (Stronge 1990): W<sub>r</sub> = −e<sub>∗</sub>² "
-                    "W<sub>c</sub>, the work of the normal force in restitution "
-                    "and compression. "
+                    "W<sub>c</sub>, the work of the normal force in restitution and compression. "
                     "All with Coulomb friction followed along the path of the normal impulse "
                     "(Keller 1986), so that slip may stop, stick or reverse.");
   out += Definition("Identification",
                     fmt::format("Maximum likelihood over all accepted impacts ({}), each impact "
-                                "with the covariance of its measured states and the "
-                                "scatter between impacts as parameters of their own. Intervals are "
-                                "95 % intervals of the profile likelihood; one-sided where "
-                                "the coefficient runs into a bound or the data leave a side open.",
+                                "with the covariance of its measured states and the scatter "
+                                "between impacts as parameters of their own. Intervals are 95 % "
+                                "intervals of the profile likelihood; one-sided where the "
+                                "coefficient runs into a bound or the data leave a side open.",
                                 LikelihoodWords(identify)));
   out += Definition("Prediction error",
                     "√(dᵀ M d / vᵀ M v): d is the predicted minus the measured rigid-body velocity "
-                    "(translation and spin), M the mass "
-                    "matrix. As the square root of a "
-                    "ratio of kinetic energies it needs no choice between m/s and rad/s.");
+                    "(translation and spin), M the mass matrix. As the square root of a ratio of "
+                    "kinetic energies it needs no choice between m/s and rad/s.");
   out += Definition(
       "Verdicts", fmt::format("After ASME V&amp;V 20: E = prediction − measurement, u² = "
                               "u²<sub>num</sub> + u²<sub>input</sub> + u²<sub>D</sub> with the "
                               "covariance between prediction and measurement, but without the "
-                              "scatter between impacts, which would excuse a law for "
-                              "what it does not explain. Adequate: |E| + k u ≤ tolerance. "
-                              "Discrepant: |E| &gt; k u. Otherwise unresolved: a noisy experiment "
-                              "never passes. Here k = {}.",
+                              "scatter between impacts, which would excuse a law for what it does "
+                              "not explain. Adequate: |E| + k u ≤ tolerance. Discrepant: |E| &gt; "
+                              "k u. Otherwise unresolved: a noisy experiment never passes. Here k "
+                              "= {}.",
                               Num(validation.coverage, 1)));
   out += Definition("Selection",
-                    "An impact counts when its kinematics show a single contact "
-                    "between two intervals of free flight. How well a law "
-                    "fits is never a criterion.");
+                    "An impact counts when its kinematics show a single contact between two "
+                    "intervals of free flight. How well a law fits is never a criterion.");
   out += Definition("Momentum residual",
                     "I (ω<sup>+</sup> − ω<sup>−</sup>) must equal r × m (v<sup>+</sup> − "
-                    "v<sup>−</sup>) with r from the centre of mass to the contact "
-                    "point. The residual is given in spin, and its rms relative to the spread of "
-                    "the measured spin change.");
+                    "v<sup>−</sup>) with r from the centre of mass to the contact point. The "
+                    "residual is given in spin, and its rms relative to the spread of the measured "
+                    "spin change.");
   return out + "</dl>\n";
 }
 
@@ -107,8 +100,7 @@ std::string CaseTable() {
     table.Row({std::string("<span class=\"key key-dot c") + code + "\"></span> " + code, text});
   return table.Html() +
          "<p class=\"foot\">In space a letter states which slip component changed sign: a, along "
-         "F<sub>y</sub>; b, along F<sub>x</sub>; c, "
-         "both.</p>\n";
+         "F<sub>y</sub>; b, along F<sub>x</sub>; c, both.</p>\n";
 }
 
 std::string BodyWords(const Body& body) {
@@ -175,11 +167,9 @@ std::string Provenance(const ReportContext& context) {
   table.Row({"Computed", Escape(provenance.utc) + fmt::format(", {} s", Num(run.seconds))});
   return table.Html() +
          "<p class=\"foot\">Every key is listed under <a "
-         "href=\"#configuration\">Configuration</a>; run.yaml beside this page also holds "
-         "the "
-         "SHA-256 of every input file. events.csv, "
-         "fit.json, "
-         "validation.csv and audit.json hold the numbers in full.</p>\n";
+         "href=\"#configuration\">Configuration</a>; run.yaml beside this page also holds the "
+         "SHA-256 of every input file. events.csv, fit.json, validation.csv and audit.json hold "
+         "the numbers in full.</p>\n";
 }
 
 }  // namespace
@@ -189,12 +179,9 @@ Section MethodsSection(const ReportContext& context) {
   section.html = Definitions(context) + CaseTable() + Provenance(context);
   section.html +=
       "<p class=\"foot\">References: J. B. Keller, Impact with friction, J. Appl. Mech. 53 (1986). "
-      "W. J. Stronge, Rigid body collisions "
-      "with "
-      "friction, Proc. R. Soc. Lond. A 431 (1990). ASME V&amp;V 20-2009, Standard for Verification "
-      "and Validation in Computational Fluid "
-      "Dynamics and "
-      "Heat Transfer.</p>\n";
+      "W. J. Stronge, Rigid body collisions with friction, Proc. R. Soc. Lond. A 431 (1990). ASME "
+      "V&amp;V 20-2009, Standard for Verification and Validation in Computational Fluid Dynamics "
+      "and Heat Transfer.</p>\n";
   return section;
 }
 

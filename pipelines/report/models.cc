@@ -17,8 +17,7 @@ Figure SpeedFigure(const ReportContext& context) {
                 .title = "Restitution against speed",
                 .caption =
                     "Dots: restitution of one impact alone with the fitted friction, against the "
-                    "normal speed of approach. Lines: the "
-                    "models of one group, chosen one solid.",
+                    "normal speed of approach. Lines: the models of one group, chosen one solid.",
                 .selectors = {},
                 .plots = {}};
   const Repeatability& repeats = context.best.repeats;
@@ -74,10 +73,9 @@ Section ModelSection(const ReportContext& context) {
   const CoefficientFit& fit = best->fit;
   section.html = fmt::format(
       "<p>Models of friction and restitution under {}, fitted to {} of {}. Chosen is the simplest "
-      "that predicts recordings left out ({} "
-      "folds) no worse than the best within its standard error: <b>{}</b>, {}. Speeds of approach "
-      "run from {} to {} m/s; restitution is "
-      "stated at their geometric mean, {} m/s.</p>\n",
+      "that predicts recordings left out ({} folds) no worse than the best within its standard "
+      "error: <b>{}</b>, {}. Speeds of approach run from {} to {} m/s; restitution is stated at "
+      "their geometric mean, {} m/s.</p>\n",
       LawPhrase(study.law), Count(fit.n_events, "impact"), Count(fit.n_recordings, "recording"),
       best->folds, Escape(ModelName(fit.model)), Escape(WithSign(best->verdict)),
       Num(fit.slowest, 2), Num(fit.fastest, 2), Num(fit.reference_speed, 3));

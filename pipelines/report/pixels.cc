@@ -37,8 +37,8 @@ std::vector<Figure> PixelFigures(const ReportContext& context) {
                 .title = "Image residuals of the fits",
                 .caption =
                     "Image by the fit less image found, of every marker in every frame, against "
-                    "the time from the impact. A trend on "
-                    "either side, or a step at zero, is motion that no free flight makes.",
+                    "the time from the impact. A trend on either side, or a step at zero, is "
+                    "motion that no free flight makes.",
                 .selectors = {"Along"},
                 .plots = {}};
   for (const bool along_y : {false, true}) {

@@ -99,10 +99,8 @@ std::string VerdictBar(const QuantitySummary& s) {
   const double n = std::max(1, s.adequate + s.discrepant + s.unresolved);
   return fmt::format(
       "<span class=\"verdicts\" role=\"img\" aria-label=\"{0} adequate, {1} unresolved, {2} "
-      "discrepant\"><i class=\"good\" "
-      "style=\"width:{3:.1f}%\"></i>"
-      "<i class=\"open\" style=\"width:{4:.1f}%\"></i><i class=\"bad\" "
-      "style=\"width:{5:.1f}%\"></i></span>",
+      "discrepant\"><i class=\"good\" style=\"width:{3:.1f}%\"></i><i class=\"open\" "
+      "style=\"width:{4:.1f}%\"></i><i class=\"bad\" style=\"width:{5:.1f}%\"></i></span>",
       s.adequate, s.unresolved, s.discrepant, 100 * s.adequate / n, 100 * s.unresolved / n,
       100 * s.discrepant / n);
 }
@@ -193,8 +191,7 @@ Figure AgainstMeasured(const ReportContext& context, const std::vector<Group>& g
   }
   figure.caption =
       "Every point is one impact, with one standard deviation of both sides. Unseen recordings: "
-      "the coefficients were fitted without the "
-      "recording that is predicted.";
+      "the coefficients were fitted without the recording that is predicted.";
   if (context.interactive) figure.caption += " Select a point to see its recording.";
   if (thinned)
     figure.caption +=
@@ -254,9 +251,8 @@ Figure Standardised(const ReportContext& context, const std::vector<Group>& grou
   }
   figure.caption =
       "If the stated uncertainties are right, the histogram follows the dashed curve (drawn for "
-      "the filled columns); heavier shoulders "
-      "mean that "
-      "they are too small. Values beyond ±5 are counted in the end columns.";
+      "the filled columns); heavier shoulders mean that they are too small. Values beyond ±5 are "
+      "counted in the end columns.";
   return figure;
 }
 
@@ -281,22 +277,19 @@ Section PredictionSection(const ReportContext& context) {
   const ValidationOptions& options = context.run.experiment.validation;
   section.html = fmt::format(
       "<p>Every law predicts the motion after each impact from the motion before it. \u201CUnseen "
-      "recordings\u201D uses {}-fold "
-      "cross-validation over recordings: the coefficients come from the other folds only.</p>\n",
+      "recordings\u201D uses {}-fold cross-validation over recordings: the coefficients come from "
+      "the other folds only.</p>\n",
       options.folds);
   if (HasPlanarLaws(context))
     section.html +=
         "<p>Brach\u2019s, Whittaker\u2019s and Smith\u2019s laws were not fitted: they read the "
-        "coefficients of Newton\u2019s law, with "
-        "their uncertainty and scatter, and give the impulse of the whole impact without "
-        "integrating the slip.</p>\n";
+        "coefficients of Newton\u2019s law, with their uncertainty and scatter, and give the "
+        "impulse of the whole impact without integrating the slip.</p>\n";
   section.html += ErrorTables(context);
   section.html +=
       "<p class=\"foot\">The error is √(dᵀM d / vᵀM v), with d the predicted minus the measured "
-      "rigid-body velocity, M the mass matrix and "
-      "v the "
-      "velocity after (v<sup>+</sup>), before (v<sup>−</sup>) or its change (Δv).</p>\n<div "
-      "class=\"figures\">";
+      "rigid-body velocity, M the mass matrix and v the velocity after (v<sup>+</sup>), before "
+      "(v<sup>−</sup>) or its change (Δv).</p>\n<div class=\"figures\">";
   for (const Figure& figure : section.figures)
     section.html += FigureHtml(figure, context.interactive);
   section.html += "</div>\n";
@@ -308,12 +301,10 @@ Section PredictionSection(const ReportContext& context) {
         "<h3>Verdicts</h3>\n" + first +
         fmt::format(
             "<p class=\"foot\">Adequate: |difference| + {0} u is within the tolerance ({1} m/s, "
-            "{2} rad/s). Discrepant: "
-            "|difference| exceeds "
-            "{0} u. Otherwise unresolved: the measurement is not precise enough. u is the standard "
-            "uncertainty "
-            "of the difference from measurement and coefficients, without the scatter between "
-            "impacts: the law itself is tested.</p>\n",
+            "{2} rad/s). Discrepant: |difference| exceeds {0} u. Otherwise unresolved: the "
+            "measurement is not precise enough. u is the standard uncertainty of the difference "
+            "from measurement and coefficients, without the scatter between impacts: the law "
+            "itself is tested.</p>\n",
             Num(options.coverage, 2), Num(options.tolerance_velocity, 2),
             Num(options.tolerance_spin, 2));
   if (!others.empty())

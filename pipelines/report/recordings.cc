@@ -312,8 +312,7 @@ Section RecordingsSection(const ReportContext& context) {
   }
   section.html =
       "<p>Poses as used by the analysis, with the free-flight arcs fitted on either side of every "
-      "impact. Filled points are the frames in "
-      "the fit.</p>\n";
+      "impact. Filled points are the frames in the fit.</p>\n";
   section.html += context.interactive
                       ? "<div id=\"browser\"><noscript><p>Recordings are drawn by a script, which "
                         "is switched off here.</p></noscript></div>\n"

@@ -55,8 +55,7 @@ Figure RatioFigure(const std::vector<RepeatRow>& rows) {
                 .title = "Scatter by number of repeats",
                 .caption =
                     "Scatter of the first 5, 10, 20 ... repeats in units of what the measurement "
-                    "explains. Between the dashed lines: "
-                    "99 % of what noise alone would do.",
+                    "explains. Between the dashed lines: 99 % of what noise alone would do.",
                 .selectors = {"Quantity"},
                 .plots = {}};
   std::vector<std::pair<std::string, std::string>> seen;
@@ -98,8 +97,7 @@ Figure CoefficientFigure(const ReportContext& context) {
                 .title = "Coefficients impact by impact",
                 .caption = "Each from one impact alone by " + LawPhrase(repeats.law) +
                            ", with one standard deviation of the measurement: restitution with the "
-                           "fitted friction, friction where the "
-                           "contact slid all through.",
+                           "fitted friction, friction where the contact slid all through.",
                 .selectors = {"Coefficient"},
                 .plots = {}};
   for (const bool friction : {false, true}) {
@@ -136,19 +134,18 @@ std::string RepeatGroupsHtml(const ReportContext& context) {
   std::string out;
   if (repeats.found)
     out = fmt::format(
-        "<p>Repeats of one condition are first impacts whose states before the impact agree: "
-        "every component of the velocity within "
-        "{} m/s and of the spin within {} rad/s of one drop’s, the lever of the contact turned by "
-        "no more than {} rad. Groups can be named "
-        "in the experiment file (<code>repeats</code>).</p>\n",
+        "<p>Repeats of one condition are first impacts whose states before the impact agree: every "
+        "component of the velocity within {} m/s and of the spin within {} rad/s of one drop’s, "
+        "the lever of the contact turned by no more than {} rad. Groups can be named in the "
+        "experiment file (<code>repeats</code>).</p>\n",
         Num(o.velocity, 2), Num(o.spin, 2), Num(o.angle, 2));
   const bool enough = std::any_of(repeats.groups.begin(), repeats.groups.end(),
                                   [](const auto& g) { return g.recordings.size() >= 3; });
   if (!enough)
     out +=
         "<p>No condition was repeated three times: whether the release repeats cannot be "
-        "determined. What the law leaves and the "
-        "coefficients of single impacts do not need one condition.</p>\n";
+        "determined. What the law leaves and the coefficients of single impacts do not need one "
+        "condition.</p>\n";
   if (repeats.groups.empty() && repeats.notes.empty()) return out;
   out += "<ul>";
   constexpr std::size_t kMost = 12;
@@ -175,10 +172,8 @@ Section RepeatSection(const ReportContext& context) {
     if (!figure.empty()) section.figures.push_back(std::move(figure));
   section.html =
       "<p>If drops are repeated, do they differ by more than the stated uncertainty of one drop "
-      "explains? Before the impact that is how "
-      "well "
-      "the release repeats; after it, less what the law predicts from each drop’s own state "
-      "before, it is the surface.</p>\n" +
+      "explains? Before the impact that is how well the release repeats; after it, less what the "
+      "law predicts from each drop’s own state before, it is the surface.</p>\n" +
       RepeatGroupsHtml(context);
   HtmlTable table(
       "Scatter between repeats and the standard deviation stated for one drop, of one component",
@@ -206,10 +201,8 @@ Section RepeatSection(const ReportContext& context) {
   section.html += table.Html(table.rows() > 20);
   section.html +=
       "<p>Stated is what differs from drop to drop: pixels and clocks, not the cameras and the "
-      "layout, which all drops share. Ratios "
-      "weight "
-      "every drop with its own covariance, so that they are not the quotient of the two columns "
-      "before.</p>\n<div class=\"figures\">";
+      "layout, which all drops share. Ratios weight every drop with its own covariance, so that "
+      "they are not the quotient of the two columns before.</p>\n<div class=\"figures\">";
   for (const Figure& figure : section.figures)
     section.html += FigureHtml(figure, context.interactive);
   section.html += "</div>\n";

@@ -63,10 +63,9 @@ std::string PicturesHtml(std::size_t pictured, std::size_t recordings) {
   if (pictured == 0) return {};
   std::string out =
       "<p>Beside it what the cameras saw about the first impact, cut down to the markers: the "
-      "frame nearest to the moment of the replay. "
-      "<span class=\"key key-ring fitted\"></span>a ring marks the fitted position of a marker, "
-      "<span class=\"key found\">+</span> a "
-      "cross the measured one.</p>\n";
+      "frame nearest to the moment of the replay. <span class=\"key key-ring fitted\"></span>a "
+      "ring marks the fitted position of a marker, <span class=\"key found\">+</span> a cross the "
+      "measured one.</p>\n";
   if (pictured < recordings)
     out += fmt::format(
         "<p class=\"foot\">{} of {} recordings have pictures here: others have none, or would make "
@@ -81,23 +80,21 @@ Section ReplaySection(const ReportContext& context, std::size_t pictured) {
   Section section{.id = "replay", .title = "Replay", .html = {}, .figures = {}};
   section.html =
       std::string(
-          "<p>Recordings as they were measured (outline) and as fitted by the arcs of free "
-          "flight before and after every impact (filled); "
-          "paths of the centre of mass before and after, and of the point that struck. "
-          "At an impact arrows show the impulse and the "
-          "slip of the contact point before and after.</p>\n") +
+          "<p>Recordings as they were measured (outline) and as fitted by the arcs of free flight "
+          "before and after every impact (filled); paths of the centre of mass before and after, "
+          "and of the point that struck. At an impact arrows show the impulse and the slip of the "
+          "contact point before and after.</p>\n") +
       PicturesHtml(pictured, context.run.recordings.size()) +
       std::string(
-          "<div id=\"motion-view\"><div class=\"controls\"></div><div "
-          "class=\"beside\"><div class=\"sight\"><p "
-          "class=\"told\"></p></div><div "
-          "class=\"seen\" hidden></div></div></div>\n"
-          "<noscript><p class=\"notice\">The replay needs scripts, which this browser "
-          "does not run.</p></noscript>\n") +
+          "<div id=\"motion-view\"><div class=\"controls\"></div><div class=\"beside\"><div "
+          "class=\"sight\"><p class=\"told\"></p></div><div class=\"seen\" "
+          "hidden></div></div></div>\n"
+          "<noscript><p class=\"notice\">The replay needs scripts, which this browser does not "
+          "run.</p></noscript>\n") +
       (context.run.experiment.body.planar
            ? ""
-           : "<p class=\"foot\">Drag the picture or use the arrow keys to turn it, plus "
-             "and minus to come closer.</p>\n");
+           : "<p class=\"foot\">Drag the picture or use the arrow keys to turn it, plus and minus "
+             "to come closer.</p>\n");
   return section;
 }
 

@@ -24,10 +24,8 @@ Section TwoBodySection(const ReportContext& context) {
   const MomentumClosure closure = ClosureOf(context.best.events);
   section.html = fmt::format(
       "<p>The struck body moves as well: it {}. Velocities of the first body are against the point "
-      "of "
-      "the second that it strikes, as that moved "
-      "just before the impact, and the contact yields by the inverse masses of both: relative "
-      "motion of two bodies.</p>\n",
+      "of the second that it strikes, as that moved just before the impact, and the contact yields "
+      "by the inverse masses of both: relative motion of two bodies.</p>\n",
       StruckWords(context.run.experiment.second->struck));
   const std::string words = Capitalized(Escape(ToWords(closure)));
   section.html +=
@@ -55,9 +53,8 @@ Section TwoBodySection(const ReportContext& context) {
   if (table.rows() == 0) return section;
   section.html += table.Html(true) +
                   "<p class=\"foot\">Yield of 2: share of the second body in the inverse mass "
-                  "along the normal. Closure: change of the momentum "
-                  "of both bodies together, on an axis of its moment about the axis, against its "
-                  "covariance.</p>\n";
+                  "along the normal. Closure: change of the momentum of both bodies together, on "
+                  "an axis of its moment about the axis, against its covariance.</p>\n";
   return section;
 }
 

@@ -160,8 +160,7 @@ CoefficientOptions ParseCoefficients(const YamlNode& node) {
       } catch (const ConfigError&) {
         throw node.Fault("models", Excerpt(name),
                          "constant, or speed | speedM with a number M, static, groups | separate | "
-                         "mugroups | egroups | museparate | "
-                         "eseparate joined by _ in this order");
+                         "mugroups | egroups | museparate | eseparate joined by _ in this order");
       }
       for (const CoefficientModel& other : o.models)
         if (ModelName(other) == name)

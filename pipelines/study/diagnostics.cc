@@ -48,14 +48,14 @@ void NameSpin(std::span<const ImpactEvent> events, std::vector<CampaignFinding>&
     findings.push_back(
         {"spin_not_measured",
          fmt::format("spin was not measured in {} of {} impacts: whether angular momentum closes "
-                     "is not checked, and mu comes from "
-                     "the velocities alone, as |J_t| / J_n where the contact slides all through",
+                     "is not checked, and mu comes from the velocities alone, as |J_t| / J_n where "
+                     "the contact slides all through",
                      unknown, accepted)});
   if (refused > 0)
     findings.push_back({"spin_not_measured",
                         fmt::format("attitude never changes in {} impacts: spin and contact point "
-                                    "were not measured, and only "
-                                    "a ball's contact point is known without; none of them counts",
+                                    "were not measured, and only a ball's contact point is known "
+                                    "without; none of them counts",
                                     refused)});
 }
 
@@ -73,8 +73,8 @@ void NameCases(std::span<const ImpactEvent> events, const FitResult& fit, const 
         findings.push_back(
             {"friction_not_told",
              fmt::format("{} of {} impacts leave sliding, by more than 30 % of the speed they came "
-                         "down with, but they are too few, or "
-                         "scatter too much, to bound mu from above{}",
+                         "down with, but they are too few, or scatter too much, to bound mu from "
+                         "above{}",
                          ends.leave, ends.n,
                          mu.lower95 > 0 ? fmt::format("; from below at {:.3g}", mu.lower95) : "")});
       else if (!demand)
@@ -99,8 +99,7 @@ void NameCases(std::span<const ImpactEvent> events, const FitResult& fit, const 
       findings.push_back(
           {"everything_slides",
            fmt::format("all {} impacts slide from beginning to end: e_n, e_p and e* are one number "
-                       "here, and neither "
-                       "static friction nor how slip stops is tested{}",
+                       "here, and neither static friction nor how slip stops is tested{}",
                        ends.n,
                        mu.lower95 <= 0
                            ? fmt::format("; mu agrees with 0 and is at most {:.3g}", mu.upper95)

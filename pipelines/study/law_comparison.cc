@@ -148,8 +148,7 @@ std::string ToWords(const LawComparison& comparison) {
   // Without a test an order would be one of chance.
   if (const int recordings = comparison.pairs.front().recordings; recordings < kFewestForLaws)
     return fmt::format(
-        "{} recording{} with impacts that all laws predict: too few to compare laws, {} at "
-        "least",
+        "{} recording{} with impacts that all laws predict: too few to compare laws, {} at least",
         recordings, recordings == 1 ? "" : "s", kFewestForLaws);
   const std::string& best = comparison.order.front();
   std::vector<std::string> alike, worse, same;

@@ -50,11 +50,9 @@ FormCell QuantityCell(const FormEntry& entry, const std::string& quantity, Part 
 PresentationTable ValidationForm(const ValidationTable& table) {
   PresentationTable form{
       "validation_table", "State after the impact, measured and predicted",
-      "± standard deviation; that of predictions and differences holds the scatter from "
-      "impact to impact. Error: sqrt(T(difference) / "
-      "T(measured)), T the kinetic energy. Verdicts after ASME V&V 20, over all "
-      "quantities of the impact: adequate / discrepant / "
-      "unresolved."};
+      "± standard deviation; that of predictions and differences holds the scatter from impact to "
+      "impact. Error: sqrt(T(difference) / T(measured)), T the kinetic energy. Verdicts after ASME "
+      "V&V 20, over all quantities of the impact: adequate / discrepant / unresolved."};
   std::vector<Impact> impacts;
   std::map<Impact, std::vector<std::pair<std::string, int>>> laws;
   std::map<std::tuple<Impact, std::string, int>, FormEntry> entries;

@@ -142,8 +142,7 @@ void CheckColumns(const EventTable& in, const Body& body) {
       !(body.planar && in.Has("theta"))) {
     in.Missing("no contact point",
                "the lever r_x_m, r_y_m, r_z_m, a contact point p_x_m ... with a centre x_m ..., or "
-               "an attitude from which the lowest point "
-               "follows");
+               "an attitude from which the lowest point follows");
   }
 }
 

@@ -144,8 +144,7 @@ Figure PathsFigure(const std::vector<MarkerTracks>& shown) {
                 .title = "Markers over time",
                 .caption =
                     "Measured positions are filled, bridged ones open; the line is smoothed on "
-                    "each side of an impact and never "
-                    "through it. y runs down in the picture.",
+                    "each side of an impact and never through it. y runs down in the picture.",
                 .selectors = {"Recording", "Camera", "Quantity"},
                 .plots = {}};
   figure.wide = true;
@@ -180,11 +179,10 @@ Figure ConsistencyFigure(const std::vector<MarkerTracks>& shown) {
                 .title = "Consistency of the stated covariances",
                 .caption =
                     "Normalised innovation squared of every measured position against the "
-                    "&chi;&sup2; density with 2 degrees of "
-                    "freedom it has when the stated covariances are right. Values above 12 stand "
-                    "in the last column. More "
-                    "small values than expected mean that the stated covariances are too "
-                    "large; a marker at rest causes them.",
+                    "&chi;&sup2; density with 2 degrees of freedom it has when the stated "
+                    "covariances are right. Values above 12 stand in the last column. More small "
+                    "values than expected mean that the stated covariances are too large; a marker "
+                    "at rest causes them.",
                 .selectors = {},
                 .plots = {}};
   if (nis.empty()) return figure;
@@ -233,8 +231,7 @@ Section FramesSection(const std::vector<MarkerTracks>& shown, const std::filesys
       try {
         section.html += fmt::format(
             "<figure class=\"figure\"><h3>{0}, {1}</h3><img style=\"max-width:100%\" alt=\"Frames "
-            "about the first impact, recording {0}, "
-            "camera {1}\" "
+            "about the first impact, recording {0}, camera {1}\" "
             "src=\"data:image/png;base64,{2}\"></figure>\n",
             Escape(tracks.recording), Escape(camera),
             Base64(ReadFile(file, std::size_t{32} << 20)));
@@ -250,14 +247,13 @@ Section MethodSection(const TrackRun& run) {
   return {"method",
           "How",
           fmt::format("<p>{} positions in {}\u00A0s. Spots are found in every frame by their "
-                      "difference from the background and followed by a Kalman "
-                      "filter with constant acceleration; at every position the image of a marker "
-                      "(disc or stripe, blurred by the lens and by its "
-                      "motion during the exposure) is fitted to the grey values. The covariance of "
-                      "a position follows from the noise of the "
-                      "pixels. All positions stand in tracks.csv with flags; smoothed values are "
-                      "for looking, not for fitting: they are "
-                      "correlated from frame to frame.</p>",
+                      "difference from the background and followed by a Kalman filter with "
+                      "constant acceleration; at every position the image of a marker (disc or "
+                      "stripe, blurred by the lens and by its motion during the exposure) is "
+                      "fitted to the grey values. The covariance of a position follows from the "
+                      "noise of the pixels. All positions stand in tracks.csv with flags; smoothed "
+                      "values are for looking, not for fitting: they are correlated from frame to "
+                      "frame.</p>",
                       run.points, Num(run.seconds, 2)),
           {}};
 }

@@ -170,8 +170,7 @@ void DecideIdentity(const TrackConfig& plan, const std::vector<CameraTrackResult
   if (!plan.track.layout.empty() && result.layout_rms > kMisfit * plan.identity.layout_sd)
     s.notes.push_back(
         fmt::format("the distances of the markers differ from layout_m by {:.2g} mm rms, "
-                    "layout_sd_m says {:.2g} mm: check the layout, or the scale of "
-                    "the rig",
+                    "layout_sd_m says {:.2g} mm: check the layout, or the scale of the rig",
                     1e3 * result.layout_rms, 1e3 * plan.identity.layout_sd));
   if (result.usable) {
     result.tracks.recording = out->tracks.recording;
