@@ -8,6 +8,7 @@
 #include <random>
 #include <set>
 
+#include "pipelines/page/svg_axes.h"
 #include "tests/support/fabricated_run.h"
 
 namespace impactlab::pipelines {
@@ -111,7 +112,7 @@ TEST(ReportHtml, IntervalChartTakesOpenAndMissingSides) {
   EXPECT_NE(IntervalChart("t", "", {{"a", 0.2, 0.2, 0.2, false}}), "");  // no width
 }
 
-TEST(ReportPlot, FinishDropsWhatIsNotFiniteFromAllColumns) {
+TEST(ReportPlot, PreparingDropsWhatIsNotFiniteFromAllColumns) {
   Series s;
   s.x = {1, kNaN, 3, 4}, s.y = {1, 2, kInfinity, 8}, s.sd_y = {0.1, 0.2, 0.3, 0.4},
   s.event = {10, 20, 30, 40};
@@ -126,7 +127,7 @@ TEST(ReportPlot, FinishDropsWhatIsNotFiniteFromAllColumns) {
   EXPECT_GT(plot.y_max, 8);
 }
 
-TEST(ReportPlot, FinishAlwaysLeavesARange) {
+TEST(ReportPlot, PreparingAlwaysLeavesARange) {
   for (const std::vector<double>& v : {std::vector<double>{}, {5}, {kNaN}, {0, 0}, {-2, -2}}) {
     Plot plot;
     Series s;
