@@ -1,13 +1,17 @@
 #include "impact/body/convex_hull.h"
 
 #include <fmt/format.h>
+#include <libqhull_r/qhull_ra.h>
 
 #include <Eigen/Dense>
 #include <algorithm>
 #include <cmath>
+#include <cstdio>
 #include <limits>
-#include <map>
+#include <memory>
+#include <numeric>
 #include <set>
+#include <string>
 #include <utility>
 
 #include "data/base/error.h"
@@ -21,71 +25,29 @@ using Eigen::Vector3d;
 constexpr double kRelativeTolerance = 1e-9;
 
 // Extreme points of `ids` in the plane with the given normal, counter-clockwise seen from the tip
-// of the normal. Walks from corner to corner (Jarvis), always to the point that has no other to its
-// right; of points on one line the farthest.
-std::vector<int> PlanarHull(const std::vector<Vector3d>& points, const std::vector<int>& ids,
-                            const Vector3d& normal, double tolerance) {
+// of the normal.
+std::vector<int> PlanarHullOf(const std::vector<Vector3d>& points, const std::vector<int>& ids,
+                              const Vector3d& normal, double tolerance) {
   const Vector3d u = normal.unitOrthogonal();
   const Vector3d v = normal.cross(u);
-  int start = ids.front();
+  std::vector<Eigen::Vector2d> plane;
   for (const int i : ids) {
-    const double du = u.dot(points[i] - points[start]);
-    if (du < -tolerance || (du <= tolerance && v.dot(points[i] - points[start]) < 0)) start = i;
+    const Vector3d d = points[i] - points[ids.front()];
+    plane.emplace_back(u.dot(d), v.dot(d));
   }
-  std::vector<int> loop{start};
-  while (loop.size() <= ids.size()) {
-    const Vector3d& from = points[loop.back()];
-    int next = -1;
-    for (const int i : ids) {
-      const Vector3d step = points[i] - from;
-      if (step.norm() <= tolerance) continue;
-      if (next < 0) {
-        next = i;
-        continue;
-      }
-      const Vector3d best = points[next] - from;
-      const bool farther = step.norm() > best.norm();
-      const double left = best.cross(step).dot(normal) / std::max(step.norm(), best.norm());
-      if (left < -tolerance || (left <= tolerance && farther)) next = i;
-    }
-    if (next < 0 || next == start) break;
-    loop.push_back(next);
-  }
+  std::vector<int> loop = PlanarHull(plane, tolerance);
+  for (int& i : loop) i = ids[i];
   return loop;
 }
 
-// Turns the supporting plane through `a` with `normal` about the line along `axis` until it meets
-// the next point, and returns its new normal.
-Vector3d Pivot(const std::vector<Vector3d>& points, const Vector3d& a, const Vector3d& axis,
-               const Vector3d& normal, double tolerance) {
-  const Vector3d t = axis.cross(normal).normalized();  // leaves the face across the edge
-  double best = std::numeric_limits<double>::infinity();
-  double reach = 0;
-  for (const Vector3d& p : points) {
-    const double s = t.dot(p - a), h = std::max(0.0, -normal.dot(p - a));
-    const double distance = std::hypot(s, h);
-    if (distance <= tolerance) continue;
-    const double angle = std::atan2(h <= tolerance ? 0.0 : h, s);
-    // Of points that are coplanar within the tolerance the farthest defines the plane best.
-    const double slack = tolerance / distance + (reach > 0 ? tolerance / reach : 0.0);
-    if (angle < best - slack || (angle < best + slack && distance > reach)) {
-      best = angle;
-      reach = distance;
-    }
-  }
-  return (std::sin(best) * t + std::cos(best) * normal).normalized();
-}
-
-HullFace MakeFace(const std::vector<Vector3d>& points, const Vector3d& a, const Vector3d& normal,
-                  double tolerance) {
-  std::vector<int> ids;
-  for (int i = 0; i < static_cast<int>(points.size()); ++i) {
-    if (std::abs(normal.dot(points[i] - a)) <= tolerance) ids.push_back(i);
-  }
+// Face of the hull through the points `ids`.
+HullFace MakeFace(const std::vector<Vector3d>& points, const std::vector<int>& ids,
+                  const Vector3d& normal, double tolerance) {
   HullFace face;
-  face.loop = PlanarHull(points, ids, normal, tolerance);
+  face.loop = PlanarHullOf(points, ids, normal, tolerance);
   // Newell's normal averages over the whole face.
   const int n = static_cast<int>(face.loop.size());
+  const Vector3d& a = points[ids.front()];
   Vector3d area = Vector3d::Zero();
   for (int i = 0; i < n; ++i)
     area += (points[face.loop[i]] - a).cross(points[face.loop[(i + 1) % n]] - a);
@@ -94,56 +56,37 @@ HullFace MakeFace(const std::vector<Vector3d>& points, const Vector3d& a, const 
   return face;
 }
 
-std::vector<HullFace> WrapFaces(const std::vector<Vector3d>& points, double tolerance) {
-  // A first supporting plane through the point of least x, turned about two axes until it holds
-  // three points.
-  const Vector3d a =
-      *std::min_element(points.begin(), points.end(),
-                        [](const Vector3d& p, const Vector3d& q) { return p.x() < q.x(); });
-  Vector3d normal = Pivot(points, a, Vector3d::UnitY(), -Vector3d::UnitX(), tolerance);
-  Vector3d axis = Vector3d::UnitY();
-  for (const Vector3d& p : points) {
-    const Vector3d d = p - a;
-    if (std::abs(normal.dot(d)) <= tolerance && d.cross(Vector3d::UnitY()).norm() > tolerance)
-      axis = d.normalized();
-  }
-  normal = Pivot(points, a, axis, normal, tolerance);
-  std::vector<HullFace> faces{MakeFace(points, a, normal, tolerance)};
-  std::map<std::pair<int, int>, int> owner;  // directed edge -> face
-  const std::size_t most = 2 * points.size();
-  bool closed = true;
-  for (std::size_t f = 0; f < faces.size() && closed; ++f) {
-    const std::vector<int> loop = faces[f].loop;
-    closed = loop.size() >= 3 && faces.size() <= most;
-    for (std::size_t i = 0; i < loop.size() && closed; ++i) {
-      closed = owner.emplace(std::pair(loop[i], loop[(i + 1) % loop.size()]), static_cast<int>(f))
-                   .second;
-    }
-    // Neighbours are added only once every edge of this face is known, and only where no face waits
-    // for that edge already.
-    for (std::size_t i = 0; i < loop.size() && closed; ++i) {
-      const int from = loop[i], to = loop[(i + 1) % loop.size()];
-      const bool waiting = std::any_of(faces.begin(), faces.end(), [&](const HullFace& face) {
-        for (std::size_t j = 0; j < face.loop.size(); ++j) {
-          if (face.loop[j] == to && face.loop[(j + 1) % face.loop.size()] == from) return true;
-        }
-        return false;
-      });
-      if (waiting) continue;
-      const Vector3d next =
-          Pivot(points, points[from], points[to] - points[from], faces[f].normal, tolerance);
-      faces.push_back(MakeFace(points, points[from], next, tolerance));
+// Faces by Qhull (Barber, Dobkin and Huhdanpaa, ACM Trans. Math. Software 22 (1996) 469), which
+// merges facets that are coplanar within `tolerance`.
+std::vector<HullFace> FacesOf(const std::vector<Vector3d>& points, double tolerance) {
+  std::vector<double> coordinates;
+  for (const Vector3d& p : points) coordinates.insert(coordinates.end(), {p.x(), p.y(), p.z()});
+  // The library writes its messages to a file.
+  const std::unique_ptr<FILE, int (*)(FILE*)> messages(std::fopen("/dev/null", "w"), &std::fclose);
+  std::string options = fmt::format("qhull C-{0:g} W{0:g} U{0:g}", tolerance);
+  qhT qhull;
+  qh_zero(&qhull, messages.get());
+  const int fault = qh_new_qhull(&qhull, 3, static_cast<int>(points.size()), coordinates.data(),
+                                 False, options.data(), nullptr, messages.get());
+  std::vector<HullFace> faces;
+  if (fault == 0) {
+    for (facetT* facet = qhull.facet_list; facet != nullptr && facet->next != nullptr;
+         facet = facet->next) {
+      std::vector<int> ids;
+      vertexT *vertex, **vertexp;
+      FOREACHvertex_(facet->vertices) ids.push_back(qh_pointid(&qhull, vertex->point));
+      HullFace face = MakeFace(points, ids, Vector3d(facet->normal), tolerance);
+      if (face.loop.size() >= 3) faces.push_back(std::move(face));
     }
   }
-  for (const auto& [edge, face] : owner)
-    closed = closed && owner.count({edge.second, edge.first}) == 1;
-  if (!closed) {
+  qh_freeqhull(&qhull, !qh_ALL);
+  int kept = 0, total = 0;
+  qh_memfreeshort(&qhull, &kept, &total);
+  if (fault != 0)
     throw ConfigError(
-        fmt::format("vertices: found {} points some of which are almost, but not quite, on a "
-                    "common face; allowed: a clear convex hull "
-                    "(move or leave out points closer than 1e-9 of the extent to a face)",
+        fmt::format("vertices: found {} points without a clear convex hull; allowed: points that "
+                    "are not almost in one plane",
                     points.size()));
-  }
   return faces;
 }
 
@@ -181,6 +124,43 @@ SolidMoments Moments(const std::vector<Vector3d>& points, const std::vector<Hull
 }
 
 }  // namespace
+
+std::vector<int> PlanarHull(const std::vector<Eigen::Vector2d>& points, double tolerance) {
+  std::vector<int> order(points.size());
+  std::iota(order.begin(), order.end(), 0);
+  std::sort(order.begin(), order.end(), [&](int a, int b) {
+    return points[a].x() != points[b].x() ? points[a].x() < points[b].x()
+                                          : points[a].y() < points[b].y();
+  });
+  // Twice the area of a triangle, positive where it turns to the left.
+  const auto turn = [&](int o, int a, int b) {
+    const Eigen::Vector2d u = points[a] - points[o], v = points[b] - points[o];
+    return u.x() * v.y() - u.y() * v.x();
+  };
+  std::vector<int> hull;
+  for (int pass = 0; pass < 2; ++pass) {
+    const std::size_t base = hull.size();
+    for (const int i : order) {
+      while (hull.size() >= base + 2 && !(turn(hull[hull.size() - 2], hull.back(), i) > 0))
+        hull.pop_back();
+      hull.push_back(i);
+    }
+    hull.pop_back();
+    std::reverse(order.begin(), order.end());
+  }
+  for (std::size_t i = 0; tolerance > 0 && hull.size() > 2 && i < hull.size();) {
+    const int before = hull[(i + hull.size() - 1) % hull.size()],
+              after = hull[(i + 1) % hull.size()];
+    const double height = turn(before, hull[i], after) / (points[after] - points[before]).norm();
+    if (height > tolerance) {
+      ++i;
+      continue;
+    }
+    hull.erase(hull.begin() + static_cast<std::ptrdiff_t>(i));
+    i = i > 0 ? i - 1 : 0;  // its neighbour may be between others now
+  }
+  return hull;
+}
 
 ConvexHull BuildConvexHull(const std::vector<Vector3d>& points, bool planar) {
   Eigen::AlignedBox3d bounds;
@@ -223,7 +203,7 @@ ConvexHull BuildConvexHull(const std::vector<Vector3d>& points, bool planar) {
     std::vector<int> ids(unique.size());
     for (std::size_t i = 0; i < ids.size(); ++i) ids[i] = static_cast<int>(i);
     // Counter-clockwise seen with x right and z up is a positive turn about -y.
-    const std::vector<int> loop = PlanarHull(unique, ids, -Vector3d::UnitY(), tolerance);
+    const std::vector<int> loop = PlanarHullOf(unique, ids, -Vector3d::UnitY(), tolerance);
     for (std::size_t i = 0; i < loop.size(); ++i) {
       HullFace edge;
       edge.loop = {loop[i], loop[(i + 1) % loop.size()]};
@@ -233,7 +213,7 @@ ConvexHull BuildConvexHull(const std::vector<Vector3d>& points, bool planar) {
       faces.push_back(edge);
     }
   } else {
-    faces = WrapFaces(unique, tolerance);
+    faces = FacesOf(unique, tolerance);
   }
 
   ConvexHull hull;

@@ -30,10 +30,15 @@ struct ConvexHull {
   SolidMoments solid;
 };
 
-// Hull by gift wrapping over whole faces, so that coplanar points (boxes, prisms) need no special
-// care. Points closer than 1e-9 of the extent are one point; points inside, on a face or on an edge
-// are left out. Planar: hull in the x-z plane, y must be zero. Throws ConfigError when the points
-// span no volume (no area).
+// Extreme points of a set in the plane, counter-clockwise from the one of least x (Andrew 1979,
+// monotone chain): indices. Points within `tolerance` of the line between their neighbours are left
+// out.
+std::vector<int> PlanarHull(const std::vector<Eigen::Vector2d>& points, double tolerance = 0);
+
+// Coplanar points (boxes, prisms) share one face. Points closer than 1e-9 of the extent are one
+// point; points inside, on a face or on an edge are left out, within 1e-9 of the extent. Planar:
+// hull in the x-z plane, y must be zero. Throws ConfigError when the points span no volume (no
+// area).
 ConvexHull BuildConvexHull(const std::vector<Eigen::Vector3d>& points, bool planar);
 
 // Inset direction k of every vertex: the sphere of radius rho that rounds vertex p inside the

@@ -14,13 +14,14 @@
 namespace impactlab::pipelines {
 namespace {
 
-constexpr double kWidth = 640, kHeight = 420, kLeft = 68, kRight = 16, kTop = 14, kBottom = 54;
+constexpr double kSvgWidth = 640, kSvgHeight = 420, kSvgLeft = 68, kSvgRight = 16, kSvgTop = 14,
+                 kSvgBottom = 54;
 
 struct Frame {
   explicit Frame(const Plot& drawn)
       : plot(drawn),
-        X{plot.x_min, plot.x_max, kLeft, kWidth - kRight},
-        Y{plot.y_min, plot.y_max, kHeight - kBottom, kTop} {}
+        X{plot.x_min, plot.x_max, kSvgLeft, kSvgWidth - kSvgRight},
+        Y{plot.y_min, plot.y_max, kSvgHeight - kSvgBottom, kSvgTop} {}
   const Plot& plot;
   AxisScale X, Y;
 };
@@ -105,27 +106,27 @@ std::string ToSvg(const Plot& plot, const std::string& title) {
   const Frame frame(plot);
   std::string svg = fmt::format(
       "<svg class=\"plot\" viewBox=\"0 0 {} {}\" role=\"img\" aria-label=\"{}: {} against {}\">",
-      kWidth, kHeight, Escape(title), Escape(plot.y_label), Escape(plot.x_label));
+      kSvgWidth, kSvgHeight, Escape(title), Escape(plot.y_label), Escape(plot.x_label));
   const std::vector<AxisTick> xs = AxisTicks(frame.X, 7), ys = AxisTicks(frame.Y, 6);
-  svg += "<path class=\"grid\" d=\"" + TickLinesX(xs, kTop, kHeight - kBottom) +
-         TickLinesY(ys, kLeft, kWidth - kRight) + "\"/>";
+  svg += "<path class=\"grid\" d=\"" + TickLinesX(xs, kSvgTop, kSvgHeight - kSvgBottom) +
+         TickLinesY(ys, kSvgLeft, kSvgWidth - kSvgRight) + "\"/>";
   // A nested viewport clips what runs out of the frame without identifiers that would have to be
   // unique in the page.
   svg += fmt::format(
       "<svg x=\"{0}\" y=\"{1}\" width=\"{2}\" height=\"{3}\" viewBox=\"{0} {1} {2} {3}\" "
       "overflow=\"hidden\">",
-      kLeft, kTop, kWidth - kLeft - kRight, kHeight - kTop - kBottom);
+      kSvgLeft, kSvgTop, kSvgWidth - kSvgLeft - kSvgRight, kSvgHeight - kSvgTop - kSvgBottom);
   for (const Series& s : plot.series)
     svg += s.mark == Mark::kLine || s.mark == Mark::kDash     ? Lines(frame, s)
            : s.mark == Mark::kBar || s.mark == Mark::kOutline ? Bars(frame, s)
                                                               : Points(frame, s);
-  svg += "</svg>" + TickTextsX(xs, kHeight - kBottom + 18, "class=\"tick\"") +
-         TickTextsY(ys, kLeft - 8, "class=\"tick end\"");
+  svg += "</svg>" + TickTextsX(xs, kSvgHeight - kSvgBottom + 18, "class=\"tick\"") +
+         TickTextsY(ys, kSvgLeft - 8, "class=\"tick end\"");
   svg += fmt::format("<text class=\"axis\" x=\"{}\" y=\"{}\">{}</text>",
-                     (kLeft + kWidth - kRight) / 2, kHeight - 10, Escape(plot.x_label));
+                     (kSvgLeft + kSvgWidth - kSvgRight) / 2, kSvgHeight - 10, Escape(plot.x_label));
   svg +=
       fmt::format("<text class=\"axis\" transform=\"translate(17 {}) rotate(-90)\">{}</text></svg>",
-                  (kTop + kHeight - kBottom) / 2, Escape(plot.y_label));
+                  (kSvgTop + kSvgHeight - kSvgBottom) / 2, Escape(plot.y_label));
   return "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"" + Escape(title) +
          "\">" + svg + "</div>" + Legend(plot);
 }

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "data/base/error.h"
+#include "impact/body/convex_hull.h"
 #include "reconstruction/pose/pose_recording.h"
 
 namespace impactlab::pipelines {
@@ -47,32 +48,6 @@ std::vector<Vector3d> Rim(const Vector3d& centre_B, const Vector3d& semi_axes,
     points.push_back(centre_B + p.cwiseProduct(semi_axes));
   }
   return points;
-}
-
-// Convex hull in the plane (Andrew's chain): indices.
-std::vector<int> Hull(const std::vector<Vector2d>& points) {
-  std::vector<int> order(points.size());
-  for (std::size_t i = 0; i < order.size(); ++i) order[i] = static_cast<int>(i);
-  std::sort(order.begin(), order.end(), [&](int a, int b) {
-    return points[a].x() != points[b].x() ? points[a].x() < points[b].x()
-                                          : points[a].y() < points[b].y();
-  });
-  const auto left_turn = [&](int o, int a, int b) {
-    const Vector2d u = points[a] - points[o], v = points[b] - points[o];
-    return u.x() * v.y() - u.y() * v.x() > 0;
-  };
-  std::vector<int> hull;
-  for (int pass = 0; pass < 2; ++pass) {
-    const std::size_t base = hull.size();
-    for (const int i : order) {
-      while (hull.size() >= base + 2 && !left_turn(hull[hull.size() - 2], hull.back(), i))
-        hull.pop_back();
-      hull.push_back(i);
-    }
-    hull.pop_back();
-    std::reverse(order.begin(), order.end());
-  }
-  return hull;
 }
 
 // Closed outline through points of the body, straight in space; nothing where a part of it cannot
@@ -242,7 +217,8 @@ std::vector<Patch> OutlinesOf(const Viewer& viewer, const BodyOutline& body, dou
       plane.emplace_back(p_C.x() / p_C.z(), p_C.y() / p_C.z());
     }
     std::vector<Vector3d> corners;
-    for (const int i : Hull(plane)) corners.push_back(rim[static_cast<std::size_t>(i)]);
+    for (const int i : impact::PlanarHull(plane))
+      corners.push_back(rim[static_cast<std::size_t>(i)]);
     patches.push_back({Straight(viewer, corners, t_row0, X_CB), 1});
   }
   std::erase_if(patches, [](const Patch& p) { return p.polygon.size() < 3; });
