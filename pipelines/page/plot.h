@@ -73,6 +73,9 @@ std::string ToJson(const Figure& figure, const std::vector<std::string>& plots);
 // `interactive`), caption.
 std::string FigureHtml(const Figure& figure, bool interactive);
 
+// All of them side by side where there is room; empty without any.
+std::string FiguresHtml(const std::vector<Figure>& figures, bool interactive);
+
 // Columns of a histogram over [lower, upper]; values outside are counted in the end columns.
 Series Histogram(const std::vector<double>& values, double lower, double upper, int bins,
                  std::string name, int colour);

@@ -156,4 +156,11 @@ std::string FigureHtml(const Figure& figure, bool interactive) {
   return FillTemplate(kFigureTemplate, values);
 }
 
+std::string FiguresHtml(const std::vector<Figure>& figures, bool interactive) {
+  if (figures.empty()) return {};
+  std::string out = "<div class=\"figures\">";
+  for (const Figure& figure : figures) out += FigureHtml(figure, interactive);
+  return out + "</div>\n";
+}
+
 }  // namespace impactlab::pipelines

@@ -245,12 +245,7 @@ Section AuditSection(const ReportContext& context) {
       "when two independent sources agree on it.</p>\n";
   section.html += FindingsHtml(context) + CorrectionHtml(context) + MomentumTable(context) +
                   GyrationHtml(context);
-  if (!section.figures.empty()) {
-    section.html += "<div class=\"figures\">";
-    for (const Figure& figure : section.figures)
-      section.html += FigureHtml(figure, context.interactive);
-    section.html += "</div>\n";
-  }
+  section.html += FiguresHtml(section.figures, context.interactive);
   section.html += EvidenceTable(context) + EventTable(context);
   return section;
 }

@@ -181,10 +181,7 @@ Section ClassicalSection(const ReportContext& context) {
       section.html += "<li>" + Escape(reason) + " (" + Count(count, "impact") + ")</li>";
     section.html += "</ul></details>\n";
   }
-  section.html += "<div class=\"figures\">";
-  for (const Figure& figure : section.figures)
-    section.html += FigureHtml(figure, context.interactive);
-  section.html += "</div>\n" + CoefficientsHtml(comparison);
+  section.html += FiguresHtml(section.figures, context.interactive) + CoefficientsHtml(comparison);
   return section;
 }
 

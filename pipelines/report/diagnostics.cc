@@ -291,9 +291,7 @@ Section DiagnosticsSection(const ReportContext& context) {
   if (!s.specimens.mixed && s.specimens.parted_by.empty() && !s.specimens.text.empty())
     html += "<li>" + Sentence(s.specimens.text) + "</li>\n";
   if (!s.laws.empty()) html += "<li>" + Sentence(ToWords(s.laws)) + "</li>\n";
-  html += "</ul>\n<div class=\"figures\">";
-  for (const Figure& figure : section.figures) html += FigureHtml(figure, context.interactive);
-  html += "</div>\n" + AreaTable(s, s.law);
+  html += "</ul>\n" + FiguresHtml(section.figures, context.interactive) + AreaTable(s, s.law);
   std::string others;
   for (const AreaRow& row : s.areas)
     if (row.law != s.law && others.find("by " + LawPhrase(row.law)) == std::string::npos)
@@ -355,9 +353,8 @@ Section RestitutionSection(const ReportContext& context) {
                   .title = "Three coefficients of restitution",
                   .html = {},
                   .figures = RestitutionFigures(context)};
-  section.html = "<p>" + Sentence(c.text) + "</p>\n<div class=\"figures\">";
-  for (const Figure& figure : section.figures)
-    section.html += FigureHtml(figure, context.interactive);
+  section.html =
+      "<p>" + Sentence(c.text) + "</p>\n" + FiguresHtml(section.figures, context.interactive);
   HtmlTable table(
       "Newton’s, Poisson’s and the energetic coefficient from the same impacts",
       {"Impacts", "#n", "#recordings", "#e<sub>n</sub>", "#e<sub>p</sub>", "#e<sub>∗</sub>",
@@ -370,13 +367,13 @@ Section RestitutionSection(const ReportContext& context) {
                Fixed(row.e_p, 4), Fixed(row.e_star, 4), ValueSd(row.n_less_star, row.sd_n),
                PValueText(row.p_n), ValueSd(row.p_less_star, row.sd_p), PValueText(row.p_p)},
               row.group == "fit" ? "first" : "");
-  section.html += "</div>\n" + table.Html() +
-                  fmt::format(
-                      "<p class=\"foot\">Impact by impact: the coefficient with which each law "
-                      "gives the measured normal impulse at μ = {}. Standard deviations of "
-                      "differences: over recordings, with the error of μ; of the fits by the "
-                      "jackknife over recordings of the pair.</p>\n",
-                      ValueSd(c.mu, c.sd_mu));
+  section.html +=
+      table.Html() + fmt::format(
+                         "<p class=\"foot\">Impact by impact: the coefficient with which each law "
+                         "gives the measured normal impulse at μ = {}. Standard deviations of "
+                         "differences: over recordings, with the error of μ; of the fits by the "
+                         "jackknife over recordings of the pair.</p>\n",
+                         ValueSd(c.mu, c.sd_mu));
   return section;
 }
 

@@ -204,10 +204,8 @@ Section FitSection(const ReportContext& context) {
   section.html +=
       "<p class=\"foot\">Scatter is relative to the effective normal momentum of an impact; the "
       "couple also to the radius of gyration. Starts agreeing: runs of the optimiser from "
-      "different first guesses that ended in the same optimum.</p>\n<div class=\"figures\">";
-  for (const Figure& figure : section.figures)
-    section.html += FigureHtml(figure, context.interactive);
-  section.html += "</div>\n" + InfluenceTable(context);
+      "different first guesses that ended in the same optimum.</p>\n" +
+      FiguresHtml(section.figures, context.interactive) + InfluenceTable(context);
   return section;
 }
 

@@ -113,10 +113,8 @@ Section MeasuredSection(const ReportContext& context) {
   }
   section.html =
       "<p>Both ratios come from the measured motion alone. Colours show the case that the fitted "
-      "law assigns to each impact.</p>\n<div class=\"figures\">";
-  for (const Figure& figure : section.figures)
-    section.html += FigureHtml(figure, context.interactive);
-  section.html += "</div>\n";
+      "law assigns to each impact.</p>\n" +
+      FiguresHtml(section.figures, context.interactive);
   return section;
 }
 

@@ -80,11 +80,8 @@ Section ModelSection(const ReportContext& context) {
       best->folds, Escape(ModelName(fit.model)), Escape(WithSign(best->verdict)),
       Num(fit.slowest, 2), Num(fit.fastest, 2), Num(fit.reference_speed, 3));
   Figure figure = SpeedFigure(context);
-  if (!figure.empty()) {
-    section.html +=
-        "<div class=\"figures\">\n" + FigureHtml(figure, context.interactive) + "</div>\n";
-    section.figures.push_back(std::move(figure));
-  }
+  if (!figure.empty()) section.figures.push_back(std::move(figure));
+  section.html += FiguresHtml(section.figures, context.interactive);
   section.html += CoefficientHtml(study);
   return section;
 }

@@ -165,10 +165,8 @@ Section PixelSection(const ReportContext& context) {
   if (!markers.frames.empty())
     links += " <a href=\"tracking/tracking.html\">How the markers were followed</a>.";
   if (!links.empty()) section.html += "<p>" + links + "</p>\n";
-  section.html += "<div class=\"figures\">";
-  for (const Figure& figure : section.figures)
-    section.html += FigureHtml(figure, context.interactive);
-  section.html += "</div>\n" + BudgetHtml(context.best.budget);
+  section.html +=
+      FiguresHtml(section.figures, context.interactive) + BudgetHtml(context.best.budget);
   return section;
 }
 

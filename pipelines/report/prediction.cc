@@ -289,10 +289,8 @@ Section PredictionSection(const ReportContext& context) {
   section.html +=
       "<p class=\"foot\">The error is √(dᵀM d / vᵀM v), with d the predicted minus the measured "
       "rigid-body velocity, M the mass matrix and v the velocity after (v<sup>+</sup>), before "
-      "(v<sup>−</sup>) or its change (Δv).</p>\n<div class=\"figures\">";
-  for (const Figure& figure : section.figures)
-    section.html += FigureHtml(figure, context.interactive);
-  section.html += "</div>\n";
+      "(v<sup>−</sup>) or its change (Δv).</p>\n" +
+      FiguresHtml(section.figures, context.interactive);
   std::string first, others;
   for (const std::string& law : Laws(context))
     (context.fit && law == context.fit->law ? first : others) += PredictionTable(context, law);

@@ -202,10 +202,8 @@ Section RepeatSection(const ReportContext& context) {
   section.html +=
       "<p>Stated is what differs from drop to drop: pixels and clocks, not the cameras and the "
       "layout, which all drops share. Ratios weight every drop with its own covariance, so that "
-      "they are not the quotient of the two columns before.</p>\n<div class=\"figures\">";
-  for (const Figure& figure : section.figures)
-    section.html += FigureHtml(figure, context.interactive);
-  section.html += "</div>\n";
+      "they are not the quotient of the two columns before.</p>\n" +
+      FiguresHtml(section.figures, context.interactive);
   return section;
 }
 

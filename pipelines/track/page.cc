@@ -208,13 +208,9 @@ Figure ConsistencyFigure(const std::vector<MarkerTracks>& shown) {
 
 Section TracksSection(const std::vector<MarkerTracks>& shown, bool interactive) {
   Section section{"tracks", "Tracks", "", {}};
-  std::string html;
-  for (Figure figure : {PathsFigure(shown), ConsistencyFigure(shown)}) {
-    if (figure.empty()) continue;
-    html += FigureHtml(figure, interactive);
-    section.figures.push_back(std::move(figure));
-  }
-  section.html = "<div class=\"figures\">" + html + "</div>";
+  for (Figure figure : {PathsFigure(shown), ConsistencyFigure(shown)})
+    if (!figure.empty()) section.figures.push_back(std::move(figure));
+  section.html = FiguresHtml(section.figures, interactive);
   return section;
 }
 
