@@ -139,7 +139,7 @@ void StudyImpacts(const Experiment& experiment, const IdentifiedImpacts& impacts
       context.cache, "scrutiny",
       [&] {
         return DiagnoseCampaign(impacts.events, impacts.body, analysis->fit, analysis->validation,
-                          experiment.seed);
+                                experiment.seed);
       },
       events, body, analysis->fit, analysis->validation, experiment.seed);
 }

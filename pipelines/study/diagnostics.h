@@ -1,7 +1,7 @@
 #pragma once
 // Diagnostics of a campaign beyond its verdicts: whether measurements are distributed as predicted,
-// where the law's form fails, which laws differ significantly, whether two specimens were mixed, and
-// what the set cannot determine at all.
+// where the law's form fails, which laws differ significantly, whether two specimens were mixed,
+// and what the set cannot determine at all.
 
 #include <cstdint>
 #include <filesystem>
