@@ -124,7 +124,7 @@ Series Line(const SimulatedMotion& motion, std::string name, int colour,
 }
 
 Figure Finished(Figure figure) {
-  for (Plot& plot : figure.plots) pipelines::Finish(plot);
+  for (Plot& plot : figure.plots) pipelines::PreparePlot(plot);
   return figure;
 }
 
