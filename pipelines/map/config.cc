@@ -130,6 +130,92 @@ MapStatement ReadStatement(const YamlNode& node, const MapSweep& sweep) {
   return s;
 }
 
+void ReadMapBody(const YamlNode& root, MapSweep* into) {
+  MapSweep& sweep = *into;
+  const YamlNode body = root.Map("body");
+  sweep.planar = body.Flag("planar");
+  sweep.mass = body.Number("mass_kg", 1.0, Positive());
+  sweep.lever = body.Number("lever_m", Positive());
+  if (sweep.planar) {
+    sweep.inertia.setConstant(body.Number("inertia_kg_m2", Positive()));
+  } else {
+    const std::vector<double> I = body.Vector("inertia_kg_m2", 3, Positive());
+    sweep.inertia = {I[0], I[1], I[2]};
+    for (int i = 0; i < 3; ++i)
+      if (I[(i + 1) % 3] + I[(i + 2) % 3] < I[i] * (1 - 1e-12))
+        throw body.Fault("inertia_kg_m2", fmt::format("{:g} above the sum of the other two", I[i]),
+                         "moments that a body can have");
+  }
+}
+
+void ReadMapLaws(const YamlNode& root, MapSweep* into) {
+  MapSweep& sweep = *into;
+  std::vector<std::string> all = LawNames();
+  all.push_back("brach_printed");
+  all.push_back("ratio");
+  sweep.laws = root.Texts("laws", {"energetic"});
+  for (std::size_t i = 0; i < sweep.laws.size(); ++i) {
+    const auto known = std::find(all.begin(), all.end(), sweep.laws[i]);
+    // The first three have a path and work in space.
+    if (known == all.end() || (!sweep.planar && known - all.begin() > 2))
+      throw root.Fault("laws", sweep.laws[i],
+                       sweep.planar ? JoinNames(all) : "energetic, poisson, newton in space");
+    if (std::find(sweep.laws.begin(), sweep.laws.begin() + static_cast<std::ptrdiff_t>(i),
+                  sweep.laws[i]) != sweep.laws.begin() + static_cast<std::ptrdiff_t>(i))
+      throw root.Fault("laws", sweep.laws[i] + " twice", "every law once");
+  }
+}
+
+void ReadMapAxes(const YamlNode& root, MapSweep* into) {
+  MapSweep& sweep = *into;
+  sweep.x = ReadAxis(root.Map("x"), sweep.planar);
+  if (root.Has("y")) sweep.y = ReadAxis(root.Map("y"), sweep.planar);
+  if (sweep.y && sweep.y->parameter == sweep.x.parameter)
+    throw root.Fault("y", "the parameter of x", "another parameter");
+  if (static_cast<double>(sweep.x.shown.size()) *
+          static_cast<double>(sweep.y ? sweep.y->shown.size() : 1) >
+      kMaxPoints)
+    throw root.Fault("x", "too many points", "at most 1e6 in all");
+}
+
+// Values that no axis sets, and whether everything is set that the laws need.
+void ReadFixed(const YamlNode& root, MapSweep* into) {
+  MapSweep& sweep = *into;
+  sweep.fixed[static_cast<std::size_t>(Index(MapParameter::kMuSOverMuK))] = 1;
+  const YamlNode fixed = root.Map("fixed");
+  std::vector<MapParameter> given = {sweep.x.parameter};
+  if (sweep.y) given.push_back(sweep.y->parameter);
+  for (const std::string& name : Allowed(sweep.planar)) {
+    const MapParameter p = Named(name);
+    if (!fixed.Has(name)) continue;
+    if (std::find(given.begin(), given.end(), p) != given.end())
+      throw fixed.Fault(name, "a parameter that an axis sets", "every parameter once");
+    sweep.fixed[static_cast<std::size_t>(Index(p))] = fixed.Number(name, RangeOf(p));
+    given.push_back(p);
+  }
+  const auto has = [&](auto test) { return std::any_of(given.begin(), given.end(), test); };
+  sweep.contact_velocity = has(OfContact);
+  if (sweep.contact_velocity && has(OfCentre))
+    throw root.Fault("fixed", "velocities of the contact point and of the centre",
+                     "one of the two kinds");
+  const bool only_ratio = sweep.laws == std::vector<std::string>{"ratio"};
+  for (const MapParameter p :
+       {MapParameter::kE, only_ratio ? MapParameter::kImpulseRatio : MapParameter::kMuK})
+    if (std::find(given.begin(), given.end(), p) == given.end())
+      throw root.Fault("fixed", "no " + MapParameterNames()[static_cast<std::size_t>(Index(p))],
+                       "it here or on an axis");
+}
+
+void ReadMapPictures(const YamlNode& root, MapSweep* into) {
+  MapSweep& sweep = *into;
+  std::vector<std::string> pictures = {"case"};
+  for (const MapQuantity& q : MapQuantities()) pictures.push_back(q.name);
+  sweep.pictures = root.Texts("pictures", {"case", "dissipation"});
+  for (const std::string& picture : sweep.pictures)
+    if (std::find(pictures.begin(), pictures.end(), picture) == pictures.end())
+      throw root.Fault("pictures", picture, JoinNames(pictures));
+}
+
 }  // namespace
 
 const std::vector<std::string>& MapParameterNames() {
@@ -161,73 +247,11 @@ MapSweep LoadMapSweep(const std::filesystem::path& path) {
   sweep.name = root.Text("name");
   if (root.Has("figure")) sweep.figure = root.Text("figure");
   if (root.Has("assumptions")) sweep.assumptions = root.Text("assumptions");
-  const YamlNode body = root.Map("body");
-  sweep.planar = body.Flag("planar");
-  sweep.mass = body.Number("mass_kg", 1.0, Positive());
-  sweep.lever = body.Number("lever_m", Positive());
-  if (sweep.planar) {
-    sweep.inertia.setConstant(body.Number("inertia_kg_m2", Positive()));
-  } else {
-    const std::vector<double> I = body.Vector("inertia_kg_m2", 3, Positive());
-    sweep.inertia = {I[0], I[1], I[2]};
-    for (int i = 0; i < 3; ++i)
-      if (I[(i + 1) % 3] + I[(i + 2) % 3] < I[i] * (1 - 1e-12))
-        throw body.Fault("inertia_kg_m2", fmt::format("{:g} above the sum of the other two", I[i]),
-                         "moments that a body can have");
-  }
-  std::vector<std::string> all = LawNames();
-  all.push_back("brach_printed");
-  all.push_back("ratio");
-  sweep.laws = root.Texts("laws", {"energetic"});
-  for (std::size_t i = 0; i < sweep.laws.size(); ++i) {
-    const auto known = std::find(all.begin(), all.end(), sweep.laws[i]);
-    // The first three have a path and work in space.
-    if (known == all.end() || (!sweep.planar && known - all.begin() > 2))
-      throw root.Fault("laws", sweep.laws[i],
-                       sweep.planar ? JoinNames(all) : "energetic, poisson, newton in space");
-    if (std::find(sweep.laws.begin(), sweep.laws.begin() + static_cast<std::ptrdiff_t>(i),
-                  sweep.laws[i]) != sweep.laws.begin() + static_cast<std::ptrdiff_t>(i))
-      throw root.Fault("laws", sweep.laws[i] + " twice", "every law once");
-  }
-  sweep.x = ReadAxis(root.Map("x"), sweep.planar);
-  if (root.Has("y")) sweep.y = ReadAxis(root.Map("y"), sweep.planar);
-  if (sweep.y && sweep.y->parameter == sweep.x.parameter)
-    throw root.Fault("y", "the parameter of x", "another parameter");
-  if (static_cast<double>(sweep.x.shown.size()) *
-          static_cast<double>(sweep.y ? sweep.y->shown.size() : 1) >
-      kMaxPoints)
-    throw root.Fault("x", "too many points", "at most 1e6 in all");
-
-  sweep.fixed[static_cast<std::size_t>(Index(MapParameter::kMuSOverMuK))] = 1;
-  const YamlNode fixed = root.Map("fixed");
-  std::vector<MapParameter> given = {sweep.x.parameter};
-  if (sweep.y) given.push_back(sweep.y->parameter);
-  for (const std::string& name : Allowed(sweep.planar)) {
-    const MapParameter p = Named(name);
-    if (!fixed.Has(name)) continue;
-    if (std::find(given.begin(), given.end(), p) != given.end())
-      throw fixed.Fault(name, "a parameter that an axis sets", "every parameter once");
-    sweep.fixed[static_cast<std::size_t>(Index(p))] = fixed.Number(name, RangeOf(p));
-    given.push_back(p);
-  }
-  const auto has = [&](auto test) { return std::any_of(given.begin(), given.end(), test); };
-  sweep.contact_velocity = has(OfContact);
-  if (sweep.contact_velocity && has(OfCentre))
-    throw root.Fault("fixed", "velocities of the contact point and of the centre",
-                     "one of the two kinds");
-  const bool only_ratio = sweep.laws == std::vector<std::string>{"ratio"};
-  for (const MapParameter p :
-       {MapParameter::kE, only_ratio ? MapParameter::kImpulseRatio : MapParameter::kMuK})
-    if (std::find(given.begin(), given.end(), p) == given.end())
-      throw root.Fault("fixed", "no " + MapParameterNames()[static_cast<std::size_t>(Index(p))],
-                       "it here or on an axis");
-
-  std::vector<std::string> pictures = {"case"};
-  for (const MapQuantity& q : MapQuantities()) pictures.push_back(q.name);
-  sweep.pictures = root.Texts("pictures", {"case", "dissipation"});
-  for (const std::string& picture : sweep.pictures)
-    if (std::find(pictures.begin(), pictures.end(), picture) == pictures.end())
-      throw root.Fault("pictures", picture, JoinNames(pictures));
+  ReadMapBody(root, &sweep);
+  ReadMapLaws(root, &sweep);
+  ReadMapAxes(root, &sweep);
+  ReadFixed(root, &sweep);
+  ReadMapPictures(root, &sweep);
   if (root.Has("statements"))
     for (const YamlNode& node : root.List("statements"))
       sweep.statements.push_back(ReadStatement(node, sweep));

@@ -70,94 +70,123 @@ std::vector<Change> FindChanges(const ImpactMap& map, const std::string& law, do
   return out;
 }
 
+// A change of the case at a place along x.
+StatementResult CheckChange(const ImpactMap& map, const MapStatement& s) {
+  StatementResult out;
+  double nearest = std::numeric_limits<double>::quiet_NaN();
+  for (const Change& change : FindChanges(map, s.law, s.y))
+    if (change.from == s.from && change.to == s.to &&
+        !(std::abs(change.x - s.printed) >= std::abs(nearest - s.printed)))
+      nearest = change.x;
+  if (!std::isfinite(nearest)) {
+    out.found = fmt::format("no change from case {} to {}", s.from, s.to);
+    return out;
+  }
+  out.found = fmt::format("case {} to {} at {}", s.from, s.to, Num(nearest, 6));
+  out.agrees = std::abs(nearest - s.printed) <= s.tolerance;
+  return out;
+}
+
+// The cases in their order along x.
+StatementResult CheckCases(const ImpactMap& map, const MapStatement& s) {
+  StatementResult out;
+  const std::vector<Change> changes = FindChanges(map, s.law, s.y);
+  std::vector<std::string> cases = {
+      changes.empty()
+          ? Digit(EvaluateMapPoint(map.sweep, s.law, map.sweep.x.shown.front(), s.y).course)
+          : changes.front().from};
+  out.found = "case " + cases.front();
+  for (const Change& change : changes) {
+    cases.push_back(change.to);
+    out.found += fmt::format(", {} from {}", change.to, Num(change.x, 4));
+  }
+  out.agrees = cases == s.cases;
+  return out;
+}
+
+// The least or largest value, and where it is.
+StatementResult CheckExtreme(const ImpactMap& map, const MapStatement& s, std::size_t law) {
+  StatementResult out;
+  using Kind = MapStatement::Kind;
+  const bool least = s.kind == Kind::kMinimum || s.least;
+  const Extreme e = FindExtreme(map, law, QuantityIndex(s.quantity), least);
+  out.decided = std::isfinite(e.value);
+  out.found = fmt::format("{} {} {}", least ? "least" : "largest", Num(e.value, 5), Place(map, e));
+  out.agrees = Within(e.x, s.x_box) && Within(e.y, s.y_box) &&
+               (s.kind == Kind::kInside || std::abs(e.value - s.printed) <= s.tolerance);
+  return out;
+}
+
+// The cases that occur anywhere.
+StatementResult CheckPresent(const ImpactMap& map, const MapStatement& s, std::size_t law) {
+  StatementResult out;
+  std::set<std::string> here;
+  for (const MapPoint& point : map.points[law]) here.insert(Digit(point.course));
+  out.found = "cases";
+  for (const std::string& one : here) out.found += (out.found == "cases" ? " " : ", ") + one;
+  out.agrees = here == std::set<std::string>(s.cases.begin(), s.cases.end());
+  return out;
+}
+
+// A value below zero somewhere.
+StatementResult CheckNegative(const ImpactMap& map, const MapStatement& s, std::size_t law) {
+  StatementResult out;
+  const Extreme e = FindExtreme(map, law, QuantityIndex(s.quantity), true);
+  out.decided = std::isfinite(e.value);
+  // Rounding is no gain.
+  out.agrees = e.value < -1e-9;
+  out.found = out.agrees ? fmt::format("down to {} {}", Num(e.value, 5), Place(map, e))
+                         : "nowhere below zero";
+  return out;
+}
+
+// Mirrored points alike.
+StatementResult CheckSymmetric(const ImpactMap& map, const MapStatement& s, std::size_t law) {
+  StatementResult out;
+  const int q = QuantityIndex(s.quantity);
+  double worst = 0, largest = 0;
+  int cases = 0;
+  for (std::size_t iy = 0; iy < map.ny(); ++iy)
+    for (std::size_t ix = 0; ix < map.nx(); ++ix) {
+      const MapPoint &a = map.At(law, ix, iy), &b = s.axis == 'x'
+                                                        ? map.At(law, map.nx() - 1 - ix, iy)
+                                                        : map.At(law, ix, map.ny() - 1 - iy);
+      const double u = a.values[static_cast<std::size_t>(q)],
+                   v = b.values[static_cast<std::size_t>(q)];
+      if (std::isfinite(u - v))
+        worst = std::max(worst, std::abs(u - v)), largest = std::max(largest, std::abs(u));
+      cases += Digit(a.course) != Digit(b.course);
+    }
+  out.found =
+      fmt::format("mirrored points differ by at most {} of {}; the case differs {}", Num(worst, 2),
+                  Num(largest, 3), cases == 0 ? "nowhere" : fmt::format("at {} points", cases));
+  out.agrees = worst <= s.tolerance * std::max(largest, 1e-300) && cases == 0;
+  return out;
+}
+
 }  // namespace
 
 StatementResult CheckStatement(const ImpactMap& map, const MapStatement& s) {
   using Kind = MapStatement::Kind;
   const auto at = std::find(map.sweep.laws.begin(), map.sweep.laws.end(), s.law);
   const std::size_t law = static_cast<std::size_t>(at - map.sweep.laws.begin());
-  StatementResult out;
   switch (s.kind) {
-    case Kind::kChange: {
-      double nearest = std::numeric_limits<double>::quiet_NaN();
-      for (const Change& change : FindChanges(map, s.law, s.y))
-        if (change.from == s.from && change.to == s.to &&
-            !(std::abs(change.x - s.printed) >= std::abs(nearest - s.printed)))
-          nearest = change.x;
-      if (!std::isfinite(nearest)) {
-        out.found = fmt::format("no change from case {} to {}", s.from, s.to);
-        return out;
-      }
-      out.found = fmt::format("case {} to {} at {}", s.from, s.to, Num(nearest, 6));
-      out.agrees = std::abs(nearest - s.printed) <= s.tolerance;
-      return out;
-    }
-    case Kind::kCases: {
-      const std::vector<Change> changes = FindChanges(map, s.law, s.y);
-      std::vector<std::string> cases = {
-          changes.empty()
-              ? Digit(EvaluateMapPoint(map.sweep, s.law, map.sweep.x.shown.front(), s.y).course)
-              : changes.front().from};
-      out.found = "case " + cases.front();
-      for (const Change& change : changes) {
-        cases.push_back(change.to);
-        out.found += fmt::format(", {} from {}", change.to, Num(change.x, 4));
-      }
-      out.agrees = cases == s.cases;
-      return out;
-    }
+    case Kind::kChange:
+      return CheckChange(map, s);
+    case Kind::kCases:
+      return CheckCases(map, s);
     case Kind::kMaximum:
     case Kind::kMinimum:
-    case Kind::kInside: {
-      const bool least = s.kind == Kind::kMinimum || s.least;
-      const Extreme e = FindExtreme(map, law, QuantityIndex(s.quantity), least);
-      out.decided = std::isfinite(e.value);
-      out.found =
-          fmt::format("{} {} {}", least ? "least" : "largest", Num(e.value, 5), Place(map, e));
-      out.agrees = Within(e.x, s.x_box) && Within(e.y, s.y_box) &&
-                   (s.kind == Kind::kInside || std::abs(e.value - s.printed) <= s.tolerance);
-      return out;
-    }
-    case Kind::kPresent: {
-      std::set<std::string> here;
-      for (const MapPoint& point : map.points[law]) here.insert(Digit(point.course));
-      out.found = "cases";
-      for (const std::string& one : here) out.found += (out.found == "cases" ? " " : ", ") + one;
-      out.agrees = here == std::set<std::string>(s.cases.begin(), s.cases.end());
-      return out;
-    }
-    case Kind::kNegative: {
-      const Extreme e = FindExtreme(map, law, QuantityIndex(s.quantity), true);
-      out.decided = std::isfinite(e.value);
-      // Rounding is no gain.
-      out.agrees = e.value < -1e-9;
-      out.found = out.agrees ? fmt::format("down to {} {}", Num(e.value, 5), Place(map, e))
-                             : "nowhere below zero";
-      return out;
-    }
-    case Kind::kSymmetric: {
-      const int q = QuantityIndex(s.quantity);
-      double worst = 0, largest = 0;
-      int cases = 0;
-      for (std::size_t iy = 0; iy < map.ny(); ++iy)
-        for (std::size_t ix = 0; ix < map.nx(); ++ix) {
-          const MapPoint &a = map.At(law, ix, iy), &b = s.axis == 'x'
-                                                            ? map.At(law, map.nx() - 1 - ix, iy)
-                                                            : map.At(law, ix, map.ny() - 1 - iy);
-          const double u = a.values[static_cast<std::size_t>(q)],
-                       v = b.values[static_cast<std::size_t>(q)];
-          if (std::isfinite(u - v))
-            worst = std::max(worst, std::abs(u - v)), largest = std::max(largest, std::abs(u));
-          cases += Digit(a.course) != Digit(b.course);
-        }
-      out.found = fmt::format("mirrored points differ by at most {} of {}; the case differs {}",
-                              Num(worst, 2), Num(largest, 3),
-                              cases == 0 ? "nowhere" : fmt::format("at {} points", cases));
-      out.agrees = worst <= s.tolerance * std::max(largest, 1e-300) && cases == 0;
-      return out;
-    }
+    case Kind::kInside:
+      return CheckExtreme(map, s, law);
+    case Kind::kPresent:
+      return CheckPresent(map, s, law);
+    case Kind::kNegative:
+      return CheckNegative(map, s, law);
+    case Kind::kSymmetric:
+      return CheckSymmetric(map, s, law);
   }
-  return out;
+  return {};
 }
 
 }  // namespace impactlab
