@@ -4,9 +4,9 @@
 #include <cstdint>
 #include <filesystem>
 #include <string>
-#include <string_view>
 #include <vector>
 
+#include "data/files/sha256.h"
 #include "data/yaml/yaml.h"
 
 namespace impactlab {
@@ -30,11 +30,6 @@ struct Provenance {
 
 // Version of this program.
 std::string ProgramVersion();
-
-// SHA-256 in lower-case hexadecimal.
-std::string Sha256(std::string_view bytes);
-// Reads the file in pieces; DataError when it cannot be read. `bytes` is set to its size.
-std::string Sha256File(const std::filesystem::path& path, std::uint64_t* bytes = nullptr);
 
 // Describes this program, this machine, now, and the input files (hashed here; DataError when one
 // cannot be read).

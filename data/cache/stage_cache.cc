@@ -17,7 +17,8 @@
 namespace impactlab {
 namespace {
 
-constexpr std::size_t kDigits = 64;  // digits of a SHA-256 in hexadecimal
+constexpr std::size_t kDigits = 64;     // digits of a SHA-256 in hexadecimal
+constexpr std::size_t kKeyDigits = 40;  // digits of a key in the name of an entry
 
 // Size and time of a file to the nanosecond, or nothing.
 std::string Stamp(const char* path) {
@@ -41,6 +42,16 @@ std::string Program() {
   return text;
 }
 
+// By its name: somebody may have put a file of his own among them.
+bool IsEntry(const std::filesystem::directory_entry& entry) {
+  const std::string name = entry.path().filename().string();
+  const std::size_t dash = name.rfind('-');
+  std::error_code error;
+  return entry.symlink_status(error).type() == std::filesystem::file_type::regular &&
+         dash != std::string::npos && name.size() == dash + 1 + kKeyDigits &&
+         name.find_first_not_of("0123456789abcdef", dash + 1) == std::string::npos;
+}
+
 }  // namespace
 
 struct StageCache::State {
@@ -53,7 +64,7 @@ struct StageCache::State {
   std::map<std::string, std::string> hashes;  // by stamp
 
   std::filesystem::path File(const std::string& stage, const std::string& key) const {
-    return folder / (stage + "-" + key.substr(0, 40));
+    return folder / (stage + "-" + key.substr(0, kKeyDigits));
   }
 };
 
@@ -109,7 +120,7 @@ void StageCache::Prune() {
   std::error_code error;
   std::vector<std::filesystem::path> unused;
   for (const auto& entry : std::filesystem::directory_iterator(state_->folder, error))
-    if (!state_->used.contains(entry.path())) unused.push_back(entry.path());
+    if (!state_->used.contains(entry.path()) && IsEntry(entry)) unused.push_back(entry.path());
   for (const std::filesystem::path& file : unused) std::filesystem::remove(file, error);
   // Files of a process that was killed while writing: .impactlab-PROCESS-NUMBER.tmp.
   unused.clear();

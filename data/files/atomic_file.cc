@@ -14,6 +14,8 @@
 #include <limits>
 #include <utility>
 
+#include "data/files/output_folder.h"
+
 namespace impactlab {
 namespace {
 
@@ -140,6 +142,7 @@ void AtomicFile::Commit() {
     Fail("cannot write", errno);
   if (::close(std::exchange(fd_, -1)) != 0) Fail("cannot write", errno);
   if (direct) return;
+  AnnounceOutput(path_, temporary_);
   if (::rename(temporary_.c_str(), target_.c_str()) != 0)
     Fail("cannot rename its temporary file", errno);
   temporary_.clear();

@@ -4,6 +4,7 @@
 #include <set>
 
 #include "data/files/atomic_file.h"
+#include "data/files/output_folder.h"
 #include "pipelines/page/assets.h"
 #include "pipelines/page/page.h"
 #include "pipelines/report/detail/overview.h"
@@ -17,12 +18,11 @@ namespace {
 void RemoveOthers(const std::filesystem::path& folder,
                   const std::set<std::filesystem::path>& kept) {
   std::error_code error;
-  std::vector<std::filesystem::path> gone;
+  std::vector<std::string> gone;
   for (const auto& entry : std::filesystem::directory_iterator(folder, error))
     if (entry.path().extension() == ".js" && !kept.contains(entry.path().filename()))
-      gone.push_back(entry.path());
-  for (const auto& file : gone) std::filesystem::remove(file, error);
-  if (kept.empty()) std::filesystem::remove(folder, error);
+      gone.push_back(entry.path().filename().string());
+  RemoveOutputs(folder, gone);
 }
 
 }  // namespace

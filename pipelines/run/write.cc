@@ -6,6 +6,7 @@
 
 #include "data/cache/provenance.h"
 #include "data/files/atomic_file.h"
+#include "data/files/output_folder.h"
 #include "pipelines/run/run.h"
 #include "pipelines/tables/tables.h"
 
@@ -75,9 +76,8 @@ void WriteRun(const std::filesystem::path& folder, const RunResult& run,
   // What an earlier run left would be taken for this one's; a step that fits nothing leaves what
   // later steps have made.
   const auto gone = [&](bool written, std::initializer_list<const char*> names) {
-    std::error_code absent;
     for (const char* name : names)
-      if (!written && !best.fit.fits.empty()) std::filesystem::remove_all(folder / name, absent);
+      if (!written && !best.fit.fits.empty()) RemoveOutput(folder / name);
   };
   gone(run.markers.has_value(), {"drops.csv", "layout.csv", "flights.csv", "flights.json"});
   gone(!best.budget.empty(), {"budget.csv"});
@@ -89,7 +89,9 @@ void WriteRun(const std::filesystem::path& folder, const RunResult& run,
        // made on request, afterwards
        {"validation_table.csv", "validation_table.md", "validation_table.tex",
         "validation_table.html"});
-  gone(run.has_corrected, {"as_recorded"});
+  if (!run.has_corrected && !best.fit.fits.empty())
+    RemoveOutputs(folder / "as_recorded",
+                  {"events.csv", "events_cov.csv", "fit.json", "validation.csv"});
   if (run.has_corrected) {
     const auto recorded = folder / "as_recorded";
     WriteEvents(recorded, run.recorded.events);

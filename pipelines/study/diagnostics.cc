@@ -8,6 +8,7 @@
 
 #include "data/files/atomic_file.h"
 #include "data/files/number_json.h"
+#include "data/files/output_folder.h"
 #include "reconstruction/pose/missing_attitude.h"
 
 namespace impactlab {
@@ -179,11 +180,10 @@ Diagnostics DiagnoseCampaign(std::span<const ImpactEvent> events, const Body& bo
 
 void WriteDiagnostics(const std::filesystem::path& folder, const Diagnostics& s) {
   const auto write = [&](bool any, const char* name, const auto& writer) {
-    std::error_code absent;
     if (any)
       writer(folder / name);
     else
-      std::filesystem::remove(folder / name, absent);
+      RemoveOutput(folder / name);
   };
   write(!s.areas.empty(), "area.csv", [&](const auto& path) { WriteAreas(path, s.areas); });
   write(!s.edges.empty(), "edges.csv", [&](const auto& path) { WriteEdges(path, s.edges); });

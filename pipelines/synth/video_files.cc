@@ -10,6 +10,7 @@
 #include "data/base/progress.h"
 #include "data/files/atomic_file.h"
 #include "data/files/glob.h"
+#include "data/files/output_folder.h"
 #include "data/files/table.h"
 #include "data/files/text.h"
 #include "data/yaml/yaml.h"
@@ -183,7 +184,7 @@ void RefuseStrangers(const std::filesystem::path& folder, const VideoScene& scen
     // Pictures in a folder of ours may be those of a longer recording.
     if (scene.images && ours.contains(name) && entry.is_directory())
       for (const auto& picture : ExpandGlob("*.png", entry.path()))
-        std::filesystem::remove(picture, absent);
+        RemoveOutput(picture);
   }
 }
 
@@ -349,8 +350,7 @@ long long SynthesiseVideo(const std::filesystem::path& folder, const VideoScene&
   // the user's own.
   AtomicFile(folder / "rig.yaml");
   for (const char* name : kDescribing) AtomicFile(folder / name);
-  std::error_code absent;
-  for (const char* name : kDescribing) std::filesystem::remove(folder / name, absent);
+  for (const char* name : kDescribing) RemoveOutput(folder / name);
   const std::size_t n_cameras = scene.rig.cameras.size(),
                     n_drops = static_cast<std::size_t>(scene.motion.drops);
   std::vector<pipelines::Film> films(n_drops);

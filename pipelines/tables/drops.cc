@@ -6,6 +6,7 @@
 #include <cmath>
 #include <filesystem>
 
+#include "data/files/output_folder.h"
 #include "data/files/table.h"
 #include "pipelines/tables/tables.h"
 
@@ -85,13 +86,15 @@ void WriteDrops(const std::filesystem::path& path, std::span<const MarkerTracks*
 void WritePoses(const std::filesystem::path& folder, std::span<const PoseRecording> recordings) {
   // What an earlier run left of other recordings would be taken for this one's.
   std::error_code absent;
+  std::vector<std::filesystem::path> gone;
   for (const auto& entry : std::filesystem::directory_iterator(folder, absent)) {
     const bool ours =
         std::any_of(recordings.begin(), recordings.end(), [&](const PoseRecording& r) {
           return !r.t.empty() && entry.path().filename() == r.name + ".csv";
         });
-    if (!ours && entry.path().extension() == ".csv") std::filesystem::remove(entry.path(), absent);
+    if (!ours && entry.path().extension() == ".csv") gone.push_back(entry.path());
   }
+  for (const std::filesystem::path& file : gone) RemoveOutput(file);
   for (const PoseRecording& recording : recordings) {
     if (recording.t.empty()) continue;
     CsvWriter out(folder / (recording.name + ".csv"),

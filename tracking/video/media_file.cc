@@ -15,6 +15,7 @@
 #include <utility>
 
 #include "data/base/error.h"
+#include "data/files/output_folder.h"
 #include "tracking/video/detail/libav_versions.h"
 
 extern "C" {
@@ -150,6 +151,7 @@ void MediaFile::Commit() {
   Check();
   if (::fsync(fd_) != 0 && errno != EINVAL && errno != ENOTSUP) Fail("cannot write", errno);
   if (::close(std::exchange(fd_, -1)) != 0) Fail("cannot write", errno);
+  AnnounceOutput(path_, temporary_);
   if (::rename(temporary_.c_str(), target_.c_str()) != 0)
     Fail("cannot rename its temporary file", errno);
   temporary_.clear();
