@@ -5,90 +5,24 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <charconv>
-#include <cmath>
 
-#include "calibration/board/board.h"
 #include "calibration/formats/formats.h"
 #include "data/base/error.h"
 #include "data/cache/stage_cache.h"
-#include "data/files/atomic_file.h"
 #include "data/files/text.h"
 #include "pipelines/calibrate/page.h"
-#include "pipelines/cli/commands.h"
 #include "pipelines/cli/detail/exit_code.h"
+#include "pipelines/cli/detail/output.h"
+#include "pipelines/cli/detail/shared_options.h"
 #include "pipelines/cli/detail/signals.h"
+#include "pipelines/cli/detail/verb.h"
 
 #ifndef IMPACTLAB_PLOT_LIBRARY
 #define IMPACTLAB_PLOT_LIBRARY ""
 #endif
 
-namespace impactlab {
+namespace impactlab::pipelines {
 namespace {
-
-// "AxB" as two numbers.
-template <typename Number>
-bool ParsePair(const std::string& text, Number* a, Number* b) {
-  const auto at = text.find('x');
-  if (at == std::string::npos) return false;
-  const char *first = text.data(), *middle = first + at, *last = first + text.size();
-  const auto [end_a, error_a] = std::from_chars(first, middle, *a);
-  const auto [end_b, error_b] = std::from_chars(middle + 1, last, *b);
-  return error_a == std::errc() && error_b == std::errc() && end_a == middle && end_b == last;
-}
-
-Board MakeBoard(const BoardArguments& arguments) {
-  Board board;
-  bool known = false;
-  for (const BoardKind kind : {BoardKind::kChessboard, BoardKind::kCharuco, BoardKind::kCircles,
-                               BoardKind::kAsymmetricCircles}) {
-    if (arguments.kind != ToString(kind)) continue;
-    board.kind = kind;
-    known = true;
-  }
-  if (!known)
-    throw ConfigError(
-        fmt::format("--kind: found {}, allowed chessboard, charuco, circles, asymmetric-circles",
-                    Excerpt(arguments.kind)));
-  if (!ParsePair(LowerCase(arguments.corners), &board.columns, &board.rows))
-    throw ConfigError(fmt::format("--corners: found {}, allowed COLUMNSxROWS such as 9x6",
-                                  Excerpt(arguments.corners)));
-  if (!std::isfinite(arguments.square) || arguments.square <= 0)
-    throw ConfigError(
-        fmt::format("--square-m: found {}, allowed a length above 0", arguments.square));
-  board.pitch = arguments.square;
-  if (board.kind == BoardKind::kCharuco) {
-    board.marker_side =
-        // whole micrometres, to be typed again
-        arguments.marker > 0 ? arguments.marker : std::round(0.75e6 * board.pitch) / 1e6;
-    board.dictionary = arguments.dictionary;
-    board.legacy = arguments.legacy;
-  }
-  const double apart =
-      board.kind == BoardKind::kAsymmetricCircles ? std::sqrt(2.0) * board.pitch : board.pitch;
-  if (board.kind == BoardKind::kCircles || board.kind == BoardKind::kAsymmetricCircles)
-    board.disc_diameter = arguments.disc_diameter > 0 ? arguments.disc_diameter : 0.5 * apart;
-  if (const std::string fault = Fault(board); !fault.empty()) throw ConfigError("board: " + fault);
-  return board;
-}
-
-struct Page {
-  double width = 0, height = 0;  // upright [m]
-};
-Page ParsePage(const std::string& text) {
-  constexpr std::pair<const char*, Page> kPages[] = {
-      {"a4", {0.210, 0.297}}, {"a3", {0.297, 0.420}}, {"a2", {0.420, 0.594}},
-      {"a1", {0.594, 0.841}}, {"a0", {0.841, 1.189}}, {"letter", {0.2159, 0.2794}}};
-  for (const auto& [name, page] : kPages)
-    if (LowerCase(text) == name) return page;
-  Page page;
-  if (ParsePair(LowerCase(text), &page.width, &page.height) && page.width > 0 && page.height > 0 &&
-      page.width <= 20 && page.height <= 20)
-    return page;
-  throw ConfigError(
-      fmt::format("--page: found {}, allowed a4, a3, a2, a1, a0, letter, or WIDTHxHEIGHT in metres",
-                  Excerpt(text)));
-}
 
 struct Export {
   RigFormat format = RigFormat::kOpenCv;
@@ -115,9 +49,20 @@ std::vector<Export> ParseExports(const std::vector<std::string>& texts) {
   return exports;
 }
 
-}  // namespace
+// A camera file of another program, or a rig.yaml, into other formats.
+struct ConvertArguments {
+  std::filesystem::path file;
+  std::vector<std::string> exports;  // FORMAT=PATH
+  std::string format;                // of the file; empty: recognised
+  std::vector<int> size;             // width and height for files that do not say [px]
+  // one unit of length of the file [m]; 0: what the file says, else a metre
+  double length_unit = 0;
+  std::filesystem::path extrinsics;  // OpenCV: the file with R and T where it is another one
+  // give up the pose of the first camera where a format cannot carry it
+  bool relative = false;
+};
 
-int ConvertCommand(const ConvertArguments& arguments) {
+int RunConvert(const ConvertArguments& arguments) {
   const std::vector<Export> exports = ParseExports(arguments.exports);
   RigReadOptions options;
   if (!arguments.format.empty()) {
@@ -147,16 +92,30 @@ int ConvertCommand(const ConvertArguments& arguments) {
   return kDone;
 }
 
-int CalibrateCommand(const CalibrateArguments& arguments) {
+struct CalibrateArguments {
+  std::filesystem::path file;
+  std::filesystem::path out = "calibration";
+  int threads = 0;
+  bool report = true;
+  bool quiet = false;
+  std::vector<std::string> exports;  // "FORMAT=PATH"
+  std::string command;               // command line, for run.yaml
+  bool force = false;
+  bool move_aside = false;
+};
+
+int RunCalibrate(const CalibrateArguments& arguments) {
   const std::vector<Export> exports = ParseExports(arguments.exports);
   const CalibrationConfig plan = LoadCalibration(arguments.file);
-  CheckFolder(arguments.out, "--out");
+  std::vector<std::string> names = CalibrationNames("");
+  for (const Export& one : exports)
+    for (const std::string& name : NameWithin(arguments.out, one.path)) names.push_back(name);
+  const auto folder = OpenOutput(arguments.out, names, arguments.move_aside);
   StageCache stages(arguments.out / ".stages", arguments.force);
-  const CalibrationRun run =
-      RunCalibration(plan, {.threads = arguments.threads,
-                            .quiet = arguments.quiet,
-                            .cache = &stages,
-                            .cancellation = &pipelines::program_cancellation});
+  const CalibrationRun run = RunCalibration(plan, {.threads = arguments.threads,
+                                                   .quiet = arguments.quiet,
+                                                   .cache = &stages,
+                                                   .cancellation = &program_cancellation});
   WriteCalibration(arguments.out, run, arguments.command);
   if (arguments.report)
     WriteCalibrationPage(arguments.out / "calibration.html", run, IMPACTLAB_PLOT_LIBRARY);
@@ -173,6 +132,7 @@ int CalibrateCommand(const CalibrateArguments& arguments) {
     }
   }
   stages.Prune();
+  folder->Finish();
   if (!arguments.quiet) {
     fmt::print("{}", BriefReport(run));
     fmt::print("\n{:.1f} s, of which {:.1f} s to find the boards; written to {}\n", run.seconds,
@@ -191,49 +151,44 @@ int CalibrateCommand(const CalibrateArguments& arguments) {
   return kUnusable;
 }
 
-int BoardCommand(const BoardArguments& arguments) {
-  const Board board = MakeBoard(arguments);
-  Page page = ParsePage(arguments.page);
-  const std::string extension = LowerCase(arguments.out.extension().string());
-  if (extension != ".pdf" && extension != ".svg")
-    throw ConfigError(fmt::format("--out: found '{}', allowed a name that ends in .pdf or .svg",
-                                  arguments.out.string()));
-  // Across where the board is wider than high.
-  const Eigen::Vector2d extent = Extent(board);
-  if ((extent.x() > extent.y()) != (page.width > page.height)) std::swap(page.width, page.height);
-  const auto draw = [&](const Board& b) {
-    return extension == ".pdf" ? BoardPdf(b, page.width, page.height)
-                               : BoardSvg(b, page.width, page.height);
-  };
-  std::string text;
-  try {
-    text = draw(board);
-  } catch (const ConfigError& error) {
-    // A size that fits is better than a sum to do.
-    for (int half_mm = static_cast<int>(std::ceil(2000 * board.pitch)) - 1; half_mm > 2;
-         --half_mm) {
-      Board smaller = board;
-      const double scale = 0.0005 * half_mm / board.pitch;
-      smaller.pitch = 0.0005 * half_mm;
-      smaller.marker_side *= scale;
-      smaller.disc_diameter *= scale;
-      try {
-        draw(smaller);
-      } catch (const ConfigError&) {
-        continue;
-      }
-      throw ConfigError(fmt::format("{}; use a larger --page, or --square-m {:.4g}", error.what(),
-                                    smaller.pitch));
-    }
-    throw;
-  }
-  WriteFile(arguments.out, text);
-  fmt::print(
-      "written to {}\nPrint at 100 % (no fitting to the page), measure the ruler, glue the sheet "
-      "to something flat and stiff.\nFor the "
-      "calibration file, with the length as measured:\n\n{}",
-      arguments.out.string(), BoardYaml(board));
-  return kDone;
+}  // namespace
+
+Action AddConvert(CLI::App& verb, const Invocation&) {
+  const auto arguments = std::make_shared<ConvertArguments>();
+  verb.add_option("file", arguments->file,
+                  "rig.yaml, OpenCV, Kalibr, mrcal, aniposelib, DLT or MATLAB file")
+      ->required();
+  verb.add_option("--export", arguments->exports,
+                  "FORMAT=PATH with impactlab, opencv, kalibr, mrcal, aniposelib; without "
+                  "it the cameras are shown");
+  verb.add_option("--format", arguments->format, "of the file, where it is not recognised");
+  verb.add_option("--size-px", arguments->size,
+                  "width and height of the pictures, where the file does not say")
+      ->expected(2);
+  verb.add_option("--length-unit-m", arguments->length_unit,
+                  "one unit of length of the file; 0: what it says, else a metre");
+  verb.add_option("--extrinsics", arguments->extrinsics,
+                  "OpenCV: the file with R and T where it is another one");
+  verb.add_flag("--relative", arguments->relative,
+                "give up the pose of the first camera where a format cannot carry it");
+  return [arguments] { return RunConvert(*arguments); };
 }
 
-}  // namespace impactlab
+Action AddCalibrate(CLI::App& verb, const Invocation& call) {
+  const auto arguments = std::make_shared<CalibrateArguments>();
+  verb.add_option("file", arguments->file, "calibration file (YAML)")->required();
+  AddOutFolder(verb, arguments->out);
+  AddThreads(verb, arguments->threads);
+  AddQuiet(verb, arguments->quiet);
+  AddForce(verb, arguments->force);
+  verb.add_flag("!--no-report", arguments->report, "leave calibration.html out");
+  verb.add_option("--export", arguments->exports,
+                  "FORMAT=PATH: the rig in a foreign format as well");
+  return [arguments, &call] {
+    arguments->command = call.command;
+    arguments->move_aside = call.shared.move_aside;
+    return RunCalibrate(*arguments);
+  };
+}
+
+}  // namespace impactlab::pipelines

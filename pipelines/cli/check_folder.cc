@@ -19,6 +19,7 @@
 #include "pipelines/calibrate/calibrate.h"
 #include "pipelines/campaign/campaign.h"
 #include "pipelines/cli/detail/exit_code.h"
+#include "pipelines/cli/detail/verb.h"
 #include "pipelines/cli/first_steps.h"
 #include "pipelines/config/foreign_columns.h"
 #include "pipelines/config/input_files.h"
@@ -482,6 +483,14 @@ int CheckCommand(const CheckArguments& arguments) {
                                     : fmt::format("{} thing{} missing", missing,
                                                   missing == 1 ? " is" : "s are"));
   return missing == 0 ? kDone : kUnusable;
+}
+
+pipelines::Action pipelines::AddCheck(CLI::App& verb, const Invocation&) {
+  const auto arguments = std::make_shared<CheckArguments>();
+  verb.add_option("paths", arguments->paths, "folders, configurations, tables or videos")
+      ->required();
+  verb.add_flag("--json", arguments->json, "JSON instead of text");
+  return [arguments] { return CheckCommand(*arguments); };
 }
 
 }  // namespace impactlab

@@ -3,16 +3,44 @@
 #include <fmt/core.h>
 
 #include "pipelines/bench_tests/bench_tests.h"
-#include "pipelines/cli/commands.h"
 #include "pipelines/cli/detail/exit_code.h"
+#include "pipelines/cli/detail/output.h"
+#include "pipelines/cli/detail/shared_options.h"
+#include "pipelines/cli/detail/verb.h"
 
-namespace impactlab {
+namespace impactlab::pipelines {
+namespace {
 
-int CoefficientCommand(const CoefficientArguments& arguments) {
+struct CoefficientArguments {
+  std::filesystem::path file;
+  std::filesystem::path out = "coefficients";
+  bool quiet = false;
+  bool move_aside = false;
+};
+
+int RunCoefficient(const CoefficientArguments& arguments) {
   const CoefficientTests all = LoadCoefficients(arguments.file);
-  WriteCoefficients(arguments.out, all);
-  if (!arguments.quiet) fmt::print("{}written to {}\n", BriefReport(all), arguments.out.string());
-  return kDone;
+  std::vector<std::string> names = {"index.html"};
+  for (const PresentationTable& form : FormsOf(all))
+    for (const std::string& name : FormNames(form.name)) names.push_back(name);
+  return WithOutput(arguments.out, names, arguments.move_aside, [&] {
+    WriteCoefficients(arguments.out, all);
+    if (!arguments.quiet) fmt::print("{}written to {}\n", BriefReport(all), arguments.out.string());
+    return kDone;
+  });
 }
 
-}  // namespace impactlab
+}  // namespace
+
+Action AddCoefficient(CLI::App& verb, const Invocation& call) {
+  const auto arguments = std::make_shared<CoefficientArguments>();
+  verb.add_option("file", arguments->file, "readings (YAML)")->required();
+  AddOutFolder(verb, arguments->out);
+  verb.add_flag("--quiet", arguments->quiet, "no summary");
+  return [arguments, &call] {
+    arguments->move_aside = call.shared.move_aside;
+    return RunCoefficient(*arguments);
+  };
+}
+
+}  // namespace impactlab::pipelines

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <charconv>
-#include <map>
 #include <vector>
 
 #include "data/base/error.h"
@@ -179,100 +178,10 @@ std::string HelpFormatter::make_subcommand(const CLI::App* verb) const {
   return Entry(verb->get_name(), verb->get_description());
 }
 
-std::string ExamplesOf(const std::string& verb) {
-  static const std::map<std::string, std::vector<const char*>> kExamples = {
-      {"run",
-       {"impactlab run experiment.yaml --out out/today",
-        "impactlab run experiment.yaml --recordings 'drops/*.csv' --out out/today",
-        "impactlab run experiment.yaml --dry-run",
-        "impactlab run experiment.yaml --json --require 'accepted>=40'"}},
-      {"reconstruct",
-       {"impactlab reconstruct experiment.yaml --out out/events",
-        "impactlab reconstruct experiment.yaml --recordings 'drops/*.csv'"}},
-      {"identify",
-       {"impactlab identify experiment.yaml --events out/events.csv --out out/fit",
-        "impactlab identify experiment.yaml --events table_of_states.csv"}},
-      {"predict",
-       {"impactlab predict system.yaml",
-        "impactlab predict --v-minus-m-per-s 0.93 -1.45 --a-per-kg 3.07 -1.39 1.93",
-        "impactlab predict --states states.csv --e 0.5 --mu-k 0.2 --json"}},
-      {"validate",
-       {"impactlab validate experiment.yaml --events out/events.csv --fit out/fit.json",
-        "impactlab validate experiment.yaml --events e.csv --fit f.json --tables"}},
-      {"audit",
-       {"impactlab audit data/published/004_sun.yaml --out out/sun",
-        "impactlab audit published.yaml --quiet"}},
-      {"coefficient",
-       {"impactlab coefficient data/experiments/bench-tests.yaml --out out/bench",
-        "impactlab coefficient bench.yaml"}},
-      {"solve", {"impactlab solve cases.json --out outcomes.json", "impactlab solve cases.json"}},
-      {"synth",
-       {"impactlab synth data/sample/scene.yaml --out out/synthetic",
-        "impactlab synth data/sample/rig/scene.yaml --out out/pictures",
-        "impactlab synth data/sample/video/scene.yaml --out out/video"}},
-      {"map",
-       {"impactlab map data/maps/*.yaml --out out/maps", "impactlab map sweep.yaml --threads 2"}},
-      {"simulate",
-       {"impactlab simulate data/scenarios/cube_toss.yaml --out toss",
-        "impactlab simulate scenario.yaml --video toss.mp4 --speed 0.1"}},
-      {"campaign",
-       {"impactlab campaign campaign.yaml --out out/plates",
-        "impactlab campaign campaign.yaml --force"}},
-      {"diagram",
-       {"impactlab diagram data/diagrams/002_fig_5_7a.yaml --out figure",
-        "impactlab diagram diagram.yaml --threads 2"}},
-      {"doctor",
-       {"impactlab doctor drops/*.mp4",
-        "impactlab doctor drop.mp4 --reference board.mp4 --exposure-s 0.001",
-        "impactlab doctor drop.mp4 --rate-hz 960 --json"}},
-      {"convert",
-       {"impactlab convert rig.yaml", "impactlab convert opencv.yml --export impactlab=rig.yaml",
-        "impactlab convert rig.yaml --export kalibr=camchain.yaml"}},
-      {"plan",
-       {"impactlab plan data/plans/rod_on_incline.yaml --out plan",
-        "impactlab plan plan.yaml --no-page"}},
-      {"calibrate",
-       {"impactlab calibrate rig.yaml --out out/rig",
-        "impactlab calibrate rig.yaml --out out/rig --export opencv=cameras.yml"}},
-      {"track",
-       {"impactlab track tracking.yaml --out out/tracks",
-        "impactlab track tracking.yaml --out out/tracks --overlay out/seen.mp4"}},
-      {"import",
-       {"impactlab import xypts.csv --cameras left,right --rate-hz 500 --height-px 1080",
-        "impactlab import tracker.txt --out tracks.csv --corrections corrections.csv"}},
-      {"export",
-       {"impactlab export out/today --out today.mat",
-        "impactlab export out/today/events.csv --out events.tex",
-        "impactlab export out/tracks/tracks.csv --rig out/rig/rig.yaml --out drop.trc",
-        "impactlab export drop.c3d --out drop.csv"}},
-      {"board",
-       {"impactlab board --square-m 0.025 --out board.pdf",
-        "impactlab board --kind charuco --corners 8x5 --square-m 0.029 --out board.pdf"}},
-      {"new",
-       {"impactlab new poses drops", "impactlab new stereo 'two phones'",
-        "impactlab new published table"}},
-      {"check",
-       {"impactlab check drops", "impactlab check foreign.csv",
-        "impactlab check experiment.yaml --json"}},
-      {"reference",
-       {"impactlab reference", "impactlab reference experiment",
-        "impactlab reference tracking markers.layout_m",
-        "impactlab reference --examples data/reference --out data/REFERENCE.md"}},
-      {"completion",
-       {"source <(impactlab completion bash)", "impactlab completion zsh > ~/.zfunc/_impactlab",
-        "impactlab completion fish > ~/.config/fish/completions/impactlab.fish"}},
-  };
-  const auto found = kExamples.find(verb);
-  if (found == kExamples.end()) return "";
+std::string ExamplesOf(const Verb& verb) {
   std::string out;
-  for (const char* line : found->second) out += fmt::format("  {}\n", line);
+  for (const char* line : verb.examples) out += fmt::format("  {}\n", line);
   return out;
-}
-
-void AddExamples(CLI::App* app) {
-  for (CLI::App* verb : app->get_subcommands({}))
-    if (const std::string examples = ExamplesOf(verb->get_name()); !examples.empty())
-      verb->footer("Examples:\n" + examples);
 }
 
 CLI::Validator WholeNumber(long long least, long long most) {
@@ -288,8 +197,8 @@ CLI::Validator WholeNumber(long long least, long long most) {
           ""};
 }
 
-std::string ParseFault(const CLI::App& app, int argc, char** argv, const std::string& what) {
-  const std::vector<std::string> words(argv + std::min(argc, 1), argv + argc);
+std::string ParseFault(const CLI::App& app, const std::vector<std::string>& words,
+                       const std::string& what) {
   if (words.empty()) return "no verb; impactlab --help shows them";
   const CLI::App* verb = nullptr;
   std::vector<std::string> verbs;
@@ -329,6 +238,15 @@ std::string CompletionScript(const CLI::App& app, const std::string& shell) {
     return "#compdef impactlab\nautoload -U +X bashcompinit && bashcompinit\n" + BashScript(app);
   if (shell == "fish") return FishScript(app);
   throw ConfigError(fmt::format("completion: found {}, allowed bash, zsh, fish", Excerpt(shell)));
+}
+
+Action AddCompletion(CLI::App& verb, const Invocation&) {
+  const auto shell = std::make_shared<std::string>();
+  verb.add_option("shell", *shell, "bash, zsh or fish")->required();
+  return [shell, app = verb.get_parent()] {
+    fmt::print("{}", CompletionScript(*app, *shell));
+    return 0;
+  };
 }
 
 }  // namespace impactlab::pipelines

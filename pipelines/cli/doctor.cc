@@ -12,12 +12,26 @@
 #include "data/base/error.h"
 #include "data/files/atomic_file.h"
 #include "data/files/text.h"
-#include "pipelines/cli/commands.h"
+#include "pipelines/cli/detail/command_line.h"
 #include "pipelines/cli/detail/exit_code.h"
+#include "pipelines/cli/detail/verb.h"
 #include "pipelines/config/input_files.h"
 
-namespace impactlab {
+namespace impactlab::pipelines {
 namespace {
+
+struct DoctorArguments {
+  std::vector<std::filesystem::path> files;  // videos, or folders of pictures
+  // a clip of the same camera, of its calibration say; empty: none
+  std::filesystem::path reference;
+  std::filesystem::path stamps;  // table of stamps of the one recording; empty: none
+  double rate = 0;               // true rate [1/s]; 0: as stamped
+  double exposure = 0;           // [s]; 0: not known
+  double t_line = 0;             // row time of a rolling shutter [s]; 0: not known
+  long long max_frames = 20000;
+  bool json = false;          // JSON on the terminal
+  std::filesystem::path out;  // JSON file to write; empty: none
+};
 
 constexpr const char* kStampTable = "stamps.csv";
 
@@ -32,7 +46,7 @@ FrameSource SourceOf(const std::filesystem::path& path, const DoctorArguments& a
     return source;
   }
   for (const auto& entry : std::filesystem::directory_iterator(path, error))
-    if (pipelines::IsPicture(entry.path())) source.images.push_back(entry.path());
+    if (IsPicture(entry.path())) source.images.push_back(entry.path());
   if (error) throw DataError(fmt::format("{}: {}", path.string(), error.message()));
   if (source.images.empty()) throw DataError(fmt::format("{}: holds no pictures", path.string()));
   std::sort(source.images.begin(), source.images.end(),
@@ -71,9 +85,7 @@ void TellTable(const std::filesystem::path& folder, const DoctorArguments& argum
   }
 }
 
-}  // namespace
-
-int DoctorCommand(const DoctorArguments& arguments) {
+int RunDoctor(const DoctorArguments& arguments) {
   if (!std::isfinite(arguments.rate) || arguments.rate < 0)
     throw ConfigError(
         fmt::format("--rate-hz: found {}, allowed frames a second above 0", arguments.rate));
@@ -119,4 +131,24 @@ int DoctorCommand(const DoctorArguments& arguments) {
   return unreadable == arguments.files.size() ? kUnusable : kDone;
 }
 
-}  // namespace impactlab
+}  // namespace
+
+Action AddDoctor(CLI::App& verb, const Invocation&) {
+  const auto arguments = std::make_shared<DoctorArguments>();
+  verb.add_option("files", arguments->files, "videos, or folders of pictures")->required();
+  verb.add_option("--reference", arguments->reference,
+                  "clip of the same camera (its calibration) to compare the view with");
+  verb.add_option("--rate-hz", arguments->rate,
+                  "true frame rate, where the files do not know it (slow motion, pictures)");
+  verb.add_option("--stamps", arguments->stamps, "CSV with a column t_s, one row a frame");
+  verb.add_option("--exposure-s", arguments->exposure, "exposure time; 0: not known");
+  verb.add_option("--t-line-s", arguments->t_line, "row time of a rolling shutter; 0: not known");
+  verb.add_option("--max-frames", arguments->max_frames, "frames examined of each file")
+      ->check(WholeNumber(1, 100000000))
+      ->capture_default_str();
+  verb.add_flag("--json", arguments->json, "JSON instead of text");
+  verb.add_option("--out", arguments->out, "JSON file to write as well");
+  return [arguments] { return RunDoctor(*arguments); };
+}
+
+}  // namespace impactlab::pipelines

@@ -11,8 +11,8 @@
 #include "data/base/error.h"
 #include "data/files/text.h"
 #include "data/files/units.h"
-#include "pipelines/cli/commands.h"
 #include "pipelines/cli/detail/exit_code.h"
+#include "pipelines/cli/detail/verb.h"
 #include "pipelines/config/foreign_columns.h"
 #include "pipelines/tables/data_set.h"
 #include "pipelines/tables/svg_pdf.h"
@@ -20,8 +20,21 @@
 #include "reconstruction/pose/marker_points.h"
 #include "tracking/track/tracks.h"
 
-namespace impactlab {
+namespace impactlab::pipelines {
 namespace {
+
+// Markers in space: from tracks and a rig, or from a marker file, to a marker file.
+struct ExportArguments {
+  std::filesystem::path file;  // tracks.csv, or a marker CSV, TRC or C3D
+  // .csv, .trc, .c3d; of several recordings NAME_RECORDING.trc for NAME.trc
+  std::filesystem::path out;
+  std::filesystem::path rig;  // of tracks
+  std::string recording;      // of tracks; empty: all
+  std::string format;         // of the output; empty: by its extension
+  std::string up = "z";       // axis of the output that points up
+  std::string up_of_file;     // of a marker file; empty: what a C3D says, else z
+  std::string unit = "mm";    // of TRC and C3D
+};
 
 UpAxis ParseUp(const std::string& text, const char* flag) {
   const auto axis = UpAxisFromString(text);
@@ -167,9 +180,7 @@ int ExportData(const ExportArguments& arguments) {
   return kDone;
 }
 
-}  // namespace
-
-int ExportCommand(const ExportArguments& arguments) {
+int RunExport(const ExportArguments& arguments) {
   std::error_code ignored;
   if (std::filesystem::equivalent(arguments.file, arguments.out, ignored))
     throw ConfigError(fmt::format("--out: found {}, the file that is read; allowed another one",
@@ -211,4 +222,27 @@ int ExportCommand(const ExportArguments& arguments) {
   return kDone;
 }
 
-}  // namespace impactlab
+}  // namespace
+
+Action AddExport(CLI::App& verb, const Invocation&) {
+  const auto arguments = std::make_shared<ExportArguments>();
+  verb.add_option(
+          "file", arguments->file,
+          "run folder, CSV table or fit.json; tracks.csv, or a marker CSV, TRC or C3D; an .svg")
+      ->required();
+  verb.add_option("--out", arguments->out,
+                  "file to write; of several recordings NAME_RECORDING.trc for NAME.trc")
+      ->required();
+  verb.add_option("--rig", arguments->rig, "rig.yaml of the cameras, for tracks");
+  verb.add_option("--recording", arguments->recording, "the one to take, of tracks");
+  verb.add_option("--format", arguments->format, "csv, trc, c3d, where the name does not say it");
+  verb.add_option("--up-axis", arguments->up,
+                  "axis of the file written that points up: x, y, z; OpenSim has y")
+      ->capture_default_str();
+  verb.add_option("--up-axis-of-file", arguments->up_of_file,
+                  "the same of a marker file read; else what a C3D says, else z");
+  verb.add_option("--unit", arguments->unit, "m or mm, of TRC and C3D")->capture_default_str();
+  return [arguments] { return RunExport(*arguments); };
+}
+
+}  // namespace impactlab::pipelines

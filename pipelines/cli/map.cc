@@ -8,13 +8,23 @@
 #include "data/base/progress.h"
 #include "data/files/atomic_file.h"
 #include "data/files/table.h"
-#include "pipelines/cli/commands.h"
 #include "pipelines/cli/detail/exit_code.h"
+#include "pipelines/cli/detail/output.h"
+#include "pipelines/cli/detail/shared_options.h"
 #include "pipelines/cli/detail/signals.h"
+#include "pipelines/cli/detail/verb.h"
 #include "pipelines/map/impact_map.h"
 
-namespace impactlab {
+namespace impactlab::pipelines {
 namespace {
+
+struct MapArguments {
+  std::vector<std::filesystem::path> files;
+  std::filesystem::path out = "maps";
+  int threads = 0;
+  bool quiet = false;
+  bool move_aside = false;
+};
 
 void WriteStatements(const std::filesystem::path& path, const std::vector<ImpactMap>& maps) {
   CsvWriter out(path, {"map", "figure", "says", "found", "verdict", "note"});
@@ -34,9 +44,21 @@ void WriteStatements(const std::filesystem::path& path, const std::vector<Impact
   out.Commit();
 }
 
-}  // namespace
+// Of a quantity, and of a map of two parameters of a law.
+std::string PictureName(const MapSweep& sweep, const std::string& picture, std::size_t law) {
+  const std::string of = sweep.y && sweep.laws.size() > 1 ? "_" + sweep.laws[law] : "";
+  return sweep.path.stem().string() + "_" + picture + of + ".svg";
+}
 
-int MapCommand(const MapArguments& arguments) {
+std::vector<std::string> PicturesOf(const MapSweep& sweep) {
+  std::vector<std::string> out;
+  for (const std::string& picture : sweep.pictures)
+    for (std::size_t law = 0; law < (sweep.y ? sweep.laws.size() : 1); ++law)
+      out.push_back(PictureName(sweep, picture, law));
+  return out;
+}
+
+int RunMap(const MapArguments& arguments) {
   // All files are read before anything is computed: a fault in the last one should not cost the
   // work on the first.
   std::vector<MapSweep> sweeps;
@@ -48,7 +70,12 @@ int MapCommand(const MapArguments& arguments) {
           fmt::format("map: two files are called '{}'; their results would overwrite each other",
                       file.stem().string()));
   }
-  CheckFolder(arguments.out, "--out");
+  std::vector<std::string> outputs = {"statements.csv", "index.html"};
+  for (const MapSweep& sweep : sweeps) {
+    outputs.push_back(LiteralPattern(sweep.path.stem().string()) + ".csv");
+    for (const std::string& picture : PicturesOf(sweep)) outputs.push_back(LiteralPattern(picture));
+  }
+  const auto folder = OpenOutput(arguments.out, outputs, arguments.move_aside);
   std::vector<ImpactMap> maps;
   std::size_t faults = 0, gains = 0, points = 0;
   bool any = false;
@@ -60,16 +87,14 @@ int MapCommand(const MapArguments& arguments) {
         stem, static_cast<std::int64_t>((sweep.y ? sweep.y->shown.size() : 1) * sweep.laws.size()),
         "rows", options);
     ImpactMap map = ComputeMap(sweep, arguments.threads, [&] {
-      pipelines::program_cancellation.Check();
+      program_cancellation.Check();
       progress.Advance();
     });
     progress.Finish();
     WriteMapCsv(arguments.out / (stem + ".csv"), map);
     for (const std::string& picture : sweep.pictures)
-      for (std::size_t law = 0; law < (sweep.y ? sweep.laws.size() : 1); ++law) {
-        const std::string of = sweep.y && sweep.laws.size() > 1 ? "_" + sweep.laws[law] : "";
-        WriteFile(arguments.out / (stem + "_" + picture + of + ".svg"), MapSvg(map, picture, law));
-      }
+      for (std::size_t law = 0; law < (sweep.y ? sweep.laws.size() : 1); ++law)
+        WriteFile(arguments.out / PictureName(sweep, picture, law), MapSvg(map, picture, law));
     faults += map.faults;
     gains += map.gains;
     for (const auto& law : map.points) {
@@ -83,6 +108,7 @@ int MapCommand(const MapArguments& arguments) {
   }
   WriteStatements(arguments.out / "statements.csv", maps);
   WriteMapGallery(arguments.out / "index.html", maps);
+  folder->Finish();
   if (!arguments.quiet)
     fmt::print(
         "written to {}; of {} outcomes {} fail their certificate, {} gain energy by their law\n",
@@ -94,4 +120,18 @@ int MapCommand(const MapArguments& arguments) {
   return kUnusable;
 }
 
-}  // namespace impactlab
+}  // namespace
+
+Action AddMap(CLI::App& verb, const Invocation& call) {
+  const auto arguments = std::make_shared<MapArguments>();
+  verb.add_option("files", arguments->files, "sweep files (YAML)")->required();
+  AddOutFolder(verb, arguments->out);
+  AddThreads(verb, arguments->threads);
+  AddQuiet(verb, arguments->quiet);
+  return [arguments, &call] {
+    arguments->move_aside = call.shared.move_aside;
+    return RunMap(*arguments);
+  };
+}
+
+}  // namespace impactlab::pipelines

@@ -12,6 +12,7 @@
 #include "data/files/text.h"
 #include "pipelines/cli/detail/command_line.h"
 #include "pipelines/cli/detail/exit_code.h"
+#include "pipelines/cli/detail/verb.h"
 #include "pipelines/cli/first_steps.h"
 
 namespace impactlab {
@@ -165,7 +166,7 @@ gravity:
 
 constexpr const char* kPublished =
     R"yaml(# A table of impacts as a source prints it: does it agree with itself, and with the laws?
-#   impactlab audit published.yaml --out out
+#   impactlab literature published.yaml --out out
 schema: impactlab.published/1
 name: Author, year
 source: where it is printed, with its page
@@ -340,6 +341,18 @@ int NewCommand(const NewArguments& arguments) {
     fmt::print("{}\n", (arguments.folder / name / "").string());
   fmt::print("next: {} {}\n", chosen->next, pipelines::ShellWord(arguments.folder.string()));
   return kDone;
+}
+
+pipelines::Action pipelines::AddNew(CLI::App& verb, const Invocation&) {
+  const auto arguments = std::make_shared<NewArguments>();
+  std::string kinds = "what goes in; one of:";
+  for (const NewKind& kind : NewKinds()) kinds += fmt::format(" {} ({});", kind.name, kind.what);
+  kinds.pop_back();
+  verb.add_option("kind", arguments->kind, kinds)->required();
+  verb.add_option("folder", arguments->folder,
+                  "folder to make, or to add to; no file is written over")
+      ->required();
+  return [arguments] { return NewCommand(*arguments); };
 }
 
 }  // namespace impactlab

@@ -6,19 +6,34 @@
 
 #include "data/base/progress.h"
 #include "data/files/atomic_file.h"
-#include "pipelines/cli/commands.h"
 #include "pipelines/cli/detail/exit_code.h"
+#include "pipelines/cli/detail/output.h"
+#include "pipelines/cli/detail/shared_options.h"
+#include "pipelines/cli/detail/verb.h"
 #include "pipelines/page/page.h"
 
 #ifndef IMPACTLAB_PLOT_LIBRARY
 #define IMPACTLAB_PLOT_LIBRARY ""
 #endif
 
-namespace impactlab {
+namespace impactlab::pipelines {
 
-int PlanCommand(const PlanArguments& arguments) {
+namespace {
+
+struct PlanArguments {
+  std::filesystem::path file;
+  std::filesystem::path out = "plan";
+  int threads = 0;
+  bool page = true;
+  bool quiet = false;
+  bool move_aside = false;
+};
+
+int RunPlan(const PlanArguments& arguments) {
   const ExperimentDesign plan = LoadPlan(arguments.file);
-  CheckFolder(arguments.out, "--out");
+  std::vector<std::string> names = {"plan.csv", "plan.json"};
+  if (arguments.page) names.emplace_back("plan.html");
+  const auto folder = OpenOutput(arguments.out, names, arguments.move_aside);
   ProgressOptions options;
   options.enabled = !arguments.quiet;
   // Settings, information, campaigns, every law, cameras.
@@ -30,10 +45,26 @@ int PlanCommand(const PlanArguments& arguments) {
   WriteFile(arguments.out / "plan.json", PlanJson(plan, result));
   if (arguments.page)
     WritePlanPage(arguments.out / "plan.html", plan, result,
-                  pipelines::ReadPlotLibrary(IMPACTLAB_PLOT_LIBRARY));
+                  ReadPlotLibrary(IMPACTLAB_PLOT_LIBRARY));
+  folder->Finish();
   if (!arguments.quiet)
     fmt::print("{}written to {}\n", BriefReport(plan, result), arguments.out.string());
   return kDone;
 }
 
-}  // namespace impactlab
+}  // namespace
+
+Action AddPlan(CLI::App& verb, const Invocation& call) {
+  const auto arguments = std::make_shared<PlanArguments>();
+  verb.add_option("file", arguments->file, "plan file (YAML)")->required();
+  AddOutFolder(verb, arguments->out);
+  AddThreads(verb, arguments->threads);
+  verb.add_flag("!--no-page", arguments->page, "leave plan.html out");
+  AddQuiet(verb, arguments->quiet);
+  return [arguments, &call] {
+    arguments->move_aside = call.shared.move_aside;
+    return RunPlan(*arguments);
+  };
+}
+
+}  // namespace impactlab::pipelines

@@ -9,10 +9,18 @@
 #include "data/files/text.h"
 #include "pipelines/cli/detail/command_line.h"
 #include "pipelines/cli/detail/exit_code.h"
+#include "pipelines/cli/detail/verb.h"
 #include "pipelines/reference/key_reference.h"
 
 namespace impactlab {
 namespace {
+
+struct ReferenceArguments {
+  std::string kind, key;  // empty: all of them; a key or the beginning of one
+  // folder to make the reference from; empty: as it was when the program was built
+  std::filesystem::path examples;
+  std::filesystem::path out;  // Markdown to write; empty: text on the terminal
+};
 
 const ReferenceKind& FindReferenceKind(const std::vector<ReferenceKind>& reference,
                                        const std::string& name) {
@@ -39,9 +47,7 @@ std::string ToText(const ReferenceKey& key) {
   return out;
 }
 
-}  // namespace
-
-int ReferenceCommand(const ReferenceArguments& arguments) {
+int RunReference(const ReferenceArguments& arguments) {
   const std::string page = arguments.examples.empty()
                                ? std::string(KeptReference())
                                : ToMarkdown(MakeReference(arguments.examples));
@@ -81,6 +87,20 @@ int ReferenceCommand(const ReferenceArguments& arguments) {
       "reference: {}: found {}{}, allowed a key of this file; impactlab reference {} shows them",
       kind.kind, Excerpt(arguments.key), nearest.empty() ? "" : ", nearest is " + nearest,
       kind.kind));
+}
+
+}  // namespace
+
+pipelines::Action pipelines::AddReference(CLI::App& verb, const Invocation&) {
+  const auto arguments = std::make_shared<ReferenceArguments>();
+  verb.add_option(
+      "kind", arguments->kind,
+      "of file: experiment, calibration, tracking, ...; without it all kinds are named");
+  verb.add_option("key", arguments->key, "a key, or a map with all that is in it");
+  verb.add_option("--out", arguments->out, "Markdown file of all keys to write");
+  verb.add_option("--examples", arguments->examples,
+                  "folder of complete files to make the reference from anew (data/reference)");
+  return [arguments] { return RunReference(*arguments); };
 }
 
 }  // namespace impactlab

@@ -4,40 +4,18 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include <algorithm>
-#include <array>
 #include <chrono>
 #include <cstdio>
 #include <filesystem>
 #include <string>
-#include <vector>
 
 #include "data/base/error.h"
 #include "pipelines/cli/detail/answer.h"
+#include "pipelines/cli/detail/command_line.h"
 #include "pipelines/cli/first_steps.h"
 
 namespace impactlab::pipelines {
 namespace {
-
-struct Verb {
-  const char* name;
-  const char* result;  // JSON file in its folder that holds the figures; empty: none
-  bool dry_run;        // its inputs are named by configuration files
-};
-constexpr std::array kVerbs = {Verb{"identify", "fit.json", false},
-                               Verb{"validate", "", false},
-                               Verb{"audit", "", true},
-                               Verb{"coefficient", "", true},
-                               Verb{"synth", "", false},
-                               Verb{"map", "", true},
-                               Verb{"simulate", "summary.json", true},
-                               Verb{"campaign", "", true},
-                               Verb{"diagram", "", true},
-                               Verb{"plan", "plan.json", true},
-                               Verb{"track", "tracking.json", true},
-                               Verb{"calibrate", "calibration.json", true}};
-constexpr std::array kOnlyQuiet = {"solve",   "import", "export", "board",
-                                   "predict", "check",  "doctor", "convert"};
 
 // Sends standard output to nowhere while it lives.
 class Muted {
@@ -62,12 +40,6 @@ class Muted {
   int saved_ = -1;
 };
 
-const Verb* Find(const std::string& name) {
-  const auto found = std::find_if(kVerbs.begin(), kVerbs.end(),
-                                  [&](const Verb& verb) { return name == verb.name; });
-  return found == kVerbs.end() ? nullptr : &*found;
-}
-
 std::filesystem::path OutOf(const CLI::App& verb) {
   const CLI::Option* out = verb.get_option("--out");
   return out->count() > 0 ? out->as<std::string>() : out->get_default_str();
@@ -86,34 +58,49 @@ int DryRunOf(const CLI::App& verb, bool json) {
 
 }  // namespace
 
-void AddSharedOptions(CLI::App* app, SharedOptions* options) {
-  const auto add = [](CLI::App* verb, const char* name, bool& flag, const char* what) {
-    if (verb->get_option_no_throw(name) == nullptr) verb->add_flag(name, flag, what);
-  };
-  for (CLI::App* verb : app->get_subcommands({})) {
-    const Verb* known = Find(verb->get_name());
-    if (known == nullptr &&
-        std::find(kOnlyQuiet.begin(), kOnlyQuiet.end(), verb->get_name()) == kOnlyQuiet.end())
-      continue;
-    add(verb, "--quiet", options->quiet, "nothing on standard output");
-    if (known == nullptr) continue;
-    add(verb, "--json", options->json, "one JSON object on standard output instead of text");
-    if (known->dry_run)
-      add(verb, "--dry-run", options->dry_run,
-          "look at every file as `impactlab check` does; nothing is written");
-  }
+void AddOutFolder(CLI::App& verb, std::filesystem::path& out) {
+  verb.add_option("--out", out, "folder to write")->capture_default_str();
 }
 
-int RunShared(const CLI::App& verb, const SharedOptions& options, const std::function<int()>& run) {
-  const Verb* known = Find(verb.get_name());
-  if (known == nullptr || (!options.json && !options.dry_run)) {
+void AddThreads(CLI::App& verb, int& threads) {
+  verb.add_option("--threads", threads, "threads; 0: one a core")
+      ->check(WholeNumber(0, 256))
+      ->capture_default_str();
+}
+
+void AddForce(CLI::App& verb, bool& force) {
+  verb.add_flag("--force", force,
+                "do stages again that an earlier run finished with the same inputs");
+}
+
+void AddQuiet(CLI::App& verb, bool& quiet) {
+  verb.add_flag("--quiet", quiet, "no progress, no summary");
+}
+
+void AddSharedOptions(const Verb& verb, CLI::App* parser, SharedOptions* options) {
+  const auto add = [&](Shares least, const char* name, bool& flag, const char* what) {
+    if (verb.shares >= least && parser->get_option_no_throw(name) == nullptr)
+      parser->add_flag(name, flag, what);
+  };
+  add(Shares::kQuiet, "--quiet", options->quiet, "nothing on standard output");
+  add(Shares::kJson, "--json", options->json, "one JSON object on standard output instead of text");
+  add(Shares::kJsonAndDryRun, "--dry-run", options->dry_run,
+      "look at every file as `impactlab check` does; nothing is written");
+  if (verb.folder)
+    parser->add_flag("--move-aside", options->move_aside,
+                     "rename files of others that are in the way in the folder to NAME.aside");
+}
+
+int RunShared(const Verb& verb, const CLI::App& parser, const SharedOptions& options,
+              const Action& run) {
+  if (verb.shares < Shares::kJson || (!options.json && !options.dry_run)) {
     // A verb with JSON of its own: who asks for it wants it, and no other text.
-    const CLI::Option* json = verb.get_option_no_throw("--json");
+    const CLI::Option* json = parser.get_option_no_throw("--json");
     if (!options.quiet || (json != nullptr && json->count() > 0)) return run();
     const Muted muted;
     return run();
   }
-  if (options.dry_run) return DryRunOf(verb, options.json);
+  if (options.dry_run) return DryRunOf(parser, options.json);
   const auto start = std::chrono::steady_clock::now();
   int code = 0;
   {
@@ -122,7 +109,7 @@ int RunShared(const CLI::App& verb, const SharedOptions& options, const std::fun
   }
   const double seconds =
       std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-  fmt::print("{}", FolderAnswerJson(verb.get_name(), OutOf(verb), known->result, code, seconds));
+  fmt::print("{}", FolderAnswerJson(verb.name, OutOf(parser), verb.result, code, seconds));
   return code;
 }
 

@@ -8,26 +8,44 @@
 
 #include "data/base/progress.h"
 #include "data/files/atomic_file.h"
-#include "pipelines/cli/commands.h"
 #include "pipelines/cli/detail/exit_code.h"
+#include "pipelines/cli/detail/output.h"
+#include "pipelines/cli/detail/shared_options.h"
 #include "pipelines/cli/detail/signals.h"
+#include "pipelines/cli/detail/verb.h"
 #include "pipelines/page/page.h"
 
 #ifndef IMPACTLAB_PLOT_LIBRARY
 #define IMPACTLAB_PLOT_LIBRARY ""
 #endif
 
-namespace impactlab {
+namespace impactlab::pipelines {
 
-int SimulateCommand(const SimulateArguments& arguments) {
+namespace {
+
+struct SimulateArguments {
+  std::filesystem::path file;
+  std::filesystem::path out = "out";
+  std::filesystem::path video;  // empty: none
+  double speed = 1;             // seconds of motion a second of video
+  bool page = true;
+  bool quiet = false;
+  bool move_aside = false;
+};
+
+int RunSimulate(const SimulateArguments& arguments) {
   const Scenario scenario = LoadScenario(arguments.file);
+  std::vector<std::string> names = NameWithin(arguments.out, arguments.video);
+  names.insert(names.end(), {"trajectory.csv", "events.csv", "summary.json"});
+  if (arguments.page) names.emplace_back("page.html");
+  const auto folder = OpenOutput(arguments.out, names, arguments.move_aside);
   ProgressOptions options;
   options.enabled = !arguments.quiet;
   Progress progress(scenario.name,
                     std::llround(scenario.options.duration / scenario.options.sample_step),
                     "samples", options);
   const SimulatedMotion motion = RunScenario(scenario, [&](int samples) {
-    pipelines::program_cancellation.Check();
+    program_cancellation.Check();
     progress.Advance(samples);
   });
   progress.Finish();
@@ -36,10 +54,11 @@ int SimulateCommand(const SimulateArguments& arguments) {
   WriteFile(arguments.out / "summary.json", MotionSummary(scenario, motion));
   if (arguments.page)
     WriteMotionPage(arguments.out / "page.html", scenario, motion,
-                    pipelines::ReadPlotLibrary(IMPACTLAB_PLOT_LIBRARY));
+                    ReadPlotLibrary(IMPACTLAB_PLOT_LIBRARY));
   if (!arguments.video.empty())
     WriteMotionVideo(arguments.video, scenario, motion, arguments.speed,
-                     {.cancellation = &pipelines::program_cancellation});
+                     {.cancellation = &program_cancellation});
+  folder->Finish();
   if (!arguments.quiet) {
     fmt::print("{}\nwritten to {}\n", MotionLine(scenario, motion), arguments.out.string());
     if (arguments.page) fmt::print("page        {}\n", (arguments.out / "page.html").string());
@@ -47,4 +66,21 @@ int SimulateCommand(const SimulateArguments& arguments) {
   return motion.result.end == SimulationEnd::kGivenUp ? kUnusable : kDone;
 }
 
-}  // namespace impactlab
+}  // namespace
+
+Action AddSimulate(CLI::App& verb, const Invocation& call) {
+  const auto arguments = std::make_shared<SimulateArguments>();
+  verb.add_option("file", arguments->file, "scenario file (YAML)")->required();
+  AddOutFolder(verb, arguments->out);
+  verb.add_option("--video", arguments->video, "video to write as well (mp4, mkv, mov, avi)");
+  verb.add_option("--speed", arguments->speed, "seconds of motion a second of video")
+      ->capture_default_str();
+  verb.add_flag("!--no-page", arguments->page, "leave page.html out");
+  verb.add_flag("--quiet", arguments->quiet, "no summary");
+  return [arguments, &call] {
+    arguments->move_aside = call.shared.move_aside;
+    return RunSimulate(*arguments);
+  };
+}
+
+}  // namespace impactlab::pipelines

@@ -1,64 +1,71 @@
-// The verbs that follow markers through videos and take tracks of other programs.
+// The verb that follows markers through videos.
 
 #include "pipelines/track/track.h"
 
 #include <fmt/format.h>
 
-#include <cmath>
-#include <cstdlib>
-#include <set>
-
-#include "data/base/error.h"
 #include "data/cache/stage_cache.h"
-#include "data/files/atomic_file.h"
-#include "data/files/text.h"
-#include "pipelines/cli/commands.h"
 #include "pipelines/cli/detail/exit_code.h"
+#include "pipelines/cli/detail/output.h"
+#include "pipelines/cli/detail/shared_options.h"
 #include "pipelines/cli/detail/signals.h"
+#include "pipelines/cli/detail/verb.h"
 #include "pipelines/track/page.h"
-#include "tracking/import/import.h"
 
 #ifndef IMPACTLAB_PLOT_LIBRARY
 #define IMPACTLAB_PLOT_LIBRARY ""
 #endif
 
-namespace impactlab {
+namespace impactlab::pipelines {
 namespace {
 
-// Time of a frame of a file without video, counted at `rate` from the nearest frame of the camera
-// that has a point; NaN, that is, as the points of the frame say, where it has points itself, and
-// where no rate is known.
-double TimeFromOthers(const MarkerTracks& tracks, int camera, long long frame, double rate) {
-  const double unknown = std::nan("");
-  const TrackPoint* nearest = nullptr;
-  for (const TrackPoint& p : tracks.points)
-    if (p.camera == camera &&
-        (nearest == nullptr || std::abs(p.frame - frame) < std::abs(nearest->frame - frame)))
-      nearest = &p;
-  if (!(rate > 0) || (nearest != nullptr && nearest->frame == frame)) return unknown;
-  return nearest == nullptr ? static_cast<double>(frame) / rate
-                            : nearest->t + static_cast<double>(frame - nearest->frame) / rate;
+struct TrackArguments {
+  std::filesystem::path file;
+  std::filesystem::path out = "tracks";
+  // videos named after it, one for each recording and camera; empty: none
+  std::filesystem::path overlay;
+  int threads = 0;
+  bool sheets = true;
+  bool report = true;
+  bool quiet = false;
+  std::string command;  // command line, for run.yaml
+  bool force = false;
+  bool move_aside = false;
+};
+
+// The pictures are named after the recordings and cameras.
+std::vector<std::string> OutputsOf(const TrackArguments& arguments, const TrackConfig& plan) {
+  std::vector<std::string> names = TrackingNames("");
+  if (!arguments.overlay.empty())
+    for (const TrackedRecording& recording : plan.recordings)
+      for (const TrackedCamera& camera : plan.cameras)
+        for (const std::string& name : NameWithin(
+                 arguments.out,
+                 arguments.overlay.parent_path() /
+                     fmt::format("{}_{}_{}{}", arguments.overlay.stem().string(), recording.name,
+                                 camera.name, arguments.overlay.extension().string())))
+          names.push_back(name);
+  return names;
 }
 
-}  // namespace
-
-int TrackCommand(const TrackArguments& arguments) {
+int RunTrack(const TrackArguments& arguments) {
   const TrackConfig plan = LoadTracking(arguments.file);
   TrackRunOptions options;
   options.overlay = arguments.overlay;
   options.sheets = arguments.sheets;
   options.command = arguments.command;
-  CheckFolder(arguments.out, "--out");
+  const auto folder = OpenOutput(arguments.out, OutputsOf(arguments, plan), arguments.move_aside);
   StageCache stages(arguments.out / ".stages", arguments.force);
   const TrackRun run = RunTracking(plan, arguments.out, options,
                                    {.threads = arguments.threads,
                                     .quiet = arguments.quiet,
                                     .cache = &stages,
-                                    .cancellation = &pipelines::program_cancellation});
+                                    .cancellation = &program_cancellation});
   if (arguments.report)
     WriteTrackingPage(arguments.out / "tracking.html", run, arguments.out / "sheets",
                       IMPACTLAB_PLOT_LIBRARY);
   stages.Prune();
+  folder->Finish();
   if (!arguments.quiet) {
     fmt::print("{}", BriefReport(run));
     fmt::print("\n{:.1f} s; written to {}\n", run.seconds, (arguments.out / "tracks.csv").string());
@@ -67,57 +74,25 @@ int TrackCommand(const TrackArguments& arguments) {
   return kDone;
 }
 
-int ImportCommand(const ImportArguments& arguments) {
-  ImportOptions options;
-  if (!arguments.format.empty()) {
-    options.format = TrackFormatFromString(arguments.format);
-    if (!options.format)
-      throw ConfigError(
-          fmt::format("--format: found {}, allowed impactlab, dltdv, tracker, deeplabcut, table",
-                      Excerpt(arguments.format)));
-  }
-  options.cameras = arguments.cameras;
-  options.rate = arguments.rate;
-  options.height = arguments.height;
-  options.rows_from_top = arguments.rows_from_top;
-  options.sd = arguments.sd;
-  const std::vector<Correction> corrections = arguments.corrections.empty()
-                                                  ? std::vector<Correction>{}
-                                                  : ReadCorrections(arguments.corrections);
-  TracksWriter writer(arguments.out);
-  std::size_t points = 0;
-  std::set<std::string> names;
-  for (const std::filesystem::path& file : arguments.files) {
-    MarkerTracks tracks = ImportTracks(file, options);
-    const std::string own = tracks.recording;
-    for (int count = 2; !names.insert(tracks.recording).second; ++count)
-      tracks.recording = fmt::format("{}~{}", own, count);
-    const int changed = ApplyCorrections(
-        corrections, arguments.corrections.string(),
-        [&](int camera, long long frame, double) {
-          return TimeFromOthers(tracks, camera, frame, arguments.rate);
-        },
-        &tracks);
-    fmt::print("{}: {} points of {} markers in {} cameras{}{}\n", file.string(),
-               tracks.points.size(), tracks.markers.size(), tracks.cameras.size(),
-               changed > 0 ? fmt::format(", {} corrected by hand", changed) : "",
-               tracks.recording == own
-                   ? ""
-                   : fmt::format("; named '{}', as there is a recording '{}' before it",
-                                 tracks.recording, own));
-    points += tracks.points.size();
-    writer.Write(tracks);
-  }
-  if (points == 0) throw DataError("no file holds a point");
-  std::set<std::string> strangers;
-  for (const Correction& correction : corrections)
-    if (!names.contains(correction.recording)) strangers.insert(Excerpt(correction.recording));
-  writer.Commit();
-  if (!strangers.empty())
-    fmt::print("corrections passed over, of recordings not here: {}\n",
-               JoinNames({strangers.begin(), strangers.end()}));
-  fmt::print("written to {}\n", arguments.out.string());
-  return kDone;
+}  // namespace
+
+Action AddTrack(CLI::App& verb, const Invocation& call) {
+  const auto arguments = std::make_shared<TrackArguments>();
+  verb.add_option("file", arguments->file, "tracking file (YAML)")->required();
+  AddOutFolder(verb, arguments->out);
+  verb.add_option("--overlay", arguments->overlay,
+                  "videos with the tracks drawn in, NAME_RECORDING_CAMERA.mp4 for NAME.mp4");
+  AddThreads(verb, arguments->threads);
+  verb.add_flag("!--no-sheets", arguments->sheets,
+                "leave the pictures of the frames about the impacts out");
+  verb.add_flag("!--no-report", arguments->report, "leave tracking.html out");
+  AddQuiet(verb, arguments->quiet);
+  AddForce(verb, arguments->force);
+  return [arguments, &call] {
+    arguments->command = call.command;
+    arguments->move_aside = call.shared.move_aside;
+    return RunTrack(*arguments);
+  };
 }
 
-}  // namespace impactlab
+}  // namespace impactlab::pipelines

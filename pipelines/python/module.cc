@@ -44,7 +44,7 @@ py::dict LoadRun(const std::filesystem::path& folder) {
 
 int Run(const std::filesystem::path& experiment, const std::filesystem::path& folder,
         const std::string& recordings, int threads, bool report, int bootstrap,
-        const std::vector<std::string>& require, bool force) {
+        const std::vector<std::string>& require, bool force, bool move_aside) {
   RunArguments arguments;
   arguments.experiment = experiment;
   arguments.out = folder;
@@ -54,6 +54,7 @@ int Run(const std::filesystem::path& experiment, const std::filesystem::path& fo
   arguments.bootstrap = bootstrap;
   arguments.require = require;
   arguments.force = force;
+  arguments.move_aside = move_aside;
   arguments.quiet = true;
   arguments.command = "impactlab.run of Python";
   const Unlocked unlocked;
@@ -100,11 +101,12 @@ void AddExperiments(py::module_& module) {
       "run", &Run, py::arg("experiment"), py::arg("out") = "out", py::kw_only(),
       py::arg("recordings") = "", py::arg("threads") = 0, py::arg("report") = true,
       py::arg("bootstrap") = -1, py::arg("require") = std::vector<std::string>{},
-      py::arg("force") = false,
+      py::arg("force") = false, py::arg("move_aside") = false,
       R"(Runs an experiment file from recordings to report, as `impactlab run` does, and writes the folder `out`.
 
 recordings: glob that replaces the file's. bootstrap: -1 keeps the file's. require: such as "mu_k.half_width<=0.03". force: stages that an
-earlier run finished are done again. Returns 0, or 1 where a requirement is not met. Raises ConfigError, DataError (nothing usable),
+earlier run finished are done again. move_aside: files in the way that no run wrote are renamed to NAME.aside instead of
+refused (ConfigError). Returns 0, or 1 where a requirement is not met. Raises ConfigError, DataError (nothing usable),
 OSError (output cannot be written); KeyboardInterrupt leaves a run that goes on where it was.)");
   module.def(
       "load_run", &LoadRun, py::arg("path"),

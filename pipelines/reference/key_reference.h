@@ -46,12 +46,4 @@ std::vector<ReferenceKind> ReferenceFromMarkdown(std::string_view page);
 // data/REFERENCE.md as it was when the program was built.
 std::string_view KeptReference();
 
-struct ReferenceArguments {
-  std::string kind, key;  // empty: all of them; a key or the beginning of one
-  // folder to make the reference from; empty: as it was when the program was built
-  std::filesystem::path examples;
-  std::filesystem::path out;  // Markdown to write; empty: text on the terminal
-};
-int ReferenceCommand(const ReferenceArguments& arguments);
-
 }  // namespace impactlab

@@ -85,6 +85,10 @@ struct DiagramCell {
   MechanismState last;                      // of runs that are carried on
 };
 
+// Whether a file is the journal of a diagram, or the beginning of one; false for a link and where
+// there is no file.
+bool IsDiagramJournal(const std::filesystem::path& path);
+
 // Cells by Diagram::Index, on the threads of `context`; `advance` is called after each, `begin`
 // before all with the number of cells left to do and of lines of the journal that are lost to
 // damage. `journal` holds what was done before and takes what is done now. DataError where it

@@ -97,6 +97,19 @@ bool TakeLine(const std::string& line, const Diagram& diagram, std::vector<Diagr
 
 }  // namespace
 
+}  // namespace impactlab::pipelines
+
+bool impactlab::IsDiagramJournal(const std::filesystem::path& path) {
+  std::error_code error;
+  if (std::filesystem::symlink_status(path, error).type() != std::filesystem::file_type::regular)
+    return false;
+  const std::string_view schema = pipelines::kJournalSchema;
+  const std::string head = ReadHead(path, schema.size());
+  return schema.starts_with(head);
+}
+
+namespace impactlab::pipelines {
+
 DiagramJournal::DiagramJournal(const std::filesystem::path& path, const Diagram& diagram,
                                std::vector<DiagramCell>& cells)
     : path_(path), diagram_(diagram) {

@@ -140,7 +140,7 @@ TEST_F(FirstSteps, OtherFoldersAreTakenByTheirVerbsToo) {
   ASSERT_EQ(Run({"new", "published", Path("table")}).code, 0);
   EXPECT_EQ(Run({"check", Path("table")}).code, 0);
   const ProcessResult audit =
-      Run({"audit", Path("table/published.yaml"), "--out", Path("table/out"), "--quiet"});
+      Run({"literature", Path("table/published.yaml"), "--out", Path("table/out"), "--quiet"});
   EXPECT_EQ(audit.code, 0) << audit.err;
   ASSERT_EQ(Run({"new", "campaign", Path("c")}).code, 0);
   const ProcessResult members = Run({"check", Path("c")});
@@ -346,7 +346,7 @@ TEST_F(FirstSteps, OutputThatCannotBeWrittenIsToldBeforeTheWork) {
   for (const std::vector<std::string>& words :
        {std::vector<std::string>{"run", data + "/sample/experiment.yaml", "--bootstrap", "0",
                                  "--no-report"},
-        {"audit", data + "/published/004_sun.yaml"},
+        {"literature", data + "/published/004_sun.yaml"},
         {"coefficient", data + "/experiments/bench-tests.yaml"},
         {"simulate", data + "/scenarios/bouncing_ball.yaml"},
         {"synth", data + "/sample/scene.yaml"}}) {

@@ -72,6 +72,8 @@ std::map<std::string, std::string> Contents(const std::filesystem::path& folder)
   for (const auto& entry : std::filesystem::recursive_directory_iterator(folder)) {
     const std::string name = std::filesystem::relative(entry.path(), folder).string();
     if (!entry.is_regular_file() || name.starts_with(".stages")) continue;
+    // Digests of files with their times; what it lists is tested by the runs that follow.
+    if (name == "manifest.json") continue;
     std::string text = ReadText(entry.path());
     if (name.ends_with(".json") || name.ends_with(".yaml"))
       text = std::regex_replace(text, times, "$1");

@@ -69,11 +69,12 @@ TEST_F(Terminal, ScriptsGetOneObject) {
                                           file.get<std::string>()));
     return json;
   };
-  const auto toss =
-      answer({"simulate", kTerminalData / "scenarios/bouncing_ball.yaml", "--out", Path("ball"), "--json"});
+  const auto toss = answer({"simulate", kTerminalData / "scenarios/bouncing_ball.yaml", "--out",
+                            Path("ball"), "--json"});
   EXPECT_TRUE(toss.at("result").is_object());
-  answer({"coefficient", kTerminalData / "experiments/bench-tests.yaml", "--out", Path("bench"), "--json"});
-  answer({"audit", kTerminalData / "published/004_sun.yaml", "--out", Path("sun"), "--json"});
+  answer({"coefficient", kTerminalData / "experiments/bench-tests.yaml", "--out", Path("bench"),
+          "--json"});
+  answer({"literature", kTerminalData / "published/004_sun.yaml", "--out", Path("sun"), "--json"});
   answer({"synth", kTerminalData / "sample/scene.yaml", "--out", Path("synthetic"), "--json"});
 }
 
@@ -129,9 +130,11 @@ TEST_F(Terminal, QuietVerbsSayNothing) {
            {"solve", Path("cases.json"), "--out", Path("outcomes.json"), "--quiet"},
            {"board", "--square-m", "0.02", "--out", Path("board.pdf"), "--quiet"},
            {"synth", kTerminalData / "sample/scene.yaml", "--out", Path("s"), "--quiet"},
-           {"simulate", kTerminalData / "scenarios/bouncing_ball.yaml", "--out", Path("ball"), "--quiet"},
+           {"simulate", kTerminalData / "scenarios/bouncing_ball.yaml", "--out", Path("ball"),
+            "--quiet"},
            {"check", kTerminalData / "sample", "--quiet"},
-           {"predict", kTerminalData / "systems/000_cradle_3.yaml", "--out", Path("c.json"), "--quiet"}}) {
+           {"predict", kTerminalData / "systems/000_cradle_3.yaml", "--out", Path("c.json"),
+            "--quiet"}}) {
     const ProcessResult result = Run(words);
     EXPECT_EQ(result.code, 0) << result.err;
     EXPECT_THAT(result.out, IsEmpty()) << words[0];
@@ -145,9 +148,10 @@ TEST_F(Terminal, DryRunsLookAndWriteNothing) {
   const std::vector<std::pair<std::string, std::string>> verbs = {
       {"simulate", "scenarios/bouncing_ball.yaml"}, {"map", "maps/004_fig_2_09.yaml"},
       {"diagram", "diagrams/periods_of_ball.yaml"}, {"coefficient", "experiments/bench-tests.yaml"},
-      {"audit", "published/004_sun.yaml"},          {"plan", "plans/square_drops.yaml"}};
+      {"literature", "published/004_sun.yaml"},     {"plan", "plans/square_drops.yaml"}};
   for (const auto& [verb, file] : verbs) {
-    const ProcessResult result = Run({verb, kTerminalData / file, "--out", Path("out"), "--dry-run"});
+    const ProcessResult result =
+        Run({verb, kTerminalData / file, "--out", Path("out"), "--dry-run"});
     EXPECT_EQ(result.code, 0) << verb << result.err;
     EXPECT_THAT(result.out, HasSubstr("would be written to " + Path("out"))) << verb;
     EXPECT_FALSE(std::filesystem::exists(Path("out"))) << verb;
@@ -160,10 +164,11 @@ TEST_F(Terminal, DryRunsLookAndWriteNothing) {
 
 TEST_F(Terminal, NothingIsColouredOffATerminal) {
   for (const char* colour : {"", "NO_COLOR=1"})
-    for (const std::vector<std::string>& words : std::vector<std::vector<std::string>>{
-             {"--help"},
-             {"run", "--help"},
-             {"run", kTerminalData / "sample/experiment.yaml", "--out", Path("run"), "--bootstrap", "0"}}) {
+    for (const std::vector<std::string>& words :
+         std::vector<std::vector<std::string>>{{"--help"},
+                                               {"run", "--help"},
+                                               {"run", kTerminalData / "sample/experiment.yaml",
+                                                "--out", Path("run"), "--bootstrap", "0"}}) {
       const ProcessResult result = Run(words, colour);
       EXPECT_EQ(result.code, 0) << result.err;
       EXPECT_THAT(result.out + result.err, Not(HasSubstr("\x1b")));

@@ -4,6 +4,9 @@
 
 #include <CLI/CLI.hpp>
 #include <string>
+#include <vector>
+
+#include "pipelines/cli/detail/verb.h"
 
 namespace impactlab::pipelines {
 
@@ -23,19 +26,17 @@ class HelpFormatter : public CLI::Formatter {
   std::string make_subcommand(const CLI::App* verb) const override;
 };
 
-// Worked examples of a verb, one a line, ending in a newline; empty for a verb without any.
-std::string ExamplesOf(const std::string& verb);
-
-// Gives every verb its examples, in the order of the app.
-void AddExamples(CLI::App* app);
+// Worked examples of a verb, one a line, ending in a newline.
+std::string ExamplesOf(const Verb& verb);
 
 // For the value of an option: a whole number of the interval, else "found X, allowed a whole number
 // from A to B".
 CLI::Validator WholeNumber(long long least, long long most);
 
-// One line about a command line that was not understood: the verb or option that was probably
-// meant, else `what` of the parser.
-std::string ParseFault(const CLI::App& app, int argc, char** argv, const std::string& what);
+// One line about a command line, without the name of the program, that was not understood: the verb
+// or option that was probably meant, else `what` of the parser.
+std::string ParseFault(const CLI::App& app, const std::vector<std::string>& words,
+                       const std::string& what);
 
 // A completion script made of the app itself. `shell`: bash, zsh or fish; ConfigError else.
 std::string CompletionScript(const CLI::App& app, const std::string& shell);

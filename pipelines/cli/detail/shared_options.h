@@ -1,23 +1,28 @@
 #pragma once
-// Options that mean the same with every verb that has them: --json, --quiet, --dry-run. Private to
-// the pipelines room.
+// Options that mean the same with every verb that has them. Private to the pipelines room.
 
 #include <CLI/CLI.hpp>
-#include <functional>
+#include <filesystem>
+
+#include "pipelines/cli/detail/verb.h"
 
 namespace impactlab::pipelines {
 
-struct SharedOptions {
-  bool json = false;     // one JSON object on standard output instead of text
-  bool quiet = false;    // no text on standard output
-  bool dry_run = false;  // look at the files, write nothing
-};
+// --out, a folder.
+void AddOutFolder(CLI::App& verb, std::filesystem::path& out);
+// --threads, 0 for one a core.
+void AddThreads(CLI::App& verb, int& threads);
+// --force.
+void AddForce(CLI::App& verb, bool& force);
+// --quiet of a verb with a progress bar.
+void AddQuiet(CLI::App& verb, bool& quiet);
 
-// Gives every verb of the app those that make sense with it and that it does not have already.
-void AddSharedOptions(CLI::App* app, SharedOptions* options);
+// Adds those that the table of verbs says and that `parser`, of the verb, does not have already.
+void AddSharedOptions(const Verb& verb, CLI::App* parser, SharedOptions* options);
 
 // Runs a verb as the options say. `run` returns its exit code, and so does this; with dry_run `run`
 // is not called.
-int RunShared(const CLI::App& verb, const SharedOptions& options, const std::function<int()>& run);
+int RunShared(const Verb& verb, const CLI::App& parser, const SharedOptions& options,
+              const Action& run);
 
 }  // namespace impactlab::pipelines

@@ -172,5 +172,6 @@ def run(
     bootstrap: int = -1,
     require: Sequence[str] = [],
     force: bool = False,
+    move_aside: bool = False,
 ) -> int: ...
 def load_run(path: Path) -> dict[str, Any]: ...

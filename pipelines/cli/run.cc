@@ -1,4 +1,6 @@
-#include "pipelines/cli/commands.h"
+// The verbs that go from recordings to results.
+
+#include "pipelines/run/run.h"
 
 #include <fmt/core.h>
 
@@ -7,26 +9,23 @@
 #include <chrono>
 #include <cmath>
 #include <map>
-#include <nlohmann/json.hpp>
 #include <optional>
-#include <set>
 
 #include "data/base/error.h"
 #include "data/cache/stage_cache.h"
 #include "data/files/atomic_file.h"
-#include "data/files/table.h"
 #include "data/files/text.h"
 #include "pipelines/bounces/forward_prediction.h"
+#include "pipelines/cli/commands.h"
 #include "pipelines/cli/detail/answer.h"
+#include "pipelines/cli/detail/command_line.h"
 #include "pipelines/cli/detail/exit_code.h"
+#include "pipelines/cli/detail/output.h"
+#include "pipelines/cli/detail/shared_options.h"
 #include "pipelines/cli/detail/signals.h"
+#include "pipelines/cli/detail/verb.h"
 #include "pipelines/report/report.h"
 #include "pipelines/run/recording_files.h"
-#include "pipelines/run/run.h"
-#include "pipelines/synth/rig.h"
-#include "pipelines/synth/synth.h"
-#include "pipelines/synth/video.h"
-#include "pipelines/tables/solve_io.h"
 #include "pipelines/tables/tables.h"
 
 #ifndef IMPACTLAB_PLOT_LIBRARY
@@ -38,6 +37,8 @@ namespace {
 
 constexpr const char* kStages = ".stages";   // folder of what is kept for a run that goes on
 constexpr const char* kRefused = "refused";  // folder of the reasons, where nothing could be used
+constexpr const char* kRefusedNames[] = {"events.csv", "events_cov.csv", "drops.csv",
+                                         "points.csv", "flights.csv",    "flights.json"};
 
 // Figures a requirement may name.
 std::map<std::string, double> Figures(const RunResult& run) {
@@ -157,6 +158,37 @@ Recordings LoadImages(const RunArguments& arguments, bool whole, const RunContex
   return LoadMarkers(*experiment, arguments.out, stage, context);
 }
 
+// Names that a run, or `reconstruct`, may write or take away.
+std::vector<std::string> RunNames(const Experiment& e, bool whole) {
+  std::vector<std::string> names = {"run.yaml",
+                                    "events.csv",
+                                    "events_cov.csv",
+                                    "motion.csv",
+                                    "audit.json",
+                                    "as_recorded/events.csv",
+                                    "as_recorded/events_cov.csv"};
+  const auto add = [&](const std::vector<std::string>& more) {
+    names.insert(names.end(), more.begin(), more.end());
+  };
+  if (whole) {
+    add({"fit.json", "budget.csv", "classical.csv", "classical_fit.csv", "repeatability.csv",
+         "models.csv", "model_coefficients.csv", "intervals.csv", "validation.csv",
+         "validation_summary.csv", "bounces.csv", "report.html", "report_parts/*.js",
+         "as_recorded/fit.json", "as_recorded/validation.csv"});
+    add(pipelines::DiagnosticsNames());
+    add(pipelines::ValidationFormNames());
+  }
+  for (const char* name : kRefusedNames) names.push_back(fmt::format("{}/{}", kRefused, name));
+  if (e.points) add({"points.csv", "poses/*.csv"});
+  if (e.second) add({"points_second.csv", "poses_second/*.csv"});
+  if (!e.markers) return names;
+  add({"drops.csv", "layout.csv", "flights.csv", "flights.json", "poses/*.csv"});
+  if (!e.markers->calibration.empty()) add(pipelines::CalibrationNames("calibration/"));
+  if (e.markers->tracks.empty()) add(pipelines::TrackingNames("tracking/"));
+  if (e.second) add(pipelines::TrackingNames("tracking_second/"));
+  return names;
+}
+
 int RunChain(const RunArguments& arguments, bool whole, const Cancellation& cancellation) {
   std::vector<Requirement> requirements;
   for (const std::string& text : arguments.require) requirements.push_back(ParseRequirement(text));
@@ -170,7 +202,14 @@ int RunChain(const RunArguments& arguments, bool whole, const Cancellation& canc
                                   JoinNames(figures)));
   }
   CheckFolder(arguments.out, "--out");
-  if (arguments.dry_run) return pipelines::DryRun(arguments);
+  // Recordings that the run would write over are said to be recordings.
+  if (!experiment.markers) pipelines::RecordingsOf(experiment, arguments.recordings, arguments.out);
+  const std::vector<std::string> names = RunNames(experiment, whole);
+  if (arguments.dry_run) {
+    if (!arguments.move_aside) CheckOutputFolder(arguments.out, names);
+    return pipelines::DryRun(arguments);
+  }
+  const auto folder = pipelines::OpenOutput(arguments.out, names, arguments.move_aside);
   const auto start = std::chrono::steady_clock::now();
   if (arguments.bootstrap >= 0) experiment.identify.bootstrap = arguments.bootstrap;
   StageCache stages(arguments.out / kStages, arguments.force);
@@ -207,15 +246,13 @@ int RunChain(const RunArguments& arguments, bool whole, const Cancellation& canc
     bounces = StudyBounces(run, {.draws = arguments.bounces, .seed = run.experiment.seed}, context);
     WriteBounces(arguments.out / "bounces.csv", *bounces);
   }
-  std::error_code absent;
-  if (whole && !bounces) std::filesystem::remove(arguments.out / "bounces.csv", absent);
-  for (const char* name : {"events.csv", "events_cov.csv", "drops.csv", "points.csv", "flights.csv",
-                           "flights.json", ""})
-    // what an earlier run had to say no longer holds
-    std::filesystem::remove(arguments.out / kRefused / name, absent);
+  if (whole && !bounces) RemoveOutput(arguments.out / "bounces.csv");
+  // what an earlier run had to say no longer holds
+  RemoveOutputs(arguments.out / kRefused, {std::begin(kRefusedNames), std::end(kRefusedNames)});
   if (whole && arguments.report)
     WriteReport(arguments.out / "report.html", run, IMPACTLAB_PLOT_LIBRARY);
   if (whole) stages.Prune();
+  folder->Finish();
   if (arguments.json) {
     fmt::print("{}", pipelines::AnswerJson(whole ? "run" : "reconstruct", run, arguments.out,
                                            stages.Counts(), whole && arguments.report));
@@ -230,45 +267,6 @@ int RunChain(const RunArguments& arguments, bool whole, const Cancellation& canc
   return CheckRequirements(requirements, run);
 }
 
-struct Stage {
-  Experiment experiment;
-  std::vector<ImpactEvent> events;
-};
-
-Stage LoadStage(const StageArguments& arguments) {
-  Stage stage{LoadExperiment(arguments.experiment), {}};
-  stage.events = ReadEvents(arguments.events, stage.experiment.body, stage.experiment.floor,
-                            stage.experiment.motion.flight.gravity_W);
-  return stage;
-}
-
-// A fit that predictions can be made from; one edited into nonsense is refused before it silently
-// predicts nothing.
-FitResult LoadFit(const std::filesystem::path& path) {
-  FitResult fit = FitResultFromJson(ReadFile(path), path.string());
-  const auto refuse = [&](const std::string& what) {
-    throw DataError(fmt::format("{}: {}", path.string(), what));
-  };
-  if (fit.fits.empty()) refuse("fits: found none, allowed at least one");
-  std::set<std::string> laws;
-  for (const LawFit& law : fit.fits) {
-    if (!laws.insert(law.law).second) refuse(fmt::format("fits: law {} stands twice", law.law));
-    for (const ParameterEstimate& p : ListParameters(law)) {
-      const bool friction = p.name == "mu_k" || p.name == "mu_s";
-      if (std::isfinite(p.value) && (p.value < 0 || (!friction && p.value > 1))) {
-        refuse(fmt::format("fits: {}: {}: value: found {}, allowed {}", law.law, p.name, p.value,
-                           friction ? "a number >= 0" : "a number in [0, 1]"));
-      }
-    }
-    for (int i = 0; i < law.covariance.rows(); ++i) {
-      if (law.covariance(i, i) < 0)
-        refuse(fmt::format("fits: {}: covariance: found a variance of {}, allowed a number >= 0",
-                           law.law, law.covariance(i, i)));
-    }
-  }
-  return fit;
-}
-
 }  // namespace
 
 int RunCommand(const RunArguments& arguments, const Cancellation& cancellation) {
@@ -279,96 +277,61 @@ int ReconstructCommand(const RunArguments& arguments, const Cancellation& cancel
   return RunChain(arguments, false, cancellation);
 }
 
-int IdentifyCommand(const StageArguments& arguments) {
-  const Stage stage = LoadStage(arguments);
-  const FitResult fit =
-      FitAll(stage.experiment, stage.events, {.cancellation = &pipelines::program_cancellation});
-  WriteFile(arguments.out / "fit.json", ToJson(fit));
-  fmt::print("{}written to {}\n", fit.BriefReport(), (arguments.out / "fit.json").string());
-  if (fit.n_events == 0)
-    throw DataError(fmt::format("{}: no accepted event", arguments.events.string()));
-  return kDone;
+void CheckRunFolder(const RunArguments& arguments) {
+  CheckOutputFolder(arguments.out, RunNames(LoadExperiment(arguments.experiment), true));
 }
 
-int PredictCommand(const StageArguments& arguments) {
-  const Stage stage = LoadStage(arguments);
-  const FitResult fit = LoadFit(arguments.fit);
-  ValidationOptions in_sample = stage.experiment.validation;
-  in_sample.folds = 0;
-  const auto path = arguments.out / "predictions.csv";
-  WriteValidation(path, Validate(stage.events, stage.experiment.body, fit,
-                                 stage.experiment.identify, in_sample));
-  fmt::print("written to {}\n", path.string());
-  return kDone;
+namespace pipelines {
+namespace {
+
+void AddRunOptions(CLI::App& verb, RunArguments& arguments) {
+  verb.add_option("experiment", arguments.experiment, "experiment file (YAML)")->required();
+  verb.add_option("--recordings", arguments.recordings,
+                  "glob of recordings, instead of the experiment's");
+  verb.add_option("--out", arguments.out, "run folder to write")->capture_default_str();
+  AddThreads(verb, arguments.threads);
+  AddQuiet(verb, arguments.quiet);
+  AddForce(verb, arguments.force);
+  verb.add_flag("--json", arguments.json, "one JSON object on standard output instead of text");
+  verb.add_flag("--dry-run", arguments.dry_run,
+                "check every file and say what would be done; nothing is written");
+  verb.add_option(
+      "--require", arguments.require,
+      "requirement such as accepted>=40 or mu_k.half_width<=0.03; exit code 1 when not met");
 }
 
-int ValidateCommand(const StageArguments& arguments) {
-  const Stage stage = LoadStage(arguments);
-  const FitResult fit = LoadFit(arguments.fit);
-  const ValidationTable table = Validate(stage.events, stage.experiment.body, fit,
-                                         stage.experiment.identify, stage.experiment.validation);
-  const auto path = arguments.out / "validation.csv";
-  WriteValidation(path, table);
-  WriteValidationSummary(arguments.out / "validation_summary.csv", table);
-  if (arguments.tables) WriteValidationForms(arguments.out, table);
-  for (const QuantitySummary& q : table.quantity_summary) {
-    if (q.group != "all") continue;
-    fmt::print(
-        "{:<10} {:<9} {:<14} n {:>4}  adequate {:>4}  discrepant {:>4}  unresolved {:>4}  rms "
-        "{:>8.4f}  bias {:>8.4f}  rms z {:>5.2f}\n",
-        q.law, q.in_sample ? "in sample" : "k-fold", q.quantity, q.n, q.adequate, q.discrepant,
-        q.unresolved, q.rms, q.bias, q.rms_z);
-  }
-  const Diagnostics scrutiny =
-      DiagnoseCampaign(stage.events, stage.experiment.body, fit, table, stage.experiment.seed);
-  WriteDiagnostics(arguments.out, scrutiny);
-  fmt::print("{}written to {}\n", BriefReport(scrutiny), path.string());
-  return kDone;
+}  // namespace
+
+Action AddRun(CLI::App& verb, const Invocation& call) {
+  const auto arguments = std::make_shared<RunArguments>();
+  AddRunOptions(verb, *arguments);
+  verb.add_flag("!--no-report", arguments->report, "leave report.html out");
+  verb.add_flag("--tables", arguments->tables,
+                "the validation table as CSV, Markdown, LaTeX and HTML as well");
+  verb.add_option("--bootstrap", arguments->bootstrap,
+                  "resamples over recordings, instead of the experiment's")
+      ->check(WholeNumber(0, 100000));
+  verb.add_option(
+          "--bounces", arguments->bounces,
+          "follow recordings past their first impact, with so many draws each; 32 is enough")
+      ->check(WholeNumber(0, 100000));
+  return [arguments, &call] {
+    arguments->command = call.command;
+    arguments->move_aside = call.shared.move_aside;
+    return RunCommand(*arguments, program_cancellation);
+  };
 }
 
-int SolveCommand(const std::filesystem::path& cases, const std::filesystem::path& out) {
-  std::error_code absent;
-  if (std::filesystem::equivalent(cases, out, absent))
-    throw ConfigError(fmt::format("--out: '{}' is the file of cases itself", out.string()));
-  const std::string outcomes = SolveCasesJson(ReadFile(cases), cases.string());
-  WriteFile(out, outcomes);
-  std::size_t all = 0, invalid = 0;
-  for (const nlohmann::json& one : nlohmann::json::parse(outcomes))
-    ++all, invalid += one.value("status", "") == "invalid";
-  fmt::print("{} of {} cases solved; written to {}\n", all - invalid, all, out.string());
-  if (invalid > 0)
-    fmt::print(
-        stderr,
-        "impactlab: solve: {} of {} cases are no impact problem; their reason is in their place\n",
-        invalid, all);
-  return all > 0 && invalid == all ? kUnusable : kDone;
+Action AddReconstruct(CLI::App& verb, const Invocation& call) {
+  const auto arguments = std::make_shared<RunArguments>();
+  AddRunOptions(verb, *arguments);
+  return [arguments, &call] {
+    arguments->command = call.command;
+    arguments->move_aside = call.shared.move_aside;
+    return ReconstructCommand(*arguments, program_cancellation);
+  };
 }
 
-int SynthCommand(const std::filesystem::path& scene, const std::filesystem::path& out) {
-  if (IsRigScene(scene)) {
-    const int pictures = SynthesiseRig(out, LoadRigScene(scene));
-    fmt::print("{} pictures of a board written to {}; next: impactlab calibrate {}\n", pictures,
-               out.string(), (out / "calibration.yaml").string());
-    return kDone;
-  }
-  if (IsVideoScene(scene)) {
-    const VideoScene video = LoadVideoScene(scene);
-    const long long frames =
-        SynthesiseVideo(out, video, {.cancellation = &pipelines::program_cancellation});
-    fmt::print("{} frames of {} drops written to {}; next: impactlab track {}\n", frames,
-               video.motion.drops, out.string(), (out / "tracking.yaml").string());
-    return kDone;
-  }
-  const SynthOptions options = LoadScene(scene);
-  const SynthSet set = Synthesise(options);
-  WriteSynth(out, options, set);
-  const auto clean = std::count_if(set.truth.events.begin(), set.truth.events.end(),
-                                   [](const ImpactEvent& e) { return e.accepted; });
-  fmt::print("{} recordings with {} impacts, {} of them clean single contacts{}, written to {}\n",
-             set.recordings.size(), set.truth.events.size(), clean,
-             options.to_rest ? fmt::format(", {} followed to rest", set.truth.rests.size()) : "",
-             out.string());
-  return kDone;
-}
+}  // namespace pipelines
 
 }  // namespace impactlab

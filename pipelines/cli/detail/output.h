@@ -1,0 +1,36 @@
+#pragma once
+// The folder a verb writes into. Private to the pipelines room.
+
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "data/files/output_folder.h"
+
+namespace impactlab::pipelines {
+
+// Opens the folder given with --out (OutputFolder) after a look whether it can be written into, and
+// says on standard error what was moved aside.
+std::unique_ptr<OutputFolder> OpenOutput(const std::filesystem::path& out,
+                                         const std::vector<std::string>& names, bool move_aside);
+
+// `work` with the folder open; its exit code.
+int WithOutput(const std::filesystem::path& out, const std::vector<std::string>& names,
+               bool move_aside, const std::function<int()>& work);
+
+// `path` as a name in the folder `out`, for files that the user names one by one; empty where it
+// lies elsewhere.
+std::vector<std::string> NameWithin(const std::filesystem::path& out,
+                                    const std::filesystem::path& path);
+
+// The names of a calibration, of followed markers, and of a table for papers, in a folder `prefix`
+// that ends in a slash, or none.
+std::vector<std::string> CalibrationNames(const std::string& prefix);
+std::vector<std::string> TrackingNames(const std::string& prefix);
+std::vector<std::string> DiagnosticsNames();
+std::vector<std::string> FormNames(const std::string& form);
+std::vector<std::string> ValidationFormNames();
+
+}  // namespace impactlab::pipelines

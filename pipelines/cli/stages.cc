@@ -1,0 +1,127 @@
+// The verbs that fit and validate what a run has measured.
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <set>
+
+#include "data/base/error.h"
+#include "data/files/atomic_file.h"
+#include "pipelines/cli/detail/exit_code.h"
+#include "pipelines/cli/detail/output.h"
+#include "pipelines/cli/detail/shared_options.h"
+#include "pipelines/cli/detail/signals.h"
+#include "pipelines/cli/detail/stage.h"
+#include "pipelines/cli/detail/verb.h"
+#include "pipelines/run/run.h"
+#include "pipelines/tables/tables.h"
+
+namespace impactlab::pipelines {
+namespace {
+
+int RunIdentify(const StageArguments& arguments) {
+  const Stage stage = LoadStage(arguments);
+  const auto folder = OpenOutput(arguments.out, {"fit.json"}, arguments.move_aside);
+  const FitResult fit =
+      FitAll(stage.experiment, stage.events, {.cancellation = &program_cancellation});
+  WriteFile(arguments.out / "fit.json", ToJson(fit));
+  folder->Finish();
+  fmt::print("{}written to {}\n", fit.BriefReport(), (arguments.out / "fit.json").string());
+  if (fit.n_events == 0)
+    throw DataError(fmt::format("{}: no accepted event", arguments.events.string()));
+  return kDone;
+}
+
+int RunValidate(const StageArguments& arguments) {
+  const Stage stage = LoadStage(arguments);
+  const FitResult fit = LoadFit(arguments.fit);
+  std::vector<std::string> names = DiagnosticsNames();
+  names.insert(names.end(), {"validation.csv", "validation_summary.csv"});
+  if (arguments.tables)
+    for (const std::string& name : ValidationFormNames()) names.push_back(name);
+  const auto folder = OpenOutput(arguments.out, names, arguments.move_aside);
+  const ValidationTable table = Validate(stage.events, stage.experiment.body, fit,
+                                         stage.experiment.identify, stage.experiment.validation);
+  const auto path = arguments.out / "validation.csv";
+  WriteValidation(path, table);
+  WriteValidationSummary(arguments.out / "validation_summary.csv", table);
+  if (arguments.tables) WriteValidationForms(arguments.out, table);
+  for (const QuantitySummary& q : table.quantity_summary) {
+    if (q.group != "all") continue;
+    fmt::print(
+        "{:<10} {:<9} {:<14} n {:>4}  adequate {:>4}  discrepant {:>4}  unresolved {:>4}  rms "
+        "{:>8.4f}  bias {:>8.4f}  rms z {:>5.2f}\n",
+        q.law, q.in_sample ? "in sample" : "k-fold", q.quantity, q.n, q.adequate, q.discrepant,
+        q.unresolved, q.rms, q.bias, q.rms_z);
+  }
+  const Diagnostics scrutiny =
+      Scrutinise(stage.events, stage.experiment.body, fit, table, stage.experiment.seed);
+  WriteDiagnostics(arguments.out, scrutiny);
+  folder->Finish();
+  fmt::print("{}written to {}\n", BriefReport(scrutiny), path.string());
+  return kDone;
+}
+
+void AddStageOptions(CLI::App& verb, StageArguments& arguments) {
+  verb.add_option("experiment", arguments.experiment, "experiment file (YAML)")->required();
+  verb.add_option("--events", arguments.events, "events.csv, or any table of pre and post states")
+      ->required();
+}
+
+}  // namespace
+
+Stage LoadStage(const StageArguments& arguments) {
+  Stage stage{LoadExperiment(arguments.experiment), {}};
+  stage.events = ReadEvents(arguments.events, stage.experiment.body, stage.experiment.floor,
+                            stage.experiment.motion.flight.gravity_W);
+  return stage;
+}
+
+FitResult LoadFit(const std::filesystem::path& path) {
+  FitResult fit = FitResultFromJson(ReadFile(path), path.string());
+  const auto refuse = [&](const std::string& what) {
+    throw DataError(fmt::format("{}: {}", path.string(), what));
+  };
+  if (fit.fits.empty()) refuse("fits: found none, allowed at least one");
+  std::set<std::string> laws;
+  for (const LawFit& law : fit.fits) {
+    if (!laws.insert(law.law).second) refuse(fmt::format("fits: law {} stands twice", law.law));
+    for (const ParameterEstimate& p : ListParameters(law)) {
+      const bool friction = p.name == "mu_k";
+      if (std::isfinite(p.value) && (p.value < 0 || (!friction && p.value > 1))) {
+        refuse(fmt::format("fits: {}: {}: value: found {}, allowed {}", law.law, p.name, p.value,
+                           friction ? "a number >= 0" : "a number in [0, 1]"));
+      }
+    }
+    for (int i = 0; i < law.covariance.rows(); ++i) {
+      if (law.covariance(i, i) < 0)
+        refuse(fmt::format("fits: {}: covariance: found a variance of {}, allowed a number >= 0",
+                           law.law, law.covariance(i, i)));
+    }
+  }
+  return fit;
+}
+
+Action AddIdentify(CLI::App& verb, const Invocation& call) {
+  const auto arguments = std::make_shared<StageArguments>();
+  AddStageOptions(verb, *arguments);
+  AddOutFolder(verb, arguments->out);
+  return [arguments, &call] {
+    arguments->move_aside = call.shared.move_aside;
+    return RunIdentify(*arguments);
+  };
+}
+
+Action AddValidate(CLI::App& verb, const Invocation& call) {
+  const auto arguments = std::make_shared<StageArguments>();
+  AddStageOptions(verb, *arguments);
+  verb.add_option("--fit", arguments->fit, "fit.json")->required();
+  AddOutFolder(verb, arguments->out);
+  verb.add_flag("--tables", arguments->tables, "the table as Markdown, LaTeX and HTML as well");
+  return [arguments, &call] {
+    arguments->move_aside = call.shared.move_aside;
+    return RunValidate(*arguments);
+  };
+}
+
+}  // namespace impactlab::pipelines
