@@ -24,7 +24,7 @@ namespace impactlab {
 namespace {
 
 namespace fs = std::filesystem;
-using Json = nlohmann::json;
+using ManifestJson = nlohmann::json;
 
 constexpr const char* kManifestName = "manifest.json";
 constexpr const char* kManifestJournal = ".manifest.journal";
@@ -63,14 +63,14 @@ bool IsInside(const std::string& name) {
 std::optional<Digests> ReadManifest(const fs::path& path) {
   if (KindOf(path) != Kind::kFile) return std::nullopt;
   try {
-    const Json json = Json::parse(ReadFile(path, kMostBytes));
+    const ManifestJson json = ManifestJson::parse(ReadFile(path, kMostBytes));
     if (json.at("schema") != kManifestSchema) return std::nullopt;
     Digests out;
     for (const auto& [name, digest] : json.at("files").items())
       if (IsInside(name)) out[name].insert(digest.get<std::string>());
     return out;
   } catch (const DataError&) {
-  } catch (const Json::exception&) {
+  } catch (const ManifestJson::exception&) {
   }
   return std::nullopt;
 }
@@ -84,7 +84,7 @@ void AddJournal(const fs::path& path, Digests* out) {
     return;
   }
   for (std::size_t at = 0, end; (end = text.find('\n', at)) != std::string::npos; at = end + 1) {
-    const Json line = Json::parse(text.substr(at, end - at), nullptr, false);
+    const ManifestJson line = ManifestJson::parse(text.substr(at, end - at), nullptr, false);
     if (!line.is_array() || line.size() != 2 || !line[0].is_string() || !line[1].is_string())
       continue;
     if (IsInside(line[0])) (*out)[line[0]].insert(line[1].get<std::string>());
@@ -116,9 +116,9 @@ bool IsRunOfOurs(const fs::path& root) {
 }
 
 // Looks for foreign things under the names of a job.
-class Search {
+class FolderSearch {
  public:
-  Search(const fs::path& root, const Digests& own, bool adopt)
+  FolderSearch(const fs::path& root, const Digests& own, bool adopt)
       : root_(root), own_(own), adopt_(adopt) {}
 
   void Look(const std::string& pattern) {
@@ -245,7 +245,7 @@ struct Found {
       : root(std::move(canonical)), own(std::move(files)), search(root, own, adopt) {}
   fs::path root;
   Digests own;
-  Search search;
+  FolderSearch search;
 };
 
 std::unique_ptr<Found> Examine(const fs::path& folder, const std::vector<std::string>& names) {
@@ -294,7 +294,8 @@ struct OutputFolder::State {
 
   void Note(const std::string& name, const std::string& digest) {
     const std::string line =
-        Json{name, digest}.dump(-1, ' ', true, Json::error_handler_t::replace) + "\n";
+        ManifestJson{name, digest}.dump(-1, ' ', true, ManifestJson::error_handler_t::replace) +
+        "\n";
     const fs::path path = root / kManifestJournal;
     const int fd =
         ::open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW | O_CLOEXEC, 0666);
@@ -312,7 +313,7 @@ struct OutputFolder::State {
   void Finish() {
     const std::lock_guard lock(mutex);
     if (!changed) return;
-    Json listed = Json::object();
+    ManifestJson listed = ManifestJson::object();
     for (auto& [name, digests] : files) {
       if (KindOf(root / name) != Kind::kFile) continue;
       std::string digest = *digests.begin();
@@ -322,9 +323,9 @@ struct OutputFolder::State {
       }
       listed[name] = digest;
     }
-    const Json json = {{"schema", kManifestSchema}, {"files", std::move(listed)}};
+    const ManifestJson json = {{"schema", kManifestSchema}, {"files", std::move(listed)}};
     WriteFile(root / kManifestName,
-              json.dump(1, ' ', false, Json::error_handler_t::replace) + "\n");
+              json.dump(1, ' ', false, ManifestJson::error_handler_t::replace) + "\n");
     if (has_journal) ::unlink((root / kManifestJournal).c_str());
     changed = has_journal = false;
   }
