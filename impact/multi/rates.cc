@@ -159,7 +159,8 @@ bool EventRates::Divide(const MatrixXd& p_n, VectorXd& n) const {
     Eigen::CompleteOrthogonalDecomposition<MatrixXd> cod;
     cod.setThreshold(1e-10);
     cod.compute(relations);
-    n -= cod.solve(relations * n);
+    const VectorXd off = relations * n;
+    n -= cod.solve(off);
   }
   return n.minCoeff() > 1e-12 * n.cwiseAbs().maxCoeff();
 }

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <limits>
 
+#include "data/math/linear_algebra.h"
 #include "data/math/rotation.h"
 #include "data/statistics/statistics.h"
 #include "reconstruction/audit/detail/evidence.h"
@@ -61,7 +62,7 @@ Slip MeasureSlip(const ImpactEvent& event, const Body& body, const Vector3d& nor
     J.middleCols<3>(v) = across;
     J.middleCols<3>(omega) = -across * CrossMatrix(r);
     J.middleCols<3>(kLever) = across * CrossMatrix(spin);
-    return LargestSd(J * event.cov * J.transpose());
+    return LargestSd(Congruence(J, event.cov));
   };
   Slip slip;
   slip.minus = across * (event.v_minus + event.omega_minus.cross(r));
@@ -72,7 +73,7 @@ Slip MeasureSlip(const ImpactEvent& event, const Body& body, const Vector3d& nor
   Matrix3x15 J = Matrix3x15::Zero();
   J.middleCols<3>(kVPlus) = Matrix3d::Identity();
   J.middleCols<3>(kVMinus) = -Matrix3d::Identity();
-  const Matrix3d cov = J * event.cov * J.transpose();
+  const Matrix3d cov = Congruence(J, event.cov);
   slip.dv_t = across * dv;
   slip.dv_n = normal.dot(dv);
   slip.sd_dv_t = LargestSd(across * cov * across.transpose());
@@ -151,9 +152,10 @@ SpinResidual MomentumResidual(const ImpactEvent& event, const Body& body, const 
   if (body.planar) {
     J.row(0).setZero();
     J.row(2).setZero();
-    return {Vector3d(0, e.y(), 0), J * event.cov * J.transpose()};
+    return {Vector3d(0, e.y(), 0), Congruence(J, event.cov)};
   }
-  return {R.transpose() * e, R.transpose() * J * event.cov * J.transpose() * R};
+  const Matrix3x15 J_B = R.transpose() * J;
+  return {R.transpose() * e, Congruence(J_B, event.cov)};
 }
 
 ImpactEvent CorrectEvent(const ImpactEvent& event, const FrameCorrection& correction,
@@ -181,7 +183,7 @@ ImpactEvent CorrectEvent(const ImpactEvent& event, const FrameCorrection& correc
   // The lever turns with the attitude; a flipped attitude mirrors it.
   map.block<3, 3>(kLever, kLever) =
       turn < 0 ? Matrix3d(Vector3d(-1, 1, 1).asDiagonal()) : Matrix3d(Matrix3d::Identity());
-  out.cov = map * event.cov * map.transpose();
+  out.cov = Congruence(map, event.cov);
   out.omega_minus = turn * correction.clock_rate * event.omega_minus;
   out.omega_plus = turn * correction.clock_rate * event.omega_plus;
   out.v_minus = velocity * flip.cwiseProduct(event.v_minus) + out.omega_minus.cross(com);
