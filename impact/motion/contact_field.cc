@@ -126,7 +126,8 @@ void ContactField::Rates(const double* x, double* dx, double t) {
       if (redundant_) {
         Eigen::CompleteOrthogonalDecomposition<MatrixXd> cod;
         cod.setThreshold(kFieldRank);
-        y_ = cod.compute(G_).solve(-(rows_ * du_ + bias_));
+        const Eigen::VectorXd wanted = -(rows_ * du_ + bias_);
+        y_ = cod.compute(G_).solve(wanted);
       } else {
         y_ = G_.partialPivLu().solve(-(rows_ * du_ + bias_));
       }

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "data/base/error.h"
+#include "data/math/linear_algebra.h"
 #include "data/statistics/statistics.h"
 #include "reconstruction/bundle/detail/problem.h"
 #include "reconstruction/bundle/detail/recording.h"
@@ -298,8 +299,8 @@ class Fitter {
     fit_.dx_drig = dx_drig.topRows<kDropDim>();
     fit_.dx_dlayout = dx_dlayout.topRows<kDropDim>();
     MatrixXd all = pixels;
-    if (with_rig()) all += dx_drig * rig_.covariance * dx_drig.transpose();
-    if (with_layout()) all += dx_dlayout * options_.layout.cov * dx_dlayout.transpose();
+    if (with_rig()) all += Congruence(dx_drig, rig_.covariance);
+    if (with_layout()) all += Congruence(dx_dlayout, options_.layout.cov);
     if (!problem_.free_layout()) {
       const MatrixXd M =
           (normal.given_information - normal.by_given.transpose() * inverse * normal.by_given)
@@ -348,9 +349,8 @@ class Fitter {
     fit_.share_clocks = with_clocks - fit_.share_pixels;
     fit_.share_layout = fit_.cov_pixels - with_clocks;
     const DropCovariance common =
-        with_layout()
-            ? DropCovariance(fit_.dx_dlayout * options_.layout.cov * fit_.dx_dlayout.transpose())
-            : DropCovariance::Zero();
+        with_layout() ? DropCovariance(Congruence(fit_.dx_dlayout, options_.layout.cov))
+                      : DropCovariance::Zero();
     fit_.share_layout += common;
     fit_.share_rig = fit_.cov - fit_.cov_pixels - common;
   }
