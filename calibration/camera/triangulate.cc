@@ -10,6 +10,7 @@
 
 #include "calibration/camera/lens.h"
 #include "data/base/error.h"
+#include "data/math/linear_algebra.h"
 #include "data/math/rotation.h"
 
 namespace impactlab {
@@ -162,13 +163,13 @@ double Consistency(const std::vector<CameraRay>& rays, const Eigen::Vector3d& d,
     J.middleRows<2>(2 * i) = root * dq_dx[i];
     E.middleRows<2>(2 * i) = root * by_rig.middleRows<2>(2 * i);
   }
-  const Eigen::HouseholderQR<Eigen::MatrixXd> qr(
-      J * J.colwise().norm().cwiseMax(1e-300).cwiseInverse().asDiagonal());
-  const Eigen::VectorXd z = (qr.householderQ().adjoint() * residual).tail(2 * n - 3);
-  const Eigen::MatrixXd F = (qr.householderQ().adjoint() * E).bottomRows(2 * n - 3);
-  Eigen::MatrixXd cov = F * cov_rig * F.transpose();
+  for (int k = 0; k < 3; ++k) J.col(k) /= std::max(J.col(k).norm(), 1e-300);
+  const Eigen::VectorXd z = ComplementCoordinates(J, residual);
+  Eigen::MatrixXd cov = Congruence(ComplementCoordinates(J, E), cov_rig);
   cov.diagonal().array() += 1;
-  return z.dot(cov.llt().solve(z));
+  const Eigen::LLT<Eigen::MatrixXd> llt(cov);
+  const Eigen::VectorXd weighted = llt.solve(z);
+  return z.dot(weighted);
 }
 
 void SetIntervals(TriangulatedPoint& point) {

@@ -8,6 +8,7 @@
 
 #include "calibration/camera/lens.h"
 #include "calibration/certificate/detail/findings.h"
+#include "data/math/linear_algebra.h"
 #include "data/math/rotation.h"
 #include "data/statistics/statistics.h"
 
@@ -61,12 +62,9 @@ Eigen::Matrix<double, 6, Eigen::Dynamic> ImpliedMotion(const Camera& camera,
   // Scaled to unit diagonal: radians and metres. Directions the points do not see are left at rest.
   const Eigen::Matrix<double, 6, 1> scale =
       information.diagonal().cwiseMax(1e-300).cwiseSqrt().cwiseInverse();
-  const Eigen::SelfAdjointEigenSolver<Eigen::MatrixXd> eigen(
-      Eigen::MatrixXd(scale.asDiagonal() * information * scale.asDiagonal()));
-  const Eigen::VectorXd inverse = eigen.eigenvalues().unaryExpr(
-      [&](double x) { return x > 1e-12 * eigen.eigenvalues().maxCoeff() ? 1 / x : 0; });
-  return -(scale.asDiagonal() * eigen.eigenvectors() * inverse.asDiagonal() *
-           eigen.eigenvectors().transpose() * scale.asDiagonal() * mixed);
+  const Eigen::MatrixXd inverse =
+      ScaleBothSides(scale, PseudoInverse(ScaleBothSides(scale, information), 1e-12));
+  return -(inverse * mixed);
 }
 
 std::vector<Eigen::Vector2d> ConvexHull(std::vector<Eigen::Vector2d> points) {
@@ -136,7 +134,7 @@ UncertaintyMap MapUncertainty(const Camera& camera, const std::vector<MeasuredPo
       if (valid) {
         if (infinite) by_motion.rightCols<3>().setZero();
         by_intrinsics += by_motion * implied;
-        cov = by_intrinsics * cov_intrinsics * by_intrinsics.transpose();
+        cov = Congruence(by_intrinsics, cov_intrinsics);
         const Eigen::Matrix3d cov_ray = dray_dq * cov * dray_dq.transpose();
         across = std::sqrt(std::max(
             0.0, Eigen::SelfAdjointEigenSolver<Eigen::Matrix3d>(cov_ray, Eigen::EigenvaluesOnly)
@@ -300,11 +298,11 @@ CrossValidation CompareHalves(const CalibrationResult& whole, const CalibrationR
       result.ratio = std::sqrt(squared / predicted);
       // The sum of squares is a sum of chi-squares weighted by the eigenvalues of root' field root,
       // cov = root root'.
-      const Eigen::SelfAdjointEigenSolver<Eigen::MatrixXd> eigen(cov);
+      const SymmetricEigen eigen = EigenOf(cov);
       const Eigen::MatrixXd root =
-          eigen.eigenvectors() * eigen.eigenvalues().cwiseMax(0).cwiseSqrt().asDiagonal();
-      const Eigen::SelfAdjointEigenSolver<Eigen::MatrixXd> weights(
-          Eigen::MatrixXd(root.transpose() * field * root), Eigen::EigenvaluesOnly);
+          eigen.vectors * eigen.values.cwiseMax(0).cwiseSqrt().asDiagonal();
+      const Eigen::MatrixXd along = root.transpose() * field * root;
+      const Eigen::SelfAdjointEigenSolver<Eigen::MatrixXd> weights(along, Eigen::EigenvaluesOnly);
       result.p = WeightedChiSquareTail(weights.eigenvalues(), squared);
     }
     out.cameras.push_back(std::move(result));

@@ -5,6 +5,7 @@
 
 #include "calibration/solve/bundle.h"
 #include "calibration/solve/detail/view_model.h"
+#include "data/math/linear_algebra.h"
 #include "data/math/rotation.h"
 
 namespace impactlab::calibration {
@@ -134,16 +135,15 @@ std::optional<Eigen::MatrixXd> CommonCovariance(const Eigen::MatrixXd& U,
     return std::nullopt;
   }
   const Eigen::VectorXd scale = diagonal.cwiseSqrt().cwiseInverse();
-  const Eigen::SelfAdjointEigenSolver<Eigen::MatrixXd> eigen(scale.asDiagonal() * U *
-                                                             scale.asDiagonal());
-  if (eigen.info() != Eigen::Success) return std::nullopt;
-  result->weakest = eigen.eigenvalues()[0];
-  const Eigen::VectorXd direction = eigen.eigenvectors().col(0).cwiseAbs();
+  const SymmetricEigen eigen = EigenOf(ScaleBothSides(scale, U));
+  if (!eigen.ok) return std::nullopt;
+  result->weakest = eigen.values[0];
+  const Eigen::VectorXd direction = eigen.vectors.col(0).cwiseAbs();
   for (Eigen::Index j = 0; j < n; ++j)
     if (direction[j] > 0.5 * direction.maxCoeff()) result->weak_parameters.push_back(names[j]);
   if (!(result->weakest > 1e-13)) return std::nullopt;
-  const Eigen::MatrixXd half = scale.asDiagonal() * eigen.eigenvectors() *
-                               eigen.eigenvalues().cwiseSqrt().cwiseInverse().asDiagonal();
+  const Eigen::MatrixXd half =
+      scale.asDiagonal() * eigen.vectors * eigen.values.cwiseSqrt().cwiseInverse().asDiagonal();
   return Eigen::MatrixXd(half * half.transpose());
 }
 
@@ -193,7 +193,7 @@ ToRigParameters MapToRig(const Bundle& bundle, const CameraRig& rig, const FreeP
     T.bottomLeftCorner<3, 3>() = CrossMatrix(rig.cameras[c].X_WC.translation()) * J;
     T.bottomRightCorner<3, 3>() = -R_CW.transpose();
     M.block<6, 6>(first + n, free.camera[c]) = T;
-    M_inverse.block<6, 6>(free.camera[c], first + n) = T.inverse();
+    M_inverse.block<6, 6>(free.camera[c], first + n) = Inverse(T);
   }
   for (int j = 0; bundle.free_warp && j < 2; ++j)
     M(n_rig + j, free.warp + j) = M_inverse(free.warp + j, n_rig + j) = 1;
@@ -227,12 +227,12 @@ BundleCovariance Covariance(const Bundle& bundle, const CameraRig& rig) {
     result.leverage[view.camera] += LeverageOf(view, V_inverse[view.shot], follow[view.shot], *C);
 
   const auto [M, M_inverse] = MapToRig(bundle, rig, free);
-  result.common = M * *C * M.transpose();
+  result.common = Congruence(M, *C);
   for (int s = 0; s < bundle.shots(); ++s) {
     Matrix6d T = Matrix6d::Identity();
     T.topLeftCorner<3, 3>() = RightJacobianSO3(bundle.X_WG[s].head<3>());
-    result.given_common.push_back(T * V_inverse[s] * T.transpose());
-    result.dpose_dcommon.push_back(T * follow[s] * M_inverse);
+    result.given_common.push_back(Congruence(T, V_inverse[s]));
+    result.dpose_dcommon.push_back(Eigen::MatrixXd(T) * follow[s] * M_inverse);
   }
   result.determined = true;
   return result;

@@ -11,6 +11,7 @@
 #include "calibration/world/detail/constraints.h"
 #include "calibration/world/world.h"
 #include "data/base/error.h"
+#include "data/math/linear_algebra.h"
 #include "data/math/rotation.h"
 
 namespace impactlab {
@@ -107,7 +108,7 @@ Eigen::MatrixXd StackedCovariance(const std::vector<Eigen::Matrix3d>& own,
   stacked_by_rig->resize(dims * n, C.rows());
   for (Eigen::Index i = 0; i < n; ++i)
     stacked_by_rig->middleRows(dims * i, dims) = by_rig[i].topRows(dims);
-  Eigen::MatrixXd S = *stacked_by_rig * C * stacked_by_rig->transpose();
+  Eigen::MatrixXd S = Congruence(*stacked_by_rig, C);
   for (Eigen::Index i = 0; i < n; ++i)
     S.block(dims * i, dims * i, dims, dims) += own[i].topLeftCorner(dims, dims);
   return S;
@@ -188,14 +189,15 @@ int FillPointResults(const PointsProblem& problem, const calibration::LinearFit&
                      const Eigen::Matrix3d& R_WA, std::vector<PointResult>* results) {
   const int n = problem.n();
   const Eigen::MatrixXd keep = Eigen::MatrixXd::Identity(3 * n, 3 * n) - problem.J * fit.gain;
-  const Eigen::MatrixXd cov_left = keep * problem.S * keep.transpose();
+  const Eigen::MatrixXd cov_left = Congruence(keep, problem.S);
   int worst = 0;
   for (int k = 0; k < n; ++k) {
     PointResult& result = (*results)[problem.used[k]];
     result.residual_W = R_WA * problem.e.segment<3>(3 * k);
     const Eigen::Matrix3d total = R_WA * (problem.S.block<3, 3>(3 * k, 3 * k)) * R_WA.transpose();
     result.sd_W = total.diagonal().cwiseMax(0).cwiseSqrt();
-    const Eigen::SelfAdjointEigenSolver<Eigen::Matrix3d> eigen(cov_left.block<3, 3>(3 * k, 3 * k));
+    const Eigen::Matrix3d cov_own = cov_left.block<3, 3>(3 * k, 3 * k);
+    const Eigen::SelfAdjointEigenSolver<Eigen::Matrix3d> eigen(cov_own);
     for (int i = 0; i < 3; ++i) {
       const double along = eigen.eigenvectors().col(i).dot(problem.e.segment<3>(3 * k));
       if (eigen.eigenvalues()(i) > 1e-6 * eigen.eigenvalues()(2))
@@ -257,8 +259,8 @@ PointsWorld FrameFromPoints(const CameraRig& rig, const std::vector<KnownPoint>&
   FrameEstimate& frame = out.frame;
   frame.X_WA = X_AW.inverse();
   const Eigen::Matrix<double, 6, 6> map = calibration::InverseErrorMap(X_AW);
-  const Eigen::MatrixXd cov_X = fit.gain * problem.S * fit.gain.transpose();
-  frame.cov = map * cov_X * map.transpose();
+  const Eigen::MatrixXd cov_X = Congruence(fit.gain, problem.S);
+  frame.cov = Congruence(map, cov_X);
   frame.cross = -map * fit.gain * problem.D * problem.C;
   frame.chi_square = calibration::SolveLinear(problem.e, problem.J, problem.S).chi_square;
   frame.dof = 3 * n - 6;

@@ -54,4 +54,10 @@ Eigen::MatrixXd StackedCovariance(const std::vector<Eigen::Matrix3d>& own,
 // 1 - ChiSquareCdf, 1 without degrees of freedom.
 double TailProbability(double chi_square, int dof);
 
+// Standard deviation beyond which a frame or a direction is not usable [rad].
+constexpr double kMaxAngleSd = 0.1;
+
+// Largest standard deviation of a vector in any direction.
+double WorstSd(const Eigen::Matrix3d& cov);
+
 }  // namespace impactlab::calibration
