@@ -26,25 +26,25 @@ using ::testing::Not;
 
 const std::vector<std::string> kJobNames = {"table.csv", "poses/*.csv", "page.html"};
 
-std::string TextOf(const fs::path& path) {
+std::string FileText(const fs::path& path) {
   std::ifstream in(path, std::ios::binary);
   return {std::istreambuf_iterator<char>(in), {}};
 }
 
-void Put(const fs::path& path, const std::string& text) {
+void PutFile(const fs::path& path, const std::string& text) {
   fs::create_directories(path.parent_path());
   std::ofstream(path, std::ios::binary) << text;
 }
 
 // One whole job that writes two files.
-void Job(const fs::path& out, const std::string& text, bool move_aside = false) {
+void WriteJob(const fs::path& out, const std::string& text, bool move_aside = false) {
   OutputFolder folder(out, kJobNames, move_aside);
   WriteFile(out / "table.csv", text);
   WriteFile(out / "poses" / "drop 1.csv", text + " of a drop");
   folder.Finish();
 }
 
-std::string Refusal(const fs::path& out) {
+std::string FolderRefusal(const fs::path& out) {
   try {
     CheckOutputFolder(out, kJobNames);
   } catch (const ConfigError& error) {
@@ -56,16 +56,16 @@ std::string Refusal(const fs::path& out) {
 TEST(OutputFolder, ManifestListsWhatWasWritten) {
   const TemporaryFolder scratch;
   const fs::path out = scratch / "out";
-  Job(out, "one");
-  const auto json = nlohmann::json::parse(TextOf(out / "manifest.json"));
+  WriteJob(out, "one");
+  const auto json = nlohmann::json::parse(FileText(out / "manifest.json"));
   EXPECT_EQ(json.at("schema"), "impactlab.manifest/1");
   EXPECT_EQ(json.at("files").size(), 2u);
   EXPECT_EQ(json.at("files").at("table.csv"), Sha256("one"));
   EXPECT_EQ(json.at("files").at("poses/drop 1.csv"), Sha256("one of a drop"));
   EXPECT_FALSE(fs::exists(out / ".manifest.journal"));
-  Job(out, "two");
-  EXPECT_EQ(TextOf(out / "table.csv"), "two");
-  EXPECT_EQ(nlohmann::json::parse(TextOf(out / "manifest.json")).at("files").at("table.csv"),
+  WriteJob(out, "two");
+  EXPECT_EQ(FileText(out / "table.csv"), "two");
+  EXPECT_EQ(nlohmann::json::parse(FileText(out / "manifest.json")).at("files").at("table.csv"),
             Sha256("two"));
 }
 
@@ -79,128 +79,128 @@ TEST(OutputFolder, ForeignFilesAreRefusedAndSurvive) {
   const TemporaryFolder scratch;
   for (const char* name : {"table.csv", "poses/mine.csv", "page.html", "manifest.json"}) {
     const fs::path out = scratch / fs::path(name).stem().string();
-    Put(out / name, "mine");
-    Put(out / "notes.txt", "notes");
-    EXPECT_THAT(Refusal(out), HasSubstr(name));
-    EXPECT_THAT(Refusal(out), HasSubstr("--move-aside"));
-    EXPECT_THROW(Job(out, "one"), ConfigError);
-    EXPECT_EQ(TextOf(out / name), "mine");
-    EXPECT_EQ(TextOf(out / "notes.txt"), "notes");
+    PutFile(out / name, "mine");
+    PutFile(out / "notes.txt", "notes");
+    EXPECT_THAT(FolderRefusal(out), HasSubstr(name));
+    EXPECT_THAT(FolderRefusal(out), HasSubstr("--move-aside"));
+    EXPECT_THROW(WriteJob(out, "one"), ConfigError);
+    EXPECT_EQ(FileText(out / name), "mine");
+    EXPECT_EQ(FileText(out / "notes.txt"), "notes");
   }
 }
 
 TEST(OutputFolder, OtherNamesAreNobodysBusiness) {
   const TemporaryFolder scratch;
   const fs::path out = scratch / "out";
-  Put(out / "other.csv", "mine");
-  Put(out / "poses/readme.txt", "mine");
-  Job(out, "one");
-  EXPECT_EQ(TextOf(out / "other.csv"), "mine");
-  EXPECT_EQ(TextOf(out / "poses/readme.txt"), "mine");
+  PutFile(out / "other.csv", "mine");
+  PutFile(out / "poses/readme.txt", "mine");
+  WriteJob(out, "one");
+  EXPECT_EQ(FileText(out / "other.csv"), "mine");
+  EXPECT_EQ(FileText(out / "poses/readme.txt"), "mine");
 }
 
 TEST(OutputFolder, FilesThatWereChangedAreRefused) {
   const TemporaryFolder scratch;
   const fs::path out = scratch / "out";
-  Job(out, "one");
-  Put(out / "table.csv", "one, with a remark");
-  EXPECT_THAT(Refusal(out), HasSubstr("table.csv, changed since ImpactLab wrote it"));
-  EXPECT_THROW(Job(out, "two"), ConfigError);
-  EXPECT_EQ(TextOf(out / "table.csv"), "one, with a remark");
+  WriteJob(out, "one");
+  PutFile(out / "table.csv", "one, with a remark");
+  EXPECT_THAT(FolderRefusal(out), HasSubstr("table.csv, changed since ImpactLab wrote it"));
+  EXPECT_THROW(WriteJob(out, "two"), ConfigError);
+  EXPECT_EQ(FileText(out / "table.csv"), "one, with a remark");
   // As it was written it may be written again.
-  Put(out / "table.csv", "one");
-  Job(out, "two");
-  EXPECT_EQ(TextOf(out / "table.csv"), "two");
+  PutFile(out / "table.csv", "one");
+  WriteJob(out, "two");
+  EXPECT_EQ(FileText(out / "table.csv"), "two");
 }
 
 TEST(OutputFolder, MovedAsideUnderNamesThatAreFree) {
   const TemporaryFolder scratch;
   const fs::path out = scratch / "out";
-  Put(out / "table.csv", "first");
-  Put(out / "poses/mine.csv", "pose");
+  PutFile(out / "table.csv", "first");
+  PutFile(out / "poses/mine.csv", "pose");
   fs::create_directories(out / "page.html/inner");
-  Job(out, "one", true);
-  EXPECT_EQ(TextOf(out / "table.csv"), "one");
-  EXPECT_EQ(TextOf(out / "table.csv.aside"), "first");
-  EXPECT_EQ(TextOf(out / "poses/mine.csv.aside"), "pose");
+  WriteJob(out, "one", true);
+  EXPECT_EQ(FileText(out / "table.csv"), "one");
+  EXPECT_EQ(FileText(out / "table.csv.aside"), "first");
+  EXPECT_EQ(FileText(out / "poses/mine.csv.aside"), "pose");
   EXPECT_TRUE(fs::is_directory(out / "page.html.aside/inner"));
-  Put(out / "table.csv", "second");
-  Job(out, "two", true);
-  Put(out / "table.csv", "third");
+  PutFile(out / "table.csv", "second");
+  WriteJob(out, "two", true);
+  PutFile(out / "table.csv", "third");
   {
     const OutputFolder folder(out, kJobNames, true);
     EXPECT_THAT(folder.notes(), ElementsAre(HasSubstr("table.csv.aside3")));
   }
-  EXPECT_EQ(TextOf(out / "table.csv.aside"), "first");
-  EXPECT_EQ(TextOf(out / "table.csv.aside2"), "second");
-  EXPECT_EQ(TextOf(out / "table.csv.aside3"), "third");
-  EXPECT_EQ(Refusal(out), "");
+  EXPECT_EQ(FileText(out / "table.csv.aside"), "first");
+  EXPECT_EQ(FileText(out / "table.csv.aside2"), "second");
+  EXPECT_EQ(FileText(out / "table.csv.aside3"), "third");
+  EXPECT_EQ(FolderRefusal(out), "");
 }
 
 TEST(OutputFolder, LinksAndFoldersInPlaceOfFilesAreForeign) {
   const TemporaryFolder scratch;
   const fs::path out = scratch / "out", elsewhere = scratch / "elsewhere";
-  Job(out, "one");
-  Put(elsewhere / "table.csv", "one");
+  WriteJob(out, "one");
+  PutFile(elsewhere / "table.csv", "one");
   fs::remove(out / "table.csv");
   // The same bytes, but they are elsewhere: writing would change a file there.
   fs::create_symlink(elsewhere / "table.csv", out / "table.csv");
-  EXPECT_THAT(Refusal(out), HasSubstr("table.csv, not written by ImpactLab"));
+  EXPECT_THAT(FolderRefusal(out), HasSubstr("table.csv, not written by ImpactLab"));
   fs::remove(out / "table.csv");
   fs::create_symlink(elsewhere / "absent.csv", out / "table.csv");
-  EXPECT_THAT(Refusal(out), HasSubstr("table.csv"));
+  EXPECT_THAT(FolderRefusal(out), HasSubstr("table.csv"));
   fs::remove(out / "table.csv");
   fs::create_directory(out / "table.csv");
-  EXPECT_THAT(Refusal(out), HasSubstr("table.csv"));
+  EXPECT_THAT(FolderRefusal(out), HasSubstr("table.csv"));
   fs::remove(out / "table.csv");
-  EXPECT_EQ(Refusal(out), "");
+  EXPECT_EQ(FolderRefusal(out), "");
   // A folder of the job that leads elsewhere.
   fs::remove_all(out / "poses");
-  Put(elsewhere / "drop 1.csv", "mine");
+  PutFile(elsewhere / "drop 1.csv", "mine");
   fs::create_directory_symlink(elsewhere, out / "poses");
-  EXPECT_THAT(Refusal(out), HasSubstr("poses, not written by ImpactLab"));
-  Job(out, "two", true);
-  EXPECT_EQ(TextOf(elsewhere / "drop 1.csv"), "mine");
+  EXPECT_THAT(FolderRefusal(out), HasSubstr("poses, not written by ImpactLab"));
+  WriteJob(out, "two", true);
+  EXPECT_EQ(FileText(elsewhere / "drop 1.csv"), "mine");
   EXPECT_TRUE(fs::is_symlink(out / "poses.aside"));
   // What is kept for runs that go on is removed when it is old: not by way of a link.
   fs::create_directory_symlink(elsewhere, out / ".stages");
-  EXPECT_THAT(Refusal(out), HasSubstr(".stages"));
+  EXPECT_THAT(FolderRefusal(out), HasSubstr(".stages"));
 }
 
 TEST(OutputFolder, AFolderMayItselfBeALink) {
   const TemporaryFolder scratch;
   fs::create_directory(scratch / "real");
   fs::create_directory_symlink(scratch / "real", scratch / "out");
-  Job(scratch / "out", "one");
-  Job(scratch / "real", "two");
-  EXPECT_EQ(TextOf(scratch / "out/table.csv"), "two");
+  WriteJob(scratch / "out", "one");
+  WriteJob(scratch / "real", "two");
+  EXPECT_EQ(FileText(scratch / "out/table.csv"), "two");
 }
 
 TEST(OutputFolder, AJobThatWasKilledKnowsItsFiles) {
   const TemporaryFolder scratch;
   const fs::path out = scratch / "out";
-  Job(out, "one");
+  WriteJob(out, "one");
   // As if the process had ended with the journal: the manifest is that of before.
-  const std::string before = TextOf(out / "manifest.json");
+  const std::string before = FileText(out / "manifest.json");
   std::string journal;
   {
     OutputFolder folder(out, kJobNames);
     WriteFile(out / "table.csv", "two");
-    journal = TextOf(out / ".manifest.journal");
+    journal = FileText(out / ".manifest.journal");
   }
-  Put(out / "manifest.json", before);
-  EXPECT_THAT(Refusal(out), HasSubstr("table.csv"));
-  Put(out / ".manifest.journal", journal + "[\"page.html\", \"cut of");
-  EXPECT_EQ(Refusal(out), "");
-  Put(out / "page.html", "mine");
-  EXPECT_THAT(Refusal(out), HasSubstr("page.html"));
+  PutFile(out / "manifest.json", before);
+  EXPECT_THAT(FolderRefusal(out), HasSubstr("table.csv"));
+  PutFile(out / ".manifest.journal", journal + "[\"page.html\", \"cut of");
+  EXPECT_EQ(FolderRefusal(out), "");
+  PutFile(out / "page.html", "mine");
+  EXPECT_THAT(FolderRefusal(out), HasSubstr("page.html"));
   fs::remove(out / "page.html");
   // Announced, but the file did not take its name any more.
-  Put(out / "table.csv", "one");
-  EXPECT_EQ(Refusal(out), "");
-  Job(out, "three");
+  PutFile(out / "table.csv", "one");
+  EXPECT_EQ(FolderRefusal(out), "");
+  WriteJob(out, "three");
   EXPECT_FALSE(fs::exists(out / ".manifest.journal"));
-  EXPECT_EQ(Refusal(out), "");
+  EXPECT_EQ(FolderRefusal(out), "");
 }
 
 TEST(OutputFolder, AnExceptionLeavesAManifest) {
@@ -213,24 +213,24 @@ TEST(OutputFolder, AnExceptionLeavesAManifest) {
   } catch (const DataError&) {
   }
   EXPECT_TRUE(fs::exists(out / "manifest.json"));
-  EXPECT_EQ(Refusal(out), "");
+  EXPECT_EQ(FolderRefusal(out), "");
 }
 
 // Names that nobody declared, and files that come while the job works.
 TEST(OutputFolder, WritersDoNotReplaceForeignFiles) {
   const TemporaryFolder scratch;
   const fs::path out = scratch / "out";
-  Put(out / "undeclared.csv", "mine");
+  PutFile(out / "undeclared.csv", "mine");
   OutputFolder folder(out, kJobNames);
   EXPECT_THROW(WriteFile(out / "undeclared.csv", "ours"), OutputError);
-  Put(out / "page.html", "mine");
+  PutFile(out / "page.html", "mine");
   EXPECT_THROW(WriteFile(out / "page.html", "ours"), OutputError);
   WriteFile(out / "table.csv", "ours");
   WriteFile(out / "table.csv", "ours again");
-  EXPECT_EQ(TextOf(out / "undeclared.csv"), "mine");
-  EXPECT_EQ(TextOf(out / "page.html"), "mine");
+  EXPECT_EQ(FileText(out / "undeclared.csv"), "mine");
+  EXPECT_EQ(FileText(out / "page.html"), "mine");
   EXPECT_FALSE(RemoveOutput(out / "page.html"));
-  EXPECT_EQ(TextOf(out / "page.html"), "mine");
+  EXPECT_EQ(FileText(out / "page.html"), "mine");
   EXPECT_TRUE(RemoveOutput(out / "table.csv"));
   EXPECT_FALSE(RemoveOutput(out / "table.csv"));
 }
@@ -238,15 +238,15 @@ TEST(OutputFolder, WritersDoNotReplaceForeignFiles) {
 TEST(OutputFolder, FoldersAreRemovedWithTheLastFileOfOurs) {
   const TemporaryFolder scratch;
   const fs::path out = scratch / "out";
-  Job(out, "one");
+  WriteJob(out, "one");
   fs::create_directory(out / "refused");
   OutputFolder folder(out, kJobNames);
   RemoveOutputs(out / "refused", {"events.csv"});
   EXPECT_TRUE(fs::exists(out / "refused"));
-  Put(out / "poses/readme.txt", "mine");
+  PutFile(out / "poses/readme.txt", "mine");
   RemoveOutputs(out / "poses", {"drop 1.csv", "readme.txt"});
   EXPECT_FALSE(fs::exists(out / "poses/drop 1.csv"));
-  EXPECT_EQ(TextOf(out / "poses/readme.txt"), "mine");
+  EXPECT_EQ(FileText(out / "poses/readme.txt"), "mine");
   fs::remove(out / "poses/readme.txt");
   WriteFile(out / "poses/drop 2.csv", "two");
   RemoveOutputs(out / "poses", {"drop 2.csv"});
@@ -257,20 +257,20 @@ TEST(OutputFolder, FoldersAreRemovedWithTheLastFileOfOurs) {
 TEST(OutputFolder, RunFoldersWithoutManifestAreTakenAsTheyAre) {
   const TemporaryFolder scratch;
   const fs::path out = scratch / "out";
-  Put(out / "table.csv", "old");
-  Put(out / "run.yaml", "name: x\nschema: other.tool/1\n");
-  EXPECT_THAT(Refusal(out), HasSubstr("table.csv"));
-  Put(out / "run.yaml", "schema: impactlab.experiment/1\nname: x\n");
+  PutFile(out / "table.csv", "old");
+  PutFile(out / "run.yaml", "name: x\nschema: other.tool/1\n");
+  EXPECT_THAT(FolderRefusal(out), HasSubstr("table.csv"));
+  PutFile(out / "run.yaml", "schema: impactlab.experiment/1\nname: x\n");
   {
     const OutputFolder folder(out, kJobNames);
     EXPECT_THAT(folder.notes(), ElementsAre(HasSubstr("earlier versions")));
   }
-  EXPECT_EQ(Refusal(out), "");
-  Put(out / "table.csv", "changed");
-  EXPECT_THAT(Refusal(out), HasSubstr("table.csv, changed since"));
-  Put(out / "table.csv", "old");
+  EXPECT_EQ(FolderRefusal(out), "");
+  PutFile(out / "table.csv", "changed");
+  EXPECT_THAT(FolderRefusal(out), HasSubstr("table.csv, changed since"));
+  PutFile(out / "table.csv", "old");
   // A step of its own in such a folder does not make the tables of the run foreign.
-  Put(out / "events.csv", "old");
+  PutFile(out / "events.csv", "old");
   CheckOutputFolder(out, {"events.csv"});
   {
     OutputFolder folder(out, {"run.yaml"});
@@ -285,14 +285,14 @@ TEST(OutputFolder, FoldersInsideFolders) {
   const TemporaryFolder scratch;
   const fs::path out = scratch / "out", inner = out / "poses";
   const std::vector<std::string> names = {"drop 1.csv"};
-  Job(out, "one");
+  WriteJob(out, "one");
   {
     OutputFolder folder(inner, names);
     WriteFile(inner / "drop 1.csv", "by another job");
     EXPECT_THAT(folder.notes(), IsEmpty());
   }
-  EXPECT_EQ(Refusal(out), "");
-  Job(out, "two");
+  EXPECT_EQ(FolderRefusal(out), "");
+  WriteJob(out, "two");
   CheckOutputFolder(inner, names);
   // Both at once: the inner one is asked.
   OutputFolder around(out, kJobNames);
@@ -301,7 +301,7 @@ TEST(OutputFolder, FoldersInsideFolders) {
     WriteFile(inner / "drop 1.csv", "again");
   }
   around.Finish();
-  EXPECT_EQ(nlohmann::json::parse(TextOf(inner / "manifest.json")).at("files").at("drop 1.csv"),
+  EXPECT_EQ(nlohmann::json::parse(FileText(inner / "manifest.json")).at("files").at("drop 1.csv"),
             Sha256("again"));
 }
 
@@ -311,25 +311,25 @@ TEST(OutputFolder, ManifestsOfNobodyKnowsWhat) {
                            "{\"schema\": \"impactlab.manifest/1\", \"files\": {\"table.csv\": 1}}",
                            "{\"schema\": \"impactlab.manifest/2\", \"files\": {}}", "\xff\xfe"}) {
     const fs::path out = scratch / "out";
-    Put(out / "manifest.json", text);
-    EXPECT_THAT(Refusal(out), HasSubstr("manifest.json")) << text;
+    PutFile(out / "manifest.json", text);
+    EXPECT_THAT(FolderRefusal(out), HasSubstr("manifest.json")) << text;
   }
   // Names that lead out of the folder say nothing.
   const fs::path out = scratch / "out";
-  Put(scratch / "victim.csv", "mine");
-  Put(out / "manifest.json", nlohmann::json{{"schema", "impactlab.manifest/1"},
-                                            {"files", {{"../victim.csv", Sha256("mine")}}}}
-                                 .dump());
-  Job(out, "one");
-  EXPECT_EQ(TextOf(scratch / "victim.csv"), "mine");
-  EXPECT_THAT(TextOf(out / "manifest.json"), Not(HasSubstr("victim")));
+  PutFile(scratch / "victim.csv", "mine");
+  PutFile(out / "manifest.json", nlohmann::json{{"schema", "impactlab.manifest/1"},
+                                                {"files", {{"../victim.csv", Sha256("mine")}}}}
+                                     .dump());
+  WriteJob(out, "one");
+  EXPECT_EQ(FileText(scratch / "victim.csv"), "mine");
+  EXPECT_THAT(FileText(out / "manifest.json"), Not(HasSubstr("victim")));
 }
 
 TEST(OutputFolder, LiteralPatternMatchesOneName) {
   const TemporaryFolder scratch;
   const fs::path out = scratch / "out";
-  Put(out / "a[1]*?.csv", "mine");
-  Put(out / "a1.csv", "mine");
+  PutFile(out / "a[1]*?.csv", "mine");
+  PutFile(out / "a1.csv", "mine");
   EXPECT_THROW(CheckOutputFolder(out, {LiteralPattern("a[1]*?.csv")}), ConfigError);
   fs::remove(out / "a[1]*?.csv");
   CheckOutputFolder(out, {LiteralPattern("a[1]*?.csv")});
