@@ -55,7 +55,7 @@ int RunValidate(const StageArguments& arguments) {
         q.unresolved, q.rms, q.bias, q.rms_z);
   }
   const Diagnostics scrutiny =
-      Scrutinise(stage.events, stage.experiment.body, fit, table, stage.experiment.seed);
+      DiagnoseCampaign(stage.events, stage.experiment.body, fit, table, stage.experiment.seed);
   WriteDiagnostics(arguments.out, scrutiny);
   folder->Finish();
   fmt::print("{}written to {}\n", BriefReport(scrutiny), path.string());
