@@ -256,8 +256,9 @@ FlightSolution SolveFlights(const FlightProblem& problem, const VectorXd& prior_
   options.max_steps = kMostSteps;
   options.most_damping = 1e7;
   options.raise = 20;
-  // Chi-square to a thousandth: the step is then small against every standard deviation.
-  options.small_gain = 1e-3;
+  // Chi-square to a millionth. To a thousandth is not enough: along directions that are known
+  // badly the search would end a fifth of a standard deviation away.
+  options.small_gain = 1e-6;
   options.small_gain_relative = 1e-9;
   const LeastSquaresResult result =
       MinimizeSquares(squares, static_cast<int>(free.size()), options);

@@ -112,8 +112,8 @@ TEST(RunPoints, ExportedC3dGivesTheCoefficientsOfTheImages) {
         .out;
   };
   EXPECT_THAT(said("wrong"),
-              testing::HasSubstr("found       marker 'm1' is not where the layout has it"));
-  EXPECT_THAT(said("points"), testing::Not(testing::HasSubstr("layout has it")));
+              ::testing::HasSubstr("found       marker 'm1' is not where the layout has it"));
+  EXPECT_THAT(said("points"), ::testing::Not(::testing::HasSubstr("layout has it")));
 }
 
 }  // namespace

@@ -16,7 +16,7 @@ namespace {
 using scene::Moved;
 using scene::Observe;
 using scene::SideBySide;
-using testing::HasSubstr;
+using ::testing::HasSubstr;
 
 void ExpectNoNan(const TriangulatedPoint& p) {
   EXPECT_TRUE(p.p_W.allFinite());

@@ -16,8 +16,8 @@
 namespace impactlab {
 namespace {
 
-using testing::HasSubstr;
-using testing::Not;
+using ::testing::HasSubstr;
+using ::testing::Not;
 
 const RigFinding* Find(const std::vector<RigFinding>& findings, const std::string& code,
                        int camera = -2) {

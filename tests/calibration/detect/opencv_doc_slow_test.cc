@@ -33,7 +33,7 @@ using namespace opencv_doc;
 
 constexpr int kFolds = 5;
 
-class OpenCvDoc : public testing::Test {
+class OpenCvDoc : public ::testing::Test {
  protected:
   void SetUp() override {
     if (!std::filesystem::exists(Folder() / "left01.jpg"))
@@ -147,10 +147,11 @@ TEST_F(OpenCvDoc, TheBadPairIsNamed) {
     if (own) {
       EXPECT_EQ(outliers[bad], 0);
     } else {
-      EXPECT_THAT(worst, testing::Each(kBadPair));
+      EXPECT_THAT(worst, ::testing::Each(kBadPair));
       EXPECT_GE(outliers[bad], 10);
-      EXPECT_THAT(result.notes, testing::Contains(testing::HasSubstr("left02.jpg stands out")));
-      EXPECT_THAT(result.notes, testing::Contains(testing::HasSubstr("right02.jpg stands out")));
+      EXPECT_THAT(result.notes, ::testing::Contains(::testing::HasSubstr("left02.jpg stands out")));
+      EXPECT_THAT(result.notes,
+                  ::testing::Contains(::testing::HasSubstr("right02.jpg stands out")));
       EXPECT_EQ(*std::max_element(outliers.begin(), outliers.end()), outliers[bad]);
     }
   }

@@ -15,7 +15,7 @@ namespace {
 using scene::Moved;
 using scene::Normals;
 using scene::Pose;
-using testing::HasSubstr;
+using ::testing::HasSubstr;
 using Vector6d = Eigen::Matrix<double, 6, 1>;
 
 constexpr double kSigma = 0.1;  // [px]

@@ -72,7 +72,7 @@ TEST(LeastSquares, GaussNewtonSolvesALinearProblemInOneStep) {
 // Parameters of very different units: the steps do not depend on them.
 TEST(LeastSquares, StepsDoNotDependOnUnits) {
   PlainProblem plain = Rosenbrock(), scaled = Rosenbrock();
-  constexpr double kUnit = 1e7;
+  static constexpr double kUnit = 1e7;
   scaled.model = [](const VectorXd& x, VectorXd* r, MatrixXd* J) {
     Rosenbrock().model(Eigen::Vector2d(x(0), x(1) / kUnit), r, J);
     J->col(1) /= kUnit;

@@ -273,7 +273,7 @@ TEST(Body, HullOfManyCoplanarAndNoisyPointsEitherWorksOrSaysWhy) {
         EXPECT_EQ(body.points_B.size(), 8U);
       }
     } catch (const ConfigError& error) {
-      EXPECT_THAT(error.what(), testing::HasSubstr("almost"));
+      EXPECT_THAT(error.what(), ::testing::HasSubstr("almost"));
       EXPECT_GT(noise, 1e-11);  // a clean grid is never refused
     }
   }
@@ -646,8 +646,8 @@ TEST(Body, RefusesBodiesThatCannotBe) {
       refusal.make();
       ADD_FAILURE() << refusal.what << ": accepted";
     } catch (const ConfigError& error) {
-      EXPECT_THAT(error.what(), testing::HasSubstr(refusal.says)) << refusal.what;
-      EXPECT_THAT(error.what(), testing::HasSubstr("allowed")) << refusal.what;
+      EXPECT_THAT(error.what(), ::testing::HasSubstr(refusal.says)) << refusal.what;
+      EXPECT_THAT(error.what(), ::testing::HasSubstr("allowed")) << refusal.what;
     }
   }
   EXPECT_NO_THROW(MakePolytope(tetrahedron, 1, false, 0.577));

@@ -115,7 +115,7 @@ TEST(FreeFlight, AgreesWithTheEquationsOfMotionBothWaysInTime) {
         FlightOptions options;
         options.drag_per_m = drag;
         options.gravity_W = Vector3d(1, -2, -9);
-        SCOPED_TRACE(testing::Message() << body.name << " drag " << drag << " dt " << dt);
+        SCOPED_TRACE(::testing::Message() << body.name << " drag " << drag << " dt " << dt);
         ExpectSame(Propagate(state, body, options, dt), Reference(state, body, options, dt), 1e-12);
       }
     }

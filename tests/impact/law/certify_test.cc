@@ -34,7 +34,7 @@ TEST(Certify, PassesExactOutcomes) {
     const ImpactOutcome outcome = Solve(contact, model);
     const Certificate certificate = Certify(contact, model, outcome);
     const std::string failed = certificate.Failed();
-    SCOPED_TRACE(testing::Message()
+    SCOPED_TRACE(::testing::Message()
                  << i << " law " << LawName(model.law) << " digit " << outcome.path_case.digit);
     if (failed == "energy") {
       ASSERT_NE(model.law, RestitutionLaw::kEnergetic);
@@ -185,7 +185,7 @@ TEST(Certify, FlagsAnotherProblem) {
     const auto flagged = [&](const ContactState& c, const ImpactModel& m) {
       return Certify(c, m, outcome).Failed() != before;
     };
-    SCOPED_TRACE(testing::Message()
+    SCOPED_TRACE(::testing::Message()
                  << i << " law " << LawName(model.law) << " digit " << outcome.path_case.digit);
     for (int law = 0; law < 3; ++law) {
       ImpactModel other = model;

@@ -82,7 +82,7 @@ TEST(EnergeticMap, AgreesWithTheExactPath) {
     const double before = planar.Energy(planar.v_t, planar.v_n);
     ASSERT_LE(planar.Energy(plus.v_t, plus.v_n), before * (1 + 1e-11));
   }
-  RecordProperty("worst_relative_error", testing::PrintToString(worst));
+  RecordProperty("worst_relative_error", ::testing::PrintToString(worst));
   for (int region = 1; region <= 10; ++region) EXPECT_GT(regions[region], 500) << region;
   EXPECT_GT(pressed, 1000);
 }

@@ -85,7 +85,7 @@ TEST(SolvePlanar, DoublePendulumTable) {
   for (const Row& row : rows) {
     const ImpactOutcome outcome =
         Solve(contact, SolvePlanarModel(RestitutionLaw::kPoisson, row.e, row.mu, row.mu_s));
-    SCOPED_TRACE(testing::Message() << "e " << row.e << " mu_s " << row.mu_s << " mu " << row.mu);
+    SCOPED_TRACE(::testing::Message() << "e " << row.e << " mu_s " << row.mu_s << " mu " << row.mu);
     EXPECT_EQ(outcome.status, SolveStatus::kOk);
     EXPECT_NEAR(outcome.J_F.z(), row.J_n, 6e-5);  // 0.59716 is printed as 0.5971
     EXPECT_NEAR(outcome.v_plus_F.x(), row.u_t, 5.1e-6);
@@ -298,7 +298,7 @@ TEST(SolvePlanar, AgreesWithBisection) {
     worst = std::max(worst, error);
     ASSERT_TRUE(outcome.dense.empty());
   }
-  RecordProperty("worst_relative_error", testing::PrintToString(worst));
+  RecordProperty("worst_relative_error", ::testing::PrintToString(worst));
   for (int digit = 0; digit < 7; ++digit) EXPECT_GT(digits[digit], 200) << digit;
   EXPECT_GT(no_approach, 200);
   EXPECT_GT(painleve, 200);

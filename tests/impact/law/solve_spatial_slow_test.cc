@@ -8,7 +8,7 @@ namespace {
 TEST(SolveSpatialSlow, TenThousandImpacts) {
   ComparisonTally tally;
   CompareWithIntegration(20240102, 10000, 1e4, 1e-10, tally);
-  if (testing::Test::HasFatalFailure()) return;
+  if (::testing::Test::HasFatalFailure()) return;
   std::printf("compared %d, worst relative error %.2g (works %.2g), compression resumed in %d\n",
               tally.compared, tally.worst, tally.worst_work, tally.resumed);
   EXPECT_GT(tally.compared, 9000);

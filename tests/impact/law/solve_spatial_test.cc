@@ -30,7 +30,7 @@ double EnergyChange(const ContactState& contact, const ImpactOutcome& outcome) {
 TEST(SolveSpatial, AgreesWithIntegration) {
   ComparisonTally tally;
   CompareWithIntegration(20240103, 600, 1e4, 1e-10, tally);
-  if (testing::Test::HasFatalFailure()) return;
+  if (::testing::Test::HasFatalFailure()) return;
   EXPECT_GT(tally.compared, 500);
   EXPECT_LE(tally.digit_differs, 2);
 }
@@ -114,7 +114,7 @@ TEST(SolveSpatial, PlanarDataInAnyOrientation) {
     const double angle = Uniform(rng, -M_PI, M_PI);
     const ContactState turned = Rotated(contact, angle);
     const ImpactOutcome planar = Solve(contact, model), spatial = Solve(turned, model);
-    SCOPED_TRACE(testing::Message()
+    SCOPED_TRACE(::testing::Message()
                  << i << " law " << LawName(model.law) << " digit " << planar.path_case.digit);
     if (planar.status == SolveStatus::kNoApproach) {
       ASSERT_EQ(contact.v_minus_F.z(), 0);
@@ -142,7 +142,7 @@ TEST(SolveSpatial, SpatialCodeOnPlanarData) {
     const auto problem = impact::MakeSpatial(impact::PlainInputs(contact, model), model, {});
     ImpactOutcome spatial;
     const auto result = impact::SpatialWalk<double>(problem, spatial).Run();
-    SCOPED_TRACE(testing::Message() << i << " digit " << planar.path_case.digit);
+    SCOPED_TRACE(::testing::Message() << i << " digit " << planar.path_case.digit);
     ASSERT_NEAR(result.v_t.x() * problem.velocity_unit, planar.v_plus_F.x(),
                 1e-11 * contact.v_minus_F.norm());
     ASSERT_NEAR(result.v_n * problem.velocity_unit, planar.v_plus_F.z(),
@@ -244,7 +244,7 @@ TEST(SolveSpatial, Scaling) {
       scaled.v_minus_F *= v;
       scaled.A_F *= A;
       const ImpactOutcome outcome = Solve(scaled, model);
-      SCOPED_TRACE(testing::Message() << i << " v " << v << " A " << A);
+      SCOPED_TRACE(::testing::Message() << i << " v " << v << " A " << A);
       ASSERT_EQ(outcome.status, base.status);
       ASSERT_LT((outcome.v_plus_F / v - base.v_plus_F).norm(), 1e-10 * contact.v_minus_F.norm());
       ASSERT_LE((outcome.J_F / v * A - base.J_F).norm(), 1e-10 * base.J_F.norm());

@@ -36,8 +36,8 @@ inline void CompareWithIntegration(std::uint64_t seed, int n, double max_conditi
     const ContactState contact = RandomSpatial(rng, max_condition);
     const ImpactModel model = RandomModel(rng);
     const ImpactOutcome outcome = Solve(contact, model);
-    SCOPED_TRACE(testing::Message() << "case " << i << " law " << LawName(model.law) << " digit "
-                                    << outcome.path_case.digit);
+    SCOPED_TRACE(::testing::Message() << "case " << i << " law " << LawName(model.law) << " digit "
+                                      << outcome.path_case.digit);
     if (outcome.status == SolveStatus::kNoApproach) {
       ++tally.no_approach;
       ASSERT_EQ(contact.v_minus_F.z(), 0);

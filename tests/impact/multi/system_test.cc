@@ -132,7 +132,7 @@ constexpr PendulumRow kPendulum[] = {{0.5, 0.25, 0.2, 0.9193, 0.04186, 0.10955, 
 
 TEST(System, DoublePendulumOfDocument001) {
   for (const PendulumRow& row : kPendulum) {
-    SCOPED_TRACE(testing::Message() << "e " << row.e << " mu_s " << row.mu_s);
+    SCOPED_TRACE(::testing::Message() << "e " << row.e << " mu_s " << row.mu_s);
     const ImpactSystem system = DoublePendulum({});
     const ContactSpace space = ReduceToContacts(system);
     const ContactState contact = SingleContact(space, space.v_minus, 0);

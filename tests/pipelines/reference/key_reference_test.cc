@@ -116,7 +116,7 @@ TEST_F(Reference, MissesNoKeyOfTheSources) {
       R"re((?:node|root|map|item|light|given|surface|one|body|columns|sequence|wanted|model|priors|detect)_?(?:\(\))?\.)re"
       R"re((?:Number|Integer|Flag|Text|Choice|Vector|Vectors|Texts|Map|MapOrEmpty|List|Has)\(\s*"([a-z][A-Za-z0-9_]*)")re");
   int found = 0;
-  for (const auto& entry : std::filesystem::directory_iterator(kRoot / "pipelines")) {
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(kRoot / "pipelines")) {
     const std::string source = entry.path().extension() == ".cc" || entry.path().extension() == ".h"
                                    ? ReadText(entry.path())
                                    : "";

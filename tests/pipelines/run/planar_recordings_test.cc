@@ -316,19 +316,19 @@ TEST_F(PlaneOfMotion, AMarkerThatIsNotWhereTheLayoutHasItIsNamed) {
   const std::string unsure = ", depth_sd_m: 0.01, tilt_sd_rad: 0.02, rig: rig.yaml";
   const std::string wrong =
       "names: [a, b, c], layout_m: [[0.02, 0.02], [-0.022, 0.012], [0.005, -0.02]]";
-  EXPECT_THAT(layout_findings(kLayout, unsure), testing::IsEmpty());
+  EXPECT_THAT(layout_findings(kLayout, unsure), ::testing::IsEmpty());
   EXPECT_THAT(layout_findings(wrong, unsure),
-              testing::ElementsAre(HasSubstr("one of the markers 'a', 'b', 'c' is not where")));
+              ::testing::ElementsAre(HasSubstr("one of the markers 'a', 'b', 'c' is not where")));
   WriteDrops(10, 0.001, 0.002, 0, random);
-  EXPECT_THAT(layout_findings(kLayout, sure), testing::IsEmpty());
+  EXPECT_THAT(layout_findings(kLayout, sure), ::testing::IsEmpty());
   EXPECT_THAT(layout_findings(wrong, sure),
-              testing::ElementsAre(HasSubstr("marker 'b' is not where the layout has it")));
+              ::testing::ElementsAre(HasSubstr("marker 'b' is not where the layout has it")));
   EXPECT_THAT(
       layout_findings(
           "names: [a, b, c], layout_m: [[0.021, 0.021], [-0.0231, 0.0105], [0.00525, -0.021]]",
           sure),
-      testing::ElementsAre(
-          testing::ContainsRegex("seen 4.[78]. % shorter than the layout has them")));
+      ::testing::ElementsAre(
+          ::testing::ContainsRegex("seen 4.[78]. % shorter than the layout has them")));
 }
 
 TEST_F(PlaneOfMotion, AnUnstatedDepthShowsAsTheScale) {

@@ -192,7 +192,7 @@ TEST_F(PointRecordingsTest, ABadFileIsARejectedRecordingThatNamesFileMarkerAndFr
   EXPECT_THAT(run.points->files[1].bad,
               HasSubstr("drop1.trc: the distances of the markers are not those of the layout"));
   EXPECT_THAT(run.points->files[1].bad,
-              testing::ContainsRegex("worst marker 'm[1-4]' in frame 1[0-9][0-9]"));
+              ::testing::ContainsRegex("worst marker 'm[1-4]' in frame 1[0-9][0-9]"));
   EXPECT_THAT(run.points->files[2].bad, HasSubstr("drop2.trc"));
   EXPECT_THAT(run.points->files[3].bad,
               HasSubstr("drop3.trc: 2 markers of the layout are in the recording, a pose needs "

@@ -26,8 +26,8 @@
 namespace impactlab {
 namespace {
 
-using testing::AllOf;
-using testing::HasSubstr;
+using ::testing::AllOf;
+using ::testing::HasSubstr;
 
 // Small pictures, so that drawing takes no time.
 test::VideoSceneOptions Small() {
@@ -239,7 +239,7 @@ markers:
 camera: {rate_Hz: 120, exposure_s: 0.002, noise_grey: 1.5}
 )";
 
-class SynthVideoFiles : public testing::Test {
+class SynthVideoFiles : public ::testing::Test {
  protected:
   SynthVideoFiles() {
     VideoScene scene = test::RodScene(Small());

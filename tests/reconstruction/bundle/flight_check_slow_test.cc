@@ -241,7 +241,7 @@ TEST(FlightCheck, AShortFlightAtOddsWithAllOthersIsNotJudged) {
     EXPECT_EQ(check.flights.size(), brief ? 1U : 2U);
     if (!brief) continue;
     EXPECT_GT(check.unjudged.front().first, scene.drop.t);
-    EXPECT_THAT(check.verdict, testing::HasSubstr("not judged"));
+    EXPECT_THAT(check.verdict, ::testing::HasSubstr("not judged"));
     FlightCheckOptions alone = scene.options;
     alone.flights = check.unjudged;
     EXPECT_FALSE(

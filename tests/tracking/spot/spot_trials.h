@@ -102,8 +102,8 @@ inline TrialSummary RunTrials(const Trials& trials) {
 // Bias below 0.05 px beyond its own sampling error, NEES in its band, sub-pixel places uniform;
 // `tests` share a level of 0.001.
 inline void ExpectConsistent(const TrialSummary& s, int tests) {
-  SCOPED_TRACE(testing::Message() << "diameter " << s.trials.diameter << " snr " << s.trials.snr
-                                  << " motion " << s.trials.motion << " n " << s.n);
+  SCOPED_TRACE(::testing::Message() << "diameter " << s.trials.diameter << " snr " << s.trials.snr
+                                    << " motion " << s.trials.motion << " n " << s.n);
   const double alpha = PerTestLevel(0.001, tests);
   const double sampling =
       NormalQuantile(1 - alpha / 2) * s.rms / std::sqrt(static_cast<double>(s.n));
