@@ -2,6 +2,7 @@
 
 #include <Eigen/Dense>
 #include <algorithm>
+#include <limits>
 #include <utility>
 
 namespace impactlab {
@@ -11,8 +12,11 @@ using Eigen::MatrixXd;
 using Eigen::VectorXd;
 
 // Solution of the normal equations with `damping` times their diagonal added. They are scaled to a
-// unit diagonal first, so that parameters of any unit keep their digits.
+// unit diagonal first, so that parameters of any unit keep their digits. Not finite where the
+// equations are not, of which LDLT would leave directions at zero.
 VectorXd DampedStep(const SquaresAt& at, double damping) {
+  if (!at.information.allFinite())
+    return VectorXd::Constant(at.gradient.size(), std::numeric_limits<double>::quiet_NaN());
   const VectorXd scale = at.information.diagonal().cwiseMax(1e-300).cwiseSqrt().cwiseInverse();
   MatrixXd scaled = scale.asDiagonal() * at.information * scale.asDiagonal();
   scaled.diagonal().array() += damping;

@@ -9,7 +9,6 @@ namespace {
 using ::testing::AllOf;
 using ::testing::AnyOf;
 using ::testing::HasSubstr;
-using Path = std::filesystem::path;
 
 TEST_F(Calibrate, HostileT06ParallelBoardsAreRefused) {
   CalibrationScene scene = CalibrationScene::Mono();
@@ -56,7 +55,7 @@ TEST_F(Calibrate, PicturesThatDoNotBelongTogetherAreRefused) {
   CalibrationScene scene = CalibrationScene::Stereo();
   scene.AddBoards(10, 0.7, 5);
   Write(scene);
-  const Path spare = File("spare.png");
+  const std::filesystem::path spare = File("spare.png");
   std::filesystem::rename(File(scene.Name(1, 9)), spare);
   for (std::size_t k = 9; k > 0; --k)
     std::filesystem::rename(File(scene.Name(1, k - 1)), File(scene.Name(1, k)));

@@ -113,7 +113,7 @@ inline TracksExperiment MakeTracksExperiment(
 }
 
 struct TracksRepeat {
-  Experiment experiment;
+  impactlab::Experiment experiment;
   MarkerRecordings markers;  // with the layout as the analysis has it
   Analysis analysis;
   std::vector<double> offset;     // true one of the second camera, by drop [s]
@@ -154,7 +154,7 @@ inline TracksRepeat Record(const TracksExperiment& as_drawn, const Drawn& drawn,
     recording.offset_sd = 1 / e.rate;
   }
   out.drops = e.drops;
-  Experiment& experiment = out.experiment;
+  impactlab::Experiment& experiment = out.experiment;
   experiment.name = "twin";
   experiment.body = e.drops.front().body;
   if (drawn.inertia) experiment.body.inertia_B *= 1 + e.inertia_sd * normal(random);
@@ -180,7 +180,7 @@ inline TracksRepeat Record(const TracksExperiment& as_drawn, const Drawn& drawn,
 inline TracksRepeat Repeat(const TracksExperiment& e, const Drawn& drawn, bool intervals,
                            std::mt19937_64& random) {
   TracksRepeat out = Record(e, drawn, random);
-  Experiment& experiment = out.experiment;
+  impactlab::Experiment& experiment = out.experiment;
   MarkerRecordings& markers = out.markers;
   experiment.identify.intervals = intervals;
   Analysis& analysis = out.analysis;
