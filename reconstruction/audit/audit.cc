@@ -193,7 +193,7 @@ void JudgeGravity(const AuditInput& input, AuditResult& result) {
 }
 
 // Every source, with the errors at `at` as first guess.
-std::vector<Source> Gather(const AuditInput& input, const Layout& layout, const VectorXd& at) {
+std::vector<Source> Gather(const AuditInput& input, const ErrorLayout& layout, const VectorXd& at) {
   std::vector<Source> sources = {RestAttitudeSource(input, layout),
                                  RestHeightSource(input, layout, at),
                                  FreeFlightSource(input, layout)};
@@ -212,7 +212,7 @@ std::vector<Source> Gather(const AuditInput& input, const Layout& layout, const 
 // Events that meet, with the errors undone, the criterion that all met as recorded: the next vertex
 // arrives no sooner after the first. An attitude that was off lets flat landings pass for single
 // contacts.
-std::vector<const ImpactEvent*> SingleContacts(const AuditInput& input, const Layout& layout,
+std::vector<const ImpactEvent*> SingleContacts(const AuditInput& input, const ErrorLayout& layout,
                                                const VectorXd& errors) {
   std::vector<double> before, after;
   const Body rounded = layout.Rounded(*input.body, errors);
@@ -234,8 +234,8 @@ std::vector<const ImpactEvent*> SingleContacts(const AuditInput& input, const La
 }
 
 // Inertia given, of the uniform solid and as momentum sees it.
-void JudgeInertia(const AuditInput& input, const Layout& layout, const Explanation& explanation,
-                  AuditResult& result) {
+void JudgeInertia(const AuditInput& input, const ErrorLayout& layout,
+                  const Explanation& explanation, AuditResult& result) {
   const Body& body = *input.body;
   const auto size = [&](const Body& b) {
     return body.planar ? b.inertia_B(1, 1) : b.inertia_B.trace() / 3;
@@ -358,7 +358,7 @@ void TurnInput(const Handedness& hand, AuditInput* input, TurnedInput* out) {
 }
 
 // Frame errors that explain the sources, with the events that touch at one point (`single`).
-Explanation ExplainFrame(const AuditInput& input, const Layout& layout,
+Explanation ExplainFrame(const AuditInput& input, const ErrorLayout& layout,
                          std::vector<const ImpactEvent*>* single, AuditResult* result) {
   std::vector<Source> sources = Gather(input, layout, VectorXd::Zero(layout.size));
   Explanation explanation = Explain(sources, layout, input.options);
@@ -384,8 +384,9 @@ Explanation ExplainFrame(const AuditInput& input, const Layout& layout,
 
 // Momentum of the events once everything that is named is corrected, and the inertia that it asks
 // for.
-void AuditCorrected(const AuditInput& input, const Layout& layout, const Explanation& explanation,
-                    const std::vector<const ImpactEvent*>& single, AuditResult* result) {
+void AuditCorrected(const AuditInput& input, const ErrorLayout& layout,
+                    const Explanation& explanation, const std::vector<const ImpactEvent*>& single,
+                    AuditResult* result) {
   const AuditOptions& options = input.options;
   Body corrected_body = CorrectedBody(*input.body, result->body);
   AuditInput corrected_input = input;
@@ -398,7 +399,7 @@ void AuditCorrected(const AuditInput& input, const Layout& layout, const Explana
   for (const ImpactEvent* event : single)
     corrected.push_back(CorrectEvent(*event, rest, corrected_body, input.floor, options.gravity_W));
   for (const ImpactEvent& event : corrected) corrected_input.events.push_back(&event);
-  const Layout corrected_layout(corrected_body);
+  const ErrorLayout corrected_layout(corrected_body);
   if (options.fit_inertia) {
     const std::vector<int> inertia = {layout.inertia};
     const RobustFit fit =
@@ -422,7 +423,7 @@ AuditResult Audit(std::span<const ImpactEvent> events, std::span<const FlightArc
                   const AuditOptions& options) {
   AuditInput input = MakeInput(events, arcs, rests, body, floor, options);
   AuditResult result;
-  const Layout layout(body);
+  const ErrorLayout layout(body);
   for (const ImpactEvent* event : input.events)
     result.events.push_back(AuditEvent(*event, body, input.floor, options));
   AuditFriction(input.events, body, input.floor, options, result.events);

@@ -278,7 +278,7 @@ void AuditFriction(std::span<const ImpactEvent* const> events, const Body& body,
   }
 }
 
-MomentumAudit AuditMomentum(const AuditInput& input, const Layout& layout,
+MomentumAudit AuditMomentum(const AuditInput& input, const ErrorLayout& layout,
                             const VectorXd& prior_sd) {
   const Body& body = *input.body;
   MomentumAudit audit;
@@ -348,7 +348,7 @@ std::vector<ImpactEvent> CorrectAll(const AuditInput& input, bool mirrored, bool
 
 // Share of mirroring that the tangential impulses need for angular momentum to close: 0 as given, 1
 // reversed.
-Estimate MirrorShare(const RobustFit& fit, const Layout& layout) {
+Estimate MirrorShare(const RobustFit& fit, const ErrorLayout& layout) {
   if (!fit.usable) return Undetermined(fit.reason);
   std::vector<int> active = MomentumParameters(layout);
   active.push_back(layout.handedness);
@@ -383,7 +383,7 @@ Estimate FrictionShare(const AuditInput& input, const std::vector<ImpactEvent>& 
 
 }  // namespace
 
-Handedness JudgeHandedness(const AuditInput& input, const Layout& layout) {
+Handedness JudgeHandedness(const AuditInput& input, const ErrorLayout& layout) {
   Handedness judged;
   std::vector<int> active = MomentumParameters(layout);
   active.push_back(layout.handedness);

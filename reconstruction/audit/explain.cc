@@ -62,7 +62,7 @@ struct Own {
 
 class Judge {
  public:
-  Judge(const std::vector<Source>& sources, const Layout& layout, const AuditOptions& options)
+  Judge(const std::vector<Source>& sources, const ErrorLayout& layout, const AuditOptions& options)
       : layout_(layout) {
     const double sigma = std::clamp(options.significance, 0.5, 7.0);
     tail_ = 2 * NormalCdf(-sigma);
@@ -263,14 +263,14 @@ class Judge {
   }
 
  private:
-  const Layout& layout_;
+  const ErrorLayout& layout_;
   double tail_;
   std::vector<MatrixXd> info_;
   std::vector<VectorXd> value_;
   std::vector<std::string> names_;
 };
 
-Estimate InUnits(const Layout& layout, int parameter, double value, double sd) {
+Estimate InUnits(const ErrorLayout& layout, int parameter, double value, double sd) {
   value = value * layout.unit(parameter) + (parameter == layout.corner ? layout.corner_given : 0);
   sd *= layout.unit(parameter);
   if (parameter == layout.scale || parameter == layout.clock) {
@@ -280,7 +280,7 @@ Estimate InUnits(const Layout& layout, int parameter, double value, double sd) {
   return MakeEstimate(value, sd);
 }
 
-std::string Words(const Layout& layout, int parameter, const Estimate& estimate) {
+std::string Words(const ErrorLayout& layout, int parameter, const Estimate& estimate) {
   const bool ratio = parameter == layout.scale || parameter == layout.clock;
   const bool length = !ratio && layout.unit(parameter) == 1e-3;
   return PlusMinus(estimate, length ? 1e3 : 1) + (ratio ? "" : length ? " mm" : " rad");
@@ -352,7 +352,7 @@ Blocks DropReconcilers(const Judge& judge, const Blocks& best, Confirmation* con
 // What is said of one error (block) of the explanation.
 class BlockFindings {
  public:
-  BlockFindings(const Judge& judge, const Layout& layout, const AuditOptions& options,
+  BlockFindings(const Judge& judge, const ErrorLayout& layout, const AuditOptions& options,
                 const std::vector<std::vector<Own>>& own, const VectorXd& p, const MatrixXd& cov)
       : judge_(judge), layout_(layout), options_(options), own_(own), p_(p), cov_(cov) {}
 
@@ -435,8 +435,8 @@ class BlockFindings {
     Finding finding;
     finding.parameter = layout_.names[parameter];
     finding.estimate = kept ? InUnits(layout_, parameter, p_(parameter),
-                                       birge * std::sqrt(cov_(parameter, parameter)))
-                             : Undetermined("left out of the explanation");
+                                      birge * std::sqrt(cov_(parameter, parameter)))
+                            : Undetermined("left out of the explanation");
     if (!rivals.empty()) {
       std::vector<std::string> names = {finding.parameter};
       for (const int r : rivals) names.push_back(layout_.names[layout_.blocks[r][0]]);
@@ -458,7 +458,7 @@ class BlockFindings {
   }
 
   const Judge& judge_;
-  const Layout& layout_;
+  const ErrorLayout& layout_;
   const AuditOptions& options_;
   const std::vector<std::vector<Own>>& own_;
   const VectorXd& p_;
@@ -467,7 +467,7 @@ class BlockFindings {
 
 }  // namespace
 
-Explanation Explain(const std::vector<Source>& sources, const Layout& layout,
+Explanation Explain(const std::vector<Source>& sources, const ErrorLayout& layout,
                     const AuditOptions& options) {
   const Judge judge(sources, layout, options);
   const int n_blocks = layout.blocks.size();

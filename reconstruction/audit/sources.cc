@@ -24,7 +24,7 @@ constexpr int kFewestEvents = 6;  // for any fit of momentum
 // a rest further than this from any way to lie leans on something [rad]
 constexpr double kLargestLean = 0.35;
 
-Source FromFit(const std::string& name, const RobustFit& fit, int n, const Layout& layout) {
+Source FromFit(const std::string& name, const RobustFit& fit, int n, const ErrorLayout& layout) {
   Source source;
   source.name = name;
   source.usable = fit.usable;
@@ -38,7 +38,7 @@ Source FromFit(const std::string& name, const RobustFit& fit, int n, const Layou
 }
 
 // Information that remains when `gone` may take any value.
-void Marginalise(const std::vector<int>& gone, const Layout& layout, MatrixXd& information) {
+void Marginalise(const std::vector<int>& gone, const ErrorLayout& layout, MatrixXd& information) {
   const MatrixXd U = layout.unit.asDiagonal();
   MatrixXd N = U * information * U;
   for (const int g : gone) {
@@ -49,7 +49,7 @@ void Marginalise(const std::vector<int>& gone, const Layout& layout, MatrixXd& i
   information = U.inverse() * N * U.inverse();
 }
 
-Source Silent(const std::string& name, const Layout& layout, const std::string& reason) {
+Source Silent(const std::string& name, const ErrorLayout& layout, const std::string& reason) {
   RobustFit none;
   none.reason = reason;
   return FromFit(name, none, 0, layout);
@@ -61,7 +61,7 @@ std::vector<int> Concatenate(std::initializer_list<std::vector<int>> lists) {
   return all;
 }
 
-std::vector<int> Corner(const Layout& layout) {
+std::vector<int> Corner(const ErrorLayout& layout) {
   return layout.blocks.size() > 6 ? layout.blocks[6] : std::vector<int>();
 }
 
@@ -77,7 +77,7 @@ RobustFit FitFromStarts(RobustProblem problem, const std::vector<VectorXd>& star
 }
 
 // No error, and the guess; both keep the scale of the guess, for a source that does not fit it.
-std::vector<VectorXd> Starts(const Layout& layout, const VectorXd& start) {
+std::vector<VectorXd> Starts(const ErrorLayout& layout, const VectorXd& start) {
   std::vector<VectorXd> starts = {VectorXd::Zero(layout.size)};
   if (start.size() != layout.size) return starts;
   starts[0](layout.scale) = start(layout.scale);
@@ -86,7 +86,7 @@ std::vector<VectorXd> Starts(const Layout& layout, const VectorXd& start) {
 }
 
 // Corrected height of the body's lowest point over the corrected floor, in recorded units.
-double Gap(const Layout& layout, const VectorXd& p, const Body& rounded, const Plane& floor,
+double Gap(const ErrorLayout& layout, const VectorXd& p, const Body& rounded, const Plane& floor,
            const Eigen::Isometry3d& X) {
   const Matrix3d R = X.linear() * ExpSO3(layout.Rotation(p)).transpose();
   const Vector3d n = layout.Normal(p, floor.normal);
@@ -133,7 +133,7 @@ double FramesOf(const RestPose& rest) { return std::max(1, rest.last - rest.firs
 
 }  // namespace
 
-Layout::Layout(const Body& body) : planar(body.planar), corner_given(body.corner_radius) {
+ErrorLayout::ErrorLayout(const Body& body) : planar(body.planar), corner_given(body.corner_radius) {
   const int rotations = planar ? 1 : 3, coms = planar ? 2 : 3, tilts = planar ? 1 : 2;
   com = rotations;
   scale = com + coms;
@@ -179,19 +179,19 @@ Layout::Layout(const Body& body) : planar(body.planar), corner_given(body.corner
     block(corner, 1);
 }
 
-Body Layout::Rounded(const Body& body, const VectorXd& p) const {
+Body ErrorLayout::Rounded(const Body& body, const VectorXd& p) const {
   Body rounded = body;
   rounded.corner_radius += p(corner);
   return rounded;
 }
 
-Vector3d Layout::Rotation(const VectorXd& p) const {
+Vector3d ErrorLayout::Rotation(const VectorXd& p) const {
   return planar ? Vector3d(0, -p(attitude), 0) : Vector3d(p.segment<3>(attitude));
 }
-Vector3d Layout::Com(const VectorXd& p) const {
+Vector3d ErrorLayout::Com(const VectorXd& p) const {
   return planar ? Vector3d(p(com), 0, p(com + 1)) : Vector3d(p.segment<3>(com));
 }
-Vector3d Layout::Normal(const VectorXd& p, const Vector3d& given) const {
+Vector3d ErrorLayout::Normal(const VectorXd& p, const Vector3d& given) const {
   return ExpSO3(Vector3d(planar ? 0.0 : p(tilt + 1), -p(tilt), 0)) * given;
 }
 
@@ -292,11 +292,11 @@ std::vector<RestCandidate> RestCandidates(const Body& body) {
   return candidates;
 }
 
-std::vector<int> MomentumParameters(const Layout& layout) {
+std::vector<int> MomentumParameters(const ErrorLayout& layout) {
   return Concatenate({layout.blocks[0], layout.blocks[1], Corner(layout), {layout.inertia}});
 }
 
-RobustFit FitMomentum(const AuditInput& input, const Layout& layout, const VectorXd& start,
+RobustFit FitMomentum(const AuditInput& input, const ErrorLayout& layout, const VectorXd& start,
                       const std::vector<int>& active, const VectorXd& prior_sd) {
   const int n = input.events.size(), rows = layout.planar ? 1 : 3;
   RobustProblem problem;
@@ -353,12 +353,13 @@ RobustFit FitMomentum(const AuditInput& input, const Layout& layout, const Vecto
   return FitFromStarts(problem, Starts(layout, start));
 }
 
-Source MomentumSource(const AuditInput& input, const Layout& layout, const VectorXd& start) {
+Source MomentumSource(const AuditInput& input, const ErrorLayout& layout, const VectorXd& start) {
   return FromFit("momentum", FitMomentum(input, layout, start, MomentumParameters(layout)),
                  input.events.size(), layout);
 }
 
-Source ContactHeightSource(const AuditInput& input, const Layout& layout, const VectorXd& start) {
+Source ContactHeightSource(const AuditInput& input, const ErrorLayout& layout,
+                           const VectorXd& start) {
   const int n = input.events.size();
   const Body& body = *input.body;
   RobustProblem problem;
@@ -403,7 +404,7 @@ Source ContactHeightSource(const AuditInput& input, const Layout& layout, const 
   return source;
 }
 
-Source FreeFlightSource(const AuditInput& input, const Layout& layout) {
+Source FreeFlightSource(const AuditInput& input, const ErrorLayout& layout) {
   const double g = input.options.gravity_W.norm();
   if (!(g > 0)) return Silent("free_flight", layout, "no gravity to compare with");
   const Vector3d down = input.options.gravity_W / g;
@@ -439,7 +440,7 @@ Source FreeFlightSource(const AuditInput& input, const Layout& layout) {
   return source;
 }
 
-Source RestAttitudeSource(const AuditInput& input, const Layout& layout) {
+Source RestAttitudeSource(const AuditInput& input, const ErrorLayout& layout) {
   const std::vector<RestCandidate> candidates = RestCandidates(*input.body);
   if (candidates.empty())
     return Silent("rest_attitude", layout, "the body's shape has no attitude at rest");
@@ -481,7 +482,7 @@ Source RestAttitudeSource(const AuditInput& input, const Layout& layout) {
   return FromFit("rest_attitude", FitRobust(problem), n, layout);
 }
 
-Source RestHeightSource(const AuditInput& input, const Layout& layout, const VectorXd& start) {
+Source RestHeightSource(const AuditInput& input, const ErrorLayout& layout, const VectorXd& start) {
   const Body& body = *input.body;
   const std::vector<RestCandidate> candidates = RestCandidates(body);
   std::vector<Rest> rests;

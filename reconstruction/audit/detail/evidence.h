@@ -21,8 +21,8 @@
 
 namespace impactlab::reconstruction {
 
-struct Layout {
-  explicit Layout(const Body& body);
+struct ErrorLayout {
+  explicit ErrorLayout(const Body& body);
   bool planar;
   int attitude = 0, com, scale, clock, floor, tilt, corner, inertia, contact_time, contact_depth,
       handedness, split, size;
@@ -65,17 +65,19 @@ struct AuditInput {
 };
 
 // Momentum fit of the given parameters, each with a prior about zero where `prior_sd` is above 0.
-RobustFit FitMomentum(const AuditInput& input, const Layout& layout, const Eigen::VectorXd& start,
-                      const std::vector<int>& active, const Eigen::VectorXd& prior_sd = {});
+RobustFit FitMomentum(const AuditInput& input, const ErrorLayout& layout,
+                      const Eigen::VectorXd& start, const std::vector<int>& active,
+                      const Eigen::VectorXd& prior_sd = {});
 // What momentum can see: attitude, centre of mass, corners, inertia.
-std::vector<int> MomentumParameters(const Layout& layout);
-Source MomentumSource(const AuditInput& input, const Layout& layout, const Eigen::VectorXd& start);
-Source ContactHeightSource(const AuditInput& input, const Layout& layout,
+std::vector<int> MomentumParameters(const ErrorLayout& layout);
+Source MomentumSource(const AuditInput& input, const ErrorLayout& layout,
+                      const Eigen::VectorXd& start);
+Source ContactHeightSource(const AuditInput& input, const ErrorLayout& layout,
                            const Eigen::VectorXd& start);
-Source FreeFlightSource(const AuditInput& input, const Layout& layout);
+Source FreeFlightSource(const AuditInput& input, const ErrorLayout& layout);
 // Attitude and height of the rests: two sources, for one may be wrong without the other.
-Source RestAttitudeSource(const AuditInput& input, const Layout& layout);
-Source RestHeightSource(const AuditInput& input, const Layout& layout,
+Source RestAttitudeSource(const AuditInput& input, const ErrorLayout& layout);
+Source RestHeightSource(const AuditInput& input, const ErrorLayout& layout,
                         const Eigen::VectorXd& start);
 
 // How a body may lie on level ground: direction of B that points up, height of the centre of mass.
@@ -106,7 +108,7 @@ void AuditFriction(std::span<const ImpactEvent* const> events, const Body& body,
                    const AuditOptions& options, std::span<EventAudit> audits);
 // `prior_sd`: how well attitude, centre of mass and corners are known, for the radii of gyration;
 // empty: taken as they are.
-MomentumAudit AuditMomentum(const AuditInput& input, const Layout& layout,
+MomentumAudit AuditMomentum(const AuditInput& input, const ErrorLayout& layout,
                             const Eigen::VectorXd& prior_sd);
 
 // Handedness: does the recording's x (space: y) run the wrong way against its attitudes?
@@ -117,7 +119,7 @@ struct Handedness {
   std::vector<Evidence> evidence;
   std::vector<Finding> findings;
 };
-Handedness JudgeHandedness(const AuditInput& input, const Layout& layout);
+Handedness JudgeHandedness(const AuditInput& input, const ErrorLayout& layout);
 
 // One explanation of all evidence: which errors there are, and how well they are known.
 struct Explanation {
@@ -129,7 +131,7 @@ struct Explanation {
   Eigen::VectorXd sd;     // of `named` and of the inertia
   Eigen::VectorXd named;  // values of the named errors, zero elsewhere
 };
-Explanation Explain(const std::vector<Source>& sources, const Layout& layout,
+Explanation Explain(const std::vector<Source>& sources, const ErrorLayout& layout,
                     const AuditOptions& options);
 
 // Estimate with a 95 % interval from a value and its sd.
