@@ -163,7 +163,7 @@ TEST_F(ForeignFiles, OfTheOtherVerbs) {
   ExpectForeignRefused({"diagram", kForeignData + "diagrams/periods_of_ball.yaml"},
                        {"journal.txt", "periods.csv"});
   ExpectForeignRefused({"synth", kForeignData + "sample/video/scene.yaml"},
-                       {"drop_0001_left.mp4", "truth.csv", "rig.yaml", "calibration/left.mp4"});
+                       {"drop_0001_left.mp4", "truth.csv", "rig.yaml", "calibration/left_001.png"});
   ExpectForeignRefused({"synth", kForeignData + "sample/rig/scene.yaml"},
                        {"left_001.png", "calibration.yaml"});
 }
