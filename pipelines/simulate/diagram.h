@@ -3,10 +3,10 @@
 // one or two of its numbers, and what its Poincare section then holds.
 //
 // Sections: apexes, where a velocity falls through 0, and the stroboscope, once in a period of the
-// surface that vibrates. With one number the points of the section are kept (document 002, Figs 5.7
-// and 5.10), with two their period alone. Every result goes to a journal at once, so that a run
-// that ends early, by whatever cause, goes on where it was and writes the same files as one that
-// was let alone. Schema impactlab.diagram/1, see data/README.md.
+// surface that vibrates. With one number the points of the section are kept (the Bristol thesis,
+// Figs 5.7 and 5.10), with two their period alone. Every result goes to a journal at once, so that
+// a run that ends early, by whatever cause, goes on where it was and writes the same files as one
+// that was let alone. Schema impactlab.diagram/1, see data/README.md.
 
 #include <filesystem>
 #include <functional>

@@ -5,7 +5,7 @@
 // to drop, without what all share. Where the stated uncertainty is right and nothing else differs,
 // chi-square = sum over drops of d' cov^-1 d about the weighted mean has its degrees of freedom.
 // Above its 99 % band the drops do differ (a release never repeats; a surface scatters) or the
-// uncertainty is understated; below it the uncertainty is overstated. Document 004, Fig. 4.26,
+// uncertainty is understated; below it the uncertainty is overstated. Sun 2017, Fig. 4.26,
 // repeats 5, 10 and 20 times.
 
 #include <filesystem>

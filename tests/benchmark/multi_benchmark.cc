@@ -1,5 +1,5 @@
-// Impacts at several contacts: the three-ball cradle and the five-point rod of document 003, from
-// system to outcome, reduction included.
+// Impacts at several contacts: the three-ball cradle and the five-point rod of Barjau et al. 2014,
+// from system to outcome, reduction included.
 
 #include <benchmark/benchmark.h>
 

@@ -1,7 +1,7 @@
 // The same impact of a rod by this library and by physics engines: time of one impact and error of
 // the contact velocity after it.
 //
-// The planar rod of document 004, chapter 2 (mass 1 kg, length 1 m, radius L/30, I = 1/12 + r^2/4)
+// The planar rod of Sun 2017, chapter 2 (mass 1 kg, length 1 m, radius L/30, I = 1/12 + r^2/4)
 // meets a plane with one end at (1, -1) m/s, mu = e = 0.4, under three angles: slip goes on, stops
 // and sticks, stops and reverses. The exact answer is the path of the impulse with the law of
 // restitution that the engine models (Newton's for ODE and Bullet, Poisson's for Simbody); both the

@@ -1,5 +1,5 @@
-// Speed of the simulator on one core: the rod of document 002 on its vibrating floor, an elastic
-// ball, a cube in space to rest, and the derivative of a motion through impacts.
+// Speed of the simulator on one core: the rod of the Bristol thesis on its vibrating floor, an
+// elastic ball, a cube in space to rest, and the derivative of a motion through impacts.
 
 #include <benchmark/benchmark.h>
 

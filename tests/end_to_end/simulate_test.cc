@@ -81,7 +81,7 @@ TEST(SimulateCommand, BallCubeAndBlockComeToRest) {
   const ScratchFolder folder("simulate rest");
   const auto ball = Simulate("bouncing_ball", folder.path() / "ball");
   EXPECT_EQ(ball["end"], "rest");
-  // document 002, closed form
+  // the Bristol thesis, closed form
   EXPECT_NEAR(ball["accumulations"].back()["t_s"].get<double>(), 8.578949, 1e-6);
   const auto cube = Simulate("cube_toss", folder.path() / "cube");
   EXPECT_EQ(cube["end"], "rest");

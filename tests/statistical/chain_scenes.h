@@ -1,5 +1,5 @@
 #pragma once
-// The experiments of the chain study: document 004's rig and bodies from videos, half of them with
+// The experiments of the chain study: Sun 2017's rig and bodies from videos, half of them with
 // effects that no fit models.
 
 #include <fmt/format.h>

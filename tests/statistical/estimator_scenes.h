@@ -1,5 +1,5 @@
 #pragma once
-// Drops of document 004's bodies before its rig, and how far off every estimator of the states
+// Drops of Sun 2017's bodies before its rig, and how far off every estimator of the states
 // beside the impact is. Shared by estimator_study and its sentinel.
 
 #include <array>

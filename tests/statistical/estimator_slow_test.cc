@@ -31,7 +31,7 @@ TEST(EstimatorStudy, BundleFitBeatsEveryClassicalEstimator) {
     EXPECT_TRUE(BinomialBand(n, 0.95, 1e-4).Contains(std::llround(fit.quantities[i].cover() * n)))
         << kStudyQuantities[i] << " " << fit.quantities[i].cover();
   }
-  // What document 004 prints is off by what gravity does in three and a half frames: the state
+  // What Sun 2017 prints is off by what gravity does in three and a half frames: the state
   // after is that of the fourth pose.
   EXPECT_GT(total.at("Houbolt as printed").quantities[2].bias(), 0.2);
   EXPECT_LT(std::abs(total.at("Houbolt").quantities[2].bias()), 0.05);

@@ -88,7 +88,7 @@ inline void Scatter(TracksExperiment* e, std::mt19937_64& random) {
   }
 }
 
-// Document 004's cameras: 1280 x 720, f about 1060 px, 0.9 m away, 0.34 m apart, calibrated by 15
+// Sun 2017's cameras: 1280 x 720, f about 1060 px, 0.9 m away, 0.34 m apart, calibrated by 15
 // pairs of boards with 0.1 px a corner.
 inline TracksExperiment MakeTracksExperiment(
     test::Thing thing, int drops, double slope, std::uint64_t seed,

@@ -29,7 +29,7 @@ std::map<std::string, CoefficientTest> ByName(const CoefficientTests& all) {
   return out;
 }
 
-// Section 4.4 of document 004: four coefficients follow from the printed readings, one does not,
+// Section 4.4 of Sun 2017: four coefficients follow from the printed readings, one does not,
 // one has none.
 TEST(Coefficients, DocumentFromItsReadings) {
   const auto tests = ByName(LoadCoefficients(kData / "published/004_coefficients.yaml"));

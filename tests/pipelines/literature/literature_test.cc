@@ -1,4 +1,4 @@
-// Document 004 from its file: every disagreement that is known is found, and bad files are refused
+// Sun 2017 from its file: every disagreement that is known is found, and bad files are refused
 // in one line.
 
 #include "pipelines/literature/literature.h"

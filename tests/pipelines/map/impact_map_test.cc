@@ -1,4 +1,4 @@
-// Maps: printed scans of document 004, tables, pictures, the ready sweeps, and files with faults.
+// Maps: printed scans of Sun 2017, tables, pictures, the ready sweeps, and files with faults.
 
 #include "pipelines/map/impact_map.h"
 
@@ -219,8 +219,8 @@ TEST(ImpactMap, FaultsInFilesAreNamed) {
   EXPECT_EQ(Message(folder, kRod), "no error");
 }
 
-// Fig. 3.3 of document 002: with e = 0.5 energy is kept at the two ratios u_E and lost between
-// them.
+// Fig. 3.3 of the Bristol thesis: with e = 0.5 energy is kept at the two ratios u_E and lost
+// between them.
 TEST(ImpactMap, EnergyCurveOfAGivenRatio) {
   const test::TemporaryFolder folder;
   const MapSweep sweep = Load(folder, R"(schema: impactlab.map/1

@@ -133,7 +133,7 @@ TEST(Scenario, MechanismsOfTheDocumentsByName) {
   EXPECT_NEAR(gaps(held)[0], 0, 1e-15);
   MechanismTerms terms;
   held.mechanism.terms(held.start, terms);
-  // The torque balances gravity and the contact: document 002, errata 8.
+  // The torque balances gravity and the contact: the Bristol thesis, errata 8.
   EXPECT_NEAR(terms.force[0] + 9.81 * std::sin(4.21), -0.799, 1e-3);
   const Scenario cradle = read(
       "{kind: cradle, masses_kg: [0.1, 0.1, 0.1], length_m: 0.2, radius_m: 0.01, spaces_m: [0.001, "

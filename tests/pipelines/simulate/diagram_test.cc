@@ -74,7 +74,7 @@ const std::string kStarts =
     "  - {name: two, bodies.0.position_m.1: 22.4485, planes.0.phase_rad: 1.2020}\n"
     "  - {name: three, bodies.0.position_m.1: 49.2516, planes.0.phase_rad: 4.1411}\n";
 
-// Document 002, section 5.4, with the apexes of its digest at three digits more.
+// the Bristol thesis, section 5.4, with the apexes of its digest at three digits more.
 TEST_F(DiagramTest, ThreeOrbitsLiveTogetherBelowTheirPeriodDoublings) {
   const Diagram diagram = Apexes("from: 3, to: 3.1, count: 2", kStarts + "transient: 400\n");
   const std::vector<DiagramCell> cells = Run(diagram, "journal");
@@ -90,8 +90,8 @@ TEST_F(DiagramTest, ThreeOrbitsLiveTogetherBelowTheirPeriodDoublings) {
   }
 }
 
-// Document 002, Fig. 5.7 (a): chaos from about 3.5. The onset is where the last of the three orbits
-// has lost its period.
+// the Bristol thesis, Fig. 5.7 (a): chaos from about 3.5. The onset is where the last of the three
+// orbits has lost its period.
 TEST_F(DiagramTest, ChaosBeginsWhereTheDocumentSays) {
   const Diagram diagram = Apexes("from: 3, to: 3.76, step: 0.02", kStarts + "follow: up\n");
   const std::vector<DiagramCell> cells = Run(diagram, "journal", 0);
@@ -203,8 +203,8 @@ TEST_F(DiagramTest, TheJournalOfAnotherDiagramIsRefused) {
   EXPECT_EQ(ReadFile(folder_ / "notes"), "shopping\nlist\n");
 }
 
-// Slower than gravity allows a floor to fall the ball rests; document 002, section 5.3: w* = sqrt(g
-// / A).
+// Slower than gravity allows a floor to fall the ball rests; the Bristol thesis, section 5.3: w* =
+// sqrt(g / A).
 TEST_F(DiagramTest, PeriodsOverTwoKeys) {
   const Diagram diagram = Make(
       "key: planes.0.frequency_rad_per_s, from: 2, to: 3, count: 2",

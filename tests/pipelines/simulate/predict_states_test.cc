@@ -1,5 +1,5 @@
-// A state or a table of states through every law: numbers of document 002, honest certificates, and
-// what a wrong table is told.
+// A state or a table of states through every law: numbers of the Bristol thesis, honest
+// certificates, and what a wrong table is told.
 
 #include "pipelines/simulate/predict_states.h"
 
@@ -37,7 +37,7 @@ std::string Message(const std::filesystem::path& path) {
   return "no error";
 }
 
-// Rows R9 and R1 of document 002 (theta = 0.98 and 0.61).
+// Rows R9 and R1 of the Bristol thesis (theta = 0.98 and 0.61).
 TEST(PredictStates, RowsOfDocument002) {
   const test::TemporaryFolder folder;
   const auto path = Write(

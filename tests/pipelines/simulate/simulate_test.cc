@@ -29,7 +29,7 @@ Scenario BouncingBall() {
       "ball.yaml");
 }
 
-// Document 002: the times of the bounces add up to sqrt(2 h / g) (1 + e) / (1 - e).
+// the Bristol thesis: the times of the bounces add up to sqrt(2 h / g) (1 + e) / (1 - e).
 TEST(Simulate, TheBallComesToRestWhenItsBouncesAddUp) {
   const Scenario scenario = BouncingBall();
   const SimulatedMotion motion = RunScenario(scenario);
@@ -127,8 +127,8 @@ TEST(Simulate, VideoShowsTheBallWhereItIs) {
   EXPECT_THROW(WriteMotionVideo(path, scenario, motion, 1e-9), ConfigError);
 }
 
-// Document 002, second set with theta = 4.21: velocities with which the tip leaves the belt when
-// friction is raised to mu.
+// the Bristol thesis, second set with theta = 4.21: velocities with which the tip leaves the belt
+// when friction is raised to mu.
 TEST(Simulate, ThePendulumLeavesItsBeltAsTheDocumentSays) {
   for (const auto& [mu, v_n] : {std::pair{0.462, 0.113392}, {1.3, 0.376360}}) {
     const Scenario scenario = ParseScenario(

@@ -12,7 +12,7 @@ namespace {
 
 using nlohmann::json;
 
-// Document 001, example 1, first row: e = 0.5, mu_s = 0.25, mu = 0.2.
+// Shen and Townsend 1998, example 1, first row: e = 0.5, mu_s = 0.25, mu = 0.2.
 const char* kRow =
     R"({"A_F": [[0.813446, 0, 0.507103], [0, 1, 0], [0.507103, 0, 0.336520]], "v_minus_F": [-0.534331, 0, -0.268404],
   "law": "poisson", "e": 0.5, "mu_k": 0.2, "mu_s": 0.25})";
