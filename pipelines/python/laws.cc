@@ -260,8 +260,8 @@ planar contact.)");
       R"(Region of the planar energetic map (1 to 10; 0 where there is no impact) and critical friction of n planar cases.
 
 Returns region; mu_slide (slip lasts up to this mu_k; below 0: it stops without friction), mu_slide_compression, mu_hold (once stopped the
-contact sticks from this mu_s on), mu_press (above it slip presses the bodies together). NaN where nothing approaches. Source: document 002,
-section 3.2; document 004, section 2.4.)");
+contact sticks from this mu_s on), mu_press (above it slip presses the bodies together). NaN where nothing approaches. Source: the Bristol thesis,
+section 3.2; Sun 2017, section 2.4.)");
   module.def(
       "routh", &Routh, py::arg("v_minus_F_m_per_s"), py::arg("A_F_per_kg"), py::arg("e") = 0.5,
       py::arg("mu_k") = 0.2, py::arg("mu_s") = py::none(),

@@ -45,7 +45,7 @@ std::vector<double> Masses(const YamlNode& node, std::size_t least, std::size_t 
   return masses;
 }
 
-// The systems of documents 000, 001 and 003 by their names.
+// The systems of Rodriguez 2014, Shen and Townsend 1998 and Barjau et al. 2014 by their names.
 void ReadNamedSystem(const YamlNode& root, SystemToPredict& out) {
   const YamlNode node = root.Map("system");
   const std::string kind = node.Choice("kind", {"cradle", "ball_chain", "rod_chain",
