@@ -41,7 +41,10 @@ std::vector<Command> Documented() {
       if (!std::regex_match(line, found,
                             std::regex(R"( {4}(?:build/release/)?(impactlab [^#]*?) *(#.*)?)")))
         continue;
-      commands.push_back({std::string(name) + ":" + std::to_string(number), found[1]});
+      // An installed package holds the data of the tree.
+      const std::string text =
+          std::regex_replace(found[1].str(), std::regex("/usr/share/impactlab/data"), "data");
+      commands.push_back({std::string(name) + ":" + std::to_string(number), text});
     }
   }
   return commands;
