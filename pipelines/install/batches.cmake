@@ -3,6 +3,10 @@
 # gain a tenth and take memory, so their batches are smaller. A batch is a generated file that includes sources by their path from the
 # project's root, so that its text is the same in every clone and the compiler cache serves all of them.
 option(IMPACTLAB_BATCHES "Compile the sources of a folder together, some at a time; OFF for clang-tidy and to find missing includes" ON)
+if(IMPACTLAB_BATCHES AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+  # Of types local to a source, which a batch includes as if it were a header.
+  add_compile_options(-Wno-subobject-linkage)
+endif()
 set(IMPACTLAB_BATCH_BYTES 60000)  # of sources in a batch at most; a room may set its own
 
 # Sources below FOLDER, batched a folder at a time. Not batched: main.cc, what needs definitions or include paths of its

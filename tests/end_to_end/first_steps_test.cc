@@ -222,8 +222,10 @@ TEST_F(FirstSteps, HelpOfEveryVerbFitsATerminalAndShowsExamples) {
     ASSERT_NE(at, std::string::npos) << verb;
     const std::vector<std::string> examples = Lines(help.out.substr(at));
     EXPECT_GE(examples.size(), 3u) << verb << ": two worked examples at least";
-    for (std::size_t k = 1; k < examples.size(); ++k)
-      if (!examples[k].empty()) EXPECT_THAT(examples[k], HasSubstr("impactlab " + verb)) << verb;
+    for (std::size_t k = 1; k < examples.size(); ++k) {
+      if (examples[k].empty()) continue;
+      EXPECT_THAT(examples[k], HasSubstr("impactlab " + verb)) << verb;
+    }
   }
 }
 
