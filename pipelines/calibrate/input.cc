@@ -14,6 +14,7 @@
 #include "data/base/parallel.h"
 #include "data/base/progress.h"
 #include "data/cache/stage_cache.h"
+#include "data/math/linear_algebra.h"
 #include "pipelines/config/run_context.h"
 #include "tracking/video/video.h"
 
@@ -72,8 +73,7 @@ std::optional<Eigen::Matrix<double, 8, 1>> BoardQuad(const Board& board, const B
   }
   const Eigen::SelfAdjointEigenSolver<Eigen::Matrix2d> shape(spread);
   if (!(shape.eigenvalues()(0) > 1e-3 * shape.eigenvalues()(1))) return std::nullopt;
-  const Eigen::SelfAdjointEigenSolver<Eigen::Matrix<double, 9, 9>> solver(normal);
-  const Eigen::Matrix<double, 9, 1> h = solver.eigenvectors().col(0);
+  const Eigen::VectorXd h = EigenOf(normal).vectors.col(0);
   Eigen::Matrix<double, 8, 1> quad;
   constexpr int kCorners[4][2] = {{-1, -1}, {1, -1}, {1, 1}, {-1, 1}};
   for (int k = 0; k < 4; ++k) {

@@ -1,7 +1,8 @@
-#include <Eigen/Eigenvalues>
+#include <Eigen/Core>
 #include <algorithm>
 #include <cmath>
 
+#include "data/math/linear_algebra.h"
 #include "tracking/marker/detail/initialization.h"
 
 namespace impactlab {
@@ -43,13 +44,12 @@ Eigen::Matrix2d PositionBound(const MarkerFit& truth, const MarkerFitOptions& op
   // is nothing to its position.
   const Eigen::Matrix<double, 7, 1> scale =
       information.diagonal().cwiseMax(1e-300).cwiseSqrt().cwiseInverse();
-  const Eigen::SelfAdjointEigenSolver<Eigen::Matrix<double, 7, 7>> eigen(
-      scale.asDiagonal() * information * scale.asDiagonal());
+  const SymmetricEigen eigen = EigenOf(ScaleBothSides(scale, information));
   Eigen::Matrix2d bound = Eigen::Matrix2d::Zero();
   for (int k = 0; k < 7; ++k) {
-    if (eigen.eigenvalues()[k] < 1e-12) continue;
-    const Eigen::Vector2d v = scale.head<2>().cwiseProduct(eigen.eigenvectors().col(k).head<2>());
-    bound += v * v.transpose() / eigen.eigenvalues()[k];
+    if (eigen.values[k] < 1e-12) continue;
+    const Eigen::Vector2d v = scale.head<2>().cwiseProduct(eigen.vectors.col(k).head<2>());
+    bound += v * v.transpose() / eigen.values[k];
   }
   return bound;
 }
