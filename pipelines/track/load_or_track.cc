@@ -16,10 +16,13 @@ struct Pictures {
   std::vector<std::string> notes;
 };
 
+// The frames are those of the second look that tracking began.
 Pictures WritePictures(const std::filesystem::path& folder, const TrackRunOptions& options,
-                       const RecordingTracks& done, StageCache* cache) {
+                       const RecordingTracks& done, StageCache* cache,
+                       std::vector<SecondLook> looks) {
   Pictures out;
   std::vector<std::filesystem::path> files;
+  if (looks.empty()) looks = LooksAt(done.sources);
   for (std::size_t c = 0; c < done.sources.size(); ++c) {
     const FrameSource& source = done.sources[c];
     if (source.video.empty() && source.images.empty()) continue;
@@ -29,12 +32,15 @@ Pictures WritePictures(const std::filesystem::path& folder, const TrackRunOption
     const std::filesystem::path sheet = folder / "sheets" / (name + ".png"),
                                 overlay = WithSuffix(options.overlay, name);
     const std::filesystem::path frames = folder / kFramesFolder / name;
+    SecondLook& look = looks[c];
     try {
-      if (options.sheets) WriteContactSheet(sheet, source, done.tracks, camera);
+      if (options.sheets || options.frames)
+        look.Expect(PartsOfPictures(done.tracks, camera, look.info().width, look.info().height));
+      if (options.sheets) WriteContactSheet(sheet, done.tracks, camera, &look);
       if (options.sheets) files.push_back(sheet);
-      if (options.frames) KeepFrames(frames, source, done.tracks, camera);
+      if (options.frames) KeepFrames(frames, done.tracks, camera, &look);
       if (options.frames) files.insert(files.end(), {KeptPicture(frames), KeptTable(frames)});
-      if (!options.overlay.empty()) WriteOverlay(overlay, source, done.tracks, camera);
+      if (!options.overlay.empty()) WriteOverlay(overlay, done.tracks, camera, &look);
       if (!options.overlay.empty()) files.push_back(overlay);
     } catch (const DataError& error) {
       // A file that breaks in the middle has been reported already.
@@ -52,6 +58,12 @@ bool AreThere(const Pictures& pictures, StageCache* cache) {
 }
 
 }  // namespace
+
+std::vector<SecondLook> LooksAt(const std::vector<FrameSource>& sources) {
+  std::vector<SecondLook> looks;
+  for (const FrameSource& source : sources) looks.emplace_back(source);
+  return looks;
+}
 
 std::filesystem::path WithSuffix(const std::filesystem::path& path, const std::string& suffix) {
   return path.parent_path() / (path.stem().string() + "_" + suffix + path.extension().string());
@@ -74,13 +86,20 @@ RecordingTracks FollowOnce(const TrackConfig& plan, std::size_t recording,
   std::vector<Correction> own = corrections;
   std::erase_if(own, [&](const Correction& c) { return c.recording != input.name; });
   const auto content = ContentOf(context.cache, files);
+  std::vector<SecondLook> looks;
   RecordingTracks done = StageResult<RecordingTracks>(
       context.cache, "tracks",
-      [&] { return TrackRecording(plan, recording, corrections, context); }, read, own, content);
+      [&] {
+        SeenRecording seen =
+            TrackAndLook(plan, recording, corrections, options.sheets || options.frames, context);
+        looks = std::move(seen.looks);
+        return std::move(seen.known);
+      },
+      read, own, content);
   if (!done.summary.failure.empty()) return done;
   const Pictures pictures = StageResultIf<Pictures>(
       context.cache, "pictures",
-      [&] { return WritePictures(folder, options, done, context.cache); },
+      [&] { return WritePictures(folder, options, done, context.cache, std::move(looks)); },
       [&](const Pictures& kept) { return AreThere(kept, context.cache); }, folder, options.sheets,
       options.frames, options.overlay, read, own, content);
   done.summary.notes.insert(done.summary.notes.end(), pictures.notes.begin(), pictures.notes.end());

@@ -7,12 +7,28 @@
 #include <tuple>
 
 #include "reconstruction/identity/complete.h"
+#include "tracking/overlay/kept_frames.h"
 #include "tracking/track/guided_search.h"
 
 namespace impactlab {
+namespace {
+
+// What the first round searches, and a little around it for the second one, whose places differ by
+// less: both rounds and the pictures are served by one reading.
+void ExpectSearched(const std::vector<WantedMarker>& wanted, double exposure, SecondLook* look) {
+  constexpr int kMoved = 8;  // [px]
+  std::vector<FramePart> parts;
+  for (const WantedMarker& w : wanted)
+    if (const FramePart part = SearchedPart(w, exposure); !part.empty())
+      parts.push_back(Widened(part, kMoved));
+  look->Expect(parts);
+}
+
+}  // namespace
 
 void RefindMarkers(const TrackConfig& plan, const std::vector<CameraTrackResult>& cameras,
-                   const RowTimes& time, RecordingTracks* out) {
+                   const RowTimes& time, bool pictures, std::vector<SecondLook>* looks,
+                   RecordingTracks* out) {
   constexpr int kRounds = 2;  // what is found improves the pose
   std::vector<std::vector<long long>> frames;
   for (const CameraTrackResult& camera : cameras) frames.push_back(camera.index);
@@ -31,8 +47,15 @@ void RefindMarkers(const TrackConfig& plan, const std::vector<CameraTrackResult>
       CameraTrackOptions options = plan.track;
       options.exposure = plan.cameras[c].exposure;
       const double scale = cameras[c].innovations.error_scale;
+      SecondLook& look = (*looks)[c];
+      if (round == 0 && !wanted[c].empty()) {
+        ExpectSearched(wanted[c], options.exposure, &look);
+        if (pictures)
+          look.Expect(PartsOfPictures(out->tracks, static_cast<int>(c), cameras[c].info.width,
+                                      cameras[c].info.height, true));
+      }
       for (TrackPoint& p :
-           GuidedSearch(out->sources[c], options, cameras[c].blur, cameras[c].noise, wanted[c])) {
+           GuidedSearch(options, cameras[c].blur, cameras[c].noise, wanted[c], &look)) {
         p.camera = static_cast<int>(c);
         p.cov *= scale * scale;
         found.push_back(p);

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "pipelines/track/track.h"
+#include "tracking/video/second_look.h"
 
 namespace impactlab {
 
@@ -13,9 +14,11 @@ namespace impactlab {
 using RowTimes = std::function<double(int camera, long long frame, double y)>;
 
 // Searches again in frames in which the pose of the body predicts a visible marker and none was
-// found, and adds what is found to the tracks. `cameras`: their first tracks;
-// needs a rig, a layout and confirmed names.
+// found, and adds what is found to the tracks. `cameras`: their first tracks; `looks`: of every
+// camera; with `pictures` they keep what pictures of the recording will probably show. Needs a rig,
+// a layout and confirmed names.
 void RefindMarkers(const TrackConfig& plan, const std::vector<CameraTrackResult>& cameras,
-                   const RowTimes& time, RecordingTracks* out);
+                   const RowTimes& time, bool pictures, std::vector<SecondLook>* looks,
+                   RecordingTracks* out);
 
 }  // namespace impactlab

@@ -346,8 +346,17 @@ void NoteAbsentMarkers(const TrackConfig& plan, RecordingSummary* s) {
 RecordingTracks TrackRecording(const TrackConfig& plan, std::size_t recording,
                                const std::vector<Correction>& corrections,
                                const RunContext& context) {
+  return pipelines::TrackAndLook(plan, recording, corrections, false, context).known;
+}
+
+namespace pipelines {
+
+SeenRecording TrackAndLook(const TrackConfig& plan, std::size_t recording,
+                           const std::vector<Correction>& corrections, bool pictures,
+                           const RunContext& context) {
   const TrackedRecording& input = plan.recordings.at(recording);
-  RecordingTracks out;
+  SeenRecording seen;
+  RecordingTracks& out = seen.known;
   RecordingSummary& s = out.summary;
   s.name = out.tracks.recording = input.name;
   const std::size_t n = plan.cameras.size();
@@ -371,9 +380,10 @@ RecordingTracks TrackRecording(const TrackConfig& plan, std::size_t recording,
                                      [](const CameraTrackResult& r) { return !r.points.empty(); });
   if (tracked == 0) {
     s.failure = WhyNothingTracked(s);
-    return out;
+    return seen;
   }
   SynchroniseCameras(plan, &cameras, &out);
+  seen.looks = LooksAt(out.sources);
   const bool joint = plan.rig && tracked > 1;
   MergeCameras(plan, cameras, joint ? Unnamed::kAll : Unnamed::kNone, &out.tracks);
   if (joint) DecideIdentity(plan, cameras, &out);
@@ -388,7 +398,7 @@ RecordingTracks TrackRecording(const TrackConfig& plan, std::size_t recording,
     return RowTime(out.sources[static_cast<std::size_t>(camera)], r.info, moment, 0, y);
   };
   if (joint && s.identity_usable && !plan.track.tags && plan.track.refine)
-    RefindMarkers(plan, cameras, time, &out);
+    RefindMarkers(plan, cameras, time, pictures, &seen.looks, &out);
   if (joint && !s.identity_usable) RemoveUncertainNames(plan, cameras, &out);
   // Doubts of single cameras about names matter only where several together did not settle them.
   for (std::size_t c = 0; c < n && !s.identity_usable; ++c)
@@ -408,8 +418,10 @@ RecordingTracks TrackRecording(const TrackConfig& plan, std::size_t recording,
   }
   s.markers = Summarise(out.tracks);
   NoteAbsentMarkers(plan, &s);
-  return out;
+  return seen;
 }
+
+}  // namespace pipelines
 
 namespace {
 

@@ -51,10 +51,12 @@ inline RunResult PicturedRun(const FabricateOptions& options, int pictured,
         tracks.points.push_back(p);
       }
     if (static_cast<int>(i) < pictured)
-      for (int camera = 0; camera < 2; ++camera)
+      for (int camera = 0; camera < 2; ++camera) {
+        SecondLook look(source);
         KeepFrames(markers.frames /
                        (tracks.recording + "_" + tracks.cameras[static_cast<std::size_t>(camera)]),
-                   source, tracks, camera);
+                   tracks, camera, &look);
+      }
     best.drops[i] = {drop};
     markers.recordings.emplace_back().tracks = tracks;
   }

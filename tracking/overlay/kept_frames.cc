@@ -78,8 +78,8 @@ std::filesystem::path KeptTable(const std::filesystem::path& stem) {
   return WithEnding(stem, ".json");
 }
 
-KeptFrames KeepFrames(const std::filesystem::path& stem, const FrameSource& source,
-                      const MarkerTracks& tracks, int camera, const KeepOptions& options) {
+KeptFrames KeepFrames(const std::filesystem::path& stem, const MarkerTracks& tracks, int camera,
+                      SecondLook* look, const KeepOptions& options) {
   const long long at = tracking::FrameOfInterest(tracks, camera),
                   from = std::max(0LL, at - options.before), to = at + options.after;
   KeptFrames out;
@@ -87,33 +87,31 @@ KeptFrames KeepFrames(const std::filesystem::path& stem, const FrameSource& sour
   out.camera = tracks.cameras.at(static_cast<std::size_t>(camera));
   double largest = 0;
   const auto extents = tracking::Extents(tracks, camera, from, to, &largest);
-  FrameReader reader(source);
-  reader.Seek(from);  // a first frame that is damaged is left out
-  GrayImage sheet;
-  Frame read;
+  const Vector2d size(look->info().width, look->info().height);
+  SetSizes(tracking::CropSize(extents, largest, size), options, &out);
+  const Vector2d crop(out.crop_width, out.crop_height);
+  // About as high as wide, so that no side of the picture grows beyond what coders and browsers
+  // take.
   const auto n = static_cast<int>(to - from + 1);
-  while (static_cast<int>(out.frames.size()) < n && reader.Next(&read) && read.index <= to) {
-    const Vector2d size(read.image.width, read.image.height);
-    if (out.frames.empty()) {
-      SetSizes(tracking::CropSize(extents, largest, size), options, &out);
-      // About as high as wide, so that no side of the picture grows beyond what coders and browsers
-      // take.
-      out.columns = std::max(1, static_cast<int>(std::ceil(std::sqrt(
-                                    static_cast<double>(n) * out.tile_height / out.tile_width))));
-      sheet.width = out.columns * out.tile_width;
-      sheet.height = (n + out.columns - 1) / out.columns * out.tile_height;
-      sheet.pixels.assign(
-          static_cast<std::size_t>(sheet.width) * static_cast<std::size_t>(sheet.height), 0);
-    }
-    const Vector2d crop(out.crop_width, out.crop_height);
-    KeptFrame frame{
-        read.index, read.t,
-        tracking::CropCorner(tracking::MiddleAt(extents, read.index, size / 2), crop, size)};
-    PasteImage(read.image, frame, out, out.frames.size(), &sheet);
+  out.columns = std::max(1, static_cast<int>(std::ceil(std::sqrt(
+                                static_cast<double>(n) * out.tile_height / out.tile_width))));
+  GrayImage sheet;
+  sheet.width = out.columns * out.tile_width;
+  sheet.height = (n + out.columns - 1) / out.columns * out.tile_height;
+  sheet.pixels.assign(
+      static_cast<std::size_t>(sheet.width) * static_cast<std::size_t>(sheet.height), 0);
+  for (long long index = from; index <= to && !look->EndsBefore(index); ++index) {
+    const Vector2d corner =
+        tracking::CropCorner(tracking::MiddleAt(extents, index, size / 2), crop, size);
+    const Frame* read = look->Find(tracking::PartOf(index, corner, crop));
+    if (read == nullptr) continue;  // damaged
+    const KeptFrame frame{read->index, read->t, corner};
+    PasteImage(read->image, frame, out, out.frames.size(), &sheet);
     out.frames.push_back(frame);
   }
   if (out.frames.empty())
-    throw DataError(fmt::format("{}: has no frame from {} to {}", SourceName(source), from, to));
+    throw DataError(
+        fmt::format("{}: has no frame from {} to {}", SourceName(look->source()), from, to));
   const auto rows = (static_cast<int>(out.frames.size()) + out.columns - 1) / out.columns;
   sheet.height = rows * out.tile_height;
   sheet.pixels.resize(static_cast<std::size_t>(sheet.width) *
@@ -121,6 +119,27 @@ KeptFrames KeepFrames(const std::filesystem::path& stem, const FrameSource& sour
   WriteFile(KeptPicture(stem), EncodeJpeg(sheet, options.quality));
   WriteFile(KeptTable(stem), ToJson(out).dump(1, ' ', true, Json::error_handler_t::replace) + "\n");
   return out;
+}
+
+std::vector<FramePart> PartsOfPictures(const MarkerTracks& tracks, int camera, int width,
+                                       int height, bool vague) {
+  constexpr long long kFramesMore = 4;
+  constexpr double kShareMore = 0.25;  // of the cut
+  const KeepOptions options;
+  const long long at = tracking::FrameOfInterest(tracks, camera), more = vague ? kFramesMore : 0,
+                  from = std::max(0LL, at - options.before - more), to = at + options.after + more;
+  double largest = 0;
+  const auto extents = tracking::Extents(tracks, camera, from, to, &largest);
+  const Vector2d size(width, height);
+  const Vector2d crop = tracking::CropSize(extents, largest, size),
+                 beside = vague ? Vector2d(kShareMore * crop) : Vector2d::Zero().eval();
+  std::vector<FramePart> parts;
+  for (long long index = from; index <= to; ++index) {
+    const Vector2d corner =
+        tracking::CropCorner(tracking::MiddleAt(extents, index, size / 2), crop, size);
+    parts.push_back(tracking::PartOf(index, corner - beside, crop + 2 * beside));
+  }
+  return parts;
 }
 
 KeptFrames ReadKeptFrames(const std::filesystem::path& stem) {

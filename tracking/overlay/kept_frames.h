@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "tracking/track/tracks.h"
-#include "tracking/video/frames.h"
+#include "tracking/video/second_look.h"
 
 namespace impactlab {
 
@@ -46,10 +46,17 @@ struct KeepOptions {
   int quality = 6;      // of the JPEG: 2 to 31, smaller is better
 };
 
-// `stem`: path without .jpg and .json. Seeks to the frames and decodes only those from the key
-// frame before. DataError where the recording has none of them or breaks; OutputError.
-KeptFrames KeepFrames(const std::filesystem::path& stem, const FrameSource& source,
-                      const MarkerTracks& tracks, int camera, const KeepOptions& options = {});
+// `stem`: path without .jpg and .json. Only the frames about the one of interest are decoded, from
+// the key frame before, and none that `look` has kept. DataError where the recording has none of
+// them or breaks; OutputError.
+KeptFrames KeepFrames(const std::filesystem::path& stem, const MarkerTracks& tracks, int camera,
+                      SecondLook* look, const KeepOptions& options = {});
+
+// What KeepFrames and WriteContactSheet, without options, will ask for of a source with frames of
+// `width` x `height` pixels. With `vague` a few frames and a share of the cut more on every side:
+// for tracks that are not the last word.
+std::vector<FramePart> PartsOfPictures(const MarkerTracks& tracks, int camera, int width,
+                                       int height, bool vague = false);
 
 // The two files of a stem.
 std::filesystem::path KeptPicture(const std::filesystem::path& stem);

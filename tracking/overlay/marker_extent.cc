@@ -82,4 +82,13 @@ Eigen::Vector2d CropCorner(const Eigen::Vector2d& middle, const Eigen::Vector2d&
   return (middle - crop / 2).cwiseMin(size - crop).cwiseMax(0).array().round();
 }
 
+FramePart PartOf(long long frame, const Eigen::Vector2d& corner, const Eigen::Vector2d& crop) {
+  constexpr int kBeside = 4;  // interpolation, and a size that is rounded when it is scaled
+  const Eigen::Vector2d last = corner + crop;
+  return Widened(
+      {frame, static_cast<int>(std::floor(corner.x())), static_cast<int>(std::floor(corner.y())),
+       static_cast<int>(std::ceil(last.x())), static_cast<int>(std::ceil(last.y()))},
+      kBeside);
+}
+
 }  // namespace impactlab::tracking

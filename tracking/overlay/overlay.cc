@@ -27,28 +27,29 @@ ColorImage DrawFrame(const Frame& frame, const MarkerTracks& tracks, int camera,
   return image;
 }
 
-void WriteOverlay(const std::filesystem::path& path, const FrameSource& source,
-                  const MarkerTracks& tracks, int camera, const OverlayOptions& options) {
-  FrameReader reader(source);
-  Frame frame;
+void WriteOverlay(const std::filesystem::path& path, const MarkerTracks& tracks, int camera,
+                  SecondLook* look, const OverlayOptions& options) {
   std::optional<VideoWriter> writer;
   std::exception_ptr broken;
   double first = 0;
-  for (long long k = 0;; ++k) {
+  long long written = 0;
+  for (long long index = 0; !look->EndsBefore(index); ++index) {
+    const Frame* frame = nullptr;
     try {
-      if (!reader.Next(&frame)) break;
+      frame = look->Find(WholeFrame(index));
     } catch (const DataError&) {
       if (!writer) throw;
       broken = std::current_exception();
       break;
     }
-    const ColorImage drawn = DrawFrame(frame, tracks, camera, options);
+    if (frame == nullptr) continue;  // damaged, or behind the last one
+    const ColorImage drawn = DrawFrame(*frame, tracks, camera, options);
     // Players want even sizes.
     ColorImage even = tracking::MakeColor(drawn.width + drawn.width % 2,
                                           drawn.height + drawn.height % 2, {0, 0, 0});
     tracking::PasteImage(drawn, 0, 0, &even);
     if (!writer) {
-      first = frame.t;
+      first = frame->t;
       writer.emplace(path, even.width, even.height,
                      VideoWriterOptions{.codec = VideoWriterOptions::Codec::kH264,
                                         .quality = 20,
@@ -56,10 +57,11 @@ void WriteOverlay(const std::filesystem::path& path, const FrameSource& source,
                                         .color = true,
                                         .threads = 0});
     }
-    writer->Write(
-        even, options.play_rate > 0 ? static_cast<double>(k) / options.play_rate : frame.t - first);
+    writer->Write(even, options.play_rate > 0 ? static_cast<double>(written) / options.play_rate
+                                              : frame->t - first);
+    ++written;
   }
-  if (!writer) throw DataError(SourceName(source) + ": holds no frame");
+  if (!writer) throw DataError(SourceName(look->source()) + ": holds no frame");
   writer->Finish();
   if (broken) std::rethrow_exception(broken);
 }

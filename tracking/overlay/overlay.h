@@ -6,7 +6,7 @@
 
 #include "data/files/image.h"
 #include "tracking/track/tracks.h"
-#include "tracking/video/frames.h"
+#include "tracking/video/second_look.h"
 #include "tracking/video/writer.h"
 
 namespace impactlab {
@@ -29,15 +29,14 @@ ColorImage DrawFrame(const Frame& frame, const MarkerTracks& tracks, int camera,
 
 // Video of a camera, its first frame at 0 s. Streams; OutputError, DataError: where the recording
 // breaks, the video of what comes before is finished first.
-void WriteOverlay(const std::filesystem::path& path, const FrameSource& source,
-                  const MarkerTracks& tracks, int camera, const OverlayOptions& options = {});
+void WriteOverlay(const std::filesystem::path& path, const MarkerTracks& tracks, int camera,
+                  SecondLook* look, const OverlayOptions& options = {});
 
 // Frames around the first strong impact (or around `frame`), `columns` x `rows` crops that follow
 // the markers, enlarged, each with frame and time. Without an impact those around the middle of the
 // tracks. DataError where the recording has no such frames.
-void WriteContactSheet(const std::filesystem::path& path, const FrameSource& source,
-                       const MarkerTracks& tracks, int camera, long long frame = -1,
-                       int columns = 4, int rows = 3);
+void WriteContactSheet(const std::filesystem::path& path, const MarkerTracks& tracks, int camera,
+                       SecondLook* look, long long frame = -1, int columns = 4, int rows = 3);
 
 // The steps of detection of one frame side by side (Sun 2017, ch. 4): grey, difference from the
 // background where one is used, binary, outlines, centroids.

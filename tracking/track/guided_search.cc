@@ -23,6 +23,16 @@ constexpr double kSearchModelError = 0.01;  // as in the first visit [px]
 
 double SearchReach(const WantedMarker& w) { return std::min(kFarthest, 1.5 + kGate * w.sd); }
 
+bool CanBeSearched(const WantedMarker& w) {
+  return w.q.allFinite() && w.radius > 0.5 && w.radius < 200 && std::isfinite(w.sd);
+}
+
+// During the exposure [px].
+Eigen::Vector2d MotionOf(const WantedMarker& w, double exposure) {
+  if (!w.v.allFinite()) return Eigen::Vector2d::Zero();
+  return w.v * exposure;
+}
+
 // Height of a disc over what is around it, at every pixel of a box: the mean of the disc against
 // the fourth quintile of a ring, so that a bar of the same width that runs on to both sides does
 // not count.
@@ -137,15 +147,13 @@ Spot SpotAt(const Place& place, double radius) {
 std::optional<TrackPoint> SearchMarker(const GrayImage& image, const CameraTrackOptions& o,
                                        double blur, const PixelNoise& noise,
                                        const WantedMarker& w) {
-  if (!w.q.allFinite() || !(w.radius > 0.5) || !(w.radius < 200) || !std::isfinite(w.sd))
-    return std::nullopt;
+  if (!CanBeSearched(w)) return std::nullopt;
   const std::vector<Place> peaks = Peaks(image, o.spots.dark, w);
   MarkerFitOptions fit;
   fit.shape = o.shape;
   fit.noise = noise;
   fit.blur = blur > 0 ? blur : 0.8;
-  fit.motion = w.v.allFinite() ? Eigen::Vector2d(w.v * o.exposure)
-                               : Eigen::Vector2d(Eigen::Vector2d::Zero());
+  fit.motion = MotionOf(w, o.exposure);
   constexpr std::size_t kMost = 3;
   for (std::size_t k = 0; k < std::min(kMost, peaks.size()); ++k) {
     const Place& place = peaks[k];
@@ -203,29 +211,42 @@ std::vector<TrackPoint> SearchPicture(const GrayImage& image, const CameraTrackO
   return out;
 }
 
-std::vector<TrackPoint> GuidedSearch(const FrameSource& source, const CameraTrackOptions& options,
-                                     double blur, const PixelNoise& noise,
-                                     const std::vector<WantedMarker>& wanted) {
+FramePart SearchedPart(const WantedMarker& wanted, double exposure) {
+  if (!CanBeSearched(wanted)) return {};
+  const Eigen::Vector2d motion = MotionOf(wanted, exposure);
+  // A disc or a ring about any place within reach, or the box that is fitted there.
+  constexpr double kRing = 4, kBox = 8;  // [px]
+  const double half = SearchReach(wanted) + 3 +
+                      std::max(wanted.radius + kRing,
+                               1.5 * wanted.radius + 0.5 * motion.lpNorm<Eigen::Infinity>() + kBox);
+  // beyond any picture
+  static constexpr double kFar = 1e6;
+  const auto whole = [](double x) { return static_cast<int>(std::clamp(x, -kFar, kFar)); };
+  return {wanted.frame, whole(std::floor(wanted.q.x() - half)),
+          whole(std::floor(wanted.q.y() - half)), whole(std::ceil(wanted.q.x() + half)),
+          whole(std::ceil(wanted.q.y() + half))};
+}
+
+std::vector<TrackPoint> GuidedSearch(const CameraTrackOptions& options, double blur,
+                                     const PixelNoise& noise,
+                                     const std::vector<WantedMarker>& wanted, SecondLook* look) {
   std::vector<TrackPoint> out;
-  if (wanted.empty()) return out;
   std::vector<WantedMarker> order = wanted;
   std::stable_sort(order.begin(), order.end(),
                    [](const WantedMarker& a, const WantedMarker& b) { return a.frame < b.frame; });
   try {
-    FrameReader reader(source);
-    Frame frame;
-    constexpr long long kJump = 60;  // frames that are decoded in passing rather than jumped over
-    std::size_t next = 0;
-    bool ready = false;
-    while (next < order.size()) {
-      if (!ready || frame.index + kJump < order[next].frame) reader.Seek(order[next].frame);
-      ready = true;
-      if (!reader.Next(&frame)) break;
-      while (next < order.size() && order[next].frame < frame.index) ++next;
+    for (std::size_t next = 0; next < order.size() && !look->EndsBefore(order[next].frame);) {
       std::vector<WantedMarker> here;
-      while (next < order.size() && order[next].frame == frame.index) here.push_back(order[next++]);
-      for (TrackPoint& p : SearchPicture(frame.image, options, blur, noise, here)) {
-        p.t = RowTime(source, reader.info(), frame, p.q.x(), p.q.y());
+      FramePart part{.frame = order[next].frame};
+      for (; next < order.size() && order[next].frame == part.frame; ++next) {
+        here.push_back(order[next]);
+        part = Union(part, SearchedPart(order[next], options.exposure));
+        part.frame = order[next].frame;
+      }
+      const Frame* frame = look->Find(part);
+      if (frame == nullptr) continue;
+      for (TrackPoint& p : SearchPicture(frame->image, options, blur, noise, here)) {
+        p.t = RowTime(look->source(), look->info(), *frame, p.q.x(), p.q.y());
         out.push_back(p);
       }
     }

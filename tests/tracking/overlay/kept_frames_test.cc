@@ -52,6 +52,11 @@ class KeptFramesTest : public ::testing::Test {
     Sort(&tracks_);
     source_.rate = 100;
   }
+  KeptFrames Keep(const char* stem, const MarkerTracks& tracks, const KeepOptions& options = {}) {
+    SecondLook look(source_);
+    return KeepFrames(folder_ / stem, tracks, 0, &look, options);
+  }
+
   test::TemporaryFolder folder_;
   FrameSource source_;
   MarkerTracks tracks_{"drop.1", {"left"}, {"a", "b"}, {}};
@@ -66,7 +71,7 @@ int GrayAt(const GrayImage& picture, const KeptFrames& kept, std::size_t place,
 }
 
 TEST_F(KeptFramesTest, HoldTheFramesAboutTheImpactWithTheMarkersWhereTheTableSays) {
-  const KeptFrames kept = KeepFrames(folder_ / "drop.1_left", source_, tracks_, 0);
+  const KeptFrames kept = Keep("drop.1_left", tracks_);
   ASSERT_EQ(kept.frames.size(), 21u);
   EXPECT_LE(kept.tile_width, 320);
   EXPECT_LT(kept.crop_width, kWidth) << "cut down to the markers";
@@ -94,8 +99,7 @@ TEST_F(KeptFramesTest, HoldTheFramesAboutTheImpactWithTheMarkersWhereTheTableSay
 }
 
 TEST_F(KeptFramesTest, LargeMarkersAreMadeSmallerAndStayInPlace) {
-  const KeptFrames kept = KeepFrames(folder_ / "small", source_, tracks_, 0,
-                                     {.before = 2, .after = 2, .max_width = 64});
+  const KeptFrames kept = Keep("small", tracks_, {.before = 2, .after = 2, .max_width = 64});
   ASSERT_EQ(kept.frames.size(), 5u);
   EXPECT_EQ(kept.tile_width, 64);
   const GrayImage picture = ReadImage(folder_ / "small.jpg");
@@ -106,8 +110,7 @@ TEST_F(KeptFramesTest, LargeMarkersAreMadeSmallerAndStayInPlace) {
 }
 
 TEST_F(KeptFramesTest, TableReadsBack) {
-  const KeptFrames kept = KeepFrames(folder_ / "a.b", source_, tracks_, 0),
-                   again = ReadKeptFrames(folder_ / "a.b");
+  const KeptFrames kept = Keep("a.b", tracks_), again = ReadKeptFrames(folder_ / "a.b");
   EXPECT_EQ(again.recording, "drop.1");
   EXPECT_EQ(again.camera, "left");
   EXPECT_EQ(again.columns, kept.columns);
@@ -134,28 +137,27 @@ TEST_F(KeptFramesTest, LettingGoIsNoImpact) {
     if (p.frame < kRelease) p.smooth_v.setZero();
     if (p.frame == kRelease) p.flags = kImpact;
   }
-  const KeptFrames kept = KeepFrames(folder_ / "drop", source_, tracks_, 0);
+  const KeptFrames kept = Keep("drop", tracks_);
   EXPECT_EQ(kept.frames.front().index, kTurn - 10);
   // What is struck while it rests has no other jump to show.
   for (TrackPoint& p : tracks_.points)
     if (p.frame == kTurn) p.flags = 0;
-  EXPECT_EQ(KeepFrames(folder_ / "struck", source_, tracks_, 0).frames.front().index, 0);
+  EXPECT_EQ(Keep("struck", tracks_).frames.front().index, 0);
 }
 
 TEST_F(KeptFramesTest, EndsOfTheRecordingAreWhatThereIs) {
   for (TrackPoint& p : tracks_.points)
     p.flags = p.frame == 3 ? kImpact : 0u, p.smooth_v.y() = p.frame < 3 ? 900 : -900;
-  const KeptFrames first = KeepFrames(folder_ / "first", source_, tracks_, 0);
+  const KeptFrames first = Keep("first", tracks_);
   EXPECT_EQ(first.frames.front().index, 0);
   EXPECT_EQ(first.frames.back().index, 13);
   EXPECT_EQ(ReadImage(folder_ / "first.jpg").height,
             (14 + first.columns - 1) / first.columns * first.tile_height);
   source_.images.resize(2);
   MarkerTracks none{"none", {"left"}, {"a"}, {}};
-  EXPECT_EQ(KeepFrames(folder_ / "none", source_, none, 0).crop_width, kWidth)
-      << "no marker: all of the frame";
+  EXPECT_EQ(Keep("none", none).crop_width, kWidth) << "no marker: all of the frame";
   for (TrackPoint& p : tracks_.points) p.frame += 500;
-  EXPECT_THROW(KeepFrames(folder_ / "late", source_, tracks_, 0), DataError);
+  EXPECT_THROW(Keep("late", tracks_), DataError);
   EXPECT_FALSE(std::filesystem::exists(folder_ / "late.jpg"));
 }
 

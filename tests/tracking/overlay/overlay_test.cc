@@ -153,9 +153,21 @@ TEST_F(OverlayTest, DrawsOnWhateverItIsGiven) {
   DrawFrame({5, 0.05, Gray(64, 64, 40)}, tracks, 0);
 }
 
+void Overlay(const std::filesystem::path& path, const FrameSource& source,
+             const MarkerTracks& tracks, const OverlayOptions& options = {}) {
+  SecondLook look(source);
+  WriteOverlay(path, tracks, 0, &look, options);
+}
+
+void Sheet(const std::filesystem::path& path, const FrameSource& source, const MarkerTracks& tracks,
+           long long frame, int columns = 4, int rows = 3) {
+  SecondLook look(source);
+  WriteContactSheet(path, tracks, 0, &look, frame, columns, rows);
+}
+
 TEST_F(OverlayTest, VideoOfOddSizeWithTheStampsOfTheFrames) {
   const FrameSource source = Video(321, 201, 12, 3.5);
-  WriteOverlay(Path("out.mp4"), source, Moving(12), 0);
+  Overlay(Path("out.mp4"), source, Moving(12));
   VideoReader reader(Path("out.mp4"));
   EXPECT_EQ(reader.info().width, 322);
   EXPECT_EQ(reader.info().height, 202);
@@ -167,7 +179,7 @@ TEST_F(OverlayTest, VideoOfOddSizeWithTheStampsOfTheFrames) {
     EXPECT_NEAR(image.At(300, 60), 20 + n, 4) << "the picture is below";
   }
   EXPECT_EQ(n, 12);
-  WriteOverlay(Path("slow.mp4"), source, Moving(12), 0, {.play_rate = 10});
+  Overlay(Path("slow.mp4"), source, Moving(12), {.play_rate = 10});
   VideoReader slow(Path("slow.mp4"));
   for (n = 0; slow.Next(nullptr, &t); ++n) EXPECT_NEAR(t, 0.1 * n, 2e-6);
 }
@@ -176,35 +188,35 @@ TEST_F(OverlayTest, BrokenRecordingIsShownAsFarAsItGoes) {
   const FrameSource source = Video(320, 200, 60);
   std::string bytes = test::ReadText(Path("in.mkv"));
   test::WriteText(Path("in.mkv"), bytes.substr(0, bytes.size() * 2 / 3));
-  EXPECT_THROW(WriteOverlay(Path("out.mp4"), source, Moving(30), 0), DataError);
+  EXPECT_THROW(Overlay(Path("out.mp4"), source, Moving(30)), DataError);
   VideoReader reader(Path("out.mp4"));
   int n = 0;
   while (reader.Next(nullptr, nullptr)) ++n;
   EXPECT_GT(n, 10);
   EXPECT_LT(n, 60);
   test::WriteText(Path("in.mkv"), "no video");
-  EXPECT_THROW(WriteOverlay(Path("none.mp4"), source, Moving(30), 0), DataError);
+  EXPECT_THROW(Overlay(Path("none.mp4"), source, Moving(30)), DataError);
   EXPECT_FALSE(std::filesystem::exists(Path("none.mp4")));
 }
 
 TEST_F(OverlayTest, ContactSheetAroundTheImpact) {
   const FrameSource source = Video(640, 300, 40);
-  WriteContactSheet(Path("sheet.png"), source, Moving(40, 20), 0, -1, 3, 2);
+  Sheet(Path("sheet.png"), source, Moving(40, 20), -1, 3, 2);
   const GrayImage sheet = ReadImage(Path("sheet.png"));
   EXPECT_GT(sheet.width, 1000);
   // Frames 18 to 23: gray 38 to 43, one level a tile.
   const int tile = sheet.width / 3, row = sheet.height / 2;
   for (int k = 0; k < 6; ++k)
     EXPECT_NEAR(sheet.At(k % 3 * tile + 20, k / 3 * row + row - 20), 38 + k, 1) << k;
-  WriteContactSheet(Path("given.png"), source, Moving(40, 20), 0, 0, 3, 2);
+  Sheet(Path("given.png"), source, Moving(40, 20), 0, 3, 2);
   EXPECT_NEAR(ReadImage(Path("given.png")).At(20, row - 20), 20, 1);
-  WriteContactSheet(Path("empty.png"), source, {}, 0, 5, 1, 1);
+  Sheet(Path("empty.png"), source, {}, 5, 1, 1);
   EXPECT_NEAR(ReadImage(Path("empty.png")).At(20, 100), 25, 1);
-  EXPECT_THROW(WriteContactSheet(Path("far.png"), source, Moving(40), 0, 500), DataError);
-  EXPECT_THROW(WriteContactSheet(Path("none.png"), source, Moving(40), 0, -1, 0, 2), ConfigError);
+  EXPECT_THROW(Sheet(Path("far.png"), source, Moving(40), 500), DataError);
+  EXPECT_THROW(Sheet(Path("none.png"), source, Moving(40), -1, 0, 2), ConfigError);
   EXPECT_FALSE(std::filesystem::exists(Path("far.png")));
   // More pictures than frames: the rest stays empty.
-  WriteContactSheet(Path("end.png"), source, Moving(40), 0, 39, 4, 3);
+  Sheet(Path("end.png"), source, Moving(40), 39, 4, 3);
   EXPECT_TRUE(std::filesystem::exists(Path("end.png")));
 }
 

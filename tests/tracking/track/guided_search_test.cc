@@ -107,9 +107,47 @@ TEST(GuidedSearch, SurvivesPlacesThatAreNone) {
 TEST(GuidedSearch, AFileThatIsGoneGivesNothing) {
   FrameSource source;
   source.video = "/nowhere/at_all.mp4";
+  SecondLook look(source);
   EXPECT_TRUE(
-      GuidedSearch(source, {}, 0.7, {}, {{.frame = 3, .q = {80, 60}, .sd = 2, .radius = 4.5}})
+      GuidedSearch({}, 0.7, {}, {{.frame = 3, .q = {80, 60}, .sd = 2, .radius = 4.5}}, &look)
           .empty());
+}
+
+// A frame may have been kept in part only.
+TEST(GuidedSearch, ReadsNothingOutsideOfThePartItNames) {
+  std::mt19937_64 rng(43);
+  std::uniform_real_distribution<double> unit(-1, 1);
+  int found = 0;
+  for (int trial = 0; trial < 60; ++trial) {
+    const double radius = trial % 3 == 0 ? 2 : trial % 3 == 1 ? 4.5 : 11;
+    const Eigen::Vector2d q(80 + 70 * unit(rng), 60 + 50 * unit(rng));
+    std::vector<double> picture = LitBand(100 + 60 * unit(rng), trial % 4 < 2 ? 6 : 20);
+    test::AddDisc({.q = q, .radius = radius, .amplitude = 60}, kGuidedSearchWidth,
+                  kGuidedSearchHeight, &picture);
+    const GrayImage image = Shown(picture, 2, false, rng);
+    const WantedMarker wanted{.frame = 0,
+                              .q = q + 4 * Eigen::Vector2d(unit(rng), unit(rng)),
+                              .sd = trial % 2 == 0 ? 1.0 : 7.0,
+                              .radius = radius * (1 + 0.3 * unit(rng)),
+                              .v = 2000 * Eigen::Vector2d(unit(rng), unit(rng))};
+    CameraTrackOptions options;
+    options.exposure = trial % 5 == 0 ? 0 : 0.003;
+    options.shape = trial % 7 == 0 ? MarkerShape::kStripe : MarkerShape::kDisc;
+    const FramePart part = SearchedPart(wanted, options.exposure);
+    GrayImage cut = image;
+    for (int y = 0; y < cut.height; ++y)
+      for (int x = 0; x < cut.width; ++x)
+        if (x < part.left || x > part.right || y < part.top || y > part.bottom) cut.At(x, y) = 0;
+    const auto of_all = SearchPicture(image, options, 0.7, {2, 0}, {wanted}),
+               of_part = SearchPicture(cut, options, 0.7, {2, 0}, {wanted});
+    ASSERT_EQ(of_all.size(), of_part.size()) << trial;
+    if (of_all.empty()) continue;
+    ++found;
+    EXPECT_EQ(of_all[0].q, of_part[0].q) << trial;
+    EXPECT_EQ(of_all[0].cov, of_part[0].cov) << trial;
+    EXPECT_EQ(of_all[0].flags, of_part[0].flags) << trial;
+  }
+  EXPECT_GT(found, 20);
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 #include <map>
 
 #include "tracking/track/tracks.h"
+#include "tracking/video/second_look.h"
 
 namespace impactlab::tracking {
 
@@ -36,5 +37,8 @@ Eigen::Vector2d CropSize(const std::map<long long, MarkerExtent>& extents, doubl
 // Upper left corner of a cut about `middle`, in whole pixels inside the frame.
 Eigen::Vector2d CropCorner(const Eigen::Vector2d& middle, const Eigen::Vector2d& crop,
                            const Eigen::Vector2d& size);
+
+// The part of a frame that such a cut shows; `corner` and `crop` may have fractions of a pixel.
+FramePart PartOf(long long frame, const Eigen::Vector2d& corner, const Eigen::Vector2d& crop);
 
 }  // namespace impactlab::tracking
